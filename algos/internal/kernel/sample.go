@@ -1,0 +1,12 @@
+package kernel
+
+// SampleAt returns the position of the k-th of total samples among n elements,
+// k < total <= n: a pseudo-random place in the k-th of total equal stretches.
+// So neither a sorted cloud nor the period of a scanner misleads a sample, and
+// positions ascend. There is no random state: equal clouds take equal time.
+func SampleAt(k, total, n int) int {
+	lo := uint64(k) * uint64(n) / uint64(total)
+	hi := uint64(k+1) * uint64(n) / uint64(total)
+	h := uint64(k+1) * 0x9e3779b97f4a7c15 >> 32 // Weyl sequence of the golden ratio
+	return int(lo + h*(hi-lo)>>32)
+}

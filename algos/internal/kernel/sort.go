@@ -1,0 +1,43 @@
+package kernel
+
+// digit is the width of one counting pass: 2048 counters stay in the
+// first-level cache.
+const digit = 11
+
+// MaxPasses is the largest number of passes: together they read all 32 bits of
+// a key.
+const MaxPasses = 3
+
+// SortByKey sorts a ascending by the lowest 11*passes bits of its elements'
+// upper halves, the keys; higher bits of the keys must be zero. The lower
+// halves go along, usually positions. It is stable. 1 <= passes <= MaxPasses.
+//
+// tmp has the length of a. One of the two comes back sorted, the other is
+// scratch. Cost: O(n) for any keys, one read and one scattered write a pass.
+// Radix sort with all histograms made in one read, as in Herf, "Radix tricks"
+// (2001).
+func SortByKey(a, tmp []uint64, passes int) (sorted, scratch []uint64) {
+	var count [MaxPasses][1 << digit]uint32
+	tmp = tmp[:len(a)]
+	for _, v := range a {
+		for p, k := 0, v>>32; p < passes; p, k = p+1, k>>digit {
+			count[p][k&(1<<digit-1)]++
+		}
+	}
+	for p := range passes {
+		next := &count[p]
+		total := uint32(0)
+		for d, c := range next {
+			next[d] = total
+			total += c
+		}
+		shift := 32 + digit*p
+		for _, v := range a {
+			d := v >> shift & (1<<digit - 1)
+			tmp[next[d]] = v
+			next[d]++
+		}
+		a, tmp = tmp, a
+	}
+	return a, tmp
+}

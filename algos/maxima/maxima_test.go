@@ -1,0 +1,315 @@
+package maxima
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"entropipe/algos/geom"
+	"entropipe/algos/geomtest"
+)
+
+const seed = 1
+
+// masks are all choices of minimised axes.
+func masks() (out [][3]bool) {
+	for k := range 8 {
+		out = append(out, [3]bool{k&1 > 0, k&2 > 0, k&4 > 0})
+	}
+	return out
+}
+
+// run is Append2D or Append3D.
+func (m *Maxima[T]) run(dims int, c geom.Cloud[T]) []int32 {
+	if dims == 2 {
+		return m.Append2D(nil, c)
+	}
+	return m.Append3D(nil, c)
+}
+
+// On clouds full of ties the answer is the definition's.
+func TestMaximaAreWhatTheDefinitionSays(t *testing.T) {
+	t.Run("2-D float32", func(t *testing.T) { testDefinition[float32](t, 2) })
+	t.Run("3-D float64", func(t *testing.T) { testDefinition[float64](t, 3) })
+}
+
+func testDefinition[T geom.Float](t *testing.T, dims int) {
+	var m Maxima[T] // one for all draws: scratch must not leak from call to call
+	rapid.Check(t, func(t *rapid.T) {
+		c := geomtest.Tied[T](dims).Draw(t, "cloud")
+		m.Min = rapid.SampledFrom(masks()).Draw(t, "min")
+		if d := cmp.Diff(geomtest.MaximaBrute(c, dims, m.Min), m.run(dims, c)); d != "" {
+			t.Fatalf("%dD min %v of %#v\n-want +got %s", dims, m.Min, c, d)
+		}
+	})
+}
+
+// Every distribution, on both sides of every threshold, in every direction.
+func TestMaximaOfEveryDistribution(t *testing.T) {
+	testDistributions[float32](t)
+	testDistributions[float64](t)
+}
+
+func testDistributions[T geom.Float](t *testing.T) {
+	var m Maxima[T]
+	check := func(c geomtest.Named[T], dims int) {
+		if got, want := m.run(dims, c.Cloud), geomtest.Maxima(c.Cloud, dims, m.Min); !slices.Equal(got, want) {
+			t.Errorf("%s[%T], %d points, seed %d, %dD min %v: %d maxima, want %d", c.Name, T(0), c.Cloud.Len(), seed, dims, m.Min, len(got), len(want))
+		}
+	}
+	for _, n := range []int{0, 1, 2, 3, 50, filterFrom, 3000} {
+		plane, space := geomtest.Clouds2D[T](n, seed), geomtest.Clouds3D[T](n, seed)
+		for _, m.Min = range masks() {
+			if n > 1000 && m.Min != [3]bool{} && m.Min != [3]bool{true, false, true} {
+				continue // two directions will do for large clouds
+			}
+			for _, c := range plane {
+				check(c, 2)
+			}
+			for _, c := range space {
+				check(c, 3)
+			}
+		}
+	}
+}
+
+// A hundred thousand duplicates, anti-chains and chains, against the sweep
+// along another axis.
+func TestMaximaOfLargeAdversaries(t *testing.T) {
+	const n = 100_000
+	var m Maxima[float64]
+	for _, g := range []geomtest.Generator[float64]{
+		{Name: "plane", Make: geomtest.Plane[float64]}, {Name: "ridge", Make: geomtest.Ridge[float64]}, {Name: "equal", Make: geomtest.Equal3[float64]},
+		{Name: "duplicates", Make: geomtest.Duplicates3[float64]}, {Name: "grid", Make: geomtest.Grid3[float64]},
+	} {
+		c := g.Make(n, seed)
+		if got, want := m.Append3D(nil, c), geomtest.Maxima(c, 3, m.Min); !slices.Equal(got, want) {
+			t.Errorf("%s, %d points, seed %d: %d maxima, want %d", g.Name, n, seed, len(got), len(want))
+		}
+	}
+}
+
+func TestMaximaOfRealFrames(t *testing.T) {
+	var m Maxima[float32]
+	check := func(f geomtest.Named[float32], dims int, low [3]bool) {
+		m.Min = low
+		if got, want := m.run(dims, f.Cloud), geomtest.Maxima(f.Cloud, dims, low); !slices.Equal(got, want) {
+			t.Errorf("%s, %dD min %v: %d maxima, want %d", f.Name, dims, low, len(got), len(want))
+		}
+	}
+	for k, f := range geomtest.RealFrames(t) {
+		check(f, 3, [3]bool{})
+		check(f, 3, masks()[k%8]) // the frames together see every direction
+		check(f, 2, masks()[k%4])
+	}
+}
+
+func TestMaximaOfRealDrawings(t *testing.T) {
+	var m Maxima[float32]
+	for _, f := range geomtest.Drawings[float32](t) {
+		for _, m.Min = range masks()[:4] {
+			if got, want := m.Append2D(nil, f.Cloud), geomtest.Maxima(f.Cloud, 2, m.Min); !slices.Equal(got, want) {
+				t.Errorf("%s, min %v: %v, want %v", f.Name, m.Min, got, want)
+			}
+		}
+	}
+}
+
+// Maxima of maxima are all of them; those of a union come from those of its
+// parts; another order of the points gives the same coordinates.
+func TestMaximaLaws(t *testing.T) {
+	var m Maxima[float64]
+	sortedXYZ := func(c geom.Cloud[float64], idx []int32) [][3]float64 {
+		var out [][3]float64
+		for _, i := range idx {
+			out = append(out, [3]float64{c.X[i] + 0, c.Y[i] + 0, c.Z[i] + 0})
+		}
+		slices.SortFunc(out, func(a, b [3]float64) int { return slices.Compare(a[:], b[:]) })
+		return out
+	}
+	for _, c := range geomtest.Clouds3D[float64](3000, seed) {
+		idx := m.Append3D(nil, c.Cloud)
+		front := geomtest.Gather(c.Cloud, idx)
+		if again := m.Append3D(nil, front); len(again) != len(idx) {
+			t.Errorf("%s: %d maxima, of which %d are maximal", c.Name, len(idx), len(again))
+		}
+		half := c.Cloud.Len() / 2
+		parts := m.Append3D(nil, c.Cloud.Slice(0, half))
+		for _, i := range m.Append3D(nil, c.Cloud.Slice(half, c.Cloud.Len())) {
+			parts = append(parts, i+int32(half))
+		}
+		for _, i := range idx {
+			if !slices.Contains(parts, i) {
+				t.Errorf("%s: %d is maximal in the whole and not in its half", c.Name, i)
+			}
+		}
+		shuffled, _ := geomtest.Permuted(c.Cloud, seed)
+		if d := cmp.Diff(sortedXYZ(c.Cloud, idx), sortedXYZ(shuffled, m.Append3D(nil, shuffled))); d != "" {
+			t.Errorf("%s, permutation %d: other points %s", c.Name, seed, d)
+		}
+	}
+}
+
+// Minimising an axis is maximising its negative.
+func TestMinimisingIsNegating(t *testing.T) {
+	for _, c := range geomtest.Clouds3D[float32](2000, seed) {
+		low := Maxima[float32]{Min: [3]bool{true, false, true}}
+		var high Maxima[float32]
+		neg := geomtest.Gather(c.Cloud, low.allOf(c.Cloud))
+		for i := range neg.X {
+			neg.X[i], neg.Z[i] = -neg.X[i], -neg.Z[i]
+		}
+		if got, want := low.Append3D(nil, c.Cloud), high.Append3D(nil, neg); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", c.Name, got, want)
+		}
+	}
+}
+
+func (m *Maxima[T]) allOf(c geom.Cloud[T]) []int32 { return appendAll(nil, c.Len()) }
+
+// What stands in dst stays; z means nothing in the plane.
+func TestAppendKeepsDstAndIgnoresZ(t *testing.T) {
+	var m Maxima[float64]
+	c := geomtest.Points3([3]float64{1, 2, math.NaN()}, [3]float64{2, 1, 0}, [3]float64{0, 0, 9})
+	if got := m.Append2D([]int32{-7}, c); !slices.Equal(got, []int32{-7, 0, 1}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// One non-finite coordinate anywhere, also in a point that others dominate,
+// panics and never gives an answer.
+func TestNonFiniteCoordinatePanics(t *testing.T) {
+	for _, n := range []int{1, 2, 50, 3000} {
+		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			for axis := range 3 {
+				for _, mask := range masks() {
+					c := geomtest.Cube[float64](n, seed)
+					[][]float64{c.X, c.Y, c.Z}[axis][n/2] = bad
+					m := Maxima[float64]{Min: mask}
+					wantPanic(t, badFinite, func() { m.Append3D(nil, c) })
+					if axis < 2 {
+						wantPanic(t, badFinite, func() { m.Append2D(nil, c) })
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestCallersMistakesPanic(t *testing.T) {
+	var m Maxima[float32]
+	one, two := []float32{1}, []float32{1, 2}
+	wantPanic(t, badLengths, func() { m.Append2D(nil, geom.Cloud[float32]{X: one, Y: two}) })
+	wantPanic(t, badLengths, func() { m.Append2D(nil, geom.Cloud[float32]{X: two, Y: two, Z: one}) })
+	wantPanic(t, badLengths, func() { m.Append3D(nil, geom.Cloud[float32]{X: two, Y: two, Z: one}) })
+	wantPanic(t, badDimension, func() { m.Append3D(nil, geom.Cloud[float32]{X: two, Y: two}) })
+	if got := m.Append3D(nil, geom.Cloud[float32]{}); len(got) != 0 {
+		t.Errorf("empty cloud: %v", got)
+	}
+}
+
+func wantPanic(t *testing.T, want string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if got := recover(); got != want {
+			t.Errorf("panic %v, want %q", got, want)
+		}
+	}()
+	f()
+}
+
+func TestWarmCallsDoNotAllocate(t *testing.T) {
+	for _, g := range geomtest.Generators3D[float32]() {
+		c := g.Make(5000, seed)
+		var m Maxima[float32]
+		dst := m.Append3D(m.Append2D(nil, c), c)
+		if n := testing.AllocsPerRun(2, func() { dst = m.Append3D(m.Append2D(dst[:0], c), c) }); n > 0 {
+			t.Errorf("%s: %v allocations", g.Name, n)
+		}
+	}
+}
+
+// A larger key never gets a larger number, in either width, and the whole
+// width is used.
+func TestQuantiseIsMonotone(t *testing.T) {
+	for _, c := range geomtest.Clouds2D[float64](2000, seed) {
+		for _, passes := range []int{2, 3} {
+			order := make([]uint64, c.Cloud.Len())
+			if !quantise(order, c.Cloud.X, passes) {
+				continue
+			}
+			slices.SortFunc(order, func(a, b uint64) int { return descending(c.Cloud.X[uint32(a)], c.Cloud.X[uint32(b)]) })
+			last := order[len(order)-1] >> 32
+			if !slices.IsSortedFunc(order, func(a, b uint64) int { return int(a>>32) - int(b>>32) }) || order[0]>>32 != 0 || last>>(min(32, 11*passes)-1) != 1 {
+				t.Errorf("%s, %d passes: from %d to %d", c.Name, passes, order[0]>>32, last)
+			}
+		}
+	}
+}
+
+// The staircase answers as a list of all points would.
+func TestStaircaseCoversWhatWasInserted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.SampledFrom([]int{1, 2, fan - 1, fan, fan + 1, 3 * fan, fan*fan + 5, 3 * fan * fan}).Draw(t, "ranks")
+		var s staircase[float64]
+		s.reset(n)
+		type point struct {
+			r int32
+			y float64
+		}
+		var all []point
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			p := point{int32(rapid.IntRange(0, n-1).Draw(t, "rank")), float64(rapid.IntRange(0, 20).Draw(t, "y"))}
+			want := slices.ContainsFunc(all, func(q point) bool { return q.r <= p.r && q.y >= p.y })
+			if got := s.covers(p.r, p.y); got != want {
+				t.Fatalf("after %v: covers(%v) = %v", all, p, got)
+			}
+			s.insert(p.r, p.y)
+			all = append(all, p)
+		}
+	})
+}
+
+// When every point is maximal a point costs a few times more among 2^18 than
+// among 2^12; with a staircase that moves its tail it would cost 64 times more.
+func TestAllMaximalIsNotQuadratic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares running times")
+	}
+	var m Maxima[float64]
+	var dst []int32
+	for _, g := range []geomtest.Generator[float64]{{Name: "octant", Make: geomtest.Octant[float64]}, {Name: "plane", Make: geomtest.Plane[float64]}, {Name: "ridge", Make: geomtest.Ridge[float64]}} {
+		small, large := g.Make(1<<12, seed), g.Make(1<<18, seed)
+		growth := geomtest.Growth(
+			func() { dst = m.Append3D(dst[:0], small) },
+			func() { dst = m.Append3D(dst[:0], large) })
+		if growth > 30 {
+			t.Errorf("%s: a point costs %.1f times more among 2^18 than among 2^12", g.Name, growth)
+		}
+	}
+}
+
+func FuzzMaxima(f *testing.F) {
+	f.Add([]byte{0, 0, 1, 2, 3, 3, 2, 1, 2, 2, 2}, byte(0))
+	f.Add([]byte{0x11, 63, 0, 0, 0, 255, 1, 128, 7, 7, 7, 9, 9, 1}, byte(5))
+	f.Add(append([]byte{2, 3}, make([]byte, 96)...), byte(2))
+	f.Fuzz(func(t *testing.T, b []byte, mask byte) {
+		low := masks()[mask&7]
+		fuzzOne[float32](t, b, low)
+		fuzzOne[float64](t, b, low)
+	})
+}
+
+func fuzzOne[T geom.Float](t *testing.T, b []byte, low [3]bool) {
+	m := Maxima[T]{Min: low}
+	for _, dims := range []int{2, 3} {
+		c := geomtest.FromBytes[T](b, dims)
+		if got, want := m.run(dims, c), geomtest.Maxima(c, dims, low); !slices.Equal(got, want) {
+			t.Errorf("%dD min %v of %#v:\ngot  %v\nwant %v", dims, low, c, got, want)
+		}
+	}
+}

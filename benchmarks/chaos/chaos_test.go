@@ -1,0 +1,367 @@
+//go:build chaos
+
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"entropipe/benchmarks/rig"
+)
+
+var (
+	kills   = flag.Int("chaos.kills", 15, "workers to kill; other events in proportion")
+	seed    = flag.Uint64("chaos.seed", 0, "seed of the events; 0: from the clock")
+	kind    = flag.String("chaos.broker", rig.Embedded, "embedded, or kafka: a real one, by .ci/kafka or the scripts that ENTROPIPE_KAFKA_START and ENTROPIPE_KAFKA_STOP name")
+	keep    = flag.Bool("chaos.keep", false, "keep the folder of a run that passed")
+	pause   = flag.Duration("chaos.pause", 1500*time.Millisecond, "mean time between events")
+	session = flag.Duration("chaos.session", 1500*time.Millisecond, "session timeout of the group; much longer than the pauses, and the crew hardly comes to work")
+)
+
+const (
+	topic      = "chaos"
+	partitions = 5
+	workers    = 3
+)
+
+// TestChaos is the run that the package's comment describes.
+func TestChaos(t *testing.T) {
+	if *seed == 0 {
+		*seed = uint64(time.Now().UnixNano())
+	}
+	limit := 3*time.Minute + time.Duration(*kills)*4**pause
+	ctx, cancel := context.WithTimeoutCause(t.Context(), limit, fmt.Errorf("the run took longer than %v", limit))
+	defer cancel()
+	r := newRun(ctx, t)
+	r.phase("built, crew at work")
+	r.chaos(ctx)
+	r.phase("events over")
+	r.drain(ctx)
+	r.phase("drained")
+	r.judge(ctx)
+}
+
+// phase logs how long the run has taken so far.
+func (r *run) phase(name string) {
+	r.t.Logf("%5.1f s: %s", time.Since(r.begun).Seconds(), name)
+}
+
+// run is one chaos run: its processes and its counts.
+type run struct {
+	begun    time.Time
+	t        *testing.T
+	rng      *rand.Rand
+	dir, out string
+	program  rig.Program
+	broker   *rig.Broker
+	client   *rig.Client
+	producer *producer
+	produced chan struct{} // closed when the producer has ended
+	stop     context.CancelFunc
+	crew     [workers]*worker
+
+	kills, freezes, stops, brokerKills, verifies int
+	left                                         int64 // records that the crew left to the last run
+}
+
+func newRun(ctx context.Context, t *testing.T) *run {
+	r := &run{begun: time.Now(), t: t, rng: rand.New(rand.NewPCG(*seed, 0)), produced: make(chan struct{})}
+	var err error
+	if r.dir, err = os.MkdirTemp("", "entropipe-chaos-"); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("seed %d, folder %s", *seed, r.dir)
+	t.Cleanup(r.clean)
+	r.out = filepath.Join(r.dir, "out")
+	if r.program, err = rig.Build(ctx, r.dir); err != nil {
+		t.Fatal(err)
+	}
+	if r.broker, err = r.newBroker(ctx); err != nil {
+		t.Fatal(err)
+	}
+	r.client = rig.NewClient(r.broker.Addr)
+	if err := r.client.CreateTopic(ctx, topic, partitions, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	r.produce()
+	for i := range r.crew {
+		r.crew[i] = &worker{run: r, name: fmt.Sprintf("worker%d", i)}
+		r.crew[i].start()
+	}
+	return r
+}
+
+func (r *run) newBroker(ctx context.Context) (*rig.Broker, error) {
+	dir := filepath.Join(r.dir, "broker")
+	switch *kind {
+	case rig.Embedded:
+		return r.program.NewBroker(ctx, dir)
+	case rig.Kafka:
+		scripts, err := rig.ScriptsFromEnv()
+		if err != nil {
+			return nil, err
+		}
+		return scripts.NewBroker(ctx, dir)
+	}
+	return nil, fmt.Errorf("-chaos.broker %s: want %s or %s", *kind, rig.Embedded, rig.Kafka)
+}
+
+// produce starts the producer: about 250 records a second over all partitions.
+func (r *run) produce() {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.stop = cancel
+	r.producer = &producer{client: r.client, topic: topic, every: 100 * time.Millisecond, batch: 5, acked: map[Place]Sent{}}
+	go func() {
+		defer close(r.produced)
+		r.producer.run(ctx, partitions, *seed)
+	}()
+}
+
+// event is something that happens to the run at a random moment.
+type event func(ctx context.Context)
+
+// deck returns the events in random order. Their numbers are fixed, so that no
+// seed leaves a kind out.
+func (r *run) deck() []event {
+	var deck []event
+	for _, e := range []struct {
+		do event
+		n  int
+	}{
+		{r.kill, *kills}, {r.freeze, max(4, *kills/3)}, {r.terminate, max(2, *kills/10)},
+		{r.killBroker, max(1, *kills/30)}, {r.verify, max(2, *kills/15)},
+	} {
+		for range e.n {
+			deck = append(deck, e.do)
+		}
+	}
+	r.rng.Shuffle(len(deck), func(i, k int) { deck[i], deck[k] = deck[k], deck[i] })
+	return deck
+}
+
+func (r *run) chaos(ctx context.Context) {
+	r.wait(ctx, 2*time.Second) // the group forms
+	for _, do := range r.deck() {
+		r.wait(ctx, time.Duration(r.rng.Int64N(2*int64(*pause))))
+		for _, w := range r.crew {
+			w.check()
+		}
+		do(ctx)
+	}
+	r.wait(ctx, 2*time.Second) // records go on past the last kill
+}
+
+func (r *run) wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+		r.t.Fatal(context.Cause(ctx))
+	case <-time.After(d):
+	}
+}
+
+func (r *run) any() *worker { return r.crew[r.rng.IntN(workers)] }
+
+func (r *run) kill(ctx context.Context) {
+	r.kills++
+	w := r.any()
+	w.process.Kill()
+	r.wait(ctx, time.Duration(r.rng.Int64N(int64(*pause))))
+	w.start()
+}
+
+// freeze stops a worker for longer than the group waits for it: others take its
+// partitions over, and it wakes up in the belief that they are its own.
+func (r *run) freeze(context.Context) {
+	r.freezes++
+	d := *session + time.Duration(r.rng.Int64N(int64(*session)))
+	r.any().freeze(d)
+}
+
+func (r *run) terminate(context.Context) {
+	r.stops++
+	w := r.any()
+	w.terminate()
+	w.start()
+}
+
+func (r *run) killBroker(ctx context.Context) {
+	r.brokerKills++
+	if err := r.broker.Kill(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.wait(ctx, 300*time.Millisecond+time.Duration(r.rng.Int64N(int64(time.Second))))
+	if err := r.broker.Start(ctx); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// verify runs the program's own check beside the running workers.
+func (r *run) verify(ctx context.Context) {
+	r.verifies++
+	if _, out, err := r.program.Run(ctx, "verify", r.out); err != nil {
+		r.t.Errorf("verify beside running workers: %v\n%s", err, out)
+	}
+}
+
+// drain ends the producer and the workers, and lets one more process whatever
+// they left. That must not be most of it: then the crew was never at work when
+// it was killed, and the run would prove nothing.
+func (r *run) drain(ctx context.Context) {
+	r.stop()
+	select {
+	case <-r.produced:
+	case <-ctx.Done():
+		r.t.Fatal(context.Cause(ctx))
+	}
+	for _, w := range r.crew {
+		w.check()
+		w.terminate()
+	}
+	v, err := Judge(r.out, r.expected(ctx))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if r.left = v.Missing; r.left > v.Records/2 {
+		r.t.Errorf("the crew committed only %d of %d records", v.Records-r.left, v.Records)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, 90*time.Second, errors.New("90 s to drain"))
+	defer cancel()
+	p, err := rig.Start(rig.Spec{Path: r.program.Path, Args: append(r.args(), "--until-end"), Log: filepath.Join(r.dir, "drain.log")})
+	if err == nil {
+		_, err = p.Wait(ctx)
+	}
+	if err != nil {
+		r.t.Fatalf("the last run: %v", err)
+	}
+}
+
+// args is the command line of every worker.
+func (r *run) args() []string {
+	return []string{"run", "--brokers", r.broker.Addr, "--topic", topic, "--out", r.out, "--ops", "hull2d,maxima2d,delaunay2d",
+		"--roll-age", "300ms", "--memory", "64MiB", "--session-timeout", session.String(), "--rebalance-timeout", (2 * *session).String()}
+}
+
+// judge compares the output with the log, and then makes sure that both judges
+// can say no.
+func (r *run) judge(ctx context.Context) {
+	want := r.expected(ctx)
+	v, err := Judge(r.out, want)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	fmt.Printf("chaos: broker %s, seed %d, records %d (%d acknowledged, %d requests sent again, %d left to the last run), kills %d, freezes %d, stops %d, broker kills %d, verified beside %d times, assignments %d, commits %d, missing %d, doubled %d, stray %d, wrong %d, torn %d\n",
+		r.broker.Kind, *seed, v.Records, len(want.Acked), r.producer.retries, r.left, r.kills, r.freezes, r.stops, r.brokerKills, r.verifies,
+		r.assignments(), r.commits(), v.Missing, v.Doubled, v.Stray, v.Wrong, v.Torn)
+	r.phase("judged")
+	if !v.OK() {
+		r.t.Error(v)
+	}
+	if v.Frames == 0 || v.Rejects == 0 || int(v.Records) < len(want.Acked) {
+		r.t.Errorf("%v: want frames, rejects, and every acknowledged record in the log", v)
+	}
+	if _, out, err := r.program.Run(ctx, "verify", r.out); err != nil {
+		r.t.Errorf("verify at the end: %v\n%s", err, out)
+	}
+	r.phase("verified")
+	if !r.t.Failed() {
+		r.damage(ctx, want)
+	}
+}
+
+// assignments counts how often a worker was given partitions, by its log.
+func (r *run) assignments() (n int) {
+	for _, w := range r.crew {
+		b, err := os.ReadFile(w.log())
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		n += bytes.Count(b, []byte("msg=assigned"))
+	}
+	return n
+}
+
+// commits counts the manifests.
+func (r *run) commits() int {
+	m, err := filepath.Glob(filepath.Join(r.out, "_commits", "topics", "*", "*", "*.json"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return len(m)
+}
+
+func (r *run) expected(ctx context.Context) Expected {
+	logs, err := r.client.Ranges(ctx, topic, partitions)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.producer.mu.Lock()
+	defer r.producer.mu.Unlock()
+	return Expected{Topic: topic, Logs: logs, Acked: r.producer.acked}
+}
+
+// damage moves a file of the good output, once away and once beside another
+// name: the judge and verify must both notice each.
+func (r *run) damage(ctx context.Context, want Expected) {
+	files, err := filepath.Glob(filepath.Join(r.out, "frames", "*", "*", "*.parquet"))
+	if err != nil || len(files) == 0 {
+		r.t.Fatalf("files of frames: %v, %v", files, err)
+	}
+	victim := files[r.rng.IntN(len(files))]
+	aside := filepath.Join(r.dir, "aside")
+	if err := os.Rename(victim, aside); err != nil {
+		r.t.Fatal(err)
+	}
+	r.mustFail(ctx, want, "without "+victim)
+	second := filepath.Join(filepath.Dir(victim), "again-"+filepath.Base(victim))
+	if err := errors.Join(os.Link(aside, victim), os.Link(aside, second)); err != nil {
+		r.t.Fatal(err)
+	}
+	r.mustFail(ctx, want, "with "+victim+" twice")
+	if err := os.Remove(second); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *run) mustFail(ctx context.Context, want Expected, what string) {
+	if v, err := Judge(r.out, want); err != nil || v.OK() {
+		r.t.Errorf("%s the judge says %v, %v", what, v, err)
+	}
+	if _, out, err := r.program.Run(ctx, "verify", r.out); err == nil {
+		r.t.Errorf("%s verify says\n%s", what, out)
+	}
+}
+
+// clean ends what still runs, by its own pid, and removes the folder of a run
+// that passed.
+func (r *run) clean() {
+	if r.stop != nil {
+		r.stop()
+		<-r.produced
+	}
+	for _, w := range r.crew {
+		if w != nil && w.process != nil {
+			w.process.Kill()
+		}
+	}
+	if r.client != nil {
+		r.client.Close()
+	}
+	if r.broker != nil {
+		if err := r.broker.Kill(); err != nil {
+			r.t.Error(err)
+		}
+	}
+	if r.t.Failed() || *keep {
+		fmt.Printf("chaos: seed %d, output, logs of workers and broker kept in %s\n", *seed, r.dir)
+		return
+	}
+	os.RemoveAll(r.dir)
+}

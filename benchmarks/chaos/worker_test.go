@@ -1,0 +1,64 @@
+//go:build chaos
+
+package chaos
+
+import (
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"entropipe/benchmarks/rig"
+)
+
+// worker is one place in the crew: a process, and after its end the next one.
+// Its log goes on in one file.
+type worker struct {
+	run     *run
+	name    string
+	process *rig.Process
+	thaw    *time.Timer // of a freeze under way
+}
+
+func (w *worker) log() string { return filepath.Join(w.run.dir, w.name+".log") }
+
+func (w *worker) start() {
+	p, err := rig.Start(rig.Spec{Path: w.run.program.Path, Args: w.run.args(), Log: w.log()})
+	if err != nil {
+		w.run.t.Fatal(err)
+	}
+	w.process = p
+}
+
+// check finds a worker that ended though nobody asked: whatever happens to its
+// brokers and its fellows, it is to go on.
+func (w *worker) check() {
+	select {
+	case <-w.process.Done():
+		w.run.t.Errorf("%s ended by itself; the last it logged:\n%s", w.name, w.process.Tail(8))
+		w.start()
+	default:
+	}
+}
+
+// freeze stops the process for d. It may be killed meanwhile.
+func (w *worker) freeze(d time.Duration) {
+	p := w.process
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		w.run.t.Fatal(err)
+	}
+	w.thaw = time.AfterFunc(d, func() { p.Signal(syscall.SIGCONT) }) // nothing to do about an error
+}
+
+// terminate asks the worker to end, which must succeed.
+func (w *worker) terminate() {
+	if w.thaw != nil {
+		w.thaw.Stop()
+	}
+	p := w.process
+	if err := p.Signal(syscall.SIGCONT); err != nil {
+		w.run.t.Fatal(err)
+	}
+	if _, err := p.Stop(30 * time.Second); err != nil {
+		w.run.t.Errorf("%s was asked to end: %v", w.name, err)
+	}
+}

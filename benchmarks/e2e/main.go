@@ -1,0 +1,89 @@
+// Command e2e measures the whole path, Kafka to committed Parquet, and prints
+// ratios: a figure of one machine on one day means little, so everything is held
+// against something that runs beside it, in turn, in the same run.
+//
+// It drives the built program by its command line, as a user does; only the raw
+// fetch loop, the yardstick of throughput, uses the program's own packages. It
+// checks that the work was done (rows counted, outputs verified) and that a
+// broker's log was read to its end; it does not check geometry, which
+// `correctness` leaves to checkers of their own.
+//
+// Every figure is appended, raw, to a .jsonl file of benchmarks/results.
+//
+// Vocabulary: a round is one run of each contender in turn; a share is our rate
+// over that of the raw fetch loop; start-up is what a run takes that finds
+// nothing to do; net means without start-up.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+type cli struct {
+	Throughput  throughputCmd  `cmd:"" help:"KITTI frames through hull2d and maxima3d, as a share of a raw fetch loop; with delaunay2d; against a Python pipeline."`
+	Drawings    drawingsCmd    `cmd:"" help:"QuickDraw drawings a second through hull2d, maxima2d and delaunay2d."`
+	Memory      memoryCmd      `cmd:"" help:"Resident memory over thousands of KITTI frames at full rate."`
+	Correctness correctnessCmd `cmd:"" help:"The same frames through an embedded broker and a real Kafka: both checked, and compared row by row."`
+	Compare     compareCmd     `cmd:"" help:"Compare the tables of two outputs row by row."`
+	Fetch       fetchCmd       `cmd:"" hidden:"" help:"The raw fetch loop, in a process of its own."`
+
+	Broker  string `enum:"embedded,kafka" default:"embedded" help:"Kind of broker, started as a process of its own (${enum}); kafka: a real one, by .ci/kafka or the scripts that ENTROPIPE_KAFKA_START and ENTROPIPE_KAFKA_STOP name."`
+	Results string `placeholder:"DIR" help:"Folder of the raw figures (benchmarks/results of this module); - for none."`
+	Scratch string `placeholder:"DIR" help:"Folder for logs and outputs, empty or not there yet; by default a temporary one, removed at the end."`
+
+	Timeout time.Duration `default:"1h" help:"When to give up (${default})."`
+}
+
+func main() {
+	var c cli
+	k := kong.Parse(&c, kong.Name("e2e"), kong.Description("Measures entropipe end to end. benchmarks/README.md says what is judged against what."))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("--timeout %v is over", c.Timeout))
+	defer cancel()
+	err := checkScratch(c.Scratch)
+	if err == nil {
+		err = k.Run(&env{ctx: ctx, flags: &c})
+	}
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "e2e:", err)
+	if errors.Is(err, errUsage) {
+		os.Exit(2)
+	}
+	os.Exit(1)
+}
+
+// checkScratch refuses a folder with something in it: an output found there
+// would be continued, and measured short.
+func checkScratch(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && len(entries) > 0 {
+		return fmt.Errorf("%w: --scratch %s is not empty", errUsage, dir)
+	}
+	return err
+}
+
+var errUsage = errors.New("usage")
+
+// env is what every command gets.
+type env struct {
+	ctx   context.Context
+	flags *cli
+}

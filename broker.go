@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+
+	"entropipe/ingest/broker"
+)
+
+type brokerCmd struct {
+	Listen          string `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Address to listen on (${default})."`
+	Data            string `type:"path" placeholder:"DIR" help:"Folder of the log, kept. Without it a temporary one, removed at the end."`
+	Partitions      int    `default:"4" help:"Partitions of topics whose creator does not say (${default})."`
+	MaxMessageBytes Size   `default:"16MiB" help:"Largest message of such topics (${default})."`
+}
+
+func (brokerCmd) Help() string {
+	return `A Kafka broker in one process, for laptops and tests: one node, no replication, no
+security. Acknowledged records survive kill -9 when --data is given.
+
+Examples:
+  entropipe broker
+  entropipe broker --listen 127.0.0.1:19092 --data ./kafka --partitions 8`
+}
+
+func (c *brokerCmd) Run(e *env) error {
+	b, err := broker.Start(broker.Config{Listen: c.Listen, Dir: c.Data, Partitions: c.Partitions, MaxMessageBytes: int64(c.MaxMessageBytes)})
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	fmt.Fprintln(e.stdout, b.Addr())
+	e.log.Info("broker ready", "address", b.Addr(), "data", b.Dir())
+	<-e.ctx.Done()
+	return nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"regexp"
+	"strings"
+
+	"entropipe/ingest/replay"
+)
+
+// What the grammar cannot say of flags: the checks here are made before
+// anything is opened or made, so that a mistake leaves no trace.
+
+// Bounds of flags, far from what anybody needs.
+const (
+	minMemory     = 64 << 10
+	maxSize       = 1 << 50
+	maxWorkers    = 4096
+	maxFrameBytes = 1 << 30
+	maxPartitions = 10_000
+	maxPack       = 10_000
+)
+
+// check returns the first mistake, as a usageError.
+func (c *runFlags) check() error {
+	if err := checkBrokers(c.Source.Brokers); err != nil {
+		return err
+	}
+	if len(c.Source.Topic) == 0 {
+		return usageError{errors.New("--topic: no topic given")}
+	}
+	for _, topic := range c.Source.Topic {
+		if err := checkTopicName(topic); err != nil {
+			return err
+		}
+	}
+	if err := cmp.Or(checkOut(c.Output.Out), checkListen(c.Serve.Listen)); err != nil {
+		return err
+	}
+	return c.checkAmounts()
+}
+
+func (c *runFlags) checkAmounts() error {
+	return cmp.Or(
+		checkAmount("workers", c.Resource.Workers, 0, maxWorkers),
+		checkAmount("memory", c.Resource.Memory, minMemory, maxSize),
+		checkAmount("roll-bytes", c.Output.RollBytes, 1, maxSize),
+		checkAmount("roll-records", c.Output.RollRecords, 1, 1<<50),
+		checkAmount("max-frame-bytes", c.Frames.MaxFrameBytes, 1, maxFrameBytes))
+}
+
+// check returns the first mistake, as a usageError.
+func (c *producerFlags) check() error {
+	return cmp.Or(checkBrokers(c.Brokers), checkTopicName(c.Topic),
+		checkAmount("partitions", c.Partitions, 1, maxPartitions),
+		checkAmount("replication", c.Replication, 0, math.MaxInt16),
+		checkAmount("max-message-bytes", c.MaxMessageBytes, 1, math.MaxInt32),
+		checkAmount("loop", c.Loop, 0, math.MaxInt32),
+		checkAmount("limit", c.Limit, 0, math.MaxInt64))
+}
+
+// check returns the first mistake, as a usageError.
+func (c *demoCmd) check() error {
+	return cmp.Or(checkAmount("frames", c.Frames, 0, math.MaxInt64),
+		checkAmount("points", c.Points, 1, replay.MaxSyntheticPoints),
+		checkOut(c.Out), checkListen(c.Listen))
+}
+
+// checkAmount returns a usageError if a flag's value is out of range.
+func checkAmount[T int | int64 | Size](flag string, is, least, most T) error {
+	switch {
+	case is >= least && is <= most:
+		return nil
+	case most == math.MaxInt64:
+		return usageError{fmt.Errorf("--%s %v: want %v or more", flag, is, least)}
+	}
+	return usageError{fmt.Errorf("--%s %v: want %v to %v", flag, is, least, most)}
+}
+
+func checkOut(out string) error {
+	if scheme, _, ok := strings.Cut(out, "://"); ok {
+		return usageError{fmt.Errorf("--out %s: this version writes to folders, not to %s", out, scheme)}
+	}
+	if out == "" {
+		return usageError{errors.New("--out: no folder given")}
+	}
+	return nil
+}
+
+func checkListen(address string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil && address != "off" {
+		return usageError{fmt.Errorf("--listen %s: want HOST:PORT or off", address)}
+	}
+	return nil
+}
+
+func checkBrokers(brokers []string) error {
+	if len(brokers) == 0 {
+		return usageError{errors.New("--brokers: want HOST:PORT[,HOST:PORT…]")}
+	}
+	for _, b := range brokers {
+		if host, port, err := net.SplitHostPort(strings.TrimSpace(b)); err != nil || host == "" || port == "" {
+			return usageError{fmt.Errorf("--brokers: %q: want HOST:PORT", b)}
+		}
+	}
+	return nil
+}
+
+// topicName is what brokers take as one.
+var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
+
+func checkTopicName(topic string) error {
+	if !topicName.MatchString(topic) || topic == "." || topic == ".." {
+		return usageError{fmt.Errorf("--topic: %.300q is no name of a topic: want letters, digits, dot, _ and -", topic)}
+	}
+	return nil
+}
+
+// inFile is a mistake of the flags as one of the configuration, where a file
+// was given: it may stand there.
+func inFile(file string, err error) error {
+	if usage := (usageError{}); file != "" && errors.As(err, &usage) {
+		return &ConfigError{Problems: []Problem{{File: shownPath(file), What: err.Error()}}}
+	}
+	return err
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// effectiveConfig returns the configuration that command, a pointer to a
+// command's struct within the grammar of k, has after parsing: a file that
+// sets every flag of it, keys in order. Read again, it gives the same values.
+// The text depends on the values only, so it can be hashed.
+func effectiveConfig(k *kong.Kong, command any) string {
+	node := nodeOf(k.Model.Node, command)
+	if node == nil {
+		panic("config: not a command of the grammar")
+	}
+	flags := keysOf(node)
+	var b strings.Builder
+	for _, name := range sortedKeys(flags) {
+		fmt.Fprintf(&b, "%s: %s\n", name, yamlValue(flags[name].Target))
+	}
+	return b.String()
+}
+
+func nodeOf(n *kong.Node, command any) *kong.Node {
+	if n.Target.CanAddr() && n.Target.Addr().Interface() == command {
+		return n
+	}
+	for _, child := range n.Children {
+		if found := nodeOf(child, command); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func yamlValue(v reflect.Value) string {
+	if v.Kind() == reflect.Slice {
+		elements := make([]string, v.Len())
+		for i := range elements {
+			elements[i] = yamlValue(v.Index(i))
+		}
+		return "[" + strings.Join(elements, ", ") + "]"
+	}
+	if t, ok := v.Interface().(encoding.TextMarshaler); ok {
+		if text, err := t.MarshalText(); err == nil {
+			return yamlString(string(text))
+		}
+	}
+	switch v.Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint, reflect.Uint64, reflect.Float64:
+		if _, named := v.Interface().(fmt.Stringer); !named {
+			return fmt.Sprint(v.Interface())
+		}
+	}
+	text := fmt.Sprint(v.Interface())
+	if v.CanInt() && digits(text) {
+		return text // a size without a unit
+	}
+	return yamlString(text)
+}
+
+// plainString matches what every YAML reader takes as a string without quotes.
+var plainString = regexp.MustCompile(`^[A-Za-z./][A-Za-z0-9_./-]*$|^[0-9]+[A-Za-z][A-Za-z0-9.]*$`)
+
+// notPlain would be something else without quotes, some in YAML 1.1 only:
+// constants, and numbers in exponents and other bases.
+var notPlain = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|y|n|null|[.]+[0-9einfa+-]*|[0-9]+e[0-9.]+|0[xob].*)$`)
+
+// yamlString quotes s as JSON does, which is YAML too, where it has to be.
+func yamlString(s string) string {
+	s = strings.ReplaceAll(s, "${", "$${")
+	if plainString.MatchString(s) && !notPlain.MatchString(s) {
+		return s
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		panic("config: a string without JSON form: " + err.Error())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// sortedKeys returns the keys of m in order.
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}
+
+// closest returns the candidate that text is probably a slip or the beginning
+// of, "" if none is near: one mistake is allowed, and one more every four characters.
+func closest(text string, candidates []string) string {
+	best, limit := "", len(text)/4+2
+	if len(text) > 64 {
+		return ""
+	}
+	for _, c := range candidates {
+		if d := editDistance(text, c); d < limit && d < len(c) {
+			best, limit = c, d
+		}
+	}
+	for _, c := range candidates {
+		if best == "" && len(text) >= 3 && strings.HasPrefix(c, text) {
+			best = c
+		}
+	}
+	return best
+}
+
+// editDistance counts insertions, deletions, substitutions and exchanges of
+// neighbours (optimal string alignment), in O(len(a) len(b)).
+func editDistance(a, b string) int {
+	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range above {
+		above[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			substitution := above[j]
+			if a[i] != b[j] {
+				substitution++
+			}
+			row[j+1] = min(above[j+1]+1, row[j]+1, substitution)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, above, row = above, row, before
+	}
+	return above[len(b)]
+}

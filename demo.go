@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"entropipe/ingest"
+	"entropipe/ingest/broker"
+	"entropipe/ingest/replay"
+)
+
+type demoCmd struct {
+	Frames int64       `default:"200" help:"LiDAR frames to send and process (${default}); 0: until stopped."`
+	Out    string      `default:"./entropipe-demo" placeholder:"DIR" help:"Output folder (${default}); the broker's log lies beside the tables, in _broker."`
+	Listen string      `default:"127.0.0.1:8421" placeholder:"HOST:PORT|off" help:"Serve /metrics and health there (${default})."`
+	Keep   bool        `help:"After the last frame, stay up until stopped."`
+	Rate   replay.Rate `default:"realtime" help:"realtime (10 Hz), max, a frequency like 20hz, or a multiple like 2x (${default})."`
+	Points int         `default:"120000" help:"Points of a LiDAR frame, roughly (${default})."`
+	Seed   uint64      `default:"1" help:"Seed of the scene (${default})."`
+}
+
+func (demoCmd) Help() string {
+	return `Starts a broker inside the process, sends it a synthetic 64-beam LiDAR at 10 Hz and a
+thousand synthetic sketches a second, and processes both into Parquet. A second run in the
+same folder continues where the first one ended.
+
+Examples:
+  entropipe demo
+  entropipe demo --frames 1000 --rate max --out /tmp/demo
+  entropipe demo --frames 0                              # until Ctrl-C`
+}
+
+// The demo's topics, and how many drawings are sent for every LiDAR frame: as
+// many as the crowd draws in a tenth of a second.
+const (
+	demoLidar    = "points"
+	demoSketches = "sketches"
+	sketchesEach = 100
+)
+
+// demo is one run of the command.
+type demo struct {
+	*demoCmd
+	brokers []string
+	log     *slog.Logger
+	sent    map[string]int64 // frames there before, by topic
+	backlog map[string]int64 // of them, messages that no run has committed
+}
+
+func (c *demoCmd) Run(e *env) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	begin := time.Now()
+	if err := os.MkdirAll(c.Out, 0o777); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	b, err := broker.Start(broker.Config{Listen: "127.0.0.1:0", Dir: filepath.Join(c.Out, "_broker"), Partitions: 2})
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	d := &demo{demoCmd: c, brokers: []string{b.Addr()}, log: quiet(e.log), sent: map[string]int64{}, backlog: map[string]int64{}}
+	for _, topic := range []string{demoLidar, demoSketches} {
+		if err := ingest.EnsureTopic(e.ctx, d.brokers, topic, ingest.TopicSpec{Partitions: 2, MaxMessageBytes: 64 << 20}); err != nil {
+			return err
+		}
+	}
+	run := d.flags()
+	s, err := start(e.ctx, run, effectiveConfig(e.model, c), d.log)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := d.look(e.ctx, s); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stderr, "broker on %s, output in %s%s\n", b.Addr(), c.Out, servedAt(s))
+	if n := d.sent[demoLidar]; n > 0 {
+		fmt.Fprintf(e.stderr, "continuing: %s LiDAR frames were sent before\n", count(n))
+	}
+	show := startProgress(e.stderr, e.log, "LiDAR frames", c.Frames, func() (int64, string) {
+		lidar, sketches, since := s.pipeline.Stats(demoLidar), s.pipeline.Stats(demoSketches), time.Since(begin)
+		return lidar.Frames, rate(lidar.Frames, "frames", since) + ", " + rate(lidar.Points, "points", since) + ", " +
+			count(sketches.Frames) + " sketches, " + byteSize(lidar.FileBytes+sketches.FileBytes) + " written"
+	})
+	err = d.stream(e.ctx, s)
+	show.Stop()
+	if err == nil {
+		err = d.report(e.stdout, s, begin)
+	}
+	return err
+}
+
+func servedAt(s *service) string {
+	if s.server == nil {
+		return ""
+	}
+	return ", metrics on http://" + s.server.Addr() + "/metrics"
+}
+
+// flags are those of the `run` command that the demo stands for.
+func (d *demo) flags() *runFlags {
+	return &runFlags{
+		Source:   sourceFlags{Brokers: d.brokers, Topic: []string{demoLidar, demoSketches}, From: "earliest", OnGap: "stop"},
+		Output:   outputFlags{Out: d.Out, PartitionBy: []string{"dataset"}, RollBytes: 256 << 20, RollRecords: 100_000, RollAge: time.Second},
+		Frames:   frameFlags{Stage: "off", MaxFrameBytes: 64 << 20},
+		Resource: resourceFlags{Memory: 256 << 20},
+		Serve:    serveFlags{Listen: d.Listen},
+	}
+}
+
+// look finds out what earlier runs have sent and committed.
+func (d *demo) look(ctx context.Context, s *service) error {
+	for topic, frames := range map[string]int64{demoLidar: 1, demoSketches: sketchPack} {
+		t, err := ingest.Describe(ctx, d.brokers, topic)
+		if err != nil {
+			return err
+		}
+		for _, p := range t.Partitions {
+			pos, err := s.output.Resume(ctx, topic, p.ID)
+			if err != nil {
+				return err
+			}
+			d.sent[topic] += p.End * frames
+			d.backlog[topic] += p.End - pos.Next
+		}
+	}
+	return nil
+}
+
+// sketchPack is how many drawings a message holds: all of them hold as many.
+const sketchPack = 100
+
+// stream produces and processes until everything that was sent is committed,
+// or ctx ends.
+func (d *demo) stream(parent context.Context, s *service) error {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	var producers, processing sync.WaitGroup
+	messages := make(chan int64, 2) // acknowledged, by each producer
+	send := func(topic string, rate replay.Rate, src replay.Source, err error) {
+		producers.Go(func() {
+			if err == nil {
+				var n int64
+				n, err = d.produce(ctx, topic, rate, src)
+				messages <- n
+			}
+			if err != nil && ctx.Err() == nil {
+				cancel(err)
+			}
+		})
+	}
+	lidar, err := replay.LiDAR{Frames: d.Frames, Points: d.Points, Seed: d.Seed}.Open()
+	send(demoLidar, d.Rate, lidar, err)
+	crowd, err := replay.Sketches{Frames: d.Frames * sketchesEach, Pack: sketchPack, Seed: d.Seed}.Open()
+	send(demoSketches, d.Rate.Times(sketchesEach), crowd, err)
+	processing.Go(func() {
+		if err := s.run(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	producers.Wait()
+	close(messages)
+	wanted := d.backlog[demoLidar] + d.backlog[demoSketches]
+	for n := range messages {
+		wanted += n
+	}
+	d.await(ctx, s, wanted)
+	cancel(nil)
+	processing.Wait()
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// await returns when so many messages are committed and nobody wants the demo
+// to stay, or ctx ends.
+func (d *demo) await(ctx context.Context, s *service, messages int64) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for d.Keep || s.pipeline.Stats().Messages < messages {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// produce sends src to topic and returns how many messages were acknowledged.
+func (d *demo) produce(ctx context.Context, topic string, rate replay.Rate, src replay.Source) (int64, error) {
+	defer src.Close()
+	p := replay.Producer{Brokers: d.brokers, Topic: topic, Play: replay.Play{Rate: rate}, Log: d.log}
+	st, err := p.Run(ctx, &continued{Source: src, frames: d.sent[topic]})
+	return st.Messages, err
+}
+
+// continued numbers and dates the frames of a scene on from those of earlier
+// runs.
+type continued struct {
+	replay.Source
+	frames int64
+}
+
+func (c *continued) Next(it *replay.Item) error {
+	if err := c.Source.Next(it); err != nil {
+		return err
+	}
+	period := int64(time.Second / 10)
+	if it.Drawings != nil {
+		period = int64(time.Second / 10 / sketchesEach)
+	}
+	it.Number += c.frames
+	it.TimeNs += c.frames * period
+	for i := range it.Drawings {
+		if d := &it.Drawings[i]; d.TimeNs != 0 { // 0: unknown
+			d.TimeNs += c.frames * period
+		}
+	}
+	return nil
+}
+
+// report prints what was done and how to look at it.
+func (d *demo) report(w io.Writer, s *service, begin time.Time) error {
+	lidar, sketches := s.pipeline.Stats(demoLidar), s.pipeline.Stats(demoSketches)
+	elapsed := time.Since(begin)
+	tab := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+	row := func(name, a, b string) { fmt.Fprintf(tab, "%s\t%s\t%s\t\n", name, a, b) }
+	each := func(name string, f func(int64) string, a, b int64) { row(name, f(a), f(b)) }
+	row("", "LiDAR", "sketches")
+	each("frames", count, lidar.Frames, sketches.Frames)
+	each("points", count, lidar.Points, sketches.Points)
+	each("rows", count, lidar.Rows, sketches.Rows)
+	each("bytes in", byteSize, lidar.BytesIn, sketches.BytesIn)
+	each("bytes written", byteSize, lidar.FileBytes, sketches.FileBytes)
+	each("frames/s", count, perSecond(lidar.Frames, elapsed), perSecond(sketches.Frames, elapsed))
+	row("latency p50", ms(lidar.LatencyP50), ms(sketches.LatencyP50))
+	row("latency p99", ms(lidar.LatencyP99), ms(sketches.LatencyP99))
+	each("rejects", count, lidar.Rejects, sketches.Rejects)
+	if first := s.pipeline.Stats().FirstCommit; !first.IsZero() {
+		row("first row after", ms(first.Sub(begin)), "")
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	out := filepath.ToSlash(d.Out)
+	_, err := fmt.Fprintf(w, `
+Open it:
+  DuckDB     duckdb -c "SELECT frame_id, n_points, n_hull, area FROM read_parquet('%[1]s/hulls/*/topic=points/*.parquet', hive_partitioning=true) ORDER BY area DESC LIMIT 5"
+  GeoPandas  python3 -c "import geopandas; print(geopandas.read_parquet('%[1]s/hulls')[['frame_id', 'n_hull', 'geometry']].head())"
+  Polars     python3 -c "import polars; print(polars.scan_parquet('%[1]s/triangles/**/*.parquet', hive_partitioning=True).head().collect())"
+`, out)
+	return err
+}
+
+func perSecond(n int64, d time.Duration) int64 { return int64(float64(n)/max(d.Seconds(), 1e-9) + .5) }
+
+func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }
+
+// quiet returns log without what is less than a warning: the demo shows a bar.
+func quiet(log *slog.Logger) *slog.Logger { return slog.New(atLeast{log.Handler()}) }
+
+type atLeast struct{ slog.Handler }
+
+func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && h.Handler.Enabled(ctx, l)
+}
+
+func (h atLeast) WithAttrs(a []slog.Attr) slog.Handler { return atLeast{h.Handler.WithAttrs(a)} }
+
+func (h atLeast) WithGroup(name string) slog.Handler { return atLeast{h.Handler.WithGroup(name)} }

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// Disks that refuse. A mode of 0555 means nothing to root, and writing until
+// this machine's disk is full is no test, so small file systems are mounted.
+
+// mounted returns a folder on a file system of its own, of a size.
+func mounted(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("no small file system can be mounted here, as root can: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+	return dir
+}
+
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	disk, dir := mounted(t, "2m"), t.TempDir()
+	out, brokers := filepath.Join(disk, "out"), startBroker(t)
+	const n = 60
+	must(t, dir, "produce", "synthetic", "--frames", strconv.Itoa(n), "--points", "6000", "--rate", "max", "--brokers", brokers)
+	run := []string{"run", "--brokers", brokers, "--out", out, "--until-end", "--roll-records", "5"}
+	full := launch(t, dir, run...)
+	full.exits(1, patience)
+	full.says(`^entropipe: points/\d.*: no space left on device$`)
+	if got := committed(verified(t, out)); got == 0 || got >= n {
+		t.Fatalf("%d of %d records are committed: the disk was not full in the middle", got, n)
+	}
+	again := launch(t, dir, run...)
+	again.exits(1, patience)
+	again.says(`no space left on device$`)
+	verified(t, out)
+
+	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, run...)
+	holds(t, out, n)
+	if left, err := os.ReadDir(filepath.Join(out, "_staging")); err != nil || len(left) > 0 {
+		t.Errorf("%d folders are left in _staging; %v", len(left), err)
+	}
+	must(t, dir, "verify", out)
+}
+
+// full from the first byte on: not even an output can be made.
+func TestDiskWithoutRoomForAnOutput(t *testing.T) {
+	t.Parallel()
+	disk, brokers := mounted(t, "64k"), startBroker(t)
+	must(t, t.TempDir(), spread(brokers, "points", "a", "--frames", "1", "--rate", "max")...)
+	if err := exec.Command("dd", "if=/dev/zero", "of="+filepath.Join(disk, "fill"), "bs=4096", "count=100").Run(); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	r := launch(t, t.TempDir(), "run", "--brokers", brokers, "--out", filepath.Join(disk, "out"), "--until-end")
+	r.exits(1, patience)
+	r.says(`^entropipe: .*no space left on device$`)
+	d := launch(t, t.TempDir(), "demo", "--out", filepath.Join(disk, "demo"), "--frames", "1", "--listen", "off")
+	d.exits(1, patience)
+	d.says(`^entropipe: .*no space left on device`)
+}
+
+func TestReadOnlyDisk(t *testing.T) {
+	t.Parallel()
+	disk, dir, brokers := mounted(t, "64m"), t.TempDir(), startBroker(t)
+	out := filepath.Join(disk, "out")
+	must(t, dir, spread(brokers, "points", "a", "--frames", "4", "--rate", "max")...)
+	run := []string{"run", "--brokers", brokers, "--out", out, "--until-end"}
+	must(t, dir, run...)
+	must(t, dir, spread(brokers, "points", "a", "--frames", "4", "--rate", "max")...)
+	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	r := launch(t, dir, run...)
+	r.exits(1, patience)
+	r.says(`^entropipe: .*read-only file system$`)
+	fresh := launch(t, dir, "run", "--brokers", brokers, "--out", filepath.Join(disk, "fresh"), "--until-end")
+	fresh.exits(1, patience)
+	fresh.says(`^entropipe: --out: .*read-only file system$`)
+
+	// What is there can be looked at, and what is wrong is found before.
+	must(t, dir, "verify", out)
+	must(t, dir, "info", out)
+	file := filepath.Join(dir, "c.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "out: %s\nbrokers: %s\n", out, brokers), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	v := launch(t, dir, "validate", file, "--connect")
+	v.exits(1, patience)
+	v.until(`^FAIL output .*read-only file system$`)
+	holds(t, out, 4)
+
+	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT, ""); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, run...)
+	holds(t, out, 8)
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"entropipe/ingest"
+	"entropipe/ingest/replay"
+	"entropipe/sinks"
+)
+
+type infoCmd struct {
+	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, .ndjson file, kafka://HOST:PORT/TOPIC, or the name of a topic."`
+	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Brokers to ask for a topic (${default})."`
+	JSON    bool     `name:"json" help:"Print one JSON document."`
+}
+
+func (infoCmd) Help() string {
+	return `Examples:
+  entropipe info ./entropipe-out
+  entropipe info ./entropipe-out/hulls/dataset=kitti/topic=points/part-0-….parquet
+  entropipe info 2011_09_26/2011_09_26_drive_0005_sync
+  entropipe info kafka://127.0.0.1:9092/points`
+}
+
+func (c *infoCmd) Run(e *env) error {
+	found, err := c.describe(e)
+	if err != nil {
+		return err
+	}
+	return printResult(e.stdout, c.JSON, found)
+}
+
+// describe finds out what is meant: an address, a path, else a topic.
+func (c *infoCmd) describe(e *env) (fmt.Stringer, error) {
+	if u, err := url.Parse(c.What); err == nil && u.Scheme == "kafka" {
+		return describeTopic(e.ctx, strings.Split(u.Host, ","), strings.Trim(u.Path, "/"))
+	}
+	info, err := os.Stat(c.What)
+	switch {
+	case err != nil && strings.ContainsAny(c.What, `/\`):
+		return nil, err
+	case err != nil:
+		found, failed := describeTopic(e.ctx, c.Brokers, c.What)
+		if failed != nil {
+			return nil, fmt.Errorf("%s is no file or folder here; as a topic: %w", c.What, failed)
+		}
+		return found, nil
+	case info.IsDir():
+		return describeFolder(e, c.What)
+	}
+	switch ext := strings.ToLower(filepath.Ext(c.What)); ext {
+	case ".parquet":
+		return sinks.DescribeFile(c.What)
+	case ".ndjson", ".gz":
+		return describeSource(replay.QuickDraw{Files: []string{c.What}, SkipBad: true, Log: e.log}.Open())
+	case ".bin":
+		return describeScan(c.What)
+	}
+	return nil, fmt.Errorf("%s: not a file that entropipe knows: want .parquet, .bin, .ndjson or .ndjson.gz", c.What)
+}
+
+func describeFolder(e *env, dir string) (fmt.Stringer, error) {
+	if _, err := os.Stat(filepath.Join(dir, "_commits")); err == nil {
+		store, err := sinks.OpenExisting(dir)
+		if err != nil {
+			return nil, err
+		}
+		defer store.Close()
+		return sinks.Describe(e.ctx, store)
+	}
+	return describeSource(replay.KITTI{Dir: dir, SkipBad: true, Log: e.log}.Open())
+}
+
+// topicInfo is what a topic holds.
+type topicInfo struct {
+	Topic           string          `json:"topic"`
+	MaxMessageBytes int64           `json:"max_message_bytes"` // -1: unknown
+	Partitions      []partitionInfo `json:"partitions"`
+}
+
+// partitionInfo is what is there of a partition: [Start, End), of which
+// [Start, Stable) belongs to no open transaction.
+type partitionInfo struct {
+	Partition int32 `json:"partition"`
+	Start     int64 `json:"start"`
+	Stable    int64 `json:"stable"`
+	End       int64 `json:"end"`
+}
+
+func describeTopic(ctx context.Context, brokers []string, topic string) (fmt.Stringer, error) {
+	if err := cmp.Or(checkBrokers(brokers), checkTopicName(topic)); err != nil {
+		return nil, err
+	}
+	t, err := ingest.Describe(ctx, brokers, topic)
+	if err != nil {
+		return nil, err
+	}
+	found := &topicInfo{Topic: t.Name, MaxMessageBytes: t.MaxMessageBytes, Partitions: []partitionInfo{}}
+	for _, p := range t.Partitions {
+		found.Partitions = append(found.Partitions, partitionInfo{p.ID, p.Start, p.Stable, p.End})
+	}
+	return found, nil
+}
+
+// String is a line for the topic and one for every partition.
+func (t *topicInfo) String() string {
+	var b strings.Builder
+	limit := "an unknown size"
+	if t.MaxMessageBytes >= 0 {
+		limit = byteSize(t.MaxMessageBytes)
+	}
+	fmt.Fprintf(&b, "topic %s: %d partitions, messages of up to %s\n", t.Topic, len(t.Partitions), limit)
+	for _, p := range t.Partitions {
+		fmt.Fprintf(&b, "  partition %d: offsets %d to %d", p.Partition, p.Start, p.End)
+		if p.Stable < p.End {
+			fmt.Fprintf(&b, ", stable up to %d", p.Stable)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// sourceInfo is what a data set holds.
+type sourceInfo struct {
+	Dataset  string     `json:"dataset"`
+	Sequence string     `json:"sequence"` // the first one's
+	Frames   int64      `json:"frames"`
+	Points   int64      `json:"points"`
+	Skipped  int64      `json:"skipped"` // could not be read
+	Least    [2]float64 `json:"least"`   // of x and y
+	Most     [2]float64 `json:"most"`
+	First    *time.Time `json:"first,omitempty"`
+	Last     *time.Time `json:"last,omitempty"`
+}
+
+// describeScan reads one KITTI scan by itself.
+func describeScan(path string) (fmt.Stringer, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(data)%16 != 0 {
+		return nil, fmt.Errorf("%s: %d bytes are not a whole number of points of 16 bytes: %d are left over", path, len(data), len(data)%16)
+	}
+	return text(fmt.Sprintf("%s: a KITTI scan of %s points, %s\n", path, count(int64(len(data)/16)), byteSize(int64(len(data))))), nil
+}
+
+type text string
+
+// String is the text itself.
+func (t text) String() string { return string(t) }
+
+// describeSource reads a whole data set.
+func describeSource(src replay.Source, err error) (fmt.Stringer, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	inf := math.Inf(1)
+	s := &sourceInfo{Least: [2]float64{inf, inf}, Most: [2]float64{-inf, -inf}}
+	var it replay.Item
+	for {
+		err := src.Next(&it)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.add(&it)
+	}
+	if k, ok := src.(interface{ Skipped() int64 }); ok {
+		s.Skipped = k.Skipped()
+	}
+	if s.Points == 0 {
+		s.Least, s.Most = [2]float64{}, [2]float64{}
+	}
+	return s, nil
+}
+
+func (s *sourceInfo) add(it *replay.Item) {
+	if s.Frames == 0 {
+		s.Dataset, s.Sequence = it.Dataset, it.Sequence
+	}
+	s.Frames += it.Frames()
+	s.Points += it.Points()
+	s.cover(0, it.Cloud.X)
+	s.cover(1, it.Cloud.Y)
+	for i := range it.Drawings {
+		s.cover(0, it.Drawings[i].X)
+		s.cover(1, it.Drawings[i].Y)
+	}
+	if it.Clock == replay.UTC || it.Clock == replay.Unordered {
+		t := time.Unix(0, it.TimeNs).UTC()
+		if s.First == nil || t.Before(*s.First) {
+			s.First = &t
+		}
+		if s.Last == nil || t.After(*s.Last) {
+			s.Last = &t
+		}
+	}
+}
+
+func (s *sourceInfo) cover(axis int, v []float32) {
+	for _, f := range v {
+		if f-f == 0 {
+			s.Least[axis], s.Most[axis] = min(s.Least[axis], float64(f)), max(s.Most[axis], float64(f))
+		}
+	}
+}
+
+// String is the summary for people.
+func (s *sourceInfo) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s: %s frames, %s points, x %g to %g, y %g to %g\n", s.Dataset, s.Sequence, count(s.Frames), count(s.Points), s.Least[0], s.Most[0], s.Least[1], s.Most[1])
+	if s.First != nil {
+		fmt.Fprintf(&b, "  from %s to %s\n", s.First.Format(time.RFC3339Nano), s.Last.Format(time.RFC3339Nano))
+	}
+	if s.Skipped > 0 {
+		fmt.Fprintf(&b, "  %s inputs could not be read\n", count(s.Skipped))
+	}
+	return b.String()
+}

@@ -1,0 +1,198 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	kafka "github.com/segmentio/kafka-go"
+)
+
+const (
+	adminClient  = "entropipe-admin"
+	adminConnect = 10 * time.Second
+
+	limitConfig = "max.message.bytes"
+)
+
+// TopicSpec says what a topic must be like. A zero leaves the choice to the
+// brokers.
+type TopicSpec struct {
+	Partitions        int
+	ReplicationFactor int
+	MaxMessageBytes   int64 // the largest message, as Kafka counts it: the whole batch
+}
+
+// LimitError says that a topic refuses messages of the needed size.
+type LimitError struct {
+	Topic  string
+	Limit  int64 // max.message.bytes of the topic
+	Needed int64
+	Broker string
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("topic %q takes messages of up to %d bytes, but %d are needed; raise its limit with: kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config %s=%d",
+		e.Topic, e.Limit, e.Needed, e.Broker, e.Topic, limitConfig, e.Needed)
+}
+
+// EnsureTopic creates the topic if there is none, and waits until it can be
+// used. A topic that exists is left as it is; if its limit is below
+// spec.MaxMessageBytes, that is a *LimitError.
+func EnsureTopic(ctx context.Context, brokers []string, topic string, spec TopicSpec) error {
+	return administer(ctx, brokers, topic, func(k *cluster) error {
+		counts, err := k.partitions(ctx, []string{topic})
+		if err != nil {
+			return fmt.Errorf("topic %q: %w", topic, err)
+		}
+		if counts[topic] == 0 {
+			if err := k.create(ctx, topic, spec); err != nil {
+				return err
+			}
+		}
+		if _, err := k.extents(ctx, topic, adminConnect); err != nil {
+			return err
+		}
+		if spec.MaxMessageBytes == 0 {
+			return nil
+		}
+		limit, err := k.limit(ctx, topic)
+		if err != nil {
+			return err
+		}
+		if limit < spec.MaxMessageBytes {
+			return &LimitError{Topic: topic, Limit: limit, Needed: spec.MaxMessageBytes, Broker: k.brokers[0]}
+		}
+		return nil
+	})
+}
+
+// TopicLimit returns the topic's max.message.bytes.
+func TopicLimit(ctx context.Context, brokers []string, topic string) (limit int64, err error) {
+	err = administer(ctx, brokers, topic, func(k *cluster) error {
+		limit, err = k.limit(ctx, topic)
+		return err
+	})
+	return limit, err
+}
+
+// Topic is what Describe tells.
+type Topic struct {
+	Name            string
+	MaxMessageBytes int64 // -1: the brokers do not tell
+	Partitions      []TopicPartition
+}
+
+// TopicPartition is the part of a partition's log that is there: offsets
+// [Start, End), of which [Start, Stable) belong to no open transaction.
+type TopicPartition struct {
+	ID                 int32
+	Start, Stable, End int64
+}
+
+// Describe tells what is in a topic. ErrNoTopic: there is none.
+func Describe(ctx context.Context, brokers []string, topic string) (Topic, error) {
+	t := Topic{Name: topic}
+	err := administer(ctx, brokers, topic, func(k *cluster) error {
+		stable, err := k.extents(ctx, topic, adminConnect)
+		if err != nil {
+			return err
+		}
+		var ids []int32
+		for id := range stable {
+			ids = append(ids, id)
+		}
+		slices.Sort(ids)
+		ends, err := k.listOffsets(ctx, topic, ids, kafka.LastOffset, false)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			t.Partitions = append(t.Partitions, TopicPartition{ID: id, Start: stable[id].start, Stable: stable[id].end, End: ends[id]})
+		}
+		if t.MaxMessageBytes, err = k.limit(ctx, topic); err != nil {
+			t.MaxMessageBytes = -1 // to describe settings is a permission of its own
+		}
+		return nil
+	})
+	return t, err
+}
+
+// administer calls f with a cluster that answers.
+func administer(ctx context.Context, brokers []string, topic string, f func(*cluster) error) error {
+	if topic == "" {
+		return errors.New("no topic given")
+	}
+	k, err := newCluster(brokers, adminClient, []string{topic})
+	if err != nil {
+		return err
+	}
+	defer k.close()
+	if err := k.reach(ctx, adminConnect); err != nil {
+		return err
+	}
+	return f(k)
+}
+
+func (k *cluster) create(ctx context.Context, topic string, spec TopicSpec) error {
+	config := kafka.TopicConfig{Topic: topic, NumPartitions: spec.Partitions, ReplicationFactor: spec.ReplicationFactor}
+	if config.NumPartitions == 0 {
+		config.NumPartitions = -1
+	}
+	if config.ReplicationFactor == 0 {
+		config.ReplicationFactor = -1
+	}
+	if spec.MaxMessageBytes > 0 {
+		config.ConfigEntries = []kafka.ConfigEntry{{ConfigName: limitConfig, ConfigValue: strconv.FormatInt(spec.MaxMessageBytes, 10)}}
+	}
+	r, err := k.client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{config}})
+	if err == nil {
+		err = r.Errors[topic]
+	}
+	if err == nil || errors.Is(err, kafka.TopicAlreadyExists) { // another producer was quicker
+		return nil
+	}
+	return fmt.Errorf("topic %q does not exist and cannot be created: %w; create it with: kafka-topics.sh --bootstrap-server %s --create --topic %s%s",
+		topic, err, k.brokers[0], topic, spec.flags())
+}
+
+// flags are those of kafka-topics.sh.
+func (s TopicSpec) flags() string {
+	var b strings.Builder
+	if s.Partitions > 0 {
+		fmt.Fprintf(&b, " --partitions %d", s.Partitions)
+	}
+	if s.ReplicationFactor > 0 {
+		fmt.Fprintf(&b, " --replication-factor %d", s.ReplicationFactor)
+	}
+	if s.MaxMessageBytes > 0 {
+		fmt.Fprintf(&b, " --config %s=%d", limitConfig, s.MaxMessageBytes)
+	}
+	return b.String()
+}
+
+func (k *cluster) limit(ctx context.Context, topic string) (int64, error) {
+	r, err := k.client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
+		{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, ConfigNames: []string{limitConfig}}}})
+	if err == nil && len(r.Resources) > 0 {
+		err = r.Resources[0].Error
+	}
+	if errors.Is(err, kafka.UnknownTopicOrPartition) {
+		return 0, k.noTopic(topic)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("topic %q: its settings cannot be read: %w", topic, err)
+	}
+	for _, resource := range r.Resources {
+		for _, e := range resource.ConfigEntries {
+			if n, err := strconv.ParseInt(e.ConfigValue, 10, 64); e.ConfigName == limitConfig && err == nil {
+				return n, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("topic %q: the broker does not tell its %s", topic, limitConfig)
+}

@@ -1,0 +1,85 @@
+package ingest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func TestEnsureTopic(t *testing.T) {
+	addr, _ := start(t)
+	brokers, topic := []string{addr}, name(t)
+	ctx := deadline(t, 20*time.Second)
+	spec := TopicSpec{Partitions: 3, ReplicationFactor: 1, MaxMessageBytes: 3 << 20}
+	for range 2 { // the second time it is there already
+		if err := EnsureTopic(ctx, brokers, topic, spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if limit, err := TopicLimit(ctx, brokers, topic); err != nil || limit != 3<<20 {
+		t.Errorf("limit is %d, %v", limit, err)
+	}
+	if err := EnsureTopic(ctx, brokers, topic, TopicSpec{}); err != nil {
+		t.Errorf("asked for nothing: %v", err)
+	}
+	spec.MaxMessageBytes++
+	var low *LimitError
+	err := EnsureTopic(ctx, brokers, topic, spec)
+	if !errors.As(err, &low) || low.Limit != 3<<20 || low.Needed != 3<<20+1 {
+		t.Fatalf("a limit that is too low: %v", err)
+	}
+	for _, part := range []string{"3145728", "3145729", "kafka-configs.sh --bootstrap-server " + addr, "--entity-name " + topic, "--add-config max.message.bytes=3145729"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error lacks %q: %v", part, err)
+		}
+	}
+}
+
+func TestTopicThatCannotBeCreated(t *testing.T) {
+	addr, _ := start(t)
+	ctx := deadline(t, 20*time.Second)
+	topic := name(t)
+	err := EnsureTopic(ctx, []string{addr}, topic, TopicSpec{Partitions: 2, ReplicationFactor: 9, MaxMessageBytes: 5000})
+	if err == nil || !strings.Contains(err.Error(), "--partitions 2 --replication-factor 9 --config max.message.bytes=5000") {
+		t.Errorf("nine replicas on one broker: %v", err)
+	}
+	if err := EnsureTopic(ctx, []string{addr}, "", TopicSpec{}); err == nil {
+		t.Error("a topic without a name was accepted")
+	}
+	if _, err := TopicLimit(ctx, []string{addr}, topic); !errors.Is(err, ErrNoTopic) {
+		t.Errorf("limit of no topic: %v", err)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	addr, _ := start(t)
+	topic := makeTopic(t, addr, 2)
+	c := producer(t, addr)
+	send(t, c, topic, values("a", "b", "c")...)
+	send(t, c, topic, &kgo.Record{Partition: 1, Value: []byte("x")})
+	deleteRecords(t, c, topic, 2)
+	tx := producer(t, addr, kgo.TransactionalID(topic))
+	if err := tx.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	send(t, tx, topic, values("open")...)
+	ctx := deadline(t, 10*time.Second)
+	got, err := Describe(ctx, []string{addr}, topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Topic{Name: topic, MaxMessageBytes: 16 << 20, Partitions: []TopicPartition{{ID: 0, Start: 2, Stable: 3, End: 4}, {ID: 1, Start: 0, Stable: 1, End: 1}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := tx.EndTransaction(ctx, kgo.TryAbort); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Describe(ctx, []string{addr}, name(t)); !errors.Is(err, ErrNoTopic) {
+		t.Errorf("no topic: %v", err)
+	}
+}

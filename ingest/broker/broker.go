@@ -1,0 +1,170 @@
+// Package broker runs a Kafka broker inside the process, with its log on disk:
+// what demo, laptops and tests talk to when no cluster is at hand.
+//
+// It is not a broker for production: one node, no replication, no security.
+// Records are in the page cache when they are acknowledged, so they survive
+// the death of the process (kill -9), not that of the machine.
+//
+// The protocol and the log are those of kfake. This package adds what a broker
+// of its own needs: it listens only where it is told to, holds a lock on its
+// folder, refuses topic names that are no file names, and gives every new
+// topic, also one created by its first use, the limit on message sizes and a
+// place in the folder at once.
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// Defaults of Config.
+const (
+	DefaultListen          = "127.0.0.1:9092"
+	DefaultPartitions      = 4
+	DefaultMaxMessageBytes = 16 << 20
+)
+
+// Config says where a broker listens and what its topics are like. The zero
+// value is a usable broker on DefaultListen whose data vanish with it.
+type Config struct {
+	// Listen is the HOST:PORT to listen on, and nothing else is. Port 0 takes
+	// a free one.
+	Listen string
+	// Advertise is the HOST:PORT that clients are sent to after their first
+	// request. Empty: Listen, or 127.0.0.1 where Listen names every interface.
+	Advertise string
+	// Dir holds the log. Empty: a temporary folder that Close removes.
+	Dir string
+	// Partitions of a topic whose creator does not say how many.
+	Partitions int
+	// MaxMessageBytes limits a batch of a topic whose creator sets no
+	// max.message.bytes.
+	MaxMessageBytes int64
+}
+
+// Broker is a running broker. Its methods may be called concurrently.
+type Broker struct {
+	cluster *kfake.Cluster
+	addr    string
+	dir     string
+	lock    *os.File
+	temp    bool
+	once    sync.Once
+}
+
+// Start opens the folder, replays its log and listens. It fails when the
+// address is taken, when another broker has the folder, or when the log there
+// cannot be read.
+func Start(cfg Config) (*Broker, error) {
+	cfg = cfg.withDefaults()
+	if cfg.Partitions < 1 || cfg.MaxMessageBytes < 1024 || cfg.MaxMessageBytes > 1<<30 {
+		return nil, fmt.Errorf("broker: %d partitions and messages of %d bytes: want at least 1, and 1 KiB to 1 GiB", cfg.Partitions, cfg.MaxMessageBytes)
+	}
+	b := &Broker{dir: cfg.Dir}
+	if err := b.openDir(); err != nil {
+		return nil, err
+	}
+	if err := b.start(cfg); err != nil {
+		b.closeDir()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Addr returns the HOST:PORT that clients use.
+func (b *Broker) Addr() string { return b.addr }
+
+// Dir returns the folder that holds the log.
+func (b *Broker) Dir() string { return b.dir }
+
+// Close writes the state of groups and producers, stops listening, and removes
+// the folder if it was a temporary one. Further calls do nothing.
+func (b *Broker) Close() {
+	b.once.Do(func() {
+		b.cluster.Close()
+		b.closeDir()
+	})
+}
+
+func (c Config) withDefaults() Config {
+	if c.Listen == "" {
+		c.Listen = DefaultListen
+	}
+	if c.Partitions == 0 {
+		c.Partitions = DefaultPartitions
+	}
+	if c.MaxMessageBytes == 0 {
+		c.MaxMessageBytes = DefaultMaxMessageBytes
+	}
+	return c
+}
+
+func (b *Broker) start(cfg Config) error {
+	ln, err := listen(cfg.Listen, cfg.Advertise)
+	if err != nil {
+		return err
+	}
+	b.addr = ln.Addr().String()
+	// kfake asks for a listener on 127.0.0.1 and a port of its own choice.
+	given := func(string, string) (net.Listener, error) { return ln, nil }
+	b.cluster, err = kfake.NewCluster(
+		kfake.NumBrokers(1),
+		kfake.ListenFn(given),
+		kfake.DataDir(b.dir),
+		kfake.DefaultNumPartitions(cfg.Partitions),
+		kfake.GroupMinSessionTimeout(time.Second),
+		kfake.BrokerConfigs(map[string]string{"message.max.bytes": strconv.FormatInt(cfg.MaxMessageBytes, 10)}),
+	)
+	if err != nil {
+		ln.Close()
+		return fmt.Errorf("broker: the log in %s cannot be used: %w", b.dir, err)
+	}
+	newTopics{b.cluster, strconv.FormatInt(cfg.MaxMessageBytes, 10)}.install()
+	return nil
+}
+
+// listener tells clients another address than the one that is bound.
+type listener struct {
+	net.Listener
+	advertised address
+}
+
+func (l listener) Addr() net.Addr { return l.advertised }
+
+type address string
+
+func (a address) Network() string { return "tcp" }
+func (a address) String() string  { return string(a) }
+
+func listen(addr, advertise string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("broker: listen address %q: want HOST:PORT", addr)
+	}
+	if _, port, err := net.SplitHostPort(advertise); advertise != "" && (err != nil || port == "") {
+		return nil, fmt.Errorf("broker: advertised address %q: want HOST:PORT", advertise)
+	}
+	ln, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("broker: another process listens on %s already; name another address with --listen", addr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("broker: cannot listen on %s: %w", addr, err)
+	}
+	if advertise == "" {
+		if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
+			host = "127.0.0.1"
+		}
+		_, port, _ := net.SplitHostPort(ln.Addr().String())
+		advertise = net.JoinHostPort(host, port)
+	}
+	return listener{ln, address(advertise)}, nil
+}

@@ -1,0 +1,102 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	kafka "github.com/segmentio/kafka-go"
+)
+
+// cluster is the way to some brokers.
+type cluster struct {
+	brokers   []string
+	clientID  string
+	addr      net.Addr
+	transport *kafka.Transport
+	client    *kafka.Client
+	connected atomic.Bool // the last request was answered
+}
+
+// newCluster prepares connections; none is opened before the first request.
+// The metadata of topics are renewed every second on average, which is how
+// fast a new leader is found.
+func newCluster(brokers []string, clientID string, topics []string) (*cluster, error) {
+	if len(brokers) == 0 {
+		return nil, errors.New("no Kafka broker given: name one with --brokers")
+	}
+	k := &cluster{clientID: clientID}
+	for _, b := range brokers {
+		b = strings.TrimSpace(b)
+		host, port, err := net.SplitHostPort(b)
+		if err != nil || host == "" || port == "" {
+			return nil, fmt.Errorf("broker %q: want HOST:PORT", b)
+		}
+		k.brokers = append(k.brokers, b)
+	}
+	k.addr = kafka.TCP(k.brokers...)
+	k.transport = &kafka.Transport{
+		Dial:           (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 10 * time.Second}).DialContext,
+		DialTimeout:    callTimeout,
+		MetadataTTL:    2 * time.Second,
+		MetadataTopics: topics, // else every topic of the cluster is asked for each time
+		ClientID:       clientID,
+	}
+	k.client = &kafka.Client{Addr: k.addr, Transport: k.transport, Timeout: callTimeout}
+	return k, nil
+}
+
+// heard notes whether the brokers answer. A request that its caller gave up
+// tells nothing.
+func (k *cluster) heard(ctx context.Context, err error) {
+	if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
+		k.connected.Store(err == nil)
+	}
+}
+
+func (k *cluster) close() { k.transport.CloseIdleConnections() }
+
+// ErrNoBroker: none of the brokers that were named could be reached.
+var ErrNoBroker = errors.New("no Kafka broker answers")
+
+// reach makes sure that a broker answers, within the time to connect. It uses
+// kafka-go's Dialer, which names what is wrong; Transport calls everything
+// "no topic" or "broker not available".
+func (k *cluster) reach(ctx context.Context, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	d := kafka.Dialer{ClientID: k.clientID, Timeout: min(3*time.Second, within)}
+	var b backoff
+	for {
+		var last error
+		for _, addr := range k.brokers {
+			if last = greet(ctx, &d, addr); last == nil {
+				return nil
+			}
+		}
+		if err := b.wait(ctx); err != nil {
+			return fmt.Errorf(`%w at %s within %v: %w; start one ("entropipe broker") or name another with --brokers`,
+				ErrNoBroker, strings.Join(k.brokers, ", "), within, last)
+		}
+	}
+}
+
+// greet connects to one broker and asks what it speaks.
+func greet(ctx context.Context, d *kafka.Dialer, addr string) error {
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(d.Timeout))
+	_, err = conn.ApiVersions()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%s closes the connection; it may want TLS, or is no Kafka broker: %w", addr, err)
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/goleak"
+
+	"entropipe/schemas"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// quick are durations for tests.
+var quick = Timing{Session: 2 * time.Second, Rebalance: 5 * time.Second, Heartbeat: 50 * time.Millisecond,
+	Poll: 100 * time.Millisecond, Watch: 100 * time.Millisecond, Missing: 500 * time.Millisecond, Connect: 5 * time.Second}
+
+var serial atomic.Int64
+
+// name makes a topic or group name that no other test uses, on any broker.
+func name(t *testing.T) string {
+	return fmt.Sprintf("t%x-%d-%s", time.Now().UnixNano()&0xffffff, serial.Add(1), strings.ToLower(strings.ReplaceAll(t.Name(), "/", ".")))
+}
+
+func deadline(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// makeTopic creates a topic on b and returns its name.
+func makeTopic(t *testing.T, addr string, partitions int) string {
+	t.Helper()
+	topic := name(t)
+	if err := EnsureTopic(deadline(t, 20*time.Second), []string{addr}, topic, TopicSpec{Partitions: partitions, MaxMessageBytes: 16 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	return topic
+}
+
+func producer(t *testing.T, addr string, opts ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	opts = append([]kgo.Opt{kgo.SeedBrokers(addr), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(15 << 20),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(0), kgo.BrokerMaxReadBytes(1 << 30)}, opts...)
+	c, err := kgo.NewClient(opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// send writes records to partition 0, or the one they name, one batch each call.
+func send(t *testing.T, c *kgo.Client, topic string, records ...*kgo.Record) {
+	t.Helper()
+	for _, r := range records {
+		r.Topic = topic
+	}
+	if err := c.ProduceSync(deadline(t, 20*time.Second), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func values(vs ...string) (rs []*kgo.Record) {
+	for _, v := range vs {
+		rs = append(rs, &kgo.Record{Value: []byte(v)})
+	}
+	return rs
+}
+
+// deleteRecords moves the start of partition 0 to offset.
+func deleteRecords(t *testing.T, c *kgo.Client, topic string, offset int64) {
+	t.Helper()
+	req := kmsg.NewPtrDeleteRecordsRequest()
+	req.TimeoutMillis = 5000
+	rt := kmsg.NewDeleteRecordsRequestTopic()
+	rt.Topic = topic
+	rp := kmsg.NewDeleteRecordsRequestTopicPartition()
+	rp.Offset = offset
+	rt.Partitions = append(rt.Partitions, rp)
+	req.Topics = append(req.Topics, rt)
+	for _, shard := range c.RequestSharded(deadline(t, 10*time.Second), req) {
+		if shard.Err != nil {
+			t.Fatal(shard.Err)
+		}
+		if code := shard.Resp.(*kmsg.DeleteRecordsResponse).Topics[0].Partitions[0].ErrorCode; code != 0 {
+			t.Fatalf("DeleteRecords: error %d", code)
+		}
+	}
+}
+
+func deleteTopic(t *testing.T, c *kgo.Client, topic string) {
+	t.Helper()
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	req.TimeoutMillis = 5000
+	req.TopicNames = []string{topic}
+	rt := kmsg.NewDeleteTopicsRequestTopic()
+	rt.Topic = &topic
+	req.Topics = append(req.Topics, rt)
+	resp, err := req.RequestWith(deadline(t, 10*time.Second), c)
+	if err != nil || resp.Topics[0].ErrorCode != 0 {
+		t.Fatalf("delete topic: %v, %+v", err, resp)
+	}
+}
+
+func consumer(t *testing.T, addr string, topics []string, change ...func(*Config)) *Consumer {
+	t.Helper()
+	cfg := Config{Brokers: []string{addr}, Topics: topics, Group: name(t), Timing: quick}
+	for _, f := range change {
+		f(&cfg)
+	}
+	c, err := NewConsumer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func untilEnd(c *Config) { c.UntilEnd = true }
+
+// partition0 is partition 0 of a topic outside any group.
+func partition0(t *testing.T, addr, topic string, change ...func(*Config)) *Partition {
+	t.Helper()
+	return consumer(t, addr, []string{topic}, change...).partition(topic, 0, &generation{})
+}
+
+// got is a copy of a message.
+type got struct {
+	Offset     int64
+	Key, Value string
+	Null       bool
+}
+
+func copied(m schemas.Message) got {
+	return got{Offset: m.Offset, Key: string(m.Key), Value: string(m.Value), Null: m.Value == nil}
+}
+
+// readUntil reads from offset from on until next reaches end, with at most max
+// bytes a fetch, and checks what every fetch promises.
+func readUntil(t *testing.T, p *Partition, from, end int64, maxBytes int32) (out []got) {
+	t.Helper()
+	ctx := deadline(t, 20*time.Second)
+	for next := from; next < end; {
+		f, err := p.Fetch(ctx, next, maxBytes)
+		if err == io.EOF {
+			return out
+		}
+		if err != nil {
+			t.Fatalf("fetch at %d: %v", next, err)
+		}
+		last := next - 1
+		for _, m := range f.Messages {
+			if m.Offset <= last || m.Offset >= f.Next || m.Topic != p.Topic || m.Partition != p.ID {
+				t.Fatalf("fetch [%d, %d) brought %s/%d@%d after %d", next, f.Next, m.Topic, m.Partition, m.Offset, last)
+			}
+			last = m.Offset
+			out = append(out, copied(m))
+		}
+		if f.From != next || f.Next < next {
+			t.Fatalf("fetch at %d says [%d, %d)", next, f.From, f.Next)
+		}
+		next = f.Next
+		if f.Release != nil {
+			f.Release()
+		}
+	}
+	return out
+}
+
+func big(n int, seed byte) []byte {
+	return bytes.Repeat([]byte{seed, seed + 1, seed + 3, seed ^ 5}, n/4)
+}

@@ -1,0 +1,319 @@
+package replay
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// KITTI says how to read velodyne scans. The zero value, with Dir set, reads
+// strictly.
+type KITTI struct {
+	// Dir is a raw drive (…_sync or …_extract), the date folder that holds
+	// exactly one, its velodyne_points or data folder, an odometry sequence,
+	// an object folder (training, testing), or any folder of .bin files.
+	Dir string
+	// SkipBad counts scans that cannot be read instead of stopping.
+	SkipBad bool
+	// MaxFrameBytes limits a scan's file; 0: 64 MiB.
+	MaxFrameBytes int64
+	// Log receives what is missing or skipped; nil: nobody.
+	Log *slog.Logger
+}
+
+// kitti is an open folder of scans.
+type kitti struct {
+	skips
+	layout layout
+	scans  []scan
+	times  *times // nil: the scans have no times
+	max    int64
+	next   int
+	reader scanReader
+}
+
+// layout says where the parts of a folder of scans are.
+type layout struct {
+	data     string // folder of the scans
+	times    string // timestamps.txt or times.txt; empty: none
+	sequence string
+}
+
+// scan is one file; its number is that of its name, or its position where the
+// names are not numbers.
+type scan struct {
+	name   string
+	number int64
+}
+
+// Open finds the scans and their times. It reads the list of files, not the
+// files; a folder that is not there, has no scan, or holds several drives is
+// an error that says so.
+func (k KITTI) Open() (Source, error) {
+	dir, err := filepath.Abs(k.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("kitti: %w", err)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("kitti: %s is a file; name the folder that holds the scans", k.Dir)
+	}
+	at, err := findLayout(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &kitti{skips: skips{allowed: k.SkipBad, log: k.Log}, layout: at, max: k.MaxFrameBytes}
+	if s.max <= 0 {
+		s.max = 64 << 20
+	}
+	if s.scans, err = listScans(at.data); err != nil {
+		return nil, err
+	}
+	if at.times != "" {
+		if s.times, err = readTimes(at.times); err != nil {
+			return nil, err
+		}
+	}
+	s.reportGaps()
+	return s, nil
+}
+
+// findLayout recognises the folder by its parts, the most telling first.
+func findLayout(dir string) (layout, error) {
+	parent, base := filepath.Dir(dir), filepath.Base(dir)
+	switch {
+	case isDir(dir, "velodyne_points", "data"):
+		return rawDrive(dir), nil
+	case base == "velodyne_points" && isDir(dir, "data"):
+		return rawDrive(parent), nil
+	case base == "data" && filepath.Base(parent) == "velodyne_points":
+		return rawDrive(filepath.Dir(parent)), nil
+	case isDir(dir, "velodyne"):
+		return benchmark(dir), nil
+	case base == "velodyne" && hasScans(dir):
+		return benchmark(parent), nil
+	case hasScans(dir):
+		times := firstFile(filepath.Join(dir, "timestamps.txt"), filepath.Join(dir, "times.txt"))
+		return layout{data: dir, times: times, sequence: base}, nil
+	}
+	return onlyDrive(dir)
+}
+
+func rawDrive(root string) layout {
+	points := filepath.Join(root, "velodyne_points")
+	return layout{
+		data:     filepath.Join(points, "data"),
+		times:    firstFile(filepath.Join(points, "timestamps.txt")),
+		sequence: filepath.Base(root),
+	}
+}
+
+// benchmark is an odometry sequence, which has times, or an object folder,
+// whose scans have nothing to do with each other.
+func benchmark(root string) layout {
+	at := layout{
+		data:     filepath.Join(root, "velodyne"),
+		times:    firstFile(filepath.Join(root, "times.txt")),
+		sequence: "object_" + filepath.Base(root),
+	}
+	if at.times != "" || filepath.Base(filepath.Dir(root)) == "sequences" {
+		at.sequence = "odometry_" + filepath.Base(root)
+	}
+	return at
+}
+
+// onlyDrive looks for a drive one folder below.
+func onlyDrive(dir string) (layout, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return layout{}, fmt.Errorf("kitti: %w", err)
+	}
+	var drives []string
+	for _, e := range entries {
+		if sub := filepath.Join(dir, e.Name()); isDir(sub, "velodyne_points", "data") || isDir(sub, "velodyne") {
+			drives = append(drives, e.Name())
+		}
+	}
+	switch {
+	case len(drives) == 1:
+		return findLayout(filepath.Join(dir, drives[0]))
+	case len(drives) > 1:
+		return layout{}, fmt.Errorf("kitti: %s holds %d drives (%s, …); name one of them", dir, len(drives), drives[0])
+	}
+	return layout{}, noScans(dir)
+}
+
+var errNoScans = errors.New("no .bin file")
+
+func noScans(dir string) error {
+	return fmt.Errorf("kitti: %w in %s; want a raw drive (velodyne_points/data), a sequence (velodyne), or a folder of .bin files", errNoScans, dir)
+}
+
+func isDir(elem ...string) bool {
+	info, err := os.Stat(filepath.Join(elem...))
+	return err == nil && info.IsDir()
+}
+
+func firstFile(paths ...string) string {
+	for _, p := range paths {
+		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() {
+			return p
+		}
+	}
+	return ""
+}
+
+// hasScans is also true of scans that cannot be put in order: opening the
+// folder says why.
+func hasScans(dir string) bool {
+	_, err := listScans(dir)
+	return !errors.Is(err, errNoScans)
+}
+
+// listScans returns the .bin files of dir, or the .txt files where there is no
+// .bin: the unsynchronised drives hold text. Numbers as names order them and
+// become frame numbers; otherwise the names do, and their positions are.
+func listScans(dir string) ([]scan, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("kitti: %w", err)
+	}
+	scans, numbered := scansNamed(entries, ".bin")
+	if len(scans) == 0 {
+		// Other text lies around everywhere: only numbers are scans.
+		if scans, numbered = scansNamed(entries, ".txt"); !numbered {
+			scans = nil
+		}
+	}
+	if len(scans) == 0 {
+		return nil, noScans(dir)
+	}
+	if !numbered {
+		for i := range scans { // ReadDir has sorted them
+			scans[i].number = int64(i)
+		}
+		return scans, nil
+	}
+	slices.SortStableFunc(scans, func(a, b scan) int { return cmp.Compare(a.number, b.number) })
+	for i := 1; i < len(scans); i++ {
+		if scans[i].number == scans[i-1].number {
+			return nil, fmt.Errorf("kitti: %s: %s and %s have the same number", dir, scans[i-1].name, scans[i].name)
+		}
+	}
+	return scans, nil
+}
+
+func scansNamed(entries []fs.DirEntry, suffix string) (scans []scan, numbered bool) {
+	numbered = true
+	for _, e := range entries {
+		stem, ok := strings.CutSuffix(e.Name(), suffix)
+		if !ok || e.IsDir() || strings.HasPrefix(stem, ".") {
+			continue
+		}
+		if suffix == ".txt" && (stem == "timestamps" || stem == "times") {
+			continue
+		}
+		n, err := strconv.ParseUint(stem, 10, 63)
+		numbered = numbered && err == nil
+		scans = append(scans, scan{name: e.Name(), number: int64(n)})
+	}
+	return scans, numbered
+}
+
+// reportGaps names the scans that are missing between the first and the last.
+// Numbers far apart are not counts of scans but, say, clocks: no gaps then.
+func (s *kitti) reportGaps() {
+	first, last := s.scans[0].number, s.scans[len(s.scans)-1].number
+	missing := last - first + 1 - int64(len(s.scans))
+	if s.log == nil || missing == 0 || missing/10 > int64(len(s.scans)) {
+		return
+	}
+	s.log.Warn(fmt.Sprintf("%d %s missing: %s", missing, plural(missing, "scan", "scans"), gaps(s.scans)), "folder", s.layout.data)
+}
+
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// gaps lists the missing numbers as "177-180, 199", at most eight ranges.
+func gaps(scans []scan) string {
+	const most = 8
+	var b strings.Builder
+	n := 0
+	for i := 1; i < len(scans); i++ {
+		from, to := scans[i-1].number+1, scans[i].number-1
+		if from > to {
+			continue
+		}
+		if n++; n > most {
+			continue
+		}
+		if n > 1 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.FormatInt(from, 10))
+		if to > from {
+			b.WriteString("-" + strconv.FormatInt(to, 10))
+		}
+	}
+	if n > most {
+		fmt.Fprintf(&b, " and %d more gaps", n-most)
+	}
+	return b.String()
+}
+
+// Next implements Source.
+func (s *kitti) Next(it *Item) error {
+	for s.next < len(s.scans) {
+		sc := s.scans[s.next]
+		s.next++
+		err := s.read(it, sc)
+		if err == nil {
+			return nil
+		}
+		var bad *BadInputError
+		if !errors.As(err, &bad) {
+			return err
+		}
+		if err := s.pass(bad); err != nil {
+			return err
+		}
+	}
+	return io.EOF
+}
+
+func (s *kitti) read(it *Item, sc scan) error {
+	*it = Item{Dataset: "kitti", Sequence: s.layout.sequence, Sensor: "velodyne", Number: sc.number}
+	if s.times != nil {
+		var err error
+		if it.TimeNs, err = s.times.at(sc.number); err != nil {
+			return err
+		}
+		it.Clock = s.times.clock
+	}
+	return s.reader.read(it, filepath.Join(s.layout.data, sc.name), s.max)
+}
+
+// Len returns the number of scans.
+func (s *kitti) Len() int64 { return int64(len(s.scans)) }
+
+// Rewind implements Source.
+func (s *kitti) Rewind() error {
+	s.next, s.quiet = 0, true
+	return nil
+}
+
+// Close implements Source. No file is open between calls.
+func (s *kitti) Close() error { return nil }

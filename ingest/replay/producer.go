@@ -1,0 +1,289 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"entropipe/ingest"
+	"entropipe/schemas"
+
+	kafka "github.com/segmentio/kafka-go"
+)
+
+// Producer sends a Source to a topic. Brokers and Topic are required.
+//
+// Delivery is at least once: a message counts when all replicas in sync have
+// it, and a request whose answer was lost is sent again, which may make a
+// second record. Messages of one key, the sequence, stay in order: a partition
+// has one request under way at a time, and it is repeated before the next one.
+//
+// Memory is bounded by Window and one item of the source. A Producer runs once
+// at a time; Progress may be called beside it.
+type Producer struct {
+	Brokers []string
+	Topic   string
+	// Create is how the topic is made if it does not exist; a zero
+	// MaxMessageBytes means 16 MiB, zero Partitions 4.
+	Create ingest.TopicSpec
+	Play   Play
+	Names  Names
+	// Compression of the Arrow body: none, lz4 or zstd.
+	Compression string
+	// Window is how many bytes may be on their way; 0: 32 MiB.
+	Window int64
+	// Patience is how long brokers may be away before that is an error; 0:
+	// three minutes.
+	Patience time.Duration
+	Log      *slog.Logger // nil: silent
+
+	stats counters
+}
+
+// Play says how a source is turned into a stream.
+type Play struct {
+	Rate  Rate
+	Loop  int64     // how often the source is read; 0: once
+	Limit int64     // frames to send; 0: all
+	Epoch time.Time // when frames without a date begin; zero: DefaultEpoch
+}
+
+// Names replaces what the source calls itself, where not empty.
+type Names struct{ Dataset, Sequence, Sensor string }
+
+// Stats counts what brokers have acknowledged.
+type Stats struct {
+	Messages, Frames, Points int64
+	Bytes                    int64 // of the values
+	Retries                  int64 // requests that were sent again
+	Skipped                  int64 // bad inputs left out, if the source counts them
+	Elapsed                  time.Duration
+}
+
+const (
+	defaultWindow          = 32 << 20
+	defaultPatience        = 3 * time.Minute
+	defaultPartitions      = 4
+	defaultMaxMessageBytes = 16 << 20
+)
+
+// Run sends what src yields until it ends, the limit is reached, ctx ends, or
+// something fails that will not pass. The Stats are exact in every case, but a
+// request that was cut off in the middle is not in them: it waits a second for
+// its answer when ctx ends. Then the error is ctx's.
+func (p *Producer) Run(ctx context.Context, src Source) (Stats, error) {
+	p.stats.begin()
+	err := p.run(ctx, src)
+	if s, ok := src.(interface{ Skipped() int64 }); ok {
+		p.stats.skipped.Store(s.Skipped())
+	}
+	p.stats.end()
+	return p.Progress(), err
+}
+
+// Progress returns what was acknowledged so far.
+func (p *Producer) Progress() Stats { return p.stats.snapshot() }
+
+func (p *Producer) run(ctx context.Context, src Source) error {
+	if p.Play.Loop < 0 || p.Play.Limit < 0 {
+		return fmt.Errorf("produce: --loop %d, --limit %d: want at least 0", p.Play.Loop, p.Play.Limit)
+	}
+	t, err := p.timeline(src)
+	if err != nil {
+		return err
+	}
+	out, err := p.connect(ctx)
+	if err != nil {
+		return err
+	}
+	err = p.pump(t, out)
+	// What was read before the source failed is sent, whatever the timing.
+	if failed := out.close(out.ctx.Err() == nil); err == nil {
+		return failed
+	}
+	return err
+}
+
+func (p *Producer) timeline(src Source) (*timeline, error) {
+	epoch := p.Play.Epoch
+	if epoch.IsZero() {
+		epoch = DefaultEpoch
+	}
+	if y := epoch.Year(); y < 1700 || y > 2200 {
+		return nil, fmt.Errorf("produce: epoch %s: want a year from 1700 to 2200", epoch.Format(time.RFC3339))
+	}
+	return &timeline{source: src, loops: max(1, p.Play.Loop), limit: p.Play.Limit, epoch: epoch.UnixNano(), names: p.Names}, nil
+}
+
+// pump moves items from the timeline to their partitions.
+func (p *Producer) pump(t *timeline, out *outbox) error {
+	pace := pacer{rate: p.Play.Rate}
+	enc := encoder{Encoder: schemas.Encoder{Compression: p.Compression}}
+	var it Item
+	for {
+		err := t.next(&it)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := pace.wait(out.ctx, it.TimeNs, it.Clock, it.Frames()); err != nil {
+			return context.Cause(out.ctx)
+		}
+		m := message{frames: it.Frames(), points: it.Points()}
+		if m.value, err = enc.append(out.window.buffer(), &it); err != nil {
+			return fmt.Errorf("produce: %s, frame %d: %w", it.Sequence, it.Number, err)
+		}
+		m.key, m.headers = []byte(it.Sequence), enc.headers(&it)
+		if err := out.send(m); err != nil {
+			return err
+		}
+	}
+}
+
+// counters are the Stats while they change.
+type counters struct {
+	messages, frames, points, bytes, retries, skipped atomic.Int64
+
+	mu      sync.Mutex
+	started time.Time
+	ended   time.Time
+}
+
+func (c *counters) begin() {
+	for _, n := range []*atomic.Int64{&c.messages, &c.frames, &c.points, &c.bytes, &c.retries, &c.skipped} {
+		n.Store(0)
+	}
+	c.mu.Lock()
+	c.started, c.ended = time.Now(), time.Time{}
+	c.mu.Unlock()
+}
+
+func (c *counters) end() {
+	c.mu.Lock()
+	c.ended = time.Now()
+	c.mu.Unlock()
+}
+
+func (c *counters) acknowledged(batch []message) {
+	for i := range batch {
+		c.messages.Add(1)
+		c.frames.Add(batch[i].frames)
+		c.points.Add(batch[i].points)
+		c.bytes.Add(int64(len(batch[i].value)))
+	}
+}
+
+func (c *counters) snapshot() Stats {
+	s := Stats{
+		Messages: c.messages.Load(), Frames: c.frames.Load(), Points: c.points.Load(),
+		Bytes: c.bytes.Load(), Retries: c.retries.Load(), Skipped: c.skipped.Load(),
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.started.IsZero():
+	case c.ended.IsZero():
+		s.Elapsed = time.Since(c.started)
+	default:
+		s.Elapsed = c.ended.Sub(c.started)
+	}
+	return s
+}
+
+// encoder turns items into the values and headers of messages.
+type encoder struct {
+	schemas.Encoder
+	sketches []schemas.Sketch
+	strokes  []schemas.Stroke
+}
+
+func (e *encoder) append(dst []byte, it *Item) ([]byte, error) {
+	if it.Drawings == nil {
+		return e.AppendPoints(dst, schemas.PointCloud{Cloud32: it.Cloud, Intensity: it.Intensity})
+	}
+	e.sketches, e.strokes = e.sketches[:0], e.strokes[:0]
+	for i := range it.Drawings {
+		e.sketches = append(e.sketches, e.sketch(&it.Drawings[i]))
+	}
+	return e.AppendSketches(dst, e.sketches)
+}
+
+// sketch is d as schemas wants it: its strokes are views of d.
+func (e *encoder) sketch(d *Drawing) schemas.Sketch {
+	first, from := len(e.strokes), int32(0)
+	for _, to := range d.Ends {
+		s := schemas.Stroke{X: d.X[from:to], Y: d.Y[from:to]}
+		if d.T != nil {
+			s.T = d.T[from:to]
+		}
+		e.strokes = append(e.strokes, s)
+		from = to
+	}
+	return schemas.Sketch{
+		Drawing: schemas.Drawing{ID: d.ID, Label: d.Label},
+		TimeNs:  d.TimeNs,
+		Strokes: e.strokes[first:len(e.strokes):len(e.strokes)],
+	}
+}
+
+func (e *encoder) headers(it *Item) []kafka.Header {
+	schema := schemas.SchemaPoints
+	if it.Drawings != nil {
+		schema = schemas.SchemaSketches
+	}
+	key := schemas.FrameKey{Dataset: it.Dataset, Sequence: it.Sequence, Sensor: it.Sensor, FrameID: it.Number, TimeNs: it.TimeNs}
+	var hs []kafka.Header
+	for _, h := range schemas.Headers(key, schema, "/produce/"+it.Dataset) {
+		hs = append(hs, kafka.Header{Key: h.Key, Value: h.Value})
+	}
+	return hs
+}
+
+// batchOverhead and recordOverhead are at least what Kafka's format adds to a
+// batch and to a record, headerOverhead to a header.
+const (
+	batchOverhead  = 61
+	recordOverhead = 40
+	headerOverhead = 10
+)
+
+// message is one record on its way.
+type message struct {
+	key, value     []byte
+	headers        []kafka.Header
+	frames, points int64
+	tried          bool // a request with it was cut off: its memory may still be read
+}
+
+// size returns at least the bytes of the record in a batch.
+func (m *message) size() int64 {
+	n := recordOverhead + len(m.key) + len(m.value)
+	for _, h := range m.headers {
+		n += headerOverhead + len(h.Key) + len(h.Value)
+	}
+	return int64(n)
+}
+
+// TooLargeError says that a message is larger than its topic takes.
+type TooLargeError struct {
+	Topic    string
+	Sequence string
+	Frame    string // what is too large: "frame 12" or so
+	Size     int64  // bytes of the message
+	Limit    int64  // of the topic
+	Brokers  string
+}
+
+func (e *TooLargeError) Error() string {
+	want := int64(1) << max(20, int64(math.Ceil(math.Log2(float64(e.Size)+batchOverhead))))
+	return fmt.Sprintf("%s of %s makes a message of %d bytes, but topic %s takes at most %d; raise it: "+
+		"kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config max.message.bytes=%d",
+		e.Frame, e.Sequence, e.Size, e.Topic, e.Limit, e.Brokers, e.Topic, want)
+}

@@ -1,0 +1,291 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Handle reads one partition until ctx ends (its partition is revoked, or Run
+// ends) or the partition does (io.EOF of Fetch), makes durable what it has, and
+// returns nil. It may use ctx's values and the Partition after ctx has ended:
+// this process stays a member of the group until Handle returns.
+type Handle func(ctx context.Context, p *Partition) error
+
+// Starts returns the offset at which each partition of topic begins: with from
+// "earliest" its first, with "latest" its last stable offset. An unknown topic
+// and unreachable brokers are errors that say what to do; the latter after
+// Timing.Connect.
+func (c *Consumer) Starts(ctx context.Context, topic, from string) (map[int32]int64, error) {
+	if from != "earliest" && from != "latest" {
+		return nil, fmt.Errorf("start %q: want earliest or latest", from)
+	}
+	if err := c.cluster.reach(ctx, c.cfg.Timing.Connect); err != nil {
+		return nil, err
+	}
+	extents, err := c.cluster.extents(ctx, topic, c.cfg.Timing.Connect)
+	if err != nil {
+		return nil, err
+	}
+	c.setTargets(topic, extents)
+	starts := map[int32]int64{}
+	for id, e := range extents {
+		if starts[id] = e.start; from == "latest" {
+			starts[id] = e.end
+		}
+	}
+	return starts, nil
+}
+
+// setTargets fixes the ends of partitions that have none yet.
+func (c *Consumer) setTargets(topic string, extents map[int32]extent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.targets == nil {
+		return
+	}
+	if c.targets[topic] == nil {
+		c.targets[topic] = map[int32]int64{}
+	}
+	for id, e := range extents {
+		if _, known := c.targets[topic][id]; !known {
+			c.targets[topic][id] = e.end
+		}
+	}
+}
+
+func (c *Consumer) target(topic string, id int32) (target int64, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	target, known = c.targets[topic][id]
+	return target, known
+}
+
+// Run joins the group and calls handle for every assigned partition, each in a
+// goroutine of its own. It returns
+//
+//   - nil when ctx has ended, after all handles have returned and the group
+//     is left; also when, with UntilEnd, all partitions of this member are done;
+//   - the first error of a handle, once with its topic and partition, or a
+//     clear one of its own: brokers that cannot be reached at first, a topic
+//     that does not exist or is deleted. The handles are stopped before.
+//
+// When the group rebalances, the handles' contexts end, this member stays alive
+// until they have returned, and joins again. Brokers that go away later are
+// waited for. A handle that returns nil early leaves its partition idle.
+func (c *Consumer) Run(ctx context.Context, handle Handle) error {
+	if err := c.cluster.reach(ctx, c.cfg.Timing.Connect); err != nil {
+		return ignoreEnd(ctx, err)
+	}
+	for _, topic := range c.cfg.Topics {
+		extents, err := c.cluster.extents(ctx, topic, c.cfg.Timing.Connect)
+		if err != nil {
+			return ignoreEnd(ctx, err)
+		}
+		c.setTargets(topic, extents)
+	}
+	m := &membership{c: c}
+	defer m.leave(ctx)
+	for {
+		gen, err := m.join(ctx)
+		if err != nil {
+			return ignoreEnd(ctx, err)
+		}
+		again, err := c.generation(ctx, m, gen, handle)
+		if err != nil || !again || ctx.Err() != nil {
+			return err
+		}
+		c.stats.rebalances.Add(1)
+	}
+}
+
+// ignoreEnd drops an error that came of ctx's end.
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// result is how a handle ended.
+type result struct {
+	p   *Partition
+	err error
+}
+
+// session is one generation while its handles run.
+type session struct {
+	c       *Consumer
+	ctx     context.Context // of the handles
+	revoke  context.CancelFunc
+	running int
+	again   bool // join again when all handles have returned
+	err     error
+}
+
+// generation runs the handles of one generation. again: the group has changed.
+func (c *Consumer) generation(ctx context.Context, m *membership, gen *generation, handle Handle) (again bool, err error) {
+	s := &session{c: c}
+	s.ctx, s.revoke = context.WithCancel(ctx)
+	defer s.revoke()
+	parts, err := c.assigned(ctx, gen)
+	if err != nil {
+		return false, ignoreEnd(ctx, err)
+	}
+	c.log.Info("assigned", "group", c.cfg.Group, "generation", gen.id, "partitions", len(parts))
+	c.stats.assigned.Store(int32(len(parts)))
+	defer c.stats.assigned.Store(0)
+	results := make(chan result)
+	for _, p := range parts {
+		s.running++
+		go func() { results <- result{p, handle(s.ctx, p)} }()
+	}
+	// Heartbeats and the watch outlive ctx: the handles drain first.
+	alive, rest := context.WithCancel(context.WithoutCancel(ctx))
+	beats, watch := make(chan beat), make(chan error)
+	var background sync.WaitGroup
+	background.Go(func() { m.beat(alive, gen, beats) })
+	background.Go(func() { c.watch(alive, gen, watch) })
+	s.loop(results, beats, watch)
+	rest()
+	background.Wait()
+	return s.again && s.err == nil, s.err
+}
+
+// loop ends when no handle runs and none is to be waited for.
+func (s *session) loop(results <-chan result, beats <-chan beat, watch <-chan error) {
+	for !s.over() {
+		select {
+		case r := <-results:
+			s.running--
+			s.finished(r)
+		case b := <-beats:
+			if b != beatFine {
+				s.again = true
+				s.revoke()
+			}
+		case err := <-watch:
+			if s.again = s.again || err == nil; err != nil && s.err == nil {
+				s.err = err
+			}
+			s.revoke()
+		case <-s.done():
+		}
+	}
+}
+
+// done is ready when the handles' context has ended and none runs.
+func (s *session) done() <-chan struct{} {
+	if s.running > 0 {
+		return nil
+	}
+	return s.ctx.Done()
+}
+
+func (s *session) over() bool {
+	if s.running > 0 {
+		return false
+	}
+	return s.ctx.Err() != nil || s.c.cfg.UntilEnd
+}
+
+func (s *session) finished(r result) {
+	if r.err == nil || s.ctx.Err() != nil && errors.Is(r.err, context.Canceled) {
+		return
+	}
+	if s.err == nil {
+		s.err = r.err
+		// Some errors begin with their place, and with its offset.
+		if at := fmt.Sprintf("%s/%d", r.p.Topic, r.p.ID); !strings.HasPrefix(r.err.Error(), at) {
+			s.err = fmt.Errorf("%s: %w", at, r.err)
+		}
+	}
+	s.revoke()
+}
+
+// assigned makes the partitions of gen, with their targets.
+func (c *Consumer) assigned(ctx context.Context, gen *generation) ([]*Partition, error) {
+	var parts []*Partition
+	for _, topic := range slices.Sorted(maps.Keys(gen.assigned)) {
+		slices.Sort(gen.assigned[topic])
+		for _, id := range gen.assigned[topic] {
+			p := c.partition(topic, id, gen)
+			if c.cfg.UntilEnd {
+				if err := c.aim(ctx, p); err != nil {
+					return nil, err
+				}
+			}
+			parts = append(parts, p)
+		}
+	}
+	return parts, nil
+}
+
+// aim sets the target of a partition; one that was added since the start ends
+// where it does now.
+func (c *Consumer) aim(ctx context.Context, p *Partition) error {
+	if _, known := c.target(p.Topic, p.ID); !known {
+		extents, err := c.cluster.extents(ctx, p.Topic, c.cfg.Timing.Connect)
+		if err != nil {
+			return err
+		}
+		c.setTargets(p.Topic, extents)
+	}
+	p.target, _ = c.target(p.Topic, p.ID)
+	return nil
+}
+
+// beat sends heartbeats until ctx ends, the last answers included.
+func (m *membership) beat(ctx context.Context, gen *generation, out chan<- beat) {
+	for sleep(ctx, m.c.cfg.Timing.Heartbeat) == nil {
+		b := m.heartbeat(ctx, gen)
+		select {
+		case out <- b:
+		case <-ctx.Done():
+			return
+		}
+		if b == beatExpelled {
+			return
+		}
+	}
+}
+
+// watch looks for topics that have got more partitions, which sends nil once,
+// and for topics that are gone, which sends an error. Only the leader's join
+// makes the group divide again, so only the leader looks for partitions.
+func (c *Consumer) watch(ctx context.Context, gen *generation, out chan<- error) {
+	missing := map[string]time.Time{}
+	for sleep(ctx, c.cfg.Timing.Watch) == nil {
+		counts, err := c.cluster.partitions(ctx, c.cfg.Topics)
+		if err != nil {
+			continue // the brokers are away, which others report
+		}
+		news, err := false, error(nil)
+		for _, topic := range c.cfg.Topics {
+			switch since, gone := missing[topic]; {
+			case counts[topic] == 0 && !gone:
+				missing[topic] = time.Now()
+			case counts[topic] == 0 && time.Since(since) >= c.cfg.Timing.Missing:
+				err = fmt.Errorf("topic %q was deleted while it was read", topic)
+			case counts[topic] == 0:
+			case gone: // created again: everything is to be checked
+				news = true
+			case gen.leader && counts[topic] != gen.counts[topic]:
+				news = true
+			}
+		}
+		if !news && err == nil {
+			continue
+		}
+		select {
+		case out <- err:
+		case <-ctx.Done():
+		}
+		return
+	}
+}

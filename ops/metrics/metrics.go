@@ -1,0 +1,244 @@
+// Package metrics holds every metric name and help text of the program. Stages
+// return numbers; the pipeline counts them here, so Prometheus appears nowhere
+// outside ops.
+//
+// Metrics register into a registry that the caller owns. Labels are few and
+// bounded: topic, operator, table, reason; never a frame or an offset.
+package metrics
+
+import (
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"entropipe/schemas"
+)
+
+// Metrics is the program's set of metrics. Its methods may be called from any
+// goroutine.
+type Metrics struct {
+	recordsIn, recordsOut   *prometheus.CounterVec
+	frames, points, bytes   *prometheus.CounterVec
+	stageSeconds            *prometheus.HistogramVec
+	latency                 *prometheus.HistogramVec
+	errors                  *prometheus.CounterVec
+	degenerate              *prometheus.CounterVec
+	lagRecords, lagSeconds  *prometheus.GaugeVec
+	lastFrame               *prometheus.GaugeVec
+	outFiles, outRows       *prometheus.CounterVec
+	outBytes                *prometheus.CounterVec
+	outClosed               *prometheus.GaugeVec
+	inflight                *prometheus.GaugeVec
+	queueLength, queueLimit *prometheus.GaugeVec
+	rebalances              prometheus.Counter
+	ready                   prometheus.Gauge
+}
+
+// Buckets of the classic histograms, seconds. Operators take from a
+// microsecond (a drawing) to seconds (a million points).
+var (
+	stageBuckets   = []float64{1e-6, 1e-5, 1e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, .1, .25, .5, 1, 2.5, 10}
+	latencyBuckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+)
+
+// New registers the metrics with reg. It panics when they are there already,
+// as prometheus.MustRegister does.
+func New(reg prometheus.Registerer, version string) *Metrics {
+	m := &Metrics{}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "entropipe_" + name, Help: help}, labels)
+		reg.MustRegister(c)
+		return c
+	}
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "entropipe_" + name, Help: help}, labels)
+		reg.MustRegister(g)
+		return g
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "entropipe_" + name, Help: help, Buckets: buckets,
+			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160}, labels)
+		reg.MustRegister(h)
+		return h
+	}
+	m.recordsIn = counter("records_in_total", "Kafka records that entered a stage.", "stage", "source")
+	m.recordsOut = counter("records_out_total", "Kafka records that left a stage.", "stage", "source")
+	m.frames = counter("frames_total", "Point clouds, by stage and direction.", "stage", "source", "direction")
+	m.points = counter("points_total", "Points, by stage and direction.", "stage", "source", "direction")
+	m.bytes = counter("bytes_total", "Bytes of record values in, of files out.", "stage", "source", "direction")
+	m.stageSeconds = histogram("stage_duration_seconds", "Time that a stage or an operator spent on one message or frame.", stageBuckets, "stage", "op")
+	m.latency = histogram("frame_latency_seconds", "From Kafka's timestamp of a record to the commit of its rows.", latencyBuckets, "source")
+	m.errors = counter("errors_total", "Records or frames refused, and failures, by stage and reason.", "stage", "reason")
+	m.degenerate = counter("degenerate_frames_total", "Frames with a degenerate result, by operator and kind.", "op", "kind")
+	m.lagRecords = gauge("consumer_lag_records", "Offsets between what is committed and the partition's end.", "topic", "partition")
+	m.lagSeconds = gauge("consumer_lag_seconds", "Age of the last committed record while there is lag, else 0.", "topic", "partition")
+	m.lastFrame = gauge("last_frame_timestamp_seconds", "When the last frame was committed, Unix time.", "source")
+	m.outFiles = counter("output_files_total", "Parquet files committed.", "table")
+	m.outRows = counter("output_rows_total", "Rows committed.", "table")
+	m.outBytes = counter("output_file_bytes_total", "Bytes of the Parquet files committed.", "table")
+	m.outClosed = gauge("output_last_close_timestamp_seconds", "When a file of the table was last committed, Unix time.", "table")
+	m.inflight = gauge("stage_inflight_bytes", "Memory held: fetched records, results, buffered rows.", "stage")
+	m.queueLength = gauge("queue_length", "Messages waiting for a worker.", "stage")
+	m.queueLimit = gauge("queue_capacity", "Where back-pressure begins: bytes for memory.", "stage")
+	m.rebalances = prometheus.NewCounter(prometheus.CounterOpts{Name: "entropipe_rebalances_total", Help: "Generations of the consumer group that this process joined."})
+	m.ready = prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_ready", Help: "1 while broker and output are connected."})
+	reg.MustRegister(m.rebalances, m.ready, buildInfo(version), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func buildInfo(version string) prometheus.Collector {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_build_info", Help: "1; the labels say which build this is.",
+		ConstLabels: prometheus.Labels{"version": version, "revision": Revision(), "goversion": runtime.Version()}})
+	g.Set(1)
+	return g
+}
+
+// Revision returns the version control revision that the program was built
+// from, "unknown" where the build does not tell.
+func Revision() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return "unknown"
+}
+
+// Ready says whether broker and output are connected.
+func (m *Metrics) Ready(ok bool) {
+	if ok {
+		m.ready.Set(1)
+	} else {
+		m.ready.Set(0)
+	}
+}
+
+// Memory reports the pipeline's budget.
+func (m *Metrics) Memory(used, limit int64) {
+	m.inflight.WithLabelValues("pipeline").Set(float64(used))
+	m.queueLimit.WithLabelValues("pipeline_bytes").Set(float64(limit))
+}
+
+// Queued reports how many messages wait for a worker.
+func (m *Metrics) Queued(n int) { m.queueLength.WithLabelValues("operate").Set(float64(n)) }
+
+// Failed counts a failure that is not tied to one record.
+func (m *Metrics) Failed(stage, reason string) { m.errors.WithLabelValues(stage, reason).Inc() }
+
+// Source is the part of the metrics that one partition writes, with the labels
+// looked up once.
+type Source struct {
+	m                               *Metrics
+	in, out                         prometheus.Counter
+	framesIn, pointsIn, bytesIn     prometheus.Counter
+	framesOut, bytesOut             prometheus.Counter
+	latency                         prometheus.Observer
+	lastFrame, lagRecords, lagSecon prometheus.Gauge
+	ops                             [schemas.NumOps]prometheus.Observer
+	decode, commit                  prometheus.Observer
+}
+
+// ForPartition returns the metrics of one partition.
+func (m *Metrics) ForPartition(topic string, partition int32) *Source {
+	p := strconv.Itoa(int(partition))
+	s := &Source{m: m,
+		in: m.recordsIn.WithLabelValues("fetch", topic), out: m.recordsOut.WithLabelValues("commit", topic),
+		framesIn: m.frames.WithLabelValues("operate", topic, "in"), framesOut: m.frames.WithLabelValues("commit", topic, "out"),
+		pointsIn: m.points.WithLabelValues("operate", topic, "in"),
+		bytesIn:  m.bytes.WithLabelValues("fetch", topic, "in"), bytesOut: m.bytes.WithLabelValues("commit", topic, "out"),
+		latency: m.latency.WithLabelValues(topic), lastFrame: m.lastFrame.WithLabelValues(topic),
+		lagRecords: m.lagRecords.WithLabelValues(topic, p), lagSecon: m.lagSeconds.WithLabelValues(topic, p),
+		decode: m.stageSeconds.WithLabelValues("message", "all"), commit: m.stageSeconds.WithLabelValues("commit", "all")}
+	for op := range schemas.NumOps {
+		s.ops[op] = m.stageSeconds.WithLabelValues("operate", op.String())
+	}
+	return s
+}
+
+// Fetched counts records that came from the broker.
+func (s *Source) Fetched(f *schemas.Fetched) {
+	s.in.Add(float64(len(f.Messages)))
+	var n int64
+	for i := range f.Messages {
+		n += int64(len(f.Messages[i].Value))
+	}
+	s.bytesIn.Add(float64(n))
+}
+
+// Processed counts what came of one message, and the time it took in a worker.
+func (s *Source) Processed(results []schemas.Result, rejects []schemas.Reject, took time.Duration) {
+	s.decode.Observe(took.Seconds())
+	s.framesIn.Add(float64(len(results)))
+	var points int64
+	for i := range results {
+		r := &results[i]
+		points += int64(r.NPoints)
+		for op := range schemas.NumOps {
+			o := &r.Ops[op]
+			if o.Status == "" || o.Status == schemas.StatusNotRun {
+				continue
+			}
+			s.ops[op].Observe(float64(o.Ns) * 1e-9)
+			if o.Status != schemas.StatusOK {
+				s.m.degenerate.WithLabelValues(op.String(), string(o.Status)).Inc()
+			}
+		}
+	}
+	s.pointsIn.Add(float64(points))
+	for i := range rejects {
+		s.m.errors.WithLabelValues(rejects[i].Stage, rejects[i].Reason).Inc()
+	}
+}
+
+// Latency records how long one record took from its timestamp to the commit.
+func (s *Source) Latency(d time.Duration) { s.latency.Observe(d.Seconds()) }
+
+// Committed counts a commit.
+func (s *Source) Committed(b *schemas.Batch, c schemas.Committed, took time.Duration) {
+	now := float64(time.Now().UnixMilli()) / 1e3
+	s.out.Add(float64(b.Messages))
+	s.framesOut.Add(float64(len(b.Results)))
+	s.commit.Observe(took.Seconds())
+	if len(b.Results) > 0 {
+		s.lastFrame.Set(now)
+	}
+	for _, t := range c.Tables {
+		s.m.outFiles.WithLabelValues(t.Table).Add(float64(t.Files))
+		s.m.outRows.WithLabelValues(t.Table).Add(float64(t.Rows))
+		s.m.outBytes.WithLabelValues(t.Table).Add(float64(t.Bytes))
+		s.m.outClosed.WithLabelValues(t.Table).Set(now)
+		s.bytesOut.Add(float64(t.Bytes))
+	}
+}
+
+// Lag reports how far the partition is behind. last is the Kafka timestamp of
+// the last committed record.
+func (s *Source) Lag(records int64, last time.Time) {
+	s.lagRecords.Set(float64(records))
+	if records > 0 && !last.IsZero() {
+		s.lagSecon.Set(time.Since(last).Seconds())
+	} else {
+		s.lagSecon.Set(0)
+	}
+}
+
+// Revoked forgets the gauges of a partition that another process has now.
+func (m *Metrics) Revoked(topic string, partition int32) {
+	p := strconv.Itoa(int(partition))
+	m.lagRecords.DeleteLabelValues(topic, p)
+	m.lagSeconds.DeleteLabelValues(topic, p)
+}
+
+// Consumer adds what the consumer counted since the last call, and whether the
+// brokers answer.
+func (m *Metrics) Consumer(rebalances, failures int64, connected bool) {
+	m.rebalances.Add(float64(rebalances))
+	m.errors.WithLabelValues("fetch", "broker").Add(float64(failures))
+	m.Ready(connected)
+}

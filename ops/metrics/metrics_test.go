@@ -1,0 +1,123 @@
+package metrics
+
+import (
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"entropipe/schemas"
+)
+
+// A quantile is never below the true one, and at most 2 % above it.
+func TestQuantilesAreRightWithinTheirGrowth(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var q, part Quantiles
+		all := make([]time.Duration, 1+rng.IntN(2000))
+		for i := range all {
+			all[i] = time.Duration(rng.ExpFloat64() * float64(time.Second))
+			if i%2 == 0 {
+				q.Add(all[i])
+			} else {
+				part.Add(all[i])
+			}
+		}
+		q.AddAll(&part)
+		slices.Sort(all)
+		for _, p := range []float64{0, .5, .9, .99, 1} {
+			rank := max(int(p*float64(len(all))+.999999), 1)
+			want, got := max(all[rank-1], time.Microsecond), q.At(p)
+			if float64(got) < float64(want)*.999999 || float64(got) > float64(want)*1.021 {
+				t.Errorf("seed %d: quantile %g of %d is %v, want %v", seed, p, len(all), got, want)
+			}
+		}
+	}
+	if got := new(Quantiles).At(.5); got != 0 {
+		t.Errorf("quantile of nothing is %v", got)
+	}
+}
+
+// Every name follows the conventions that dashboards rely on, and Prometheus'
+// own linter agrees.
+func TestNamesFollowTheConventions(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := New(reg, "1")
+	s := m.ForPartition("t", 3)
+	b := &schemas.Batch{Start: 5, End: 9, Messages: 4, Results: make([]schemas.Result, 4)}
+	s.Committed(b, schemas.Committed{Tables: []schemas.TableFiles{{Table: "hulls", Files: 1, Rows: 4, Bytes: 100}}}, time.Second)
+	s.Lag(3, time.Now().Add(-time.Minute))
+	m.Failed("commit", "lost_race")
+	problems, err := testutil.GatherAndLint(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "entropipe_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(`
+# HELP entropipe_consumer_lag_records Offsets between what is committed and the partition's end.
+# TYPE entropipe_consumer_lag_records gauge
+entropipe_consumer_lag_records{partition="3",topic="t"} 3
+# HELP entropipe_output_rows_total Rows committed.
+# TYPE entropipe_output_rows_total counter
+entropipe_output_rows_total{table="hulls"} 4
+`), "entropipe_consumer_lag_records", "entropipe_output_rows_total"); err != nil {
+		t.Error(err)
+	}
+	m.Revoked("t", 3)
+	if n, err := testutil.GatherAndCount(reg, "entropipe_consumer_lag_records"); err != nil || n != 0 {
+		t.Errorf("%d lag gauges after the partition was revoked (%v)", n, err)
+	}
+}
+
+// The endpoints answer as operators expect: health always, readiness with its
+// reason, profiles only on request.
+func TestServerEndpoints(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	New(reg, "1.2.3")
+	var notReady error
+	s, err := Serve(ServerConfig{Listen: "127.0.0.1:0", Gatherer: reg, Version: "1.2.3", Ready: func() error { return notReady }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	get := func(path string) (int, string) {
+		resp, err := http.Get("http://" + s.Addr() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(body)
+	}
+	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready", "/version": `"version":"1.2.3"`, "/metrics": "entropipe_build_info", "/": "/metrics"} {
+		if code, body := get(path); code != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %q, want 200 and %q", path, code, body, want)
+		}
+	}
+	for _, path := range []string{"/debug/pprof/", "/nothing"} {
+		if code, _ := get(path); code != 404 {
+			t.Errorf("%s: %d, want 404", path, code)
+		}
+	}
+	notReady = io.ErrClosedPipe
+	if code, body := get("/readyz"); code != 503 || !strings.Contains(body, "closed pipe") {
+		t.Errorf("/readyz: %d %q, want 503 and the reason", code, body)
+	}
+	if _, err := Serve(ServerConfig{Listen: s.Addr(), Gatherer: reg}); err == nil || !strings.Contains(err.Error(), "--listen "+s.Addr()) {
+		t.Errorf("a taken address gives %v", err)
+	}
+}

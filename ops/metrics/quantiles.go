@@ -1,0 +1,55 @@
+package metrics
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// Quantiles counts durations in buckets that grow by 2 % from a microsecond to
+// about an hour, so that a printed p99 is right within 2 %. The zero value is
+// ready; methods may be called from any goroutine. It takes 10 kB, whatever it
+// counts.
+type Quantiles struct {
+	buckets [1200]atomic.Int64
+	n       atomic.Int64
+}
+
+const quantileGrowth = 1.02
+
+// Add counts one duration; a negative one counts as zero.
+func (q *Quantiles) Add(d time.Duration) {
+	i := 0
+	if us := float64(d) / 1e3; us > 1 {
+		i = min(int(math.Log(us)/math.Log(quantileGrowth))+1, len(q.buckets)-1)
+	}
+	q.buckets[i].Add(1)
+	q.n.Add(1)
+}
+
+// AddAll adds what o has counted.
+func (q *Quantiles) AddAll(o *Quantiles) {
+	for i := range o.buckets {
+		if n := o.buckets[i].Load(); n != 0 {
+			q.buckets[i].Add(n)
+			q.n.Add(n)
+		}
+	}
+}
+
+// At returns an upper bound of the p-quantile, 0 <= p <= 1: at most 2 % above
+// it. Without a duration it returns 0.
+func (q *Quantiles) At(p float64) time.Duration {
+	n := q.n.Load()
+	if n == 0 {
+		return 0
+	}
+	rank := int64(math.Ceil(p * float64(n)))
+	var seen int64
+	for i := range q.buckets {
+		if seen += q.buckets[i].Load(); seen >= rank && seen > 0 {
+			return time.Duration(math.Pow(quantileGrowth, float64(i)) * 1e3)
+		}
+	}
+	return time.Duration(math.Pow(quantileGrowth, float64(len(q.buckets)-1)) * 1e3)
+}

@@ -1,0 +1,207 @@
+package pipeline
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"entropipe/algos/delaunay"
+	"entropipe/algos/geom"
+	"entropipe/algos/hull"
+	"entropipe/algos/maxima"
+	"entropipe/preprocess"
+	"entropipe/schemas"
+)
+
+// FrameConfig says what is done with every frame.
+type FrameConfig struct {
+	// Ops are the operators to run. nil: hull2d and delaunay2d, with maxima3d
+	// for clouds with z and maxima2d for those without.
+	Ops []schemas.Op
+	// Points copies the finite points into the result, for table points.
+	Points bool
+	// MaxBytes bounds the memory of one decoded message.
+	MaxBytes int64
+	// OnPanic is told of a panic in an operator, with its stack. May be nil.
+	OnPanic func(key schemas.FrameKey, what any, stack []byte)
+}
+
+// Frames turns messages of point clouds into results: decode, prepare,
+// operate. One a worker; it owns scratch memory and is not for concurrent use.
+type Frames struct {
+	cfg     FrameConfig
+	decoder schemas.Decoder
+	f32     operators[float32]
+	f64     operators[float64]
+}
+
+// NewFrames returns a Frames that works as cfg says.
+func NewFrames(cfg FrameConfig) *Frames {
+	return &Frames{cfg: cfg, decoder: schemas.Decoder{MaxBytes: cfg.MaxBytes}, f32: newOperators[float32](), f64: newOperators[float64]()}
+}
+
+// Process is a Process: one result a frame, in order, or a reject where a
+// message cannot be decoded or an operator has a bug.
+func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject) {
+	frames, err := f.decoder.Decode(m)
+	if err != nil {
+		return nil, []schemas.Reject{schemas.NewReject(&m, err)}
+	}
+	results := make([]schemas.Result, 0, len(frames))
+	var rejects []schemas.Reject
+	for i := range frames {
+		r, err := f.operate(&frames[i])
+		if err != nil {
+			rejects = append(rejects, schemas.NewReject(&m, err))
+			rejects[len(rejects)-1].Index = frames[i].Index
+			continue
+		}
+		r.LatencyNs = time.Since(m.Time).Nanoseconds()
+		results = append(results, r)
+	}
+	return results, rejects
+}
+
+// operate runs the stage and the operators on one frame. An operator that
+// panics has a bug: the frame becomes a reject, the stream goes on.
+func (f *Frames) operate(fr *schemas.Frame) (r schemas.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			if f.cfg.OnPanic != nil {
+				f.cfg.OnPanic(fr.FrameKey, p, debug.Stack())
+			}
+			// The scratch of an operator that was interrupted is not to be trusted.
+			f.f32, f.f64 = newOperators[float32](), newOperators[float64]()
+			err = &schemas.FormatError{Stage: schemas.StageOperate, Reason: "panic", Detail: fmt.Sprint(p), At: -1}
+		}
+	}()
+	r = schemas.Result{FrameKey: fr.FrameKey, NPoints: int32(fr.Len())}
+	if fr.Double {
+		f.f64.run(&f.cfg, &r, fr.Cloud64, fr.Intensity)
+	} else {
+		f.f32.run(&f.cfg, &r, fr.Cloud32, fr.Intensity)
+	}
+	return r, nil
+}
+
+var (
+	default2D = []schemas.Op{schemas.Hull2D, schemas.Maxima2D, schemas.Delaunay2D}
+	default3D = []schemas.Op{schemas.Hull2D, schemas.Maxima3D, schemas.Delaunay2D}
+)
+
+// operators are the stage and the operators for one coordinate type.
+type operators[T geom.Float] struct {
+	stage  preprocess.Stage[T]
+	hull   hull.Hull2D[T]
+	maxima maxima.Maxima[T]
+	mesh   delaunay.Triangulator[T]
+}
+
+// newOperators leaves out the half-edges: no table holds them.
+func newOperators[T geom.Float]() operators[T] {
+	return operators[T]{mesh: delaunay.Triangulator[T]{NoHalfedges: true}}
+}
+
+// run fills r from the cloud: first the stage, then each operator in turn.
+func (o *operators[T]) run(cfg *FrameConfig, r *schemas.Result, c geom.Cloud[T], intensity []float32) {
+	in, report := o.stage.Apply(c)
+	r.NDropped = int32(report.Dropped)
+	r.Stage = string(report.Mode)
+	ops := cfg.Ops
+	if ops == nil {
+		ops = default2D
+		if c.Z != nil {
+			ops = default3D
+		}
+	}
+	for _, op := range ops {
+		if op == schemas.Maxima3D && c.Z == nil {
+			r.Ops[op].Status = schemas.StatusNotRun
+			continue
+		}
+		start := time.Now()
+		status, n := o.operate(op, r, &in)
+		r.Ops[op] = schemas.OpResult{Status: status, N: int32(n), Ns: time.Since(start).Nanoseconds()}
+	}
+	if cfg.Points {
+		r.Points = copyPoints(&in, intensity)
+	}
+}
+
+// operate runs one operator, adds its rows to r and returns how it ended.
+func (o *operators[T]) operate(op schemas.Op, r *schemas.Result, in *preprocess.Prepared[T]) (schemas.Status, int) {
+	switch op {
+	case schemas.Hull2D:
+		r.Hull = o.hullOf(in)
+		return r.Hull.Status, len(r.Hull.Idx)
+	case schemas.Maxima2D:
+		return addMaxima(r, "x:max,y:max", in.Original(o.maxima.Append2D(nil, in.Cloud)))
+	case schemas.Maxima3D:
+		return addMaxima(r, "x:max,y:max,z:max", in.Original(o.maxima.Append3D(nil, in.Cloud)))
+	case schemas.Delaunay2D:
+		m := o.mesh.Triangulate(in.Cloud)
+		// In order: the mapping ascends, so the canonical order survives it.
+		r.Triangles = in.Original(append(make([]int32, 0, len(m.Triangles)), m.Triangles...))
+		if len(m.Triangles) > 0 {
+			return schemas.StatusOK, len(m.Triangles) / 3
+		}
+		return degenerate(len(m.Hull)), 0
+	}
+	panic("pipeline: operator " + op.String() + " is not built")
+}
+
+func (o *operators[T]) hullOf(in *preprocess.Prepared[T]) *schemas.Hull {
+	idx := o.hull.Append(nil, in.Cloud)
+	h := &schemas.Hull{X: make([]float64, len(idx)), Y: make([]float64, len(idx)), Status: degenerate(len(idx))}
+	h.Area, h.Perimeter = hull.Measure(in.Cloud, idx)
+	for k, i := range idx {
+		h.X[k], h.Y[k] = float64(in.Cloud.X[i]), float64(in.Cloud.Y[i])
+	}
+	h.Idx = in.Original(idx)
+	return h
+}
+
+// degenerate is the status of a hull with so many vertices.
+func degenerate(vertices int) schemas.Status {
+	switch vertices {
+	case 0:
+		return schemas.StatusEmpty
+	case 1:
+		return schemas.StatusDegeneratePoint
+	case 2:
+		return schemas.StatusDegenerateLine
+	}
+	return schemas.StatusOK
+}
+
+func addMaxima(r *schemas.Result, directions string, idx []int32) (schemas.Status, int) {
+	r.Maxima = append(r.Maxima, schemas.Maxima{Directions: directions, Idx: idx})
+	if len(idx) == 0 {
+		return schemas.StatusEmpty, 0
+	}
+	return schemas.StatusOK, len(idx)
+}
+
+// copyPoints copies the prepared cloud with each point's position as received.
+func copyPoints[T geom.Float](in *preprocess.Prepared[T], intensity []float32) *schemas.Points {
+	p := &schemas.Points{Idx: make([]int32, in.Cloud.Len())}
+	for i := range p.Idx {
+		p.Idx[i] = int32(i)
+	}
+	in.Original(p.Idx)
+	switch c := any(in.Cloud).(type) {
+	case geom.Cloud[float32]:
+		p.X32, p.Y32, p.Z32 = clone(c.X), clone(c.Y), clone(c.Z)
+	case geom.Cloud[float64]:
+		p.X64, p.Y64, p.Z64 = clone(c.X), clone(c.Y), clone(c.Z)
+	}
+	if intensity != nil {
+		p.Intensity = make([]float32, len(p.Idx))
+		for k, i := range p.Idx {
+			p.Intensity[k] = intensity[i]
+		}
+	}
+	return p
+}
+
+func clone[T any](v []T) []T { return append([]T(nil), v...) }

@@ -1,0 +1,163 @@
+// Package pipeline runs the stream: for every assigned partition it fetches
+// records, has workers turn each into results, puts the results back into
+// offset order, and commits them in batches.
+//
+//	Partition.Fetch -> tasks -> workers (Process) -> in order -> batch -> Output.Commit
+//
+// One goroutine a partition reads, one collects; the workers are shared. Memory
+// is bounded by a budget of bytes, not by counts: a reader waits when it is
+// spent, and the largest batch is committed early to make room.
+//
+// Vocabulary: a task is one record on its way through a worker; a slot is its
+// place in the partition's order; a batch is what the next commit will hold; a
+// session is the time between resuming a partition from the output and losing
+// it, by revocation, end of input, error, or a lost race.
+//
+// What is exact about it: a batch covers [Start, End) without a hole that is
+// not counted, in offset order, whatever the workers' speed.
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"entropipe/ops/metrics"
+	"entropipe/schemas"
+)
+
+// Process turns one record into results and rejects, in order of their index.
+// They own their memory. It never fails: what cannot be used is a reject. A
+// Process belongs to one worker.
+type Process func(schemas.Message) ([]schemas.Result, []schemas.Reject)
+
+// Roll says when a batch is committed: whichever is reached first, always
+// between records.
+type Roll struct {
+	Bytes   int64         // of record values
+	Records int64         // records
+	Age     time.Duration // wall clock since the batch's first record; 0: never
+}
+
+// Config says how a Pipeline works. All fields but Log are needed.
+type Config struct {
+	Output     Output
+	NewProcess func() Process // called once a worker
+	Workers    int
+	Memory     int64 // bytes of records, results and rows in memory
+	Roll       Roll
+	SkipGaps   bool // go on past records that retention deleted, else stop
+	Metrics    *metrics.Metrics
+	Log        *slog.Logger
+}
+
+// Pipeline processes partitions until Close. Its methods may be called from
+// any goroutine.
+type Pipeline struct {
+	cfg    Config
+	budget budget
+	tasks  chan *task
+	wg     sync.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[*session]struct{}
+	stats    map[string]*counters // by topic
+}
+
+// New starts the workers.
+func New(cfg Config) *Pipeline {
+	p := &Pipeline{cfg: cfg, tasks: make(chan *task, 4*cfg.Workers), sessions: map[*session]struct{}{}, stats: map[string]*counters{}}
+	p.budget = budget{limit: cfg.Memory, relieve: p.relieve}
+	for range cfg.Workers {
+		process := cfg.NewProcess()
+		p.wg.Go(func() {
+			for t := range p.tasks {
+				p.work(t, process)
+			}
+		})
+	}
+	return p
+}
+
+// Close ends the workers. Every Partition call must have returned.
+func (p *Pipeline) Close() {
+	close(p.tasks)
+	p.wg.Wait()
+}
+
+// Partition processes one partition until ctx ends (then what was processed is
+// committed and nil returned), the source says io.EOF (likewise), or something
+// fails. A commit that another writer won is not a failure: the partition goes
+// on from what that writer committed.
+func (p *Pipeline) Partition(ctx context.Context, topic string, id int32, part Partition) error {
+	defer p.cfg.Metrics.Revoked(topic, id)
+	log := p.cfg.Log.With("topic", topic, "partition", id)
+	for {
+		err := p.session(ctx, topic, id, part)
+		switch gap := (*schemas.GapError)(nil); {
+		case err == nil, errors.Is(err, io.EOF):
+			return nil
+		case ctx.Err() != nil && (errors.Is(err, schemas.ErrLost) || errors.Is(err, ctx.Err())):
+			return nil // revoked: the next owner reads the store as we would
+		case errors.Is(err, schemas.ErrLost):
+			log.Warn("another writer committed this range; going on from its end")
+			p.cfg.Metrics.Failed("commit", "lost_race")
+		case errors.As(err, &gap) && p.cfg.SkipGaps:
+			log.Warn("records deleted by retention are skipped", "from", gap.Next, "to", gap.LogStart)
+			p.cfg.Metrics.Failed("fetch", "gap_skipped")
+			if err := p.commitGap(ctx, gap); err != nil && !errors.Is(err, schemas.ErrLost) {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// commitGap records that the offsets of gap were gone before they were read.
+func (p *Pipeline) commitGap(ctx context.Context, gap *schemas.GapError) error {
+	pos, err := p.cfg.Output.Resume(ctx, gap.Topic, gap.Partition)
+	if err != nil || pos.Next >= gap.LogStart {
+		return err
+	}
+	_, err = p.cfg.Output.Commit(ctx, &schemas.Batch{Topic: gap.Topic, Partition: gap.Partition,
+		Start: pos.Next, End: gap.LogStart, Holes: gap.LogStart - pos.Next, Last: pos.Last, Gap: true})
+	return err
+}
+
+// relieve asks the partition with the most results in memory to commit them.
+func (p *Pipeline) relieve() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var largest *session
+	for s := range p.sessions {
+		if s.buffered.Load() > 0 && (largest == nil || s.buffered.Load() > largest.buffered.Load()) {
+			largest = s
+		}
+	}
+	if largest != nil {
+		select {
+		case largest.rollNow <- struct{}{}:
+		default: // asked already
+		}
+	}
+}
+
+// Bounds of one fetch. A large one amortises the round trip, but every
+// partition's counts against the budget while it waits for records.
+const (
+	minFetch = 1 << 20
+	maxFetch = 32 << 20
+)
+
+// fetchSize returns how much one partition may ask for: together the
+// partitions take a quarter of the memory.
+func (p *Pipeline) fetchSize() int64 {
+	p.mu.Lock()
+	n := int64(len(p.sessions))
+	p.mu.Unlock()
+	return min(max(p.cfg.Memory/4/max(n, 1), minFetch), maxFetch)
+}

@@ -1,0 +1,39 @@
+package pipeline
+
+import (
+	"context"
+
+	"entropipe/schemas"
+)
+
+// Partition is one assigned partition of the source, as the pipeline needs it.
+// It is used by one goroutine at a time.
+type Partition interface {
+	// Check tells whether the log still continues what was committed: it reads
+	// the last committed record again. It fails with *schemas.RecreatedError
+	// when another record is there or the log ends before pos.Next, and with
+	// *schemas.GapError when retention has deleted pos.Next.
+	Check(ctx context.Context, pos schemas.Position) error
+
+	// Fetch returns records from offset from on, at most about maxBytes of
+	// them but always a whole record, or an empty Fetched when none came
+	// within the poll time. It retries what may pass (a broker that is away)
+	// until ctx ends. io.EOF: the end that --until-end fixed is reached.
+	// *schemas.GapError: retention overtook the reader.
+	Fetch(ctx context.Context, from int64, maxBytes int32) (schemas.Fetched, error)
+
+	// Committed tells the group that everything before next is durable. It is
+	// advice for lag tools: failures are logged by the implementation.
+	Committed(ctx context.Context, next int64)
+}
+
+// Output is where batches become durable, exactly once.
+type Output interface {
+	// Resume publishes the newest manifest of the partition, if there is one,
+	// and returns where to go on.
+	Resume(ctx context.Context, topic string, partition int32) (schemas.Position, error)
+
+	// Commit makes b durable, or fails with schemas.ErrLost when another
+	// writer has committed the same start. b is not retained.
+	Commit(ctx context.Context, b *schemas.Batch) (schemas.Committed, error)
+}

@@ -1,0 +1,64 @@
+package pipeline
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"entropipe/ops/metrics"
+)
+
+// counters are the totals of one topic since the start.
+type counters struct {
+	messages, frames, points, rejects atomic.Int64
+	bytesIn, rows, fileBytes, batches atomic.Int64
+	firstCommit                       atomic.Int64 // Unix ns; 0: none yet
+	latency                           metrics.Quantiles
+}
+
+// Stats is a snapshot of totals since the start. Everything in it is committed.
+type Stats struct {
+	Messages, Frames, Points, Rejects int64
+	BytesIn, Rows, FileBytes, Batches int64
+	FirstCommit                       time.Time     // zero: none yet
+	LatencyP50, LatencyP99            time.Duration // Kafka's timestamp to commit, by record
+}
+
+// Stats returns the totals of the given topics, of all without one.
+func (p *Pipeline) Stats(topics ...string) Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var s Stats
+	var latency metrics.Quantiles
+	for topic, c := range p.stats {
+		if len(topics) > 0 && !slices.Contains(topics, topic) {
+			continue
+		}
+		s.Messages += c.messages.Load()
+		s.Frames += c.frames.Load()
+		s.Points += c.points.Load()
+		s.Rejects += c.rejects.Load()
+		s.BytesIn += c.bytesIn.Load()
+		s.Rows += c.rows.Load()
+		s.FileBytes += c.fileBytes.Load()
+		s.Batches += c.batches.Load()
+		if ns := c.firstCommit.Load(); ns != 0 && (s.FirstCommit.IsZero() || ns < s.FirstCommit.UnixNano()) {
+			s.FirstCommit = time.Unix(0, ns)
+		}
+		latency.AddAll(&c.latency)
+	}
+	s.LatencyP50, s.LatencyP99 = latency.At(.5), latency.At(.99)
+	return s
+}
+
+// statsOf returns the counters of a topic.
+func (p *Pipeline) statsOf(topic string) *counters {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.stats[topic]
+	if c == nil {
+		c = &counters{}
+		p.stats[topic] = c
+	}
+	return c
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+
+	"entropipe/ingest"
+	"entropipe/ingest/replay"
+)
+
+type produceCmd struct {
+	KITTI     produceKITTI     `cmd:"" name:"kitti" help:"Velodyne scans: a raw drive, an odometry sequence, or a folder of .bin files."`
+	Quickdraw produceQuickdraw `cmd:"" name:"quickdraw" help:"QuickDraw drawings, raw or simplified .ndjson."`
+	Synthetic produceSynthetic `cmd:"" name:"synthetic" help:"A synthetic LiDAR or synthetic sketches."`
+}
+
+// producerFlags are common to all sources.
+type producerFlags struct {
+	Brokers         []string    `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Some brokers of the cluster (${default})." group:"Topic"`
+	Topic           string      `default:"points" help:"Topic to send to (${default}); created when absent." group:"Topic"`
+	Partitions      int         `default:"4" help:"Partitions of a topic that is created (${default})." group:"Topic"`
+	Replication     int         `default:"0" help:"Replicas of a topic that is created; 0: the cluster's default." group:"Topic"`
+	MaxMessageBytes Size        `default:"16MiB" help:"Largest message of a topic that is created (${default})." group:"Topic"`
+	Compression     string      `enum:"none,lz4,zstd" default:"none" help:"Compression of the Arrow body (${enum})." group:"Topic"`
+	Rate            replay.Rate `default:"realtime" help:"realtime, max, a frequency like 10hz, or a multiple like 2x (${default})." group:"Replay"`
+	Loop            int64       `default:"1" help:"How often to go through the data (${default}); frame numbers and times go on." group:"Replay"`
+	Limit           int64       `default:"0" help:"Frames to send; 0: all." group:"Replay"`
+	Epoch           time.Time   `format:"2006-01-02T15:04:05Z07:00" default:"2020-01-01T00:00:00Z" help:"When frames without a time of their own begin (${default})." group:"Replay"`
+	Dataset         string      `help:"Name of the data set, instead of its own." group:"Names"`
+	Sequence        string      `help:"Name of the sequence, instead of its own." group:"Names"`
+	Sensor          string      `help:"Name of the sensor, instead of its own." group:"Names"`
+}
+
+type produceKITTI struct {
+	Dir           string `arg:"" type:"path" help:"Drive, sequence or folder."`
+	SkipBad       bool   `help:"Leave out and count scans that cannot be read, instead of stopping."`
+	producerFlags `embed:""`
+}
+
+func (produceKITTI) Help() string {
+	return `DIR is a raw drive (2011_09_26_drive_0005_sync, times from timestamps.txt, gaps kept),
+an odometry sequence (velodyne/, times.txt), or any folder of .bin files (10 Hz from --epoch).
+
+Examples:
+  entropipe produce kitti 2011_09_26/2011_09_26_drive_0005_sync
+  entropipe produce kitti dataset/sequences/00 --rate max --sequence kitti_00
+  entropipe produce kitti scans/ --rate 2x --loop 10 --brokers kafka1:9092 --topic lidar`
+}
+
+type produceQuickdraw struct {
+	Files         []string `arg:"" type:"path" help:"Files of drawings, .ndjson or .ndjson.gz."`
+	SkipBad       bool     `help:"Leave out and count lines that cannot be read, instead of stopping."`
+	Pack          int      `default:"256" help:"Most drawings in a message (${default})."`
+	producerFlags `embed:""`
+}
+
+func (produceQuickdraw) Help() string {
+	return `Examples:
+  entropipe produce quickdraw cow.ndjson --rate max
+  entropipe produce quickdraw simplified/*.ndjson --rate 20000hz --topic sketches`
+}
+
+type produceSynthetic struct {
+	Kind          string `enum:"lidar,sketch" default:"lidar" help:"What to make (${enum})."`
+	Frames        int64  `default:"0" help:"Sweeps or drawings to make; 0: until stopped."`
+	Points        int    `default:"0" help:"Points of each, roughly; 0: 120000 a sweep, 40 a drawing."`
+	Seed          uint64 `default:"1" help:"Same seed, same data (${default})."`
+	producerFlags `embed:""`
+}
+
+func (produceSynthetic) Help() string {
+	return `A 64-beam LiDAR that drives along a street at 10 Hz, or a crowd that draws a thousand
+sketches a second.
+
+Examples:
+  entropipe produce synthetic --kind lidar --frames 600
+  entropipe produce synthetic --kind sketch --frames 100000 --rate max --topic sketches`
+}
+
+func (c *produceKITTI) Run(e *env) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	src, err := replay.KITTI{Dir: c.Dir, SkipBad: c.SkipBad, Log: e.log}.Open()
+	if err != nil {
+		return err
+	}
+	return c.produce(e, src)
+}
+
+func (c *produceQuickdraw) Run(e *env) error {
+	if err := cmp.Or(c.check(), checkAmount("pack", c.Pack, 1, maxPack)); err != nil {
+		return err
+	}
+	src, err := replay.QuickDraw{Files: c.Files, SkipBad: c.SkipBad, Pack: c.Rate.Pack(c.Pack), Log: e.log}.Open()
+	if err != nil {
+		return err
+	}
+	return c.produce(e, src)
+}
+
+func (c *produceSynthetic) Run(e *env) error {
+	if err := cmp.Or(c.check(), checkAmount("frames", c.Frames, 0, math.MaxInt64)); err != nil {
+		return err
+	}
+	if c.Frames == 0 {
+		c.Frames = c.Limit
+	}
+	var src replay.Source
+	var err error
+	if c.Kind == "sketch" {
+		src, err = replay.Sketches{Frames: c.Frames, Points: c.Points, Seed: c.Seed, Pack: c.Rate.Pack(100)}.Open()
+	} else {
+		src, err = replay.LiDAR{Frames: c.Frames, Points: c.Points, Seed: c.Seed}.Open()
+	}
+	if err != nil {
+		return usageError{err}
+	}
+	return c.produce(e, src)
+}
+
+func (c *producerFlags) producer(e *env) *replay.Producer {
+	return &replay.Producer{Brokers: c.Brokers, Topic: c.Topic, Compression: c.Compression, Log: e.log,
+		Create: ingest.TopicSpec{Partitions: c.Partitions, ReplicationFactor: c.Replication, MaxMessageBytes: int64(c.MaxMessageBytes)},
+		Play:   replay.Play{Rate: c.Rate, Loop: c.Loop, Limit: c.Limit, Epoch: c.Epoch},
+		Names:  replay.Names{Dataset: c.Dataset, Sequence: c.Sequence, Sensor: c.Sensor}}
+}
+
+// produce sends src and says what became of it. A signal ends it in order:
+// what was acknowledged is reported, exit 0.
+func (c *producerFlags) produce(e *env, src replay.Source) error {
+	defer src.Close()
+	p := c.producer(e)
+	show := startProgress(e.stderr, e.log, "frames", c.total(src), func() (int64, string) {
+		st := p.Progress()
+		return st.Frames, byteSize(st.Bytes) + ", " + rate(st.Frames, "frames", st.Elapsed) + ", " + byteSize(int64(float64(st.Bytes)/max(st.Elapsed.Seconds(), 1e-9))) + "/s"
+	})
+	st, err := p.Run(e.ctx, src)
+	show.Stop()
+	fmt.Fprintf(e.stdout, "%s: %s frames in %s messages, %s points, %s in %.1f s (%s/s)", c.Topic, count(st.Frames), count(st.Messages), count(st.Points),
+		byteSize(st.Bytes), st.Elapsed.Seconds(), byteSize(int64(float64(st.Bytes)/max(st.Elapsed.Seconds(), 1e-9))))
+	if st.Skipped > 0 {
+		fmt.Fprintf(e.stdout, ", %s bad inputs left out", count(st.Skipped))
+	}
+	fmt.Fprintln(e.stdout)
+	return unlessStopped(e, err)
+}
+
+// total is how many frames will be sent, 0 if the source cannot tell.
+func (c *producerFlags) total(src replay.Source) int64 {
+	var n int64
+	if s, ok := src.(interface{ Len() int64 }); ok {
+		n = s.Len() * max(c.Loop, 1)
+	}
+	if c.Limit > 0 && (n == 0 || n > c.Limit) {
+		n = c.Limit
+	}
+	return n
+}

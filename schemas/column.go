@@ -1,0 +1,194 @@
+package schemas
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow/go/v15/arrow"
+)
+
+// The columns that a decoder looks for; all others are skipped unread.
+const (
+	colX = iota
+	colY
+	colZ
+	colIntensity
+	colDrawing
+	colLabel
+	colTime
+	colTokens
+	numColumns
+)
+
+var columnNames = [numColumns]string{"x", "y", "z", "intensity", "drawing_id", "label", "ts_ns", "input_ids"}
+
+// column says where a column's values stand in every batch of a schema.
+type column struct {
+	name   string         // as the schema spells it; empty: there is no such column
+	dt     arrow.DataType // nil: a type that no column of ours can have
+	desc   string         // the type, for errors
+	dict   bool           // dictionary-encoded: dt is the type of its words
+	dictID int64          // if dict
+	index  arrow.DataType // if dict: type of the indices; nil: none that there is
+	node   int            // number of its field node
+	buffer int            // number of its first buffer, variadic ones before it not counted
+	views  int            // view columns before it, each with a variadic count
+	twice  bool           // the name is there again
+}
+
+// readType sets the types of c, the column of field t.
+func (r *layoutReader) readType(c *column, t table) {
+	kind := r.byteField(t, 2, 0)
+	c.dt = r.dataType(kind, r.sub(t, 3))
+	c.desc = "unknown"
+	if kind < numTypes {
+		c.desc = arrowTypes[kind].name
+	}
+	if c.dt != nil {
+		c.desc = c.dt.Name()
+	}
+	if d := r.sub(t, 4); d.size > 0 {
+		c.dict, c.dictID = true, r.longField(d, 0, 0)
+		c.index = arrow.PrimitiveTypes.Int32
+		if it := r.sub(d, 1); it.size > 0 {
+			c.index = r.dataType(typeInt, it)
+		}
+		c.desc = "dictionary of " + c.desc
+	}
+}
+
+// dataType returns the Arrow type of a column of ours, nil for the others.
+func (r *layoutReader) dataType(kind byte, t table) arrow.DataType {
+	switch kind {
+	case typeFloat:
+		switch r.shortField(t, 0, 0) {
+		case 0:
+			return arrow.FixedWidthTypes.Float16
+		case 1:
+			return arrow.PrimitiveTypes.Float32
+		case 2:
+			return arrow.PrimitiveTypes.Float64
+		}
+	case typeInt:
+		return intType(r.intField(t, 0, 0), r.byteField(t, 1, 0) != 0)
+	case typeUtf8:
+		return arrow.BinaryTypes.String
+	case typeLargeUtf8:
+		return arrow.BinaryTypes.LargeString
+	case typeUtf8View:
+		return arrow.BinaryTypes.StringView
+	case typeTimestamp:
+		if r.shortField(t, 0, 0) == 3 {
+			return arrow.FixedWidthTypes.Timestamp_ns
+		}
+	}
+	return nil
+}
+
+func intType(bits int, signed bool) arrow.DataType {
+	switch {
+	case bits == 8 && signed:
+		return arrow.PrimitiveTypes.Int8
+	case bits == 16 && signed:
+		return arrow.PrimitiveTypes.Int16
+	case bits == 32 && signed:
+		return arrow.PrimitiveTypes.Int32
+	case bits == 64 && signed:
+		return arrow.PrimitiveTypes.Int64
+	case bits == 8:
+		return arrow.PrimitiveTypes.Uint8
+	case bits == 16:
+		return arrow.PrimitiveTypes.Uint16
+	case bits == 32:
+		return arrow.PrimitiveTypes.Uint32
+	case bits == 64:
+		return arrow.PrimitiveTypes.Uint64
+	}
+	return nil
+}
+
+// require returns an error unless column i is there, once, and of a type that
+// ok accepts. A column that is optional may be missing.
+func (l *layout) require(i int, optional bool, ok func(*column) bool, types string) *FormatError {
+	c := &l.cols[i]
+	switch {
+	case c.name == "" && optional:
+		return nil
+	case c.name == "":
+		return formatErr(ReasonMissingColumn, 0, "there is no column %s; the columns are %s", columnNames[i], l.columnList())
+	case c.twice:
+		return formatErr(ReasonDuplicateColumn, 0, "there are two columns %s", c.name)
+	case !ok(c):
+		return formatErr(ReasonBadType, 0, "column %s is of type %s; it must be %s", c.name, c.desc, types)
+	}
+	return nil
+}
+
+// columnList names the columns, the first ones if there are many.
+func (l *layout) columnList() string {
+	if len(l.names) == 0 {
+		return "none"
+	}
+	s := fmt.Sprintf("%q", l.names)
+	if len(l.top) > len(l.names) {
+		s += fmt.Sprintf(" and %d more", len(l.top)-len(l.names))
+	}
+	return strings.Trim(s, "[]")
+}
+
+// checkPoints tells whether the schema can be read as points/1.
+func (l *layout) checkPoints() *FormatError {
+	for _, i := range [...]int{colX, colY, colZ, colIntensity} {
+		if err := l.require(i, i == colZ || i == colIntensity, (*column).isNumber, "a floating-point or integer number"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSketches tells whether the schema can be read as sketches/1.
+func (l *layout) checkSketches() *FormatError {
+	for _, i := range [...]int{colX, colY} {
+		if err := l.require(i, false, (*column).isNumber, "a floating-point or integer number"); err != nil {
+			return err
+		}
+	}
+	if err := l.require(colDrawing, false, (*column).isInteger, "an integer"); err != nil {
+		return err
+	}
+	if err := l.require(colLabel, true, (*column).isString, "a string, or a dictionary of strings"); err != nil {
+		return err
+	}
+	return l.require(colTime, true, (*column).isTime, "an integer or a timestamp in nanoseconds")
+}
+
+func (c *column) isFloat() bool {
+	return !c.dict && c.dt != nil && arrow.IsFloating(c.dt.ID())
+}
+
+func (c *column) isInteger() bool {
+	return !c.dict && c.dt != nil && arrow.IsInteger(c.dt.ID())
+}
+
+func (c *column) isNumber() bool { return c.isFloat() || c.isInteger() }
+
+func (c *column) isTime() bool {
+	return c.isInteger() || !c.dict && c.dt != nil && c.dt.ID() == arrow.TIMESTAMP
+}
+
+func (c *column) isString() bool {
+	if c.dt == nil || c.dict && c.index == nil {
+		return false
+	}
+	return c.dt.ID() == arrow.STRING || c.dt.ID() == arrow.LARGE_STRING || c.dt.ID() == arrow.STRING_VIEW
+}
+
+// isDouble tells whether the values need float64: they are float64, or
+// integers that float32 does not hold.
+func (c *column) isDouble() bool {
+	switch c.dt.ID() {
+	case arrow.FLOAT64, arrow.INT32, arrow.UINT32, arrow.INT64, arrow.UINT64:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,337 @@
+package schemas
+
+import (
+	"bytes"
+	"math"
+	"unsafe"
+)
+
+// DefaultMaxBytes is the limit of a Decoder whose MaxBytes is 0.
+const DefaultMaxBytes = 64 << 20
+
+// Decoder turns messages into frames. The zero value is ready. It owns memory
+// that its frames point into: one a worker, not for concurrent use.
+//
+// The common message, float32 or float64 coordinates without a null in one
+// batch under a schema that came before, is read in place: no value is copied
+// and nothing allocated, so the cost is that of the metadata, about a
+// microsecond. A compressed body is decompressed into memory that is reused.
+// Everything else (nulls, integers, half floats, several batches, unaligned
+// buffers) is gathered, through Arrow's arrays where a conversion is needed.
+//
+// The metadata is read here, every length and position checked before it is
+// believed, and not by Arrow's ipc.Reader, which trusts them: a few corrupt
+// bytes there ask for gigabytes. That reader is the reference that the tests
+// compare with.
+type Decoder struct {
+	// MaxBytes bounds a message: its value; what its buffers say they hold
+	// decompressed; its values as they are decoded; the frames made of it.
+	// Decoding allocates at most about four times as much, and that only
+	// for a message that declares so. 0: DefaultMaxBytes.
+	MaxBytes int64
+
+	throughArrow bool // tests: read nothing in place
+
+	names    names
+	layouts  layouts
+	inflater inflater
+	frames   []Frame
+	batches  []batch
+	rows     int // of all batches
+	f32      [4][]float32
+	f64      [3][]float64
+	i64      [2][]int64
+}
+
+// Decode returns the frames of a message: one of schema points/1, one a
+// drawing of sketches/1. They are views of the value or of the decoder's
+// memory, valid until the next Decode and as long as the value is; their names
+// and Drawings own their memory.
+//
+// A cloud without points is a frame too. The error is a *FormatError; a
+// tombstone, an empty Arrow value and a message of no drawings are ReasonEmpty.
+// Whatever the bytes are, Decode returns, and within the limits of MaxBytes.
+//
+// What a message means is written in docs/messages.md.
+func (d *Decoder) Decode(m Message) ([]Frame, error) {
+	clear(d.frames) // let go of the last message
+	clear(d.batches)
+	d.frames, d.batches, d.rows = d.frames[:0], d.batches[:0], 0
+	d.inflater.reset()
+	d.names.grown = 0
+	if err := d.decode(&m); err != nil {
+		return nil, err
+	}
+	return d.frames, nil
+}
+
+// decode returns an untyped nil, which a *FormatError in an error is not.
+func (d *Decoder) decode(m *Message) error {
+	if m.Value == nil {
+		return formatErr(ReasonEmpty, -1, "the record is a tombstone: it has no value")
+	}
+	if m.Oversize > 0 {
+		return formatErr(ReasonTooLarge, -1, "the value has %d bytes, or the record too many headers: more than the %d bytes that a message may hold (--max-frame-bytes)", m.Oversize, d.limit())
+	}
+	if int64(len(m.Value)) > d.limit() {
+		return formatErr(ReasonTooLarge, -1, "the value has %d bytes, more than the %d that a message may hold (--max-frame-bytes)", len(m.Value), d.limit())
+	}
+	key, err := d.key(m)
+	if err != nil {
+		return err
+	}
+	kind, err := formatOf(m)
+	if err != nil {
+		return err
+	}
+	if kind == ContentTypeKITTI {
+		err = d.kitti(m, key)
+	} else {
+		err = d.arrow(m, key)
+	}
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+func (d *Decoder) limit() int64 {
+	if d.MaxBytes > 0 {
+		return d.MaxBytes
+	}
+	return DefaultMaxBytes
+}
+
+// formatOf returns the content type of the value, ours of those that mean the
+// same.
+func formatOf(m *Message) (string, *FormatError) {
+	full := headerValue(m.Headers, HeaderContentType)
+	ct, _, _ := bytes.Cut(full, []byte{';'}) // without parameters
+	ct = bytes.TrimSpace(ct)
+	switch {
+	case len(ct) == 0 || bytes.EqualFold(ct, []byte(ContentTypeArrow)):
+		return ContentTypeArrow, nil
+	case bytes.EqualFold(ct, []byte(ContentTypeKITTI)):
+		return ContentTypeKITTI, nil
+	case bytes.EqualFold(ct, []byte("application/octet-stream")):
+		if bytes.EqualFold(headerValue(m.Headers, HeaderFormat), []byte("kitti")) {
+			return ContentTypeKITTI, nil
+		}
+		return ContentTypeArrow, nil
+	}
+	return "", formatErr(ReasonUnknownContentType, -1, "content-type is %.80q; this build reads %s and %s", full, ContentTypeArrow, ContentTypeKITTI)
+}
+
+// arrow decodes an Arrow IPC stream.
+func (d *Decoder) arrow(m *Message, key FrameKey) (err *FormatError) {
+	defer func() {
+		// Arrays of a version that trusts its input: a value that passed the
+		// checks and still trips one is the record's fault, not ours.
+		if p := recover(); p != nil {
+			err = formatErr(ReasonArrowPanic, -1, "Arrow failed on the value: %v", p)
+		}
+	}()
+	l, next, err := d.layout(m.Value)
+	if err != nil {
+		return err
+	}
+	sketches, err := isSketches(m, l)
+	if err != nil {
+		return err
+	}
+	if err := d.readBatches(m.Value, next, l, sketches); err != nil {
+		return err
+	}
+	if sketches {
+		return d.sketches(l, key)
+	}
+	return d.points(l, key)
+}
+
+// layout returns what the schema of the stream says, and where the next
+// message starts.
+func (d *Decoder) layout(value []byte) (*layout, int, *FormatError) {
+	if l := d.layouts.find(value); l != nil {
+		return l, len(l.raw), nil
+	}
+	m, next, err := readSchemaMessage(value)
+	if err != nil {
+		return nil, 0, err
+	}
+	l, err := newLayout(&m)
+	if err != nil {
+		return nil, 0, err
+	}
+	d.layouts.add(l, value[:next])
+	return l, next, nil
+}
+
+// isSketches tells whether the message is sketches/1, else points/1, and
+// checks that it has the columns. Without a header they decide.
+func isSketches(m *Message, l *layout) (bool, *FormatError) {
+	switch name := headerValue(m.Headers, HeaderSchema); {
+	case string(name) == SchemaPoints:
+		return false, l.checkPoints()
+	case string(name) == SchemaSketches:
+		return true, l.checkSketches()
+	case len(name) > 0:
+		return false, formatErr(ReasonUnknownSchema, -1, "schema is %.80q; this build serves %s and %s", name, SchemaPoints, SchemaSketches)
+	case l.cols[colTokens].name != "":
+		return false, formatErr(ReasonUnknownSchema, -1, "column %s makes this a message of tokens, which this build does not serve", l.cols[colTokens].name)
+	case l.cols[colDrawing].name != "":
+		return true, l.checkSketches()
+	}
+	return false, l.checkPoints()
+}
+
+// readBatches reads the rest of the stream, from position at on, into
+// d.batches.
+func (d *Decoder) readBatches(value []byte, at int, l *layout, sketches bool) *FormatError {
+	limit := d.limit()
+	var dict words
+	for {
+		m, next, err := readMessage(value, at)
+		if err != nil {
+			return err
+		}
+		if next < 0 {
+			return nil
+		}
+		var declared int64
+		switch m.kind {
+		case kindRecordBatch:
+			var b batch
+			if b, declared, err = newBatch(&m, m.header, l, limit); err != nil {
+				return err
+			}
+			if b.rows > math.MaxInt32-d.rows {
+				return formatErr(ReasonTooLarge, at, "the batches have more than %d rows", math.MaxInt32)
+			}
+			b.words = dict
+			d.batches = append(d.batches, b)
+			d.rows += b.rows
+		case kindDictionaryBatch: // of another column: skipped
+			if c := &l.cols[colLabel]; sketches && c.dict && m.longField(m.header, 0, 0) == c.dictID {
+				if declared, err = d.readWords(&dict, &m, c, limit); err != nil {
+					return err
+				}
+			}
+		default:
+			return formatErr(ReasonUnsupported, at, "a message of kind %d; a stream holds one schema (1), dictionaries (2) and batches (3)", m.kind)
+		}
+		limit -= declared
+		at = next
+	}
+}
+
+// checkSize compares what the decoded values will need with the limit: width
+// bytes a row.
+func (d *Decoder) checkSize(width int64) *FormatError {
+	if size := int64(d.rows) * width; size > d.limit() {
+		return formatErr(ReasonTooLarge, -1, "%d rows take %d bytes, more than the %d that a message may hold (--max-frame-bytes)", d.rows, size, d.limit())
+	}
+	return nil
+}
+
+// newFrames returns n frames to fill, with key for each.
+func (d *Decoder) newFrames(n int, key *FrameKey) ([]Frame, *FormatError) {
+	size := int64(unsafe.Sizeof(Frame{}) + unsafe.Sizeof(Drawing{}))
+	if int64(n) > 1 && int64(n)*size > d.limit() {
+		return nil, formatErr(ReasonTooLarge, -1, "%d frames in one message, each %d bytes of bookkeeping; %d is the most (--max-frame-bytes)", n, size, d.limit()/size)
+	}
+	d.frames = resize(d.frames, n)
+	for i := range d.frames {
+		d.frames[i] = Frame{FrameKey: *key}
+		d.frames[i].Index = int32(i)
+	}
+	return d.frames, nil
+}
+
+// coordinates reads x, y and z (unless the frames are plane) into f, which
+// then holds the points of the whole message.
+func (d *Decoder) coordinates(f *Frame, l *layout, plane bool) *FormatError {
+	axes := []*column{&l.cols[colX], &l.cols[colY], &l.cols[colZ]}
+	if plane || axes[2].name == "" {
+		axes = axes[:2]
+	}
+	width := int64(4)
+	for _, c := range axes {
+		f.Double = f.Double || c.isDouble()
+	}
+	if f.Double {
+		width = 8
+	}
+	if err := d.checkSize(width * int64(len(axes))); err != nil {
+		return err
+	}
+	to32 := [...]*[]float32{&f.Cloud32.X, &f.Cloud32.Y, &f.Cloud32.Z}
+	to64 := [...]*[]float64{&f.Cloud64.X, &f.Cloud64.Y, &f.Cloud64.Z}
+	var err *FormatError
+	for i, c := range axes {
+		if f.Double {
+			*to64[i], err = values(d, c, &d.f64[i], fillFloats)
+		} else {
+			*to32[i], err = values(d, c, &d.f32[i], fillFloats)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// points makes the one frame of a points/1 message.
+func (d *Decoder) points(l *layout, key FrameKey) *FormatError {
+	frames, err := d.newFrames(1, &key)
+	if err != nil {
+		return err
+	}
+	f := &frames[0]
+	if err := d.coordinates(f, l, false); err != nil {
+		return err
+	}
+	if c := &l.cols[colIntensity]; c.name != "" {
+		if f.Intensity, err = values(d, c, &d.f32[3], fillRounded); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kitti makes a frame of a raw .bin file: x, y, z and reflectance of each point
+// as little-endian float32. No byte is no point.
+func (d *Decoder) kitti(m *Message, key FrameKey) *FormatError {
+	const width = 16
+	v := m.Value
+	if name := headerValue(m.Headers, HeaderSchema); len(name) > 0 && string(name) != SchemaPoints {
+		return formatErr(ReasonUnknownSchema, -1, "schema is %.80q, but a value of %s is %s", name, ContentTypeKITTI, SchemaPoints)
+	}
+	if r := len(v) % width; r != 0 {
+		return formatErr(ReasonBadLength, len(v)-r, "%d bytes are no whole number of points of %d bytes: %d are left over", len(v), width, r)
+	}
+	if len(v)/width > math.MaxInt32 {
+		return formatErr(ReasonTooLarge, -1, "%d points in one frame", len(v)/width)
+	}
+	frames, err := d.newFrames(1, &key)
+	if err != nil {
+		return err
+	}
+	for i := range d.f32 {
+		d.f32[i] = resize(d.f32[i], len(v)/width)
+		if d.f32[i] == nil {
+			d.f32[i] = []float32{} // no point, but it has a z
+		}
+	}
+	x, y, z, w := d.f32[0], d.f32[1], d.f32[2], d.f32[3]
+	for i := range x {
+		p := (*[width]byte)(v[i*width:])
+		x[i], y[i], z[i], w[i] = float32At(p, 0), float32At(p, 4), float32At(p, 8), float32At(p, 12)
+	}
+	f := &frames[0]
+	f.Cloud32.X, f.Cloud32.Y, f.Cloud32.Z, f.Intensity = x, y, z, w
+	return nil
+}
+
+func float32At(p *[16]byte, i int) float32 {
+	return math.Float32frombits(uint32(p[i]) | uint32(p[i+1])<<8 | uint32(p[i+2])<<16 | uint32(p[i+3])<<24)
+}

@@ -1,0 +1,120 @@
+package schemas
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+// Reasons of a FormatError, and of table rejects. docs/rejects.md says what
+// each means and what to do.
+const (
+	ReasonEmpty              = "empty"
+	ReasonTooLarge           = "too_large"
+	ReasonTruncated          = "truncated"
+	ReasonNotArrow           = "not_arrow"
+	ReasonFileFormat         = "file_format"
+	ReasonTrailingBytes      = "trailing_bytes"
+	ReasonCorrupt            = "corrupt"
+	ReasonUnsupported        = "unsupported"
+	ReasonMissingColumn      = "missing_column"
+	ReasonDuplicateColumn    = "duplicate_column"
+	ReasonBadType            = "bad_type"
+	ReasonBadLength          = "bad_length"
+	ReasonBadValue           = "bad_value"
+	ReasonBadHeader          = "bad_header"
+	ReasonUnknownSchema      = "unknown_schema"
+	ReasonUnknownContentType = "unknown_content_type"
+	ReasonArrowPanic         = "arrow_panic"
+	ReasonPanic              = "panic"    // an operator has a bug (stage operate)
+	ReasonInternal           = "internal" // an error that is not a FormatError
+)
+
+// FormatError says why a record, or one frame of it, cannot be used. The
+// record is at fault, not the pipeline: the same bytes fail again.
+type FormatError struct {
+	Stage  string // StageDecode, …
+	Reason string // one of the Reason constants
+	Detail string // a sentence for people, with names and sizes
+	At     int64  // position of the fault in the message's value; -1: none
+}
+
+func (e *FormatError) Error() string {
+	if e.At < 0 {
+		return fmt.Sprintf("%s: %s: %s", e.Stage, e.Reason, e.Detail)
+	}
+	return fmt.Sprintf("%s: %s: %s (at byte %d)", e.Stage, e.Reason, e.Detail, e.At)
+}
+
+// formatErr returns a FormatError of the decoder.
+func formatErr(reason string, at int, format string, args ...any) *FormatError {
+	return &FormatError{Stage: StageDecode, Reason: reason, Detail: fmt.Sprintf(format, args...), At: int64(at)}
+}
+
+// NewReject describes the record that err refused. It copies what it keeps:
+// at most MaxRejectValue bytes each of the value, of the key and of the
+// headers (the first ones that fit, names included). Index is -1, the whole
+// message; a caller that refuses one frame sets it.
+//
+// It reads every byte of the value, for the checksum.
+func NewReject(m *Message, err error) Reject {
+	r := Reject{
+		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset, Index: -1,
+		TimeNs:    eventTime(m),
+		Stage:     StageDecode,
+		Reason:    ReasonInternal,
+		Message:   err.Error(),
+		Key:       bytes.Clone(m.Key[:min(len(m.Key), MaxRejectValue)]),
+		Headers:   cloneHeaders(m.Headers),
+		ValueSize: int64(len(m.Value)),
+	}
+	var fe *FormatError
+	if errors.As(err, &fe) {
+		r.Stage, r.Reason, r.Message = fe.Stage, fe.Reason, fe.Detail
+		if fe.At >= 0 {
+			r.Message = fmt.Sprintf("%s (at byte %d)", fe.Detail, fe.At)
+		}
+	}
+	if m.Oversize > 0 { // the rest of the value was never here: no checksum
+		r.ValueSize = m.Oversize
+		r.Value = bytes.Clone(m.Value[:min(len(m.Value), MaxRejectValue)])
+	} else if m.Value != nil {
+		sum := sha256.Sum256(m.Value)
+		r.ValueSHA = hex.EncodeToString(sum[:])
+		r.Value = bytes.Clone(m.Value[:min(len(m.Value), MaxRejectValue)])
+	}
+	return r
+}
+
+// eventTime returns the header ts-ns if it can be read, else Kafka's time.
+func eventTime(m *Message) int64 {
+	if v := headerValue(m.Headers, HeaderTimeNs); v != nil {
+		if ns, ok := parseInt(v); ok {
+			return ns
+		}
+	}
+	return kafkaTime(m)
+}
+
+// kafkaTime returns Kafka's timestamp in nanoseconds, 0 for one that is missing
+// or beyond the years (1678 to 2261) that an int64 can say.
+func kafkaTime(m *Message) int64 {
+	if y := m.Time.Year(); y < 1678 || y > 2261 {
+		return 0
+	}
+	return m.Time.UnixNano()
+}
+
+func cloneHeaders(hs []Header) []Header {
+	var out []Header
+	left := MaxRejectValue
+	for _, h := range hs {
+		if left -= len(h.Key) + len(h.Value); left < 0 {
+			break
+		}
+		out = append(out, Header{Key: string([]byte(h.Key)), Value: bytes.Clone(h.Value)})
+	}
+	return out
+}

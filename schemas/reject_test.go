@@ -1,0 +1,32 @@
+package schemas
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// A reject holds copies, of bounded size, and the checksum of everything.
+func TestNewReject(t *testing.T) {
+	value := bytes.Repeat([]byte{7}, MaxRejectValue+10)
+	m := Message{Topic: "t", Partition: 1, Offset: 2, Time: time.Unix(5, 0), Key: []byte("k"), Value: value,
+		Headers: []Header{{"ts-ns", []byte("77")}, {"big", make([]byte, MaxRejectValue)}, {"last", nil}}}
+	r := NewReject(&m, fmt.Errorf("wrapped: %w", formatErr(ReasonCorrupt, 9, "broken")))
+	value[0], m.Key[0] = 0, 0 // the source has its memory back
+	if r.Stage != StageDecode || r.Reason != ReasonCorrupt || r.Message != "broken (at byte 9)" || r.Index != -1 || r.TimeNs != 77 || r.Retriable {
+		t.Errorf("%+v", r)
+	}
+	if len(r.Value) != MaxRejectValue || r.Value[0] != 7 || string(r.Key) != "k" || r.ValueSize != MaxRejectValue+10 || len(r.Headers) != 1 {
+		t.Errorf("value %d bytes of %d, key %q, %d headers", len(r.Value), r.ValueSize, r.Key, len(r.Headers))
+	}
+	if r.ValueSHA != "f8b8d18a11621c4ba395542037e870c4041f11ffa95e2cfe9524eaabbff6e4d6" {
+		t.Errorf("checksum %q", r.ValueSHA)
+	}
+	m = Message{Topic: "t", Time: time.Unix(5, 0)}
+	r = NewReject(&m, errors.New("disk on fire"))
+	if r.Reason != ReasonInternal || r.ValueSHA != "" || r.Value != nil || r.TimeNs != 5e9 {
+		t.Errorf("tombstone: %+v", r)
+	}
+}

@@ -1,0 +1,105 @@
+package schemas
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Names of the schemas on the wire, as header schema gives them.
+const (
+	SchemaPoints   = "points/1"   // one cloud a message
+	SchemaSketches = "sketches/1" // many drawings a message
+)
+
+// Content types of a message's value. Without one the value is Arrow.
+const (
+	ContentTypeArrow = "application/vnd.apache.arrow.stream"
+	ContentTypeKITTI = "application/vnd.kitti.velodyne" // raw .bin: x, y, z, reflectance as float32
+)
+
+// Names of the headers, as we write them. Readers take any case, and
+// underscores for hyphens; of a repeated header the last one counts.
+const (
+	HeaderContentType = "content-type"
+	HeaderFormat      = "format" // "kitti" with content type application/octet-stream
+	HeaderSchema      = "schema"
+	HeaderDataset     = "dataset"
+	HeaderSequence    = "sequence"
+	HeaderSensor      = "sensor"
+	HeaderFrameID     = "frame-id"
+	HeaderTimeNs      = "ts-ns"
+)
+
+// Headers returns the headers of a message that holds an Arrow stream of the
+// given schema, the names of CloudEvents 1.0 (Kafka binding, binary mode)
+// among them. Of k it reads Dataset, Sequence, Sensor, FrameID and TimeNs; for
+// many drawings in a message these are the first one's. source names the
+// producer, as a URI reference: "/produce/kitti".
+//
+// ce_id depends on k alone, so a message that is produced again is recognised.
+func Headers(k FrameKey, schema, source string) []Header {
+	id := url.PathEscape(k.Dataset) + "/" + url.PathEscape(k.Sequence) + "/"
+	if k.Sensor != "" {
+		id += url.PathEscape(k.Sensor) + "/"
+	}
+	frame := strconv.FormatInt(k.FrameID, 10)
+	hs := []Header{
+		{"ce_specversion", []byte("1.0")},
+		{"ce_id", []byte(id + frame)},
+		{"ce_type", []byte("entropipe." + strings.TrimSuffix(schema, "/1") + ".v1")},
+		{"ce_source", []byte(source)},
+		{"ce_time", []byte(time.Unix(0, k.TimeNs).UTC().Format(time.RFC3339Nano))},
+		{HeaderContentType, []byte(ContentTypeArrow)},
+		{HeaderSchema, []byte(schema)},
+		{HeaderDataset, []byte(k.Dataset)},
+		{HeaderSequence, []byte(k.Sequence)},
+		{HeaderFrameID, []byte(frame)},
+		{HeaderTimeNs, strconv.AppendInt(nil, k.TimeNs, 10)},
+	}
+	if k.Sensor != "" {
+		hs = append(hs, Header{HeaderSensor, []byte(k.Sensor)})
+	}
+	return hs
+}
+
+// headerValue returns the value of the last header of that name, nil if there
+// is none.
+func headerValue(hs []Header, name string) []byte {
+	for i := len(hs) - 1; i >= 0; i-- {
+		if sameName(hs[i].Key, name) && hs[i].Value != nil {
+			return hs[i].Value
+		}
+	}
+	return nil
+}
+
+// sameName compares a header's key with one of our names, which are lower case
+// with hyphens.
+func sameName(key, name string) bool {
+	if len(key) != len(name) {
+		return false
+	}
+	for i := 0; i < len(key); i++ {
+		c := key[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		} else if c == '_' {
+			c = '-'
+		}
+		if c != name[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// parseInt reads a decimal int64 without allocating.
+func parseInt(v []byte) (int64, bool) {
+	if len(v) > 20 { // longer than any int64, and than the stack buffer of the conversion
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	return n, err == nil
+}

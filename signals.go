@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"entropipe/ingest"
+)
+
+// exitAborted is the exit status after a second signal.
+const exitAborted = 130
+
+// untilSignal returns a context that the first SIGTERM or Ctrl-C ends, so that
+// work drains. The second one ends the process at once: everything that is
+// committed stays, everything else will be read again.
+func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+		}
+		select {
+		case <-signals:
+			os.Exit(exitAborted)
+		case <-parent.Done():
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); cancel() }
+}
+
+// unlessStopped drops an error that came of being stopped: what a call says
+// that was waiting for brokers is no news to who has pressed Ctrl-C.
+func unlessStopped(e *env, err error) error {
+	if err == nil || e.ctx.Err() == nil || !errors.Is(err, context.Canceled) && !errors.Is(err, ingest.ErrNoBroker) {
+		return err
+	}
+	e.log.Debug("stopped early", "error", err)
+	return nil
+}

@@ -1,0 +1,155 @@
+package sinks
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+)
+
+// contents checks the files of a manifest, which it reads through buffer.
+func (v *verifier) contents(ctx context.Context, m manifestJob, buffer []byte) {
+	var frames, rejects []rowKey
+	readable := true
+	for i := range m.Files {
+		f := &m.Files[i]
+		if ctx.Err() != nil {
+			return
+		}
+		v.mu.Lock()
+		delete(v.listed, f.Path)
+		v.mu.Unlock()
+		keys, ok := v.file(ctx, m, f, buffer)
+		readable = readable && ok
+		switch f.Table {
+		case tableFrames:
+			frames = append(frames, keys...)
+		case tableRejects:
+			rejects = append(rejects, keys...)
+		}
+	}
+	if readable { // else the sums cannot be right, and the fault has been told
+		v.accounts(m, frames, rejects)
+	}
+}
+
+// file checks one file, and returns the keys of its rows if its table says
+// what became of each record.
+func (v *verifier) file(ctx context.Context, m manifestJob, f *ManifestFile, buffer []byte) (keys []rowKey, ok bool) {
+	v.checked(checkFiles, 1)
+	o, pending, err := v.find(ctx, m, f)
+	if err != nil {
+		v.fault(checkFiles, f.Path, "%v", err)
+		return nil, false
+	}
+	defer o.Close()
+	if o.Size() != f.Bytes {
+		v.fault(checkFiles, f.Path, "it has %d bytes, its manifest says %d", o.Size(), f.Bytes)
+		return nil, false
+	}
+	v.reporter.file(f, pending)
+	if pending {
+		v.mu.Lock()
+		v.pending[path.Dir(f.Staged)] = true
+		v.mu.Unlock()
+	}
+	v.checked(checkSums, 1)
+	got, err := sumOf(o, buffer)
+	if err != nil {
+		v.fault(checkSums, f.Path, "cannot be read: %v", err)
+		return nil, false
+	}
+	if got != f.SHA256 {
+		v.fault(checkSums, f.Path, "its SHA-256 is %s, its manifest says %s", got, f.SHA256)
+		return nil, false
+	}
+	v.checked(checkRows, 1)
+	keys, err = readKeys(o, m.Manifest, f)
+	if err != nil {
+		v.fault(checkRows, f.Path, "%v", err)
+	}
+	return keys, err == nil
+}
+
+// sumOf returns the SHA-256 of a file, which it reads through buffer.
+func sumOf(o Object, buffer []byte) (string, error) {
+	sum := sha256.New()
+	content := struct{ io.Reader }{io.NewSectionReader(o, 0, o.Size())} // hides WriteTo, which has a small buffer of its own
+	_, err := io.CopyBuffer(sum, content, buffer)
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// find opens a file where it should be, or where it may still be.
+func (v *verifier) find(ctx context.Context, m manifestJob, f *ManifestFile) (o Object, pending bool, err error) {
+	o, err = v.store.Open(ctx, f.Path)
+	if errors.Is(err, ErrNotFound) && m.newest {
+		if o, err = v.store.Open(ctx, f.Staged); err == nil {
+			return o, true, nil
+		}
+	}
+	if errors.Is(err, ErrNotFound) { // moved between the two looks?
+		o, err = v.store.Open(ctx, f.Path)
+	}
+	if errors.Is(err, ErrNotFound) {
+		err = errors.New("the file of a commit is missing")
+	}
+	return o, false, err
+}
+
+// readKeys compares a file's footer with its manifest.
+func readKeys(o Object, m *Manifest, f *ManifestFile) ([]rowKey, error) {
+	file, err := openParquet(o)
+	if err != nil {
+		return nil, err
+	}
+	if file.NumRows() != f.Rows {
+		return nil, fmt.Errorf("it has %d rows, its manifest says %d", file.NumRows(), f.Rows)
+	}
+	if got, want := footerOf(file, "entropipe.offsets"), fmt.Sprintf("%d-%d", m.Start, m.End); got != want {
+		return nil, fmt.Errorf("its footer says offsets %q, its manifest %q", got, want)
+	}
+	if low, high, ok := columnRange(file, "offset"); ok && (low < m.Start || high >= m.End) {
+		return nil, fmt.Errorf("it has rows of offsets %d to %d, its manifest covers [%d, %d)", low, high, m.Start, m.End)
+	}
+	if f.Table != tableFrames && f.Table != tableRejects {
+		return nil, nil
+	}
+	return rowKeys(nil, file, m.Partition)
+}
+
+// accounts checks that every message of a manifest left a trace.
+func (v *verifier) accounts(m manifestJob, frames, rejects []rowKey) {
+	v.checked(checkAccounts, m.End-m.Start)
+	if int64(len(frames)) != m.Counts.Frames || int64(len(rejects)) != m.Counts.Rejects {
+		v.fault(checkAccounts, m.name, "its files have %d frames and %d rejects, it says %d and %d", len(frames), len(rejects), m.Counts.Frames, m.Counts.Rejects)
+	}
+	slices.SortFunc(frames, compareKeys)
+	for i := 1; i < len(frames); i++ {
+		if frames[i] == frames[i-1] {
+			v.fault(checkAccounts, m.name, "two rows of frames are offset %d, index %d", frames[i].offset, frames[i].index)
+		}
+	}
+	all := append(frames, rejects...)
+	slices.SortFunc(all, compareKeys)
+	traces := int64(0)
+	for i, k := range all {
+		if k.offset < m.Start || k.offset >= m.End {
+			v.fault(checkAccounts, m.name, "a row of offset %d is outside of [%d, %d)", k.offset, m.Start, m.End)
+		}
+		if i == 0 || k.offset != all[i-1].offset {
+			traces++
+		}
+	}
+	if traces != m.Counts.Messages {
+		v.fault(checkAccounts, m.name, "of its %d messages %d have a frame or a reject", m.Counts.Messages, traces)
+	}
+}
+
+func compareKeys(a, b rowKey) int {
+	return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.index, b.index))
+}

@@ -1,0 +1,267 @@
+package sinks
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"entropipe/schemas"
+)
+
+func testConfig() *Config {
+	return &Config{PartitionBy: []string{byDataset}, RowGroupRows: 1 << 20, RowGroupBytes: 64e6, Version: "1.2.3", Build: "abc"}
+}
+
+// encodeAll returns every file of a batch, by path.
+func encodeAll(t *testing.T, e *encoder, b *schemas.Batch) map[string][]byte {
+	t.Helper()
+	o := &Output{cfg: *e.cfg, tables: []*table{framesTable, hullsTable, maximaTable, trianglesTable, pointsTable}}
+	files := map[string][]byte{}
+	for _, f := range o.plan(b) {
+		var out bytes.Buffer
+		if _, err := e.encode(&out, &f, b); err != nil {
+			t.Fatalf("%s: %v", f.path, err)
+		}
+		files[f.path] = out.Bytes()
+	}
+	return files
+}
+
+// fileOf returns the file of a table and data set.
+func fileOf(t *testing.T, files map[string][]byte, prefix string) []byte {
+	t.Helper()
+	for name, data := range files {
+		if strings.HasPrefix(name, prefix) {
+			return data
+		}
+	}
+	t.Fatalf("no file %s", prefix)
+	return nil
+}
+
+func openBytes(t *testing.T, data []byte) *parquet.File {
+	t.Helper()
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func rowsOf[T any](t *testing.T, data []byte) []T {
+	t.Helper()
+	rows, err := parquet.Read[T](bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// The same batch gives the same bytes, whatever the encoder wrote before.
+func TestFilesAreDeterministic(t *testing.T) {
+	spec := batchSpec{topic: "points", start: 5, records: 50, frames: 4, points: 30, datasets: []string{"a", "b"}, seed: 1}
+	want := encodeAll(t, newEncoder(testConfig()), synthetic(spec))
+	used := newEncoder(testConfig())
+	for seed := range uint64(3) { // the third file of a reused writer is where parquet-go once lost the columns' names
+		encodeAll(t, used, synthetic(batchSpec{topic: "other", records: 300, frames: 7, points: 45, seed: seed}))
+	}
+	got := encodeAll(t, used, synthetic(spec))
+	if len(want) != len(got) || len(got) == 0 {
+		t.Fatalf("%d files, then %d", len(want), len(got))
+	}
+	for name, data := range want {
+		if !bytes.Equal(data, got[name]) {
+			t.Errorf("%s differs: %d and %d bytes", name, len(data), len(got[name]))
+		}
+	}
+}
+
+// Row groups are limited in bytes too, and hold whole frames; one frame that
+// is larger has a group to itself.
+func TestRowGroups(t *testing.T) {
+	b := synthetic(batchSpec{topic: "points", records: 40, frames: 1, points: 300, plain: true})
+	for _, c := range []Config{{RowGroupRows: 1, RowGroupBytes: 1 << 40}, {RowGroupRows: 1000, RowGroupBytes: 1 << 40}, {RowGroupRows: 1 << 20, RowGroupBytes: 1}, {RowGroupRows: 1 << 20, RowGroupBytes: 100_000}} {
+		c.PartitionBy = []string{byDataset}
+		files := encodeAll(t, newEncoder(&c), b)
+		limit := min(c.RowGroupRows, c.RowGroupBytes/40)
+		wholeFrames(t, fileOf(t, files, "triangles/"), limit)
+		wholeFrames(t, fileOf(t, files, "points/"), c.RowGroupRows)
+	}
+}
+
+// What readers rely on in every file: zstd, a page index, statistics (but not
+// of geometry, where they would double the file), the footer, and no timestamp
+// in nanoseconds or geometry type.
+func TestStorage(t *testing.T) {
+	files := encodeAll(t, newEncoder(testConfig()), synthetic(batchSpec{topic: "points", start: 5, records: 40, frames: 2, points: 9, datasets: []string{"2011-09-26"}}))
+	if len(files) != 6 {
+		t.Fatalf("%d files, want one a table", len(files))
+	}
+	for name, data := range files {
+		f := openBytes(t, data)
+		for _, c := range f.Metadata().RowGroups[0].Columns {
+			column := strings.Join(c.MetaData.PathInSchema, ".")
+			if c.MetaData.Codec != format.Zstd || c.OffsetIndexOffset == 0 || c.ColumnIndexOffset == 0 {
+				t.Errorf("%s: %s: %v, offset index at %d", name, column, c.MetaData.Codec, c.OffsetIndexOffset)
+			}
+			if s := c.MetaData.Statistics; column == "geometry" && s.MinValue != nil || column == "offset" && len(s.MinValue) != 8 {
+				t.Errorf("%s: %s: minimum %x", name, column, s.MinValue)
+			}
+		}
+		want := map[string]string{"entropipe.table": strings.Split(name, "/")[0], "entropipe.schema": "1", "entropipe.topic": "points", "entropipe.partition": "0", "entropipe.offsets": "5-45"}
+		if !strings.HasPrefix(name, tableRejects) {
+			want["entropipe.dataset"] = "2011-09-26"
+		}
+		for key, value := range want {
+			if got, _ := f.Lookup(key); got != value {
+				t.Errorf("%s: %s is %q, want %q", name, key, got, value)
+			}
+		}
+		if got := f.Metadata().CreatedBy; got != "entropipe version 1.2.3(build abc)" {
+			t.Errorf("%s: created by %q", name, got)
+		}
+	}
+	schema := openBytes(t, fileOf(t, files, "hulls/")).Schema().String()
+	for _, want := range []string{"required int64 ts (TIMESTAMP(isAdjustedToUTC=true,unit=MICROS))", "optional binary geometry;", "optional group bbox"} {
+		if !strings.Contains(schema, want) {
+			t.Errorf("the schema of hulls has no %q:\n%s", want, schema)
+		}
+	}
+}
+
+// With sequence and date as folders, a file holds one of each, the column
+// sequence is gone, and its value stands in the footer.
+func TestPartitionBySequenceAndDate(t *testing.T) {
+	cfg := testConfig()
+	cfg.PartitionBy = []string{byDataset, bySequence, byDate}
+	b := synthetic(batchSpec{topic: "points", records: 40, frames: 2, points: 9, plain: true})
+	for i := range b.Results {
+		b.Results[i].Sequence = []string{"00", "01"}[i%2]
+		b.Results[i].TimeNs = int64(i/40) * 86400e9
+	}
+	files := encodeAll(t, newEncoder(cfg), b)
+	if len(files) != 5*4 {
+		t.Errorf("%d files, want 5 tables of 2 sequences and 2 days", len(files))
+	}
+	data := fileOf(t, files, "frames/dataset=synthetic/sequence=x-01/date=x-1970-01-02/topic=points/part-0-")
+	f := openBytes(t, data)
+	if _, found := f.Schema().Lookup("sequence"); found {
+		t.Error("sequence is a folder and a column")
+	}
+	if got, _ := f.Lookup("entropipe.sequence"); got != "01" {
+		t.Errorf("the footer's sequence is %q", got)
+	}
+	if got := columnNames(f)[:3]; !slices.Equal(got, []string{"frame_id", "sensor", "ts"}) {
+		t.Errorf("columns %q", got)
+	}
+}
+
+func columnNames(f *parquet.File) []string {
+	var names []string
+	for _, field := range f.Schema().Fields() {
+		names = append(names, field.Name())
+	}
+	return names
+}
+
+// The columns and their order are a contract with every reader.
+func TestColumns(t *testing.T) {
+	const key = "sequence frame_id sensor ts ts_ns partition offset index "
+	for _, c := range []struct {
+		t    *table
+		want string
+	}{
+		{framesTable, key + "n_points n_dropped status_hull2d n_hull2d hull2d_ns status_hull3d n_hull3d hull3d_ns status_maxima2d n_maxima2d maxima2d_ns status_maxima3d n_maxima3d maxima3d_ns status_delaunay2d n_delaunay2d delaunay2d_ns drawing_id label stage model_sha256 latency_ns"},
+		{hullsTable, key + "n_points n_hull area perimeter geometry bbox hull_idx error_bound status"},
+		{maximaTable, key + "directions idx error_bound"},
+		{trianglesTable, "frame_id partition offset index tri_id v0 v1 v2"},
+		{pointsTable, "frame_id partition offset index point_idx x y z intensity"},
+		{pointsTableWide, "frame_id partition offset index point_idx x y z intensity"},
+		{rejectsTable, "partition offset index ts ts_ns stage reason message key headers value value_size value_sha256 retriable"},
+	} {
+		var names []string
+		for _, field := range parquet.SchemaOf(c.t.row).Fields() {
+			names = append(names, field.Name())
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.t.name, got, c.want)
+		}
+	}
+}
+
+// The columns of operators in table frames follow the order of schemas.Op.
+func TestFrameColumnsFollowOps(t *testing.T) {
+	columns := strings.Join(columnNames(openBytes(t, func() []byte {
+		var out bytes.Buffer
+		tw := newTableWriter(framesTable, testConfig(), false)
+		tw.reset(&out)
+		tw.finish(nil)
+		return out.Bytes()
+	}())), " ")
+	at := -1
+	for op := range schemas.NumOps {
+		i := strings.Index(columns, " status_"+op.String()+" n_"+op.String()+" "+op.String()+"_ns")
+		if i <= at {
+			t.Errorf("the columns of %s are at %d, after %d, in %s", op, i, at, columns)
+		}
+		at = i
+	}
+}
+
+// Encoding holds one file's row group at a time: the memory of 60 frames of
+// 240,000 triangles is that of a few.
+func TestTriangleMemoryIsBounded(t *testing.T) {
+	if sparse > 1 {
+		t.Skip("under the race detector pools keep nothing")
+	}
+	b := synthetic(batchSpec{topic: "points", records: 12, frames: 1, points: 3, plain: true})
+	mesh := canonicalMesh(100_000, 1)
+	for i := range b.Results {
+		b.Results[i].Triangles = mesh
+	}
+	o := &Output{cfg: *testConfig(), tables: []*table{trianglesTable}}
+	e, plan := newEncoder(testConfig()), o.plan(b)
+	allocated := func() uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := e.encode(io.Discard, &plan[0], b); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	allocated() // fills the pools
+	if got := min(allocated(), allocated()); got > 16<<20 {
+		t.Errorf("encoding 43 MB of triangles again allocates %d bytes", got)
+	}
+}
+
+// The page that documents the tables names every column of them.
+func TestTablesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../schemas/docs/tables.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.FieldsFunc(string(page), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' || r == '*') })
+	for _, table := range []*table{framesTable, hullsTable, maximaTable, trianglesTable, pointsTable, rejectsTable} {
+		if !strings.Contains(string(page), "\n## "+table.name+":") {
+			t.Errorf("table %s has no section", table.name)
+		}
+		for _, field := range parquet.SchemaOf(table.row).Fields() {
+			name := field.Name()
+			for op := range schemas.NumOps { // documented once for all
+				name = strings.Replace(name, op.String(), "*op*", 1)
+			}
+			if !slices.Contains(words, name) {
+				t.Errorf("column %s of table %s is not documented", field.Name(), table.name)
+			}
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package sinks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// Summary is what an output holds, by its manifests: nothing is checked.
+type Summary struct {
+	Store       string             `json:"store"` // uuid
+	Created     time.Time          `json:"created"`
+	PartitionBy []string           `json:"partition_by"`
+	Partitions  []PartitionSummary `json:"partitions"`
+	Tables      []TableReport      `json:"tables"`
+	First       *time.Time         `json:"first,omitempty"` // event times of the frames; nil: none
+	Last        *time.Time         `json:"last,omitempty"`
+}
+
+// PartitionSummary is what an output holds of one partition.
+type PartitionSummary struct {
+	PartitionReport
+	LastCommit time.Time `json:"last_commit"`
+}
+
+// Describe reads the manifests of an output, and for the range of times the
+// footers of table frames.
+func Describe(ctx context.Context, store Reader) (*Summary, error) {
+	data, err := readObject(ctx, store, storeFile, maxRecord)
+	if err != nil {
+		return nil, fmt.Errorf("this is not an output: %w", err)
+	}
+	identity, err := parseStore(data)
+	if err != nil {
+		return nil, err
+	}
+	d := describer{store: store, Summary: &Summary{Store: identity.UUID, Created: identity.Created, PartitionBy: identity.PartitionBy,
+		Partitions: []PartitionSummary{}, Tables: []TableReport{}}}
+	topics, err := listTopics(ctx, store, func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range topics {
+		for _, p := range t.partitions {
+			if err := d.partition(ctx, p.manifests); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortFunc(d.Partitions, func(a, b PartitionSummary) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+	slices.SortFunc(d.Tables, func(a, b TableReport) int { return cmp.Compare(a.Table, b.Table) })
+	return d.Summary, nil
+}
+
+type describer struct {
+	store Reader
+	*Summary
+}
+
+// partition adds up the manifests of one partition.
+func (d *describer) partition(ctx context.Context, names []string) error {
+	var sum PartitionSummary
+	for i, name := range names {
+		m, err := openManifest(ctx, d.store, name)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			sum.PartitionReport = PartitionReport{Topic: m.Topic, Partition: m.Partition, Base: m.Start}
+		}
+		sum.add(m)
+		sum.LastCommit = m.Created
+		for i := range m.Files {
+			addFile(&d.Tables, &m.Files[i])
+			if m.Files[i].Table == tableFrames {
+				d.times(ctx, &m.Files[i])
+			}
+		}
+	}
+	d.Partitions = append(d.Partitions, sum)
+	return nil
+}
+
+// times widens the range of times by a file's. A file that is not in its place
+// yet is left out.
+func (d *describer) times(ctx context.Context, f *ManifestFile) {
+	o, err := d.store.Open(ctx, f.Path)
+	if err != nil {
+		return
+	}
+	defer o.Close()
+	file, err := openParquet(o)
+	if err != nil {
+		return
+	}
+	if low, high, ok := columnRange(file, "ts_ns"); ok {
+		first, last := time.Unix(0, low).UTC(), time.Unix(0, high).UTC()
+		if d.First == nil || first.Before(*d.First) {
+			d.First = &first
+		}
+		if d.Last == nil || last.After(*d.Last) {
+			d.Last = &last
+		}
+	}
+}
+
+// String is the summary for people.
+func (s *Summary) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "output %s, made %s, folders by %s\n", s.Store, s.Created.Format(time.RFC3339), strings.Join(s.PartitionBy, ", "))
+	for _, p := range s.Partitions {
+		fmt.Fprintf(&b, "%s/%d: offsets %d to %d in %d commits: %d messages, %d frames, %d rejects, %d holes, %d gaps; last commit %s\n",
+			p.Topic, p.Partition, p.Base, p.End, p.Manifests, p.Messages, p.Frames, p.Rejects, p.Holes, len(p.Gaps), p.LastCommit.Format(time.RFC3339))
+	}
+	for _, t := range s.Tables {
+		fmt.Fprintf(&b, "%-10s %d files, %d rows, %d bytes\n", t.Table, t.Files, t.Rows, t.Bytes)
+	}
+	if s.First != nil {
+		fmt.Fprintf(&b, "frames from %s to %s\n", s.First.Format(time.RFC3339Nano), s.Last.Format(time.RFC3339Nano))
+	}
+	return b.String()
+}
+
+// FileSummary is what a Parquet file says of itself.
+type FileSummary struct {
+	Path      string            `json:"path"`
+	Bytes     int64             `json:"bytes"`
+	Rows      int64             `json:"rows"`
+	RowGroups int               `json:"row_groups"`
+	CreatedBy string            `json:"created_by"`
+	Columns   []ColumnSummary   `json:"columns"`
+	Metadata  map[string]string `json:"metadata"` // key-value pairs of the footer
+}
+
+// ColumnSummary is one leaf column of a file.
+type ColumnSummary struct {
+	Name       string `json:"name"`
+	Type       string `json:"type"`
+	Encoding   string `json:"encoding"` // of the first row group's pages
+	Codec      string `json:"codec"`
+	Compressed int64  `json:"compressed_bytes"`
+	Plain      int64  `json:"uncompressed_bytes"`
+}
+
+// DescribeFile reads the footer of a Parquet file, of ours or another's.
+func DescribeFile(name string) (*FileSummary, error) {
+	root, err := os.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	o, err := osDisk{root}.open(filepath.Base(name))
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	f, err := openParquet(o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	s := &FileSummary{Path: name, Bytes: o.Size(), Metadata: map[string]string{}, Columns: []ColumnSummary{}}
+	return s, guard(func() error { s.fill(f); return nil })
+}
+
+func (s *FileSummary) fill(f *parquet.File) {
+	m := f.Metadata()
+	s.Rows, s.RowGroups, s.CreatedBy = f.NumRows(), len(m.RowGroups), m.CreatedBy
+	for _, kv := range m.KeyValueMetadata {
+		s.Metadata[kv.Key] = kv.Value
+	}
+	for i, path := range f.Schema().Columns() {
+		leaf, _ := f.Schema().Lookup(path...)
+		c := ColumnSummary{Name: strings.Join(path, "."), Type: leaf.Node.Type().String()}
+		for g := range m.RowGroups {
+			md := &m.RowGroups[g].Columns[i].MetaData
+			c.Compressed += md.TotalCompressedSize
+			c.Plain += md.TotalUncompressedSize
+			if c.Codec = md.Codec.String(); g == 0 && len(md.Encoding) > 0 {
+				c.Encoding = fmt.Sprint(md.Encoding)
+			}
+		}
+		s.Columns = append(s.Columns, c)
+	}
+}
+
+// String is the summary for people.
+func (s *FileSummary) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d rows in %d row groups, %d bytes, written by %s\n", s.Path, s.Rows, s.RowGroups, s.Bytes, s.CreatedBy)
+	for _, c := range s.Columns {
+		fmt.Fprintf(&b, "  %-24s %-28s %-30s %10d bytes of %d\n", c.Name, c.Type, c.Codec+" "+c.Encoding, c.Compressed, c.Plain)
+	}
+	keys := make([]string, 0, len(s.Metadata))
+	for k := range s.Metadata {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		fmt.Fprintf(&b, "  %s = %s\n", k, s.Metadata[k])
+	}
+	return b.String()
+}

@@ -1,0 +1,55 @@
+package sinks
+
+import (
+	"context"
+	"path"
+	"strings"
+)
+
+// topicListing is what the names under _commits say of one topic.
+type topicListing struct {
+	folder     string
+	base       bool
+	partitions []partitionListing
+}
+
+type partitionListing struct {
+	id        string
+	manifests []string // names, in order of their starts
+}
+
+// listTopics lists the commit records of all topics. strange is called for
+// names that have no place there.
+func listTopics(ctx context.Context, store Reader, strange func(name string)) ([]*topicListing, error) {
+	var topics []*topicListing
+	err := store.List(ctx, commitsFolder, func(e Entry) error {
+		part := strings.Split(e.Name, "/")
+		if e.Name == storeFile || strings.HasPrefix(path.Base(e.Name), aside) {
+			return nil
+		}
+		if len(part) < 4 || part[1] != "topics" {
+			strange(e.Name)
+			return nil
+		}
+		folder := topicsFolder + "/" + part[2]
+		if n := len(topics); n == 0 || topics[n-1].folder != folder {
+			topics = append(topics, &topicListing{folder: folder})
+		}
+		t := topics[len(topics)-1]
+		_, isManifest := manifestStart(part[len(part)-1])
+		switch {
+		case len(part) == 4 && part[3] == baseFile:
+			t.base = true
+		case len(part) == 5 && isManifest:
+			if n := len(t.partitions); n == 0 || t.partitions[n-1].id != part[3] {
+				t.partitions = append(t.partitions, partitionListing{id: part[3]})
+			}
+			p := &t.partitions[len(t.partitions)-1]
+			p.manifests = append(p.manifests, e.Name)
+		default:
+			strange(e.Name)
+		}
+		return nil
+	})
+	return topics, err
+}

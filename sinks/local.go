@@ -1,0 +1,363 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Local is a Store in a folder of this machine, or of a file system that it
+// has mounted: one with hard links, atomic renames and an honest fsync.
+type Local struct {
+	disk  disk
+	name  string
+	close func() error
+
+	mu      sync.Mutex
+	durable map[string]bool // folders whose names are fsynced in their parents
+}
+
+// OpenLocal opens a folder as a store. The folder is made if it is not there.
+func OpenLocal(dir string) (*Local, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("output folder: %w", err)
+	}
+	if parent, err := os.Open(filepath.Dir(filepath.Clean(dir))); err == nil { // not ours, so its fsync may fail
+		parent.Sync()
+		parent.Close()
+	}
+	return OpenExisting(dir)
+}
+
+// OpenExisting opens a folder as a store, for reading it: nothing is made.
+func OpenExisting(dir string) (*Local, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("output folder: %w", err)
+	}
+	return newLocal(osDisk{root}, dir, root.Close), nil
+}
+
+func newLocal(d disk, name string, close func() error) *Local {
+	return &Local{disk: d, name: name, close: close, durable: map[string]bool{".": true}}
+}
+
+// Close releases the folder.
+func (l *Local) Close() error { return l.close() }
+
+// String is the folder as it was given.
+func (l *Local) String() string { return l.name }
+
+// aside is how the name of a file begins that will be linked to a record's
+// name. It is in the same folder and ends in a uuid.
+const aside = ".new-"
+
+// Create implements Records: the bytes are written aside and fsynced, then
+// linked to their name, which fails if the name is taken, then the folder is
+// fsynced.
+func (l *Local) Create(_ context.Context, name string, data []byte) error {
+	dir := path.Dir(name)
+	if err := l.makeFolder(dir); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotCreated, err)
+	}
+	tmp := dir + "/" + aside + path.Base(name) + "-" + newUUID()
+	if err := l.writeFile(tmp, data); err != nil {
+		l.disk.remove(tmp)
+		return fmt.Errorf("%w: %w", ErrNotCreated, err)
+	}
+	err := l.disk.link(tmp, name)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		err = ErrExists
+	case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.ENOSYS):
+		return fmt.Errorf("%w: %w (the file system of %s has no hard links, which exactly-once output needs; choose another)", ErrNotCreated, err, l.name)
+	}
+	if syncErr := l.disk.syncDir(dir); err == nil || errors.Is(err, ErrExists) && syncErr != nil {
+		err = syncErr
+	}
+	l.disk.remove(tmp)
+	return err
+}
+
+// writeFile creates a file that survives a crash, but for its name.
+func (l *Local) writeFile(name string, data []byte) error {
+	f, err := l.disk.create(name)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// maxRecord bounds the size of a commit record that is read into memory. A
+// manifest takes some 400 bytes a file.
+const maxRecord = 256 << 20
+
+// Read implements Records.
+func (l *Local) Read(ctx context.Context, name string) ([]byte, error) {
+	data, err := readObject(ctx, l, name, maxRecord)
+	if err != nil {
+		return nil, err
+	}
+	// Its creator may have died, or may still be busy, before the fsync.
+	dir := path.Dir(name)
+	if err := l.makeFolder(dir); err != nil {
+		return nil, err
+	}
+	l.sweep(dir)
+	return data, l.disk.syncDir(dir)
+}
+
+// sweep removes what crashes have left aside in a folder of records. Only for
+// a name that is taken, so that nobody can need the file any more; what fails
+// here is left for the next time.
+func (l *Local) sweep(dir string) {
+	entries, err := l.disk.readDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		target, ok := strings.CutPrefix(e.Name(), aside)
+		if !ok {
+			return // sorted: a dot comes before letters and digits
+		}
+		target = target[:max(0, len(target)-uuidSize-1)]
+		if _, err := l.disk.size(dir + "/" + target); err == nil && target != "" {
+			l.disk.remove(dir + "/" + e.Name())
+		}
+	}
+}
+
+// makeFolder makes a folder with all above it, each fsynced in its parent. A
+// folder made by another is fsynced too, once: its maker may have died.
+func (l *Local) makeFolder(dir string) error {
+	for i := 0; i <= len(dir); i++ {
+		if i < len(dir) && dir[i] != '/' {
+			continue
+		}
+		if err := l.makeOne(dir[:i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Local) makeOne(dir string) error {
+	l.mu.Lock()
+	known := l.durable[dir]
+	l.mu.Unlock()
+	if known {
+		return nil
+	}
+	passing := strings.HasPrefix(dir, stagingFolder+"/") // belongs to one attempt, and goes with it
+	err := l.disk.mkdir(dir)
+	switch {
+	case errors.Is(err, fs.ErrExist) && passing:
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrExist):
+		return err
+	}
+	if err := l.disk.syncDir(path.Dir(dir)); err != nil || passing {
+		return err
+	}
+	l.mu.Lock()
+	l.durable[dir] = true
+	l.mu.Unlock()
+	return nil
+}
+
+// Stage implements Stager.
+func (l *Local) Stage(_ context.Context, name string) (io.WriteCloser, error) {
+	if err := l.makeFolder(path.Dir(name)); err != nil {
+		return nil, err
+	}
+	f, err := l.disk.create(name)
+	if err != nil {
+		return nil, err
+	}
+	return &stagedFile{diskFile: f, l: l, dir: path.Dir(name)}, nil
+}
+
+// stagedFile is a file whose Close makes it durable.
+type stagedFile struct {
+	diskFile
+	l   *Local
+	dir string
+}
+
+func (f *stagedFile) Close() error {
+	err := f.Sync()
+	if closeErr := f.diskFile.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = f.l.disk.syncDir(f.dir)
+	}
+	return err
+}
+
+// Publish implements Stager: every file is renamed, then every folder that got
+// one is fsynced.
+func (l *Local) Publish(_ context.Context, moves []Move) error {
+	var synced []string
+	for _, m := range moves {
+		if err := l.move(m); err != nil {
+			return err
+		}
+		if n := len(synced); n == 0 || synced[n-1] != path.Dir(m.To) {
+			synced = append(synced, path.Dir(m.To))
+		}
+	}
+	for _, dir := range synced {
+		if err := l.disk.syncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// move renames one file, unless that has been done.
+//
+// The destination is looked at first: a rename replaces it, and a stranger's
+// file there (or another's, on a file system that takes two names for one) is
+// not ours to replace. Another process may make the same move meanwhile; then
+// the source vanishes as the destination appears.
+func (l *Local) move(m Move) error {
+	if err := l.makeFolder(path.Dir(m.To)); err != nil {
+		return err
+	}
+	done, err := l.moved(m)
+	if done || err != nil {
+		return err
+	}
+	err = l.disk.rename(m.From, m.To)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, sourceErr := l.disk.size(m.From); sourceErr == nil {
+		return err // the folder has been removed under us
+	}
+	if done, err = l.moved(m); err == nil && !done {
+		err = &LostFileError{m, "its commit is recorded, but the file is neither here nor in " + m.From + "; nothing in this output explains it"}
+	}
+	return err
+}
+
+// moved tells whether the destination of m is there and the source is not.
+func (l *Local) moved(m Move) (bool, error) {
+	size, err := l.disk.size(m.To)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if _, err := l.disk.size(m.From); err == nil {
+		return false, &LostFileError{m, "another file has this name; the one of the commit is still in " + m.From}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if size != m.Bytes {
+		return false, &LostFileError{m, fmt.Sprintf("the file has %d bytes, its manifest says %d", size, m.Bytes)}
+	}
+	return true, nil
+}
+
+// Discard implements Stager. Nothing is fsynced: what comes back after a crash
+// is an empty folder, or an attempt that is discarded again.
+func (l *Local) Discard(_ context.Context, folder string) error {
+	entries, err := l.disk.readDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := l.disk.remove(folder + "/" + e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	err = l.disk.remove(folder)
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) || errors.Is(err, fs.ErrNotExist) {
+		return nil // not empty: a lost attempt that is still staging; it removes the rest when it learns that
+	}
+	return err
+}
+
+// Open implements Reader.
+func (l *Local) Open(_ context.Context, name string) (Object, error) {
+	o, err := l.disk.open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", name, ErrNotFound)
+	}
+	return o, err
+}
+
+// List implements Reader.
+func (l *Local) List(ctx context.Context, folder string, f func(Entry) error) error {
+	entries, err := l.disk.readDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		if e.IsDir() {
+			err = l.List(ctx, name, f)
+		} else {
+			err = listFile(name, e, f)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listFile reports one file, unless it has gone since its folder was read.
+func listFile(name string, e fs.DirEntry, f func(Entry) error) error {
+	info, err := e.Info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f(Entry{Name: name, Size: info.Size()})
+}
+
+// readObject returns the bytes of a whole file of at most limit bytes.
+func readObject(ctx context.Context, r Reader, name string, limit int64) ([]byte, error) {
+	o, err := r.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	if o.Size() > limit {
+		return nil, fmt.Errorf("%s: %d bytes are no commit record (at most %d)", name, o.Size(), limit)
+	}
+	data := make([]byte, o.Size())
+	if _, err := io.ReadFull(io.NewSectionReader(o, 0, o.Size()), data); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return data, nil
+}

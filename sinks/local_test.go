@@ -1,0 +1,237 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// everyStore runs a test on every implementation of Store.
+func everyStore(t *testing.T, f func(t *testing.T, s *Local)) {
+	t.Run("folder", func(t *testing.T) {
+		s, err := OpenLocal(filepath.Join(t.TempDir(), "a", "b"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		f(t, s)
+	})
+	t.Run("memory", func(t *testing.T) { f(t, memStore(newMemDisk())) })
+}
+
+func namesIn(t *testing.T, s Reader, folder string) []string {
+	t.Helper()
+	var found []string
+	if err := s.List(context.Background(), folder, func(e Entry) error { found = append(found, e.Name); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func stageText(t *testing.T, s Stager, name, text string) {
+	t.Helper()
+	w, err := s.Stage(context.Background(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A record is created once: the second attempt fails and changes nothing.
+func TestStoreCreateIsExclusive(t *testing.T) {
+	everyStore(t, func(t *testing.T, s *Local) {
+		ctx, name := context.Background(), commitsFolder+"/topics/t/base.json"
+		if _, err := s.Read(ctx, name); !errors.Is(err, ErrNotFound) {
+			t.Errorf("read before: %v", err)
+		}
+		if err := s.Create(ctx, name, []byte("one")); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Create(ctx, name, []byte("two")); !errors.Is(err, ErrExists) {
+			t.Errorf("second create: %v", err)
+		}
+		if data, err := s.Read(ctx, name); err != nil || string(data) != "one" {
+			t.Errorf("read %q, %v", data, err)
+		}
+		if got := namesIn(t, s, "."); !slices.Equal(got, []string{name}) {
+			t.Errorf("files %q", got)
+		}
+	})
+}
+
+// Publishing may be repeated, in part or in whole, and never replaces a file.
+func TestStorePublish(t *testing.T) {
+	everyStore(t, func(t *testing.T, s *Local) {
+		ctx, folder := context.Background(), stagingFolder+"/x"
+		moves := []Move{{folder + "/a-0", "a/dataset=1/part.parquet", 3}, {folder + "/b-1", "b/part.parquet", 4}}
+		stageText(t, s, moves[0].From, "one")
+		stageText(t, s, moves[1].From, "four")
+		if got := namesIn(t, s, "."); !slices.Equal(got, []string{moves[0].From, moves[1].From}) {
+			t.Errorf("staged %q", got)
+		}
+		for range 2 {
+			if err := s.Publish(ctx, moves[:1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if err := s.Publish(ctx, moves); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Discard(ctx, folder); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := namesIn(t, s, "."); !slices.Equal(got, []string{moves[0].To, moves[1].To}) {
+			t.Errorf("published %q", got)
+		}
+		var lost *LostFileError
+		wrongSize := Move{moves[0].From, moves[0].To, 4}
+		if err := s.Publish(ctx, []Move{wrongSize}); !errors.As(err, &lost) {
+			t.Errorf("a destination of another size: %v", err)
+		}
+		if err := s.Publish(ctx, []Move{{folder + "/gone", "a/gone.parquet", 3}}); !errors.As(err, &lost) || !strings.Contains(err.Error(), "neither here nor in") {
+			t.Errorf("gone at both places: %v", err)
+		}
+		stageText(t, s, moves[0].From, "two")
+		if err := s.Publish(ctx, moves[:1]); !errors.As(err, &lost) || !strings.Contains(err.Error(), "another file has this name") {
+			t.Errorf("a stranger at the destination: %v", err)
+		}
+		if data, err := readObject(ctx, s, moves[0].To, 100); err != nil || string(data) != "one" {
+			t.Errorf("the stranger is now %q (%v)", data, err)
+		}
+	})
+}
+
+// Discarding what is not there is no error.
+func TestStoreDiscard(t *testing.T) {
+	everyStore(t, func(t *testing.T, s *Local) {
+		ctx := context.Background()
+		stageText(t, s, stagingFolder+"/x/a", "1")
+		stageText(t, s, stagingFolder+"/y/a", "1")
+		for range 2 {
+			if err := s.Discard(ctx, stagingFolder+"/x"); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := namesIn(t, s, stagingFolder); !slices.Equal(got, []string{stagingFolder + "/y/a"}) {
+			t.Errorf("left %q", got)
+		}
+	})
+}
+
+// No name leads out of the folder, not through "..", not through a link.
+func TestLocalStaysInItsFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := OpenLocal(filepath.Join(dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := os.Symlink(dir, filepath.Join(dir, "out", "frames")); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	for _, name := range []string{"../secret", "frames/secret", "/etc/passwd"} {
+		if o, err := s.Open(ctx, name); err == nil {
+			o.Close()
+			t.Errorf("%s can be opened", name)
+		}
+	}
+	stageText(t, s, stagingFolder+"/x/a", "1")
+	if err := s.Publish(ctx, []Move{{stagingFolder + "/x/a", "frames/stolen", 1}}); err == nil {
+		t.Error("a file was moved out")
+	}
+}
+
+// A real folder holds what a commit says, and what users see is named as the
+// contract says.
+func TestLocalFolderLayout(t *testing.T) {
+	s, err := OpenLocal(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	takeOver(t, s, 0, 20, 10)
+	want := []string{
+		commitsFolder + "/store.json",
+		commitsFolder + "/topics/points/0/00000000000000000000.json",
+		commitsFolder + "/topics/points/0/00000000000000000010.json",
+		commitsFolder + "/topics/points/base.json",
+		"frames/dataset=a/topic=points/part-0-00000000000000000000-00000000000000000010.parquet",
+		"frames/dataset=a/topic=points/part-0-00000000000000000010-00000000000000000020.parquet",
+		"frames/dataset=b/topic=points/part-0-00000000000000000000-00000000000000000010.parquet",
+		"frames/dataset=b/topic=points/part-0-00000000000000000010-00000000000000000020.parquet",
+		"rejects/topic=points/part-0-00000000000000000000-00000000000000000010.parquet",
+		"rejects/topic=points/part-0-00000000000000000010-00000000000000000020.parquet",
+	}
+	if got := namesIn(t, s, "."); !slices.Equal(got, want) {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+	mustBeWhole(t, s, 0, 20)
+}
+
+// A folder that cannot be written is one clear error, at once.
+func TestReadOnlyFolder(t *testing.T) {
+	d := newMemDisk()
+	f := &faultDisk{disk: d, before: func(op, name string) error {
+		if op != "look" {
+			return pathError(op, name, syscall.EROFS)
+		}
+		return nil
+	}}
+	_, err := Open(context.Background(), memStore(f), Config{})
+	if !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), "open output") {
+		t.Errorf("open: %v", err)
+	}
+	// The same in the middle of a run: the next commit says so, and when the
+	// folder is writable again the output goes on.
+	takeOver(t, memStore(d), 0, 10, 10)
+	readOnly := false
+	f.before = func(op, name string) error {
+		if readOnly && op != "look" {
+			return pathError(op, name, syscall.EROFS)
+		}
+		return nil
+	}
+	o, err := Open(context.Background(), memStore(f), testTables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Resume(context.Background(), logTopic, 0); err != nil {
+		t.Fatal(err)
+	}
+	readOnly = true
+	if _, err := o.Commit(context.Background(), logBatch(10, 10)); !errors.Is(err, syscall.EROFS) {
+		t.Errorf("commit: %v", err)
+	}
+	readOnly = false
+	takeOver(t, memStore(d), 0, 20, 10)
+	mustBeWhole(t, memStore(d), 0, 20)
+}
+
+// On a file system without hard links the error says what is missing.
+func TestFileSystemWithoutLinks(t *testing.T) {
+	f := &faultDisk{disk: newMemDisk(), before: func(op, name string) error {
+		if op == "link" {
+			return pathError(op, name, syscall.ENOTSUP)
+		}
+		return nil
+	}}
+	if _, err := Open(context.Background(), memStore(f), Config{}); err == nil || !strings.Contains(err.Error(), "no hard links") {
+		t.Errorf("open: %v", err)
+	}
+}

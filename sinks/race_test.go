@@ -1,0 +1,340 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"entropipe/schemas"
+)
+
+// faultStore lets a test have a say before and after each call that changes a
+// store, whatever store it is.
+type faultStore struct {
+	Store
+	before func(op, name string) error
+	after  func(op, name string) error
+}
+
+func (s *faultStore) ask(op, name string, do func() error) error {
+	if s.before != nil {
+		if err := s.before(op, name); err != nil {
+			return err
+		}
+	}
+	err := do()
+	if err == nil && s.after != nil {
+		err = s.after(op, name)
+	}
+	return err
+}
+
+func (s *faultStore) Create(ctx context.Context, name string, data []byte) error {
+	return s.ask("create", name, func() error { return s.Store.Create(ctx, name, data) })
+}
+
+func (s *faultStore) Stage(ctx context.Context, name string) (w io.WriteCloser, err error) {
+	err = s.ask("stage", name, func() error { w, err = s.Store.Stage(ctx, name); return err })
+	return w, err
+}
+
+func (s *faultStore) Publish(ctx context.Context, moves []Move) error {
+	return s.ask("publish", "", func() error { return s.Store.Publish(ctx, moves) })
+}
+
+func (s *faultStore) Discard(ctx context.Context, folder string) error {
+	return s.ask("discard", folder, func() error { return s.Store.Discard(ctx, folder) })
+}
+
+// overwriting is a store whose Create is no compare-and-set: the last one wins.
+type overwriting struct {
+	Store
+	disk disk
+}
+
+func (s overwriting) Create(ctx context.Context, name string, data []byte) error {
+	s.disk.remove(name)
+	return s.Store.Create(ctx, name, data)
+}
+
+// baseless is a store on which every writer has a base of its own.
+type baseless struct {
+	Store
+	own map[string][]byte
+}
+
+func (s baseless) Create(ctx context.Context, name string, data []byte) error {
+	if strings.HasSuffix(name, "/"+baseFile) {
+		s.own[name] = data
+		return nil
+	}
+	return s.Store.Create(ctx, name, data)
+}
+
+func (s baseless) Read(ctx context.Context, name string) ([]byte, error) {
+	if strings.HasSuffix(name, "/"+baseFile) {
+		if data := s.own[name]; data != nil {
+			return data, nil
+		}
+		return nil, ErrNotFound
+	}
+	return s.Store.Read(ctx, name)
+}
+
+// zombie is a writer that a test can freeze: it stops before it creates its
+// manifest, when everything is staged, and goes on when the test says so.
+type zombie struct {
+	frozen, thaw chan struct{}
+	result       chan error
+}
+
+// freeze runs one commit of w, with records [pos, pos+n), up to its manifest.
+func freeze(t *testing.T, store Store, base int64, n int) *zombie {
+	t.Helper()
+	ctx := context.Background()
+	z := &zombie{make(chan struct{}), make(chan struct{}), make(chan error, 1)}
+	once := sync.OnceFunc(func() { close(z.frozen); <-z.thaw })
+	o, err := Open(ctx, &faultStore{Store: store, before: func(op, name string) error {
+		if _, isManifest := manifestStart(name[strings.LastIndexByte(name, '/')+1:]); op == "create" && isManifest {
+			once()
+		}
+		return nil
+	}}, testTables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Base(ctx, logTopic, map[int32]int64{0: base}); err != nil {
+		t.Fatal(err)
+	}
+	pos, err := o.Resume(ctx, logTopic, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, err := o.Commit(ctx, logBatch(pos.Next, n))
+		z.result <- err
+	}()
+	<-z.frozen
+	return z
+}
+
+// wake lets the zombie go on, and returns how its commit ended.
+func (z *zombie) wake() error {
+	close(z.thaw)
+	return <-z.result
+}
+
+// takeOver is another writer that copies records up to end.
+func takeOver(t *testing.T, store Store, base, end int64, rollSize int) {
+	t.Helper()
+	w := writer{store: store, base: base, end: end, roll: roll(rollSize), fail: isCrash, cfg: testTables}
+	if err := w.run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A writer that freezes between staging and manifest, while another takes over
+// and commits, must lose when it wakes up: at any manifest, the first included.
+func TestZombieLoses(t *testing.T) {
+	for _, done := range []int64{0, 12} {
+		for _, size := range []int{5, 10, 20} { // less than, as much as, and more than the other commits
+			t.Run(fmt.Sprintf("after %d records, %d", done, size), func(t *testing.T) {
+				d := newMemDisk()
+				if done > 0 {
+					takeOver(t, memStore(d), 0, done, 6)
+				}
+				z := freeze(t, memStore(d), 0, size)
+				takeOver(t, memStore(d), 0, done+10, 10)
+				if err := z.wake(); !errors.Is(err, schemas.ErrLost) {
+					t.Errorf("the zombie's commit ended with %v, want ErrLost", err)
+				}
+				mustBeWhole(t, memStore(d), 0, done+10)
+				mustBeClean(t, d)
+			})
+		}
+	}
+}
+
+// The same where the compare-and-set is taken out: the zombie's rows are added
+// to the other's. If this test fails, the one above cannot fail.
+func TestZombieDoublesWithoutCompareAndSet(t *testing.T) {
+	d := newMemDisk()
+	broken := func() Store { return overwriting{memStore(d), d} }
+	z := freeze(t, broken(), 0, 20)
+	takeOver(t, broken(), 0, 10, 10)
+	if err := z.wake(); err != nil {
+		t.Fatalf("the zombie's commit ended with %v: the store is not broken enough", err)
+	}
+	if wrong := exactlyOnce(t, memStore(d), 0, 20); !strings.Contains(wrong, "2 times") {
+		t.Errorf("no row is doubled: %s", wrong)
+	}
+	report, err := Verify(context.Background(), memStore(d), VerifyOptions{})
+	if err != nil || report.OK {
+		t.Errorf("verify finds no fault (%v):\n%s", err, report)
+	}
+}
+
+// Two writers with different ideas of the beginning: the first base holds for
+// both, so that they compete for the same first manifest.
+func TestZombieWithAnotherBase(t *testing.T) {
+	d := newMemDisk()
+	z := freeze(t, memStore(d), 0, 20)
+	takeOver(t, memStore(d), 10, 30, 30) // would begin at 10, but adopts 0
+	if err := z.wake(); !errors.Is(err, schemas.ErrLost) {
+		t.Errorf("the zombie's commit ended with %v, want ErrLost", err)
+	}
+	mustBeWhole(t, memStore(d), 0, 30)
+}
+
+// The same without the base: both commit, and their ranges overlap. If this
+// test fails, the one above cannot fail.
+func TestZombieDoublesWithoutBase(t *testing.T) {
+	d := newMemDisk()
+	broken := func() Store { return baseless{memStore(d), map[string][]byte{}} }
+	z := freeze(t, broken(), 0, 20)
+	takeOver(t, broken(), 10, 30, 30)
+	if err := z.wake(); err != nil {
+		t.Fatalf("the zombie's commit ended with %v: the store is not broken enough", err)
+	}
+	if wrong := exactlyOnce(t, memStore(d), 0, 30); !strings.Contains(wrong, "2 times") {
+		t.Errorf("no row is doubled: %s", wrong)
+	}
+}
+
+// An exclusive creation whose answer is lost is told from a lost race by
+// reading back, whether or not the record was created.
+func TestUnknownAnswer(t *testing.T) {
+	const end = 24
+	for seed := range uint64(max(2, 8/sparse)) {
+		d := newMemDisk()
+		rng := rand.New(rand.NewPCG(seed, 9))
+		row := 0 // answers lost in a row; too many and the writer gives up
+		answer := func(op, name string) error {
+			if row++; op == "create" && row < 4 && rng.IntN(2) == 0 {
+				return syscall.ETIMEDOUT
+			}
+			row = 0
+			return nil
+		}
+		s := &faultStore{Store: memStore(d)}
+		if seed%2 == 0 {
+			s.before = answer
+		} else {
+			s.after = answer
+		}
+		w := writer{store: s, end: end, roll: roll(8), fail: isCrash, cfg: testTables}
+		if err := w.run(context.Background()); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if mustBeWhole(t, memStore(d), 0, end); t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// A create that worked, whose answer is lost and which cannot be read back
+// either, must not be taken for one that failed: its staging is needed.
+func TestUnknownAnswerKeepsStaging(t *testing.T) {
+	d := newMemDisk()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &faultStore{Store: memStore(d), after: func(op, name string) error {
+		if op == "create" && strings.HasSuffix(name, "0.json") {
+			cancel()
+			d.remove(name) // not visible yet: the answer may come any time
+			return syscall.ETIMEDOUT
+		}
+		return nil
+	}}
+	w := writer{store: s, end: 8, roll: roll(8), fail: isCrash, cfg: testTables}
+	if err := w.run(ctx); err == nil {
+		t.Fatal("the commit succeeded without a manifest")
+	}
+	if left, _ := d.readDir(stagingFolder); len(left) != 1 {
+		t.Errorf("%d attempts in staging, want the one whose fate is unknown", len(left))
+	}
+	takeOver(t, memStore(d), 0, 8, 8)
+	takeOver(t, memStore(d), 0, 8, 8)
+	mustBeWhole(t, memStore(d), 0, 8)
+	mustBeClean(t, d)
+}
+
+// turns makes several goroutines take turns at every call of the disk, in an
+// order that a seed decides.
+type turns struct {
+	mu      sync.Mutex
+	rng     *rand.Rand
+	waiting []chan struct{}
+	running int
+}
+
+// wait blocks until it is the caller's turn.
+func (s *turns) wait() {
+	s.mu.Lock()
+	turn := make(chan struct{})
+	s.waiting = append(s.waiting, turn)
+	s.running--
+	s.next()
+	s.mu.Unlock()
+	<-turn
+}
+
+// next starts one of those that wait, once nobody runs.
+func (s *turns) next() {
+	if s.running > 0 || len(s.waiting) == 0 {
+		return
+	}
+	i := s.rng.IntN(len(s.waiting))
+	turn := s.waiting[i]
+	s.waiting = append(s.waiting[:i], s.waiting[i+1:]...)
+	s.running++
+	close(turn)
+}
+
+func (s *turns) done() {
+	s.mu.Lock()
+	s.running--
+	s.next()
+	s.mu.Unlock()
+}
+
+// Writers that race on one partition, interleaved call by call, some of them
+// dying on the way: every record is there once.
+func TestRacingWriters(t *testing.T) {
+	const end, writers = 40, 3
+	for seed := range uint64(32 / sparse) {
+		d := newMemDisk()
+		s := &turns{rng: rand.New(rand.NewPCG(seed, 5)), running: writers}
+		var wg sync.WaitGroup
+		errs := make([]error, writers)
+		for i := range writers {
+			rng := rand.New(rand.NewPCG(seed, uint64(100+i)))
+			p := dieAt(d, 1<<30)
+			if i > 0 { // the first one lives
+				p = dieAt(d, rng.IntN(400))
+			}
+			die := p.disk.before
+			p.disk.before = func(op, name string) error { s.wait(); return die(op, name) }
+			w := writer{store: memStore(&p.disk), end: end, roll: func() int { return 1 + rng.IntN(12) }, fail: isCrash, cfg: testTables}
+			wg.Go(func() {
+				defer s.done()
+				if err := w.run(p.ctx); err != nil && !p.dead {
+					errs[i] = err
+				}
+			})
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		takeOver(t, memStore(d), 0, end, 5)
+		if mustBeWhole(t, memStore(d), 0, end); t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package sinks
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"entropipe/schemas"
+)
+
+// formatVersion is the version of the commit records. A higher one was written
+// by a later program, whose rules are not known here.
+const formatVersion = 1
+
+// storeRecord is _commits/store.json.
+type storeRecord struct {
+	Format      int       `json:"format"`
+	UUID        string    `json:"uuid"`
+	Created     time.Time `json:"created"`
+	PartitionBy []string  `json:"partition_by"`
+}
+
+// baseRecord is _commits/topics/<topic>/base.json: where the output begins in
+// each partition. One that is not there was added to the topic later, and
+// begins at 0.
+type baseRecord struct {
+	Format  int              `json:"format"`
+	UUID    string           `json:"uuid"` // of who made it
+	Topic   string           `json:"topic"`
+	Created time.Time        `json:"created"`
+	Starts  map[string]int64 `json:"starts"`
+}
+
+func (b *baseRecord) start(id int32) int64 { return b.Starts[strconv.Itoa(int(id))] }
+
+// Manifest is what one commit holds: the records [Start, End) of a partition.
+type Manifest struct {
+	Format     int               `json:"format"`
+	UUID       string            `json:"uuid"` // of the attempt
+	Topic      string            `json:"topic"`
+	Partition  int32             `json:"partition"`
+	Start      int64             `json:"start"`
+	End        int64             `json:"end"`
+	Gap        bool              `json:"gap,omitempty"` // the records were deleted before they could be read
+	Counts     Counts            `json:"counts"`
+	Last       *schemas.RecordID `json:"last,omitempty"` // last data record before End; inherited over holes
+	Files      []ManifestFile    `json:"files"`
+	ConfigHash string            `json:"config_hash,omitempty"`
+	Created    time.Time         `json:"created"`
+	Writer     string            `json:"writer,omitempty"` // version of the program
+}
+
+// Counts says what became of the records of a manifest. Messages and Holes
+// add up to End - Start.
+type Counts struct {
+	Messages int64 `json:"messages"` // data records
+	Frames   int64 `json:"frames"`   // rows of table frames
+	Rejects  int64 `json:"rejects"`  // rows of table rejects
+	Holes    int64 `json:"holes"`    // offsets without a data record
+}
+
+// ManifestFile is one file of a commit.
+type ManifestFile struct {
+	Table  string `json:"table"`
+	Path   string `json:"path"`   // where readers find it
+	Staged string `json:"staged"` // where it was written
+	Rows   int64  `json:"rows"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+func (m *Manifest) of() partition { return partition{m.Topic, m.Partition} }
+
+func (m *Manifest) moves() []Move {
+	moves := make([]Move, len(m.Files))
+	for i, f := range m.Files {
+		moves[i] = Move{From: f.Staged, To: f.Path, Bytes: f.Bytes}
+	}
+	return moves
+}
+
+// encodeRecord returns the bytes of a commit record. People read them too.
+func encodeRecord(v any) []byte {
+	data, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		panic("sinks: a commit record cannot be encoded")
+	}
+	return append(data, '\n')
+}
+
+// parseRecord reads a commit record, whose version it checks first: a later
+// one may differ in anything else.
+func parseRecord(name string, data []byte, v any) error {
+	var head struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return fmt.Errorf("%s is damaged: %w", name, err)
+	}
+	if head.Format != formatVersion {
+		return fmt.Errorf("%s: its format is %d, this program knows %d; it was written by another version of entropipe", name, head.Format, formatVersion)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s is damaged: %w", name, err)
+	}
+	return nil
+}
+
+func parseStore(data []byte) (storeRecord, error) {
+	var r storeRecord
+	err := parseRecord(storeFile, data, &r)
+	if err == nil && len(r.UUID) != uuidSize {
+		err = fmt.Errorf("%s is damaged: uuid %q", storeFile, r.UUID)
+	}
+	if err == nil && (len(r.PartitionBy) == 0 || checkPartitionBy(r.PartitionBy) != nil) {
+		err = fmt.Errorf("%s is damaged: partition_by %q", storeFile, r.PartitionBy)
+	}
+	return r, err
+}
+
+func parseBase(name string, data []byte, topic string) (*baseRecord, error) {
+	r := new(baseRecord)
+	if err := parseRecord(name, data, r); err != nil {
+		return nil, err
+	}
+	if r.Topic != topic {
+		return nil, fmt.Errorf("%s belongs to topic %q, not to %q", name, r.Topic, topic)
+	}
+	for id, start := range r.Starts {
+		if n, err := strconv.ParseInt(id, 10, 32); err != nil || n < 0 || start < 0 {
+			return nil, fmt.Errorf("%s is damaged: partition %q starts at %d", name, id, start)
+		}
+	}
+	return r, nil
+}
+
+// parseManifest reads a manifest and checks all that can be checked without
+// looking at anything else.
+func parseManifest(name string, data []byte) (*Manifest, error) {
+	m := new(Manifest)
+	if err := parseRecord(name, data, m); err != nil {
+		return nil, err
+	}
+	if problem := m.problem(); problem != "" {
+		return nil, fmt.Errorf("%s is damaged: %s", name, problem)
+	}
+	if want := manifestFile(m.of(), m.Start); name != want {
+		return nil, fmt.Errorf("%s is damaged: what it says belongs into %s", name, want)
+	}
+	return m, nil
+}
+
+func (m *Manifest) problem() string {
+	c := &m.Counts
+	switch {
+	case len(m.UUID) != uuidSize:
+		return fmt.Sprintf("uuid %q", m.UUID)
+	case m.Partition < 0 || m.Start < 0 || m.End <= m.Start:
+		return fmt.Sprintf("partition %d, offsets [%d, %d)", m.Partition, m.Start, m.End)
+	case c.Messages < 0 || c.Holes < 0 || c.Frames < 0 || c.Rejects < 0 || c.Messages > m.End-m.Start || c.Holes != m.End-m.Start-c.Messages:
+		return fmt.Sprintf("%d messages and %d holes are not the %d offsets of [%d, %d)", c.Messages, c.Holes, m.End-m.Start, m.Start, m.End)
+	case m.Gap && (c.Messages > 0 || len(m.Files) > 0):
+		return "a gap with messages or files"
+	case m.Last != nil && (m.Last.Offset < 0 || m.Last.Offset >= m.End):
+		return fmt.Sprintf("its last record is at %d, at or after its end", m.Last.Offset)
+	case c.Messages > 0 && (m.Last == nil || m.Last.Offset < m.Start):
+		return "it has messages, but its last record is before its start"
+	}
+	for _, f := range m.Files {
+		staging := stagingName(m.of(), m.Start, m.UUID) + "/"
+		if !fs.ValidPath(f.Path) || !strings.HasPrefix(f.Path, f.Table+"/") || !strings.HasSuffix(f.Path, dataSuffix) ||
+			!strings.HasPrefix(f.Staged, staging) || !fs.ValidPath(f.Staged) || f.Rows < 0 || f.Bytes < 0 {
+			return fmt.Sprintf("file %q, staged as %q", f.Path, f.Staged)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,106 @@
+package sinks
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"entropipe/schemas"
+)
+
+func goodManifest() *Manifest {
+	m := &Manifest{Format: formatVersion, UUID: newUUID(), Topic: "points", Partition: 2, Start: 10, End: 20,
+		Counts: Counts{Messages: 8, Frames: 12, Rejects: 1, Holes: 2}, Last: &schemas.RecordID{Offset: 19, Timestamp: 5, CRC32C: 7}}
+	m.Files = []ManifestFile{{Table: "frames", Path: "frames/dataset=a/topic=points/part-2-x.parquet", Staged: stagingName(m.of(), 10, m.UUID) + "/frames-0", Rows: 12, Bytes: 5, SHA256: "00"}}
+	return m
+}
+
+func TestManifestRoundTrip(t *testing.T) {
+	m := goodManifest()
+	got, err := parseManifest(manifestFile(m.of(), m.Start), encodeRecord(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(m, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A manifest that contradicts itself or its name is refused: acting on it
+// could move any file anywhere.
+func TestDamagedManifests(t *testing.T) {
+	for name, damage := range map[string]func(*Manifest){
+		"later format":         func(m *Manifest) { m.Format = 2 },
+		"no format":            func(m *Manifest) { m.Format = 0 },
+		"uuid":                 func(m *Manifest) { m.UUID = "x" },
+		"other topic":          func(m *Manifest) { m.Topic = "other" },
+		"other partition":      func(m *Manifest) { m.Partition = 3 },
+		"other start":          func(m *Manifest) { m.Start = 11 },
+		"empty":                func(m *Manifest) { m.End = 10 },
+		"negative count":       func(m *Manifest) { m.Counts.Messages, m.Counts.Holes = -1, 11 },
+		"overflowing counts":   func(m *Manifest) { m.Counts.Messages, m.Counts.Holes = 1<<62, 10-1<<62 },
+		"counts":               func(m *Manifest) { m.Counts.Holes = 3 },
+		"gap with messages":    func(m *Manifest) { m.Gap = true },
+		"last after end":       func(m *Manifest) { m.Last.Offset = 20 },
+		"last before start":    func(m *Manifest) { m.Last.Offset = 9 },
+		"no last":              func(m *Manifest) { m.Last = nil },
+		"path climbs":          func(m *Manifest) { m.Files[0].Path = "frames/../../etc/passwd.parquet" },
+		"path absolute":        func(m *Manifest) { m.Files[0].Path = "/frames/a.parquet" },
+		"path of other table":  func(m *Manifest) { m.Files[0].Path = "hulls/a.parquet" },
+		"path of a record":     func(m *Manifest) { m.Files[0].Path = "frames/a.json" },
+		"staged elsewhere":     func(m *Manifest) { m.Files[0].Staged = "_commits/store.json" },
+		"staged by another":    func(m *Manifest) { m.Files[0].Staged = stagingName(m.of(), 10, newUUID()) + "/frames-0" },
+		"staged climbs":        func(m *Manifest) { m.Files[0].Staged = stagingName(m.of(), 10, m.UUID) + "/../../_commits/store.json" },
+		"negative file length": func(m *Manifest) { m.Files[0].Bytes = -1 },
+	} {
+		m := goodManifest()
+		file := manifestFile(m.of(), m.Start)
+		damage(m)
+		if got, err := parseManifest(file, encodeRecord(m)); err == nil {
+			t.Errorf("%s: accepted as %+v", name, got)
+		} else if !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: the error does not name the file: %v", name, err)
+		}
+	}
+}
+
+func TestDamagedStoreAndBase(t *testing.T) {
+	for _, text := range []string{"", "{", "[]", `{"format":1}`, `{"format":2,"uuid":"` + newUUID() + `","partition_by":["dataset"]}`,
+		`{"format":1,"uuid":"` + newUUID() + `","partition_by":[]}`, `{"format":1,"uuid":"` + newUUID() + `","partition_by":["label"]}`} {
+		if r, err := parseStore([]byte(text)); err == nil {
+			t.Errorf("store %s: accepted as %+v", text, r)
+		}
+	}
+	for _, text := range []string{"", "null", `{"format":1,"topic":"other"}`, `{"format":1,"topic":"t","starts":{"a":1}}`, `{"format":1,"topic":"t","starts":{"-1":1}}`, `{"format":1,"topic":"t","starts":{"0":-1}}`} {
+		if r, err := parseBase("base.json", []byte(text), "t"); err == nil {
+			t.Errorf("base %s: accepted as %+v", text, r)
+		}
+	}
+	b, err := parseBase("base.json", []byte(`{"format":1,"topic":"t","starts":{"0":5}}`), "t")
+	if err != nil || b.start(0) != 5 || b.start(1) != 0 {
+		t.Errorf("base %+v, %v: want 5 for partition 0 and 0 for one added later", b, err)
+	}
+}
+
+// No bytes in a manifest's place panic, and what is accepted keeps its files
+// where they belong.
+func FuzzManifest(f *testing.F) {
+	m := goodManifest()
+	name := manifestFile(m.of(), m.Start)
+	f.Add(encodeRecord(m))
+	f.Add([]byte(`{"format":1,"files":[{}]}`))
+	f.Add([]byte("null"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := parseManifest(name, data)
+		if err != nil {
+			return
+		}
+		for _, file := range got.Files {
+			if !strings.HasPrefix(file.Staged, stagingFolder+"/points-2-10-") || strings.HasPrefix(file.Path, "_") || !fs.ValidPath(file.Path) || !strings.HasSuffix(file.Path, dataSuffix) {
+				t.Errorf("%s is accepted with file %+v", data, file)
+			}
+		}
+	})
+}

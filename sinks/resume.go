@@ -1,0 +1,147 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"entropipe/schemas"
+)
+
+// Base fixes where the output begins in each partition of a topic, unless that
+// has been done: the first writer's starts hold for all, for ever. It comes
+// before the first fetch. Two writers with different ideas of the beginning
+// would otherwise both commit, one more than the other.
+func (o *Output) Base(ctx context.Context, topic string, starts map[int32]int64) error {
+	if found, err := o.HasBase(ctx, topic); found || err != nil {
+		return err
+	}
+	b := baseRecord{Format: formatVersion, UUID: newUUID(), Topic: topic, Created: time.Now().UTC(), Starts: map[string]int64{}}
+	for id, start := range starts {
+		if id < 0 || start < 0 {
+			return fmt.Errorf("topic %s: partition %d cannot begin at %d", topic, id, start)
+		}
+		b.Starts[strconv.Itoa(int(id))] = start
+	}
+	name := topicFolder(topic) + "/" + baseFile
+	found, _, err := createOrAdopt(ctx, o.store, name, encodeRecord(b))
+	if err != nil {
+		return fmt.Errorf("topic %s: %w", topic, err)
+	}
+	_, err = parseBase(name, found, topic)
+	return err
+}
+
+// HasBase tells whether the output knows the topic already.
+func (o *Output) HasBase(ctx context.Context, topic string) (bool, error) {
+	_, err := o.base(ctx, topic)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (o *Output) base(ctx context.Context, topic string) (*baseRecord, error) {
+	name := topicFolder(topic) + "/" + baseFile
+	data, err := o.store.Read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return parseBase(name, data, topic)
+}
+
+// Resume publishes the newest manifest of the partition, if there is one, and
+// returns where to go on. It removes what lost attempts have staged. Only a
+// partition that was resumed can be committed to, from the returned offset.
+//
+// The cost grows with the number of manifests: one listing of their names.
+func (o *Output) Resume(ctx context.Context, topic string, id int32) (schemas.Position, error) {
+	p := partition{topic, id}
+	o.take(p, -1)
+	pos, err := o.resume(ctx, p)
+	if err != nil {
+		return pos, fmt.Errorf("%s/%d: resume: %w", topic, id, err)
+	}
+	o.give(p, pos.Next)
+	return pos, nil
+}
+
+func (o *Output) resume(ctx context.Context, p partition) (schemas.Position, error) {
+	base, err := o.base(ctx, p.topic)
+	if err != nil {
+		return schemas.Position{}, err
+	}
+	newest, err := o.newest(ctx, p)
+	if err != nil {
+		return schemas.Position{}, err
+	}
+	pos := schemas.Position{Next: base.start(p.id)}
+	if newest != "" {
+		m, err := o.readManifest(ctx, newest)
+		if err != nil {
+			return pos, err
+		}
+		if err := o.publish(ctx, m); err != nil {
+			return pos, err
+		}
+		pos = schemas.Position{Next: m.End, Last: m.Last}
+	}
+	return pos, o.clean(ctx, p)
+}
+
+// newest returns the name of the partition's manifest with the highest start.
+func (o *Output) newest(ctx context.Context, p partition) (string, error) {
+	name, highest := "", int64(-1)
+	err := o.store.List(ctx, manifestFolder(p), func(e Entry) error {
+		if start, ok := manifestStart(path.Base(e.Name)); ok && start > highest {
+			name, highest = e.Name, start
+		}
+		return nil
+	})
+	return name, err
+}
+
+func (o *Output) readManifest(ctx context.Context, name string) (*Manifest, error) {
+	data, err := o.store.Read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return parseManifest(name, data)
+}
+
+// clean discards what attempts on this partition have staged that can never be
+// committed: a manifest with their start names another uuid. An attempt whose
+// start is still free may be another writer's, alive; its age says nothing.
+func (o *Output) clean(ctx context.Context, p partition) error {
+	attempts := map[string]bool{}
+	err := o.store.List(ctx, stagingFolder, func(e Entry) error {
+		attempts[strings.SplitN(e.Name, "/", 3)[1]] = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for name := range attempts {
+		start, uuid, ours := stagingAttempt(p, name)
+		if !ours {
+			continue
+		}
+		m, err := o.readManifest(ctx, manifestFile(p, start))
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if m.UUID != uuid {
+			if err := o.store.Discard(ctx, stagingFolder+"/"+name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

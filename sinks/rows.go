@@ -1,0 +1,296 @@
+package sinks
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+	"github.com/paulmach/orb/encoding/wkb"
+)
+
+// tableWriter writes files of one table, one after the other. Rows are
+// appended value by value, in the order of the columns:
+//
+//	t.begin(1, size); t.int64(id); t.text(name); …; t.end(1)
+//
+// Values collect in small slices, one a column, and go to parquet-go column by
+// column. Rows as structs cost the same where all columns are required, but
+// would need a pointer for every nullable number, and delta encoding refuses
+// pointers.
+//
+// An error of the file stays: what is appended after it is dropped, and finish
+// reports it.
+type tableWriter struct {
+	options []parquet.WriterOption
+	//lint:ignore SA1019 the generic writer wants a type of rows, and these rows have none
+	w          *parquet.Writer // of the current file
+	columns    []column
+	noSequence bool // sequence is a folder key, so no column
+
+	next    int // column of the next value
+	pending int // rows in columns
+	bytes   int // and about how many bytes they point to
+	rows    int64
+	group   groupSize
+	limit   groupSize
+	err     error
+
+	// Of table hulls.
+	degenerateNull bool
+	geo            geoFile
+	wkb            bytes.Buffer // geometries of the pending rows
+	enc            *wkb.Encoder
+}
+
+// groupSize is the size of a row group.
+type groupSize struct{ rows, bytes int64 }
+
+// column is one leaf column, with the values of the pending rows.
+type column struct {
+	out      *parquet.ColumnWriter
+	values   []parquet.Value
+	optional int // definition level of a value; 0: required
+	// The last text, because the next is nearly always the same.
+	text      string
+	textValue parquet.Value
+}
+
+// Rows and bytes that are handed to parquet-go at once. Few, so that the
+// values stay in the second-level cache: 8192 take a sixth longer than 1024.
+const (
+	chunkRows  = 1024
+	chunkBytes = 256 << 10
+)
+
+// pageBytes is the size of a data page before encoding. parquet-go reserves it
+// for every required column of every table.
+const pageBytes = 128 << 10
+
+// codec is shared: it holds pools.
+var codec = &zstd.Codec{Level: zstd.SpeedFastest}
+
+// newTableWriter makes the writer of a table. With noSequence the column
+// sequence is left out.
+func newTableWriter(t *table, cfg *Config, noSequence bool) *tableWriter {
+	var tags []parquet.SchemaOption
+	if noSequence {
+		tags = append(tags, parquet.StructTag(`parquet:"-"`, "Sequence"))
+	}
+	schema := parquet.SchemaOf(t.row, tags...)
+	tw := &tableWriter{noSequence: noSequence, limit: groupSize{cfg.RowGroupRows, cfg.RowGroupBytes}, degenerateNull: cfg.NullDegenerate}
+	tw.options = []parquet.WriterOption{schema,
+		parquet.Compression(codec),
+		parquet.PageBufferSize(pageBytes),
+		parquet.WriteBufferSize(pageBytes),
+		parquet.DataPageStatistics(false), // the page index has them, once
+		parquet.SkipPageBounds("geometry"),
+		parquet.CreatedBy("entropipe", cfg.Version, cfg.Build),
+		parquet.KeyValueMetadata("entropipe.schema", schemaVersion),
+		parquet.KeyValueMetadata("entropipe.table", t.name)}
+	tw.enc = wkb.NewEncoder(&tw.wkb)
+	for _, path := range schema.Columns() {
+		leaf, _ := schema.Lookup(path...)
+		tw.columns = append(tw.columns, column{optional: int(leaf.MaxDefinitionLevel)})
+	}
+	return tw
+}
+
+// reset begins a file.
+//
+// parquet-go's own Reset is not used: that of 0.32 blanks the names of the
+// columns in place, in the writer and in the schema it shares, and the second
+// file after it says path_in_schema "". Nor is it needed, since Close gives a
+// writer's buffers back to pools.
+func (t *tableWriter) reset(out io.Writer) {
+	t.w = parquet.NewWriter(out, t.options...)
+	for i, c := range t.w.ColumnWriters() {
+		t.columns[i].out = c
+	}
+	t.next, t.pending, t.bytes, t.rows, t.group, t.err = 0, 0, 0, 0, groupSize{}, nil
+	t.geo = geoFile{degenerateNull: t.degenerateNull}
+	t.wkb.Reset()
+}
+
+// finish ends the file, whose footer gets these keys and values: the same keys
+// for every file of a table, in the same order.
+func (t *tableWriter) finish(footer [][2]string) (rows int64, err error) {
+	t.flush()
+	for _, kv := range footer {
+		t.w.SetKeyValueMetadata(kv[0], kv[1])
+	}
+	if t.err == nil {
+		t.err = t.w.Close()
+	}
+	for i := range t.columns { // they point into the batch
+		c := &t.columns[i]
+		clear(c.values[:cap(c.values)])
+		c.text, c.textValue, c.out = "", parquet.Value{}, nil
+	}
+	t.w = nil
+	return t.rows, t.err
+}
+
+// begin announces n rows that belong to one frame and take about so many
+// bytes. A row group holds whole frames; one that is larger than the limit has
+// a row group to itself.
+func (t *tableWriter) begin(n, bytes int) {
+	full := t.group.rows+int64(n) > t.limit.rows || t.group.bytes+int64(bytes) > t.limit.bytes
+	if full && t.group.rows > 0 {
+		t.flush()
+		if t.err == nil {
+			t.err = t.w.Flush()
+		}
+		t.group = groupSize{}
+	}
+	t.group.rows += int64(n)
+	t.group.bytes += int64(bytes)
+}
+
+// end completes n rows.
+func (t *tableWriter) end(n int) {
+	if t.next != len(t.columns) {
+		panic("sinks: a row has not the columns of its table")
+	}
+	t.next = 0
+	t.rows += int64(n)
+	t.pending += n
+	if t.pending >= chunkRows || t.bytes >= chunkBytes {
+		t.flush()
+	}
+}
+
+// room returns how many of n rows may be appended before end.
+func (t *tableWriter) room(n int) int { return min(n, chunkRows-t.pending) }
+
+// flush hands the pending rows on.
+func (t *tableWriter) flush() {
+	for i := range t.columns {
+		c := &t.columns[i]
+		if t.err == nil && len(c.values) > 0 {
+			_, t.err = c.out.WriteRowValues(c.values)
+		}
+		c.values = c.values[:0]
+	}
+	t.pending, t.bytes = 0, 0
+	t.wkb.Reset()
+}
+
+// put appends the next column's value.
+func (t *tableWriter) put(v parquet.Value) {
+	c := &t.columns[t.next]
+	if c.optional > 0 {
+		v = v.Level(0, c.optional, t.next)
+	}
+	c.values = append(c.values, v)
+	t.next++
+}
+
+func (t *tableWriter) int32(v int32)     { t.put(parquet.Int32Value(v)) }
+func (t *tableWriter) int64(v int64)     { t.put(parquet.Int64Value(v)) }
+func (t *tableWriter) float32(v float32) { t.put(parquet.FloatValue(v)) }
+func (t *tableWriter) float64(v float64) { t.put(parquet.DoubleValue(v)) }
+func (t *tableWriter) boolean(v bool)    { t.put(parquet.BooleanValue(v)) }
+
+// nulls appends a null to each of the next n columns.
+func (t *tableWriter) nulls(n int) {
+	for range n {
+		c := &t.columns[t.next]
+		c.values = append(c.values, parquet.NullValue().Level(0, 0, t.next))
+		t.next++
+	}
+}
+
+func (t *tableWriter) floatOrNull(v *float64) {
+	if v == nil {
+		t.nulls(1)
+		return
+	}
+	t.float64(*v)
+}
+
+// binary appends bytes, which must stay as they are until the rows are handed
+// on; nil is null.
+func (t *tableWriter) binary(v []byte) {
+	if v == nil {
+		t.nulls(1)
+		return
+	}
+	t.bytes += len(v)
+	t.put(parquet.ByteArrayValue(v))
+}
+
+func (t *tableWriter) text(s string) {
+	c := &t.columns[t.next]
+	if s != c.text || c.textValue.IsNull() {
+		// A copy: what s points to may be a whole message.
+		c.text = strings.Clone(s)
+		c.textValue = parquet.ByteArrayValue([]byte(validText(s)))
+		t.bytes += len(s)
+	}
+	t.put(c.textValue)
+}
+
+func (t *tableWriter) textOrNull(s string) {
+	if s == "" {
+		t.nulls(1)
+		return
+	}
+	t.text(s)
+}
+
+// list appends a list of which the list and its elements are required: an
+// empty list is one value of definition level 0.
+func (t *tableWriter) list(v []int32) {
+	c := &t.columns[t.next]
+	if len(v) == 0 {
+		c.values = append(c.values, parquet.NullValue().Level(0, 0, t.next))
+	}
+	for i, x := range v {
+		c.values = append(c.values, parquet.Int32Value(x).Level(min(i, 1), 1, t.next))
+	}
+	t.bytes += 24 * len(v)
+	t.next++
+}
+
+// repeat32, repeat64, count32 and stride32 append n values of the next column,
+// which is required.
+
+func (t *tableWriter) repeat32(v int32, n int) { t.repeat(parquet.Int32Value(v), n) }
+func (t *tableWriter) repeat64(v int64, n int) { t.repeat(parquet.Int64Value(v), n) }
+
+func (t *tableWriter) repeat(v parquet.Value, n int) {
+	to := t.extend(n)
+	for i := range to {
+		to[i] = v
+	}
+}
+
+// count32 appends from, from+1, …
+func (t *tableWriter) count32(from, n int) {
+	to := t.extend(n)
+	for i := range to {
+		to[i] = parquet.Int32Value(int32(from + i))
+	}
+}
+
+// stride32 appends v[0], v[step], v[2*step], …
+func (t *tableWriter) stride32(v []int32, step, n int) {
+	to := t.extend(n)
+	for i := range to {
+		to[i] = parquet.Int32Value(v[i*step])
+	}
+}
+
+// extend makes room for n values of the next column.
+func (t *tableWriter) extend(n int) []parquet.Value {
+	c := &t.columns[t.next]
+	t.next++
+	old := len(c.values)
+	if cap(c.values) < chunkRows {
+		c.values = append(make([]parquet.Value, 0, chunkRows), c.values...)
+	}
+	c.values = c.values[:old+n]
+	return c.values[old:]
+}

@@ -1,0 +1,341 @@
+package sinks
+
+import (
+	"fmt"
+	"strings"
+
+	"entropipe/schemas"
+)
+
+// Names of the tables. hulls3d, entropy, tokens and attention_stats have their
+// columns fixed but no writer yet.
+const (
+	tableFrames    = "frames"
+	tableHulls     = "hulls"
+	tableMaxima    = "maxima"
+	tableTriangles = "triangles"
+	tablePoints    = "points"
+	tableRejects   = "rejects"
+)
+
+// schemaVersion stands in every file's footer. It changes when a column's
+// name, type or meaning does.
+const schemaVersion = "1"
+
+// table is one kind of file. add appends the rows of one frame; has tells
+// whether there are any, so that no empty file is made.
+type table struct {
+	name string
+	row  any // a struct whose tags are the schema; it is never filled
+	has  func(*schemas.Result) bool
+	add  func(*tableWriter, *schemas.Result)
+}
+
+// The tables. points is two of them, because a file's coordinates have one
+// width: float32, or float64 if any frame of the file came so.
+var (
+	framesTable      = &table{tableFrames, framesRow{}, func(*schemas.Result) bool { return true }, addFrame}
+	hullsTable       = &table{tableHulls, hullsRow{}, func(r *schemas.Result) bool { return r.Hull != nil }, addHull}
+	maximaTable      = &table{tableMaxima, maximaRow{}, func(r *schemas.Result) bool { return len(r.Maxima) > 0 }, addMaxima}
+	trianglesTable   = &table{tableTriangles, trianglesRow{}, func(r *schemas.Result) bool { return len(r.Triangles) > 0 }, addTriangles}
+	pointsTable      = &table{tablePoints, pointsRow{}, hasPoints, addPoints}
+	pointsTableWide  = &table{tablePoints, pointsRowWide{}, hasPoints, addPointsWide}
+	rejectsTable     = &table{name: tableRejects, row: rejectsRow{}}
+	selectableTables = []*table{hullsTable, maximaTable, trianglesTable, pointsTable}
+)
+
+func hasPoints(r *schemas.Result) bool { return r.Points != nil && len(r.Points.Idx) > 0 }
+
+// selectTables returns frames and the tables of these names, each once, in the
+// order in which files are written.
+func selectTables(names []string) ([]*table, error) {
+	want := map[string]bool{}
+	for _, name := range names {
+		want[name] = true
+	}
+	delete(want, tableFrames)
+	delete(want, tableRejects)
+	selected := []*table{framesTable}
+	for _, t := range selectableTables {
+		if want[t.name] {
+			selected = append(selected, t)
+			delete(want, t.name)
+		}
+	}
+	for _, name := range names {
+		if want[name] {
+			return nil, &ConfigError{"tables", fmt.Sprintf("there is no table %q; there are frames and rejects (always), hulls, maxima, triangles, points", name)}
+		}
+	}
+	return selected, nil
+}
+
+// The rows. Columns are written in the order of the fields, by the functions
+// in rows.go. Traps of the readers that these tags avoid: nanosecond timestamps
+// (cut by DuckDB, refused by Spark before 4), enum (binary in pyarrow), a
+// geometry logical type (refused by Polars and older Arrow), unsigned integers,
+// and a column that is also a folder key.
+
+// keys begin the rows of frames, hulls and maxima.
+type keys struct {
+	Sequence  string `parquet:"sequence,dict"`
+	FrameID   int64  `parquet:"frame_id,delta"`
+	Sensor    string `parquet:"sensor,dict"`
+	TS        int64  `parquet:"ts,delta,timestamp(microsecond)"`
+	TSNs      int64  `parquet:"ts_ns,delta"`
+	Partition int32  `parquet:"partition,delta"`
+	Offset    int64  `parquet:"offset,delta"`
+	Index     int32  `parquet:"index,delta"`
+}
+
+// shortKeys begin the rows of triangles and points: what joins them to frames,
+// and frame_id for people.
+type shortKeys struct {
+	FrameID   int64 `parquet:"frame_id,delta"`
+	Partition int32 `parquet:"partition,delta"`
+	Offset    int64 `parquet:"offset,delta"`
+	Index     int32 `parquet:"index,delta"`
+}
+
+type framesRow struct {
+	keys
+	NPoints          int32  `parquet:"n_points,delta"`
+	NDropped         int32  `parquet:"n_dropped,delta"`
+	StatusHull2D     string `parquet:"status_hull2d,optional,dict"`
+	NHull2D          int32  `parquet:"n_hull2d,optional,delta"`
+	Hull2DNs         int64  `parquet:"hull2d_ns,optional,delta"`
+	StatusHull3D     string `parquet:"status_hull3d,optional,dict"`
+	NHull3D          int32  `parquet:"n_hull3d,optional,delta"`
+	Hull3DNs         int64  `parquet:"hull3d_ns,optional,delta"`
+	StatusMaxima2D   string `parquet:"status_maxima2d,optional,dict"`
+	NMaxima2D        int32  `parquet:"n_maxima2d,optional,delta"`
+	Maxima2DNs       int64  `parquet:"maxima2d_ns,optional,delta"`
+	StatusMaxima3D   string `parquet:"status_maxima3d,optional,dict"`
+	NMaxima3D        int32  `parquet:"n_maxima3d,optional,delta"`
+	Maxima3DNs       int64  `parquet:"maxima3d_ns,optional,delta"`
+	StatusDelaunay2D string `parquet:"status_delaunay2d,optional,dict"`
+	NDelaunay2D      int32  `parquet:"n_delaunay2d,optional,delta"`
+	Delaunay2DNs     int64  `parquet:"delaunay2d_ns,optional,delta"`
+	DrawingID        int64  `parquet:"drawing_id,optional,delta"`
+	Label            string `parquet:"label,optional,dict"`
+	Stage            string `parquet:"stage,optional,dict"`
+	ModelSHA256      string `parquet:"model_sha256,optional,dict"`
+	LatencyNs        int64  `parquet:"latency_ns,delta"`
+}
+
+type hullsRow struct {
+	keys
+	NPoints    int32   `parquet:"n_points,delta"`
+	NHull      int32   `parquet:"n_hull,delta"`
+	Area       float64 `parquet:"area"`
+	Perimeter  float64 `parquet:"perimeter"`
+	Geometry   []byte  `parquet:"geometry,optional"`
+	BBox       *bbox   `parquet:"bbox,optional"`
+	HullIdx    []int32 `parquet:"hull_idx,list" parquet-element:",delta"`
+	ErrorBound float64 `parquet:"error_bound,optional"`
+	Status     string  `parquet:"status,dict"`
+}
+
+type bbox struct {
+	XMin float64 `parquet:"xmin"`
+	YMin float64 `parquet:"ymin"`
+	XMax float64 `parquet:"xmax"`
+	YMax float64 `parquet:"ymax"`
+}
+
+type maximaRow struct {
+	keys
+	Directions string  `parquet:"directions,dict"`
+	Idx        []int32 `parquet:"idx,list" parquet-element:",delta"`
+	ErrorBound float64 `parquet:"error_bound,optional"`
+}
+
+type trianglesRow struct {
+	shortKeys
+	TriID int32 `parquet:"tri_id,delta"`
+	V0    int32 `parquet:"v0,delta"`
+	V1    int32 `parquet:"v1,delta"`
+	V2    int32 `parquet:"v2,delta"`
+}
+
+type pointsRow struct {
+	shortKeys
+	PointIdx  int32   `parquet:"point_idx,delta"`
+	X         float32 `parquet:"x,split"`
+	Y         float32 `parquet:"y,split"`
+	Z         float32 `parquet:"z,optional,split"`
+	Intensity float32 `parquet:"intensity,optional,split"`
+}
+
+type pointsRowWide struct {
+	shortKeys
+	PointIdx  int32   `parquet:"point_idx,delta"`
+	X         float64 `parquet:"x,split"`
+	Y         float64 `parquet:"y,split"`
+	Z         float64 `parquet:"z,optional,split"`
+	Intensity float32 `parquet:"intensity,optional,split"`
+}
+
+type rejectsRow struct {
+	Partition   int32  `parquet:"partition,delta"`
+	Offset      int64  `parquet:"offset,delta"`
+	Index       int32  `parquet:"index,delta"`
+	TS          int64  `parquet:"ts,delta,timestamp(microsecond)"`
+	TSNs        int64  `parquet:"ts_ns,delta"`
+	Stage       string `parquet:"stage,dict"`
+	Reason      string `parquet:"reason,dict"`
+	Message     string `parquet:"message"`
+	Key         []byte `parquet:"key,optional"`
+	Headers     string `parquet:"headers"`
+	Value       []byte `parquet:"value,optional"`
+	ValueSize   int64  `parquet:"value_size,delta"`
+	ValueSHA256 string `parquet:"value_sha256,optional"`
+	Retriable   bool   `parquet:"retriable"`
+}
+
+// addKeys appends the columns of keys.
+func addKeys(t *tableWriter, k *schemas.FrameKey) {
+	if !t.noSequence {
+		t.text(k.Sequence)
+	}
+	t.int64(k.FrameID)
+	t.text(k.Sensor)
+	t.int64(microseconds(k.TimeNs))
+	t.int64(k.TimeNs)
+	t.int32(k.Partition)
+	t.int64(k.Offset)
+	t.int32(k.Index)
+}
+
+// microseconds rounds down, before 1970 too.
+func microseconds(ns int64) int64 {
+	us := ns / 1000
+	if ns%1000 < 0 {
+		us--
+	}
+	return us
+}
+
+func addFrame(t *tableWriter, r *schemas.Result) {
+	t.begin(1, 256)
+	addKeys(t, &r.FrameKey)
+	t.int32(r.NPoints)
+	t.int32(r.NDropped)
+	for _, op := range &r.Ops {
+		if op.Status == "" {
+			t.nulls(3)
+			continue
+		}
+		t.text(string(op.Status))
+		t.int32(op.N)
+		t.int64(op.Ns)
+	}
+	if r.Drawing == nil {
+		t.nulls(2)
+	} else {
+		t.int64(r.Drawing.ID)
+		t.text(r.Drawing.Label)
+	}
+	t.textOrNull(r.Stage)
+	t.textOrNull(r.ModelSHA)
+	t.int64(r.LatencyNs)
+	t.end(1)
+}
+
+func addMaxima(t *tableWriter, r *schemas.Result) {
+	size := 0
+	for i := range r.Maxima {
+		size += 128 + 4*len(r.Maxima[i].Idx)
+	}
+	t.begin(len(r.Maxima), size)
+	for i := range r.Maxima {
+		m := &r.Maxima[i]
+		addKeys(t, &r.FrameKey)
+		t.text(m.Directions)
+		t.list(m.Idx)
+		t.floatOrNull(m.ErrorBound)
+		t.end(1)
+	}
+}
+
+// addTriangles works by column: it is the one table whose rows are as many as
+// the points.
+func addTriangles(t *tableWriter, r *schemas.Result) {
+	n := len(r.Triangles) / 3
+	t.begin(n, n*40)
+	for from, k := 0, 0; from < n; from += k {
+		k = t.room(n - from)
+		addShortKeys(t, &r.FrameKey, k)
+		t.count32(from, k)
+		for v := range 3 {
+			t.stride32(r.Triangles[3*from+v:], 3, k)
+		}
+		t.end(k)
+	}
+}
+
+func addShortKeys(t *tableWriter, f *schemas.FrameKey, n int) {
+	t.repeat64(f.FrameID, n)
+	t.repeat32(f.Partition, n)
+	t.repeat64(f.Offset, n)
+	t.repeat32(f.Index, n)
+}
+
+func addPoints(t *tableWriter, r *schemas.Result) {
+	p := r.Points
+	addPointColumns(t, r, func(i int) {
+		t.float32(p.X32[i])
+		t.float32(p.Y32[i])
+		if p.Z32 == nil {
+			t.nulls(1)
+		} else {
+			t.float32(p.Z32[i])
+		}
+	})
+}
+
+// addPointsWide takes frames of either width: float32 widens exactly.
+func addPointsWide(t *tableWriter, r *schemas.Result) {
+	p := r.Points
+	addPointColumns(t, r, func(i int) {
+		switch {
+		case p.X64 != nil:
+			t.float64(p.X64[i])
+			t.float64(p.Y64[i])
+		default:
+			t.float64(float64(p.X32[i]))
+			t.float64(float64(p.Y32[i]))
+		}
+		switch {
+		case p.Z64 != nil:
+			t.float64(p.Z64[i])
+		case p.Z32 != nil:
+			t.float64(float64(p.Z32[i]))
+		default:
+			t.nulls(1)
+		}
+	})
+}
+
+func addPointColumns(t *tableWriter, r *schemas.Result, coordinates func(i int)) {
+	p := r.Points
+	t.begin(len(p.Idx), len(p.Idx)*56)
+	for i, idx := range p.Idx {
+		t.int64(r.FrameID)
+		t.int32(r.Partition)
+		t.int64(r.Offset)
+		t.int32(r.Index)
+		t.int32(idx)
+		coordinates(i)
+		if p.Intensity == nil {
+			t.nulls(1)
+		} else {
+			t.float32(p.Intensity[i])
+		}
+		t.end(1)
+	}
+}
+
+// validText returns s, with what is not UTF-8 replaced: a string column must
+// be readable, whatever a producer wrote into a header.
+func validText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -1,0 +1,279 @@
+package sinks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// VerifyOptions says how Verify works. The zero value is usable.
+type VerifyOptions struct {
+	Workers  int                        // files read at once; 0: one a CPU
+	Progress func(done, total int)      // called after each manifest, from several goroutines; may be nil
+	Ends     map[string]map[int32]int64 // topics and partitions that must be there, up to these offsets at least
+}
+
+// Verify checks a whole output: its commit records, every file's bytes and
+// rows, and that every record between base and end left a trace. An error
+// means that it could not look; what it found wrong stands in the report.
+//
+// It may run beside writers. Files are listed before manifests, so that a file
+// without a manifest is an orphan and not just new; a file that is missing is
+// looked for again, in staging if its manifest is the newest.
+//
+// It reads every byte of the output once. Memory is bounded by the number of
+// files, at some 200 bytes each, and the rows of one commit.
+func Verify(ctx context.Context, store Reader, opts VerifyOptions) (*Report, error) {
+	if opts.Workers <= 0 {
+		opts.Workers = runtime.GOMAXPROCS(0)
+	}
+	v := &verifier{store: store, opts: opts, reporter: reporter{Report: newReport()}, listed: map[string]int64{}, pending: map[string]bool{}}
+	err := store.List(ctx, ".", func(e Entry) error {
+		if !strings.HasPrefix(e.Name, commitsFolder+"/") && !strings.HasPrefix(e.Name, stagingFolder+"/") {
+			v.listed[e.Name] = e.Size
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list files: %w", err)
+	}
+	v.checked(checkOrphans, int64(len(v.listed)))
+	data, err := readObject(ctx, store, storeFile, maxRecord)
+	if err != nil {
+		return nil, fmt.Errorf("this is not an output: %w", err)
+	}
+	identity, err := parseStore(data)
+	if err != nil {
+		v.fault(checkRecords, storeFile, "%v", err)
+	}
+	v.Store = identity.UUID
+	v.checked(checkRecords, 1)
+	topics, err := listTopics(ctx, store, v.strange)
+	if err != nil {
+		return nil, fmt.Errorf("list manifests: %w", err)
+	}
+	v.manifests(ctx, topics)
+	v.orphans()
+	v.expected()
+	if err := v.staging(ctx); err != nil {
+		return nil, fmt.Errorf("list staging: %w", err)
+	}
+	return v.sorted(), ctx.Err()
+}
+
+// verifier is one run of Verify.
+type verifier struct {
+	store Reader
+	opts  VerifyOptions
+	reporter
+	listed  map[string]int64 // data files that were there at the start and belong to no manifest so far
+	pending map[string]bool  // staging folders of newest manifests
+	total   int              // manifests
+	done    int              // of them
+}
+
+// strange faults a file among the commit records that is none.
+func (v *verifier) strange(name string) {
+	v.fault(checkRecords, name, "this is no commit record")
+}
+
+// manifests checks the chains, and hands each manifest to the workers.
+func (v *verifier) manifests(ctx context.Context, topics []*topicListing) {
+	for _, t := range topics {
+		for _, p := range t.partitions {
+			v.total += len(p.manifests)
+		}
+	}
+	jobs := make(chan manifestJob)
+	var workers sync.WaitGroup
+	for range v.opts.Workers {
+		workers.Go(func() {
+			buffer := make([]byte, 1<<20)
+			for j := range jobs {
+				v.contents(ctx, j, buffer)
+				v.progress()
+			}
+		})
+	}
+	for _, t := range topics {
+		v.topic(ctx, t, jobs)
+	}
+	close(jobs)
+	workers.Wait()
+}
+
+type manifestJob struct {
+	*Manifest
+	name   string
+	newest bool // its files may still be staged
+}
+
+func (v *verifier) progress() {
+	v.mu.Lock()
+	v.done++
+	done := v.done
+	v.mu.Unlock()
+	if v.opts.Progress != nil {
+		v.opts.Progress(done, v.total)
+	}
+}
+
+// topic follows the chains of a topic's partitions.
+func (v *verifier) topic(ctx context.Context, t *topicListing, jobs chan<- manifestJob) {
+	name := t.folder + "/" + baseFile
+	base, err := v.readBase(ctx, name)
+	if err != nil {
+		v.fault(checkRecords, name, "%v", err)
+		base = nil // the first manifest of each partition is believed
+	}
+	v.checked(checkRecords, 1)
+	for _, p := range t.partitions {
+		v.chain(ctx, base, p, jobs)
+	}
+	if base == nil {
+		return
+	}
+	for id, start := range base.Starts { // partitions that have nothing yet
+		if !slices.ContainsFunc(t.partitions, func(p partitionListing) bool { return p.id == id }) {
+			n, _ := strconv.ParseInt(id, 10, 32)
+			v.partition(PartitionReport{Topic: base.Topic, Partition: int32(n), Base: start, End: start})
+		}
+	}
+}
+
+func (v *verifier) partition(p PartitionReport) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.Partitions = append(v.Partitions, p)
+}
+
+// readBase reads a base whose topic is not known yet.
+func (v *verifier) readBase(ctx context.Context, name string) (*baseRecord, error) {
+	data, err := readObject(ctx, v.store, name, maxRecord)
+	if err != nil {
+		return nil, err
+	}
+	var head baseRecord
+	if err := parseRecord(name, data, &head); err != nil {
+		return nil, err
+	}
+	if topicFolder(head.Topic)+"/"+baseFile != name {
+		return nil, fmt.Errorf("it is the base of topic %q, which belongs elsewhere", head.Topic)
+	}
+	return parseBase(name, data, head.Topic)
+}
+
+// chain follows the manifests of one partition from its base.
+func (v *verifier) chain(ctx context.Context, base *baseRecord, p partitionListing, jobs chan<- manifestJob) {
+	var sum PartitionReport
+	var last *Manifest
+	for i, name := range p.manifests {
+		if ctx.Err() != nil {
+			return
+		}
+		v.checked(checkRecords, 1)
+		m, err := openManifest(ctx, v.store, name)
+		if err != nil {
+			v.fault(checkRecords, name, "%v", err)
+			v.progress()
+			continue
+		}
+		if last == nil {
+			sum = PartitionReport{Topic: m.Topic, Partition: m.Partition, Base: m.Start, End: m.Start}
+			if base != nil {
+				sum.Base = base.start(m.Partition)
+				sum.End = sum.Base
+			}
+		}
+		v.link(&sum, last, m, name)
+		last = m
+		jobs <- manifestJob{m, name, i == len(p.manifests)-1}
+	}
+	if last != nil {
+		v.partition(sum)
+	}
+}
+
+// link checks that m follows what came before, and adds it up.
+func (v *verifier) link(sum *PartitionReport, last, m *Manifest, name string) {
+	v.checked(checkChain, 1)
+	switch {
+	case m.Start > sum.End:
+		v.fault(checkChain, name, "offsets %d to %d are in no manifest", sum.End, m.Start-1)
+	case m.Start < sum.End:
+		v.fault(checkChain, name, "offsets %d to %d are in two manifests, or before the base", m.Start, min(m.End, sum.End)-1)
+	case m.Counts.Messages == 0 && last != nil && last.Last != nil && (m.Last == nil || *m.Last != *last.Last):
+		v.fault(checkChain, name, "it has no message, but does not inherit the last record of the manifest before it")
+	}
+	sum.add(m)
+}
+
+// openManifest reads a manifest without making it durable, as Records.Read
+// would.
+func openManifest(ctx context.Context, store Reader, name string) (*Manifest, error) {
+	data, err := readObject(ctx, store, name, maxRecord)
+	if err != nil {
+		return nil, err
+	}
+	return parseManifest(name, data)
+}
+
+// orphans faults the files that readers of the tables would see and that no
+// manifest names.
+func (v *verifier) orphans() {
+	foreign := map[string]int{} // files that are nobody's business here, by their first folder
+	defer func() {
+		for _, name := range slices.Sorted(maps.Keys(foreign)) {
+			if n := foreign[name]; n > 1 {
+				v.note("%s, %d files, is not part of the output", name, n)
+			} else {
+				v.note("%s is not part of the output", name)
+			}
+		}
+	}()
+	for name := range v.listed {
+		folder, _, inFolder := strings.Cut(name, "/")
+		ours := folder == tableRejects || folder == tableFrames || slices.ContainsFunc(selectableTables, func(t *table) bool { return t.name == folder })
+		if strings.HasSuffix(name, dataSuffix) || inFolder && ours {
+			v.fault(checkOrphans, name, "no manifest names this file")
+		} else {
+			foreign[folder]++
+		}
+	}
+}
+
+// expected checks that the output reaches as far as the caller knows it must.
+func (v *verifier) expected() {
+	for topic, ends := range v.opts.Ends {
+		for id, end := range ends {
+			i := slices.IndexFunc(v.Partitions, func(p PartitionReport) bool { return p.Topic == topic && p.Partition == id })
+			switch {
+			case i < 0 && end > 0:
+				v.fault(checkChain, fmt.Sprintf("%s/%d", topic, id), "nothing of this partition is in the output; it should reach offset %d", end)
+			case i >= 0 && v.Partitions[i].End < end:
+				v.fault(checkChain, fmt.Sprintf("%s/%d", topic, id), "the output ends at offset %d; it should reach %d", v.Partitions[i].End, end)
+			}
+		}
+	}
+}
+
+// staging notes the attempts that have left something.
+func (v *verifier) staging(ctx context.Context) error {
+	attempts := map[string]int64{}
+	err := v.store.List(ctx, stagingFolder, func(e Entry) error {
+		attempts[strings.SplitN(e.Name, "/", 3)[1]] += e.Size
+		return nil
+	})
+	for name, size := range attempts {
+		if v.pending[stagingFolder+"/"+name] {
+			continue
+		}
+		v.note("%s/%s holds %d bytes: an attempt in progress, or one that died; it is removed when its partition is resumed after another commit", stagingFolder, name, size)
+	}
+	return err
+}

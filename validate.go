@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"entropipe/ingest"
+	"entropipe/sinks"
+)
+
+type validateCmd struct {
+	Config string `arg:"" type:"path" keys:"run" help:"Configuration file (YAML) of run."`
+
+	runFlags `embed:""`
+
+	Connect    bool `help:"Also ask the brokers and try the output folder." group:"Validate"`
+	FrameBytes Size `default:"2MiB" help:"Size of the frames you send: a topic must take it (${default})." group:"Validate"`
+	JSON       bool `name:"json" help:"Print one JSON document." group:"Validate"`
+}
+
+func (validateCmd) Help() string {
+	return `Checks a configuration file of run, with variables and flags on top. Mistakes are
+printed as file:line:col, all at once; exit status 78.
+
+Examples:
+  entropipe validate production.yaml
+  entropipe validate production.yaml --connect --frame-bytes 4MiB`
+}
+
+// checkResult is one thing that was looked at.
+type checkResult struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+type checkResults []checkResult
+
+// String is a line a check.
+func (r checkResults) String() string {
+	var b strings.Builder
+	for _, c := range r {
+		mark := "ok  "
+		if !c.OK {
+			mark = "FAIL"
+		}
+		fmt.Fprintf(&b, "%s %s: %s\n", mark, c.Name, c.Detail)
+	}
+	return b.String()
+}
+
+func (r *checkResults) add(name, detail string, err error) {
+	if err != nil {
+		detail = err.Error()
+	}
+	*r = append(*r, checkResult{name, err == nil, detail})
+}
+
+// failed is the error of checks that are not all well.
+func (r checkResults) failed() error {
+	n := 0
+	for _, c := range r {
+		if !c.OK {
+			n++
+		}
+	}
+	if n > 0 {
+		return fmt.Errorf("validate: %d of %d checks failed", n, len(r))
+	}
+	return nil
+}
+
+// Run is reached only when file, variables and flags have been read without a
+// mistake: the parser has checked them.
+func (c *validateCmd) Run(e *env) error {
+	if err := c.check(); err != nil {
+		return inFile(c.Config, err)
+	}
+	_, tables, err := c.frames(e.log)
+	if err != nil {
+		return inFile(c.Config, err)
+	}
+	var r checkResults
+	r.add("configuration", fmt.Sprintf("%s: topics %s to %s, tables frames, rejects, %s", shownPath(c.Config), strings.Join(c.Source.Topic, ", "), c.Output.Out, strings.Join(tables, ", ")), nil)
+	if c.Connect {
+		for _, topic := range c.Source.Topic {
+			r.add(c.checkTopic(e.ctx, topic))
+		}
+		r.add(c.checkOutput(e.ctx))
+	}
+	if err := printResult(e.stdout, c.JSON, r); err != nil {
+		return err
+	}
+	return r.failed()
+}
+
+// checkTopic asks the brokers for a topic and compares its limit with the
+// frames to come.
+func (c *validateCmd) checkTopic(ctx context.Context, topic string) (name, detail string, err error) {
+	name = "topic " + topic
+	t, err := ingest.Describe(ctx, c.Source.Brokers, topic)
+	if err != nil {
+		return name, "", err
+	}
+	if need := int64(c.FrameBytes); t.MaxMessageBytes >= 0 && t.MaxMessageBytes < need {
+		return name, "", &ingest.LimitError{Topic: topic, Limit: t.MaxMessageBytes, Needed: need, Broker: c.Source.Brokers[0]}
+	}
+	if t.MaxMessageBytes > int64(c.Frames.MaxFrameBytes) {
+		return name, "", fmt.Errorf("it takes messages of up to %s, but --max-frame-bytes is %s: larger ones would become rejects", byteSize(t.MaxMessageBytes), c.Frames.MaxFrameBytes)
+	}
+	var records int64
+	for _, p := range t.Partitions {
+		records += p.End - p.Start
+	}
+	return name, fmt.Sprintf("%d partitions, about %s records, messages of up to %s", len(t.Partitions), count(records), byteSize(t.MaxMessageBytes)), nil
+}
+
+// checkOutput tries what commits need of the output folder.
+func (c *validateCmd) checkOutput(ctx context.Context) (name, detail string, err error) {
+	name, out := "output "+c.Output.Out, c.Output.Out
+	if store, err := sinks.OpenExisting(out); err == nil {
+		defer store.Close()
+		if s, err := sinks.Describe(ctx, store); err == nil {
+			if !slices.Equal(s.PartitionBy, c.Output.PartitionBy) {
+				return name, "", fmt.Errorf("it was made with --partition-by %s", strings.Join(s.PartitionBy, ","))
+			}
+			detail = "an output since " + s.Created.Format("2006-01-02") + "; "
+		}
+	}
+	return name, detail + "exclusive links and renames work", tryFolder(out)
+}
+
+// tryFolder makes a file in dir, or where dir would be made, links it
+// exclusively, renames it, and leaves nothing behind.
+func tryFolder(dir string) (err error) {
+	for {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			break
+		} else if err == nil {
+			return fmt.Errorf("%s is not a folder", dir)
+		}
+		up := filepath.Dir(filepath.Clean(dir))
+		if up == dir {
+			return fmt.Errorf("%s: no such folder", dir)
+		}
+		dir = up
+	}
+	tmp, err := os.MkdirTemp(dir, ".entropipe-validate-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	a, b := filepath.Join(tmp, "a"), filepath.Join(tmp, "b")
+	if err := os.WriteFile(a, []byte("x"), 0o666); err != nil {
+		return err
+	}
+	if err := os.Link(a, b); err != nil {
+		return fmt.Errorf("the file system has no hard links, which commits need: %w", err)
+	}
+	if err := os.Link(a, b); !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("a second link of the same name gives %v: the file system cannot be trusted with commits", err)
+	}
+	return os.Rename(b, filepath.Join(tmp, "c"))
+}
