@@ -54,7 +54,7 @@ type Stage[T geom.Float] struct {
 // then the result is c itself and the cost is one read of the coordinates.
 func (s *Stage[T]) Apply(c geom.Cloud[T]) (Prepared[T], Report) {
 	rep := Report{Mode: Off, Received: c.Len()}
-	if finite(c.X) && finite(c.Y) && finite(c.Z) {
+	if c.Finite() {
 		return Prepared[T]{Cloud: c}, rep
 	}
 	s.x, s.y, s.z, s.index = s.x[:0], s.y[:0], s.z[:0], s.index[:0]
@@ -80,21 +80,4 @@ func (s *Stage[T]) Apply(c geom.Cloud[T]) (Prepared[T], Report) {
 	}
 	rep.Dropped = rep.Received - len(s.x)
 	return Prepared[T]{Cloud: out, index: s.index}, rep
-}
-
-// finite tells whether no value is NaN or infinite. v-v is 0 for finite v and
-// NaN otherwise, and a NaN survives every addition: no branch a value. Four
-// sums, so that one addition does not wait for the last.
-func finite[T geom.Float](v []T) bool {
-	var a, b, c, d T
-	for ; len(v) >= 4; v = v[4:] {
-		a += v[0] - v[0]
-		b += v[1] - v[1]
-		c += v[2] - v[2]
-		d += v[3] - v[3]
-	}
-	for _, w := range v {
-		a += w - w
-	}
-	return a+b+c+d == 0
 }

@@ -5,6 +5,8 @@
 // A "frame" of the pipeline carries one Cloud.
 package geom
 
+import "entropipe/algos/internal/kernel"
+
 // Float is the coordinate type of a cloud. Sensors send float32, surveys
 // float64; a frame keeps the type it came in.
 type Float interface{ float32 | float64 }
@@ -17,6 +19,12 @@ type Cloud[T Float] struct{ X, Y, Z []T }
 
 // Len returns the number of points.
 func (c Cloud[T]) Len() int { return len(c.X) }
+
+// Finite tells whether no coordinate is NaN or infinite, which operators ask
+// for. Cost: one read.
+func (c Cloud[T]) Finite() bool {
+	return kernel.Finite(c.X) && kernel.Finite(c.Y) && kernel.Finite(c.Z)
+}
 
 // Slice returns the view of points [i, j).
 func (c Cloud[T]) Slice(i, j int) Cloud[T] {
