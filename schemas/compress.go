@@ -94,13 +94,13 @@ func (f *inflater) inflateZstd(dst, src []byte) error {
 	return nil
 }
 
-// resize returns a slice of n values, in s where there is room. What they hold
-// is undefined. Memory far beyond the need is given back: one huge message
+// resize returns a slice of n values, in s where there is room, and never nil: a
+// column without a value is still a column. What they hold is undefined. Memory far beyond the need is given back: one huge message
 // must not stay with a worker for ever.
 func resize[T any](s []T, n int) []T {
 	var v T
 	keep := 8 << 20 / int(unsafe.Sizeof(v)) // and 8 times the need
-	if cap(s) >= n && (cap(s) < keep || cap(s)/8 < n) {
+	if s != nil && cap(s) >= n && (cap(s) < keep || cap(s)/8 < n) {
 		return s[:n]
 	}
 	return make([]T, n)

@@ -318,9 +318,6 @@ func (d *Decoder) kitti(m *Message, key FrameKey) *FormatError {
 	}
 	for i := range d.f32 {
 		d.f32[i] = resize(d.f32[i], len(v)/width)
-		if d.f32[i] == nil {
-			d.f32[i] = []float32{} // no point, but it has a z
-		}
 	}
 	x, y, z, w := d.f32[0], d.f32[1], d.f32[2], d.f32[3]
 	for i := range x {

@@ -412,3 +412,32 @@ func TestKITTI(t *testing.T) {
 		t.Errorf("48 bytes of 32: %v", err)
 	}
 }
+
+// A cloud without points keeps its z whatever the decoder has read before, and
+// by whichever way: what is done with a frame must not depend on the one
+// before it.
+func TestEmptyCloudsKeepTheirZ(t *testing.T) {
+	full := record(t, xyz(f32)...)
+	withBatch := write(t, []arrow.Record{full.NewSlice(0, 0)})
+	_, end, err := readMessage(withBatch, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string][]byte{"a batch of no rows": withBatch, "no batch": withBatch[:end]}
+	for name, value := range values {
+		for _, slow := range []bool{false, true} {
+			d := &Decoder{throughArrow: slow}
+			for _, before := range []string{"nothing", "itself", "five points"} {
+				if before == "five points" {
+					if _, err := d.Decode(Message{Topic: "t", Value: write(t, []arrow.Record{full})}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				frames, err := d.Decode(Message{Topic: "t", Value: value})
+				if err != nil || len(frames) != 1 || frames[0].Len() != 0 || !frames[0].HasZ() {
+					t.Errorf("%s, through Arrow %v, after %s: %+v, %v, want an empty frame with z", name, slow, before, frames, err)
+				}
+			}
+		}
+	}
+}
