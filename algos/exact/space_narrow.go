@@ -1,0 +1,193 @@
+package exact
+
+import "math/bits"
+
+// The narrow stage in space, as in the plane: differences that are floats again
+// become integers over their common unit.
+
+const (
+	// wordBits is what a difference may have where volumes fit one word: a sum
+	// of six products of three has 3·20 + 3 bits, and a sign.
+	wordBits = 20
+	// spaceBits is what a difference may have in the long form: a volume then has
+	// 3·62 + 3 bits and a sign, in three limbs; the sum of four volumes times
+	// squared lengths 5·62 + 7 and a sign, in five.
+	spaceBits = 62
+)
+
+func orient3DNarrow(v *[12]float64) int {
+	var d [9]float64
+	if !differences(d[:], v[:]) {
+		return orient3DWide(v)
+	}
+	unit, width := span(d[:])
+	if width > spaceBits {
+		return orient3DWide(v)
+	}
+	var n [9]int64
+	for i, f := range d {
+		n[i] = integer(f, unit)
+	}
+	if width <= wordBits {
+		// From the last point the others turn the other way round.
+		return -signWord(volumeWord(n[0:3], n[3:6], n[6:9]))
+	}
+	return -volume(n[0:3], n[3:6], n[6:9]).sign()
+}
+
+func sphereNarrow(v *[15]float64) int {
+	var d [12]float64
+	if !differences(d[:], v[:]) {
+		return sphereWide(v)
+	}
+	unit, width := span(d[:])
+	if width > spaceBits {
+		return sphereWide(v)
+	}
+	var n [12]int64
+	for i, f := range d {
+		n[i] = integer(f, unit)
+	}
+	if width <= wordBits {
+		return sphereWords(&n)
+	}
+	return sphereIntegers(&n)
+}
+
+// differences sets d to the points of v, three coordinates each, less the last
+// of them. It reports whether none was rounded.
+func differences(d, v []float64) bool {
+	last := v[len(d):]
+	for i := range d {
+		if !exactDiff(v[i], last[i%3]) {
+			return false
+		}
+		d[i] = v[i] - last[i%3]
+	}
+	return true
+}
+
+// volumeWord is the determinant of three rows of numbers below 2^wordBits.
+func volumeWord(p, q, r []int64) int64 {
+	return p[2]*(q[0]*r[1]-r[0]*q[1]) + q[2]*(r[0]*p[1]-p[0]*r[1]) + r[2]*(p[0]*q[1]-q[0]*p[1])
+}
+
+func signWord(v int64) int {
+	switch {
+	case v > 0:
+		return 1
+	case v < 0:
+		return -1
+	}
+	return 0
+}
+
+// sphereWords is the sign of InSphere's determinant from differences below
+// 2^wordBits: one word holds a volume and a squared length, two their products.
+func sphereWords(n *[12]int64) int {
+	var hi, lo, carry uint64
+	for i := range 4 {
+		p := n[3*i : 3*i+3]
+		h, l := mulSigned(p[0]*p[0]+p[1]*p[1]+p[2]*p[2], volumeWord(others(n, i)))
+		lo, carry = bits.Add64(lo, l, 0)
+		hi, _ = bits.Add64(hi, h, carry)
+	}
+	switch {
+	case int64(hi) < 0:
+		return -1
+	case hi|lo != 0:
+		return 1
+	}
+	return 0
+}
+
+// others returns the three points of n but point i, in an order in which the
+// volumes times squared lengths of all i add up to InSphere's determinant.
+func others(n *[12]int64, i int) (p, q, r []int64) {
+	a, b, c, d := n[0:3], n[3:6], n[6:9], n[9:12]
+	switch i {
+	case 0:
+		return b, c, d
+	case 1:
+		return c, a, d
+	case 2:
+		return d, a, b
+	}
+	return b, a, c
+}
+
+// sphereIntegers is sphereWords for differences below 2^spaceBits.
+func sphereIntegers(n *[12]int64) int {
+	var sum [5]uint64
+	for i := range 4 {
+		p := n[3*i : 3*i+3]
+		var lift [2]uint64
+		for _, f := range p {
+			h, l := mulSigned(f, f)
+			var carry uint64
+			lift[0], carry = bits.Add64(lift[0], l, 0)
+			lift[1], _ = bits.Add64(lift[1], h, carry)
+		}
+		addLong(&sum, lift, volume(others(n, i)))
+	}
+	return sign(sum[:])
+}
+
+// triple is a three-limb integer in two's complement.
+type triple [3]uint64
+
+func (t triple) sign() int { return sign(t[:]) }
+
+// volume is volumeWord for numbers below 2^spaceBits.
+func volume(p, q, r []int64) (sum triple) {
+	addVolume(&sum, p[2], q, r)
+	addVolume(&sum, q[2], r, p)
+	addVolume(&sum, r[2], p, q)
+	return sum
+}
+
+// addVolume adds z·(p × q), p and q in the plane, to sum.
+func addVolume(sum *triple, z int64, p, q []int64) {
+	h, l := mulSigned(p[0], q[1])
+	h2, l2 := mulSigned(q[0], p[1])
+	l, borrow := bits.Sub64(l, l2, 0)
+	h, _ = bits.Sub64(h, h2, borrow)
+
+	// As unsigned numbers a negative minor is 2^128 too large, a negative z
+	// 2^64: the other factor is taken off at that place.
+	p1, p0 := bits.Mul64(l, uint64(z))
+	p2, m := bits.Mul64(h, uint64(z))
+	p1, carry := bits.Add64(p1, m, 0)
+	p2 += carry
+	p2 -= uint64(z) & uint64(int64(h)>>63)
+	negative := uint64(z >> 63)
+	p1, borrow = bits.Sub64(p1, l&negative, 0)
+	p2, _ = bits.Sub64(p2, h&negative, borrow)
+
+	sum[0], carry = bits.Add64(sum[0], p0, 0)
+	sum[1], carry = bits.Add64(sum[1], p1, carry)
+	sum[2], _ = bits.Add64(sum[2], p2, carry)
+}
+
+// addLong adds lift, not negative, times v to sum.
+func addLong(sum *[5]uint64, lift [2]uint64, v triple) {
+	var product [5]uint64
+	for i, f := range lift {
+		var carry uint64
+		for j, g := range v {
+			hi, lo := bits.Mul64(f, g)
+			var c uint64
+			lo, c = bits.Add64(lo, carry, 0)
+			hi += c
+			product[i+j], c = bits.Add64(product[i+j], lo, 0)
+			carry = hi + c
+		}
+		product[i+3] = carry
+	}
+	// As an unsigned number a negative v is 2^192 too large.
+	negative := uint64(int64(v[2]) >> 63)
+	var borrow uint64
+	product[3], borrow = bits.Sub64(product[3], lift[0]&negative, 0)
+	product[4], _ = bits.Sub64(product[4], lift[1]&negative, borrow)
+	add(sum[:], product[:], false)
+}
