@@ -159,7 +159,7 @@ func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s
 		s.group = s.output.DefaultGroup()
 	}
 	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Source.Brokers, Topics: c.Source.Topic, Group: s.group,
-		UntilEnd: c.Source.UntilEnd, MaxFrameBytes: int64(c.Frames.MaxFrameBytes), Log: log,
+		UntilEnd: c.Source.UntilEnd, Reached: s.output.Reached, MaxFrameBytes: int64(c.Frames.MaxFrameBytes), Log: log,
 		Timing: ingest.Timing{Session: c.Source.Session, Rebalance: c.Source.Rebalance}})
 	if err != nil {
 		return s, err

@@ -318,6 +318,54 @@ func TestUntilEndWithSeveralMembers(t *testing.T) {
 	}
 }
 
+// A member takes partitions and dies before it reads them. The other one must
+// not end before the group has given it these too.
+func TestUntilEndOutlivesAMemberThatDied(t *testing.T) {
+	addr, _ := start(t)
+	topic, group := makeTopic(t, addr, 4), name(t)
+	c := producer(t, addr)
+	for i := range 40 {
+		send(t, c, topic, &kgo.Record{Partition: int32(i % 4), Value: []byte(fmt.Sprint(i))})
+	}
+	ctx := deadline(t, 20*time.Second)
+	dying := &membership{c: consumer(t, addr, []string{topic}, in(group))}
+	gen, err := dying.join(ctx)
+	if err != nil || len(gen.assigned[topic]) != 4 {
+		t.Fatalf("the first member got %v, %v", gen, err)
+	}
+	r := newReader(t)
+	reached := func(_ context.Context, topic string, id int32, end int64) (bool, error) {
+		return r.position(fmt.Sprintf("%s/%d", topic, id)) >= end, nil
+	}
+	_, result := running(t, consumer(t, addr, []string{topic}, untilEnd, in(group), func(c *Config) { c.Reached = reached }), r.handle("survivor"))
+	for dying.heartbeat(ctx, gen) == beatFine {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if gen, err = dying.join(ctx); err != nil || len(gen.assigned[topic]) != 2 {
+		t.Fatalf("of two members the first got %v, %v", gen, err)
+	}
+	// It says nothing from here on.
+	if err := ended(t, result); err != nil {
+		t.Error(err)
+	}
+	if r.count() != 40 || len(r.clash) > 0 {
+		t.Errorf("%d values, want 40; %v", r.count(), r.clash)
+	}
+}
+
+// What cannot be asked is no reason to end well.
+func TestUntilEndReportsAnOutputThatCannotBeRead(t *testing.T) {
+	addr, _ := start(t)
+	topic, boom := makeTopic(t, addr, 1), errors.New("disk gone")
+	send(t, producer(t, addr), topic, values("x")...)
+	_, result := running(t, consumer(t, addr, []string{topic}, untilEnd, func(c *Config) {
+		c.Reached = func(context.Context, string, int32, int64) (bool, error) { return false, boom }
+	}), newReader(t).handle("m"))
+	if err := ended(t, result); !errors.Is(err, boom) || !strings.Contains(err.Error(), topic+"/0") {
+		t.Errorf("Run: %v, want one that names %s/0 and says %v", err, topic, boom)
+	}
+}
+
 func TestErrorOfAHandleEndsTheRun(t *testing.T) {
 	addr, _ := start(t)
 	topic := makeTopic(t, addr, 3)

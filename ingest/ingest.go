@@ -29,6 +29,7 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -50,6 +51,13 @@ type Config struct {
 	// UntilEnd ends every partition at the last stable offset that it had when
 	// the consumer first saw it.
 	UntilEnd bool
+
+	// Reached tells whether everything of a partition before end is durable,
+	// whoever made it so; Run asks it with UntilEnd, for every partition of the
+	// topics, when the handles of this member are done. So a partition that
+	// another member took and left, by dying for one, is not forgotten. nil: Run
+	// does not care for what it was not given.
+	Reached func(ctx context.Context, topic string, partition int32, end int64) (bool, error)
 
 	// MaxFrameBytes bounds the memory one record may take: of a longer value
 	// only the beginning is handed over, and Message.Oversize tells its length.
@@ -82,6 +90,7 @@ type Consumer struct {
 
 	mu      sync.Mutex
 	targets map[string]map[int32]int64 // topic, partition: where it ends; nil without UntilEnd
+	reached map[string]bool            // topic/partition: its end is durable; Run's alone
 }
 
 // NewConsumer checks cfg. It does not touch the network.
@@ -95,7 +104,7 @@ func NewConsumer(cfg Config) (*Consumer, error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.UntilEnd {
-		c.targets = map[string]map[int32]int64{}
+		c.targets, c.reached = map[string]map[int32]int64{}, map[string]bool{}
 	}
 	c.free.limit = freeLimit
 	var err error

@@ -70,7 +70,8 @@ func (c *Consumer) target(topic string, id int32) (target int64, known bool) {
 // goroutine of its own. It returns
 //
 //   - nil when ctx has ended, after all handles have returned and the group
-//     is left; also when, with UntilEnd, all partitions of this member are done;
+//     is left; also when, with UntilEnd, all partitions are done: those of this
+//     member and, by Config.Reached, those of others, for which it waits;
 //   - the first error of a handle, once with its topic and partition, or a
 //     clear one of its own: brokers that cannot be reached at first, a topic
 //     that does not exist or is deleted. The handles are stopped before.
@@ -100,6 +101,11 @@ func (c *Consumer) Run(ctx context.Context, handle Handle) error {
 		if err != nil || !again || ctx.Err() != nil {
 			return err
 		}
+		if c.cfg.UntilEnd && c.cfg.Reached != nil { // others may be done and leaving
+			if left, err := c.unreached(ctx); err != nil || left == "" {
+				return ignoreEnd(ctx, err)
+			}
+		}
 		c.stats.rebalances.Add(1)
 	}
 }
@@ -126,6 +132,7 @@ type session struct {
 	running int
 	again   bool // join again when all handles have returned
 	err     error
+	logged  time.Time
 }
 
 // generation runs the handles of one generation. again: the group has changed.
@@ -160,6 +167,10 @@ func (c *Consumer) generation(ctx context.Context, m *membership, gen *generatio
 // loop ends when no handle runs and none is to be waited for.
 func (s *session) loop(results <-chan result, beats <-chan beat, watch <-chan error) {
 	for !s.over() {
+		var again <-chan time.Time
+		if s.running == 0 && s.c.cfg.UntilEnd {
+			again = time.After(s.c.cfg.Timing.Poll) // to ask over once more
+		}
 		select {
 		case r := <-results:
 			s.running--
@@ -175,6 +186,7 @@ func (s *session) loop(results <-chan result, beats <-chan beat, watch <-chan er
 			}
 			s.revoke()
 		case <-s.done():
+		case <-again:
 		}
 	}
 }
@@ -188,10 +200,54 @@ func (s *session) done() <-chan struct{} {
 }
 
 func (s *session) over() bool {
-	if s.running > 0 {
+	switch {
+	case s.running > 0:
 		return false
+	case s.ctx.Err() != nil:
+		return true
+	case !s.c.cfg.UntilEnd:
+		return false
+	case s.c.cfg.Reached == nil:
+		return true
 	}
-	return s.ctx.Err() != nil || s.c.cfg.UntilEnd
+	left, err := s.c.unreached(s.ctx)
+	if err != nil {
+		s.err = err
+		return true
+	}
+	if left != "" && time.Since(s.logged) > 10*time.Second {
+		s.logged = time.Now()
+		s.c.log.Info("all partitions given to this process are done; waiting for those that other members of the group have", "group", s.c.cfg.Group, "first", left)
+	}
+	return left == ""
+}
+
+// unreached returns a partition whose end is not durable yet, "" if there is
+// none. What was reached is not asked for again.
+func (c *Consumer) unreached(ctx context.Context) (string, error) {
+	c.mu.Lock()
+	targets := map[string]map[int32]int64{}
+	for topic, byID := range c.targets {
+		targets[topic] = maps.Clone(byID)
+	}
+	c.mu.Unlock()
+	for _, topic := range slices.Sorted(maps.Keys(targets)) {
+		for _, id := range slices.Sorted(maps.Keys(targets[topic])) {
+			end, place := targets[topic][id], fmt.Sprintf("%s/%d", topic, id)
+			if c.reached[place] {
+				continue
+			}
+			done, err := c.cfg.Reached(ctx, topic, id, end)
+			if err != nil {
+				return place, fmt.Errorf("%s: is offset %d durable: %w", place, end, err)
+			}
+			if !done {
+				return place, nil
+			}
+			c.reached[place] = true
+		}
+	}
+	return "", nil
 }
 
 func (s *session) finished(r result) {

@@ -221,3 +221,50 @@ func TestFullDisk(t *testing.T) {
 		mustBeWhole(t, memStore(d), 0, end)
 	}
 }
+
+// Wherever a writer dies, what Reached calls reached is where readers look:
+// also what was committed and not yet published.
+func TestReachedAfterACrashAtEveryOperation(t *testing.T) {
+	const end = 7 // one batch
+	ctx := context.Background()
+	var before, after int
+	for n := 0; ; n++ {
+		d := newMemDisk()
+		p := dieAt(d, n)
+		w := writer{store: memStore(&p.disk), end: end, roll: roll(end), fail: isCrash, cfg: testTables}
+		w.run(p.ctx)
+		d = d.crash(keepNone)
+		o, err := Open(ctx, memStore(d), testTables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Base(ctx, logTopic, map[int32]int64{0: 0}); err != nil {
+			t.Fatal(err)
+		}
+		reached, err := o.Reached(ctx, logTopic, 0, end)
+		if err != nil {
+			t.Fatalf("after a crash at change %d: %v", n, err)
+		}
+		if reached {
+			after++
+			mustBeWhole(t, memStore(d), 0, end)
+		} else {
+			before++
+		}
+		if further, err := o.Reached(ctx, logTopic, 0, end+1); further || err != nil {
+			t.Errorf("after a crash at change %d: offset %d is reached: %v, %v", n, end+1, further, err)
+		}
+		if nothing, err := o.Reached(ctx, logTopic, 1, 0); !nothing || err != nil {
+			t.Errorf("after a crash at change %d: the empty partition 1 is not reached, %v", n, err)
+		}
+		if t.Failed() {
+			t.Fatalf("after a crash at change %d", n)
+		}
+		if !p.dead {
+			break
+		}
+	}
+	if before < 5 || after < 5 {
+		t.Errorf("%d crashes before the commit, %d after it", before, after)
+	}
+}

@@ -70,6 +70,26 @@ func (o *Output) Resume(ctx context.Context, topic string, id int32) (schemas.Po
 	return pos, nil
 }
 
+// Reached tells whether all of the partition before end is committed, whoever
+// did it, and then sees to it that its files are where readers look: the writer
+// of the newest manifest may have died before it published them. It may be
+// asked beside writers.
+func (o *Output) Reached(ctx context.Context, topic string, id int32, end int64) (bool, error) {
+	base, err := o.base(ctx, topic)
+	if err != nil {
+		return false, err
+	}
+	newest, err := o.newest(ctx, partition{topic, id})
+	if err != nil || newest == "" {
+		return err == nil && base.start(id) >= end, err
+	}
+	m, err := o.readManifest(ctx, newest)
+	if err != nil || m.End < end {
+		return false, err
+	}
+	return true, o.publish(ctx, m)
+}
+
 func (o *Output) resume(ctx context.Context, p partition) (schemas.Position, error) {
 	base, err := o.base(ctx, p.topic)
 	if err != nil {
