@@ -59,6 +59,18 @@ type Hull struct {
 	ErrorBound      *float64 // nil: exact
 }
 
+// Hull3 is a convex hull in space: extreme points only, ascending, and the
+// faces of its surface, three vertices each, counter-clockwise seen from
+// outside, in canonical order. A degenerate hull has no faces: one vertex for
+// a point, two for a line, the corners of the polygon for a plane.
+type Hull3 struct {
+	Idx          []int32
+	Faces        []int32
+	Area, Volume float64
+	Status       Status
+	ErrorBound   *float64 // nil: exact
+}
+
 // Maxima is the set of maximal points for one choice of directions, as indices
 // in ascending order.
 type Maxima struct {
@@ -84,6 +96,7 @@ type Result struct {
 	NDropped  int32 // with a non-finite coordinate
 	Ops       [NumOps]OpResult
 	Hull      *Hull    // nil unless hull2d ran
+	Hull3     *Hull3   // nil unless hull3d ran
 	Maxima    []Maxima // one an operator that ran
 	Triangles []int32  // three a triangle, in canonical order; nil unless delaunay2d ran
 	Points    *Points  // nil unless table points is asked for
@@ -97,6 +110,9 @@ func (r *Result) Bytes() int64 {
 	n := int64(512) + int64(len(r.Triangles))*4
 	if h := r.Hull; h != nil {
 		n += 128 + int64(len(h.Idx))*20
+	}
+	if h := r.Hull3; h != nil {
+		n += 128 + int64(len(h.Idx)+len(h.Faces))*4
 	}
 	for _, m := range r.Maxima {
 		n += 64 + int64(len(m.Idx))*4

@@ -22,7 +22,7 @@ func testConfig() *Config {
 // encodeAll returns every file of a batch, by path.
 func encodeAll(t *testing.T, e *encoder, b *schemas.Batch) map[string][]byte {
 	t.Helper()
-	o := &Output{cfg: *e.cfg, tables: []*table{framesTable, hullsTable, maximaTable, trianglesTable, pointsTable}}
+	o := &Output{cfg: *e.cfg, tables: []*table{framesTable, hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable}}
 	files := map[string][]byte{}
 	for _, f := range o.plan(b) {
 		var out bytes.Buffer
@@ -101,7 +101,7 @@ func TestRowGroups(t *testing.T) {
 // in nanoseconds or geometry type.
 func TestStorage(t *testing.T) {
 	files := encodeAll(t, newEncoder(testConfig()), synthetic(batchSpec{topic: "points", start: 5, records: 40, frames: 2, points: 9, datasets: []string{"2011-09-26"}}))
-	if len(files) != 6 {
+	if len(files) != 7 {
 		t.Fatalf("%d files, want one a table", len(files))
 	}
 	for name, data := range files {
@@ -143,12 +143,12 @@ func TestPartitionBySequenceAndDate(t *testing.T) {
 	cfg.PartitionBy = []string{byDataset, bySequence, byDate}
 	b := synthetic(batchSpec{topic: "points", records: 40, frames: 2, points: 9, plain: true})
 	for i := range b.Results {
-		b.Results[i].Sequence = []string{"00", "01"}[i%2]
+		b.Results[i].Sequence = []string{"00", "01"}[i/2%2]
 		b.Results[i].TimeNs = int64(i/40) * 86400e9
 	}
 	files := encodeAll(t, newEncoder(cfg), b)
-	if len(files) != 5*4 {
-		t.Errorf("%d files, want 5 tables of 2 sequences and 2 days", len(files))
+	if len(files) != 6*4 {
+		t.Errorf("%d files, want 6 tables of 2 sequences and 2 days", len(files))
 	}
 	data := fileOf(t, files, "frames/dataset=synthetic/sequence=x-01/date=x-1970-01-02/topic=points/part-0-")
 	f := openBytes(t, data)
@@ -180,6 +180,7 @@ func TestColumns(t *testing.T) {
 	}{
 		{framesTable, key + "n_points n_dropped status_hull2d n_hull2d hull2d_ns status_hull3d n_hull3d hull3d_ns status_maxima2d n_maxima2d maxima2d_ns status_maxima3d n_maxima3d maxima3d_ns status_delaunay2d n_delaunay2d delaunay2d_ns drawing_id label stage model_sha256 latency_ns"},
 		{hullsTable, key + "n_points n_hull area perimeter geometry bbox hull_idx error_bound status"},
+		{hulls3DTable, key + "n_points n_hull hull_idx faces area volume error_bound status"},
 		{maximaTable, key + "directions idx error_bound"},
 		{trianglesTable, "frame_id partition offset index tri_id v0 v1 v2"},
 		{pointsTable, "frame_id partition offset index point_idx x y z intensity"},
@@ -250,7 +251,7 @@ func TestTablesAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := strings.FieldsFunc(string(page), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' || r == '*') })
-	for _, table := range []*table{framesTable, hullsTable, maximaTable, trianglesTable, pointsTable, rejectsTable} {
+	for _, table := range []*table{framesTable, hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable, rejectsTable} {
 		if !strings.Contains(string(page), "\n## "+table.name+":") {
 			t.Errorf("table %s has no section", table.name)
 		}

@@ -48,7 +48,7 @@ import (
 // Config says how an Output writes. Its zero value is usable.
 type Config struct {
 	PartitionBy []string // folders of a table: dataset[,sequence][,date]; empty: dataset
-	Tables      []string // tables besides frames and rejects, which are always written; nil: hulls, maxima, triangles
+	Tables      []string // tables besides frames and rejects, which are always written; nil: hulls, hulls3d, maxima, triangles
 	// NullDegenerate writes a null geometry for hulls of fewer than three
 	// vertices. Otherwise these are a Point or a LineString.
 	NullDegenerate bool
@@ -89,7 +89,7 @@ func Open(ctx context.Context, store Store, cfg Config) (*Output, error) {
 		cfg.PartitionBy = []string{byDataset}
 	}
 	if cfg.Tables == nil {
-		cfg.Tables = []string{tableHulls, tableMaxima, tableTriangles}
+		cfg.Tables = []string{tableHulls, tableHulls3D, tableMaxima, tableTriangles}
 	}
 	if cfg.RowGroupRows <= 0 {
 		cfg.RowGroupRows = 1 << 20

@@ -33,7 +33,7 @@ func TestOpenAgain(t *testing.T) {
 	if _, err := Open(ctx, memStore(d), Config{}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "dataset,date") {
 		t.Errorf("opened with another partition-by: %v", err)
 	}
-	for _, cfg := range []Config{{PartitionBy: []string{"label"}}, {Tables: []string{"hulls3d"}}, {Tables: []string{"nonsense"}}} {
+	for _, cfg := range []Config{{PartitionBy: []string{"label"}}, {Tables: []string{"hulls4d"}}, {Tables: []string{"nonsense"}}} {
 		if _, err := Open(ctx, memStore(d), cfg); !errors.As(err, &wrong) {
 			t.Errorf("opened with %+v: %v", cfg, err)
 		}

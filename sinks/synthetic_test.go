@@ -24,7 +24,7 @@ type batchSpec struct {
 }
 
 // synthetic makes a batch whose geometry is right: points in convex position,
-// their hull, two maxima rows, and the fan of triangles from point 0. Every
+// their hull, every other time one in space, two maxima rows, and the fan of triangles from point 0. Every
 // seventh offset is a hole, every fifth message a reject, and some frames are
 // empty, a point or a line.
 func synthetic(s batchSpec) *schemas.Batch {
@@ -93,6 +93,16 @@ func syntheticResult(s batchSpec, b *schemas.Batch, offset int64, index int32) s
 		h.Area += (h.X[i]*h.Y[j] - h.X[j]*h.Y[i]) / 2
 	}
 	r.Hull = h
+	if index%2 == 0 { // the others have no z
+		r.Hull3 = &schemas.Hull3{Idx: h.Idx, Area: 2 * h.Area, Volume: h.Area * rng.Float64(), Status: h.Status}
+		if n == 3 {
+			r.Hull3.Status = schemas.StatusDegeneratePlane
+		}
+		for i := int32(1); n > 3 && int(i)+1 < n; i++ { // both sides of the fan
+			r.Hull3.Faces = append(r.Hull3.Faces, 0, i, i+1, 0, i+1, i)
+		}
+		r.Ops[schemas.Hull3D] = schemas.OpResult{Status: r.Hull3.Status, N: int32(n), Ns: 1000}
+	}
 	r.Maxima = []schemas.Maxima{{Directions: "x:max,y:max", Idx: h.Idx[:n/2]}, {Directions: "x:max,y:max,z:max", Idx: h.Idx}}
 	for i := int32(1); int(i)+1 < n; i++ {
 		r.Triangles = append(r.Triangles, 0, i, i+1)

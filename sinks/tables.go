@@ -7,11 +7,12 @@ import (
 	"entropipe/schemas"
 )
 
-// Names of the tables. hulls3d, entropy, tokens and attention_stats have their
-// columns fixed but no writer yet.
+// Names of the tables. entropy, tokens and attention_stats have their columns
+// fixed but no writer yet.
 const (
 	tableFrames    = "frames"
 	tableHulls     = "hulls"
+	tableHulls3D   = "hulls3d"
 	tableMaxima    = "maxima"
 	tableTriangles = "triangles"
 	tablePoints    = "points"
@@ -36,12 +37,13 @@ type table struct {
 var (
 	framesTable      = &table{tableFrames, framesRow{}, func(*schemas.Result) bool { return true }, addFrame}
 	hullsTable       = &table{tableHulls, hullsRow{}, func(r *schemas.Result) bool { return r.Hull != nil }, addHull}
+	hulls3DTable     = &table{tableHulls3D, hulls3DRow{}, func(r *schemas.Result) bool { return r.Hull3 != nil }, addHull3D}
 	maximaTable      = &table{tableMaxima, maximaRow{}, func(r *schemas.Result) bool { return len(r.Maxima) > 0 }, addMaxima}
 	trianglesTable   = &table{tableTriangles, trianglesRow{}, func(r *schemas.Result) bool { return len(r.Triangles) > 0 }, addTriangles}
 	pointsTable      = &table{tablePoints, pointsRow{}, hasPoints, addPoints}
 	pointsTableWide  = &table{tablePoints, pointsRowWide{}, hasPoints, addPointsWide}
 	rejectsTable     = &table{name: tableRejects, row: rejectsRow{}}
-	selectableTables = []*table{hullsTable, maximaTable, trianglesTable, pointsTable}
+	selectableTables = []*table{hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable}
 )
 
 func hasPoints(r *schemas.Result) bool { return r.Points != nil && len(r.Points.Idx) > 0 }
@@ -64,7 +66,7 @@ func selectTables(names []string) ([]*table, error) {
 	}
 	for _, name := range names {
 		if want[name] {
-			return nil, &ConfigError{"tables", fmt.Sprintf("there is no table %q; there are frames and rejects (always), hulls, maxima, triangles, points", name)}
+			return nil, &ConfigError{"tables", fmt.Sprintf("there is no table %q; there are frames and rejects (always), hulls, hulls3d, maxima, triangles, points", name)}
 		}
 	}
 	return selected, nil
@@ -76,7 +78,7 @@ func selectTables(names []string) ([]*table, error) {
 // geometry logical type (refused by Polars and older Arrow), unsigned integers,
 // and a column that is also a folder key.
 
-// keys begin the rows of frames, hulls and maxima.
+// keys begin the rows of frames, hulls, hulls3d and maxima.
 type keys struct {
 	Sequence  string `parquet:"sequence,dict"`
 	FrameID   int64  `parquet:"frame_id,delta"`
@@ -141,6 +143,18 @@ type bbox struct {
 	YMin float64 `parquet:"ymin"`
 	XMax float64 `parquet:"xmax"`
 	YMax float64 `parquet:"ymax"`
+}
+
+type hulls3DRow struct {
+	keys
+	NPoints    int32   `parquet:"n_points,delta"`
+	NHull      int32   `parquet:"n_hull,delta"`
+	HullIdx    []int32 `parquet:"hull_idx,list" parquet-element:",delta"`
+	Faces      []int32 `parquet:"faces,list" parquet-element:",delta"`
+	Area       float64 `parquet:"area"`
+	Volume     float64 `parquet:"volume"`
+	ErrorBound float64 `parquet:"error_bound,optional"`
+	Status     string  `parquet:"status,dict"`
 }
 
 type maximaRow struct {
@@ -239,6 +253,21 @@ func addFrame(t *tableWriter, r *schemas.Result) {
 	t.textOrNull(r.Stage)
 	t.textOrNull(r.ModelSHA)
 	t.int64(r.LatencyNs)
+	t.end(1)
+}
+
+func addHull3D(t *tableWriter, r *schemas.Result) {
+	h := r.Hull3
+	t.begin(1, 192+4*(len(h.Idx)+len(h.Faces)))
+	addKeys(t, &r.FrameKey)
+	t.int32(r.NPoints)
+	t.int32(int32(len(h.Idx)))
+	t.list(h.Idx)
+	t.list(h.Faces)
+	t.float64(h.Area)
+	t.float64(h.Volume)
+	t.floatOrNull(h.ErrorBound)
+	t.text(string(h.Status))
 	t.end(1)
 }
 

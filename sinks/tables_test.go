@@ -29,6 +29,8 @@ type readFrames struct {
 	NHull2D      *int32  `parquet:"n_hull2d"`
 	Hull2DNs     *int64  `parquet:"hull2d_ns"`
 	StatusHull3D *string `parquet:"status_hull3d"`
+	NHull3D      *int32  `parquet:"n_hull3d"`
+	Hull3DNs     *int64  `parquet:"hull3d_ns"`
 	NDelaunay2D  *int32  `parquet:"n_delaunay2d"`
 	Delaunay2DNs *int64  `parquet:"delaunay2d_ns"`
 	DrawingID    *int64  `parquet:"drawing_id"`
@@ -57,6 +59,9 @@ func TestFramesRoundTrip(t *testing.T) {
 			StatusHull2D: new(string(r.Ops[schemas.Hull2D].Status)), NHull2D: &r.Ops[schemas.Hull2D].N, Hull2DNs: &r.Ops[schemas.Hull2D].Ns,
 			NDelaunay2D: &r.Ops[schemas.Delaunay2D].N, Delaunay2DNs: &r.Ops[schemas.Delaunay2D].Ns}
 		want.Sequence = validText(r.Sequence)
+		if op := &r.Ops[schemas.Hull3D]; op.Status != "" {
+			want.StatusHull3D, want.NHull3D, want.Hull3DNs = new(string(op.Status)), &op.N, &op.Ns
+		}
 		if r.Drawing != nil {
 			want.DrawingID, want.Label = &r.Drawing.ID, &r.Drawing.Label
 		}
@@ -193,6 +198,44 @@ func TestGeoMetadata(t *testing.T) {
 		if got := (orb.Bound{Min: orb.Point{box[0].(float64), box[1].(float64)}, Max: orb.Point{box[2].(float64), box[3].(float64)}}); got != want {
 			t.Errorf("hulls of %v vertices: bbox %v, want %v", c.points, got, want)
 		}
+	}
+}
+
+type readHulls3D struct {
+	keys
+	NPoints    int32    `parquet:"n_points"`
+	NHull      int32    `parquet:"n_hull"`
+	HullIdx    []int32  `parquet:"hull_idx,list"`
+	Faces      []int32  `parquet:"faces,list"`
+	Area       float64  `parquet:"area"`
+	Volume     float64  `parquet:"volume"`
+	ErrorBound *float64 `parquet:"error_bound"`
+	Status     string   `parquet:"status"`
+}
+
+// A frame on which hull3d did not run has no row.
+func TestHulls3DRoundTrip(t *testing.T) {
+	b := synthetic(batchSpec{topic: "points", records: 60, frames: 2, points: 9, seed: 3})
+	b.Results[6].Hull3.ErrorBound = new(0.5)
+	rows := rowsOf[readHulls3D](t, fileOf(t, encodeAll(t, newEncoder(testConfig()), b), "hulls3d/dataset=synthetic/"))
+	i := 0
+	for j := range b.Results {
+		r, h := &b.Results[j], b.Results[j].Hull3
+		if h == nil {
+			continue
+		}
+		if i == len(rows) {
+			t.Fatalf("%d rows, and more hulls", i)
+		}
+		got := rows[i]
+		if got.keys != keysOf(&r.FrameKey) || got.NPoints != r.NPoints || int(got.NHull) != len(h.Idx) || !slices.Equal(got.HullIdx, h.Idx) || !slices.Equal(got.Faces, h.Faces) ||
+			got.Area != h.Area || got.Volume != h.Volume || !reflect.DeepEqual(got.ErrorBound, h.ErrorBound) || got.Status != string(h.Status) {
+			t.Fatalf("row %d: %+v of %+v", i, got, h)
+		}
+		i++
+	}
+	if i != len(rows) || i == len(b.Results) {
+		t.Errorf("%d rows, want %d; %d frames", len(rows), i, len(b.Results))
 	}
 }
 
