@@ -1,5 +1,5 @@
 // Package exact decides the signs of the determinants that geometry turns on:
-// on which side of a line, inside or outside a circle.
+// on which side of a line or plane, inside or outside a circle or sphere.
 //
 // It is not a number type: no values come out, only signs, and these are right
 // for all finite coordinates, from denormal to almost overflowing.
@@ -7,7 +7,7 @@
 // A "filter" computes the determinant in floating point, together with a bound
 // of its rounding error; a determinant beyond the bound has the right sign,
 // which is nearly always. The "narrow" stage takes coordinates whose differences
-// floats can hold; the "wide" stage any, as integers as long as they need.
+// floats can hold; the "wide" stage takes any, as integers of any length.
 // A "unit" is a power of two of which all numbers at hand are multiples; a
 // "limb" is a 64-bit digit of a long integer. Nothing is allocated.
 //
@@ -119,5 +119,5 @@ func InCircle(ax, ay, bx, by, cx, cy, dx, dy float64) int {
 			return -1
 		}
 	}
-	return circleNarrow(ax, ay, bx, by, cx, cy, dx, dy)
+	return circleNarrow(&[8]float64{ax, ay, bx, by, cx, cy, dx, dy})
 }

@@ -255,34 +255,41 @@ func TestPredicatesDoNotAllocate(t *testing.T) {
 }
 
 func BenchmarkPredicates(b *testing.B) {
+	const cases = 1024
 	rng := rand.New(rand.NewPCG(1, 2))
-	clouds := map[string]func() float64{
-		"random": rng.Float64,
-		"grid":   func() float64 { return float64(rng.IntN(3)) },
-		"utm":    func() float64 { return 1e7 + float64(rng.IntN(3)) + 0.1 },
-	}
-	for name, draw := range clouds {
-		p := make([]float64, 8*1024)
+	for _, cloud := range []struct {
+		name string
+		draw func() float64
+	}{
+		{"random", rng.Float64},
+		{"pixels", func() float64 { return float64(rng.IntN(3)) }},
+		{"lidar", func() float64 { return float64(float32(rng.IntN(3)) + 40.123) }}, // 24 bits and a common offset
+		{"grid20", func() float64 { return float64(rng.IntN(3)*987654 + 1) }},
+		{"tenth", func() float64 { return float64(rng.IntN(3)) / 10 }}, // differences are rounded
+		{"utm", func() float64 { return 1e7 + float64(rng.IntN(3))*0.1 }},
+		{"tails", func() float64 { return 0.1 + 1e7*float64(rng.IntN(3)) }}, // two limbs
+		{"spread", func() float64 { return math.Ldexp(float64(rng.IntN(3)), 500*rng.IntN(3)-500) }},
+	} {
+		p := make([]float64, 15*cases)
 		for i := range p {
-			p[i] = draw()
+			p[i] = cloud.draw()
 		}
-		b.Run("Orient2D/"+name, func(b *testing.B) {
-			for i := 0; b.Loop(); i++ {
-				orient(p[i%1024*8:], 0, 1, 2)
-			}
-		})
-		b.Run("InCircle/"+name, func(b *testing.B) {
-			for i := 0; b.Loop(); i++ {
-				inCircle(p[i%1024*8:], 0, 1, 2, 3)
-			}
-		})
+		for _, predicate := range []struct {
+			name string
+			call func(p []float64) int
+		}{
+			{"Orient2D", func(p []float64) int { return orient(p, 0, 1, 2) }},
+			{"InCircle", func(p []float64) int { return inCircle(p, 0, 1, 2, 3) }},
+			{"Orient3D", func(p []float64) int { return orient3(p, 0, 1, 2, 3) }},
+			{"InSphere", func(p []float64) int { return inSphere(p, 0, 1, 2, 3, 4) }},
+		} {
+			b.Run(predicate.name+"/"+cloud.name, func(b *testing.B) {
+				for i := 0; b.Loop(); i++ {
+					predicate.call(p[i%cases*15:])
+				}
+			})
+		}
 	}
-	q := []float64{0.1, 0.1, 1e7 + .1, 0.1, 1e7 + .1, 1e7 + .1, 0.1, 1e7 + .1}
-	b.Run("InCircle/tails", func(b *testing.B) {
-		for b.Loop() {
-			inCircle(q, 0, 1, 2, 3)
-		}
-	})
 }
 
 func ExampleOrient2D() {

@@ -7,9 +7,14 @@ import (
 
 // The narrow stage: the differences of coordinates are floats again, without
 // error, as they are for coordinates that come from pixels, grids or float32
-// and for most neighbours in any cloud.
+// and for most neighbours in any cloud. Differences that fit 30 bits, as on
+// every grid, are multiplied in machine words, longer ones in a few limbs.
 
 const (
+	// wordBits is what a difference may have in circleWords: a squared length
+	// and a cross product have 61 bits, the sum of three of their products 124,
+	// and a sign.
+	wordBits = 30
 	// circleBits is what a difference may have in circleIntegers: the sum of
 	// three products of four then has 4·62 + 4 bits and a sign.
 	circleBits = 62
@@ -47,18 +52,24 @@ func compare(l, r float64) int {
 	return 0
 }
 
-func circleNarrow(ax, ay, bx, by, cx, cy, dx, dy float64) int {
-	if exactDiff(ax, dx) && exactDiff(ay, dy) && exactDiff(bx, dx) &&
-		exactDiff(by, dy) && exactDiff(cx, dx) && exactDiff(cy, dy) {
-		d := [6]float64{ax - dx, ay - dy, bx - dx, by - dy, cx - dx, cy - dy}
-		if unit, width := span(d[:]); width <= circleBits {
-			return circleIntegers(
-				integer(d[0], unit), integer(d[1], unit),
-				integer(d[2], unit), integer(d[3], unit),
-				integer(d[4], unit), integer(d[5], unit))
+func circleNarrow(v *[8]float64) int {
+	var d [6]float64
+	for i := 0; i < len(d); i += 2 {
+		if !exactDiff(v[i], v[6]) || !exactDiff(v[i+1], v[7]) {
+			return circleWide(v)
 		}
+		d[i], d[i+1] = v[i]-v[6], v[i+1]-v[7]
 	}
-	return circleWide(&[8]float64{ax, ay, bx, by, cx, cy, dx, dy})
+	var n [6]int64
+	if words(n[:], d[:], wordBits) {
+		return circleWords(&n)
+	}
+	unit, width := span(d[:])
+	if width > circleBits {
+		return circleWide(v)
+	}
+	integers(n[:], d[:], unit)
+	return circleIntegers(&n)
 }
 
 // exactDiff reports whether a - b suffered no rounding: then, and only then,
@@ -66,6 +77,29 @@ func circleNarrow(ax, ay, bx, by, cx, cy, dx, dy float64) int {
 func exactDiff(a, b float64) bool {
 	d := a - b
 	return d+b == a && a-d == b
+}
+
+// words sets n to d, all in one unit that makes the largest fill the given
+// number of bits. It reports false where some of d are no multiples of such a
+// unit, and near the ends of the range.
+func words(n []int64, d []float64, bits uint64) bool {
+	const mask, minExp, maxExp = 0x7ff << 52, 64, 2046 - 64
+	var top uint64
+	for _, f := range d {
+		top = max(top, math.Float64bits(f)&mask)
+	}
+	exp := top >> 52 // the largest is below 2^(exp-1022)
+	if exp < minExp || exp > maxExp {
+		return false
+	}
+	scale := math.Float64frombits((2045 - exp + bits) << 52)
+	unit := math.Float64frombits((exp + 1 - bits) << 52)
+	whole := true
+	for i, f := range d[:len(n)] {
+		n[i] = int64(f * scale)
+		whole = whole && float64(n[i])*unit == f // no rounding; f·scale could underflow
+	}
+	return whole
 }
 
 // split returns the mantissa of |v| without trailing zeros, and its exponent:
@@ -100,30 +134,56 @@ func span(v []float64) (unit, width int) {
 	return unit, top - unit
 }
 
-// integer returns v / 2^unit, for |v| < 2^(63+unit) and a multiple of it.
-func integer(v float64, unit int) int64 {
-	m, exp := split(v)
-	n := int64(m << ((exp - unit) & 63))
-	if v < 0 {
-		return -n
+// integers sets n to v / 2^unit, for |v| < 2^(63+unit) and multiples of it.
+func integers(n []int64, v []float64, unit int) {
+	for i, f := range v {
+		m, exp := split(f)
+		n[i] = int64(m << ((exp - unit) & 63))
+		if f < 0 {
+			n[i] = -n[i]
+		}
 	}
-	return n
 }
 
-// circleIntegers is the sign of InCircle's determinant from the differences to
-// d, each below 2^circleBits.
-func circleIntegers(ax, ay, bx, by, cx, cy int64) int {
+// circleWords is the sign of InCircle's determinant from the differences to d,
+// each below 2^wordBits.
+func circleWords(n *[6]int64) int {
+	ax, ay, bx, by, cx, cy := n[0], n[1], n[2], n[3], n[4], n[5]
+	var sum pair
+	sum.addProduct(ax*ax+ay*ay, bx*cy-by*cx)
+	sum.addProduct(bx*bx+by*by, cx*ay-cy*ax)
+	sum.addProduct(cx*cx+cy*cy, ax*by-ay*bx)
+	return sum.sign()
+}
+
+// pair is a two-limb integer in two's complement.
+type pair struct{ hi, lo uint64 }
+
+func (p *pair) addProduct(a, b int64) {
+	h, l := mulSigned(a, b)
+	var carry uint64
+	p.lo, carry = bits.Add64(p.lo, l, 0)
+	p.hi, _ = bits.Add64(p.hi, h, carry)
+}
+
+func (p *pair) sign() int {
+	switch {
+	case int64(p.hi) < 0:
+		return -1
+	case p.hi|p.lo != 0:
+		return 1
+	}
+	return 0
+}
+
+// circleIntegers is circleWords for differences below 2^circleBits.
+func circleIntegers(n *[6]int64) int {
+	ax, ay, bx, by, cx, cy := n[0], n[1], n[2], n[3], n[4], n[5]
 	var sum [4]uint64
 	addLifted(&sum, ax, ay, bx, by, cx, cy)
 	addLifted(&sum, bx, by, cx, cy, ax, ay)
 	addLifted(&sum, cx, cy, ax, ay, bx, by)
-	switch {
-	case int64(sum[3]) < 0:
-		return -1
-	case sum[0]|sum[1]|sum[2]|sum[3] != 0:
-		return 1
-	}
-	return 0
+	return sign(sum[:])
 }
 
 // addLifted adds |p|² (q × r) to sum, an integer in two's complement.

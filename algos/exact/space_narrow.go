@@ -6,9 +6,11 @@ import "math/bits"
 // become integers over their common unit.
 
 const (
-	// wordBits is what a difference may have where volumes fit one word: a sum
-	// of six products of three has 3·20 + 3 bits, and a sign.
-	wordBits = 20
+	// sphereWordBits is what a difference may have in sphereWords: a volume then
+	// has 3·20 + 3 bits and a sign, the sum of four of them times squared lengths
+	// 5·20 + 7 and a sign. A minor takes twice as many bits as a difference, so
+	// volumeWords goes up to wordBits.
+	sphereWordBits = 20
 	// spaceBits is what a difference may have in the long form: a volume then has
 	// 3·62 + 3 bits and a sign, in three limbs; the sum of four volumes times
 	// squared lengths 5·62 + 7 and a sign, in five.
@@ -20,18 +22,16 @@ func orient3DNarrow(v *[12]float64) int {
 	if !differences(d[:], v[:]) {
 		return orient3DWide(v)
 	}
+	// From the last point the others turn the other way round.
+	var n [9]int64
+	if words(n[:], d[:], wordBits) {
+		return -volumeWords(&n)
+	}
 	unit, width := span(d[:])
 	if width > spaceBits {
 		return orient3DWide(v)
 	}
-	var n [9]int64
-	for i, f := range d {
-		n[i] = integer(f, unit)
-	}
-	if width <= wordBits {
-		// From the last point the others turn the other way round.
-		return -signWord(volumeWord(n[0:3], n[3:6], n[6:9]))
-	}
+	integers(n[:], d[:], unit)
 	return -volume(n[0:3], n[3:6], n[6:9]).sign()
 }
 
@@ -40,65 +40,69 @@ func sphereNarrow(v *[15]float64) int {
 	if !differences(d[:], v[:]) {
 		return sphereWide(v)
 	}
+	var n [12]int64
+	if words(n[:], d[:], sphereWordBits) {
+		return sphereWords(&n)
+	}
 	unit, width := span(d[:])
 	if width > spaceBits {
 		return sphereWide(v)
 	}
-	var n [12]int64
-	for i, f := range d {
-		n[i] = integer(f, unit)
-	}
-	if width <= wordBits {
-		return sphereWords(&n)
-	}
+	integers(n[:], d[:], unit)
 	return sphereIntegers(&n)
 }
 
 // differences sets d to the points of v, three coordinates each, less the last
 // of them. It reports whether none was rounded.
 func differences(d, v []float64) bool {
-	last := v[len(d):]
-	for i := range d {
-		if !exactDiff(v[i], last[i%3]) {
+	x, y, z := v[len(d)], v[len(d)+1], v[len(d)+2]
+	for ; len(d) >= 3 && len(v) >= 3; d, v = d[3:], v[3:] {
+		if !exactDiff(v[0], x) || !exactDiff(v[1], y) || !exactDiff(v[2], z) {
 			return false
 		}
-		d[i] = v[i] - last[i%3]
+		d[0], d[1], d[2] = v[0]-x, v[1]-y, v[2]-z
 	}
 	return true
 }
 
-// volumeWord is the determinant of three rows of numbers below 2^wordBits.
-func volumeWord(p, q, r []int64) int64 {
-	return p[2]*(q[0]*r[1]-r[0]*q[1]) + q[2]*(r[0]*p[1]-p[0]*r[1]) + r[2]*(p[0]*q[1]-q[0]*p[1])
-}
-
-func signWord(v int64) int {
-	switch {
-	case v > 0:
-		return 1
-	case v < 0:
-		return -1
-	}
-	return 0
+// volumeWords is the sign of the determinant of three rows of numbers below
+// 2^wordBits.
+func volumeWords(n *[9]int64) int {
+	p, q, r := n[0:3], n[3:6], n[6:9]
+	var sum pair
+	sum.addProduct(p[2], q[0]*r[1]-r[0]*q[1])
+	sum.addProduct(q[2], r[0]*p[1]-p[0]*r[1])
+	sum.addProduct(r[2], p[0]*q[1]-q[0]*p[1])
+	return sum.sign()
 }
 
 // sphereWords is the sign of InSphere's determinant from differences below
-// 2^wordBits: one word holds a volume and a squared length, two their products.
+// 2^sphereWordBits.
 func sphereWords(n *[12]int64) int {
-	var hi, lo, carry uint64
+	a, b, c, d := n[0:3], n[3:6], n[6:9], n[9:12]
+	ab, bc, cd := a[0]*b[1]-b[0]*a[1], b[0]*c[1]-c[0]*b[1], c[0]*d[1]-d[0]*c[1]
+	da, ac, bd := d[0]*a[1]-a[0]*d[1], a[0]*c[1]-c[0]*a[1], b[0]*d[1]-d[0]*b[1]
+	var sum pair
+	sum.addProduct(squaredWord(a), b[2]*cd-c[2]*bd+d[2]*bc)
+	sum.addProduct(squaredWord(b), -(c[2]*da + d[2]*ac + a[2]*cd))
+	sum.addProduct(squaredWord(c), d[2]*ab+a[2]*bd+b[2]*da)
+	sum.addProduct(squaredWord(d), -(a[2]*bc - b[2]*ac + c[2]*ab))
+	return sum.sign()
+}
+
+func squaredWord(p []int64) int64 { return p[0]*p[0] + p[1]*p[1] + p[2]*p[2] }
+
+// sphereIntegers is sphereWords for differences below 2^spaceBits.
+func sphereIntegers(n *[12]int64) int {
+	var sum [5]uint64
 	for i := range 4 {
-		p := n[3*i : 3*i+3]
-		h, l := mulSigned(p[0]*p[0]+p[1]*p[1]+p[2]*p[2], volumeWord(others(n, i)))
-		lo, carry = bits.Add64(lo, l, 0)
-		hi, _ = bits.Add64(hi, h, carry)
+		var lift pair
+		for _, f := range n[3*i : 3*i+3] {
+			lift.addProduct(f, f)
+		}
+		addLong(&sum, lift, volume(others(n, i)))
 	}
-	switch {
-	case int64(hi) < 0:
-		return -1
-	case hi|lo != 0:
-		return 1
-	}
-	return 0
+	return sign(sum[:])
 }
 
 // others returns the three points of n but point i, in an order in which the
@@ -116,29 +120,12 @@ func others(n *[12]int64, i int) (p, q, r []int64) {
 	return b, a, c
 }
 
-// sphereIntegers is sphereWords for differences below 2^spaceBits.
-func sphereIntegers(n *[12]int64) int {
-	var sum [5]uint64
-	for i := range 4 {
-		p := n[3*i : 3*i+3]
-		var lift [2]uint64
-		for _, f := range p {
-			h, l := mulSigned(f, f)
-			var carry uint64
-			lift[0], carry = bits.Add64(lift[0], l, 0)
-			lift[1], _ = bits.Add64(lift[1], h, carry)
-		}
-		addLong(&sum, lift, volume(others(n, i)))
-	}
-	return sign(sum[:])
-}
-
 // triple is a three-limb integer in two's complement.
 type triple [3]uint64
 
 func (t triple) sign() int { return sign(t[:]) }
 
-// volume is volumeWord for numbers below 2^spaceBits.
+// volume is the determinant of volumeWords for numbers below 2^spaceBits.
 func volume(p, q, r []int64) (sum triple) {
 	addVolume(&sum, p[2], q, r)
 	addVolume(&sum, q[2], r, p)
@@ -170,9 +157,9 @@ func addVolume(sum *triple, z int64, p, q []int64) {
 }
 
 // addLong adds lift, not negative, times v to sum.
-func addLong(sum *[5]uint64, lift [2]uint64, v triple) {
+func addLong(sum *[5]uint64, lift pair, v triple) {
 	var product [5]uint64
-	for i, f := range lift {
+	for i, f := range [2]uint64{lift.lo, lift.hi} {
 		var carry uint64
 		for j, g := range v {
 			hi, lo := bits.Mul64(f, g)
@@ -187,7 +174,7 @@ func addLong(sum *[5]uint64, lift [2]uint64, v triple) {
 	// As an unsigned number a negative v is 2^192 too large.
 	negative := uint64(int64(v[2]) >> 63)
 	var borrow uint64
-	product[3], borrow = bits.Sub64(product[3], lift[0]&negative, 0)
-	product[4], _ = bits.Sub64(product[4], lift[1]&negative, borrow)
+	product[3], borrow = bits.Sub64(product[3], lift.lo&negative, 0)
+	product[4], _ = bits.Sub64(product[4], lift.hi&negative, borrow)
 	add(sum[:], product[:], false)
 }

@@ -126,25 +126,43 @@ func addFloat(sum, t []uint64, v float64, unit int) {
 }
 
 // addProduct adds a·b to sum, or takes it off. The product, of len(sum) limbs
-// as are the two factors together, overwrites product.
+// as are the two factors together, overwrites product. Limbs of zero at either
+// end of a factor, which are most where magnitudes differ, are not multiplied.
 func addProduct(sum, product []uint64, a, b magnitude, minus bool) {
 	clear(product)
+	first, bLimbs := trim(b.limbs)
 	for i, f := range a.limbs {
 		if f == 0 {
 			continue
 		}
+		row := product[i+first:]
 		carry := uint64(0)
-		for j, g := range b.limbs {
+		for j, g := range bLimbs {
 			hi, lo := bits.Mul64(f, g)
 			var c uint64
 			lo, c = bits.Add64(lo, carry, 0)
 			hi += c
-			product[i+j], c = bits.Add64(product[i+j], lo, 0)
+			row[j], c = bits.Add64(row[j], lo, 0)
 			carry = hi + c
 		}
-		product[i+len(b.limbs)] = carry
+		if len(bLimbs) > 0 {
+			row[len(bLimbs)] = carry
+		}
 	}
 	add(sum, product, minus != (a.negative != b.negative))
+}
+
+// trim returns v without its limbs of zero at the ends, and how many were at
+// the lower one.
+func trim(v []uint64) (first int, limbs []uint64) {
+	for first < len(v) && v[first] == 0 {
+		first++
+	}
+	last := len(v)
+	for last > first && v[last-1] == 0 {
+		last--
+	}
+	return first, v[first:last]
 }
 
 // add adds v to sum, or takes it off.

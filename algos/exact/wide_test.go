@@ -82,7 +82,7 @@ func TestCircleIntegersAtTheirLimit(t *testing.T) {
 			lift := new(big.Int).Add(mul(n(2*p), n(2*p)), mul(n(2*p+1), n(2*p+1)))
 			sum.Add(sum, mul(lift, new(big.Int).Sub(mul(n(2*q), n(2*s+1)), mul(n(2*q+1), n(2*s)))))
 		}
-		if got := circleIntegers(d[0], d[1], d[2], d[3], d[4], d[5]); got != sum.Sign() {
+		if got := circleIntegers(&d); got != sum.Sign() {
 			t.Fatalf("seed %d: circleIntegers(%d) = %d, want %d", seed, d, got, sum.Sign())
 		}
 	}
