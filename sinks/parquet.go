@@ -1,6 +1,7 @@
 package sinks
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +10,16 @@ import (
 )
 
 // openParquet reads a file's footer. Damaged bytes can make the library panic,
-// which becomes an error here.
+// which becomes an error here, or believe any length of the footer, which it
+// would reserve.
 func openParquet(o Object) (f *parquet.File, err error) {
+	var tail [8]byte
+	if _, err := o.ReadAt(tail[:], o.Size()-8); o.Size() < 12 || err != nil && err != io.EOF {
+		return nil, fmt.Errorf("not a readable Parquet file: %d bytes", o.Size())
+	}
+	if n := int64(binary.LittleEndian.Uint32(tail[:])); n > o.Size()-12 {
+		return nil, fmt.Errorf("not a readable Parquet file: a footer of %d bytes in a file of %d", n, o.Size())
+	}
 	err = guard(func() error {
 		f, err = parquet.OpenFile(o, o.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(64<<10))
 		return err
