@@ -5,9 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
-	"math"
 	"time"
 
 	"entropipe/schemas"
@@ -50,11 +47,7 @@ const (
 	// A longer record than the limit and this is cut, and so much is kept of it.
 	recordSlack  = 64 << 10
 	oversizeKept = schemas.MaxRejectValue
-
-	crcChunk = 256 << 10
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // errCorrupt is wrapped by all that is wrong with the bytes of a batch.
 var errCorrupt = errors.New("corrupt record batch")
@@ -83,6 +76,7 @@ type decoder struct {
 	budget   int64
 	abortedL []abortedTx // not begun yet, by first offset
 	arena    arena
+	first    firstSum
 	out      *answer
 }
 
@@ -230,22 +224,6 @@ func (d *decoder) data(b batch) error {
 	return err
 }
 
-// place reads a whole batch into the arena, so that the value of its first
-// record is aligned: large values come one a batch.
-func (d *decoder) place(b batch) ([]byte, error) {
-	at, align := 0, 8
-	if peek, _ := d.r.Peek(int(min(b.size, batchHeader+1024))); len(peek) > batchHeader {
-		if off, n, ok := firstValue(peek[batchHeader:]); ok {
-			at = batchHeader + off
-			if n >= largeValue {
-				align = valueAlign
-			}
-		}
-	}
-	buf := d.arena.alloc(int(b.size), at, align)
-	return buf, d.read(b, buf)
-}
-
 // compressed reads a batch through its codec, record by record, so that the
 // memory it takes is bounded by the budget and not by what it inflates to.
 func (d *decoder) compressed(b batch) error {
@@ -257,52 +235,6 @@ func (d *decoder) compressed(b batch) error {
 	return d.codecs.open(b.codec(), block[batchHeader:b.size], func(r *bufio.Reader) error {
 		return d.records(b, &stream{r: r, arena: &d.arena, left: maxInflated})
 	})
-}
-
-// streamed reads an uncompressed batch that is larger than any record should
-// be. Its checksum is known only at its end.
-func (d *decoder) streamed(b batch) error {
-	var head [batchHeader]byte
-	if _, err := io.ReadFull(d.r, head[:]); err != nil {
-		return err
-	}
-	d.left -= b.size
-	sum := &summed{r: io.LimitReader(d.r, b.size-batchHeader), crc: crc32.Checksum(head[21:], castagnoli)}
-	err := d.records(b, &stream{r: bufio.NewReaderSize(sum, minBlock), arena: &d.arena, left: math.MaxInt64})
-	if _, rest := io.Copy(io.Discard, sum); rest != nil {
-		return rest
-	}
-	if sum.crc != b.crc {
-		return corrupt("its checksum is %08x, not %08x", sum.crc, b.crc)
-	}
-	return err
-}
-
-// summed is a reader that sums up what goes through it.
-type summed struct {
-	r   io.Reader
-	crc uint32
-}
-
-func (s *summed) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	s.crc = crc32.Update(s.crc, castagnoli, p[:n])
-	return n, err
-}
-
-// firstValue finds where the value of the first record in b begins.
-func firstValue(b []byte) (offset int, length int64, ok bool) {
-	s := &slice{b: b}
-	c := cursor{src: s, left: int64(len(b))}
-	c.varint() // length
-	c.byte()
-	c.varint() // timestamp
-	c.varint() // offset
-	if n := c.varint(); n > 0 {
-		c.skip(n)
-	}
-	length = c.varint()
-	return s.i, length, c.err == nil
 }
 
 // records hands over the records that src yields.
@@ -337,10 +269,14 @@ func (d *decoder) emit(b *batch, rec record, offset int64) {
 	if b.appendTime() {
 		ms = b.lastTime
 	}
-	d.out.messages = append(d.out.messages, schemas.Message{
+	m := schemas.Message{
 		Topic: d.topic, Partition: d.partition, Offset: offset, Time: time.UnixMilli(ms),
 		Key: rec.key, Value: rec.value, Headers: rec.headers, Oversize: rec.oversize,
-	})
+	}
+	if d.first.is(rec.value) {
+		m.ValueSum, m.Summed = d.first.sum, true
+	}
+	d.out.messages = append(d.out.messages, m)
 	d.out.used += messageCost + int64(len(rec.headers))*headerCost + int64(len(rec.key)) + int64(len(rec.value))
 	if d.advance(offset + 1); d.out.used >= d.budget {
 		d.out.full = true
@@ -355,28 +291,6 @@ func (d *decoder) advance(next int64) {
 func (d *decoder) stop(next int64) {
 	d.advance(next)
 	d.out.full = true
-}
-
-// read fills buf with the whole batch b and checks its sum, piece by piece
-// while the bytes are still in the cache.
-func (d *decoder) read(b batch, buf []byte) error {
-	var crc uint32
-	for done := 0; done < len(buf); {
-		piece := buf[done:min(len(buf), done+crcChunk)]
-		n, err := io.ReadFull(d.r, piece)
-		if d.left -= int64(n); err != nil {
-			return err
-		}
-		if done == 0 {
-			piece = piece[21:]
-		}
-		crc = crc32.Update(crc, castagnoli, piece)
-		done += n
-	}
-	if crc != b.crc {
-		return corrupt("its checksum is %08x, not %08x", crc, b.crc)
-	}
-	return nil
 }
 
 func (d *decoder) discard(n int64) error {

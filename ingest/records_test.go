@@ -19,6 +19,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"pgregory.net/rapid"
+
+	"entropipe/schemas"
 )
 
 // decoded reads a record set from memory, as run does from a connection.
@@ -429,6 +431,40 @@ func TestAnyRangeAndBudget(t *testing.T) {
 	})
 }
 
+// unsummed is the identity of a record as its bytes give it.
+func unsummed(m schemas.Message) schemas.RecordID {
+	m.Summed = false
+	return m.ID()
+}
+
+// The sum of a large value is taken from the pass that checks its batch,
+// wherever it begins and whatever stands before and behind it.
+func TestValuesAreSummedWithTheirBatch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := make([]byte, rapid.IntRange(0, 600_000).Draw(t, "size"))
+		for i := range value {
+			value[i] = byte(i*7 ^ i>>8)
+		}
+		key := rapid.SliceOfN(rapid.Byte(), 0, 2000).Draw(t, "key")
+		records := [][]byte{rec(0, value, func(r *kmsg.Record) { r.Key = key })}
+		for i := range rapid.Int32Range(0, 2).Draw(t, "more") {
+			records = append(records, rec(i+1, value))
+		}
+		a, _, err := decoded(batchOf(0, int32(len(records)-1), records), 0, math.MaxInt64, 1<<30, 1<<26)
+		if err != nil || len(a.messages) != len(records) {
+			t.Fatalf("%d of %d records, %v", len(a.messages), len(records), err)
+		}
+		for i, m := range a.messages {
+			if known, read := m.ID(), unsummed(m); known != read {
+				t.Fatalf("record %d: identity %+v, its bytes give %+v", i, known, read)
+			}
+			if want := i == 0 && len(value) >= largeValue && len(key) < 900; want && !m.Summed {
+				t.Fatalf("a value of %d bytes after a key of %d was not summed", len(value), len(key))
+			}
+		}
+	})
+}
+
 // FuzzDecoder: no bytes may panic it, hang it, make it hold more than a small
 // multiple of what it was given, or break its promises.
 func FuzzDecoder(f *testing.F) {
@@ -458,7 +494,9 @@ func FuzzDecoder(f *testing.F) {
 				t.Fatalf("offset %d after %d, next %d", m.Offset, last, a.next)
 			}
 			last = m.Offset
-			_ = m.ID()
+			if known, read := m.ID(), unsummed(m); known != read {
+				t.Fatalf("offset %d: identity %+v, its bytes give %+v", m.Offset, known, read)
+			}
 		}
 		if held := d.arena.held() + a.extra; held > int64(len(set))*2+4<<20 {
 			t.Fatalf("%d bytes make it hold %d", len(set), held)
