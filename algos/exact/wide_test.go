@@ -56,48 +56,20 @@ func TestWideStageAtEveryLength(t *testing.T) {
 	}
 }
 
-// The 64-bit stage alone, up to its last bit: no sum may run over.
-func TestCircleIntegersAtTheirLimit(t *testing.T) {
-	const seed, limit = 12, 1<<circleBits - 1
-	r := rand.New(rand.NewPCG(seed, 0))
-	for range 20000 {
-		var d [6]int64
-		for i := range d {
-			switch r.IntN(4) {
-			case 0:
-				d[i] = limit
-			case 1:
-				d[i] = -limit
-			case 2:
-				d[i] = int64(r.IntN(3)) - 1
-			default:
-				d[i] = r.Int64N(2*limit) - limit
-			}
-		}
-		sum := new(big.Int)
-		n := func(i int) *big.Int { return big.NewInt(d[i]) }
-		mul := func(a, b *big.Int) *big.Int { return new(big.Int).Mul(a, b) }
-		for p := range 3 {
-			q, s := (p+1)%3, (p+2)%3
-			lift := new(big.Int).Add(mul(n(2*p), n(2*p)), mul(n(2*p+1), n(2*p+1)))
-			sum.Add(sum, mul(lift, new(big.Int).Sub(mul(n(2*q), n(2*s+1)), mul(n(2*q+1), n(2*s)))))
-		}
-		if got := circleIntegers(&d); got != sum.Sign() {
-			t.Fatalf("seed %d: circleIntegers(%d) = %d, want %d", seed, d, got, sum.Sign())
-		}
-	}
-}
-
 // Non-finite coordinates give some sign, not a panic.
 func TestNonFiniteIsHarmless(t *testing.T) {
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 5e-324, 0, math.MaxFloat64, math.Float64frombits(0x7ff0000000000001)}
 	r := rand.New(rand.NewPCG(13, 0))
 	for range 20000 {
-		var v [8]float64
+		var v [15]float64
 		for i := range v {
 			v[i] = odd[r.IntN(len(odd))]
 		}
-		for _, s := range []int{Orient2D(v[0], v[1], v[2], v[3], v[4], v[5]), InCircle(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])} {
+		for _, s := range []int{
+			Orient2D(v[0], v[1], v[2], v[3], v[4], v[5]), InCircle(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]),
+			Orient3D(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11]),
+			InSphere(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12], v[13], v[14]),
+		} {
 			if s < -1 || s > 1 {
 				t.Fatalf("sign %d of %v", s, v)
 			}
