@@ -1,0 +1,10 @@
+//go:build !amd64
+
+package kernel
+
+// loops is empty: only portable Go is left here.
+type loops struct{}
+
+var dominateLoops, frontLoops loops
+
+func loopFor[T float32 | float64](*loops, int) (loop func(*byte), lanes int) { return nil, 0 }
