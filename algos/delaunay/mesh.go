@@ -7,37 +7,34 @@ import (
 )
 
 // meshWriter turns triangles with ghosts into a geom.Mesh in canonical order.
+//
+// The canonical order is that of the cloud, where neighbours may be far apart;
+// triangles and vertices lie along a curve. So all look-ups go along the
+// curve, in memory that is near, and only the finished rows of a vertex are
+// written where they belong.
 type meshWriter struct {
 	triangles, halfedges, hull []int32
-	start                      []int32 // of the rows whose smallest index is i
+	ends                       []int32 // where the rows of a vertex end
+	first                      []int32 // the place of the first triangle of an index
 	rows                       []row
-	place                      []int32 // 4*position + turn of each triangle, -1 of ghosts
+	place                      []int32 // 4*position + turn of each triangle, negative of ghosts
+	ghost                      int32   // one of them
 }
 
-// row is a triangle with its smallest index first, which came from slot turn
-// of triangle tri.
-type row struct{ v1, v2, tri, turn int32 }
+// row is a triangle that belongs to the vertex of least index, without it.
+type row struct{ v1, v2, code int32 } // code: of the half-edge that begins at that vertex
 
 // few rows are sorted by insertion.
 const few = 12
 
 // write returns the mesh of tris, whose vertices stand for the points orig of
-// a cloud of n. It overwrites the vertices.
-func (w *meshWriter) write(tris []triangle, orig []int32, n int, halfedges bool) geom.Mesh {
-	w.turn(tris, orig, n)
-	at := int32(0)
-	for i, count := range w.start {
-		w.start[i], at = at, at+count
-	}
-	w.rows = resize(w.rows, int(at))
-	for k := range tris {
-		if v := &tris[k].v; v[0] != infinity {
-			w.rows[w.start[v[0]]] = row{v[1], v[2], int32(k), v[3]}
-			w.start[v[0]]++ // in the end, where its rows end
-		}
-	}
-	w.sortRows()
-	m := geom.Mesh{Triangles: w.triangles, Hull: w.hull}
+// the cloud, except the hull.
+func (w *meshWriter) write(tris []triangle, orig []int32, halfedges bool) geom.Mesh {
+	w.count(tris, orig)
+	w.position(orig)
+	w.gather(tris, orig)
+	w.sortRows(orig)
+	m := geom.Mesh{Triangles: w.triangles}
 	if halfedges {
 		w.twins(tris)
 		m.Halfedges = w.halfedges
@@ -45,48 +42,92 @@ func (w *meshWriter) write(tris []triangle, orig []int32, n int, halfedges bool)
 	return m
 }
 
-// turn makes the vertices indices of the cloud, the smallest first, with the
-// slot that it was in behind them, and counts triangles by it. A ghost gets
-// infinity first.
-func (w *meshWriter) turn(tris []triangle, orig []int32, n int) {
-	w.start = resize(w.start, n+1)
-	clear(w.start)
+// count counts the triangles of each vertex, those in which it has the least
+// index, and remembers its slot in place.
+func (w *meshWriter) count(tris []triangle, orig []int32) {
+	w.ends = resize(w.ends, len(orig)+1)
+	clear(w.ends)
+	w.place = resize(w.place, len(tris))
 	for k := range tris {
 		v := &tris[k].v
-		if v[0]|v[1]|v[2] < 0 {
-			v[0] = infinity
+		if v[3] < 0 {
+			w.place[k] = v[3]
+			if v[3] == ghost {
+				w.ghost = int32(k)
+			}
 			continue
 		}
 		a, b, c := orig[v[0]], orig[v[1]], orig[v[2]]
-		switch least := min(a, b, c); least {
-		case a:
-			*v = [4]int32{a, b, c, 0}
-		case b:
-			*v = [4]int32{b, c, a, 1}
-		default:
-			*v = [4]int32{c, a, b, 2}
+		s, i := int32(0), v[0]
+		if b < a {
+			s, i, a = 1, v[1], b
 		}
-		w.start[v[0]]++
+		if c < a {
+			s, i = 2, v[2]
+		}
+		w.place[k] = s
+		w.ends[i]++
 	}
 }
 
-// sortRows sorts the rows of each smallest index and writes the triangles. Two
-// rows of one index differ in v1: an edge has one triangle on its left.
-func (w *meshWriter) sortRows() {
+// position makes the counts positions: ends those of the rows of a vertex, first
+// those in the mesh.
+func (w *meshWriter) position(orig []int32) {
+	w.first = resize(w.first, len(orig))
+	at := int32(0)
+	for i, o := range orig {
+		n := w.ends[i]
+		w.first[o] = n
+		w.ends[i] = at
+		at += n
+	}
+	w.rows = resize(w.rows, int(at))
+	at = 0
+	for o, n := range w.first {
+		w.first[o] = at
+		at += n
+	}
+}
+
+// gather collects the rows.
+func (w *meshWriter) gather(tris []triangle, orig []int32) {
+	for k := range tris {
+		s := w.place[k]
+		if s < 0 {
+			continue
+		}
+		v := &tris[k].v
+		e := &w.ends[v[s&3]]
+		w.rows[*e] = row{orig[v[next[s&3]]], orig[v[prev[s&3]]], int32(k)<<2 | s}
+		*e++
+	}
+}
+
+// sortRows sorts the rows of each vertex and writes the triangles. Two rows of
+// one vertex differ in v1: an edge has one triangle on its left.
+func (w *meshWriter) sortRows(orig []int32) {
 	w.triangles = resize(w.triangles, 3*len(w.rows))
-	lo, out := int32(0), w.triangles
-	for v0, hi := range w.start[:len(w.start)-1] {
+	lo := int32(0)
+	for i, v0 := range orig {
+		hi := w.ends[i]
+		if lo == hi {
+			continue
+		}
 		rows := w.rows[lo:hi]
+		lo = hi
 		if len(rows) > few {
 			slices.SortFunc(rows, func(a, b row) int { return int(a.v1) - int(b.v1) })
 		} else {
 			insertionSort(rows)
 		}
-		for k := range rows {
-			out[0], out[1], out[2] = int32(v0), rows[k].v1, rows[k].v2
+		at := w.first[v0]
+		out := w.triangles[3*at:][:3*len(rows)]
+		for _, r := range rows {
+			out[0], out[1], out[2] = v0, r.v1, r.v2
 			out = out[3:]
+			w.place[r.code>>2] = at<<2 | r.code&3
+			at++
 		}
-		lo = hi
 	}
 }
 
@@ -106,23 +147,14 @@ func insertionSort(rows []row) {
 // twins writes the half-edges. Slot s of the triangle at a position becomes
 // half-edge 3*position + (s-turn) mod 3.
 func (w *meshWriter) twins(tris []triangle) {
-	w.place = resize(w.place, len(tris))
-	for k := range tris {
-		w.place[k] = tris[k].v[0] // infinity of ghosts
-	}
-	for pos, r := range w.rows {
-		w.place[r.tri] = int32(pos)<<2 | r.turn
-	}
 	w.halfedges = resize(w.halfedges, 3*len(w.rows))
-	out := w.halfedges
-	for k := range w.rows {
-		n := &tris[w.rows[k].tri].n
-		s := w.rows[k].turn & 3
+	for _, r := range w.rows {
+		k, s := r.code>>2, r.code&3
+		n := &tris[k].n
+		out := w.halfedges[w.place[k]>>2*3:][:3]
 		out[0] = w.halfedge(n[s])
-		s = next[s]
-		out[1] = w.halfedge(n[s])
-		out[2] = w.halfedge(n[next[s]])
-		out = out[3:]
+		out[1] = w.halfedge(n[next[s]])
+		out[2] = w.halfedge(n[prev[s]])
 	}
 }
 
@@ -141,25 +173,20 @@ var turned = [4][4]int32{{0, 2, 1}, {1, 0, 2}, {2, 1, 0}}
 
 // boundary finds the hull: the ghosts around infinity, counter-clockwise from
 // the least point.
-func (t *Triangulator[T]) boundary() {
-	var at int32 // a ghost
-	for at = range int32(len(t.tris)) {
-		if v := &t.tris[at].v; v[0]|v[1]|v[2] < 0 {
-			break
-		}
-	}
-	slot := int32(slices.Index(t.tris[at].v[:3], infinity))
-	hull := t.mesh.hull[:0]
+func (w *meshWriter) boundary(tris []triangle, pts []point, orig []int32) []int32 {
+	at := w.ghost
+	slot := int32(slices.Index(tris[at].v[:3], infinity))
+	hull := w.hull[:0]
 	least := 0
 	for first := at; ; {
 		// The ghost (b, a, infinity) lies behind the edge of the hull from a to b.
-		v := t.tris[at].v[prev[slot]]
-		if len(hull) > 0 && t.pts[v].less(t.pts[hull[least]]) {
+		v := tris[at].v[prev[slot]]
+		if len(hull) > 0 && pts[v].less(pts[hull[least]]) {
 			least = len(hull)
 		}
 		hull = append(hull, v)
 		// Across the edge from infinity to b lies the ghost of the next edge.
-		twin := t.tris[at].n[slot]
+		twin := tris[at].n[slot]
 		if at, slot = twin>>2, next[twin&3]; at == first {
 			break
 		}
@@ -168,9 +195,10 @@ func (t *Triangulator[T]) boundary() {
 	slices.Reverse(hull[least:])
 	slices.Reverse(hull)
 	for k, v := range hull {
-		hull[k] = t.orig[v]
+		hull[k] = orig[v]
 	}
-	t.mesh.hull = hull
+	w.hull = hull
+	return hull
 }
 
 // resize returns s with length n, its contents undefined.

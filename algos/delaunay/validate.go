@@ -43,7 +43,9 @@ type validator[T geom.Float] struct {
 	m geom.Mesh
 }
 
-func (v validator[T]) point(i int32) point[T] { return point[T]{v.c.X[i], v.c.Y[i]} }
+func (v validator[T]) point(i int32) point {
+	return point{float64(v.c.X[i]), float64(v.c.Y[i])}
+}
 
 func (v validator[T]) turn(a, b, c int32) int { return orient(v.point(a), v.point(b), v.point(c)) }
 
@@ -188,7 +190,7 @@ func (v validator[T]) circles() error {
 		}
 		ia, ib, ic, id := t[e], t[after(e)], t[after(after(e))], t[after(after(twin))]
 		a, b, c, d := v.point(ia), v.point(ib), v.point(ic), v.point(id)
-		sign := exact.InCircle(float64(a.x), float64(a.y), float64(b.x), float64(b.y), float64(c.x), float64(c.y), float64(d.x), float64(d.y))
+		sign := exact.InCircle(a.x, a.y, b.x, b.y, c.x, c.y, d.x, d.y)
 		if sign > 0 {
 			return fmt.Errorf("delaunay: point %d is inside the circle of triangle %d (%d %d %d)", id, e/3, ia, ib, ic)
 		}

@@ -1,0 +1,319 @@
+package delaunay
+
+import (
+	"math"
+
+	"entropipe/algos/exact"
+)
+
+// point is a copy of a coordinate pair, so that points inserted one after the
+// other lie side by side in memory.
+type point struct{ x, y float64 }
+
+func (p point) less(q point) bool { return p.x < q.x || p.x == q.x && p.y < q.y }
+
+// triangle is one line of the cache. Its vertices v[0..2] are counter-clockwise,
+// v[2] never infinity; v[3] is its kind. n[i] is the code of the twin of the
+// half-edge from v[i] to v[i+1].
+//
+// a, b, c are its circle: with d the vector from v[2] to a point,
+// a·dx + b·dy + c·|d|² is the determinant of InCircle, which then costs a
+// third of what it costs from scratch, and every circle is asked some times.
+// size is the sum of the squared lengths of the edges at v[2], infinite for
+// ghosts, so that no filter ever decides for one.
+type triangle struct {
+	v, n          [4]int32
+	a, b, c, size float64
+}
+
+// infinity is the vertex that all ghosts share.
+const infinity = -1
+
+// Kinds of triangles: zones from 0 on have all vertices in one zone of a
+// parallel stage.
+const (
+	ghost  int32 = -1
+	unused int32 = -2      // memory of a point that is a duplicate
+	shared int32 = 1 << 30 // vertices in several zones
+)
+
+var (
+	next = [4]int32{1, 2, 0, 0}
+	prev = [4]int32{2, 0, 1, 0}
+)
+
+// rim is a vertex of the border of a hole, relative to the new point, and the
+// code of the half-edge outside from the next vertex to it.
+type rim struct {
+	v, outside int32
+	x, y, l    float64 // l = x² + y², or infinite
+}
+
+// inserter adds points to a triangulation. Several may work on one, each in a
+// zone of its own, see parallel.go.
+type inserter struct {
+	pts  []point
+	orig []int32 // the index in the cloud of each of pts
+	tris []triangle
+	rounding
+
+	zone    int32
+	guarded bool  // stay in the zone
+	last    int32 // a finite triangle near the next point, in the zone
+
+	ring  []rim
+	hole  []int32 // triangles whose circle holds the new point
+	stack []int32 // half-edges to look across
+	left  []int32 // points that the zone's guard turned away
+	steps int     // triangles walked through or dug out, for tests
+}
+
+// What locate returns besides triangles.
+const (
+	foreign   = -1 // the guard turned the point away
+	duplicate = -2
+)
+
+// insert adds point i, whose triangles are slots 2i-2 and 2i-1 and those of its
+// hole. A point that is there already only lowers the index that stands for
+// it.
+func (w *inserter) insert(i int32) {
+	p := w.pts[i]
+	at := w.locate(p)
+	if at >= 0 {
+		if w.dig(at, p) {
+			w.hole = append(w.hole, 2*i-2, 2*i-1)
+			w.fill(i)
+			return
+		}
+	} else if at == duplicate {
+		w.merge(i, p)
+		return
+	}
+	w.left = append(w.left, i)
+}
+
+// merge lets the vertex of the last triangle that equals p stand for point i
+// too, with the lower of their indices.
+func (w *inserter) merge(i int32, p point) {
+	for _, v := range w.tris[w.last].v[:3] {
+		if w.pts[v] == p && w.orig[i] < w.orig[v] {
+			w.orig[i], w.orig[v] = w.orig[v], w.orig[i]
+		}
+	}
+	w.tris[2*i-2].v[3] = unused
+	w.tris[2*i-1].v[3] = unused
+}
+
+// locate returns a triangle that holds p, its border included, or the ghost
+// behind an edge of the hull that p lies beyond. It walks from the last
+// triangle, always across an edge that has p on its other side; in a Delaunay
+// triangulation, ties broken by a perturbation included, such a walk never
+// comes back to a triangle.
+//
+// All vertices are taken relative to p. A triangle is entered across the edge
+// from l to r, and its third vertex is q.
+func (w *inserter) locate(p point) int32 {
+	tris, pts := w.tris, w.pts
+	at := w.last
+	tr := &tris[at]
+	l, r, q := pts[tr.v[0]], pts[tr.v[1]], pts[tr.v[2]]
+	l, r, q = point{l.x - p.x, l.y - p.y}, point{r.x - p.x, r.y - p.y}, point{q.x - p.x, q.y - p.y}
+	var o int32
+	switch {
+	case w.beyondEdge(l, r, tr, 0, p):
+		o = tr.n[0]
+		l, r = r, l
+	case w.beyondEdge(r, q, tr, 1, p):
+		o = tr.n[1]
+		l = q
+	case w.beyondEdge(q, l, tr, 2, p):
+		o = tr.n[2]
+		r = q
+	default:
+		return w.found(at, l, r, q)
+	}
+	for {
+		w.steps++
+		f, s := o>>2, o&3
+		tr = &tris[f]
+		if kind := tr.v[3]; kind != w.zone {
+			if w.guarded {
+				w.last = at
+				return foreign
+			}
+			if kind < 0 {
+				return f
+			}
+		}
+		at = f
+		q = pts[tr.v[prev[s]]]
+		q = point{q.x - p.x, q.y - p.y}
+		switch {
+		case w.beyondEdge(r, q, tr, next[s], p):
+			o = tr.n[next[s]]
+			l = q
+		case w.beyondEdge(q, l, tr, prev[s], p):
+			o = tr.n[prev[s]]
+			r = q
+		default:
+			return w.found(at, l, r, q)
+		}
+	}
+}
+
+// found returns the triangle at hand, or duplicate if the point is one of its
+// vertices: the differences are then, and only then, zero.
+func (w *inserter) found(at int32, a, b, c point) int32 {
+	if a == (point{}) || b == (point{}) || c == (point{}) {
+		w.last = at
+		return duplicate
+	}
+	return at
+}
+
+// beyondEdge tells whether p lies to the right of the edge from a to b, both
+// relative to p, which is in slot s of tr.
+func (w *inserter) beyondEdge(a, b point, tr *triangle, s int32, p point) bool {
+	det := float64(a.x*b.y) - float64(a.y*b.x)
+	if det >= w.turn {
+		return false
+	}
+	return det < -w.turn || w.exactlyBeyond(tr, s, p)
+}
+
+func (w *inserter) exactlyBeyond(tr *triangle, s int32, p point) bool {
+	return orient(w.pts[tr.v[s]], w.pts[tr.v[next[s]]], p) < 0
+}
+
+// dig finds the hole that p makes: triangle at and all around it whose circles
+// hold p. Its border goes into ring, counter-clockwise. Since p is in the
+// circles of connected triangles that keep all their vertices, the hole is a
+// tree of triangles, and each is reached once. false: the hole reaches out of
+// the zone.
+func (w *inserter) dig(at int32, p point) bool {
+	tris, pts := w.tris, w.pts
+	ring, hole := w.ring[:0], append(w.hole[:0], at)
+	stack := append(w.stack[:0], tris[at].n[2], tris[at].n[1])
+	o := tris[at].n[0]
+	for {
+		f, s := o>>2, o&3
+		far := &tris[f]
+		origin := pts[far.v[2]]
+		dx, dy := p.x-origin.x, p.y-origin.y
+		l := float64(dx*dx) + float64(dy*dy)
+		det := float64(far.a*dx) + float64(far.b*dy) + float64(far.c*l)
+		bound := float64(float64(w.circle*far.size)*(far.size+l)) + w.lost
+		if det > bound || !(-det > bound) && w.inside(far, p) {
+			if w.guarded && far.v[3] != w.zone {
+				return false
+			}
+			hole = append(hole, f)
+			stack = append(stack, far.n[prev[s]])
+			o = far.n[next[s]]
+			continue
+		}
+		v := far.v[next[s]]
+		e := rim{v: v, outside: o, l: math.Inf(1)}
+		if v >= 0 {
+			q := pts[v]
+			e.x, e.y = q.x-p.x, q.y-p.y
+			e.l = float64(e.x*e.x) + float64(e.y*e.y)
+		}
+		ring = append(ring, e)
+		top := len(stack) - 1
+		if top < 0 {
+			break
+		}
+		o = stack[top]
+		stack = stack[:top]
+	}
+	w.steps += len(hole)
+	w.ring, w.hole, w.stack = ring, hole, stack
+	return true
+}
+
+// fill makes the hole a fan of triangles around point i, in the memory that
+// hole names.
+func (w *inserter) fill(i int32) {
+	tris := w.tris
+	ring := append(w.ring, w.ring[0])
+	hole := append(w.hole, w.hole[0])
+	w.ring, w.hole = ring, hole
+	k := len(ring) - 1
+	before := hole[k-1]
+	for j := range k {
+		at, after := hole[j], hole[j+1]
+		e, f := &ring[j], &ring[j+1]
+		kind := w.zone | (e.v|f.v)>>31 // ghost if one is infinity
+		t := &tris[at]
+		t.v = [4]int32{e.v, f.v, i, kind}
+		t.n = [4]int32{e.outside, after<<2 | 2, before<<2 | 1}
+		t.a = float64(e.l*f.y) - float64(e.y*f.l)
+		t.b = float64(e.x*f.l) - float64(e.l*f.x)
+		t.c = float64(e.y*f.x) - float64(e.x*f.y)
+		t.size = e.l + f.l
+		tris[e.outside>>2].n[e.outside&3] = at << 2
+		if kind >= 0 {
+			w.last = at
+		}
+		before = at
+	}
+}
+
+// setCircle fills in the circle of a finite triangle from its vertices.
+func (t *triangle) setCircle(pts []point) {
+	p, e, f := pts[t.v[2]], pts[t.v[0]], pts[t.v[1]]
+	ex, ey, fx, fy := e.x-p.x, e.y-p.y, f.x-p.x, f.y-p.y
+	el := float64(ex*ex) + float64(ey*ey)
+	fl := float64(fx*fx) + float64(fy*fy)
+	t.a = float64(el*fy) - float64(ey*fl)
+	t.b = float64(ex*fl) - float64(el*fx)
+	t.c = float64(ey*fx) - float64(ex*fy)
+	t.size = el + fl
+}
+
+// inside tells whether p is in the circle of tr, where the filter of dig fails.
+func (w *inserter) inside(tr *triangle, p point) bool {
+	if tr.v[0]|tr.v[1] < 0 {
+		return beyond(w.pts, tr, p)
+	}
+	a, b, c := w.pts[tr.v[0]], w.pts[tr.v[1]], w.pts[tr.v[2]]
+	if !w.lattice {
+		if sign := exact.InCircle(a.x, a.y, b.x, b.y, c.x, c.y, p.x, p.y); sign != 0 {
+			return sign > 0
+		}
+	}
+	return tie(a, b, c, p)
+}
+
+// beyond is inside for a ghost: its circle is the open half-plane beyond its
+// edge of the hull, and the edge itself.
+func beyond(pts []point, tr *triangle, p point) bool {
+	s := 0
+	for tr.v[prev[s]] != infinity {
+		s++
+	}
+	a, b := pts[tr.v[s]], pts[tr.v[next[s]]]
+	if o := orient(a, b, p); o != 0 {
+		return o > 0
+	}
+	return a.less(p) == p.less(b) // between the two
+}
+
+// tie decides for four points on one circle, a, b, c counter-clockwise,
+// whether d is inside when the lexicographically greatest of them is lifted a
+// little: off the circle if it is d, else the circle through it moves.
+func tie(a, b, c, d point) bool {
+	switch {
+	case a.less(d) && b.less(d) && c.less(d):
+		return false // since a, b, c turn counter-clockwise
+	case b.less(a) && c.less(a):
+		return orient(d, b, c) > 0
+	case c.less(b):
+		return orient(a, d, c) > 0
+	}
+	return orient(a, b, d) > 0
+}
+
+func orient(a, b, c point) int { return exact.Orient2D(a.x, a.y, b.x, b.y, c.x, c.y) }
