@@ -1,0 +1,288 @@
+package geomtest
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+
+	"entropipe/algos/geom"
+)
+
+// side3 returns the sign of (b-a) × (c-a) · (d-a): +1 when d is on the side
+// from which a, b, c appear counter-clockwise. Exact for all finite
+// coordinates. The first test is loose, as in OrientExact.
+func side3(a, b, c, d [3]float64) int {
+	var u, v, w [3]float64
+	for k := range 3 {
+		u[k], v[k], w[k] = b[k]-a[k], c[k]-a[k], d[k]-a[k]
+	}
+	det, sum := 0.0, 0.0
+	for k := range 3 {
+		i, j := (k+1)%3, (k+2)%3
+		l, r := float64(u[i]*v[j]), float64(u[j]*v[i])
+		det += float64(w[k] * (l - r))
+		sum += math.Abs(w[k]) * (math.Abs(l) + math.Abs(r))
+	}
+	if e := 1e-14*sum + 1e-200; max(math.Abs(w[0]), math.Abs(w[1]), math.Abs(w[2])) < 1e90 {
+		if det > e {
+			return 1
+		}
+		if -det > e {
+			return -1
+		}
+	}
+	t := integers(append(append(append(a[:], b[:]...), c[:]...), d[:]...)...)
+	at := func(p, k int) *big.Int { return sub(t[3*p+k], t[k]) }
+	total := new(big.Int)
+	for k := range 3 {
+		i, j := (k+1)%3, (k+2)%3
+		minor := sub(mul(at(1, i), at(2, j)), mul(at(1, j), at(2, i)))
+		total.Add(total, mul(at(3, k), minor))
+	}
+	return total.Sign()
+}
+
+func place[T geom.Float](c geom.Cloud[T], i int32) [3]float64 {
+	return [3]float64{float64(c.X[i]), float64(c.Y[i]), float64(c.Z[i])}
+}
+
+// dropped returns the projection of c along axis k.
+func dropped[T geom.Float](c geom.Cloud[T], k int) geom.Cloud[T] {
+	axes := [][]T{c.X, c.Y, c.Z}
+	return geom.Cloud[T]{X: axes[(k+1)%3], Y: axes[(k+2)%3]}
+}
+
+// straight tells whether three points are on one line, by all projections.
+func straight[T geom.Float](c geom.Cloud[T], p, q, r int32) bool {
+	for k := range 3 {
+		if turn(dropped(c, k), p, q, r) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func turn[T geom.Float](c geom.Cloud[T], p, q, r int32) int {
+	return OrientExact(float64(c.X[p]), float64(c.Y[p]), float64(c.X[q]), float64(c.Y[q]), float64(c.X[r]), float64(c.Y[r]))
+}
+
+// Hull3D is the oracle of the convex hull in space, by definition: every plane
+// through three points with all others on one side of it holds a facet, the
+// plane hull of the points in it. It returns the vertices, ascending, the
+// triangles (each facet a fan around its lexicographically least corner, each
+// triangle from its lowest index, counter-clockwise from outside, all of them
+// ascending) and the dimension, -1 to 3; below 3 there are no triangles. Equal
+// points count as the one with the lowest index. O(n⁴), for some dozens of
+// points.
+func Hull3D[T geom.Float](c geom.Cloud[T]) (vertices, faces []int32, dim int) {
+	p := indices(c.Len())
+	slices.SortStableFunc(p, func(a, b int32) int { return lexicographic(a, b, c.X, c.Y, c.Z) })
+	p = slices.CompactFunc(p, func(a, b int32) bool { return lexicographic(a, b, c.X, c.Y, c.Z) == 0 })
+	if len(p) < 2 {
+		return p, nil, len(p) - 1
+	}
+	vertices, dim = []int32{p[0], p[len(p)-1]}, 1
+	var triangles [][3]int32
+	for i, a := range p {
+		for j := i + 1; j < len(p); j++ {
+			for _, b := range p[j+1:] {
+				if straight(c, a, p[j], b) {
+					continue
+				}
+				dim = max(dim, 2)
+				plane := planeOf(c, p, a, p[j], b)
+				if plane.above+plane.below > 0 {
+					dim = 3
+				}
+				if plane.above > 0 && plane.below > 0 {
+					continue
+				}
+				ring := corners(c, plane)
+				vertices = append(vertices, ring...)
+				for k := 2; k < len(ring); k++ {
+					triangles = append(triangles, rotated(ring[0], ring[k-1], ring[k]))
+				}
+			}
+		}
+	}
+	slices.Sort(vertices)
+	vertices = slices.Compact(vertices)
+	if dim < 3 {
+		return vertices, nil, dim
+	}
+	slices.SortFunc(triangles, func(a, b [3]int32) int { return slices.Compare(a[:], b[:]) })
+	for _, t := range slices.Compact(triangles) {
+		faces = append(faces, t[:]...)
+	}
+	return vertices, faces, 3
+}
+
+// supporting is a plane with the points in it, and how many are beside it.
+type supporting struct {
+	in           []int32
+	above, below int
+}
+
+func planeOf[T geom.Float](c geom.Cloud[T], p []int32, a, b, d int32) (s supporting) {
+	for _, q := range p {
+		switch side3(place(c, a), place(c, b), place(c, d), place(c, q)) {
+		case 1:
+			s.above++
+		case -1:
+			s.below++
+		default:
+			s.in = append(s.in, q)
+		}
+	}
+	return s
+}
+
+// corners returns the corners of the plane hull of the points in s, which are
+// not collinear, from the lexicographically least, counter-clockwise seen from
+// the side without points.
+func corners[T geom.Float](c geom.Cloud[T], s supporting) []int32 {
+	var ring []int32
+	for k := 0; len(ring) < 3; k++ {
+		ring = nil
+		for _, i := range Hull2D(Gather(dropped(c, k), s.in)) {
+			ring = append(ring, s.in[i])
+		}
+	}
+	for q := range indices(c.Len()) {
+		if side3(place(c, ring[0]), place(c, ring[1]), place(c, ring[2]), place(c, int32(q))) > 0 {
+			slices.Reverse(ring)
+			break
+		}
+	}
+	least := 0
+	for k, v := range ring {
+		if lexicographic(v, ring[least], c.X, c.Y, c.Z) < 0 {
+			least = k
+		}
+	}
+	return append(slices.Clone(ring[least:]), ring[:least]...)
+}
+
+// rotated returns the triangle from its lowest index.
+func rotated(a, b, c int32) [3]int32 {
+	switch min(a, b, c) {
+	case b:
+		return [3]int32{b, c, a}
+	case c:
+		return [3]int32{c, a, b}
+	}
+	return [3]int32{a, b, c}
+}
+
+// CheckHull3D tells what is wrong with a hull of dimension 3, as Hull3D would
+// give it, or nil: vertices ascend and are those of the triangles, equal points
+// stand by their lowest index, triangles ascend from their lowest index, the
+// surface is closed and has Euler's characteristic, no edge bends inwards, every
+// corner is a proper one, and no point is outside any triangle. O(n·f) cheap
+// tests for n points and f triangles.
+func CheckHull3D[T geom.Float](c geom.Cloud[T], vertices, faces []int32) error {
+	if err := checkOrder(vertices, faces); err != nil {
+		return err
+	}
+	opposite := map[[2]int32]int32{}
+	for k := 0; k < len(faces); k += 3 {
+		for i := range 3 {
+			e := [2]int32{faces[k+i], faces[k+(i+1)%3]}
+			if _, twice := opposite[e]; twice {
+				return fmt.Errorf("edge %v belongs to two triangles", e)
+			}
+			opposite[e] = faces[k+(i+2)%3]
+		}
+	}
+	for e, far := range opposite {
+		back, closed := opposite[[2]int32{e[1], e[0]}]
+		if !closed {
+			return fmt.Errorf("edge %v has no opposite", e)
+		}
+		if side3(place(c, e[0]), place(c, e[1]), place(c, far), place(c, back)) > 0 {
+			return fmt.Errorf("edge %v bends inwards", e)
+		}
+	}
+	if v, e, f := len(vertices), len(opposite)/2, len(faces)/3; v-e+f != 2 {
+		return fmt.Errorf("%d vertices, %d edges, %d triangles", v, e, f)
+	}
+	if err := checkCorners(c, vertices, opposite); err != nil {
+		return err
+	}
+	return checkOutside(c, vertices, faces)
+}
+
+func checkOrder(vertices, faces []int32) error {
+	if len(vertices) < 4 || len(faces)%3 != 0 {
+		return fmt.Errorf("%d vertices, %d indices of triangles", len(vertices), len(faces))
+	}
+	for k := 1; k < len(vertices); k++ {
+		if vertices[k-1] >= vertices[k] {
+			return fmt.Errorf("vertices %d, %d do not ascend", vertices[k-1], vertices[k])
+		}
+	}
+	used := slices.Clone(faces)
+	slices.Sort(used)
+	if !slices.Equal(slices.Compact(used), vertices) {
+		return fmt.Errorf("the triangles have other vertices")
+	}
+	for k := 0; k < len(faces); k += 3 {
+		t := faces[k : k+3]
+		if t[0] > min(t[1], t[2]) || k > 0 && slices.Compare(faces[k-3:k], t) >= 0 {
+			return fmt.Errorf("triangle %d, %v, is out of order", k/3, t)
+		}
+	}
+	return nil
+}
+
+// checkCorners looks for vertices that are no corners: all triangles around one
+// in one plane, or in two planes that meet along a line through it.
+func checkCorners[T geom.Float](c geom.Cloud[T], vertices []int32, opposite map[[2]int32]int32) error {
+	around := map[int32][]int32{}
+	for e := range opposite {
+		around[e[0]] = append(around[e[0]], e[1])
+	}
+	for _, v := range vertices {
+		bends := 0 // edges at v where the surface bends
+		var ends []int32
+		for _, w := range around[v] {
+			e, back := [2]int32{v, w}, [2]int32{w, v}
+			if side3(place(c, v), place(c, w), place(c, opposite[e]), place(c, opposite[back])) < 0 {
+				bends++
+				ends = append(ends, w)
+			}
+		}
+		if bends < 2 || bends == 2 && straight(c, ends[0], v, ends[1]) {
+			return fmt.Errorf("point %d is no corner: %d edges bend there", v, bends)
+		}
+	}
+	return nil
+}
+
+// checkOutside looks for points above a triangle, and for points equal to a
+// vertex with a lower index.
+func checkOutside[T geom.Float](c geom.Cloud[T], vertices, faces []int32) error {
+	lowest := map[[3]float64]int32{}
+	for _, v := range vertices {
+		p := place(c, v)
+		if other, twice := lowest[p]; twice { // 0 and -0 are one key
+			return fmt.Errorf("vertices %d and %d are equal", other, v)
+		}
+		lowest[p] = v
+	}
+	for i := range c.X {
+		if v, is := lowest[place(c, int32(i))]; is && int(v) > i {
+			return fmt.Errorf("vertex %d is equal to point %d", v, i)
+		}
+	}
+	for k := 0; k < len(faces); k += 3 {
+		p, q, r := place(c, faces[k]), place(c, faces[k+1]), place(c, faces[k+2])
+		for i := range c.X {
+			if side3(p, q, r, place(c, int32(i))) > 0 {
+				return fmt.Errorf("point %d is outside triangle %v", i, faces[k:k+3])
+			}
+		}
+	}
+	return nil
+}

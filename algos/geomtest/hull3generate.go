@@ -1,0 +1,83 @@
+package geomtest
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"entropipe/algos/geom"
+)
+
+// Ball is uniform in the unit ball: some square root of n points are extreme.
+func Ball[T geom.Float](n int, seed uint64) geom.Cloud[T] {
+	return space[T](n, seed, func(r *rand.Rand, _ int) (x, y, z float64) {
+		for {
+			x, y, z = 2*r.Float64()-1, 2*r.Float64()-1, 2*r.Float64()-1
+			if float64(x*x)+float64(y*y)+float64(z*z) < 1 {
+				return x, y, z
+			}
+		}
+	})
+}
+
+// Sphere is uniform on the unit sphere: nearly all points are extreme.
+func Sphere[T geom.Float](n int, seed uint64) geom.Cloud[T] {
+	return space[T](n, seed, func(r *rand.Rand, _ int) (x, y, z float64) {
+		x, y, z = r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
+		d := math.Sqrt(x*x + y*y + z*z)
+		return x / d, y / d, z / d
+	})
+}
+
+// CubeFaces lies on the surface of a cube, at points of a lattice: large
+// coplanar facets with many collinear points on their edges.
+func CubeFaces[T geom.Float](n int, seed uint64) geom.Cloud[T] {
+	const side = 1000
+	return space[T](n, seed, func(r *rand.Rand, _ int) (x, y, z float64) {
+		p := [3]float64{float64(r.IntN(side + 1)), float64(r.IntN(side + 1)), float64(r.IntN(side + 1))}
+		p[r.IntN(3)] = side * float64(r.IntN(2))
+		return p[0], p[1], p[2]
+	})
+}
+
+// Moment lies on the curve (t, t², t³), whose points are all extreme, in order
+// of t: each pair of neighbours sees edges of all others.
+func Moment[T geom.Float](n int, _ uint64) geom.Cloud[T] {
+	return space[T](n, 0, func(_ *rand.Rand, i int) (x, y, z float64) {
+		t := float64(i)/float64(n)*2 - 1
+		return t, t * t, t * t * t
+	})
+}
+
+// Spiral winds around a cone from its tip to its base.
+func Spiral[T geom.Float](n int, _ uint64) geom.Cloud[T] {
+	return space[T](n, 0, func(_ *rand.Rand, i int) (x, y, z float64) {
+		t := float64(i+1) / float64(n)
+		s, c := math.Sincos(40 * math.Pi * t)
+		return t * c, t * s, t * t
+	})
+}
+
+// Discs lies on two parallel circles, one a half turned against the other, and
+// in the discs: two large coplanar facets between a ring of narrow faces.
+func Discs[T geom.Float](n int, seed uint64) geom.Cloud[T] {
+	return space[T](n, seed, func(r *rand.Rand, i int) (x, y, z float64) {
+		d := 1.0
+		if i%4 > 1 {
+			d = math.Sqrt(r.Float64())
+		}
+		s, c := math.Sincos(2 * math.Pi * (float64(i) + 0.5*float64(i%2)) / float64(n))
+		return d * c, d * s, float64(i % 2)
+	})
+}
+
+// Needle is a circle with one far point above its middle: that one has an edge
+// to every other.
+func Needle[T geom.Float](n int, seed uint64) geom.Cloud[T] {
+	return space[T](n, seed, func(r *rand.Rand, i int) (x, y, z float64) {
+		if i == n/2 {
+			return 0, 0, 10
+		}
+		s, c := math.Sincos(2 * math.Pi * r.Float64())
+		return c, s, 0.001 * r.Float64()
+	})
+}

@@ -1,0 +1,281 @@
+package hull
+
+import (
+	"math"
+
+	"entropipe/algos/exact"
+)
+
+// polytope is a convex polyhedron that grows by one point at a time, until no
+// candidate is outside.
+//
+// A point "sees" a face when it lies strictly on the outer side of its plane. A
+// point in the plane does not, so that facets may consist of several faces, in
+// one plane exactly, and vertices may end up inside a facet or an edge; the
+// output drops these. No face is ever degenerate: a point on the line through
+// an edge of the horizon would lie in the plane of the visible face there, which
+// it sees.
+//
+// Each candidate outside is on the list of one face that it sees. When a point
+// is inserted, the candidates on the lists of the faces that vanish are tried
+// on the new faces only. That is enough: let q see the vanished face f and let
+// o be a point in the inside of f, hence inside the new polytope if that has
+// grown. The segment from o to q stays above the plane of f, so it cannot leave
+// through an old face, which lies below; if it leaves at all, it does through a
+// new face, strictly, and q sees that one.
+type polytope struct {
+	points  []corner
+	faces   []face
+	free    []int32 // faces that vanished, to be used again
+	pending []int32 // faces with a list, some of them vanished or used again since
+	round   int32   // number of the insertion
+
+	visible []int32
+	horizon []border
+	edge    []int32 // of a corner: the horizon's edge that begins there
+	fan     []int32 // the new faces, in order around the new vertex
+
+	touched int64      // tests of a point against a plane
+	extent  [3]float64 // of the candidates
+	surface
+}
+
+// corner is a candidate.
+type corner struct {
+	x, y, z float64
+	index   int32 // in the cloud
+	next    int32 // on the same list
+}
+
+// face is a triangle, with the plane through it: a point q sees it if
+// n·(q-a) > 0, certainly if that is more than err in floating point.
+type face struct {
+	nx, ny, nz float64
+	ax, ay, az float64
+	err        float64
+	far        float64  // n·(q-a) of the first on the list, the largest
+	v          [3]int32 // corners, counter-clockwise from outside
+	adj        [3]int32 // adj[i] is the face beyond the edge from v[i] to v[i+1]
+	list       int32    // first candidate, or none
+	round      int32    // of the insertion that last looked at it
+	seen       bool     // and what it found
+	alive      bool
+}
+
+// border is an edge of the horizon, from a to b as in the visible face, and the
+// face beyond, which has it as edge slot.
+type border struct{ a, b, face, slot int32 }
+
+const none = -1
+
+func (p *polytope) reset() {
+	p.points, p.faces, p.free, p.pending = p.points[:0], p.faces[:0], p.free[:0], p.pending[:0]
+	p.round, p.touched = 0, 0
+}
+
+// grow makes the hull of all candidates from a simplex of four of them.
+func (p *polytope) grow(seed [4]int32) {
+	p.edge = resize(p.edge, len(p.points))
+	p.start(seed)
+	for len(p.pending) > 0 {
+		f := p.pending[len(p.pending)-1]
+		p.pending = p.pending[:len(p.pending)-1]
+		if p.faces[f].alive && p.faces[f].list != none {
+			p.insert(p.faces[f].list, f)
+		}
+	}
+}
+
+// start makes the faces of the simplex and hands the candidates to them.
+func (p *polytope) start(s [4]int32) {
+	if p.orient(s[0], s[1], s[2], s[3]) > 0 {
+		s[1], s[2] = s[2], s[1]
+	}
+	// The fourth is now below the first three.
+	for _, v := range [4][3]int32{{s[0], s[1], s[2]}, {s[1], s[0], s[3]}, {s[2], s[1], s[3]}, {s[0], s[2], s[3]}} {
+		p.addFace(v[0], v[1], v[2])
+	}
+	for f, adj := range [4][3]int32{{1, 2, 3}, {0, 3, 2}, {0, 1, 3}, {0, 2, 1}} {
+		p.faces[f].adj = adj
+	}
+	p.fan = append(p.fan[:0], 0, 1, 2, 3)
+	for q := range p.points {
+		p.assign(int32(q))
+	}
+	p.pend()
+}
+
+// orient is the sign of the volume of four candidates.
+func (p *polytope) orient(a, b, c, d int32) int {
+	A, B, C, D := &p.points[a], &p.points[b], &p.points[c], &p.points[d]
+	return exact.Orient3D(A.x, A.y, A.z, B.x, B.y, B.z, C.x, C.y, C.z, D.x, D.y, D.z)
+}
+
+// addFace makes a face without neighbours.
+func (p *polytope) addFace(a, b, c int32) int32 {
+	i := int32(len(p.faces))
+	if n := len(p.free); n > 0 {
+		i, p.free = p.free[n-1], p.free[:n-1]
+	} else {
+		p.faces = append(p.faces, face{})
+	}
+	A, B, C := &p.points[a], &p.points[b], &p.points[c]
+	bx, by, bz := B.x-A.x, B.y-A.y, B.z-A.z
+	cx, cy, cz := C.x-A.x, C.y-A.y, C.z-A.z
+	yz, zy := float64(by*cz), float64(bz*cy)
+	zx, xz := float64(bz*cx), float64(bx*cz)
+	xy, yx := float64(bx*cy), float64(by*cx)
+	// The filter of exact.Orient3D, with the largest differences there are.
+	permanent := float64(p.extent[0]*(math.Abs(yz)+math.Abs(zy))) +
+		float64(p.extent[1]*(math.Abs(zx)+math.Abs(xz))) +
+		float64(p.extent[2]*(math.Abs(xy)+math.Abs(yx)))
+	p.faces[i] = face{
+		nx: yz - zy, ny: zx - xz, nz: xy - yx,
+		ax: A.x, ay: A.y, az: A.z,
+		err:  float64(exact.Orient3DError*permanent) + exact.Orient3DLost,
+		v:    [3]int32{a, b, c},
+		list: none, alive: true,
+	}
+	if !(p.extent[0]+p.extent[1]+p.extent[2] < exact.Orient3DLimit) {
+		p.faces[i].err = math.Inf(1)
+	}
+	return i
+}
+
+// sees tells whether a candidate sees a face, and n·(q-a), a measure of how far
+// it is outside.
+func (p *polytope) sees(f *face, q int32) (far float64, yes bool) {
+	p.touched++
+	c := &p.points[q]
+	far = float64(f.nx*(c.x-f.ax)) + float64(f.ny*(c.y-f.ay)) + float64(f.nz*(c.z-f.az))
+	if far > f.err {
+		return far, true
+	}
+	if far < -f.err {
+		return far, false
+	}
+	return far, p.seesExactly(f, q)
+}
+
+// seesExactly is apart, so that sees stays small. Equal points are frequent,
+// and need no arithmetic.
+func (p *polytope) seesExactly(f *face, q int32) bool {
+	c := &p.points[q]
+	for _, v := range f.v {
+		if w := &p.points[v]; c.x == w.x && c.y == w.y && c.z == w.z {
+			return false
+		}
+	}
+	return p.orient(f.v[0], f.v[1], f.v[2], q) > 0
+}
+
+// insert makes q, which sees face f, a vertex.
+func (p *polytope) insert(q, f int32) {
+	p.look(q, f)
+	p.cone(q)
+	for _, f := range p.visible {
+		for r := p.faces[f].list; r != none; {
+			next := p.points[r].next
+			if r != q {
+				p.assign(r)
+			}
+			r = next
+		}
+		p.faces[f].alive = false
+	}
+	p.free = append(p.free, p.visible...)
+	p.pend()
+}
+
+// look finds the faces that q sees, of which f is one, and the horizon around
+// them. They are connected, and the horizon passes each of its vertices once,
+// because the polytope is convex.
+func (p *polytope) look(q, f int32) {
+	p.round++
+	p.horizon = p.horizon[:0]
+	p.visible = append(p.visible[:0], f)
+	p.faces[f].round, p.faces[f].seen = p.round, true
+	for k := 0; k < len(p.visible); k++ {
+		at := p.visible[k]
+		for i := range 3 {
+			beyond := p.faces[at].adj[i]
+			g := &p.faces[beyond]
+			if g.round != p.round {
+				g.round = p.round
+				if _, g.seen = p.sees(g, q); g.seen {
+					p.visible = append(p.visible, beyond)
+				}
+			}
+			if g.seen {
+				continue
+			}
+			a, b := p.faces[at].v[i], p.faces[at].v[(i+1)%3]
+			slot := int32(0)
+			for g.v[slot] != b {
+				slot++
+			}
+			p.edge[a] = int32(len(p.horizon))
+			p.horizon = append(p.horizon, border{a, b, beyond, slot})
+		}
+	}
+}
+
+// cone makes the faces between q and the horizon, in order around q.
+func (p *polytope) cone(q int32) {
+	p.fan = p.fan[:0]
+	at := p.horizon[0]
+	for range p.horizon {
+		f := p.addFace(at.a, at.b, q)
+		p.fan = append(p.fan, f)
+		p.faces[f].adj[0] = at.face
+		p.faces[at.face].adj[at.slot] = f
+		at = p.horizon[p.edge[at.b]]
+	}
+	last := p.fan[len(p.fan)-1]
+	for _, f := range p.fan {
+		p.faces[f].adj[2] = last
+		p.faces[last].adj[1] = f
+		last = f
+	}
+}
+
+// assign puts r on the list of a new face that it sees, if there is one.
+func (p *polytope) assign(r int32) {
+	for _, i := range p.fan {
+		f := &p.faces[i]
+		far, yes := p.sees(f, r)
+		if !yes {
+			continue
+		}
+		p.put(f, r, far)
+		return
+	}
+}
+
+// put makes r the first of the face's list or the second.
+func (p *polytope) put(f *face, r int32, far float64) {
+	c := &p.points[r]
+	if f.list == none || far > f.far {
+		c.next = f.list
+		f.list, f.far = r, far
+		return
+	}
+	first := &p.points[f.list]
+	c.next, first.next = first.next, r
+}
+
+// pend notes the new faces that have a list.
+func (p *polytope) pend() {
+	for _, i := range p.fan {
+		if p.faces[i].list != none {
+			p.pending = append(p.pending, i)
+		}
+	}
+}
+
+func resize[E any](s []E, n int) []E {
+	if cap(s) < n {
+		return make([]E, n)
+	}
+	return s[:n]
+}

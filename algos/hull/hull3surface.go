@@ -1,0 +1,235 @@
+package hull
+
+import (
+	"math"
+	"slices"
+)
+
+// surface is the scratch memory of the output.
+type surface struct {
+	facet   []int32 // of a face: its facet's number, or none
+	members []int32 // faces of one facet
+	ring    []int32 // corners of one facet, in order
+	corners []int32 // all triangles, three candidates each
+	used    []bool  // of a candidate: it is a vertex
+	lowest  []int32 // of a corner: the candidate at its place with the lowest index
+	rank    []int32 // of a candidate: its place among the vertices
+	slots   []int32 // hash table of the vertices by their place
+	first   []int32 // of a vertex: where the triangles that begin with it end
+	keys    []uint64
+}
+
+// appendSurface appends the vertices and the triangles of a finished polytope.
+func (p *polytope) appendSurface(vertices, faces []int32) (v, f []int32) {
+	p.triangulate()
+	return p.appendCanonical(vertices, faces)
+}
+
+// triangulate fills corners with the triangles of all facets.
+func (p *polytope) triangulate() {
+	p.corners = p.corners[:0]
+	p.facet = resize(p.facet, len(p.faces))
+	for f := range p.facet {
+		p.facet[f] = none
+	}
+	for f := range p.faces {
+		if !p.faces[f].alive || p.facet[f] != none {
+			continue
+		}
+		if p.flood(int32(f)) == 1 {
+			p.corners = append(p.corners, p.faces[f].v[:]...)
+			continue
+		}
+		p.walkRing(int32(f))
+		for k := 2; k < len(p.ring); k++ {
+			p.corners = append(p.corners, p.ring[0], p.ring[k-1], p.ring[k])
+		}
+	}
+}
+
+// flood numbers the faces in one plane with f, and returns how many they are.
+func (p *polytope) flood(f int32) (count int) {
+	p.facet[f] = f
+	p.members = append(p.members[:0], f)
+	for ; count < len(p.members); count++ {
+		at := p.members[count]
+		for i, g := range p.faces[at].adj {
+			if p.facet[g] == none && p.level(&p.faces[at], i, &p.faces[g]) {
+				p.facet[g] = f
+				p.members = append(p.members, g)
+			}
+		}
+	}
+	return count
+}
+
+// level tells whether g, beyond edge i of f, lies in the plane of f.
+func (p *polytope) level(f *face, i int, g *face) bool {
+	opposite := g.v[0]
+	for k := range g.v {
+		if g.v[k] != f.v[i] && g.v[k] != f.v[(i+1)%3] {
+			opposite = g.v[k]
+		}
+	}
+	c := &p.points[opposite]
+	far := float64(f.nx*(c.x-f.ax)) + float64(f.ny*(c.y-f.ay)) + float64(f.nz*(c.z-f.az))
+	if far < -f.err {
+		return false
+	}
+	return p.orient(f.v[0], f.v[1], f.v[2], opposite) == 0
+}
+
+// walkRing fills ring with the corners of the facet of f, counter-clockwise
+// from the least.
+func (p *polytope) walkRing(f int32) {
+	first, i := p.boundary(f)
+	at := first
+	p.ring = p.ring[:0]
+	for from := i; ; {
+		p.ring = append(p.ring, p.faces[at].v[i])
+		// On to the next edge of the facet's boundary: around the end of this one.
+		i = (i + 1) % 3
+		for g := p.faces[at].adj[i]; p.facet[g] == f; g = p.faces[at].adj[i] {
+			turn := p.faces[at].v[i]
+			at, i = g, 0
+			for p.faces[at].v[i] != turn {
+				i++
+			}
+		}
+		if at == first && i == from {
+			break
+		}
+	}
+	p.straighten()
+}
+
+// boundary returns an edge of the facet of f whose neighbour is not part of it.
+func (p *polytope) boundary(f int32) (at int32, i int) {
+	for _, g := range p.members {
+		for i, beyond := range p.faces[g].adj {
+			if p.facet[beyond] != f {
+				return g, i
+			}
+		}
+	}
+	panic("hull: a facet without boundary")
+}
+
+// straighten drops those of the ring on a line with their neighbours, and
+// turns it so that the least comes first.
+func (p *polytope) straighten() {
+	n := len(p.ring)
+	kept := p.members[:0]
+	for k, v := range p.ring {
+		a, c := p.ring[(k+n-1)%n], p.ring[(k+1)%n]
+		if !collinear(&p.points[a], &p.points[v], &p.points[c]) {
+			kept = append(kept, v)
+		}
+	}
+	least := 0
+	for k, v := range kept {
+		if before(&p.points[v], &p.points[kept[least]]) {
+			least = k
+		}
+	}
+	p.ring = append(append(p.ring[:0], kept[least:]...), kept[:least]...)
+	p.members = kept
+}
+
+// appendCanonical appends the vertices, ascending, and the triangles in their
+// order.
+func (p *polytope) appendCanonical(vertices, faces []int32) (v, f []int32) {
+	p.findLowest()
+	base := len(vertices)
+	p.rank = resize(p.rank, len(p.points))
+	for i := range p.points {
+		if p.used[i] {
+			p.rank[i] = int32(len(vertices) - base)
+			vertices = append(vertices, p.points[i].index)
+		}
+	}
+	n := len(vertices) - base
+	// Triangles are first counted by their first vertex, then sorted by the
+	// second among those with the same first; that pair is unique.
+	p.first = resize(p.first, n+1)
+	clear(p.first)
+	t := p.corners
+	for k := 0; k < len(t); k += 3 {
+		a, b, c := p.rank[p.lowest[t[k]]], p.rank[p.lowest[t[k+1]]], p.rank[p.lowest[t[k+2]]]
+		if b < a && b < c {
+			a, b, c = b, c, a
+		} else if c < a && c < b {
+			a, b, c = c, a, b
+		}
+		t[k], t[k+1], t[k+2] = a, b, c
+		p.first[a+1]++
+	}
+	for i := range n {
+		p.first[i+1] += p.first[i]
+	}
+	p.keys = resize(p.keys, len(t)/3)
+	for k := 0; k < len(t); k += 3 {
+		at := &p.first[t[k]]
+		p.keys[*at] = uint64(t[k+1])<<32 | uint64(t[k+2])
+		*at++
+	}
+	local := vertices[base:]
+	from := int32(0)
+	for a := range local {
+		run := p.keys[from:p.first[a]]
+		from = p.first[a]
+		slices.Sort(run)
+		for _, e := range run {
+			faces = append(faces, local[a], local[e>>32], local[uint32(e)])
+		}
+	}
+	return vertices, faces
+}
+
+// findLowest marks as used the corners of the triangles or rather, where several
+// candidates are at one place, the first of them. Candidates ascend by index.
+func (p *polytope) findLowest() {
+	p.used, p.lowest = resize(p.used, len(p.points)), resize(p.lowest, len(p.points))
+	clear(p.used)
+	size := 4
+	for size < len(p.corners) { // there are at most half as many vertices as triangles, plus two
+		size *= 2
+	}
+	p.slots = resize(p.slots, size)
+	for i := range p.slots {
+		p.slots[i] = none
+	}
+	for _, v := range p.corners {
+		if slot := p.slot(v); p.slots[slot] == none {
+			p.slots[slot], p.lowest[v] = v, none
+		}
+	}
+	for i := range p.points {
+		v := p.slots[p.slot(int32(i))]
+		if v != none && p.lowest[v] == none {
+			p.lowest[v], p.used[i] = int32(i), true
+		}
+	}
+}
+
+// slot returns where in the hash table the place of candidate q is, or belongs.
+func (p *polytope) slot(q int32) uint32 {
+	const k = 0x9e3779b97f4a7c15
+	c := &p.points[q]
+	h := (bits(c.x)*k ^ bits(c.y)) * k
+	h = (h ^ h>>32 ^ bits(c.z)) * k
+	mask := uint32(len(p.slots) - 1)
+	at := uint32(h>>32) & mask
+	for p.slots[at] != none && !equal(c, &p.points[p.slots[at]]) {
+		at = (at + 1) & mask
+	}
+	return at
+}
+
+// bits is the same for 0 and -0.
+func bits(v float64) uint64 {
+	if v == 0 {
+		return 0
+	}
+	return math.Float64bits(v)
+}
