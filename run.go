@@ -52,6 +52,7 @@ Examples:
   entropipe run --brokers kafka1:9092,kafka2:9092 --topic lidar,drone --out /data/clouds
   entropipe run production.yaml --listen 127.0.0.1:8421
   entropipe run --ops hull2d,maxima3d --roll-age 10s  # no triangulation, a file every 10 s
+  entropipe run --ops hull2d,hull3d                   # hulls in space too: table hulls3d
 
 SIGTERM or Ctrl-C: finish what was read, commit, leave the group, exit 0. A second one: exit at once.`
 }
@@ -71,7 +72,7 @@ type sourceFlags struct {
 // outputFlags say where and how rows become files.
 type outputFlags struct {
 	Out         string        `default:"./entropipe-out" placeholder:"DIR" help:"Output folder (${default})." group:"Output"`
-	Tables      []string      `enum:"frames,rejects,hulls,maxima,triangles,points" placeholder:"TABLE" help:"Tables to write besides frames and rejects: hulls, maxima, triangles (the default: those of the operators), points." group:"Output"`
+	Tables      []string      `enum:"frames,rejects,hulls,hulls3d,maxima,triangles,points" placeholder:"TABLE" help:"Tables to write besides frames and rejects: hulls, hulls3d, maxima, triangles (the default: those of the operators), points." group:"Output"`
 	PartitionBy []string      `enum:"dataset,sequence,date" default:"dataset" help:"Folders of a table: dataset[,sequence][,date]. Fixed once an output exists." group:"Output"`
 	RollBytes   Size          `default:"256MiB" help:"Commit after so many bytes of input (${default})." group:"Output"`
 	RollRecords int64         `default:"100000" help:"Commit after so many records (${default})." group:"Output"`
@@ -80,7 +81,7 @@ type outputFlags struct {
 
 // frameFlags say what is done with every frame.
 type frameFlags struct {
-	Ops           []string `enum:"hull2d,maxima2d,maxima3d,delaunay2d" placeholder:"OP" help:"Operators: hull2d, maxima2d, maxima3d, delaunay2d. Default: hull2d, delaunay2d, and maxima3d for clouds with z, maxima2d for those without." group:"Frames"`
+	Ops           []string `enum:"hull2d,hull3d,maxima2d,maxima3d,delaunay2d" placeholder:"OP" help:"Operators: hull2d, hull3d, maxima2d, maxima3d, delaunay2d. Default: hull2d, delaunay2d, and maxima3d for clouds with z, maxima2d for those without; hull3d too, for clouds with z, where --tables names hulls3d." group:"Frames"`
 	Stage         string   `enum:"off" default:"off" help:"Mode of the preprocessing stage (${enum})." group:"Frames"`
 	MaxFrameBytes Size     `default:"64MiB" help:"Largest frame, decompressed (${default})." group:"Frames"`
 }
@@ -292,8 +293,8 @@ func (c *runFlags) frames(log *slog.Logger) (pipeline.FrameConfig, []string, err
 	}}
 	for _, name := range c.Frames.Ops {
 		op, ok := schemas.ParseOp(name)
-		if !ok || op == schemas.Hull3D {
-			return cfg, nil, usageError{fmt.Errorf("--ops %s: want hull2d, maxima2d, maxima3d or delaunay2d", name)}
+		if !ok {
+			return cfg, nil, usageError{fmt.Errorf("--ops %s: want hull2d, hull3d, maxima2d, maxima3d or delaunay2d", name)}
 		}
 		if !slices.Contains(cfg.Ops, op) {
 			cfg.Ops = append(cfg.Ops, op)
@@ -301,15 +302,16 @@ func (c *runFlags) frames(log *slog.Logger) (pipeline.FrameConfig, []string, err
 	}
 	tables := c.Output.Tables
 	if tables == nil {
-		tables = []string{"hulls", "maxima", "triangles"}
+		tables = []string{"hulls", "hulls3d", "maxima", "triangles"}
 	}
 	tables = slices.DeleteFunc(slices.Clone(tables), func(t string) bool { return t == "frames" || t == "rejects" }) // always written
 	for _, t := range tables {
-		if !slices.Contains([]string{"hulls", "maxima", "triangles", "points"}, t) {
-			return cfg, nil, usageError{fmt.Errorf("--tables %s: want hulls, maxima, triangles or points", t)}
+		if !slices.Contains([]string{"hulls", "hulls3d", "maxima", "triangles", "points"}, t) {
+			return cfg, nil, usageError{fmt.Errorf("--tables %s: want hulls, hulls3d, maxima, triangles or points", t)}
 		}
 	}
 	cfg.Points = slices.Contains(tables, "points")
+	cfg.Hull3D = slices.Contains(c.Output.Tables, "hulls3d") // asked for, not by default
 	return cfg, tables, nil
 }
 

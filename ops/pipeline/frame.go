@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"entropipe/algos/delaunay"
@@ -18,6 +19,8 @@ type FrameConfig struct {
 	// Ops are the operators to run. nil: hull2d and delaunay2d, with maxima3d
 	// for clouds with z and maxima2d for those without.
 	Ops []schemas.Op
+	// Hull3D adds hull3d to what runs when Ops is nil, on clouds with z.
+	Hull3D bool
 	// Points copies the finite points into the result, for table points.
 	Points bool
 	// MaxBytes bounds the memory of one decoded message.
@@ -85,16 +88,20 @@ func (f *Frames) operate(fr *schemas.Frame) (r schemas.Result, err error) {
 }
 
 var (
-	default2D = []schemas.Op{schemas.Hull2D, schemas.Maxima2D, schemas.Delaunay2D}
-	default3D = []schemas.Op{schemas.Hull2D, schemas.Maxima3D, schemas.Delaunay2D}
+	default2D     = []schemas.Op{schemas.Hull2D, schemas.Maxima2D, schemas.Delaunay2D}
+	default3D     = []schemas.Op{schemas.Hull2D, schemas.Maxima3D, schemas.Delaunay2D}
+	default3DHull = append([]schemas.Op{schemas.Hull3D}, default3D...)
 )
 
 // operators are the stage and the operators for one coordinate type.
 type operators[T geom.Float] struct {
 	stage  preprocess.Stage[T]
 	hull   hull.Hull2D[T]
+	hull3  hull.Hull3D[T]
 	maxima maxima.Maxima[T]
 	mesh   delaunay.Triangulator[T]
+
+	vertices, faces []int32 // of a hull in space
 }
 
 // newOperators leaves out the half-edges: no table holds them.
@@ -110,12 +117,15 @@ func (o *operators[T]) run(cfg *FrameConfig, r *schemas.Result, c geom.Cloud[T],
 	ops := cfg.Ops
 	if ops == nil {
 		ops = default2D
-		if c.Z != nil {
+		switch {
+		case c.Z != nil && cfg.Hull3D:
+			ops = default3DHull
+		case c.Z != nil:
 			ops = default3D
 		}
 	}
 	for _, op := range ops {
-		if op == schemas.Maxima3D && c.Z == nil {
+		if c.Z == nil && (op == schemas.Hull3D || op == schemas.Maxima3D) {
 			r.Ops[op].Status = schemas.StatusNotRun
 			continue
 		}
@@ -134,6 +144,9 @@ func (o *operators[T]) operate(op schemas.Op, r *schemas.Result, in *preprocess.
 	case schemas.Hull2D:
 		r.Hull = o.hullOf(in)
 		return r.Hull.Status, len(r.Hull.Idx)
+	case schemas.Hull3D:
+		r.Hull3 = o.hull3Of(in)
+		return r.Hull3.Status, len(r.Hull3.Idx)
 	case schemas.Maxima2D:
 		return addMaxima(r, "x:max,y:max", in.Original(o.maxima.Append2D(nil, in.Cloud)))
 	case schemas.Maxima3D:
@@ -147,7 +160,7 @@ func (o *operators[T]) operate(op schemas.Op, r *schemas.Result, in *preprocess.
 		}
 		return degenerate(len(m.Hull)), 0
 	}
-	panic("pipeline: operator " + op.String() + " is not built")
+	panic("pipeline: no such operator")
 }
 
 func (o *operators[T]) hullOf(in *preprocess.Prepared[T]) *schemas.Hull {
@@ -160,6 +173,21 @@ func (o *operators[T]) hullOf(in *preprocess.Prepared[T]) *schemas.Hull {
 	h.Idx = in.Original(idx)
 	return h
 }
+
+// hull3Of keeps no more than the hull: its memory is the operator's, grown for
+// what was larger.
+func (o *operators[T]) hull3Of(in *preprocess.Prepared[T]) *schemas.Hull3 {
+	v, f, dim := o.hull3.Append(o.vertices[:0], o.faces[:0], in.Cloud)
+	o.vertices, o.faces = v, f
+	h := &schemas.Hull3{Status: dimensions[dim+1]}
+	h.Area, h.Volume = hull.Measure3D(in.Cloud, f)
+	// In order: the mapping ascends, so the canonical order survives it.
+	h.Idx, h.Faces = in.Original(slices.Clone(v)), in.Original(slices.Clone(f))
+	return h
+}
+
+// dimensions are the statuses of a hull in space, of dimension -1 to 3.
+var dimensions = [5]schemas.Status{schemas.StatusEmpty, schemas.StatusDegeneratePoint, schemas.StatusDegenerateLine, schemas.StatusDegeneratePlane, schemas.StatusOK}
 
 // degenerate is the status of a hull with so many vertices.
 func degenerate(vertices int) schemas.Status {

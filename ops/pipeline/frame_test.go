@@ -186,15 +186,71 @@ func TestOperatorsFollowTheCloud(t *testing.T) {
 		return strings.Join(s, " ")
 	}
 	asked := FrameConfig{Ops: []schemas.Op{schemas.Maxima3D, schemas.Maxima2D}}
+	solid := FrameConfig{Ops: []schemas.Op{schemas.Hull3D}, Hull3D: true}
 	for _, test := range []struct{ got, want string }{
 		{statuses(FrameConfig{}, flat), "hull2d=ok maxima2d=ok delaunay2d=ok"},
 		{statuses(FrameConfig{}, deep), "hull2d=ok maxima3d=ok delaunay2d=ok"},
+		{statuses(FrameConfig{Hull3D: true}, flat), "hull2d=ok maxima2d=ok delaunay2d=ok"},
+		{statuses(FrameConfig{Hull3D: true}, deep), "hull2d=ok hull3d=ok maxima3d=ok delaunay2d=ok"},
+		{statuses(solid, flat), "hull3d=not_run"},
+		{statuses(solid, geom.Cloud[float64]{}), "hull3d=not_run"},
+		{statuses(solid, geom.Cloud[float64]{Z: []float64{}}), "hull3d=empty"},
 		{statuses(asked, flat), "maxima2d=ok maxima3d=not_run"},
 		{statuses(asked, deep), "maxima2d=ok maxima3d=ok"},
 	} {
 		if test.got != test.want {
 			t.Errorf("ran %q, want %q", test.got, test.want)
 		}
+	}
+}
+
+// A hull in space is that of its dimension, for every dimension that a cloud
+// can have: a status, corners and faces.
+func TestHullsInSpace(t *testing.T) {
+	nan := math.NaN()
+	tests := map[string]struct {
+		x, y, z      []float64
+		status       schemas.Status
+		idx, faces   []int32
+		area, volume float64
+	}{
+		"no finite point": {[]float64{nan, 1}, []float64{0, 1}, []float64{0, math.Inf(1)}, "empty", nil, nil, 0, 0},
+		"equal points":    {[]float64{1, 1, 1}, []float64{2, 2, 2}, []float64{0, math.Copysign(0, -1), 0}, "degenerate_point", []int32{0}, nil, 0, 0},
+		"a line":          {[]float64{3, 1, 2, 4}, []float64{3, 1, 2, 4}, []float64{3, 1, 2, 4}, "degenerate_line", []int32{1, 3}, nil, 0, 0},
+		"a plane":         {[]float64{0, 2, 2, 0, 1}, []float64{0, 0, 2, 2, 1}, []float64{0, 2, 2, 0, 1}, "degenerate_plane", []int32{0, 1, 2, 3}, nil, 0, 0},
+		"a corner of a cube, NaN first": {[]float64{nan, 0, 2, 0, 0, 0.5}, []float64{0, 0, 0, 2, 0, 0.5}, []float64{0, 0, 0, 0, 2, 0.5}, "ok",
+			[]int32{1, 2, 3, 4}, []int32{1, 2, 4, 1, 3, 2, 1, 4, 3, 2, 3, 4}, 6 + 2*math.Sqrt(3), 8. / 6},
+	}
+	f := NewFrames(FrameConfig{Ops: []schemas.Op{schemas.Hull3D}})
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			results, rejects := f.Process(message(points64(t, geom.Cloud[float64]{X: test.x, Y: test.y, Z: test.z})))
+			if len(results) != 1 || len(rejects) != 0 {
+				t.Fatalf("%d results, rejects %+v", len(results), rejects)
+			}
+			h, op := results[0].Hull3, results[0].Ops[schemas.Hull3D]
+			if h.Status != test.status || op.Status != test.status || int(op.N) != len(test.idx) {
+				t.Errorf("status %s, %+v, want %s of %d", h.Status, op, test.status, len(test.idx))
+			}
+			if !slices.Equal(h.Idx, test.idx) || !slices.Equal(h.Faces, test.faces) {
+				t.Errorf("corners %v, faces %v, want %v, %v", h.Idx, h.Faces, test.idx, test.faces)
+			}
+			if math.Abs(h.Area-test.area) > 1e-14*test.area || math.Abs(h.Volume-test.volume) > 1e-14*test.volume || h.ErrorBound != nil {
+				t.Errorf("area %v, volume %v, want %v, %v; error bound %v", h.Area, h.Volume, test.area, test.volume, h.ErrorBound)
+			}
+		})
+	}
+}
+
+// A result owns its memory: the operator's scratch is used again, the hull of
+// the frame before stays.
+func TestHullsInSpaceOwnTheirMemory(t *testing.T) {
+	f := NewFrames(FrameConfig{Ops: []schemas.Op{schemas.Hull3D}})
+	first, _ := f.Process(message(points32(t, geomtest.Lidar[float32](2000, 1))))
+	idx, faces := slices.Clone(first[0].Hull3.Idx), slices.Clone(first[0].Hull3.Faces)
+	f.Process(message(points32(t, geomtest.Lidar[float32](3000, 2))))
+	if len(idx) < 4 || !slices.Equal(first[0].Hull3.Idx, idx) || !slices.Equal(first[0].Hull3.Faces, faces) {
+		t.Errorf("a hull of %d corners changed with the next frame", len(idx))
 	}
 }
 
@@ -211,7 +267,7 @@ func TestIndicesArePositionsAsReceived(t *testing.T) {
 		position = append(position, int32(len(holes.X)))
 		holes.X, holes.Y, holes.Z = append(holes.X, clean.X[i]), append(holes.Y, clean.Y[i]), append(holes.Z, clean.Z[i])
 	}
-	f := NewFrames(FrameConfig{Points: true})
+	f := NewFrames(FrameConfig{Points: true, Hull3D: true})
 	a, _ := f.Process(message(points32(t, clean)))
 	b, _ := f.Process(message(points32(t, holes)))
 	renamed := func(idx []int32) []int32 {
@@ -221,7 +277,8 @@ func TestIndicesArePositionsAsReceived(t *testing.T) {
 		}
 		return out
 	}
-	if !slices.Equal(b[0].Hull.Idx, renamed(a[0].Hull.Idx)) || !slices.Equal(b[0].Maxima[0].Idx, renamed(a[0].Maxima[0].Idx)) || !slices.Equal(b[0].Triangles, renamed(a[0].Triangles)) {
+	if !slices.Equal(b[0].Hull.Idx, renamed(a[0].Hull.Idx)) || !slices.Equal(b[0].Maxima[0].Idx, renamed(a[0].Maxima[0].Idx)) || !slices.Equal(b[0].Triangles, renamed(a[0].Triangles)) ||
+		!slices.Equal(b[0].Hull3.Idx, renamed(a[0].Hull3.Idx)) || !slices.Equal(b[0].Hull3.Faces, renamed(a[0].Hull3.Faces)) {
 		t.Error("results on the cloud with holes are not those on the clean one")
 	}
 	if !slices.Equal(b[0].Points.Idx, position) || !slices.Equal(b[0].Points.X32, clean.X) || !slices.Equal(b[0].Points.Z32, clean.Z) {
@@ -238,12 +295,12 @@ func TestPanicCostsOneFrame(t *testing.T) {
 	good := points32(t, geomtest.Lidar[float32](300, 1))
 	var told []any
 	f := NewFrames(FrameConfig{OnPanic: func(k schemas.FrameKey, what any, stack []byte) { told = append(told, k.Offset, what, len(stack) > 0) }})
-	f.cfg.Ops = []schemas.Op{schemas.Hull2D, schemas.Hull3D} // hull3d is not built: running it is a bug
+	f.cfg.Ops = []schemas.Op{schemas.Hull2D, schemas.NumOps} // no operator: running it is a bug
 	results, rejects := f.Process(message(good))
 	if len(results) != 0 || len(rejects) != 1 || rejects[0].Stage != schemas.StageOperate || rejects[0].Reason != "panic" || rejects[0].Index != 0 {
 		t.Fatalf("results %v, rejects %+v", results, rejects)
 	}
-	if want := []any{int64(77), "pipeline: operator hull3d is not built", true}; !cmp.Equal(told, want) {
+	if want := []any{int64(77), "pipeline: no such operator", true}; !cmp.Equal(told, want) {
 		t.Errorf("told %v, want %v", told, want)
 	}
 	f.cfg.Ops = nil
