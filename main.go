@@ -42,6 +42,7 @@ type cli struct {
 	Produce  produceCmd  `cmd:"" help:"Send a data set or a synthetic scene to a topic."`
 	Verify   verifyCmd   `cmd:"" help:"Check an output folder: every manifest, file, checksum, row count and offset."`
 	Info     infoCmd     `cmd:"" help:"Say what is in a file, an output folder or a topic."`
+	Export   exportCmd   `cmd:"" help:"Draw a frame from the tables: svg, png, geojson or ply."`
 	Validate validateCmd `cmd:"" help:"Check a configuration file, and with --connect what it points to."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 
