@@ -12,7 +12,7 @@ import (
 func ExampleMaxima_Append2D() {
 	price := []float64{80, 120, 95, 200, 80}
 	metres := []float64{900, 300, 950, 250, 900}
-	m := maxima.Maxima[float64]{Min: [3]bool{true, true}}
+	m := maxima.Maxima[float64]{Min: [maxima.MaxDims]bool{true, true}}
 	fmt.Println(m.Append2D(nil, geom.Cloud[float64]{X: price, Y: metres}))
 	// Output: [0 1 3]
 }

@@ -1,198 +1,212 @@
 package maxima
 
 import (
-	"math"
+	"slices"
+	"sync"
 
 	"entropipe/algos/geom"
 	"entropipe/algos/internal/kernel"
 )
 
 const (
-	filterFrom = 1024 // points; below, sorting all of them is cheaper
-	sampleMax  = 4096 // points sampled,
-	sampleRate = 64   // and of how many points one is
-	columns    = 1024 // cells of the plane's table
-	side       = 64   // cells along one axis of the space's table
+	filterFrom = 768     // points; below, all of them go to the list
+	sampleMax  = 4096    // points sampled,
+	sampleRate = 64      // and of how many points one is,
+	sampleMin  = 128     // but at least so many
+	workerFrom = 1 << 16 // points that keep a goroutine busy
+	fieldFrom  = 4096    // survivors
+	rounds     = 4       // of sampling the survivors
 )
 
-// filter drops points that a sampled point dominates. It cuts an axis into
-// cells and keeps, for every cell, the largest last coordinate among sampled
-// points in strictly higher cells. A point's cell is a monotone function of
-// its coordinate, whatever rounding does to it: a sampled point in a higher
-// cell has a larger coordinate, so the table is never wrong. A few pivots do
-// the same where every point has one ahead of it, but cost a comparison each
-// and a mispredicted branch a point.
+// filter drops points that a sampled point dominates.
 type filter[T geom.Float] struct {
-	x, y  axis[T]
-	table [side * side]T // plane: the first columns entries
-
-	sx, sy, sz [sampleMax]T
+	pivots  pivots[T]
+	field   field[T]
+	sample  [MaxDims][]T
+	workers []worker[T]
+	group   sync.WaitGroup
+	spare   []int32
 }
 
-// axis cuts the upper half of a coordinate's range into cells. Points of the
-// lower half share cell 0: nearly everything dominates them, and the cells are
-// better spent where the front is.
-type axis[T geom.Float] struct {
-	bottom, top T // outside, cell is not defined
-	from, step  T // cell = (v - from) * step, or 0
+// worker is what one goroutine needs for its part of a cloud.
+type worker[T geom.Float] struct {
+	pass   kernel.Pivots[T]
+	axes   [MaxDims][]T
+	dims   int
+	first  int
+	ids    []int32
+	finite bool
 }
 
-// cell is monotone in v.
-func (a *axis[T]) cell(v T) int32 {
-	i := int32((v - a.from) * a.step)
-	return i &^ (i >> 31)
-}
-
-// clamp moves a value below the axis to its bottom, where it has the same
-// cell. It reports false for one above the axis, and for a non-finite one.
-func (a *axis[T]) clamp(v T) (T, bool) {
-	return max(v, a.bottom), v <= a.top && v-v == 0
-}
-
-// fit chooses the axis for a sample: cells from the mean to the largest value.
-// It reports whether that makes sense; it does not where all values are equal,
-// or the range is too small or too large to divide.
-func (a *axis[T]) fit(sample []T, cells int) bool {
-	sum := 0.0
-	a.top = sample[0]
-	for _, v := range sample {
-		a.top = max(a.top, v)
-		sum += float64(v)
-	}
-	a.from = T(sum / float64(len(sample)))
-	width := a.top - a.from
-	// A little less than cells/width, so that the top's cell is the last one.
-	a.step = T(float64(cells) * (1 - 1e-6) / float64(width))
-	a.bottom = a.from - 0x1p20/a.step // (v-from)*step stays far inside int32
-	return width > 0 && width-width == 0 && a.step-a.step == 0 && a.bottom-a.bottom == 0
-}
-
-// plane appends the indices of the points that no sampled point shows to be
-// dominated, with every non-finite one, and returns ids.
-func (f *filter[T]) plane(ids []int32, xs, ys []T, low [3]bool) []int32 {
-	if len(xs) < filterFrom || !f.fitPlane(xs, ys, low) {
-		return appendAll(ids, len(xs))
-	}
-	sx, sy := sign[T](low[0]), sign[T](low[1])
-	ys = ys[:len(xs)]
-	ax, below := f.x, T(math.Inf(-1))
-	for i, x := range xs {
-		x, y, ok := sx*x, sy*ys[i], true
-		if !(x >= ax.bottom && x <= ax.top) {
-			x, ok = ax.clamp(x)
-		}
-		if ok && y <= f.table[ax.cell(x)&(columns-1)] && y > below {
-			continue
-		}
-		ids = append(ids, int32(i))
-	}
-	return ids
-}
-
-func (f *filter[T]) fitPlane(xs, ys []T, low [3]bool) bool {
-	n := f.draw(&f.sx, xs, low[0])
-	f.draw(&f.sy, ys, low[1])
-	if !f.x.fit(f.sx[:n], columns) {
-		return false
-	}
-	table := f.table[:columns]
-	fill(table, T(math.Inf(-1)))
-	for k, x := range f.sx[:n] {
-		i := f.x.cell(max(x, f.x.bottom)) & (columns - 1)
-		table[i] = max(table[i], f.sy[k])
-	}
-	best := T(math.Inf(-1))
-	for i := columns - 1; i >= 0; i-- {
-		best, table[i] = max(best, table[i]), best
-	}
-	return true
-}
-
-// space is plane for clouds with z.
-func (f *filter[T]) space(ids []int32, c geom.Cloud[T], low [3]bool) []int32 {
-	if c.Len() < filterFrom || !f.fitSpace(c, low) {
-		return appendAll(ids, c.Len())
-	}
-	sx, sy, sz := sign[T](low[0]), sign[T](low[1]), sign[T](low[2])
-	xs := c.X
-	ys, zs := c.Y[:len(xs)], c.Z[:len(xs)]
-	ax, ay, below := f.x, f.y, T(math.Inf(-1))
-	for i, x := range xs {
-		x, y, z, ok := sx*x, sy*ys[i], sz*zs[i], true
-		if !(x >= ax.bottom && x <= ax.top && y >= ay.bottom && y <= ay.top) {
-			x, y, ok = f.clamp(x, y)
-		}
-		if ok && z <= f.table[(ax.cell(x)*side+ay.cell(y))&(side*side-1)] && z > below {
-			continue
-		}
-		ids = append(ids, int32(i))
-	}
-	return ids
-}
-
-func (f *filter[T]) clamp(x, y T) (T, T, bool) {
-	x, okX := f.x.clamp(x)
-	y, okY := f.y.clamp(y)
-	return x, y, okX && okY
-}
-
-func (f *filter[T]) fitSpace(c geom.Cloud[T], low [3]bool) bool {
-	n := f.draw(&f.sx, c.X, low[0])
-	f.draw(&f.sy, c.Y, low[1])
-	f.draw(&f.sz, c.Z, low[2])
-	if !f.x.fit(f.sx[:n], side) || !f.y.fit(f.sy[:n], side) {
-		return false
-	}
-	table := f.table[:]
-	fill(table, T(math.Inf(-1)))
-	for k, x := range f.sx[:n] {
-		cell := (f.x.cell(max(x, f.x.bottom))*side + f.y.cell(max(f.sy[k], f.y.bottom))) & (side*side - 1)
-		table[cell] = max(table[cell], f.sz[k])
-	}
-	strictlyHigher(table)
-	return true
-}
-
-// strictlyHigher replaces every cell of the side x side table by the largest
-// value among cells that are higher in both directions.
-func strictlyHigher[T geom.Float](table []T) {
-	for i := side - 1; i >= 0; i-- { // first: higher or equal
-		row := table[i*side:][:side]
-		for j := side - 2; j >= 0; j-- {
-			row[j] = max(row[j], row[j+1])
-		}
-		if i < side-1 {
-			for j, v := range table[(i+1)*side:][:side] {
-				row[j] = max(row[j], v)
+// survivors fills m.ids and m.v with the points that may be maximal.
+func (m *Maxima[T]) survivors(axes [][]T) {
+	n, dims := len(axes[0]), len(axes)
+	m.v = m.room[:dims]
+	m.touched += n
+	if n < filterFrom || !m.pickFrom(axes, m.Min) {
+		m.ids = appendAll(m.ids[:0], n)
+		for k, v := range axes {
+			if !kernel.Finite(v) {
+				panic(badFinite)
+			}
+			m.v[k] = append(m.v[k][:0], v...)
+			if m.Min[k] {
+				negate(m.v[k])
 			}
 		}
+		return
 	}
-	copy(table, table[side+1:])
-	for i := range side {
-		table[i*side+side-1] = T(math.Inf(-1))
+	m.firstPass(axes)
+	for k, v := range axes {
+		m.v[k] = take(m.v[k][:0], v, m.ids, m.Min[k])
 	}
-	fill(table[side*(side-1):], T(math.Inf(-1)))
+	m.secondPass()
+	for range rounds {
+		before := len(m.ids)
+		if before < fieldFrom || !m.pickFrom(m.v, [MaxDims]bool{}) {
+			return
+		}
+		m.secondPass()
+		if 4*len(m.ids) > 3*before {
+			return
+		}
+	}
 }
 
-// draw fills dst with the sampled values of one axis, larger is better.
-func (f *filter[T]) draw(dst *[sampleMax]T, v []T, low bool) int {
-	n := min(sampleMax, len(v)/sampleRate)
-	s := sign[T](low)
-	for k := range n {
-		dst[k] = s * v[kernel.SampleAt(k, n, len(v))]
+// pickFrom chooses pivots among a sample of points. It returns false where
+// they would drop few points.
+func (m *Maxima[T]) pickFrom(points [][]T, low [MaxDims]bool) bool {
+	n := len(points[0])
+	size := min(max(n/sampleRate, sampleMin), sampleMax)
+	f := &m.filter
+	for k, v := range points {
+		s, t := sign[T](low[k]), slices.Grow(f.sample[k][:0], sampleMax)[:size]
+		for i := range t {
+			t[i] = s * v[kernel.SampleAt(i, size, n)]
+		}
+		if !kernel.Finite(t) {
+			panic(badFinite)
+		}
+		f.sample[k] = t
 	}
-	return n
+	return m.pick(f.sample[:len(points)])
+}
+
+// firstPass compares all points with the best pivots. One pass over memory is
+// what a cloud with few maximal points costs, so there are only as many pivots
+// as that hides; the others are for what is left.
+func (m *Maxima[T]) firstPass(axes [][]T) {
+	f, n := &m.filter, len(axes[0])
+	count := min(max(m.Workers, 1), n/workerFrom+1)
+	for len(f.workers) < count {
+		f.workers = append(f.workers, worker[T]{})
+	}
+	for k := range count {
+		w := &f.workers[k]
+		lo, hi := k*(n/count), (k+1)*(n/count)
+		if k == count-1 {
+			hi = n
+		}
+		for a, v := range axes {
+			w.axes[a] = v[lo:hi]
+		}
+		w.dims, w.first = len(axes), lo
+		w.pass.Values, w.pass.Low = f.pivots.best(len(axes)), m.Min
+	}
+	f.filterParts(count)
+	m.ids = m.ids[:0]
+	finite := true
+	for k := range count {
+		w := &f.workers[k]
+		finite = finite && w.finite
+		clear(w.axes[:]) // they belong to the caller
+		if k == 0 {
+			m.ids, w.ids = w.ids, m.ids
+		} else {
+			m.ids = append(m.ids, w.ids...)
+		}
+	}
+	if !finite {
+		panic(badFinite)
+	}
+}
+
+// filterParts runs the first count workers, the first of them here.
+func (f *filter[T]) filterParts(count int) {
+	for k := 1; k < count; k++ {
+		w := &f.workers[k]
+		f.group.Add(1)
+		go w.filter(&f.group)
+	}
+	f.workers[0].filter(nil)
+	f.group.Wait()
+}
+
+func (w *worker[T]) filter(done *sync.WaitGroup) {
+	if done != nil {
+		defer done.Done()
+	}
+	w.ids, w.finite = w.pass.Undominated(w.ids[:0], w.axes[:w.dims], w.first)
+}
+
+// secondPass compares the survivors with all pivots and, in space, with the
+// field, and moves up those that are left.
+func (m *Maxima[T]) secondPass() {
+	f := &m.filter
+	m.touched += len(m.ids)
+	f.pivots.pass.Values = f.pivots.values
+	f.spare, _ = f.pivots.pass.Undominated(f.spare[:0], m.v, 0)
+	m.moveUp(f.spare)
+	if len(m.v) == 3 && len(m.ids) >= fieldFrom && f.field.fit(f.sample[:3]) {
+		m.touched += len(m.ids)
+		f.spare = f.field.outside(f.spare[:0], m.v)
+		m.moveUp(f.spare)
+	}
+}
+
+// moveUp keeps the survivors at the given positions, which ascend.
+func (m *Maxima[T]) moveUp(at []int32) {
+	for k := range m.v {
+		v := m.v[k]
+		for j, i := range at {
+			v[j] = v[i]
+		}
+		m.v[k] = v[:len(at)]
+	}
+	for j, i := range at {
+		m.ids[j] = m.ids[i]
+	}
+	m.ids = m.ids[:len(at)]
+}
+
+// take appends the values of v named by ids, negated where low. The filter
+// lets every NaN and +Inf through to here, so this is where they are found; it
+// finds -Inf itself.
+func take[T geom.Float](dst, v []T, ids []int32, low bool) []T {
+	s := sign[T](low)
+	bad := T(0)
+	dst = slices.Grow(dst, len(ids))[:len(ids)]
+	for k, i := range ids {
+		x := v[i]
+		bad += x - x
+		dst[k] = s * x
+	}
+	if bad != 0 {
+		panic(badFinite)
+	}
+	return dst
 }
 
 func appendAll(ids []int32, n int) []int32 {
-	for i := range n {
-		ids = append(ids, int32(i))
+	ids = slices.Grow(ids, n)[:n]
+	for i := range ids {
+		ids[i] = int32(i)
 	}
 	return ids
 }
 
-func fill[T geom.Float](v []T, value T) {
+func negate[T geom.Float](v []T) {
 	for i := range v {
-		v[i] = value
+		v[i] = -v[i]
 	}
 }

@@ -1,4 +1,4 @@
-// Package maxima finds the maximal points of a cloud in two and three
+// Package maxima finds the maximal points of a cloud in two to eight
 // dimensions: those that no other point beats on every axis at once. The
 // result is also called the Pareto front or the skyline.
 //
@@ -6,10 +6,13 @@
 // answer is exact, since only comparisons decide.
 //
 // Point q "dominates" p when q >= p on every axis and differs from it. An axis
-// that is minimised is negated on the way in; after that larger is better. The
-// "filter" drops most dominated points in one pass over the cloud; the
-// "survivors" it leaves are "swept" from the best first coordinate down, along
-// a "staircase" of the points that can still dominate others.
+// that is minimised is negated on the way in; after that larger is better. A
+// few "pivots", points of a sample, drop most dominated points in one pass over
+// the cloud. What they leave, the "survivors", is compared with the "list" of
+// survivors found maximal so far, or, when that grows long, "swept" from the
+// best last coordinate down: in the plane against the best value so far, in
+// space along a "staircase" of the points that can still dominate others, and
+// with more axes by divide and conquer.
 package maxima
 
 import (
@@ -17,32 +20,36 @@ import (
 	"math/bits"
 
 	"entropipe/algos/geom"
+	"entropipe/algos/internal/kernel"
 )
 
-// Maxima finds maximal points. The zero value maximises every axis. It keeps
-// its scratch memory between calls, at most some 70 bytes a point where nearly all
-// points are maximal: use one a goroutine, never two calls at a time.
+// MaxDims is the largest number of axes.
+const MaxDims = kernel.MaxAxes
+
+// Maxima finds maximal points. The zero value maximises every axis in one
+// goroutine. It keeps its scratch memory between calls, at most some 90 bytes a
+// point where nearly all points are maximal: use one a goroutine, never two
+// calls at a time. It keeps no pointer to a cloud.
 type Maxima[T geom.Float] struct {
-	// Min says which axes are minimised instead: x, y, z.
-	Min [3]bool
+	// Min says which axes are minimised instead: x, y, z, …
+	Min [MaxDims]bool
+	// Workers is the number of goroutines that filter a large cloud; below 2 it
+	// is the caller's alone. The result is the same for any number.
+	Workers int
 
 	filter filter[T]
-	ids    []int32 // survivors: index in the cloud, ascending
-	x, y   []T     // their coordinates, larger is better
-	z      []T
-	order  []uint64 // survivors in sweep order; the lower half is the position in ids
-	tmp    []uint64
-	rank   []int32 // of a survivor's x, 0 the largest
-	steps  []step[T]
+	ids    []int32      // survivors: index in the cloud, ascending
+	room   [MaxDims][]T // memory of v
+	v      [][]T        // coordinates of the survivors, larger is better
+	list   kernel.Front[T]
+	back   kernel.Front[T]
+	turned [MaxDims][]T // the list backwards
+	sorter sorter[T]
 	stair  staircase[T]
+	divide divide[T]
 	kept   []uint64 // bit k: survivor k is maximal
 
-}
-
-// step is what the sweep of a space needs of a survivor, in sweep order.
-type step[T geom.Float] struct {
-	y              T
-	rank, survivor int32
+	touched int // points and list vectors looked at in this call
 }
 
 // Caller's mistakes.
@@ -50,6 +57,7 @@ const (
 	badLengths   = "maxima: coordinate slices of unequal lengths"
 	badSize      = "maxima: more than 2^31-1 points"
 	badDimension = "maxima: three dimensions asked of a cloud without z"
+	badAxes      = "maxima: not 1 to 8 axes"
 	badFinite    = "maxima: non-finite coordinate"
 )
 
@@ -62,12 +70,11 @@ const (
 // points are maximal. It panics when slices differ in length, when a
 // coordinate is not finite, or beyond 2^31-1 points.
 func (m *Maxima[T]) Append2D(dst []int32, c geom.Cloud[T]) []int32 {
-	check(c)
-	m.ids = m.filter.plane(m.ids[:0], c.X, c.Y, m.Min)
-	m.x = take(m.x[:0], c.X, m.ids, m.Min[0])
-	m.y = take(m.y[:0], c.Y, m.ids, m.Min[1])
-	m.sweepPlane()
-	return m.appendKept(dst)
+	if c.Z != nil && len(c.Z) != c.Len() {
+		panic(badLengths)
+	}
+	axes := [...][]T{c.X, c.Y}
+	return m.AppendD(dst, axes[:])
 }
 
 // Append3D is Append2D in x, y and z. A cloud without z panics, unless it is
@@ -76,40 +83,67 @@ func (m *Maxima[T]) Append2D(dst []int32, c geom.Cloud[T]) []int32 {
 // Source of the sweep: Kung, Luccio, Preparata, "On finding the maxima of a set
 // of vectors" (1975).
 func (m *Maxima[T]) Append3D(dst []int32, c geom.Cloud[T]) []int32 {
-	check(c)
 	if c.Z == nil && c.Len() > 0 {
 		panic(badDimension)
 	}
-	m.ids = m.filter.space(m.ids[:0], c, m.Min)
-	m.x = take(m.x[:0], c.X, m.ids, m.Min[0])
-	m.y = take(m.y[:0], c.Y, m.ids, m.Min[1])
-	m.z = take(m.z[:0], c.Z, m.ids, m.Min[2])
-	m.sweepSpace()
-	return m.appendKept(dst)
+	axes := [...][]T{c.X, c.Y, c.Z}
+	return m.AppendD(dst, axes[:])
 }
 
-func check[T geom.Float](c geom.Cloud[T]) {
-	n := c.Len()
-	if len(c.Y) != n || c.Z != nil && len(c.Z) != n {
-		panic(badLengths)
+// AppendD is Append2D for any number of axes from 1 to MaxDims: axes[k][i] is
+// coordinate k of point i.
+//
+// Cost: with d axes O(n log^max(1,d-2) n) in the worst case, which from d = 4 on
+// means that nearly all points are maximal, as most random points are when d is
+// large; one pass over the coordinates where few are.
+func (m *Maxima[T]) AppendD(dst []int32, axes [][]T) []int32 {
+	if len(axes) < 1 || len(axes) > MaxDims {
+		panic(badAxes)
+	}
+	n := len(axes[0])
+	for _, v := range axes {
+		if len(v) != n {
+			panic(badLengths)
+		}
 	}
 	if n > math.MaxInt32 {
 		panic(badSize)
 	}
+	if n == 0 {
+		return dst
+	}
+	m.touched = 0
+	if len(axes) == 1 {
+		return append(dst, best(axes[0], sign[T](m.Min[0])))
+	}
+	m.survivors(axes)
+	if m.findInList() {
+		return m.appendList(dst)
+	}
+	m.clearKept(len(m.ids))
+	switch len(axes) {
+	case 2:
+		m.sweepPlane()
+	case 3:
+		m.sweepSpace()
+	default:
+		m.divideAxes()
+	}
+	return m.appendKept(dst)
 }
 
-// take appends the values of v named by ids, negated where low. The filter
-// lets every NaN and +Inf through to here, so this is where they are found; it
-// finds -Inf itself.
-func take[T geom.Float](dst, v []T, ids []int32, low bool) []T {
-	s := sign[T](low)
-	for _, i := range ids {
-		if v[i]-v[i] != 0 {
-			panic(badFinite)
-		}
-		dst = append(dst, s*v[i])
+// best returns the first position of the largest value.
+func best[T geom.Float](v []T, s T) int32 {
+	if !kernel.Finite(v) {
+		panic(badFinite)
 	}
-	return dst
+	at := 0
+	for i := range v {
+		if s*v[i] > s*v[at] {
+			at = i
+		}
+	}
+	return int32(at)
 }
 
 // sign is the factor that turns an axis so that larger is better. It changes

@@ -1,11 +1,13 @@
 package maxima
 
 import (
+	"cmp"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"entropipe/algos/geom"
@@ -19,6 +21,12 @@ func masks() (out [][3]bool) {
 	for k := range 8 {
 		out = append(out, [3]bool{k&1 > 0, k&2 > 0, k&4 > 0})
 	}
+	return out
+}
+
+// axes gives the choice to an operator.
+func axes(low [3]bool) (out [MaxDims]bool) {
+	copy(out[:], low[:])
 	return out
 }
 
@@ -40,9 +48,10 @@ func testDefinition[T geom.Float](t *testing.T, dims int) {
 	var m Maxima[T] // one for all draws: scratch must not leak from call to call
 	rapid.Check(t, func(t *rapid.T) {
 		c := geomtest.Tied[T](dims).Draw(t, "cloud")
-		m.Min = rapid.SampledFrom(masks()).Draw(t, "min")
-		if d := cmp.Diff(geomtest.MaximaBrute(c, dims, m.Min), m.run(dims, c)); d != "" {
-			t.Fatalf("%dD min %v of %#v\n-want +got %s", dims, m.Min, c, d)
+		low := rapid.SampledFrom(masks()).Draw(t, "min")
+		m.Min = axes(low)
+		if d := gocmp.Diff(geomtest.MaximaBrute(c, dims, low), m.run(dims, c)); d != "" {
+			t.Fatalf("%dD min %v of %#v\n-want +got %s", dims, low, c, d)
 		}
 	})
 }
@@ -55,22 +64,23 @@ func TestMaximaOfEveryDistribution(t *testing.T) {
 
 func testDistributions[T geom.Float](t *testing.T) {
 	var m Maxima[T]
-	check := func(c geomtest.Named[T], dims int) {
-		if got, want := m.run(dims, c.Cloud), geomtest.Maxima(c.Cloud, dims, m.Min); !slices.Equal(got, want) {
-			t.Errorf("%s[%T], %d points, seed %d, %dD min %v: %d maxima, want %d", c.Name, T(0), c.Cloud.Len(), seed, dims, m.Min, len(got), len(want))
+	check := func(c geomtest.Named[T], dims int, low [3]bool) {
+		m.Min = axes(low)
+		if got, want := m.run(dims, c.Cloud), geomtest.Maxima(c.Cloud, dims, low); !slices.Equal(got, want) {
+			t.Errorf("%s[%T], %d points, seed %d, %dD min %v: %d maxima, want %d", c.Name, T(0), c.Cloud.Len(), seed, dims, low, len(got), len(want))
 		}
 	}
 	for _, n := range []int{0, 1, 2, 3, 50, filterFrom, 3000} {
 		plane, space := geomtest.Clouds2D[T](n, seed), geomtest.Clouds3D[T](n, seed)
-		for _, m.Min = range masks() {
-			if n > 1000 && m.Min != [3]bool{} && m.Min != [3]bool{true, false, true} {
+		for _, low := range masks() {
+			if n > 1000 && low != [3]bool{} && low != [3]bool{true, false, true} {
 				continue // two directions will do for large clouds
 			}
 			for _, c := range plane {
-				check(c, 2)
+				check(c, 2, low)
 			}
 			for _, c := range space {
-				check(c, 3)
+				check(c, 3, low)
 			}
 		}
 	}
@@ -86,7 +96,7 @@ func TestMaximaOfLargeAdversaries(t *testing.T) {
 		{Name: "duplicates", Make: geomtest.Duplicates3[float64]}, {Name: "grid", Make: geomtest.Grid3[float64]},
 	} {
 		c := g.Make(n, seed)
-		if got, want := m.Append3D(nil, c), geomtest.Maxima(c, 3, m.Min); !slices.Equal(got, want) {
+		if got, want := m.Append3D(nil, c), geomtest.Maxima(c, 3, [3]bool{}); !slices.Equal(got, want) {
 			t.Errorf("%s, %d points, seed %d: %d maxima, want %d", g.Name, n, seed, len(got), len(want))
 		}
 	}
@@ -95,7 +105,7 @@ func TestMaximaOfLargeAdversaries(t *testing.T) {
 func TestMaximaOfRealFrames(t *testing.T) {
 	var m Maxima[float32]
 	check := func(f geomtest.Named[float32], dims int, low [3]bool) {
-		m.Min = low
+		m.Min = axes(low)
 		if got, want := m.run(dims, f.Cloud), geomtest.Maxima(f.Cloud, dims, low); !slices.Equal(got, want) {
 			t.Errorf("%s, %dD min %v: %d maxima, want %d", f.Name, dims, low, len(got), len(want))
 		}
@@ -110,9 +120,10 @@ func TestMaximaOfRealFrames(t *testing.T) {
 func TestMaximaOfRealDrawings(t *testing.T) {
 	var m Maxima[float32]
 	for _, f := range geomtest.Drawings[float32](t) {
-		for _, m.Min = range masks()[:4] {
-			if got, want := m.Append2D(nil, f.Cloud), geomtest.Maxima(f.Cloud, 2, m.Min); !slices.Equal(got, want) {
-				t.Errorf("%s, min %v: %v, want %v", f.Name, m.Min, got, want)
+		for _, low := range masks()[:4] {
+			m.Min = axes(low)
+			if got, want := m.Append2D(nil, f.Cloud), geomtest.Maxima(f.Cloud, 2, low); !slices.Equal(got, want) {
+				t.Errorf("%s, min %v: %v, want %v", f.Name, low, got, want)
 			}
 		}
 	}
@@ -147,7 +158,7 @@ func TestMaximaLaws(t *testing.T) {
 			}
 		}
 		shuffled, _ := geomtest.Permuted(c.Cloud, seed)
-		if d := cmp.Diff(sortedXYZ(c.Cloud, idx), sortedXYZ(shuffled, m.Append3D(nil, shuffled))); d != "" {
+		if d := gocmp.Diff(sortedXYZ(c.Cloud, idx), sortedXYZ(shuffled, m.Append3D(nil, shuffled))); d != "" {
 			t.Errorf("%s, permutation %d: other points %s", c.Name, seed, d)
 		}
 	}
@@ -156,7 +167,7 @@ func TestMaximaLaws(t *testing.T) {
 // Minimising an axis is maximising its negative.
 func TestMinimisingIsNegating(t *testing.T) {
 	for _, c := range geomtest.Clouds3D[float32](2000, seed) {
-		low := Maxima[float32]{Min: [3]bool{true, false, true}}
+		low := Maxima[float32]{Min: [MaxDims]bool{true, false, true}}
 		var high Maxima[float32]
 		neg := geomtest.Gather(c.Cloud, low.allOf(c.Cloud))
 		for i := range neg.X {
@@ -188,7 +199,7 @@ func TestNonFiniteCoordinatePanics(t *testing.T) {
 				for _, mask := range masks() {
 					c := geomtest.Cube[float64](n, seed)
 					[][]float64{c.X, c.Y, c.Z}[axis][n/2] = bad
-					m := Maxima[float64]{Min: mask}
+					m := Maxima[float64]{Min: axes(mask)}
 					wantPanic(t, badFinite, func() { m.Append3D(nil, c) })
 					if axis < 2 {
 						wantPanic(t, badFinite, func() { m.Append2D(nil, c) })
@@ -233,19 +244,29 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// A larger key never gets a larger number, in either width, and the whole
-// width is used.
-func TestQuantiseIsMonotone(t *testing.T) {
-	for _, c := range geomtest.Clouds2D[float64](2000, seed) {
-		for _, passes := range []int{2, 3} {
-			order := make([]uint64, c.Cloud.Len())
-			if !quantise(order, c.Cloud.X, passes) {
-				continue
+// The order of every distribution is that of a comparison sort.
+func TestSortIsDescending(t *testing.T) {
+	testSort[float32](t)
+	testSort[float64](t)
+}
+
+func testSort[T geom.Float](t *testing.T) {
+	var s sorter[T]
+	for _, n := range []int{1, 2, radixFrom - 1, radixFrom, 5000} {
+		for _, c := range geomtest.Clouds2D[T](n, seed) {
+			s.sort(c.Cloud.X, c.Cloud.Y)
+			want := make([]int, c.Cloud.Len())
+			for i := range want {
+				want[i] = i
 			}
-			slices.SortFunc(order, func(a, b uint64) int { return descending(c.Cloud.X[uint32(a)], c.Cloud.X[uint32(b)]) })
-			last := order[len(order)-1] >> 32
-			if !slices.IsSortedFunc(order, func(a, b uint64) int { return int(a>>32) - int(b>>32) }) || order[0]>>32 != 0 || last>>(min(32, 11*passes)-1) != 1 {
-				t.Errorf("%s, %d passes: from %d to %d", c.Name, passes, order[0]>>32, last)
+			slices.SortStableFunc(want, func(a, b int) int {
+				return cmp.Or(cmp.Compare(c.Cloud.X[b]+0, c.Cloud.X[a]+0), cmp.Compare(c.Cloud.Y[b]+0, c.Cloud.Y[a]+0))
+			})
+			for k, e := range s.order {
+				if int(uint32(e)) != want[k] {
+					t.Errorf("%s[%T], %d points: place %d holds %d, want %d", c.Name, T(0), n, k, uint32(e), want[k])
+					break
+				}
 			}
 		}
 	}
@@ -253,23 +274,29 @@ func TestQuantiseIsMonotone(t *testing.T) {
 
 // The staircase answers as a list of all points would.
 func TestStaircaseCoversWhatWasInserted(t *testing.T) {
+	var s staircase[float64]
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.SampledFrom([]int{1, 2, fan - 1, fan, fan + 1, 3 * fan, fan*fan + 5, 3 * fan * fan}).Draw(t, "ranks")
-		var s staircase[float64]
-		s.reset(n)
-		type point struct {
-			r int32
-			y float64
-		}
+		s.reset()
+		type point struct{ x, y float64 }
 		var all []point
-		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			p := point{int32(rapid.IntRange(0, n-1).Draw(t, "rank")), float64(rapid.IntRange(0, 20).Draw(t, "y"))}
-			want := slices.ContainsFunc(all, func(q point) bool { return q.r <= p.r && q.y >= p.y })
-			if got := s.covers(p.r, p.y); got != want {
-				t.Fatalf("after %v: covers(%v) = %v", all, p, got)
+		side := rapid.SampledFrom([]int{3, 30, 3000}).Draw(t, "side")
+		steps := rapid.SampledFrom([]int{5, 60, 2000}).Draw(t, "steps")
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		slope := rapid.SampledFrom([]float64{0, -1}).Draw(t, "slope")
+		for range steps {
+			x := float64(r.IntN(side))
+			p := point{x, slope*x + float64(r.IntN(3))}
+			want := !slices.ContainsFunc(all, func(q point) bool { return q.x >= p.x && q.y >= p.y })
+			if got, full := s.add(p.x, p.y); got != want || full {
+				t.Fatalf("after %v: add(%v) = %v, full %v", all, p, got, full)
 			}
-			s.insert(p.r, p.y)
 			all = append(all, p)
+		}
+		for k, b := range s.block {
+			b := s.blocks[b]
+			if b.n < 1 || s.top[k] != b.x[b.n-1] || !slices.IsSorted(b.x[:b.n]) || k > 0 && s.top[k-1] >= b.x[0] {
+				t.Fatalf("block %d of %d: %v below %v", k, len(s.block), b, s.top[k])
+			}
 		}
 	})
 }
@@ -305,7 +332,7 @@ func FuzzMaxima(f *testing.F) {
 }
 
 func fuzzOne[T geom.Float](t *testing.T, b []byte, low [3]bool) {
-	m := Maxima[T]{Min: low}
+	m := Maxima[T]{Min: axes(low)}
 	for _, dims := range []int{2, 3} {
 		c := geomtest.FromBytes[T](b, dims)
 		if got, want := m.run(dims, c), geomtest.Maxima(c, dims, low); !slices.Equal(got, want) {

@@ -1,0 +1,55 @@
+package maxima
+
+import "entropipe/algos/internal/kernel"
+
+// listBudget is how many vectors of the list a survivor may be compared with
+// on average before a sweep is the better choice: about as long as that takes.
+// Without vector units sixteen comparisons take as long as one.
+func listBudget() int {
+	if kernel.Best() == kernel.Portable {
+		return 6
+	}
+	return 40
+}
+
+// findInList finds the maximal survivors by comparing each with those kept
+// before it, and then, from the last to the first, those kept with each other:
+// what covers a point either comes before it, an equal one among them, or
+// after it. It gives up, and returns false, when the list grows long.
+func (m *Maxima[T]) findInList() bool {
+	return m.reduceToFront(m.v, listBudget()*len(m.ids)+256)
+}
+
+// reduceToFront leaves the positions of the maximal points in m.back.IDs,
+// counted in m.list from its end.
+func (m *Maxima[T]) reduceToFront(points [][]T, budget int) bool {
+	dims := len(points)
+	m.list.Reset(dims)
+	next, left := m.list.Add(points, 0, budget)
+	m.touched += next + budget - left
+	if next < len(points[0]) {
+		return false
+	}
+	n := len(m.list.IDs)
+	for k := range dims {
+		turned := append(m.turned[k][:0], m.list.Values(k)...)
+		for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
+			turned[i], turned[j] = turned[j], turned[i]
+		}
+		m.turned[k] = turned
+	}
+	m.back.Reset(dims)
+	const most = kernel.FrontMax * kernel.FrontMax
+	_, left = m.back.Add(m.turned[:dims], 0, most)
+	m.touched += n + most - left
+	return true
+}
+
+// appendList appends what findInList found, ascending.
+func (m *Maxima[T]) appendList(dst []int32) []int32 {
+	last := int32(len(m.list.IDs) - 1)
+	for j := len(m.back.IDs) - 1; j >= 0; j-- {
+		dst = append(dst, m.ids[m.list.IDs[last-m.back.IDs[j]]])
+	}
+	return dst
+}

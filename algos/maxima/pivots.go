@@ -1,0 +1,141 @@
+package maxima
+
+import (
+	"math/bits"
+
+	"entropipe/algos/geom"
+	"entropipe/algos/internal/kernel"
+)
+
+const (
+	candidates = 64 // maximal points of the sample that may become pivots
+	witnesses  = 64 // sampled points that judge them, one bit each
+	most       = 16 // pivots
+)
+
+// pivots chooses the points that drop most others. The volume that a point
+// dominates says little about clouds that are not uniform, so sampled points
+// are the judges: each pivot is the candidate that dominates most of the
+// witnesses that none before does, and after a few pivots the witnesses are
+// chosen anew among the points still left.
+type pivots[T geom.Float] struct {
+	values []T // pivot after pivot, in order of choice, whole groups
+	pass   kernel.Pivots[T]
+	left   []int32 // positions of the sample that no pivot dominates
+	kept   []int32 // of those before the newest pivots
+
+	candidate [candidates]int32
+	beats     [candidates]uint64 // witnesses that a candidate dominates
+	witness   [MaxDims][witnesses]T
+	rest      [MaxDims][]T
+}
+
+// best returns the first group of pivots.
+func (p *pivots[T]) best(dims int) []T { return p.values[:kernel.PivotGroup*dims] }
+
+// pick chooses pivots among the points of sample. It returns false when they
+// leave most of it, which is so when most points are maximal.
+func (m *Maxima[T]) pick(sample [][]T) bool {
+	size, p := len(sample[0]), &m.filter.pivots
+	p.values = p.values[:0]
+	if !m.reduceToFront(sample, 16*size) || 2*len(m.back.IDs) > size {
+		return false
+	}
+	count := min(len(m.back.IDs), candidates)
+	for j := range count {
+		at := m.back.IDs[j*len(m.back.IDs)/count]
+		p.candidate[j] = m.list.IDs[int32(len(m.list.IDs)-1)-at]
+	}
+	p.left = appendAll(p.left[:0], size)
+	for _, more := range [...]int{2, 2, 4, 4, 4} {
+		m.touched += len(p.left)
+		if !p.choose(sample, count, more) {
+			break
+		}
+		p.drop(sample)
+		if len(p.left) <= len(m.back.IDs)+size/512 {
+			break
+		}
+	}
+	if len(p.values) == 0 {
+		return false
+	}
+	p.fill(len(sample))
+	return 4*len(p.left) < 3*size
+}
+
+// choose appends up to more pivots. It returns false when no candidate beats a
+// witness.
+func (p *pivots[T]) choose(sample [][]T, count, more int) bool {
+	n := min(len(p.left), witnesses)
+	for k, v := range sample {
+		for i := range n {
+			p.witness[k][i] = v[p.left[i*len(p.left)/n]]
+		}
+	}
+	for j := range count {
+		p.beats[j] = p.beaten(sample, p.candidate[j], n)
+	}
+	alive := ^uint64(0)
+	for range more {
+		best, top := 0, 0
+		for j, b := range p.beats[:count] {
+			if c := bits.OnesCount64(b & alive); c > top {
+				best, top = j, c
+			}
+		}
+		if top == 0 {
+			break
+		}
+		alive &^= p.beats[best]
+		for _, v := range sample {
+			p.values = append(p.values, v[p.candidate[best]])
+		}
+	}
+	return alive != ^uint64(0)
+}
+
+// beaten returns the witnesses that a point of the sample dominates strictly.
+func (p *pivots[T]) beaten(sample [][]T, point int32, n int) uint64 {
+	mask := ^uint64(0) >> (64 - n)
+	for k, v := range sample {
+		q, below := v[point], uint64(0)
+		for i, w := range p.witness[k][:n] {
+			bit := uint64(0)
+			if q > w {
+				bit = 1
+			}
+			below |= bit << i
+		}
+		mask &= below
+	}
+	return mask
+}
+
+// drop removes from left what the newest pivots dominate.
+func (p *pivots[T]) drop(sample [][]T) {
+	dims := len(sample)
+	for k, v := range sample {
+		rest := p.rest[k][:0]
+		for _, i := range p.left {
+			rest = append(rest, v[i])
+		}
+		p.rest[k] = rest
+	}
+	whole := len(p.values)
+	p.fill(dims)
+	p.pass.Values = p.values
+	p.kept, _ = p.pass.Undominated(p.kept[:0], p.rest[:dims], 0)
+	for j, i := range p.kept {
+		p.left[j] = p.left[i]
+	}
+	p.left = p.left[:len(p.kept)]
+	p.values = p.values[:whole]
+}
+
+// fill repeats the last pivot to make groups whole.
+func (p *pivots[T]) fill(dims int) {
+	for len(p.values)%(dims*kernel.PivotGroup) != 0 {
+		p.values = append(p.values, p.values[len(p.values)-dims:]...)
+	}
+}
