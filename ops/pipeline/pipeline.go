@@ -147,10 +147,12 @@ func (p *Pipeline) relieve() {
 }
 
 // Bounds of one fetch. A large one amortises the round trip, but every
-// partition's counts against the budget while it waits for records.
+// partition's counts against the budget while it waits for records, and what
+// is read long before a worker takes it has left the cache by then. Above 8 MiB
+// the round trip is not seen any more, but that and fresh memory are.
 const (
 	minFetch = 1 << 20
-	maxFetch = 32 << 20
+	maxFetch = 8 << 20
 )
 
 // fetchSize returns how much one partition may ask for: together the
