@@ -28,8 +28,8 @@ import (
 // benchmarks; and nothing imports benchmarks.
 const importPolicy = `
 algos/internal/kernel                                |                      | golang.org/x/sys                        |
-algos/geom algos/exact                               | earlier              |                                         |
-algos/entropy algos/maxima algos/hull algos/delaunay | earlier              |                                         |
+algos/geom algos/exact algos/vector                  | earlier              |                                         |
+algos/entropy algos/maxima algos/hull algos/delaunay algos/optimal | earlier              |                                         |
 models/...                                           | earlier              |                                         |
 preprocess/... sparse/...                            | earlier              |                                         |
 schemas                                              | algos/geom           | arrow compress lz4 flatbuffers          |
