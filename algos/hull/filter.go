@@ -1,119 +1,220 @@
 package hull
 
-import "entropipe/algos/geom"
+import (
+	"math"
 
-// bands is the number of vertical bands between the leftmost and the rightmost
-// vertex; an uint8 numbers them.
-const bands = 256
+	"entropipe/algos/geom"
+	"entropipe/algos/internal/kernel"
+)
 
-// filter recognises points strictly inside a convex polygon. In each band of
-// x it holds one chord of the upper and one of the lower chain, moved inwards
-// by more than all rounding errors together.
+// filter recognises points strictly inside a convex polygon. It divides an
+// interval of x into buckets; in each it holds one chord of the polygon's upper
+// and one of its lower chain, moved inwards by more than all rounding errors
+// together. The "coarse" table is small enough for a kernel's registers; what
+// passes it is tried with the "fine" one, made when it is first needed.
 //
-// With t = (x-left)*scale, a point is inside when 0 <= t < bands and
-// lowSlope*t + low < y < upSlope*t + up, the slopes and offsets being those of
-// band [t]. All this in T: widening would cost more than the filter.
+// With d = x - origin, a point falls into bucket round(d*scale) + half the
+// number of buckets. It is inside when left < d < right and
+// lowSlope*d + low < y < upSlope*d + up, all computed in T: widening would cost
+// more than the filter. Inner buckets are equally wide, the outer two narrow:
+// there a chain may be so steep that no chord is near it.
 //
-// Why that is sound. Let W and H be the polygon's width and height, Y its
-// largest |y|, u the unit roundoff of T. The upper chain is a concave function
-// of t: a chord between two of its points lies below it, and at a distance of
-// one band from either end its slope is at most H a band. So an error d of t
-// is, there, one of at most H*d of y. The errors are:
-//   - of t: x-left, scale and the product are rounded; 3u*bands*H of y. The
-//     ends are exact: t < 0 if and only if x < left, and build makes sure that
-//     every x from the rightmost vertex on has t >= bands;
-//   - of a chord beyond its band, for that same t: twice 3u*bands*H;
-//   - of the bands' edges, computed relative to left: 3u*bands*H;
-//   - of a chain's height at an edge: 4u*H + u*Y;
-//   - of slope*t + offset, and of the two themselves: 8 roundings of numbers up
-//     to bands*H, 4 of them up to bands*H + Y.
+// Why that is sound. Let W be the width of the interval, u the unit roundoff of
+// T, s the slope of a chord and r, t those beside it; |d| <= W. Heights are
+// computed in float64. The errors of a line at d, compared with the true chain:
+//   - d is off by u*W, its place among the buckets by 3u*W at most, and so are
+//     the buckets' bounds; left and right are moved inwards by 8u*W, so that
+//     no point beyond the interval passes. The line of a bucket extended by
+//     8u*W beyond its bound rises above the chain, concave and at least as high
+//     as the next line, by no more than 8u*W*(|s|+|r|+|t|);
+//   - a computed height is that of the chain up to 6u*W to the left or right,
+//     which moves the line by 6u*W*|s|, and off by 4u of the numbers that were
+//     added to get it, its "size";
+//   - a slope rounded twice, 3u*W*|s|, and an offset, 3u*(|height| + |s|*W);
+//   - slope*d + offset, 3u*W*|s| and 2u*(|height| + |s|*W).
 //
-// Together less than 32*bands*u*H + 8u*Y, and for the lower chain likewise; the
-// margin is twice that. Whether the compiler fuses a multiplication with an
-// addition does not matter.
+// Together less than 28u*W*(|s|+|r|+|t|) + 8u*sizes: the margin has 32 and 16.
+// Underflow adds less than tiny, as the scales of x and y see to it. Whether a
+// multiplication is fused with an addition does not matter.
 type filter[T geom.Float] struct {
-	left, scale T
-	band        [bands]band[T]
+	scales
+	coarse kernel.Chords[T]
+	fine   fine[T]
+	made   bool // the fine table is that of the present polygon
 }
 
-type band[T geom.Float] struct{ upSlope, up, lowSlope, low T }
+// fine is the second table, four times as many bytes as make a vector register
+// a bucket.
+type fine[T geom.Float] struct {
+	origin, scale, left, right T
+	line                       [fineBuckets]lines[T]
+}
 
-// build makes the filter of a convex polygon, its vertices counter-clockwise
-// from the lexicographic minimum. It reports false where there is none: fewer
-// than three vertices, or sizes whose products could leave the range of T.
+type lines[T geom.Float] struct{ upSlope, up, lowSlope, low T }
+
+const fineBuckets = 256
+
+// The parts of the interval that the outer buckets take.
+const (
+	coarseEnd = 1.0 / 256
+	fineEnd   = 1.0 / 4096
+)
+
+// scales bring a cloud into the middle of T's range and leave out what is far
+// from most points. They come from a sample and stay for the whole cloud.
+type scales struct {
+	x, y     float64 // powers of two, 1 for all but extreme clouds
+	from, to float64 // the interval at most, in scaled x
+}
+
+// table is a filter's table before it is rounded to T.
+type table struct {
+	origin, scale float64
+	left, right   float64
+	width         float64
+	unit, tiny    float64
+	buckets       int
+	bound         [fineBuckets + 1]float64 // of the buckets, relative to origin
+	upper, lower  chords
+}
+
+// chords are the heights of one chain at the buckets' bounds, with their sizes,
+// and the slopes between them, with 0 before the first and after the last.
+type chords struct {
+	height, size [fineBuckets + 1]float64
+	slope        [fineBuckets + 2]float64
+}
+
+// build makes the coarse table of a convex polygon, its vertices
+// counter-clockwise from the lexicographic minimum. It reports false where there
+// is none: fewer than three vertices, or an interval that is no wider than what
+// rounding moves.
 func (f *filter[T]) build(h []vertex[T]) bool {
-	if len(h) < 3 {
+	var t table
+	f.made = false
+	if !makeTable(&t, f.scales, h, kernel.Buckets, coarseEnd) {
 		return false
 	}
-	right, low, high := 0, h[0].y, h[0].y
-	for i, v := range h {
-		if compare(v, h[right]) > 0 {
-			right = i
-		}
-		low, high = min(low, v.y), max(high, v.y)
-	}
-	unit, smallest, largest := precision[T]()
-	width, height := h[right].x-h[0].x, high-low
-	top := float64(max(-low, high))
-	if !(min(width, height) > smallest) || !(max(float64(width), float64(height), top) < largest) {
-		return false
-	}
-	f.left, f.scale = h[0].x, bands/width
-	for T(width*f.scale) < bands {
-		f.scale *= 1 + 2*T(unit)
-	}
-	var lower, upper [bands + 1]float64
-	heights(&lower, h, right, 1)
-	heights(&upper, h, right, len(h)-1)
-	margin := unit * (64*bands*float64(height) + 16*top)
-	for j := range f.band {
-		up, low := upper[j+1]-upper[j], lower[j+1]-lower[j]
-		f.band[j] = band[T]{
-			upSlope: T(up), up: T(upper[j] - float64(up*float64(j)) - margin),
-			lowSlope: T(low), low: T(lower[j] - float64(low*float64(j)) + margin),
-		}
+	c := &f.coarse
+	c.Origin, c.Scale, c.Left, c.Right = T(t.origin), T(t.scale), T(t.left), T(t.right)
+	for j := range kernel.Buckets {
+		c.UpSlope[j], c.Up[j] = line[T](&t, &t.upper, j, -1)
+		c.LowSlope[j], c.Low[j] = line[T](&t, &t.lower, j, 1)
 	}
 	return true
 }
 
-// inside reports whether a point is surely inside. No comparison with a NaN or
-// an infinity is true here, so such a point never is.
-func (f *filter[T]) inside(x, y T) bool {
-	t := (x - f.left) * f.scale
-	if !(t >= 0 && t < bands) {
+// refine makes the fine table of the polygon that build had.
+func (f *filter[T]) refine(h []vertex[T]) {
+	var t table
+	f.made = true
+	g := &f.fine
+	if !makeTable(&t, f.scales, h, fineBuckets, fineEnd) {
+		g.left, g.right = 0, 0 // nothing is inside
+		return
+	}
+	g.origin, g.scale, g.left, g.right = T(t.origin), T(t.scale), T(t.left), T(t.right)
+	for j := range g.line {
+		b := &g.line[j]
+		b.upSlope, b.up = line[T](&t, &t.upper, j, -1)
+		b.lowSlope, b.low = line[T](&t, &t.lower, j, 1)
+	}
+}
+
+// inside reports whether a point, in scaled coordinates, is surely inside. No
+// comparison with a NaN or an infinity is true here, so such a point never is.
+func (f *fine[T]) inside(x, y T) bool {
+	d := x - f.origin
+	if !(d > f.left && d < f.right) {
 		return false
 	}
-	b := &f.band[uint8(int32(t))]
-	return y < T(b.upSlope*t)+b.up && y > T(b.lowSlope*t)+b.low
+	b := &f.line[uint8(int32(T(d*f.scale)+(fineBuckets/2+0.5)))]
+	return y < T(b.upSlope*d)+b.up && y > T(b.lowSlope*d)+b.low
 }
 
-// precision returns the unit roundoff of T and bounds of sizes that are safe
-// to multiply by bands and by the unit roundoff.
-func precision[T geom.Float]() (unit float64, smallest T, largest float64) {
-	if T(1)+T(0x1p-30) == 1 {
-		return 0x1p-24, 0x1p-80, 0x1p100
+// makeTable computes bounds, heights and slopes for a number of buckets, the
+// outer two of which take part end of the interval each.
+func makeTable[T geom.Float](t *table, s scales, h []vertex[T], buckets int, end float64) bool {
+	if len(h) < 3 {
+		return false
 	}
-	return 0x1p-53, 0x1p-80, 0x1p900
+	right := 0
+	for i, v := range h {
+		if v.x > h[right].x || v.x == h[right].x && v.y > h[right].y {
+			right = i
+		}
+	}
+	t.buckets = buckets
+	t.unit, t.tiny = 0x1p-53, 0x1p-1000
+	if is32[T]() {
+		t.unit, t.tiny = 0x1p-24, 0x1p-120
+	}
+	from, to := max(s.from, float64(h[0].x)*s.x), min(s.to, float64(h[right].x)*s.x)
+	wide := (to - from) * (1 - 2*end) / float64(buckets-2)
+	t.origin = float64(T((from+to)/2 + wide/2)) // the middle of bucket buckets/2
+	t.scale = float64(T(1 / wide))
+	from, to = from-t.origin, to-t.origin
+	t.width = to - from
+	for j := range buckets + 1 {
+		t.bound[j] = (float64(j-buckets/2) - 0.5) / t.scale
+	}
+	// The outer two bounds become the interval's; rounding must have left the
+	// outer buckets at least half of their parts.
+	part := t.width * end / 2
+	if !(from > t.bound[0]+part && from < t.bound[1]-part && to > t.bound[buckets-1]+part && to < t.bound[buckets]-part) {
+		return false
+	}
+	t.bound[0], t.bound[buckets] = from, to
+	t.left, t.right = from+8*t.unit*t.width, to-8*t.unit*t.width
+	measure(t, &t.lower, s, h, right, 1)
+	measure(t, &t.upper, s, h, right, len(h)-1)
+	return true
 }
 
-// heights fills y with a chain's height at the bands' edges. The chain leads
-// from h[0] to h[right]; step goes from a vertex to the next, modulo len(h).
-// Of a vertical edge at the right end the first vertex counts, at the left end
-// the last: the one that the rest of the chain begins with.
-func heights[T geom.Float](y *[bands + 1]float64, h []vertex[T], right, step int) {
-	left := float64(h[0].x)
-	width := float64(h[right].x) - left
-	i, j := 0, step
-	for k := range y {
-		x := width * (float64(k) / bands)
-		for float64(h[j].x)-left <= x && j != right {
-			i, j = j, (j+step)%len(h)
+// measure fills in the heights and slopes of one chain, which leads from h[0]
+// to h[right]; step goes from a vertex to the next, modulo len(h). Of a vertical
+// edge at the right end the first vertex counts, at the left end the last: the
+// one that the rest of the chain begins with.
+func measure[T geom.Float](t *table, c *chords, s scales, h []vertex[T], right, step int) {
+	at := func(i int) (x, y float64) { return float64(h[i].x)*s.x - t.origin, float64(h[i].y) * s.y }
+	j := step % len(h)
+	ax, ay := at(0)
+	bx, by := at(j)
+	for k := range t.buckets + 1 {
+		x := t.bound[k]
+		for bx <= x && j != right {
+			j = (j + step) % len(h)
+			ax, ay = bx, by
+			bx, by = at(j)
 		}
-		a, b := h[i], h[j]
-		y[k] = float64(a.y)
-		if dx := float64(b.x) - float64(a.x); dx > 0 {
-			part := min(1, max(0, (x-(float64(a.x)-left))/dx))
-			y[k] += float64((float64(b.y) - float64(a.y)) * part)
+		x = min(max(x, ax), bx)
+		y, rise := ay, 0.0
+		if bx > ax { // from the nearer end: the other may be far away
+			if slope := (by - ay) / (bx - ax); x-ax <= bx-x {
+				rise = float64(slope * (x - ax))
+			} else {
+				y, rise = by, float64(slope*(x-bx))
+			}
+		}
+		c.height[k], c.size[k] = y+rise, math.Abs(y)+math.Abs(rise)
+		if k > 0 {
+			c.slope[k] = (c.height[k] - c.height[k-1]) / (t.bound[k] - t.bound[k-1])
 		}
 	}
 }
+
+// line returns the line of bucket j of a chain, moved by the margin: inwards is
+// -1 for the upper chain, 1 for the lower. A line that T cannot hold is out of
+// every point's reach.
+func line[T geom.Float](t *table, c *chords, j int, inwards float64) (slope, offset T) {
+	s := float64(T(c.slope[j+1]))
+	slopes := math.Abs(c.slope[j]) + math.Abs(c.slope[j+1]) + math.Abs(c.slope[j+2])
+	margin := t.unit*(32*t.width*slopes+16*(c.size[j]+c.size[j+1])) + t.tiny
+	slope, offset = T(s), T(c.height[j]-float64(s*t.bound[j])+inwards*margin)
+	if slope-slope != 0 || offset-offset != 0 {
+		return 0, T(math.Inf(int(inwards)))
+	}
+	return slope, offset
+}
+
+func is32[T geom.Float]() bool { return T(1)+T(0x1p-30) == 1 }

@@ -26,7 +26,8 @@ type Hull2D[T geom.Float] struct {
 	// mean the caller's alone. The result does not depend on it.
 	Workers int
 
-	lanes []lane[T]
+	lanes []*lane[T]
+	wait  sync.WaitGroup
 }
 
 // vertex is a point of the cloud with its index, a candidate.
@@ -43,11 +44,11 @@ const (
 )
 
 const (
-	filterFrom = 384     // points; below, sorting all of them is cheaper
-	sampleMin  = 64      // points sampled,
-	sampleMax  = 512     // at most,
-	sampleRate = 64      // and of how many points one is
-	laneFrom   = 1 << 16 // points a goroutine is worth starting for
+	filterFrom  = 128     // points; below, sorting all of them is cheaper
+	sampleLeast = 64      // points sampled,
+	sampleMost  = 512     // at most,
+	sampleRate  = 64      // and of how many points one is
+	laneFrom    = 1 << 16 // points a goroutine is worth starting for
 )
 
 // Append appends to dst the indices of the vertices of the hull of c and
@@ -72,12 +73,12 @@ func (h *Hull2D[T]) Append(dst []int32, c geom.Cloud[T]) []int32 {
 		panic(badSize)
 	}
 	workers := max(1, min(h.Workers, n/laneFrom))
-	for len(h.lanes) < workers {
-		h.lanes = append(h.lanes, lane[T]{})
-	}
-	first := &h.lanes[0]
+	h.prepare(workers)
+	first := h.lanes[0]
+	first.touched = 0
 	if n < filterFrom {
-		first.takeSmall(c)
+		first.points = first.points[:0]
+		first.take(c, 0, n)
 	} else {
 		h.takeFiltered(c, workers)
 	}
@@ -90,35 +91,45 @@ func (h *Hull2D[T]) Append(dst []int32, c geom.Cloud[T]) []int32 {
 	return dst
 }
 
+// prepare makes lanes. What a lane's goroutine runs is made once, so that
+// starting it allocates nothing.
+func (h *Hull2D[T]) prepare(workers int) {
+	for len(h.lanes) < workers {
+		l := new(lane[T])
+		l.work = func() {
+			defer h.wait.Done()
+			l.takeSurvivors(l.cloud, l.from, l.to)
+			l.cloud = geom.Cloud[T]{}
+		}
+		h.lanes = append(h.lanes, l)
+	}
+}
+
 // takeFiltered leaves in the first lane candidates among which are all
 // vertices, hardly more than these for a friendly cloud.
 func (h *Hull2D[T]) takeFiltered(c geom.Cloud[T], workers int) {
-	first, n := &h.lanes[0], c.Len()
-	first.takeSample(c)
-	sampled := len(first.points)
-	if !first.chain() {
+	first, n := h.lanes[0], c.Len()
+	if !first.takeSample(c) {
 		panic(badFinite)
 	}
-	if 2*len(first.points) > sampled || !first.filter.build(first.points) {
+	if 2*len(first.points) > min(sampleMost, max(sampleLeast, n/sampleRate)) {
 		first.points = first.points[:0]
 		first.take(c, 0, n)
 		return
 	}
-	if workers == 1 {
-		first.takeSurvivors(c, 0, n)
-		return
-	}
-	var wg sync.WaitGroup
-	for k := 1; k < workers; k++ {
-		l := &h.lanes[k]
-		l.filter = first.filter
+	h.wait.Add(workers - 1)
+	for k, l := range h.lanes[1:workers] {
+		l.touched = 0
+		l.filter.scales, l.column.first, l.column.width = first.filter.scales, first.column.first, first.column.width
 		l.points = append(l.points[:0], first.points...) // a part's own hull could be a small filter
-		wg.Go(func() { l.takeSurvivors(c, n*k/workers, n*(k+1)/workers) })
+		l.cloud, l.from, l.to = c, n*(k+1)/workers, n*(k+2)/workers
+		go l.work()
 	}
 	first.takeSurvivors(c, 0, n/workers)
-	wg.Wait()
+	h.wait.Wait()
 	for _, l := range h.lanes[1:workers] {
 		first.points = append(first.points, l.points...)
+		first.touched += l.touched
 	}
 }
 

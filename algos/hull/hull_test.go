@@ -13,6 +13,7 @@ import (
 
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
+	"entropipe/algos/internal/kernel"
 )
 
 const seed = 1
@@ -40,7 +41,7 @@ func TestHullOfEveryDistribution(t *testing.T) {
 
 func testDistributions[T geom.Float](t *testing.T) {
 	var h Hull2D[T] // one for all: scratch must not leak from call to call
-	for _, n := range []int{0, 1, 2, 3, 50, filterFrom, radixFrom + 7, 4000} {
+	for _, n := range []int{0, 1, 2, 3, 50, filterFrom, sampleRate*sampleLeast + 7, 10000} {
 		for _, c := range geomtest.Clouds2D[T](n, seed) {
 			wantHull(t, &h, c.Name, c.Cloud)
 		}
@@ -205,15 +206,19 @@ func testFilter[T geom.Float](t *testing.T) {
 				h = append(h, vertex[T]{c.X[i], c.Y[i], i})
 			}
 			var f filter[T]
+			byLeft := slices.Clone(h)
+			slices.SortFunc(byLeft, byX[T])
+			f.scales = scalesOf(byLeft)
 			if !f.build(h) {
 				continue
 			}
+			f.refine(h)
 			built++
 			for k, a := range h {
 				b := h[(k+1)%len(h)]
 				part := T(r.Float64())
 				x, y := nudge(r, a.x+part*(b.x-a.x)), nudge(r, a.y+part*(b.y-a.y))
-				if f.inside(x, y) && !strictlyInside(h, x, y) || f.inside(a.x, a.y) {
+				if drops(&f, x, y) && !strictlyInside(h, x, y) || drops(&f, a.x, a.y) {
 					t.Fatalf("%s, round %d, seed %d: (%v, %v) near edge %d of %v is called inside", g.Name, round, seed, x, y, k, h)
 				}
 			}
@@ -222,6 +227,14 @@ func testFilter[T geom.Float](t *testing.T) {
 	if built < 400 {
 		t.Errorf("only %d filters were built", built)
 	}
+}
+
+// drops tells whether one of the tables calls a point inside.
+func drops[T geom.Float](f *filter[T], x, y T) bool {
+	var dst [kernel.OutsideRoom]int32
+	x, y = T(float64(x)*f.scales.x), T(float64(y)*f.scales.y)
+	_, outside := f.coarse.Outside([]T{x}, []T{y}, 0, dst[:])
+	return outside == 0 || f.fine.inside(x, y)
 }
 
 func nudge[T geom.Float](r *rand.Rand, v T) T {
@@ -258,13 +271,14 @@ func TestFilterLeavesFewSurvivors(t *testing.T) {
 			}
 			c := g.Make(n, seed)
 			var l lane[float64]
-			l.takeSample(c)
-			if !l.chain() || !l.filter.build(l.points) {
+			if !l.takeSample(c) || !l.filter.build(l.points) {
 				t.Fatalf("%s: no filter", name)
 			}
-			l.scan(c, 0, n, n+len(l.points))
-			if len(l.points) > n/10 {
-				t.Errorf("%s: %d of %d points pass", name, len(l.points), n)
+			dst := make([]int32, n+kernel.OutsideRoom)
+			_, coarse := l.filter.coarse.Outside(c.X, c.Y, 0, dst)
+			l.filter.refine(l.points)
+			if fine := l.filter.fine.sift(c.X, c.Y, dst[:coarse]); coarse > n/6 || fine > n/10 {
+				t.Errorf("%s: %d of %d points pass the coarse table, %d of these the fine one", name, coarse, n, fine)
 			}
 		}
 	}

@@ -1,16 +1,17 @@
 package hull
 
 import (
+	"math"
 	"slices"
 
-	"entropipe/algos/exact"
 	"entropipe/algos/geom"
 	"entropipe/algos/internal/kernel"
 )
 
 const (
-	bufferMin = 1024 // candidates before the first look at what they amount to
-	radixFrom = 1024 // points; below, a comparison sort is faster
+	bufferMin  = 1024 // candidates before the first look at what they amount to
+	refineFrom = 64   // survivors of the coarse table for which the fine one is made
+	blockMost  = 4096 // points scaled at a time
 )
 
 // lane is the scratch of one goroutine.
@@ -18,185 +19,194 @@ type lane[T geom.Float] struct {
 	filter filter[T]
 	points []vertex[T] // candidates; after chain, the vertices
 	spare  []vertex[T]
-	order  []uint64
-	tmp    []uint64
+	chains chains[T]
+	count  counters
+	passed [bufferMin + kernel.OutsideRoom]int32 // positions of survivors
+	column columns[T]
+	x, y   []T // a scaled block
+	// touched counts the points that any loop looked at, once for each time. It
+	// is how tests tell a linear algorithm from a quadratic one.
+	touched int
+
+	cloud    geom.Cloud[T] // what work is done on, by a goroutine
+	from, to int
+	work     func()
 }
 
 // take adds points from to to as candidates.
 func (l *lane[T]) take(c geom.Cloud[T], from, to int) {
-	l.points = slices.Grow(l.points, to-from)
-	for i := from; i < to; i++ {
-		l.points = append(l.points, vertex[T]{c.X[i], c.Y[i], int32(i)})
+	l.touched += to - from
+	at := len(l.points)
+	l.points = slices.Grow(l.points, to-from)[:at+to-from]
+	p, xs, ys := l.points[at:], c.X[from:to], c.Y[from:to]
+	for i := range p {
+		p[i] = vertex[T]{xs[i], ys[i], int32(from + i)}
 	}
 }
 
-// takeSmall makes candidates of a small cloud's points.
-func (l *lane[T]) takeSmall(c geom.Cloud[T]) {
-	l.points = l.points[:0]
-	l.take(c, 0, c.Len())
-}
-
-// takeSample makes candidates of a sample.
-func (l *lane[T]) takeSample(c geom.Cloud[T]) {
+// takeSample makes candidates of a sample and, from them, scales and columns.
+// It reports false when a coordinate is not finite.
+func (l *lane[T]) takeSample(c geom.Cloud[T]) bool {
 	n := c.Len()
-	total := min(sampleMax, max(sampleMin, n/sampleRate))
+	total := min(sampleMost, max(sampleLeast, n/sampleRate))
 	l.points = l.points[:0]
 	for k := range total {
 		i := kernel.SampleAt(k, total, n)
 		l.points = append(l.points, vertex[T]{c.X[i], c.Y[i], int32(i)})
 	}
+	l.touched += total
+	if !l.sweep() {
+		return false
+	}
+	l.filter.scales = scalesOf(l.points)
+	l.column.plan(l.points, n)
+	l.points = l.chains.join(l.points[:0])
+	return true
+}
+
+// scalesOf takes the scales from a sample sorted by x. The interval is that of
+// nine in ten points with twice its width on either side.
+func scalesOf[T geom.Float](p []vertex[T]) scales {
+	top := 0.0
+	for _, v := range p {
+		top = max(top, math.Abs(float64(v.y)))
+	}
+	s := scales{1, 1, math.Inf(-1), math.Inf(1)}
+	tail := len(p) / 20
+	low, high := float64(p[tail].x), float64(p[len(p)-1-tail].x)
+	if half := high/2 - low/2; half > 0 {
+		s.x = intoRange[T](half)
+		low, high = low*s.x, high*s.x
+		s.from, s.to = low-2*(high-low), high+2*(high-low)
+	}
+	s.y = intoRange[T](top)
+	return s
+}
+
+// intoRange returns 1 if v is neither so small nor so large that products with
+// it could leave the range of T, otherwise a power of two that makes it so.
+func intoRange[T geom.Float](v float64) float64 {
+	limit := 0x1p300
+	if is32[T]() {
+		limit = 0x1p40
+	}
+	if v == 0 || v > 1/limit && v < limit {
+		return 1
+	}
+	_, e := math.Frexp(v)
+	return math.Ldexp(1, min(-e, 1000))
 }
 
 // takeSurvivors adds those of the points from to to that the filter lets
 // through. Whenever candidates have piled up it keeps only their hull and makes
 // a sharper filter of that. If they are nearly all vertices it gives up and
 // takes the rest as it is: sorting once is cheaper than filtering in vain.
+// Without a filter it goes on the same way, everything a candidate.
 func (l *lane[T]) takeSurvivors(c geom.Cloud[T], from, to int) {
-	limit := max(bufferMin, 2*len(l.points))
+	filtered := l.filter.build(l.points)
+	vertices := len(l.points)
+	limit := max(bufferMin, 2*vertices)
+	l.column.reset()
 	for from < to {
-		from = l.scan(c, from, to, limit)
+		if filtered {
+			from = l.pass(c, from, to, vertices)
+		} else {
+			end := min(to, from+limit-len(l.points))
+			l.take(c, from, end)
+			from = end
+		}
 		if len(l.points) < limit {
-			return
+			continue
 		}
 		if !l.chain() {
 			return // a non-finite coordinate: still there for the caller to find
 		}
-		if 2*len(l.points) > limit {
+		vertices = len(l.points)
+		if 2*vertices > limit {
 			limit *= 2
 		}
-		if len(l.points) > max(bufferMin, (to-from)/16) || !l.filter.build(l.points) {
+		if vertices > max(bufferMin, (to-from)/16) {
 			l.take(c, from, to)
-			return
-		}
-	}
-}
-
-// scan adds surviving points from from on until there are limit candidates,
-// and returns where it stopped.
-func (l *lane[T]) scan(c geom.Cloud[T], from, to, limit int) int {
-	f, points := &l.filter, l.points
-	xs, ys := c.X[from:to], c.Y[from:to]
-	ys = ys[:len(xs)]
-	for i, x := range xs {
-		y := ys[i]
-		if f.inside(x, y) {
-			continue
-		}
-		points = append(points, vertex[T]{x, y, int32(from + i)})
-		if len(points) >= limit {
-			l.points = points
-			return from + i + 1
-		}
-	}
-	l.points = points
-	return to
-}
-
-// chain replaces the candidates by the vertices of their hull, as Append
-// returns them. It reports false, and changes nothing but the order, when a
-// coordinate is not finite.
-func (l *lane[T]) chain() bool {
-	for _, p := range l.points {
-		if p.x-p.x != 0 || p.y-p.y != 0 {
-			return false
-		}
-	}
-	l.sort()
-	p := slices.CompactFunc(l.points, func(a, b vertex[T]) bool { return a.x == b.x && a.y == b.y })
-	if len(p) < 3 {
-		l.points = p
-		return true
-	}
-	h := l.spare[:0]
-	for _, v := range p {
-		h = push(h, v, 2)
-	}
-	upper := len(h) + 1
-	for k := len(p) - 2; k >= 0; k-- {
-		h = push(h, p[k], upper)
-	}
-	l.points, l.spare = h[:len(h)-1], l.points
-	return true
-}
-
-// push extends a chain that turns left at every vertex, taking back those
-// where it no longer does; the vertices before floor-1 stay.
-func push[T geom.Float](h []vertex[T], v vertex[T], floor int) []vertex[T] {
-	for len(h) >= floor {
-		a, b := h[len(h)-2], h[len(h)-1]
-		if exact.Orient2D(float64(a.x), float64(a.y), float64(b.x), float64(b.y), float64(v.x), float64(v.y)) > 0 {
 			break
 		}
-		h = h[:len(h)-1]
+		filtered = l.filter.build(l.points)
 	}
-	return append(h, v)
+	l.points = l.column.appendTo(l.points)
 }
 
-// compare is the lexicographic order, of equal points the lowest index first.
-func compare[T geom.Float](a, b vertex[T]) int {
+// pass adds surviving points from from on, until survivors fill their buffer,
+// and returns where it stopped. The first points of l.points, vertices of them,
+// are the filter's polygon.
+func (l *lane[T]) pass(c geom.Cloud[T], from, to, vertices int) int {
+	x, y := c.X[from:to], c.Y[from:to]
+	if l.filter.x != 1 || l.filter.y != 1 {
+		x, y = l.scaled(x, y)
+	}
+	f := &l.filter
+	fast := f.coarse.Fast()
+	var read, passed int
+	if fast {
+		read, passed = f.coarse.Outside(x, y, 0, l.passed[:])
+	}
+	if !f.made && (!fast || passed >= refineFrom) {
+		f.refine(l.points[:vertices])
+		l.touched += vertices
+	}
 	switch {
-	case a.x < b.x:
-		return -1
-	case a.x > b.x:
-		return 1
-	case a.y < b.y:
-		return -1
-	case a.y > b.y:
-		return 1
+	case !fast:
+		read, passed = f.fine.outside(x, y, l.passed[:])
+	case f.made:
+		passed = f.fine.sift(x, y, l.passed[:passed])
+		l.touched += passed
 	}
-	return int(a.i) - int(b.i)
+	l.touched += read + passed
+	survivors := l.passed[:passed]
+	if l.column.width > 0 {
+		survivors = l.column.take(c, from, survivors)
+	}
+	for _, i := range survivors {
+		i += int32(from)
+		l.points = append(l.points, vertex[T]{c.X[i], c.Y[i], i})
+	}
+	return from + read
 }
 
-// sort orders the candidates. Large sets are first sorted by x rounded to one
-// of 2^22 steps, in linear time, then each run of equal steps by compare:
-// O(n log n) however the points are spread.
-func (l *lane[T]) sort() {
-	n := len(l.points)
-	if n < radixFrom || !l.quantise() {
-		slices.SortFunc(l.points, compare[T])
-		return
+// scaled returns a block of the points in scaled coordinates.
+func (l *lane[T]) scaled(x, y []T) (sx, sy []T) {
+	n := min(len(x), blockMost)
+	l.x, l.y = slices.Grow(l.x[:0], n)[:n], slices.Grow(l.y[:0], n)[:n]
+	for i := range n {
+		l.x[i], l.y[i] = T(float64(x[i])*l.filter.x), T(float64(y[i])*l.filter.y)
 	}
-	l.order, l.tmp = kernel.SortByKey(l.order, l.tmp, sortPasses)
-	l.spare = slices.Grow(l.spare[:0], n)[:n]
-	for k, e := range l.order {
-		l.spare[k] = l.points[uint32(e)]
-	}
-	l.points, l.spare = l.spare, l.points
-	for i := 0; i < n; {
-		j := i + 1
-		for j < n && l.order[j]>>32 == l.order[i]>>32 {
-			j++
-		}
-		if j > i+1 {
-			slices.SortFunc(l.points[i:j], compare[T])
-		}
-		i = j
-	}
+	l.touched += n
+	return l.x, l.y
 }
 
-const (
-	sortPasses = 2
-	sortSteps  = 1<<22 - 1
-)
+// outside writes the positions of points that are not inside, until passed is
+// full, and returns how many it read and wrote.
+func (f *fine[T]) outside(x, y []T, passed []int32) (read, written int) {
+	y = y[:len(x)]
+	for i, v := range x {
+		if f.inside(v, y[i]) {
+			continue
+		}
+		if written == len(passed) {
+			return i, written
+		}
+		passed[written] = int32(i)
+		written++
+	}
+	return len(x), written
+}
 
-// quantise fills l.order with the rounded x in the upper half and the position
-// in the lower. It reports false where the range of x is too small or too
-// large for that.
-func (l *lane[T]) quantise() bool {
-	lo, hi := l.points[0].x, l.points[0].x
-	for _, p := range l.points {
-		lo, hi = min(lo, p.x), max(hi, p.x)
+// sift keeps the positions of points that are not inside, and returns how many.
+func (f *fine[T]) sift(x, y []T, passed []int32) int {
+	kept := 0
+	for _, i := range passed {
+		passed[kept] = i
+		if !f.inside(x[i], y[i]) {
+			kept++
+		}
 	}
-	left := float64(lo)
-	width := float64(hi) - left
-	scale := sortSteps / width
-	if !(width > 0) || width-width != 0 || scale-scale != 0 {
-		return false
-	}
-	n := len(l.points)
-	l.order, l.tmp = slices.Grow(l.order[:0], n)[:n], slices.Grow(l.tmp[:0], n)[:n]
-	for k, p := range l.points {
-		l.order[k] = uint64(min((float64(p.x)-left)*scale, sortSteps))<<32 | uint64(k)
-	}
-	return true
+	return kept
 }

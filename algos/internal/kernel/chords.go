@@ -42,11 +42,17 @@ const OutsideRoom = 64
 // least OutsideRoom values. Cost: one read of x and y.
 func (c *Chords[T]) Outside(x, y []T, from int32, dst []int32) (read, written int) {
 	c.magic = magic[T]()
-	if level > Portable {
+	if c.Fast() {
 		read, written = c.outsideBlocks(x, y, from, dst)
 	}
 	r, w := c.outside(x[read:], y[read:], from+int32(read), dst[written:])
 	return read + r, written + w
+}
+
+// Fast tells whether Outside has a vector form for T here. Without one, a larger
+// table costs no more.
+func (c *Chords[T]) Fast() bool {
+	return level == AVX512 || level == AVX2 && unsafe.Sizeof(c.Origin) == 4
 }
 
 // outside is what Outside means.

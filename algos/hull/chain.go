@@ -1,0 +1,202 @@
+package hull
+
+import (
+	"math"
+	"slices"
+
+	"entropipe/algos/exact"
+	"entropipe/algos/geom"
+)
+
+// A hull's boundary is four chains, between its leftmost, lowest, rightmost and
+// highest points. Along each of them x and y both change in one direction only,
+// so a point on the lower left chain, say, is lower than all points left of it:
+// a "record". Among points in random order few are, which a comparison finds
+// out; only records are worth an orientation.
+//
+// Chains are swept away from the leftmost or the rightmost points. The side of
+// a chain is the sign of its turns in that direction.
+const (
+	lowLeft   = iota // from the left, records are lower, turns to the left
+	lowRight         // from the right, lower, turns to the right
+	highRight        // from the right, higher, turns to the left
+	highLeft         // from the left, higher, turns to the right
+)
+
+var side = [4]int{lowLeft: 1, lowRight: -1, highRight: 1, highLeft: -1}
+
+// chains are the four, each in the direction of its sweep.
+type chains[T geom.Float] [4][]vertex[T]
+
+// chain replaces the candidates by the vertices of their hull, as Append
+// returns them. It reports false when a coordinate is not finite.
+func (l *lane[T]) chain() bool {
+	if !l.sweep() {
+		return false
+	}
+	l.points = l.chains.join(l.points[:0])
+	return true
+}
+
+// sweep finds the four chains of the candidates. It reports false when a
+// coordinate is not finite. Candidates are in another order afterwards.
+func (l *lane[T]) sweep() bool {
+	p := l.points
+	if len(p) == 0 {
+		for k := range l.chains {
+			l.chains[k] = l.chains[k][:0]
+		}
+		return true
+	}
+	top, ok := largest(p)
+	if !ok {
+		return false
+	}
+	l.spare = slices.Grow(l.spare[:0], len(p))[:len(p)]
+	l.order(p, l.spare, 0)
+	factor := moderate(p, top)
+	if factor != 1 {
+		multiply(p, factor)
+	}
+	l.chains.reset(p[0], p[len(p)-1])
+	l.chains.fromLeft(p)
+	l.chains.fromRight(p)
+	l.touched += 3 * len(p)
+	if factor != 1 {
+		for k := range l.chains {
+			multiply(l.chains[k], 1/factor)
+		}
+		multiply(p, 1/factor)
+	}
+	return true
+}
+
+// largest returns the largest magnitude, and whether all coordinates are finite.
+func largest[T geom.Float](p []vertex[T]) (top float64, finite bool) {
+	var odd T // NaN as soon as a coordinate is not finite
+	for i := range p {
+		x, y := p[i].x, p[i].y
+		odd += (x - x) + (y - y)
+		if a := math.Abs(float64(x)); a > top {
+			top = a
+		}
+		if a := math.Abs(float64(y)); a > top {
+			top = a
+		}
+	}
+	return top, odd == 0
+}
+
+// reset begins every chain at its end of the points.
+func (c *chains[T]) reset(left, right vertex[T]) {
+	for k, v := range [4]vertex[T]{lowLeft: left, lowRight: right, highRight: right, highLeft: left} {
+		c[k] = append(c[k][:0], v)
+	}
+}
+
+func (c *chains[T]) fromLeft(p []vertex[T]) {
+	low, high := c[lowLeft], c[highLeft]
+	lowest, highest := p[0].y, p[0].y
+	for i := range p {
+		if p[i].y <= lowest {
+			low, lowest = push(low, p[i], side[lowLeft]), p[i].y
+		}
+		if p[i].y >= highest {
+			high, highest = push(high, p[i], side[highLeft]), p[i].y
+		}
+	}
+	c[lowLeft], c[highLeft] = low, high
+}
+
+func (c *chains[T]) fromRight(p []vertex[T]) {
+	low, high := c[lowRight], c[highRight]
+	last := len(p) - 1
+	lowest, highest := p[last].y, p[last].y
+	for i := last; i >= 0; i-- {
+		if p[i].y <= lowest {
+			low, lowest = push(low, p[i], side[lowRight]), p[i].y
+		}
+		if p[i].y >= highest {
+			high, highest = push(high, p[i], side[highRight]), p[i].y
+		}
+	}
+	c[lowRight], c[highRight] = low, high
+}
+
+// push extends a chain by a point that is not nearer to the middle than its
+// end, in y, and not before it in the direction of the sweep, taking back
+// points where it no longer turns to its side.
+func push[T geom.Float](h []vertex[T], v vertex[T], side int) []vertex[T] {
+	top := &h[len(h)-1]
+	if v.y == top.y {
+		if v.x == top.x {
+			top.i = min(top.i, v.i) // the same point
+		}
+		return h // level with a point before it: no record
+	}
+	if v.x == top.x {
+		h = h[:len(h)-1] // right below or above it
+	}
+	for len(h) >= 2 {
+		a, b := &h[len(h)-2], &h[len(h)-1]
+		if side*exact.Orient2D(float64(a.x), float64(a.y), float64(b.x), float64(b.y), float64(v.x), float64(v.y)) > 0 {
+			break
+		}
+		h = h[:len(h)-1]
+	}
+	return append(h, v)
+}
+
+// join appends the boundary to dst, counter-clockwise from the lexicographic
+// minimum. Neighbouring chains share a vertex unless an edge of the hull,
+// vertical or horizontal, lies between them.
+func (c *chains[T]) join(dst []vertex[T]) []vertex[T] {
+	from := len(dst)
+	for k := range c {
+		h := c[k]
+		if len(h) == 0 {
+			return dst
+		}
+		if k == lowRight || k == highLeft { // swept against the direction of the hull
+			slices.Reverse(h)
+		}
+		if len(dst) > from && dst[len(dst)-1].i == h[0].i {
+			h = h[1:]
+		}
+		dst = append(dst, h...)
+	}
+	if last := len(dst) - 1; last > from && dst[last].i == dst[from].i {
+		dst = dst[:last]
+	}
+	return dst
+}
+
+// moderate returns a power of two that brings p into the middle of the range of
+// exponents without a rounding: there exact.Orient2D is a thousand times faster
+// than at the ends. It returns 1 where p is there already or where magnitudes
+// differ too much. top is the largest magnitude.
+func moderate[T geom.Float](p []vertex[T], top float64) float64 {
+	if top < 0x1p500 && top > 0x1p-400 || top == 0 || is32[T]() { // float32 is in the middle of float64
+		return 1
+	}
+	least := math.Inf(1)
+	for _, v := range p {
+		for _, w := range [2]float64{math.Abs(float64(v.x)), math.Abs(float64(v.y))} {
+			if w > 0 {
+				least = min(least, w)
+			}
+		}
+	}
+	_, e := math.Frexp(top)
+	factor := math.Ldexp(1, min(max(-e, -1000), 1000)) // its inverse is finite too
+	if least*factor < 0x1p-900 {
+		return 1
+	}
+	return factor
+}
+
+func multiply[T geom.Float](p []vertex[T], factor float64) {
+	for i := range p {
+		p[i].x, p[i].y = T(float64(p[i].x)*factor), T(float64(p[i].y)*factor)
+	}
+}
