@@ -20,6 +20,8 @@ type Hull3D[T geom.Float] struct {
 	Workers int
 
 	body  polytope
+	sieve sieve[T]
+	lanes []lane3[T]
 	plane Hull2D[T]
 }
 
@@ -59,20 +61,12 @@ func (h *Hull3D[T]) Append(vertices, faces []int32, c geom.Cloud[T]) (v, f []int
 	if n > math.MaxInt32 {
 		panic(badSize)
 	}
-	if !c.Finite() {
-		panic(badFinite)
+	if n < sieveFrom {
+		h.takeAll(c)
+	} else {
+		h.takeSieved(c)
 	}
-	h.takeAll(c)
 	return h.finish(vertices, faces, c)
-}
-
-// takeAll makes every point a candidate.
-func (h *Hull3D[T]) takeAll(c geom.Cloud[T]) {
-	b := &h.body
-	b.reset()
-	for i := range c.X {
-		b.points = append(b.points, corner{x: float64(c.X[i]), y: float64(c.Y[i]), z: float64(c.Z[i]), index: int32(i)})
-	}
 }
 
 // finish finds the hull of the candidates.

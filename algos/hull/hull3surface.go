@@ -216,8 +216,8 @@ func (p *polytope) findLowest() {
 func (p *polytope) slot(q int32) uint32 {
 	const k = 0x9e3779b97f4a7c15
 	c := &p.points[q]
-	h := (bits(c.x)*k ^ bits(c.y)) * k
-	h = (h ^ h>>32 ^ bits(c.z)) * k
+	h := (placeBits(c.x)*k ^ placeBits(c.y)) * k
+	h = (h ^ h>>32 ^ placeBits(c.z)) * k
 	mask := uint32(len(p.slots) - 1)
 	at := uint32(h>>32) & mask
 	for p.slots[at] != none && !equal(c, &p.points[p.slots[at]]) {
@@ -226,8 +226,8 @@ func (p *polytope) slot(q int32) uint32 {
 	return at
 }
 
-// bits is the same for 0 and -0.
-func bits(v float64) uint64 {
+// placeBits is the same for 0 and -0.
+func placeBits(v float64) uint64 {
 	if v == 0 {
 		return 0
 	}
