@@ -72,7 +72,7 @@ func checkCloud[T geom.Float](t fatal, name string, m *Maxima[T], h *Hull2D[T], 
 		if d := cmp.Diff(want, m.Append(nil, c)); d != "" {
 			t.Fatalf("%s, %d points, seed %d, min %v: maxima -want +got %s", name, c.Len(), seed, m.Min, d)
 		}
-		operator := maxima.Maxima[T]{Min: [3]bool{m.Min[0], m.Min[1]}}
+		operator := maxima.Maxima[T]{Min: [maxima.MaxDims]bool{m.Min[0], m.Min[1]}}
 		if d := cmp.Diff(operator.Append2D(nil, plane), want); d != "" {
 			t.Fatalf("%s, %d points, seed %d, min %v: operator -got +want %s", name, c.Len(), seed, m.Min, d)
 		}
