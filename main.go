@@ -44,6 +44,7 @@ type cli struct {
 	Info     infoCmd     `cmd:"" help:"Say what is in a file, an output folder or a topic."`
 	Export   exportCmd   `cmd:"" help:"Draw a frame from the tables: svg, png, geojson or ply."`
 	Validate validateCmd `cmd:"" help:"Check a configuration file, and with --connect what it points to."`
+	Bench    benchCmd    `cmd:"" help:"Time the operators on this machine: ns a point, beside one plain read."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 
 	LogLevel  string `enum:"debug,info,warn,error" default:"info" help:"Least level that is logged (${enum})." group:"Logging"`
