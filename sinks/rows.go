@@ -15,10 +15,10 @@ import (
 //
 //	t.begin(1, size); t.int64(id); t.text(name); …; t.end(1)
 //
-// Values collect in small slices, one a column, and go to parquet-go column by
-// column. Rows as structs cost the same where all columns are required, but
-// would need a pointer for every nullable number, and delta encoding refuses
-// pointers.
+// Required integers go straight to the page of their column (numbers.go). Other
+// values collect in small slices, one a column, and go to parquet-go column by
+// column. Rows as structs cost the same, but would need a pointer for every
+// nullable number, and delta encoding refuses pointers.
 //
 // An error of the file stays: what is appended after it is dropped, and finish
 // reports it.
@@ -50,6 +50,8 @@ type groupSize struct{ rows, bytes int64 }
 // column is one leaf column, with the values of the pending rows.
 type column struct {
 	out      *parquet.ColumnWriter
+	n32      *numbers[int32] // of a required column of int32
+	n64      *numbers[int64] // of int64; all others:
 	values   []parquet.Value
 	optional int // definition level of a value; 0: required
 	// The last text, because the next is nearly always the same.
@@ -78,7 +80,7 @@ func newTableWriter(t *table, cfg *Config, noSequence bool) *tableWriter {
 	if noSequence {
 		tags = append(tags, parquet.StructTag(`parquet:"-"`, "Sequence"))
 	}
-	schema := parquet.SchemaOf(t.row, tags...)
+	schema, buffers := withNumbers(parquet.SchemaOf(t.row, tags...))
 	tw := &tableWriter{noSequence: noSequence, limit: groupSize{cfg.RowGroupRows, cfg.RowGroupBytes}, degenerateNull: cfg.NullDegenerate}
 	tw.options = []parquet.WriterOption{schema,
 		parquet.Compression(codec),
@@ -90,9 +92,12 @@ func newTableWriter(t *table, cfg *Config, noSequence bool) *tableWriter {
 		parquet.KeyValueMetadata("entropipe.schema", schemaVersion),
 		parquet.KeyValueMetadata("entropipe.table", t.name)}
 	tw.enc = wkb.NewEncoder(&tw.wkb)
-	for _, path := range schema.Columns() {
+	for i, path := range schema.Columns() {
 		leaf, _ := schema.Lookup(path...)
-		tw.columns = append(tw.columns, column{optional: int(leaf.MaxDefinitionLevel)})
+		c := column{optional: int(leaf.MaxDefinitionLevel)}
+		c.n32, _ = buffers[i].(*numbers[int32])
+		c.n64, _ = buffers[i].(*numbers[int64])
+		tw.columns = append(tw.columns, c)
 	}
 	return tw
 }
@@ -105,10 +110,13 @@ func newTableWriter(t *table, cfg *Config, noSequence bool) *tableWriter {
 // writer's buffers back to pools.
 func (t *tableWriter) reset(out io.Writer) {
 	t.w = parquet.NewWriter(out, t.options...)
+	t.next, t.pending, t.bytes, t.rows, t.group, t.err = 0, 0, 0, 0, groupSize{}, nil
 	for i, c := range t.w.ColumnWriters() {
 		t.columns[i].out = c
+		if t.columns[i].hasNumbers() && t.err == nil {
+			_, t.err = c.WriteRowValues(nil) // makes it ask for the buffer
+		}
 	}
-	t.next, t.pending, t.bytes, t.rows, t.group, t.err = 0, 0, 0, 0, groupSize{}, nil
 	t.geo = geoFile{degenerateNull: t.degenerateNull}
 	t.wkb.Reset()
 }
@@ -161,9 +169,6 @@ func (t *tableWriter) end(n int) {
 	}
 }
 
-// room returns how many of n rows may be appended before end.
-func (t *tableWriter) room(n int) int { return min(n, chunkRows-t.pending) }
-
 // flush hands the pending rows on.
 func (t *tableWriter) flush() {
 	for i := range t.columns {
@@ -187,8 +192,22 @@ func (t *tableWriter) put(v parquet.Value) {
 	t.next++
 }
 
-func (t *tableWriter) int32(v int32)     { t.put(parquet.Int32Value(v)) }
-func (t *tableWriter) int64(v int64)     { t.put(parquet.Int64Value(v)) }
+func (t *tableWriter) int32(v int32) {
+	if b := t.columns[t.next].n32; b != nil {
+		extend(t, b, v, 0, 1)
+		return
+	}
+	t.put(parquet.Int32Value(v))
+}
+
+func (t *tableWriter) int64(v int64) {
+	if b := t.columns[t.next].n64; b != nil {
+		extend(t, b, v, 0, 1)
+		return
+	}
+	t.put(parquet.Int64Value(v))
+}
+
 func (t *tableWriter) float32(v float32) { t.put(parquet.FloatValue(v)) }
 func (t *tableWriter) float64(v float64) { t.put(parquet.DoubleValue(v)) }
 func (t *tableWriter) boolean(v bool)    { t.put(parquet.BooleanValue(v)) }
@@ -255,42 +274,52 @@ func (t *tableWriter) list(v []int32) {
 }
 
 // repeat32, repeat64, count32 and stride32 append n values of the next column,
-// which is required.
+// which is required: v, v, …; from, from+1, …; v[0], v[step], …
 
-func (t *tableWriter) repeat32(v int32, n int) { t.repeat(parquet.Int32Value(v), n) }
-func (t *tableWriter) repeat64(v int64, n int) { t.repeat(parquet.Int64Value(v), n) }
+func (t *tableWriter) repeat32(v int32, n int)   { extend(t, t.columns[t.next].n32, v, 0, n) }
+func (t *tableWriter) repeat64(v int64, n int)   { extend(t, t.columns[t.next].n64, v, 0, n) }
+func (t *tableWriter) count32(from int32, n int) { extend(t, t.columns[t.next].n32, from, 1, n) }
 
-func (t *tableWriter) repeat(v parquet.Value, n int) {
-	to := t.extend(n)
-	for i := range to {
-		to[i] = v
-	}
-}
-
-// count32 appends from, from+1, …
-func (t *tableWriter) count32(from, n int) {
-	to := t.extend(n)
-	for i := range to {
-		to[i] = parquet.Int32Value(int32(from + i))
-	}
-}
-
-// stride32 appends v[0], v[step], v[2*step], …
 func (t *tableWriter) stride32(v []int32, step, n int) {
-	to := t.extend(n)
-	for i := range to {
-		to[i] = parquet.Int32Value(v[i*step])
-	}
-}
-
-// extend makes room for n values of the next column.
-func (t *tableWriter) extend(n int) []parquet.Value {
 	c := &t.columns[t.next]
 	t.next++
-	old := len(c.values)
-	if cap(c.values) < chunkRows {
-		c.values = append(make([]parquet.Value, 0, chunkRows), c.values...)
+	for n > 0 {
+		k := c.n32.take(v, step, n)
+		if n -= k; n > 0 {
+			v = v[k*step:]
+		}
+		if k == 0 || c.n32.full() {
+			t.flushPage(c)
+		}
 	}
-	c.values = c.values[:old+n]
-	return c.values[old:]
 }
+
+// extend appends n numbers, first, first+step, …, to the next column.
+func extend[T integer](t *tableWriter, b *numbers[T], first T, step, n int) {
+	c := &t.columns[t.next]
+	t.next++
+	if !b.extend(first, step, n) {
+		t.flushPage(c)
+		b.extend(first, step, n)
+	}
+	if b.full() {
+		t.flushPage(c)
+	}
+}
+
+// flushPage ends the page that a column of numbers is filling.
+func (t *tableWriter) flushPage(c *column) {
+	if t.err == nil {
+		t.err = c.out.Flush()
+	}
+	if t.err == nil {
+		return
+	}
+	if c.n32 != nil { // what is dropped must not pile up
+		c.n32.Reset()
+	} else {
+		c.n64.Reset()
+	}
+}
+
+func (c *column) hasNumbers() bool { return c.n32 != nil || c.n64 != nil }

@@ -287,20 +287,17 @@ func addMaxima(t *tableWriter, r *schemas.Result) {
 	}
 }
 
-// addTriangles works by column: it is the one table whose rows are as many as
-// the points.
+// addTriangles works by column, a frame at once: its rows are as many as the
+// points.
 func addTriangles(t *tableWriter, r *schemas.Result) {
 	n := len(r.Triangles) / 3
 	t.begin(n, n*40)
-	for from, k := 0, 0; from < n; from += k {
-		k = t.room(n - from)
-		addShortKeys(t, &r.FrameKey, k)
-		t.count32(from, k)
-		for v := range 3 {
-			t.stride32(r.Triangles[3*from+v:], 3, k)
-		}
-		t.end(k)
+	addShortKeys(t, &r.FrameKey, n)
+	t.count32(0, n)
+	for v := range 3 {
+		t.stride32(r.Triangles[v:], 3, n)
 	}
+	t.end(n)
 }
 
 func addShortKeys(t *tableWriter, f *schemas.FrameKey, n int) {
