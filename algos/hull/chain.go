@@ -147,6 +147,48 @@ func push[T geom.Float](h []vertex[T], v vertex[T], side int) []vertex[T] {
 	return append(h, v)
 }
 
+func (c *chains[T]) len() (n int) {
+	for _, h := range c {
+		n += len(h)
+	}
+	return n
+}
+
+// merge returns chain k of the points of all lanes: a vertex of it is one of
+// some lane's chain k. It is stored where lane 0 keeps merged chains.
+func (l *lane[T]) merge(lanes []*lane[T], k int) []vertex[T] {
+	done, out := lanes[0].chains[k], lanes[0].merged[k]
+	for _, other := range lanes[1:] {
+		a, b := done, other.chains[k]
+		l.touched += len(a) + len(b)
+		out = out[:0]
+		for len(a) > 0 || len(b) > 0 {
+			from := &a
+			if len(a) == 0 || len(b) > 0 && before(k, &b[0], &a[0]) {
+				from = &b
+			}
+			v := &(*from)[0]
+			if len(out) == 0 {
+				out = append(out, *v)
+			} else if top := &out[len(out)-1]; v.y == top.y || v.y < top.y == (k == lowLeft || k == lowRight) {
+				out = push(out, *v, side[k])
+			}
+			*from = (*from)[1:]
+		}
+		done, out = out, done
+	}
+	lanes[0].chains[k] = out
+	return done
+}
+
+// before tells whether the sweep of chain k meets a before b.
+func before[T geom.Float](k int, a, b *vertex[T]) bool {
+	if k == lowLeft || k == highLeft {
+		return a.x < b.x
+	}
+	return a.x > b.x
+}
+
 // join appends the boundary to dst, counter-clockwise from the lexicographic
 // minimum. Neighbouring chains share a vertex unless an edge of the hull,
 // vertical or horizontal, lies between them.

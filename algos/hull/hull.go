@@ -72,19 +72,19 @@ func (h *Hull2D[T]) Append(dst []int32, c geom.Cloud[T]) []int32 {
 	if n > math.MaxInt32 {
 		panic(badSize)
 	}
+	if n == 0 {
+		return dst
+	}
 	workers := max(1, min(h.Workers, n/laneFrom))
 	h.prepare(workers)
 	first := h.lanes[0]
-	first.touched = 0
 	if n < filterFrom {
-		first.points = first.points[:0]
-		first.take(c, 0, n)
+		first.cloud, first.from, first.to = c, 0, n
+		h.run(takeAll, 1)
 	} else {
-		h.takeFiltered(c, workers)
+		h.share(c, workers)
 	}
-	if !first.chain() {
-		panic(badFinite)
-	}
+	first.points = first.chains.join(first.points[:0])
 	for _, v := range first.points {
 		dst = append(dst, v.i)
 	}
@@ -95,41 +95,72 @@ func (h *Hull2D[T]) Append(dst []int32, c geom.Cloud[T]) []int32 {
 // starting it allocates nothing.
 func (h *Hull2D[T]) prepare(workers int) {
 	for len(h.lanes) < workers {
-		l := new(lane[T])
+		l := &lane[T]{number: len(h.lanes)}
 		l.work = func() {
 			defer h.wait.Done()
-			l.takeSurvivors(l.cloud, l.from, l.to)
-			l.cloud = geom.Cloud[T]{}
+			l.do(h.lanes)
 		}
 		h.lanes = append(h.lanes, l)
 	}
+	for _, l := range h.lanes {
+		l.touched, l.points = 0, l.points[:0]
+	}
 }
 
-// takeFiltered leaves in the first lane candidates among which are all
-// vertices, hardly more than these for a friendly cloud.
-func (h *Hull2D[T]) takeFiltered(c geom.Cloud[T], workers int) {
-	first, n := h.lanes[0], c.Len()
-	if !first.takeSample(c) {
+// share gives every lane a part of the points, and leaves the chains of all in
+// the first.
+func (h *Hull2D[T]) share(c geom.Cloud[T], workers int) {
+	first, n, what := h.lanes[0], c.Len(), takeSome
+	sample := min(sampleMost, max(sampleLeast, n/sampleRate))
+	if !first.takeSample(c, sample) {
 		panic(badFinite)
 	}
-	if 2*len(first.points) > min(sampleMost, max(sampleLeast, n/sampleRate)) {
-		first.points = first.points[:0]
-		first.take(c, 0, n)
-		return
+	if 2*len(first.points) > sample { // nearly all are vertices, so a filter would pass them
+		what, first.points = takeAll, first.points[:0]
 	}
-	h.wait.Add(workers - 1)
-	for k, l := range h.lanes[1:workers] {
-		l.touched = 0
-		l.filter.scales, l.column.first, l.column.width = first.filter.scales, first.column.first, first.column.width
-		l.points = append(l.points[:0], first.points...) // a part's own hull could be a small filter
-		l.cloud, l.from, l.to = c, n*(k+1)/workers, n*(k+2)/workers
-		go l.work()
+	for k, l := range h.lanes[:workers] {
+		l.cloud, l.from, l.to = c, n*k/workers, n*(k+1)/workers
+		if k > 0 {
+			l.filter.scales, l.column.first, l.column.width = first.filter.scales, first.column.first, first.column.width
+			l.points = append(l.points, first.points...) // a part's own hull could be a small filter
+		}
 	}
-	first.takeSurvivors(c, 0, n/workers)
-	h.wait.Wait()
-	for _, l := range h.lanes[1:workers] {
-		first.points = append(first.points, l.points...)
-		first.touched += l.touched
+	h.run(what, workers)
+	if workers > 1 {
+		h.run(merge, workers)
+	}
+}
+
+// run has all lanes do their part of a task and waits for them.
+func (h *Hull2D[T]) run(what task, workers int) {
+	lanes := h.lanes[:workers]
+	large := 0
+	for _, l := range lanes {
+		l.task, l.tasks = what, workers
+		large += l.to - l.from
+		if what == merge {
+			large -= l.to - l.from - l.chains.len()
+		}
+	}
+	if large < laneFrom { // not worth a goroutine
+		for _, l := range lanes {
+			l.do(h.lanes)
+		}
+	} else {
+		h.wait.Add(workers - 1)
+		for _, l := range lanes[1:] {
+			go l.work()
+		}
+		lanes[0].do(h.lanes)
+		h.wait.Wait()
+	}
+	for _, l := range lanes {
+		if l.odd {
+			panic(badFinite)
+		}
+	}
+	if what == merge {
+		lanes[0].chains, lanes[0].merged = lanes[0].merged, lanes[0].chains
 	}
 }
 

@@ -271,7 +271,7 @@ func TestFilterLeavesFewSurvivors(t *testing.T) {
 			}
 			c := g.Make(n, seed)
 			var l lane[float64]
-			if !l.takeSample(c) || !l.filter.build(l.points) {
+			if !l.takeSample(c, sampleMost) || !l.filter.build(l.points) {
 				t.Fatalf("%s: no filter", name)
 			}
 			dst := make([]int32, n+kernel.OutsideRoom)

@@ -4,12 +4,15 @@ import (
 	"math"
 	"slices"
 
+	"entropipe/algos/exact"
 	"entropipe/algos/geom"
 	"entropipe/algos/internal/kernel"
 )
 
 const (
-	bufferMin  = 1024 // candidates before the first look at what they amount to
+	limitFirst = 256  // candidates before the first look at what they amount to,
+	limitLater = 1024 // and later, when the filter has become sharp
+	passMost   = 1024 // survivors at a time
 	refineFrom = 64   // survivors of the coarse table for which the fine one is made
 	blockMost  = 4096 // points scaled at a time
 )
@@ -21,16 +24,46 @@ type lane[T geom.Float] struct {
 	spare  []vertex[T]
 	chains chains[T]
 	count  counters
-	passed [bufferMin + kernel.OutsideRoom]int32 // positions of survivors
+	passed [passMost + kernel.OutsideRoom]int32 // positions of survivors
 	column columns[T]
 	x, y   []T // a scaled block
 	// touched counts the points that any loop looked at, once for each time. It
 	// is how tests tell a linear algorithm from a quadratic one.
 	touched int
 
-	cloud    geom.Cloud[T] // what work is done on, by a goroutine
-	from, to int
-	work     func()
+	// What a lane does, in a goroutine or not, and on what.
+	number, tasks int // of how many lanes it is which
+	task          task
+	cloud         geom.Cloud[T]
+	from, to      int
+	odd           bool // a coordinate is not finite
+	merged        chains[T]
+	work          func()
+}
+
+// task is what lanes are told to do.
+type task int
+
+const (
+	takeAll  task = iota // find the chains of all points
+	takeSome             // find them of those that pass the filter
+	merge                // merge some of the lanes' chains into the first lane
+)
+
+func (l *lane[T]) do(lanes []*lane[T]) {
+	if l.task == merge {
+		for k := l.number; k < len(l.chains); k += l.tasks {
+			lanes[0].merged[k] = l.merge(lanes[:l.tasks], k)
+		}
+		return
+	}
+	if l.task == takeAll {
+		l.take(l.cloud, l.from, l.to)
+	} else {
+		l.takeSurvivors(l.cloud, l.from, l.to)
+	}
+	l.odd = !l.sweep()
+	l.cloud = geom.Cloud[T]{} // it is the caller's
 }
 
 // take adds points from to to as candidates.
@@ -44,12 +77,10 @@ func (l *lane[T]) take(c geom.Cloud[T], from, to int) {
 	}
 }
 
-// takeSample makes candidates of a sample and, from them, scales and columns.
+// takeSample makes candidates of a sample of total points and, from them, scales and columns.
 // It reports false when a coordinate is not finite.
-func (l *lane[T]) takeSample(c geom.Cloud[T]) bool {
+func (l *lane[T]) takeSample(c geom.Cloud[T], total int) bool {
 	n := c.Len()
-	total := min(sampleMost, max(sampleLeast, n/sampleRate))
-	l.points = l.points[:0]
 	for k := range total {
 		i := kernel.SampleAt(k, total, n)
 		l.points = append(l.points, vertex[T]{c.X[i], c.Y[i], int32(i)})
@@ -105,15 +136,13 @@ func intoRange[T geom.Float](v float64) float64 {
 func (l *lane[T]) takeSurvivors(c geom.Cloud[T], from, to int) {
 	filtered := l.filter.build(l.points)
 	vertices := len(l.points)
-	limit := max(bufferMin, 2*vertices)
+	limit := limitFirst + 2*vertices
 	l.column.reset()
 	for from < to {
 		if filtered {
 			from = l.pass(c, from, to, vertices)
 		} else {
-			end := min(to, from+limit-len(l.points))
-			l.take(c, from, end)
-			from = end
+			from = l.passLine(c, from, to, vertices)
 		}
 		if len(l.points) < limit {
 			continue
@@ -122,13 +151,11 @@ func (l *lane[T]) takeSurvivors(c geom.Cloud[T], from, to int) {
 			return // a non-finite coordinate: still there for the caller to find
 		}
 		vertices = len(l.points)
-		if 2*vertices > limit {
-			limit *= 2
-		}
-		if vertices > max(bufferMin, (to-from)/16) {
+		if vertices > max(limitLater, (to-from)/16) {
 			l.take(c, from, to)
 			break
 		}
+		limit = min(2*limit, limitLater) + 2*vertices
 		filtered = l.filter.build(l.points)
 	}
 	l.points = l.column.appendTo(l.points)
@@ -148,7 +175,7 @@ func (l *lane[T]) pass(c geom.Cloud[T], from, to, vertices int) int {
 	if fast {
 		read, passed = f.coarse.Outside(x, y, 0, l.passed[:])
 	}
-	if !f.made && (!fast || passed >= refineFrom) {
+	if !f.made && (!fast || passed >= refineFrom && l.column.width == 0) {
 		f.refine(l.points[:vertices])
 		l.touched += vertices
 	}
@@ -160,7 +187,12 @@ func (l *lane[T]) pass(c geom.Cloud[T], from, to, vertices int) int {
 		l.touched += passed
 	}
 	l.touched += read + passed
-	survivors := l.passed[:passed]
+	l.addSurvivors(c, from, l.passed[:passed])
+	return from + read
+}
+
+// addSurvivors adds points whose positions are relative to from.
+func (l *lane[T]) addSurvivors(c geom.Cloud[T], from int, survivors []int32) {
 	if l.column.width > 0 {
 		survivors = l.column.take(c, from, survivors)
 	}
@@ -168,7 +200,41 @@ func (l *lane[T]) pass(c geom.Cloud[T], from, to, vertices int) int {
 		i += int32(from)
 		l.points = append(l.points, vertex[T]{c.X[i], c.Y[i], i})
 	}
-	return from + read
+}
+
+// passLine is pass without a filter. The first points of l.points, vertices of
+// them, are a hull: if that is a point or a segment, points on it are dropped.
+func (l *lane[T]) passLine(c geom.Cloud[T], from, to, vertices int) int {
+	to = min(to, from+passMost)
+	passed := 0
+	flat := vertices > 0 && vertices <= 2
+	for i := from; i < to; i++ {
+		if flat && onSegment(l.points[0], l.points[vertices-1], vertex[T]{c.X[i], c.Y[i], int32(i)}) {
+			continue
+		}
+		l.passed[passed] = int32(i - from)
+		passed++
+	}
+	l.touched += to - from + passed
+	l.addSurvivors(c, from, l.passed[:passed])
+	return to
+}
+
+// onSegment tells whether v cannot be a vertex beside a and b, a left of b or
+// below it or the same: because it lies between them or is one of them again,
+// of a higher index.
+func onSegment[T geom.Float](a, b, v vertex[T]) bool {
+	switch {
+	case v.x == a.x && v.y == a.y:
+		return v.i > a.i
+	case v.x == b.x && v.y == b.y:
+		return v.i > b.i
+	case v.x < a.x || v.x > b.x || a.x == b.x && (v.y < a.y || v.y > b.y):
+		return false
+	case a.x == b.x || a.y == b.y && a.y == v.y:
+		return true
+	}
+	return exact.Orient2D(float64(a.x), float64(a.y), float64(b.x), float64(b.y), float64(v.x), float64(v.y)) == 0
 }
 
 // scaled returns a block of the points in scaled coordinates.

@@ -7,10 +7,12 @@ import (
 )
 
 const (
-	bucketFrom = 24   // points; below, insertion is the fastest sort
-	bucketMost = 2048 // buckets of one distribution: their counters and write heads stay in the cache
-	crowd      = 16   // points in one bucket that are distributed again
-	deepest    = 3    // distributions of one point, then comparisons take over
+	bucketFrom  = 24      // points; below, insertion is the fastest sort
+	bucketMost  = 2048    // buckets of one distribution that fits into the cache,
+	bucketFits  = 1 << 14 // as this many points do;
+	bucketLarge = 256     // of a larger one, each bucket being written somewhere else in memory
+	crowd       = 16      // points in one bucket that are distributed again
+	deepest     = 4       // distributions of one point, then comparisons take over
 )
 
 // counters are the buckets' sizes, one array a depth.
@@ -40,6 +42,9 @@ func (l *lane[T]) order(p, spare []vertex[T], depth int) {
 		return
 	}
 	k := min(bucketMost, 1<<logarithm(n-1))
+	if n > bucketFits {
+		k = bucketLarge
+	}
 	left := float64(lo) / 2 // half of all numbers: a difference of them cannot overflow
 	scale := float64(k-1) / (float64(hi)/2 - left)
 	if scale-scale != 0 { // too narrow to divide
