@@ -83,7 +83,7 @@ func (w *inserter) insert(i int32) {
 	if at >= 0 {
 		if w.dig(at, p) {
 			w.hole = append(w.hole, 2*i-2, 2*i-1)
-			w.fill(i)
+			w.fill(i, p)
 			return
 		}
 	} else if at == duplicate {
@@ -235,13 +235,20 @@ func (w *inserter) dig(at int32, p point) bool {
 
 // fill makes the hole a fan of triangles around point i, in the memory that
 // hole names.
-func (w *inserter) fill(i int32) {
+func (w *inserter) fill(i int32, p point) {
 	tris := w.tris
 	ring := append(w.ring, w.ring[0])
 	hole := append(w.hole, w.hole[0])
 	w.ring, w.hole = ring, hole
 	k := len(ring) - 1
 	before := hole[k-1]
+	// The walk to the next point begins in the triangle that faces it.
+	var to point
+	if int(i)+1 < len(w.pts) {
+		q := w.pts[i+1]
+		to = point{q.x - p.x, q.y - p.y}
+	}
+	last := int32(-1)
 	for j := range k {
 		at, after := hole[j], hole[j+1]
 		e, f := &ring[j], &ring[j+1]
@@ -254,11 +261,12 @@ func (w *inserter) fill(i int32) {
 		t.c = float64(e.y*f.x) - float64(e.x*f.y)
 		t.size = e.l + f.l
 		tris[e.outside>>2].n[e.outside&3] = at << 2
-		if kind >= 0 {
-			w.last = at
+		if kind >= 0 && (last < 0 || float64(e.x*to.y) >= float64(e.y*to.x) && float64(f.x*to.y) < float64(f.y*to.x)) {
+			last = at
 		}
 		before = at
 	}
+	w.last = last
 }
 
 // setCircle fills in the circle of a finite triangle from its vertices.
