@@ -162,13 +162,13 @@ func (c *exportCmd) load(e *env, store sinks.Reader) (*shownFrame, error) {
 			e.log.Warn("not drawn, since this frame's commit has no table of it", "layer", layer, "table", t)
 		}
 	}
-	s := newShownFrame(r, asked)
 	if r.Points == nil && r.NPoints > r.NDropped {
 		if r.Hull == nil {
 			return nil, errors.New("there are no coordinates to draw: tables hulls and points have nothing of this frame; write them with entropipe run --tables hulls,maxima,triangles,points")
 		}
 		e.log.Warn("only the hull in the plane is drawn: the rest needs coordinates, from table points, which entropipe run --tables hulls,maxima,triangles,points writes")
 	}
+	s := newShownFrame(r, asked)
 	return s, s.check()
 }
 
@@ -200,7 +200,9 @@ func newShownFrame(r *schemas.Result, layers []string) *shownFrame {
 	}
 	if r.Points == nil {
 		r.Points = &schemas.Points{}
-		s.layers = map[string]bool{layerHull: true}
+		if r.NPoints > r.NDropped {
+			s.layers = map[string]bool{layerHull: true}
+		}
 	}
 	return s
 }

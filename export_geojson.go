@@ -146,5 +146,13 @@ func (p *jsonWriter) hull(s *shownFrame) {
 		positions(n + 1)
 		p.WriteByte(']')
 	}
-	p.end(map[string]any{"layer": layerHull, "status": h.Status, "n_points": s.NPoints, "n_hull": len(h.Idx), "area": h.Area, "perimeter": h.Perimeter, "idx": h.Idx})
+	p.end(map[string]any{"layer": layerHull, "status": h.Status, "n_points": s.NPoints, "n_hull": len(h.Idx), "area": finite(h.Area), "perimeter": finite(h.Perimeter), "idx": h.Idx})
+}
+
+// finite returns v, or nil where it is out of range: JSON has no infinities.
+func finite(v float64) any {
+	if v-v != 0 {
+		return nil
+	}
+	return v
 }

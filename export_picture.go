@@ -206,18 +206,22 @@ func edges(triangles []int32) []edge {
 // mostEdges, the longest ones. left is how many are not there.
 func (b *pictureBuilder) lines(triangles []int32) (paths [][]spot, left int) {
 	all := edges(triangles)
-	length := func(p []spot) float64 { return math.Hypot(p[1].x-p[0].x, p[1].y-p[0].y) }
+	var lengths []float64
 	spots := make([]spot, 0, 2*len(all))
 	for _, e := range all {
-		p := append(spots[len(spots):], b.spotOf(e[0]), b.spotOf(e[1]))
-		if length(p) >= 1 {
-			spots = spots[:len(spots)+2]
-			paths = append(paths, p[:2:2])
+		p, q := b.spotOf(e[0]), b.spotOf(e[1])
+		if length := math.Hypot(q.x-p.x, q.y-p.y); length >= 1 {
+			spots, lengths = append(spots, p, q), append(lengths, length)
 		}
 	}
-	if len(paths) > mostEdges {
-		slices.SortStableFunc(paths, func(p, q []spot) int { return cmp.Compare(length(q), length(p)) })
-		paths = paths[:mostEdges]
+	least := 0.0 // length of the shortest that is drawn
+	if n := len(lengths); n > mostEdges {
+		least = slices.Sorted(slices.Values(lengths))[n-mostEdges]
+	}
+	for i, length := range lengths {
+		if length >= least && len(paths) < mostEdges {
+			paths = append(paths, spots[2*i:2*i+2])
+		}
 	}
 	return paths, len(all) - len(paths)
 }

@@ -5,8 +5,9 @@
 
 Every file of every table is opened with pyarrow, DuckDB, Polars and (hulls) GeoPandas; types and
 counts must be those of the documentation and agree between readers and tables. Where table points
-was written, hulls are compared with shapely and SciPy, maxima with their definition and
-triangulations with Euler's formula, the hull's area and the empty-circle property.
+was written, hulls are compared with shapely and SciPy, hulls in space with SciPy and their
+definition, maxima with theirs, and triangulations with Euler's formula, the hull's area and the
+empty-circle property.
 
 One line a check, then 'N passed, N failed'; exit status 1 when a check failed.
 """
@@ -37,6 +38,7 @@ TABLES = {
     + [c for op in OPS for c in ((f"status_{op}", TEXT), (f"n_{op}", I32), (f"{op}_ns", I64))]
     + [("drawing_id", I64), ("label", TEXT), ("stage", TEXT), ("model_sha256", TEXT), ("latency_ns", I64)],
     "hulls": KEYS + [("n_points", I32), ("n_hull", I32), ("area", F64), ("perimeter", F64), ("geometry", BYTES), ("bbox", BOX), ("hull_idx", INDICES), ("error_bound", F64), ("status", TEXT)],
+    "hulls3d": KEYS + [("n_points", I32), ("n_hull", I32), ("hull_idx", INDICES), ("faces", INDICES), ("area", F64), ("volume", F64), ("error_bound", F64), ("status", TEXT)],
     "maxima": KEYS + [("directions", TEXT), ("idx", INDICES), ("error_bound", F64)],
     "triangles": SHORT + [("tri_id", I32), ("v0", I32), ("v1", I32), ("v2", I32)],
     "points": SHORT + [("point_idx", I32), ("x", (F32, F64)), ("y", (F32, F64)), ("z", (F32, F64)), ("intensity", F32)],
@@ -144,6 +146,7 @@ def check_counts(out, tables):
     frames = out.rows("frames").set_index(FRAME)
     held = {
         ("hulls", "n_hull2d"): lambda t: t.set_index(FRAME)["hull_idx"].map(len),
+        ("hulls3d", "n_hull3d"): lambda t: t.set_index(FRAME)["hull_idx"].map(len),
         ("triangles", "n_delaunay2d"): lambda t: t.groupby(FRAME, observed=True).size(),
         ("points", "n_points"): lambda t: t.groupby(FRAME, observed=True).size(),
     }
@@ -194,6 +197,27 @@ def hull_faults(row, xyz, finite):
         qhull = scipy.spatial.ConvexHull(xyz[finite][:, :2], qhull_options="Qt QJ" if len(vertices) < 3 else "Qt").volume
         bad += [] if np.isclose(qhull, row.area, rtol=1e-9) else [f"area {row.area}, SciPy's is {qhull}"]
     return bad
+
+
+def solid_faults(row, xyz, finite):
+    """Faults of a hull in space, which must be a closed surface around all points."""
+    bad = differ("n_hull", row.n_hull, len(row.hull_idx)) + ([] if (np.diff(row.hull_idx) > 0).all() else ["hull_idx does not ascend"])
+    if row.status != "ok":
+        return bad + differ("faces", len(row.faces), 0)
+    faces = np.asarray(row.faces, np.int64).reshape(-1, 3)
+    bad += [] if (faces[:, 0] == faces.min(axis=1)).all() and (np.lexsort(faces.T[::-1]) == np.arange(len(faces))).all() else ["faces not in canonical order"]
+    bad += differ("corners of the faces", sorted(set(faces.ravel())), list(row.hull_idx)) + differ("faces by Euler", len(faces), 2 * len(row.hull_idx) - 4)
+    edges = {(a, b) for f in faces for a, b in zip(f, np.roll(f, -1))}
+    bad += differ("edges", len(edges), 3 * len(faces)) + differ("edges without a twin", sum((b, a) not in edges for a, b in edges), 0)
+    points = xyz[finite]
+    center, size = points.mean(axis=0), np.ptp(points, axis=0).max()
+    a, b, c = (xyz[faces[:, i]] - center for i in range(3))
+    normal = np.cross(b - a, c - a)
+    bad += [] if np.isclose(np.linalg.norm(normal, axis=1).sum() / 2, row.area, rtol=1e-9) else [f"area {row.area}, of the faces {np.linalg.norm(normal, axis=1).sum() / 2}"]
+    outside = max(((points - center) @ n - n @ p).max() / np.linalg.norm(n) for n, p in zip(normal, a))
+    bad += [] if outside <= 1e-12 * size else [f"a point is {outside} outside of a face"]
+    qhull = scipy.spatial.ConvexHull(points).volume
+    return bad + ([] if np.isclose(qhull, row.volume, rtol=1e-9) else [f"volume {row.volume}, SciPy's is {qhull}"])
 
 
 def maxima_faults(row, xyz, finite):
@@ -248,12 +272,15 @@ def in_circle(p, t, d):
     return value, size
 
 
-def check_geometry(out):
+def check_geometry(out, tables):
     """The operators' tables against the points they were made of."""
     clouds = {k: cloud(v) for k, v in out.frames("points").items()}
     hulls = {k: v.iloc[0] for k, v in out.frames("hulls").items()}
     meshes = out.frames("triangles")
     check("hulls: as shapely's and SciPy's", [f"{k}: {w}" for k, row in hulls.items() if k in clouds for w in hull_faults(row, *clouds[k])], f"{len(hulls)} frames")
+    if "hulls3d" in tables:
+        solids = {k: v.iloc[0] for k, v in out.frames("hulls3d").items()}
+        check("hulls3d: closed, convex, SciPy's volume", [f"{k}: {w}" for k, row in solids.items() if k in clouds for w in solid_faults(row, *clouds[k])], f"{len(solids)} frames")
     maxima = [(k, row) for k, rows in out.frames("maxima").items() for _, row in rows.iterrows()]
     check("maxima: as defined", [f"{k}: {w}" for k, row in maxima if k in clouds for w in maxima_faults(row, *clouds[k])], f"{len(maxima)} frames")
     check("triangles: Delaunay", [f"{k}: {w}" for k, rows in meshes.items() for w in mesh_faults(rows, *clouds[k], hulls[k].area)], f"{len(meshes)} frames, {sum(map(len, meshes.values()))} triangles")
@@ -274,7 +301,7 @@ def main(root, tables):
     check_counts(out, there)
     check_geo(out)
     if "points" in there:
-        check_geometry(out)
+        check_geometry(out, there)
     print(f"{counts['passed']} passed, {counts['failed']} failed")
     return 1 if counts["failed"] else 0
 

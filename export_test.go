@@ -1,0 +1,660 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"entropipe/algos/geom"
+	"entropipe/algos/geomtest"
+	"entropipe/ops/pipeline"
+	"entropipe/schemas"
+	"entropipe/sinks"
+)
+
+// exported is an output with a frame a cloud: what the pipeline writes of them.
+type exported struct {
+	dir     string
+	results []schemas.Result
+	names   []string
+}
+
+func exportOf(t *testing.T, tables []string, clouds []geomtest.Named[float64], narrow []geomtest.Named[float32], sketches ...schemas.Sketch) *exported {
+	t.Helper()
+	ctx, e := context.Background(), &exported{dir: filepath.Join(t.TempDir(), "out")}
+	frames := pipeline.NewFrames(pipeline.FrameConfig{Hull3D: true, Points: slices.Contains(tables, "points")})
+	var enc schemas.Encoder
+	process := func(name string, value []byte, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := int64(len(e.results))
+		results, rejects := frames.Process(schemas.Message{Topic: "points", Offset: at, Time: time.Unix(1, 0), Key: []byte("seq " + name), Value: value})
+		if len(results) != 1 || len(rejects) > 0 {
+			t.Fatalf("%s: %d results, rejects %+v", name, len(results), rejects)
+		}
+		e.results, e.names = append(e.results, results[0]), append(e.names, name)
+	}
+	for _, c := range clouds {
+		value, err := enc.AppendPoints(nil, schemas.PointCloud{Cloud64: c.Cloud, Double: true})
+		process(c.Name, value, err)
+	}
+	for _, c := range narrow {
+		value, err := enc.AppendPoints(nil, schemas.PointCloud{Cloud32: c.Cloud, Intensity: c.Cloud.X})
+		process(c.Name, value, err)
+	}
+	for _, s := range sketches {
+		value, err := enc.AppendSketches(nil, []schemas.Sketch{s})
+		process("sketch", value, err)
+	}
+	store, err := sinks.OpenLocal(e.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	out, err := sinks.Open(ctx, store, sinks.Config{Tables: tables})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int64(len(e.results))
+	if err := out.Base(ctx, "points", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Resume(ctx, "points", 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Commit(ctx, &schemas.Batch{Topic: "points", End: n, Results: e.results, Messages: n, Last: &schemas.RecordID{Offset: n - 1}}); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+var allTables = []string{"hulls", "hulls3d", "maxima", "triangles", "points"}
+
+// export runs the command, which must succeed, and returns what it writes.
+func (e *exported) export(t *testing.T, frame int, args ...string) []byte {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if status := Main(append([]string{"export", e.dir, "--offset", strconv.Itoa(frame)}, args...), &stdout, &stderr); status != 0 {
+		t.Fatalf("frame %d (%s), %v: status %d: %s", frame, e.names[frame], args, status, &stderr)
+	}
+	return stdout.Bytes()
+}
+
+// shown is the frame as export draws it by default.
+func (e *exported) shown(frame int) *shownFrame {
+	r := e.results[frame]
+	return newShownFrame(&r, []string{layerTriangles, layerPoints, layerHull3D, layerHull, layerMaxima})
+}
+
+// hostile are clouds of every kind that a frame can be: friendly, degenerate,
+// with points that are dropped, and at the ends of the numbers.
+func hostile(t *testing.T) *exported {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
+	t.Parallel()
+	nan := math.NaN()
+	holes := geomtest.Lidar[float32](300, 5)
+	holes.X[0], holes.Y[7], holes.Z[20] = float32(nan), float32(math.Inf(1)), float32(nan)
+	sketch := schemas.Sketch{Drawing: schemas.Drawing{ID: 7, Label: `a <cow> & "co" ` + "\x01"}, Strokes: []schemas.Stroke{{X: []float32{0, 255, 255, 10}, Y: []float32{0, 10, 255, 200}}}}
+	clouds := append(geomtest.Clouds2D[float64](60, 1), geomtest.Named[float64]{Name: "empty"}, geomtest.Named[float64]{Name: "empty3", Cloud: geom.Cloud[float64]{Z: []float64{}}},
+		geomtest.Named[float64]{Name: "one", Cloud: geom.Cloud[float64]{X: []float64{3}, Y: []float64{-4}}},
+		geomtest.Named[float64]{Name: "ends", Cloud: geom.Cloud[float64]{X: []float64{-math.MaxFloat64, math.MaxFloat64, 0}, Y: []float64{-math.MaxFloat64, math.MaxFloat64, 1}}},
+		geomtest.Named[float64]{Name: "nothing finite", Cloud: geom.Cloud[float64]{X: []float64{nan}, Y: []float64{1}}})
+	narrow := append(geomtest.Clouds3D[float32](60, 2), geomtest.Named[float32]{Name: "holes", Cloud: holes})
+	return exportOf(t, allTables, clouds, narrow, sketch)
+}
+
+// The picture is well-formed, says which frame it is, has every layer with
+// every mark, within its bounds, and north is up.
+func TestExportSVG(t *testing.T) {
+	e := hostile(t)
+	for i := range e.results {
+		s := e.shown(i)
+		svg := readSVG(t, e.names[i], e.export(t, i))
+		if !strings.Contains(svg.title, fmt.Sprintf("frame %d", i)) {
+			t.Errorf("%s: title %q", e.names[i], svg.title)
+		}
+		want := map[string]int{}
+		if n := len(s.Points.Idx); n > 0 {
+			want[layerPoints] = n
+		}
+		if n := len(s.Hull.Idx); n > 0 {
+			want[layerHull] = n // marks; the ring is another path
+		}
+		for layer, n := range want {
+			if got := svg.marks[layer]; got != n {
+				t.Errorf("%s: %d marks of %s, want %d", e.names[i], got, layer, n)
+			}
+		}
+		maxima := 0
+		for _, m := range s.Maxima {
+			maxima += len(m.Idx)
+		}
+		if svg.marks[layerMaxima] != maxima {
+			t.Errorf("%s: %d marks of maxima, want %d", e.names[i], svg.marks[layerMaxima], maxima)
+		}
+		if s.Hull3 != nil && len(s.Hull3.Idx) != svg.marks[layerHull3D] {
+			t.Errorf("%s: %d corners in space, want %d", e.names[i], svg.marks[layerHull3D], len(s.Hull3.Idx))
+		}
+		for _, p := range svg.spots {
+			if !(p.x >= 0 && p.x <= svg.width && p.y >= 0 && p.y <= svg.height) {
+				t.Fatalf("%s: a spot at %v of a picture of %g x %g", e.names[i], p, svg.width, svg.height)
+			}
+		}
+		checkOrientation(t, e.names[i], s)
+	}
+}
+
+// checkOrientation compares the hull's picture with its coordinates: the same
+// scale on both axes, x to the right, and y up, or down for drawings.
+func checkOrientation(t *testing.T, name string, s *shownFrame) {
+	t.Helper()
+	p := newPicture(s, 1200)
+	for _, l := range p.layers {
+		if l.name != layerHull || len(l.marks) < 3 {
+			continue
+		}
+		sum := func(x, y func(i int) float64) float64 { // twice the area, counter-clockwise positive
+			area := 0.0
+			for i := range l.marks {
+				j := (i + 1) % len(l.marks)
+				area += x(i)*y(j) - x(j)*y(i)
+			}
+			return area / 2
+		}
+		x0, y0 := s.Hull.X[0], s.Hull.Y[0]
+		scale := math.Inf(1) // pixels a half unit, by the largest of the differences
+		for i, m := range l.marks {
+			dx, dy := s.Hull.X[i]/2-x0/2, s.Hull.Y[i]/2-y0/2
+			if s.Drawing == nil {
+				dy = -dy
+			}
+			if math.Abs(dx) > 1e-300 && math.Abs(m.x-l.marks[0].x) > 50 {
+				scale = (m.x - l.marks[0].x) / dx
+			}
+			if !math.IsInf(scale, 1) && math.Abs((m.y-l.marks[0].y)-scale*dy) > 1e-6*p.width {
+				t.Errorf("%s: corner %d is at %v, the first at %v, which is not %g pixels a half unit up", name, i, m, l.marks[0], scale)
+				return
+			}
+		}
+		area := sum(func(i int) float64 { return l.marks[i].x }, func(i int) float64 { return l.marks[i].y })
+		if up := area <= 0; up != (s.Drawing == nil) && math.Abs(area) > 1e-3 {
+			t.Errorf("%s: the picture's hull has area %g", name, area)
+		}
+	}
+}
+
+// readSVG is a picture as an XML reader has it.
+type svgPicture struct {
+	title         string
+	width, height float64
+	marks         map[string]int // by the class of their group: moves of its last path
+	spots         []spot
+}
+
+func readSVG(t *testing.T, name string, data []byte) *svgPicture {
+	t.Helper()
+	svg := &svgPicture{marks: map[string]int{}}
+	d, class := xml.NewDecoder(bytes.NewReader(data)), ""
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return svg
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		start, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		attr := map[string]string{}
+		for _, a := range start.Attr {
+			attr[a.Name.Local] = a.Value
+		}
+		switch start.Name.Local {
+		case "svg":
+			svg.width, _ = strconv.ParseFloat(attr["width"], 64)
+			svg.height, _ = strconv.ParseFloat(attr["height"], 64)
+		case "title":
+			if err := d.DecodeElement(&svg.title, &start); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		case "g":
+			class = attr["class"]
+		case "path":
+			svg.marks[class] = strings.Count(attr["d"], "M")
+			for _, part := range strings.FieldsFunc(attr["d"], func(r rune) bool { return r == 'M' || r == 'L' || r == 'Z' }) {
+				part, _, _ = strings.Cut(part, "h")
+				if x, y, relative := strings.Cut(part, " "); !strings.Contains(part, "l") && relative {
+					var s spot
+					if _, err := fmt.Sscan(x+" "+y, &s.x, &s.y); err != nil {
+						t.Fatalf("%s: path part %q: %v", name, part, err)
+					}
+					svg.spots = append(svg.spots, s)
+				}
+			}
+		}
+	}
+}
+
+// png has the same picture: its size, and the colours at the marks.
+func TestExportPNG(t *testing.T) {
+	e := hostile(t)
+	for i := range e.results {
+		if i%4 != 0 && e.names[i] != "sketch" && e.names[i] != "empty" {
+			continue // as well drawn as their neighbours, and slow
+		}
+		img, err := png.Decode(bytes.NewReader(e.export(t, i, "--as", "png", "--width", "600")))
+		if err != nil {
+			t.Fatalf("%s: %v", e.names[i], err)
+		}
+		p := newPicture(e.shown(i), 600)
+		if b := img.Bounds(); b.Dx() != 600 || b.Dy() != int(math.Ceil(p.height)) {
+			t.Errorf("%s: %v, want 600 x %g", e.names[i], b, p.height)
+		}
+		for k, l := range p.layers {
+			if l.name != layerHull && l.name != layerMaxima {
+				continue
+			}
+			for _, m := range l.marks {
+				if slices.ContainsFunc(p.layers[k+1:], func(o pictureLayer) bool { return paintsOver(o, m) }) {
+					continue
+				}
+				if got := img.At(int(m.x), int(m.y)); !near(got, l.stroke) {
+					t.Errorf("%s: at %v of %s is %v, want about %v", e.names[i], m, l.name, got, l.stroke)
+					break
+				}
+			}
+		}
+	}
+}
+
+// paintsOver says whether a layer may have painted over a spot.
+func paintsOver(l pictureLayer, s spot) bool {
+	return slices.ContainsFunc(l.marks, func(m spot) bool { return math.Hypot(m.x-s.x, m.y-s.y) < l.size+2 })
+}
+
+func near(a, b color.Color) bool {
+	r, g, bl, _ := a.RGBA()
+	r2, g2, b2, _ := b.RGBA()
+	off := func(x, y uint32) bool { return max(x, y)-min(x, y) > 0x3000 }
+	return !off(r, r2) && !off(g, g2) && !off(bl, b2)
+}
+
+type geoJSON struct {
+	Type   string
+	System string `json:"coordinate_system"`
+	CRS    any    `json:"crs"`
+	Frame  map[string]any
+	Feats  []struct {
+		Type     string
+		Geometry struct {
+			Type        string
+			Coordinates json.RawMessage
+		}
+		Properties map[string]any
+	} `json:"features"`
+}
+
+// The coordinates are the tables' own, to the last digit, and the polygon is
+// closed and counter-clockwise.
+func TestExportGeoJSON(t *testing.T) {
+	e := hostile(t)
+	for i := range e.results {
+		s := e.shown(i)
+		var got geoJSON
+		if err := json.Unmarshal(e.export(t, i, "--as", "geojson", "--layers", "points,hull,maxima,triangles"), &got); err != nil {
+			t.Fatalf("%s: %v", e.names[i], err)
+		}
+		if got.Type != "FeatureCollection" || !strings.Contains(got.System, "not longitude and latitude") || got.CRS != nil || got.Frame["offset"] != float64(i) {
+			t.Errorf("%s: %+v", e.names[i], got)
+		}
+		for _, f := range got.Feats {
+			var err error
+			switch layer := f.Properties["layer"]; layer {
+			case layerPoints:
+				err = compareJSON(f.Geometry.Coordinates, positions(s, s.Points.Idx))
+			case layerMaxima:
+				err = compareJSON(f.Geometry.Coordinates, positions(s, s.Maxima[0].Idx))
+			case layerTriangles:
+				var want [][][][]float64
+				for k := 0; k < len(s.Triangles); k += 3 {
+					v := s.Triangles[k : k+3]
+					want = append(want, [][][]float64{positions(s, []int32{v[0], v[1], v[2], v[0]})})
+				}
+				err = compareJSON(f.Geometry.Coordinates, want)
+			case layerHull:
+				want := make([][]float64, 0)
+				for k := range s.Hull.X {
+					want = append(want, []float64{s.Hull.X[k], s.Hull.Y[k]})
+				}
+				types := map[int]string{0: "MultiPoint", 1: "Point", 2: "LineString"}
+				switch len(want) {
+				case 0, 2:
+					err = compareJSON(f.Geometry.Coordinates, want)
+				case 1:
+					err = compareJSON(f.Geometry.Coordinates, want[0])
+				default:
+					types[len(want)] = "Polygon"
+					err = compareJSON(f.Geometry.Coordinates, [][][]float64{append(want, want[0])})
+				}
+				if n := len(s.Hull.X); f.Geometry.Type != types[n] {
+					t.Errorf("%s: a %s of %d vertices", e.names[i], f.Geometry.Type, n)
+				}
+			default:
+				err = fmt.Errorf("layer %v", layer)
+			}
+			if err != nil {
+				t.Errorf("%s: %v: %v", e.names[i], f.Properties["layer"], err)
+			}
+		}
+	}
+}
+
+func positions(s *shownFrame, idx []int32) [][]float64 {
+	out := make([][]float64, 0)
+	for _, i := range idx {
+		x, y, z := s.at(s.place(i))
+		if p := []float64{x, y, z}; s.hasZ() {
+			out = append(out, p)
+		} else {
+			out = append(out, p[:2])
+		}
+	}
+	return out
+}
+
+func compareJSON[T any](got json.RawMessage, want T) error {
+	var v T
+	if err := json.Unmarshal(got, &v); err != nil {
+		return err
+	}
+	if diff := cmp.Diff(want, v); diff != "" {
+		return fmt.Errorf("(-want +got): %.1000s", diff)
+	}
+	return nil
+}
+
+// plyFile is what a reader of PLY finds: numbers by element and property.
+type plyFile struct {
+	vertices []map[string]float64
+	faces    [][]int
+}
+
+// readPLY follows the header alone.
+func readPLY(data []byte) (*plyFile, error) {
+	head, body, ok := bytes.Cut(data, []byte("end_header\n"))
+	if !ok || !bytes.HasPrefix(head, []byte("ply\n")) {
+		return nil, fmt.Errorf("no header: %.40q", data)
+	}
+	type property struct{ name, kind, count string }
+	type element struct {
+		name       string
+		n          int
+		properties []property
+	}
+	var elements []element
+	ascii := false
+	for line := range strings.Lines(string(head)) {
+		w := strings.Fields(line)
+		switch w[0] {
+		case "format":
+			ascii = w[1] == "ascii"
+		case "element":
+			n, err := strconv.Atoi(w[2])
+			if err != nil {
+				return nil, err
+			}
+			elements = append(elements, element{name: w[1], n: n})
+		case "property":
+			p := property{name: w[len(w)-1], kind: w[len(w)-2]}
+			if w[1] == "list" {
+				p.count = w[2]
+			}
+			last := &elements[len(elements)-1]
+			last.properties = append(last.properties, p)
+		}
+	}
+	in, words := bytes.NewReader(body), bufio.NewScanner(bytes.NewReader(body))
+	words.Split(bufio.ScanWords)
+	read := func(kind string) (float64, error) {
+		if ascii {
+			if !words.Scan() {
+				return 0, io.ErrUnexpectedEOF
+			}
+			return strconv.ParseFloat(words.Text(), 64)
+		}
+		var f32 float32
+		var f64 float64
+		var i32 int32
+		var u8 uint8
+		err := binary.Read(in, binary.LittleEndian, map[string]any{"float": &f32, "double": &f64, "int": &i32, "uchar": &u8}[kind])
+		return float64(f32) + f64 + float64(i32) + float64(u8), err
+	}
+	f := &plyFile{}
+	for _, e := range elements {
+		for range e.n {
+			row := map[string]float64{}
+			for _, p := range e.properties {
+				if p.count == "" {
+					v, err := read(p.kind)
+					if err != nil {
+						return nil, err
+					}
+					row[p.name] = v
+					continue
+				}
+				n, err := read(p.count)
+				if err != nil {
+					return nil, err
+				}
+				var face []int
+				for range int(n) {
+					v, err := read(p.kind)
+					if err != nil {
+						return nil, err
+					}
+					face = append(face, int(v))
+				}
+				f.faces = append(f.faces, face)
+			}
+			if e.name == "vertex" {
+				f.vertices = append(f.vertices, row)
+			}
+		}
+	}
+	if in.Len() > 0 && !ascii || ascii && words.Scan() {
+		return nil, fmt.Errorf("bytes after the last element")
+	}
+	return f, nil
+}
+
+// Points, flags and faces are those of the tables, as text and binary alike.
+func TestExportPLY(t *testing.T) {
+	e := hostile(t)
+	for i := range e.results {
+		s := e.shown(i)
+		binary, err := readPLY(e.export(t, i, "--as", "ply"))
+		if err != nil {
+			t.Fatalf("%s: %v", e.names[i], err)
+		}
+		text, err := readPLY(e.export(t, i, "--as", "ply", "--ascii"))
+		if err != nil {
+			t.Fatalf("%s: %v", e.names[i], err)
+		}
+		if s.Points.X32 != nil { // the shortest text of a float32
+			for k, v := range text.vertices {
+				for _, axis := range []string{"x", "y", "z", "intensity"} {
+					if value, ok := v[axis]; ok {
+						text.vertices[k][axis] = float64(float32(value))
+					}
+				}
+			}
+		}
+		if diff := cmp.Diff(binary, text, cmp.AllowUnexported(plyFile{})); diff != "" {
+			t.Errorf("%s: text differs (-binary +text): %.1000s", e.names[i], diff)
+		}
+		checkPLY(t, e.names[i], s, binary)
+		both, err := readPLY(e.export(t, i, "--as", "ply", "--layers", "points,hull3d,triangles"))
+		faces := len(s.Triangles) / 3
+		if s.Hull3 != nil {
+			faces += len(s.Hull3.Faces) / 3
+		}
+		if err != nil || len(both.faces) != faces {
+			t.Errorf("%s: %v; both meshes have not %d faces", e.names[i], err, faces)
+		}
+	}
+}
+
+func checkPLY(t *testing.T, name string, s *shownFrame, f *plyFile) {
+	t.Helper()
+	if len(f.vertices) != len(s.Points.Idx) {
+		t.Fatalf("%s: %d vertices of %d points", name, len(f.vertices), len(s.Points.Idx))
+	}
+	flags := map[string][]int32{}
+	for k, v := range f.vertices {
+		x, y, z := s.at(k)
+		if v["x"] != x || v["y"] != y || v["z"] != z || int32(v["index"]) != s.Points.Idx[k] {
+			t.Fatalf("%s: vertex %d is %v, want %v %v %v, point %d", name, k, v, x, y, z, s.Points.Idx[k])
+		}
+		for _, flag := range []string{"hull", "hull3d", "maxima"} {
+			if v[flag] == 1 {
+				flags[flag] = append(flags[flag], s.Points.Idx[k])
+			}
+		}
+	}
+	sorted := func(idx []int32) []int32 { return slices.Sorted(slices.Values(idx)) }
+	wantFaces := s.Triangles
+	if s.Hull3 != nil {
+		if len(s.Hull3.Faces) > 0 {
+			wantFaces = s.Hull3.Faces
+		}
+		if !slices.Equal(flags["hull3d"], s.Hull3.Idx) {
+			t.Errorf("%s: corners in space %v, want %v", name, flags["hull3d"], s.Hull3.Idx)
+		}
+	}
+	if !slices.Equal(flags["hull"], sorted(s.Hull.Idx)) || !slices.Equal(flags["maxima"], s.Maxima[0].Idx) {
+		t.Errorf("%s: flags %v, hull %v, maxima %v", name, flags, s.Hull.Idx, s.Maxima[0].Idx)
+	}
+	var faces []int32
+	for _, face := range f.faces {
+		for _, v := range face {
+			faces = append(faces, s.Points.Idx[v])
+		}
+	}
+	if !slices.Equal(faces, wantFaces) {
+		t.Errorf("%s: faces %v, want %v", name, faces, wantFaces)
+	}
+}
+
+// Without points there is the hull in the plane, in every format, and a word
+// about what is missing; where there is no hull either, that is an error.
+func TestExportWithoutPoints(t *testing.T) {
+	square := []geomtest.Named[float64]{{Name: "square", Cloud: geomtest.Square[float64](400, 1)}}
+	e := exportOf(t, []string{"hulls", "maxima", "triangles"}, square, nil)
+	h := e.results[0].Hull
+	svg := readSVG(t, "svg", e.export(t, 0))
+	if svg.marks[layerHull] != len(h.Idx) || svg.marks[layerMaxima]+svg.marks[layerPoints]+svg.marks[layerTriangles] > 0 {
+		t.Errorf("marks %v, a hull of %d", svg.marks, len(h.Idx))
+	}
+	f, err := readPLY(e.export(t, 0, "--as", "ply"))
+	if err != nil || len(f.vertices) != len(h.Idx) || len(f.faces) != len(h.Idx)-2 || f.vertices[1]["x"] != h.X[1] {
+		t.Errorf("%v: %+v, want a fan of %d corners", err, f, len(h.Idx))
+	}
+	var g geoJSON
+	if err := json.Unmarshal(e.export(t, 0, "--as", "geojson"), &g); err != nil || len(g.Feats) != 1 {
+		t.Errorf("%v: %d features, want the hull", err, len(g.Feats))
+	}
+	var stdout, stderr bytes.Buffer
+	if Main([]string{"export", e.dir}, &stdout, &stderr); !strings.Contains(stderr.String(), "only the hull in the plane is drawn") {
+		t.Errorf("stderr: %s", &stderr)
+	}
+	none := exportOf(t, []string{"maxima", "triangles"}, square, nil)
+	stdout.Reset()
+	stderr.Reset()
+	if status := Main([]string{"export", none.dir}, &stdout, &stderr); status != exitRuntime || stdout.Len() > 0 || !strings.Contains(stderr.String(), "there are no coordinates to draw") {
+		t.Errorf("status %d, stderr: %s", status, &stderr)
+	}
+}
+
+// What is binary does not go to a terminal; text does, and a file may.
+func TestExportToATerminal(t *testing.T) {
+	_, there := terminal(t)
+	for _, c := range []struct {
+		cmd     exportCmd
+		refused bool
+	}{
+		{exportCmd{As: "png"}, true}, {exportCmd{As: "ply", File: "-"}, true}, {exportCmd{As: "ply", ASCII: true}, false},
+		{exportCmd{As: "svg"}, false}, {exportCmd{As: "geojson"}, false}, {exportCmd{File: "a.PNG"}, false},
+	} {
+		c.cmd.Width = 300
+		if err := c.cmd.check(there); (err != nil) != c.refused {
+			t.Errorf("%+v: %v", c.cmd, err)
+		}
+		if err := c.cmd.check(&bytes.Buffer{}); err != nil {
+			t.Errorf("%+v to a pipe: %v", c.cmd, err)
+		}
+	}
+}
+
+// A picture of many points stays small, and says that it leaves some out.
+func TestExportThinsManyPoints(t *testing.T) {
+	c := geomtest.Square[float32](60_000, 1)
+	e := exportOf(t, allTables, nil, []geomtest.Named[float32]{{Name: "many", Cloud: c}})
+	data := e.export(t, 0)
+	svg := readSVG(t, "many", data)
+	if n := svg.marks[layerPoints]; n > mostDots || n < mostDots/3 {
+		t.Errorf("%d dots, want at most %d and not many less", n, mostDots)
+	}
+	if !bytes.Contains(data, []byte("60 000 points, ")) || len(data) > 4<<20 {
+		t.Errorf("%d bytes; the legend does not say how many points are drawn", len(data))
+	}
+	for _, l := range newPicture(e.shown(0), 1200).layers {
+		if l.name == layerTriangles && len(l.paths) > mostEdges {
+			t.Errorf("%d edges", len(l.paths))
+		}
+	}
+}
+
+// The bar has a round length of at most so many pixels, at any scale.
+func TestRoundBelow(t *testing.T) {
+	for _, c := range []struct{ x, want float64 }{{1, 1}, {9.99, 5}, {10, 10}, {0.034, 0.02}, {4.9e21, 2e21}, {1.9e-300, 1e-300}} {
+		if got := roundBelow(c.x); math.Abs(got-c.want) > 1e-12*c.want {
+			t.Errorf("below %g: %g, want %g", c.x, got, c.want)
+		}
+	}
+	if got := roundBelow(5e-324); got != 5e-324 {
+		t.Errorf("below the least number: %g", got)
+	}
+}
+
+// An output that contradicts itself is named, not drawn.
+func TestExportOfADamagedOutput(t *testing.T) {
+	r := exportOf(t, allTables, []geomtest.Named[float64]{{Name: "square", Cloud: geomtest.Square[float64](40, 1)}}, nil).results[0]
+	r.Triangles[5] = 40
+	if err := newShownFrame(&r, []string{layerTriangles}).check(); err == nil || !strings.Contains(err.Error(), "triangles names point 40") {
+		t.Errorf("%v", err)
+	}
+	if err := newShownFrame(&r, []string{layerHull}).check(); err != nil {
+		t.Errorf("a layer that is not drawn: %v", err)
+	}
+}
