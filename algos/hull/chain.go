@@ -164,7 +164,7 @@ func (l *lane[T]) merge(lanes []*lane[T], k int) []vertex[T] {
 		out = out[:0]
 		for len(a) > 0 || len(b) > 0 {
 			from := &a
-			if len(a) == 0 || len(b) > 0 && before(k, &b[0], &a[0]) {
+			if len(a) == 0 || len(b) > 0 && sweptBefore(k, &b[0], &a[0]) {
 				from = &b
 			}
 			v := &(*from)[0]
@@ -181,8 +181,8 @@ func (l *lane[T]) merge(lanes []*lane[T], k int) []vertex[T] {
 	return done
 }
 
-// before tells whether the sweep of chain k meets a before b.
-func before[T geom.Float](k int, a, b *vertex[T]) bool {
+// sweptBefore tells whether the sweep of chain k meets a before b.
+func sweptBefore[T geom.Float](k int, a, b *vertex[T]) bool {
 	if k == lowLeft || k == highLeft {
 		return a.x < b.x
 	}

@@ -33,12 +33,6 @@ func difference(got, want []int32) string {
 	return cmp.Diff(want[:min(len(want), 50)], got[:min(len(got), 50)])
 }
 
-// Every distribution, on both sides of every threshold.
-func TestHullOfEveryDistribution(t *testing.T) {
-	testDistributions[float32](t)
-	testDistributions[float64](t)
-}
-
 func testDistributions[T geom.Float](t *testing.T) {
 	var h Hull2D[T] // one for all: scratch must not leak from call to call
 	for _, n := range []int{0, 1, 2, 3, 50, filterFrom, sampleRate*sampleLeast + 7, 10000} {
