@@ -139,13 +139,17 @@ func moved(draw func(r *rand.Rand, dims, points int) []float64, by float64) func
 // of the three signs would prove little.
 func TestCampaign(t *testing.T) {
 	const seed = 31
+	sets := *campaign
+	if testing.Short() {
+		sets /= 5
+	}
 	for _, q := range predicates {
 		t.Run(q.name, func(t *testing.T) {
 			var total [3]int
 			for k, f := range families {
 				r := rand.New(rand.NewPCG(seed, uint64(k)))
 				var counts [3]int
-				n := (*campaign + len(families) - 1) / len(families)
+				n := (sets + len(families) - 1) / len(families)
 				for range n {
 					p := f.draw(r, q.dims, q.points)
 					got, want := q.sign(p), q.rational(p)

@@ -56,7 +56,10 @@ func abs(v int) int { return max(v, -v) }
 // or on one line, and any others.
 func TestPointsOfOtherLibraries(t *testing.T) {
 	const seed = 21
-	files := 0
+	files, tuples := 0, 500
+	if testing.Short() {
+		tuples = 50
+	}
 	for _, pattern := range []string{"delaunator_js/*.json", "cdt/inputs/*.txt", "pargeo/*.txt", "ann_knn/*.pts"} {
 		paths, err := filepath.Glob(filepath.Join(geomtest.TestData(t, "oracles"), pattern))
 		if err != nil {
@@ -70,7 +73,7 @@ func TestPointsOfOtherLibraries(t *testing.T) {
 				if q.dims != len(points[0]) {
 					continue
 				}
-				for range 500 {
+				for range tuples {
 					var p []float64
 					start, reach := r.IntN(len(points)), 2+r.IntN(len(points))
 					for range q.points {
