@@ -21,7 +21,7 @@ type Hull3D[T geom.Float] struct {
 
 	body  polytope
 	sieve sieve[T]
-	lanes []lane3[T]
+	lanes []lane3
 	plane Hull2D[T]
 }
 
@@ -61,15 +61,18 @@ func (h *Hull3D[T]) Append(vertices, faces []int32, c geom.Cloud[T]) (v, f []int
 	if n > math.MaxInt32 {
 		panic(badSize)
 	}
-	if n < sieveFrom {
-		h.takeAll(c)
-	} else {
-		h.takeSieved(c)
+	if n >= sieveFrom && h.takeSieved(c) {
+		vertices, faces = h.body.appendSurface(vertices, faces)
+		return vertices, faces, 3
 	}
+	if !c.Finite() {
+		panic(badFinite)
+	}
+	h.takeAll(c)
 	return h.finish(vertices, faces, c)
 }
 
-// finish finds the hull of the candidates.
+// finish finds the hull of candidates of any dimension.
 func (h *Hull3D[T]) finish(vertices, faces []int32, c geom.Cloud[T]) (v, f []int32, dim int) {
 	b := &h.body
 	seed, dim := b.simplex()
@@ -81,7 +84,8 @@ func (h *Hull3D[T]) finish(vertices, faces []int32, c geom.Cloud[T]) (v, f []int
 	case 2:
 		vertices = h.appendPolygon(vertices, c, seed)
 	case 3:
-		b.grow(seed)
+		b.start(seed)
+		b.grow()
 		vertices, faces = b.appendSurface(vertices, faces)
 	}
 	return vertices, faces, dim

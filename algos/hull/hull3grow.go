@@ -35,17 +35,21 @@ type polytope struct {
 	edge    []int32 // of a corner: the horizon's edge that begins there
 	fan     []int32 // the new faces, in order around the new vertex
 
-	touched int64      // tests of a point against a plane
-	extent  [3]float64 // of the candidates
+	touched   int64      // tests of a point against a plane
+	low, high [3]float64 // of all candidates
+	extent    [3]float64
+	final     int // candidates from here on ascend by index; among them is one at the place of every vertex
 	surface
 }
 
 // corner is a candidate.
 type corner struct {
 	x, y, z float64
-	index   int32 // in the cloud
+	index   int32 // in the cloud; of a vertex, the lowest at its place
 	next    int32 // on the same list
 }
+
+func (c *corner) coordinates() [3]float64 { return [3]float64{c.x, c.y, c.z} }
 
 // face is a triangle, with the plane through it: a point q sees it if
 // n·(q-a) > 0, certainly if that is more than err in floating point.
@@ -73,10 +77,9 @@ func (p *polytope) reset() {
 	p.round, p.touched = 0, 0
 }
 
-// grow makes the hull of all candidates from a simplex of four of them.
-func (p *polytope) grow(seed [4]int32) {
+// grow inserts candidates until none is outside.
+func (p *polytope) grow() {
 	p.edge = resize(p.edge, len(p.points))
-	p.start(seed)
 	for len(p.pending) > 0 {
 		f := p.pending[len(p.pending)-1]
 		p.pending = p.pending[:len(p.pending)-1]
@@ -86,7 +89,7 @@ func (p *polytope) grow(seed [4]int32) {
 	}
 }
 
-// start makes the faces of the simplex and hands the candidates to them.
+// start makes the faces of the simplex and hands all candidates to them.
 func (p *polytope) start(s [4]int32) {
 	if p.orient(s[0], s[1], s[2], s[3]) > 0 {
 		s[1], s[2] = s[2], s[1]
@@ -105,6 +108,26 @@ func (p *polytope) start(s [4]int32) {
 	p.pend()
 }
 
+// extend makes room for the candidates from base on: their differences are in
+// the error bounds of all faces.
+func (p *polytope) extend(base int) {
+	p.measure(base)
+	for i := range p.faces {
+		if p.faces[i].alive {
+			p.fit(&p.faces[i])
+		}
+	}
+}
+
+// pendAll notes all faces that have a list.
+func (p *polytope) pendAll() {
+	for i := range p.faces {
+		if p.faces[i].alive && p.faces[i].list != none {
+			p.pending = append(p.pending, int32(i))
+		}
+	}
+}
+
 // orient is the sign of the volume of four candidates.
 func (p *polytope) orient(a, b, c, d int32) int {
 	A, B, C, D := &p.points[a], &p.points[b], &p.points[c], &p.points[d]
@@ -119,27 +142,29 @@ func (p *polytope) addFace(a, b, c int32) int32 {
 	} else {
 		p.faces = append(p.faces, face{})
 	}
-	A, B, C := &p.points[a], &p.points[b], &p.points[c]
-	bx, by, bz := B.x-A.x, B.y-A.y, B.z-A.z
-	cx, cy, cz := C.x-A.x, C.y-A.y, C.z-A.z
+	p.faces[i] = face{v: [3]int32{a, b, c}, list: none, alive: true}
+	p.fit(&p.faces[i])
+	return i
+}
+
+// fit computes the plane of a face, and bounds the rounding error as the filter
+// of exact.Orient3D does, with the largest differences that there are.
+func (p *polytope) fit(f *face) {
+	a, b, c := &p.points[f.v[0]], &p.points[f.v[1]], &p.points[f.v[2]]
+	bx, by, bz := b.x-a.x, b.y-a.y, b.z-a.z
+	cx, cy, cz := c.x-a.x, c.y-a.y, c.z-a.z
 	yz, zy := float64(by*cz), float64(bz*cy)
 	zx, xz := float64(bz*cx), float64(bx*cz)
 	xy, yx := float64(bx*cy), float64(by*cx)
-	// The filter of exact.Orient3D, with the largest differences there are.
 	permanent := float64(p.extent[0]*(math.Abs(yz)+math.Abs(zy))) +
 		float64(p.extent[1]*(math.Abs(zx)+math.Abs(xz))) +
 		float64(p.extent[2]*(math.Abs(xy)+math.Abs(yx)))
-	p.faces[i] = face{
-		nx: yz - zy, ny: zx - xz, nz: xy - yx,
-		ax: A.x, ay: A.y, az: A.z,
-		err:  float64(exact.Orient3DError*permanent) + exact.Orient3DLost,
-		v:    [3]int32{a, b, c},
-		list: none, alive: true,
-	}
+	f.nx, f.ny, f.nz = yz-zy, zx-xz, xy-yx
+	f.ax, f.ay, f.az = a.x, a.y, a.z
+	f.err = float64(exact.Orient3DError*permanent) + exact.Orient3DLost
 	if !(p.extent[0]+p.extent[1]+p.extent[2] < exact.Orient3DLimit) {
-		p.faces[i].err = math.Inf(1)
+		f.err = math.Inf(1)
 	}
-	return i
 }
 
 // sees tells whether a candidate sees a face, and n·(q-a), a measure of how far
@@ -157,16 +182,42 @@ func (p *polytope) sees(f *face, q int32) (far float64, yes bool) {
 	return far, p.seesExactly(f, q)
 }
 
-// seesExactly is apart, so that sees stays small. Equal points are frequent,
-// and need no arithmetic.
+// seesExactly is apart, so that sees stays small. Every candidate at the place
+// of a vertex comes by here or by insert, when it is dropped.
 func (p *polytope) seesExactly(f *face, q int32) bool {
-	c := &p.points[q]
+	return !p.touches(f, q) && p.orient(f.v[0], f.v[1], f.v[2], q) > 0
+}
+
+// touches tells whether q is at the place of a corner of f, which then gets the
+// lower index of the two.
+func (p *polytope) touches(f *face, q int32) bool {
 	for _, v := range f.v {
-		if w := &p.points[v]; c.x == w.x && c.y == w.y && c.z == w.z {
-			return false
+		if p.merge(v, q) {
+			return true
 		}
 	}
-	return p.orient(f.v[0], f.v[1], f.v[2], q) > 0
+	return false
+}
+
+func (p *polytope) merge(v, q int32) bool {
+	a, b := &p.points[v], &p.points[q]
+	if !samePlace(a, b) {
+		return false
+	}
+	a.index = min(a.index, b.index)
+	return true
+}
+
+// search tries all faces.
+func (p *polytope) search(q int32) {
+	for i := range p.faces {
+		if f := &p.faces[i]; f.alive {
+			if far, yes := p.sees(f, q); yes {
+				p.put(f, q, far)
+				return
+			}
+		}
+	}
 }
 
 // insert makes q, which sees face f, a vertex.
@@ -176,7 +227,7 @@ func (p *polytope) insert(q, f int32) {
 	for _, f := range p.visible {
 		for r := p.faces[f].list; r != none; {
 			next := p.points[r].next
-			if r != q {
+			if !p.merge(q, r) {
 				p.assign(r)
 			}
 			r = next

@@ -35,13 +35,13 @@ import (
 // that the ray through a corner leaves by: with d = αa + βb + γc for its three
 // corners, g(d) <= α + β + γ, where negative coefficients count as |α|·√3/ρ.
 type sieve[T geom.Float] struct {
-	planes kernel.Planes[T]
-	gauge  [kernel.Cells + 1][kernel.Cells + 1]float64 // of one side's corners
-	at     []vector                                    // Q's corners, scaled, relative to o
-	radius float64                                     // ρ
+	planes         kernel.Planes[T]
+	exits          [kernel.Cells + 1][kernel.Cells + 1]vector // d/g(d) for the corners of one side's cells
+	exit           [kernel.CubeCells]int32                    // the face by which a cell's first corner's ray leaves
+	at             []vector                                   // Q's corners, scaled, relative to o
+	radius         float64                                    // ρ
+	centre, factor vector                                     // as in planes
 }
-
-type vector [3]float64
 
 const (
 	narrowUnit = 0x1p-24 // u
@@ -51,6 +51,7 @@ const (
 	lossy     = 0x1p-43
 	flattest  = 0x1p-12 // the least ρ worth a sieve
 	walkMost  = 1000    // steps; only rounding could make them so many
+	offCentre = 0.49307 // not 1/2: rays of symmetric clouds would all leave by edges
 	sizeLeast = 0x1p-100
 	sizeMost  = 0x1p+100
 )
@@ -78,56 +79,47 @@ func (s *sieve[T]) build(p *polytope) bool {
 
 // place chooses centre and scale, and measures the radius.
 func (s *sieve[T]) place(p *polytope) bool {
-	var low, high, sum vector
-	for k := range low {
-		low[k], high[k] = math.Inf(1), math.Inf(-1)
-	}
+	infinite := math.Inf(1)
+	low, high := vector{infinite, infinite, infinite}, vector{-infinite, -infinite, -infinite}
+	var sum vector
 	count := 0.0
 	for f := range p.faces {
 		if !p.faces[f].alive {
 			continue
 		}
 		for _, v := range p.faces[f].v {
-			for k, x := range p.points[v].coordinates() {
-				low[k], high[k] = min(low[k], x), max(high[k], x)
-				sum[k] += x
-			}
+			c := &p.points[v]
+			low = vector{min(low.x, c.x), min(low.y, c.y), min(low.z, c.z)}
+			high = vector{max(high.x, c.x), max(high.y, c.y), max(high.z, c.z)}
+			sum = vector{sum.x + c.x, sum.y + c.y, sum.z + c.z}
 			count++
 		}
 	}
-	for k := range low {
-		if size := high[k] - low[k]; !(size > sizeLeast && size < sizeMost && max(high[k], -low[k]) < sizeMost) {
-			return false
-		}
+	size := minus(high, low)
+	least, most := min(size.x, size.y, size.z), max(size.x, size.y, size.z)
+	if !(least > sizeLeast && most < sizeMost && max(high.x, high.y, high.z, -low.x, -low.y, -low.z) < sizeMost) {
+		return false
 	}
-	// The middle of the box is best where it is well inside, and the mean is
-	// always inside.
-	for k := range low {
-		s.planes.Center[k] = T((low[k] + high[k]) / 2)
-	}
-	s.scale(p, low, high)
+	// The middle of the box, hardly moved, is best where it is well inside, and the
+	// mean is always inside.
+	s.scale(p, low, high, vector{low.x + size.x*offCentre, low.y + size.y*offCentre, low.z + size.z*offCentre})
 	if s.radius < 1./16 {
-		for k := range low {
-			s.planes.Center[k] = T(sum[k] / count)
-		}
-		s.scale(p, low, high)
+		s.scale(p, low, high, times(sum, 1/count))
 	}
 	return s.radius > flattest
 }
 
-func (c *corner) coordinates() vector { return vector{c.x, c.y, c.z} }
-
-// scale sets the scale for the centre, and all that depends on the two.
-func (s *sieve[T]) scale(p *polytope, low, high vector) {
-	for k := range low {
-		o := float64(s.planes.Center[k])
-		s.planes.Scale[k] = T((1 - 0x1p-20) / max(high[k]-o, o-low[k]))
-	}
+// scale sets the centre, and all that depends on it.
+func (s *sieve[T]) scale(p *polytope, low, high, centre vector) {
+	s.planes.Center = [3]T{T(centre.x), T(centre.y), T(centre.z)}
+	s.centre = vector{float64(T(centre.x)), float64(T(centre.y)), float64(T(centre.z))}
+	up, down := minus(high, s.centre), minus(s.centre, low)
+	const most = 1 - 0x1p-20
+	s.planes.Scale = [3]T{T(most / max(up.x, down.x)), T(most / max(up.y, down.y)), T(most / max(up.z, down.z))}
+	s.factor = vector{float64(s.planes.Scale[0]), float64(s.planes.Scale[1]), float64(s.planes.Scale[2])}
 	s.at = resize(s.at, len(p.points))
 	for i := range p.points {
-		for k, x := range p.points[i].coordinates() {
-			s.at[i][k] = (x - float64(s.planes.Center[k])) * float64(s.planes.Scale[k])
-		}
+		s.at[i] = s.relative(&p.points[i])
 	}
 	s.radius = math.Inf(1)
 	for f := range p.faces {
@@ -139,45 +131,44 @@ func (s *sieve[T]) scale(p *polytope, low, high vector) {
 	}
 }
 
-func minus(a, b vector) vector { return vector{a[0] - b[0], a[1] - b[1], a[2] - b[2]} }
-func dot(a, b vector) float64 {
-	return float64(a[0]*b[0]) + float64(a[1]*b[1]) + float64(a[2]*b[2])
-}
-func cross(a, b vector) vector {
-	return vector{
-		float64(a[1]*b[2]) - float64(a[2]*b[1]),
-		float64(a[2]*b[0]) - float64(a[0]*b[2]),
-		float64(a[0]*b[1]) - float64(a[1]*b[0]),
-	}
-}
-
-// direction returns that of corner i, j of a side's cells.
-func direction(side, i, j int) (d vector) {
-	axis := side / 2
-	d[axis] = 1 - 2*float64(side%2)
-	first, second := (axis+1)%3, (axis+2)%3
-	if axis == 1 {
-		first, second = 0, 2
-	}
-	d[first] = float64(2*i)/kernel.Cells - 1
-	d[second] = float64(2*j)/kernel.Cells - 1
-	return d
+// relative returns c, scaled and relative to the centre.
+func (s *sieve[T]) relative(c *corner) vector {
+	return vector{(c.x - s.centre.x) * s.factor.x, (c.y - s.centre.y) * s.factor.y, (c.z - s.centre.z) * s.factor.z}
 }
 
 // measureSide bounds the gauge of all corners of one side's cells. It walks
 // over the surface from corner to corner, from face f on, and returns where it
 // ends.
 func (s *sieve[T]) measureSide(p *polytope, side int, f int32) int32 {
-	for i := range s.gauge {
-		for k := range s.gauge[i] {
+	for i := range s.exits {
+		for k := range s.exits[i] {
 			j := k
 			if i%2 == 1 { // there and back again
 				j = kernel.Cells - k
 			}
-			f, s.gauge[i][j] = s.walk(p, f, direction(side, i, j))
+			var gauge float64
+			d := direction(side, i, j)
+			f, gauge = s.walk(p, f, d)
+			s.exits[i][j] = times(d, 1/gauge)
+			if i < kernel.Cells && j < kernel.Cells {
+				s.exit[(side*kernel.Cells+i)*kernel.Cells+j] = f
+			}
 		}
 	}
 	return f
+}
+
+// direction returns that of corner i, j of a side's cells.
+func direction(side, i, j int) vector {
+	major := 1 - 2*float64(side%2)
+	a, b := float64(2*i)/kernel.Cells-1, float64(2*j)/kernel.Cells-1
+	switch side / 2 {
+	case 0:
+		return vector{major, a, b}
+	case 1:
+		return vector{a, major, b}
+	}
+	return vector{a, b, major}
 }
 
 // walk finds the face by which the ray along d leaves, and bounds d's gauge,
@@ -186,62 +177,108 @@ func (s *sieve[T]) walk(p *polytope, f int32, d vector) (int32, float64) {
 	for range walkMost {
 		v := &p.faces[f].v
 		a, b, c := s.at[v[0]], s.at[v[1]], s.at[v[2]]
-		weight := [3]float64{dot(d, cross(a, b)), dot(d, cross(b, c)), dot(d, cross(c, a))} // beside each edge
-		worst := 0
-		for k := range weight {
-			if weight[k] < weight[worst] {
-				worst = k
-			}
-		}
-		if weight[worst] >= -lossy {
-			return f, s.bound(&weight, dot(a, cross(b, c)))
+		w, least, worst := weigh(d, a, b, c)
+		if least >= -lossy {
+			return f, s.bound(w, dot(a, cross(b, c)))
 		}
 		f = p.faces[f].adj[worst]
 	}
 	return f, math.Inf(1)
 }
 
+// weigh returns the weights of c, a and b, in this order, in d, times their
+// volume: on which side of the edges of a triangle, and how far, the ray along
+// d passes. The least of them is beside edge worst.
+func weigh(d, a, b, c vector) (w vector, least float64, worst int) {
+	w = vector{dot(d, cross(a, b)), dot(d, cross(b, c)), dot(d, cross(c, a))}
+	least = w.x
+	if w.y < least {
+		least, worst = w.y, 1
+	}
+	if w.z < least {
+		least, worst = w.z, 2
+	}
+	return w, least, worst
+}
+
 // bound is the gauge for a direction with these weights, times the volume.
-func (s *sieve[T]) bound(weight *[3]float64, volume float64) float64 {
+func (s *sieve[T]) bound(w vector, volume float64) float64 {
 	if volume -= lossy; volume < lossy {
 		return math.Inf(1)
 	}
-	sum := 0.0
-	for _, w := range weight {
-		sum += max(0, w) + lossy + 2*(max(0, -w)+lossy)/s.radius
-	}
-	return sum / volume
+	in := max(0, w.x) + max(0, w.y) + max(0, w.z) + 3*lossy
+	out := max(0, -w.x) + max(0, -w.y) + max(0, -w.z) + 3*lossy
+	return (in + 2*out/s.radius) / volume
 }
 
-// setCell sets the plane of a cell from the gauges of its corners.
+// setCell sets the plane of a cell from the exits at its corners: n·d >= g(d)
+// if and only if n·(d/g(d)) >= 1.
 func (s *sieve[T]) setCell(side, i, j int) {
-	at := (side*kernel.Cells+i)*kernel.Cells + j
-	var corners [4]vector // where the rays leave
-	var d [4]vector
-	var g [4]float64
-	for k, o := range [4][2]int{{0, 0}, {1, 0}, {1, 1}, {0, 1}} {
-		d[k], g[k] = direction(side, i+o[0], j+o[1]), s.gauge[i+o[0]][j+o[1]]
-		for x := range 3 {
-			corners[k][x] = d[k][x] / g[k]
-		}
-	}
+	a, b, c, d := s.exits[i][j], s.exits[i+1][j], s.exits[i+1][j+1], s.exits[i][j+1]
 	// Parallel to both diagonals of the four, as far out as the nearest allows.
-	n := cross(minus(corners[2], corners[0]), minus(corners[3], corners[1]))
-	if dot(n, d[0]) < 0 {
-		n = vector{-n[0], -n[1], -n[2]}
+	n := cross(minus(c, a), minus(d, b))
+	if dot(n, a) < 0 {
+		n = times(n, -1)
 	}
-	nearest := math.Inf(1)
-	for k := range d {
-		nearest = min(nearest, dot(n, d[k])/g[k])
-	}
-	size := math.Abs(n[0]) + math.Abs(n[1]) + math.Abs(n[2])
+	nearest := min(dot(n, a), dot(n, b), dot(n, c), dot(n, d))
+	size := math.Abs(n.x) + math.Abs(n.y) + math.Abs(n.z)
 	margin := 32 * narrowUnit * (size/nearest + 1/s.radius)
-	grow := (1 + 4*margin) / nearest // twice what is needed: rounding to float32 costs less
-	for x := range n {
-		value := math.NaN()
-		if nearest > 0 && margin < 1./16 {
-			value = n[x] * grow
+	grow := math.NaN()
+	if nearest > 0 && margin < 1./16 {
+		grow = (1 + 4*margin) / nearest // twice what is needed: rounding to float32 costs less
+	}
+	at := (side*kernel.Cells+i)*kernel.Cells + j
+	s.planes.Normal[0][at] = float32(n.x * grow)
+	s.planes.Normal[1][at] = float32(n.y * grow)
+	s.planes.Normal[2][at] = float32(n.z * grow)
+}
+
+// settle puts a candidate on the list of a face that it sees, if there is one.
+// The polytope is the one that the sieve was built of.
+//
+// A ray from the centre that certainly leaves by a face shows at once whether
+// its point is outside. Others, that pass an edge within rounding errors, are
+// few, but for candidates that equal a vertex.
+func (s *sieve[T]) settle(p *polytope, q int32) {
+	d := s.relative(&p.points[q])
+	size := max(math.Abs(d.x), math.Abs(d.y), math.Abs(d.z))
+	if !(size > 0x1p-500 && size < 0x1p500) {
+		p.search(q)
+		return
+	}
+	d = times(d, 1/size)
+	f := s.exit[kernel.CellOf(float32(d.x), float32(d.y), float32(d.z))]
+	for range walkMost {
+		v := &p.faces[f].v
+		_, least, worst := weigh(d, s.at[v[0]], s.at[v[1]], s.at[v[2]])
+		if least < -lossy {
+			f = p.faces[f].adj[worst]
+			continue
 		}
-		s.planes.Normal[x][at] = float32(value)
+		if far, yes := p.sees(&p.faces[f], q); yes {
+			p.put(&p.faces[f], q, far)
+			return
+		}
+		if least > lossy || p.touches(&p.faces[f], q) {
+			return
+		}
+		break
+	}
+	p.search(q)
+}
+
+// vector is a struct since the compiler keeps arrays out of registers.
+type vector struct{ x, y, z float64 }
+
+func minus(a, b vector) vector         { return vector{a.x - b.x, a.y - b.y, a.z - b.z} }
+func times(a vector, t float64) vector { return vector{a.x * t, a.y * t, a.z * t} }
+func dot(a, b vector) float64 {
+	return float64(a.x*b.x) + float64(a.y*b.y) + float64(a.z*b.z)
+}
+func cross(a, b vector) vector {
+	return vector{
+		float64(a.y*b.z) - float64(a.z*b.y),
+		float64(a.z*b.x) - float64(a.x*b.z),
+		float64(a.x*b.y) - float64(a.y*b.x),
 	}
 }

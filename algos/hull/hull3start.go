@@ -12,9 +12,10 @@ func (p *polytope) simplex() (s [4]int32, dim int) {
 	if len(p.points) == 0 {
 		return s, -1
 	}
+	p.measure(0)
 	s[0], s[1] = p.ends()
 	a, b := &p.points[s[0]], &p.points[s[1]]
-	if equal(a, b) {
+	if samePlace(a, b) {
 		return s, 0
 	}
 	var off func(c *corner) float64
@@ -40,23 +41,36 @@ func (p *polytope) simplex() (s [4]int32, dim int) {
 }
 
 // ends returns the lexicographically least and greatest candidates, of equal
-// ones the first, and measures the extent on the way.
+// ones the first.
 func (p *polytope) ends() (least, greatest int32) {
-	low := p.points[0]
-	high := low
 	for i := range p.points {
 		c := &p.points[i]
-		if before(c, &p.points[least]) {
+		if precedes(c, &p.points[least]) {
 			least = int32(i)
 		}
-		if before(&p.points[greatest], c) {
+		if precedes(&p.points[greatest], c) {
 			greatest = int32(i)
 		}
-		low.x, low.y, low.z = min(low.x, c.x), min(low.y, c.y), min(low.z, c.z)
-		high.x, high.y, high.z = max(high.x, c.x), max(high.y, c.y), max(high.z, c.z)
 	}
-	p.extent = [3]float64{high.x - low.x, high.y - low.y, high.z - low.z}
 	return least, greatest
+}
+
+// measure makes the extent that of all candidates, from is the first new one.
+func (p *polytope) measure(from int) {
+	if from == 0 {
+		p.low, p.high = p.points[0].coordinates(), p.points[0].coordinates()
+	}
+	low, high := p.low, p.high
+	for i := range p.points[from:] {
+		c := &p.points[from+i]
+		low[0], high[0] = min(low[0], c.x), max(high[0], c.x)
+		low[1], high[1] = min(low[1], c.y), max(high[1], c.y)
+		low[2], high[2] = min(low[2], c.z), max(high[2], c.z)
+	}
+	p.low, p.high = low, high
+	for k := range low {
+		p.extent[k] = high[k] - low[k]
+	}
 }
 
 // farthest returns the candidate with the largest measure, if that is fit, or
@@ -79,8 +93,8 @@ func (p *polytope) farthest(measure func(*corner) float64, fit func(*corner) boo
 	return 0, false
 }
 
-// before is the lexicographic order of places; -0 equals 0.
-func before(a, b *corner) bool {
+// precedes is the lexicographic order of places; -0 equals 0.
+func precedes(a, b *corner) bool {
 	if a.x != b.x {
 		return a.x < b.x
 	}
@@ -90,7 +104,7 @@ func before(a, b *corner) bool {
 	return a.z < b.z
 }
 
-func equal(a, b *corner) bool { return a.x == b.x && a.y == b.y && a.z == b.z }
+func samePlace(a, b *corner) bool { return a.x == b.x && a.y == b.y && a.z == b.z }
 
 // collinear holds for three points on one line: in all three projections.
 func collinear(a, b, c *corner) bool {

@@ -1,9 +1,12 @@
 package hull
 
 import (
-	"math"
 	"slices"
+
+	"entropipe/algos/internal/kernel"
 )
+
+const radix3From = 1024 // vertices; below, a comparison sort is faster
 
 // surface is the scratch memory of the output.
 type surface struct {
@@ -11,12 +14,10 @@ type surface struct {
 	members []int32 // faces of one facet
 	ring    []int32 // corners of one facet, in order
 	corners []int32 // all triangles, three candidates each
-	used    []bool  // of a candidate: it is a vertex
-	lowest  []int32 // of a corner: the candidate at its place with the lowest index
-	rank    []int32 // of a candidate: its place among the vertices
-	slots   []int32 // hash table of the vertices by their place
+	rank    []int32 // of a candidate: its place among the vertices, if it is one
 	first   []int32 // of a vertex: where the triangles that begin with it end
 	keys    []uint64
+	spare   []uint64
 }
 
 // appendSurface appends the vertices and the triangles of a finished polytope.
@@ -128,7 +129,7 @@ func (p *polytope) straighten() {
 	}
 	least := 0
 	for k, v := range kept {
-		if before(&p.points[v], &p.points[kept[least]]) {
+		if precedes(&p.points[v], &p.points[kept[least]]) {
 			least = k
 		}
 	}
@@ -139,23 +140,16 @@ func (p *polytope) straighten() {
 // appendCanonical appends the vertices, ascending, and the triangles in their
 // order.
 func (p *polytope) appendCanonical(vertices, faces []int32) (v, f []int32) {
-	p.findLowest()
 	base := len(vertices)
-	p.rank = resize(p.rank, len(p.points))
-	for i := range p.points {
-		if p.used[i] {
-			p.rank[i] = int32(len(vertices) - base)
-			vertices = append(vertices, p.points[i].index)
-		}
-	}
-	n := len(vertices) - base
-	// Triangles are first counted by their first vertex, then sorted by the
-	// second among those with the same first; that pair is unique.
-	p.first = resize(p.first, n+1)
+	vertices = p.appendVertices(vertices)
+	local := vertices[base:]
+	// Triangles are counted by their first vertex, then sorted by the second
+	// among those with the same first; that pair is unique.
+	p.first = resize(p.first, len(local)+1)
 	clear(p.first)
 	t := p.corners
 	for k := 0; k < len(t); k += 3 {
-		a, b, c := p.rank[p.lowest[t[k]]], p.rank[p.lowest[t[k+1]]], p.rank[p.lowest[t[k+2]]]
+		a, b, c := p.rank[t[k]], p.rank[t[k+1]], p.rank[t[k+2]]
 		if b < a && b < c {
 			a, b, c = b, c, a
 		} else if c < a && c < b {
@@ -164,7 +158,7 @@ func (p *polytope) appendCanonical(vertices, faces []int32) (v, f []int32) {
 		t[k], t[k+1], t[k+2] = a, b, c
 		p.first[a+1]++
 	}
-	for i := range n {
+	for i := range local {
 		p.first[i+1] += p.first[i]
 	}
 	p.keys = resize(p.keys, len(t)/3)
@@ -173,7 +167,6 @@ func (p *polytope) appendCanonical(vertices, faces []int32) (v, f []int32) {
 		p.keys[*at] = uint64(t[k+1])<<32 | uint64(t[k+2])
 		*at++
 	}
-	local := vertices[base:]
 	from := int32(0)
 	for a := range local {
 		run := p.keys[from:p.first[a]]
@@ -186,50 +179,29 @@ func (p *polytope) appendCanonical(vertices, faces []int32) (v, f []int32) {
 	return vertices, faces
 }
 
-// findLowest marks as used the corners of the triangles or rather, where several
-// candidates are at one place, the first of them. Candidates ascend by index.
-func (p *polytope) findLowest() {
-	p.used, p.lowest = resize(p.used, len(p.points)), resize(p.lowest, len(p.points))
-	clear(p.used)
-	size := 4
-	for size < len(p.corners) { // there are at most half as many vertices as triangles, plus two
-		size *= 2
+// appendVertices appends the vertices of the triangles, ascending, and numbers
+// them by rank.
+func (p *polytope) appendVertices(vertices []int32) []int32 {
+	p.rank = resize(p.rank, len(p.points))
+	for i := range p.rank {
+		p.rank[i] = none
 	}
-	p.slots = resize(p.slots, size)
-	for i := range p.slots {
-		p.slots[i] = none
-	}
+	p.keys = p.keys[:0]
 	for _, v := range p.corners {
-		if slot := p.slot(v); p.slots[slot] == none {
-			p.slots[slot], p.lowest[v] = v, none
+		if p.rank[v] == none {
+			p.rank[v] = 0
+			p.keys = append(p.keys, uint64(p.points[v].index)<<32|uint64(v))
 		}
 	}
-	for i := range p.points {
-		v := p.slots[p.slot(int32(i))]
-		if v != none && p.lowest[v] == none {
-			p.lowest[v], p.used[i] = int32(i), true
-		}
+	if len(p.keys) < radix3From {
+		slices.Sort(p.keys)
+	} else {
+		p.spare = resize(p.spare, len(p.keys))
+		p.keys, p.spare = kernel.SortByKey(p.keys, p.spare, kernel.MaxPasses)
 	}
-}
-
-// slot returns where in the hash table the place of candidate q is, or belongs.
-func (p *polytope) slot(q int32) uint32 {
-	const k = 0x9e3779b97f4a7c15
-	c := &p.points[q]
-	h := (placeBits(c.x)*k ^ placeBits(c.y)) * k
-	h = (h ^ h>>32 ^ placeBits(c.z)) * k
-	mask := uint32(len(p.slots) - 1)
-	at := uint32(h>>32) & mask
-	for p.slots[at] != none && !equal(c, &p.points[p.slots[at]]) {
-		at = (at + 1) & mask
+	for k, e := range p.keys {
+		p.rank[uint32(e)] = int32(k)
+		vertices = append(vertices, int32(e>>32))
 	}
-	return at
-}
-
-// placeBits is the same for 0 and -0.
-func placeBits(v float64) uint64 {
-	if v == 0 {
-		return 0
-	}
-	return math.Float64bits(v)
+	return vertices
 }

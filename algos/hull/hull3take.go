@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	sieveFrom = 1000 // points; below, all of them are candidates
-	spaceRate = 32   // of how many points one is sampled,
-	spaceMost = 2048 // at most
-	chunk     = 4096 // points that the check for NaN and the sieve look at in turn
-	lane3From = 1 << 15
+	sieveFrom  = 1000    // points; below, all of them are candidates
+	spaceRate  = 32      // of how many points one is in the first sample,
+	spaceMost  = 2048    // at most
+	secondFrom = 1 << 15 // points; below, the first sample's hull is the only sieve
+	secondRate = 16      // of how many blocks one is in the second sample
+	block      = 64
+	chunk      = 64 * block // points that the check for NaN and the sieve look at in turn
+	lane3From  = 1 << 15    // points a goroutine is worth starting for
 )
 
 // lane3 is the scratch of one goroutine.
-type lane3[T geom.Float] struct {
+type lane3 struct {
 	points []corner
-	mask   [chunk / 64]uint64
+	mask   [chunk / block]uint64
 	finite bool
 }
 
 // takeAll makes every point a candidate.
 func (h *Hull3D[T]) takeAll(c geom.Cloud[T]) {
-	if !c.Finite() {
-		panic(badFinite)
-	}
 	b := &h.body
 	b.reset()
 	for i := range c.X {
@@ -39,55 +39,104 @@ func cornerOf[T geom.Float](c geom.Cloud[T], i int) corner {
 	return corner{x: float64(c.X[i]), y: float64(c.Y[i]), z: float64(c.Z[i]), index: int32(i)}
 }
 
-// takeSieved makes candidates of those points that are not surely inside the
-// hull of a sample. All vertices are among them, and what equals one.
-func (h *Hull3D[T]) takeSieved(c geom.Cloud[T]) {
+// takeSieved finds the hull by way of sieves: of the hull of a small sample,
+// for large clouds that of a larger one, and of all points that these do not
+// drop. All vertices are among them, and what equals one. It reports
+// false, and has done nothing, when it finds no sieve or a coordinate that is
+// not finite.
+func (h *Hull3D[T]) takeSieved(c geom.Cloud[T]) bool {
 	b, n := &h.body, c.Len()
 	b.reset()
 	total := min(spaceMost, n/spaceRate)
 	for k := range total {
 		p := cornerOf(c, kernel.SampleAt(k, total, n))
 		if p.x-p.x != 0 || p.y-p.y != 0 || p.z-p.z != 0 {
-			panic(badFinite)
+			return false
 		}
 		b.points = append(b.points, p)
 	}
 	seed, dim := b.simplex()
-	if dim == 3 {
-		b.grow(seed)
+	if dim < 3 {
+		return false
 	}
-	if dim < 3 || !h.sieve.build(b) {
-		h.takeAll(c)
-		return
+	b.start(seed)
+	b.grow()
+	if !h.sieve.build(b) {
+		return false
 	}
-	h.takeSurvivors(c)
+	if n >= secondFrom && !(h.refine(c) && h.sieve.build(b)) {
+		return false
+	}
+	base := len(b.points)
+	if !h.takeSurvivors(c) {
+		return false
+	}
+	h.settle(base)
+	return true
 }
 
-// takeSurvivors makes candidates of what the sieve holds back, in the order of
-// the cloud.
-func (h *Hull3D[T]) takeSurvivors(c geom.Cloud[T]) {
+// refine inserts the points of some blocks.
+func (h *Hull3D[T]) refine(c geom.Cloud[T]) bool {
+	l := h.lane(0)
+	base := len(h.body.points)
+	l.points, h.body.points = h.body.points, l.points
+	blocks := c.Len() / block
+	total := blocks / secondRate
+	l.finite = true
+	for k := range total {
+		at := block * kernel.SampleAt(k, total, blocks)
+		takeFrom(l, &h.sieve.planes, c, at, at+block)
+	}
+	l.points, h.body.points = h.body.points, l.points
+	h.settle(base)
+	return l.finite
+}
+
+// settle inserts the candidates from base on. The sieve is of the hull of those
+// before.
+func (h *Hull3D[T]) settle(base int) {
+	b := &h.body
+	b.extend(base)
+	for q := base; q < len(b.points); q++ {
+		h.sieve.settle(b, int32(q))
+	}
+	b.pendAll()
+	b.grow()
+}
+
+func (h *Hull3D[T]) lane(k int) *lane3 {
+	for len(h.lanes) <= k {
+		h.lanes = append(h.lanes, lane3{})
+	}
+	return &h.lanes[k]
+}
+
+// takeSurvivors makes candidates of what the sieve does not hold back, in the
+// order of the cloud. It reports false when a coordinate is not finite.
+func (h *Hull3D[T]) takeSurvivors(c geom.Cloud[T]) bool {
 	n := c.Len()
 	workers := max(1, min(h.Workers, n/lane3From))
-	for len(h.lanes) < workers {
-		h.lanes = append(h.lanes, lane3[T]{})
+	h.lane(workers - 1)
+	for k := range h.lanes {
+		h.lanes[k].points, h.lanes[k].finite = h.lanes[k].points[:0], true
 	}
 	b, first := &h.body, &h.lanes[0]
-	b.reset()
 	first.points, b.points = b.points, first.points
 	if workers > 1 {
 		h.share(c, workers)
 	} else {
-		first.take(&h.sieve.planes, c, 0, n)
+		takeFrom(first, &h.sieve.planes, c, 0, n)
 	}
 	first.points, b.points = b.points, first.points
 	for k := range h.lanes[:workers] {
 		if !h.lanes[k].finite {
-			panic(badFinite)
+			return false
 		}
 		if k > 0 {
 			b.points = append(b.points, h.lanes[k].points...)
 		}
 	}
+	return true
 }
 
 // share divides the cloud among goroutines. It is apart, since what they hold
@@ -96,25 +145,22 @@ func (h *Hull3D[T]) share(c geom.Cloud[T], workers int) {
 	n := c.Len()
 	var wg sync.WaitGroup
 	for k := 1; k < workers; k++ {
-		wg.Go(func() { h.lanes[k].take(&h.sieve.planes, c, n*k/workers, n*(k+1)/workers) })
+		wg.Go(func() { takeFrom(&h.lanes[k], &h.sieve.planes, c, n*k/workers, n*(k+1)/workers) })
 	}
-	h.lanes[0].take(&h.sieve.planes, c, 0, n/workers)
+	takeFrom(&h.lanes[0], &h.sieve.planes, c, 0, n/workers)
 	wg.Wait()
 }
 
-// take collects those of the points from to to that are beyond the planes.
-func (l *lane3[T]) take(p *kernel.Planes[T], c geom.Cloud[T], from, to int) {
-	l.points, l.finite = l.points[:0], true
-	for ; from < to; from += chunk {
+// takeFrom adds those of the points from to to that are beyond the planes,
+// until one is not finite.
+func takeFrom[T geom.Float](l *lane3, p *kernel.Planes[T], c geom.Cloud[T], from, to int) {
+	for ; from < to && l.finite; from += chunk {
 		part := c.Slice(from, min(from+chunk, to))
-		if !part.Finite() {
-			l.finite = false
-			return
-		}
+		l.finite = part.Finite()
 		kernel.Beyond(p, part.X, part.Y, part.Z, l.mask[:])
-		for k, word := range l.mask[:(part.Len()+63)/64] {
+		for k, word := range l.mask[:(part.Len()+block-1)/block] {
 			for ; word != 0; word &= word - 1 {
-				i := 64*k + bits.TrailingZeros64(word)
+				i := block*k + bits.TrailingZeros64(word)
 				v := cornerOf(part, i)
 				v.index += int32(from)
 				l.points = append(l.points, v)

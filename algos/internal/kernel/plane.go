@@ -79,24 +79,31 @@ func beyond[T float32 | float64](p *Planes[T], x, y, z []T, mask []uint64) {
 const tiny = 0x1p-100
 
 func (p *Planes[T]) inside(u, v, w float32) bool {
-	au, av, aw := magnitude(u), magnitude(v), magnitude(w)
-	m := max(au, av, aw)
-	if !(m <= 1) {
+	if !(magnitude(u) <= 1 && magnitude(v) <= 1 && magnitude(w) <= 1) {
 		return false
 	}
-	side, major, a, b := 4, w, u, v
-	switch {
-	case au == m:
-		side, major, a, b = 0, u, v, w
-	case av == m:
-		side, major, a, b = 2, v, u, w
-	}
-	side += int(math.Float32bits(major) >> 31)
-	scale := Cells / 2 / max(m, tiny)
-	i := min(int(float32(a*scale)+Cells/2), Cells-1)
-	j := min(int(float32(b*scale)+Cells/2), Cells-1)
-	at := (side*Cells+i)*Cells + j
+	at := CellOf(u, v, w)
 	return float32(float32(p.Normal[0][at]*u)+float32(p.Normal[1][at]*v))+float32(p.Normal[2][at]*w) < 1
 }
 
-func magnitude(v float32) float32 { return max(v, -v) }
+// CellOf returns the cell of a direction whose coordinates are finite.
+func CellOf(u, v, w float32) int {
+	au, av, aw := magnitude(u), magnitude(v), magnitude(w)
+	side, m, major, a, b := 4, aw, w, u, v
+	switch {
+	case au >= av && au >= aw:
+		side, m, major, a, b = 0, au, u, v, w
+	case av >= aw:
+		side, m, major, a, b = 2, av, v, u, w
+	}
+	if m < tiny {
+		m = tiny
+	}
+	side += int(math.Float32bits(major) >> 31)
+	scale := Cells / 2 / m
+	i := min(int32(float32(a*scale)+Cells/2), Cells-1)
+	j := min(int32(float32(b*scale)+Cells/2), Cells-1)
+	return (side*Cells+int(i))*Cells + int(j)
+}
+
+func magnitude(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
