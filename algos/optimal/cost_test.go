@@ -72,6 +72,9 @@ func cloud(n int, point func(i int) (x, y float64)) geom.Cloud[float64] {
 // What is touched follows the structural entropy, computed by other means: a
 // line fits it with R² of 0.9 and more.
 func TestTouchedFollowsEntropy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("two seconds of brute force, the same on every processor")
+	}
 	var m Maxima[float64]
 	var h Hull2D[float64]
 	for _, problem := range []struct {

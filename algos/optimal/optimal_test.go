@@ -48,11 +48,15 @@ func TestResultsOnTies(t *testing.T) {
 func TestResultsOnRealData(t *testing.T) {
 	var m Maxima[float32]
 	var h Hull2D[float32]
-	for _, f := range geomtest.RealFrames(t)[:3] {
+	frames, drawings := geomtest.RealFrames(t), geomtest.Drawings[float32](t)
+	few, many := 1, 200
+	if testing.Short() {
+		few, many = 0, 20
+	}
+	for _, f := range frames[:min(few, len(frames))] {
 		checkCloud(t, f.Name, &m, &h, f.Cloud)
 	}
-	drawings := geomtest.Drawings[float32](t)
-	for _, d := range drawings[:min(200, len(drawings))] {
+	for _, d := range drawings[:min(many, len(drawings))] {
 		checkCloud(t, d.Name, &m, &h, d.Cloud)
 	}
 }
