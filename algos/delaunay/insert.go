@@ -2,6 +2,7 @@ package delaunay
 
 import (
 	"math"
+	"slices"
 
 	"entropipe/algos/exact"
 )
@@ -214,13 +215,20 @@ func (w *inserter) dig(at int32, p point) bool {
 			continue
 		}
 		v := far.v[next[s]]
-		e := rim{v: v, outside: o, l: math.Inf(1)}
+		if len(ring) == cap(ring) {
+			ring = slices.Grow(ring, 64)
+		}
+		// In place: copying a finished rim stalls on its parts still in flight.
+		ring = ring[:len(ring)+1]
+		e := &ring[len(ring)-1]
+		e.v, e.outside = v, o
 		if v >= 0 {
 			q := pts[v]
-			e.x, e.y = q.x-p.x, q.y-p.y
-			e.l = float64(e.x*e.x) + float64(e.y*e.y)
+			x, y := q.x-p.x, q.y-p.y
+			e.x, e.y, e.l = x, y, float64(x*x)+float64(y*y)
+		} else {
+			e.x, e.y, e.l = 0, 0, math.Inf(1)
 		}
-		ring = append(ring, e)
 		top := len(stack) - 1
 		if top < 0 {
 			break
@@ -261,12 +269,34 @@ func (w *inserter) fill(i int32, p point) {
 		t.c = float64(e.y*f.x) - float64(e.x*f.y)
 		t.size = e.l + f.l
 		tris[e.outside>>2].n[e.outside&3] = at << 2
-		if kind >= 0 && (last < 0 || float64(e.x*to.y) >= float64(e.y*to.x) && float64(f.x*to.y) < float64(f.y*to.x)) {
+		// Branches here would go wrong as often as not.
+		left, right := int32(0), int32(0)
+		if float64(e.x*to.y) >= float64(e.y*to.x) {
+			left = 1
+		}
+		if float64(f.x*to.y) < float64(f.y*to.x) {
+			right = 1
+		}
+		if left&right&(1+kind>>31) != 0 {
 			last = at
 		}
 		before = at
 	}
+	if last < 0 {
+		last = w.anyFinite(hole[:k])
+	}
 	w.last = last
+}
+
+// anyFinite returns one of some triangles around a point that is no ghost. Of
+// three around a point, one is none.
+func (w *inserter) anyFinite(tris []int32) int32 {
+	for _, at := range tris {
+		if w.tris[at].v[3] >= 0 {
+			return at
+		}
+	}
+	panic("delaunay: a point between ghosts")
 }
 
 // setCircle fills in the circle of a finite triangle from its vertices.

@@ -58,15 +58,15 @@ func (w *meshWriter) count(tris []triangle, orig []int32) {
 			continue
 		}
 		a, b, c := orig[v[0]], orig[v[1]], orig[v[2]]
-		s, i := int32(0), v[0]
+		s := int32(0)
 		if b < a {
-			s, i, a = 1, v[1], b
+			s = 1
 		}
-		if c < a {
-			s, i = 2, v[2]
+		if c < min(a, b) {
+			s = 2
 		}
 		w.place[k] = s
-		w.ends[i]++
+		w.ends[v[s&3]]++
 	}
 }
 
@@ -148,10 +148,12 @@ func insertionSort(rows []row) {
 // half-edge 3*position + (s-turn) mod 3.
 func (w *meshWriter) twins(tris []triangle) {
 	w.halfedges = resize(w.halfedges, 3*len(w.rows))
-	for _, r := range w.rows {
-		k, s := r.code>>2, r.code&3
-		n := &tris[k].n
-		out := w.halfedges[w.place[k]>>2*3:][:3]
+	for k, p := range w.place {
+		if p < 0 {
+			continue
+		}
+		n, s := &tris[k].n, p&3
+		out := w.halfedges[p>>2*3:][:3]
 		out[0] = w.halfedge(n[s])
 		out[1] = w.halfedge(n[next[s]])
 		out[2] = w.halfedge(n[prev[s]])
