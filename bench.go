@@ -24,12 +24,12 @@ import (
 // numbers of workers, and a plain read of the same coordinates) take turns, so
 // that whatever else the machine does slows all of them.
 type benchCmd struct {
-	Ops     []string      `enum:"hull2d,maxima2d,maxima3d,delaunay2d" default:"hull2d,maxima2d,maxima3d,delaunay2d" help:"Operators (${enum})."`
+	Ops     []string      `enum:"hull2d,maxima2d,maxima3d,hull3d,delaunay2d" default:"hull2d,maxima2d,maxima3d,hull3d,delaunay2d" help:"Operators (${enum})."`
 	Sizes   []pointCount  `default:"50,1e3,1e4,1e5,1e6" placeholder:"N" help:"Points a cloud (${default})."`
 	Dist    []string      `enum:"square,disk,gauss,parabola,circle,front,grid,cluster,strokes,rings,lidar,cube,ball,sphere,anti,octant" help:"Distributions (${enum}); by default a few that suit each operator."`
 	Type    []string      `enum:"float32,float64" default:"float32" help:"Types of coordinates (${enum})."`
 	Workers []int         `default:"1,0" placeholder:"N" help:"Goroutines for one cloud; more than one only for clouds of 100000 points and more; 0: one a processor (${default})."`
-	MinTime time.Duration `default:"200ms" help:"Least time for every figure (${default})."`
+	MinTime time.Duration `default:"150ms" help:"Least time for every figure (${default})."`
 	Level   string        `enum:"best,portable,avx2,avx512" default:"best" help:"Widest vector unit to use (${enum})."`
 	KITTI   string        `name:"kitti" type:"existingdir" placeholder:"DIR" help:"Time the first ten scans of a KITTI folder too."`
 	Seed    uint64        `default:"1" help:"Seed of the clouds (${default})."`
@@ -122,6 +122,7 @@ var benchOps = []benchOp{
 	{"hull2d", 2, []string{"square", "disk", "gauss", "parabola", "circle", "strokes"}},
 	{"maxima2d", 2, []string{"square", "gauss", "front", "strokes"}},
 	{"maxima3d", 3, []string{"lidar", "cube", "anti", "octant"}},
+	{"hull3d", 3, []string{"lidar", "cube", "ball", "sphere"}},
 	{"delaunay2d", 2, []string{"square", "gauss", "cluster", "grid", "rings"}},
 }
 
@@ -267,7 +268,7 @@ func reader[T geom.Float](clouds []geom.Cloud[T]) func() int {
 }
 
 // parallel tells whether an operator shares one cloud among workers.
-func parallel(op string) bool { return op == "hull2d" }
+func parallel(op string) bool { return op != "delaunay2d" }
 
 // operator returns what runs op over clouds, with scratch memory of its own.
 func operator[T geom.Float](op string, workers int, clouds []geom.Cloud[T]) func() int {
@@ -285,11 +286,18 @@ func operator[T geom.Float](op string, workers int, clouds []geom.Cloud[T]) func
 		h := hull.Hull2D[T]{Workers: workers}
 		return each(func(c geom.Cloud[T]) int { dst = h.Append(dst[:0], c); return len(dst) })
 	case "maxima2d":
-		var m maxima.Maxima[T]
+		m := maxima.Maxima[T]{Workers: workers}
 		return each(func(c geom.Cloud[T]) int { dst = m.Append2D(dst[:0], c); return len(dst) })
 	case "maxima3d":
-		var m maxima.Maxima[T]
+		m := maxima.Maxima[T]{Workers: workers}
 		return each(func(c geom.Cloud[T]) int { dst = m.Append3D(dst[:0], c); return len(dst) })
+	case "hull3d":
+		h := hull.Hull3D[T]{Workers: workers}
+		var faces []int32
+		return each(func(c geom.Cloud[T]) int {
+			dst, faces, _ = h.Append(dst[:0], faces[:0], c)
+			return len(dst)
+		})
 	case "delaunay2d":
 		var t delaunay.Triangulator[T]
 		return each(func(c geom.Cloud[T]) int { return len(t.Triangulate(c).Triangles) / 3 })

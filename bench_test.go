@@ -58,7 +58,7 @@ func TestBenchTimesEveryCell(t *testing.T) {
 
 // The clouds depend on the seed alone; what is found, on the clouds alone.
 func TestBenchFindsTheSameAtEveryLevelAndType(t *testing.T) {
-	args := []string{"--sizes", "100000", "--dist", "lidar,strokes,grid", "--ops", "hull2d,maxima2d,maxima3d", "--type", "float32,float64", "--workers", "1,2"}
+	args := []string{"--sizes", "100000", "--dist", "lidar,strokes,grid", "--ops", "hull2d,maxima2d,maxima3d,hull3d", "--type", "float32,float64", "--workers", "1,2"}
 	found := func(r benchReport) map[[2]string]int {
 		m := map[[2]string]int{}
 		for _, row := range r.Rows {
@@ -71,7 +71,7 @@ func TestBenchFindsTheSameAtEveryLevelAndType(t *testing.T) {
 		return m
 	}
 	first := found(runBench(t, args...))
-	if len(first) != 7 { // three for the flat operators, lidar in space
+	if len(first) != 8 { // three for each flat operator, lidar in space
 		t.Errorf("cells %v", first)
 	}
 	if diff := cmp.Diff(first, found(runBench(t, append(args, "--level", "portable")...))); diff != "" {
