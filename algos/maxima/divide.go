@@ -46,10 +46,15 @@ func (m *Maxima[T]) divideAxes() {
 	for at, e := range m.sorter.order {
 		d.origin[at], d.number[uint32(e)] = int32(uint32(e)), int32(at)
 	}
-	d.rankBy(0, m.v[0], m.sorter.order)
-	for k := 1; k < last; k++ {
-		m.sorter.sort(m.v[k])
-		d.rankBy(k, m.v[k], m.sorter.order)
+	for k := range last {
+		if k > 0 {
+			m.sorter.sort(m.v[k])
+		}
+		m.rank = slices.Grow(m.rank[:0], n)[:n]
+		rankAlong(m.rank, m.v[k], m.sorter.order)
+		for i, at := range d.number {
+			d.rank[k][at] = m.rank[i]
+		}
 	}
 	by[0] = m.v[last]
 	copy(by[1:], m.v[:last])
@@ -65,20 +70,6 @@ func (m *Maxima[T]) divideAxes() {
 		}
 	}
 	m.touched += (len(m.v)+1)*n + d.touched
-}
-
-// rankBy sets the ranks of an axis from an order of the survivors along it.
-func (d *divide[T]) rankBy(axis int, v []T, order []uint64) {
-	rank := int32(-1)
-	var last T
-	for k, e := range order {
-		i := uint32(e)
-		if k == 0 || v[i] != last {
-			last = v[i]
-			rank++
-		}
-		d.rank[axis][d.number[i]] = rank
-	}
 }
 
 // maxima finds the points of list, whose last ranks lie in [lo, hi), that

@@ -15,6 +15,7 @@ const (
 	sampleMin  = 128     // but at least so many
 	workerFrom = 1 << 16 // points that keep a goroutine busy
 	fieldFrom  = 4096    // survivors
+	shuffle    = 1021    // a prime, and no sample is a multiple of it
 	rounds     = 4       // of sampling the survivors
 )
 
@@ -60,13 +61,13 @@ func (m *Maxima[T]) survivors(axes [][]T) {
 	for k, v := range axes {
 		m.v[k] = take(m.v[k][:0], v, m.ids, m.Min[k])
 	}
-	m.secondPass()
+	m.secondPass(true)
 	for range rounds {
 		before := len(m.ids)
-		if before < fieldFrom || !m.pickFrom(m.v, [MaxDims]bool{}) {
+		if before < fieldFrom {
 			return
 		}
-		m.secondPass()
+		m.secondPass(m.pickFrom(m.v, [MaxDims]bool{}))
 		if 4*len(m.ids) > 3*before {
 			return
 		}
@@ -77,12 +78,12 @@ func (m *Maxima[T]) survivors(axes [][]T) {
 // they would drop few points.
 func (m *Maxima[T]) pickFrom(points [][]T, low [MaxDims]bool) bool {
 	n := len(points[0])
-	size := min(max(n/sampleRate, sampleMin), sampleMax)
+	size := min(max(n/sampleRate, sampleMin), sampleMax) &^ 63
 	f := &m.filter
 	for k, v := range points {
 		s, t := sign[T](low[k]), slices.Grow(f.sample[k][:0], sampleMax)[:size]
 		for i := range t {
-			t[i] = s * v[kernel.SampleAt(i, size, n)]
+			t[i*shuffle%size] = s * v[kernel.SampleAt(i, size, n)]
 		}
 		if !kernel.Finite(t) {
 			panic(badFinite)
@@ -149,15 +150,17 @@ func (w *worker[T]) filter(done *sync.WaitGroup) {
 	w.ids, w.finite = w.pass.Undominated(w.ids[:0], w.axes[:w.dims], w.first)
 }
 
-// secondPass compares the survivors with all pivots and, in space, with the
-// field, and moves up those that are left.
-func (m *Maxima[T]) secondPass() {
+// secondPass compares the survivors with all pivots, if there are any, and, in
+// space, with the field, and moves up those that are left.
+func (m *Maxima[T]) secondPass(pivots bool) {
 	f := &m.filter
-	m.touched += len(m.ids)
-	f.pivots.pass.Values = f.pivots.values
-	f.spare, _ = f.pivots.pass.Undominated(f.spare[:0], m.v, 0)
-	m.moveUp(f.spare)
-	if len(m.v) == 3 && len(m.ids) >= fieldFrom && f.field.fit(f.sample[:3]) {
+	if pivots {
+		m.touched += len(m.ids)
+		f.pivots.pass.Values = f.pivots.values
+		f.spare, _ = f.pivots.pass.Undominated(f.spare[:0], m.v, 0)
+		m.moveUp(f.spare)
+	}
+	if len(m.v) == 3 && len(m.ids) >= fieldFrom && m.crowded < 0.9 && f.field.fit(f.sample[:3]) {
 		m.touched += len(m.ids)
 		f.spare = f.field.outside(f.spare[:0], m.v)
 		m.moveUp(f.spare)

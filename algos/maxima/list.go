@@ -12,25 +12,43 @@ func listBudget() int {
 	return 40
 }
 
+// crowdMost is how many survivors are compared one with another although all
+// of them may be maximal.
+func crowdMost() int {
+	if kernel.Best() == kernel.Portable {
+		return 100
+	}
+	return 500
+}
+
 // findInList finds the maximal survivors by comparing each with those kept
 // before it, and then, from the last to the first, those kept with each other:
 // what covers a point either comes before it, an equal one among them, or
 // after it. It gives up, and returns false, when the list grows long.
 func (m *Maxima[T]) findInList() bool {
-	return m.reduceToFront(m.v, listBudget()*len(m.ids)+256)
-}
-
-// reduceToFront leaves the positions of the maximal points in m.back.IDs,
-// counted in m.list from its end.
-func (m *Maxima[T]) reduceToFront(points [][]T, budget int) bool {
-	dims := len(points)
-	m.list.Reset(dims)
-	next, left := m.list.Add(points, 0, budget)
-	m.touched += next + budget - left
-	if next < len(points[0]) {
+	if m.crowded > 0 && m.crowded*float64(len(m.ids)) > float64(crowdMost()) {
 		return false
 	}
-	n := len(m.list.IDs)
+	if m.fillList(m.v, listBudget()*len(m.ids)+256) < len(m.ids) {
+		return false
+	}
+	m.turnList()
+	return true
+}
+
+// fillList puts points into the list until it is full or the budget spent, and
+// returns how many it took.
+func (m *Maxima[T]) fillList(points [][]T, budget int) int {
+	m.list.Reset(len(points))
+	next, left := m.list.Add(points, 0, budget)
+	m.touched += next + budget - left
+	return next
+}
+
+// turnList leaves the maximal points of the list in m.back.IDs, as positions in
+// m.list counted from its end.
+func (m *Maxima[T]) turnList() {
+	n, dims := len(m.list.IDs), len(m.v)
 	for k := range dims {
 		turned := append(m.turned[k][:0], m.list.Values(k)...)
 		for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
@@ -40,9 +58,8 @@ func (m *Maxima[T]) reduceToFront(points [][]T, budget int) bool {
 	}
 	m.back.Reset(dims)
 	const most = kernel.FrontMax * kernel.FrontMax
-	_, left = m.back.Add(m.turned[:dims], 0, most)
+	_, left := m.back.Add(m.turned[:dims], 0, most)
 	m.touched += n + most - left
-	return true
 }
 
 // appendList appends what findInList found, ascending.

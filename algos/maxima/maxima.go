@@ -46,10 +46,12 @@ type Maxima[T geom.Float] struct {
 	turned [MaxDims][]T // the list backwards
 	sorter sorter[T]
 	stair  staircase[T]
+	rank   []int32 // of a survivor's x, 0 the largest
 	divide divide[T]
 	kept   []uint64 // bit k: survivor k is maximal
 
-	touched int // points and list vectors looked at in this call
+	crowded float64 // part of the last sample that is maximal in it, 0 without one
+	touched int     // points and list vectors looked at in this call
 }
 
 // Caller's mistakes.
@@ -112,7 +114,7 @@ func (m *Maxima[T]) AppendD(dst []int32, axes [][]T) []int32 {
 	if n == 0 {
 		return dst
 	}
-	m.touched = 0
+	m.touched, m.crowded = 0, 0
 	if len(axes) == 1 {
 		return append(dst, best(axes[0], sign[T](m.Min[0])))
 	}

@@ -3,7 +3,6 @@ package maxima
 import (
 	"cmp"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -274,29 +273,23 @@ func testSort[T geom.Float](t *testing.T) {
 
 // The staircase answers as a list of all points would.
 func TestStaircaseCoversWhatWasInserted(t *testing.T) {
-	var s staircase[float64]
 	rapid.Check(t, func(t *rapid.T) {
-		s.reset()
-		type point struct{ x, y float64 }
-		var all []point
-		side := rapid.SampledFrom([]int{3, 30, 3000}).Draw(t, "side")
-		steps := rapid.SampledFrom([]int{5, 60, 2000}).Draw(t, "steps")
-		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		slope := rapid.SampledFrom([]float64{0, -1}).Draw(t, "slope")
-		for range steps {
-			x := float64(r.IntN(side))
-			p := point{x, slope*x + float64(r.IntN(3))}
-			want := !slices.ContainsFunc(all, func(q point) bool { return q.x >= p.x && q.y >= p.y })
-			if got, full := s.add(p.x, p.y); got != want || full {
-				t.Fatalf("after %v: add(%v) = %v, full %v", all, p, got, full)
-			}
-			all = append(all, p)
+		n := rapid.SampledFrom([]int{1, 2, fan - 1, fan, fan + 1, 3 * fan, fan*fan + 5, 3 * fan * fan}).Draw(t, "ranks")
+		var s staircase[float64]
+		s.reset(n)
+		type point struct {
+			r int32
+			y float64
 		}
-		for k, b := range s.block {
-			b := s.blocks[b]
-			if b.n < 1 || s.top[k] != b.x[b.n-1] || !slices.IsSorted(b.x[:b.n]) || k > 0 && s.top[k-1] >= b.x[0] {
-				t.Fatalf("block %d of %d: %v below %v", k, len(s.block), b, s.top[k])
+		var all []point
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			p := point{int32(rapid.IntRange(0, n-1).Draw(t, "rank")), float64(rapid.IntRange(0, 20).Draw(t, "y"))}
+			want := slices.ContainsFunc(all, func(q point) bool { return q.r <= p.r && q.y >= p.y })
+			if got := s.covers(p.r, p.y); got != want {
+				t.Fatalf("after %v: covers(%v) = %v", all, p, got)
 			}
+			s.insert(p.r, p.y)
+			all = append(all, p)
 		}
 	})
 }

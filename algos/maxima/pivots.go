@@ -33,18 +33,24 @@ type pivots[T geom.Float] struct {
 // best returns the first group of pivots.
 func (p *pivots[T]) best(dims int) []T { return p.values[:kernel.PivotGroup*dims] }
 
-// pick chooses pivots among the points of sample. It returns false when they
-// leave most of it, which is so when most points are maximal.
+// pick chooses pivots among the points of sample, which are in random order. It
+// returns false when they leave most of it, as when most points are maximal.
 func (m *Maxima[T]) pick(sample [][]T) bool {
-	size, p := len(sample[0]), &m.filter.pivots
+	p := &m.filter.pivots
 	p.values = p.values[:0]
-	if !m.reduceToFront(sample, 16*size) || 2*len(m.back.IDs) > size {
+	size := m.fillList(sample, 24*len(sample[0])) // what comes first is a sample, too
+	m.turnList()
+	front := len(m.back.IDs)
+	m.crowded = float64(front) / float64(size)
+	if 2*front > size {
 		return false
 	}
-	count := min(len(m.back.IDs), candidates)
+	for k, v := range sample {
+		sample[k] = v[:size]
+	}
+	count := min(front, candidates)
 	for j := range count {
-		at := m.back.IDs[j*len(m.back.IDs)/count]
-		p.candidate[j] = m.list.IDs[int32(len(m.list.IDs)-1)-at]
+		p.candidate[j] = m.list.IDs[int32(len(m.list.IDs)-1)-m.back.IDs[j*front/count]]
 	}
 	p.left = appendAll(p.left[:0], size)
 	for _, more := range [...]int{2, 2, 4, 4, 4} {
@@ -53,7 +59,7 @@ func (m *Maxima[T]) pick(sample [][]T) bool {
 			break
 		}
 		p.drop(sample)
-		if len(p.left) <= len(m.back.IDs)+size/512 {
+		if len(p.left) <= front+size/512 {
 			break
 		}
 	}

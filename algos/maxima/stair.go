@@ -1,156 +1,81 @@
 package maxima
 
 import (
-	"slices"
+	"math"
 
 	"entropipe/algos/geom"
 )
 
+// staircase answers, for points given as a rank on the first axis (0 is best)
+// and a value on the second: does a point seen before have a rank at most r
+// and a value of at least y?
+//
+// It is a tree with 32 children a node. An entry holds the largest value of its
+// node and of the node's left siblings, so that a query reads one entry a
+// level; an insertion writes at most 32 a level. A balanced search tree or a
+// Fenwick tree read three times as many cache lines, a sorted array moves its
+// tail on every insertion, which is quadratic when all points stay, and any
+// search among sorted corners waits for one comparison after the other.
+type staircase[T geom.Float] struct {
+	levels [][]T
+	memory []T
+}
+
 const (
-	blockSize = 64   // corners of a block
-	blockMost = 1024 // blocks; beyond, moving them would cost too much
+	fanBits = 5
+	fan     = 1 << fanBits
 )
 
-// staircase is the union of the quadrants x <= q.x, y <= q.y below some points
-// q. Its corners, those points that no other one covers, ascend in x and descend
-// in y.
-//
-// They lie in blocks of at most blockSize, so that an insertion moves half a
-// block: a sorted array moves its tail, which is quadratic when all points
-// stay, and a balanced tree misses the cache at every level. Between one and
-// blockMost blocks both levels are arrays that the caches hold.
-type staircase[T geom.Float] struct {
-	top    []T     // largest x of each block, ascending
-	block  []int32 // its place in corners
-	blocks []block[T]
-	free   []int32 // places of blocks not in use
-	moved  int     // blocks moved since reset
-}
-
-type block[T geom.Float] struct {
-	n    int
-	x, y [blockSize]T
-}
-
-// reset makes the staircase empty.
-func (s *staircase[T]) reset() {
-	s.top, s.block, s.free = s.top[:0], s.block[:0], s.free[:0]
-	for k := range s.blocks {
-		s.free = append(s.free, int32(k))
-	}
-	s.moved = 0
-}
-
-// add inserts a point, unless it is covered, and reports which. full means that
-// it is neither: there are too many corners.
-func (s *staircase[T]) add(x, y T) (added, full bool) {
-	t := search(s.top, x)
-	if t == len(s.top) { // right of all: nothing covers it
-		if t == 0 {
-			s.insertBlock(0, x)
-		} else {
-			t--
+// reset makes the staircase empty, for ranks below n.
+func (s *staircase[T]) reset(n int) {
+	total := 0
+	for w := n; ; w = (w + fan - 1) >> fanBits {
+		total += w
+		if w <= fan {
+			break
 		}
 	}
-	b := &s.blocks[s.block[t]]
-	at := search(b.x[:b.n], x)
-	if at < b.n && b.y[at] >= y {
-		return false, false
+	if cap(s.memory) < total {
+		s.memory = make([]T, total)
 	}
-	if len(s.top) == blockMost {
-		return false, true
+	s.memory = s.memory[:total]
+	lowest := T(math.Inf(-1))
+	for i := range s.memory {
+		s.memory[i] = lowest
 	}
-	s.insert(t, at, x, y)
-	return true, false
-}
-
-// search returns the number of values below x in ascending v.
-func search[T geom.Float](v []T, x T) int {
-	base := 0
-	for n := len(v); n > 1; {
-		half := n / 2
-		if v[base+half-1] < x {
-			base += half
+	s.levels = s.levels[:0]
+	for w, rest := n, s.memory; ; w = (w + fan - 1) >> fanBits {
+		s.levels = append(s.levels, rest[:w])
+		rest = rest[w:]
+		if w <= fan {
+			break
 		}
-		n -= half
 	}
-	if base < len(v) && v[base] < x {
-		base++
-	}
-	return base
 }
 
-// insert puts a corner before the at-th of block t, and removes those that it
-// covers: some to its left, and one with the same x.
-func (s *staircase[T]) insert(t, at int, x, y T) {
-	b := &s.blocks[s.block[t]]
-	lo, hi := at, at
-	for lo > 0 && b.y[lo-1] <= y {
-		lo--
-	}
-	if hi < b.n && b.x[hi] == x {
-		hi++
-	}
-	if lo == 0 {
-		t = s.removeBefore(t, y)
-	}
-	if lo == hi && b.n == blockSize {
-		s.splitBlock(t)
-		if lo > blockSize/2 {
-			t, lo = t+1, lo-blockSize/2
+// covers reports whether a point with rank <= r and value >= y was inserted.
+func (s *staircase[T]) covers(r int32, y T) bool {
+	for _, level := range s.levels {
+		if level[r] >= y {
+			return true
 		}
-		b, hi = &s.blocks[s.block[t]], lo
-	}
-	copy(b.x[lo+1:], b.x[hi:b.n])
-	copy(b.y[lo+1:], b.y[hi:b.n])
-	b.x[lo], b.y[lo] = x, y
-	b.n += 1 + lo - hi
-	s.top[t] = b.x[b.n-1]
-}
-
-// removeBefore removes the corners of blocks before t that are at most y high,
-// and returns the new place of block t.
-func (s *staircase[T]) removeBefore(t int, y T) int {
-	keep := t
-	for keep > 0 && s.blocks[s.block[keep-1]].y[0] <= y {
-		keep--
-		s.free = append(s.free, s.block[keep])
-	}
-	if keep < t {
-		s.top, s.block = slices.Delete(s.top, keep, t), slices.Delete(s.block, keep, t)
-		s.moved += len(s.top) - keep
-	}
-	if keep > 0 {
-		b := &s.blocks[s.block[keep-1]]
-		for b.y[b.n-1] <= y {
-			b.n--
+		if r = r>>fanBits - 1; r < 0 { // the node just left of the parent
+			break
 		}
-		s.top[keep-1] = b.x[b.n-1]
 	}
-	return keep
+	return false
 }
 
-// splitBlock moves the upper half of block t to a new one behind it.
-func (s *staircase[T]) splitBlock(t int) {
-	const half = blockSize / 2
-	s.insertBlock(t+1, s.top[t])
-	b, upper := &s.blocks[s.block[t]], &s.blocks[s.block[t+1]]
-	copy(upper.x[:half], b.x[half:])
-	copy(upper.y[:half], b.y[half:])
-	b.n, upper.n = half, half
-	s.top[t] = b.x[half-1]
-}
-
-// insertBlock makes an empty block the t-th.
-func (s *staircase[T]) insertBlock(t int, x T) {
-	if len(s.free) == 0 {
-		s.blocks = append(s.blocks, block[T]{})
-		s.free = append(s.free, int32(len(s.blocks)-1))
+// insert adds a point.
+func (s *staircase[T]) insert(r int32, y T) {
+	for _, level := range s.levels {
+		if level[r] >= y {
+			break // so are the nodes above
+		}
+		siblings := level[r:min(r|(fan-1)+1, int32(len(level)))]
+		for i := 0; i < len(siblings) && siblings[i] < y; i++ {
+			siblings[i] = y
+		}
+		r >>= fanBits
 	}
-	last := len(s.free) - 1
-	place := s.free[last]
-	s.free = s.free[:last]
-	s.blocks[place].n = 0
-	s.top, s.block = slices.Insert(s.top, t, x), slices.Insert(s.block, t, place)
-	s.moved += len(s.top) - t
 }

@@ -1,6 +1,11 @@
 package maxima
 
-import "math"
+import (
+	"math"
+	"slices"
+
+	"entropipe/algos/geom"
+)
 
 // sweepPlane marks the maximal survivors, without z: along descending x, those
 // that rise above all points so far.
@@ -16,25 +21,58 @@ func (m *Maxima[T]) sweepPlane() {
 	}
 }
 
+// step is what the sweep of a space needs of a survivor, in sweep order.
+type step[T geom.Float] struct {
+	y              T
+	rank, survivor int32
+}
+
 // sweepSpace marks the maximal survivors: along descending z, those that lie
 // outside the staircase, the union of the quadrants x <= q.x, y <= q.y below
 // points q so far. Equal points are neighbours, the lowest index first, and it
 // covers the others.
 func (m *Maxima[T]) sweepSpace() {
+	m.stair.reset(m.rankByX())
 	m.sorter.sort(m.v[2], m.v[0], m.v[1])
-	xs, ys := m.v[0], m.v[1]
-	m.stair.reset()
-	for _, e := range m.sorter.order {
-		i := uint32(e)
-		added, full := m.stair.add(xs[i], ys[i])
-		if full {
-			clear(m.kept)
-			m.divideAxes()
-			break
+	ys := m.v[1]
+	var steps [256]step[T] // apart from the loop that uses them, so that cache misses overlap
+	for order := m.sorter.order; len(order) > 0; {
+		now := order[:min(len(steps), len(order))]
+		order = order[len(now):]
+		for k, e := range now {
+			i := uint32(e)
+			steps[k&255] = step[T]{ys[i], m.rank[i], int32(i)}
 		}
-		if added {
-			m.keep(int32(i))
+		for _, s := range steps[:len(now)] {
+			if !m.stair.covers(s.rank, s.y) {
+				m.stair.insert(s.rank, s.y)
+				m.keep(s.survivor)
+			}
 		}
 	}
-	m.touched += len(m.ids) + m.stair.moved
+	m.touched += 2 * len(m.ids)
+}
+
+// rankByX sets m.rank, 0 for the largest x and equal for equal x, and returns
+// the number of different ranks.
+func (m *Maxima[T]) rankByX() int {
+	m.sorter.sort(m.v[0])
+	m.rank = slices.Grow(m.rank[:0], len(m.ids))[:len(m.ids)]
+	return rankAlong(m.rank, m.v[0], m.sorter.order)
+}
+
+// rankAlong sets the ranks of survivors from their order along an axis, and
+// returns the number of different ones.
+func rankAlong[T geom.Float](rank []int32, v []T, order []uint64) int {
+	next := int32(-1)
+	var last T
+	for k, e := range order {
+		i := uint32(e)
+		if x := v[i]; k == 0 || x != last {
+			last = x
+			next++
+		}
+		rank[i] = next
+	}
+	return int(next) + 1
 }
