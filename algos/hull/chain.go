@@ -48,12 +48,17 @@ func (l *lane[T]) sweep() bool {
 		}
 		return true
 	}
-	top, ok := largest(p)
+	top, x, ok := survey(p)
 	if !ok {
 		return false
 	}
 	l.spare = slices.Grow(l.spare[:0], len(p))[:len(p)]
-	l.order(p, l.spare, 0)
+	once := len(p) <= bucketFits // most points are distributed once, or else twice
+	l.order(p, l.spare, x, 0, once)
+	if once {
+		l.points, l.spare = l.spare, p
+		p = l.points
+	}
 	factor := moderate(p, top)
 	if factor != 1 {
 		multiply(p, factor)
@@ -71,20 +76,18 @@ func (l *lane[T]) sweep() bool {
 	return true
 }
 
-// largest returns the largest magnitude, and whether all coordinates are finite.
-func largest[T geom.Float](p []vertex[T]) (top float64, finite bool) {
-	var odd T // NaN as soon as a coordinate is not finite
+// survey returns the largest magnitude of at least one point, the extent, and
+// whether all coordinates are finite.
+func survey[T geom.Float](p []vertex[T]) (top float64, e extent[T], finite bool) {
+	var odd, low, high T // odd: NaN as soon as a coordinate is not finite
+	e = extent[T]{p[0].x, p[0].x}
 	for i := range p {
 		x, y := p[i].x, p[i].y
 		odd += (x - x) + (y - y)
-		if a := math.Abs(float64(x)); a > top {
-			top = a
-		}
-		if a := math.Abs(float64(y)); a > top {
-			top = a
-		}
+		e.low, e.high = min(e.low, x), max(e.high, x)
+		low, high = min(low, y), max(high, y)
 	}
-	return top, odd == 0
+	return float64(max(-e.low, e.high, -low, high)), e, odd == 0
 }
 
 // reset begins every chain at its end of the points.
@@ -189,28 +192,64 @@ func sweptBefore[T geom.Float](k int, a, b *vertex[T]) bool {
 	return a.x > b.x
 }
 
-// join appends the boundary to dst, counter-clockwise from the lexicographic
+// join stores the boundary in dst, which is empty, counter-clockwise from the lexicographic
 // minimum. Neighbouring chains share a vertex unless an edge of the hull,
 // vertical or horizontal, lies between them.
 func (c *chains[T]) join(dst []vertex[T]) []vertex[T] {
-	from := len(dst)
 	for k := range c {
-		h := c[k]
-		if len(h) == 0 {
-			return dst
+		if h := c.own(k); k == lowRight || k == highLeft { // swept against the direction of the hull
+			for i := len(h) - 1; i >= 0; i-- {
+				dst = append(dst, h[i])
+			}
+		} else {
+			dst = append(dst, h...)
 		}
-		if k == lowRight || k == highLeft { // swept against the direction of the hull
-			slices.Reverse(h)
-		}
-		if len(dst) > from && dst[len(dst)-1].i == h[0].i {
-			h = h[1:]
-		}
-		dst = append(dst, h...)
 	}
-	if last := len(dst) - 1; last > from && dst[last].i == dst[from].i {
+	if last := len(dst) - 1; last > 0 && dst[last].i == dst[0].i {
 		dst = dst[:last]
 	}
 	return dst
+}
+
+// joinIndices appends the indices of what join stores.
+func (c *chains[T]) joinIndices(dst []int32) []int32 {
+	from := len(dst)
+	for k := range c {
+		h := c.own(k)
+		at := len(dst)
+		dst = slices.Grow(dst, len(h))[:at+len(h)]
+		out := dst[at:]
+		if k == lowRight || k == highLeft {
+			for i := range h {
+				out[len(h)-1-i] = h[i].i
+			}
+		} else {
+			for i := range h {
+				out[i] = h[i].i
+			}
+		}
+	}
+	if last := len(dst) - 1; last > from && dst[last] == dst[from] { // the whole boundary meets itself there
+		dst = dst[:last]
+	}
+	return dst
+}
+
+// own returns chain k without the vertex where the boundary comes to it, if the
+// chain before has that.
+func (c *chains[T]) own(k int) []vertex[T] {
+	h := c[k]
+	switch k {
+	case lowRight, highLeft: // swept towards that vertex, and so was the chain before
+		if last := len(h) - 1; last >= 0 && h[last].i == c[k-1][len(c[k-1])-1].i {
+			return h[:last]
+		}
+	case highRight: // swept away from it, both
+		if len(h) > 0 && h[0].i == c[k-1][0].i {
+			return h[1:]
+		}
+	}
+	return h
 }
 
 // moderate returns a power of two that brings p into the middle of the range of

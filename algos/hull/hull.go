@@ -84,11 +84,7 @@ func (h *Hull2D[T]) Append(dst []int32, c geom.Cloud[T]) []int32 {
 	} else {
 		h.share(c, workers)
 	}
-	first.points = first.chains.join(first.points[:0])
-	for _, v := range first.points {
-		dst = append(dst, v.i)
-	}
-	return dst
+	return first.chains.joinIndices(dst)
 }
 
 // prepare makes lanes. What a lane's goroutine runs is made once, so that

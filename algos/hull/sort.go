@@ -18,37 +18,50 @@ const (
 // counters are the buckets' sizes, one array a depth.
 type counters [deepest][bucketMost + 1]uint32
 
-// order sorts p by x, points of equal x in any order. spare has the length of
-// p. Points are distributed into as many buckets of x as there are points, full
-// buckets again; insertion does the rest. Linear for all but contrived clouds,
-// O(n log n) for those: after a few distributions a comparison sort takes over.
-func (l *lane[T]) order(p, spare []vertex[T], depth int) {
-	n := len(p)
-	if n < bucketFrom {
-		l.insert(p)
-		return
-	}
-	if depth == deepest {
-		l.touched += n * logarithm(n)
-		slices.SortFunc(p, byX[T])
-		return
-	}
-	lo, hi := p[0].x, p[0].x
+// extent is what is known of points before they are sorted: the range of x.
+type extent[T geom.Float] struct{ low, high T }
+
+func extentOf[T geom.Float](p []vertex[T]) extent[T] {
+	e := extent[T]{p[0].x, p[0].x}
 	for i := range p {
-		lo, hi = min(lo, p[i].x), max(hi, p[i].x)
+		e.low, e.high = min(e.low, p[i].x), max(e.high, p[i].x)
+	}
+	return e
+}
+
+// order sorts p by x, points of equal x in any order, and leaves the result in
+// spare, of the same length, or in p. Points are distributed into as many
+// buckets of x as there are points, full buckets again; insertion does the rest.
+// Linear for all but contrived clouds, O(n log n) for those: after a few
+// distributions a comparison sort takes over.
+func (l *lane[T]) order(p, spare []vertex[T], x extent[T], depth int, inSpare bool) {
+	n := len(p)
+	out := p
+	if inSpare {
+		out = spare
 	}
 	l.touched += n
-	if lo == hi {
+	if n < bucketFrom || x.low == x.high {
+		if inSpare {
+			copy(out, p)
+		}
+		if x.low != x.high {
+			l.insert(out)
+		}
 		return
 	}
 	k := min(bucketMost, 1<<logarithm(n-1))
 	if n > bucketFits {
 		k = bucketLarge
 	}
-	left := float64(lo) / 2 // half of all numbers: a difference of them cannot overflow
-	scale := float64(k-1) / (float64(hi)/2 - left)
-	if scale-scale != 0 { // too narrow to divide
-		l.order(p, spare, deepest)
+	left := float64(x.low) / 2 // half of all numbers: a difference of them cannot overflow
+	scale := float64(k-1) / (float64(x.high)/2 - left)
+	if depth == deepest || scale-scale != 0 { // or too narrow to divide
+		if inSpare {
+			copy(out, p)
+		}
+		l.touched += n * logarithm(n)
+		slices.SortFunc(out, byX[T])
 		return
 	}
 	start := l.count[depth][:k+1]
@@ -64,16 +77,27 @@ func (l *lane[T]) order(p, spare []vertex[T], depth int) {
 		spare[start[b]] = p[i]
 		start[b]++
 	}
-	copy(p, spare)
 	l.touched += 2 * n
-	from := 0
-	for _, to := range start[:k] { // every head has moved to the next bucket's start
-		if to := int(to); to-from > crowd {
-			l.order(p[from:to], spare[from:to], depth+1)
+	from, done := 0, 0 // starts of the bucket, and of what is not sorted yet
+	for b := range k {
+		to := int(start[b]) // every head has moved to the next bucket's start
+		if to-from > crowd {
+			l.finish(p[done:from], spare[done:from], inSpare)
+			l.order(spare[from:to], p[from:to], extentOf(spare[from:to]), depth+1, !inSpare)
+			done = to
 		}
-		from = int(to)
+		from = to
 	}
-	l.insert(p)
+	l.finish(p[done:], spare[done:], inSpare)
+}
+
+// finish sorts points that lie in spare, where insertion is quick.
+func (l *lane[T]) finish(p, spare []vertex[T], inSpare bool) {
+	if !inSpare {
+		copy(p, spare)
+		spare = p
+	}
+	l.insert(spare)
 }
 
 // insert sorts p by insertion, which is linear if p is nearly sorted.
