@@ -15,7 +15,11 @@ import (
 // touched grows at most like n log n, and the work for each touched point (sides
 // of lines, points looked at to find medians) stays below a constant.
 func TestTouchedGrowsLikeNLogN(t *testing.T) {
-	const small, large = 4096, 4 * 4096
+	small := 4096
+	if testing.Short() {
+		small = 512
+	}
+	large := 4 * small
 	var m Maxima[float64]
 	var h Hull2D[float64]
 	for _, g := range slices.Concat(geomtest.Generators2D[float64](), hard) {
@@ -36,10 +40,11 @@ func TestTouchedGrowsLikeNLogN(t *testing.T) {
 				t.Errorf("%s, %d points, seed %d: %.1f sides of lines a touched point", g.Name, n, seed, perPoint)
 			}
 		}
-		limit := 4 * (math.Log2(large) + 2) / (math.Log2(small) + 2)
+		levels := func(n int) float64 { return math.Log2(float64(n)) + 2 }
+		limit := 4 * levels(large) / levels(small)
 		for k, name := range []string{"maxima", "upper hull", "lower hull"} {
 			growth := float64(touched[1][k]) / float64(touched[0][k])
-			if worst := int64(large * (math.Log2(large) + 2)); growth > 1.15*limit || touched[1][k] > worst {
+			if worst := int64(float64(large) * levels(large)); growth > 1.15*limit || touched[1][k] > worst {
 				t.Errorf("%s, seed %d, %s: touched %d of %d points, %d of %d: growth %.2f, n log n is %.2f",
 					g.Name, seed, name, touched[0][k], small, touched[1][k], large, growth, limit)
 			}
