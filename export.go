@@ -63,7 +63,7 @@ var tableOfLayer = map[string]string{layerTriangles: "triangles", layerPoints: "
 
 const (
 	minPictureWidth = 100
-	maxPictureWidth = 8000
+	maxPictureWidth = 4000
 )
 
 func (c *exportCmd) Run(e *env) error {

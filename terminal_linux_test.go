@@ -77,3 +77,23 @@ func TestBarOnATerminal(t *testing.T) {
 		}
 	}
 }
+
+// What is binary does not go to a terminal; text does, and a file may.
+func TestExportToATerminal(t *testing.T) {
+	_, there := terminal(t)
+	for _, c := range []struct {
+		cmd     exportCmd
+		refused bool
+	}{
+		{exportCmd{As: "png"}, true}, {exportCmd{As: "ply", File: "-"}, true}, {exportCmd{As: "ply", ASCII: true}, false},
+		{exportCmd{As: "svg"}, false}, {exportCmd{As: "geojson"}, false}, {exportCmd{File: "a.PNG"}, false},
+	} {
+		c.cmd.Width = 300
+		if err := c.cmd.check(there); (err != nil) != c.refused {
+			t.Errorf("%+v: %v", c.cmd, err)
+		}
+		if err := c.cmd.check(&bytes.Buffer{}); err != nil {
+			t.Errorf("%+v to a pipe: %v", c.cmd, err)
+		}
+	}
+}
