@@ -34,6 +34,7 @@ type FrameConfig struct {
 type Frames struct {
 	cfg     FrameConfig
 	decoder schemas.Decoder
+	memory  memory // of the results of the message at hand
 	f32     operators[float32]
 	f64     operators[float64]
 }
@@ -51,6 +52,8 @@ func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject)
 		return nil, []schemas.Reject{schemas.NewReject(&m, err)}
 	}
 	results := make([]schemas.Result, 0, len(frames))
+	f.memory.begin(len(frames))
+	defer f.memory.end(len(frames))
 	var rejects []schemas.Reject
 	for i := range frames {
 		r, err := f.operate(&frames[i])
@@ -79,10 +82,11 @@ func (f *Frames) operate(fr *schemas.Frame) (r schemas.Result, err error) {
 		}
 	}()
 	r = schemas.Result{FrameKey: fr.FrameKey, NPoints: int32(fr.Len())}
+	f.memory.next()
 	if fr.Double {
-		f.f64.run(&f.cfg, &r, fr.Cloud64, fr.Intensity)
+		f.f64.run(&f.cfg, &f.memory, &r, fr.Cloud64, fr.Intensity)
 	} else {
-		f.f32.run(&f.cfg, &r, fr.Cloud32, fr.Intensity)
+		f.f32.run(&f.cfg, &f.memory, &r, fr.Cloud32, fr.Intensity)
 	}
 	return r, nil
 }
@@ -110,7 +114,7 @@ func newOperators[T geom.Float]() operators[T] {
 }
 
 // run fills r from the cloud: first the stage, then each operator in turn.
-func (o *operators[T]) run(cfg *FrameConfig, r *schemas.Result, c geom.Cloud[T], intensity []float32) {
+func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, c geom.Cloud[T], intensity []float32) {
 	in, report := o.stage.Apply(c)
 	r.NDropped = int32(report.Dropped)
 	r.Stage = string(report.Mode)
@@ -130,7 +134,7 @@ func (o *operators[T]) run(cfg *FrameConfig, r *schemas.Result, c geom.Cloud[T],
 			continue
 		}
 		start := time.Now()
-		status, n := o.operate(op, r, &in)
+		status, n := o.operate(op, m, r, &in)
 		r.Ops[op] = schemas.OpResult{Status: status, N: int32(n), Ns: time.Since(start).Nanoseconds()}
 	}
 	if cfg.Points {
@@ -139,33 +143,35 @@ func (o *operators[T]) run(cfg *FrameConfig, r *schemas.Result, c geom.Cloud[T],
 }
 
 // operate runs one operator, adds its rows to r and returns how it ended.
-func (o *operators[T]) operate(op schemas.Op, r *schemas.Result, in *preprocess.Prepared[T]) (schemas.Status, int) {
+func (o *operators[T]) operate(op schemas.Op, m *memory, r *schemas.Result, in *preprocess.Prepared[T]) (schemas.Status, int) {
 	switch op {
 	case schemas.Hull2D:
-		r.Hull = o.hullOf(in)
+		r.Hull = o.hullOf(m, in)
 		return r.Hull.Status, len(r.Hull.Idx)
 	case schemas.Hull3D:
 		r.Hull3 = o.hull3Of(in)
 		return r.Hull3.Status, len(r.Hull3.Idx)
 	case schemas.Maxima2D:
-		return addMaxima(r, "x:max,y:max", in.Original(o.maxima.Append2D(nil, in.Cloud)))
+		return addMaxima(m, r, "x:max,y:max", in.Original(m.keep(o.maxima.Append2D(m.room(), in.Cloud))))
 	case schemas.Maxima3D:
-		return addMaxima(r, "x:max,y:max,z:max", in.Original(o.maxima.Append3D(nil, in.Cloud)))
+		return addMaxima(m, r, "x:max,y:max,z:max", in.Original(m.keep(o.maxima.Append3D(m.room(), in.Cloud))))
 	case schemas.Delaunay2D:
-		m := o.mesh.Triangulate(in.Cloud)
+		mesh := o.mesh.Triangulate(in.Cloud)
 		// In order: the mapping ascends, so the canonical order survives it.
-		r.Triangles = in.Original(append(make([]int32, 0, len(m.Triangles)), m.Triangles...))
-		if len(m.Triangles) > 0 {
-			return schemas.StatusOK, len(m.Triangles) / 3
+		r.Triangles = in.Original(m.copy(mesh.Triangles))
+		if len(mesh.Triangles) > 0 {
+			return schemas.StatusOK, len(mesh.Triangles) / 3
 		}
-		return degenerate(len(m.Hull)), 0
+		return degenerate(len(mesh.Hull)), 0
 	}
 	panic("pipeline: no such operator")
 }
 
-func (o *operators[T]) hullOf(in *preprocess.Prepared[T]) *schemas.Hull {
-	idx := o.hull.Append(nil, in.Cloud)
-	h := &schemas.Hull{X: make([]float64, len(idx)), Y: make([]float64, len(idx)), Status: degenerate(len(idx))}
+func (o *operators[T]) hullOf(m *memory, in *preprocess.Prepared[T]) *schemas.Hull {
+	idx := m.keep(o.hull.Append(m.room(), in.Cloud))
+	xy, n := m.numbers(2*len(idx)), len(idx)
+	h := m.hull()
+	*h = schemas.Hull{X: xy[:n:n], Y: xy[n:], Status: degenerate(n)}
 	h.Area, h.Perimeter = hull.Measure(in.Cloud, idx)
 	for k, i := range idx {
 		h.X[k], h.Y[k] = float64(in.Cloud.X[i]), float64(in.Cloud.Y[i])
@@ -202,7 +208,10 @@ func degenerate(vertices int) schemas.Status {
 	return schemas.StatusOK
 }
 
-func addMaxima(r *schemas.Result, directions string, idx []int32) (schemas.Status, int) {
+func addMaxima(m *memory, r *schemas.Result, directions string, idx []int32) (schemas.Status, int) {
+	if r.Maxima == nil {
+		r.Maxima = one(&m.maxima, m.frames)[:0]
+	}
 	r.Maxima = append(r.Maxima, schemas.Maxima{Directions: directions, Idx: idx})
 	if len(idx) == 0 {
 		return schemas.StatusEmpty, 0
