@@ -24,7 +24,7 @@ type filter[T geom.Float] struct {
 	pivots  pivots[T]
 	field   field[T]
 	sample  [MaxDims][]T
-	workers []worker[T]
+	workers []*worker[T]
 	group   sync.WaitGroup
 	spare   []int32
 }
@@ -37,6 +37,24 @@ type worker[T geom.Float] struct {
 	first  int
 	ids    []int32
 	finite bool
+	start  func() // filter, and tell the group; made once, so that a start does not allocate
+}
+
+func (w *worker[T]) filter() {
+	w.ids, w.finite = w.pass.Undominated(w.ids[:0], w.axes[:w.dims], w.first)
+}
+
+// team returns count workers.
+func (f *filter[T]) team(count int) []*worker[T] {
+	for len(f.workers) < count {
+		w := new(worker[T])
+		w.start = func() {
+			w.filter()
+			f.group.Done()
+		}
+		f.workers = append(f.workers, w)
+	}
+	return f.workers[:count]
 }
 
 // survivors fills m.ids and m.v with the points that may be maximal.
@@ -99,55 +117,33 @@ func (m *Maxima[T]) pickFrom(points [][]T, low [MaxDims]bool) bool {
 func (m *Maxima[T]) firstPass(axes [][]T) {
 	f, n := &m.filter, len(axes[0])
 	count := min(max(m.Workers, 1), n/workerFrom+1)
-	for len(f.workers) < count {
-		f.workers = append(f.workers, worker[T]{})
-	}
-	for k := range count {
-		w := &f.workers[k]
-		lo, hi := k*(n/count), (k+1)*(n/count)
-		if k == count-1 {
-			hi = n
-		}
+	team := f.team(count)
+	for k, w := range team {
+		lo, hi := k*n/count, (k+1)*n/count
 		for a, v := range axes {
 			w.axes[a] = v[lo:hi]
 		}
 		w.dims, w.first = len(axes), lo
 		w.pass.Values, w.pass.Low = f.pivots.best(len(axes)), m.Min
 	}
-	f.filterParts(count)
-	m.ids = m.ids[:0]
+	f.group.Add(count - 1)
+	for _, w := range team[1:] {
+		go w.start()
+	}
+	team[0].filter()
+	f.group.Wait()
+	m.ids, team[0].ids = team[0].ids, m.ids
 	finite := true
-	for k := range count {
-		w := &f.workers[k]
-		finite = finite && w.finite
-		clear(w.axes[:]) // they belong to the caller
-		if k == 0 {
-			m.ids, w.ids = w.ids, m.ids
-		} else {
+	for k, w := range team {
+		if k > 0 {
 			m.ids = append(m.ids, w.ids...)
 		}
+		finite = finite && w.finite
+		clear(w.axes[:]) // they belong to the caller
 	}
 	if !finite {
 		panic(badFinite)
 	}
-}
-
-// filterParts runs the first count workers, the first of them here.
-func (f *filter[T]) filterParts(count int) {
-	for k := 1; k < count; k++ {
-		w := &f.workers[k]
-		f.group.Add(1)
-		go w.filter(&f.group)
-	}
-	f.workers[0].filter(nil)
-	f.group.Wait()
-}
-
-func (w *worker[T]) filter(done *sync.WaitGroup) {
-	if done != nil {
-		defer done.Done()
-	}
-	w.ids, w.finite = w.pass.Undominated(w.ids[:0], w.axes[:w.dims], w.first)
 }
 
 // secondPass compares the survivors with all pivots, if there are any, and, in

@@ -9,7 +9,7 @@ func listBudget() int {
 	if kernel.Best() == kernel.Portable {
 		return 6
 	}
-	return 40
+	return 50
 }
 
 // crowdMost is how many survivors are compared one with another although all

@@ -19,6 +19,8 @@ import (
 type staircase[T geom.Float] struct {
 	levels [][]T
 	memory []T
+
+	written int // entries since reset
 }
 
 const (
@@ -43,7 +45,7 @@ func (s *staircase[T]) reset(n int) {
 	for i := range s.memory {
 		s.memory[i] = lowest
 	}
-	s.levels = s.levels[:0]
+	s.levels, s.written = s.levels[:0], 0
 	for w, rest := n, s.memory; ; w = (w + fan - 1) >> fanBits {
 		s.levels = append(s.levels, rest[:w])
 		rest = rest[w:]
@@ -73,9 +75,12 @@ func (s *staircase[T]) insert(r int32, y T) {
 			break // so are the nodes above
 		}
 		siblings := level[r:min(r|(fan-1)+1, int32(len(level)))]
-		for i := 0; i < len(siblings) && siblings[i] < y; i++ {
+		i := 0
+		for i < len(siblings) && siblings[i] < y {
 			siblings[i] = y
+			i++
 		}
+		s.written += i
 		r >>= fanBits
 	}
 }

@@ -50,7 +50,7 @@ func (m *Maxima[T]) sweepSpace() {
 			}
 		}
 	}
-	m.touched += 2 * len(m.ids)
+	m.touched += 2*len(m.ids) + m.stair.written
 }
 
 // rankByX sets m.rank, 0 for the largest x and equal for equal x, and returns
