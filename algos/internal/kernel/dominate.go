@@ -48,7 +48,8 @@ type dominateArgs struct {
 //
 // axes holds 2 to MaxAxes slices of equal lengths. A point with a NaN or with
 // a coordinate that is +Inf after negation is never dropped, when pivots are
-// finite. Where one is -Inf, which may drop, ok is false.
+// finite. Where one is -Inf, which may drop, ok is false; it may also be false
+// for the others.
 //
 // Cost: some 2 operations an axis and pivot of the first group for a vector of
 // 64 bytes; ids grows by chunks, so that memory follows what is left.
@@ -70,12 +71,12 @@ func (p *Pivots[T]) Undominated(ids []int32, axes [][]T, first int) (_ []int32, 
 		}
 		clear(p.args.axes[:]) // else they keep the cloud's memory alive
 	}
-	for i := from; i < n; i++ {
-		dropped, finite := p.drops(axes, i)
-		if !dropped {
-			ids = append(ids, int32(first+i))
-		}
+	for from < n {
+		to := min(from+pivotChunk/8, n) // stays in the first-level cache
+		var finite bool
+		ids, finite = p.undominated(ids, axes, from, to, first)
 		ok = ok && finite
+		from = to
 	}
 	return ids, ok
 }
@@ -101,31 +102,94 @@ func (p *Pivots[T]) run(loop func(*byte), ids []int32, blocks, first int) (_ []i
 	return ids[:at+a.found], slices.Min(low) >= -largest[T]()
 }
 
-// drops is what Undominated means for one point.
-func (p *Pivots[T]) drops(axes [][]T, i int) (dropped, finite bool) {
-	var v [MaxAxes]T
-	finite = true
-	for k, axis := range axes {
-		v[k] = axis[i]
+// undominated is what Undominated means, for the points from to to-1: pivot
+// after pivot, each with what those before left. There is no branch a point:
+// which ones are dropped is hard to guess.
+func (p *Pivots[T]) undominated(ids []int32, axes [][]T, from, to, first int) (_ []int32, ok bool) {
+	at := len(ids)
+	ids = slices.Grow(ids, to-from)
+	left := ids[at:][:to-from]
+	var q, sign [MaxAxes]T
+	for k := range sign {
+		sign[k] = 1
 		if p.Low[k] {
-			v[k] = -v[k]
-		}
-		finite = finite && !(v[k] < -largest[T]())
-	}
-	d := len(axes)
-	for q := p.Values; len(q) >= d; q = q[d:] {
-		if !(v[0] <= q[0]) {
-			continue
-		}
-		k := 1
-		for k < d-1 && v[k] <= q[k] {
-			k++
-		}
-		if k == d-1 && v[k] < q[k] {
-			return true, finite
+			sign[k] = -1
 		}
 	}
-	return false, finite
+	d, values := len(axes), p.Values
+	copy(q[:], values[:d])
+	ok = true
+	for _, v := range axes {
+		ok = ok && finite(v[from:to])
+	}
+	// The first pivot looks at points in order, the others at what is left.
+	n, last := 0, axes[d-1][from:to]
+	switch u := axes[0][from:to]; d {
+	case 2:
+		n = survivors2(left, u, last, &q, &sign)
+	case 3:
+		n = survivors3(left, u, axes[1][from:to], last, &q, &sign)
+	default:
+		for i := range left {
+			left[i] = int32(i)
+		}
+		n = survivors(left, axes, from, &q, &sign)
+	}
+	for values = values[d:]; len(values) >= d && n > 0; values = values[d:] {
+		copy(q[:], values[:d])
+		n = survivors(left[:n], axes, from, &q, &sign)
+	}
+	for k := range left[:n] {
+		left[k] += int32(first + from)
+	}
+	return ids[:at+n], ok
+}
+
+// survivors2 sets left to the positions of the points that q does not
+// dominate, and returns their number.
+func survivors2[T float32 | float64](left []int32, x, y []T, q, sign *[MaxAxes]T) (n int) {
+	sx, sy, qx, qy := sign[0], sign[1], q[0], q[1]
+	y, left = y[:len(x)], left[:len(x)]
+	for i, u := range x {
+		left[n] = int32(i)
+		n += 1 - bit(sx*u <= qx)&bit(sy*y[i] < qy)
+	}
+	return n
+}
+
+// survivors3 is survivors2 for three axes.
+func survivors3[T float32 | float64](left []int32, x, y, z []T, q, sign *[MaxAxes]T) (n int) {
+	sx, sy, sz, qx, qy, qz := sign[0], sign[1], sign[2], q[0], q[1], q[2]
+	y, z, left = y[:len(x)], z[:len(x)], left[:len(x)]
+	for i, u := range x {
+		left[n] = int32(i)
+		n += 1 - bit(sx*u <= qx)&bit(sy*y[i] <= qy)&bit(sz*z[i] < qz)
+	}
+	return n
+}
+
+// survivors moves the positions, after from, of points that q does not dominate
+// to the front of left, and returns their number.
+func survivors[T float32 | float64](left []int32, axes [][]T, from int, q, sign *[MaxAxes]T) (n int) {
+	last := len(axes) - 1
+	u, w := axes[0][from:], axes[last][from:]
+	for _, i := range left {
+		dropped := bit(sign[0]*u[i] <= q[0]) & bit(sign[last]*w[i] < q[last])
+		for k := 1; k < last; k++ {
+			dropped &= bit(sign[k]*axes[k][from+int(i)] <= q[k])
+		}
+		left[n] = i
+		n += 1 - dropped
+	}
+	return n
+}
+
+func bit(b bool) int {
+	n := 0
+	if b {
+		n = 1
+	}
+	return n
 }
 
 func largest[T float32 | float64]() T {
