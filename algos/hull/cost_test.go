@@ -12,34 +12,34 @@ import (
 
 // Four times the points cost about four times as much, however they lie and
 // whatever their order. Cost is what loops count, so that no other load of the
-// machine matters; with a vector unit and without.
+// machine matters; with a vector unit and without, shared by goroutines and not.
 func TestTouched(t *testing.T) {
-	const n = 1 << 15
-	for _, l := range []kernel.Level{kernel.Portable, kernel.Best()} {
-		restore := kernel.Limit(l)
-		testTouched[float32](t, n)
-		testTouched[float64](t, n)
-		restore()
-	}
+	testTouched(t, 1<<13, 1, hostile[float32]())
+	testTouched(t, 1<<13, 1, hostile[float64]())
+	testTouched(t, laneFrom, 4, hostile[float64]()[:6]) // the larger clouds have four lanes
+	defer kernel.Limit(kernel.Portable)()
+	testTouched(t, 1<<13, 1, hostile[float64]())
 }
 
-func testTouched[T geom.Float](t *testing.T, n int) {
-	inputs := append(geomtest.Generators2D[T](),
-		geomtest.Generator[T]{Name: "spiral", Make: spiral[T]},
-		geomtest.Generator[T]{Name: "nested", Make: nested[T]},
-		geomtest.Generator[T]{Name: "halving", Make: halving[T]},
-		geomtest.Generator[T]{Name: "outliers", Make: outliers[T]},
-		geomtest.Generator[T]{Name: "late", Make: late[T]},
-		geomtest.Generator[T]{Name: "thin", Make: thin[T]},
-	)
+// hostile are orders and places of points that make other hulls quadratic.
+func hostile[T geom.Float]() []geomtest.Generator[T] {
+	return append([]geomtest.Generator[T]{
+		{Name: "spiral", Make: spiral[T]},
+		{Name: "nested", Make: nested[T]},
+		{Name: "halving", Make: halving[T]},
+		{Name: "outliers", Make: outliers[T]},
+		{Name: "late", Make: late[T]},
+		{Name: "thin", Make: thin[T]},
+	}, geomtest.Generators2D[T]()...)
+}
+
+func testTouched[T geom.Float](t *testing.T, n, workers int, inputs []geomtest.Generator[T]) {
 	for _, g := range inputs {
-		for _, workers := range []int{1, 3} {
-			small, large := touchedBy(g.Make(n, seed), workers), touchedBy(g.Make(4*n, seed), workers)
-			// 40 is a handful of looks at each of log2 n places: nothing
-			// quadratic stays below it.
-			if large > 5.5*small+float64(n) || large > 40*4*float64(n) {
-				t.Errorf("%s[%T], %d workers, %v, seed %d: %.0f looks at %d points, %.0f at %d", g.Name, T(0), workers, kernel.Best(), seed, small, n, large, 4*n)
-			}
+		small, large := touchedBy(g.Make(n, seed), workers), touchedBy(g.Make(4*n, seed), workers)
+		// 40 is a handful of looks at each of log2 n places: nothing quadratic
+		// stays below it.
+		if large > 5.5*small+float64(n) || large > 40*4*float64(n) {
+			t.Errorf("%s[%T], %d workers, %v, seed %d: %.0f looks at %d points, %.0f at %d", g.Name, T(0), workers, kernel.Best(), seed, small, n, large, 4*n)
 		}
 	}
 }

@@ -43,8 +43,7 @@ type filter[T geom.Float] struct {
 	made   bool // the fine table is that of the present polygon
 }
 
-// fine is the second table, four times as many bytes as make a vector register
-// a bucket.
+// fine is the second table, with what a point needs side by side in memory.
 type fine[T geom.Float] struct {
 	origin, scale, left, right T
 	line                       [fineBuckets]lines[T]
@@ -87,8 +86,8 @@ type chords struct {
 
 // build makes the coarse table of a convex polygon, its vertices
 // counter-clockwise from the lexicographic minimum. It reports false where there
-// is none: fewer than three vertices, or an interval that is no wider than what
-// rounding moves.
+// is none: fewer than three vertices, an interval that is no wider than what
+// rounding moves, or coordinates beyond the scales.
 func (f *filter[T]) build(h []vertex[T]) bool {
 	var t table
 	f.made = false
@@ -140,6 +139,9 @@ func makeTable[T geom.Float](t *table, s scales, h []vertex[T], buckets int, end
 	}
 	right := 0
 	for i, v := range h {
+		if x, y := float64(v.x)*s.x, float64(v.y)*s.y; x-x != 0 || y-y != 0 {
+			return false // a vertex found since the scales were taken, too far away for them
+		}
 		if v.x > h[right].x || v.x == h[right].x && v.y > h[right].y {
 			right = i
 		}

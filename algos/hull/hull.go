@@ -4,10 +4,14 @@
 // not looked at. It returns indices of points, never new points.
 //
 // A "vertex" is a corner of the hull: a point that lies on no segment between
-// two others. The "sample" is a few hundred points whose hull makes a first
-// "filter": a table of chords, 256 above and 256 below, that lie inside the
-// hull. Points strictly between their two chords cannot be vertices; the
-// "survivors" can, and their "chain" is the hull.
+// two others. The "sample" is some hundred points whose hull makes a first
+// "filter": chords that lie inside the hull, sixteen above and sixteen below to
+// begin with, which a kernel holds in registers. Points strictly between their
+// two chords cannot be vertices; the "survivors" can. When these candidates
+// have piled up, their hull makes a sharper filter. What is left in the end is
+// sorted by x and swept: the "records", lower or higher than all before them,
+// form four "chains", which joined are the hull. A "lane" is what one goroutine
+// works with.
 package hull
 
 import (
@@ -18,9 +22,9 @@ import (
 )
 
 // Hull2D finds convex hulls. The zero value is ready. It keeps its scratch
-// memory between calls: some kilobytes for most clouds, some 60 bytes a point
-// for those whose points are nearly all vertices. Use one a goroutine, never
-// two calls at a time.
+// memory between calls: some 100 kilobytes a worker for most clouds, some 100
+// bytes a point for those whose points are nearly all vertices. Use one a
+// goroutine, never two calls at a time, and do not copy it.
 type Hull2D[T geom.Float] struct {
 	// Workers is the number of goroutines that share one large cloud; 0 and 1
 	// mean the caller's alone. The result does not depend on it.
@@ -44,9 +48,9 @@ const (
 )
 
 const (
-	filterFrom  = 128     // points; below, sorting all of them is cheaper
+	filterFrom  = 256     // points; below, sorting all of them is cheaper
 	sampleLeast = 64      // points sampled,
-	sampleMost  = 512     // at most,
+	sampleMost  = 256     // at most,
 	sampleRate  = 64      // and of how many points one is
 	laneFrom    = 1 << 16 // points a goroutine is worth starting for
 )
@@ -130,15 +134,16 @@ func (h *Hull2D[T]) share(c geom.Cloud[T], workers int) {
 // run has all lanes do their part of a task and waits for them.
 func (h *Hull2D[T]) run(what task, workers int) {
 	lanes := h.lanes[:workers]
-	large := 0
+	points := 0
 	for _, l := range lanes {
 		l.task, l.tasks = what, workers
-		large += l.to - l.from
 		if what == merge {
-			large -= l.to - l.from - l.chains.len()
+			points += l.chains.len()
+		} else {
+			points += l.to - l.from
 		}
 	}
-	if large < laneFrom { // not worth a goroutine
+	if workers == 1 || points < laneFrom { // not worth a goroutine
 		for _, l := range lanes {
 			l.do(h.lanes)
 		}

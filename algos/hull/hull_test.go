@@ -2,7 +2,6 @@ package hull
 
 import (
 	"math"
-	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -78,6 +77,23 @@ func TestHullOfTiedClouds(t *testing.T) {
 
 // finite draws any finite float64, often zero, denormal or enormous.
 var finite = rapid.Float64().Filter(func(v float64) bool { return v-v == 0 })
+
+// Many lanes find what one finds, however the vertices are spread over them.
+func TestHullOfManyLanes(t *testing.T) {
+	const n = 5*laneFrom + 3
+	inputs := append(hostile[float64]()[:6], geomtest.Generator[float64]{Name: "circle", Make: geomtest.Circle[float64]},
+		geomtest.Generator[float64]{Name: "strokes", Make: geomtest.Strokes[float64]}, geomtest.Generator[float64]{Name: "disk", Make: geomtest.Disk[float64]})
+	for _, g := range inputs {
+		c := g.Make(n, seed)
+		h := Hull2D[float64]{}
+		want := h.Append(nil, c)
+		for _, h.Workers = range []int{2, 3, 5} {
+			if got := h.Append(nil, c); !slices.Equal(got, want) {
+				t.Errorf("%s, seed %d, %d workers: %s", g.Name, seed, h.Workers, difference(got, want))
+			}
+		}
+	}
+}
 
 func TestHullOfRealFrames(t *testing.T) {
 	for _, f := range geomtest.RealFrames(t) {
@@ -265,7 +281,7 @@ func TestFilterLeavesFewSurvivors(t *testing.T) {
 			}
 			c := g.Make(n, seed)
 			var l lane[float64]
-			if !l.takeSample(c, sampleMost) || !l.filter.build(l.points) {
+			if !l.takeSample(c, 512) || !l.filter.build(l.points) {
 				t.Fatalf("%s: no filter", name)
 			}
 			dst := make([]int32, n+kernel.OutsideRoom)
@@ -326,66 +342,15 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 			}
 		}
 	}
-}
-
-// When every point is a vertex, or the filter sees none of them, a point costs
-// a few times more among 2^17 than among 2^11.
-func TestWorstCasesAreNotQuadratic(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compares running times")
-	}
-	var h Hull2D[float64]
-	var dst []int32
-	for _, g := range []geomtest.Generator[float64]{{Name: "circle", Make: geomtest.Circle[float64]}, {Name: "collinear", Make: geomtest.Collinear[float64]}, {Name: "outlier", Make: geomtest.Outlier[float64]}} {
-		small, large := g.Make(1<<11, seed), g.Make(1<<17, seed)
-		growth := geomtest.Growth(
-			func() { dst = h.Append(dst[:0], small) },
-			func() { dst = h.Append(dst[:0], large) })
-		if growth > 30 {
-			t.Errorf("%s: a point costs %.1f times more among 2^17 than among 2^11", g.Name, growth)
+	for _, f := range []func(int, uint64) geom.Cloud[float32]{geomtest.Square[float32], geomtest.Circle[float32]} {
+		h := Hull2D[float32]{Workers: 3}
+		c := f(3*laneFrom, seed)
+		dst := h.Append(nil, c)
+		dst = h.Append(dst[:0], c)
+		if a := testing.AllocsPerRun(3, func() { dst = h.Append(dst[:0], c) }); a > 0 {
+			t.Errorf("%d points shared by three goroutines: %v allocations", c.Len(), a)
 		}
 	}
-}
-
-func TestMeasure(t *testing.T) {
-	square := geomtest.Points([2]float64{0, 0}, [2]float64{3, 0}, [2]float64{3, 4}, [2]float64{0, 4})
-	if a, p := Measure(square, []int32{0, 1, 2, 3}); a != 12 || p != 14 {
-		t.Errorf("3 x 4: area %v, perimeter %v", a, p)
-	}
-	if a, p := Measure(square, []int32{0, 1, 2}); a != 6 || p != 12 {
-		t.Errorf("3-4-5 triangle: area %v, perimeter %v", a, p)
-	}
-	for _, idx := range [][]int32{nil, {2}, {0, 2}} {
-		if a, p := Measure(square, idx); a != 0 || p != 0 {
-			t.Errorf("%v: area %v, perimeter %v", idx, a, p)
-		}
-	}
-}
-
-// A square metre stays one, ten thousand kilometres from the origin: the
-// area's error is that of the coordinates, not of their products.
-func TestMeasureKeepsItsDigitsFarAway(t *testing.T) {
-	var h Hull2D[float64]
-	for _, c := range []geom.Cloud[float64]{geomtest.UTM[float64](500, seed), geomtest.Square[float64](500, seed), geomtest.Gauss[float64](500, seed)} {
-		idx := h.Append(nil, c)
-		got, _ := Measure(c, idx)
-		want := rationalArea(c, idx)
-		if math.Abs(got-want) > 1e-13*want {
-			t.Errorf("area %v, exactly %v", got, want)
-		}
-	}
-}
-
-func rationalArea(c geom.Cloud[float64], idx []int32) float64 {
-	rat := func(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
-	sum := new(big.Rat)
-	for k, i := range idx {
-		j := idx[(k+1)%len(idx)]
-		sum.Add(sum, new(big.Rat).Mul(rat(c.X[i]), rat(c.Y[j])))
-		sum.Sub(sum, new(big.Rat).Mul(rat(c.X[j]), rat(c.Y[i])))
-	}
-	area, _ := sum.Quo(sum, rat(2)).Float64()
-	return area
 }
 
 func FuzzHull2D(f *testing.F) {

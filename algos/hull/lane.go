@@ -13,7 +13,7 @@ const (
 	limitFirst = 256  // candidates before the first look at what they amount to,
 	limitLater = 1024 // and later, when the filter has become sharp
 	passMost   = 1024 // survivors at a time
-	refineFrom = 64   // survivors of the coarse table for which the fine one is made
+	refineFrom = 256  // survivors of the coarse table for which the fine one is made
 	blockMost  = 4096 // points scaled at a time
 )
 

@@ -32,7 +32,8 @@ const (
 	magic64 = 0x1.8p52 + 8
 )
 
-// OutsideRoom is how many places of dst Outside leaves free at most.
+// OutsideRoom is how many places of dst Outside needs for the next point: it
+// stops when fewer are free.
 const OutsideRoom = 64
 
 // Outside writes to dst the positions of the points that are not inside, plus
