@@ -28,12 +28,12 @@ import (
 //     8u*W beyond its bound rises above the chain, concave and at least as high
 //     as the next line, by no more than 8u*W*(|s|+|r|+|t|);
 //   - a computed height is that of the chain up to 6u*W to the left or right,
-//     which moves the line by 6u*W*|s|, and off by 4u of the numbers that were
+//     which moves the line by 6u*W*|s|, and off by 8u of the numbers that were
 //     added to get it, its "size";
 //   - a slope rounded twice, 3u*W*|s|, and an offset, 3u*(|height| + |s|*W);
 //   - slope*d + offset, 3u*W*|s| and 2u*(|height| + |s|*W).
 //
-// Together less than 28u*W*(|s|+|r|+|t|) + 8u*sizes: the margin has 32 and 16.
+// Together less than 28u*W*(|s|+|r|+|t|) + 13u*sizes: the margin has 32 and 16.
 // Underflow adds less than tiny, as the scales of x and y see to it. Whether a
 // multiplication is fused with an addition does not matter.
 type filter[T geom.Float] struct {
