@@ -277,12 +277,48 @@ func checkOutside[T geom.Float](c geom.Cloud[T], vertices, faces []int32) error 
 		}
 	}
 	for k := 0; k < len(faces); k += 3 {
-		p, q, r := place(c, faces[k]), place(c, faces[k+1]), place(c, faces[k+2])
-		for i := range c.X {
-			if side3(p, q, r, place(c, int32(i))) > 0 {
-				return fmt.Errorf("point %d is outside triangle %v", i, faces[k:k+3])
-			}
+		if i := firstAbove(c, faces[k:k+3]); i >= 0 {
+			return fmt.Errorf("point %d is outside triangle %v", i, faces[k:k+3])
 		}
 	}
 	return nil
+}
+
+// InsideHull3D tells whether point i of c is strictly on the inner side of all
+// triangles.
+func InsideHull3D[T geom.Float](c geom.Cloud[T], faces []int32, i int) bool {
+	for k := 0; k < len(faces); k += 3 {
+		if side3(place(c, faces[k]), place(c, faces[k+1]), place(c, faces[k+2]), place(c, int32(i))) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// firstAbove returns the first point of c above the plane of triangle t, or -1.
+// It is side3 for many points: most are decided by a product with the plane's
+// normal, whose error is bounded as there.
+func firstAbove[T geom.Float](c geom.Cloud[T], t []int32) int {
+	p, q, r := place(c, t[0]), place(c, t[1]), place(c, t[2])
+	var n, size [3]float64
+	for k := range 3 {
+		i, j := (k+1)%3, (k+2)%3
+		a, b := float64((q[i]-p[i])*(r[j]-p[j])), float64((q[j]-p[j])*(r[i]-p[i]))
+		n[k], size[k] = a-b, 1e-14*(math.Abs(a)+math.Abs(b))
+	}
+	px, py, pz := p[0], p[1], p[2]
+	nx, ny, nz := n[0], n[1], n[2]
+	sx, sy, sz := size[0], size[1], size[2]
+	for i := range c.X {
+		x, y, z := float64(c.X[i])-px, float64(c.Y[i])-py, float64(c.Z[i])-pz
+		det := float64(nx*x) + float64(ny*y) + float64(nz*z)
+		e := float64(sx*math.Abs(x)) + float64(sy*math.Abs(y)) + float64(sz*math.Abs(z)) + 1e-200
+		if -det > e && max(math.Abs(x), math.Abs(y), math.Abs(z)) < 1e90 {
+			continue
+		}
+		if side3(p, q, r, place(c, int32(i))) > 0 {
+			return i
+		}
+	}
+	return -1
 }

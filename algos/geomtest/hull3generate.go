@@ -81,3 +81,14 @@ func Needle[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 		return c, s, 0.001 * r.Float64()
 	})
 }
+
+// Shells lies on ever smaller spheres around ever farther centres along one
+// axis, each half as far from the tip as the last: whoever takes the farthest
+// point first meets them one by one.
+func Shells[T geom.Float](n int, seed uint64) geom.Cloud[T] {
+	return space[T](n, seed, func(r *rand.Rand, i int) (x, y, z float64) {
+		size := math.Ldexp(1, -(i % 40))
+		s, c := math.Sincos(2 * math.Pi * r.Float64())
+		return size * c, size * s, -math.Sqrt(size)
+	})
+}

@@ -2,6 +2,8 @@ package hull
 
 import (
 	"math"
+	"math/bits"
+	"sort"
 
 	"entropipe/algos/exact"
 )
@@ -35,6 +37,10 @@ type polytope struct {
 	edge    []int32 // of a corner: the horizon's edge that begins there
 	fan     []int32 // the new faces, in order around the new vertex
 
+	seed     [4]int32
+	order    []int32
+	patience int64
+
 	touched   int64      // tests of a point against a plane
 	low, high [3]float64 // of all candidates
 	extent    [3]float64
@@ -47,6 +53,7 @@ type corner struct {
 	x, y, z float64
 	index   int32 // in the cloud; of a vertex, the lowest at its place
 	next    int32 // on the same list
+	on      int32 // the face on whose list it is, or none
 }
 
 func (c *corner) coordinates() [3]float64 { return [3]float64{c.x, c.y, c.z} }
@@ -74,23 +81,58 @@ const none = -1
 
 func (p *polytope) reset() {
 	p.points, p.faces, p.free, p.pending = p.points[:0], p.faces[:0], p.free[:0], p.pending[:0]
-	p.round, p.touched = 0, 0
+	p.round, p.touched, p.patience = 0, 0, patience
 }
 
-// grow inserts candidates until none is outside.
+// patience is how many tests of a point against a plane a candidate may cost on
+// average, times the logarithm of their number. Ordinary clouds need a third of
+// that at most.
+const patience = 12
+
+// grow inserts candidates until none is outside, the farthest of a list first:
+// nearly all that are inserted then are vertices, and soon hide the others. That
+// order can be a bad one, on purpose; a random one is good for every cloud.
 func (p *polytope) grow() {
 	p.edge = resize(p.edge, len(p.points))
+	limit := p.touched + p.patience*int64((len(p.points)+64)*bits.Len(uint(len(p.points))))
 	for len(p.pending) > 0 {
 		f := p.pending[len(p.pending)-1]
 		p.pending = p.pending[:len(p.pending)-1]
 		if p.faces[f].alive && p.faces[f].list != none {
 			p.insert(p.faces[f].list, f)
 		}
+		if p.touched > limit {
+			p.growShuffled()
+		}
 	}
+}
+
+// growShuffled begins again with the simplex, and inserts the candidates in
+// pseudo-random order. No candidate then changes its list more often than it
+// would see new faces (Clarkson and Shor 1989), a number of times that expects
+// to grow as the logarithm of theirs, and assign takes logarithmic time.
+func (p *polytope) growShuffled() {
+	p.faces, p.free = p.faces[:0], p.free[:0]
+	p.start(p.seed)
+	p.order = resize(p.order, len(p.points))
+	state := uint64(1)
+	for i := range p.order {
+		state = state*6364136223846793005 + 1442695040888963407 // Knuth's generator
+		k := int(state >> 33 * uint64(i+1) >> 31)
+		p.order[i] = p.order[k]
+		p.order[k] = int32(i)
+	}
+	for _, q := range p.order {
+		if f := p.points[q].on; f != none {
+			p.insert(q, f)
+		}
+	}
+	p.pending = p.pending[:0]
 }
 
 // start makes the faces of the simplex and hands all candidates to them.
 func (p *polytope) start(s [4]int32) {
+	p.seed = s
 	if p.orient(s[0], s[1], s[2], s[3]) > 0 {
 		s[1], s[2] = s[2], s[1]
 	}
@@ -103,6 +145,7 @@ func (p *polytope) start(s [4]int32) {
 	}
 	p.fan = append(p.fan[:0], 0, 1, 2, 3)
 	for q := range p.points {
+		p.points[q].on = none
 		p.assign(int32(q))
 	}
 	p.pend()
@@ -213,7 +256,7 @@ func (p *polytope) search(q int32) {
 	for i := range p.faces {
 		if f := &p.faces[i]; f.alive {
 			if far, yes := p.sees(f, q); yes {
-				p.put(f, q, far)
+				p.put(int32(i), q, far)
 				return
 			}
 		}
@@ -227,6 +270,7 @@ func (p *polytope) insert(q, f int32) {
 	for _, f := range p.visible {
 		for r := p.faces[f].list; r != none; {
 			next := p.points[r].next
+			p.points[r].on = none
 			if !p.merge(q, r) {
 				p.assign(r)
 			}
@@ -292,20 +336,74 @@ func (p *polytope) cone(q int32) {
 
 // assign puts r on the list of a new face that it sees, if there is one.
 func (p *polytope) assign(r int32) {
-	for _, i := range p.fan {
+	if len(p.fan) > fanMost {
+		p.assignFar(r)
+		return
+	}
+	c := &p.points[r]
+	for k, i := range p.fan {
 		f := &p.faces[i]
-		far, yes := p.sees(f, r)
-		if !yes {
+		// As in sees, which the compiler does not put here.
+		far := float64(f.nx*(c.x-f.ax)) + float64(f.ny*(c.y-f.ay)) + float64(f.nz*(c.z-f.az))
+		if !(far > f.err) && (far < -f.err || !p.seesExactly(f, r)) {
 			continue
 		}
-		p.put(f, r, far)
+		p.put(i, r, far)
+		p.touched += int64(k + 1)
 		return
+	}
+	p.touched += int64(len(p.fan))
+}
+
+// fanMost is the largest number of new faces that are tried one by one.
+const fanMost = 24
+
+// assignFar is assign for many new faces, in logarithmic time. Let them be
+// numbered 0 to k-1 around their common vertex p, face i between p and the
+// corners u(i) and u(i+1) of the horizon. Seen from p, the u(i) are a convex
+// polygon; rays from u(0) through the others divide what is not beyond its two
+// sides at u(0) into wedges, and r sees a face only if it sees that of its
+// wedge. The polygon may have corners in line, and r may lie in the plane of a
+// ray: then r belongs to all wedges there, and sees, if any, the first or the
+// last of them.
+func (p *polytope) assignFar(r int32) {
+	k := len(p.fan)
+	if p.try(0, r) || p.try(k-1, r) {
+		return
+	}
+	apex, origin := p.faces[p.fan[0]].v[2], p.faces[p.fan[0]].v[0]
+	side := func(i int) int { // ascends from <= 0 for i = 1 to >= 0 for k-1
+		p.touched++
+		return p.orient(apex, origin, p.faces[p.fan[i]].v[0], r)
+	}
+	first := 1 + sort.Search(k-2, func(i int) bool { return side(1+i) >= 0 })
+	last := first + sort.Search(k-first, func(i int) bool { return side(first+i) > 0 })
+	if first > 1 || last < k {
+		_ = p.try(first-1, r) || last > first && p.try(last-1, r)
+		return
+	}
+	// r is on the line through p and u(0).
+	for i := range p.fan {
+		if p.try(i, r) {
+			return
+		}
 	}
 }
 
-// put makes r the first of the face's list or the second.
-func (p *polytope) put(f *face, r int32, far float64) {
-	c := &p.points[r]
+// try puts r on the list of the new face i if it sees that.
+func (p *polytope) try(i int, r int32) bool {
+	far, yes := p.sees(&p.faces[p.fan[i]], r)
+	if yes {
+		p.put(p.fan[i], r, far)
+	}
+	return yes
+}
+
+// put makes r the first of the list of face i or the second: the first is the
+// farthest.
+func (p *polytope) put(i, r int32, far float64) {
+	f, c := &p.faces[i], &p.points[r]
+	c.on = i
 	if f.list == none || far > f.far {
 		c.next = f.list
 		f.list, f.far = r, far

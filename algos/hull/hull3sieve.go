@@ -256,7 +256,7 @@ func (s *sieve[T]) settle(p *polytope, q int32) {
 			continue
 		}
 		if far, yes := p.sees(&p.faces[f], q); yes {
-			p.put(&p.faces[f], q, far)
+			p.put(f, q, far)
 			return
 		}
 		if least > lossy || p.touches(&p.faces[f], q) {

@@ -36,7 +36,7 @@ func (h *Hull3D[T]) takeAll(c geom.Cloud[T]) {
 }
 
 func cornerOf[T geom.Float](c geom.Cloud[T], i int) corner {
-	return corner{x: float64(c.X[i]), y: float64(c.Y[i]), z: float64(c.Z[i]), index: int32(i)}
+	return corner{x: float64(c.X[i]), y: float64(c.Y[i]), z: float64(c.Z[i]), index: int32(i), on: none}
 }
 
 // takeSieved finds the hull by way of sieves: of the hull of a small sample,
