@@ -23,20 +23,13 @@ func (c *drawingsCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.ndjson"))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("%s: no .ndjson file: %w", dir, orMismatch(err))
-	}
 	b, err := e.open("drawings", e.flags.Broker)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	if err := b.client.CreateTopic(b.ctx, "drawings", c.Partitions, maxMessage); err != nil {
-		return err
-	}
-	args := append([]string{"produce", "quickdraw"}, files...)
-	if _, _, err := b.program.Run(b.ctx, append(args, "--brokers", b.broker.Addr, "--topic", "drawings", "--rate", "max", "--loop", strconv.FormatInt(c.Loop, 10))...); err != nil {
+	files, err := b.fillDrawings("drawings", dir, c.Loop, c.Partitions)
+	if err != nil {
 		return err
 	}
 	var rates, net []float64
@@ -54,6 +47,21 @@ func (c *drawingsCmd) Run(e *env) error {
 		}
 	}
 	fmt.Printf("%s to committed Parquet, %s broker, %d drawings of %d files: %.0f drawings/s (net of start-up %.0f); medians of %d rounds\n",
-		opsDrawings, b.broker.Kind, drawings, len(files), median(rates), median(net), c.Rounds)
+		opsDrawings, b.broker.Kind, drawings, files, median(rates), median(net), c.Rounds)
 	return nil
+}
+
+// fillDrawings creates a topic and sends it the drawings of all files in a
+// folder, loop times. It returns the number of files.
+func (b *bench) fillDrawings(topic, dir string, loop int64, partitions int) (int, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.ndjson"))
+	if err != nil || len(files) == 0 {
+		return 0, fmt.Errorf("%s: no .ndjson file: %w", dir, orMismatch(err))
+	}
+	if err := b.client.CreateTopic(b.ctx, topic, partitions, maxMessage); err != nil {
+		return 0, err
+	}
+	args := append([]string{"produce", "quickdraw"}, files...)
+	_, _, err = b.program.Run(b.ctx, append(args, "--brokers", b.broker.Addr, "--topic", topic, "--rate", "max", "--loop", strconv.FormatInt(loop, 10))...)
+	return len(files), err
 }

@@ -31,6 +31,7 @@ import (
 type cli struct {
 	Throughput  throughputCmd  `cmd:"" help:"KITTI frames through hull2d and maxima3d, as a share of a raw fetch loop; with delaunay2d; against a Python pipeline."`
 	Drawings    drawingsCmd    `cmd:"" help:"QuickDraw drawings a second through hull2d, maxima2d and delaunay2d."`
+	Profile     profileCmd     `cmd:"" help:"Where the processor time of a run goes, stage by stage."`
 	Memory      memoryCmd      `cmd:"" help:"Resident memory over thousands of KITTI frames at full rate."`
 	Correctness correctnessCmd `cmd:"" help:"The same frames through an embedded broker and a real Kafka: both checked, and compared row by row."`
 	Compare     compareCmd     `cmd:"" help:"Compare the tables of two outputs row by row."`

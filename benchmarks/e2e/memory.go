@@ -225,21 +225,27 @@ func committedFrames(ctx context.Context, url string) (int64, error) {
 }
 
 func parseFrames(r io.Reader) (int64, error) {
-	var frames float64
+	frames, err := sumMetric(r, "entropipe_output_rows_total{", `table="frames"`)
+	return int64(frames), err
+}
+
+// sumMetric adds up the values of a metric whose labels contain label. name ends
+// where the labels begin.
+func sumMetric(r io.Reader, name, label string) (sum float64, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		name, value, ok := strings.Cut(lines.Text(), "} ")
-		if !ok || !strings.HasPrefix(name, "entropipe_output_rows_total{") || !strings.Contains(name, `table="frames"`) {
+		labels, value, ok := strings.Cut(lines.Text(), "} ")
+		if !ok || !strings.HasPrefix(labels, name) || !strings.Contains(labels, label) {
 			continue
 		}
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {
 			return 0, fmt.Errorf("metrics: %q: %w", lines.Text(), err)
 		}
-		frames += n
+		sum += n
 	}
-	return int64(frames), lines.Err()
+	return sum, lines.Err()
 }
 
 // report prints the curve in ten steps and judges peak and growth.
