@@ -83,8 +83,7 @@ func (h *Hull2D[T]) Append(dst []int32, c geom.Cloud[T]) []int32 {
 	h.prepare(workers)
 	first := h.lanes[0]
 	if n < filterFrom {
-		first.cloud, first.from, first.to = c, 0, n
-		h.run(takeAll, 1)
+		h.run(c, takeAll, 1)
 	} else {
 		h.share(c, workers)
 	}
@@ -118,30 +117,27 @@ func (h *Hull2D[T]) share(c geom.Cloud[T], workers int) {
 	if 2*len(first.points) > sample { // nearly all are vertices, so a filter would pass them
 		what, first.points = takeAll, first.points[:0]
 	}
-	for k, l := range h.lanes[:workers] {
-		l.cloud, l.from, l.to = c, n*k/workers, n*(k+1)/workers
-		if k > 0 {
-			l.filter.scales, l.column.first, l.column.width = first.filter.scales, first.column.first, first.column.width
-			l.points = append(l.points, first.points...) // a part's own hull could be a small filter
-		}
+	for _, l := range h.lanes[1:workers] {
+		l.filter.scales, l.column.first, l.column.width = first.filter.scales, first.column.first, first.column.width
+		l.points = append(l.points, first.points...) // a part's own hull could be a small filter
 	}
-	h.run(what, workers)
+	h.run(c, what, workers)
 	if workers > 1 {
-		h.run(merge, workers)
+		h.run(c, merge, workers)
 	}
 }
 
 // run has all lanes do their part of a task and waits for them.
-func (h *Hull2D[T]) run(what task, workers int) {
+func (h *Hull2D[T]) run(c geom.Cloud[T], what task, workers int) {
 	lanes := h.lanes[:workers]
-	points := 0
+	points := 0 // to look at
+	lanes[0].next.Store(0)
 	for _, l := range lanes {
-		l.task, l.tasks = what, workers
-		if what == merge {
-			points += l.chains.len()
-		} else {
-			points += l.to - l.from
-		}
+		l.task, l.tasks, l.cloud = what, workers, c
+		points += l.chains.len()
+	}
+	if what != merge {
+		points = c.Len()
 	}
 	if workers == 1 || points < laneFrom { // not worth a goroutine
 		for _, l := range lanes {
@@ -156,6 +152,7 @@ func (h *Hull2D[T]) run(what task, workers int) {
 		h.wait.Wait()
 	}
 	for _, l := range lanes {
+		l.cloud = geom.Cloud[T]{} // it is the caller's
 		if l.odd {
 			panic(badFinite)
 		}

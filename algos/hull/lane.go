@@ -3,6 +3,7 @@ package hull
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"entropipe/algos/exact"
 	"entropipe/algos/geom"
@@ -15,6 +16,7 @@ const (
 	passMost   = 1024 // survivors at a time
 	refineFrom = 256  // survivors of the coarse table for which the fine one is made
 	blockMost  = 4096 // points scaled at a time
+	partSize   = 1 << 15
 )
 
 // lane is the scratch of one goroutine.
@@ -35,10 +37,16 @@ type lane[T geom.Float] struct {
 	number, tasks int // of how many lanes it is which
 	task          task
 	cloud         geom.Cloud[T]
-	from, to      int
-	odd           bool // a coordinate is not finite
+	next          atomic.Int64 // in the first lane: points from here on are nobody's yet
+	odd           bool         // a coordinate is not finite
 	merged        chains[T]
 	work          func()
+
+	// Where takePart is between two parts of the points.
+	filtered bool // there is a filter
+	vertices int  // of the present hull
+	room     int  // for candidates, besides twice the vertices, before the next look
+	all      bool // everything is a candidate from now on
 }
 
 // task is what lanes are told to do.
@@ -57,13 +65,35 @@ func (l *lane[T]) do(lanes []*lane[T]) {
 		}
 		return
 	}
-	if l.task == takeAll {
-		l.take(l.cloud, l.from, l.to)
+	n := l.cloud.Len()
+	l.all = l.task == takeAll
+	if l.all {
+		l.column.width = 0
+		l.take(l.cloud, n*l.number/l.tasks, n*(l.number+1)/l.tasks)
 	} else {
-		l.takeSurvivors(l.cloud, l.from, l.to)
+		l.takeParts(&lanes[0].next, n)
 	}
+	l.points = l.column.appendTo(l.points)
 	l.odd = !l.sweep()
-	l.cloud = geom.Cloud[T]{} // it is the caller's
+}
+
+// takeParts takes parts of n points until none is left: a lane whose core is
+// busy with something else takes fewer.
+func (l *lane[T]) takeParts(next *atomic.Int64, n int) {
+	l.column.reset()
+	l.room = limitFirst
+	l.sharpen()
+	part := n
+	if l.tasks > 1 {
+		part = partSize
+	}
+	for {
+		end := int(next.Add(int64(part)))
+		if end-part >= n {
+			return
+		}
+		l.takePart(l.cloud, end-part, min(end, n))
+	}
 }
 
 // take adds points from to to as candidates.
@@ -128,43 +158,41 @@ func intoRange[T geom.Float](v float64) float64 {
 	return math.Ldexp(1, min(-e, 1000))
 }
 
-// takeSurvivors adds those of the points from to to that the filter lets
-// through. Whenever candidates have piled up it keeps only their hull and makes
-// a sharper filter of that. If they are nearly all vertices it gives up and
-// takes the rest as it is: sorting once is cheaper than filtering in vain.
-// Without a filter it goes on the same way, everything a candidate.
-func (l *lane[T]) takeSurvivors(c geom.Cloud[T], from, to int) {
-	filtered := l.filter.build(l.points)
-	vertices := len(l.points)
-	limit := limitFirst + 2*vertices
-	l.column.reset()
-	for from < to {
-		if filtered {
-			from = l.pass(c, from, to, vertices)
+// takePart adds those of the points from to to that the filter lets through.
+// Whenever candidates have piled up it keeps only their hull and makes a sharper
+// filter of that. If they are nearly all vertices it gives up and takes the rest
+// as it is: sorting once is cheaper than filtering in vain. Without a filter it
+// goes on the same way, everything a candidate.
+func (l *lane[T]) takePart(c geom.Cloud[T], from, to int) {
+	for from < to && !l.all {
+		if l.filtered {
+			from = l.pass(c, from, to)
 		} else {
-			from = l.passLine(c, from, to, vertices)
+			from = l.passLine(c, from, to)
 		}
-		if len(l.points) < limit {
+		if len(l.points) < l.room+2*l.vertices {
 			continue
 		}
 		if !l.chain() {
-			return // a non-finite coordinate: still there for the caller to find
-		}
-		vertices = len(l.points)
-		if vertices > max(limitLater, (to-from)/16) {
-			l.take(c, from, to)
+			l.all = true // a non-finite coordinate: the last sweep will find it again
 			break
 		}
-		limit = min(2*limit, limitLater) + 2*vertices
-		filtered = l.filter.build(l.points)
+		l.sharpen()
+		l.room = min(2*l.room, limitLater)
+		l.all = l.vertices > max(limitLater, (c.Len()-from)/16)
 	}
-	l.points = l.column.appendTo(l.points)
+	l.take(c, from, to)
+}
+
+// sharpen makes a filter of the hull that the candidates are.
+func (l *lane[T]) sharpen() {
+	l.filtered, l.vertices = l.filter.build(l.points), len(l.points)
 }
 
 // pass adds surviving points from from on, until survivors fill their buffer,
-// and returns where it stopped. The first points of l.points, vertices of them,
-// are the filter's polygon.
-func (l *lane[T]) pass(c geom.Cloud[T], from, to, vertices int) int {
+// and returns where it stopped. The first l.vertices candidates are the filter's
+// polygon.
+func (l *lane[T]) pass(c geom.Cloud[T], from, to int) int {
 	x, y := c.X[from:to], c.Y[from:to]
 	if l.filter.x != 1 || l.filter.y != 1 {
 		x, y = l.scaled(x, y)
@@ -176,8 +204,8 @@ func (l *lane[T]) pass(c geom.Cloud[T], from, to, vertices int) int {
 		read, passed = f.coarse.Outside(x, y, 0, l.passed[:])
 	}
 	if !f.made && (!fast || passed >= refineFrom && l.column.width == 0) {
-		f.refine(l.points[:vertices])
-		l.touched += vertices
+		f.refine(l.points[:l.vertices])
+		l.touched += l.vertices
 	}
 	switch {
 	case !fast:
@@ -202,14 +230,14 @@ func (l *lane[T]) addSurvivors(c geom.Cloud[T], from int, survivors []int32) {
 	}
 }
 
-// passLine is pass without a filter. The first points of l.points, vertices of
-// them, are a hull: if that is a point or a segment, points on it are dropped.
-func (l *lane[T]) passLine(c geom.Cloud[T], from, to, vertices int) int {
+// passLine is pass without a filter. If the present hull is a point or a segment,
+// points on it are dropped.
+func (l *lane[T]) passLine(c geom.Cloud[T], from, to int) int {
 	to = min(to, from+passMost)
 	passed := 0
-	flat := vertices > 0 && vertices <= 2
+	flat := l.vertices == 1 || l.vertices == 2
 	for i := from; i < to; i++ {
-		if flat && onSegment(l.points[0], l.points[vertices-1], vertex[T]{c.X[i], c.Y[i], int32(i)}) {
+		if flat && onSegment(l.points[0], l.points[l.vertices-1], vertex[T]{c.X[i], c.Y[i], int32(i)}) {
 			continue
 		}
 		l.passed[passed] = int32(i - from)
