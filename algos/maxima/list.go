@@ -4,10 +4,10 @@ import "entropipe/algos/internal/kernel"
 
 // listBudget is how many vectors of the list a survivor may be compared with
 // on average before a sweep is the better choice: about as long as that takes.
-// Without vector units sixteen comparisons take as long as one.
+// Without vector units sixteen comparisons take as long as that many vectors.
 func listBudget() int {
 	if kernel.Best() == kernel.Portable {
-		return 6
+		return 2
 	}
 	return 50
 }
@@ -26,6 +26,9 @@ func crowdMost() int {
 // what covers a point either comes before it, an equal one among them, or
 // after it. It gives up, and returns false, when the list grows long.
 func (m *Maxima[T]) findInList() bool {
+	if len(m.v) == 2 && kernel.Best() == kernel.Portable {
+		return false // the sweep of a plane is as good
+	}
 	if m.crowded > 0 && m.crowded*float64(len(m.ids)) > float64(crowdMost()) {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 // sweepPlane marks the maximal survivors, without z: along descending x, those
 // that rise above all points so far.
 func (m *Maxima[T]) sweepPlane() {
+	m.dropBelowCorners()
 	m.sorter.sort(m.v[0], m.v[1])
 	m.touched += len(m.ids)
 	ys, top := m.v[1], T(math.Inf(-1))
@@ -19,6 +20,32 @@ func (m *Maxima[T]) sweepPlane() {
 			m.keep(int32(i))
 		}
 	}
+}
+
+// dropBelowCorners keeps, of the survivors in the plane, the two ends of the
+// front and the points strictly inside the rectangle between them. On clouds
+// of a few dozen points, or with many ties, this leaves little to sort.
+func (m *Maxima[T]) dropBelowCorners() {
+	x, y := m.v[0], m.v[1][:len(m.v[0])]
+	right, top := 0, 0
+	for i := range x {
+		if x[i] >= x[right] && (x[i] > x[right] || y[i] > y[right]) {
+			right = i
+		}
+		if y[i] >= y[top] && (y[i] > y[top] || x[i] > x[top]) {
+			top = i
+		}
+	}
+	left, bottom := x[top], y[right]
+	n := 0
+	for i := range x {
+		if x[i] > left && y[i] > bottom || i == right || i == top {
+			m.ids[n], x[n], y[n] = m.ids[i], x[i], y[i]
+			n++
+		}
+	}
+	m.touched += len(x)
+	m.ids, m.v[0], m.v[1] = m.ids[:n], x[:n], y[:n]
 }
 
 // step is what the sweep of a space needs of a survivor, in sweep order.
