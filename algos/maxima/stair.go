@@ -68,6 +68,9 @@ func (s *staircase[T]) covers(r int32, y T) bool {
 	return false
 }
 
+// coversAt is covers for points whose rank has the same parent only.
+func (s *staircase[T]) coversAt(r int32, y T) bool { return s.levels[0][r] >= y }
+
 // insert adds a point.
 func (s *staircase[T]) insert(r int32, y T) {
 	for _, level := range s.levels {

@@ -62,15 +62,22 @@ func (m *Maxima[T]) sweepSpace() {
 	m.stair.reset(m.rankByX())
 	m.sorter.sort(m.v[2], m.v[0], m.v[1])
 	ys := m.v[1]
-	var steps [256]step[T] // apart from the loop that uses them, so that cache misses overlap
+	// Apart from the loop that uses them, so that cache misses overlap. What the
+	// staircase covered before the steps ahead, it still covers after them.
+	var steps [256]step[T]
 	for order := m.sorter.order; len(order) > 0; {
 		now := order[:min(len(steps), len(order))]
 		order = order[len(now):]
-		for k, e := range now {
+		n := 0
+		for _, e := range now {
 			i := uint32(e)
-			steps[k&255] = step[T]{ys[i], m.rank[i], int32(i)}
+			s := step[T]{ys[i], m.rank[i], int32(i)}
+			steps[n&255] = s
+			if !m.stair.coversAt(s.rank, s.y) {
+				n++
+			}
 		}
-		for _, s := range steps[:len(now)] {
+		for _, s := range steps[:n] {
 			if !m.stair.covers(s.rank, s.y) {
 				m.stair.insert(s.rank, s.y)
 				m.keep(s.survivor)
