@@ -30,6 +30,9 @@ import (
 // scratch memory between calls, some 250 bytes a point: use one a goroutine,
 // never two calls at a time.
 type Triangulator[T geom.Float] struct {
+	// Workers is the number of goroutines that share one large cloud; 0 and 1
+	// mean the caller's alone. The result does not depend on it.
+	Workers int
 	// NoHalfedges leaves Mesh.Halfedges nil, which saves about a tenth of the
 	// time.
 	NoHalfedges bool
@@ -38,7 +41,7 @@ type Triangulator[T geom.Float] struct {
 	pts   []point // in the order of insertion
 	orig  []int32 // the index in the cloud of each of pts
 	tris  []triangle
-	main  inserter
+	zones zones
 	ends  []int32 // of a collinear cloud
 	mesh  meshWriter
 }
@@ -72,25 +75,25 @@ func (t *Triangulator[T]) Triangulate(c geom.Cloud[T]) geom.Mesh {
 		panic(badSize)
 	}
 	all := boxOf(c)
-	t.orig = t.order.sort(c, all, t.orig[:0])
-	t.pts = resize(t.pts, n)
-	for k, i := range t.orig {
-		t.pts[k] = point{float64(c.X[i]), float64(c.Y[i])}
-	}
+	t.orig, t.pts = resize(t.orig, n), resize(t.pts, n)
+	t.order.parts = t.parts(n)
+	t.order.sort(c, all, t.orig, t.pts)
 	if !t.firstTriangle() {
 		return geom.Mesh{Hull: t.extremes()}
 	}
-	w := &t.main
-	w.pts, w.orig, w.tris = t.pts, t.orig, t.tris
-	w.rounding = roundingIn(c, all)
-	w.last = 0
-	for i := int32(3); int(i) < n; i++ {
-		w.insert(i)
+	t.zones.main = t.zones.main.over(t.pts, t.orig, t.tris, roundingIn(c, all))
+	if t.order.parts == 1 {
+		t.zones.main.insertAll(3, n)
+	} else {
+		t.zones.insert(t.order.cuts)
 	}
-	m := t.mesh.write(t.tris, t.orig, !t.NoHalfedges)
+	m := t.mesh.write(t.tris, t.orig, t.order.parts, !t.NoHalfedges)
 	m.Hull = t.mesh.boundary(t.tris, t.pts, t.orig)
 	return m
 }
+
+// parts returns how many goroutines are worth while for n points.
+func (t *Triangulator[T]) parts(n int) int { return max(1, min(t.Workers, n/pointsAWorker, maxZones)) }
 
 // extremes returns the extreme points of a collinear cloud: none, one or two
 // indices, the lowest ones of equal points.

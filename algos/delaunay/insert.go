@@ -69,6 +69,20 @@ type inserter struct {
 	steps int     // triangles walked through or dug out, for tests
 }
 
+// over returns w, with its memory, for another triangulation.
+func (w inserter) over(pts []point, orig []int32, tris []triangle, r rounding) inserter {
+	w.pts, w.orig, w.tris, w.rounding = pts, orig, tris, r
+	w.last, w.steps = 0, 0
+	return w
+}
+
+// insertAll inserts points lo to hi-1.
+func (w *inserter) insertAll(lo, hi int) {
+	for i := lo; i < hi; i++ {
+		w.insert(int32(i))
+	}
+}
+
 // What locate returns besides triangles.
 const (
 	foreign   = -1 // the guard turned the point away
@@ -77,21 +91,19 @@ const (
 
 // insert adds point i, whose triangles are slots 2i-2 and 2i-1 and those of its
 // hole. A point that is there already only lowers the index that stands for
-// it.
-func (w *inserter) insert(i int32) {
+// it. false: the guard turned it away.
+func (w *inserter) insert(i int32) bool {
 	p := w.pts[i]
-	at := w.locate(p)
-	if at >= 0 {
-		if w.dig(at, p) {
-			w.hole = append(w.hole, 2*i-2, 2*i-1)
-			w.fill(i, p)
-			return
-		}
-	} else if at == duplicate {
+	switch at := w.locate(p); {
+	case at == duplicate:
 		w.merge(i, p)
-		return
+	case at == foreign || !w.dig(at, p):
+		return false
+	default:
+		w.hole = append(w.hole, 2*i-2, 2*i-1)
+		w.fill(i, p)
 	}
-	w.left = append(w.left, i)
+	return true
 }
 
 // merge lets the vertex of the last triangle that equals p stand for point i

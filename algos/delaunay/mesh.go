@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"entropipe/algos/geom"
+	"entropipe/algos/internal/kernel"
 )
 
 // meshWriter turns triangles with ghosts into a geom.Mesh in canonical order.
@@ -12,13 +13,26 @@ import (
 // triangles and vertices lie along a curve. So all look-ups go along the
 // curve, in memory that is near, and only the finished rows of a vertex are
 // written where they belong.
+//
+// The work is done in phases. In each, every part has a stretch of the
+// triangles, the vertices or the indices of the cloud.
 type meshWriter struct {
 	triangles, halfedges, hull []int32
-	ends                       []int32 // where the rows of a vertex end
 	first                      []int32 // the place of the first triangle of an index
 	rows                       []row
 	place                      []int32 // 4*position + turn of each triangle, negative of ghosts
-	ghost                      int32   // one of them
+	ends                       []int32 // for each part: where its rows of a vertex end
+
+	tris  []triangle
+	orig  []int32
+	parts []part
+}
+
+// part is what one part adds to the sums before it.
+type part struct {
+	rows  int32 // of its vertices
+	index int32 // of its indices
+	ghost int32 // one of its ghosts, or -1
 }
 
 // row is a triangle that belongs to the vertex of least index, without it.
@@ -28,32 +42,64 @@ type row struct{ v1, v2, code int32 } // code: of the half-edge that begins at t
 const few = 12
 
 // write returns the mesh of tris, whose vertices stand for the points orig of
-// the cloud, except the hull.
-func (w *meshWriter) write(tris []triangle, orig []int32, halfedges bool) geom.Mesh {
-	w.count(tris, orig)
-	w.position(orig)
-	w.gather(tris, orig)
-	w.sortRows(orig)
+// the cloud, except the hull. It uses as many goroutines as there are parts.
+func (w *meshWriter) write(tris []triangle, orig []int32, parts int, halfedges bool) geom.Mesh {
+	w.tris, w.orig, w.parts = tris, orig, resize(w.parts, parts)
+	w.place = resize(w.place, len(tris))
+	w.first = resize(w.first, len(orig))
+	w.ends = resize(w.ends, parts*len(orig))
+	w.all((*meshWriter).count)
+	w.all((*meshWriter).total)
+	n := w.sum(func(p *part) *int32 { return &p.rows })
+	w.all((*meshWriter).position)
+	w.sum(func(p *part) *int32 { return &p.index })
+	w.rows = resize(w.rows, int(n))
+	w.triangles = resize(w.triangles, 3*int(n))
+	w.all((*meshWriter).gather)
+	w.all((*meshWriter).sortRows)
 	m := geom.Mesh{Triangles: w.triangles}
 	if halfedges {
-		w.twins(tris)
+		w.halfedges = resize(w.halfedges, 3*int(n))
+		w.all((*meshWriter).twins)
 		m.Halfedges = w.halfedges
 	}
+	w.tris, w.orig = nil, nil
 	return m
+}
+
+// all runs a phase in all parts.
+func (w *meshWriter) all(phase func(*meshWriter, int)) {
+	if len(w.parts) == 1 {
+		phase(w, 0)
+		return
+	}
+	kernel.Parallel(len(w.parts), func(p int) { phase(w, p) })
+}
+
+// sum replaces a number of each part by the sum of those before it, and
+// returns the sum of all.
+func (w *meshWriter) sum(number func(*part) *int32) (total int32) {
+	for p := range w.parts {
+		n := number(&w.parts[p])
+		*n, total = total, total+*n
+	}
+	return total
 }
 
 // count counts the triangles of each vertex, those in which it has the least
 // index, and remembers its slot in place.
-func (w *meshWriter) count(tris []triangle, orig []int32) {
-	w.ends = resize(w.ends, len(orig)+1)
-	clear(w.ends)
-	w.place = resize(w.place, len(tris))
-	for k := range tris {
-		v := &tris[k].v
+func (w *meshWriter) count(p int) {
+	orig, n := w.orig, len(w.orig)
+	ends := w.ends[p*n : (p+1)*n]
+	clear(ends)
+	w.parts[p].ghost = -1
+	lo, hi := kernel.Part(len(w.tris), p, len(w.parts))
+	for k := lo; k < hi; k++ {
+		v := &w.tris[k].v
 		if v[3] < 0 {
 			w.place[k] = v[3]
 			if v[3] == ghost {
-				w.ghost = int32(k)
+				w.parts[p].ghost = int32(k)
 			}
 			continue
 		}
@@ -66,67 +112,93 @@ func (w *meshWriter) count(tris []triangle, orig []int32) {
 			s = 2
 		}
 		w.place[k] = s
-		w.ends[v[s&3]]++
+		ends[v[s&3]]++
 	}
 }
 
-// position makes the counts positions: ends those of the rows of a vertex, first
-// those in the mesh.
-func (w *meshWriter) position(orig []int32) {
-	w.first = resize(w.first, len(orig))
-	at := int32(0)
-	for i, o := range orig {
-		n := w.ends[i]
-		w.first[o] = n
-		w.ends[i] = at
-		at += n
+// total adds the counts of a vertex to first, by its index, and all of them.
+func (w *meshWriter) total(p int) {
+	n := len(w.orig)
+	lo, hi := kernel.Part(n, p, len(w.parts))
+	sum := int32(0)
+	for i := lo; i < hi; i++ {
+		count := w.ends[i]
+		for k := i + n; k < len(w.ends); k += n {
+			count += w.ends[k]
+		}
+		w.first[w.orig[i]] = count
+		sum += count
 	}
-	w.rows = resize(w.rows, int(at))
-	at = 0
-	for o, n := range w.first {
-		w.first[o] = at
-		at += n
-	}
+	w.parts[p].rows = sum
 }
 
-// gather collects the rows.
-func (w *meshWriter) gather(tris []triangle, orig []int32) {
-	for k := range tris {
+// position makes the counts in ends places of rows, and adds those in first.
+func (w *meshWriter) position(p int) {
+	n := len(w.orig)
+	lo, hi := kernel.Part(n, p, len(w.parts))
+	at := w.parts[p].rows
+	for i := lo; i < hi; i++ {
+		for k := i; k < len(w.ends); k += n {
+			w.ends[k], at = at, at+w.ends[k]
+		}
+	}
+	sum := int32(0)
+	for _, count := range w.first[lo:hi] {
+		sum += count
+	}
+	w.parts[p].index = sum
+}
+
+// gather makes the counts in first places in the mesh, and collects the rows.
+func (w *meshWriter) gather(p int) {
+	orig, n := w.orig, len(w.orig)
+	lo, hi := kernel.Part(n, p, len(w.parts))
+	at := w.parts[p].index
+	for i, count := range w.first[lo:hi] {
+		w.first[lo+i] = at
+		at += count
+	}
+	ends := w.ends[p*n : (p+1)*n]
+	lo, hi = kernel.Part(len(w.tris), p, len(w.parts))
+	for k := lo; k < hi; k++ {
 		s := w.place[k]
 		if s < 0 {
 			continue
 		}
-		v := &tris[k].v
-		e := &w.ends[v[s&3]]
-		w.rows[*e] = row{orig[v[next[s&3]]], orig[v[prev[s&3]]], int32(k)<<2 | s}
+		v := &w.tris[k].v
+		e := &ends[v[s&3]]
+		r := &w.rows[*e]
+		r.v1, r.v2, r.code = orig[v[next[s&3]]], orig[v[prev[s&3]]], int32(k)<<2|s
 		*e++
 	}
 }
 
 // sortRows sorts the rows of each vertex and writes the triangles. Two rows of
 // one vertex differ in v1: an edge has one triangle on its left.
-func (w *meshWriter) sortRows(orig []int32) {
-	w.triangles = resize(w.triangles, 3*len(w.rows))
-	lo := int32(0)
-	for i, v0 := range orig {
-		hi := w.ends[i]
-		if lo == hi {
+func (w *meshWriter) sortRows(p int) {
+	n := len(w.orig)
+	lo, hi := kernel.Part(n, p, len(w.parts))
+	ends := w.ends[len(w.ends)-n:] // of the last part, the end of all
+	at := w.parts[p].rows
+	for i := lo; i < hi; i++ {
+		end := ends[i]
+		if at == end {
 			continue
 		}
-		rows := w.rows[lo:hi]
-		lo = hi
+		rows, v0 := w.rows[at:end], w.orig[i]
+		at = end
 		if len(rows) > few {
 			slices.SortFunc(rows, func(a, b row) int { return int(a.v1) - int(b.v1) })
 		} else {
 			insertionSort(rows)
 		}
-		at := w.first[v0]
-		out := w.triangles[3*at:][:3*len(rows)]
+		place := w.first[v0]
+		out := w.triangles[3*place:][:3*len(rows)]
 		for _, r := range rows {
 			out[0], out[1], out[2] = v0, r.v1, r.v2
 			out = out[3:]
-			w.place[r.code>>2] = at<<2 | r.code&3
-			at++
+			w.place[r.code>>2] = place<<2 | r.code&3
+			place++
 		}
 	}
 }
@@ -146,14 +218,15 @@ func insertionSort(rows []row) {
 
 // twins writes the half-edges. Slot s of the triangle at a position becomes
 // half-edge 3*position + (s-turn) mod 3.
-func (w *meshWriter) twins(tris []triangle) {
-	w.halfedges = resize(w.halfedges, 3*len(w.rows))
-	for k, p := range w.place {
-		if p < 0 {
+func (w *meshWriter) twins(p int) {
+	lo, hi := kernel.Part(len(w.tris), p, len(w.parts))
+	for k := lo; k < hi; k++ {
+		at := w.place[k]
+		if at < 0 {
 			continue
 		}
-		n, s := &tris[k].n, p&3
-		out := w.halfedges[p>>2*3:][:3]
+		n, s := &w.tris[k].n, at&3
+		out := w.halfedges[at>>2*3:][:3]
 		out[0] = w.halfedge(n[s])
 		out[1] = w.halfedge(n[next[s]])
 		out[2] = w.halfedge(n[prev[s]])
@@ -176,7 +249,10 @@ var turned = [4][4]int32{{0, 2, 1}, {1, 0, 2}, {2, 1, 0}}
 // boundary finds the hull: the ghosts around infinity, counter-clockwise from
 // the least point.
 func (w *meshWriter) boundary(tris []triangle, pts []point, orig []int32) []int32 {
-	at := w.ghost
+	at := int32(-1)
+	for p := 0; at < 0; p++ {
+		at = w.parts[p].ghost
+	}
 	slot := int32(slices.Index(tris[at].v[:3], infinity))
 	hull := w.hull[:0]
 	least := 0

@@ -14,6 +14,11 @@ import (
 type orderer[T geom.Float] struct {
 	entries, spare []uint64 // place on the curve << 32 | index of the point
 	rounds         []uint8
+
+	// parts of the curve, of equal numbers of points; part p of round r begins
+	// at cuts[p][r] in the order, and ends at cuts[p+1][r].
+	parts int
+	cuts  [][lastRound + 1]int
 }
 
 const (
@@ -23,9 +28,9 @@ const (
 	lastRound = 10
 )
 
-// sort appends the indices of c, which box bounds, to dst in the order of
-// insertion.
-func (o *orderer[T]) sort(c geom.Cloud[T], all box, dst []int32) []int32 {
+// sort fills orig with the indices of c, which box bounds, and pts with their
+// coordinates, in the order of insertion.
+func (o *orderer[T]) sort(c geom.Cloud[T], all box, orig []int32, pts []point) {
 	n := c.Len()
 	o.entries, o.spare = resize(o.entries, n), resize(o.spare, n)
 	for i := range o.entries {
@@ -33,35 +38,55 @@ func (o *orderer[T]) sort(c geom.Cloud[T], all box, dst []int32) []int32 {
 	}
 	o.along(c, o.entries, all, 0)
 	if n <= fewPoints {
-		for _, e := range o.entries {
-			dst = append(dst, int32(uint32(e)))
+		for k, e := range o.entries {
+			i := int32(uint32(e))
+			orig[k], pts[k] = i, point{float64(c.X[i]), float64(c.Y[i])}
 		}
-		return dst
+		return
 	}
-	return o.byRound(dst)
+	o.rounds = resize(o.rounds, n)
+	o.cuts = resize(o.cuts, o.parts+1)
+	if o.parts == 1 {
+		o.count(0)
+	} else {
+		kernel.Parallel(o.parts, o.count)
+	}
+	at := 0
+	for r := range o.cuts[0] {
+		for p := range o.parts {
+			o.cuts[p][r], at = at, at+o.cuts[p][r]
+		}
+		o.cuts[o.parts][r] = at
+	}
+	if o.parts == 1 {
+		o.byRound(c, orig, pts, 0)
+	} else {
+		kernel.Parallel(o.parts, func(part int) { o.byRound(c, orig, pts, part) })
+	}
 }
 
-// byRound appends the entries in the order of their rounds.
-func (o *orderer[T]) byRound(dst []int32) []int32 {
-	o.rounds = resize(o.rounds, len(o.entries))
-	var next [lastRound + 1]int // place of the next point of a round
-	for k, e := range o.entries {
-		r := round(uint32(e))
+// count counts the points of each round in one part.
+func (o *orderer[T]) count(part int) {
+	lo, hi := kernel.Part(len(o.entries), part, o.parts)
+	var n [lastRound + 1]int
+	for k := lo; k < hi; k++ {
+		r := round(uint32(o.entries[k]))
 		o.rounds[k] = r
-		next[r]++
+		n[r]++
 	}
-	at := len(dst)
-	for r, count := range next {
-		next[r] = at
-		at += count
+	o.cuts[part] = n
+}
+
+// byRound puts the points of one part in the order of their rounds.
+func (o *orderer[T]) byRound(c geom.Cloud[T], orig []int32, pts []point, part int) {
+	lo, hi := kernel.Part(len(o.entries), part, o.parts)
+	next := o.cuts[part]
+	for k := lo; k < hi; k++ {
+		i := int32(uint32(o.entries[k]))
+		at := &next[o.rounds[k]]
+		orig[*at], pts[*at] = i, point{float64(c.X[i]), float64(c.Y[i])}
+		*at++
 	}
-	dst = slices.Grow(dst, len(o.entries))[:at]
-	for k, e := range o.entries {
-		r := o.rounds[k]
-		dst[next[r]] = int32(uint32(e))
-		next[r]++
-	}
-	return dst
 }
 
 // round returns the round of point i: the last one for seven of eight points,
@@ -89,16 +114,20 @@ func (o *orderer[T]) along(c geom.Cloud[T], entries []uint64, b box, depth int) 
 	if grid.scale == 0 || depth == deepest {
 		return // all points equal
 	}
-	for k, e := range entries {
-		i := uint32(e)
-		key := hilbert(grid.cell(float64(c.X[i]), grid.x), grid.cell(float64(c.Y[i]), grid.y))
-		entries[k] = uint64(key)<<32 | uint64(i)
-	}
-	if len(entries) < fewKeys {
+	switch n := len(entries); {
+	case n < fewKeys:
+		keys(c, entries, grid)
 		slices.Sort(entries)
-	} else {
-		// An even number of passes leaves the result where it was.
-		kernel.SortByKey(entries, o.spare[:len(entries)], 2)
+	// An even number of passes leaves the result where it was.
+	case depth > 0 || o.parts == 1:
+		keys(c, entries, grid)
+		kernel.SortByKey(entries, o.spare[:n], 2)
+	default:
+		kernel.Parallel(o.parts, func(part int) {
+			lo, hi := kernel.Part(n, part, o.parts)
+			keys(c, entries[lo:hi], grid)
+		})
+		kernel.SortByKeyParallel(entries, o.spare[:n], 2, o.parts)
 	}
 	for first := 0; first+crowd < len(entries); {
 		key, end := entries[first]>>32, first+1
@@ -111,6 +140,15 @@ func (o *orderer[T]) along(c geom.Cloud[T], entries []uint64, b box, depth int) 
 		}
 		o.along(c, entries[first:end], boxOfSome(c, entries[first:end]), depth+1)
 		first = end
+	}
+}
+
+// keys gives entries their places on the curve.
+func keys[T geom.Float](c geom.Cloud[T], entries []uint64, g grid) {
+	for k, e := range entries {
+		i := uint32(e)
+		key := hilbert(g.cell(float64(c.X[i]), g.x), g.cell(float64(c.Y[i]), g.y))
+		entries[k] = uint64(key)<<32 | uint64(i)
 	}
 }
 

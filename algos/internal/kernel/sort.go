@@ -41,3 +41,38 @@ func SortByKey(a, tmp []uint64, passes int) (sorted, scratch []uint64) {
 	}
 	return a, tmp
 }
+
+// SortByKeyParallel is SortByKey on several cores. A pass gives each goroutine
+// a part of a, whose counters know where in each digit's stretch it may write.
+func SortByKeyParallel(a, tmp []uint64, passes, workers int) (sorted, scratch []uint64) {
+	counts := make([][1 << digit]uint32, workers)
+	tmp = tmp[:len(a)]
+	for p := range passes {
+		shift := 32 + digit*p
+		Parallel(workers, func(part int) {
+			lo, hi := Part(len(a), part, workers)
+			count := &counts[part]
+			clear(count[:])
+			for _, v := range a[lo:hi] {
+				count[v>>shift&(1<<digit-1)]++
+			}
+		})
+		total := uint32(0)
+		for d := range 1 << digit {
+			for part := range counts {
+				counts[part][d], total = total, total+counts[part][d]
+			}
+		}
+		Parallel(workers, func(part int) {
+			lo, hi := Part(len(a), part, workers)
+			next := &counts[part]
+			for _, v := range a[lo:hi] {
+				d := v >> shift & (1<<digit - 1)
+				tmp[next[d]] = v
+				next[d]++
+			}
+		})
+		a, tmp = tmp, a
+	}
+	return a, tmp
+}

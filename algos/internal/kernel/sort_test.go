@@ -18,10 +18,15 @@ func TestSortByKeyIsAStableSort(t *testing.T) {
 				for i := range a {
 					a[i] = r.Uint64N(distinct)<<32 | uint64(n-i)
 				}
-				want := slices.Clone(a)
+				unsorted, want := slices.Clone(a), slices.Clone(a)
 				slices.SortStableFunc(want, func(x, y uint64) int { return int(x>>32) - int(y>>32) })
 				if got, _ := SortByKey(a, make([]uint64, n), passes); !slices.Equal(got, want) {
 					t.Fatalf("seed %d: %d passes, %d values, %d distinct keys: not the stable order", seed, passes, n, distinct)
+				}
+				for workers := 1; workers <= 3; workers++ {
+					if got, _ := SortByKeyParallel(slices.Clone(unsorted), make([]uint64, n), passes, workers); !slices.Equal(got, want) {
+						t.Fatalf("seed %d: %d passes, %d values, %d distinct keys, %d workers: not the stable order", seed, passes, n, distinct, workers)
+					}
 				}
 			}
 		}

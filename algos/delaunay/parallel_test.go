@@ -1,0 +1,55 @@
+package delaunay_test
+
+import (
+	"slices"
+	"testing"
+
+	"entropipe/algos/delaunay"
+	"entropipe/algos/geom"
+	"entropipe/algos/geomtest"
+)
+
+// Any number of goroutines gives the same mesh, down to the order.
+func TestWorkersGiveTheSameMesh(t *testing.T) {
+	t.Run("float64", workers[float64])
+	t.Run("float32", workers[float32])
+}
+
+func workers[T geom.Float](t *testing.T) {
+	const n = 60_000
+	var one delaunay.Triangulator[T]
+	var many delaunay.Triangulator[T]
+	for _, g := range geomtest.Generators2D[T]() {
+		if g.Name == "spread" {
+			continue // exact arithmetic over the whole range: a minute
+		}
+		c := g.Make(n, 3)
+		want := one.Triangulate(c)
+		for _, many.Workers = range []int{2, 3, 7} {
+			if got := many.Triangulate(c); !equal(got, want) {
+				t.Errorf("%s, %d points, seed 3, %d workers: not the mesh of one", g.Name, c.Len(), many.Workers)
+			}
+		}
+	}
+}
+
+func equal(a, b geom.Mesh) bool {
+	return slices.Equal(a.Triangles, b.Triangles) && slices.Equal(a.Halfedges, b.Halfedges) && slices.Equal(a.Hull, b.Hull)
+}
+
+// Only points along the borders of zones are left to one goroutine.
+func TestWorkersLeaveFewPoints(t *testing.T) {
+	const n = 100_000
+	for _, g := range geomtest.Generators2D[float64]() {
+		if !slices.Contains([]string{"square", "gauss", "disk", "grid", "rings", "utm", "sorted"}, g.Name) {
+			continue
+		}
+		for _, workers := range []int{2, 4} {
+			tr := delaunay.Triangulator[float64]{Workers: workers}
+			tr.Triangulate(g.Make(n, 1))
+			if left := tr.Left(); left > n/30*(workers+1) {
+				t.Errorf("%s, %d workers: %d points left of %d", g.Name, workers, left, n)
+			}
+		}
+	}
+}
