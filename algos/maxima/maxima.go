@@ -37,18 +37,20 @@ type Maxima[T geom.Float] struct {
 	// is the caller's alone. The result is the same for any number.
 	Workers int
 
-	filter filter[T]
-	ids    []int32      // survivors: index in the cloud, ascending
-	room   [MaxDims][]T // memory of v
-	v      [][]T        // coordinates of the survivors, larger is better
-	list   kernel.Front[T]
-	back   kernel.Front[T]
-	turned [MaxDims][]T // the list backwards
-	sorter sorter[T]
-	stair  staircase[T]
-	rank   []int32 // of a survivor's x, 0 the largest
-	divide divide[T]
-	kept   []uint64 // bit k: survivor k is maximal
+	filter  filter[T]
+	ids     []int32      // survivors: index in the cloud, ascending
+	room    [MaxDims][]T // memory of v
+	v       [][]T        // coordinates of the survivors, larger is better
+	list    kernel.Front[T]
+	back    kernel.Front[T]
+	turned  [MaxDims][]T // the list backwards
+	sorter  sorter[T]
+	stair   kernel.Stair[T]
+	steps   [256]kernel.Step[T]
+	climbed []int32 // survivors of the steps just taken that stay
+	rank    []int32 // of a survivor's x, 0 the largest
+	divide  divide[T]
+	kept    []uint64 // bit k: survivor k is maximal
 
 	crowded float64 // part of the last sample that is maximal in it, 0 without one
 	touched int     // points and list vectors looked at in this call

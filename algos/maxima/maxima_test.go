@@ -271,29 +271,6 @@ func testSort[T geom.Float](t *testing.T) {
 	}
 }
 
-// The staircase answers as a list of all points would.
-func TestStaircaseCoversWhatWasInserted(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.SampledFrom([]int{1, 2, fan - 1, fan, fan + 1, 3 * fan, fan*fan + 5, 3 * fan * fan}).Draw(t, "ranks")
-		var s staircase[float64]
-		s.reset(n)
-		type point struct {
-			r int32
-			y float64
-		}
-		var all []point
-		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			p := point{int32(rapid.IntRange(0, n-1).Draw(t, "rank")), float64(rapid.IntRange(0, 20).Draw(t, "y"))}
-			want := slices.ContainsFunc(all, func(q point) bool { return q.r <= p.r && q.y >= p.y })
-			if got := s.covers(p.r, p.y); got != want {
-				t.Fatalf("after %v: covers(%v) = %v", all, p, got)
-			}
-			s.insert(p.r, p.y)
-			all = append(all, p)
-		}
-	})
-}
-
 // When every point is maximal a point costs a few times more among 2^18 than
 // among 2^12; with a staircase that moves its tail it would cost 64 times more.
 func TestAllMaximalIsNotQuadratic(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"entropipe/algos/geom"
+	"entropipe/algos/internal/kernel"
 )
 
 // sweepPlane marks the maximal survivors, without z: along descending x, those
@@ -48,43 +49,34 @@ func (m *Maxima[T]) dropBelowCorners() {
 	m.ids, m.v[0], m.v[1] = m.ids[:n], x[:n], y[:n]
 }
 
-// step is what the sweep of a space needs of a survivor, in sweep order.
-type step[T geom.Float] struct {
-	y              T
-	rank, survivor int32
-}
-
 // sweepSpace marks the maximal survivors: along descending z, those that lie
 // outside the staircase, the union of the quadrants x <= q.x, y <= q.y below
 // points q so far. Equal points are neighbours, the lowest index first, and it
 // covers the others.
 func (m *Maxima[T]) sweepSpace() {
-	m.stair.reset(m.rankByX())
+	m.stair.Reset(m.rankByX())
 	m.sorter.sort(m.v[2], m.v[0], m.v[1])
 	ys := m.v[1]
-	// Apart from the loop that uses them, so that cache misses overlap. What the
-	// staircase covered before the steps ahead, it still covers after them.
-	var steps [256]step[T]
+	// Apart from the climb that uses them, so that cache misses overlap. What
+	// the staircase covered before the steps ahead, it still covers after them.
 	for order := m.sorter.order; len(order) > 0; {
-		now := order[:min(len(steps), len(order))]
+		now := order[:min(len(m.steps), len(order))]
 		order = order[len(now):]
 		n := 0
 		for _, e := range now {
 			i := uint32(e)
-			s := step[T]{ys[i], m.rank[i], int32(i)}
-			steps[n&255] = s
-			if !m.stair.coversAt(s.rank, s.y) {
+			s := kernel.Step[T]{Y: ys[i], Rank: m.rank[i], ID: int32(i)}
+			m.steps[n&(len(m.steps)-1)] = s
+			if !m.stair.Covers(s.Rank, s.Y) {
 				n++
 			}
 		}
-		for _, s := range steps[:n] {
-			if !m.stair.covers(s.rank, s.y) {
-				m.stair.insert(s.rank, s.y)
-				m.keep(s.survivor)
-			}
+		m.climbed = m.stair.Climb(m.climbed[:0], m.steps[:n])
+		for _, i := range m.climbed {
+			m.keep(i)
 		}
 	}
-	m.touched += 2*len(m.ids) + m.stair.written
+	m.touched += 2*len(m.ids) + m.stair.Written
 }
 
 // rankByX sets m.rank, 0 for the largest x and equal for equal x, and returns

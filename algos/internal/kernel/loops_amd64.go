@@ -40,3 +40,14 @@ func loopFor[T float32 | float64](l *loops, dims int) (loop func(*byte), lanes i
 	}
 	return nil, 0
 }
+
+// stairLoop returns the generated form of Stair.Climb, or nil.
+func stairLoop[T float32 | float64]() func(*byte) {
+	switch {
+	case level != AVX512:
+		return nil
+	case unsafe.Sizeof(T(0)) == 4:
+		return stair32AVX512
+	}
+	return stair64AVX512
+}
