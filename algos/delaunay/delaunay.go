@@ -44,6 +44,8 @@ type Triangulator[T geom.Float] struct {
 	zones zones
 	ends  []int32 // of a collinear cloud
 	mesh  meshWriter
+	warm  bool // tris is the triangulation of pts
+	mover mover
 }
 
 // Caller's mistakes.
@@ -67,13 +69,8 @@ const maxPoints = 1 << 28
 // panics when slices differ in length, when x or y is not finite, or beyond
 // 2^28 points.
 func (t *Triangulator[T]) Triangulate(c geom.Cloud[T]) geom.Mesh {
-	n := c.Len()
-	if len(c.Y) != n || c.Z != nil && len(c.Z) != n {
-		panic(badLengths)
-	}
-	if n > maxPoints {
-		panic(badSize)
-	}
+	n := sizeOf(c)
+	t.warm = false
 	all := boxOf(c)
 	t.orig, t.pts = resize(t.orig, n), resize(t.pts, n)
 	t.order.parts = t.parts(n)
@@ -87,7 +84,24 @@ func (t *Triangulator[T]) Triangulate(c geom.Cloud[T]) geom.Mesh {
 	} else {
 		t.zones.insert(t.order.cuts)
 	}
-	m := t.mesh.write(t.tris, t.orig, t.order.parts, !t.NoHalfedges)
+	t.warm = true
+	return t.write()
+}
+
+// sizeOf returns the number of points. It panics where that is a mistake.
+func sizeOf[T geom.Float](c geom.Cloud[T]) int {
+	n := c.Len()
+	if len(c.Y) != n || c.Z != nil && len(c.Z) != n {
+		panic(badLengths)
+	}
+	if n > maxPoints {
+		panic(badSize)
+	}
+	return n
+}
+
+func (t *Triangulator[T]) write() geom.Mesh {
+	m := t.mesh.write(t.tris, t.orig, t.parts(len(t.pts)), !t.NoHalfedges)
 	m.Hull = t.mesh.boundary(t.tris, t.pts, t.orig)
 	return m
 }

@@ -34,7 +34,7 @@ const infinity = -1
 // parallel stage.
 const (
 	ghost  int32 = -1
-	unused int32 = -2      // memory of a point that is a duplicate
+	unused int32 = -2      // memory of a duplicate: v[0] is its number, v[1] its other triangle
 	shared int32 = 1 << 30 // vertices in several zones
 )
 
@@ -89,18 +89,23 @@ const (
 	duplicate = -2
 )
 
-// insert adds point i, whose triangles are slots 2i-2 and 2i-1 and those of its
-// hole. A point that is there already only lowers the index that stands for
-// it. false: the guard turned it away.
-func (w *inserter) insert(i int32) bool {
+// insert adds point i. false: the guard turned it away.
+func (w *inserter) insert(i int32) bool { return w.insertIn(i, 2*i-2, 2*i-1) }
+
+// insertIn adds point i, whose triangles take the memory of its hole and of two
+// more. A point that is there already only lowers the index that stands for
+// it.
+func (w *inserter) insertIn(i, one, two int32) bool {
 	p := w.pts[i]
 	switch at := w.locate(p); {
 	case at == duplicate:
 		w.merge(i, p)
+		w.tris[one].v = [4]int32{i, two, 0, unused}
+		w.tris[two].v = [4]int32{-1, 0, 0, unused}
 	case at == foreign || !w.dig(at, p):
 		return false
 	default:
-		w.hole = append(w.hole, 2*i-2, 2*i-1)
+		w.hole = append(w.hole, one, two)
 		w.fill(i, p)
 	}
 	return true
@@ -110,12 +115,10 @@ func (w *inserter) insert(i int32) bool {
 // too, with the lower of their indices.
 func (w *inserter) merge(i int32, p point) {
 	for _, v := range w.tris[w.last].v[:3] {
-		if w.pts[v] == p && w.orig[i] < w.orig[v] {
+		if v >= 0 && w.pts[v] == p && w.orig[i] < w.orig[v] {
 			w.orig[i], w.orig[v] = w.orig[v], w.orig[i]
 		}
 	}
-	w.tris[2*i-2].v[3] = unused
-	w.tris[2*i-1].v[3] = unused
 }
 
 // locate returns a triangle that holds p, its border included, or the ghost
@@ -321,6 +324,11 @@ func (t *triangle) setCircle(pts []point) {
 	t.b = float64(ex*fl) - float64(el*fx)
 	t.c = float64(ey*fx) - float64(ex*fy)
 	t.size = el + fl
+}
+
+// setGhost makes a triangle with infinity a ghost.
+func (t *triangle) setGhost() {
+	t.v[3], t.a, t.b, t.c, t.size = ghost, 0, 0, 0, math.Inf(1)
 }
 
 // inside tells whether p is in the circle of tr, where the filter of dig fails.
