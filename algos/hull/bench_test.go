@@ -91,7 +91,9 @@ func bench[T geom.Float](b *testing.B, workers int, clouds ...geom.Cloud[T]) {
 		dst = h.Append(dst[:0], c)
 		n += c.Len()
 		vertices += len(dst)
-		touched += h.lanes[0].touched
+		for _, l := range h.lanes {
+			touched += l.touched
+		}
 	}
 	turns := 1 + 2000/n // a clock read costs as much as some points
 	best, floor := time.Duration(1<<62), time.Duration(1<<62)

@@ -58,6 +58,7 @@ const (
 	merge                // merge some of the lanes' chains into the first lane
 )
 
+// do does a lane's part of its task.
 func (l *lane[T]) do(lanes []*lane[T]) {
 	if l.task == merge {
 		for k := l.number; k < len(l.chains); k += l.tasks {
@@ -107,8 +108,9 @@ func (l *lane[T]) take(c geom.Cloud[T], from, to int) {
 	}
 }
 
-// takeSample makes candidates of a sample of total points and, from them, scales and columns.
-// It reports false when a coordinate is not finite.
+// takeSample makes the hull of a sample of total points the candidates, and
+// takes scales and columns from it. It reports false when a coordinate is not
+// finite.
 func (l *lane[T]) takeSample(c geom.Cloud[T], total int) bool {
 	n := c.Len()
 	for k := range total {
