@@ -39,8 +39,11 @@ type sieve[T geom.Float] struct {
 	exits          [kernel.Cells + 1][kernel.Cells + 1]vector // d/g(d) for the corners of one side's cells
 	exit           [kernel.CubeCells]int32                    // the face by which a cell's first corner's ray leaves
 	at             []vector                                   // Q's corners, scaled, relative to o
+	sides          []triangle                                 // its faces
 	radius         float64                                    // ρ
-	centre, factor vector                                     // as in planes
+	order, tmp     []uint64
+	sorted         []corner
+	centre, factor vector // as in planes
 }
 
 const (
@@ -121,10 +124,13 @@ func (s *sieve[T]) scale(p *polytope, low, high, centre vector) {
 	for i := range p.points {
 		s.at[i] = s.relative(&p.points[i])
 	}
+	s.sides = resize(s.sides, len(p.faces))
 	s.radius = math.Inf(1)
 	for f := range p.faces {
 		if v := &p.faces[f].v; p.faces[f].alive {
 			a, b, c := s.at[v[0]], s.at[v[1]], s.at[v[2]]
+			s.sides[f] = triangle{cross(a, b), cross(b, c), cross(c, a), 0}
+			s.sides[f].volume = dot(a, s.sides[f].bc)
 			n := cross(minus(b, a), minus(c, a))
 			s.radius = min(s.radius, (dot(n, a)-lossy)/(math.Sqrt(dot(n, n))+lossy))
 		}
@@ -175,22 +181,27 @@ func direction(side, i, j int) vector {
 // by infinity where rounding prevents that.
 func (s *sieve[T]) walk(p *polytope, f int32, d vector) (int32, float64) {
 	for range walkMost {
-		v := &p.faces[f].v
-		a, b, c := s.at[v[0]], s.at[v[1]], s.at[v[2]]
-		w, least, worst := weigh(d, a, b, c)
+		w, least, worst := s.sides[f].weigh(d)
 		if least >= -lossy {
-			return f, s.bound(w, dot(a, cross(b, c)))
+			return f, s.bound(w, s.sides[f].volume)
 		}
 		f = p.faces[f].adj[worst]
 	}
 	return f, math.Inf(1)
 }
 
+// triangle is a face's corners a, b and c, relative to the centre: normals of
+// the planes through the centre and its edges, and the volume of all three.
+type triangle struct {
+	ab, bc, ca vector
+	volume     float64
+}
+
 // weigh returns the weights of c, a and b, in this order, in d, times their
-// volume: on which side of the edges of a triangle, and how far, the ray along
-// d passes. The least of them is beside edge worst.
-func weigh(d, a, b, c vector) (w vector, least float64, worst int) {
-	w = vector{dot(d, cross(a, b)), dot(d, cross(b, c)), dot(d, cross(c, a))}
+// volume: on which side of the triangle's edges, and how far, the ray along d
+// passes. The least of them is beside edge worst.
+func (t *triangle) weigh(d vector) (w vector, least float64, worst int) {
+	w = vector{dot(d, t.ab), dot(d, t.bc), dot(d, t.ca)}
 	least = w.x
 	if w.y < least {
 		least, worst = w.y, 1
@@ -233,24 +244,47 @@ func (s *sieve[T]) setCell(side, i, j int) {
 	s.planes.Normal[2][at] = float32(n.z * grow)
 }
 
-// settle puts a candidate on the list of a face that it sees, if there is one.
-// The polytope is the one that the sieve was built of.
+// settle puts the candidates from base on, each on the list of a face that it
+// sees, if there is one. The polytope is the one that the sieve was built of.
 //
-// A ray from the centre that certainly leaves by a face shows at once whether
-// its point is outside. Others, that pass an edge within rounding errors, are
-// few, but for candidates that equal a vertex.
-func (s *sieve[T]) settle(p *polytope, q int32) {
+// They are first sorted by cell, so that neighbours in space are neighbours in
+// memory: for large clouds that halves the time, here and later.
+func (s *sieve[T]) settle(p *polytope, base int) {
+	points := p.points[base:]
+	s.order, s.tmp = resize(s.order, len(points)), resize(s.tmp, len(points))
+	for k := range points {
+		d := s.relative(&points[k])
+		cell := 0
+		if size := d.size(); size < math.MaxFloat32 {
+			cell = kernel.CellOf(float32(d.x), float32(d.y), float32(d.z))
+		}
+		s.order[k] = uint64(cell)<<32 | uint64(k)
+	}
+	s.order, s.tmp = kernel.SortByKey(s.order, s.tmp, 1)
+	s.sorted = resize(s.sorted, len(points))
+	for k, e := range s.order {
+		s.sorted[k] = points[uint32(e)]
+	}
+	copy(points, s.sorted)
+	for k, e := range s.order {
+		s.settleOne(p, int32(base+k), s.exit[e>>32])
+	}
+}
+
+// settleOne walks from face f to that by which the ray from the centre to q
+// leaves. A ray that certainly leaves by a face shows at once whether its point
+// is outside. Others, that pass an edge within rounding errors, are few, but
+// for candidates that equal a vertex.
+func (s *sieve[T]) settleOne(p *polytope, q, f int32) {
 	d := s.relative(&p.points[q])
-	size := max(math.Abs(d.x), math.Abs(d.y), math.Abs(d.z))
+	size := d.size()
 	if !(size > 0x1p-500 && size < 0x1p500) {
 		p.search(q)
 		return
 	}
 	d = times(d, 1/size)
-	f := s.exit[kernel.CellOf(float32(d.x), float32(d.y), float32(d.z))]
 	for range walkMost {
-		v := &p.faces[f].v
-		_, least, worst := weigh(d, s.at[v[0]], s.at[v[1]], s.at[v[2]])
+		_, least, worst := s.sides[f].weigh(d)
 		if least < -lossy {
 			f = p.faces[f].adj[worst]
 			continue
@@ -270,6 +304,7 @@ func (s *sieve[T]) settle(p *polytope, q int32) {
 // vector is a struct since the compiler keeps arrays out of registers.
 type vector struct{ x, y, z float64 }
 
+func (a vector) size() float64         { return max(math.Abs(a.x), math.Abs(a.y), math.Abs(a.z)) }
 func minus(a, b vector) vector         { return vector{a.x - b.x, a.y - b.y, a.z - b.z} }
 func times(a vector, t float64) vector { return vector{a.x * t, a.y * t, a.z * t} }
 func dot(a, b vector) float64 {

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	sieveFrom  = 1000    // points; below, all of them are candidates
-	spaceRate  = 32      // of how many points one is in the first sample,
-	spaceMost  = 2048    // at most
-	secondFrom = 1 << 15 // points; below, the first sample's hull is the only sieve
-	secondRate = 16      // of how many blocks one is in the second sample
+	sieveFrom  = 2000 // points; below, all of them are candidates
+	spaceRate  = 16   // of how many points one is in the first sample,
+	spaceMost  = 2048 // at most
+	secondFrom = 8192 // candidates expected after the first sieve that make a second worth its cost
+	secondRate = 16   // of how many blocks one is in the second sample
 	block      = 64
 	chunk      = 64 * block // points that the check for NaN and the sieve look at in turn
 	lane3From  = 1 << 15    // points a goroutine is worth starting for
@@ -64,7 +64,9 @@ func (h *Hull3D[T]) takeSieved(c geom.Cloud[T]) bool {
 	if !h.sieve.build(b) {
 		return false
 	}
-	if n >= secondFrom && !(h.refine(c) && h.sieve.build(b)) {
+	// A point is outside the hull of a sample as often as one of the sample is a
+	// vertex, and those have twice as many faces.
+	if expected := n / total * (len(b.faces) - len(b.free)) / 2; expected > secondFrom && !(h.refine(c) && h.sieve.build(b)) {
 		return false
 	}
 	base := len(b.points)
@@ -97,9 +99,7 @@ func (h *Hull3D[T]) refine(c geom.Cloud[T]) bool {
 func (h *Hull3D[T]) settle(base int) {
 	b := &h.body
 	b.extend(base)
-	for q := base; q < len(b.points); q++ {
-		h.sieve.settle(b, int32(q))
-	}
+	h.sieve.settle(b, base)
 	b.pendAll()
 	b.grow()
 }
