@@ -151,11 +151,11 @@ func TestMaximaOfManyAxes(t *testing.T) {
 	}
 	var m Maxima[float64]
 	for dims := 1; dims <= MaxDims; dims++ {
-		for seed := range uint64(8) {
+		for seed := range uint64(5) {
 			r := rand.New(rand.NewPCG(seed, uint64(dims)))
-			name, axes := smallSet[float64](r, dims, 2500)
+			name, axes := smallSet[float64](r, dims, 1500)
 			if seed < 3 {
-				name, axes = "simplex", simplex(r, dims, 2500, int(seed)*6)
+				name, axes = "simplex", simplex(r, dims, 1500, int(seed)*6)
 			}
 			if got, want := m.AppendD(nil, axes), brute(axes, m.Min); !slices.Equal(got, want) {
 				t.Errorf("%d axes, seed %d, %s: %d maxima, want %d", dims, seed, name, len(got), len(want))
@@ -242,8 +242,8 @@ func TestWorkersAgree(t *testing.T) {
 
 // A non-finite value in any worker's part, on any axis, panics.
 func TestNonFiniteOnManyAxes(t *testing.T) {
-	for _, n := range []int{5, 3000, 2*workerFrom + 5} {
-		for _, dims := range []int{1, 2, 4, 8} {
+	for _, n := range []int{5, 1000, 2*workerFrom + 5} {
+		for _, dims := range []int{1, 2, 4} {
 			axes := make([][]float64, dims)
 			for k := range axes {
 				axes[k] = geomtest.Square[float64](n, uint64(k)).X
