@@ -59,7 +59,8 @@ type inserter struct {
 	rounding
 
 	zone    int32
-	guarded bool  // stay in the zone
+	guarded bool // stay in the zone, and walk at most as far as
+	reach   int
 	last    int32 // a finite triangle near the next point, in the zone
 
 	ring  []rim
@@ -149,11 +150,11 @@ func (w *inserter) locate(p point) int32 {
 	default:
 		return w.found(at, l, r, q)
 	}
-	for {
+	for left := w.reach; ; left-- {
 		w.steps++
 		f, s := o>>2, o&3
 		tr = &tris[f]
-		if kind := tr.v[3]; kind != w.zone {
+		if kind := tr.v[3]; kind != w.zone || left == 0 {
 			if w.guarded {
 				w.last = at
 				return foreign

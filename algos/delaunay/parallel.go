@@ -9,6 +9,10 @@ const pointsAWorker = 8192
 // worker: borders between zones are then short.
 const seeds = 256
 
+// reach is how many triangles a guarded walk may cross: most cross one or two,
+// and others had better be left than go around a border.
+const reach = 24
+
 // zones insert points on several cores.
 //
 // A zone is the set of vertices of one part of the curve. In a parallel round
@@ -41,7 +45,7 @@ func (z *zones) insert(cuts [][lastRound + 1]int) {
 	for p := range z.each {
 		w := &z.each[p]
 		*w = w.over(z.main.pts, z.main.orig, z.main.tris, z.main.rounding)
-		w.zone, w.guarded = int32(p), true
+		w.zone, w.guarded, w.reach = int32(p), true, reach
 	}
 	z.left = 0
 	r := 0
@@ -81,6 +85,10 @@ func (z *zones) round(cuts [][lastRound + 1]int, r int) {
 		}
 		lo, hi := cuts[p][r], cuts[p+1][r]
 		for i := lo; i < hi; i++ {
+			if len(w.left) > pointsAWorker/8 && len(w.left) > 3*(i-lo)/4 {
+				w.left = append(w.left, int32(i)) // a cloud without zones: do not try
+				continue
+			}
 			if w.last >= 0 && w.insert(int32(i)) {
 				continue
 			}

@@ -17,7 +17,8 @@ type Report struct {
 // Limits beyond which a new triangulation is faster.
 const (
 	fewWarm     = 64 // points
-	invertedOf  = 50 // more than a 50th of the points' number of triangles inverted: one in a hundred
+	invertedOf  = 50 // triangles inverted: a 50th of the points, one in a hundred
+	fewInverted = 8
 	mostDegrees = 64 // of a vertex that is taken out
 )
 
@@ -109,7 +110,7 @@ func (m *mover) hold() bool {
 			m.check = append(m.check, int32(k))
 		}
 	}
-	if m.report.Inverted > len(w.pts)/invertedOf || len(m.idle) > len(w.pts)/8 {
+	if m.report.Inverted > max(fewInverted, len(w.pts)/invertedOf) || len(m.idle) > len(w.pts)/8 {
 		return false
 	}
 	for len(m.check) > 0 {
