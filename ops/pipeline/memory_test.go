@@ -84,7 +84,7 @@ func TestBlocksAreNoLargerThanTheResults(t *testing.T) {
 				if cap(v) > 0 && (cap(block) == 0 || &v[:1][0] != &block[:1][0]) {
 					held += cap(v)
 				}
-				v = m.keep(append(v, make([]int32, size)...))
+				m.keep(append(v, make([]int32, size)...))
 				block, used = m.room(), used+size
 			}
 			m.end(frames)
