@@ -2,7 +2,6 @@ package delaunay
 
 import (
 	"math"
-	"slices"
 
 	"entropipe/algos/exact"
 )
@@ -43,12 +42,17 @@ var (
 	prev = [4]int32{2, 0, 1, 0}
 )
 
-// rim is a vertex of the border of a hole, relative to the new point, and the
-// code of the half-edge outside from the next vertex to it.
+// rim is a vertex of the border of a hole, relative to the new point.
 type rim struct {
-	v, outside int32
-	x, y, l    float64 // l = x² + y², or infinite
+	v       int32
+	outside int32   // code of the half-edge outside from the next vertex to it
+	slot    int32   // memory for the triangle on the inside of that
+	x, y, l float64 // l = x² + y², or infinite
 }
+
+// room is what most holes have. Arrays of this size need no bounds checked and
+// no lengths kept, for which the CPU has no registers left.
+const room = 64
 
 // inserter adds points to a triangulation. Several may work on one, each in a
 // zone of its own, see parallel.go.
@@ -63,9 +67,14 @@ type inserter struct {
 	reach   int
 	last    int32 // a finite triangle near the next point, in the zone
 
-	ring  []rim
-	hole  []int32 // triangles whose circle holds the new point
-	stack []int32 // half-edges to look across
+	small struct {
+		ring  [room]rim
+		hole  [room]int32 // triangles whose circle holds the new point
+		stack [room]int32 // half-edges to look across
+	}
+	ring  []rim // these three for large holes
+	hole  []int32
+	stack []int32
 	left  []int32 // points that the zone's guard turned away
 	steps int     // triangles walked through or dug out, for tests
 }
@@ -103,11 +112,18 @@ func (w *inserter) insertIn(i, one, two int32) bool {
 		w.merge(i, p)
 		w.tris[one].v = [4]int32{i, two, 0, unused}
 		w.tris[two].v = [4]int32{-1, 0, 0, unused}
-	case at == foreign || !w.dig(at, p):
+	case at == foreign:
 		return false
 	default:
-		w.hole = append(w.hole, one, two)
-		w.fill(i, p)
+		ring, hole, ok := w.dig(at, p)
+		if !ok {
+			return false
+		}
+		for k, slot := range hole {
+			ring[k].slot = slot
+		}
+		ring[len(ring)-2].slot, ring[len(ring)-1].slot = one, two
+		w.fill(ring, i, p)
 	}
 	return true
 }
@@ -204,111 +220,141 @@ func (w *inserter) exactlyBeyond(tr *triangle, s int32, p point) bool {
 }
 
 // dig finds the hole that p makes: triangle at and all around it whose circles
-// hold p. Its border goes into ring, counter-clockwise. Since p is in the
-// circles of connected triangles that keep all their vertices, the hole is a
-// tree of triangles, and each is reached once. false: the hole reaches out of
-// the zone.
-func (w *inserter) dig(at int32, p point) bool {
+// hold p, and its border, counter-clockwise. Since p is in the circles of
+// connected triangles that keep all their vertices, the hole is a tree of
+// triangles, and each is reached once. false: the hole reaches out of the zone.
+func (w *inserter) dig(at int32, p point) (ring []rim, hole []int32, ok bool) {
 	tris, pts := w.tris, w.pts
-	ring, hole := w.ring[:0], append(w.hole[:0], at)
-	stack := append(w.stack[:0], tris[at].n[2], tris[at].n[1])
-	o := tris[at].n[0]
+	m := &w.small
+	m.hole[0] = at
+	n := &tris[at].n
+	m.stack[0], m.stack[1] = n[2], n[1]
+	o := n[0]
+	dug, top, edges := 1, 2, 0
 	for {
 		f, s := o>>2, o&3
 		far := &tris[f]
-		origin := pts[far.v[2]]
+		origin := &pts[far.v[2]]
 		dx, dy := p.x-origin.x, p.y-origin.y
 		l := float64(dx*dx) + float64(dy*dy)
 		det := float64(far.a*dx) + float64(far.b*dy) + float64(far.c*l)
 		bound := float64(float64(w.circle*far.size)*(far.size+l)) + w.lost
 		if det > bound || !(-det > bound) && w.inside(far, p) {
 			if w.guarded && far.v[3] != w.zone {
-				return false
+				return nil, nil, false
 			}
-			hole = append(hole, f)
-			stack = append(stack, far.n[prev[s]])
+			if dug == room-3 {
+				return w.digLarge(at, p)
+			}
+			m.hole[dug%room] = f
+			dug++
+			m.stack[top%room] = far.n[prev[s]]
+			top++
 			o = far.n[next[s]]
 			continue
 		}
 		v := far.v[next[s]]
-		if len(ring) == cap(ring) {
-			ring = slices.Grow(ring, 64)
-		}
 		// In place: copying a finished rim stalls on its parts still in flight.
-		ring = ring[:len(ring)+1]
-		e := &ring[len(ring)-1]
+		e := &m.ring[edges%room]
+		edges++
 		e.v, e.outside = v, o
 		if v >= 0 {
-			q := pts[v]
+			q := &pts[v]
 			x, y := q.x-p.x, q.y-p.y
 			e.x, e.y, e.l = x, y, float64(x*x)+float64(y*y)
 		} else {
 			e.x, e.y, e.l = 0, 0, math.Inf(1)
 		}
-		top := len(stack) - 1
-		if top < 0 {
+		if top--; top < 0 {
 			break
 		}
-		o = stack[top]
-		stack = stack[:top]
+		o = m.stack[top%room]
+	}
+	w.steps += dug
+	return m.ring[:edges], m.hole[:dug], true
+}
+
+// digLarge is dig for holes of any size.
+func (w *inserter) digLarge(at int32, p point) (ring []rim, hole []int32, ok bool) {
+	ring, hole = w.ring[:0], append(w.hole[:0], at)
+	n := &w.tris[at].n
+	stack := append(w.stack[:0], n[2], n[1], n[0])
+	for len(stack) > 0 {
+		o := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		far, s := &w.tris[o>>2], o&3
+		if w.holds(far, p) {
+			if w.guarded && far.v[3] != w.zone {
+				return nil, nil, false
+			}
+			hole = append(hole, o>>2)
+			stack = append(stack, far.n[prev[s]], far.n[next[s]])
+			continue
+		}
+		e := rim{v: far.v[next[s]], outside: o, l: math.Inf(1)}
+		if e.v >= 0 {
+			e.x, e.y = w.pts[e.v].x-p.x, w.pts[e.v].y-p.y
+			e.l = float64(e.x*e.x) + float64(e.y*e.y)
+		}
+		ring = append(ring, e)
 	}
 	w.steps += len(hole)
 	w.ring, w.hole, w.stack = ring, hole, stack
-	return true
+	return ring, hole, true
 }
 
-// fill makes the hole a fan of triangles around point i, in the memory that
-// hole names.
-func (w *inserter) fill(i int32, p point) {
-	tris := w.tris
-	ring := append(w.ring, w.ring[0])
-	hole := append(w.hole, w.hole[0])
-	w.ring, w.hole = ring, hole
-	k := len(ring) - 1
-	before := hole[k-1]
+// fill makes the hole a fan of triangles around point i.
+func (w *inserter) fill(ring []rim, i int32, p point) {
+	tris, zone := w.tris, w.zone
 	// The walk to the next point begins in the triangle that faces it.
-	var to point
+	var toX, toY float64
 	if int(i)+1 < len(w.pts) {
-		q := w.pts[i+1]
-		to = point{q.x - p.x, q.y - p.y}
+		q := &w.pts[i+1]
+		toX, toY = q.x-p.x, q.y-p.y
 	}
-	last := int32(-1)
-	for j := range k {
-		at, after := hole[j], hole[j+1]
-		e, f := &ring[j], &ring[j+1]
-		kind := w.zone | (e.v|f.v)>>31 // ghost if one is infinity
-		t := &tris[at]
-		t.v = [4]int32{e.v, f.v, i, kind}
-		t.n = [4]int32{e.outside, after<<2 | 2, before<<2 | 1}
-		t.a = float64(e.l*f.y) - float64(e.y*f.l)
-		t.b = float64(e.x*f.l) - float64(e.l*f.x)
-		t.c = float64(e.y*f.x) - float64(e.x*f.y)
-		t.size = e.l + f.l
-		tris[e.outside>>2].n[e.outside&3] = at << 2
+	last, before := int32(-1), ring[len(ring)-1].slot
+	first := &ring[0]
+	v, slot, x, y, l := first.v, first.slot, first.x, first.y, first.l
+	for j := range ring {
+		outside := ring[j].outside
+		f := first
+		if j+1 < len(ring) {
+			f = &ring[j+1]
+		}
+		kind := zone | (v|f.v)>>31 // ghost if one is infinity
+		t := &tris[slot]
+		t.v[0], t.v[1], t.v[2], t.v[3] = v, f.v, i, kind
+		t.n[0], t.n[1], t.n[2] = outside, f.slot<<2|2, before<<2|1
+		t.a = float64(l*f.y) - float64(y*f.l)
+		t.b = float64(x*f.l) - float64(l*f.x)
+		t.c = float64(y*f.x) - float64(x*f.y)
+		t.size = l + f.l
+		tris[outside>>2].n[outside&3] = slot << 2
 		// Branches here would go wrong as often as not.
 		left, right := int32(0), int32(0)
-		if float64(e.x*to.y) >= float64(e.y*to.x) {
+		if float64(x*toY) >= float64(y*toX) {
 			left = 1
 		}
-		if float64(f.x*to.y) < float64(f.y*to.x) {
+		if float64(f.x*toY) < float64(f.y*toX) {
 			right = 1
 		}
 		if left&right&(1+kind>>31) != 0 {
-			last = at
+			last = slot
 		}
-		before = at
+		before = slot
+		v, slot, x, y, l = f.v, f.slot, f.x, f.y, f.l
 	}
 	if last < 0 {
-		last = w.anyFinite(hole[:k])
+		last = w.anyFinite(ring)
 	}
 	w.last = last
 }
 
-// anyFinite returns one of some triangles around a point that is no ghost. Of
+// anyFinite returns one of the triangles around a point that is no ghost. Of
 // three around a point, one is none.
-func (w *inserter) anyFinite(tris []int32) int32 {
-	for _, at := range tris {
-		if w.tris[at].v[3] >= 0 {
+func (w *inserter) anyFinite(ring []rim) int32 {
+	for k := range ring {
+		if at := ring[k].slot; w.tris[at].v[3] >= 0 {
 			return at
 		}
 	}

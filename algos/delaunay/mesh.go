@@ -38,8 +38,8 @@ type part struct {
 // row is a triangle that belongs to the vertex of least index, without it.
 type row struct{ v1, v2, code int32 } // code: of the half-edge that begins at that vertex
 
-// few rows are sorted by insertion.
-const few = 12
+// few rows find their order by counting.
+const few = 8
 
 // write returns the mesh of tris, whose vertices stand for the points orig of
 // the cloud, except the hull. It uses as many goroutines as there are parts.
@@ -189,31 +189,34 @@ func (w *meshWriter) sortRows(p int) {
 		at = end
 		if len(rows) > few {
 			slices.SortFunc(rows, func(a, b row) int { return int(a.v1) - int(b.v1) })
-		} else {
-			insertionSort(rows)
 		}
 		place := w.first[v0]
 		out := w.triangles[3*place:][:3*len(rows)]
-		for _, r := range rows {
-			out[0], out[1], out[2] = v0, r.v1, r.v2
-			out = out[3:]
-			w.place[r.code>>2] = place<<2 | r.code&3
-			place++
+		for k := range rows {
+			r := &rows[k]
+			rank := k
+			if len(rows) <= few {
+				rank = rankOf(rows, r.v1)
+			}
+			t := out[3*rank:][:3]
+			t[0], t[1], t[2] = v0, r.v1, r.v2
+			w.place[r.code>>2] = (place+int32(rank))<<2 | r.code&3
 		}
 	}
 }
 
-func insertionSort(rows []row) {
-	for i := 1; i < len(rows); i++ {
-		if rows[i-1].v1 < rows[i].v1 {
-			continue
+// rankOf counts the rows before v1, without branches that go wrong as often as
+// not.
+func rankOf(rows []row, v1 int32) int {
+	rank := 0
+	for k := range rows {
+		before := 0
+		if rows[k].v1 < v1 {
+			before = 1
 		}
-		r, j := rows[i], i
-		for ; j > 0 && r.v1 < rows[j-1].v1; j-- {
-			rows[j] = rows[j-1]
-		}
-		rows[j] = r
+		rank += before
 	}
+	return rank
 }
 
 // twins writes the half-edges. Slot s of the triangle at a position becomes
