@@ -25,6 +25,9 @@ func crowdMost() int {
 // before it, and then, from the last to the first, those kept with each other:
 // what covers a point either comes before it, an equal one among them, or
 // after it. It gives up, and returns false, when the list grows long.
+//
+// Source: the block-nested-loops of Börzsönyi, Kossmann, Stocker, "The skyline
+// operator" (2001), without removal.
 func (m *Maxima[T]) findInList() bool {
 	if len(m.v) == 2 && kernel.Best() == kernel.Portable {
 		return false // the sweep of a plane is as good

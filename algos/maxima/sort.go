@@ -34,7 +34,10 @@ func (s *sorter[T]) sort(axes ...[]T) {
 		s.compare = s.descending
 	}
 	passes := 2
-	if n > 1<<22 {
+	switch {
+	case n < 1<<11:
+		passes = 1 // a pass costs as much as sorting a thousand values
+	case n > 1<<22:
 		passes = 3
 	}
 	if n < radixFrom {
@@ -107,9 +110,9 @@ func (s *sorter[T]) descending(a, b uint64) int {
 }
 
 // linearKeys sets the upper halves of order to a non-decreasing function of
-// (largest value - value) with 22 bits for two passes and 32 for three, and the
-// lower halves to the positions. It reports false, and sets nothing, where the
-// range is too small or large for that.
+// (largest value - value) with 11 bits a pass, at most 32, and the lower halves
+// to the positions. It reports false, and sets nothing, where the range is too
+// small or large for that.
 func linearKeys[T geom.Float](order []uint64, v []T, passes int) bool {
 	lo, hi := slices.Min(v), slices.Max(v)
 	levels := float64(uint64(1)<<min(32, 11*passes) - 1)
