@@ -246,7 +246,7 @@ func contendersOf[T geom.Float](c *benchCmd, op benchOp, kind string, wide []geo
 		if workers == 0 {
 			workers = runtime.GOMAXPROCS(0)
 		}
-		if slices.Contains(seen, workers) || workers > 1 && (largest < manyPoints || !parallel(op.name)) && len(seen) > 0 {
+		if slices.Contains(seen, workers) || workers > 1 && largest < manyPoints && len(seen) > 0 {
 			continue
 		}
 		seen = append(seen, workers)
@@ -266,9 +266,6 @@ func reader[T geom.Float](clouds []geom.Cloud[T]) func() int {
 		return n
 	}
 }
-
-// parallel tells whether an operator shares one cloud among workers.
-func parallel(op string) bool { return op != "delaunay2d" }
 
 // operator returns what runs op over clouds, with scratch memory of its own.
 func operator[T geom.Float](op string, workers int, clouds []geom.Cloud[T]) func() int {
@@ -299,7 +296,7 @@ func operator[T geom.Float](op string, workers int, clouds []geom.Cloud[T]) func
 			return len(dst)
 		})
 	case "delaunay2d":
-		var t delaunay.Triangulator[T]
+		t := delaunay.Triangulator[T]{Workers: workers}
 		return each(func(c geom.Cloud[T]) int { return len(t.Triangulate(c).Triangles) / 3 })
 	}
 	panic("bench: no operator is called " + op) // the grammar allows no other
