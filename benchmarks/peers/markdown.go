@@ -15,7 +15,7 @@ func (r *report) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Peers, side by side\n\n%s, %d cores, %s, %s, seed %d. Nanoseconds a point, medians of runs that took turns; clouds of float64, in memory.\n",
 		r.CPU, r.Cores, r.Go, r.Time.Format(time.DateOnly), r.Seed)
-	b.WriteString("“×” is the time of the strongest peer over ours; every peer has one thread, since none of them offers more for these operations. " +
+	b.WriteString("“×” is the time of the strongest peer over ours, whatever that peer gives; every peer has one thread, since none of them offers more for these operations. " +
 		"Peers that give less than indices are named below; bare ones leave out the output.\n")
 	for _, op := range r.ops() {
 		r.table(&b, op)

@@ -42,9 +42,6 @@ func (c *oursCmd) Run() error {
 	var names []string
 	for _, op := range []string{"hull2d", "maxima2d", "maxima3d", "hull3d", "delaunay2d"} {
 		for _, v := range c.variants() {
-			if op == "delaunay2d" && v.threads > 1 {
-				continue
-			}
 			name := strings.TrimSuffix(op+":"+v.name, ":")
 			names = append(names, name)
 			o.ops[name] = &operation{op: op, variant: v}
@@ -200,7 +197,13 @@ func narrow(v []float64) []float32 {
 	return w
 }
 
+// prepare makes the scratch memory of op, and drops that of other operations.
 func (o *operators) prepare(op *operation) error {
+	for _, other := range o.ops {
+		if other.op != op.op {
+			other.run, other.found = nil, nil
+		}
+	}
 	if !op.single {
 		op.run = prepared(op, o.double)
 		return nil
@@ -232,7 +235,7 @@ func prepared[T geom.Float](op *operation, c geom.Cloud[T]) func() int {
 			return len(op.found)
 		}
 	}
-	t := delaunay.Triangulator[T]{}
+	t := delaunay.Triangulator[T]{Workers: op.threads}
 	return func() int {
 		op.found = t.Triangulate(flat).Triangles // until the next call
 		return len(op.found) / 3
