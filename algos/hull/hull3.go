@@ -9,8 +9,9 @@ import (
 )
 
 // Hull3D finds convex hulls in space. The zero value is ready. It keeps its
-// scratch memory between calls: about 200 bytes for each point that its filter
-// cannot drop. Use one a goroutine, never two calls at a time.
+// scratch memory between calls: some 100 bytes for each point that its sieve
+// cannot drop, a few in a hundred for most clouds, and 500 for each vertex. Use
+// one a goroutine, never two calls at a time.
 //
 // A "face" is a triangle of the surface, counter-clockwise seen from outside; a
 // "facet" is the polygon that faces in one plane make up.

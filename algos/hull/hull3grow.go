@@ -3,7 +3,6 @@ package hull
 import (
 	"math"
 	"math/bits"
-	"sort"
 
 	"entropipe/algos/exact"
 )
@@ -44,7 +43,6 @@ type polytope struct {
 	touched   int64      // tests of a point against a plane
 	low, high [3]float64 // of all candidates
 	extent    [3]float64
-	final     int // candidates from here on ascend by index; among them is one at the place of every vertex
 	surface
 }
 
@@ -251,18 +249,6 @@ func (p *polytope) merge(v, q int32) bool {
 	return true
 }
 
-// search tries all faces.
-func (p *polytope) search(q int32) {
-	for i := range p.faces {
-		if f := &p.faces[i]; f.alive {
-			if far, yes := p.sees(f, q); yes {
-				p.put(int32(i), q, far)
-				return
-			}
-		}
-	}
-}
-
 // insert makes q, which sees face f, a vertex.
 func (p *polytope) insert(q, f int32) {
 	p.look(q, f)
@@ -331,94 +317,6 @@ func (p *polytope) cone(q int32) {
 		p.faces[f].adj[2] = last
 		p.faces[last].adj[1] = f
 		last = f
-	}
-}
-
-// assign puts r on the list of a new face that it sees, if there is one.
-func (p *polytope) assign(r int32) {
-	if len(p.fan) > fanMost {
-		p.assignFar(r)
-		return
-	}
-	c := &p.points[r]
-	for k, i := range p.fan {
-		f := &p.faces[i]
-		// As in sees, which the compiler does not put here.
-		far := float64(f.nx*(c.x-f.ax)) + float64(f.ny*(c.y-f.ay)) + float64(f.nz*(c.z-f.az))
-		if !(far > f.err) && (far < -f.err || !p.seesExactly(f, r)) {
-			continue
-		}
-		p.put(i, r, far)
-		p.touched += int64(k + 1)
-		return
-	}
-	p.touched += int64(len(p.fan))
-}
-
-// fanMost is the largest number of new faces that are tried one by one.
-const fanMost = 24
-
-// assignFar is assign for many new faces, in logarithmic time. Let them be
-// numbered 0 to k-1 around their common vertex p, face i between p and the
-// corners u(i) and u(i+1) of the horizon. Seen from p, the u(i) are a convex
-// polygon; rays from u(0) through the others divide what is not beyond its two
-// sides at u(0) into wedges, and r sees a face only if it sees that of its
-// wedge. The polygon may have corners in line, and r may lie in the plane of a
-// ray: then r belongs to all wedges there, and sees, if any, the first or the
-// last of them.
-func (p *polytope) assignFar(r int32) {
-	k := len(p.fan)
-	if p.try(0, r) || p.try(k-1, r) {
-		return
-	}
-	apex, origin := p.faces[p.fan[0]].v[2], p.faces[p.fan[0]].v[0]
-	side := func(i int) int { // ascends from <= 0 for i = 1 to >= 0 for k-1
-		p.touched++
-		return p.orient(apex, origin, p.faces[p.fan[i]].v[0], r)
-	}
-	first := 1 + sort.Search(k-2, func(i int) bool { return side(1+i) >= 0 })
-	last := first + sort.Search(k-first, func(i int) bool { return side(first+i) > 0 })
-	if first > 1 || last < k {
-		_ = p.try(first-1, r) || last > first && p.try(last-1, r)
-		return
-	}
-	// r is on the line through p and u(0).
-	for i := range p.fan {
-		if p.try(i, r) {
-			return
-		}
-	}
-}
-
-// try puts r on the list of the new face i if it sees that.
-func (p *polytope) try(i int, r int32) bool {
-	far, yes := p.sees(&p.faces[p.fan[i]], r)
-	if yes {
-		p.put(p.fan[i], r, far)
-	}
-	return yes
-}
-
-// put makes r the first of the list of face i or the second: the first is the
-// farthest.
-func (p *polytope) put(i, r int32, far float64) {
-	f, c := &p.faces[i], &p.points[r]
-	c.on = i
-	if f.list == none || far > f.far {
-		c.next = f.list
-		f.list, f.far = r, far
-		return
-	}
-	first := &p.points[f.list]
-	c.next, first.next = first.next, r
-}
-
-// pend notes the new faces that have a list.
-func (p *polytope) pend() {
-	for _, i := range p.fan {
-		if p.faces[i].list != none {
-			p.pending = append(p.pending, i)
-		}
 	}
 }
 

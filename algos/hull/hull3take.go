@@ -77,7 +77,7 @@ func (h *Hull3D[T]) takeSieved(c geom.Cloud[T]) bool {
 	return true
 }
 
-// refine inserts the points of some blocks.
+// refine inserts the points of some blocks, unless one is not finite.
 func (h *Hull3D[T]) refine(c geom.Cloud[T]) bool {
 	l := h.lane(0)
 	base := len(h.body.points)
@@ -90,7 +90,9 @@ func (h *Hull3D[T]) refine(c geom.Cloud[T]) bool {
 		takeFrom(l, &h.sieve.planes, c, at, at+block)
 	}
 	l.points, h.body.points = h.body.points, l.points
-	h.settle(base)
+	if l.finite {
+		h.settle(base)
+	}
 	return l.finite
 }
 
