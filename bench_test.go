@@ -131,6 +131,18 @@ func TestBenchRefusesWhatItCannotTime(t *testing.T) {
 	}
 }
 
+func TestBenchHelpShowsExamplesAndDefaults(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	if status := Main([]string{"bench", "--help"}, &stdout, &stderr); status != 0 {
+		t.Fatalf("status %d: %s", status, stderr.String())
+	}
+	for _, want := range []string{"Examples:", "(50,1e3,1e4,1e5,1e6)", "(150ms)", "hull3d", "--level"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %q in\n%s", want, stdout.String())
+		}
+	}
+}
+
 func TestBenchStopsWhenAsked(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	turns := 0
