@@ -68,7 +68,8 @@ type mover struct {
 	isHeld []bool
 	now    []point  // where they ought to be
 	idle   []idle   // points that were duplicates
-	check  []int32  // triangles, or half-edges, to look at
+	turned []int32  // inverted triangles
+	edges  []int32  // half-edges to look at
 	link   []border // around a vertex
 	free   []int32  // its triangles
 }
@@ -83,39 +84,54 @@ type border struct{ v, outside int32 }
 // move reports whether it succeeded; if not, the triangulation is in pieces.
 func (m *mover) move() bool {
 	m.report = Report{}
-	return m.hold() && m.flipAll() && m.closes() && m.putBack()
+	return m.scan() && m.hold() && m.flipAll() && m.closes() && m.putBack()
 }
 
-// hold computes all circles, and lets the vertices of inverted triangles stay
-// where they were, with further ones whose triangles that inverts: at worst
-// all, and then nothing is inverted.
-func (m *mover) hold() bool {
+// scan computes all circles, and finds the inverted triangles, the edges that
+// are no longer Delaunay and the corners of the border.
+func (m *mover) scan() bool {
 	w := m.w
-	m.held, m.idle, m.check = m.held[:0], m.idle[:0], m.check[:0]
-	m.now = m.now[:0]
-	m.isHeld = resize(m.isHeld, len(w.pts))
-	clear(m.isHeld)
+	m.idle, m.turned, m.edges = m.idle[:0], m.turned[:0], m.edges[:0]
 	for k := range w.tris {
 		t := &w.tris[k]
-		if t.v[3] < 0 {
-			if t.v[3] == unused && t.v[0] >= 0 {
+		if t.v[3] == unused {
+			if t.v[0] >= 0 {
 				m.idle = append(m.idle, idle{t.v[0], int32(k), t.v[1]})
 			}
 			continue
 		}
-		t.v[3] = w.zone
-		t.setCircle(w.pts)
-		if !(-t.c > w.turn) && w.inverted(t) {
-			m.report.Inverted++
-			m.check = append(m.check, int32(k))
+		if t.v[3] >= 0 {
+			t.v[3] = w.zone
+			t.setCircle(w.pts)
+			if !(-t.c > w.turn) && w.inverted(t) {
+				m.turned = append(m.turned, int32(k))
+			}
+		}
+		for s := range int32(3) {
+			e, o := int32(k)<<2|s, t.n[s]
+			if o < e {
+				continue // looked at from the other side
+			}
+			far := &w.tris[o>>2]
+			if far.v[3]^t.v[3] >= 0 && (far.v[3] < 0 || w.holds(t, w.pts[far.v[prev[o&3]]])) {
+				m.edges = append(m.edges, e)
+			}
 		}
 	}
-	if m.report.Inverted > max(fewInverted, len(w.pts)/invertedOf) || len(m.idle) > len(w.pts)/8 {
-		return false
-	}
-	for len(m.check) > 0 {
-		at := m.check[len(m.check)-1]
-		m.check = m.check[:len(m.check)-1]
+	m.report.Inverted = len(m.turned)
+	return len(m.turned) <= max(fewInverted, len(w.pts)/invertedOf) && len(m.idle) <= len(w.pts)/8
+}
+
+// hold lets the vertices of inverted triangles stay where they were, with
+// further ones whose triangles that inverts: at worst all, and then nothing is
+// inverted.
+func (m *mover) hold() bool {
+	m.held, m.now = m.held[:0], m.now[:0]
+	m.isHeld = resize(m.isHeld, len(m.w.pts))
+	clear(m.isHeld)
+	for len(m.turned) > 0 {
+		at := m.turned[len(m.turned)-1]
+		m.turned = m.turned[:len(m.turned)-1]
 		for s := range int32(3) {
 			m.holdVertex(at, s)
 		}
@@ -129,7 +145,7 @@ func (w *inserter) inverted(t *triangle) bool {
 }
 
 // holdVertex moves a corner of a triangle back, and adds the triangles around it
-// that are inverted now to those to check.
+// that are inverted now, and all edges of these triangles, to those to look at.
 func (m *mover) holdVertex(at, s int32) {
 	w := m.w
 	v := w.tris[at].v[s]
@@ -144,9 +160,10 @@ func (m *mover) holdVertex(at, s int32) {
 		if t.v[3] >= 0 {
 			t.setCircle(w.pts)
 			if w.inverted(t) {
-				m.check = append(m.check, at)
+				m.turned = append(m.turned, at)
 			}
 		}
+		m.edges = append(m.edges, at<<2, at<<2|1, at<<2|2)
 		twin := t.n[prev[s]]
 		if at, s = twin>>2, twin&3; at == first {
 			return
@@ -157,28 +174,15 @@ func (m *mover) holdVertex(at, s int32) {
 // flipAll flips edges until all are locally Delaunay and the border has no
 // reflex corner.
 func (m *mover) flipAll() bool {
-	w := m.w
-	for k := range w.tris {
-		if w.tris[k].v[3] == unused {
-			continue
+	for len(m.edges) > 0 {
+		e := m.edges[len(m.edges)-1]
+		m.edges = m.edges[:len(m.edges)-1]
+		bad, ok := m.w.bad(e)
+		if bad {
+			ok = ok && m.flip(e) && m.report.Flips <= len(m.w.pts)
 		}
-		for s := range int32(3) {
-			e := int32(k)<<2 | s
-			if w.tris[k].n[s] < e {
-				continue // looked at from the other side
-			}
-			m.check = append(m.check[:0], e)
-			for len(m.check) > 0 {
-				e := m.check[len(m.check)-1]
-				m.check = m.check[:len(m.check)-1]
-				bad, ok := w.bad(e)
-				if bad {
-					ok = ok && m.flip(e) && m.report.Flips <= len(w.pts)
-				}
-				if !ok {
-					return false
-				}
-			}
+		if !ok {
+			return false
 		}
 	}
 	return true
@@ -247,7 +251,7 @@ func (m *mover) flip(e int32) bool {
 	w.link(w.from(k, a), outside[2])
 	w.link(w.from(f, d), outside[3])
 	w.link(w.from(k, d), w.from(f, c))
-	m.check = append(m.check, outside[:]...)
+	m.edges = append(m.edges, outside[:]...)
 	m.report.Flips++
 	return true
 }
