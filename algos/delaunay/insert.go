@@ -1,10 +1,6 @@
 package delaunay
 
-import (
-	"math"
-
-	"entropipe/algos/exact"
-)
+import "math"
 
 // point is a copy of a coordinate pair, so that points inserted one after the
 // other lie side by side in memory.
@@ -76,6 +72,7 @@ type inserter struct {
 	hole  []int32
 	stack []int32
 	left  []int32 // points that the zone's guard turned away
+	idle  []int32 // duplicates without memory for triangles
 	steps int     // triangles walked through or dug out, for tests
 }
 
@@ -93,39 +90,76 @@ func (w *inserter) insertAll(lo, hi int) {
 	}
 }
 
+// insertCompact inserts all points from the third on of n, with triangles one
+// after the other, and returns how many: without holes for duplicates, which
+// would be read again and again where most points are that.
+func (w *inserter) insertCompact(n int) (triangles int) {
+	w.idle = w.idle[:0]
+	top := int32(4)
+	for i := int32(3); i < int32(n); i++ {
+		if w.insertIn(i, top, top+1) == merged {
+			w.idle = append(w.idle, i)
+		} else {
+			top += 2
+		}
+	}
+	return int(top)
+}
+
 // What locate returns besides triangles.
 const (
 	foreign   = -1 // the guard turned the point away
 	duplicate = -2
 )
 
-// insert adds point i. false: the guard turned it away.
-func (w *inserter) insert(i int32) bool { return w.insertIn(i, 2*i-2, 2*i-1) }
+// What becomes of a point.
+type outcome uint8
+
+const (
+	added   outcome = iota
+	merged          // with an equal one
+	refused         // by the guard
+)
+
+// insert adds point i, in memory of its own.
+func (w *inserter) insert(i int32) outcome {
+	one, two := 2*i-2, 2*i-1
+	out := w.insertIn(i, one, two)
+	if out == merged {
+		w.setUnused(i, one, two)
+	}
+	return out
+}
+
+// setUnused marks the memory of a duplicate.
+func (w *inserter) setUnused(i, one, two int32) {
+	w.tris[one].v = [4]int32{i, two, 0, unused}
+	w.tris[two].v = [4]int32{-1, 0, 0, unused}
+}
 
 // insertIn adds point i, whose triangles take the memory of its hole and of two
 // more. A point that is there already only lowers the index that stands for
-// it.
-func (w *inserter) insertIn(i, one, two int32) bool {
+// it, and leaves that memory as it is.
+func (w *inserter) insertIn(i, one, two int32) outcome {
 	p := w.pts[i]
-	switch at := w.locate(p); {
-	case at == duplicate:
+	at := w.locate(p)
+	switch at {
+	case duplicate:
 		w.merge(i, p)
-		w.tris[one].v = [4]int32{i, two, 0, unused}
-		w.tris[two].v = [4]int32{-1, 0, 0, unused}
-	case at == foreign:
-		return false
-	default:
-		ring, hole, ok := w.dig(at, p)
-		if !ok {
-			return false
-		}
-		for k, slot := range hole {
-			ring[k].slot = slot
-		}
-		ring[len(ring)-2].slot, ring[len(ring)-1].slot = one, two
-		w.fill(ring, i, p)
+		return merged
+	case foreign:
+		return refused
 	}
-	return true
+	ring, hole, ok := w.dig(at, p)
+	if !ok {
+		return refused
+	}
+	for k, slot := range hole {
+		ring[k].slot = slot
+	}
+	ring[len(ring)-2].slot, ring[len(ring)-1].slot = one, two
+	w.fill(ring, i, p)
+	return added
 }
 
 // merge lets the vertex of the last triangle that equals p stand for point i
@@ -360,65 +394,3 @@ func (w *inserter) anyFinite(ring []rim) int32 {
 	}
 	panic("delaunay: a point between ghosts")
 }
-
-// setCircle fills in the circle of a finite triangle from its vertices.
-func (t *triangle) setCircle(pts []point) {
-	p, e, f := pts[t.v[2]], pts[t.v[0]], pts[t.v[1]]
-	ex, ey, fx, fy := e.x-p.x, e.y-p.y, f.x-p.x, f.y-p.y
-	el := float64(ex*ex) + float64(ey*ey)
-	fl := float64(fx*fx) + float64(fy*fy)
-	t.a = float64(el*fy) - float64(ey*fl)
-	t.b = float64(ex*fl) - float64(el*fx)
-	t.c = float64(ey*fx) - float64(ex*fy)
-	t.size = el + fl
-}
-
-// setGhost makes a triangle with infinity a ghost.
-func (t *triangle) setGhost() {
-	t.v[3], t.a, t.b, t.c, t.size = ghost, 0, 0, 0, math.Inf(1)
-}
-
-// inside tells whether p is in the circle of tr, where the filter of dig fails.
-func (w *inserter) inside(tr *triangle, p point) bool {
-	if tr.v[0]|tr.v[1] < 0 {
-		return beyond(w.pts, tr, p)
-	}
-	a, b, c := w.pts[tr.v[0]], w.pts[tr.v[1]], w.pts[tr.v[2]]
-	if !w.lattice {
-		if sign := exact.InCircle(a.x, a.y, b.x, b.y, c.x, c.y, p.x, p.y); sign != 0 {
-			return sign > 0
-		}
-	}
-	return tie(a, b, c, p)
-}
-
-// beyond is inside for a ghost: its circle is the open half-plane beyond its
-// edge of the hull, and the edge itself.
-func beyond(pts []point, tr *triangle, p point) bool {
-	s := 0
-	for tr.v[prev[s]] != infinity {
-		s++
-	}
-	a, b := pts[tr.v[s]], pts[tr.v[next[s]]]
-	if o := orient(a, b, p); o != 0 {
-		return o > 0
-	}
-	return a.less(p) == p.less(b) // between the two
-}
-
-// tie decides for four points on one circle, a, b, c counter-clockwise,
-// whether d is inside when the lexicographically greatest of them is lifted a
-// little: off the circle if it is d, else the circle through it moves.
-func tie(a, b, c, d point) bool {
-	switch {
-	case a.less(d) && b.less(d) && c.less(d):
-		return false // since a, b, c turn counter-clockwise
-	case b.less(a) && c.less(a):
-		return orient(d, b, c) > 0
-	case c.less(b):
-		return orient(a, d, c) > 0
-	}
-	return orient(a, b, d) > 0
-}
-
-func orient(a, b, c point) int { return exact.Orient2D(a.x, a.y, b.x, b.y, c.x, c.y) }

@@ -9,8 +9,8 @@ import (
 
 // orderer finds the order of insertion. Along a Hilbert curve the next point
 // is near the last, so that walks are short; in rounds that grow by a factor of
-// eight, chosen by a hash of the points' numbers, the expected number of flips
-// stays constant a point whatever the cloud.
+// eight, chosen by a hash of the points' numbers, the expected size of a hole
+// stays constant whatever the cloud.
 type orderer[T geom.Float] struct {
 	entries, spare []uint64 // place on the curve << 32 | index of the point
 	rounds         []uint8

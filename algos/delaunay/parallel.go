@@ -47,7 +47,7 @@ func (z *zones) insert(cuts [][lastRound + 1]int) {
 		*w = w.over(z.main.pts, z.main.orig, z.main.tris, z.main.rounding)
 		w.zone, w.guarded, w.reach = int32(p), true, reach
 	}
-	z.left = 0
+	z.left, z.main.idle = 0, z.main.idle[:0]
 	r := 0
 	for r < lastRound && cuts[0][r] < seeds*parts {
 		r++
@@ -89,14 +89,14 @@ func (z *zones) round(cuts [][lastRound + 1]int, r int) {
 				w.left = append(w.left, int32(i)) // a cloud without zones: do not try
 				continue
 			}
-			if w.last >= 0 && w.insert(int32(i)) {
+			if w.last >= 0 && w.insert(int32(i)) != refused {
 				continue
 			}
 			// The way there may leave the zone, and not that from nearer by.
 			if len(before) > 0 {
 				if at := before[(i-lo)*len(before)/(hi-lo)]; at >= 0 {
 					w.last = at
-					if w.insert(int32(i)) {
+					if w.insert(int32(i)) != refused {
 						continue
 					}
 				}

@@ -50,6 +50,7 @@ func (t *Triangulator[T]) Update(c geom.Cloud[T]) (geom.Mesh, Report) {
 		t.pts[k] = point{float64(c.X[i]), float64(c.Y[i])}
 	}
 	t.warm = false
+	t.giveRoom()
 	t.zones.main = t.zones.main.over(t.pts, t.orig, t.tris, roundingIn(c, all))
 	m.w = &t.zones.main
 	if !m.move() {
@@ -57,6 +58,19 @@ func (t *Triangulator[T]) Update(c geom.Cloud[T]) (geom.Mesh, Report) {
 	}
 	t.warm = true
 	return t.write(), m.report
+}
+
+// giveRoom gives duplicates the memory that they need when they part.
+func (t *Triangulator[T]) giveRoom() {
+	w := &t.zones.main
+	top := int32(len(t.tris))
+	t.tris = t.tris[:len(t.tris)+2*len(w.idle)]
+	w.tris = t.tris
+	for _, i := range w.idle {
+		w.setUnused(i, top, top+1)
+		top += 2
+	}
+	w.idle = w.idle[:0]
 }
 
 // mover makes the triangulation of points that have moved from the one before.
@@ -330,11 +344,15 @@ func (m *mover) putBack() bool {
 			return false
 		}
 		w.pts[v] = m.now[k]
-		w.insertIn(v, m.free[0], m.free[1])
+		if w.insertIn(v, m.free[0], m.free[1]) == merged {
+			w.setUnused(v, m.free[0], m.free[1])
+		}
 		m.report.Moved++
 	}
 	for _, d := range m.idle {
-		w.insertIn(d.point, d.one, d.two)
+		if w.insertIn(d.point, d.one, d.two) == merged {
+			w.setUnused(d.point, d.one, d.two)
+		}
 	}
 	return true
 }
