@@ -2,6 +2,7 @@ package hull
 
 import (
 	"math"
+	"sync"
 
 	"entropipe/algos/geom"
 	"entropipe/algos/internal/kernel"
@@ -249,7 +250,7 @@ func (s *sieve[T]) setCell(side, i, j int) {
 //
 // They are first sorted by cell, so that neighbours in space are neighbours in
 // memory: for large clouds that halves the time, here and later.
-func (s *sieve[T]) settle(p *polytope, base int) {
+func (s *sieve[T]) settle(p *polytope, base, workers int) {
 	points := p.points[base:]
 	s.order, s.tmp = resize(s.order, len(points)), resize(s.tmp, len(points))
 	for k := range points {
@@ -266,21 +267,50 @@ func (s *sieve[T]) settle(p *polytope, base int) {
 		s.sorted[k] = points[uint32(e)]
 	}
 	copy(points, s.sorted)
-	for k, e := range s.order {
-		s.settleOne(p, int32(base+k), s.exit[e>>32])
+	if workers = min(workers, len(points)/settleFrom); workers > 1 {
+		s.share(p, base, workers)
+	} else {
+		s.locate(p, base, 0, len(points))
+	}
+	for q := base; q < len(p.points); q++ {
+		if f := p.points[q].on; f != none {
+			s.put(p, int32(q), f)
+		}
+	}
+	p.touched += int64(len(points))
+}
+
+// settleFrom is the number of candidates that a goroutine is worth starting for.
+const settleFrom = 2048
+
+// share divides the candidates among goroutines.
+func (s *sieve[T]) share(p *polytope, base, workers int) {
+	n := len(s.order)
+	var wg sync.WaitGroup
+	for k := 1; k < workers; k++ {
+		wg.Go(func() { s.locate(p, base, n*k/workers, n*(k+1)/workers) })
+	}
+	s.locate(p, base, 0, n/workers)
+	wg.Wait()
+}
+
+// locate notes for each candidate the face by which its ray from the centre
+// leaves, or none where it certainly is inside. It changes nothing else.
+func (s *sieve[T]) locate(p *polytope, base, from, to int) {
+	for k := from; k < to; k++ {
+		c := &p.points[base+k]
+		c.on = s.find(p, c, s.exit[s.order[k]>>32])
 	}
 }
 
-// settleOne walks from face f to that by which the ray from the centre to q
-// leaves. A ray that certainly leaves by a face shows at once whether its point
-// is outside. Others, that pass an edge within rounding errors, are few, but
-// for candidates that equal a vertex.
-func (s *sieve[T]) settleOne(p *polytope, q, f int32) {
-	d := s.relative(&p.points[q])
+// find walks from face f to that by which the ray from the centre to c leaves.
+// If that is certain, it also shows whether c is outside. A ray that passes an
+// edge within rounding errors is not: then -2 less the face is returned.
+func (s *sieve[T]) find(p *polytope, c *corner, f int32) int32 {
+	d := s.relative(c)
 	size := d.size()
 	if !(size > 0x1p-500 && size < 0x1p500) {
-		p.search(q)
-		return
+		return -2 - f
 	}
 	d = times(d, 1/size)
 	for range walkMost {
@@ -289,16 +319,32 @@ func (s *sieve[T]) settleOne(p *polytope, q, f int32) {
 			f = p.faces[f].adj[worst]
 			continue
 		}
-		if far, yes := p.sees(&p.faces[f], q); yes {
-			p.put(f, q, far)
-			return
+		if !(least > lossy) {
+			break
 		}
-		if least > lossy || p.touches(&p.faces[f], q) {
-			return
+		g := &p.faces[f]
+		if far := float64(g.nx*(c.x-g.ax)) + float64(g.ny*(c.y-g.ay)) + float64(g.nz*(c.z-g.az)); far < -g.err {
+			return none
 		}
-		break
+		return f
 	}
-	p.search(q)
+	return -2 - f
+}
+
+// put puts a candidate on the list of the face that find returned for it, or of
+// another that it sees, if there is one. Those that find was not certain of are
+// few, but for candidates that equal a vertex.
+func (s *sieve[T]) put(p *polytope, q, f int32) {
+	certain := f >= 0
+	if !certain {
+		f = -2 - f
+	}
+	p.points[q].on = none
+	if far, yes := p.sees(&p.faces[f], q); yes {
+		p.put(f, q, far)
+	} else if !certain && !p.touches(&p.faces[f], q) {
+		p.search(q)
+	}
 }
 
 // vector is a struct since the compiler keeps arrays out of registers.

@@ -13,7 +13,7 @@ const (
 	spaceRate  = 16   // of how many points one is in the first sample,
 	spaceMost  = 2048 // at most
 	secondFrom = 8192 // candidates expected after the first sieve that make a second worth its cost
-	secondRate = 16   // of how many blocks one is in the second sample
+	secondRate = 32   // of how many blocks one is in the second sample
 	block      = 64
 	chunk      = 64 * block // points that the check for NaN and the sieve look at in turn
 	lane3From  = 1 << 15    // points a goroutine is worth starting for
@@ -101,7 +101,7 @@ func (h *Hull3D[T]) refine(c geom.Cloud[T]) bool {
 func (h *Hull3D[T]) settle(base int) {
 	b := &h.body
 	b.extend(base)
-	h.sieve.settle(b, base)
+	h.sieve.settle(b, base, h.Workers)
 	b.pendAll()
 	b.grow()
 }
