@@ -46,8 +46,9 @@ func (c *timeCmd) patience() (rounds int, most time.Duration) {
 	return 9, 3 * time.Second
 }
 
-// fromPoints is from how many points on more than one thread is worth a turn.
-const fromPoints = 100_000
+// fromPoints is from how many points on more than one thread is worth a turn; a
+// lattice of 1e5 has some fewer.
+const fromPoints = 90_000
 
 // measureAll measures one input after the other, until the time is over.
 func (c *timeCmd) measureAll(ctx context.Context, report *report, sources []*process, inputs []input, scratch string) error {
