@@ -65,7 +65,7 @@ type inserter struct {
 
 	small struct {
 		ring  [room]rim
-		hole  [room]int32 // triangles whose circle holds the new point
+		hole  [room]int32 // new memory, and triangles whose circle holds the new point
 		stack [room]int32 // half-edges to look across
 	}
 	ring  []rim // these three for large holes
@@ -142,24 +142,34 @@ func (w *inserter) setUnused(i, one, two int32) {
 // it, and leaves that memory as it is.
 func (w *inserter) insertIn(i, one, two int32) outcome {
 	p := w.pts[i]
-	at := w.locate(p)
-	switch at {
-	case duplicate:
-		w.merge(i, p)
-		return merged
-	case foreign:
-		return refused
+	at := w.last
+	if !w.certainlyHolds(at, p) {
+		at = w.locate(p)
+		switch at {
+		case duplicate:
+			w.merge(i, p)
+			return merged
+		case foreign:
+			return refused
+		}
 	}
-	ring, hole, ok := w.dig(at, p)
+	ring, ok := w.dig(at, p, one, two)
 	if !ok {
 		return refused
 	}
-	for k, slot := range hole {
-		ring[k].slot = slot
-	}
-	ring[len(ring)-2].slot, ring[len(ring)-1].slot = one, two
 	w.fill(ring, i, p)
 	return added
+}
+
+// certainlyHolds tells whether the circle of a triangle certainly holds p. Then
+// the hole can be dug from there, and p equals no vertex.
+func (w *inserter) certainlyHolds(at int32, p point) bool {
+	t := &w.tris[at]
+	origin := &w.pts[t.v[2]]
+	dx, dy := p.x-origin.x, p.y-origin.y
+	l := float64(dx*dx) + float64(dy*dy)
+	det := float64(t.a*dx) + float64(t.b*dy) + float64(t.c*l)
+	return det > float64(float64(w.circle*t.size)*(t.size+l))+w.lost
 }
 
 // merge lets the vertex of the last triangle that equals p stand for point i
@@ -253,18 +263,20 @@ func (w *inserter) exactlyBeyond(tr *triangle, s int32, p point) bool {
 	return orient(w.pts[tr.v[s]], w.pts[tr.v[next[s]]], p) < 0
 }
 
-// dig finds the hole that p makes: triangle at and all around it whose circles
-// hold p, and its border, counter-clockwise. Since p is in the circles of
-// connected triangles that keep all their vertices, the hole is a tree of
-// triangles, and each is reached once. false: the hole reaches out of the zone.
-func (w *inserter) dig(at int32, p point) (ring []rim, hole []int32, ok bool) {
+// dig finds the hole that p makes: triangle at, whose circle holds p, and all
+// around it whose circles do. It returns the border, counter-clockwise, with
+// memory for the triangles on its inside: one, two and the hole's. Since p is in
+// the circles of connected triangles that keep all their vertices, the hole is
+// a tree of triangles, and each is reached once. false: it reaches out of the
+// zone.
+func (w *inserter) dig(at int32, p point, one, two int32) (ring []rim, ok bool) {
 	tris, pts := w.tris, w.pts
 	m := &w.small
-	m.hole[0] = at
+	m.hole[0], m.hole[1], m.hole[2] = one, two, at
 	n := &tris[at].n
 	m.stack[0], m.stack[1] = n[2], n[1]
 	o := n[0]
-	dug, top, edges := 1, 2, 0
+	dug, top, edges := 3, 2, 0
 	for {
 		f, s := o>>2, o&3
 		far := &tris[f]
@@ -273,25 +285,29 @@ func (w *inserter) dig(at int32, p point) (ring []rim, hole []int32, ok bool) {
 		l := float64(dx*dx) + float64(dy*dy)
 		det := float64(far.a*dx) + float64(far.b*dy) + float64(far.c*l)
 		bound := float64(float64(w.circle*far.size)*(far.size+l)) + w.lost
-		if det > bound || !(-det > bound) && w.inside(far, p) {
+		in := det > bound
+		if !in && !(-det > bound) {
+			in = w.inside(far, p)
+		}
+		if in {
 			if w.guarded && far.v[3] != w.zone {
-				return nil, nil, false
+				return nil, false
 			}
 			if dug == room-3 {
-				return w.digLarge(at, p)
+				return w.digLarge(at, p, one, two)
 			}
-			m.hole[dug%room] = f
+			m.hole[dug&(room-1)] = f
 			dug++
-			m.stack[top%room] = far.n[prev[s]]
+			m.stack[top&(room-1)] = far.n[prev[s]&3]
 			top++
-			o = far.n[next[s]]
+			o = far.n[next[s]&3]
 			continue
 		}
-		v := far.v[next[s]]
+		v := far.v[next[s]&3]
 		// In place: copying a finished rim stalls on its parts still in flight.
-		e := &m.ring[edges%room]
+		e := &m.ring[edges&(room-1)]
+		e.v, e.outside, e.slot = v, o, m.hole[edges&(room-1)]
 		edges++
-		e.v, e.outside = v, o
 		if v >= 0 {
 			q := &pts[v]
 			x, y := q.x-p.x, q.y-p.y
@@ -302,15 +318,16 @@ func (w *inserter) dig(at int32, p point) (ring []rim, hole []int32, ok bool) {
 		if top--; top < 0 {
 			break
 		}
-		o = m.stack[top%room]
+		o = m.stack[top&(room-1)]
 	}
-	w.steps += dug
-	return m.ring[:edges], m.hole[:dug], true
+	w.steps += dug - 2
+	return m.ring[:edges], true
 }
 
 // digLarge is dig for holes of any size.
-func (w *inserter) digLarge(at int32, p point) (ring []rim, hole []int32, ok bool) {
-	ring, hole = w.ring[:0], append(w.hole[:0], at)
+func (w *inserter) digLarge(at int32, p point, one, two int32) (ring []rim, ok bool) {
+	ring = w.ring[:0]
+	hole := append(w.hole[:0], one, two, at)
 	n := &w.tris[at].n
 	stack := append(w.stack[:0], n[2], n[1], n[0])
 	for len(stack) > 0 {
@@ -319,22 +336,22 @@ func (w *inserter) digLarge(at int32, p point) (ring []rim, hole []int32, ok boo
 		far, s := &w.tris[o>>2], o&3
 		if w.holds(far, p) {
 			if w.guarded && far.v[3] != w.zone {
-				return nil, nil, false
+				return nil, false
 			}
 			hole = append(hole, o>>2)
 			stack = append(stack, far.n[prev[s]], far.n[next[s]])
 			continue
 		}
-		e := rim{v: far.v[next[s]], outside: o, l: math.Inf(1)}
+		e := rim{v: far.v[next[s]], outside: o, slot: hole[len(ring)], l: math.Inf(1)}
 		if e.v >= 0 {
 			e.x, e.y = w.pts[e.v].x-p.x, w.pts[e.v].y-p.y
 			e.l = float64(e.x*e.x) + float64(e.y*e.y)
 		}
 		ring = append(ring, e)
 	}
-	w.steps += len(hole)
+	w.steps += len(hole) - 2
 	w.ring, w.hole, w.stack = ring, hole, stack
-	return ring, hole, true
+	return ring, true
 }
 
 // fill makes the hole a fan of triangles around point i.
