@@ -82,6 +82,7 @@ type mover struct {
 	isHeld []bool
 	now    []point  // where they ought to be
 	idle   []idle   // points that were duplicates
+	ghost  int32    // one that was before the flips
 	turned []int32  // inverted triangles
 	edges  []int32  // half-edges to look at
 	link   []border // around a vertex
@@ -106,6 +107,7 @@ func (m *mover) move() bool {
 func (m *mover) scan() bool {
 	w := m.w
 	m.idle, m.turned, m.edges = m.idle[:0], m.turned[:0], m.edges[:0]
+	most := max(fewInverted, len(w.pts)/invertedOf)
 	for k := range w.tris {
 		t := &w.tris[k]
 		if t.v[3] == unused {
@@ -118,13 +120,17 @@ func (m *mover) scan() bool {
 			t.v[3] = w.zone
 			t.setCircle(w.pts)
 			if !(-t.c > w.turn) && w.inverted(t) {
-				m.turned = append(m.turned, int32(k))
+				if m.turned = append(m.turned, int32(k)); len(m.turned) > most {
+					return false
+				}
 			}
+		} else {
+			m.ghost = int32(k)
 		}
 		for s := range int32(3) {
 			e, o := int32(k)<<2|s, t.n[s]
-			if o < e {
-				continue // looked at from the other side
+			if o > e {
+				continue // later, when both are in the cache
 			}
 			far := &w.tris[o>>2]
 			if far.v[3]^t.v[3] >= 0 && (far.v[3] < 0 || w.holds(t, w.pts[far.v[prev[o&3]]])) {
@@ -133,7 +139,7 @@ func (m *mover) scan() bool {
 		}
 	}
 	m.report.Inverted = len(m.turned)
-	return len(m.turned) <= max(fewInverted, len(w.pts)/invertedOf) && len(m.idle) <= len(w.pts)/8
+	return len(m.idle) <= len(w.pts)/8
 }
 
 // hold lets the vertices of inverted triangles stay where they were, with
@@ -305,9 +311,9 @@ func (w *inserter) link(e, f int32) {
 // once: then nothing is covered twice.
 func (m *mover) closes() bool {
 	w := m.w
-	at := int32(0)
-	for w.tris[at].v[3] != ghost {
-		at++
+	at := m.ghost
+	for k := int32(0); w.tris[at].v[3] != ghost; k++ {
+		at = k // a flip took that one
 	}
 	e := w.from(at, infinity)
 	tops, corners := 0, 0
