@@ -3,44 +3,14 @@ package geomtest
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"slices"
 
 	"entropipe/algos/geom"
 )
 
-// side3 returns the sign of (b-a) × (c-a) · (d-a): +1 when d is on the side
-// from which a, b, c appear counter-clockwise. Exact for all finite
-// coordinates. The first test is loose, as in OrientExact.
+// side3 is OrientExact3 of points.
 func side3(a, b, c, d [3]float64) int {
-	var u, v, w [3]float64
-	for k := range 3 {
-		u[k], v[k], w[k] = b[k]-a[k], c[k]-a[k], d[k]-a[k]
-	}
-	det, sum := 0.0, 0.0
-	for k := range 3 {
-		i, j := (k+1)%3, (k+2)%3
-		l, r := float64(u[i]*v[j]), float64(u[j]*v[i])
-		det += float64(w[k] * (l - r))
-		sum += math.Abs(w[k]) * (math.Abs(l) + math.Abs(r))
-	}
-	if e := 1e-14*sum + 1e-200; max(math.Abs(w[0]), math.Abs(w[1]), math.Abs(w[2])) < 1e90 {
-		if det > e {
-			return 1
-		}
-		if -det > e {
-			return -1
-		}
-	}
-	t := integers(append(append(append(a[:], b[:]...), c[:]...), d[:]...)...)
-	at := func(p, k int) *big.Int { return sub(t[3*p+k], t[k]) }
-	total := new(big.Int)
-	for k := range 3 {
-		i, j := (k+1)%3, (k+2)%3
-		minor := sub(mul(at(1, i), at(2, j)), mul(at(1, j), at(2, i)))
-		total.Add(total, mul(at(3, k), minor))
-	}
-	return total.Sign()
+	return OrientExact3(a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2], d[0], d[1], d[2])
 }
 
 func place[T geom.Float](c geom.Cloud[T], i int32) [3]float64 {

@@ -1,9 +1,10 @@
-// Package hull finds the convex hull of a cloud in the plane, exactly.
+// Package hull finds convex hulls, exactly: Hull2D in the plane, which does not
+// look at the z of a cloud, and Hull3D in space.
 //
-// It is not a polygon library and knows no third dimension: the z of a cloud is
-// not looked at. It returns indices of points, never new points.
+// It is not a library of polygons or solids: it returns indices of points,
+// never new points.
 //
-// A "vertex" is a corner of the hull: a point that lies on no segment between
+// Of the planar hull: a "vertex" is a corner of the hull: a point that lies on no segment between
 // two others. The "sample" is some hundred points whose hull makes a first
 // "filter": chords that lie inside the hull, sixteen above and sixteen below to
 // begin with, which a kernel holds in registers. Points strictly between their
