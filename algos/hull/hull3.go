@@ -20,6 +20,16 @@ type Hull3D[T geom.Float] struct {
 	// mean the caller's alone. The result does not depend on it.
 	Workers int
 
+	// Seeds are points of the next cloud thought to be far out: indices, in any
+	// order, also repeated. Their hull then is the first sieve, in place of that
+	// of a sample; the better they are, the less is left to do. The result does
+	// not depend on them, and seeds that turn out bad on a few blocks of points
+	// are not used. An index out of range panics. Append only reads them.
+	Seeds []int32
+
+	seeded    bool
+	survivors int
+
 	body  polytope
 	sieve sieve[T]
 	lanes []lane3
@@ -62,7 +72,8 @@ func (h *Hull3D[T]) Append(vertices, faces []int32, c geom.Cloud[T]) (v, f []int
 	if n > math.MaxInt32 {
 		panic(badSize)
 	}
-	if n >= sieveFrom && h.takeSieved(c) {
+	h.seeded, h.survivors = false, n
+	if n >= sieveFrom && (h.takeSeeded(c) || h.takeSieved(c)) {
 		vertices, faces = h.body.appendSurface(vertices, faces)
 		return vertices, faces, 3
 	}
@@ -72,6 +83,10 @@ func (h *Hull3D[T]) Append(vertices, faces []int32, c geom.Cloud[T]) (v, f []int
 	h.takeAll(c)
 	return h.finish(vertices, faces, c)
 }
+
+// Survivors returns how many points of the last cloud its sieve could not drop,
+// all of them where there was no sieve, and whether the sieve was that of Seeds.
+func (h *Hull3D[T]) Survivors() (n int, seeded bool) { return h.survivors, h.seeded }
 
 // finish finds the hull of candidates of any dimension.
 func (h *Hull3D[T]) finish(vertices, faces []int32, c geom.Cloud[T]) (v, f []int32, dim int) {

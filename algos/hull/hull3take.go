@@ -15,6 +15,10 @@ const (
 	secondFrom = 8192 // candidates expected after the first sieve that make a second worth its cost
 	secondRate = 32   // of how many blocks one is in the second sample
 	block      = 64
+	seedRate   = 16         // of how many points at most one may be a seed
+	seedMost   = 8          // of how many points at most one may pass a sieve of seeds
+	probeRate  = 64         // of how many blocks one tries it,
+	probeMost  = 64         // at most
 	chunk      = 64 * block // points that the check for NaN and the sieve look at in turn
 	lane3From  = 1 << 15    // points a goroutine is worth starting for
 )
@@ -49,11 +53,46 @@ func (h *Hull3D[T]) takeSieved(c geom.Cloud[T]) bool {
 	b.reset()
 	total := min(spaceMost, n/spaceRate)
 	for k := range total {
-		p := cornerOf(c, kernel.SampleAt(k, total, n))
-		if p.x-p.x != 0 || p.y-p.y != 0 || p.z-p.z != 0 {
+		b.points = append(b.points, cornerOf(c, kernel.SampleAt(k, total, n)))
+	}
+	if !h.firstSieve() {
+		return false
+	}
+	// A point is outside the hull of a sample as often as one of the sample is a
+	// vertex, and those have twice as many faces.
+	return h.takeRest(c, n/total*(len(b.faces)-len(b.free))/2)
+}
+
+// takeSeeded is takeSieved with the hull of the seeds, if it drops enough of
+// some blocks of points.
+func (h *Hull3D[T]) takeSeeded(c geom.Cloud[T]) bool {
+	b := &h.body
+	if len(h.Seeds) < 4 || len(h.Seeds) > c.Len()/seedRate {
+		return false // too many cost more than they save
+	}
+	b.reset()
+	for _, i := range h.Seeds {
+		b.points = append(b.points, cornerOf(c, int(i)))
+	}
+	if !h.firstSieve() {
+		return false
+	}
+	passed, tried := h.probe(c)
+	if passed > tried/seedMost {
+		return false
+	}
+	h.seeded = h.takeRest(c, c.Len()/tried*passed)
+	return h.seeded
+}
+
+// firstSieve makes the sieve of the hull of the candidates, if they are finite
+// and it has one.
+func (h *Hull3D[T]) firstSieve() bool {
+	b := &h.body
+	for i := range b.points {
+		if p := &b.points[i]; p.x-p.x != 0 || p.y-p.y != 0 || p.z-p.z != 0 {
 			return false
 		}
-		b.points = append(b.points, p)
 	}
 	seed, dim := b.simplex()
 	if dim < 3 {
@@ -61,18 +100,34 @@ func (h *Hull3D[T]) takeSieved(c geom.Cloud[T]) bool {
 	}
 	b.start(seed)
 	b.grow()
-	if !h.sieve.build(b) {
-		return false
+	return h.sieve.build(b)
+}
+
+// probe counts what passes the sieve in a few blocks of points.
+func (h *Hull3D[T]) probe(c geom.Cloud[T]) (passed, tried int) {
+	l := h.lane(0)
+	l.points, l.finite = l.points[:0], true
+	blocks := c.Len() / block
+	total := max(1, min(blocks/probeRate, probeMost))
+	for k := range total {
+		at := block * kernel.SampleAt(k, total, blocks)
+		takeFrom(l, &h.sieve.planes, c, at, at+block)
 	}
-	// A point is outside the hull of a sample as often as one of the sample is a
-	// vertex, and those have twice as many faces.
-	if expected := n / total * (len(b.faces) - len(b.free)) / 2; expected > secondFrom && !(h.refine(c) && h.sieve.build(b)) {
+	return len(l.points), total * block
+}
+
+// takeRest finds the hull by way of the first sieve, which is expected to pass
+// so many points. It reports false when a coordinate is not finite.
+func (h *Hull3D[T]) takeRest(c geom.Cloud[T], expected int) bool {
+	b := &h.body
+	if expected > secondFrom && !(h.refine(c) && h.sieve.build(b)) {
 		return false
 	}
 	base := len(b.points)
 	if !h.takeSurvivors(c) {
 		return false
 	}
+	h.survivors = len(b.points) - base
 	h.settle(base)
 	return true
 }

@@ -1,0 +1,124 @@
+package hull
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"entropipe/algos/geom"
+	"entropipe/algos/geomtest"
+)
+
+// seedings are ways to choose seeds, good and bad ones.
+var seedings = []struct {
+	name string
+	pick func(r *rand.Rand, n int, vertices []int32) []int32
+}{
+	{"one point", func(r *rand.Rand, n int, _ []int32) []int32 { return slices.Repeat([]int32{int32(r.IntN(n))}, 10) }},
+	{"few points", func(r *rand.Rand, n int, _ []int32) []int32 { return someOf(r, n, 4) }},
+	{"many points", func(r *rand.Rand, n int, _ []int32) []int32 { return someOf(r, n, n/seedRate) }},
+	{"too many points", func(r *rand.Rand, n int, _ []int32) []int32 { return someOf(r, n, n) }},
+	{"the hull", func(_ *rand.Rand, _ int, vertices []int32) []int32 { return vertices }},
+	{"half of the hull, twice", func(_ *rand.Rand, _ int, vertices []int32) []int32 {
+		return append(vertices[:len(vertices)/2:len(vertices)/2], vertices[:len(vertices)/2]...)
+	}},
+}
+
+func someOf(r *rand.Rand, n, count int) []int32 {
+	s := make([]int32, count)
+	for i := range s {
+		s[i] = int32(r.IntN(n))
+	}
+	return s
+}
+
+// Seeds change no vertex and no triangle.
+func TestHull3DSeedsChangeNothing(t *testing.T) {
+	testHull3Seeds[float32](t)
+	testHull3Seeds[float64](t)
+}
+
+func testHull3Seeds[T geom.Float](t *testing.T) {
+	used := 0
+	for _, g := range spaces[T]() {
+		for round, n := range []int{10, sieveFrom + 1} {
+			c := g.Make(n, seed)
+			var h Hull3D[T]
+			v, f, dim := h.Append(nil, nil, c)
+			r := rand.New(rand.NewPCG(seed, uint64(round)))
+			for _, s := range seedings {
+				h.Seeds = s.pick(r, n, v)
+				w, e, d := h.Append(nil, nil, c)
+				if d != dim || !slices.Equal(v, w) || !slices.Equal(f, e) {
+					t.Errorf("%s[%T], %d points, seed %d, seeds %s: dimension %d, %d vertices, %d faces, want %d, %d, %d",
+						g.Name, T(0), n, seed, s.name, d, len(w), len(e), dim, len(v), len(f))
+				}
+				if _, seeded := h.Survivors(); seeded {
+					used++
+				}
+			}
+		}
+	}
+	if used < 6 {
+		t.Errorf("%T: seeds were used %d times: nothing was tested", T(0), used)
+	}
+}
+
+// The seeds of a moment ago, and seeds at points that are not finite, do no
+// harm either: the first change only the time, the second are found out.
+func TestHull3DSeedsOutOfDate(t *testing.T) {
+	var h Hull3D[float32]
+	for k := range uint64(5) {
+		c := geomtest.Lidar[float32](shorter(20_000, sieveFrom), k)
+		h.Seeds = append([]int32(nil), h.Seeds...)
+		v, f, _ := h.Append(nil, nil, c)
+		if err := geomtest.CheckHull3D(c, v, f); err != nil {
+			t.Errorf("frame %d: %v", k, err)
+		}
+		h.Seeds = v
+	}
+	c := geomtest.Lidar[float32](sieveFrom, seed)
+	c.X[h.Seeds[0]%sieveFrom] = float32(math.NaN())
+	for i := range h.Seeds {
+		h.Seeds[i] %= sieveFrom
+	}
+	defer func() {
+		if recover() != badFinite {
+			t.Error("a seed that is not finite was not seen")
+		}
+	}()
+	h.Append(nil, nil, c)
+}
+
+// Good seeds leave less than a sample does, bad ones are refused.
+func TestHull3DSurvivors(t *testing.T) {
+	c := geomtest.Lidar[float64](20_000, seed)
+	var h Hull3D[float64]
+	v, _, _ := h.Append(nil, nil, c)
+	without, seeded := h.Survivors()
+	if seeded || without >= c.Len() {
+		t.Errorf("%d survivors, seeded %v, without seeds", without, seeded)
+	}
+	h.Seeds = v
+	h.Append(nil, nil, c)
+	if with, seeded := h.Survivors(); !seeded || with >= without {
+		t.Errorf("%d survivors, seeded %v, with the hull as seeds, %d without", with, seeded, without)
+	}
+	near := make([]int32, 8)
+	for k := range near { // the points nearest to the origin
+		for i := range c.X {
+			if math.Hypot(math.Hypot(c.X[i], c.Y[i]), c.Z[i]) < 10 {
+				near[k] = int32(i)
+			}
+		}
+	}
+	h.Seeds = append(near, 1, 2, 3)
+	h.Append(nil, nil, c)
+	if n, seeded := h.Survivors(); seeded || n != without {
+		t.Errorf("%d survivors, seeded %v, with bad seeds, %d without", n, seeded, without)
+	}
+	if h.Append(nil, nil, c.Slice(0, 50)); h.survivors != 50 {
+		t.Errorf("%d survivors of 50 points without a sieve", h.survivors)
+	}
+}
