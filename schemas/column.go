@@ -17,10 +17,11 @@ const (
 	colLabel
 	colTime
 	colTokens
+	colIndex
 	numColumns
 )
 
-var columnNames = [numColumns]string{"x", "y", "z", "intensity", "drawing_id", "label", "ts_ns", "input_ids"}
+var columnNames = [numColumns]string{"x", "y", "z", "intensity", "drawing_id", "label", "ts_ns", "input_ids", "index"}
 
 // column says where a column's values stand in every batch of a schema.
 type column struct {

@@ -41,6 +41,7 @@ type Decoder struct {
 	f32      [4][]float32
 	f64      [3][]float64
 	i64      [2][]int64
+	index    []int32 // of a pruned frame
 }
 
 // Decode returns the frames of a message: one of schema points/1, one a
@@ -139,13 +140,20 @@ func (d *Decoder) arrow(m *Message, key FrameKey) (err *FormatError) {
 	if err != nil {
 		return err
 	}
+	pruned, err := prunedOf(m)
+	if err != nil {
+		return err
+	}
 	if err := d.readBatches(m.Value, next, l, sketches); err != nil {
 		return err
+	}
+	if sketches && pruned != nil {
+		return formatErr(ReasonBadHeader, -1, "header %s: drawings are not pruned", HeaderPrunedFor)
 	}
 	if sketches {
 		return d.sketches(l, key)
 	}
-	return d.points(l, key)
+	return d.points(l, key, pruned)
 }
 
 // layout returns what the schema of the stream says, and where the next
@@ -281,7 +289,7 @@ func (d *Decoder) coordinates(f *Frame, l *layout, plane bool) *FormatError {
 }
 
 // points makes the one frame of a points/1 message.
-func (d *Decoder) points(l *layout, key FrameKey) *FormatError {
+func (d *Decoder) points(l *layout, key FrameKey, pruned *Pruned) *FormatError {
 	frames, err := d.newFrames(1, &key)
 	if err != nil {
 		return err
@@ -295,6 +303,9 @@ func (d *Decoder) points(l *layout, key FrameKey) *FormatError {
 			return err
 		}
 	}
+	if pruned != nil {
+		return d.prune(f, pruned, l)
+	}
 	return nil
 }
 
@@ -305,6 +316,9 @@ func (d *Decoder) kitti(m *Message, key FrameKey) *FormatError {
 	v := m.Value
 	if name := headerValue(m.Headers, HeaderSchema); len(name) > 0 && string(name) != SchemaPoints {
 		return formatErr(ReasonUnknownSchema, -1, "schema is %.80q, but a value of %s is %s", name, ContentTypeKITTI, SchemaPoints)
+	}
+	if len(headerValue(m.Headers, HeaderPrunedFor)) > 0 {
+		return formatErr(ReasonBadHeader, -1, "header %s: a value of %s has no place for the numbers of its points", HeaderPrunedFor, ContentTypeKITTI)
 	}
 	if r := len(v) % width; r != 0 {
 		return formatErr(ReasonBadLength, len(v)-r, "%d bytes are no whole number of points of %d bytes: %d are left over", len(v), width, r)

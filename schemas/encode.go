@@ -20,6 +20,7 @@ type PointCloud struct {
 	Cloud64   geom.Cloud[float64]
 	Double    bool
 	Intensity []float32
+	Index     []int32 // of a pruned message: the points' numbers in the whole frame
 }
 
 // Sketch is one drawing of a sketches/1 message.
@@ -53,7 +54,7 @@ type Encoder struct {
 }
 
 // AppendPoints appends a points/1 stream of c to dst: columns x, y and, where
-// c has them, z and intensity. The coordinates are copied once, as they are:
+// c has them, z, intensity and index. The coordinates are copied once, as they are:
 // NaN and infinities pass. A cloud without a point is legal.
 func (e *Encoder) AppendPoints(dst []byte, c PointCloud) ([]byte, error) {
 	cols := columns{rows: c.Cloud32.Len()}
@@ -73,6 +74,9 @@ func (e *Encoder) AppendPoints(dst []byte, c PointCloud) ([]byte, error) {
 	}
 	if c.Intensity != nil {
 		cols.addFloats("intensity", c.Intensity)
+	}
+	if c.Index != nil {
+		cols.add("index", arrow.PrimitiveTypes.Int32, arrow.Int32Traits.CastToBytes(c.Index), len(c.Index))
 	}
 	return e.append(dst, &cols, arrow.NewMetadata([]string{"schema", "unit"}, []string{SchemaPoints, "m"}))
 }

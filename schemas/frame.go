@@ -15,6 +15,8 @@ type Frame struct {
 	Double  bool                // the cloud came as float64
 	// Intensity is nil when the message has none; otherwise one value a point.
 	Intensity []float32
+	// Pruned is nil for a whole frame. Its Index is memory like the coordinates.
+	Pruned *Pruned
 }
 
 // FrameKey says which frame a row belongs to. (Topic, Partition, Offset,
@@ -38,7 +40,7 @@ type Drawing struct {
 	Label string
 }
 
-// Len returns the number of points as received.
+// Len returns the number of points in the message.
 func (f *Frame) Len() int {
 	if f.Double {
 		return f.Cloud64.Len()

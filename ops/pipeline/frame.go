@@ -84,9 +84,9 @@ func (f *Frames) operate(fr *schemas.Frame) (r schemas.Result, err error) {
 	r = schemas.Result{FrameKey: fr.FrameKey, NPoints: int32(fr.Len())}
 	f.memory.next()
 	if fr.Double {
-		f.f64.run(&f.cfg, &f.memory, &r, fr.Cloud64, fr.Intensity)
+		f.f64.run(&f.cfg, &f.memory, &r, fr, fr.Cloud64)
 	} else {
-		f.f32.run(&f.cfg, &f.memory, &r, fr.Cloud32, fr.Intensity)
+		f.f32.run(&f.cfg, &f.memory, &r, fr, fr.Cloud32)
 	}
 	return r, nil
 }
@@ -105,7 +105,8 @@ type operators[T geom.Float] struct {
 	maxima maxima.Maxima[T]
 	mesh   delaunay.Triangulator[T]
 
-	vertices, faces []int32 // of a hull in space
+	vertices, faces []int32         // of a hull in space
+	pruned          *schemas.Pruned // of the frame at hand; nil: it is whole
 }
 
 // newOperators leaves out the half-edges: no table holds them.
@@ -113,10 +114,14 @@ func newOperators[T geom.Float]() operators[T] {
 	return operators[T]{mesh: delaunay.Triangulator[T]{NoHalfedges: true}}
 }
 
-// run fills r from the cloud: first the stage, then each operator in turn.
-func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, c geom.Cloud[T], intensity []float32) {
+// run fills r from fr, whose cloud is c: first the stage, then each operator in
+// turn.
+func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *schemas.Frame, c geom.Cloud[T]) {
 	in, report := o.stage.Apply(c)
 	r.NDropped = int32(report.Dropped)
+	if o.pruned = fr.Pruned; o.pruned != nil {
+		r.NPoints, r.NDropped = o.pruned.NPoints, o.pruned.NDropped
+	}
 	r.Stage = string(report.Mode)
 	ops := cfg.Ops
 	if ops == nil {
@@ -133,12 +138,16 @@ func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, c geo
 			r.Ops[op].Status = schemas.StatusNotRun
 			continue
 		}
+		if o.pruned != nil && !o.pruned.For.Has(op) {
+			r.Ops[op].Status = schemas.StatusPrunedInput
+			continue
+		}
 		start := time.Now()
 		status, n := o.operate(op, m, r, &in)
 		r.Ops[op] = schemas.OpResult{Status: status, N: int32(n), Ns: time.Since(start).Nanoseconds()}
 	}
 	if cfg.Points {
-		r.Points = copyPoints(&in, intensity)
+		r.Points = o.copyPoints(&in, fr.Intensity)
 	}
 }
 
@@ -152,13 +161,12 @@ func (o *operators[T]) operate(op schemas.Op, m *memory, r *schemas.Result, in *
 		r.Hull3 = o.hull3Of(in)
 		return r.Hull3.Status, len(r.Hull3.Idx)
 	case schemas.Maxima2D:
-		return addMaxima(m, r, "x:max,y:max", in.Original(m.keep(o.maxima.Append2D(m.room(), in.Cloud))))
+		return addMaxima(m, r, "x:max,y:max", o.original(in, m.keep(o.maxima.Append2D(m.room(), in.Cloud))))
 	case schemas.Maxima3D:
-		return addMaxima(m, r, "x:max,y:max,z:max", in.Original(m.keep(o.maxima.Append3D(m.room(), in.Cloud))))
+		return addMaxima(m, r, "x:max,y:max,z:max", o.original(in, m.keep(o.maxima.Append3D(m.room(), in.Cloud))))
 	case schemas.Delaunay2D:
 		mesh := o.mesh.Triangulate(in.Cloud)
-		// In order: the mapping ascends, so the canonical order survives it.
-		r.Triangles = in.Original(m.copy(mesh.Triangles))
+		r.Triangles = o.original(in, m.copy(mesh.Triangles))
 		if len(mesh.Triangles) > 0 {
 			return schemas.StatusOK, len(mesh.Triangles) / 3
 		}
@@ -176,7 +184,7 @@ func (o *operators[T]) hullOf(m *memory, in *preprocess.Prepared[T]) *schemas.Hu
 	for k, i := range idx {
 		h.X[k], h.Y[k] = float64(in.Cloud.X[i]), float64(in.Cloud.Y[i])
 	}
-	h.Idx = in.Original(idx)
+	h.Idx = o.original(in, idx)
 	return h
 }
 
@@ -187,9 +195,20 @@ func (o *operators[T]) hull3Of(in *preprocess.Prepared[T]) *schemas.Hull3 {
 	o.vertices, o.faces = v, f
 	h := &schemas.Hull3{Status: dimensions[dim+1]}
 	h.Area, h.Volume = hull.Measure3D(in.Cloud, f)
-	// In order: the mapping ascends, so the canonical order survives it.
-	h.Idx, h.Faces = in.Original(slices.Clone(v)), in.Original(slices.Clone(f))
+	h.Idx, h.Faces = o.original(in, slices.Clone(v)), o.original(in, slices.Clone(f))
 	return h
+}
+
+// original maps numbers of points to those in the whole frame as received, in
+// place. Both mappings ascend, so that canonical orders survive them.
+func (o *operators[T]) original(in *preprocess.Prepared[T], idx []int32) []int32 {
+	idx = in.Original(idx)
+	if o.pruned != nil {
+		for i, v := range idx {
+			idx[i] = o.pruned.Index[v]
+		}
+	}
+	return idx
 }
 
 // dimensions are the statuses of a hull in space, of dimension -1 to 3.
@@ -219,8 +238,8 @@ func addMaxima(m *memory, r *schemas.Result, directions string, idx []int32) (sc
 	return schemas.StatusOK, len(idx)
 }
 
-// copyPoints copies the prepared cloud with each point's position as received.
-func copyPoints[T geom.Float](in *preprocess.Prepared[T], intensity []float32) *schemas.Points {
+// copyPoints copies the prepared cloud with each point's number as received.
+func (o *operators[T]) copyPoints(in *preprocess.Prepared[T], intensity []float32) *schemas.Points {
 	p := &schemas.Points{Idx: make([]int32, in.Cloud.Len())}
 	for i := range p.Idx {
 		p.Idx[i] = int32(i)
@@ -236,6 +255,11 @@ func copyPoints[T geom.Float](in *preprocess.Prepared[T], intensity []float32) *
 		p.Intensity = make([]float32, len(p.Idx))
 		for k, i := range p.Idx {
 			p.Intensity[k] = intensity[i]
+		}
+	}
+	if o.pruned != nil {
+		for k, i := range p.Idx {
+			p.Idx[k] = o.pruned.Index[i]
 		}
 	}
 	return p

@@ -1,0 +1,138 @@
+package schemas
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Headers of a pruned message. One with HeaderPrunedFor has all three.
+const (
+	HeaderPrunedFor = "pruned-for" // operators, comma-separated
+	HeaderNPoints   = "n-points"   // points of the whole frame, as received
+	HeaderNDropped  = "n-dropped"  // of these, with a coordinate that is not finite
+)
+
+// Pruned says of a frame that it is what is left of a larger one: the points
+// that could matter to some operators. Each point that was dropped is certified
+// by points that are there, so that these operators find in the survivors what
+// they would find in the whole frame; for others the frame is of no use.
+type Pruned struct {
+	For      OpSet   // the operators that the points are enough for
+	NPoints  int32   // of the whole frame, as received
+	NDropped int32   // of these, with a coordinate that is not finite
+	Index    []int32 // number of each point in the whole frame, ascending
+}
+
+// OpSet is a set of operators.
+type OpSet uint8
+
+// Prunable are the operators that a frame can be pruned for. A triangulation
+// is not among them: every point is in it.
+const Prunable OpSet = 1<<Hull2D | 1<<Hull3D | 1<<Maxima2D | 1<<Maxima3D
+
+// Has tells whether op is in s.
+func (s OpSet) Has(op Op) bool { return s>>op&1 != 0 }
+
+// With returns s and op.
+func (s OpSet) With(op Op) OpSet { return s | 1<<op }
+
+// String returns the names with commas between them, as the header has them.
+func (s OpSet) String() string {
+	var names []string
+	for op := range NumOps {
+		if s.Has(op) {
+			names = append(names, op.String())
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// ParseOpSet reads what String writes, with blanks around the commas, too. The
+// operators must be of those that a frame can be pruned for, at least one.
+func ParseOpSet(text string) (OpSet, error) {
+	var s OpSet
+	for name := range strings.SplitSeq(text, ",") {
+		op, ok := ParseOp(strings.TrimSpace(name))
+		if !ok || !Prunable.Has(op) {
+			return 0, fmt.Errorf("%.40q is none of %s", strings.TrimSpace(name), strings.ReplaceAll(Prunable.String(), ",", ", "))
+		}
+		s = s.With(op)
+	}
+	return s, nil
+}
+
+// Headers returns the headers that p adds to those of a points/1 message, whose
+// column index is p.Index.
+func (p *Pruned) Headers() []Header {
+	return []Header{
+		{HeaderPrunedFor, []byte(p.For.String())},
+		{HeaderNPoints, strconv.AppendInt(nil, int64(p.NPoints), 10)},
+		{HeaderNDropped, strconv.AppendInt(nil, int64(p.NDropped), 10)},
+	}
+}
+
+// prunedOf returns what the headers say of a pruned message, nil of any other.
+// A column index alone makes none: pandas adds one to everything.
+func prunedOf(m *Message) (*Pruned, *FormatError) {
+	text := headerValue(m.Headers, HeaderPrunedFor)
+	if len(text) == 0 {
+		return nil, nil
+	}
+	var p Pruned
+	var err error
+	if p.For, err = ParseOpSet(string(text[:min(len(text), 200)])); err != nil {
+		return nil, formatErr(ReasonBadHeader, -1, "header %s is %.80q: %v", HeaderPrunedFor, text, err)
+	}
+	if p.NPoints, err = countHeader(m, HeaderNPoints, math.MaxInt32); err != nil {
+		return nil, formatErr(ReasonBadHeader, -1, "%v", err)
+	}
+	if p.NDropped, err = countHeader(m, HeaderNDropped, p.NPoints); err != nil {
+		return nil, formatErr(ReasonBadHeader, -1, "%v", err)
+	}
+	return &p, nil
+}
+
+func countHeader(m *Message, name string, most int32) (int32, error) {
+	v := headerValue(m.Headers, name)
+	if n, ok := parseInt(v); ok && n >= 0 && n <= int64(most) {
+		return int32(n), nil
+	}
+	return 0, fmt.Errorf("header %s is %.40q; beside %s it must be a number from 0 to %d", name, v, HeaderPrunedFor, most)
+}
+
+// prune reads the column index of a pruned message into p, and checks that the
+// points in f can be what is left of such a frame. Whether they are the right
+// ones only the whole frame could tell.
+func (d *Decoder) prune(f *Frame, p *Pruned, l *layout) *FormatError {
+	c := &l.cols[colIndex]
+	if err := l.require(colIndex, false, (*column).isInteger, "an integer"); err != nil {
+		return err
+	}
+	if err := d.checkSize(8); err != nil {
+		return err
+	}
+	index, err := values(d, c, &d.i64[0], fillIDs)
+	if err != nil {
+		return err
+	}
+	finite := int64(p.NPoints) - int64(p.NDropped)
+	if n := int64(len(index)); n > finite || n == 0 && finite > 0 {
+		return formatErr(ReasonBadValue, -1, "%d points cannot be what is left of %d that were finite (%s %d, %s %d)", n, finite, HeaderNPoints, p.NPoints, HeaderNDropped, p.NDropped)
+	}
+	d.index = resize(d.index, len(index))
+	last := int64(-1)
+	for i, v := range index {
+		if v <= last || v >= int64(p.NPoints) {
+			return formatErr(ReasonBadValue, -1, "column %s holds %d in row %d, after %d; its values must ascend, and be below %s, %d", c.name, v, i, last, HeaderNPoints, p.NPoints)
+		}
+		d.index[i], last = int32(v), v
+	}
+	if !f.Cloud32.Finite() || !f.Cloud64.Finite() {
+		return formatErr(ReasonBadValue, -1, "a pruned message has a coordinate that is not finite; such points are only counted (%s)", HeaderNDropped)
+	}
+	p.Index = d.index
+	f.Pruned = p
+	return nil
+}

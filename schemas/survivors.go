@@ -1,0 +1,57 @@
+package schemas
+
+import "entropipe/algos/geom"
+
+// Survivors gathers the points of a frame that are to go on alone. The zero
+// value is ready; it keeps the memory of what it returns.
+type Survivors struct {
+	f32   [4][]float32
+	f64   [3][]float64
+	index []int32
+}
+
+// Of returns the points of f at the positions keep, with their numbers in the
+// whole frame: keep itself, unless f is what is left of one. The result is
+// valid until the next call, and so is f.
+func (s *Survivors) Of(f *Frame, keep []int32) PointCloud {
+	c := PointCloud{Double: f.Double}
+	if f.Double {
+		c.Cloud64 = takeCloud((*[3][]float64)(s.f64[:]), f.Cloud64, keep)
+	} else {
+		c.Cloud32 = takeCloud((*[3][]float32)(s.f32[:3]), f.Cloud32, keep)
+	}
+	if f.Intensity != nil {
+		s.f32[3] = take(s.f32[3], f.Intensity, keep)
+		c.Intensity = s.f32[3]
+	}
+	s.index = append(s.index[:0], keep...)
+	if f.Pruned != nil {
+		for i, k := range s.index {
+			s.index[i] = f.Pruned.Index[k]
+		}
+	}
+	c.Index = s.index
+	if c.Index == nil {
+		c.Index = []int32{} // a column without a row
+	}
+	return c
+}
+
+func takeCloud[T geom.Float](memory *[3][]T, from geom.Cloud[T], keep []int32) (c geom.Cloud[T]) {
+	memory[0], memory[1] = take(memory[0], from.X, keep), take(memory[1], from.Y, keep)
+	c.X, c.Y = memory[0], memory[1]
+	if from.Z != nil {
+		memory[2] = take(memory[2], from.Z, keep)
+		c.Z = memory[2]
+	}
+	return c
+}
+
+// take returns the values at the positions keep, in the memory of dst; never nil.
+func take[T geom.Float](dst, from []T, keep []int32) []T {
+	dst = resize(dst, len(keep))
+	for i, k := range keep {
+		dst[i] = from[k]
+	}
+	return dst
+}
