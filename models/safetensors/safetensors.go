@@ -1,0 +1,283 @@
+// Package safetensors reads and writes files of named tensors: 8 bytes of
+// length, a header in JSON, and the values, one tensor after the other.
+//
+// It is strict, since files come from strangers. The header is no longer than
+// the file and 100 MB, of the plain grammar and without duplicate names; the
+// tensors' bytes follow one another from the first to the last of the file,
+// without gap or overlap, as many as shape and type say. Nothing is allocated
+// by a length that has not been compared with the file's. What is wrong is one
+// error that names the file.
+//
+// Opening reads the header alone; the values of a tensor are read when they are
+// asked for, in pieces, so that a large file is in memory once. It knows
+// nothing of networks: package models does.
+//
+// The format: https://github.com/huggingface/safetensors.
+package safetensors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+)
+
+// maxHeader is the length that the format allows a header.
+const maxHeader = 100_000_000
+
+// DType is a type of values, by the format's name.
+type DType string
+
+// The types whose values are whole bytes.
+const (
+	BOOL   DType = "BOOL"
+	U8     DType = "U8"
+	I8     DType = "I8"
+	F8E5M2 DType = "F8_E5M2"
+	F8E4M3 DType = "F8_E4M3"
+	U16    DType = "U16"
+	I16    DType = "I16"
+	F16    DType = "F16"
+	BF16   DType = "BF16"
+	U32    DType = "U32"
+	I32    DType = "I32"
+	F32    DType = "F32"
+	U64    DType = "U64"
+	I64    DType = "I64"
+	F64    DType = "F64"
+)
+
+// Size returns the bytes of one value, 0 for a type that is not known.
+func (d DType) Size() int {
+	switch d {
+	case BOOL, U8, I8, F8E5M2, F8E4M3:
+		return 1
+	case U16, I16, F16, BF16:
+		return 2
+	case U32, I32, F32:
+		return 4
+	case U64, I64, F64:
+		return 8
+	}
+	return 0
+}
+
+// Tensor is one tensor of an open File: a description, and the way to its
+// values. It may be copied, and read by several goroutines at once.
+type Tensor struct {
+	Name  string
+	DType DType
+	Shape []int // not to be changed; empty: one value
+
+	start, size int64 // in the file
+	file        *File
+}
+
+// Len returns the number of values.
+func (t Tensor) Len() int { return int(t.size) / t.DType.Size() }
+
+// File is a file whose header has been read and checked. It may be used by
+// several goroutines at once.
+type File struct {
+	name     string
+	r        io.ReaderAt
+	close    func() error
+	metadata map[string]string
+	tensors  []Tensor // by place
+	byName   map[string]int
+}
+
+// Open opens a file. Close it when no tensor is read any more.
+func Open(path string) (*File, error) {
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := r.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: is no regular file", path)
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	f, err := New(path, r, info.Size())
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	f.close = r.Close
+	return f, nil
+}
+
+// New reads the header of size bytes that r holds. Errors begin with name.
+func New(name string, r io.ReaderAt, size int64) (*File, error) {
+	f := &File{name: name, r: r, close: func() error { return nil }, byName: map[string]int{}}
+	header, err := readHeader(r, size)
+	if err == nil {
+		f.metadata, f.tensors, err = parseHeader(header, size-8-int64(len(header)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for i := range f.tensors {
+		f.tensors[i].start += 8 + int64(len(header))
+		f.tensors[i].file = f
+		f.byName[f.tensors[i].Name] = i
+	}
+	return f, nil
+}
+
+func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
+	var length [8]byte
+	if size < 8 {
+		return nil, fmt.Errorf("%d bytes are no safetensors file, which begins with 8 bytes of length", size)
+	}
+	if _, err := r.ReadAt(length[:], 0); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > maxHeader {
+		return nil, fmt.Errorf("its header claims %d bytes, more than the %d that the format allows", n, maxHeader)
+	}
+	if int64(n) > size-8 {
+		return nil, fmt.Errorf("its header claims %d bytes, and the file has %d after the length: truncated", n, size-8)
+	}
+	header := make([]byte, n)
+	if _, err := r.ReadAt(header, 8); err != nil && !(err == io.EOF && int64(n) == size-8) {
+		return nil, err
+	}
+	return header, nil
+}
+
+// Close closes the file; tensors cannot be read any more.
+func (f *File) Close() error { return f.close() }
+
+// Metadata returns the file's own strings; it is not to be changed.
+func (f *File) Metadata() map[string]string { return f.metadata }
+
+// Tensors returns the tensors in the order of their bytes; not to be changed.
+func (f *File) Tensors() []Tensor { return f.tensors }
+
+// Lookup finds a tensor by its name.
+func (f *File) Lookup(name string) (Tensor, bool) {
+	i, ok := f.byName[name]
+	if !ok {
+		return Tensor{}, false
+	}
+	return f.tensors[i], true
+}
+
+// Bytes returns the values as they stand in the file, little-endian.
+func (t Tensor) Bytes() *io.SectionReader {
+	return io.NewSectionReader(t.file.r, t.start, t.size)
+}
+
+// Float32s appends the values to dst. F16 and BF16 are widened, which is exact;
+// a type that float32 cannot hold is an error, also where the values would fit.
+func (t Tensor) Float32s(dst []float32) ([]float32, error) {
+	switch t.DType {
+	case F32:
+		return read(t, dst, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
+	case F16:
+		return read(t, dst, func(b []byte) float32 { return fromHalf(binary.LittleEndian.Uint16(b)) })
+	case BF16:
+		return read(t, dst, func(b []byte) float32 { return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16) })
+	}
+	return dst, t.wrongType(F32, F16, BF16)
+}
+
+// Float64s appends the values to dst: those of F64, and whatever Float32s reads.
+func (t Tensor) Float64s(dst []float64) ([]float64, error) {
+	switch t.DType {
+	case F64:
+		return read(t, dst, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
+	case F32:
+		return read(t, dst, func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) })
+	case F16:
+		return read(t, dst, func(b []byte) float64 { return float64(fromHalf(binary.LittleEndian.Uint16(b))) })
+	case BF16:
+		return read(t, dst, func(b []byte) float64 {
+			return float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16))
+		})
+	}
+	return dst, t.wrongType(F64, F32, F16, BF16)
+}
+
+// Int64s appends the values of an integer type to dst; BOOL gives 0 and 1. An
+// U64 beyond the largest int64 is an error.
+func (t Tensor) Int64s(dst []int64) ([]int64, error) {
+	le := binary.LittleEndian
+	switch t.DType {
+	case BOOL, U8:
+		return read(t, dst, func(b []byte) int64 { return int64(b[0]) })
+	case I8:
+		return read(t, dst, func(b []byte) int64 { return int64(int8(b[0])) })
+	case U16:
+		return read(t, dst, func(b []byte) int64 { return int64(le.Uint16(b)) })
+	case I16:
+		return read(t, dst, func(b []byte) int64 { return int64(int16(le.Uint16(b))) })
+	case U32:
+		return read(t, dst, func(b []byte) int64 { return int64(le.Uint32(b)) })
+	case I32:
+		return read(t, dst, func(b []byte) int64 { return int64(int32(le.Uint32(b))) })
+	case I64:
+		return read(t, dst, func(b []byte) int64 { return int64(le.Uint64(b)) })
+	case U64:
+		n := len(dst)
+		dst, err := read(t, dst, func(b []byte) int64 { return int64(le.Uint64(b)) })
+		if err == nil && slices.ContainsFunc(dst[n:], func(v int64) bool { return v < 0 }) {
+			return dst[:n], fmt.Errorf("%s: tensor %q holds a number beyond the largest int64", t.file.name, t.Name)
+		}
+		return dst, err
+	}
+	return dst, t.wrongType(BOOL, U8, I8, U16, I16, U32, I32, U64, I64)
+}
+
+func (t Tensor) wrongType(want ...DType) error {
+	var names []string
+	for _, w := range want {
+		names = append(names, string(w))
+	}
+	return fmt.Errorf("%s: tensor %q has values of type %s, want %s", t.file.name, t.Name, t.DType, strings.Join(names, ", "))
+}
+
+// pieceSize is a multiple of every type's size.
+const pieceSize = 1 << 16
+
+// read appends the values, decoded one by one; where reading fails dst is
+// returned as it was.
+func read[T any](t Tensor, dst []T, decode func([]byte) T) ([]T, error) {
+	out := slices.Grow(dst, t.Len())
+	width := t.DType.Size()
+	piece := make([]byte, min(pieceSize, t.size))
+	for at := int64(0); at < t.size; at += int64(len(piece)) {
+		piece = piece[:min(pieceSize, t.size-at)]
+		if n, err := t.file.r.ReadAt(piece, t.start+at); n < len(piece) {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF // it was longer when it was opened
+			}
+			return dst, fmt.Errorf("%s: tensor %q: %w", t.file.name, t.Name, err)
+		}
+		for i := 0; i < len(piece); i += width {
+			out = append(out, decode(piece[i:i+width]))
+		}
+	}
+	return out, nil
+}
+
+// fromHalf widens a number of 5 exponent and 10 fraction bits, exactly; NaNs
+// keep their bits.
+func fromHalf(h uint16) float32 {
+	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&1023
+	switch exponent {
+	case 0: // zeros and denormals: a multiple of 2^-24
+		return math.Float32frombits(sign | math.Float32bits(float32(fraction)*0x1p-24))
+	case 31:
+		return math.Float32frombits(sign | 0x7f800000 | fraction<<13)
+	}
+	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
+}
