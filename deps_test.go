@@ -30,6 +30,7 @@ const importPolicy = `
 algos/internal/kernel                                |                      | golang.org/x/sys                        |
 algos/geom algos/exact algos/vector                  | earlier              |                                         |
 algos/entropy algos/maxima algos/hull algos/delaunay algos/optimal | earlier              |                                         |
+models/mat                                           |                      | golang.org/x/sys                        |
 models/...                                           | earlier              |                                         |
 preprocess/... sparse/...                            | earlier              |                                         |
 schemas                                              | algos/geom           | arrow compress lz4 flatbuffers          |
@@ -88,17 +89,18 @@ func TestImportPolicyFindsEveryKindOfViolation(t *testing.T) {
 		{"algos/geom/a.go", `package geom; import "entropipe/algos/exact"`, "line 2"},
 		{"algos/exact/a.go", `package exact; import "C"`, `imports "C"`},
 		{"algos/exact/a_test.go", `package exact; import "C"`, `imports "C"`},
-		{"schemas/a.go", `package schemas; import "entropipe/algos/hull"`, "line 6"},
-		{"sinks/a.go", `package sinks; import "github.com/prometheus/client_golang/prometheus"`, "line 12"},
-		{"sinks/a.go", `package sinks; import "github.com/apache/arrow/go/v15/arrow"`, "line 12"},
-		{"sinks/a.go", `package sinks; import "entropipe/ingest"`, "line 12"},
-		{"ingest/a.go", `package ingest; import "github.com/parquet-go/parquet-go"`, "line 9"},
-		{"ingest/a.go", `package ingest; import "entropipe/ops/pipeline"`, "line 9"},
-		{"ingest/a.go", `package ingest; import "github.com/segmentio/kafka-gopher"`, "line 9"},
-		{"ops/pipeline/a.go", `package pipeline; import "entropipe/ingest"`, "line 8"},
-		{"preprocess/a.go", `package preprocess; import "entropipe/sparse"`, "line 5"},
-		{"sinks/a_test.go", `package sinks; import "entropipe/benchmarks/e2e"`, "line 12"},
-		{"a.go", `package main; import "entropipe/benchmarks/e2e"`, "line 14"},
+		{"schemas/a.go", `package schemas; import "entropipe/algos/hull"`, "line 7"},
+		{"sinks/a.go", `package sinks; import "github.com/prometheus/client_golang/prometheus"`, "line 13"},
+		{"sinks/a.go", `package sinks; import "github.com/apache/arrow/go/v15/arrow"`, "line 13"},
+		{"sinks/a.go", `package sinks; import "entropipe/ingest"`, "line 13"},
+		{"ingest/a.go", `package ingest; import "github.com/parquet-go/parquet-go"`, "line 10"},
+		{"ingest/a.go", `package ingest; import "entropipe/ops/pipeline"`, "line 10"},
+		{"ingest/a.go", `package ingest; import "github.com/segmentio/kafka-gopher"`, "line 10"},
+		{"ops/pipeline/a.go", `package pipeline; import "entropipe/ingest"`, "line 9"},
+		{"preprocess/a.go", `package preprocess; import "entropipe/sparse"`, "line 6"},
+		{"models/mat/a.go", `package mat; import "entropipe/algos/geom"`, "line 4"},
+		{"sinks/a_test.go", `package sinks; import "entropipe/benchmarks/e2e"`, "line 13"},
+		{"a.go", `package main; import "entropipe/benchmarks/e2e"`, "line 15"},
 		{"sinks/s3/a.go", `package s3`, "sinks/s3: no line of the policy names this package"},
 		{"util/a.go", `package util`, "util: a top-level folder that the tree does not have"},
 		{"docs/a.md", `text`, "docs: a top-level folder that the tree does not have"},

@@ -1,0 +1,115 @@
+package mat
+
+// The functions below do with every row the same for each column: layers of
+// batch normalisation (Ioffe and Szegedy) and what lies around them, forward
+// and backward, and the pooling of points. Cost: one read of each matrix, and
+// one write of what changes.
+
+// Affine sets dst to x·scale+shift, column by column; with relu negative
+// numbers become zero. dst may be x. With scale = gamma/√(variance+eps) and
+// shift = beta-mean·scale it is batch normalisation, with a scale of ones a
+// bias.
+func Affine(dst, x Matrix, scale, shift []float32, relu bool) {
+	sameShape(dst, x)
+	lengths(x.Cols, scale, shift)
+	if x.empty() {
+		return
+	}
+	for i := range x.Rows {
+		in, out := x.Row(i), dst.Row(i)
+		for j, v := range in {
+			v = float32(v*scale[j]) + shift[j]
+			if relu {
+				v = max(v, 0)
+			}
+			out[j] = v
+		}
+	}
+}
+
+// Moments adds to sum and square, for each column, Σ(x-center) and
+// Σ(x-center)² over the rows in ascending order. A center near the column's
+// mean (its first number, or the mean of the batch before) keeps the variance
+// square/n-(sum/n)² from cancelling. The sums are float32: give tiles of some
+// hundred rows sums of their own, and add those in float64 in the tiles' order.
+func Moments(sum, square []float32, x Matrix, center []float32) {
+	x.check()
+	lengths(x.Cols, sum, square, center)
+	if x.empty() {
+		return
+	}
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			v -= center[j]
+			sum[j] += v
+			square[j] += float32(v * v)
+		}
+	}
+}
+
+// ReLUBackward clears the numbers of d where h, the ReLU's result, is not
+// positive, and adds to sum and dot, for each column, Σd and Σd·(z-center) of
+// what remains, over the rows in ascending order: the gradients of beta and,
+// with the mean as center and divided by √(variance+eps), of gamma. As with
+// Moments, give tiles sums of their own.
+func ReLUBackward(d, h, z Matrix, sum, dot, center []float32) {
+	sameShape(d, h, z)
+	lengths(d.Cols, sum, dot, center)
+	if d.empty() {
+		return
+	}
+	for i := range d.Rows {
+		g, y, x := d.Row(i), h.Row(i), z.Row(i)
+		for j := range g {
+			if !(y[j] > 0) {
+				g[j] = 0
+				continue
+			}
+			sum[j] += g[j]
+			dot[j] += float32(g[j] * (x[j] - center[j]))
+		}
+	}
+}
+
+// NormBackward replaces d by a·d+b·(z-center)+c, column by column. It is the
+// gradient of batch normalisation's input for f = 1/√(variance+eps),
+// a = gamma·f, b = -gamma·f³·dot/n and c = -gamma·f·sum/n, with the sums of
+// ReLUBackward.
+func NormBackward(d, z Matrix, center, a, b, c []float32) {
+	sameShape(d, z)
+	lengths(d.Cols, center, a, b, c)
+	if d.empty() {
+		return
+	}
+	for i := range d.Rows {
+		g, x := d.Row(i), z.Row(i)
+		for j := range g {
+			g[j] = float32(a[j]*g[j]) + (float32(b[j]*(x[j]-center[j])) + c[j])
+		}
+	}
+}
+
+// ColumnMax raises best to the largest number of each column and, where it
+// does, sets at to the number of its row, counted from first. Of equal ones
+// the first row stands, so tiles taken in ascending order give what one call
+// gives. Begin with best at -infinity. at may be nil.
+func ColumnMax(best []float32, at []int32, x Matrix, first int32) {
+	x.check()
+	lengths(x.Cols, best)
+	if at != nil && len(at) != x.Cols {
+		panic(badLength)
+	}
+	if x.empty() {
+		return
+	}
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			if v > best[j] {
+				best[j] = v
+				if at != nil {
+					at[j] = first + int32(i)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package mat
+
+func detect() Level { return Portable }

@@ -1,0 +1,140 @@
+package mat
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// everyLevel runs f at each level that this CPU has.
+func everyLevel(t *testing.T, f func(t *testing.T)) {
+	for _, l := range []Level{Portable, AVX2, AVX512} {
+		t.Run(l.String(), func(t *testing.T) {
+			if l > Best() {
+				t.Skipf("this CPU has %v", Best())
+			}
+			defer Limit(l)()
+			f(t)
+		})
+	}
+}
+
+func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+// gap fills what lies between and around the rows of a matrix, and must stay.
+const gap = 1e30
+
+// random returns a matrix at any alignment, with room between its rows and
+// around them.
+func random(r *rand.Rand, rows, cols int) Matrix {
+	stride := cols + r.IntN(5)
+	room := make([]float32, rows*stride+cols+40)
+	for i := range room {
+		room[i] = gap
+	}
+	from := 1 + r.IntN(17)
+	m := Matrix{rows, cols, stride, room[from : from+max(0, rows-1)*stride+cols+1]}
+	for i := range rows {
+		for j := range cols {
+			m.Row(i)[j] = float32(r.NormFloat64())
+		}
+	}
+	return m
+}
+
+// intact fails if something between the rows of m, or after them, was written.
+func intact(t *testing.T, m Matrix, what string) {
+	t.Helper()
+	for i := range m.Rows {
+		for j := m.Cols; j < m.Stride && i*m.Stride+j < len(m.Data); j++ {
+			if m.Data[i*m.Stride+j] != gap {
+				t.Fatalf("%s: %v between the rows, after row %d", what, m.Data[i*m.Stride+j], i)
+			}
+		}
+	}
+	if m.Rows > 0 && m.Data[len(m.Data)-1] != gap {
+		t.Fatalf("%s: %v after the last row", what, m.Data[len(m.Data)-1])
+	}
+}
+
+func sameBits(t *testing.T, got, want Matrix, what string) {
+	t.Helper()
+	for i := range want.Rows {
+		for j, w := range want.Row(i) {
+			if g := got.Row(i)[j]; math.Float32bits(g) != math.Float32bits(w) {
+				t.Fatalf("%s: row %d column %d: %v, want the bits of %v", what, i, j, g, w)
+			}
+		}
+	}
+}
+
+func TestViews(t *testing.T) {
+	m := Of(3, 2, []float32{1, 2, 3, 4, 5, 6})
+	if got := fmt.Sprint(m.Row(1), m.Slice(1, 3).Row(1), m.Columns(1, 2).Row(2), m.Slice(3, 3).Rows, m.Columns(2, 2).Cols); got != "[3 4] [5 6] [6] 0 0" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Every mistake of a caller is a panic with a constant text.
+func TestMistakesPanic(t *testing.T) {
+	m := Of(3, 2, make([]float32, 6))
+	var w Weights
+	w.Pack(m)
+	two := make([]float32, 2)
+	for i, f := range []func(){
+		func() { Of(3, 3, two) },
+		func() { m.Slice(2, 4) },
+		func() { m.Columns(-1, 1) },
+		func() { Matrix{2, 2, 1, two}.check() },
+		func() { w.Mul(m, m, Epilogue{}, 1) },
+		func() { w.Mul(m, Of(2, 3, make([]float32, 6)), Epilogue{}, 1) },
+		func() { w.Mul(Of(2, 2, make([]float32, 4)), Of(2, 3, make([]float32, 6)), Epilogue{Bias: two[:1]}, 1) },
+		func() { TMul(m, m, m, false, 1) },
+		func() { TMul(Of(2, 3, make([]float32, 6)), m, m, false, 1) },
+		func() { Exp(two, two[:1]) },
+		func() { LayerNorm(m, m, two, two[:1], 0) },
+		func() { LayerNorm(m, m.Slice(0, 2), two, two, 0) },
+		func() { Affine(m, m.Columns(0, 1), two, two, false) },
+		func() { ColumnMax(two, make([]int32, 1), m, 0) },
+		func() { AdamW{}.Update(two, two, two, two[:1], 1, 1) },
+		func() { Tiles(3, 0, 1, func(int, int) {}) },
+	} {
+		func() {
+			defer func() {
+				if _, ok := recover().(string); !ok {
+					t.Errorf("mistake %d: no panic with a text", i)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+// Tiles are the same for any number of workers, and each is visited once.
+func TestTiles(t *testing.T) {
+	for _, n := range []int{0, 1, 5, 16, 17} {
+		for _, tile := range []int{1, 4, 16, 100} {
+			for _, workers := range []int{0, 1, 2, 7} {
+				seen := make([]int32, n)
+				Tiles(n, tile, workers, func(lo, hi int) {
+					if lo%tile != 0 || hi != min(lo+tile, n) {
+						t.Errorf("n %d, tile %d, workers %d: tile %d to %d", n, tile, workers, lo, hi)
+					}
+					for i := lo; i < hi; i++ {
+						seen[i]++
+					}
+				})
+				for i, s := range seen {
+					if s != 1 {
+						t.Errorf("n %d, tile %d, workers %d: row %d was visited %d times", n, tile, workers, i, s)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package mat
+
+// Epilogue is what a product does with a number before it stores it: bias, then
+// ReLU. The zero value stores the product.
+type Epilogue struct {
+	Add  bool      // begin with what dst holds instead of zero
+	Bias []float32 // added to every row; nil: none
+	ReLU bool      // negative numbers become zero
+}
+
+// How a product is cut. Rows of a are taken depth numbers at a time, so that
+// the panels in use stay in the second cache; where a row is cut does not
+// change its bits, because the sum goes on from what is stored.
+const (
+	depth      = 384
+	mulRows    = 240     // of a task; with depth numbers each they stay in the second cache
+	mulColumns = 64      // of a task that is cut by columns too
+	smallWork  = 1 << 18 // multiplications that are not worth a goroutine
+)
+
+// Mul sets dst to a·w, with e applied. dst has a's rows and w's columns, and
+// shares no memory with a. A matrix of no columns times one of no rows is zero.
+//
+// Every number is one sum over w's rows in ascending order. Its error is at
+// most k·2⁻²⁴·Σ|a||w| to first order, half of that on the vector levels. Cost:
+// rows·k·n multiplications, shared among workers by rows, and by columns too
+// when the rows are few.
+func (w *Weights) Mul(dst, a Matrix, e Epilogue, workers int) {
+	dst.check()
+	a.check()
+	if dst.Rows != a.Rows {
+		panic(badRows)
+	}
+	if dst.Cols != w.n || a.Cols != w.k {
+		panic(badColumns)
+	}
+	if e.Bias != nil {
+		lengths(w.n, e.Bias)
+	}
+	if dst.empty() {
+		return
+	}
+	if workers > 1 && dst.Rows*w.n*w.k > smallWork {
+		w.share(dst, a, e, workers)
+		return
+	}
+	for lo := 0; lo < dst.Rows; lo += mulRows {
+		hi := min(lo+mulRows, dst.Rows)
+		w.block(dst.Slice(lo, hi), a.Slice(lo, hi), e, 0, w.n)
+	}
+}
+
+// share cuts a product into tasks: by rows while that gives every worker some,
+// else by columns too.
+func (w *Weights) share(dst, a Matrix, e Epilogue, workers int) {
+	rows, columns := mulRows, w.n
+	if dst.Rows < 2*workers*mulRows {
+		// Equal shares of rows, of whole register blocks, but not so few that
+		// the panels are read more than used.
+		rows = max(96, (dst.Rows/(2*workers)+23)/24*24)
+	}
+	down := (dst.Rows + rows - 1) / rows
+	if down < 2*workers {
+		columns = mulColumns
+	}
+	across := (w.n + columns - 1) / columns
+	Tiles(down*across, 1, workers, func(task, _ int) {
+		lo, j := task/across*rows, task%across*columns
+		hi := min(lo+rows, dst.Rows)
+		w.block(dst.Slice(lo, hi), a.Slice(lo, hi), e, j, min(j+columns, w.n))
+	})
+}
+
+// block computes columns j to end-1 of dst; j is a multiple of panel.
+func (w *Weights) block(dst, a Matrix, e Epilogue, j, end int) {
+	for p := 0; ; p += depth {
+		q := min(p+depth, w.k)
+		part := Epilogue{Add: e.Add || p > 0}
+		if q == w.k {
+			part.Bias, part.ReLU = e.Bias, e.ReLU
+		}
+		w.mulPortable(dst, a, part, [2]int{p, q}, [2]int{j, end})
+		if q == w.k {
+			return
+		}
+	}
+}
+
+// mulPortable adds the products of columns deep[0] to deep[1]-1 of a, for the
+// columns from wide[0] to wide[1]-1 of dst.
+func (w *Weights) mulPortable(dst, a Matrix, e Epilogue, deep, wide [2]int) {
+	for i := range dst.Rows {
+		x := a.Data[i*a.Stride+deep[0] : i*a.Stride+deep[1]]
+		for j := wide[0]; j < wide[1]; j += panel {
+			out := dst.Data[i*dst.Stride+j : i*dst.Stride+min(j+panel, wide[1])]
+			var sum [panel]float32
+			if e.Add {
+				copy(sum[:], out)
+			}
+			b := w.panels[j*w.k+deep[0]*panel : j*w.k+deep[1]*panel]
+			for _, f := range x {
+				r := (*[panel]float32)(b)
+				for q := range sum {
+					sum[q] += float32(f * r[q])
+				}
+				b = b[panel:]
+			}
+			for q := range out {
+				s := sum[q]
+				if e.Bias != nil {
+					s += e.Bias[j+q]
+				}
+				if e.ReLU {
+					s = max(s, 0)
+				}
+				out[q] = s
+			}
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package mat
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// naive returns dst's numbers after the product, in float64, and the sum of the
+// products' magnitudes.
+func naive(dst, a, b Matrix, e Epilogue) (value, size [][]float64) {
+	for i := range a.Rows {
+		v, s := make([]float64, b.Cols), make([]float64, b.Cols)
+		for j := range b.Cols {
+			if e.Add {
+				v[j] = float64(dst.Row(i)[j])
+				s[j] = math.Abs(v[j])
+			}
+			for p, x := range a.Row(i) {
+				f := float64(x) * float64(b.Data[p*b.Stride+j])
+				v[j] += f
+				s[j] += math.Abs(f)
+			}
+			if e.Bias != nil {
+				v[j] += float64(e.Bias[j])
+				s[j] += math.Abs(float64(e.Bias[j]))
+			}
+			if e.ReLU {
+				v[j] = max(v[j], 0)
+			}
+		}
+		value, size = append(value, v), append(size, s)
+	}
+	return value, size
+}
+
+func near(t *testing.T, got Matrix, value, size [][]float64, factor float64, what string) {
+	t.Helper()
+	for i := range value {
+		for j, want := range value[i] {
+			if g := float64(got.Row(i)[j]); !(math.Abs(g-want) <= factor*size[i][j]+1e-37) {
+				t.Fatalf("%s: row %d column %d: %v, want %v within %v", what, i, j, g, want, factor*size[i][j])
+			}
+		}
+	}
+}
+
+func epilogue(r *rand.Rand, n int) Epilogue {
+	e := Epilogue{Add: r.IntN(2) == 0, ReLU: r.IntN(2) == 0}
+	if r.IntN(2) == 0 {
+		e.Bias = make([]float32, n)
+		for i := range e.Bias {
+			e.Bias[i] = float32(r.NormFloat64())
+		}
+	}
+	return e
+}
+
+// Every small shape up to what a register block and a panel hold, and shapes
+// around every size at which a product is cut.
+func shapes(f func(m, k, n int)) {
+	for m := 1; m <= 14; m++ {
+		for n := 1; n <= 70; n++ {
+			f(m, (m*n)%5, n)
+		}
+	}
+	for k := 0; k <= 70; k++ {
+		f(1+k%7, k, 1+(k*37)%70)
+		f(70-k, 3, k+1)
+	}
+	for _, k := range []int{depth - 1, depth, depth + 1, 2*depth + 7} {
+		f(13, k, 67)
+	}
+	f(mulRows+1, 5, 33)
+	f(2*mulRows, 9, 130)
+}
+
+func TestMul(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		r := seeded(1)
+		shapes(func(m, k, n int) {
+			a, b, dst := random(r, m, k), random(r, k, n), random(r, m, n)
+			e := epilogue(r, n)
+			what := fmt.Sprintf("%d×%d·%d×%d %+v", m, k, k, n, e)
+			value, size := naive(dst, a, b, e)
+			var w Weights
+			w.Pack(b)
+			w.Mul(dst, a, e, 1)
+			near(t, dst, value, size, float64(k+3)*0x1p-24, what)
+			intact(t, dst, what)
+		})
+	})
+}
+
+// What stands in the package comment: a row alone, in any place, in any
+// company, by any number of workers, has the same bits.
+func TestMulRowsDoNotKnowEachOther(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		for seed := range uint64(12) {
+			r := seeded(seed)
+			m, k, n := 1+r.IntN(600), r.IntN(500), 1+r.IntN(200)
+			a, b, e := random(r, m, k), random(r, k, n), epilogue(r, n)
+			e.Add = false
+			what := fmt.Sprintf("seed %d: %d×%d·%d×%d", seed, m, k, k, n)
+			var w Weights
+			w.Pack(b)
+			all := random(r, m, n)
+			w.Mul(all, a, e, 1)
+			for workers := 2; workers < 9; workers += 3 {
+				again := random(r, m, n)
+				w.Mul(again, a, e, workers)
+				sameBits(t, again, all, fmt.Sprintf("%s, %d workers", what, workers))
+				intact(t, again, what)
+			}
+			for range 8 {
+				lo := r.IntN(m)
+				hi := lo + 1 + r.IntN(min(m-lo, 20))
+				part := random(r, hi-lo, n)
+				w.Mul(part, a.Slice(lo, hi), e, 1)
+				sameBits(t, part, all.Slice(lo, hi), fmt.Sprintf("%s, rows %d to %d", what, lo, hi))
+			}
+		}
+	})
+}
+
+// The vector levels round alike: a machine without AVX-512 gives the same bits.
+func TestMulVectorLevelsAgree(t *testing.T) {
+	if Best() < AVX512 {
+		t.Skipf("this CPU has %v", Best())
+	}
+	r := seeded(3)
+	shapes(func(m, k, n int) {
+		a, b, e := random(r, m, k), random(r, k, n), epilogue(r, n)
+		e.Add = false
+		var w Weights
+		w.Pack(b)
+		wide, narrow := random(r, m, n), random(r, m, n)
+		w.Mul(wide, a, e, 1)
+		restore := Limit(AVX2)
+		w.Mul(narrow, a, e, 1)
+		restore()
+		sameBits(t, narrow, wide, fmt.Sprintf("%d×%d·%d×%d", m, k, k, n))
+	})
+}
+
+// A packed matrix is the same from either orientation, in used memory too.
+func TestPackT(t *testing.T) {
+	var a, b Weights
+	r := seeded(4)
+	for _, shape := range [][2]int{{70, 33}, {1, 1}, {3, 16}, {17, 32}, {0, 5}, {5, 0}, {64, 65}} {
+		m := random(r, shape[0], shape[1])
+		turned := random(r, shape[1], shape[0])
+		for i := range m.Rows {
+			for j, x := range m.Row(i) {
+				turned.Row(j)[i] = x
+			}
+		}
+		a.Pack(m)
+		b.PackT(turned)
+		if k, n := b.Shape(); k != shape[0] || n != shape[1] {
+			t.Errorf("%v: shape %d×%d", shape, k, n)
+		}
+		sameBits(t, Of(1, len(b.panels), b.panels), Of(1, len(a.panels), a.panels), fmt.Sprint(shape))
+	}
+}
+
+func TestTMul(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		r := seeded(5)
+		shapes(func(i, rows, j int) {
+			a, b, dst := random(r, rows, i), random(r, rows, j), random(r, i, j)
+			turned := random(r, i, rows)
+			for p := range rows {
+				for q, x := range a.Row(p) {
+					turned.Row(q)[p] = x
+				}
+			}
+			add := r.IntN(2) == 0
+			what := fmt.Sprintf("(%d×%d)ᵀ·%d×%d, add %v", rows, i, rows, j, add)
+			value, size := naive(dst, turned, b, Epilogue{Add: add})
+			TMul(dst, a, b, add, 1)
+			near(t, dst, value, size, float64(min(rows, tmulRows)+rows/tmulRows+3)*0x1p-23, what)
+			intact(t, dst, what)
+		})
+	})
+}
+
+func TestTMulIsTheSameForAllWorkers(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		for seed := range uint64(10) {
+			r := seeded(seed)
+			rows, i, j := 1+r.IntN(1500), 1+r.IntN(140), 1+r.IntN(140)
+			a, b := random(r, rows, i), random(r, rows, j)
+			one := random(r, i, j)
+			TMul(one, a, b, false, 1)
+			for _, workers := range []int{2, 3, 8, 100} {
+				many := random(r, i, j)
+				TMul(many, a, b, false, workers)
+				what := fmt.Sprintf("seed %d: (%d×%d)ᵀ·%d×%d, %d workers", seed, rows, i, rows, j, workers)
+				sameBits(t, many, one, what)
+				intact(t, many, what)
+			}
+		}
+	})
+}
+
+func TestProductsDoNotAllocate(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		r := seeded(6)
+		a, b, dst := random(r, 300, 70), random(r, 70, 100), random(r, 300, 100)
+		gradient := random(r, 70, 100)
+		var w Weights
+		w.Pack(b)
+		if got := testing.AllocsPerRun(5, func() {
+			w.Pack(b)
+			w.Mul(dst, a, Epilogue{ReLU: true}, 1)
+			TMul(gradient, a, dst, true, 1)
+		}); got != 0 {
+			t.Errorf("%v allocations", got)
+		}
+	})
+}
+
+func BenchmarkMul(b *testing.B) {
+	for _, s := range [][3]int{{1024, 1024, 1024}, {100_000, 64, 128}, {100_000, 256, 128}, {128, 768, 768}, {1, 768, 3072}, {100_000, 128, 2}, {100_000, 2, 64}} {
+		for _, workers := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%dx%dx%d/workers=%d", s[0], s[1], s[2], workers), func(b *testing.B) {
+				m, k, n := s[0], s[1], s[2]
+				r := seeded(7)
+				x, y, dst := random(r, m, k), random(r, k, n), Of(m, n, make([]float32, m*n))
+				var w Weights
+				w.Pack(y)
+				for b.Loop() {
+					w.Mul(dst, x, Epilogue{}, workers)
+				}
+				b.ReportMetric(2*float64(m)*float64(k)*float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			})
+		}
+	}
+}
+
+func BenchmarkTMul(b *testing.B) {
+	for _, s := range [][3]int{{16384, 128, 256}, {16384, 256, 128}, {16384, 64, 128}, {16384, 2, 64}} {
+		for _, workers := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%dx%dx%d/workers=%d", s[0], s[1], s[2], workers), func(b *testing.B) {
+				rows, i, j := s[0], s[1], s[2]
+				r := seeded(8)
+				x, y, dst := random(r, rows, i), random(r, rows, j), random(r, i, j)
+				for b.Loop() {
+					TMul(dst, x, y, false, workers)
+				}
+				b.ReportMetric(2*float64(rows)*float64(i)*float64(j)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			})
+		}
+	}
+}

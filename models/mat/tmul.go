@@ -1,0 +1,82 @@
+package mat
+
+// tmulRows is the number of rows that TMul sums by itself before it adds the
+// sum to dst: a bound of the error, and of what has to stay in the cache.
+const tmulRows = 256
+
+// TMul sets dst to aᵀ·b, or adds it to dst: the gradient of weights from a
+// layer's inputs and the gradients of its outputs, a and b with as many rows.
+// dst has a row for every column of a and shares no memory with a or b.
+//
+// Every number is summed over 256 rows in ascending order, and those sums are
+// added in ascending order: for any number of workers the same. Its error is
+// at most (256 + rows/256)·2⁻²³·Σ|a||b|. Workers share dst's columns and rows,
+// so more of them than dst has blocks of 12×64 numbers do not help.
+func TMul(dst, a, b Matrix, add bool, workers int) {
+	dst.check()
+	a.check()
+	b.check()
+	if a.Rows != b.Rows || dst.Rows != a.Cols {
+		panic(badRows)
+	}
+	if dst.Cols != b.Cols {
+		panic(badColumns)
+	}
+	if dst.empty() {
+		return
+	}
+	if !add {
+		for i := range dst.Rows {
+			clear(dst.Row(i))
+		}
+	}
+	if workers > 1 && dst.Rows*dst.Cols*a.Rows > smallWork {
+		tmulShare(dst, a, b, workers)
+		return
+	}
+	tmulBlock(dst, a, b)
+}
+
+// tmulShare gives every task some columns of dst, and when these are few also
+// only some of its rows.
+func tmulShare(dst, a, b Matrix, workers int) {
+	const columns = 64
+	across := (dst.Cols + columns - 1) / columns
+	rows := dst.Rows
+	if across < 2*workers {
+		down := (2*workers + across - 1) / across
+		rows = max(12, (dst.Rows/down+11)/12*12)
+	}
+	down := (dst.Rows + rows - 1) / rows
+	Tiles(down*across, 1, workers, func(task, _ int) {
+		i, j := task/across*rows, task%across*columns
+		ie, je := min(i+rows, dst.Rows), min(j+columns, dst.Cols)
+		tmulBlock(dst.Slice(i, ie).Columns(j, je), a.Columns(i, ie), b.Columns(j, je))
+	})
+}
+
+func tmulBlock(dst, a, b Matrix) {
+	for p := 0; p < a.Rows; p += tmulRows {
+		q := min(p+tmulRows, a.Rows)
+		tmulPortable(dst, a.Slice(p, q), b.Slice(p, q))
+	}
+}
+
+// tmulPortable adds the sum over all rows to dst.
+func tmulPortable(dst, a, b Matrix) {
+	for i := range dst.Rows {
+		for j := 0; j < dst.Cols; j += panel {
+			out := dst.Data[i*dst.Stride+j : i*dst.Stride+min(j+panel, dst.Cols)]
+			var sum [panel]float32
+			for p := range a.Rows {
+				f := a.Data[p*a.Stride+i]
+				for q, x := range b.Data[p*b.Stride+j : p*b.Stride+j+len(out)] {
+					sum[q] += float32(f * x)
+				}
+			}
+			for q := range out {
+				out[q] += sum[q]
+			}
+		}
+	}
+}
