@@ -1,0 +1,183 @@
+// Package models holds what is learned: the files that training writes and the
+// stage before the operators reads, their cards, and their export. It knows
+// nothing of clouds or of training; the layout of the file is in README.md.
+//
+// A model is one safetensors file of format entropynet/1 and one of three
+// modes. A seed model is directions: whoever is farthest along one is likely to
+// be a vertex of the hull, or maximal. A perturb or denoise model is a network
+// in the manner of PointNet (Qi et al. 2017), as "Differentiable Entropy
+// Regularization" describes it: three layers a point, the maximum over all
+// points, two layers on both, and a bounded displacement.
+//
+// Files come from strangers: reading checks names, shapes and values, so that
+// who has an *EntropyNet can index its tensors without looking.
+package models
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+
+	"entropipe/models/internal/atomicfile"
+	"entropipe/models/safetensors"
+)
+
+// Format is the file format that this package reads and writes.
+const Format = "entropynet/1"
+
+// Modes of a model. A seed model serves the stage's mode prune as well.
+const (
+	Seed    = "seed"    // directions: exact results, sooner
+	Perturb = "perturb" // a network that moves points, with the error in the row
+	Denoise = "denoise" // a network that takes noise away
+)
+
+// NormaliseBox maps a frame's bounding box to the unit cube, each axis by
+// itself: the coordinates that networks and directions mean.
+const NormaliseBox = "box"
+
+// BatchNormEpsilon is added to a variance before its root is taken.
+const BatchNormEpsilon = 1e-5
+
+// maxFile bounds a model's file, which is read whole.
+const maxFile = 64 << 20
+
+// Tensor is an array in row-major order.
+type Tensor struct {
+	Shape []int
+	Data  []float32
+}
+
+// EntropyNet is a model, read or trained. Reading leaves it valid (see
+// Validate); it is not to be changed while others use it.
+type EntropyNet struct {
+	Meta    Meta
+	Tensors map[string]Tensor
+	SHA256  string // of the file it was read from or written to, in hexadecimal
+}
+
+// Meta says what a model is for and where it comes from.
+type Meta struct {
+	Mode        string             // Seed, Perturb or Denoise
+	Dims        int                // of the points: 2 or 3
+	Ops         []string           // the operators that it serves: hull2d, hull3d, maxima2d, maxima3d
+	Normalise   string             // NormaliseBox
+	Sigma       float64            // metres: no coordinate is moved by more (Perturb, Denoise)
+	Regulariser string             // of training: F, hdiff, hsoft, none, or empty
+	Tau         float64            // of the regulariser, in normalised coordinates
+	Survivors   map[string]float64 // by operator: the fraction of points that survived at calibration
+
+	// The stream that it was trained for; empty: any.
+	Dataset, Sensor string
+
+	DataSHA256 string // of the training data, in hexadecimal; may be empty
+	Command    string // that made it; may be empty
+	Seed       uint64
+	Steps      int // of training
+}
+
+// ReadEntropyNet reads a model and makes sure that it is valid. Tensors of F16
+// and BF16 are widened.
+func ReadEntropyNet(path string) (*EntropyNet, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: is no regular file", path)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s: %d bytes are more than a model may have, %d", path, info.Size(), maxFile)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return nil, err
+	}
+	return ParseEntropyNet(path, data)
+}
+
+// ParseEntropyNet is ReadEntropyNet for a file's bytes; errors begin with name.
+func ParseEntropyNet(name string, data []byte) (*EntropyNet, error) {
+	f, err := safetensors.New(name, bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	m := &EntropyNet{Tensors: map[string]Tensor{}, SHA256: hex.EncodeToString(sum[:])}
+	if m.Meta, err = parseMeta(f.Metadata()); err == nil {
+		err = m.Meta.validate()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, t := range f.Tensors() {
+		values, err := t.Float32s(nil)
+		if err != nil {
+			return nil, err
+		}
+		m.Tensors[t.Name] = Tensor{t.Shape, values}
+	}
+	if err := m.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return m, nil
+}
+
+// Write validates the model, writes it to path, whole or not at all, and sets
+// SHA256. Equal models are equal files.
+func (m *EntropyNet) Write(path string) error {
+	if err := m.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	var arrays []safetensors.Array
+	for name, t := range m.Tensors {
+		arrays = append(arrays, safetensors.Array{Name: name, Shape: t.Shape, Data: t.Data})
+	}
+	var b bytes.Buffer
+	if err := safetensors.Write(&b, m.Meta.strings(), arrays); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if b.Len() > maxFile {
+		return fmt.Errorf("%s: %d bytes are more than a model may have, %d", path, b.Len(), maxFile)
+	}
+	sum := sha256.Sum256(b.Bytes())
+	err := atomicfile.Write(path, func(w io.Writer) error {
+		_, err := w.Write(b.Bytes())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	m.SHA256 = hex.EncodeToString(sum[:])
+	return nil
+}
+
+// Parameters returns the number of values.
+func (m *EntropyNet) Parameters() int {
+	n := 0
+	for _, t := range m.Tensors {
+		n += len(t.Data)
+	}
+	return n
+}
+
+// Matches says whether the model is one for frames of so many dimensions of the
+// stream (dataset, sensor), and if not, what differs.
+func (m *EntropyNet) Matches(dataset, sensor string, dims int) error {
+	switch meta := &m.Meta; {
+	case meta.Dims != dims:
+		return fmt.Errorf("the model is for points of %d dimensions, and these have %d", meta.Dims, dims)
+	case meta.Dataset != "" && meta.Dataset != dataset:
+		return fmt.Errorf("the model is for data set %q, and this is %q", meta.Dataset, dataset)
+	case meta.Sensor != "" && meta.Sensor != sensor:
+		return fmt.Errorf("the model is for sensor %q, and this is %q", meta.Sensor, sensor)
+	}
+	return nil
+}
