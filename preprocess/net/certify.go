@@ -1,0 +1,286 @@
+package net
+
+import (
+	"math"
+	"slices"
+
+	"entropipe/algos/geom"
+	"entropipe/algos/hull"
+	"entropipe/algos/maxima"
+)
+
+// Judge finds how wrong a predicted answer is: exactly, up to the rounding of
+// a distance, not a bound. The zero value is ready. It keeps its scratch
+// memory; one a goroutine.
+//
+// What it says about a hull is true of every point of the cloud though only
+// the vertices of the exact hull are looked at: the distance to a convex set
+// is a convex function, so over conv S it is largest at a vertex. The same
+// holds for maxima, whose points are beaten least.
+type Judge[T geom.Float] struct {
+	Workers int // goroutines for the exact operators; 0 and 1 mean the caller's
+
+	hull2  hull.Hull2D[T]
+	hull3  hull.Hull3D[T]
+	maxima maxima.Maxima[T]
+
+	outer, inner []int32
+	faces        []int32
+	part         geom.Cloud[T] // the predicted points
+	corners      [][3]float64  // of the inner hull, scaled
+	triangles    [][3]int32    // of it, as corners; a segment repeats one
+	boxes        []box
+	tree         boxTree
+	in           []bool // whether a point is a vertex of the inner hull
+}
+
+// Caller's mistakes.
+const (
+	badNone = "net: no predicted point of a cloud that has some"
+	badFlat = "net: three dimensions asked of a cloud without z"
+)
+
+// Hull2D appends to dst the vertices of the hull of the predicted points, in
+// the coordinates of c and in the canonical order of hull.Hull2D, and returns
+// the largest distance of a point of c to that hull: the Hausdorff distance of
+// the two hulls, in the units of c. An empty cloud has error 0.
+//
+// predicted may be in any order and repeat indices, but where c has points it
+// must have one. Cost: that of the exact hull of c, and O(log m) for each of
+// its vertices, where m counts those of the predicted one.
+func (j *Judge[T]) Hull2D(dst []int32, c geom.Cloud[T], predicted []int32) (idx []int32, err float64) {
+	if c.Len() == 0 {
+		return dst, 0
+	}
+	flat := geom.Cloud[T]{X: c.X, Y: c.Y}
+	at := len(dst)
+	dst = j.pick(dst, flat, predicted)
+	j.hull2.Workers = j.Workers
+	j.inner = j.hull2.Append(j.inner[:0], j.part)
+	dst = translate(dst, at, j.inner)
+	j.outer = j.hull2.Append(j.outer[:0], flat)
+	size := scale(flat)
+	j.setCorners(size)
+	for i := range j.corners {
+		j.triangles = append(j.triangles, [3]int32{int32(i), int32((i + 1) % len(j.corners)), int32(i)})
+	}
+	return dst, j.farthest(flat, dst[at:], size)
+}
+
+// Hull3D is Hull2D in space: it appends the vertices, ascending, and returns
+// the error. The hulls may have any dimension.
+func (j *Judge[T]) Hull3D(dst []int32, c geom.Cloud[T], predicted []int32) (idx []int32, err float64) {
+	if c.Len() == 0 {
+		return dst, 0
+	}
+	if c.Z == nil {
+		panic(badFlat)
+	}
+	at := len(dst)
+	dst = j.pick(dst, c, predicted)
+	j.hull3.Workers = j.Workers
+	var dim int
+	j.inner, j.faces, dim = j.hull3.Append(j.inner[:0], j.faces[:0], j.part)
+	dst = translate(dst, at, j.inner)
+	size := scale(c)
+	j.setCorners(size)
+	j.surface(dim)
+	j.outer, _, _ = j.hull3.Append(j.outer[:0], nil, c)
+	return dst, j.farthest(c, dst[at:], size)
+}
+
+// pick collects the predicted points, each once and ascending, in j.part and
+// appends their indices to dst.
+func (j *Judge[T]) pick(dst []int32, c geom.Cloud[T], predicted []int32) []int32 {
+	if len(predicted) == 0 {
+		panic(badNone)
+	}
+	at := len(dst)
+	dst = append(dst, predicted...)
+	slices.Sort(dst[at:])
+	dst = dst[:at+len(slices.Compact(dst[at:]))]
+	x, y, z := j.part.X[:0], j.part.Y[:0], j.part.Z[:0]
+	for _, i := range dst[at:] {
+		x, y = append(x, c.X[i]), append(y, c.Y[i])
+		if c.Z != nil {
+			z = append(z, c.Z[i])
+		}
+	}
+	j.part = geom.Cloud[T]{X: x, Y: y}
+	if c.Z != nil {
+		j.part.Z = z
+	}
+	return dst
+}
+
+// translate replaces dst[at:], the indices of the points of j.part, by those of
+// the chosen ones, in their order.
+func translate(dst []int32, at int, chosen []int32) []int32 {
+	n := len(dst)
+	for _, k := range chosen {
+		dst = append(dst, dst[at+int(k)])
+	}
+	return append(dst[:at], dst[n:]...)
+}
+
+// scale returns the power of two by which coordinates are divided so that
+// squares neither overflow nor vanish.
+func scale[T geom.Float](c geom.Cloud[T]) float64 {
+	most := 0.0
+	for _, axis := range [...][]T{c.X, c.Y, c.Z} {
+		for _, v := range axis {
+			most = max(most, math.Abs(float64(v)))
+		}
+	}
+	if most == 0 {
+		return 1
+	}
+	_, e := math.Frexp(most)
+	return math.Ldexp(1, max(e-1, -1022))
+}
+
+// point returns point i of c, divided by size.
+func point[T geom.Float](c geom.Cloud[T], i int32, size float64) [3]float64 {
+	p := [3]float64{float64(c.X[i]) / size, float64(c.Y[i]) / size}
+	if c.Z != nil {
+		p[2] = float64(c.Z[i]) / size
+	}
+	return p
+}
+
+func (j *Judge[T]) setCorners(size float64) {
+	j.corners, j.triangles = j.corners[:0], j.triangles[:0]
+	for _, i := range j.inner {
+		j.corners = append(j.corners, point(j.part, i, size))
+	}
+}
+
+// surface makes the triangles of the inner hull in space.
+func (j *Judge[T]) surface(dim int) {
+	if dim == 3 {
+		rank := make(map[int32]int32, len(j.inner))
+		for k, i := range j.inner {
+			rank[i] = int32(k)
+		}
+		for f := 0; f < len(j.faces); f += 3 {
+			j.triangles = append(j.triangles, [3]int32{rank[j.faces[f]], rank[j.faces[f+1]], rank[j.faces[f+2]]})
+		}
+		return
+	}
+	ring := []int32{0, int32(len(j.corners) - 1)}
+	if dim == 2 {
+		ring = j.ring()
+	}
+	if len(ring) < 3 {
+		j.triangles = append(j.triangles, [3]int32{ring[0], ring[1], ring[0]})
+		return
+	}
+	for k := 2; k < len(ring); k++ {
+		j.triangles = append(j.triangles, [3]int32{ring[0], ring[k-1], ring[k]})
+	}
+}
+
+// ring orders the corners of a polygon in space: as those of its shadow along
+// the axis in which its plane is seen largest.
+func (j *Judge[T]) ring() []int32 {
+	var best []int32
+	area := -1.0
+	var planar hull.Hull2D[float64]
+	for drop := range 3 {
+		var shadow geom.Cloud[float64]
+		for _, p := range j.corners {
+			shadow.X, shadow.Y = append(shadow.X, p[(drop+1)%3]), append(shadow.Y, p[(drop+2)%3])
+		}
+		idx := planar.Append(nil, shadow)
+		if a, _ := hull.Measure(shadow, idx); len(idx) > len(best) || len(idx) == len(best) && a > area {
+			best, area = idx, a
+		}
+	}
+	return best
+}
+
+// farthest returns the largest distance of an outer vertex to the inner hull.
+// An outer vertex is a vertex of the inner hull too or lies outside it, so the
+// distance to the surface is that to the body.
+func (j *Judge[T]) farthest(c geom.Cloud[T], inner []int32, size float64) float64 {
+	j.boxes = j.boxes[:0]
+	for _, t := range j.triangles {
+		b := emptyBox()
+		for _, k := range t {
+			b.add(j.corners[k])
+		}
+		j.boxes = append(j.boxes, b)
+	}
+	j.tree.build(j.boxes)
+	j.in = append(j.in[:0], make([]bool, c.Len())...)
+	for _, i := range inner {
+		j.in[i] = true
+	}
+	worst := 0.0
+	for _, i := range j.outer {
+		if j.in[i] {
+			continue
+		}
+		p := point(c, i, size)
+		worst = max(worst, j.tree.least(
+			func(b *box) float64 { return b.squaredDistance(p) },
+			func(k int32) float64 {
+				t := j.triangles[k]
+				return toTriangle(p, j.corners[t[0]], j.corners[t[1]], j.corners[t[2]])
+			}))
+	}
+	return math.Sqrt(worst) * size
+}
+
+// Maxima returns by how much the predicted points miss being maxima of c: the
+// least ε >= 0 such that every point of c is dominated, weakly, by a predicted
+// one with ε added on each axis (additive ε-dominance). It looks at x and y,
+// and at z if dims is 3; low says which axes are minimised. An empty cloud has
+// error 0; where c has points, one must be predicted.
+//
+// Cost: that of the exact maxima of c, and for each of them a search among the
+// predicted ones.
+func (j *Judge[T]) Maxima(c geom.Cloud[T], predicted []int32, dims int, low [3]bool) float64 {
+	if c.Len() == 0 {
+		return 0
+	}
+	if len(predicted) == 0 {
+		panic(badNone)
+	}
+	axes := [][]T{c.X, c.Y, c.Z}[:dims]
+	if dims == 3 && c.Z == nil {
+		panic(badFlat)
+	}
+	copy(j.maxima.Min[:], low[:])
+	j.maxima.Workers = j.Workers
+	j.outer = j.maxima.AppendD(j.outer[:0], axes)
+	size := scale(c)
+	at := func(i int32) (p [3]float64) {
+		for d, axis := range axes {
+			if p[d] = float64(axis[i]) / size; low[d] {
+				p[d] = -p[d]
+			}
+		}
+		return p
+	}
+	j.boxes = j.boxes[:0]
+	for _, i := range predicted {
+		b := emptyBox()
+		b.add(at(i))
+		j.boxes = append(j.boxes, b)
+	}
+	j.tree.build(j.boxes)
+	worst := 0.0
+	for _, i := range j.outer {
+		p := at(i)
+		behind := func(b *box) float64 {
+			e := 0.0
+			for d := range axes {
+				e = max(e, p[d]-b.hi[d])
+			}
+			return e
+		}
+		worst = max(worst, j.tree.least(behind, func(k int32) float64 { return behind(&j.boxes[k]) }))
+	}
+	return worst * size
+}

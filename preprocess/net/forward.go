@@ -1,0 +1,164 @@
+package net
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"entropipe/models/mat"
+)
+
+// Runner runs networks over many points. The zero value is ready. It keeps its
+// scratch memory between calls, half a kilobyte a point; one a goroutine.
+type Runner struct {
+	// Workers is the number of goroutines that share the points; 0 and 1 mean
+	// the caller's alone. The result does not depend on it.
+	Workers int
+
+	lanes  []lane
+	heads  []float32 // of every point, without the frame's part: [point][Head]
+	peaks  [Global]float32
+	offset [Head]float32
+	next   atomic.Int64
+	run    job
+}
+
+// job is what the goroutines work on.
+type job struct {
+	net         *Net
+	dst, points []float32
+	second      bool // pass
+}
+
+// lane is what one goroutine works with.
+type lane struct {
+	features [3][]float32 // of a tile
+	head     []float32
+	peaks    [Global]float32
+}
+
+// tile is the number of points that go through all layers together: their
+// features and the weights fit in the second cache.
+const tile = 144
+
+var ones = func() (v [Head]float32) {
+	for i := range v {
+		v[i] = 1
+	}
+	return v
+}()
+
+// Displace sets dst to the displacements of points, both [point][n.Dims()],
+// points in normalised coordinates, displacements in units of sigma: -1 to 1.
+// All points belong to one frame.
+//
+// Cost: 2·(64d + 64·128 + 2·128·256 + 128d) operations a point. The frame's
+// features enter as one vector that is added to the head of every point, so
+// the head's larger half is done in the first pass over the points already,
+// and only its 128 numbers a point wait for the second.
+func (r *Runner) Displace(dst, points []float32, n *Net) {
+	count := len(points) / n.dims
+	if len(points) != count*n.dims || len(dst) != len(points) {
+		panic("net: points and displacements of unequal lengths")
+	}
+	if count == 0 {
+		return
+	}
+	if need := count * Head; cap(r.heads) < need {
+		r.heads = make([]float32, need)
+	}
+	r.heads = r.heads[:count*Head]
+	r.prepare()
+	r.run = job{net: n, dst: dst, points: points}
+	r.share(count)
+	r.peaks = r.lanes[0].peaks
+	for k := range r.lanes[1:] {
+		for i, v := range r.lanes[k+1].peaks {
+			r.peaks[i] = max(r.peaks[i], v)
+		}
+	}
+	for j := range r.offset {
+		r.offset[j] = n.offset[j]
+		for k, w := range n.global[j*Global : (j+1)*Global] {
+			r.offset[j] += float32(w * r.peaks[k])
+		}
+	}
+	r.run.second = true
+	r.share(count)
+	r.run = job{}
+}
+
+func (r *Runner) prepare() {
+	for len(r.lanes) < max(r.Workers, 1) {
+		l := lane{head: make([]float32, tile*Head)}
+		for k, w := range Local {
+			l.features[k] = make([]float32, tile*w)
+		}
+		r.lanes = append(r.lanes, l)
+	}
+	r.lanes = r.lanes[:max(r.Workers, 1)]
+	for k := range r.lanes {
+		for i := range r.lanes[k].peaks {
+			r.lanes[k].peaks[i] = float32(math.Inf(-1))
+		}
+	}
+}
+
+func (r *Runner) work(l *lane, lo, hi int) {
+	if r.run.second {
+		r.outputs(l, lo, hi)
+	} else {
+		r.local(l, lo, hi)
+	}
+}
+
+// local takes points lo to hi-1 as far as the frame's features are not needed.
+func (r *Runner) local(l *lane, lo, hi int) {
+	n := r.run.net
+	x := mat.Of(hi-lo, n.dims, r.run.points[lo*n.dims:hi*n.dims])
+	for k, w := range Local {
+		y := mat.Of(hi-lo, w, l.features[k])
+		n.local[k].Mul(y, x, mat.Epilogue{Bias: n.bias[k], ReLU: true}, 1)
+		x = y
+	}
+	mat.ColumnMax(l.peaks[:], nil, x, 0)
+	n.head.Mul(mat.Of(hi-lo, Head, r.heads[lo*Head:hi*Head]), x, mat.Epilogue{}, 1)
+}
+
+// outputs finishes points lo to hi-1.
+func (r *Runner) outputs(l *lane, lo, hi int) {
+	n := r.run.net
+	h := mat.Of(hi-lo, Head, l.head)
+	mat.Affine(h, mat.Of(hi-lo, Head, r.heads[lo*Head:hi*Head]), ones[:], r.offset[:], true)
+	out := r.run.dst[lo*n.dims : hi*n.dims]
+	n.last.Mul(mat.Of(hi-lo, n.dims, out), h, mat.Epilogue{Bias: n.end}, 1)
+	mat.Tanh(out, out)
+}
+
+// share works on all tiles of the points, each goroutine with its lane.
+func (r *Runner) share(count int) {
+	if len(r.lanes) == 1 || count <= tile {
+		for lo := 0; lo < count; lo += tile {
+			r.work(&r.lanes[0], lo, min(lo+tile, count))
+		}
+		return
+	}
+	r.next.Store(0)
+	var wait sync.WaitGroup
+	for k := range r.lanes[1:] {
+		wait.Go(func() { r.take(&r.lanes[k+1], count) })
+	}
+	r.take(&r.lanes[0], count)
+	wait.Wait()
+}
+
+// take works on tiles as long as there are any.
+func (r *Runner) take(l *lane, count int) {
+	for {
+		lo := int(r.next.Add(1)-1) * tile
+		if lo >= count {
+			return
+		}
+		r.work(l, lo, min(lo+tile, count))
+	}
+}
