@@ -1,6 +1,7 @@
 // Package ingest reads records from Kafka for the pipeline: it joins a consumer
 // group, reads the partitions that it is assigned, and hands their records over
-// in offset order without copying them.
+// in offset order without copying them. It also sends records, for whoever
+// has some (Outbox).
 //
 // It does not decode, and it does not remember how far it came: offsets
 // committed to Kafka are advice for lag tools, and the output alone knows where

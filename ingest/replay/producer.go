@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"entropipe/ingest"
 	"entropipe/schemas"
-
-	kafka "github.com/segmentio/kafka-go"
 )
 
 // Producer sends a Source to a topic. Brokers and Topic are required.
@@ -65,13 +62,6 @@ type Stats struct {
 	Elapsed                  time.Duration
 }
 
-const (
-	defaultWindow          = 32 << 20
-	defaultPatience        = 3 * time.Minute
-	defaultPartitions      = 4
-	defaultMaxMessageBytes = 16 << 20
-)
-
 // Run sends what src yields until it ends, the limit is reached, ctx ends, or
 // something fails that will not pass. The Stats are exact in every case, but a
 // request that was cut off in the middle is not in them: it waits a second for
@@ -97,13 +87,14 @@ func (p *Producer) run(ctx context.Context, src Source) error {
 	if err != nil {
 		return err
 	}
-	out, err := p.connect(ctx)
+	out, err := ingest.OpenOutbox(ctx, ingest.OutboxConfig{Brokers: p.Brokers, Topic: p.Topic, Create: p.Create, Window: p.Window,
+		Patience: p.Patience, ClientID: "entropipe-produce", Log: p.Log, OnRetry: func() { p.stats.retries.Add(1) }})
 	if err != nil {
 		return err
 	}
 	err = p.pump(t, out)
 	// What was read before the source failed is sent, whatever the timing.
-	if failed := out.close(out.ctx.Err() == nil); err == nil {
+	if failed := out.Close(out.Err() == nil); err == nil {
 		return failed
 	}
 	return err
@@ -121,7 +112,7 @@ func (p *Producer) timeline(src Source) (*timeline, error) {
 }
 
 // pump moves items from the timeline to their partitions.
-func (p *Producer) pump(t *timeline, out *outbox) error {
+func (p *Producer) pump(t *timeline, out *ingest.Outbox) error {
 	pace := pacer{rate: p.Play.Rate}
 	enc := encoder{Encoder: schemas.Encoder{Compression: p.Compression}}
 	var it Item
@@ -133,15 +124,15 @@ func (p *Producer) pump(t *timeline, out *outbox) error {
 		if err != nil {
 			return err
 		}
-		if err := pace.wait(out.ctx, it.TimeNs, it.Clock, it.Frames()); err != nil {
-			return context.Cause(out.ctx)
+		if err := pace.wait(out.Context(), it.TimeNs, it.Clock, it.Frames()); err != nil {
+			return out.Err()
 		}
-		m := message{frames: it.Frames(), points: it.Points()}
-		if m.value, err = enc.append(out.window.buffer(), &it); err != nil {
+		r := &schemas.Record{Key: []byte(it.Sequence), Headers: enc.headers(&it)}
+		if r.Value, err = enc.append(out.Buffer(), &it); err != nil {
 			return fmt.Errorf("produce: %s, frame %d: %w", it.Sequence, it.Number, err)
 		}
-		m.key, m.headers = []byte(it.Sequence), enc.headers(&it)
-		if err := out.send(m); err != nil {
+		frames, points, bytes := it.Frames(), it.Points(), int64(len(r.Value))
+		if err := out.Send(out.Context(), r, func() { p.stats.acknowledged(frames, points, bytes) }); err != nil {
 			return err
 		}
 	}
@@ -171,13 +162,11 @@ func (c *counters) end() {
 	c.mu.Unlock()
 }
 
-func (c *counters) acknowledged(batch []message) {
-	for i := range batch {
-		c.messages.Add(1)
-		c.frames.Add(batch[i].frames)
-		c.points.Add(batch[i].points)
-		c.bytes.Add(int64(len(batch[i].value)))
-	}
+func (c *counters) acknowledged(frames, points, bytes int64) {
+	c.messages.Add(1)
+	c.frames.Add(frames)
+	c.points.Add(points)
+	c.bytes.Add(bytes)
 }
 
 func (c *counters) snapshot() Stats {
@@ -233,57 +222,11 @@ func (e *encoder) sketch(d *Drawing) schemas.Sketch {
 	}
 }
 
-func (e *encoder) headers(it *Item) []kafka.Header {
+func (e *encoder) headers(it *Item) []schemas.Header {
 	schema := schemas.SchemaPoints
 	if it.Drawings != nil {
 		schema = schemas.SchemaSketches
 	}
 	key := schemas.FrameKey{Dataset: it.Dataset, Sequence: it.Sequence, Sensor: it.Sensor, FrameID: it.Number, TimeNs: it.TimeNs}
-	var hs []kafka.Header
-	for _, h := range schemas.Headers(key, schema, "/produce/"+it.Dataset) {
-		hs = append(hs, kafka.Header{Key: h.Key, Value: h.Value})
-	}
-	return hs
-}
-
-// batchOverhead and recordOverhead are at least what Kafka's format adds to a
-// batch and to a record, headerOverhead to a header.
-const (
-	batchOverhead  = 61
-	recordOverhead = 40
-	headerOverhead = 10
-)
-
-// message is one record on its way.
-type message struct {
-	key, value     []byte
-	headers        []kafka.Header
-	frames, points int64
-	tried          bool // a request with it was cut off: its memory may still be read
-}
-
-// size returns at least the bytes of the record in a batch.
-func (m *message) size() int64 {
-	n := recordOverhead + len(m.key) + len(m.value)
-	for _, h := range m.headers {
-		n += headerOverhead + len(h.Key) + len(h.Value)
-	}
-	return int64(n)
-}
-
-// TooLargeError says that a message is larger than its topic takes.
-type TooLargeError struct {
-	Topic    string
-	Sequence string
-	Frame    string // what is too large: "frame 12" or so
-	Size     int64  // bytes of the message
-	Limit    int64  // of the topic
-	Brokers  string
-}
-
-func (e *TooLargeError) Error() string {
-	want := int64(1) << max(20, int64(math.Ceil(math.Log2(float64(e.Size)+batchOverhead))))
-	return fmt.Sprintf("%s of %s makes a message of %d bytes, but topic %s takes at most %d; raise it: "+
-		"kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config max.message.bytes=%d",
-		e.Frame, e.Sequence, e.Size, e.Topic, e.Limit, e.Brokers, e.Topic, want)
+	return schemas.Headers(key, schema, "/produce/"+it.Dataset)
 }

@@ -244,7 +244,7 @@ func TestFrameLargerThanItsTopicTakes(t *testing.T) {
 	src := &listed{items: []Item{{Sequence: "a"}, {Sequence: "a", Number: 7}}}
 	src.items[1].Cloud.X, src.items[1].Cloud.Y = make([]float32, 20_000), make([]float32, 20_000)
 	st, err := (&Producer{Brokers: addr, Topic: "small"}).Run(soon(t), src)
-	var large *TooLargeError
+	var large *ingest.TooLargeError
 	if !errors.As(err, &large) || large.Limit != 100_000 || large.Size < 160_000 {
 		t.Fatalf("%v", err)
 	}
@@ -279,7 +279,7 @@ func TestTopicIsCreatedForLargeFrames(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	d, err := ingest.Describe(soon(t), []string{b.Addr()}, "lidar")
-	if err != nil || d.MaxMessageBytes != defaultMaxMessageBytes || len(d.Partitions) != defaultPartitions {
+	if err != nil || d.MaxMessageBytes != 16<<20 || len(d.Partitions) != 4 {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

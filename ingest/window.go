@@ -1,4 +1,4 @@
-package replay
+package ingest
 
 import (
 	"context"
@@ -13,6 +13,7 @@ type window struct {
 
 	mu    sync.Mutex
 	used  int64
+	lends bool  // buffer is called: what arrived is kept for it
 	kept  int64 // bytes in spare
 	spare [][]byte
 }
@@ -22,8 +23,8 @@ func newWindow(size int64) *window {
 }
 
 // acquire waits until n bytes may be on their way. More than the whole window
-// may when nothing else is.
-func (w *window) acquire(ctx context.Context, n int64) error {
+// may when nothing else is. The error is that of the context which ends first.
+func (w *window) acquire(ctx, other context.Context, n int64) error {
 	for {
 		w.mu.Lock()
 		ok := w.used == 0 || w.used+n <= w.size
@@ -38,6 +39,8 @@ func (w *window) acquire(ctx context.Context, n int64) error {
 		case <-w.freed:
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-other.Done():
+			return context.Cause(other)
 		}
 	}
 }
@@ -57,6 +60,7 @@ func (w *window) release(n int64) {
 func (w *window) buffer() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.lends = true
 	n := len(w.spare)
 	if n == 0 {
 		return nil
@@ -67,11 +71,11 @@ func (w *window) buffer() []byte {
 	return b[:0]
 }
 
-// recycle keeps b's memory for buffer, unless enough is kept already.
+// recycle keeps b's memory for buffer, if that is asked and not enough is kept.
 func (w *window) recycle(b []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.kept+int64(cap(b)) <= w.size {
+	if w.lends && w.kept+int64(cap(b)) <= w.size {
 		w.kept += int64(cap(b))
 		w.spare = append(w.spare, b)
 	}

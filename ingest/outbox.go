@@ -1,0 +1,274 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"entropipe/schemas"
+
+	kafka "github.com/segmentio/kafka-go"
+)
+
+// OutboxConfig says where an Outbox sends to. Brokers and Topic are required.
+type OutboxConfig struct {
+	Brokers []string
+	Topic   string
+	// Create is how the topic is made if it does not exist; a zero
+	// MaxMessageBytes means 16 MiB, zero Partitions 4.
+	Create TopicSpec
+	// Window is how many bytes may be on their way; 0: 32 MiB.
+	Window int64
+	// Patience is how long brokers may be away before that is an error; 0:
+	// three minutes.
+	Patience time.Duration
+	ClientID string       // named in the brokers' logs and quotas; empty: entropipe
+	Log      *slog.Logger // nil: silent
+	// OnRetry is told of every request that is sent again. May be nil.
+	OnRetry func()
+}
+
+// Outbox sends records to a topic, with a goroutine for every partition that
+// gets some.
+//
+// Delivery is at least once: a record counts when all replicas in sync have it,
+// and a request whose answer was lost is sent again, which may make a second
+// record. Records of one key stay in order: a partition has one request under
+// way at a time, and it is repeated before the next one.
+type Outbox struct {
+	cfg        OutboxConfig
+	brokers    string
+	limit      int64 // of a message, or of a batch of them
+	partitions []int
+	window     *window
+
+	client *kafka.Client
+	conns  connections
+
+	// ctx ends when OpenOutbox's does or a sender fails; hard a moment later, so
+	// that requests under way get their answers.
+	ctx  context.Context
+	stop context.CancelCauseFunc
+	hard context.Context
+	kill context.CancelFunc
+
+	turn   chan struct{} // holds a token while nobody is in Send
+	queues map[int]chan message
+	wg     sync.WaitGroup
+}
+
+const (
+	defaultWindow          = 32 << 20
+	defaultPatience        = 3 * time.Minute
+	defaultPartitions      = 4
+	defaultMaxMessageBytes = 16 << 20
+)
+
+// OpenOutbox makes sure that the topic is there and learns its partitions and
+// its limit. When ctx ends, so does everything that is under way.
+func OpenOutbox(ctx context.Context, cfg OutboxConfig) (*Outbox, error) {
+	cfg.setDefaults()
+	o := &Outbox{cfg: cfg, brokers: strings.Join(cfg.Brokers, ","), window: newWindow(cfg.Window), queues: map[int]chan message{}, turn: make(chan struct{}, 1)}
+	o.turn <- struct{}{}
+	var err error
+	if o.limit, err = ensureTopic(ctx, cfg.Brokers, cfg.Topic, cfg.Create); err != nil {
+		return nil, err
+	}
+	o.open(ctx)
+	if err := o.findPartitions(); err != nil {
+		o.kill()
+		return nil, errors.Join(err, o.Close(false))
+	}
+	return o, nil
+}
+
+func (c *OutboxConfig) setDefaults() {
+	if c.Create.Partitions == 0 {
+		c.Create.Partitions = defaultPartitions
+	}
+	if c.Create.MaxMessageBytes == 0 {
+		c.Create.MaxMessageBytes = defaultMaxMessageBytes
+	}
+	if c.Window <= 0 {
+		c.Window = defaultWindow
+	}
+	if c.Patience <= 0 {
+		c.Patience = defaultPatience
+	}
+	if c.ClientID == "" {
+		c.ClientID = "entropipe"
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.OnRetry == nil {
+		c.OnRetry = func() {}
+	}
+}
+
+// Context ends when the outbox cannot go on: its cause says why.
+func (o *Outbox) Context() context.Context { return o.ctx }
+
+// Done is closed when the outbox cannot go on; Err then says why.
+func (o *Outbox) Done() <-chan struct{} { return o.ctx.Done() }
+
+// Err returns why the outbox cannot go on, nil while it can.
+func (o *Outbox) Err() error { return context.Cause(o.ctx) }
+
+// Buffer returns an empty slice for a value, with the memory of one that has
+// been sent if some is left over.
+func (o *Outbox) Buffer() []byte { return o.window.buffer() }
+
+// ensureTopic creates the topic unless it exists, and returns its limit. A
+// topic with a lower limit than ours is good enough for small frames: whether
+// a message fits is seen when it is there, by the brokers if they do not tell
+// their limit.
+func ensureTopic(ctx context.Context, brokers []string, topic string, spec TopicSpec) (int64, error) {
+	err := EnsureTopic(ctx, brokers, topic, spec)
+	var low *LimitError
+	if errors.As(err, &low) {
+		return low.Limit, nil
+	}
+	if errors.Is(err, ErrNoBroker) {
+		return 0, err
+	}
+	t, failed := Describe(ctx, brokers, topic)
+	switch {
+	case failed != nil && err == nil:
+		return 0, failed
+	case failed != nil:
+		return 0, err
+	case t.MaxMessageBytes < 0:
+		return math.MaxInt64, nil
+	}
+	return t.MaxMessageBytes, nil
+}
+
+func (o *Outbox) open(ctx context.Context) {
+	o.ctx, o.stop = context.WithCancelCause(ctx)
+	o.hard, o.kill = context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(o.ctx, func() { time.AfterFunc(grace, o.kill) })
+	o.client = &kafka.Client{
+		Addr: kafka.TCP(strings.Split(o.brokers, ",")...),
+		Transport: &kafka.Transport{
+			ClientID:       o.cfg.ClientID,
+			Dial:           o.conns.dial,
+			MetadataTopics: []string{o.cfg.Topic},
+			MetadataTTL:    2 * time.Second,
+			Context:        o.hard,
+		},
+	}
+}
+
+// findPartitions waits until the topic, perhaps just made, has its leaders.
+func (o *Outbox) findPartitions() error {
+	ctx, cancel := context.WithTimeout(o.ctx, 30*time.Second)
+	defer cancel()
+	for {
+		r, err := o.client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{o.cfg.Topic}})
+		if err == nil && len(r.Topics) == 1 {
+			if err = r.Topics[0].Error; err == nil && len(r.Topics[0].Partitions) > 0 {
+				for i := range r.Topics[0].Partitions {
+					o.partitions = append(o.partitions, i)
+				}
+				return nil
+			}
+		}
+		if sleep(ctx, firstPause) != nil {
+			if o.ctx.Err() != nil {
+				return context.Cause(o.ctx)
+			}
+			return fmt.Errorf("the brokers at %s do not name the partitions of topic %s: %w", o.brokers, o.cfg.Topic, err)
+		}
+	}
+}
+
+// Send hands r, which it keeps, to the sender of its partition: the one of its
+// key, or that of r.From without one. It waits while too many bytes are on their
+// way. acked is called once all replicas in sync have it, from any goroutine; if
+// the outbox fails first, never.
+//
+// Here is where a record that is too large could become several, each with a
+// chunk of the frame. Send may be called from any goroutine.
+func (o *Outbox) Send(ctx context.Context, r *schemas.Record, acked func()) error {
+	m := message{Record: r, acked: acked}
+	if size := m.size() + batchOverhead; size > o.limit {
+		return o.tooLarge(&m, size)
+	}
+	select {
+	case <-o.turn:
+		defer func() { o.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if o.ctx.Err() != nil {
+		return o.Err()
+	}
+	if err := o.window.acquire(ctx, o.ctx, int64(len(r.Value))); err != nil {
+		return err
+	}
+	select {
+	case o.queue(r) <- m:
+		return nil
+	case <-o.ctx.Done():
+		return o.Err()
+	case <-ctx.Done():
+		o.window.release(int64(len(r.Value)))
+		return context.Cause(ctx)
+	}
+}
+
+// queue returns where the sender of r's partition takes records from.
+func (o *Outbox) queue(r *schemas.Record) chan<- message {
+	partition := o.partitions[int(r.From)%len(o.partitions)]
+	if len(r.Key) > 0 {
+		partition = (&kafka.Murmur2Balancer{Consistent: true}).Balance(kafka.Message{Key: r.Key}, o.partitions...)
+	}
+	queue := o.queues[partition]
+	if queue == nil {
+		queue = make(chan message, queueSize)
+		o.queues[partition] = queue
+		o.wg.Go(func() { o.sender(partition, queue) })
+	}
+	return queue
+}
+
+func (o *Outbox) tooLarge(m *message, size int64) error {
+	frame := ""
+	for _, h := range m.Headers {
+		if h.Key == schemas.HeaderFrameID {
+			frame = "frame " + string(h.Value)
+		}
+	}
+	return &TooLargeError{Topic: o.cfg.Topic, Sequence: string(m.Key), Frame: frame, Size: size, Limit: o.limit, Brokers: o.brokers}
+}
+
+// Close waits until everything is acknowledged, if drain, or not at all; and
+// ends all goroutines and connections. Every Send must have returned. The error
+// is why the outbox could not go on, if so.
+func (o *Outbox) Close(drain bool) error {
+	if !drain {
+		o.stop(errStopped)
+	}
+	for _, q := range o.queues {
+		close(q)
+	}
+	o.wg.Wait()
+	err := context.Cause(o.ctx)
+	o.stop(errStopped)
+	o.kill()
+	o.client.Transport.(*kafka.Transport).CloseIdleConnections()
+	o.conns.close()
+	if errors.Is(err, errStopped) {
+		return nil
+	}
+	return err
+}
+
+// errStopped is the cause of ctx when nothing failed here.
+var errStopped = errors.New("stopped")

@@ -1,0 +1,208 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"entropipe/schemas"
+
+	kafka "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+)
+
+// message is one record on its way.
+type message struct {
+	*schemas.Record
+	acked func()
+	tried bool // a request with it was cut off: its memory may still be read
+}
+
+// batchOverhead and recordOverhead are at least what Kafka's format adds to a
+// batch and to a record, headerOverhead to a header.
+const (
+	batchOverhead  = 61
+	recordOverhead = 40
+	headerOverhead = 10
+)
+
+// size returns at least the bytes of the record in a batch.
+func (m *message) size() int64 {
+	n := recordOverhead + len(m.Key) + len(m.Value)
+	for _, h := range m.Headers {
+		n += headerOverhead + len(h.Key) + len(h.Value)
+	}
+	return int64(n)
+}
+
+// TooLargeError says that a message is larger than its topic takes.
+type TooLargeError struct {
+	Topic    string
+	Sequence string
+	Frame    string // what is too large: "frame 12" or so
+	Size     int64  // bytes of the message
+	Limit    int64  // of the topic
+	Brokers  string
+}
+
+func (e *TooLargeError) Error() string {
+	want := int64(1) << max(20, int64(math.Ceil(math.Log2(float64(e.Size)+batchOverhead))))
+	return fmt.Sprintf("%s of %s makes a message of %d bytes, but topic %s takes at most %d; raise it: "+
+		"kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config max.message.bytes=%d",
+		e.Frame, e.Sequence, e.Size, e.Topic, e.Limit, e.Brokers, e.Topic, want)
+}
+
+const (
+	// grace is how long a request under way may take when everything ends.
+	grace = time.Second
+	// requestTime is what a request may take, beside a second a megabyte.
+	requestTime = 15 * time.Second
+	// batchBytes is how large a batch of small messages grows.
+	batchBytes = 1 << 20
+	queueSize  = 256
+	firstPause = 100 * time.Millisecond
+	mostPause  = 2 * time.Second
+	logEvery   = 10 * time.Second
+)
+
+// sender sends the messages of one partition, in order.
+func (o *Outbox) sender(partition int, queue <-chan message) {
+	var batch []message
+	var carry *message
+	for {
+		batch, carry = o.collect(batch[:0], carry, queue)
+		if len(batch) == 0 {
+			return
+		}
+		if err := o.deliver(partition, batch); err != nil {
+			o.stop(err)
+			return
+		}
+		for i := range batch {
+			batch[i].acked()
+			o.window.release(int64(len(batch[i].Value)))
+			if !batch[i].tried {
+				o.window.recycle(batch[i].Value)
+			}
+			batch[i] = message{}
+		}
+	}
+}
+
+// collect waits for a message, adds what is queued already as far as it fits
+// into a batch, and returns the first that does not. An empty batch: it is over.
+func (o *Outbox) collect(batch []message, carry *message, queue <-chan message) ([]message, *message) {
+	if o.ctx.Err() != nil {
+		return nil, nil
+	}
+	if carry == nil {
+		select {
+		case m, ok := <-queue:
+			if !ok {
+				return nil, nil
+			}
+			carry = &m
+		case <-o.ctx.Done():
+			return nil, nil
+		}
+	}
+	batch = append(batch, *carry)
+	total := batchOverhead + carry.size()
+	for total < batchBytes {
+		select {
+		case m, ok := <-queue:
+			if !ok {
+				return batch, nil
+			}
+			if total += m.size(); total > min(batchBytes, o.limit) {
+				return batch, &m
+			}
+			batch = append(batch, m)
+		default:
+			return batch, nil
+		}
+	}
+	return batch, nil
+}
+
+// deliver sends a batch until it is acknowledged, patience ends, or an answer
+// says that it never will be.
+func (o *Outbox) deliver(partition int, batch []message) error {
+	sent := time.Now() // Kafka's timestamp, the same in every attempt
+	var failing, logged time.Time
+	for wait := firstPause; ; wait = min(2*wait, mostPause) {
+		err := o.produce(partition, batch, sent)
+		if err == nil {
+			return nil
+		}
+		if o.ctx.Err() != nil {
+			return context.Cause(o.ctx)
+		}
+		for i := range batch {
+			batch[i].tried = true
+		}
+		if err := o.permanent(err, batch); err != nil {
+			return err
+		}
+		now := time.Now()
+		if failing.IsZero() {
+			failing = now
+		}
+		if now.Sub(failing) > o.cfg.Patience {
+			return fmt.Errorf("send to %s/%d: the brokers at %s took nothing for %s: %w", o.cfg.Topic, partition, o.brokers, o.cfg.Patience, err)
+		}
+		if now.Sub(logged) > logEvery {
+			logged = now
+			o.cfg.Log.Warn("brokers do not take messages; trying again", "topic", o.cfg.Topic, "partition", partition, "for", o.cfg.Patience-now.Sub(failing), "error", err)
+		}
+		o.cfg.OnRetry()
+		if sleep(o.ctx, wait) != nil {
+			return context.Cause(o.ctx)
+		}
+	}
+}
+
+// permanent returns what to report if sending again cannot help.
+func (o *Outbox) permanent(err error, batch []message) error {
+	var code kafka.Error
+	if !errors.As(err, &code) || code.Temporary() || code == kafka.Unknown {
+		return nil
+	}
+	if code == kafka.MessageSizeTooLarge {
+		size := int64(batchOverhead)
+		for i := range batch {
+			size += batch[i].size()
+		}
+		return fmt.Errorf("%w (the brokers refused it)", o.tooLarge(&batch[0], size))
+	}
+	return fmt.Errorf("send to topic %s: %w", o.cfg.Topic, err)
+}
+
+// produce makes one attempt.
+func (o *Outbox) produce(partition int, batch []message, sent time.Time) error {
+	records := make([]kafka.Record, len(batch))
+	bytes := 0
+	for i := range batch {
+		m := &batch[i]
+		headers := make([]kafka.Header, len(m.Headers))
+		for k, h := range m.Headers {
+			headers[k] = kafka.Header{Key: h.Key, Value: h.Value}
+		}
+		records[i] = kafka.Record{Time: sent, Key: kafka.NewBytes(m.Key), Value: kafka.NewBytes(m.Value), Headers: headers}
+		bytes += len(m.Value)
+	}
+	ctx, cancel := context.WithTimeout(o.hard, requestTime+time.Duration(bytes>>20)*time.Second)
+	defer cancel()
+	r, err := o.client.Produce(ctx, &kafka.ProduceRequest{
+		Topic:        o.cfg.Topic,
+		Partition:    partition,
+		RequiredAcks: kafka.RequireAll,
+		Records:      protocol.NewRecordReader(records...),
+	})
+	if err != nil {
+		return err
+	}
+	return r.Error
+}
