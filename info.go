@@ -14,11 +14,12 @@ import (
 
 	"entropipe/ingest"
 	"entropipe/ingest/replay"
+	"entropipe/models"
 	"entropipe/sinks"
 )
 
 type infoCmd struct {
-	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, .ndjson file, kafka://HOST:PORT/TOPIC, or the name of a topic."`
+	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, .ndjson file, .safetensors file, kafka://HOST:PORT/TOPIC, or the name of a topic."`
 	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Brokers to ask for a topic (${default})."`
 	JSON    bool     `name:"json" help:"Print one JSON document."`
 }
@@ -28,6 +29,7 @@ func (infoCmd) Help() string {
   entropipe info ./entropipe-out
   entropipe info ./entropipe-out/hulls/dataset=kitti/topic=points/part-0-….parquet
   entropipe info 2011_09_26/2011_09_26_drive_0005_sync
+  entropipe info model.safetensors
   entropipe info kafka://127.0.0.1:9092/points`
 }
 
@@ -64,8 +66,13 @@ func (c *infoCmd) describe(e *env) (fmt.Stringer, error) {
 		return describeSource(replay.QuickDraw{Files: []string{c.What}, SkipBad: true, Log: e.log}.Open())
 	case ".bin":
 		return describeScan(c.What)
+	case ".safetensors":
+		return models.Describe(c.What)
 	}
-	return nil, fmt.Errorf("%s: not a file that entropipe knows: want .parquet, .bin, .ndjson or .ndjson.gz", c.What)
+	if strings.HasSuffix(c.What, ".index.json") { // of tensors in several files
+		return models.Describe(c.What)
+	}
+	return nil, fmt.Errorf("%s: not a file that entropipe knows: want .parquet, .bin, .ndjson, .ndjson.gz or .safetensors", c.What)
 }
 
 func describeFolder(e *env, dir string) (fmt.Stringer, error) {

@@ -84,6 +84,15 @@ func (s *Set) Close() error {
 	return errors.Join(errs...)
 }
 
+// Metadata returns the strings of a single file, and of several none, since
+// each has its own; not to be changed.
+func (s *Set) Metadata() map[string]string {
+	if len(s.files) == 1 {
+		return s.files[0].metadata
+	}
+	return map[string]string{}
+}
+
 // Tensors returns the tensors by name; not to be changed.
 func (s *Set) Tensors() []Tensor { return s.tensors }
 

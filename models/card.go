@@ -1,0 +1,153 @@
+package models
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"entropipe/models/internal/atomicfile"
+)
+
+// Card is what a person should know of a model before using it, besides what
+// its file says of itself. After Mitchell et al., "Model Cards for Model
+// Reporting" (2019).
+type Card struct {
+	Title   string     `json:"title"`
+	Purpose string     `json:"purpose"` // what it does and for whom, a paragraph
+	Data    []CardData `json:"data"`
+	Metrics []Metric   `json:"metrics"`
+	Limits  []string   `json:"limits"` // what it is not for, a sentence each
+}
+
+// CardData is data that a model has met.
+type CardData struct {
+	Name   string `json:"name"`
+	Use    string `json:"use"` // training, calibration, judging
+	Frames int    `json:"frames"`
+	Points int64  `json:"points"`
+}
+
+// Metric is a number that was measured with the model.
+type Metric struct {
+	Name  string  `json:"name"`
+	On    string  `json:"on"` // a CardData's name
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"` // empty: none
+}
+
+// cardFile is a card as JSON, with what the model says of itself.
+type cardFile struct {
+	Format     string            `json:"format"`
+	File       string            `json:"file"`
+	SHA256     string            `json:"sha256"`
+	Metadata   map[string]string `json:"metadata"`
+	Parameters int               `json:"parameters"`
+	Card
+}
+
+// CardFormat is the format of a card's JSON form.
+const CardFormat = "entropynet-card/1"
+
+// CardPaths returns the names of the cards of a model's file: Markdown for
+// people, JSON for programs.
+func CardPaths(model string) (markdown, json string) {
+	base := strings.TrimSuffix(model, ".safetensors")
+	return base + ".card.md", base + ".card.json"
+}
+
+// Write writes the card of m, which has been read from or written to the file
+// model, beside it. Equal cards are equal files.
+func (c *Card) Write(model string, m *EntropyNet) error {
+	if m.SHA256 == "" {
+		return fmt.Errorf("%s: a card names the model's file, which has not been written", model)
+	}
+	for _, metric := range c.Metrics {
+		if math.IsNaN(metric.Value) || math.IsInf(metric.Value, 0) {
+			return fmt.Errorf("%s: metric %q is %v", model, metric.Name, metric.Value)
+		}
+	}
+	f := cardFile{CardFormat, filepath.Base(model), m.SHA256, m.Meta.strings(), m.Parameters(), *c}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(f); err != nil {
+		return err
+	}
+	markdown, asJSON := CardPaths(model)
+	return errors.Join(writeText(markdown, f.markdown(m)), writeText(asJSON, text.String()))
+}
+
+func writeText(path, text string) error {
+	return atomicfile.Write(path, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
+// markdown is the form for people.
+func (f *cardFile) markdown(m *EntropyNet) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s\n\n", cell(f.Title), f.Purpose)
+	b.WriteString("| | |\n|---|---|\n")
+	fmt.Fprintf(&b, "| file | `%s` |\n| SHA-256 | `%s` |\n| values | %d |\n", f.File, f.SHA256, f.Parameters)
+	for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
+		if key != "command" {
+			fmt.Fprintf(&b, "| %s | %s |\n", strings.ReplaceAll(key, "_", " "), cell(f.Metadata[key]))
+		}
+	}
+	if m.Meta.Command != "" {
+		fmt.Fprintf(&b, "\nMade by\n\n    %s\n", strings.ReplaceAll(m.Meta.Command, "\n", "\n    "))
+	}
+	if len(f.Data) > 0 {
+		b.WriteString("\n## Data\n\n| data | use | frames | points |\n|---|---|---:|---:|\n")
+		for _, d := range f.Data {
+			fmt.Fprintf(&b, "| %s | %s | %d | %d |\n", cell(d.Name), cell(d.Use), d.Frames, d.Points)
+		}
+	}
+	if len(f.Metrics) > 0 {
+		b.WriteString("\n## Metrics\n\n| metric | on | value |\n|---|---|---:|\n")
+		for _, v := range f.Metrics {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(v.Name), cell(v.On), cell(v.text()))
+		}
+	}
+	if len(f.Limits) > 0 {
+		b.WriteString("\n## Limits\n\n")
+		for _, limit := range f.Limits {
+			fmt.Fprintf(&b, "* %s\n", cell(limit))
+		}
+	}
+	return b.String()
+}
+
+func (v Metric) text() string { return strings.TrimSpace(fmt.Sprintf("%.6g %s", v.Value, v.Unit)) }
+
+// cell returns text that stays within a cell of a table.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ").Replace(s)
+}
+
+// readCard returns the card beside a model's file, nil when there is none or it
+// is that of another file.
+func readCard(model, sha256 string) *Card {
+	_, path := CardPaths(model)
+	r, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	var f cardFile
+	const maxCard = 1 << 20
+	if err := json.NewDecoder(io.LimitReader(r, maxCard)).Decode(&f); err != nil || f.Format != CardFormat || f.SHA256 != sha256 {
+		return nil
+	}
+	return &f.Card
+}

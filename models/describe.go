@@ -1,0 +1,107 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"entropipe/models/safetensors"
+)
+
+// Description is what Describe finds. A file of another format has tensors and
+// metadata alone.
+type Description struct {
+	File     string              `json:"file"`
+	Format   string              `json:"format,omitempty"` // entropynet/1
+	SHA256   string              `json:"sha256,omitempty"`
+	Values   int64               `json:"values"`
+	Metadata map[string]string   `json:"metadata"`
+	Card     *Card               `json:"card,omitempty"` // if it stands beside the file
+	Tensors  []TensorDescription `json:"tensors"`        // by name
+}
+
+// TensorDescription is a tensor without its values.
+type TensorDescription struct {
+	Name  string `json:"name"`
+	DType string `json:"dtype"`
+	Shape []int  `json:"shape"`
+}
+
+// Describe says what a safetensors file, or the index of several, holds. A
+// model is read and checked; of other files only the headers are read.
+func Describe(path string) (*Description, error) {
+	set, err := safetensors.OpenSet(path)
+	if err != nil {
+		return nil, err
+	}
+	defer set.Close()
+	d := &Description{File: filepath.Base(path), Metadata: set.Metadata(), Tensors: []TensorDescription{}}
+	for _, t := range set.Tensors() {
+		d.Values += int64(t.Len())
+		d.Tensors = append(d.Tensors, TensorDescription{t.Name, string(t.DType), t.Shape})
+	}
+	if d.Metadata["format"] != Format {
+		return d, nil
+	}
+	m, err := ReadEntropyNet(path)
+	if err != nil {
+		return nil, err
+	}
+	if m.Parameters() != int(d.Values) {
+		return nil, errors.New(path + ": changed while it was read")
+	}
+	d.Format, d.SHA256, d.Card = Format, m.SHA256, readCard(path, m.SHA256)
+	return d, nil
+}
+
+// String is the description for people.
+func (d *Description) String() string {
+	var b strings.Builder
+	if d.Format == Format {
+		fmt.Fprintf(&b, "%s: a %s model of %d values for %s, points of %s dimensions\n", d.File, d.Metadata["mode"], d.Values, d.Metadata["ops"], d.Metadata["dims"])
+		fmt.Fprintf(&b, "  sha256: %s\n", d.SHA256)
+	} else {
+		fmt.Fprintf(&b, "%s: %d tensors of %d values\n", d.File, len(d.Tensors), d.Values)
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.Metadata)) {
+		if d.Format != Format || !slices.Contains([]string{"mode", "ops", "dims", "format"}, key) {
+			fmt.Fprintf(&b, "  %s: %s\n", plain(key), plain(d.Metadata[key]))
+		}
+	}
+	for _, t := range d.Tensors {
+		fmt.Fprintf(&b, "  tensor %s: %s %v\n", plain(t.Name), t.DType, t.Shape)
+	}
+	if d.Card != nil {
+		d.Card.describe(&b)
+	}
+	return b.String()
+}
+
+// describe writes what a card adds to the file.
+func (c *Card) describe(b *strings.Builder) {
+	fmt.Fprintf(b, "  %s. %s\n", plain(c.Title), plain(c.Purpose))
+	for _, data := range c.Data {
+		fmt.Fprintf(b, "  %s: %s, %d frames, %d points\n", plain(data.Use), plain(data.Name), data.Frames, data.Points)
+	}
+	for _, v := range c.Metrics {
+		fmt.Fprintf(b, "  %s on %s: %s\n", plain(v.Name), plain(v.On), plain(v.text()))
+	}
+	for _, limit := range c.Limits {
+		fmt.Fprintf(b, "  %s\n", plain(limit))
+	}
+}
+
+// plain returns s, quoted when it would leave its line or send commands to a
+// terminal.
+func plain(s string) string {
+	for _, r := range s {
+		if !strconv.IsPrint(r) {
+			return strconv.Quote(s)
+		}
+	}
+	return s
+}
