@@ -1,5 +1,7 @@
 package mat
 
+//go:generate go run -C gen ./product -out ../product_amd64.s -stubs ../product_amd64.go -pkg mat
+
 // Epilogue is what a product does with a number before it stores it: bias, then
 // ReLU. The zero value stores the product.
 type Epilogue struct {
@@ -79,11 +81,49 @@ func (w *Weights) block(dst, a Matrix, e Epilogue, j, end int) {
 		if q == w.k {
 			part.Bias, part.ReLU = e.Bias, e.ReLU
 		}
-		w.mulPortable(dst, a, part, [2]int{p, q}, [2]int{j, end})
+		if level == Portable {
+			w.mulPortable(dst, a, part, [2]int{p, q}, [2]int{j, end})
+		} else {
+			w.mulVector(dst, a, part, [2]int{p, q}, [2]int{j, end})
+		}
 		if q == w.k {
 			return
 		}
 	}
+}
+
+// mulVector is mulPortable, panel by panel, or several at a time.
+func (w *Weights) mulVector(dst, a Matrix, e Epilogue, deep, wide [2]int) {
+	args := productArgs{
+		rows: dst.Rows, steps: deep[1] - deep[0],
+		a: start(a.Data, deep[0]), aStride: 4 * a.Stride,
+		bStride: 4 * panel * w.k,
+		cStride: 4 * dst.Stride,
+	}
+	if e.Add {
+		args.add = 1
+	}
+	if e.ReLU {
+		args.relu = 1
+	}
+	for j := wide[0]; j < wide[1]; {
+		n := min(mulPanels(), (wide[1]-j+panel-1)/panel)
+		args.b, args.c = start(w.panels, j*w.k+deep[0]*panel), &dst.Data[j]
+		if e.Bias != nil {
+			args.bias = &e.Bias[j]
+		}
+		args.columns(min(n*panel, wide[1]-j))
+		mulPanelsOf(n, &args)
+		j += n * panel
+	}
+}
+
+// start is &v[i], or nil where v ends: what is read through it is then nothing.
+func start(v []float32, i int) *float32 {
+	if i >= len(v) {
+		return nil
+	}
+	return &v[i]
 }
 
 // mulPortable adds the products of columns deep[0] to deep[1]-1 of a, for the

@@ -58,7 +58,28 @@ func tmulShare(dst, a, b Matrix, workers int) {
 func tmulBlock(dst, a, b Matrix) {
 	for p := 0; p < a.Rows; p += tmulRows {
 		q := min(p+tmulRows, a.Rows)
-		tmulPortable(dst, a.Slice(p, q), b.Slice(p, q))
+		if level == Portable {
+			tmulPortable(dst, a.Slice(p, q), b.Slice(p, q))
+		} else {
+			tmulVector(dst, a.Slice(p, q), b.Slice(p, q))
+		}
+	}
+}
+
+// tmulVector is tmulPortable, some panels of columns at a time.
+func tmulVector(dst, a, b Matrix) {
+	args := productArgs{
+		rows: dst.Rows, steps: a.Rows,
+		a: &a.Data[0], aStride: 4 * a.Stride,
+		bStride: 4 * b.Stride,
+		cStride: 4 * dst.Stride,
+	}
+	for j := 0; j < dst.Cols; {
+		n := min(mulPanels(), (dst.Cols-j+panel-1)/panel)
+		args.b, args.c = &b.Data[j], &dst.Data[j]
+		args.columns(min(n*panel, dst.Cols-j))
+		tmulPanelsOf(n, &args)
+		j += n * panel
 	}
 }
 

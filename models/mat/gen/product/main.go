@@ -1,0 +1,316 @@
+// Command product generates the kernels of Mul and TMul.
+//
+// A kernel computes all rows of some panels of 16 columns of a result, in
+// blocks whose sums stay in registers: as many rows at a time as these hold,
+// then fewer for the rows that remain. Every number is one chain of fused
+// multiplications and additions in ascending order, in whichever block, so it
+// has the same bits in each.
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func main() {
+	ConstraintExpr("amd64")
+	// Rows of a block: with the panels' numbers of one step and a factor they
+	// fill the registers.
+	for panels, rows := range [][]int{1: {12, 4, 2, 1}, 2: {12, 4, 2, 1}, 3: {8, 4, 2, 1}, 4: {6, 4, 2, 1}} {
+		if panels > 0 {
+			kernel{512, panels, false}.generate(rows)
+			kernel{512, panels, true}.generate(rows)
+		}
+	}
+	kernel{256, 1, false}.generate([]int{6, 4, 2, 1})
+	kernel{256, 1, true}.generate([]int{6, 4, 2, 1})
+	Generate()
+}
+
+// kernel is one function: of Mul, or turned, of TMul.
+type kernel struct {
+	bits, panels int
+	turned       bool
+}
+
+// Offsets in productArgs.
+const (
+	rows = 8 * iota
+	steps
+	aData
+	aStride
+	bData
+	bStride
+	cData
+	cStride
+	bias
+	add
+	relu
+	mask   // AVX-512: of the last panel
+	low    // AVX2: of its first half
+	high   // and its second
+	masked // AVX2: whether a mask leaves something out
+)
+
+func (k kernel) vectors() int { return k.panels * 512 / k.bits }
+
+func (k kernel) vector() reg.VecVirtual {
+	if k.bits == 512 {
+		return ZMM()
+	}
+	return YMM()
+}
+
+func (k kernel) at(base reg.Register, v int) Mem {
+	return Mem{Base: base, Disp: v * k.bits / 8}
+}
+
+// state is what a kernel keeps in registers across blocks.
+type state struct {
+	args                 reg.Register
+	rows, a, lda, c, ldc reg.Register
+	ldb                  reg.Register
+	k                    reg.Register // of the last panel's columns, AVX-512
+}
+
+func (k kernel) generate(heights []int) {
+	name := fmt.Sprintf("mul%dAVX%d", k.panels, k.bits)
+	what := "a·b"
+	if k.turned {
+		name, what = "t"+name, "aᵀ·b"
+	}
+	if k.bits == 256 {
+		name = name[:len(name)-3] + "2"
+	}
+	TEXT(name, NOSPLIT, "func(args *byte)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s computes %d columns of %s; args is a *productArgs.", name, 16*k.panels, what))
+	s := &state{args: Load(Param("args"), GP64())}
+	load := func(offset int) reg.Register {
+		r := GP64()
+		MOVQ(Mem{Base: s.args, Disp: offset}, r)
+		return r
+	}
+	s.rows, s.a, s.lda, s.c, s.ldc = load(rows), load(aData), load(aStride), load(cData), load(cStride)
+	s.ldb = load(bStride)
+	if k.bits == 512 {
+		s.k = K()
+		KMOVW(Mem{Base: s.args, Disp: mask}, s.k)
+	}
+	for _, h := range heights {
+		top, below := fmt.Sprintf("rows%d", h), fmt.Sprintf("below%d", h)
+		Label(top)
+		CMPQ(s.rows, Imm(uint64(h)))
+		JLT(LabelRef(below))
+		k.block(s, h)
+		SUBQ(Imm(uint64(h)), s.rows)
+		if h != 1 {
+			JMP(LabelRef(top))
+		}
+		Label(below)
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// block computes h rows and moves a and c on to the next ones.
+func (k kernel) block(s *state, h int) {
+	id := fmt.Sprintf("%d", h)
+	sums := make([][]reg.VecVirtual, h)
+	for r := range sums {
+		sums[r] = make([]reg.VecVirtual, k.vectors())
+		for v := range sums[r] {
+			sums[r][v] = k.vector()
+			VXORPS(sums[r][v], sums[r][v], sums[r][v])
+		}
+	}
+	if !k.turned {
+		CMPQ(Mem{Base: s.args, Disp: add}, Imm(0))
+		JEQ(LabelRef("fresh" + id))
+		k.eachRow(s, func(r, v int, c Mem) { k.load(s, c, v, sums[r][v]) }, h)
+		Label("fresh" + id)
+	}
+	k.loop(s, sums, id)
+	if k.turned {
+		old := k.vector()
+		c := GP64()
+		MOVQ(s.c, c)
+		for r := range sums {
+			for v, sum := range sums[r] {
+				k.load(s, k.at(c, v), v, old)
+				VADDPS(old, sum, sum)
+			}
+			ADDQ(s.ldc, c)
+		}
+		ADDQ(Imm(uint64(4*h)), s.a)
+	} else {
+		k.epilogue(s, sums, id)
+		t := GP64()
+		IMUL3Q(Imm(uint64(h)), s.lda, t)
+		ADDQ(t, s.a)
+	}
+	k.store(s, sums, id)
+}
+
+// loop runs over the steps of the sums.
+func (k kernel) loop(s *state, sums [][]reg.VecVirtual, id string) {
+	left, b := GP64(), GP64()
+	MOVQ(Mem{Base: s.args, Disp: steps}, left)
+	MOVQ(Mem{Base: s.args, Disp: bData}, b)
+	TESTQ(left, left)
+	JZ(LabelRef("done" + id))
+	// A base for every third row; an index reaches two more.
+	bases := []reg.Register{GP64()}
+	MOVQ(s.a, bases[0])
+	if !k.turned {
+		for r := 3; r < len(sums); r += 3 {
+			next := GP64()
+			LEAQ(Mem{Base: bases[len(bases)-1], Index: s.lda, Scale: 2}, next)
+			ADDQ(s.lda, next)
+			bases = append(bases, next)
+		}
+	}
+	var third reg.Register // panel 3 and later
+	if !k.turned && k.panels > 3 {
+		third = GP64()
+		LEAQ(Mem{Base: b, Index: s.ldb, Scale: 2}, third)
+	}
+	Label("step" + id)
+	numbers := make([]reg.VecVirtual, k.vectors())
+	for v := range numbers {
+		numbers[v] = k.vector()
+		switch p := v * k.bits / 512; {
+		case k.turned:
+			k.load(s, k.at(b, v), v, numbers[v])
+		case k.bits == 256:
+			VMOVUPS(k.at(b, v), numbers[v])
+		case p == 3:
+			VMOVUPS(Mem{Base: third, Index: s.ldb, Scale: 1}, numbers[v])
+		case p > 0:
+			VMOVUPS(Mem{Base: b, Index: s.ldb, Scale: uint8(p)}, numbers[v])
+		default:
+			VMOVUPS(Mem{Base: b}, numbers[v])
+		}
+	}
+	for r := range sums {
+		at := Mem{Base: bases[0], Disp: 4 * r}
+		if !k.turned {
+			at = Mem{Base: bases[r/3]}
+			if r%3 > 0 {
+				at.Index, at.Scale = s.lda, uint8(r%3)
+			}
+		}
+		factor := k.vector()
+		VBROADCASTSS(at, factor)
+		for v, n := range numbers {
+			VFMADD231PS(factor, n, sums[r][v])
+		}
+	}
+	if k.turned {
+		ADDQ(s.lda, bases[0])
+		ADDQ(s.ldb, b)
+	} else {
+		for _, base := range bases {
+			ADDQ(Imm(4), base)
+		}
+		ADDQ(Imm(64), b)
+		if third != nil {
+			ADDQ(Imm(64), third)
+		}
+	}
+	DECQ(left)
+	JNZ(LabelRef("step" + id))
+	Label("done" + id)
+}
+
+func (k kernel) epilogue(s *state, sums [][]reg.VecVirtual, id string) {
+	p := GP64()
+	MOVQ(Mem{Base: s.args, Disp: bias}, p)
+	TESTQ(p, p)
+	JZ(LabelRef("plain" + id))
+	for v := range k.vectors() {
+		x := k.vector()
+		k.load(s, k.at(p, v), v, x)
+		for r := range sums {
+			VADDPS(x, sums[r][v], sums[r][v])
+		}
+	}
+	Label("plain" + id)
+	CMPQ(Mem{Base: s.args, Disp: relu}, Imm(0))
+	JEQ(LabelRef("signed" + id))
+	zero := k.vector()
+	VXORPS(zero, zero, zero)
+	for r := range sums {
+		for v := range sums[r] {
+			VMAXPS(zero, sums[r][v], sums[r][v])
+		}
+	}
+	Label("signed" + id)
+}
+
+// store writes the sums and leaves c at the next row.
+func (k kernel) store(s *state, sums [][]reg.VecVirtual, id string) {
+	if k.bits == 256 {
+		CMPQ(Mem{Base: s.args, Disp: masked}, Imm(0))
+		JEQ(LabelRef("whole" + id))
+		for v := range k.vectors() {
+			m := k.laneMask(s, v)
+			c := GP64()
+			MOVQ(s.c, c)
+			for r := range sums {
+				VMASKMOVPS(sums[r][v], m, k.at(c, v))
+				ADDQ(s.ldc, c)
+			}
+		}
+		t := GP64()
+		IMUL3Q(Imm(uint64(len(sums))), s.ldc, t)
+		ADDQ(t, s.c)
+		JMP(LabelRef("stored" + id))
+		Label("whole" + id)
+	}
+	for r := range sums {
+		for v, sum := range sums[r] {
+			if k.bits == 512 && v == k.vectors()-1 {
+				VMOVUPS(sum, s.k, k.at(s.c, v))
+			} else {
+				VMOVUPS(sum, k.at(s.c, v))
+			}
+		}
+		ADDQ(s.ldc, s.c)
+	}
+	Label("stored" + id)
+}
+
+// eachRow visits the numbers of c's next h rows.
+func (k kernel) eachRow(s *state, f func(r, v int, c Mem), h int) {
+	c := GP64()
+	MOVQ(s.c, c)
+	for r := range h {
+		for v := range k.vectors() {
+			f(r, v, k.at(c, v))
+		}
+		ADDQ(s.ldc, c)
+	}
+}
+
+// load reads a vector of columns, zeros for those that do not exist.
+func (k kernel) load(s *state, from Mem, v int, x reg.VecVirtual) {
+	switch {
+	case k.bits == 256:
+		VMASKMOVPS(from, k.laneMask(s, v), x)
+	case v == k.vectors()-1:
+		VMOVUPS_Z(from, s.k, x)
+	default:
+		VMOVUPS(from, x)
+	}
+}
+
+func (k kernel) laneMask(s *state, v int) reg.VecVirtual {
+	p, m := GP64(), YMM()
+	MOVQ(Mem{Base: s.args, Disp: low + 8*v}, p)
+	VMOVUPS(Mem{Base: p}, m)
+	return m
+}

@@ -1,0 +1,73 @@
+package mat
+
+import "unsafe"
+
+// productArgs is what the generated products read; they know the offsets.
+// Strides are in bytes.
+type productArgs struct {
+	rows    int // of c
+	steps   int // of each sum
+	a       *float32
+	aStride int
+	b       *float32 // Mul: the first panel; TMul: b's first row
+	bStride int      // from panel to panel, or from row to row
+	c       *float32
+	cStride int
+	bias    *float32 // or nil
+	add     int      // Mul: whether to begin with what c holds; TMul always adds
+	relu    int
+	mask    uint64    // AVX-512: the columns of the last panel
+	halves  [2]*int32 // AVX2: masks of the halves of the panel
+	masked  int       // AVX2: whether they leave something out
+}
+
+// laneMasks holds a mask of the first n of 8 lanes at 8-n.
+var laneMasks = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
+
+// columns sets the masks for the last of the panels that hold n columns.
+func (p *productArgs) columns(n int) {
+	last := (n-1)%panel + 1
+	p.mask = 1<<last - 1
+	p.halves = [2]*int32{&laneMasks[8-min(last, 8)], &laneMasks[8-max(last-8, 0)]}
+	p.masked = panel - last
+}
+
+// mulPanels is the number of panels that one kernel takes at most.
+func mulPanels() int {
+	if level == AVX512 {
+		return 4
+	}
+	return 1
+}
+
+func mulPanelsOf(n int, args *productArgs) {
+	p := (*byte)(unsafe.Pointer(args))
+	switch {
+	case level == AVX2:
+		mul1AVX2(p)
+	case n == 1:
+		mul1AVX512(p)
+	case n == 2:
+		mul2AVX512(p)
+	case n == 3:
+		mul3AVX512(p)
+	default:
+		mul4AVX512(p)
+	}
+}
+
+func tmulPanelsOf(n int, args *productArgs) {
+	p := (*byte)(unsafe.Pointer(args))
+	switch {
+	case level == AVX2:
+		tmul1AVX2(p)
+	case n == 1:
+		tmul1AVX512(p)
+	case n == 2:
+		tmul2AVX512(p)
+	case n == 3:
+		tmul3AVX512(p)
+	default:
+		tmul4AVX512(p)
+	}
+}
