@@ -103,6 +103,7 @@ type Result struct {
 	Stage     string   // mode of the preprocessing stage; empty: null
 	ModelSHA  string   // empty: null
 	LatencyNs int64    // end of the operators minus Kafka's timestamp
+	Publish   *Record  // what is to be published of the frame; nil: nothing, or it is on its way
 }
 
 // Bytes estimates the memory that r holds, for the pipeline's budget.
@@ -119,6 +120,9 @@ func (r *Result) Bytes() int64 {
 	}
 	if p := r.Points; p != nil {
 		n += 256 + int64(len(p.Idx))*4 + int64(len(p.X32)+len(p.Y32)+len(p.Z32)+len(p.Intensity))*4 + int64(len(p.X64)+len(p.Y64)+len(p.Z64))*8
+	}
+	if r.Publish != nil {
+		n += r.Publish.Bytes()
 	}
 	return n
 }

@@ -69,7 +69,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	m.recordsOut = counter("records_out_total", "Kafka records that left a stage.", "stage", "source")
 	m.frames = counter("frames_total", "Point clouds, by stage and direction.", "stage", "source", "direction")
 	m.points = counter("points_total", "Points, by stage and direction.", "stage", "source", "direction")
-	m.bytes = counter("bytes_total", "Bytes of record values in, of files out.", "stage", "source", "direction")
+	m.bytes = counter("bytes_total", "Bytes of record values in and published, of files out.", "stage", "source", "direction")
 	m.stageSeconds = histogram("stage_duration_seconds", "Time that a stage or an operator spent on one message or frame.", stageBuckets, "stage", "op")
 	m.latency = histogram("frame_latency_seconds", "From Kafka's timestamp of a record to the commit of its rows.", latencyBuckets, "source")
 	m.errors = counter("errors_total", "Records or frames refused, and failures, by stage and reason.", "stage", "reason")
@@ -135,6 +135,7 @@ func (m *Metrics) Failed(stage, reason string) { m.errors.WithLabelValues(stage,
 // looked up once.
 type Source struct {
 	m                               *Metrics
+	topic                           string
 	in, out                         prometheus.Counter
 	framesIn, pointsIn, bytesIn     prometheus.Counter
 	framesOut, bytesOut             prometheus.Counter
@@ -147,7 +148,7 @@ type Source struct {
 // ForPartition returns the metrics of one partition.
 func (m *Metrics) ForPartition(topic string, partition int32) *Source {
 	p := strconv.Itoa(int(partition))
-	s := &Source{m: m,
+	s := &Source{m: m, topic: topic,
 		in: m.recordsIn.WithLabelValues("fetch", topic), out: m.recordsOut.WithLabelValues("commit", topic),
 		framesIn: m.frames.WithLabelValues("operate", topic, "in"), framesOut: m.frames.WithLabelValues("commit", topic, "out"),
 		pointsIn: m.points.WithLabelValues("operate", topic, "in"),
@@ -194,6 +195,12 @@ func (s *Source) Processed(results []schemas.Result, rejects []schemas.Reject, t
 	for i := range rejects {
 		s.m.errors.WithLabelValues(rejects[i].Stage, rejects[i].Reason).Inc()
 	}
+}
+
+// Published counts a record that was sent on, with a value of so many bytes.
+func (s *Source) Published(bytes int64) {
+	s.m.recordsOut.WithLabelValues("publish", s.topic).Inc()
+	s.m.bytes.WithLabelValues("publish", s.topic, "out").Add(float64(bytes))
 }
 
 // Latency records how long one record took from its timestamp to the commit.

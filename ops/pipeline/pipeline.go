@@ -13,6 +13,10 @@
 // session is the time between resuming a partition from the output and losing
 // it, by revocation, end of input, error, or a lost race.
 //
+// What frames have to publish is sent as they enter their batch, and a batch is
+// committed when brokers have acknowledged all of its own: so it is there at
+// least once, and again where a commit failed.
+//
 // What is exact about it: a batch covers [Start, End) without a hole that is
 // not counted, in offset order, whatever the workers' speed.
 package pipeline
@@ -42,9 +46,10 @@ type Roll struct {
 	Age     time.Duration // wall clock since the batch's first record; 0: never
 }
 
-// Config says how a Pipeline works. All fields but Log are needed.
+// Config says how a Pipeline works. All fields but Publisher are needed.
 type Config struct {
 	Output     Output
+	Publisher  Publisher      // of what results have to publish; nil: they have nothing
 	NewProcess func() Process // called once a worker
 	Workers    int
 	Memory     int64 // bytes of records, results and rows in memory

@@ -27,6 +27,20 @@ type Partition interface {
 	Committed(ctx context.Context, next int64)
 }
 
+// Publisher sends records to another topic, at least once. Its methods may be
+// called from any goroutine.
+type Publisher interface {
+	// Send takes a record and its memory. It waits while too much is on its way,
+	// until ctx ends. acked is called once all replicas in sync have the record,
+	// from any goroutine, and never if the Publisher fails before.
+	Send(ctx context.Context, r *schemas.Record, acked func()) error
+
+	// Done is closed when the Publisher has failed: brokers were away for too
+	// long, or refuse what they get. Err says why.
+	Done() <-chan struct{}
+	Err() error
+}
+
 // Output is where batches become durable, exactly once.
 type Output interface {
 	// Resume publishes the newest manifest of the partition, if there is one,

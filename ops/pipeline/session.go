@@ -68,6 +68,7 @@ type session struct {
 	durable  atomic.Int64  // everything before it is committed
 	newest   atomic.Int64  // Kafka timestamp of the last committed record, Unix ns; 0: none
 
+	outbox   outbox
 	batch    schemas.Batch
 	times    []int64 // Kafka timestamps of the batch's records, Unix ns
 	opened   time.Time
@@ -103,12 +104,14 @@ func (s *session) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { s.stopped.Store(true) })()
+	draining, end := drain(ctx)
+	defer end()
 	var readErr error
 	go func() {
 		defer close(s.slots) // after readErr is set: the collector reads it then
 		readErr = s.read(ctx, s.batch.Start)
 	}()
-	if err := s.collect(ctx); err != nil {
+	if err := s.collect(draining); err != nil {
 		cancel()
 		s.discard()
 		return err
@@ -192,7 +195,8 @@ func (p *Pipeline) work(t *task, process Process) {
 }
 
 // collect takes the slots in order, fills the batch and commits it when it is
-// due. It returns after the last slot, with everything committed.
+// due. It returns after the last slot, with everything committed. ctx bounds the
+// wait for what is published.
 func (s *session) collect(ctx context.Context) error {
 	age := time.NewTimer(time.Hour)
 	age.Stop()
@@ -203,7 +207,9 @@ func (s *session) collect(ctx context.Context) error {
 			if !open {
 				return s.commit(ctx)
 			}
-			s.add(sl)
+			if err := s.add(ctx, sl); err != nil {
+				return err
+			}
 			if len(s.times) == 1 && s.p.cfg.Roll.Age > 0 {
 				age.Reset(time.Until(s.opened.Add(s.p.cfg.Roll.Age)))
 			}
@@ -226,8 +232,9 @@ func (s *session) collect(ctx context.Context) error {
 	}
 }
 
-// add appends what came of one slot to the batch.
-func (s *session) add(sl slot) {
+// add appends what came of one slot to the batch, and sends what is to be
+// published of it.
+func (s *session) add(ctx context.Context, sl slot) error {
 	t := sl.task
 	if t != nil {
 		<-t.done
@@ -237,10 +244,13 @@ func (s *session) add(sl slot) {
 		if t != nil {
 			s.p.budget.hold(-t.bytes)
 		}
-		return
+		return nil
 	}
 	b := &s.batch
 	if t != nil {
+		if err := s.publish(ctx, t); err != nil {
+			return err
+		}
 		if len(s.times) == 0 {
 			s.opened = time.Now()
 		}
@@ -256,6 +266,7 @@ func (s *session) add(sl slot) {
 	}
 	b.End = sl.next
 	b.Holes = b.End - b.Start - b.Messages
+	return nil
 }
 
 func (s *session) full() bool {
@@ -274,6 +285,9 @@ func (s *session) commit(ctx context.Context) error {
 	b := &s.batch
 	if b.End == b.Start {
 		return nil
+	}
+	if err := s.published(ctx); err != nil {
+		return err
 	}
 	start := time.Now()
 	done, err := s.p.cfg.Output.Commit(context.WithoutCancel(ctx), b)
@@ -333,7 +347,7 @@ func (s *session) account(done schemas.Committed, took time.Duration) {
 func (s *session) discard() {
 	s.dropping = true
 	for sl := range s.slots {
-		s.add(sl)
+		s.add(context.Background(), sl) // nothing is sent any more
 	}
-	s.p.budget.hold(-s.buffered.Swap(0))
+	s.p.budget.hold(-s.buffered.Swap(0) - s.outbox.abandon())
 }
