@@ -1,27 +1,74 @@
 // Package preprocess is the stage between decoding and the operators: a cloud
-// goes in, a cloud and a report come out.
+// goes in, a cloud, hints and a report come out.
 //
-// In mode off, the only one there is without a model, the stage removes what no
-// operator can use, the points with a non-finite coordinate, and counts them.
-// It never changes a coordinate. Operators work on the prepared cloud; their
-// indices are mapped back to the frame as it was received.
+// In every mode the stage removes what no operator can use, the points with a
+// non-finite coordinate, and counts them. It never changes a coordinate.
+// Operators work on the prepared cloud; their indices are mapped back to the
+// frame as it was received.
 //
-// It is not a filter for performance: operators bring their own.
+// A "hint" is what a learned model knows of a stream's frames, put into a form
+// that an operator can use and need not believe: with any hint the result is
+// the same. To "prune" is to keep only the points that declared queries can
+// depend on, the "survivors".
+//
+// It is not a filter for performance: operators bring their own. So mode seed
+// hints at hull3d alone: the planar hull and the maxima take less time than it
+// would take to find them better samples.
 package preprocess
 
-import "entropipe/algos/geom"
+import (
+	"fmt"
+	"slices"
+
+	"entropipe/algos/extreme"
+	"entropipe/algos/geom"
+	"entropipe/algos/hull"
+	"entropipe/algos/maxima"
+	"entropipe/models"
+)
 
 // Mode names what the stage does to a cloud.
 type Mode string
 
-// Off drops non-finite points and leaves all else as it is: results are exact.
-const Off Mode = "off"
+const (
+	Off   Mode = "off"   // nothing beyond dropping non-finite points
+	Seed  Mode = "seed"  // hints from a frozen model; results are exact
+	Prune Mode = "prune" // as Seed, or without a model; Stage.Prune finds survivors
+)
+
+// Op names a query.
+type Op uint8
+
+// The queries that prune knows, and of which seed hints at Hull3D.
+const (
+	Hull2D Op = iota
+	Hull3D
+	Maxima2D
+	Maxima3D
+)
+
+var opNames = [...]string{"hull2d", "hull3d", "maxima2d", "maxima3d"}
+
+func (o Op) String() string { return opNames[o] }
+
+// ParseOp returns the query of that name.
+func ParseOp(name string) (o Op, ok bool) {
+	i := slices.Index(opNames[:], name)
+	return Op(max(i, 0)), i >= 0
+}
 
 // Report says what the stage did to one frame.
 type Report struct {
 	Mode     Mode
-	Received int // points as received
-	Dropped  int // points with a non-finite coordinate
+	Received int    // points as received
+	Dropped  int    // points with a non-finite coordinate
+	Model    string // SHA-256 of the model that gave hints; empty: there were none
+}
+
+// Hints are for operators on Prepared.Cloud, and indices into it. The zero
+// value gives none.
+type Hints struct {
+	Hull3D []int32 // for hull.Hull3D's Seeds
 }
 
 // Prepared is a cloud that operators may work on: every coordinate is finite.
@@ -29,6 +76,7 @@ type Report struct {
 // cloud that went in.
 type Prepared[T geom.Float] struct {
 	Cloud geom.Cloud[T]
+	Hints Hints
 	index []int32 // position as received of each point; nil: unchanged
 }
 
@@ -43,20 +91,124 @@ func (p *Prepared[T]) Original(idx []int32) []int32 {
 	return idx
 }
 
+// Config says what a Stage does.
+type Config struct {
+	Mode Mode
+	// Model is a seed model: for Seed required, for Prune optional.
+	Model *models.EntropyNet
+	// For are the queries: those of Prune, and in both modes those that hints
+	// are for. Seed gives no hints for others; without any, for all that the
+	// model serves.
+	For []Op
+}
+
 // Stage prepares clouds. The zero value is ready and in mode off. It owns the
 // memory of what it returns: one Stage a worker, not for concurrent use.
 type Stage[T geom.Float] struct {
+	// Unhinted leaves out the hints while it is set.
+	Unhinted bool
+
+	mode       Mode
+	queries    []Op
+	directions []float32 // of hull3d, three coordinates each; nil: no hints
+	model      string    // its SHA-256
+
 	x, y, z []T
 	index   []int32
+	finder  extreme.Finder[T]
+	seeds   []int32
+	hull2   hull.Hull2D[T]
+	hull3   hull.Hull3D[T]
+	maxima  maxima.Maxima[T]
+	faces   []int32
 }
 
-// Apply returns c without its non-finite points. Almost every cloud has none:
-// then the result is c itself and the cost is one read of the coordinates.
-func (s *Stage[T]) Apply(c geom.Cloud[T]) (Prepared[T], Report) {
-	rep := Report{Mode: Off, Received: c.Len()}
-	if c.Finite() {
-		return Prepared[T]{Cloud: c}, rep
+// Hints cost a tenth of what they save where the sample is 1 of sampleRate
+// points; it is odd as extreme.Finder wants it. Smaller clouds than hintFrom
+// have hulls in less time than hints.
+const (
+	sampleRate = 7
+	hintFrom   = 8192
+)
+
+// New returns a Stage that works as cfg says. It is an error if the mode lacks
+// what it needs, or if the model is of another mode or serves none of the
+// queries. Which stream a model is for is not checked here: see
+// models.EntropyNet.Matches.
+func New[T geom.Float](cfg Config) (*Stage[T], error) {
+	s := &Stage[T]{mode: cfg.Mode, queries: slices.Clone(cfg.For)}
+	switch cfg.Mode {
+	case Off, "":
+		if cfg.Model != nil {
+			return nil, fmt.Errorf("mode %s uses no model", Off)
+		}
+		return s, nil
+	case Seed:
+		if cfg.Model == nil {
+			return nil, fmt.Errorf("mode %s needs a model", Seed)
+		}
+	case Prune:
+		if len(cfg.For) == 0 {
+			return nil, fmt.Errorf("mode %s needs queries: points matter to some only", Prune)
+		}
+	default:
+		return nil, fmt.Errorf("mode %q is unknown", cfg.Mode)
 	}
+	if cfg.Model == nil {
+		return s, nil
+	}
+	if err := s.take(cfg.Model); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// take keeps what the model knows of the queries.
+func (s *Stage[T]) take(m *models.EntropyNet) error {
+	if m.Meta.Mode != models.Seed {
+		return fmt.Errorf("mode %s needs a %s model, and this is a %s model", s.mode, models.Seed, m.Meta.Mode)
+	}
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	s.model, s.finder.Every = m.SHA256, sampleRate
+	if len(s.queries) > 0 && !slices.ContainsFunc(m.Meta.Ops, func(name string) bool {
+		o, ok := ParseOp(name)
+		return ok && slices.Contains(s.queries, o)
+	}) {
+		return fmt.Errorf("the model serves %v, none of %v", m.Meta.Ops, s.queries)
+	}
+	if slices.Contains(m.Meta.Ops, Hull3D.String()) && (len(s.queries) == 0 || slices.Contains(s.queries, Hull3D)) {
+		s.directions = m.Tensors["directions3"].Data
+	}
+	return nil
+}
+
+// Apply returns c without its non-finite points, and hints in modes seed and
+// prune. Almost every cloud has none of the former: then the result is c itself
+// and the cost is one read of the coordinates. Hints look at one of seven
+// points; clouds without z and small ones go without.
+func (s *Stage[T]) Apply(c geom.Cloud[T]) (Prepared[T], Report) {
+	rep := Report{Mode: s.mode, Received: c.Len()}
+	if rep.Mode == "" {
+		rep.Mode = Off
+	}
+	p := Prepared[T]{Cloud: c}
+	if !c.Finite() {
+		p = s.keepFinite(c)
+		rep.Dropped = rep.Received - p.Cloud.Len()
+	}
+	if s.directions != nil && !s.Unhinted && p.Cloud.Z != nil && p.Cloud.Len() >= hintFrom {
+		s.seeds = s.finder.Append(s.seeds[:0], p.Cloud, s.directions)
+		if len(s.seeds) > 0 {
+			p.Hints.Hull3D, rep.Model = s.seeds, s.model
+		}
+	}
+	return p, rep
+}
+
+// keepFinite copies the points whose coordinates are all finite.
+func (s *Stage[T]) keepFinite(c geom.Cloud[T]) Prepared[T] {
 	s.x, s.y, s.z, s.index = s.x[:0], s.y[:0], s.z[:0], s.index[:0]
 	for i := range c.X {
 		ok := c.X[i]-c.X[i] == 0 && c.Y[i]-c.Y[i] == 0
@@ -78,6 +230,5 @@ func (s *Stage[T]) Apply(c geom.Cloud[T]) (Prepared[T], Report) {
 			out.Z = []T{} // still three-dimensional, though no point is left
 		}
 	}
-	rep.Dropped = rep.Received - len(s.x)
-	return Prepared[T]{Cloud: out, index: s.index}, rep
+	return Prepared[T]{Cloud: out, index: s.index}
 }
