@@ -38,11 +38,11 @@ func random(meta Meta, seed uint64) *EntropyNet {
 		for i := range t.Data {
 			switch {
 			case strings.HasSuffix(name, "bn.var"), strings.HasPrefix(name, "orthant"):
-				t.Data[i] = float32(0.1 + rng.Float64())
+				t.Data[i] = float32(0.5 + 2*rng.Float64())
 			case strings.HasSuffix(name, "bn.gamma"):
 				t.Data[i] = float32(0.5 + rng.Float64())
 			case strings.HasSuffix(name, "weight"):
-				t.Data[i] = float32(rng.NormFloat64() * math.Sqrt(2/last))
+				t.Data[i] = float32(rng.NormFloat64() / math.Sqrt(last))
 			default:
 				t.Data[i] = float32(rng.NormFloat64() / 4)
 			}

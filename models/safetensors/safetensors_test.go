@@ -159,6 +159,7 @@ func every() []Array {
 		{"u8", "", []int{3}, []uint8{0, 1, 255}},
 		{"bool", "", []int{2}, []bool{false, true}},
 		{"f8", F8E4M3, []int{1}, []byte{0x38}},
+		{"c64", C64, []int{1}, []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}},
 		{"none", "", []int{3, 0}, []float32{}},
 	}
 }
