@@ -1,0 +1,246 @@
+package entropy
+
+import (
+	"math"
+	"slices"
+
+	"entropipe/algos/geom"
+	"entropipe/algos/internal/kernel"
+)
+
+// Surrogate computes F, a loss that follows the entropy of a cloud, and its
+// gradient: the least, over weights q of some ranges, of
+//
+//	F = -1/n Σ_i log( Σ_k q_k m_k(x_i) + 1/n )
+//
+// where m_k(x) is 1 inside range k and exp(-distance/Tau) outside. The ranges are
+// those of "witnesses", real points of the cloud: the box below each for maxima,
+// the chords of pairs of them for hulls in the plane (all pairs up to 12, else 1,
+// 2, 4, ... vertices apart), tetrahedra for the hull in space. A point that no
+// range holds costs log n. For Hull2D F is the sum for both sides.
+//
+// F estimates H and bounds nothing: with all maximal points as witnesses, Tau 0
+// and many Steps it is below H; with few witnesses it is above, with a large Tau
+// far below. With 64 adaptive witnesses and Tau 2e-4 it explains 97 and more of a
+// hundred parts of the variance of H (package tests), with a root mean square
+// error of 0.35 nat. Hard gives the bracket to go with it.
+//
+// The zero value computes F of Maxima2D with hard ranges. A Surrogate keeps its
+// scratch, up to 8 bytes a point and range: use one a goroutine. Cost: O(n·K)
+// and, for each of the Steps, O(stored memberships).
+//
+// The least over q is found by expectation and maximisation; F is convex in q,
+// and its value is unique. The idea of minimum-entropy covers by weights goes
+// back to Körner's graph entropy (1973).
+type Surrogate[T geom.Float] struct {
+	Problem Problem
+	// Tau is the temperature, a length in the unit box; 0 means hard ranges. To
+	// train, go down from 1e-2 to 5e-4; to estimate, 2e-4 to 5e-4.
+	Tau float64
+	// Steps is the number of rounds for q, from equal weights; 0 means 10.
+	Steps int
+	// Box is what lengths refer to, a constant for gradients; the zero Box means
+	// the bounding box of each cloud.
+	Box Box
+
+	box     Box
+	unit    points // in the unit box, y negated for the lower hull
+	raw     points
+	soft    kernel.Soft
+	table   table
+	list    []int32
+	pairs   []pair
+	fans    fans
+	choose  chooser
+	seen    []int32
+	q, sums []float64
+	a       []float64
+	push    points // gradient of one side
+	total   points
+	cover   Cover
+	family  Family
+	sample  geom.Cloud[T]
+}
+
+// Value returns F, from -1/n to log n. Witnesses are indices of points; those of
+// hulls that are no vertices of the others' hull are left out. They may come from
+// Witnesses or Along, or be any points that stay where they are. No points give 0,
+// no witnesses log n (twice that for Hull2D).
+func (s *Surrogate[T]) Value(c geom.Cloud[T], witnesses []int32) float64 {
+	return s.run(c, witnesses, nil)
+}
+
+// Gradient returns F and writes its gradient with respect to every coordinate of
+// c into grad, of c's length at least; grad.Z may be nil for problems in the plane.
+// Ranges and weights count as constants, which for the weights is exact where they
+// are optimal (the envelope theorem): what the gradient moves is the points, not
+// their witnesses, and whoever follows it must pin those.
+func (s *Surrogate[T]) Gradient(grad, c geom.Cloud[T], witnesses []int32) float64 {
+	n := c.Len()
+	if len(grad.X) < n || len(grad.Y) < n || grad.Z != nil && len(grad.Z) < n || grad.Z == nil && s.Problem.dims() == 3 {
+		panic(badRoom)
+	}
+	for k := range s.total {
+		s.total[k] = zeros(s.total[k], n)
+	}
+	f := s.run(c, witnesses, &s.total)
+	for k, g := range [][]T{grad.X, grad.Y, grad.Z} {
+		if g == nil {
+			continue
+		}
+		_, size, half := s.box.scale(k)
+		for i, v := range s.total[k] {
+			if size == 0 {
+				v = 0
+			} else {
+				v = v * half / size
+			}
+			g[i] = T(v)
+		}
+	}
+	return f
+}
+
+// run computes F of all sides, and adds gradients in unit coordinates to total.
+func (s *Surrogate[T]) run(c geom.Cloud[T], witnesses []int32, total *points) float64 {
+	check(c, s.Problem.dims())
+	checkIndices(witnesses, c.Len())
+	if c.Len() == 0 {
+		return 0
+	}
+	if s.Problem != Hull2D {
+		return s.side(c, witnesses, s.Problem, total)
+	}
+	return s.side(c, witnesses, UpperHull, total) + s.side(c, witnesses, LowerHull, total)
+}
+
+// prepare loads unit coordinates.
+func (s *Surrogate[T]) prepare(c geom.Cloud[T], p Problem) {
+	s.box = s.Box
+	if s.box == (Box{}) {
+		s.box = BoxOf(c)
+	}
+	s.unit[0] = unit(s.unit[0], c.X, &s.box, 0)
+	s.unit[1] = unit(s.unit[1], c.Y, &s.box, 1)
+	s.unit[2] = s.unit[2][:0]
+	if p == LowerHull {
+		for i, v := range s.unit[1] {
+			s.unit[1][i] = -v
+		}
+	}
+	if p.dims() == 3 {
+		s.unit[2] = unit(s.unit[2], c.Z, &s.box, 2)
+	}
+}
+
+// side computes F of one problem.
+func (s *Surrogate[T]) side(c geom.Cloud[T], witnesses []int32, p Problem, total *points) float64 {
+	n := c.Len()
+	s.prepare(c, p)
+	s.ranges(c, witnesses, p)
+	s.temper(n)
+	x, y, z := s.unit[0], s.unit[1], s.unit[2]
+	if p.dims() < 3 {
+		z = nil
+	}
+	s.soft.Fill(x, y, z)
+	f := s.weigh(n)
+	if total == nil || s.Tau == 0 || s.table.ranges == 0 {
+		return f
+	}
+	for k := range s.push {
+		s.push[k] = zeros(s.push[k], n)
+	}
+	gz := s.push[2]
+	if z == nil {
+		gz = nil
+	}
+	s.soft.Push(s.push[0], s.push[1], gz, s.q, s.a, x, y, z)
+	scale := 1 / (float64(n) * s.Tau)
+	for k, g := range s.push {
+		factor := scale
+		if k == 1 && p == LowerHull {
+			factor = -scale
+		}
+		for i, v := range g {
+			total[k][i] += v * factor
+		}
+	}
+	return f
+}
+
+// ranges fills the table with the witnesses' ranges.
+func (s *Surrogate[T]) ranges(c geom.Cloud[T], witnesses []int32, p Problem) {
+	s.table.soft = &s.soft
+	s.list = append(s.list[:0], witnesses...)
+	switch p {
+	case Maxima2D, Maxima3D:
+		s.table.boxes(&s.unit, p.dims(), s.list)
+	case Hull3D:
+		load(&s.raw, c, p)
+		s.fans.build(&s.raw, &s.unit, &s.box, s.list)
+		s.table.cones(&s.unit, s.fans.cones)
+	default:
+		load(&s.raw, c, p)
+		s.list = upperChain(s.list, &s.raw)
+		s.pairs = appendChords(s.pairs[:0], len(s.list), allChords)
+		s.table.chords(&s.unit, s.list, s.pairs)
+	}
+}
+
+// temper sets the temperature. Memberships below e^-40/n vanish beside the 1/n
+// of every point, in float64.
+func (s *Surrogate[T]) temper(n int) {
+	s.soft.Scale, s.soft.Cut = math.Inf(-1), 0
+	if s.Tau > 0 {
+		s.soft.Scale, s.soft.Cut = -1/s.Tau, s.Tau*(40+math.Log(float64(n)))
+	}
+}
+
+// weigh finds the weights q and returns F, leaving in a what Push needs.
+func (s *Surrogate[T]) weigh(n int) float64 {
+	places := (s.table.ranges + kernel.SoftLanes - 1) / kernel.SoftLanes * kernel.SoftLanes
+	s.q, s.sums, s.a = zeros(s.q, places), zeros(s.sums, places), zeros(s.a, n)
+	for k := range s.table.ranges {
+		s.q[k] = 1 / float64(s.table.ranges)
+	}
+	floor := 1 / float64(n)
+	steps := s.Steps
+	if steps == 0 {
+		steps = 10
+	}
+	for range steps {
+		s.soft.Step(s.q, s.sums, s.a, floor)
+		total := 0.0
+		for k := range s.q {
+			s.q[k] *= s.sums[k]
+			total += s.q[k]
+		}
+		for k := range s.q {
+			s.q[k] /= max(total, 1e-300)
+		}
+	}
+	s.soft.Step(s.q, s.sums, s.a, floor)
+	return -sumLog(s.a) / float64(n)
+}
+
+// sumLog is the sum of the logarithms of values from 1/n to 2, one logarithm for
+// 16 of them.
+func sumLog(v []float64) float64 {
+	sum := 0.0
+	for part := range slices.Chunk(v, 16) {
+		product := 1.0
+		for _, w := range part {
+			product *= w
+		}
+		sum += math.Log(product)
+	}
+	return sum
+}
+
+// zeros returns n zeros in the memory of v.
+func zeros(v []float64, n int) []float64 {
+	v = slices.Grow(v[:0], n)[:n]
+	clear(v)
+	return v
+}

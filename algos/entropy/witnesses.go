@@ -1,0 +1,206 @@
+package entropy
+
+import (
+	"math"
+	"slices"
+
+	"entropipe/algos/geom"
+	"entropipe/algos/internal/kernel"
+)
+
+// Witnesses appends at most k indices to dst, adapted to the cloud. In the plane
+// the search is greedy, for what most points are not yet covered by: a truncated
+// search for all maximal points, or for all vertices (Hull2D: k on each side). In
+// space maxima are searched the same way, and hulls along k directions of a spiral
+// on the sphere, together with the ends of the axes. Cost: O(n log k) for most
+// clouds, O(n·k) at worst and along directions.
+func (s *Surrogate[T]) Witnesses(dst []int32, c geom.Cloud[T], k int) []int32 {
+	check(c, s.Problem.dims())
+	if c.Len() == 0 || k < 1 {
+		return dst
+	}
+	base := len(dst)
+	switch p := s.Problem; p {
+	case Maxima2D, Maxima3D:
+		s.prepare(c, p)
+		dst = s.choose.maxima(dst, &s.unit, p.dims(), k)
+	case Hull3D:
+		dst = s.spiral(dst, c, k)
+	case Hull2D:
+		s.prepare(c, UpperHull)
+		dst = s.choose.upperHull(dst, &s.unit, k)
+		s.prepare(c, LowerHull)
+		dst = s.choose.upperHull(dst, &s.unit, k)
+	default:
+		s.prepare(c, p)
+		dst = s.choose.upperHull(dst, &s.unit, k)
+	}
+	slices.Sort(dst[base:])
+	return append(dst[:base], slices.Compact(dst[base:])...)
+}
+
+// Along appends the witnesses that directions find, each index once, ascending: for
+// hulls the point farthest along each, together with the leftmost and rightmost
+// points of hulls in the plane; for maxima the point whose least coordinate is
+// largest, when coordinates are measured from the box's lower corner and divided by
+// those of the direction, which must be positive. Directions are in the unit box;
+// the third coordinate is ignored in the plane. Of equal points the lowest index
+// stands. Cost: O(n·len(directions)).
+func (s *Surrogate[T]) Along(dst []int32, c geom.Cloud[T], directions [][3]float64) []int32 {
+	check(c, s.Problem.dims())
+	if c.Len() == 0 {
+		return dst
+	}
+	p := s.Problem
+	if p == LowerHull || p == Hull2D {
+		p = UpperHull
+	}
+	s.prepare(c, p)
+	base := len(dst)
+	for _, d := range directions {
+		dst = append(dst, s.along(&d, p))
+	}
+	if p == UpperHull {
+		a, b := ends(&s.unit)
+		dst = append(dst, a, b)
+		s.prepare(c, LowerHull)
+		a, b = ends(&s.unit)
+		dst = append(dst, a, b)
+	}
+	slices.Sort(dst[base:])
+	return append(dst[:base], slices.Compact(dst[base:])...)
+}
+
+// along returns the point that one direction finds.
+func (s *Surrogate[T]) along(d *[3]float64, p Problem) int32 {
+	x, y, z := s.unit[0], s.unit[1], s.unit[2]
+	best, most := int32(0), math.Inf(-1)
+	switch {
+	case p == UpperHull:
+		for i := range x {
+			if v := d[0]*x[i] + d[1]*y[i]; v > most {
+				best, most = int32(i), v
+			}
+		}
+	case p == Hull3D:
+		for i := range x {
+			if v := d[0]*x[i] + d[1]*y[i] + d[2]*z[i]; v > most {
+				best, most = int32(i), v
+			}
+		}
+	default:
+		fx, fy, fz := 1/d[0], 1/d[1], 0.0
+		if p == Maxima3D {
+			fz = 1 / d[2]
+		}
+		for i := range x {
+			v := min(x[i]*fx, y[i]*fy)
+			if p == Maxima3D {
+				v = min(v, z[i]*fz)
+			}
+			if v > most {
+				best, most = int32(i), v
+			}
+		}
+	}
+	return best
+}
+
+// spiral appends the points farthest along k directions, evenly spread over the
+// sphere, and along the axes both ways, which come first if k is small.
+func (s *Surrogate[T]) spiral(dst []int32, c geom.Cloud[T], k int) []int32 {
+	s.prepare(c, Hull3D)
+	for j := range k {
+		var d [3]float64
+		if j < 6 {
+			d[j/2] = 1 - 2*float64(j%2)
+		} else {
+			d[2] = 1 - (2*float64(j-6)+1)/float64(k-6)
+			r := math.Sqrt(1 - d[2]*d[2])
+			sin, cos := math.Sincos(float64(j) * math.Pi * (3 - math.Sqrt(5)))
+			d[0], d[1] = r*cos, r*sin
+		}
+		dst = append(dst, s.along(&d, Hull3D))
+	}
+	return dst
+}
+
+// Hard returns G, the greedy entropy of the ranges of the witnesses: that of a legal
+// partition, so that H is at most Upper. It falls towards the greedy entropy of all
+// ranges as witnesses are added. It does not depend on Tau, Steps and Box. This is
+// what to judge models by. Cost: O(n·K).
+func (s *Surrogate[T]) Hard(c geom.Cloud[T], witnesses []int32) Bracket {
+	check(c, s.Problem.dims())
+	checkIndices(witnesses, c.Len())
+	if s.Problem != Hull2D {
+		return s.hard(c, witnesses, s.Problem)
+	}
+	return s.hard(c, witnesses, UpperHull).Plus(s.hard(c, witnesses, LowerHull))
+}
+
+func (s *Surrogate[T]) hard(c geom.Cloud[T], witnesses []int32, p Problem) Bracket {
+	load(&s.raw, c, p)
+	s.list = append(s.list[:0], witnesses...)
+	s.family.reset(c.Len())
+	s.family.Slack = math.Inf(1)
+	fits := false
+	switch p {
+	case Maxima2D:
+		fits = s.family.steps(&s.raw, s.list)
+	case Maxima3D:
+		fits = s.family.boxes(&s.raw, s.list)
+	case Hull3D:
+		s.prepare(c, p)
+		s.fans.build(&s.raw, &s.unit, &s.box, s.list)
+		fits = s.family.tetrahedra(&s.raw, s.fans.cones)
+	default:
+		s.list = upperChain(s.list, &s.raw)
+		s.pairs = appendChords(s.pairs[:0], len(s.list), allChords)
+		fits = s.family.chords(&s.raw, s.list, s.pairs)
+	}
+	if !fits {
+		return bracket(0, math.Inf(1), float64(c.Len()), Witness)
+	}
+	b := s.cover.Greedy(&s.family)
+	b.Kind = Witness
+	return b
+}
+
+// Estimate is F of some of a cloud's points.
+type Estimate struct {
+	F float64
+	// Points says of how many points F is, of Of: fewer mean a sample, whose own
+	// entropy F follows, and the cloud's less well.
+	Points, Of int
+	// Witnesses is the number of witnesses.
+	Witnesses int
+}
+
+// Estimate computes F of at most most points of c, spread evenly over it, with k
+// adaptive witnesses: 512 to 2048 points and 64 witnesses take 0.05 to 0.3 ms with
+// AVX-512, and follow the entropy nearly as well as all points do.
+func (s *Surrogate[T]) Estimate(c geom.Cloud[T], most, k int) Estimate {
+	if len(c.Y) != c.Len() || c.Z != nil && len(c.Z) != c.Len() {
+		panic(badLengths)
+	}
+	n := c.Len()
+	e := Estimate{Points: min(n, max(most, 0)), Of: n}
+	part := c
+	if e.Points < n {
+		s.sample = geom.Cloud[T]{X: s.sample.X[:0], Y: s.sample.Y[:0], Z: s.sample.Z[:0]}
+		for j := range e.Points {
+			i := kernel.SampleAt(j, e.Points, n)
+			s.sample.X, s.sample.Y = append(s.sample.X, c.X[i]), append(s.sample.Y, c.Y[i])
+			if c.Z != nil {
+				s.sample.Z = append(s.sample.Z, c.Z[i])
+			}
+		}
+		part = s.sample
+		if c.Z == nil {
+			part.Z = nil
+		}
+	}
+	s.seen = s.Witnesses(s.seen[:0], part, k)
+	e.F, e.Witnesses = s.Value(part, s.seen), len(s.seen)
+	return e
+}
