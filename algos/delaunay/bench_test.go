@@ -29,12 +29,15 @@ func bench[T geom.Float](b *testing.B) {
 				continue
 			}
 			c := g.Make(n, 1)
-			for _, workers := range []int{1, 2} {
-				if workers > 1 && n < 100_000 {
+			for _, tr := range []delaunay.Triangulator[T]{{}, {Unsorted: true}, {Workers: 2}, {Workers: 2, Unsorted: true}} {
+				if tr.Workers > 1 && n < 100_000 {
 					continue
 				}
-				b.Run(fmt.Sprintf("%d/%s/%d", n, g.Name, workers), func(b *testing.B) {
-					tr := delaunay.Triangulator[T]{Workers: workers}
+				order := "sorted"
+				if tr.Unsorted {
+					order = "unsorted"
+				}
+				b.Run(fmt.Sprintf("%d/%s/%s/%d", n, g.Name, order, max(1, tr.Workers)), func(b *testing.B) {
 					tr.Triangulate(c)
 					b.ReportAllocs()
 					for b.Loop() {

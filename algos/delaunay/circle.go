@@ -6,21 +6,60 @@ import (
 	"entropipe/algos/exact"
 )
 
+// place is a point in the frame, with l = x² + y².
+type place struct{ x, y, l float64 }
+
+// in returns where p is in the frame.
+func (f *frame) in(p point) place {
+	x, y := (p.x-f.x)*f.scale, (p.y-f.y)*f.scale
+	return place{x, y, float64(x*x) + float64(y*y)}
+}
+
+// margin is the factor of a circle's err. Where terms of a determinant might
+// overflow, nothing is certain.
+func (q place) margin() float64 {
+	if q.l > 0x1p500 {
+		return math.Inf(1)
+	}
+	return 1 + q.l
+}
+
+// at returns the determinant of InCircle for a point.
+func (t *triangle) at(q place) float64 {
+	return float64(t.a*q.x) + float64(t.b*q.y) + (float64(t.c*q.l) + t.d)
+}
+
+// lift sets the circle of a triangle: a·dx + b·dy + c·|d|² is the determinant, d
+// the vector from its vertex at v to a point, in the frame's unit.
+func (t *triangle) lift(a, b, c float64, v place) {
+	t.a = a - 2*float64(c*v.x)
+	t.b = b - 2*float64(c*v.y)
+	t.c = c
+	t.d = float64(c*v.l) - (float64(a*v.x) + float64(b*v.y))
+}
+
 // setCircle fills in the circle of a finite triangle from its vertices.
-func (t *triangle) setCircle(pts []point) {
-	p, e, f := pts[t.v[2]], pts[t.v[0]], pts[t.v[1]]
-	ex, ey, fx, fy := e.x-p.x, e.y-p.y, f.x-p.x, f.y-p.y
+func (w *inserter) setCircle(t *triangle) {
+	p, e, f := w.pts[t.v[2]], w.pts[t.v[0]], w.pts[t.v[1]]
+	ex, ey := (e.x-p.x)*w.scale, (e.y-p.y)*w.scale
+	fx, fy := (f.x-p.x)*w.scale, (f.y-p.y)*w.scale
 	el := float64(ex*ex) + float64(ey*ey)
 	fl := float64(fx*fx) + float64(fy*fy)
-	t.a = float64(el*fy) - float64(ey*fl)
-	t.b = float64(ex*fl) - float64(el*fx)
-	t.c = float64(ey*fx) - float64(ex*fy)
-	t.size = el + fl
+	here := w.in(p)
+	t.lift(float64(el*fy)-float64(ey*fl), float64(ex*fl)-float64(el*fx), float64(ey*fx)-float64(ex*fy), here)
+	t.err = w.errorOf(el+fl, here)
 }
 
 // setGhost makes a triangle with infinity a ghost.
 func (t *triangle) setGhost() {
-	t.v[3], t.a, t.b, t.c, t.size = ghost, 0, 0, 0, math.Inf(1)
+	t.v[3], t.a, t.b, t.c, t.d, t.err = ghost, 0, 0, 0, 0, float32(math.Inf(1))
+}
+
+// holds tells whether p is in the circle of a triangle.
+func (w *inserter) holds(t *triangle, p point) bool {
+	q := w.in(p)
+	det, bound := t.at(q), float64(float64(t.err)*q.margin())
+	return det > bound || !(-det > bound) && w.inside(t, p)
 }
 
 // inside tells whether p is in the circle of tr, where the filter of dig fails.

@@ -38,16 +38,23 @@ type Triangulator[T geom.Float] struct {
 	Workers int
 	// NoHalfedges leaves Mesh.Halfedges nil, which saves a twentieth of the time.
 	NoHalfedges bool
+	// Unsorted leaves the triangles along the curve that the points were inserted
+	// along, instead of in canonical order, each beginning with any of its
+	// vertices. It saves a quarter of the time, and more when neighbours are far
+	// apart in a large cloud. That order, too, is the same for any Workers; it does
+	// depend on the order of the points.
+	Unsorted bool
 
-	order orderer[T]
-	pts   []point // in the order of insertion
-	orig  []int32 // the index in the cloud of each of pts
-	tris  []triangle
-	zones zones
-	ends  []int32 // of a collinear cloud
-	mesh  meshWriter
-	warm  bool // tris is the triangulation of pts
-	mover mover
+	order  orderer[T]
+	pts    []point // in the order of insertion
+	orig   []int32 // the index in the cloud of each of pts
+	tris   []triangle
+	zones  zones
+	ends   []int32 // of a collinear cloud
+	number []int32 // of vertices, for settle
+	mesh   meshWriter
+	warm   bool // tris is the triangulation of pts
+	mover  mover
 }
 
 // Caller's mistakes.
@@ -60,9 +67,9 @@ const (
 // maxPoints keeps the codes of 2n-2 triangles within int32.
 const maxPoints = 1 << 28
 
-// Triangulate returns the triangulation of the points of c, in canonical
-// order: in every triangle the smallest index first, triangles sorted by their
-// indices. Of equal points (-0 equals 0) only the lowest index is a vertex.
+// Triangulate returns the triangulation of the points of c, if not Unsorted in
+// canonical order: in every triangle the smallest index first, triangles sorted
+// by their indices. Of equal points (-0 equals 0) only the lowest index is a vertex.
 // Degenerate clouds, see geom.Mesh, have no triangles. The mesh is valid until
 // the next call.
 //
@@ -81,6 +88,7 @@ func (t *Triangulator[T]) Triangulate(c geom.Cloud[T]) geom.Mesh {
 		return geom.Mesh{Hull: t.extremes()}
 	}
 	t.zones.main = t.zones.main.over(t.pts, t.orig, t.tris, roundingIn(c, all))
+	t.zones.main.setCircle(&t.tris[0])
 	if t.order.parts == 1 {
 		t.tris = t.tris[:t.zones.main.insertCompact(n)]
 	} else {
@@ -103,7 +111,8 @@ func sizeOf[T geom.Float](c geom.Cloud[T]) int {
 }
 
 func (t *Triangulator[T]) write() geom.Mesh {
-	m := t.mesh.write(t.tris, t.orig, t.parts(len(t.pts)), !t.NoHalfedges)
+	t.settle()
+	m := t.mesh.write(t.tris, t.orig, t.parts(len(t.pts)), !t.NoHalfedges, !t.Unsorted)
 	m.Hull = t.mesh.boundary(t.tris, t.pts, t.orig)
 	return m
 }
@@ -160,13 +169,12 @@ func (t *Triangulator[T]) firstTriangle() bool {
 		b, c = c, b
 	}
 	t.tris = resize(t.tris, 2*n-2)
-	inf := math.Inf(1)
+	inf := float32(math.Inf(1))
 	copy(t.tris, []triangle{
-		{v: [4]int32{a, b, c}, n: [4]int32{1<<2 | 1, 2<<2 | 1, 3<<2 | 1}},
-		{v: [4]int32{infinity, b, a, ghost}, n: [4]int32{2<<2 | 2, 0 << 2, 3 << 2}, size: inf},
-		{v: [4]int32{infinity, c, b, ghost}, n: [4]int32{3<<2 | 2, 0<<2 | 1, 1 << 2}, size: inf},
-		{v: [4]int32{infinity, a, c, ghost}, n: [4]int32{1<<2 | 2, 0<<2 | 2, 2 << 2}, size: inf},
+		{v: [4]int32{a, b, c}, n: [3]int32{1<<2 | 1, 2<<2 | 1, 3<<2 | 1}},
+		{v: [4]int32{infinity, b, a, ghost}, n: [3]int32{2<<2 | 2, 0 << 2, 3 << 2}, err: inf},
+		{v: [4]int32{infinity, c, b, ghost}, n: [3]int32{3<<2 | 2, 0<<2 | 1, 1 << 2}, err: inf},
+		{v: [4]int32{infinity, a, c, ghost}, n: [3]int32{1<<2 | 2, 0<<2 | 2, 2 << 2}, err: inf},
 	})
-	t.tris[0].setCircle(p)
 	return true
 }

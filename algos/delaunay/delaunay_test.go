@@ -62,6 +62,52 @@ func TestTiedCloudsAgainstTheOracle(t *testing.T) {
 	})
 }
 
+// Unsorted meshes are valid, and have the triangles of sorted ones: also those of
+// Update, and where points are equal.
+func TestUnsortedIsTheSameMesh(t *testing.T) {
+	t.Run("float64", unsorted[float64])
+	t.Run("float32", unsorted[float32])
+}
+
+func unsorted[T geom.Float](t *testing.T) {
+	var tr delaunay.Triangulator[T]
+	free := delaunay.Triangulator[T]{Unsorted: true}
+	for _, g := range geomtest.Generators2D[T]() {
+		for _, n := range []int{0, 2, 3, 5, 65, 300, 3000} {
+			c := g.Make(n, 4)
+			twice := geom.Cloud[T]{X: slices.Concat(c.X, c.X), Y: slices.Concat(c.Y, c.Y)}
+			for _, c := range []geom.Cloud[T]{c, twice, moved(twice, extentOr1(twice)/1000, 0.01, rand.New(rand.NewPCG(4, 0)))} {
+				m, _ := free.Update(c)
+				if err := delaunay.Validate(c, m); err != nil {
+					t.Fatalf("%s, %d points, seed 4: %v", g.Name, c.Len(), err)
+				}
+				rows := make([][3]int32, 0, len(m.Triangles)/3)
+				for r := range slices.Chunk(m.Triangles, 3) {
+					k := slices.Index(r, slices.Min(r))
+					rows = append(rows, [3]int32{r[k], r[(k+1)%3], r[(k+2)%3]})
+				}
+				slices.SortFunc(rows, func(a, b [3]int32) int { return slices.Compare(a[:], b[:]) })
+				want := tr.Triangulate(c)
+				for k, row := range rows {
+					if !slices.Equal(row[:], want.Triangles[3*k:3*k+3]) {
+						t.Fatalf("%s, %d points, seed 4: triangle %d is %v, want %v", g.Name, c.Len(), k, row, want.Triangles[3*k:3*k+3])
+					}
+				}
+				if len(rows) != len(want.Triangles)/3 || !slices.Equal(m.Hull, want.Hull) {
+					t.Fatalf("%s, %d points, seed 4: %d triangles, hull %v; want %d and %v", g.Name, c.Len(), len(rows), m.Hull, len(want.Triangles)/3, want.Hull)
+				}
+			}
+		}
+	}
+}
+
+func extentOr1[T geom.Float](c geom.Cloud[T]) float64 {
+	if c.Len() == 0 {
+		return 1
+	}
+	return extent(c)
+}
+
 // The triangulation is a function of the points: a permutation renames the
 // indices and does nothing else.
 func TestPermutationOnlyRenames(t *testing.T) {

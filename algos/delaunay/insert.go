@@ -12,14 +12,16 @@ func (p point) less(q point) bool { return p.x < q.x || p.x == q.x && p.y < q.y 
 // v[2] never infinity; v[3] is its kind. n[i] is the code of the twin of the
 // half-edge from v[i] to v[i+1].
 //
-// a, b, c are its circle: with d the vector from v[2] to a point,
-// a·dx + b·dy + c·|d|² is the determinant of InCircle, which then costs a
-// third of what it costs from scratch, and every circle is asked some times.
-// size is the sum of the squared lengths of the edges at v[2], infinite for
-// ghosts, so that no filter ever decides for one.
+// a, b, c, d are its circle, as a plane below the paraboloid over the frame: for
+// the point at x, y in the frame a·x + b·y + c·(x² + y²) + d is the determinant of
+// InCircle, which then needs no memory but this line, and every circle is asked
+// some times. Where it is within err·(1 + x² + y²) it says nothing; of ghosts
+// err is infinite, or NaN, so that no filter ever decides for one.
 type triangle struct {
-	v, n          [4]int32
-	a, b, c, size float64
+	v          [4]int32
+	n          [3]int32
+	err        float32
+	a, b, c, d float64
 }
 
 // infinity is the vertex that all ghosts share.
@@ -38,7 +40,8 @@ var (
 	prev = [4]int32{2, 0, 1, 0}
 )
 
-// rim is a vertex of the border of a hole, relative to the new point.
+// rim is a vertex of the border of a hole, relative to the new point, in the
+// frame's unit.
 type rim struct {
 	v       int32
 	outside int32   // code of the half-edge outside from the next vertex to it
@@ -73,13 +76,14 @@ type inserter struct {
 	stack []int32
 	left  []int32 // points that the zone's guard turned away
 	idle  []int32 // duplicates without memory for triangles
+	older []pair  // vertices that a point with a lower number equals
 	steps int     // triangles walked through or dug out, for tests
 }
 
 // over returns w, with its memory, for another triangulation.
 func (w inserter) over(pts []point, orig []int32, tris []triangle, r rounding) inserter {
 	w.pts, w.orig, w.tris, w.rounding = pts, orig, tris, r
-	w.last, w.steps = 0, 0
+	w.last, w.steps, w.older = 0, 0, w.older[:0]
 	return w
 }
 
@@ -165,22 +169,28 @@ func (w *inserter) insertIn(i, one, two int32) outcome {
 // the hole can be dug from there, and p equals no vertex.
 func (w *inserter) certainlyHolds(at int32, p point) bool {
 	t := &w.tris[at]
-	origin := &w.pts[t.v[2]]
-	dx, dy := p.x-origin.x, p.y-origin.y
-	l := float64(dx*dx) + float64(dy*dy)
-	det := float64(t.a*dx) + float64(t.b*dy) + float64(t.c*l)
-	return det > float64(float64(w.circle*t.size)*(t.size+l))+w.lost
+	q := w.in(p)
+	return t.at(q) > float64(float64(t.err)*q.margin())
 }
 
 // merge lets the vertex of the last triangle that equals p stand for point i
 // too, with the lower of their indices.
 func (w *inserter) merge(i int32, p point) {
 	for _, v := range w.tris[w.last].v[:3] {
-		if v >= 0 && w.pts[v] == p && w.orig[i] < w.orig[v] {
+		if v < 0 || w.pts[v] != p {
+			continue
+		}
+		if w.orig[i] < w.orig[v] {
 			w.orig[i], w.orig[v] = w.orig[v], w.orig[i]
+		}
+		if i < v {
+			w.older = append(w.older, pair{v, i})
 		}
 	}
 }
+
+// pair is a vertex, and a point that equals it.
+type pair struct{ vertex, point int32 }
 
 // locate returns a triangle that holds p, its border included, or the ghost
 // behind an edge of the hull that p lies beyond. It walks from the last
@@ -271,6 +281,8 @@ func (w *inserter) exactlyBeyond(tr *triangle, s int32, p point) bool {
 // zone.
 func (w *inserter) dig(at int32, p point, one, two int32) (ring []rim, ok bool) {
 	tris, pts := w.tris, w.pts
+	scale, here := w.scale, w.in(p)
+	margin := here.margin()
 	m := &w.small
 	m.hole[0], m.hole[1], m.hole[2] = one, two, at
 	n := &tris[at].n
@@ -280,11 +292,8 @@ func (w *inserter) dig(at int32, p point, one, two int32) (ring []rim, ok bool) 
 	for {
 		f, s := o>>2, o&3
 		far := &tris[f]
-		origin := &pts[far.v[2]]
-		dx, dy := p.x-origin.x, p.y-origin.y
-		l := float64(dx*dx) + float64(dy*dy)
-		det := float64(far.a*dx) + float64(far.b*dy) + float64(far.c*l)
-		bound := float64(float64(w.circle*far.size)*(far.size+l)) + w.lost
+		det := far.at(here)
+		bound := float64(float64(far.err) * margin)
 		in := det > bound
 		if !in && !(-det > bound) {
 			in = w.inside(far, p)
@@ -298,9 +307,9 @@ func (w *inserter) dig(at int32, p point, one, two int32) (ring []rim, ok bool) 
 			}
 			m.hole[dug&(room-1)] = f
 			dug++
-			m.stack[top&(room-1)] = far.n[prev[s]&3]
+			m.stack[top&(room-1)] = far.n[prev[s]]
 			top++
-			o = far.n[next[s]&3]
+			o = far.n[next[s]]
 			continue
 		}
 		v := far.v[next[s]&3]
@@ -310,7 +319,7 @@ func (w *inserter) dig(at int32, p point, one, two int32) (ring []rim, ok bool) 
 		edges++
 		if v >= 0 {
 			q := &pts[v]
-			x, y := q.x-p.x, q.y-p.y
+			x, y := (q.x-p.x)*scale, (q.y-p.y)*scale
 			e.x, e.y, e.l = x, y, float64(x*x)+float64(y*y)
 		} else {
 			e.x, e.y, e.l = 0, 0, math.Inf(1)
@@ -344,7 +353,7 @@ func (w *inserter) digLarge(at int32, p point, one, two int32) (ring []rim, ok b
 		}
 		e := rim{v: far.v[next[s]], outside: o, slot: hole[len(ring)], l: math.Inf(1)}
 		if e.v >= 0 {
-			e.x, e.y = w.pts[e.v].x-p.x, w.pts[e.v].y-p.y
+			e.x, e.y = (w.pts[e.v].x-p.x)*w.scale, (w.pts[e.v].y-p.y)*w.scale
 			e.l = float64(e.x*e.x) + float64(e.y*e.y)
 		}
 		ring = append(ring, e)
@@ -357,6 +366,8 @@ func (w *inserter) digLarge(at int32, p point, one, two int32) (ring []rim, ok b
 // fill makes the hole a fan of triangles around point i.
 func (w *inserter) fill(ring []rim, i int32, p point) {
 	tris, zone := w.tris, w.zone
+	here := w.in(p)
+	r := w.rounding
 	// The walk to the next point begins in the triangle that faces it.
 	var toX, toY float64
 	if int(i)+1 < len(w.pts) {
@@ -376,10 +387,8 @@ func (w *inserter) fill(ring []rim, i int32, p point) {
 		t := &tris[slot]
 		t.v[0], t.v[1], t.v[2], t.v[3] = v, f.v, i, kind
 		t.n[0], t.n[1], t.n[2] = outside, f.slot<<2|2, before<<2|1
-		t.a = float64(l*f.y) - float64(y*f.l)
-		t.b = float64(x*f.l) - float64(l*f.x)
-		t.c = float64(y*f.x) - float64(x*f.y)
-		t.size = l + f.l
+		t.lift(float64(l*f.y)-float64(y*f.l), float64(x*f.l)-float64(l*f.x), float64(y*f.x)-float64(x*f.y), here)
+		t.err = r.errorOf(l+f.l, here)
 		tris[outside>>2].n[outside&3] = slot << 2
 		// Branches here would go wrong as often as not.
 		left, right := int32(0), int32(0)

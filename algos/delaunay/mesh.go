@@ -7,14 +7,17 @@ import (
 	"entropipe/algos/internal/kernel"
 )
 
-// meshWriter turns triangles with ghosts into a geom.Mesh in canonical order.
+// meshWriter turns triangles with ghosts into a geom.Mesh, in canonical order or
+// along the curve.
 //
 // The canonical order is that of the cloud, where neighbours may be far apart;
 // triangles and vertices lie along a curve. So all look-ups go along the
 // curve, in memory that is near, and only the finished rows of a vertex are
-// written where they belong.
+// written where they belong. Along the curve, they are where they belong.
 //
-// The work is done in phases. In each, every part has a stretch of the
+// A row belongs to one of its vertices: that of the least index, or along the
+// curve the one of the greatest number, which is the newest. The work is done
+// in phases. In each, every part has a stretch of the
 // triangles, the vertices or the indices of the cloud.
 type meshWriter struct {
 	triangles, halfedges, hull []int32
@@ -35,7 +38,8 @@ type part struct {
 	ghost int32 // one of its ghosts, or -1
 }
 
-// row is a triangle that belongs to the vertex of least index, without it.
+// row is a triangle without the vertex that it belongs to: indices, or along the
+// curve numbers of vertices.
 type row struct{ v1, v2, code int32 } // code: of the half-edge that begins at that vertex
 
 // few rows find their order by counting.
@@ -43,28 +47,42 @@ const few = 8
 
 // write returns the mesh of tris, whose vertices stand for the points orig of
 // the cloud, except the hull. It uses as many goroutines as there are parts.
-func (w *meshWriter) write(tris []triangle, orig []int32, parts int, halfedges bool) geom.Mesh {
+func (w *meshWriter) write(tris []triangle, orig []int32, parts int, halfedges, sorted bool) geom.Mesh {
 	w.tris, w.orig, w.parts = tris, orig, resize(w.parts, parts)
 	w.place = resize(w.place, len(tris))
-	w.first = resize(w.first, len(orig))
 	w.ends = resize(w.ends, parts*len(orig))
-	w.all((*meshWriter).count)
-	w.all((*meshWriter).total)
-	n := w.sum(func(p *part) *int32 { return &p.rows })
-	w.all((*meshWriter).position)
-	w.sum(func(p *part) *int32 { return &p.index })
-	w.rows = resize(w.rows, int(n))
-	w.triangles = resize(w.triangles, 3*int(n))
-	w.all((*meshWriter).gather)
-	w.all((*meshWriter).sortRows)
+	if sorted {
+		w.sorted()
+	} else {
+		w.alongCurve()
+	}
 	m := geom.Mesh{Triangles: w.triangles}
 	if halfedges {
-		w.halfedges = resize(w.halfedges, 3*int(n))
+		w.halfedges = resize(w.halfedges, len(w.triangles))
 		w.all((*meshWriter).twins)
 		m.Halfedges = w.halfedges
 	}
 	w.tris, w.orig = nil, nil
 	return m
+}
+
+// sorted writes the triangles in canonical order.
+func (w *meshWriter) sorted() {
+	w.first = resize(w.first, len(w.orig))
+	w.all((*meshWriter).count)
+	w.all((*meshWriter).total)
+	n := w.sum(func(p *part) *int32 { return &p.rows })
+	w.all((*meshWriter).position)
+	w.sum(func(p *part) *int32 { return &p.index })
+	w.room(int(n))
+	w.all((*meshWriter).gather)
+	w.all((*meshWriter).sortRows)
+}
+
+// room makes room for so many triangles.
+func (w *meshWriter) room(n int) {
+	w.rows = resize(w.rows, n)
+	w.triangles = resize(w.triangles, 3*n)
 }
 
 // all runs a phase in all parts.

@@ -24,10 +24,13 @@ func workers[T geom.Float](t *testing.T) {
 			continue // exact arithmetic over the whole range: a minute
 		}
 		c := g.Make(n, 3)
-		want := one.Triangulate(c)
-		for _, many.Workers = range []int{2, 4} {
-			if got := many.Triangulate(c); !equal(got, want) {
-				t.Errorf("%s, %d points, seed 3, %d workers: not the mesh of one", g.Name, c.Len(), many.Workers)
+		for _, one.Unsorted = range []bool{false, true} {
+			want := one.Triangulate(c)
+			many.Unsorted = one.Unsorted
+			for _, many.Workers = range []int{2, 4} {
+				if got := many.Triangulate(c); !equal(got, want) {
+					t.Errorf("%s, %d points, seed 3, unsorted %v, %d workers: not the mesh of one", g.Name, c.Len(), one.Unsorted, many.Workers)
+				}
 			}
 		}
 	}

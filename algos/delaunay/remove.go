@@ -52,7 +52,7 @@ func (m *mover) takeOut(v int32) bool {
 
 // beside returns a finite neighbour of a ghost.
 func (w *inserter) beside(at int32) int32 {
-	for _, o := range w.tris[at].n[:3] {
+	for _, o := range w.tris[at].n[:] {
 		if w.tris[o>>2].v[3] >= 0 {
 			return o >> 2
 		}
@@ -72,7 +72,7 @@ func (m *mover) ear(j int) bool {
 	if a < 0 || b < 0 {
 		t.setGhost()
 	} else {
-		t.setCircle(w.pts)
+		w.setCircle(&t)
 		if w.inverted(&t) {
 			return false
 		}

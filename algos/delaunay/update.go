@@ -108,6 +108,7 @@ func (m *mover) scan() bool {
 	w := m.w
 	m.idle, m.turned, m.edges = m.idle[:0], m.turned[:0], m.edges[:0]
 	most := max(fewInverted, len(w.pts)/invertedOf)
+	flat := w.turn*w.scale*w.scale + 0x1p-1000 // -c is the determinant of locate, in the frame
 	for k := range w.tris {
 		t := &w.tris[k]
 		if t.v[3] == unused {
@@ -118,8 +119,8 @@ func (m *mover) scan() bool {
 		}
 		if t.v[3] >= 0 {
 			t.v[3] = w.zone
-			t.setCircle(w.pts)
-			if !(-t.c > w.turn) && w.inverted(t) {
+			w.setCircle(t)
+			if !(-t.c > flat) && w.inverted(t) {
 				if m.turned = append(m.turned, int32(k)); len(m.turned) > most {
 					return false
 				}
@@ -178,7 +179,7 @@ func (m *mover) holdVertex(at, s int32) {
 	for first := at; ; {
 		t := &w.tris[at]
 		if t.v[3] >= 0 {
-			t.setCircle(w.pts)
+			w.setCircle(t)
 			if w.inverted(t) {
 				m.turned = append(m.turned, at)
 			}
@@ -238,16 +239,6 @@ func (w *inserter) bad(e int32) (bad, ok bool) {
 	return false, w.pts[p].less(w.pts[corner]) == w.pts[corner].less(w.pts[q])
 }
 
-// holds tells whether p is in the circle of a finite triangle.
-func (w *inserter) holds(t *triangle, p point) bool {
-	origin := w.pts[t.v[2]]
-	dx, dy := p.x-origin.x, p.y-origin.y
-	l := float64(dx*dx) + float64(dy*dy)
-	det := float64(t.a*dx) + float64(t.b*dy) + float64(t.c*l)
-	bound := float64(float64(w.circle*t.size)*(t.size+l)) + w.lost
-	return det > bound || !(-det > bound) && w.inside(t, p)
-}
-
 // flip replaces an edge by the other diagonal of the two triangles beside it,
 // and adds their four other edges to those to look at.
 func (m *mover) flip(e int32) bool {
@@ -288,7 +279,7 @@ func (w *inserter) set(at, a, b, c int32) {
 		t.setGhost()
 		return
 	}
-	t.setCircle(w.pts)
+	w.setCircle(t)
 }
 
 // from returns the code of the half-edge of a triangle that begins at v.

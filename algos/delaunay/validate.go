@@ -10,8 +10,8 @@ import (
 )
 
 // Validate returns what keeps m from being the mesh that Triangulate gives for
-// c, half-edges included, or nil. It checks, with exact signs, that each triangle is
-// counter-clockwise, in canonical order; that twins are two sides of one edge;
+// c, half-edges included, or nil. The order of the triangles is not looked at. It
+// checks, with exact signs, that each triangle is counter-clockwise; that twins are two sides of one edge;
 // that the edges without a twin go once around a convex Hull; that the
 // vertices are the distinct points; and that the circles beside each inner
 // edge are empty, ties by the rule of the package. Together these leave one
@@ -69,13 +69,8 @@ func (v validator[T]) ranges() error {
 func (v validator[T]) triangles() error {
 	t := v.m.Triangles
 	for e := 0; e < len(t); e += 3 {
-		switch a, b, c := t[e], t[e+1], t[e+2]; {
-		case v.turn(a, b, c) <= 0:
+		if a, b, c := t[e], t[e+1], t[e+2]; v.turn(a, b, c) <= 0 {
 			return fmt.Errorf("delaunay: triangle %d (%d %d %d) is not counter-clockwise", e/3, a, b, c)
-		case a > b || a > c:
-			return fmt.Errorf("delaunay: triangle %d (%d %d %d) does not begin with its smallest index", e/3, a, b, c)
-		case e > 0 && slices.Compare(t[e-3:e], t[e:e+3]) >= 0:
-			return fmt.Errorf("delaunay: triangle %d (%d %d %d) is not above the one before", e/3, a, b, c)
 		}
 	}
 	return nil

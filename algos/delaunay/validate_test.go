@@ -28,10 +28,7 @@ func TestValidateFindsFaults(t *testing.T) {
 		{"of a cloud of 7", c, func(m *geom.Mesh) { m.Triangles[4] = 7 }},
 		{"of a cloud of 7", c, func(m *geom.Mesh) { m.Hull[1] = -1 }},
 		{"not counter-clockwise", c, func(m *geom.Mesh) { m.Triangles[1], m.Triangles[2] = m.Triangles[2], m.Triangles[1] }},
-		{"smallest index", c, func(m *geom.Mesh) {
-			m.Triangles[0], m.Triangles[1], m.Triangles[2] = m.Triangles[1], m.Triangles[2], m.Triangles[0]
-		}},
-		{"above the one before", c, func(m *geom.Mesh) { copy(m.Triangles[3:], m.Triangles[:3]) }},
+		{"not one edge", c, func(m *geom.Mesh) { copy(m.Triangles[3:], m.Triangles[:3]) }},
 		{"not twin", c, func(m *geom.Mesh) {
 			m.Halfedges[slices.IndexFunc(m.Halfedges, func(h int32) bool { return h > 0 })] = 0
 		}},
