@@ -296,7 +296,7 @@ func operator[T geom.Float](op string, workers int, clouds []geom.Cloud[T]) func
 			return len(dst)
 		})
 	case "delaunay2d":
-		t := delaunay.Triangulator[T]{Workers: workers}
+		t := delaunay.Triangulator[T]{Workers: workers, Unsorted: true}
 		return each(func(c geom.Cloud[T]) int { return len(t.Triangulate(c).Triangles) / 3 })
 	}
 	panic("bench: no operator is called " + op) // the grammar allows no other

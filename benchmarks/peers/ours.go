@@ -27,6 +27,7 @@ const (
 	ours         = "entropipe"
 	asFloat32    = "float32"
 	withPortable = "portable"
+	sortedRows   = "sorted"   // triangles in canonical order, which no peer gives
 	manyThreads  = "-threads" // after their number
 )
 
@@ -47,6 +48,8 @@ func (c *oursCmd) Run() error {
 			o.ops[name] = &operation{op: op, variant: v}
 		}
 	}
+	names = append(names, "delaunay2d:"+sortedRows)
+	o.ops["delaunay2d:"+sortedRows] = &operation{op: "delaunay2d", variant: variant{threads: 1, sorted: true, level: vector.Best()}}
 	answer := json.NewEncoder(os.Stdout).Encode
 	version := fmt.Sprintf("%s, %s", vector.Best(), runtime.Version())
 	if err := answer(hello{Peer: ours, Version: version, Ops: names}); err != nil {
@@ -70,6 +73,7 @@ type variant struct {
 	name    string
 	threads int
 	single  bool // float32
+	sorted  bool // rows of delaunay2d
 	level   vector.Level
 }
 
@@ -235,7 +239,7 @@ func prepared[T geom.Float](op *operation, c geom.Cloud[T]) func() int {
 			return len(op.found)
 		}
 	}
-	t := delaunay.Triangulator[T]{Workers: op.threads}
+	t := delaunay.Triangulator[T]{Workers: op.threads, Unsorted: !op.sorted}
 	return func() int {
 		op.found = t.Triangulate(flat).Triangles // until the next call
 		return len(op.found) / 3

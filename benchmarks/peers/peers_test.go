@@ -108,7 +108,7 @@ func TestOursAgreesWithItself(t *testing.T) {
 			t.Errorf("%s %s: %q, want %q", f.label(), f.input(), f.Agreement, same)
 		}
 	}
-	want := map[string]int{"": 12, asFloat32: 3} // strokes, grid and front are whole numbers
+	want := map[string]int{"": 12, asFloat32: 3, sortedRows: 2} // strokes, grid and front are whole numbers
 	if vector.Best() > vector.Portable {
 		want[withPortable] = 12
 	}
