@@ -15,9 +15,9 @@ import (
 )
 
 type exportCmd struct {
-	Out string `arg:"" type:"path" help:"Output folder."`
+	Out string `arg:"" type:"path" help:"Output folder, or the file of a model (.safetensors)."`
 
-	As   string `placeholder:"svg|png|geojson|ply" help:"Format: svg, png, geojson or ply. Default: by the name of the file, else svg."`
+	As   string `placeholder:"svg|png|geojson|ply|onnx" help:"Format: svg, png, geojson or ply; onnx of a model. Default: by the name of the file, else svg."`
 	File string `name:"output" short:"o" placeholder:"FILE" help:"Where to write; by default, and with -, to stdout."`
 
 	Topic     string `placeholder:"NAME" help:"Topic of the frame." group:"Which frame (the first that fits)"`
@@ -37,6 +37,7 @@ func (exportCmd) Help() string {
 	return `Draws one frame from the tables, so that a person can look at it. svg and png show it
 from above, to scale; geojson has its polygon and points for GIS programs; ply has the
 points, with flags, and a mesh for MeshLab, Blender, CloudCompare or Open3D.
+The network of a model becomes onnx, for ONNX Runtime.
 
 Coordinates of points are in table points, which is written on request:
   entropipe run --tables hulls,maxima,triangles,points
@@ -46,7 +47,8 @@ Examples:
   entropipe export ./entropipe-out -o frame.svg
   entropipe export ./entropipe-out --as png --offset 17 > frame.png
   entropipe export ./entropipe-out --sequence drive_0005 --frame-id 42 --layers hull,maxima -o hull.geojson
-  entropipe export ./entropipe-out --topic points --partition 0 --offset 17 -o mesh.ply`
+  entropipe export ./entropipe-out --topic points --partition 0 --offset 17 -o mesh.ply
+  entropipe export model.safetensors -o model.onnx`
 }
 
 // Names of the layers, in the order in which they are drawn.
@@ -67,6 +69,9 @@ const (
 )
 
 func (c *exportCmd) Run(e *env) error {
+	if c.isModel() {
+		return c.exportModel(e)
+	}
 	if err := c.check(e.stdout); err != nil {
 		return err
 	}
@@ -79,7 +84,12 @@ func (c *exportCmd) Run(e *env) error {
 	if err != nil {
 		return fmt.Errorf("export %s: %w", shownPath(c.Out), err)
 	}
-	out, done := e.stdout, func() error { return nil }
+	return c.send(e.stdout, func(w *bufio.Writer) error { return c.write(w, shown) })
+}
+
+// send gives write the file, or stdout, to write to.
+func (c *exportCmd) send(stdout io.Writer, write func(w *bufio.Writer) error) error {
+	out, done := stdout, func() error { return nil }
 	if c.File != "" && c.File != "-" {
 		f, err := os.Create(c.File)
 		if err != nil {
@@ -88,7 +98,7 @@ func (c *exportCmd) Run(e *env) error {
 		out, done = f, f.Close
 	}
 	w := bufio.NewWriterSize(out, 1<<16)
-	err = errors.Join(c.write(w, shown), w.Flush())
+	err := errors.Join(write(w), w.Flush())
 	return errors.Join(err, done())
 }
 
@@ -107,6 +117,9 @@ func (c *exportCmd) check(stdout io.Writer) error {
 			return usageError{fmt.Errorf("-o %s: its name does not say the format; add --as %s", c.File, strings.Join(formats, "|"))}
 		}
 	}
+	if c.As == "onnx" {
+		return usageError{errors.New("--as onnx is for a model, which is named in place of the output folder: entropipe export FILE.safetensors")}
+	}
 	if !slices.Contains(formats, c.As) {
 		return usageError{fmt.Errorf("--as %s: want %s", c.As, strings.Join(formats, ", "))}
 	}
@@ -116,8 +129,14 @@ func (c *exportCmd) check(stdout io.Writer) error {
 	if err := checkAmount("width", c.Width, minPictureWidth, maxPictureWidth); err != nil {
 		return err
 	}
+	return c.checkTerminal(stdout)
+}
+
+// checkTerminal refuses to write bytes to a screen.
+func (c *exportCmd) checkTerminal(stdout io.Writer) error {
 	f, isFile := stdout.(*os.File)
-	if binary := c.As == "png" || c.As == "ply" && !c.ASCII; binary && (c.File == "" || c.File == "-") && isFile && isTerminal(f) {
+	binary := c.As == "png" || c.As == "onnx" || c.As == "ply" && !c.ASCII
+	if binary && (c.File == "" || c.File == "-") && isFile && isTerminal(f) {
 		return usageError{fmt.Errorf("%s is binary, and stdout a terminal: name a file with -o", c.As)}
 	}
 	return nil

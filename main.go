@@ -42,7 +42,7 @@ type cli struct {
 	Produce  produceCmd  `cmd:"" help:"Send a data set or a synthetic scene to a topic."`
 	Verify   verifyCmd   `cmd:"" help:"Check an output folder: every manifest, file, checksum, row count and offset."`
 	Info     infoCmd     `cmd:"" help:"Say what is in a file, an output folder or a topic."`
-	Export   exportCmd   `cmd:"" help:"Draw a frame from the tables: svg, png, geojson or ply."`
+	Export   exportCmd   `cmd:"" help:"Draw a frame from the tables: svg, png, geojson or ply. Or write a model as onnx."`
 	Validate validateCmd `cmd:"" help:"Check a configuration file, and with --connect what it points to."`
 	Bench    benchCmd    `cmd:"" help:"Time the operators on this machine: ns a point, beside one plain read."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"entropipe/models"
+)
+
+// writeModel writes a network that moves every point by sigma times tanh(1/2),
+// and returns its file.
+func writeModel(t *testing.T, dir, mode string) string {
+	t.Helper()
+	m := models.EntropyNet{Tensors: map[string]models.Tensor{}, Meta: models.Meta{Mode: mode, Dims: 2, Ops: []string{"hull2d"}, Normalise: models.NormaliseBox,
+		Dataset: "kitti", Command: "entropipe train", Seed: 7}}
+	fill := func(name string, value float32, shape ...int) {
+		n := 1
+		for _, d := range shape {
+			n *= d
+		}
+		data := make([]float32, n)
+		for i := range data {
+			data[i] = value
+		}
+		m.Tensors[name] = models.Tensor{Shape: shape, Data: data}
+	}
+	if mode == models.Seed {
+		m.Tensors["directions2"] = models.Tensor{Shape: []int{2, 2}, Data: []float32{1, 0, 0, -1}}
+	} else {
+		m.Meta.Sigma = 0.1
+		for _, l := range []struct {
+			name    string
+			out, in int
+		}{{"local.0", 64, 2}, {"local.1", 128, 64}, {"local.2", 256, 128}, {"head.0", 128, 512}} {
+			fill(l.name+".weight", 0, l.out, l.in)
+			for _, part := range []string{".bias", ".bn.gamma", ".bn.beta", ".bn.mean", ".bn.var"} {
+				fill(l.name+part, 1, l.out)
+			}
+		}
+		fill("head.1.weight", 0, 2, 128)
+		fill("head.1.bias", 0.5, 2)
+	}
+	path := filepath.Join(dir, mode+".safetensors")
+	if err := m.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestInfoOfModels(t *testing.T) {
+	path := writeModel(t, t.TempDir(), models.Perturb)
+	m, err := models.ReadEntropyNet(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	card := models.Card{Title: "A test", Metrics: []models.Metric{{Name: "error", On: "frames", Value: 0.25, Unit: "m"}}}
+	if err := card.Write(path, m); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	if status := Main([]string{"info", path}, &stdout, &stderr); status != 0 {
+		t.Fatalf("exit status %d: %s", status, &stderr)
+	}
+	for _, want := range []string{"perturb.safetensors: a perturb model of 109762 values for hull2d, points of 2 dimensions\n", "  sha256: " + m.SHA256, "  dataset: kitti\n", "  tensor head.0.weight: F32 [128 512]\n", "  error on frames: 0.25 m\n"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %q in\n%s", want, &stdout)
+		}
+	}
+	stdout.Reset()
+	var found struct {
+		SHA256 string
+		Card   models.Card
+	}
+	if status := Main([]string{"info", "--json", path}, &stdout, &stderr); status != 0 || json.Unmarshal(stdout.Bytes(), &found) != nil || found.SHA256 != m.SHA256 || found.Card.Title != "A test" {
+		t.Errorf("exit status %d: %s%s", status, &stdout, &stderr)
+	}
+	if err := os.Truncate(path, 1000); err != nil {
+		t.Fatal(err)
+	}
+	if status := Main([]string{"info", path}, &stdout, &stderr); status != exitRuntime || stderr.String() != "entropipe: "+path+": its header claims 2192 bytes, and the file has 992 after the length: truncated\n" {
+		t.Errorf("truncated: exit status %d: %s", status, &stderr)
+	}
+}
+
+func TestExportOfModels(t *testing.T) {
+	dir := t.TempDir()
+	network, seed := writeModel(t, dir, models.Denoise), writeModel(t, dir, models.Seed)
+	onnx := filepath.Join(dir, "network.onnx")
+	for i, c := range []struct {
+		args   []string
+		status int
+		want   string // in stderr
+	}{
+		{[]string{network, "-o", onnx}, 0, ""},
+		{[]string{network}, 0, ""},
+		{[]string{network, "--as", "onnx", "-o", "-"}, 0, ""},
+		{[]string{network, "--as", "onnx", "-o", filepath.Join(dir, "network.bin")}, 0, ""},
+		{[]string{network, "-o", "network.svg"}, exitUsage, "network.svg: a model is exported as onnx"},
+		{[]string{network, "--as", "ply"}, exitUsage, "--as ply: a model is exported as onnx"},
+		{[]string{network, "--offset", "3"}, exitUsage, "a model has no frames"},
+		{[]string{seed, "-o", filepath.Join(dir, "seed.onnx")}, exitRuntime, "seed.safetensors: a seed model is directions"},
+		{[]string{filepath.Join(dir, "absent.safetensors")}, exitRuntime, "absent.safetensors: no such file"},
+		{[]string{dir, "--as", "onnx"}, exitUsage, "--as onnx is for a model"},
+	} {
+		var stdout, stderr bytes.Buffer
+		if status := Main(append([]string{"export"}, c.args...), &stdout, &stderr); status != c.status || !strings.Contains(stderr.String(), c.want) || status == 0 && stderr.Len() > 0 {
+			t.Errorf("row %d: exit status %d, want %d: %s", i, status, c.status, &stderr)
+		}
+		if file, err := os.ReadFile(onnx); c.status == 0 && stdout.Len() > 0 && (err != nil || !bytes.Equal(file, stdout.Bytes())) {
+			t.Errorf("row %d: %d bytes to stdout, %d to the file, %v", i, stdout.Len(), len(file), err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "seed.onnx")); err == nil {
+		t.Error("a file without a network was left")
+	}
+	if file, err := os.ReadFile(onnx); err != nil || !bytes.Contains(file, []byte("displacement")) {
+		t.Errorf("%d bytes, %v", len(file), err)
+	}
+}
