@@ -2,23 +2,45 @@ package mat
 
 import "math"
 
+//go:generate go run -C gen ./function -out ../function_amd64.s -stubs ../function_amd64.go -pkg mat
+
 // The functions below set dst[i] to f(src[i]); dst and src have the same
 // length, and are the same memory or do not overlap. A number's bits depend on
 // its argument only. Errors are against the real function, in units of the
 // last place (ulp) of a float32, for every finite argument, denormals
 // included, unless another form is given.
 
-// Exp is e^x, within 2 ulp; more than 3.4e38 is infinite.
+// Exp is e^x, within 1 ulp; what is more than 3.4e38 is infinite.
 func Exp(dst, src []float32) {
 	lengths(len(src), dst)
+	switch {
+	case len(src) == 0:
+		return
+	case level == AVX512:
+		expAVX512(&dst[0], &src[0], len(src))
+		return
+	case level == AVX2:
+		expAVX2(&dst[0], &src[0], len(src))
+		return
+	}
 	for i, x := range src {
 		dst[i] = float32(math.Exp(float64(x)))
 	}
 }
 
-// Tanh is the hyperbolic tangent, within 3 ulp.
+// Tanh is the hyperbolic tangent, within 1.5 ulp.
 func Tanh(dst, src []float32) {
 	lengths(len(src), dst)
+	switch {
+	case len(src) == 0:
+		return
+	case level == AVX512:
+		tanhAVX512(&dst[0], &src[0], len(src))
+		return
+	case level == AVX2:
+		tanhAVX2(&dst[0], &src[0], len(src))
+		return
+	}
 	for i, x := range src {
 		dst[i] = float32(math.Tanh(float64(x)))
 	}
@@ -28,6 +50,16 @@ func Tanh(dst, src []float32) {
 // 4e-7·max(|x|, 2^-126).
 func GELU(dst, src []float32) {
 	lengths(len(src), dst)
+	switch {
+	case len(src) == 0:
+		return
+	case level == AVX512:
+		geluAVX512(&dst[0], &src[0], len(src))
+		return
+	case level == AVX2:
+		geluAVX2(&dst[0], &src[0], len(src))
+		return
+	}
 	for i, v := range src {
 		x := float64(v)
 		dst[i] = float32(0.5 * x * math.Erfc(-x/math.Sqrt2))
@@ -38,6 +70,16 @@ func GELU(dst, src []float32) {
 // with: x·(1+tanh(√(2/π)(x+0.044715x³)))/2, within 4e-7·max(|x|, 2^-126).
 func GELUTanh(dst, src []float32) {
 	lengths(len(src), dst)
+	switch {
+	case len(src) == 0:
+		return
+	case level == AVX512:
+		geluTanhAVX512(&dst[0], &src[0], len(src))
+		return
+	case level == AVX2:
+		geluTanhAVX2(&dst[0], &src[0], len(src))
+		return
+	}
 	for i, v := range src {
 		x := float64(v)
 		dst[i] = float32(x / (1 + math.Exp(-geluA*x*(1+geluB*x*x))))
@@ -52,6 +94,16 @@ const (
 // SiLU is x/(1+e^-x), within 4e-7·max(|x|, 2^-126).
 func SiLU(dst, src []float32) {
 	lengths(len(src), dst)
+	switch {
+	case len(src) == 0:
+		return
+	case level == AVX512:
+		siluAVX512(&dst[0], &src[0], len(src))
+		return
+	case level == AVX2:
+		siluAVX2(&dst[0], &src[0], len(src))
+		return
+	}
 	for i, v := range src {
 		x := float64(v)
 		dst[i] = float32(x / (1 + math.Exp(-x)))

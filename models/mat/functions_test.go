@@ -26,8 +26,8 @@ func ulps(n float64) func(x, want float64) float64 {
 func gated(x, _ float64) float64 { return 4e-7 * max(math.Abs(x), 0x1p-126) }
 
 var functions = []function{
-	{"exp", Exp, math.Exp, ulps(2)},
-	{"tanh", Tanh, math.Tanh, ulps(3)},
+	{"exp", Exp, math.Exp, ulps(1)},
+	{"tanh", Tanh, math.Tanh, ulps(1.5)},
 	{"gelu", GELU, func(x float64) float64 { return 0.5 * x * math.Erfc(-x/math.Sqrt2) }, gated},
 	{"gelu tanh", GELUTanh, func(x float64) float64 { return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))) }, gated},
 	{"silu", SiLU, func(x float64) float64 { return x / (1 + math.Exp(-x)) }, gated},

@@ -1,0 +1,44 @@
+//go:build !amd64
+
+package mat
+
+// No level but Portable is ever detected here.
+
+func mul1AVX512(*byte)  { panic(noVectors) }
+func mul2AVX512(*byte)  { panic(noVectors) }
+func mul3AVX512(*byte)  { panic(noVectors) }
+func mul4AVX512(*byte)  { panic(noVectors) }
+func tmul1AVX512(*byte) { panic(noVectors) }
+func tmul2AVX512(*byte) { panic(noVectors) }
+func tmul3AVX512(*byte) { panic(noVectors) }
+func tmul4AVX512(*byte) { panic(noVectors) }
+func mul1AVX2(*byte)    { panic(noVectors) }
+func tmul1AVX2(*byte)   { panic(noVectors) }
+
+const noVectors = "mat: no vector unit"
+
+func expAVX512(*float32, *float32, int)      { panic(noVectors) }
+func tanhAVX512(*float32, *float32, int)     { panic(noVectors) }
+func geluAVX512(*float32, *float32, int)     { panic(noVectors) }
+func geluTanhAVX512(*float32, *float32, int) { panic(noVectors) }
+func siluAVX512(*float32, *float32, int)     { panic(noVectors) }
+func expAVX2(*float32, *float32, int)        { panic(noVectors) }
+func tanhAVX2(*float32, *float32, int)       { panic(noVectors) }
+func geluAVX2(*float32, *float32, int)       { panic(noVectors) }
+func geluTanhAVX2(*float32, *float32, int)   { panic(noVectors) }
+func siluAVX2(*float32, *float32, int)       { panic(noVectors) }
+
+func rowMaxAVX512(*float32, int) float32                   { panic(noVectors) }
+func rowSumAVX512(*float32, int) float32                   { panic(noVectors) }
+func rowSquaresAVX512(*float32, int, float32) float32      { panic(noVectors) }
+func rowExpAVX512(*float32, int, float32, float32) float32 { panic(noVectors) }
+func rowMaxAVX2(*float32, int) float32                     { panic(noVectors) }
+func rowSumAVX2(*float32, int) float32                     { panic(noVectors) }
+func rowSquaresAVX2(*float32, int, float32) float32        { panic(noVectors) }
+func rowExpAVX2(*float32, int, float32, float32) float32   { panic(noVectors) }
+func rowApplyAVX512(_ *float32, _ int, _ *float32, _, _ float32, _, _ *float32) {
+	panic(noVectors)
+}
+func rowApplyAVX2(_ *float32, _ int, _ *float32, _, _ float32, _, _ *float32) {
+	panic(noVectors)
+}
