@@ -124,12 +124,12 @@ type Stage[T geom.Float] struct {
 }
 
 // Hints cost a tenth of what they save where the sample is 1 of sampleRate
-// points; it is odd as extreme.Finder wants it. Smaller clouds than hintFrom
-// have hulls in less time than hints.
-const (
-	sampleRate = 7
-	hintFrom   = 8192
-)
+// points; it is odd as extreme.Finder wants it.
+const sampleRate = 7
+
+// HintFrom is how many points a cloud must have to get hints: smaller ones have
+// hulls in less time than hints.
+const HintFrom = 8192
 
 // New returns a Stage that works as cfg says. It is an error if the mode lacks
 // what it needs, or if the model is of another mode or serves none of the
@@ -198,7 +198,7 @@ func (s *Stage[T]) Apply(c geom.Cloud[T]) (Prepared[T], Report) {
 		p = s.keepFinite(c)
 		rep.Dropped = rep.Received - p.Cloud.Len()
 	}
-	if s.directions != nil && !s.Unhinted && p.Cloud.Z != nil && p.Cloud.Len() >= hintFrom {
+	if s.directions != nil && !s.Unhinted && p.Cloud.Z != nil && p.Cloud.Len() >= HintFrom {
 		s.seeds = s.finder.Append(s.seeds[:0], p.Cloud, s.directions)
 		if len(s.seeds) > 0 {
 			p.Hints.Hull3D, rep.Model = s.seeds, s.model

@@ -188,7 +188,7 @@ func testPruneDistributions[T geom.Float](t *testing.T) {
 		newStage[T](t, Config{Mode: Prune, For: all, Model: modelOf(even(1))}),
 	}
 	for _, g := range geomtest.Generators3D[T]() {
-		for i, n := range []int{3000, hintFrom + 5} {
+		for i, n := range []int{3000, HintFrom + 5} {
 			if i > 0 && g.Name != "lidar" && g.Name != "grid3" && g.Name != "cube" {
 				continue
 			}

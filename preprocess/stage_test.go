@@ -55,7 +55,7 @@ func testHints[T geom.Float](t *testing.T) {
 	}
 	hinted := 0
 	for _, g := range geomtest.Generators3D[T]() {
-		for _, n := range []int{0, 1, 2, 3, hintFrom + 1} {
+		for _, n := range []int{0, 1, 2, 3, HintFrom + 1} {
 			if n > 3 && testing.Short() && g.Name != "lidar" {
 				continue
 			}
@@ -85,11 +85,11 @@ func testHints[T geom.Float](t *testing.T) {
 // off.
 func TestHintsAreLeftOut(t *testing.T) {
 	s := newStage[float32](t, Config{Mode: Seed, Model: modelOf(even(10))})
-	c := geomtest.Lidar[float32](hintFrom, seed)
+	c := geomtest.Lidar[float32](HintFrom, seed)
 	if p, _ := s.Apply(c); len(p.Hints.Hull3D) == 0 {
 		t.Error("no hints for a sweep")
 	}
-	for name, c := range map[string]geom.Cloud[float32]{"plane": {X: c.X, Y: c.Y}, "small": c.Slice(0, hintFrom-1), "empty": {}} {
+	for name, c := range map[string]geom.Cloud[float32]{"plane": {X: c.X, Y: c.Y}, "small": c.Slice(0, HintFrom-1), "empty": {}} {
 		if p, rep := s.Apply(c); p.Hints.Hull3D != nil || rep.Model != "" {
 			t.Errorf("%s: hints %v, report %+v", name, p.Hints, rep)
 		}

@@ -118,7 +118,8 @@ func (d *Decoder) prune(f *Frame, p *Pruned, l *layout) *FormatError {
 		return err
 	}
 	finite := int64(p.NPoints) - int64(p.NDropped)
-	if n := int64(len(index)); n > finite || n == 0 && finite > 0 {
+	found := f.HasZ() || p.For.Has(Hull2D) || p.For.Has(Maxima2D) // else no operator runs: nothing needs to survive
+	if n := int64(len(index)); n > finite || n == 0 && finite > 0 && found {
 		return formatErr(ReasonBadValue, -1, "%d points cannot be what is left of %d that were finite (%s %d, %s %d)", n, finite, HeaderNPoints, p.NPoints, HeaderNDropped, p.NDropped)
 	}
 	d.index = resize(d.index, len(index))

@@ -183,6 +183,7 @@ func TestForgedPrunedMessagesAreRefused(t *testing.T) {
 		"good":                         {prunedMessage(t, "10", "7", "hull2d, maxima3d", x, y, good), ""},
 		"every integer type":           {prunedMessage(t, "10", "0", "hull2d", x, y, field{"index", arrow.PrimitiveTypes.Uint8, "[0, 4, 9]"}), ""},
 		"an empty frame":               {prunedMessage(t, "3", "3", "hull2d", field{"x", f32, "[]"}, field{"y", f32, "[]"}, index("[]")), ""},
+		"nothing to run":               {prunedMessage(t, "3", "0", "hull3d,maxima3d", field{"x", f32, "[]"}, field{"y", f32, "[]"}, index("[]")), ""},
 		"no operator named":            {prunedMessage(t, "x", "x", "", x, y, index("[-1, 0, 1]")), ""}, // an ordinary message
 		"no index":                     {prunedMessage(t, "10", "0", "hull2d", x, y), ReasonMissingColumn},
 		"two of them":                  {prunedMessage(t, "10", "0", "hull2d", x, y, good, good), ReasonDuplicateColumn},

@@ -13,6 +13,8 @@ type Record struct {
 	Headers    []Header
 	// From is the partition that it comes from: its records stay in order.
 	From int32
+	// Points is how many points a pruned frame has; 0 of other records.
+	Points int
 }
 
 // Bytes estimates the memory that r holds.
@@ -34,6 +36,7 @@ const HeaderPublishedFrom = "published-from"
 // the data set, the number of the frame.
 func PrunedRecord(m *Message, k FrameKey, p *Pruned, value []byte) *Record {
 	r := publishedRecord(m, value)
+	r.Points = len(p.Index)
 	r.Headers = append(r.Headers, Headers(k, SchemaPoints, "/run/"+m.Topic)...)
 	r.Headers = append(r.Headers, p.Headers()...)
 	for i := range m.Headers {

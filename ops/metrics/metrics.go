@@ -35,6 +35,9 @@ type Metrics struct {
 	inflight                *prometheus.GaugeVec
 	queueLength, queueLimit *prometheus.GaugeVec
 	rebalances              prometheus.Counter
+	streams                 *prometheus.GaugeVec
+	hintsTurned, modelLoads *prometheus.CounterVec
+	keptRatio               *prometheus.HistogramVec
 	ready                   prometheus.Gauge
 }
 
@@ -42,6 +45,7 @@ type Metrics struct {
 // microsecond (a drawing) to seconds (a million points).
 var (
 	stageBuckets   = []float64{1e-6, 1e-5, 1e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, .1, .25, .5, 1, 2.5, 10}
+	ratioBuckets   = []float64{1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, .1, .3, 1}
 	latencyBuckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 )
 
@@ -84,6 +88,10 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	m.inflight = gauge("stage_inflight_bytes", "Memory held: fetched records, results, buffered rows.", "stage")
 	m.queueLength = gauge("queue_length", "Messages waiting for a worker.", "stage")
 	m.queueLimit = gauge("queue_capacity", "Where back-pressure begins: bytes for memory.", "stage")
+	m.streams = gauge("stage_streams", "Streams, each a data set and a sensor, by what has become of their hints: on, off (drifted), foreign (the model is for another stream).", "hints")
+	m.hintsTurned = counter("stage_hints_turned_total", "How often drift turned the hints of a stream on or off.", "to")
+	m.modelLoads = counter("stage_model_loads_total", "Models read again because their file changed, by result: ok, failed.", "result")
+	m.keptRatio = histogram("points_kept_ratio", "Points that an operator could not drop at once, of those in the frame.", ratioBuckets, "op")
 	m.rebalances = prometheus.NewCounter(prometheus.CounterOpts{Name: "entropipe_rebalances_total", Help: "Generations of the consumer group that this process joined."})
 	m.ready = prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_ready", Help: "1 while broker and output are connected."})
 	reg.MustRegister(m.rebalances, m.ready, buildInfo(version), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -124,6 +132,36 @@ func (m *Metrics) Memory(used, limit int64) {
 	m.inflight.WithLabelValues("pipeline").Set(float64(used))
 	m.queueLimit.WithLabelValues("pipeline_bytes").Set(float64(limit))
 }
+
+// Streams reports how many streams have hints, have lost them by drift, and are
+// not those of the model.
+func (m *Metrics) Streams(on, off, foreign int) {
+	m.streams.WithLabelValues("on").Set(float64(on))
+	m.streams.WithLabelValues("off").Set(float64(off))
+	m.streams.WithLabelValues("foreign").Set(float64(foreign))
+}
+
+// HintsTurned counts a change of a stream's hints.
+func (m *Metrics) HintsTurned(on bool) {
+	to := "off"
+	if on {
+		to = "on"
+	}
+	m.hintsTurned.WithLabelValues(to).Inc()
+}
+
+// ModelLoaded counts a model that was read because its file changed.
+func (m *Metrics) ModelLoaded(err error) {
+	result := "ok"
+	if err != nil {
+		result = "failed"
+	}
+	m.modelLoads.WithLabelValues(result).Inc()
+}
+
+// Kept records the fraction of a frame's points that an operator could not drop
+// at once.
+func (m *Metrics) Kept(op string, ratio float64) { m.keptRatio.WithLabelValues(op).Observe(ratio) }
 
 // Queued reports how many messages wait for a worker.
 func (m *Metrics) Queued(n int) { m.queueLength.WithLabelValues("operate").Set(float64(n)) }
@@ -197,10 +235,12 @@ func (s *Source) Processed(results []schemas.Result, rejects []schemas.Reject, t
 	}
 }
 
-// Published counts a record that was sent on, with a value of so many bytes.
-func (s *Source) Published(bytes int64) {
+// Published counts a record that was sent on: the bytes of its value, and its
+// points if it is a pruned frame.
+func (s *Source) Published(bytes, points int64) {
 	s.m.recordsOut.WithLabelValues("publish", s.topic).Inc()
 	s.m.bytes.WithLabelValues("publish", s.topic, "out").Add(float64(bytes))
+	s.m.points.WithLabelValues("publish", s.topic, "out").Add(float64(points))
 }
 
 // Latency records how long one record took from its timestamp to the commit.

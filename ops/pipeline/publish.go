@@ -71,11 +71,11 @@ func (s *session) publish(ctx context.Context, t *task) error {
 			continue
 		}
 		t.results[i].Publish = nil
-		bytes, value, c := r.Bytes(), int64(len(r.Value)), s.p.statsOf(s.topic)
+		bytes, value, points, c := r.Bytes(), int64(len(r.Value)), int64(r.Points), s.p.statsOf(s.topic)
 		t.bytes -= bytes
 		s.outbox.sent(bytes)
 		err := s.p.cfg.Publisher.Send(ctx, r, func() {
-			s.src.Published(value)
+			s.src.Published(value, points)
 			c.published.Add(1)
 			c.publishedBytes.Add(value)
 			s.p.budget.hold(-s.outbox.acked(bytes))

@@ -1,0 +1,225 @@
+package pipeline
+
+import (
+	"slices"
+	"time"
+
+	"entropipe/algos/delaunay"
+	"entropipe/algos/geom"
+	"entropipe/algos/hull"
+	"entropipe/algos/maxima"
+	"entropipe/models"
+	"entropipe/preprocess"
+	"entropipe/schemas"
+)
+
+var (
+	default2D     = []schemas.Op{schemas.Hull2D, schemas.Maxima2D, schemas.Delaunay2D}
+	default3D     = []schemas.Op{schemas.Hull2D, schemas.Maxima3D, schemas.Delaunay2D}
+	default3DHull = append([]schemas.Op{schemas.Hull3D}, default3D...)
+)
+
+// operators are the stage and the operators for one coordinate type.
+type operators[T geom.Float] struct {
+	stage  *preprocess.Stage[T]
+	hull   hull.Hull2D[T]
+	hull3  hull.Hull3D[T]
+	maxima maxima.Maxima[T]
+	mesh   delaunay.Triangulator[T]
+
+	vertices, faces []int32         // of a hull in space
+	pruned          *schemas.Pruned // of the frame at hand; nil: it is whole
+	keep            []int32
+}
+
+// newOperators leaves out the half-edges: no table holds them. The model is one
+// that shared has accepted.
+func newOperators[T geom.Float](shared *Stage, m *models.EntropyNet) *operators[T] {
+	o := &operators[T]{stage: &preprocess.Stage[T]{}, mesh: delaunay.Triangulator[T]{NoHalfedges: true}}
+	if shared == nil {
+		return o
+	}
+	var err error
+	if o.stage, err = preprocess.New[T](stageConfig(shared.cfg.Mode, m)); err != nil {
+		panic("pipeline: a stage that was accepted: " + err.Error())
+	}
+	return o
+}
+
+// run fills r from fr, whose cloud is c: first the stage, then each operator in
+// turn. It returns the numbers of the points to publish, nil for none.
+func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *schemas.Frame, c geom.Cloud[T]) []int32 {
+	dims := 2
+	if c.Z != nil {
+		dims = 3
+	}
+	o.stage.Unhinted = cfg.Stage == nil || !cfg.Stage.hinted(&fr.FrameKey, dims)
+	in, report := o.stage.Apply(c)
+	r.NDropped = int32(report.Dropped)
+	if o.pruned = fr.Pruned; o.pruned != nil {
+		r.NPoints, r.NDropped = o.pruned.NPoints, o.pruned.NDropped
+	}
+	if report.Mode != preprocess.Off {
+		r.Stage, r.ModelSHA = string(report.Mode), report.Model
+	}
+	ops := cfg.Ops
+	if ops == nil {
+		ops = default2D
+		switch {
+		case c.Z != nil && cfg.Hull3D:
+			ops = default3DHull
+		case c.Z != nil:
+			ops = default3D
+		}
+	}
+	for _, op := range ops {
+		if c.Z == nil && (op == schemas.Hull3D || op == schemas.Maxima3D) {
+			r.Ops[op].Status = schemas.StatusNotRun
+			continue
+		}
+		if o.pruned != nil && !o.pruned.For.Has(op) {
+			r.Ops[op].Status = schemas.StatusPrunedInput
+			continue
+		}
+		start := time.Now()
+		status, n := o.operate(op, m, r, &in)
+		r.Ops[op] = schemas.OpResult{Status: status, N: int32(n), Ns: time.Since(start).Nanoseconds()}
+		if op == schemas.Hull3D && cfg.Stage != nil {
+			o.noteHints(cfg.Stage, &fr.FrameKey, &in)
+		}
+	}
+	if cfg.Points {
+		r.Points = o.copyPoints(&in, fr.Intensity)
+	}
+	if cfg.Publish == 0 || fr.Drawing != nil {
+		return nil
+	}
+	return o.survivors(cfg.Publish, r, &in)
+}
+
+// noteHints tells how hull3d fared with its hints, or without on purpose.
+func (o *operators[T]) noteHints(shared *Stage, k *schemas.FrameKey, in *preprocess.Prepared[T]) {
+	hinted, n := len(in.Hints.Hull3D) > 0, in.Cloud.Len()
+	if !hinted && (!o.stage.Unhinted || n < preprocess.HintFrom) {
+		return
+	}
+	left, used := o.hull3.Survivors()
+	shared.note(k, hinted, used, float64(left)/float64(max(n, 1)))
+}
+
+// operate runs one operator, adds its rows to r and returns how it ended.
+func (o *operators[T]) operate(op schemas.Op, m *memory, r *schemas.Result, in *preprocess.Prepared[T]) (schemas.Status, int) {
+	switch op {
+	case schemas.Hull2D:
+		r.Hull = o.hullOf(m, in)
+		return r.Hull.Status, len(r.Hull.Idx)
+	case schemas.Hull3D:
+		r.Hull3 = o.hull3Of(in)
+		return r.Hull3.Status, len(r.Hull3.Idx)
+	case schemas.Maxima2D:
+		return addMaxima(m, r, op, o.original(in, m.keep(o.maxima.Append2D(m.room(), in.Cloud))))
+	case schemas.Maxima3D:
+		return addMaxima(m, r, op, o.original(in, m.keep(o.maxima.Append3D(m.room(), in.Cloud))))
+	case schemas.Delaunay2D:
+		mesh := o.mesh.Triangulate(in.Cloud)
+		r.Triangles = o.original(in, m.copy(mesh.Triangles))
+		if len(mesh.Triangles) > 0 {
+			return schemas.StatusOK, len(mesh.Triangles) / 3
+		}
+		return degenerate(len(mesh.Hull)), 0
+	}
+	panic("pipeline: no such operator")
+}
+
+func (o *operators[T]) hullOf(m *memory, in *preprocess.Prepared[T]) *schemas.Hull {
+	idx := m.keep(o.hull.Append(m.room(), in.Cloud))
+	xy, n := m.numbers(2*len(idx)), len(idx)
+	h := m.hull()
+	*h = schemas.Hull{X: xy[:n:n], Y: xy[n:], Status: degenerate(n)}
+	h.Area, h.Perimeter = hull.Measure(in.Cloud, idx)
+	for k, i := range idx {
+		h.X[k], h.Y[k] = float64(in.Cloud.X[i]), float64(in.Cloud.Y[i])
+	}
+	h.Idx = o.original(in, idx)
+	return h
+}
+
+// hull3Of keeps no more than the hull: its memory is the operator's, grown for
+// what was larger.
+func (o *operators[T]) hull3Of(in *preprocess.Prepared[T]) *schemas.Hull3 {
+	o.hull3.Seeds = in.Hints.Hull3D
+	v, f, dim := o.hull3.Append(o.vertices[:0], o.faces[:0], in.Cloud)
+	o.vertices, o.faces = v, f
+	h := &schemas.Hull3{Status: dimensions[dim+1]}
+	h.Area, h.Volume = hull.Measure3D(in.Cloud, f)
+	h.Idx, h.Faces = o.original(in, slices.Clone(v)), o.original(in, slices.Clone(f))
+	return h
+}
+
+// original maps numbers of points to those in the whole frame as received, in
+// place. Both mappings ascend, so that canonical orders survive them.
+func (o *operators[T]) original(in *preprocess.Prepared[T], idx []int32) []int32 {
+	idx = in.Original(idx)
+	if o.pruned != nil {
+		for i, v := range idx {
+			idx[i] = o.pruned.Index[v]
+		}
+	}
+	return idx
+}
+
+// dimensions are the statuses of a hull in space, of dimension -1 to 3.
+var dimensions = [5]schemas.Status{schemas.StatusEmpty, schemas.StatusDegeneratePoint, schemas.StatusDegenerateLine, schemas.StatusDegeneratePlane, schemas.StatusOK}
+
+// degenerate is the status of a hull with so many vertices.
+func degenerate(vertices int) schemas.Status {
+	switch vertices {
+	case 0:
+		return schemas.StatusEmpty
+	case 1:
+		return schemas.StatusDegeneratePoint
+	case 2:
+		return schemas.StatusDegenerateLine
+	}
+	return schemas.StatusOK
+}
+
+func addMaxima(m *memory, r *schemas.Result, op schemas.Op, idx []int32) (schemas.Status, int) {
+	if r.Maxima == nil {
+		r.Maxima = one(&m.maxima, m.frames)[:0]
+	}
+	r.Maxima = append(r.Maxima, schemas.Maxima{Directions: maximaDirections[op], Idx: idx})
+	if len(idx) == 0 {
+		return schemas.StatusEmpty, 0
+	}
+	return schemas.StatusOK, len(idx)
+}
+
+// copyPoints copies the prepared cloud with each point's number as received.
+func (o *operators[T]) copyPoints(in *preprocess.Prepared[T], intensity []float32) *schemas.Points {
+	p := &schemas.Points{Idx: make([]int32, in.Cloud.Len())}
+	for i := range p.Idx {
+		p.Idx[i] = int32(i)
+	}
+	in.Original(p.Idx)
+	switch c := any(in.Cloud).(type) {
+	case geom.Cloud[float32]:
+		p.X32, p.Y32, p.Z32 = clone(c.X), clone(c.Y), clone(c.Z)
+	case geom.Cloud[float64]:
+		p.X64, p.Y64, p.Z64 = clone(c.X), clone(c.Y), clone(c.Z)
+	}
+	if intensity != nil {
+		p.Intensity = make([]float32, len(p.Idx))
+		for k, i := range p.Idx {
+			p.Intensity[k] = intensity[i]
+		}
+	}
+	if o.pruned != nil {
+		for k, i := range p.Idx {
+			p.Idx[k] = o.pruned.Index[i]
+		}
+	}
+	return p
+}
+
+func clone[T any](v []T) []T { return append([]T(nil), v...) }

@@ -1,0 +1,162 @@
+package pipeline
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"entropipe/models"
+	"entropipe/ops/metrics"
+	"entropipe/preprocess"
+	"entropipe/schemas"
+)
+
+// StageConfig says what the stage before the operators does. Metrics and Log
+// are needed.
+type StageConfig struct {
+	Mode  preprocess.Mode
+	Model *models.EntropyNet // nil where the mode needs none
+	// Stop is told when frames are of another stream than the model's, and is
+	// to end the run. nil: they go without hints, and a warning says so once.
+	Stop    func(error)
+	Metrics *metrics.Metrics
+	Log     *slog.Logger
+}
+
+// Stage is what workers share of the stage before the operators: the model in
+// use, which may be replaced while they work, and of every stream whether hints
+// help it. A stream is a data set and a sensor. Its methods may be called from
+// any goroutine.
+type Stage struct {
+	cfg   StageConfig
+	model atomic.Pointer[models.EntropyNet]
+
+	mu      sync.Mutex
+	streams map[streamName]*stream
+}
+
+type streamName struct{ dataset, sensor string }
+
+// stream is what has become of a stream's hints.
+type stream struct {
+	watch   preprocess.Watch
+	foreign bool // the model is not for it
+}
+
+// maxStreams bounds the streams that are remembered: their names come from
+// producers. One more, and all begin anew.
+const maxStreams = 1024
+
+// NewStage returns a Stage, or why the mode and the model do not go together.
+func NewStage(cfg StageConfig) (*Stage, error) {
+	s := &Stage{cfg: cfg}
+	return s, s.Replace(cfg.Model)
+}
+
+// Replace makes workers use another model from their next record on. On an
+// error they keep the one that they have.
+func (s *Stage) Replace(m *models.EntropyNet) error {
+	if _, err := preprocess.New[float32](stageConfig(s.cfg.Mode, m)); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.model.Store(m)
+	s.streams = map[streamName]*stream{}
+	s.count()
+	return nil
+}
+
+func stageConfig(mode preprocess.Mode, m *models.EntropyNet) preprocess.Config {
+	cfg := preprocess.Config{Mode: mode, Model: m}
+	if mode == preprocess.Prune { // the operators find the survivors; what is asked for here are hints
+		cfg.For = []preprocess.Op{preprocess.Hull3D}
+	}
+	return cfg
+}
+
+// hinted says whether a frame of so many dimensions is to get hints.
+func (s *Stage) hinted(k *schemas.FrameKey, dims int) bool {
+	m := s.model.Load()
+	if m == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.streams[streamName{k.Dataset, k.Sensor}]
+	if st == nil {
+		st = s.meet(k, m, dims)
+	}
+	return !st.foreign && st.watch.Hinted(k.Offset)
+}
+
+// meet begins with a stream. The caller holds the lock.
+func (s *Stage) meet(k *schemas.FrameKey, m *models.EntropyNet, dims int) *stream {
+	if len(s.streams) >= maxStreams {
+		clear(s.streams)
+	}
+	st := &stream{watch: preprocess.NewWatch(m.Meta.Survivors[preprocess.Hull3D.String()])}
+	s.streams[streamName{k.Dataset, k.Sensor}] = st
+	if err := m.Matches(k.Dataset, k.Sensor, dims); err != nil {
+		st.foreign = true
+		if s.cfg.Stop != nil {
+			s.cfg.Stop(&ForeignError{Topic: k.Topic, Partition: k.Partition, Offset: k.Offset, Err: err})
+		} else {
+			s.cfg.Log.Warn("frames of a stream go without hints", "dataset", k.Dataset, "sensor", k.Sensor, "topic", k.Topic, "offset", k.Offset, "reason", err)
+		}
+	}
+	s.count()
+	return st
+}
+
+// note tells how an operator fared: whether it had hints, whether it used them,
+// and the fraction of points that it could not drop at once.
+func (s *Stage) note(k *schemas.FrameKey, hinted, used bool, survived float64) {
+	s.cfg.Metrics.Kept(preprocess.Hull3D.String(), survived)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.streams[streamName{k.Dataset, k.Sensor}]
+	if st == nil || st.foreign || !st.watch.Note(hinted, used, survived) {
+		return
+	}
+	on := st.watch.On()
+	s.cfg.Metrics.HintsTurned(on)
+	s.count()
+	if on {
+		s.cfg.Log.Info("the stream is again what its model knows: hints are on", "dataset", k.Dataset, "sensor", k.Sensor, "survivors", survived)
+	} else {
+		s.cfg.Log.Warn("the stream has drifted from what its model knows: hints are off", "dataset", k.Dataset, "sensor", k.Sensor, "survivors", survived,
+			"at_calibration", s.model.Load().Meta.Survivors[preprocess.Hull3D.String()])
+	}
+}
+
+// count reports the streams by what has become of their hints.
+func (s *Stage) count() {
+	var on, off, foreign int
+	for _, st := range s.streams {
+		switch {
+		case st.foreign:
+			foreign++
+		case st.watch.On():
+			on++
+		default:
+			off++
+		}
+	}
+	s.cfg.Metrics.Streams(on, off, foreign)
+}
+
+// ForeignError says that a frame is not of the stream that the model is for.
+type ForeignError struct {
+	Topic     string
+	Partition int32
+	Offset    int64
+	Err       error
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s/%d@%d: %v", e.Topic, e.Partition, e.Offset, e.Err)
+}
+
+func (e *ForeignError) Unwrap() error { return e.Err }
