@@ -15,6 +15,16 @@ type AdamW struct {
 func (o AdamW) Update(p, g, m, v []float32, step int, scale float32) {
 	lengths(len(p), g, m, v)
 	c := o.constants(step, scale)
+	switch {
+	case len(p) == 0:
+		return
+	case level == AVX512:
+		adamWAVX512(&p[0], &g[0], &m[0], &v[0], len(p), &c.scale)
+		return
+	case level == AVX2:
+		adamWAVX2(&p[0], &g[0], &m[0], &v[0], len(p), &c.scale)
+		return
+	}
 	for i := range p {
 		d := float32(g[i] * c.scale)
 		m[i] = float32(c.beta1*m[i]) + float32(c.rest1*d)

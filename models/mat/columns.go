@@ -1,5 +1,12 @@
 package mat
 
+import (
+	"math"
+	"unsafe"
+)
+
+//go:generate go run -C gen ./columns -out ../columns_amd64.s -stubs ../columns_amd64.go -pkg mat
+
 // The functions below do with every row the same for each column: layers of
 // batch normalisation (Ioffe and Szegedy) and what lies around them, forward
 // and backward, and the pooling of points. Cost: one read of each matrix, and
@@ -13,6 +20,20 @@ func Affine(dst, x Matrix, scale, shift []float32, relu bool) {
 	sameShape(dst, x)
 	lengths(x.Cols, scale, shift)
 	if x.empty() {
+		return
+	}
+	if level > Portable {
+		args := strips(dst, x)
+		args.columns = [4]*float32{&scale[0], &shift[0]}
+		args.extra = math.Float32bits(float32(math.Inf(-1))) // the least result
+		if relu {
+			args.extra = 0
+		}
+		if level == AVX512 {
+			affineAVX512(args.address())
+		} else {
+			affineAVX2(args.address())
+		}
 		return
 	}
 	for i := range x.Rows {
@@ -38,6 +59,16 @@ func Moments(sum, square []float32, x Matrix, center []float32) {
 	if x.empty() {
 		return
 	}
+	if level > Portable {
+		args := strips(x)
+		args.columns = [4]*float32{&sum[0], &square[0], &center[0]}
+		if level == AVX512 {
+			momentsAVX512(args.address())
+		} else {
+			momentsAVX2(args.address())
+		}
+		return
+	}
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
 			v -= center[j]
@@ -56,6 +87,16 @@ func ReLUBackward(d, h, z Matrix, sum, dot, center []float32) {
 	sameShape(d, h, z)
 	lengths(d.Cols, sum, dot, center)
 	if d.empty() {
+		return
+	}
+	if level > Portable {
+		args := strips(d, h, z)
+		args.columns = [4]*float32{&sum[0], &dot[0], &center[0]}
+		if level == AVX512 {
+			reluBackwardAVX512(args.address())
+		} else {
+			reluBackwardAVX2(args.address())
+		}
 		return
 	}
 	for i := range d.Rows {
@@ -81,6 +122,16 @@ func NormBackward(d, z Matrix, center, a, b, c []float32) {
 	if d.empty() {
 		return
 	}
+	if level > Portable {
+		args := strips(d, z)
+		args.columns = [4]*float32{&center[0], &a[0], &b[0], &c[0]}
+		if level == AVX512 {
+			normBackwardAVX512(args.address())
+		} else {
+			normBackwardAVX2(args.address())
+		}
+		return
+	}
 	for i := range d.Rows {
 		g, x := d.Row(i), z.Row(i)
 		for j := range g {
@@ -102,6 +153,10 @@ func ColumnMax(best []float32, at []int32, x Matrix, first int32) {
 	if x.empty() {
 		return
 	}
+	if level > Portable {
+		columnMaxVector(best, at, x, first)
+		return
+	}
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
 			if v > best[j] {
@@ -113,3 +168,43 @@ func ColumnMax(best []float32, at []int32, x Matrix, first int32) {
 		}
 	}
 }
+
+func columnMaxVector(best []float32, at []int32, x Matrix, first int32) {
+	args := strips(x)
+	args.columns[0] = &best[0]
+	args.extra = uint32(first)
+	if at != nil {
+		args.columns[1] = (*float32)(unsafe.Pointer(&at[0]))
+	}
+	switch {
+	case level == AVX512 && at == nil:
+		columnMaxAVX512(args.address())
+	case level == AVX512:
+		columnMaxAtAVX512(args.address())
+	case at == nil:
+		columnMaxAVX2(args.address())
+	default:
+		columnMaxAtAVX2(args.address())
+	}
+}
+
+// stripArgs is what the generated code reads; it knows the offsets.
+type stripArgs struct {
+	rows, cols int
+	matrices   [3]struct {
+		data   *float32
+		stride int // bytes
+	}
+	columns [4]*float32 // vectors of a number for each column
+	extra   uint32
+}
+
+func strips(ms ...Matrix) stripArgs {
+	s := stripArgs{rows: ms[0].Rows, cols: ms[0].Cols}
+	for i, m := range ms {
+		s.matrices[i].data, s.matrices[i].stride = &m.Data[0], 4*m.Stride
+	}
+	return s
+}
+
+func (s *stripArgs) address() *byte { return (*byte)(unsafe.Pointer(s)) }

@@ -42,3 +42,19 @@ func rowApplyAVX512(_ *float32, _ int, _ *float32, _, _ float32, _, _ *float32) 
 func rowApplyAVX2(_ *float32, _ int, _ *float32, _, _ float32, _, _ *float32) {
 	panic(noVectors)
 }
+
+func affineAVX512(*byte)       { panic(noVectors) }
+func momentsAVX512(*byte)      { panic(noVectors) }
+func reluBackwardAVX512(*byte) { panic(noVectors) }
+func normBackwardAVX512(*byte) { panic(noVectors) }
+func columnMaxAVX512(*byte)    { panic(noVectors) }
+func columnMaxAtAVX512(*byte)  { panic(noVectors) }
+func affineAVX2(*byte)         { panic(noVectors) }
+func momentsAVX2(*byte)        { panic(noVectors) }
+func reluBackwardAVX2(*byte)   { panic(noVectors) }
+func normBackwardAVX2(*byte)   { panic(noVectors) }
+func columnMaxAVX2(*byte)      { panic(noVectors) }
+func columnMaxAtAVX2(*byte)    { panic(noVectors) }
+
+func adamWAVX512(_, _, _, _ *float32, _ int, _ *float32) { panic(noVectors) }
+func adamWAVX2(_, _, _, _ *float32, _ int, _ *float32)   { panic(noVectors) }
