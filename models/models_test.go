@@ -2,6 +2,7 @@ package models
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -313,4 +314,42 @@ func TestMatches(t *testing.T) {
 			t.Errorf("row %d: %s, want %q", i, got, c.want)
 		}
 	}
+}
+
+// Whatever is accepted is valid, and written again it is the same model.
+func FuzzParseEntropyNet(f *testing.F) {
+	for i, meta := range []Meta{seedMeta, {Mode: Seed, Dims: 2, Ops: []string{"hull2d"}, Normalise: NormaliseBox}} {
+		path := filepath.Join(f.TempDir(), "m.safetensors")
+		if err := random(meta, uint64(i)).Write(path); err != nil {
+			f.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		n := 8 + binary.LittleEndian.Uint64(data)
+		f.Add(data[8:n], data[n:])
+	}
+	path := filepath.Join(f.TempDir(), "again.safetensors")
+	f.Fuzz(func(t *testing.T, header, values []byte) {
+		data := slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header, values)
+		m, err := ParseEntropyNet("m", data)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "m: ") {
+				t.Fatalf("%q: %v names no file", data, err)
+			}
+			return
+		}
+		sum := m.SHA256
+		if err := m.Write(path); err != nil {
+			t.Fatalf("%q is read and cannot be written: %v", data, err)
+		}
+		again, err := ReadEntropyNet(path)
+		if err != nil {
+			t.Fatalf("%q: %v", data, err)
+		}
+		if diff := cmp.Diff(m, again, sameMeta); diff != "" {
+			t.Fatalf("%q, once %s: %s", data, sum, diff)
+		}
+	})
 }

@@ -19,10 +19,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"slices"
-	"strings"
 )
 
 // maxHeader is the length that the format allows a header.
@@ -178,110 +175,4 @@ func (f *File) Lookup(name string) (Tensor, bool) {
 // Bytes returns the values as they stand in the file, little-endian.
 func (t Tensor) Bytes() *io.SectionReader {
 	return io.NewSectionReader(t.file.r, t.start, t.size)
-}
-
-// Float32s appends the values to dst. F16 and BF16 are widened, which is exact;
-// a type that float32 cannot hold is an error, also where the values would fit.
-func (t Tensor) Float32s(dst []float32) ([]float32, error) {
-	switch t.DType {
-	case F32:
-		return read(t, dst, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
-	case F16:
-		return read(t, dst, func(b []byte) float32 { return fromHalf(binary.LittleEndian.Uint16(b)) })
-	case BF16:
-		return read(t, dst, func(b []byte) float32 { return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16) })
-	}
-	return dst, t.wrongType(F32, F16, BF16)
-}
-
-// Float64s appends the values to dst: those of F64, and whatever Float32s reads.
-func (t Tensor) Float64s(dst []float64) ([]float64, error) {
-	switch t.DType {
-	case F64:
-		return read(t, dst, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
-	case F32:
-		return read(t, dst, func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) })
-	case F16:
-		return read(t, dst, func(b []byte) float64 { return float64(fromHalf(binary.LittleEndian.Uint16(b))) })
-	case BF16:
-		return read(t, dst, func(b []byte) float64 {
-			return float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16))
-		})
-	}
-	return dst, t.wrongType(F64, F32, F16, BF16)
-}
-
-// Int64s appends the values of an integer type to dst; BOOL gives 0 and 1. An
-// U64 beyond the largest int64 is an error.
-func (t Tensor) Int64s(dst []int64) ([]int64, error) {
-	le := binary.LittleEndian
-	switch t.DType {
-	case BOOL, U8:
-		return read(t, dst, func(b []byte) int64 { return int64(b[0]) })
-	case I8:
-		return read(t, dst, func(b []byte) int64 { return int64(int8(b[0])) })
-	case U16:
-		return read(t, dst, func(b []byte) int64 { return int64(le.Uint16(b)) })
-	case I16:
-		return read(t, dst, func(b []byte) int64 { return int64(int16(le.Uint16(b))) })
-	case U32:
-		return read(t, dst, func(b []byte) int64 { return int64(le.Uint32(b)) })
-	case I32:
-		return read(t, dst, func(b []byte) int64 { return int64(int32(le.Uint32(b))) })
-	case I64:
-		return read(t, dst, func(b []byte) int64 { return int64(le.Uint64(b)) })
-	case U64:
-		n := len(dst)
-		dst, err := read(t, dst, func(b []byte) int64 { return int64(le.Uint64(b)) })
-		if err == nil && slices.ContainsFunc(dst[n:], func(v int64) bool { return v < 0 }) {
-			return dst[:n], fmt.Errorf("%s: tensor %q holds a number beyond the largest int64", t.file.name, t.Name)
-		}
-		return dst, err
-	}
-	return dst, t.wrongType(BOOL, U8, I8, U16, I16, U32, I32, U64, I64)
-}
-
-func (t Tensor) wrongType(want ...DType) error {
-	var names []string
-	for _, w := range want {
-		names = append(names, string(w))
-	}
-	return fmt.Errorf("%s: tensor %q has values of type %s, want %s", t.file.name, t.Name, t.DType, strings.Join(names, ", "))
-}
-
-// pieceSize is a multiple of every type's size.
-const pieceSize = 1 << 16
-
-// read appends the values, decoded one by one; where reading fails dst is
-// returned as it was.
-func read[T any](t Tensor, dst []T, decode func([]byte) T) ([]T, error) {
-	out := slices.Grow(dst, t.Len())
-	width := t.DType.Size()
-	piece := make([]byte, min(pieceSize, t.size))
-	for at := int64(0); at < t.size; at += int64(len(piece)) {
-		piece = piece[:min(pieceSize, t.size-at)]
-		if n, err := t.file.r.ReadAt(piece, t.start+at); n < len(piece) {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF // it was longer when it was opened
-			}
-			return dst, fmt.Errorf("%s: tensor %q: %w", t.file.name, t.Name, err)
-		}
-		for i := 0; i < len(piece); i += width {
-			out = append(out, decode(piece[i:i+width]))
-		}
-	}
-	return out, nil
-}
-
-// fromHalf widens a number of 5 exponent and 10 fraction bits, exactly; NaNs
-// keep their bits.
-func fromHalf(h uint16) float32 {
-	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&1023
-	switch exponent {
-	case 0: // zeros and denormals: a multiple of 2^-24
-		return math.Float32frombits(sign | math.Float32bits(float32(fraction)*0x1p-24))
-	case 31:
-		return math.Float32frombits(sign | 0x7f800000 | fraction<<13)
-	}
-	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
 }

@@ -1,0 +1,75 @@
+package atomicfile
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+func text(s string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, s)
+		return err
+	}
+}
+
+// A write that fails in the middle leaves what was there, and no other file.
+func TestAFailureLeavesTheOldFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	if err := Write(path, text("old")); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	err := Write(path, func(w io.Writer) error {
+		w.Write(make([]byte, 1<<20))
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "old" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if err := Write(dir, text("a folder's place")); err == nil {
+		t.Error("a folder was replaced")
+	}
+	if err := Write(filepath.Join(dir, "absent", "f"), text("")); err == nil {
+		t.Error("wrote into a folder that is not there")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// Readers and other writers meet whole files only.
+func TestWritersDoNotMix(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := Write(path, text("a")); err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	for c := range byte(4) {
+		wait.Go(func() {
+			for range 10 {
+				err := Write(path, func(w io.Writer) error {
+					for range 100_000 {
+						if _, err := w.Write([]byte{'a' + c}); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				b, failed := os.ReadFile(path)
+				if err != nil || failed != nil || len(b) != 100_000 || len(bytes.Trim(b, string(b[:1]))) > 0 {
+					t.Errorf("%d bytes, %v, %v", len(b), err, failed)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
