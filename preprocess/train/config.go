@@ -1,0 +1,136 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"entropipe/algos/entropy"
+	"entropipe/models"
+)
+
+// Regulariser names what is added to the task's loss.
+type Regulariser string
+
+// The regularisers. HDiff and HSoft are the paper's, kept to compare with.
+const (
+	None  Regulariser = "none"
+	F     Regulariser = "F"     // entropy.Surrogate: follows the entropy of the frame
+	HDiff Regulariser = "hdiff" // entropy.BallEntropy, anchors learned with the network
+	HSoft Regulariser = "hsoft" // entropy.CellEntropy, half-spaces learned with the network
+)
+
+// Problems are the operators that a network can be trained for, by name.
+var Problems = []entropy.Problem{entropy.Hull2D, entropy.Hull3D, entropy.Maxima2D, entropy.Maxima3D}
+
+// ParseProblem returns the operator of that name.
+func ParseProblem(name string) (entropy.Problem, bool) {
+	i := slices.IndexFunc(Problems, func(p entropy.Problem) bool { return p.String() == name })
+	if i < 0 {
+		return 0, false
+	}
+	return Problems[i], true
+}
+
+// Config says what to train and how. Fields that are 0 get defaults. All of it
+// but Workers decides the result.
+type Config struct {
+	Mode        string // models.Perturb or models.Denoise
+	Ops         []entropy.Problem
+	Regulariser Regulariser
+	Steps       int     // 2000
+	Seed        uint64  // of everything that is drawn
+	Batch       int     // clouds a step: 8
+	Points      int     // of a cloud: 2048
+	Sigma       float64 // bound of a displacement, in the frames' units: 1/100 of their extent, or what Noise asks for
+	Lambda      float64 // weight of the regulariser: 1e-2
+	Witnesses   int     // of F: 32
+	Noise       Noise   // of Denoise: 1/300 of the extent, 1 % outliers within 8 deviations
+	Every       int     // steps between two judgements: 100
+	Patience    int     // judgements without a better one that end training: 10
+	Tolerance   float64 // of Perturb: largest error of a hull, or of maxima, in diagonals of the frame: 0.0025
+	Workers     int     `json:"-"`
+}
+
+// Constants of training: the paper's, where it has them.
+const (
+	learningRate = 1e-3
+	weightDecay  = 1e-4
+	gradientNorm = 1.0
+	dropoutRate  = 0.1
+
+	tauFirst, tauLast     = 1e-2, 5e-4
+	alphaFirst, alphaLast = 10.0, 5.0
+	anchorCount           = 16
+	halfSpaceCount        = 8
+)
+
+// withDefaults fills what is 0 and checks the rest.
+func (c Config) withDefaults(d *Data) (Config, error) {
+	set(&c.Regulariser, F)
+	set(&c.Steps, 2000)
+	set(&c.Batch, 8)
+	set(&c.Points, 2048)
+	set(&c.Lambda, 1e-2)
+	set(&c.Witnesses, 32)
+	set(&c.Every, 100)
+	set(&c.Patience, 10)
+	set(&c.Tolerance, 0.0025)
+	set(&c.Workers, 1)
+	extent := d.extent()
+	if c.Mode == models.Denoise {
+		set(&c.Noise, Noise{Sigma: extent / 300, Outliers: 0.01, Reach: 8})
+		set(&c.Sigma, 3*c.Noise.Sigma)
+	} else {
+		set(&c.Sigma, extent/100)
+	}
+	return c, c.check(d)
+}
+
+func set[T comparable](v *T, to T) {
+	var zero T
+	if *v == zero {
+		*v = to
+	}
+}
+
+func (c *Config) check(d *Data) error {
+	switch {
+	case c.Mode != models.Perturb && c.Mode != models.Denoise:
+		return fmt.Errorf("mode %q: want %s or %s", c.Mode, models.Perturb, models.Denoise)
+	case !slices.Contains([]Regulariser{None, F, HDiff, HSoft}, c.Regulariser):
+		return fmt.Errorf("regulariser %q: want none, F, hdiff or hsoft", c.Regulariser)
+	case len(c.Ops) == 0:
+		return fmt.Errorf("no operator to train for: want %s", problemNames(Problems))
+	case c.Steps < 1 || c.Batch < 1 || c.Points < leastPoints || c.Witnesses < 2 || c.Every < 1 || c.Patience < 1:
+		return fmt.Errorf("steps %d, batch %d, points %d, witnesses %d, every %d, patience %d: one is too small", c.Steps, c.Batch, c.Points, c.Witnesses, c.Every, c.Patience)
+	case !(c.Sigma > 0) || !(c.Lambda >= 0) || !(c.Tolerance > 0):
+		return fmt.Errorf("sigma %v, lambda %v, tolerance %v: want numbers above 0 (a frame of equal points has no extent)", c.Sigma, c.Lambda, c.Tolerance)
+	case c.Mode == models.Denoise && !(c.Noise.Sigma > 0 && c.Noise.Outliers >= 0 && c.Noise.Outliers <= 1 && c.Noise.Reach >= 0):
+		return fmt.Errorf("noise %+v: want a deviation above 0, a fraction of outliers, and a reach", c.Noise)
+	}
+	for i, op := range c.Ops {
+		switch {
+		case !slices.Contains(Problems, op):
+			return fmt.Errorf("operator %v: want %s", op, problemNames(Problems))
+		case slices.Contains(c.Ops[:i], op):
+			return fmt.Errorf("operator %v comes twice", op)
+		case d.Dims < 3 && inSpace(op):
+			return fmt.Errorf("operator %v needs points of 3 dimensions, and the data have %d", op, d.Dims)
+		case c.Mode == models.Denoise && !isMaxima(op):
+			return fmt.Errorf("operator %v: mode %s is for maxima", op, models.Denoise)
+		}
+	}
+	return nil
+}
+
+func problemNames(ps []entropy.Problem) string {
+	var names []string
+	for _, p := range ps {
+		names = append(names, p.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+func inSpace(p entropy.Problem) bool  { return p == entropy.Hull3D || p == entropy.Maxima3D }
+func isMaxima(p entropy.Problem) bool { return p == entropy.Maxima2D || p == entropy.Maxima3D }

@@ -1,0 +1,200 @@
+package train
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"entropipe/algos/entropy"
+	"entropipe/algos/geom"
+	"entropipe/algos/hull"
+	"entropipe/algos/maxima"
+	"entropipe/models"
+	"entropipe/models/mat"
+	"entropipe/preprocess/net"
+)
+
+// Judgement is what held-out frames say of a network, in its form for
+// inference: means over frames and operators, but for Worst.
+type Judgement struct {
+	Before float64 `json:"g_before"` // G of the frames as they are, nats a point
+	After  float64 `json:"g_after"`  // G of the moved ones: certified, the entropy is no more
+	Error  float64 `json:"error"`    // of the answers, exact, in diagonals of the frame
+	Worst  float64 `json:"worst"`    // largest error
+
+	// To denoise, against the maxima of the clean frame.
+	Raw      float64 `json:"f1_raw"` // F1 of the maxima of the noisy frame
+	F1       float64 `json:"f1"`     // of the moved one
+	Tolerant float64 `json:"f1_tolerant"`
+
+	Best bool `json:"best"` // so far
+}
+
+// better tells whether j is better than o. To perturb: entropy decides among
+// those whose worst error is tolerated, else the error does. To denoise: F1.
+func (j *Judgement) better(o *Judgement, c *Config) bool {
+	if c.Mode == models.Denoise {
+		return j.F1 > o.F1 || j.F1 == o.F1 && j.Tolerant > o.Tolerant
+	}
+	ok, was := j.Worst <= c.Tolerance, o.Worst <= c.Tolerance
+	switch {
+	case ok && was:
+		return j.After < o.After
+	case ok != was:
+		return ok
+	}
+	return j.Worst < o.Worst
+}
+
+// Judgements look at few frames, since they come often.
+const judgedFrames = 16
+
+// judge measures the network as it is and keeps it if it is the best so far.
+func (t *Trainer) judge() (Judgement, error) {
+	k := t.current()
+	n, err := net.New(t.export(&k))
+	if err != nil {
+		return Judgement{}, err
+	}
+	frames := min(len(t.data.Judge), judgedFrames)
+	each := make([]Judgement, frames)
+	mat.Tiles(frames, 1, t.cfg.Workers, func(i, _ int) {
+		f := &t.data.Judge[i*len(t.data.Judge)/frames]
+		each[i] = judgeFrame(&t.cfg, n, f, rand.New(rand.NewPCG(t.cfg.Seed, 1<<63+uint64(i))))
+	})
+	j := mean(each)
+	if j.Best = t.best.params == nil || j.better(&t.best.judgement, &t.cfg); j.Best {
+		k.judgement = j
+		t.best, t.waited = k.clone(), 0
+	} else if 5*t.step > 2*t.cfg.Steps {
+		t.waited++
+	}
+	return j, nil
+}
+
+func mean(each []Judgement) (j Judgement) {
+	w := 1 / float64(len(each))
+	for _, e := range each {
+		j.Before, j.After = j.Before+w*e.Before, j.After+w*e.After
+		j.Error, j.Worst = j.Error+w*e.Error, max(j.Worst, e.Worst)
+		j.Raw, j.F1, j.Tolerant = j.Raw+w*e.Raw, j.F1+w*e.F1, j.Tolerant+w*e.Tolerant
+	}
+	return j
+}
+
+func judgeFrame(c *Config, n *net.Net, f *Frame, r *rand.Rand) Judgement {
+	mover := net.Mover[float32]{Net: n}
+	cloud := f.Cloud
+	if c.Mode == models.Denoise {
+		cloud = geom.Cloud[float32]{}
+		c.Noise.Add(&cloud, f.Cloud, r)
+	}
+	moved := mover.Move(cloud)
+	diagonal := 0.0
+	for d := range 3 {
+		diagonal = math.Hypot(diagonal, f.Hi[d]-f.Lo[d])
+	}
+	var each []Judgement
+	for _, op := range c.Ops {
+		j := Judgement{Before: hard(cloud, op), After: hard(moved, op)}
+		if c.Mode == models.Denoise {
+			j.score(c, f.Cloud, cloud, moved, op)
+		} else {
+			j.Error = answerError(cloud, moved, op) / diagonal
+			j.Worst = j.Error
+		}
+		each = append(each, j)
+	}
+	return mean(each)
+}
+
+// hard is G with witnesses chosen for the cloud.
+func hard(c geom.Cloud[float32], op entropy.Problem) float64 {
+	s := entropy.Surrogate[float32]{Problem: op}
+	return s.Hard(c, s.Witnesses(nil, c, 64)).Upper
+}
+
+// answerError is the exact error of the operator's answer on the moved cloud,
+// taken for an answer on the cloud.
+func answerError(c, moved geom.Cloud[float32], op entropy.Problem) (e float64) {
+	var j net.Judge[float32]
+	switch op {
+	case entropy.Hull2D:
+		_, e = j.Hull2D(nil, c, (&hull.Hull2D[float32]{}).Append(nil, moved))
+	case entropy.Hull3D:
+		predicted, _, _ := (&hull.Hull3D[float32]{}).Append(nil, nil, moved)
+		_, e = j.Hull3D(nil, c, predicted)
+	default:
+		e = j.Maxima(c, maximaOf(moved, op), maximaDims(op), [3]bool{})
+	}
+	return e
+}
+
+func maximaDims(op entropy.Problem) int {
+	if op == entropy.Maxima3D {
+		return 3
+	}
+	return 2
+}
+
+func maximaOf(c geom.Cloud[float32], op entropy.Problem) []int32 {
+	var m maxima.Maxima[float32]
+	if op == entropy.Maxima3D {
+		return m.Append3D(nil, c)
+	}
+	return m.Append2D(nil, c)
+}
+
+// score compares the maxima found with those of the clean cloud.
+func (j *Judgement) score(c *Config, clean, noisy, moved geom.Cloud[float32], op entropy.Problem) {
+	truth, found := maximaOf(clean, op), maximaOf(moved, op)
+	j.Raw = F1(truth, maximaOf(noisy, op))
+	j.F1 = F1(truth, found)
+	j.Tolerant = TolerantF1(clean, truth, found, maximaDims(op), c.Noise.Sigma)
+}
+
+// F1 is the harmonic mean of precision and recall of the indices found; both
+// lists ascend. Two empty lists agree: 1.
+func F1(truth, found []int32) float64 {
+	both, k := 0, 0
+	for _, i := range found {
+		for k < len(truth) && truth[k] < i {
+			k++
+		}
+		if k < len(truth) && truth[k] == i {
+			both++
+		}
+	}
+	if len(truth)+len(found) == 0 {
+		return 1
+	}
+	return 2 * float64(both) / float64(len(truth)+len(found))
+}
+
+// TolerantF1 counts an index as found right when its point in the clean cloud
+// is within epsilon, on every axis, of one of the truth, and one of the truth
+// as found when an index found is that near to it.
+func TolerantF1(clean geom.Cloud[float32], truth, found []int32, dims int, epsilon float64) float64 {
+	if len(truth)+len(found) == 0 {
+		return 1
+	}
+	near := func(from, to []int32) (fraction float64) {
+		for _, i := range from {
+			for _, k := range to {
+				gap := 0.0
+				for d := range dims {
+					gap = max(gap, math.Abs(float64(axis(clean, d)[i])-float64(axis(clean, d)[k])))
+				}
+				if gap <= epsilon {
+					fraction += 1 / float64(len(from))
+					break
+				}
+			}
+		}
+		return fraction
+	}
+	precision, recall := near(found, truth), near(truth, found)
+	if precision+recall == 0 {
+		return 0
+	}
+	return 2 * precision * recall / (precision + recall)
+}
