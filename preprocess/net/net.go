@@ -17,9 +17,7 @@
 package net
 
 import (
-	"errors"
 	"fmt"
-	"math"
 
 	"entropipe/models"
 	"entropipe/models/mat"
@@ -58,12 +56,18 @@ func New(m *models.EntropyNet) (*Net, error) {
 	n := &Net{dims: m.Meta.Dims, sigma: m.Meta.Sigma}
 	in := n.dims
 	for l, out := range Local {
-		w, b := fold(m, fmt.Sprintf("local.%d", l), out, in)
+		w, b, err := m.Fold(fmt.Sprintf("local.%d", l))
+		if err != nil {
+			return nil, err
+		}
 		n.local[l].PackT(mat.Of(out, in, w))
 		n.bias[l] = b
 		in = out
 	}
-	w, b := fold(m, "head.0", Head, 2*Global)
+	w, b, err := m.Fold("head.0")
+	if err != nil {
+		return nil, err
+	}
 	both := mat.Of(Head, 2*Global, w)
 	n.head.PackT(both.Columns(0, Global))
 	for j := range Head {
@@ -72,13 +76,6 @@ func New(m *models.EntropyNet) (*Net, error) {
 	n.offset = b
 	n.last.PackT(mat.Of(n.dims, Head, m.Tensors["head.1.weight"].Data))
 	n.end = m.Tensors["head.1.bias"].Data
-	for _, v := range [][]float32{n.bias[0], n.bias[1], n.bias[2], n.offset, w} {
-		for _, x := range v {
-			if x-x != 0 {
-				return nil, errors.New("the network's weights and variances together exceed float32")
-			}
-		}
-	}
 	return n, nil
 }
 
@@ -87,17 +84,3 @@ func (n *Net) Dims() int { return n.dims }
 
 // Sigma bounds the displacement of each coordinate, in the units of clouds.
 func (n *Net) Sigma() float64 { return n.sigma }
-
-// fold returns a layer's weights and bias with its normalisation in them.
-func fold(m *models.EntropyNet, name string, out, in int) (w, b []float32) {
-	tensor := func(part string) []float32 { return m.Tensors[name+part].Data }
-	w, b = make([]float32, out*in), make([]float32, out)
-	for j := range out {
-		s := float64(tensor(".bn.gamma")[j]) / math.Sqrt(float64(tensor(".bn.var")[j])+models.BatchNormEpsilon)
-		for k, v := range tensor(".weight")[j*in : (j+1)*in] {
-			w[j*in+k] = float32(s * float64(v))
-		}
-		b[j] = float32(s*(float64(tensor(".bias")[j])-float64(tensor(".bn.mean")[j])) + float64(tensor(".bn.beta")[j]))
-	}
-	return w, b
-}
