@@ -117,7 +117,8 @@ func (b Bracket) And(o Bracket) Bracket {
 	case o.Lower >= b.Lower && o.Upper <= b.Upper:
 		return o
 	}
-	return Bracket{max(b.Lower, o.Lower), min(b.Upper, o.Upper), Joint}
+	upper := min(b.Upper, o.Upper)
+	return Bracket{min(max(b.Lower, o.Lower), upper), upper, Joint} // rounding apart they meet
 }
 
 // Plus returns the bracket of a sum of entropies, such as those of the two
@@ -154,7 +155,7 @@ func OfSizes[N int | int32 | float64](sizes []N) float64 {
 
 // mlogm is m log m, 0 at 0.
 func mlogm(m float64) float64 {
-	if m <= 1 {
+	if m <= 0 {
 		return 0
 	}
 	return m * math.Log(m)

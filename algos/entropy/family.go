@@ -135,9 +135,16 @@ func (f *Family) steps(p *points, list []int32) bool {
 	return true
 }
 
-// boxes lists the boxes below points in space.
+// boxes lists the boxes below points in space, by falling sum of coordinates, so
+// that of boxes with as many points the more central is taken first.
 func (f *Family) boxes(p *points, list []int32) bool {
 	x, y, z := p[0], p[1], p[2]
+	slices.SortFunc(list, func(i, j int32) int {
+		if s := sign(x[j] + y[j] + z[j] - x[i] - y[i] - z[i]); s != 0 {
+			return s
+		}
+		return int(i) - int(j)
+	})
 	for _, w := range list {
 		wx, wy, wz := x[w], y[w], z[w]
 		for i := range x {

@@ -1,0 +1,242 @@
+package entropy
+
+import (
+	"math"
+	"slices"
+
+	"entropipe/algos/exact"
+	"entropipe/algos/geom"
+)
+
+// FromSize bounds the entropy of n points by their number h of maximal points or
+// hull vertices (for UpperHull and LowerHull those of that side). A range holds at
+// most one maximal point, two vertices in the plane, four in space, and the most
+// uneven groups that this allows have the least entropy; from above, the maximal
+// points, the edges or the tetrahedra on all faces are enough ranges. Loose, and free.
+func FromSize(p Problem, n, h int) Bracket {
+	if n == 0 || h == 0 {
+		return Bracket{}
+	}
+	size := float64(n)
+	switch p {
+	case Maxima2D, Maxima3D:
+		return bracket(crowded(n, h, 1), math.Log(float64(h)), size, Size)
+	case UpperHull, LowerHull:
+		return bracket(crowded(n, h, 2), math.Log(float64(max(h-1, 1))), size, Size)
+	case Hull3D:
+		return bracket(crowded(n, h, 4), math.Log(float64(max(2*h-4, 1))), size, Size)
+	}
+	// The sides have h vertices or, with their common ends, up to h+2 between them.
+	lower := math.Inf(1)
+	for k := 0; k <= h/2; k++ {
+		lower = min(lower, crowded(n, k, 2)+crowded(n, h-k, 2))
+	}
+	return Bracket{lower, 2 * min(math.Log(max(float64(h)/2, 1)), math.Log(size)), Size}
+}
+
+// crowded is the least entropy of n points when a group holds at most some of h of
+// them: all others crowd into one group, which no vector of sizes majorises.
+func crowded(n, h, most int) float64 {
+	if h <= most {
+		return 0
+	}
+	rest := h - most
+	sum := mlogm(float64(n-rest)) + float64(rest/most)*mlogm(float64(most)) + mlogm(float64(rest%most))
+	return max(math.Log(float64(n))-sum/float64(n), 0)
+}
+
+// FromSlabs returns the vertical entropy as an upper bound for UpperHull or
+// LowerHull: a group is what lies under one edge. Vertices may be those of the whole
+// hull. It can be some nats too large. Cost: O(n log h).
+func FromSlabs[T geom.Float](c geom.Cloud[T], vertices []int32, p Problem) Bracket {
+	chain, raw := chainOf(c, vertices, p)
+	if len(chain) < 2 {
+		return bracket(0, 0, float64(c.Len()), Vertical)
+	}
+	var at []float64
+	for _, v := range chain[1:] {
+		at = append(at, raw[0][v])
+	}
+	sizes := make([]int32, len(at))
+	for _, x := range raw[0] {
+		k, on := slices.BinarySearch(at, x)
+		if on {
+			k++
+		}
+		sizes[min(k, len(at)-1)]++
+	}
+	return bracket(0, OfSizes(sizes), float64(c.Len()), Vertical)
+}
+
+// chainOf returns one side's vertices from left to right, and coordinates in which
+// that side is the upper one.
+func chainOf[T geom.Float](c geom.Cloud[T], vertices []int32, p Problem) ([]int32, *points) {
+	if p != UpperHull && p != LowerHull {
+		panic(badProblem)
+	}
+	check(c, 2)
+	checkIndices(vertices, c.Len())
+	raw := &points{}
+	load(raw, c, p)
+	return upperChain(slices.Clone(vertices), raw), raw
+}
+
+// FromQuickhull returns the entropy of quickhull's partition as an upper bound for
+// UpperHull or LowerHull: points are divided at the vertex farthest above the chord,
+// and what lies under the two chords from there is done. Vertices may be those of
+// the whole hull. Where quickhull would go too deep the vertex in the middle divides.
+// Cost: O(n log n + h log n) vertices and sides.
+func FromQuickhull[T geom.Float](c geom.Cloud[T], vertices []int32, p Problem) Bracket {
+	chain, raw := chainOf(c, vertices, p)
+	n := c.Len()
+	if len(chain) < 2 {
+		return bracket(0, 0, float64(n), Trace)
+	}
+	q := quick{p: raw, chain: chain, deep: 2 * bitsOf(n)}
+	box := BoxOf(c)
+	for k, v := range raw[:2] {
+		if k == 1 && p == LowerHull {
+			box.Lo[1], box.Hi[1] = -box.Hi[1], -box.Lo[1]
+		}
+		q.unit[k] = unit(nil, v, &box, k)
+	}
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(i)
+	}
+	ids = q.drop(0, len(chain)-1, ids)
+	q.divide(0, len(chain)-1, ids, 0)
+	return bracket(0, OfSizes(q.sizes), float64(n), Trace)
+}
+
+func bitsOf(n int) int { return int(math.Log2(float64(n))) + 1 }
+
+// quick is a run of quickhull whose result is known.
+type quick struct {
+	p     *points
+	unit  points
+	chain []int32
+	sizes []int32
+	deep  int
+}
+
+// divide treats points above the chord of vertices a and b of the chain.
+func (q *quick) divide(a, b int, ids []int32, level int) {
+	if len(ids) == 0 {
+		return
+	}
+	m := (a + b) / 2
+	if level < q.deep {
+		far := math.Inf(-1)
+		for k := a + 1; k < b; k++ {
+			if d := above(&q.unit, q.chain[a], q.chain[b], q.chain[k]); d > far {
+				far, m = d, k
+			}
+		}
+	}
+	at, left := q.p[0][q.chain[m]], 0
+	for k, i := range ids {
+		if q.p[0][i] <= at {
+			ids[k], ids[left] = ids[left], i
+			left++
+		}
+	}
+	q.divide(a, m, q.drop(a, m, ids[:left]), level+1)
+	q.divide(m, b, q.drop(m, b, ids[left:]), level+1)
+}
+
+// drop makes a group of what lies on or under a chord, and returns the rest.
+func (q *quick) drop(a, b int, ids []int32) []int32 {
+	x, y := q.p[0], q.p[1]
+	i, j, kept := q.chain[a], q.chain[b], 0
+	for _, k := range ids {
+		if exact.Orient2D(x[i], y[i], x[j], y[j], x[k], y[k]) > 0 {
+			ids[kept] = k
+			kept++
+		}
+	}
+	q.sizes = append(q.sizes, int32(len(ids)-kept))
+	return ids[:kept]
+}
+
+// PointwiseBound returns a lower bound: every point's group is at most the largest range
+// that holds it. Cost: O(members).
+func PointwiseBound(f *Family) Bracket {
+	n := f.total()
+	largest := make([]float64, f.Points)
+	for r := range f.Len() {
+		count := 0.0
+		for _, i := range f.Range(r) {
+			count += f.weight(i)
+		}
+		for _, i := range f.Range(r) {
+			largest[i] = max(largest[i], count)
+		}
+	}
+	lower := 0.0
+	for i, m := range largest {
+		lower += f.weight(int32(i)) / n * math.Log(n/max(m, 1))
+	}
+	return bracket(lower-f.Slack, math.Inf(1), n, Pointwise)
+}
+
+// FractionalBound returns a lower bound: the least of -1/n Σ_i log Σ_{r holds i} w_r
+// over weights w of ranges and single points that add up to 1, which a partition's
+// shares are an instance of. Expectation and maximisation, from even weights, comes
+// near the least, and the largest (1/n) Σ_{i in r} 1/a_i says how near: its logarithm
+// is subtracted, so any number of steps gives a true bound. For families without
+// Weight. Cost: O(members) a step.
+func FractionalBound(f *Family, steps int) Bracket {
+	if f.Weight != nil {
+		panic(badWeight)
+	}
+	n := f.Points
+	if n == 0 {
+		return Bracket{Kind: Fractional}
+	}
+	size := float64(n)
+	w, single, a := make([]float64, f.Len()), make([]float64, n), make([]float64, n)
+	for r := range w {
+		w[r] = .5 / float64(len(w))
+	}
+	for i := range single {
+		single[i] = .5 / size
+	}
+	if len(w) == 0 {
+		for i := range single {
+			single[i] = 1 / size
+		}
+	}
+	value, gap := 0.0, 0.0
+	for step := 0; ; step++ {
+		copy(a, single)
+		for r := range w {
+			for _, i := range f.Range(r) {
+				a[i] += w[r]
+			}
+		}
+		value, gap = 0, 0
+		for _, v := range a {
+			value -= math.Log(v) / size
+			gap = max(gap, 1/v/size)
+		}
+		last := step >= steps
+		for r := range w {
+			share := 0.0
+			for _, i := range f.Range(r) {
+				share += 1 / a[i] / size
+			}
+			gap = max(gap, share)
+			w[r] *= share
+		}
+		if last || gap < 1+1e-12 {
+			break
+		}
+		for i := range single {
+			single[i] *= 1 / a[i] / size
+		}
+	}
+	return bracket(value-math.Log(gap)-f.Slack, math.Inf(1), size, Fractional)
+}
+
+const badWeight = "entropy: a bound for families without weights"

@@ -1,0 +1,169 @@
+package entropy
+
+import (
+	"math"
+	"slices"
+
+	"entropipe/algos/exact"
+	"entropipe/algos/geom"
+)
+
+// MaxSteps is the number of maximal points up to which ExactMaxima answers: it
+// then takes some seconds, and 24 bytes for every pair, 96 megabytes.
+const MaxSteps = 2000
+
+// ExactMaxima returns the entropy of maxima in the plane, exactly, and true; for
+// more than MaxSteps maximal points it does nothing and returns false. Maxima holds
+// all maximal points.
+//
+// From left to right the points that dominate a given one are an interval of the
+// maximal points. Among the intervals within [a, b], the maximal point j with the
+// largest group of an optimal assignment takes all that contain j: moving one more
+// to a larger group always gains, as m log m is convex. What is left are intervals
+// within [a, j-1] and within [j+1, b]. Cost: O(n log n + h³).
+func ExactMaxima[T geom.Float](c geom.Cloud[T], maxima []int32) (Bracket, bool) {
+	check(c, 2)
+	checkIndices(maxima, c.Len())
+	if len(maxima) > MaxSteps {
+		return Bracket{}, false
+	}
+	n := c.Len()
+	if n == 0 {
+		return Bracket{Kind: Exact}, true
+	}
+	var p points
+	load(&p, c, Maxima2D)
+	s := newStaircase(&p, maxima)
+	h := len(s.list)
+	inside := make([]int32, (h+2)*(h+2)) // [a][b]: points whose intervals lie within, a and b from 1
+	at := func(a, b int) *int32 { return &inside[a*(h+2)+b] }
+	for i := range p[0] {
+		a, b := s.interval(p[0][i], p[1][i])
+		*at(a+1, b+1)++
+	}
+	for a := h; a >= 1; a-- {
+		for b := 1; b <= h; b++ {
+			*at(a, b) += *at(a+1, b) + *at(a, b-1) - *at(a+1, b-1)
+		}
+	}
+	v := max(math.Log(float64(n))-bestSplit(inside, h, n)/float64(n), 0)
+	return Bracket{v, v, Exact}, true
+}
+
+// bestSplit returns the largest sum of m log m over the groups of an assignment of
+// intervals to h places.
+func bestSplit(inside []int32, h, n int) float64 {
+	size := h + 2
+	logs := make([]float64, n+1)
+	for m := range logs {
+		logs[m] = mlogm(float64(m))
+	}
+	// Columns are kept as rows, too, so that the inner loop reads along rows.
+	best, bestT := make([]float64, size*size), make([]float64, size*size)
+	insideT := make([]int32, size*size)
+	for a := 1; a <= h; a++ {
+		for b := a; b <= h; b++ {
+			insideT[b*size+a] = inside[a*size+b]
+		}
+	}
+	for a := h; a >= 1; a-- {
+		row, count := best[a*size:][:size], inside[a*size:][:size]
+		for b := a; b <= h; b++ {
+			right, countR := bestT[b*size:][:size], insideT[b*size:][:size]
+			all, most := count[b], 0.0
+			for j := a; j <= b; j++ { // entries of empty intervals are 0 in all four
+				most = max(most, logs[all-count[j-1]-countR[j+1]]+row[j-1]+right[j+1])
+			}
+			row[b], right[a] = most, most
+		}
+	}
+	return best[size+h]
+}
+
+// staircase is the maximal points of a plane cloud by growing x, falling y.
+type staircase struct {
+	list []int32
+	x, y []float64
+}
+
+func newStaircase(p *points, maxima []int32) staircase {
+	s := staircase{list: slices.Clone(maxima)}
+	slices.SortFunc(s.list, func(i, j int32) int { return sign(p[0][i] - p[0][j]) })
+	for _, i := range s.list {
+		s.x, s.y = append(s.x, p[0][i]), append(s.y, p[1][i])
+	}
+	return s
+}
+
+// interval returns the first and last step that is at least (x, y).
+func (s *staircase) interval(x, y float64) (first, last int) {
+	first, _ = slices.BinarySearch(s.x, x)
+	last, _ = slices.BinarySearchFunc(s.y, y, func(step, y float64) int {
+		if step >= y {
+			return -1
+		}
+		return 1
+	})
+	return first, last - 1
+}
+
+// MaxCorners is the number of hull vertices up to which BestTriangulation answers.
+const MaxCorners = 500
+
+// BestTriangulation returns the least entropy over triangulations of the hull in
+// the plane by its vertices, where the points of a triangle are a group and every
+// vertex is single; it bounds from above what the entropy of the whole hull is when
+// ranges are triangles inside it. (That is at least the larger of the upper and the
+// lower hull's, and at most their sum and log 4.) Vertices are those of the hull,
+// counter-clockwise. For more than MaxCorners it does nothing and returns false;
+// clouds without area, with less than three, have entropy 0. Cost: O(n·h² + h³).
+func BestTriangulation[T geom.Float](c geom.Cloud[T], vertices []int32) (Bracket, bool) {
+	check(c, 2)
+	checkIndices(vertices, c.Len())
+	n, h := c.Len(), len(vertices)
+	if h > MaxCorners {
+		return Bracket{}, false
+	}
+	if h < 3 {
+		return bracket(0, 0, float64(n), Triangulation), true
+	}
+	var p points
+	load(&p, c, Hull2D)
+	cut := caps(&p, vertices)
+	best := make([]float64, h*h)
+	for width := 2; width < h; width++ {
+		for i := 0; i+width < h; i++ {
+			j, most := i+width, 0.0
+			for k := i + 1; k < j; k++ {
+				m := float64(cut[i*h+j] - cut[i*h+k] - cut[k*h+j])
+				most = max(most, best[i*h+k]+best[k*h+j]+mlogm(m))
+			}
+			best[i*h+j] = most
+		}
+	}
+	return bracket(0, math.Log(float64(n))-best[h-1]/float64(n), float64(n), Triangulation), true
+}
+
+// caps counts, for vertices i < j of a polygon, the points strictly right of the way
+// from i to j, vertices not among them. The last edge's, where nothing is right, has
+// all: points on that edge belong to some triangle, too.
+func caps(p *points, vertices []int32) []int32 {
+	x, y, h := p[0], p[1], len(vertices)
+	cut := make([]int32, h*h)
+	corner := make([]bool, len(x))
+	for _, v := range vertices {
+		corner[v] = true
+	}
+	for i := range h {
+		for j := i + 2; j < h; j++ {
+			a, b := vertices[i], vertices[j]
+			for k := range x {
+				if !corner[k] && exact.Orient2D(x[a], y[a], x[b], y[b], x[k], y[k]) < 0 {
+					cut[i*h+j]++
+				}
+			}
+		}
+	}
+	cut[h-1] = int32(len(x) - h)
+	return cut
+}
