@@ -40,6 +40,7 @@ type cli struct {
 	Demo     demoCmd     `cmd:"" help:"See it work: embedded broker, synthetic LiDAR and sketches, Parquet out."`
 	Broker   brokerCmd   `cmd:"" help:"Run an embedded Kafka broker, for laptops and tests."`
 	Produce  produceCmd  `cmd:"" help:"Send a data set or a synthetic scene to a topic."`
+	Train    trainCmd    `cmd:"" help:"Train the network that moves points, on a stream's frames."`
 	Verify   verifyCmd   `cmd:"" help:"Check an output folder: every manifest, file, checksum, row count and offset."`
 	Info     infoCmd     `cmd:"" help:"Say what is in a file, an output folder or a topic."`
 	Export   exportCmd   `cmd:"" help:"Draw a frame from the tables: svg, png, geojson or ply. Or write a model as onnx."`

@@ -48,7 +48,7 @@ type Config struct {
 	Noise       Noise   // of Denoise: 1/300 of the extent, 1 % outliers within 8 deviations
 	Every       int     // steps between two judgements: 100
 	Patience    int     // judgements without a better one that end training: 10
-	Tolerance   float64 // of Perturb: largest error of a hull, or of maxima, in diagonals of the frame: 0.0025
+	Tolerance   float64 // of Perturb: mean error of the answers, in diagonals of the frame: 0.0025
 	Workers     int     `json:"-"`
 }
 

@@ -30,19 +30,19 @@ type Judgement struct {
 }
 
 // better tells whether j is better than o. To perturb: entropy decides among
-// those whose worst error is tolerated, else the error does. To denoise: F1.
+// those whose mean error is tolerated, else the error does. To denoise: F1.
 func (j *Judgement) better(o *Judgement, c *Config) bool {
 	if c.Mode == models.Denoise {
 		return j.F1 > o.F1 || j.F1 == o.F1 && j.Tolerant > o.Tolerant
 	}
-	ok, was := j.Worst <= c.Tolerance, o.Worst <= c.Tolerance
+	ok, was := j.Error <= c.Tolerance, o.Error <= c.Tolerance
 	switch {
 	case ok && was:
 		return j.After < o.After
 	case ok != was:
 		return ok
 	}
-	return j.Worst < o.Worst
+	return j.Error < o.Error
 }
 
 // Judgements look at few frames, since they come often.
