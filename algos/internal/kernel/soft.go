@@ -3,7 +3,10 @@ package kernel
 import (
 	"math"
 	"slices"
+	"unsafe"
 )
+
+//go:generate go run -C gen ./soft -out ../soft_amd64.s -stubs ../soft_amd64.go -pkg kernel
 
 // SoftLanes is the number of ranges in a block: a vector of float64.
 const SoftLanes = 8
@@ -48,6 +51,10 @@ func (s *Soft) Fill(x, y, z []float64) {
 		s.ends = slices.Grow(s.ends, to-from)
 		s.index = slices.Grow(s.index, room)
 		s.values = slices.Grow(s.values, room*SoftLanes)
+		if level == AVX512 && blocks > 0 {
+			s.fillVectors(x, y, z, from, to, blocks)
+			continue
+		}
 		for i := from; i < to; i++ {
 			p := [3]float64{x[i], y[i]}
 			if z != nil {
@@ -58,7 +65,37 @@ func (s *Soft) Fill(x, y, z []float64) {
 	}
 }
 
+// fillVectors is fill for points [from, to), for which there is room.
+func (s *Soft) fillVectors(x, y, z []float64, from, to, blocks int) {
+	loop := softFill22AVX512
+	switch {
+	case s.Dims == 2 && s.Planes == 2:
+	case s.Dims == 2 && s.Planes == 3:
+		loop = softFill23AVX512
+	case s.Dims == 3 && s.Planes == 3:
+		loop = softFill33AVX512
+	case s.Dims == 3 && s.Planes == 4:
+		loop = softFill34AVX512
+	default:
+		panic(badShape)
+	}
+	var pz *float64
+	if s.Dims == 3 {
+		pz = &z[from]
+	}
+	was := len(s.index)
+	now := loop(&x[from], &y[from], pz, &s.Table[0], to-from, blocks,
+		unsafe.SliceData(s.values[len(s.values):cap(s.values)]), unsafe.SliceData(s.index[:cap(s.index)]),
+		unsafe.SliceData(s.ends[len(s.ends):cap(s.ends)]), was, s.Scale, s.Cut)
+	s.ends, s.index, s.values = s.ends[:to], s.index[:now], s.values[:now*SoftLanes]
+}
+
+const badShape = "kernel: no loop for ranges of this shape"
+
 func (s *Soft) blocks() int { return len(s.Table) / ((s.Dims + 1) * s.Planes * SoftLanes) }
+
+// lanes is the number of places for ranges.
+func (s *Soft) lanes() int { return s.blocks() * SoftLanes }
 
 // fill appends the row of one point.
 func (s *Soft) fill(p *[3]float64, blocks int) {
@@ -109,6 +146,16 @@ func (s *Soft) distances(p *[3]float64, b int) (out [SoftLanes]float64, plane [S
 // slices are overwritten; q and sums have one place a lane of all blocks.
 func (s *Soft) Step(q, sums, a []float64, floor float64) {
 	clear(sums)
+	if len(s.index) == 0 || level < AVX512 {
+		s.step(q, sums, a, floor)
+		return
+	}
+	_, _, _ = q[s.lanes()-1], sums[s.lanes()-1], a[len(s.ends)-1]
+	softStepAVX512(&s.values[0], &s.index[0], &s.ends[0], len(s.ends), &q[0], &sums[0], &a[0], floor)
+}
+
+// step is what Step does with sums of 0.
+func (s *Soft) step(q, sums, a []float64, floor float64) {
 	from := 0
 	for i, end := range s.ends {
 		v := floor
@@ -132,9 +179,36 @@ func (s *Soft) Step(q, sums, a []float64, floor float64) {
 
 // Push computes for every point sum_k q[k] m[i,k]/a[i] times the normal of the
 // plane that gives its distance from range k, where that is positive, and
-// overwrites gx, gy and, unless nil, gz. The points are those of the last Fill,
+// overwrites gx, gy and, where Dims is 3, gz. The points are those of the last Fill,
 // a that of the last Step.
 func (s *Soft) Push(gx, gy, gz, q, a, x, y, z []float64) {
+	if len(s.index) == 0 || level < AVX512 {
+		s.push(gx, gy, gz, q, a, x, y, z)
+		return
+	}
+	n := len(s.ends)
+	_, _, _, _, _, _ = gx[n-1], gy[n-1], a[n-1], x[n-1], y[n-1], q[s.lanes()-1]
+	loop := softPush22AVX512
+	switch {
+	case s.Dims == 2 && s.Planes == 2:
+	case s.Dims == 2 && s.Planes == 3:
+		loop = softPush23AVX512
+	case s.Dims == 3 && s.Planes == 3:
+		loop = softPush33AVX512
+	case s.Dims == 3 && s.Planes == 4:
+		loop = softPush34AVX512
+	default:
+		panic(badShape)
+	}
+	var pz, pgz *float64
+	if s.Dims == 3 {
+		pz, pgz = &z[:n][0], &gz[:n][0]
+	}
+	loop(&x[0], &y[0], pz, &s.Table[0], n, &s.values[0], &s.index[0], &s.ends[0], &q[0], &a[0], &gx[0], &gy[0], pgz)
+}
+
+// push is what Push means.
+func (s *Soft) push(gx, gy, gz, q, a, x, y, z []float64) {
 	from := 0
 	size := (s.Dims + 1) * SoftLanes
 	for i, end := range s.ends {

@@ -1,0 +1,328 @@
+// Command soft generates the kernels of soft memberships: how much points belong
+// to ranges, the sums over them, and their gradient.
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Comparisons that are false for NaN.
+const (
+	less      = 0x11
+	lessEqual = 0x12
+)
+
+// zmm is the bytes of a vector.
+const zmm = 64
+
+func main() {
+	ConstraintExpr("amd64")
+	constants()
+	for _, k := range []shape{{2, 2}, {2, 3}, {3, 3}, {3, 4}} {
+		fill(k)
+		push(k)
+	}
+	step()
+	Generate()
+}
+
+// shape is a kind of ranges: coordinates and planes of each.
+type shape struct{ dims, planes int }
+
+// plane is where the numbers of a plane stand in a block of the table.
+func (s shape) plane(table reg.Register, plane, row int) Mem {
+	return Mem{Base: table, Disp: (plane*(s.dims+1) + row) * zmm}
+}
+
+func (s shape) stride() uint32 { return uint32(s.planes * (s.dims + 1) * zmm) }
+
+// degree of the polynomial for exp, Taylor's: on half a binary logarithm of 2
+// to either side the rest is below 1e-17.
+const degree = 13
+
+var global struct {
+	one, log2e, ln2Hi, ln2Lo Mem
+	coefficient              [degree + 1]Mem
+}
+
+func constants() {
+	g := &global
+	bits := func(name string, v float64) Mem { return ConstData("soft"+name, U64(math.Float64bits(v))) }
+	g.one = bits("One", 1)
+	g.log2e = bits("Log2e", math.Log2E)
+	// Whole multiples of the high part, below 2^11 of them, are exact.
+	g.ln2Hi, g.ln2Lo = bits("Ln2Hi", 0x1.62e42feep-1), bits("Ln2Lo", 0x1.a39ef35793c76p-33)
+	f := 1.0
+	for k := range g.coefficient {
+		f *= float64(max(k, 1))
+		g.coefficient[k] = bits(fmt.Sprintf("C%d", k), 1/f)
+	}
+}
+
+func broadcast(m Mem) reg.VecVirtual {
+	z := ZMM()
+	VBROADCASTSD(m, z)
+	return z
+}
+
+func pointer(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
+
+// coordinates loads pointers to coordinates.
+func (s shape) coordinates() (p []reg.GPVirtual) {
+	for _, name := range []string{"x", "y", "z"}[:s.dims] {
+		p = append(p, pointer(name))
+	}
+	return p
+}
+
+// distance computes the largest plane value of the ranges of a block; after
+// each plane but the first, seen is told where it is the largest so far.
+func (s shape) distance(table reg.Register, at []reg.VecVirtual, seen func(plane int, where reg.Register)) reg.VecVirtual {
+	out := ZMM()
+	for j := range s.planes {
+		v := ZMM()
+		if j == 0 {
+			v = out
+		}
+		VMOVUPD(s.plane(table, j, s.dims), v)
+		for d := range s.dims {
+			VFMADD231PD(s.plane(table, j, d), at[d], v)
+		}
+		if j == 0 {
+			continue
+		}
+		if seen != nil {
+			where := K()
+			VCMPPD(Imm(less), v, out, where) // out < v
+			seen(j, where)
+		}
+		VMAXPD(v, out, out)
+	}
+	return out
+}
+
+// fill makes rows of memberships.
+func fill(s shape) {
+	name := fmt.Sprintf("softFill%d%dAVX512", s.dims, s.planes)
+	TEXT(name, NOSPLIT, "func(x, y, z, table *float64, n, blocks int, values *float64, index, ends *int32, stored int, scale, cut float64) int")
+	Doc(name + fmt.Sprintf(" is the loop of Fill for %d planes in %d coordinates.", s.planes, s.dims))
+	coords := s.coordinates()
+	table, n, blocks := pointer("table"), pointer("n"), pointer("blocks")
+	values, index, ends, stored := pointer("values"), pointer("index"), pointer("ends"), pointer("stored")
+	scale, cut, zero := ZMM(), ZMM(), ZMM()
+	for k, name := range []string{"scale", "cut"} {
+		a, err := Param(name).Resolve()
+		if err != nil {
+			panic(err)
+		}
+		VBROADCASTSD(a.Addr, []reg.VecVirtual{scale, cut}[k])
+	}
+	VPXORQ(zero, zero, zero)
+	one := broadcast(global.one)
+	log2e, ln2Hi, ln2Lo := broadcast(global.log2e), broadcast(global.ln2Hi), broadcast(global.ln2Lo)
+
+	Label("point")
+	TESTQ(n, n)
+	JZ(LabelRef("done"))
+	at := make([]reg.VecVirtual, s.dims)
+	for d, p := range coords {
+		at[d] = ZMM()
+		VBROADCASTSD(Mem{Base: p}, at[d])
+		ADDQ(Imm(8), p)
+	}
+	t, b := GP64(), GP64()
+	MOVQ(table, t)
+	XORQ(b, b)
+	Label("block")
+	CMPQ(b, blocks)
+	JGE(LabelRef("next"))
+	out := s.distance(t, at, nil)
+	inside, soft := K(), K()
+	VCMPPD(Imm(lessEqual), zero, out, inside)
+	VCMPPD(Imm(less), cut, out, soft)
+	KANDNW(soft, inside, soft)
+	KORTESTW(inside, soft)
+	JZ(LabelRef("skip"))
+	m := ZMM()
+	VMOVAPD_Z(one, inside, m)
+	KTESTB(soft, soft)
+	JZ(LabelRef("store"))
+	VMULPD(scale, out, out)
+	k, p := ZMM(), ZMM()
+	VMULPD(log2e, out, k)
+	VRNDSCALEPD(Imm(0), k, k)
+	VFNMADD231PD(ln2Hi, k, out)
+	VFNMADD231PD(ln2Lo, k, out)
+	VBROADCASTSD(global.coefficient[degree], p)
+	for c := degree - 1; c >= 0; c-- {
+		VFMADD213PD_BCST(global.coefficient[c], out, p)
+	}
+	VSCALEFPD(k, p, soft, m)
+	Label("store")
+	VMOVUPD(m, Mem{Base: values})
+	ADDQ(Imm(zmm), values)
+	MOVL(b.As32(), Mem{Base: index, Index: stored, Scale: 4})
+	INCQ(stored)
+	Label("skip")
+	ADDQ(U32(s.stride()), t)
+	INCQ(b)
+	JMP(LabelRef("block"))
+	Label("next")
+	MOVL(stored.As32(), Mem{Base: ends})
+	ADDQ(Imm(4), ends)
+	DECQ(n)
+	JMP(LabelRef("point"))
+	Label("done")
+	VZEROUPPER()
+	Store(stored, ReturnIndex(0))
+	RET()
+}
+
+// sum adds the lanes of z; what it returns is its lowest lane.
+func sum(z reg.VecVirtual) reg.VecVirtual {
+	y, x := YMM(), XMM()
+	VEXTRACTF64X4(Imm(1), z, y)
+	VADDPD(z.AsY(), y, y)
+	VEXTRACTF128(Imm(1), y, x)
+	VADDPD(y.AsX(), x, x)
+	swapped := XMM()
+	VUNPCKHPD(x, x, swapped)
+	VADDSD(swapped, x, x)
+	return x
+}
+
+// row walks over the stored blocks of a point: body gets the place of the
+// membership and the byte offset of the range's weight.
+func row(label string, from, end, values, index reg.GPVirtual, body func(member Mem, number reg.GPVirtual)) {
+	e, v, number := GP64(), GP64(), GP64()
+	MOVQ(from, e)
+	MOVQ(from, v)
+	SHLQ(Imm(6), v)
+	ADDQ(values, v)
+	JMP(LabelRef(label + "Test"))
+	Label(label)
+	MOVLQSX(Mem{Base: index, Index: e, Scale: 4}, number)
+	body(Mem{Base: v}, number)
+	ADDQ(Imm(zmm), v)
+	INCQ(e)
+	Label(label + "Test")
+	CMPQ(e, end)
+	JL(LabelRef(label))
+}
+
+// step is a round of expectation and maximisation.
+func step() {
+	TEXT("softStepAVX512", NOSPLIT, "func(values *float64, index, ends *int32, n int, q, sums, a *float64, floor float64)")
+	Doc("softStepAVX512 is the loop of Step.")
+	values, index, ends, n := pointer("values"), pointer("index"), pointer("ends"), pointer("n")
+	q, sums, a := pointer("q"), pointer("sums"), pointer("a")
+	floor := Load(Param("floor"), XMM()).(reg.VecVirtual)
+	one := XMM()
+	VMOVSD(global.one, one)
+	from, end := GP64(), GP64()
+	XORQ(from, from)
+	Label("point")
+	TESTQ(n, n)
+	JZ(LabelRef("done"))
+	MOVLQSX(Mem{Base: ends}, end)
+	ADDQ(Imm(4), ends)
+	total := ZMM()
+	VPXORQ(total, total, total)
+	row("weigh", from, end, values, index, func(member Mem, number reg.GPVirtual) {
+		SHLQ(Imm(6), number)
+		z := ZMM()
+		VMOVUPD(member, z)
+		VFMADD231PD(Mem{Base: q, Index: number, Scale: 1}, z, total)
+	})
+	x := sum(total)
+	VADDSD(floor, x, x)
+	VMOVSD(x, Mem{Base: a})
+	ADDQ(Imm(8), a)
+	VDIVSD(x, one, x)
+	inverse := ZMM()
+	VBROADCASTSD(x, inverse)
+	row("add", from, end, values, index, func(member Mem, number reg.GPVirtual) {
+		SHLQ(Imm(6), number)
+		z := ZMM()
+		at := Mem{Base: sums, Index: number, Scale: 1}
+		VMOVUPD(at, z)
+		VFMADD231PD(member, inverse, z)
+		VMOVUPD(z, at)
+	})
+	MOVQ(end, from)
+	DECQ(n)
+	JMP(LabelRef("point"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// push makes gradients.
+func push(s shape) {
+	name := fmt.Sprintf("softPush%d%dAVX512", s.dims, s.planes)
+	TEXT(name, NOSPLIT, "func(x, y, z, table *float64, n int, values *float64, index, ends *int32, q, a, gx, gy, gz *float64)")
+	Doc(name + fmt.Sprintf(" is the loop of Push for %d planes in %d coordinates.", s.planes, s.dims))
+	table, values, index, q := pointer("table"), pointer("values"), pointer("index"), pointer("q")
+	// Only what a block needs stays in registers.
+	i, from, end := GP64(), GP64(), GP64()
+	each := func(name string, scale uint8) Mem {
+		return Mem{Base: pointer(name), Index: i, Scale: scale}
+	}
+	zero, one := ZMM(), XMM()
+	VPXORQ(zero, zero, zero)
+	VMOVSD(global.one, one)
+	XORQ(i, i)
+	XORQ(from, from)
+	Label("point")
+	CMPQ(i, pointer("n"))
+	JGE(LabelRef("done"))
+	MOVLQSX(each("ends", 4), end)
+	at, sums := make([]reg.VecVirtual, s.dims), make([]reg.VecVirtual, s.dims)
+	for d, name := range []string{"x", "y", "z"}[:s.dims] {
+		at[d], sums[d] = ZMM(), ZMM()
+		VBROADCASTSD(each(name, 8), at[d])
+		VPXORQ(sums[d], sums[d], sums[d])
+	}
+	row("block", from, end, values, index, func(member Mem, number reg.GPVirtual) {
+		t := GP64()
+		IMUL3Q(U32(s.stride()), number, t)
+		ADDQ(table, t)
+		normal := make([]reg.VecVirtual, s.dims)
+		for d := range normal {
+			normal[d] = ZMM()
+			VMOVUPD(s.plane(t, 0, d), normal[d])
+		}
+		out := s.distance(t, at, func(plane int, where reg.Register) {
+			for d := range normal {
+				VMOVUPD(s.plane(t, plane, d), where, normal[d])
+			}
+		})
+		outside := K()
+		VCMPPD(Imm(less), out, zero, outside) // 0 < out
+		share := ZMM()
+		SHLQ(Imm(6), number)
+		VMOVUPD_Z(member, outside, share)
+		VMULPD(Mem{Base: q, Index: number, Scale: 1}, share, share)
+		for d := range normal {
+			VFMADD231PD(normal[d], share, sums[d])
+		}
+	})
+	inverse := XMM()
+	VDIVSD(each("a", 8), one, inverse)
+	for d, name := range []string{"gx", "gy", "gz"}[:s.dims] {
+		x := sum(sums[d])
+		VMULSD(inverse, x, x)
+		VMOVSD(x, each(name, 8))
+	}
+	MOVQ(end, from)
+	INCQ(i)
+	JMP(LabelRef("point"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
