@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 
 	"entropipe/ingest/replay"
@@ -41,7 +42,18 @@ func (c *runFlags) check() error {
 	if err := cmp.Or(checkOut(c.Output.Out), checkListen(c.Serve.Listen)); err != nil {
 		return err
 	}
+	if err := cmp.Or(c.Stage.check(&c.Publish), c.Publish.check(c.Source.Topic), checkOps(c.Frames.Ops)); err != nil {
+		return err
+	}
 	return c.checkAmounts()
+}
+
+// checkOps finds operators beside none.
+func checkOps(ops []string) error {
+	if len(ops) > 1 && slices.Contains(ops, "none") {
+		return usageError{errors.New("--ops none: it stands alone")}
+	}
+	return nil
 }
 
 func (c *runFlags) checkAmounts() error {
@@ -113,9 +125,11 @@ func checkBrokers(brokers []string) error {
 // topicName is what brokers take as one.
 var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
 
-func checkTopicName(topic string) error {
+func checkTopicName(topic string) error { return checkNameOfTopic("topic", topic) }
+
+func checkNameOfTopic(flag, topic string) error {
 	if !topicName.MatchString(topic) || topic == "." || topic == ".." {
-		return usageError{fmt.Errorf("--topic: %.300q is no name of a topic: want letters, digits, dot, _ and -", topic)}
+		return usageError{fmt.Errorf("--%s: %.300q is no name of a topic: want letters, digits, dot, _ and -", flag, topic)}
 	}
 	return nil
 }

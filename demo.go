@@ -112,7 +112,8 @@ func (d *demo) flags() *runFlags {
 	return &runFlags{
 		Source:   sourceFlags{Brokers: d.brokers, Topic: []string{demoLidar, demoSketches}, From: "earliest", OnGap: "stop"},
 		Output:   outputFlags{Out: d.Out, PartitionBy: []string{"dataset"}, RollBytes: 256 << 20, RollRecords: 100_000, RollAge: time.Second},
-		Frames:   frameFlags{Stage: "off", MaxFrameBytes: 64 << 20},
+		Frames:   frameFlags{MaxFrameBytes: 64 << 20},
+		Stage:    stageFlags{Stage: "off"},
 		Resource: resourceFlags{Memory: 256 << 20},
 		Serve:    serveFlags{Listen: d.Listen},
 	}

@@ -36,6 +36,8 @@ type runFlags struct {
 	Source   sourceFlags   `embed:""`
 	Output   outputFlags   `embed:""`
 	Frames   frameFlags    `embed:""`
+	Stage    stageFlags    `embed:""`
+	Publish  publishFlags  `embed:""`
 	Resource resourceFlags `embed:""`
 	Serve    serveFlags    `embed:""`
 	Progress bool          `help:"Show progress: a bar on a terminal, a log line every ten seconds elsewhere." group:"Other"`
@@ -53,6 +55,8 @@ Examples:
   entropipe run production.yaml --listen 127.0.0.1:8421
   entropipe run --ops hull2d,maxima3d --roll-age 10s  # no triangulation, a file every 10 s
   entropipe run --ops hull2d,hull3d                   # hulls in space too: table hulls3d
+  entropipe run --ops hull3d --stage seed --model lidar.safetensors
+  entropipe run --ops none --publish survivors --for hull2d,maxima3d
 
 SIGTERM or Ctrl-C: finish what was read, commit, leave the group, exit 0. A second one: exit at once.`
 }
@@ -81,8 +85,7 @@ type outputFlags struct {
 
 // frameFlags say what is done with every frame.
 type frameFlags struct {
-	Ops           []string `enum:"hull2d,hull3d,maxima2d,maxima3d,delaunay2d" placeholder:"OP" help:"Operators: hull2d, hull3d, maxima2d, maxima3d, delaunay2d. Default: hull2d, delaunay2d, and maxima3d for clouds with z, maxima2d for those without; hull3d too, for clouds with z, where --tables names hulls3d." group:"Frames"`
-	Stage         string   `enum:"off" default:"off" help:"Mode of the preprocessing stage (${enum})." group:"Frames"`
+	Ops           []string `enum:"hull2d,hull3d,maxima2d,maxima3d,delaunay2d,none" placeholder:"OP" help:"Operators: hull2d, hull3d, maxima2d, maxima3d, delaunay2d; or none, for --publish alone. Default: hull2d, delaunay2d, and maxima3d for clouds with z, maxima2d for those without; hull3d too, for clouds with z, where --tables names hulls3d." group:"Frames"`
 	MaxFrameBytes Size     `default:"64MiB" help:"Largest frame, decompressed (${default})." group:"Frames"`
 }
 
@@ -123,7 +126,11 @@ func (c *runCmd) Run(e *env) error {
 		return err
 	}
 	st := s.pipeline.Stats()
-	e.log.Info("done", "frames", st.Frames, "points", st.Points, "rejects", st.Rejects, "rows", st.Rows, "bytes", st.FileBytes, "seconds", time.Since(begin).Seconds())
+	done := []any{"frames", st.Frames, "points", st.Points, "rejects", st.Rejects, "rows", st.Rows, "bytes", st.FileBytes, "seconds", time.Since(begin).Seconds()}
+	if c.Publish.Publish != "" {
+		done = append(done, "bytes_in", st.BytesIn, "published", st.Published, "published_bytes", st.PublishedBytes)
+	}
+	e.log.Info("done", done...)
 	return nil
 }
 
@@ -132,17 +139,22 @@ type service struct {
 	store    *sinks.Local
 	output   *sinks.Output
 	consumer *ingest.Consumer
+	outbox   *ingest.Outbox // of --publish; nil without
 	pipeline *pipeline.Pipeline
+	stage    *pipeline.Stage // nil: off
+	model    *modelFile      // nil: it is not read again
 	metrics  *metrics.Metrics
 	server   *metrics.Server
 	group    string
-	stop     func() // ends the goroutine that copies the consumer's numbers
+	log      *slog.Logger
+	stop     func()     // ends the goroutine that watches
+	failed   chan error // why a worker wants the run to end
 }
 
 // start opens the output, fixes its base, and makes the rest of the service.
 // What it starts, close ends, in the opposite order.
 func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s *service, err error) {
-	s = &service{stop: func() {}}
+	s = &service{stop: func() {}, log: log, failed: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -151,6 +163,21 @@ func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s
 	frames, tables, err := c.frames(log)
 	if err != nil {
 		return s, err
+	}
+	if c.Stage.Model != "" {
+		s.model = newModelFile(c.Stage.Model) // first: what changes while it is read is seen
+	}
+	model, err := c.Stage.readModel()
+	if err != nil {
+		return s, err
+	}
+	registry := prometheus.NewRegistry()
+	s.metrics = metrics.New(registry, version)
+	if s.stage, err = c.Stage.newStage(model, s.metrics, log, s.fail); err != nil {
+		return s, err
+	}
+	if frames.Stage = s.stage; model != nil {
+		config += "model_sha256: " + model.SHA256 + "\n"
 	}
 	limitHeap(int64(c.Resource.Memory))
 	if err := s.open(ctx, c, tables, config); err != nil {
@@ -166,16 +193,22 @@ func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s
 		return s, err
 	}
 	s.consumer = consumer
-	if err := s.fixBase(ctx, c); err != nil {
+	partitions, err := s.fixBase(ctx, c)
+	if err != nil {
 		return s, err
 	}
-	registry := prometheus.NewRegistry()
-	s.metrics = metrics.New(registry, version)
+	var publisher pipeline.Publisher
+	if c.Publish.Publish != "" {
+		if s.outbox, err = c.openOutbox(ctx, partitions, log); err != nil {
+			return s, err
+		}
+		publisher = s.outbox
+	}
 	workers := c.Resource.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	s.pipeline = pipeline.New(pipeline.Config{Output: s.output,
+	s.pipeline = pipeline.New(pipeline.Config{Output: s.output, Publisher: publisher,
 		NewProcess: func() pipeline.Process { return pipeline.NewFrames(frames).Process },
 		Workers:    workers, Memory: int64(c.Resource.Memory), SkipGaps: c.Source.OnGap == "skip",
 		Roll:    pipeline.Roll{Bytes: int64(c.Output.RollBytes), Records: c.Output.RollRecords, Age: c.Output.RollAge},
@@ -198,6 +231,9 @@ func (s *service) close() {
 	}
 	if s.pipeline != nil {
 		s.pipeline.Close()
+	}
+	if s.outbox != nil {
+		s.outbox.Close(false) // what counts is acknowledged
 	}
 	if s.consumer != nil {
 		s.consumer.Close()
@@ -223,24 +259,47 @@ func (s *service) open(ctx context.Context, c *runFlags, tables []string, config
 
 // run processes until ctx ends, the end is reached, or something fails.
 func (s *service) run(ctx context.Context) error {
-	return s.consumer.Run(ctx, func(ctx context.Context, p *ingest.Partition) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case err := <-s.failed:
+			cancel(err)
+		case <-ctx.Done():
+		}
+	}()
+	err := s.consumer.Run(ctx, func(ctx context.Context, p *ingest.Partition) error {
 		return s.pipeline.Partition(ctx, p.Topic, p.ID, p)
 	})
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// fail makes run drain and end with err. It may be called from any goroutine.
+func (s *service) fail(err error) {
+	select {
+	case s.failed <- err:
+	default: // it ends already
+	}
 }
 
 // fixBase writes down where every partition begins, before the first fetch. An
-// output that knows the topic already keeps what it has.
-func (s *service) fixBase(ctx context.Context, c *runFlags) error {
+// output that knows the topic already keeps what it has. It returns how many
+// partitions the largest topic has.
+func (s *service) fixBase(ctx context.Context, c *runFlags) (partitions int, err error) {
 	for _, topic := range c.Source.Topic {
 		starts, err := s.consumer.Starts(ctx, topic, c.Source.From)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if err := s.output.Base(ctx, topic, starts); err != nil {
-			return err
+			return 0, err
 		}
+		partitions = max(partitions, len(starts))
 	}
-	return nil
+	return partitions, nil
 }
 
 // ready says why the service is not ready, if so.
@@ -251,7 +310,8 @@ func (s *service) ready() error {
 	return nil
 }
 
-// watch copies the consumer's numbers into the metrics every second.
+// watch copies the consumer's numbers into the metrics every second, and looks
+// whether there is another model.
 func (s *service) watch() {
 	done, ended := make(chan struct{}), make(chan struct{})
 	s.stop = func() { close(done); <-ended }
@@ -264,6 +324,9 @@ func (s *service) watch() {
 			now := s.consumer.Stats()
 			s.metrics.Consumer(now.Rebalances-seen.Rebalances, now.FetchErrors+now.JoinErrors-seen.FetchErrors-seen.JoinErrors, now.Connected)
 			seen = now
+			if s.model != nil {
+				s.model.reload(s.stage, s.metrics, s.log)
+			}
 			select {
 			case <-tick.C:
 			case <-done:
@@ -292,6 +355,10 @@ func (c *runFlags) frames(log *slog.Logger) (pipeline.FrameConfig, []string, err
 		log.Error("an operator panicked: the frame becomes a reject", "topic", k.Topic, "partition", k.Partition, "offset", k.Offset, "index", k.Index, "panic", what, "stack", string(stack))
 	}}
 	for _, name := range c.Frames.Ops {
+		if name == "none" {
+			cfg.Ops = []schemas.Op{}
+			break
+		}
 		op, ok := schemas.ParseOp(name)
 		if !ok {
 			return cfg, nil, usageError{fmt.Errorf("--ops %s: want hull2d, hull3d, maxima2d, maxima3d or delaunay2d", name)}
@@ -310,6 +377,7 @@ func (c *runFlags) frames(log *slog.Logger) (pipeline.FrameConfig, []string, err
 			return cfg, nil, usageError{fmt.Errorf("--tables %s: want hulls, hulls3d, maxima, triangles or points", t)}
 		}
 	}
+	cfg.Publish = c.Publish.ops()
 	cfg.Points = slices.Contains(tables, "points")
 	cfg.Hull3D = slices.Contains(c.Output.Tables, "hulls3d") // asked for, not by default
 	return cfg, tables, nil

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"entropipe/ingest"
+	"entropipe/ops/metrics"
 	"entropipe/sinks"
 )
 
@@ -87,6 +91,9 @@ func (c *validateCmd) Run(e *env) error {
 	}
 	var r checkResults
 	r.add("configuration", fmt.Sprintf("%s: topics %s to %s, tables frames, rejects, %s", shownPath(c.Config), strings.Join(c.Source.Topic, ", "), c.Output.Out, strings.Join(tables, ", ")), nil)
+	if c.Stage.Stage != "off" {
+		r.add(c.checkStage())
+	}
 	if c.Connect {
 		for _, topic := range c.Source.Topic {
 			r.add(c.checkTopic(e.ctx, topic))
@@ -97,6 +104,19 @@ func (c *validateCmd) Run(e *env) error {
 		return err
 	}
 	return r.failed()
+}
+
+// checkStage reads the model and makes the stage.
+func (c *validateCmd) checkStage() (name, detail string, err error) {
+	name = "stage " + c.Stage.Stage
+	m, err := c.Stage.readModel()
+	if err != nil {
+		return name, "", err
+	}
+	if _, err = c.Stage.newStage(m, metrics.New(prometheus.NewRegistry(), version), slog.New(slog.DiscardHandler), nil); err != nil || m == nil {
+		return name, "without a model", err
+	}
+	return name, fmt.Sprintf("%s, for %s", c.Stage.Model, strings.Join(m.Meta.Ops, ", ")), nil
 }
 
 // checkTopic asks the brokers for a topic and compares its limit with the

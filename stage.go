@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"entropipe/ingest"
+	"entropipe/models"
+	"entropipe/ops/metrics"
+	"entropipe/ops/pipeline"
+	"entropipe/preprocess"
+	"entropipe/schemas"
+)
+
+// stageFlags say what stands between the messages and the operators.
+type stageFlags struct {
+	Stage     string `enum:"off,seed,prune" default:"off" help:"Mode of the stage before the operators (${enum}). seed: hints of a trained model, for the same rows in less time. prune: the same beside --publish, with or without a model." group:"Stage"`
+	Model     string `placeholder:"FILE" help:"Model of the stage (.safetensors). A model of mode seed is read again when its file changes." group:"Stage"`
+	OnForeign string `enum:"go-on,stop" default:"go-on" help:"When frames are of another stream than the model's: go on without hints, or stop (${enum})." group:"Stage"`
+}
+
+// publishFlags say what is sent on.
+type publishFlags struct {
+	Publish string   `placeholder:"TOPIC" help:"Send what is left of every frame to this topic; created when absent." group:"Publish"`
+	For     []string `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" help:"Operators for which consumers of --publish are to find the rows of whole frames: hull2d, hull3d, maxima2d, maxima3d." group:"Publish"`
+}
+
+// check returns the first mistake, as a usageError.
+func (c *stageFlags) check(publish *publishFlags) error {
+	switch {
+	case c.Stage == "off" && c.Model != "":
+		return usageError{fmt.Errorf("--model %s: --stage says what to do with it", c.Model)}
+	case c.Stage == "seed" && c.Model == "":
+		return usageError{errors.New("--stage seed: want a --model")}
+	case c.Stage == "prune" && publish.Publish == "":
+		return usageError{errors.New("--stage prune: want --publish, the topic for what is left of frames")}
+	}
+	return nil
+}
+
+// check returns the first mistake, as a usageError.
+func (c *publishFlags) check(topics []string) error {
+	switch {
+	case c.Publish == "" && len(c.For) > 0:
+		return usageError{errors.New("--for: want --publish, the topic for what is left of frames")}
+	case c.Publish == "":
+		return nil
+	case len(c.For) == 0:
+		return usageError{errors.New("--publish: want --for, the operators that its consumers run")}
+	case slices.Contains(topics, c.Publish):
+		return usageError{fmt.Errorf("--publish %s: this topic is read", c.Publish)}
+	}
+	return checkNameOfTopic("publish", c.Publish)
+}
+
+// ops returns the operators of --for.
+func (c *publishFlags) ops() (ops schemas.OpSet) {
+	for _, name := range c.For {
+		if op, ok := schemas.ParseOp(name); ok {
+			ops = ops.With(op)
+		}
+	}
+	return ops
+}
+
+// readModel reads the model; nil if there is none. The error is a *ConfigError.
+func (c *stageFlags) readModel() (*models.EntropyNet, error) {
+	if c.Model == "" {
+		return nil, nil
+	}
+	m, err := models.ReadEntropyNet(c.Model)
+	if err != nil {
+		return nil, &ConfigError{Problems: []Problem{{Path: "model", What: err.Error()}}}
+	}
+	return m, nil
+}
+
+// newStage returns the stage with its model; nil for mode off.
+func (c *stageFlags) newStage(m *models.EntropyNet, met *metrics.Metrics, log *slog.Logger, stop func(error)) (*pipeline.Stage, error) {
+	if c.Stage == "off" {
+		return nil, nil
+	}
+	if c.OnForeign != "stop" {
+		stop = nil
+	}
+	s, err := pipeline.NewStage(pipeline.StageConfig{Mode: preprocess.Mode(c.Stage), Model: m, Stop: stop, Metrics: met, Log: log})
+	if err != nil {
+		return nil, &ConfigError{Problems: []Problem{{Path: "model", What: fmt.Sprintf("%s: %v", c.Model, err)}}}
+	}
+	if m != nil {
+		log.Info("model", "file", c.Model, "ops", strings.Join(m.Meta.Ops, ","), "dataset", m.Meta.Dataset, "sensor", m.Meta.Sensor, "sha256", m.SHA256)
+	}
+	return s, nil
+}
+
+// modelFile notices that a model's file has changed.
+type modelFile struct {
+	path string
+	seen os.FileInfo
+}
+
+func newModelFile(path string) *modelFile {
+	f := &modelFile{path: path}
+	f.changed()
+	return f
+}
+
+// changed tells whether there is another file than at the last call. A file
+// that is away is no change: whoever replaces it may take its time.
+func (f *modelFile) changed() bool {
+	is, err := os.Stat(f.path)
+	if err != nil {
+		return false
+	}
+	was := f.seen
+	f.seen = is
+	return was == nil || !os.SameFile(was, is) || was.Size() != is.Size() || !was.ModTime().Equal(is.ModTime())
+}
+
+// reload replaces the stage's model if its file has changed. A file that is no
+// good changes nothing but the log.
+func (f *modelFile) reload(s *pipeline.Stage, met *metrics.Metrics, log *slog.Logger) {
+	if !f.changed() {
+		return
+	}
+	m, err := models.ReadEntropyNet(f.path)
+	if err == nil {
+		err = s.Replace(m)
+	}
+	met.ModelLoaded(err)
+	if err != nil {
+		log.Warn("the model's file has changed, but cannot be used; going on with the old one", "file", f.path, "error", err)
+		return
+	}
+	log.Info("the model's file has changed: it is in use now", "file", f.path, "sha256", m.SHA256)
+}
+
+// openOutbox connects to the topic of --publish, which gets as many partitions
+// as the largest of those that are read. It ends with close, not with ctx: what
+// a stopping run has read is published.
+func (c *runFlags) openOutbox(ctx context.Context, partitions int, log *slog.Logger) (*ingest.Outbox, error) {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, cancel)()
+	o, err := ingest.OpenOutbox(lasting, ingest.OutboxConfig{Brokers: c.Source.Brokers, Topic: c.Publish.Publish,
+		Create: ingest.TopicSpec{Partitions: partitions}, Window: min(int64(c.Resource.Memory)/8, 32<<20), Patience: publishPatience, Log: log})
+	if err != nil {
+		cancel()
+	}
+	return o, err
+}
+
+// publishPatience is how long brokers may take nothing before the run stops.
+const publishPatience = 3 * time.Minute
