@@ -1,0 +1,214 @@
+// Command matrix times package models/mat beside NumPy (OpenBLAS) and PyTorch:
+// the same shapes, in turns, in one run. It prints a table of the shortest
+// times and of their ratios, and appends all medians to a file.
+//
+//	python3 -m venv VENV && VENV/bin/pip install numpy torch
+//	go run ./benchmarks/matrix --python VENV/bin/python
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	_ "embed"
+
+	"github.com/alecthomas/kong"
+
+	"entropipe/models/mat"
+)
+
+type cli struct {
+	Python  string        `placeholder:"PATH" default:"python3" help:"A Python that has numpy and torch (${default})."`
+	Threads []int         `default:"1,2" help:"Numbers of threads, of all (${default})."`
+	Only    []string      `placeholder:"NAME" help:"Only these rows: mul, tmul, exp, …"`
+	Rounds  int           `default:"7" help:"Turns of each (${default})."`
+	Turn    time.Duration `default:"150ms" help:"Time of a turn (${default})."`
+	Results string        `placeholder:"FILE" help:"File of JSON lines to append medians to; by default none."`
+}
+
+//go:embed peer.py
+var peer string
+
+// row is one line of the table.
+type row struct {
+	Op string `json:"op"`
+	M  int    `json:"m"`
+	K  int    `json:"k"`
+	N  int    `json:"n"`
+}
+
+var rows = []row{
+	{"mul", 1024, 1024, 1024}, {"mul", 100_000, 64, 128}, {"mul", 100_000, 256, 128}, {"mul", 144, 128, 256},
+	{"mul", 128, 768, 768}, {"mul", 128, 768, 3072}, {"mul", 512, 384, 1536}, {"mul", 1, 768, 3072},
+	{"tmul", 16384, 128, 256}, {"tmul", 16384, 64, 128},
+	{Op: "exp", M: 128, N: 512}, {Op: "tanh", M: 128, N: 512}, {Op: "gelu", M: 128, N: 512},
+	{Op: "gelu tanh", M: 128, N: 512}, {Op: "silu", M: 128, N: 512},
+	{Op: "softmax", M: 512, N: 512}, {Op: "layer norm", M: 512, N: 384}, {Op: "rms norm", M: 512, N: 384},
+}
+
+func main() {
+	var c cli
+	kong.Parse(&c, kong.Name("matrix"), kong.Description("Times models/mat beside NumPy and PyTorch."))
+	if err := c.run(os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "matrix:", err)
+		os.Exit(1)
+	}
+}
+
+func (c *cli) run(out io.Writer) error {
+	fmt.Fprintf(out, "%s, %d CPUs, level %v. Shortest of %d turns of %v each; above 1, ours is faster.\n\n", runtime.GOARCH, runtime.NumCPU(), mat.Best(), c.Rounds, c.Turn)
+	fmt.Fprintf(out, "| | threads | ours | NumPy | PyTorch | NumPy/ours | PyTorch/ours |\n|---|---|---|---|---|---|---|\n")
+	for _, threads := range c.Threads {
+		p, err := c.start(threads)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if len(c.Only) > 0 && !slices.Contains(c.Only, r.Op) {
+				continue
+			}
+			times, err := c.measure(p, r, threads)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(out, line(r, threads, times))
+			if err := c.record(r, threads, times); err != nil {
+				return err
+			}
+		}
+		p.in.Close()
+		if err := p.cmd.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// process is peer.py at work.
+type process struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func (c *cli) start(threads int) (*process, error) {
+	cmd := exec.Command(c.Python, "-c", peer)
+	n := fmt.Sprint(threads)
+	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS="+n, "OPENBLAS_NUM_THREADS="+n, "MKL_NUM_THREADS="+n)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd, in, bufio.NewReader(out)}
+	if _, err := p.out.ReadString('\n'); err != nil { // versions
+		return nil, fmt.Errorf("%s does not run numpy and torch: %w", c.Python, err)
+	}
+	return p, nil
+}
+
+// measure returns the times of a row's calls in nanoseconds, by library.
+func (c *cli) measure(p *process, r row, threads int) (map[string][]int64, error) {
+	request, err := json.Marshal(struct {
+		row
+		Seconds float64 `json:"seconds"`
+	}{r, c.Turn.Seconds()})
+	if err != nil {
+		return nil, err
+	}
+	all, call := map[string][]int64{}, ours(r, threads)
+	for range c.Rounds {
+		call()
+		for begun := time.Now(); time.Since(begun) < c.Turn; {
+			start := time.Now()
+			call()
+			all["ours"] = append(all["ours"], time.Since(start).Nanoseconds())
+		}
+		if _, err := p.in.Write(append(request, '\n')); err != nil {
+			return nil, err
+		}
+		answer, err := p.out.ReadBytes('\n')
+		if err != nil {
+			return nil, err
+		}
+		var theirs map[string][]int64
+		if err := json.Unmarshal(answer, &theirs); err != nil {
+			return nil, err
+		}
+		for name, times := range theirs {
+			all[name] = append(all[name], times...)
+		}
+	}
+	return all, nil
+}
+
+// rate is what a time of the row means: GFLOP/s, or ns a number.
+func (r row) rate(ns int64) string {
+	if r.K > 0 {
+		return fmt.Sprintf("%.1f GF/s", 2*float64(r.M)*float64(r.K)*float64(r.N)/float64(ns))
+	}
+	return fmt.Sprintf("%.3f ns", float64(ns)/float64(r.M*r.N))
+}
+
+func line(r row, threads int, times map[string][]int64) string {
+	name := fmt.Sprintf("%s %d×%d×%d", r.Op, r.M, r.K, r.N)
+	if r.K == 0 {
+		name = fmt.Sprintf("%s %d×%d", r.Op, r.M, r.N)
+	}
+	best := func(who string) (rate, ratio string) {
+		if len(times[who]) == 0 {
+			return "", ""
+		}
+		ns := slices.Min(times[who])
+		return r.rate(ns), fmt.Sprintf("%.2f", float64(ns)/float64(slices.Min(times["ours"])))
+	}
+	own, _ := best("ours")
+	n, nr := best("numpy")
+	t, tr := best("torch")
+	return "| " + strings.Join([]string{name, fmt.Sprint(threads), own, n, t, nr, tr}, " | ") + " |"
+}
+
+func (c *cli) record(r row, threads int, times map[string][]int64) error {
+	if c.Results == "" {
+		return nil
+	}
+	medians := map[string]int64{}
+	for who, ns := range times {
+		slices.Sort(ns)
+		medians[who] = ns[len(ns)/2]
+	}
+	text, err := json.Marshal(struct {
+		Time    time.Time `json:"time"`
+		Level   string    `json:"level"`
+		Threads int       `json:"threads"`
+		row
+		Median map[string]int64 `json:"median_ns"`
+	}{time.Now().UTC(), mat.Best().String(), threads, r, medians})
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(c.Results, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return err
+}
