@@ -105,17 +105,13 @@ func (t *Trainer) Step() error {
 	p := planOf(&t.cfg, t.step)
 	t.batch()
 	t.net.forward()
-	weight := 1 / float64(len(t.net.ends))
-	t.net.eachCloud(func(b int, _ *cloudScratch) {
-		lo, hi := t.net.begin(b)*t.data.Dims, t.net.ends[b]*t.data.Dims
-		t.objectives[b].gradient(t, p, t.net.out[lo:hi], t.net.dOut[lo:hi], weight)
-	})
+	t.losses(p)
 	t.net.backward()
 	rec := t.record(p)
 	if rec.Norm = lengthOf(t.net.grads); math.IsNaN(rec.Norm+rec.Loss) || math.IsInf(rec.Norm+rec.Loss, 0) {
 		return fmt.Errorf("training has diverged at step %d: loss %v, gradient %v", t.step, rec.Loss, rec.Norm)
 	}
-	t.update(p, rec.Norm, weight)
+	t.update(p, rec.Norm)
 	t.step++
 	if rec.Step = t.step; t.step%t.cfg.Every == 0 || t.step == t.cfg.Steps {
 		j, err := t.judge()
@@ -128,6 +124,14 @@ func (t *Trainer) Step() error {
 		t.records = append(t.records, rec)
 	}
 	return nil
+}
+
+// losses computes the losses of the batch and the gradient of their mean.
+func (t *Trainer) losses(p plan) {
+	t.net.eachCloud(func(b int, _ *cloudScratch) {
+		lo, hi := t.net.begin(b)*t.data.Dims, t.net.ends[b]*t.data.Dims
+		t.objectives[b].gradient(t, p, t.net.out[lo:hi], t.net.dOut[lo:hi], 1/float64(len(t.net.ends)))
+	})
 }
 
 func lengthOf(g []float32) float64 {
@@ -193,14 +197,14 @@ func (t *Trainer) record(p plan) Record {
 }
 
 // update moves all that is learned.
-func (t *Trainer) update(p plan, size, weight float64) {
+func (t *Trainer) update(p plan, size float64) {
 	scale := float32(min(1, gradientNorm/max(size, 1e-30)))
 	o := mat.AdamW{Rate: p.rate, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: weightDecay}
 	o.Update(t.net.params, t.net.grads, t.m, t.v, t.step+1, scale)
 	if len(t.extra) == 0 || p.lambda == 0 {
 		return
 	}
-	t.extraGradient(p.lambda * weight)
+	t.extraGradient(p.lambda / float64(len(t.net.ends)))
 	o.Decay = 0 // towards the origin is no simpler for an anchor
 	o.Update(t.extra, t.gExtra, t.mExtra, t.vExtra, t.step+1, 1)
 	t.extraViews()
