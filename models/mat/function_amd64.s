@@ -219,7 +219,7 @@ DATA x3f800000<>+56(SB)/8, $0x3f8000003f800000
 GLOBL x3f800000<>(SB), RODATA|NOPTR, $64
 
 // func tanhAVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512F
 TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
@@ -229,78 +229,48 @@ by2:
 	CMPQ         CX, $0x20
 	JLT          below2
 	VMOVUPS      (DX), Z0
-	VANDPS       x7fffffff<>+0(SB), Z0, Z1
-	VANDPS       x80000000<>+0(SB), Z0, Z2
-	VADDPS       Z1, Z1, Z3
-	VMINPS       x42b20000<>+0(SB), Z3, Z3
-	VMAXPS       xc2d00000<>+0(SB), Z3, Z3
-	VMULPS       x3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VFNMADD231PS x3f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS xb102e308<>+0(SB), Z4, Z3
-	VMOVUPS      x3ab51223<>+0(SB), Z5
-	VFMADD213PS  x3c091cec<>+0(SB), Z3, Z5
-	VFMADD213PS  x3d2aac79<>+0(SB), Z3, Z5
-	VFMADD213PS  x3e2aaa49<>+0(SB), Z3, Z5
-	VFMADD213PS  x3efffffe<>+0(SB), Z3, Z5
-	VMULPS       Z3, Z3, Z6
-	VFMADD213PS  Z3, Z6, Z5
-	VADDPS       x3f800000<>+0(SB), Z5, Z5
-	VSCALEFPS    Z4, Z5, Z3
-	VADDPS       x3f800000<>+0(SB), Z3, Z3
-	VMOVUPS      x40000000<>+0(SB), Z4
-	VDIVPS       Z3, Z4, Z3
-	VMOVUPS      x3f800000<>+0(SB), Z4
-	VSUBPS       Z3, Z4, Z3
-	VORPS        Z2, Z3, Z3
-	VMULPS       Z0, Z0, Z2
-	VMOVUPS      xbbbadcf9<>+0(SB), Z4
-	VFMADD213PS  x3ca90f06<>+0(SB), Z2, Z4
-	VFMADD213PS  xbd5c1d8c<>+0(SB), Z2, Z4
-	VFMADD213PS  x3e08838f<>+0(SB), Z2, Z4
-	VFMADD213PS  xbeaaaa99<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z4, Z4
-	VFMADD213PS  Z0, Z0, Z4
-	VCMPPS       $0x01, x3f200000<>+0(SB), Z1, K1
-	VMOVAPS      Z4, K1, Z3
-	VMOVAPS      Z3, Z0
+	VMINPS       x4111999a<>+0(SB), Z0, Z0
+	VMAXPS       xc111999a<>+0(SB), Z0, Z0
+	VADDPS       Z0, Z0, Z0
+	VMULPS       x3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS  $0x08, Z1, Z1
+	VFNMADD231PS x3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS xb102e308<>+0(SB), Z1, Z0
+	VMOVUPS      x3ab51223<>+0(SB), Z2
+	VFMADD213PS  x3c091cec<>+0(SB), Z0, Z2
+	VFMADD213PS  x3d2aac79<>+0(SB), Z0, Z2
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z0, Z2
+	VFMADD213PS  x3efffffe<>+0(SB), Z0, Z2
+	VMULPS       Z0, Z0, Z3
+	VFMADD213PS  Z0, Z3, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z0
+	VSCALEFPS    Z1, Z0, Z1
+	VADDPS       xbf800000<>+0(SB), Z1, Z0
+	VFMADD231PS  Z2, Z1, Z0
+	VADDPS       x40000000<>+0(SB), Z0, Z1
+	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      64(DX), Z0
-	VANDPS       x7fffffff<>+0(SB), Z0, Z1
-	VANDPS       x80000000<>+0(SB), Z0, Z2
-	VADDPS       Z1, Z1, Z3
-	VMINPS       x42b20000<>+0(SB), Z3, Z3
-	VMAXPS       xc2d00000<>+0(SB), Z3, Z3
-	VMULPS       x3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VFNMADD231PS x3f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS xb102e308<>+0(SB), Z4, Z3
-	VMOVUPS      x3ab51223<>+0(SB), Z5
-	VFMADD213PS  x3c091cec<>+0(SB), Z3, Z5
-	VFMADD213PS  x3d2aac79<>+0(SB), Z3, Z5
-	VFMADD213PS  x3e2aaa49<>+0(SB), Z3, Z5
-	VFMADD213PS  x3efffffe<>+0(SB), Z3, Z5
-	VMULPS       Z3, Z3, Z6
-	VFMADD213PS  Z3, Z6, Z5
-	VADDPS       x3f800000<>+0(SB), Z5, Z5
-	VSCALEFPS    Z4, Z5, Z3
-	VADDPS       x3f800000<>+0(SB), Z3, Z3
-	VMOVUPS      x40000000<>+0(SB), Z4
-	VDIVPS       Z3, Z4, Z3
-	VMOVUPS      x3f800000<>+0(SB), Z4
-	VSUBPS       Z3, Z4, Z3
-	VORPS        Z2, Z3, Z3
-	VMULPS       Z0, Z0, Z2
-	VMOVUPS      xbbbadcf9<>+0(SB), Z4
-	VFMADD213PS  x3ca90f06<>+0(SB), Z2, Z4
-	VFMADD213PS  xbd5c1d8c<>+0(SB), Z2, Z4
-	VFMADD213PS  x3e08838f<>+0(SB), Z2, Z4
-	VFMADD213PS  xbeaaaa99<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z4, Z4
-	VFMADD213PS  Z0, Z0, Z4
-	VCMPPS       $0x01, x3f200000<>+0(SB), Z1, K1
-	VMOVAPS      Z4, K1, Z3
-	VMOVAPS      Z3, Z0
+	VMINPS       x4111999a<>+0(SB), Z0, Z0
+	VMAXPS       xc111999a<>+0(SB), Z0, Z0
+	VADDPS       Z0, Z0, Z0
+	VMULPS       x3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS  $0x08, Z1, Z1
+	VFNMADD231PS x3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS xb102e308<>+0(SB), Z1, Z0
+	VMOVUPS      x3ab51223<>+0(SB), Z2
+	VFMADD213PS  x3c091cec<>+0(SB), Z0, Z2
+	VFMADD213PS  x3d2aac79<>+0(SB), Z0, Z2
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z0, Z2
+	VFMADD213PS  x3efffffe<>+0(SB), Z0, Z2
+	VMULPS       Z0, Z0, Z3
+	VFMADD213PS  Z0, Z3, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z0
+	VSCALEFPS    Z1, Z0, Z1
+	VADDPS       xbf800000<>+0(SB), Z1, Z0
+	VFMADD231PS  Z2, Z1, Z0
+	VADDPS       x40000000<>+0(SB), Z0, Z1
+	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, 64(AX)
 	ADDQ         $0x00000080, DX
 	ADDQ         $0x00000080, AX
@@ -312,41 +282,26 @@ by1:
 	CMPQ         CX, $0x10
 	JLT          below1
 	VMOVUPS      (DX), Z0
-	VANDPS       x7fffffff<>+0(SB), Z0, Z1
-	VANDPS       x80000000<>+0(SB), Z0, Z2
-	VADDPS       Z1, Z1, Z3
-	VMINPS       x42b20000<>+0(SB), Z3, Z3
-	VMAXPS       xc2d00000<>+0(SB), Z3, Z3
-	VMULPS       x3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VFNMADD231PS x3f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS xb102e308<>+0(SB), Z4, Z3
-	VMOVUPS      x3ab51223<>+0(SB), Z5
-	VFMADD213PS  x3c091cec<>+0(SB), Z3, Z5
-	VFMADD213PS  x3d2aac79<>+0(SB), Z3, Z5
-	VFMADD213PS  x3e2aaa49<>+0(SB), Z3, Z5
-	VFMADD213PS  x3efffffe<>+0(SB), Z3, Z5
-	VMULPS       Z3, Z3, Z6
-	VFMADD213PS  Z3, Z6, Z5
-	VADDPS       x3f800000<>+0(SB), Z5, Z5
-	VSCALEFPS    Z4, Z5, Z3
-	VADDPS       x3f800000<>+0(SB), Z3, Z3
-	VMOVUPS      x40000000<>+0(SB), Z4
-	VDIVPS       Z3, Z4, Z3
-	VMOVUPS      x3f800000<>+0(SB), Z4
-	VSUBPS       Z3, Z4, Z3
-	VORPS        Z2, Z3, Z3
-	VMULPS       Z0, Z0, Z2
-	VMOVUPS      xbbbadcf9<>+0(SB), Z4
-	VFMADD213PS  x3ca90f06<>+0(SB), Z2, Z4
-	VFMADD213PS  xbd5c1d8c<>+0(SB), Z2, Z4
-	VFMADD213PS  x3e08838f<>+0(SB), Z2, Z4
-	VFMADD213PS  xbeaaaa99<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z4, Z4
-	VFMADD213PS  Z0, Z0, Z4
-	VCMPPS       $0x01, x3f200000<>+0(SB), Z1, K1
-	VMOVAPS      Z4, K1, Z3
-	VMOVAPS      Z3, Z0
+	VMINPS       x4111999a<>+0(SB), Z0, Z0
+	VMAXPS       xc111999a<>+0(SB), Z0, Z0
+	VADDPS       Z0, Z0, Z0
+	VMULPS       x3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS  $0x08, Z1, Z1
+	VFNMADD231PS x3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS xb102e308<>+0(SB), Z1, Z0
+	VMOVUPS      x3ab51223<>+0(SB), Z2
+	VFMADD213PS  x3c091cec<>+0(SB), Z0, Z2
+	VFMADD213PS  x3d2aac79<>+0(SB), Z0, Z2
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z0, Z2
+	VFMADD213PS  x3efffffe<>+0(SB), Z0, Z2
+	VMULPS       Z0, Z0, Z3
+	VFMADD213PS  Z0, Z3, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z0
+	VSCALEFPS    Z1, Z0, Z1
+	VADDPS       xbf800000<>+0(SB), Z1, Z0
+	VFMADD231PS  Z2, Z1, Z0
+	VADDPS       x40000000<>+0(SB), Z0, Z1
+	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, (AX)
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, AX
@@ -361,66 +316,61 @@ below1:
 	DECQ         BX
 	KMOVW        BX, K1
 	VMOVUPS.Z    (DX), K1, Z0
-	VANDPS       x7fffffff<>+0(SB), Z0, Z1
-	VANDPS       x80000000<>+0(SB), Z0, Z2
-	VADDPS       Z1, Z1, Z3
-	VMINPS       x42b20000<>+0(SB), Z3, Z3
-	VMAXPS       xc2d00000<>+0(SB), Z3, Z3
-	VMULPS       x3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VFNMADD231PS x3f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS xb102e308<>+0(SB), Z4, Z3
-	VMOVUPS      x3ab51223<>+0(SB), Z5
-	VFMADD213PS  x3c091cec<>+0(SB), Z3, Z5
-	VFMADD213PS  x3d2aac79<>+0(SB), Z3, Z5
-	VFMADD213PS  x3e2aaa49<>+0(SB), Z3, Z5
-	VFMADD213PS  x3efffffe<>+0(SB), Z3, Z5
-	VMULPS       Z3, Z3, Z6
-	VFMADD213PS  Z3, Z6, Z5
-	VADDPS       x3f800000<>+0(SB), Z5, Z5
-	VSCALEFPS    Z4, Z5, Z3
-	VADDPS       x3f800000<>+0(SB), Z3, Z3
-	VMOVUPS      x40000000<>+0(SB), Z4
-	VDIVPS       Z3, Z4, Z3
-	VMOVUPS      x3f800000<>+0(SB), Z4
-	VSUBPS       Z3, Z4, Z3
-	VORPS        Z2, Z3, Z3
-	VMULPS       Z0, Z0, Z2
-	VMOVUPS      xbbbadcf9<>+0(SB), Z4
-	VFMADD213PS  x3ca90f06<>+0(SB), Z2, Z4
-	VFMADD213PS  xbd5c1d8c<>+0(SB), Z2, Z4
-	VFMADD213PS  x3e08838f<>+0(SB), Z2, Z4
-	VFMADD213PS  xbeaaaa99<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z4, Z4
-	VFMADD213PS  Z0, Z0, Z4
-	VCMPPS       $0x01, x3f200000<>+0(SB), Z1, K2
-	VMOVAPS      Z4, K2, Z3
-	VMOVAPS      Z3, Z0
+	VMINPS       x4111999a<>+0(SB), Z0, Z0
+	VMAXPS       xc111999a<>+0(SB), Z0, Z0
+	VADDPS       Z0, Z0, Z0
+	VMULPS       x3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS  $0x08, Z1, Z1
+	VFNMADD231PS x3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS xb102e308<>+0(SB), Z1, Z0
+	VMOVUPS      x3ab51223<>+0(SB), Z2
+	VFMADD213PS  x3c091cec<>+0(SB), Z0, Z2
+	VFMADD213PS  x3d2aac79<>+0(SB), Z0, Z2
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z0, Z2
+	VFMADD213PS  x3efffffe<>+0(SB), Z0, Z2
+	VMULPS       Z0, Z0, Z3
+	VFMADD213PS  Z0, Z3, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z0
+	VSCALEFPS    Z1, Z0, Z1
+	VADDPS       xbf800000<>+0(SB), Z1, Z0
+	VFMADD231PS  Z2, Z1, Z0
+	VADDPS       x40000000<>+0(SB), Z0, Z1
+	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (AX)
 
 end:
 	VZEROUPPER
 	RET
 
-DATA x7fffffff<>+0(SB)/8, $0x7fffffff7fffffff
-DATA x7fffffff<>+8(SB)/8, $0x7fffffff7fffffff
-DATA x7fffffff<>+16(SB)/8, $0x7fffffff7fffffff
-DATA x7fffffff<>+24(SB)/8, $0x7fffffff7fffffff
-DATA x7fffffff<>+32(SB)/8, $0x7fffffff7fffffff
-DATA x7fffffff<>+40(SB)/8, $0x7fffffff7fffffff
-DATA x7fffffff<>+48(SB)/8, $0x7fffffff7fffffff
-DATA x7fffffff<>+56(SB)/8, $0x7fffffff7fffffff
-GLOBL x7fffffff<>(SB), RODATA|NOPTR, $64
+DATA x4111999a<>+0(SB)/8, $0x4111999a4111999a
+DATA x4111999a<>+8(SB)/8, $0x4111999a4111999a
+DATA x4111999a<>+16(SB)/8, $0x4111999a4111999a
+DATA x4111999a<>+24(SB)/8, $0x4111999a4111999a
+DATA x4111999a<>+32(SB)/8, $0x4111999a4111999a
+DATA x4111999a<>+40(SB)/8, $0x4111999a4111999a
+DATA x4111999a<>+48(SB)/8, $0x4111999a4111999a
+DATA x4111999a<>+56(SB)/8, $0x4111999a4111999a
+GLOBL x4111999a<>(SB), RODATA|NOPTR, $64
 
-DATA x80000000<>+0(SB)/8, $0x8000000080000000
-DATA x80000000<>+8(SB)/8, $0x8000000080000000
-DATA x80000000<>+16(SB)/8, $0x8000000080000000
-DATA x80000000<>+24(SB)/8, $0x8000000080000000
-DATA x80000000<>+32(SB)/8, $0x8000000080000000
-DATA x80000000<>+40(SB)/8, $0x8000000080000000
-DATA x80000000<>+48(SB)/8, $0x8000000080000000
-DATA x80000000<>+56(SB)/8, $0x8000000080000000
-GLOBL x80000000<>(SB), RODATA|NOPTR, $64
+DATA xc111999a<>+0(SB)/8, $0xc111999ac111999a
+DATA xc111999a<>+8(SB)/8, $0xc111999ac111999a
+DATA xc111999a<>+16(SB)/8, $0xc111999ac111999a
+DATA xc111999a<>+24(SB)/8, $0xc111999ac111999a
+DATA xc111999a<>+32(SB)/8, $0xc111999ac111999a
+DATA xc111999a<>+40(SB)/8, $0xc111999ac111999a
+DATA xc111999a<>+48(SB)/8, $0xc111999ac111999a
+DATA xc111999a<>+56(SB)/8, $0xc111999ac111999a
+GLOBL xc111999a<>(SB), RODATA|NOPTR, $64
+
+DATA xbf800000<>+0(SB)/8, $0xbf800000bf800000
+DATA xbf800000<>+8(SB)/8, $0xbf800000bf800000
+DATA xbf800000<>+16(SB)/8, $0xbf800000bf800000
+DATA xbf800000<>+24(SB)/8, $0xbf800000bf800000
+DATA xbf800000<>+32(SB)/8, $0xbf800000bf800000
+DATA xbf800000<>+40(SB)/8, $0xbf800000bf800000
+DATA xbf800000<>+48(SB)/8, $0xbf800000bf800000
+DATA xbf800000<>+56(SB)/8, $0xbf800000bf800000
+GLOBL xbf800000<>(SB), RODATA|NOPTR, $64
 
 DATA x40000000<>+0(SB)/8, $0x4000000040000000
 DATA x40000000<>+8(SB)/8, $0x4000000040000000
@@ -431,66 +381,6 @@ DATA x40000000<>+40(SB)/8, $0x4000000040000000
 DATA x40000000<>+48(SB)/8, $0x4000000040000000
 DATA x40000000<>+56(SB)/8, $0x4000000040000000
 GLOBL x40000000<>(SB), RODATA|NOPTR, $64
-
-DATA xbbbadcf9<>+0(SB)/8, $0xbbbadcf9bbbadcf9
-DATA xbbbadcf9<>+8(SB)/8, $0xbbbadcf9bbbadcf9
-DATA xbbbadcf9<>+16(SB)/8, $0xbbbadcf9bbbadcf9
-DATA xbbbadcf9<>+24(SB)/8, $0xbbbadcf9bbbadcf9
-DATA xbbbadcf9<>+32(SB)/8, $0xbbbadcf9bbbadcf9
-DATA xbbbadcf9<>+40(SB)/8, $0xbbbadcf9bbbadcf9
-DATA xbbbadcf9<>+48(SB)/8, $0xbbbadcf9bbbadcf9
-DATA xbbbadcf9<>+56(SB)/8, $0xbbbadcf9bbbadcf9
-GLOBL xbbbadcf9<>(SB), RODATA|NOPTR, $64
-
-DATA x3ca90f06<>+0(SB)/8, $0x3ca90f063ca90f06
-DATA x3ca90f06<>+8(SB)/8, $0x3ca90f063ca90f06
-DATA x3ca90f06<>+16(SB)/8, $0x3ca90f063ca90f06
-DATA x3ca90f06<>+24(SB)/8, $0x3ca90f063ca90f06
-DATA x3ca90f06<>+32(SB)/8, $0x3ca90f063ca90f06
-DATA x3ca90f06<>+40(SB)/8, $0x3ca90f063ca90f06
-DATA x3ca90f06<>+48(SB)/8, $0x3ca90f063ca90f06
-DATA x3ca90f06<>+56(SB)/8, $0x3ca90f063ca90f06
-GLOBL x3ca90f06<>(SB), RODATA|NOPTR, $64
-
-DATA xbd5c1d8c<>+0(SB)/8, $0xbd5c1d8cbd5c1d8c
-DATA xbd5c1d8c<>+8(SB)/8, $0xbd5c1d8cbd5c1d8c
-DATA xbd5c1d8c<>+16(SB)/8, $0xbd5c1d8cbd5c1d8c
-DATA xbd5c1d8c<>+24(SB)/8, $0xbd5c1d8cbd5c1d8c
-DATA xbd5c1d8c<>+32(SB)/8, $0xbd5c1d8cbd5c1d8c
-DATA xbd5c1d8c<>+40(SB)/8, $0xbd5c1d8cbd5c1d8c
-DATA xbd5c1d8c<>+48(SB)/8, $0xbd5c1d8cbd5c1d8c
-DATA xbd5c1d8c<>+56(SB)/8, $0xbd5c1d8cbd5c1d8c
-GLOBL xbd5c1d8c<>(SB), RODATA|NOPTR, $64
-
-DATA x3e08838f<>+0(SB)/8, $0x3e08838f3e08838f
-DATA x3e08838f<>+8(SB)/8, $0x3e08838f3e08838f
-DATA x3e08838f<>+16(SB)/8, $0x3e08838f3e08838f
-DATA x3e08838f<>+24(SB)/8, $0x3e08838f3e08838f
-DATA x3e08838f<>+32(SB)/8, $0x3e08838f3e08838f
-DATA x3e08838f<>+40(SB)/8, $0x3e08838f3e08838f
-DATA x3e08838f<>+48(SB)/8, $0x3e08838f3e08838f
-DATA x3e08838f<>+56(SB)/8, $0x3e08838f3e08838f
-GLOBL x3e08838f<>(SB), RODATA|NOPTR, $64
-
-DATA xbeaaaa99<>+0(SB)/8, $0xbeaaaa99beaaaa99
-DATA xbeaaaa99<>+8(SB)/8, $0xbeaaaa99beaaaa99
-DATA xbeaaaa99<>+16(SB)/8, $0xbeaaaa99beaaaa99
-DATA xbeaaaa99<>+24(SB)/8, $0xbeaaaa99beaaaa99
-DATA xbeaaaa99<>+32(SB)/8, $0xbeaaaa99beaaaa99
-DATA xbeaaaa99<>+40(SB)/8, $0xbeaaaa99beaaaa99
-DATA xbeaaaa99<>+48(SB)/8, $0xbeaaaa99beaaaa99
-DATA xbeaaaa99<>+56(SB)/8, $0xbeaaaa99beaaaa99
-GLOBL xbeaaaa99<>(SB), RODATA|NOPTR, $64
-
-DATA x3f200000<>+0(SB)/8, $0x3f2000003f200000
-DATA x3f200000<>+8(SB)/8, $0x3f2000003f200000
-DATA x3f200000<>+16(SB)/8, $0x3f2000003f200000
-DATA x3f200000<>+24(SB)/8, $0x3f2000003f200000
-DATA x3f200000<>+32(SB)/8, $0x3f2000003f200000
-DATA x3f200000<>+40(SB)/8, $0x3f2000003f200000
-DATA x3f200000<>+48(SB)/8, $0x3f2000003f200000
-DATA x3f200000<>+56(SB)/8, $0x3f2000003f200000
-GLOBL x3f200000<>(SB), RODATA|NOPTR, $64
 
 // func geluAVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -675,6 +565,16 @@ below1:
 end:
 	VZEROUPPER
 	RET
+
+DATA x7fffffff<>+0(SB)/8, $0x7fffffff7fffffff
+DATA x7fffffff<>+8(SB)/8, $0x7fffffff7fffffff
+DATA x7fffffff<>+16(SB)/8, $0x7fffffff7fffffff
+DATA x7fffffff<>+24(SB)/8, $0x7fffffff7fffffff
+DATA x7fffffff<>+32(SB)/8, $0x7fffffff7fffffff
+DATA x7fffffff<>+40(SB)/8, $0x7fffffff7fffffff
+DATA x7fffffff<>+48(SB)/8, $0x7fffffff7fffffff
+DATA x7fffffff<>+56(SB)/8, $0x7fffffff7fffffff
+GLOBL x7fffffff<>(SB), RODATA|NOPTR, $64
 
 DATA xbf000000<>+0(SB)/8, $0xbf000000bf000000
 DATA xbf000000<>+8(SB)/8, $0xbf000000bf000000
@@ -1040,6 +940,16 @@ end:
 	VZEROUPPER
 	RET
 
+DATA x80000000<>+0(SB)/8, $0x8000000080000000
+DATA x80000000<>+8(SB)/8, $0x8000000080000000
+DATA x80000000<>+16(SB)/8, $0x8000000080000000
+DATA x80000000<>+24(SB)/8, $0x8000000080000000
+DATA x80000000<>+32(SB)/8, $0x8000000080000000
+DATA x80000000<>+40(SB)/8, $0x8000000080000000
+DATA x80000000<>+48(SB)/8, $0x8000000080000000
+DATA x80000000<>+56(SB)/8, $0x8000000080000000
+GLOBL x80000000<>(SB), RODATA|NOPTR, $64
+
 // func expAVX2(dst *float32, src *float32, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·expAVX2(SB), NOSPLIT, $0-24
@@ -1070,11 +980,10 @@ by2:
 	VPSUBD       Y0, Y1, Y1
 	VPADDD       x0000007f<>+0(SB), Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y2, Y2
 	VPADDD       x0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y2, Y2
-	VMOVAPS      Y2, Y0
+	VMULPS       Y0, Y2, Y2
+	VMULPS       Y1, Y2, Y0
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      32(CX), Y0
 	VMINPS       x42b20000<>+0(SB), Y0, Y0
@@ -1096,11 +1005,10 @@ by2:
 	VPSUBD       Y0, Y1, Y1
 	VPADDD       x0000007f<>+0(SB), Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y2, Y2
 	VPADDD       x0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y2, Y2
-	VMOVAPS      Y2, Y0
+	VMULPS       Y0, Y2, Y2
+	VMULPS       Y1, Y2, Y0
 	VMOVUPS      Y0, 32(AX)
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, AX
@@ -1131,11 +1039,10 @@ by1:
 	VPSUBD       Y0, Y1, Y1
 	VPADDD       x0000007f<>+0(SB), Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y2, Y2
 	VPADDD       x0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y2, Y2
-	VMOVAPS      Y2, Y0
+	VMULPS       Y0, Y2, Y2
+	VMULPS       Y1, Y2, Y0
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, AX
@@ -1168,11 +1075,10 @@ below1:
 	VPSUBD       Y1, Y2, Y2
 	VPADDD       x0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y3, Y3
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VMOVAPS      Y3, Y1
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y2, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (AX)
 
 end:
@@ -1210,96 +1116,50 @@ by2:
 	CMPQ         DX, $0x10
 	JLT          below2
 	VMOVUPS      (CX), Y0
-	VANDPS       x7fffffff<>+0(SB), Y0, Y1
-	VANDPS       x80000000<>+0(SB), Y0, Y2
-	VADDPS       Y1, Y1, Y3
-	VMINPS       x42b20000<>+0(SB), Y3, Y3
-	VMAXPS       xc2d00000<>+0(SB), Y3, Y3
-	VMULPS       x3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS x3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS xb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      x3ab51223<>+0(SB), Y5
-	VFMADD213PS  x3c091cec<>+0(SB), Y3, Y5
-	VFMADD213PS  x3d2aac79<>+0(SB), Y3, Y5
-	VFMADD213PS  x3e2aaa49<>+0(SB), Y3, Y5
-	VFMADD213PS  x3efffffe<>+0(SB), Y3, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD213PS  Y3, Y6, Y5
-	VADDPS       x3f800000<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       x0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VPADDD       x0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y3
-	VADDPS       x3f800000<>+0(SB), Y3, Y3
-	VMOVUPS      x40000000<>+0(SB), Y4
-	VDIVPS       Y3, Y4, Y3
-	VMOVUPS      x3f800000<>+0(SB), Y4
-	VSUBPS       Y3, Y4, Y3
-	VORPS        Y2, Y3, Y3
-	VMULPS       Y0, Y0, Y2
-	VMOVUPS      xbbbadcf9<>+0(SB), Y4
-	VFMADD213PS  x3ca90f06<>+0(SB), Y2, Y4
-	VFMADD213PS  xbd5c1d8c<>+0(SB), Y2, Y4
-	VFMADD213PS  x3e08838f<>+0(SB), Y2, Y4
-	VFMADD213PS  xbeaaaa99<>+0(SB), Y2, Y4
-	VMULPS       Y2, Y4, Y4
-	VFMADD213PS  Y0, Y0, Y4
-	VCMPPS       $0x01, x3f200000<>+0(SB), Y1, Y1
-	VBLENDVPS    Y1, Y4, Y3, Y3
-	VMOVAPS      Y3, Y0
+	VMINPS       x4111999a<>+0(SB), Y0, Y0
+	VMAXPS       xc111999a<>+0(SB), Y0, Y0
+	VADDPS       Y0, Y0, Y0
+	VMULPS       x3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VFNMADD231PS x3f317218<>+0(SB), Y1, Y0
+	VFNMADD231PS xb102e308<>+0(SB), Y1, Y0
+	VMOVUPS      x3ab51223<>+0(SB), Y2
+	VFMADD213PS  x3c091cec<>+0(SB), Y0, Y2
+	VFMADD213PS  x3d2aac79<>+0(SB), Y0, Y2
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y0, Y2
+	VFMADD213PS  x3efffffe<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
+	VCVTPS2DQ    Y1, Y1
+	VPADDD       x0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VADDPS       xbf800000<>+0(SB), Y1, Y0
+	VFMADD231PS  Y2, Y1, Y0
+	VADDPS       x40000000<>+0(SB), Y0, Y1
+	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      32(CX), Y0
-	VANDPS       x7fffffff<>+0(SB), Y0, Y1
-	VANDPS       x80000000<>+0(SB), Y0, Y2
-	VADDPS       Y1, Y1, Y3
-	VMINPS       x42b20000<>+0(SB), Y3, Y3
-	VMAXPS       xc2d00000<>+0(SB), Y3, Y3
-	VMULPS       x3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS x3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS xb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      x3ab51223<>+0(SB), Y5
-	VFMADD213PS  x3c091cec<>+0(SB), Y3, Y5
-	VFMADD213PS  x3d2aac79<>+0(SB), Y3, Y5
-	VFMADD213PS  x3e2aaa49<>+0(SB), Y3, Y5
-	VFMADD213PS  x3efffffe<>+0(SB), Y3, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD213PS  Y3, Y6, Y5
-	VADDPS       x3f800000<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       x0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VPADDD       x0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y3
-	VADDPS       x3f800000<>+0(SB), Y3, Y3
-	VMOVUPS      x40000000<>+0(SB), Y4
-	VDIVPS       Y3, Y4, Y3
-	VMOVUPS      x3f800000<>+0(SB), Y4
-	VSUBPS       Y3, Y4, Y3
-	VORPS        Y2, Y3, Y3
-	VMULPS       Y0, Y0, Y2
-	VMOVUPS      xbbbadcf9<>+0(SB), Y4
-	VFMADD213PS  x3ca90f06<>+0(SB), Y2, Y4
-	VFMADD213PS  xbd5c1d8c<>+0(SB), Y2, Y4
-	VFMADD213PS  x3e08838f<>+0(SB), Y2, Y4
-	VFMADD213PS  xbeaaaa99<>+0(SB), Y2, Y4
-	VMULPS       Y2, Y4, Y4
-	VFMADD213PS  Y0, Y0, Y4
-	VCMPPS       $0x01, x3f200000<>+0(SB), Y1, Y1
-	VBLENDVPS    Y1, Y4, Y3, Y3
-	VMOVAPS      Y3, Y0
+	VMINPS       x4111999a<>+0(SB), Y0, Y0
+	VMAXPS       xc111999a<>+0(SB), Y0, Y0
+	VADDPS       Y0, Y0, Y0
+	VMULPS       x3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VFNMADD231PS x3f317218<>+0(SB), Y1, Y0
+	VFNMADD231PS xb102e308<>+0(SB), Y1, Y0
+	VMOVUPS      x3ab51223<>+0(SB), Y2
+	VFMADD213PS  x3c091cec<>+0(SB), Y0, Y2
+	VFMADD213PS  x3d2aac79<>+0(SB), Y0, Y2
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y0, Y2
+	VFMADD213PS  x3efffffe<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
+	VCVTPS2DQ    Y1, Y1
+	VPADDD       x0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VADDPS       xbf800000<>+0(SB), Y1, Y0
+	VFMADD231PS  Y2, Y1, Y0
+	VADDPS       x40000000<>+0(SB), Y0, Y1
+	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, 32(AX)
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, AX
@@ -1311,50 +1171,27 @@ by1:
 	CMPQ         DX, $0x08
 	JLT          below1
 	VMOVUPS      (CX), Y0
-	VANDPS       x7fffffff<>+0(SB), Y0, Y1
-	VANDPS       x80000000<>+0(SB), Y0, Y2
-	VADDPS       Y1, Y1, Y3
-	VMINPS       x42b20000<>+0(SB), Y3, Y3
-	VMAXPS       xc2d00000<>+0(SB), Y3, Y3
-	VMULPS       x3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS x3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS xb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      x3ab51223<>+0(SB), Y5
-	VFMADD213PS  x3c091cec<>+0(SB), Y3, Y5
-	VFMADD213PS  x3d2aac79<>+0(SB), Y3, Y5
-	VFMADD213PS  x3e2aaa49<>+0(SB), Y3, Y5
-	VFMADD213PS  x3efffffe<>+0(SB), Y3, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD213PS  Y3, Y6, Y5
-	VADDPS       x3f800000<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       x0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VPADDD       x0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y3
-	VADDPS       x3f800000<>+0(SB), Y3, Y3
-	VMOVUPS      x40000000<>+0(SB), Y4
-	VDIVPS       Y3, Y4, Y3
-	VMOVUPS      x3f800000<>+0(SB), Y4
-	VSUBPS       Y3, Y4, Y3
-	VORPS        Y2, Y3, Y3
-	VMULPS       Y0, Y0, Y2
-	VMOVUPS      xbbbadcf9<>+0(SB), Y4
-	VFMADD213PS  x3ca90f06<>+0(SB), Y2, Y4
-	VFMADD213PS  xbd5c1d8c<>+0(SB), Y2, Y4
-	VFMADD213PS  x3e08838f<>+0(SB), Y2, Y4
-	VFMADD213PS  xbeaaaa99<>+0(SB), Y2, Y4
-	VMULPS       Y2, Y4, Y4
-	VFMADD213PS  Y0, Y0, Y4
-	VCMPPS       $0x01, x3f200000<>+0(SB), Y1, Y1
-	VBLENDVPS    Y1, Y4, Y3, Y3
-	VMOVAPS      Y3, Y0
+	VMINPS       x4111999a<>+0(SB), Y0, Y0
+	VMAXPS       xc111999a<>+0(SB), Y0, Y0
+	VADDPS       Y0, Y0, Y0
+	VMULPS       x3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VFNMADD231PS x3f317218<>+0(SB), Y1, Y0
+	VFNMADD231PS xb102e308<>+0(SB), Y1, Y0
+	VMOVUPS      x3ab51223<>+0(SB), Y2
+	VFMADD213PS  x3c091cec<>+0(SB), Y0, Y2
+	VFMADD213PS  x3d2aac79<>+0(SB), Y0, Y2
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y0, Y2
+	VFMADD213PS  x3efffffe<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
+	VCVTPS2DQ    Y1, Y1
+	VPADDD       x0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VADDPS       xbf800000<>+0(SB), Y1, Y0
+	VFMADD231PS  Y2, Y1, Y0
+	VADDPS       x40000000<>+0(SB), Y0, Y1
+	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, AX
@@ -1368,50 +1205,27 @@ below1:
 	NEGQ         DX
 	VMOVUPS      32(BX)(DX*4), Y0
 	VMASKMOVPS   (CX), Y0, Y1
-	VANDPS       x7fffffff<>+0(SB), Y1, Y2
-	VANDPS       x80000000<>+0(SB), Y1, Y3
-	VADDPS       Y2, Y2, Y4
-	VMINPS       x42b20000<>+0(SB), Y4, Y4
-	VMAXPS       xc2d00000<>+0(SB), Y4, Y4
-	VMULPS       x3fb8aa3b<>+0(SB), Y4, Y5
-	VROUNDPS     $0x08, Y5, Y5
-	VFNMADD231PS x3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS xb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      x3ab51223<>+0(SB), Y6
-	VFMADD213PS  x3c091cec<>+0(SB), Y4, Y6
-	VFMADD213PS  x3d2aac79<>+0(SB), Y4, Y6
-	VFMADD213PS  x3e2aaa49<>+0(SB), Y4, Y6
-	VFMADD213PS  x3efffffe<>+0(SB), Y4, Y6
-	VMULPS       Y4, Y4, Y7
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       x3f800000<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPSRAD       $0x01, Y5, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPADDD       x0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y6, Y6
-	VPADDD       x0000007f<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y6
-	VMOVAPS      Y6, Y4
-	VADDPS       x3f800000<>+0(SB), Y4, Y4
-	VMOVUPS      x40000000<>+0(SB), Y5
-	VDIVPS       Y4, Y5, Y4
-	VMOVUPS      x3f800000<>+0(SB), Y5
-	VSUBPS       Y4, Y5, Y4
-	VORPS        Y3, Y4, Y4
-	VMULPS       Y1, Y1, Y3
-	VMOVUPS      xbbbadcf9<>+0(SB), Y5
-	VFMADD213PS  x3ca90f06<>+0(SB), Y3, Y5
-	VFMADD213PS  xbd5c1d8c<>+0(SB), Y3, Y5
-	VFMADD213PS  x3e08838f<>+0(SB), Y3, Y5
-	VFMADD213PS  xbeaaaa99<>+0(SB), Y3, Y5
-	VMULPS       Y3, Y5, Y5
-	VFMADD213PS  Y1, Y1, Y5
-	VCMPPS       $0x01, x3f200000<>+0(SB), Y2, Y2
-	VBLENDVPS    Y2, Y5, Y4, Y4
-	VMOVAPS      Y4, Y1
+	VMINPS       x4111999a<>+0(SB), Y1, Y1
+	VMAXPS       xc111999a<>+0(SB), Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VMULPS       x3fb8aa3b<>+0(SB), Y1, Y2
+	VROUNDPS     $0x08, Y2, Y2
+	VFNMADD231PS x3f317218<>+0(SB), Y2, Y1
+	VFNMADD231PS xb102e308<>+0(SB), Y2, Y1
+	VMOVUPS      x3ab51223<>+0(SB), Y3
+	VFMADD213PS  x3c091cec<>+0(SB), Y1, Y3
+	VFMADD213PS  x3d2aac79<>+0(SB), Y1, Y3
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y1, Y3
+	VFMADD213PS  x3efffffe<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       x0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VADDPS       xbf800000<>+0(SB), Y2, Y1
+	VFMADD231PS  Y3, Y2, Y1
+	VADDPS       x40000000<>+0(SB), Y1, Y2
+	VDIVPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (AX)
 
 end:
@@ -1451,11 +1265,10 @@ by2:
 	VPSUBD       Y3, Y2, Y2
 	VPADDD       x0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y4
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VMOVAPS      Y4, Y3
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y2, Y4, Y3
 	VMOVUPS      x3f800000<>+0(SB), Y4
 	VMOVUPS      x3e99999a<>+0(SB), Y2
 	VFMADD213PS  Y4, Y1, Y2
@@ -1497,11 +1310,10 @@ by2:
 	VPSUBD       Y3, Y2, Y2
 	VPADDD       x0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y4
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VMOVAPS      Y4, Y3
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y2, Y4, Y3
 	VMOVUPS      x3f800000<>+0(SB), Y4
 	VMOVUPS      x3e99999a<>+0(SB), Y2
 	VFMADD213PS  Y4, Y1, Y2
@@ -1552,11 +1364,10 @@ by1:
 	VPSUBD       Y3, Y2, Y2
 	VPADDD       x0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y4
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VMOVAPS      Y4, Y3
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y2, Y4, Y3
 	VMOVUPS      x3f800000<>+0(SB), Y4
 	VMOVUPS      x3e99999a<>+0(SB), Y2
 	VFMADD213PS  Y4, Y1, Y2
@@ -1609,11 +1420,10 @@ below1:
 	VPSUBD       Y4, Y3, Y3
 	VPADDD       x0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
 	VPADDD       x0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VMOVAPS      Y5, Y4
+	VMULPS       Y4, Y5, Y5
+	VMULPS       Y3, Y5, Y4
 	VMOVUPS      x3f800000<>+0(SB), Y5
 	VMOVUPS      x3e99999a<>+0(SB), Y3
 	VFMADD213PS  Y5, Y2, Y3
@@ -1671,11 +1481,10 @@ by2:
 	VPSUBD       Y1, Y2, Y2
 	VPADDD       x0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y3, Y3
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VMOVAPS      Y3, Y1
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y2, Y3, Y1
 	VADDPS       x3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (AX)
@@ -1703,11 +1512,10 @@ by2:
 	VPSUBD       Y1, Y2, Y2
 	VPADDD       x0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y3, Y3
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VMOVAPS      Y3, Y1
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y2, Y3, Y1
 	VADDPS       x3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, 32(AX)
@@ -1744,11 +1552,10 @@ by1:
 	VPSUBD       Y1, Y2, Y2
 	VPADDD       x0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y3, Y3
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VMOVAPS      Y3, Y1
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y2, Y3, Y1
 	VADDPS       x3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (AX)
@@ -1787,11 +1594,10 @@ below1:
 	VPSUBD       Y2, Y3, Y3
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y4, Y4
 	VPADDD       x0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VMOVAPS      Y4, Y2
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y3, Y4, Y2
 	VADDPS       x3f800000<>+0(SB), Y2, Y2
 	VDIVPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (AX)
@@ -1831,11 +1637,10 @@ by2:
 	VPSUBD       Y1, Y2, Y2
 	VPADDD       x0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y3, Y3
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VMOVAPS      Y3, Y1
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y2, Y3, Y1
 	VADDPS       x3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (AX)
@@ -1860,11 +1665,10 @@ by2:
 	VPSUBD       Y1, Y2, Y2
 	VPADDD       x0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y3, Y3
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VMOVAPS      Y3, Y1
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y2, Y3, Y1
 	VADDPS       x3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, 32(AX)
@@ -1898,11 +1702,10 @@ by1:
 	VPSUBD       Y1, Y2, Y2
 	VPADDD       x0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y3, Y3
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VMOVAPS      Y3, Y1
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y2, Y3, Y1
 	VADDPS       x3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (AX)
@@ -1938,11 +1741,10 @@ below1:
 	VPSUBD       Y2, Y3, Y3
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y4, Y4
 	VPADDD       x0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VMOVAPS      Y4, Y2
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y3, Y4, Y2
 	VADDPS       x3f800000<>+0(SB), Y2, Y2
 	VDIVPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (AX)

@@ -28,7 +28,7 @@ func Exp(dst, src []float32) {
 	}
 }
 
-// Tanh is the hyperbolic tangent, within 1.5 ulp.
+// Tanh is the hyperbolic tangent, within 3 ulp.
 func Tanh(dst, src []float32) {
 	lengths(len(src), dst)
 	switch {

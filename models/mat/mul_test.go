@@ -1,6 +1,7 @@
 package mat
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -90,6 +91,39 @@ func TestMul(t *testing.T) {
 			near(t, dst, value, size, float64(k+3)*0x1p-24, what)
 			intact(t, dst, what)
 		})
+	})
+}
+
+var campaign = flag.Int("campaign", 300, "random shapes of products to compare with the definition, up to 70×70·70×70; all of them are 343000")
+
+// Shapes at random, or all of them one by one.
+func TestProductsOfEveryShape(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		r, all := seeded(2), *campaign >= 70*70*70
+		for shape := range min(*campaign, 70*70*70) {
+			if !all {
+				shape = r.IntN(70 * 70 * 70)
+			}
+			m, k, n := 1+shape/4900, 1+shape/70%70, 1+shape%70
+			what := fmt.Sprintf("%d×%d·%d×%d", m, k, k, n)
+			a, b, dst, gradient := random(r, m, k), random(r, k, n), random(r, m, n), random(r, k, n)
+			value, size := naive(dst, a, b, Epilogue{})
+			var w Weights
+			w.Pack(b)
+			w.Mul(dst, a, Epilogue{}, 1)
+			near(t, dst, value, size, float64(k)*0x1p-24, what)
+			intact(t, dst, what)
+			turned := Of(k, m, make([]float32, k*m))
+			for i := range m {
+				for p, x := range a.Row(i) {
+					turned.Row(p)[i] = x
+				}
+			}
+			value, size = naive(gradient, turned, dst, Epilogue{})
+			TMul(gradient, a, dst, false, 1)
+			near(t, gradient, value, size, float64(m+1)*0x1p-24, what+" turned")
+			intact(t, gradient, what+" turned")
+		}
 	})
 }
 

@@ -149,26 +149,11 @@ func (u Unit) Fold(x reg.VecVirtual, combine func(a, b, to Op)) reg.VecVirtual {
 }
 
 // Exp replaces x by e^x, within 1 ulp, infinite above 88.8 and denormal or
-// zero below -87.3. It is 2ⁿ·e^r with n the nearest integer to x/ln 2; e^r for
-// |r| <= ln 2/2 is 1+r+r²·p(r), p the best polynomial of degree 4 in the
-// relative sense, which is off by 3.1e-9.
+// zero below -87.3.
 func (u Unit) Exp(x reg.VecVirtual) {
 	VMINPS(u.Const(89), x, x) // e^89 overflows by itself
 	VMAXPS(u.Const(-104), x, x)
-	n, p := u.Vector(), u.Vector()
-	VMULPS(u.Const(math.Log2E), x, n)
-	if u == 512 {
-		VRNDSCALEPS(U8(8), n, n)
-	} else {
-		VROUNDPS(U8(8), n, n)
-	}
-	ln2 := float32(math.Ln2)
-	VFNMADD231PS(u.Const(ln2), n, x)
-	VFNMADD231PS(u.Const(float32(math.Ln2-float64(ln2))), n, x)
-	u.Polynomial(p, x, 0.4999999345057988, 0.1666652067306389, 0.04166838755861632, 0.008368711859902884, 0.0013814609044174855)
-	q := u.Vector()
-	VMULPS(x, x, q)
-	VFMADD213PS(x, q, p)
+	n, p := u.reduce(x)
 	VADDPS(u.Const(1), p, p)
 	if u == 512 {
 		VSCALEFPS(n, p, x)
@@ -180,12 +165,53 @@ func (u Unit) Exp(x reg.VecVirtual) {
 	VCVTPS2DQ(n, n)
 	VPSRAD(U8(1), n, half)
 	VPSUBD(half, n, n)
-	for _, e := range []reg.VecVirtual{half, n} {
-		VPADDD(Bits(127), e, e)
-		VPSLLD(U8(23), e, e)
-		VMULPS(e, p, p)
+	power(half)
+	power(n)
+	VMULPS(half, p, p)
+	VMULPS(n, p, x)
+}
+
+// ExpM1 replaces x by e^x-1, for x from -80 to 80, with an error relative to
+// the result: 2ⁿ·(e^r-1)+(2ⁿ-1), of which the first is small where x is.
+func (u Unit) ExpM1(x reg.VecVirtual) {
+	n, p := u.reduce(x)
+	if u == 512 {
+		one := u.Vector()
+		VMOVUPS(u.Const(1), one)
+		VSCALEFPS(n, one, n)
+	} else {
+		VCVTPS2DQ(n, n)
+		power(n)
 	}
-	VMOVAPS(p, x)
+	VADDPS(u.Const(-1), n, x)
+	VFMADD231PS(p, n, x)
+}
+
+// reduce returns n and e^r-1 with x = n·ln 2+r, n the nearest integer to
+// x/ln 2. e^r-1 for |r| <= ln 2/2 is r+r²·p(r), p the best polynomial of
+// degree 4 in the relative sense for e^r, which is off by 3.1e-9.
+func (u Unit) reduce(x reg.VecVirtual) (n, p reg.VecVirtual) {
+	n, p = u.Vector(), u.Vector()
+	VMULPS(u.Const(math.Log2E), x, n)
+	if u == 512 {
+		VRNDSCALEPS(U8(8), n, n)
+	} else {
+		VROUNDPS(U8(8), n, n)
+	}
+	ln2 := float32(math.Ln2)
+	VFNMADD231PS(u.Const(ln2), n, x)
+	VFNMADD231PS(u.Const(float32(math.Ln2-float64(ln2))), n, x)
+	u.Polynomial(p, x, 0.4999999345057988, 0.1666652067306389, 0.04166838755861632, 0.008368711859902884, 0.0013814609044174855)
+	square := u.Vector()
+	VMULPS(x, x, square)
+	VFMADD213PS(x, square, p)
+	return n, p
+}
+
+// power replaces integers by the powers of 2.
+func power(n reg.VecVirtual) {
+	VPADDD(Bits(127), n, n)
+	VPSLLD(U8(23), n, n)
 }
 
 // Polynomial sets p to the sum of c[i]·xⁱ.
