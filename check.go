@@ -67,6 +67,12 @@ func (c *runFlags) checkAmounts() error {
 
 // check returns the first mistake, as a usageError.
 func (c *producerFlags) check() error {
+	switch {
+	case c.Stage == "off" && (len(c.For) > 0 || c.Model != ""):
+		return usageError{errors.New("--for, --model: want --stage prune")}
+	case c.Stage == "prune" && len(c.For) == 0:
+		return usageError{errors.New("--stage prune: want --for, the operators that consumers run")}
+	}
 	return cmp.Or(checkBrokers(c.Brokers), checkTopicName(c.Topic),
 		checkAmount("partitions", c.Partitions, 1, maxPartitions),
 		checkAmount("replication", c.Replication, 0, math.MaxInt16),

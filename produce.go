@@ -6,8 +6,10 @@ import (
 	"math"
 	"time"
 
+	"entropipe/algos/geom"
 	"entropipe/ingest"
 	"entropipe/ingest/replay"
+	"entropipe/preprocess"
 )
 
 type produceCmd struct {
@@ -31,6 +33,9 @@ type producerFlags struct {
 	Dataset         string      `help:"Name of the data set, instead of its own." group:"Names"`
 	Sequence        string      `help:"Name of the sequence, instead of its own." group:"Names"`
 	Sensor          string      `help:"Name of the sensor, instead of its own." group:"Names"`
+	Stage           string      `enum:"off,prune" default:"off" help:"prune: send only the points of a cloud that the operators of --for can depend on (${enum})." group:"Stage"`
+	For             []string    `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" help:"Operators for which consumers are to find the rows of whole frames: hull2d, hull3d, maxima2d, maxima3d." group:"Stage"`
+	Model           string      `placeholder:"FILE" help:"Model whose hints make hull3d faster (.safetensors). May be left out." group:"Stage"`
 }
 
 type produceKITTI struct {
@@ -46,6 +51,7 @@ an odometry sequence (velodyne/, times.txt), or any folder of .bin files (10 Hz 
 Examples:
   entropipe produce kitti 2011_09_26/2011_09_26_drive_0005_sync
   entropipe produce kitti dataset/sequences/00 --rate max --sequence kitti_00
+  entropipe produce kitti scans/ --stage prune --for hull2d,maxima3d
   entropipe produce kitti scans/ --rate 2x --loop 10 --brokers kafka1:9092 --topic lidar`
 }
 
@@ -121,8 +127,8 @@ func (c *produceSynthetic) Run(e *env) error {
 	return c.produce(e, src)
 }
 
-func (c *producerFlags) producer(e *env) *replay.Producer {
-	return &replay.Producer{Brokers: c.Brokers, Topic: c.Topic, Compression: c.Compression, Log: e.log,
+func (c *producerFlags) producer(e *env, prune *replay.Pruner) *replay.Producer {
+	return &replay.Producer{Brokers: c.Brokers, Prune: prune, Topic: c.Topic, Compression: c.Compression, Log: e.log,
 		Create: ingest.TopicSpec{Partitions: c.Partitions, ReplicationFactor: c.Replication, MaxMessageBytes: int64(c.MaxMessageBytes)},
 		Play:   replay.Play{Rate: c.Rate, Loop: c.Loop, Limit: c.Limit, Epoch: c.Epoch},
 		Names:  replay.Names{Dataset: c.Dataset, Sequence: c.Sequence, Sensor: c.Sensor}}
@@ -132,7 +138,11 @@ func (c *producerFlags) producer(e *env) *replay.Producer {
 // what was acknowledged is reported, exit 0.
 func (c *producerFlags) produce(e *env, src replay.Source) error {
 	defer src.Close()
-	p := c.producer(e)
+	prune, err := c.pruner()
+	if err != nil {
+		return err
+	}
+	p := c.producer(e, prune)
 	show := startProgress(e.stderr, e.log, "frames", c.total(src), func() (int64, string) {
 		st := p.Progress()
 		return st.Frames, byteSize(st.Bytes) + ", " + rate(st.Frames, "frames", st.Elapsed) + ", " + byteSize(int64(float64(st.Bytes)/max(st.Elapsed.Seconds(), 1e-9))) + "/s"
@@ -146,6 +156,28 @@ func (c *producerFlags) produce(e *env, src replay.Source) error {
 	}
 	fmt.Fprintln(e.stdout)
 	return unlessStopped(e, err)
+}
+
+// pruner returns what --stage prune leaves out; nil for off.
+func (c *producerFlags) pruner() (*replay.Pruner, error) {
+	if c.Stage == "off" {
+		return nil, nil
+	}
+	stage := stageFlags{Stage: c.Stage, Model: c.Model}
+	m, err := stage.readModel()
+	if err != nil {
+		return nil, err
+	}
+	s, err := preprocess.New[float32](preprocess.Config{Mode: preprocess.Prune, Model: m, For: pruneOps(c.For)})
+	if err != nil {
+		return nil, stage.badModel(err)
+	}
+	var keep []int32
+	return &replay.Pruner{For: opSet(c.For), Survivors: func(cloud geom.Cloud[float32]) ([]int32, int) {
+		in, report := s.Apply(cloud)
+		keep = in.Original(s.Prune(keep[:0], &in))
+		return keep, report.Dropped
+	}}, nil
 }
 
 // total is how many frames will be sent, 0 if the source cannot tell.

@@ -15,6 +15,7 @@ import (
 	kafka "github.com/segmentio/kafka-go"
 
 	"entropipe/ingest"
+	"entropipe/models"
 	"entropipe/schemas"
 )
 
@@ -136,6 +137,39 @@ func TestConsumersOfSurvivorsWriteTheSameRows(t *testing.T) {
 		if diff := cmp.Diff(want, status); diff != "" {
 			t.Errorf("statuses of %s (-want +have):\n%s", topic, diff)
 		}
+	}
+}
+
+// Survivors that a producer sends are those that run would publish.
+func TestProducedSurvivorsWriteTheSameRows(t *testing.T) {
+	t.Parallel()
+	brokers, dir := startBroker(t), t.TempDir()
+	scene := []string{"produce", "synthetic", "--frames", "12", "--points", "12000", "--rate", "max", "--brokers", brokers}
+	model := filepath.Join(dir, "model.safetensors")
+	writeSeeds(t, model, 64, 0, models.Meta{})
+	must(t, dir, scene...)
+	summary := must(t, dir, append(scene, "--topic", "survivors", "--stage", "prune", "--for", "hull2d,hull3d,maxima3d", "--model", model)...)
+	if frames(t, summary) != 12 {
+		t.Errorf("the producer says %s", summary)
+	}
+	for _, topic := range []string{"points", "survivors"} {
+		must(t, dir, "run", "--brokers", brokers, "--topic", topic, "--out", topic, "--until-end", "--ops", "hull2d,hull3d,maxima3d")
+	}
+	for _, table := range []string{"hulls", "hulls3d", "maxima"} {
+		rows := rowsOf(t, filepath.Join(dir, "points"), table)
+		if diff := cmp.Diff(rows, rowsOf(t, filepath.Join(dir, "survivors"), table)); diff != "" || len(rows) != 12 {
+			t.Errorf("%s, %d rows (-whole +survivors):\n%.2000s", table, len(rows), diff)
+		}
+	}
+	whole, part := 0, 0
+	for _, m := range records(t, brokers, "points") {
+		whole += len(m.Value)
+	}
+	for _, m := range records(t, brokers, "survivors") {
+		part += len(m.Value)
+	}
+	if whole < 10*part {
+		t.Errorf("%d bytes became %d", whole, part)
 	}
 }
 

@@ -377,7 +377,7 @@ func (c *runFlags) frames(log *slog.Logger) (pipeline.FrameConfig, []string, err
 			return cfg, nil, usageError{fmt.Errorf("--tables %s: want hulls, hulls3d, maxima, triangles or points", t)}
 		}
 	}
-	cfg.Publish = c.Publish.ops()
+	cfg.Publish = opSet(c.Publish.For)
 	cfg.Points = slices.Contains(tables, "points")
 	cfg.Hull3D = slices.Contains(c.Output.Tables, "hulls3d") // asked for, not by default
 	return cfg, tables, nil

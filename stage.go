@@ -59,11 +59,21 @@ func (c *publishFlags) check(topics []string) error {
 	return checkNameOfTopic("publish", c.Publish)
 }
 
-// ops returns the operators of --for.
-func (c *publishFlags) ops() (ops schemas.OpSet) {
-	for _, name := range c.For {
+// opSet returns the operators of these names, which a grammar has checked.
+func opSet(names []string) (ops schemas.OpSet) {
+	for _, name := range names {
 		if op, ok := schemas.ParseOp(name); ok {
 			ops = ops.With(op)
+		}
+	}
+	return ops
+}
+
+// pruneOps is opSet for the stage.
+func pruneOps(names []string) (ops []preprocess.Op) {
+	for _, name := range names {
+		if op, ok := preprocess.ParseOp(name); ok {
+			ops = append(ops, op)
 		}
 	}
 	return ops
@@ -81,6 +91,11 @@ func (c *stageFlags) readModel() (*models.EntropyNet, error) {
 	return m, nil
 }
 
+// badModel is the mistake of a model that does not fit its stage.
+func (c *stageFlags) badModel(err error) error {
+	return &ConfigError{Problems: []Problem{{Path: "model", What: fmt.Sprintf("%s: %v", c.Model, err)}}}
+}
+
 // newStage returns the stage with its model; nil for mode off.
 func (c *stageFlags) newStage(m *models.EntropyNet, met *metrics.Metrics, log *slog.Logger, stop func(error)) (*pipeline.Stage, error) {
 	if c.Stage == "off" {
@@ -91,7 +106,7 @@ func (c *stageFlags) newStage(m *models.EntropyNet, met *metrics.Metrics, log *s
 	}
 	s, err := pipeline.NewStage(pipeline.StageConfig{Mode: preprocess.Mode(c.Stage), Model: m, Stop: stop, Metrics: met, Log: log})
 	if err != nil {
-		return nil, &ConfigError{Problems: []Problem{{Path: "model", What: fmt.Sprintf("%s: %v", c.Model, err)}}}
+		return nil, c.badModel(err)
 	}
 	if m != nil {
 		log.Info("model", "file", c.Model, "ops", strings.Join(m.Meta.Ops, ","), "dataset", m.Meta.Dataset, "sensor", m.Meta.Sensor, "sha256", m.SHA256)

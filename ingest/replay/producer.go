@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"entropipe/algos/geom"
 	"entropipe/ingest"
 	"entropipe/schemas"
 )
@@ -30,6 +31,9 @@ type Producer struct {
 	Create ingest.TopicSpec
 	Play   Play
 	Names  Names
+	// Prune leaves out of each cloud what does not matter; nil: it is sent whole.
+	// Drawings always are.
+	Prune *Pruner
 	// Compression of the Arrow body: none, lz4 or zstd.
 	Compression string
 	// Window is how many bytes may be on their way; 0: 32 MiB.
@@ -40,6 +44,15 @@ type Producer struct {
 	Log      *slog.Logger // nil: silent
 
 	stats counters
+}
+
+// Pruner finds the points of a cloud that operators can depend on.
+type Pruner struct {
+	For schemas.OpSet
+	// Survivors returns the numbers of these points, ascending, and how many
+	// points have a coordinate that is not finite. The result is valid until the
+	// next call.
+	Survivors func(c geom.Cloud[float32]) (keep []int32, dropped int)
 }
 
 // Play says how a source is turned into a stream.
@@ -114,7 +127,7 @@ func (p *Producer) timeline(src Source) (*timeline, error) {
 // pump moves items from the timeline to their partitions.
 func (p *Producer) pump(t *timeline, out *ingest.Outbox) error {
 	pace := pacer{rate: p.Play.Rate}
-	enc := encoder{Encoder: schemas.Encoder{Compression: p.Compression}}
+	enc := encoder{Encoder: schemas.Encoder{Compression: p.Compression}, prune: p.Prune}
 	var it Item
 	for {
 		err := t.next(&it)
@@ -127,8 +140,8 @@ func (p *Producer) pump(t *timeline, out *ingest.Outbox) error {
 		if err := pace.wait(out.Context(), it.TimeNs, it.Clock, it.Frames()); err != nil {
 			return out.Err()
 		}
-		r := &schemas.Record{Key: []byte(it.Sequence), Headers: enc.headers(&it)}
-		if r.Value, err = enc.append(out.Buffer(), &it); err != nil {
+		r := &schemas.Record{Key: []byte(it.Sequence)}
+		if r.Value, r.Headers, err = enc.append(out.Buffer(), &it); err != nil {
 			return fmt.Errorf("produce: %s, frame %d: %w", it.Sequence, it.Number, err)
 		}
 		frames, points, bytes := it.Frames(), it.Points(), int64(len(r.Value))
@@ -189,19 +202,31 @@ func (c *counters) snapshot() Stats {
 // encoder turns items into the values and headers of messages.
 type encoder struct {
 	schemas.Encoder
+	prune    *Pruner
+	points   schemas.Survivors
 	sketches []schemas.Sketch
 	strokes  []schemas.Stroke
 }
 
-func (e *encoder) append(dst []byte, it *Item) ([]byte, error) {
-	if it.Drawings == nil {
-		return e.AppendPoints(dst, schemas.PointCloud{Cloud32: it.Cloud, Intensity: it.Intensity})
+// append appends the value of the message that it becomes to dst, and returns
+// its headers beside.
+func (e *encoder) append(dst []byte, it *Item) (value []byte, hs []schemas.Header, err error) {
+	switch {
+	case it.Drawings != nil:
+		e.sketches, e.strokes = e.sketches[:0], e.strokes[:0]
+		for i := range it.Drawings {
+			e.sketches = append(e.sketches, e.sketch(&it.Drawings[i]))
+		}
+		value, err = e.AppendSketches(dst, e.sketches)
+		return value, headers(it, schemas.SchemaSketches), err
+	case e.prune != nil:
+		keep, dropped := e.prune.Survivors(it.Cloud)
+		p := schemas.Pruned{For: e.prune.For, NPoints: int32(it.Cloud.Len()), NDropped: int32(dropped)}
+		value, err = e.AppendPoints(dst, e.points.Of(&schemas.Frame{Cloud32: it.Cloud, Intensity: it.Intensity}, keep))
+		return value, append(headers(it, schemas.SchemaPoints), p.Headers()...), err
 	}
-	e.sketches, e.strokes = e.sketches[:0], e.strokes[:0]
-	for i := range it.Drawings {
-		e.sketches = append(e.sketches, e.sketch(&it.Drawings[i]))
-	}
-	return e.AppendSketches(dst, e.sketches)
+	value, err = e.AppendPoints(dst, schemas.PointCloud{Cloud32: it.Cloud, Intensity: it.Intensity})
+	return value, headers(it, schemas.SchemaPoints), err
 }
 
 // sketch is d as schemas wants it: its strokes are views of d.
@@ -222,11 +247,7 @@ func (e *encoder) sketch(d *Drawing) schemas.Sketch {
 	}
 }
 
-func (e *encoder) headers(it *Item) []schemas.Header {
-	schema := schemas.SchemaPoints
-	if it.Drawings != nil {
-		schema = schemas.SchemaSketches
-	}
+func headers(it *Item, schema string) []schemas.Header {
 	key := schemas.FrameKey{Dataset: it.Dataset, Sequence: it.Sequence, Sensor: it.Sensor, FrameID: it.Number, TimeNs: it.TimeNs}
 	return schemas.Headers(key, schema, "/produce/"+it.Dataset)
 }
