@@ -72,11 +72,11 @@ func (d *Description) String() string {
 			fmt.Fprintf(&b, "  %s: %s\n", plain(key), plain(d.Metadata[key]))
 		}
 	}
-	for _, t := range d.Tensors {
-		fmt.Fprintf(&b, "  tensor %s: %s %v\n", plain(t.Name), t.DType, t.Shape)
-	}
 	if d.Card != nil {
 		d.Card.describe(&b)
+	}
+	for _, t := range d.Tensors { // last, since they may be many
+		fmt.Fprintf(&b, "  tensor %s: %s %v\n", plain(t.Name), t.DType, t.Shape)
 	}
 	return b.String()
 }
