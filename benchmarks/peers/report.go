@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"entropipe/benchmarks/rig"
 )
 
 // report collects figures and what is to be said beside them.
@@ -50,7 +52,7 @@ type leftOut struct {
 }
 
 func newReport(seed uint64) *report {
-	return &report{Time: time.Now().UTC(), CPU: cpuModel(), Cores: runtime.NumCPU(), Go: runtime.Version(), Seed: seed, Versions: map[string]string{}}
+	return &report{Time: time.Now().UTC(), CPU: rig.CPU(), Cores: runtime.NumCPU(), Go: runtime.Version(), Seed: seed, Versions: map[string]string{}}
 }
 
 func (r *report) leaveOut(who, on, why string) {
@@ -165,18 +167,4 @@ func (r *report) lines() ([]byte, error) {
 		}
 	}
 	return b.Bytes(), nil
-}
-
-// cpuModel returns the processor's name, empty where the system does not say.
-func cpuModel() string {
-	b, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(b)) {
-		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == "model name" {
-			return strings.TrimSpace(v)
-		}
-	}
-	return ""
 }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"entropipe/algos/vector"
+	"entropipe/benchmarks/rig"
+)
+
+// record is one measured line.
+type record struct {
+	Cell   string             `json:"cell"`
+	Text   map[string]string  `json:"text,omitempty"`
+	Values map[string]float64 `json:"values"`
+}
+
+// machine is the first line of a file of records.
+type machine struct {
+	Experiment string `json:"experiment"`
+	CPU        string `json:"cpu"`
+	Cores      int    `json:"cores"`
+	Vector     string `json:"vector"`
+	Go         string `json:"go"`
+}
+
+// log is the file of an experiment's records.
+type log struct {
+	file    *os.File
+	machine machine
+	records []record
+	done    map[string]bool
+}
+
+// openLog reads what there is. A line that was cut by a kill is dropped with
+// the records of its cell; so are those of another machine, where that matters.
+func openLog(folder string, e *experiment, again bool) (*log, error) {
+	here := machine{e.name, rig.CPU(), runtime.NumCPU(), vector.Best().String(), runtime.Version()}
+	l := &log{machine: here, done: map[string]bool{}}
+	path := filepath.Join(folder, e.name+".jsonl")
+	if !again {
+		if err := l.read(path, e.timed); err != nil {
+			return nil, err
+		}
+	}
+	// Written anew, without what was dropped.
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	l.file = f
+	if err := json.NewEncoder(f).Encode(l.machine); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	for _, r := range l.records {
+		if err := json.NewEncoder(f).Encode(r); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return l, nil
+}
+
+// end marks a cell as done: the last record of each cell.
+const end = "end"
+
+func (l *log) read(path string, timed bool) error {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	dec := json.NewDecoder(bufio.NewReader(f))
+	var first machine
+	if err := dec.Decode(&first); err != nil {
+		return nil // nothing was written
+	}
+	if timed && first.CPU != l.machine.CPU {
+		return nil
+	}
+	l.machine = first
+	for {
+		var r record
+		if err := dec.Decode(&r); err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				break
+			}
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		l.records = append(l.records, r)
+		if r.Text[end] != "" {
+			l.done[r.Cell] = true
+		}
+	}
+	whole := l.records[:0]
+	for _, r := range l.records {
+		if l.done[r.Cell] {
+			whole = append(whole, r)
+		}
+	}
+	l.records = whole
+	return nil
+}
+
+// append writes the records of one cell and syncs them.
+func (l *log) append(key string, records []record) error {
+	if len(records) == 0 {
+		return errors.New("no record")
+	}
+	for k := range records {
+		records[k].Cell = key
+		if k == len(records)-1 {
+			if records[k].Text == nil {
+				records[k].Text = map[string]string{}
+			}
+			records[k].Text[end] = "yes"
+		}
+		if err := json.NewEncoder(l.file).Encode(records[k]); err != nil {
+			return err
+		}
+	}
+	l.records = append(l.records, records...)
+	l.done[key] = true
+	return l.file.Sync()
+}
+
+func (l *log) close() { l.file.Close() }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// counting is an experiment that counts how often each cell ran.
+func counting(runs map[string]int, fail string) *experiment {
+	return &experiment{
+		name: "counting", title: "Counting", claim: "Cells run once.",
+		cells: func(bool) (cells []cell) {
+			for _, key := range []string{"a", "b", "c"} {
+				cells = append(cells, cell{key, func(context.Context) ([]record, error) {
+					if key == fail {
+						return nil, errors.New("failed")
+					}
+					runs[key]++
+					return []record{{Values: map[string]float64{"v": 1}}, {Values: map[string]float64{"v": float64(runs[key])}}}, nil
+				}})
+			}
+			return cells
+		},
+		columns: []column{value("v", "v", "%.1f")},
+		verdict: func(r []record) string { return fmt.Sprintf("There are %d records.", len(r)) },
+	}
+}
+
+// An interrupted sweep goes on where it was: what is done is not done again,
+// what a kill cut off is.
+func TestSweepGoesOn(t *testing.T) {
+	dir, runs := t.TempDir(), map[string]int{}
+	c := &cli{}
+	soon := time.Now().Add(time.Minute)
+	if err := counting(runs, "c").repeat(t.Context(), dir, c, soon); err == nil || !strings.Contains(err.Error(), "c: failed") {
+		t.Fatalf("error %v, want that of cell c", err)
+	}
+	path := filepath.Join(dir, "counting.jsonl")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b[:len(b)-20], 0o666); err != nil { // in the middle of b's last line
+		t.Fatal(err)
+	}
+	if err := counting(runs, "").repeat(t.Context(), dir, c, soon); err != nil {
+		t.Fatal(err)
+	}
+	if runs["a"] != 1 || runs["b"] != 2 || runs["c"] != 1 {
+		t.Errorf("runs %v, want a and c once, b again", runs)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "counting.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "There are 6 records.") || strings.Contains(string(page), "cells are done") {
+		t.Errorf("page:\n%s", page)
+	}
+	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Again: true}, soon); err != nil || runs["a"] != 2 {
+		t.Errorf("--again: error %v, runs %v", err, runs)
+	}
+}
+
+// A page of a sweep that is not whole says so.
+func TestPageOfAnUnfinishedSweep(t *testing.T) {
+	dir, runs := t.TempDir(), map[string]int{}
+	if err := counting(runs, "").repeat(t.Context(), dir, &cli{}, time.Now().Add(-time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "counting.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "0 of 3 cells are done") {
+		t.Errorf("page:\n%s", page)
+	}
+}
+
+// Every experiment runs, fills each of its columns somewhere, and concludes.
+func TestEveryExperimentRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds each")
+	}
+	names := map[string]bool{}
+	for _, e := range experiments {
+		t.Run(e.name, func(t *testing.T) {
+			if names[e.name] {
+				t.Fatal("two experiments of one name")
+			}
+			names[e.name] = true
+			dir := t.TempDir()
+			if err := e.repeat(t.Context(), dir, &cli{Quick: true}, time.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			log, err := openLog(dir, e, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer log.close()
+			for _, c := range e.columns {
+				filled := false
+				for k := range log.records {
+					filled = filled || c.text(&log.records[k]) != ""
+				}
+				if !filled {
+					t.Errorf("column %q is empty", c.head)
+				}
+			}
+			if e.title == "" || e.claim == "" || e.verdict(log.records) == "" {
+				t.Error("no title, claim or verdict")
+			}
+		})
+	}
+}
