@@ -16,9 +16,8 @@ var campaign = flag.Int("campaign", 60, "random sets a problem to compare surrog
 
 // measured is what is known of one set.
 type measured struct {
-	truth  float64
-	guess  map[string]float64
-	values []string
+	truth float64
+	guess map[string]float64
 }
 
 // measure computes the truth and everything that is compared with it.

@@ -138,3 +138,41 @@ func TestPaperVectors(t *testing.T) {
 		near(t, "H_soft", i, s.Value(c, halves, cells), row.H)
 	}
 }
+
+// F of hulls, and its slopes, as plain Python has them: testdata/surrogate.py.
+func TestSurrogateAgreesWithPython(t *testing.T) {
+	b, err := os.ReadFile("testdata/surrogate.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []struct {
+		Problem   string
+		Tau, F    float64
+		Points    [][]float64
+		Witnesses []int32
+		Slopes    []struct {
+			Point, Axis int
+			Slope       float64
+		}
+	}
+	if err := json.Unmarshal(b, &rows); err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range rows {
+		c, grad := cloudOf(row.Points), cloudOf(row.Points)
+		for _, p := range problems {
+			if p.String() != row.Problem {
+				continue
+			}
+			s := Surrogate[float64]{Problem: p, Tau: row.Tau, Box: UnitBox}
+			near(t, "F", i, s.Value(c, row.Witnesses), row.F)
+			s.Steps = 20000
+			s.Gradient(grad, c, row.Witnesses)
+			for _, slope := range row.Slopes {
+				if got := *axes(grad, slope.Point)[slope.Axis]; math.Abs(got-slope.Slope) > 1e-6 {
+					t.Errorf("row %d, point %d axis %d: gradient %.9f, slope %.9f", i, slope.Point, slope.Axis, got, slope.Slope)
+				}
+			}
+		}
+	}
+}
