@@ -91,7 +91,7 @@ func TestSeededRunWritesTheSameRows(t *testing.T) {
 	brokers, dir := startBroker(t), t.TempDir()
 	model := filepath.Join(dir, "model.safetensors")
 	first := writeSeeds(t, model, 64, 0, models.Meta{Dataset: "synthetic"})
-	must(t, dir, "produce", "synthetic", "--frames", "10", "--points", "20000", "--rate", "max", "--brokers", brokers)
+	must(t, dir, "produce", "synthetic", "--frames", "10", "--points", "40000", "--rate", "max", "--brokers", brokers)
 	plain := []string{"run", "--brokers", brokers, "--ops", "hull3d,maxima3d", "--roll-records", "5", "--roll-age", "100ms"}
 	must(t, dir, append(plain, "--out", "off", "--until-end")...)
 	r := launch(t, dir, append(plain, "--out", "seed", "--stage", "seed", "--model", model, "--listen", "127.0.0.1:0")...)
@@ -111,11 +111,11 @@ func TestSeededRunWritesTheSameRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.until("model's file has changed, but cannot be used; going on with the old one")
-	must(t, dir, "produce", "synthetic", "--frames", "5", "--points", "20000", "--rate", "max", "--brokers", brokers)
+	must(t, dir, "produce", "synthetic", "--frames", "5", "--points", "40000", "--rate", "max", "--brokers", brokers)
 	waitFor(t, "more frames", func() bool { return reached(t, out) >= 15 })
 	second := writeSeeds(t, model, 48, 0.3, models.Meta{Dataset: "synthetic"})
 	r.until("model's file has changed: it is in use now\" .*sha256=" + second.SHA256)
-	must(t, dir, "produce", "synthetic", "--frames", "7", "--points", "20000", "--rate", "max", "--brokers", brokers)
+	must(t, dir, "produce", "synthetic", "--frames", "7", "--points", "40000", "--rate", "max", "--brokers", brokers)
 	waitFor(t, "the last frames", func() bool { return reached(t, out) >= 22 })
 	if ok, failed := metric(t, url, "entropipe_stage_model_loads_total", `result="ok"`), metric(t, url, "entropipe_stage_model_loads_total", `result="failed"`); ok != 1 || failed != 1 {
 		t.Errorf("%v loads, %v failures", ok, failed)

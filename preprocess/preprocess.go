@@ -117,19 +117,15 @@ type Stage[T geom.Float] struct {
 	index   []int32
 	finder  extreme.Finder[T]
 	seeds   []int32
+	inner   hull.Hull3D[T]
+	corners geom.Cloud[T]
+	normals []float32
+	seedIDs []int32
 	hull2   hull.Hull2D[T]
 	hull3   hull.Hull3D[T]
 	maxima  maxima.Maxima[T]
 	faces   []int32
 }
-
-// Hints cost a tenth of what they save where the sample is 1 of sampleRate
-// points; it is odd as extreme.Finder wants it.
-const sampleRate = 7
-
-// HintFrom is how many points a cloud must have to get hints: smaller ones have
-// hulls in less time than hints.
-const HintFrom = 8192
 
 // New returns a Stage that works as cfg says. It is an error if the mode lacks
 // what it needs, or if the model is of another mode or serves none of the
@@ -171,7 +167,7 @@ func (s *Stage[T]) take(m *models.EntropyNet) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
-	s.model, s.finder.Every = m.SHA256, sampleRate
+	s.model = m.SHA256
 	if len(s.queries) > 0 && !slices.ContainsFunc(m.Meta.Ops, func(name string) bool {
 		o, ok := ParseOp(name)
 		return ok && slices.Contains(s.queries, o)
@@ -186,8 +182,8 @@ func (s *Stage[T]) take(m *models.EntropyNet) error {
 
 // Apply returns c without its non-finite points, and hints in modes seed and
 // prune. Almost every cloud has none of the former: then the result is c itself
-// and the cost is one read of the coordinates. Hints look at one of seven
-// points; clouds without z and small ones go without.
+// and the cost is one read of the coordinates. Hints look at some 10,000 points;
+// clouds without z and those smaller than HintFrom go without.
 func (s *Stage[T]) Apply(c geom.Cloud[T]) (Prepared[T], Report) {
 	rep := Report{Mode: s.mode, Received: c.Len()}
 	if rep.Mode == "" {
@@ -199,9 +195,9 @@ func (s *Stage[T]) Apply(c geom.Cloud[T]) (Prepared[T], Report) {
 		rep.Dropped = rep.Received - p.Cloud.Len()
 	}
 	if s.directions != nil && !s.Unhinted && p.Cloud.Z != nil && p.Cloud.Len() >= HintFrom {
-		s.seeds = s.finder.Append(s.seeds[:0], p.Cloud, s.directions)
-		if len(s.seeds) > 0 {
-			p.Hints.Hull3D, rep.Model = s.seeds, s.model
+		p.Hints.Hull3D = s.findSeeds(p.Cloud)
+		if len(p.Hints.Hull3D) > 0 {
+			rep.Model = s.model
 		}
 	}
 	return p, rep

@@ -13,19 +13,23 @@ import (
 	"entropipe/algos/internal/kernel"
 )
 
-// Finder finds extreme points in space. The zero value is ready and looks at
-// every point. It keeps a copy of its sample, 12 bytes a point. Use one a
-// goroutine, never two calls at a time.
+// Finder finds extreme points in space: first it looks at a cloud, then it can
+// be asked for directions, as often as one likes. The zero value is ready and
+// looks at every point. It keeps a copy of its sample, 12 bytes a point. Use
+// one a goroutine, never two calls at a time.
+//
+// Directions belong to the unit cube that the box of the sample is stretched
+// to; their lengths do not matter.
 type Finder[T geom.Float] struct {
 	// Every is of how many points one is looked at; 0 and 1 mean all. An odd
 	// number meets all rings of a scanner that sends column after column.
 	Every int
-	// Raw keeps the cloud's own axes. Otherwise directions belong to the unit
-	// cube that the cloud's box is stretched to.
-	Raw bool
 
 	x, y, z []float32
-	turned  []float32 // directions, for unscaled coordinates
+	size    [3]float64
+	every   int
+	n       int // points of the cloud
+	turned  []float32
 	best    []float32
 	at      []int32
 	out     []int32
@@ -40,46 +44,55 @@ const (
 // axes are the directions in which a box is measured.
 var axes = []float32{1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1}
 
-// Append appends to dst, ascending and without repetition, the indices of the
-// points of the sample that are farthest out in the directions, three
-// coordinates each, and returns it. It appends nothing for a cloud without z,
-// without volume, or with a box beyond what float32 holds. Coordinates are
-// finite. Cost: one read of the sample, and 0.1 ns for each of its points and
-// each direction with vector units, 1.5 without.
-func (f *Finder[T]) Append(dst []int32, c geom.Cloud[T], directions []float32) []int32 {
-	n, every := c.Len(), max(1, f.Every)
-	if len(directions)%3 != 0 {
-		panic(badDirections)
-	}
-	if n == 0 || c.Z == nil || len(directions) == 0 {
-		return dst
+// Look takes the sample of a cloud, of which it keeps nothing else, and measures
+// its box. It reports false, and Append then finds nothing, for a cloud without
+// z, without volume, or with a box beyond what float32 holds. Coordinates are
+// finite. Cost: one read of the sample.
+func (f *Finder[T]) Look(c geom.Cloud[T]) bool {
+	f.n, f.every = 0, max(1, f.Every)
+	n := c.Len()
+	if n == 0 || c.Z == nil {
+		return false
 	}
 	if len(c.Y) != n || len(c.Z) != n {
 		panic(badLengths)
 	}
-	f.x = sample(f.x, c.X, every)
-	f.y = sample(f.y, c.Y, every)
-	f.z = sample(f.z, c.Z, every)
-	var scale [3]float32
+	f.x = sample(f.x, c.X, f.every)
+	f.y = sample(f.y, c.Y, f.every)
+	f.z = sample(f.z, c.Z, f.every)
 	f.find(axes)
 	for k, v := range [][]T{c.X, c.Y, c.Z} {
-		size := float64(v[f.place(2*k, every, n)]) - float64(v[f.place(2*k+1, every, n)])
-		if !(size > sizeLeast && size < sizeMost) {
-			return dst
+		f.size[k] = float64(v[place(f.at[2*k], f.every, n)]) - float64(v[place(f.at[2*k+1], f.every, n)])
+		if !(f.size[k] > sizeLeast && f.size[k] < sizeMost) {
+			return false
 		}
-		scale[k] = float32(1 / size)
-		if f.Raw {
-			scale[k] = 1
-		}
+	}
+	f.n = n
+	return true
+}
+
+// Size returns the lengths of the box along the axes.
+func (f *Finder[T]) Size() [3]float64 { return f.size }
+
+// Append appends to dst, ascending and without repetition, the indices of the
+// points of the sample that are farthest out in the directions, three
+// coordinates each, and returns it. Cost: 0.1 ns for each point of the sample
+// and each direction with vector units, 1.5 without.
+func (f *Finder[T]) Append(dst []int32, directions []float32) []int32 {
+	if len(directions)%3 != 0 {
+		panic(badDirections)
+	}
+	if f.n == 0 {
+		return dst
 	}
 	f.turned = f.turned[:0]
 	for i, u := range directions {
-		f.turned = append(f.turned, u*scale[i%3])
+		f.turned = append(f.turned, u*float32(1/f.size[i%3]))
 	}
 	f.find(f.turned)
 	f.out = f.out[:0]
-	for k := range f.at {
-		f.out = append(f.out, int32(f.place(k, every, n)))
+	for _, at := range f.at {
+		f.out = append(f.out, int32(place(at, f.every, f.n)))
 	}
 	slices.Sort(f.out)
 	return append(dst, slices.Compact(f.out)...)
@@ -98,9 +111,9 @@ func (f *Finder[T]) find(directions []float32) {
 	kernel.Highest(directions, f.x, f.y, f.z, f.best, f.at)
 }
 
-// place is the index in the cloud of what direction k found. The last point of
-// the sample stands several times, to make the last tile whole.
-func (f *Finder[T]) place(k, every, n int) int { return min(int(f.at[k])*every, (n-1)/every*every) }
+// place is the index in a cloud of n points of a point of the sample. The last of
+// these stands several times, to make the last tile whole.
+func place(at int32, every, n int) int { return min(int(at)*every, (n-1)/every*every) }
 
 // sample copies one of every values, relative to the first, and repeats the
 // last until the length suits the kernel.

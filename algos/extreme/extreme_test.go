@@ -37,7 +37,8 @@ func testFarthest[T geom.Float](t *testing.T) {
 				c, dirs := g.Make(n, 1), sphere(20)
 				n := c.Len()
 				f := Finder[T]{Every: every}
-				got := f.Append([]int32{-1}, c, dirs)[1:]
+				f.Look(c)
+				got := f.Append([]int32{-1}, dirs)[1:]
 				size, center := boxOf(c, max(1, every))
 				if least, most := slices.Min(size[:]), slices.Max(size[:]); !(least > sizeLeast*2) || !(most < sizeMost/2) {
 					continue // no box, or one at the limit of what is looked at
@@ -80,8 +81,13 @@ func TestAppendTakesAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := geomtest.Tied[float64](3).Draw(t, "cloud")
 		dirs := rapid.SliceOfN(rapid.Float32(), 0, 30).Draw(t, "directions")
-		f := Finder[float64]{Every: rapid.IntRange(-1, 9).Draw(t, "every"), Raw: rapid.Bool().Draw(t, "raw")}
-		for _, i := range f.Append(nil, c, dirs[:len(dirs)/3*3]) {
+		f := Finder[float64]{Every: rapid.IntRange(-1, 9).Draw(t, "every")}
+		ok := f.Look(c)
+		at := f.Append(nil, dirs[:len(dirs)/3*3])
+		if !ok && len(at) > 0 {
+			t.Fatalf("%v, though there was nothing to see", at)
+		}
+		for _, i := range at {
 			if i < 0 || int(i) >= c.Len() {
 				t.Fatalf("point %d of %d", i, c.Len())
 			}
@@ -89,26 +95,32 @@ func TestAppendTakesAnything(t *testing.T) {
 	})
 	c, dirs := geomtest.Lidar[float32](5000, 1), sphere(33)
 	f := Finder[float32]{Every: 3}
-	want := f.Append(nil, c, dirs)
+	f.Look(c)
+	want := f.Append(nil, dirs)
 	for _, l := range []vector.Level{vector.Portable, vector.AVX2} {
 		restore := vector.Limit(l)
-		if got := f.Append(nil, c, dirs); !slices.Equal(got, want) {
+		f.Look(c)
+		if got := f.Append(nil, dirs); !slices.Equal(got, want) {
 			t.Errorf("%v: %v, want %v", l, got, want)
 		}
 		restore()
 	}
-	if a := testing.AllocsPerRun(3, func() { want = f.Append(want[:0], c, dirs) }); a > 0 {
+	if a := testing.AllocsPerRun(3, func() {
+		f.Look(c)
+		want = f.Append(want[:0], dirs)
+	}); a > 0 {
 		t.Errorf("%v allocations", a)
 	}
-	if got := f.Append(nil, geom.Cloud[float32]{X: c.X, Y: c.Y}, dirs); got != nil {
-		t.Errorf("%v in the plane", got)
+	if f.Look(geom.Cloud[float32]{X: c.X, Y: c.Y}) {
+		t.Error("a cloud in the plane has a box")
 	}
 }
 
 func ExampleFinder_Append() {
 	c := geom.Cloud[float64]{X: []float64{0, 1, 2, 1}, Y: []float64{0, 1, 2, 9}, Z: []float64{0, 8, 1, 0}}
 	var f Finder[float64]
-	fmt.Println(f.Append(nil, c, []float32{0, 0, 1, 0, 1, 0}))
+	f.Look(c)
+	fmt.Println(f.Append(nil, []float32{0, 0, 1, 0, 1, 0}))
 	// Output: [1 3]
 }
 
@@ -119,7 +131,8 @@ func BenchmarkAppend(b *testing.B) {
 			f := Finder[float32]{Every: every}
 			var at []int32
 			for b.Loop() {
-				at = f.Append(at[:0], c, dirs)
+				f.Look(c)
+				at = f.Append(at[:0], dirs)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.Len()), "ns/point")
 		})

@@ -16,7 +16,7 @@ const (
 	secondRate = 32   // of how many blocks one is in the second sample
 	block      = 64
 	seedRate   = 16         // of how many points at most one may be a seed
-	seedMost   = 8          // of how many points at most one may pass a sieve of seeds
+	seedMost   = 4          // of how many points at most one may pass a sieve of seeds
 	probeRate  = 64         // of how many blocks one tries it,
 	probeMost  = 64         // at most
 	chunk      = 64 * block // points that the check for NaN and the sieve look at in turn
