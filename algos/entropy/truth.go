@@ -21,17 +21,18 @@ type Truth struct {
 
 // Budgets of GroundTruth.
 const (
-	coverFrom   = 20000 // points; more are sampled,
-	sampleInner = 10000 // so many of those that are no output
+	coverMost   = 1 << 26 // members of ranges; for more a cloud is sampled,
+	sampleInner = 10000   // so many of the points that are no output
 )
 
 // GroundTruth measures the entropy of a cloud as well as its size allows. Output
 // holds all maximal points, or all vertices of the hull. Maxima in the plane are
-// exact up to MaxSteps maximal points. Otherwise, and for Hull3D and Maxima3D, a
-// greedy cover gives the estimate, and for up to 20,000 points the bracket, too,
-// together with what the size and a kd-tree say, and for hulls in the plane slabs
-// and quickhull. Seconds, at most, and up to 2 gigabytes for tens of thousands of
-// vertices; this is for experiments, not for streams.
+// exact up to MaxSteps maximal points. Otherwise a greedy cover gives the estimate
+// and, of all points, the bracket, too, together with what the size and a kd-tree
+// say, and for hulls in the plane slabs and quickhull. Points are sampled where
+// points times outputs are beyond some ten millions: a million points with 60
+// vertices, a LiDAR frame with 500 maximal points. Takes up to seconds and a
+// gigabyte; this is for experiments, not for streams.
 func GroundTruth[T geom.Float](c geom.Cloud[T], output []int32, p Problem) Truth {
 	if p == Hull2D {
 		up, low := GroundTruth(c, output, UpperHull), GroundTruth(c, output, LowerHull)
@@ -53,7 +54,7 @@ func GroundTruth[T geom.Float](c geom.Cloud[T], output []int32, p Problem) Truth
 	known = known.And(FromSize(p, n, h))
 	var f Family
 	var g Cover
-	if n <= coverFrom && Ranges(&f, c, output, p) {
+	if members(n, h, p) <= coverMost && Ranges(&f, c, output, p) {
 		b := g.Greedy(&f)
 		return Truth{known.And(b), b.Upper, n}
 	}
@@ -63,6 +64,19 @@ func GroundTruth[T geom.Float](c geom.Cloud[T], output []int32, p Problem) Truth
 	}
 	f.Weight = weight
 	return Truth{known, min(g.Greedy(&f).Upper, math.Log(float64(n))), part.Len()}
+}
+
+// members is about how many members the ranges of a cloud may have, or, for
+// Hull3D, how many have to be looked at.
+func members(n, h int, p Problem) float64 {
+	pairs := float64(h)
+	switch {
+	case p == Hull3D:
+		pairs *= 4
+	case p != Maxima2D && p != Maxima3D && h <= fullChords:
+		pairs *= float64(h) / 6
+	}
+	return float64(n) * pairs
 }
 
 // thin returns the outputs of a cloud and a sample of its other points, with what
