@@ -62,6 +62,7 @@ func (c *runFlags) checkAmounts() error {
 		checkAmount("memory", c.Resource.Memory, minMemory, maxSize),
 		checkAmount("roll-bytes", c.Output.RollBytes, 1, maxSize),
 		checkAmount("roll-records", c.Output.RollRecords, 1, 1<<50),
+		checkAmount("entropy-every", c.Frames.EntropyEvery, 0, 1<<40),
 		checkAmount("max-frame-bytes", c.Frames.MaxFrameBytes, 1, maxFrameBytes))
 }
 

@@ -76,7 +76,7 @@ type sourceFlags struct {
 // outputFlags say where and how rows become files.
 type outputFlags struct {
 	Out         string        `default:"./entropipe-out" placeholder:"DIR" help:"Output folder (${default})." group:"Output"`
-	Tables      []string      `enum:"frames,rejects,hulls,hulls3d,maxima,triangles,points" placeholder:"TABLE" help:"Tables to write besides frames and rejects: hulls, hulls3d, maxima, triangles (the default: those of the operators), points." group:"Output"`
+	Tables      []string      `enum:"frames,rejects,hulls,hulls3d,maxima,triangles,points,entropy" placeholder:"TABLE" help:"Tables to write besides frames and rejects: hulls, hulls3d, maxima, triangles (the default: those of the operators), points, entropy." group:"Output"`
 	PartitionBy []string      `enum:"dataset,sequence,date" default:"dataset" help:"Folders of a table: dataset[,sequence][,date]. Fixed once an output exists." group:"Output"`
 	RollBytes   Size          `default:"256MiB" help:"Commit after so many bytes of input (${default})." group:"Output"`
 	RollRecords int64         `default:"100000" help:"Commit after so many records (${default})." group:"Output"`
@@ -86,6 +86,7 @@ type outputFlags struct {
 // frameFlags say what is done with every frame.
 type frameFlags struct {
 	Ops           []string `enum:"hull2d,hull3d,maxima2d,maxima3d,delaunay2d,none" placeholder:"OP" help:"Operators: hull2d, hull3d, maxima2d, maxima3d, delaunay2d; or none, for --publish alone. Default: hull2d, delaunay2d, and maxima3d for clouds with z, maxima2d for those without; hull3d too, for clouds with z, where --tables names hulls3d." group:"Frames"`
+	EntropyEvery  int64    `default:"100" help:"Measure every so many frames for table entropy; 0: none (${default})." group:"Frames"`
 	MaxFrameBytes Size     `default:"64MiB" help:"Largest frame, decompressed (${default})." group:"Frames"`
 }
 
@@ -373,11 +374,14 @@ func (c *runFlags) frames(log *slog.Logger) (pipeline.FrameConfig, []string, err
 	}
 	tables = slices.DeleteFunc(slices.Clone(tables), func(t string) bool { return t == "frames" || t == "rejects" }) // always written
 	for _, t := range tables {
-		if !slices.Contains([]string{"hulls", "hulls3d", "maxima", "triangles", "points"}, t) {
-			return cfg, nil, usageError{fmt.Errorf("--tables %s: want hulls, hulls3d, maxima, triangles or points", t)}
+		if !slices.Contains([]string{"hulls", "hulls3d", "maxima", "triangles", "points", "entropy"}, t) {
+			return cfg, nil, usageError{fmt.Errorf("--tables %s: want hulls, hulls3d, maxima, triangles, points or entropy", t)}
 		}
 	}
 	cfg.Publish = opSet(c.Publish.For)
+	if slices.Contains(tables, "entropy") {
+		cfg.EntropyEvery = c.Frames.EntropyEvery
+	}
 	cfg.Points = slices.Contains(tables, "points")
 	cfg.Hull3D = slices.Contains(c.Output.Tables, "hulls3d") // asked for, not by default
 	return cfg, tables, nil

@@ -79,6 +79,18 @@ type Maxima struct {
 	ErrorBound *float64 // nil: exact
 }
 
+// Entropy is what was measured of a frame for one operator: the range-partition
+// entropy, in nats a point, which says how hard the frame is for it. It lies
+// between Lower and Upper, and Kind says how that is known; F estimates it.
+type Entropy struct {
+	Op           Op
+	N            int32 // hull vertices or maxima
+	Lower, Upper float64
+	Kind         string
+	F            *float64 // nil: the frame is not there whole
+	Survivors    int32    // points that the operator could not drop at once, where it tells; else N
+}
+
 // Points is a copy of a frame's finite points, for the optional table points.
 // One of the two coordinate widths is set. Z and Intensity may be nil.
 type Points struct {
@@ -95,15 +107,16 @@ type Result struct {
 	NPoints   int32 // as received
 	NDropped  int32 // with a non-finite coordinate
 	Ops       [NumOps]OpResult
-	Hull      *Hull    // nil unless hull2d ran
-	Hull3     *Hull3   // nil unless hull3d ran
-	Maxima    []Maxima // one an operator that ran
-	Triangles []int32  // three a triangle, in canonical order; nil unless delaunay2d ran
-	Points    *Points  // nil unless table points is asked for
-	Stage     string   // mode of the preprocessing stage; empty: null
-	ModelSHA  string   // empty: null
-	LatencyNs int64    // end of the operators minus Kafka's timestamp
-	Publish   *Record  // what is to be published of the frame; nil: nothing, or it is on its way
+	Hull      *Hull     // nil unless hull2d ran
+	Hull3     *Hull3    // nil unless hull3d ran
+	Maxima    []Maxima  // one an operator that ran
+	Triangles []int32   // three a triangle, in canonical order; nil unless delaunay2d ran
+	Entropy   []Entropy // one an operator that was measured
+	Points    *Points   // nil unless table points is asked for
+	Stage     string    // mode of the preprocessing stage; empty: null
+	ModelSHA  string    // empty: null
+	LatencyNs int64     // end of the operators minus Kafka's timestamp
+	Publish   *Record   // what is to be published of the frame; nil: nothing, or it is on its way
 }
 
 // Bytes estimates the memory that r holds, for the pipeline's budget.
@@ -118,6 +131,7 @@ func (r *Result) Bytes() int64 {
 	for _, m := range r.Maxima {
 		n += 64 + int64(len(m.Idx))*4
 	}
+	n += int64(len(r.Entropy)) * 80
 	if p := r.Points; p != nil {
 		n += 256 + int64(len(p.Idx))*4 + int64(len(p.X32)+len(p.Y32)+len(p.Z32)+len(p.Intensity))*4 + int64(len(p.X64)+len(p.Y64)+len(p.Z64))*8
 	}

@@ -7,8 +7,8 @@ import (
 	"entropipe/schemas"
 )
 
-// Names of the tables. entropy, tokens and attention_stats have their columns
-// fixed but no writer yet.
+// Names of the tables. tokens and attention_stats have their columns fixed but no
+// writer yet.
 const (
 	tableFrames    = "frames"
 	tableHulls     = "hulls"
@@ -16,6 +16,7 @@ const (
 	tableMaxima    = "maxima"
 	tableTriangles = "triangles"
 	tablePoints    = "points"
+	tableEntropy   = "entropy"
 	tableRejects   = "rejects"
 )
 
@@ -42,8 +43,9 @@ var (
 	trianglesTable   = &table{tableTriangles, trianglesRow{}, func(r *schemas.Result) bool { return len(r.Triangles) > 0 }, addTriangles}
 	pointsTable      = &table{tablePoints, pointsRow{}, hasPoints, addPoints}
 	pointsTableWide  = &table{tablePoints, pointsRowWide{}, hasPoints, addPointsWide}
+	entropyTable     = &table{tableEntropy, entropyRow{}, func(r *schemas.Result) bool { return len(r.Entropy) > 0 }, addEntropy}
 	rejectsTable     = &table{name: tableRejects, row: rejectsRow{}}
-	selectableTables = []*table{hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable}
+	selectableTables = []*table{hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable, entropyTable}
 )
 
 func hasPoints(r *schemas.Result) bool { return r.Points != nil && len(r.Points.Idx) > 0 }
@@ -66,7 +68,7 @@ func selectTables(names []string) ([]*table, error) {
 	}
 	for _, name := range names {
 		if want[name] {
-			return nil, &ConfigError{"tables", fmt.Sprintf("there is no table %q; there are frames and rejects (always), hulls, hulls3d, maxima, triangles, points", name)}
+			return nil, &ConfigError{"tables", fmt.Sprintf("there is no table %q; there are frames and rejects (always), hulls, hulls3d, maxima, triangles, points, entropy", name)}
 		}
 	}
 	return selected, nil
@@ -78,7 +80,7 @@ func selectTables(names []string) ([]*table, error) {
 // geometry logical type (refused by Polars and older Arrow), unsigned integers,
 // and a column that is also a folder key.
 
-// keys begin the rows of frames, hulls, hulls3d and maxima.
+// keys begin the rows of frames, hulls, hulls3d, maxima and entropy.
 type keys struct {
 	Sequence  string `parquet:"sequence,dict"`
 	FrameID   int64  `parquet:"frame_id,delta"`
@@ -190,6 +192,17 @@ type pointsRowWide struct {
 	Intensity float32 `parquet:"intensity,optional,split"`
 }
 
+type entropyRow struct {
+	keys
+	Op            string  `parquet:"op,dict"`
+	NHullOrMaxima int32   `parquet:"n_hull_or_maxima,delta"`
+	Lower         float64 `parquet:"lower"`
+	Upper         float64 `parquet:"upper"`
+	Kind          string  `parquet:"kind,dict"`
+	F             float64 `parquet:"f,optional"`
+	NSurvivors    int32   `parquet:"n_survivors,delta"`
+}
+
 type rejectsRow struct {
 	Partition   int32  `parquet:"partition,delta"`
 	Offset      int64  `parquet:"offset,delta"`
@@ -283,6 +296,22 @@ func addMaxima(t *tableWriter, r *schemas.Result) {
 		t.text(m.Directions)
 		t.list(m.Idx)
 		t.floatOrNull(m.ErrorBound)
+		t.end(1)
+	}
+}
+
+func addEntropy(t *tableWriter, r *schemas.Result) {
+	t.begin(len(r.Entropy), 160*len(r.Entropy))
+	for i := range r.Entropy {
+		e := &r.Entropy[i]
+		addKeys(t, &r.FrameKey)
+		t.text(e.Op.String())
+		t.int32(e.N)
+		t.float64(e.Lower)
+		t.float64(e.Upper)
+		t.text(e.Kind)
+		t.floatOrNull(e.F)
+		t.int32(e.Survivors)
 		t.end(1)
 	}
 }

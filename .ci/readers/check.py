@@ -42,6 +42,7 @@ TABLES = {
     "maxima": KEYS + [("directions", TEXT), ("idx", INDICES), ("error_bound", F64)],
     "triangles": SHORT + [("tri_id", I32), ("v0", I32), ("v1", I32), ("v2", I32)],
     "points": SHORT + [("point_idx", I32), ("x", (F32, F64)), ("y", (F32, F64)), ("z", (F32, F64)), ("intensity", F32)],
+    "entropy": KEYS + [("op", TEXT), ("n_hull_or_maxima", I32), ("lower", F64), ("upper", F64), ("kind", TEXT), ("f", F64), ("n_survivors", I32)],
     "rejects": [("partition", I32), ("offset", I64), ("index", I32), ("ts", TIME), ("ts_ns", I64), ("stage", TEXT), ("reason", TEXT), ("message", TEXT), ("key", BYTES), ("headers", TEXT), ("value", BYTES), ("value_size", I64), ("value_sha256", TEXT), ("retriable", pa.bool_())],
 }
 FRAME = ["topic", "partition", "offset", "index"]  # joins all tables
@@ -132,7 +133,7 @@ def check_folder(out, table):
     if table == "hulls":
         bad += differ("GeoPandas", len(geopandas.read_parquet(out.root / table)), want)
     check(f"{table}: one table in every reader", bad, f"{want} rows")
-    unique = FRAME + {"triangles": ["tri_id"], "points": ["point_idx"], "maxima": ["directions"]}.get(table, [])
+    unique = FRAME + {"triangles": ["tri_id"], "points": ["point_idx"], "maxima": ["directions"], "entropy": ["op"]}.get(table, [])
     repeated = out.duck.execute(f"SELECT count(*) FROM (SELECT 1 FROM read_parquet('{out.glob(table)}', hive_partitioning=true) GROUP BY {', '.join(map(quoted, unique))} HAVING count(*) > 1)").fetchone()[0]
     check(f"{table}: no row twice", differ("repeated", repeated, 0))
 

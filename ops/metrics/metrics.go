@@ -38,6 +38,7 @@ type Metrics struct {
 	streams                 *prometheus.GaugeVec
 	hintsTurned, modelLoads *prometheus.CounterVec
 	keptRatio               *prometheus.HistogramVec
+	entropy                 *prometheus.GaugeVec
 	ready                   prometheus.Gauge
 }
 
@@ -92,6 +93,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	m.hintsTurned = counter("stage_hints_turned_total", "How often drift turned the hints of a stream on or off.", "to")
 	m.modelLoads = counter("stage_model_loads_total", "Models read again because their file changed, by result: ok, failed.", "result")
 	m.keptRatio = histogram("points_kept_ratio", "Points that an operator could not drop at once, of those in the frame.", ratioBuckets, "op")
+	m.entropy = gauge("entropy_nats", "Range-partition entropy of the last frame that was measured, nats a point: bounds (lower, upper) and an estimate (f).", "source", "op", "bound")
 	m.rebalances = prometheus.NewCounter(prometheus.CounterOpts{Name: "entropipe_rebalances_total", Help: "Generations of the consumer group that this process joined."})
 	m.ready = prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_ready", Help: "1 while broker and output are connected."})
 	reg.MustRegister(m.rebalances, m.ready, buildInfo(version), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -229,9 +231,27 @@ func (s *Source) Processed(results []schemas.Result, rejects []schemas.Reject, t
 			}
 		}
 	}
+	for i := range results {
+		s.measured(results[i].Entropy)
+	}
 	s.pointsIn.Add(float64(points))
 	for i := range rejects {
 		s.m.errors.WithLabelValues(rejects[i].Stage, rejects[i].Reason).Inc()
+	}
+}
+
+// measured reports the entropy of a frame.
+func (s *Source) measured(es []schemas.Entropy) {
+	for i := range es {
+		e := &es[i]
+		set := func(bound string, v float64) {
+			s.m.entropy.WithLabelValues(s.topic, e.Op.String(), bound).Set(v)
+		}
+		set("lower", e.Lower)
+		set("upper", e.Upper)
+		if e.F != nil {
+			set("f", *e.F)
+		}
 	}
 }
 

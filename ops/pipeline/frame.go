@@ -23,6 +23,9 @@ type FrameConfig struct {
 	// Publish are the operators that what is published of a frame is enough for;
 	// 0: nothing is published.
 	Publish schemas.OpSet
+	// EntropyEvery: every so many frames the entropy is measured, for table
+	// entropy; 0: never.
+	EntropyEvery int64
 	// MaxBytes bounds the memory of one decoded message.
 	MaxBytes int64
 	// OnPanic is told of a panic in an operator, with its stack. May be nil.

@@ -30,6 +30,7 @@ type operators[T geom.Float] struct {
 	vertices, faces []int32         // of a hull in space
 	pruned          *schemas.Pruned // of the frame at hand; nil: it is whole
 	keep            []int32
+	surrogates      surrogates[T]
 }
 
 // newOperators leaves out the half-edges: no table holds them. The model is one
@@ -87,6 +88,9 @@ func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *s
 		if op == schemas.Hull3D && cfg.Stage != nil {
 			o.noteHints(cfg.Stage, &fr.FrameKey, &in)
 		}
+	}
+	if measured(&fr.FrameKey, in.Cloud.Len(), cfg.EntropyEvery) {
+		o.measure(r, &in)
 	}
 	if cfg.Points {
 		r.Points = o.copyPoints(&in, fr.Intensity)
