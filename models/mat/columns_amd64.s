@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func affineAVX512(args *byte)
-// Requires: AVX, AVX512F, CMOV
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·affineAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ 8(AX), DX
@@ -36,6 +36,14 @@ strip4:
 	VBROADCASTSS 96(AX), Z8
 
 row4:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  64(SI)(DI*8)
+	PREFETCHT0  128(SI)(DI*8)
+	PREFETCHT0  192(SI)(DI*8)
+	PREFETCHT0  (R8)(R9*8)
+	PREFETCHT0  64(R8)(R9*8)
+	PREFETCHT0  128(R8)(R9*8)
+	PREFETCHT0  192(R8)(R9*8)
 	VMOVUPS     (R8), Z9
 	VFMADD213PS Z4, Z0, Z9
 	VMAXPS      Z8, Z9, Z9
@@ -88,6 +96,8 @@ strip1:
 	VBROADCASTSS 96(AX), Z2
 
 row1:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  (R8)(R9*8)
 	VMOVUPS.Z   (R8), K1, Z3
 	VFMADD213PS Z1, Z0, Z3
 	VMAXPS      Z2, Z3, Z3
@@ -105,7 +115,7 @@ below1:
 	RET
 
 // func momentsAVX512(args *byte)
-// Requires: AVX, AVX512F, CMOV
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·momentsAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ 8(AX), DX
@@ -138,6 +148,10 @@ strip4:
 	VMOVUPS 192(R8), Z11
 
 row4:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  64(SI)(DI*8)
+	PREFETCHT0  128(SI)(DI*8)
+	PREFETCHT0  192(SI)(DI*8)
 	VMOVUPS     (SI), Z12
 	VSUBPS      Z8, Z12, Z12
 	VADDPS      Z12, Z0, Z0
@@ -200,6 +214,7 @@ strip1:
 	VMOVUPS.Z (R8), K1, Z2
 
 row1:
+	PREFETCHT0  (SI)(DI*8)
 	VMOVUPS.Z   (SI), K1, Z3
 	VSUBPS      Z2, Z3, Z3
 	VADDPS      Z3, Z0, Z0
@@ -222,7 +237,7 @@ below1:
 	RET
 
 // func reluBackwardAVX512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ 8(AX), DX
@@ -257,6 +272,18 @@ strip4:
 	ADDQ    BX, R12
 
 row4:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  64(SI)(DI*8)
+	PREFETCHT0  128(SI)(DI*8)
+	PREFETCHT0  192(SI)(DI*8)
+	PREFETCHT0  (R8)(R9*8)
+	PREFETCHT0  64(R8)(R9*8)
+	PREFETCHT0  128(R8)(R9*8)
+	PREFETCHT0  192(R8)(R9*8)
+	PREFETCHT0  (R10)(R11*8)
+	PREFETCHT0  64(R10)(R11*8)
+	PREFETCHT0  128(R10)(R11*8)
+	PREFETCHT0  192(R10)(R11*8)
 	VMOVUPS     (SI), Z8
 	VMOVUPS     (R8), Z9
 	VXORPS      Z10, Z10, Z10
@@ -354,6 +381,9 @@ strip1:
 	ADDQ      BX, R12
 
 row1:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  (R8)(R9*8)
+	PREFETCHT0  (R10)(R11*8)
 	VMOVUPS.Z   (SI), K1, Z2
 	VMOVUPS.Z   (R8), K1, Z3
 	VXORPS      Z4, Z4, Z4
@@ -385,7 +415,7 @@ below1:
 	RET
 
 // func normBackwardAVX512(args *byte)
-// Requires: AVX, AVX512F, CMOV
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·normBackwardAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ 8(AX), DX
@@ -411,6 +441,14 @@ strip4:
 	ADDQ BX, R13
 
 row4:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  64(SI)(DI*8)
+	PREFETCHT0  128(SI)(DI*8)
+	PREFETCHT0  192(SI)(DI*8)
+	PREFETCHT0  (R8)(R9*8)
+	PREFETCHT0  64(R8)(R9*8)
+	PREFETCHT0  128(R8)(R9*8)
+	PREFETCHT0  192(R8)(R9*8)
 	VMOVUPS     (R8), Z0
 	VMOVUPS     (SI), Z1
 	VMOVUPS     (R10), Z2
@@ -488,6 +526,8 @@ strip1:
 	ADDQ    BX, R13
 
 row1:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  (R8)(R9*8)
 	VMOVUPS.Z   (R8), K1, Z0
 	VMOVUPS.Z   (SI), K1, Z1
 	VMOVUPS.Z   (R10), K1, Z2
@@ -511,7 +551,7 @@ below1:
 	RET
 
 // func columnMaxAVX512(args *byte)
-// Requires: AVX, AVX512F, CMOV
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·columnMaxAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ 8(AX), DX
@@ -532,26 +572,30 @@ strip4:
 	VMOVUPS 192(R8), Z3
 
 row4:
-	VMOVUPS (SI), Z4
-	VMAXPS  Z0, Z4, Z0
-	VMOVUPS 64(SI), Z4
-	VMAXPS  Z1, Z4, Z1
-	VMOVUPS 128(SI), Z4
-	VMAXPS  Z2, Z4, Z2
-	VMOVUPS 192(SI), Z4
-	VMAXPS  Z3, Z4, Z3
-	ADDQ    DI, SI
-	DECQ    CX
-	JNZ     row4
-	MOVQ    64(AX), CX
-	ADDQ    BX, CX
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	SUBQ    $0x40, DX
-	ADDQ    $0x00000100, BX
-	JMP     strip4
+	PREFETCHT0 (SI)(DI*8)
+	PREFETCHT0 64(SI)(DI*8)
+	PREFETCHT0 128(SI)(DI*8)
+	PREFETCHT0 192(SI)(DI*8)
+	VMOVUPS    (SI), Z4
+	VMAXPS     Z0, Z4, Z0
+	VMOVUPS    64(SI), Z4
+	VMAXPS     Z1, Z4, Z1
+	VMOVUPS    128(SI), Z4
+	VMAXPS     Z2, Z4, Z2
+	VMOVUPS    192(SI), Z4
+	VMAXPS     Z3, Z4, Z3
+	ADDQ       DI, SI
+	DECQ       CX
+	JNZ        row4
+	MOVQ       64(AX), CX
+	ADDQ       BX, CX
+	VMOVUPS    Z0, (CX)
+	VMOVUPS    Z1, 64(CX)
+	VMOVUPS    Z2, 128(CX)
+	VMOVUPS    Z3, 192(CX)
+	SUBQ       $0x40, DX
+	ADDQ       $0x00000100, BX
+	JMP        strip4
 
 below4:
 strip1:
@@ -574,24 +618,25 @@ strip1:
 	VMOVUPS.Z (R8), K1, Z0
 
 row1:
-	VMOVUPS.Z (SI), K1, Z1
-	VMAXPS    Z0, Z1, Z0
-	ADDQ      DI, SI
-	DECQ      CX
-	JNZ       row1
-	MOVQ      64(AX), CX
-	ADDQ      BX, CX
-	VMOVUPS   Z0, K1, (CX)
-	SUBQ      $0x10, DX
-	ADDQ      $0x00000040, BX
-	JMP       strip1
+	PREFETCHT0 (SI)(DI*8)
+	VMOVUPS.Z  (SI), K1, Z1
+	VMAXPS     Z0, Z1, Z0
+	ADDQ       DI, SI
+	DECQ       CX
+	JNZ        row1
+	MOVQ       64(AX), CX
+	ADDQ       BX, CX
+	VMOVUPS    Z0, K1, (CX)
+	SUBQ       $0x10, DX
+	ADDQ       $0x00000040, BX
+	JMP        strip1
 
 below1:
 	VZEROUPPER
 	RET
 
 // func columnMaxAtAVX512(args *byte)
-// Requires: AVX, AVX512F, CMOV
+// Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·columnMaxAtAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ 8(AX), DX
@@ -620,41 +665,45 @@ strip4:
 	VMOVUPS      x00000001<>+0(SB), Z9
 
 row4:
-	VMOVUPS (SI), Z10
-	VCMPPS  $0x01, Z10, Z0, K1
-	VMOVAPS Z10, K1, Z0
-	VMOVAPS Z8, K1, Z4
-	VMOVUPS 64(SI), Z10
-	VCMPPS  $0x01, Z10, Z1, K1
-	VMOVAPS Z10, K1, Z1
-	VMOVAPS Z8, K1, Z5
-	VMOVUPS 128(SI), Z10
-	VCMPPS  $0x01, Z10, Z2, K1
-	VMOVAPS Z10, K1, Z2
-	VMOVAPS Z8, K1, Z6
-	VMOVUPS 192(SI), Z10
-	VCMPPS  $0x01, Z10, Z3, K1
-	VMOVAPS Z10, K1, Z3
-	VMOVAPS Z8, K1, Z7
-	ADDQ    DI, SI
-	VPADDD  Z9, Z8, Z8
-	DECQ    CX
-	JNZ     row4
-	MOVQ    64(AX), CX
-	ADDQ    BX, CX
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	MOVQ    72(AX), CX
-	ADDQ    BX, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	VMOVUPS Z6, 128(CX)
-	VMOVUPS Z7, 192(CX)
-	SUBQ    $0x40, DX
-	ADDQ    $0x00000100, BX
-	JMP     strip4
+	PREFETCHT0 (SI)(DI*8)
+	PREFETCHT0 64(SI)(DI*8)
+	PREFETCHT0 128(SI)(DI*8)
+	PREFETCHT0 192(SI)(DI*8)
+	VMOVUPS    (SI), Z10
+	VCMPPS     $0x01, Z10, Z0, K1
+	VMOVAPS    Z10, K1, Z0
+	VMOVAPS    Z8, K1, Z4
+	VMOVUPS    64(SI), Z10
+	VCMPPS     $0x01, Z10, Z1, K1
+	VMOVAPS    Z10, K1, Z1
+	VMOVAPS    Z8, K1, Z5
+	VMOVUPS    128(SI), Z10
+	VCMPPS     $0x01, Z10, Z2, K1
+	VMOVAPS    Z10, K1, Z2
+	VMOVAPS    Z8, K1, Z6
+	VMOVUPS    192(SI), Z10
+	VCMPPS     $0x01, Z10, Z3, K1
+	VMOVAPS    Z10, K1, Z3
+	VMOVAPS    Z8, K1, Z7
+	ADDQ       DI, SI
+	VPADDD     Z9, Z8, Z8
+	DECQ       CX
+	JNZ        row4
+	MOVQ       64(AX), CX
+	ADDQ       BX, CX
+	VMOVUPS    Z0, (CX)
+	VMOVUPS    Z1, 64(CX)
+	VMOVUPS    Z2, 128(CX)
+	VMOVUPS    Z3, 192(CX)
+	MOVQ       72(AX), CX
+	ADDQ       BX, CX
+	VMOVUPS    Z4, (CX)
+	VMOVUPS    Z5, 64(CX)
+	VMOVUPS    Z6, 128(CX)
+	VMOVUPS    Z7, 192(CX)
+	SUBQ       $0x40, DX
+	ADDQ       $0x00000100, BX
+	JMP        strip4
 
 below4:
 strip1:
@@ -682,23 +731,24 @@ strip1:
 	VMOVUPS      x00000001<>+0(SB), Z3
 
 row1:
-	VMOVUPS.Z (SI), K1, Z4
-	VCMPPS    $0x01, Z4, Z0, K2
-	VMOVAPS   Z4, K2, Z0
-	VMOVAPS   Z2, K2, Z1
-	ADDQ      DI, SI
-	VPADDD    Z3, Z2, Z2
-	DECQ      CX
-	JNZ       row1
-	MOVQ      64(AX), CX
-	ADDQ      BX, CX
-	VMOVUPS   Z0, K1, (CX)
-	MOVQ      72(AX), CX
-	ADDQ      BX, CX
-	VMOVUPS   Z1, K1, (CX)
-	SUBQ      $0x10, DX
-	ADDQ      $0x00000040, BX
-	JMP       strip1
+	PREFETCHT0 (SI)(DI*8)
+	VMOVUPS.Z  (SI), K1, Z4
+	VCMPPS     $0x01, Z4, Z0, K2
+	VMOVAPS    Z4, K2, Z0
+	VMOVAPS    Z2, K2, Z1
+	ADDQ       DI, SI
+	VPADDD     Z3, Z2, Z2
+	DECQ       CX
+	JNZ        row1
+	MOVQ       64(AX), CX
+	ADDQ       BX, CX
+	VMOVUPS    Z0, K1, (CX)
+	MOVQ       72(AX), CX
+	ADDQ       BX, CX
+	VMOVUPS    Z1, K1, (CX)
+	SUBQ       $0x10, DX
+	ADDQ       $0x00000040, BX
+	JMP        strip1
 
 below1:
 	VZEROUPPER
@@ -796,7 +846,7 @@ end:
 	RET
 
 // func affineAVX2(args *byte)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·affineAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ 8(AX), CX
@@ -827,6 +877,10 @@ strip4:
 	VBROADCASTSS 96(AX), Y8
 
 row4:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  64(SI)(DI*8)
+	PREFETCHT0  (R8)(R9*8)
+	PREFETCHT0  64(R8)(R9*8)
 	VMOVUPS     (R8), Y9
 	VFMADD213PS Y4, Y0, Y9
 	VMAXPS      Y8, Y9, Y9
@@ -878,6 +932,8 @@ strip1:
 	VBROADCASTSS 96(AX), Y3
 
 row1:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  (R8)(R9*8)
 	VMASKMOVPS  (R8), Y0, Y4
 	VFMADD213PS Y2, Y1, Y4
 	VMAXPS      Y3, Y4, Y4
@@ -905,7 +961,7 @@ DATA lanes<>+56(SB)/8, $0x0000000000000000
 GLOBL lanes<>(SB), RODATA|NOPTR, $64
 
 // func momentsAVX2(args *byte)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·momentsAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ 8(AX), CX
@@ -938,6 +994,8 @@ strip4:
 	VMOVUPS 96(R8), Y11
 
 row4:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  64(SI)(DI*8)
 	VMOVUPS     (SI), Y12
 	VSUBPS      Y8, Y12, Y12
 	VADDPS      Y12, Y0, Y0
@@ -999,6 +1057,7 @@ strip1:
 	VMASKMOVPS (R8), Y0, Y3
 
 row1:
+	PREFETCHT0  (SI)(DI*8)
 	VMASKMOVPS  (SI), Y0, Y4
 	VSUBPS      Y3, Y4, Y4
 	VADDPS      Y4, Y1, Y1
@@ -1021,7 +1080,7 @@ below1:
 	RET
 
 // func reluBackwardAVX2(args *byte)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·reluBackwardAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ 8(AX), CX
@@ -1056,6 +1115,12 @@ strip4:
 	ADDQ    DX, R12
 
 row4:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  64(SI)(DI*8)
+	PREFETCHT0  (R8)(R9*8)
+	PREFETCHT0  64(R8)(R9*8)
+	PREFETCHT0  (R10)(R11*8)
+	PREFETCHT0  64(R10)(R11*8)
 	VMOVUPS     (SI), Y8
 	VMOVUPS     (R8), Y9
 	VXORPS      Y10, Y10, Y10
@@ -1152,6 +1217,9 @@ strip1:
 	ADDQ       DX, R12
 
 row1:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  (R8)(R9*8)
+	PREFETCHT0  (R10)(R11*8)
 	VMASKMOVPS  (SI), Y0, Y3
 	VMASKMOVPS  (R8), Y0, Y4
 	VXORPS      Y5, Y5, Y5
@@ -1183,7 +1251,7 @@ below1:
 	RET
 
 // func normBackwardAVX2(args *byte)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·normBackwardAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ 8(AX), CX
@@ -1209,6 +1277,10 @@ strip4:
 	ADDQ DX, R13
 
 row4:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  64(SI)(DI*8)
+	PREFETCHT0  (R8)(R9*8)
+	PREFETCHT0  64(R8)(R9*8)
 	VMOVUPS     (R8), Y0
 	VMOVUPS     (SI), Y1
 	VMOVUPS     (R10), Y2
@@ -1285,6 +1357,8 @@ strip1:
 	ADDQ    DX, R13
 
 row1:
+	PREFETCHT0  (SI)(DI*8)
+	PREFETCHT0  (R8)(R9*8)
 	VMASKMOVPS  (R8), Y0, Y1
 	VMASKMOVPS  (SI), Y0, Y2
 	VMASKMOVPS  (R10), Y0, Y3
@@ -1308,7 +1382,7 @@ below1:
 	RET
 
 // func columnMaxAVX2(args *byte)
-// Requires: AVX, CMOV
+// Requires: AVX, CMOV, MMX+
 TEXT ·columnMaxAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ 8(AX), CX
@@ -1329,26 +1403,28 @@ strip4:
 	VMOVUPS 96(R8), Y3
 
 row4:
-	VMOVUPS (SI), Y4
-	VMAXPS  Y0, Y4, Y0
-	VMOVUPS 32(SI), Y4
-	VMAXPS  Y1, Y4, Y1
-	VMOVUPS 64(SI), Y4
-	VMAXPS  Y2, Y4, Y2
-	VMOVUPS 96(SI), Y4
-	VMAXPS  Y3, Y4, Y3
-	ADDQ    DI, SI
-	DECQ    BX
-	JNZ     row4
-	MOVQ    64(AX), BX
-	ADDQ    DX, BX
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	VMOVUPS Y2, 64(BX)
-	VMOVUPS Y3, 96(BX)
-	SUBQ    $0x20, CX
-	ADDQ    $0x00000080, DX
-	JMP     strip4
+	PREFETCHT0 (SI)(DI*8)
+	PREFETCHT0 64(SI)(DI*8)
+	VMOVUPS    (SI), Y4
+	VMAXPS     Y0, Y4, Y0
+	VMOVUPS    32(SI), Y4
+	VMAXPS     Y1, Y4, Y1
+	VMOVUPS    64(SI), Y4
+	VMAXPS     Y2, Y4, Y2
+	VMOVUPS    96(SI), Y4
+	VMAXPS     Y3, Y4, Y3
+	ADDQ       DI, SI
+	DECQ       BX
+	JNZ        row4
+	MOVQ       64(AX), BX
+	ADDQ       DX, BX
+	VMOVUPS    Y0, (BX)
+	VMOVUPS    Y1, 32(BX)
+	VMOVUPS    Y2, 64(BX)
+	VMOVUPS    Y3, 96(BX)
+	SUBQ       $0x20, CX
+	ADDQ       $0x00000080, DX
+	JMP        strip4
 
 below4:
 strip1:
@@ -1370,6 +1446,7 @@ strip1:
 	VMASKMOVPS (R8), Y0, Y1
 
 row1:
+	PREFETCHT0 (SI)(DI*8)
 	VMASKMOVPS (SI), Y0, Y2
 	VMAXPS     Y1, Y2, Y1
 	ADDQ       DI, SI
@@ -1387,7 +1464,7 @@ below1:
 	RET
 
 // func columnMaxAtAVX2(args *byte)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·columnMaxAtAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ 8(AX), CX
@@ -1416,41 +1493,43 @@ strip4:
 	VMOVUPS      x00000001<>+0(SB), Y9
 
 row4:
-	VMOVUPS   (SI), Y10
-	VCMPPS    $0x01, Y10, Y0, Y11
-	VBLENDVPS Y11, Y10, Y0, Y0
-	VBLENDVPS Y11, Y8, Y4, Y4
-	VMOVUPS   32(SI), Y10
-	VCMPPS    $0x01, Y10, Y1, Y11
-	VBLENDVPS Y11, Y10, Y1, Y1
-	VBLENDVPS Y11, Y8, Y5, Y5
-	VMOVUPS   64(SI), Y10
-	VCMPPS    $0x01, Y10, Y2, Y11
-	VBLENDVPS Y11, Y10, Y2, Y2
-	VBLENDVPS Y11, Y8, Y6, Y6
-	VMOVUPS   96(SI), Y10
-	VCMPPS    $0x01, Y10, Y3, Y11
-	VBLENDVPS Y11, Y10, Y3, Y3
-	VBLENDVPS Y11, Y8, Y7, Y7
-	ADDQ      DI, SI
-	VPADDD    Y9, Y8, Y8
-	DECQ      BX
-	JNZ       row4
-	MOVQ      64(AX), BX
-	ADDQ      DX, BX
-	VMOVUPS   Y0, (BX)
-	VMOVUPS   Y1, 32(BX)
-	VMOVUPS   Y2, 64(BX)
-	VMOVUPS   Y3, 96(BX)
-	MOVQ      72(AX), BX
-	ADDQ      DX, BX
-	VMOVUPS   Y4, (BX)
-	VMOVUPS   Y5, 32(BX)
-	VMOVUPS   Y6, 64(BX)
-	VMOVUPS   Y7, 96(BX)
-	SUBQ      $0x20, CX
-	ADDQ      $0x00000080, DX
-	JMP       strip4
+	PREFETCHT0 (SI)(DI*8)
+	PREFETCHT0 64(SI)(DI*8)
+	VMOVUPS    (SI), Y10
+	VCMPPS     $0x01, Y10, Y0, Y11
+	VBLENDVPS  Y11, Y10, Y0, Y0
+	VBLENDVPS  Y11, Y8, Y4, Y4
+	VMOVUPS    32(SI), Y10
+	VCMPPS     $0x01, Y10, Y1, Y11
+	VBLENDVPS  Y11, Y10, Y1, Y1
+	VBLENDVPS  Y11, Y8, Y5, Y5
+	VMOVUPS    64(SI), Y10
+	VCMPPS     $0x01, Y10, Y2, Y11
+	VBLENDVPS  Y11, Y10, Y2, Y2
+	VBLENDVPS  Y11, Y8, Y6, Y6
+	VMOVUPS    96(SI), Y10
+	VCMPPS     $0x01, Y10, Y3, Y11
+	VBLENDVPS  Y11, Y10, Y3, Y3
+	VBLENDVPS  Y11, Y8, Y7, Y7
+	ADDQ       DI, SI
+	VPADDD     Y9, Y8, Y8
+	DECQ       BX
+	JNZ        row4
+	MOVQ       64(AX), BX
+	ADDQ       DX, BX
+	VMOVUPS    Y0, (BX)
+	VMOVUPS    Y1, 32(BX)
+	VMOVUPS    Y2, 64(BX)
+	VMOVUPS    Y3, 96(BX)
+	MOVQ       72(AX), BX
+	ADDQ       DX, BX
+	VMOVUPS    Y4, (BX)
+	VMOVUPS    Y5, 32(BX)
+	VMOVUPS    Y6, 64(BX)
+	VMOVUPS    Y7, 96(BX)
+	SUBQ       $0x20, CX
+	ADDQ       $0x00000080, DX
+	JMP        strip4
 
 below4:
 strip1:
@@ -1477,6 +1556,7 @@ strip1:
 	VMOVUPS      x00000001<>+0(SB), Y4
 
 row1:
+	PREFETCHT0 (SI)(DI*8)
 	VMASKMOVPS (SI), Y0, Y5
 	VCMPPS     $0x01, Y5, Y1, Y6
 	VBLENDVPS  Y6, Y5, Y1, Y1

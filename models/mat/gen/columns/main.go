@@ -138,6 +138,12 @@ func (s *strip) keep(i int, x []reg.VecVirtual) {
 // eachRow runs f for the vectors of every row; there is one.
 func (s *strip) eachRow(f func(v int), after ...func()) {
 	Label(s.label("row"))
+	// Rows lie too far apart for the processor to see them coming.
+	for _, m := range s.moving {
+		for line := 0; line < s.wide*s.Bytes(); line += 64 {
+			PREFETCHT0(Mem{Base: m[0], Index: m[1], Scale: 8, Disp: line})
+		}
+	}
 	for v := range s.wide {
 		f(v)
 	}
