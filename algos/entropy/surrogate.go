@@ -221,21 +221,26 @@ func (s *Surrogate[T]) weigh(n int) float64 {
 		}
 	}
 	s.soft.Step(s.q, s.sums, s.a, floor)
-	return -sumLog(s.a) / float64(n)
+	return -sumLog(s.a, &s.soft) / float64(n)
 }
 
-// sumLog is the sum of the logarithms of values from 1/n to 2, one logarithm for
-// 16 of them.
-func sumLog(v []float64) float64 {
-	sum := 0.0
-	for part := range slices.Chunk(v, 16) {
-		product := 1.0
-		for _, w := range part {
-			product *= w
+// sumLog is the sum over all points of the logarithms of their rows' values, from
+// 1/n to 2: of single points one logarithm for 16.
+func sumLog(v []float64, soft *kernel.Soft) float64 {
+	rows, points := soft.Rows()
+	sum, product, factors := 0.0, 1.0, 0
+	for r, w := range v[:rows] {
+		if points[r] > 1 {
+			sum += points[r] * math.Log(w)
+			continue
 		}
-		sum += math.Log(product)
+		product *= w
+		if factors++; factors == 16 {
+			sum += math.Log(product)
+			product, factors = 1, 0
+		}
 	}
-	return sum
+	return sum + math.Log(product)
 }
 
 // zeros returns n zeros in the memory of v.

@@ -22,7 +22,8 @@ const softChunk = 256
 //
 // It is a sparse matrix of blocks: SoftLanes ranges side by side are one block, and
 // of a point's row only blocks that are not all zero are stored. So ranges that
-// hold the same points should be neighbours.
+// hold the same points should be neighbours. Points near no border, with the same
+// ranges around them, share one row.
 type Soft struct {
 	Dims, Planes int
 	// Table holds for every block, plane by plane, the normals' coordinates and then
@@ -32,10 +33,18 @@ type Soft struct {
 	// Scale is -1/tau, -Inf for hard ranges; distances from Cut on count as far.
 	Scale, Cut float64
 
-	ends   []int32   // of every point: where its blocks end
-	index  []int32   // of every stored block: its number
-	values []float64 // and its memberships
+	bounds  []int32   // row r has blocks bounds[r] to bounds[r+1]
+	index   []int32   // of every stored block: its number
+	values  []float64 // and its memberships
+	weights []float64 // of every row: its points
+	rows    []int32   // of every point: its row
+	hashes  []uint64  // of the rows of a chunk: 0 for those that no others equal
+	known   rowTable
 }
+
+// Rows returns the number of rows, at most that of points, and how many points
+// share each: valid until the next Fill.
+func (s *Soft) Rows() (n int, points []float64) { return len(s.weights), s.weights }
 
 // Stored returns the number of stored blocks, a measure of the cost of Step.
 func (s *Soft) Stored() int { return len(s.index) }
@@ -43,25 +52,29 @@ func (s *Soft) Stored() int { return len(s.index) }
 // Fill computes the memberships of points, z nil unless Dims is 3. Cost: some
 // cycles a point and block, and 15 for blocks with points near a border.
 func (s *Soft) Fill(x, y, z []float64) {
-	s.ends, s.index, s.values = s.ends[:0], s.index[:0], s.values[:0]
+	s.bounds, s.index, s.values = append(s.bounds[:0], 0), s.index[:0], s.values[:0]
+	s.weights, s.rows = s.weights[:0], s.rows[:0]
+	s.known.reset()
 	blocks := s.blocks()
 	for from := 0; from < len(x); from += softChunk {
 		to := min(from+softChunk, len(x))
 		room := (to - from) * blocks
-		s.ends = slices.Grow(s.ends, to-from)
+		s.bounds = slices.Grow(s.bounds, to-from)
+		s.hashes = slices.Grow(s.hashes[:0], to-from)[:0]
 		s.index = slices.Grow(s.index, room)
 		s.values = slices.Grow(s.values, room*SoftLanes)
 		if level == AVX512 && blocks > 0 {
 			s.fillVectors(x, y, z, from, to, blocks)
-			continue
-		}
-		for i := from; i < to; i++ {
-			p := [3]float64{x[i], y[i]}
-			if z != nil {
-				p[2] = z[i]
+		} else {
+			for i := from; i < to; i++ {
+				p := [3]float64{x[i], y[i]}
+				if z != nil {
+					p[2] = z[i]
+				}
+				s.fill(&p, blocks)
 			}
-			s.fill(&p, blocks)
 		}
+		s.merge(to - from)
 	}
 }
 
@@ -86,8 +99,9 @@ func (s *Soft) fillVectors(x, y, z []float64, from, to, blocks int) {
 	was := len(s.index)
 	now := loop(&x[from], &y[from], pz, &s.Table[0], to-from, blocks,
 		unsafe.SliceData(s.values[len(s.values):cap(s.values)]), unsafe.SliceData(s.index[:cap(s.index)]),
-		unsafe.SliceData(s.ends[len(s.ends):cap(s.ends)]), was, s.Scale, s.Cut)
-	s.ends, s.index, s.values = s.ends[:to], s.index[:now], s.values[:now*SoftLanes]
+		unsafe.SliceData(s.bounds[len(s.bounds):cap(s.bounds)]), unsafe.SliceData(s.hashes), was, s.Scale, s.Cut)
+	s.bounds, s.hashes = s.bounds[:len(s.bounds)+to-from], s.hashes[:to-from]
+	s.index, s.values = s.index[:now], s.values[:now*SoftLanes]
 }
 
 const badShape = "kernel: no loop for ranges of this shape"
@@ -97,29 +111,40 @@ func (s *Soft) blocks() int { return len(s.Table) / ((s.Dims + 1) * s.Planes * S
 // lanes is the number of places for ranges.
 func (s *Soft) lanes() int { return s.blocks() * SoftLanes }
 
-// fill appends the row of one point.
+// hashFactor is odd, and its bits are mixed.
+const hashFactor = 0x9e3779b97f4a7c15
+
+// fill appends the row of one point, and its hash.
 func (s *Soft) fill(p *[3]float64, blocks int) {
+	hash, shared := uint64(1), true
 	for b := range blocks {
 		out, _ := s.distances(p, b)
 		var m [SoftLanes]float64
-		near := false
+		inside, near := 0, false
 		for k, d := range out {
 			switch {
 			case d <= 0:
 				m[k] = 1
+				inside |= 1 << k
 			case d < s.Cut:
 				m[k] = math.Exp(d * s.Scale)
-			default:
-				continue
+				near = true
 			}
-			near = true
 		}
-		if near {
+		if near || inside != 0 {
 			s.index = append(s.index, int32(b))
 			s.values = append(s.values, m[:]...)
+			hash = (hash + uint64(b<<8|inside)) * hashFactor
+			shared = shared && !near
 		}
 	}
-	s.ends = append(s.ends, int32(len(s.index)))
+	if !shared {
+		hash = 0
+	} else {
+		hash |= 1
+	}
+	s.hashes = append(s.hashes, hash)
+	s.bounds = append(s.bounds, int32(len(s.index)))
 }
 
 // distances returns the largest plane value of each range of a block, and which
@@ -142,42 +167,42 @@ func (s *Soft) distances(p *[3]float64, b int) (out [SoftLanes]float64, plane [S
 }
 
 // Step does one round of expectation and maximisation: with weights q of the
-// ranges, a[i] = sum_k q[k] m[i,k] + floor, and sums[k] = sum_i m[i,k]/a[i]. Both
-// slices are overwritten; q and sums have one place a lane of all blocks.
+// ranges, a[r] = sum_k q[k] m[r,k] + floor for every row, and sums[k] = sum_i
+// m[i,k]/a[i] over all points. Both slices are overwritten; q and sums have one
+// place a lane of all blocks.
 func (s *Soft) Step(q, sums, a []float64, floor float64) {
 	clear(sums)
 	if len(s.index) == 0 || level < AVX512 {
 		s.step(q, sums, a, floor)
 		return
 	}
-	_, _, _ = q[s.lanes()-1], sums[s.lanes()-1], a[len(s.ends)-1]
-	softStepAVX512(&s.values[0], &s.index[0], &s.ends[0], len(s.ends), &q[0], &sums[0], &a[0], floor)
+	_, _, _ = q[s.lanes()-1], sums[s.lanes()-1], a[len(s.weights)-1]
+	softStepAVX512(&s.values[0], &s.index[0], &s.bounds[0], &s.weights[0], len(s.weights), &q[0], &sums[0], &a[0], floor)
 }
 
 // step is what Step does with sums of 0.
 func (s *Soft) step(q, sums, a []float64, floor float64) {
-	from := 0
-	for i, end := range s.ends {
+	for r, w := range s.weights {
+		from, to := int(s.bounds[r]), int(s.bounds[r+1])
 		v := floor
-		for e := from; e < int(end); e++ {
+		for e := from; e < to; e++ {
 			w := q[int(s.index[e])*SoftLanes:][:SoftLanes]
 			m := s.values[e*SoftLanes:][:SoftLanes]
 			v += w[0]*m[0] + w[1]*m[1] + w[2]*m[2] + w[3]*m[3] + (w[4]*m[4] + w[5]*m[5] + w[6]*m[6] + w[7]*m[7])
 		}
-		a[i] = v
-		v = 1 / v
-		for e := from; e < int(end); e++ {
+		a[r] = v
+		v = w / v
+		for e := from; e < to; e++ {
 			t := sums[int(s.index[e])*SoftLanes:][:SoftLanes]
 			m := s.values[e*SoftLanes:][:SoftLanes]
 			for k := range t {
 				t[k] += v * m[k]
 			}
 		}
-		from = int(end)
 	}
 }
 
-// Push computes for every point sum_k q[k] m[i,k]/a[i] times the normal of the
+// Push computes for every point sum_k q[k] m[i,k]/a times the normal of the
 // plane that gives its distance from range k, where that is positive, and
 // overwrites gx, gy and, where Dims is 3, gz. The points are those of the last Fill,
 // a that of the last Step.
@@ -186,8 +211,8 @@ func (s *Soft) Push(gx, gy, gz, q, a, x, y, z []float64) {
 		s.push(gx, gy, gz, q, a, x, y, z)
 		return
 	}
-	n := len(s.ends)
-	_, _, _, _, _, _ = gx[n-1], gy[n-1], a[n-1], x[n-1], y[n-1], q[s.lanes()-1]
+	n := len(s.rows)
+	_, _, _, _, _, _ = gx[n-1], gy[n-1], a[len(s.weights)-1], x[n-1], y[n-1], q[s.lanes()-1]
 	loop := softPush22AVX512
 	switch {
 	case s.Dims == 2 && s.Planes == 2:
@@ -204,20 +229,19 @@ func (s *Soft) Push(gx, gy, gz, q, a, x, y, z []float64) {
 	if s.Dims == 3 {
 		pz, pgz = &z[:n][0], &gz[:n][0]
 	}
-	loop(&x[0], &y[0], pz, &s.Table[0], n, &s.values[0], &s.index[0], &s.ends[0], &q[0], &a[0], &gx[0], &gy[0], pgz)
+	loop(&x[0], &y[0], pz, &s.Table[0], n, &s.values[0], &s.index[0], &s.bounds[0], &s.rows[0], &q[0], &a[0], &gx[0], &gy[0], pgz)
 }
 
 // push is what Push means.
 func (s *Soft) push(gx, gy, gz, q, a, x, y, z []float64) {
-	from := 0
 	size := (s.Dims + 1) * SoftLanes
-	for i, end := range s.ends {
+	for i, row := range s.rows {
 		p := [3]float64{x[i], y[i]}
 		if z != nil {
 			p[2] = z[i]
 		}
 		var g [3]float64
-		for e := from; e < int(end); e++ {
+		for e := int(s.bounds[row]); e < int(s.bounds[row+1]); e++ {
 			b := int(s.index[e])
 			out, plane := s.distances(&p, b)
 			for k, d := range out {
@@ -231,11 +255,10 @@ func (s *Soft) push(gx, gy, gz, q, a, x, y, z []float64) {
 				}
 			}
 		}
-		inverse := 1 / a[i]
+		inverse := 1 / a[row]
 		gx[i], gy[i] = g[0]*inverse, g[1]*inverse
 		if gz != nil {
 			gz[i] = g[2] * inverse
 		}
-		from = int(end)
 	}
 }

@@ -58,20 +58,20 @@ GLOBL softC12<>(SB), RODATA|NOPTR, $8
 DATA softC13<>+0(SB)/8, $0x3de6124613a86d09
 GLOBL softC13<>(SB), RODATA|NOPTR, $8
 
-// func softFill22AVX512(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, stored int, scale float64, cut float64) int
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·softFill22AVX512(SB), NOSPLIT, $0-104
+// func softFill22AVX512(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·softFill22AVX512(SB), NOSPLIT, $0-112
 	MOVQ         x+0(FP), AX
 	MOVQ         y+8(FP), CX
-	MOVQ         table+24(FP), DX
-	MOVQ         n+32(FP), BX
-	MOVQ         blocks+40(FP), SI
-	MOVQ         values+48(FP), DI
-	MOVQ         index+56(FP), R8
-	MOVQ         ends+64(FP), R9
-	MOVQ         stored+72(FP), R10
-	VBROADCASTSD scale+80(FP), Z0
-	VBROADCASTSD cut+88(FP), Z1
+	MOVQ         n+32(FP), DX
+	MOVQ         blocks+40(FP), BX
+	MOVQ         values+48(FP), SI
+	MOVQ         index+56(FP), DI
+	MOVQ         ends+64(FP), R8
+	MOVQ         hashes+72(FP), R9
+	MOVQ         stored+80(FP), R10
+	VBROADCASTSD scale+88(FP), Z0
+	VBROADCASTSD cut+96(FP), Z1
 	VPXORQ       Z2, Z2, Z2
 	VBROADCASTSD softOne<>+0(SB), Z3
 	VBROADCASTSD softLog2e<>+0(SB), Z4
@@ -79,17 +79,19 @@ TEXT ·softFill22AVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSD softLn2Lo<>+0(SB), Z6
 
 point:
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           done
 	VBROADCASTSD (AX), Z7
 	ADDQ         $0x08, AX
 	VBROADCASTSD (CX), Z8
 	ADDQ         $0x08, CX
-	MOVQ         DX, R11
+	MOVQ         table+24(FP), R11
 	XORQ         R12, R12
+	MOVQ         $0x00000001, R13
+	KXORW        K1, K1, K1
 
 block:
-	CMPQ             R12, SI
+	CMPQ             R12, BX
 	JGE              next
 	VMOVUPD          128(R11), Z9
 	VFMADD231PD      (R11), Z7, Z9
@@ -98,13 +100,13 @@ block:
 	VFMADD231PD      192(R11), Z7, Z10
 	VFMADD231PD      256(R11), Z8, Z10
 	VMAXPD           Z10, Z9, Z9
-	VCMPPD           $0x12, Z2, Z9, K1
-	VCMPPD           $0x11, Z1, Z9, K2
-	KANDNW           K2, K1, K2
-	KORTESTW         K1, K2
+	VCMPPD           $0x12, Z2, Z9, K2
+	VCMPPD           $0x11, Z1, Z9, K3
+	KANDNW           K3, K2, K3
+	KORTESTW         K2, K3
 	JZ               skip
-	VMOVAPD.Z        Z3, K1, Z10
-	KTESTB           K2, K2
+	VMOVAPD.Z        Z3, K2, Z10
+	KTESTB           K3, K3
 	JZ               store
 	VMULPD           Z0, Z9, Z9
 	VMULPD           Z4, Z9, Z11
@@ -125,13 +127,21 @@ block:
 	VFMADD213PD.BCST softC2<>+0(SB), Z9, Z12
 	VFMADD213PD.BCST softC1<>+0(SB), Z9, Z12
 	VFMADD213PD.BCST softC0<>+0(SB), Z9, Z12
-	VSCALEFPD        Z11, Z12, K2, Z10
+	VSCALEFPD        Z11, Z12, K3, Z10
 
 store:
-	VMOVUPD Z10, (DI)
-	ADDQ    $0x40, DI
-	MOVL    R12, (R8)(R10*4)
+	VMOVUPD Z10, (SI)
+	ADDQ    $0x40, SI
+	MOVL    R12, (DI)(R10*4)
 	INCQ    R10
+	KORW    K3, K1, K1
+	KMOVB   K2, R14
+	MOVQ    R12, R15
+	SHLQ    $0x08, R15
+	ADDQ    R15, R13
+	ADDQ    R14, R13
+	MOVQ    $0x9e3779b97f4a7c15, R15
+	IMULQ   R15, R13
 
 skip:
 	ADDQ $0x00000180, R11
@@ -139,75 +149,83 @@ skip:
 	JMP  block
 
 next:
-	MOVL R10, (R9)
-	ADDQ $0x04, R9
-	DECQ BX
-	JMP  point
+	ORQ     $0x01, R13
+	XORQ    R11, R11
+	KTESTB  K1, K1
+	CMOVQNE R11, R13
+	MOVQ    R13, (R9)
+	ADDQ    $0x08, R9
+	MOVL    R10, (R8)
+	ADDQ    $0x04, R8
+	DECQ    DX
+	JMP     point
 
 done:
 	VZEROUPPER
-	MOVQ R10, ret+96(FP)
+	MOVQ R10, ret+104(FP)
 	RET
 
-// func softPush22AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, ends *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
+// func softPush22AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
 // Requires: AVX, AVX512F
-TEXT ·softPush22AVX512(SB), NOSPLIT, $0-104
+TEXT ·softPush22AVX512(SB), NOSPLIT, $0-112
 	MOVQ   table+24(FP), AX
 	MOVQ   values+40(FP), CX
 	MOVQ   index+48(FP), DX
-	MOVQ   q+64(FP), BX
+	MOVQ   q+72(FP), BX
 	VPXORQ Z0, Z0, Z0
 	VMOVSD softOne<>+0(SB), X1
 	XORQ   SI, SI
-	XORQ   DI, DI
 
 point:
-	MOVQ         n+32(FP), R8
-	CMPQ         SI, R8
+	MOVQ         n+32(FP), DI
+	CMPQ         SI, DI
 	JGE          done
-	MOVQ         ends+56(FP), R8
-	MOVLQSX      (R8)(SI*4), R8
-	MOVQ         x+0(FP), R9
-	VBROADCASTSD (R9)(SI*8), Z2
+	MOVQ         rows+64(FP), DI
+	MOVLQSX      (DI)(SI*4), DI
+	MOVQ         bounds+56(FP), R9
+	MOVLQSX      (R9)(DI*4), R8
+	MOVLQSX      4(R9)(DI*4), R9
+	MOVQ         x+0(FP), R10
+	VBROADCASTSD (R10)(SI*8), Z2
 	VPXORQ       Z3, Z3, Z3
-	MOVQ         y+8(FP), R9
-	VBROADCASTSD (R9)(SI*8), Z4
+	MOVQ         y+8(FP), R10
+	VBROADCASTSD (R10)(SI*8), Z4
 	VPXORQ       Z5, Z5, Z5
-	MOVQ         DI, R9
-	SHLQ         $0x06, DI
-	ADDQ         CX, DI
+	MOVQ         R8, R10
+	SHLQ         $0x06, R8
+	ADDQ         CX, R8
 	JMP          blockTest
 
 block:
-	MOVLQSX     (DX)(R9*4), R10
-	IMUL3Q      $0x00000180, R10, R11
-	ADDQ        AX, R11
-	VMOVUPD     (R11), Z6
-	VMOVUPD     64(R11), Z7
-	VMOVUPD     128(R11), Z8
-	VFMADD231PD (R11), Z2, Z8
-	VFMADD231PD 64(R11), Z4, Z8
-	VMOVUPD     320(R11), Z9
-	VFMADD231PD 192(R11), Z2, Z9
-	VFMADD231PD 256(R11), Z4, Z9
+	MOVLQSX     (DX)(R10*4), R11
+	IMUL3Q      $0x00000180, R11, R12
+	ADDQ        AX, R12
+	VMOVUPD     (R12), Z6
+	VMOVUPD     64(R12), Z7
+	VMOVUPD     128(R12), Z8
+	VFMADD231PD (R12), Z2, Z8
+	VFMADD231PD 64(R12), Z4, Z8
+	VMOVUPD     320(R12), Z9
+	VFMADD231PD 192(R12), Z2, Z9
+	VFMADD231PD 256(R12), Z4, Z9
 	VCMPPD      $0x11, Z9, Z8, K1
-	VMOVUPD     192(R11), K1, Z6
-	VMOVUPD     256(R11), K1, Z7
+	VMOVUPD     192(R12), K1, Z6
+	VMOVUPD     256(R12), K1, Z7
 	VMAXPD      Z9, Z8, Z8
 	VCMPPD      $0x11, Z8, Z0, K1
-	SHLQ        $0x06, R10
-	VMOVUPD.Z   (DI), K1, Z8
-	VMULPD      (BX)(R10*1), Z8, Z8
+	SHLQ        $0x06, R11
+	VMOVUPD.Z   (R8), K1, Z8
+	VMULPD      (BX)(R11*1), Z8, Z8
 	VFMADD231PD Z6, Z8, Z3
 	VFMADD231PD Z7, Z8, Z5
-	ADDQ        $0x40, DI
-	INCQ        R9
+	ADDQ        $0x40, R8
+	INCQ        R10
 
 blockTest:
-	CMPQ          R9, R8
+	CMPQ          R10, R9
 	JL            block
-	MOVQ          a+72(FP), DI
-	VDIVSD        (DI)(SI*8), X1, X2
+	MOVQ          a+80(FP), R8
+	VDIVSD        (R8)(DI*8), X1, X2
 	VEXTRACTF64X4 $0x01, Z3, Y4
 	VADDPD        Y3, Y4, Y4
 	VEXTRACTF128  $0x01, Y4, X6
@@ -215,7 +233,7 @@ blockTest:
 	VUNPCKHPD     X6, X6, X4
 	VADDSD        X4, X6, X6
 	VMULSD        X2, X6, X6
-	MOVQ          gx+80(FP), DI
+	MOVQ          gx+88(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
 	VEXTRACTF64X4 $0x01, Z5, Y4
 	VADDPD        Y5, Y4, Y4
@@ -224,9 +242,8 @@ blockTest:
 	VUNPCKHPD     X6, X6, X4
 	VADDSD        X4, X6, X6
 	VMULSD        X2, X6, X6
-	MOVQ          gy+88(FP), DI
+	MOVQ          gy+96(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
-	MOVQ          R8, DI
 	INCQ          SI
 	JMP           point
 
@@ -234,20 +251,20 @@ done:
 	VZEROUPPER
 	RET
 
-// func softFill23AVX512(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, stored int, scale float64, cut float64) int
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·softFill23AVX512(SB), NOSPLIT, $0-104
+// func softFill23AVX512(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·softFill23AVX512(SB), NOSPLIT, $0-112
 	MOVQ         x+0(FP), AX
 	MOVQ         y+8(FP), CX
-	MOVQ         table+24(FP), DX
-	MOVQ         n+32(FP), BX
-	MOVQ         blocks+40(FP), SI
-	MOVQ         values+48(FP), DI
-	MOVQ         index+56(FP), R8
-	MOVQ         ends+64(FP), R9
-	MOVQ         stored+72(FP), R10
-	VBROADCASTSD scale+80(FP), Z0
-	VBROADCASTSD cut+88(FP), Z1
+	MOVQ         n+32(FP), DX
+	MOVQ         blocks+40(FP), BX
+	MOVQ         values+48(FP), SI
+	MOVQ         index+56(FP), DI
+	MOVQ         ends+64(FP), R8
+	MOVQ         hashes+72(FP), R9
+	MOVQ         stored+80(FP), R10
+	VBROADCASTSD scale+88(FP), Z0
+	VBROADCASTSD cut+96(FP), Z1
 	VPXORQ       Z2, Z2, Z2
 	VBROADCASTSD softOne<>+0(SB), Z3
 	VBROADCASTSD softLog2e<>+0(SB), Z4
@@ -255,17 +272,19 @@ TEXT ·softFill23AVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSD softLn2Lo<>+0(SB), Z6
 
 point:
-	TESTQ        BX, BX
+	TESTQ        DX, DX
 	JZ           done
 	VBROADCASTSD (AX), Z7
 	ADDQ         $0x08, AX
 	VBROADCASTSD (CX), Z8
 	ADDQ         $0x08, CX
-	MOVQ         DX, R11
+	MOVQ         table+24(FP), R11
 	XORQ         R12, R12
+	MOVQ         $0x00000001, R13
+	KXORW        K1, K1, K1
 
 block:
-	CMPQ             R12, SI
+	CMPQ             R12, BX
 	JGE              next
 	VMOVUPD          128(R11), Z9
 	VFMADD231PD      (R11), Z7, Z9
@@ -278,13 +297,13 @@ block:
 	VFMADD231PD      384(R11), Z7, Z10
 	VFMADD231PD      448(R11), Z8, Z10
 	VMAXPD           Z10, Z9, Z9
-	VCMPPD           $0x12, Z2, Z9, K1
-	VCMPPD           $0x11, Z1, Z9, K2
-	KANDNW           K2, K1, K2
-	KORTESTW         K1, K2
+	VCMPPD           $0x12, Z2, Z9, K2
+	VCMPPD           $0x11, Z1, Z9, K3
+	KANDNW           K3, K2, K3
+	KORTESTW         K2, K3
 	JZ               skip
-	VMOVAPD.Z        Z3, K1, Z10
-	KTESTB           K2, K2
+	VMOVAPD.Z        Z3, K2, Z10
+	KTESTB           K3, K3
 	JZ               store
 	VMULPD           Z0, Z9, Z9
 	VMULPD           Z4, Z9, Z11
@@ -305,13 +324,21 @@ block:
 	VFMADD213PD.BCST softC2<>+0(SB), Z9, Z12
 	VFMADD213PD.BCST softC1<>+0(SB), Z9, Z12
 	VFMADD213PD.BCST softC0<>+0(SB), Z9, Z12
-	VSCALEFPD        Z11, Z12, K2, Z10
+	VSCALEFPD        Z11, Z12, K3, Z10
 
 store:
-	VMOVUPD Z10, (DI)
-	ADDQ    $0x40, DI
-	MOVL    R12, (R8)(R10*4)
+	VMOVUPD Z10, (SI)
+	ADDQ    $0x40, SI
+	MOVL    R12, (DI)(R10*4)
 	INCQ    R10
+	KORW    K3, K1, K1
+	KMOVB   K2, R14
+	MOVQ    R12, R15
+	SHLQ    $0x08, R15
+	ADDQ    R15, R13
+	ADDQ    R14, R13
+	MOVQ    $0x9e3779b97f4a7c15, R15
+	IMULQ   R15, R13
 
 skip:
 	ADDQ $0x00000240, R11
@@ -319,82 +346,90 @@ skip:
 	JMP  block
 
 next:
-	MOVL R10, (R9)
-	ADDQ $0x04, R9
-	DECQ BX
-	JMP  point
+	ORQ     $0x01, R13
+	XORQ    R11, R11
+	KTESTB  K1, K1
+	CMOVQNE R11, R13
+	MOVQ    R13, (R9)
+	ADDQ    $0x08, R9
+	MOVL    R10, (R8)
+	ADDQ    $0x04, R8
+	DECQ    DX
+	JMP     point
 
 done:
 	VZEROUPPER
-	MOVQ R10, ret+96(FP)
+	MOVQ R10, ret+104(FP)
 	RET
 
-// func softPush23AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, ends *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
+// func softPush23AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
 // Requires: AVX, AVX512F
-TEXT ·softPush23AVX512(SB), NOSPLIT, $0-104
+TEXT ·softPush23AVX512(SB), NOSPLIT, $0-112
 	MOVQ   table+24(FP), AX
 	MOVQ   values+40(FP), CX
 	MOVQ   index+48(FP), DX
-	MOVQ   q+64(FP), BX
+	MOVQ   q+72(FP), BX
 	VPXORQ Z0, Z0, Z0
 	VMOVSD softOne<>+0(SB), X1
 	XORQ   SI, SI
-	XORQ   DI, DI
 
 point:
-	MOVQ         n+32(FP), R8
-	CMPQ         SI, R8
+	MOVQ         n+32(FP), DI
+	CMPQ         SI, DI
 	JGE          done
-	MOVQ         ends+56(FP), R8
-	MOVLQSX      (R8)(SI*4), R8
-	MOVQ         x+0(FP), R9
-	VBROADCASTSD (R9)(SI*8), Z2
+	MOVQ         rows+64(FP), DI
+	MOVLQSX      (DI)(SI*4), DI
+	MOVQ         bounds+56(FP), R9
+	MOVLQSX      (R9)(DI*4), R8
+	MOVLQSX      4(R9)(DI*4), R9
+	MOVQ         x+0(FP), R10
+	VBROADCASTSD (R10)(SI*8), Z2
 	VPXORQ       Z3, Z3, Z3
-	MOVQ         y+8(FP), R9
-	VBROADCASTSD (R9)(SI*8), Z4
+	MOVQ         y+8(FP), R10
+	VBROADCASTSD (R10)(SI*8), Z4
 	VPXORQ       Z5, Z5, Z5
-	MOVQ         DI, R9
-	SHLQ         $0x06, DI
-	ADDQ         CX, DI
+	MOVQ         R8, R10
+	SHLQ         $0x06, R8
+	ADDQ         CX, R8
 	JMP          blockTest
 
 block:
-	MOVLQSX     (DX)(R9*4), R10
-	IMUL3Q      $0x00000240, R10, R11
-	ADDQ        AX, R11
-	VMOVUPD     (R11), Z6
-	VMOVUPD     64(R11), Z7
-	VMOVUPD     128(R11), Z8
-	VFMADD231PD (R11), Z2, Z8
-	VFMADD231PD 64(R11), Z4, Z8
-	VMOVUPD     320(R11), Z9
-	VFMADD231PD 192(R11), Z2, Z9
-	VFMADD231PD 256(R11), Z4, Z9
+	MOVLQSX     (DX)(R10*4), R11
+	IMUL3Q      $0x00000240, R11, R12
+	ADDQ        AX, R12
+	VMOVUPD     (R12), Z6
+	VMOVUPD     64(R12), Z7
+	VMOVUPD     128(R12), Z8
+	VFMADD231PD (R12), Z2, Z8
+	VFMADD231PD 64(R12), Z4, Z8
+	VMOVUPD     320(R12), Z9
+	VFMADD231PD 192(R12), Z2, Z9
+	VFMADD231PD 256(R12), Z4, Z9
 	VCMPPD      $0x11, Z9, Z8, K1
-	VMOVUPD     192(R11), K1, Z6
-	VMOVUPD     256(R11), K1, Z7
+	VMOVUPD     192(R12), K1, Z6
+	VMOVUPD     256(R12), K1, Z7
 	VMAXPD      Z9, Z8, Z8
-	VMOVUPD     512(R11), Z9
-	VFMADD231PD 384(R11), Z2, Z9
-	VFMADD231PD 448(R11), Z4, Z9
+	VMOVUPD     512(R12), Z9
+	VFMADD231PD 384(R12), Z2, Z9
+	VFMADD231PD 448(R12), Z4, Z9
 	VCMPPD      $0x11, Z9, Z8, K1
-	VMOVUPD     384(R11), K1, Z6
-	VMOVUPD     448(R11), K1, Z7
+	VMOVUPD     384(R12), K1, Z6
+	VMOVUPD     448(R12), K1, Z7
 	VMAXPD      Z9, Z8, Z8
 	VCMPPD      $0x11, Z8, Z0, K1
-	SHLQ        $0x06, R10
-	VMOVUPD.Z   (DI), K1, Z8
-	VMULPD      (BX)(R10*1), Z8, Z8
+	SHLQ        $0x06, R11
+	VMOVUPD.Z   (R8), K1, Z8
+	VMULPD      (BX)(R11*1), Z8, Z8
 	VFMADD231PD Z6, Z8, Z3
 	VFMADD231PD Z7, Z8, Z5
-	ADDQ        $0x40, DI
-	INCQ        R9
+	ADDQ        $0x40, R8
+	INCQ        R10
 
 blockTest:
-	CMPQ          R9, R8
+	CMPQ          R10, R9
 	JL            block
-	MOVQ          a+72(FP), DI
-	VDIVSD        (DI)(SI*8), X1, X2
+	MOVQ          a+80(FP), R8
+	VDIVSD        (R8)(DI*8), X1, X2
 	VEXTRACTF64X4 $0x01, Z3, Y4
 	VADDPD        Y3, Y4, Y4
 	VEXTRACTF128  $0x01, Y4, X6
@@ -402,7 +437,7 @@ blockTest:
 	VUNPCKHPD     X6, X6, X4
 	VADDSD        X4, X6, X6
 	VMULSD        X2, X6, X6
-	MOVQ          gx+80(FP), DI
+	MOVQ          gx+88(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
 	VEXTRACTF64X4 $0x01, Z5, Y4
 	VADDPD        Y5, Y4, Y4
@@ -411,9 +446,8 @@ blockTest:
 	VUNPCKHPD     X6, X6, X4
 	VADDSD        X4, X6, X6
 	VMULSD        X2, X6, X6
-	MOVQ          gy+88(FP), DI
+	MOVQ          gy+96(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
-	MOVQ          R8, DI
 	INCQ          SI
 	JMP           point
 
@@ -421,21 +455,21 @@ done:
 	VZEROUPPER
 	RET
 
-// func softFill33AVX512(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, stored int, scale float64, cut float64) int
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·softFill33AVX512(SB), NOSPLIT, $0-104
+// func softFill33AVX512(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·softFill33AVX512(SB), NOSPLIT, $8-112
 	MOVQ         x+0(FP), AX
 	MOVQ         y+8(FP), CX
 	MOVQ         z+16(FP), DX
-	MOVQ         table+24(FP), BX
-	MOVQ         n+32(FP), SI
-	MOVQ         blocks+40(FP), DI
-	MOVQ         values+48(FP), R8
-	MOVQ         index+56(FP), R9
-	MOVQ         ends+64(FP), R10
-	MOVQ         stored+72(FP), R11
-	VBROADCASTSD scale+80(FP), Z0
-	VBROADCASTSD cut+88(FP), Z1
+	MOVQ         n+32(FP), BX
+	MOVQ         blocks+40(FP), SI
+	MOVQ         values+48(FP), DI
+	MOVQ         index+56(FP), R8
+	MOVQ         ends+64(FP), R9
+	MOVQ         hashes+72(FP), R10
+	MOVQ         stored+80(FP), R11
+	VBROADCASTSD scale+88(FP), Z0
+	VBROADCASTSD cut+96(FP), Z1
 	VPXORQ       Z2, Z2, Z2
 	VBROADCASTSD softOne<>+0(SB), Z3
 	VBROADCASTSD softLog2e<>+0(SB), Z4
@@ -443,7 +477,7 @@ TEXT ·softFill33AVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSD softLn2Lo<>+0(SB), Z6
 
 point:
-	TESTQ        SI, SI
+	TESTQ        BX, BX
 	JZ           done
 	VBROADCASTSD (AX), Z7
 	ADDQ         $0x08, AX
@@ -451,11 +485,13 @@ point:
 	ADDQ         $0x08, CX
 	VBROADCASTSD (DX), Z9
 	ADDQ         $0x08, DX
-	MOVQ         BX, R12
+	MOVQ         table+24(FP), R12
 	XORQ         R13, R13
+	MOVQ         $0x00000001, R14
+	KXORW        K1, K1, K1
 
 block:
-	CMPQ             R13, DI
+	CMPQ             R13, SI
 	JGE              next
 	VMOVUPD          192(R12), Z10
 	VFMADD231PD      (R12), Z7, Z10
@@ -471,13 +507,13 @@ block:
 	VFMADD231PD      576(R12), Z8, Z11
 	VFMADD231PD      640(R12), Z9, Z11
 	VMAXPD           Z11, Z10, Z10
-	VCMPPD           $0x12, Z2, Z10, K1
-	VCMPPD           $0x11, Z1, Z10, K2
-	KANDNW           K2, K1, K2
-	KORTESTW         K1, K2
+	VCMPPD           $0x12, Z2, Z10, K2
+	VCMPPD           $0x11, Z1, Z10, K3
+	KANDNW           K3, K2, K3
+	KORTESTW         K2, K3
 	JZ               skip
-	VMOVAPD.Z        Z3, K1, Z11
-	KTESTB           K2, K2
+	VMOVAPD.Z        Z3, K2, Z11
+	KTESTB           K3, K3
 	JZ               store
 	VMULPD           Z0, Z10, Z10
 	VMULPD           Z4, Z10, Z12
@@ -498,13 +534,21 @@ block:
 	VFMADD213PD.BCST softC2<>+0(SB), Z10, Z13
 	VFMADD213PD.BCST softC1<>+0(SB), Z10, Z13
 	VFMADD213PD.BCST softC0<>+0(SB), Z10, Z13
-	VSCALEFPD        Z12, Z13, K2, Z11
+	VSCALEFPD        Z12, Z13, K3, Z11
 
 store:
-	VMOVUPD Z11, (R8)
-	ADDQ    $0x40, R8
-	MOVL    R13, (R9)(R11*4)
+	VMOVUPD Z11, (DI)
+	ADDQ    $0x40, DI
+	MOVL    R13, (R8)(R11*4)
 	INCQ    R11
+	KORW    K3, K1, K1
+	KMOVB   K2, R15
+	MOVQ    R13, BP
+	SHLQ    $0x08, BP
+	ADDQ    BP, R14
+	ADDQ    R15, R14
+	MOVQ    $0x9e3779b97f4a7c15, BP
+	IMULQ   BP, R14
 
 skip:
 	ADDQ $0x00000300, R12
@@ -512,92 +556,100 @@ skip:
 	JMP  block
 
 next:
-	MOVL R11, (R10)
-	ADDQ $0x04, R10
-	DECQ SI
-	JMP  point
+	ORQ     $0x01, R14
+	XORQ    R12, R12
+	KTESTB  K1, K1
+	CMOVQNE R12, R14
+	MOVQ    R14, (R10)
+	ADDQ    $0x08, R10
+	MOVL    R11, (R9)
+	ADDQ    $0x04, R9
+	DECQ    BX
+	JMP     point
 
 done:
 	VZEROUPPER
-	MOVQ R11, ret+96(FP)
+	MOVQ R11, ret+104(FP)
 	RET
 
-// func softPush33AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, ends *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
+// func softPush33AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
 // Requires: AVX, AVX512F
-TEXT ·softPush33AVX512(SB), NOSPLIT, $0-104
+TEXT ·softPush33AVX512(SB), NOSPLIT, $0-112
 	MOVQ   table+24(FP), AX
 	MOVQ   values+40(FP), CX
 	MOVQ   index+48(FP), DX
-	MOVQ   q+64(FP), BX
+	MOVQ   q+72(FP), BX
 	VPXORQ Z0, Z0, Z0
 	VMOVSD softOne<>+0(SB), X1
 	XORQ   SI, SI
-	XORQ   DI, DI
 
 point:
-	MOVQ         n+32(FP), R8
-	CMPQ         SI, R8
+	MOVQ         n+32(FP), DI
+	CMPQ         SI, DI
 	JGE          done
-	MOVQ         ends+56(FP), R8
-	MOVLQSX      (R8)(SI*4), R8
-	MOVQ         x+0(FP), R9
-	VBROADCASTSD (R9)(SI*8), Z2
+	MOVQ         rows+64(FP), DI
+	MOVLQSX      (DI)(SI*4), DI
+	MOVQ         bounds+56(FP), R9
+	MOVLQSX      (R9)(DI*4), R8
+	MOVLQSX      4(R9)(DI*4), R9
+	MOVQ         x+0(FP), R10
+	VBROADCASTSD (R10)(SI*8), Z2
 	VPXORQ       Z3, Z3, Z3
-	MOVQ         y+8(FP), R9
-	VBROADCASTSD (R9)(SI*8), Z4
+	MOVQ         y+8(FP), R10
+	VBROADCASTSD (R10)(SI*8), Z4
 	VPXORQ       Z5, Z5, Z5
-	MOVQ         z+16(FP), R9
-	VBROADCASTSD (R9)(SI*8), Z6
+	MOVQ         z+16(FP), R10
+	VBROADCASTSD (R10)(SI*8), Z6
 	VPXORQ       Z7, Z7, Z7
-	MOVQ         DI, R9
-	SHLQ         $0x06, DI
-	ADDQ         CX, DI
+	MOVQ         R8, R10
+	SHLQ         $0x06, R8
+	ADDQ         CX, R8
 	JMP          blockTest
 
 block:
-	MOVLQSX     (DX)(R9*4), R10
-	IMUL3Q      $0x00000300, R10, R11
-	ADDQ        AX, R11
-	VMOVUPD     (R11), Z8
-	VMOVUPD     64(R11), Z9
-	VMOVUPD     128(R11), Z10
-	VMOVUPD     192(R11), Z11
-	VFMADD231PD (R11), Z2, Z11
-	VFMADD231PD 64(R11), Z4, Z11
-	VFMADD231PD 128(R11), Z6, Z11
-	VMOVUPD     448(R11), Z12
-	VFMADD231PD 256(R11), Z2, Z12
-	VFMADD231PD 320(R11), Z4, Z12
-	VFMADD231PD 384(R11), Z6, Z12
+	MOVLQSX     (DX)(R10*4), R11
+	IMUL3Q      $0x00000300, R11, R12
+	ADDQ        AX, R12
+	VMOVUPD     (R12), Z8
+	VMOVUPD     64(R12), Z9
+	VMOVUPD     128(R12), Z10
+	VMOVUPD     192(R12), Z11
+	VFMADD231PD (R12), Z2, Z11
+	VFMADD231PD 64(R12), Z4, Z11
+	VFMADD231PD 128(R12), Z6, Z11
+	VMOVUPD     448(R12), Z12
+	VFMADD231PD 256(R12), Z2, Z12
+	VFMADD231PD 320(R12), Z4, Z12
+	VFMADD231PD 384(R12), Z6, Z12
 	VCMPPD      $0x11, Z12, Z11, K1
-	VMOVUPD     256(R11), K1, Z8
-	VMOVUPD     320(R11), K1, Z9
-	VMOVUPD     384(R11), K1, Z10
+	VMOVUPD     256(R12), K1, Z8
+	VMOVUPD     320(R12), K1, Z9
+	VMOVUPD     384(R12), K1, Z10
 	VMAXPD      Z12, Z11, Z11
-	VMOVUPD     704(R11), Z12
-	VFMADD231PD 512(R11), Z2, Z12
-	VFMADD231PD 576(R11), Z4, Z12
-	VFMADD231PD 640(R11), Z6, Z12
+	VMOVUPD     704(R12), Z12
+	VFMADD231PD 512(R12), Z2, Z12
+	VFMADD231PD 576(R12), Z4, Z12
+	VFMADD231PD 640(R12), Z6, Z12
 	VCMPPD      $0x11, Z12, Z11, K1
-	VMOVUPD     512(R11), K1, Z8
-	VMOVUPD     576(R11), K1, Z9
-	VMOVUPD     640(R11), K1, Z10
+	VMOVUPD     512(R12), K1, Z8
+	VMOVUPD     576(R12), K1, Z9
+	VMOVUPD     640(R12), K1, Z10
 	VMAXPD      Z12, Z11, Z11
 	VCMPPD      $0x11, Z11, Z0, K1
-	SHLQ        $0x06, R10
-	VMOVUPD.Z   (DI), K1, Z11
-	VMULPD      (BX)(R10*1), Z11, Z11
+	SHLQ        $0x06, R11
+	VMOVUPD.Z   (R8), K1, Z11
+	VMULPD      (BX)(R11*1), Z11, Z11
 	VFMADD231PD Z8, Z11, Z3
 	VFMADD231PD Z9, Z11, Z5
 	VFMADD231PD Z10, Z11, Z7
-	ADDQ        $0x40, DI
-	INCQ        R9
+	ADDQ        $0x40, R8
+	INCQ        R10
 
 blockTest:
-	CMPQ          R9, R8
+	CMPQ          R10, R9
 	JL            block
-	MOVQ          a+72(FP), DI
-	VDIVSD        (DI)(SI*8), X1, X2
+	MOVQ          a+80(FP), R8
+	VDIVSD        (R8)(DI*8), X1, X2
 	VEXTRACTF64X4 $0x01, Z3, Y4
 	VADDPD        Y3, Y4, Y4
 	VEXTRACTF128  $0x01, Y4, X6
@@ -605,7 +657,7 @@ blockTest:
 	VUNPCKHPD     X6, X6, X4
 	VADDSD        X4, X6, X6
 	VMULSD        X2, X6, X6
-	MOVQ          gx+80(FP), DI
+	MOVQ          gx+88(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
 	VEXTRACTF64X4 $0x01, Z5, Y4
 	VADDPD        Y5, Y4, Y4
@@ -614,7 +666,7 @@ blockTest:
 	VUNPCKHPD     X6, X6, X4
 	VADDSD        X4, X6, X6
 	VMULSD        X2, X6, X6
-	MOVQ          gy+88(FP), DI
+	MOVQ          gy+96(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
 	VEXTRACTF64X4 $0x01, Z7, Y4
 	VADDPD        Y7, Y4, Y4
@@ -623,9 +675,8 @@ blockTest:
 	VUNPCKHPD     X6, X6, X4
 	VADDSD        X4, X6, X6
 	VMULSD        X2, X6, X6
-	MOVQ          gz+96(FP), DI
+	MOVQ          gz+104(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
-	MOVQ          R8, DI
 	INCQ          SI
 	JMP           point
 
@@ -633,21 +684,21 @@ done:
 	VZEROUPPER
 	RET
 
-// func softFill34AVX512(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, stored int, scale float64, cut float64) int
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·softFill34AVX512(SB), NOSPLIT, $0-104
+// func softFill34AVX512(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·softFill34AVX512(SB), NOSPLIT, $8-112
 	MOVQ         x+0(FP), AX
 	MOVQ         y+8(FP), CX
 	MOVQ         z+16(FP), DX
-	MOVQ         table+24(FP), BX
-	MOVQ         n+32(FP), SI
-	MOVQ         blocks+40(FP), DI
-	MOVQ         values+48(FP), R8
-	MOVQ         index+56(FP), R9
-	MOVQ         ends+64(FP), R10
-	MOVQ         stored+72(FP), R11
-	VBROADCASTSD scale+80(FP), Z0
-	VBROADCASTSD cut+88(FP), Z1
+	MOVQ         n+32(FP), BX
+	MOVQ         blocks+40(FP), SI
+	MOVQ         values+48(FP), DI
+	MOVQ         index+56(FP), R8
+	MOVQ         ends+64(FP), R9
+	MOVQ         hashes+72(FP), R10
+	MOVQ         stored+80(FP), R11
+	VBROADCASTSD scale+88(FP), Z0
+	VBROADCASTSD cut+96(FP), Z1
 	VPXORQ       Z2, Z2, Z2
 	VBROADCASTSD softOne<>+0(SB), Z3
 	VBROADCASTSD softLog2e<>+0(SB), Z4
@@ -655,7 +706,7 @@ TEXT ·softFill34AVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSD softLn2Lo<>+0(SB), Z6
 
 point:
-	TESTQ        SI, SI
+	TESTQ        BX, BX
 	JZ           done
 	VBROADCASTSD (AX), Z7
 	ADDQ         $0x08, AX
@@ -663,11 +714,13 @@ point:
 	ADDQ         $0x08, CX
 	VBROADCASTSD (DX), Z9
 	ADDQ         $0x08, DX
-	MOVQ         BX, R12
+	MOVQ         table+24(FP), R12
 	XORQ         R13, R13
+	MOVQ         $0x00000001, R14
+	KXORW        K1, K1, K1
 
 block:
-	CMPQ             R13, DI
+	CMPQ             R13, SI
 	JGE              next
 	VMOVUPD          192(R12), Z10
 	VFMADD231PD      (R12), Z7, Z10
@@ -688,13 +741,13 @@ block:
 	VFMADD231PD      832(R12), Z8, Z11
 	VFMADD231PD      896(R12), Z9, Z11
 	VMAXPD           Z11, Z10, Z10
-	VCMPPD           $0x12, Z2, Z10, K1
-	VCMPPD           $0x11, Z1, Z10, K2
-	KANDNW           K2, K1, K2
-	KORTESTW         K1, K2
+	VCMPPD           $0x12, Z2, Z10, K2
+	VCMPPD           $0x11, Z1, Z10, K3
+	KANDNW           K3, K2, K3
+	KORTESTW         K2, K3
 	JZ               skip
-	VMOVAPD.Z        Z3, K1, Z11
-	KTESTB           K2, K2
+	VMOVAPD.Z        Z3, K2, Z11
+	KTESTB           K3, K3
 	JZ               store
 	VMULPD           Z0, Z10, Z10
 	VMULPD           Z4, Z10, Z12
@@ -715,13 +768,21 @@ block:
 	VFMADD213PD.BCST softC2<>+0(SB), Z10, Z13
 	VFMADD213PD.BCST softC1<>+0(SB), Z10, Z13
 	VFMADD213PD.BCST softC0<>+0(SB), Z10, Z13
-	VSCALEFPD        Z12, Z13, K2, Z11
+	VSCALEFPD        Z12, Z13, K3, Z11
 
 store:
-	VMOVUPD Z11, (R8)
-	ADDQ    $0x40, R8
-	MOVL    R13, (R9)(R11*4)
+	VMOVUPD Z11, (DI)
+	ADDQ    $0x40, DI
+	MOVL    R13, (R8)(R11*4)
 	INCQ    R11
+	KORW    K3, K1, K1
+	KMOVB   K2, R15
+	MOVQ    R13, BP
+	SHLQ    $0x08, BP
+	ADDQ    BP, R14
+	ADDQ    R15, R14
+	MOVQ    $0x9e3779b97f4a7c15, BP
+	IMULQ   BP, R14
 
 skip:
 	ADDQ $0x00000400, R12
@@ -729,101 +790,109 @@ skip:
 	JMP  block
 
 next:
-	MOVL R11, (R10)
-	ADDQ $0x04, R10
-	DECQ SI
-	JMP  point
+	ORQ     $0x01, R14
+	XORQ    R12, R12
+	KTESTB  K1, K1
+	CMOVQNE R12, R14
+	MOVQ    R14, (R10)
+	ADDQ    $0x08, R10
+	MOVL    R11, (R9)
+	ADDQ    $0x04, R9
+	DECQ    BX
+	JMP     point
 
 done:
 	VZEROUPPER
-	MOVQ R11, ret+96(FP)
+	MOVQ R11, ret+104(FP)
 	RET
 
-// func softPush34AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, ends *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
+// func softPush34AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
 // Requires: AVX, AVX512F
-TEXT ·softPush34AVX512(SB), NOSPLIT, $0-104
+TEXT ·softPush34AVX512(SB), NOSPLIT, $0-112
 	MOVQ   table+24(FP), AX
 	MOVQ   values+40(FP), CX
 	MOVQ   index+48(FP), DX
-	MOVQ   q+64(FP), BX
+	MOVQ   q+72(FP), BX
 	VPXORQ Z0, Z0, Z0
 	VMOVSD softOne<>+0(SB), X1
 	XORQ   SI, SI
-	XORQ   DI, DI
 
 point:
-	MOVQ         n+32(FP), R8
-	CMPQ         SI, R8
+	MOVQ         n+32(FP), DI
+	CMPQ         SI, DI
 	JGE          done
-	MOVQ         ends+56(FP), R8
-	MOVLQSX      (R8)(SI*4), R8
-	MOVQ         x+0(FP), R9
-	VBROADCASTSD (R9)(SI*8), Z2
+	MOVQ         rows+64(FP), DI
+	MOVLQSX      (DI)(SI*4), DI
+	MOVQ         bounds+56(FP), R9
+	MOVLQSX      (R9)(DI*4), R8
+	MOVLQSX      4(R9)(DI*4), R9
+	MOVQ         x+0(FP), R10
+	VBROADCASTSD (R10)(SI*8), Z2
 	VPXORQ       Z3, Z3, Z3
-	MOVQ         y+8(FP), R9
-	VBROADCASTSD (R9)(SI*8), Z4
+	MOVQ         y+8(FP), R10
+	VBROADCASTSD (R10)(SI*8), Z4
 	VPXORQ       Z5, Z5, Z5
-	MOVQ         z+16(FP), R9
-	VBROADCASTSD (R9)(SI*8), Z6
+	MOVQ         z+16(FP), R10
+	VBROADCASTSD (R10)(SI*8), Z6
 	VPXORQ       Z7, Z7, Z7
-	MOVQ         DI, R9
-	SHLQ         $0x06, DI
-	ADDQ         CX, DI
+	MOVQ         R8, R10
+	SHLQ         $0x06, R8
+	ADDQ         CX, R8
 	JMP          blockTest
 
 block:
-	MOVLQSX     (DX)(R9*4), R10
-	IMUL3Q      $0x00000400, R10, R11
-	ADDQ        AX, R11
-	VMOVUPD     (R11), Z8
-	VMOVUPD     64(R11), Z9
-	VMOVUPD     128(R11), Z10
-	VMOVUPD     192(R11), Z11
-	VFMADD231PD (R11), Z2, Z11
-	VFMADD231PD 64(R11), Z4, Z11
-	VFMADD231PD 128(R11), Z6, Z11
-	VMOVUPD     448(R11), Z12
-	VFMADD231PD 256(R11), Z2, Z12
-	VFMADD231PD 320(R11), Z4, Z12
-	VFMADD231PD 384(R11), Z6, Z12
+	MOVLQSX     (DX)(R10*4), R11
+	IMUL3Q      $0x00000400, R11, R12
+	ADDQ        AX, R12
+	VMOVUPD     (R12), Z8
+	VMOVUPD     64(R12), Z9
+	VMOVUPD     128(R12), Z10
+	VMOVUPD     192(R12), Z11
+	VFMADD231PD (R12), Z2, Z11
+	VFMADD231PD 64(R12), Z4, Z11
+	VFMADD231PD 128(R12), Z6, Z11
+	VMOVUPD     448(R12), Z12
+	VFMADD231PD 256(R12), Z2, Z12
+	VFMADD231PD 320(R12), Z4, Z12
+	VFMADD231PD 384(R12), Z6, Z12
 	VCMPPD      $0x11, Z12, Z11, K1
-	VMOVUPD     256(R11), K1, Z8
-	VMOVUPD     320(R11), K1, Z9
-	VMOVUPD     384(R11), K1, Z10
+	VMOVUPD     256(R12), K1, Z8
+	VMOVUPD     320(R12), K1, Z9
+	VMOVUPD     384(R12), K1, Z10
 	VMAXPD      Z12, Z11, Z11
-	VMOVUPD     704(R11), Z12
-	VFMADD231PD 512(R11), Z2, Z12
-	VFMADD231PD 576(R11), Z4, Z12
-	VFMADD231PD 640(R11), Z6, Z12
+	VMOVUPD     704(R12), Z12
+	VFMADD231PD 512(R12), Z2, Z12
+	VFMADD231PD 576(R12), Z4, Z12
+	VFMADD231PD 640(R12), Z6, Z12
 	VCMPPD      $0x11, Z12, Z11, K1
-	VMOVUPD     512(R11), K1, Z8
-	VMOVUPD     576(R11), K1, Z9
-	VMOVUPD     640(R11), K1, Z10
+	VMOVUPD     512(R12), K1, Z8
+	VMOVUPD     576(R12), K1, Z9
+	VMOVUPD     640(R12), K1, Z10
 	VMAXPD      Z12, Z11, Z11
-	VMOVUPD     960(R11), Z12
-	VFMADD231PD 768(R11), Z2, Z12
-	VFMADD231PD 832(R11), Z4, Z12
-	VFMADD231PD 896(R11), Z6, Z12
+	VMOVUPD     960(R12), Z12
+	VFMADD231PD 768(R12), Z2, Z12
+	VFMADD231PD 832(R12), Z4, Z12
+	VFMADD231PD 896(R12), Z6, Z12
 	VCMPPD      $0x11, Z12, Z11, K1
-	VMOVUPD     768(R11), K1, Z8
-	VMOVUPD     832(R11), K1, Z9
-	VMOVUPD     896(R11), K1, Z10
+	VMOVUPD     768(R12), K1, Z8
+	VMOVUPD     832(R12), K1, Z9
+	VMOVUPD     896(R12), K1, Z10
 	VMAXPD      Z12, Z11, Z11
 	VCMPPD      $0x11, Z11, Z0, K1
-	SHLQ        $0x06, R10
-	VMOVUPD.Z   (DI), K1, Z11
-	VMULPD      (BX)(R10*1), Z11, Z11
+	SHLQ        $0x06, R11
+	VMOVUPD.Z   (R8), K1, Z11
+	VMULPD      (BX)(R11*1), Z11, Z11
 	VFMADD231PD Z8, Z11, Z3
 	VFMADD231PD Z9, Z11, Z5
 	VFMADD231PD Z10, Z11, Z7
-	ADDQ        $0x40, DI
-	INCQ        R9
+	ADDQ        $0x40, R8
+	INCQ        R10
 
 blockTest:
-	CMPQ          R9, R8
+	CMPQ          R10, R9
 	JL            block
-	MOVQ          a+72(FP), DI
-	VDIVSD        (DI)(SI*8), X1, X2
+	MOVQ          a+80(FP), R8
+	VDIVSD        (R8)(DI*8), X1, X2
 	VEXTRACTF64X4 $0x01, Z3, Y4
 	VADDPD        Y3, Y4, Y4
 	VEXTRACTF128  $0x01, Y4, X6
@@ -831,7 +900,7 @@ blockTest:
 	VUNPCKHPD     X6, X6, X4
 	VADDSD        X4, X6, X6
 	VMULSD        X2, X6, X6
-	MOVQ          gx+80(FP), DI
+	MOVQ          gx+88(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
 	VEXTRACTF64X4 $0x01, Z5, Y4
 	VADDPD        Y5, Y4, Y4
@@ -840,7 +909,7 @@ blockTest:
 	VUNPCKHPD     X6, X6, X4
 	VADDSD        X4, X6, X6
 	VMULSD        X2, X6, X6
-	MOVQ          gy+88(FP), DI
+	MOVQ          gy+96(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
 	VEXTRACTF64X4 $0x01, Z7, Y4
 	VADDPD        Y7, Y4, Y4
@@ -849,9 +918,8 @@ blockTest:
 	VUNPCKHPD     X6, X6, X4
 	VADDSD        X4, X6, X6
 	VMULSD        X2, X6, X6
-	MOVQ          gz+96(FP), DI
+	MOVQ          gz+104(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
-	MOVQ          R8, DI
 	INCQ          SI
 	JMP           point
 
@@ -859,72 +927,74 @@ done:
 	VZEROUPPER
 	RET
 
-// func softStepAVX512(values *float64, index *int32, ends *int32, n int, q *float64, sums *float64, a *float64, floor float64)
+// func softStepAVX512(values *float64, index *int32, bounds *int32, weights *float64, n int, q *float64, sums *float64, a *float64, floor float64)
 // Requires: AVX, AVX512F, SSE2
-TEXT ·softStepAVX512(SB), NOSPLIT, $0-64
-	MOVQ   values+0(FP), AX
-	MOVQ   index+8(FP), CX
-	MOVQ   ends+16(FP), DX
-	MOVQ   n+24(FP), BX
-	MOVQ   q+32(FP), SI
-	MOVQ   sums+40(FP), DI
-	MOVQ   a+48(FP), R8
-	MOVSD  floor+56(FP), X0
-	VMOVSD softOne<>+0(SB), X1
-	XORQ   R9, R9
+TEXT ·softStepAVX512(SB), NOSPLIT, $0-72
+	MOVQ  values+0(FP), AX
+	MOVQ  index+8(FP), CX
+	MOVQ  bounds+16(FP), DX
+	MOVQ  n+32(FP), BX
+	MOVQ  weights+24(FP), SI
+	MOVQ  q+40(FP), DI
+	MOVQ  sums+48(FP), R8
+	MOVQ  a+56(FP), R9
+	MOVSD floor+64(FP), X0
+	XORQ  R10, R10
 
 point:
 	TESTQ   BX, BX
 	JZ      done
-	MOVLQSX (DX), R10
+	MOVLQSX 4(DX), R11
 	ADDQ    $0x04, DX
-	VPXORQ  Z2, Z2, Z2
-	MOVQ    R9, R11
-	MOVQ    R9, R12
-	SHLQ    $0x06, R12
-	ADDQ    AX, R12
+	VPXORQ  Z1, Z1, Z1
+	MOVQ    R10, R12
+	MOVQ    R10, R13
+	SHLQ    $0x06, R13
+	ADDQ    AX, R13
 	JMP     weighTest
 
 weigh:
-	MOVLQSX     (CX)(R11*4), R13
-	SHLQ        $0x06, R13
-	VMOVUPD     (R12), Z3
-	VFMADD231PD (SI)(R13*1), Z3, Z2
-	ADDQ        $0x40, R12
-	INCQ        R11
+	MOVLQSX     (CX)(R12*4), R14
+	SHLQ        $0x06, R14
+	VMOVUPD     (R13), Z2
+	VFMADD231PD (DI)(R14*1), Z2, Z1
+	ADDQ        $0x40, R13
+	INCQ        R12
 
 weighTest:
-	CMPQ          R11, R10
+	CMPQ          R12, R11
 	JL            weigh
-	VEXTRACTF64X4 $0x01, Z2, Y3
-	VADDPD        Y2, Y3, Y3
-	VEXTRACTF128  $0x01, Y3, X4
-	VADDPD        X3, X4, X4
-	VUNPCKHPD     X4, X4, X3
-	VADDSD        X3, X4, X4
-	VADDSD        X0, X4, X4
-	VMOVSD        X4, (R8)
-	ADDQ          $0x08, R8
-	VDIVSD        X4, X1, X4
-	VBROADCASTSD  X4, Z3
-	MOVQ          R9, R11
-	SHLQ          $0x06, R9
-	ADDQ          AX, R9
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPD        Y1, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X3
+	VADDPD        X2, X3, X3
+	VUNPCKHPD     X3, X3, X2
+	VADDSD        X2, X3, X3
+	VADDSD        X0, X3, X3
+	VMOVSD        X3, (R9)
+	ADDQ          $0x08, R9
+	VMOVSD        (SI), X2
+	ADDQ          $0x08, SI
+	VDIVSD        X3, X2, X3
+	VBROADCASTSD  X3, Z2
+	MOVQ          R10, R12
+	SHLQ          $0x06, R10
+	ADDQ          AX, R10
 	JMP           addTest
 
 add:
-	MOVLQSX     (CX)(R11*4), R12
-	SHLQ        $0x06, R12
-	VMOVUPD     (DI)(R12*1), Z4
-	VFMADD231PD (R9), Z3, Z4
-	VMOVUPD     Z4, (DI)(R12*1)
-	ADDQ        $0x40, R9
-	INCQ        R11
+	MOVLQSX     (CX)(R12*4), R13
+	SHLQ        $0x06, R13
+	VMOVUPD     (R8)(R13*1), Z3
+	VFMADD231PD (R10), Z2, Z3
+	VMOVUPD     Z3, (R8)(R13*1)
+	ADDQ        $0x40, R10
+	INCQ        R12
 
 addTest:
-	CMPQ R11, R10
+	CMPQ R12, R11
 	JL   add
-	MOVQ R10, R9
+	MOVQ R11, R10
 	DECQ BX
 	JMP  point
 

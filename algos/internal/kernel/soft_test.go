@@ -1,8 +1,10 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -50,18 +52,20 @@ func softRun(l Level, s *Soft, at [3][]float64, q []float64) (rows []float64, su
 	s.Fill(at[0], at[1], z)
 	n := len(at[0])
 	rows = make([]float64, n*s.lanes())
-	e := 0
-	for i, end := range s.ends {
-		for ; e < int(end); e++ {
+	for i, row := range s.rows {
+		for e := int(s.bounds[row]); e < int(s.bounds[row+1]); e++ {
 			copy(rows[i*s.lanes()+int(s.index[e])*SoftLanes:], s.values[e*SoftLanes:][:SoftLanes])
 		}
 	}
-	sums, a = make([]float64, s.lanes()), make([]float64, n)
-	s.Step(q, sums, a, 1e-3)
+	sums, of := make([]float64, s.lanes()), make([]float64, n)
+	s.Step(q, sums, of, 1e-3)
+	for _, row := range s.rows {
+		a = append(a, of[row])
+	}
 	for d := range s.Dims {
 		g[d] = make([]float64, n)
 	}
-	s.Push(g[0], g[1], g[2], q, a, at[0], at[1], z)
+	s.Push(g[0], g[1], g[2], q, of, at[0], at[1], z)
 	return rows, sums, a, g
 }
 
@@ -104,6 +108,46 @@ func TestSoftAgreesWithPortable(t *testing.T) {
 	}
 }
 
+// Points share a row if and only if it is the same and no border is near; weights
+// count them.
+func TestSoftRowsAreShared(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	for _, l := range []Level{Portable, AVX512} {
+		if l > Best() {
+			continue
+		}
+		restore := Limit(l)
+		for _, shape := range softShapes {
+			const n = 3000
+			s, at := softRandom(r, shape, 40, n)
+			s.Scale, s.Cut = -1/1e-3, 1e-3*40
+			z := at[2]
+			if s.Dims == 2 {
+				z = nil
+			}
+			s.Fill(at[0], at[1], z)
+			rows, weights := s.Rows()
+			pure, seen, total := 0, map[string]bool{}, 0.0
+			for row := range rows {
+				from, to := s.bounds[row], s.bounds[row+1]
+				total += weights[row]
+				if soft := slices.ContainsFunc(s.values[from*SoftLanes:to*SoftLanes], func(v float64) bool { return v != 0 && v != 1 }); soft {
+					if weights[row] != 1 {
+						t.Errorf("%v, shape %v: a row near a border has weight %v", l, shape, weights[row])
+					}
+					continue
+				}
+				pure++
+				seen[fmt.Sprint(s.index[from:to], s.values[from*SoftLanes:to*SoftLanes])] = true
+			}
+			if len(seen) != pure || total != n || len(s.rows) != n || rows > 3*n/4 {
+				t.Errorf("%v, shape %v: %d rows, %d of them hard, %d different; weights add up to %v", l, shape, rows, pure, len(seen), total)
+			}
+		}
+		restore()
+	}
+}
+
 // exp is right to a few units in the last place over all of its range.
 func TestSoftExp(t *testing.T) {
 	if Best() < AVX512 {
@@ -120,6 +164,9 @@ func TestSoftExp(t *testing.T) {
 		y[i] = -1
 	}
 	s.Fill(x, y, nil)
+	if len(s.weights) != n {
+		t.Fatalf("%d rows", len(s.weights))
+	}
 	for i, v := range x {
 		got, want := s.values[i*SoftLanes+i%SoftLanes], math.Exp(-v)
 		if math.Abs(got-want) > 4e-16*want {
@@ -151,6 +198,7 @@ func BenchmarkSoft(b *testing.B) {
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/point")
 				b.ReportMetric(float64(s.Stored())/n, "blocks/point")
+				b.ReportMetric(float64(len(s.weights))/n, "rows/point")
 			})
 		}
 	}

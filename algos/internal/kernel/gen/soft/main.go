@@ -17,6 +17,9 @@ const (
 	lessEqual = 0x12
 )
 
+// hashFactor is that of package kernel.
+const hashFactor = 0x9e3779b97f4a7c15
+
 // zmm is the bytes of a vector.
 const zmm = 64
 
@@ -109,11 +112,11 @@ func (s shape) distance(table reg.Register, at []reg.VecVirtual, seen func(plane
 // fill makes rows of memberships.
 func fill(s shape) {
 	name := fmt.Sprintf("softFill%d%dAVX512", s.dims, s.planes)
-	TEXT(name, NOSPLIT, "func(x, y, z, table *float64, n, blocks int, values *float64, index, ends *int32, stored int, scale, cut float64) int")
+	TEXT(name, NOSPLIT, "func(x, y, z, table *float64, n, blocks int, values *float64, index, ends *int32, hashes *uint64, stored int, scale, cut float64) int")
 	Doc(name + fmt.Sprintf(" is the loop of Fill for %d planes in %d coordinates.", s.planes, s.dims))
 	coords := s.coordinates()
-	table, n, blocks := pointer("table"), pointer("n"), pointer("blocks")
-	values, index, ends, stored := pointer("values"), pointer("index"), pointer("ends"), pointer("stored")
+	n, blocks := pointer("n"), pointer("blocks")
+	values, index, ends, hashes, stored := pointer("values"), pointer("index"), pointer("ends"), pointer("hashes"), pointer("stored")
 	scale, cut, zero := ZMM(), ZMM(), ZMM()
 	for k, name := range []string{"scale", "cut"} {
 		a, err := Param(name).Resolve()
@@ -135,9 +138,11 @@ func fill(s shape) {
 		VBROADCASTSD(Mem{Base: p}, at[d])
 		ADDQ(Imm(8), p)
 	}
-	t, b := GP64(), GP64()
-	MOVQ(table, t)
+	t, b, hash := pointer("table"), GP64(), GP64()
 	XORQ(b, b)
+	MOVQ(U32(1), hash)
+	near := K()
+	KXORW(near, near, near)
 	Label("block")
 	CMPQ(b, blocks)
 	JGE(LabelRef("next"))
@@ -168,11 +173,27 @@ func fill(s shape) {
 	ADDQ(Imm(zmm), values)
 	MOVL(b.As32(), Mem{Base: index, Index: stored, Scale: 4})
 	INCQ(stored)
+	KORW(soft, near, near)
+	held, mixed := GP32(), GP64()
+	KMOVB(inside, held)
+	MOVQ(b, mixed)
+	SHLQ(Imm(8), mixed)
+	ADDQ(mixed, hash)
+	ADDQ(held.As64(), hash)
+	MOVQ(U64(hashFactor), mixed)
+	IMULQ(mixed, hash)
 	Label("skip")
 	ADDQ(U32(s.stride()), t)
 	INCQ(b)
 	JMP(LabelRef("block"))
 	Label("next")
+	ORQ(Imm(1), hash)
+	none := GP64()
+	XORQ(none, none)
+	KTESTB(near, near)
+	CMOVQNE(none, hash)
+	MOVQ(hash, Mem{Base: hashes})
+	ADDQ(Imm(8), hashes)
 	MOVL(stored.As32(), Mem{Base: ends})
 	ADDQ(Imm(4), ends)
 	DECQ(n)
@@ -196,9 +217,9 @@ func sum(z reg.VecVirtual) reg.VecVirtual {
 	return x
 }
 
-// row walks over the stored blocks of a point: body gets the place of the
+// walk goes over the stored blocks of a point: body gets the place of the
 // membership and the byte offset of the range's weight.
-func row(label string, from, end, values, index reg.GPVirtual, body func(member Mem, number reg.GPVirtual)) {
+func walk(label string, from, end, values, index reg.GPVirtual, body func(member Mem, number reg.GPVirtual)) {
 	e, v, number := GP64(), GP64(), GP64()
 	MOVQ(from, e)
 	MOVQ(from, v)
@@ -217,23 +238,22 @@ func row(label string, from, end, values, index reg.GPVirtual, body func(member 
 
 // step is a round of expectation and maximisation.
 func step() {
-	TEXT("softStepAVX512", NOSPLIT, "func(values *float64, index, ends *int32, n int, q, sums, a *float64, floor float64)")
+	TEXT("softStepAVX512", NOSPLIT, "func(values *float64, index, bounds *int32, weights *float64, n int, q, sums, a *float64, floor float64)")
 	Doc("softStepAVX512 is the loop of Step.")
-	values, index, ends, n := pointer("values"), pointer("index"), pointer("ends"), pointer("n")
+	values, index, bounds, n := pointer("values"), pointer("index"), pointer("bounds"), pointer("n")
+	weights := pointer("weights")
 	q, sums, a := pointer("q"), pointer("sums"), pointer("a")
 	floor := Load(Param("floor"), XMM()).(reg.VecVirtual)
-	one := XMM()
-	VMOVSD(global.one, one)
 	from, end := GP64(), GP64()
 	XORQ(from, from)
 	Label("point")
 	TESTQ(n, n)
 	JZ(LabelRef("done"))
-	MOVLQSX(Mem{Base: ends}, end)
-	ADDQ(Imm(4), ends)
+	MOVLQSX(Mem{Base: bounds, Disp: 4}, end)
+	ADDQ(Imm(4), bounds)
 	total := ZMM()
 	VPXORQ(total, total, total)
-	row("weigh", from, end, values, index, func(member Mem, number reg.GPVirtual) {
+	walk("weigh", from, end, values, index, func(member Mem, number reg.GPVirtual) {
 		SHLQ(Imm(6), number)
 		z := ZMM()
 		VMOVUPD(member, z)
@@ -243,10 +263,13 @@ func step() {
 	VADDSD(floor, x, x)
 	VMOVSD(x, Mem{Base: a})
 	ADDQ(Imm(8), a)
-	VDIVSD(x, one, x)
+	weight := XMM()
+	VMOVSD(Mem{Base: weights}, weight)
+	ADDQ(Imm(8), weights)
+	VDIVSD(x, weight, x)
 	inverse := ZMM()
 	VBROADCASTSD(x, inverse)
-	row("add", from, end, values, index, func(member Mem, number reg.GPVirtual) {
+	walk("add", from, end, values, index, func(member Mem, number reg.GPVirtual) {
 		SHLQ(Imm(6), number)
 		z := ZMM()
 		at := Mem{Base: sums, Index: number, Scale: 1}
@@ -265,11 +288,11 @@ func step() {
 // push makes gradients.
 func push(s shape) {
 	name := fmt.Sprintf("softPush%d%dAVX512", s.dims, s.planes)
-	TEXT(name, NOSPLIT, "func(x, y, z, table *float64, n int, values *float64, index, ends *int32, q, a, gx, gy, gz *float64)")
+	TEXT(name, NOSPLIT, "func(x, y, z, table *float64, n int, values *float64, index, bounds, rows *int32, q, a, gx, gy, gz *float64)")
 	Doc(name + fmt.Sprintf(" is the loop of Push for %d planes in %d coordinates.", s.planes, s.dims))
 	table, values, index, q := pointer("table"), pointer("values"), pointer("index"), pointer("q")
 	// Only what a block needs stays in registers.
-	i, from, end := GP64(), GP64(), GP64()
+	i, row, from, end := GP64(), GP64(), GP64(), GP64()
 	each := func(name string, scale uint8) Mem {
 		return Mem{Base: pointer(name), Index: i, Scale: scale}
 	}
@@ -277,18 +300,20 @@ func push(s shape) {
 	VPXORQ(zero, zero, zero)
 	VMOVSD(global.one, one)
 	XORQ(i, i)
-	XORQ(from, from)
 	Label("point")
 	CMPQ(i, pointer("n"))
 	JGE(LabelRef("done"))
-	MOVLQSX(each("ends", 4), end)
+	MOVLQSX(each("rows", 4), row)
+	bounds := pointer("bounds")
+	MOVLQSX(Mem{Base: bounds, Index: row, Scale: 4}, from)
+	MOVLQSX(Mem{Base: bounds, Index: row, Scale: 4, Disp: 4}, end)
 	at, sums := make([]reg.VecVirtual, s.dims), make([]reg.VecVirtual, s.dims)
 	for d, name := range []string{"x", "y", "z"}[:s.dims] {
 		at[d], sums[d] = ZMM(), ZMM()
 		VBROADCASTSD(each(name, 8), at[d])
 		VPXORQ(sums[d], sums[d], sums[d])
 	}
-	row("block", from, end, values, index, func(member Mem, number reg.GPVirtual) {
+	walk("block", from, end, values, index, func(member Mem, number reg.GPVirtual) {
 		t := GP64()
 		IMUL3Q(U32(s.stride()), number, t)
 		ADDQ(table, t)
@@ -313,13 +338,12 @@ func push(s shape) {
 		}
 	})
 	inverse := XMM()
-	VDIVSD(each("a", 8), one, inverse)
+	VDIVSD(Mem{Base: pointer("a"), Index: row, Scale: 8}, one, inverse)
 	for d, name := range []string{"gx", "gy", "gz"}[:s.dims] {
 		x := sum(sums[d])
 		VMULSD(inverse, x, x)
 		VMOVSD(x, each(name, 8))
 	}
-	MOVQ(end, from)
 	INCQ(i)
 	JMP(LabelRef("point"))
 	Label("done")
