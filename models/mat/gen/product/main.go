@@ -203,6 +203,10 @@ func (k kernel) loop(s *state, sums [][]reg.VecVirtual, id string) {
 				at.Index, at.Scale = s.lda, uint8(r%3)
 			}
 		}
+		if k.bits == 512 && len(numbers) == 1 { // else a factor serves several
+			VFMADD231PS_BCST(at, numbers[0], sums[r][0])
+			continue
+		}
 		factor := k.vector()
 		VBROADCASTSS(at, factor)
 		for v, n := range numbers {
