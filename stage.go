@@ -21,7 +21,7 @@ import (
 // stageFlags say what stands between the messages and the operators.
 type stageFlags struct {
 	Stage     string `enum:"off,seed,prune" default:"off" help:"Mode of the stage before the operators (${enum}). seed: hints of a trained model, for the same rows in less time. prune: the same beside --publish, with or without a model." group:"Stage"`
-	Model     string `placeholder:"FILE" help:"Model of the stage (.safetensors). A model of mode seed is read again when its file changes." group:"Stage"`
+	Model     string `placeholder:"FILE" help:"Model of the stage (.safetensors), or builtin:lidar. A model of mode seed is read again when its file changes." group:"Stage"`
 	OnForeign string `enum:"go-on,stop" default:"go-on" help:"When frames are of another stream than the model's: go on without hints, or stop (${enum})." group:"Stage"`
 }
 
@@ -84,7 +84,7 @@ func (c *stageFlags) readModel() (*models.EntropyNet, error) {
 	if c.Model == "" {
 		return nil, nil
 	}
-	m, err := models.ReadEntropyNet(c.Model)
+	m, err := models.Open(c.Model)
 	if err != nil {
 		return nil, &ConfigError{Problems: []Problem{{Path: "model", What: err.Error()}}}
 	}

@@ -21,11 +21,12 @@ import (
 type trainCmd struct {
 	Source []string `arg:"" name:"source" placeholder:"DIR|FILE…|kafka://HOST:PORT/TOPIC|synthetic" help:"Frames to learn from: a KITTI folder, QuickDraw files, a topic, or the word synthetic."`
 
-	Mode        string  `enum:"perturb,denoise" default:"perturb" help:"What the model is to do (${enum})." group:"Model"`
-	Ops         string  `placeholder:"hull2d,…" help:"Operators it is for: hull2d, hull3d, maxima2d, maxima3d (perturb: hull2d; denoise: maxima2d)." group:"Model"`
+	Mode        string  `enum:"perturb,denoise,seed" default:"perturb" help:"What the model is to do (${enum})." group:"Model"`
+	Ops         string  `placeholder:"hull2d,…" help:"Operators it is for: hull2d, hull3d, maxima2d, maxima3d (perturb: hull2d; denoise: maxima2d; seed: hull3d)." group:"Model"`
 	Regulariser string  `enum:"F,hdiff,hsoft,none" default:"F" help:"Entropy that is lowered beside the task (${enum}); hdiff and hsoft are to compare with." group:"Model"`
 	Sigma       float64 `default:"0" help:"Largest displacement of a coordinate, in the data's units; 0: a hundredth of the frames' extent, to denoise three times the noise." group:"Model"`
-	Out         string  `required:"" placeholder:"FILE.safetensors" help:"The model. History (.jsonl), curves (.svg) and card (.card.md, .card.json) are put beside it." group:"Model"`
+	Directions  int     `default:"32" help:"Directions of a seed model, from 24 (${default})." group:"Model"`
+	Out         string  `required:"" placeholder:"FILE.safetensors" help:"The model. Card (.card.md, .card.json) and, but for seed, history (.jsonl) and curves (.svg) are put beside it." group:"Model"`
 
 	Steps     int     `default:"2000" help:"Steps (${default}); fewer when held-out frames no longer gain." group:"Training"`
 	Seed      uint64  `default:"1" help:"Of everything that is drawn (${default}): same seed and data, same model." group:"Training"`
@@ -45,8 +46,8 @@ type trainCmd struct {
 }
 
 func (trainCmd) Help() string {
-	return `Trains the network that moves points (modes perturb and denoise of run). Every fifth frame is held
-out. Judged on those are the entropy G that a legal partition of the moved cloud proves and the exact
+	return `Trains the network that moves points (modes perturb and denoise of run), or chooses the directions of
+a seed model (mode seed), which takes seconds and no steps. Every fifth frame is held out. Judged on those are the entropy G that a legal partition of the moved cloud proves and the exact
 error of the answers, to denoise F1; they choose the step that is kept and end the training early.
 
 A checkpoint, FILE.checkpoint, is written at every judgement and when a signal ends the training;
@@ -57,11 +58,15 @@ Examples:
   entropipe train kafka://127.0.0.1:9092/points --mode perturb --ops hull3d --out points.safetensors
   entropipe train cow.ndjson dog.ndjson --mode perturb --ops maxima2d,hull2d --out sketch.safetensors
   entropipe train synthetic --mode denoise --ops maxima3d --seed 42 --out denoise.safetensors
-  entropipe train scans/ --steps 2000 --out lidar.safetensors --resume`
+  entropipe train scans/ --steps 2000 --out lidar.safetensors --resume
+  entropipe train scans/ --mode seed --out seeds.safetensors`
 }
 
 // Run trains, writes what comes of it and says what that is.
 func (c *trainCmd) Run(e *env) error {
+	if c.Mode == models.Seed {
+		return c.runSeed(e)
+	}
 	cfg, dims, err := c.config()
 	if err != nil {
 		return err

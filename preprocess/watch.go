@@ -6,8 +6,8 @@ package preprocess
 // frames take. One a stream; not for concurrent use.
 //
 // Hints are bad for a frame when more than twice the calibration's fraction of
-// points survives, when more survives than lately without hints, or when the
-// operator refused them. After badMost bad frames in a row hints go off. Of the
+// points survives, unless lately half as much again did without hints; when more
+// survives than without; or when the operator refused them. After badMost bad frames in a row hints go off. Of the
 // frames then, one in controlEvery gets hints on trial, and after goodLeast good
 // ones in a row hints go on: those must be clearly good, with no more than one
 // and a half times the calibration's fraction. While hints are on, one frame in
@@ -49,7 +49,7 @@ func (w *Watch) Note(hinted, used bool, survived float64) (turned bool) {
 	if w.off {
 		limit, needed = 1.5*w.calibrated, goodLeast
 	}
-	bad := !used || survived > limit || survived > w.without
+	bad := !used || survived > w.without || survived > limit && 1.5*survived > w.without
 	if bad == w.off {
 		w.row = 0
 		return false

@@ -56,7 +56,7 @@ func evenly(k int, seed uint64) (u []float32) {
 	turn := rand.New(rand.NewPCG(seed, 0)).Float64()
 	for i := range k {
 		z := 1 - (2*float64(i)+1)/float64(k)
-		r, a := math.Sqrt(1-z*z), 2*math.Pi*(turn+float64(i)*(math.Sqrt(5)-1)/2)
+		r, a := math.Sqrt(1-float64(z*z)), 2*math.Pi*(turn+float64(float64(i)*((math.Sqrt(5)-1)/2)))
 		u = append(u, float32(r*math.Cos(a)), float32(r*math.Sin(a)), float32(z))
 	}
 	return u
@@ -123,7 +123,7 @@ func (f *frame) heaviest(at []int32) (best facet) {
 		n, offset := planeOf(c, t)
 		weight := 0
 		for k, i := range f.outside {
-			if n[0]*f.cloud.X[i]+n[1]*f.cloud.Y[i]+n[2]*f.cloud.Z[i] > offset+slack {
+			if float64(n[0]*f.cloud.X[i])+float64(n[1]*f.cloud.Y[i])+float64(n[2]*f.cloud.Z[i]) > offset+slack {
 				beyond[k] = true
 				weight++
 			}

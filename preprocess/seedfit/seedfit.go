@@ -33,7 +33,7 @@ const (
 // Fit returns a seed model for hull3d. Frames without z, without volume or with
 // fewer than four points are left out; it is an error when none is left. The
 // model is a function of the frames and the options: equal ones give the same
-// bits.
+// bits on processors of one kind.
 //
 // It begins with eight directions spread evenly and sixteen that find the
 // ground, and adds the outer normal of the facet that has most points beyond it,
