@@ -2,9 +2,9 @@
 // goes in, a cloud, hints and a report come out.
 //
 // In every mode the stage removes what no operator can use, the points with a
-// non-finite coordinate, and counts them. It never changes a coordinate.
-// Operators work on the prepared cloud; their indices are mapped back to the
-// frame as it was received.
+// non-finite coordinate, and counts them. It never changes a coordinate that an
+// operator is given. Operators work on the prepared cloud; their indices are
+// mapped back to the frame as it was received.
 //
 // A "hint" is what a learned model knows of a stream's frames, put into a form
 // that an operator can use and need not believe: with any hint the result is
@@ -34,6 +34,10 @@ const (
 	Off   Mode = "off"   // nothing beyond dropping non-finite points
 	Seed  Mode = "seed"  // hints from a frozen model; results are exact
 	Prune Mode = "prune" // as Seed, or without a model; Stage.Prune finds survivors
+
+	// Modes whose results are approximate, each with its exact error; see perturb.go.
+	Perturb Mode = "perturb"
+	Denoise Mode = "denoise"
 )
 
 // Op names a query.
@@ -62,7 +66,7 @@ type Report struct {
 	Mode     Mode
 	Received int    // points as received
 	Dropped  int    // points with a non-finite coordinate
-	Model    string // SHA-256 of the model that gave hints; empty: there were none
+	Model    string // SHA-256 of the model that gave hints or moved points; empty: none did
 }
 
 // Hints are for operators on Prepared.Cloud, and indices into it. The zero
@@ -78,6 +82,7 @@ type Prepared[T geom.Float] struct {
 	Cloud geom.Cloud[T]
 	Hints Hints
 	index []int32 // position as received of each point; nil: unchanged
+	moved bool    // Stage.approximate holds the moved cloud
 }
 
 // Original maps point numbers of p.Cloud to positions in the frame as it was
@@ -94,7 +99,8 @@ func (p *Prepared[T]) Original(idx []int32) []int32 {
 // Config says what a Stage does.
 type Config struct {
 	Mode Mode
-	// Model is a seed model: for Seed required, for Prune optional.
+	// Model is a seed model for Seed, where it is required, and Prune, where it
+	// is optional; for Perturb and Denoise one of that mode.
 	Model *models.EntropyNet
 	// For are the queries: those of Prune, and in both modes those that hints
 	// are for. Seed gives no hints for others; without any, for all that the
@@ -125,6 +131,8 @@ type Stage[T geom.Float] struct {
 	hull3   hull.Hull3D[T]
 	maxima  maxima.Maxima[T]
 	faces   []int32
+
+	approximate approximate[T] // of Perturb and Denoise
 }
 
 // New returns a Stage that works as cfg says. It is an error if the mode lacks
@@ -139,9 +147,9 @@ func New[T geom.Float](cfg Config) (*Stage[T], error) {
 			return nil, fmt.Errorf("mode %s uses no model", Off)
 		}
 		return s, nil
-	case Seed:
+	case Seed, Perturb, Denoise:
 		if cfg.Model == nil {
-			return nil, fmt.Errorf("mode %s needs a model", Seed)
+			return nil, fmt.Errorf("mode %s needs a model", cfg.Mode)
 		}
 	case Prune:
 		if len(cfg.For) == 0 {
@@ -151,6 +159,12 @@ func New[T geom.Float](cfg Config) (*Stage[T], error) {
 		return nil, fmt.Errorf("mode %q is unknown", cfg.Mode)
 	}
 	if cfg.Model == nil {
+		return s, nil
+	}
+	if cfg.Mode == Perturb || cfg.Mode == Denoise {
+		if err := s.takeNetwork(cfg.Model); err != nil {
+			return nil, err
+		}
 		return s, nil
 	}
 	if err := s.take(cfg.Model); err != nil {
@@ -180,8 +194,8 @@ func (s *Stage[T]) take(m *models.EntropyNet) error {
 	return nil
 }
 
-// Apply returns c without its non-finite points, and hints in modes seed and
-// prune. Almost every cloud has none of the former: then the result is c itself
+// Apply returns c without its non-finite points, hints in modes seed and prune,
+// and in modes perturb and denoise what Hull2D and its like work on. Almost every cloud has none of the former: then the result is c itself
 // and the cost is one read of the coordinates. Hints look at some 10,000 points;
 // clouds without z and those smaller than HintFrom go without.
 func (s *Stage[T]) Apply(c geom.Cloud[T]) (Prepared[T], Report) {
@@ -199,6 +213,9 @@ func (s *Stage[T]) Apply(c geom.Cloud[T]) (Prepared[T], Report) {
 		if len(p.Hints.Hull3D) > 0 {
 			rep.Model = s.model
 		}
+	}
+	if s.approximate.move(&p) {
+		rep.Model = s.model
 	}
 	return p, rep
 }

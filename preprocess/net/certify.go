@@ -27,11 +27,13 @@ type Judge[T geom.Float] struct {
 	outer, inner []int32
 	faces        []int32
 	part         geom.Cloud[T] // the predicted points
+	z            []T           // memory of its z
 	corners      [][3]float64  // of the inner hull, scaled
 	triangles    [][3]int32    // of it, as corners; a segment repeats one
 	boxes        []box
 	tree         boxTree
-	in           []bool // whether a point is a vertex of the inner hull
+	rank         []int32 // of a vertex of the inner hull among its corners
+	in           []bool  // whether a point is a vertex of the inner hull
 }
 
 // Caller's mistakes.
@@ -67,26 +69,28 @@ func (j *Judge[T]) Hull2D(dst []int32, c geom.Cloud[T], predicted []int32) (idx 
 	return dst, j.farthest(flat, dst[at:], size)
 }
 
-// Hull3D is Hull2D in space: it appends the vertices, ascending, and returns
-// the error. The hulls may have any dimension.
-func (j *Judge[T]) Hull3D(dst []int32, c geom.Cloud[T], predicted []int32) (idx []int32, err float64) {
+// Hull3D is Hull2D in space: it appends vertices and faces of the hull of the
+// predicted points as hull.Hull3D does, and returns its dimension and the error.
+func (j *Judge[T]) Hull3D(vertices, faces []int32, c geom.Cloud[T], predicted []int32) (v, f []int32, dim int, err float64) {
 	if c.Len() == 0 {
-		return dst, 0
+		return vertices, faces, -1, 0
 	}
 	if c.Z == nil {
 		panic(badFlat)
 	}
-	at := len(dst)
-	dst = j.pick(dst, c, predicted)
+	at, first := len(vertices), len(faces)
+	vertices = j.pick(vertices, c, predicted)
 	j.hull3.Workers = j.Workers
-	var dim int
-	j.inner, j.faces, dim = j.hull3.Append(j.inner[:0], j.faces[:0], j.part)
-	dst = translate(dst, at, j.inner)
+	j.inner, faces, dim = j.hull3.Append(j.inner[:0], faces, j.part)
 	size := scale(c)
 	j.setCorners(size)
-	j.surface(dim)
-	j.outer, _, _ = j.hull3.Append(j.outer[:0], nil, c)
-	return dst, j.farthest(c, dst[at:], size)
+	j.surface(dim, faces[first:])
+	for k, i := range faces[first:] { // the order by indices survives: they ascend
+		faces[first+k] = vertices[at+int(i)]
+	}
+	vertices = translate(vertices, at, j.inner)
+	j.outer, j.faces, _ = j.hull3.Append(j.outer[:0], j.faces[:0], c)
+	return vertices, faces, dim, j.farthest(c, vertices[at:], size)
 }
 
 // pick collects the predicted points, each once and ascending, in j.part and
@@ -99,7 +103,7 @@ func (j *Judge[T]) pick(dst []int32, c geom.Cloud[T], predicted []int32) []int32
 	dst = append(dst, predicted...)
 	slices.Sort(dst[at:])
 	dst = dst[:at+len(slices.Compact(dst[at:]))]
-	x, y, z := j.part.X[:0], j.part.Y[:0], j.part.Z[:0]
+	x, y, z := j.part.X[:0], j.part.Y[:0], j.z[:0]
 	for _, i := range dst[at:] {
 		x, y = append(x, c.X[i]), append(y, c.Y[i])
 		if c.Z != nil {
@@ -108,7 +112,7 @@ func (j *Judge[T]) pick(dst []int32, c geom.Cloud[T], predicted []int32) []int32
 	}
 	j.part = geom.Cloud[T]{X: x, Y: y}
 	if c.Z != nil {
-		j.part.Z = z
+		j.part.Z, j.z = z, z
 	}
 	return dst
 }
@@ -155,15 +159,16 @@ func (j *Judge[T]) setCorners(size float64) {
 	}
 }
 
-// surface makes the triangles of the inner hull in space.
-func (j *Judge[T]) surface(dim int) {
+// surface makes the triangles of the inner hull in space from its faces, which
+// hold indices of j.part.
+func (j *Judge[T]) surface(dim int, faces []int32) {
 	if dim == 3 {
-		rank := make(map[int32]int32, len(j.inner))
+		j.rank = grown(j.rank, j.part.Len())
 		for k, i := range j.inner {
-			rank[i] = int32(k)
+			j.rank[i] = int32(k)
 		}
-		for f := 0; f < len(j.faces); f += 3 {
-			j.triangles = append(j.triangles, [3]int32{rank[j.faces[f]], rank[j.faces[f+1]], rank[j.faces[f+2]]})
+		for ; len(faces) > 0; faces = faces[3:] {
+			j.triangles = append(j.triangles, [3]int32{j.rank[faces[0]], j.rank[faces[1]], j.rank[faces[2]]})
 		}
 		return
 	}

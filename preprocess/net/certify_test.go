@@ -68,12 +68,13 @@ func TestHullErrorIsTheLargestDistance(t *testing.T) {
 				return
 			}
 			predicted := chosen(t, c.Len())
-			var idx []int32
+			var idx, faces []int32
 			var got float64
+			dim := 2
 			if dims == 2 {
 				idx, got = j.Hull2D([]int32{-7}, c, predicted)
 			} else {
-				idx, got = j.Hull3D([]int32{-7}, c, predicted)
+				idx, faces, dim, got = j.Hull3D([]int32{-7}, nil, c, predicted)
 			}
 			if least, most := bracketHull(c, predicted); got < least-1e-9*(1+least) || got > most+1e-9*(1+most) {
 				t.Fatalf("%d dimensions: error %v, want %v to %v; predicted %v", dims, got, least, most, predicted)
@@ -83,14 +84,20 @@ func TestHullErrorIsTheLargestDistance(t *testing.T) {
 			}
 			ascending := slices.Compact(slices.Sorted(slices.Values(predicted)))
 			part := geomtest.Gather(c, ascending)
-			var ref []int32
+			var ref, refFaces []int32
+			refDim := 2
 			if dims == 2 {
 				ref = (&hull.Hull2D[float64]{}).Append(nil, part)
 			} else {
-				ref, _, _ = (&hull.Hull3D[float64]{}).Append(nil, nil, part)
+				ref, refFaces, refDim = (&hull.Hull3D[float64]{}).Append(nil, nil, part)
 			}
-			for k := range ref {
-				ref[k] = ascending[ref[k]]
+			for _, list := range [][]int32{ref, refFaces} {
+				for k := range list {
+					list[k] = ascending[list[k]]
+				}
+			}
+			if dim != refDim || !slices.Equal(faces, refFaces) {
+				t.Fatalf("dimension %d, faces %v, want %d, %v", dim, faces, refDim, refFaces)
 			}
 			if !slices.Equal(idx[1:], ref) {
 				t.Fatalf("hull %v, want %v", idx[1:], ref)
@@ -108,7 +115,7 @@ func TestACompletePredictionHasNoError(t *testing.T) {
 			all[i] = int32(i)
 		}
 		_, e2 := j.Hull2D(nil, g.Cloud, all)
-		_, e3 := j.Hull3D(nil, g.Cloud, all)
+		_, _, _, e3 := j.Hull3D(nil, nil, g.Cloud, all)
 		em := j.Maxima(g.Cloud, all, 3, [3]bool{})
 		if e2 != 0 || e3 != 0 || em != 0 {
 			t.Errorf("%s: errors %v %v %v", g.Name, e2, e3, em)
@@ -122,7 +129,7 @@ func TestErrorOfALostCorner(t *testing.T) {
 	for _, s := range []float64{1, 1e-300, 1e300, 3} {
 		c := geom.Cloud[float64]{X: []float64{0, s, s, 0}, Y: []float64{0, 0, s, s}, Z: []float64{0, 0, 0, 0}}
 		_, e := j.Hull2D(nil, c, []int32{0, 1, 3})
-		_, e3 := j.Hull3D(nil, c, []int32{3, 1, 0})
+		_, _, _, e3 := j.Hull3D(nil, nil, c, []int32{3, 1, 0})
 		if want := s / math.Sqrt2; math.Abs(e/want-1) > 1e-14 || math.Abs(e3/want-1) > 1e-14 {
 			t.Errorf("scale %v: errors %v and %v, want %v", s, e, e3, want)
 		}

@@ -122,7 +122,7 @@ func answerError(c, moved geom.Cloud[float32], op entropy.Problem) (e float64) {
 		_, e = j.Hull2D(nil, c, (&hull.Hull2D[float32]{}).Append(nil, moved))
 	case entropy.Hull3D:
 		predicted, _, _ := (&hull.Hull3D[float32]{}).Append(nil, nil, moved)
-		_, e = j.Hull3D(nil, c, predicted)
+		_, _, _, e = j.Hull3D(nil, nil, c, predicted)
 	default:
 		e = j.Maxima(c, maximaOf(moved, op), maximaDims(op), [3]bool{})
 	}

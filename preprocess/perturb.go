@@ -1,0 +1,127 @@
+package preprocess
+
+import (
+	"fmt"
+	"slices"
+
+	"entropipe/algos/geom"
+	"entropipe/algos/hull"
+	"entropipe/algos/maxima"
+	"entropipe/models"
+	"entropipe/preprocess/net"
+)
+
+// In modes perturb and denoise a network moves the points, and the queries that
+// its model serves are answered on the moved cloud: Stage.Hull2D and its like
+// are to be used in place of the operators, where Approximates says so. Every
+// other query gets the points as they are.
+//
+// An answer is indices of points, and comes with its exact error: how far the
+// same answer on the points as they are is from it. In mode perturb hulls and
+// maxima are those, in the coordinates as they are, of the points that were
+// found on the moved ones. In mode denoise maxima are those of the moved ones:
+// the coordinates as they are are what is not trusted.
+
+// approximate is what a Stage of these modes works with.
+type approximate[T geom.Float] struct {
+	mover  net.Mover[T] // its Net is nil in other modes
+	serves []Op
+	judge  net.Judge[T]
+	cloud  geom.Cloud[T] // moved, of the last Apply
+	hull2  hull.Hull2D[T]
+	hull3  hull.Hull3D[T]
+	maxima maxima.Maxima[T]
+	found  []int32
+	chosen []int32
+	faces  []int32
+	axes   [3][]T // of the points found
+}
+
+// takeNetwork keeps the model's network.
+func (s *Stage[T]) takeNetwork(m *models.EntropyNet) error {
+	if m.Meta.Mode != string(s.mode) {
+		return fmt.Errorf("mode %s needs a %s model, and this is a %s model", s.mode, s.mode, m.Meta.Mode)
+	}
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	for _, name := range m.Meta.Ops {
+		if q, ok := ParseOp(name); ok && (len(s.queries) == 0 || slices.Contains(s.queries, q)) {
+			s.approximate.serves = append(s.approximate.serves, q)
+		}
+	}
+	if len(s.approximate.serves) == 0 {
+		return fmt.Errorf("the model serves %v, none of %v", m.Meta.Ops, s.queries)
+	}
+	var err error
+	s.approximate.mover.Net, err = net.New(m)
+	s.model = m.SHA256
+	return err
+}
+
+// move moves the points of p if there is a network for them.
+func (a *approximate[T]) move(p *Prepared[T]) bool {
+	if a.mover.Net == nil || p.Cloud.Len() == 0 || a.mover.Net.Dims() == 3 && p.Cloud.Z == nil {
+		return false
+	}
+	a.cloud = a.mover.Move(p.Cloud)
+	p.moved = true
+	return true
+}
+
+// Approximates tells whether q is to be asked of the Stage for this cloud.
+func (s *Stage[T]) Approximates(q Op, p *Prepared[T]) bool {
+	return p.moved && slices.Contains(s.approximate.serves, q)
+}
+
+// Hull2D appends the vertices of the approximate hull in the canonical order of
+// hull.Hull2D and returns the error: the largest distance of a point of p.Cloud
+// to that hull. p is what Apply returned last.
+//
+// Cost, of all four: that of the operator on the moved cloud and on the cloud
+// as it is, which the error takes. The network's is Apply's.
+func (s *Stage[T]) Hull2D(dst []int32, p *Prepared[T]) (idx []int32, err float64) {
+	a := &s.approximate
+	a.found = a.hull2.Append(a.found[:0], a.cloud)
+	return a.judge.Hull2D(dst, p.Cloud, a.found)
+}
+
+// Hull3D is Hull2D in space; vertices, faces and dim are those of hull.Hull3D.
+func (s *Stage[T]) Hull3D(vertices, faces []int32, p *Prepared[T]) (v, f []int32, dim int, err float64) {
+	a := &s.approximate
+	a.found, a.faces, _ = a.hull3.Append(a.found[:0], a.faces[:0], a.cloud)
+	return a.judge.Hull3D(vertices, faces, p.Cloud, a.found)
+}
+
+// Maxima2D appends the approximate maxima in x and y, ascending, and returns
+// the error: the least ε that, added to each coordinate of one of them, makes
+// it at least as good as any point of p.Cloud.
+func (s *Stage[T]) Maxima2D(dst []int32, p *Prepared[T]) (idx []int32, err float64) {
+	return s.approximate.front(dst, p.Cloud, 2, s.mode == Perturb)
+}
+
+// Maxima3D is Maxima2D in x, y and z.
+func (s *Stage[T]) Maxima3D(dst []int32, p *Prepared[T]) (idx []int32, err float64) {
+	return s.approximate.front(dst, p.Cloud, 3, s.mode == Perturb)
+}
+
+// front appends the maxima found on the moved cloud, with settle without those
+// that another of them beats in the cloud as it is.
+func (a *approximate[T]) front(dst []int32, c geom.Cloud[T], dims int, settle bool) ([]int32, float64) {
+	moved, still := [][]T{a.cloud.X, a.cloud.Y, a.cloud.Z}[:dims], [][]T{c.X, c.Y, c.Z}[:dims]
+	a.found = a.maxima.AppendD(a.found[:0], moved)
+	if settle {
+		for d, axis := range still {
+			a.axes[d] = a.axes[d][:0]
+			for _, i := range a.found {
+				a.axes[d] = append(a.axes[d], axis[i])
+			}
+		}
+		a.chosen = a.maxima.AppendD(a.chosen[:0], a.axes[:dims])
+		for k, i := range a.chosen { // ascending: never read behind what is written
+			a.found[k] = a.found[i]
+		}
+		a.found = a.found[:len(a.chosen)]
+	}
+	return append(dst, a.found...), a.judge.Maxima(c, a.found, dims, [3]bool{})
+}
