@@ -757,11 +757,10 @@ by4:
 	VPSUBD       Y6, Y7, Y7
 	VPADDD       x0000007f<>+0(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y8
 	VPADDD       x0000007f<>+0(SB), Y7, Y7
 	VPSLLD       $0x17, Y7, Y7
-	VMULPS       Y7, Y8, Y8
-	VMOVAPS      Y8, Y6
+	VMULPS       Y6, Y8, Y8
+	VMULPS       Y7, Y8, Y6
 	VMOVUPS      Y6, (AX)
 	VADDPS       Y6, Y2, Y2
 	VMOVUPS      32(AX), Y6
@@ -786,11 +785,10 @@ by4:
 	VPSUBD       Y6, Y7, Y7
 	VPADDD       x0000007f<>+0(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y8
 	VPADDD       x0000007f<>+0(SB), Y7, Y7
 	VPSLLD       $0x17, Y7, Y7
-	VMULPS       Y7, Y8, Y8
-	VMOVAPS      Y8, Y6
+	VMULPS       Y6, Y8, Y8
+	VMULPS       Y7, Y8, Y6
 	VMOVUPS      Y6, 32(AX)
 	VADDPS       Y6, Y3, Y3
 	VMOVUPS      64(AX), Y6
@@ -815,11 +813,10 @@ by4:
 	VPSUBD       Y6, Y7, Y7
 	VPADDD       x0000007f<>+0(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y8
 	VPADDD       x0000007f<>+0(SB), Y7, Y7
 	VPSLLD       $0x17, Y7, Y7
-	VMULPS       Y7, Y8, Y8
-	VMOVAPS      Y8, Y6
+	VMULPS       Y6, Y8, Y8
+	VMULPS       Y7, Y8, Y6
 	VMOVUPS      Y6, 64(AX)
 	VADDPS       Y6, Y4, Y4
 	VMOVUPS      96(AX), Y6
@@ -844,11 +841,10 @@ by4:
 	VPSUBD       Y6, Y7, Y7
 	VPADDD       x0000007f<>+0(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y8
 	VPADDD       x0000007f<>+0(SB), Y7, Y7
 	VPSLLD       $0x17, Y7, Y7
-	VMULPS       Y7, Y8, Y8
-	VMOVAPS      Y8, Y6
+	VMULPS       Y6, Y8, Y8
+	VMULPS       Y7, Y8, Y6
 	VMOVUPS      Y6, 96(AX)
 	VADDPS       Y6, Y5, Y5
 	ADDQ         $0x00000080, AX
@@ -881,11 +877,10 @@ by1:
 	VPSUBD       Y6, Y7, Y7
 	VPADDD       x0000007f<>+0(SB), Y6, Y6
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y8
 	VPADDD       x0000007f<>+0(SB), Y7, Y7
 	VPSLLD       $0x17, Y7, Y7
-	VMULPS       Y7, Y8, Y8
-	VMOVAPS      Y8, Y6
+	VMULPS       Y6, Y8, Y8
+	VMULPS       Y7, Y8, Y6
 	VMOVUPS      Y6, (AX)
 	VADDPS       Y6, Y2, Y2
 	ADDQ         $0x00000020, AX
@@ -920,11 +915,10 @@ below1:
 	VPSUBD       Y7, Y0, Y0
 	VPADDD       x0000007f<>+0(SB), Y7, Y7
 	VPSLLD       $0x17, Y7, Y7
-	VMULPS       Y7, Y1, Y1
 	VPADDD       x0000007f<>+0(SB), Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y1, Y1
-	VMOVAPS      Y1, Y7
+	VMULPS       Y7, Y1, Y1
+	VMULPS       Y0, Y1, Y7
 	VMASKMOVPS   Y7, Y6, (AX)
 	VANDPS       Y6, Y7, Y7
 	VADDPS       Y7, Y2, Y2
