@@ -28,7 +28,9 @@ import (
 )
 
 // experiments are in the order of the paper's sections.
-var experiments = []*experiment{}
+var experiments = []*experiment{
+	regularisers,
+}
 
 // experiment is one table of the paper, or one figure.
 type experiment struct {
