@@ -16,8 +16,12 @@ func BoxOf[T geom.Float](c geom.Cloud[T]) (b Box) {
 			continue
 		}
 		lo, hi := v[0], v[0]
-		for _, w := range v {
-			lo, hi = min(lo, w), max(hi, w)
+		for _, w := range v { // coordinates are finite: min and max would look for NaN
+			if w < lo {
+				lo = w
+			} else if w > hi {
+				hi = w
+			}
 		}
 		b.Lo[k], b.Hi[k] = float64(lo), float64(hi)
 	}

@@ -56,7 +56,7 @@ func testHostile[T geom.Float](t *testing.T, clouds []geomtest.Named[T]) {
 			if p == Hull2D {
 				limit *= 2
 			}
-			for _, tau := range []float64{0, 1e-300, 1e-3, 1, 1e300} {
+			for _, tau := range []float64{0, 5e-324, 1e-299, 1e-3, 1, 1e300} {
 				s := Surrogate[T]{Problem: p, Tau: tau}
 				w := s.Witnesses(nil, c, 10)
 				grad := geom.Cloud[T]{X: make([]T, n), Y: make([]T, n), Z: make([]T, n)}

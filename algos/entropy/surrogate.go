@@ -145,7 +145,7 @@ func (s *Surrogate[T]) side(c geom.Cloud[T], witnesses []int32, p Problem, total
 	}
 	s.soft.Fill(x, y, z)
 	f := s.weigh(n)
-	if total == nil || s.Tau == 0 || s.table.ranges == 0 {
+	if total == nil || s.soft.Cut == 0 || s.table.ranges == 0 {
 		return f
 	}
 	for k := range s.push {
@@ -188,11 +188,15 @@ func (s *Surrogate[T]) ranges(c geom.Cloud[T], witnesses []int32, p Problem) {
 	}
 }
 
+// tauLeast is where a temperature's inverse is near overflow; below it ranges are
+// hard.
+const tauLeast = 1e-300
+
 // temper sets the temperature. Memberships below e^-40/n vanish beside the 1/n
 // of every point, in float64.
 func (s *Surrogate[T]) temper(n int) {
 	s.soft.Scale, s.soft.Cut = math.Inf(-1), 0
-	if s.Tau > 0 {
+	if s.Tau > tauLeast {
 		s.soft.Scale, s.soft.Cut = -1/s.Tau, s.Tau*(40+math.Log(float64(n)))
 	}
 }

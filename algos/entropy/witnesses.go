@@ -200,6 +200,10 @@ func (s *Surrogate[T]) Estimate(c geom.Cloud[T], most, k int) Estimate {
 			part.Z = nil
 		}
 	}
+	if was := s.Box; was == (Box{}) { // one look for the box is enough
+		s.Box = BoxOf(part)
+		defer func() { s.Box = was }()
+	}
 	s.seen = s.Witnesses(s.seen[:0], part, k)
 	e.F, e.Witnesses = s.Value(part, s.seen), len(s.seen)
 	return e

@@ -63,8 +63,8 @@ func (s *Soft) Fill(x, y, z []float64) {
 		s.hashes = slices.Grow(s.hashes[:0], to-from)[:0]
 		s.index = slices.Grow(s.index, room)
 		s.values = slices.Grow(s.values, room*SoftLanes)
-		if level == AVX512 && blocks > 0 {
-			s.fillVectors(x, y, z, from, to, blocks)
+		if l, shape := s.loops(); l != nil && blocks > 0 {
+			s.fillVectors(l.fill[shape], x, y, z, from, to, blocks)
 		} else {
 			for i := from; i < to; i++ {
 				p := [3]float64{x[i], y[i]}
@@ -79,19 +79,7 @@ func (s *Soft) Fill(x, y, z []float64) {
 }
 
 // fillVectors is fill for points [from, to), for which there is room.
-func (s *Soft) fillVectors(x, y, z []float64, from, to, blocks int) {
-	loop := softFill22AVX512
-	switch {
-	case s.Dims == 2 && s.Planes == 2:
-	case s.Dims == 2 && s.Planes == 3:
-		loop = softFill23AVX512
-	case s.Dims == 3 && s.Planes == 3:
-		loop = softFill33AVX512
-	case s.Dims == 3 && s.Planes == 4:
-		loop = softFill34AVX512
-	default:
-		panic(badShape)
-	}
+func (s *Soft) fillVectors(loop softFill, x, y, z []float64, from, to, blocks int) {
 	var pz *float64
 	if s.Dims == 3 {
 		pz = &z[from]
@@ -103,8 +91,6 @@ func (s *Soft) fillVectors(x, y, z []float64, from, to, blocks int) {
 	s.bounds, s.hashes = s.bounds[:len(s.bounds)+to-from], s.hashes[:to-from]
 	s.index, s.values = s.index[:now], s.values[:now*SoftLanes]
 }
-
-const badShape = "kernel: no loop for ranges of this shape"
 
 func (s *Soft) blocks() int { return len(s.Table) / ((s.Dims + 1) * s.Planes * SoftLanes) }
 
@@ -172,12 +158,13 @@ func (s *Soft) distances(p *[3]float64, b int) (out [SoftLanes]float64, plane [S
 // place a lane of all blocks.
 func (s *Soft) Step(q, sums, a []float64, floor float64) {
 	clear(sums)
-	if len(s.index) == 0 || level < AVX512 {
+	l, _ := s.loops()
+	if l == nil || len(s.index) == 0 {
 		s.step(q, sums, a, floor)
 		return
 	}
 	_, _, _ = q[s.lanes()-1], sums[s.lanes()-1], a[len(s.weights)-1]
-	softStepAVX512(&s.values[0], &s.index[0], &s.bounds[0], &s.weights[0], len(s.weights), &q[0], &sums[0], &a[0], floor)
+	l.step(&s.values[0], &s.index[0], &s.bounds[0], &s.weights[0], len(s.weights), &q[0], &sums[0], &a[0], floor)
 }
 
 // step is what Step does with sums of 0.
@@ -207,29 +194,18 @@ func (s *Soft) step(q, sums, a []float64, floor float64) {
 // overwrites gx, gy and, where Dims is 3, gz. The points are those of the last Fill,
 // a that of the last Step.
 func (s *Soft) Push(gx, gy, gz, q, a, x, y, z []float64) {
-	if len(s.index) == 0 || level < AVX512 {
+	l, shape := s.loops()
+	if l == nil || len(s.index) == 0 {
 		s.push(gx, gy, gz, q, a, x, y, z)
 		return
 	}
 	n := len(s.rows)
 	_, _, _, _, _, _ = gx[n-1], gy[n-1], a[len(s.weights)-1], x[n-1], y[n-1], q[s.lanes()-1]
-	loop := softPush22AVX512
-	switch {
-	case s.Dims == 2 && s.Planes == 2:
-	case s.Dims == 2 && s.Planes == 3:
-		loop = softPush23AVX512
-	case s.Dims == 3 && s.Planes == 3:
-		loop = softPush33AVX512
-	case s.Dims == 3 && s.Planes == 4:
-		loop = softPush34AVX512
-	default:
-		panic(badShape)
-	}
 	var pz, pgz *float64
 	if s.Dims == 3 {
 		pz, pgz = &z[:n][0], &gz[:n][0]
 	}
-	loop(&x[0], &y[0], pz, &s.Table[0], n, &s.values[0], &s.index[0], &s.bounds[0], &s.rows[0], &q[0], &a[0], &gx[0], &gy[0], pgz)
+	l.push[shape](&x[0], &y[0], pz, &s.Table[0], n, &s.values[0], &s.index[0], &s.bounds[0], &s.rows[0], &q[0], &a[0], &gx[0], &gy[0], pgz)
 }
 
 // push is what Push means.

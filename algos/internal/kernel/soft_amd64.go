@@ -10,11 +10,23 @@ func softFill22AVX512(x *float64, y *float64, z *float64, table *float64, n int,
 // softPush22AVX512 is the loop of Push for 2 planes in 2 coordinates.
 func softPush22AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
 
+// softFill22AVX2 is the loop of Fill for 2 planes in 2 coordinates.
+func softFill22AVX2(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
+
+// softPush22AVX2 is the loop of Push for 2 planes in 2 coordinates.
+func softPush22AVX2(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
+
 // softFill23AVX512 is the loop of Fill for 3 planes in 2 coordinates.
 func softFill23AVX512(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
 
 // softPush23AVX512 is the loop of Push for 3 planes in 2 coordinates.
 func softPush23AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
+
+// softFill23AVX2 is the loop of Fill for 3 planes in 2 coordinates.
+func softFill23AVX2(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
+
+// softPush23AVX2 is the loop of Push for 3 planes in 2 coordinates.
+func softPush23AVX2(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
 
 // softFill33AVX512 is the loop of Fill for 3 planes in 3 coordinates.
 func softFill33AVX512(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
@@ -22,11 +34,26 @@ func softFill33AVX512(x *float64, y *float64, z *float64, table *float64, n int,
 // softPush33AVX512 is the loop of Push for 3 planes in 3 coordinates.
 func softPush33AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
 
+// softFill33AVX2 is the loop of Fill for 3 planes in 3 coordinates.
+func softFill33AVX2(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
+
+// softPush33AVX2 is the loop of Push for 3 planes in 3 coordinates.
+func softPush33AVX2(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
+
 // softFill34AVX512 is the loop of Fill for 4 planes in 3 coordinates.
 func softFill34AVX512(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
 
 // softPush34AVX512 is the loop of Push for 4 planes in 3 coordinates.
 func softPush34AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
 
+// softFill34AVX2 is the loop of Fill for 4 planes in 3 coordinates.
+func softFill34AVX2(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
+
+// softPush34AVX2 is the loop of Push for 4 planes in 3 coordinates.
+func softPush34AVX2(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
+
 // softStepAVX512 is the loop of Step.
 func softStepAVX512(values *float64, index *int32, bounds *int32, weights *float64, n int, q *float64, sums *float64, a *float64, floor float64)
+
+// softStepAVX2 is the loop of Step.
+func softStepAVX2(values *float64, index *int32, bounds *int32, weights *float64, n int, q *float64, sums *float64, a *float64, floor float64)

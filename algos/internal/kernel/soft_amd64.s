@@ -168,17 +168,16 @@ done:
 // func softPush22AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
 // Requires: AVX, AVX512F
 TEXT ·softPush22AVX512(SB), NOSPLIT, $0-112
+	VPXORQ Z0, Z0, Z0
 	MOVQ   table+24(FP), AX
 	MOVQ   values+40(FP), CX
 	MOVQ   index+48(FP), DX
 	MOVQ   q+72(FP), BX
-	VPXORQ Z0, Z0, Z0
 	VMOVSD softOne<>+0(SB), X1
 	XORQ   SI, SI
 
 point:
-	MOVQ         n+32(FP), DI
-	CMPQ         SI, DI
+	CMPQ         SI, n+32(FP)
 	JGE          done
 	MOVQ         rows+64(FP), DI
 	MOVLQSX      (DI)(SI*4), DI
@@ -224,28 +223,314 @@ block:
 blockTest:
 	CMPQ          R10, R9
 	JL            block
+	VEXTRACTF64X4 $0x01, Z3, Y2
+	VADDPD        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X4
+	VADDPD        X2, X4, X4
+	VUNPCKHPD     X4, X4, X2
+	VADDSD        X2, X4, X4
+	VEXTRACTF64X4 $0x01, Z5, Y2
+	VADDPD        Y5, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X6
+	VADDPD        X2, X6, X6
+	VUNPCKHPD     X6, X6, X2
+	VADDSD        X2, X6, X6
 	MOVQ          a+80(FP), R8
 	VDIVSD        (R8)(DI*8), X1, X2
-	VEXTRACTF64X4 $0x01, Z3, Y4
-	VADDPD        Y3, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X6
-	VADDPD        X4, X6, X6
-	VUNPCKHPD     X6, X6, X4
-	VADDSD        X4, X6, X6
-	VMULSD        X2, X6, X6
+	VMULSD        X2, X4, X4
 	MOVQ          gx+88(FP), DI
-	VMOVSD        X6, (DI)(SI*8)
-	VEXTRACTF64X4 $0x01, Z5, Y4
-	VADDPD        Y5, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X6
-	VADDPD        X4, X6, X6
-	VUNPCKHPD     X6, X6, X4
-	VADDSD        X4, X6, X6
+	VMOVSD        X4, (DI)(SI*8)
 	VMULSD        X2, X6, X6
 	MOVQ          gy+96(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
 	INCQ          SI
 	JMP           point
+
+done:
+	VZEROUPPER
+	RET
+
+// func softFill22AVX2(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·softFill22AVX2(SB), NOSPLIT, $0-112
+	MOVQ x+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ values+48(FP), DX
+	MOVQ index+56(FP), BX
+	MOVQ ends+64(FP), SI
+	MOVQ stored+80(FP), DI
+
+point:
+	MOVQ         n+32(FP), R8
+	TESTQ        R8, R8
+	JZ           done
+	VBROADCASTSD (AX), Y0
+	ADDQ         $0x08, AX
+	VBROADCASTSD (CX), Y1
+	ADDQ         $0x08, CX
+	MOVQ         table+24(FP), R8
+	XORQ         R9, R9
+	MOVQ         $0x00000001, R10
+	XORL         R11, R11
+
+block:
+	CMPQ         R9, blocks+40(FP)
+	JGE          next
+	VMOVUPD      128(R8), Y2
+	VFMADD231PD  (R8), Y0, Y2
+	VFMADD231PD  64(R8), Y1, Y2
+	VMOVUPD      320(R8), Y3
+	VFMADD231PD  192(R8), Y0, Y3
+	VFMADD231PD  256(R8), Y1, Y3
+	VMAXPD       Y3, Y2, Y2
+	VXORPD       Y3, Y3, Y3
+	VCMPPD       $0x12, Y3, Y2, Y3
+	VBROADCASTSD cut+96(FP), Y4
+	VCMPPD       $0x11, Y4, Y2, Y4
+	VANDNPD      Y4, Y3, Y4
+	VMOVUPD      160(R8), Y5
+	VFMADD231PD  32(R8), Y0, Y5
+	VFMADD231PD  96(R8), Y1, Y5
+	VMOVUPD      352(R8), Y6
+	VFMADD231PD  224(R8), Y0, Y6
+	VFMADD231PD  288(R8), Y1, Y6
+	VMAXPD       Y6, Y5, Y5
+	VXORPD       Y6, Y6, Y6
+	VCMPPD       $0x12, Y6, Y5, Y6
+	VBROADCASTSD cut+96(FP), Y7
+	VCMPPD       $0x11, Y7, Y5, Y7
+	VANDNPD      Y7, Y6, Y7
+	VMOVMSKPD    Y3, R12
+	VMOVMSKPD    Y6, R13
+	SHLL         $0x04, R13
+	ORL          R13, R12
+	VMOVMSKPD    Y4, R13
+	VMOVMSKPD    Y7, R14
+	SHLL         $0x04, R14
+	ORL          R14, R13
+	MOVL         R12, R14
+	ORL          R13, R14
+	JZ           skip
+	VBROADCASTSD softOne<>+0(SB), Y8
+	VANDPD       Y8, Y3, Y3
+	VANDPD       Y8, Y6, Y6
+	TESTL        R13, R13
+	JZ           store
+	VBROADCASTSD scale+88(FP), Y8
+	VMULPD       Y8, Y2, Y2
+	VBROADCASTSD softLog2e<>+0(SB), Y8
+	VMULPD       Y8, Y2, Y8
+	VROUNDPD     $0x00, Y8, Y8
+	VBROADCASTSD softLn2Hi<>+0(SB), Y9
+	VFNMADD231PD Y9, Y8, Y2
+	VBROADCASTSD softLn2Lo<>+0(SB), Y9
+	VFNMADD231PD Y9, Y8, Y2
+	VBROADCASTSD softC13<>+0(SB), Y9
+	VBROADCASTSD softC12<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC11<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC10<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC9<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC8<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC7<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC6<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC5<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC4<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC3<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC2<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC1<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC0<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VCVTPD2DQY   Y8, X2
+	VPMOVSXDQ    X2, Y8
+	VPSLLQ       $0x34, Y8, Y8
+	VPADDQ       Y8, Y9, Y9
+	VBLENDVPD    Y4, Y9, Y3, Y3
+	VBROADCASTSD scale+88(FP), Y2
+	VMULPD       Y2, Y5, Y5
+	VBROADCASTSD softLog2e<>+0(SB), Y2
+	VMULPD       Y2, Y5, Y2
+	VROUNDPD     $0x00, Y2, Y2
+	VBROADCASTSD softLn2Hi<>+0(SB), Y4
+	VFNMADD231PD Y4, Y2, Y5
+	VBROADCASTSD softLn2Lo<>+0(SB), Y4
+	VFNMADD231PD Y4, Y2, Y5
+	VBROADCASTSD softC13<>+0(SB), Y4
+	VBROADCASTSD softC12<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC11<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC10<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC9<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC8<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC7<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC6<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC5<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC4<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC3<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC2<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC1<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC0<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VCVTPD2DQY   Y2, X2
+	VPMOVSXDQ    X2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y4, Y4
+	VBLENDVPD    Y7, Y4, Y6, Y6
+
+store:
+	VMOVUPD Y3, (DX)
+	VMOVUPD Y6, 32(DX)
+	ADDQ    $0x40, DX
+	MOVL    R9, (BX)(DI*4)
+	INCQ    DI
+	ORL     R13, R11
+	MOVQ    R9, R13
+	SHLQ    $0x08, R13
+	ADDQ    R13, R10
+	ADDQ    R12, R10
+	MOVQ    $0x9e3779b97f4a7c15, R13
+	IMULQ   R13, R10
+
+skip:
+	ADDQ $0x00000180, R8
+	INCQ R9
+	JMP  block
+
+next:
+	ORQ     $0x01, R10
+	XORQ    R8, R8
+	TESTL   R11, R11
+	CMOVQNE R8, R10
+	MOVQ    hashes+72(FP), R8
+	MOVQ    R10, (R8)
+	ADDQ    $0x08, R8
+	MOVQ    R8, hashes+72(FP)
+	MOVL    DI, (SI)
+	ADDQ    $0x04, SI
+	DECQ    n+32(FP)
+	JMP     point
+
+done:
+	VZEROUPPER
+	MOVQ DI, ret+104(FP)
+	RET
+
+// func softPush22AVX2(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
+// Requires: AVX, FMA3
+TEXT ·softPush22AVX2(SB), NOSPLIT, $0-112
+	MOVQ   table+24(FP), AX
+	MOVQ   values+40(FP), CX
+	MOVQ   index+48(FP), DX
+	MOVQ   q+72(FP), BX
+	VMOVSD softOne<>+0(SB), X0
+	XORQ   SI, SI
+
+point:
+	CMPQ         SI, n+32(FP)
+	JGE          done
+	MOVQ         rows+64(FP), DI
+	MOVLQSX      (DI)(SI*4), DI
+	MOVQ         bounds+56(FP), R9
+	MOVLQSX      (R9)(DI*4), R8
+	MOVLQSX      4(R9)(DI*4), R9
+	MOVQ         x+0(FP), R10
+	VBROADCASTSD (R10)(SI*8), Y1
+	VXORPD       Y2, Y2, Y2
+	MOVQ         y+8(FP), R10
+	VBROADCASTSD (R10)(SI*8), Y3
+	VXORPD       Y4, Y4, Y4
+	MOVQ         R8, R10
+	SHLQ         $0x06, R8
+	ADDQ         CX, R8
+	JMP          blockTest
+
+block:
+	MOVLQSX     (DX)(R10*4), R11
+	IMUL3Q      $0x00000180, R11, R12
+	ADDQ        AX, R12
+	SHLQ        $0x06, R11
+	VMOVUPD     (R12), Y5
+	VMOVUPD     64(R12), Y6
+	VMOVUPD     128(R12), Y7
+	VFMADD231PD (R12), Y1, Y7
+	VFMADD231PD 64(R12), Y3, Y7
+	VMOVUPD     320(R12), Y8
+	VFMADD231PD 192(R12), Y1, Y8
+	VFMADD231PD 256(R12), Y3, Y8
+	VCMPPD      $0x11, Y8, Y7, Y9
+	VBLENDVPD   Y9, 192(R12), Y5, Y5
+	VBLENDVPD   Y9, 256(R12), Y6, Y6
+	VMAXPD      Y8, Y7, Y7
+	VXORPD      Y8, Y8, Y8
+	VCMPPD      $0x11, Y7, Y8, Y7
+	VANDPD      (R8), Y7, Y7
+	VMULPD      (BX)(R11*1), Y7, Y7
+	VFMADD231PD Y5, Y7, Y2
+	VFMADD231PD Y6, Y7, Y4
+	VMOVUPD     32(R12), Y5
+	VMOVUPD     96(R12), Y6
+	VMOVUPD     160(R12), Y7
+	VFMADD231PD 32(R12), Y1, Y7
+	VFMADD231PD 96(R12), Y3, Y7
+	VMOVUPD     352(R12), Y8
+	VFMADD231PD 224(R12), Y1, Y8
+	VFMADD231PD 288(R12), Y3, Y8
+	VCMPPD      $0x11, Y8, Y7, Y9
+	VBLENDVPD   Y9, 224(R12), Y5, Y5
+	VBLENDVPD   Y9, 288(R12), Y6, Y6
+	VMAXPD      Y8, Y7, Y7
+	VXORPD      Y8, Y8, Y8
+	VCMPPD      $0x11, Y7, Y8, Y7
+	VANDPD      32(R8), Y7, Y7
+	VMULPD      32(BX)(R11*1), Y7, Y7
+	VFMADD231PD Y5, Y7, Y2
+	VFMADD231PD Y6, Y7, Y4
+	ADDQ        $0x40, R8
+	INCQ        R10
+
+blockTest:
+	CMPQ         R10, R9
+	JL           block
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPD       X2, X1, X1
+	VUNPCKHPD    X1, X1, X2
+	VADDSD       X2, X1, X1
+	VEXTRACTF128 $0x01, Y4, X2
+	VADDPD       X4, X2, X2
+	VUNPCKHPD    X2, X2, X3
+	VADDSD       X3, X2, X2
+	MOVQ         a+80(FP), R8
+	VDIVSD       (R8)(DI*8), X0, X3
+	VMULSD       X3, X1, X1
+	MOVQ         gx+88(FP), DI
+	VMOVSD       X1, (DI)(SI*8)
+	VMULSD       X3, X2, X2
+	MOVQ         gy+96(FP), DI
+	VMOVSD       X2, (DI)(SI*8)
+	INCQ         SI
+	JMP          point
 
 done:
 	VZEROUPPER
@@ -365,17 +650,16 @@ done:
 // func softPush23AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
 // Requires: AVX, AVX512F
 TEXT ·softPush23AVX512(SB), NOSPLIT, $0-112
+	VPXORQ Z0, Z0, Z0
 	MOVQ   table+24(FP), AX
 	MOVQ   values+40(FP), CX
 	MOVQ   index+48(FP), DX
 	MOVQ   q+72(FP), BX
-	VPXORQ Z0, Z0, Z0
 	VMOVSD softOne<>+0(SB), X1
 	XORQ   SI, SI
 
 point:
-	MOVQ         n+32(FP), DI
-	CMPQ         SI, DI
+	CMPQ         SI, n+32(FP)
 	JGE          done
 	MOVQ         rows+64(FP), DI
 	MOVLQSX      (DI)(SI*4), DI
@@ -428,28 +712,336 @@ block:
 blockTest:
 	CMPQ          R10, R9
 	JL            block
+	VEXTRACTF64X4 $0x01, Z3, Y2
+	VADDPD        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X4
+	VADDPD        X2, X4, X4
+	VUNPCKHPD     X4, X4, X2
+	VADDSD        X2, X4, X4
+	VEXTRACTF64X4 $0x01, Z5, Y2
+	VADDPD        Y5, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X6
+	VADDPD        X2, X6, X6
+	VUNPCKHPD     X6, X6, X2
+	VADDSD        X2, X6, X6
 	MOVQ          a+80(FP), R8
 	VDIVSD        (R8)(DI*8), X1, X2
-	VEXTRACTF64X4 $0x01, Z3, Y4
-	VADDPD        Y3, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X6
-	VADDPD        X4, X6, X6
-	VUNPCKHPD     X6, X6, X4
-	VADDSD        X4, X6, X6
-	VMULSD        X2, X6, X6
+	VMULSD        X2, X4, X4
 	MOVQ          gx+88(FP), DI
-	VMOVSD        X6, (DI)(SI*8)
-	VEXTRACTF64X4 $0x01, Z5, Y4
-	VADDPD        Y5, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X6
-	VADDPD        X4, X6, X6
-	VUNPCKHPD     X6, X6, X4
-	VADDSD        X4, X6, X6
+	VMOVSD        X4, (DI)(SI*8)
 	VMULSD        X2, X6, X6
 	MOVQ          gy+96(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
 	INCQ          SI
 	JMP           point
+
+done:
+	VZEROUPPER
+	RET
+
+// func softFill23AVX2(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·softFill23AVX2(SB), NOSPLIT, $0-112
+	MOVQ x+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ values+48(FP), DX
+	MOVQ index+56(FP), BX
+	MOVQ ends+64(FP), SI
+	MOVQ stored+80(FP), DI
+
+point:
+	MOVQ         n+32(FP), R8
+	TESTQ        R8, R8
+	JZ           done
+	VBROADCASTSD (AX), Y0
+	ADDQ         $0x08, AX
+	VBROADCASTSD (CX), Y1
+	ADDQ         $0x08, CX
+	MOVQ         table+24(FP), R8
+	XORQ         R9, R9
+	MOVQ         $0x00000001, R10
+	XORL         R11, R11
+
+block:
+	CMPQ         R9, blocks+40(FP)
+	JGE          next
+	VMOVUPD      128(R8), Y2
+	VFMADD231PD  (R8), Y0, Y2
+	VFMADD231PD  64(R8), Y1, Y2
+	VMOVUPD      320(R8), Y3
+	VFMADD231PD  192(R8), Y0, Y3
+	VFMADD231PD  256(R8), Y1, Y3
+	VMAXPD       Y3, Y2, Y2
+	VMOVUPD      512(R8), Y3
+	VFMADD231PD  384(R8), Y0, Y3
+	VFMADD231PD  448(R8), Y1, Y3
+	VMAXPD       Y3, Y2, Y2
+	VXORPD       Y3, Y3, Y3
+	VCMPPD       $0x12, Y3, Y2, Y3
+	VBROADCASTSD cut+96(FP), Y4
+	VCMPPD       $0x11, Y4, Y2, Y4
+	VANDNPD      Y4, Y3, Y4
+	VMOVUPD      160(R8), Y5
+	VFMADD231PD  32(R8), Y0, Y5
+	VFMADD231PD  96(R8), Y1, Y5
+	VMOVUPD      352(R8), Y6
+	VFMADD231PD  224(R8), Y0, Y6
+	VFMADD231PD  288(R8), Y1, Y6
+	VMAXPD       Y6, Y5, Y5
+	VMOVUPD      544(R8), Y6
+	VFMADD231PD  416(R8), Y0, Y6
+	VFMADD231PD  480(R8), Y1, Y6
+	VMAXPD       Y6, Y5, Y5
+	VXORPD       Y6, Y6, Y6
+	VCMPPD       $0x12, Y6, Y5, Y6
+	VBROADCASTSD cut+96(FP), Y7
+	VCMPPD       $0x11, Y7, Y5, Y7
+	VANDNPD      Y7, Y6, Y7
+	VMOVMSKPD    Y3, R12
+	VMOVMSKPD    Y6, R13
+	SHLL         $0x04, R13
+	ORL          R13, R12
+	VMOVMSKPD    Y4, R13
+	VMOVMSKPD    Y7, R14
+	SHLL         $0x04, R14
+	ORL          R14, R13
+	MOVL         R12, R14
+	ORL          R13, R14
+	JZ           skip
+	VBROADCASTSD softOne<>+0(SB), Y8
+	VANDPD       Y8, Y3, Y3
+	VANDPD       Y8, Y6, Y6
+	TESTL        R13, R13
+	JZ           store
+	VBROADCASTSD scale+88(FP), Y8
+	VMULPD       Y8, Y2, Y2
+	VBROADCASTSD softLog2e<>+0(SB), Y8
+	VMULPD       Y8, Y2, Y8
+	VROUNDPD     $0x00, Y8, Y8
+	VBROADCASTSD softLn2Hi<>+0(SB), Y9
+	VFNMADD231PD Y9, Y8, Y2
+	VBROADCASTSD softLn2Lo<>+0(SB), Y9
+	VFNMADD231PD Y9, Y8, Y2
+	VBROADCASTSD softC13<>+0(SB), Y9
+	VBROADCASTSD softC12<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC11<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC10<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC9<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC8<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC7<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC6<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC5<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC4<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC3<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC2<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC1<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VBROADCASTSD softC0<>+0(SB), Y10
+	VFMADD213PD  Y10, Y2, Y9
+	VCVTPD2DQY   Y8, X2
+	VPMOVSXDQ    X2, Y8
+	VPSLLQ       $0x34, Y8, Y8
+	VPADDQ       Y8, Y9, Y9
+	VBLENDVPD    Y4, Y9, Y3, Y3
+	VBROADCASTSD scale+88(FP), Y2
+	VMULPD       Y2, Y5, Y5
+	VBROADCASTSD softLog2e<>+0(SB), Y2
+	VMULPD       Y2, Y5, Y2
+	VROUNDPD     $0x00, Y2, Y2
+	VBROADCASTSD softLn2Hi<>+0(SB), Y4
+	VFNMADD231PD Y4, Y2, Y5
+	VBROADCASTSD softLn2Lo<>+0(SB), Y4
+	VFNMADD231PD Y4, Y2, Y5
+	VBROADCASTSD softC13<>+0(SB), Y4
+	VBROADCASTSD softC12<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC11<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC10<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC9<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC8<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC7<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC6<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC5<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC4<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC3<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC2<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC1<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VBROADCASTSD softC0<>+0(SB), Y8
+	VFMADD213PD  Y8, Y5, Y4
+	VCVTPD2DQY   Y2, X2
+	VPMOVSXDQ    X2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VPADDQ       Y2, Y4, Y4
+	VBLENDVPD    Y7, Y4, Y6, Y6
+
+store:
+	VMOVUPD Y3, (DX)
+	VMOVUPD Y6, 32(DX)
+	ADDQ    $0x40, DX
+	MOVL    R9, (BX)(DI*4)
+	INCQ    DI
+	ORL     R13, R11
+	MOVQ    R9, R13
+	SHLQ    $0x08, R13
+	ADDQ    R13, R10
+	ADDQ    R12, R10
+	MOVQ    $0x9e3779b97f4a7c15, R13
+	IMULQ   R13, R10
+
+skip:
+	ADDQ $0x00000240, R8
+	INCQ R9
+	JMP  block
+
+next:
+	ORQ     $0x01, R10
+	XORQ    R8, R8
+	TESTL   R11, R11
+	CMOVQNE R8, R10
+	MOVQ    hashes+72(FP), R8
+	MOVQ    R10, (R8)
+	ADDQ    $0x08, R8
+	MOVQ    R8, hashes+72(FP)
+	MOVL    DI, (SI)
+	ADDQ    $0x04, SI
+	DECQ    n+32(FP)
+	JMP     point
+
+done:
+	VZEROUPPER
+	MOVQ DI, ret+104(FP)
+	RET
+
+// func softPush23AVX2(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
+// Requires: AVX, FMA3
+TEXT ·softPush23AVX2(SB), NOSPLIT, $0-112
+	MOVQ   table+24(FP), AX
+	MOVQ   values+40(FP), CX
+	MOVQ   index+48(FP), DX
+	MOVQ   q+72(FP), BX
+	VMOVSD softOne<>+0(SB), X0
+	XORQ   SI, SI
+
+point:
+	CMPQ         SI, n+32(FP)
+	JGE          done
+	MOVQ         rows+64(FP), DI
+	MOVLQSX      (DI)(SI*4), DI
+	MOVQ         bounds+56(FP), R9
+	MOVLQSX      (R9)(DI*4), R8
+	MOVLQSX      4(R9)(DI*4), R9
+	MOVQ         x+0(FP), R10
+	VBROADCASTSD (R10)(SI*8), Y1
+	VXORPD       Y2, Y2, Y2
+	MOVQ         y+8(FP), R10
+	VBROADCASTSD (R10)(SI*8), Y3
+	VXORPD       Y4, Y4, Y4
+	MOVQ         R8, R10
+	SHLQ         $0x06, R8
+	ADDQ         CX, R8
+	JMP          blockTest
+
+block:
+	MOVLQSX     (DX)(R10*4), R11
+	IMUL3Q      $0x00000240, R11, R12
+	ADDQ        AX, R12
+	SHLQ        $0x06, R11
+	VMOVUPD     (R12), Y5
+	VMOVUPD     64(R12), Y6
+	VMOVUPD     128(R12), Y7
+	VFMADD231PD (R12), Y1, Y7
+	VFMADD231PD 64(R12), Y3, Y7
+	VMOVUPD     320(R12), Y8
+	VFMADD231PD 192(R12), Y1, Y8
+	VFMADD231PD 256(R12), Y3, Y8
+	VCMPPD      $0x11, Y8, Y7, Y9
+	VBLENDVPD   Y9, 192(R12), Y5, Y5
+	VBLENDVPD   Y9, 256(R12), Y6, Y6
+	VMAXPD      Y8, Y7, Y7
+	VMOVUPD     512(R12), Y8
+	VFMADD231PD 384(R12), Y1, Y8
+	VFMADD231PD 448(R12), Y3, Y8
+	VCMPPD      $0x11, Y8, Y7, Y9
+	VBLENDVPD   Y9, 384(R12), Y5, Y5
+	VBLENDVPD   Y9, 448(R12), Y6, Y6
+	VMAXPD      Y8, Y7, Y7
+	VXORPD      Y8, Y8, Y8
+	VCMPPD      $0x11, Y7, Y8, Y7
+	VANDPD      (R8), Y7, Y7
+	VMULPD      (BX)(R11*1), Y7, Y7
+	VFMADD231PD Y5, Y7, Y2
+	VFMADD231PD Y6, Y7, Y4
+	VMOVUPD     32(R12), Y5
+	VMOVUPD     96(R12), Y6
+	VMOVUPD     160(R12), Y7
+	VFMADD231PD 32(R12), Y1, Y7
+	VFMADD231PD 96(R12), Y3, Y7
+	VMOVUPD     352(R12), Y8
+	VFMADD231PD 224(R12), Y1, Y8
+	VFMADD231PD 288(R12), Y3, Y8
+	VCMPPD      $0x11, Y8, Y7, Y9
+	VBLENDVPD   Y9, 224(R12), Y5, Y5
+	VBLENDVPD   Y9, 288(R12), Y6, Y6
+	VMAXPD      Y8, Y7, Y7
+	VMOVUPD     544(R12), Y8
+	VFMADD231PD 416(R12), Y1, Y8
+	VFMADD231PD 480(R12), Y3, Y8
+	VCMPPD      $0x11, Y8, Y7, Y9
+	VBLENDVPD   Y9, 416(R12), Y5, Y5
+	VBLENDVPD   Y9, 480(R12), Y6, Y6
+	VMAXPD      Y8, Y7, Y7
+	VXORPD      Y8, Y8, Y8
+	VCMPPD      $0x11, Y7, Y8, Y7
+	VANDPD      32(R8), Y7, Y7
+	VMULPD      32(BX)(R11*1), Y7, Y7
+	VFMADD231PD Y5, Y7, Y2
+	VFMADD231PD Y6, Y7, Y4
+	ADDQ        $0x40, R8
+	INCQ        R10
+
+blockTest:
+	CMPQ         R10, R9
+	JL           block
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPD       X2, X1, X1
+	VUNPCKHPD    X1, X1, X2
+	VADDSD       X2, X1, X1
+	VEXTRACTF128 $0x01, Y4, X2
+	VADDPD       X4, X2, X2
+	VUNPCKHPD    X2, X2, X3
+	VADDSD       X3, X2, X2
+	MOVQ         a+80(FP), R8
+	VDIVSD       (R8)(DI*8), X0, X3
+	VMULSD       X3, X1, X1
+	MOVQ         gx+88(FP), DI
+	VMOVSD       X1, (DI)(SI*8)
+	VMULSD       X3, X2, X2
+	MOVQ         gy+96(FP), DI
+	VMOVSD       X2, (DI)(SI*8)
+	INCQ         SI
+	JMP          point
 
 done:
 	VZEROUPPER
@@ -575,17 +1167,16 @@ done:
 // func softPush33AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
 // Requires: AVX, AVX512F
 TEXT ·softPush33AVX512(SB), NOSPLIT, $0-112
+	VPXORQ Z0, Z0, Z0
 	MOVQ   table+24(FP), AX
 	MOVQ   values+40(FP), CX
 	MOVQ   index+48(FP), DX
 	MOVQ   q+72(FP), BX
-	VPXORQ Z0, Z0, Z0
 	VMOVSD softOne<>+0(SB), X1
 	XORQ   SI, SI
 
 point:
-	MOVQ         n+32(FP), DI
-	CMPQ         SI, DI
+	CMPQ         SI, n+32(FP)
 	JGE          done
 	MOVQ         rows+64(FP), DI
 	MOVLQSX      (DI)(SI*4), DI
@@ -648,37 +1239,378 @@ block:
 blockTest:
 	CMPQ          R10, R9
 	JL            block
+	VEXTRACTF64X4 $0x01, Z3, Y2
+	VADDPD        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X4
+	VADDPD        X2, X4, X4
+	VUNPCKHPD     X4, X4, X2
+	VADDSD        X2, X4, X4
+	VEXTRACTF64X4 $0x01, Z5, Y2
+	VADDPD        Y5, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X6
+	VADDPD        X2, X6, X6
+	VUNPCKHPD     X6, X6, X2
+	VADDSD        X2, X6, X6
+	VEXTRACTF64X4 $0x01, Z7, Y2
+	VADDPD        Y7, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X8
+	VADDPD        X2, X8, X8
+	VUNPCKHPD     X8, X8, X2
+	VADDSD        X2, X8, X8
 	MOVQ          a+80(FP), R8
 	VDIVSD        (R8)(DI*8), X1, X2
-	VEXTRACTF64X4 $0x01, Z3, Y4
-	VADDPD        Y3, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X6
-	VADDPD        X4, X6, X6
-	VUNPCKHPD     X6, X6, X4
-	VADDSD        X4, X6, X6
-	VMULSD        X2, X6, X6
+	VMULSD        X2, X4, X4
 	MOVQ          gx+88(FP), DI
-	VMOVSD        X6, (DI)(SI*8)
-	VEXTRACTF64X4 $0x01, Z5, Y4
-	VADDPD        Y5, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X6
-	VADDPD        X4, X6, X6
-	VUNPCKHPD     X6, X6, X4
-	VADDSD        X4, X6, X6
+	VMOVSD        X4, (DI)(SI*8)
 	VMULSD        X2, X6, X6
 	MOVQ          gy+96(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
-	VEXTRACTF64X4 $0x01, Z7, Y4
-	VADDPD        Y7, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X6
-	VADDPD        X4, X6, X6
-	VUNPCKHPD     X6, X6, X4
-	VADDSD        X4, X6, X6
-	VMULSD        X2, X6, X6
+	VMULSD        X2, X8, X8
 	MOVQ          gz+104(FP), DI
-	VMOVSD        X6, (DI)(SI*8)
+	VMOVSD        X8, (DI)(SI*8)
 	INCQ          SI
 	JMP           point
+
+done:
+	VZEROUPPER
+	RET
+
+// func softFill33AVX2(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·softFill33AVX2(SB), NOSPLIT, $0-112
+	MOVQ x+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ z+16(FP), DX
+	MOVQ values+48(FP), BX
+	MOVQ index+56(FP), SI
+	MOVQ ends+64(FP), DI
+	MOVQ stored+80(FP), R8
+
+point:
+	MOVQ         n+32(FP), R9
+	TESTQ        R9, R9
+	JZ           done
+	VBROADCASTSD (AX), Y0
+	ADDQ         $0x08, AX
+	VBROADCASTSD (CX), Y1
+	ADDQ         $0x08, CX
+	VBROADCASTSD (DX), Y2
+	ADDQ         $0x08, DX
+	MOVQ         table+24(FP), R9
+	XORQ         R10, R10
+	MOVQ         $0x00000001, R11
+	XORL         R12, R12
+
+block:
+	CMPQ         R10, blocks+40(FP)
+	JGE          next
+	VMOVUPD      192(R9), Y3
+	VFMADD231PD  (R9), Y0, Y3
+	VFMADD231PD  64(R9), Y1, Y3
+	VFMADD231PD  128(R9), Y2, Y3
+	VMOVUPD      448(R9), Y4
+	VFMADD231PD  256(R9), Y0, Y4
+	VFMADD231PD  320(R9), Y1, Y4
+	VFMADD231PD  384(R9), Y2, Y4
+	VMAXPD       Y4, Y3, Y3
+	VMOVUPD      704(R9), Y4
+	VFMADD231PD  512(R9), Y0, Y4
+	VFMADD231PD  576(R9), Y1, Y4
+	VFMADD231PD  640(R9), Y2, Y4
+	VMAXPD       Y4, Y3, Y3
+	VXORPD       Y4, Y4, Y4
+	VCMPPD       $0x12, Y4, Y3, Y4
+	VBROADCASTSD cut+96(FP), Y5
+	VCMPPD       $0x11, Y5, Y3, Y5
+	VANDNPD      Y5, Y4, Y5
+	VMOVUPD      224(R9), Y6
+	VFMADD231PD  32(R9), Y0, Y6
+	VFMADD231PD  96(R9), Y1, Y6
+	VFMADD231PD  160(R9), Y2, Y6
+	VMOVUPD      480(R9), Y7
+	VFMADD231PD  288(R9), Y0, Y7
+	VFMADD231PD  352(R9), Y1, Y7
+	VFMADD231PD  416(R9), Y2, Y7
+	VMAXPD       Y7, Y6, Y6
+	VMOVUPD      736(R9), Y7
+	VFMADD231PD  544(R9), Y0, Y7
+	VFMADD231PD  608(R9), Y1, Y7
+	VFMADD231PD  672(R9), Y2, Y7
+	VMAXPD       Y7, Y6, Y6
+	VXORPD       Y7, Y7, Y7
+	VCMPPD       $0x12, Y7, Y6, Y7
+	VBROADCASTSD cut+96(FP), Y8
+	VCMPPD       $0x11, Y8, Y6, Y8
+	VANDNPD      Y8, Y7, Y8
+	VMOVMSKPD    Y4, R13
+	VMOVMSKPD    Y7, R14
+	SHLL         $0x04, R14
+	ORL          R14, R13
+	VMOVMSKPD    Y5, R14
+	VMOVMSKPD    Y8, R15
+	SHLL         $0x04, R15
+	ORL          R15, R14
+	MOVL         R13, R15
+	ORL          R14, R15
+	JZ           skip
+	VBROADCASTSD softOne<>+0(SB), Y9
+	VANDPD       Y9, Y4, Y4
+	VANDPD       Y9, Y7, Y7
+	TESTL        R14, R14
+	JZ           store
+	VBROADCASTSD scale+88(FP), Y9
+	VMULPD       Y9, Y3, Y3
+	VBROADCASTSD softLog2e<>+0(SB), Y9
+	VMULPD       Y9, Y3, Y9
+	VROUNDPD     $0x00, Y9, Y9
+	VBROADCASTSD softLn2Hi<>+0(SB), Y10
+	VFNMADD231PD Y10, Y9, Y3
+	VBROADCASTSD softLn2Lo<>+0(SB), Y10
+	VFNMADD231PD Y10, Y9, Y3
+	VBROADCASTSD softC13<>+0(SB), Y10
+	VBROADCASTSD softC12<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC11<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC10<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC9<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC8<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC7<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC6<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC5<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC4<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC3<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC2<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC1<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC0<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VCVTPD2DQY   Y9, X3
+	VPMOVSXDQ    X3, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VBLENDVPD    Y5, Y10, Y4, Y4
+	VBROADCASTSD scale+88(FP), Y3
+	VMULPD       Y3, Y6, Y6
+	VBROADCASTSD softLog2e<>+0(SB), Y3
+	VMULPD       Y3, Y6, Y3
+	VROUNDPD     $0x00, Y3, Y3
+	VBROADCASTSD softLn2Hi<>+0(SB), Y5
+	VFNMADD231PD Y5, Y3, Y6
+	VBROADCASTSD softLn2Lo<>+0(SB), Y5
+	VFNMADD231PD Y5, Y3, Y6
+	VBROADCASTSD softC13<>+0(SB), Y5
+	VBROADCASTSD softC12<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC11<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC10<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC9<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC8<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC7<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC6<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC5<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC4<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC3<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC2<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC1<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC0<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VCVTPD2DQY   Y3, X3
+	VPMOVSXDQ    X3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y3, Y5, Y5
+	VBLENDVPD    Y8, Y5, Y7, Y7
+
+store:
+	VMOVUPD Y4, (BX)
+	VMOVUPD Y7, 32(BX)
+	ADDQ    $0x40, BX
+	MOVL    R10, (SI)(R8*4)
+	INCQ    R8
+	ORL     R14, R12
+	MOVQ    R10, R14
+	SHLQ    $0x08, R14
+	ADDQ    R14, R11
+	ADDQ    R13, R11
+	MOVQ    $0x9e3779b97f4a7c15, R14
+	IMULQ   R14, R11
+
+skip:
+	ADDQ $0x00000300, R9
+	INCQ R10
+	JMP  block
+
+next:
+	ORQ     $0x01, R11
+	XORQ    R9, R9
+	TESTL   R12, R12
+	CMOVQNE R9, R11
+	MOVQ    hashes+72(FP), R9
+	MOVQ    R11, (R9)
+	ADDQ    $0x08, R9
+	MOVQ    R9, hashes+72(FP)
+	MOVL    R8, (DI)
+	ADDQ    $0x04, DI
+	DECQ    n+32(FP)
+	JMP     point
+
+done:
+	VZEROUPPER
+	MOVQ R8, ret+104(FP)
+	RET
+
+// func softPush33AVX2(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
+// Requires: AVX, FMA3
+TEXT ·softPush33AVX2(SB), NOSPLIT, $0-112
+	MOVQ   table+24(FP), AX
+	MOVQ   values+40(FP), CX
+	MOVQ   index+48(FP), DX
+	MOVQ   q+72(FP), BX
+	VMOVSD softOne<>+0(SB), X0
+	XORQ   SI, SI
+
+point:
+	CMPQ         SI, n+32(FP)
+	JGE          done
+	MOVQ         rows+64(FP), DI
+	MOVLQSX      (DI)(SI*4), DI
+	MOVQ         bounds+56(FP), R9
+	MOVLQSX      (R9)(DI*4), R8
+	MOVLQSX      4(R9)(DI*4), R9
+	MOVQ         x+0(FP), R10
+	VBROADCASTSD (R10)(SI*8), Y1
+	VXORPD       Y2, Y2, Y2
+	MOVQ         y+8(FP), R10
+	VBROADCASTSD (R10)(SI*8), Y3
+	VXORPD       Y4, Y4, Y4
+	MOVQ         z+16(FP), R10
+	VBROADCASTSD (R10)(SI*8), Y5
+	VXORPD       Y6, Y6, Y6
+	MOVQ         R8, R10
+	SHLQ         $0x06, R8
+	ADDQ         CX, R8
+	JMP          blockTest
+
+block:
+	MOVLQSX     (DX)(R10*4), R11
+	IMUL3Q      $0x00000300, R11, R12
+	ADDQ        AX, R12
+	SHLQ        $0x06, R11
+	VMOVUPD     (R12), Y7
+	VMOVUPD     64(R12), Y8
+	VMOVUPD     128(R12), Y9
+	VMOVUPD     192(R12), Y10
+	VFMADD231PD (R12), Y1, Y10
+	VFMADD231PD 64(R12), Y3, Y10
+	VFMADD231PD 128(R12), Y5, Y10
+	VMOVUPD     448(R12), Y11
+	VFMADD231PD 256(R12), Y1, Y11
+	VFMADD231PD 320(R12), Y3, Y11
+	VFMADD231PD 384(R12), Y5, Y11
+	VCMPPD      $0x11, Y11, Y10, Y12
+	VBLENDVPD   Y12, 256(R12), Y7, Y7
+	VBLENDVPD   Y12, 320(R12), Y8, Y8
+	VBLENDVPD   Y12, 384(R12), Y9, Y9
+	VMAXPD      Y11, Y10, Y10
+	VMOVUPD     704(R12), Y11
+	VFMADD231PD 512(R12), Y1, Y11
+	VFMADD231PD 576(R12), Y3, Y11
+	VFMADD231PD 640(R12), Y5, Y11
+	VCMPPD      $0x11, Y11, Y10, Y12
+	VBLENDVPD   Y12, 512(R12), Y7, Y7
+	VBLENDVPD   Y12, 576(R12), Y8, Y8
+	VBLENDVPD   Y12, 640(R12), Y9, Y9
+	VMAXPD      Y11, Y10, Y10
+	VXORPD      Y11, Y11, Y11
+	VCMPPD      $0x11, Y10, Y11, Y10
+	VANDPD      (R8), Y10, Y10
+	VMULPD      (BX)(R11*1), Y10, Y10
+	VFMADD231PD Y7, Y10, Y2
+	VFMADD231PD Y8, Y10, Y4
+	VFMADD231PD Y9, Y10, Y6
+	VMOVUPD     32(R12), Y7
+	VMOVUPD     96(R12), Y8
+	VMOVUPD     160(R12), Y9
+	VMOVUPD     224(R12), Y10
+	VFMADD231PD 32(R12), Y1, Y10
+	VFMADD231PD 96(R12), Y3, Y10
+	VFMADD231PD 160(R12), Y5, Y10
+	VMOVUPD     480(R12), Y11
+	VFMADD231PD 288(R12), Y1, Y11
+	VFMADD231PD 352(R12), Y3, Y11
+	VFMADD231PD 416(R12), Y5, Y11
+	VCMPPD      $0x11, Y11, Y10, Y12
+	VBLENDVPD   Y12, 288(R12), Y7, Y7
+	VBLENDVPD   Y12, 352(R12), Y8, Y8
+	VBLENDVPD   Y12, 416(R12), Y9, Y9
+	VMAXPD      Y11, Y10, Y10
+	VMOVUPD     736(R12), Y11
+	VFMADD231PD 544(R12), Y1, Y11
+	VFMADD231PD 608(R12), Y3, Y11
+	VFMADD231PD 672(R12), Y5, Y11
+	VCMPPD      $0x11, Y11, Y10, Y12
+	VBLENDVPD   Y12, 544(R12), Y7, Y7
+	VBLENDVPD   Y12, 608(R12), Y8, Y8
+	VBLENDVPD   Y12, 672(R12), Y9, Y9
+	VMAXPD      Y11, Y10, Y10
+	VXORPD      Y11, Y11, Y11
+	VCMPPD      $0x11, Y10, Y11, Y10
+	VANDPD      32(R8), Y10, Y10
+	VMULPD      32(BX)(R11*1), Y10, Y10
+	VFMADD231PD Y7, Y10, Y2
+	VFMADD231PD Y8, Y10, Y4
+	VFMADD231PD Y9, Y10, Y6
+	ADDQ        $0x40, R8
+	INCQ        R10
+
+blockTest:
+	CMPQ         R10, R9
+	JL           block
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPD       X2, X1, X1
+	VUNPCKHPD    X1, X1, X2
+	VADDSD       X2, X1, X1
+	VEXTRACTF128 $0x01, Y4, X2
+	VADDPD       X4, X2, X2
+	VUNPCKHPD    X2, X2, X3
+	VADDSD       X3, X2, X2
+	VEXTRACTF128 $0x01, Y6, X3
+	VADDPD       X6, X3, X3
+	VUNPCKHPD    X3, X3, X4
+	VADDSD       X4, X3, X3
+	MOVQ         a+80(FP), R8
+	VDIVSD       (R8)(DI*8), X0, X4
+	VMULSD       X4, X1, X1
+	MOVQ         gx+88(FP), DI
+	VMOVSD       X1, (DI)(SI*8)
+	VMULSD       X4, X2, X2
+	MOVQ         gy+96(FP), DI
+	VMOVSD       X2, (DI)(SI*8)
+	VMULSD       X4, X3, X3
+	MOVQ         gz+104(FP), DI
+	VMOVSD       X3, (DI)(SI*8)
+	INCQ         SI
+	JMP          point
 
 done:
 	VZEROUPPER
@@ -809,17 +1741,16 @@ done:
 // func softPush34AVX512(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
 // Requires: AVX, AVX512F
 TEXT ·softPush34AVX512(SB), NOSPLIT, $0-112
+	VPXORQ Z0, Z0, Z0
 	MOVQ   table+24(FP), AX
 	MOVQ   values+40(FP), CX
 	MOVQ   index+48(FP), DX
 	MOVQ   q+72(FP), BX
-	VPXORQ Z0, Z0, Z0
 	VMOVSD softOne<>+0(SB), X1
 	XORQ   SI, SI
 
 point:
-	MOVQ         n+32(FP), DI
-	CMPQ         SI, DI
+	CMPQ         SI, n+32(FP)
 	JGE          done
 	MOVQ         rows+64(FP), DI
 	MOVLQSX      (DI)(SI*4), DI
@@ -891,37 +1822,406 @@ block:
 blockTest:
 	CMPQ          R10, R9
 	JL            block
+	VEXTRACTF64X4 $0x01, Z3, Y2
+	VADDPD        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X4
+	VADDPD        X2, X4, X4
+	VUNPCKHPD     X4, X4, X2
+	VADDSD        X2, X4, X4
+	VEXTRACTF64X4 $0x01, Z5, Y2
+	VADDPD        Y5, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X6
+	VADDPD        X2, X6, X6
+	VUNPCKHPD     X6, X6, X2
+	VADDSD        X2, X6, X6
+	VEXTRACTF64X4 $0x01, Z7, Y2
+	VADDPD        Y7, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X8
+	VADDPD        X2, X8, X8
+	VUNPCKHPD     X8, X8, X2
+	VADDSD        X2, X8, X8
 	MOVQ          a+80(FP), R8
 	VDIVSD        (R8)(DI*8), X1, X2
-	VEXTRACTF64X4 $0x01, Z3, Y4
-	VADDPD        Y3, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X6
-	VADDPD        X4, X6, X6
-	VUNPCKHPD     X6, X6, X4
-	VADDSD        X4, X6, X6
-	VMULSD        X2, X6, X6
+	VMULSD        X2, X4, X4
 	MOVQ          gx+88(FP), DI
-	VMOVSD        X6, (DI)(SI*8)
-	VEXTRACTF64X4 $0x01, Z5, Y4
-	VADDPD        Y5, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X6
-	VADDPD        X4, X6, X6
-	VUNPCKHPD     X6, X6, X4
-	VADDSD        X4, X6, X6
+	VMOVSD        X4, (DI)(SI*8)
 	VMULSD        X2, X6, X6
 	MOVQ          gy+96(FP), DI
 	VMOVSD        X6, (DI)(SI*8)
-	VEXTRACTF64X4 $0x01, Z7, Y4
-	VADDPD        Y7, Y4, Y4
-	VEXTRACTF128  $0x01, Y4, X6
-	VADDPD        X4, X6, X6
-	VUNPCKHPD     X6, X6, X4
-	VADDSD        X4, X6, X6
-	VMULSD        X2, X6, X6
+	VMULSD        X2, X8, X8
 	MOVQ          gz+104(FP), DI
-	VMOVSD        X6, (DI)(SI*8)
+	VMOVSD        X8, (DI)(SI*8)
 	INCQ          SI
 	JMP           point
+
+done:
+	VZEROUPPER
+	RET
+
+// func softFill34AVX2(x *float64, y *float64, z *float64, table *float64, n int, blocks int, values *float64, index *int32, ends *int32, hashes *uint64, stored int, scale float64, cut float64) int
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·softFill34AVX2(SB), NOSPLIT, $0-112
+	MOVQ x+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ z+16(FP), DX
+	MOVQ values+48(FP), BX
+	MOVQ index+56(FP), SI
+	MOVQ ends+64(FP), DI
+	MOVQ stored+80(FP), R8
+
+point:
+	MOVQ         n+32(FP), R9
+	TESTQ        R9, R9
+	JZ           done
+	VBROADCASTSD (AX), Y0
+	ADDQ         $0x08, AX
+	VBROADCASTSD (CX), Y1
+	ADDQ         $0x08, CX
+	VBROADCASTSD (DX), Y2
+	ADDQ         $0x08, DX
+	MOVQ         table+24(FP), R9
+	XORQ         R10, R10
+	MOVQ         $0x00000001, R11
+	XORL         R12, R12
+
+block:
+	CMPQ         R10, blocks+40(FP)
+	JGE          next
+	VMOVUPD      192(R9), Y3
+	VFMADD231PD  (R9), Y0, Y3
+	VFMADD231PD  64(R9), Y1, Y3
+	VFMADD231PD  128(R9), Y2, Y3
+	VMOVUPD      448(R9), Y4
+	VFMADD231PD  256(R9), Y0, Y4
+	VFMADD231PD  320(R9), Y1, Y4
+	VFMADD231PD  384(R9), Y2, Y4
+	VMAXPD       Y4, Y3, Y3
+	VMOVUPD      704(R9), Y4
+	VFMADD231PD  512(R9), Y0, Y4
+	VFMADD231PD  576(R9), Y1, Y4
+	VFMADD231PD  640(R9), Y2, Y4
+	VMAXPD       Y4, Y3, Y3
+	VMOVUPD      960(R9), Y4
+	VFMADD231PD  768(R9), Y0, Y4
+	VFMADD231PD  832(R9), Y1, Y4
+	VFMADD231PD  896(R9), Y2, Y4
+	VMAXPD       Y4, Y3, Y3
+	VXORPD       Y4, Y4, Y4
+	VCMPPD       $0x12, Y4, Y3, Y4
+	VBROADCASTSD cut+96(FP), Y5
+	VCMPPD       $0x11, Y5, Y3, Y5
+	VANDNPD      Y5, Y4, Y5
+	VMOVUPD      224(R9), Y6
+	VFMADD231PD  32(R9), Y0, Y6
+	VFMADD231PD  96(R9), Y1, Y6
+	VFMADD231PD  160(R9), Y2, Y6
+	VMOVUPD      480(R9), Y7
+	VFMADD231PD  288(R9), Y0, Y7
+	VFMADD231PD  352(R9), Y1, Y7
+	VFMADD231PD  416(R9), Y2, Y7
+	VMAXPD       Y7, Y6, Y6
+	VMOVUPD      736(R9), Y7
+	VFMADD231PD  544(R9), Y0, Y7
+	VFMADD231PD  608(R9), Y1, Y7
+	VFMADD231PD  672(R9), Y2, Y7
+	VMAXPD       Y7, Y6, Y6
+	VMOVUPD      992(R9), Y7
+	VFMADD231PD  800(R9), Y0, Y7
+	VFMADD231PD  864(R9), Y1, Y7
+	VFMADD231PD  928(R9), Y2, Y7
+	VMAXPD       Y7, Y6, Y6
+	VXORPD       Y7, Y7, Y7
+	VCMPPD       $0x12, Y7, Y6, Y7
+	VBROADCASTSD cut+96(FP), Y8
+	VCMPPD       $0x11, Y8, Y6, Y8
+	VANDNPD      Y8, Y7, Y8
+	VMOVMSKPD    Y4, R13
+	VMOVMSKPD    Y7, R14
+	SHLL         $0x04, R14
+	ORL          R14, R13
+	VMOVMSKPD    Y5, R14
+	VMOVMSKPD    Y8, R15
+	SHLL         $0x04, R15
+	ORL          R15, R14
+	MOVL         R13, R15
+	ORL          R14, R15
+	JZ           skip
+	VBROADCASTSD softOne<>+0(SB), Y9
+	VANDPD       Y9, Y4, Y4
+	VANDPD       Y9, Y7, Y7
+	TESTL        R14, R14
+	JZ           store
+	VBROADCASTSD scale+88(FP), Y9
+	VMULPD       Y9, Y3, Y3
+	VBROADCASTSD softLog2e<>+0(SB), Y9
+	VMULPD       Y9, Y3, Y9
+	VROUNDPD     $0x00, Y9, Y9
+	VBROADCASTSD softLn2Hi<>+0(SB), Y10
+	VFNMADD231PD Y10, Y9, Y3
+	VBROADCASTSD softLn2Lo<>+0(SB), Y10
+	VFNMADD231PD Y10, Y9, Y3
+	VBROADCASTSD softC13<>+0(SB), Y10
+	VBROADCASTSD softC12<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC11<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC10<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC9<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC8<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC7<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC6<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC5<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC4<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC3<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC2<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC1<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VBROADCASTSD softC0<>+0(SB), Y11
+	VFMADD213PD  Y11, Y3, Y10
+	VCVTPD2DQY   Y9, X3
+	VPMOVSXDQ    X3, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VPADDQ       Y9, Y10, Y10
+	VBLENDVPD    Y5, Y10, Y4, Y4
+	VBROADCASTSD scale+88(FP), Y3
+	VMULPD       Y3, Y6, Y6
+	VBROADCASTSD softLog2e<>+0(SB), Y3
+	VMULPD       Y3, Y6, Y3
+	VROUNDPD     $0x00, Y3, Y3
+	VBROADCASTSD softLn2Hi<>+0(SB), Y5
+	VFNMADD231PD Y5, Y3, Y6
+	VBROADCASTSD softLn2Lo<>+0(SB), Y5
+	VFNMADD231PD Y5, Y3, Y6
+	VBROADCASTSD softC13<>+0(SB), Y5
+	VBROADCASTSD softC12<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC11<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC10<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC9<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC8<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC7<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC6<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC5<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC4<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC3<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC2<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC1<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VBROADCASTSD softC0<>+0(SB), Y9
+	VFMADD213PD  Y9, Y6, Y5
+	VCVTPD2DQY   Y3, X3
+	VPMOVSXDQ    X3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y3, Y5, Y5
+	VBLENDVPD    Y8, Y5, Y7, Y7
+
+store:
+	VMOVUPD Y4, (BX)
+	VMOVUPD Y7, 32(BX)
+	ADDQ    $0x40, BX
+	MOVL    R10, (SI)(R8*4)
+	INCQ    R8
+	ORL     R14, R12
+	MOVQ    R10, R14
+	SHLQ    $0x08, R14
+	ADDQ    R14, R11
+	ADDQ    R13, R11
+	MOVQ    $0x9e3779b97f4a7c15, R14
+	IMULQ   R14, R11
+
+skip:
+	ADDQ $0x00000400, R9
+	INCQ R10
+	JMP  block
+
+next:
+	ORQ     $0x01, R11
+	XORQ    R9, R9
+	TESTL   R12, R12
+	CMOVQNE R9, R11
+	MOVQ    hashes+72(FP), R9
+	MOVQ    R11, (R9)
+	ADDQ    $0x08, R9
+	MOVQ    R9, hashes+72(FP)
+	MOVL    R8, (DI)
+	ADDQ    $0x04, DI
+	DECQ    n+32(FP)
+	JMP     point
+
+done:
+	VZEROUPPER
+	MOVQ R8, ret+104(FP)
+	RET
+
+// func softPush34AVX2(x *float64, y *float64, z *float64, table *float64, n int, values *float64, index *int32, bounds *int32, rows *int32, q *float64, a *float64, gx *float64, gy *float64, gz *float64)
+// Requires: AVX, FMA3
+TEXT ·softPush34AVX2(SB), NOSPLIT, $0-112
+	MOVQ   table+24(FP), AX
+	MOVQ   values+40(FP), CX
+	MOVQ   index+48(FP), DX
+	MOVQ   q+72(FP), BX
+	VMOVSD softOne<>+0(SB), X0
+	XORQ   SI, SI
+
+point:
+	CMPQ         SI, n+32(FP)
+	JGE          done
+	MOVQ         rows+64(FP), DI
+	MOVLQSX      (DI)(SI*4), DI
+	MOVQ         bounds+56(FP), R9
+	MOVLQSX      (R9)(DI*4), R8
+	MOVLQSX      4(R9)(DI*4), R9
+	MOVQ         x+0(FP), R10
+	VBROADCASTSD (R10)(SI*8), Y1
+	VXORPD       Y2, Y2, Y2
+	MOVQ         y+8(FP), R10
+	VBROADCASTSD (R10)(SI*8), Y3
+	VXORPD       Y4, Y4, Y4
+	MOVQ         z+16(FP), R10
+	VBROADCASTSD (R10)(SI*8), Y5
+	VXORPD       Y6, Y6, Y6
+	MOVQ         R8, R10
+	SHLQ         $0x06, R8
+	ADDQ         CX, R8
+	JMP          blockTest
+
+block:
+	MOVLQSX     (DX)(R10*4), R11
+	IMUL3Q      $0x00000400, R11, R12
+	ADDQ        AX, R12
+	SHLQ        $0x06, R11
+	VMOVUPD     (R12), Y7
+	VMOVUPD     64(R12), Y8
+	VMOVUPD     128(R12), Y9
+	VMOVUPD     192(R12), Y10
+	VFMADD231PD (R12), Y1, Y10
+	VFMADD231PD 64(R12), Y3, Y10
+	VFMADD231PD 128(R12), Y5, Y10
+	VMOVUPD     448(R12), Y11
+	VFMADD231PD 256(R12), Y1, Y11
+	VFMADD231PD 320(R12), Y3, Y11
+	VFMADD231PD 384(R12), Y5, Y11
+	VCMPPD      $0x11, Y11, Y10, Y12
+	VBLENDVPD   Y12, 256(R12), Y7, Y7
+	VBLENDVPD   Y12, 320(R12), Y8, Y8
+	VBLENDVPD   Y12, 384(R12), Y9, Y9
+	VMAXPD      Y11, Y10, Y10
+	VMOVUPD     704(R12), Y11
+	VFMADD231PD 512(R12), Y1, Y11
+	VFMADD231PD 576(R12), Y3, Y11
+	VFMADD231PD 640(R12), Y5, Y11
+	VCMPPD      $0x11, Y11, Y10, Y12
+	VBLENDVPD   Y12, 512(R12), Y7, Y7
+	VBLENDVPD   Y12, 576(R12), Y8, Y8
+	VBLENDVPD   Y12, 640(R12), Y9, Y9
+	VMAXPD      Y11, Y10, Y10
+	VMOVUPD     960(R12), Y11
+	VFMADD231PD 768(R12), Y1, Y11
+	VFMADD231PD 832(R12), Y3, Y11
+	VFMADD231PD 896(R12), Y5, Y11
+	VCMPPD      $0x11, Y11, Y10, Y12
+	VBLENDVPD   Y12, 768(R12), Y7, Y7
+	VBLENDVPD   Y12, 832(R12), Y8, Y8
+	VBLENDVPD   Y12, 896(R12), Y9, Y9
+	VMAXPD      Y11, Y10, Y10
+	VXORPD      Y11, Y11, Y11
+	VCMPPD      $0x11, Y10, Y11, Y10
+	VANDPD      (R8), Y10, Y10
+	VMULPD      (BX)(R11*1), Y10, Y10
+	VFMADD231PD Y7, Y10, Y2
+	VFMADD231PD Y8, Y10, Y4
+	VFMADD231PD Y9, Y10, Y6
+	VMOVUPD     32(R12), Y7
+	VMOVUPD     96(R12), Y8
+	VMOVUPD     160(R12), Y9
+	VMOVUPD     224(R12), Y10
+	VFMADD231PD 32(R12), Y1, Y10
+	VFMADD231PD 96(R12), Y3, Y10
+	VFMADD231PD 160(R12), Y5, Y10
+	VMOVUPD     480(R12), Y11
+	VFMADD231PD 288(R12), Y1, Y11
+	VFMADD231PD 352(R12), Y3, Y11
+	VFMADD231PD 416(R12), Y5, Y11
+	VCMPPD      $0x11, Y11, Y10, Y12
+	VBLENDVPD   Y12, 288(R12), Y7, Y7
+	VBLENDVPD   Y12, 352(R12), Y8, Y8
+	VBLENDVPD   Y12, 416(R12), Y9, Y9
+	VMAXPD      Y11, Y10, Y10
+	VMOVUPD     736(R12), Y11
+	VFMADD231PD 544(R12), Y1, Y11
+	VFMADD231PD 608(R12), Y3, Y11
+	VFMADD231PD 672(R12), Y5, Y11
+	VCMPPD      $0x11, Y11, Y10, Y12
+	VBLENDVPD   Y12, 544(R12), Y7, Y7
+	VBLENDVPD   Y12, 608(R12), Y8, Y8
+	VBLENDVPD   Y12, 672(R12), Y9, Y9
+	VMAXPD      Y11, Y10, Y10
+	VMOVUPD     992(R12), Y11
+	VFMADD231PD 800(R12), Y1, Y11
+	VFMADD231PD 864(R12), Y3, Y11
+	VFMADD231PD 928(R12), Y5, Y11
+	VCMPPD      $0x11, Y11, Y10, Y12
+	VBLENDVPD   Y12, 800(R12), Y7, Y7
+	VBLENDVPD   Y12, 864(R12), Y8, Y8
+	VBLENDVPD   Y12, 928(R12), Y9, Y9
+	VMAXPD      Y11, Y10, Y10
+	VXORPD      Y11, Y11, Y11
+	VCMPPD      $0x11, Y10, Y11, Y10
+	VANDPD      32(R8), Y10, Y10
+	VMULPD      32(BX)(R11*1), Y10, Y10
+	VFMADD231PD Y7, Y10, Y2
+	VFMADD231PD Y8, Y10, Y4
+	VFMADD231PD Y9, Y10, Y6
+	ADDQ        $0x40, R8
+	INCQ        R10
+
+blockTest:
+	CMPQ         R10, R9
+	JL           block
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPD       X2, X1, X1
+	VUNPCKHPD    X1, X1, X2
+	VADDSD       X2, X1, X1
+	VEXTRACTF128 $0x01, Y4, X2
+	VADDPD       X4, X2, X2
+	VUNPCKHPD    X2, X2, X3
+	VADDSD       X3, X2, X2
+	VEXTRACTF128 $0x01, Y6, X3
+	VADDPD       X6, X3, X3
+	VUNPCKHPD    X3, X3, X4
+	VADDSD       X4, X3, X3
+	MOVQ         a+80(FP), R8
+	VDIVSD       (R8)(DI*8), X0, X4
+	VMULSD       X4, X1, X1
+	MOVQ         gx+88(FP), DI
+	VMOVSD       X1, (DI)(SI*8)
+	VMULSD       X4, X2, X2
+	MOVQ         gy+96(FP), DI
+	VMOVSD       X2, (DI)(SI*8)
+	VMULSD       X4, X3, X3
+	MOVQ         gz+104(FP), DI
+	VMOVSD       X3, (DI)(SI*8)
+	INCQ         SI
+	JMP          point
 
 done:
 	VZEROUPPER
@@ -988,6 +2288,86 @@ add:
 	VMOVUPD     (R8)(R13*1), Z3
 	VFMADD231PD (R10), Z2, Z3
 	VMOVUPD     Z3, (R8)(R13*1)
+	ADDQ        $0x40, R10
+	INCQ        R12
+
+addTest:
+	CMPQ R12, R11
+	JL   add
+	MOVQ R11, R10
+	DECQ BX
+	JMP  point
+
+done:
+	VZEROUPPER
+	RET
+
+// func softStepAVX2(values *float64, index *int32, bounds *int32, weights *float64, n int, q *float64, sums *float64, a *float64, floor float64)
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·softStepAVX2(SB), NOSPLIT, $0-72
+	MOVQ  values+0(FP), AX
+	MOVQ  index+8(FP), CX
+	MOVQ  bounds+16(FP), DX
+	MOVQ  n+32(FP), BX
+	MOVQ  weights+24(FP), SI
+	MOVQ  q+40(FP), DI
+	MOVQ  sums+48(FP), R8
+	MOVQ  a+56(FP), R9
+	MOVSD floor+64(FP), X0
+	XORQ  R10, R10
+
+point:
+	TESTQ   BX, BX
+	JZ      done
+	MOVLQSX 4(DX), R11
+	ADDQ    $0x04, DX
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	MOVQ    R10, R12
+	MOVQ    R10, R13
+	SHLQ    $0x06, R13
+	ADDQ    AX, R13
+	JMP     weighTest
+
+weigh:
+	MOVLQSX     (CX)(R12*4), R14
+	SHLQ        $0x06, R14
+	VMOVUPD     (R13), Y3
+	VFMADD231PD (DI)(R14*1), Y3, Y1
+	VMOVUPD     32(R13), Y3
+	VFMADD231PD 32(DI)(R14*1), Y3, Y2
+	ADDQ        $0x40, R13
+	INCQ        R12
+
+weighTest:
+	CMPQ         R12, R11
+	JL           weigh
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X1, X2, X2
+	VUNPCKHPD    X2, X2, X1
+	VADDSD       X1, X2, X2
+	VADDSD       X0, X2, X2
+	VMOVSD       X2, (R9)
+	ADDQ         $0x08, R9
+	VMOVSD       (SI), X1
+	ADDQ         $0x08, SI
+	VDIVSD       X2, X1, X2
+	VBROADCASTSD X2, Y1
+	MOVQ         R10, R12
+	SHLQ         $0x06, R10
+	ADDQ         AX, R10
+	JMP          addTest
+
+add:
+	MOVLQSX     (CX)(R12*4), R13
+	SHLQ        $0x06, R13
+	VMOVUPD     (R8)(R13*1), Y2
+	VFMADD231PD (R10), Y1, Y2
+	VMOVUPD     Y2, (R8)(R13*1)
+	VMOVUPD     32(R8)(R13*1), Y2
+	VFMADD231PD 32(R10), Y1, Y2
+	VMOVUPD     Y2, 32(R8)(R13*1)
 	ADDQ        $0x40, R10
 	INCQ        R12
 

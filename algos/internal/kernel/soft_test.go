@@ -72,9 +72,17 @@ func softRun(l Level, s *Soft, at [3][]float64, q []float64) (rows []float64, su
 // Vectors give what the portable loops give, but for rounding, for every number of
 // points and ranges; hard ranges, too.
 func TestSoftAgreesWithPortable(t *testing.T) {
-	if Best() < AVX512 {
-		t.Skipf("this CPU has %v", Best())
+	for _, l := range []Level{AVX2, AVX512} {
+		t.Run(l.String(), func(t *testing.T) {
+			if l > Best() {
+				t.Skipf("this CPU has %v", Best())
+			}
+			testSoft(t, l)
+		})
 	}
+}
+
+func testSoft(t *testing.T, l Level) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for _, shape := range softShapes {
 		for points := range 40 {
@@ -92,7 +100,7 @@ func TestSoftAgreesWithPortable(t *testing.T) {
 					q[k] = r.Float64()
 				}
 				m, sums, a, g := softRun(Portable, s, at, q)
-				m2, sums2, a2, g2 := softRun(AVX512, s, at, q)
+				m2, sums2, a2, g2 := softRun(l, s, at, q)
 				for _, pair := range [][2][]float64{{m, m2}, {sums, sums2}, {a, a2}, {g[0], g2[0]}, {g[1], g2[1]}, {g[2], g2[2]}} {
 					if len(pair[0]) != len(pair[1]) {
 						t.Fatalf("shape %v: %d and %d numbers", shape, len(pair[0]), len(pair[1]))
@@ -112,7 +120,7 @@ func TestSoftAgreesWithPortable(t *testing.T) {
 // count them.
 func TestSoftRowsAreShared(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
-	for _, l := range []Level{Portable, AVX512} {
+	for _, l := range []Level{Portable, AVX2, AVX512} {
 		if l > Best() {
 			continue
 		}
@@ -150,9 +158,18 @@ func TestSoftRowsAreShared(t *testing.T) {
 
 // exp is right to a few units in the last place over all of its range.
 func TestSoftExp(t *testing.T) {
-	if Best() < AVX512 {
-		t.Skipf("this CPU has %v", Best())
+	for _, l := range []Level{Portable, AVX2, AVX512} {
+		t.Run(l.String(), func(t *testing.T) {
+			if l > Best() {
+				t.Skipf("this CPU has %v", Best())
+			}
+			defer Limit(l)()
+			testSoftExp(t)
+		})
 	}
+}
+
+func testSoftExp(t *testing.T) {
 	const n = 20000
 	s := &Soft{Dims: 2, Planes: 2, Table: make([]float64, 2*3*SoftLanes), Scale: -1, Cut: 60}
 	for k := range SoftLanes {
@@ -184,7 +201,7 @@ func BenchmarkSoft(b *testing.B) {
 	for k := range q {
 		q[k] = 1. / 64
 	}
-	for _, l := range []Level{Portable, AVX512} {
+	for _, l := range []Level{Portable, AVX2, AVX512} {
 		for name, f := range map[string]func(){
 			"fill": func() { s.Fill(at[0], at[1], nil) },
 			"step": func() { s.Step(q, sums, a, 1./n) },

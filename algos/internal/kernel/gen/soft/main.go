@@ -29,10 +29,19 @@ func main() {
 	for _, k := range []shape{{2, 2}, {2, 3}, {3, 3}, {3, 4}} {
 		fill(k)
 		push(k)
+		fill2(k)
+		push2(k)
 	}
 	step()
+	step2()
 	Generate()
 }
+
+const (
+	fillSignature = "func(x, y, z, table *float64, n, blocks int, values *float64, index, ends *int32, hashes *uint64, stored int, scale, cut float64) int"
+	stepSignature = "func(values *float64, index, bounds *int32, weights *float64, n int, q, sums, a *float64, floor float64)"
+	pushSignature = "func(x, y, z, table *float64, n int, values *float64, index, bounds, rows *int32, q, a, gx, gy, gz *float64)"
+)
 
 // shape is a kind of ranges: coordinates and planes of each.
 type shape struct{ dims, planes int }
@@ -112,19 +121,14 @@ func (s shape) distance(table reg.Register, at []reg.VecVirtual, seen func(plane
 // fill makes rows of memberships.
 func fill(s shape) {
 	name := fmt.Sprintf("softFill%d%dAVX512", s.dims, s.planes)
-	TEXT(name, NOSPLIT, "func(x, y, z, table *float64, n, blocks int, values *float64, index, ends *int32, hashes *uint64, stored int, scale, cut float64) int")
+	TEXT(name, NOSPLIT, fillSignature)
 	Doc(name + fmt.Sprintf(" is the loop of Fill for %d planes in %d coordinates.", s.planes, s.dims))
 	coords := s.coordinates()
 	n, blocks := pointer("n"), pointer("blocks")
 	values, index, ends, hashes, stored := pointer("values"), pointer("index"), pointer("ends"), pointer("hashes"), pointer("stored")
 	scale, cut, zero := ZMM(), ZMM(), ZMM()
-	for k, name := range []string{"scale", "cut"} {
-		a, err := Param(name).Resolve()
-		if err != nil {
-			panic(err)
-		}
-		VBROADCASTSD(a.Addr, []reg.VecVirtual{scale, cut}[k])
-	}
+	VBROADCASTSD(parameter("scale"), scale)
+	VBROADCASTSD(parameter("cut"), cut)
 	VPXORQ(zero, zero, zero)
 	one := broadcast(global.one)
 	log2e, ln2Hi, ln2Lo := broadcast(global.log2e), broadcast(global.ln2Hi), broadcast(global.ln2Lo)
@@ -174,14 +178,9 @@ func fill(s shape) {
 	MOVL(b.As32(), Mem{Base: index, Index: stored, Scale: 4})
 	INCQ(stored)
 	KORW(soft, near, near)
-	held, mixed := GP32(), GP64()
+	held := GP32()
 	KMOVB(inside, held)
-	MOVQ(b, mixed)
-	SHLQ(Imm(8), mixed)
-	ADDQ(mixed, hash)
-	ADDQ(held.As64(), hash)
-	MOVQ(U64(hashFactor), mixed)
-	IMULQ(mixed, hash)
+	mix(hash, b, held)
 	Label("skip")
 	ADDQ(U32(s.stride()), t)
 	INCQ(b)
@@ -202,6 +201,17 @@ func fill(s shape) {
 	VZEROUPPER()
 	Store(stored, ReturnIndex(0))
 	RET()
+}
+
+// mix adds a block and which of its ranges hold the point to a row's hash.
+func mix(hash, block, held reg.GPVirtual) {
+	mixed := GP64()
+	MOVQ(block, mixed)
+	SHLQ(Imm(8), mixed)
+	ADDQ(mixed, hash)
+	ADDQ(held.As64(), hash)
+	MOVQ(U64(hashFactor), mixed)
+	IMULQ(mixed, hash)
 }
 
 // sum adds the lanes of z; what it returns is its lowest lane.
@@ -238,28 +248,51 @@ func walk(label string, from, end, values, index reg.GPVirtual, body func(member
 
 // step is a round of expectation and maximisation.
 func step() {
-	TEXT("softStepAVX512", NOSPLIT, "func(values *float64, index, bounds *int32, weights *float64, n int, q, sums, a *float64, floor float64)")
+	TEXT("softStepAVX512", NOSPLIT, stepSignature)
 	Doc("softStepAVX512 is the loop of Step.")
+	var total reg.VecVirtual
+	stepLoop(func() {
+		total = ZMM()
+		VPXORQ(total, total, total)
+	}, func(q reg.GPVirtual, member Mem, number reg.GPVirtual) {
+		z := ZMM()
+		VMOVUPD(member, z)
+		VFMADD231PD(Mem{Base: q, Index: number, Scale: 1}, z, total)
+	}, func() reg.VecVirtual {
+		return sum(total)
+	}, func(share reg.VecVirtual) func(sums reg.GPVirtual, member Mem, number reg.GPVirtual) {
+		inverse := ZMM()
+		VBROADCASTSD(share, inverse)
+		return func(sums reg.GPVirtual, member Mem, number reg.GPVirtual) {
+			z, at := ZMM(), Mem{Base: sums, Index: number, Scale: 1}
+			VMOVUPD(at, z)
+			VFMADD231PD(member, inverse, z)
+			VMOVUPD(z, at)
+		}
+	})
+}
+
+// stepLoop is the loop over rows: begin clears a sum, weigh adds a block to it, end
+// returns it, and add, given the row's share, adds blocks to the ranges' sums.
+func stepLoop(begin func(), weigh func(q reg.GPVirtual, member Mem, number reg.GPVirtual), end func() reg.VecVirtual,
+	add func(share reg.VecVirtual) func(sums reg.GPVirtual, member Mem, number reg.GPVirtual)) {
 	values, index, bounds, n := pointer("values"), pointer("index"), pointer("bounds"), pointer("n")
 	weights := pointer("weights")
 	q, sums, a := pointer("q"), pointer("sums"), pointer("a")
 	floor := Load(Param("floor"), XMM()).(reg.VecVirtual)
-	from, end := GP64(), GP64()
+	from, to := GP64(), GP64()
 	XORQ(from, from)
 	Label("point")
 	TESTQ(n, n)
 	JZ(LabelRef("done"))
-	MOVLQSX(Mem{Base: bounds, Disp: 4}, end)
+	MOVLQSX(Mem{Base: bounds, Disp: 4}, to)
 	ADDQ(Imm(4), bounds)
-	total := ZMM()
-	VPXORQ(total, total, total)
-	walk("weigh", from, end, values, index, func(member Mem, number reg.GPVirtual) {
+	begin()
+	walk("weigh", from, to, values, index, func(member Mem, number reg.GPVirtual) {
 		SHLQ(Imm(6), number)
-		z := ZMM()
-		VMOVUPD(member, z)
-		VFMADD231PD(Mem{Base: q, Index: number, Scale: 1}, z, total)
+		weigh(q, member, number)
 	})
-	x := sum(total)
+	x := end()
 	VADDSD(floor, x, x)
 	VMOVSD(x, Mem{Base: a})
 	ADDQ(Imm(8), a)
@@ -267,18 +300,54 @@ func step() {
 	VMOVSD(Mem{Base: weights}, weight)
 	ADDQ(Imm(8), weights)
 	VDIVSD(x, weight, x)
-	inverse := ZMM()
-	VBROADCASTSD(x, inverse)
-	walk("add", from, end, values, index, func(member Mem, number reg.GPVirtual) {
+	body := add(x)
+	walk("add", from, to, values, index, func(member Mem, number reg.GPVirtual) {
 		SHLQ(Imm(6), number)
-		z := ZMM()
-		at := Mem{Base: sums, Index: number, Scale: 1}
-		VMOVUPD(at, z)
-		VFMADD231PD(member, inverse, z)
-		VMOVUPD(z, at)
+		body(sums, member, number)
 	})
-	MOVQ(end, from)
+	MOVQ(to, from)
 	DECQ(n)
+	JMP(LabelRef("point"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// pushLoop holds what the loops of Push keep in registers: only what a block needs.
+type pushLoop struct {
+	table, values, index, q, i, row, from, end reg.GPVirtual
+	one                                        reg.VecVirtual
+}
+
+// each is the current point's place of a slice.
+func (p *pushLoop) each(name string, scale uint8) Mem {
+	return Mem{Base: pointer(name), Index: p.i, Scale: scale}
+}
+
+// beginPush begins the loop over points.
+func beginPush() *pushLoop {
+	p := &pushLoop{pointer("table"), pointer("values"), pointer("index"), pointer("q"), GP64(), GP64(), GP64(), GP64(), XMM()}
+	VMOVSD(global.one, p.one)
+	XORQ(p.i, p.i)
+	Label("point")
+	CMPQ(p.i, parameter("n"))
+	JGE(LabelRef("done"))
+	MOVLQSX(p.each("rows", 4), p.row)
+	bounds := pointer("bounds")
+	MOVLQSX(Mem{Base: bounds, Index: p.row, Scale: 4}, p.from)
+	MOVLQSX(Mem{Base: bounds, Index: p.row, Scale: 4, Disp: 4}, p.end)
+	return p
+}
+
+// finish stores a point's sums, divided by its row's value, and ends the loop.
+func (p *pushLoop) finish(s shape, sums []reg.VecVirtual) {
+	inverse := XMM()
+	VDIVSD(Mem{Base: pointer("a"), Index: p.row, Scale: 8}, p.one, inverse)
+	for d, name := range []string{"gx", "gy", "gz"}[:s.dims] {
+		VMULSD(inverse, sums[d], sums[d])
+		VMOVSD(sums[d], p.each(name, 8))
+	}
+	INCQ(p.i)
 	JMP(LabelRef("point"))
 	Label("done")
 	VZEROUPPER()
@@ -288,35 +357,21 @@ func step() {
 // push makes gradients.
 func push(s shape) {
 	name := fmt.Sprintf("softPush%d%dAVX512", s.dims, s.planes)
-	TEXT(name, NOSPLIT, "func(x, y, z, table *float64, n int, values *float64, index, bounds, rows *int32, q, a, gx, gy, gz *float64)")
+	TEXT(name, NOSPLIT, pushSignature)
 	Doc(name + fmt.Sprintf(" is the loop of Push for %d planes in %d coordinates.", s.planes, s.dims))
-	table, values, index, q := pointer("table"), pointer("values"), pointer("index"), pointer("q")
-	// Only what a block needs stays in registers.
-	i, row, from, end := GP64(), GP64(), GP64(), GP64()
-	each := func(name string, scale uint8) Mem {
-		return Mem{Base: pointer(name), Index: i, Scale: scale}
-	}
-	zero, one := ZMM(), XMM()
+	zero := ZMM()
 	VPXORQ(zero, zero, zero)
-	VMOVSD(global.one, one)
-	XORQ(i, i)
-	Label("point")
-	CMPQ(i, pointer("n"))
-	JGE(LabelRef("done"))
-	MOVLQSX(each("rows", 4), row)
-	bounds := pointer("bounds")
-	MOVLQSX(Mem{Base: bounds, Index: row, Scale: 4}, from)
-	MOVLQSX(Mem{Base: bounds, Index: row, Scale: 4, Disp: 4}, end)
+	p := beginPush()
 	at, sums := make([]reg.VecVirtual, s.dims), make([]reg.VecVirtual, s.dims)
 	for d, name := range []string{"x", "y", "z"}[:s.dims] {
 		at[d], sums[d] = ZMM(), ZMM()
-		VBROADCASTSD(each(name, 8), at[d])
+		VBROADCASTSD(p.each(name, 8), at[d])
 		VPXORQ(sums[d], sums[d], sums[d])
 	}
-	walk("block", from, end, values, index, func(member Mem, number reg.GPVirtual) {
+	walk("block", p.from, p.end, p.values, p.index, func(member Mem, number reg.GPVirtual) {
 		t := GP64()
 		IMUL3Q(U32(s.stride()), number, t)
-		ADDQ(table, t)
+		ADDQ(p.table, t)
 		normal := make([]reg.VecVirtual, s.dims)
 		for d := range normal {
 			normal[d] = ZMM()
@@ -332,21 +387,14 @@ func push(s shape) {
 		share := ZMM()
 		SHLQ(Imm(6), number)
 		VMOVUPD_Z(member, outside, share)
-		VMULPD(Mem{Base: q, Index: number, Scale: 1}, share, share)
+		VMULPD(Mem{Base: p.q, Index: number, Scale: 1}, share, share)
 		for d := range normal {
 			VFMADD231PD(normal[d], share, sums[d])
 		}
 	})
-	inverse := XMM()
-	VDIVSD(Mem{Base: pointer("a"), Index: row, Scale: 8}, one, inverse)
-	for d, name := range []string{"gx", "gy", "gz"}[:s.dims] {
-		x := sum(sums[d])
-		VMULSD(inverse, x, x)
-		VMOVSD(x, each(name, 8))
+	var x []reg.VecVirtual
+	for _, v := range sums {
+		x = append(x, sum(v))
 	}
-	INCQ(i)
-	JMP(LabelRef("point"))
-	Label("done")
-	VZEROUPPER()
-	RET()
+	p.finish(s, x)
 }
