@@ -115,7 +115,7 @@ func (c *cli) step(ctx context.Context, p *peer, made *prepared, threads int, r 
 	}
 	for b, f := range got.F {
 		if !(math.Abs(f-made.f[b]) < 1e-3*(1+made.f[b])) {
-			return fmt.Errorf("F of cloud %d is %v in PyTorch, %v here", b, f, made.f[b])
+			return fmt.Errorf("cloud %d has F %v in PyTorch, %v here", b, f, made.f[b])
 		}
 	}
 	t, err := train.New(settings(1, threads), made.data)

@@ -69,14 +69,14 @@ func (p *peer) ask(request map[string]any) (answer, error) {
 func (p *peer) read() (answer, error) {
 	line, err := p.out.ReadBytes('\n')
 	if err != nil {
-		return answer{}, fmt.Errorf("PyTorch ended: %w", err)
+		return answer{}, fmt.Errorf("peer.py ended: %w", err)
 	}
 	var a answer
 	if err := json.Unmarshal(line, &a); err != nil {
 		return a, fmt.Errorf("%q is no answer: %w", line, err)
 	}
 	if a.Error != "" {
-		return a, errors.New("PyTorch: " + a.Error)
+		return a, errors.New("peer.py: " + a.Error)
 	}
 	return a, nil
 }
