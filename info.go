@@ -19,7 +19,7 @@ import (
 )
 
 type infoCmd struct {
-	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, .ndjson file, .safetensors file, kafka://HOST:PORT/TOPIC, or the name of a topic."`
+	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, .ndjson file, .safetensors file, builtin:MODEL, kafka://HOST:PORT/TOPIC, or the name of a topic."`
 	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Brokers to ask for a topic (${default})."`
 	JSON    bool     `name:"json" help:"Print one JSON document."`
 }
@@ -30,6 +30,7 @@ func (infoCmd) Help() string {
   entropipe info ./entropipe-out/hulls/dataset=kitti/topic=points/part-0-….parquet
   entropipe info 2011_09_26/2011_09_26_drive_0005_sync
   entropipe info model.safetensors
+  entropipe info builtin:lidar
   entropipe info kafka://127.0.0.1:9092/points`
 }
 
@@ -41,10 +42,14 @@ func (c *infoCmd) Run(e *env) error {
 	return printResult(e.stdout, c.JSON, found)
 }
 
-// describe finds out what is meant: an address, a path, else a topic.
+// describe finds out what is meant: an address, a model that is shipped, a path,
+// else a topic.
 func (c *infoCmd) describe(e *env) (fmt.Stringer, error) {
 	if u, err := url.Parse(c.What); err == nil && u.Scheme == "kafka" {
 		return describeTopic(e.ctx, strings.Split(u.Host, ","), strings.Trim(u.Path, "/"))
+	}
+	if strings.HasPrefix(c.What, "builtin:") {
+		return models.Describe(c.What)
 	}
 	info, err := os.Stat(c.What)
 	switch {

@@ -19,15 +19,23 @@ const builtin = "builtin:"
 // Open reads the model of a file, or one that is shipped: builtin:lidar holds
 // directions for sweeps of rotating scanners.
 func Open(name string) (*EntropyNet, error) {
-	short, ok := strings.CutPrefix(name, builtin)
-	if !ok {
+	if !strings.HasPrefix(name, builtin) {
 		return ReadEntropyNet(name)
 	}
-	data, err := shipped.ReadFile("data/" + short + ".safetensors")
+	data, err := readShipped(name)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEntropyNet(name, data)
+}
+
+// readShipped returns the bytes of a shipped model.
+func readShipped(name string) ([]byte, error) {
+	data, err := shipped.ReadFile("data/" + strings.TrimPrefix(name, builtin) + ".safetensors")
 	if err != nil {
 		return nil, fmt.Errorf("%s: no such model is shipped, want %s", name, strings.Join(Builtins(), ", "))
 	}
-	return ParseEntropyNet(name, data)
+	return data, nil
 }
 
 // Builtins returns the names of the models that are shipped.

@@ -24,6 +24,9 @@ func TestShippedModels(t *testing.T) {
 		if m.Meta.Dataset != "" || m.Meta.Sensor != "" || m.Meta.Command == "" || m.Meta.DataSHA256 == "" {
 			t.Errorf("%s: %+v", name, m.Meta)
 		}
+		if d, err := Describe(name); err != nil || d.SHA256 != m.SHA256 || d.Card == nil || !strings.HasPrefix(d.String(), name+": a seed model") {
+			t.Errorf("%s: described as %v, %v", name, d, err)
+		}
 		file := filepath.Join("data", strings.TrimPrefix(name, builtin)+".safetensors")
 		_, path := CardPaths(file)
 		text, err := os.ReadFile(path)
@@ -42,6 +45,9 @@ func TestOpen(t *testing.T) {
 	for _, name := range []string{"builtin:none", "builtin:../data/lidar", "builtin:"} {
 		if m, err := Open(name); err == nil || !strings.Contains(err.Error(), "want builtin:lidar") {
 			t.Errorf("%s: %v, %v", name, m, err)
+		}
+		if d, err := Describe(name); err == nil || !strings.Contains(err.Error(), "want builtin:lidar") {
+			t.Errorf("%s: %v, %v", name, d, err)
 		}
 	}
 	m, err := Open(filepath.Join("data", "lidar.safetensors"))

@@ -144,6 +144,12 @@ func readCard(model, sha256 string) *Card {
 		return nil
 	}
 	defer r.Close()
+	return parseCard(r, sha256)
+}
+
+// parseCard returns the card in r, nil when it is not that of the file with
+// this sum.
+func parseCard(r io.Reader, sha256 string) *Card {
 	var f cardFile
 	const maxCard = 1 << 20
 	if err := json.NewDecoder(io.LimitReader(r, maxCard)).Decode(&f); err != nil || f.Format != CardFormat || f.SHA256 != sha256 {

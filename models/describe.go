@@ -1,6 +1,7 @@
 package models
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,31 +32,62 @@ type TensorDescription struct {
 	Shape []int  `json:"shape"`
 }
 
-// Describe says what a safetensors file, or the index of several, holds. A
-// model is read and checked; of other files only the headers are read.
-func Describe(path string) (*Description, error) {
-	set, err := safetensors.OpenSet(path)
+// Describe says what a safetensors file, the index of several, or a shipped
+// model (builtin:lidar) holds. A model is read and checked; of other files only
+// the headers are read.
+func Describe(name string) (*Description, error) {
+	if strings.HasPrefix(name, builtin) {
+		return describeShipped(name)
+	}
+	set, err := safetensors.OpenSet(name)
 	if err != nil {
 		return nil, err
 	}
 	defer set.Close()
-	d := &Description{File: filepath.Base(path), Metadata: set.Metadata(), Tensors: []TensorDescription{}}
-	for _, t := range set.Tensors() {
-		d.Values += int64(t.Len())
-		d.Tensors = append(d.Tensors, TensorDescription{t.Name, string(t.DType), t.Shape})
-	}
+	d := newDescription(filepath.Base(name), set.Metadata(), set.Tensors())
 	if d.Metadata["format"] != Format {
 		return d, nil
 	}
-	m, err := ReadEntropyNet(path)
+	m, err := ReadEntropyNet(name)
 	if err != nil {
 		return nil, err
 	}
 	if m.Parameters() != int(d.Values) {
-		return nil, errors.New(path + ": changed while it was read")
+		return nil, errors.New(name + ": changed while it was read")
 	}
-	d.Format, d.SHA256, d.Card = Format, m.SHA256, readCard(path, m.SHA256)
+	d.Format, d.SHA256, d.Card = Format, m.SHA256, readCard(name, m.SHA256)
 	return d, nil
+}
+
+func describeShipped(name string) (*Description, error) {
+	data, err := readShipped(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := safetensors.New(name, bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	m, err := ParseEntropyNet(name, data)
+	if err != nil {
+		return nil, err
+	}
+	d := newDescription(name, f.Metadata(), f.Tensors())
+	d.Format, d.SHA256 = Format, m.SHA256
+	_, card := CardPaths("data/" + strings.TrimPrefix(name, builtin))
+	if r, err := shipped.Open(card); err == nil {
+		d.Card = parseCard(r, m.SHA256)
+	}
+	return d, nil
+}
+
+func newDescription(file string, metadata map[string]string, tensors []safetensors.Tensor) *Description {
+	d := &Description{File: file, Metadata: metadata, Tensors: []TensorDescription{}}
+	for _, t := range tensors {
+		d.Values += int64(t.Len())
+		d.Tensors = append(d.Tensors, TensorDescription{t.Name, string(t.DType), t.Shape})
+	}
+	return d
 }
 
 // String is the description for people.
