@@ -39,6 +39,11 @@ func columnMaxAtAVX512(args *byte)
 //go:noescape
 func adamWAVX512(p *float32, grad *float32, m *float32, v *float32, n int, constants *float32)
 
+// keepAVX512 is Keep for n numbers.
+//
+//go:noescape
+func keepAVX512(x *float32, n int, bits *uint64)
+
 // affineAVX2 is Affine; args is a *stripArgs.
 //
 //go:noescape
@@ -73,3 +78,8 @@ func columnMaxAtAVX2(args *byte)
 //
 //go:noescape
 func adamWAVX2(p *float32, grad *float32, m *float32, v *float32, n int, constants *float32)
+
+// keepAVX2 is Keep for n numbers.
+//
+//go:noescape
+func keepAVX2(x *float32, n int, bits *uint64)

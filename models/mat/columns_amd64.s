@@ -845,6 +845,43 @@ end:
 	VZEROUPPER
 	RET
 
+// func keepAVX512(x *float32, n int, bits *uint64)
+// Requires: AVX, AVX512F
+TEXT ·keepAVX512(SB), NOSPLIT, $0-24
+	MOVQ x+0(FP), AX
+	MOVQ bits+16(FP), DX
+	MOVQ n+8(FP), CX
+
+loop:
+	CMPQ      CX, $0x10
+	JLT       rest
+	VMOVUPS   (AX), Z0
+	MOVWLZX   (DX), BX
+	KMOVW     BX, K1
+	VMOVAPS.Z Z0, K1, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x02, DX
+	SUBQ      $0x10, CX
+	JMP       loop
+
+rest:
+	TESTQ     CX, CX
+	JZ        end
+	MOVL      $0x00000001, BX
+	SHLQ      CL, BX
+	DECQ      BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX), K1, Z0
+	MOVWLZX   (DX), CX
+	KMOVW     CX, K2
+	VMOVAPS.Z Z0, K2, Z0
+	VMOVUPS   Z0, K1, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
 // func affineAVX2(args *byte)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·affineAVX2(SB), NOSPLIT, $0-8
@@ -1658,3 +1695,53 @@ rest:
 end:
 	VZEROUPPER
 	RET
+
+// func keepAVX2(x *float32, n int, bits *uint64)
+// Requires: AVX, AVX2
+TEXT ·keepAVX2(SB), NOSPLIT, $0-24
+	MOVQ x+0(FP), AX
+	MOVQ bits+16(FP), CX
+	MOVQ n+8(FP), DX
+
+loop:
+	CMPQ         DX, $0x08
+	JLT          rest
+	VMOVUPS      (AX), Y0
+	MOVBLZX      (CX), BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      places<>+0(SB), Y2
+	VPAND        Y2, Y1, Y1
+	VPCMPEQD     Y2, Y1, Y1
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x01, CX
+	SUBQ         $0x08, DX
+	JMP          loop
+
+rest:
+	TESTQ        DX, DX
+	JZ           end
+	LEAQ         lanes<>+0(SB), BX
+	NEGQ         DX
+	VMOVUPS      32(BX)(DX*4), Y0
+	VMASKMOVPS   (AX), Y0, Y1
+	MOVBLZX      (CX), CX
+	VMOVD        CX, X2
+	VPBROADCASTD X2, Y2
+	VMOVUPS      places<>+0(SB), Y3
+	VPAND        Y3, Y2, Y2
+	VPCMPEQD     Y3, Y2, Y2
+	VANDPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA places<>+0(SB)/8, $0x0000000200000001
+DATA places<>+8(SB)/8, $0x0000000800000004
+DATA places<>+16(SB)/8, $0x0000002000000010
+DATA places<>+24(SB)/8, $0x0000008000000040
+GLOBL places<>(SB), RODATA|NOPTR, $32

@@ -58,3 +58,6 @@ func columnMaxAtAVX2(*byte)    { panic(noVectors) }
 
 func adamWAVX512(_, _, _, _ *float32, _ int, _ *float32) { panic(noVectors) }
 func adamWAVX2(_, _, _, _ *float32, _ int, _ *float32)   { panic(noVectors) }
+
+func keepAVX512(*float32, int, *uint64) { panic(noVectors) }
+func keepAVX2(*float32, int, *uint64)   { panic(noVectors) }

@@ -102,6 +102,7 @@ func TestMistakesPanic(t *testing.T) {
 		func() { Affine(m, m.Columns(0, 1), two, two, false) },
 		func() { ColumnMax(two, make([]int32, 1), m, 0) },
 		func() { AdamW{}.Update(two, two, two, two[:1], 1, 1) },
+		func() { Keep(make([]float32, 65), []uint64{1}) },
 		func() { Tiles(3, 0, 1, func(int, int) {}) },
 	} {
 		func() {

@@ -1,5 +1,5 @@
 // Command columns generates the kernels that go down the columns of matrices,
-// and AdamW's.
+// and those of AdamW and Keep.
 //
 // A kernel takes strips of columns, four vectors wide, then one vector with a
 // mask, and keeps what belongs to the columns in registers for all rows.
@@ -25,6 +25,7 @@ func main() {
 		generate(u, "columnMax", "ColumnMax without rows", columnMax)
 		generate(u, "columnMaxAt", "ColumnMax", columnMaxAt)
 		adamW(u)
+		keep(u)
 	}
 	Generate()
 }
@@ -297,6 +298,50 @@ func adamW(u unit.Unit) {
 	for _, pointer := range []reg.GPVirtual{p, g, m, v} {
 		ADDQ(U8(uint8(u.Bytes())), pointer)
 	}
+	SUBQ(U8(uint8(u.Lanes())), n)
+	JMP(LabelRef("loop"))
+	Label("rest")
+	TESTQ(n, n)
+	JZ(LabelRef("end"))
+	step(u.First(n))
+	Label("end")
+	VZEROUPPER()
+	RET()
+}
+
+// keep clears those of n numbers whose bit is 0.
+func keep(u unit.Unit) {
+	TEXT("keep"+u.Level(), NOSPLIT, "func(x *float32, n int, bits *uint64)")
+	Pragma("noescape")
+	Doc("keep" + u.Level() + " is Keep for n numbers.")
+	x, bits := Load(Param("x"), GP64()), Load(Param("bits"), GP64())
+	n := Load(Param("n"), GP64()).(reg.GPVirtual)
+	step := func(m unit.Mask) {
+		v, b := u.Vector(), GP32()
+		u.Load(Mem{Base: x}, m, v)
+		if u == 512 {
+			k := K()
+			MOVWLZX(Mem{Base: bits}, b)
+			KMOVW(b, k)
+			VMOVAPS_Z(v, k, v)
+		} else {
+			wide, places := YMM(), YMM()
+			MOVBLZX(Mem{Base: bits}, b)
+			VMOVD(b, wide.AsX())
+			VPBROADCASTD(wide.AsX(), wide)
+			VMOVUPS(unit.Places(), places)
+			VPAND(places, wide, wide)
+			VPCMPEQD(places, wide, wide)
+			VANDPS(wide, v, v)
+		}
+		u.Store(v, m, Mem{Base: x})
+	}
+	Label("loop")
+	CMPQ(n, U8(uint8(u.Lanes())))
+	JLT(LabelRef("rest"))
+	step(nil)
+	ADDQ(U8(uint8(u.Bytes())), x)
+	ADDQ(U8(uint8(u.Lanes()/8)), bits)
 	SUBQ(U8(uint8(u.Lanes())), n)
 	JMP(LabelRef("loop"))
 	Label("rest")

@@ -103,6 +103,20 @@ func lanes() Mem {
 	return *laneTable
 }
 
+var placeTable *Mem
+
+// Places are the powers of 2 from 1 to 128 in memory.
+func Places() Mem {
+	if placeTable == nil {
+		m := GLOBL("places", 8|16) // RODATA, NOPTR
+		placeTable = &m
+		for i := range 4 {
+			DATA(8*i, U64(2<<(2*i)<<32|1<<(2*i)))
+		}
+	}
+	return *placeTable
+}
+
 // Load reads x, zeros where the mask does not select; what lies there is not
 // touched.
 func (u Unit) Load(from Mem, m Mask, x reg.VecVirtual) {
