@@ -141,17 +141,6 @@ func (p *norm) settle(ends []int) {
 	}
 }
 
-// dropTable holds, for a byte, which of eight numbers stay.
-func (n *network) dropTable() {
-	for k := range n.drop {
-		for i := range n.drop[k] {
-			if k>>i&1 == 1 {
-				n.drop[k][i] = 1
-			}
-		}
-	}
-}
-
 // dropOut clears each number with the network's probability. Which fall depends
 // on n.state and the row alone.
 func (n *network) dropOut(h mat.Matrix, first int) {
@@ -159,19 +148,13 @@ func (n *network) dropOut(h mat.Matrix, first int) {
 	if threshold == 0 {
 		return
 	}
+	var stay [net.Head / 64]uint64
 	for i := range h.Rows {
 		state := n.state ^ uint64(first+i+1)*0xd1342543de82ef95
-		row := h.Row(i)
-		for j := 0; j < len(row); j += 64 {
-			stay := ^below(&state, threshold)
-			for k := 0; k < 64; k += 8 {
-				mask := &n.drop[stay>>k&255]
-				r := (*[8]float32)(row[j+k:])
-				for q := range r {
-					r[q] *= mask[q]
-				}
-			}
+		for k := range stay {
+			stay[k] = ^below(&state, threshold)
 		}
+		mat.Keep(h.Row(i), stay[:])
 	}
 }
 

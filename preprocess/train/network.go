@@ -74,8 +74,7 @@ type network struct {
 	final mat.Weights
 	left  mat.Weights
 	lastS []float32 // last layer, scaled for dropout
-	drop  [256][8]float32
-	state uint64 // of dropout, set for every step
+	state uint64    // of dropout, set for every step
 }
 
 // cloudScratch is what one cloud needs besides the rows.
@@ -130,7 +129,6 @@ func newNetwork(dims, workers int, dropout float64, r *rand.Rand) *network {
 	for i := range n.last {
 		n.last[i] = float32(r.NormFloat64() * 0.1 / math.Sqrt(net.Head))
 	}
-	n.dropTable()
 	return n
 }
 
