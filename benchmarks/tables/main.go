@@ -30,6 +30,7 @@ import (
 // experiments are in the order of the paper's sections.
 var experiments = []*experiment{
 	regularisers,
+	denoise,
 }
 
 // experiment is one table of the paper, or one figure.
@@ -41,7 +42,9 @@ type experiment struct {
 
 	// cells returns what there is to do. quick: the same in seconds, for tests.
 	cells func(quick bool) []cell
-	// columns of the table, a line a record.
+	// rows turns records into the lines of the table; nil means a line a record.
+	rows func(records []record) []record
+	// columns of the table.
 	columns []column
 	// verdict says what the records show, and why that differs from the claim. It
 	// computes every figure in it from the records.
