@@ -12,7 +12,7 @@ import (
 	"entropipe/algos/optimal"
 )
 
-var campaign = flag.Int("campaign", 60, "random sets a problem to compare surrogates and measured work with the entropy; 240 for published figures")
+var campaign = flag.Int("campaign", 48, "random sets a problem to compare surrogates and measured work with the entropy; 240 for published figures")
 
 // measured is what is known of one set.
 type measured struct {

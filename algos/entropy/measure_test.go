@@ -1,6 +1,7 @@
 package entropy
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"entropipe/algos/geomtest"
 	"entropipe/algos/hull"
 	"entropipe/algos/maxima"
+	"entropipe/algos/optimal"
 )
 
 func TestMeasureVectors(t *testing.T) {
@@ -122,52 +124,91 @@ func outputs(c geom.Cloud[float64], p Problem) []int32 {
 // from the definition: all partitions of few points.
 func TestBracketsHoldTheLeastPartition(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 3))
+	for round := range 400 {
+		c := small(r)
+		if wrong := wrongBracket(c, 1+r.IntN(8)); wrong != "" {
+			t.Fatalf("seed %d, round %d: %s: %+v", seed, round, wrong, c)
+		}
+	}
+}
+
+func FuzzBrackets(f *testing.F) {
+	f.Add([]byte("\x00\x01\x02\x03\x01\x02\x03\x04\x01\x01\x01"), uint8(2))
+	f.Add([]byte{}, uint8(0))
+	f.Fuzz(func(t *testing.T, b []byte, k uint8) {
+		c := geomtest.FromBytes[float64](b, 3)
+		c = c.Slice(0, min(c.Len(), 8))
+		if c.Len() == 0 || !c.Finite() {
+			return
+		}
+		if wrong := wrongBracket(c, int(k)); wrong != "" {
+			t.Errorf("%s: %+v", wrong, c)
+		}
+	})
+}
+
+// wrongBracket says which answer about a cloud of few points is wrong, with k
+// witnesses where they matter.
+func wrongBracket(c geom.Cloud[float64], k int) string {
 	var f Family
 	var g Cover
 	const eps = 1e-9
-	for round := range 400 {
-		c := small(r)
-		n := c.Len()
-		for _, p := range []Problem{Maxima2D, Maxima3D, UpperHull, LowerHull, Hull3D} {
-			out := outputs(c, p)
-			Ranges(&f, c, out, p)
-			sets := make([]uint32, f.Len())
-			for k := range sets {
-				for _, i := range f.Range(k) {
-					sets[k] |= 1 << i
-				}
-			}
-			least := leastPartition(n, sets)
-			h := len(out)
-			if p == UpperHull || p == LowerHull {
-				chain, _ := chainOf(c, out, p)
-				h = len(chain)
-			}
-			answers := []Bracket{g.Greedy(&f), PointwiseBound(&f), FractionalBound(&f, 50), FromSize(p, n, h), FromTree(c, out, p), GroundTruth(c, out, p).Bracket}
-			switch p {
-			case Maxima2D:
-				b, _ := ExactMaxima(c, out)
-				if math.Abs(b.Upper-least) > eps {
-					t.Errorf("seed %d, round %d: %v exactly %v, all partitions %v: %v", seed, round, p, b.Upper, least, c)
-				}
-				answers = append(answers, b)
-			case UpperHull, LowerHull:
-				answers = append(answers, FromSlabs(c, out, p), FromQuickhull(c, out, p))
-			case Hull3D: // the fans are not all tetrahedra: only what needs no more than them
-				answers = []Bracket{{Upper: g.Greedy(&f).Upper, Kind: Greedy}, FractionalBound(&f, 50)}
-			}
-			s := Surrogate[float64]{Problem: p}
-			answers = append(answers, s.Hard(c, out[:1+r.IntN(len(out))]))
-			for _, b := range answers {
-				if b.Lower > least+eps || b.Upper < least-eps || b.Upper < b.Lower || b.Gap() < 0 {
-					t.Fatalf("seed %d, round %d: %v, %v: [%v, %v] without %v: %+v", seed, round, p, b.Kind, b.Lower, b.Upper, least, c)
-				}
-			}
-			if b := g.Greedy(&f); b.Upper > least+1+eps {
-				t.Errorf("seed %d, round %d: greedy %v, least %v", seed, round, b.Upper, least)
+	n := c.Len()
+	for _, p := range []Problem{Maxima2D, Maxima3D, UpperHull, LowerHull, Hull3D} {
+		out := outputs(c, p)
+		Ranges(&f, c, out, p)
+		sets := make([]uint32, f.Len())
+		for r := range sets {
+			for _, i := range f.Range(r) {
+				sets[r] |= 1 << i
 			}
 		}
+		least := leastPartition(n, sets)
+		greedy := g.Greedy(&f)
+		answers := []Bracket{greedy, PointwiseBound(&f), FractionalBound(&f, 50), FromSize(p, n, len(out)), FromTree(c, out, p), GroundTruth(c, out, p).Bracket}
+		switch p {
+		case Maxima2D:
+			b, _ := ExactMaxima(c, out)
+			if math.Abs(b.Upper-least) > eps {
+				return fmt.Sprintf("%v exactly %v, all partitions %v", p, b.Upper, least)
+			}
+			var o optimal.Maxima[float64]
+			o.Append(nil, c)
+			answers = append(answers, b, FromTrace(groups(&o.Trace)))
+		case UpperHull, LowerHull:
+			var o optimal.Hull2D[float64]
+			o.Append(nil, c)
+			trace := &o.Upper
+			if p == LowerHull {
+				trace = &o.Lower
+			}
+			chain, _ := chainOf(c, out, p)
+			answers[3] = FromSize(p, n, len(chain))
+			answers = append(answers, FromSlabs(c, out, p), FromQuickhull(c, out, p), FromTrace(groups(trace)))
+		case Hull3D: // the fans are not all tetrahedra: only what needs no more than them
+			answers = []Bracket{{Upper: greedy.Upper, Kind: Greedy}, FractionalBound(&f, 50)}
+		}
+		s := Surrogate[float64]{Problem: p}
+		answers = append(answers, s.Hard(c, out[:min(k, len(out))]))
+		for _, b := range answers {
+			if b.Lower > least+eps || b.Upper < least-eps || b.Upper < b.Lower {
+				return fmt.Sprintf("%v, %v: [%v, %v] without %v", p, b.Kind, b.Lower, b.Upper, least)
+			}
+		}
+		if greedy.Upper > least+1+eps {
+			return fmt.Sprintf("%v: greedy %v, least %v", p, greedy.Upper, least)
+		}
 	}
+	return ""
+}
+
+// groups returns the sizes of a trace's groups.
+func groups(t *optimal.Trace) []int32 {
+	sizes := make([]int32, len(t.Ranges))
+	for _, g := range t.Group {
+		sizes[g]++
+	}
+	return sizes
 }
 
 // For larger clouds the brackets agree with each other, and F with hard ranges of
