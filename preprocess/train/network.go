@@ -42,7 +42,7 @@ const (
 // tileRows is how many rows are worked on at a time: what they need, some
 // kilobytes each, stays in the second cache. Sums of a tile are added in
 // float64.
-const tileRows = 240
+const tileRows = 192
 
 // network is EntropyNet while it learns. A batch is some clouds, one after the
 // other; clouds are the unit of work of a goroutine, and everything that is
