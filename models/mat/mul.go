@@ -16,7 +16,7 @@ type Epilogue struct {
 const (
 	depth      = 384
 	mulRows    = 240     // of a task; with depth numbers each they stay in the second cache
-	mulColumns = 64      // of a task that is cut by columns too
+	mulColumns = 64      // of a task that is cut by columns too, or a multiple
 	smallWork  = 1 << 18 // multiplications that are not worth a goroutine
 )
 
@@ -52,8 +52,8 @@ func (w *Weights) Mul(dst, a Matrix, e Epilogue, workers int) {
 	}
 }
 
-// share cuts a product into tasks: by rows while that gives every worker some,
-// else by columns too.
+// share cuts a product into tasks: by rows while that gives every worker
+// several, else by columns too.
 func (w *Weights) share(dst, a Matrix, e Epilogue, workers int) {
 	rows, columns := mulRows, w.n
 	if dst.Rows < 2*workers*mulRows {
@@ -62,8 +62,9 @@ func (w *Weights) share(dst, a Matrix, e Epilogue, workers int) {
 		rows = max(96, (dst.Rows/(2*workers)+23)/24*24)
 	}
 	down := (dst.Rows + rows - 1) / rows
-	if down < 2*workers {
-		columns = mulColumns
+	if want := 8 * workers; down < want { // so many that the last one is short
+		parts := (want + down - 1) / down
+		columns = (w.n/parts + mulColumns) / mulColumns * mulColumns
 	}
 	across := (w.n + columns - 1) / columns
 	Tiles(down*across, 1, workers, func(task, _ int) {

@@ -18,7 +18,7 @@ type productArgs struct {
 	relu    int
 	mask    uint64    // AVX-512: the columns of the last panel
 	halves  [2]*int32 // AVX2: masks of the halves of the panel
-	masked  int       // AVX2: whether they leave something out
+	whole   bool      // whether the last panel has all its columns; not read there
 }
 
 // laneMasks holds a mask of the first n of 8 lanes at 8-n.
@@ -29,7 +29,7 @@ func (p *productArgs) columns(n int) {
 	last := (n-1)%panel + 1
 	p.mask = 1<<last - 1
 	p.halves = [2]*int32{&laneMasks[8-min(last, 8)], &laneMasks[8-max(last-8, 0)]}
-	p.masked = panel - last
+	p.whole = last == panel
 }
 
 // mulPanels is the number of panels that one kernel takes at most.
@@ -43,8 +43,10 @@ func mulPanels() int {
 func mulPanelsOf(n int, args *productArgs) {
 	p := (*byte)(unsafe.Pointer(args))
 	switch {
+	case level == AVX2 && args.whole:
+		mulWholeAVX2(p)
 	case level == AVX2:
-		mul1AVX2(p)
+		mulPartAVX2(p)
 	case n == 1:
 		mul1AVX512(p)
 	case n == 2:
@@ -59,8 +61,10 @@ func mulPanelsOf(n int, args *productArgs) {
 func tmulPanelsOf(n int, args *productArgs) {
 	p := (*byte)(unsafe.Pointer(args))
 	switch {
+	case level == AVX2 && args.whole:
+		tmulWholeAVX2(p)
 	case level == AVX2:
-		tmul1AVX2(p)
+		tmulPartAVX2(p)
 	case n == 1:
 		tmul1AVX512(p)
 	case n == 2:

@@ -44,12 +44,22 @@ func mul4AVX512(args *byte)
 //go:noescape
 func tmul4AVX512(args *byte)
 
-// mul1AVX2 computes 16 columns of a·b; args is a *productArgs.
+// mulWholeAVX2 computes 16 columns of a·b; args is a *productArgs.
 //
 //go:noescape
-func mul1AVX2(args *byte)
+func mulWholeAVX2(args *byte)
 
-// tmul1AVX2 computes 16 columns of aᵀ·b; args is a *productArgs.
+// tmulWholeAVX2 computes 16 columns of aᵀ·b; args is a *productArgs.
 //
 //go:noescape
-func tmul1AVX2(args *byte)
+func tmulWholeAVX2(args *byte)
+
+// mulPartAVX2 computes 16 columns of a·b; args is a *productArgs.
+//
+//go:noescape
+func mulPartAVX2(args *byte)
+
+// tmulPartAVX2 computes 16 columns of aᵀ·b; args is a *productArgs.
+//
+//go:noescape
+func tmulPartAVX2(args *byte)

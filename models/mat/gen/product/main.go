@@ -9,6 +9,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -21,19 +22,22 @@ func main() {
 	// fill the registers.
 	for panels, rows := range [][]int{1: {12, 4, 2, 1}, 2: {12, 4, 2, 1}, 3: {8, 4, 2, 1}, 4: {6, 4, 2, 1}} {
 		if panels > 0 {
-			kernel{512, panels, false}.generate(rows)
-			kernel{512, panels, true}.generate(rows)
+			kernel{512, panels, false, true}.generate(rows)
+			kernel{512, panels, true, true}.generate(rows)
 		}
 	}
-	kernel{256, 1, false}.generate([]int{6, 4, 2, 1})
-	kernel{256, 1, true}.generate([]int{6, 4, 2, 1})
+	for _, masked := range []bool{false, true} { // masks are slow here
+		kernel{256, 1, false, masked}.generate([]int{6, 4, 2, 1})
+		kernel{256, 1, true, masked}.generate([]int{6, 4, 2, 1})
+	}
 	Generate()
 }
 
-// kernel is one function: of Mul, or turned, of TMul.
+// kernel is one function: of Mul, or turned, of TMul. If it is masked, the last
+// panel may lack columns.
 type kernel struct {
-	bits, panels int
-	turned       bool
+	bits, panels   int
+	turned, masked bool
 }
 
 // Offsets in productArgs.
@@ -49,10 +53,8 @@ const (
 	bias
 	add
 	relu
-	mask   // AVX-512: of the last panel
-	low    // AVX2: of its first half
-	high   // and its second
-	masked // AVX2: whether a mask leaves something out
+	mask // AVX-512: of the last panel
+	low  // AVX2: of its first half; that of its second follows
 )
 
 func (k kernel) vectors() int { return k.panels * 512 / k.bits }
@@ -83,7 +85,10 @@ func (k kernel) generate(heights []int) {
 		name, what = "t"+name, "aᵀ·b"
 	}
 	if k.bits == 256 {
-		name = name[:len(name)-3] + "2"
+		name = strings.Replace(name, "1AVX256", "WholeAVX2", 1)
+		if k.masked {
+			name = strings.Replace(name, "Whole", "Part", 1)
+		}
 	}
 	TEXT(name, NOSPLIT, "func(args *byte)")
 	Pragma("noescape")
@@ -152,7 +157,7 @@ func (k kernel) block(s *state, h int) {
 		IMUL3Q(Imm(uint64(h)), s.lda, t)
 		ADDQ(t, s.a)
 	}
-	k.store(s, sums, id)
+	k.store(s, sums)
 }
 
 // loop runs over the steps of the sums.
@@ -256,36 +261,20 @@ func (k kernel) epilogue(s *state, sums [][]reg.VecVirtual, id string) {
 }
 
 // store writes the sums and leaves c at the next row.
-func (k kernel) store(s *state, sums [][]reg.VecVirtual, id string) {
-	if k.bits == 256 {
-		CMPQ(Mem{Base: s.args, Disp: masked}, Imm(0))
-		JEQ(LabelRef("whole" + id))
-		for v := range k.vectors() {
-			m := k.laneMask(s, v)
-			c := GP64()
-			MOVQ(s.c, c)
-			for r := range sums {
-				VMASKMOVPS(sums[r][v], m, k.at(c, v))
-				ADDQ(s.ldc, c)
-			}
-		}
-		t := GP64()
-		IMUL3Q(Imm(uint64(len(sums))), s.ldc, t)
-		ADDQ(t, s.c)
-		JMP(LabelRef("stored" + id))
-		Label("whole" + id)
-	}
+func (k kernel) store(s *state, sums [][]reg.VecVirtual) {
 	for r := range sums {
 		for v, sum := range sums[r] {
-			if k.bits == 512 && v == k.vectors()-1 {
-				VMOVUPS(sum, s.k, k.at(s.c, v))
-			} else {
+			switch {
+			case !k.masked || k.bits == 512 && v < k.vectors()-1:
 				VMOVUPS(sum, k.at(s.c, v))
+			case k.bits == 512:
+				VMOVUPS(sum, s.k, k.at(s.c, v))
+			default:
+				VMASKMOVPS(sum, k.laneMask(s, v), k.at(s.c, v))
 			}
 		}
 		ADDQ(s.ldc, s.c)
 	}
-	Label("stored" + id)
 }
 
 // eachRow visits the numbers of c's next h rows.
@@ -303,12 +292,12 @@ func (k kernel) eachRow(s *state, f func(r, v int, c Mem), h int) {
 // load reads a vector of columns, zeros for those that do not exist.
 func (k kernel) load(s *state, from Mem, v int, x reg.VecVirtual) {
 	switch {
-	case k.bits == 256:
-		VMASKMOVPS(from, k.laneMask(s, v), x)
-	case v == k.vectors()-1:
+	case !k.masked || k.bits == 512 && v < k.vectors()-1:
+		VMOVUPS(from, x)
+	case k.bits == 512:
 		VMOVUPS_Z(from, s.k, x)
 	default:
-		VMOVUPS(from, x)
+		VMASKMOVPS(from, k.laneMask(s, v), x)
 	}
 }
 
