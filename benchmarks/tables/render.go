@@ -42,10 +42,11 @@ func (e *experiment) render(folder string, l *log, cells int) error {
 		fmt.Fprintf(&b, " %s |", c.head)
 	}
 	b.WriteString("\n|" + strings.Repeat("---|", len(e.columns)) + "\n")
-	for k := range l.records {
+	lines := e.lines(l.records)
+	for k := range lines {
 		b.WriteString("|")
 		for _, c := range e.columns {
-			fmt.Fprintf(&b, " %s |", c.text(&l.records[k]))
+			fmt.Fprintf(&b, " %s |", c.text(&lines[k]))
 		}
 		b.WriteString("\n")
 	}
@@ -53,6 +54,14 @@ func (e *experiment) render(folder string, l *log, cells int) error {
 		fmt.Fprintf(&b, "\n%s\n", e.verdict(l.records))
 	}
 	return os.WriteFile(filepath.Join(folder, e.name+".md"), []byte(b.String()), 0o666)
+}
+
+// lines are those of the table.
+func (e *experiment) lines(records []record) []record {
+	if e.rows == nil || len(records) == 0 {
+		return records
+	}
+	return e.rows(records)
 }
 
 // writeIndex lists the tables that there are.

@@ -103,10 +103,11 @@ func TestEveryExperimentRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer log.close()
+			lines := e.lines(log.records)
 			for _, c := range e.columns {
 				filled := false
-				for k := range log.records {
-					filled = filled || c.text(&log.records[k]) != ""
+				for k := range lines {
+					filled = filled || c.text(&lines[k]) != ""
 				}
 				if !filled {
 					t.Errorf("column %q is empty", c.head)
