@@ -31,6 +31,7 @@ import (
 var experiments = []*experiment{
 	regularisers,
 	denoise,
+	perturb,
 }
 
 // experiment is one table of the paper, or one figure.

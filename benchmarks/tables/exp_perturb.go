@@ -1,0 +1,299 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"entropipe/algos/delaunay"
+	"entropipe/algos/entropy"
+	"entropipe/algos/geom"
+	"entropipe/algos/hull"
+	"entropipe/models"
+	"entropipe/preprocess/net"
+	"entropipe/preprocess/train"
+)
+
+var perturb = &experiment{
+	name:  "perturb",
+	title: "Moving points before the hull: time and error, frame by frame",
+	claim: "The paper prints that hulls of 10,000 uniform points take 2.1 ms instead of 8.7 ms (4.14 times) behind EntropyNet, at a hull error of 0.11 %, and 1.8 instead of 4.2 ms (2.33 times) at 0.09 % for the parabola; and it triangulates moved points. Here the total of every line holds all that a frame costs, the network's time included. The error is the Hausdorff distance to the exact hull, in diagonals of the frame, computed for every frame; the checked column is by how much that differs from the largest distance of any point, found by brute force. The strongest peer is no network at all: an ε-kernel by strips (Bentley, Faust and Preparata 1982) with the fewest strips whose error on no frame is above the network's.",
+	timed: true,
+	cells: perturbCells,
+	columns: []column{
+		text("frames", "family"), text("method", "method"), value("network, ms", "network_ms", "%.3f"), value("hull, ms", "hull_ms", "%.4f"),
+		value("total, ms", "total_ms", "%.4f"), value("times as fast as exact", "speedup", "%.4f"),
+		value("error, mean %", "error", "%.4f"), value("worst %", "worst", "%.4f"), value("checked, %", "checked", "%.1e"),
+		value("entropy, nats a point", "entropy", "%.3f"), value("Delaunay edges kept, %", "edges", "%.2f"),
+	},
+	verdict: perturbVerdict,
+}
+
+// Methods whose name begins with netMethod run the network for every frame.
+const (
+	exactMethod  = "exact"
+	kernelMethod = "ε-kernel"
+	netMethod    = "EntropyNet"
+)
+
+type perturbSize struct{ points, steps, tests, repeats int }
+
+func perturbCells(quick bool) (cells []cell) {
+	size, families := perturbSize{10000, 200, 5, 15}, planarFamilies
+	if quick {
+		size, families = perturbSize{200, 5, 2, 2}, families[:1]
+	}
+	for _, f := range families {
+		key := fmt.Sprintf("%s n=%d steps=%d repeats=%d seed=%d", f.name, size.points, size.steps, size.repeats, seeds[0])
+		cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) { return perturbRun(ctx, f, size) }})
+	}
+	return cells
+}
+
+func perturbRun(ctx context.Context, f planar, size perturbSize) ([]record, error) {
+	cfg := train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Steps: size.steps, Seed: seeds[0], Batch: 4, Points: 1024,
+		Every: max(size.steps/10, 1), Patience: size.steps, Tolerance: 0.8 * tolerated, Workers: 2}
+	n, _, err := trainOn(ctx, cfg, 2, f.frames(15, size.points, learnSeeds))
+	if err != nil {
+		return nil, err
+	}
+	tests := f.frames(size.tests, size.points, testSeeds)
+	m := net.Mover[float32]{Net: n}
+	var errs []float64
+	for _, c := range tests {
+		errs = append(errs, hullError(c, outputOf(m.Move(c), entropy.Hull2D)))
+	}
+	strips := stripsFor(tests, errs)
+	out := []record{
+		{Text: map[string]string{"method": exactMethod}},
+		{Text: map[string]string{"method": fmt.Sprintf("%s, %d strips", kernelMethod, strips)}},
+		{Text: map[string]string{"method": netMethod + ", F, and the hull of the moved points"}},
+	}
+	for k := range out {
+		out[k].Text["family"] = f.name
+		out[k].Values = map[string]float64{"entropy": 0}
+	}
+	out[2].Values["network_ms"] = 0
+	for k, c := range tests {
+		perturbFrame(out, &m, c, strips, errs[k], size, 1/float64(len(tests)))
+	}
+	for k := range out {
+		out[k].Values["speedup"] = out[0].Values["total_ms"] / out[k].Values["total_ms"]
+		out[k].Values["points"] = float64(size.points)
+	}
+	return out, nil
+}
+
+// perturbFrame adds one frame's share to the three records.
+func perturbFrame(out []record, m *net.Mover[float32], c geom.Cloud[float32], strips int, netError float64, size perturbSize, share float64) {
+	var h hull.Hull2D[float32]
+	var s stripKernel
+	var moved geom.Cloud[float32]
+	var exact, kernel, network []int32
+	ms := leastTimes(size.repeats,
+		func() { exact = h.Append(exact[:0], c) },
+		func() { kernel = s.hull(kernel[:0], c, strips) },
+		func() { moved = m.Move(c) },
+		func() { network = h.Append(network[:0], moved) })
+	add := func(r *record, name string, v float64) { r.Values[name] += share * v }
+	add(&out[0], "hull_ms", ms[0])
+	add(&out[0], "total_ms", ms[0])
+	add(&out[1], "hull_ms", ms[1])
+	add(&out[1], "total_ms", ms[1])
+	add(&out[2], "network_ms", ms[2])
+	add(&out[2], "hull_ms", ms[3])
+	add(&out[2], "total_ms", ms[2]+ms[3])
+	before := truthOf(c, entropy.Hull2D)
+	for k, answer := range [][]int32{exact, kernel, network} {
+		v := out[k].Values
+		e := hullError(c, answer)
+		add(&out[k], "error", 100*e)
+		v["worst"] = max(v["worst"], 100*e)
+		if k > 0 { // the exact hull has every point
+			v["checked"] = max(v["checked"], 100*math.Abs(e-farthestPoint(c, answer)/diagonalOf(c)))
+		}
+		if k < 2 {
+			add(&out[k], "entropy", before)
+		}
+	}
+	add(&out[2], "entropy", truthOf(moved, entropy.Hull2D))
+	add(&out[2], "edges", 100*edgesKept(c, moved))
+}
+
+// leastTimes runs the functions in turn, repeats times, and returns the least
+// time of each in milliseconds.
+func leastTimes(repeats int, fs ...func()) []float64 {
+	least := make([]float64, len(fs))
+	for k := range repeats + 1 {
+		for i, f := range fs {
+			start := time.Now()
+			f()
+			if ms := 1e3 * time.Since(start).Seconds(); k == 1 || k > 1 && ms < least[i] {
+				least[i] = ms // not of the first run: memory is new
+			}
+		}
+	}
+	return least
+}
+
+// stripKernel finds a hull near the exact one in two passes: the least and the
+// greatest point of every strip, and their hull.
+type stripKernel struct {
+	low, high []int32
+	part      geom.Cloud[float32]
+	number    []int32
+	inner     []int32
+	op        hull.Hull2D[float32]
+}
+
+func (s *stripKernel) hull(dst []int32, c geom.Cloud[float32], strips int) []int32 {
+	s.low, s.high = s.low[:0], s.high[:0]
+	for range strips {
+		s.low, s.high = append(s.low, -1), append(s.high, -1)
+	}
+	left, right := 0, 0
+	for i, v := range c.X {
+		if v < c.X[left] {
+			left = i
+		}
+		if v > c.X[right] {
+			right = i
+		}
+	}
+	from, scale := c.X[left], float32(strips)/max(c.X[right]-c.X[left], math.SmallestNonzeroFloat32)
+	y := c.Y[:len(c.X)]
+	for i, v := range c.X {
+		k := min(int((v-from)*scale), strips-1)
+		if a := s.low[k]; a < 0 || y[i] < y[a] {
+			s.low[k] = int32(i)
+		}
+		if a := s.high[k]; a < 0 || y[i] > y[a] {
+			s.high[k] = int32(i)
+		}
+	}
+	s.number = append(s.number[:0], int32(left), int32(right))
+	for k, a := range s.low {
+		if a >= 0 {
+			s.number = append(s.number, a, s.high[k])
+		}
+	}
+	s.part.X, s.part.Y = s.part.X[:0], s.part.Y[:0]
+	for _, i := range s.number {
+		s.part.X, s.part.Y = append(s.part.X, c.X[i]), append(s.part.Y, c.Y[i])
+	}
+	s.inner = s.op.Append(s.inner[:0], s.part)
+	for _, i := range s.inner {
+		dst = append(dst, s.number[i])
+	}
+	return dst
+}
+
+// stripsFor is the least power of two of strips with which no frame's error is
+// above that given; at most as many as there are points.
+func stripsFor(frames []geom.Cloud[float32], errs []float64) int {
+	var s stripKernel
+	for strips := 4; ; strips *= 2 {
+		fits := true
+		for k, c := range frames {
+			fits = fits && hullError(c, s.hull(nil, c, strips)) <= errs[k]
+		}
+		if fits || strips > frames[0].Len() {
+			return strips
+		}
+	}
+}
+
+// farthestPoint is the largest distance of a point of c to the polygon of idx,
+// its hull: every point against every edge.
+func farthestPoint(c geom.Cloud[float32], idx []int32) (most float64) {
+	at := func(i int32) (x, y float64) { return float64(c.X[i]), float64(c.Y[i]) }
+	for p := range int32(c.Len()) {
+		px, py := at(p)
+		inside, least := len(idx) > 2, math.Inf(1)
+		for k, i := range idx {
+			ax, ay := at(i)
+			bx, by := at(idx[(k+1)%len(idx)])
+			ux, uy, vx, vy := bx-ax, by-ay, px-ax, py-ay
+			inside = inside && ux*vy-uy*vx >= 0
+			t := 0.0
+			if square := ux*ux + uy*uy; square > 0 {
+				t = max(0, min(1, (ux*vx+uy*vy)/square))
+			}
+			dx, dy := vx-t*ux, vy-t*uy
+			least = min(least, dx*dx+dy*dy)
+		}
+		if !inside {
+			most = max(most, math.Sqrt(least))
+		}
+	}
+	return most
+}
+
+// edgesKept is the part of the Delaunay edges of c that the triangulation of the
+// moved points has, too (Jaccard's measure).
+func edgesKept(c, moved geom.Cloud[float32]) float64 {
+	edges := func(c geom.Cloud[float32]) [][2]int32 {
+		mesh := (&delaunay.Triangulator[float32]{}).Triangulate(c)
+		var all [][2]int32
+		for k := 0; k < len(mesh.Triangles); k += 3 {
+			for e := range 3 {
+				a, b := mesh.Triangles[k+e], mesh.Triangles[k+(e+1)%3]
+				all = append(all, [2]int32{min(a, b), max(a, b)})
+			}
+		}
+		slices.SortFunc(all, func(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+		return slices.Compact(all)
+	}
+	was, is := edges(c), map[[2]int32]bool{}
+	for _, e := range edges(moved) {
+		is[e] = true
+	}
+	both := 0
+	for _, e := range was {
+		if is[e] {
+			both++
+		}
+	}
+	if len(was)+len(is) == 0 {
+		return 1
+	}
+	return float64(both) / float64(len(was)+len(is)-both)
+}
+
+func perturbVerdict(records []record) string {
+	var b strings.Builder
+	slower, least, dearer, checked, edges := 0, math.Inf(1), math.Inf(1), 0.0, math.Inf(1)
+	families, gains := 0, 0
+	var exact, kernel *record
+	for k := range records {
+		r := &records[k]
+		v := r.Values
+		checked = max(checked, v["checked"])
+		switch method := r.Text["method"]; {
+		case method == exactMethod:
+			exact = r
+		case strings.HasPrefix(method, kernelMethod):
+			kernel = r
+		default:
+			families++
+			if v["speedup"] < 1 {
+				slower++
+			}
+			if exact != nil && v["entropy"] < exact.Values["entropy"] {
+				gains++
+			}
+			least = min(least, 1/v["speedup"])
+			dearer = min(dearer, v["network_ms"]/kernel.Values["total_ms"])
+			edges = min(edges, v["edges"])
+			fmt.Fprintf(&b, "* %s: %.3f ms with the network (%.3f of them the network), %.4f ms exact, %.4f ms for the ε-kernel with worst error %.4f %% against %.4f %%.\n",
+				r.Text["family"], v["total_ms"], v["network_ms"], exact.Values["total_ms"], kernel.Values["total_ms"], kernel.Values["worst"], v["worst"])
+		}
+	}
+	fmt.Fprintf(&b, "\nWith the network a frame takes longer than the exact hull in %d of %d families, at least %.0f times as long where it is nearest to it; the network alone takes at least %.0f times what an ε-kernel takes. It lowers the entropy in %d. The stated error differs from brute force by at most %.1e %% of the diagonal. Of the Delaunay edges at least %.1f %% are kept, and no bound holds for the rest.\n\n", slower, families, least, dearer, gains, checked, edges)
+	b.WriteString("Why they differ: a network of 148 thousand operations a point stands before a problem of a few nanoseconds a point; whatever entropy it saves, it saves at most those. The paper's 8.7 ms for the hull of 10,000 points compare with about 1 ms that the same SciPy and Qhull took in a measurement of ours, and its 2.1 ms leave the network's own 0.8 ms out, which in turn would be more operations in a second than its processor can do. An approximate hull needs no network: the width of strips bounds the error beforehand.")
+	return b.String()
+}
