@@ -15,6 +15,7 @@ import (
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
 	"entropipe/algos/hull"
+	"entropipe/algos/vector"
 	"entropipe/models"
 	"entropipe/preprocess"
 	"entropipe/preprocess/seedfit"
@@ -57,6 +58,70 @@ func sweeps(b testing.TB) (fitted []geom.Cloud[float32], judged map[string][]geo
 	return fitted, judged
 }
 
+// Hints of a model that was fitted to other frames, and of the one that is
+// shipped, change no row of a real sweep.
+func TestHintsChangeNoRealFrame(t *testing.T) {
+	fitted, judged := sweeps(t)
+	learned, err := seedfit.Fit(fitted, seedfit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shipped, err := models.Open("builtin:lidar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h hull.Hull3D[float32]
+	used := 0
+	for sensor, clouds := range judged {
+		for k, c := range clouds {
+			h.Seeds = nil
+			v, f, dim := h.Append(nil, nil, c)
+			for name, m := range map[string]*models.EntropyNet{"learned": learned, "shipped": shipped} {
+				p := byModel(t, m)(c)
+				h.Seeds = p.Hints.Hull3D
+				w, e, d := h.Append(nil, nil, p.Cloud)
+				if d != dim || !slices.Equal(v, w) || !slices.Equal(f, e) {
+					t.Errorf("%s frame %d, %s model: another hull with seeds %v", sensor, k, name, h.Seeds)
+				}
+				if _, ok := h.Survivors(); ok {
+					used++
+				}
+			}
+		}
+	}
+	if used < 12 {
+		t.Errorf("hints were used %d times", used)
+	}
+}
+
+// BenchmarkPrune: what is published of real sweeps for the planar hull and the
+// maxima in space, in points and in bytes (four coordinates a point, and its
+// number).
+func BenchmarkPrune(b *testing.B) {
+	_, judged := sweeps(b)
+	s, err := preprocess.New[float32](preprocess.Config{Mode: preprocess.Prune, For: []preprocess.Op{preprocess.Hull2D, preprocess.Maxima3D}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, sensor := range []string{"kitti", "kitti-front", "nuscenes", "synthetic"} {
+		b.Run(sensor, func(b *testing.B) {
+			points, left := 0, 0
+			var at []int32
+			for b.Loop() {
+				points, left = 0, 0
+				for _, c := range judged[sensor] {
+					p, _ := s.Apply(c)
+					at = s.Prune(at[:0], &p)
+					points, left = points+c.Len(), left+len(at)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(points), "ns/point")
+			b.ReportMetric(float64(left)/float64(len(judged[sensor])), "survivors/frame")
+			b.ReportMetric(float64(16*points)/float64(20*left), "times-fewer-bytes")
+		})
+	}
+}
+
 // BenchmarkSeed compares hull3d with hints and without, the stage's time
 // included in both, frame by frame in turn: the ratio of the times, with a 95 %
 // interval over rounds, what survives, and the time of the stage alone.
@@ -66,6 +131,10 @@ func sweeps(b testing.TB) (fitted []geom.Cloud[float32], judged map[string][]geo
 func BenchmarkSeed(b *testing.B) {
 	fitted, judged := sweeps(b)
 	learned, err := seedfit.Fit(fitted, seedfit.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	shipped, err := models.Open("builtin:lidar")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -81,6 +150,7 @@ func BenchmarkSeed(b *testing.B) {
 		}{
 			{"learned", byModel(b, learned)},
 			{"refined", byModel(b, refined)},
+			{"shipped", byModel(b, shipped)},
 			{"even", byModel(b, evenModel(32))},
 			{"metres", byMetres(evenModel(32))},
 			{"last", byLast()},
@@ -90,6 +160,12 @@ func BenchmarkSeed(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("%s/%s", sensor, hints.name), func(b *testing.B) { compare(b, clouds, hints.pick) })
 		}
+	}
+	for _, level := range []vector.Level{vector.Portable, vector.AVX2} {
+		b.Run(fmt.Sprintf("kitti/learned/%v", level), func(b *testing.B) {
+			defer vector.Limit(level)()
+			compare(b, judged["kitti"], byModel(b, learned))
+		})
 	}
 }
 

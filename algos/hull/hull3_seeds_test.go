@@ -8,6 +8,7 @@ import (
 
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
+	"entropipe/algos/internal/kernel"
 )
 
 // seedings are ways to choose seeds, good and bad ones.
@@ -62,6 +63,26 @@ func testHull3Seeds[T geom.Float](t *testing.T) {
 	}
 	if used < 6 {
 		t.Errorf("%T: seeds were used %d times: nothing was tested", T(0), used)
+	}
+}
+
+// Nor do they with several goroutines, or without vector units.
+func TestHull3DSeedsAtEveryLevel(t *testing.T) {
+	c := geomtest.Lidar[float32](shorter(2*lane3From+11, 5000), seed)
+	var h Hull3D[float32]
+	v, f, _ := h.Append(nil, nil, c)
+	for k := 0; k < len(v); k += 2 {
+		h.Seeds = append(h.Seeds, v[k])
+	}
+	for _, level := range []kernel.Level{kernel.Portable, kernel.AVX2, kernel.AVX512} {
+		restore := kernel.Limit(level)
+		for _, h.Workers = range []int{1, 2, 100} {
+			w, e, _ := h.Append(nil, nil, c)
+			if _, seeded := h.Survivors(); !seeded || !slices.Equal(v, w) || !slices.Equal(f, e) {
+				t.Errorf("%v, %d workers, seeded %v: %d vertices, %d faces, want %d, %d", level, h.Workers, seeded, len(w), len(e), len(v), len(f))
+			}
+		}
+		restore()
 	}
 }
 
