@@ -259,6 +259,9 @@ func trained(path string, m *models.EntropyNet, t *train.Trainer) string {
 		what = fmt.Sprintf("F1 of maxima %.3f, was %.3f", j.F1, j.Raw)
 	} else {
 		what = fmt.Sprintf("G %.3f nats a point, was %.3f; error %.4f %% of a frame's diagonal, at most %.4f %%", j.After, j.Before, 100*j.Error, 100*j.Worst)
+		if j.After >= j.Before {
+			what += ", no gain"
+		}
 		if c := t.Config(); j.Error > c.Tolerance {
 			what += fmt.Sprintf(", more than the %.4f %% asked for", 100*c.Tolerance)
 		}

@@ -188,8 +188,8 @@ func TestGradientsAreFiniteDifferences(t *testing.T) {
 				size += float64(g) * float64(g)
 			}
 			size = math.Sqrt(size)
-			// Along the gradient itself, and in a random direction.
-			for try := range 2 {
+			// Along the gradient itself, and in space in a random direction too.
+			for try := range dims - 1 {
 				dir, norm := make([]float64, len(grad)), 0.0
 				for i := range dir {
 					if dir[i] = float64(grad[i]); try > 0 {

@@ -148,7 +148,7 @@ func regulariser64(t *Trainer, o *objective, p plan, moved, clean geom.Cloud[flo
 
 // manySteps takes F so near to its least value that its gradient is that of
 // the least value.
-const manySteps = 300
+const manySteps = 150
 
 // End to end, from the parameters through network, task and regulariser, the
 // gradient is the finite difference of a reference in float64.
@@ -167,7 +167,7 @@ func TestGradientOfTheWholeLoss(t *testing.T) {
 		{"denoise", models.Denoise, 2, F},
 	} {
 		cfg := small(c.mode, c.dims, c.r)
-		cfg.Lambda, cfg.Sigma = 1, 0.2
+		cfg.Lambda, cfg.Sigma, cfg.Points = 1, 0.2, 50
 		tr := trainer(t, cfg, someData(t, c.dims, 4, 200), 2)
 		tr.step = 10 // the regulariser has its weight here
 		p := planOf(&tr.cfg, tr.step)
