@@ -105,7 +105,7 @@ class Step:
         torch.manual_seed(1)
         self.net = EntropyNet(2, "split" in form)
         self.adam = torch.optim.AdamW(self.net.parameters(), lr=1e-3, weight_decay=1e-4, fused=True)
-        self.loss_of = torch.compile(self.loss) if "compiled" in form else self.loss
+        self.loss_of = torch.compile(self.loss, dynamic=False) if "compiled" in form else self.loss
 
     def loss(self, x):
         moved = x + self.reach * self.net(x)
@@ -151,7 +151,7 @@ class Peer:
     def displace(self, form, times, save=None):
         if ("displace", form) not in self.forms:
             module = Folded(self.weights, "split" in form).eval()
-            self.forms["displace", form] = torch.compile(module) if "compiled" in form else module
+            self.forms["displace", form] = torch.compile(module, dynamic=False) if "compiled" in form else module
         module, ns = self.forms["displace", form], []
         with torch.inference_mode():
             for _ in range(times):
