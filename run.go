@@ -165,7 +165,7 @@ func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s
 	if err != nil {
 		return s, err
 	}
-	if c.Stage.Model != "" {
+	if c.Stage.Model != "" && (c.Stage.Stage == "seed" || c.Stage.Stage == "prune") { // others change rows
 		s.model = newModelFile(c.Stage.Model) // first: what changes while it is read is seen
 	}
 	model, err := c.Stage.readModel()

@@ -20,9 +20,9 @@ import (
 
 // stageFlags say what stands between the messages and the operators.
 type stageFlags struct {
-	Stage     string `enum:"off,seed,prune" default:"off" help:"Mode of the stage before the operators (${enum}). seed: hints of a trained model, for the same rows in less time. prune: the same beside --publish, with or without a model." group:"Stage"`
+	Stage     string `enum:"off,seed,prune,perturb,denoise" default:"off" help:"Mode of the stage before the operators (${enum}). seed: hints of a trained model, for the same rows in less time. prune: the same beside --publish, with or without a model. perturb, denoise: a network moves the points, and the rows of the operators that it was trained for are approximate, each with its error." group:"Stage"`
 	Model     string `placeholder:"FILE" help:"Model of the stage (.safetensors), or builtin:lidar. A model of mode seed is read again when its file changes." group:"Stage"`
-	OnForeign string `enum:"go-on,stop" default:"go-on" help:"When frames are of another stream than the model's: go on without hints, or stop (${enum})." group:"Stage"`
+	OnForeign string `enum:"go-on,stop" default:"go-on" help:"When frames are of another stream than the model's: go on without it, or stop (${enum})." group:"Stage"`
 }
 
 // publishFlags say what is sent on.
@@ -36,8 +36,8 @@ func (c *stageFlags) check(publish *publishFlags) error {
 	switch {
 	case c.Stage == "off" && c.Model != "":
 		return usageError{fmt.Errorf("--model %s: --stage says what to do with it", c.Model)}
-	case c.Stage == "seed" && c.Model == "":
-		return usageError{errors.New("--stage seed: want a --model")}
+	case c.Stage != "off" && c.Stage != "prune" && c.Model == "":
+		return usageError{fmt.Errorf("--stage %s: want a --model", c.Stage)}
 	case c.Stage == "prune" && publish.Publish == "":
 		return usageError{errors.New("--stage prune: want --publish, the topic for what is left of frames")}
 	}

@@ -57,6 +57,7 @@ func TestStagesThatCannotBe(t *testing.T) {
 		want   string // in stderr
 	}{
 		{"--stage seed", exitUsage, "--stage seed: want a --model"},
+		{"--stage denoise", exitUsage, "--stage denoise: want a --model"},
 		{"--model x.safetensors", exitUsage, "--model x.safetensors: --stage says what to do with it"},
 		{"--stage prune", exitUsage, "--stage prune: want --publish"},
 		{"--publish survivors", exitUsage, "--publish: want --for"},
@@ -70,6 +71,8 @@ func TestStagesThatCannotBe(t *testing.T) {
 		{"--stage seed --model " + cut, exitConfig, "cut.safetensors: "},
 		{"--stage seed --model " + big, exitConfig, "big.safetensors: "},
 		{"--stage seed --model " + network, exitConfig, "this is a perturb model"},
+		{"--stage denoise --model " + network, exitConfig, "this is a perturb model"},
+		{"--stage perturb --model " + seeds, exitConfig, "this is a seed model"},
 		{"--stage prune --publish a --for hull2d --model " + network, exitConfig, "this is a perturb model"},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -130,6 +133,31 @@ func TestSeededRunWritesTheSameRows(t *testing.T) {
 	// Of every 64 offsets one is not hinted, for comparison: the first.
 	if diff := cmp.Diff(map[string]int{"null": 1, first.SHA256: 14, second.SHA256: 7}, models); diff != "" {
 		t.Errorf("models (-want +have):\n%s", diff)
+	}
+}
+
+// A network that moves all points alike is never wrong, and rows say so; what it
+// does not serve stays as it is.
+func TestPerturbedRun(t *testing.T) {
+	t.Parallel()
+	brokers, dir := startBroker(t), t.TempDir()
+	model := writeModel(t, dir, models.Perturb)
+	must(t, dir, "produce", "synthetic", "--frames", "3", "--points", "2000", "--rate", "max", "--brokers", brokers, "--dataset", "kitti")
+	plain := []string{"run", "--brokers", brokers, "--until-end", "--tables", "hulls,maxima,triangles,entropy", "--entropy-every", "1"}
+	must(t, dir, append(plain, "--out", "off")...)
+	must(t, dir, append(plain, "--out", "perturb", "--stage", "perturb", "--model", model)...)
+	for _, table := range []string{"hulls", "maxima", "triangles"} {
+		if diff := cmp.Diff(rowsOf(t, filepath.Join(dir, "off"), table, "error_bound"), rowsOf(t, filepath.Join(dir, "perturb"), table, "error_bound")); diff != "" {
+			t.Errorf("%s (-off +perturb):\n%.2000s", table, diff)
+		}
+	}
+	for _, c := range []struct {
+		table, column string
+		want          map[string]int
+	}{{"hulls", "error_bound", map[string]int{"0": 3}}, {"maxima", "error_bound", map[string]int{"null": 3}}, {"frames", "stage", map[string]int{"perturb": 3}}, {"entropy", "op", map[string]int{"maxima3d": 3}}} {
+		if got, err := countValues(filepath.Join(dir, "perturb", c.table), c.column); err != nil || !cmp.Equal(c.want, got) {
+			t.Errorf("%s of %s: %v, %v", c.column, c.table, got, err)
+		}
 	}
 }
 

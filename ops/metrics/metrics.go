@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,7 +39,7 @@ type Metrics struct {
 	streams                 *prometheus.GaugeVec
 	hintsTurned, modelLoads *prometheus.CounterVec
 	keptRatio               *prometheus.HistogramVec
-	entropy                 *prometheus.GaugeVec
+	entropy, errorBound     *prometheus.GaugeVec
 	ready                   prometheus.Gauge
 }
 
@@ -94,6 +95,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	m.modelLoads = counter("stage_model_loads_total", "Models read again because their file changed, by result: ok, failed.", "result")
 	m.keptRatio = histogram("points_kept_ratio", "Points that an operator could not drop at once, of those in the frame.", ratioBuckets, "op")
 	m.entropy = gauge("entropy_nats", "Range-partition entropy of the last frame that was measured, nats a point: bounds (lower, upper) and an estimate (f).", "source", "op", "bound")
+	m.errorBound = gauge("error_bound", "Exact error of the last result that was approximated, in units of the coordinates.", "source", "op")
 	m.rebalances = prometheus.NewCounter(prometheus.CounterOpts{Name: "entropipe_rebalances_total", Help: "Generations of the consumer group that this process joined."})
 	m.ready = prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_ready", Help: "1 while broker and output are connected."})
 	reg.MustRegister(m.rebalances, m.ready, buildInfo(version), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -159,6 +161,11 @@ func (m *Metrics) ModelLoaded(err error) {
 		result = "failed"
 	}
 	m.modelLoads.WithLabelValues(result).Inc()
+}
+
+// Prepared records how long the stage took for a frame.
+func (m *Metrics) Prepared(mode string, d time.Duration) {
+	m.stageSeconds.WithLabelValues("prepare", mode).Observe(d.Seconds())
 }
 
 // Kept records the fraction of a frame's points that an operator could not drop
@@ -233,6 +240,7 @@ func (s *Source) Processed(results []schemas.Result, rejects []schemas.Reject, t
 	}
 	for i := range results {
 		s.measured(results[i].Entropy)
+		s.approximated(&results[i])
 	}
 	s.pointsIn.Add(float64(points))
 	for i := range rejects {
@@ -252,6 +260,28 @@ func (s *Source) measured(es []schemas.Entropy) {
 		if e.F != nil {
 			set("f", *e.F)
 		}
+	}
+}
+
+// approximated reports the errors of a frame's results, if they are not exact.
+func (s *Source) approximated(r *schemas.Result) {
+	set := func(op string, v *float64) {
+		if v != nil {
+			s.m.errorBound.WithLabelValues(s.topic, op).Set(*v)
+		}
+	}
+	if r.Hull != nil {
+		set("hull2d", r.Hull.ErrorBound)
+	}
+	if r.Hull3 != nil {
+		set("hull3d", r.Hull3.ErrorBound)
+	}
+	for i := range r.Maxima {
+		op := "maxima2d"
+		if strings.Contains(r.Maxima[i].Directions, "z") {
+			op = "maxima3d"
+		}
+		set(op, r.Maxima[i].ErrorBound)
 	}
 }
 

@@ -29,13 +29,13 @@ func measured(k *schemas.FrameKey, n int, every int64) bool {
 	return every > 0 && (k.Offset+int64(k.Index))%every == 0
 }
 
-// measure adds the entropy for the operators that ran. The bracket costs
-// nothing; F is of a sample. Of a pruned frame there is no F: most of it is not
-// there.
+// measure adds the entropy for the operators that ran on the points as they are.
+// The bracket costs nothing; F is of a sample. Of a pruned frame there is no F:
+// most of it is not there.
 func (o *operators[T]) measure(r *schemas.Result, in *preprocess.Prepared[T]) {
 	for op := range schemas.NumOps {
 		ran := &r.Ops[op]
-		if op == schemas.Delaunay2D || ran.Status == "" || ran.Status == schemas.StatusNotRun || ran.Status == schemas.StatusPrunedInput {
+		if op == schemas.Delaunay2D || ran.Status == "" || ran.Status == schemas.StatusNotRun || ran.Status == schemas.StatusPrunedInput || approximate(op, r) {
 			continue
 		}
 		b := entropy.FromSize(entropyProblems[op], int(r.NPoints-r.NDropped), int(ran.N))
@@ -50,6 +50,17 @@ func (o *operators[T]) measure(r *schemas.Result, in *preprocess.Prepared[T]) {
 		}
 		r.Entropy = append(r.Entropy, e)
 	}
+}
+
+// approximate tells whether the result of an operator that ran is not exact.
+func approximate(op schemas.Op, r *schemas.Result) bool {
+	switch op {
+	case schemas.Hull2D:
+		return r.Hull.ErrorBound != nil
+	case schemas.Hull3D:
+		return r.Hull3.ErrorBound != nil
+	}
+	return maximaOf(op, r).ErrorBound != nil
 }
 
 // surrogate returns what computes F for an operator. It keeps its memory.

@@ -22,6 +22,8 @@ var (
 // operators are the stage and the operators for one coordinate type.
 type operators[T geom.Float] struct {
 	stage  *preprocess.Stage[T]
+	plain  preprocess.Stage[T]  // mode off, for streams that the model is not for
+	active *preprocess.Stage[T] // the one of the frame at hand
 	hull   hull.Hull2D[T]
 	hull3  hull.Hull3D[T]
 	maxima maxima.Maxima[T]
@@ -54,8 +56,7 @@ func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *s
 	if c.Z != nil {
 		dims = 3
 	}
-	o.stage.Unhinted = cfg.Stage == nil || !cfg.Stage.hinted(&fr.FrameKey, dims)
-	in, report := o.stage.Apply(c)
+	in, report := o.prepare(cfg.Stage, &fr.FrameKey, c, dims)
 	r.NDropped = int32(report.Dropped)
 	if o.pruned = fr.Pruned; o.pruned != nil {
 		r.NPoints, r.NDropped = o.pruned.NPoints, o.pruned.NDropped
@@ -85,7 +86,7 @@ func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *s
 		start := time.Now()
 		status, n := o.operate(op, m, r, &in)
 		r.Ops[op] = schemas.OpResult{Status: status, N: int32(n), Ns: time.Since(start).Nanoseconds()}
-		if op == schemas.Hull3D && cfg.Stage != nil {
+		if op == schemas.Hull3D && cfg.Stage.givesHints() {
 			o.noteHints(cfg.Stage, &fr.FrameKey, &in)
 		}
 	}
@@ -101,10 +102,27 @@ func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *s
 	return o.survivors(cfg.Publish, r, &in)
 }
 
+// prepare runs the stage.
+func (o *operators[T]) prepare(shared *Stage, k *schemas.FrameKey, c geom.Cloud[T], dims int) (preprocess.Prepared[T], preprocess.Report) {
+	if shared == nil {
+		o.active = o.stage
+		return o.active.Apply(c)
+	}
+	start := time.Now()
+	model, hints := shared.use(k, dims)
+	o.active, o.stage.Unhinted = o.stage, !hints
+	if !model {
+		o.active = &o.plain
+	}
+	in, report := o.active.Apply(c)
+	shared.cfg.Metrics.Prepared(string(report.Mode), time.Since(start))
+	return in, report
+}
+
 // noteHints tells how hull3d fared with its hints, or without on purpose.
 func (o *operators[T]) noteHints(shared *Stage, k *schemas.FrameKey, in *preprocess.Prepared[T]) {
 	hinted, n := len(in.Hints.Hull3D) > 0, in.Cloud.Len()
-	if !hinted && (!o.stage.Unhinted || n < preprocess.HintFrom) {
+	if o.active == &o.plain || !hinted && (!o.stage.Unhinted || n < preprocess.HintFrom) {
 		return
 	}
 	left, used := o.hull3.Survivors()
@@ -120,10 +138,8 @@ func (o *operators[T]) operate(op schemas.Op, m *memory, r *schemas.Result, in *
 	case schemas.Hull3D:
 		r.Hull3 = o.hull3Of(in)
 		return r.Hull3.Status, len(r.Hull3.Idx)
-	case schemas.Maxima2D:
-		return addMaxima(m, r, op, o.original(in, m.keep(o.maxima.Append2D(m.room(), in.Cloud))))
-	case schemas.Maxima3D:
-		return addMaxima(m, r, op, o.original(in, m.keep(o.maxima.Append3D(m.room(), in.Cloud))))
+	case schemas.Maxima2D, schemas.Maxima3D:
+		return o.addMaxima(op, m, r, in)
 	case schemas.Delaunay2D:
 		mesh := o.mesh.Triangulate(in.Cloud)
 		r.Triangles = o.original(in, m.copy(mesh.Triangles))
@@ -136,10 +152,17 @@ func (o *operators[T]) operate(op schemas.Op, m *memory, r *schemas.Result, in *
 }
 
 func (o *operators[T]) hullOf(m *memory, in *preprocess.Prepared[T]) *schemas.Hull {
-	idx := m.keep(o.hull.Append(m.room(), in.Cloud))
+	idx, wrong := m.room(), (*float64)(nil)
+	if o.active.Approximates(preprocess.Hull2D, in) {
+		wrong = new(float64)
+		idx, *wrong = o.active.Hull2D(idx, in)
+	} else {
+		idx = o.hull.Append(idx, in.Cloud)
+	}
+	idx = m.keep(idx)
 	xy, n := m.numbers(2*len(idx)), len(idx)
 	h := m.hull()
-	*h = schemas.Hull{X: xy[:n:n], Y: xy[n:], Status: degenerate(n)}
+	*h = schemas.Hull{X: xy[:n:n], Y: xy[n:], Status: degenerate(n), ErrorBound: wrong}
 	h.Area, h.Perimeter = hull.Measure(in.Cloud, idx)
 	for k, i := range idx {
 		h.X[k], h.Y[k] = float64(in.Cloud.X[i]), float64(in.Cloud.Y[i])
@@ -151,10 +174,16 @@ func (o *operators[T]) hullOf(m *memory, in *preprocess.Prepared[T]) *schemas.Hu
 // hull3Of keeps no more than the hull: its memory is the operator's, grown for
 // what was larger.
 func (o *operators[T]) hull3Of(in *preprocess.Prepared[T]) *schemas.Hull3 {
-	o.hull3.Seeds = in.Hints.Hull3D
-	v, f, dim := o.hull3.Append(o.vertices[:0], o.faces[:0], in.Cloud)
+	v, f, dim, wrong := o.vertices[:0], o.faces[:0], 0, (*float64)(nil)
+	if o.active.Approximates(preprocess.Hull3D, in) {
+		wrong = new(float64)
+		v, f, dim, *wrong = o.active.Hull3D(v, f, in)
+	} else {
+		o.hull3.Seeds = in.Hints.Hull3D
+		v, f, dim = o.hull3.Append(v, f, in.Cloud)
+	}
 	o.vertices, o.faces = v, f
-	h := &schemas.Hull3{Status: dimensions[dim+1]}
+	h := &schemas.Hull3{Status: dimensions[dim+1], ErrorBound: wrong}
 	h.Area, h.Volume = hull.Measure3D(in.Cloud, f)
 	h.Idx, h.Faces = o.original(in, slices.Clone(v)), o.original(in, slices.Clone(f))
 	return h
@@ -188,11 +217,25 @@ func degenerate(vertices int) schemas.Status {
 	return schemas.StatusOK
 }
 
-func addMaxima(m *memory, r *schemas.Result, op schemas.Op, idx []int32) (schemas.Status, int) {
+func (o *operators[T]) addMaxima(op schemas.Op, m *memory, r *schemas.Result, in *preprocess.Prepared[T]) (schemas.Status, int) {
+	idx, wrong := m.room(), (*float64)(nil)
+	switch space := op == schemas.Maxima3D; {
+	case space && o.active.Approximates(preprocess.Maxima3D, in):
+		wrong = new(float64)
+		idx, *wrong = o.active.Maxima3D(idx, in)
+	case space:
+		idx = o.maxima.Append3D(idx, in.Cloud)
+	case o.active.Approximates(preprocess.Maxima2D, in):
+		wrong = new(float64)
+		idx, *wrong = o.active.Maxima2D(idx, in)
+	default:
+		idx = o.maxima.Append2D(idx, in.Cloud)
+	}
+	idx = o.original(in, m.keep(idx))
 	if r.Maxima == nil {
 		r.Maxima = one(&m.maxima, m.frames)[:0]
 	}
-	r.Maxima = append(r.Maxima, schemas.Maxima{Directions: maximaDirections[op], Idx: idx})
+	r.Maxima = append(r.Maxima, schemas.Maxima{Directions: maximaDirections[op], Idx: idx, ErrorBound: wrong})
 	if len(idx) == 0 {
 		return schemas.StatusEmpty, 0
 	}

@@ -18,7 +18,7 @@ type StageConfig struct {
 	Mode  preprocess.Mode
 	Model *models.EntropyNet // nil where the mode needs none
 	// Stop is told when frames are of another stream than the model's, and is
-	// to end the run. nil: they go without hints, and a warning says so once.
+	// to end the run. nil: they go without it, and a warning says so once.
 	Stop    func(error)
 	Metrics *metrics.Metrics
 	Log     *slog.Logger
@@ -76,11 +76,18 @@ func stageConfig(mode preprocess.Mode, m *models.EntropyNet) preprocess.Config {
 	return cfg
 }
 
-// hinted says whether a frame of so many dimensions is to get hints.
-func (s *Stage) hinted(k *schemas.FrameKey, dims int) bool {
+// givesHints tells whether the mode is one of hints; s may be nil.
+func (s *Stage) givesHints() bool {
+	return s != nil && (s.cfg.Mode == preprocess.Seed || s.cfg.Mode == preprocess.Prune)
+}
+
+// use says whether the model is for a frame of so many dimensions, and if it
+// gives hints, whether the frame is to get them. Drift takes hints away, never
+// a network.
+func (s *Stage) use(k *schemas.FrameKey, dims int) (model, hints bool) {
 	m := s.model.Load()
 	if m == nil {
-		return false
+		return true, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +95,7 @@ func (s *Stage) hinted(k *schemas.FrameKey, dims int) bool {
 	if st == nil {
 		st = s.meet(k, m, dims)
 	}
-	return !st.foreign && st.watch.Hinted(k.Offset)
+	return !st.foreign, !st.foreign && st.watch.Hinted(k.Offset)
 }
 
 // meet begins with a stream. The caller holds the lock.
@@ -98,12 +105,13 @@ func (s *Stage) meet(k *schemas.FrameKey, m *models.EntropyNet, dims int) *strea
 	}
 	st := &stream{watch: preprocess.NewWatch(m.Meta.Survivors[preprocess.Hull3D.String()])}
 	s.streams[streamName{k.Dataset, k.Sensor}] = st
-	if err := m.Matches(k.Dataset, k.Sensor, dims); err != nil {
+	// A model for the plane does for clouds in space: it sees x and y.
+	if err := m.Matches(k.Dataset, k.Sensor, min(dims, m.Meta.Dims)); err != nil {
 		st.foreign = true
 		if s.cfg.Stop != nil {
 			s.cfg.Stop(&ForeignError{Topic: k.Topic, Partition: k.Partition, Offset: k.Offset, Err: err})
 		} else {
-			s.cfg.Log.Warn("frames of a stream go without hints", "dataset", k.Dataset, "sensor", k.Sensor, "topic", k.Topic, "offset", k.Offset, "reason", err)
+			s.cfg.Log.Warn("frames of a stream go without the model", "dataset", k.Dataset, "sensor", k.Sensor, "topic", k.Topic, "offset", k.Offset, "reason", err)
 		}
 	}
 	s.count()

@@ -73,10 +73,16 @@ func (s *staged) streamCounts(t *testing.T) string {
 	return fmt.Sprintf("on %v off %v foreign %v", n["on"], n["off"], n["foreign"])
 }
 
+// hinted tells whether a frame in space is to get hints.
+func hinted(s *staged, k *schemas.FrameKey) bool {
+	_, hints := s.use(k, 3)
+	return hints
+}
+
 // Hints change no row; every 64th frame goes without them, for comparison.
 func TestHintsChangeNoRow(t *testing.T) {
 	s := newStaged(t, seeds(64, 0.5, ""), false)
-	hinted := NewFrames(FrameConfig{Ops: all, Stage: s.Stage})
+	seeded := NewFrames(FrameConfig{Ops: all, Stage: s.Stage})
 	plain := NewFrames(FrameConfig{Ops: all})
 	for offset := range int64(130) {
 		n := 300
@@ -85,7 +91,7 @@ func TestHintsChangeNoRow(t *testing.T) {
 		}
 		m := message(points32(t, geomtest.Lidar[float32](n, uint64(offset))))
 		m.Offset = offset
-		a, _ := hinted.Process(m)
+		a, _ := seeded.Process(m)
 		b, _ := plain.Process(m)
 		sha := s.model.Load().SHA256
 		if n < preprocess.HintFrom || offset%64 == 0 {
@@ -113,7 +119,7 @@ func TestDriftTurnsHintsOff(t *testing.T) {
 	}
 	run := func(from, to int64, survived float64) (hints int) {
 		for offset := from; offset < to; offset++ {
-			h := s.hinted(key(offset), 3)
+			h := hinted(s, key(offset))
 			if h {
 				hints++
 			}
@@ -139,7 +145,7 @@ func TestDriftTurnsHintsOff(t *testing.T) {
 	if err := s.Replace(seeds(32, 0.5, "")); err != nil {
 		t.Fatal(err)
 	}
-	if s.streamCounts(t) != "on 0 off 0 foreign 0" || !s.hinted(key(1201), 3) {
+	if s.streamCounts(t) != "on 0 off 0 foreign 0" || !hinted(s, key(1201)) {
 		t.Errorf("after another model: streams %s", s.streamCounts(t))
 	}
 }
@@ -180,13 +186,13 @@ func TestForeignStreams(t *testing.T) {
 				dims    int
 				hinted  bool
 			}{{"kitti", 3, true}, {"waymo", 3, false}, {"drawings", 2, false}} {
-				if got := s.hinted(&schemas.FrameKey{Dataset: c.dataset, Topic: "t", Offset: offset}, c.dims); got != c.hinted {
-					t.Errorf("%s at %d: hints %v", c.dataset, offset, got)
+				if model, hints := s.use(&schemas.FrameKey{Dataset: c.dataset, Topic: "t", Offset: offset}, c.dims); model != c.hinted || hints != c.hinted {
+					t.Errorf("%s at %d: model %v, hints %v", c.dataset, offset, model, hints)
 				}
 			}
 		}
 		var foreign *ForeignError
-		if n := strings.Count(s.log.String(), "go without hints"); stop && (n != 0 || len(s.stopped) != 2 || !errors.As(s.stopped[0], &foreign) || foreign.Topic != "t") || !stop && n != 2 {
+		if n := strings.Count(s.log.String(), "go without the model"); stop && (n != 0 || len(s.stopped) != 2 || !errors.As(s.stopped[0], &foreign) || foreign.Topic != "t") || !stop && n != 2 {
 			t.Errorf("stop %v: %d warnings, stopped %v", stop, n, s.stopped)
 		}
 		if got := s.streamCounts(t); got != "on 1 off 0 foreign 2" {
@@ -204,7 +210,7 @@ func TestManyStreams(t *testing.T) {
 		wg.Go(func() {
 			for i := range 3000 {
 				k := &schemas.FrameKey{Dataset: fmt.Sprint(w, i), Offset: 1}
-				s.note(k, s.hinted(k, 3), true, 0.1)
+				s.note(k, hinted(s, k), true, 0.1)
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func (o *operators[T]) survivors(ops schemas.OpSet, r *schemas.Result, in *prepr
 		if !ops.Has(op) || space && in.Cloud.Z == nil || o.pruned != nil && !o.pruned.For.Has(op) {
 			continue
 		}
-		if r.Ops[op].Status != "" {
+		if r.Ops[op].Status != "" && !approximate(op, r) {
 			keep = append(keep, found(op, r)...)
 			continue
 		}
@@ -55,10 +55,14 @@ func found(op schemas.Op, r *schemas.Result) []int32 {
 	case schemas.Hull3D:
 		return r.Hull3.Idx
 	}
-	directions := maximaDirections[op]
+	return maximaOf(op, r).Idx
+}
+
+// maximaOf returns the maxima of an operator that has run.
+func maximaOf(op schemas.Op, r *schemas.Result) *schemas.Maxima {
 	for i := range r.Maxima {
-		if r.Maxima[i].Directions == directions {
-			return r.Maxima[i].Idx
+		if r.Maxima[i].Directions == maximaDirections[op] {
+			return &r.Maxima[i]
 		}
 	}
 	panic("pipeline: maxima that ran are not there")
