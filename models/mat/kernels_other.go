@@ -38,6 +38,8 @@ func rowMaxAVX2(*float32, int) float32                     { panic(noVectors) }
 func rowSumAVX2(*float32, int) float32                     { panic(noVectors) }
 func rowSquaresAVX2(*float32, int, float32) float32        { panic(noVectors) }
 func rowExpAVX2(*float32, int, float32, float32) float32   { panic(noVectors) }
+func rowScaleAVX512(*float32, int, float32)                { panic(noVectors) }
+func rowScaleAVX2(*float32, int, float32)                  { panic(noVectors) }
 func rowApplyAVX512(_ *float32, _ int, _ *float32, _, _ float32, _, _ *float32) {
 	panic(noVectors)
 }

@@ -23,8 +23,7 @@ func Softmax(x Matrix, scale float32) {
 			continue
 		}
 		p, n := &row[0], len(row)
-		sum := rowExp(p, n, rowMax(p, n), scale)
-		rowApply(p, n, p, 0, 1/sum, nil, nil)
+		rowScale(p, n, 1/rowExp(p, n, rowMax(p, n), scale))
 	}
 }
 
@@ -145,6 +144,14 @@ func rowExp(x *float32, n int, top, scale float32) float32 {
 		return rowExpAVX512(x, n, top, scale)
 	}
 	return rowExpAVX2(x, n, top, scale)
+}
+
+func rowScale(x *float32, n int, factor float32) {
+	if level == AVX512 {
+		rowScaleAVX512(x, n, factor)
+	} else {
+		rowScaleAVX2(x, n, factor)
+	}
 }
 
 func rowApply(x *float32, n int, dst *float32, center, factor float32, gamma, beta *float32) {

@@ -24,7 +24,12 @@ func rowSquaresAVX512(x *float32, n int, center float32) float32
 //go:noescape
 func rowExpAVX512(x *float32, n int, top float32, scale float32) float32
 
-// rowApplyAVX512 sets dst to (x-center)·factor, times gamma unless that is nil, plus beta unless that is nil.
+// rowScaleAVX512 multiplies by factor.
+//
+//go:noescape
+func rowScaleAVX512(x *float32, n int, factor float32)
+
+// rowApplyAVX512 sets dst to (x-center)·factor·gamma, plus beta unless that is nil.
 //
 //go:noescape
 func rowApplyAVX512(x *float32, n int, dst *float32, center float32, factor float32, gamma *float32, beta *float32)
@@ -49,7 +54,12 @@ func rowSquaresAVX2(x *float32, n int, center float32) float32
 //go:noescape
 func rowExpAVX2(x *float32, n int, top float32, scale float32) float32
 
-// rowApplyAVX2 sets dst to (x-center)·factor, times gamma unless that is nil, plus beta unless that is nil.
+// rowScaleAVX2 multiplies by factor.
+//
+//go:noescape
+func rowScaleAVX2(x *float32, n int, factor float32)
+
+// rowApplyAVX2 sets dst to (x-center)·factor·gamma, plus beta unless that is nil.
 //
 //go:noescape
 func rowApplyAVX2(x *float32, n int, dst *float32, center float32, factor float32, gamma *float32, beta *float32)

@@ -469,6 +469,58 @@ DATA x3f800000<>+48(SB)/8, $0x3f8000003f800000
 DATA x3f800000<>+56(SB)/8, $0x3f8000003f800000
 GLOBL x3f800000<>(SB), RODATA|NOPTR, $64
 
+// func rowScaleAVX512(x *float32, n int, factor float32)
+// Requires: AVX, AVX512F
+TEXT ·rowScaleAVX512(SB), NOSPLIT, $0-20
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS factor+16(FP), Z0
+
+by4:
+	CMPQ    CX, $0x40
+	JLT     below4
+	VMOVUPS (AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)
+	VMOVUPS 64(AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS 128(AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 128(AX)
+	VMOVUPS 192(AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 192(AX)
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x40, CX
+	JMP     by4
+
+below4:
+by1:
+	CMPQ    CX, $0x10
+	JLT     below1
+	VMOVUPS (AX), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x10, CX
+	JMP     by1
+
+below1:
+	TESTQ     CX, CX
+	JZ        end
+	MOVL      $0x00000001, DX
+	SHLQ      CL, DX
+	DECQ      DX
+	KMOVW     DX, K1
+	VMOVUPS.Z (AX), K1, Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
 // func rowApplyAVX512(x *float32, n int, dst *float32, center float32, factor float32, gamma *float32, beta *float32)
 // Requires: AVX, AVX512F
 TEXT ·rowApplyAVX512(SB), NOSPLIT, $0-48
@@ -485,14 +537,10 @@ loop:
 	CMPQ    CX, $0x10
 	JLT     rest
 	VMOVUPS (AX)(DI*1), Z2
+	VMOVUPS (BX)(DI*1), Z3
 	VSUBPS  Z0, Z2, Z2
 	VMULPS  Z1, Z2, Z2
-	TESTQ   BX, BX
-	JZ      plain1
-	VMOVUPS (BX)(DI*1), Z3
 	VMULPS  Z3, Z2, Z2
-
-plain1:
 	TESTQ   SI, SI
 	JZ      done1
 	VMOVUPS (SI)(DI*1), Z3
@@ -512,18 +560,14 @@ rest:
 	DECQ      R8
 	KMOVW     R8, K1
 	VMOVUPS.Z (AX)(DI*1), K1, Z2
+	VMOVUPS.Z (BX)(DI*1), K1, Z3
 	VSUBPS    Z0, Z2, Z2
 	VMULPS    Z1, Z2, Z2
-	TESTQ     BX, BX
-	JZ        plain2
-	VMOVUPS.Z (BX)(DI*1), K1, Z0
-	VMULPS    Z0, Z2, Z2
-
-plain2:
+	VMULPS    Z3, Z2, Z2
 	TESTQ     SI, SI
 	JZ        done2
-	VMOVUPS.Z (SI)(DI*1), K1, Z0
-	VADDPS    Z0, Z2, Z2
+	VMOVUPS.Z (SI)(DI*1), K1, Z3
+	VADDPS    Z3, Z2, Z2
 
 done2:
 	VMOVUPS Z2, K1, (DX)(DI*1)
@@ -947,6 +991,57 @@ DATA x0000007f<>+48(SB)/8, $0x0000007f0000007f
 DATA x0000007f<>+56(SB)/8, $0x0000007f0000007f
 GLOBL x0000007f<>(SB), RODATA|NOPTR, $64
 
+// func rowScaleAVX2(x *float32, n int, factor float32)
+// Requires: AVX
+TEXT ·rowScaleAVX2(SB), NOSPLIT, $0-20
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS factor+16(FP), Y0
+
+by4:
+	CMPQ    CX, $0x20
+	JLT     below4
+	VMOVUPS (AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     by4
+
+below4:
+by1:
+	CMPQ    CX, $0x08
+	JLT     below1
+	VMOVUPS (AX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     by1
+
+below1:
+	TESTQ      CX, CX
+	JZ         end
+	LEAQ       lanes<>+0(SB), DX
+	NEGQ       CX
+	VMOVUPS    32(DX)(CX*4), Y1
+	VMASKMOVPS (AX), Y1, Y2
+	VMULPS     Y0, Y2, Y2
+	VMASKMOVPS Y2, Y1, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
 // func rowApplyAVX2(x *float32, n int, dst *float32, center float32, factor float32, gamma *float32, beta *float32)
 // Requires: AVX
 TEXT ·rowApplyAVX2(SB), NOSPLIT, $0-48
@@ -963,14 +1058,10 @@ loop:
 	CMPQ    CX, $0x08
 	JLT     rest
 	VMOVUPS (AX)(DI*1), Y2
+	VMOVUPS (BX)(DI*1), Y3
 	VSUBPS  Y0, Y2, Y2
 	VMULPS  Y1, Y2, Y2
-	TESTQ   BX, BX
-	JZ      plain1
-	VMOVUPS (BX)(DI*1), Y3
 	VMULPS  Y3, Y2, Y2
-
-plain1:
 	TESTQ   SI, SI
 	JZ      done1
 	VMOVUPS (SI)(DI*1), Y3
@@ -989,18 +1080,14 @@ rest:
 	NEGQ       CX
 	VMOVUPS    32(R8)(CX*4), Y2
 	VMASKMOVPS (AX)(DI*1), Y2, Y3
+	VMASKMOVPS (BX)(DI*1), Y2, Y4
 	VSUBPS     Y0, Y3, Y3
 	VMULPS     Y1, Y3, Y3
-	TESTQ      BX, BX
-	JZ         plain2
-	VMASKMOVPS (BX)(DI*1), Y2, Y0
-	VMULPS     Y0, Y3, Y3
-
-plain2:
+	VMULPS     Y4, Y3, Y3
 	TESTQ      SI, SI
 	JZ         done2
-	VMASKMOVPS (SI)(DI*1), Y2, Y0
-	VADDPS     Y0, Y3, Y3
+	VMASKMOVPS (SI)(DI*1), Y2, Y4
+	VADDPS     Y4, Y3, Y3
 
 done2:
 	VMASKMOVPS Y3, Y2, (DX)(DI*1)

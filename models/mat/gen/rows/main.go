@@ -22,6 +22,7 @@ func main() {
 		rowSum(u)
 		rowSquares(u)
 		rowExp(u)
+		rowScale(u)
 		rowApply(u)
 	}
 	Generate()
@@ -162,28 +163,37 @@ func rowExp(u unit.Unit) {
 	finish(u, s, add)
 }
 
+func rowScale(u unit.Unit) {
+	x, n := begin(u, "rowScale", ", factor float32)", "multiplies by factor.")
+	factor := broadcastParam(u, "factor")
+	each(u, n, []reg.GPVirtual{x}, func(sum int, m unit.Mask) {
+		v := u.Vector()
+		u.Load(at(u, x, sum), m, v)
+		VMULPS(factor, v, v)
+		u.Store(v, m, at(u, x, sum))
+	})
+	VZEROUPPER()
+	RET()
+}
+
 func rowApply(u unit.Unit) {
 	x, n := begin(u, "rowApply", ", dst *float32, center, factor float32, gamma, beta *float32)",
-		"sets dst to (x-center)·factor, times gamma unless that is nil, plus beta unless that is nil.")
+		"sets dst to (x-center)·factor·gamma, plus beta unless that is nil.")
 	dst := Load(Param("dst"), GP64()).(reg.GPVirtual)
 	gamma, beta := Load(Param("gamma"), GP64()).(reg.GPVirtual), Load(Param("beta"), GP64()).(reg.GPVirtual)
 	center, factor := broadcastParam(u, "center"), broadcastParam(u, "factor")
-	// Offsets instead of pointers, since nil ones must stay.
-	from := GP64()
+	from := GP64() // an offset, since a nil beta must stay
 	XORQ(from, from)
 	label := 0
 	step := func(m unit.Mask) {
 		label++
-		plain, done := fmt.Sprintf("plain%d", label), fmt.Sprintf("done%d", label)
+		done := fmt.Sprintf("done%d", label)
 		v, w := u.Vector(), u.Vector()
 		u.Load(Mem{Base: x, Index: from, Scale: 1}, m, v)
+		u.Load(Mem{Base: gamma, Index: from, Scale: 1}, m, w)
 		VSUBPS(center, v, v)
 		VMULPS(factor, v, v)
-		TESTQ(gamma, gamma)
-		JZ(LabelRef(plain))
-		u.Load(Mem{Base: gamma, Index: from, Scale: 1}, m, w)
 		VMULPS(w, v, v)
-		Label(plain)
 		TESTQ(beta, beta)
 		JZ(LabelRef(done))
 		u.Load(Mem{Base: beta, Index: from, Scale: 1}, m, w)
