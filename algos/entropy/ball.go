@@ -16,7 +16,7 @@ import (
 // the anchors share the points. Equal masses, which k-means gives, make it log k
 // whatever the cloud; descent on anchors makes it 0 and changes nothing about the
 // cloud; and its cells are Voronoi cells, which prove nothing about maxima or
-// hulls. Over the families of the tests its R² with H is below 0.1.
+// hulls. Over the families of the tests its R² with H is 0.00 for maxima, 0.06 for hulls.
 //
 // Use one a goroutine.
 type BallEntropy[T geom.Float] struct {

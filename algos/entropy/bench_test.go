@@ -54,3 +54,16 @@ func run(b *testing.B, name string, n int, f func()) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/point")
 	})
 }
+
+// BenchmarkGroundTruth measures the costliest answers: exact with as many maximal
+// points as it takes, greedy where all points are vertices.
+func BenchmarkGroundTruth(b *testing.B) {
+	stairs, circle := geomtest.Antichain[float64](MaxSteps, seed), geomtest.Circle[float64](8000, seed)
+	top, vertices := outputs(stairs, Maxima2D), outputs(circle, UpperHull)
+	lidar := geomtest.Lidar[float64](120_000, seed)
+	space, solid := outputs(lidar, Maxima3D), outputs(lidar, Hull3D)
+	run(b, fmt.Sprint("exact/", len(top)), len(top), func() { ExactMaxima(stairs, top) })
+	run(b, fmt.Sprint("chords/", len(vertices)), circle.Len(), func() { GroundTruth(circle, vertices, UpperHull) })
+	run(b, fmt.Sprint("lidar/maxima3d/", len(space)), lidar.Len(), func() { GroundTruth(lidar, space, Maxima3D) })
+	run(b, fmt.Sprint("lidar/hull3d/", len(solid)), lidar.Len(), func() { GroundTruth(lidar, solid, Hull3D) })
+}

@@ -25,7 +25,8 @@ const MaxHalfSpaces = 64
 // paper calls the halfspace-aware H_diff.
 //
 // It is not an estimate of H: nothing makes its cells legal groups. Over the
-// families of the tests it explains little of H, and with the wrong sign.
+// families of the tests its R² with H is 0.4 for maxima and 0.1 for hulls, and it
+// falls where H rises.
 //
 // Use one a goroutine.
 type CellEntropy[T geom.Float] struct {

@@ -71,8 +71,14 @@ func bestSplit(inside []int32, h, n int) float64 {
 		for b := a; b <= h; b++ {
 			right, countR := bestT[b*size:][:size], insideT[b*size:][:size]
 			all, most := count[b], 0.0
-			for j := a; j <= b; j++ { // entries of empty intervals are 0 in all four
-				most = max(most, logs[all-count[j-1]-countR[j+1]]+row[j-1]+right[j+1])
+			// For every j in [a, b]; entries of empty intervals are 0 in all four.
+			left, counts := row[a-1:b], count[a-1:b]
+			after, countsAfter := right[a+1:b+2], countR[a+1:b+2]
+			for k, v := range left {
+				v += after[k] + logs[all-counts[k]-countsAfter[k]]
+				if v > most {
+					most = v
+				}
 			}
 			row[b], right[a] = most, most
 		}

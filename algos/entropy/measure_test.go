@@ -154,6 +154,7 @@ func wrongBracket(c geom.Cloud[float64], k int) string {
 	var g Cover
 	const eps = 1e-9
 	n := c.Len()
+	both := 0.0 // of the two hulls in the plane
 	for _, p := range []Problem{Maxima2D, Maxima3D, UpperHull, LowerHull, Hull3D} {
 		out := outputs(c, p)
 		Ranges(&f, c, out, p)
@@ -182,11 +183,16 @@ func wrongBracket(c geom.Cloud[float64], k int) string {
 			if p == LowerHull {
 				trace = &o.Lower
 			}
+			if both += least; p == LowerHull {
+				if b := FromSize(Hull2D, n, len(out)); b.Lower > both+eps || b.Upper < both-eps {
+					return fmt.Sprintf("both hulls: %+v without %v", b, both)
+				}
+			}
 			chain, _ := chainOf(c, out, p)
 			answers[3] = FromSize(p, n, len(chain))
 			answers = append(answers, FromSlabs(c, out, p), FromQuickhull(c, out, p), FromTrace(groups(trace)))
 		case Hull3D: // the fans are not all tetrahedra: only what needs no more than them
-			answers = []Bracket{{Upper: greedy.Upper, Kind: Greedy}, FractionalBound(&f, 50)}
+			answers = []Bracket{{Upper: greedy.Upper, Kind: Greedy}, FractionalBound(&f, 50), {FromSize(p, n, len(out)).Lower, least, Size}}
 		}
 		s := Surrogate[float64]{Problem: p}
 		answers = append(answers, s.Hard(c, out[:min(k, len(out))]))

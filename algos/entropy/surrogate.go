@@ -21,13 +21,17 @@ import (
 //
 // F estimates H and bounds nothing: with all maximal points as witnesses, Tau 0
 // and many Steps it is below H; with few witnesses it is above, with a large Tau
-// far below. With 64 adaptive witnesses and Tau 2e-4 it explains 97 and more of a
-// hundred parts of the variance of H (package tests), with a root mean square
-// error of 0.35 nat. Hard gives the bracket to go with it.
+// far below. With 64 adaptive witnesses and Tau 2e-4 its R² with H is 0.99 over 240
+// sets of 22 families, its slope 0.95 for maxima and 0.8 for hulls, its root mean
+// square error 0.37 nat; on LiDAR frames, where H is 0.01 to 0.6, 0.05 nat (package
+// tests). Those families are ours. Hard gives the bracket to go with it.
 //
 // The zero value computes F of Maxima2D with hard ranges. A Surrogate keeps its
-// scratch, up to 8 bytes a point and range: use one a goroutine. Cost: O(n·K)
-// and, for each of the Steps, O(stored memberships).
+// scratch, up to 8 bytes for each point near a border and each range; points near
+// none share it. Use one a goroutine. Cost: O(n·K), 0.1 µs a point of maxima in the
+// plane with 64 witnesses and AVX-512, 0.4 µs for both hulls with their 640 chords.
+// Values are the same in every run on CPUs with the same vector units, and agree to
+// 1e-9 between units.
 //
 // The least over q is found by expectation and maximisation; F is convex in q,
 // and its value is unique. The idea of minimum-entropy covers by weights goes
