@@ -159,17 +159,6 @@ func toleratedJitter(frames []geom.Cloud[float32], seed uint64) float64 {
 	return lo
 }
 
-// squaredCorrelation is Pearson's, NaN where one of the two does not vary.
-func squaredCorrelation(a, b []float64) float64 {
-	ma, _ := interval(a)
-	mb, _ := interval(b)
-	var ab, aa, bb float64
-	for k := range a {
-		ab, aa, bb = ab+(a[k]-ma)*(b[k]-mb), aa+(a[k]-ma)*(a[k]-ma), bb+(b[k]-mb)*(b[k]-mb)
-	}
-	return ab * ab / (aa * bb)
-}
-
 // tolerable returns a regulariser's best record of a family among those within
 // the tolerated error.
 func tolerable(records []record, family, regulariser string) (best *record) {

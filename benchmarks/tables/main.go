@@ -32,6 +32,7 @@ var experiments = []*experiment{
 	regularisers,
 	denoise,
 	perturb,
+	metrics,
 }
 
 // experiment is one table of the paper, or one figure.

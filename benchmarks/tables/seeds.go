@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // seeds are those of the paper's protocol.
@@ -48,6 +51,39 @@ func overSeeds(head, name, format string, scale float64) column {
 		if !ok {
 			return ""
 		}
-		return fmt.Sprintf(format+" ± "+format, scale*v, scale*r.Values[name+"_ci"])
+		return fmt.Sprintf(format+" ± "+strings.Replace(format, "+", "", 1), scale*v, scale*r.Values[name+"_ci"])
 	}}
+}
+
+// squaredCorrelation is Pearson's, NaN where one of the two does not vary.
+func squaredCorrelation(a, b []float64) float64 {
+	ma, _ := interval(a)
+	mb, _ := interval(b)
+	var ab, aa, bb float64
+	for k := range a {
+		ab, aa, bb = ab+(a[k]-ma)*(b[k]-mb), aa+(a[k]-ma)*(a[k]-ma), bb+(b[k]-mb)*(b[k]-mb)
+	}
+	return ab * ab / (aa * bb)
+}
+
+// rankCorrelation is Spearman's, for values without ties.
+func rankCorrelation(a, b []float64) float64 {
+	rank := func(v []float64) []float64 {
+		order := make([]int, len(v))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(v[i], v[j]) })
+		r := make([]float64, len(v))
+		for k, i := range order {
+			r[i] = float64(k)
+		}
+		return r
+	}
+	sum, n := 0.0, float64(len(a))
+	rb := rank(b)
+	for i, v := range rank(a) {
+		sum += (v - rb[i]) * (v - rb[i])
+	}
+	return 1 - 6*sum/(n*(n*n-1))
 }
