@@ -162,7 +162,9 @@ func (w *meshWriter) writeNewest(p int) {
 			r := &rows[k]
 			t := out[3*k:][:3]
 			t[0], t[1], t[2] = v0, w.orig[r.v1], w.orig[r.v2]
-			w.place[r.code>>2] = at<<2 | r.code&3
+			if w.places {
+				w.place[r.code>>2] = at<<2 | r.code&3
+			}
 			at++
 		}
 	}

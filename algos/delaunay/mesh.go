@@ -26,9 +26,10 @@ type meshWriter struct {
 	place                      []int32 // 4*position + turn of each triangle, negative of ghosts
 	ends                       []int32 // for each part: where its rows of a vertex end
 
-	tris  []triangle
-	orig  []int32
-	parts []part
+	tris   []triangle
+	orig   []int32
+	parts  []part
+	places bool // half-edges will ask where triangles went
 }
 
 // part is what one part adds to the sums before it.
@@ -48,7 +49,7 @@ const few = 8
 // write returns the mesh of tris, whose vertices stand for the points orig of
 // the cloud, except the hull. It uses as many goroutines as there are parts.
 func (w *meshWriter) write(tris []triangle, orig []int32, parts int, halfedges, sorted bool) geom.Mesh {
-	w.tris, w.orig, w.parts = tris, orig, resize(w.parts, parts)
+	w.tris, w.orig, w.parts, w.places = tris, orig, resize(w.parts, parts), halfedges
 	w.place = resize(w.place, len(tris))
 	w.ends = resize(w.ends, parts*len(orig))
 	if sorted {
@@ -218,7 +219,9 @@ func (w *meshWriter) sortRows(p int) {
 			}
 			t := out[3*rank:][:3]
 			t[0], t[1], t[2] = v0, r.v1, r.v2
-			w.place[r.code>>2] = (place+int32(rank))<<2 | r.code&3
+			if w.places {
+				w.place[r.code>>2] = (place+int32(rank))<<2 | r.code&3
+			}
 		}
 	}
 }
