@@ -33,6 +33,7 @@ var experiments = []*experiment{
 	denoise,
 	perturb,
 	metrics,
+	picture,
 }
 
 // experiment is one table of the paper, or one figure.

@@ -50,10 +50,29 @@ func (e *experiment) render(folder string, l *log, cells int) error {
 		}
 		b.WriteString("\n")
 	}
+	if err := e.pictures(folder, l.records, &b); err != nil {
+		return err
+	}
 	if len(l.records) > 0 {
 		fmt.Fprintf(&b, "\n%s\n", e.verdict(l.records))
 	}
 	return os.WriteFile(filepath.Join(folder, e.name+".md"), []byte(b.String()), 0o666)
+}
+
+// pictures writes the pictures that records hold, text svg, and links them.
+func (e *experiment) pictures(folder string, records []record, b *strings.Builder) error {
+	for k, r := range records {
+		svg := r.Text["svg"]
+		if svg == "" {
+			continue
+		}
+		name := fmt.Sprintf("%s-%d.svg", e.name, k+1)
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(svg), 0o666); err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "\n![%s](%s)\n", r.Cell, name)
+	}
+	return nil
 }
 
 // lines are those of the table.
