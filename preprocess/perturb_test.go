@@ -108,6 +108,60 @@ func TestPerturbedHullCarriesItsError(t *testing.T) {
 	}
 }
 
+// The same on real frames, for all their points; no plane of the approximate
+// hull in space has a point farther outside than its error says.
+func TestPerturbedRealFramesCarryTheirErrors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	s, err := New[float32](Config{Mode: Perturb, Model: networkModel(t, "perturb", 20, entropy.Hull2D, entropy.Hull3D)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, frame := range geomtest.RealFrames(t)[:2] {
+		c := frame.Cloud
+		wide := geom.Cloud[float64]{X: widened(c.X), Y: widened(c.Y), Z: widened(c.Z)}
+		p, _ := s.Apply(c)
+		idx, e := s.Hull2D(nil, &p)
+		if want := farthest(wide, idx); math.Abs(e-want) > 1e-9*(1+want) {
+			t.Errorf("%s: error %v, want %v", frame.Name, e, want)
+		}
+		_, faces, dim, e := s.Hull3D(nil, nil, &p)
+		if dim != 3 {
+			t.Fatalf("%s: dimension %d", frame.Name, dim)
+		}
+		worst := 0.0
+		for ; len(faces) > 0; faces = faces[3:] {
+			worst = max(worst, beyond(wide, faces[0], faces[1], faces[2]))
+		}
+		if worst > e+1e-9 || worst < e/100 {
+			t.Errorf("%s: a point is %v beyond a face, the error is %v", frame.Name, worst, e)
+		}
+	}
+}
+
+func widened(v []float32) (w []float64) {
+	for _, x := range v {
+		w = append(w, float64(x))
+	}
+	return w
+}
+
+// beyond is how far the farthest point is outside of a face's plane.
+func beyond(c geom.Cloud[float64], a, b, d int32) (far float64) {
+	ux, uy, uz := c.X[b]-c.X[a], c.Y[b]-c.Y[a], c.Z[b]-c.Z[a]
+	vx, vy, vz := c.X[d]-c.X[a], c.Y[d]-c.Y[a], c.Z[d]-c.Z[a]
+	nx, ny, nz := uy*vz-uz*vy, uz*vx-ux*vz, ux*vy-uy*vx
+	size := math.Sqrt(nx*nx + ny*ny + nz*nz)
+	if size < 1e-6 {
+		return 0 // a sliver, whose normal is rounding
+	}
+	for i := range c.X {
+		far = max(far, (nx*(c.X[i]-c.X[a])+ny*(c.Y[i]-c.Y[a])+nz*(c.Z[i]-c.Z[a]))/size)
+	}
+	return far
+}
+
 // Answers in space and maxima carry their errors; what a network leaves alone
 // is exact.
 func TestApproximateAnswersInSpace(t *testing.T) {
