@@ -98,9 +98,13 @@ var campaign = flag.Int("campaign", 300, "random shapes of products to compare w
 
 // Shapes at random, or all of them one by one.
 func TestProductsOfEveryShape(t *testing.T) {
+	count := min(*campaign, 70*70*70)
+	if testing.Short() {
+		count = min(count, 50)
+	}
 	everyLevel(t, func(t *testing.T) {
-		r, all := seeded(2), *campaign >= 70*70*70
-		for shape := range min(*campaign, 70*70*70) {
+		r, all := seeded(2), count == 70*70*70
+		for shape := range count {
 			if !all {
 				shape = r.IntN(70 * 70 * 70)
 			}
@@ -131,7 +135,11 @@ func TestProductsOfEveryShape(t *testing.T) {
 // company, by any number of workers, has the same bits.
 func TestMulRowsDoNotKnowEachOther(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
-		for seed := range uint64(12) {
+		seeds := uint64(12)
+		if testing.Short() {
+			seeds = 3
+		}
+		for seed := range seeds {
 			r := seeded(seed)
 			m, k, n := 1+r.IntN(600), r.IntN(500), 1+r.IntN(200)
 			a, b, e := random(r, m, k), random(r, k, n), epilogue(r, n)

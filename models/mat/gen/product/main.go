@@ -184,22 +184,7 @@ func (k kernel) loop(s *state, sums [][]reg.VecVirtual, id string) {
 		LEAQ(Mem{Base: b, Index: s.ldb, Scale: 2}, third)
 	}
 	Label("step" + id)
-	numbers := make([]reg.VecVirtual, k.vectors())
-	for v := range numbers {
-		numbers[v] = k.vector()
-		switch p := v * k.bits / 512; {
-		case k.turned:
-			k.load(s, k.at(b, v), v, numbers[v])
-		case k.bits == 256:
-			VMOVUPS(k.at(b, v), numbers[v])
-		case p == 3:
-			VMOVUPS(Mem{Base: third, Index: s.ldb, Scale: 1}, numbers[v])
-		case p > 0:
-			VMOVUPS(Mem{Base: b, Index: s.ldb, Scale: uint8(p)}, numbers[v])
-		default:
-			VMOVUPS(Mem{Base: b}, numbers[v])
-		}
-	}
+	numbers := k.numbers(s, b, third)
 	for r := range sums {
 		at := Mem{Base: bases[0], Disp: 4 * r}
 		if !k.turned {
@@ -233,6 +218,27 @@ func (k kernel) loop(s *state, sums [][]reg.VecVirtual, id string) {
 	DECQ(left)
 	JNZ(LabelRef("step" + id))
 	Label("done" + id)
+}
+
+// numbers reads what one step multiplies with the factors: a row of each panel.
+func (k kernel) numbers(s *state, b, third reg.Register) []reg.VecVirtual {
+	numbers := make([]reg.VecVirtual, k.vectors())
+	for v := range numbers {
+		numbers[v] = k.vector()
+		switch p := v * k.bits / 512; {
+		case k.turned:
+			k.load(s, k.at(b, v), v, numbers[v])
+		case k.bits == 256:
+			VMOVUPS(k.at(b, v), numbers[v])
+		case p == 3:
+			VMOVUPS(Mem{Base: third, Index: s.ldb, Scale: 1}, numbers[v])
+		case p > 0:
+			VMOVUPS(Mem{Base: b, Index: s.ldb, Scale: uint8(p)}, numbers[v])
+		default:
+			VMOVUPS(Mem{Base: b}, numbers[v])
+		}
+	}
+	return numbers
 }
 
 func (k kernel) epilogue(s *state, sums [][]reg.VecVirtual, id string) {
