@@ -167,3 +167,28 @@ func TestPurePruner(t *testing.T) {
 		t.Error("a record changed with the next frame")
 	}
 }
+
+// Real frames become a twentieth of their size at most, and a consumer's rows
+// are those of the whole frames.
+func TestSurvivorsOfRealFrames(t *testing.T) {
+	publish := schemas.OpSet(0).With(schemas.Hull2D).With(schemas.Maxima3D)
+	f := NewFrames(FrameConfig{Ops: []schemas.Op{schemas.Hull2D, schemas.Maxima3D}, Points: true, Publish: publish})
+	reader := NewFrames(FrameConfig{Ops: all, Points: true})
+	whole, part := 0, 0
+	for _, fr := range geomtest.RealFrames(t) {
+		m := message(points32(t, fr.Cloud))
+		results, rejects := f.Process(m)
+		if len(results) != 1 {
+			t.Fatalf("%s: rejects %+v", fr.Name, rejects)
+		}
+		r := consumed(t, reader, results[0].Publish)
+		if diff := cmp.Diff(results[0].Hull, r.Hull) + cmp.Diff(results[0].Maxima, r.Maxima); diff != "" {
+			t.Errorf("%s (-whole +survivors):\n%s", fr.Name, diff)
+		}
+		whole, part = whole+len(m.Value), part+len(results[0].Publish.Value)
+	}
+	t.Logf("%d bytes of frames become %d: %.0f times fewer", whole, part, float64(whole)/float64(part))
+	if whole < 20*part {
+		t.Errorf("%d bytes become %d", whole, part)
+	}
+}
