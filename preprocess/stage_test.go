@@ -1,6 +1,7 @@
 package preprocess
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -134,4 +135,16 @@ func TestNewRefuses(t *testing.T) {
 	if _, ok := ParseOp("delaunay2d"); ok {
 		t.Error("delaunay2d is no query of prune")
 	}
+}
+
+func ExampleStage_Prune() {
+	s, err := New[float64](Config{Mode: Prune, For: []Op{Hull2D, Maxima2D}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	square := geom.Cloud[float64]{X: []float64{0, 2, 1, 2, 0, 1}, Y: []float64{0, 0, 1, 2, 2, 1.5}}
+	p, _ := s.Apply(square)
+	fmt.Println(s.Prune(nil, &p)) // the points inside cannot matter
+	// Output: [0 1 3 4]
 }
