@@ -29,6 +29,7 @@ import (
 
 // experiments are in the order of the paper's sections.
 var experiments = []*experiment{
+	hulls,
 	regularisers,
 	denoise,
 	perturb,
