@@ -52,27 +52,14 @@ func newOperators[T geom.Float](shared *Stage, m *models.EntropyNet) *operators[
 // run fills r from fr, whose cloud is c: first the stage, then each operator in
 // turn. It returns the numbers of the points to publish, nil for none.
 func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *schemas.Frame, c geom.Cloud[T]) []int32 {
-	dims := 2
-	if c.Z != nil {
-		dims = 3
-	}
-	in, report := o.prepare(cfg.Stage, &fr.FrameKey, c, dims)
+	ops := cfg.opsFor(c.Z != nil)
+	in, report := o.prepare(cfg, &fr.FrameKey, c, ops)
 	r.NDropped = int32(report.Dropped)
 	if o.pruned = fr.Pruned; o.pruned != nil {
 		r.NPoints, r.NDropped = o.pruned.NPoints, o.pruned.NDropped
 	}
 	if report.Mode != preprocess.Off {
 		r.Stage, r.ModelSHA = string(report.Mode), report.Model
-	}
-	ops := cfg.Ops
-	if ops == nil {
-		ops = default2D
-		switch {
-		case c.Z != nil && cfg.Hull3D:
-			ops = default3DHull
-		case c.Z != nil:
-			ops = default3D
-		}
 	}
 	for _, op := range ops {
 		if c.Z == nil && (op == schemas.Hull3D || op == schemas.Maxima3D) {
@@ -102,14 +89,37 @@ func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *s
 	return o.survivors(cfg.Publish, r, &in)
 }
 
-// prepare runs the stage.
-func (o *operators[T]) prepare(shared *Stage, k *schemas.FrameKey, c geom.Cloud[T], dims int) (preprocess.Prepared[T], preprocess.Report) {
+// opsFor returns the operators that run on a cloud with z, or without.
+func (cfg *FrameConfig) opsFor(space bool) []schemas.Op {
+	switch {
+	case cfg.Ops != nil:
+		return cfg.Ops
+	case space && cfg.Hull3D:
+		return default3DHull
+	case space:
+		return default3D
+	}
+	return default2D
+}
+
+// prepare runs the stage for the operators to come.
+func (o *operators[T]) prepare(cfg *FrameConfig, k *schemas.FrameKey, c geom.Cloud[T], ops []schemas.Op) (preprocess.Prepared[T], preprocess.Report) {
+	shared := cfg.Stage
 	if shared == nil {
 		o.active = o.stage
 		return o.active.Apply(c)
 	}
-	start := time.Now()
-	model, hints := shared.use(k, dims)
+	start, dims, want := time.Now(), 2, schemas.OpSet(0)
+	if c.Z != nil {
+		dims = 3
+	}
+	if shared.givesHints() {
+		want = cfg.Publish
+	}
+	for _, op := range ops {
+		want = want.With(op)
+	}
+	model, hints := shared.use(k, dims, want)
 	o.active, o.stage.Unhinted = o.stage, !hints
 	if !model {
 		o.active = &o.plain

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -83,11 +84,20 @@ func (s *Stage) givesHints() bool {
 
 // use says whether the model is for a frame of so many dimensions, and if it
 // gives hints, whether the frame is to get them. Drift takes hints away, never
-// a network.
-func (s *Stage) use(k *schemas.FrameKey, dims int) (model, hints bool) {
+// a network. Neither does work for operators other than those of want.
+func (s *Stage) use(k *schemas.FrameKey, dims int, want schemas.OpSet) (model, hints bool) {
 	m := s.model.Load()
 	if m == nil {
 		return true, false
+	}
+	if s.givesHints() && !want.Has(schemas.Hull3D) {
+		return true, false
+	}
+	if !slices.ContainsFunc(m.Meta.Ops, func(name string) bool {
+		op, ok := schemas.ParseOp(name)
+		return ok && want.Has(op)
+	}) {
+		return false, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -75,7 +75,7 @@ func (s *staged) streamCounts(t *testing.T) string {
 
 // hinted tells whether a frame in space is to get hints.
 func hinted(s *staged, k *schemas.FrameKey) bool {
-	_, hints := s.use(k, 3)
+	_, hints := s.use(k, 3, schemas.Prunable)
 	return hints
 }
 
@@ -107,6 +107,26 @@ func TestHintsChangeNoRow(t *testing.T) {
 	}
 	if got := s.streamCounts(t); got != "on 1 off 0 foreign 0" || s.log.Len() > 0 {
 		t.Errorf("streams %s, log %s", got, &s.log)
+	}
+}
+
+// Hints are looked for only where an operator is to use them, and a network runs
+// only for what it serves.
+func TestModelsWorkOnlyForTheirOperators(t *testing.T) {
+	m := message(points32(t, geomtest.Lidar[float32](preprocess.HintFrom+1000, 1)))
+	s, n := newStaged(t, seeds(64, 0.5, ""), false), newNetworkStage(t, network("perturb", 1, "maxima2d"))
+	hull3d, deeper := []schemas.Op{schemas.Hull3D}, schemas.OpSet(0).With(schemas.Hull3D)
+	for i, c := range []struct {
+		cfg  FrameConfig
+		used bool
+	}{
+		{FrameConfig{Stage: s.Stage}, false}, {FrameConfig{Stage: s.Stage, Hull3D: true}, true}, {FrameConfig{Stage: s.Stage, Ops: hull3d}, true}, {FrameConfig{Stage: s.Stage, Publish: deeper}, true},
+		{FrameConfig{Stage: n}, false}, {FrameConfig{Stage: n, Ops: hull3d, Publish: schemas.Prunable}, false}, {FrameConfig{Stage: n, Ops: all}, true},
+	} {
+		results, _ := NewFrames(c.cfg).Process(m)
+		if got := results[0].ModelSHA != ""; got != c.used {
+			t.Errorf("row %d: the model was used: %v", i, got)
+		}
 	}
 }
 
@@ -186,7 +206,7 @@ func TestForeignStreams(t *testing.T) {
 				dims    int
 				hinted  bool
 			}{{"kitti", 3, true}, {"waymo", 3, false}, {"drawings", 2, false}} {
-				if model, hints := s.use(&schemas.FrameKey{Dataset: c.dataset, Topic: "t", Offset: offset}, c.dims); model != c.hinted || hints != c.hinted {
+				if model, hints := s.use(&schemas.FrameKey{Dataset: c.dataset, Topic: "t", Offset: offset}, c.dims, schemas.Prunable); model != c.hinted || hints != c.hinted {
 					t.Errorf("%s at %d: model %v, hints %v", c.dataset, offset, model, hints)
 				}
 			}
