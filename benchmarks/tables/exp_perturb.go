@@ -26,7 +26,7 @@ var perturb = &experiment{
 	cells: perturbCells,
 	columns: []column{
 		text("frames", "family"), text("method", "method"), value("network, ms", "network_ms", "%.3f"), value("hull, ms", "hull_ms", "%.4f"),
-		value("total, ms", "total_ms", "%.4f"), value("times as fast as exact", "speedup", "%.4f"),
+		value("total, ms", "total_ms", "%.4f"), value("times as fast as exact", "speedup", "%.2g"),
 		value("error, mean %", "error", "%.4f"), value("worst %", "worst", "%.4f"), value("checked, %", "checked", "%.1e"),
 		value("entropy, nats a point", "entropy", "%.3f"), value("Delaunay edges kept, %", "edges", "%.2f"),
 	},

@@ -116,6 +116,7 @@ func TestEveryExperimentRuns(t *testing.T) {
 			if e.title == "" || e.claim == "" || e.verdict(log.records) == "" {
 				t.Error("no title, claim or verdict")
 			}
+			networkInside(t, log.records)
 		})
 	}
 }
