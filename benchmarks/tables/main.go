@@ -30,9 +30,13 @@ import (
 // experiments are in the order of the paper's sections.
 var experiments = []*experiment{
 	hulls,
+	sorting,
+	large,
+	spatial,
 	regularisers,
 	denoise,
 	perturb,
+	baselines,
 	metrics,
 	picture,
 }
