@@ -40,3 +40,36 @@ func TestSamePolygon(t *testing.T) {
 		t.Error("no polygon equals no polygon")
 	}
 }
+
+// The curve visits neighbours one after the other, and each cell once.
+func TestHilbertCurve(t *testing.T) {
+	const side = 32
+	at := make(map[uint32][2]int)
+	for x := range side {
+		for y := range side {
+			at[hilbert(uint32(x), uint32(y))] = [2]int{x, y}
+		}
+	}
+	for d := range uint32(side * side) {
+		p, ok := at[d]
+		q, next := at[d+1]
+		if step := max(p[0]-q[0], q[0]-p[0]) + max(p[1]-q[1], q[1]-p[1]); !ok || next != (d+1 < side*side) || next && step != 1 {
+			t.Fatalf("place %d: cell %v (%v), then %v (%v)", d, p, ok, q, next)
+		}
+	}
+}
+
+// Sorting keeps points and says where they were, negative values included.
+func TestSorter(t *testing.T) {
+	c := geomtest.Gauss[float32](500, 1)
+	var s sorter
+	out := s.sort(c, byX)
+	for k, x := range out.X {
+		if i := s.perm[k]; c.X[i] != x || c.Y[i] != out.Y[k] {
+			t.Fatalf("place %d: not point %d", k, i)
+		}
+		if k > 0 && out.X[k-1] > x {
+			t.Fatalf("place %d: x %v after %v", k, x, out.X[k-1])
+		}
+	}
+}
