@@ -43,7 +43,7 @@ const (
 type perturbSize struct{ points, steps, tests, repeats int }
 
 func perturbCells(quick bool) (cells []cell) {
-	size, families := perturbSize{10000, 200, 5, 15}, planarFamilies
+	size, families := perturbSize{10000, 200, 3, 15}, planarFamilies
 	if quick {
 		size, families = perturbSize{200, 5, 2, 2}, families[:1]
 	}
