@@ -109,7 +109,7 @@ func TestDisplacementsAreTheModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, count := range []int{1, 2, 13, tile, tile + 1, 1000} {
+		for _, count := range []int{1, 2, 13, tile + 1} {
 			p := randomPoints(count, dims, uint64(count))
 			got := make([]float32, len(p))
 			(&Runner{}).Displace(got, p, n)

@@ -166,6 +166,9 @@ func TestForwardIsTheReference(t *testing.T) {
 // The gradient of every tensor is the finite difference of the reference, in
 // random directions within the tensor. The loss is Σ weight·out.
 func TestGradientsAreFiniteDifferences(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	for _, dims := range []int{2, 3} {
 		n, x, weight := taught(dims, 2, 0.1)
 		copy(n.dOut, weight)

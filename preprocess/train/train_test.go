@@ -166,6 +166,9 @@ func TestGradientOfTheWholeLoss(t *testing.T) {
 		{"none", models.Perturb, 3, None},
 		{"denoise", models.Denoise, 2, F},
 	} {
+		if testing.Short() && c.name != "F in the plane" && c.name != "denoise" {
+			continue
+		}
 		cfg := small(c.mode, c.dims, c.r)
 		cfg.Lambda, cfg.Sigma, cfg.Points = 1, 0.2, 50
 		tr := trainer(t, cfg, someData(t, c.dims, 4, 200), 2)
@@ -359,6 +362,9 @@ func TestTrainingLowersEntropyWithinTolerance(t *testing.T) {
 
 // Training ends when judgements no longer improve, and not before.
 func TestPatienceEndsTraining(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	cfg := small(models.Perturb, 2, F)
 	cfg.Steps, cfg.Every, cfg.Patience, cfg.Tolerance = 400, 1, 2, 1e9
 	tr := trainer(t, cfg, someData(t, 2, 4, 60), 400)
