@@ -178,6 +178,9 @@ func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s
 		return s, err
 	}
 	if frames.Stage = s.stage; model != nil {
+		if idle(model, &frames) {
+			log.Warn("the model has nothing to do: what it serves does not run", "file", c.Stage.Model, "stage", c.Stage.Stage, "serves", strings.Join(model.Meta.Ops, ","))
+		}
 		config += "model_sha256: " + model.SHA256 + "\n"
 	}
 	limitHeap(int64(c.Resource.Memory))

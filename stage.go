@@ -114,6 +114,25 @@ func (c *stageFlags) newStage(m *models.EntropyNet, met *metrics.Metrics, log *s
 	return s, nil
 }
 
+// idle tells whether the model has nothing to do: hints are for hull3d, and a
+// network for the operators that its model names.
+func idle(m *models.EntropyNet, cfg *pipeline.FrameConfig) bool {
+	var runs schemas.OpSet
+	for _, op := range cfg.Ops {
+		runs = runs.With(op)
+	}
+	if cfg.Ops == nil {
+		runs = runs.With(schemas.Hull2D).With(schemas.Maxima2D).With(schemas.Maxima3D)
+	}
+	if cfg.Ops == nil && cfg.Hull3D {
+		runs = runs.With(schemas.Hull3D)
+	}
+	if m.Meta.Mode == models.Seed {
+		return !(runs | cfg.Publish).Has(schemas.Hull3D) // a network does nothing for what is published
+	}
+	return runs&opSet(m.Meta.Ops) == 0
+}
+
 // modelFile notices that a model's file has changed.
 type modelFile struct {
 	path string

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"entropipe/models"
+	"entropipe/ops/pipeline"
+	"entropipe/schemas"
 )
 
 // writeSeeds writes a seed model of k directions for hull3d, turned by angle.
@@ -83,6 +85,28 @@ func TestStagesThatCannotBe(t *testing.T) {
 		}
 		if _, err := os.Stat(out); err == nil {
 			t.Fatalf("row %d: an output is left", i)
+		}
+	}
+}
+
+// A model that has nothing to do is told apart from one that has.
+func TestIdleModels(t *testing.T) {
+	seeds, network := &models.EntropyNet{Meta: models.Meta{Mode: models.Seed, Ops: []string{"hull2d", "hull3d"}}}, &models.EntropyNet{Meta: models.Meta{Mode: models.Perturb, Ops: []string{"maxima2d"}}}
+	for i, c := range []struct {
+		m    *models.EntropyNet
+		cfg  pipeline.FrameConfig
+		want bool
+	}{
+		{seeds, pipeline.FrameConfig{}, true},
+		{seeds, pipeline.FrameConfig{Hull3D: true}, false},
+		{seeds, pipeline.FrameConfig{Ops: []schemas.Op{schemas.Hull3D}}, false},
+		{seeds, pipeline.FrameConfig{Ops: []schemas.Op{schemas.Hull2D}, Hull3D: true}, true},
+		{seeds, pipeline.FrameConfig{Ops: []schemas.Op{}, Publish: schemas.Prunable}, false},
+		{network, pipeline.FrameConfig{}, false},
+		{network, pipeline.FrameConfig{Ops: []schemas.Op{schemas.Hull2D, schemas.Delaunay2D}}, true},
+	} {
+		if got := idle(c.m, &c.cfg); got != c.want {
+			t.Errorf("row %d: %v", i, got)
 		}
 	}
 }
