@@ -104,7 +104,7 @@ func TestHull3DSeedsOfHostileClouds(t *testing.T) {
 
 // Nor do they with several goroutines, or without vector units.
 func TestHull3DSeedsAtEveryLevel(t *testing.T) {
-	c := geomtest.Lidar[float32](shorter(2*lane3From+11, 5000), seed)
+	c := geomtest.Lidar[float32](shorter(2*lane3From+11, lane3From+11), seed)
 	var h Hull3D[float32]
 	v, f, _ := h.Append(nil, nil, c)
 	for k := 0; k < len(v); k += 2 {
