@@ -34,6 +34,7 @@ var experiments = []*experiment{
 	sorting,
 	large,
 	spatial,
+	seeding,
 	regularisers,
 	denoise,
 	perturb,
