@@ -289,7 +289,7 @@ func denoiseVerdict(records []record) string {
 	}
 	fmt.Fprintf(&b, "\nOf %d cases the network surely raises F1 in %d, and more than every other filter in %d; the entropy's part of that is sure (intervals apart) in %d. The paper prints gains of 0.044 and 0.053. To forgive errors of a deviation adds at most %.3f to the F1 of raw frames. ", measured, surely, wins, helped, tolerant)
 	if helped == 0 {
-		b.WriteString("What the network gains, the task's loss teaches it, not the entropy. ")
+		b.WriteString("As far as these seeds can tell, what the network gains it learns from the task, not from the entropy. ")
 	}
 	b.WriteString("Why they differ: the figures depend on what noise is added and on what counts as truth, and the paper says neither. Maxima of a scan are few and lie at its rim, where neighbours are far apart: filters that look at neighbours take the maxima themselves for outliers, or move them inwards. The network does not look at neighbours; it learns where the frames of its stream end, and draws in what is beyond. Exact maxima of a noisy frame are exact all the same: this mode repairs data, not results.")
 	return b.String()
