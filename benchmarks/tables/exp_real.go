@@ -27,7 +27,7 @@ var realEntropy = &experiment{
 	columns: []column{
 		text("data", "data"), text("problem", "problem"), value("clouds", "clouds", "%.0f"), value("points, mean", "n", "%.0f"), value("h, mean", "h", "%.0f"),
 		value("H, least", "least", "%.3f"), value("mean", "truth", "%.3f"), value("most", "most", "%.3f"),
-		value("error of F, nats", "f_rmse", "%.3f"), value("of F of 2048 points", "f2048_rmse", "%.3f"), value("mean G - H", "g_gap", "%.3f"),
+		value("error of F, nats", "f_rmse", "%.3f"), value("of F of 16384 points", "f16384_rmse", "%.3f"), value("of F of 2048 points", "f2048_rmse", "%.3f"), value("mean G - H", "g_gap", "%.3f"),
 		value("Spearman of F", "f_rank", "%+.2f"), value("R² of F", "f_r2", "%.2f"), text("there", "there"),
 	},
 	verdict: realVerdict,
@@ -108,8 +108,10 @@ func realRecords(ctx context.Context, name string, clouds []geom.Cloud[float64])
 			s := entropy.Surrogate[float64]{Problem: p, Tau: 2e-4}
 			v := map[string]float64{
 				"truth": truth.Estimate, "lower": truth.Lower, "upper": truth.Upper, "n": float64(c.Len()), "h": float64(sizeOf(c, out, p)),
-				"f": s.Estimate(c, 16384, 64).F, "f2048": s.Estimate(c, 2048, 64).F, "g": s.Hard(c, s.Witnesses(nil, c, 64)).Upper,
+				"f16384": s.Estimate(c, 16384, 64).F, "f2048": s.Estimate(c, 2048, 64).F,
 			}
+			w := s.Witnesses(nil, c, 64)
+			v["f"], v["g"] = s.Value(c, w), s.Hard(c, w).Upper
 			records = append(records, record{Text: map[string]string{"data": name, "problem": p.String(), "there": "yes"}, Values: v})
 		}
 	}
@@ -189,7 +191,8 @@ func realRow(name, problem string, records []record) record {
 		"clouds": float64(len(records)), "n": meanOf(valuesOf(records, "n")), "h": meanOf(valuesOf(records, "h")),
 		"least": slices.Min(truth), "truth": meanOf(truth), "most": slices.Max(truth),
 		"f_rmse": rootMeanSquare(truth, f), "f2048_rmse": rootMeanSquare(truth, valuesOf(records, "f2048")),
-		"g_gap": meanOf(valuesOf(records, "g")) - meanOf(truth),
+		"f16384_rmse": rootMeanSquare(truth, valuesOf(records, "f16384")), "g_gap": meanOf(valuesOf(records, "g")) - meanOf(truth),
+		"f_bias": meanOf(f) - meanOf(truth),
 	}
 	if len(records) > 2 {
 		row.Values["f_rank"] = spearman(truth, f)
@@ -200,7 +203,7 @@ func realRow(name, problem string, records []record) record {
 
 func realVerdict(records []record) string {
 	var lidar, drawings, missed, absent []string
-	worst, worst2048, gap := 0.0, 0.0, 0.0
+	worst, worst16384, worst2048, gap := 0.0, 0.0, 0.0, 0.0
 	most := map[bool]float64{}
 	for _, r := range realRows(records) {
 		v, at := r.Values, r.Text["data"]+", "+r.Text["problem"]
@@ -212,7 +215,7 @@ func realVerdict(records []record) string {
 			most[false] = max(most[false], v["truth"])
 		default:
 			lidar = append(lidar, at)
-			worst, worst2048 = max(worst, v["f_rmse"]), max(worst2048, v["f2048_rmse"])
+			worst, worst16384, worst2048 = max(worst, v["f_rmse"]), max(worst16384, v["f16384_rmse"]), max(worst2048, v["f2048_rmse"])
 			gap = max(gap, v["g_gap"])
 			most[true] = max(most[true], v["truth"])
 			if v["f_rmse"] > .1 {
@@ -222,11 +225,11 @@ func realVerdict(records []record) string {
 	}
 	var b strings.Builder
 	if len(lidar) > 0 {
-		met := "The goal of 0.1 nat is met on all scans"
+		met := "The goal of 0.1 nat is met by F of all points on all scans"
 		if len(missed) > 0 {
-			met = "The goal of 0.1 nat is missed on " + strings.Join(missed, "; ")
+			met = "The goal of 0.1 nat is missed by F of all points on " + strings.Join(missed, "; ")
 		}
-		fmt.Fprintf(&b, "%s: the largest error of F is %.3f nat, of F of 2048 points %.3f. G of all points, which is certain, is at most %.3f nat above H in the mean: where entropies are this small it is the better estimate, as F spends some of its weight on ranges that hold nearly nothing. Mean entropies of scans are at most %.2f nat a point: an instance-optimal algorithm touches few points of a scan twice, so lowering its entropy has next to nothing to gain.", met, worst, worst2048, gap, most[true])
+		fmt.Fprintf(&b, "%s (the largest error is %.3f nat); of samples it is %.3f for 16384 points and %.3f for 2048: a sample may miss the one point that dominates most of the others, or a corner of the hull, and F is then of another cloud. G of all points, which is certain, is at most %.3f nat above H in the mean. Mean entropies of scans are at most %.2f nat a point: an instance-optimal algorithm touches few points of a scan twice, so lowering its entropy has next to nothing to gain.", met, worst, worst16384, worst2048, gap, most[true])
 	}
 	if len(drawings) > 0 {
 		fmt.Fprintf(&b, " Drawings: %s; their mean entropy is up to %.2f nats: few points, and many of them vertices.", strings.Join(drawings, "; "), most[false])

@@ -29,7 +29,7 @@ import (
 
 // experiments are in the order of the paper's sections.
 var experiments = []*experiment{
-	correlation, touched, margin, realEntropy, rangeFamilies, sweeps, significance,
+	correlation, touched, margin, realEntropy, rangeFamilies, sweeps, failure, significance,
 	hulls,
 	sorting,
 	large,
