@@ -12,9 +12,9 @@ import (
 )
 
 // descent moves the points of one cloud, each on its own, so that a task's loss
-// plus lambda times a regulariser falls: x = x0 + reach·tanh(d), d by Adam. No
-// network can do better on the cloud, and none is in the way; it needs no time at
-// inference that could be left out of a table, for it cannot be used at all.
+// plus lambda times a regulariser falls: x = x0 + reach·tanh(d), d by Adam. A
+// network has less freedom, for it must do with what it learned of other clouds;
+// descents bound no run time, as nothing can run them on a stream.
 type descent struct {
 	measure string // one of the measures below
 	lambda  float64
