@@ -35,6 +35,8 @@ var experiments = []*experiment{
 	large,
 	spatial,
 	seeding,
+	publish,
+	pairs,
 	regularisers,
 	denoise,
 	perturb,
@@ -133,6 +135,7 @@ func (c *cli) run(ctx context.Context) error {
 			failed = append(failed, fmt.Errorf("%s: %w", e.name, err))
 		}
 	}
+	failed = append(failed, removeProgram())
 	if !c.Quick {
 		failed = append(failed, writeIndex(folder))
 	}
