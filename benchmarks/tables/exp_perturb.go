@@ -21,7 +21,7 @@ import (
 var perturb = &experiment{
 	name:  "perturb",
 	title: "Moving points before the hull: time and error, frame by frame",
-	claim: "The paper prints that hulls of 10,000 uniform points take 2.1 ms instead of 8.7 ms (4.14 times) behind EntropyNet, at a hull error of 0.11 %, and 1.8 instead of 4.2 ms (2.33 times) at 0.09 % for the parabola; and it triangulates moved points. Here the total of every line holds all that a frame costs, the network's time included. The error is the Hausdorff distance to the exact hull, in diagonals of the frame, computed for every frame; the checked column, in the plane, is by how much that differs from the largest distance of any point, found by brute force. The strongest peer is no network at all: an ε-kernel by strips (Bentley, Faust and Preparata 1982) with the fewest strips whose error on no frame is above the network's; in space, the points farthest out in the fewest directions.",
+	claim: "The paper prints that hulls of 10,000 uniform points take 2.1 ms instead of 8.7 ms (4.14 times) behind EntropyNet, at a hull error of 0.11 %, and 1.8 instead of 4.2 ms (2.33 times) at 0.09 % for the parabola; and it triangulates moved points. Here the total of every line holds all that a frame costs, the network's time included. The error is the Hausdorff distance to the exact hull, in diagonals of the frame, computed for every frame; the checked column, in the plane, is by how much that differs from the largest distance of any point, found by brute force. The strongest peer is no network at all: an ε-kernel by strips (Bentley, Faust and Preparata 1982) with the fewest strips whose error on no frame is above the network's; in space, the points farthest out in the fewest directions, up to 4096.",
 	timed: true,
 	cells: perturbCells,
 	columns: []column{
@@ -268,7 +268,7 @@ func edgesKept(c, moved geom.Cloud[float32]) float64 {
 func perturbVerdict(records []record) string {
 	var b strings.Builder
 	slower, least, dearer, checked, edges := 0, math.Inf(1), math.Inf(1), 0.0, math.Inf(1)
-	families, gains := 0, 0
+	families, gains, coarse := 0, 0, 0
 	var exact, kernel *record
 	for k := range records {
 		r := &records[k]
@@ -287,6 +287,9 @@ func perturbVerdict(records []record) string {
 			if exact != nil && v["entropy"] < exact.Values["entropy"] {
 				gains++
 			}
+			if kernel.Values["worst"] > v["worst"] {
+				coarse++
+			}
 			least = min(least, 1/v["speedup"])
 			dearer = min(dearer, v["network_ms"]/kernel.Values["total_ms"])
 			if kept, ok := v["edges"]; ok {
@@ -296,7 +299,11 @@ func perturbVerdict(records []record) string {
 				r.Text["family"], v["total_ms"], v["network_ms"], exact.Values["total_ms"], kernel.Values["total_ms"], kernel.Values["worst"], v["worst"])
 		}
 	}
-	fmt.Fprintf(&b, "\nWith the network a frame takes longer than the exact hull in %d of %d families, at least %.0f times as long where it is nearest to it; the network alone takes at least %.0f times what an ε-kernel takes. It lowers the entropy in %d. The stated error differs from brute force by at most %.1e %% of the diagonal. Of the Delaunay edges at least %.1f %% are kept, and no bound holds for the rest.\n\n", slower, families, least, dearer, gains, checked, edges)
+	b.WriteString("\n")
+	if coarse > 0 {
+		fmt.Fprintf(&b, "In %d of %d families no ε-kernel that was tried comes as near as the network; the line has the largest. ", coarse, families)
+	}
+	fmt.Fprintf(&b, "With the network a frame takes longer than the exact hull in %d of %d families, at least %.0f times as long where it is nearest to it; the network alone takes at least %.0f times what an ε-kernel takes. It lowers the entropy in %d. The stated error differs from brute force by at most %.1e %% of the diagonal. Of the Delaunay edges at least %.1f %% are kept, and no bound holds for the rest.\n\n", slower, families, least, dearer, gains, checked, edges)
 	b.WriteString("Why they differ: a network of 148 thousand operations a point stands before a problem of a few nanoseconds a point; whatever entropy it saves, it saves at most those. The paper's 8.7 ms for the hull of 10,000 points compare with about 1 ms that the same SciPy and Qhull took in a measurement of ours, and its 2.1 ms leave the network's own 0.8 ms out, which in turn would be more operations in a second than its processor can do. An approximate hull needs no network: the width of strips, or the number of directions, bounds the error beforehand.")
 	return b.String()
 }
