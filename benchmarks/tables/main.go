@@ -37,6 +37,8 @@ var experiments = []*experiment{
 	seeding,
 	publish,
 	pairs,
+	breakdown,
+	breakEven,
 	regularisers,
 	denoise,
 	perturb,

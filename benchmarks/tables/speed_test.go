@@ -44,3 +44,17 @@ func TestDrift(t *testing.T) {
 		}
 	}
 }
+
+// The formula, on the paper's own figures; a slower way never pays.
+func TestBreakEven(t *testing.T) {
+	var r record
+	r.even(180, 8.7, 2.1)
+	if n := r.Values["even"]; n != 27273 {
+		t.Errorf("180 s for 8.7 to 2.1 ms pay after %v frames, want 27273", n)
+	}
+	var slow record
+	slow.even(1, 1, 2)
+	if paysAfter(&slow) != "never" || slow.Values["at4"] != 21 || slow.Values["plain4"] != 10 {
+		t.Errorf("twice as slow: %s, %v", paysAfter(&slow), slow.Values)
+	}
+}
