@@ -21,11 +21,11 @@ func TestMain(m *testing.M) {
 // inside the interval.
 func TestPairedRatio(t *testing.T) {
 	var r record
-	r.putRatio([]float64{1, 1, 1})
+	r.putRatio("ratio", []float64{1, 1, 1})
 	if v := r.Values; v["ratio"] != 1 || v["ratio_lo"] != 1 || v["ratio_hi"] != 1 {
 		t.Errorf("equal pairs: %v", v)
 	}
-	r.putRatio([]float64{1.2, 1.4, 1.3, 1.25, 1.35, 1.1, 1.5})
+	r.putRatio("ratio", []float64{1.2, 1.4, 1.3, 1.25, 1.35, 1.1, 1.5})
 	if v := r.Values; v["ratio"] != 1.3 || v["ratio_lo"] >= 1.3 || v["ratio_hi"] <= 1.3 || v["ratio_lo"] < 1.1 || v["ratio_hi"] > 1.5 {
 		t.Errorf("noisy pairs: %v", v)
 	}
