@@ -96,6 +96,20 @@ func (p *Prepared[T]) Original(idx []int32) []int32 {
 	return idx
 }
 
+// Numbers is the way back: it appends to dst the point numbers in p.Cloud of
+// points that Original gave the positions of. Cost: O(log n) a point where points
+// were dropped.
+func (p *Prepared[T]) Numbers(dst, positions []int32) []int32 {
+	if p.index == nil {
+		return append(dst, positions...)
+	}
+	for _, at := range positions {
+		k, _ := slices.BinarySearch(p.index, at)
+		dst = append(dst, int32(k))
+	}
+	return dst
+}
+
 // Config says what a Stage does.
 type Config struct {
 	Mode Mode

@@ -3,6 +3,7 @@ package preprocess
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,6 +66,10 @@ func TestApplyKeepsExactlyTheFinitePoints(t *testing.T) {
 		all := make([]int32, len(want))
 		for i := range all {
 			all[i] = int32(i)
+		}
+		positions := p.Original(slices.Clone(all))
+		if back := p.Numbers(nil, positions); !slices.Equal(back, all) {
+			t.Fatalf("positions %v are points %v, want %v", positions, back, all)
 		}
 		for k, i := range p.Original(all) {
 			if i != want[k] || p.Cloud.X[k] != c.X[i] || p.Cloud.Y[k] != c.Y[i] {

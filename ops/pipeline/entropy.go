@@ -41,7 +41,9 @@ func (o *operators[T]) measure(r *schemas.Result, in *preprocess.Prepared[T]) {
 		b := entropy.FromSize(entropyProblems[op], int(r.NPoints-r.NDropped), int(ran.N))
 		e := schemas.Entropy{Op: op, N: ran.N, Lower: b.Lower, Upper: b.Upper, Kind: b.Kind.String(), Survivors: ran.N}
 		if o.pruned == nil {
-			f := o.surrogate(op).Estimate(in.Cloud, entropyPoints, entropyWitnesses).F
+			// Witnesses from the result, so that the sample misses none that matters.
+			o.found = in.Numbers(o.found[:0], found(op, r))
+			f := o.surrogate(op).EstimateGiven(in.Cloud, o.found, entropyPoints, entropyWitnesses).F
 			e.F = &f
 			if op == schemas.Hull3D {
 				left, _ := o.hull3.Survivors()

@@ -46,6 +46,21 @@ func TestEntropyOfEveryNthFrame(t *testing.T) {
 	}
 }
 
+// F is the whole frame's, though of a sample: a sample of this one misses the
+// point that dominates all others. So it is where points were dropped before it.
+func TestEntropyKnowsTheOutlier(t *testing.T) {
+	c := geomtest.Square[float32](20_000, 1)
+	c.X[7777], c.Y[7777] = 2, 2
+	c.X[0], c.X[9] = float32(math.NaN()), float32(math.Inf(1))
+	m := message(points32(t, c))
+	m.Offset = 0
+	results, _ := NewFrames(FrameConfig{Ops: []schemas.Op{schemas.Maxima2D}, EntropyEvery: 1}).Process(m)
+	e := results[0].Entropy
+	if len(e) != 1 || e[0].N != 1 || *e[0].F > 0.01 {
+		t.Fatalf("%+v, want F near the entropy, which is 0", e)
+	}
+}
+
 // Clouds of nothing, of few points and of one place have numbers too; a frame
 // that is not there whole has no F; small ones are measured less often.
 func TestEntropyOfOddFrames(t *testing.T) {

@@ -33,6 +33,7 @@ type operators[T geom.Float] struct {
 	pruned          *schemas.Pruned // of the frame at hand; nil: it is whole
 	keep            []int32
 	surrogates      surrogates[T]
+	found           []int32 // of an operator, as numbers in the prepared cloud
 }
 
 // newOperators leaves out the half-edges: no table holds them. The model is one
