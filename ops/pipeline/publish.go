@@ -24,20 +24,29 @@ func (o *outbox) sent(bytes int64) {
 	o.bytes += bytes
 }
 
-// acked returns how many bytes to give back.
+// acked returns how many bytes to give back, before done is called.
 func (o *outbox) acked(bytes int64) int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.abandoned {
 		return 0
 	}
-	o.records--
 	o.bytes -= bytes
+	return bytes
+}
+
+// done counts a record that is acknowledged, and wakes who waits for the last.
+func (o *outbox) done() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.abandoned {
+		return
+	}
+	o.records--
 	if o.records == 0 && o.empty != nil {
 		close(o.empty)
 		o.empty = nil
 	}
-	return bytes
 }
 
 // abandon forgets what is on its way, and returns its bytes.
@@ -79,6 +88,7 @@ func (s *session) publish(ctx context.Context, t *task) error {
 			c.published.Add(1)
 			c.publishedBytes.Add(value)
 			s.p.budget.hold(-s.outbox.acked(bytes))
+			s.outbox.done()
 		})
 		if err != nil {
 			s.p.budget.hold(-t.bytes) // the rest of the task, which is in no batch
