@@ -20,7 +20,7 @@ var pairs = &experiment{
 }
 
 func pairsCells(quick bool) (cells []cell) {
-	frames, turns := 200, 20
+	frames, turns := 200, 50
 	operators := []string{"hull2d,maxima2d", "hull3d"}
 	if quick {
 		frames, turns, operators = 2, 1, operators[1:]
