@@ -117,6 +117,9 @@ type Result struct {
 	ModelSHA  string    // empty: null
 	LatencyNs int64     // end of the operators minus Kafka's timestamp
 	Publish   *Record   // what is to be published of the frame; nil: nothing, or it is on its way
+	// Tokens is what a model made of a sequence of tokens; nil: the result is of
+	// a point cloud. A result of a sequence has nothing else but its key.
+	Tokens *TokenResult
 }
 
 // Bytes estimates the memory that r holds, for the pipeline's budget.
@@ -137,6 +140,9 @@ func (r *Result) Bytes() int64 {
 	}
 	if r.Publish != nil {
 		n += r.Publish.Bytes()
+	}
+	if r.Tokens != nil {
+		n += r.Tokens.bytes()
 	}
 	return n
 }

@@ -11,6 +11,8 @@ import (
 const (
 	SchemaPoints   = "points/1"   // one cloud a message
 	SchemaSketches = "sketches/1" // many drawings a message
+	SchemaTokens   = "tokens/1"   // many sequences of token ids a message
+	SchemaText     = "text/1"     // many texts a message
 )
 
 // Content types of a message's value. Without one the value is Arrow.
