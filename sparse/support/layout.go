@@ -1,0 +1,249 @@
+package support
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The kinds of a block of a Layout.
+const (
+	Full   uint8 = iota // every query of the block reads every key of it
+	Edge                // cut by causality or by the end of the sequence: positions decide
+	Masked              // Bits say, and positions cut further
+)
+
+// MaxBlocks is the largest number of rows or columns of a layout: sequences of
+// a million keys in blocks of 16.
+const MaxBlocks = 1 << 16
+
+// Layout says which blocks of keys every block of queries reads: block CSR. It
+// is not changed once it has been made, and may be read by several goroutines.
+//
+// A layout serves every sequence of at most Cols*Block keys by its first rows
+// and columns (Prefix), except one with an Order, which serves len(Order) keys.
+type Layout struct {
+	Block      int      // queries of a row block and keys of a column block: 16, 32, 64 or 128
+	Rows, Cols int      // numbers of blocks
+	RowPtr     []int32  // [Rows+1]
+	Col        []int32  // [entries], ascending within a row
+	Kind       []uint8  // [entries]: Full, Edge or Masked
+	Bits       []uint64 // of the Masked entries in order, Block*Block bits each, row-major, lowest bit first
+	Order      []int32  // nil, or the keys in the order of the columns: column block c holds keys Order[c*Block:(c+1)*Block]
+}
+
+// Words is the number of words of a Masked entry's bits.
+func (l *Layout) Words() int { return l.Block * l.Block / 64 }
+
+// Row returns the columns that row r reads, and their kinds: views.
+func (l *Layout) Row(r int) (cols []int32, kinds []uint8) {
+	lo, hi := l.RowPtr[r], l.RowPtr[r+1]
+	return l.Col[lo:hi], l.Kind[lo:hi]
+}
+
+// Validate returns what is wrong with a layout, nil if nothing is: sizes out of
+// bounds, columns out of range or order, a row without a block, a Full block
+// where positions must decide, bits too many or too few, an Order that is no
+// permutation. A causal layout has no block above the diagonal and every block
+// on it, with every query's own key, and no Order, which would mix times. In
+// any layout every query is left at least one key. Cost: O(entries + bits).
+func (l *Layout) Validate(causal bool) error {
+	if err := l.validateSizes(causal); err != nil {
+		return err
+	}
+	masked := 0
+	for r := range l.Rows {
+		cols, kinds := l.Row(r)
+		if len(cols) == 0 {
+			return fmt.Errorf("query block %d reads no key block", r)
+		}
+		whole := false // a block that gives every query a key
+		for i, c := range cols {
+			if c < 0 || int(c) >= l.Cols || i > 0 && c <= cols[i-1] {
+				return fmt.Errorf("query block %d: key block %d out of range or order (%d blocks)", r, c, l.Cols)
+			}
+			if causal && int(c) > r {
+				return fmt.Errorf("query block %d reads key block %d, which lies after it", r, c)
+			}
+			if kinds[i] == Full && (causal && int(c) == r || (int(c)+1)*l.Block > l.keys()) {
+				return fmt.Errorf("query block %d: key block %d is cut by positions but called full", r, c)
+			}
+			whole = whole || kinds[i] != Masked
+		}
+		if causal && int(cols[len(cols)-1]) != r {
+			return fmt.Errorf("query block %d does not read its own keys", r)
+		}
+		n := count(kinds, Masked)
+		if err := l.validateBits(r, masked, n, whole, causal); err != nil {
+			return err
+		}
+		masked += n
+	}
+	return l.validateOrder()
+}
+
+func (l *Layout) validateSizes(causal bool) error {
+	if !slices.Contains([]int{16, 32, 64, 128}, l.Block) {
+		return fmt.Errorf("blocks of %d: want 16, 32, 64 or 128", l.Block)
+	}
+	if l.Rows <= 0 || l.Cols <= 0 || l.Rows > MaxBlocks || l.Cols > MaxBlocks {
+		return fmt.Errorf("%d x %d blocks: want 1 to %d", l.Rows, l.Cols, MaxBlocks)
+	}
+	if causal && l.Rows != l.Cols {
+		return fmt.Errorf("%d x %d blocks: a causal layout is square", l.Rows, l.Cols)
+	}
+	if causal && l.Order != nil {
+		return fmt.Errorf("a causal layout with an order of its own, which would mix times")
+	}
+	if len(l.RowPtr) != l.Rows+1 || l.RowPtr[0] != 0 || int(l.RowPtr[l.Rows]) != len(l.Col) || len(l.Kind) != len(l.Col) {
+		return fmt.Errorf("row pointers, columns and kinds do not fit one another")
+	}
+	for r := range l.Rows {
+		if l.RowPtr[r+1] < l.RowPtr[r] {
+			return fmt.Errorf("row pointer %d falls", r+1)
+		}
+	}
+	masked := 0
+	for i, k := range l.Kind {
+		if k > Masked {
+			return fmt.Errorf("entry %d is of kind %d, which does not exist", i, k)
+		}
+		if k == Masked {
+			masked++
+		}
+	}
+	if len(l.Bits) != masked*l.Words() {
+		return fmt.Errorf("%d words of bits for %d masked blocks: want %d", len(l.Bits), masked, masked*l.Words())
+	}
+	return nil
+}
+
+// validateBits looks at the n Masked entries of row r, which start at the
+// first-th of the layout.
+func (l *Layout) validateBits(r, first, n int, whole, causal bool) error {
+	if n == 0 || whole && !causal {
+		return nil
+	}
+	_, kinds := l.Row(r)
+	bits := l.Bits[first*l.Words() : (first+n)*l.Words()]
+	for q := range l.Block {
+		if causal && kinds[len(kinds)-1] == Masked && !l.bit(bits[(n-1)*l.Words():], q, q) {
+			return fmt.Errorf("query block %d: query %d of it does not read its own key", r, q)
+		}
+		if whole || causal {
+			continue
+		}
+		some := false
+		for e := range n {
+			for c := 0; c < l.Block && !some; c++ {
+				some = l.bit(bits[e*l.Words():], q, c)
+			}
+		}
+		if !some {
+			return fmt.Errorf("query block %d: query %d of it reads no key", r, q)
+		}
+	}
+	return nil
+}
+
+func (l *Layout) bit(bits []uint64, q, k int) bool {
+	at := q*l.Block + k
+	return bits[at/64]>>(at%64)&1 == 1
+}
+
+func (l *Layout) validateOrder() error {
+	if l.Order == nil {
+		return nil
+	}
+	if n := len(l.Order); n > l.Cols*l.Block || n <= (l.Cols-1)*l.Block {
+		return fmt.Errorf("an order of %d keys for %d blocks of %d", n, l.Cols, l.Block)
+	}
+	seen := make([]bool, len(l.Order))
+	for _, k := range l.Order {
+		if k < 0 || int(k) >= len(seen) || seen[k] {
+			return fmt.Errorf("the order of keys is no permutation: %d", k)
+		}
+		seen[k] = true
+	}
+	return nil
+}
+
+// keys is the largest number of keys that the layout serves.
+func (l *Layout) keys() int {
+	if l.Order != nil {
+		return len(l.Order)
+	}
+	return l.Cols * l.Block
+}
+
+// Sparsity is the share of blocks that are not read, of those that a dense
+// layout reads: 0 for a full one. Masked blocks count as read.
+func (l *Layout) Sparsity(causal bool) float64 {
+	all := l.Rows * l.Cols
+	if causal {
+		all = 0
+		for r := range l.Rows {
+			all += min(r+1, l.Cols)
+		}
+	}
+	return 1 - float64(len(l.Col))/float64(all)
+}
+
+// Prefix returns the layout of the first n keys and queries: l itself where it
+// fits exactly. It shares memory with l where it can. nil: l does not serve n,
+// since it has too few columns, an order of another length, or a query block of
+// the prefix that reads no key of the prefix.
+func (l *Layout) Prefix(n int) *Layout {
+	blocks := (n + l.Block - 1) / l.Block
+	switch {
+	case n <= 0 || blocks > l.Cols || blocks > l.Rows:
+		return nil
+	case l.Order != nil:
+		if n != len(l.Order) {
+			return nil
+		}
+		return l
+	case blocks == l.Cols && blocks == l.Rows && n == l.Cols*l.Block:
+		return l
+	}
+	p := &Layout{Block: l.Block, Rows: blocks, Cols: blocks, RowPtr: make([]int32, 1, blocks+1)}
+	masked := 0
+	for r := range blocks {
+		cols, kinds := l.Row(r)
+		if cols[0] >= int32(blocks) {
+			return nil
+		}
+		for i, c := range cols {
+			if int(c) < blocks {
+				kind := kinds[i]
+				if kind == Full && (int(c)+1)*l.Block > n {
+					kind = Edge
+				}
+				if kind == Masked {
+					p.Bits = append(p.Bits, l.Bits[masked*l.Words():(masked+1)*l.Words()]...)
+				}
+				p.Col, p.Kind = append(p.Col, c), append(p.Kind, kind)
+			}
+			if kinds[i] == Masked {
+				masked++
+			}
+		}
+		p.RowPtr = append(p.RowPtr, int32(len(p.Col)))
+	}
+	return p
+}
+
+// Equal says whether two layouts are the same, number by number.
+func (l *Layout) Equal(m *Layout) bool {
+	return l.Block == m.Block && l.Rows == m.Rows && l.Cols == m.Cols && slices.Equal(l.RowPtr, m.RowPtr) && slices.Equal(l.Col, m.Col) &&
+		slices.Equal(l.Kind, m.Kind) && slices.Equal(l.Bits, m.Bits) && slices.Equal(l.Order, m.Order) && (l.Order == nil) == (m.Order == nil)
+}
+
+func count(kinds []uint8, kind uint8) int {
+	n := 0
+	for _, k := range kinds {
+		if k == kind {
+			n++
+		}
+	}
+	return n
+}
