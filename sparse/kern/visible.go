@@ -1,0 +1,52 @@
+package kern
+
+import "entropipe/sparse/support"
+
+// visible calls f for every key that query i of head h sees, in the order of
+// the layout's columns: the meaning of a layout, which the kernels must equal.
+func (j *Job) visible(i, h int, f func(key int)) {
+	l, end := j.layout(h), j.horizon(i)
+	if l == nil {
+		for k := range end {
+			f(k)
+		}
+		return
+	}
+	row := (j.Offset + i) / l.Block
+	in := (j.Offset + i) % l.Block
+	masks := 0
+	for e := range l.RowPtr[row] {
+		if l.Kind[e] == support.Masked {
+			masks++
+		}
+	}
+	words := (l.Block*l.Block + 63) / 64
+	for e := l.RowPtr[row]; e < l.RowPtr[row+1]; e++ {
+		var bits []uint64
+		if l.Kind[e] == support.Masked {
+			bits = l.Bits[masks*words : (masks+1)*words]
+			masks++
+		}
+		for c := range l.Block {
+			key := keyOf(l, int(l.Col[e])*l.Block+c)
+			if key < 0 || key >= end {
+				continue
+			}
+			if at := in*l.Block + c; bits != nil && bits[at/64]>>(at%64)&1 == 0 {
+				continue
+			}
+			f(key)
+		}
+	}
+}
+
+// keyOf is the key that a layout has at a place of its columns; -1: none.
+func keyOf(l *support.Layout, place int) int {
+	switch {
+	case l.Order == nil:
+		return place
+	case place < len(l.Order):
+		return int(l.Order[place])
+	}
+	return -1
+}
