@@ -17,7 +17,7 @@ type batch struct {
 	buffers  int // position of the buffers
 	variadic int // position of the counts of variadic buffers
 	codec    int8
-	words    words // dictionary of the labels, as it stood when the batch was sent
+	words    [2]words // dictionaries of the columns of text, as they stood when the batch was sent
 }
 
 // Codecs of a batch's body (CompressionType in Message.fbs).

@@ -18,10 +18,14 @@ const (
 	colTime
 	colTokens
 	colIndex
+	colID
+	colText
+	colMask
+	colStamp
 	numColumns
 )
 
-var columnNames = [numColumns]string{"x", "y", "z", "intensity", "drawing_id", "label", "ts_ns", "input_ids", "index"}
+var columnNames = [numColumns]string{"x", "y", "z", "intensity", "drawing_id", "label", "ts_ns", "input_ids", "index", "id", "text", "attention_mask", "ts"}
 
 // column says where a column's values stand in every batch of a schema.
 type column struct {
@@ -35,6 +39,10 @@ type column struct {
 	buffer int            // number of its first buffer, variadic ones before it not counted
 	views  int            // view columns before it, each with a variadic count
 	twice  bool           // the name is there again
+	list   byte           // typeList and its like; 0: the column is none of lists
+	size   int            // of a list of fixed size
+	elem   *column        // what the lists hold
+	unit   int            // of a timestamp: nanoseconds; 0: it is none
 }
 
 // readType sets the types of c, the column of field t.
@@ -47,6 +55,9 @@ func (r *layoutReader) readType(c *column, t table) {
 	}
 	if c.dt != nil {
 		c.desc = c.dt.Name()
+	}
+	if kind == typeTimestamp {
+		c.unit = [4]int{1e9, 1e6, 1e3, 1}[r.shortField(r.sub(t, 3), 0, 0)&3]
 	}
 	if d := r.sub(t, 4); d.size > 0 {
 		c.dict, c.dictID = true, r.longField(d, 0, 0)

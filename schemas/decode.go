@@ -37,14 +37,15 @@ type Decoder struct {
 	inflater inflater
 	frames   []Frame
 	batches  []batch
-	rows     int // of all batches
-	f32      [4][]float32
-	f64      [3][]float64
-	i64      [2][]int64
-	index    []int32 // of a pruned frame
+	tokenMemory
+	rows  int // of all batches
+	f32   [4][]float32
+	f64   [3][]float64
+	i64   [2][]int64
+	index []int32 // of a pruned frame
 }
 
-// Decode returns the frames of a message: one of schema points/1, one a
+// Decode returns the frames of a message of points: one of schema points/1, one a
 // drawing of sketches/1. They are views of the value or of the decoder's
 // memory, valid until the next Decode and as long as the value is; their names
 // and Drawings own their memory.
@@ -55,19 +56,25 @@ type Decoder struct {
 //
 // What a message means is written in docs/messages.md.
 func (d *Decoder) Decode(m Message) ([]Frame, error) {
-	clear(d.frames) // let go of the last message
-	clear(d.batches)
-	d.frames, d.batches, d.rows = d.frames[:0], d.batches[:0], 0
-	d.inflater.reset()
-	d.names.grown = 0
+	d.begin()
 	if err := d.decode(&m); err != nil {
 		return nil, err
 	}
 	return d.frames, nil
 }
 
-// decode returns an untyped nil, which a *FormatError in an error is not.
-func (d *Decoder) decode(m *Message) error {
+// begin lets go of the last message.
+func (d *Decoder) begin() {
+	clear(d.frames)
+	clear(d.sequences)
+	clear(d.batches)
+	d.frames, d.sequences, d.batches, d.rows = d.frames[:0], d.sequences[:0], d.batches[:0], 0
+	d.inflater.reset()
+	d.names.grown = 0
+}
+
+// checkValue tells whether there is a value, and of a size that may be read.
+func (d *Decoder) checkValue(m *Message) *FormatError {
 	if m.Value == nil {
 		return formatErr(ReasonEmpty, -1, "the record is a tombstone: it has no value")
 	}
@@ -76,6 +83,14 @@ func (d *Decoder) decode(m *Message) error {
 	}
 	if int64(len(m.Value)) > d.limit() {
 		return formatErr(ReasonTooLarge, -1, "the value has %d bytes, more than the %d that a message may hold (--max-frame-bytes)", len(m.Value), d.limit())
+	}
+	return nil
+}
+
+// decode returns an untyped nil, which a *FormatError in an error is not.
+func (d *Decoder) decode(m *Message) error {
+	if err := d.checkValue(m); err != nil {
+		return err
 	}
 	key, err := d.key(m)
 	if err != nil {
@@ -144,7 +159,11 @@ func (d *Decoder) arrow(m *Message, key FrameKey) (err *FormatError) {
 	if err != nil {
 		return err
 	}
-	if err := d.readBatches(m.Value, next, l, sketches); err != nil {
+	texts := []int{}
+	if sketches {
+		texts = append(texts, colLabel)
+	}
+	if err := d.readBatches(m.Value, next, l, texts...); err != nil {
 		return err
 	}
 	if sketches && pruned != nil {
@@ -183,9 +202,9 @@ func isSketches(m *Message, l *layout) (bool, *FormatError) {
 	case string(name) == SchemaSketches:
 		return true, l.checkSketches()
 	case len(name) > 0:
-		return false, formatErr(ReasonUnknownSchema, -1, "schema is %.80q; this build serves %s and %s", name, SchemaPoints, SchemaSketches)
+		return false, formatErr(ReasonUnknownSchema, -1, "schema is %.80q; frames of points come as %s or %s", name, SchemaPoints, SchemaSketches)
 	case l.cols[colTokens].name != "":
-		return false, formatErr(ReasonUnknownSchema, -1, "column %s makes this a message of tokens, which this build does not serve", l.cols[colTokens].name)
+		return false, formatErr(ReasonUnknownSchema, -1, "column %s makes this a message of tokens, which has no frame of points", l.cols[colTokens].name)
 	case l.cols[colDrawing].name != "":
 		return true, l.checkSketches()
 	}
@@ -193,10 +212,10 @@ func isSketches(m *Message, l *layout) (bool, *FormatError) {
 }
 
 // readBatches reads the rest of the stream, from position at on, into
-// d.batches.
-func (d *Decoder) readBatches(value []byte, at int, l *layout, sketches bool) *FormatError {
+// d.batches. texts are the columns, two at most, that may have a dictionary.
+func (d *Decoder) readBatches(value []byte, at int, l *layout, texts ...int) *FormatError {
 	limit := d.limit()
-	var dict words
+	var dicts [2]words
 	for {
 		m, next, err := readMessage(value, at)
 		if err != nil {
@@ -215,13 +234,15 @@ func (d *Decoder) readBatches(value []byte, at int, l *layout, sketches bool) *F
 			if b.rows > math.MaxInt32-d.rows {
 				return formatErr(ReasonTooLarge, at, "the batches have more than %d rows", math.MaxInt32)
 			}
-			b.words = dict
+			b.words = dicts
 			d.batches = append(d.batches, b)
 			d.rows += b.rows
 		case kindDictionaryBatch: // of another column: skipped
-			if c := &l.cols[colLabel]; sketches && c.dict && m.longField(m.header, 0, 0) == c.dictID {
-				if declared, err = d.readWords(&dict, &m, c, limit); err != nil {
-					return err
+			for k, i := range texts { // one dictionary may be that of both
+				if c := &l.cols[i]; c.dict && m.longField(m.header, 0, 0) == c.dictID {
+					if declared, err = d.readWords(&dicts[k], &m, c, limit); err != nil {
+						return err
+					}
 				}
 			}
 		default:

@@ -51,6 +51,8 @@ type Encoder struct {
 	t          []int32
 	words      []string
 	known      map[string]int32 // numbers in words
+	ids32      []int32          // tokens, and where each sequence ends in them
+	ends       []int32
 }
 
 // AppendPoints appends a points/1 stream of c to dst: columns x, y and, where

@@ -120,6 +120,7 @@ func (r *layoutReader) readColumn(t table) {
 		case old.name == "" || exact && old.name != want:
 			c.name = string(name)
 			r.readType(&c, t)
+			r.readElement(&c, t)
 			*old = c
 		case exact || old.name != want:
 			old.twice = true

@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 )
 
-// words is the dictionary of a column of labels: what its batches brought, in
+// words is the dictionary of a column of text: what its batches brought, in
 // parts, because each delta goes on where the last one ended.
 type words []wordPart
 
@@ -18,7 +18,7 @@ type wordPart struct {
 	array arrow.Array
 }
 
-// readWords reads a dictionary batch of the labels: a new dictionary, or a
+// readWords reads a dictionary batch of column c: a new dictionary, or a
 // delta to the one there is. Batches that came before keep theirs.
 func (d *Decoder) readWords(dict *words, m *ipcMessage, c *column, limit int64) (declared int64, err *FormatError) {
 	l := layout{version: m.version, nodes: 1, buffers: 3, top: []int32{0}}
@@ -49,7 +49,7 @@ func (d *Decoder) readWords(dict *words, m *ipcMessage, c *column, limit int64) 
 	return declared, nil
 }
 
-// labels reads the labels of one batch.
+// labels reads a column of text in one batch.
 type labels struct {
 	name  string      // of the column
 	array arrow.Array // the strings, or the indices of them
@@ -59,22 +59,12 @@ type labels struct {
 
 // label returns the label of a row of the batch; "" for null.
 func (d *Decoder) label(l *labels, row int) (string, *FormatError) {
-	a := l.array
-	if a.IsNull(row) {
-		return "", nil
+	s, _, err := l.text(row)
+	if err != nil {
+		return "", err
 	}
-	if l.dict {
-		i, ok := intAt(a, row)
-		if a, row = l.words.find(i); !ok || a == nil {
-			return "", formatErr(ReasonCorrupt, -1, "column %s refers to word %d, which its dictionary has not", l.name, i)
-		}
-		if a.IsNull(row) {
-			return "", nil
-		}
-	}
-	s, ok := textAt(a, row)
-	if !ok || !utf8.ValidString(s) {
-		return "", formatErr(ReasonCorrupt, -1, "column %s: the text of value %d lies outside its buffer, or is not UTF-8", l.name, row)
+	if !utf8.ValidString(s) {
+		return "", formatErr(ReasonCorrupt, -1, "column %s: value %d is not UTF-8", l.name, row)
 	}
 	if len(s) > maxName {
 		return "", formatErr(ReasonBadLength, -1, "column %s has a label of %d bytes; %d is the most", l.name, len(s), maxName)
@@ -84,6 +74,28 @@ func (d *Decoder) label(l *labels, row int) (string, *FormatError) {
 		return "", formatErr(ReasonTooLarge, -1, "the labels take more than %d bytes (--max-frame-bytes)", d.limit())
 	}
 	return s, nil
+}
+
+// text returns a view of the bytes at a row of the batch, and whether there
+// are any: not for null. They need not be UTF-8.
+func (l *labels) text(row int) (s string, ok bool, err *FormatError) {
+	a := l.array
+	if a.IsNull(row) {
+		return "", false, nil
+	}
+	if l.dict {
+		i, ok := intAt(a, row)
+		if a, row = l.words.find(i); !ok || a == nil {
+			return "", false, formatErr(ReasonCorrupt, -1, "column %s refers to word %d, which its dictionary has not", l.name, i)
+		}
+		if a.IsNull(row) {
+			return "", false, nil
+		}
+	}
+	if s, ok = textAt(a, row); !ok {
+		return "", false, formatErr(ReasonCorrupt, -1, "column %s: the text of value %d lies outside its buffer", l.name, row)
+	}
+	return s, true, nil
 }
 
 // find returns the array that holds word i, and its place there; nil if there
@@ -219,7 +231,7 @@ func (d *Decoder) nameDrawings(c *column) (err *FormatError) {
 			in = labels{}
 		}
 		if in.array == nil {
-			if in, err = d.labelsOf(&d.batches[next-1], c); err != nil {
+			if in, err = d.labelsOf(&d.batches[next-1], c, 0); err != nil {
 				return err
 			}
 		}
@@ -231,9 +243,10 @@ func (d *Decoder) nameDrawings(c *column) (err *FormatError) {
 	return nil
 }
 
-// labelsOf opens the labels of a batch.
-func (d *Decoder) labelsOf(b *batch, c *column) (l labels, err *FormatError) {
-	l = labels{name: c.name, words: b.words, dict: c.dict}
+// labelsOf opens a column of text in a batch; its dictionary, if it has one, is
+// number k of the batch.
+func (d *Decoder) labelsOf(b *batch, c *column, k int) (l labels, err *FormatError) {
+	l = labels{name: c.name, words: b.words[k], dict: c.dict}
 	dt := c.dt
 	if l.dict {
 		dt = c.index

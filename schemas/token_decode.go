@@ -1,0 +1,454 @@
+package schemas
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/apache/arrow/go/v15/arrow"
+)
+
+// tokenMemory is what a Decoder keeps for messages of sequences.
+type tokenMemory struct {
+	sequences []Sequence
+	ids       []int32 // elements that are not read in place
+	lists     []lists // input_ids, one a batch
+	masks     []lists
+	idText    []byte // the sequences' names, one after the other
+	idEnds    []int
+}
+
+// IsTokens tells whether the message holds sequences, for Sequences, and not
+// frames, for Decode: by the header schema, and without one by its columns. It
+// reads no more than the names of the columns and allocates nothing. A value
+// that is no Arrow stream holds none.
+func IsTokens(m *Message) bool {
+	if name := headerValue(m.Headers, HeaderSchema); len(name) > 0 {
+		return string(name) == SchemaTokens || string(name) == SchemaText
+	}
+	if kind, err := formatOf(m); err != nil || kind != ContentTypeArrow {
+		return false
+	}
+	schema, _, err := readMessage(m.Value, 0)
+	if err != nil || schema.kind != kindSchema {
+		return false
+	}
+	var text, drawing, x bool
+	start, n := schema.vector(schema.header, 1, 4)
+	for i := range min(n, maxFields) {
+		name := schema.str(schema.table(schema.deref(start+4*i)), 0)
+		if schema.broken {
+			return false
+		}
+		if bytes.EqualFold(name, []byte(columnNames[colTokens])) {
+			return true
+		}
+		text = text || bytes.EqualFold(name, []byte(columnNames[colText]))
+		drawing = drawing || bytes.EqualFold(name, []byte(columnNames[colDrawing]))
+		x = x || bytes.EqualFold(name, []byte(columnNames[colX]))
+	}
+	return text && !drawing && !x
+}
+
+// Sequences returns the rows of a message of schema tokens/1 or text/1, in
+// their order, with FrameID counted on from the header's. Ids without a null
+// that came as int32 are read in place.
+//
+// A row that alone is at fault has Err set: a list or text that is null, an id
+// that is negative or no int32, a mask that is not as long as the ids or hides
+// others than the last of them, text or id that is not UTF-8, no token at all.
+// An error is a *FormatError and refuses the whole message; a tombstone, an
+// empty value and a stream without rows are ReasonEmpty. Whatever the bytes
+// are, Sequences returns, and within the limits of MaxBytes.
+//
+// What a message means is written in docs/messages.md.
+func (d *Decoder) Sequences(m Message) ([]Sequence, error) {
+	d.begin()
+	if err := d.decodeSequences(&m); err != nil {
+		return nil, err
+	}
+	return d.sequences, nil
+}
+
+func (d *Decoder) decodeSequences(m *Message) (failed error) {
+	if err := d.checkValue(m); err != nil {
+		return err
+	}
+	key, err := d.key(m)
+	if err != nil {
+		return err
+	}
+	kind, err := formatOf(m)
+	if err != nil {
+		return err
+	}
+	if kind != ContentTypeArrow {
+		return formatErr(ReasonUnknownContentType, -1, "content-type is %s; sequences come as %s", kind, ContentTypeArrow)
+	}
+	defer func() { // as in Decoder.arrow: text is read through Arrow's arrays
+		if p := recover(); p != nil {
+			failed = formatErr(ReasonArrowPanic, -1, "Arrow failed on the value: %v", p)
+		}
+	}()
+	l, next, err := d.layout(m.Value)
+	if err != nil {
+		return err
+	}
+	texts, err := isText1(m, l)
+	if err != nil {
+		return err
+	}
+	if err := d.readBatches(m.Value, next, l, colID, colText); err != nil {
+		return err
+	}
+	if err := d.newSequences(&key); err != nil {
+		return err
+	}
+	if texts {
+		err = d.texts(&l.cols[colText])
+	} else {
+		err = d.tokens(l)
+	}
+	if err == nil {
+		err = d.dateSequences(l)
+	}
+	if err == nil {
+		err = d.nameSequences(l)
+	}
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+// isText1 tells whether the message is text/1, else tokens/1, and checks that
+// it has the columns. Without a header they decide.
+func isText1(m *Message, l *layout) (bool, *FormatError) {
+	name := headerValue(m.Headers, HeaderSchema)
+	texts := string(name) == SchemaText
+	switch {
+	case texts || string(name) == SchemaTokens:
+	case len(name) > 0:
+		return false, formatErr(ReasonUnknownSchema, -1, "schema is %.80q; sequences come as %s or %s", name, SchemaTokens, SchemaText)
+	default:
+		texts = l.cols[colTokens].name == "" && l.cols[colText].name != ""
+	}
+	err := l.checkSequences(texts)
+	return texts, err
+}
+
+// checkSequences tells whether the schema can be read as text/1 or tokens/1.
+func (l *layout) checkSequences(texts bool) *FormatError {
+	if err := l.require(colID, true, func(c *column) bool { return c.isString() || c.isInteger() }, "a string, a dictionary of strings or an integer"); err != nil {
+		return err
+	}
+	if err := l.require(colTime, true, (*column).isTime, "an integer or a timestamp in nanoseconds"); err != nil {
+		return err
+	}
+	if err := l.require(colStamp, true, func(c *column) bool { return c.unit > 0 && !c.dict }, "a timestamp"); err != nil {
+		return err
+	}
+	if texts {
+		return l.require(colText, false, (*column).isString, "a string, or a dictionary of strings")
+	}
+	if err := l.require(colTokens, false, (*column).isTokenList, "a list of integers"); err != nil {
+		return err
+	}
+	return l.require(colMask, true, (*column).isMaskList, "a list of integers or booleans")
+}
+
+// newSequences makes room for the rows, with key for each.
+func (d *Decoder) newSequences(key *FrameKey) *FormatError {
+	if d.rows == 0 {
+		return formatErr(ReasonEmpty, -1, "the message has no sequence: its Arrow stream has no rows")
+	}
+	size := int64(unsafe.Sizeof(Sequence{}))
+	if int64(d.rows) > 1 && int64(d.rows)*size > d.limit() {
+		return formatErr(ReasonTooLarge, -1, "%d sequences in one message, each %d bytes of bookkeeping; %d is the most (--max-frame-bytes)", d.rows, size, d.limit()/size)
+	}
+	if key.FrameID > math.MaxInt64-int64(d.rows) {
+		return formatErr(ReasonBadHeader, -1, "frame-id %d leaves no room for %d sequences", key.FrameID, d.rows)
+	}
+	d.sequences = resize(d.sequences, d.rows)
+	for i := range d.sequences {
+		s := Sequence{FrameKey: *key}
+		s.FrameID += int64(i)
+		s.Index = int32(i)
+		d.sequences[i] = s
+	}
+	return nil
+}
+
+// refuse sets the fault of a row, the first one that is found.
+func (s *Sequence) refuse(reason, format string, args ...any) {
+	if s.Err != nil {
+		return
+	}
+	s.Err = formatErr(reason, -1, format, args...)
+	switch reason {
+	case ReasonIDOutOfRange, ReasonEmptySequence, ReasonBadMask:
+		s.Err.Stage = StageModel // who has the same for other reasons
+	}
+	s.IDs, s.Text = nil, ""
+}
+
+// tokens reads the rows of tokens/1.
+func (d *Decoder) tokens(l *layout) *FormatError {
+	var err *FormatError
+	if d.lists, err = d.openLists(d.lists, &l.cols[colTokens]); err != nil {
+		return err
+	}
+	masked := l.cols[colMask].name != ""
+	if masked {
+		if d.masks, err = d.openLists(d.masks, &l.cols[colMask]); err != nil {
+			return err
+		}
+	}
+	if err := d.roomForIDs(); err != nil {
+		return err
+	}
+	row, tokens := 0, int64(0)
+	for i := range d.batches {
+		in := &d.lists[i]
+		ids := d.batchIDs(&in.elements)
+		for k := range d.batches[i].rows {
+			s := &d.sequences[row]
+			row++
+			from, to, null, err := in.row(k)
+			switch {
+			case err != nil:
+				return err
+			case null:
+				s.refuse(ReasonBadValue, "column %s is null", in.name)
+				continue
+			}
+			if tokens += int64(to - from); tokens*4 > d.limit() { // views may overlap: many tokens in few bytes
+				return formatErr(ReasonTooLarge, -1, "the sequences take more than %d bytes (--max-frame-bytes)", d.limit())
+			}
+			n := to - from
+			if masked {
+				if n, err = s.unmasked(&d.masks[i], k, n); err != nil {
+					return err
+				}
+			}
+			s.take(ids[from : from+n : from+n])
+		}
+	}
+	return nil
+}
+
+// take makes ids the sequence's, unless one of them is none.
+func (s *Sequence) take(ids []int32) {
+	s.IDs = ids
+	if len(ids) == 0 {
+		s.refuse(ReasonEmptySequence, "the sequence has no token")
+		return
+	}
+	for i, id := range ids {
+		if id < 0 {
+			if id == noID {
+				s.refuse(ReasonIDOutOfRange, "token %d of %d is null or beyond int32", i, len(ids))
+			} else {
+				s.refuse(ReasonIDOutOfRange, "token %d of %d is %d", i, len(ids), id)
+			}
+			return
+		}
+	}
+}
+
+// unmasked returns how many of the sequence's n tokens the mask of row k leaves:
+// padding at their end is cut off. No mask leaves all.
+func (s *Sequence) unmasked(masks *lists, k, n int) (int, *FormatError) {
+	from, to, null, err := masks.row(k)
+	switch {
+	case err != nil:
+		return 0, err
+	case null:
+		return n, nil
+	case to-from != n:
+		s.refuse(ReasonBadMask, "the mask has %d values for %d tokens", to-from, n)
+		return 0, nil
+	}
+	ones, ok := masks.ones(from, to)
+	if !ok {
+		s.refuse(ReasonBadMask, "the mask is not ones before zeros: only padding at the end can be left out")
+	}
+	return ones, nil
+}
+
+// openLists opens a column of lists in every batch.
+func (d *Decoder) openLists(dst []lists, c *column) ([]lists, *FormatError) {
+	clear(dst)
+	dst = dst[:0]
+	for i := range d.batches {
+		l, err := d.listsOf(&d.batches[i], c)
+		if err != nil {
+			return dst, err
+		}
+		dst = append(dst, l)
+	}
+	return dst, nil
+}
+
+// roomForIDs makes room for the elements that batchIDs converts.
+func (d *Decoder) roomForIDs() *FormatError {
+	n := 0
+	for i := range d.lists {
+		if e := &d.lists[i].elements; d.throughArrow || !e.inPlace() {
+			n += e.n
+		}
+	}
+	if int64(n)*4 > d.limit() {
+		return formatErr(ReasonTooLarge, -1, "%d tokens take %d bytes, more than the %d that a message may hold (--max-frame-bytes)", n, 4*n, d.limit())
+	}
+	d.ids = resize(d.ids, n)[:0]
+	return nil
+}
+
+// batchIDs returns the elements of a batch as token ids: in place, or behind
+// those of the batches before.
+func (d *Decoder) batchIDs(e *elements) []int32 {
+	if !d.throughArrow && e.inPlace() {
+		return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(e.raw))), e.n)
+	}
+	from := len(d.ids)
+	d.ids = e.appendIDs(d.ids)
+	return d.ids[from:]
+}
+
+// texts reads the rows of text/1.
+func (d *Decoder) texts(c *column) *FormatError {
+	size := int64(0)
+	return d.eachText(c, 1, func(s *Sequence, text string, ok bool) *FormatError {
+		s.IsText = true
+		switch {
+		case !ok:
+			s.refuse(ReasonBadValue, "column %s is null", c.name)
+			return nil
+		case !utf8.ValidString(text):
+			s.refuse(ReasonBadValue, "column %s is not UTF-8", c.name)
+			return nil
+		}
+		s.Text = text
+		if size += int64(len(text)); size > d.limit() { // views may overlap, words of a dictionary come again
+			return formatErr(ReasonTooLarge, -1, "the texts take more than %d bytes (--max-frame-bytes)", d.limit())
+		}
+		return nil
+	})
+}
+
+// eachText calls put for every row with the text in column c, whose dictionary
+// is number k of the batches; false: it is null.
+func (d *Decoder) eachText(c *column, k int, put func(s *Sequence, text string, ok bool) *FormatError) *FormatError {
+	row := 0
+	for i := range d.batches {
+		b := &d.batches[i]
+		if b.rows == 0 {
+			continue
+		}
+		in, err := d.labelsOf(b, c, k)
+		if err != nil {
+			return err
+		}
+		for r := range b.rows {
+			text, ok, err := in.text(r)
+			if err == nil {
+				err = put(&d.sequences[row], text, ok)
+			}
+			if err != nil {
+				return err
+			}
+			row++
+		}
+	}
+	return nil
+}
+
+// nameSequences gives the rows their ids. All of a message share one string.
+func (d *Decoder) nameSequences(l *layout) (err *FormatError) {
+	d.idText, d.idEnds = resize(d.idText, 0), resize(d.idEnds, 0)
+	switch c := &l.cols[colID]; {
+	case c.name == "":
+		for i := range d.sequences {
+			d.nameRow(&d.sequences[i], "")
+		}
+	case c.isInteger():
+		var ids []int64
+		if ids, err = values(d, c, &d.i64[0], fillInts); err != nil {
+			return err
+		}
+		for i, id := range ids {
+			if id == nullInt64 {
+				d.nameRow(&d.sequences[i], "")
+			} else {
+				d.idText = strconv.AppendInt(d.idText, id, 10)
+				d.idEnds = append(d.idEnds, len(d.idText))
+			}
+		}
+	default:
+		err = d.eachText(c, 0, func(s *Sequence, id string, _ bool) *FormatError {
+			if !utf8.ValidString(id) {
+				s.refuse(ReasonBadValue, "column %s is not UTF-8", c.name)
+				id = ""
+			} else if len(id) > maxName {
+				s.refuse(ReasonBadLength, "column %s has %d bytes; %d is the most", c.name, len(id), maxName)
+				id = ""
+			}
+			d.nameRow(s, id)
+			if int64(len(d.idText)) > d.limit() { // views may overlap
+				return formatErr(ReasonTooLarge, -1, "the ids take more than %d bytes (--max-frame-bytes)", d.limit())
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	all, from := string(d.idText), 0
+	for i, end := range d.idEnds {
+		d.sequences[i].ID = all[from:end]
+		from = end
+	}
+	return nil
+}
+
+// nameRow appends the id of the next row, or for an empty one where it stands:
+// topic/partition/offset/index.
+func (d *Decoder) nameRow(s *Sequence, id string) {
+	d.idText = append(d.idText, id...)
+	if id == "" {
+		d.idText = append(append(d.idText, s.Topic...), '/')
+		d.idText = append(strconv.AppendInt(d.idText, int64(s.Partition), 10), '/')
+		d.idText = append(strconv.AppendInt(d.idText, s.Offset, 10), '/')
+		d.idText = strconv.AppendInt(d.idText, int64(s.Index), 10)
+	}
+	d.idEnds = append(d.idEnds, len(d.idText))
+}
+
+// dateSequences gives the rows their own times, where they have some.
+func (d *Decoder) dateSequences(l *layout) *FormatError {
+	c := l.cols[colTime]
+	unit := int64(1)
+	if c.name == "" {
+		if c = l.cols[colStamp]; c.name == "" {
+			return nil
+		}
+		unit, c.dt = int64(c.unit), arrow.PrimitiveTypes.Int64
+	}
+	times, err := values(d, &c, &d.i64[1], fillInts)
+	if err != nil {
+		return err
+	}
+	for i, t := range times {
+		switch {
+		case t == nullInt64:
+		case t > math.MaxInt64/unit || t < math.MinInt64/unit:
+			d.sequences[i].refuse(ReasonBadValue, "column %s holds a time beyond the years 1678 to 2261", c.name)
+		default:
+			d.sequences[i].TimeNs = t * unit
+		}
+	}
+	return nil
+}
