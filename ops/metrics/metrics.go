@@ -41,6 +41,7 @@ type Metrics struct {
 	keptRatio               *prometheus.HistogramVec
 	entropy, errorBound     *prometheus.GaugeVec
 	ready                   prometheus.Gauge
+	tokens                  tokenMetrics
 }
 
 // Buckets of the classic histograms, seconds. Operators take from a
@@ -82,7 +83,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	m.degenerate = counter("degenerate_frames_total", "Frames with a degenerate result, by operator and kind.", "op", "kind")
 	m.lagRecords = gauge("consumer_lag_records", "Offsets between what is committed and the partition's end.", "topic", "partition")
 	m.lagSeconds = gauge("consumer_lag_seconds", "Age of the last committed record while there is lag, else 0.", "topic", "partition")
-	m.lastFrame = gauge("last_frame_timestamp_seconds", "When the last frame was committed, Unix time.", "source")
+	m.lastFrame = gauge("last_frame_timestamp_seconds", "When the last frame or sequence was committed, Unix time.", "source")
 	m.outFiles = counter("output_files_total", "Parquet files committed.", "table")
 	m.outRows = counter("output_rows_total", "Rows committed.", "table")
 	m.outBytes = counter("output_file_bytes_total", "Bytes of the Parquet files committed.", "table")
@@ -98,6 +99,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	m.errorBound = gauge("error_bound", "Exact error of the last result that was approximated, in units of the coordinates.", "source", "op")
 	m.rebalances = prometheus.NewCounter(prometheus.CounterOpts{Name: "entropipe_rebalances_total", Help: "Generations of the consumer group that this process joined."})
 	m.ready = prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_ready", Help: "1 while broker and output are connected."})
+	m.tokens = newTokenMetrics(counter, histogram, reg)
 	reg.MustRegister(m.rebalances, m.ready, buildInfo(version), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -190,6 +192,7 @@ type Source struct {
 	lastFrame, lagRecords, lagSecon prometheus.Gauge
 	ops                             [schemas.NumOps]prometheus.Observer
 	decode, commit                  prometheus.Observer
+	sequences                       sequenceSource
 }
 
 // ForPartition returns the metrics of one partition.
@@ -203,6 +206,7 @@ func (m *Metrics) ForPartition(topic string, partition int32) *Source {
 		latency: m.latency.WithLabelValues(topic), lastFrame: m.lastFrame.WithLabelValues(topic),
 		lagRecords: m.lagRecords.WithLabelValues(topic, p), lagSecon: m.lagSeconds.WithLabelValues(topic, p),
 		decode: m.stageSeconds.WithLabelValues("message", "all"), commit: m.stageSeconds.WithLabelValues("commit", "all")}
+	s.sequences = m.tokens.forTopic(topic)
 	for op := range schemas.NumOps {
 		s.ops[op] = m.stageSeconds.WithLabelValues("operate", op.String())
 	}
@@ -222,10 +226,14 @@ func (s *Source) Fetched(f *schemas.Fetched) {
 // Processed counts what came of one message, and the time it took in a worker.
 func (s *Source) Processed(results []schemas.Result, rejects []schemas.Reject, took time.Duration) {
 	s.decode.Observe(took.Seconds())
-	s.framesIn.Add(float64(len(results)))
-	var points int64
+	var points, frames int64
 	for i := range results {
 		r := &results[i]
+		if r.Tokens != nil {
+			s.sequences.read(r.Tokens)
+			continue
+		}
+		frames++
 		points += int64(r.NPoints)
 		for op := range schemas.NumOps {
 			o := &r.Ops[op]
@@ -242,6 +250,7 @@ func (s *Source) Processed(results []schemas.Result, rejects []schemas.Reject, t
 		s.measured(results[i].Entropy)
 		s.approximated(&results[i])
 	}
+	s.framesIn.Add(float64(frames))
 	s.pointsIn.Add(float64(points))
 	for i := range rejects {
 		s.m.errors.WithLabelValues(rejects[i].Stage, rejects[i].Reason).Inc()
@@ -300,7 +309,15 @@ func (s *Source) Latency(d time.Duration) { s.latency.Observe(d.Seconds()) }
 func (s *Source) Committed(b *schemas.Batch, c schemas.Committed, took time.Duration) {
 	now := float64(time.Now().UnixMilli()) / 1e3
 	s.out.Add(float64(b.Messages))
-	s.framesOut.Add(float64(len(b.Results)))
+	var frames int64
+	for i := range b.Results {
+		if t := b.Results[i].Tokens; t != nil {
+			s.sequences.committed(t)
+		} else {
+			frames++
+		}
+	}
+	s.framesOut.Add(float64(frames))
 	s.commit.Observe(took.Seconds())
 	if len(b.Results) > 0 {
 		s.lastFrame.Set(now)

@@ -1,0 +1,102 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"entropipe/schemas"
+)
+
+// tokenMetrics count what becomes of sequences of tokens.
+type tokenMetrics struct {
+	sequences, tokens *prometheus.CounterVec
+	plans, audits     *prometheus.CounterVec
+	seconds           *prometheus.HistogramVec
+	fill, size        prometheus.Histogram
+	padding           prometheus.Counter
+	drift, keptMass   prometheus.Histogram
+}
+
+var (
+	fillBuckets  = []float64{.1, .25, .5, .75, .9, .95, .98, 1, 1.5, 2}
+	sizeBuckets  = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 1024}
+	massBuckets  = []float64{.1, .25, .5, .75, .9, .95, .98, .99, .999, 1}
+	driftBuckets = []float64{1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1}
+)
+
+// newTokenMetrics makes and registers them. counter and histogram are those of
+// New.
+func newTokenMetrics(counter func(name, help string, labels ...string) *prometheus.CounterVec,
+	histogram func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec, reg prometheus.Registerer) (m tokenMetrics) {
+	m.sequences = counter("sequences_total", "Sequences of tokens, by stage and direction.", "stage", "source", "direction")
+	m.tokens = counter("tokens_total", "Tokens that models read (in), were committed with their sequences (out), and generated.", "stage", "source", "direction")
+	m.plans = counter("attention_plans_total", "Sequences by their attention: sparse (by frozen masks), dense (in spite of masks: fallen back), none (no masks).", "source", "plan")
+	m.audits = counter("attention_audits_total", "Sequences that were compared with dense attention, by result: ok, failed.", "result")
+	m.seconds = histogram("model_batch_duration_seconds", "Time that a model took for one batch.", stageBuckets, "task")
+	m.fill = single(histogram("batch_fill_ratio", "Tokens of a batch over the budget; above 1: one sequence longer than it.", fillBuckets))
+	m.size = single(histogram("batch_sequences", "Sequences of a batch.", sizeBuckets))
+	m.padding = counter("batch_padding_tokens_total", "Tokens that models computed beyond those of the sequences.").WithLabelValues()
+	m.drift = single(histogram("attention_drift_ratio", "Distance of an audited sequence's hidden states from those of dense attention, over their length.", driftBuckets))
+	m.keptMass = single(histogram("attention_kept_mass_ratio", "Least softmax mass that a head kept of an audited sequence, mean of its queries.", massBuckets))
+	return m
+}
+
+// single is the histogram of a vector without labels.
+func single(h *prometheus.HistogramVec) prometheus.Histogram {
+	return h.WithLabelValues().(prometheus.Histogram)
+}
+
+// Batch records a batch: its sequences, its fill, and the tokens in it that are
+// no sequence's.
+func (m *Metrics) Batch(sequences int, fill float64, padding int) {
+	m.tokens.size.Observe(float64(sequences))
+	m.tokens.fill.Observe(fill)
+	m.tokens.padding.Add(float64(padding))
+}
+
+// Inferred records how long the model took for a batch.
+func (m *Metrics) Inferred(task string, d time.Duration) {
+	m.tokens.seconds.WithLabelValues(task).Observe(d.Seconds())
+}
+
+// Planned counts a sequence by its attention: sparse, dense or none.
+func (m *Metrics) Planned(source, plan string) {
+	m.tokens.plans.WithLabelValues(source, plan).Inc()
+}
+
+// Audited records how far an audited sequence is from dense attention, and the
+// least mass that one of its heads kept.
+func (m *Metrics) Audited(drift, keptMass float64, ok bool) {
+	if !ok {
+		m.tokens.audits.WithLabelValues("failed").Inc()
+		return
+	}
+	m.tokens.audits.WithLabelValues("ok").Inc()
+	m.tokens.drift.Observe(drift)
+	m.tokens.keptMass.Observe(keptMass)
+}
+
+// sequenceSource is what one topic's sequences are counted with.
+type sequenceSource struct {
+	in, out, tokensIn, tokensOut, generated prometheus.Counter
+}
+
+func (m *tokenMetrics) forTopic(topic string) sequenceSource {
+	return sequenceSource{
+		in: m.sequences.WithLabelValues("model", topic, "in"), out: m.sequences.WithLabelValues("commit", topic, "out"),
+		tokensIn: m.tokens.WithLabelValues("model", topic, "in"), tokensOut: m.tokens.WithLabelValues("commit", topic, "out"),
+		generated: m.tokens.WithLabelValues("model", topic, "generated"),
+	}
+}
+
+func (s *sequenceSource) read(t *schemas.TokenResult) {
+	s.in.Inc()
+	s.tokensIn.Add(float64(t.NTokens))
+	s.generated.Add(float64(len(t.NextIDs)))
+}
+
+func (s *sequenceSource) committed(t *schemas.TokenResult) {
+	s.out.Inc()
+	s.tokensOut.Add(float64(t.NTokens))
+}
