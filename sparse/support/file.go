@@ -1,0 +1,188 @@
+package support
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"entropipe/models/atomicfile"
+	"entropipe/models/safetensors"
+)
+
+// The files of a set, beside the model's or in a folder of their own.
+const (
+	Format     = "fsm/1"
+	ConfigFile = "sparse_config.json"
+	TensorFile = "sparse_support.safetensors"
+)
+
+// maxConfig is more than any sparse_config.json needs.
+const maxConfig = 1 << 20
+
+// config is sparse_config.json.
+type config struct {
+	Format  string   `json:"format"`
+	Arch    string   `json:"arch"`
+	Weights string   `json:"weights_sha256"`
+	Layers  int      `json:"layers"`
+	Heads   int      `json:"heads"`
+	KVHeads int      `json:"kv_heads"`
+	Dim     int      `json:"head_dim"`
+	Causal  bool     `json:"causal"`
+	Mode    string   `json:"mode"`
+	Block   int      `json:"block"`
+	Buckets []int    `json:"buckets"`
+	Beyond  *Shift   `json:"beyond"`
+	Select  Selector `json:"selector"`
+	Source  Source   `json:"calibration"`
+	Quality *Quality `json:"quality"`
+	Serve   string   `json:"serve"`
+	Reason  string   `json:"reason"`
+	Tensors string   `json:"support_sha256"` // of the bytes of the other file
+}
+
+var configKeys = []string{"format", "arch", "weights_sha256", "layers", "heads", "kv_heads", "head_dim", "causal", "mode", "block", "buckets",
+	"beyond", "selector", "calibration", "quality", "serve", "reason", "support_sha256"}
+
+// Write writes the set's two files into dir, which is made if need be, each
+// whole or not at all. The configuration is last and names the other's hash, so
+// that after a crash between them Read finds the old set, the new one, or says
+// that they do not fit. A set that is not valid is an error. The bytes are the
+// same for the same set.
+func (s *Set) Write(dir string) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	var tensors bytes.Buffer
+	if err := safetensors.Write(&tensors, map[string]string{"format": Format}, s.arrays()); err != nil {
+		return err
+	}
+	sum := sha256.Sum256(tensors.Bytes())
+	c := config{Format, s.Arch, s.Weights, s.Layers, s.Heads, s.KVHeads, s.Dim, s.Causal, s.Mode, s.Block, nil, s.Beyond, s.Select, s.Source,
+		s.Quality, s.Serve, s.Reason, hex.EncodeToString(sum[:])}
+	for _, b := range s.Buckets {
+		c.Buckets = append(c.Buckets, b.Length)
+	}
+	text, err := json.MarshalIndent(&c, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(dir, TensorFile), tensors.Bytes()); err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(dir, ConfigFile), append(text, '\n'))
+}
+
+func writeFile(path string, data []byte) error {
+	return atomicfile.Write(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Read reads the set of a folder. It is strict: an unknown or absent key, a
+// tensor missing, left over or of another shape or type, a hash that does not
+// fit and whatever Validate faults is an error that names the file. Memory is
+// bounded by the sizes of the files.
+func Read(dir string) (*Set, error) {
+	text, err := readBounded(filepath.Join(dir, ConfigFile), maxConfig)
+	if err != nil {
+		return nil, err
+	}
+	tensors, err := os.ReadFile(filepath.Join(dir, TensorFile))
+	if err != nil {
+		return nil, err
+	}
+	s, err := Parse(text, tensors)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return s, nil
+}
+
+func readBounded(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s: more than %d bytes", path, most)
+	}
+	return data, err
+}
+
+// Parse reads the bytes of a set's two files, as Read does.
+func Parse(text, tensors []byte) (*Set, error) {
+	c, err := parseConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", ConfigFile, err)
+	}
+	if sum := sha256.Sum256(tensors); hex.EncodeToString(sum[:]) != c.Tensors {
+		return nil, fmt.Errorf("%s is not the file that %s was written with: its SHA-256 differs", TensorFile, ConfigFile)
+	}
+	s := &Set{Facts: Facts{c.Arch, c.Weights, c.Layers, c.Heads, c.KVHeads, c.Dim, c.Causal}, Block: c.Block, Mode: c.Mode, Beyond: c.Beyond,
+		Select: c.Select, Source: c.Source, Quality: c.Quality, Serve: c.Serve, Reason: c.Reason}
+	if err := s.Facts.validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", ConfigFile, err)
+	}
+	if len(c.Buckets) > maxBuckets || !slices.Contains([]int{16, 32, 64, 128}, c.Block) {
+		return nil, fmt.Errorf("%s: %d buckets, blocks of %d", ConfigFile, len(c.Buckets), c.Block)
+	}
+	file, err := safetensors.New(TensorFile, bytes.NewReader(tensors), int64(len(tensors)))
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{file: file, set: s, seen: map[string]bool{}}
+	if err := r.read(c.Buckets); err != nil {
+		return nil, fmt.Errorf("%s: %w", TensorFile, err)
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func parseConfig(text []byte) (*config, error) {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(text, &keys); err != nil {
+		return nil, err
+	}
+	var format string
+	if json.Unmarshal(keys["format"], &format) != nil || format != Format {
+		return nil, fmt.Errorf("its format is %s, want %q", cut(keys["format"]), Format)
+	}
+	for _, key := range configKeys {
+		if _, ok := keys[key]; !ok {
+			return nil, fmt.Errorf("no key %q", key)
+		}
+	}
+	for key := range keys { // the decoder would take "Format" for "format"
+		if !slices.Contains(configKeys, key) {
+			return nil, fmt.Errorf("unknown key %q", key)
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	var c config
+	if err := d.Decode(&c); err != nil {
+		return nil, err
+	}
+	if c.Buckets == nil {
+		return nil, errors.New("no buckets")
+	}
+	return &c, nil
+}
+
+func cut(text []byte) []byte { return text[:min(len(text), 40)] }
