@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"entropipe/models/internal/atomicfile"
+	"entropipe/models/atomicfile"
 )
 
 // Card is what a person should know of a model before using it, besides what

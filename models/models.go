@@ -21,7 +21,7 @@ import (
 	"io"
 	"os"
 
-	"entropipe/models/internal/atomicfile"
+	"entropipe/models/atomicfile"
 	"entropipe/models/safetensors"
 )
 

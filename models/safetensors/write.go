@@ -11,7 +11,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"entropipe/models/internal/atomicfile"
+	"entropipe/models/atomicfile"
 )
 
 // Array is a tensor to be written. Data is a slice of the type's values:
