@@ -1,0 +1,101 @@
+package hf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// Pooling says how the rows of a sequence become one embedding.
+type Pooling struct {
+	Mode      string // Mean, CLS or None
+	Normalize bool   // to unit length
+	Stated    bool   // the directory says so; else it is this package's choice
+}
+
+// Modes of pooling: the mean of all rows, the first row, or no embedding.
+const (
+	Mean = "mean"
+	CLS  = "cls"
+	None = "none"
+)
+
+// readPooling follows modules.json, as sentence-transformers writes it. Without
+// one the rows' mean is taken, not normalised.
+func readPooling(fsys fs.FS, c *Config) (Pooling, error) {
+	p := Pooling{Mode: Mean}
+	data, err := readFile(fsys, "modules.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, nil
+	}
+	var modules []struct{ Path, Type string }
+	if err == nil {
+		err = json.Unmarshal(data, &modules)
+	}
+	if err != nil {
+		return p, fmt.Errorf("modules.json: %w", err)
+	}
+	p = Pooling{Mode: None, Stated: true}
+	for i, m := range modules {
+		switch kind := m.Type[strings.LastIndexByte(m.Type, '.')+1:]; {
+		case kind == "Transformer" && i == 0:
+		case kind == "Pooling" && i == 1:
+			if p.Mode, err = readPoolingMode(fsys, m.Path, c); err != nil {
+				return p, err
+			}
+		case kind == "Normalize" && i == 2:
+			p.Normalize = true
+		default:
+			return p, fmt.Errorf("modules.json: module %d, %q, is not understood: want Transformer, Pooling and perhaps Normalize", i, m.Type)
+		}
+	}
+	return p, nil
+}
+
+func readPoolingMode(fsys fs.FS, folder string, c *Config) (string, error) {
+	name := path.Join(folder, "config.json")
+	if !fs.ValidPath(name) {
+		return "", fmt.Errorf("modules.json: path %q is not in the directory", folder)
+	}
+	data, err := readFile(fsys, name)
+	if err != nil {
+		return "", err
+	}
+	mode, err := parsePoolingMode(data, c)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return mode, nil
+}
+
+func parsePoolingMode(data []byte, c *Config) (string, error) {
+	k, err := readKeys(data)
+	if err != nil {
+		return "", err
+	}
+	for _, key := range []string{"word_embedding_dimension", "embedding_dimension"} {
+		if n := number(k, key, c.Hidden); n != c.Hidden {
+			k.fail(key, "%d, but the model has %d", n, c.Hidden)
+		}
+	}
+	mode := number(k, "pooling_mode", "")
+	for _, m := range []struct{ key, mode string }{{"pooling_mode_mean_tokens", Mean}, {"pooling_mode_cls_token", CLS}} {
+		if number(k, m.key, false) {
+			if mode != "" && mode != m.mode {
+				k.fail(m.key, "is not the only mode, and others cannot be joined here")
+			}
+			mode = m.mode
+		}
+	}
+	for _, key := range []string{"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"} {
+		only(k, key, false, false)
+	}
+	k.pass("include_prompt")
+	if mode != Mean && mode != CLS {
+		k.fail("pooling_mode", "%q is not understood, want mean or cls", mode)
+	}
+	return mode, k.end()
+}

@@ -1,0 +1,84 @@
+package model
+
+import (
+	"fmt"
+
+	"entropipe/sparse/hf"
+)
+
+// Reasons of an InputError.
+const (
+	IDOutOfRange  = "id_out_of_range"
+	EmptySequence = "empty_sequence"
+	TooLong       = "too_long"
+	NotFinite     = "not_finite"
+)
+
+// InputError says which sequence of a batch cannot be computed, and why.
+// Position is that of the token, or for TooLong the number of tokens.
+type InputError struct {
+	Reason             string
+	Sequence, Position int
+}
+
+func (e *InputError) Error() string {
+	switch e.Reason {
+	case IDOutOfRange:
+		return fmt.Sprintf("sequence %d: the id at position %d is not in the vocabulary", e.Sequence, e.Position)
+	case EmptySequence:
+		return fmt.Sprintf("sequence %d has no tokens", e.Sequence)
+	case TooLong:
+		return fmt.Sprintf("sequence %d: %d tokens are more than the model has positions", e.Sequence, e.Position)
+	}
+	return fmt.Sprintf("sequence %d: a result at position %d is not finite", e.Sequence, e.Position)
+}
+
+// Batch is ragged: sequence i is IDs[Starts[i]:Starts[i+1]]. Starts has one
+// more number than there are sequences, and begins with 0.
+type Batch struct {
+	IDs, Starts []int32
+}
+
+// Len returns the number of sequences.
+func (b Batch) Len() int { return max(len(b.Starts)-1, 0) }
+
+// Sequence returns sequence i, a view.
+func (b Batch) Sequence(i int) []int32 { return b.IDs[b.Starts[i]:b.Starts[i+1]] }
+
+// What a caller can do wrong.
+const (
+	badStarts  = "model: the starts of a batch do not ascend from 0 to its end"
+	badImages  = "model: pixels do not fit the number of images"
+	badClass   = "model: this model does not take such inputs"
+	badHead    = "model: this model has no such head, or a matrix does not fit it"
+	badPooling = "model: a mode of pooling that is not known, or a destination of another length"
+	badWorkers = "model: a session needs a worker"
+)
+
+// check returns the first sequence that the model cannot take, with room for
+// more tokens.
+func (b Batch) check(c *hf.Config, more int) error {
+	if len(b.Starts) == 0 && len(b.IDs) == 0 {
+		return nil
+	}
+	if len(b.Starts) == 0 || b.Starts[0] != 0 || int(b.Starts[b.Len()]) != len(b.IDs) {
+		panic(badStarts)
+	}
+	for i := range b.Len() {
+		lo, hi := b.Starts[i], b.Starts[i+1]
+		switch {
+		case lo > hi:
+			panic(badStarts)
+		case lo == hi:
+			return &InputError{EmptySequence, i, 0}
+		case int(hi-lo)+more > c.MaxPositions:
+			return &InputError{TooLong, i, int(hi-lo) + more}
+		}
+		for p, id := range b.Sequence(i) {
+			if id < 0 || int(id) >= c.Vocab {
+				return &InputError{IDOutOfRange, i, p}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+
+	"entropipe/models/mat"
+	"entropipe/sparse/hf"
+)
+
+// loader reads tensors; after the first error it reads zeros of no length,
+// which are never used.
+type loader struct {
+	*hf.Checkpoint
+	c   *hf.Config
+	err error
+}
+
+func load(c *hf.Checkpoint) (_ *Model, err error) {
+	defer func() { err = errors.Join(err, c.Close()) }()
+	l := &loader{Checkpoint: c, c: c.Config()}
+	m := &Model{config: l.c, pooling: c.Pooling(), sha: c.SHA256(), layers: make([]layer, l.c.Layers)}
+	l.tables(m)
+	for i := range m.layers {
+		if l.err != nil {
+			break
+		}
+		switch l.c.Arch {
+		case hf.BERT:
+			l.bert(&m.layers[i], fmt.Sprintf("encoder.layer.%d.", i))
+		case hf.ViT:
+			l.vit(&m.layers[i], fmt.Sprintf("encoder.layer.%d.", i))
+		case hf.GPT2:
+			l.gpt2(&m.layers[i], fmt.Sprintf("h.%d.", i))
+		case hf.LLaMA:
+			l.llama(&m.layers[i], fmt.Sprintf("layers.%d.", i))
+		}
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	return m, nil
+}
+
+// tables reads what is outside the layers.
+func (l *loader) tables(m *Model) {
+	h := l.c.Hidden
+	switch l.c.Arch {
+	case hf.BERT:
+		m.words = l.matrix("embeddings.word_embeddings.weight", h)
+		m.positions = l.matrix("embeddings.position_embeddings.weight", h)
+		types := l.matrix("embeddings.token_type_embeddings.weight", h)
+		if l.err == nil {
+			addRow(m.positions, types.Row(0))
+		}
+		m.embedded = l.norm("embeddings.LayerNorm")
+	case hf.ViT:
+		m.class = l.values("embeddings.cls_token")
+		m.positions = l.matrix("embeddings.position_embeddings", h)
+		m.patch = l.linear(l.c.Colors*l.c.Patch[0]*l.c.Patch[1], true, "embeddings.patch_embeddings.projection")
+		m.last = l.norm("layernorm")
+		if l.c.Head {
+			m.head = l.linear(h, true, "classifier")
+		}
+	case hf.GPT2:
+		m.words, m.positions = l.matrix("wte.weight", h), l.matrix("wpe.weight", h)
+		m.last = l.norm("ln_f")
+		l.output(m)
+	case hf.LLaMA:
+		m.words = l.matrix("embed_tokens.weight", h)
+		m.last = norm{gamma: l.values("norm.weight")}
+		m.inverse = l.c.Rope.Inverse(l.c.Dim)
+		l.output(m)
+	}
+}
+
+// output packs the matrix that makes logits: its own, or the embeddings.
+func (l *loader) output(m *Model) {
+	if !l.c.Head || l.err != nil {
+		return
+	}
+	table := m.words
+	if !l.c.Tied {
+		table = l.matrix("lm_head.weight", l.c.Hidden)
+	}
+	m.head.w.PackT(table)
+}
+
+func addRow(m mat.Matrix, row []float32) {
+	for i := range m.Rows {
+		for j, x := range row {
+			m.Row(i)[j] += x
+		}
+	}
+}
+
+func (l *loader) bert(y *layer, p string) {
+	h := l.c.Hidden
+	y.qkv = l.linear(h, true, p+"attention.self.query", p+"attention.self.key", p+"attention.self.value")
+	y.out = l.linear(h, true, p+"attention.output.dense")
+	y.first = l.norm(p + "attention.output.LayerNorm")
+	y.up, y.down = l.linear(h, true, p+"intermediate.dense"), l.linear(l.c.Inner, true, p+"output.dense")
+	y.second = l.norm(p + "output.LayerNorm")
+}
+
+func (l *loader) vit(y *layer, p string) {
+	h := l.c.Hidden
+	y.qkv = l.linear(h, l.c.QKVBias, p+"attention.attention.query", p+"attention.attention.key", p+"attention.attention.value")
+	y.out = l.linear(h, true, p+"attention.output.dense")
+	y.first, y.second = l.norm(p+"layernorm_before"), l.norm(p+"layernorm_after")
+	y.up, y.down = l.linear(h, true, p+"intermediate.dense"), l.linear(l.c.Inner, true, p+"output.dense")
+}
+
+func (l *loader) gpt2(y *layer, p string) {
+	h := l.c.Hidden
+	conv := func(name string, out int) linear { // [in][out]
+		var f linear
+		if w := l.matrix(name+".weight", out); l.err == nil {
+			f.w.Pack(w)
+		}
+		f.bias = l.values(name + ".bias")
+		return f
+	}
+	y.qkv, y.out = conv(p+"attn.c_attn", 3*h), conv(p+"attn.c_proj", h)
+	y.up, y.down = conv(p+"mlp.c_fc", l.c.Inner), conv(p+"mlp.c_proj", h)
+	y.first, y.second = l.norm(p+"ln_1"), l.norm(p+"ln_2")
+}
+
+func (l *loader) llama(y *layer, p string) {
+	h, c := l.c.Hidden, l.c
+	y.qkv = l.linear(h, c.QKVBias, p+"self_attn.q_proj", p+"self_attn.k_proj", p+"self_attn.v_proj")
+	y.out = l.linear(c.Heads*c.Dim, c.OutBias, p+"self_attn.o_proj")
+	y.up = l.linear(h, c.MLPBias, p+"mlp.gate_proj", p+"mlp.up_proj")
+	y.down = l.linear(c.Inner, c.MLPBias, p+"mlp.down_proj")
+	y.first, y.second = norm{gamma: l.values(p + "input_layernorm.weight")}, norm{gamma: l.values(p + "post_attention_layernorm.weight")}
+}
+
+// values reads a tensor's numbers.
+func (l *loader) values(name string) []float32 {
+	if l.err != nil {
+		return nil
+	}
+	v, err := l.Float32s(name)
+	l.err = err
+	return v
+}
+
+func (l *loader) matrix(name string, cols int) mat.Matrix {
+	v := l.values(name)
+	return mat.Of(len(v)/cols, cols, v)
+}
+
+func (l *loader) norm(name string) norm {
+	return norm{l.values(name + ".weight"), l.values(name + ".bias")}
+}
+
+// linear packs layers [out][in] of the same inputs, their outputs side by side.
+func (l *loader) linear(in int, bias bool, names ...string) (f linear) {
+	var all []float32
+	for _, name := range names {
+		all = append(all, l.values(name+".weight")...)
+	}
+	if bias {
+		for _, name := range names {
+			f.bias = append(f.bias, l.values(name+".bias")...)
+		}
+	}
+	if l.err == nil {
+		f.w.PackT(mat.Of(len(all)/in, in, all))
+	}
+	return f
+}

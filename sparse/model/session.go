@@ -1,0 +1,165 @@
+package model
+
+import (
+	"entropipe/models/mat"
+	"entropipe/sparse/hf"
+	"entropipe/sparse/kern"
+	"entropipe/sparse/plan"
+)
+
+// Session is the memory of one caller: one goroutine at a time. It grows to the
+// largest batch, about (6·hidden + 3·key width)·4 bytes a token, and to a tile's
+// rows of the MLP for every worker.
+type Session struct {
+	m       *Model
+	workers int
+
+	x, qkv, ctx []float32 // rows of the batch
+	free        chan *tileMemory
+	attention   kern.Scratch
+	jobs        []kern.Job
+	plans       []*plan.Plan
+	starts      []int32 // of the rows of each sequence
+	offsets     []int32 // position of each sequence's first row; nil: zeros
+	cos, sin    mat.Matrix
+	sum         []float64
+}
+
+// tileMemory is what a tile needs between two attentions.
+type tileMemory struct{ norm, up []float32 }
+
+// NewSession returns a session whose calls use up to workers goroutines.
+func (m *Model) NewSession(workers int) *Session {
+	if workers < 1 {
+		panic(badWorkers)
+	}
+	s := &Session{m: m, workers: workers, free: make(chan *tileMemory, workers)}
+	for range workers {
+		s.free <- &tileMemory{}
+	}
+	return s
+}
+
+// Options change how a batch is computed. The zero value is dense attention.
+type Options struct {
+	// Plan returns what a sequence of n tokens attends to; nil is dense.
+	Plan func(n int) *plan.Plan
+	// Hook is called before the attention of each layer and sequence, with
+	// queries and keys as they are attended. It may read and not keep.
+	Hook func(layer, sequence int, j *kern.Job)
+}
+
+// Hidden returns the last hidden state [tokens][hidden] of a batch, after the
+// model's last norm: a view until the next call. A sequence that the model
+// cannot take is an *InputError, and nothing has been computed. An empty batch
+// has no rows.
+func (s *Session) Hidden(b Batch, o Options) (mat.Matrix, error) {
+	if s.m.config.Arch == hf.ViT {
+		panic(badClass)
+	}
+	if err := b.check(s.m.config, 0); err != nil {
+		return mat.Matrix{}, err
+	}
+	s.begin(b.Starts, nil, o)
+	s.embed(b)
+	s.run(o, s.attend)
+	return s.rows(), nil
+}
+
+// begin sets up the rows of a batch.
+func (s *Session) begin(starts, offsets []int32, o Options) {
+	s.starts, s.offsets = append(s.starts[:0], starts...), offsets
+	n := 0
+	if len(starts) > 0 {
+		n = int(starts[len(starts)-1])
+	}
+	c := s.m.config
+	s.x = grow(s.x, n*c.Hidden)
+	s.qkv = grow(s.qkv, n*s.qkvWidth())
+	s.ctx = grow(s.ctx, n*c.Heads*c.Dim)
+	s.plans = s.plans[:0]
+	for i := range max(len(starts)-1, 0) {
+		var p *plan.Plan
+		if o.Plan != nil {
+			p = o.Plan(int(starts[i+1] - starts[i]))
+		}
+		s.plans = append(s.plans, p)
+	}
+}
+
+func (s *Session) qkvWidth() int {
+	return (s.m.config.Heads + 2*s.m.config.KVHeads) * s.m.config.Dim
+}
+
+// grow returns a slice of n numbers, v's memory if it is large enough; what it
+// holds is of no meaning.
+func grow[T any](v []T, n int) []T {
+	if cap(v) < n {
+		return make([]T, n)
+	}
+	return v[:n]
+}
+
+// rows are the hidden states of the batch.
+func (s *Session) rows() mat.Matrix {
+	return mat.Of(len(s.x)/s.m.config.Hidden, s.m.config.Hidden, s.x)
+}
+
+// embed fills the rows of a batch.
+func (s *Session) embed(b Batch) {
+	x := s.rows()
+	for i := range b.Len() {
+		for p, id := range b.Sequence(i) {
+			row := x.Row(int(b.Starts[i]) + p)
+			copy(row, s.m.words.Row(int(id)))
+			if s.m.positions.Rows > 0 {
+				at := s.m.positions.Row(p + s.offset(i))
+				for j := range row {
+					row[j] += at[j]
+				}
+			}
+		}
+	}
+}
+
+// offset is the position of the first row of sequence i.
+func (s *Session) offset(i int) int {
+	if s.offsets == nil {
+		return 0
+	}
+	return int(s.offsets[i])
+}
+
+// attend computes the attention of a layer within each sequence.
+func (s *Session) attend(layer int, o Options) {
+	c := s.m.config
+	q, kv := c.Heads*c.Dim, c.KVHeads*c.Dim
+	n := len(s.x) / c.Hidden
+	qkv, ctx := mat.Of(n, q+2*kv, s.qkv), mat.Of(n, q, s.ctx)
+	s.jobs = s.jobs[:0]
+	for i := range max(len(s.starts)-1, 0) {
+		lo, hi := int(s.starts[i]), int(s.starts[i+1])
+		rows := qkv.Slice(lo, hi)
+		j := kern.Job{
+			Q: rows.Columns(0, q), K: rows.Columns(q, q+kv), V: rows.Columns(q+kv, q+2*kv), Out: ctx.Slice(lo, hi),
+			Heads: c.Heads, KVHeads: c.KVHeads, Dim: c.Dim, Scale: s.m.scale(layer), Causal: c.Causal,
+		}
+		if p := s.plans[i]; p != nil && len(p.Layouts) > 0 {
+			j.Layouts = p.Layouts[layer]
+		}
+		s.jobs = append(s.jobs, j)
+	}
+	if o.Hook != nil {
+		for i := range s.jobs {
+			o.Hook(layer, i, &s.jobs[i])
+		}
+	}
+	s.attention.Attend(s.jobs, s.workers)
+}
+
+func (m *Model) scale(layer int) float32 {
+	if m.config.ScaleByLayer {
+		return m.config.Scale / float32(layer+1)
+	}
+	return m.config.Scale
+}
