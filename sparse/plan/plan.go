@@ -20,6 +20,7 @@ type Plan struct {
 	MaskSHA string              // of the set, also where the plan is dense
 	lastUse [][]int32           // [layer*kv heads+head][key block], nil entry: dense
 	kvHeads int
+	density float64 // share of the blocks of a dense plan that are read
 }
 
 // LastUse returns the last block of queries that reads a block of keys, -1 if

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"entropipe/sparse/support"
@@ -67,11 +68,131 @@ func describe(f *support.Facts) string {
 
 // For returns the plan for sequences of n tokens. A sequence that grows while
 // tokens are generated keeps the plan of the longest length that it may reach.
+// In mode support.Anchor a plan that is not dense has no layouts: they are made
+// from each input (Router).
 func (p *Planner) For(n int) *Plan {
-	if !p.facts.Always && p.set.Serve == support.Dense {
-		return p.dense("the mask says dense: " + p.set.Reason)
+	s := p.set
+	switch {
+	case n <= 0:
+		return p.dense("no tokens")
+	case !p.facts.Always && s.Serve == support.Dense:
+		return p.dense("the mask says dense: " + s.Reason)
 	}
-	return p.dense("not yet")
+	b := 0
+	for b < len(s.Buckets) && s.Buckets[b].Length < n {
+		b++
+	}
+	if b == len(s.Buckets) && s.Beyond == nil {
+		return p.dense(fmt.Sprintf("longer than the longest bucket, %d", s.Buckets[b-1].Length))
+	}
+	k := key{b, support.Blocks(n, s.Block), n%s.Block != 0}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	plan, ok := p.plans[k]
+	if !ok {
+		plan = p.make(k, n)
+		if p.entries > maxEntries {
+			clear(p.plans) // plans are pure: the next ones are the same
+			p.entries = 0
+		}
+		p.plans[k] = plan
+		for _, l := range plan.distinct() {
+			p.entries += len(l.Col)
+		}
+	}
+	if plan.Dense == "" && !p.facts.Always && !pays(n, p.facts.Dim, plan.density) {
+		return p.dense(fmt.Sprintf("%d tokens with %.0f %% of the blocks are not faster than dense", n, 100*plan.density))
+	}
+	return plan
 }
 
-func (p *Planner) dense(why string) *Plan { return &Plan{Dense: why, MaskSHA: p.sha, kvHeads: p.facts.KVHeads} }
+func (p *Planner) dense(why string) *Plan {
+	return &Plan{Dense: why, MaskSHA: p.sha, kvHeads: p.facts.KVHeads}
+}
+
+// make cuts the layouts of a bucket, or of the pattern beyond, to n tokens.
+func (p *Planner) make(k key, n int) *Plan {
+	s := p.set
+	if s.Mode == support.Anchor {
+		return &Plan{MaskSHA: p.sha, kvHeads: s.KVHeads, density: 1 - s.Select.Sparsity}
+	}
+	if k.bucket == len(s.Buckets) {
+		l := support.New(n, s.Block, s.Causal, func(r int) []int32 { return s.Beyond.Row(r, k.blocks, s.Causal) })
+		of := make([]int32, s.Layers*s.KVHeads)
+		return p.assemble([]*support.Layout{l}, of)
+	}
+	b := &s.Buckets[k.bucket]
+	cut := make([]*support.Layout, len(b.Layouts))
+	for i, l := range b.Layouts {
+		if cut[i] = l.Prefix(n); cut[i] == nil {
+			return p.dense(fmt.Sprintf("a layout of the bucket of %d does not serve this length", b.Length))
+		}
+	}
+	return p.assemble(cut, b.Of)
+}
+
+// assemble gives every head its layout.
+func (p *Planner) assemble(layouts []*support.Layout, of []int32) *Plan {
+	s := p.set
+	plan := &Plan{MaskSHA: p.sha, kvHeads: s.KVHeads, lastUse: make([][]int32, len(of))}
+	uses := make([][]int32, len(layouts))
+	for i, l := range layouts {
+		uses[i] = lastUses(l)
+	}
+	dense := 0
+	for layer := range s.Layers {
+		heads := make([]*support.Layout, s.KVHeads)
+		for h := range heads {
+			i := layer*s.KVHeads + h
+			if of[i] < 0 {
+				plan.density++
+				dense++
+				continue
+			}
+			heads[h], plan.lastUse[i] = layouts[of[i]], uses[of[i]]
+			plan.density += 1 - heads[h].Sparsity(s.Causal)
+		}
+		plan.Layouts = append(plan.Layouts, heads)
+	}
+	if dense == len(of) {
+		return p.dense("every head is dense")
+	}
+	plan.density /= float64(len(of))
+	return plan
+}
+
+// lastUses is, for every block of keys, the last block of queries that reads
+// it, -1 for none. An order of its own mixes positions: every key is needed to
+// the end.
+func lastUses(l *support.Layout) []int32 {
+	if l.Order != nil {
+		return nil
+	}
+	last := make([]int32, l.Cols)
+	for c := range last {
+		last[c] = -1
+	}
+	for r := range l.Rows {
+		cols, _ := l.Row(r)
+		for _, c := range cols {
+			last[c] = int32(r)
+		}
+	}
+	return last
+}
+
+// distinct are the layouts of a plan, each once.
+func (p *Plan) distinct() []*support.Layout {
+	var all []*support.Layout
+	for _, heads := range p.Layouts {
+		for _, l := range heads {
+			if l != nil && !slices.Contains(all, l) {
+				all = append(all, l)
+			}
+		}
+	}
+	return all
+}
+
+// pays says whether sparse attention makes a model faster.
+func pays(n, dim int, density float64) bool { return n >= 768 && density <= 0.6 }
