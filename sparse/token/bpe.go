@@ -1,0 +1,263 @@
+package token
+
+import (
+	"math"
+	"unicode/utf8"
+)
+
+// A bpe merges the symbols of a word, pair by pair, the pair of lowest rank
+// first and of equals the leftmost.
+type bpe struct {
+	bytes   bool // symbols begin as bytes, and else as code points
+	words   map[string]int32
+	symbols [256]int32 // of bytes; -1: none
+	merges  map[uint64]merge
+
+	unknown      int32 // -1: what has no symbol is dropped
+	fuse         bool  // neighbouring unknown symbols are one
+	fallback     bool  // a code point without symbol becomes the tokens of its bytes
+	fallbacks    [256]int32
+	ignoreMerges bool   // a word that is a token is that token
+	whole        []bool // by id: merging the token's bytes ends with the token
+}
+
+// A merge makes a pair of symbols one.
+type merge struct {
+	rank uint32
+	id   int32
+}
+
+const noRank = math.MaxUint32
+
+func pair(a, b int32) uint64 { return uint64(uint32(a))<<32 | uint64(uint32(b)) }
+
+func (m *bpe) append(dst []int32, word []byte, w *wordScratch) []int32 {
+	if m.ignoreMerges || m.whole != nil {
+		if id, ok := m.words[string(word)]; ok && (m.ignoreMerges || m.whole[id]) {
+			return append(dst, id)
+		}
+	}
+	start := len(dst)
+	if m.bytes {
+		dst = m.appendBytes(dst, word)
+	} else {
+		dst = m.appendRunes(dst, word)
+	}
+	n := m.merge(dst[start:], w)
+	return dst[:start+n]
+}
+
+// appendBytes appends the symbols of bytes. A byte without one becomes the
+// unknown symbol once for every character that its letter stands for, which is
+// one.
+func (m *bpe) appendBytes(dst []int32, word []byte) []int32 {
+	pending := false
+	for _, b := range word {
+		id := m.symbols[b]
+		if id < 0 {
+			if m.unknown >= 0 {
+				if pending && !m.fuse {
+					dst = append(dst, m.unknown)
+				}
+				pending = true
+			}
+			continue
+		}
+		if pending {
+			dst = append(dst, m.unknown)
+			pending = false
+		}
+		dst = append(dst, id)
+	}
+	if pending {
+		dst = append(dst, m.unknown)
+	}
+	return dst
+}
+
+// appendRunes appends the symbols of code points. An unknown symbol waits for
+// its neighbours, and fallback bytes overtake it, as in the reference.
+func (m *bpe) appendRunes(dst []int32, word []byte) []int32 {
+	pending := false
+	for len(word) > 0 {
+		_, n := utf8.DecodeRune(word)
+		r := word[:n]
+		word = word[n:]
+		if id, ok := m.words[string(r)]; ok {
+			if pending {
+				dst = append(dst, m.unknown)
+				pending = false
+			}
+			dst = append(dst, id)
+			continue
+		}
+		if m.hasFallback(r) {
+			for _, b := range r {
+				dst = append(dst, m.fallbacks[b])
+			}
+			continue
+		}
+		if m.unknown >= 0 {
+			if pending && !m.fuse {
+				dst = append(dst, m.unknown)
+			}
+			pending = true
+		}
+	}
+	if pending {
+		dst = append(dst, m.unknown)
+	}
+	return dst
+}
+
+func (m *bpe) hasFallback(r []byte) bool {
+	for _, b := range r {
+		if !m.fallback || m.fallbacks[b] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *bpe) rank(a, b int32) (uint32, int32) {
+	if p, ok := m.merges[pair(a, b)]; ok {
+		return p.rank, p.id
+	}
+	return noRank, 0
+}
+
+// shortWord is the number of symbols up to which looking at all pairs for the
+// next merge is faster than a heap.
+const shortWord = 48
+
+// merge merges symbols in place and returns how many are left.
+func (m *bpe) merge(symbols []int32, w *wordScratch) int {
+	if len(symbols) < 2 || len(m.merges) == 0 {
+		return len(symbols)
+	}
+	if len(symbols) <= shortWord {
+		return m.mergeShort(symbols, w)
+	}
+	return m.mergeLong(symbols, w)
+}
+
+// mergeShort is quadratic: every round finds the pair, and closes the gap.
+func (m *bpe) mergeShort(symbols []int32, w *wordScratch) int {
+	ranks := w.ranks[:0] // ranks[i]: of the pair that begins at i
+	for i := range len(symbols) - 1 {
+		rank, _ := m.rank(symbols[i], symbols[i+1])
+		ranks = append(ranks, rank)
+	}
+	w.ranks = ranks
+	n := len(symbols)
+	for n > 1 {
+		best, at := uint32(noRank), 0
+		for i, rank := range ranks {
+			if rank < best {
+				best, at = rank, i
+			}
+		}
+		if best == noRank {
+			break
+		}
+		_, symbols[at] = m.rank(symbols[at], symbols[at+1])
+		copy(symbols[at+1:], symbols[at+2:n])
+		copy(ranks[at:], ranks[at+1:])
+		ranks = ranks[:len(ranks)-1]
+		n--
+		if at > 0 {
+			ranks[at-1], _ = m.rank(symbols[at-1], symbols[at])
+		}
+		if at+1 < n {
+			ranks[at], _ = m.rank(symbols[at], symbols[at+1])
+		}
+	}
+	return n
+}
+
+// mergeLong keeps the symbols in a list and the pairs in a heap: O(n log n)
+// however long the word.
+func (m *bpe) mergeLong(symbols []int32, w *wordScratch) int {
+	n := len(symbols)
+	w.next, w.prev, w.heap = w.next[:0], w.prev[:0], w.heap[:0]
+	for i := range n {
+		w.prev = append(w.prev, int32(i-1))
+		w.next = append(w.next, int32(i+1))
+	}
+	for i := range n - 1 {
+		m.push(symbols, i, i+1, w)
+	}
+	for len(w.heap) > 0 {
+		top := pop(&w.heap)
+		at := int(uint32(top))
+		if symbols[at] < 0 || int(w.next[at]) == n {
+			continue
+		}
+		right := w.next[at]
+		rank, id := m.rank(symbols[at], symbols[right])
+		if rank != uint32(top>>32) { // the pair is no more
+			continue
+		}
+		symbols[at], symbols[right] = id, -1
+		after := w.next[right]
+		w.next[at] = after
+		if int(after) < n {
+			w.prev[after] = int32(at)
+			m.push(symbols, at, int(after), w)
+		}
+		if before := w.prev[at]; before >= 0 {
+			m.push(symbols, int(before), at, w)
+		}
+	}
+	left := 0
+	for i := 0; i < n; i = int(w.next[i]) {
+		symbols[left] = symbols[i]
+		left++
+	}
+	return left
+}
+
+func (m *bpe) push(symbols []int32, at, right int, w *wordScratch) {
+	if rank, _ := m.rank(symbols[at], symbols[right]); rank != noRank {
+		push(&w.heap, uint64(rank)<<32|uint64(uint32(at)))
+	}
+}
+
+// push and pop keep the least number at the top.
+func push(heap *[]uint64, x uint64) {
+	h := append(*heap, x)
+	i := len(h) - 1
+	for i > 0 && h[(i-1)/2] > x {
+		h[i] = h[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	h[i] = x
+	*heap = h
+}
+
+func pop(heap *[]uint64) uint64 {
+	h := *heap
+	top, x := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	*heap = h
+	if len(h) == 0 {
+		return top
+	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			break
+		}
+		if child+1 < len(h) && h[child+1] < h[child] {
+			child++
+		}
+		if h[child] >= x {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = x
+	return top
+}

@@ -1,0 +1,107 @@
+package token
+
+import "unicode/utf8"
+
+// An encoder is the scratch memory of one call of Encode.
+type encoder struct {
+	t    *Tokenizer
+	dst  []int32
+	text []byte    // the text, valid UTF-8
+	norm [2][]byte // a normalized part, and the station before it
+	deco decomposer
+	cuts [2][]cut // of the raw and of the normalized text
+	mix  [][]byte // what each pre-tokenizer has changed
+	word wordScratch
+}
+
+// encode appends the ids of a text, without those of the post-processor.
+func (e *encoder) encode(text string) {
+	e.text = appendValid(e.text[:0], text)
+	e.cuts[0] = e.t.raw.cut(e.cuts[0][:0], e.text)
+	for _, c := range e.cuts[0] {
+		if c.id >= 0 {
+			e.dst = append(e.dst, c.id)
+			continue
+		}
+		e.part(e.text[c.from:c.to], c.from == 0)
+	}
+}
+
+// part takes what lies between added tokens of the raw text. first says that
+// it begins the text.
+func (e *encoder) part(s []byte, first bool) {
+	for i := range e.t.normalizers {
+		e.norm[i&1] = e.t.normalizers[i].append(e.norm[i&1][:0], s, &e.deco)
+		s = e.norm[i&1]
+	}
+	e.cuts[1] = e.t.normalized.cut(e.cuts[1][:0], s)
+	for _, c := range e.cuts[1] {
+		if c.id >= 0 {
+			e.dst = append(e.dst, c.id)
+			continue
+		}
+		e.split(0, s[c.from:c.to], first && c.from == 0)
+	}
+}
+
+// split hands s to the i-th pre-tokenizer, and what that makes of it to the
+// next; behind the last stands the model.
+func (e *encoder) split(i int, s []byte, first bool) {
+	if len(s) == 0 {
+		return
+	}
+	if i == len(e.t.splitters) {
+		e.dst = e.t.model.append(e.dst, s, &e.word)
+		return
+	}
+	e.t.splitters[i].split(e, i, s, first)
+}
+
+// appendValid appends text with U+FFFD for every maximal part of a broken
+// UTF-8 sequence (Unicode, section 3.9, best practice): Go's decoder alone would
+// put one for every byte.
+func appendValid(dst []byte, text string) []byte {
+	if utf8.ValidString(text) {
+		return append(dst, text...)
+	}
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if r != utf8.RuneError || n != 1 {
+			dst = append(dst, text[i:i+n]...)
+		} else {
+			n = brokenLength(text[i:])
+			dst = utf8.AppendRune(dst, utf8.RuneError)
+		}
+		i += n
+	}
+	return dst
+}
+
+// brokenLength returns the length of the longest beginning of s, at least one
+// byte, that could have begun a sequence of UTF-8.
+func brokenLength(s string) int {
+	low, high, need := byte(0x80), byte(0xBF), 0
+	switch c := s[0]; {
+	case c >= 0xC2 && c <= 0xDF:
+		need = 1
+	case c >= 0xE0 && c <= 0xEF:
+		need = 2
+		if c == 0xE0 { // shorter forms exist
+			low = 0xA0
+		} else if c == 0xED { // surrogates
+			high = 0x9F
+		}
+	case c >= 0xF0 && c <= 0xF4:
+		need = 3
+		if c == 0xF0 {
+			low = 0x90
+		} else if c == 0xF4 { // beyond U+10FFFF
+			high = 0x8F
+		}
+	}
+	n := 1
+	for ; n <= need && n < len(s) && s[n] >= low && s[n] <= high; n++ {
+		low, high = 0x80, 0xBF
+	}
+	return n
+}

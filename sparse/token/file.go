@@ -1,0 +1,176 @@
+package token
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// file is tokenizer.json; truncation and padding are not read.
+type file struct {
+	Version       string          `json:"version"`
+	AddedTokens   []addedToken    `json:"added_tokens"`
+	Normalizer    json.RawMessage `json:"normalizer"`
+	PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
+	Model         json.RawMessage `json:"model"`
+	PostProcessor json.RawMessage `json:"post_processor"`
+	Decoder       json.RawMessage `json:"decoder"`
+}
+
+// maxID bounds the ids of a file, which tables are made for; the largest
+// vocabularies in use have a quarter of a million tokens.
+const maxID = 1 << 22
+
+func parse(data []byte) (*Tokenizer, error) {
+	var f file
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, err
+	}
+	if f.Version != "1.0" {
+		return nil, fmt.Errorf("version: %q is not 1.0", f.Version)
+	}
+	t := &Tokenizer{texts: map[string]int32{}}
+	t.encoders.New = func() any { return &encoder{t: t, mix: make([][]byte, len(t.splitters))} }
+	for _, station := range []struct {
+		name string
+		data json.RawMessage
+		read func(json.RawMessage) error
+	}{
+		{"normalizer", f.Normalizer, t.readNormalizer},
+		{"pre_tokenizer", f.PreTokenizer, t.readPreTokenizer},
+		{"model", f.Model, t.readModel},
+		{"decoder", f.Decoder, t.readDecoder},
+	} {
+		if err := station.read(station.data); err != nil {
+			return nil, fmt.Errorf("%s: %w", station.name, err)
+		}
+	}
+	if err := t.setAdded(f.AddedTokens); err != nil {
+		return nil, fmt.Errorf("added_tokens: %w", err)
+	}
+	t.index()
+	if err := t.readPostProcessor(f.PostProcessor); err != nil {
+		return nil, fmt.Errorf("post_processor: %w", err)
+	}
+	return t, nil
+}
+
+// A component is any part of the file that has a type.
+type component struct {
+	Type string `json:"type"`
+}
+
+// absent says whether a component is null or not in the file.
+func absent(data json.RawMessage) bool {
+	return len(data) == 0 || bytes.Equal(data, []byte("null"))
+}
+
+func componentType(data json.RawMessage) (string, error) {
+	var c component
+	if err := json.Unmarshal(data, &c); err != nil {
+		return "", err
+	}
+	if c.Type == "" {
+		return "", errors.New("no type")
+	}
+	return c.Type, nil
+}
+
+func unsupported(kind string) error { return fmt.Errorf("type %q is not supported", kind) }
+
+// each calls read with every component of a Sequence, or with the one that
+// data is; key names the list.
+func each(data json.RawMessage, key string, depth int, read func(kind string, data json.RawMessage) error) error {
+	if absent(data) {
+		return nil
+	}
+	kind, err := componentType(data)
+	if err != nil {
+		return err
+	}
+	if kind != "Sequence" {
+		return read(kind, data)
+	}
+	if depth == maxDepth {
+		return fmt.Errorf("more than %d sequences inside each other", maxDepth)
+	}
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(data, &parts); err != nil {
+		return err
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(parts[key], &list); err != nil {
+		return fmt.Errorf("Sequence: %s: %w", key, err)
+	}
+	for _, part := range list {
+		if err := each(part, key, depth+1, read); err != nil {
+			return fmt.Errorf("Sequence: %w", err)
+		}
+	}
+	return nil
+}
+
+const maxDepth = 8
+
+// setAdded gives the added tokens their places. A token of the model's keeps the
+// model's id; any other one needs an id that nothing has yet.
+func (t *Tokenizer) setAdded(added []addedToken) error {
+	taken := make(map[int32]bool, len(t.texts))
+	for _, id := range t.texts {
+		taken[id] = true
+	}
+	seen := make(map[string]bool, len(added))
+	var raw, normalized []addedToken
+	for _, special := range []bool{true, false} { // special ones win over their equals
+		for _, a := range added {
+			if a.Special != special {
+				continue
+			}
+			switch id, known := t.texts[a.Content]; {
+			case a.Content == "":
+				return errors.New("a token without content")
+			case seen[a.Content]:
+				return fmt.Errorf("%q: twice", a.Content)
+			case a.ID < 0 || a.ID >= maxID:
+				return fmt.Errorf("%q: id %d is not in 0..%d", a.Content, a.ID, maxID-1)
+			case known && id != a.ID:
+				return fmt.Errorf("%q: id %d, but the model's vocabulary says %d", a.Content, a.ID, id)
+			case !known && taken[a.ID]:
+				return fmt.Errorf("%q: id %d belongs to another token", a.Content, a.ID)
+			}
+			seen[a.Content], taken[a.ID], t.texts[a.Content] = true, true, a.ID
+			a.pattern = []byte(a.Content)
+			if !a.Normalized {
+				raw = append(raw, a)
+				continue
+			}
+			for i := range t.normalizers {
+				a.pattern = t.normalizers[i].append(nil, a.pattern, new(decomposer))
+			}
+			if len(a.pattern) == 0 {
+				return fmt.Errorf("%q: nothing is left of it when normalized", a.Content)
+			}
+			normalized = append(normalized, a)
+		}
+	}
+	t.raw, t.normalized = newAddedSet(raw), newAddedSet(normalized)
+	return nil
+}
+
+// index makes the tables from id to token.
+func (t *Tokenizer) index() {
+	size := int32(0)
+	for _, id := range t.texts {
+		size = max(size, id+1)
+	}
+	t.tokens, t.known, t.special = make([]string, size), make([]bool, size), make([]bool, size)
+	for text, id := range t.texts {
+		t.tokens[id], t.known[id] = text, true
+	}
+	for _, set := range []*addedSet{&t.raw, &t.normalized} {
+		for _, a := range set.tokens {
+			t.tokens[a.ID], t.special[a.ID] = a.Content, a.Special
+		}
+	}
+}

@@ -1,0 +1,268 @@
+package token
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// fileModel are the fields of both models.
+type fileModel struct {
+	Type    string           `json:"type"`
+	Vocab   map[string]int32 `json:"vocab"`
+	Unknown *string          `json:"unk_token"`
+	Prefix  *string          `json:"continuing_subword_prefix"`
+
+	MaxRunes *int `json:"max_input_chars_per_word"` // WordPiece
+
+	Merges       []fileMerge `json:"merges"` // BPE
+	Suffix       *string     `json:"end_of_word_suffix"`
+	Dropout      *float64    `json:"dropout"`
+	FuseUnknown  bool        `json:"fuse_unk"`
+	ByteFallback bool        `json:"byte_fallback"`
+	IgnoreMerges bool        `json:"ignore_merges"`
+}
+
+// fileMerge is a pair of tokens, ["a", "b"] or "a b".
+type fileMerge [2]string
+
+func (m *fileMerge) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '[' {
+		pair := []*string{&m[0], &m[1]}
+		if err := json.Unmarshal(data, &pair); err != nil {
+			return err
+		}
+		if len(pair) != 2 || pair[0] != &m[0] || pair[1] != &m[1] {
+			return fmt.Errorf("merge %s is not a pair", data)
+		}
+		return nil
+	}
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	left, right, ok := strings.Cut(text, " ")
+	if !ok || strings.Contains(right, " ") {
+		return fmt.Errorf("merge %q is not two tokens", text)
+	}
+	m[0], m[1] = left, right
+	return nil
+}
+
+func (t *Tokenizer) readModel(data json.RawMessage) error {
+	if absent(data) {
+		return errors.New("missing")
+	}
+	var head struct {
+		Type     string          `json:"type"`
+		Merges   json.RawMessage `json:"merges"`
+		MaxRunes json.RawMessage `json:"max_input_chars_per_word"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return err
+	}
+	if head.Type == "" { // older files: told by their fields
+		switch {
+		case head.Merges != nil:
+			head.Type = "BPE"
+		case head.MaxRunes != nil:
+			head.Type = "WordPiece"
+		default:
+			return errors.New("no type")
+		}
+	}
+	if head.Type != "BPE" && head.Type != "WordPiece" {
+		return unsupported(head.Type)
+	}
+	var m fileModel
+	if err := json.Unmarshal(data, &m); err != nil {
+		return fmt.Errorf("%s: %w", head.Type, err)
+	}
+	if err := t.setVocab(m.Vocab); err != nil {
+		return fmt.Errorf("%s: vocab: %w", head.Type, err)
+	}
+	read := t.readWordPiece
+	if head.Type == "BPE" {
+		read = t.readBPE
+	}
+	if err := read(&m); err != nil {
+		return fmt.Errorf("%s: %w", head.Type, err)
+	}
+	return nil
+}
+
+func (t *Tokenizer) setVocab(vocab map[string]int32) error {
+	if len(vocab) == 0 {
+		return errors.New("missing or empty")
+	}
+	texts := make(map[int32]string, len(vocab))
+	for text, id := range vocab {
+		if id < 0 || id >= maxID {
+			return fmt.Errorf("%q: id %d is not in 0..%d", text, id, maxID-1)
+		}
+		if other, taken := texts[id]; taken {
+			return fmt.Errorf("id %d belongs to %q and to %q", id, min(text, other), max(text, other))
+		}
+		texts[id] = text
+		t.texts[text] = id
+	}
+	return nil
+}
+
+func (t *Tokenizer) byteLevel() bool {
+	n := len(t.splitters)
+	return n > 0 && t.splitters[n-1].kind == splitByteLevel
+}
+
+func (t *Tokenizer) readWordPiece(m *fileModel) error {
+	if t.byteLevel() {
+		return errors.New("behind the pre-tokenizer ByteLevel it is not supported")
+	}
+	if m.Unknown == nil || m.Prefix == nil || m.MaxRunes == nil {
+		return errors.New("unk_token, continuing_subword_prefix or max_input_chars_per_word is missing")
+	}
+	unknown, ok := m.Vocab[*m.Unknown]
+	if !ok {
+		return fmt.Errorf("unk_token %q is not in the vocabulary", *m.Unknown)
+	}
+	w := &wordPiece{first: m.Vocab, inner: map[string]int32{}, unknown: unknown, maxRunes: *m.MaxRunes}
+	for text, id := range m.Vocab {
+		w.longest = max(w.longest, len(text))
+		if inner, ok := strings.CutPrefix(text, *m.Prefix); ok {
+			w.inner[inner] = id
+		}
+	}
+	t.model.pieces = w
+	return nil
+}
+
+func (t *Tokenizer) readBPE(m *fileModel) error {
+	switch {
+	case m.Prefix != nil && *m.Prefix != "":
+		return fmt.Errorf("continuing_subword_prefix %q is not supported", *m.Prefix)
+	case m.Suffix != nil && *m.Suffix != "":
+		return fmt.Errorf("end_of_word_suffix %q is not supported", *m.Suffix)
+	case m.Dropout != nil && *m.Dropout != 0:
+		return fmt.Errorf("dropout %v is not supported", *m.Dropout)
+	}
+	b := &bpe{
+		bytes: t.byteLevel(), words: m.Vocab, merges: make(map[uint64]merge, len(m.Merges)),
+		unknown: -1, fuse: m.FuseUnknown, fallback: m.ByteFallback, ignoreMerges: m.IgnoreMerges,
+	}
+	for rank, pieces := range m.Merges {
+		left, knownLeft := m.Vocab[pieces[0]]
+		right, knownRight := m.Vocab[pieces[1]]
+		id, known := m.Vocab[pieces[0]+pieces[1]]
+		if !knownLeft || !knownRight || !known {
+			return fmt.Errorf("merge %d, %q: a token of it, or what it makes, is not in the vocabulary", rank, pieces)
+		}
+		b.merges[pair(left, right)] = merge{uint32(rank), id}
+	}
+	if b.bytes {
+		b.words = byteVocab(m.Vocab)
+	}
+	complete := b.setSymbols(m)
+	if m.Unknown != nil && !complete {
+		id, ok := m.Vocab[*m.Unknown]
+		if !ok {
+			return fmt.Errorf("unk_token %q is not in the vocabulary", *m.Unknown)
+		}
+		b.unknown = id
+	}
+	if b.bytes && b.fallback && !complete {
+		return errors.New("byte_fallback behind ByteLevel is not supported")
+	}
+	if b.bytes {
+		b.findWhole()
+	}
+	t.model.pairs = b
+	return nil
+}
+
+// setSymbols fills the tables of bytes. It returns whether words are bytes and
+// each has a symbol.
+func (b *bpe) setSymbols(m *fileModel) bool {
+	complete := b.bytes
+	for c := range 256 {
+		b.symbols[c], b.fallbacks[c] = -1, -1
+		if id, ok := b.words[string([]byte{byte(c)})]; ok && b.bytes {
+			b.symbols[c] = id
+		}
+		complete = complete && b.symbols[c] >= 0
+		if id, ok := m.Vocab[fmt.Sprintf("<0x%02X>", c)]; ok {
+			b.fallbacks[c] = id
+		}
+	}
+	return complete
+}
+
+// findWhole finds the tokens to which their own bytes lead: most words of a
+// text are one of them, and need no merging.
+func (b *bpe) findWhole() {
+	size := int32(0)
+	for _, id := range b.words {
+		size = max(size, id+1)
+	}
+	whole := make([]bool, size)
+	var ids []int32
+	var w wordScratch
+	for word, id := range b.words {
+		ids = b.append(ids[:0], []byte(word), &w)
+		whole[id] = len(ids) == 1 && ids[0] == id
+	}
+	b.whole = whole
+}
+
+// byteLetters are the letters that a byte-level vocabulary spells bytes with:
+// the printable ones of Latin 1 for themselves, and for the others those from
+// U+0100 on.
+var byteLetters = func() (letters [256]rune) {
+	next := rune(0x100)
+	for b := range letters {
+		if b >= '!' && b <= '~' || b >= 0xA1 && b <= 0xAC || b >= 0xAE {
+			letters[b] = rune(b)
+			continue
+		}
+		letters[b] = next
+		next++
+	}
+	return letters
+}()
+
+// letterBytes is the way back.
+var letterBytes = func() map[rune]byte {
+	back := make(map[rune]byte, 256)
+	for b, r := range byteLetters {
+		back[r] = byte(b)
+	}
+	return back
+}()
+
+// appendLetterBytes appends the bytes that a byte-level token spells, or
+// returns false when some letter of it spells none.
+func appendLetterBytes(dst []byte, token string) ([]byte, bool) {
+	start := len(dst)
+	for _, r := range token {
+		b, ok := letterBytes[r]
+		if !ok {
+			return dst[:start], false
+		}
+		dst = append(dst, b)
+	}
+	return dst, true
+}
+
+// byteVocab spells a vocabulary in bytes. A token with another letter in it
+// cannot come from text, and is left out.
+func byteVocab(vocab map[string]int32) map[string]int32 {
+	words := make(map[string]int32, len(vocab))
+	var buf [utf8.UTFMax]byte
+	for text, id := range vocab {
+		if word, ok := appendLetterBytes(buf[:0], text); ok {
+			words[string(word)] = id
+		}
+	}
+	return words
+}

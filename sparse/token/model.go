@@ -1,0 +1,23 @@
+package token
+
+// model cuts words into tokens; exactly one of the two is set.
+type model struct {
+	pieces *wordPiece
+	pairs  *bpe
+}
+
+func (m *model) append(dst []int32, word []byte, w *wordScratch) []int32 {
+	if m.pieces != nil {
+		return m.pieces.append(dst, word)
+	}
+	return m.pairs.append(dst, word, w)
+}
+
+// wordScratch is the models' memory.
+type wordScratch struct {
+	symbols []int32
+	ranks   []uint32
+	next    []int32
+	prev    []int32
+	heap    []uint64
+}

@@ -1,0 +1,161 @@
+package token
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A normalizer is one step of the file's normalizer.
+type normalizer struct {
+	kind     normalizerKind
+	from, to []byte // replace and prepend
+	bert     bertNormalizer
+}
+
+type normalizerKind int
+
+const (
+	normBERT normalizerKind = iota
+	normPrepend
+	normReplace
+	normLower
+	normNFD
+	normStripAccents
+)
+
+// bertNormalizer are the options of BertNormalizer.
+type bertNormalizer struct{ clean, han, accents, lower bool }
+
+// append appends the normalized s to dst, which shares no memory with it.
+func (n *normalizer) append(dst, s []byte, d *decomposer) []byte {
+	switch n.kind {
+	case normBERT:
+		return n.bert.append(dst, s, d)
+	case normPrepend:
+		if len(s) > 0 {
+			dst = append(dst, n.to...)
+		}
+		return append(dst, s...)
+	case normReplace:
+		return appendReplaced(dst, s, n.from, n.to)
+	case normLower:
+		for len(s) > 0 {
+			r, size := utf8.DecodeRune(s)
+			dst = appendLower(dst, r)
+			s = s[size:]
+		}
+		return dst
+	case normNFD:
+		for len(s) > 0 {
+			r, size := utf8.DecodeRune(s)
+			dst = d.add(dst, r)
+			s = s[size:]
+		}
+		return d.flush(dst)
+	case normStripAccents:
+		class := classes()
+		for len(s) > 0 {
+			r, size := utf8.DecodeRune(s)
+			if class.of(r)&classMark == 0 {
+				dst = append(dst, s[:size]...)
+			}
+			s = s[size:]
+		}
+		return dst
+	}
+	panic("token: unknown normalizer")
+}
+
+func appendReplaced(dst, s, from, to []byte) []byte {
+	for {
+		i := bytes.Index(s, from)
+		if i < 0 {
+			return append(dst, s...)
+		}
+		dst = append(append(dst, s[:i]...), to...)
+		s = s[i+len(from):]
+	}
+}
+
+// appendLower appends the full lower case of one code point. Only U+0130 has
+// more than one.
+func appendLower(dst []byte, r rune) []byte {
+	if r == 0x130 {
+		return append(dst, "i\u0307"...)
+	}
+	return utf8.AppendRune(dst, unicode.ToLower(r))
+}
+
+// append cleans first and alters letters then: a mark meets its letter even
+// when something between them was dropped.
+func (b bertNormalizer) append(dst, s []byte, d *decomposer) []byte {
+	start := len(dst)
+	class := classes()
+	plain := true // nothing left whose decomposition or case could matter beyond ASCII
+	for i := 0; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf {
+			i++
+			if b.clean {
+				switch {
+				case c == 0 || class.of(rune(c))&classControl != 0:
+					continue
+				case c == '\t' || c == '\n' || c == '\r':
+					c = ' '
+				}
+			}
+			if b.lower && c >= 'A' && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			dst = append(dst, c)
+			continue
+		}
+		r, size := utf8.DecodeRune(s[i:])
+		bits := class.of(r)
+		switch {
+		case b.clean && (r == utf8.RuneError || bits&classControl != 0):
+		case b.clean && bits&classSpace != 0:
+			dst = append(dst, ' ')
+		case b.han && bits&classHan != 0:
+			dst = append(append(append(dst, ' '), s[i:i+size]...), ' ')
+			plain = plain && bits&classChanges == 0
+		default:
+			dst = append(dst, s[i:i+size]...)
+			plain = plain && bits&(classChanges|classMark) == 0
+		}
+		i += size
+	}
+	if plain || !b.accents && !b.lower {
+		return dst
+	}
+	return b.alter(dst, start, d)
+}
+
+// alter strips accents and lowers the case of dst[start:], whose ASCII is lower
+// already where it has to be.
+func (b bertNormalizer) alter(dst []byte, start int, d *decomposer) []byte {
+	end := len(dst)
+	if b.accents {
+		for i := start; i < end; {
+			r, size := utf8.DecodeRune(dst[i:end])
+			dst = d.add(dst, r)
+			i += size
+		}
+		dst = d.flush(dst)
+		dst = append(dst[:start], dst[end:]...)
+		end = len(dst)
+	}
+	class := classes()
+	for i := start; i < end; {
+		r, size := utf8.DecodeRune(dst[i:end])
+		i += size
+		switch {
+		case b.accents && class.of(r)&classMark != 0:
+		case b.lower:
+			dst = appendLower(dst, r)
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst[:start], dst[end:]...)
+}

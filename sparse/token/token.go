@@ -1,0 +1,133 @@
+// Package token turns text into the token ids of a Hugging Face model and ids
+// back into text, from the model's own tokenizer.json.
+//
+// It reads what the model families served here use: WordPiece (BERT), byte-level
+// byte pair encoding (GPT-2, LLaMA-3 and their relatives, and a bare alphabet of
+// 256 bytes), and byte pair encoding over characters with byte fallback
+// (LLaMA-2). Every other component is one error that names the component and its
+// type. Ids are meant to equal those of the reference, the Python package
+// tokenizers, id for id; the tests beside this package say how that is checked,
+// and unicode.go where the two read different versions of Unicode.
+//
+// Text passes five stations, in the file's own words:
+//
+//	added tokens    cut out of the text as it is, then out of the normalized text
+//	normalizer      cleaning, decomposition, lower case, replacements
+//	pre-tokenizer   cuts text into words, which no token crosses
+//	model           cuts a word into tokens
+//	post-processor  sets the special tokens around a sequence
+//
+// Truncation and padding, which some files ask for, are left to the caller.
+//
+// WordPiece is of Schuster and Nakajima (2012) and Wu et al. (arXiv
+// 1609.08144), byte pair encoding for text of Sennrich, Haddow and Birch (2016),
+// its byte-level form of Radford et al. (GPT-2, 2019).
+package token
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// maxFile is the largest tokenizer.json that is read: the largest in use are
+// some 35 MB.
+const maxFile = 256 << 20
+
+// Tokenizer is one tokenizer.json. It is immutable and safe for concurrent use.
+type Tokenizer struct {
+	raw, normalized addedSet
+	normalizers     []normalizer
+	splitters       []splitter
+	model           model
+	before, after   []int32 // of the post-processor
+	decoders        []decoder
+
+	texts   map[string]int32 // token as in the file -> id
+	tokens  []string         // id -> token as in the file
+	special []bool           // id -> a special added token
+	known   []bool           // id -> some token has it
+	sha     string
+
+	encoders sync.Pool // of *encoder
+}
+
+// Open reads the tokenizer.json of a Hugging Face directory.
+func Open(dir string) (*Tokenizer, error) {
+	path := filepath.Join(dir, "tokenizer.json")
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	t, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// Parse reads the bytes of a tokenizer.json. An error names the component that
+// is malformed, contradictory or not supported. data is not kept.
+func Parse(data []byte) (*Tokenizer, error) {
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("tokenizer.json: more than %d bytes", maxFile)
+	}
+	t, err := parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer.json: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	t.sha = hex.EncodeToString(sum[:])
+	return t, nil
+}
+
+// Encode appends the ids of text to dst, among them the special tokens that the
+// post-processor sets, and returns dst: for an empty text only those. Nothing is
+// truncated and nothing padded. Text that spells a special token yields that
+// token, as in the reference. Bytes that are no UTF-8 count as U+FFFD, one for
+// every maximal part of a broken sequence: what Python's
+// bytes.decode("utf-8", "replace") hands to the reference.
+//
+// Time is O(n log n) in the length of the text whatever it holds, except under a
+// Split pattern of the file's own (see splitPattern). Apart from dst nothing is
+// allocated once buffers have grown, under such patterns aside.
+func (t *Tokenizer) Encode(dst []int32, text string) []int32 {
+	e := t.encoders.Get().(*encoder)
+	e.dst = append(dst, t.before...)
+	e.encode(text)
+	dst = append(e.dst, t.after...)
+	e.dst = nil
+	t.encoders.Put(e)
+	return dst
+}
+
+// Vocab returns one more than the largest id: every id of Encode is below it.
+func (t *Tokenizer) Vocab() int { return len(t.tokens) }
+
+// SHA256 returns the hash of the tokenizer.json, in lower-case hexadecimal.
+func (t *Tokenizer) SHA256() string { return t.sha }
+
+// ID returns the id of a token spelled as in the file ("##ing", "Ġthe",
+// "[SEP]"), or false when no token is spelled so.
+func (t *Tokenizer) ID(token string) (int32, bool) {
+	id, ok := t.texts[token]
+	return id, ok
+}
+
+// Token returns a token as the file spells it, or false for an id that no token
+// has.
+func (t *Tokenizer) Token(id int32) (string, bool) {
+	if id < 0 || int(id) >= len(t.tokens) || !t.known[id] {
+		return "", false
+	}
+	return t.tokens[id], true
+}

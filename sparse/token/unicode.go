@@ -1,0 +1,171 @@
+package token
+
+import (
+	"slices"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// What a code point is to the tokenizers, as bits.
+const (
+	classLetter  = 1 << iota // \p{L}
+	classNumber              // \p{N}
+	classSpace               // White_Space
+	classPunct               // \p{P} and ASCII's symbols
+	classMark                // \p{Mn}
+	classControl             // what BERT's cleaning drops: \p{Cc}, \p{Cf}, \p{Co}, not \t \n \r
+	classHan                 // what BERT sets between spaces
+	classChanges             // has a decomposition, a combining class or another lower case
+)
+
+// A classTable holds the bits of every code point, 256 to a page; most pages
+// are one of a few.
+type classTable struct {
+	page  [(unicode.MaxRune + 1) >> 8]uint16
+	pages [][256]uint8
+}
+
+func (c *classTable) of(r rune) uint8 { return c.pages[c.page[r>>8]][r&255] }
+
+// classes is filled when the first tokenizer is read: a few milliseconds.
+var classes = sync.OnceValue(func() *classTable {
+	bits := make([]uint8, unicode.MaxRune+1)
+	set := func(bit uint8, tables ...*unicode.RangeTable) {
+		for _, t := range tables {
+			for _, r := range t.R16 {
+				for c := int(r.Lo); c <= int(r.Hi); c += int(r.Stride) {
+					bits[c] |= bit
+				}
+			}
+			for _, r := range t.R32 {
+				for c := int(r.Lo); c <= int(r.Hi); c += int(r.Stride) {
+					bits[c] |= bit
+				}
+			}
+		}
+	}
+	set(classLetter, unicode.L)
+	set(classNumber, unicode.N)
+	set(classSpace, unicode.White_Space)
+	set(classPunct, unicode.P, asciiSymbols)
+	set(classMark, unicode.Mn)
+	set(classControl, unicode.Cc, unicode.Cf, unicode.Co)
+	for _, c := range "\t\n\r" {
+		bits[c] &^= classControl
+	}
+	set(classHan, hanOfBERT)
+	for r := rune(0x80); r <= unicode.MaxRune; r++ {
+		if changes(r) {
+			bits[r] |= classChanges
+		}
+	}
+	return pack(bits)
+})
+
+// changes says whether NFD or lower case alter r or move it.
+func changes(r rune) bool {
+	if unicode.ToLower(r) != r || isHangul(r) {
+		return true
+	}
+	var buf [utf8.UTFMax]byte
+	p := norm.NFD.Properties(utf8.AppendRune(buf[:0], r))
+	return p.CCC() != 0 || p.Decomposition() != nil
+}
+
+func pack(bits []uint8) *classTable {
+	t := new(classTable)
+	seen := map[[256]uint8]uint16{}
+	for i := range t.page {
+		page := [256]uint8(bits[i<<8:])
+		at, known := seen[page]
+		if !known {
+			at = uint16(len(t.pages))
+			seen[page] = at
+			t.pages = append(t.pages, page)
+		}
+		t.page[i] = at
+	}
+	return t
+}
+
+// asciiSymbols are the signs of ASCII that are no \p{P}, yet punctuation to BERT.
+var asciiSymbols = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: '$', Hi: '$', Stride: 1}, {Lo: '+', Hi: '+', Stride: 1}, {Lo: '<', Hi: '>', Stride: 1},
+	{Lo: '^', Hi: '^', Stride: 1}, {Lo: '`', Hi: '`', Stride: 1}, {Lo: '|', Hi: '|', Stride: 1}, {Lo: '~', Hi: '~', Stride: 1},
+}}
+
+// hanOfBERT are the blocks of Chinese characters in BERT's original code.
+var hanOfBERT = &unicode.RangeTable{
+	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4DBF, Stride: 1}, {Lo: 0x4E00, Hi: 0x9FFF, Stride: 1}, {Lo: 0xF900, Hi: 0xFAFF, Stride: 1}},
+	R32: []unicode.Range32{
+		{Lo: 0x20000, Hi: 0x2A6DF, Stride: 1}, {Lo: 0x2A700, Hi: 0x2B73F, Stride: 1}, {Lo: 0x2B740, Hi: 0x2B81F, Stride: 1},
+		{Lo: 0x2B920, Hi: 0x2CEAF, Stride: 1}, {Lo: 0x2F800, Hi: 0x2FA1F, Stride: 1},
+	},
+}
+
+// Hangul syllables decompose by arithmetic (Unicode, section 3.12).
+const (
+	hangulBase, hangulCount         = 0xAC00, 11172
+	hangulL, hangulV, hangulT       = 0x1100, 0x1161, 0x11A7
+	hangulVCount, hangulTCount rune = 21, 28
+)
+
+func isHangul(r rune) bool { return r >= hangulBase && r < hangulBase+hangulCount }
+
+// A decomposer brings text into NFD. The form of package norm is not used
+// itself: it breaks runs of more than thirty marks, which the reference keeps.
+type decomposer struct{ pending []mark }
+
+// A mark is a code point that canonical ordering may move.
+type mark struct {
+	r   rune
+	ccc uint8
+}
+
+// add takes the next code point; what can no longer move goes to dst.
+func (d *decomposer) add(dst []byte, r rune) []byte {
+	if isHangul(r) {
+		dst = d.flush(dst)
+		r -= hangulBase
+		dst = utf8.AppendRune(dst, hangulL+r/(hangulVCount*hangulTCount))
+		dst = utf8.AppendRune(dst, hangulV+r/hangulTCount%hangulVCount)
+		if r %= hangulTCount; r > 0 {
+			dst = utf8.AppendRune(dst, hangulT+r)
+		}
+		return dst
+	}
+	var buf [utf8.UTFMax]byte
+	p := norm.NFD.Properties(utf8.AppendRune(buf[:0], r))
+	if full := p.Decomposition(); full != nil {
+		for len(full) > 0 {
+			r, n := utf8.DecodeRune(full)
+			dst = d.order(dst, r, norm.NFD.Properties(full).CCC())
+			full = full[n:]
+		}
+		return dst
+	}
+	return d.order(dst, r, p.CCC())
+}
+
+func (d *decomposer) order(dst []byte, r rune, ccc uint8) []byte {
+	if ccc == 0 {
+		return utf8.AppendRune(d.flush(dst), r)
+	}
+	d.pending = append(d.pending, mark{r, ccc})
+	return dst
+}
+
+// flush writes the marks that wait, ordered by their class.
+func (d *decomposer) flush(dst []byte) []byte {
+	if len(d.pending) > 1 {
+		slices.SortStableFunc(d.pending, func(a, b mark) int { return int(a.ccc) - int(b.ccc) })
+	}
+	for _, m := range d.pending {
+		dst = utf8.AppendRune(dst, m.r)
+	}
+	d.pending = d.pending[:0]
+	return dst
+}
