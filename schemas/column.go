@@ -83,6 +83,8 @@ func (r *layoutReader) dataType(kind byte, t table) arrow.DataType {
 		}
 	case typeInt:
 		return intType(r.intField(t, 0, 0), r.byteField(t, 1, 0) != 0)
+	case typeBool:
+		return arrow.FixedWidthTypes.Boolean
 	case typeUtf8:
 		return arrow.BinaryTypes.String
 	case typeLargeUtf8:

@@ -233,7 +233,9 @@ func (d *Decoder) tokens(l *layout) *FormatError {
 					return err
 				}
 			}
-			s.take(ids[from : from+n : from+n])
+			if s.Err == nil {
+				s.take(ids[from : from+n : from+n])
+			}
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -24,8 +25,8 @@ type Vocabulary struct {
 // Of the schema's metadata, tokenizer, vocab_size and tokenizer_sha256 say what
 // v does. Of the sequences it reads ID, IDs and TimeNs.
 //
-// No sequence, one without a token, a negative id or one beyond the vocabulary
-// is an error: consumers would refuse it. dst comes back as it was.
+// No sequence, one without a token, a negative id, one beyond the vocabulary or
+// an ID that is not UTF-8 is an error: consumers would refuse it. dst comes back as it was.
 func (e *Encoder) AppendTokens(dst []byte, rows []Sequence, v Vocabulary) ([]byte, error) {
 	e.ids32, e.ends = e.ids32[:0], append(e.ends[:0], 0)
 	for i := range rows {
@@ -64,7 +65,8 @@ func (e *Encoder) AppendTokens(dst []byte, rows []Sequence, v Vocabulary) ([]byt
 
 // AppendText appends a text/1 stream of the sequences to dst: columns id, text
 // and ts, as AppendTokens has them. Of the sequences it reads ID, Text and
-// TimeNs. No sequence is an error, and dst comes back as it was.
+// TimeNs. No sequence, or text that is not UTF-8, is an error, and dst comes back
+// as it was.
 func (e *Encoder) AppendText(dst []byte, rows []Sequence) ([]byte, error) {
 	cols, err := e.sequenceColumns(rows)
 	if err != nil {
@@ -117,6 +119,10 @@ func (c *columns) addStrings(name string, rows []Sequence, text func(*Sequence) 
 	total := 0
 	for i := range rows {
 		s := text(&rows[i])
+		if !utf8.ValidString(s) {
+			c.err = fmt.Errorf("column %s of sequence %d (id %q) is not UTF-8", name, i, rows[i].ID)
+			return
+		}
 		if total += len(s); total > math.MaxInt32 {
 			c.err = fmt.Errorf("column %s has more than %d bytes", name, math.MaxInt32)
 			return
