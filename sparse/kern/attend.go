@@ -1,7 +1,8 @@
 package kern
 
 import (
-	"math"
+	"sync"
+	"sync/atomic"
 
 	"entropipe/models/mat"
 )
@@ -9,69 +10,159 @@ import (
 // Scratch is memory that Attend uses again. The zero value is ready; one caller
 // at a time.
 type Scratch struct {
-	tasks []task
+	packs   []pack
+	tasks   []task
+	workers []*worker
+	packed  []float32
 }
 
-// task is some query rows of one head of a job.
+// task is some query rows of one head, which share a row of its layout.
 type task struct {
-	job          *Job
+	pack         int // -1: the portable form
 	head, lo, hi int
 }
 
-const tile = 64
+// How work is shared. One worker packs and attends one head after the other,
+// while it is in its cache. Several pack a wave of heads, then take tiles of
+// all of them; or a head each, where there are many.
+const (
+	smallWork = 1 << 20 // multiplications that are not worth a goroutine
+	waveWork  = 1 << 24 // multiplications of a wave, for each worker
+	waveSize  = 1 << 22 // numbers packed for a wave
+	many      = 16      // heads for each worker
+)
 
-// Attend computes the jobs, at most workers goroutines at a time. It panics if
-// a job is not sound; jobs without queries or keys are legal (zeros).
+// Attend computes the jobs in at most workers goroutines. It panics if a job is
+// not sound; one without queries is legal, and one without keys gives zeros.
+// Cost: 2·Dim multiplications for each query, head and key that is read, blocks
+// counted whole. Memory: keys and values of the heads being worked on, once
+// more.
 func (s *Scratch) Attend(jobs []Job, workers int) {
-	s.tasks = s.tasks[:0]
+	for i := range jobs {
+		jobs[i].check()
+	}
+	if mat.Best() == mat.Portable {
+		s.attendPortable(jobs, workers)
+		return
+	}
+	s.packs = s.packs[:0]
+	work := 0
 	for i := range jobs {
 		j := &jobs[i]
-		j.check()
-		for h := range j.Heads {
-			for lo := 0; lo < j.Q.Rows; lo += tile {
-				s.tasks = append(s.tasks, task{j, h, lo, min(lo+tile, j.Q.Rows)})
-			}
+		if j.Q.Rows == 0 {
+			continue
+		}
+		for kv := range j.KVHeads {
+			s.packs = append(s.packs, pack{job: j, kv: kv, panels: j.packedPanels(kv)})
+			work += s.packs[len(s.packs)-1].work()
 		}
 	}
-	mat.Tiles(len(s.tasks), 1, workers, func(i, _ int) {
+	if work < smallWork {
+		workers = 1
+	}
+	s.grow(max(workers, 1))
+	s.attend(workers)
+	clear(s.packs) // the jobs are the caller's
+}
+
+func (s *Scratch) attend(workers int) {
+	if workers <= 1 || len(s.packs) >= many*workers {
+		share(len(s.packs), workers, func(i, who int) { s.workers[who].head(&s.packs[i]) })
+		return
+	}
+	for at := 0; at < len(s.packs); {
+		end, size, work := at, 0, 0
+		for end < len(s.packs) && (end == at || size < waveSize && work < waveWork*workers) {
+			size += s.packs[end].size()
+			work += s.packs[end].work()
+			end++
+		}
+		s.wave(s.packs[at:end], size, workers)
+		at = end
+	}
+}
+
+func (s *Scratch) grow(workers int) {
+	for len(s.workers) < workers {
+		s.workers = append(s.workers, new(worker))
+	}
+}
+
+// work is an estimate of the multiplications that a head takes.
+func (p *pack) work() int {
+	j := p.job
+	keys := p.panels * panel
+	if l := j.layout(p.kv * (j.Heads / j.KVHeads)); l != nil {
+		keys = min(keys, len(l.Col)*l.Block/max(l.Rows, 1))
+	}
+	return 2 * j.Dim * (keys*j.Q.Rows*(j.Heads/j.KVHeads) + p.panels*panel)
+}
+
+// head packs and attends one head by itself.
+func (w *worker) head(p *pack) {
+	if n := p.size(); cap(w.packed) < n {
+		w.packed = make([]float32, n)
+	}
+	p.fill(w.packed[:cap(w.packed)], &w.tmp)
+	p.tiles(func(head, lo, hi int) { w.tile(p, head, lo, hi) })
+}
+
+// tiles calls f for every tile of the heads that read p.
+func (p *pack) tiles(f func(head, lo, hi int)) {
+	j := p.job
+	per := j.Heads / j.KVHeads
+	for h := p.kv * per; h < (p.kv+1)*per; h++ {
+		rows := tileRows
+		if l := j.layout(h); l != nil {
+			rows = min(rows, l.Block)
+		}
+		for lo := 0; lo < j.Q.Rows; {
+			hi := min(j.Q.Rows, ((j.Offset+lo)/rows+1)*rows-j.Offset)
+			f(h, lo, hi)
+			lo = hi
+		}
+	}
+}
+
+// wave attends some heads; size is that of all their packs.
+func (s *Scratch) wave(packs []pack, size, workers int) {
+	if cap(s.packed) < size {
+		s.packed = make([]float32, size)
+	}
+	s.tasks = s.tasks[:0]
+	for i := range packs {
+		packs[i].tiles(func(head, lo, hi int) { s.tasks = append(s.tasks, task{i, head, lo, hi}) })
+	}
+	starts := make([]int, len(packs)+1)
+	for i := range packs {
+		starts[i+1] = starts[i] + packs[i].size()
+	}
+	share(len(packs), workers, func(i, who int) {
+		packs[i].fill(s.packed[:cap(s.packed)][starts[i]:starts[i+1]], &s.workers[who].tmp)
+	})
+	share(len(s.tasks), workers, func(i, who int) {
 		t := s.tasks[i]
-		weights := make([]float64, t.job.K.Rows)
-		sum := make([]float64, t.job.Dim)
-		for q := t.lo; q < t.hi; q++ {
-			t.job.attendRow(q, t.head, weights, sum)
-		}
+		s.workers[who].tile(&packs[t.pack], t.head, t.lo, t.hi)
 	})
 }
 
-// attendRow is the definition: weights has room for all keys, sum for Dim.
-func (j *Job) attendRow(i, h int, weights, sum []float64) {
-	clear(sum)
-	top, total := math.Inf(-1), 0.0
-	j.visible(i, h, func(k int) {
-		weights[k] = j.score(i, k, h)
-		top = max(top, weights[k])
-	})
-	j.visible(i, h, func(k int) {
-		w := math.Exp(weights[k] - top)
-		total += w
-		for c, v := range j.value(k, h) {
-			sum[c] += w * float64(v)
+// share calls f for 0 to n-1 in at most workers goroutines, who being which.
+func share(n, workers int, f func(i, who int)) {
+	workers = min(workers, n)
+	if workers <= 1 {
+		for i := range n {
+			f(i, 0)
 		}
-	})
-	out := j.out(i, h)
-	for c := range out {
-		out[c] = 0
-		if total > 0 {
-			out[c] = float32(sum[c] / total)
-		}
+		return
 	}
-}
-
-func (j *Job) score(i, k, h int) float64 {
-	s := 0.0
-	key := j.key(k, h)
-	for c, q := range j.query(i, h) {
-		s += float64(q) * float64(key[c])
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for who := range workers {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i, who)
+			}
+		})
 	}
-	return s * float64(j.Scale)
+	wait.Wait()
 }

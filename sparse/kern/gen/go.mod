@@ -1,0 +1,16 @@
+module entropipe/sparse/kern/gen
+
+go 1.26.0
+
+require (
+	entropipe/models/mat/gen v0.0.0
+	github.com/mmcloughlin/avo v0.6.0
+)
+
+require (
+	golang.org/x/mod v0.42.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/tools v0.52.0 // indirect
+)
+
+replace entropipe/models/mat/gen => ../../../models/mat/gen

@@ -1,0 +1,54 @@
+package kern
+
+import "math"
+
+// attendPortable is Attend as it is defined.
+func (s *Scratch) attendPortable(jobs []Job, workers int) {
+	type row struct{ job, head int }
+	var rows []row
+	for i := range jobs {
+		for h := range jobs[i].Heads {
+			rows = append(rows, row{i, h})
+		}
+	}
+	share(len(rows), workers, func(i, _ int) {
+		j := &jobs[rows[i].job]
+		weights, sum := make([]float64, j.K.Rows), make([]float64, j.Dim)
+		for q := range j.Q.Rows {
+			j.attendRow(q, rows[i].head, weights, sum)
+		}
+	})
+}
+
+// attendRow is the definition: weights has room for all keys, sum for Dim.
+func (j *Job) attendRow(i, h int, weights, sum []float64) {
+	clear(sum)
+	top, total := math.Inf(-1), 0.0
+	j.visible(i, h, func(k int) {
+		weights[k] = j.score(i, k, h)
+		top = max(top, weights[k])
+	})
+	j.visible(i, h, func(k int) {
+		w := math.Exp(weights[k] - top)
+		total += w
+		for c, v := range j.value(k, h) {
+			sum[c] += w * float64(v)
+		}
+	})
+	out := j.out(i, h)
+	for c := range out {
+		out[c] = 0
+		if total > 0 {
+			out[c] = float32(sum[c] / total)
+		}
+	}
+}
+
+func (j *Job) score(i, k, h int) float64 {
+	s := 0.0
+	key := j.key(k, h)
+	for c, q := range j.query(i, h) {
+		s += float64(q) * float64(key[c])
+	}
+	return s * float64(j.Scale)
+}

@@ -1,0 +1,251 @@
+package kern
+
+import (
+	"math"
+
+	"entropipe/sparse/support"
+)
+
+// How a tile is cut. Rows of a tile share their list of panels; groups of up to
+// 6 rows take a chunk of it through scores, weights and values while the scores
+// stay in the first cache, and the chunk's keys and values in the second.
+const (
+	tileRows = 64
+	chunk    = 32                  // panels
+	lead     = chunk*panel + panel // of a row of scores; a power of 2 would use few cache sets
+)
+
+// worker is the memory of one goroutine.
+type worker struct {
+	scores             []float32 // [6][lead]
+	queries            []float32 // [tileRows][Dim]
+	sums               []float32 // [tileRows][wide]
+	top, total, factor [tileRows]float32
+	list               []int32 // panels that the tile reads
+	bits               []int32 // of each panel, where its bits begin in the layout's; -1: none. Empty: no panel has any
+	tmp                []float32
+	pack               pack
+	packed             []float32
+}
+
+// view is a tile being worked on.
+type view struct {
+	*pack
+	layout *support.Layout
+	lo     int // the first query
+	scale  float32
+}
+
+var minusInf = float32(math.Inf(-1))
+
+// tile computes queries lo to hi-1 of a head, which share a row of its layout.
+func (w *worker) tile(p *pack, head, lo, hi int) {
+	j := p.job
+	rows, wide := hi-lo, j.wide()
+	v := view{p, j.layout(head), lo, float32(math.Abs(float64(j.Scale)) * math.Log2E)}
+	w.begin(rows, j.Dim, wide)
+	for r := range rows {
+		q := w.queries[r*j.Dim:][:j.Dim]
+		copy(q, j.query(lo+r, head))
+		if j.Scale < 0 {
+			for c := range q {
+				q[c] = -q[c]
+			}
+		}
+	}
+	w.read(&v, j.horizon(hi-1))
+	for at := 0; at < len(w.list); at += chunk {
+		for r := 0; r < rows; {
+			h := height(rows - r)
+			w.group(&v, r, h, at, min(at+chunk, len(w.list)))
+			r += h
+		}
+	}
+	for r := range rows {
+		by := float32(0)
+		if w.total[r] > 0 {
+			by = 1 / w.total[r]
+		}
+		scaled(j.out(lo+r, head), w.sums[r*wide:], by)
+	}
+}
+
+// scaled sets dst to src times by.
+func scaled(dst, src []float32, by float32) {
+	done := len(dst) / 8 * 8
+	if done > 0 {
+		scaleAVX2(&dst[0], &src[0], done/8, by)
+	}
+	for c := done; c < len(dst); c++ {
+		dst[c] = src[c] * by
+	}
+}
+
+// begin makes room for a tile and forgets the last one.
+func (w *worker) begin(rows, dim, wide int) {
+	if w.scores == nil {
+		w.scores = make([]float32, 6*lead)
+	}
+	if len(w.queries) < tileRows*dim {
+		w.queries = make([]float32, tileRows*dim)
+	}
+	if len(w.sums) < tileRows*wide {
+		w.sums = make([]float32, tileRows*wide)
+	}
+	clear(w.sums[:rows*wide])
+	for r := range rows {
+		w.top[r], w.total[r] = minusInf, 0
+	}
+}
+
+// read lists the panels of the tile; end is the number of keys up to which its
+// last row may look. Panels beyond are left out at the end only: where a chunk
+// begins must not depend on which rows share the tile.
+func (w *worker) read(v *view, end int) {
+	w.list, w.bits = w.list[:0], w.bits[:0]
+	l := v.layout
+	panels := v.panels
+	if v.order == nil {
+		panels = min(panels, (end+panel-1)/panel)
+	}
+	if l == nil {
+		for p := range panels {
+			w.list = append(w.list, int32(p))
+		}
+		return
+	}
+	row := (v.job.Offset + v.lo) / l.Block
+	per := l.Block / panel
+	cols, kinds := l.Row(row)
+	for _, c := range cols {
+		for p := int(c) * per; p < min((int(c)+1)*per, panels); p++ {
+			w.list = append(w.list, int32(p))
+		}
+	}
+	masked := 0
+	for _, k := range kinds {
+		if k == support.Masked {
+			masked++
+		}
+	}
+	if masked == 0 {
+		return
+	}
+	masked = 0
+	for _, k := range l.Kind[:l.RowPtr[row]] {
+		if k == support.Masked {
+			masked++
+		}
+	}
+	for i, c := range cols {
+		for p := int(c) * per; p < min((int(c)+1)*per, panels); p++ {
+			at := int32(-1)
+			if kinds[i] == support.Masked {
+				at = int32(masked*l.Block*l.Block + (p-int(c)*per)*panel)
+			}
+			w.bits = append(w.bits, at)
+		}
+		if kinds[i] == support.Masked {
+			masked++
+		}
+	}
+}
+
+// group takes rows r to r+h-1 of the tile through panels from to to-1 of its
+// list.
+func (w *worker) group(v *view, r, h, from, to int) {
+	j := v.job
+	end := j.horizon(v.lo + r + h - 1)
+	if v.order == nil {
+		for to > from && int(w.list[to-1])*panel >= end {
+			to--
+		}
+	}
+	if to == from {
+		return
+	}
+	n, wide := to-from, j.wide()
+	args := productArgs{
+		a: &w.queries[r*j.Dim], aStride: 4 * j.Dim,
+		b: &v.keys[0], bPanel: 4 * panel * j.Dim, steps: j.Dim,
+		cStride: 4 * lead,
+	}
+	for i, most := 0, widest(); i < n; {
+		by := width(n-i, most)
+		args.count = (n - i) / by
+		args.list, args.c = &w.list[from+i], &w.scores[i*panel]
+		scores(h, by, &args)
+		i += args.count * by
+	}
+	w.cut(v, r, h, from, to)
+	if n%2 == 1 { // weights come in pairs of panels
+		for q := range h {
+			fill(w.scores[q*lead+n*panel:][:panel])
+		}
+	}
+	weigh(&weightArgs{
+		s: &w.scores[0], stride: 4 * lead, rows: h, pairs: (n + 1) / 2, scale: v.scale,
+		top: &w.top[r], total: &w.total[r], factor: &w.factor[r],
+	})
+	args = productArgs{
+		a: &w.scores[0], aStride: 4 * lead,
+		bPanel: 4 * panel * wide, bStep: 4 * wide, list: &w.list[from], count: n,
+		cStride: 4 * wide, factors: &w.factor[r],
+	}
+	for c, most := 0, widest(); c < wide; {
+		by := width((wide-c)/panel, most)
+		args.b, args.c = &v.values[c], &w.sums[r*wide+c]
+		values(h, by, &args)
+		c += by * panel
+	}
+}
+
+func fill(s []float32) {
+	for i := range s {
+		s[i] = minusInf
+	}
+}
+
+// cut takes away the scores of keys that a row does not see.
+func (w *worker) cut(v *view, r, h, from, to int) {
+	first := v.job.horizon(v.lo + r)
+	for i := to - 1; i >= from; i-- {
+		place := int(w.list[i]) * panel
+		whole := v.order == nil && place+panel <= first
+		if whole && len(w.bits) == 0 {
+			return // and so are all before it
+		}
+		if whole && w.bits[i] < 0 {
+			continue
+		}
+		for q := range h {
+			s := w.scores[q*lead+(i-from)*panel:][:panel]
+			end := v.job.horizon(v.lo + r + q)
+			if v.order == nil {
+				fill(s[max(0, min(end-place, panel)):])
+			} else {
+				for c, key := range v.order[place : place+panel] {
+					if int(key) >= end {
+						s[c] = minusInf
+					}
+				}
+			}
+			if len(w.bits) > 0 && w.bits[i] >= 0 {
+				w.clearBits(v, s, v.lo+r+q, int(w.bits[i]))
+			}
+		}
+	}
+}
+
+// clearBits takes away the scores of a query that bits of the layout do not
+// select; at is where the panel's begin in the block's first row.
+func (w *worker) clearBits(v *view, s []float32, query, at int) {
+	l := v.layout
+	at += (v.job.Offset + query) % l.Block * l.Block
+	bits := l.Bits[at/64] >> (at % 64)
+	for c := range s {
+		if bits>>c&1 == 0 {
+			s[c] = minusInf
+		}
+	}
+}
