@@ -46,11 +46,13 @@ type Roll struct {
 	Age     time.Duration // wall clock since the batch's first record; 0: never
 }
 
-// Config says how a Pipeline works. All fields but Publisher are needed.
+// Config says how a Pipeline works. All fields but Publisher and NewTokens are
+// needed.
 type Config struct {
 	Output     Output
 	Publisher  Publisher      // of what results have to publish; nil: they have nothing
 	NewProcess func() Process // called once a worker
+	NewTokens  func() *Tokens // for messages of sequences, once a worker; nil: NewProcess's get them too
 	Workers    int
 	Memory     int64 // bytes of records, results and rows in memory
 	Roll       Roll
@@ -77,12 +79,11 @@ func New(cfg Config) *Pipeline {
 	p := &Pipeline{cfg: cfg, tasks: make(chan *task, 4*cfg.Workers), sessions: map[*session]struct{}{}, stats: map[string]*counters{}}
 	p.budget = budget{limit: cfg.Memory, relieve: p.relieve}
 	for range cfg.Workers {
-		process := cfg.NewProcess()
-		p.wg.Go(func() {
-			for t := range p.tasks {
-				p.work(t, process)
-			}
-		})
+		w := worker{p: p, process: cfg.NewProcess()}
+		if cfg.NewTokens != nil {
+			w.tokens = cfg.NewTokens()
+		}
+		p.wg.Go(w.run)
 	}
 	return p
 }

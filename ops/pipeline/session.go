@@ -175,25 +175,6 @@ func (s *session) submit(f *schemas.Fetched) {
 	}
 }
 
-// work is what a worker does with one task.
-func (p *Pipeline) work(t *task, process Process) {
-	if t.skipped = t.s.stopped.Load(); !t.skipped {
-		start := time.Now()
-		t.results, t.rejects = process(t.msg)
-		t.id = t.msg.ID()
-		for i := range t.results {
-			t.bytes += t.results[i].Bytes()
-		}
-		for i := range t.rejects {
-			t.bytes += int64(512 + len(t.rejects[i].Value) + len(t.rejects[i].Key))
-		}
-		p.budget.hold(t.bytes)
-		t.s.src.Processed(t.results, t.rejects, time.Since(start))
-	}
-	t.lease.done(&p.budget)
-	close(t.done)
-}
-
 // collect takes the slots in order, fills the batch and commits it when it is
 // due. It returns after the last slot, with everything committed. ctx bounds the
 // wait for what is published.
@@ -315,14 +296,20 @@ func (s *session) account(done schemas.Committed, took time.Duration) {
 	c.firstCommit.CompareAndSwap(0, now.UnixNano())
 	c.batches.Add(1)
 	c.messages.Add(b.Messages)
-	c.frames.Add(int64(len(b.Results)))
 	c.rejects.Add(int64(len(b.Rejects)))
 	c.bytesIn.Add(b.Bytes)
-	var points int64
+	var points, sequences, tokens int64
 	for i := range b.Results {
 		points += int64(b.Results[i].NPoints)
+		if t := b.Results[i].Tokens; t != nil {
+			sequences++
+			tokens += int64(t.NTokens)
+		}
 	}
 	c.points.Add(points)
+	c.sequences.Add(sequences)
+	c.tokens.Add(tokens)
+	c.frames.Add(int64(len(b.Results)) - sequences)
 	for _, t := range done.Tables {
 		c.rows.Add(t.Rows)
 		c.fileBytes.Add(t.Bytes)
@@ -339,7 +326,7 @@ func (s *session) account(done schemas.Committed, took time.Duration) {
 		s.newest.Store(last.UnixNano())
 	}
 	s.lag()
-	s.p.cfg.Log.Debug("committed", "topic", s.topic, "partition", s.id, "start", b.Start, "end", b.End, "frames", len(b.Results), "rejects", len(b.Rejects), "took", took)
+	s.p.cfg.Log.Debug("committed", "topic", s.topic, "partition", s.id, "start", b.Start, "end", b.End, "results", len(b.Results), "rejects", len(b.Rejects), "took", took)
 }
 
 // discard gives the memory of everything under way back, after a commit that

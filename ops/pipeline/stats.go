@@ -13,6 +13,7 @@ type counters struct {
 	messages, frames, points, rejects atomic.Int64
 	bytesIn, rows, fileBytes, batches atomic.Int64
 	published, publishedBytes         atomic.Int64
+	sequences, tokens                 atomic.Int64
 	firstCommit                       atomic.Int64 // Unix ns; 0: none yet
 	latency                           metrics.Quantiles
 }
@@ -21,6 +22,7 @@ type counters struct {
 type Stats struct {
 	Messages, Frames, Points, Rejects int64
 	BytesIn, Rows, FileBytes, Batches int64
+	Sequences, Tokens                 int64         // that models have read; no frames
 	Published, PublishedBytes         int64         // records acknowledged, and their values; committed or not
 	FirstCommit                       time.Time     // zero: none yet
 	LatencyP50, LatencyP99            time.Duration // Kafka's timestamp to commit, by record
@@ -44,6 +46,8 @@ func (p *Pipeline) Stats(topics ...string) Stats {
 		s.Rows += c.rows.Load()
 		s.FileBytes += c.fileBytes.Load()
 		s.Batches += c.batches.Load()
+		s.Sequences += c.sequences.Load()
+		s.Tokens += c.tokens.Load()
 		s.Published += c.published.Load()
 		s.PublishedBytes += c.publishedBytes.Load()
 		if ns := c.firstCommit.Load(); ns != 0 && (s.FirstCommit.IsZero() || ns < s.FirstCommit.UnixNano()) {

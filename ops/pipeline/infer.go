@@ -1,0 +1,229 @@
+package pipeline
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"entropipe/models/mat"
+	"entropipe/schemas"
+	"entropipe/sparse/model"
+)
+
+// rows is scratch for what is computed of a batch's hidden states.
+type rows struct {
+	lengths []int
+	good    []int32 // items that lengths are of
+	last    []float32
+	logits  []float32
+	top     []ranked
+}
+
+// maxLogits bounds the logits in memory: a batch of short sequences times a
+// large vocabulary would be gigabytes.
+const maxLogits = 4 << 20
+
+// infer runs the model on every item without an error, in batches.
+func (t *Tokens) infer() {
+	r := &t.rows
+	r.lengths, r.good = r.lengths[:0], r.good[:0]
+	for i := range t.items {
+		it := &t.items[i]
+		if it.err != nil {
+			continue
+		}
+		n := it.tokens()
+		if t.cfg.Task == Generate {
+			n += t.cfg.MaxNew // they take memory like those that were sent
+		}
+		r.lengths, r.good = append(r.lengths, n), append(r.good, int32(i))
+	}
+	for b, batch := range t.packer.Pack(r.lengths) {
+		items := make([]*item, len(batch))
+		for k, i := range batch {
+			items[k] = &t.items[r.good[i]]
+		}
+		t.fill(items)
+		padding := len(t.batch.IDs) - tokensOf(items)
+		t.cfg.Metrics.Batch(len(items), t.packer.Fill(b), padding)
+		t.cfg.Totals.count(len(t.batch.IDs), padding, t.cfg.Budget)
+		t.run(items)
+	}
+}
+
+func tokensOf(items []*item) (n int) {
+	for _, it := range items {
+		n += it.tokens()
+	}
+	return n
+}
+
+// run runs the model on one batch. Where that fails, each sequence is tried
+// alone: the others are not to suffer for one of them.
+func (t *Tokens) run(items []*item) {
+	start := time.Now()
+	err := t.try(items)
+	t.cfg.Metrics.Inferred(string(t.cfg.Task), time.Since(start))
+	if err == nil {
+		for _, it := range items {
+			t.examine(it)
+		}
+		return
+	}
+	if len(items) == 1 {
+		items[0].err, items[0].result = err, nil
+		return
+	}
+	for i := range items {
+		t.fill(items[i : i+1])
+		t.run(items[i : i+1])
+	}
+}
+
+// fill makes the batch of the items.
+func (t *Tokens) fill(items []*item) {
+	b := &t.batch
+	b.IDs, b.Starts = b.IDs[:0], append(b.Starts[:0], 0)
+	for _, it := range items {
+		b.IDs = append(b.IDs, t.ids[it.from:it.to]...)
+		b.Starts = append(b.Starts, int32(len(b.IDs)))
+	}
+}
+
+// try runs the model on the batch that fill made of items. A panic is an error
+// too.
+func (t *Tokens) try(items []*item) (err *schemas.FormatError) {
+	var alone *item
+	if len(items) == 1 {
+		alone = items[0]
+	}
+	defer t.recovered(alone, &err)
+	if t.session == nil {
+		t.session = t.cfg.Model.NewSession(t.cfg.Threads)
+	}
+	for _, it := range items {
+		it.result = t.newResult(it)
+	}
+	options := model.Options{Plan: t.cfg.Plan}
+	hidden, e := t.session.Hidden(t.batch, options)
+	if e != nil {
+		return inputErr(e)
+	}
+	if t.cfg.Task == Logits {
+		t.predict(items, hidden)
+		return nil
+	}
+	for i, it := range items {
+		it.result.Embedding = make([]float32, hidden.Cols)
+		t.session.Pool(it.result.Embedding, t.sequence(hidden, i), t.cfg.Pooling)
+		it.err = finite(it.result.Embedding)
+	}
+	return nil
+}
+
+// newResult says what is known of a sequence before the model has read it.
+func (t *Tokens) newResult(it *item) *schemas.TokenResult {
+	r := &schemas.TokenResult{ID: it.id, Model: t.cfg.Name, ModelSHA: t.cfg.Model.SHA256(), Task: string(t.cfg.Task), Pooling: "none",
+		Truncated: it.truncated, NTokens: int32(it.tokens())}
+	if t.cfg.Task == Embed {
+		r.Pooling, r.Normalized = t.cfg.Pooling.Mode, t.cfg.Pooling.Normalize
+	}
+	n := it.tokens()
+	if t.cfg.Task == Generate {
+		n += t.cfg.MaxNew // a sequence that grows keeps the plan of its longest length
+	}
+	it.plan = "none"
+	if t.cfg.Plan != nil {
+		it.plan = "dense"
+		if p := t.cfg.Plan(n); p.Dense == "" {
+			it.plan, r.MaskSHA = "sparse", p.MaskSHA
+		}
+	}
+	return r
+}
+
+// inputErr is an error of the model about a sequence that passed our checks.
+func inputErr(err error) *schemas.FormatError {
+	var bad *model.InputError
+	if errors.As(err, &bad) {
+		return modelErr(bad.Reason, "%v", err)
+	}
+	return modelErr(schemas.ReasonInternal, "%v", err)
+}
+
+// sequence returns the rows of sequence i of the batch.
+func (t *Tokens) sequence(hidden mat.Matrix, i int) mat.Matrix {
+	from, to := int(t.batch.Starts[i]), int(t.batch.Starts[i+1])
+	return hidden.Slice(from, to)
+}
+
+// predict finds the likeliest tokens after the last of every sequence.
+func (t *Tokens) predict(items []*item, hidden mat.Matrix) {
+	vocab := t.cfg.Model.Config().Vocab
+	each := max(maxLogits/vocab, 1)
+	for from := 0; from < len(items); from += each {
+		part := items[from:min(from+each, len(items))]
+		last := t.rows.last[:0]
+		for i := range part {
+			end := int(t.batch.Starts[from+i+1]) - 1
+			last = append(last, hidden.Data[end*hidden.Stride:][:hidden.Cols]...)
+		}
+		t.rows.last = last
+		t.rows.logits = slices.Grow(t.rows.logits[:0], len(part)*vocab)[:len(part)*vocab]
+		logits := mat.Matrix{Rows: len(part), Cols: vocab, Stride: vocab, Data: t.rows.logits}
+		t.session.Logits(logits, mat.Matrix{Rows: len(part), Cols: hidden.Cols, Stride: hidden.Cols, Data: last})
+		for i, it := range part {
+			t.rank(it, logits.Data[i*vocab:][:vocab])
+		}
+	}
+}
+
+// ranked is a token and its logit.
+type ranked struct {
+	id    int32
+	logit float32
+}
+
+// rank fills in the likeliest tokens, of equal ones the lowest first, and the
+// logarithms of their probabilities.
+func (t *Tokens) rank(it *item, logits []float32) {
+	if it.err = finite(logits); it.err != nil {
+		return
+	}
+	k := min(t.cfg.TopK, len(logits))
+	top := t.rows.top[:0]
+	for id, v := range logits {
+		if len(top) == k && v <= top[k-1].logit {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(top, v, func(r ranked, v float32) int {
+			return cmp.Or(cmp.Compare(v, r.logit), -1) // behind its equals
+		})
+		if len(top) == k {
+			top = top[:k-1]
+		}
+		top = slices.Insert(top, at, ranked{int32(id), v})
+	}
+	t.rows.top = top
+	most, sum := float64(top[0].logit), 0.
+	for _, v := range logits {
+		sum += math.Exp(float64(v) - most)
+	}
+	all := most + math.Log(sum)
+	it.result.TopIDs, it.result.TopLogprobs = make([]int32, k), make([]float32, k)
+	for i, r := range top {
+		it.result.TopIDs[i], it.result.TopLogprobs[i] = r.id, float32(float64(r.logit)-all)
+	}
+}
+
+// finite refuses numbers that are none.
+func finite(v []float32) *schemas.FormatError {
+	for i, x := range v {
+		if d := x - x; d != 0 { // of infinities too
+			return modelErr(schemas.ReasonNotFinite, "number %d of %d that the model gave is %v", i, len(v), x)
+		}
+	}
+	return nil
+}

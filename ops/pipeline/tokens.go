@@ -1,0 +1,259 @@
+package pipeline
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	"entropipe/ops/metrics"
+	"entropipe/schemas"
+	"entropipe/sparse/hf"
+	"entropipe/sparse/model"
+	"entropipe/sparse/plan"
+	"entropipe/sparse/sched"
+	"entropipe/sparse/token"
+)
+
+// Task says what is made of a sequence.
+type Task string
+
+const (
+	Embed    Task = "embed"    // one vector, pooled from the last hidden states
+	Logits   Task = "logits"   // the likeliest next tokens
+	Generate Task = "generate" // the tokens that follow, greedily
+)
+
+// TokenConfig says what is done with every sequence. Model, tokenizer and
+// masks are shared by all workers; none of them changes.
+type TokenConfig struct {
+	Model     *model.Model                                       // nil: sequences are rejects
+	Name      string                                             // of the model, for table tokens
+	Tokenizer *token.Tokenizer                                   // nil: texts are rejects
+	Plan      func(n int) *plan.Plan                             // which blocks a sequence of n tokens reads; nil: all
+	Task      Task                                               // that the model can do
+	Pooling   hf.Pooling                                         // for Embed
+	TopK      int                                                // of Logits, at least 1
+	MaxNew    int                                                // of Generate, at least 1
+	Truncate  bool                                               // cut what is longer than the model's positions, else refuse it
+	Budget    int                                                // tokens of a batch
+	Audit     int64                                              // one sequence in so many is compared with dense attention; 0: none
+	Threads   int                                                // cores for one batch
+	MaxBytes  int64                                              // memory of one decoded message
+	Metrics   *metrics.Metrics                                   // needed
+	Totals    *BatchTotals                                       // of all workers; needed
+	OnPanic   func(key schemas.FrameKey, what any, stack []byte) // may be nil
+}
+
+// BatchTotals are what batches held since the start.
+type BatchTotals struct{ Batches, Tokens, Room, Padding atomic.Int64 }
+
+// Fill is the share of the budgets that tokens took.
+func (b *BatchTotals) Fill() float64 {
+	return float64(b.Tokens.Load()) / float64(max(b.Room.Load(), 1))
+}
+
+// count counts a batch of so many tokens, of which padding are no sequence's.
+func (b *BatchTotals) count(tokens, padding, budget int) {
+	b.Batches.Add(1)
+	b.Tokens.Add(int64(tokens))
+	b.Padding.Add(int64(padding))
+	b.Room.Add(int64(max(tokens, budget)))
+}
+
+// Outcome is what came of one message.
+type Outcome struct {
+	Results []schemas.Result
+	Rejects []schemas.Reject
+}
+
+// Tokens turns messages of sequences into results: decode, tokenise, check,
+// pack into batches, run the model. One a worker; it owns scratch memory and is
+// not for concurrent use.
+//
+// A row is the same bits whatever was read beside it. A sequence that cannot be
+// used, down to one that makes the model panic, is a reject of its own.
+type Tokens struct {
+	cfg     TokenConfig
+	decoder schemas.Decoder
+	packer  sched.Packer
+	session *model.Session // made for the first batch: a run of clouds alone needs none
+	closing []int32        // tokens that end every text: of a truncated one too
+
+	msgs  []schemas.Message
+	items []item
+	ids   []int32 // of all items
+	batch model.Batch
+	rows  rows
+}
+
+// item is one sequence under way.
+type item struct {
+	schemas.FrameKey
+	id        string
+	message   int // its place among the messages
+	from, to  int // in Tokens.ids
+	truncated bool
+	plan      string // of its attention: sparse, dense, none
+	err       *schemas.FormatError
+	result    *schemas.TokenResult
+}
+
+func (it *item) tokens() int { return it.to - it.from }
+
+// NewTokens returns a Tokens that works as cfg says.
+func NewTokens(cfg TokenConfig) *Tokens {
+	t := &Tokens{cfg: cfg, decoder: schemas.Decoder{MaxBytes: cfg.MaxBytes}, packer: sched.Packer{Budget: cfg.Budget}}
+	if cfg.Tokenizer != nil {
+		t.closing = closing(cfg.Tokenizer)
+	}
+	return t
+}
+
+// closing returns the tokens that every text ends with, such as [SEP]: those
+// that two texts without a common letter share.
+func closing(t *token.Tokenizer) []int32 {
+	a, b := t.Encode(nil, "a"), t.Encode(nil, "7")
+	n := 0
+	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	if n == len(a) { // neither letter is in the vocabulary
+		return nil
+	}
+	return a[len(a)-n:]
+}
+
+// room is how many bytes of messages fill a batch: an id takes four on the
+// wire, and a token of a text is about as long.
+func (t *Tokens) room() int {
+	if t.cfg.Model == nil {
+		return 0
+	}
+	return 4 * t.cfg.Budget
+}
+
+// Process returns what came of every message, in their order. Results and
+// rejects are in order of their index and own their memory.
+func (t *Tokens) Process(msgs []schemas.Message) []Outcome {
+	t.msgs, t.items, t.ids = msgs, t.items[:0], t.ids[:0]
+	out := make([]Outcome, len(msgs))
+	for i := range msgs {
+		if err := t.read(i); err != nil {
+			out[i].Rejects = []schemas.Reject{schemas.NewReject(&msgs[i], err)}
+		}
+	}
+	t.infer()
+	for i := range t.items {
+		it := &t.items[i]
+		m, o := &msgs[it.message], &out[it.message]
+		if it.err != nil {
+			r := schemas.NewReject(m, it.err)
+			r.Index = it.Index
+			o.Rejects = append(o.Rejects, r)
+			continue
+		}
+		t.cfg.Metrics.Planned(it.Topic, it.plan)
+		o.Results = append(o.Results, schemas.Result{FrameKey: it.FrameKey, Tokens: it.result})
+	}
+	clear(t.items) // results are their owners'
+	t.msgs = nil
+	return out
+}
+
+// read decodes message i into items. The error refuses the whole message.
+func (t *Tokens) read(i int) error {
+	m := &t.msgs[i]
+	if t.cfg.Model == nil {
+		return modelErr(schemas.ReasonNoModel, "a message of sequences, but --lm names no model")
+	}
+	sequences, err := t.decoder.Sequences(*m)
+	if err != nil {
+		return err
+	}
+	for k := range sequences {
+		s := &sequences[k]
+		it := item{FrameKey: s.FrameKey, id: s.ID, message: i, from: len(t.ids), err: s.Err}
+		if it.err == nil {
+			it.err = t.take(&it, s)
+		}
+		if it.err != nil {
+			t.ids = t.ids[:it.from]
+		}
+		it.to = len(t.ids)
+		t.items = append(t.items, it)
+	}
+	return nil
+}
+
+// take appends the tokens of s to the ids, or says why the model cannot read
+// them.
+func (t *Tokens) take(it *item, s *schemas.Sequence) (err *schemas.FormatError) {
+	closing := 0
+	switch {
+	case !s.IsText:
+		t.ids = append(t.ids, s.IDs...)
+	case t.cfg.Tokenizer == nil:
+		return modelErr(schemas.ReasonNoTokenizer, "a text, but the model's folder has no tokenizer.json")
+	default:
+		defer t.recovered(it, &err)
+		t.ids = t.cfg.Tokenizer.Encode(t.ids, s.Text)
+		closing = len(t.closing)
+	}
+	ids, most := t.ids[it.from:], t.positions()
+	if len(ids) == 0 {
+		return modelErr(schemas.ReasonEmptySequence, "a sequence without a token")
+	}
+	if len(ids) > most && !t.cfg.Truncate {
+		return t.tooLong(len(ids), most)
+	}
+	if len(ids) > most {
+		it.truncated = true
+		if closing = min(closing, most); closing > 0 {
+			copy(ids[most-closing:], t.closing)
+		}
+		t.ids = t.ids[:it.from+most]
+		ids = t.ids[it.from:]
+	}
+	vocab := int32(t.cfg.Model.Config().Vocab)
+	for i, id := range ids {
+		if id < 0 || id >= vocab {
+			return modelErr(schemas.ReasonIDOutOfRange, "id %d at position %d, the model knows 0 to %d", id, i, vocab-1)
+		}
+	}
+	return nil
+}
+
+// positions is how many tokens of a sequence the model reads at most. What is
+// generated takes positions too.
+func (t *Tokens) positions() int {
+	n := t.cfg.Model.Config().MaxPositions
+	if t.cfg.Task == Generate {
+		n -= t.cfg.MaxNew
+	}
+	return n
+}
+
+func (t *Tokens) tooLong(n, most int) *schemas.FormatError {
+	if t.cfg.Task == Generate {
+		return modelErr(schemas.ReasonTooLong, "%d tokens; with %d more to come the model reads at most %d (--truncate keeps the first ones)", n, t.cfg.MaxNew, most)
+	}
+	return modelErr(schemas.ReasonTooLong, "%d tokens; the model reads at most %d (--truncate keeps the first ones)", n, most)
+}
+
+func modelErr(reason, format string, args ...any) *schemas.FormatError {
+	return &schemas.FormatError{Stage: schemas.StageModel, Reason: reason, Detail: fmt.Sprintf(format, args...), At: -1}
+}
+
+// recovered turns a panic into the reject of it. It is deferred. it is nil where
+// any sequence of a batch may be the one.
+func (t *Tokens) recovered(it *item, err **schemas.FormatError) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if it != nil && t.cfg.OnPanic != nil {
+		t.cfg.OnPanic(it.FrameKey, p, debug.Stack())
+	}
+	t.session = nil // what was interrupted is not to be trusted
+	*err = &schemas.FormatError{Stage: schemas.StageOperate, Reason: schemas.ReasonPanic, Detail: fmt.Sprint(p), At: -1}
+}
