@@ -16,8 +16,9 @@ type Epilogue struct {
 const (
 	depth      = 384
 	mulRows    = 240     // of a task; with depth numbers each they stay in the second cache
-	mulColumns = 64      // of a task that is cut by columns too, or a multiple
+	mulColumns = band    // of a task that is cut by columns too, or a multiple
 	smallWork  = 1 << 18 // multiplications that are not worth a goroutine
+	fetchRows  = 7       // with fewer, memory is busy enough
 )
 
 // Mul sets dst to a·w, with e applied. dst has a's rows and w's columns, and
@@ -74,31 +75,39 @@ func (w *Weights) share(dst, a Matrix, e Epilogue, workers int) {
 	})
 }
 
-// block computes columns j to end-1 of dst; j is a multiple of panel.
+// block computes columns j to end-1 of dst; j begins a band. A band's parts
+// follow each other in memory and are used in that order, and what a product
+// has stored of a band is still near when it goes on from it.
 func (w *Weights) block(dst, a Matrix, e Epilogue, j, end int) {
-	for p := 0; ; p += depth {
-		q := min(p+depth, w.k)
-		part := Epilogue{Add: e.Add || p > 0}
-		if q == w.k {
-			part.Bias, part.ReLU = e.Bias, e.ReLU
-		}
-		if level == Portable {
-			w.mulPortable(dst, a, part, [2]int{p, q}, [2]int{j, end})
-		} else {
-			w.mulVector(dst, a, part, [2]int{p, q}, [2]int{j, end})
-		}
-		if q == w.k {
-			return
+	for ; j < end; j += band {
+		hi := min(j+band, end)
+		for p := 0; ; p += depth {
+			q := min(p+depth, w.k)
+			part := Epilogue{Add: e.Add || p > 0}
+			if q == w.k {
+				part.Bias, part.ReLU = e.Bias, e.ReLU
+			}
+			if level == Portable {
+				w.mulPortable(dst, a, part, [2]int{p, q}, [2]int{j, hi})
+			} else {
+				w.mulVector(dst, a, part, [2]int{p, q}, [2]int{j, hi})
+			}
+			if q == w.k {
+				break
+			}
 		}
 	}
 }
 
-// mulVector is mulPortable, panel by panel, or several at a time.
+// mulVector is mulPortable, for at most one band: all of its panels at a time,
+// or one.
 func (w *Weights) mulVector(dst, a Matrix, e Epilogue, deep, wide [2]int) {
+	b, step := w.bandAt(wide[0])
+	b = b[deep[0]*step:]
 	args := productArgs{
 		rows: dst.Rows, steps: deep[1] - deep[0],
 		a: start(a.Data, deep[0]), aStride: 4 * a.Stride,
-		bStride: 4 * panel * w.k,
+		bStride: 4 * step,
 		cStride: 4 * dst.Stride,
 	}
 	if e.Add {
@@ -107,9 +116,13 @@ func (w *Weights) mulVector(dst, a Matrix, e Epilogue, deep, wide [2]int) {
 	if e.ReLU {
 		args.relu = 1
 	}
+	if dst.Rows >= fetchRows {
+		next := wide[0]*w.k + deep[1]*step
+		args.ahead = fetching(w.bands, next, next+depth*step)
+	}
 	for j := wide[0]; j < wide[1]; {
 		n := min(mulPanels(), (wide[1]-j+panel-1)/panel)
-		args.b, args.c = start(w.panels, j*w.k+deep[0]*panel), &dst.Data[j]
+		args.b, args.c = start(b, j-wide[0]), &dst.Data[j]
 		if e.Bias != nil {
 			args.bias = &e.Bias[j]
 		}
@@ -130,6 +143,7 @@ func start(v []float32, i int) *float32 {
 // mulPortable adds the products of columns deep[0] to deep[1]-1 of a, for the
 // columns from wide[0] to wide[1]-1 of dst.
 func (w *Weights) mulPortable(dst, a Matrix, e Epilogue, deep, wide [2]int) {
+	b, step := w.bandAt(wide[0])
 	for i := range dst.Rows {
 		x := a.Data[i*a.Stride+deep[0] : i*a.Stride+deep[1]]
 		for j := wide[0]; j < wide[1]; j += panel {
@@ -138,13 +152,11 @@ func (w *Weights) mulPortable(dst, a Matrix, e Epilogue, deep, wide [2]int) {
 			if e.Add {
 				copy(sum[:], out)
 			}
-			b := w.panels[j*w.k+deep[0]*panel : j*w.k+deep[1]*panel]
-			for _, f := range x {
-				r := (*[panel]float32)(b)
+			for p, f := range x {
+				r := (*[panel]float32)(b[(deep[0]+p)*step+j-wide[0]:])
 				for q := range sum {
 					sum[q] += float32(f * r[q])
 				}
-				b = b[panel:]
 			}
 			for q := range out {
 				s := sum[q]

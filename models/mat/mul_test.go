@@ -203,7 +203,7 @@ func TestPackT(t *testing.T) {
 		if k, n := b.Shape(); k != shape[0] || n != shape[1] {
 			t.Errorf("%v: shape %d×%d", shape, k, n)
 		}
-		sameBits(t, Of(1, len(b.panels), b.panels), Of(1, len(a.panels), a.panels), fmt.Sprint(shape))
+		sameBits(t, Of(1, len(b.bands), b.bands), Of(1, len(a.bands), a.bands), fmt.Sprint(shape))
 	}
 }
 

@@ -10,15 +10,25 @@ type productArgs struct {
 	a       *float32
 	aStride int
 	b       *float32 // Mul: the first panel; TMul: b's first row
-	bStride int      // from panel to panel, or from row to row
+	bStride int      // from row to row
 	c       *float32
 	cStride int
 	bias    *float32 // or nil
 	add     int      // Mul: whether to begin with what c holds; TMul always adds
 	relu    int
-	mask    uint64    // AVX-512: the columns of the last panel
-	halves  [2]*int32 // AVX2: masks of the halves of the panel
-	whole   bool      // whether the last panel has all its columns; not read there
+	mask    uint64     // AVX-512: the columns of the last panel
+	halves  [2]*int32  // AVX2: masks of the halves of the panel
+	ahead   [2]uintptr // what to fetch for later: begin and end, or zeros
+	whole   bool       // whether the last panel has all its columns; not read there
+}
+
+// fetching returns v[lo:hi] as an address that is only ever fetched into a
+// cache. What lies outside v is left out.
+func fetching(v []float32, lo, hi int) [2]uintptr {
+	if hi = min(hi, len(v)); lo >= hi {
+		return [2]uintptr{}
+	}
+	return [2]uintptr{uintptr(unsafe.Pointer(&v[lo])), uintptr(unsafe.Pointer(&v[hi-1]))}
 }
 
 // laneMasks holds a mask of the first n of 8 lanes at 8-n.

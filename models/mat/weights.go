@@ -5,27 +5,39 @@ package mat
 // goroutines.
 type Weights struct {
 	k, n int
-	// Panels of 16 columns, each with its k rows of 16 numbers one after the
-	// other, so that a product reads memory in order. The last panel's missing
+	// Bands of 64 columns, one after the other, each with its k rows of 64
+	// numbers one after the other, so that a product reads memory in order. The
+	// last band is as many panels of 16 columns wide as it needs, and missing
 	// columns are zeros. The form is the same at every level.
-	panels []float32
+	bands []float32
 }
 
-// panel is the number of columns of a panel: one vector of AVX-512, two of AVX2.
-const panel = 16
+// panel is the number of columns of a panel: one vector of AVX-512, two of
+// AVX2. band is the number of columns of a whole band.
+const (
+	panel = 16
+	band  = 64
+)
 
 // Shape returns the number of rows and columns.
 func (w *Weights) Shape() (k, n int) { return w.k, w.n }
+
+// bandAt returns the band that begins with column j, and the length of its rows.
+func (w *Weights) bandAt(j int) (b []float32, wide int) {
+	wide = min(band, (w.n-j+panel-1)/panel*panel)
+	return w.bands[j*w.k : (j+wide)*w.k], wide
+}
 
 // Pack copies b, as it is: Mul then gives A·b.
 func (w *Weights) Pack(b Matrix) {
 	b.check()
 	w.reset(b.Rows, b.Cols)
-	for j := 0; j < w.n; j += panel {
-		wide := min(panel, w.n-j)
-		p := w.panels[j*w.k:]
+	for j := 0; j < w.n; j += band {
+		to, wide := w.bandAt(j)
+		columns := min(band, w.n-j)
 		for i := range w.k {
-			clear(p[i*panel+copy(p[i*panel:i*panel+wide], b.Data[i*b.Stride+j:]) : (i+1)*panel])
+			row := to[i*wide : (i+1)*wide]
+			clear(row[copy(row, b.Data[i*b.Stride+j:i*b.Stride+j+columns]):])
 		}
 	}
 }
@@ -34,18 +46,22 @@ func (w *Weights) Pack(b Matrix) {
 // [out][in] are packed so for their outputs, and with Pack for the gradients
 // of their inputs.
 func (w *Weights) PackT(b Matrix) {
+	const rows = 64 // at a time, so that what is written stays in the first cache
 	b.check()
 	w.reset(b.Cols, b.Rows)
-	for j := 0; j < w.n; j += panel {
-		wide := min(panel, w.n-j)
-		p := w.panels[j*w.k : j*w.k+w.k*panel]
-		if wide < panel {
-			clear(p)
+	for j := 0; j < w.n; j += band {
+		to, wide := w.bandAt(j)
+		columns := min(band, w.n-j)
+		if columns < wide {
+			clear(to)
 		}
-		for q := range wide {
-			row := b.Data[(j+q)*b.Stride : (j+q)*b.Stride+w.k]
-			for i, x := range row {
-				p[i*panel+q] = x
+		for lo := 0; lo < w.k; lo += rows {
+			hi := min(lo+rows, w.k)
+			for q := range columns {
+				p := to[lo*wide+q:]
+				for i, x := range b.Data[(j+q)*b.Stride+lo : (j+q)*b.Stride+hi] {
+					p[i*wide] = x
+				}
 			}
 		}
 	}
@@ -54,8 +70,8 @@ func (w *Weights) PackT(b Matrix) {
 func (w *Weights) reset(k, n int) {
 	w.k, w.n = k, n
 	size := k * ((n + panel - 1) / panel * panel)
-	if cap(w.panels) < size {
-		w.panels = make([]float32, size)
+	if cap(w.bands) < size {
+		w.bands = make([]float32, size)
 	}
-	w.panels = w.panels[:size]
+	w.bands = w.bands[:size]
 }
