@@ -1,0 +1,112 @@
+package train
+
+import (
+	"math"
+
+	"entropipe/models/mat"
+)
+
+// outputs computes the logits: of every row of a text, of the class token of
+// every image.
+func (p *pass) outputs() mat.Matrix {
+	f, w := &p.net.form, &p.net.w
+	from, normed := p.of(f.dim, p.final), p.of(f.dim, p.normed)
+	var bias []float32
+	cols := f.vocab
+	if !f.causal() {
+		from, normed, cols, bias = p.classRows(), mat.Of(p.seqs, f.dim, p.normed), f.classes, w.headB
+	}
+	mat.LayerNorm(normed, from, w.gamma, w.beta, f.eps)
+	logits := mat.Of(from.Rows, cols, p.logits)
+	p.net.last.out.Mul(logits, normed, mat.Epilogue{Bias: bias}, 1)
+	return logits
+}
+
+// classRows copies the class tokens' rows of the final output.
+func (p *pass) classRows() mat.Matrix {
+	f := &p.net.form
+	for s := range p.seqs {
+		copy(p.hidden[s*f.dim:(s+1)*f.dim], p.final[s*f.n*f.dim:])
+	}
+	return mat.Of(p.seqs, f.dim, p.hidden)
+}
+
+// target returns what row i of the logits should name.
+func (p *pass) target(i int) int32 {
+	if p.net.form.causal() {
+		return p.next[i]
+	}
+	return p.labels[i]
+}
+
+// loss returns the chunk's share of the mean cross entropy of a batch of so
+// many sequences, in nats, sets dx to the gradient of the final output and adds
+// those of what lies behind it to w.
+func (p *pass) loss(w *weights, batch int) float64 {
+	f := &p.net.form
+	logits := p.outputs()
+	mat.Softmax(logits, 1)
+	share := 1 / float64(batch*f.targets())
+	sum := 0.0
+	for i := range logits.Rows {
+		row, at := logits.Row(i), p.target(i)
+		sum -= math.Log(max(float64(row[at]), math.SmallestNonzeroFloat32))
+		row[at]--
+		for j := range row {
+			row[j] *= float32(share)
+		}
+	}
+	p.lossBackward(w, logits)
+	return sum * share
+}
+
+// lossBackward goes from the gradient of the logits to that of the final
+// output.
+func (p *pass) lossBackward(w *weights, d mat.Matrix) {
+	f, n := &p.net.form, p.net
+	clear(p.dx[:p.rows*f.dim])
+	da := mat.Of(d.Rows, f.dim, p.da)
+	n.last.in.Mul(da, d, mat.Epilogue{}, 1)
+	normed := mat.Of(d.Rows, f.dim, p.normed)
+	if f.causal() {
+		mat.TMul(w.tokens, d, normed, true, 1)
+		layerNormBackward(p.of(f.dim, p.dx), da, p.of(f.dim, p.final), n.w.gamma, w.gamma, w.beta, f.eps)
+		return
+	}
+	mat.TMul(w.head, normed, d, true, 1)
+	p.columnSums(w.headB, d)
+	rows := mat.Matrix{Rows: p.seqs, Cols: f.dim, Stride: f.n * f.dim, Data: p.dx}
+	layerNormBackward(rows, da, mat.Of(p.seqs, f.dim, p.hidden), n.w.gamma, w.gamma, w.beta, f.eps)
+}
+
+// judge sets the mean loss of every sequence, and how many of its targets the
+// largest logit names.
+func (p *pass) judge(losses []float64, right []int) {
+	logits, per := p.outputs(), p.net.form.targets()
+	for s := range p.seqs {
+		losses[s], right[s] = 0, 0
+		for i := s * per; i < (s+1)*per; i++ {
+			l, best := CrossEntropy(logits.Row(i), p.target(i))
+			losses[s] += l / float64(per)
+			if best == p.target(i) {
+				right[s]++
+			}
+		}
+	}
+}
+
+// CrossEntropy returns -log of the weight that the logits' softmax gives the
+// target, in nats, and the number of the largest logit, the first of equal
+// ones.
+func CrossEntropy(logits []float32, target int32) (loss float64, best int32) {
+	for j, v := range logits {
+		if v > logits[best] {
+			best = int32(j)
+		}
+	}
+	sum := 0.0
+	for _, v := range logits {
+		sum += math.Exp(float64(v - logits[best]))
+	}
+	return math.Log(sum) - float64(logits[target]-logits[best]), best
+}

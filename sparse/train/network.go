@@ -1,0 +1,191 @@
+package train
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"entropipe/models/mat"
+)
+
+// form is the shape of a network. A text's has a vocabulary, an image's has
+// classes.
+type form struct {
+	layers, dim, heads int
+	n                  int // tokens of a sequence
+	vocab              int // 0: images
+	side, channels     int // of images, in pixels and numbers a pixel
+	patch, classes     int
+	eps                float32 // of layer norms
+}
+
+func (f *form) causal() bool { return f.vocab > 0 }
+
+// headDim is the length of a head's queries, keys and values.
+func (f *form) headDim() int { return f.dim / f.heads }
+
+// pixels is the number of numbers of a patch.
+func (f *form) pixels() int { return f.patch * f.patch * f.channels }
+
+// targets is the number of targets of a sequence.
+func (f *form) targets() int {
+	if f.causal() {
+		return f.n
+	}
+	return 1
+}
+
+// blockWeights are views of one block's tensors, or of their gradients.
+// Matrices are [in][out].
+type blockWeights struct {
+	qkv, proj, up, down     mat.Matrix
+	qkvB, projB, upB, downB []float32
+	gamma1, beta1           []float32
+	gamma2, beta2           []float32
+}
+
+// weights are views of all tensors.
+type weights struct {
+	tokens    mat.Matrix // [vocab][dim]; the logits' too
+	patches   mat.Matrix // [pixels of a patch][dim]
+	positions mat.Matrix // [n][dim]
+	head      mat.Matrix // [dim][classes]
+	blocks    []blockWeights
+
+	patchB, class []float32
+	gamma, beta   []float32 // of the last norm
+	headB         []float32
+}
+
+// view cuts data, all tensors one after the other: matrices first.
+func (f *form) view(data []float32) (w weights) {
+	vector := func(n int) (v []float32) { v, data = data[:n:n], data[n:]; return v }
+	matrix := func(rows, cols int) mat.Matrix { return mat.Of(rows, cols, vector(rows*cols)) }
+	w.blocks = make([]blockWeights, f.layers)
+	d := f.dim
+	if f.causal() {
+		w.tokens = matrix(f.vocab, d)
+	} else {
+		w.patches, w.head = matrix(f.pixels(), d), matrix(d, f.classes)
+	}
+	w.positions = matrix(f.n, d)
+	for l := range w.blocks {
+		b := &w.blocks[l]
+		b.qkv, b.proj, b.up, b.down = matrix(d, 3*d), matrix(d, d), matrix(d, 4*d), matrix(4*d, d)
+	}
+	for l := range w.blocks {
+		b := &w.blocks[l]
+		b.qkvB, b.projB, b.upB, b.downB = vector(3*d), vector(d), vector(4*d), vector(d)
+		b.gamma1, b.beta1, b.gamma2, b.beta2 = vector(d), vector(d), vector(d), vector(d)
+	}
+	w.gamma, w.beta = vector(d), vector(d)
+	if !f.causal() {
+		w.patchB, w.class, w.headB = vector(d), vector(d), vector(f.classes)
+	}
+	return w
+}
+
+// matrices is the number of values of all matrices, which stand first.
+func (f *form) matrices() int {
+	n := f.n*f.dim + f.layers*12*f.dim*f.dim
+	if f.causal() {
+		return n + f.vocab*f.dim
+	}
+	return n + (f.pixels()+f.classes)*f.dim
+}
+
+// size is the number of all values.
+func (f *form) size() int {
+	n := f.matrices() + f.layers*13*f.dim + 2*f.dim
+	if !f.causal() {
+		n += 2*f.dim + f.classes
+	}
+	return n
+}
+
+// packed are a matrix for the outputs of its layer, and for the gradients of
+// its inputs.
+type packed struct{ out, in mat.Weights }
+
+// network is what is learned, and packed for the products of a step.
+type network struct {
+	form   form
+	params []float32
+	w      weights // views of params
+
+	blocks []struct{ qkv, proj, up, down packed }
+	first  mat.Weights // patches to tokens
+	last   packed      // tokens to logits
+}
+
+func newNetwork(f form, r *rand.Rand) *network {
+	n := &network{form: f, params: make([]float32, f.size())}
+	n.w = f.view(n.params)
+	n.blocks = make([]struct{ qkv, proj, up, down packed }, f.layers)
+	n.start(r)
+	return n
+}
+
+// start draws the first values, as GPT-2 does: deviation 0.02, less for what
+// adds to the residual stream. A patch's layer sees numbers of size 1, so its
+// deviation is that of its fan.
+func (n *network) start(r *rand.Rand) {
+	const deviation = 0.02
+	draw := func(m mat.Matrix, sigma float64) {
+		for i := range m.Rows {
+			for j := range m.Row(i) {
+				m.Row(i)[j] = float32(sigma * r.NormFloat64())
+			}
+		}
+	}
+	ones := func(v []float32) {
+		for i := range v {
+			v[i] = 1
+		}
+	}
+	w := &n.w
+	draw(w.tokens, deviation)
+	if !n.form.causal() {
+		draw(w.patches, 1/math.Sqrt(float64(n.form.pixels())))
+	}
+	draw(w.head, deviation)
+	draw(w.positions, deviation)
+	residual := deviation / math.Sqrt(2*float64(n.form.layers))
+	for l := range w.blocks {
+		b := &w.blocks[l]
+		// Of narrow networks 0.02 is too little for the layers that read a
+		// normalised row: 1/√dim keeps their outputs' size, whatever the width.
+		wide := max(deviation, 0.5/math.Sqrt(float64(n.form.dim)))
+		draw(b.qkv, wide)
+		draw(b.proj, residual)
+		draw(b.up, wide)
+		draw(b.down, residual)
+		ones(b.gamma1)
+		ones(b.gamma2)
+	}
+	ones(w.gamma)
+}
+
+// pack copies the weights into the order that products read them in.
+func (n *network) pack(workers int) {
+	mat.Tiles(len(n.blocks)+1, 1, workers, func(l, _ int) {
+		if l == len(n.blocks) {
+			if n.form.causal() {
+				n.last.out.PackT(n.w.tokens)
+				n.last.in.Pack(n.w.tokens)
+				return
+			}
+			n.first.Pack(n.w.patches)
+			n.last.out.Pack(n.w.head)
+			n.last.in.PackT(n.w.head)
+			return
+		}
+		b, w := &n.blocks[l], &n.w.blocks[l]
+		for _, p := range []struct {
+			to   *packed
+			from mat.Matrix
+		}{{&b.qkv, w.qkv}, {&b.proj, w.proj}, {&b.up, w.up}, {&b.down, w.down}} {
+			p.to.out.Pack(p.from)
+			p.to.in.PackT(p.from)
+		}
+	})
+}
