@@ -106,7 +106,17 @@ func (t *Tokens) try(items []*item) (err *schemas.FormatError) {
 	for _, it := range items {
 		it.result = t.newResult(it)
 	}
-	options := model.Options{Plan: t.cfg.Plan}
+	options := model.Options{Plan: t.cfg.Plan, Hook: t.hook}
+	if t.cfg.Task == Generate {
+		next, err := t.session.Generate(t.batch, t.cfg.MaxNew, options)
+		if err != nil {
+			return inputErr(err)
+		}
+		for i, it := range items {
+			it.result.NextIDs = slices.Clone(next[i])
+		}
+		return nil
+	}
 	hidden, e := t.session.Hidden(t.batch, options)
 	if e != nil {
 		return inputErr(e)

@@ -8,6 +8,7 @@ import (
 	"entropipe/ops/metrics"
 	"entropipe/schemas"
 	"entropipe/sparse/hf"
+	"entropipe/sparse/kern"
 	"entropipe/sparse/model"
 	"entropipe/sparse/plan"
 	"entropipe/sparse/sched"
@@ -84,6 +85,7 @@ type Tokens struct {
 	ids   []int32 // of all items
 	batch model.Batch
 	rows  rows
+	hook  func(layer, sequence int, j *kern.Job) // of every batch; nil but in tests
 }
 
 // item is one sequence under way.
