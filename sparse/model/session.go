@@ -4,6 +4,7 @@ import (
 	"entropipe/models/mat"
 	"entropipe/sparse/hf"
 	"entropipe/sparse/kern"
+	"entropipe/sparse/kv"
 	"entropipe/sparse/plan"
 )
 
@@ -23,6 +24,9 @@ type Session struct {
 	offsets     []int32 // position of each sequence's first row; nil: zeros
 	cos, sin    mat.Matrix
 	sum         []float64
+
+	pool           kv.Pool // of Generate
+	picked, logits []float32
 }
 
 // tileMemory is what a tile needs between two attentions.
@@ -45,7 +49,8 @@ type Options struct {
 	// Plan returns what a sequence of n tokens attends to; nil is dense.
 	Plan func(n int) *plan.Plan
 	// Hook is called before the attention of each layer and sequence, with
-	// queries and keys as they are attended. It may read and not keep.
+	// queries and keys as they are attended. It may change the job's Layouts, and
+	// keeps nothing.
 	Hook func(layer, sequence int, j *kern.Job)
 }
 

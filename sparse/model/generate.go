@@ -1,0 +1,236 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"entropipe/models/mat"
+	"entropipe/sparse/kern"
+	"entropipe/sparse/kv"
+	"entropipe/sparse/plan"
+)
+
+// defaultBlock is the positions of a page of a head that reads everything.
+const defaultBlock = 64
+
+// generation is the state of Generate.
+type generation struct {
+	*Session
+	maxNew int
+	open   []*growing
+	batch  []int32 // starts of a step: one row each
+	at     []int32 // its positions
+}
+
+// growing is a sequence that has not ended.
+type growing struct {
+	number int // in the batch
+	cache  *kv.Cache
+	plan   *plan.Plan
+	length int   // tokens whose keys are in the cache
+	next   int32 // the token to come
+	k, v   []float32
+}
+
+// Generate continues every sequence by up to maxNew tokens, each the one of the
+// largest logit (the lowest id of equal ones), and returns the new ones; the
+// end token of the model, where one comes, is the last of them. Prompt and new
+// tokens together need positions: else the sequence is TooLong. Logits that are
+// not finite are NotFinite, and end all sequences.
+//
+// Keys and values are kept in pages (package kv). The plan of a sequence is that
+// of its prompt and maxNew tokens, from the first to the last, so blocks are
+// freed at their last use. The tokens are those that Hidden and Logits give for
+// the sequence so far under that plan, from the same bits. Options.Hook is not
+// called. It panics if the model is not causal or has no output matrix.
+func (s *Session) Generate(b Batch, maxNew int, o Options) ([][]int32, error) {
+	c := s.m.config
+	if !c.Causal || !c.Head {
+		panic(badClass)
+	}
+	maxNew = max(maxNew, 0)
+	if err := b.check(c, maxNew); err != nil {
+		return nil, err
+	}
+	out := make([][]int32, b.Len())
+	if maxNew == 0 || len(out) == 0 {
+		return out, nil
+	}
+	g := &generation{Session: s, maxNew: maxNew}
+	s.pool.ResetPeak()
+	defer g.close()
+	err := g.prompt(b, o)
+	for err == nil {
+		g.collect(out)
+		if len(g.open) == 0 {
+			break
+		}
+		err = g.step()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// CacheBytes returns what the pages of Generate take now, which is nothing
+// between calls, and the most that they took in the last call.
+func (s *Session) CacheBytes() (inUse, peak int) { return s.pool.Bytes() }
+
+// close gives back what sequences that did not end hold.
+func (g *generation) close() {
+	for _, q := range g.open {
+		q.cache.Close()
+	}
+	g.offsets = nil
+}
+
+// prompt computes all prompts in one pass, and the first tokens.
+func (g *generation) prompt(b Batch, o Options) error {
+	whole := Options{}
+	if o.Plan != nil {
+		whole.Plan = func(n int) *plan.Plan { return o.Plan(n + g.maxNew) }
+	}
+	g.begin(b.Starts, nil, whole)
+	g.embed(b)
+	for i := range b.Len() {
+		n := int(b.Starts[i+1] - b.Starts[i])
+		g.open = append(g.open, &growing{number: i, cache: g.newCache(g.plans[i]), plan: g.plans[i], length: n})
+	}
+	c := g.m.config
+	q, wide := c.Heads*c.Dim, c.KVHeads*c.Dim
+	g.run(whole, func(layer int, o Options) {
+		qkv := mat.Of(len(g.x)/c.Hidden, g.qkvWidth(), g.qkv)
+		for i, p := range g.open {
+			rows := qkv.Slice(int(b.Starts[i]), int(b.Starts[i+1]))
+			p.cache.Put(layer, 0, rows.Columns(q, q+wide), rows.Columns(q+wide, q+2*wide), p.length)
+		}
+		g.attend(layer, o)
+	})
+	last := make([]int32, 0, len(g.open))
+	for i := range g.open {
+		last = append(last, b.Starts[i+1]-1)
+	}
+	return g.choose(last)
+}
+
+// newCache cuts positions as the layouts do.
+func (g *generation) newCache(p *plan.Plan) *kv.Cache {
+	c := g.m.config
+	shape := kv.Shape{Layers: c.Layers, Heads: c.KVHeads, Dim: c.Dim, Block: func(int, int) int { return defaultBlock }}
+	if p != nil && len(p.Layouts) > 0 {
+		shape.LastUse = p.LastUse
+		shape.Block = func(layer, head int) int {
+			if l := p.Layouts[layer][head]; l != nil {
+				return l.Block
+			}
+			return defaultBlock
+		}
+	}
+	return kv.New(&g.pool, shape)
+}
+
+// collect takes each sequence's next token, and lets those go that have ended.
+func (g *generation) collect(out [][]int32) {
+	g.open = slices.DeleteFunc(g.open, func(q *growing) bool {
+		out[q.number] = append(out[q.number], q.next)
+		done := len(out[q.number]) == g.maxNew || slices.Contains(g.m.config.EOS, q.next)
+		if done {
+			q.cache.Close()
+		}
+		return done
+	})
+}
+
+// step computes one more token of every open sequence.
+func (g *generation) step() error {
+	g.batch, g.at = g.batch[:0], g.at[:0]
+	ids := make([]int32, 0, len(g.open))
+	for i, q := range g.open {
+		g.batch, g.at = append(g.batch, int32(i)), append(g.at, int32(q.length))
+		ids = append(ids, q.next)
+	}
+	g.batch = append(g.batch, int32(len(g.open)))
+	g.begin(g.batch, g.at, Options{})
+	g.embed(Batch{ids, g.batch})
+	g.run(Options{}, g.attendCached)
+	for _, q := range g.open {
+		q.length++
+		q.cache.Free(q.length)
+	}
+	return g.choose(g.batch[:len(g.open)])
+}
+
+// attendCached stores the row of every sequence and lets it see the rows
+// before.
+func (g *generation) attendCached(layer int, _ Options) {
+	c := g.m.config
+	q, wide := c.Heads*c.Dim, c.KVHeads*c.Dim
+	n := len(g.open)
+	qkv, ctx := mat.Of(n, q+2*wide, g.qkv), mat.Of(n, q, g.ctx)
+	g.jobs = grow(g.jobs, n)
+	mat.Tiles(n, 1, g.workers, func(i, _ int) {
+		p := g.open[i]
+		p.k, p.v = extend(p.k, (p.length+1)*wide), extend(p.v, (p.length+1)*wide)
+		k, v := mat.Of(p.length+1, wide, p.k), mat.Of(p.length+1, wide, p.v)
+		row := qkv.Slice(i, i+1)
+		p.cache.Gather(layer, k, v)
+		copy(k.Row(p.length), row.Row(0)[q:q+wide])
+		copy(v.Row(p.length), row.Row(0)[q+wide:])
+		g.jobs[i] = kern.Job{
+			Q: row.Columns(0, q), K: k, V: v, Out: ctx.Slice(i, i+1),
+			Heads: c.Heads, KVHeads: c.KVHeads, Dim: c.Dim, Scale: g.m.scale(layer), Causal: true, Offset: p.length,
+		}
+		if p.plan != nil && len(p.plan.Layouts) > 0 {
+			g.jobs[i].Layouts = p.plan.Layouts[layer]
+		}
+	})
+	for i, p := range g.open { // the pool is of one goroutine
+		row := qkv.Slice(i, i+1)
+		p.cache.Put(layer, p.length, row.Columns(q, q+wide), row.Columns(q+wide, q+2*wide), p.length)
+	}
+	g.attention.Attend(g.jobs, g.workers)
+}
+
+// choose sets every open sequence's next token from its row of hidden states.
+func (g *generation) choose(rows []int32) error {
+	c := g.m.config
+	g.picked = grow(g.picked, len(rows)*c.Hidden)
+	hidden, x := mat.Of(len(rows), c.Hidden, g.picked), g.rows()
+	for i, r := range rows {
+		copy(hidden.Row(i), x.Row(int(r)))
+	}
+	g.logits = grow(g.logits, len(rows)*c.Vocab)
+	logits := mat.Of(len(rows), c.Vocab, g.logits)
+	g.Logits(logits, hidden)
+	for i, q := range g.open {
+		best, ok := largest(logits.Row(i))
+		if !ok {
+			return &InputError{NotFinite, q.number, q.length}
+		}
+		q.next = int32(best)
+	}
+	return nil
+}
+
+// extend is grow for what grows step by step.
+func extend(v []float32, n int) []float32 {
+	if cap(v) < n {
+		return make([]float32, n, 2*n)
+	}
+	return v[:n]
+}
+
+// largest returns the first of the largest numbers; ok is false if one is not
+// finite.
+func largest(v []float32) (best int, ok bool) {
+	for i, x := range v {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return 0, false
+		}
+		if x > v[best] {
+			best = i
+		}
+	}
+	return best, true
+}
