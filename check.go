@@ -42,7 +42,7 @@ func (c *runFlags) check() error {
 	if err := cmp.Or(checkOut(c.Output.Out), checkListen(c.Serve.Listen)); err != nil {
 		return err
 	}
-	if err := cmp.Or(c.Stage.check(&c.Publish), c.Publish.check(c.Source.Topic), checkOps(c.Frames.Ops)); err != nil {
+	if err := cmp.Or(c.Stage.check(&c.Publish), c.Publish.check(c.Source.Topic), c.Tokens.check(), checkOps(c.Frames.Ops)); err != nil {
 		return err
 	}
 	return c.checkAmounts()

@@ -38,6 +38,7 @@ type runFlags struct {
 	Frames   frameFlags    `embed:""`
 	Stage    stageFlags    `embed:""`
 	Publish  publishFlags  `embed:""`
+	Tokens   lmFlags       `embed:""`
 	Resource resourceFlags `embed:""`
 	Serve    serveFlags    `embed:""`
 	Progress bool          `help:"Show progress: a bar on a terminal, a log line every ten seconds elsewhere." group:"Other"`
@@ -57,6 +58,7 @@ Examples:
   entropipe run --ops hull2d,hull3d                   # hulls in space too: table hulls3d
   entropipe run --ops hull3d --stage seed --model lidar.safetensors
   entropipe run --ops none --publish survivors --for hull2d,maxima3d
+  entropipe run --topic points,tokens --lm all-MiniLM-L6-v2     # sequences too: table tokens
 
 SIGTERM or Ctrl-C: finish what was read, commit, leave the group, exit 0. A second one: exit at once.`
 }
@@ -128,6 +130,9 @@ func (c *runCmd) Run(e *env) error {
 	}
 	st := s.pipeline.Stats()
 	done := []any{"frames", st.Frames, "points", st.Points, "rejects", st.Rejects, "rows", st.Rows, "bytes", st.FileBytes, "seconds", time.Since(begin).Seconds()}
+	if c.Tokens.LM != "" {
+		done = append(done, s.tokens(&st)...)
+	}
 	if c.Publish.Publish != "" {
 		done = append(done, "bytes_in", st.BytesIn, "published", st.Published, "published_bytes", st.PublishedBytes)
 	}
@@ -144,6 +149,7 @@ type service struct {
 	pipeline *pipeline.Pipeline
 	stage    *pipeline.Stage // nil: off
 	model    *modelFile      // nil: it is not read again
+	batches  pipeline.BatchTotals
 	metrics  *metrics.Metrics
 	server   *metrics.Server
 	group    string
@@ -183,7 +189,18 @@ func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s
 		}
 		config += "model_sha256: " + model.SHA256 + "\n"
 	}
-	limitHeap(int64(c.Resource.Memory))
+	workers := c.Resource.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	lm, err := c.Tokens.open(workers)
+	if err != nil {
+		return s, err
+	}
+	lm.report(log, &c.Tokens)
+	lm.MaxBytes, lm.OnPanic, lm.Metrics, lm.Totals = frames.MaxBytes, frames.OnPanic, s.metrics, &s.batches
+	config += lm.config
+	limitHeap(int64(c.Resource.Memory), lm.bytes)
 	if err := s.open(ctx, c, tables, config); err != nil {
 		return s, err
 	}
@@ -208,12 +225,9 @@ func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s
 		}
 		publisher = s.outbox
 	}
-	workers := c.Resource.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
 	s.pipeline = pipeline.New(pipeline.Config{Output: s.output, Publisher: publisher,
 		NewProcess: func() pipeline.Process { return pipeline.NewFrames(frames).Process },
+		NewTokens:  func() *pipeline.Tokens { return pipeline.NewTokens(lm.TokenConfig) },
 		Workers:    workers, Memory: int64(c.Resource.Memory), SkipGaps: c.Source.OnGap == "skip",
 		Roll:    pipeline.Roll{Bytes: int64(c.Output.RollBytes), Records: c.Output.RollRecords, Age: c.Output.RollAge},
 		Metrics: s.metrics, Log: log})
@@ -344,19 +358,28 @@ func (s *service) watch() {
 func (s *service) progress(begin time.Time) progressSource {
 	return func() (int64, string) {
 		st, since := s.pipeline.Stats(), time.Since(begin)
-		text := rate(st.Frames, "frames", since) + ", " + rate(st.Points, "points", since) + ", " + byteSize(st.FileBytes) + " written"
+		text := rate(st.Frames, "frames", since) + ", " + rate(st.Points, "points", since)
+		if st.Sequences > 0 {
+			text += ", " + rate(st.Sequences, "sequences", since) + ", " + rate(st.Tokens, "tokens", since)
+		}
+		text += ", " + byteSize(st.FileBytes) + " written"
 		if st.Rejects > 0 {
 			text += ", " + count(st.Rejects) + " rejects"
 		}
-		return st.Frames, text
+		return st.Frames + st.Sequences, text
 	}
+}
+
+// tokens are the totals of sequences, for the last line of the log.
+func (s *service) tokens(st *pipeline.Stats) []any {
+	return []any{"sequences", st.Sequences, "tokens", st.Tokens, "batches", s.batches.Batches.Load(), "batch_fill", s.batches.Fill(), "padding", s.batches.Padding.Load()}
 }
 
 // frames checks the operators and tables asked for and returns what is done
 // with a frame, and the tables besides frames and rejects.
 func (c *runFlags) frames(log *slog.Logger) (pipeline.FrameConfig, []string, error) {
 	cfg := pipeline.FrameConfig{MaxBytes: int64(c.Frames.MaxFrameBytes), OnPanic: func(k schemas.FrameKey, what any, stack []byte) {
-		log.Error("an operator panicked: the frame becomes a reject", "topic", k.Topic, "partition", k.Partition, "offset", k.Offset, "index", k.Index, "panic", what, "stack", string(stack))
+		log.Error("an operator panicked: the frame, or sequence, becomes a reject", "topic", k.Topic, "partition", k.Partition, "offset", k.Offset, "index", k.Index, "panic", what, "stack", string(stack))
 	}}
 	for _, name := range c.Frames.Ops {
 		if name == "none" {
@@ -393,10 +416,11 @@ func (c *runFlags) frames(log *slog.Logger) (pipeline.FrameConfig, []string, err
 // limitHeap lets the collector work harder before the heap grows far beyond
 // what the budget counts. The space above it is for what is not counted, files
 // being encoded above all; with less, the collector would run all the time
-// when batches of triangles fill the budget. GOMEMLIMIT, when set, is the
-// user's word.
-func limitHeap(memory int64) {
+// when batches of triangles fill the budget. A language model comes on top: its
+// weights and what reading takes are no part of the budget. GOMEMLIMIT, when
+// set, is the user's word.
+func limitHeap(memory, model int64) {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
-		debug.SetMemoryLimit(memory + memory/4*3)
+		debug.SetMemoryLimit(memory + memory/4*3 + model)
 	}
 }

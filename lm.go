@@ -1,0 +1,201 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"entropipe/ops/pipeline"
+	"entropipe/sparse/hf"
+	"entropipe/sparse/model"
+	"entropipe/sparse/plan"
+	"entropipe/sparse/support"
+	"entropipe/sparse/token"
+)
+
+// lmFlags say what is done with sequences of tokens.
+type lmFlags struct {
+	LM          string `name:"lm" placeholder:"DIR" help:"Model for messages of tokens and texts: a Hugging Face folder (BERT, GPT-2 or LLaMA class), or builtin:bytes." group:"Tokens"`
+	Task        string `enum:"embed,logits,generate" default:"embed" help:"What is made of a sequence (${enum}): one vector, the likeliest next tokens, or the tokens that follow." group:"Tokens"`
+	Mask        string `placeholder:"DIR" help:"Frozen masks of the model's attention, as freeze writes them." group:"Tokens"`
+	MaxNew      int    `default:"32" help:"Tokens that --task generate adds (${default})." group:"Tokens"`
+	TopK        int    `default:"5" help:"Next tokens that --task logits names (${default})." group:"Tokens"`
+	Truncate    bool   `help:"Cut sequences that are longer than the model's positions; else they are rejects." group:"Tokens"`
+	AuditEvery  int64  `default:"1000" help:"With --mask, compare one sequence in so many with dense attention, for table attention_stats; 0: none (${default})." group:"Tokens"`
+	TokenBudget int    `default:"4096" help:"Tokens of a batch (${default})." group:"Tokens"`
+}
+
+// Bounds of flags, far from what anybody needs.
+const (
+	maxNewTokens   = 1 << 20
+	maxTopK        = 1000
+	maxTokenBudget = 1 << 24
+)
+
+// check returns the first mistake, as a usageError.
+func (c *lmFlags) check() error {
+	if c.LM == "" && c.Mask != "" {
+		return usageError{fmt.Errorf("--mask %s: want --lm, the model whose attention it is for", c.Mask)}
+	}
+	return cmp.Or(checkAmount("max-new", c.MaxNew, 1, maxNewTokens), checkAmount("top-k", c.TopK, 1, maxTopK),
+		checkAmount("audit-every", c.AuditEvery, 0, math.MaxInt64), checkAmount("token-budget", c.TokenBudget, 1, maxTokenBudget))
+}
+
+// language is a model with all that it takes to read sequences.
+type language struct {
+	pipeline.TokenConfig
+	config string // what the configuration's hash is to cover besides flags
+	mask   string // SHA-256 of the masks; empty: none
+	bytes  int64  // of the weights in memory, and of the workers' scratch
+}
+
+// open reads model, tokenizer and masks, and checks that they go together and
+// can do the task. Without a model it returns what refuses every sequence. The
+// error is a *ConfigError.
+func (c *lmFlags) open(workers int) (language, error) {
+	l := language{TokenConfig: pipeline.TokenConfig{Task: pipeline.Task(c.Task), TopK: c.TopK, MaxNew: c.MaxNew,
+		Truncate: c.Truncate, Budget: c.TokenBudget, Audit: c.AuditEvery, Threads: max(1, runtime.GOMAXPROCS(0)/workers)}}
+	if c.LM == "" {
+		return l, nil
+	}
+	before := heapInUse()
+	if err := c.openModel(&l); err != nil {
+		return l, err
+	}
+	if err := c.openMask(&l); err != nil {
+		return l, err
+	}
+	l.bytes = max(heapInUse()-before, 0) + int64(workers)*l.scratch()
+	return l, nil
+}
+
+// heapInUse is what is reachable: weights are loaded once, so that a collection
+// for it does not matter.
+func heapInUse() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// scratch is about what a worker's session takes for a full batch: states,
+// queries, keys, values and contexts of each token, and logits.
+func (l *language) scratch() int64 {
+	c := l.Model.Config()
+	return int64(l.Budget)*int64(6*c.Hidden+3*c.KVHeads*c.Dim)*4 + 32<<20
+}
+
+func badFlag(flag string, err error) error {
+	return &ConfigError{Problems: []Problem{{Path: flag, What: err.Error()}}}
+}
+
+// openModel reads the model and its tokenizer, if it has one.
+func (c *lmFlags) openModel(l *language) error {
+	m, err := model.Open(c.LM)
+	if err != nil {
+		return badFlag("lm", err)
+	}
+	l.Model, l.Name, l.Pooling = m, nameOfModel(c.LM), m.Pooling()
+	if err := c.checkTask(m); err != nil {
+		return badFlag("task", err)
+	}
+	if l.Tokenizer, err = openTokenizer(c.LM); err != nil {
+		return badFlag("lm", err)
+	}
+	l.config = "lm_sha256: " + m.SHA256() + "\n"
+	if l.Tokenizer != nil {
+		l.config += "tokenizer_sha256: " + l.Tokenizer.SHA256() + "\n"
+	}
+	return nil
+}
+
+// nameOfModel is what table tokens calls the model: the last folder of its path.
+func nameOfModel(lm string) string {
+	if strings.HasPrefix(lm, "builtin:") {
+		return lm
+	}
+	if path, err := filepath.Abs(lm); err == nil {
+		lm = path
+	}
+	return filepath.Base(lm)
+}
+
+// checkTask says why the model cannot do the task, if so.
+func (c *lmFlags) checkTask(m *model.Model) error {
+	cfg := m.Config()
+	switch {
+	case cfg.Arch == hf.ViT:
+		return fmt.Errorf("%s: a model of images reads no tokens", c.LM)
+	case c.Task == "embed" && m.Pooling().Mode == hf.None:
+		return fmt.Errorf("embed: %s says that its rows become no embedding (modules.json)", c.LM)
+	case c.Task != "embed" && !cfg.Causal:
+		return fmt.Errorf("%s: %s is an encoder, which predicts no next token; it can do embed", c.Task, c.LM)
+	case c.Task != "embed" && !cfg.Head:
+		return fmt.Errorf("%s: %s has no output matrix; it can do embed", c.Task, c.LM)
+	case c.Task == "generate" && c.MaxNew >= cfg.MaxPositions:
+		return fmt.Errorf("generate: --max-new %d leaves no room in the %d positions of %s", c.MaxNew, cfg.MaxPositions, c.LM)
+	}
+	return nil
+}
+
+// openTokenizer reads the tokenizer.json beside a model; nil if there is none.
+func openTokenizer(lm string) (*token.Tokenizer, error) {
+	t, err := token.Open(lm)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return t, err
+}
+
+// openMask reads the masks and makes the planner.
+func (c *lmFlags) openMask(l *language) error {
+	if c.Mask == "" {
+		return nil
+	}
+	set, err := support.Read(c.Mask)
+	if err != nil {
+		return badFlag("mask", err)
+	}
+	planner, err := plan.New(set, factsOf(l.Model))
+	if err != nil {
+		return badFlag("mask", fmt.Errorf("%s: %w", c.Mask, err))
+	}
+	if l.mask, err = set.SHA256(); err != nil {
+		return badFlag("mask", err)
+	}
+	l.Plan = planner.For
+	l.config += "mask_sha256: " + l.mask + "\n"
+	return nil
+}
+
+// factsOf are the facts of a model that masks are made for.
+func factsOf(m *model.Model) plan.Facts {
+	c := m.Config()
+	return plan.Facts{Facts: support.Facts{Arch: c.Arch, Weights: m.SHA256(), Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads, Dim: c.Dim, Causal: c.Causal}}
+}
+
+// report says once what serves sequences.
+func (l *language) report(log *slog.Logger, c *lmFlags) {
+	if l.Model == nil {
+		return
+	}
+	cfg := l.Model.Config()
+	log.Info("language model", "lm", c.LM, "arch", cfg.Arch, "layers", cfg.Layers, "hidden", cfg.Hidden, "task", c.Task, "pooling", l.Pooling.Mode, "tokenizer", l.Tokenizer != nil, "sha256", l.Model.SHA256())
+	if c.Task == "embed" && !l.Pooling.Stated {
+		log.Info("the model's folder does not say how rows become an embedding: their mean is taken", "lm", c.LM)
+	}
+	if l.Plan == nil {
+		return
+	}
+	if p := l.Plan(cfg.MaxPositions); p.Dense != "" {
+		log.Warn("attention is dense in spite of the masks", "mask", c.Mask, "tokens", cfg.MaxPositions, "reason", p.Dense)
+	} else {
+		log.Info("attention is sparse, by frozen masks", "mask", c.Mask, "sha256", l.mask)
+	}
+}
