@@ -53,3 +53,43 @@ func geluTanhAVX2(dst *float32, src *float32, n int)
 //
 //go:noescape
 func siluAVX2(dst *float32, src *float32, n int)
+
+// multiplyAVX512 sets n numbers at dst to the product.
+//
+//go:noescape
+func multiplyAVX512(dst *float32, a *float32, b *float32, n int)
+
+// geluGradAVX512 sets n numbers at dst to a times GELU's derivative at b.
+//
+//go:noescape
+func geluGradAVX512(dst *float32, a *float32, b *float32, n int)
+
+// geluTanhGradAVX512 sets n numbers at dst to a times GELUTanh's derivative at b.
+//
+//go:noescape
+func geluTanhGradAVX512(dst *float32, a *float32, b *float32, n int)
+
+// siluGradAVX512 sets n numbers at dst to a times SiLU's derivative at b.
+//
+//go:noescape
+func siluGradAVX512(dst *float32, a *float32, b *float32, n int)
+
+// multiplyAVX2 sets n numbers at dst to the product.
+//
+//go:noescape
+func multiplyAVX2(dst *float32, a *float32, b *float32, n int)
+
+// geluGradAVX2 sets n numbers at dst to a times GELU's derivative at b.
+//
+//go:noescape
+func geluGradAVX2(dst *float32, a *float32, b *float32, n int)
+
+// geluTanhGradAVX2 sets n numbers at dst to a times GELUTanh's derivative at b.
+//
+//go:noescape
+func geluTanhGradAVX2(dst *float32, a *float32, b *float32, n int)
+
+// siluGradAVX2 sets n numbers at dst to a times SiLU's derivative at b.
+//
+//go:noescape
+func siluGradAVX2(dst *float32, a *float32, b *float32, n int)

@@ -48,8 +48,8 @@ by2:
 	VADDPS       x3f800000<>+0(SB), Z2, Z2
 	VSCALEFPS    Z1, Z2, Z0
 	VMOVUPS      Z0, 64(AX)
-	ADDQ         $0x00000080, DX
 	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, DX
 	SUBQ         $0x20, CX
 	JMP          by2
 
@@ -74,8 +74,8 @@ by1:
 	VADDPS       x3f800000<>+0(SB), Z2, Z2
 	VSCALEFPS    Z1, Z2, Z0
 	VMOVUPS      Z0, (AX)
-	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
 	SUBQ         $0x10, CX
 	JMP          by1
 
@@ -272,8 +272,8 @@ by2:
 	VADDPS       x40000000<>+0(SB), Z0, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, 64(AX)
-	ADDQ         $0x00000080, DX
 	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, DX
 	SUBQ         $0x20, CX
 	JMP          by2
 
@@ -303,8 +303,8 @@ by1:
 	VADDPS       x40000000<>+0(SB), Z0, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, (AX)
-	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
 	SUBQ         $0x10, CX
 	JMP          by1
 
@@ -394,80 +394,80 @@ by2:
 	JLT          below2
 	VMOVUPS      (DX), Z0
 	VANDPS       x7fffffff<>+0(SB), Z0, Z1
-	VMULPS       Z0, Z0, Z3
-	VMULPS       xbf000000<>+0(SB), Z3, Z3
-	VMINPS       x42b20000<>+0(SB), Z3, Z3
-	VMAXPS       xc2d00000<>+0(SB), Z3, Z3
-	VMULPS       x3fb8aa3b<>+0(SB), Z3, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS x3f317218<>+0(SB), Z2, Z3
-	VFNMADD231PS xb102e308<>+0(SB), Z2, Z3
+	VMULPS       Z0, Z0, Z2
+	VMULPS       xbf000000<>+0(SB), Z2, Z2
+	VMINPS       x42b20000<>+0(SB), Z2, Z2
+	VMAXPS       xc2d00000<>+0(SB), Z2, Z2
+	VMULPS       x3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS x3f317218<>+0(SB), Z3, Z2
+	VFNMADD231PS xb102e308<>+0(SB), Z3, Z2
 	VMOVUPS      x3ab51223<>+0(SB), Z4
-	VFMADD213PS  x3c091cec<>+0(SB), Z3, Z4
-	VFMADD213PS  x3d2aac79<>+0(SB), Z3, Z4
-	VFMADD213PS  x3e2aaa49<>+0(SB), Z3, Z4
-	VFMADD213PS  x3efffffe<>+0(SB), Z3, Z4
-	VMULPS       Z3, Z3, Z5
-	VFMADD213PS  Z3, Z5, Z4
+	VFMADD213PS  x3c091cec<>+0(SB), Z2, Z4
+	VFMADD213PS  x3d2aac79<>+0(SB), Z2, Z4
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z2, Z4
+	VFMADD213PS  x3efffffe<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z4
 	VADDPS       x3f800000<>+0(SB), Z4, Z4
-	VSCALEFPS    Z2, Z4, Z3
+	VSCALEFPS    Z3, Z4, Z2
 	VMOVUPS      x3f800000<>+0(SB), Z4
-	VMOVUPS      x3e99999a<>+0(SB), Z2
-	VFMADD213PS  Z4, Z1, Z2
-	VDIVPS       Z2, Z4, Z2
+	VMOVUPS      x3e99999a<>+0(SB), Z3
+	VFMADD213PS  Z4, Z1, Z3
+	VDIVPS       Z3, Z4, Z3
 	VMOVUPS      x3d132d25<>+0(SB), Z4
-	VFMADD213PS  xbe221318<>+0(SB), Z2, Z4
-	VFMADD213PS  x3e553418<>+0(SB), Z2, Z4
-	VFMADD213PS  xbd62e499<>+0(SB), Z2, Z4
-	VFMADD213PS  x3e049391<>+0(SB), Z2, Z4
-	VFMADD213PS  x3dcc0ebf<>+0(SB), Z2, Z4
-	VFMADD213PS  x3df76521<>+0(SB), Z2, Z4
-	VFMADD213PS  x3df4feae<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z4, Z4
-	VMULPS       Z4, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z4, Z0, Z0
-	VFNMADD231PS Z1, Z3, Z0
+	VFMADD213PS  xbe221318<>+0(SB), Z3, Z4
+	VFMADD213PS  x3e553418<>+0(SB), Z3, Z4
+	VFMADD213PS  xbd62e499<>+0(SB), Z3, Z4
+	VFMADD213PS  x3e049391<>+0(SB), Z3, Z4
+	VFMADD213PS  x3dcc0ebf<>+0(SB), Z3, Z4
+	VFMADD213PS  x3df76521<>+0(SB), Z3, Z4
+	VFMADD213PS  x3df4feae<>+0(SB), Z3, Z4
+	VMULPS       Z3, Z4, Z4
+	VMULPS       Z4, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z3, Z0, Z0
+	VFNMADD231PS Z1, Z2, Z0
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      64(DX), Z0
 	VANDPS       x7fffffff<>+0(SB), Z0, Z1
-	VMULPS       Z0, Z0, Z3
-	VMULPS       xbf000000<>+0(SB), Z3, Z3
-	VMINPS       x42b20000<>+0(SB), Z3, Z3
-	VMAXPS       xc2d00000<>+0(SB), Z3, Z3
-	VMULPS       x3fb8aa3b<>+0(SB), Z3, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS x3f317218<>+0(SB), Z2, Z3
-	VFNMADD231PS xb102e308<>+0(SB), Z2, Z3
+	VMULPS       Z0, Z0, Z2
+	VMULPS       xbf000000<>+0(SB), Z2, Z2
+	VMINPS       x42b20000<>+0(SB), Z2, Z2
+	VMAXPS       xc2d00000<>+0(SB), Z2, Z2
+	VMULPS       x3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS x3f317218<>+0(SB), Z3, Z2
+	VFNMADD231PS xb102e308<>+0(SB), Z3, Z2
 	VMOVUPS      x3ab51223<>+0(SB), Z4
-	VFMADD213PS  x3c091cec<>+0(SB), Z3, Z4
-	VFMADD213PS  x3d2aac79<>+0(SB), Z3, Z4
-	VFMADD213PS  x3e2aaa49<>+0(SB), Z3, Z4
-	VFMADD213PS  x3efffffe<>+0(SB), Z3, Z4
-	VMULPS       Z3, Z3, Z5
-	VFMADD213PS  Z3, Z5, Z4
+	VFMADD213PS  x3c091cec<>+0(SB), Z2, Z4
+	VFMADD213PS  x3d2aac79<>+0(SB), Z2, Z4
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z2, Z4
+	VFMADD213PS  x3efffffe<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z4
 	VADDPS       x3f800000<>+0(SB), Z4, Z4
-	VSCALEFPS    Z2, Z4, Z3
+	VSCALEFPS    Z3, Z4, Z2
 	VMOVUPS      x3f800000<>+0(SB), Z4
-	VMOVUPS      x3e99999a<>+0(SB), Z2
-	VFMADD213PS  Z4, Z1, Z2
-	VDIVPS       Z2, Z4, Z2
+	VMOVUPS      x3e99999a<>+0(SB), Z3
+	VFMADD213PS  Z4, Z1, Z3
+	VDIVPS       Z3, Z4, Z3
 	VMOVUPS      x3d132d25<>+0(SB), Z4
-	VFMADD213PS  xbe221318<>+0(SB), Z2, Z4
-	VFMADD213PS  x3e553418<>+0(SB), Z2, Z4
-	VFMADD213PS  xbd62e499<>+0(SB), Z2, Z4
-	VFMADD213PS  x3e049391<>+0(SB), Z2, Z4
-	VFMADD213PS  x3dcc0ebf<>+0(SB), Z2, Z4
-	VFMADD213PS  x3df76521<>+0(SB), Z2, Z4
-	VFMADD213PS  x3df4feae<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z4, Z4
-	VMULPS       Z4, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z4, Z0, Z0
-	VFNMADD231PS Z1, Z3, Z0
+	VFMADD213PS  xbe221318<>+0(SB), Z3, Z4
+	VFMADD213PS  x3e553418<>+0(SB), Z3, Z4
+	VFMADD213PS  xbd62e499<>+0(SB), Z3, Z4
+	VFMADD213PS  x3e049391<>+0(SB), Z3, Z4
+	VFMADD213PS  x3dcc0ebf<>+0(SB), Z3, Z4
+	VFMADD213PS  x3df76521<>+0(SB), Z3, Z4
+	VFMADD213PS  x3df4feae<>+0(SB), Z3, Z4
+	VMULPS       Z3, Z4, Z4
+	VMULPS       Z4, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z3, Z0, Z0
+	VFNMADD231PS Z1, Z2, Z0
 	VMOVUPS      Z0, 64(AX)
-	ADDQ         $0x00000080, DX
 	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, DX
 	SUBQ         $0x20, CX
 	JMP          by2
 
@@ -477,43 +477,43 @@ by1:
 	JLT          below1
 	VMOVUPS      (DX), Z0
 	VANDPS       x7fffffff<>+0(SB), Z0, Z1
-	VMULPS       Z0, Z0, Z3
-	VMULPS       xbf000000<>+0(SB), Z3, Z3
-	VMINPS       x42b20000<>+0(SB), Z3, Z3
-	VMAXPS       xc2d00000<>+0(SB), Z3, Z3
-	VMULPS       x3fb8aa3b<>+0(SB), Z3, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS x3f317218<>+0(SB), Z2, Z3
-	VFNMADD231PS xb102e308<>+0(SB), Z2, Z3
+	VMULPS       Z0, Z0, Z2
+	VMULPS       xbf000000<>+0(SB), Z2, Z2
+	VMINPS       x42b20000<>+0(SB), Z2, Z2
+	VMAXPS       xc2d00000<>+0(SB), Z2, Z2
+	VMULPS       x3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS x3f317218<>+0(SB), Z3, Z2
+	VFNMADD231PS xb102e308<>+0(SB), Z3, Z2
 	VMOVUPS      x3ab51223<>+0(SB), Z4
-	VFMADD213PS  x3c091cec<>+0(SB), Z3, Z4
-	VFMADD213PS  x3d2aac79<>+0(SB), Z3, Z4
-	VFMADD213PS  x3e2aaa49<>+0(SB), Z3, Z4
-	VFMADD213PS  x3efffffe<>+0(SB), Z3, Z4
-	VMULPS       Z3, Z3, Z5
-	VFMADD213PS  Z3, Z5, Z4
+	VFMADD213PS  x3c091cec<>+0(SB), Z2, Z4
+	VFMADD213PS  x3d2aac79<>+0(SB), Z2, Z4
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z2, Z4
+	VFMADD213PS  x3efffffe<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z4
 	VADDPS       x3f800000<>+0(SB), Z4, Z4
-	VSCALEFPS    Z2, Z4, Z3
+	VSCALEFPS    Z3, Z4, Z2
 	VMOVUPS      x3f800000<>+0(SB), Z4
-	VMOVUPS      x3e99999a<>+0(SB), Z2
-	VFMADD213PS  Z4, Z1, Z2
-	VDIVPS       Z2, Z4, Z2
+	VMOVUPS      x3e99999a<>+0(SB), Z3
+	VFMADD213PS  Z4, Z1, Z3
+	VDIVPS       Z3, Z4, Z3
 	VMOVUPS      x3d132d25<>+0(SB), Z4
-	VFMADD213PS  xbe221318<>+0(SB), Z2, Z4
-	VFMADD213PS  x3e553418<>+0(SB), Z2, Z4
-	VFMADD213PS  xbd62e499<>+0(SB), Z2, Z4
-	VFMADD213PS  x3e049391<>+0(SB), Z2, Z4
-	VFMADD213PS  x3dcc0ebf<>+0(SB), Z2, Z4
-	VFMADD213PS  x3df76521<>+0(SB), Z2, Z4
-	VFMADD213PS  x3df4feae<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z4, Z4
-	VMULPS       Z4, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z4, Z0, Z0
-	VFNMADD231PS Z1, Z3, Z0
+	VFMADD213PS  xbe221318<>+0(SB), Z3, Z4
+	VFMADD213PS  x3e553418<>+0(SB), Z3, Z4
+	VFMADD213PS  xbd62e499<>+0(SB), Z3, Z4
+	VFMADD213PS  x3e049391<>+0(SB), Z3, Z4
+	VFMADD213PS  x3dcc0ebf<>+0(SB), Z3, Z4
+	VFMADD213PS  x3df76521<>+0(SB), Z3, Z4
+	VFMADD213PS  x3df4feae<>+0(SB), Z3, Z4
+	VMULPS       Z3, Z4, Z4
+	VMULPS       Z4, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z3, Z0, Z0
+	VFNMADD231PS Z1, Z2, Z0
 	VMOVUPS      Z0, (AX)
-	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
 	SUBQ         $0x10, CX
 	JMP          by1
 
@@ -526,40 +526,40 @@ below1:
 	KMOVW        BX, K1
 	VMOVUPS.Z    (DX), K1, Z0
 	VANDPS       x7fffffff<>+0(SB), Z0, Z1
-	VMULPS       Z0, Z0, Z3
-	VMULPS       xbf000000<>+0(SB), Z3, Z3
-	VMINPS       x42b20000<>+0(SB), Z3, Z3
-	VMAXPS       xc2d00000<>+0(SB), Z3, Z3
-	VMULPS       x3fb8aa3b<>+0(SB), Z3, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS x3f317218<>+0(SB), Z2, Z3
-	VFNMADD231PS xb102e308<>+0(SB), Z2, Z3
+	VMULPS       Z0, Z0, Z2
+	VMULPS       xbf000000<>+0(SB), Z2, Z2
+	VMINPS       x42b20000<>+0(SB), Z2, Z2
+	VMAXPS       xc2d00000<>+0(SB), Z2, Z2
+	VMULPS       x3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS x3f317218<>+0(SB), Z3, Z2
+	VFNMADD231PS xb102e308<>+0(SB), Z3, Z2
 	VMOVUPS      x3ab51223<>+0(SB), Z4
-	VFMADD213PS  x3c091cec<>+0(SB), Z3, Z4
-	VFMADD213PS  x3d2aac79<>+0(SB), Z3, Z4
-	VFMADD213PS  x3e2aaa49<>+0(SB), Z3, Z4
-	VFMADD213PS  x3efffffe<>+0(SB), Z3, Z4
-	VMULPS       Z3, Z3, Z5
-	VFMADD213PS  Z3, Z5, Z4
+	VFMADD213PS  x3c091cec<>+0(SB), Z2, Z4
+	VFMADD213PS  x3d2aac79<>+0(SB), Z2, Z4
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z2, Z4
+	VFMADD213PS  x3efffffe<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z4
 	VADDPS       x3f800000<>+0(SB), Z4, Z4
-	VSCALEFPS    Z2, Z4, Z3
+	VSCALEFPS    Z3, Z4, Z2
 	VMOVUPS      x3f800000<>+0(SB), Z4
-	VMOVUPS      x3e99999a<>+0(SB), Z2
-	VFMADD213PS  Z4, Z1, Z2
-	VDIVPS       Z2, Z4, Z2
+	VMOVUPS      x3e99999a<>+0(SB), Z3
+	VFMADD213PS  Z4, Z1, Z3
+	VDIVPS       Z3, Z4, Z3
 	VMOVUPS      x3d132d25<>+0(SB), Z4
-	VFMADD213PS  xbe221318<>+0(SB), Z2, Z4
-	VFMADD213PS  x3e553418<>+0(SB), Z2, Z4
-	VFMADD213PS  xbd62e499<>+0(SB), Z2, Z4
-	VFMADD213PS  x3e049391<>+0(SB), Z2, Z4
-	VFMADD213PS  x3dcc0ebf<>+0(SB), Z2, Z4
-	VFMADD213PS  x3df76521<>+0(SB), Z2, Z4
-	VFMADD213PS  x3df4feae<>+0(SB), Z2, Z4
-	VMULPS       Z2, Z4, Z4
-	VMULPS       Z4, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z4, Z0, Z0
-	VFNMADD231PS Z1, Z3, Z0
+	VFMADD213PS  xbe221318<>+0(SB), Z3, Z4
+	VFMADD213PS  x3e553418<>+0(SB), Z3, Z4
+	VFMADD213PS  xbd62e499<>+0(SB), Z3, Z4
+	VFMADD213PS  x3e049391<>+0(SB), Z3, Z4
+	VFMADD213PS  x3dcc0ebf<>+0(SB), Z3, Z4
+	VFMADD213PS  x3df76521<>+0(SB), Z3, Z4
+	VFMADD213PS  x3df4feae<>+0(SB), Z3, Z4
+	VMULPS       Z3, Z4, Z4
+	VMULPS       Z4, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z3, Z0, Z0
+	VFNMADD231PS Z1, Z2, Z0
 	VMOVUPS      Z0, K1, (AX)
 
 end:
@@ -732,8 +732,8 @@ by2:
 	VADDPS       x3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, 64(AX)
-	ADDQ         $0x00000080, DX
 	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, DX
 	SUBQ         $0x20, CX
 	JMP          by2
 
@@ -764,8 +764,8 @@ by1:
 	VADDPS       x3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, (AX)
-	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
 	SUBQ         $0x10, CX
 	JMP          by1
 
@@ -874,8 +874,8 @@ by2:
 	VADDPS       x3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, 64(AX)
-	ADDQ         $0x00000080, DX
 	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, DX
 	SUBQ         $0x20, CX
 	JMP          by2
 
@@ -903,8 +903,8 @@ by1:
 	VADDPS       x3f800000<>+0(SB), Z1, Z1
 	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, (AX)
-	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
 	SUBQ         $0x10, CX
 	JMP          by1
 
@@ -1010,8 +1010,8 @@ by2:
 	VMULPS       Y0, Y2, Y2
 	VMULPS       Y1, Y2, Y0
 	VMOVUPS      Y0, 32(AX)
-	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
 	SUBQ         $0x10, DX
 	JMP          by2
 
@@ -1044,8 +1044,8 @@ by1:
 	VMULPS       Y0, Y2, Y2
 	VMULPS       Y1, Y2, Y0
 	VMOVUPS      Y0, (AX)
-	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, CX
 	SUBQ         $0x08, DX
 	JMP          by1
 
@@ -1161,8 +1161,8 @@ by2:
 	VADDPS       x40000000<>+0(SB), Y0, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, 32(AX)
-	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
 	SUBQ         $0x10, DX
 	JMP          by2
 
@@ -1193,8 +1193,8 @@ by1:
 	VADDPS       x40000000<>+0(SB), Y0, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (AX)
-	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, CX
 	SUBQ         $0x08, DX
 	JMP          by1
 
@@ -1244,96 +1244,96 @@ by2:
 	JLT          below2
 	VMOVUPS      (CX), Y0
 	VANDPS       x7fffffff<>+0(SB), Y0, Y1
-	VMULPS       Y0, Y0, Y3
-	VMULPS       xbf000000<>+0(SB), Y3, Y3
-	VMINPS       x42b20000<>+0(SB), Y3, Y3
-	VMAXPS       xc2d00000<>+0(SB), Y3, Y3
-	VMULPS       x3fb8aa3b<>+0(SB), Y3, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS x3f317218<>+0(SB), Y2, Y3
-	VFNMADD231PS xb102e308<>+0(SB), Y2, Y3
+	VMULPS       Y0, Y0, Y2
+	VMULPS       xbf000000<>+0(SB), Y2, Y2
+	VMINPS       x42b20000<>+0(SB), Y2, Y2
+	VMAXPS       xc2d00000<>+0(SB), Y2, Y2
+	VMULPS       x3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS x3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS xb102e308<>+0(SB), Y3, Y2
 	VMOVUPS      x3ab51223<>+0(SB), Y4
-	VFMADD213PS  x3c091cec<>+0(SB), Y3, Y4
-	VFMADD213PS  x3d2aac79<>+0(SB), Y3, Y4
-	VFMADD213PS  x3e2aaa49<>+0(SB), Y3, Y4
-	VFMADD213PS  x3efffffe<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
+	VFMADD213PS  x3c091cec<>+0(SB), Y2, Y4
+	VFMADD213PS  x3d2aac79<>+0(SB), Y2, Y4
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y2, Y4
+	VFMADD213PS  x3efffffe<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
 	VADDPS       x3f800000<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPADDD       x0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y2
+	VPSUBD       Y2, Y3, Y3
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y3, Y4, Y4
-	VMULPS       Y2, Y4, Y3
-	VMOVUPS      x3f800000<>+0(SB), Y4
-	VMOVUPS      x3e99999a<>+0(SB), Y2
-	VFMADD213PS  Y4, Y1, Y2
-	VDIVPS       Y2, Y4, Y2
-	VMOVUPS      x3d132d25<>+0(SB), Y4
-	VFMADD213PS  xbe221318<>+0(SB), Y2, Y4
-	VFMADD213PS  x3e553418<>+0(SB), Y2, Y4
-	VFMADD213PS  xbd62e499<>+0(SB), Y2, Y4
-	VFMADD213PS  x3e049391<>+0(SB), Y2, Y4
-	VFMADD213PS  x3dcc0ebf<>+0(SB), Y2, Y4
-	VFMADD213PS  x3df76521<>+0(SB), Y2, Y4
-	VFMADD213PS  x3df4feae<>+0(SB), Y2, Y4
+	VPADDD       x0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y2, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y4, Y0, Y0
-	VFNMADD231PS Y1, Y3, Y0
+	VMULPS       Y3, Y4, Y2
+	VMOVUPS      x3f800000<>+0(SB), Y4
+	VMOVUPS      x3e99999a<>+0(SB), Y3
+	VFMADD213PS  Y4, Y1, Y3
+	VDIVPS       Y3, Y4, Y3
+	VMOVUPS      x3d132d25<>+0(SB), Y4
+	VFMADD213PS  xbe221318<>+0(SB), Y3, Y4
+	VFMADD213PS  x3e553418<>+0(SB), Y3, Y4
+	VFMADD213PS  xbd62e499<>+0(SB), Y3, Y4
+	VFMADD213PS  x3e049391<>+0(SB), Y3, Y4
+	VFMADD213PS  x3dcc0ebf<>+0(SB), Y3, Y4
+	VFMADD213PS  x3df76521<>+0(SB), Y3, Y4
+	VFMADD213PS  x3df4feae<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y0, Y0
+	VFNMADD231PS Y1, Y2, Y0
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      32(CX), Y0
 	VANDPS       x7fffffff<>+0(SB), Y0, Y1
-	VMULPS       Y0, Y0, Y3
-	VMULPS       xbf000000<>+0(SB), Y3, Y3
-	VMINPS       x42b20000<>+0(SB), Y3, Y3
-	VMAXPS       xc2d00000<>+0(SB), Y3, Y3
-	VMULPS       x3fb8aa3b<>+0(SB), Y3, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS x3f317218<>+0(SB), Y2, Y3
-	VFNMADD231PS xb102e308<>+0(SB), Y2, Y3
+	VMULPS       Y0, Y0, Y2
+	VMULPS       xbf000000<>+0(SB), Y2, Y2
+	VMINPS       x42b20000<>+0(SB), Y2, Y2
+	VMAXPS       xc2d00000<>+0(SB), Y2, Y2
+	VMULPS       x3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS x3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS xb102e308<>+0(SB), Y3, Y2
 	VMOVUPS      x3ab51223<>+0(SB), Y4
-	VFMADD213PS  x3c091cec<>+0(SB), Y3, Y4
-	VFMADD213PS  x3d2aac79<>+0(SB), Y3, Y4
-	VFMADD213PS  x3e2aaa49<>+0(SB), Y3, Y4
-	VFMADD213PS  x3efffffe<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
+	VFMADD213PS  x3c091cec<>+0(SB), Y2, Y4
+	VFMADD213PS  x3d2aac79<>+0(SB), Y2, Y4
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y2, Y4
+	VFMADD213PS  x3efffffe<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
 	VADDPS       x3f800000<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPADDD       x0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y2
+	VPSUBD       Y2, Y3, Y3
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y3, Y4, Y4
-	VMULPS       Y2, Y4, Y3
-	VMOVUPS      x3f800000<>+0(SB), Y4
-	VMOVUPS      x3e99999a<>+0(SB), Y2
-	VFMADD213PS  Y4, Y1, Y2
-	VDIVPS       Y2, Y4, Y2
-	VMOVUPS      x3d132d25<>+0(SB), Y4
-	VFMADD213PS  xbe221318<>+0(SB), Y2, Y4
-	VFMADD213PS  x3e553418<>+0(SB), Y2, Y4
-	VFMADD213PS  xbd62e499<>+0(SB), Y2, Y4
-	VFMADD213PS  x3e049391<>+0(SB), Y2, Y4
-	VFMADD213PS  x3dcc0ebf<>+0(SB), Y2, Y4
-	VFMADD213PS  x3df76521<>+0(SB), Y2, Y4
-	VFMADD213PS  x3df4feae<>+0(SB), Y2, Y4
+	VPADDD       x0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y2, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y4, Y0, Y0
-	VFNMADD231PS Y1, Y3, Y0
+	VMULPS       Y3, Y4, Y2
+	VMOVUPS      x3f800000<>+0(SB), Y4
+	VMOVUPS      x3e99999a<>+0(SB), Y3
+	VFMADD213PS  Y4, Y1, Y3
+	VDIVPS       Y3, Y4, Y3
+	VMOVUPS      x3d132d25<>+0(SB), Y4
+	VFMADD213PS  xbe221318<>+0(SB), Y3, Y4
+	VFMADD213PS  x3e553418<>+0(SB), Y3, Y4
+	VFMADD213PS  xbd62e499<>+0(SB), Y3, Y4
+	VFMADD213PS  x3e049391<>+0(SB), Y3, Y4
+	VFMADD213PS  x3dcc0ebf<>+0(SB), Y3, Y4
+	VFMADD213PS  x3df76521<>+0(SB), Y3, Y4
+	VFMADD213PS  x3df4feae<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y0, Y0
+	VFNMADD231PS Y1, Y2, Y0
 	VMOVUPS      Y0, 32(AX)
-	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
 	SUBQ         $0x10, DX
 	JMP          by2
 
@@ -1343,51 +1343,51 @@ by1:
 	JLT          below1
 	VMOVUPS      (CX), Y0
 	VANDPS       x7fffffff<>+0(SB), Y0, Y1
-	VMULPS       Y0, Y0, Y3
-	VMULPS       xbf000000<>+0(SB), Y3, Y3
-	VMINPS       x42b20000<>+0(SB), Y3, Y3
-	VMAXPS       xc2d00000<>+0(SB), Y3, Y3
-	VMULPS       x3fb8aa3b<>+0(SB), Y3, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS x3f317218<>+0(SB), Y2, Y3
-	VFNMADD231PS xb102e308<>+0(SB), Y2, Y3
+	VMULPS       Y0, Y0, Y2
+	VMULPS       xbf000000<>+0(SB), Y2, Y2
+	VMINPS       x42b20000<>+0(SB), Y2, Y2
+	VMAXPS       xc2d00000<>+0(SB), Y2, Y2
+	VMULPS       x3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS x3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS xb102e308<>+0(SB), Y3, Y2
 	VMOVUPS      x3ab51223<>+0(SB), Y4
-	VFMADD213PS  x3c091cec<>+0(SB), Y3, Y4
-	VFMADD213PS  x3d2aac79<>+0(SB), Y3, Y4
-	VFMADD213PS  x3e2aaa49<>+0(SB), Y3, Y4
-	VFMADD213PS  x3efffffe<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
+	VFMADD213PS  x3c091cec<>+0(SB), Y2, Y4
+	VFMADD213PS  x3d2aac79<>+0(SB), Y2, Y4
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y2, Y4
+	VFMADD213PS  x3efffffe<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
 	VADDPS       x3f800000<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPADDD       x0000007f<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y2
+	VPSUBD       Y2, Y3, Y3
 	VPADDD       x0000007f<>+0(SB), Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y3, Y4, Y4
-	VMULPS       Y2, Y4, Y3
-	VMOVUPS      x3f800000<>+0(SB), Y4
-	VMOVUPS      x3e99999a<>+0(SB), Y2
-	VFMADD213PS  Y4, Y1, Y2
-	VDIVPS       Y2, Y4, Y2
-	VMOVUPS      x3d132d25<>+0(SB), Y4
-	VFMADD213PS  xbe221318<>+0(SB), Y2, Y4
-	VFMADD213PS  x3e553418<>+0(SB), Y2, Y4
-	VFMADD213PS  xbd62e499<>+0(SB), Y2, Y4
-	VFMADD213PS  x3e049391<>+0(SB), Y2, Y4
-	VFMADD213PS  x3dcc0ebf<>+0(SB), Y2, Y4
-	VFMADD213PS  x3df76521<>+0(SB), Y2, Y4
-	VFMADD213PS  x3df4feae<>+0(SB), Y2, Y4
+	VPADDD       x0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
 	VMULPS       Y2, Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y4, Y0, Y0
-	VFNMADD231PS Y1, Y3, Y0
+	VMULPS       Y3, Y4, Y2
+	VMOVUPS      x3f800000<>+0(SB), Y4
+	VMOVUPS      x3e99999a<>+0(SB), Y3
+	VFMADD213PS  Y4, Y1, Y3
+	VDIVPS       Y3, Y4, Y3
+	VMOVUPS      x3d132d25<>+0(SB), Y4
+	VFMADD213PS  xbe221318<>+0(SB), Y3, Y4
+	VFMADD213PS  x3e553418<>+0(SB), Y3, Y4
+	VFMADD213PS  xbd62e499<>+0(SB), Y3, Y4
+	VFMADD213PS  x3e049391<>+0(SB), Y3, Y4
+	VFMADD213PS  x3dcc0ebf<>+0(SB), Y3, Y4
+	VFMADD213PS  x3df76521<>+0(SB), Y3, Y4
+	VFMADD213PS  x3df4feae<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMAXPS       Y3, Y0, Y0
+	VFNMADD231PS Y1, Y2, Y0
 	VMOVUPS      Y0, (AX)
-	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, CX
 	SUBQ         $0x08, DX
 	JMP          by1
 
@@ -1399,48 +1399,48 @@ below1:
 	VMOVUPS      32(BX)(DX*4), Y0
 	VMASKMOVPS   (CX), Y0, Y1
 	VANDPS       x7fffffff<>+0(SB), Y1, Y2
-	VMULPS       Y1, Y1, Y4
-	VMULPS       xbf000000<>+0(SB), Y4, Y4
-	VMINPS       x42b20000<>+0(SB), Y4, Y4
-	VMAXPS       xc2d00000<>+0(SB), Y4, Y4
-	VMULPS       x3fb8aa3b<>+0(SB), Y4, Y3
-	VROUNDPS     $0x08, Y3, Y3
-	VFNMADD231PS x3f317218<>+0(SB), Y3, Y4
-	VFNMADD231PS xb102e308<>+0(SB), Y3, Y4
+	VMULPS       Y1, Y1, Y3
+	VMULPS       xbf000000<>+0(SB), Y3, Y3
+	VMINPS       x42b20000<>+0(SB), Y3, Y3
+	VMAXPS       xc2d00000<>+0(SB), Y3, Y3
+	VMULPS       x3fb8aa3b<>+0(SB), Y3, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS x3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS xb102e308<>+0(SB), Y4, Y3
 	VMOVUPS      x3ab51223<>+0(SB), Y5
-	VFMADD213PS  x3c091cec<>+0(SB), Y4, Y5
-	VFMADD213PS  x3d2aac79<>+0(SB), Y4, Y5
-	VFMADD213PS  x3e2aaa49<>+0(SB), Y4, Y5
-	VFMADD213PS  x3efffffe<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y5
+	VFMADD213PS  x3c091cec<>+0(SB), Y3, Y5
+	VFMADD213PS  x3d2aac79<>+0(SB), Y3, Y5
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y3, Y5
+	VFMADD213PS  x3efffffe<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y5
 	VADDPS       x3f800000<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPADDD       x0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
 	VPADDD       x0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y4, Y5, Y5
-	VMULPS       Y3, Y5, Y4
-	VMOVUPS      x3f800000<>+0(SB), Y5
-	VMOVUPS      x3e99999a<>+0(SB), Y3
-	VFMADD213PS  Y5, Y2, Y3
-	VDIVPS       Y3, Y5, Y3
-	VMOVUPS      x3d132d25<>+0(SB), Y5
-	VFMADD213PS  xbe221318<>+0(SB), Y3, Y5
-	VFMADD213PS  x3e553418<>+0(SB), Y3, Y5
-	VFMADD213PS  xbd62e499<>+0(SB), Y3, Y5
-	VFMADD213PS  x3e049391<>+0(SB), Y3, Y5
-	VFMADD213PS  x3dcc0ebf<>+0(SB), Y3, Y5
-	VFMADD213PS  x3df76521<>+0(SB), Y3, Y5
-	VFMADD213PS  x3df4feae<>+0(SB), Y3, Y5
+	VPADDD       x0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y3, Y5, Y5
-	VMULPS       Y5, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y5, Y1, Y1
-	VFNMADD231PS Y2, Y4, Y1
+	VMULPS       Y4, Y5, Y3
+	VMOVUPS      x3f800000<>+0(SB), Y5
+	VMOVUPS      x3e99999a<>+0(SB), Y4
+	VFMADD213PS  Y5, Y2, Y4
+	VDIVPS       Y4, Y5, Y4
+	VMOVUPS      x3d132d25<>+0(SB), Y5
+	VFMADD213PS  xbe221318<>+0(SB), Y4, Y5
+	VFMADD213PS  x3e553418<>+0(SB), Y4, Y5
+	VFMADD213PS  xbd62e499<>+0(SB), Y4, Y5
+	VFMADD213PS  x3e049391<>+0(SB), Y4, Y5
+	VFMADD213PS  x3dcc0ebf<>+0(SB), Y4, Y5
+	VFMADD213PS  x3df76521<>+0(SB), Y4, Y5
+	VFMADD213PS  x3df4feae<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y4, Y1, Y1
+	VFNMADD231PS Y2, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (AX)
 
 end:
@@ -1519,8 +1519,8 @@ by2:
 	VADDPS       x3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, 32(AX)
-	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
 	SUBQ         $0x10, DX
 	JMP          by2
 
@@ -1559,8 +1559,8 @@ by1:
 	VADDPS       x3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (AX)
-	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, CX
 	SUBQ         $0x08, DX
 	JMP          by1
 
@@ -1672,8 +1672,8 @@ by2:
 	VADDPS       x3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, 32(AX)
-	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
 	SUBQ         $0x10, DX
 	JMP          by2
 
@@ -1709,8 +1709,8 @@ by1:
 	VADDPS       x3f800000<>+0(SB), Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (AX)
-	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, CX
 	SUBQ         $0x08, DX
 	JMP          by1
 
@@ -1747,6 +1747,796 @@ below1:
 	VMULPS       Y3, Y4, Y2
 	VADDPS       x3f800000<>+0(SB), Y2, Y2
 	VDIVPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func multiplyAVX512(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·multiplyAVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+
+by1:
+	CMPQ    CX, $0x10
+	JLT     below1
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+	VMULPS  Z0, Z1, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x10, CX
+	JMP     by1
+
+below1:
+	TESTQ     CX, CX
+	JZ        end
+	MOVL      $0x00000001, SI
+	SHLQ      CL, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	VMULPS    Z0, Z1, Z0
+	VMOVUPS   Z0, K1, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func geluGradAVX512(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geluGradAVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+
+by1:
+	CMPQ         CX, $0x10
+	JLT          below1
+	VMOVUPS      (DX), Z0
+	VMOVUPS      (BX), Z1
+	VANDPS       x7fffffff<>+0(SB), Z1, Z2
+	VMULPS       Z1, Z1, Z3
+	VMULPS       xbf000000<>+0(SB), Z3, Z3
+	VMINPS       x42b20000<>+0(SB), Z3, Z3
+	VMAXPS       xc2d00000<>+0(SB), Z3, Z3
+	VMULPS       x3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS  $0x08, Z4, Z4
+	VFNMADD231PS x3f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS xb102e308<>+0(SB), Z4, Z3
+	VMOVUPS      x3ab51223<>+0(SB), Z5
+	VFMADD213PS  x3c091cec<>+0(SB), Z3, Z5
+	VFMADD213PS  x3d2aac79<>+0(SB), Z3, Z5
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z3, Z5
+	VFMADD213PS  x3efffffe<>+0(SB), Z3, Z5
+	VMULPS       Z3, Z3, Z6
+	VFMADD213PS  Z3, Z6, Z5
+	VADDPS       x3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS    Z4, Z5, Z3
+	VMOVUPS      x3f800000<>+0(SB), Z5
+	VMOVUPS      x3e99999a<>+0(SB), Z4
+	VFMADD213PS  Z5, Z2, Z4
+	VDIVPS       Z4, Z5, Z4
+	VMOVUPS      x3d132d25<>+0(SB), Z2
+	VFMADD213PS  xbe221318<>+0(SB), Z4, Z2
+	VFMADD213PS  x3e553418<>+0(SB), Z4, Z2
+	VFMADD213PS  xbd62e499<>+0(SB), Z4, Z2
+	VFMADD213PS  x3e049391<>+0(SB), Z4, Z2
+	VFMADD213PS  x3dcc0ebf<>+0(SB), Z4, Z2
+	VFMADD213PS  x3df76521<>+0(SB), Z4, Z2
+	VFMADD213PS  x3df4feae<>+0(SB), Z4, Z2
+	VMULPS       Z4, Z2, Z2
+	VMULPS       Z2, Z3, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z4
+	VSUBPS       Z2, Z4, Z4
+	VPMOVD2M     Z1, K1
+	VBLENDMPS    Z2, Z4, K1, Z2
+	VMULPS       x3ecc422a<>+0(SB), Z3, Z3
+	VFMADD231PS  Z3, Z1, Z2
+	VMULPS       Z2, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	SUBQ         $0x10, CX
+	JMP          by1
+
+below1:
+	TESTQ        CX, CX
+	JZ           end
+	MOVL         $0x00000001, SI
+	SHLQ         CL, SI
+	DECQ         SI
+	KMOVW        SI, K1
+	VMOVUPS.Z    (DX), K1, Z0
+	VMOVUPS.Z    (BX), K1, Z1
+	VANDPS       x7fffffff<>+0(SB), Z1, Z2
+	VMULPS       Z1, Z1, Z3
+	VMULPS       xbf000000<>+0(SB), Z3, Z3
+	VMINPS       x42b20000<>+0(SB), Z3, Z3
+	VMAXPS       xc2d00000<>+0(SB), Z3, Z3
+	VMULPS       x3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS  $0x08, Z4, Z4
+	VFNMADD231PS x3f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS xb102e308<>+0(SB), Z4, Z3
+	VMOVUPS      x3ab51223<>+0(SB), Z5
+	VFMADD213PS  x3c091cec<>+0(SB), Z3, Z5
+	VFMADD213PS  x3d2aac79<>+0(SB), Z3, Z5
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z3, Z5
+	VFMADD213PS  x3efffffe<>+0(SB), Z3, Z5
+	VMULPS       Z3, Z3, Z6
+	VFMADD213PS  Z3, Z6, Z5
+	VADDPS       x3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS    Z4, Z5, Z3
+	VMOVUPS      x3f800000<>+0(SB), Z5
+	VMOVUPS      x3e99999a<>+0(SB), Z4
+	VFMADD213PS  Z5, Z2, Z4
+	VDIVPS       Z4, Z5, Z4
+	VMOVUPS      x3d132d25<>+0(SB), Z2
+	VFMADD213PS  xbe221318<>+0(SB), Z4, Z2
+	VFMADD213PS  x3e553418<>+0(SB), Z4, Z2
+	VFMADD213PS  xbd62e499<>+0(SB), Z4, Z2
+	VFMADD213PS  x3e049391<>+0(SB), Z4, Z2
+	VFMADD213PS  x3dcc0ebf<>+0(SB), Z4, Z2
+	VFMADD213PS  x3df76521<>+0(SB), Z4, Z2
+	VFMADD213PS  x3df4feae<>+0(SB), Z4, Z2
+	VMULPS       Z4, Z2, Z2
+	VMULPS       Z2, Z3, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z4
+	VSUBPS       Z2, Z4, Z4
+	VPMOVD2M     Z1, K2
+	VBLENDMPS    Z2, Z4, K2, Z2
+	VMULPS       x3ecc422a<>+0(SB), Z3, Z3
+	VFMADD231PS  Z3, Z1, Z2
+	VMULPS       Z2, Z0, Z0
+	VMOVUPS      Z0, K1, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA x3ecc422a<>+0(SB)/8, $0x3ecc422a3ecc422a
+DATA x3ecc422a<>+8(SB)/8, $0x3ecc422a3ecc422a
+DATA x3ecc422a<>+16(SB)/8, $0x3ecc422a3ecc422a
+DATA x3ecc422a<>+24(SB)/8, $0x3ecc422a3ecc422a
+DATA x3ecc422a<>+32(SB)/8, $0x3ecc422a3ecc422a
+DATA x3ecc422a<>+40(SB)/8, $0x3ecc422a3ecc422a
+DATA x3ecc422a<>+48(SB)/8, $0x3ecc422a3ecc422a
+DATA x3ecc422a<>+56(SB)/8, $0x3ecc422a3ecc422a
+GLOBL x3ecc422a<>(SB), RODATA|NOPTR, $64
+
+// func geluTanhGradAVX512(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·geluTanhGradAVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+
+by1:
+	CMPQ         CX, $0x10
+	JLT          below1
+	VMOVUPS      (DX), Z0
+	VMOVUPS      (BX), Z1
+	VMINPS       x41200000<>+0(SB), Z1, Z1
+	VMAXPS       xc1200000<>+0(SB), Z1, Z1
+	VMULPS       Z1, Z1, Z2
+	VMOVUPS      xbd922279<>+0(SB), Z3
+	VFMADD213PS  xbfcc422a<>+0(SB), Z2, Z3
+	VMULPS       Z1, Z3, Z3
+	VMOVUPS      xbe5b33b6<>+0(SB), Z4
+	VFMADD213PS  xbfcc422a<>+0(SB), Z2, Z4
+	VMOVUPS      Z3, Z2
+	VMINPS       x42b20000<>+0(SB), Z2, Z2
+	VMAXPS       xc2d00000<>+0(SB), Z2, Z2
+	VMULPS       x3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS x3f317218<>+0(SB), Z3, Z2
+	VFNMADD231PS xb102e308<>+0(SB), Z3, Z2
+	VMOVUPS      x3ab51223<>+0(SB), Z5
+	VFMADD213PS  x3c091cec<>+0(SB), Z2, Z5
+	VFMADD213PS  x3d2aac79<>+0(SB), Z2, Z5
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z2, Z5
+	VFMADD213PS  x3efffffe<>+0(SB), Z2, Z5
+	VMULPS       Z2, Z2, Z6
+	VFMADD213PS  Z2, Z6, Z5
+	VADDPS       x3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS    Z3, Z5, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z2, Z3, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z3
+	VSUBPS       Z2, Z3, Z3
+	VMULPS       Z1, Z3, Z3
+	VFNMADD213PS x3f800000<>+0(SB), Z4, Z3
+	VMULPS       Z2, Z3, Z3
+	VMULPS       Z3, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	SUBQ         $0x10, CX
+	JMP          by1
+
+below1:
+	TESTQ        CX, CX
+	JZ           end
+	MOVL         $0x00000001, SI
+	SHLQ         CL, SI
+	DECQ         SI
+	KMOVW        SI, K1
+	VMOVUPS.Z    (DX), K1, Z0
+	VMOVUPS.Z    (BX), K1, Z1
+	VMINPS       x41200000<>+0(SB), Z1, Z1
+	VMAXPS       xc1200000<>+0(SB), Z1, Z1
+	VMULPS       Z1, Z1, Z2
+	VMOVUPS      xbd922279<>+0(SB), Z3
+	VFMADD213PS  xbfcc422a<>+0(SB), Z2, Z3
+	VMULPS       Z1, Z3, Z3
+	VMOVUPS      xbe5b33b6<>+0(SB), Z4
+	VFMADD213PS  xbfcc422a<>+0(SB), Z2, Z4
+	VMOVUPS      Z3, Z2
+	VMINPS       x42b20000<>+0(SB), Z2, Z2
+	VMAXPS       xc2d00000<>+0(SB), Z2, Z2
+	VMULPS       x3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS x3f317218<>+0(SB), Z3, Z2
+	VFNMADD231PS xb102e308<>+0(SB), Z3, Z2
+	VMOVUPS      x3ab51223<>+0(SB), Z5
+	VFMADD213PS  x3c091cec<>+0(SB), Z2, Z5
+	VFMADD213PS  x3d2aac79<>+0(SB), Z2, Z5
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z2, Z5
+	VFMADD213PS  x3efffffe<>+0(SB), Z2, Z5
+	VMULPS       Z2, Z2, Z6
+	VFMADD213PS  Z2, Z6, Z5
+	VADDPS       x3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS    Z3, Z5, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z3
+	VADDPS       Z3, Z2, Z2
+	VDIVPS       Z2, Z3, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z3
+	VSUBPS       Z2, Z3, Z3
+	VMULPS       Z1, Z3, Z3
+	VFNMADD213PS x3f800000<>+0(SB), Z4, Z3
+	VMULPS       Z2, Z3, Z3
+	VMULPS       Z3, Z0, Z0
+	VMOVUPS      Z0, K1, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA x41200000<>+0(SB)/8, $0x4120000041200000
+DATA x41200000<>+8(SB)/8, $0x4120000041200000
+DATA x41200000<>+16(SB)/8, $0x4120000041200000
+DATA x41200000<>+24(SB)/8, $0x4120000041200000
+DATA x41200000<>+32(SB)/8, $0x4120000041200000
+DATA x41200000<>+40(SB)/8, $0x4120000041200000
+DATA x41200000<>+48(SB)/8, $0x4120000041200000
+DATA x41200000<>+56(SB)/8, $0x4120000041200000
+GLOBL x41200000<>(SB), RODATA|NOPTR, $64
+
+DATA xc1200000<>+0(SB)/8, $0xc1200000c1200000
+DATA xc1200000<>+8(SB)/8, $0xc1200000c1200000
+DATA xc1200000<>+16(SB)/8, $0xc1200000c1200000
+DATA xc1200000<>+24(SB)/8, $0xc1200000c1200000
+DATA xc1200000<>+32(SB)/8, $0xc1200000c1200000
+DATA xc1200000<>+40(SB)/8, $0xc1200000c1200000
+DATA xc1200000<>+48(SB)/8, $0xc1200000c1200000
+DATA xc1200000<>+56(SB)/8, $0xc1200000c1200000
+GLOBL xc1200000<>(SB), RODATA|NOPTR, $64
+
+DATA xbe5b33b6<>+0(SB)/8, $0xbe5b33b6be5b33b6
+DATA xbe5b33b6<>+8(SB)/8, $0xbe5b33b6be5b33b6
+DATA xbe5b33b6<>+16(SB)/8, $0xbe5b33b6be5b33b6
+DATA xbe5b33b6<>+24(SB)/8, $0xbe5b33b6be5b33b6
+DATA xbe5b33b6<>+32(SB)/8, $0xbe5b33b6be5b33b6
+DATA xbe5b33b6<>+40(SB)/8, $0xbe5b33b6be5b33b6
+DATA xbe5b33b6<>+48(SB)/8, $0xbe5b33b6be5b33b6
+DATA xbe5b33b6<>+56(SB)/8, $0xbe5b33b6be5b33b6
+GLOBL xbe5b33b6<>(SB), RODATA|NOPTR, $64
+
+// func siluGradAVX512(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·siluGradAVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+
+by1:
+	CMPQ         CX, $0x10
+	JLT          below1
+	VMOVUPS      (DX), Z0
+	VMOVUPS      (BX), Z1
+	VMINPS       x42a00000<>+0(SB), Z1, Z1
+	VMAXPS       xc2a00000<>+0(SB), Z1, Z1
+	VXORPS       x80000000<>+0(SB), Z1, Z2
+	VMOVUPS      xbf800000<>+0(SB), Z3
+	VMOVUPS      Z2, Z2
+	VMINPS       x42b20000<>+0(SB), Z2, Z2
+	VMAXPS       xc2d00000<>+0(SB), Z2, Z2
+	VMULPS       x3fb8aa3b<>+0(SB), Z2, Z4
+	VRNDSCALEPS  $0x08, Z4, Z4
+	VFNMADD231PS x3f317218<>+0(SB), Z4, Z2
+	VFNMADD231PS xb102e308<>+0(SB), Z4, Z2
+	VMOVUPS      x3ab51223<>+0(SB), Z5
+	VFMADD213PS  x3c091cec<>+0(SB), Z2, Z5
+	VFMADD213PS  x3d2aac79<>+0(SB), Z2, Z5
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z2, Z5
+	VFMADD213PS  x3efffffe<>+0(SB), Z2, Z5
+	VMULPS       Z2, Z2, Z6
+	VFMADD213PS  Z2, Z6, Z5
+	VADDPS       x3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS    Z4, Z5, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z2, Z4, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z4
+	VSUBPS       Z2, Z4, Z4
+	VMULPS       Z1, Z4, Z4
+	VFNMADD213PS x3f800000<>+0(SB), Z3, Z4
+	VMULPS       Z2, Z4, Z4
+	VMULPS       Z4, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	SUBQ         $0x10, CX
+	JMP          by1
+
+below1:
+	TESTQ        CX, CX
+	JZ           end
+	MOVL         $0x00000001, SI
+	SHLQ         CL, SI
+	DECQ         SI
+	KMOVW        SI, K1
+	VMOVUPS.Z    (DX), K1, Z0
+	VMOVUPS.Z    (BX), K1, Z1
+	VMINPS       x42a00000<>+0(SB), Z1, Z1
+	VMAXPS       xc2a00000<>+0(SB), Z1, Z1
+	VXORPS       x80000000<>+0(SB), Z1, Z2
+	VMOVUPS      xbf800000<>+0(SB), Z3
+	VMOVUPS      Z2, Z2
+	VMINPS       x42b20000<>+0(SB), Z2, Z2
+	VMAXPS       xc2d00000<>+0(SB), Z2, Z2
+	VMULPS       x3fb8aa3b<>+0(SB), Z2, Z4
+	VRNDSCALEPS  $0x08, Z4, Z4
+	VFNMADD231PS x3f317218<>+0(SB), Z4, Z2
+	VFNMADD231PS xb102e308<>+0(SB), Z4, Z2
+	VMOVUPS      x3ab51223<>+0(SB), Z5
+	VFMADD213PS  x3c091cec<>+0(SB), Z2, Z5
+	VFMADD213PS  x3d2aac79<>+0(SB), Z2, Z5
+	VFMADD213PS  x3e2aaa49<>+0(SB), Z2, Z5
+	VFMADD213PS  x3efffffe<>+0(SB), Z2, Z5
+	VMULPS       Z2, Z2, Z6
+	VFMADD213PS  Z2, Z6, Z5
+	VADDPS       x3f800000<>+0(SB), Z5, Z5
+	VSCALEFPS    Z4, Z5, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z2, Z4, Z2
+	VMOVUPS      x3f800000<>+0(SB), Z4
+	VSUBPS       Z2, Z4, Z4
+	VMULPS       Z1, Z4, Z4
+	VFNMADD213PS x3f800000<>+0(SB), Z3, Z4
+	VMULPS       Z2, Z4, Z4
+	VMULPS       Z4, Z0, Z0
+	VMOVUPS      Z0, K1, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA x42a00000<>+0(SB)/8, $0x42a0000042a00000
+DATA x42a00000<>+8(SB)/8, $0x42a0000042a00000
+DATA x42a00000<>+16(SB)/8, $0x42a0000042a00000
+DATA x42a00000<>+24(SB)/8, $0x42a0000042a00000
+DATA x42a00000<>+32(SB)/8, $0x42a0000042a00000
+DATA x42a00000<>+40(SB)/8, $0x42a0000042a00000
+DATA x42a00000<>+48(SB)/8, $0x42a0000042a00000
+DATA x42a00000<>+56(SB)/8, $0x42a0000042a00000
+GLOBL x42a00000<>(SB), RODATA|NOPTR, $64
+
+DATA xc2a00000<>+0(SB)/8, $0xc2a00000c2a00000
+DATA xc2a00000<>+8(SB)/8, $0xc2a00000c2a00000
+DATA xc2a00000<>+16(SB)/8, $0xc2a00000c2a00000
+DATA xc2a00000<>+24(SB)/8, $0xc2a00000c2a00000
+DATA xc2a00000<>+32(SB)/8, $0xc2a00000c2a00000
+DATA xc2a00000<>+40(SB)/8, $0xc2a00000c2a00000
+DATA xc2a00000<>+48(SB)/8, $0xc2a00000c2a00000
+DATA xc2a00000<>+56(SB)/8, $0xc2a00000c2a00000
+GLOBL xc2a00000<>(SB), RODATA|NOPTR, $64
+
+// func multiplyAVX2(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX
+TEXT ·multiplyAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+
+by1:
+	CMPQ    BX, $0x08
+	JLT     below1
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+	VMULPS  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x08, BX
+	JMP     by1
+
+below1:
+	TESTQ      BX, BX
+	JZ         end
+	LEAQ       lanes<>+0(SB), SI
+	NEGQ       BX
+	VMOVUPS    32(SI)(BX*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VMASKMOVPS (DX), Y0, Y2
+	VMULPS     Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func geluGradAVX2(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluGradAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+
+by1:
+	CMPQ         BX, $0x08
+	JLT          below1
+	VMOVUPS      (CX), Y0
+	VMOVUPS      (DX), Y1
+	VANDPS       x7fffffff<>+0(SB), Y1, Y2
+	VMULPS       Y1, Y1, Y3
+	VMULPS       xbf000000<>+0(SB), Y3, Y3
+	VMINPS       x42b20000<>+0(SB), Y3, Y3
+	VMAXPS       xc2d00000<>+0(SB), Y3, Y3
+	VMULPS       x3fb8aa3b<>+0(SB), Y3, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS x3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS xb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      x3ab51223<>+0(SB), Y5
+	VFMADD213PS  x3c091cec<>+0(SB), Y3, Y5
+	VFMADD213PS  x3d2aac79<>+0(SB), Y3, Y5
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y3, Y5
+	VFMADD213PS  x3efffffe<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y5
+	VADDPS       x3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       x0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       x0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y3, Y5, Y5
+	VMULPS       Y4, Y5, Y3
+	VMOVUPS      x3f800000<>+0(SB), Y5
+	VMOVUPS      x3e99999a<>+0(SB), Y4
+	VFMADD213PS  Y5, Y2, Y4
+	VDIVPS       Y4, Y5, Y4
+	VMOVUPS      x3d132d25<>+0(SB), Y2
+	VFMADD213PS  xbe221318<>+0(SB), Y4, Y2
+	VFMADD213PS  x3e553418<>+0(SB), Y4, Y2
+	VFMADD213PS  xbd62e499<>+0(SB), Y4, Y2
+	VFMADD213PS  x3e049391<>+0(SB), Y4, Y2
+	VFMADD213PS  x3dcc0ebf<>+0(SB), Y4, Y2
+	VFMADD213PS  x3df76521<>+0(SB), Y4, Y2
+	VFMADD213PS  x3df4feae<>+0(SB), Y4, Y2
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VMOVUPS      x3f800000<>+0(SB), Y4
+	VSUBPS       Y2, Y4, Y4
+	VBLENDVPS    Y1, Y2, Y4, Y2
+	VMULPS       x3ecc422a<>+0(SB), Y3, Y3
+	VFMADD231PS  Y3, Y1, Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x08, BX
+	JMP          by1
+
+below1:
+	TESTQ        BX, BX
+	JZ           end
+	LEAQ         lanes<>+0(SB), SI
+	NEGQ         BX
+	VMOVUPS      32(SI)(BX*4), Y0
+	VMASKMOVPS   (CX), Y0, Y1
+	VMASKMOVPS   (DX), Y0, Y2
+	VANDPS       x7fffffff<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y4
+	VMULPS       xbf000000<>+0(SB), Y4, Y4
+	VMINPS       x42b20000<>+0(SB), Y4, Y4
+	VMAXPS       xc2d00000<>+0(SB), Y4, Y4
+	VMULPS       x3fb8aa3b<>+0(SB), Y4, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VFNMADD231PS x3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS xb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      x3ab51223<>+0(SB), Y6
+	VFMADD213PS  x3c091cec<>+0(SB), Y4, Y6
+	VFMADD213PS  x3d2aac79<>+0(SB), Y4, Y6
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y4, Y6
+	VFMADD213PS  x3efffffe<>+0(SB), Y4, Y6
+	VMULPS       Y4, Y4, Y7
+	VFMADD213PS  Y4, Y7, Y6
+	VADDPS       x3f800000<>+0(SB), Y6, Y6
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y4
+	VPSUBD       Y4, Y5, Y5
+	VPADDD       x0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       x0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y4, Y6, Y6
+	VMULPS       Y5, Y6, Y4
+	VMOVUPS      x3f800000<>+0(SB), Y6
+	VMOVUPS      x3e99999a<>+0(SB), Y5
+	VFMADD213PS  Y6, Y3, Y5
+	VDIVPS       Y5, Y6, Y5
+	VMOVUPS      x3d132d25<>+0(SB), Y3
+	VFMADD213PS  xbe221318<>+0(SB), Y5, Y3
+	VFMADD213PS  x3e553418<>+0(SB), Y5, Y3
+	VFMADD213PS  xbd62e499<>+0(SB), Y5, Y3
+	VFMADD213PS  x3e049391<>+0(SB), Y5, Y3
+	VFMADD213PS  x3dcc0ebf<>+0(SB), Y5, Y3
+	VFMADD213PS  x3df76521<>+0(SB), Y5, Y3
+	VFMADD213PS  x3df4feae<>+0(SB), Y5, Y3
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VMOVUPS      x3f800000<>+0(SB), Y5
+	VSUBPS       Y3, Y5, Y5
+	VBLENDVPS    Y2, Y3, Y5, Y3
+	VMULPS       x3ecc422a<>+0(SB), Y4, Y4
+	VFMADD231PS  Y4, Y2, Y3
+	VMULPS       Y3, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func geluTanhGradAVX2(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluTanhGradAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+
+by1:
+	CMPQ         BX, $0x08
+	JLT          below1
+	VMOVUPS      (CX), Y0
+	VMOVUPS      (DX), Y1
+	VMINPS       x41200000<>+0(SB), Y1, Y1
+	VMAXPS       xc1200000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVUPS      xbd922279<>+0(SB), Y3
+	VFMADD213PS  xbfcc422a<>+0(SB), Y2, Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      xbe5b33b6<>+0(SB), Y4
+	VFMADD213PS  xbfcc422a<>+0(SB), Y2, Y4
+	VMOVUPS      Y3, Y2
+	VMINPS       x42b20000<>+0(SB), Y2, Y2
+	VMAXPS       xc2d00000<>+0(SB), Y2, Y2
+	VMULPS       x3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS x3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS xb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      x3ab51223<>+0(SB), Y5
+	VFMADD213PS  x3c091cec<>+0(SB), Y2, Y5
+	VFMADD213PS  x3d2aac79<>+0(SB), Y2, Y5
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y2, Y5
+	VFMADD213PS  x3efffffe<>+0(SB), Y2, Y5
+	VMULPS       Y2, Y2, Y6
+	VFMADD213PS  Y2, Y6, Y5
+	VADDPS       x3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y2
+	VPSUBD       Y2, Y3, Y3
+	VPADDD       x0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       x0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y3, Y5, Y2
+	VMOVUPS      x3f800000<>+0(SB), Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y2, Y3, Y2
+	VMOVUPS      x3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VFNMADD213PS x3f800000<>+0(SB), Y4, Y3
+	VMULPS       Y2, Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x08, BX
+	JMP          by1
+
+below1:
+	TESTQ        BX, BX
+	JZ           end
+	LEAQ         lanes<>+0(SB), SI
+	NEGQ         BX
+	VMOVUPS      32(SI)(BX*4), Y0
+	VMASKMOVPS   (CX), Y0, Y1
+	VMASKMOVPS   (DX), Y0, Y2
+	VMINPS       x41200000<>+0(SB), Y2, Y2
+	VMAXPS       xc1200000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      xbd922279<>+0(SB), Y4
+	VFMADD213PS  xbfcc422a<>+0(SB), Y3, Y4
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      xbe5b33b6<>+0(SB), Y5
+	VFMADD213PS  xbfcc422a<>+0(SB), Y3, Y5
+	VMOVUPS      Y4, Y3
+	VMINPS       x42b20000<>+0(SB), Y3, Y3
+	VMAXPS       xc2d00000<>+0(SB), Y3, Y3
+	VMULPS       x3fb8aa3b<>+0(SB), Y3, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS x3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS xb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      x3ab51223<>+0(SB), Y6
+	VFMADD213PS  x3c091cec<>+0(SB), Y3, Y6
+	VFMADD213PS  x3d2aac79<>+0(SB), Y3, Y6
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y3, Y6
+	VFMADD213PS  x3efffffe<>+0(SB), Y3, Y6
+	VMULPS       Y3, Y3, Y7
+	VFMADD213PS  Y3, Y7, Y6
+	VADDPS       x3f800000<>+0(SB), Y6, Y6
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y3
+	VPSUBD       Y3, Y4, Y4
+	VPADDD       x0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       x0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y3, Y6, Y6
+	VMULPS       Y4, Y6, Y3
+	VMOVUPS      x3f800000<>+0(SB), Y4
+	VADDPS       Y4, Y3, Y3
+	VDIVPS       Y3, Y4, Y3
+	VMOVUPS      x3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VFNMADD213PS x3f800000<>+0(SB), Y5, Y4
+	VMULPS       Y3, Y4, Y4
+	VMULPS       Y4, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func siluGradAVX2(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·siluGradAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+
+by1:
+	CMPQ         BX, $0x08
+	JLT          below1
+	VMOVUPS      (CX), Y0
+	VMOVUPS      (DX), Y1
+	VMINPS       x42a00000<>+0(SB), Y1, Y1
+	VMAXPS       xc2a00000<>+0(SB), Y1, Y1
+	VXORPS       x80000000<>+0(SB), Y1, Y2
+	VMOVUPS      xbf800000<>+0(SB), Y3
+	VMOVUPS      Y2, Y2
+	VMINPS       x42b20000<>+0(SB), Y2, Y2
+	VMAXPS       xc2d00000<>+0(SB), Y2, Y2
+	VMULPS       x3fb8aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS x3f317218<>+0(SB), Y4, Y2
+	VFNMADD231PS xb102e308<>+0(SB), Y4, Y2
+	VMOVUPS      x3ab51223<>+0(SB), Y5
+	VFMADD213PS  x3c091cec<>+0(SB), Y2, Y5
+	VFMADD213PS  x3d2aac79<>+0(SB), Y2, Y5
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y2, Y5
+	VFMADD213PS  x3efffffe<>+0(SB), Y2, Y5
+	VMULPS       Y2, Y2, Y6
+	VFMADD213PS  Y2, Y6, Y5
+	VADDPS       x3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y2
+	VPSUBD       Y2, Y4, Y4
+	VPADDD       x0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       x0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y2, Y5, Y5
+	VMULPS       Y4, Y5, Y2
+	VMOVUPS      x3f800000<>+0(SB), Y4
+	VADDPS       Y4, Y2, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMOVUPS      x3f800000<>+0(SB), Y4
+	VSUBPS       Y2, Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VFNMADD213PS x3f800000<>+0(SB), Y3, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x08, BX
+	JMP          by1
+
+below1:
+	TESTQ        BX, BX
+	JZ           end
+	LEAQ         lanes<>+0(SB), SI
+	NEGQ         BX
+	VMOVUPS      32(SI)(BX*4), Y0
+	VMASKMOVPS   (CX), Y0, Y1
+	VMASKMOVPS   (DX), Y0, Y2
+	VMINPS       x42a00000<>+0(SB), Y2, Y2
+	VMAXPS       xc2a00000<>+0(SB), Y2, Y2
+	VXORPS       x80000000<>+0(SB), Y2, Y3
+	VMOVUPS      xbf800000<>+0(SB), Y4
+	VMOVUPS      Y3, Y3
+	VMINPS       x42b20000<>+0(SB), Y3, Y3
+	VMAXPS       xc2d00000<>+0(SB), Y3, Y3
+	VMULPS       x3fb8aa3b<>+0(SB), Y3, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VFNMADD231PS x3f317218<>+0(SB), Y5, Y3
+	VFNMADD231PS xb102e308<>+0(SB), Y5, Y3
+	VMOVUPS      x3ab51223<>+0(SB), Y6
+	VFMADD213PS  x3c091cec<>+0(SB), Y3, Y6
+	VFMADD213PS  x3d2aac79<>+0(SB), Y3, Y6
+	VFMADD213PS  x3e2aaa49<>+0(SB), Y3, Y6
+	VFMADD213PS  x3efffffe<>+0(SB), Y3, Y6
+	VMULPS       Y3, Y3, Y7
+	VFMADD213PS  Y3, Y7, Y6
+	VADDPS       x3f800000<>+0(SB), Y6, Y6
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y3
+	VPSUBD       Y3, Y5, Y5
+	VPADDD       x0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       x0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y3, Y6, Y6
+	VMULPS       Y5, Y6, Y3
+	VMOVUPS      x3f800000<>+0(SB), Y5
+	VADDPS       Y5, Y3, Y3
+	VDIVPS       Y3, Y5, Y3
+	VMOVUPS      x3f800000<>+0(SB), Y5
+	VSUBPS       Y3, Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VFNMADD213PS x3f800000<>+0(SB), Y4, Y5
+	VMULPS       Y3, Y5, Y5
+	VMULPS       Y5, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (AX)
 
 end:

@@ -65,3 +65,12 @@ func adamWAVX2(_, _, _, _ *float32, _ int, _ *float32)   { panic(noVectors) }
 
 func keepAVX512(*float32, int, *uint64) { panic(noVectors) }
 func keepAVX2(*float32, int, *uint64)   { panic(noVectors) }
+
+func multiplyAVX512(_, _, _ *float32, _ int)     { panic(noVectors) }
+func multiplyAVX2(_, _, _ *float32, _ int)       { panic(noVectors) }
+func geluGradAVX512(_, _, _ *float32, _ int)     { panic(noVectors) }
+func geluGradAVX2(_, _, _ *float32, _ int)       { panic(noVectors) }
+func geluTanhGradAVX512(_, _, _ *float32, _ int) { panic(noVectors) }
+func geluTanhGradAVX2(_, _, _ *float32, _ int)   { panic(noVectors) }
+func siluGradAVX512(_, _, _ *float32, _ int)     { panic(noVectors) }
+func siluGradAVX2(_, _, _ *float32, _ int)       { panic(noVectors) }

@@ -3,11 +3,16 @@ package mat
 //go:generate go run -C gen ./product -out ../product_amd64.s -stubs ../product_amd64.go -pkg mat
 
 // Epilogue is what a product does with a number before it stores it: bias, then
-// ReLU. The zero value stores the product.
+// ReLU or another function, then a factor. The zero value stores the product.
 type Epilogue struct {
-	Add  bool      // begin with what dst holds instead of zero
-	Bias []float32 // added to every row; nil: none
-	ReLU bool      // negative numbers become zero
+	Add   bool      // begin with what dst holds instead of zero
+	Bias  []float32 // added to every row; nil: none
+	ReLU  bool      // negative numbers become zero
+	Times Matrix    // numbers of dst's shape that the result is multiplied with; no rows: none
+
+	// Apply is a function of single numbers, such as GELU; nil: none. It is
+	// called with parts of dst's rows, from all workers.
+	Apply func(dst, src []float32)
 }
 
 // How a product is cut. Rows of a are taken depth numbers at a time, so that
@@ -37,9 +42,7 @@ func (w *Weights) Mul(dst, a Matrix, e Epilogue, workers int) {
 	if dst.Cols != w.n || a.Cols != w.k {
 		panic(badColumns)
 	}
-	if e.Bias != nil {
-		lengths(w.n, e.Bias)
-	}
+	e.check(dst)
 	if dst.empty() {
 		return
 	}
@@ -49,7 +52,39 @@ func (w *Weights) Mul(dst, a Matrix, e Epilogue, workers int) {
 	}
 	for lo := 0; lo < dst.Rows; lo += mulRows {
 		hi := min(lo+mulRows, dst.Rows)
-		w.block(dst.Slice(lo, hi), a.Slice(lo, hi), e, 0, w.n)
+		w.block(dst.Slice(lo, hi), a.Slice(lo, hi), e.rows(lo, hi), 0, w.n)
+	}
+}
+
+// check panics unless e fits dst.
+func (e *Epilogue) check(dst Matrix) {
+	if e.Bias != nil {
+		lengths(dst.Cols, e.Bias)
+	}
+	if e.Times.Rows > 0 {
+		sameShape(dst, e.Times)
+	}
+}
+
+// rows is e for rows lo to hi-1 of dst.
+func (e Epilogue) rows(lo, hi int) Epilogue {
+	if e.Times.Rows > 0 {
+		e.Times = e.Times.Slice(lo, hi)
+	}
+	return e
+}
+
+// finish applies what the kernels of products do not, to columns lo to hi-1 of
+// dst, which the first caches still hold.
+func (e *Epilogue) finish(dst Matrix, lo, hi int) {
+	for i := range dst.Rows {
+		row := dst.Data[i*dst.Stride+lo : i*dst.Stride+hi]
+		if e.Apply != nil {
+			e.Apply(row, row)
+		}
+		if e.Times.Rows > 0 {
+			Multiply(row, row, e.Times.Data[i*e.Times.Stride+lo:i*e.Times.Stride+hi])
+		}
 	}
 }
 
@@ -71,7 +106,7 @@ func (w *Weights) share(dst, a Matrix, e Epilogue, workers int) {
 	Tiles(down*across, 1, workers, func(task, _ int) {
 		lo, j := task/across*rows, task%across*columns
 		hi := min(lo+rows, dst.Rows)
-		w.block(dst.Slice(lo, hi), a.Slice(lo, hi), e, j, min(j+columns, w.n))
+		w.block(dst.Slice(lo, hi), a.Slice(lo, hi), e.rows(lo, hi), j, min(j+columns, w.n))
 	})
 }
 
@@ -95,6 +130,9 @@ func (w *Weights) block(dst, a Matrix, e Epilogue, j, end int) {
 			if q == w.k {
 				break
 			}
+		}
+		if e.Apply != nil || e.Times.Rows > 0 {
+			e.finish(dst, j, hi)
 		}
 	}
 }
