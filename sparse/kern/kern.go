@@ -15,7 +15,7 @@
 //     head's layout; not on other queries of the job, other jobs, or workers.
 //   - A layout that lists every block gives the bits of no layout at all.
 //   - Values are finite by contract. A NaN or an infinity gives rows without
-//     meaning, never a fault, and not beyond the rows that read it.
+//     meaning, never a fault, and not beyond the tiles that read it.
 package kern
 
 import (
@@ -41,6 +41,10 @@ type Job struct {
 	// the layout must have rows for all of them. A query whose layout leaves it
 	// no key gets zeros.
 	Layouts []*support.Layout
+	// LogSums, unless it is nil, receives the natural logarithm of the sum of
+	// exp(Scale·q·k) over the keys that were read: [queries][Heads]. Where no
+	// key was read it is minus infinity.
+	LogSums []float64
 }
 
 // What a caller can do wrong.
@@ -65,11 +69,14 @@ func (j *Job) check() {
 		!fits(j.K, j.K.Rows, j.KVHeads*j.Dim) || !fits(j.V, j.K.Rows, j.KVHeads*j.Dim) {
 		panic(badShape)
 	}
+	if j.LogSums != nil && len(j.LogSums) != j.Q.Rows*j.Heads {
+		panic(badShape)
+	}
 	if len(j.Layouts) > 0 && len(j.Layouts) != j.KVHeads {
 		panic(badLayout)
 	}
 	for _, l := range j.Layouts {
-		if l != nil && (l.Block <= 0 || len(l.RowPtr) != l.Rows+1 || (j.Offset+j.Q.Rows+l.Block-1)/l.Block > l.Rows) {
+		if l != nil && (l.Block <= 0 || l.Block%panel != 0 || len(l.RowPtr) != l.Rows+1 || (j.Offset+j.Q.Rows+l.Block-1)/l.Block > l.Rows) {
 			panic(badLayout)
 		}
 	}

@@ -42,6 +42,9 @@ func (j *Job) attendRow(i, h int, weights, sum []float64) {
 			out[c] = float32(sum[c] / total)
 		}
 	}
+	if j.LogSums != nil {
+		j.LogSums[i*j.Heads+h] = top + math.Log(total)
+	}
 }
 
 func (j *Job) score(i, k, h int) float64 {

@@ -40,10 +40,17 @@ var minusInf = float32(math.Inf(-1))
 
 // tile computes queries lo to hi-1 of a head, which share a row of its layout.
 func (w *worker) tile(p *pack, head, lo, hi int) {
+	v := w.start(p, head, lo, hi)
+	w.run(&v, hi-lo)
+	w.finish(&v, head, hi-lo)
+}
+
+// start makes a tile ready.
+func (w *worker) start(p *pack, head, lo, hi int) view {
 	j := p.job
-	rows, wide := hi-lo, j.wide()
+	rows := hi - lo
 	v := view{p, j.layout(head), lo, float32(math.Abs(float64(j.Scale)) * math.Log2E)}
-	w.begin(rows, j.Dim, wide)
+	w.begin(rows, j.Dim, j.wide())
 	for r := range rows {
 		q := w.queries[r*j.Dim:][:j.Dim]
 		copy(q, j.query(lo+r, head))
@@ -54,19 +61,34 @@ func (w *worker) tile(p *pack, head, lo, hi int) {
 		}
 	}
 	w.read(&v, j.horizon(hi-1))
+	return v
+}
+
+// run takes the rows of a tile through its list.
+func (w *worker) run(v *view, rows int) {
 	for at := 0; at < len(w.list); at += chunk {
 		for r := 0; r < rows; {
 			h := height(rows - r)
-			w.group(&v, r, h, at, min(at+chunk, len(w.list)))
+			if n := w.weights(v, r, h, at, min(at+chunk, len(w.list))); n > 0 {
+				w.values(v, r, h, at, n)
+			}
 			r += h
 		}
 	}
+}
+
+// finish writes the rows.
+func (w *worker) finish(v *view, head, rows int) {
+	j, lo, wide := v.job, v.lo, v.job.wide()
 	for r := range rows {
 		by := float32(0)
 		if w.total[r] > 0 {
 			by = 1 / w.total[r]
 		}
 		scaled(j.out(lo+r, head), w.sums[r*wide:], by)
+		if j.LogSums != nil {
+			j.LogSums[(lo+r)*j.Heads+head] = float64(w.top[r])*math.Ln2 + math.Log(float64(w.total[r]))
+		}
 	}
 }
 
@@ -151,9 +173,10 @@ func (w *worker) read(v *view, end int) {
 	}
 }
 
-// group takes rows r to r+h-1 of the tile through panels from to to-1 of its
-// list.
-func (w *worker) group(v *view, r, h, from, to int) {
+// weights sets w.scores to the weights of rows r to r+h-1 of the tile, for
+// panels from to to-1 of its list, or the first n of them: the others are
+// beyond these rows.
+func (w *worker) weights(v *view, r, h, from, to int) (n int) {
 	j := v.job
 	end := j.horizon(v.lo + r + h - 1)
 	if v.order == nil {
@@ -162,9 +185,9 @@ func (w *worker) group(v *view, r, h, from, to int) {
 		}
 	}
 	if to == from {
-		return
+		return 0
 	}
-	n, wide := to-from, j.wide()
+	n = to - from
 	args := productArgs{
 		a: &w.queries[r*j.Dim], aStride: 4 * j.Dim,
 		b: &v.keys[0], bPanel: 4 * panel * j.Dim, steps: j.Dim,
@@ -187,7 +210,14 @@ func (w *worker) group(v *view, r, h, from, to int) {
 		s: &w.scores[0], stride: 4 * lead, rows: h, pairs: (n + 1) / 2, scale: v.scale,
 		top: &w.top[r], total: &w.total[r], factor: &w.factor[r],
 	})
-	args = productArgs{
+	return n
+}
+
+// values adds to the sums of rows r to r+h-1 what the weights make of the
+// values of n panels, from from on in the list.
+func (w *worker) values(v *view, r, h, from, n int) {
+	wide := v.job.wide()
+	args := productArgs{
 		a: &w.scores[0], aStride: 4 * lead,
 		bPanel: 4 * panel * wide, bStep: 4 * wide, list: &w.list[from], count: n,
 		cStride: 4 * wide, factors: &w.factor[r],
