@@ -247,3 +247,34 @@ func count(kinds []uint8, kind uint8) int {
 	}
 	return n
 }
+
+// AppendKeys appends the keys that a query of a sequence of n tokens reads, in
+// the order of the columns. A query beyond the layout's rows reads none.
+func (l *Layout) AppendKeys(dst []int32, query, n int, causal bool) []int32 {
+	r, q := query/l.Block, query%l.Block
+	if r >= l.Rows {
+		return dst
+	}
+	cols, kinds := l.Row(r)
+	masked := count(l.Kind[:l.RowPtr[r]], Masked)
+	for i, c := range cols {
+		bits := []uint64(nil)
+		if kinds[i] == Masked {
+			bits = l.Bits[masked*l.Words():][:l.Words()]
+			masked++
+		}
+		for k := range l.Block {
+			key := int(c)*l.Block + k
+			if l.Order != nil {
+				if key >= len(l.Order) {
+					break
+				}
+				key = int(l.Order[key])
+			}
+			if key < n && (!causal || key <= query) && (bits == nil || l.bit(bits, q, k)) {
+				dst = append(dst, int32(key))
+			}
+		}
+	}
+	return dst
+}

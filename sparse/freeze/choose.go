@@ -1,0 +1,166 @@
+package freeze
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"entropipe/sparse/support"
+)
+
+// Budget is the number of key blocks that query block r reads at a sparsity, of
+// a sequence of blocks blocks: a share of those it can see, at least one. In a
+// causal model it does not depend on the length, so that a layout's first rows
+// are the layout of a shorter sequence.
+func Budget(sparsity float64, r, blocks int, causal bool) int {
+	if causal {
+		return max(1, int(math.Ceil((1-sparsity)*float64(r+1)-1e-9)))
+	}
+	return min(max(1, int(math.Floor((1-sparsity)*float64(blocks)+0.5+1e-9))), blocks)
+}
+
+// top returns the columns of row r with the largest scores, ascending: the
+// needed ones in any case, as far as the budget allows. score has a number for
+// every column that the row can see; ties go to the lower one.
+func top(score []float64, budget int, need ...int) []int32 {
+	cols := make([]int32, 0, len(score))
+	for _, c := range need {
+		if len(cols) < budget && !slices.Contains(cols, int32(c)) {
+			cols = append(cols, int32(c))
+		}
+	}
+	rest := make([]int32, 0, len(score))
+	for c := range score {
+		if !slices.Contains(cols, int32(c)) {
+			rest = append(rest, int32(c))
+		}
+	}
+	slices.SortStableFunc(rest, func(a, b int32) int { return cmp.Compare(score[b], score[a]) })
+	cols = append(cols, rest[:min(budget-len(cols), len(rest))]...)
+	slices.Sort(cols)
+	return cols
+}
+
+// natural makes the layout of a head in the keys' own order: scores returns a
+// number for every block of keys, of which a causal row sees the first r+1.
+func (f *run) natural(length int, scores func(r int) []float64) *support.Layout {
+	blocks := support.Blocks(length, f.o.Block)
+	return support.New(length, f.o.Block, f.c.Causal, func(r int) []int32 {
+		return top(scores(r)[:f.sees(r, blocks)], Budget(f.o.Sparsity, r, blocks, f.c.Causal), r, 0)
+	})
+}
+
+// sees is the number of key blocks that query block r can see.
+func (f *run) sees(r, blocks int) int {
+	if f.c.Causal {
+		return r + 1
+	}
+	return blocks
+}
+
+// nearness scores blocks by their distance to the queries' own.
+func nearness(r, blocks int) []float64 {
+	score := make([]float64, blocks)
+	for c := range score {
+		score[c] = -math.Abs(float64(c - r))
+	}
+	return score
+}
+
+// lots scores blocks for BigBird: of a budget of b the first, the row's own and
+// the nearest up to half of b, then the others by lot. A lot is a hash of seed,
+// head, row and column: the same for every length and program.
+func (f *run) lots(head, r, blocks int) []float64 {
+	seen := f.sees(r, blocks)
+	near := top(nearness(r, seen), (Budget(f.o.Sparsity, r, blocks, f.c.Causal)+1)/2, r, 0)
+	score := make([]float64, blocks)
+	for c := range score {
+		score[c] = float64(lot(f.o.Seed, uint64(head), uint64(r), uint64(c))>>11) / (1 << 53)
+	}
+	for _, c := range near {
+		score[c] = 2
+	}
+	return score
+}
+
+// lot is a hash of numbers: rounds of splitmix64 (Steele, Lea, Flood 2014).
+func lot(numbers ...uint64) uint64 {
+	h := uint64(0)
+	for _, n := range numbers {
+		h += n + 0x9e3779b97f4a7c15
+		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+		h = (h ^ h>>27) * 0x94d049bb133111eb
+		h ^= h >> 31
+	}
+	return h
+}
+
+// newSet is a set without layouts.
+func (f *run) newSet() *support.Set {
+	s := &support.Set{
+		Facts: Facts(f.m), Block: f.o.Block, Mode: support.Static, Beyond: f.o.Beyond,
+		Select: support.Selector{Name: f.o.Select, Sparsity: f.o.Sparsity, Seed: f.o.Seed},
+		Source: f.source(), Serve: support.Dense, Reason: "not measured",
+	}
+	for _, n := range f.buckets {
+		s.Buckets = append(s.Buckets, support.Bucket{Length: n, Of: make([]int32, f.c.Layers*f.c.KVHeads)})
+	}
+	return s
+}
+
+// put gives a head its layout, which it shares with heads that have the same.
+func put(b *support.Bucket, head int, l *support.Layout) {
+	i := slices.IndexFunc(b.Layouts, l.Equal)
+	if i < 0 {
+		i = len(b.Layouts)
+		b.Layouts = append(b.Layouts, l)
+	}
+	b.Of[head] = int32(i)
+}
+
+// window is the set of windows with the budget of this run.
+func (f *run) window() *support.Set {
+	s := f.newSet()
+	s.Select.Name = Window
+	for i := range s.Buckets {
+		b := &s.Buckets[i]
+		l := f.natural(b.Length, func(r int) []float64 { return nearness(r, support.Blocks(b.Length, f.o.Block)) })
+		for head := range b.Of {
+			put(b, head, l)
+		}
+	}
+	return s
+}
+
+// choose runs the selector.
+func (f *run) choose() (*support.Set, error) {
+	switch f.o.Select {
+	case Window:
+		return f.window(), nil
+	case Imported:
+		return f.imported()
+	case BigBird:
+		return f.fromScores(func(_, head, r, blocks int) []float64 { return f.lots(head, r, blocks) }), nil
+	case Mass:
+		masses, err := f.captureMass()
+		if err != nil {
+			return nil, err
+		}
+		return f.fromScores(func(b, head, r, blocks int) []float64 { return masses[b].sums[head][r*blocks:][:blocks] }), nil
+	}
+	return f.clustered()
+}
+
+// fromScores makes the layouts of all buckets and heads from scores, with the keys in
+// their own order.
+func (f *run) fromScores(scores func(bucket, head, r, blocks int) []float64) *support.Set {
+	s := f.newSet()
+	for i := range s.Buckets {
+		b := &s.Buckets[i]
+		blocks := support.Blocks(b.Length, f.o.Block)
+		for head := range b.Of {
+			put(b, head, f.natural(b.Length, func(r int) []float64 { return scores(i, head, r, blocks) }))
+		}
+	}
+	return s
+}

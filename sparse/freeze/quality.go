@@ -1,0 +1,198 @@
+package freeze
+
+import (
+	"fmt"
+	"math"
+
+	"entropipe/models/mat"
+	"entropipe/sparse/hf"
+	"entropipe/sparse/model"
+	"entropipe/sparse/plan"
+	"entropipe/sparse/support"
+)
+
+// What serving a mask may lose: percent of perplexity, and points of cosine.
+const (
+	mayLosePercent = 2.0
+	mayLosePoints  = 0.5
+)
+
+// judge compares the model with the set's mask, without, and with a window of
+// the same budget, input by input, and decides what the set says of serving it.
+func (f *run) judge(s *support.Set) error {
+	masked, err := newServing(s)
+	if err != nil {
+		return err
+	}
+	window, err := newServing(f.window())
+	if err != nil {
+		return err
+	}
+	var dense, sparse, near []float64 // per input: nats a token, or cosine to dense
+	n := f.inputs()
+	for i := f.calibrate; i < n; i++ {
+		f.progress("judge", i-f.calibrate, n-f.calibrate)
+		scores, err := f.scores(i, masked, window)
+		if err != nil {
+			return err
+		}
+		dense, sparse, near = append(dense, scores[0]), append(sparse, scores[1]), append(near, scores[2])
+	}
+	f.progress("judge", n-f.calibrate, n-f.calibrate)
+	s.Quality = f.quality(dense, sparse, near)
+	s.Serve, s.Reason = verdict(s.Quality, f.o.Select == Window)
+	return nil
+}
+
+// scores are those of input i: dense, masked, and with the window.
+func (f *run) scores(i int, masked, window *serving) (scores [3]float64, err error) {
+	var first []float32
+	for k, o := range []model.Options{{}, masked.options(), window.options()} {
+		hidden, err := f.forward(i, o)
+		if err != nil {
+			return scores, err
+		}
+		if f.c.Causal && f.c.Head {
+			scores[k] = f.nats(hidden, f.in.Sequences[i])
+			continue
+		}
+		pooled := make([]float32, f.c.Hidden)
+		f.s.Pool(pooled, hidden, f.pooling())
+		if first == nil {
+			first = pooled
+		}
+		scores[k] = cosine(pooled, first)
+	}
+	return scores, nil
+}
+
+// pooling is the model's own; a model without one, or that keeps all rows, is
+// judged by their mean, and a ViT by its class row.
+func (f *run) pooling() hf.Pooling {
+	p := f.m.Pooling()
+	if f.c.Arch == hf.ViT {
+		return hf.Pooling{Mode: hf.CLS}
+	}
+	if p.Mode == hf.None {
+		p.Mode = hf.Mean
+	}
+	return p
+}
+
+// options serve the set.
+func (v *serving) options() model.Options {
+	return model.Options{Plan: func(n int) *plan.Plan { return v.planner.For(n) }}
+}
+
+// logitRows are computed at a time: rows of a large vocabulary are long.
+const logitRows = 64
+
+// nats is the mean of -log p of the tokens after the first.
+func (f *run) nats(hidden mat.Matrix, ids []int32) float64 {
+	logits := mat.Of(logitRows, f.c.Vocab, make([]float32, logitRows*f.c.Vocab))
+	sum := 0.0
+	for lo := 0; lo < len(ids)-1; lo += logitRows {
+		hi := min(lo+logitRows, len(ids)-1)
+		f.s.Logits(logits.Slice(0, hi-lo), hidden.Slice(lo, hi))
+		for i := lo; i < hi; i++ {
+			sum += surprise(logits.Row(i-lo), ids[i+1])
+		}
+	}
+	return sum / float64(max(len(ids)-1, 1))
+}
+
+// surprise is -log of the softmax of row at an id.
+func surprise(row []float32, id int32) float64 {
+	most, sum := float64(row[0]), 0.0
+	for _, x := range row {
+		most = max(most, float64(x))
+	}
+	for _, x := range row {
+		sum += math.Exp(float64(x) - most)
+	}
+	return math.Log(sum) + most - float64(row[id])
+}
+
+func cosine(a, b []float32) float64 {
+	dot := 0.0
+	for i := range a {
+		dot += float64(a[i]) * float64(b[i])
+	}
+	if size := norm(a) * norm(b); size > 0 {
+		return dot / size
+	}
+	return 0
+}
+
+// quality sums up, with intervals over inputs of what is lost.
+func (f *run) quality(dense, sparse, near []float64) *support.Quality {
+	q := &support.Quality{Sequences: len(dense), Dense: mean(dense), Sparse: mean(sparse), Window: mean(near)}
+	lost, gained := make([]float64, len(dense)), make([]float64, len(dense))
+	unit := func(x float64) float64 { return 100 * x }
+	if f.c.Causal && f.c.Head {
+		q.Metric, q.Unit = "perplexity", "%"
+		unit = func(x float64) float64 { return 100 * math.Expm1(x) }
+		for i := range dense {
+			lost[i], gained[i] = sparse[i]-dense[i], near[i]-sparse[i]
+		}
+		q.Dense, q.Sparse, q.Window = math.Exp(q.Dense), math.Exp(q.Sparse), math.Exp(q.Window)
+	} else {
+		q.Metric, q.Unit = "cosine", "points"
+		for i := range dense {
+			lost[i], gained[i] = dense[i]-sparse[i], sparse[i]-near[i]
+		}
+	}
+	q.Lost, q.LostLow, q.LostHigh = interval(lost, unit)
+	q.Gained, q.GainedLow, q.GainedHigh = interval(gained, unit)
+	return q
+}
+
+// verdict applies the rule: a mask is served where the upper end of what it
+// loses is small, and it is better than a window beyond doubt.
+func verdict(q *support.Quality, isWindow bool) (serve, reason string) {
+	most := mayLosePoints
+	if q.Metric == "perplexity" {
+		most = mayLosePercent
+	}
+	name := "of " + q.Metric
+	switch {
+	case !(q.LostHigh <= most):
+		return support.Dense, fmt.Sprintf("loses up to %.2f %s %s, and %.1f are allowed", q.LostHigh, q.Unit, name, most)
+	case !isWindow && !(q.GainedLow > 0):
+		return support.Dense, "is not better than a window of the same budget"
+	}
+	return support.Sparse, fmt.Sprintf("loses at most %.2f %s %s", q.LostHigh, q.Unit, name)
+}
+
+func mean(x []float64) float64 {
+	s := 0.0
+	for _, v := range x {
+		s += v
+	}
+	return s / float64(len(x))
+}
+
+// interval returns the mean of at least two differences and the ends of its 95 %
+// interval by Student's t, each turned by unit, which rises.
+func interval(x []float64, unit func(float64) float64) (at, low, high float64) {
+	m, v := mean(x), 0.0
+	for _, d := range x {
+		v += (d - m) * (d - m)
+	}
+	n := float64(len(x))
+	half := student(len(x)-1) * math.Sqrt(v/(n-1)/n)
+	return unit(m), unit(m - half), unit(m + half)
+}
+
+// student is the 97.5 % point of Student's t: a table, then the expansion of
+// Cornish and Fisher, good to 0.0005 there.
+func student(freedom int) float64 {
+	table := []float64{12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622}
+	if freedom <= len(table) {
+		return table[freedom-1]
+	}
+	const z = 1.959964
+	d := float64(freedom)
+	z3, z5 := z*z*z, z*z*z*z*z
+	return z + (z3+z)/(4*d) + (5*z5+16*z3+3*z)/(96*d*d)
+}
