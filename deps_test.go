@@ -32,7 +32,7 @@ algos/geom algos/exact algos/vector                  | earlier              |   
 algos/entropy algos/extreme algos/maxima algos/hull algos/delaunay algos/optimal | earlier              |                                         |
 models/mat                                           |                      | golang.org/x/sys                        |
 models/...                                           | earlier              |                                         |
-preprocess/... sparse/...                            | earlier              | github.com/dlclark/regexp2 golang.org/x/text |
+preprocess/... sparse/...                            | earlier              | github.com/dlclark/regexp2 golang.org/x/text github.com/ebitengine/purego |
 schemas                                              | algos/geom           | arrow compress lz4 flatbuffers          |
 ops/metrics                                          | earlier              | prometheus                              |
 ops/pipeline                                         | earlier              |                                         | prometheus compress
