@@ -148,7 +148,11 @@ func (n *network) start(r *rand.Rand) {
 		draw(w.patches, 1/math.Sqrt(float64(n.form.pixels())))
 	}
 	draw(w.head, deviation)
-	draw(w.positions, deviation)
+	if n.form.causal() {
+		waves(w.positions, deviation*math.Sqrt2)
+	} else {
+		draw(w.positions, deviation)
+	}
 	residual := deviation / math.Sqrt(2*float64(n.form.layers))
 	for l := range w.blocks {
 		b := &w.blocks[l]
@@ -163,6 +167,21 @@ func (n *network) start(r *rand.Rand) {
 		ones(b.gamma2)
 	}
 	ones(w.gamma)
+}
+
+// waves sets positions to sines and cosines of wavelengths from 4 tokens to
+// four contexts (Vaswani et al., as a beginning of what is learned): a head then
+// finds the token before its own by one rotation, where drawn positions have to
+// be learned one by one.
+func waves(m mat.Matrix, amplitude float64) {
+	pairs := max(1, m.Cols/2)
+	for j := range m.Cols {
+		pair := float64(j/2) / float64(max(1, pairs-1))
+		frequency := 2 * math.Pi / (4 * math.Pow(float64(m.Rows), pair))
+		for i := range m.Rows {
+			m.Row(i)[j] = float32(amplitude * math.Cos(frequency*float64(i)-math.Pi/2*float64(j%2)))
+		}
+	}
 }
 
 // pack copies the weights into the order that products read them in.

@@ -30,25 +30,25 @@ func (r *reference) cut() (m map[string][][]float64, v map[string][]float64) {
 	return m, v
 }
 
-// place is where a tensor stands among all.
-type place struct{ at, rows, cols int }
+// spot is where a tensor stands among all.
+type spot struct{ at, rows, cols int }
 
 // tensorsOf finds where every tensor stands by the addresses of its view.
-func tensorsOf(f *form) map[string]place {
+func tensorsOf(f *form) map[string]spot {
 	data := make([]float32, f.size())
 	for i := range data {
 		data[i] = float32(i)
 	}
 	w := f.view(data)
-	out := map[string]place{}
+	out := map[string]spot{}
 	matrix := func(name string, m mat.Matrix) {
 		if m.Rows > 0 {
-			out[name] = place{int(m.Data[0]), m.Rows, m.Cols}
+			out[name] = spot{int(m.Data[0]), m.Rows, m.Cols}
 		}
 	}
 	vector := func(name string, v []float32) {
 		if len(v) > 0 {
-			out[name] = place{int(v[0]), 1, len(v)}
+			out[name] = spot{int(v[0]), 1, len(v)}
 		}
 	}
 	matrix("tokens", w.tokens)

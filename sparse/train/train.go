@@ -22,7 +22,6 @@
 package train
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -310,26 +309,22 @@ func (t *Trainer) regulariserBegins(p plan) {
 }
 
 // Judge looks at up to most held-out sequences, evenly spread; 0: all of them.
-func (t *Trainer) Judge(most int) Quality {
-	var q Quality
-	right := 0
-	losses, hits := t.each(most)
-	per := t.net.form.targets()
+func (t *Trainer) Judge(most int) Quality { return t.quality(t.Each(most)) }
+
+func (t *Trainer) quality(losses []float64, right []int) Quality {
+	q := Quality{Targets: len(losses) * t.net.form.targets()}
+	hits := 0
 	for i, l := range losses {
-		q.Loss += l
-		right += hits[i]
+		q.Loss += l / float64(len(losses))
+		hits += right[i]
 	}
-	q.Targets = len(losses) * per
-	q.Loss /= float64(max(1, len(losses)))
-	q.Accuracy = float64(right) / float64(max(1, q.Targets))
+	q.Accuracy = float64(hits) / float64(max(1, q.Targets))
 	return q
 }
 
 // Each returns the mean loss of each of up to most held-out sequences (0: all),
 // nats a target, and the number of its targets that the largest logit names.
-func (t *Trainer) Each(most int) (losses []float64, right []int) { return t.each(most) }
-
-func (t *Trainer) each(most int) (losses []float64, right []int) {
+func (t *Trainer) Each(most int) (losses []float64, right []int) {
 	n := t.data.heldOut()
 	if most <= 0 || most > n {
 		most = n
@@ -348,17 +343,4 @@ func (t *Trainer) each(most int) (losses []float64, right []int) {
 		p.judge(losses[lo:hi], right[lo:hi])
 	})
 	return losses, right
-}
-
-// run takes steps until the end, or until the context's.
-func (t *Trainer) run(ctx context.Context) error {
-	for !t.Done() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := t.Step(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

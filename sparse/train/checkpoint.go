@@ -1,0 +1,164 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"entropipe/models/safetensors"
+)
+
+// checkpointFormat is in a checkpoint's metadata, beside the configuration and
+// what a step changes besides numbers.
+const checkpointFormat = "transformer-checkpoint/1"
+
+// state is what of a checkpoint is no tensor.
+type state struct {
+	Step    int           `json:"step"`
+	Elapsed time.Duration `json:"elapsed_ns"`
+	Placed  bool          `json:"placed"`
+	First   int           `json:"first"`
+	Alpha   []float64     `json:"alpha,omitempty"`
+	Hard    bool          `json:"hard"`
+	Shut    []int         `json:"shut,omitempty"`
+	Records []Record      `json:"records"`
+}
+
+// arrays lists all numbers that a step changes, by name.
+func (t *Trainer) arrays() []safetensors.Array {
+	var all []safetensors.Array
+	add := func(name string, data []float32) {
+		all = append(all, safetensors.Array{Name: name, Shape: []int{len(data)}, Data: data})
+	}
+	add("params", t.net.params)
+	add("moment.1", t.m)
+	add("moment.2", t.v)
+	if a := t.anchors; a != nil {
+		add("anchors", a.c)
+		add("anchors.moment.1", a.m)
+		add("anchors.moment.2", a.v)
+	}
+	if g := t.gates; g != nil {
+		add("gates", g.theta)
+		add("gates.moment.1", g.m)
+		add("gates.moment.2", g.v)
+	}
+	return all
+}
+
+// settings are the configuration that a checkpoint belongs to: all that decides
+// about the model's bits.
+func (t *Trainer) settings() (string, error) {
+	c := t.cfg
+	c.Workers = 0
+	text, err := json.Marshal(c)
+	return string(text), err
+}
+
+// dataSHA256 is the hash of what the training learns from.
+func (t *Trainer) dataSHA256() string {
+	switch d := t.data.(type) {
+	case windows:
+		return d.text.SHA256
+	case *gallery:
+		return d.images.SHA256
+	}
+	panic("train: a source without a hash")
+}
+
+// Save writes a checkpoint, whole or not at all.
+func (t *Trainer) Save(path string) error {
+	config, err := t.settings()
+	if err != nil {
+		return err
+	}
+	s := state{Step: t.step, Elapsed: t.elapsed, Records: t.records}
+	if a := t.anchors; a != nil {
+		s.Placed, s.First, s.Alpha = a.placed, a.first, a.alpha
+	}
+	if g := t.gates; g != nil {
+		s.Hard = g.hard
+		for i, shut := range g.shut {
+			if shut {
+				s.Shut = append(s.Shut, i)
+			}
+		}
+	}
+	rest, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return safetensors.WriteFile(path, map[string]string{
+		"format": checkpointFormat, "config": config, "data_sha256": t.dataSHA256(), "state": string(rest)}, t.arrays())
+}
+
+// Resume goes on from a checkpoint of a training that New of the same settings
+// and data began, with the bits that training without the interruption would
+// have, given the same binary and class of CPU. A checkpoint of another
+// configuration or other data is an error; t is then not to be used.
+func (t *Trainer) Resume(path string) error {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := t.restore(f); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func (t *Trainer) restore(f *safetensors.File) error {
+	about := f.Metadata()
+	config, err := t.settings()
+	if err != nil {
+		return err
+	}
+	switch {
+	case about["format"] != checkpointFormat:
+		return fmt.Errorf("format %q: no checkpoint of this program, want %s", about["format"], checkpointFormat)
+	case about["config"] != config:
+		return fmt.Errorf("the checkpoint was made with other settings: it has %s, and these are %s", about["config"], config)
+	case about["data_sha256"] != t.dataSHA256():
+		return fmt.Errorf("the checkpoint was made on other data: it has SHA-256 %s, and these have %s", about["data_sha256"], t.dataSHA256())
+	}
+	var s state
+	if err := json.Unmarshal([]byte(about["state"]), &s); err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	if s.Step < 0 || s.Elapsed < 0 || t.cfg.Steps > 0 && s.Step > t.cfg.Steps {
+		return fmt.Errorf("state: step %d of %d", s.Step, t.cfg.Steps)
+	}
+	for _, a := range t.arrays() {
+		if err := restoreArray(f, a.Name, a.Data.([]float32)); err != nil {
+			return err
+		}
+	}
+	if a := t.anchors; a != nil {
+		if len(s.Alpha) != len(a.alpha) {
+			return fmt.Errorf("state: %d temperatures, want %d", len(s.Alpha), len(a.alpha))
+		}
+		a.placed, a.first, a.alpha = s.Placed, s.First, s.Alpha
+	}
+	if g := t.gates; g != nil {
+		g.hard = s.Hard
+		for _, i := range s.Shut {
+			if i < 0 || i >= len(g.shut) {
+				return fmt.Errorf("state: gate %d of %d", i, len(g.shut))
+			}
+			g.shut[i] = true
+		}
+	}
+	t.step, t.elapsed, t.records = s.Step, s.Elapsed, s.Records
+	return nil
+}
+
+func restoreArray(f *safetensors.File, name string, to []float32) error {
+	tensor, ok := f.Lookup(name)
+	if !ok || tensor.Len() != len(to) {
+		return fmt.Errorf("tensor %q is missing or not of %d values", name, len(to))
+	}
+	values, err := tensor.Float32s(nil)
+	copy(to, values)
+	return err
+}
