@@ -94,6 +94,9 @@ func (c *validateCmd) Run(e *env) error {
 	if c.Stage.Stage != "off" {
 		r.add(c.checkStage())
 	}
+	if c.Tokens.LM != "" {
+		r.add(c.checkModel())
+	}
 	if c.Connect {
 		for _, topic := range c.Source.Topic {
 			r.add(c.checkTopic(e.ctx, topic))
@@ -117,6 +120,26 @@ func (c *validateCmd) checkStage() (name, detail string, err error) {
 		return name, "without a model", err
 	}
 	return name, fmt.Sprintf("%s, for %s", c.Stage.Model, strings.Join(m.Meta.Ops, ", ")), nil
+}
+
+// checkModel reads the language model, its tokenizer and masks.
+func (c *validateCmd) checkModel() (name, detail string, err error) {
+	name = "language model " + c.Tokens.LM
+	l, err := c.Tokens.open(1)
+	if err != nil {
+		return name, "", err
+	}
+	cfg, texts, masks := l.Model.Config(), "no tokenizer: texts become rejects", ""
+	if l.Tokenizer != nil {
+		texts = "with a tokenizer"
+	}
+	if l.Plan != nil {
+		masks = "; attention by " + c.Tokens.Mask
+		if p := l.Plan(cfg.MaxPositions); p.Dense != "" {
+			masks = "; attention dense in spite of " + c.Tokens.Mask + ": " + p.Dense
+		}
+	}
+	return name, fmt.Sprintf("%s, %d layers of %d, up to %d tokens, for %s; %s%s", cfg.Arch, cfg.Layers, cfg.Hidden, cfg.MaxPositions, c.Tokens.Task, texts, masks), nil
 }
 
 // checkTopic asks the brokers for a topic and compares its limit with the
