@@ -1,8 +1,189 @@
 package freeze
 
-import "entropipe/sparse/support"
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
-// Mask is a mask of another program.
-type Mask struct{ Set *support.Set }
+	"entropipe/models/safetensors"
+	"entropipe/sparse/support"
+)
 
-func (f *run) imported() (*support.Set, error) { return f.o.Import.Set, nil }
+// Mask is a mask of another program, or of another run: a set, or blocks.
+type Mask struct {
+	name   string
+	set    *support.Set
+	shape  []int  // [layers][heads][rows][columns], or fewer in front
+	blocks []bool // true: read
+}
+
+// ReadMask reads a mask: a folder of a set; .npy with numbers that are not zero
+// where a block is read, [layers, heads, rows, columns], the first one or two
+// absent where all layers or heads are the same; or .safetensors with block
+// rows as FlashInfer has them, indptr [layers, heads, rows+1] into indices.
+func ReadMask(path string) (*Mask, error) {
+	m := &Mask{name: path}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+	case info.IsDir():
+		m.set, err = support.Read(path)
+	case strings.EqualFold(filepath.Ext(path), ".npy"):
+		err = m.readArray(path)
+	case strings.EqualFold(filepath.Ext(path), ".safetensors"):
+		err = m.readRows(path)
+	default:
+		err = fmt.Errorf("%s: want a folder of a mask, .npy or .safetensors", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Mask) readArray(path string) error {
+	shape, values, err := readNPY(path)
+	if err != nil {
+		return err
+	}
+	if len(shape) < 2 || len(shape) > 4 {
+		return fmt.Errorf("%s: shape %v: want [layers, heads, rows, columns], or the last two or three", path, shape)
+	}
+	m.shape, m.blocks = shape, make([]bool, len(values))
+	for i, v := range values {
+		m.blocks[i] = v != 0
+	}
+	return nil
+}
+
+// maxImported bounds the blocks of a mask that row pointers ask for.
+const maxImported = 1 << 28
+
+func (m *Mask) readRows(path string) error {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	ptr, ok := f.Lookup("indptr")
+	idx, ok2 := f.Lookup("indices")
+	if !ok || !ok2 || len(ptr.Shape) != 3 || len(idx.Shape) != 1 {
+		return fmt.Errorf("%s: want tensors indptr [layers, heads, rows+1] and indices [entries]", path)
+	}
+	indptr, err := ptr.Int64s(nil)
+	if err != nil {
+		return err
+	}
+	indices, err := idx.Int64s(nil)
+	if err != nil {
+		return err
+	}
+	rows := ptr.Shape[2] - 1
+	if rows < 1 || len(indptr)*rows > maxImported {
+		return fmt.Errorf("%s: %d rows of blocks in each of %d heads", path, rows, ptr.Shape[0]*ptr.Shape[1])
+	}
+	m.shape = []int{ptr.Shape[0], ptr.Shape[1], rows, rows}
+	m.blocks = make([]bool, ptr.Shape[0]*ptr.Shape[1]*rows*rows)
+	for h := range ptr.Shape[0] * ptr.Shape[1] {
+		for r := range rows {
+			lo, hi := indptr[h*(rows+1)+r], indptr[h*(rows+1)+r+1]
+			if lo < 0 || hi < lo || hi > int64(len(indices)) {
+				return fmt.Errorf("%s: head %d, row %d: entries %d to %d of %d", path, h, r, lo, hi, len(indices))
+			}
+			for _, c := range indices[lo:hi] {
+				if c < 0 || c >= int64(rows) {
+					return fmt.Errorf("%s: head %d, row %d: block %d of %d", path, h, r, c, rows)
+				}
+				m.blocks[(h*rows+r)*rows+int(c)] = true
+			}
+		}
+	}
+	return nil
+}
+
+// imported makes this model's set of a mask, which keeps what the mask says and
+// nothing else: a row without a block is an error.
+func (f *run) imported() (*support.Set, error) {
+	m := f.o.Import
+	s := f.newSet()
+	var err error
+	if m.set != nil {
+		err = f.adopt(s, m.set)
+	} else {
+		err = f.spread(s, m)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.name, err)
+	}
+	if err := s.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.name, err)
+	}
+	return s, nil
+}
+
+// adopt takes another set's layouts, whose weights may be others.
+func (f *run) adopt(s, from *support.Set) error {
+	switch {
+	case from.Mode != support.Static:
+		return errors.New("routes by anchors, which are another model's keys")
+	case from.Layers != s.Layers || from.KVHeads != s.KVHeads || from.Causal != s.Causal || from.Block != s.Block:
+		return fmt.Errorf("has %d layers of %d heads and blocks of %d, causal: %v; want %d, %d, %d, %v", from.Layers, from.KVHeads, from.Block,
+			from.Causal, s.Layers, s.KVHeads, s.Block, s.Causal)
+	}
+	for i := range s.Buckets {
+		j := slices.IndexFunc(from.Buckets, func(b support.Bucket) bool { return b.Length == s.Buckets[i].Length })
+		if j < 0 {
+			return fmt.Errorf("has no bucket of %d", s.Buckets[i].Length)
+		}
+		s.Buckets[i] = from.Buckets[j]
+	}
+	return nil
+}
+
+// spread makes layouts of blocks.
+func (f *run) spread(s *support.Set, m *Mask) error {
+	if len(s.Buckets) != 1 {
+		return errors.New("is of one length: give one bucket")
+	}
+	b := &s.Buckets[0]
+	blocks := support.Blocks(b.Length, s.Block)
+	layers, heads := 1, 1
+	rest := m.shape[:len(m.shape)-2]
+	if len(rest) == 2 {
+		layers = rest[0]
+	}
+	if len(rest) > 0 {
+		heads = rest[len(rest)-1]
+	}
+	if m.shape[len(rest)] != blocks || m.shape[len(rest)+1] != blocks || layers != 1 && layers != s.Layers ||
+		heads != 1 && heads != s.KVHeads && heads != s.Heads {
+		return fmt.Errorf("is of shape %v: want [%d, %d, %d, %d] for a length of %d", m.shape, s.Layers, s.KVHeads, blocks, blocks, b.Length)
+	}
+	for i := range b.Of {
+		layer, kv := i/s.KVHeads%layers, i%s.KVHeads
+		lo, hi := 0, 1 // the mask's heads that read this one's keys
+		if heads > 1 {
+			lo, hi = kv*heads/s.KVHeads, (kv+1)*heads/s.KVHeads
+		}
+		put(b, i, support.New(b.Length, s.Block, s.Causal, func(r int) (cols []int32) {
+			for c := range blocks {
+				for h := lo; h < hi; h++ {
+					if m.blocks[((layer*heads+h)*blocks+r)*blocks+c] {
+						cols = append(cols, int32(c))
+						break
+					}
+				}
+			}
+			return cols
+		}))
+	}
+	sum := 0.0
+	for _, of := range b.Of {
+		sum += b.Layouts[of].Sparsity(s.Causal)
+	}
+	s.Select.Sparsity = max(sum/float64(len(b.Of)), 0)
+	return nil
+}
