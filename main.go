@@ -41,6 +41,9 @@ type cli struct {
 	Broker   brokerCmd   `cmd:"" help:"Run an embedded Kafka broker, for laptops and tests."`
 	Produce  produceCmd  `cmd:"" help:"Send a data set or a synthetic scene to a topic."`
 	Train    trainCmd    `cmd:"" help:"Train the network that moves points, on a stream's frames."`
+	Freeze   freezeCmd   `cmd:"" help:"Choose the attention blocks that a transformer reads, and measure what that costs."`
+	TrainLM  trainLMCmd  `cmd:"" name:"train-lm" help:"Train a small language model on text files."`
+	TrainViT trainViTCmd `cmd:"" name:"train-vit" help:"Train a small image classifier."`
 	Verify   verifyCmd   `cmd:"" help:"Check an output folder: every manifest, file, checksum, row count and offset."`
 	Info     infoCmd     `cmd:"" help:"Say what is in a file, an output folder or a topic."`
 	Export   exportCmd   `cmd:"" help:"Draw a frame from the tables: svg, png, geojson or ply. Or write a model as onnx."`
