@@ -1,0 +1,196 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	kafka "github.com/segmentio/kafka-go"
+
+	"entropipe/models/safetensors"
+	"entropipe/schemas"
+	"entropipe/sparse/hf"
+)
+
+// writeLM writes a transformer of random weights that knows every byte and has
+// 32 positions, and returns its folder. Its tokenizer has a token for each byte.
+func writeLM(t *testing.T, dir, arch string) string {
+	t.Helper()
+	c := &hf.Config{Arch: arch, Model: arch, Layers: 1, Hidden: 32, Inner: 64, Heads: 2, KVHeads: 2, Dim: 16, Vocab: 256, MaxPositions: 32,
+		Act: hf.GELU, Eps: 1e-5, Scale: .25, QKVBias: true, OutBias: true, MLPBias: true, BOS: -1}
+	if arch == hf.GPT2 {
+		c.Causal, c.Tied, c.Head, c.Act = true, true, true, hf.GELUTanh
+	} else {
+		c.Types = 2
+	}
+	rng := rand.New(rand.NewPCG(3, 0))
+	tensors := map[string][]float32{}
+	for _, tensor := range c.Tensors() {
+		n := 1
+		for _, d := range tensor.Shape {
+			n *= d
+		}
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(rng.NormFloat64()) / 8
+		}
+		tensors[tensor.Name] = v
+	}
+	dir = filepath.Join(dir, arch)
+	if err := hf.Save(dir, c, tensors, safetensors.F32); err != nil {
+		t.Fatal(err)
+	}
+	tokenizer, err := os.ReadFile(filepath.Join("ops", "pipeline", "testdata", "bytes.json"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "tokenizer.json"), tokenizer, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// sendSequences sends messages of so many sequences each, of 1 to 32 tokens,
+// and as a last one a text.
+func sendSequences(t *testing.T, brokers, topic string, packs ...int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(5, 0))
+	var enc schemas.Encoder
+	var all []kafka.Message
+	add := func(value []byte, err error, schema string) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, kafka.Message{Key: fmt.Append(nil, len(all)), Value: value, Headers: []kafka.Header{
+			{Key: schemas.HeaderSchema, Value: []byte(schema)}, {Key: schemas.HeaderDataset, Value: []byte("d")}}})
+	}
+	for m, n := range packs {
+		var rows []schemas.Sequence
+		for i := range n {
+			ids := make([]int32, 1+rng.IntN(32))
+			for k := range ids {
+				ids[k] = int32(rng.IntN(256))
+			}
+			rows = append(rows, schemas.Sequence{ID: fmt.Sprintf("%d/%d", m, i), IDs: ids})
+		}
+		value, err := enc.AppendTokens(nil, rows, schemas.Vocabulary{})
+		add(value, err, schemas.SchemaTokens)
+	}
+	value, err := enc.AppendText(nil, []schemas.Sequence{{ID: "hello", Text: "hello"}, {ID: "long", Text: strings.Repeat("long ", 20)}})
+	add(value, err, schemas.SchemaText)
+	if err := sendRaw(brokers, topic, all...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Sequences of one topic become the same rows whatever the batches and workers;
+// beside them, clouds become what they always do.
+func TestSequencesBecomeRows(t *testing.T) {
+	t.Parallel()
+	dir, brokers := t.TempDir(), startBroker(t)
+	lm := writeLM(t, dir, hf.GPT2)
+	sendSequences(t, brokers, "tokens", 3, 1, 40, 1, 1, 1, 7)
+	must(t, dir, "produce", "synthetic", "--brokers", brokers, "--topic", "points", "--frames", "3", "--points", "500", "--rate", "max")
+	run := func(out string, more ...string) *process {
+		p := launch(t, dir, append([]string{"run", "--brokers", brokers, "--topic", "tokens", "--out", out, "--until-end", "--lm", lm, "--truncate"}, more...)...)
+		p.exits(0, patience)
+		return p
+	}
+	for _, task := range []string{"embed", "logits", "generate"} {
+		p := run(task, "--task", task, "--max-new", "3", "--topic", "points")
+		p.says(`msg=done frames=3 points=\d+ rejects=0 .* sequences=56 tokens=\d+ batches=\d+ batch_fill=\S+ padding=0`)
+		p.says(`msg="language model" lm=\S+gpt2 arch=gpt2 .* task=` + task)
+		verified(t, filepath.Join(dir, task))
+		for table, rows := range map[string]int64{"frames": 3, "tokens": 56, "rejects": 0} {
+			if n, err := countRows(filepath.Join(dir, task, table)); err != nil || n != rows {
+				t.Errorf("%s: %d rows in %s, want %d; %v", task, n, table, rows, err)
+			}
+		}
+		run(task+"2", "--task", task, "--max-new", "3", "--workers", "1", "--token-budget", "40")
+		a, b := rowsOf(t, filepath.Join(dir, task), "tokens"), rowsOf(t, filepath.Join(dir, task+"2"), "tokens")
+		if !slices.Equal(a, b) {
+			t.Errorf("%s: the rows differ with other batches", task)
+		}
+	}
+}
+
+// Without a model, sequences are rejects; a text that is too long is one with
+// a model too, unless it is to be cut.
+func TestSequencesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	dir, brokers := t.TempDir(), startBroker(t)
+	lm := writeLM(t, dir, hf.BERT)
+	sendSequences(t, brokers, "tokens", 2)
+	args := []string{"run", "--brokers", brokers, "--topic", "tokens", "--until-end"}
+	must(t, dir, append(args, "--out", "none")...)
+	verified(t, filepath.Join(dir, "none"))
+	if got, err := countValues(filepath.Join(dir, "none", "rejects"), "reason"); err != nil || got["no_model"] != 2 {
+		t.Errorf("without a model: %v, %v", got, err)
+	}
+	must(t, dir, append(args, "--out", "some", "--lm", lm)...)
+	if got, err := countValues(filepath.Join(dir, "some", "rejects"), "reason"); err != nil || got["too_long"] != 1 || len(got) != 1 {
+		t.Errorf("with one: %v, %v", got, err)
+	}
+	if n, err := countRows(filepath.Join(dir, "some", "tokens")); err != nil || n != 3 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}
+
+// What cannot work is one clear line and status 78, before anything is made.
+func TestModelsThatCannotServe(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	encoder, decoder := writeLM(t, dir, hf.BERT), writeLM(t, dir, hf.GPT2)
+	broken := writeLM(t, filepath.Join(dir, "broken"), hf.GPT2)
+	if err := os.WriteFile(filepath.Join(broken, "model.safetensors"), []byte("no tensors"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	odd := writeLM(t, filepath.Join(dir, "odd"), hf.GPT2)
+	if err := os.WriteFile(filepath.Join(odd, "tokenizer.json"), []byte("{}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{[]string{"--lm", "nowhere"}, 78, `^lm: .*nowhere`},
+		{[]string{"--lm", "builtin:nothing"}, 78, `^lm: .*builtin:nothing`},
+		{[]string{"--lm", broken}, 78, `^lm: .*model\.safetensors`},
+		{[]string{"--lm", odd}, 78, `^lm: .*tokenizer\.json`},
+		{[]string{"--lm", encoder, "--task", "logits"}, 78, `^task: logits: .*bert is an encoder`},
+		{[]string{"--lm", decoder, "--task", "generate", "--max-new", "32"}, 78, `^task: generate: --max-new 32 leaves no room in the 32 positions`},
+		{[]string{"--lm", decoder, "--mask", "nowhere"}, 78, `^mask: .*nowhere`},
+		{[]string{"--mask", "nowhere"}, 2, `--mask nowhere: want --lm`},
+		{[]string{"--lm", decoder, "--top-k", "0"}, 2, `--top-k 0: want 1 to`},
+		{[]string{"--lm", decoder, "--token-budget", "0"}, 2, `--token-budget 0: want 1 to`},
+		{[]string{"--lm", decoder, "--task", "classify"}, 2, `--task must be one of`},
+	} {
+		p := launch(t, dir, append([]string{"run", "--out", "out"}, c.args...)...)
+		p.exits(c.status, patience)
+		p.says(c.says)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
+		t.Error("an output was made")
+	}
+}
+
+// validate reads the model as run would.
+func TestValidateReadsTheModel(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	lm := writeLM(t, dir, hf.GPT2)
+	file := filepath.Join(dir, "run.yaml")
+	if err := os.WriteFile(file, []byte("lm: "+lm+"\ntask: generate\nmax-new: 8\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out := must(t, dir, "validate", file); !strings.Contains(out, "gpt2, 1 layers of 32, up to 32 tokens, for generate; with a tokenizer") {
+		t.Errorf("it says\n%s", out)
+	}
+	p := launch(t, dir, "validate", file, "--max-new", "40")
+	p.exits(1, patience)
+}
