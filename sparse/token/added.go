@@ -150,5 +150,5 @@ func isSpace(r rune) bool { return unicode.Is(unicode.White_Space, r) }
 // isWord is \w of UTS 18: alphabetic, marks, decimal digits, connectors,
 // joiners.
 func isWord(r rune) bool {
-	return unicode.In(r, unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control)
+	return inRanges(r, moreWordSigns) || unicode.In(r, unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control)
 }

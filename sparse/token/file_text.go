@@ -43,12 +43,6 @@ func readNormalizer(kind string, data json.RawMessage) (normalizer, error) {
 	case "Replace":
 		from, to, err := readReplace(data)
 		return normalizer{kind: normReplace, from: from, to: to}, err
-	case "Lowercase":
-		return normalizer{kind: normLower}, nil
-	case "NFD":
-		return normalizer{kind: normNFD}, nil
-	case "StripAccents":
-		return normalizer{kind: normStripAccents}, nil
 	}
 	return normalizer{}, unsupported(kind)
 }

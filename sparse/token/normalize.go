@@ -2,7 +2,6 @@ package token
 
 import (
 	"bytes"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -19,9 +18,6 @@ const (
 	normBERT normalizerKind = iota
 	normPrepend
 	normReplace
-	normLower
-	normNFD
-	normStripAccents
 )
 
 // bertNormalizer are the options of BertNormalizer.
@@ -39,30 +35,6 @@ func (n *normalizer) append(dst, s []byte, d *decomposer) []byte {
 		return append(dst, s...)
 	case normReplace:
 		return appendReplaced(dst, s, n.from, n.to)
-	case normLower:
-		for len(s) > 0 {
-			r, size := utf8.DecodeRune(s)
-			dst = appendLower(dst, r)
-			s = s[size:]
-		}
-		return dst
-	case normNFD:
-		for len(s) > 0 {
-			r, size := utf8.DecodeRune(s)
-			dst = d.add(dst, r)
-			s = s[size:]
-		}
-		return d.flush(dst)
-	case normStripAccents:
-		class := classes()
-		for len(s) > 0 {
-			r, size := utf8.DecodeRune(s)
-			if class.of(r)&classMark == 0 {
-				dst = append(dst, s[:size]...)
-			}
-			s = s[size:]
-		}
-		return dst
 	}
 	panic("token: unknown normalizer")
 }
@@ -84,7 +56,7 @@ func appendLower(dst []byte, r rune) []byte {
 	if r == 0x130 {
 		return append(dst, "i\u0307"...)
 	}
-	return utf8.AppendRune(dst, unicode.ToLower(r))
+	return utf8.AppendRune(dst, toLower(r))
 }
 
 // append cleans first and alters letters then: a mark meets its letter even

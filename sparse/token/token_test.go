@@ -2,6 +2,7 @@ package token
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 )
@@ -34,4 +35,17 @@ func byteAlphabet() []byte {
 		"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false},
 		"post_processor":null,"decoder":{"type":"ByteLevel"},
 		"model":{"type":"BPE","vocab":{%s},"merges":[]}}`, vocab)
+}
+
+func load(t testing.TB, file string) *Tokenizer {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := Parse(data)
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return tok
 }

@@ -14,8 +14,8 @@ const (
 	classLetter  = 1 << iota // \p{L}
 	classNumber              // \p{N}
 	classSpace               // White_Space
-	classPunct               // \p{P} and ASCII's symbols
-	classMark                // \p{Mn}
+	classPunct               // \p{P} and ASCII's symbols, in BERT's pre-tokenizer
+	classMark                // \p{Mn}, which BERT strips as accents
 	classControl             // what BERT's cleaning drops: \p{Cc}, \p{Cf}, \p{Co}, not \t \n \r
 	classHan                 // what BERT sets between spaces
 	classChanges             // has a decomposition, a combining class or another lower case
@@ -31,6 +31,11 @@ type classTable struct {
 func (c *classTable) of(r rune) uint8 { return c.pages[c.page[r>>8]][r&255] }
 
 // classes is filled when the first tokenizer is read: a few milliseconds.
+//
+// The reference reads several versions of Unicode: its letters, numbers and
+// lower case are newer than Go's, and what BERT's cleaning knows of marks, signs
+// and controls is of 2015. The ranges of unicode_tables.go say where they
+// differ, so that the ids do not.
 var classes = sync.OnceValue(func() *classTable {
 	bits := make([]uint8, unicode.MaxRune+1)
 	set := func(bit uint8, tables ...*unicode.RangeTable) {
@@ -47,15 +52,21 @@ var classes = sync.OnceValue(func() *classTable {
 			}
 		}
 	}
-	set(classLetter, unicode.L)
-	set(classNumber, unicode.N)
-	set(classSpace, unicode.White_Space)
-	set(classPunct, unicode.P, asciiSymbols)
-	set(classMark, unicode.Mn)
-	set(classControl, unicode.Cc, unicode.Cf, unicode.Co)
-	for _, c := range "\t\n\r" {
-		bits[c] &^= classControl
+	setRanges := func(bit uint8, ranges []rune) {
+		for i := 0; i < len(ranges); i += 2 {
+			for c := ranges[i]; c <= ranges[i+1]; c++ {
+				bits[c] |= bit
+			}
+		}
 	}
+	set(classLetter, unicode.L)
+	setRanges(classLetter, moreLetters)
+	set(classNumber, unicode.N)
+	setRanges(classNumber, moreNumbers)
+	set(classSpace, unicode.White_Space)
+	setRanges(classPunct, bertPunctuation)
+	setRanges(classMark, bertMarks)
+	setRanges(classControl, bertControl)
 	set(classHan, hanOfBERT)
 	for r := rune(0x80); r <= unicode.MaxRune; r++ {
 		if changes(r) {
@@ -67,12 +78,40 @@ var classes = sync.OnceValue(func() *classTable {
 
 // changes says whether NFD or lower case alter r or move it.
 func changes(r rune) bool {
-	if unicode.ToLower(r) != r || isHangul(r) {
+	if toLower(r) != r || isHangul(r) {
 		return true
+	}
+	full, ccc := decomposition(r)
+	return ccc != 0 || full != nil
+}
+
+// decomposition returns the full canonical decomposition of r, nil when it has
+// none, and the combining class.
+func decomposition(r rune) ([]byte, uint8) {
+	if inRanges(r, laterDecompositions) {
+		return nil, 0
 	}
 	var buf [utf8.UTFMax]byte
 	p := norm.NFD.Properties(utf8.AppendRune(buf[:0], r))
-	return p.CCC() != 0 || p.Decomposition() != nil
+	return p.Decomposition(), p.CCC()
+}
+
+// inRanges says whether r lies in one of the pairs of first and last.
+func inRanges(r rune, ranges []rune) bool {
+	i, found := slices.BinarySearch(ranges, r)
+	return found || i%2 == 1
+}
+
+// toLower is unicode.ToLower with the letters that Go does not know yet.
+func toLower(r rune) rune {
+	if r >= moreLower[0][0] {
+		for _, m := range moreLower {
+			if m[0] <= r && r <= m[1] {
+				return r + m[2]
+			}
+		}
+	}
+	return unicode.ToLower(r)
 }
 
 func pack(bits []uint8) *classTable {
@@ -90,12 +129,6 @@ func pack(bits []uint8) *classTable {
 	}
 	return t
 }
-
-// asciiSymbols are the signs of ASCII that are no \p{P}, yet punctuation to BERT.
-var asciiSymbols = &unicode.RangeTable{R16: []unicode.Range16{
-	{Lo: '$', Hi: '$', Stride: 1}, {Lo: '+', Hi: '+', Stride: 1}, {Lo: '<', Hi: '>', Stride: 1},
-	{Lo: '^', Hi: '^', Stride: 1}, {Lo: '`', Hi: '`', Stride: 1}, {Lo: '|', Hi: '|', Stride: 1}, {Lo: '~', Hi: '~', Stride: 1},
-}}
 
 // hanOfBERT are the blocks of Chinese characters in BERT's original code.
 var hanOfBERT = &unicode.RangeTable{
@@ -137,17 +170,17 @@ func (d *decomposer) add(dst []byte, r rune) []byte {
 		}
 		return dst
 	}
-	var buf [utf8.UTFMax]byte
-	p := norm.NFD.Properties(utf8.AppendRune(buf[:0], r))
-	if full := p.Decomposition(); full != nil {
-		for len(full) > 0 {
-			r, n := utf8.DecodeRune(full)
-			dst = d.order(dst, r, norm.NFD.Properties(full).CCC())
-			full = full[n:]
-		}
-		return dst
+	full, ccc := decomposition(r)
+	if full == nil {
+		return d.order(dst, r, ccc)
 	}
-	return d.order(dst, r, p.CCC())
+	for len(full) > 0 {
+		r, n := utf8.DecodeRune(full)
+		_, ccc := decomposition(r)
+		dst = d.order(dst, r, ccc)
+		full = full[n:]
+	}
+	return dst
 }
 
 func (d *decomposer) order(dst []byte, r rune, ccc uint8) []byte {
