@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"entropipe/benchmarks/rig"
+	"entropipe/models/mat"
+)
+
+// denseCell is a cell and the times of all its runs.
+type denseCell struct {
+	Model   string             `json:"model"`
+	Tokens  int                `json:"tokens"`
+	Threads int                `json:"threads"`
+	Ns      map[string][]int64 `json:"ns"`
+}
+
+// least and middle are over all runs, in milliseconds; 0 without any.
+func (c *denseCell) least(entry string) float64 {
+	if len(c.Ns[entry]) == 0 {
+		return 0
+	}
+	return float64(slices.Min(c.Ns[entry])) / 1e6
+}
+
+func (c *denseCell) middle(entry string) float64 {
+	if len(c.Ns[entry]) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(c.Ns[entry]))
+	return float64(s[len(s)/2]) / 1e6
+}
+
+// denseReport collects cells, and keeps each as soon as it is measured.
+type denseReport struct {
+	Versions     string
+	RandomMiniLM bool
+	folder       string // or empty
+	cells        []*denseCell
+}
+
+func (c *denseCmd) report() (*denseReport, error) {
+	r := &denseReport{}
+	switch {
+	case c.Results == "-", c.Results == "" && c.Quick:
+		return r, nil
+	case c.Results != "":
+		r.folder = c.Results
+	default:
+		root, err := rig.Root()
+		if err != nil {
+			return nil, err
+		}
+		r.folder = filepath.Join(root, "benchmarks", "results")
+	}
+	if err := os.MkdirAll(r.folder, 0o777); err != nil {
+		return nil, err
+	}
+	if !c.Resume {
+		if err := os.Remove(r.path("jsonl")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return r, nil
+	}
+	return r, r.read()
+}
+
+func (r *denseReport) path(ending string) string {
+	return filepath.Join(r.folder, "attention-dense."+ending)
+}
+
+func (r *denseReport) read() error {
+	f, err := os.Open(r.path("jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		var c denseCell
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			return fmt.Errorf("%s: %w", r.path("jsonl"), err)
+		}
+		r.cells = append(r.cells, &c)
+	}
+	return lines.Err()
+}
+
+func (r *denseReport) has(name string, n, threads int) bool {
+	return slices.ContainsFunc(r.cells, func(c *denseCell) bool {
+		return c.Model == name && c.Tokens == n && c.Threads == threads
+	})
+}
+
+func (r *denseReport) add(c *denseCell) error {
+	r.cells = append(r.cells, c)
+	fmt.Fprintln(os.Stderr, c.row())
+	if r.folder == "" {
+		return nil
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(r.path("jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+func (r *denseReport) write(out io.Writer) error {
+	table := r.markdown()
+	if _, err := io.WriteString(out, table); err != nil || r.folder == "" {
+		return err
+	}
+	return os.WriteFile(r.path("md"), []byte(table), 0o666)
+}
+
+func (r *denseReport) markdown() string {
+	var b strings.Builder
+	weights := "weights of all-MiniLM-L6-v2, positions beyond 512 random"
+	if r.RandomMiniLM {
+		weights = "random weights"
+	}
+	fmt.Fprintf(&b, "# Dense encoders beside ONNX Runtime and PyTorch\n\n")
+	fmt.Fprintf(&b, "`go run ./benchmarks/attention dense`, %s, %d CPUs (%s), %v kernels, %s, %s. One sequence, from ids to the last hidden state. minilm: six layers of 384, 12 heads of 32, MLP of 1536, %s. bert: four layers of 768, 12 heads of 64, MLP of 3072, random weights. Entries take turns; all compute the same hidden states within %g, which the run checks. Milliseconds of the shortest run, the median in brackets. A ratio is the peer's time over ours, so above 1 ours is faster; by the shortest runs, by medians in brackets. The sparse entry reads a quarter of the blocks of 64 keys, and its ratio is to our dense one: this forces a plan that serving would not choose where it does not pay.\n\n",
+		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), rig.CPU(), mat.Best(), runtime.Version(), r.Versions, weights, tolerance)
+	b.WriteString("| model | tokens | threads | entropipe | ONNX Runtime | PyTorch | over ONNX Runtime | over PyTorch | 75 % sparse | over dense |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, c := range r.cells {
+		fmt.Fprintf(&b, "%s\n", c.row())
+	}
+	b.WriteString("\n| over | geometric mean | least cell |\n|---|---|---|\n")
+	for _, peer := range []string{onnx, torch} {
+		least, mean := r.summary((*denseCell).least, peer, ours)
+		worst, middle := r.summary((*denseCell).middle, peer, ours)
+		fmt.Fprintf(&b, "| %s | %.3f (%.3f) | %.3f (%.3f) |\n", peer, mean, middle, least, worst)
+	}
+	if least, mean := r.summary((*denseCell).least, ours, sparse); least > 0 {
+		worst, middle := r.summary((*denseCell).middle, ours, sparse)
+		fmt.Fprintf(&b, "| dense, of the sparse entry | %.3f (%.3f) | %.3f (%.3f) |\n", mean, middle, least, worst)
+	}
+	return b.String()
+}
+
+// summary is over the cells that have both entries.
+func (r *denseReport) summary(of func(*denseCell, string) float64, above, below string) (least, mean float64) {
+	sum, n := 0.0, 0
+	for _, c := range r.cells {
+		if x, y := of(c, above), of(c, below); x > 0 && y > 0 {
+			sum, n = sum+math.Log(x/y), n+1
+			if n == 1 || x/y < least {
+				least = x / y
+			}
+		}
+	}
+	if n > 0 {
+		mean = math.Exp(sum / float64(n))
+	}
+	return least, mean
+}
+
+func (c *denseCell) row() string {
+	cells := []string{c.Model, fmt.Sprint(c.Tokens), fmt.Sprint(c.Threads)}
+	for _, e := range []string{ours, onnx, torch} {
+		cells = append(cells, c.time(e))
+	}
+	cells = append(cells, c.ratio(onnx, ours), c.ratio(torch, ours), c.time(sparse), c.ratio(ours, sparse))
+	return "| " + strings.Join(cells, " | ") + " |"
+}
+
+func (c *denseCell) time(entry string) string {
+	if len(c.Ns[entry]) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f (%.2f)", c.least(entry), c.middle(entry))
+}
+
+func (c *denseCell) ratio(above, below string) string {
+	if len(c.Ns[above]) == 0 || len(c.Ns[below]) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f (%.2f)", c.least(above)/c.least(below), c.middle(above)/c.middle(below))
+}

@@ -1,0 +1,29 @@
+// Command attention times the token branch beside its peers, in turns, in one
+// run, on the same weights.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+type cli struct {
+	Dense denseCmd `cmd:"" help:"Whole encoders beside ONNX Runtime and PyTorch."`
+}
+
+func main() {
+	var c cli
+	k := kong.Parse(&c, kong.Name("attention"), kong.Description("Times the token branch beside its peers."))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	k.BindTo(ctx, (*context.Context)(nil))
+	if err := k.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "attention:", err)
+		os.Exit(1)
+	}
+}
