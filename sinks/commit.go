@@ -63,13 +63,26 @@ func (o *Output) give(p partition, next int64) {
 
 func (o *Output) newManifest(b *schemas.Batch) *Manifest {
 	m := &Manifest{Format: formatVersion, UUID: newUUID(), Topic: b.Topic, Partition: b.Partition, Start: b.Start, End: b.End, Gap: b.Gap,
-		Counts: Counts{Messages: b.Messages, Frames: int64(len(b.Results)), Rejects: int64(len(b.Rejects)), Holes: b.Holes},
+		Counts: countsOf(b),
 		Files:  []ManifestFile{}, ConfigHash: o.cfg.ConfigHash, Created: time.Now().UTC(), Writer: o.cfg.Version}
 	if b.Last != nil {
 		last := *b.Last
 		m.Last = &last
 	}
 	return m
+}
+
+// countsOf says what becomes of the records of b.
+func countsOf(b *schemas.Batch) Counts {
+	c := Counts{Messages: b.Messages, Rejects: int64(len(b.Rejects)), Holes: b.Holes}
+	for i := range b.Results {
+		if hasTokens(&b.Results[i]) {
+			c.Sequences++
+		} else {
+			c.Frames++
+		}
+	}
+	return c
 }
 
 // stage writes the files of b, one at a time, and lists them in m.

@@ -14,7 +14,7 @@ import (
 
 // contents checks the files of a manifest, which it reads through buffer.
 func (v *verifier) contents(ctx context.Context, m manifestJob, buffer []byte) {
-	var frames, rejects []rowKey
+	var frames, sequences, rejects []rowKey
 	readable := true
 	for i := range m.Files {
 		f := &m.Files[i]
@@ -29,12 +29,14 @@ func (v *verifier) contents(ctx context.Context, m manifestJob, buffer []byte) {
 		switch f.Table {
 		case tableFrames:
 			frames = append(frames, keys...)
+		case tableTokens:
+			sequences = append(sequences, keys...)
 		case tableRejects:
 			rejects = append(rejects, keys...)
 		}
 	}
 	if readable { // else the sums cannot be right, and the fault has been told
-		v.accounts(m, frames, rejects)
+		v.accounts(m, frames, sequences, rejects)
 	}
 }
 
@@ -116,25 +118,27 @@ func readKeys(o Object, m *Manifest, f *ManifestFile) ([]rowKey, error) {
 	if low, high, ok := columnRange(file, "offset"); ok && (low < m.Start || high >= m.End) {
 		return nil, fmt.Errorf("it has rows of offsets %d to %d, its manifest covers [%d, %d)", low, high, m.Start, m.End)
 	}
-	if f.Table != tableFrames && f.Table != tableRejects {
+	if f.Table != tableFrames && f.Table != tableTokens && f.Table != tableRejects {
 		return nil, nil
 	}
 	return rowKeys(nil, file, m.Partition)
 }
 
 // accounts checks that every message of a manifest left a trace.
-func (v *verifier) accounts(m manifestJob, frames, rejects []rowKey) {
+func (v *verifier) accounts(m manifestJob, frames, sequences, rejects []rowKey) {
 	v.checked(checkAccounts, m.End-m.Start)
-	if int64(len(frames)) != m.Counts.Frames || int64(len(rejects)) != m.Counts.Rejects {
-		v.fault(checkAccounts, m.name, "its files have %d frames and %d rejects, it says %d and %d", len(frames), len(rejects), m.Counts.Frames, m.Counts.Rejects)
+	c := &m.Counts
+	if int64(len(frames)) != c.Frames || int64(len(sequences)) != c.Sequences || int64(len(rejects)) != c.Rejects {
+		v.fault(checkAccounts, m.name, "its files have %d frames, %d sequences and %d rejects, it says %d, %d and %d", len(frames), len(sequences), len(rejects), c.Frames, c.Sequences, c.Rejects)
 	}
-	slices.SortFunc(frames, compareKeys)
-	for i := 1; i < len(frames); i++ {
-		if frames[i] == frames[i-1] {
-			v.fault(checkAccounts, m.name, "two rows of frames are offset %d, index %d", frames[i].offset, frames[i].index)
+	all := append(frames, sequences...)
+	slices.SortFunc(all, compareKeys)
+	for i := 1; i < len(all); i++ {
+		if all[i] == all[i-1] {
+			v.fault(checkAccounts, m.name, "two rows are offset %d, index %d", all[i].offset, all[i].index)
 		}
 	}
-	all := append(frames, rejects...)
+	all = append(all, rejects...)
 	slices.SortFunc(all, compareKeys)
 	traces := int64(0)
 	for i, k := range all {
@@ -146,7 +150,7 @@ func (v *verifier) accounts(m manifestJob, frames, rejects []rowKey) {
 		}
 	}
 	if traces != m.Counts.Messages {
-		v.fault(checkAccounts, m.name, "of its %d messages %d have a frame or a reject", m.Counts.Messages, traces)
+		v.fault(checkAccounts, m.name, "of its %d messages %d have a frame, a sequence or a reject", m.Counts.Messages, traces)
 	}
 }
 

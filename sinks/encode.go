@@ -37,10 +37,7 @@ func (o *Output) plan(b *schemas.Batch) []filePlan {
 	groups := o.group(b.Results)
 	for _, t := range o.tables {
 		for _, g := range groups {
-			f := filePlan{table: t, key: g.key, rows: g.rows}
-			if t != framesTable {
-				f.rows = rowsWith(t, b.Results, g.rows)
-			}
+			f := filePlan{table: t, key: g.key, rows: rowsWith(t, b.Results, g.rows)}
 			if t == pointsTable && slices.ContainsFunc(f.rows, func(i int32) bool { return b.Results[i].Points.X64 != nil }) {
 				f.table = pointsTableWide
 			}
@@ -126,8 +123,11 @@ func (e *encoder) footer(t *tableWriter, f *filePlan, b *schemas.Batch) [][2]str
 			kv = append(kv, [2]string{"entropipe." + by, validText(value)})
 		}
 	}
-	if f.table == hullsTable {
+	switch f.table {
+	case hullsTable:
 		kv = append(kv, [2]string{"geo", t.geo.metadata()})
+	case tokensTable:
+		kv = append(kv, t.embeddings.footer()...)
 	}
 	return kv
 }

@@ -22,7 +22,7 @@ func testConfig() *Config {
 // encodeAll returns every file of a batch, by path.
 func encodeAll(t *testing.T, e *encoder, b *schemas.Batch) map[string][]byte {
 	t.Helper()
-	o := &Output{cfg: *e.cfg, tables: []*table{framesTable, hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable, entropyTable}}
+	o := &Output{cfg: *e.cfg, tables: []*table{framesTable, hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable, entropyTable, tokensTable, attentionStatsTable}}
 	files := map[string][]byte{}
 	for _, f := range o.plan(b) {
 		var out bytes.Buffer
@@ -186,6 +186,8 @@ func TestColumns(t *testing.T) {
 		{pointsTable, "frame_id partition offset index point_idx x y z intensity"},
 		{pointsTableWide, "frame_id partition offset index point_idx x y z intensity"},
 		{entropyTable, key + "op n_hull_or_maxima lower upper kind f n_survivors"},
+		{tokensTable, key + "id model model_sha256 mask_sha256 task pooling normalized n_tokens truncated embedding next_ids top_ids top_logprobs"},
+		{attentionStatsTable, key + "id layer head kept_mass delta bound error"},
 		{rejectsTable, "partition offset index ts ts_ns stage reason message key headers value value_size value_sha256 retriable"},
 	} {
 		var names []string
@@ -252,7 +254,7 @@ func TestTablesAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := strings.FieldsFunc(string(page), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' || r == '*') })
-	for _, table := range []*table{framesTable, hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable, entropyTable, rejectsTable} {
+	for _, table := range []*table{framesTable, hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable, entropyTable, tokensTable, attentionStatsTable, rejectsTable} {
 		if !strings.Contains(string(page), "\n## "+table.name+":") {
 			t.Errorf("table %s has no section", table.name)
 		}

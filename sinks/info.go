@@ -20,7 +20,7 @@ type Summary struct {
 	PartitionBy []string           `json:"partition_by"`
 	Partitions  []PartitionSummary `json:"partitions"`
 	Tables      []TableReport      `json:"tables"`
-	First       *time.Time         `json:"first,omitempty"` // event times of the frames; nil: none
+	First       *time.Time         `json:"first,omitempty"` // event times of frames and sequences; nil: none
 	Last        *time.Time         `json:"last,omitempty"`
 }
 
@@ -31,7 +31,7 @@ type PartitionSummary struct {
 }
 
 // Describe reads the manifests of an output, and for the range of times the
-// footers of table frames.
+// footers of tables frames and tokens.
 func Describe(ctx context.Context, store Reader) (*Summary, error) {
 	data, err := readObject(ctx, store, storeFile, maxRecord)
 	if err != nil {
@@ -81,7 +81,7 @@ func (d *describer) partition(ctx context.Context, names []string) error {
 		sum.LastCommit = m.Created
 		for i := range m.Files {
 			addFile(&d.Tables, &m.Files[i])
-			if m.Files[i].Table == tableFrames {
+			if t := m.Files[i].Table; t == tableFrames || t == tableTokens {
 				d.times(ctx, &m.Files[i])
 			}
 		}
@@ -118,16 +118,27 @@ func (s *Summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "output %s, made %s, folders by %s\n", s.Store, s.Created.Format(time.RFC3339), strings.Join(s.PartitionBy, ", "))
 	for _, p := range s.Partitions {
-		fmt.Fprintf(&b, "%s/%d: offsets %d to %d in %d commits: %d messages, %d frames, %d rejects, %d holes, %d gaps; last commit %s\n",
-			p.Topic, p.Partition, p.Base, p.End, p.Manifests, p.Messages, p.Frames, p.Rejects, p.Holes, len(p.Gaps), p.LastCommit.Format(time.RFC3339))
+		fmt.Fprintf(&b, "%s/%d: offsets %d to %d in %d commits: %s, %d gaps; last commit %s\n",
+			p.Topic, p.Partition, p.Base, p.End, p.Manifests, p.text(), len(p.Gaps), p.LastCommit.Format(time.RFC3339))
 	}
 	for _, t := range s.Tables {
 		fmt.Fprintf(&b, "%-10s %d files, %d rows, %d bytes\n", t.Table, t.Files, t.Rows, t.Bytes)
 	}
 	if s.First != nil {
-		fmt.Fprintf(&b, "frames from %s to %s\n", s.First.Format(time.RFC3339Nano), s.Last.Format(time.RFC3339Nano))
+		fmt.Fprintf(&b, "%s from %s to %s\n", s.kinds(), s.First.Format(time.RFC3339Nano), s.Last.Format(time.RFC3339Nano))
 	}
 	return b.String()
+}
+
+// kinds names what has the times.
+func (s *Summary) kinds() string {
+	names := []string{}
+	for _, k := range [][2]string{{tableFrames, "frames"}, {tableTokens, "sequences"}} {
+		if slices.ContainsFunc(s.Tables, func(t TableReport) bool { return t.Table == k[0] }) {
+			names = append(names, k[1])
+		}
+	}
+	return strings.Join(names, " and ")
 }
 
 // FileSummary is what a Parquet file says of itself.

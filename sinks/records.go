@@ -60,6 +60,8 @@ type Counts struct {
 	Frames   int64 `json:"frames"`   // rows of table frames
 	Rejects  int64 `json:"rejects"`  // rows of table rejects
 	Holes    int64 `json:"holes"`    // offsets without a data record
+	// Sequences is the number of rows of table tokens.
+	Sequences int64 `json:"sequences,omitempty"`
 }
 
 // ManifestFile is one file of a commit.
@@ -160,7 +162,7 @@ func (m *Manifest) problem() string {
 		return fmt.Sprintf("uuid %q", m.UUID)
 	case m.Partition < 0 || m.Start < 0 || m.End <= m.Start:
 		return fmt.Sprintf("partition %d, offsets [%d, %d)", m.Partition, m.Start, m.End)
-	case c.Messages < 0 || c.Holes < 0 || c.Frames < 0 || c.Rejects < 0 || c.Messages > m.End-m.Start || c.Holes != m.End-m.Start-c.Messages:
+	case c.Messages < 0 || c.Holes < 0 || c.Frames < 0 || c.Sequences < 0 || c.Rejects < 0 || c.Messages > m.End-m.Start || c.Holes != m.End-m.Start-c.Messages:
 		return fmt.Sprintf("%d messages and %d holes are not the %d offsets of [%d, %d)", c.Messages, c.Holes, m.End-m.Start, m.Start, m.End)
 	case m.Gap && (c.Messages > 0 || len(m.Files) > 0):
 		return "a gap with messages or files"

@@ -47,6 +47,18 @@ type PartitionReport struct {
 	Gaps []Gap `json:"gaps,omitempty"`
 }
 
+// text is the counts for people.
+func (c *Counts) text() string {
+	rows := fmt.Sprintf("%d frames", c.Frames)
+	switch {
+	case c.Sequences > 0 && c.Frames > 0:
+		rows += fmt.Sprintf(", %d sequences", c.Sequences)
+	case c.Sequences > 0:
+		rows = fmt.Sprintf("%d sequences", c.Sequences)
+	}
+	return fmt.Sprintf("%d messages, %s, %d rejects, %d holes", c.Messages, rows, c.Rejects, c.Holes)
+}
+
 // Gap is a range of offsets that were deleted before they could be read.
 type Gap struct {
 	Start int64 `json:"start"`
@@ -68,6 +80,7 @@ func (p *PartitionReport) add(m *Manifest) {
 	p.End = max(p.End, m.End)
 	p.Messages += m.Counts.Messages
 	p.Frames += m.Counts.Frames
+	p.Sequences += m.Counts.Sequences
 	p.Rejects += m.Counts.Rejects
 	p.Holes += m.Counts.Holes
 	if m.Gap {
@@ -186,8 +199,7 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "output %s\n", r.Store)
 	for _, p := range r.Partitions {
-		fmt.Fprintf(&b, "%s/%d: offsets %d to %d in %d manifests: %d messages, %d frames, %d rejects, %d holes\n",
-			p.Topic, p.Partition, p.Base, p.End, p.Manifests, p.Messages, p.Frames, p.Rejects, p.Holes)
+		fmt.Fprintf(&b, "%s/%d: offsets %d to %d in %d manifests: %s\n", p.Topic, p.Partition, p.Base, p.End, p.Manifests, p.text())
 		for _, g := range p.Gaps {
 			fmt.Fprintf(&b, "%s/%d: gap: offsets %d to %d were deleted before they could be read\n", p.Topic, p.Partition, g.Start, g.End)
 		}

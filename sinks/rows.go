@@ -42,6 +42,8 @@ type tableWriter struct {
 	geo            geoFile
 	wkb            bytes.Buffer // geometries of the pending rows
 	enc            *wkb.Encoder
+
+	embeddings embeddingFile // of table tokens
 }
 
 // groupSize is the size of a row group.
@@ -70,6 +72,19 @@ const (
 // for every required column of every table.
 const pageBytes = 128 << 10
 
+// embeddingPageBytes is that of table tokens: the planes into which floats are
+// split then fill blocks of zstd by themselves, and the one of signs and exponents
+// shrinks by half. Where planes share a block, for 768 dimensions and pages of
+// 128 KiB, nothing does.
+const embeddingPageBytes = 512 << 10
+
+func (t *table) pageSize() int {
+	if t == tokensTable {
+		return embeddingPageBytes
+	}
+	return pageBytes
+}
+
 // codec is shared: it holds pools.
 var codec = &zstd.Codec{Level: zstd.SpeedFastest}
 
@@ -84,7 +99,7 @@ func newTableWriter(t *table, cfg *Config, noSequence bool) *tableWriter {
 	tw := &tableWriter{noSequence: noSequence, limit: groupSize{cfg.RowGroupRows, cfg.RowGroupBytes}, degenerateNull: cfg.NullDegenerate}
 	tw.options = []parquet.WriterOption{schema,
 		parquet.Compression(codec),
-		parquet.PageBufferSize(pageBytes),
+		parquet.PageBufferSize(t.pageSize()),
 		parquet.WriteBufferSize(pageBytes),
 		parquet.DataPageStatistics(false), // the page index has them, once
 		parquet.SkipPageBounds("geometry"),
@@ -117,12 +132,11 @@ func (t *tableWriter) reset(out io.Writer) {
 			_, t.err = c.WriteRowValues(nil) // makes it ask for the buffer
 		}
 	}
-	t.geo = geoFile{degenerateNull: t.degenerateNull}
+	t.geo, t.embeddings = geoFile{degenerateNull: t.degenerateNull}, embeddingFile{}
 	t.wkb.Reset()
 }
 
-// finish ends the file, whose footer gets these keys and values: the same keys
-// for every file of a table, in the same order.
+// finish ends the file, whose footer gets these keys and values, in this order.
 func (t *tableWriter) finish(footer [][2]string) (rows int64, err error) {
 	t.flush()
 	for _, kv := range footer {

@@ -7,8 +7,7 @@ import (
 	"entropipe/schemas"
 )
 
-// Names of the tables. tokens and attention_stats have their columns fixed but no
-// writer yet.
+// Names of the tables; those of sequences are in tokens.go.
 const (
 	tableFrames    = "frames"
 	tableHulls     = "hulls"
@@ -36,7 +35,7 @@ type table struct {
 // The tables. points is two of them, because a file's coordinates have one
 // width: float32, or float64 if any frame of the file came so.
 var (
-	framesTable      = &table{tableFrames, framesRow{}, func(*schemas.Result) bool { return true }, addFrame}
+	framesTable      = &table{tableFrames, framesRow{}, func(r *schemas.Result) bool { return r.Tokens == nil }, addFrame}
 	hullsTable       = &table{tableHulls, hullsRow{}, func(r *schemas.Result) bool { return r.Hull != nil }, addHull}
 	hulls3DTable     = &table{tableHulls3D, hulls3DRow{}, func(r *schemas.Result) bool { return r.Hull3 != nil }, addHull3D}
 	maximaTable      = &table{tableMaxima, maximaRow{}, func(r *schemas.Result) bool { return len(r.Maxima) > 0 }, addMaxima}
@@ -50,8 +49,8 @@ var (
 
 func hasPoints(r *schemas.Result) bool { return r.Points != nil && len(r.Points.Idx) > 0 }
 
-// selectTables returns frames and the tables of these names, each once, in the
-// order in which files are written.
+// selectTables returns the tables that are always written and those of these
+// names, each once, in the order in which files are written.
 func selectTables(names []string) ([]*table, error) {
 	want := map[string]bool{}
 	for _, name := range names {
@@ -59,6 +58,9 @@ func selectTables(names []string) ([]*table, error) {
 	}
 	delete(want, tableFrames)
 	delete(want, tableRejects)
+	for _, t := range sequenceTables {
+		delete(want, t.name)
+	}
 	selected := []*table{framesTable}
 	for _, t := range selectableTables {
 		if want[t.name] {
@@ -68,10 +70,10 @@ func selectTables(names []string) ([]*table, error) {
 	}
 	for _, name := range names {
 		if want[name] {
-			return nil, &ConfigError{"tables", fmt.Sprintf("there is no table %q; there are frames and rejects (always), hulls, hulls3d, maxima, triangles, points, entropy", name)}
+			return nil, &ConfigError{"tables", fmt.Sprintf("there is no table %q; there are frames, tokens, attention_stats and rejects (always), hulls, hulls3d, maxima, triangles, points, entropy", name)}
 		}
 	}
-	return selected, nil
+	return append(selected, sequenceTables...), nil
 }
 
 // The rows. Columns are written in the order of the fields, by the functions
@@ -80,7 +82,7 @@ func selectTables(names []string) ([]*table, error) {
 // geometry logical type (refused by Polars and older Arrow), unsigned integers,
 // and a column that is also a folder key.
 
-// keys begin the rows of frames, hulls, hulls3d, maxima and entropy.
+// keys begin the rows of all tables but triangles, points and rejects.
 type keys struct {
 	Sequence  string `parquet:"sequence,dict"`
 	FrameID   int64  `parquet:"frame_id,delta"`

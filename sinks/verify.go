@@ -238,7 +238,8 @@ func (v *verifier) orphans() {
 	}()
 	for name := range v.listed {
 		folder, _, inFolder := strings.Cut(name, "/")
-		ours := folder == tableRejects || folder == tableFrames || slices.ContainsFunc(selectableTables, func(t *table) bool { return t.name == folder })
+		isFolder := func(t *table) bool { return t.name == folder }
+		ours := folder == tableRejects || folder == tableFrames || slices.ContainsFunc(selectableTables, isFolder) || slices.ContainsFunc(sequenceTables, isFolder)
 		if strings.HasSuffix(name, dataSuffix) || inFolder && ours {
 			v.fault(checkOrphans, name, "no manifest names this file")
 		} else {

@@ -4,8 +4,8 @@
     check.py OUT TABLE...
 
 Every file of every table is opened with pyarrow, DuckDB, Polars and (hulls) GeoPandas; types and
-counts must be those of the documentation and agree between readers and tables. Where table points
-was written, hulls are compared with shapely and SciPy, hulls in space with SciPy and their
+counts must be those of the documentation and agree between readers and tables; embeddings too must
+be the same in every reader, and of the length that the footer says. Where table points was written, hulls are compared with shapely and SciPy, hulls in space with SciPy and their
 definition, maxima with theirs, and triangulations with Euler's formula, the hull's area and the
 empty-circle property.
 
@@ -20,6 +20,7 @@ import duckdb
 import duckdb_extension_spatial
 import geopandas
 import numpy as np
+import pandas as pd
 import polars
 import pyarrow as pa
 import pyarrow.dataset
@@ -29,6 +30,7 @@ import shapely
 
 TEXT, I32, I64, F32, F64 = pa.string(), pa.int32(), pa.int64(), pa.float32(), pa.float64()
 TIME, BYTES, INDICES = pa.timestamp("us", "UTC"), pa.binary(), pa.list_(I32)
+FLOATS = pa.list_(F32)
 SHORT = [("frame_id", I64), ("partition", I32), ("offset", I64), ("index", I32)]
 KEYS = [("sequence", TEXT), ("frame_id", I64), ("sensor", TEXT), ("ts", TIME), ("ts_ns", I64), ("partition", I32), ("offset", I64), ("index", I32)]
 OPS = ["hull2d", "hull3d", "maxima2d", "maxima3d", "delaunay2d"]
@@ -43,6 +45,8 @@ TABLES = {
     "triangles": SHORT + [("tri_id", I32), ("v0", I32), ("v1", I32), ("v2", I32)],
     "points": SHORT + [("point_idx", I32), ("x", (F32, F64)), ("y", (F32, F64)), ("z", (F32, F64)), ("intensity", F32)],
     "entropy": KEYS + [("op", TEXT), ("n_hull_or_maxima", I32), ("lower", F64), ("upper", F64), ("kind", TEXT), ("f", F64), ("n_survivors", I32)],
+    "tokens": KEYS + [("id", TEXT), ("model", TEXT), ("model_sha256", TEXT), ("mask_sha256", TEXT), ("task", TEXT), ("pooling", TEXT), ("normalized", pa.bool_()), ("n_tokens", I32), ("truncated", pa.bool_()), ("embedding", FLOATS), ("next_ids", INDICES), ("top_ids", INDICES), ("top_logprobs", FLOATS)],
+    "attention_stats": KEYS + [("id", TEXT), ("layer", pa.int16()), ("head", pa.int16()), ("kept_mass", F32), ("delta", F32), ("bound", F32), ("error", F32)],
     "rejects": [("partition", I32), ("offset", I64), ("index", I32), ("ts", TIME), ("ts_ns", I64), ("stage", TEXT), ("reason", TEXT), ("message", TEXT), ("key", BYTES), ("headers", TEXT), ("value", BYTES), ("value_size", I64), ("value_sha256", TEXT), ("retriable", pa.bool_())],
 }
 FRAME = ["topic", "partition", "offset", "index"]  # joins all tables
@@ -133,7 +137,7 @@ def check_folder(out, table):
     if table == "hulls":
         bad += differ("GeoPandas", len(geopandas.read_parquet(out.root / table)), want)
     check(f"{table}: one table in every reader", bad, f"{want} rows")
-    unique = FRAME + {"triangles": ["tri_id"], "points": ["point_idx"], "maxima": ["directions"], "entropy": ["op"]}.get(table, [])
+    unique = FRAME + {"triangles": ["tri_id"], "points": ["point_idx"], "maxima": ["directions"], "entropy": ["op"], "attention_stats": ["layer", "head"]}.get(table, [])
     repeated = out.duck.execute(f"SELECT count(*) FROM (SELECT 1 FROM read_parquet('{out.glob(table)}', hive_partitioning=true) GROUP BY {', '.join(map(quoted, unique))} HAVING count(*) > 1)").fetchone()[0]
     check(f"{table}: no row twice", differ("repeated", repeated, 0))
 
@@ -179,6 +183,32 @@ def check_geo(out):
         check(f"hulls {f.parent.name}: GeoParquet", bad, f"{len(there)} geometries")
     off = out.duck.execute(f"SELECT count(*) FROM read_parquet('{out.glob('hulls')}') WHERE status = 'ok' AND NOT (ST_IsValid(geometry) AND abs(ST_Area(geometry) - area) <= 1e-9 * area AND abs(ST_Perimeter(geometry) - perimeter) <= 1e-9 * perimeter)").fetchone()[0]
     check("hulls: area and perimeter are DuckDB's", differ("rows that differ", off, 0))
+
+
+def check_tokens(out, tables):
+    """Lists are the same numbers in every reader, null where they are not those of the task."""
+    for f in out.files("tokens"):
+        rows = pq.ParquetFile(f).read()
+        bad = []
+        for name in ("embedding", "next_ids", "top_ids", "top_logprobs"):
+            want = rows[name].to_pylist()
+            bad += differ(f"DuckDB's {name}", [r[0] and list(r[0]) for r in out.duck.execute(f"SELECT {name} FROM read_parquet(?, hive_partitioning=false)", [str(f)]).fetchall()] == want, True)
+            bad += differ(f"Polars' {name}", polars.read_parquet(f, hive_partitioning=False)[name].to_list() == want, True)
+        given = [e for e in rows["embedding"].to_pylist() if e is not None]
+        lengths = {len(e) for e in given}
+        said = (pq.read_metadata(f).metadata or {}).get(b"embedding.dim")
+        bad += differ("embedding.dim", said and int(said), lengths.pop() if len(lengths) == 1 else None)
+        norms = [np.linalg.norm(e) for e, n in zip(rows["embedding"].to_pylist(), rows["normalized"].to_pylist()) if n and e is not None]
+        bad += [f"normalized, but of length {n}" for n in norms if abs(n - 1) > 1e-5]
+        bad += [f"model_sha256 {s}" for s in set(rows["model_sha256"].to_pylist()) if len(s) != 64]
+        for task, columns in {"embed": {"embedding"}, "logits": {"top_ids", "top_logprobs"}, "generate": {"next_ids"}}.items():
+            held = [{c for c in ("embedding", "next_ids", "top_ids", "top_logprobs") if r[c] is not None} for r in rows.to_pylist() if r["task"] == task]
+            bad += [f"{task} without {sorted(columns - h)}" for h in held if columns - h][:1]
+        check(f"tokens {f.name}: lists", bad, f"{len(given)} embeddings of {rows.num_rows} rows")
+    if "attention_stats" in tables:
+        rows, tokens = out.rows("attention_stats"), out.rows("tokens").set_index(FRAME)
+        at = pd.MultiIndex.from_frame(rows[FRAME])
+        check("attention_stats: of sequences in tokens", differ("strangers", int((~at.isin(tokens.index)).sum()), 0) or differ("ids", (tokens["id"].reindex(at).to_numpy() == rows["id"].to_numpy()).all(), True), f"{len(rows)} rows")
 
 
 def cloud(points):
@@ -299,8 +329,12 @@ def main(root, tables):
             continue
         check_files(out, table)
         check_folder(out, table)
-    check_counts(out, there)
-    check_geo(out)
+    if "frames" in there:
+        check_counts(out, there)
+    if "hulls" in there:
+        check_geo(out)
+    if "tokens" in there:
+        check_tokens(out, there)
     if "points" in there:
         check_geometry(out, there)
     print(f"{counts['passed']} passed, {counts['failed']} failed")
