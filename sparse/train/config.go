@@ -46,8 +46,8 @@ type Config struct {
 
 	Steps int           // 0: as many as Time allows
 	Time  time.Duration // 0: as long as Steps take; one of both is required
-	Batch int           // sequences a step; text 8, images 64
-	Rate  float64       // of learning, after the first steps; 0.003, images 0.0015
+	Batch int           // sequences a step; text 4, images 32
+	Rate  float64       // of learning, after the first steps; 0.006, images 0.0015
 	Seed  uint64
 
 	Regulariser Regulariser // None
@@ -73,9 +73,9 @@ const (
 
 // withDefaults returns the configuration in full, or what is wrong with it.
 func (c Config) withDefaults(text bool) (Config, error) {
-	batch, judged, rate := 64, 512, 0.0015
+	batch, judged, rate := 32, 512, 0.0015
 	if text {
-		batch, judged, rate = 8, 64, 0.003
+		batch, judged, rate = 4, 64, 0.006
 	}
 	c.Layers, c.Dim, c.Heads = cmp.Or(c.Layers, 2), cmp.Or(c.Dim, 128), cmp.Or(c.Heads, 4)
 	c.Context, c.Patch, c.Block = cmp.Or(c.Context, 256), cmp.Or(c.Patch, 4), cmp.Or(c.Block, 16)

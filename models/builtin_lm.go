@@ -1,0 +1,41 @@
+package models
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// The shipped language model, from a text in the public domain: the works of
+// Shakespeare as in the char-rnn repository of A. Karpathy (input.txt). The
+// card says what came of it.
+//
+//go:generate go run ../ train-lm $SHAKESPEARE/input.txt --context 512 --steps 9000 --seed 1 --dtype f16 --out data/bytes
+
+// Transformer returns the directory of a transformer that is shipped, as
+// Hugging Face lays models out: builtin:bytes, a small language model whose
+// tokens are bytes.
+func Transformer(name string) (fs.FS, error) {
+	short, ok := strings.CutPrefix(name, builtin)
+	if ok && short != "" && !strings.ContainsAny(short, `/\.`) {
+		if info, err := fs.Stat(shipped, path.Join("data", short, "config.json")); err == nil && info.Mode().IsRegular() {
+			return fs.Sub(shipped, path.Join("data", short))
+		}
+	}
+	return nil, fmt.Errorf("%s: no such transformer is shipped, want %s", name, strings.Join(Transformers(), ", "))
+}
+
+// Transformers returns the names of the transformers that are shipped.
+func Transformers() (names []string) {
+	entries, err := shipped.ReadDir("data")
+	if err != nil {
+		panic("models: " + err.Error()) // the folder is part of the program
+	}
+	for _, e := range entries {
+		if _, err := fs.Stat(shipped, path.Join("data", e.Name(), "config.json")); e.IsDir() && err == nil {
+			names = append(names, builtin+e.Name())
+		}
+	}
+	return names
+}
