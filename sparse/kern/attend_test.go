@@ -70,7 +70,10 @@ func randomLayout(t *rapid.T, r *rand.Rand, n int, causal bool) *support.Layout 
 // drawJob draws a job with layouts, for some of the last queries of its keys.
 func drawJob(t *rapid.T) Job {
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 7))
-	n := rapid.IntRange(1, 700).Draw(t, "keys")
+	n := rapid.IntRange(1, 160).Draw(t, "keys")
+	if rapid.IntRange(0, 9).Draw(t, "long") == 0 { // more than one chunk
+		n += 512
+	}
 	kvHeads := rapid.IntRange(1, 2).Draw(t, "kvHeads")
 	heads := kvHeads * rapid.IntRange(1, 3).Draw(t, "group")
 	dim := rapid.SampledFrom([]int{32, 64, 128, 16, 48, 80, 1, 7, 33}).Draw(t, "dim")

@@ -2,6 +2,7 @@ package kern
 
 import (
 	"math"
+	"slices"
 
 	"entropipe/sparse/support"
 )
@@ -144,21 +145,10 @@ func (w *worker) read(v *view, end int) {
 			w.list = append(w.list, int32(p))
 		}
 	}
-	masked := 0
-	for _, k := range kinds {
-		if k == support.Masked {
-			masked++
-		}
-	}
-	if masked == 0 {
+	if !slices.Contains(kinds, support.Masked) {
 		return
 	}
-	masked = 0
-	for _, k := range l.Kind[:l.RowPtr[row]] {
-		if k == support.Masked {
-			masked++
-		}
-	}
+	masked := maskedBefore(l, row)
 	for i, c := range cols {
 		for p := int(c) * per; p < min((int(c)+1)*per, panels); p++ {
 			at := int32(-1)

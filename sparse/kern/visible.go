@@ -14,13 +14,7 @@ func (j *Job) visible(i, h int, f func(key int)) {
 	}
 	row := (j.Offset + i) / l.Block
 	in := (j.Offset + i) % l.Block
-	masks := 0
-	for e := range l.RowPtr[row] {
-		if l.Kind[e] == support.Masked {
-			masks++
-		}
-	}
-	words := (l.Block*l.Block + 63) / 64
+	masks, words := maskedBefore(l, row), l.Words()
 	for e := l.RowPtr[row]; e < l.RowPtr[row+1]; e++ {
 		var bits []uint64
 		if l.Kind[e] == support.Masked {
@@ -49,4 +43,15 @@ func keyOf(l *support.Layout, place int) int {
 		return int(l.Order[place])
 	}
 	return -1
+}
+
+// maskedBefore is the number of Masked entries before a row.
+func maskedBefore(l *support.Layout, row int) int {
+	n := 0
+	for _, k := range l.Kind[:l.RowPtr[row]] {
+		if k == support.Masked {
+			n++
+		}
+	}
+	return n
 }
