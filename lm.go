@@ -24,6 +24,7 @@ type lmFlags struct {
 	LM          string `name:"lm" placeholder:"DIR" help:"Model for messages of tokens and texts: a Hugging Face folder (BERT, GPT-2 or LLaMA class), or builtin:bytes." group:"Tokens"`
 	Task        string `enum:"embed,logits,generate" default:"embed" help:"What is made of a sequence (${enum}): one vector, the likeliest next tokens, or the tokens that follow." group:"Tokens"`
 	Mask        string `placeholder:"DIR" help:"Frozen masks of the model's attention, as freeze writes them." group:"Tokens"`
+	MaskUse     string `enum:"auto,always" default:"auto" help:"When masks serve (${enum}): auto leaves attention dense where that is as fast, or where freeze found that the masks cost too much." group:"Tokens"`
 	MaxNew      int    `default:"32" help:"Tokens that --task generate adds (${default})." group:"Tokens"`
 	TopK        int    `default:"5" help:"Next tokens that --task logits names (${default})." group:"Tokens"`
 	Truncate    bool   `help:"Cut sequences that are longer than the model's positions; else they are rejects." group:"Tokens"`
@@ -162,7 +163,9 @@ func (c *lmFlags) openMask(l *language) error {
 	if err != nil {
 		return badFlag("mask", err)
 	}
-	planner, err := plan.New(set, factsOf(l.Model))
+	facts := factsOf(l.Model)
+	facts.Always = c.MaskUse == "always"
+	planner, err := plan.New(set, facts)
 	if err != nil {
 		return badFlag("mask", fmt.Errorf("%s: %w", c.Mask, err))
 	}

@@ -34,11 +34,8 @@ func (t *Tokens) infer() {
 		if it.err != nil {
 			continue
 		}
-		n := it.tokens()
-		if t.cfg.Task == Generate {
-			n += t.cfg.MaxNew // they take memory like those that were sent
-		}
-		r.lengths, r.good = append(r.lengths, n), append(r.good, int32(i))
+		// What is generated takes memory like what was sent.
+		r.lengths, r.good = append(r.lengths, t.planned(it)), append(r.good, int32(i))
 	}
 	for b, batch := range t.packer.Pack(r.lengths) {
 		items := make([]*item, len(batch))
@@ -140,18 +137,23 @@ func (t *Tokens) newResult(it *item) *schemas.TokenResult {
 	if t.cfg.Task == Embed {
 		r.Pooling, r.Normalized = t.cfg.Pooling.Mode, t.cfg.Pooling.Normalize
 	}
-	n := it.tokens()
-	if t.cfg.Task == Generate {
-		n += t.cfg.MaxNew // a sequence that grows keeps the plan of its longest length
-	}
 	it.plan = "none"
 	if t.cfg.Plan != nil {
 		it.plan = "dense"
-		if p := t.cfg.Plan(n); p.Dense == "" {
+		if p := t.cfg.Plan(t.planned(it)); p.Dense == "" {
 			it.plan, r.MaskSHA = "sparse", p.MaskSHA
 		}
 	}
 	return r
+}
+
+// planned is the length that a sequence's plan is for: one that grows keeps the
+// plan of its longest.
+func (t *Tokens) planned(it *item) int {
+	if t.cfg.Task == Generate {
+		return it.tokens() + t.cfg.MaxNew
+	}
+	return it.tokens()
 }
 
 // inputErr is an error of the model about a sequence that passed our checks.

@@ -85,6 +85,7 @@ type Tokens struct {
 	ids   []int32 // of all items
 	batch model.Batch
 	rows  rows
+	audit audit
 	hook  func(layer, sequence int, j *kern.Job) // of every batch; nil but in tests
 }
 

@@ -45,7 +45,7 @@ func (w *worker) run() {
 func (w *worker) gather(t *task) {
 	w.group = append(w.group[:0], t)
 	share := 1 + len(w.p.tasks)/w.p.cfg.Workers
-	for room := w.tokens.room() - len(t.msg.Value); room > 0 && len(w.group) < min(share, maxGroup); {
+	for room := w.tokens.room() - load(&t.msg); room > 0 && len(w.group) < min(share, maxGroup); {
 		select {
 		case u, open := <-w.p.tasks:
 			switch {
@@ -56,11 +56,18 @@ func (w *worker) gather(t *task) {
 				return
 			}
 			w.group = append(w.group, u)
-			room -= len(u.msg.Value)
+			room -= load(&u.msg)
 		default:
 			return
 		}
 	}
+}
+
+// load estimates the bytes of a message that are tokens or text: what Arrow
+// says around them is larger than a short sequence.
+func load(m *schemas.Message) int {
+	const around = 512
+	return max(len(m.Value)-around, 16)
 }
 
 // cloud works on one task.
