@@ -36,6 +36,7 @@ func hostileTexts() []string {
 		"▁ ▁▁ a▁b ▁a ▁ a \u2581\u2581lower", "<0x41> <0x0A><0xFF> <0xZZ>", "Ġ Ġthe Ċ ĉ Ã© ĠĠ",
 		"\x80", "\xff\xfe", "a\xc3", "\xc3\xa9\xc3", "\xe2\x82", "\xe2\x82\xe2\x82\xac", "\xf0\x9f\x98", "\xf0\x9f\x98\x80\xf0\x9f", "\xed\xa0\x80\xed\xbf\xbf", "\xc0\xaf\xe0\x80\xaf\xf0\x80\x80\xaf", "\xf4\x90\x80\x80\xf5\xbf", "x\xc3(y\xe2(\xa1z\xf0(\x8c\xbc",
 		"In 1987 there were 365 days, $19.99 or €20, 50% off!? Yes... no -- maybe: \"quoted\".", " leading newline\n then", "\n\n\nx", "x\n\n\n", "a\n b\n  c\n   d", "tabs\t\tand\t spaces \t", "9'9 a's9 's9's", "don\u2019t we\u2019ll \u2019s", "a\u0301\u0301'll \u0301's", "\u00b2'm \u2163's",
+		"x<s>y</s> z<s>\u2581q<s> <s>\n<s>", "<|endoftext|>the<|endoftext|> the<mask>the <mask> the",
 	}
 }
 

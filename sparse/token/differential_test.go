@@ -1,0 +1,163 @@
+package token
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var campaign = flag.Int("campaign", 2000, "random texts for each tokenizer of the differential test")
+
+// The tokenizers of real models beside the reference, on real and on random
+// texts.
+func TestReference(t *testing.T) {
+	python(t)
+	texts := realTexts(t)
+	r := rand.New(rand.NewPCG(6, 24))
+	for range *campaign {
+		texts = append(texts, randomText(r, 1+r.IntN(40)))
+	}
+	texts = append(texts, hostileTexts()...)
+	size := 0
+	for _, text := range texts {
+		size += len(text)
+	}
+	files := map[string]string{}
+	for _, kind := range goldenKinds {
+		files[kind] = filepath.Join("testdata", kind+".json")
+	}
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"gpt2-50257": gpt2File(t, false), "llama3-50257": gpt2File(t, true), "seams-gpt2": seamsFile(t, false), "seams-llama3": seamsFile(t, true)} {
+		files[name] = filepath.Join(dir, name+".json")
+		if err := os.WriteFile(files[name], data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dir := os.Getenv("ENTROPIPE_MINILM"); dir != "" {
+		files["minilm"] = filepath.Join(dir, "tokenizer.json")
+	} else {
+		t.Log("without MiniLM's tokenizer: ENTROPIPE_MINILM is not set")
+	}
+	for name, file := range files {
+		t.Run(name, func(t *testing.T) {
+			compare(t, name, load(t, file), texts, reference(t, file, texts))
+			t.Logf("%s: %d texts, %d bytes", name, len(texts), size)
+		})
+	}
+}
+
+// realTexts returns the lines of three corpora, and one of them whole.
+func realTexts(t *testing.T) []string {
+	var texts []string
+	for _, parts := range [][]string{{"text", "wikitext-2", "valid.txt"}, {"text", "tinyshakespeare", "input.txt"}, {"text", "sst2", "dev.tsv"}} {
+		data, err := os.ReadFile(testData(t, parts...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, strings.SplitAfter(string(data), "\n")...)
+		texts = append(texts, string(data))
+	}
+	return texts
+}
+
+// gpt2File makes a tokenizer.json of GPT-2's own vocabulary and merges, with
+// GPT-2's pre-tokenizer or LLaMA-3's and its ignore_merges.
+func gpt2File(t testing.TB, llama3 bool) []byte {
+	vocab, err := os.ReadFile(testData(t, "text", "gpt2_bpe", "encoder.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	merges, err := os.ReadFile(testData(t, "text", "gpt2_bpe", "vocab.bpe"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(merges)), "\n")[1:] // behind the version
+	list, err := json.Marshal(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return byteLevelFile(string(bytes.TrimSpace(vocab)), string(list), llama3, `{"id":50256,"content":"<|endoftext|>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}`)
+}
+
+func byteLevelFile(vocab, merges string, llama3 bool, added string) []byte {
+	pre := `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}`
+	if llama3 {
+		pattern := ""
+		for p, k := range scanPatterns {
+			if k == scanLLaMA3 {
+				pattern = p
+			}
+		}
+		quoted, _ := json.Marshal(pattern)
+		pre = fmt.Sprintf(`{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":%s},"behavior":"Isolated","invert":false},
+			{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}`, quoted)
+	}
+	return fmt.Appendf(nil, `{"version":"1.0","truncation":null,"padding":null,"added_tokens":[%s],"normalizer":null,"pre_tokenizer":%s,
+		"post_processor":null,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},
+		"model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,
+		"fuse_unk":false,"byte_fallback":false,"ignore_merges":%v,"vocab":%s,"merges":%s}}`, added, pre, llama3, vocab, merges)
+}
+
+// seamsFile makes a byte-level tokenizer that shows where words end: every two
+// bytes within a word merge, so that each cut moves the tokens behind it.
+func seamsFile(t testing.TB, llama3 bool) []byte {
+	vocab, merges := map[string]int{}, []string{}
+	for b, r := range byteLetters {
+		vocab[string(r)] = b
+	}
+	for _, a := range byteLetters {
+		for _, b := range byteLetters {
+			vocab[string([]rune{a, b})] = len(vocab)
+			merges = append(merges, string([]rune{a, ' ', b}))
+		}
+	}
+	v, err := json.Marshal(vocab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := json.Marshal(merges)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return byteLevelFile(string(v), string(m), llama3, "")
+}
+
+// The ids of MiniLM's reference texts, which PyTorch's outputs were made from.
+func TestMiniLMReferenceIDs(t *testing.T) {
+	dir := os.Getenv("ENTROPIPE_MINILM")
+	if dir == "" {
+		t.Skip("MiniLM: ENTROPIPE_MINILM does not name its directory")
+	}
+	data, err := os.ReadFile(testData(t, "minilm", "minilm-reference.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Items []struct {
+			Text string  `json:"text"`
+			IDs  []int32 `json:"input_ids"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	tok, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range file.Items {
+		if got := tok.Encode(nil, s.Text); !slices.Equal(got, s.IDs) {
+			t.Errorf("text %d: got %d, want %d", i, got, s.IDs)
+		}
+	}
+	if len(file.Items) == 0 {
+		t.Error("no texts")
+	}
+}
