@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -136,6 +139,61 @@ func TestTiles(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// Every task is done once, no two at a time under one name, also when those
+// who share share again, and when goroutines that helped before have left.
+func TestShare(t *testing.T) {
+	for _, workers := range []int{1, 2, 3, 8} {
+		for round := range 200 {
+			n := round % 40
+			done := make([]atomic.Int32, n*3)
+			names := make([]atomic.Int32, workers)
+			Share(n, workers, func(i, who int) {
+				if names[who].Add(1) != 1 {
+					t.Errorf("%d workers: two are number %d", workers, who)
+				}
+				Share(3, 2, func(k, _ int) { done[i*3+k].Add(1) })
+				names[who].Add(-1)
+			})
+			for i := range done {
+				if got := done[i].Load(); got != 1 {
+					t.Fatalf("%d workers, %d tasks: task %d was done %d times", workers, n, i, got)
+				}
+			}
+			if round%50 == 49 {
+				time.Sleep(3 * patience)
+			}
+		}
+	}
+}
+
+// Callers share at the same time, and helpers leave when nothing comes.
+func TestShareFromMany(t *testing.T) {
+	var sum atomic.Int64
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for range 100 {
+				Share(10, 4, func(i, _ int) { sum.Add(int64(i)) })
+			}
+		})
+	}
+	wait.Wait()
+	if got := sum.Load(); got != 8*100*45 {
+		t.Errorf("the tasks sum to %d, want %d", got, 8*100*45)
+	}
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		idle.Lock()
+		left := len(idle.helpers)
+		idle.Unlock()
+		if left == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d helpers still wait", left)
 		}
 	}
 }
