@@ -33,6 +33,7 @@ type cli struct {
 	Drawings    drawingsCmd    `cmd:"" help:"QuickDraw drawings a second through hull2d, maxima2d and delaunay2d."`
 	Profile     profileCmd     `cmd:"" help:"Where the processor time of a run goes, stage by stage."`
 	Memory      memoryCmd      `cmd:"" help:"Resident memory over thousands of KITTI frames at full rate."`
+	Tokens      tokensCmd      `cmd:"" help:"Sequences of tokens as long as real requests through a language model, as a share of what the model does alone."`
 	Correctness correctnessCmd `cmd:"" help:"The same frames through an embedded broker and a real Kafka: both checked, and compared row by row."`
 	Compare     compareCmd     `cmd:"" help:"Compare the tables of two outputs row by row."`
 	Fetch       fetchCmd       `cmd:"" hidden:"" help:"The raw fetch loop, in a process of its own."`
