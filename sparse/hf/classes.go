@@ -81,7 +81,9 @@ func (k *keys) vit(c *Config) {
 	c.Act = k.activation("hidden_act", GELU, GELU, GELUTanh, SiLU, ReLU)
 	c.Eps = float32(number(k, "layer_norm_eps", 1e-12))
 	c.Image, c.Patch, c.Colors = k.size("image_size", 224), k.size("patch_size", 16), number(k, "num_channels", 3)
-	if c.Patch[0] > 0 && c.Patch[1] > 0 {
+	if c.Patch[0] < 1 || c.Patch[1] < 1 {
+		k.fail("patch_size", "%v, want above 0", c.Patch)
+	} else {
 		rows, cols := c.Patches()
 		c.MaxPositions = rows*cols + 1
 	}

@@ -60,29 +60,28 @@ func OpenFS(fsys fs.FS, name string) (*Checkpoint, error) {
 }
 
 // source is what a file or a set of shards offers.
-type source interface {
-	Tensors() []safetensors.Tensor
-	Close() error
+type source interface{ Tensors() []safetensors.Tensor }
+
+func open(name string, fsys fs.FS, dir string) (*Checkpoint, error) {
+	c := &Checkpoint{name: name}
+	if err := c.open(fsys, dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), c.Close())
+	}
+	return c, nil
 }
 
-func open(name string, fsys fs.FS, dir string) (_ *Checkpoint, err error) {
-	c := &Checkpoint{name: name}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("%s: %w", name, err), c.Close())
-		}
-	}()
+func (c *Checkpoint) open(fsys fs.FS, dir string) (err error) {
 	if c.config, err = readConfig(fsys); err != nil {
-		return nil, err
+		return err
 	}
 	if c.pooling, err = readPooling(fsys, c.config); err != nil {
-		return nil, err
+		return err
 	}
 	weights, err := c.openWeights(fsys, dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return c, c.match(weights.Tensors())
+	return c.match(weights.Tensors())
 }
 
 func readConfig(fsys fs.FS) (*Config, error) {
