@@ -89,36 +89,41 @@ func (s *Session) finish(y *layer, x, ctx, scratch mat.Matrix, t *tileMemory, wo
 	_, width := y.up.w.Shape()
 	t.up = grow(t.up, x.Rows*width)
 	up := mat.Of(x.Rows, width, t.up)
-	y.up.w.Mul(up, in, mat.Epilogue{Bias: y.up.bias, ReLU: c.Act == hf.ReLU}, workers)
-	up = activate(c, up)
+	y.up.w.Mul(up, in, mat.Epilogue{Bias: y.up.bias, ReLU: c.Act == hf.ReLU, Apply: function(c)}, workers)
+	if c.Arch == hf.LLaMA {
+		up = gated(c, up)
+	}
 	y.down.w.Mul(x, up, mat.Epilogue{Add: true, Bias: y.down.bias}, workers)
 	if c.Arch == hf.BERT {
 		s.m.normalize(x, x, y.second)
 	}
 }
 
-// activate applies the MLP's function in place and returns what the second
-// layer reads: LLaMA's gated half, or all columns.
-func activate(c *hf.Config, up mat.Matrix) mat.Matrix {
-	all := up.Data[:up.Rows*up.Cols]
+// function is what the product of the MLP's first layer applies, nil where it
+// has another way to.
+func function(c *hf.Config) func(dst, src []float32) {
 	switch {
-	case c.Arch == hf.LLaMA:
-		for i := range up.Rows {
-			gate, by := up.Row(i)[:c.Inner], up.Row(i)[c.Inner:]
-			mat.SiLU(gate, gate)
-			for j := range gate {
-				gate[j] *= by[j]
-			}
-		}
-		return up.Columns(0, c.Inner)
+	case c.Arch == hf.LLaMA: // to half of the columns only
+		return nil
 	case c.Act == hf.GELU:
-		mat.GELU(all, all)
+		return mat.GELU
 	case c.Act == hf.GELUTanh:
-		mat.GELUTanh(all, all)
+		return mat.GELUTanh
 	case c.Act == hf.SiLU:
-		mat.SiLU(all, all)
+		return mat.SiLU
 	}
-	return up
+	return nil
+}
+
+// gated multiplies SiLU of the first half of the columns with the second, in
+// place.
+func gated(c *hf.Config, up mat.Matrix) mat.Matrix {
+	for i := range up.Rows {
+		gate, by := up.Row(i)[:c.Inner], up.Row(i)[c.Inner:]
+		mat.SiLU(gate, gate)
+		mat.Multiply(gate, gate, by)
+	}
+	return up.Columns(0, c.Inner)
 }
 
 // normalize applies a norm; the zero value is none, and then dst is src.

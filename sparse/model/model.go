@@ -13,10 +13,10 @@
 package model
 
 import (
-	"fmt"
 	"io/fs"
 	"strings"
 
+	"entropipe/models"
 	"entropipe/models/mat"
 	"entropipe/sparse/hf"
 )
@@ -54,16 +54,16 @@ type layer struct {
 	first, second      norm
 }
 
-// builtin begins the names of models that the program brings with it.
-const builtin = "builtin:"
-
 // Open loads a directory, or a model that is shipped: builtin:bytes.
 func Open(name string) (*Model, error) {
-	short, ok := strings.CutPrefix(name, builtin)
-	if !ok {
+	if !strings.HasPrefix(name, "builtin:") {
 		return Load(name)
 	}
-	return nil, fmt.Errorf("%s: no such model is shipped", builtin+short)
+	fsys, err := models.Transformer(name)
+	if err != nil {
+		return nil, err
+	}
+	return LoadFS(fsys, name)
 }
 
 // Load reads a directory. While it loads, one layer is in memory twice; then
