@@ -13,7 +13,8 @@ import (
 )
 
 type cli struct {
-	Dense denseCmd `cmd:"" help:"Whole encoders beside ONNX Runtime and PyTorch."`
+	Dense  denseCmd  `cmd:"" help:"Whole encoders beside ONNX Runtime and PyTorch."`
+	Sparse sparseCmd `cmd:"" help:"Attention alone, block-sparse and dense, beside PyTorch."`
 }
 
 func main() {

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"entropipe/benchmarks/rig"
+	"entropipe/models/mat"
+)
+
+// sparseCell is a shape with a number of threads, and the times of all runs.
+type sparseCell struct {
+	Dim     int                `json:"dim"`
+	Keys    int                `json:"keys"`
+	Queries int                `json:"queries"`
+	Threads int                `json:"threads"`
+	Kept    float64            `json:"kept"` // share of the blocks
+	Ns      map[string][]int64 `json:"ns"`
+}
+
+// least is the shortest run in milliseconds, middle the median; 0 without any.
+func (c *sparseCell) least(entry string) float64 {
+	if len(c.Ns[entry]) == 0 {
+		return 0
+	}
+	return float64(slices.Min(c.Ns[entry])) / 1e6
+}
+
+func (c *sparseCell) middle(entry string) float64 {
+	if len(c.Ns[entry]) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(c.Ns[entry]))
+	return float64(s[len(s)/2]) / 1e6
+}
+
+// sparseReport collects cells, and keeps each as soon as it is measured.
+type sparseReport struct {
+	Versions string
+	folder   string // or empty
+	cmd      *sparseCmd
+	cells    []*sparseCell
+}
+
+func (c *sparseCmd) report() (*sparseReport, error) {
+	r := &sparseReport{cmd: c}
+	switch {
+	case c.Results == "-", c.Results == "" && c.Quick:
+		return r, nil
+	case c.Results != "":
+		r.folder = c.Results
+	default:
+		root, err := rig.Root()
+		if err != nil {
+			return nil, err
+		}
+		r.folder = filepath.Join(root, "benchmarks", "results")
+	}
+	if err := os.MkdirAll(r.folder, 0o777); err != nil {
+		return nil, err
+	}
+	if !c.Resume {
+		if err := os.Remove(r.path("jsonl")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		return r, nil
+	}
+	return r, r.read()
+}
+
+func (r *sparseReport) path(ending string) string {
+	return filepath.Join(r.folder, "attention-sparse."+ending)
+}
+
+func (r *sparseReport) read() error {
+	f, err := os.Open(r.path("jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		var c sparseCell
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			return fmt.Errorf("%s: %w", r.path("jsonl"), err)
+		}
+		r.cells = append(r.cells, &c)
+	}
+	return lines.Err()
+}
+
+func (r *sparseReport) has(dim, keys, queries, threads int) bool {
+	return slices.ContainsFunc(r.cells, func(c *sparseCell) bool {
+		return c.Dim == dim && c.Keys == keys && c.Queries == queries && c.Threads == threads
+	})
+}
+
+func (r *sparseReport) add(c *sparseCell) error {
+	r.cells = append(r.cells, c)
+	fmt.Fprintln(os.Stderr, c.row())
+	if r.folder == "" {
+		return nil
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(r.path("jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+func (r *sparseReport) write(out io.Writer) error {
+	table := r.markdown()
+	if _, err := io.WriteString(out, table); err != nil || r.folder == "" {
+		return err
+	}
+	return os.WriteFile(r.path("md"), []byte(table), 0o666)
+}
+
+func (r *sparseReport) markdown() string {
+	var b strings.Builder
+	versions := r.Versions
+	if versions == "" {
+		versions = "no peer"
+	}
+	fmt.Fprintf(&b, "# Block-sparse attention beside FlexAttention and SDPA\n\n")
+	fmt.Fprintf(&b, "`go run ./benchmarks/attention sparse`, %s, %d CPUs (%s), %v kernels, %s, %s. Attention alone, %d heads, float32, no causality; the layout reads the first block and those nearest to the diagonal, blocks of %d. Entries take turns; ours and the peers' results agree within 1e-5, which the run checks. FlexAttention is compiled for each shape and number of threads and gets every block as full; compiling is not in its time, packing of keys and values is in ours. Milliseconds of the shortest run, the median in brackets; ratios of shortest runs, of medians in brackets.\n\n",
+		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), rig.CPU(), mat.Best(), runtime.Version(), versions, r.cmd.Heads, r.cmd.Block)
+	r.table(&b, func(c *sparseCell) bool { return c.Queries > 1 })
+	b.WriteString("\nOne query at the end of a sequence, as in decoding without a packed cache:\n\n")
+	r.table(&b, func(c *sparseCell) bool { return c.Queries == 1 })
+	return b.String()
+}
+
+func (r *sparseReport) table(b *strings.Builder, of func(*sparseCell) bool) {
+	b.WriteString("| dim | keys | threads | blocks read | dense | all blocks | sparse | SDPA | FlexAttention sparse | dense / sparse | all blocks / dense | SDPA / dense | FlexAttention / sparse |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, c := range r.cells {
+		if of(c) {
+			fmt.Fprintf(b, "%s\n", c.row())
+		}
+	}
+}
+
+func (c *sparseCell) row() string {
+	cells := []string{fmt.Sprint(c.Dim), fmt.Sprint(c.Keys), fmt.Sprint(c.Threads), fmt.Sprintf("%.0f %%", 100*c.Kept)}
+	for _, e := range []string{kernDense, kernFull, kernSparse, peerSDPA, peerFlex} {
+		text := ""
+		if len(c.Ns[e]) > 0 {
+			text = fmt.Sprintf("%.3f (%.3f)", c.least(e), c.middle(e))
+		}
+		cells = append(cells, text)
+	}
+	cells = append(cells, c.ratio(kernDense, kernSparse), c.ratio(kernFull, kernDense), c.ratio(peerSDPA, kernDense), c.ratio(peerFlex, kernSparse))
+	return "| " + strings.Join(cells, " | ") + " |"
+}
+
+func (c *sparseCell) ratio(above, below string) string {
+	if len(c.Ns[above]) == 0 || len(c.Ns[below]) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f (%.2f)", c.least(above)/c.least(below), c.middle(above)/c.middle(below))
+}
