@@ -1,11 +1,6 @@
 package kern
 
-import (
-	"sync"
-	"sync/atomic"
-
-	"entropipe/models/mat"
-)
+import "entropipe/models/mat"
 
 // Scratch is memory that Attend uses again. The zero value is ready; one caller
 // at a time.
@@ -67,7 +62,7 @@ func (s *Scratch) Attend(jobs []Job, workers int) {
 
 func (s *Scratch) attend(workers int) {
 	if workers <= 1 || len(s.packs) >= many*workers {
-		share(len(s.packs), workers, func(i, who int) { s.workers[who].head(&s.packs[i]) })
+		mat.Share(len(s.packs), workers, func(i, who int) { s.workers[who].head(&s.packs[i]) })
 		return
 	}
 	for at := 0; at < len(s.packs); {
@@ -137,32 +132,11 @@ func (s *Scratch) wave(packs []pack, size, workers int) {
 	for i := range packs {
 		starts[i+1] = starts[i] + packs[i].size()
 	}
-	share(len(packs), workers, func(i, who int) {
+	mat.Share(len(packs), workers, func(i, who int) {
 		packs[i].fill(s.packed[:cap(s.packed)][starts[i]:starts[i+1]], &s.workers[who].tmp)
 	})
-	share(len(s.tasks), workers, func(i, who int) {
+	mat.Share(len(s.tasks), workers, func(i, who int) {
 		t := s.tasks[i]
 		s.workers[who].tile(&packs[t.pack], t.head, t.lo, t.hi)
 	})
-}
-
-// share calls f for 0 to n-1 in at most workers goroutines, who being which.
-func share(n, workers int, f func(i, who int)) {
-	workers = min(workers, n)
-	if workers <= 1 {
-		for i := range n {
-			f(i, 0)
-		}
-		return
-	}
-	var next atomic.Int64
-	var wait sync.WaitGroup
-	for who := range workers {
-		wait.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i, who)
-			}
-		})
-	}
-	wait.Wait()
 }

@@ -38,7 +38,7 @@ func (s *Scratch) AttendWithin(j *Job, l Ladder, workers int) Rungs {
 	s.Attend([]Job{within}, workers)
 	heads := make([]Rungs, j.Heads)
 	s.grow(max(workers, 1))
-	share(j.Heads, workers, func(h, who int) {
+	mat.Share(j.Heads, workers, func(h, who int) {
 		heads[h].Rows = j.Q.Rows
 		if within.layout(h) != nil && j.K.Rows > 0 {
 			c := climber{&l, NewCertifier(&within, h, panel), s.workers[who], [2]pack{}, &heads[h]}

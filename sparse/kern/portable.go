@@ -1,6 +1,10 @@
 package kern
 
-import "math"
+import (
+	"math"
+
+	"entropipe/models/mat"
+)
 
 // attendPortable is Attend as it is defined.
 func (s *Scratch) attendPortable(jobs []Job, workers int) {
@@ -11,7 +15,7 @@ func (s *Scratch) attendPortable(jobs []Job, workers int) {
 			rows = append(rows, row{i, h})
 		}
 	}
-	share(len(rows), workers, func(i, _ int) {
+	mat.Share(len(rows), workers, func(i, _ int) {
 		j := &jobs[rows[i].job]
 		weights, sum := make([]float64, j.K.Rows), make([]float64, j.Dim)
 		for q := range j.Q.Rows {
