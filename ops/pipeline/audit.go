@@ -57,7 +57,10 @@ func (t *Tokens) compare(it *item) (stats []schemas.AttentionStat, drift float64
 	t.fill([]*item{it})
 	a := &t.audit
 	served := t.cfg.Plan(t.planned(it))
-	hook := func(layer, _ int, j *kern.Job) {
+	hook := func(layer, sequence int, j *kern.Job) {
+		if t.cfg.Route != nil {
+			t.cfg.Route(layer, sequence, j)
+		}
 		a.stats = a.stats[:0]
 		for _, s := range a.scratch.Audit(a.stats, j, t.cfg.Threads) {
 			stats = append(stats, schemas.AttentionStat{Layer: int16(layer), Head: int16(s.Head),

@@ -30,6 +30,7 @@ type TokenConfig struct {
 	Model     *model.Model                                       // nil: sequences are rejects
 	Name      string                                             // of the model, for table tokens
 	Tokenizer *token.Tokenizer                                   // nil: texts are rejects
+	Route     func(layer, sequence int, j *kern.Job)             // gives jobs layouts that depend on their keys; nil: none do
 	Plan      func(n int) *plan.Plan                             // which blocks a sequence of n tokens reads; nil: all
 	Task      Task                                               // that the model can do
 	Pooling   hf.Pooling                                         // for Embed
@@ -86,7 +87,6 @@ type Tokens struct {
 	batch model.Batch
 	rows  rows
 	audit audit
-	hook  func(layer, sequence int, j *kern.Job) // of every batch; nil but in tests
 }
 
 // item is one sequence under way.

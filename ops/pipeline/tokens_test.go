@@ -322,12 +322,12 @@ func TestPanicCostsOneSequence(t *testing.T) {
 	cfg := tokenConfig(tiny(t, 1), Embed)
 	var told []int32
 	cfg.OnPanic = func(k schemas.FrameKey, _ any, stack []byte) { told = append(told, k.Index) }
-	tok := NewTokens(cfg)
-	tok.hook = func(_, i int, j *kern.Job) {
+	cfg.Route = func(_, i int, j *kern.Job) {
 		if j.Q.Rows == 5 {
 			panic("five")
 		}
 	}
+	tok := NewTokens(cfg)
 	msg := idMessage(t, 0, make([]int32, 4), make([]int32, 5), make([]int32, 6))
 	out := tok.Process([]schemas.Message{msg})[0]
 	want := process(t, tokenConfig(cfg.Model, Embed), idMessage(t, 0, make([]int32, 4)))
