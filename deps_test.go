@@ -38,7 +38,7 @@ ops/metrics                                          | earlier              | pr
 ops/pipeline                                         | earlier              |                                         | prometheus compress
 ingest                                               | algos/geom schemas   | kafka-go compress                       | franz-go kfake kmsg
 ingest/broker                                        |                      | kfake kmsg                              | kafka-go
-ingest/replay                                        | algos/geom schemas ingest | kafka-go                           |
+ingest/replay                                        | algos/geom schemas ingest | kafka-go parquet-go                |
 sinks                                                | algos/geom schemas   | parquet-go orb                          |
 ops/web                                              | earlier              |                                         |
 .                                                    | earlier              | any                                     |

@@ -26,14 +26,14 @@ type ndjson struct {
 func openNDJSON(name string) (*ndjson, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("quickdraw: %w", err)
+		return nil, err
 	}
 	n := &ndjson{name: name, f: f, r: bufio.NewReaderSize(f, 256<<10)}
 	if magic, _ := n.r.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(n.r)
 		if err != nil {
 			f.Close()
-			return nil, fmt.Errorf("quickdraw: %s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		n.r = bufio.NewReaderSize(z, 256<<10)
 	}

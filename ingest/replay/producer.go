@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,8 @@ import (
 // it, and a request whose answer was lost is sent again, which may make a
 // second record. Messages of one key, the sequence, stay in order: a partition
 // has one request under way at a time, and it is repeated before the next one.
+// Packs of token sequences have no key and go to the partitions in turn: there
+// is no order among texts that a consumer could need.
 //
 // Memory is bounded by Window and one item of the source. A Producer runs once
 // at a time; Progress may be called beside it.
@@ -68,7 +71,7 @@ type Names struct{ Dataset, Sequence, Sensor string }
 
 // Stats counts what brokers have acknowledged.
 type Stats struct {
-	Messages, Frames, Points int64
+	Messages, Frames, Points int64 // points, or token ids of sequences
 	Bytes                    int64 // of the values
 	Retries                  int64 // requests that were sent again
 	Skipped                  int64 // bad inputs left out, if the source counts them
@@ -129,6 +132,7 @@ func (p *Producer) pump(t *timeline, out *ingest.Outbox) error {
 	pace := pacer{rate: p.Play.Rate}
 	enc := encoder{Encoder: schemas.Encoder{Compression: p.Compression}, prune: p.Prune}
 	var it Item
+	turn := int32(0)
 	for {
 		err := t.next(&it)
 		if err == io.EOF {
@@ -141,6 +145,10 @@ func (p *Producer) pump(t *timeline, out *ingest.Outbox) error {
 			return out.Err()
 		}
 		r := &schemas.Record{Key: []byte(it.Sequence)}
+		if it.Sequences != nil {
+			r.Key, r.From = nil, turn
+			turn = (turn + 1) & math.MaxInt32
+		}
 		if r.Value, r.Headers, err = enc.append(out.Buffer(), &it); err != nil {
 			return fmt.Errorf("produce: %s, frame %d: %w", it.Sequence, it.Number, err)
 		}
@@ -212,6 +220,16 @@ type encoder struct {
 // its headers beside.
 func (e *encoder) append(dst []byte, it *Item) (value []byte, hs []schemas.Header, err error) {
 	switch {
+	case it.Sequences != nil && it.Sequences[0].IsText:
+		value, err = e.AppendText(dst, it.Sequences)
+		return value, headers(it, schemas.SchemaText), err
+	case it.Sequences != nil:
+		var v schemas.Vocabulary
+		if it.Vocabulary != nil {
+			v = *it.Vocabulary
+		}
+		value, err = e.AppendTokens(dst, it.Sequences, v)
+		return value, headers(it, schemas.SchemaTokens), err
 	case it.Drawings != nil:
 		e.sketches, e.strokes = e.sketches[:0], e.strokes[:0]
 		for i := range it.Drawings {

@@ -182,8 +182,10 @@ func (s *quickdraw) open() (err error) {
 	name := s.files[s.next]
 	s.next++
 	s.cat = category{word: stem(name)}
-	s.file, err = openNDJSON(name)
-	return err
+	if s.file, err = openNDJSON(name); err != nil {
+		return fmt.Errorf("quickdraw: %w", err)
+	}
+	return nil
 }
 
 // stem is the category that a file's name tells: "full_simplified_cat.ndjson.gz"

@@ -2,12 +2,12 @@
 // Source yields frames, a Producer numbers, paces, encodes and sends them.
 //
 // It reads files as they are published (KITTI's velodyne scans, QuickDraw's
-// drawings) and never holds more than one message's worth of them. It knows
-// nothing of the tables that come out at the other end.
+// drawings, texts and token ids) and never holds more than one message's worth
+// of them. It knows nothing of the tables that come out at the other end.
 //
 // Vocabulary: an item is what one message carries, one sweep of a LiDAR or a
-// pack of drawings; a frame is one cloud, so a sweep is one frame and a pack
-// as many as it has drawings; a pass is one reading of the whole source, of
+// pack of drawings or sequences; a frame is one cloud or one sequence of tokens,
+// so a sweep is one frame and a pack as many as it holds; a pass is one reading of the whole source, of
 // which --loop asks for several; the epoch is the moment at which frames
 // without a date of their own begin.
 package replay
@@ -17,6 +17,7 @@ import (
 	"log/slog"
 
 	"entropipe/algos/geom"
+	"entropipe/schemas"
 )
 
 // Source yields the items of a data set in order.
@@ -50,12 +51,12 @@ const (
 	Unordered
 )
 
-// Item is what one message carries: a cloud, or a pack of drawings.
+// Item is what one message carries: a cloud, or a pack of drawings or sequences.
 type Item struct {
-	Dataset  string // kitti, quickdraw, synthetic
+	Dataset  string // kitti, quickdraw, synthetic, tokens
 	Sequence string
 	Sensor   string
-	Number   int64 // frame number within the sequence; of a pack: of its first drawing
+	Number   int64 // frame number within the sequence; of a pack: of the first in it
 	TimeNs   int64
 	Clock    Clock
 
@@ -63,8 +64,13 @@ type Item struct {
 	Cloud     geom.Cloud[float32]
 	Intensity []float32
 
-	// A pack of drawings, all with or all without times; nil for a sweep.
+	// A pack of drawings, all with or all without times; nil for others.
 	Drawings []Drawing
+
+	// A pack of sequences, all of ids or all of text; nil for others. Of each, ID
+	// and IDs, or IsText and Text, are set.
+	Sequences  []schemas.Sequence
+	Vocabulary *schemas.Vocabulary // of the ids; nil: unknown
 }
 
 // Drawing is a sequence of pen strokes. Stroke s holds the points from
@@ -80,14 +86,21 @@ type Drawing struct {
 
 // Frames returns the number of frames in the item.
 func (it *Item) Frames() int64 {
-	if it.Drawings != nil {
-		return int64(len(it.Drawings))
+	if it.Drawings != nil || it.Sequences != nil {
+		return int64(len(it.Drawings) + len(it.Sequences))
 	}
 	return 1
 }
 
-// Points returns the number of points in the item.
+// Points returns the number of points in the item, or of token ids.
 func (it *Item) Points() int64 {
+	if it.Sequences != nil {
+		n := 0
+		for i := range it.Sequences {
+			n += len(it.Sequences[i].IDs)
+		}
+		return int64(n)
+	}
 	if it.Drawings == nil {
 		return int64(it.Cloud.Len())
 	}

@@ -69,17 +69,18 @@ func (t *timeline) next(it *Item) error {
 // cut shortens a pack that would pass the limit.
 func (t *timeline) cut(it *Item) {
 	if left := t.limit - t.frames; t.limit > 0 && it.Frames() > left {
-		it.Drawings = it.Drawings[:left]
+		it.Drawings = it.Drawings[:min(left, int64(len(it.Drawings)))]
+		it.Sequences = it.Sequences[:min(left, int64(len(it.Sequences)))]
 	}
 	t.frames += it.Frames()
 }
 
-// rename gives the item the names that were asked for. Where several sequences
-// of drawings become one, its drawings are numbered through.
+// rename gives the item the names that were asked for. Where the packs of several
+// sequences become those of one, what is in them is numbered through.
 func (t *timeline) rename(it *Item) {
 	if n := t.names.Sequence; n != "" {
 		it.Sequence = n
-		if it.Drawings != nil {
+		if it.Drawings != nil || it.Sequences != nil {
 			it.Number = t.played
 		}
 	}

@@ -1,0 +1,413 @@
+package replay
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"entropipe/schemas"
+)
+
+// parquetRows reads the columns id, input_ids and attention_mask, or id and
+// text, of a Parquet file: row group by row group, and of each column a page at a
+// time. Lists may be encoded in any of the ways that writers have had for them,
+// because only the levels of the one column in them count.
+type parquetRows struct {
+	name   string
+	f      *os.File
+	file   *parquet.File
+	group  int   // the next row group
+	left   int64 // rows of the one before it
+	number int64 // of the last row in the file, from 1
+	id     *parquetColumn
+	ids    *parquetColumn // nil: texts
+	mask   *parquetColumn
+	text   *parquetColumn
+	list   []int64 // of the row
+	ones   []int64
+}
+
+// openParquetRows reads the footer. Damaged bytes can make the library panic,
+// which becomes an error here, or believe any length of the footer, which it
+// would reserve.
+func openParquetRows(name string) (*parquetRows, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	p := &parquetRows{name: name, f: f}
+	if err = p.open(); err == nil {
+		err = p.columns()
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *parquetRows) open() error {
+	info, err := p.f.Stat()
+	if err != nil {
+		return err
+	}
+	var tail [8]byte
+	if _, err := p.f.ReadAt(tail[:], info.Size()-8); err != nil || info.Size() < 12 {
+		return fmt.Errorf("%s: not a readable Parquet file: %d bytes", p.name, info.Size())
+	}
+	if n := int64(binary.LittleEndian.Uint32(tail[:])); n > info.Size()-12 {
+		return fmt.Errorf("%s: not a readable Parquet file: a footer of %d bytes in a file of %d", p.name, n, info.Size())
+	}
+	return p.guard(func() error {
+		p.file, err = parquet.OpenFile(p.f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(64<<10))
+		return err
+	})
+}
+
+// guard turns a panic of f into an error, and names the file.
+func (p *parquetRows) guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%s: not a readable Parquet file: %v", p.name, r)
+		}
+	}()
+	if err := f(); err != nil && err != io.EOF {
+		return fmt.Errorf("%s: not a readable Parquet file: %w", p.name, err)
+	} else if err == io.EOF {
+		return err
+	}
+	return nil
+}
+
+// parquetColumn is a column of the file, and a place in it.
+type parquetColumn struct {
+	index    int
+	list     bool // values belong to lists
+	present  int  // definition level of a value that is not null
+	element  int  // from which on there is an element, null or not
+	unsigned bool
+	text     bool
+
+	pages  parquet.Pages
+	page   parquet.Page
+	values parquet.ValueReader
+	buffer [256]parquet.Value
+	at, n  int
+}
+
+// columns finds the columns by name; the exact one goes before one in other
+// letters.
+func (p *parquetRows) columns() (err error) {
+	find := func(name string, isList, orNumber bool) *parquetColumn {
+		c, problem := p.column(name, isList, orNumber)
+		if problem != nil && err == nil {
+			err = problem
+		}
+		return c
+	}
+	p.ids = find("input_ids", true, true)
+	if p.id = find("id", false, true); p.ids == nil {
+		p.text = find("text", false, false)
+	} else {
+		p.mask = find("attention_mask", true, true)
+	}
+	if err == nil && p.ids == nil && p.text == nil {
+		var names []string
+		for _, f := range p.file.Root().Columns() {
+			names = append(names, f.Name())
+		}
+		err = fmt.Errorf("%s: there is neither a column input_ids nor text; the columns are %.200q", p.name, names)
+	}
+	return err
+}
+
+// column returns the column of that name, nil if there is none.
+func (p *parquetRows) column(name string, isList, number bool) (*parquetColumn, error) {
+	var found *parquet.Column
+	for _, c := range p.file.Root().Columns() {
+		if c.Name() == name || found == nil && strings.EqualFold(c.Name(), name) {
+			found = c
+		}
+	}
+	if found == nil {
+		return nil, nil
+	}
+	bad := func(want string) error {
+		return fmt.Errorf("%s: column %s is %s; it must be %s", p.name, found.Name(), found.Type(), want)
+	}
+	c := &parquetColumn{}
+	leaf, level := found, 0
+	for {
+		switch {
+		case leaf.Repeated() && c.list:
+			return nil, bad("a list of integers, not of lists")
+		case leaf.Repeated():
+			c.list = true
+			level++
+			c.element = level
+		case leaf.Optional():
+			level++
+		}
+		if leaf.Leaf() {
+			break
+		}
+		if len(leaf.Columns()) != 1 {
+			return nil, bad("a list of integers or a plain column, not a group")
+		}
+		leaf = leaf.Columns()[0]
+	}
+	c.index, c.present = leaf.Index(), level
+	kind := leaf.Type().Kind()
+	c.text = kind == parquet.ByteArray
+	isInteger := kind == parquet.Int32 || kind == parquet.Int64
+	if logical := leaf.Type().LogicalType(); logical != nil && isInteger {
+		var as *format.IntType // else a date, a time, a decimal
+		as, isInteger = logical.Value.(*format.IntType)
+		c.unsigned = isInteger && !as.IsSigned
+	}
+	switch {
+	case isList && (!c.list || !isInteger && (name != "attention_mask" || kind != parquet.Boolean)):
+		return nil, bad("a list of integers")
+	case !isList && (c.list || !c.text && !(number && isInteger)):
+		return nil, bad("text")
+	}
+	return c, nil
+}
+
+func (p *parquetRows) all() []*parquetColumn { return []*parquetColumn{p.id, p.ids, p.mask, p.text} }
+
+func (p *parquetRows) close() error {
+	for _, c := range p.all() {
+		c.close()
+	}
+	return p.f.Close()
+}
+
+func (p *parquetRows) next(s *schemas.Sequence) error {
+	for p.left == 0 {
+		if p.group == len(p.file.RowGroups()) {
+			return io.EOF
+		}
+		g := p.file.RowGroups()[p.group]
+		p.group++
+		p.left = g.NumRows()
+		chunks := g.ColumnChunks()
+		for _, c := range p.all() {
+			c.open(chunks)
+		}
+	}
+	p.left--
+	p.number++
+	var bad error
+	err := p.guard(func() (err error) {
+		bad, err = p.read(s)
+		if err == io.EOF {
+			err = errors.New("a column ends before its row group")
+		}
+		return err
+	})
+	if err == nil && bad != nil {
+		return &BadInputError{File: p.name, Detail: fmt.Sprintf("row %d: %v", p.number, bad)}
+	}
+	return err
+}
+
+// read reads the row in every column, whatever is wrong in one. bad is what is
+// wrong with the row, err what is wrong with the file.
+func (p *parquetRows) read(s *schemas.Sequence) (bad, err error) {
+	s.ID = rowName(p.name, int(p.number))
+	if p.id != nil {
+		if bad, err = p.readID(s); err != nil {
+			return nil, err
+		}
+	}
+	if p.text != nil {
+		text, ok, err := p.text.one()
+		switch {
+		case err != nil:
+			return nil, err
+		case bad != nil:
+		case !ok:
+			bad = errors.New("text is null")
+		case !utf8.Valid(text.ByteArray()):
+			bad = errors.New("text is not UTF-8")
+		default:
+			s.Text, s.IsText = string(text.ByteArray()), true
+		}
+		return bad, nil
+	}
+	var badIDs, badMask error
+	if p.list, badIDs, err = p.ids.integers(p.list[:0]); err != nil {
+		return nil, err
+	}
+	if badIDs != nil {
+		badIDs = fmt.Errorf("input_ids: %w", badIDs)
+	}
+	ones := []int64(nil)
+	if p.mask != nil {
+		if p.ones, badMask, err = p.mask.integers(p.ones[:0]); err != nil {
+			return nil, err
+		}
+		if ones = p.ones; errors.Is(badMask, errNullList) {
+			ones, badMask = nil, nil
+		} else if badMask != nil {
+			badMask = fmt.Errorf("attention_mask: %w", badMask)
+		} else if ones == nil {
+			ones = []int64{}
+		}
+	}
+	for _, b := range []error{bad, badIDs, badMask} {
+		if b != nil {
+			return b, nil
+		}
+	}
+	return fillIDs(s, p.list, ones), nil
+}
+
+func (p *parquetRows) readID(s *schemas.Sequence) (bad, err error) {
+	v, ok, err := p.id.one()
+	switch {
+	case err != nil || !ok:
+		return nil, err
+	case !p.id.text:
+		n, fits := p.id.integer(v)
+		if !fits {
+			return errors.New("id is no int64"), nil
+		}
+		s.ID = strconv.FormatInt(n, 10)
+	case !utf8.Valid(v.ByteArray()):
+		return errors.New("id is not UTF-8"), nil
+	case len(v.ByteArray()) > 0:
+		s.ID = string(v.ByteArray())
+	}
+	return nil, nil
+}
+
+// open goes to the beginning of the column in a row group.
+func (c *parquetColumn) open(chunks []parquet.ColumnChunk) {
+	if c == nil {
+		return
+	}
+	c.close()
+	c.pages = chunks[c.index].Pages()
+}
+
+func (c *parquetColumn) close() {
+	if c == nil || c.pages == nil {
+		return
+	}
+	c.release()
+	c.pages.Close()
+	c.pages = nil
+}
+
+func (c *parquetColumn) release() {
+	if c.page != nil {
+		parquet.Release(c.page)
+	}
+	c.page, c.values, c.at, c.n = nil, nil, 0, 0
+}
+
+// peek returns the next value, a view that lasts until the next call. io.EOF:
+// the row group has no more.
+func (c *parquetColumn) peek() (*parquet.Value, error) {
+	for c.at == c.n {
+		if c.values == nil {
+			c.release()
+			page, err := c.pages.ReadPage()
+			if err != nil {
+				return nil, err
+			}
+			c.page, c.values = page, page.Values()
+		}
+		n, err := c.values.ReadValues(c.buffer[:])
+		c.at, c.n = 0, n
+		if err == io.EOF {
+			c.values = nil // the page goes when the values are used up
+		} else if err != nil {
+			return nil, err
+		} else if n == 0 {
+			return nil, io.ErrNoProgress
+		}
+	}
+	return &c.buffer[c.at], nil
+}
+
+// one returns the value of the next row of a plain column; false: it is null.
+func (c *parquetColumn) one() (v *parquet.Value, ok bool, err error) {
+	if v, err = c.peek(); err != nil {
+		return nil, false, err
+	}
+	c.at++
+	return v, !v.IsNull(), nil
+}
+
+var (
+	errNullList = errors.New("the list is null")
+	errLongList = fmt.Errorf("the list has more than %d elements", maxListed)
+)
+
+// maxListed bounds the memory that one list can ask for.
+const maxListed = 16 << 20
+
+// integers appends the list of the next row. bad says why it cannot be used; it
+// is read to its end all the same.
+func (c *parquetColumn) integers(dst []int64) (list []int64, bad, err error) {
+	for first := true; ; first = false {
+		v, err := c.peek()
+		if err == io.EOF && !first {
+			return dst, bad, nil
+		}
+		if err != nil {
+			return dst, nil, err
+		}
+		if first == (v.RepetitionLevel() > 0) {
+			if first {
+				return dst, nil, errors.New("a list begins in its middle")
+			}
+			return dst, bad, nil
+		}
+		c.at++
+		level := v.DefinitionLevel()
+		switch n, fits := c.integer(v); {
+		case level < c.element-1:
+			bad = errNullList
+		case level < c.element: // an empty list
+		case level < c.present:
+			bad = fmt.Errorf("element %d is null", len(dst))
+		case !fits:
+			bad = fmt.Errorf("element %d is no int64", len(dst))
+		case len(dst) == maxListed:
+			bad = errLongList
+		default:
+			dst = append(dst, n)
+		}
+	}
+}
+
+// integer returns v as one; false if it is none.
+func (c *parquetColumn) integer(v *parquet.Value) (n int64, ok bool) {
+	switch v.Kind() {
+	case parquet.Boolean:
+		if v.Boolean() {
+			n = 1
+		}
+		return n, true
+	case parquet.Int32:
+		if c.unsigned {
+			return int64(v.Uint32()), true
+		}
+		return int64(v.Int32()), true
+	case parquet.Int64:
+		return v.Int64(), !c.unsigned || v.Int64() >= 0
+	}
+	return 0, false
+}
