@@ -54,7 +54,7 @@ func (c *capture) add(layer int, j *kern.Job, workers int) {
 func (c *capture) mean(length int) error {
 	for r, n := range c.rows {
 		if n == 0 {
-			return fmt.Errorf("freeze: no calibration input reaches token %d, and a bucket has %d: take shorter buckets or more inputs", r*c.block+1, length)
+			return tooShort(r*c.block, length)
 		}
 		for _, sum := range c.sums {
 			for k := range c.blocks {
@@ -63,6 +63,10 @@ func (c *capture) mean(length int) error {
 		}
 	}
 	return nil
+}
+
+func tooShort(at, length int) error {
+	return fmt.Errorf("freeze: no input of the calibration reaches token %d, and a bucket has %d: take shorter buckets or longer inputs", at+1, length)
 }
 
 // captureMass runs the calibration inputs once.

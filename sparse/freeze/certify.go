@@ -61,11 +61,14 @@ func newServing(s *support.Set) (*serving, error) {
 
 // layouts are those of a layer's key heads for a job, nil if they are dense.
 func (v *serving) layouts(layer int, j *kern.Job) []*support.Layout {
-	p := v.planner.For(j.Q.Rows)
-	if p.Layouts == nil {
+	switch p := v.planner.For(j.Q.Rows); {
+	case p.Dense != "":
 		return nil
+	case p.Layouts == nil:
+		return v.planner.Route(layer, j)
+	default:
+		return p.Layouts[layer]
 	}
-	return p.Layouts[layer]
 }
 
 // add compares the dense attention of a head with what its layout leaves of it,

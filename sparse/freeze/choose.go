@@ -1,52 +1,18 @@
 package freeze
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"entropipe/sparse/support"
 )
 
-// Budget is the number of key blocks that query block r reads at a sparsity, of
-// a sequence of blocks blocks: a share of those it can see, at least one. In a
-// causal model it does not depend on the length, so that a layout's first rows
-// are the layout of a shorter sequence.
-func Budget(sparsity float64, r, blocks int, causal bool) int {
-	if causal {
-		return max(1, int(math.Ceil((1-sparsity)*float64(r+1)-1e-9)))
-	}
-	return min(max(1, int(math.Floor((1-sparsity)*float64(blocks)+0.5+1e-9))), blocks)
-}
-
-// top returns the columns of row r with the largest scores, ascending: the
-// needed ones in any case, as far as the budget allows. score has a number for
-// every column that the row can see; ties go to the lower one.
-func top(score []float64, budget int, need ...int) []int32 {
-	cols := make([]int32, 0, len(score))
-	for _, c := range need {
-		if len(cols) < budget && !slices.Contains(cols, int32(c)) {
-			cols = append(cols, int32(c))
-		}
-	}
-	rest := make([]int32, 0, len(score))
-	for c := range score {
-		if !slices.Contains(cols, int32(c)) {
-			rest = append(rest, int32(c))
-		}
-	}
-	slices.SortStableFunc(rest, func(a, b int32) int { return cmp.Compare(score[b], score[a]) })
-	cols = append(cols, rest[:min(budget-len(cols), len(rest))]...)
-	slices.Sort(cols)
-	return cols
-}
-
 // natural makes the layout of a head in the keys' own order: scores returns a
 // number for every block of keys, of which a causal row sees the first r+1.
 func (f *run) natural(length int, scores func(r int) []float64) *support.Layout {
 	blocks := support.Blocks(length, f.o.Block)
 	return support.New(length, f.o.Block, f.c.Causal, func(r int) []int32 {
-		return top(scores(r)[:f.sees(r, blocks)], Budget(f.o.Sparsity, r, blocks, f.c.Causal), r, 0)
+		return support.Top(scores(r)[:f.sees(r, blocks)], support.Budget(f.o.Sparsity, r, blocks, f.c.Causal), r, 0)
 	})
 }
 
@@ -72,7 +38,7 @@ func nearness(r, blocks int) []float64 {
 // head, row and column: the same for every length and program.
 func (f *run) lots(head, r, blocks int) []float64 {
 	seen := f.sees(r, blocks)
-	near := top(nearness(r, seen), (Budget(f.o.Sparsity, r, blocks, f.c.Causal)+1)/2, r, 0)
+	near := support.Top(nearness(r, seen), (support.Budget(f.o.Sparsity, r, blocks, f.c.Causal)+1)/2, r, 0)
 	score := make([]float64, blocks)
 	for c := range score {
 		score[c] = float64(lot(f.o.Seed, uint64(head), uint64(r), uint64(c))>>11) / (1 << 53)

@@ -7,7 +7,6 @@ import (
 	"entropipe/models/mat"
 	"entropipe/sparse/hf"
 	"entropipe/sparse/model"
-	"entropipe/sparse/plan"
 	"entropipe/sparse/support"
 )
 
@@ -81,7 +80,7 @@ func (f *run) pooling() hf.Pooling {
 
 // options serve the set.
 func (v *serving) options() model.Options {
-	return model.Options{Plan: func(n int) *plan.Plan { return v.planner.For(n) }}
+	return model.Options{Plan: v.planner.For, Hook: v.planner.Hook()}
 }
 
 // logitRows are computed at a time: rows of a large vocabulary are long.
