@@ -132,103 +132,6 @@ func (f *run) fit(k, candidates int) ([][]*cluster, error) {
 	return clusters, nil
 }
 
-// kMeans places k anchors: by lot, far keys first (k-means++, Arthur and
-// Vassilvitskii 2007), then steps of Lloyd with soft assignments that sharpen
-// (deterministic annealing, Rose 1998). An anchor that loses all keys stays.
-func kMeans(keys mat.Matrix, k int, r *rand.Rand) mat.Matrix {
-	dim := keys.Cols
-	a := mat.Of(k, dim, make([]float32, k*dim))
-	far := make([]float64, keys.Rows)
-	copy(a.Row(0), keys.Row(r.IntN(keys.Rows)))
-	for i := range far {
-		far[i] = math.Inf(1)
-	}
-	for i := 1; i < k; i++ {
-		sum := 0.0
-		for x := range far {
-			far[x] = min(far[x], distance(keys.Row(x), a.Row(i-1)))
-			sum += far[x]
-		}
-		pick, at := r.Float64()*sum, 0
-		for at < len(far)-1 && pick >= far[at] {
-			pick -= far[at]
-			at++
-		}
-		copy(a.Row(i), keys.Row(at))
-	}
-	p := make([]float64, k)
-	for step := range lloyd {
-		alpha := sharpness / max(gap(keys, a), 1e-12) * math.Pow(2, float64(step-lloyd/2))
-		sums, mass := make([]float64, k*dim), make([]float64, k)
-		for x := range keys.Rows {
-			soft(p, keys.Row(x), a, alpha)
-			for i, w := range p {
-				mass[i] += w
-				for c, v := range keys.Row(x) {
-					sums[i*dim+c] += w * float64(v)
-				}
-			}
-		}
-		for i := range k {
-			for c := range dim {
-				if mass[i] > 1e-9 {
-					a.Row(i)[c] = float32(sums[i*dim+c] / mass[i])
-				}
-			}
-		}
-	}
-	return a
-}
-
-// gap is the median over keys of the difference of the squared distances to the
-// second and to the nearest anchor.
-func gap(keys, anchors mat.Matrix) float64 {
-	gaps := make([]float64, keys.Rows)
-	for x := range gaps {
-		first, second := math.Inf(1), math.Inf(1)
-		for i := range anchors.Rows {
-			switch d := distance(keys.Row(x), anchors.Row(i)); {
-			case d < first:
-				first, second = d, first
-			case d < second:
-				second = d
-			}
-		}
-		gaps[x] = second - first
-	}
-	slices.Sort(gaps)
-	return gaps[len(gaps)/2]
-}
-
-// soft sets p to the soft assignment of x to anchors, and returns the nearest.
-func soft(p []float64, x []float32, anchors mat.Matrix, alpha float64) int {
-	best := 0
-	for i := range p {
-		p[i] = distance(x, anchors.Row(i))
-		if p[i] < p[best] {
-			best = i
-		}
-	}
-	least, sum := p[best], 0.0
-	for i := range p {
-		p[i] = math.Exp(-alpha * (p[i] - least))
-		sum += p[i]
-	}
-	for i := range p {
-		p[i] /= sum
-	}
-	return best
-}
-
-func distance(a, b []float32) float64 {
-	d := 0.0
-	for i := range a {
-		e := float64(a[i]) - float64(b[i])
-		d += e * e
-	}
-	return d
-}
-
 // assign runs the inputs again and averages assignments and cluster attention
 // by position. It returns how many inputs have each position, by bucket.
 func (f *run) assign(clusters [][]*cluster) ([][]int, error) {
@@ -243,9 +146,7 @@ func (f *run) assign(clusters [][]*cluster) ([][]int, error) {
 				rows[b][t]++
 			}
 			mat.Tiles(j.KVHeads, 1, f.o.Workers, func(kv, _ int) {
-				for _, c := range clusters[layer*j.KVHeads+kv] {
-					c.add(j, kv, b, f.o.Block, f.o.Select == Entropy)
-				}
+				addAll(clusters[layer*j.KVHeads+kv], j, kv, b, f.o.Block, f.o.Select == Entropy)
 			})
 		}}
 	})
@@ -257,21 +158,18 @@ func (f *run) assign(clusters [][]*cluster) ([][]int, error) {
 	return rows, err
 }
 
-// add takes one input's keys, and with queries its attention to clusters.
-func (c *cluster) add(j *kern.Job, kv, b, block int, queries bool) {
-	n, k := j.K.Rows, c.anchors.Rows
-	p, nearest := make([]float64, k), make([]int, n)
-	for t := range n {
-		nearest[t] = soft(p, j.K.Row(t)[kv*j.Dim:][:j.Dim], c.anchors, c.alpha)
-		for i, x := range p {
-			c.member[b][t*k+i] += float32(x)
-			c.sizes[i] += x
-		}
+// addAll takes one input's keys of a head, and with queries its attention to
+// the clusters of each set of anchors.
+func addAll(of []*cluster, j *kern.Job, kv, b, block int, queries bool) {
+	n := j.K.Rows
+	nearest := make([][]int, len(of))
+	for i, c := range of {
+		nearest[i] = c.addKeys(j, kv, b)
 	}
 	if !queries {
 		return
 	}
-	w, a := make([]float64, n), make([]float64, k)
+	w := make([]float64, n)
 	for h := kv * j.Heads / j.KVHeads; h < (kv+1)*j.Heads/j.KVHeads; h++ {
 		for t := range j.Q.Rows {
 			end := n
@@ -279,16 +177,38 @@ func (c *cluster) add(j *kern.Job, kv, b, block int, queries bool) {
 				end = t + 1
 			}
 			weights(w[:end], j, h, t)
-			clear(a)
-			for key, x := range w[:end] {
-				a[nearest[key]] += x
-			}
-			c.spread += entropyOf(a)
-			c.seen++
-			for i, x := range a {
-				c.queries[b][t/block*k+i] += float32(x)
+			for i, c := range of {
+				c.addQuery(w[:end], nearest[i], b, t/block)
 			}
 		}
+	}
+}
+
+// addKeys returns the nearest anchor of each key.
+func (c *cluster) addKeys(j *kern.Job, kv, b int) []int {
+	k := c.anchors.Rows
+	p, nearest := make([]float64, k), make([]int, j.K.Rows)
+	for t := range nearest {
+		nearest[t] = soft(p, j.K.Row(t)[kv*j.Dim:][:j.Dim], c.anchors, c.alpha)
+		for i, x := range p {
+			c.member[b][t*k+i] += float32(x)
+			c.sizes[i] += x
+		}
+	}
+	return nearest
+}
+
+// addQuery takes the weights that a query of block r gives to its keys.
+func (c *cluster) addQuery(w []float64, nearest []int, b, r int) {
+	k := c.anchors.Rows
+	a := make([]float64, k)
+	for key, x := range w {
+		a[nearest[key]] += x
+	}
+	c.spread += entropyOf(a)
+	c.seen++
+	for i, x := range a {
+		c.queries[b][r*k+i] += float32(x)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"entropipe/sparse/kern"
 	"entropipe/sparse/support"
 )
 
@@ -100,7 +101,7 @@ func (p *Planner) For(n int) *Plan {
 			p.entries += len(l.Col)
 		}
 	}
-	if plan.Dense == "" && !p.facts.Always && !pays(n, p.facts.Dim, plan.density) {
+	if plan.Dense == "" && !p.facts.Always && !kern.Pays(n, p.facts.Dim, plan.density) {
 		return p.dense(fmt.Sprintf("%d tokens with %.0f %% of the blocks are not faster than dense", n, 100*plan.density))
 	}
 	return plan
@@ -193,6 +194,3 @@ func (p *Plan) distinct() []*support.Layout {
 	}
 	return all
 }
-
-// pays says whether sparse attention makes a model faster.
-func pays(n, dim int, density float64) bool { return n >= 768 && density <= 0.6 }
