@@ -167,19 +167,51 @@ func (n *network) start(r *rand.Rand) {
 		ones(b.gamma2)
 	}
 	ones(w.gamma)
+	if n.form.causal() {
+		n.lookBack()
+	}
 }
 
-// waves sets positions to sines and cosines of wavelengths from 4 tokens to
-// four contexts (Vaswani et al., as a beginning of what is learned): a head then
-// finds the token before its own by one rotation, where drawn positions have to
-// be learned one by one.
+// frequency is that of a pair of columns of the first positions, in radians a
+// token: wavelengths grow from 2.5 tokens to four contexts.
+func frequency(pair, pairs, n int) float64 {
+	return 2 * math.Pi / (2.5 * math.Pow(1.6*float64(n), float64(pair)/float64(max(1, pairs-1))))
+}
+
+// waves sets positions to sines and cosines (Vaswani et al.) as a beginning of
+// what is learned.
 func waves(m mat.Matrix, amplitude float64) {
-	pairs := max(1, m.Cols/2)
 	for j := range m.Cols {
-		pair := float64(j/2) / float64(max(1, pairs-1))
-		frequency := 2 * math.Pi / (4 * math.Pow(float64(m.Rows), pair))
+		f := frequency(j/2, (m.Cols+1)/2, m.Rows)
 		for i := range m.Rows {
-			m.Row(i)[j] = float32(amplitude * math.Cos(frequency*float64(i)-math.Pi/2*float64(j%2)))
+			m.Row(i)[j] = float32(amplitude * math.Cos(f*float64(i)-math.Pi/2*float64(j%2)))
+		}
+	}
+}
+
+// lookBack adds to the queries and keys of the first block what makes all heads
+// but the last look at the token 1, 2, … before their own: keys are waves of
+// their positions, queries the same, turned back. Drawn weights look at all
+// tokens alike, and a small network with a long context spends more than a
+// thousand steps on that plateau before the first head finds its neighbour.
+func (n *network) lookBack() {
+	const peak = 8 // of the score, over √headDim
+	f, qkv := &n.form, n.w.blocks[0].qkv
+	c, pairs := f.headDim(), f.dim/2
+	own := min(c/2, pairs/2) // pairs of a head: every second one of the shorter waves
+	gain := math.Sqrt(peak * math.Sqrt(float64(c)) / float64(max(1, own)))
+	for h := range max(1, f.heads-1) {
+		for m := range own {
+			pair := 2 * m * pairs / 2 / (2 * own)
+			sin, cos := math.Sincos(frequency(pair, (f.dim+1)/2, f.n) * float64(h+1))
+			q, k := h*c+2*m, f.dim+h*c+2*m
+			x, y := qkv.Row(2*pair), qkv.Row(2*pair+1)
+			x[q] += float32(gain * cos)
+			y[q] += float32(gain * sin)
+			x[q+1] -= float32(gain * sin)
+			y[q+1] += float32(gain * cos)
+			x[k] += float32(gain)
+			y[k+1] += float32(gain)
 		}
 	}
 }
