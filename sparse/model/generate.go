@@ -169,7 +169,7 @@ func (g *generation) attendCached(layer int, _ Options) {
 	n := len(g.open)
 	qkv, ctx := mat.Of(n, q+2*wide, g.qkv), mat.Of(n, q, g.ctx)
 	g.jobs = grow(g.jobs, n)
-	mat.Tiles(n, 1, g.workers, func(i, _ int) {
+	mat.Share(n, g.workers, func(i, _ int) {
 		p := g.open[i]
 		p.k, p.v = extend(p.k, (p.length+1)*wide), extend(p.v, (p.length+1)*wide)
 		k, v := mat.Of(p.length+1, wide, p.k), mat.Of(p.length+1, wide, p.v)

@@ -23,10 +23,8 @@ func (s *Session) Images(pixels []float32, n int, o Options) (mat.Matrix, error)
 	}
 	s.begin(starts, nil, o)
 	x := s.rows()
-	mat.Tiles(n, 1, s.workers, func(i, _ int) {
-		memory := <-s.free
-		s.embedImage(x.Slice(i*c.MaxPositions, (i+1)*c.MaxPositions), pixels[i*len(pixels)/n:(i+1)*len(pixels)/n], memory)
-		s.free <- memory
+	mat.Share(n, s.workers, func(i, who int) {
+		s.embedImage(x.Slice(i*c.MaxPositions, (i+1)*c.MaxPositions), pixels[i*len(pixels)/n:(i+1)*len(pixels)/n], &s.memory[who])
 	})
 	s.run(o, s.attend)
 	return s.rows(), nil

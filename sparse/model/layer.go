@@ -31,10 +31,8 @@ func (s *Session) run(o Options, attend func(layer int, o Options)) {
 	rows, within := tile(n, s.workers)
 	outer := max(1, s.workers/within)
 	for l := 0; l <= len(s.m.layers); l++ {
-		mat.Tiles(n, rows, outer, func(lo, hi int) {
-			memory := <-s.free
-			s.chain(l, lo, hi, memory, within)
-			s.free <- memory
+		mat.Share((n+rows-1)/rows, outer, func(i, who int) {
+			s.chain(l, i*rows, min((i+1)*rows, n), &s.memory[who], within)
 		})
 		if l < len(s.m.layers) {
 			attend(l, o)
@@ -86,45 +84,23 @@ func (s *Session) finish(y *layer, x, ctx, scratch mat.Matrix, t *tileMemory, wo
 		s.m.normalize(scratch, x, y.second)
 		in = scratch
 	}
-	_, width := y.up.w.Shape()
-	t.up = grow(t.up, x.Rows*width)
-	up := mat.Of(x.Rows, width, t.up)
-	y.up.w.Mul(up, in, mat.Epilogue{Bias: y.up.bias, ReLU: c.Act == hf.ReLU, Apply: function(c)}, workers)
-	if c.Arch == hf.LLaMA {
-		up = gated(c, up)
+	t.up = grow(t.up, x.Rows*c.Inner)
+	up := mat.Of(x.Rows, c.Inner, t.up)
+	e := mat.Epilogue{Bias: y.up.bias, ReLU: c.Act == hf.ReLU, Apply: functions[c.Act]}
+	if c.Arch == hf.LLaMA { // silu(gate)·up
+		t.gate = grow(t.gate, x.Rows*c.Inner)
+		e.Times = mat.Of(x.Rows, c.Inner, t.gate)
+		y.times.w.Mul(e.Times, in, mat.Epilogue{Bias: y.times.bias}, workers)
 	}
+	y.up.w.Mul(up, in, e, workers)
 	y.down.w.Mul(x, up, mat.Epilogue{Add: true, Bias: y.down.bias}, workers)
 	if c.Arch == hf.BERT {
 		s.m.normalize(x, x, y.second)
 	}
 }
 
-// function is what the product of the MLP's first layer applies, nil where it
-// has another way to.
-func function(c *hf.Config) func(dst, src []float32) {
-	switch {
-	case c.Arch == hf.LLaMA: // to half of the columns only
-		return nil
-	case c.Act == hf.GELU:
-		return mat.GELU
-	case c.Act == hf.GELUTanh:
-		return mat.GELUTanh
-	case c.Act == hf.SiLU:
-		return mat.SiLU
-	}
-	return nil
-}
-
-// gated multiplies SiLU of the first half of the columns with the second, in
-// place.
-func gated(c *hf.Config, up mat.Matrix) mat.Matrix {
-	for i := range up.Rows {
-		gate, by := up.Row(i)[:c.Inner], up.Row(i)[c.Inner:]
-		mat.SiLU(gate, gate)
-		mat.Multiply(gate, gate, by)
-	}
-	return up.Columns(0, c.Inner)
-}
+// functions are the activations that are no part of every product.
+var functions = map[hf.Activation]func(dst, src []float32){hf.GELU: mat.GELU, hf.GELUTanh: mat.GELUTanh, hf.SiLU: mat.SiLU}
 
 // normalize applies a norm; the zero value is none, and then dst is src.
 func (m *Model) normalize(dst, src mat.Matrix, n norm) {

@@ -130,7 +130,7 @@ func (l *loader) llama(y *layer, p string) {
 	h, c := l.c.Hidden, l.c
 	y.qkv = l.linear(h, c.QKVBias, p+"self_attn.q_proj", p+"self_attn.k_proj", p+"self_attn.v_proj")
 	y.out = l.linear(c.Heads*c.Dim, c.OutBias, p+"self_attn.o_proj")
-	y.up = l.linear(h, c.MLPBias, p+"mlp.gate_proj", p+"mlp.up_proj")
+	y.up, y.times = l.linear(h, c.MLPBias, p+"mlp.gate_proj"), l.linear(h, c.MLPBias, p+"mlp.up_proj")
 	y.down = l.linear(c.Inner, c.MLPBias, p+"mlp.down_proj")
 	y.first, y.second = norm{gamma: l.values(p + "input_layernorm.weight")}, norm{gamma: l.values(p + "post_attention_layernorm.weight")}
 }

@@ -48,10 +48,11 @@ type linear struct {
 type norm struct{ gamma, beta []float32 }
 
 // layer holds the weights of one layer. Queries, keys and values come from one
-// product, LLaMA's gate and up projections too.
+// product. What goes through the MLP's function is up, which LLaMA calls the
+// gate, and times what it is multiplied with.
 type layer struct {
-	qkv, out, up, down linear
-	first, second      norm
+	qkv, out, up, times, down linear
+	first, second             norm
 }
 
 // Open loads a directory, or a model that is shipped: builtin:bytes.

@@ -15,8 +15,8 @@ type Session struct {
 	m       *Model
 	workers int
 
-	x, qkv, ctx []float32 // rows of the batch
-	free        chan *tileMemory
+	x, qkv, ctx []float32    // rows of the batch
+	memory      []tileMemory // of each worker
 	attention   kern.Scratch
 	jobs        []kern.Job
 	plans       []*plan.Plan
@@ -30,18 +30,14 @@ type Session struct {
 }
 
 // tileMemory is what a tile needs between two attentions.
-type tileMemory struct{ norm, up []float32 }
+type tileMemory struct{ norm, up, gate []float32 }
 
 // NewSession returns a session whose calls use up to workers goroutines.
 func (m *Model) NewSession(workers int) *Session {
 	if workers < 1 {
 		panic(badWorkers)
 	}
-	s := &Session{m: m, workers: workers, free: make(chan *tileMemory, workers)}
-	for range workers {
-		s.free <- &tileMemory{}
-	}
-	return s
+	return &Session{m: m, workers: workers, memory: make([]tileMemory, workers)}
 }
 
 // Options change how a batch is computed. The zero value is dense attention.
