@@ -1,6 +1,10 @@
 package kern
 
-import "entropipe/models/mat"
+import (
+	"slices"
+
+	"entropipe/models/mat"
+)
 
 // Scratch is memory that Attend uses again. The zero value is ready; one caller
 // at a time.
@@ -61,7 +65,7 @@ func (s *Scratch) Attend(jobs []Job, workers int) {
 }
 
 func (s *Scratch) attend(workers int) {
-	if workers <= 1 || len(s.packs) >= many*workers {
+	if workers <= 1 || len(s.packs) >= many*workers || !slices.ContainsFunc(s.packs, func(p pack) bool { return !p.few() }) {
 		mat.Share(len(s.packs), workers, func(i, who int) { s.workers[who].head(&s.packs[i]) })
 		return
 	}
@@ -95,11 +99,37 @@ func (p *pack) work() int {
 
 // head packs and attends one head by itself.
 func (w *worker) head(p *pack) {
+	if p.few() {
+		w.few(p)
+		return
+	}
 	if n := p.size(); cap(w.packed) < n {
 		w.packed = make([]float32, n)
 	}
 	p.fill(w.packed[:cap(w.packed)], &w.tmp)
 	p.tiles(func(head, lo, hi int) { w.tile(p, head, lo, hi) })
+}
+
+// few attends a head whose queries are one tile.
+func (w *worker) few(p *pack) {
+	j := p.job
+	per := j.Heads / j.KVHeads
+	for h := p.kv * per; h < (p.kv+1)*per; h++ {
+		v := w.start(p, h, 0, j.Q.Rows)
+		if h == p.kv*per {
+			if n := (len(w.list) + 1) * panel * j.Dim; cap(w.packed) < n {
+				w.packed = make([]float32, n)
+			}
+			p.fillListed(w.list, w.packed[:cap(w.packed)], &w.tmp)
+		}
+		for n := len(w.ascending); n < len(w.list)+1; n++ {
+			w.ascending = append(w.ascending, int32(n))
+		}
+		w.at = w.ascending[:len(w.list)]
+		v.data, v.panel, v.step, v.listed = j.V.Data[p.kv*j.Dim:], 4*panel*j.V.Stride, 4*j.V.Stride, false
+		w.run(&v, j.Q.Rows)
+		w.finish(&v, h, j.Q.Rows)
+	}
 }
 
 // tiles calls f for every tile of the heads that read p.

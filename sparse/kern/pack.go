@@ -37,16 +37,48 @@ func (p *pack) fill(memory []float32, tmp *[]float32) (left []float32) {
 	p.values, memory = memory[:n*j.wide():n*j.wide()], memory[n*j.wide():]
 	p.setOrder()
 	for i := range p.panels {
-		p.packKeys(i, tmp)
+		p.packKeys(p.keys[i*panel*j.Dim:][:panel*j.Dim], i, tmp)
 	}
-	p.packValues()
+	for i := range p.panels {
+		p.packValues(i, i)
+	}
 	return memory
+}
+
+// few says that every head is one tile, so that what is packed is read once for
+// each: then only what is read is worth packing, and values may stay where they
+// are.
+func (p *pack) few() bool {
+	j := p.job
+	if j.Dim%panel != 0 || p.ordered() || j.K.Rows == 0 || j.Q.Rows > 6 {
+		return false
+	}
+	l := j.layout(p.kv * (j.Heads / j.KVHeads))
+	return l == nil || (j.Offset+j.Q.Rows-1)/l.Block == j.Offset/l.Block
+}
+
+// fillListed packs the keys of some panels, and the values of a last one that
+// lacks some.
+func (p *pack) fillListed(list []int32, memory []float32, tmp *[]float32) {
+	j := p.job
+	n := panel * j.Dim
+	p.keys, p.values = memory[:len(list)*n], memory[len(list)*n:][:n]
+	for i, at := range list {
+		p.packKeys(p.keys[i*n:][:n], int(at), tmp)
+	}
+	if j.K.Rows%panel > 0 {
+		p.packValues(0, p.panels-1)
+	}
+}
+
+func (p *pack) ordered() bool {
+	return len(p.job.Layouts) > 0 && p.job.Layouts[p.kv] != nil && p.job.Layouts[p.kv].Order != nil
 }
 
 func (p *pack) setOrder() {
 	j := p.job
 	p.order = p.order[:0]
-	if len(j.Layouts) == 0 || j.Layouts[p.kv] == nil || j.Layouts[p.kv].Order == nil {
+	if !p.ordered() {
 		p.order = nil
 		return
 	}
@@ -70,10 +102,9 @@ func (p *pack) row(data []float32, stride, place int) []float32 {
 	return data[place*stride+p.kv*p.job.Dim:][:p.job.Dim]
 }
 
-// packKeys packs panel i.
-func (p *pack) packKeys(i int, tmp *[]float32) {
+// packKeys packs panel i into dst.
+func (p *pack) packKeys(dst []float32, i int, tmp *[]float32) {
 	j := p.job
-	dst := p.keys[i*panel*j.Dim:][:panel*j.Dim]
 	if p.order == nil && (i+1)*panel <= j.K.Rows {
 		turn(dst, j.K.Data[i*panel*j.K.Stride+p.kv*j.Dim:], j.K.Stride, j.Dim)
 		return
@@ -104,10 +135,11 @@ func turn(dst, src []float32, stride, dim int) {
 	}
 }
 
-func (p *pack) packValues() {
+// packValues packs panel i as the one at to.
+func (p *pack) packValues(to, i int) {
 	wide := p.job.wide()
-	for place := range p.panels * panel {
-		to := p.values[place*wide:][:wide]
-		clear(to[copy(to, p.row(p.job.V.Data, p.job.V.Stride, place)):])
+	for q := range panel {
+		dst := p.values[(to*panel+q)*wide:][:wide]
+		clear(dst[copy(dst, p.row(p.job.V.Data, p.job.V.Stride, i*panel+q)):])
 	}
 }

@@ -23,6 +23,8 @@ type worker struct {
 	sums               []float32 // [tileRows][wide]
 	top, total, factor [tileRows]float32
 	list               []int32 // panels that the tile reads
+	at                 []int32 // where the keys of each are packed
+	ascending          []int32 // 0, 1, 2, …
 	bits               []int32 // of each panel, where its bits begin in the layout's; -1: none. Empty: no panel has any
 	tmp                []float32
 	pack               pack
@@ -35,6 +37,12 @@ type view struct {
 	layout *support.Layout
 	lo     int // the first query
 	scale  float32
+	// Values, and how many bytes lie between panels and between keys. listed
+	// says that w.at has their panels, as it has those of keys; else they lie in
+	// the job, all but those of a last panel that lacks some.
+	data        []float32
+	panel, step int
+	listed      bool
 }
 
 var minusInf = float32(math.Inf(-1))
@@ -50,7 +58,8 @@ func (w *worker) tile(p *pack, head, lo, hi int) {
 func (w *worker) start(p *pack, head, lo, hi int) view {
 	j := p.job
 	rows := hi - lo
-	v := view{p, j.layout(head), lo, float32(math.Abs(float64(j.Scale)) * math.Log2E)}
+	v := view{pack: p, layout: j.layout(head), lo: lo, scale: float32(math.Abs(float64(j.Scale)) * math.Log2E)}
+	v.data, v.panel, v.step, v.listed = p.values, 4*panel*j.wide(), 4*j.wide(), true
 	w.begin(rows, j.Dim, j.wide())
 	for r := range rows {
 		q := w.queries[r*j.Dim:][:j.Dim]
@@ -62,6 +71,7 @@ func (w *worker) start(p *pack, head, lo, hi int) view {
 		}
 	}
 	w.read(&v, j.horizon(hi-1))
+	w.at = w.list
 	return v
 }
 
@@ -186,7 +196,7 @@ func (w *worker) weights(v *view, r, h, from, to int) (n int) {
 	for i, most := 0, widest(); i < n; {
 		by := width(n-i, most)
 		args.count = (n - i) / by
-		args.list, args.c = &w.list[from+i], &w.scores[i*panel]
+		args.list, args.c = &w.at[from+i], &w.scores[i*panel]
 		scores(h, by, &args)
 		i += args.count * by
 	}
@@ -206,15 +216,37 @@ func (w *worker) weights(v *view, r, h, from, to int) (n int) {
 // values adds to the sums of rows r to r+h-1 what the weights make of the
 // values of n panels, from from on in the list.
 func (w *worker) values(v *view, r, h, from, n int) {
+	if v.listed {
+		w.product(v, r, h, w.at[from:from+n], 0, &w.factor[r])
+		return
+	}
+	list, factors := w.list[from:from+n], &w.factor[r]
+	if last := int(list[n-1]); (last+1)*panel > v.job.K.Rows {
+		if n > 1 {
+			w.product(v, r, h, list[:n-1], 0, factors)
+			factors = &ones[0]
+		}
+		tail := *v
+		tail.data, tail.step = v.pack.values, 4*v.job.wide()
+		w.product(&tail, r, h, w.ascending[:1], n-1, factors)
+		return
+	}
+	w.product(v, r, h, list, 0, factors)
+}
+
+var ones = [6]float32{1, 1, 1, 1, 1, 1}
+
+// product is values for the panels in list, whose weights begin at panel at.
+func (w *worker) product(v *view, r, h int, list []int32, at int, factors *float32) {
 	wide := v.job.wide()
 	args := productArgs{
-		a: &w.scores[0], aStride: 4 * lead,
-		bPanel: 4 * panel * wide, bStep: 4 * wide, list: &w.list[from], count: n,
-		cStride: 4 * wide, factors: &w.factor[r],
+		a: &w.scores[at*panel], aStride: 4 * lead,
+		bPanel: v.panel, bStep: v.step, list: &list[0], count: len(list),
+		cStride: 4 * wide, factors: factors,
 	}
 	for c, most := 0, widest(); c < wide; {
 		by := width((wide-c)/panel, most)
-		args.b, args.c = &v.values[c], &w.sums[r*wide+c]
+		args.b, args.c = &v.data[c], &w.sums[r*wide+c]
 		values(h, by, &args)
 		c += by * panel
 	}
