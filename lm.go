@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 
+	"entropipe/models"
 	"entropipe/ops/pipeline"
 	"entropipe/sparse/hf"
 	"entropipe/sparse/model"
@@ -147,6 +148,17 @@ func (c *lmFlags) checkTask(m *model.Model) error {
 
 // openTokenizer reads the tokenizer.json beside a model; nil if there is none.
 func openTokenizer(lm string) (*token.Tokenizer, error) {
+	if strings.HasPrefix(lm, "builtin:") {
+		dir, err := models.Transformer(lm)
+		if err != nil {
+			return nil, err
+		}
+		data, err := fs.ReadFile(dir, "tokenizer.json")
+		if err != nil {
+			return nil, err
+		}
+		return token.Parse(data)
+	}
 	t, err := token.Open(lm)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -172,7 +184,7 @@ func (c *lmFlags) openMask(l *language) error {
 	if l.mask, err = set.SHA256(); err != nil {
 		return badFlag("mask", err)
 	}
-	l.Plan = planner.For
+	l.Plan, l.Route = planner.For, planner.Hook()
 	l.config += "mask_sha256: " + l.mask + "\n"
 	return nil
 }
