@@ -45,6 +45,7 @@ var experiments = []*experiment{
 	baselines,
 	metrics,
 	theorem,
+	minilm,
 	picture,
 }
 
