@@ -9,14 +9,14 @@ import (
 // often, and so few that its rows of the MLP stay in a core's cache.
 const (
 	tileRows = 240
-	tileStep = 24 // a multiple of the rows that products take together
+	tileStep = 4  // rows are whole register blocks, or nearly, and tiles nearly equal
 	fewRows  = 48 // for each worker; below it products share their columns
 )
 
 // tile returns how many rows a tile of n has, and the workers within it.
 func tile(n, workers int) (rows, within int) {
-	if workers == 1 || n < fewRows*workers {
-		return min(max(n, 1), tileRows), workers
+	if n < fewRows*workers {
+		return max(n, 1), workers
 	}
 	turns := (n + workers*tileRows - 1) / (workers * tileRows)
 	rows = (n + workers*turns - 1) / (workers * turns)
