@@ -1,17 +1,14 @@
 package token
 
-import (
-	"math"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // A bpe merges the symbols of a word, pair by pair, the pair of lowest rank
 // first and of equals the leftmost.
 type bpe struct {
 	bytes   bool // symbols begin as bytes, and else as code points
-	words   map[string]int32
+	words   *wordTable
 	symbols [256]int32 // of bytes; -1: none
-	merges  map[uint64]merge
+	merges  mergeTable
 
 	unknown      int32 // -1: what has no symbol is dropped
 	fuse         bool  // neighbouring unknown symbols are one
@@ -21,19 +18,9 @@ type bpe struct {
 	whole        []bool // by id: merging the token's bytes ends with the token
 }
 
-// A merge makes a pair of symbols one.
-type merge struct {
-	rank uint32
-	id   int32
-}
-
-const noRank = math.MaxUint32
-
-func pair(a, b int32) uint64 { return uint64(uint32(a))<<32 | uint64(uint32(b)) }
-
 func (m *bpe) append(dst []int32, word []byte, w *wordScratch) []int32 {
 	if m.ignoreMerges || m.whole != nil {
-		if id, ok := m.words[string(word)]; ok && (m.ignoreMerges || m.whole[id]) {
+		if id := m.words.find(word); id >= 0 && (m.ignoreMerges || m.whole[id]) {
 			return append(dst, id)
 		}
 	}
@@ -83,7 +70,7 @@ func (m *bpe) appendRunes(dst []int32, word []byte) []int32 {
 		_, n := utf8.DecodeRune(word)
 		r := word[:n]
 		word = word[n:]
-		if id, ok := m.words[string(r)]; ok {
+		if id := m.words.find(r); id >= 0 {
 			if pending {
 				dst = append(dst, m.unknown)
 				pending = false
@@ -119,20 +106,13 @@ func (m *bpe) hasFallback(r []byte) bool {
 	return true
 }
 
-func (m *bpe) rank(a, b int32) (uint32, int32) {
-	if p, ok := m.merges[pair(a, b)]; ok {
-		return p.rank, p.id
-	}
-	return noRank, 0
-}
-
 // shortWord is the number of symbols up to which looking at all pairs for the
 // next merge is faster than a heap.
 const shortWord = 48
 
 // merge merges symbols in place and returns how many are left.
 func (m *bpe) merge(symbols []int32, w *wordScratch) int {
-	if len(symbols) < 2 || len(m.merges) == 0 {
+	if len(symbols) < 2 || m.merges.count == 0 {
 		return len(symbols)
 	}
 	if len(symbols) <= shortWord {
@@ -145,8 +125,7 @@ func (m *bpe) merge(symbols []int32, w *wordScratch) int {
 func (m *bpe) mergeShort(symbols []int32, w *wordScratch) int {
 	ranks := w.ranks[:0] // ranks[i]: of the pair that begins at i
 	for i := range len(symbols) - 1 {
-		rank, _ := m.rank(symbols[i], symbols[i+1])
-		ranks = append(ranks, rank)
+		ranks = append(ranks, m.merges.find(symbols[i], symbols[i+1]).rank)
 	}
 	w.ranks = ranks
 	n := len(symbols)
@@ -160,16 +139,16 @@ func (m *bpe) mergeShort(symbols []int32, w *wordScratch) int {
 		if best == noRank {
 			break
 		}
-		_, symbols[at] = m.rank(symbols[at], symbols[at+1])
+		symbols[at] = m.merges.find(symbols[at], symbols[at+1]).id
 		copy(symbols[at+1:], symbols[at+2:n])
 		copy(ranks[at:], ranks[at+1:])
 		ranks = ranks[:len(ranks)-1]
 		n--
 		if at > 0 {
-			ranks[at-1], _ = m.rank(symbols[at-1], symbols[at])
+			ranks[at-1] = m.merges.find(symbols[at-1], symbols[at]).rank
 		}
 		if at+1 < n {
-			ranks[at], _ = m.rank(symbols[at], symbols[at+1])
+			ranks[at] = m.merges.find(symbols[at], symbols[at+1]).rank
 		}
 	}
 	return n
@@ -194,11 +173,11 @@ func (m *bpe) mergeLong(symbols []int32, w *wordScratch) int {
 			continue
 		}
 		right := w.next[at]
-		rank, id := m.rank(symbols[at], symbols[right])
-		if rank != uint32(top>>32) { // the pair is no more
+		found := m.merges.find(symbols[at], symbols[right])
+		if found.rank != uint32(top>>32) { // the pair is no more
 			continue
 		}
-		symbols[at], symbols[right] = id, -1
+		symbols[at], symbols[right] = found.id, -1
 		after := w.next[right]
 		w.next[at] = after
 		if int(after) < n {
@@ -218,7 +197,7 @@ func (m *bpe) mergeLong(symbols []int32, w *wordScratch) int {
 }
 
 func (m *bpe) push(symbols []int32, at, right int, w *wordScratch) {
-	if rank, _ := m.rank(symbols[at], symbols[right]); rank != noRank {
+	if rank := m.merges.find(symbols[at], symbols[right]).rank; rank != noRank {
 		push(&w.heap, uint64(rank)<<32|uint64(uint32(at)))
 	}
 }

@@ -11,9 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
-var campaign = flag.Int("campaign", 2000, "random texts for each tokenizer of the differential test")
+const defaultCampaign = 2000
+
+var campaign = flag.Int("campaign", defaultCampaign, "random texts for each tokenizer of the differential test")
 
 // The tokenizers of real models beside the reference, on real and on random
 // texts.
@@ -34,7 +37,7 @@ func TestReference(t *testing.T) {
 		files[kind] = filepath.Join("testdata", kind+".json")
 	}
 	dir := t.TempDir()
-	for name, data := range map[string][]byte{"gpt2-50257": gpt2File(t, false), "llama3-50257": gpt2File(t, true), "seams-gpt2": seamsFile(t, false), "seams-llama3": seamsFile(t, true)} {
+	for name, data := range map[string][]byte{"gpt2-50257": gpt2File(t, false), "llama3-50257": gpt2File(t, true), "seams-gpt2": seamsFile(t, ""), "seams-llama3": seamsFile(t, patternOf(scanLLaMA3)), "seams-qwen2": seamsFile(t, patternOf(scanQwen2))} {
 		files[name] = filepath.Join(dir, name+".json")
 		if err := os.WriteFile(files[name], data, 0o644); err != nil {
 			t.Fatal(err)
@@ -50,6 +53,38 @@ func TestReference(t *testing.T) {
 			compare(t, name, load(t, file), texts, reference(t, file, texts))
 			t.Logf("%s: %d texts, %d bytes", name, len(texts), size)
 		})
+	}
+}
+
+// Every code point within words, behind an apostrophe and behind a space, and
+// the patterns that no scanner knows.
+func TestReferenceEveryCodePoint(t *testing.T) {
+	python(t)
+	var texts []string
+	for page := range 0x1100 {
+		var b strings.Builder
+		for c := range 256 {
+			if r := rune(page<<8 | c); utf8.ValidRune(r) {
+				fmt.Fprintf(&b, "ab%ccd'%c 1%c", r, r, r)
+			}
+		}
+		texts = append(texts, b.String())
+	}
+	dir := t.TempDir()
+	for i, pattern := range append([]string{"", patternOf(scanLLaMA3)}, patternsInUse...) {
+		if i == 2 { // for regexp2: nothing that it reads in an older Unicode
+			r := rand.New(rand.NewPCG(8, 15))
+			texts = hostileTexts()
+			for range *campaign {
+				texts = append(texts, randomText(r, 1+r.IntN(40)))
+			}
+			texts = slices.DeleteFunc(texts, beyondRegexp2)
+		}
+		file := filepath.Join(dir, fmt.Sprintf("%d.json", i))
+		if err := os.WriteFile(file, seamsFile(t, pattern), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, pattern, load(t, file), texts, reference(t, file, texts))
 	}
 }
 
@@ -83,18 +118,16 @@ func gpt2File(t testing.TB, llama3 bool) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return byteLevelFile(string(bytes.TrimSpace(vocab)), string(list), llama3, `{"id":50256,"content":"<|endoftext|>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}`)
+	pattern := ""
+	if llama3 {
+		pattern = patternOf(scanLLaMA3)
+	}
+	return byteLevelFile(string(bytes.TrimSpace(vocab)), string(list), pattern, llama3, `{"id":50256,"content":"<|endoftext|>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}`)
 }
 
-func byteLevelFile(vocab, merges string, llama3 bool, added string) []byte {
+func byteLevelFile(vocab, merges, pattern string, ignoreMerges bool, added string) []byte {
 	pre := `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}`
-	if llama3 {
-		pattern := ""
-		for p, k := range scanPatterns {
-			if k == scanLLaMA3 {
-				pattern = p
-			}
-		}
+	if pattern != "" {
 		quoted, _ := json.Marshal(pattern)
 		pre = fmt.Sprintf(`{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":%s},"behavior":"Isolated","invert":false},
 			{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}`, quoted)
@@ -102,12 +135,22 @@ func byteLevelFile(vocab, merges string, llama3 bool, added string) []byte {
 	return fmt.Appendf(nil, `{"version":"1.0","truncation":null,"padding":null,"added_tokens":[%s],"normalizer":null,"pre_tokenizer":%s,
 		"post_processor":null,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},
 		"model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,
-		"fuse_unk":false,"byte_fallback":false,"ignore_merges":%v,"vocab":%s,"merges":%s}}`, added, pre, llama3, vocab, merges)
+		"fuse_unk":false,"byte_fallback":false,"ignore_merges":%v,"vocab":%s,"merges":%s}}`, added, pre, ignoreMerges, vocab, merges)
+}
+
+// patternOf returns the pattern that a scanner stands for.
+func patternOf(k scanner) string {
+	for pattern, known := range scanPatterns {
+		if known == k {
+			return pattern
+		}
+	}
+	return ""
 }
 
 // seamsFile makes a byte-level tokenizer that shows where words end: every two
 // bytes within a word merge, so that each cut moves the tokens behind it.
-func seamsFile(t testing.TB, llama3 bool) []byte {
+func seamsFile(t testing.TB, pattern string) []byte {
 	vocab, merges := map[string]int{}, []string{}
 	for b, r := range byteLetters {
 		vocab[string(r)] = b
@@ -126,7 +169,7 @@ func seamsFile(t testing.TB, llama3 bool) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return byteLevelFile(string(v), string(m), llama3, "")
+	return byteLevelFile(string(v), string(m), pattern, false, "")
 }
 
 // The ids of MiniLM's reference texts, which PyTorch's outputs were made from.

@@ -4,14 +4,15 @@ import "unicode/utf8"
 
 // An encoder is the scratch memory of one call of Encode.
 type encoder struct {
-	t    *Tokenizer
-	dst  []int32
-	text []byte    // the text, valid UTF-8
-	norm [2][]byte // a normalized part, and the station before it
-	deco decomposer
-	cuts [2][]cut // of the raw and of the normalized text
-	mix  [][]byte // what each pre-tokenizer has changed
-	word wordScratch
+	t     *Tokenizer
+	class *classTable
+	dst   []int32
+	text  []byte    // the text, valid UTF-8
+	norm  [2][]byte // a normalized part, and the station before it
+	deco  decomposer
+	cuts  [2][]cut // of the raw and of the normalized text
+	mix   [][]byte // what each pre-tokenizer has changed
+	word  wordScratch
 }
 
 // encode appends the ids of a text, without those of the post-processor.
@@ -31,7 +32,7 @@ func (e *encoder) encode(text string) {
 // it begins the text.
 func (e *encoder) part(s []byte, first bool) {
 	for i := range e.t.normalizers {
-		e.norm[i&1] = e.t.normalizers[i].append(e.norm[i&1][:0], s, &e.deco)
+		e.norm[i&1] = e.t.normalizers[i].append(e.norm[i&1][:0], s, e.class, &e.deco)
 		s = e.norm[i&1]
 	}
 	e.cuts[1] = e.t.normalized.cut(e.cuts[1][:0], s)

@@ -31,7 +31,7 @@ func parse(data []byte) (*Tokenizer, error) {
 		return nil, fmt.Errorf("version: %q is not 1.0", f.Version)
 	}
 	t := &Tokenizer{texts: map[string]int32{}}
-	t.encoders.New = func() any { return &encoder{t: t, mix: make([][]byte, len(t.splitters))} }
+	t.encoders.New = func() any { return &encoder{t: t, class: classes(), mix: make([][]byte, len(t.splitters))} }
 	for _, station := range []struct {
 		name string
 		data json.RawMessage
@@ -113,40 +113,24 @@ func each(data json.RawMessage, key string, depth int, read func(kind string, da
 
 const maxDepth = 8
 
-// setAdded gives the added tokens their places. A token of the model's keeps the
-// model's id; any other one needs an id that nothing has yet.
+// setAdded gives the added tokens their places.
 func (t *Tokenizer) setAdded(added []addedToken) error {
-	taken := make(map[int32]bool, len(t.texts))
-	for _, id := range t.texts {
-		taken[id] = true
+	if err := t.checkAdded(added); err != nil {
+		return err
 	}
-	seen := make(map[string]bool, len(added))
 	var raw, normalized []addedToken
 	for _, special := range []bool{true, false} { // special ones win over their equals
 		for _, a := range added {
 			if a.Special != special {
 				continue
 			}
-			switch id, known := t.texts[a.Content]; {
-			case a.Content == "":
-				return errors.New("a token without content")
-			case seen[a.Content]:
-				return fmt.Errorf("%q: twice", a.Content)
-			case a.ID < 0 || a.ID >= maxID:
-				return fmt.Errorf("%q: id %d is not in 0..%d", a.Content, a.ID, maxID-1)
-			case known && id != a.ID:
-				return fmt.Errorf("%q: id %d, but the model's vocabulary says %d", a.Content, a.ID, id)
-			case !known && taken[a.ID]:
-				return fmt.Errorf("%q: id %d belongs to another token", a.Content, a.ID)
-			}
-			seen[a.Content], taken[a.ID], t.texts[a.Content] = true, true, a.ID
 			a.pattern = []byte(a.Content)
 			if !a.Normalized {
 				raw = append(raw, a)
 				continue
 			}
 			for i := range t.normalizers {
-				a.pattern = t.normalizers[i].append(nil, a.pattern, new(decomposer))
+				a.pattern = t.normalizers[i].append(nil, a.pattern, classes(), new(decomposer))
 			}
 			if len(a.pattern) == 0 {
 				return fmt.Errorf("%q: nothing is left of it when normalized", a.Content)
@@ -155,6 +139,39 @@ func (t *Tokenizer) setAdded(added []addedToken) error {
 		}
 	}
 	t.raw, t.normalized = newAddedSet(raw), newAddedSet(normalized)
+	return nil
+}
+
+// checkAdded enters the added tokens among the others. The reference overlooks
+// their ids: a token of the model's keeps the model's, and the others count on
+// from the size of the vocabulary. A file that says otherwise would mean one
+// thing here and another there, and is refused.
+func (t *Tokenizer) checkAdded(added []addedToken) error {
+	taken := make(map[int32]bool, len(t.texts))
+	for _, id := range t.texts {
+		taken[id] = true
+	}
+	next := int32(len(t.texts))
+	seen := make(map[string]bool, len(added))
+	for _, a := range added {
+		id, known := t.texts[a.Content]
+		switch {
+		case a.Content == "":
+			return errors.New("a token without content")
+		case seen[a.Content]:
+			return fmt.Errorf("%q: twice", a.Content)
+		case known && id != a.ID:
+			return fmt.Errorf("%q: id %d, but the vocabulary says %d", a.Content, a.ID, id)
+		case !known && a.ID != next:
+			return fmt.Errorf("%q: id %d, but counting on from the vocabulary gives %d", a.Content, a.ID, next)
+		case !known && taken[a.ID]:
+			return fmt.Errorf("%q: id %d belongs to another token", a.Content, a.ID)
+		case a.ID >= maxID:
+			return fmt.Errorf("%q: id %d is not below %d", a.Content, a.ID, maxID)
+		}
+		seen[a.Content], taken[a.ID], t.texts[a.Content] = true, true, a.ID
+		next = max(next, a.ID+1)
+	}
 	return nil
 }
 

@@ -127,14 +127,13 @@ func (t *Tokenizer) readWordPiece(m *fileModel) error {
 	if !ok {
 		return fmt.Errorf("unk_token %q is not in the vocabulary", *m.Unknown)
 	}
-	w := &wordPiece{first: m.Vocab, inner: map[string]int32{}, unknown: unknown, maxRunes: *m.MaxRunes}
+	inner := map[string]int32{}
 	for text, id := range m.Vocab {
-		w.longest = max(w.longest, len(text))
-		if inner, ok := strings.CutPrefix(text, *m.Prefix); ok {
-			w.inner[inner] = id
+		if text, ok := strings.CutPrefix(text, *m.Prefix); ok {
+			inner[text] = id
 		}
 	}
-	t.model.pieces = w
+	t.model.pieces = &wordPiece{words: newWordTable(m.Vocab, inner), unknown: unknown, maxRunes: *m.MaxRunes}
 	return nil
 }
 
@@ -148,7 +147,7 @@ func (t *Tokenizer) readBPE(m *fileModel) error {
 		return fmt.Errorf("dropout %v is not supported", *m.Dropout)
 	}
 	b := &bpe{
-		bytes: t.byteLevel(), words: m.Vocab, merges: make(map[uint64]merge, len(m.Merges)),
+		bytes: t.byteLevel(), merges: newMergeTable(len(m.Merges)),
 		unknown: -1, fuse: m.FuseUnknown, fallback: m.ByteFallback, ignoreMerges: m.IgnoreMerges,
 	}
 	for rank, pieces := range m.Merges {
@@ -158,11 +157,13 @@ func (t *Tokenizer) readBPE(m *fileModel) error {
 		if !knownLeft || !knownRight || !known {
 			return fmt.Errorf("merge %d, %q: a token of it, or what it makes, is not in the vocabulary", rank, pieces)
 		}
-		b.merges[pair(left, right)] = merge{uint32(rank), id}
+		b.merges.set(left, right, merge{uint32(rank), id})
 	}
+	words := m.Vocab
 	if b.bytes {
-		b.words = byteVocab(m.Vocab)
+		words = byteVocab(m.Vocab)
 	}
+	b.words = newWordTable(words, nil)
 	complete := b.setSymbols(m)
 	if m.Unknown != nil && !complete {
 		id, ok := m.Vocab[*m.Unknown]
@@ -187,8 +188,8 @@ func (b *bpe) setSymbols(m *fileModel) bool {
 	complete := b.bytes
 	for c := range 256 {
 		b.symbols[c], b.fallbacks[c] = -1, -1
-		if id, ok := b.words[string([]byte{byte(c)})]; ok && b.bytes {
-			b.symbols[c] = id
+		if b.bytes {
+			b.symbols[c] = b.words.find([]byte{byte(c)})
 		}
 		complete = complete && b.symbols[c] >= 0
 		if id, ok := m.Vocab[fmt.Sprintf("<0x%02X>", c)]; ok {
@@ -201,16 +202,14 @@ func (b *bpe) setSymbols(m *fileModel) bool {
 // findWhole finds the tokens to which their own bytes lead: most words of a
 // text are one of them, and need no merging.
 func (b *bpe) findWhole() {
-	size := int32(0)
-	for _, id := range b.words {
-		size = max(size, id+1)
-	}
-	whole := make([]bool, size)
+	whole := make([]bool, len(b.words.words))
 	var ids []int32
 	var w wordScratch
-	for word, id := range b.words {
-		ids = b.append(ids[:0], []byte(word), &w)
-		whole[id] = len(ids) == 1 && ids[0] == id
+	for id, word := range b.words.words {
+		if len(word) > 0 {
+			ids = b.append(ids[:0], word, &w)
+			whole[id] = len(ids) == 1 && ids[0] == int32(id)
+		}
 	}
 	b.whole = whole
 }

@@ -24,10 +24,10 @@ const (
 type bertNormalizer struct{ clean, han, accents, lower bool }
 
 // append appends the normalized s to dst, which shares no memory with it.
-func (n *normalizer) append(dst, s []byte, d *decomposer) []byte {
+func (n *normalizer) append(dst, s []byte, class *classTable, d *decomposer) []byte {
 	switch n.kind {
 	case normBERT:
-		return n.bert.append(dst, s, d)
+		return n.bert.append(dst, s, class, d)
 	case normPrepend:
 		if len(s) > 0 {
 			dst = append(dst, n.to...)
@@ -61,9 +61,8 @@ func appendLower(dst []byte, r rune) []byte {
 
 // append cleans first and alters letters then: a mark meets its letter even
 // when something between them was dropped.
-func (b bertNormalizer) append(dst, s []byte, d *decomposer) []byte {
+func (b bertNormalizer) append(dst, s []byte, class *classTable, d *decomposer) []byte {
 	start := len(dst)
-	class := classes()
 	plain := true // nothing left whose decomposition or case could matter beyond ASCII
 	for i := 0; i < len(s); {
 		if c := s[i]; c < utf8.RuneSelf {
@@ -100,12 +99,12 @@ func (b bertNormalizer) append(dst, s []byte, d *decomposer) []byte {
 	if plain || !b.accents && !b.lower {
 		return dst
 	}
-	return b.alter(dst, start, d)
+	return b.alter(dst, start, class, d)
 }
 
 // alter strips accents and lowers the case of dst[start:], whose ASCII is lower
 // already where it has to be.
-func (b bertNormalizer) alter(dst []byte, start int, d *decomposer) []byte {
+func (b bertNormalizer) alter(dst []byte, start int, class *classTable, d *decomposer) []byte {
 	end := len(dst)
 	if b.accents {
 		for i := start; i < end; {
@@ -117,7 +116,6 @@ func (b bertNormalizer) alter(dst []byte, start int, d *decomposer) []byte {
 		dst = append(dst[:start], dst[end:]...)
 		end = len(dst)
 	}
-	class := classes()
 	for i := start; i < end; {
 		r, size := utf8.DecodeRune(dst[i:end])
 		i += size

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -11,10 +12,21 @@ import (
 )
 
 // matchTime bounds the search for one match of a pattern that a file brings
-// along. Patterns in use need microseconds.
+// along. Patterns in use need microseconds; one that is accepted meets the bound
+// at most on a text that none of the trials below is like.
 const matchTime = 2 * time.Second
 
+// trialTime is what a pattern may need for each trial text of trialSize
+// characters. One that looks at every character some times needs some 20
+// milliseconds, and one that looks at every pair of them seconds.
+const (
+	trialTime = time.Second / 2
+	trialSize = 1 << 14
+)
+
 // A pattern is what a Split step looks for: a string or a regular expression.
+// Beside the reference's machine, regexp2 reads an older Unicode (letters of
+// moreLetters are no \p{L} to it) and does not fold the long s.
 type pattern struct {
 	text []byte
 	re   *regexp2.Regexp
@@ -36,13 +48,36 @@ var behaviors = map[string]behavior{
 	"MergedWithPrevious": mergedWithPrevious, "MergedWithNext": mergedWithNext,
 }
 
+// compilePattern refuses a pattern whose search would not end in useful time:
+// the machine goes back and tries again, and texts come from strangers.
 func compilePattern(expr string) (pattern, error) {
+	if err := sameMeaning(expr); err != nil {
+		return pattern{}, err
+	}
 	re, err := regexp2.Compile(expr, regexp2.Unicode)
 	if err != nil {
 		return pattern{}, fmt.Errorf("pattern %q: %w", expr, err)
 	}
+	re.MatchTimeout = trialTime
+	for _, repeated := range []string{"a", "A", "1", " ", "\n", "!", "é", "灯", "a ", "aA", " \n", "!\n"} {
+		for _, end := range []string{"", "\x00"} {
+			text := strings.Repeat(repeated, trialSize/utf8.RuneCountInString(repeated)) + end
+			if !inTime(re, []rune(text)) {
+				return pattern{}, fmt.Errorf("pattern %q: too slow on %q many times", expr, repeated)
+			}
+		}
+	}
 	re.MatchTimeout = matchTime
 	return pattern{re: re}, nil
+}
+
+func inTime(re *regexp2.Regexp, text []rune) bool {
+	start := time.Now()
+	m, err := re.FindRunesMatch(text)
+	for err == nil && m != nil && time.Since(start) < trialTime {
+		m, err = re.FindNextMatch(m)
+	}
+	return err == nil && m == nil
 }
 
 // A span is a part of a text that matches or that lies between matches.

@@ -22,21 +22,20 @@ var scanPatterns = map[string]scanner{
 }
 
 // next returns the length of the word that s, not empty, begins with.
-func (k scanner) next(s []byte) int {
+func (k scanner) next(class *classTable, s []byte) int {
 	if k == scanGPT2 {
-		return nextGPT2(s)
+		return nextGPT2(class, s)
 	}
 	digits := 3
 	if k == scanQwen2 {
 		digits = 1
 	}
-	return nextLLaMA3(s, digits)
+	return nextLLaMA3(class, s, digits)
 }
 
 const kinds = classLetter | classNumber | classSpace
 
-func nextGPT2(s []byte) int {
-	class := classes()
+func nextGPT2(class *classTable, s []byte) int {
 	if s[0] == '\'' {
 		if n := contraction(s); n > 0 {
 			return n
@@ -55,8 +54,7 @@ func nextGPT2(s []byte) int {
 	return space(class, s)
 }
 
-func nextLLaMA3(s []byte, digits int) int {
-	class := classes()
+func nextLLaMA3(class *classTable, s []byte, digits int) int {
 	if s[0] == '\'' {
 		if n := anyContraction(s); n > 0 {
 			return n

@@ -45,7 +45,7 @@ func (p *splitter) split(e *encoder, i int, s []byte, first bool) {
 		splitWords(e, i, s, first)
 	case splitScan:
 		for at := 0; at < len(s); {
-			n := p.scan.next(s[at:])
+			n := p.scan.next(e.class, s[at:])
 			e.split(i+1, s[at:at+n], first && at == 0)
 			at += n
 		}
@@ -63,7 +63,7 @@ func (p *splitter) split(e *encoder, i int, s []byte, first bool) {
 			return
 		}
 		for at := 0; at < len(s); {
-			n := p.scan.next(s[at:])
+			n := p.scan.next(e.class, s[at:])
 			e.split(i+1, s[at:at+n], first)
 			at += n
 		}
@@ -74,7 +74,7 @@ func (p *splitter) split(e *encoder, i int, s []byte, first bool) {
 
 // splitWords drops white space and sets punctuation apart, as BERT does.
 func splitWords(e *encoder, i int, s []byte, first bool) {
-	class := classes()
+	class := e.class
 	from := 0 // of the word that goes on
 	for at := 0; at < len(s); {
 		r, n := rune(s[at]), 1
