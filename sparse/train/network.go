@@ -149,7 +149,7 @@ func (n *network) start(r *rand.Rand) {
 	}
 	draw(w.head, deviation)
 	if n.form.causal() {
-		waves(w.positions, deviation*math.Sqrt2)
+		waves(w.positions, 2*deviation) // twice a token's size, or tokens drown them
 	} else {
 		draw(w.positions, deviation)
 	}
@@ -195,17 +195,16 @@ func waves(m mat.Matrix, amplitude float64) {
 // tokens alike, and a small network with a long context spends more than a
 // thousand steps on that plateau before the first head finds its neighbour.
 func (n *network) lookBack() {
-	const peak = 8 // of the score, over √headDim
+	const peak = 12 // the score of the token looked for, in logits
 	f, qkv := &n.form, n.w.blocks[0].qkv
 	c, pairs := f.headDim(), f.dim/2
-	own := min(c/2, pairs/2) // pairs of a head: every second one of the shorter waves
+	own := min(c/2, pairs) // a head sees the shortest waves
 	gain := math.Sqrt(peak * math.Sqrt(float64(c)) / float64(max(1, own)))
 	for h := range max(1, f.heads-1) {
 		for m := range own {
-			pair := 2 * m * pairs / 2 / (2 * own)
-			sin, cos := math.Sincos(frequency(pair, (f.dim+1)/2, f.n) * float64(h+1))
+			sin, cos := math.Sincos(frequency(m, (f.dim+1)/2, f.n) * float64(h+1))
 			q, k := h*c+2*m, f.dim+h*c+2*m
-			x, y := qkv.Row(2*pair), qkv.Row(2*pair+1)
+			x, y := qkv.Row(2*m), qkv.Row(2*m+1)
 			x[q] += float32(gain * cos)
 			y[q] += float32(gain * sin)
 			x[q+1] -= float32(gain * sin)

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"entropipe/sparse/model"
+)
+
+// A training of steps that a signal stops and --resume ends makes the bytes of
+// one that was left alone, and a model that opens.
+func TestLanguageModelTrainingResumes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	t.Parallel()
+	args := []string{"train-lm", "text.txt", "--layers", "1", "--dim", "32", "--heads", "2", "--context", "32", "--steps", "1500", "--regulariser", "entropy", "--dtype", "f16", "--out", "m"}
+	whole, cut := t.TempDir(), t.TempDir()
+	for _, dir := range []string{whole, cut} {
+		if err := os.WriteFile(filepath.Join(dir, "text.txt"), bytes.Repeat([]byte("ask what it was; "), 200), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, whole, args...)
+	p := launch(t, cut, args...)
+	waitFor(t, "the folder", func() bool {
+		_, err := os.Stat(filepath.Join(cut, "m"))
+		return err == nil
+	})
+	p.signal(syscall.SIGTERM)
+	p.exits(0, 30*time.Second)
+	if strings.Contains(p.out(), "stopped after step") { // else it was faster than the signal
+		must(t, cut, append(args, "--resume", "--workers", "3")...)
+	}
+	for _, name := range []string{"model.safetensors", "config.json", "tokenizer.json", "README.md", "train.jsonl", "anchors.safetensors"} {
+		want, err := os.ReadFile(filepath.Join(whole, "m", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(cut, "m", name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s differs after an interruption: %v", name, err)
+		}
+	}
+	if _, err := model.Open(filepath.Join(cut, "m")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Images of folders of classes are learned, and a time bounds the training.
+func TestImageTraining(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range 24 {
+		img := image.NewGray(image.Rect(0, 0, 8, 8))
+		for p := range img.Pix {
+			img.Pix[p] = uint8(200 * (i % 2))
+		}
+		img.SetGray(i%8, i%8, color.Gray{Y: 100})
+		path := filepath.Join(dir, "images", []string{"dark", "light"}[i%2])
+		if err := os.MkdirAll(path, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := png.Encode(&b, img); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(path, string(rune('a'+i))+".png"), b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := must(t, dir, "train-vit", "images", "--layers", "1", "--dim", "16", "--heads", "2", "--minutes", "0.01", "--out", "m")
+	if !strings.Contains(out, "accuracy 100.00 % of 4") {
+		t.Errorf("got %q", out)
+	}
+	m, err := model.Open(filepath.Join(dir, "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := m.Config(); c.Labels != 2 || c.MaxPositions != 5 {
+		t.Errorf("a model of %d labels and %d positions", c.Labels, c.MaxPositions)
+	}
+}
+
+func TestTransformerTrainingMistakes(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text.txt")
+	if err := os.WriteFile(text, bytes.Repeat([]byte("some text "), 100), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"train-lm", text, "--minutes", "1", "--steps", "5", "--out", dir}, exitUsage, "--minutes or --steps"},
+		{[]string{"train-lm", text, "--heads", "5", "--steps", "5", "--out", dir}, exitUsage, "does not divide into 5 heads"},
+		{[]string{"train-lm", text, "--steps", "5", "--out", dir}, exitUsage, "no window of 256"},
+		{[]string{"train-lm", text, "--context", "1", "--steps", "5", "--out", dir}, exitUsage, "--context 1"},
+		{[]string{"train-lm", text + "x", "--steps", "5", "--out", dir}, exitRuntime, "no such file"},
+		{[]string{"train-lm", text, "--tokenizer", text, "--steps", "5", "--out", dir}, exitRuntime, "text.txt"},
+		{[]string{"train-lm", text, "--context", "16", "--steps", "5", "--out", filepath.Join(dir, "new"), "--resume"}, exitRuntime, "nothing was interrupted"},
+		{[]string{"train-vit", text, "--steps", "5", "--out", dir}, exitRuntime, "is no folder"},
+		{[]string{"train-vit", dir, "--steps", "5", "--out", dir}, exitRuntime, "neither folders of PNG"},
+		{[]string{"train-vit", "shapes", "--images", "60", "--patch", "5", "--steps", "5", "--out", dir}, exitUsage, "do not divide into patches of 5"},
+		{[]string{"train-vit", "shapes", "--sparsity", "0.5", "--steps", "5", "--out", dir}, exitUsage, "sparsity is for the regulariser l1"},
+	} {
+		var out, errs bytes.Buffer
+		if status := Main(c.args, &out, &errs); status != c.status || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("%v: status %d, %q; want %d, %q", c.args, status, errs.String(), c.status, c.want)
+		}
+	}
+}
