@@ -13,15 +13,16 @@ import (
 )
 
 type produceCmd struct {
-	KITTI     produceKITTI     `cmd:"" name:"kitti" help:"Velodyne scans: a raw drive, an odometry sequence, or a folder of .bin files."`
-	Quickdraw produceQuickdraw `cmd:"" name:"quickdraw" help:"QuickDraw drawings, raw or simplified .ndjson."`
-	Synthetic produceSynthetic `cmd:"" name:"synthetic" help:"A synthetic LiDAR or synthetic sketches."`
+	KITTI     produceKITTI     `cmd:"" name:"kitti" set:"topic=points" help:"Velodyne scans: a raw drive, an odometry sequence, or a folder of .bin files."`
+	Quickdraw produceQuickdraw `cmd:"" name:"quickdraw" set:"topic=points" help:"QuickDraw drawings, raw or simplified .ndjson."`
+	Synthetic produceSynthetic `cmd:"" name:"synthetic" set:"topic=points" help:"A synthetic LiDAR or synthetic sketches."`
+	Tokens    produceTokens    `cmd:"" name:"tokens" set:"topic=tokens" help:"Texts or token ids: .txt, .jsonl, Parquet."`
 }
 
 // producerFlags are common to all sources.
 type producerFlags struct {
 	Brokers         []string    `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Some brokers of the cluster (${default})." group:"Topic"`
-	Topic           string      `default:"points" help:"Topic to send to (${default}); created when absent." group:"Topic"`
+	Topic           string      `default:"${topic}" help:"Topic to send to (${default}); created when absent." group:"Topic"`
 	Partitions      int         `default:"4" help:"Partitions of a topic that is created (${default})." group:"Topic"`
 	Replication     int         `default:"0" help:"Replicas of a topic that is created; 0: the cluster's default." group:"Topic"`
 	MaxMessageBytes Size        `default:"16MiB" help:"Largest message of a topic that is created (${default})." group:"Topic"`
@@ -137,19 +138,29 @@ func (c *producerFlags) producer(e *env, prune *replay.Pruner) *replay.Producer 
 // produce sends src and says what became of it. A signal ends it in order:
 // what was acknowledged is reported, exit 0.
 func (c *producerFlags) produce(e *env, src replay.Source) error {
+	return c.produceAs(e, src, "frames", "points")
+}
+
+// produceAs is produce for what has other names. Texts have no points: their
+// tokens are counted where they are made.
+func (c *producerFlags) produceAs(e *env, src replay.Source, frames, points string) error {
 	defer src.Close()
 	prune, err := c.pruner()
 	if err != nil {
 		return err
 	}
 	p := c.producer(e, prune)
-	show := startProgress(e.stderr, e.log, "frames", c.total(src), func() (int64, string) {
+	show := startProgress(e.stderr, e.log, frames, c.total(src), func() (int64, string) {
 		st := p.Progress()
-		return st.Frames, byteSize(st.Bytes) + ", " + rate(st.Frames, "frames", st.Elapsed) + ", " + byteSize(int64(float64(st.Bytes)/max(st.Elapsed.Seconds(), 1e-9))) + "/s"
+		return st.Frames, byteSize(st.Bytes) + ", " + rate(st.Frames, frames, st.Elapsed) + ", " + byteSize(int64(float64(st.Bytes)/max(st.Elapsed.Seconds(), 1e-9))) + "/s"
 	})
 	st, err := p.Run(e.ctx, src)
 	show.Stop()
-	fmt.Fprintf(e.stdout, "%s: %s frames in %s messages, %s points, %s in %.1f s (%s/s)", c.Topic, count(st.Frames), count(st.Messages), count(st.Points),
+	amount := ""
+	if st.Points > 0 || frames == "frames" {
+		amount = count(st.Points) + " " + points + ", "
+	}
+	fmt.Fprintf(e.stdout, "%s: %s %s in %s messages, %s%s in %.1f s (%s/s)", c.Topic, count(st.Frames), frames, count(st.Messages), amount,
 		byteSize(st.Bytes), st.Elapsed.Seconds(), byteSize(int64(float64(st.Bytes)/max(st.Elapsed.Seconds(), 1e-9))))
 	if st.Skipped > 0 {
 		fmt.Fprintf(e.stdout, ", %s bad inputs left out", count(st.Skipped))

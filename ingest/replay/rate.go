@@ -73,6 +73,10 @@ func (r Rate) Times(n int) Rate {
 	return r
 }
 
+// Untimed returns the rate at which to send what has no time: r if it is a
+// frequency, else as fast as possible.
+func (r Rate) Untimed() Rate { return Rate{max: r.hz == 0, hz: r.hz} }
+
 // Pack returns how many drawings a message should hold at this rate, at most
 // most (0: 256): no message waits longer than a tenth of a second for its
 // drawings.

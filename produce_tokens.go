@@ -1,0 +1,87 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+
+	"entropipe/ingest/replay"
+	"entropipe/schemas"
+)
+
+type produceTokens struct {
+	Files         []string `arg:"" type:"path" help:"Files of texts or token ids: .txt, .jsonl, .ndjson (also .gz), .parquet."`
+	Tokenizer     string   `placeholder:"DIR" help:"Folder with a tokenizer.json, or builtin:bytes: send token ids instead of text." group:"Tokens"`
+	Paragraphs    bool     `help:"Of a .txt, take what stands between empty lines for one text, not each line." group:"Tokens"`
+	Lengths       string   `type:"path" placeholder:"TRACE" help:"Cut the ids into sequences as long as the requests of a trace: a .csv with ContextTokens, or lines of JSON with input_length." group:"Tokens"`
+	Clip          int      `default:"512" help:"With --lengths, the longest sequence; 0: none is too long (${default})." group:"Tokens"`
+	Sequences     int64    `default:"0" help:"With --lengths, sequences to make, the trace and the files again and again; 0: one a request of the trace." group:"Tokens"`
+	Pack          int      `default:"64" help:"Most sequences in a message (${default})." group:"Tokens"`
+	SkipBad       bool     `help:"Leave out and count rows that cannot be used, instead of stopping."`
+	producerFlags `embed:""`
+}
+
+func (produceTokens) Help() string {
+	return `Rows are sent as text (text/1), which run tokenizes with its model's own tokenizer, or as
+token ids (tokens/1) where a file has input_ids or --tokenizer is given. JSON lines and
+Parquet have the keys or columns input_ids, attention_mask (padding at the end is cut off)
+or text, and id; without id a row is called FILE:LINE. Texts have no times: only a
+frequency or --limit holds them back, and --epoch dates them.
+
+Examples:
+  entropipe produce tokens wiki.txt --paragraphs
+  entropipe produce tokens reviews.parquet --tokenizer ./all-MiniLM-L6-v2 --rate 5000hz
+  entropipe produce tokens book.txt --tokenizer builtin:bytes --lengths azure.csv --clip 512 --sequences 100000`
+}
+
+// check returns the first mistake, as a usageError.
+func (c *produceTokens) check() error {
+	switch {
+	case c.Stage != "off":
+		return usageError{fmt.Errorf("--stage %s: only clouds of points are pruned", c.Stage)}
+	case c.Lengths == "" && c.Sequences > 0:
+		return usageError{errors.New("--sequences: want --lengths, the trace to cut at; --limit ends any source")}
+	}
+	return cmp.Or(c.producerFlags.check(), checkAmount("pack", c.Pack, 1, maxPack), checkAmount("clip", c.Clip, 0, math.MaxInt32),
+		checkAmount("sequences", c.Sequences, 0, math.MaxInt64))
+}
+
+func (c *produceTokens) Run(e *env) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	c.Rate = c.Rate.Untimed()
+	t := replay.Tokens{Files: c.Files, Paragraphs: c.Paragraphs, Sequences: c.Sequences, SkipBad: c.SkipBad, Pack: c.Rate.Pack(c.Pack), Log: e.log}
+	if err := c.openTokenizer(&t); err != nil {
+		return err
+	}
+	if c.Lengths != "" {
+		var err error
+		if t.Lengths, err = replay.ReadLengths(c.Lengths, c.Clip); err != nil {
+			return err
+		}
+	}
+	src, err := t.Open()
+	if err != nil {
+		return err
+	}
+	return c.produceAs(e, src, "sequences", "tokens")
+}
+
+// openTokenizer has t send ids, if a tokenizer was named.
+func (c *produceTokens) openTokenizer(t *replay.Tokens) error {
+	if c.Tokenizer == "" {
+		return nil
+	}
+	found, err := openTokenizer(c.Tokenizer)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return fmt.Errorf("--tokenizer %s: there is no tokenizer.json", c.Tokenizer)
+	}
+	t.Encode = found.Encode
+	t.Vocabulary = schemas.Vocabulary{Tokenizer: nameOfModel(c.Tokenizer), Size: found.Vocab(), SHA256: found.SHA256()}
+	return nil
+}
