@@ -69,11 +69,6 @@ func geluGradAVX512(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func geluTanhGradAVX512(dst *float32, a *float32, b *float32, n int)
 
-// siluGradAVX512 sets n numbers at dst to a times SiLU's derivative at b.
-//
-//go:noescape
-func siluGradAVX512(dst *float32, a *float32, b *float32, n int)
-
 // multiplyAVX2 sets n numbers at dst to the product.
 //
 //go:noescape
@@ -88,8 +83,3 @@ func geluGradAVX2(dst *float32, a *float32, b *float32, n int)
 //
 //go:noescape
 func geluTanhGradAVX2(dst *float32, a *float32, b *float32, n int)
-
-// siluGradAVX2 sets n numbers at dst to a times SiLU's derivative at b.
-//
-//go:noescape
-func siluGradAVX2(dst *float32, a *float32, b *float32, n int)

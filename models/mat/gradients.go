@@ -18,7 +18,7 @@ func Multiply(dst, a, b []float32) {
 	}
 }
 
-// The functions below multiply d[i], a gradient of f(x[i]), by f's derivative
+// The next two multiply d[i], a gradient of f(x[i]), by f's derivative
 // at x[i]: it becomes the gradient of x[i]. d and x have the same length. The
 // derivative is within 2e-6 of the real one, for every finite x.
 
@@ -64,23 +64,84 @@ func geluTanhSlope(x float64) float64 {
 	return s * (1 + x*(1-s)*geluA*(1+3*geluB*x*x))
 }
 
-// SiLUBackward is the backward of SiLU: s·(1+x·(1-s)), s = 1/(1+e^-x).
-func SiLUBackward(d, x []float32) {
-	lengths(len(d), x)
-	switch {
-	case len(d) == 0:
-	case level == AVX512:
-		siluGradAVX512(&d[0], &d[0], &x[0], len(d))
-	case level == AVX2:
-		siluGradAVX2(&d[0], &d[0], &x[0], len(d))
-	default:
-		for i, v := range x {
-			d[i] = float32(float64(d[i]) * siluSlope(float64(v)))
+// SoftmaxBackward replaces the rows of d, gradients of softmax's rows w, by the
+// gradients of what went into it, before the scale: w·(d-Σw·d). Each is within
+// 1e-6·(1+n/500)·w·(|d|+Σw·|d|) of the real one.
+func SoftmaxBackward(d, w Matrix) {
+	sameShape(d, w)
+	if d.empty() {
+		return
+	}
+	for i := range d.Rows {
+		g, v := d.Row(i), w.Row(i)
+		switch level {
+		case AVX512:
+			rowSoftmaxGradAVX512(&g[0], len(g), &v[0], rowDotAVX512(&g[0], len(g), &v[0]))
+		case AVX2:
+			rowSoftmaxGradAVX2(&g[0], len(g), &v[0], rowDotAVX2(&g[0], len(g), &v[0]))
+		default:
+			mean := 0.0
+			for j, x := range g {
+				mean += float64(x) * float64(v[j])
+			}
+			for j, x := range g {
+				g[j] = float32(float64(v[j]) * (float64(x) - mean))
+			}
 		}
 	}
 }
 
-func siluSlope(x float64) float64 {
-	s := 1 / (1 + math.Exp(-x))
-	return s * (1 + x*(1-s))
+// LayerNormBackward adds the gradients of LayerNorm to dx, dgamma and dbeta:
+// from dy, that of its result, and x, what it was applied to. Rows are taken in
+// ascending order; give tiles dgamma and dbeta of their own. dx overlaps
+// neither dy nor x. Cost: two reads of each row.
+func LayerNormBackward(dx, dy, x Matrix, gamma, dgamma, dbeta []float32, eps float32) {
+	sameShape(dx, dy, x)
+	lengths(x.Cols, gamma, dgamma, dbeta)
+	if x.empty() {
+		return
+	}
+	for i := range x.Rows {
+		in, d, out := x.Row(i), dy.Row(i), dx.Row(i)
+		if level == Portable {
+			layerNormBackward(out, d, in, gamma, dgamma, dbeta, eps)
+			continue
+		}
+		p, n := &in[0], len(in)
+		mean := float32(float64(rowSum(p, n)) / float64(n))
+		f := inverseRoot(rowSquares(p, n, mean), n, eps)
+		var sums [2]float32 // of the gradients of y, and of these times y
+		if level == AVX512 {
+			normGatherAVX512(p, n, &d[0], &gamma[0], &dgamma[0], &dbeta[0], mean, f, &sums)
+			normSpreadAVX512(p, n, &d[0], &gamma[0], &out[0], mean, f, sums[0]/float32(n), f*sums[1]/float32(n))
+		} else {
+			normGatherAVX2(p, n, &d[0], &gamma[0], &dgamma[0], &dbeta[0], mean, f, &sums)
+			normSpreadAVX2(p, n, &d[0], &gamma[0], &out[0], mean, f, sums[0]/float32(n), f*sums[1]/float32(n))
+		}
+	}
+}
+
+// layerNormBackward is one row of LayerNormBackward, as it is defined.
+func layerNormBackward(dx, dy, x, gamma, dgamma, dbeta []float32, eps float32) {
+	n := float64(len(x))
+	mean, square := 0.0, 0.0
+	for _, v := range x {
+		mean += float64(v) / n
+	}
+	for _, v := range x {
+		square += (float64(v) - mean) * (float64(v) - mean) / n
+	}
+	f := 1 / math.Sqrt(square+float64(eps))
+	sum, dot := 0.0, 0.0
+	for j, v := range x {
+		y, d := (float64(v)-mean)*f, float64(dy[j])
+		dbeta[j] += dy[j]
+		dgamma[j] += float32(d * y)
+		sum += d * float64(gamma[j]) / n
+		dot += d * float64(gamma[j]) * y / n
+	}
+	for j, v := range x {
+		y := (float64(v) - mean) * f
+		dx[j] += float32(f * (float64(dy[j])*float64(gamma[j]) - sum - y*dot))
+	}
 }

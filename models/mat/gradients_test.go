@@ -14,7 +14,6 @@ var slopes = []struct {
 }{
 	{"gelu", GELUBackward, geluSlope},
 	{"gelu tanh", GELUTanhBackward, geluTanhSlope},
-	{"silu", SiLUBackward, siluSlope},
 }
 
 func TestDerivatives(t *testing.T) {
@@ -86,5 +85,120 @@ func TestMultiply(t *testing.T) {
 		a, b, dst := []float32{2, -3, 0.5}, []float32{5, 7, -1}, make([]float32, 3)
 		Multiply(dst, a, b)
 		sameBits(t, Of(1, 3, dst), Of(1, 3, []float32{10, -21, -0.5}), "products")
+	})
+}
+
+func TestSoftmaxBackward(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		r := seeded(31)
+		rowShapes(func(w Matrix, what string) {
+			Softmax(w, 0.1)
+			d := random(r, w.Rows, w.Cols)
+			want, allowed := make([][]float64, w.Rows), make([][]float64, w.Rows)
+			for i := range w.Rows {
+				mean, size := 0.0, 0.0
+				for j, v := range w.Row(i) {
+					mean += float64(v) * float64(d.Row(i)[j])
+					size += float64(v) * math.Abs(float64(d.Row(i)[j]))
+				}
+				for j, v := range w.Row(i) {
+					x := float64(d.Row(i)[j])
+					want[i] = append(want[i], float64(v)*(x-mean))
+					allowed[i] = append(allowed[i], float64(v)*(math.Abs(x)+size)*(1+float64(w.Cols)/500))
+				}
+			}
+			SoftmaxBackward(d, w)
+			near(t, d, want, allowed, 1e-6, what)
+			intact(t, d, what)
+		})
+	})
+}
+
+// The gradients are those of Σ dy·LayerNorm(x), by differences in float64.
+func TestLayerNormBackwardIsADifference(t *testing.T) {
+	r := seeded(32)
+	const eps = 1e-5
+	x, dy := random(r, 1, 9).Row(0), random(r, 1, 9).Row(0)
+	gamma, beta := random(r, 1, 9).Row(0), random(r, 1, 9).Row(0)
+	loss := func(v []float64, gamma, beta []float64) (sum float64) {
+		mean, square := 0.0, 0.0
+		for _, x := range v {
+			mean += x / 9
+		}
+		for _, x := range v {
+			square += (x - mean) * (x - mean) / 9
+		}
+		for j, x := range v {
+			sum += float64(dy[j]) * ((x-mean)/math.Sqrt(square+eps)*gamma[j] + beta[j])
+		}
+		return sum
+	}
+	args := [3][]float64{wide(x), wide(gamma), wide(beta)}
+	var got [3][]float32
+	for i := range got {
+		got[i] = make([]float32, 9)
+	}
+	layerNormBackward(got[0], dy, x, gamma, got[1], got[2], eps)
+	for i, what := range []string{"x", "gamma", "beta"} {
+		for j := range 9 {
+			const h = 1e-4
+			args[i][j] += h
+			above := loss(args[0], args[1], args[2])
+			args[i][j] -= 2 * h
+			want := (above - loss(args[0], args[1], args[2])) / (2 * h)
+			args[i][j] += h
+			if math.Abs(float64(got[i][j])-want) > 1e-5 {
+				t.Errorf("d%s[%d] = %v, want %v", what, j, got[i][j], want)
+			}
+		}
+	}
+}
+
+func wide(v []float32) (w []float64) {
+	for _, x := range v {
+		w = append(w, float64(x))
+	}
+	return w
+}
+
+// The vector levels are near the definition, and add to what is there.
+func TestLayerNormBackward(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		r := seeded(33)
+		for cols := 1; cols <= 140; cols++ {
+			const eps = 1e-5
+			rows := 1 + cols%4
+			x, dy, dx, want := random(r, rows, cols), random(r, rows, cols), random(r, rows, cols), random(r, rows, cols)
+			gamma := random(r, 1, cols).Row(0)
+			sums, wantSums := random(r, 2, cols), random(r, 2, cols)
+			for i := range 2 {
+				copy(wantSums.Row(i), sums.Row(i))
+			}
+			most := 0.0
+			for i := range rows {
+				copy(want.Row(i), dx.Row(i))
+				layerNormBackward(want.Row(i), dy.Row(i), x.Row(i), gamma, wantSums.Row(0), wantSums.Row(1), eps)
+				for _, v := range want.Row(i) {
+					most = max(most, math.Abs(float64(v)))
+				}
+			}
+			LayerNormBackward(dx, dy, x, gamma, sums.Row(0), sums.Row(1), eps)
+			for i := range rows {
+				for j, v := range dx.Row(i) {
+					if d := math.Abs(float64(v - want.Row(i)[j])); !(d <= 2e-5*(1+most)) {
+						t.Fatalf("%d×%d: dx[%d][%d] = %v, want %v", rows, cols, i, j, v, want.Row(i)[j])
+					}
+				}
+			}
+			for i := range 2 {
+				for j, v := range sums.Row(i) {
+					if d := math.Abs(float64(v - wantSums.Row(i)[j])); !(d <= 1e-5*(1+math.Abs(float64(v)))) {
+						t.Fatalf("%d columns: sum %d of column %d = %v, want %v", cols, i, j, v, wantSums.Row(i)[j])
+					}
+				}
+			}
+			intact(t, dx, fmt.Sprint(cols))
+			intact(t, sums, fmt.Sprint(cols))
+		}
 	})
 }

@@ -72,5 +72,16 @@ func geluGradAVX512(_, _, _ *float32, _ int)     { panic(noVectors) }
 func geluGradAVX2(_, _, _ *float32, _ int)       { panic(noVectors) }
 func geluTanhGradAVX512(_, _, _ *float32, _ int) { panic(noVectors) }
 func geluTanhGradAVX2(_, _, _ *float32, _ int)   { panic(noVectors) }
-func siluGradAVX512(_, _, _ *float32, _ int)     { panic(noVectors) }
-func siluGradAVX2(_, _, _ *float32, _ int)       { panic(noVectors) }
+
+func rowDotAVX512(*float32, int, *float32) float32                  { panic(noVectors) }
+func rowDotAVX2(*float32, int, *float32) float32                    { panic(noVectors) }
+func rowSoftmaxGradAVX512(_ *float32, _ int, _ *float32, _ float32) { panic(noVectors) }
+func rowSoftmaxGradAVX2(_ *float32, _ int, _ *float32, _ float32)   { panic(noVectors) }
+func normGatherAVX512(_ *float32, _ int, _, _, _, _ *float32, _, _ float32, _ *[2]float32) {
+	panic(noVectors)
+}
+func normGatherAVX2(_ *float32, _ int, _, _, _, _ *float32, _, _ float32, _ *[2]float32) {
+	panic(noVectors)
+}
+func normSpreadAVX512(_ *float32, _ int, _, _, _ *float32, _, _, _, _ float32) { panic(noVectors) }
+func normSpreadAVX2(_ *float32, _ int, _, _, _ *float32, _, _, _, _ float32)   { panic(noVectors) }

@@ -34,6 +34,26 @@ func rowScaleAVX512(x *float32, n int, factor float32)
 //go:noescape
 func rowApplyAVX512(x *float32, n int, dst *float32, center float32, factor float32, gamma *float32, beta *float32)
 
+// rowDotAVX512 returns the sum of the products.
+//
+//go:noescape
+func rowDotAVX512(x *float32, n int, y *float32) float32
+
+// rowSoftmaxGradAVX512 sets x to w·(x-mean).
+//
+//go:noescape
+func rowSoftmaxGradAVX512(x *float32, n int, w *float32, mean float32)
+
+// normGatherAVX512 adds, with y = (x-center)·factor, dy to dbeta and dy·y to dgamma, and sets sums to those of dy·gamma and of dy·gamma·y.
+//
+//go:noescape
+func normGatherAVX512(x *float32, n int, dy *float32, gamma *float32, dgamma *float32, dbeta *float32, center float32, factor float32, sums *[2]float32)
+
+// normSpreadAVX512 adds (dy·gamma-a-(x-center)·b)·factor to dx.
+//
+//go:noescape
+func normSpreadAVX512(x *float32, n int, dy *float32, gamma *float32, dx *float32, center float32, factor float32, a float32, b float32)
+
 // rowMaxAVX2 returns the largest number; there is one.
 //
 //go:noescape
@@ -63,3 +83,23 @@ func rowScaleAVX2(x *float32, n int, factor float32)
 //
 //go:noescape
 func rowApplyAVX2(x *float32, n int, dst *float32, center float32, factor float32, gamma *float32, beta *float32)
+
+// rowDotAVX2 returns the sum of the products.
+//
+//go:noescape
+func rowDotAVX2(x *float32, n int, y *float32) float32
+
+// rowSoftmaxGradAVX2 sets x to w·(x-mean).
+//
+//go:noescape
+func rowSoftmaxGradAVX2(x *float32, n int, w *float32, mean float32)
+
+// normGatherAVX2 adds, with y = (x-center)·factor, dy to dbeta and dy·y to dgamma, and sets sums to those of dy·gamma and of dy·gamma·y.
+//
+//go:noescape
+func normGatherAVX2(x *float32, n int, dy *float32, gamma *float32, dgamma *float32, dbeta *float32, center float32, factor float32, sums *[2]float32)
+
+// normSpreadAVX2 adds (dy·gamma-a-(x-center)·b)·factor to dx.
+//
+//go:noescape
+func normSpreadAVX2(x *float32, n int, dy *float32, gamma *float32, dx *float32, center float32, factor float32, a float32, b float32)

@@ -576,6 +576,407 @@ end:
 	VZEROUPPER
 	RET
 
+// func rowDotAVX512(x *float32, n int, y *float32) float32
+// Requires: AVX, AVX512DQ, AVX512F, SSE
+TEXT ·rowDotAVX512(SB), NOSPLIT, $0-28
+	MOVQ   x+0(FP), AX
+	MOVQ   n+8(FP), CX
+	MOVQ   y+16(FP), DX
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+
+by4:
+	CMPQ        CX, $0x40
+	JLT         below4
+	VMOVUPS     (AX), Z4
+	VMOVUPS     (DX), Z5
+	VFMADD231PS Z4, Z5, Z0
+	VMOVUPS     64(AX), Z4
+	VMOVUPS     64(DX), Z5
+	VFMADD231PS Z4, Z5, Z1
+	VMOVUPS     128(AX), Z4
+	VMOVUPS     128(DX), Z5
+	VFMADD231PS Z4, Z5, Z2
+	VMOVUPS     192(AX), Z4
+	VMOVUPS     192(DX), Z5
+	VFMADD231PS Z4, Z5, Z3
+	ADDQ        $0x00000100, AX
+	ADDQ        $0x00000100, DX
+	SUBQ        $0x40, CX
+	JMP         by4
+
+below4:
+by1:
+	CMPQ        CX, $0x10
+	JLT         below1
+	VMOVUPS     (AX), Z4
+	VMOVUPS     (DX), Z5
+	VFMADD231PS Z4, Z5, Z0
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, DX
+	SUBQ        $0x10, CX
+	JMP         by1
+
+below1:
+	TESTQ       CX, CX
+	JZ          end
+	MOVL        $0x00000001, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (AX), K1, Z4
+	VMOVUPS.Z   (DX), K1, Z5
+	VFMADD231PS Z4, Z5, Z0
+
+end:
+	VADDPS        Z0, Z1, Z0
+	VADDPS        Z2, Z3, Z2
+	VADDPS        Z0, Z2, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0x4e, X0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0xb1, X1, X0
+	VADDPS        X1, X0, X0
+	MOVSS         X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rowSoftmaxGradAVX512(x *float32, n int, w *float32, mean float32)
+// Requires: AVX, AVX512F
+TEXT ·rowSoftmaxGradAVX512(SB), NOSPLIT, $0-28
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         w+16(FP), DX
+	VBROADCASTSS mean+24(FP), Z0
+
+by4:
+	CMPQ    CX, $0x40
+	JLT     below4
+	VMOVUPS (AX), Z1
+	VMOVUPS (DX), Z2
+	VSUBPS  Z0, Z1, Z1
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, (AX)
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 64(DX), Z2
+	VSUBPS  Z0, Z1, Z1
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS 128(AX), Z1
+	VMOVUPS 128(DX), Z2
+	VSUBPS  Z0, Z1, Z1
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, 128(AX)
+	VMOVUPS 192(AX), Z1
+	VMOVUPS 192(DX), Z2
+	VSUBPS  Z0, Z1, Z1
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, DX
+	SUBQ    $0x40, CX
+	JMP     by4
+
+below4:
+by1:
+	CMPQ    CX, $0x10
+	JLT     below1
+	VMOVUPS (AX), Z1
+	VMOVUPS (DX), Z2
+	VSUBPS  Z0, Z1, Z1
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x10, CX
+	JMP     by1
+
+below1:
+	TESTQ     CX, CX
+	JZ        end
+	MOVL      $0x00000001, BX
+	SHLQ      CL, BX
+	DECQ      BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX), K1, Z1
+	VMOVUPS.Z (DX), K1, Z2
+	VSUBPS    Z0, Z1, Z1
+	VMULPS    Z2, Z1, Z1
+	VMOVUPS   Z1, K1, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func normGatherAVX512(x *float32, n int, dy *float32, gamma *float32, dgamma *float32, dbeta *float32, center float32, factor float32, sums *[2]float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·normGatherAVX512(SB), NOSPLIT, $0-64
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         gamma+24(FP), BX
+	MOVQ         dgamma+32(FP), SI
+	MOVQ         dbeta+40(FP), DI
+	VBROADCASTSS center+48(FP), Z0
+	VBROADCASTSS factor+52(FP), Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+
+by4:
+	CMPQ        CX, $0x40
+	JLT         below4
+	VMOVUPS     (AX), Z10
+	VSUBPS      Z0, Z10, Z10
+	VMULPS      Z1, Z10, Z10
+	VMOVUPS     (DX), Z11
+	VMOVUPS     (SI), Z12
+	VFMADD231PS Z10, Z11, Z12
+	VMOVUPS     Z12, (SI)
+	VMOVUPS     (DI), Z12
+	VADDPS      Z11, Z12, Z12
+	VMOVUPS     Z12, (DI)
+	VMOVUPS     (BX), Z12
+	VMULPS      Z12, Z11, Z11
+	VADDPS      Z11, Z2, Z2
+	VFMADD231PS Z10, Z11, Z6
+	VMOVUPS     64(AX), Z10
+	VSUBPS      Z0, Z10, Z10
+	VMULPS      Z1, Z10, Z10
+	VMOVUPS     64(DX), Z11
+	VMOVUPS     64(SI), Z12
+	VFMADD231PS Z10, Z11, Z12
+	VMOVUPS     Z12, 64(SI)
+	VMOVUPS     64(DI), Z12
+	VADDPS      Z11, Z12, Z12
+	VMOVUPS     Z12, 64(DI)
+	VMOVUPS     64(BX), Z12
+	VMULPS      Z12, Z11, Z11
+	VADDPS      Z11, Z3, Z3
+	VFMADD231PS Z10, Z11, Z7
+	VMOVUPS     128(AX), Z10
+	VSUBPS      Z0, Z10, Z10
+	VMULPS      Z1, Z10, Z10
+	VMOVUPS     128(DX), Z11
+	VMOVUPS     128(SI), Z12
+	VFMADD231PS Z10, Z11, Z12
+	VMOVUPS     Z12, 128(SI)
+	VMOVUPS     128(DI), Z12
+	VADDPS      Z11, Z12, Z12
+	VMOVUPS     Z12, 128(DI)
+	VMOVUPS     128(BX), Z12
+	VMULPS      Z12, Z11, Z11
+	VADDPS      Z11, Z4, Z4
+	VFMADD231PS Z10, Z11, Z8
+	VMOVUPS     192(AX), Z10
+	VSUBPS      Z0, Z10, Z10
+	VMULPS      Z1, Z10, Z10
+	VMOVUPS     192(DX), Z11
+	VMOVUPS     192(SI), Z12
+	VFMADD231PS Z10, Z11, Z12
+	VMOVUPS     Z12, 192(SI)
+	VMOVUPS     192(DI), Z12
+	VADDPS      Z11, Z12, Z12
+	VMOVUPS     Z12, 192(DI)
+	VMOVUPS     192(BX), Z12
+	VMULPS      Z12, Z11, Z11
+	VADDPS      Z11, Z5, Z5
+	VFMADD231PS Z10, Z11, Z9
+	ADDQ        $0x00000100, AX
+	ADDQ        $0x00000100, DX
+	ADDQ        $0x00000100, BX
+	ADDQ        $0x00000100, SI
+	ADDQ        $0x00000100, DI
+	SUBQ        $0x40, CX
+	JMP         by4
+
+below4:
+by1:
+	CMPQ        CX, $0x10
+	JLT         below1
+	VMOVUPS     (AX), Z10
+	VSUBPS      Z0, Z10, Z10
+	VMULPS      Z1, Z10, Z10
+	VMOVUPS     (DX), Z11
+	VMOVUPS     (SI), Z12
+	VFMADD231PS Z10, Z11, Z12
+	VMOVUPS     Z12, (SI)
+	VMOVUPS     (DI), Z12
+	VADDPS      Z11, Z12, Z12
+	VMOVUPS     Z12, (DI)
+	VMOVUPS     (BX), Z12
+	VMULPS      Z12, Z11, Z11
+	VADDPS      Z11, Z2, Z2
+	VFMADD231PS Z10, Z11, Z6
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	ADDQ        $0x00000040, DI
+	SUBQ        $0x10, CX
+	JMP         by1
+
+below1:
+	TESTQ       CX, CX
+	JZ          end
+	MOVL        $0x00000001, R8
+	SHLQ        CL, R8
+	DECQ        R8
+	KMOVW       R8, K1
+	VMOVUPS.Z   (AX), K1, Z10
+	VSUBPS      Z0, Z10, Z10
+	VMULPS      Z1, Z10, Z10
+	VMOVUPS.Z   (DX), K1, Z0
+	VMOVUPS.Z   (SI), K1, Z1
+	VFMADD231PS Z10, Z0, Z1
+	VMOVUPS     Z1, K1, (SI)
+	VMOVUPS.Z   (DI), K1, Z1
+	VADDPS      Z0, Z1, Z1
+	VMOVUPS     Z1, K1, (DI)
+	VMOVUPS.Z   (BX), K1, Z1
+	VMULPS      Z1, Z0, Z0
+	VADDPS      Z0, Z2, Z2
+	VFMADD231PS Z10, Z0, Z6
+
+end:
+	MOVQ          sums+56(FP), AX
+	VADDPS        Z2, Z3, Z2
+	VADDPS        Z4, Z5, Z4
+	VADDPS        Z2, Z4, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y2, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x4e, X1, X0
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X0, X1, X1
+	VMOVSS        X1, (AX)
+	VADDPS        Z6, Z7, Z6
+	VADDPS        Z8, Z9, Z8
+	VADDPS        Z6, Z8, Z6
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPS        Y6, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x4e, X1, X0
+	VADDPS        X1, X0, X0
+	VPERMILPS     $0xb1, X0, X1
+	VADDPS        X0, X1, X1
+	VMOVSS        X1, 4(AX)
+	VZEROUPPER
+	RET
+
+// func normSpreadAVX512(x *float32, n int, dy *float32, gamma *float32, dx *float32, center float32, factor float32, a float32, b float32)
+// Requires: AVX, AVX512F
+TEXT ·normSpreadAVX512(SB), NOSPLIT, $0-56
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         gamma+24(FP), BX
+	MOVQ         dx+32(FP), SI
+	VBROADCASTSS center+40(FP), Z0
+	VBROADCASTSS factor+44(FP), Z1
+	VBROADCASTSS a+48(FP), Z2
+	VBROADCASTSS b+52(FP), Z3
+
+by4:
+	CMPQ         CX, $0x40
+	JLT          below4
+	VMOVUPS      (AX), Z4
+	VSUBPS       Z0, Z4, Z4
+	VMOVUPS      (DX), Z5
+	VMOVUPS      (BX), Z6
+	VFMSUB213PS  Z2, Z6, Z5
+	VFNMADD231PS Z4, Z3, Z5
+	VMOVUPS      (SI), Z6
+	VFMADD231PS  Z1, Z5, Z6
+	VMOVUPS      Z6, (SI)
+	VMOVUPS      64(AX), Z4
+	VSUBPS       Z0, Z4, Z4
+	VMOVUPS      64(DX), Z5
+	VMOVUPS      64(BX), Z6
+	VFMSUB213PS  Z2, Z6, Z5
+	VFNMADD231PS Z4, Z3, Z5
+	VMOVUPS      64(SI), Z6
+	VFMADD231PS  Z1, Z5, Z6
+	VMOVUPS      Z6, 64(SI)
+	VMOVUPS      128(AX), Z4
+	VSUBPS       Z0, Z4, Z4
+	VMOVUPS      128(DX), Z5
+	VMOVUPS      128(BX), Z6
+	VFMSUB213PS  Z2, Z6, Z5
+	VFNMADD231PS Z4, Z3, Z5
+	VMOVUPS      128(SI), Z6
+	VFMADD231PS  Z1, Z5, Z6
+	VMOVUPS      Z6, 128(SI)
+	VMOVUPS      192(AX), Z4
+	VSUBPS       Z0, Z4, Z4
+	VMOVUPS      192(DX), Z5
+	VMOVUPS      192(BX), Z6
+	VFMSUB213PS  Z2, Z6, Z5
+	VFNMADD231PS Z4, Z3, Z5
+	VMOVUPS      192(SI), Z6
+	VFMADD231PS  Z1, Z5, Z6
+	VMOVUPS      Z6, 192(SI)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x40, CX
+	JMP          by4
+
+below4:
+by1:
+	CMPQ         CX, $0x10
+	JLT          below1
+	VMOVUPS      (AX), Z4
+	VSUBPS       Z0, Z4, Z4
+	VMOVUPS      (DX), Z5
+	VMOVUPS      (BX), Z6
+	VFMSUB213PS  Z2, Z6, Z5
+	VFNMADD231PS Z4, Z3, Z5
+	VMOVUPS      (SI), Z6
+	VFMADD231PS  Z1, Z5, Z6
+	VMOVUPS      Z6, (SI)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, SI
+	SUBQ         $0x10, CX
+	JMP          by1
+
+below1:
+	TESTQ        CX, CX
+	JZ           end
+	MOVL         $0x00000001, DI
+	SHLQ         CL, DI
+	DECQ         DI
+	KMOVW        DI, K1
+	VMOVUPS.Z    (AX), K1, Z4
+	VSUBPS       Z0, Z4, Z4
+	VMOVUPS.Z    (DX), K1, Z0
+	VMOVUPS.Z    (BX), K1, Z5
+	VFMSUB213PS  Z2, Z5, Z0
+	VFNMADD231PS Z4, Z3, Z0
+	VMOVUPS.Z    (SI), K1, Z5
+	VFMADD231PS  Z1, Z0, Z5
+	VMOVUPS      Z5, K1, (SI)
+
+end:
+	VZEROUPPER
+	RET
+
 // func rowMaxAVX2(x *float32, n int) float32
 // Requires: AVX, SSE
 TEXT ·rowMaxAVX2(SB), NOSPLIT, $0-20
@@ -1091,6 +1492,397 @@ rest:
 
 done2:
 	VMASKMOVPS Y3, Y2, (DX)(DI*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowDotAVX2(x *float32, n int, y *float32) float32
+// Requires: AVX, FMA3, SSE
+TEXT ·rowDotAVX2(SB), NOSPLIT, $0-28
+	MOVQ   x+0(FP), AX
+	MOVQ   n+8(FP), CX
+	MOVQ   y+16(FP), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+by4:
+	CMPQ        CX, $0x20
+	JLT         below4
+	VMOVUPS     (AX), Y4
+	VMOVUPS     (DX), Y5
+	VFMADD231PS Y4, Y5, Y0
+	VMOVUPS     32(AX), Y4
+	VMOVUPS     32(DX), Y5
+	VFMADD231PS Y4, Y5, Y1
+	VMOVUPS     64(AX), Y4
+	VMOVUPS     64(DX), Y5
+	VFMADD231PS Y4, Y5, Y2
+	VMOVUPS     96(AX), Y4
+	VMOVUPS     96(DX), Y5
+	VFMADD231PS Y4, Y5, Y3
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x00000080, DX
+	SUBQ        $0x20, CX
+	JMP         by4
+
+below4:
+by1:
+	CMPQ        CX, $0x08
+	JLT         below1
+	VMOVUPS     (AX), Y4
+	VMOVUPS     (DX), Y5
+	VFMADD231PS Y4, Y5, Y0
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000020, DX
+	SUBQ        $0x08, CX
+	JMP         by1
+
+below1:
+	TESTQ       CX, CX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	NEGQ        CX
+	VMOVUPS     32(BX)(CX*4), Y4
+	VMASKMOVPS  (AX), Y4, Y5
+	VMASKMOVPS  (DX), Y4, Y4
+	VFMADD231PS Y5, Y4, Y0
+
+end:
+	VADDPS       Y0, Y1, Y0
+	VADDPS       Y2, Y3, Y2
+	VADDPS       Y0, Y2, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X0, X1, X1
+	MOVSS        X1, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func rowSoftmaxGradAVX2(x *float32, n int, w *float32, mean float32)
+// Requires: AVX
+TEXT ·rowSoftmaxGradAVX2(SB), NOSPLIT, $0-28
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         w+16(FP), DX
+	VBROADCASTSS mean+24(FP), Y0
+
+by4:
+	CMPQ    CX, $0x20
+	JLT     below4
+	VMOVUPS (AX), Y1
+	VMOVUPS (DX), Y2
+	VSUBPS  Y0, Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 32(DX), Y2
+	VSUBPS  Y0, Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(AX), Y1
+	VMOVUPS 64(DX), Y2
+	VSUBPS  Y0, Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(AX), Y1
+	VMOVUPS 96(DX), Y2
+	VSUBPS  Y0, Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x20, CX
+	JMP     by4
+
+below4:
+by1:
+	CMPQ    CX, $0x08
+	JLT     below1
+	VMOVUPS (AX), Y1
+	VMOVUPS (DX), Y2
+	VSUBPS  Y0, Y1, Y1
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x08, CX
+	JMP     by1
+
+below1:
+	TESTQ      CX, CX
+	JZ         end
+	LEAQ       lanes<>+0(SB), BX
+	NEGQ       CX
+	VMOVUPS    32(BX)(CX*4), Y1
+	VMASKMOVPS (AX), Y1, Y2
+	VMASKMOVPS (DX), Y1, Y3
+	VSUBPS     Y0, Y2, Y2
+	VMULPS     Y3, Y2, Y2
+	VMASKMOVPS Y2, Y1, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func normGatherAVX2(x *float32, n int, dy *float32, gamma *float32, dgamma *float32, dbeta *float32, center float32, factor float32, sums *[2]float32)
+// Requires: AVX, FMA3
+TEXT ·normGatherAVX2(SB), NOSPLIT, $0-64
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         gamma+24(FP), BX
+	MOVQ         dgamma+32(FP), SI
+	MOVQ         dbeta+40(FP), DI
+	VBROADCASTSS center+48(FP), Y0
+	VBROADCASTSS factor+52(FP), Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+
+by4:
+	CMPQ        CX, $0x20
+	JLT         below4
+	VMOVUPS     (AX), Y10
+	VSUBPS      Y0, Y10, Y10
+	VMULPS      Y1, Y10, Y10
+	VMOVUPS     (DX), Y11
+	VMOVUPS     (SI), Y12
+	VFMADD231PS Y10, Y11, Y12
+	VMOVUPS     Y12, (SI)
+	VMOVUPS     (DI), Y12
+	VADDPS      Y11, Y12, Y12
+	VMOVUPS     Y12, (DI)
+	VMOVUPS     (BX), Y12
+	VMULPS      Y12, Y11, Y11
+	VADDPS      Y11, Y2, Y2
+	VFMADD231PS Y10, Y11, Y6
+	VMOVUPS     32(AX), Y10
+	VSUBPS      Y0, Y10, Y10
+	VMULPS      Y1, Y10, Y10
+	VMOVUPS     32(DX), Y11
+	VMOVUPS     32(SI), Y12
+	VFMADD231PS Y10, Y11, Y12
+	VMOVUPS     Y12, 32(SI)
+	VMOVUPS     32(DI), Y12
+	VADDPS      Y11, Y12, Y12
+	VMOVUPS     Y12, 32(DI)
+	VMOVUPS     32(BX), Y12
+	VMULPS      Y12, Y11, Y11
+	VADDPS      Y11, Y3, Y3
+	VFMADD231PS Y10, Y11, Y7
+	VMOVUPS     64(AX), Y10
+	VSUBPS      Y0, Y10, Y10
+	VMULPS      Y1, Y10, Y10
+	VMOVUPS     64(DX), Y11
+	VMOVUPS     64(SI), Y12
+	VFMADD231PS Y10, Y11, Y12
+	VMOVUPS     Y12, 64(SI)
+	VMOVUPS     64(DI), Y12
+	VADDPS      Y11, Y12, Y12
+	VMOVUPS     Y12, 64(DI)
+	VMOVUPS     64(BX), Y12
+	VMULPS      Y12, Y11, Y11
+	VADDPS      Y11, Y4, Y4
+	VFMADD231PS Y10, Y11, Y8
+	VMOVUPS     96(AX), Y10
+	VSUBPS      Y0, Y10, Y10
+	VMULPS      Y1, Y10, Y10
+	VMOVUPS     96(DX), Y11
+	VMOVUPS     96(SI), Y12
+	VFMADD231PS Y10, Y11, Y12
+	VMOVUPS     Y12, 96(SI)
+	VMOVUPS     96(DI), Y12
+	VADDPS      Y11, Y12, Y12
+	VMOVUPS     Y12, 96(DI)
+	VMOVUPS     96(BX), Y12
+	VMULPS      Y12, Y11, Y11
+	VADDPS      Y11, Y5, Y5
+	VFMADD231PS Y10, Y11, Y9
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, SI
+	ADDQ        $0x00000080, DI
+	SUBQ        $0x20, CX
+	JMP         by4
+
+below4:
+by1:
+	CMPQ        CX, $0x08
+	JLT         below1
+	VMOVUPS     (AX), Y10
+	VSUBPS      Y0, Y10, Y10
+	VMULPS      Y1, Y10, Y10
+	VMOVUPS     (DX), Y11
+	VMOVUPS     (SI), Y12
+	VFMADD231PS Y10, Y11, Y12
+	VMOVUPS     Y12, (SI)
+	VMOVUPS     (DI), Y12
+	VADDPS      Y11, Y12, Y12
+	VMOVUPS     Y12, (DI)
+	VMOVUPS     (BX), Y12
+	VMULPS      Y12, Y11, Y11
+	VADDPS      Y11, Y2, Y2
+	VFMADD231PS Y10, Y11, Y6
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	ADDQ        $0x00000020, DI
+	SUBQ        $0x08, CX
+	JMP         by1
+
+below1:
+	TESTQ       CX, CX
+	JZ          end
+	LEAQ        lanes<>+0(SB), R8
+	NEGQ        CX
+	VMOVUPS     32(R8)(CX*4), Y10
+	VMASKMOVPS  (AX), Y10, Y11
+	VSUBPS      Y0, Y11, Y11
+	VMULPS      Y1, Y11, Y11
+	VMASKMOVPS  (DX), Y10, Y0
+	VMASKMOVPS  (SI), Y10, Y1
+	VFMADD231PS Y11, Y0, Y1
+	VMASKMOVPS  Y1, Y10, (SI)
+	VMASKMOVPS  (DI), Y10, Y1
+	VADDPS      Y0, Y1, Y1
+	VMASKMOVPS  Y1, Y10, (DI)
+	VMASKMOVPS  (BX), Y10, Y1
+	VMULPS      Y1, Y0, Y0
+	VADDPS      Y0, Y2, Y2
+	VFMADD231PS Y11, Y0, Y6
+
+end:
+	MOVQ         sums+56(FP), AX
+	VADDPS       Y2, Y3, Y2
+	VADDPS       Y4, Y5, Y4
+	VADDPS       Y2, Y4, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X2, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X1, X0, X0
+	VMOVSS       X0, (AX)
+	VADDPS       Y6, Y7, Y6
+	VADDPS       Y8, Y9, Y8
+	VADDPS       Y6, Y8, Y6
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X6, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X1, X0, X0
+	VMOVSS       X0, 4(AX)
+	VZEROUPPER
+	RET
+
+// func normSpreadAVX2(x *float32, n int, dy *float32, gamma *float32, dx *float32, center float32, factor float32, a float32, b float32)
+// Requires: AVX, FMA3
+TEXT ·normSpreadAVX2(SB), NOSPLIT, $0-56
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         gamma+24(FP), BX
+	MOVQ         dx+32(FP), SI
+	VBROADCASTSS center+40(FP), Y0
+	VBROADCASTSS factor+44(FP), Y1
+	VBROADCASTSS a+48(FP), Y2
+	VBROADCASTSS b+52(FP), Y3
+
+by4:
+	CMPQ         CX, $0x20
+	JLT          below4
+	VMOVUPS      (AX), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMOVUPS      (DX), Y5
+	VMOVUPS      (BX), Y6
+	VFMSUB213PS  Y2, Y6, Y5
+	VFNMADD231PS Y4, Y3, Y5
+	VMOVUPS      (SI), Y6
+	VFMADD231PS  Y1, Y5, Y6
+	VMOVUPS      Y6, (SI)
+	VMOVUPS      32(AX), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMOVUPS      32(DX), Y5
+	VMOVUPS      32(BX), Y6
+	VFMSUB213PS  Y2, Y6, Y5
+	VFNMADD231PS Y4, Y3, Y5
+	VMOVUPS      32(SI), Y6
+	VFMADD231PS  Y1, Y5, Y6
+	VMOVUPS      Y6, 32(SI)
+	VMOVUPS      64(AX), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMOVUPS      64(DX), Y5
+	VMOVUPS      64(BX), Y6
+	VFMSUB213PS  Y2, Y6, Y5
+	VFNMADD231PS Y4, Y3, Y5
+	VMOVUPS      64(SI), Y6
+	VFMADD231PS  Y1, Y5, Y6
+	VMOVUPS      Y6, 64(SI)
+	VMOVUPS      96(AX), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMOVUPS      96(DX), Y5
+	VMOVUPS      96(BX), Y6
+	VFMSUB213PS  Y2, Y6, Y5
+	VFNMADD231PS Y4, Y3, Y5
+	VMOVUPS      96(SI), Y6
+	VFMADD231PS  Y1, Y5, Y6
+	VMOVUPS      Y6, 96(SI)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, DX
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000080, SI
+	SUBQ         $0x20, CX
+	JMP          by4
+
+below4:
+by1:
+	CMPQ         CX, $0x08
+	JLT          below1
+	VMOVUPS      (AX), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMOVUPS      (DX), Y5
+	VMOVUPS      (BX), Y6
+	VFMSUB213PS  Y2, Y6, Y5
+	VFNMADD231PS Y4, Y3, Y5
+	VMOVUPS      (SI), Y6
+	VFMADD231PS  Y1, Y5, Y6
+	VMOVUPS      Y6, (SI)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x08, CX
+	JMP          by1
+
+below1:
+	TESTQ        CX, CX
+	JZ           end
+	LEAQ         lanes<>+0(SB), DI
+	NEGQ         CX
+	VMOVUPS      32(DI)(CX*4), Y4
+	VMASKMOVPS   (AX), Y4, Y5
+	VSUBPS       Y0, Y5, Y5
+	VMASKMOVPS   (DX), Y4, Y0
+	VMASKMOVPS   (BX), Y4, Y6
+	VFMSUB213PS  Y2, Y6, Y0
+	VFNMADD231PS Y5, Y3, Y0
+	VMASKMOVPS   (SI), Y4, Y6
+	VFMADD231PS  Y1, Y0, Y6
+	VMASKMOVPS   Y6, Y4, (SI)
 
 end:
 	VZEROUPPER

@@ -25,7 +25,6 @@ func main() {
 		generate2(u, "multiply", "the product", func(a, b reg.VecVirtual) { VMULPS(a, b, a) })
 		generate2(u, "geluGrad", "a times GELU's derivative at b", func(a, b reg.VecVirtual) { geluGrad(u, a, b) })
 		generate2(u, "geluTanhGrad", "a times GELUTanh's derivative at b", func(a, b reg.VecVirtual) { geluTanhGrad(u, a, b) })
-		generate2(u, "siluGrad", "a times SiLU's derivative at b", func(a, b reg.VecVirtual) { siluGrad(u, a, b) })
 	}
 	Generate()
 }
@@ -171,16 +170,6 @@ func gateGrad(u unit.Unit, d, x, slope, s reg.VecVirtual) {
 	VFNMADD213PS(u.Const(1), slope, t) // 1-w'·x·(1-s)
 	VMULPS(s, t, t)
 	VMULPS(t, d, d)
-}
-
-func siluGrad(u unit.Unit, d, x reg.VecVirtual) {
-	// e^w overflows beyond 88, where x·(1-s) would be infinite times zero.
-	VMINPS(u.Const(80), x, x)
-	VMAXPS(u.Const(-80), x, x)
-	w, slope := u.Vector(), u.Vector()
-	VXORPS(unit.Bits(1<<31), x, w)
-	VMOVUPS(u.Const(-1), slope)
-	gateGrad(u, d, x, slope, logistic(u, w))
 }
 
 func geluTanhGrad(u unit.Unit, d, x reg.VecVirtual) {

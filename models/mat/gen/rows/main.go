@@ -24,6 +24,10 @@ func main() {
 		rowExp(u)
 		rowScale(u)
 		rowApply(u)
+		rowDot(u)
+		rowSoftmaxGrad(u)
+		normGather(u)
+		normSpread(u)
 	}
 	Generate()
 }
@@ -63,13 +67,19 @@ func each(u unit.Unit, n reg.GPVirtual, pointers []reg.GPVirtual, f func(sum int
 
 // finish combines the sums and returns their one number.
 func finish(u unit.Unit, s []reg.VecVirtual, combine func(a, b, to Op)) {
-	combine(s[0], s[1], s[0])
-	combine(s[2], s[3], s[2])
-	combine(s[0], s[2], s[0])
-	Store(u.Fold(s[0], combine).AsX(), ReturnIndex(0))
+	Store(fold(u, s, combine), ReturnIndex(0))
 	VZEROUPPER()
 	RET()
 }
+
+func fold(u unit.Unit, s []reg.VecVirtual, combine func(a, b, to Op)) reg.VecVirtual {
+	combine(s[0], s[1], s[0])
+	combine(s[2], s[3], s[2])
+	combine(s[0], s[2], s[0])
+	return u.Fold(s[0], combine).AsX().(reg.VecVirtual)
+}
+
+func total(u unit.Unit, s []reg.VecVirtual) reg.VecVirtual { return fold(u, s, add) }
 
 func add(a, b, to Op) { VADDPS(a, b, to) }
 
@@ -213,6 +223,92 @@ func rowApply(u unit.Unit) {
 	JZ(LabelRef("end"))
 	step(u.First(n))
 	Label("end")
+	VZEROUPPER()
+	RET()
+}
+
+func rowDot(u unit.Unit) {
+	x, n := begin(u, "rowDot", ", y *float32) float32", "returns the sum of the products.")
+	y := Load(Param("y"), GP64()).(reg.GPVirtual)
+	s := zeros(u)
+	each(u, n, []reg.GPVirtual{x, y}, func(sum int, m unit.Mask) {
+		v, w := u.Vector(), u.Vector()
+		u.Load(at(u, x, sum), m, v)
+		u.Load(at(u, y, sum), m, w)
+		VFMADD231PS(v, w, s[sum])
+	})
+	finish(u, s, add)
+}
+
+func rowSoftmaxGrad(u unit.Unit) {
+	x, n := begin(u, "rowSoftmaxGrad", ", w *float32, mean float32)", "sets x to w·(x-mean).")
+	w := Load(Param("w"), GP64()).(reg.GPVirtual)
+	mean := broadcastParam(u, "mean")
+	each(u, n, []reg.GPVirtual{x, w}, func(sum int, m unit.Mask) {
+		v, f := u.Vector(), u.Vector()
+		u.Load(at(u, x, sum), m, v)
+		u.Load(at(u, w, sum), m, f)
+		VSUBPS(mean, v, v)
+		VMULPS(f, v, v)
+		u.Store(v, m, at(u, x, sum))
+	})
+	VZEROUPPER()
+	RET()
+}
+
+// normGather needs no mask in its sums: where dy does not exist it is zero.
+func normGather(u unit.Unit) {
+	x, n := begin(u, "normGather", ", dy, gamma, dgamma, dbeta *float32, center, factor float32, sums *[2]float32)",
+		"adds, with y = (x-center)·factor, dy to dbeta and dy·y to dgamma, and sets sums to those of dy·gamma and of dy·gamma·y.")
+	pointers := []reg.GPVirtual{x}
+	for _, name := range []string{"dy", "gamma", "dgamma", "dbeta"} {
+		pointers = append(pointers, Load(Param(name), GP64()).(reg.GPVirtual))
+	}
+	center, factor := broadcastParam(u, "center"), broadcastParam(u, "factor")
+	s, dots := zeros(u), zeros(u)
+	each(u, n, pointers, func(sum int, m unit.Mask) {
+		y, d, t := u.Vector(), u.Vector(), u.Vector()
+		u.Load(at(u, x, sum), m, y)
+		VSUBPS(center, y, y)
+		VMULPS(factor, y, y)
+		u.Load(at(u, pointers[1], sum), m, d)
+		u.Load(at(u, pointers[3], sum), m, t)
+		VFMADD231PS(y, d, t)
+		u.Store(t, m, at(u, pointers[3], sum))
+		u.Load(at(u, pointers[4], sum), m, t)
+		VADDPS(d, t, t)
+		u.Store(t, m, at(u, pointers[4], sum))
+		u.Load(at(u, pointers[2], sum), m, t)
+		VMULPS(t, d, d)
+		VADDPS(d, s[sum], s[sum])
+		VFMADD231PS(y, d, dots[sum])
+	})
+	to := Load(Param("sums"), GP64())
+	VMOVSS(total(u, s), Mem{Base: to})
+	VMOVSS(total(u, dots), Mem{Base: to, Disp: 4})
+	VZEROUPPER()
+	RET()
+}
+
+func normSpread(u unit.Unit) {
+	x, n := begin(u, "normSpread", ", dy, gamma, dx *float32, center, factor, a, b float32)",
+		"adds (dy·gamma-a-(x-center)·b)·factor to dx.")
+	dy, gamma := Load(Param("dy"), GP64()).(reg.GPVirtual), Load(Param("gamma"), GP64()).(reg.GPVirtual)
+	dx := Load(Param("dx"), GP64()).(reg.GPVirtual)
+	center, factor := broadcastParam(u, "center"), broadcastParam(u, "factor")
+	a, b := broadcastParam(u, "a"), broadcastParam(u, "b")
+	each(u, n, []reg.GPVirtual{x, dy, gamma, dx}, func(sum int, m unit.Mask) {
+		y, d, t := u.Vector(), u.Vector(), u.Vector()
+		u.Load(at(u, x, sum), m, y)
+		VSUBPS(center, y, y)
+		u.Load(at(u, dy, sum), m, d)
+		u.Load(at(u, gamma, sum), m, t)
+		VFMSUB213PS(a, t, d)
+		VFNMADD231PS(y, b, d)
+		u.Load(at(u, dx, sum), m, t)
+		VFMADD231PS(factor, d, t)
+		u.Store(t, m, at(u, dx, sum))
+	})
 	VZEROUPPER()
 	RET()
 }
