@@ -61,15 +61,15 @@ func (c *transformerFlags) checkpoint() string { return filepath.Join(c.Out, "ch
 // run takes the trainer to its end and writes the model, or, when a signal ends
 // it, a checkpoint.
 func (c *transformerFlags) run(e *env, t *train.Trainer, command string) error {
-	if err := os.MkdirAll(c.Out, 0o777); err != nil {
-		return err
-	}
 	if c.Resume {
 		if err := t.Resume(c.checkpoint()); errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("--resume: %s is not there: nothing was interrupted; leave --resume out to begin", c.checkpoint())
 		} else if err != nil {
 			return err
 		}
+	}
+	if err := os.MkdirAll(c.Out, 0o777); err != nil {
+		return err
 	}
 	switch err := c.steps(e, t); {
 	case errors.Is(err, context.Canceled):
