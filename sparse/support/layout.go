@@ -50,6 +50,9 @@ func (l *Layout) Validate(causal bool) error {
 	if err := l.validateSizes(causal); err != nil {
 		return err
 	}
+	if err := l.validateOrder(); err != nil {
+		return err
+	}
 	masked := 0
 	for r := range l.Rows {
 		cols, kinds := l.Row(r)
@@ -78,7 +81,7 @@ func (l *Layout) Validate(causal bool) error {
 		}
 		masked += n
 	}
-	return l.validateOrder()
+	return nil
 }
 
 func (l *Layout) validateSizes(causal bool) error {
