@@ -3,9 +3,14 @@
 // when a block of keys is read for the last time, and its page is free from then
 // on. (Pages of a cache: PagedAttention, Kwon et al. 2023.)
 //
+// Where all heads of a layer read everything to the end, pages would only have to
+// be put together again for every token: such a layer is one piece of memory,
+// which doubles when it is full, and is read in place.
+//
 // Words: a head is a key head of a layer; a block is a run of positions that a
 // head's mask treats as one; a page holds the keys and values of a block; the
-// last use of a block is the last block of queries that reads it.
+// last use of a block is the last block of queries that reads it; a layer is
+// whole when nothing of it is ever freed.
 package kv
 
 import "entropipe/models/mat"
@@ -57,13 +62,24 @@ type Shape struct {
 	// LastUse returns the last block of queries that reads a block of keys, in
 	// blocks of that head; -1: none does. It is nil where all blocks stay.
 	LastUse func(layer, head, block int) int
+	// Whole says that no block of a layer is freed before the end; then neither
+	// Block nor LastUse is asked about it. nil: no layer is whole.
+	Whole func(layer int) bool
 }
 
 // Cache holds one sequence. One goroutine at a time.
 type Cache struct {
-	pool  *Pool
-	shape Shape
-	heads []pages // [layer*Heads+head]
+	pool   *Pool
+	shape  Shape
+	layers []whole
+	heads  []pages // [layer*Heads+head], of layers that are not whole
+}
+
+// whole is a layer in one piece: keys [capacity][Heads*Dim], then values.
+type whole struct {
+	is       bool
+	capacity int // positions
+	rows     []float32
 }
 
 // pages are those of one head: nil where a block is not yet, or no longer, held.
@@ -75,8 +91,11 @@ type pages struct {
 
 // New returns an empty cache whose pages come from the pool.
 func New(pool *Pool, shape Shape) *Cache {
-	c := &Cache{pool: pool, shape: shape, heads: make([]pages, shape.Layers*shape.Heads)}
+	c := &Cache{pool: pool, shape: shape, layers: make([]whole, shape.Layers), heads: make([]pages, shape.Layers*shape.Heads)}
 	for l := range shape.Layers {
+		if c.layers[l].is = shape.Whole != nil && shape.Whole(l); c.layers[l].is {
+			continue
+		}
 		for h := range shape.Heads {
 			c.heads[l*shape.Heads+h].block = shape.Block(l, h)
 		}
@@ -88,6 +107,10 @@ func New(pool *Pool, shape Shape) *Cache {
 // first onwards. Blocks that no query at or after position next will read are
 // not kept.
 func (c *Cache) Put(layer, first int, k, v mat.Matrix, next int) {
+	if c.layers[layer].is {
+		c.putWhole(&c.layers[layer], first, k, v)
+		return
+	}
 	for h := range c.shape.Heads {
 		p := &c.heads[layer*c.shape.Heads+h]
 		for r := range k.Rows {
@@ -104,6 +127,37 @@ func (c *Cache) Put(layer, first int, k, v mat.Matrix, next int) {
 			c.store(p.of[b], at, p.block, k.Row(r), v.Row(r), h)
 		}
 	}
+}
+
+// smallest is the positions that a whole layer begins with.
+const smallest = 64
+
+// putWhole stores rows in a layer of one piece.
+func (c *Cache) putWhole(w *whole, first int, k, v mat.Matrix) {
+	if n := first + k.Rows; n > w.capacity {
+		old, capacity := *w, max(w.capacity, smallest)
+		for capacity < n {
+			capacity *= 2
+		}
+		wide := c.shape.Heads * c.shape.Dim
+		w.capacity, w.rows = capacity, c.pool.get(2*capacity*wide)
+		if old.rows != nil {
+			copy(w.rows, old.rows[:first*wide])
+			copy(w.rows[capacity*wide:], old.rows[old.capacity*wide:][:first*wide])
+			c.pool.put(old.rows)
+		}
+	}
+	keys, values := c.wholeRows(w, first+k.Rows)
+	for r := range k.Rows {
+		copy(keys.Row(first+r), k.Row(r))
+		copy(values.Row(first+r), v.Row(r))
+	}
+}
+
+// wholeRows are the first n positions of a layer of one piece.
+func (c *Cache) wholeRows(w *whole, n int) (k, v mat.Matrix) {
+	wide := c.shape.Heads * c.shape.Dim
+	return mat.Of(n, wide, w.rows), mat.Of(n, wide, w.rows[w.capacity*wide:])
 }
 
 func (c *Cache) store(page []float32, at, block int, k, v []float32, head int) {
@@ -126,7 +180,7 @@ func (c *Cache) Free(next int) {
 		return
 	}
 	for i := range c.heads {
-		p := &c.heads[i]
+		p := &c.heads[i] // of a whole layer: without pages
 		for b := p.freed; b < len(p.of); b++ {
 			if p.of[b] != nil && c.last(i/c.shape.Heads, i%c.shape.Heads, b) < next/p.block {
 				c.pool.put(p.of[b])
@@ -139,29 +193,59 @@ func (c *Cache) Free(next int) {
 	}
 }
 
-// Gather copies the keys and values of a layer that are held into k and v
-// [positions][Heads*Dim], each to its position; rows of blocks that are gone
-// stay as they are.
-func (c *Cache) Gather(layer int, k, v mat.Matrix) {
-	d := c.shape.Dim
+// Rows returns the keys and values [n][Heads*Dim] of a layer at the positions
+// below n, as many as have been put, until the next Put, Free or Close. Those of
+// a whole layer are views; of others what is held is copied to scratch, each row
+// to its position, and rows of blocks that are gone have no meaning. Calls with
+// scratch of their own may run at the same time.
+func (c *Cache) Rows(layer, n int, scratch *Scratch) (k, v mat.Matrix) {
+	if w := &c.layers[layer]; w.is {
+		return c.wholeRows(w, n)
+	}
+	wide := c.shape.Heads * c.shape.Dim
+	k, v = mat.Of(n, wide, extend(&scratch.k, n*wide)), mat.Of(n, wide, extend(&scratch.v, n*wide))
 	for h := range c.shape.Heads {
-		p := &c.heads[layer*c.shape.Heads+h]
-		for b := p.freed; b < len(p.of); b++ {
-			page := p.of[b]
-			if page == nil {
-				continue
-			}
-			for at := range min(p.block, k.Rows-b*p.block) {
-				r := b*p.block + at
-				copy(k.Data[r*k.Stride+h*d:][:d], page[at*d:])
-				copy(v.Data[r*v.Stride+h*d:][:d], page[(p.block+at)*d:])
-			}
+		c.gather(layer, h, k, v)
+	}
+	return k, v
+}
+
+// Scratch is memory that Rows uses again. The zero value is ready.
+type Scratch struct{ k, v []float32 }
+
+// extend makes v hold n numbers, with room to grow step by step.
+func extend(v *[]float32, n int) []float32 {
+	if cap(*v) < n {
+		*v = make([]float32, n, 2*n)
+	}
+	*v = (*v)[:n]
+	return *v
+}
+
+func (c *Cache) gather(layer, head int, k, v mat.Matrix) {
+	d := c.shape.Dim
+	p := &c.heads[layer*c.shape.Heads+head]
+	for b := p.freed; b < len(p.of); b++ {
+		page := p.of[b]
+		if page == nil {
+			continue
+		}
+		for at := range min(p.block, k.Rows-b*p.block) {
+			r := b*p.block + at
+			copy(k.Data[r*k.Stride+head*d:][:d], page[at*d:])
+			copy(v.Data[r*v.Stride+head*d:][:d], page[(p.block+at)*d:])
 		}
 	}
 }
 
 // Close gives back all pages. The cache is empty then and may be used again.
 func (c *Cache) Close() {
+	for i := range c.layers {
+		if w := &c.layers[i]; w.rows != nil {
+			c.pool.put(w.rows)
+			w.capacity, w.rows = 0, nil
+		}
+	}
 	for i := range c.heads {
 		p := &c.heads[i]
 		for _, page := range p.of {

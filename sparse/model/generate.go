@@ -8,6 +8,7 @@ import (
 	"entropipe/sparse/kern"
 	"entropipe/sparse/kv"
 	"entropipe/sparse/plan"
+	"entropipe/sparse/support"
 )
 
 // defaultBlock is the positions of a page of a head that reads everything.
@@ -29,7 +30,7 @@ type growing struct {
 	plan   *plan.Plan
 	length int   // tokens whose keys are in the cache
 	next   int32 // the token to come
-	k, v   []float32
+	rows   kv.Scratch
 }
 
 // Generate continues every sequence by up to maxNew tokens, each the one of the
@@ -117,15 +118,20 @@ func (g *generation) prompt(b Batch, o Options) error {
 // newCache cuts positions as the layouts do.
 func (g *generation) newCache(p *plan.Plan) *kv.Cache {
 	c := g.m.config
-	shape := kv.Shape{Layers: c.Layers, Heads: c.KVHeads, Dim: c.Dim, Block: func(int, int) int { return defaultBlock }}
-	if p != nil && len(p.Layouts) > 0 {
-		shape.LastUse = p.LastUse
-		shape.Block = func(layer, head int) int {
-			if l := p.Layouts[layer][head]; l != nil {
-				return l.Block
-			}
-			return defaultBlock
+	shape := kv.Shape{Layers: c.Layers, Heads: c.KVHeads, Dim: c.Dim}
+	if p == nil || len(p.Layouts) == 0 {
+		shape.Whole = func(int) bool { return true }
+		return kv.New(&g.pool, shape)
+	}
+	shape.LastUse = p.LastUse
+	shape.Whole = func(layer int) bool {
+		return !slices.ContainsFunc(p.Layouts[layer], func(l *support.Layout) bool { return l != nil })
+	}
+	shape.Block = func(layer, head int) int {
+		if l := p.Layouts[layer][head]; l != nil {
+			return l.Block
 		}
+		return defaultBlock
 	}
 	return kv.New(&g.pool, shape)
 }
@@ -168,27 +174,22 @@ func (g *generation) attendCached(layer int, _ Options) {
 	q, wide := c.Heads*c.Dim, c.KVHeads*c.Dim
 	n := len(g.open)
 	qkv, ctx := mat.Of(n, q+2*wide, g.qkv), mat.Of(n, q, g.ctx)
+	for i, p := range g.open { // the pool is of one goroutine
+		row := qkv.Slice(i, i+1)
+		p.cache.Put(layer, p.length, row.Columns(q, q+wide), row.Columns(q+wide, q+2*wide), p.length)
+	}
 	g.jobs = grow(g.jobs, n)
 	mat.Share(n, g.workers, func(i, _ int) {
 		p := g.open[i]
-		p.k, p.v = extend(p.k, (p.length+1)*wide), extend(p.v, (p.length+1)*wide)
-		k, v := mat.Of(p.length+1, wide, p.k), mat.Of(p.length+1, wide, p.v)
-		row := qkv.Slice(i, i+1)
-		p.cache.Gather(layer, k, v)
-		copy(k.Row(p.length), row.Row(0)[q:q+wide])
-		copy(v.Row(p.length), row.Row(0)[q+wide:])
+		k, v := p.cache.Rows(layer, p.length+1, &p.rows)
 		g.jobs[i] = kern.Job{
-			Q: row.Columns(0, q), K: k, V: v, Out: ctx.Slice(i, i+1),
+			Q: qkv.Slice(i, i+1).Columns(0, q), K: k, V: v, Out: ctx.Slice(i, i+1),
 			Heads: c.Heads, KVHeads: c.KVHeads, Dim: c.Dim, Scale: g.m.scale(layer), Causal: true, Offset: p.length,
 		}
 		if p.plan != nil && len(p.plan.Layouts) > 0 {
 			g.jobs[i].Layouts = p.plan.Layouts[layer]
 		}
 	})
-	for i, p := range g.open { // the pool is of one goroutine
-		row := qkv.Slice(i, i+1)
-		p.cache.Put(layer, p.length, row.Columns(q, q+wide), row.Columns(q+wide, q+2*wide), p.length)
-	}
 	g.attention.Attend(g.jobs, g.workers)
 }
 
@@ -211,14 +212,6 @@ func (g *generation) choose(rows []int32) error {
 		q.next = int32(best)
 	}
 	return nil
-}
-
-// extend is grow for what grows step by step.
-func extend(v []float32, n int) []float32 {
-	if cap(v) < n {
-		return make([]float32, n, 2*n)
-	}
-	return v[:n]
 }
 
 // largest returns the first of the largest numbers; ok is false if one is not

@@ -283,6 +283,46 @@ func stepBits(t *testing.T, m *Model, forPlan func(int) *plan.Plan) {
 	}
 }
 
+// Generate holds the pages that later tokens read, as the plan says, and no
+// more; and none afterwards.
+func TestGenerateHoldsWhatThePlanSays(t *testing.T) {
+	m := loadText(t, hftest.LLaMA)
+	c, forPlan := m.config, sparsePlan(t, m)
+	s := m.NewSession(1)
+	const prompt, more = 50, 46
+	ids := make([]int32, prompt)
+	if _, err := s.Generate(one(ids), more, Options{Plan: forPlan}); err != nil {
+		t.Fatal(err)
+	}
+	p, most := forPlan(prompt+more), 0
+	for n := prompt; n < prompt+more; n++ { // n tokens are in the cache
+		held := 0
+		for l := range c.Layers {
+			for h := range c.KVHeads {
+				block := 16
+				if p.Layouts[l][h] == nil {
+					block = 64
+				}
+				for b := 0; b*block < n; b++ {
+					if p.LastUse(l, h, b) >= (n-1)/block {
+						held += 2 * 4 * block * c.Dim
+					}
+				}
+			}
+		}
+		most = max(most, held)
+	}
+	if inUse, peak := s.CacheBytes(); inUse != 0 || peak != most {
+		t.Errorf("%d bytes in use after the end, %d at most, want 0 and %d", inUse, peak, most)
+	}
+	if _, err := s.Generate(one(ids), more, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, dense := s.CacheBytes(); dense <= most {
+		t.Errorf("dense attention holds %d bytes, sparse %d", dense, most)
+	}
+}
+
 func TestFullLayoutsGiveDenseBits(t *testing.T) {
 	for arch, m := range load4(t) {
 		if arch == hf.ViT {
