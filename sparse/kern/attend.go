@@ -17,7 +17,7 @@ type Scratch struct {
 
 // task is some query rows of one head, which share a row of its layout.
 type task struct {
-	pack         int // -1: the portable form
+	pack         int
 	head, lo, hi int
 }
 

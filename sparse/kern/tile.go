@@ -27,7 +27,6 @@ type worker struct {
 	ascending          []int32 // 0, 1, 2, …
 	bits               []int32 // of each panel, where its bits begin in the layout's; -1: none. Empty: no panel has any
 	tmp                []float32
-	pack               pack
 	packed             []float32
 }
 
