@@ -225,7 +225,11 @@ func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s
 		}
 		publisher = s.outbox
 	}
-	s.pipeline = pipeline.New(pipeline.Config{Output: s.output, Publisher: publisher,
+	queue := 0
+	if lm.Model != nil {
+		queue = 128 * workers // messages of one sequence fill batches only where many wait
+	}
+	s.pipeline = pipeline.New(pipeline.Config{Output: s.output, Publisher: publisher, Queue: queue,
 		NewProcess: func() pipeline.Process { return pipeline.NewFrames(frames).Process },
 		NewTokens:  func() *pipeline.Tokens { return pipeline.NewTokens(lm.TokenConfig) },
 		Workers:    workers, Memory: int64(c.Resource.Memory), SkipGaps: c.Source.OnGap == "skip",

@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	sequences = flag.Int64("chaos.sequences", 3000, "sequences of tokens to send")
+	sequences = flag.Int64("chaos.sequences", 2000, "sequences of tokens to send")
 	tokenKill = flag.Int("chaos.token-kills", 6, "workers to kill while sequences flow")
 	lm        = flag.String("chaos.lm", "builtin:bytes", "model that reads them")
 	task      = flag.String("chaos.task", "logits", "what it makes of them")

@@ -54,6 +54,7 @@ type Config struct {
 	NewProcess func() Process // called once a worker
 	NewTokens  func() *Tokens // for messages of sequences, once a worker; nil: NewProcess's get them too
 	Workers    int
+	Queue      int   // messages that may wait for a worker; 0: four a worker
 	Memory     int64 // bytes of records, results and rows in memory
 	Roll       Roll
 	SkipGaps   bool // go on past records that retention deleted, else stop
@@ -76,7 +77,10 @@ type Pipeline struct {
 
 // New starts the workers.
 func New(cfg Config) *Pipeline {
-	p := &Pipeline{cfg: cfg, tasks: make(chan *task, 4*cfg.Workers), sessions: map[*session]struct{}{}, stats: map[string]*counters{}}
+	if cfg.Queue <= 0 {
+		cfg.Queue = 4 * cfg.Workers
+	}
+	p := &Pipeline{cfg: cfg, tasks: make(chan *task, cfg.Queue), sessions: map[*session]struct{}{}, stats: map[string]*counters{}}
 	p.budget = budget{limit: cfg.Memory, relieve: p.relieve}
 	for range cfg.Workers {
 		w := worker{p: p, process: cfg.NewProcess()}
