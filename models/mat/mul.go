@@ -21,7 +21,6 @@ type Epilogue struct {
 const (
 	depth      = 384
 	mulRows    = 240     // of a task; with depth numbers each they stay in the second cache
-	mulColumns = band    // of a task that is cut by columns too, or a multiple
 	smallWork  = 1 << 18 // multiplications that are not worth a goroutine
 	fetchRows  = 7       // with fewer, memory is busy enough
 )
@@ -98,9 +97,8 @@ func (w *Weights) share(dst, a Matrix, e Epilogue, workers int) {
 		rows = max(96, (dst.Rows/(2*workers)+23)/24*24)
 	}
 	down := (dst.Rows + rows - 1) / rows
-	if want := 8 * workers; down < want { // so many that the last one is short
-		parts := (want + down - 1) / down
-		columns = (w.n/parts + mulColumns) / mulColumns * mulColumns
+	if down < 8*workers {
+		columns = band * bandsOfTask((w.n+band-1)/band, down, workers)
 	}
 	across := (w.n + columns - 1) / columns
 	Tiles(down*across, 1, workers, func(task, _ int) {
@@ -108,6 +106,22 @@ func (w *Weights) share(dst, a Matrix, e Epilogue, workers int) {
 		hi := min(lo+rows, dst.Rows)
 		w.block(dst.Slice(lo, hi), a.Slice(lo, hi), e.rows(lo, hi), j, min(j+columns, w.n))
 	})
+}
+
+// bandsOfTask returns how many of the bands a task takes, when there are down
+// rows of tasks: as makes the busiest worker's share least, and of those the
+// fewest that give it no more than four tasks, since workers do not begin
+// together.
+func bandsOfTask(bands, down, workers int) int {
+	best, least := bands, bands*down
+	for b := bands; b > 0; b-- {
+		tasks := down * ((bands + b - 1) / b)
+		turns := (tasks + workers - 1) / workers
+		if turns*b < least || turns*b == least && turns <= 4 {
+			best, least = b, turns*b
+		}
+	}
+	return best
 }
 
 // block computes columns j to end-1 of dst; j begins a band. A band's parts

@@ -202,6 +202,18 @@ func TestMulVectorLevelsAgree(t *testing.T) {
 	})
 }
 
+// No worker has more to do than an even share, rounded up to bands, where the
+// bands can be shared so.
+func TestBandsOfTask(t *testing.T) {
+	for _, c := range []struct{ bands, down, workers, want int }{
+		{1, 1, 2, 1}, {6, 1, 2, 1}, {12, 1, 2, 2}, {18, 1, 2, 3}, {24, 1, 2, 3}, {48, 1, 2, 6}, {7, 1, 2, 1}, {18, 2, 2, 6}, {6, 1, 16, 1},
+	} {
+		if got := bandsOfTask(c.bands, c.down, c.workers); got != c.want {
+			t.Errorf("%d bands, %d rows of tasks, %d workers: %d, want %d", c.bands, c.down, c.workers, got, c.want)
+		}
+	}
+}
+
 // A packed matrix is the same from either orientation, in used memory too.
 func TestPackT(t *testing.T) {
 	var a, b Weights
@@ -281,7 +293,7 @@ func TestProductsDoNotAllocate(t *testing.T) {
 }
 
 func BenchmarkMul(b *testing.B) {
-	for _, s := range [][3]int{{1024, 1024, 1024}, {100_000, 64, 128}, {100_000, 256, 128}, {128, 768, 768}, {1, 768, 3072}, {100_000, 128, 2}, {100_000, 2, 64}} {
+	for _, s := range [][3]int{{1024, 1024, 1024}, {100_000, 64, 128}, {100_000, 256, 128}, {128, 768, 768}, {1, 768, 3072}, {32, 384, 1152}, {32, 384, 384}, {64, 768, 768}, {100_000, 128, 2}, {100_000, 2, 64}} {
 		for _, workers := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%dx%dx%d/workers=%d", s[0], s[1], s[2], workers), func(b *testing.B) {
 				m, k, n := s[0], s[1], s[2]
