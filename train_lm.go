@@ -31,6 +31,8 @@ type transformerFlags struct {
 	DType       string  `name:"dtype" enum:"f32,f16,bf16" default:"f32" help:"Type of the weights in the file (${enum})." group:"Model"`
 	Out         string  `required:"" placeholder:"DIR" help:"The model, as a Hugging Face directory, with card (README.md) and history (train.jsonl)." group:"Model"`
 
+	About string `placeholder:"TEXT" help:"Where the data come from and who may use them, for the card." group:"Model"`
+
 	Minutes  float64 `default:"0" help:"How long to train, looks at held-out data included only in part; 5 unless --steps are given." group:"Training"`
 	Steps    int     `default:"0" help:"Steps, instead of minutes: same steps, seed and data, same model." group:"Training"`
 	Seed     uint64  `default:"1" help:"Of everything that is drawn (${default})." group:"Training"`
@@ -163,6 +165,9 @@ func (c *transformerFlags) text(t *train.Trainer) string {
 	} else {
 		text += fmt.Sprintf(" --steps %d", cfg.Steps)
 	}
+	if c.About != "" {
+		text += fmt.Sprintf(" --about %q", c.About)
+	}
 	return text + fmt.Sprintf(" --batch %d --seed %d --dtype %s --out %s", cfg.Batch, cfg.Seed, c.DType, filepath.Base(c.Out))
 }
 
@@ -235,7 +240,7 @@ func (c *trainLMCmd) read() (*train.Text, error) {
 		}
 		documents = append(documents, data)
 	}
-	name := baseNames(c.Files)
+	name := cmp.Or(c.About, baseNames(c.Files))
 	if c.Tokenizer == "" {
 		return train.ByteText(name, documents...)
 	}

@@ -46,6 +46,7 @@ func (c *trainViTCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	images.Name = cmp.Or(c.About, images.Name)
 	e.log.Info("images to learn from", "images", images.Len(), "held_out", len(images.HeldOut()), "side", images.Side, "classes", len(images.Names))
 	t, err := train.NewViT(cfg, images)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 )
 
 // The shipped language model, from a text in the public domain: the works of
-// Shakespeare as in the char-rnn repository of A. Karpathy (input.txt). The
-// card says what came of it.
+// Shakespeare as one file, input.txt of A. Karpathy's char-rnn, in a folder that
+// SHAKESPEARE names. The card says what came of it.
 //
-//go:generate go run ../ train-lm $SHAKESPEARE/input.txt --context 512 --steps 9000 --seed 1 --dtype f16 --out data/bytes
+//go:generate go run ../ train-lm $SHAKESPEARE/input.txt --context 512 --batch 2 --steps 3000 --seed 1 --dtype f16 --about "works of Shakespeare, public domain (tiny shakespeare, input.txt of char-rnn)" --out data/bytes
 
 // Transformer returns the directory of a transformer that is shipped, as
 // Hugging Face lays models out: builtin:bytes, a small language model whose
