@@ -190,25 +190,9 @@ func sequence(n int) model.Batch {
 	return b
 }
 
-// window is a plan that keeps a quarter of the blocks in every head: the first
-// block and those nearest to the diagonal.
+// window is a plan in which every head reads windowLayout.
 func window(m *model.Model, n int) *plan.Plan {
-	const block = 64
-	blocks := support.Blocks(n, block)
-	keep := max(1, blocks/4)
-	l := support.New(n, block, false, func(r int) []int32 {
-		var row []int32
-		lo := min(max(r-keep/2, 0), blocks-keep)
-		if lo > 0 {
-			row = append(row, 0)
-			lo++
-		}
-		for c := lo; len(row) < keep; c++ {
-			row = append(row, int32(c))
-		}
-		return row
-	})
-	p := &plan.Plan{}
+	l, p := windowLayout(n), &plan.Plan{}
 	for range m.Config().Layers {
 		heads := make([]*support.Layout, m.Config().KVHeads)
 		for h := range heads {
@@ -217,6 +201,26 @@ func window(m *model.Model, n int) *plan.Plan {
 		p.Layouts = append(p.Layouts, heads)
 	}
 	return p
+}
+
+// windowLayout keeps a quarter of the blocks: in each row the first block and
+// those nearest to the diagonal.
+func windowLayout(n int) *support.Layout {
+	const block = 64
+	blocks := support.Blocks(n, block)
+	keep := max(1, blocks/4)
+	return support.New(n, block, false, func(r int) []int32 {
+		var row []int32
+		lo := min(max(r-keep/2, 0), blocks-keep)
+		if lo > 0 && keep > 1 {
+			row = append(row, 0)
+			lo = min(max(r-keep/2+1, 1), blocks-keep+1)
+		}
+		for c := lo; len(row) < keep; c++ {
+			row = append(row, int32(c))
+		}
+		return row
+	})
 }
 
 // tolerance is how far the hidden states of two engines may be apart; they are
