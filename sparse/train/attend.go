@@ -86,7 +86,7 @@ func (p *pass) headForward(l, s, h int, g *gates) {
 	for i := range f.n {
 		row, n := a.probs.Row(i), a.sees(i)
 		mat.Softmax(mat.Of(1, n, row[:n]), scale)
-		clear(row[n:min(f.n, i/keyBlock*keyBlock+keyBlock)])
+		clear(row[n:max(n, min(f.n, i/keyBlock*keyBlock+keyBlock))]) // an image's queries see everything
 	}
 	c := f.headDim()
 	p.weighted(&a, p.of(f.dim, p.layers[l].o).Slice(s*f.n, (s+1)*f.n).Columns(h*c, (h+1)*c), a.probs, a.v)
@@ -110,11 +110,7 @@ func (p *pass) headBackward(l, s, h int, do, dqkv mat.Matrix, r *regulariser) (p
 	scale := float32(1 / math.Sqrt(float64(c)))
 	for i := range f.n {
 		n := a.sees(i)
-		w, g := a.probs.Row(i)[:n], dw.Row(i)[:n]
-		mean := dot(w, g)
-		for j, v := range w {
-			g[j] = v * (g[j] - mean)
-		}
+		mat.SoftmaxBackward(dw.Slice(i, i+1).Columns(0, n), a.probs.Slice(i, i+1).Columns(0, n))
 		clear(dw.Row(i)[n:min(f.n, i/keyBlock*keyBlock+keyBlock)])
 	}
 	if r.gates != nil {
