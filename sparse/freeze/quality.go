@@ -192,6 +192,6 @@ func student(freedom int) float64 {
 	}
 	const z = 1.959964
 	d := float64(freedom)
-	z3, z5 := z*z*z, z*z*z*z*z
-	return z + (z3+z)/(4*d) + (5*z5+16*z3+3*z)/(96*d*d)
+	const z3, z5, z7 = z * z * z, z * z * z * z * z, z * z * z * z * z * z * z
+	return z + (z3+z)/(4*d) + (5*z5+16*z3+3*z)/(96*d*d) + (3*z7+19*z5+17*z3-15*z)/(384*d*d*d)
 }
