@@ -66,7 +66,6 @@ type tokens struct {
 	pack    []schemas.Sequence
 	held    int   // a row that was read, but belongs to the next pack; 0: none
 	pending error // met behind the rows of the last pack
-	kind    string
 }
 
 // Open checks that the files are there and of a kind that is known.
@@ -203,22 +202,26 @@ func (s *tokens) row(q *schemas.Sequence) error {
 }
 
 // open opens the next file.
-func (s *tokens) open() (err error) {
+func (s *tokens) open() error {
 	if s.at == len(s.Files) {
 		return io.EOF
 	}
 	path := s.Files[s.at]
 	s.at++
-	s.kind, s.name = kindOfFile(path), stemOfTokens(path)
-	if s.kind == ".parquet" {
-		s.file, err = openParquetRows(path)
+	s.name = stemOfTokens(path)
+	kind := kindOfFile(path)
+	if kind == ".parquet" {
+		p, err := openParquetRows(path)
+		if err == nil {
+			s.file = p
+		}
 		return err
 	}
 	lines, err := openNDJSON(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("tokens: %w", err)
 	}
-	if s.kind == ".ndjson" {
+	if kind == ".ndjson" {
 		s.file = &jsonRows{ndjson: lines}
 	} else {
 		s.file = &textRows{ndjson: lines, paragraphs: s.Paragraphs}
