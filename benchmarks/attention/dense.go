@@ -27,7 +27,7 @@ type denseCmd struct {
 	Models  []string      `default:"minilm,bert" help:"minilm: six layers of 384, 12 heads of 32; bert: four layers of 768, 12 heads of 64 (${default})."`
 	Lengths []int         `help:"Tokens of a sequence (32 to 4096, doubling; with --quick 32, 128, 512, 1024)."`
 	Threads []int         `default:"1,2" help:"Numbers of threads, of all (${default})."`
-	Rounds  int           `help:"Turns of each entry in a cell (5; with --quick 3)."`
+	Rounds  int           `help:"Turns of each entry in a cell (5; with --quick 3; from 2048 tokens at most 3)."`
 	Turn    time.Duration `help:"Time of a turn, at least one run (150ms; with --quick 60ms)."`
 	Python  string        `env:"ENTROPIPE_TORCH_PYTHON" placeholder:"PATH" help:"A Python with torch, transformers, onnx and onnxruntime (${env})."`
 	MiniLM  string        `env:"ENTROPIPE_MINILM" placeholder:"DIR" help:"The MiniLM checkpoint (${env}); without it, random weights of its shape."`
@@ -150,7 +150,7 @@ func (c *denseCmd) measure(p *densePeer, m *model.Model, name string, n, threads
 			return nil, err
 		}
 	}
-	for round := range c.Rounds {
+	for round := range c.rounds(n) {
 		for i := range entries {
 			e := entries[(i+round)%len(entries)]
 			ns, err := e.run()
@@ -161,6 +161,14 @@ func (c *denseCmd) measure(p *densePeer, m *model.Model, name string, n, threads
 		}
 	}
 	return cell, nil
+}
+
+// rounds are fewer where a run takes seconds.
+func (c *denseCmd) rounds(n int) int {
+	if n >= 2048 {
+		return min(c.Rounds, 3)
+	}
+	return c.Rounds
 }
 
 type entry struct {
