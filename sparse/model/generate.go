@@ -21,6 +21,7 @@ type generation struct {
 	open   []*growing
 	batch  []int32 // starts of a step: one row each
 	at     []int32 // its positions
+	new    []int32 // its ids
 }
 
 // growing is a sequence that has not ended.
@@ -92,8 +93,7 @@ func (g *generation) prompt(b Batch, o Options) error {
 	if o.Plan != nil {
 		whole.Plan = func(n int) *plan.Plan { return o.Plan(n + g.maxNew) }
 	}
-	g.begin(b.Starts, nil, whole)
-	g.embed(b)
+	g.begin(b.IDs, b.Starts, nil, whole)
 	for i := range b.Len() {
 		n := int(b.Starts[i+1] - b.Starts[i])
 		g.open = append(g.open, &growing{number: i, cache: g.newCache(g.plans[i]), plan: g.plans[i], length: n})
@@ -151,14 +151,13 @@ func (g *generation) collect(out [][]int32) {
 // step computes one more token of every open sequence.
 func (g *generation) step() error {
 	g.batch, g.at = g.batch[:0], g.at[:0]
-	ids := make([]int32, 0, len(g.open))
+	g.new = g.new[:0]
 	for i, q := range g.open {
 		g.batch, g.at = append(g.batch, int32(i)), append(g.at, int32(q.length))
-		ids = append(ids, q.next)
+		g.new = append(g.new, q.next)
 	}
 	g.batch = append(g.batch, int32(len(g.open)))
-	g.begin(g.batch, g.at, Options{})
-	g.embed(Batch{ids, g.batch})
+	g.begin(g.new, g.batch, g.at, Options{})
 	g.run(Options{}, g.attendCached)
 	for _, q := range g.open {
 		q.length++

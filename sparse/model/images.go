@@ -21,7 +21,7 @@ func (s *Session) Images(pixels []float32, n int, o Options) (mat.Matrix, error)
 	for i := range starts {
 		starts[i] = int32(i * c.MaxPositions)
 	}
-	s.begin(starts, nil, o)
+	s.begin(nil, starts, nil, o)
 	x := s.rows()
 	mat.Share(n, s.workers, func(i, who int) {
 		s.embedImage(x.Slice(i*c.MaxPositions, (i+1)*c.MaxPositions), pixels[i*len(pixels)/n:(i+1)*len(pixels)/n], &s.memory[who])

@@ -23,7 +23,7 @@ func tile(n, workers int) (rows, within int) {
 	return (rows + tileStep - 1) / tileStep * tileStep, 1
 }
 
-// run takes the embedded rows through all layers and the last norm; attend does
+// run takes the batch through all layers and the last norm; attend does
 // what lies between two tiles' chains, when the rows of all have come so far.
 func (s *Session) run(o Options, attend func(layer int, o Options)) {
 	n := len(s.x) / s.m.config.Hidden
@@ -38,6 +38,7 @@ func (s *Session) run(o Options, attend func(layer int, o Options)) {
 			attend(l, o)
 		}
 	}
+	s.ids = nil // the caller's
 }
 
 // chain computes rows lo to hi-1 from the attention of layer l-1 up to that of
@@ -48,6 +49,9 @@ func (s *Session) chain(l, lo, hi int, t *tileMemory, workers int) {
 	t.norm = grow(t.norm, (hi-lo)*c.Hidden)
 	scratch := mat.Of(hi-lo, c.Hidden, t.norm)
 	if l == 0 {
+		if s.ids != nil {
+			s.embed(lo, hi)
+		}
 		s.m.normalize(x, x, s.m.embedded)
 	} else {
 		q := c.Heads * c.Dim

@@ -20,6 +20,9 @@ func load(c *hf.Checkpoint) (_ *Model, err error) {
 	defer func() { err = errors.Join(err, c.Close()) }()
 	l := &loader{Checkpoint: c, c: c.Config()}
 	m := &Model{config: l.c, pooling: c.Pooling(), sha: c.SHA256(), layers: make([]layer, l.c.Layers)}
+	for range l.c.Hidden {
+		m.ones = append(m.ones, 1)
+	}
 	l.tables(m)
 	for i := range m.layers {
 		if l.err != nil {

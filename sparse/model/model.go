@@ -29,6 +29,7 @@ type Model struct {
 	sha     string
 
 	words, positions mat.Matrix // tables; BERT's first type is part of the positions
+	ones             []float32  // hidden size
 	embedded         norm       // of BERT's embeddings
 	patch            linear     // of ViT
 	class            []float32  // ViT's first row
@@ -67,9 +68,9 @@ func Open(name string) (*Model, error) {
 	return LoadFS(fsys, name)
 }
 
-// Load reads a directory. While it loads, one layer is in memory twice; then
-// the weights take four bytes each, and embeddings that are also the output
-// matrix eight.
+// Load reads a directory. While it loads, the largest matrix is in memory three
+// times; then the weights take four bytes each, and embeddings that are also the
+// output matrix eight.
 func Load(dir string) (*Model, error) {
 	c, err := hf.Open(dir)
 	if err != nil {

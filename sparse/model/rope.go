@@ -2,7 +2,6 @@ package model
 
 import (
 	"math"
-	"sort"
 
 	"entropipe/models/mat"
 )
@@ -38,7 +37,7 @@ func (s *Session) turnsTo(n int) {
 func (s *Session) turn(qkv mat.Matrix, lo int) {
 	c := s.m.config
 	heads := c.Heads + c.KVHeads
-	sequence := sort.Search(len(s.starts)-1, func(i int) bool { return int(s.starts[i+1]) > lo })
+	sequence := s.sequence(lo)
 	for r := range qkv.Rows {
 		for int(s.starts[sequence+1]) <= lo+r {
 			sequence++

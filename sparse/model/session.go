@@ -1,6 +1,8 @@
 package model
 
 import (
+	"sort"
+
 	"entropipe/models/mat"
 	"entropipe/sparse/hf"
 	"entropipe/sparse/kern"
@@ -9,8 +11,8 @@ import (
 )
 
 // Session is the memory of one caller: one goroutine at a time. It grows to the
-// largest batch, about (6·hidden + 3·key width)·4 bytes a token, and to a tile's
-// rows of the MLP for every worker.
+// largest batch, (hidden + 2·heads' width + 2·key heads' width)·4 bytes a token,
+// to a tile's rows of the MLP for every worker, and to the pages of Generate.
 type Session struct {
 	m       *Model
 	workers int
@@ -20,6 +22,7 @@ type Session struct {
 	attention   kern.Scratch
 	jobs        []kern.Job
 	plans       []*plan.Plan
+	ids         []int32 // of the batch's rows, a view
 	starts      []int32 // of the rows of each sequence
 	offsets     []int32 // position of each sequence's first row; nil: zeros
 	cos, sin    mat.Matrix
@@ -61,15 +64,15 @@ func (s *Session) Hidden(b Batch, o Options) (mat.Matrix, error) {
 	if err := b.check(s.m.config, 0); err != nil {
 		return mat.Matrix{}, err
 	}
-	s.begin(b.Starts, nil, o)
-	s.embed(b)
+	s.begin(b.IDs, b.Starts, nil, o)
 	s.run(o, s.attend)
 	return s.rows(), nil
 }
 
-// begin sets up the rows of a batch.
-func (s *Session) begin(starts, offsets []int32, o Options) {
-	s.starts, s.offsets = append(s.starts[:0], starts...), offsets
+// begin sets up the rows of a batch; ids are nil where they are images, whose
+// rows the caller fills.
+func (s *Session) begin(ids, starts, offsets []int32, o Options) {
+	s.ids, s.starts, s.offsets = ids, append(s.starts[:0], starts...), offsets
 	n := 0
 	if len(starts) > 0 {
 		n = int(starts[len(starts)-1])
@@ -106,21 +109,26 @@ func (s *Session) rows() mat.Matrix {
 	return mat.Of(len(s.x)/s.m.config.Hidden, s.m.config.Hidden, s.x)
 }
 
-// embed fills the rows of a batch.
-func (s *Session) embed(b Batch) {
-	x := s.rows()
-	for i := range b.Len() {
-		for p, id := range b.Sequence(i) {
-			row := x.Row(int(b.Starts[i]) + p)
-			copy(row, s.m.words.Row(int(id)))
-			if s.m.positions.Rows > 0 {
-				at := s.m.positions.Row(p + s.offset(i))
-				for j := range row {
-					row[j] += at[j]
-				}
-			}
+// embed fills rows lo to hi-1 of the batch from the tables.
+func (s *Session) embed(lo, hi int) {
+	x, at := s.rows(), s.sequence(lo)
+	for r := lo; r < hi; r++ {
+		for int(s.starts[at+1]) <= r {
+			at++
 		}
+		word := s.m.words.Slice(int(s.ids[r]), int(s.ids[r])+1)
+		if s.m.positions.Rows == 0 {
+			copy(x.Row(r), word.Row(0))
+			continue
+		}
+		position := s.offset(at) + r - int(s.starts[at])
+		mat.Affine(x.Slice(r, r+1), word, s.m.ones, s.m.positions.Row(position), false)
 	}
+}
+
+// sequence returns the one that a row of the batch belongs to.
+func (s *Session) sequence(row int) int {
+	return sort.Search(len(s.starts)-1, func(i int) bool { return int(s.starts[i+1]) > row })
 }
 
 // offset is the position of the first row of sequence i.
