@@ -184,3 +184,9 @@ func transpose8AVX2(dst *float32, src *float32, stride int, n int)
 //
 //go:noescape
 func scaleAVX2(dst *float32, src *float32, n int, by float32)
+
+// fetch asks for the first lines of 64 bytes of n rows; stride is in bytes. What lies
+// there need not exist.
+//
+//go:noescape
+func fetch(rows *float32, stride int, n int, lines int)

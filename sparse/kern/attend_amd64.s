@@ -2763,15 +2763,15 @@ larger:
 	VMAXPS        X1, X2, X2
 	VPERMILPS     $0xb1, X2, X1
 	VMAXPS        X2, X1, X1
-	VMULSS        X0, X1, X1
 	VMAXSS        (BX), X1, X1
 	VBROADCASTSS  X1, Z1
 	VBROADCASTSS  (BX), Z2
 	VMOVSS        X1, (BX)
 	VSUBPS        Z1, Z2, Z2
-	VCMPPS        $0x1d, xc2fc0000<>+0(SB), Z2, K1
-	VRNDSCALEPS   $0x08, Z2, Z3
-	VSUBPS        Z3, Z2, Z2
+	VMULPS        Z0, Z2, Z3
+	VCMPPS        $0x1d, xc2fc0000<>+0(SB), Z3, K1
+	VRNDSCALEPS   $0x08, Z3, Z3
+	VFMSUB213PS   Z3, Z0, Z2
 	VMOVUPS       x3aaddd0a<>+0(SB), Z4
 	VFMADD213PS   x3c1e7544<>+0(SB), Z2, Z4
 	VFMADD213PS   x3d635ba9<>+0(SB), Z2, Z4
@@ -2787,16 +2787,18 @@ larger:
 
 pair:
 	VMOVUPS       (R8), Z4
-	VFMSUB213PS   Z1, Z0, Z4
+	VSUBPS        Z1, Z4, Z4
 	VMOVUPS       64(R8), Z5
-	VFMSUB213PS   Z1, Z0, Z5
-	VCMPPS        $0x1d, xc2fc0000<>+0(SB), Z4, K1
-	VRNDSCALEPS   $0x08, Z4, Z6
-	VSUBPS        Z6, Z4, Z4
+	VSUBPS        Z1, Z5, Z5
+	VMULPS        Z0, Z4, Z6
+	VCMPPS        $0x1d, xc2fc0000<>+0(SB), Z6, K1
+	VRNDSCALEPS   $0x08, Z6, Z6
+	VFMSUB213PS   Z6, Z0, Z4
 	VMOVUPS       x3aaddd0a<>+0(SB), Z7
-	VCMPPS        $0x1d, xc2fc0000<>+0(SB), Z5, K2
-	VRNDSCALEPS   $0x08, Z5, Z8
-	VSUBPS        Z8, Z5, Z5
+	VMULPS        Z0, Z5, Z8
+	VCMPPS        $0x1d, xc2fc0000<>+0(SB), Z8, K2
+	VRNDSCALEPS   $0x08, Z8, Z8
+	VFMSUB213PS   Z8, Z0, Z5
 	VMOVUPS       x3aaddd0a<>+0(SB), Z9
 	VFMADD213PS   x3c1e7544<>+0(SB), Z4, Z7
 	VFMADD213PS   x3c1e7544<>+0(SB), Z5, Z9
@@ -2948,15 +2950,15 @@ larger:
 	VMAXPS       X2, X1, X1
 	VPERMILPS    $0xb1, X1, X2
 	VMAXPS       X1, X2, X2
-	VMULSS       X0, X2, X2
 	VMAXSS       (BX), X2, X2
 	VBROADCASTSS X2, Y1
 	VBROADCASTSS (BX), Y2
 	VMOVSS       X1, (BX)
 	VSUBPS       Y1, Y2, Y2
-	VCMPPS       $0x1d, xc2fc0000<>+0(SB), Y2, Y5
-	VROUNDPS     $0x08, Y2, Y3
-	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y0, Y2, Y3
+	VCMPPS       $0x1d, xc2fc0000<>+0(SB), Y3, Y5
+	VROUNDPS     $0x08, Y3, Y3
+	VFMSUB213PS  Y3, Y0, Y2
 	VMOVUPS      x3aaddd0a<>+0(SB), Y4
 	VFMADD213PS  x3c1e7544<>+0(SB), Y2, Y4
 	VFMADD213PS  x3d635ba9<>+0(SB), Y2, Y4
@@ -2978,16 +2980,18 @@ larger:
 
 pair:
 	VMOVUPS      (R8), Y6
-	VFMSUB213PS  Y1, Y0, Y6
+	VSUBPS       Y1, Y6, Y6
 	VMOVUPS      32(R8), Y7
-	VFMSUB213PS  Y1, Y0, Y7
-	VCMPPS       $0x1d, xc2fc0000<>+0(SB), Y6, Y10
-	VROUNDPS     $0x08, Y6, Y8
-	VSUBPS       Y8, Y6, Y6
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y0, Y6, Y8
+	VCMPPS       $0x1d, xc2fc0000<>+0(SB), Y8, Y10
+	VROUNDPS     $0x08, Y8, Y8
+	VFMSUB213PS  Y8, Y0, Y6
 	VMOVUPS      x3aaddd0a<>+0(SB), Y9
-	VCMPPS       $0x1d, xc2fc0000<>+0(SB), Y7, Y13
-	VROUNDPS     $0x08, Y7, Y11
-	VSUBPS       Y11, Y7, Y7
+	VMULPS       Y0, Y7, Y11
+	VCMPPS       $0x1d, xc2fc0000<>+0(SB), Y11, Y13
+	VROUNDPS     $0x08, Y11, Y11
+	VFMSUB213PS  Y11, Y0, Y7
 	VMOVUPS      x3aaddd0a<>+0(SB), Y12
 	VFMADD213PS  x3c1e7544<>+0(SB), Y6, Y9
 	VFMADD213PS  x3c1e7544<>+0(SB), Y7, Y12
@@ -3014,16 +3018,18 @@ pair:
 	VMOVUPS      Y7, 32(R8)
 	VADDPS       Y7, Y3, Y3
 	VMOVUPS      64(R8), Y6
-	VFMSUB213PS  Y1, Y0, Y6
+	VSUBPS       Y1, Y6, Y6
 	VMOVUPS      96(R8), Y7
-	VFMSUB213PS  Y1, Y0, Y7
-	VCMPPS       $0x1d, xc2fc0000<>+0(SB), Y6, Y10
-	VROUNDPS     $0x08, Y6, Y8
-	VSUBPS       Y8, Y6, Y6
+	VSUBPS       Y1, Y7, Y7
+	VMULPS       Y0, Y6, Y8
+	VCMPPS       $0x1d, xc2fc0000<>+0(SB), Y8, Y10
+	VROUNDPS     $0x08, Y8, Y8
+	VFMSUB213PS  Y8, Y0, Y6
 	VMOVUPS      x3aaddd0a<>+0(SB), Y9
-	VCMPPS       $0x1d, xc2fc0000<>+0(SB), Y7, Y13
-	VROUNDPS     $0x08, Y7, Y11
-	VSUBPS       Y11, Y7, Y7
+	VMULPS       Y0, Y7, Y11
+	VCMPPS       $0x1d, xc2fc0000<>+0(SB), Y11, Y13
+	VROUNDPS     $0x08, Y11, Y11
+	VFMSUB213PS  Y11, Y0, Y7
 	VMOVUPS      x3aaddd0a<>+0(SB), Y12
 	VFMADD213PS  x3c1e7544<>+0(SB), Y6, Y9
 	VFMADD213PS  x3c1e7544<>+0(SB), Y7, Y12
@@ -3162,4 +3168,26 @@ eight:
 	DECQ    DX
 	JNZ     eight
 	VZEROUPPER
+	RET
+
+// func fetch(rows *float32, stride int, n int, lines int)
+// Requires: MMX+
+TEXT ·fetch(SB), NOSPLIT, $0-32
+	MOVQ rows+0(FP), AX
+	MOVQ stride+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ lines+24(FP), BX
+
+row:
+	MOVQ AX, SI
+	MOVQ BX, DI
+
+line:
+	PREFETCHT1 (SI)
+	ADDQ       $0x40, SI
+	DECQ       DI
+	JNZ        line
+	ADDQ       CX, AX
+	DECQ       DX
+	JNZ        row
 	RET

@@ -25,8 +25,8 @@ type productArgs struct {
 }
 
 // weightArgs is what the generated kernel of weights reads. A row of 2·pairs
-// panels of scores s becomes 2^(s·scale-top), where top is the largest s·scale
-// of this and earlier chunks. factor is what earlier sums shrink by; total goes
+// panels of scores s becomes 2^((s-top)·scale), where top is the largest score of
+// this and earlier chunks. factor is what earlier sums shrink by; total goes
 // on from what it holds.
 type weightArgs struct {
 	s                  *float32

@@ -1,6 +1,10 @@
 package kern
 
-import "math"
+import (
+	"math"
+
+	"entropipe/models/mat"
+)
 
 // pack holds the keys and values of one key and value head of a job, in the
 // order of its layout's columns.
@@ -37,12 +41,26 @@ func (p *pack) fill(memory []float32, tmp *[]float32) (left []float32) {
 	p.values, memory = memory[:n*j.wide():n*j.wide()], memory[n*j.wide():]
 	p.setOrder()
 	for i := range p.panels {
+		p.soon(j.K, (i+1)*panel)
 		p.packKeys(p.keys[i*panel*j.Dim:][:panel*j.Dim], i, tmp)
 	}
 	for i := range p.panels {
+		p.soon(j.V, (i+1)*panel)
 		p.packValues(i, i)
 	}
 	return memory
+}
+
+// soon asks for the rows of the panel that begins at row i.
+func (p *pack) soon(m mat.Matrix, i int) {
+	if n := min(panel, m.Rows-i); n > 0 {
+		fetchRows(m, i, n, p.kv*p.job.Dim, p.job.Dim)
+	}
+}
+
+// fetchRows asks for n rows of m from i on, dim columns from column c on.
+func fetchRows(m mat.Matrix, i, n, c, dim int) {
+	fetch(&m.Data[i*m.Stride+c], 4*m.Stride, n, (4*dim+63)/64)
 }
 
 // few says that every head is one tile, so that what is packed is read once for

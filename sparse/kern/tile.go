@@ -69,6 +69,10 @@ func (w *worker) start(p *pack, head, lo, hi int) view {
 			}
 		}
 	}
+	fetchRows(j.Out, lo, rows, head*j.Dim, j.Dim) // they are written at the end
+	if next := min(rows, j.Q.Rows-hi); next > 0 {
+		fetchRows(j.Q, hi, next, head*j.Dim, j.Dim)
+	}
 	w.read(&v, j.horizon(hi-1))
 	w.at = w.list
 	return v
@@ -97,7 +101,7 @@ func (w *worker) finish(v *view, head, rows int) {
 		}
 		scaled(j.out(lo+r, head), w.sums[r*wide:], by)
 		if j.LogSums != nil {
-			j.LogSums[(lo+r)*j.Heads+head] = float64(w.top[r])*math.Ln2 + math.Log(float64(w.total[r]))
+			j.LogSums[(lo+r)*j.Heads+head] = float64(w.top[r])*math.Abs(float64(j.Scale)) + math.Log(float64(w.total[r]))
 		}
 	}
 }

@@ -32,6 +32,7 @@ func main() {
 	}
 	transpose()
 	scale()
+	fetch()
 	Generate()
 }
 

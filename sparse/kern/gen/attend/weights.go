@@ -20,7 +20,7 @@ const (
 	sFactor
 )
 
-// weights turns rows of scores into 2^(score·scale-top).
+// weights turns rows of scores into 2^((score-top)·scale).
 type weights struct{ unit.Unit }
 
 func (w weights) generate() {
@@ -33,14 +33,14 @@ func (w weights) generate() {
 	top, total, factor := load(args, sTop), load(args, sTotal), load(args, sFactor)
 	scale := w.Broadcast(Mem{Base: args, Disp: sScale})
 	Label("row")
-	low := w.largest(args, s, scale, top)
-	// What earlier chunks have counts less by 2^(old top - new top).
+	largest := w.largest(args, s, top)
+	// What earlier chunks have counts less by the same function of their top.
 	old := w.Broadcast(Mem{Base: top})
-	VMOVSS(low.AsX(), Mem{Base: top})
-	VSUBPS(low, old, old)
-	w.exp2(old)
+	VMOVSS(largest.AsX(), Mem{Base: top})
+	VSUBPS(largest, old, old)
+	w.exp2(scale, old)
 	VMOVSS(old.AsX(), Mem{Base: factor})
-	sum := w.exponentials(args, s, scale, low)
+	sum := w.exponentials(args, s, scale, largest)
 	VMOVSS(Mem{Base: total}, old.AsX())
 	VMULSS(Mem{Base: factor}, old.AsX(), old.AsX())
 	VADDSS(sum.AsX(), old.AsX(), old.AsX())
@@ -58,9 +58,9 @@ func (w weights) generate() {
 // perPair is the number of vectors of two panels.
 func (w weights) perPair() int { return 2 * panel / w.Lanes() }
 
-// largest returns the row's largest score, times scale, or the old top if that
-// is larger, in every lane.
-func (w weights) largest(args, s reg.Register, scale reg.VecVirtual, top reg.GPVirtual) reg.VecVirtual {
+// largest returns the row's largest score, or the old top if that is larger, in
+// every lane.
+func (w weights) largest(args, s reg.Register, top reg.GPVirtual) reg.VecVirtual {
 	at, left := GP64(), load(args, sPairs)
 	MOVQ(s, at)
 	best := make([]reg.VecVirtual, w.perPair())
@@ -83,16 +83,15 @@ func (w weights) largest(args, s reg.Register, scale reg.VecVirtual, top reg.GPV
 		}
 	}
 	x := w.Fold(best[0], func(a, b, to Op) { VMAXPS(a, b, to) })
-	VMULSS(scale.AsX(), x.AsX(), x.AsX())
 	VMAXSS(Mem{Base: top}, x.AsX(), x.AsX())
-	low := w.Vector()
-	VBROADCASTSS(x.AsX(), low)
-	return low
+	all := w.Vector()
+	VBROADCASTSS(x.AsX(), all)
+	return all
 }
 
 // exponentials replaces the row and returns its sum in the first lane. Even and
 // odd panels are summed apart.
-func (w weights) exponentials(args, s reg.Register, scale, low reg.VecVirtual) reg.VecVirtual {
+func (w weights) exponentials(args, s reg.Register, scale, largest reg.VecVirtual) reg.VecVirtual {
 	at, left := GP64(), load(args, sPairs)
 	MOVQ(s, at)
 	sums := make([]reg.VecVirtual, w.perPair())
@@ -109,9 +108,9 @@ func (w weights) exponentials(args, s reg.Register, scale, low reg.VecVirtual) r
 		for v := range xs {
 			xs[v] = w.Vector()
 			VMOVUPS(Mem{Base: at, Disp: (first + v) * w.Bytes()}, xs[v])
-			VFMSUB213PS(low, scale, xs[v])
+			VSUBPS(largest, xs[v], xs[v])
 		}
-		w.exp2(xs...)
+		w.exp2(scale, xs...)
 		for v, x := range xs {
 			VMOVUPS(x, Mem{Base: at, Disp: (first + v) * w.Bytes()})
 			VADDPS(x, sums[first+v], sums[first+v])
@@ -130,27 +129,31 @@ func (w weights) exponentials(args, s reg.Register, scale, low reg.VecVirtual) r
 	return w.Fold(sums[0], func(a, b, to Op) { VADDPS(a, b, to) })
 }
 
-// exp2 replaces each number x <= 0 by 2^x within 3 ulp; 0 for x < -126, and for
-// what is not a number: minus infinity less minus infinity, where nothing has
-// been seen. 2^f for |f| <= 1/2 is the polynomial 1+f·q(f) that is best in the
-// relative sense, off by 9.2e-8; 2^0 is 1.
-func (w weights) exp2(xs ...reg.VecVirtual) {
+// exp2 replaces each number x <= 0 by 2^(x·scale); 0 where that is below 2^-126,
+// and for what is not a number: minus infinity less minus infinity, where
+// nothing has been seen. The product is not rounded before its whole part is
+// taken away, and x is a difference of scores, so that the error is 3 ulp and
+// 2^-24 of the exponent, however large the scores are. 2^f for |f| <= 1/2 is the
+// polynomial 1+f·q(f) that is best in the relative sense, off by 9.2e-8; 2^0 is
+// 1.
+func (w weights) exp2(scale reg.VecVirtual, xs ...reg.VecVirtual) {
 	n, p := make([]reg.VecVirtual, len(xs)), make([]reg.VecVirtual, len(xs))
 	keep := make([]reg.Register, len(xs))
 	for v, x := range xs {
 		n[v], p[v] = w.Vector(), w.Vector()
+		VMULPS(scale, x, n[v])
 		if w.Unit == 512 {
 			k := K()
-			VCMPPS(U8(0x1d), w.Const(-126), x, k) // not less, ordered
-			VRNDSCALEPS(U8(8), x, n[v])
+			VCMPPS(U8(0x1d), w.Const(-126), n[v], k) // not less, ordered
+			VRNDSCALEPS(U8(8), n[v], n[v])
 			keep[v] = k
 		} else {
 			m := YMM()
-			VCMPPS(U8(0x1d), w.Const(-126), x, m)
-			VROUNDPS(U8(8), x, n[v])
+			VCMPPS(U8(0x1d), w.Const(-126), n[v], m)
+			VROUNDPS(U8(8), n[v], n[v])
 			keep[v] = m
 		}
-		VSUBPS(n[v], x, x)
+		VFMSUB213PS(n[v], scale, x)
 		VMOVUPS(w.Const(exp2q[len(exp2q)-1]), p[v])
 	}
 	for i := len(exp2q) - 2; i >= 0; i-- {
@@ -250,5 +253,29 @@ func scale() {
 	DECQ(n)
 	JNZ(LabelRef("eight"))
 	VZEROUPPER()
+	RET()
+}
+
+// fetch asks for rows that will be read soon: strides of columns of a fused
+// matrix are longer than what hardware follows.
+func fetch() {
+	TEXT("fetch", NOSPLIT, "func(rows *float32, stride, n, lines int)")
+	Pragma("noescape")
+	Doc("fetch asks for the first lines of 64 bytes of n rows; stride is in bytes. What lies",
+		"there need not exist.")
+	row, stride := Load(Param("rows"), GP64()), Load(Param("stride"), GP64())
+	n, lines := Load(Param("n"), GP64()), Load(Param("lines"), GP64())
+	Label("row")
+	at, left := GP64(), GP64()
+	MOVQ(row, at)
+	MOVQ(lines, left)
+	Label("line")
+	PREFETCHT1(Mem{Base: at})
+	ADDQ(Imm(64), at)
+	DECQ(left)
+	JNZ(LabelRef("line"))
+	ADDQ(stride, row)
+	DECQ(n)
+	JNZ(LabelRef("row"))
 	RET()
 }
