@@ -25,12 +25,14 @@ type demoCmd struct {
 	Rate   replay.Rate `default:"realtime" help:"realtime (10 Hz), max, a frequency like 20hz, or a multiple like 2x (${default})."`
 	Points int         `default:"120000" help:"Points of a LiDAR frame, roughly (${default})."`
 	Seed   uint64      `default:"1" help:"Seed of the scene (${default})."`
+	LM     string      `name:"lm" default:"builtin:bytes" placeholder:"DIR" help:"Language model that reads the notes (${default})."`
 }
 
 func (demoCmd) Help() string {
-	return `Starts a broker inside the process, sends it a synthetic 64-beam LiDAR at 10 Hz and a
-thousand synthetic sketches a second, and processes both into Parquet. A second run in the
-same folder continues where the first one ended.
+	return `Starts a broker inside the process, sends it a synthetic 64-beam LiDAR at 10 Hz, a
+thousand synthetic sketches and a hundred short notes a second, and processes them into
+Parquet: exact geometry of the clouds, and what a small language model expects to follow
+each note. A second run in the same folder continues where the first one ended.
 
 Examples:
   entropipe demo
@@ -38,13 +40,17 @@ Examples:
   entropipe demo --frames 0                              # until Ctrl-C`
 }
 
-// The demo's topics, and how many drawings are sent for every LiDAR frame: as
-// many as the crowd draws in a tenth of a second.
+// The demo's topics, and how many drawings and notes are sent for every LiDAR
+// frame: as many as the crowd draws and writes in a tenth of a second.
 const (
-	demoLidar    = "points"
-	demoSketches = "sketches"
-	sketchesEach = 100
+	demoLidar     = "points"
+	demoSketches  = "sketches"
+	demoTokens    = "tokens"
+	sketchesEach  = 100
+	sentencesEach = 10
 )
+
+var demoTopics = []string{demoLidar, demoSketches, demoTokens}
 
 // demo is one run of the command.
 type demo struct {
@@ -69,7 +75,7 @@ func (c *demoCmd) Run(e *env) error {
 	}
 	defer b.Close()
 	d := &demo{demoCmd: c, brokers: []string{b.Addr()}, log: quiet(e.log), sent: map[string]int64{}, backlog: map[string]int64{}}
-	for _, topic := range []string{demoLidar, demoSketches} {
+	for _, topic := range demoTopics {
 		if err := ingest.EnsureTopic(e.ctx, d.brokers, topic, ingest.TopicSpec{Partitions: 2, MaxMessageBytes: 64 << 20}); err != nil {
 			return err
 		}
@@ -88,9 +94,9 @@ func (c *demoCmd) Run(e *env) error {
 		fmt.Fprintf(e.stderr, "continuing: %s LiDAR frames were sent before\n", count(n))
 	}
 	show := startProgress(e.stderr, e.log, "LiDAR frames", c.Frames, func() (int64, string) {
-		lidar, sketches, since := s.pipeline.Stats(demoLidar), s.pipeline.Stats(demoSketches), time.Since(begin)
+		lidar, all, since := s.pipeline.Stats(demoLidar), s.pipeline.Stats(), time.Since(begin)
 		return lidar.Frames, rate(lidar.Frames, "frames", since) + ", " + rate(lidar.Points, "points", since) + ", " +
-			count(sketches.Frames) + " sketches, " + byteSize(lidar.FileBytes+sketches.FileBytes) + " written"
+			count(all.Frames-lidar.Frames) + " sketches, " + rate(all.Tokens, "tokens", since) + ", " + byteSize(all.FileBytes) + " written"
 	})
 	err = d.stream(e.ctx, s)
 	show.Stop()
@@ -110,10 +116,11 @@ func servedAt(s *service) string {
 // flags are those of the `run` command that the demo stands for.
 func (d *demo) flags() *runFlags {
 	return &runFlags{
-		Source:   sourceFlags{Brokers: d.brokers, Topic: []string{demoLidar, demoSketches}, From: "earliest", OnGap: "stop"},
+		Source:   sourceFlags{Brokers: d.brokers, Topic: demoTopics, From: "earliest", OnGap: "stop"},
 		Output:   outputFlags{Out: d.Out, PartitionBy: []string{"dataset"}, RollBytes: 256 << 20, RollRecords: 100_000, RollAge: time.Second},
 		Frames:   frameFlags{MaxFrameBytes: 64 << 20},
 		Stage:    stageFlags{Stage: "off"},
+		Tokens:   lmFlags{LM: d.LM, Task: "logits", TopK: 5, MaxNew: 1, TokenBudget: 4096},
 		Resource: resourceFlags{Memory: 256 << 20},
 		Serve:    serveFlags{Listen: d.Listen},
 	}
@@ -121,7 +128,7 @@ func (d *demo) flags() *runFlags {
 
 // look finds out what earlier runs have sent and committed.
 func (d *demo) look(ctx context.Context, s *service) error {
-	for topic, frames := range map[string]int64{demoLidar: 1, demoSketches: sketchPack} {
+	for topic, frames := range map[string]int64{demoLidar: 1, demoSketches: sketchPack, demoTokens: sentencesEach} {
 		t, err := ingest.Describe(ctx, d.brokers, topic)
 		if err != nil {
 			return err
@@ -147,7 +154,7 @@ func (d *demo) stream(parent context.Context, s *service) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	var producers, processing sync.WaitGroup
-	messages := make(chan int64, 2) // acknowledged, by each producer
+	messages := make(chan int64, len(demoTopics)) // acknowledged, by each producer
 	send := func(topic string, rate replay.Rate, src replay.Source, err error) {
 		producers.Go(func() {
 			if err == nil {
@@ -164,6 +171,7 @@ func (d *demo) stream(parent context.Context, s *service) error {
 	send(demoLidar, d.Rate, lidar, err)
 	crowd, err := replay.Sketches{Frames: d.Frames * sketchesEach, Pack: sketchPack, Seed: d.Seed}.Open()
 	send(demoSketches, d.Rate.Times(sketchesEach), crowd, err)
+	send(demoTokens, d.Rate.Times(sentencesEach), &sentences{total: d.Frames * sentencesEach, seed: d.Seed}, nil)
 	processing.Go(func() {
 		if err := s.run(ctx); err != nil {
 			cancel(err)
@@ -171,7 +179,10 @@ func (d *demo) stream(parent context.Context, s *service) error {
 	})
 	producers.Wait()
 	close(messages)
-	wanted := d.backlog[demoLidar] + d.backlog[demoSketches]
+	var wanted int64
+	for _, n := range d.backlog {
+		wanted += n
+	}
 	for n := range messages {
 		wanted += n
 	}
@@ -218,8 +229,14 @@ func (c *continued) Next(it *replay.Item) error {
 		return err
 	}
 	period := int64(time.Second / 10)
-	if it.Drawings != nil {
-		period = int64(time.Second / 10 / sketchesEach)
+	switch {
+	case it.Drawings != nil:
+		period /= sketchesEach
+	case it.Sequences != nil:
+		period /= sentencesEach
+		for i := range it.Sequences {
+			it.Sequences[i].ID = fmt.Sprintf("note-%d", c.frames+it.Number+int64(i))
+		}
 	}
 	it.Number += c.frames
 	it.TimeNs += c.frames * period
@@ -233,23 +250,23 @@ func (c *continued) Next(it *replay.Item) error {
 
 // report prints what was done and how to look at it.
 func (d *demo) report(w io.Writer, s *service, begin time.Time) error {
-	lidar, sketches := s.pipeline.Stats(demoLidar), s.pipeline.Stats(demoSketches)
+	lidar, sketches, tokens := s.pipeline.Stats(demoLidar), s.pipeline.Stats(demoSketches), s.pipeline.Stats(demoTokens)
 	elapsed := time.Since(begin)
 	tab := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	row := func(name, a, b string) { fmt.Fprintf(tab, "%s\t%s\t%s\t\n", name, a, b) }
-	each := func(name string, f func(int64) string, a, b int64) { row(name, f(a), f(b)) }
-	row("", "LiDAR", "sketches")
-	each("frames", count, lidar.Frames, sketches.Frames)
-	each("points", count, lidar.Points, sketches.Points)
-	each("rows", count, lidar.Rows, sketches.Rows)
-	each("bytes in", byteSize, lidar.BytesIn, sketches.BytesIn)
-	each("bytes written", byteSize, lidar.FileBytes, sketches.FileBytes)
-	each("frames/s", count, perSecond(lidar.Frames, elapsed), perSecond(sketches.Frames, elapsed))
-	row("latency p50", ms(lidar.LatencyP50), ms(sketches.LatencyP50))
-	row("latency p99", ms(lidar.LatencyP99), ms(sketches.LatencyP99))
-	each("rejects", count, lidar.Rejects, sketches.Rejects)
+	row := func(name, a, b, c string) { fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t\n", name, a, b, c) }
+	each := func(name string, f func(int64) string, a, b, c int64) { row(name, f(a), f(b), f(c)) }
+	row("", "LiDAR", "sketches", "tokens")
+	each("frames", count, lidar.Frames, sketches.Frames, tokens.Sequences)
+	each("points", count, lidar.Points, sketches.Points, tokens.Tokens)
+	each("rows", count, lidar.Rows, sketches.Rows, tokens.Rows)
+	each("bytes in", byteSize, lidar.BytesIn, sketches.BytesIn, tokens.BytesIn)
+	each("bytes written", byteSize, lidar.FileBytes, sketches.FileBytes, tokens.FileBytes)
+	each("frames/s", count, perSecond(lidar.Frames, elapsed), perSecond(sketches.Frames, elapsed), perSecond(tokens.Sequences, elapsed))
+	row("latency p50", ms(lidar.LatencyP50), ms(sketches.LatencyP50), ms(tokens.LatencyP50))
+	row("latency p99", ms(lidar.LatencyP99), ms(sketches.LatencyP99), ms(tokens.LatencyP99))
+	each("rejects", count, lidar.Rejects, sketches.Rejects, tokens.Rejects)
 	if first := s.pipeline.Stats().FirstCommit; !first.IsZero() {
-		row("first row after", ms(first.Sub(begin)), "")
+		row("first row after", ms(first.Sub(begin)), "", "")
 	}
 	if err := tab.Flush(); err != nil {
 		return err
@@ -259,6 +276,7 @@ func (d *demo) report(w io.Writer, s *service, begin time.Time) error {
 Open it:
   DuckDB     duckdb -c "SELECT frame_id, n_points, n_hull, area FROM read_parquet('%[1]s/hulls/*/topic=points/*.parquet', hive_partitioning=true) ORDER BY area DESC LIMIT 5"
   GeoPandas  python3 -c "import geopandas; print(geopandas.read_parquet('%[1]s/hulls')[['frame_id', 'n_hull', 'geometry']].head())"
+  DuckDB     duckdb -c "SELECT id, n_tokens, chr(top_ids[1]) AS next, exp(top_logprobs[1]) AS p FROM read_parquet('%[1]s/tokens/*/*/*.parquet') LIMIT 5"
   Polars     python3 -c "import polars; print(polars.scan_parquet('%[1]s/triangles/**/*.parquet', hive_partitioning=True).head().collect())"
 `, out)
 	return err

@@ -24,9 +24,9 @@ func TestDemo(t *testing.T) {
 	first := launch(t, dir, scene()...)
 	first.exits(0, patience)
 	for _, want := range []string{
-		`^ +LiDAR +sketches$`, `^ +frames +3 +300$`, `^ +points +[56] \d{3} +\d+ \d{3}$`, `^ +rejects +0 +0$`,
-		`^ +latency p50 +\d+ ms +\d+ ms$`, `^ +first row after +\d+ ms`,
-		`duckdb -c "SELECT .* read_parquet\('out/hulls/.*\.parquet'`, `geopandas\.read_parquet\('out/hulls'\)`, `polars\.scan_parquet\('out/triangles/`,
+		`^ +LiDAR +sketches +tokens$`, `^ +frames +3 +300 +30$`, `^ +points +[56] \d{3} +\d+ \d{3} +\d \d{3}$`, `^ +rejects +0 +0 +0$`,
+		`^ +latency p50 +\d+ ms +\d+ ms +\d+ ms$`, `^ +first row after +\d+ ms`,
+		`duckdb -c "SELECT .* read_parquet\('out/hulls/.*\.parquet'`, `duckdb -c "SELECT .* read_parquet\('out/tokens/.*\.parquet'`, `geopandas\.read_parquet\('out/hulls'\)`, `polars\.scan_parquet\('out/triangles/`,
 	} {
 		if !regexp.MustCompile("(?m)" + want).MatchString(first.out()) {
 			t.Errorf("stdout has no line that matches %s", want)
@@ -39,6 +39,10 @@ func TestDemo(t *testing.T) {
 	second.exits(0, patience)
 	second.says(`^continuing: 3 LiDAR frames were sent before$`)
 	checkDemo(t, out, 6)
+	notes, err := countValues(filepath.Join(out, "tokens"), "id")
+	if err != nil || len(notes) != 60 || notes["note-0"] != 1 || notes["note-59"] != 1 {
+		t.Errorf("ids of notes: %v, want note-0 to note-59 once each; %v", notes, err)
+	}
 	ids, err := countValues(filepath.Join(out, "hulls", "dataset=synthetic", "topic=points"), "frame_id")
 	if err != nil || len(ids) != 6 || ids["0"] != 1 || ids["5"] != 1 {
 		t.Errorf("frame_id of LiDAR frames: %v, want 0 to 5 once each; %v", ids, err)
@@ -50,11 +54,14 @@ func TestDemo(t *testing.T) {
 	must(t, dir, "info", "out")
 }
 
-// checkDemo checks that an output holds so many sweeps, and a hundred times as
-// many sketches.
+// checkDemo checks that an output holds so many sweeps, a hundred times as many
+// sketches, and ten times as many notes.
 func checkDemo(t *testing.T, out string, sweeps int64) {
 	t.Helper()
 	verified(t, out)
+	if rows, err := countRows(filepath.Join(out, "tokens", "dataset=synthetic", "topic=tokens")); err != nil || rows != 10*sweeps {
+		t.Errorf("%d rows of tokens, want %d; %v", rows, 10*sweeps, err)
+	}
 	for topic, want := range map[string]int64{"points": sweeps, "sketches": 100 * sweeps} {
 		for _, table := range []string{"frames", "hulls", "maxima"} {
 			rows, err := countRows(filepath.Join(out, table, "dataset=synthetic", "topic="+topic))
@@ -77,7 +84,7 @@ func TestStoppedDemo(t *testing.T) {
 	}
 	d.signal(os.Interrupt)
 	d.exits(0, patience)
-	d.until(`^ +frames +\d+ +\d+`)
+	d.until(`^ +frames +\d+ +\d+ +\d+`)
 	verified(t, filepath.Join(dir, "out"))
 
 	// What was sent but not committed is processed by the next run.
