@@ -70,13 +70,13 @@ func (p *pass) lossBackward(w *weights, d mat.Matrix) {
 	normed := mat.Of(d.Rows, f.dim, p.normed)
 	if f.causal() {
 		mat.TMul(w.tokens, d, normed, true, 1)
-		layerNormBackward(p.of(f.dim, p.dx), da, p.of(f.dim, p.final), n.w.gamma, w.gamma, w.beta, f.eps)
+		mat.LayerNormBackward(p.of(f.dim, p.dx), da, p.of(f.dim, p.final), n.w.gamma, w.gamma, w.beta, f.eps)
 		return
 	}
 	mat.TMul(w.head, normed, d, true, 1)
 	p.columnSums(w.headB, d)
 	rows := mat.Matrix{Rows: p.seqs, Cols: f.dim, Stride: f.n * f.dim, Data: p.dx}
-	layerNormBackward(rows, da, mat.Of(p.seqs, f.dim, p.hidden), n.w.gamma, w.gamma, w.beta, f.eps)
+	mat.LayerNormBackward(rows, da, mat.Of(p.seqs, f.dim, p.hidden), n.w.gamma, w.gamma, w.beta, f.eps)
 }
 
 // judge sets the mean loss of every sequence, and how many of its targets the

@@ -126,8 +126,8 @@ func newNetwork(f form, r *rand.Rand) *network {
 }
 
 // start draws the first values, as GPT-2 does: deviation 0.02, less for what
-// adds to the residual stream. A patch's layer sees numbers of size 1, so its
-// deviation is that of its fan.
+// adds to the residual stream. A patch's layer sees many numbers of size 1, so
+// its deviation is less too: patches and positions begin alike.
 func (n *network) start(r *rand.Rand) {
 	const deviation = 0.02
 	draw := func(m mat.Matrix, sigma float64) {
@@ -145,13 +145,14 @@ func (n *network) start(r *rand.Rand) {
 	w := &n.w
 	draw(w.tokens, deviation)
 	if !n.form.causal() {
-		draw(w.patches, 1/math.Sqrt(float64(n.form.pixels())))
+		draw(w.patches, 2*deviation/math.Sqrt(float64(n.form.pixels())))
 	}
 	draw(w.head, deviation)
 	if n.form.causal() {
 		waves(w.positions, 2*deviation) // twice a token's size, or tokens drown them
 	} else {
-		draw(w.positions, deviation)
+		draw(w.positions.Slice(0, 1), deviation)
+		waves2(w.positions.Slice(1, n.form.n), n.form.side/n.form.patch, 2*deviation)
 	}
 	residual := deviation / math.Sqrt(2*float64(n.form.layers))
 	for l := range w.blocks {
@@ -181,11 +182,26 @@ func frequency(pair, pairs, n int) float64 {
 // waves sets positions to sines and cosines (Vaswani et al.) as a beginning of
 // what is learned.
 func waves(m mat.Matrix, amplitude float64) {
-	for j := range m.Cols {
-		f := frequency(j/2, (m.Cols+1)/2, m.Rows)
-		for i := range m.Rows {
-			m.Row(i)[j] = float32(amplitude * math.Cos(f*float64(i)-math.Pi/2*float64(j%2)))
-		}
+	for i := range m.Rows {
+		wave(m.Row(i), i, m.Rows, amplitude)
+	}
+}
+
+// waves2 is waves of places in a square: half of the columns for how far a
+// patch is to the right, half for how far down.
+func waves2(m mat.Matrix, across int, amplitude float64) {
+	for i := range m.Rows {
+		row := m.Row(i)
+		wave(row[:len(row)/2], i%across, across, amplitude)
+		wave(row[len(row)/2:], i/across, across, amplitude)
+	}
+}
+
+// wave sets row to the waves of place i of n.
+func wave(row []float32, i, n int, amplitude float64) {
+	for j := range row {
+		f := frequency(j/2, (len(row)+1)/2, n)
+		row[j] = float32(amplitude * math.Cos(f*float64(i)-math.Pi/2*float64(j%2)))
 	}
 }
 

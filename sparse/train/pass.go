@@ -146,11 +146,11 @@ func (p *pass) backward(w *weights, r *regulariser) float64 {
 		mat.TMul(to.down, p.of(4*d, b.act), dx, true, 1)
 		p.columnSums(to.downB, dx)
 		k.down.in.Mul(dup, dx, mat.Epilogue{}, 1)
-		n.form.geluBackward(p.dup[:p.rows*4*d], b.up[:p.rows*4*d], b.act)
+		n.form.geluBackward(p.dup[:p.rows*4*d], b.up[:p.rows*4*d])
 		mat.TMul(to.up, p.of(d, b.b), dup, true, 1)
 		p.columnSums(to.upB, dup)
 		k.up.in.Mul(da, dup, mat.Epilogue{}, 1)
-		layerNormBackward(dx, da, p.of(d, b.mid), from.gamma2, to.gamma2, to.beta2, n.form.eps)
+		mat.LayerNormBackward(dx, da, p.of(d, b.mid), from.gamma2, to.gamma2, to.beta2, n.form.eps)
 
 		mat.TMul(to.proj, p.of(d, b.o), dx, true, 1)
 		p.columnSums(to.projB, dx)
@@ -163,7 +163,7 @@ func (p *pass) backward(w *weights, r *regulariser) float64 {
 		mat.TMul(to.qkv, p.of(d, b.a), dqkv, true, 1)
 		p.columnSums(to.qkvB, dqkv)
 		k.qkv.in.Mul(da, dqkv, mat.Epilogue{}, 1)
-		layerNormBackward(dx, da, p.of(d, b.x), from.gamma1, to.gamma1, to.beta1, n.form.eps)
+		mat.LayerNormBackward(dx, da, p.of(d, b.x), from.gamma1, to.gamma1, to.beta1, n.form.eps)
 	}
 	p.embedBackward(w)
 	return penalty

@@ -15,12 +15,17 @@ type reference struct {
 	c      []float64
 	alpha  []float64
 	cfg    *Config
+	batch  *pass // input and targets
+	places map[string]spot
 }
 
 // cut returns the tensors of params in their order, as the program cuts them.
 func (r *reference) cut() (m map[string][][]float64, v map[string][]float64) {
 	m, v = map[string][][]float64{}, map[string][]float64{}
-	for name, t := range tensorsOf(&r.f) {
+	if r.places == nil {
+		r.places = tensorsOf(&r.f)
+	}
+	for name, t := range r.places {
 		for i := range t.rows {
 			row := r.params[t.at+i*t.cols : t.at+(i+1)*t.cols]
 			m[name] = append(m[name], row)

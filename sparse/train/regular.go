@@ -45,7 +45,10 @@ func (p *pass) assign(a *head, c mat.Matrix, alpha float64) mat.Matrix {
 	r := &p.room
 	r.reserve(a.k.Rows, c.Rows)
 	for i := range c.Rows {
-		r.bias[i] = -dot(c.Row(i), c.Row(i)) / 2
+		r.bias[i] = 0
+		for _, v := range c.Row(i) {
+			r.bias[i] -= v * v / 2
+		}
 	}
 	to := mat.Of(a.k.Rows, c.Rows, r.p)
 	r.pack.PackT(c)
@@ -120,13 +123,8 @@ func shares(p, d mat.Matrix, weight float64) (entropy float64) {
 func (p *pass) clusterKeys(a *head, dk mat.Matrix, l, h int, r *regulariser) {
 	n, c, alpha := a.k.Rows, r.anchors.of(l, h), r.temperature(l, h)
 	assigned, d := mat.Of(n, c.Rows, p.room.p), mat.Of(n, c.Rows, p.room.d)
-	for j := range n {
-		w, g := assigned.Row(j), d.Row(j)
-		mean := dot(w, g)
-		for i, v := range w {
-			g[i] = float32(2*alpha) * v * (g[i] - mean)
-		}
-	}
+	mat.SoftmaxBackward(d, assigned)
+	scaleRows(d, float32(2*alpha))
 	p.room.pack.Pack(c)
 	p.room.pack.Mul(dk, d, mat.Epilogue{Add: true}, 1)
 	if r.kind != Paper {

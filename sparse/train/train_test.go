@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // small is a configuration that learns in a second.
 func small(r Regulariser) Config {
-	return Config{Layers: 2, Dim: 32, Heads: 2, Context: 40, Steps: 120, Batch: 8, Rate: 0.01, Every: 40, Workers: 2, Seed: 5, Regulariser: r, Block: 8}
+	return Config{Layers: 2, Dim: 32, Heads: 2, Context: 40, Steps: 80, Batch: 4, Rate: 0.01, Every: 40, Workers: 2, Seed: 5, Regulariser: r, Block: 8}
 }
 
 // A language model learns what there is to learn: its text's next token is,
@@ -49,7 +49,7 @@ func TestLanguageModelLearns(t *testing.T) {
 
 func TestImageClassifierLearns(t *testing.T) {
 	c := small(None)
-	c.Patch, c.Batch, c.Rate = 4, 16, 0.005
+	c.Patch, c.Steps, c.Batch, c.Rate = 4, 120, 16, 0.005
 	images := blobs(240)
 	r, err := ViT(context.Background(), c, images, "", "")
 	if err != nil {
@@ -259,7 +259,7 @@ func TestDirectoriesOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"made by a test", text.SHA256, "| 12, 8, 5 |", "perplexity"} {
+	for _, want := range []string{"made by a test", text.SHA256, "| 12, 4, 5 |", "perplexity"} {
 		if !strings.Contains(string(card), want) {
 			t.Errorf("the card lacks %q:\n%s", want, card)
 		}
