@@ -15,9 +15,9 @@ import (
 )
 
 type exportCmd struct {
-	Out string `arg:"" type:"path" help:"Output folder, or the file of a model (.safetensors)."`
+	Out string `arg:"" type:"path" help:"Output folder, the file of a model (.safetensors), or the folder of a mask."`
 
-	As   string `placeholder:"svg|png|geojson|ply|onnx" help:"Format: svg, png, geojson or ply; onnx of a model. Default: by the name of the file, else svg."`
+	As   string `placeholder:"svg|png|geojson|ply|onnx|…" help:"Format: svg, png, geojson or ply; onnx of a model; ort, flex or flashinfer of a mask. Default: by the name of the file, else svg."`
 	File string `name:"output" short:"o" placeholder:"FILE" help:"Where to write; by default, and with -, to stdout."`
 
 	Topic     string `placeholder:"NAME" help:"Topic of the frame." group:"Which frame (the first that fits)"`
@@ -37,7 +37,9 @@ func (exportCmd) Help() string {
 	return `Draws one frame from the tables, so that a person can look at it. svg and png show it
 from above, to scale; geojson has its polygon and points for GIS programs; ply has the
 points, with flags, and a mesh for MeshLab, Blender, CloudCompare or Open3D.
-The network of a model becomes onnx, for ONNX Runtime.
+The network of a model becomes onnx, for ONNX Runtime. The mask of a transformer, as freeze
+writes it, becomes the arrays of ONNX Runtime's SparseAttention (ort), of PyTorch's BlockMask
+(flex) or of FlashInfer, in a .safetensors file.
 
 Coordinates of points are in table points, which is written on request:
   entropipe run --tables hulls,maxima,triangles,points
@@ -48,7 +50,8 @@ Examples:
   entropipe export ./entropipe-out --as png --offset 17 > frame.png
   entropipe export ./entropipe-out --sequence drive_0005 --frame-id 42 --layers hull,maxima -o hull.geojson
   entropipe export ./entropipe-out --topic points --partition 0 --offset 17 -o mesh.ply
-  entropipe export model.safetensors -o model.onnx`
+  entropipe export model.safetensors -o model.onnx
+  entropipe export mask/ --as flex -o blockmask.safetensors`
 }
 
 // Names of the layers, in the order in which they are drawn.
@@ -71,6 +74,9 @@ const (
 func (c *exportCmd) Run(e *env) error {
 	if c.isModel() {
 		return c.exportModel(e)
+	}
+	if c.isMask() {
+		return c.exportMask(e)
 	}
 	if err := c.check(e.stdout); err != nil {
 		return err
