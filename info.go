@@ -19,7 +19,7 @@ import (
 )
 
 type infoCmd struct {
-	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, .ndjson file, .safetensors file, builtin:MODEL, kafka://HOST:PORT/TOPIC, or the name of a topic."`
+	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, .ndjson, .txt, .jsonl or .safetensors file, builtin:MODEL, kafka://HOST:PORT/TOPIC, or the name of a topic."`
 	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Brokers to ask for a topic (${default})."`
 	JSON    bool     `name:"json" help:"Print one JSON document."`
 }
@@ -67,6 +67,8 @@ func (c *infoCmd) describe(e *env) (fmt.Stringer, error) {
 	switch ext := strings.ToLower(filepath.Ext(c.What)); ext {
 	case ".parquet":
 		return sinks.DescribeFile(c.What)
+	case ".txt", ".jsonl":
+		return describeSequences(c.What, replay.Tokens{Files: []string{c.What}, SkipBad: true, Log: e.log})
 	case ".ndjson", ".gz":
 		return describeSource(replay.QuickDraw{Files: []string{c.What}, SkipBad: true, Log: e.log}.Open())
 	case ".bin":
@@ -77,7 +79,7 @@ func (c *infoCmd) describe(e *env) (fmt.Stringer, error) {
 	if strings.HasSuffix(c.What, ".index.json") { // of tensors in several files
 		return models.Describe(c.What)
 	}
-	return nil, fmt.Errorf("%s: not a file that entropipe knows: want .parquet, .bin, .ndjson, .ndjson.gz or .safetensors", c.What)
+	return nil, fmt.Errorf("%s: not a file that entropipe knows: want .parquet, .bin, .ndjson, .ndjson.gz, .txt, .jsonl or .safetensors", c.What)
 }
 
 func describeFolder(e *env, dir string) (fmt.Stringer, error) {

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"entropipe/ingest/replay"
+)
+
+// sequencesInfo is what a file of texts or token ids holds.
+type sequencesInfo struct {
+	Path      string `json:"path"`
+	Sequences int64  `json:"sequences"`
+	Texts     int64  `json:"texts"`   // of them, the others are ids
+	Bytes     int64  `json:"bytes"`   // of the texts
+	Tokens    int64  `json:"tokens"`  // of the others
+	Longest   int    `json:"longest"` // bytes or tokens
+	Skipped   int64  `json:"skipped"` // could not be read
+}
+
+// describeSequences reads a whole file.
+func describeSequences(path string, t replay.Tokens) (fmt.Stringer, error) {
+	src, err := t.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	s := &sequencesInfo{Path: path}
+	var it replay.Item
+	for {
+		err := src.Next(&it)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.Sequences += it.Frames()
+		s.Tokens += it.Points()
+		for i := range it.Sequences {
+			q := &it.Sequences[i]
+			if q.IsText {
+				s.Texts++
+			}
+			s.Bytes += int64(len(q.Text))
+			s.Longest = max(s.Longest, len(q.IDs), len(q.Text))
+		}
+	}
+	if k, ok := src.(interface{ Skipped() int64 }); ok {
+		s.Skipped = k.Skipped()
+	}
+	return s, nil
+}
+
+// String is the summary for people.
+func (s *sequencesInfo) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s texts of %s, %s sequences of %s token ids", s.Path, count(s.Texts), byteSize(s.Bytes), count(s.Sequences-s.Texts), count(s.Tokens))
+	if s.Sequences > 0 {
+		fmt.Fprintf(&b, "; the longest has %s", count(int64(s.Longest)))
+	}
+	b.WriteString("\n")
+	if s.Skipped > 0 {
+		fmt.Fprintf(&b, "  %s rows could not be read\n", count(s.Skipped))
+	}
+	return b.String()
+}
