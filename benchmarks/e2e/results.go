@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -61,6 +63,24 @@ func (r *results) add(figure map[string]any) error {
 	}
 	_, err = r.file.Write(append(b, '\n'))
 	return err
+}
+
+// page appends a line to a Markdown page beside the file of figures, and says
+// where it comes from. The page begins with title.
+func (r *results) page(name, title, line string) error {
+	if r.file == nil {
+		return nil
+	}
+	path := filepath.Join(filepath.Dir(r.file.Name()), name)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = []byte("# "+title+"\n\nOne line a run of `go run ./benchmarks/e2e`; ratios, not rates, are worth comparing.\n\n"), nil
+	}
+	if err != nil {
+		return err
+	}
+	text = fmt.Appendf(text, "* %s: %s. %s, %d threads, %v, %v.\n", time.Now().UTC().Format(time.DateOnly), line, r.common["cpu"], runtime.GOMAXPROCS(0), r.common["go"], r.common["version"])
+	return os.WriteFile(path, text, 0o666)
 }
 
 func (r *results) close() {

@@ -18,7 +18,7 @@ import (
 type tokensCmd struct {
 	LM         string  `name:"lm" default:"builtin:bytes" help:"Model that reads the sequences (${default})."`
 	Task       string  `enum:"embed,logits" default:"embed" help:"What it makes of them (${enum})."`
-	Sequences  int64   `default:"20000" help:"Sequences in the topic (${default})."`
+	Sequences  int64   `default:"10000" help:"Sequences in the topic (${default})."`
 	Clip       int     `default:"512" help:"Longest sequence: the traces' lengths are clipped there (${default})."`
 	Pack       int     `default:"64" help:"Sequences of a message (${default})."`
 	Budget     int     `default:"4096" help:"Tokens of a batch (${default})."`
@@ -78,9 +78,13 @@ func (c *tokensCmd) Run(e *env) error {
 			return err
 		}
 	}
-	fmt.Printf("%s %s, %s broker, %d sequences of %.0f tokens (traces, clipped to %d), %d a message: %.0f sequences/s, %.0f tokens/s; the model alone %.0f tokens/s; share %.2f (net of start-up %.2f); padding %.1f %%; peak RSS %s; medians of %d rounds\n",
+	line := fmt.Sprintf("%s %s, %s broker, %d sequences of %.0f tokens (traces, clipped to %d), %d a message: %.0f sequences/s, %.0f tokens/s; the model alone %.0f tokens/s; share %.2f (net of start-up %.2f); padding %.1f %%; peak RSS %s; medians of %d rounds",
 		c.LM, c.Task, b.broker.Kind, c.Sequences, float64(tokens)/float64(c.Sequences), c.Clip, c.Pack, median(rates), median(ours), median(bare),
 		median(ours)/median(bare), median(net)/median(bare), 100*worst.waste, megabytes(float64(worst.exit.MaxRSS)), c.Rounds)
+	fmt.Println(line)
+	if err := b.results.page("tokens.md", "Sequences of tokens, from Kafka to committed tables", line); err != nil {
+		return err
+	}
 	if worst.waste > c.Waste || worst.exit.MaxRSS > c.Limit*1e6 {
 		return fmt.Errorf("padding %.3f, peak RSS %d MB: want at most %.3f and %d MB", worst.waste, worst.exit.MaxRSS/1e6, c.Waste, c.Limit)
 	}
