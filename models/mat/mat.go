@@ -6,7 +6,8 @@
 // these calls, for inference and for training alike.
 //
 // Words: a Matrix is a view of rows in a slice; Weights are a matrix packed
-// once for many products; a tile is a run of rows that one goroutine works on.
+// once for many products, in bands of columns; a tile is a run of rows that one
+// goroutine works on.
 //
 // What callers may rely on:
 //

@@ -16,13 +16,14 @@ type Epilogue struct {
 }
 
 // How a product is cut. Rows of a are taken depth numbers at a time, so that
-// the panels in use stay in the second cache; where a row is cut does not
-// change its bits, because the sum goes on from what is stored.
+// the part of a band in use stays in the second cache, beside the one that is
+// fetched; where a row is cut does not change its bits, because the sum goes on
+// from what is stored.
 const (
-	depth      = 384
-	mulRows    = 240     // of a task; with depth numbers each they stay in the second cache
-	smallWork  = 1 << 18 // multiplications that are not worth a goroutine
-	fetchRows  = 7       // with fewer, memory is busy enough
+	depth     = 384
+	mulRows   = 240     // of a task; with depth numbers each they stay in the second cache
+	smallWork = 1 << 18 // multiplications that are not worth a goroutine
+	fetchRows = 7       // with fewer, memory is busy enough
 )
 
 // Mul sets dst to a·w, with e applied. dst has a's rows and w's columns, and
@@ -93,7 +94,7 @@ func (w *Weights) share(dst, a Matrix, e Epilogue, workers int) {
 	rows, columns := mulRows, w.n
 	if dst.Rows < 2*workers*mulRows {
 		// Equal shares of rows, of whole register blocks, but not so few that
-		// the panels are read more than used.
+		// the bands are read more than used.
 		rows = max(96, (dst.Rows/(2*workers)+23)/24*24)
 	}
 	down := (dst.Rows + rows - 1) / rows

@@ -279,12 +279,13 @@ func TestProductsDoNotAllocate(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		r := seeded(6)
 		a, b, dst := random(r, 300, 70), random(r, 70, 100), random(r, 300, 100)
-		gradient := random(r, 70, 100)
+		gradient, times := random(r, 70, 100), random(r, 300, 100)
 		var w Weights
 		w.Pack(b)
 		if got := testing.AllocsPerRun(5, func() {
 			w.Pack(b)
 			w.Mul(dst, a, Epilogue{ReLU: true}, 1)
+			w.Mul(dst, a, Epilogue{Apply: GELU, Times: times}, 1)
 			TMul(gradient, a, dst, true, 1)
 		}); got != 0 {
 			t.Errorf("%v allocations", got)
