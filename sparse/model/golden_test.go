@@ -100,13 +100,14 @@ func TestOutputsAreThoseOfTransformers(t *testing.T) {
 	}
 }
 
-func near(t *testing.T, name string, got, want []float32, within float64) {
+// near holds got against want and returns the largest difference.
+func near(t *testing.T, name string, got, want []float32, within float64) (worst float64) {
 	t.Helper()
 	if len(got) != len(want) || len(want) == 0 {
 		t.Errorf("%s: %d numbers, want %d", name, len(got), len(want))
-		return
+		return math.NaN()
 	}
-	worst, at := 0.0, 0
+	at := 0
 	for i, w := range want {
 		if d := math.Abs(float64(got[i]) - float64(w)); !(d <= worst) {
 			worst, at = d, i
@@ -115,4 +116,5 @@ func near(t *testing.T, name string, got, want []float32, within float64) {
 	if !(worst <= within) {
 		t.Errorf("%s: number %d of %d is %v, want %v within %g", name, at, len(want), got[at], want[at], within)
 	}
+	return worst
 }

@@ -28,9 +28,14 @@ func load4(t testing.TB) map[string]*Model {
 	return all
 }
 
-// levels runs f at every level that this CPU has.
+// levels runs f at every level that this CPU has; with -short not at the
+// portable one, which takes longest.
 func levels(t *testing.T, f func(t *testing.T)) {
-	for l := mat.Portable; l <= mat.Best(); l++ {
+	first := mat.Portable
+	if testing.Short() {
+		first = min(mat.AVX2, mat.Best())
+	}
+	for l := first; l <= mat.Best(); l++ {
 		t.Run(l.String(), func(t *testing.T) {
 			defer mat.Limit(l)()
 			f(t)
