@@ -86,11 +86,38 @@ func put(b *support.Bucket, head int, l *support.Layout) {
 
 // window is the set of windows with the budget of this run.
 func (f *run) window() *support.Set {
+	return f.windowOf(func(_, r, blocks int) int { return support.Budget(f.o.Sparsity, r, blocks, f.c.Causal) })
+}
+
+// windowLike is the set of windows that read as much as a set does: row by row
+// the mean of its heads, rounded up.
+func (f *run) windowLike(s *support.Set) *support.Set {
+	if s.Mode == support.Anchor {
+		return f.window()
+	}
+	return f.windowOf(func(bucket, r, blocks int) int {
+		b, sum := &s.Buckets[bucket], 0
+		for _, of := range b.Of {
+			if of < 0 {
+				sum += f.sees(r, blocks)
+				continue
+			}
+			cols, _ := b.Layouts[of].Row(r)
+			sum += len(cols)
+		}
+		return (sum + len(b.Of) - 1) / len(b.Of)
+	})
+}
+
+func (f *run) windowOf(budget func(bucket, r, blocks int) int) *support.Set {
 	s := f.newSet()
 	s.Select.Name = Window
 	for i := range s.Buckets {
 		b := &s.Buckets[i]
-		l := f.natural(b.Length, func(r int) []float64 { return nearness(r, support.Blocks(b.Length, f.o.Block)) })
+		blocks := support.Blocks(b.Length, f.o.Block)
+		l := support.New(b.Length, f.o.Block, f.c.Causal, func(r int) []int32 {
+			return support.Top(nearness(r, blocks)[:f.sees(r, blocks)], budget(i, r, blocks), r, 0)
+		})
 		for head := range b.Of {
 			put(b, head, l)
 		}

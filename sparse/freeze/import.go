@@ -140,6 +140,7 @@ func (f *run) adopt(s, from *support.Set) error {
 		}
 		s.Buckets[i] = from.Buckets[j]
 	}
+	s.Select.Sparsity = from.Select.Sparsity
 	return nil
 }
 

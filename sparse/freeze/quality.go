@@ -23,7 +23,7 @@ func (f *run) judge(s *support.Set) error {
 	if err != nil {
 		return err
 	}
-	window, err := newServing(f.window())
+	window, err := newServing(f.windowLike(s))
 	if err != nil {
 		return err
 	}
