@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"entropipe/models/safetensors"
+	"entropipe/sparse/freeze"
+	"entropipe/sparse/hf/hftest"
+	"entropipe/sparse/support"
+)
+
+// idLines writes count lines of n ids that the models of hftest know.
+func idLines(t *testing.T, count, n int) string {
+	t.Helper()
+	r := rand.New(rand.NewPCG(8, 1))
+	var b strings.Builder
+	for range count {
+		ids := make([]int32, n)
+		for i := range ids {
+			ids[i] = int32(r.IntN(61))
+		}
+		line, err := json.Marshal(map[string]any{"id": "a", "input_ids": ids})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s\n\n", line)
+	}
+	return writeText(t, "ids.jsonl", b.String())
+}
+
+func writeText(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// runCommand runs a command line and returns its status and what it printed.
+func runCommand(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = Main(args, &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+// The verb writes a mask that is read again, says what it is worth, and can
+// judge and export a mask that is there.
+func TestFreezeWritesAMaskAndJudgesIt(t *testing.T) {
+	lm := hftest.Dir(t, hftest.Config(t, hftest.GPT2))
+	ids, out := idLines(t, 8, 96), t.TempDir()
+	code, text, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", ids, "--out", out, "--block", "16", "--sparsity", "0.5")
+	if code != 0 {
+		t.Fatal(log)
+	}
+	for _, want := range []string{"mass kept", "2·B·delta", "perplexity on 2 inputs", "dense: "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	first, err := support.Read(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := t.TempDir()
+	code, text, log = runCommand(t, "freeze", "--lm", lm, "--calibrate", ids, "--out", other, "--block", "16", "--select", "imported", "--import", out, "--json")
+	if code != 0 {
+		t.Fatal(log)
+	}
+	var document struct {
+		Mask    string           `json:"mask_sha256"`
+		Quality *support.Quality `json:"quality"`
+	}
+	if err := json.Unmarshal([]byte(text), &document); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	if sha, _ := first.SHA256(); document.Mask != sha {
+		t.Errorf("the imported mask is %s, was %s", document.Mask, sha)
+	}
+	if diff := cmp.Diff(first.Quality, document.Quality); diff != "" {
+		t.Errorf("judged otherwise: %s", diff)
+	}
+	for _, form := range maskForms {
+		file := filepath.Join(other, form+".safetensors")
+		if code, _, log := runCommand(t, "export", out, "--as", form, "-o", file); code != 0 {
+			t.Fatal(log)
+		}
+		f, err := safetensors.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Metadata()["format"] != form {
+			t.Errorf("%s: %v", form, f.Metadata())
+		}
+		f.Close()
+	}
+	// What was exported can be imported.
+	code, _, log = runCommand(t, "freeze", "--lm", lm, "--calibrate", ids, "--out", other, "--block", "16", "--select", "imported",
+		"--import", filepath.Join(other, "flashinfer.safetensors"))
+	if code != 0 {
+		t.Fatal(log)
+	}
+	again, err := support.Read(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := first.SHA256()
+	if b, _ := again.SHA256(); a != b {
+		t.Error("a mask that went through FlashInfer's form is another")
+	}
+}
+
+// Text goes through the tokenizer of the shipped model.
+func TestFreezeReadsText(t *testing.T) {
+	text := writeText(t, "notes.txt", strings.Repeat("Points, lines and planes; what is hidden stays so.\n", 20))
+	code, out, log := runCommand(t, "freeze", "--lm", "builtin:bytes", "--calibrate", text, "--out", t.TempDir(), "--block", "32", "--bucket", "128",
+		"--sequences", "4", "--select", "window")
+	if code != 0 {
+		t.Fatal(log)
+	}
+	if !strings.Contains(out, "lengths to 128") {
+		t.Error(out)
+	}
+}
+
+func TestFreezeSaysWhatIsWrong(t *testing.T) {
+	lm := hftest.Dir(t, hftest.Config(t, hftest.BERT))
+	ids := idLines(t, 4, 96)
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--calibrate", ids, "--sparsity", "1"}, exitUsage, "--sparsity 1"},
+		{[]string{"--calibrate", ids, "--block", "20"}, exitUsage, "--block 20"},
+		{[]string{"--calibrate", ids, "--select", "imported"}, exitUsage, "--import"},
+		{[]string{"--calibrate", ids, "--beyond", "1,2"}, exitUsage, "--beyond"},
+		{[]string{"--calibrate", ids, "--sequences", "2"}, exitUsage, "--sequences"},
+		{[]string{"--calibrate", "absent.txt"}, exitRuntime, "absent.txt"},
+		{[]string{"--calibrate", writeText(t, "a.txt", "text"), "--block", "16"}, exitRuntime, "tokenizer.json"},
+		{[]string{"--calibrate", writeText(t, "a.jsonl", "{\"input_ids\":[1]}\n[2]\n")}, exitRuntime, "line 2"},
+		{[]string{"--calibrate", writeText(t, "b.jsonl", "{\"input_ids\":[1],\"text\":\"a\"}")}, exitRuntime, "line 1"},
+		{[]string{"--calibrate", writeText(t, "c.jsonl", "{\"input_ids\":[1]}\n{\"text\":\"a\"}")}, exitRuntime, "mixed"},
+		{[]string{"--calibrate", writeText(t, "d.parquet", "PAR1")}, exitRuntime, "d.parquet"},
+		{[]string{"--calibrate", writeText(t, "e.jsonl", "")}, exitRuntime, "neither text nor sequences"},
+		{[]string{"--calibrate", ids, "--block", "16", "--bucket", "97"}, exitRuntime, "96 positions"},
+		{[]string{"--calibrate", ids, "--block", "16", "--tokens", "100"}, exitRuntime, "more --tokens"},
+	} {
+		t.Run(strings.Join(c.args[2:], " ")+filepath.Base(c.args[1]), func(t *testing.T) {
+			code, _, log := runCommand(t, append([]string{"freeze", "--lm", lm, "--out", t.TempDir()}, c.args...)...)
+			if code != c.code || !strings.Contains(log, c.want) {
+				t.Errorf("status %d, want %d with %q:\n%s", code, c.code, c.want, log)
+			}
+		})
+	}
+}
+
+func TestExportOfAMaskSaysForWhom(t *testing.T) {
+	lm, out := hftest.Dir(t, hftest.Config(t, hftest.BERT)), t.TempDir()
+	code, _, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", idLines(t, 4, 96), "--out", out, "--block", "16", "--select", "window")
+	if code != 0 {
+		t.Fatal(log)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{nil, exitUsage, "ort|flex|flashinfer"},
+		{[]string{"--as", "svg"}, exitUsage, "ort|flex|flashinfer"},
+		{[]string{"--as", "flex", "--offset", "3"}, exitUsage, "no frames"},
+		{[]string{"--as", "ort"}, exitRuntime, "causal"},
+	} {
+		code, _, log := runCommand(t, append([]string{"export", out}, c.args...)...)
+		if code != c.code || !strings.Contains(log, c.want) {
+			t.Errorf("%v: status %d, want %d with %q:\n%s", c.args, code, c.code, c.want, log)
+		}
+	}
+}
+
+// Calibrations are read alike from lines and from Parquet, ids of 32 or 64 bits
+// and texts.
+func TestCalibrationsOfParquet(t *testing.T) {
+	dir := t.TempDir()
+	small, wide, text := filepath.Join(dir, "32.parquet"), filepath.Join(dir, "64.parquet"), filepath.Join(dir, "text.parquet")
+	for _, err := range []error{
+		parquet.WriteFile(small, []struct {
+			ID  string  `parquet:"id"`
+			IDs []int32 `parquet:"input_ids,list"`
+		}{{"a", []int32{1, 2}}, {"b", nil}, {"c", []int32{3}}}),
+		parquet.WriteFile(wide, []struct {
+			IDs []int64 `parquet:"input_ids"`
+		}{{[]int64{1, 2}}, {[]int64{3}}}),
+		parquet.WriteFile(text, []struct {
+			Text string `parquet:"text"`
+		}{{"one"}, {"two"}}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := &calibration{sequences: [][]int32{{1, 2}, {3}}}
+	for path, want := range map[string]*calibration{small: want, wide: want, text: {paragraphs: []string{"one\n", "two\n"}}} {
+		got, err := readCalibration(path, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(calibration{})); diff != "" {
+			t.Errorf("%s: %s", filepath.Base(path), diff)
+		}
+	}
+	if got, err := readCalibration(small, 1); err != nil || len(got.sequences) != 1 {
+		t.Errorf("one sequence was asked for: %v, %v", got, err)
+	}
+}
+
+// A ViT's inputs are pixels; its keys are sorted by cluster.
+func TestFreezeOfImages(t *testing.T) {
+	lm := hftest.Dir(t, hftest.Config(t, hftest.ViT))
+	header := fmt.Sprintf("%-117s\n", "{'descr': '|u1', 'fortran_order': False, 'shape': (4, 2, 8, 12), }")
+	pixels := writeText(t, "pixels.npy", "\x93NUMPY\x01\x00\x76\x00"+header+strings.Repeat("\x01\x02\x03", 4*2*8*12/3))
+	code, out, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", pixels, "--out", t.TempDir(), "--block", "16", "--select", freeze.Entropy)
+	if code != 0 {
+		t.Fatal(log)
+	}
+	if !strings.Contains(out, "cosine on 2 inputs") {
+		t.Error(out)
+	}
+	bert := hftest.Dir(t, hftest.Config(t, hftest.BERT))
+	if code, _, log := runCommand(t, "freeze", "--lm", bert, "--calibrate", pixels, "--out", t.TempDir()); code != exitRuntime {
+		t.Errorf("pixels for a model of tokens: status %d\n%s", code, log)
+	}
+}
