@@ -111,7 +111,7 @@ func (p *pass) headBackward(l, s, h int, do, dqkv mat.Matrix, r *regulariser) (p
 	for i := range f.n {
 		n := a.sees(i)
 		mat.SoftmaxBackward(dw.Slice(i, i+1).Columns(0, n), a.probs.Slice(i, i+1).Columns(0, n))
-		clear(dw.Row(i)[n:min(f.n, i/keyBlock*keyBlock+keyBlock)])
+		clear(dw.Row(i)[n:max(n, min(f.n, i/keyBlock*keyBlock+keyBlock))])
 	}
 	if r.gates != nil {
 		r.gates.gather(r.to.gates, l, h, &a, dw)
