@@ -141,6 +141,7 @@ func (c *Checkpoint) openWeights(fsys fs.FS, dir string) (source, error) {
 		if _, e := fs.Stat(fsys, indexFile); e == nil {
 			return c.openShards(dir)
 		}
+		return nil, fmt.Errorf("%w, and no %s: weights in other forms are not read", err, indexFile)
 	}
 	if err != nil {
 		return nil, err

@@ -1,0 +1,77 @@
+package hf_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"entropipe/sparse/hf"
+	"entropipe/sparse/hf/hftest"
+)
+
+func TestGenerationConfigSaysWhereTextsEnd(t *testing.T) {
+	dir := hftest.Dir(t, hftest.Config(t, hftest.GPT2))
+	for text, want := range map[string][]int32{
+		`{"eos_token_id": 7}`:                      {7},
+		`{"eos_token_id": [7, 8], "do_sample": 1}`: {7, 8},
+		`{"bos_token_id": 1}`:                      nil,
+	} {
+		put(t, dir, "generation_config.json", text)
+		if got := open(t, dir).Config().EOS; !slices.Equal(got, want) {
+			t.Errorf("%s: ends %v, want %v", text, got, want)
+		}
+	}
+	put(t, dir, "generation_config.json", `{"eos_token_id": "x"}`)
+	if _, err := hf.Open(dir); err == nil || !strings.Contains(err.Error(), "generation_config.json: eos_token_id") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPooling(t *testing.T) {
+	const modules = `[{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},
+		{"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"}`
+	const normalize = `,{"idx":2,"name":"2","path":"2_Normalize","type":"sentence_transformers.models.Normalize"}]`
+	for _, c := range []struct {
+		name, modules, pooling, broken string
+		want                           hf.Pooling
+	}{
+		{"none is stated", "", "", "", hf.Pooling{Mode: hf.Mean}},
+		{"mean", modules + `]`, `{"word_embedding_dimension":48,"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":false}`, "",
+			hf.Pooling{Mode: hf.Mean, Stated: true}},
+		{"cls, normalised", modules + normalize, `{"word_embedding_dimension":48,"pooling_mode_cls_token":true,"pooling_mode_max_tokens":false,"include_prompt":true}`, "",
+			hf.Pooling{Mode: hf.CLS, Normalize: true, Stated: true}},
+		{"the new form", modules + `]`, `{"embedding_dimension":48,"pooling_mode":"mean"}`, "", hf.Pooling{Mode: hf.Mean, Stated: true}},
+		{"a transformer alone", `[{"path":"","type":"sentence_transformers.models.Transformer"}]`, "", "", hf.Pooling{Mode: hf.None, Stated: true}},
+		{"max", modules + `]`, `{"pooling_mode_max_tokens":true,"pooling_mode_mean_tokens":true}`, "pooling_mode_max_tokens", hf.Pooling{}},
+		{"two modes", modules + `]`, `{"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":true}`, "not the only mode", hf.Pooling{}},
+		{"no mode", modules + `]`, `{}`, "pooling_mode", hf.Pooling{}},
+		{"another dimension", modules + `]`, `{"word_embedding_dimension":47,"pooling_mode_mean_tokens":true}`, "word_embedding_dimension", hf.Pooling{}},
+		{"an unknown key", modules + `]`, `{"pooling_mode_mean_tokens":true,"weights":[1]}`, "weights", hf.Pooling{}},
+		{"a dense layer", strings.Replace(modules, "Pooling", "Dense", 2) + `]`, "", "Dense", hf.Pooling{}},
+		{"outside", strings.Replace(modules, "1_Pooling", "../x", 1) + `]`, "", "not in the directory", hf.Pooling{}},
+		{"no file", modules + `]`, "", "1_Pooling", hf.Pooling{}},
+		{"no list", `{}`, "", "modules.json", hf.Pooling{}},
+	} {
+		dir := hftest.Dir(t, hftest.Config(t, hftest.BERT))
+		if c.modules != "" {
+			put(t, dir, "modules.json", c.modules)
+		}
+		if c.pooling != "" {
+			put(t, dir, "1_Pooling/config.json", c.pooling)
+		}
+		k, err := hf.Open(dir)
+		switch {
+		case c.broken != "":
+			if err == nil || !strings.Contains(err.Error(), c.broken) {
+				t.Errorf("%s: got %v, want an error with %q", c.name, err, c.broken)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		default:
+			if k.Pooling() != c.want {
+				t.Errorf("%s: got %+v, want %+v", c.name, k.Pooling(), c.want)
+			}
+			k.Close()
+		}
+	}
+}
