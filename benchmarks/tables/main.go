@@ -46,6 +46,9 @@ var experiments = []*experiment{
 	metrics,
 	theorem,
 	minilm,
+	languageModel,
+	visionModel,
+	robustness,
 	picture,
 }
 
