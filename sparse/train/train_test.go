@@ -86,6 +86,9 @@ func blobs(n int) *Images {
 // value than one that does not pay for it has, and the paper's takes its own
 // entropy towards nothing.
 func TestRegularisersLowerWhatTheySay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	value := func(c Config, reg Regulariser) float64 {
 		tr, err := NewLM(c, someText(t, 5000, 3))
 		if err != nil {
