@@ -48,6 +48,10 @@ func (a *head) sees(i int) int {
 	return a.k.Rows
 }
 
+// end is where the products for query i stop: the end of the block of the last
+// key that it sees.
+func (a *head) end(i int) int { return min(a.k.Rows, (a.sees(i)-1)/keyBlock*keyBlock+keyBlock) }
+
 // weighted sets dst to the means of the rows of v by the weights w, [n][n].
 func (p *pass) weighted(a *head, dst, w, v mat.Matrix) {
 	n := a.k.Rows
@@ -86,7 +90,7 @@ func (p *pass) headForward(l, s, h int, g *gates) {
 	for i := range f.n {
 		row, n := a.probs.Row(i), a.sees(i)
 		mat.Softmax(mat.Of(1, n, row[:n]), scale)
-		clear(row[n:max(n, min(f.n, i/keyBlock*keyBlock+keyBlock))]) // an image's queries see everything
+		clear(row[n:a.end(i)])
 	}
 	c := f.headDim()
 	p.weighted(&a, p.of(f.dim, p.layers[l].o).Slice(s*f.n, (s+1)*f.n).Columns(h*c, (h+1)*c), a.probs, a.v)
@@ -111,7 +115,7 @@ func (p *pass) headBackward(l, s, h int, do, dqkv mat.Matrix, r *regulariser) (p
 	for i := range f.n {
 		n := a.sees(i)
 		mat.SoftmaxBackward(dw.Slice(i, i+1).Columns(0, n), a.probs.Slice(i, i+1).Columns(0, n))
-		clear(dw.Row(i)[n:max(n, min(f.n, i/keyBlock*keyBlock+keyBlock))])
+		clear(dw.Row(i)[n:a.end(i)])
 	}
 	if r.gates != nil {
 		r.gates.gather(r.to.gates, l, h, &a, dw)

@@ -40,7 +40,7 @@ func settled(t testing.TB, text bool, r Regulariser, workers int) (*Trainer, pla
 		tr, err = NewLM(c, someText(t, 2000, 1))
 	} else {
 		c.Block = 8
-		tr, err = NewViT(c, Shapes(60, 12, 4))
+		tr, err = NewViT(c, Shapes(60, 18, 4)) // 82 tokens: more than keyBlock
 	}
 	if err != nil {
 		t.Fatal(err)
