@@ -49,6 +49,7 @@ var experiments = []*experiment{
 	languageModel,
 	visionModel,
 	robustness,
+	overhead,
 	picture,
 }
 
