@@ -49,6 +49,41 @@ func sameMeaning(expr string) error {
 	return nil
 }
 
+// noNestedRepeats refuses a repeated group that repeats or chooses within: the
+// machine goes back and tries again, and such a group can take a time that
+// doubles with every character. Texts come from strangers. Without it a match
+// takes a power of the length, in patterns in use the first.
+func noNestedRepeats(expr string) error {
+	open := []bool{false} // for each open group: repeats or chooses within
+	inClass := false
+	for i := 0; i < len(expr); i++ {
+		last := len(open) - 1
+		switch c := expr[i]; {
+		case c == '\\':
+			i++
+		case inClass:
+			inClass = c != ']'
+		case c == '[':
+			inClass = true
+		case c == '(':
+			open = append(open, false)
+			if strings.HasPrefix(expr[i:], "(?") {
+				i++
+			}
+		case c == ')' && last > 0:
+			within := open[last]
+			open = open[:last]
+			open[last-1] = open[last-1] || within
+			if i+1 < len(expr) && within && strings.IndexByte("*+{", expr[i+1]) >= 0 {
+				return fmt.Errorf("pattern %q: a repeated group that repeats or chooses within, at byte %d, is not supported", expr, i)
+			}
+		case strings.IndexByte("*+?{|", c) >= 0:
+			open[last] = true
+		}
+	}
+	return nil
+}
+
 func isLetterOrDigit(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }

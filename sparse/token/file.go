@@ -2,6 +2,8 @@ package token
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +25,9 @@ type file struct {
 const maxID = 1 << 22
 
 func parse(data []byte) (*Tokenizer, error) {
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("more than %d bytes", maxFile)
+	}
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, err
@@ -30,7 +35,8 @@ func parse(data []byte) (*Tokenizer, error) {
 	if f.Version != "1.0" {
 		return nil, fmt.Errorf("version: %q is not 1.0", f.Version)
 	}
-	t := &Tokenizer{texts: map[string]int32{}}
+	sum := sha256.Sum256(data)
+	t := &Tokenizer{texts: map[string]int32{}, sha: hex.EncodeToString(sum[:])}
 	t.encoders.New = func() any { return &encoder{t: t, class: classes(), mix: make([][]byte, len(t.splitters))} }
 	for _, station := range []struct {
 		name string

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -25,7 +26,8 @@ type fileModel struct {
 	IgnoreMerges bool        `json:"ignore_merges"`
 }
 
-// fileMerge is a pair of tokens, ["a", "b"] or "a b".
+// fileMerge is a pair of tokens, ["a", "b"] or "a b", or both empty for the
+// line of a version, which old files begin with.
 type fileMerge [2]string
 
 func (m *fileMerge) UnmarshalJSON(data []byte) error {
@@ -42,6 +44,9 @@ func (m *fileMerge) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
 		return err
+	}
+	if strings.HasPrefix(text, "#version") {
+		return nil
 	}
 	left, right, ok := strings.Cut(text, " ")
 	if !ok || strings.Contains(right, " ") {
@@ -150,6 +155,7 @@ func (t *Tokenizer) readBPE(m *fileModel) error {
 		bytes: t.byteLevel(), merges: newMergeTable(len(m.Merges)),
 		unknown: -1, fuse: m.FuseUnknown, fallback: m.ByteFallback, ignoreMerges: m.IgnoreMerges,
 	}
+	m.Merges = slices.DeleteFunc(m.Merges, func(m fileMerge) bool { return m == fileMerge{} })
 	for rank, pieces := range m.Merges {
 		left, knownLeft := m.Vocab[pieces[0]]
 		right, knownRight := m.Vocab[pieces[1]]

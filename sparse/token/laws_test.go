@@ -147,8 +147,11 @@ func mergeByRule(m *bpe, symbols []int32) []int32 {
 // tries a megabyte.
 func TestLongTextsTakeLinearTime(t *testing.T) {
 	size := 1 << 17
-	if *campaign > defaultCampaign {
+	switch {
+	case *campaign > defaultCampaign:
 		size = 1 << 20
+	case raceEnabled || testing.Short():
+		size = 1 << 14
 	}
 	for _, kind := range goldenKinds {
 		tok := load(t, filepath.Join("testdata", kind+".json"))

@@ -25,8 +25,6 @@
 package token
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -68,7 +66,7 @@ func Open(dir string) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := Parse(data)
+	t, err := parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -78,15 +76,10 @@ func Open(dir string) (*Tokenizer, error) {
 // Parse reads the bytes of a tokenizer.json. An error names the component that
 // is malformed, contradictory or not supported. data is not kept.
 func Parse(data []byte) (*Tokenizer, error) {
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("tokenizer.json: more than %d bytes", maxFile)
-	}
 	t, err := parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer.json: %w", err)
 	}
-	sum := sha256.Sum256(data)
-	t.sha = hex.EncodeToString(sum[:])
 	return t, nil
 }
 
@@ -98,11 +91,12 @@ func Parse(data []byte) (*Tokenizer, error) {
 // bytes.decode("utf-8", "replace") hands to the reference.
 //
 // Time is O(n log n) in the length of the text whatever it holds, with the
-// longest token as a factor. Apart from dst nothing is allocated once buffers
-// have grown. Neither holds for a file that brings a Split pattern other than
-// those of GPT-2, LLaMA-3 and Qwen2: it is searched by a machine that goes back
-// and tries again. Parse refuses a pattern for which that takes long, and a
-// search that takes seconds all the same ends there, and the rest is one word.
+// longest token as a factor, and apart from dst nothing is allocated once
+// buffers have grown. Neither holds for a file whose Split pattern is not that
+// of GPT-2, LLaMA-3 or Qwen2: a machine that goes back and tries again searches
+// for it. Patterns that could cost it exponential time are refused by Parse; a
+// match that takes ten seconds all the same ends the search, and the rest of the
+// text is one word.
 func (t *Tokenizer) Encode(dst []int32, text string) []int32 {
 	e := t.encoders.Get().(*encoder)
 	e.dst = append(dst, t.before...)
