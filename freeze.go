@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,7 +77,11 @@ func (c *freezeCmd) Run(e *env) error {
 		return err
 	}
 	set, err := c.freeze(e, m, in, o)
-	if err != nil {
+	switch {
+	case errors.Is(err, context.Canceled):
+		_, err = fmt.Fprintln(e.stdout, "stopped: no mask has been written")
+		return err
+	case err != nil:
 		return err
 	}
 	if err := set.Write(c.Out); err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"entropipe/sparse/freeze"
-	"entropipe/sparse/token"
 )
 
 // maxCalibration is the most of a calibration file that is read.
@@ -152,19 +151,6 @@ func (c *calibration) readColumn(group parquet.RowGroup, leaf int, ids bool, mos
 		}
 	}
 	return nil
-}
-
-// inputs makes the model's inputs: sequences as they are, or text cut into
-// count pieces for each bucket.
-func (c *calibration) inputs(dir string, buckets []int, count int) (freeze.Inputs, error) {
-	if len(c.sequences) > 0 {
-		return freeze.Inputs{Sequences: c.sequences}, nil
-	}
-	tokenizer, err := token.Open(dir)
-	if err != nil {
-		return freeze.Inputs{}, err
-	}
-	return freeze.Inputs{Sequences: cutText(tokenizer, c.paragraphs, buckets, count)}, nil
 }
 
 // cutText cuts the text for every bucket, and shuffles nothing: the last pieces

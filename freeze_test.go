@@ -189,6 +189,20 @@ func TestExportOfAMaskSaysForWhom(t *testing.T) {
 	}
 }
 
+// A mask may lie beside the model's own files, which stay as they are.
+func TestAMaskMayLieBesideItsModel(t *testing.T) {
+	lm := hftest.Dir(t, hftest.Config(t, hftest.BERT))
+	ids := idLines(t, 4, 96)
+	for range 2 { // the second reads a folder that has a mask
+		if code, _, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", ids, "--out", lm, "--block", "16", "--progress"); code != 0 {
+			t.Fatal(log)
+		}
+	}
+	if _, err := support.Read(lm); err != nil {
+		t.Error(err)
+	}
+}
+
 // Calibrations are read alike from lines and from Parquet, ids of 32 or 64 bits
 // and texts.
 func TestCalibrationsOfParquet(t *testing.T) {
