@@ -3,7 +3,6 @@ package token
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -209,12 +208,12 @@ func readDecoder(kind string, data json.RawMessage) (decoder, error) {
 			return decoder{}, err
 		}
 		if utf8.RuneCountInString(c.Content) != 1 || c.Start < 0 || c.Stop < 0 {
-			return decoder{}, errors.New("Strip: content is not one character, or a count is negative")
+			return decoder{}, errors.New("content is not one character, or a count is negative")
 		}
 		return decoder{kind: decodeStrip, content: c.Content, left: c.Start, right: c.Stop}, nil
 	case "Metaspace":
 		c, err := readMetaspace(data)
 		return decoder{kind: decodeMetaspace, from: c.Replacement, prepend: c.scheme != prependNever}, err
 	}
-	return decoder{}, fmt.Errorf("type %q is not supported", kind)
+	return decoder{}, errUnsupported
 }

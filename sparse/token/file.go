@@ -83,10 +83,10 @@ func componentType(data json.RawMessage) (string, error) {
 	return c.Type, nil
 }
 
-func unsupported(kind string) error { return fmt.Errorf("type %q is not supported", kind) }
+var errUnsupported = errors.New("not supported")
 
 // each calls read with every component of a Sequence, or with the one that
-// data is; key names the list.
+// data is; key names the list. Errors name the types on the way.
 func each(data json.RawMessage, key string, depth int, read func(kind string, data json.RawMessage) error) error {
 	if absent(data) {
 		return nil
@@ -95,9 +95,18 @@ func each(data json.RawMessage, key string, depth int, read func(kind string, da
 	if err != nil {
 		return err
 	}
-	if kind != "Sequence" {
-		return read(kind, data)
+	if kind == "Sequence" {
+		err = eachOf(data, key, depth, read)
+	} else {
+		err = read(kind, data)
 	}
+	if err != nil {
+		return fmt.Errorf("type %q: %w", kind, err)
+	}
+	return nil
+}
+
+func eachOf(data json.RawMessage, key string, depth int, read func(kind string, data json.RawMessage) error) error {
 	if depth == maxDepth {
 		return fmt.Errorf("more than %d sequences inside each other", maxDepth)
 	}
@@ -107,11 +116,11 @@ func each(data json.RawMessage, key string, depth int, read func(kind string, da
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(parts[key], &list); err != nil {
-		return fmt.Errorf("Sequence: %s: %w", key, err)
+		return fmt.Errorf("%s: %w", key, err)
 	}
 	for _, part := range list {
 		if err := each(part, key, depth+1, read); err != nil {
-			return fmt.Errorf("Sequence: %w", err)
+			return err
 		}
 	}
 	return nil

@@ -79,7 +79,7 @@ func (t *Tokenizer) readModel(data json.RawMessage) error {
 		}
 	}
 	if head.Type != "BPE" && head.Type != "WordPiece" {
-		return unsupported(head.Type)
+		return fmt.Errorf("type %q: %w", head.Type, errUnsupported)
 	}
 	var m fileModel
 	if err := json.Unmarshal(data, &m); err != nil {

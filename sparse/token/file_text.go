@@ -44,7 +44,7 @@ func readNormalizer(kind string, data json.RawMessage) (normalizer, error) {
 		from, to, err := readReplace(data)
 		return normalizer{kind: normReplace, from: from, to: to}, err
 	}
-	return normalizer{}, unsupported(kind)
+	return normalizer{}, errUnsupported
 }
 
 // filePattern is a pattern of the file: one of the two.
@@ -62,7 +62,7 @@ func readReplace(data json.RawMessage) (from, to []byte, err error) {
 		return nil, nil, err
 	}
 	if c.Pattern.String == nil || *c.Pattern.String == "" {
-		return nil, nil, errors.New("Replace: a pattern that is no String is not supported")
+		return nil, nil, errors.New("a pattern that is no String is not supported")
 	}
 	return []byte(*c.Pattern.String), []byte(c.Content), nil
 }
@@ -70,7 +70,7 @@ func readReplace(data json.RawMessage) (from, to []byte, err error) {
 func (t *Tokenizer) readPreTokenizer(data json.RawMessage) error {
 	return each(data, "pretokenizers", 0, func(kind string, data json.RawMessage) error {
 		if n := len(t.splitters); n > 0 && t.splitters[n-1].kind == splitByteLevel {
-			return fmt.Errorf("%s behind ByteLevel is not supported", kind)
+			return fmt.Errorf("behind ByteLevel: %w", errUnsupported)
 		}
 		s, err := readSplitter(kind, data)
 		if err != nil {
@@ -104,7 +104,7 @@ func readSplitter(kind string, data json.RawMessage) (splitter, error) {
 		c, err := readMetaspace(data)
 		return splitter{kind: splitMetaspace, mark: []byte(c.Replacement), scheme: c.scheme, cut: c.Split}, err
 	}
-	return splitter{}, unsupported(kind)
+	return splitter{}, errUnsupported
 }
 
 func readSplit(data json.RawMessage) (splitter, error) {
@@ -118,7 +118,7 @@ func readSplit(data json.RawMessage) (splitter, error) {
 	}
 	how, ok := behaviors[c.Behavior]
 	if !ok {
-		return splitter{}, fmt.Errorf("Split: behavior %q is not supported", c.Behavior)
+		return splitter{}, fmt.Errorf("behavior %q is not supported", c.Behavior)
 	}
 	s := splitter{kind: splitPattern, invert: c.Invert, behavior: how}
 	switch {
@@ -131,10 +131,10 @@ func readSplit(data json.RawMessage) (splitter, error) {
 		}
 		var err error
 		if s.pattern, err = compilePattern(*c.Pattern.Regex); err != nil {
-			return splitter{}, fmt.Errorf("Split: %w", err)
+			return splitter{}, err
 		}
 	default:
-		return splitter{}, errors.New("Split: no pattern")
+		return splitter{}, errors.New("no pattern")
 	}
 	return s, nil
 }
@@ -155,7 +155,7 @@ func readMetaspace(data json.RawMessage) (fileMetaspace, error) {
 		return c, err
 	}
 	if len([]rune(c.Replacement)) != 1 {
-		return c, fmt.Errorf("Metaspace: replacement %q is not one character", c.Replacement)
+		return c, fmt.Errorf("replacement %q is not one character", c.Replacement)
 	}
 	switch {
 	case c.Scheme == nil && c.AddPrefix != nil && !*c.AddPrefix:
@@ -166,7 +166,7 @@ func readMetaspace(data json.RawMessage) (fileMetaspace, error) {
 	case *c.Scheme == "never":
 		c.scheme = prependNever
 	default:
-		return c, fmt.Errorf("Metaspace: prepend_scheme %q is not supported", *c.Scheme)
+		return c, fmt.Errorf("prepend_scheme %q is not supported", *c.Scheme)
 	}
 	return c, nil
 }
@@ -182,7 +182,7 @@ func (t *Tokenizer) readPostProcessor(data json.RawMessage) error {
 		case "BertProcessing", "RobertaProcessing":
 			before, after, err = readClsSep(data)
 		default:
-			err = unsupported(kind)
+			err = errUnsupported
 		}
 		if err != nil {
 			return err
@@ -191,7 +191,7 @@ func (t *Tokenizer) readPostProcessor(data json.RawMessage) error {
 		for _, ids := range [][]int32{before, after} {
 			for _, id := range ids {
 				if _, known := t.Token(id); !known {
-					return fmt.Errorf("%s: no token has id %d", kind, id)
+					return fmt.Errorf("no token has id %d", id)
 				}
 			}
 		}
@@ -222,7 +222,7 @@ func readTemplate(data json.RawMessage) (before, after []int32, err error) {
 		case p.SpecialToken != nil:
 			token, ok := c.SpecialTokens[p.SpecialToken.ID]
 			if !ok {
-				return nil, nil, fmt.Errorf("TemplateProcessing: special token %q is not in its list", p.SpecialToken.ID)
+				return nil, nil, fmt.Errorf("special token %q is not in its list", p.SpecialToken.ID)
 			}
 			if sequences == 0 {
 				before = append(before, token.IDs...)
@@ -230,11 +230,11 @@ func readTemplate(data json.RawMessage) (before, after []int32, err error) {
 				after = append(after, token.IDs...)
 			}
 		default:
-			return nil, nil, errors.New("TemplateProcessing: single: neither a special token nor sequence A")
+			return nil, nil, errors.New("single: neither a special token nor sequence A")
 		}
 	}
 	if sequences != 1 {
-		return nil, nil, fmt.Errorf("TemplateProcessing: single: sequence A %d times, want once", sequences)
+		return nil, nil, fmt.Errorf("single: sequence A %d times, want once", sequences)
 	}
 	return before, after, nil
 }

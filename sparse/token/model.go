@@ -15,9 +15,7 @@ func (m *model) append(dst []int32, word []byte, w *wordScratch) []int32 {
 
 // wordScratch is the models' memory.
 type wordScratch struct {
-	symbols []int32
-	ranks   []uint32
-	next    []int32
-	prev    []int32
-	heap    []uint64
+	ranks      []uint32
+	next, prev []int32
+	heap       []uint64
 }
