@@ -37,7 +37,7 @@ const (
 // variable ENTROPIPE_<FLAG>; flag beats variable beats file beats default.
 type cli struct {
 	Run      runCmd      `cmd:"" help:"Process topics into Parquet until stopped."`
-	Demo     demoCmd     `cmd:"" help:"See it work: embedded broker, synthetic LiDAR and sketches, Parquet out."`
+	Demo     demoCmd     `cmd:"" help:"See it work: embedded broker, synthetic LiDAR, sketches and notes, Parquet out."`
 	Broker   brokerCmd   `cmd:"" help:"Run an embedded Kafka broker, for laptops and tests."`
 	Produce  produceCmd  `cmd:"" help:"Send a data set or a synthetic scene to a topic."`
 	Train    trainCmd    `cmd:"" help:"Train the network that moves points, on a stream's frames."`

@@ -47,6 +47,7 @@ type runFlags struct {
 func (runCmd) Help() string {
 	return `Reads point clouds from the topics and writes their hulls, maxima and Delaunay
 triangulations to --out as Parquet, each record exactly once, whatever dies in between.
+With --lm, messages of token sequences and texts become table tokens, just so.
 Several processes with the same --out share the partitions.
 
 Examples:
