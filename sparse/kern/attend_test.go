@@ -183,7 +183,7 @@ func TestRowsDoNotDependOnTheirBatch(t *testing.T) {
 func TestCausalRowsDoNotDependOnLaterKeys(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
-		j := newJob(r, 600, 600, 2, 1, 64)
+		j := newJob(r, 600, 600, 2, 1, 16)
 		j.Causal = true
 		all := attended(j, 1)
 		for _, n := range []int{1, 15, 16, 17, 64, 65, 511, 512, 513, 577} {

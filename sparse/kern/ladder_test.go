@@ -14,7 +14,7 @@ import (
 func TestLadderKeepsItsPromise(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		all := Rungs{}
-		for seed := range 25 {
+		for seed := range 12 {
 			r := rand.New(rand.NewPCG(uint64(seed), 17))
 			j := randomHead(r)
 			j.Scale = min(j.Scale, 1)
@@ -62,7 +62,7 @@ func TestLadderKeepsItsPromise(t *testing.T) {
 // What a row reads is the row's own affair.
 func TestLadderRowsDoNotDependOnTheirBatch(t *testing.T) {
 	levels(t, func(t *testing.T) {
-		for seed := range 2 {
+		for seed := range 1 {
 			r := rand.New(rand.NewPCG(uint64(seed), 18))
 			j := newJob(r, 50, 50, 4, 2, 32)
 			j.Scale *= 2
