@@ -63,17 +63,6 @@ func midway(b *testing.B, text bool, reg Regulariser, workers int) *Trainer {
 	return tr
 }
 
-// multiplications of a token, forward and backward, regularisers left out.
-func (f *form) multiplications() float64 {
-	d, keys, out := float64(f.dim), float64(f.n), float64(f.vocab)
-	if f.causal() {
-		keys /= 2
-	} else {
-		out = float64(f.classes) / keys
-	}
-	return 3 * (float64(f.layers)*(12*d*d+2*keys*d) + out*d)
-}
-
 // product is a matrix product to compare with, of a chunk's rows.
 type product struct {
 	w      mat.Weights

@@ -102,6 +102,17 @@ func (f *form) size() int {
 	return n
 }
 
+// multiplications of a token, forward and backward, regularisers left out.
+func (f *form) multiplications() float64 {
+	d, keys, out := float64(f.dim), float64(f.n), float64(f.vocab)
+	if f.causal() {
+		keys /= 2
+	} else {
+		out = float64(f.classes) / keys
+	}
+	return 3 * (float64(f.layers)*(12*d*d+2*keys*d) + out*d)
+}
+
 // packed are a matrix for the outputs of its layer, and for the gradients of
 // its inputs.
 type packed struct{ out, in mat.Weights }

@@ -151,6 +151,12 @@ func (t *Trainer) Records() []Record { return t.records }
 // Tokens returns the tokens that a step takes through the network.
 func (t *Trainer) Tokens() int { return t.cfg.Batch * t.net.form.n }
 
+// Multiplications returns those of a step's products, forward and backward,
+// regularisers left out: half of its floating-point operations.
+func (t *Trainer) Multiplications() float64 {
+	return float64(t.Tokens()) * t.net.form.multiplications()
+}
+
 // Elapsed returns how long all steps have taken.
 func (t *Trainer) Elapsed() time.Duration { return t.elapsed }
 

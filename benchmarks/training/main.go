@@ -1,0 +1,183 @@
+// Command training trains the small transformers of train-lm and train-vit, and
+// says how fast and how well: the speed of a step with every regulariser beside
+// that of one matrix product, timed in turns, and what held-out data say after
+// some minutes on tiny shakespeare and on MNIST. Rows are kept in
+// training.jsonl as they are done; a run that was interrupted goes on with
+// those that are missing.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"entropipe/models/mat"
+	"entropipe/sparse/train"
+)
+
+type cli struct {
+	Data    string  `env:"ENTROPIPE_TESTDATA" default:"../shared/data" help:"Folder of real data: text/tinyshakespeare/input.txt, images/mnist (${default})."`
+	Minutes float64 `default:"5" help:"Of each whole training (${default}). There are two; the speeds take about two minutes more."`
+	Rounds  int     `default:"12" help:"Steps of each speed, after one that is not counted (${default})."`
+	Results string  `default:"benchmarks/results" help:"Folder for training.jsonl and training.md (${default})."`
+	Again   bool    `help:"Measure also what training.jsonl holds."`
+	Threads []int   `default:"1,2" help:"Goroutines of the speeds (${default})."`
+	Workers int     `default:"0" help:"Goroutines of a whole training; 0: one a processor."`
+}
+
+// row is one measurement. Of a speed, Seconds are the least of a step.
+type row struct {
+	Key                     string  `json:"key"`
+	Kind                    string  `json:"kind"` // step or run
+	Data                    string  `json:"data"`
+	Regulariser             string  `json:"regulariser"`
+	Workers                 int     `json:"workers"`
+	Steps                   int     `json:"steps"`
+	Seconds                 float64 `json:"seconds"`
+	TokensPerSecond         float64 `json:"tokens_per_second"`
+	GFLOPs                  float64 `json:"gflops"`
+	Share                   float64 `json:"share_of_product"` // 0 of runs
+	Loss, Accuracy          float64
+	Parameters, SequenceLen int
+	Machine                 string `json:"machine"`
+}
+
+func main() {
+	var c cli
+	kong.Parse(&c, kong.Name("training"), kong.Description("Trains small transformers, and says how fast and how well."))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := c.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "training:", err)
+		os.Exit(1)
+	}
+}
+
+func (c *cli) run(ctx context.Context) error {
+	if c.Workers <= 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	rows, err := c.stored()
+	if err != nil {
+		return err
+	}
+	for _, m := range c.measurements() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(rows, func(r row) bool { return r.Key == m.key }) {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, m.key)
+		r, err := m.measure(ctx)
+		if errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(os.Stderr, "left out: %v\n", err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		r.Key, r.Machine = m.key, fmt.Sprintf("%d CPUs, %s kernels, %s, %s", runtime.NumCPU(), mat.Best(), runtime.GOARCH, runtime.Version())
+		rows = append(rows, r)
+		if err := c.store(rows); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(c.Results, "training.md"), []byte(report(rows)), 0o666)
+}
+
+func (c *cli) path() string { return filepath.Join(c.Results, "training.jsonl") }
+
+// stored reads the rows of a run before this one.
+func (c *cli) stored() (rows []row, err error) {
+	data, err := os.ReadFile(c.path())
+	if c.Again || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for line := range bytes.Lines(data) {
+		var r row
+		if err := json.Unmarshal(line, &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.path(), err)
+		}
+		rows = append(rows, r)
+	}
+	return rows, err
+}
+
+func (c *cli) store(rows []row) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	for i := range rows {
+		if err := e.Encode(&rows[i]); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(c.path(), b.Bytes(), 0o666)
+}
+
+// measurement is one row to come.
+type measurement struct {
+	key     string
+	measure func(ctx context.Context) (row, error)
+}
+
+func (c *cli) measurements() (all []measurement) {
+	for _, text := range []bool{true, false} {
+		for _, reg := range []train.Regulariser{train.None, train.Entropy, train.Paper, train.L1} {
+			for _, workers := range c.Threads {
+				key := fmt.Sprintf("step, text %v, %s, %d workers, %d rounds", text, reg, workers, c.Rounds)
+				all = append(all, measurement{key, func(context.Context) (row, error) { return c.step(text, reg, workers) }})
+			}
+		}
+	}
+	for _, text := range []bool{true, false} {
+		key := fmt.Sprintf("run, text %v, %v minutes, %d workers", text, c.Minutes, c.Workers)
+		all = append(all, measurement{key, func(ctx context.Context) (row, error) { return c.whole(ctx, text) }})
+	}
+	return all
+}
+
+// whole trains for the minutes.
+func (c *cli) whole(ctx context.Context, text bool) (row, error) {
+	cfg := train.Config{Time: time.Duration(c.Minutes * float64(time.Minute)), Seed: 1, Workers: c.Workers}
+	var r *train.Result
+	name := "tiny shakespeare, bytes"
+	if text {
+		data, err := os.ReadFile(filepath.Join(c.Data, "text", "tinyshakespeare", "input.txt"))
+		if err != nil {
+			return row{}, err
+		}
+		t, err := train.ByteText(name, data)
+		if err != nil {
+			return row{}, err
+		}
+		if r, err = train.LM(ctx, cfg, t, "", ""); err != nil {
+			return row{}, err
+		}
+	} else {
+		name = "MNIST, patches of 4 × 4, moved by up to 2 pixels"
+		images, err := train.ReadImages(os.DirFS(filepath.Join(c.Data, "images", "mnist")), name)
+		if err != nil {
+			return row{}, err
+		}
+		cfg.Shift = 2
+		if r, err = train.ViT(ctx, cfg, images, "", ""); err != nil {
+			return row{}, err
+		}
+	}
+	return row{Kind: "run", Data: name, Regulariser: "none", Workers: c.Workers, Steps: r.Steps, Seconds: r.Seconds,
+		TokensPerSecond: float64(r.Tokens) / r.Seconds, GFLOPs: 2e-9 * r.Trainer.Multiplications() * float64(r.Steps) / r.Seconds,
+		Loss: r.Held.Loss, Accuracy: r.Held.Accuracy, Parameters: r.Trainer.Parameters(), SequenceLen: r.Trainer.Tokens() / r.Trainer.Config().Batch}, nil
+}
