@@ -14,6 +14,8 @@ import (
 	"entropipe/models/safetensors"
 	"entropipe/schemas"
 	"entropipe/sparse/hf"
+	"entropipe/sparse/model"
+	"entropipe/sparse/support"
 )
 
 // writeLM writes a transformer of random weights that knows every byte and has
@@ -193,4 +195,53 @@ func TestValidateReadsTheModel(t *testing.T) {
 	}
 	p := launch(t, dir, "validate", file, "--max-new", "40")
 	p.exits(1, patience)
+}
+
+// writeMask writes masks of a window of one block for a model of writeLM.
+func writeMask(t *testing.T, dir string, weights string) string {
+	t.Helper()
+	facts := support.Facts{Arch: hf.GPT2, Weights: weights, Layers: 1, Heads: 2, KVHeads: 2, Dim: 16, Causal: true}
+	set := &support.Set{Facts: facts, Block: 16, Mode: support.Static, Serve: support.Dense, Reason: "a test", Select: support.Selector{Name: "window"},
+		Source: support.Source{SHA256: strings.Repeat("0", 64)},
+		Buckets: []support.Bucket{{Length: 32, Of: []int32{0, 0},
+			Layouts: []*support.Layout{support.New(32, 16, true, func(r int) []int32 { return []int32{int32(r)} })}}}}
+	if err := set.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Masks serve where they are told to, and what they drop is in table
+// attention_stats; else the log says why attention is dense. Masks for other
+// weights are refused.
+func TestMasksOfTheCommandLine(t *testing.T) {
+	t.Parallel()
+	dir, brokers := t.TempDir(), startBroker(t)
+	lm := writeLM(t, dir, hf.GPT2)
+	m, err := model.Load(lm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mask := writeMask(t, filepath.Join(dir, "mask"), m.SHA256())
+	foreign := writeMask(t, filepath.Join(dir, "foreign"), strings.Repeat("ab", 32))
+	sendSequences(t, brokers, "tokens", 20)
+	args := []string{"run", "--brokers", brokers, "--topic", "tokens", "--until-end", "--lm", lm, "--truncate", "--audit-every", "1"}
+	must(t, dir, append(args, "--out", "sparse", "--mask", mask, "--mask-use", "always")...)
+	verified(t, filepath.Join(dir, "sparse"))
+	if n, err := countRows(filepath.Join(dir, "sparse", "attention_stats")); err != nil || n != 22*2 {
+		t.Errorf("%d rows of attention_stats, want 44; %v", n, err)
+	}
+	p := launch(t, dir, append(args, "--out", "dense", "--mask", mask)...)
+	p.exits(0, patience)
+	p.says(`level=WARN msg="attention is dense in spite of the masks" .* reason="the mask says dense: a test"`)
+	if n, err := countRows(filepath.Join(dir, "dense", "attention_stats")); err != nil || n != 0 {
+		t.Errorf("%d rows of attention_stats without a mask at work; %v", n, err)
+	}
+	without := "mask_sha256"
+	if a, b := rowsOf(t, filepath.Join(dir, "sparse"), "tokens", without), rowsOf(t, filepath.Join(dir, "dense"), "tokens", without); len(a) != len(b) || slices.Equal(a, b) {
+		t.Errorf("%d rows with masks, %d without, and they are equal: %v", len(a), len(b), slices.Equal(a, b))
+	}
+	p = launch(t, dir, append(args, "--out", "none", "--mask", foreign)...)
+	p.exits(78, patience)
+	p.says(`^mask: .*foreign: mask: made for the weights abab.*freeze it for this checkpoint`)
 }
