@@ -36,7 +36,7 @@ type transformerFlags struct {
 	Minutes  float64 `default:"0" help:"How long to train, looks at held-out data included only in part; 5 unless --steps are given." group:"Training"`
 	Steps    int     `default:"0" help:"Steps, instead of minutes: same steps, seed and data, same model." group:"Training"`
 	Seed     uint64  `default:"1" help:"Of everything that is drawn (${default})." group:"Training"`
-	Rate     float64 `default:"0" help:"Largest rate of learning; 0: 0.006, of images 0.001." group:"Training"`
+	Rate     float64 `default:"0" help:"Largest rate of learning; 0: 0.006, of images 0.0007." group:"Training"`
 	Resume   bool    `help:"Go on from the checkpoint that an interrupted training of the same DIR left." group:"Training"`
 	Workers  int     `default:"0" help:"Goroutines; 0: one a processor. The model does not depend on it." group:"Training"`
 	Progress bool    `help:"Show how far it is." group:"Training"`

@@ -47,7 +47,7 @@ type Config struct {
 	Steps int           // 0: as many as Time allows
 	Time  time.Duration // 0: as long as Steps take; one of both is required
 	Batch int           // sequences a step; text 4, images 32
-	Rate  float64       // of learning, after the first steps; 0.006, images 0.001
+	Rate  float64       // of learning, after the first steps; 0.006, images 0.0007
 	Seed  uint64
 
 	Regulariser Regulariser // None
@@ -73,7 +73,7 @@ const (
 
 // withDefaults returns the configuration in full, or what is wrong with it.
 func (c Config) withDefaults(text bool) (Config, error) {
-	batch, judged, rate := 32, 512, 0.001
+	batch, judged, rate := 32, 512, 0.0007
 	if text {
 		batch, judged, rate = 4, 64, 0.006
 	}
