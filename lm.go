@@ -30,6 +30,7 @@ type lmFlags struct {
 	TopK        int    `default:"5" help:"Next tokens that --task logits names (${default})." group:"Tokens"`
 	Truncate    bool   `help:"Cut sequences that are longer than the model's positions; else they are rejects." group:"Tokens"`
 	AuditEvery  int64  `default:"1000" help:"With --mask, compare one sequence in so many with dense attention, for table attention_stats; 0: none (${default})." group:"Tokens"`
+	Device      string `enum:"cpu,cuda" default:"cpu" help:"What computes attention (${enum}): cuda is an NVIDIA GPU, for programs built with the tag cuda; rows then differ in their last digits." group:"Tokens"`
 	TokenBudget int    `default:"4096" help:"Tokens of a batch (${default})." group:"Tokens"`
 }
 
@@ -72,6 +73,9 @@ func (c *lmFlags) open(workers int) (language, error) {
 	}
 	if err := c.openMask(&l); err != nil {
 		return l, err
+	}
+	if err := c.openDevice(&l); err != nil {
+		return l, badFlag("device", err)
 	}
 	l.bytes = max(heapInUse()-before, 0) + int64(workers)*l.scratch()
 	return l, nil

@@ -103,7 +103,7 @@ func (t *Tokens) try(items []*item) (err *schemas.FormatError) {
 	for _, it := range items {
 		it.result = t.newResult(it)
 	}
-	options := model.Options{Plan: t.cfg.Plan, Hook: t.cfg.Route}
+	options := model.Options{Plan: t.cfg.Plan, Hook: t.cfg.Route, Attend: t.cfg.Attend}
 	if t.cfg.Task == Generate {
 		next, err := t.session.Generate(t.batch, t.cfg.MaxNew, options)
 		if err != nil {

@@ -31,6 +31,7 @@ type TokenConfig struct {
 	Name      string                                             // of the model, for table tokens
 	Tokenizer *token.Tokenizer                                   // nil: texts are rejects
 	Route     func(layer, sequence int, j *kern.Job)             // gives jobs layouts that depend on their keys; nil: none do
+	Attend    func(jobs []kern.Job, workers int)                 // computes attention but for Generate; nil: package kern
 	Plan      func(n int) *plan.Plan                             // which blocks a sequence of n tokens reads; nil: all
 	Task      Task                                               // that the model can do
 	Pooling   hf.Pooling                                         // for Embed

@@ -113,6 +113,33 @@ func TestPrefixesHaveTheSameRows(t *testing.T) {
 	}
 }
 
+// What computes attention may be another: it gets the jobs of every layer.
+func TestAnotherAttention(t *testing.T) {
+	for arch, m := range load4(t) {
+		if arch == hf.ViT {
+			continue
+		}
+		s, u := m.NewSession(1), m.NewSession(1)
+		var other kern.Scratch
+		calls := 0
+		b := Batch{IDs: []int32{1, 2, 3, 4, 5}, Starts: []int32{0, 2, 5}}
+		got, err := s.Hidden(b, Options{Attend: func(jobs []kern.Job, workers int) {
+			if len(jobs) != 2 || workers != 1 {
+				t.Errorf("%s: %d jobs, %d workers", arch, len(jobs), workers)
+			}
+			calls++
+			other.Attend(jobs, workers)
+		}})
+		want, err2 := u.Hidden(b, Options{})
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		if calls != m.Config().Layers || !same(got.Data, want.Data) {
+			t.Errorf("%s: %d calls for %d layers, or other rows", arch, calls, m.Config().Layers)
+		}
+	}
+}
+
 func TestImagesDoNotDependOnTheirBatch(t *testing.T) {
 	m := loadText(t, hftest.ViT)
 	c := m.Config()

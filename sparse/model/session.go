@@ -51,6 +51,9 @@ type Options struct {
 	// queries and keys as they are attended. It may change the job's Layouts, and
 	// keeps nothing.
 	Hook func(layer, sequence int, j *kern.Job)
+	// Attend computes the jobs of a layer, as kern.Scratch.Attend does, which nil
+	// stands for; several sessions may call it at once. Not used by Generate.
+	Attend func(jobs []kern.Job, workers int)
 }
 
 // Hidden returns the last hidden state [tokens][hidden] of a batch, after the
@@ -162,6 +165,10 @@ func (s *Session) attend(layer int, o Options) {
 		for i := range s.jobs {
 			o.Hook(layer, i, &s.jobs[i])
 		}
+	}
+	if o.Attend != nil {
+		o.Attend(s.jobs, s.workers)
+		return
 	}
 	s.attention.Attend(s.jobs, s.workers)
 }
