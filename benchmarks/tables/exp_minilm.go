@@ -50,7 +50,7 @@ var minilmMethods = []string{methodDense, freeze.Window, freeze.BigBird, freeze.
 type minilmSize struct{ length, pairs, calibrate int }
 
 func minilmCells(quick bool) (cells []cell) {
-	sizes, of, sparsities := []minilmSize{{256, 24, 10}, {512, 12, 6}}, seeds, []float64{.5, .75, .9}
+	sizes, of, sparsities := []minilmSize{{256, 24, 10}, {512, 12, 6}}, seeds, []float64{.75, .9, .5}
 	if quick {
 		sizes, of, sparsities = []minilmSize{{64, 4, 8}}, seeds[:2], []float64{.5}
 	}

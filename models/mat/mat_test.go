@@ -107,7 +107,9 @@ func TestMistakesPanic(t *testing.T) {
 		func() { AdamW{}.Update(two, two, two, two[:1], 1, 1) },
 		func() { Keep(make([]float32, 65), []uint64{1}) },
 		func() { Tiles(3, 0, 1, func(int, int) {}) },
-		func() { w.Mul(Of(2, 2, make([]float32, 4)), Of(2, 3, make([]float32, 6)), Epilogue{Times: Of(1, 2, two)}, 1) },
+		func() {
+			w.Mul(Of(2, 2, make([]float32, 4)), Of(2, 3, make([]float32, 6)), Epilogue{Times: Of(1, 2, two)}, 1)
+		},
 		func() { Multiply(two, two, two[:1]) },
 		func() { GELUBackward(two, two[:1]) },
 		func() { GELUTanhBackward(two[:1], two) },
