@@ -49,26 +49,41 @@ func EnsureTopic(ctx context.Context, brokers []string, topic string, spec Topic
 		if err != nil {
 			return fmt.Errorf("topic %q: %w", topic, err)
 		}
-		if counts[topic] == 0 {
-			if err := k.create(ctx, topic, spec); err != nil {
+		if counts[topic] > 0 {
+			return k.accepts(ctx, topic, spec)
+		}
+		if err := k.create(ctx, topic, spec); err != nil {
+			return err
+		}
+		// A broker may answer for a moment as if the topic were not there yet.
+		for deadline := time.Now().Add(adminConnect); ; {
+			err := k.accepts(ctx, topic, spec)
+			if !errors.Is(err, ErrNoTopic) || time.Now().After(deadline) {
+				return err
+			}
+			if err := sleep(ctx, 50*time.Millisecond); err != nil {
 				return err
 			}
 		}
-		if _, err := k.extents(ctx, topic, adminConnect); err != nil {
-			return err
-		}
-		if spec.MaxMessageBytes == 0 {
-			return nil
-		}
-		limit, err := k.limit(ctx, topic)
-		if err != nil {
-			return err
-		}
-		if limit < spec.MaxMessageBytes {
-			return &LimitError{Topic: topic, Limit: limit, Needed: spec.MaxMessageBytes, Broker: k.brokers[0]}
-		}
-		return nil
 	})
+}
+
+// accepts says whether the topic answers and takes messages as large as needed.
+func (k *cluster) accepts(ctx context.Context, topic string, spec TopicSpec) error {
+	if _, err := k.extents(ctx, topic, adminConnect); err != nil {
+		return err
+	}
+	if spec.MaxMessageBytes == 0 {
+		return nil
+	}
+	limit, err := k.limit(ctx, topic)
+	if err != nil {
+		return err
+	}
+	if limit < spec.MaxMessageBytes {
+		return &LimitError{Topic: topic, Limit: limit, Needed: spec.MaxMessageBytes, Broker: k.brokers[0]}
+	}
+	return nil
 }
 
 // TopicLimit returns the topic's max.message.bytes.
