@@ -12,11 +12,15 @@ import (
 const (
 	servedPoints     = .005
 	servedPerplexity = .02
+	leastSeeds       = 3 // a single one has no interval
 )
 
 // serve says what the rule makes of differences over seeds, both in the unit of
 // the bound.
 func serve(lost, gained []float64, bound float64) string {
+	if len(lost) < leastSeeds || len(gained) < leastSeeds {
+		return "too few seeds"
+	}
 	loss, lossHalf := interval(lost)
 	gain, gainHalf := interval(gained)
 	switch {
