@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -47,58 +44,12 @@ func (c *denseCell) middle(entry string) float64 {
 type denseReport struct {
 	Versions     string
 	RandomMiniLM bool
-	folder       string // or empty
-	cells        []*denseCell
+	journal[denseCell]
 }
 
 func (c *denseCmd) report() (*denseReport, error) {
 	r := &denseReport{}
-	switch {
-	case c.Results == "-", c.Results == "" && c.Quick:
-		return r, nil
-	case c.Results != "":
-		r.folder = c.Results
-	default:
-		root, err := rig.Root()
-		if err != nil {
-			return nil, err
-		}
-		r.folder = filepath.Join(root, "benchmarks", "results")
-	}
-	if err := os.MkdirAll(r.folder, 0o777); err != nil {
-		return nil, err
-	}
-	if !c.Resume {
-		if err := os.Remove(r.path("jsonl")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		return r, nil
-	}
-	return r, r.read()
-}
-
-func (r *denseReport) path(ending string) string {
-	return filepath.Join(r.folder, "attention-dense."+ending)
-}
-
-func (r *denseReport) read() error {
-	f, err := os.Open(r.path("jsonl"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var c denseCell
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			return fmt.Errorf("%s: %w", r.path("jsonl"), err)
-		}
-		r.cells = append(r.cells, &c)
-	}
-	return lines.Err()
+	return r, r.open("attention-dense", c.Results, c.Quick, c.Resume)
 }
 
 func (r *denseReport) has(name string, n, threads int) bool {

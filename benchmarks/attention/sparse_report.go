@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -47,59 +44,13 @@ func (c *sparseCell) middle(entry string) float64 {
 // sparseReport collects cells, and keeps each as soon as it is measured.
 type sparseReport struct {
 	Versions string
-	folder   string // or empty
 	cmd      *sparseCmd
-	cells    []*sparseCell
+	journal[sparseCell]
 }
 
 func (c *sparseCmd) report() (*sparseReport, error) {
 	r := &sparseReport{cmd: c}
-	switch {
-	case c.Results == "-", c.Results == "" && c.Quick:
-		return r, nil
-	case c.Results != "":
-		r.folder = c.Results
-	default:
-		root, err := rig.Root()
-		if err != nil {
-			return nil, err
-		}
-		r.folder = filepath.Join(root, "benchmarks", "results")
-	}
-	if err := os.MkdirAll(r.folder, 0o777); err != nil {
-		return nil, err
-	}
-	if !c.Resume {
-		if err := os.Remove(r.path("jsonl")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		return r, nil
-	}
-	return r, r.read()
-}
-
-func (r *sparseReport) path(ending string) string {
-	return filepath.Join(r.folder, "attention-sparse."+ending)
-}
-
-func (r *sparseReport) read() error {
-	f, err := os.Open(r.path("jsonl"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var c sparseCell
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			return fmt.Errorf("%s: %w", r.path("jsonl"), err)
-		}
-		r.cells = append(r.cells, &c)
-	}
-	return lines.Err()
+	return r, r.open("attention-sparse", c.Results, c.Quick, c.Resume)
 }
 
 func (r *sparseReport) has(dim, keys, queries, threads int) bool {
