@@ -23,11 +23,11 @@ type transformerFlags struct {
 	Layers      int     `default:"2" help:"Blocks (${default})." group:"Model"`
 	Dim         int     `default:"128" help:"Numbers of a token (${default})." group:"Model"`
 	Heads       int     `default:"4" help:"Heads of attention (${default})." group:"Model"`
-	Regulariser string  `enum:"none,entropy,paper,l1" default:"none" help:"What is lowered beside the loss, so that attention can be cut to few blocks (${enum}); paper is to compare with." group:"Model"`
+	Regulariser string  `enum:"none,entropy,paper,l1,window" default:"none" help:"What is lowered beside the loss, so that attention can be cut to few blocks (${enum}); paper and window, which lowers nothing and ends with the nearest blocks, are to compare with." group:"Model"`
 	Lambda      float64 `default:"0" help:"Weight of the regulariser; 0: 0.03, of l1 0.01." group:"Model"`
 	Mu          float64 `default:"0" help:"Weight of the clusters' balance; 0: half of lambda (entropy)." group:"Model"`
-	Block       int     `default:"16" help:"Tokens a side of a block with a gate (${default}; l1)." group:"Model"`
-	Sparsity    float64 `default:"0" help:"Share of the blocks that are closed for good after seven tenths of the training; 0: none (l1)." group:"Model"`
+	Block       int     `default:"16" help:"Tokens a side of a block with a gate (${default}; l1, window)." group:"Model"`
+	Sparsity    float64 `default:"0" help:"Share of the blocks that are closed for good after seven tenths of the training; 0: none (l1, window)." group:"Model"`
 	DType       string  `name:"dtype" enum:"f32,f16,bf16" default:"f32" help:"Type of the weights in the file (${enum})." group:"Model"`
 	Out         string  `required:"" placeholder:"DIR" help:"The model, as a Hugging Face directory, with card (README.md) and history (train.jsonl)." group:"Model"`
 
@@ -157,7 +157,7 @@ func (c *transformerFlags) text(t *train.Trainer) string {
 			text += fmt.Sprintf(" --%s %v", f.flag, f.value)
 		}
 	}
-	if cfg.Regulariser == train.L1 {
+	if cfg.Regulariser == train.L1 || cfg.Regulariser == train.Window {
 		text += fmt.Sprintf(" --block %d", cfg.Block)
 	}
 	if cfg.Time > 0 {

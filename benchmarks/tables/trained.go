@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -33,46 +35,93 @@ type trained struct {
 	score func(m *model.Model, o model.Options) ([]float64, error)
 }
 
-// The trainings that are compared, and the share of blocks that L1 closes.
-var regularisersOfAttention = []train.Regulariser{train.None, train.Entropy, train.Paper, train.L1}
-
-const (
-	methodGates = "L1's own gates"
-	closedByL1  = .75
-	pruned      = .5 // of the weights, by magnitude
+// regularisersOfAttention are compared, and trainingsOfAttention also the control
+// that has none.
+var (
+	regularisersOfAttention = []train.Regulariser{train.None, train.Entropy, train.Paper, train.L1}
+	trainingsOfAttention    = append(slices.Clone(regularisersOfAttention), train.Window)
 )
 
-// methodsFor says which methods a training is judged with at a sparsity.
-func (t *trained) methodsFor(r train.Regulariser, sparsity float64) []string {
-	methods := []string{freeze.Window, freeze.Mass, freeze.Entropy, freeze.Affinity}
-	if r == train.None {
+const (
+	methodGates    = "L1's own gates"
+	methodLearnedW = "window, learned with" // of a training that ends with it
+	closedByL1     = .75
+	pruned         = .5 // of the weights, by magnitude
+)
+
+// closing says whether a training ends with few blocks, which it learns to do
+// with.
+func closing(r train.Regulariser) bool { return r == train.L1 || r == train.Window }
+
+// trainings are the configurations that are compared at some sparsities: those
+// that close blocks once for each.
+func trainings(cfg train.Config, sparsities []float64) (all []train.Config) {
+	for _, r := range trainingsOfAttention {
+		cfg := cfg
+		cfg.Regulariser = r
+		if !closing(r) {
+			all = append(all, cfg)
+			continue
+		}
+		for _, cfg.Sparsity = range sparsities {
+			all = append(all, cfg)
+		}
+	}
+	return all
+}
+
+// trainingKey is a training's part of a cell's key.
+func trainingKey(cfg train.Config) string {
+	key := fmt.Sprintf("%s steps=%d", cfg.Regulariser, cfg.Steps)
+	if closing(cfg.Regulariser) && cfg.Sparsity != closedByL1 {
+		key += fmt.Sprintf(" closed=%g", cfg.Sparsity)
+	}
+	return key
+}
+
+// methodsFor says which methods a training is judged with at a sparsity. One that
+// closes blocks is judged with all masks only at 75 %, else with its own.
+func (t *trained) methodsFor(cfg train.Config, sparsity float64) (methods []string) {
+	if closing(cfg.Regulariser) && sparsity == cfg.Sparsity {
+		methods = []string{methodGates}
+		if cfg.Regulariser == train.Window {
+			methods = []string{methodLearnedW}
+		}
+	}
+	switch {
+	case cfg.Regulariser == train.Window, cfg.Regulariser == train.L1 && cfg.Sparsity != closedByL1:
+		return methods
+	}
+	methods = append([]string{freeze.Window, freeze.Mass, freeze.Entropy, freeze.Affinity}, methods...)
+	if cfg.Regulariser == train.None {
 		methods = append(methods, freeze.BigBird, methodOracle)
 		if t.linear {
 			methods = append(methods, methodLinformer)
 		}
 	}
-	if r == train.L1 && sparsity == closedByL1 {
-		methods = append(methods, methodGates)
-	}
 	return methods
 }
 
 // judge returns a record for every sparsity and method, dense first.
-func (t *trained) judge(ctx context.Context, r train.Regulariser, sparsities []float64) (records []record, err error) {
+func (t *trained) judge(ctx context.Context, sparsities []float64) (records []record, err error) {
+	cfg := t.result.Trainer.Config()
+	r := cfg.Regulariser
 	add := func(m *model.Model, o model.Options, method string, sparsity float64) error {
 		losses, err := t.score(m, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", method, err)
 		}
-		records = append(records, record{Text: map[string]string{"training": string(r), "method": method, "sparsity": fmt.Sprintf("%g %%", 100*sparsity)},
+		records = append(records, record{Text: map[string]string{"training": string(r), "method": method, "sparsity": percent(sparsity)},
 			Values: map[string]float64{"loss": meanOf(losses), "seed": float64(t.seed), "sparsity": sparsity}})
 		return nil
 	}
-	if err := add(t.model, model.Options{}, methodDense, 0); err != nil {
-		return nil, err
+	if !closing(r) || r == train.L1 && cfg.Sparsity == closedByL1 {
+		if err := add(t.model, model.Options{}, methodDense, 0); err != nil {
+			return nil, err
+		}
 	}
 	for _, sparsity := range sparsities {
-		for _, method := range t.methodsFor(r, sparsity) {
+		for _, method := range t.methodsFor(cfg, sparsity) {
 			o, err := t.method(ctx, method, sparsity)
 			if err == nil {
 				err = add(t.model, o, method, sparsity)
@@ -110,7 +159,7 @@ func (t *trained) method(ctx context.Context, name string, sparsity float64) (mo
 		return model.Options{Hook: func(_, _ int, j *kern.Job) { j.Layouts = ownBlocks(j, t.block, budget) }}, nil
 	case methodLinformer:
 		return model.Options{Hook: func(_, _ int, j *kern.Job) { shorten(j, min(budget(0)*t.block, j.K.Rows)) }}, nil
-	case methodGates:
+	case methodGates, methodLearnedW:
 		return t.gated(), nil
 	}
 	o := freeze.Options{Select: name, Sparsity: sparsity, Block: t.block, Seed: t.seed, Mode: support.Static, HeldOut: 2, Workers: 1}
@@ -150,7 +199,7 @@ func ownBlocks(j *kern.Job, block int, budget func(r int) int) []*support.Layout
 	return layouts
 }
 
-// gated reads the blocks that L1 left open.
+// gated reads the blocks that the training left open.
 func (t *trained) gated() model.Options {
 	open := t.result.Trainer.Open()
 	return model.Options{Hook: func(layer, _ int, j *kern.Job) {
@@ -216,6 +265,48 @@ func prune(v []float32) {
 	}
 }
 
+// finished trains t, or takes the checkpoint that an earlier run left of the same
+// training: its bits do not depend on which. Checkpoints lie in a folder of the
+// user's caches; quick keeps none.
+func finished(ctx context.Context, t *train.Trainer, name string, quick bool) (*train.Result, error) {
+	path, err := "", error(nil)
+	if !quick {
+		if path, err = checkpointOf(name); err != nil {
+			return nil, err
+		}
+		switch err := t.Resume(path); {
+		case err == nil && t.Done():
+			return t.Result(), nil
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	for !t.Done() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := t.Step(); err != nil {
+			return nil, err
+		}
+	}
+	if path != "" {
+		if err := t.Save(path); err != nil {
+			return nil, err
+		}
+	}
+	return t.Result(), nil
+}
+
+// checkpointOf is the file of a training's checkpoint.
+func checkpointOf(name string) (string, error) {
+	caches, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(caches, "entropipe", "tables")
+	return filepath.Join(folder, strings.ReplaceAll(name, " ", "-")+".safetensors"), os.MkdirAll(folder, 0o777)
+}
+
 // loaded writes a training's model and reads it as it would be served.
 func loaded(r *train.Result) (*model.Model, error) {
 	dir, err := os.MkdirTemp("", "entropipe-trained-")
@@ -271,12 +362,17 @@ func trainedRows(records []record, inPerplexity bool) (rows []record) {
 			row.add("lost", nil, plain)
 		}
 		if method != methodDense && !strings.Contains(method, "pruned") {
-			row.add("own", nil, change(here, of(training, "0 %", methodDense)))
+			if own := of(training, "0 %", methodDense); method != methodLearnedW && (method != methodGates || sparsity == percent(closedByL1)) {
+				row.add("own", nil, change(here, own))
+			}
 			row.Text["serve"] = "dense: it is the window"
 			if method != freeze.Window {
-				gained := change(of(training, sparsity, freeze.Window), here)
+				like, as := windowFor(training, method)
+				gained := change(of(like, sparsity, as), here)
 				row.add("gained", nil, gained)
-				row.Text["serve"] = serve(plain, gained, bound)
+				if method != methodLearnedW {
+					row.Text["serve"] = serve(plain, gained, bound)
+				}
 			}
 			if method == methodOracle || method == methodLinformer {
 				row.Text["serve"] = ""
@@ -285,12 +381,27 @@ func trainedRows(records []record, inPerplexity bool) (rows []record) {
 		rows = append(rows, row)
 	}
 	slices.SortStableFunc(rows, func(a, b record) int {
-		x := slices.Index(regularisersOfAttention, train.Regulariser(a.Text["training"]))
-		y := slices.Index(regularisersOfAttention, train.Regulariser(b.Text["training"]))
+		x := slices.Index(trainingsOfAttention, train.Regulariser(a.Text["training"]))
+		y := slices.Index(trainingsOfAttention, train.Regulariser(b.Text["training"]))
 		return x - y
 	})
 	return rows
 }
+
+// windowFor is the training and the method that a method's gain on a window is
+// from: the same training's; but of a training that ends with few blocks, one that
+// ends with a window of as many, and of that, the plain training's.
+func windowFor(training, method string) (string, string) {
+	switch method {
+	case methodGates:
+		return string(train.Window), methodLearnedW
+	case methodLearnedW:
+		return string(train.None), freeze.Window
+	}
+	return training, freeze.Window
+}
+
+func percent(share float64) string { return fmt.Sprintf("%g %%", 100*share) }
 
 // servedOf lists the lines that the rule serves sparse.
 func servedOf(rows []record) string {

@@ -74,6 +74,8 @@ func (t *Trainer) regulariserText() string {
 		return fmt.Sprintf("the paper's entropy of clusters of keys, λ %v", c.Lambda)
 	case L1:
 		return fmt.Sprintf("gates of blocks, λ %v", c.Lambda)
+	case Window:
+		return fmt.Sprintf("none; a window of blocks, %v of them closed", c.Sparsity)
 	}
 	return "none"
 }

@@ -28,6 +28,11 @@ const (
 	// multiplies the weights of the block before they are normalised, and pays
 	// λ for the sum of the gates. The gates end as masks: see Config.Sparsity.
 	L1 Regulariser = "l1"
+	// Window lowers nothing: it closes all blocks but the nearest and the first
+	// when L1 closes those that it learned to do without, and as many. It tells
+	// what learning which blocks to read is worth, apart from learning to do with
+	// few of them.
+	Window Regulariser = "window"
 )
 
 // Config is how to train. The zero value of a field that is not said to be
@@ -54,8 +59,9 @@ type Config struct {
 	Lambda      float64     // its weight; Entropy and Paper 0.03, L1 0.01
 	Mu          float64     // of the clusters' balance; Lambda/2
 	Block       int         // tokens a side of a block with a gate; 16
-	// Sparsity is the share of blocks that L1 closes for good after seven
-	// tenths of the training; what follows learns to do without them. 0: none.
+	// Sparsity is the share of blocks that L1 and Window close for good after
+	// seven tenths of the training; what follows learns to do without them. 0:
+	// none; Window wants some.
 	Sparsity float64
 
 	Every   int // steps between two looks at held-out sequences; 250
@@ -83,7 +89,7 @@ func (c Config) withDefaults(text bool) (Config, error) {
 	c.Every, c.Workers = cmp.Or(c.Every, 250), cmp.Or(c.Workers, 1)
 	c.Regulariser = cmp.Or(c.Regulariser, None)
 	switch c.Regulariser {
-	case None:
+	case None, Window:
 		c.Lambda, c.Mu = 0, 0
 	case Entropy:
 		c.Lambda = cmp.Or(c.Lambda, 0.03)
@@ -119,14 +125,16 @@ func (c *Config) check(text bool) error {
 		return fmt.Errorf("lambda %v, mu %v: want 0 to 1000", c.Lambda, c.Mu)
 	case !(c.Sparsity >= 0 && c.Sparsity < 1):
 		return fmt.Errorf("sparsity %v: want from 0 to less than 1", c.Sparsity)
-	case c.Sparsity > 0 && c.Regulariser != L1:
-		return fmt.Errorf("sparsity is for the regulariser %s, not %s", L1, c.Regulariser)
+	case c.Sparsity > 0 && c.Regulariser != L1 && c.Regulariser != Window:
+		return fmt.Errorf("sparsity is for the regularisers %s and %s, not %s", L1, Window, c.Regulariser)
+	case c.Sparsity == 0 && c.Regulariser == Window:
+		return fmt.Errorf("regulariser %s: want a sparsity of more than 0", Window)
 	}
 	switch c.Regulariser {
-	case None, Entropy, Paper, L1:
+	case None, Entropy, Paper, L1, Window:
 		return nil
 	}
-	return fmt.Errorf("regulariser %q: want %s, %s, %s or %s", c.Regulariser, None, Entropy, Paper, L1)
+	return fmt.Errorf("regulariser %q: want %s, %s, %s, %s or %s", c.Regulariser, None, Entropy, Paper, L1, Window)
 }
 
 const (

@@ -114,7 +114,7 @@ func (t *Trainer) writeExtras(dir string) error {
 }
 
 // Open returns for every layer and head which blocks of queries and keys are
-// open, [rows][rows]: after a training with L1 and a Sparsity. Else nil.
+// open, [rows][rows]: after a training with L1 or Window and a Sparsity. Else nil.
 func (t *Trainer) Open() [][][]bool {
 	if t.gates == nil || !t.gates.hard {
 		return nil
@@ -139,7 +139,7 @@ func (t *Trainer) Open() [][][]bool {
 // training with L1. Else nil.
 func (t *Trainer) Gates() (gates [][][]float32, block int) {
 	g := t.gates
-	if g == nil {
+	if g == nil || g.fixed {
 		return nil, 0
 	}
 	gates = make([][][]float32, g.layers)

@@ -14,6 +14,7 @@ import (
 type gates struct {
 	layers, heads, block, rows int
 	causal                     bool
+	fixed                      bool // which ones close is not learned: the nearest stay
 
 	theta []float32 // [layers][heads][rows][rows]; the gate is its logistic function
 	m, v  []float32
@@ -27,14 +28,26 @@ const firstGate = 2
 // gateRate is the rate of learning of the logits.
 const gateRate = 0.02
 
-func newGates(f *form, block int) *gates {
-	g := &gates{layers: f.layers, heads: f.heads, block: block, rows: (f.n + block - 1) / block, causal: f.causal()}
+func newGates(f *form, block int, fixed bool) *gates {
+	g := &gates{layers: f.layers, heads: f.heads, block: block, rows: (f.n + block - 1) / block, causal: f.causal(), fixed: fixed}
 	n := g.layers * g.heads * g.rows * g.rows
 	g.theta, g.m, g.v, g.shut = make([]float32, n), make([]float32, n), make([]float32, n), make([]bool, n)
 	for i := range g.theta {
 		g.theta[i] = firstGate
+		if fixed {
+			g.theta[i] = g.nearness(i/g.rows%g.rows, i%g.rows)
+		}
 	}
 	return g
+}
+
+// nearness orders the blocks that query block u may keep: near ones last, and the
+// first block, which many heads rest on, after all but its own.
+func (g *gates) nearness(u, b int) float32 {
+	if b == 0 {
+		return -0.5
+	}
+	return -float32(max(u-b, b-u))
 }
 
 // unseen says whether no query of block u sees a key of block b.
@@ -68,6 +81,9 @@ const closed = -1e30
 
 // bias adds the logarithms of the gates to the scores, before their scale.
 func (g *gates) bias(l, h int, a *head, scale float32) {
+	if g.fixed && !g.hard {
+		return
+	}
 	g.each(l, h, a, func(at int, w mat.Matrix) {
 		v := scale * float32(-math.Log1p(math.Exp(-float64(g.theta[at]))))
 		if g.hard {
@@ -88,7 +104,7 @@ func (g *gates) bias(l, h int, a *head, scale float32) {
 // gather adds to the gradients of the gates' logits what those of the scores,
 // before their scale, say.
 func (g *gates) gather(to []float32, l, h int, a *head, dw mat.Matrix) {
-	if g.hard {
+	if g.hard || g.fixed {
 		return
 	}
 	g.each(l, h, a, func(at int, w mat.Matrix) {
@@ -105,6 +121,9 @@ func (g *gates) gather(to []float32, l, h int, a *head, dw mat.Matrix) {
 // penalty returns the mean number of open gates of a row of blocks, and adds
 // the gradient of its share in the loss.
 func (g *gates) penalty(to []float32, p plan) (value float64) {
+	if g.fixed {
+		return 0
+	}
 	share := 1 / float64(g.layers*g.heads*g.rows)
 	for i, x := range g.theta {
 		u, b := i/g.rows%g.rows, i%g.rows

@@ -42,7 +42,7 @@ type Trainer struct {
 	records []Record
 
 	anchors *anchors // entropy and paper; else nil
-	gates   *gates   // L1; else nil
+	gates   *gates   // L1 and Window; else nil
 
 	parts  []*part // gradients of a batch, in the order of their chunks
 	passes chan *pass
@@ -90,8 +90,8 @@ func begin(cfg Config, form form, data source) *Trainer {
 	switch cfg.Regulariser {
 	case Entropy, Paper:
 		t.anchors = newAnchors(&form)
-	case L1:
-		t.gates = newGates(&form, cfg.Block)
+	case L1, Window:
+		t.gates = newGates(&form, cfg.Block, cfg.Regulariser == Window)
 	}
 	t.passes = make(chan *pass, cfg.Workers)
 	for range cfg.Workers {

@@ -116,7 +116,13 @@ func TestRegularisersLowerWhatTheySay(t *testing.T) {
 // Gates that are closed for good leave no weight, as many of every row as the
 // sparsity says, and never the diagonal.
 func TestGatesClose(t *testing.T) {
-	c := small(L1)
+	for _, reg := range []Regulariser{L1, Window} {
+		t.Run(string(reg), func(t *testing.T) { gatesClose(t, reg) })
+	}
+}
+
+func gatesClose(t *testing.T, reg Regulariser) {
+	c := small(reg)
 	c.Sparsity, c.Steps = 0.5, 20
 	tr, err := NewLM(c, someText(t, 3000, 4))
 	if err != nil {
@@ -139,6 +145,9 @@ func TestGatesClose(t *testing.T) {
 			for u := range rows {
 				shut := 0
 				for b := range u + 1 {
+					if reg == Window && b > 0 && open[u*rows+b] != (b > int(c.Sparsity*float64(u+1)) || b == u) {
+						t.Errorf("layer %d head %d, row %d: block %d is open: %v", l, h, u, b, open[u*rows+b])
+					}
 					if open[u*rows+b] {
 						continue
 					}
@@ -158,6 +167,12 @@ func TestGatesClose(t *testing.T) {
 		}
 	}
 	gates, block := tr.Gates()
+	if reg == Window {
+		if gates != nil {
+			t.Errorf("a window has learned gates: %v", gates)
+		}
+		return
+	}
 	if block != c.Block || gates[0][0][0] != 1 || gates[0][0][1] != 0 || !(gates[0][0][rows] > 0 && gates[0][0][rows] < 1) {
 		t.Errorf("gates of blocks of %d: %v", block, gates[0][0][:rows+1])
 	}
@@ -166,10 +181,10 @@ func TestGatesClose(t *testing.T) {
 // A training that is interrupted goes on to the bits that it would have had.
 func TestResume(t *testing.T) {
 	text := someText(t, 3000, 5)
-	for _, reg := range []Regulariser{None, Entropy, Paper, L1} {
+	for _, reg := range []Regulariser{None, Entropy, Paper, L1, Window} {
 		c := small(reg)
 		c.Steps = 40
-		if reg == L1 {
+		if reg == L1 || reg == Window {
 			c.Sparsity = 0.4
 		}
 		whole, err := NewLM(c, text)
@@ -334,7 +349,8 @@ func TestConfigurationErrors(t *testing.T) {
 		{func(c *Config) { c.Rate = math.NaN() }, "rate NaN"},
 		{func(c *Config) { c.Lambda = -1; c.Regulariser = Entropy }, "lambda -1"},
 		{func(c *Config) { c.Regulariser = "l2" }, `regulariser "l2"`},
-		{func(c *Config) { c.Sparsity = 0.5 }, "sparsity is for the regulariser l1"},
+		{func(c *Config) { c.Sparsity = 0.5 }, "sparsity is for the regularisers l1 and window"},
+		{func(c *Config) { c.Regulariser = Window }, "want a sparsity"},
 		{func(c *Config) { c.Sparsity = 1; c.Regulariser = L1 }, "sparsity 1"},
 		{func(c *Config) { c.Context = 301 }, "no window of 301"},
 		{func(c *Config) { c.Dim, c.Layers = 4096, 64 }, "larger than what is trained here"},
