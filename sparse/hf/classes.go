@@ -201,6 +201,8 @@ func (k *keys) rope(c *Config) {
 	if part := number(k, "partial_rotary_factor", 1.0); part != 1 {
 		k.fail("partial_rotary_factor", "%v is not understood, want 1", part)
 	}
+	only(k, "use_mrope", false, false)        // Qwen2.5 writes it
+	only(k, "rope_interleaved", false, false) // SmolLM2 does
 }
 
 func (k *keys) ropeScaling(c *Config) {
