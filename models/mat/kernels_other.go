@@ -85,3 +85,19 @@ func normGatherAVX2(_ *float32, _ int, _, _, _, _ *float32, _, _ float32, _ *[2]
 }
 func normSpreadAVX512(_ *float32, _ int, _, _, _ *float32, _, _, _, _ float32) { panic(noVectors) }
 func normSpreadAVX2(_ *float32, _ int, _, _, _ *float32, _, _, _, _ float32)   { panic(noVectors) }
+
+func detectBF16() bool { return false }
+
+func mul1BF16(*byte)                     { panic(noVectors) }
+func mul2BF16(*byte)                     { panic(noVectors) }
+func mul3BF16(*byte)                     { panic(noVectors) }
+func mul4BF16(*byte)                     { panic(noVectors) }
+func mul1SplitAVX512(*byte)              { panic(noVectors) }
+func mul2SplitAVX512(*byte)              { panic(noVectors) }
+func mul3SplitAVX512(*byte)              { panic(noVectors) }
+func mul4SplitAVX512(*byte)              { panic(noVectors) }
+func mulWholeSplitAVX2(*byte)            { panic(noVectors) }
+func mulPartSplitAVX2(*byte)             { panic(noVectors) }
+func roundPairs(*uint32, *float32, int)  { panic(noVectors) }
+func roundAVX512(*uint32, *float32, int) { panic(noVectors) }
+func roundAVX2(*uint32, *float32, int)   { panic(noVectors) }

@@ -12,3 +12,5 @@ func detect() Level {
 	}
 	return AVX512
 }
+
+func detectBF16() bool { return cpu.X86.HasAVX512BF16 }

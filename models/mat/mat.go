@@ -20,9 +20,10 @@
 //     states its error, and tests hold it to that at every level.
 //   - Values are finite by contract. A NaN or an infinity gives results without
 //     meaning, never a fault.
-//   - Nothing is allocated, except where goroutines are started and where
-//     Weights grow. Arguments are not kept. Calls may run at the same time if
-//     none writes what another uses.
+//   - Nothing is allocated, except where goroutines are started, where Weights
+//     grow, and for rows that are rounded to bf16, whose memory is used again.
+//     Arguments are not kept. Calls may run at the same time if none writes
+//     what another uses.
 //
 // Products take a number of workers. All other functions work on the rows they
 // are given; Tiles shares rows among goroutines, so that a chain of calls can

@@ -129,20 +129,29 @@ func bandsOfTask(bands, down, workers int) int {
 // follow each other in memory and are used in that order, and what a product
 // has stored of a band is still near when it goes on from it.
 func (w *Weights) block(dst, a Matrix, e Epilogue, j, end int) {
+	steps := w.k
+	var rounded *roundedRows
+	if w.rounded {
+		steps, rounded = pairsOf(w.k), roundRows(a)
+		defer rounded.free()
+	}
 	for ; j < end; j += band {
 		hi := min(j+band, end)
 		for p := 0; ; p += depth {
-			q := min(p+depth, w.k)
+			q := min(p+depth, steps)
 			part := Epilogue{Add: e.Add || p > 0}
-			if q == w.k {
+			if q == steps {
 				part.Bias, part.ReLU = e.Bias, e.ReLU
 			}
-			if level == Portable {
+			switch {
+			case w.rounded:
+				w.mulPairs(dst, rounded, part, [2]int{p, q}, [2]int{j, hi})
+			case level == Portable:
 				w.mulPortable(dst, a, part, [2]int{p, q}, [2]int{j, hi})
-			} else {
+			default:
 				w.mulVector(dst, a, part, [2]int{p, q}, [2]int{j, hi})
 			}
-			if q == w.k {
+			if q == steps {
 				break
 			}
 		}
@@ -212,15 +221,20 @@ func (w *Weights) mulPortable(dst, a Matrix, e Epilogue, deep, wide [2]int) {
 				}
 			}
 			for q := range out {
-				s := sum[q]
-				if e.Bias != nil {
-					s += e.Bias[j+q]
-				}
-				if e.ReLU {
-					s = max(s, 0)
-				}
-				out[q] = s
+				out[q] = e.number(sum[q], j+q)
 			}
 		}
 	}
+}
+
+// number is what becomes of a sum in column j before it is stored the first
+// time.
+func (e *Epilogue) number(s float32, j int) float32 {
+	if e.Bias != nil {
+		s += e.Bias[j]
+	}
+	if e.ReLU {
+		s = max(s, 0)
+	}
+	return s
 }

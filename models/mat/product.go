@@ -24,7 +24,7 @@ type productArgs struct {
 
 // fetching returns v[lo:hi] as an address that is only ever fetched into a
 // cache. What lies outside v is left out.
-func fetching(v []float32, lo, hi int) [2]uintptr {
+func fetching[T float32 | uint32](v []T, lo, hi int) [2]uintptr {
 	if hi = min(hi, len(v)); lo >= hi {
 		return [2]uintptr{}
 	}

@@ -10,6 +10,10 @@ type Weights struct {
 	// last band is as many panels of 16 columns wide as it needs, and missing
 	// columns are zeros. The form is the same at every level.
 	bands []float32
+	// Once they are rounded, two rows of a band are one of pairs of bf16, and
+	// bands is nil.
+	pairs   []uint32
+	rounded bool
 }
 
 // panel is the number of columns of a panel: one vector of AVX-512, two of
@@ -68,7 +72,7 @@ func (w *Weights) PackT(b Matrix) {
 }
 
 func (w *Weights) reset(k, n int) {
-	w.k, w.n = k, n
+	w.k, w.n, w.pairs, w.rounded = k, n, nil, false
 	size := k * ((n + panel - 1) / panel * panel)
 	if cap(w.bands) < size {
 		w.bands = make([]float32, size)

@@ -5,11 +5,17 @@
 // then fewer for the rows that remain. Every number is one chain of fused
 // multiplications and additions in ascending order, in whichever block, so it
 // has the same bits in each.
+//
+// With -pairs it generates those for weights of bf16 instead, in pairs of rows:
+// a step takes two of the products' numbers.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"strings"
+
+	"entropipe/models/mat/gen/evex"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -18,27 +24,45 @@ import (
 
 func main() {
 	ConstraintExpr("amd64")
+	flag.Parse()
+	if *pairs {
+		generatePairs()
+		return
+	}
 	// Rows of a block: with the panels' numbers of one step and a factor they
 	// fill the registers.
-	for panels, rows := range [][]int{1: {12, 4, 2, 1}, 2: {12, 4, 2, 1}, 3: {8, 4, 2, 1}, 4: {6, 4, 2, 1}} {
+	for panels, rows := range heights {
 		if panels > 0 {
-			kernel{512, panels, false, true}.generate(rows)
-			kernel{512, panels, true, true}.generate(rows)
+			kernel{bits: 512, panels: panels, masked: true}.generate(rows)
+			kernel{bits: 512, panels: panels, turned: true, masked: true}.generate(rows)
 		}
 	}
 	for _, masked := range []bool{false, true} { // masks are slow here
-		kernel{256, 1, false, masked}.generate([]int{6, 4, 2, 1})
-		kernel{256, 1, true, masked}.generate([]int{6, 4, 2, 1})
+		kernel{bits: 256, panels: 1, masked: masked}.generate([]int{6, 4, 2, 1})
+		kernel{bits: 256, panels: 1, turned: true, masked: masked}.generate([]int{6, 4, 2, 1})
 	}
 	Generate()
 }
+
+// heights are the rows of blocks for each number of panels, with AVX-512.
+var heights = [][]int{1: {12, 4, 2, 1}, 2: {12, 4, 2, 1}, 3: {8, 4, 2, 1}, 4: {6, 4, 2, 1}}
 
 // kernel is one function: of Mul, or turned, of TMul. If it is masked, the last
 // panel may lack columns.
 type kernel struct {
 	bits, panels   int
 	turned, masked bool
+	form           form
 }
+
+// form is what the weights are.
+type form int
+
+const (
+	plain  form = iota // float32
+	paired             // pairs of bf16, multiplied and added by one instruction
+	split              // pairs of bf16, taken apart
+)
 
 // Offsets in productArgs.
 const (
@@ -93,6 +117,7 @@ func (k kernel) generate(heights []int) {
 			name = strings.Replace(name, "Whole", "Part", 1)
 		}
 	}
+	name = k.form.rename(name)
 	TEXT(name, NOSPLIT, "func(args *byte)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s computes %d columns of %s; args is a *productArgs.", name, 16*k.panels, what))
@@ -189,24 +214,13 @@ func (k kernel) loop(s *state, sums [][]reg.VecVirtual, id string) {
 	}
 	fetched := k.fetch(s, id)
 	Label("step" + id)
-	numbers := k.numbers(s, b)
-	fetched.step(id)
-	for r := range sums {
-		at := Mem{Base: bases[0], Disp: 4 * r}
-		if !k.turned {
-			at = Mem{Base: bases[r/3]}
-			if r%3 > 0 {
-				at.Index, at.Scale = s.lda, uint8(r%3)
-			}
-		}
-		if k.bits == 512 && len(numbers) == 1 { // else a factor serves several
-			VFMADD231PS_BCST(at, numbers[0], sums[r][0])
-			continue
-		}
-		factor := k.vector()
-		VBROADCASTSS(at, factor)
-		for v, n := range numbers {
-			VFMADD231PS(factor, n, sums[r][v])
+	if k.form == split {
+		k.splitStep(s, sums, bases, b, func() { fetched.step(id) })
+	} else {
+		numbers := k.numbers(s, b)
+		fetched.step(id)
+		for r := range sums {
+			k.row(numbers, sums[r], k.factor(s, bases, r))
 		}
 	}
 	if k.turned {
@@ -214,7 +228,7 @@ func (k kernel) loop(s *state, sums [][]reg.VecVirtual, id string) {
 		ADDQ(s.ldb, b)
 	} else {
 		for _, base := range bases {
-			ADDQ(Imm(4), base)
+			ADDQ(Imm(k.form.step()), base)
 		}
 		if k.bits == 512 {
 			ADDQ(U32(uint32(64*k.panels)), b)
@@ -226,6 +240,35 @@ func (k kernel) loop(s *state, sums [][]reg.VecVirtual, id string) {
 	JNZ(LabelRef("step" + id))
 	fetched.end(s)
 	Label("done" + id)
+}
+
+// factor is where the factor of row r of a block is.
+func (k kernel) factor(s *state, bases []reg.Register, r int) Mem {
+	if k.turned {
+		return Mem{Base: bases[0], Disp: 4 * r}
+	}
+	at := Mem{Base: bases[r/3]}
+	if r%3 > 0 {
+		at.Index, at.Scale = s.lda, uint8(r%3)
+	}
+	return at
+}
+
+// row adds the numbers times a factor to the sums of a row.
+func (k kernel) row(numbers, sums []reg.VecVirtual, at Mem) {
+	if k.bits == 512 && len(numbers) == 1 && k.form == plain { // else a factor serves several
+		VFMADD231PS_BCST(at, numbers[0], sums[0])
+		return
+	}
+	factor := k.vector()
+	VBROADCASTSS(at, factor)
+	for v, n := range numbers {
+		if k.form == paired {
+			evex.Dot(factor, n, sums[v])
+		} else {
+			VFMADD231PS(factor, n, sums[v])
+		}
+	}
 }
 
 // numbers reads what one step multiplies with the factors: a row of the panels.

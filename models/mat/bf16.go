@@ -1,0 +1,233 @@
+package mat
+
+import (
+	"math"
+	"sync"
+	"unsafe"
+)
+
+//go:generate go run -C gen ./product -pairs -out ../pairs_amd64.s -stubs ../pairs_amd64.go -pkg mat
+
+// bf16 is the upper half of a float32: its range, with 8 bits of precision
+// instead of 24.
+
+// HasBF16 tells whether rounded weights (Weights.Round) are multiplied by the
+// CPU's own instruction for pairs of bf16, at the level in use. Where they are
+// not, such products take about twice as long.
+func HasBF16() bool { return level == AVX512 && hasBF16 }
+
+var hasBF16 = detectBF16()
+
+// Round rounds the weights to bf16, each to the nearest number that has 8
+// significant bits, of equally near ones the even one. They take half of the
+// memory then, and Mul rounds the numbers of a in the same way while it reads
+// them; products and sums are float32 as before. Weights stay rounded until
+// they are packed again; to round them once more changes nothing. What is
+// above 3.39e38 becomes infinite. Cost: about that of packing.
+//
+// A rounded product differs from the product of the numbers before rounding by
+// at most (2⁻⁷+2⁻¹⁶+k·2⁻²³)·Σ|a||w|+k·2⁻¹²⁵ to first order, k the number of
+// w's rows. Rounding errors are about as often up as down: random ones leave
+// nearer to 2⁻⁹·√Σ(aw)².
+//
+// Portable Go defines the meaning: sums of the rounded numbers' products in
+// ascending order. AVX2 and AVX512 do the same with one rounding a product.
+// The instruction (HasBF16) adds the two products of a pair in an order of its
+// own and takes what is below 2⁻¹²⁶ as zero, so there the last bits of a
+// float32 differ; the bound above holds for all. What the package says about
+// batches holds at each: a row's bits depend on that row, the weights, and
+// which of these the CPU has.
+func (w *Weights) Round() {
+	if w.rounded {
+		return
+	}
+	deep := pairsOf(w.k)
+	w.pairs = make([]uint32, deep*((w.n+panel-1)/panel*panel))
+	for j := 0; j < w.n; j += band {
+		from, wide := w.bandAt(j)
+		to := w.pairs[j*deep : (j+wide)*deep]
+		for i := range w.k {
+			shift := 16 * (i & 1)
+			for q, x := range from[i*wide : (i+1)*wide] {
+				to[i/2*wide+q] |= upper(x) >> 16 << shift
+			}
+		}
+	}
+	w.bands, w.rounded = nil, true
+}
+
+// pairsOf is the number of pairs that k numbers take.
+func pairsOf(k int) int { return (k + 1) / 2 }
+
+// upper is x rounded to bf16, as the bits of a float32.
+func upper(x float32) uint32 {
+	b := math.Float32bits(x)
+	return (b + 0x7fff + b>>16&1) &^ 0xffff
+}
+
+// pairsAt is bandAt for rounded weights. In a band lie, for each two rows, the
+// pairs of its columns, the first row in the lower half: the form that
+// AVX512_BF16 multiplies, and that tiles of AMX are loaded from (16 columns of
+// 16 rows of pairs, a band's width apart). Nothing here uses AMX.
+func (w *Weights) pairsAt(j int) (b []uint32, wide int) {
+	deep := pairsOf(w.k)
+	wide = min(band, (w.n-j+panel-1)/panel*panel)
+	return w.pairs[j*deep : (j+wide)*deep], wide
+}
+
+// roundedRows are rows of a as the kernels read them: pairs of bf16 for the
+// CPU's instruction, else the bits of float32.
+type roundedRows struct {
+	data   []uint32
+	stride int
+	each   int // of data in a pair of columns
+}
+
+// Memory of roundedRows, for any number of goroutines.
+var roundings = sync.Pool{New: func() any { return new(roundedRows) }}
+
+// roundRows rounds a; free gives the memory back.
+func roundRows(a Matrix) *roundedRows {
+	r := roundings.Get().(*roundedRows)
+	r.each = 2
+	if HasBF16() {
+		r.each = 1
+	}
+	const line = 16
+	r.stride = (r.each*pairsOf(a.Cols) + line - 1) / line * line
+	if size := a.Rows * r.stride; cap(r.data) < size {
+		r.data = make([]uint32, size)
+	} else {
+		r.data = r.data[:size]
+	}
+	if a.Cols == 0 {
+		return r
+	}
+	for i := range a.Rows {
+		r.round(r.data[i*r.stride:(i+1)*r.stride], a.Row(i))
+	}
+	return r
+}
+
+// round rounds one row.
+func (r *roundedRows) round(dst []uint32, src []float32) {
+	if r.each == 1 {
+		roundPairs(&dst[0], &src[0], len(src))
+		return
+	}
+	if len(src)%2 != 0 {
+		dst[len(src)] = 0
+	}
+	switch level {
+	case AVX512:
+		roundAVX512(&dst[0], &src[0], len(src))
+	case AVX2:
+		roundAVX2(&dst[0], &src[0], len(src))
+	default:
+		for i, x := range src {
+			dst[i] = upper(x)
+		}
+	}
+}
+
+func (r *roundedRows) free() { roundings.Put(r) }
+
+// mulPairs is mulVector for rounded weights; deep counts pairs.
+func (w *Weights) mulPairs(dst Matrix, a *roundedRows, e Epilogue, deep, wide [2]int) {
+	if level == Portable {
+		w.mulPairsPortable(dst, a, e, deep, wide)
+		return
+	}
+	b, step := w.pairsAt(wide[0])
+	b = b[deep[0]*step:]
+	args := productArgs{
+		rows: dst.Rows, steps: deep[1] - deep[0],
+		a: startOfPairs(a.data, a.each*deep[0]), aStride: 4 * a.stride,
+		bStride: 4 * step,
+		cStride: 4 * dst.Stride,
+	}
+	if e.Add {
+		args.add = 1
+	}
+	if e.ReLU {
+		args.relu = 1
+	}
+	if dst.Rows >= fetchRows {
+		next := wide[0]*pairsOf(w.k) + deep[1]*step
+		args.ahead = fetching(w.pairs, next, next+depth*step)
+	}
+	for j := wide[0]; j < wide[1]; {
+		n := min(mulPanels(), (wide[1]-j+panel-1)/panel)
+		args.b, args.c = startOfPairs(b, j-wide[0]), &dst.Data[j]
+		if e.Bias != nil {
+			args.bias = &e.Bias[j]
+		}
+		args.columns(min(n*panel, wide[1]-j))
+		mulPairPanelsOf(n, &args)
+		j += n * panel
+	}
+}
+
+// startOfPairs is start for what the kernels read as pairs.
+func startOfPairs(v []uint32, i int) *float32 {
+	if i >= len(v) {
+		return nil
+	}
+	return (*float32)(unsafe.Pointer(&v[i]))
+}
+
+func mulPairPanelsOf(n int, args *productArgs) {
+	p := (*byte)(unsafe.Pointer(args))
+	if HasBF16() {
+		switch n {
+		case 1:
+			mul1BF16(p)
+		case 2:
+			mul2BF16(p)
+		case 3:
+			mul3BF16(p)
+		default:
+			mul4BF16(p)
+		}
+		return
+	}
+	switch {
+	case level == AVX2 && args.whole:
+		mulWholeSplitAVX2(p)
+	case level == AVX2:
+		mulPartSplitAVX2(p)
+	case n == 1:
+		mul1SplitAVX512(p)
+	case n == 2:
+		mul2SplitAVX512(p)
+	case n == 3:
+		mul3SplitAVX512(p)
+	default:
+		mul4SplitAVX512(p)
+	}
+}
+
+func (w *Weights) mulPairsPortable(dst Matrix, a *roundedRows, e Epilogue, deep, wide [2]int) {
+	b, step := w.pairsAt(wide[0])
+	for i := range dst.Rows {
+		x := a.data[i*a.stride+2*deep[0] : i*a.stride+2*deep[1]]
+		for j := wide[0]; j < wide[1]; j += panel {
+			out := dst.Data[i*dst.Stride+j : i*dst.Stride+min(j+panel, wide[1])]
+			var sum [panel]float32
+			if e.Add {
+				copy(sum[:], out)
+			}
+			for p := range deep[1] - deep[0] {
+				even, odd := math.Float32frombits(x[2*p]), math.Float32frombits(x[2*p+1])
+				r := (*[panel]uint32)(b[(deep[0]+p)*step+j-wide[0]:])
+				for q, pair := range r {
+					sum[q] += float32(even * math.Float32frombits(pair<<16))
+					sum[q] += float32(odd * math.Float32frombits(pair&^0xffff))
+				}
+			}
+			for q := range out {
+				out[q] = e.number(sum[q], j+q)
+			}
+		}
+	}
+}
