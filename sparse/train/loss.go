@@ -31,7 +31,7 @@ func (p *pass) classRows() mat.Matrix {
 	return mat.Of(p.seqs, f.dim, p.hidden)
 }
 
-// target returns what row i of the logits should name.
+// target returns what row i of the logits should name, or NoTarget.
 func (p *pass) target(i int) int32 {
 	if p.net.form.causal() {
 		return p.next[i]
@@ -50,6 +50,10 @@ func (p *pass) loss(w *weights, batch int) float64 {
 	sum := 0.0
 	for i := range logits.Rows {
 		row, at := logits.Row(i), p.target(i)
+		if at == NoTarget {
+			clear(row)
+			continue
+		}
 		sum -= math.Log(max(float64(row[at]), math.SmallestNonzeroFloat32))
 		row[at]--
 		for j := range row {
@@ -82,12 +86,16 @@ func (p *pass) lossBackward(w *weights, d mat.Matrix) {
 // judge sets the mean loss of every sequence, and how many of its targets the
 // largest logit names.
 func (p *pass) judge(losses []float64, right []int) {
-	logits, per := p.outputs(), p.net.form.targets()
+	f := &p.net.form
+	logits, per := p.outputs(), f.outputs()
 	for s := range p.seqs {
 		losses[s], right[s] = 0, 0
 		for i := s * per; i < (s+1)*per; i++ {
+			if p.target(i) == NoTarget {
+				continue
+			}
 			l, best := CrossEntropy(logits.Row(i), p.target(i))
-			losses[s] += l / float64(per)
+			losses[s] += l / float64(f.targets())
 			if best == p.target(i) {
 				right[s]++
 			}

@@ -13,6 +13,7 @@ type form struct {
 	layers, dim, heads int
 	n                  int // tokens of a sequence
 	vocab              int // 0: images
+	answers            int // of a sequence of text; 0: every token has a target
 	side, channels     int // of images, in pixels and numbers a pixel
 	patch, classes     int
 	eps                float32 // of layer norms
@@ -26,12 +27,20 @@ func (f *form) headDim() int { return f.dim / f.heads }
 // pixels is the number of numbers of a patch.
 func (f *form) pixels() int { return f.patch * f.patch * f.channels }
 
-// targets is the number of targets of a sequence.
-func (f *form) targets() int {
+// outputs is the number of rows of logits of a sequence.
+func (f *form) outputs() int {
 	if f.causal() {
 		return f.n
 	}
 	return 1
+}
+
+// targets is the number of targets of a sequence.
+func (f *form) targets() int {
+	if f.answers > 0 {
+		return f.answers
+	}
+	return f.outputs()
 }
 
 // blockWeights are views of one block's tensors, or of their gradients.

@@ -146,7 +146,16 @@ func (r *reference) sequence(x [][]float64, targets []int32, lambda, mu float64)
 			}
 		}
 	}
+	asked := 0
+	for _, target := range targets {
+		if target != NoTarget {
+			asked++
+		}
+	}
 	for i, target := range targets {
+		if target == NoTarget {
+			continue
+		}
 		y := r.norm(x[i], v["gamma"], v["beta"])
 		var logits []float64
 		if r.f.causal() {
@@ -164,7 +173,7 @@ func (r *reference) sequence(x [][]float64, targets []int32, lambda, mu float64)
 		for _, z := range logits {
 			sum += math.Exp(z)
 		}
-		loss += (math.Log(sum) - logits[target]) / float64(len(targets))
+		loss += (math.Log(sum) - logits[target]) / float64(asked)
 	}
 	return loss, penalty
 }
