@@ -12,7 +12,8 @@ import (
 	"entropipe/models/mat"
 )
 
-// script opens a directory with transformers, unchanged, and prints logits.
+// script opens a directory with transformers, unchanged, and prints logits, or
+// the gradients of the losses by the pixels.
 const script = `
 import json, sys, torch
 from transformers import AutoModelForCausalLM, AutoModelForImageClassification
@@ -24,7 +25,13 @@ with torch.no_grad():
     else:
         m, info = AutoModelForImageClassification.from_pretrained(request["dir"], output_loading_info=True)
         side = request["side"]
-        out = m(torch.tensor(request["pixels"]).view(-1, 1, side, side)).logits
+        pixels = torch.tensor(request["pixels"]).view(-1, 1, side, side)
+        if request["kind"] == "gradients":
+            with torch.enable_grad():
+                loss = torch.nn.functional.cross_entropy(m(pixels.requires_grad_()).logits, torch.tensor(request["labels"]), reduction="sum")
+                out, = torch.autograd.grad(loss, pixels)
+        else:
+            out = m(pixels).logits
 odd = [str(k) for k in ("missing_keys", "unexpected_keys", "mismatched_keys") if info[k]]
 json.dump({"odd": odd, "logits": out.flatten().tolist()}, open(sys.argv[2], "w"))
 `
