@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"entropipe/ingest"
+	"entropipe/ops/metrics"
+	"entropipe/ops/pipeline"
+	"entropipe/sinks"
+)
+
+// service is everything that `run` is made of, wired.
+type service struct {
+	flags    *runFlags
+	workers  int
+	store    *sinks.Local
+	output   *sinks.Output
+	consumer *ingest.Consumer
+	outbox   *ingest.Outbox // of --publish; nil without
+	pipeline *pipeline.Pipeline
+	stage    *pipeline.Stage // nil: off
+	model    *modelFile      // nil: it is not read again
+	batches  pipeline.BatchTotals
+	metrics  *metrics.Metrics
+	server   *metrics.Server
+	group    string
+	log      *slog.Logger
+	stop     func()     // ends the goroutine that watches
+	failed   chan error // why a worker wants the run to end
+}
+
+// start opens the output, fixes its base, and makes the rest of the service.
+// What it starts, close ends, in the opposite order.
+func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s *service, err error) {
+	s = &service{flags: c, workers: c.Resource.Workers, stop: func() {}, log: log, failed: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if s.workers <= 0 {
+		s.workers = runtime.GOMAXPROCS(0)
+	}
+	frames, tables, err := c.frames(log)
+	if err != nil {
+		return s, err
+	}
+	registry := prometheus.NewRegistry()
+	s.metrics = metrics.New(registry, version)
+	staged, err := s.openStage(&frames)
+	if err != nil {
+		return s, err
+	}
+	lm, err := s.openLanguage(&frames)
+	if err != nil {
+		return s, err
+	}
+	limitHeap(int64(c.Resource.Memory), lm.bytes)
+	if err := s.openOutput(ctx, tables, config+staged+lm.config); err != nil {
+		return s, err
+	}
+	partitions, err := s.connect(ctx)
+	if err != nil {
+		return s, err
+	}
+	if err := s.openPipeline(ctx, partitions, frames, &lm); err != nil {
+		return s, err
+	}
+	if err := s.serve(registry); err != nil {
+		return s, err
+	}
+	s.watch()
+	return s, nil
+}
+
+// openStage makes the stage and gives it to the frames. It returns what the
+// configuration's hash is to cover besides flags.
+func (s *service) openStage(frames *pipeline.FrameConfig) (config string, err error) {
+	c := &s.flags.Stage
+	if c.Model != "" && (c.Stage == "seed" || c.Stage == "prune") { // others change rows
+		s.model = newModelFile(c.Model) // first: what changes while it is read is seen
+	}
+	model, err := c.readModel()
+	if err != nil {
+		return "", err
+	}
+	if s.stage, err = c.newStage(model, s.metrics, s.log, s.fail); err != nil {
+		return "", err
+	}
+	if frames.Stage = s.stage; model == nil {
+		return "", nil
+	}
+	if idle(model, frames) {
+		s.log.Warn("the model has nothing to do: what it serves does not run", "file", c.Model, "stage", c.Stage, "serves", strings.Join(model.Meta.Ops, ","))
+	}
+	return "model_sha256: " + model.SHA256 + "\n", nil
+}
+
+// openLanguage makes what reads sequences.
+func (s *service) openLanguage(frames *pipeline.FrameConfig) (language, error) {
+	lm, err := s.flags.Tokens.open(s.workers)
+	if err != nil {
+		return lm, err
+	}
+	lm.report(s.log, &s.flags.Tokens)
+	lm.MaxBytes, lm.OnPanic, lm.Metrics, lm.Totals = frames.MaxBytes, frames.OnPanic, s.metrics, &s.batches
+	return lm, nil
+}
+
+// openOutput opens the output folder, or makes it one.
+func (s *service) openOutput(ctx context.Context, tables []string, config string) (err error) {
+	c := &s.flags.Output
+	if s.store, err = sinks.OpenLocal(c.Out); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	hash := sha256.Sum256([]byte(config))
+	s.output, err = sinks.Open(ctx, s.store, sinks.Config{PartitionBy: c.PartitionBy, Tables: tables,
+		ConfigHash: hex.EncodeToString(hash[:]), Version: version, Build: metrics.Revision()})
+	if wrong := (*sinks.ConfigError)(nil); errors.As(err, &wrong) {
+		return &ConfigError{Problems: []Problem{{Path: wrong.Field, What: wrong.Problem}}}
+	}
+	return err
+}
+
+// connect makes the consumer and writes down where every partition begins. It
+// returns how many partitions the largest topic has.
+func (s *service) connect(ctx context.Context) (partitions int, err error) {
+	c := &s.flags.Source
+	if s.group = c.Group; s.group == "" {
+		s.group = s.output.DefaultGroup()
+	}
+	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Topics: c.Topic, Group: s.group,
+		UntilEnd: c.UntilEnd, Reached: s.output.Reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log,
+		Timing: ingest.Timing{Session: c.Session, Rebalance: c.Rebalance}})
+	if err != nil {
+		return 0, err
+	}
+	s.consumer = consumer
+	return s.fixBase(ctx)
+}
+
+// openPipeline starts the workers, and with --publish the outbox before.
+func (s *service) openPipeline(ctx context.Context, partitions int, frames pipeline.FrameConfig, lm *language) (err error) {
+	c := s.flags
+	var publisher pipeline.Publisher
+	if c.Publish.Publish != "" {
+		if s.outbox, err = c.openOutbox(ctx, partitions, s.log); err != nil {
+			return err
+		}
+		publisher = s.outbox
+	}
+	queue := 0
+	if lm.Model != nil {
+		queue = 128 * s.workers // messages of one sequence fill batches only where many wait
+	}
+	s.pipeline = pipeline.New(pipeline.Config{Output: s.output, Publisher: publisher, Queue: queue,
+		NewProcess: func() pipeline.Process { return pipeline.NewFrames(frames).Process },
+		NewTokens:  func() *pipeline.Tokens { return pipeline.NewTokens(lm.TokenConfig) },
+		Workers:    s.workers, Memory: int64(c.Resource.Memory), SkipGaps: c.Source.OnGap == "skip",
+		Roll:    pipeline.Roll{Bytes: int64(c.Output.RollBytes), Records: c.Output.RollRecords, Age: c.Output.RollAge},
+		Metrics: s.metrics, Log: s.log})
+	return nil
+}
+
+// serve starts the HTTP server, if one is wanted.
+func (s *service) serve(registry *prometheus.Registry) (err error) {
+	c := &s.flags.Serve
+	if c.Listen == "off" {
+		return nil
+	}
+	s.server, err = metrics.Serve(metrics.ServerConfig{Listen: c.Listen, Gatherer: registry, Version: version, Pprof: c.Pprof, Ready: s.ready})
+	if err == nil {
+		s.log.Info("listening", "metrics", "http://"+s.server.Addr()+"/metrics")
+	}
+	return err
+}
+
+func (s *service) close() {
+	s.stop()
+	if s.server != nil {
+		s.server.Close()
+	}
+	if s.pipeline != nil {
+		s.pipeline.Close()
+	}
+	if s.outbox != nil {
+		s.outbox.Close(false) // what counts is acknowledged
+	}
+	if s.consumer != nil {
+		s.consumer.Close()
+	}
+	if s.store != nil {
+		s.store.Close()
+	}
+}
+
+// run processes until ctx ends, the end is reached, or something fails.
+func (s *service) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case err := <-s.failed:
+			cancel(err)
+		case <-ctx.Done():
+		}
+	}()
+	err := s.consumer.Run(ctx, func(ctx context.Context, p *ingest.Partition) error {
+		return s.pipeline.Partition(ctx, p.Topic, p.ID, p)
+	})
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// fail makes run drain and end with err. It may be called from any goroutine.
+func (s *service) fail(err error) {
+	select {
+	case s.failed <- err:
+	default: // it ends already
+	}
+}
+
+// fixBase writes down where every partition begins, before the first fetch. An
+// output that knows the topic already keeps what it has. It returns how many
+// partitions the largest topic has.
+func (s *service) fixBase(ctx context.Context) (partitions int, err error) {
+	c := &s.flags.Source
+	for _, topic := range c.Topic {
+		starts, err := s.consumer.Starts(ctx, topic, c.From)
+		if err != nil {
+			return 0, err
+		}
+		if err := s.output.Base(ctx, topic, starts); err != nil {
+			return 0, err
+		}
+		partitions = max(partitions, len(starts))
+	}
+	return partitions, nil
+}
+
+// ready says why the service is not ready, if so.
+func (s *service) ready() error {
+	if !s.consumer.Stats().Connected {
+		return errors.New("no broker answers")
+	}
+	return nil
+}
+
+// watch copies the consumer's numbers into the metrics every second, and looks
+// whether there is another model.
+func (s *service) watch() {
+	done, ended := make(chan struct{}), make(chan struct{})
+	s.stop = func() { close(done); <-ended }
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		var seen ingest.Stats
+		for {
+			now := s.consumer.Stats()
+			s.metrics.Consumer(now.Rebalances-seen.Rebalances, now.FetchErrors+now.JoinErrors-seen.FetchErrors-seen.JoinErrors, now.Connected)
+			seen = now
+			if s.model != nil {
+				s.model.reload(s.stage, s.metrics, s.log)
+			}
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+		}
+	}()
+}
+
+// limitHeap lets the collector work harder before the heap grows far beyond
+// what the budget counts. The space above it is for what is not counted, files
+// being encoded above all; with less, the collector would run all the time
+// when batches of triangles fill the budget. A language model comes on top: its
+// weights and what reading takes are no part of the budget. GOMEMLIMIT, when
+// set, is the user's word.
+func limitHeap(memory, model int64) {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(memory + memory/4*3 + model)
+	}
+}
