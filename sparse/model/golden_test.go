@@ -39,7 +39,9 @@ func readGolden(t testing.TB) golden {
 }
 
 // loadText writes the formula's weights beside a config.json, and loads them.
-func loadText(t testing.TB, config string) *Model {
+func loadText(t testing.TB, config string) *Model { return loadTextAs(t, config, F32) }
+
+func loadTextAs(t testing.TB, config string, w Weights) *Model {
 	t.Helper()
 	c := hftest.Config(t, config)
 	dir := t.TempDir()
@@ -49,7 +51,7 @@ func loadText(t testing.TB, config string) *Model {
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	m, err := Load(dir)
+	m, err := OpenAs(dir, w)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,6 +52,7 @@ const (
 	badClass   = "model: this model does not take such inputs"
 	badHead    = "model: this model has no such head, or a matrix does not fit it"
 	badPooling = "model: a mode of pooling that is not known, or a destination of another length"
+	badWeights = "model: no such form of weights"
 	badWorkers = "model: a session needs a worker"
 )
 

@@ -17,11 +17,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-func load4(t testing.TB) map[string]*Model {
+func load4(t testing.TB) map[string]*Model { return load4As(t, F32) }
+
+func load4As(t testing.TB, w Weights) map[string]*Model {
 	t.Helper()
 	all := map[string]*Model{}
 	for _, text := range []string{hftest.BERT, hftest.GPT2, hftest.LLaMA, hftest.ViT} {
-		m := loadText(t, text)
+		m := loadTextAs(t, text, w)
 		all[m.Config().Arch] = m
 	}
 	return all
@@ -65,26 +67,29 @@ func TestRowsDoNotDependOnTheirBatch(t *testing.T) {
 	all := load4(t)
 	levels(t, func(t *testing.T) {
 		for _, arch := range []string{hf.BERT, hf.GPT2, hf.LLaMA} {
-			m := all[arch]
-			alone := m.NewSession(1)
-			shared := map[int]*Session{1: m.NewSession(1), 2: m.NewSession(2), 5: m.NewSession(5)}
-			rapid.Check(t, func(t *rapid.T) {
-				sequences := drawBatch(t, m.config.Vocab, m.config.MaxPositions)
-				b, workers := join(sequences), rapid.SampledFrom([]int{1, 2, 5}).Draw(t, "workers")
-				together, err := shared[workers].Hidden(b, Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i, q := range sequences {
-					h, err := alone.Hidden(one(q), Options{})
-					if err != nil {
-						t.Fatal(err)
-					}
-					if !same(h.Data, together.Slice(int(b.Starts[i]), int(b.Starts[i+1])).Data[:len(h.Data)]) {
-						t.Fatalf("%s, %d workers: sequence %d of %v differs from itself alone", arch, workers, i, sequences)
-					}
-				}
-			})
+			rowsAreAlone(t, all[arch])
+		}
+	})
+}
+
+func rowsAreAlone(t *testing.T, m *Model) {
+	alone := m.NewSession(1)
+	shared := map[int]*Session{1: m.NewSession(1), 2: m.NewSession(2), 5: m.NewSession(5)}
+	rapid.Check(t, func(t *rapid.T) {
+		sequences := drawBatch(t, m.config.Vocab, m.config.MaxPositions)
+		b, workers := join(sequences), rapid.SampledFrom([]int{1, 2, 5}).Draw(t, "workers")
+		together, err := shared[workers].Hidden(b, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, q := range sequences {
+			h, err := alone.Hidden(one(q), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !same(h.Data, together.Slice(int(b.Starts[i]), int(b.Starts[i+1])).Data[:len(h.Data)]) {
+				t.Fatalf("%s, %d workers: sequence %d of %v differs from itself alone", m.config.Arch, workers, i, sequences)
+			}
 		}
 	})
 }

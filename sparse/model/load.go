@@ -12,14 +12,15 @@ import (
 // which are never used.
 type loader struct {
 	*hf.Checkpoint
-	c   *hf.Config
-	err error
+	c       *hf.Config
+	weights Weights
+	err     error
 }
 
-func load(c *hf.Checkpoint) (_ *Model, err error) {
+func load(c *hf.Checkpoint, w Weights) (_ *Model, err error) {
 	defer func() { err = errors.Join(err, c.Close()) }()
-	l := &loader{Checkpoint: c, c: c.Config()}
-	m := &Model{config: l.c, pooling: c.Pooling(), sha: c.SHA256(), layers: make([]layer, l.c.Layers)}
+	l := &loader{Checkpoint: c, c: c.Config(), weights: w}
+	m := &Model{config: l.c, weights: w, pooling: c.Pooling(), sha: c.SHA256(), layers: make([]layer, l.c.Layers)}
 	for range l.c.Hidden {
 		m.ones = append(m.ones, 1)
 	}
@@ -87,6 +88,7 @@ func (l *loader) output(m *Model) {
 		table = l.matrix("lm_head.weight", l.c.Hidden)
 	}
 	m.head.w.PackT(table)
+	l.round(&m.head.w)
 }
 
 func addRow(m mat.Matrix, row []float32) {
@@ -120,6 +122,7 @@ func (l *loader) gpt2(y *layer, p string) {
 		var f linear
 		if w := l.matrix(name+".weight", out); l.err == nil {
 			f.w.Pack(w)
+			l.round(&f.w)
 		}
 		f.bias = l.values(name + ".bias")
 		return f
@@ -170,6 +173,14 @@ func (l *loader) linear(in int, bias bool, names ...string) (f linear) {
 	}
 	if l.err == nil {
 		f.w.PackT(mat.Of(len(all)/in, in, all))
+		l.round(&f.w)
 	}
 	return f
+}
+
+// round turns packed weights into what they are kept as.
+func (l *loader) round(w *mat.Weights) {
+	if l.weights == BF16 {
+		w.Round()
+	}
 }

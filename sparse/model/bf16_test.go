@@ -1,0 +1,117 @@
+package model
+
+import (
+	"math"
+	"testing"
+
+	"entropipe/models/mat"
+	"entropipe/sparse/hf"
+	"entropipe/sparse/hf/hftest"
+)
+
+// The laws of batches hold for rounded weights too.
+func TestRoundedRowsDoNotDependOnTheirBatch(t *testing.T) {
+	all := load4As(t, BF16)
+	levels(t, func(t *testing.T) {
+		for _, arch := range []string{hf.BERT, hf.LLaMA} {
+			rowsAreAlone(t, all[arch])
+		}
+	})
+}
+
+func TestRoundedGenerateEqualsRecomputation(t *testing.T) {
+	for _, m := range load4As(t, BF16) {
+		if m.config.Causal {
+			recompute(t, m, nil)
+		}
+	}
+}
+
+// Rounded models are near to those they were, and do not repeat them: every
+// class has its matrices rounded, and only those.
+func TestRoundedModelsAreNear(t *testing.T) {
+	plain, rounded := load4(t), load4As(t, BF16)
+	for arch, m := range rounded {
+		if m.Weights() != BF16 || plain[arch].Weights() != F32 {
+			t.Errorf("%s: weights are %s and %s", arch, m.Weights(), plain[arch].Weights())
+		}
+		got, want := states(t, m), states(t, plain[arch])
+		off, _ := apart(got, want)
+		if !(off > 0 && off < 0.08) {
+			t.Errorf("%s: states are %g apart", arch, off)
+		}
+		t.Logf("%s: %.2g apart", arch, off)
+	}
+}
+
+// states are the last hidden states of some input, normalised by the model.
+func states(t *testing.T, m *Model) mat.Matrix {
+	t.Helper()
+	c := m.Config()
+	if c.Arch == hf.ViT {
+		h, err := m.NewSession(1).Images(hftest.Values("pixels", c.Colors*c.Image[0]*c.Image[1]), 1, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	h, err := m.NewSession(1).Hidden(one(ramp(30, 5)), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// apart returns the largest difference of two numbers in the same place, and
+// the least cosine of two rows.
+func apart(a, b mat.Matrix) (off, cosine float64) {
+	cosine = 1
+	for i := range a.Rows {
+		dot, aa, bb := 0.0, 0.0, 0.0
+		for j, v := range a.Row(i) {
+			x, y := float64(v), float64(b.Row(i)[j])
+			off = max(off, math.Abs(x-y))
+			dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
+		}
+		cosine = min(cosine, dot/math.Sqrt(aa*bb))
+	}
+	return off, cosine
+}
+
+// What the comment of BF16 says of MiniLM, at every level, against PyTorch.
+func TestMiniLMRounded(t *testing.T) {
+	_, dir := minilm(t)
+	sentences, hidden := readSentences(t)
+	m, err := OpenAs(dir, BF16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels(t, func(t *testing.T) {
+		some := sentences
+		if mat.Best() == mat.Portable {
+			some = some[:4] // it takes its time
+		}
+		var all [][]int32
+		for _, q := range some {
+			all = append(all, q.IDs)
+		}
+		b, s := join(all), m.NewSession(2)
+		got, err := s.Hidden(b, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		embedding, off, cosine, embeddings := make([]float32, 384), 0.0, 1.0, 1.0
+		for i, q := range some {
+			rows := got.Slice(int(b.Starts[i]), int(b.Starts[i+1]))
+			o, c := apart(rows, hidden.Slice(q.Rows[0], q.Rows[1]))
+			off, cosine = max(off, o), min(cosine, c)
+			s.Pool(embedding, rows, m.Pooling())
+			_, c = apart(mat.Of(1, 384, embedding), mat.Of(1, 384, q.Embedding))
+			embeddings = min(embeddings, c)
+		}
+		t.Logf("hidden states are at most %.2g from PyTorch's, with a cosine of at least %.6f; embeddings of %.6f", off, cosine, embeddings)
+		if off > 0.04 || cosine < 0.9999 || embeddings < 0.9999 {
+			t.Errorf("that is more than BF16 allows")
+		}
+	})
+}
