@@ -2,6 +2,7 @@ package freeze
 
 import (
 	"math"
+	"slices"
 
 	"entropipe/models/mat"
 	"entropipe/sparse/kern"
@@ -72,14 +73,16 @@ func (v *serving) layouts(layer int, j *kern.Job) []*support.Layout {
 }
 
 // add compares the dense attention of a head with what its layout leaves of it,
-// nil being everything: in float64, query by query.
+// nil being everything: in float64, query by query. The kernel divides what is
+// kept by its mass, so the difference is a sum of values, those that are read
+// by 1-1/mass of their weight.
 func (a *account) add(j *kern.Job, h int, l *support.Layout) {
 	n, kv := j.Q.Rows, h*j.KVHeads/j.Heads
-	w, kept := make([]float64, n), make([]bool, n)
-	dense, sparse := make([]float64, j.Dim), make([]float64, j.Dim)
-	value := func(k int) []float32 { return j.V.Row(k)[kv*j.Dim:][:j.Dim] }
-	for k := range n {
-		a.radius = max(a.radius, norm(value(k)))
+	k, v := floats(j.K, kv, j.Dim), floats(j.V, kv, j.Dim)
+	w, kept, lost := make([]float64, n), make([]bool, n), make([]float64, j.Dim)
+	query := make([]float64, j.Dim)
+	for at := range n {
+		a.radius = max(a.radius, norm(v[at*j.Dim:][:j.Dim]))
 	}
 	var keys []int32
 	for q := range n {
@@ -87,53 +90,44 @@ func (a *account) add(j *kern.Job, h int, l *support.Layout) {
 		if j.Causal {
 			end = q + 1
 		}
-		weights(w[:end], j, h, q)
-		clear(kept)
-		if keys = keys[:0]; l != nil {
-			keys = l.AppendKeys(keys, q, n, j.Causal)
+		for c, x := range j.Q.Row(q)[h*j.Dim:][:j.Dim] {
+			query[c] = float64(x) * float64(j.Scale)
 		}
-		for _, k := range keys {
-			kept[k] = true
+		weights(w[:end], query, k)
+		if keys = keys[:0]; l != nil {
+			clear(kept)
+			keys = l.AppendKeys(keys, q, n, j.Causal)
+			for _, key := range keys {
+				kept[key] = true
+			}
 		}
 		mass, runs, count := 0.0, 0, 0
-		clear(dense)
-		clear(sparse)
-		for k, x := range w[:end] {
-			reads := l == nil || kept[k]
-			if reads {
+		for key, x := range w[:end] {
+			if l == nil || kept[key] {
 				mass += x
 				count++
-				if k == 0 || l != nil && !kept[k-1] {
+				if key == 0 || l != nil && !kept[key-1] {
 					runs++
 				}
 			}
-			for c, v := range value(k) {
-				dense[c] += x * float64(v)
-				if reads {
-					sparse[c] += x * float64(v)
-				}
+		}
+		for key := range w[:end] {
+			if mass > 0 && (l == nil || kept[key]) {
+				w[key] -= w[key] / mass
 			}
 		}
-		a.note(mass, dense, sparse, float64(count)/float64(max(runs, 1)))
+		weigh(lost, w[:end], v)
+		a.note(mass, norm(lost), float64(count)/float64(max(runs, 1)))
 	}
 }
 
-// note takes one query: sparse is the sum of what is kept, which the kernel
-// divides by its mass.
-func (a *account) note(mass float64, dense, sparse []float64, run float64) {
-	lost := 0.0
-	for c := range dense {
-		d := dense[c]
-		if mass > 0 {
-			d -= sparse[c] / mass
-		}
-		lost += d * d
-	}
+// note takes one query: the mass that is kept, and the norm of the error.
+func (a *account) note(mass, lost, run float64) {
 	mass = min(mass, 1)
 	a.queries++
 	a.mass += mass
 	a.least = min(a.least, mass)
-	a.worst = max(a.worst, math.Sqrt(lost))
+	a.worst = max(a.worst, lost)
 	a.run += run
 	a.histogram[int(mass*bins)]++
 }
@@ -155,20 +149,37 @@ func (a *account) cert() support.Cert {
 	}
 }
 
-// weights sets w to the softmax weights that query q gives the first len(w)
-// keys.
-func weights(w []float64, j *kern.Job, h, q int) {
-	query := j.Q.Row(q)[h*j.Dim:][:j.Dim]
-	kv := h * j.KVHeads / j.Heads
-	most, sum := math.Inf(-1), 0.0
-	for k := range w {
-		s := 0.0
-		for c, x := range j.K.Row(k)[kv*j.Dim:][:j.Dim] {
-			s += float64(x) * float64(query[c])
+// floats returns a head's part of every row, [rows][dim].
+func floats(m mat.Matrix, head, dim int) []float64 {
+	v := make([]float64, 0, m.Rows*dim)
+	for i := range m.Rows {
+		for _, x := range m.Row(i)[head*dim:][:dim] {
+			v = append(v, float64(x))
 		}
-		w[k] = s * float64(j.Scale)
-		most = max(most, w[k])
 	}
+	return v
+}
+
+// weights sets w to the softmax weights that a query gives the first len(w) of
+// keys, [keys][dim]. Four sums at a time keep the processor busy.
+func weights(w, query, keys []float64) {
+	dim := len(query)
+	i := 0
+	for ; i+4 <= len(w); i += 4 {
+		a, b, c, d := keys[i*dim:][:dim], keys[(i+1)*dim:][:dim], keys[(i+2)*dim:][:dim], keys[(i+3)*dim:][:dim]
+		var s, t, u, v float64
+		for at, x := range query {
+			s, t, u, v = s+x*a[at], t+x*b[at], u+x*c[at], v+x*d[at]
+		}
+		w[i], w[i+1], w[i+2], w[i+3] = s, t, u, v
+	}
+	for ; i < len(w); i++ {
+		w[i] = 0
+		for at, x := range keys[i*dim:][:dim] {
+			w[i] += query[at] * x
+		}
+	}
+	most, sum := slices.Max(w), 0.0
 	for k, s := range w {
 		w[k] = math.Exp(s - most)
 		sum += w[k]
@@ -178,7 +189,26 @@ func weights(w []float64, j *kern.Job, h, q int) {
 	}
 }
 
-func norm(v []float32) float64 {
+// weigh sets dst to the sum of values, [values][dim], by weights.
+func weigh(dst, w, values []float64) {
+	dim := len(dst)
+	clear(dst)
+	i := 0
+	for ; i+4 <= len(w); i += 4 {
+		a, b, c, d := values[i*dim:][:dim], values[(i+1)*dim:][:dim], values[(i+2)*dim:][:dim], values[(i+3)*dim:][:dim]
+		s, t, u, v := w[i], w[i+1], w[i+2], w[i+3]
+		for at := range dst {
+			dst[at] += s*a[at] + t*b[at] + u*c[at] + v*d[at]
+		}
+	}
+	for ; i < len(w); i++ {
+		for at, x := range values[i*dim:][:dim] {
+			dst[at] += w[i] * x
+		}
+	}
+}
+
+func norm[F float32 | float64](v []F) float64 {
 	s := 0.0
 	for _, x := range v {
 		s += float64(x) * float64(x)

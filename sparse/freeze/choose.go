@@ -49,16 +49,21 @@ func (f *run) lots(head, r, blocks int) []float64 {
 	return score
 }
 
-// lot is a hash of numbers: rounds of splitmix64 (Steele, Lea, Flood 2014).
-func lot(numbers ...uint64) uint64 {
-	h := uint64(0)
+// lot is a hash of numbers.
+func lot(numbers ...uint64) (h uint64) {
 	for _, n := range numbers {
-		h += n + 0x9e3779b97f4a7c15
-		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-		h = (h ^ h>>27) * 0x94d049bb133111eb
-		h ^= h >> 31
+		h = mix(h, n)
 	}
 	return h
+}
+
+// mix takes one more number into a hash: a round of splitmix64 (Steele, Lea,
+// Flood 2014).
+func mix(h, n uint64) uint64 {
+	h += n + 0x9e3779b97f4a7c15
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
 }
 
 // newSet is a set without layouts.

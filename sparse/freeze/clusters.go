@@ -3,7 +3,6 @@ package freeze
 import (
 	"errors"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"entropipe/models/mat"
@@ -13,16 +12,14 @@ import (
 )
 
 const (
-	tries      = 4       // sets of anchors of which the selector entropy takes the best
-	sampleKeys = 2048    // keys of a head that anchors are fitted to
-	lloyd      = 8       // steps of k-means
-	sharpness  = 3       // of soft assignments, in the median distance between nearest and second
-	balance    = 0.5     // weight of the clusters' balance in the objective
-	maxSums    = 1 << 27 // float32 numbers of averages
+	tries   = 4       // sets of anchors of which the selector entropy takes the best
+	balance = 0.5     // weight of the clusters' balance in the objective
+	margin  = 1e-3    // by which a set's objective has to be less than an earlier one's
+	maxSums = 1 << 27 // float32 numbers of averages
 )
 
 // cluster is what the calibration knows of one head's keys with one set of
-// anchors: means over inputs, by position.
+// anchors: sums over inputs, by position.
 type cluster struct {
 	anchors mat.Matrix // [k][dim]
 	alpha   float64    // inverse temperature of soft assignments
@@ -57,7 +54,7 @@ func (f *run) clustered() (*support.Set, error) {
 	}
 	best := make([]*cluster, len(clusters))
 	for i, of := range clusters {
-		best[i] = slices.MinFunc(of, func(a, b *cluster) int { return compare(a.objective(), b.objective()) })
+		best[i] = bestOf(of)
 	}
 	switch {
 	case f.o.Mode == support.Anchor:
@@ -68,14 +65,16 @@ func (f *run) clustered() (*support.Set, error) {
 	return f.positional(best, rows), nil
 }
 
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
+// bestOf is the set of anchors with the least objective. Two sets that found the
+// same clusters differ by rounding alone: of such the first is taken.
+func bestOf(of []*cluster) *cluster {
+	best := of[0]
+	for _, c := range of[1:] {
+		if c.objective() < best.objective()-margin {
+			best = c
+		}
 	}
-	return 0
+	return best
 }
 
 // objective is what the selector entropy makes small: few clusters for a query,
@@ -83,17 +82,15 @@ func compare(a, b float64) int {
 func (c *cluster) objective() float64 { return c.spread/c.seen - balance*entropyOf(c.sizes) }
 
 // entropyOf is the entropy of sizes, in nats.
-func entropyOf(sizes []float64) float64 {
-	all, h := 0.0, 0.0
-	for _, s := range sizes {
-		all += s
-	}
+func entropyOf[F float32 | float64](sizes []F) float64 {
+	all, sum := 0.0, 0.0
 	for _, s := range sizes {
 		if s > 0 {
-			h -= s / all * math.Log(s/all)
+			all += float64(s)
+			sum += float64(s) * math.Log(float64(s))
 		}
 	}
-	return h
+	return math.Log(all) - sum/all
 }
 
 // fit takes keys of all inputs, evenly, and fits anchors to each head's.
@@ -120,8 +117,8 @@ func (f *run) fit(k, candidates int) ([][]*cluster, error) {
 	mat.Tiles(heads, 1, f.o.Workers, func(h, _ int) {
 		keys := mat.Of(len(samples[h])/f.c.Dim, f.c.Dim, samples[h])
 		for try := range candidates {
-			c := &cluster{anchors: kMeans(keys, k, rand.New(rand.NewPCG(f.o.Seed, uint64(h*tries+try)))), sizes: make([]float64, k)}
-			c.alpha = sharpness / max(gap(keys, c.anchors), 1e-12)
+			c := &cluster{sizes: make([]float64, k)}
+			c.anchors, c.alpha = kMeans(keys, k, lot(f.o.Seed, uint64(h), uint64(try)))
 			for _, n := range f.buckets {
 				c.member = append(c.member, make([]float32, n*k))
 				c.queries = append(c.queries, make([]float32, support.Blocks(n, f.o.Block)*k))
@@ -132,118 +129,44 @@ func (f *run) fit(k, candidates int) ([][]*cluster, error) {
 	return clusters, nil
 }
 
-// assign runs the inputs again and averages assignments and cluster attention
-// by position. It returns how many inputs have each position, by bucket.
-func (f *run) assign(clusters [][]*cluster) ([][]int, error) {
-	rows := make([][]int, len(f.buckets))
-	for b, n := range f.buckets {
-		rows[b] = make([]int, n)
-	}
-	err := f.each("cluster", 0, f.calibrate, func(int) model.Options {
-		return model.Options{Hook: func(layer, _ int, j *kern.Job) {
-			b := f.bucket(j.Q.Rows)
-			for t := 0; layer == 0 && t < j.Q.Rows; t++ {
-				rows[b][t]++
-			}
-			mat.Tiles(j.KVHeads, 1, f.o.Workers, func(kv, _ int) {
-				addAll(clusters[layer*j.KVHeads+kv], j, kv, b, f.o.Block, f.o.Select == Entropy)
-			})
-		}}
-	})
-	for b, n := range f.buckets {
-		if last := (n - 1) / f.o.Block * f.o.Block; err == nil && rows[b][last] == 0 {
-			err = tooShort(last, n)
-		}
-	}
-	return rows, err
-}
-
-// addAll takes one input's keys of a head, and with queries its attention to
-// the clusters of each set of anchors.
-func addAll(of []*cluster, j *kern.Job, kv, b, block int, queries bool) {
-	n := j.K.Rows
-	nearest := make([][]int, len(of))
-	for i, c := range of {
-		nearest[i] = c.addKeys(j, kv, b)
-	}
-	if !queries {
-		return
-	}
-	w := make([]float64, n)
-	for h := kv * j.Heads / j.KVHeads; h < (kv+1)*j.Heads/j.KVHeads; h++ {
-		for t := range j.Q.Rows {
-			end := n
-			if j.Causal {
-				end = t + 1
-			}
-			weights(w[:end], j, h, t)
-			for i, c := range of {
-				c.addQuery(w[:end], nearest[i], b, t/block)
-			}
-		}
-	}
-}
-
-// addKeys returns the nearest anchor of each key.
-func (c *cluster) addKeys(j *kern.Job, kv, b int) []int {
-	k := c.anchors.Rows
-	p, nearest := make([]float64, k), make([]int, j.K.Rows)
-	for t := range nearest {
-		nearest[t] = soft(p, j.K.Row(t)[kv*j.Dim:][:j.Dim], c.anchors, c.alpha)
-		for i, x := range p {
-			c.member[b][t*k+i] += float32(x)
-			c.sizes[i] += x
-		}
-	}
-	return nearest
-}
-
-// addQuery takes the weights that a query of block r gives to its keys.
-func (c *cluster) addQuery(w []float64, nearest []int, b, r int) {
-	k := c.anchors.Rows
-	a := make([]float64, k)
-	for key, x := range w {
-		a[nearest[key]] += x
-	}
-	c.spread += entropyOf(a)
-	c.seen++
-	for i, x := range a {
-		c.queries[b][r*k+i] += float32(x)
-	}
-}
-
-// shares returns, for query block r, the score of every block of keys that it
-// sees, in an order of the keys (nil: their own).
-func (f *run) shares(c *cluster, b, r, blocks int, rows []int, order []int32) []float64 {
+// shares returns the score of every block of keys for every block of queries,
+// [blocks][blocks], with the keys in an order (nil: their own): how often, by the
+// clusters, the block's queries want one of its keys. A causal row sees the keys
+// up to its own block's.
+func (f *run) shares(c *cluster, b int, rows []int, order []int32) []float64 {
 	k, n := c.anchors.Rows, f.buckets[b]
-	seen := f.sees(r, blocks)
-	parts := make([]float64, blocks*k) // soft members of a cluster in a block
-	all := make([]float64, k)
-	for place := range min(seen*f.o.Block, n) {
-		t := place
+	blocks := support.Blocks(n, f.o.Block)
+	parts := make([]float64, blocks*k) // soft members of a cluster in a block of keys
+	want := make([]float64, blocks*k)  // and among the positions of a block of queries
+	for t := range n {
+		at := t
 		if order != nil {
-			t = int(order[place])
+			at = int(order[t])
 		}
 		for i := range k {
-			x := float64(c.member[b][t*k+i]) / float64(max(rows[t], 1))
-			parts[place/f.o.Block*k+i] += x
-			all[i] += x
+			parts[t/f.o.Block*k+i] += float64(c.member[b][at*k+i]) / float64(max(rows[at], 1))
+			want[t/f.o.Block*k+i] += float64(c.member[b][t*k+i]) / float64(max(rows[t], 1))
 		}
 	}
-	want := make([]float64, k)
-	for i := range want {
+	score := make([]float64, blocks*blocks)
+	all := make([]float64, k) // members that a row sees
+	for r := range blocks {
+		seen := f.sees(r, blocks)
 		if f.o.Select == Entropy {
-			want[i] = float64(c.queries[b][r*k+i]) / max(all[i], 1e-12)
-			continue
+			clear(all)
+			for key := range seen {
+				for i := range all {
+					all[i] += parts[key*k+i]
+				}
+			}
+			for i := range all {
+				want[r*k+i] = float64(c.queries[b][r*k+i]) / max(all[i], 1e-12)
+			}
 		}
-		for t := r * f.o.Block; t < min((r+1)*f.o.Block, n); t++ {
-			want[i] += float64(c.member[b][t*k+i]) / float64(max(rows[t], 1))
-		}
-	}
-	score := make([]float64, blocks)
-	for key := range seen {
-		for i, x := range want {
-			score[key] += x * parts[key*k+i]
+		for key := range seen {
+			for i, x := range want[r*k:][:k] {
+				score[r*blocks+key] += x * parts[key*k+i]
+			}
 		}
 	}
 	return score
@@ -251,7 +174,16 @@ func (f *run) shares(c *cluster, b, r, blocks int, rows []int, order []int32) []
 
 // positional makes layouts in the keys' own order.
 func (f *run) positional(best []*cluster, rows [][]int) *support.Set {
-	return f.fromScores(func(b, head, r, blocks int) []float64 { return f.shares(best[head], b, r, blocks, rows[b], nil) })
+	s := f.newSet()
+	for i := range s.Buckets {
+		b := &s.Buckets[i]
+		blocks := support.Blocks(b.Length, f.o.Block)
+		for head, c := range best {
+			score := f.shares(c, i, rows[i], nil)
+			put(b, head, f.natural(b.Length, func(r int) []float64 { return score[r*blocks:][:blocks] }))
+		}
+	}
+	return s
 }
 
 // permuted sorts every head's keys by their mean assignment. The selector
@@ -285,14 +217,14 @@ func (f *run) permuted(best []*cluster) (*support.Set, error) {
 	rows := slices.Repeat([]int{f.calibrate}, n)
 	s := f.newSet()
 	for head, order := range orders {
+		var score []float64
+		if masses != nil {
+			score = masses.sums[head]
+		} else {
+			score = f.shares(best[head], 0, rows, order)
+		}
 		l := support.New(n, f.o.Block, false, func(r int) []int32 {
-			var score []float64
-			if masses != nil {
-				score = masses.sums[head][r*blocks:][:blocks]
-			} else {
-				score = f.shares(best[head], 0, r, blocks, rows, order)
-			}
-			return support.Top(score, support.Budget(f.o.Sparsity, r, blocks, false), slices.Index(order, 0)/f.o.Block)
+			return support.Top(score[r*blocks:][:blocks], support.Budget(f.o.Sparsity, r, blocks, false), slices.Index(order, 0)/f.o.Block)
 		})
 		l.Order = order
 		put(&s.Buckets[0], head, l)

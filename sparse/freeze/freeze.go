@@ -24,6 +24,12 @@
 // Every row keeps its own block, and the first where b is 2 or more: what comes
 // first draws attention in most models. Ties go to the lower block.
 //
+// Choices rest on float32 attention, whose last bits differ between CPU levels
+// and programs. What follows from them is steady: lots are hashes, anchors have
+// rounded coordinates, soft assignments and means move as little as the bits do.
+// So another level, or models/freeze.py, chooses the same but for two blocks
+// whose scores are equal within about a millionth.
+//
 // Fixed masks of trained models: Raganato et al. 2020, SparseBERT (Shi et al.
 // 2021); clusters of keys: Routing Transformer (Roy et al. 2021), SMYRF
 // (Daras et al. 2020), Reformer (Kitaev et al. 2020).
@@ -84,7 +90,7 @@ type Options struct {
 }
 
 // Freeze chooses a mask for the model and judges it. The result depends on the
-// arguments and the CPU's level, not on Workers. Inputs longer than the longest
+// arguments and the CPU's level (see above), not on Workers. Inputs longer than the longest
 // bucket are cut. Memory: for every bucket a matrix of blocks a head, and the
 // session's. Errors: options out of range, inputs that the model cannot take,
 // too few of them, or none that reach the end of a bucket; and ctx's.

@@ -359,20 +359,34 @@ func TestPiecesHaveTheLengthAndTheMarks(t *testing.T) {
 	}
 }
 
-// Anchors that are fitted to well separated clouds stand in them.
+// Anchors that are fitted to well separated clouds stand in them, whatever the
+// keys' offset, and other last bits of the keys change nothing.
 func TestAnchorsFindClouds(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
-	keys := mat.Of(300, 4, make([]float32, 1200))
-	for i := range keys.Rows {
-		for c := range 4 {
-			keys.Row(i)[c] = float32(20*(i%3)*(1-2*(c%2))) + float32(r.NormFloat64())
+	for seed := range uint64(20) {
+		keys := mat.Of(300, 4, make([]float32, 1200))
+		for i := range keys.Rows {
+			for c := range 4 {
+				keys.Row(i)[c] = float32(100+20*(i%3)*(1-2*(c%2))) + float32(r.NormFloat64())
+			}
 		}
-	}
-	a := kMeans(keys, 3, r)
-	for i := range keys.Rows {
-		p := make([]float64, 3)
-		if near := soft(p, keys.Row(i), a, 1); distance(keys.Row(i), a.Row(near)) > 40 || math.Abs(p[0]+p[1]+p[2]-1) > 1e-9 {
-			t.Fatalf("key %d, %v: nearest %v, assigned %v", i, keys.Row(i), a.Row(near), p)
+		anchors, alpha := kMeans(keys, 3, lot(seed))
+		var m measure
+		m.set(anchors)
+		p := mat.Of(keys.Rows, 3, make([]float32, 900))
+		m.near(p, keys)
+		mat.Softmax(p, float32(alpha))
+		for i := range keys.Rows {
+			near := slices.Index(p.Row(i), slices.Max(p.Row(i)))
+			if d := distance(keys.Row(i), anchors.Row(near)); d > 40 {
+				t.Fatalf("seed %d, key %d, %v: nearest %v, assigned %v", seed, i, keys.Row(i), anchors.Row(near), p.Row(i))
+			}
+		}
+		for i, x := range keys.Data {
+			keys.Data[i] = x * (1 + float32(i%3-1)/(1<<23))
+		}
+		if again, _ := kMeans(keys, 3, lot(seed)); !slices.Equal(anchors.Data, again.Data) {
+			t.Errorf("seed %d: anchors %v, and of keys with other last bits %v", seed, anchors.Data, again.Data)
 		}
 	}
 }

@@ -2,98 +2,181 @@ package freeze
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"entropipe/models/mat"
 )
 
-// kMeans places k anchors: by lot, far keys first (k-means++, Arthur and
+const (
+	sampleKeys = 2048 // keys of a head that anchors are fitted to
+	lloyd      = 8    // steps of k-means
+	sharpness  = 3    // of soft assignments, in the median distance between nearest and second
+	grid       = 16   // steps of an anchor's coordinates in the size of the keys' own
+)
+
+// kMeans places k anchors: keys by lot, far ones first (k-means++, Arthur and
 // Vassilvitskii 2007), then steps of Lloyd with soft assignments that sharpen
-// (deterministic annealing, Rose 1998). An anchor that loses all keys stays.
-func kMeans(keys mat.Matrix, k int, r *rand.Rand) mat.Matrix {
-	dim := keys.Cols
-	a := mat.Of(k, dim, make([]float32, k*dim))
-	far := make([]float64, keys.Rows)
-	copy(a.Row(0), keys.Row(r.IntN(keys.Rows)))
-	for i := range far {
-		far[i] = math.Inf(1)
-	}
-	for i := 1; i < k; i++ {
-		sum := 0.0
-		for x := range far {
-			far[x] = min(far[x], distance(keys.Row(x), a.Row(i-1)))
-			sum += far[x]
-		}
-		pick, at := r.Float64()*sum, 0
-		for at < len(far)-1 && pick >= far[at] {
-			pick -= far[at]
-			at++
-		}
-		copy(a.Row(i), keys.Row(at))
-	}
-	p := make([]float64, k)
+// (deterministic annealing, Rose 1998). An anchor that loses all keys stays. Of
+// fewer different keys than anchors some are taken twice. alpha is the inverse
+// temperature of assignments to the result.
+//
+// Distances are float32 products, whose last bits differ between CPU levels and
+// programs. So that those do not show, a lot is a race in which every key runs
+// for itself, and the result's coordinates are multiples of a step, a 32nd to a
+// 16th of their root mean square about the keys' mean: another program gets the
+// same anchors unless a number lies within rounding of the middle between two.
+func kMeans(keys mat.Matrix, k int, lots uint64) (anchors mat.Matrix, alpha float64) {
+	x, center := centered(keys)
+	f := fitter{keys: x, near: mat.Of(x.Rows, k, make([]float32, x.Rows*k)), gaps: make([]float64, x.Rows)}
+	a := f.start(k, lots)
+	sums := mat.Of(k, x.Cols, make([]float32, k*x.Cols))
+	mass := make([]float64, k)
 	for step := range lloyd {
-		alpha := sharpness / max(gap(keys, a), 1e-12) * math.Pow(2, float64(step-lloyd/2))
-		sums, mass := make([]float64, k*dim), make([]float64, k)
-		for x := range keys.Rows {
-			soft(p, keys.Row(x), a, alpha)
-			for i, w := range p {
-				mass[i] += w
-				for c, v := range keys.Row(x) {
-					sums[i*dim+c] += w * float64(v)
+		mat.Softmax(f.near, float32(f.sharp(a)*math.Pow(2, float64(step-lloyd/2))))
+		mat.TMul(sums, f.near, x, false, 1)
+		clear(mass)
+		for i := range x.Rows {
+			for c, p := range f.near.Row(i) {
+				mass[c] += float64(p)
+			}
+		}
+		for i, m := range mass {
+			for c, s := range sums.Row(i) {
+				if m > 1e-9 {
+					a.Row(i)[c] = float32(float64(s) / m)
 				}
 			}
 		}
-		for i := range k {
-			for c := range dim {
-				if mass[i] > 1e-9 {
-					a.Row(i)[c] = float32(sums[i*dim+c] / mass[i])
-				}
+	}
+	snap(a, x, center)
+	f.keys = keys
+	return a, f.sharp(a)
+}
+
+// centered returns the keys without their mean, and the mean: distances are the
+// same, and their products are smaller.
+func centered(keys mat.Matrix) (x mat.Matrix, center []float64) {
+	x, center = mat.Of(keys.Rows, keys.Cols, make([]float32, keys.Rows*keys.Cols)), make([]float64, keys.Cols)
+	for i := range keys.Rows {
+		for c, v := range keys.Row(i) {
+			center[c] += float64(v) / float64(keys.Rows)
+		}
+	}
+	for i := range keys.Rows {
+		for c, v := range keys.Row(i) {
+			x.Row(i)[c] = float32(float64(v) - center[c])
+		}
+	}
+	return x, center
+}
+
+// snap adds the center to anchors and rounds them. The step is a power of two,
+// from the root mean square of x.
+func snap(a, x mat.Matrix, center []float64) {
+	square := 0.0
+	for _, v := range x.Data {
+		square += float64(v) * float64(v)
+	}
+	_, exponent := math.Frexp(math.Sqrt(square / float64(len(x.Data))))
+	step := math.Ldexp(1, exponent-1) / grid
+	for i := range a.Rows {
+		for c, v := range a.Row(i) {
+			v := float64(v) + center[c]
+			if square > 0 {
+				v = math.RoundToEven(v/step) * step
+			}
+			a.Row(i)[c] = float32(v)
+		}
+	}
+}
+
+// fitter is the keys of a fit, and memory for what is said of each.
+type fitter struct {
+	keys    mat.Matrix
+	near    mat.Matrix // [keys][anchors]
+	measure measure
+	gaps    []float64 // [keys]
+}
+
+// start takes k keys by lot: the next with a chance in proportion to its squared
+// distance to the nearest so far. Every key runs a time drawn from the
+// exponential distribution, divided by that distance, and the first is taken
+// (the reservoirs of Efraimidis and Spirakis 2006).
+func (f *fitter) start(k int, lots uint64) mat.Matrix {
+	a := mat.Of(k, f.keys.Cols, make([]float32, k*f.keys.Cols))
+	far := slices.Repeat([]float64{1}, f.keys.Rows)
+	for i := range k {
+		first, least := 0, math.Inf(1)
+		round := mix(lots, uint64(i))
+		for x, d := range far {
+			u := (float64(mix(round, uint64(x))>>11) + 0.5) / (1 << 53)
+			if t := -math.Log(u) / d; t < least {
+				first, least = x, t
+			}
+		}
+		copy(a.Row(i), f.keys.Row(first))
+		for x := range far {
+			d := distance(f.keys.Row(x), a.Row(i))
+			if i == 0 || d < far[x] {
+				far[x] = d
 			}
 		}
 	}
 	return a
 }
 
-// gap is the median over keys of the difference of the squared distances to the
-// second and to the nearest anchor.
-func gap(keys, anchors mat.Matrix) float64 {
-	gaps := make([]float64, keys.Rows)
-	for x := range gaps {
-		first, second := math.Inf(1), math.Inf(1)
-		for i := range anchors.Rows {
-			switch d := distance(keys.Row(x), anchors.Row(i)); {
-			case d < first:
-				first, second = d, first
-			case d < second:
-				second = d
+// sharp returns the inverse temperature for anchors, and leaves in near what
+// measure.near does: sharpness by the median over keys of the difference of the
+// squared distances to the second and to the nearest anchor.
+func (f *fitter) sharp(anchors mat.Matrix) float64 {
+	f.measure.set(anchors)
+	f.measure.near(f.near, f.keys)
+	for x := range f.gaps {
+		first, second := float32(math.Inf(-1)), float32(math.Inf(-1))
+		for _, s := range f.near.Row(x) {
+			switch {
+			case s > first:
+				first, second = s, first
+			case s > second:
+				second = s
 			}
 		}
-		gaps[x] = second - first
+		f.gaps[x] = float64(first - second)
 	}
-	slices.Sort(gaps)
-	return gaps[len(gaps)/2]
+	slices.Sort(f.gaps)
+	return sharpness / max(f.gaps[len(f.gaps)/2], 1e-12)
 }
 
-// soft sets p to the soft assignment of x to anchors, and returns the nearest.
-func soft(p []float64, x []float32, anchors mat.Matrix, alpha float64) int {
-	best := 0
-	for i := range p {
-		p[i] = distance(x, anchors.Row(i))
-		if p[i] < p[best] {
-			best = i
+// measure is anchors, of one or several sets, as keys are compared with them.
+type measure struct {
+	w    mat.Weights // 2(a-c) of every anchor a, c being their mean
+	bias []float32   // |c|²-|a|²
+}
+
+func (m *measure) set(anchors mat.Matrix) {
+	center := make([]float64, anchors.Cols)
+	for i := range anchors.Rows {
+		for c, v := range anchors.Row(i) {
+			center[c] += float64(v) / float64(anchors.Rows)
 		}
 	}
-	least, sum := p[best], 0.0
-	for i := range p {
-		p[i] = math.Exp(-alpha * (p[i] - least))
-		sum += p[i]
+	twice := mat.Of(anchors.Rows, anchors.Cols, make([]float32, anchors.Rows*anchors.Cols))
+	m.bias = make([]float32, anchors.Rows)
+	for i := range anchors.Rows {
+		sum := 0.0
+		for c, v := range anchors.Row(i) {
+			twice.Row(i)[c] = float32(2 * (float64(v) - center[c]))
+			sum -= (float64(v) - center[c]) * (float64(v) + center[c])
+		}
+		m.bias[i] = float32(sum)
 	}
-	for i := range p {
-		p[i] /= sum
-	}
-	return best
+	m.w.PackT(twice)
+}
+
+// near sets dst, [keys][anchors], to minus the squared distances, but for a
+// number of each key's own.
+func (m *measure) near(dst, keys mat.Matrix) {
+	m.w.Mul(dst, keys, mat.Epilogue{Bias: m.bias}, 1)
 }
 
 func distance(a, b []float32) float64 {
