@@ -22,7 +22,7 @@ import (
 
 type freezeCmd struct {
 	LM        string `name:"lm" required:"" placeholder:"DIR" help:"Model: a Hugging Face folder, or builtin:bytes."`
-	Calibrate string `required:"" placeholder:"FILE" help:"What the model reads meanwhile: text (.txt), lines with text or input_ids (.jsonl), or Parquet with such a column; for a ViT pixels (.npy)."`
+	Calibrate string `required:"" placeholder:"FILE" help:"What the model reads meanwhile: text (.txt), lines with text or input_ids (.jsonl; also .gz), or Parquet with such a column; for a ViT pixels (.npy)."`
 	Out       string `required:"" placeholder:"DIR" help:"Folder of the mask, for run --mask; the model's own will do, too."`
 
 	Select   string  `enum:"mass,window,bigbird,affinity,entropy,imported" default:"mass" help:"How blocks are chosen (${enum})." group:"Mask"`
@@ -144,8 +144,13 @@ func (c *freezeCmd) inputs(m *model.Model, buckets []int) (freeze.Inputs, error)
 		}
 		in.Sequences = cutText(tokenizer, read.paragraphs, buckets, c.Sequences)
 	}
-	total := 0
+	total, vocab := 0, int32(m.Config().Vocab)
 	for i, s := range in.Sequences {
+		for _, id := range s {
+			if id >= vocab {
+				return in, fmt.Errorf("%s: sequence %d has the id %d, and the model's are below %d: is it of another tokenizer?", c.Calibrate, i+1, id, vocab)
+			}
+		}
 		if total += len(s); c.Tokens > 0 && total > c.Tokens {
 			in.Sequences = in.Sequences[:i]
 			break

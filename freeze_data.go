@@ -1,18 +1,18 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
-	"github.com/parquet-go/parquet-go"
-
+	"entropipe/ingest/replay"
 	"entropipe/sparse/freeze"
 )
 
@@ -25,130 +25,101 @@ type calibration struct {
 	sequences  [][]int32
 }
 
-// readCalibration reads at most most sequences, and all text. A .jsonl line is
-// an object with a text or with input_ids, a Parquet file has such a column;
-// everything else is text.
+// readCalibration reads at most most sequences, and all text. Rows of .jsonl and
+// .parquet are those of produce tokens, also what it does with masks of padding;
+// rows of Parquet that cannot be used are passed over. Everything else is text.
 func readCalibration(path string, most int) (*calibration, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if info.Size() > maxCalibration {
-		return nil, fmt.Errorf("%s: %d bytes, and a calibration takes at most %d", path, info.Size(), maxCalibration)
+		return nil, tooMuchCalibration(path)
 	}
 	c := &calibration{}
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".jsonl", ".ndjson":
-		err = c.readLines(f, most)
-	case ".parquet":
-		err = c.readParquet(f, info.Size(), most)
+	switch strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))) {
+	case ".jsonl", ".ndjson", ".parquet":
+		err = c.readRows(path, most)
 	default:
-		var text []byte
-		if text, err = io.ReadAll(f); err == nil {
-			c.paragraphs = strings.SplitAfter(string(text), "\n")
-		}
+		err = c.readText(path)
 	}
 	if err == nil && len(c.paragraphs) == 0 && len(c.sequences) == 0 {
-		err = errors.New("holds neither text nor sequences")
+		err = fmt.Errorf("%s: holds neither text nor sequences", path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	return c, nil
 }
 
-func (c *calibration) readLines(r io.Reader, most int) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 64<<20)
-	for number := 1; lines.Scan() && len(c.sequences) < most; number++ {
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
-			continue
-		}
-		var row struct {
-			Text *string `json:"text"`
-			IDs  []int32 `json:"input_ids"`
-		}
-		err := json.Unmarshal(lines.Bytes(), &row)
-		switch {
-		case err != nil:
-			return fmt.Errorf("line %d: %w", number, err)
-		case (row.Text == nil) == (row.IDs == nil):
-			return fmt.Errorf("line %d: want an object with text or with input_ids", number)
-		case row.Text != nil:
-			c.paragraphs = append(c.paragraphs, *row.Text+"\n")
-		default:
-			c.sequences = append(c.sequences, row.IDs)
-		}
-		if len(c.paragraphs) > 0 && len(c.sequences) > 0 {
-			return fmt.Errorf("line %d: texts and sequences are mixed", number)
-		}
-	}
-	return lines.Err()
+func tooMuchCalibration(path string) error {
+	return fmt.Errorf("%s: more than %s, and a calibration takes no more", path, byteSize(maxCalibration))
 }
 
-// readParquet reads the column input_ids, or text, of any file that has it.
-func (c *calibration) readParquet(r io.ReaderAt, size int64, most int) error {
-	f, err := parquet.OpenFile(r, size)
+// readRows reads rows of text, or rows of ids.
+func (c *calibration) readRows(path string, most int) error {
+	src, err := replay.Tokens{Files: []string{path}, SkipBad: strings.EqualFold(filepath.Ext(path), ".parquet")}.Open()
 	if err != nil {
 		return err
 	}
-	leaf, ids := -1, false
-	for i, path := range f.Schema().Columns() {
-		if path[0] == "input_ids" || path[0] == "text" && leaf < 0 {
-			leaf, ids = i, path[0] == "input_ids"
-		}
-	}
-	if leaf < 0 {
-		return errors.New("has neither a column input_ids nor text")
-	}
-	for _, group := range f.RowGroups() {
-		if err := c.readColumn(group, leaf, ids, most); err != nil {
+	defer src.Close()
+	var it replay.Item
+	for bytes := int64(0); len(c.sequences) < most; {
+		err := src.Next(&it)
+		var bad *replay.BadInputError
+		switch {
+		case err == io.EOF:
+			return nil
+		case errors.As(err, &bad):
+			return bad // what is around it names a flag of produce
+		case err != nil:
 			return err
+		}
+		for i := range it.Sequences {
+			switch s := &it.Sequences[i]; {
+			case s.IsText:
+				c.paragraphs = append(c.paragraphs, s.Text+"\n")
+			case len(c.sequences) < most:
+				c.sequences = append(c.sequences, slices.Clone(s.IDs))
+			}
+			bytes += int64(len(it.Sequences[i].Text) + 4*len(it.Sequences[i].IDs))
+		}
+		if len(c.paragraphs) > 0 && len(c.sequences) > 0 {
+			return fmt.Errorf("%s: texts and sequences are mixed", path)
+		}
+		if bytes > maxCalibration { // they may have been compressed
+			return tooMuchCalibration(path)
 		}
 	}
 	return nil
 }
 
-func (c *calibration) readColumn(group parquet.RowGroup, leaf int, ids bool, most int) error {
-	rows := group.Rows()
-	defer rows.Close()
-	buffer := make([]parquet.Row, 64)
-	for len(c.sequences) < most {
-		n, err := rows.ReadRows(buffer)
-		for _, row := range buffer[:n] {
-			var sequence []int32
-			for _, v := range row {
-				switch {
-				case v.Column() != leaf || v.IsNull():
-				case !ids && v.Kind() == parquet.ByteArray:
-					c.paragraphs = append(c.paragraphs, string(v.ByteArray())+"\n")
-				case ids && v.Kind() == parquet.Int32:
-					sequence = append(sequence, v.Int32())
-				case ids && v.Kind() == parquet.Int64:
-					id := v.Int64()
-					if int64(int32(id)) != id {
-						return fmt.Errorf("an id of %d", id)
-					}
-					sequence = append(sequence, int32(id))
-				default:
-					return fmt.Errorf("a value of type %s", v.Kind())
-				}
-			}
-			if len(sequence) > 0 && len(c.sequences) < most {
-				c.sequences = append(c.sequences, sequence)
-			}
+// readText reads lines with their ends. A byte order mark is no text, and bytes
+// that are not UTF-8 would be calibrated on without a word.
+func (c *calibration) readText(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r := io.Reader(f)
+	if strings.EqualFold(filepath.Ext(path), ".gz") {
+		if r, err = gzip.NewReader(f); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	}
+	text, err := io.ReadAll(io.LimitReader(r, maxCalibration+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case len(text) > maxCalibration:
+		return tooMuchCalibration(path)
+	case !utf8.Valid(text):
+		return fmt.Errorf("%s: is not text in UTF-8", path)
+	}
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if len(text) > 0 {
+		c.paragraphs = strings.SplitAfter(string(text), "\n")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -149,8 +150,11 @@ func TestFreezeSaysWhatIsWrong(t *testing.T) {
 		{[]string{"--calibrate", ids, "--sequences", "2"}, exitUsage, "--sequences"},
 		{[]string{"--calibrate", "absent.txt"}, exitRuntime, "absent.txt"},
 		{[]string{"--calibrate", writeText(t, "a.txt", "text"), "--block", "16"}, exitRuntime, "tokenizer.json"},
-		{[]string{"--calibrate", writeText(t, "a.jsonl", "{\"input_ids\":[1]}\n[2]\n")}, exitRuntime, "line 2"},
-		{[]string{"--calibrate", writeText(t, "b.jsonl", "{\"input_ids\":[1],\"text\":\"a\"}")}, exitRuntime, "line 1"},
+		{[]string{"--calibrate", writeText(t, "a.jsonl", "{\"input_ids\":[1]}\n[2]\n")}, exitRuntime, "a.jsonl:2:"},
+		{[]string{"--calibrate", writeText(t, "f.jsonl", strings.Repeat("{\"input_ids\":[61]}\n", 9))}, exitRuntime, "f.jsonl: sequence 1 has the id 61"},
+		{[]string{"--calibrate", writeText(t, "g.txt", "\x1f\x8b\x08")}, exitRuntime, "g.txt: is not text in UTF-8"},
+		{[]string{"--calibrate", writeText(t, "h.txt.gz", "text")}, exitRuntime, "h.txt.gz: "},
+		{[]string{"--calibrate", writeText(t, "b.jsonl", "{\"ids\":[1]}")}, exitRuntime, "b.jsonl:1: "},
 		{[]string{"--calibrate", writeText(t, "c.jsonl", "{\"input_ids\":[1]}\n{\"text\":\"a\"}")}, exitRuntime, "mixed"},
 		{[]string{"--calibrate", writeText(t, "d.parquet", "PAR1")}, exitRuntime, "d.parquet"},
 		{[]string{"--calibrate", writeText(t, "e.jsonl", "")}, exitRuntime, "neither text nor sequences"},
@@ -200,6 +204,34 @@ func TestAMaskMayLieBesideItsModel(t *testing.T) {
 	}
 	if _, err := support.Read(lm); err != nil {
 		t.Error(err)
+	}
+}
+
+// Lines and texts may be compressed and begin with a byte order mark; what a
+// mask calls padding is no calibration.
+func TestCalibrationsOfOtherWriters(t *testing.T) {
+	packed := func(name, text string) string {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return writeText(t, name, b.String())
+	}
+	const rows, text = "\ufeff{\"input_ids\":[1,2,0],\"attention_mask\":[1,1,0]}\n{\"input_ids\":[3]}\n", "\ufeffone\ntwo"
+	ids, lines := &calibration{sequences: [][]int32{{1, 2}, {3}}}, &calibration{paragraphs: []string{"one\n", "two"}}
+	for path, want := range map[string]*calibration{writeText(t, "a.jsonl", rows): ids, packed("b.jsonl.gz", rows): ids,
+		writeText(t, "c.txt", text): lines, packed("d.txt.gz", text): lines} {
+		got, err := readCalibration(path, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(calibration{})); diff != "" {
+			t.Errorf("%s: %s", filepath.Base(path), diff)
+		}
 	}
 }
 
