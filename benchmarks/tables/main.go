@@ -50,6 +50,7 @@ var experiments = []*experiment{
 	visionModel,
 	robustness,
 	overhead,
+	latencyKernels,
 	picture,
 }
 
