@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -59,30 +57,11 @@ func (r *denseReport) has(name string, n, threads int) bool {
 }
 
 func (r *denseReport) add(c *denseCell) error {
-	r.cells = append(r.cells, c)
 	fmt.Fprintln(os.Stderr, c.row())
-	if r.folder == "" {
-		return nil
-	}
-	text, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(r.path("jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	return errors.Join(err, f.Close())
+	return r.keep(c)
 }
 
-func (r *denseReport) write(out io.Writer) error {
-	table := r.markdown()
-	if _, err := io.WriteString(out, table); err != nil || r.folder == "" {
-		return err
-	}
-	return os.WriteFile(r.path("md"), []byte(table), 0o666)
-}
+func (r *denseReport) write(out io.Writer) error { return r.publish(out, r.markdown()) }
 
 func (r *denseReport) markdown() string {
 	var b strings.Builder

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -48,6 +49,32 @@ func (r *journal[C]) open(name, results string, quick, resume bool) error {
 
 func (r *journal[C]) path(ending string) string {
 	return filepath.Join(r.folder, r.name+"."+ending)
+}
+
+// keep adds a cell, and a line to the file.
+func (r *journal[C]) keep(c *C) error {
+	r.cells = append(r.cells, c)
+	if r.folder == "" {
+		return nil
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(r.path("jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+// publish writes the table to out, and beside the cells.
+func (r *journal[C]) publish(out io.Writer, table string) error {
+	if _, err := io.WriteString(out, table); err != nil || r.folder == "" {
+		return err
+	}
+	return os.WriteFile(r.path("md"), []byte(table), 0o666)
 }
 
 func (r *journal[C]) read() error {

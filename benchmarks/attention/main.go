@@ -15,6 +15,7 @@ import (
 type cli struct {
 	Dense  denseCmd  `cmd:"" help:"Whole encoders beside ONNX Runtime and PyTorch."`
 	Sparse sparseCmd `cmd:"" help:"Attention alone, block-sparse and dense, beside PyTorch."`
+	BF16   bf16Cmd   `cmd:"" name:"bf16" help:"Weights in bf16 beside float32: products, whole encoders, and what is lost."`
 }
 
 func main() {
