@@ -2,11 +2,13 @@ package model
 
 import (
 	"math"
+	"os"
 	"testing"
 
 	"entropipe/models/mat"
 	"entropipe/sparse/hf"
 	"entropipe/sparse/hf/hftest"
+	"entropipe/sparse/token"
 )
 
 // The laws of batches hold for rounded weights too.
@@ -110,8 +112,57 @@ func TestMiniLMRounded(t *testing.T) {
 			embeddings = min(embeddings, c)
 		}
 		t.Logf("hidden states are at most %.2g from PyTorch's, with a cosine of at least %.6f; embeddings of %.6f", off, cosine, embeddings)
-		if off > 0.04 || cosine < 0.9999 || embeddings < 0.9999 {
-			t.Errorf("that is more than BF16 allows")
+		if off > 0.04 || cosine < 0.9998 || embeddings < 0.9999 {
+			t.Errorf("that is more than the comment of BF16 says")
 		}
 	})
+}
+
+// The same on texts, against our own float32.
+func TestMiniLMRoundedOnTexts(t *testing.T) {
+	plain, dir := minilm(t)
+	text, err := os.ReadFile(testData(t, "text", "wikitext-2", "valid.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := token.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounded, err := OpenAs(dir, BF16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pieces, length = 16, 256
+	ids := tokens.Encode(nil, string(text[:pieces*length*8]))
+	if len(ids) < pieces*length {
+		t.Fatalf("%d tokens", len(ids))
+	}
+	b := Batch{Starts: []int32{0}}
+	for i := range pieces {
+		b.IDs = append(b.IDs, ids[0])
+		b.IDs = append(b.IDs, ids[1+i*(length-2):1+(i+1)*(length-2)]...)
+		b.IDs = append(b.IDs, ids[len(ids)-1])
+		b.Starts = append(b.Starts, int32(len(b.IDs)))
+	}
+	s, u := plain.NewSession(2), rounded.NewSession(2)
+	want, err := s.Hidden(b, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := u.Hidden(b, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	off, cosine := apart(got, want)
+	x, y := mat.Of(pieces, 384, make([]float32, pieces*384)), mat.Of(pieces, 384, make([]float32, pieces*384))
+	for i := range pieces {
+		s.Pool(x.Row(i), want.Slice(i*length, (i+1)*length), plain.Pooling())
+		u.Pool(y.Row(i), got.Slice(i*length, (i+1)*length), plain.Pooling())
+	}
+	_, embeddings := apart(x, y)
+	t.Logf("hidden states are at most %.2g apart, with a cosine of at least %.6f; embeddings of %.6f", off, cosine, embeddings)
+	if off > 0.06 || cosine < 0.9997 || embeddings < 0.9999 {
+		t.Errorf("that is more than the comment of BF16 says")
+	}
 }

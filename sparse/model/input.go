@@ -53,6 +53,7 @@ const (
 	badHead    = "model: this model has no such head, or a matrix does not fit it"
 	badPooling = "model: a mode of pooling that is not known, or a destination of another length"
 	badWeights = "model: no such form of weights"
+	badLadder  = "model: a ladder for a causal model, or beside another attention"
 	badWorkers = "model: a session needs a worker"
 )
 

@@ -22,9 +22,10 @@ type Session struct {
 	attention   kern.Scratch
 	jobs        []kern.Job
 	plans       []*plan.Plan
-	ids         []int32 // of the batch's rows, a view
-	starts      []int32 // of the rows of each sequence
-	offsets     []int32 // position of each sequence's first row; nil: zeros
+	rungs       []kern.Rungs // of each sequence
+	ids         []int32      // of the batch's rows, a view
+	starts      []int32      // of the rows of each sequence
+	offsets     []int32      // position of each sequence's first row; nil: zeros
 	cos, sin    mat.Matrix
 	sum         []float64
 
@@ -54,6 +55,9 @@ type Options struct {
 	// Attend computes the jobs of a layer, as kern.Scratch.Attend does, which nil
 	// stands for; several sessions may call it at once. Not used by Generate.
 	Attend func(jobs []kern.Job, workers int)
+	// Ladder lets rows of an encoder read more than their layouts say; nil: none
+	// does. Not beside Attend.
+	Ladder *kern.Ladder
 }
 
 // Hidden returns the last hidden state [tokens][hidden] of a batch, after the
@@ -72,9 +76,17 @@ func (s *Session) Hidden(b Batch, o Options) (mat.Matrix, error) {
 	return s.rows(), nil
 }
 
+// Rungs returns what Options.Ladder did with the rows of each sequence of the
+// last batch, of all layers and heads: a view until the next call. Without a
+// ladder they are zero.
+func (s *Session) Rungs() []kern.Rungs { return s.rungs }
+
 // begin sets up the rows of a batch; ids are nil where they are images, whose
 // rows the caller fills.
 func (s *Session) begin(ids, starts, offsets []int32, o Options) {
+	if o.Ladder != nil && (s.m.config.Causal || o.Attend != nil) {
+		panic(badLadder)
+	}
 	s.ids, s.starts, s.offsets = ids, append(s.starts[:0], starts...), offsets
 	n := 0
 	if len(starts) > 0 {
@@ -85,6 +97,8 @@ func (s *Session) begin(ids, starts, offsets []int32, o Options) {
 	s.qkv = grow(s.qkv, n*s.qkvWidth())
 	s.ctx = grow(s.ctx, n*c.Heads*c.Dim)
 	s.plans = s.plans[:0]
+	s.rungs = grow(s.rungs, max(len(starts)-1, 0))
+	clear(s.rungs)
 	for i := range max(len(starts)-1, 0) {
 		var p *plan.Plan
 		if o.Plan != nil {
@@ -166,11 +180,14 @@ func (s *Session) attend(layer int, o Options) {
 			o.Hook(layer, i, &s.jobs[i])
 		}
 	}
-	if o.Attend != nil {
+	switch {
+	case o.Ladder != nil:
+		s.attention.AttendWithin(s.jobs, *o.Ladder, s.rungs, s.workers)
+	case o.Attend != nil:
 		o.Attend(s.jobs, s.workers)
-		return
+	default:
+		s.attention.Attend(s.jobs, s.workers)
 	}
-	s.attention.Attend(s.jobs, s.workers)
 }
 
 func (m *Model) scale(layer int) float32 {
