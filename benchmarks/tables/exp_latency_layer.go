@@ -164,7 +164,7 @@ func latencyLayerVerdict(records []record) string {
 		} else if v["bound"] < 1.47 {
 			b.WriteString("; 1.47 would take a mask that reads less")
 		} else {
-			b.WriteString("; long enough for what the paper prints")
+			b.WriteString("; by the bound long enough for what the paper prints")
 		}
 		b.WriteString(".\n")
 	}

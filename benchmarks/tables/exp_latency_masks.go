@@ -262,13 +262,13 @@ func latencyMasksVerdict(records []record) string {
 		return "No masks are timed yet."
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "From %.0f keys on, geometric means: a block that is read costs, in units of what a block costs dense attention,", slices.Min(valuesOf(lines, "keys")))
+	fmt.Fprintf(&b, "From %.0f keys on, geometric means: a block that is read, of keys in their own order, costs in units of what a block costs dense attention", slices.Min(valuesOf(lines, "keys")))
 	var bySize []float64
 	for _, block := range []float64{16, 32, 64, 128} {
 		var over []float64
 		for _, r := range lines {
 			for _, m := range latencyMaskList {
-				if r.Values["block"] == block {
+				if r.Values["block"] == block && m.name != clustersMask {
 					over = append(over, 100*r.Values[m.name]/r.Values["read"])
 				}
 			}
