@@ -202,7 +202,7 @@ func isSketches(m *Message, l *layout) (bool, *FormatError) {
 	case string(name) == SchemaSketches:
 		return true, l.checkSketches()
 	case len(name) > 0:
-		return false, formatErr(ReasonUnknownSchema, -1, "schema is %.80q; frames of points come as %s or %s", name, SchemaPoints, SchemaSketches)
+		return false, formatErr(ReasonUnknownSchema, -1, "schema is %.80q; this build reads %s, %s, %s and %s", name, SchemaPoints, SchemaSketches, SchemaTokens, SchemaText)
 	case l.cols[colTokens].name != "":
 		return false, formatErr(ReasonUnknownSchema, -1, "column %s makes this a message of tokens, which has no frame of points", l.cols[colTokens].name)
 	case l.cols[colDrawing].name != "":

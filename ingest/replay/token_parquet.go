@@ -124,11 +124,15 @@ func (p *parquetRows) column(name string, isList, number bool) (*parquetColumn, 
 	if found == nil {
 		return nil, nil
 	}
+	leaf, level := found, 0
 	bad := func(want string) error {
-		return fmt.Errorf("%s: column %s is %s; it must be %s", p.name, found.Name(), found.Type(), want)
+		is := found.Type().String()
+		if leaf != found {
+			is += " of " + leaf.Type().String()
+		}
+		return fmt.Errorf("%s: column %s is %s; it must be %s", p.name, found.Name(), is, want)
 	}
 	c := &parquetColumn{}
-	leaf, level := found, 0
 	for {
 		switch {
 		case leaf.Repeated() && c.list:
@@ -160,7 +164,9 @@ func (p *parquetRows) column(name string, isList, number bool) (*parquetColumn, 
 	switch {
 	case isList && (!c.list || !isInteger && (name != "attention_mask" || kind != parquet.Boolean)):
 		return nil, bad("a list of integers")
-	case !isList && (c.list || !c.text && !(number && isInteger)):
+	case !isList && number && (c.list || !c.text && !isInteger):
+		return nil, bad("text or integers")
+	case !isList && !number && (c.list || !c.text):
 		return nil, bad("text")
 	}
 	return c, nil

@@ -113,13 +113,18 @@ func TestParquetOfOtherColumns(t *testing.T) {
 	type number struct {
 		Text int32 `parquet:"text"`
 	}
+	type float struct {
+		ID   float64 `parquet:"id"`
+		Text string  `parquet:"text"`
+	}
 	for want, file := range map[string]string{
 		`["x"]`:                         writeParquet(t, []other{{1}}, 9),
 		"not a group":                   writeParquet(t, []group{{}}, 9),
 		"it must be a list of integers": writeParquet(t, []scalar{{1}}, 9),
-		"input_ids is":                  writeParquet(t, []floats{{[]float32{1}}}, 9),
-		"column text is":                writeParquet(t, []number{{1}}, 9),
-		"not of lists":                  writeParquet(t, []nested{{}}, 9),
+		"input_ids is LIST of FLOAT":    writeParquet(t, []floats{{[]float32{1}}}, 9),
+		"id is DOUBLE; it must be text or integers": writeParquet(t, []float{{}}, 9),
+		"column text is": writeParquet(t, []number{{1}}, 9),
+		"not of lists":   writeParquet(t, []nested{{}}, 9),
 	} {
 		_, _, err := readAll(openTokens(t, Tokens{Files: []string{file}, SkipBad: true}))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -118,6 +118,13 @@ func (j *jsonRows) parse(line []byte, s *schemas.Sequence) error {
 		if errors.As(err, &at) {
 			return &syntaxError{at: int(at.Offset) - 1, detail: err.Error()}
 		}
+		var wrong *json.UnmarshalTypeError
+		switch {
+		case errors.As(err, &wrong) && wrong.Field == "":
+			return fmt.Errorf("the line is a JSON %s, want an object", wrong.Value)
+		case wrong != nil:
+			return fmt.Errorf("%s is a JSON %s, want a %s", wrong.Field, wrong.Value, wrong.Type)
+		}
 		return err
 	}
 	s.ID = rowName(j.name, j.number)

@@ -134,7 +134,7 @@ func TestJSONLines(t *testing.T) {
 		`{"input_ids": [1, null]}`: "element 1", `{"input_ids": [1.5]}`: "1.5", `{"input_ids": [[1]]}`: "element 0", `{"input_ids": 5}`: "arrays of integers", `{"input_ids": []}`: "no token",
 		`{"input_ids": [-1]}`: "token 0 is -1", `{"input_ids": [2147483648]}`: "2147483648", `{"input_ids": [1], "attention_mask": [1, 1]}`: "2 values",
 		`{"input_ids": [1, 2], "attention_mask": [0, 1]}`: "padding at the end", `{"input_ids": [1], "attention_mask": [0]}`: "no token", `{"input_ids": [300]}`: "below 256",
-		`{"id": "x"}`: "neither", `{"text": 5}`: "text", `{"id": {}, "text": "a"}`: "id is neither", `{"text": "a"`: ":1:", "{\"text\": \"\xff\"}": "UTF-8", `[]`: "array", `{"input_ids": [9223372036854775808]}`: "9223372036854775808",
+		`{"id": "x"}`: "neither", `{"text": 5}`: "text is a JSON number, want a string", `{"id": {}, "text": "a"}`: "id is neither", `{"text": "a"`: ":1:", "{\"text\": \"\xff\"}": "UTF-8", `[]`: "is a JSON array, want an object", `{"input_ids": [9223372036854775808]}`: "9223372036854775808",
 	} {
 		path := writeFile(t, "bad.jsonl", []byte(line+"\n{\"text\": \"after\"}\n"))
 		_, _, err := readAll(openTokens(t, Tokens{Files: []string{path}, Vocabulary: schemas.Vocabulary{Size: 256}}))

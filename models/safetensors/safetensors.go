@@ -17,6 +17,7 @@ package safetensors
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -139,6 +140,9 @@ func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
 	}
 	if _, err := r.ReadAt(length[:], 0); err != nil {
 		return nil, err
+	}
+	if string(length[:]) == "version " {
+		return nil, errors.New("begins like a pointer of Git LFS, which stands for a file that was not fetched: git lfs pull fetches it")
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader {

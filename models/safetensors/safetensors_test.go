@@ -46,6 +46,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	}{
 		{"empty", nil, "0 bytes are no safetensors file"},
 		{"seven bytes", make([]byte, 7), "7 bytes are no"},
+		{"pointer", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\n"), "git lfs pull"},
 		{"header of 2^63", length(1<<63, "{}"), "claims 9223372036854775808 bytes, more than"},
 		{"header of 2^64-1", length(math.MaxUint64, "{}"), "more than the 100000000"},
 		{"header beyond the file", length(100, "{}"), "the file has 2 after the length: truncated"},

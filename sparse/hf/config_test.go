@@ -118,6 +118,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		{hftest.BERT, `{`, `{"layer_norm_eps":-1,`, "epsilon"},
 		{hftest.BERT, `"bert"`, `"roberta"`, `model_type: "roberta"`},
 		{hftest.BERT, `{"model_type":"bert",`, `{`, `model_type: ""`},
+		{hftest.BERT, `}`, ``, "ends within"},
 		{hftest.GPT2, `{`, `{"n_ctx":64,`, "n_ctx"},
 		{hftest.GPT2, `{`, `{"add_cross_attention":true,`, "add_cross_attention"},
 		{hftest.GPT2, `{`, `{"activation_function":"tanh",`, "activation_function"},

@@ -23,7 +23,9 @@ type keys struct {
 }
 
 func readKeys(data []byte) (*keys, error) {
-	if err := oneObject(data); err != nil {
+	if err := oneObject(data); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, errors.New("ends within its JSON object")
+	} else if err != nil {
 		return nil, err
 	}
 	k := &keys{seen: map[string]bool{}}
