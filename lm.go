@@ -121,13 +121,19 @@ func (c *lmFlags) openModel(l *language) error {
 	return nil
 }
 
-// nameOfModel is what table tokens calls the model: the last folder of its path.
+// nameOfModel is what table tokens calls the model: the last folder of its path,
+// or its name where that is a snapshot in the cache of Hugging Face's programs,
+// models--ORG--NAME/snapshots/COMMIT.
 func nameOfModel(lm string) string {
 	if strings.HasPrefix(lm, "builtin:") {
 		return lm
 	}
 	if path, err := filepath.Abs(lm); err == nil {
 		lm = path
+	}
+	parent, cached := filepath.Dir(lm), filepath.Base(filepath.Dir(filepath.Dir(lm)))
+	if name, ok := strings.CutPrefix(cached, "models--"); ok && filepath.Base(parent) == "snapshots" {
+		return strings.ReplaceAll(name, "--", "/")
 	}
 	return filepath.Base(lm)
 }

@@ -198,13 +198,14 @@ func TestValidateReadsTheModel(t *testing.T) {
 }
 
 // writeMask writes masks of a window of one block for a model of writeLM.
-func writeMask(t *testing.T, dir string, weights string) string {
+func writeMask(t *testing.T, dir, arch, weights string) string {
 	t.Helper()
-	facts := support.Facts{Arch: hf.GPT2, Weights: weights, Layers: 1, Heads: 2, KVHeads: 2, Dim: 16, Causal: true}
+	causal := arch == hf.GPT2
+	facts := support.Facts{Arch: arch, Weights: weights, Layers: 1, Heads: 2, KVHeads: 2, Dim: 16, Causal: causal}
 	set := &support.Set{Facts: facts, Block: 16, Mode: support.Static, Serve: support.Dense, Reason: "a test", Select: support.Selector{Name: "window"},
 		Source: support.Source{SHA256: strings.Repeat("0", 64)},
 		Buckets: []support.Bucket{{Length: 32, Of: []int32{0, 0},
-			Layouts: []*support.Layout{support.New(32, 16, true, func(r int) []int32 { return []int32{int32(r)} })}}}}
+			Layouts: []*support.Layout{support.New(32, 16, causal, func(r int) []int32 { return []int32{int32(r)} })}}}}
 	if err := set.Write(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -222,8 +223,8 @@ func TestMasksOfTheCommandLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mask := writeMask(t, filepath.Join(dir, "mask"), m.SHA256())
-	foreign := writeMask(t, filepath.Join(dir, "foreign"), strings.Repeat("ab", 32))
+	mask := writeMask(t, filepath.Join(dir, "mask"), hf.GPT2, m.SHA256())
+	foreign := writeMask(t, filepath.Join(dir, "foreign"), hf.GPT2, strings.Repeat("ab", 32))
 	sendSequences(t, brokers, "tokens", 20)
 	args := []string{"run", "--brokers", brokers, "--topic", "tokens", "--until-end", "--lm", lm, "--truncate", "--audit-every", "1"}
 	must(t, dir, append(args, "--out", "sparse", "--mask", mask, "--mask-use", "always")...)
@@ -244,4 +245,19 @@ func TestMasksOfTheCommandLine(t *testing.T) {
 	p = launch(t, dir, append(args, "--out", "none", "--mask", foreign)...)
 	p.exits(78, patience)
 	p.says(`^mask: .*foreign: mask: made for the weights abab.*freeze it for this checkpoint`)
+}
+
+// A model in the cache of Hugging Face's programs has its name, not a commit's.
+func TestNamesOfModels(t *testing.T) {
+	for path, want := range map[string]string{
+		"builtin:bytes": "builtin:bytes", "/a/MiniLM": "MiniLM", "/a/MiniLM/": "MiniLM",
+		"/c/hub/models--acme--MiniLM-L6/snapshots/0123abcd":  "acme/MiniLM-L6",
+		"/c/hub/models--gpt2/snapshots/0123abcd/":            "gpt2",
+		"/c/hub/models--acme--MiniLM-L6/blobs/0123abcd":      "0123abcd",
+		"/c/hub/datasets--acme--MiniLM-L6/snapshots/0123abc": "0123abc",
+	} {
+		if got := nameOfModel(path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
 }
