@@ -17,7 +17,7 @@ type attack struct {
 	random    bool    // begins anywhere within eps, and not at the image
 }
 
-// scale is that of the networks' pixels, which go from -1 to 1.
+// pixelScale is how far apart black and white are for the networks: -1 and 1.
 const pixelScale = 2
 
 // The attacks of the table: a step goes so far that the border is reached from
