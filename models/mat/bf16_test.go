@@ -143,7 +143,7 @@ func TestRoundedMul(t *testing.T) {
 		}
 		someShapes(every, check)
 		check(7, 2*depth+1, 70) // more than one part
-		check(240, 4*depth+3, 16)
+		check(13, 4*depth+3, 16)
 	})
 }
 
