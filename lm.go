@@ -14,6 +14,7 @@ import (
 	"entropipe/models"
 	"entropipe/ops/pipeline"
 	"entropipe/sparse/hf"
+	"entropipe/sparse/kern"
 	"entropipe/sparse/model"
 	"entropipe/sparse/plan"
 	"entropipe/sparse/support"
@@ -22,16 +23,18 @@ import (
 
 // lmFlags say what is done with sequences of tokens.
 type lmFlags struct {
-	LM          string `name:"lm" placeholder:"DIR" help:"Model for messages of tokens and texts: a Hugging Face folder (BERT, GPT-2 or LLaMA class), or builtin:bytes." group:"Tokens"`
-	Task        string `enum:"embed,logits,generate" default:"embed" help:"What is made of a sequence (${enum}): one vector, the likeliest next tokens, or the tokens that follow." group:"Tokens"`
-	Mask        string `placeholder:"DIR" help:"Frozen masks of the model's attention, as freeze writes them." group:"Tokens"`
-	MaskUse     string `enum:"auto,always" default:"auto" help:"When masks serve (${enum}): auto leaves attention dense where that is as fast, or where freeze found that the masks cost too much." group:"Tokens"`
-	MaxNew      int    `default:"32" help:"Tokens that --task generate adds (${default})." group:"Tokens"`
-	TopK        int    `default:"5" help:"Next tokens that --task logits names (${default})." group:"Tokens"`
-	Truncate    bool   `help:"Cut sequences that are longer than the model's positions; else they are rejects." group:"Tokens"`
-	AuditEvery  int64  `default:"1000" help:"With --mask, compare one sequence in so many with dense attention, for table attention_stats; 0: none (${default})." group:"Tokens"`
-	Device      string `enum:"cpu,cuda" default:"cpu" help:"What computes attention (${enum}): cuda is an NVIDIA GPU, for programs built with the tag cuda; rows then differ in their last digits." group:"Tokens"`
-	TokenBudget int    `default:"4096" help:"Tokens of a batch (${default})." group:"Tokens"`
+	LM           string  `name:"lm" placeholder:"DIR" help:"Model for messages of tokens and texts: a Hugging Face folder (BERT, GPT-2 or LLaMA class), or builtin:bytes." group:"Tokens"`
+	Task         string  `enum:"embed,logits,generate" default:"embed" help:"What is made of a sequence (${enum}): one vector, the likeliest next tokens, or the tokens that follow." group:"Tokens"`
+	Mask         string  `placeholder:"DIR" help:"Frozen masks of the model's attention, as freeze writes them." group:"Tokens"`
+	MaskUse      string  `enum:"auto,always" default:"auto" help:"When masks serve (${enum}): auto leaves attention dense where that is as fast, or where freeze found that the masks cost too much." group:"Tokens"`
+	Ladder       float64 `default:"0" placeholder:"DELTA" help:"With --mask, for encoders: a row of attention that masks keep from more than this share of its softmax reads more blocks, or all, so that no head is farther from dense attention than 2·B·DELTA, B its longest value; 0: rows read what masks say (${default})." group:"Tokens"`
+	LadderBlocks int     `default:"0" placeholder:"N" help:"Blocks that such a row may read besides before it reads all keys (${default})." group:"Tokens"`
+	MaxNew       int     `default:"32" help:"Tokens that --task generate adds (${default})." group:"Tokens"`
+	TopK         int     `default:"5" help:"Next tokens that --task logits names (${default})." group:"Tokens"`
+	Truncate     bool    `help:"Cut sequences that are longer than the model's positions; else they are rejects." group:"Tokens"`
+	AuditEvery   int64   `default:"1000" help:"With --mask, compare one sequence in so many with dense attention, for table attention_stats; 0: none (${default})." group:"Tokens"`
+	Device       string  `enum:"cpu,cuda" default:"cpu" help:"What computes attention (${enum}): cuda is an NVIDIA GPU, for programs built with the tag cuda; rows then differ in their last digits." group:"Tokens"`
+	TokenBudget  int     `default:"4096" help:"Tokens of a batch (${default})." group:"Tokens"`
 }
 
 // Bounds of flags, far from what anybody needs.
@@ -39,6 +42,8 @@ const (
 	maxNewTokens   = 1 << 20
 	maxTopK        = 1000
 	maxTokenBudget = 1 << 24
+
+	maxLadderBlocks = 1 << 16
 )
 
 // check returns the first mistake, as a usageError.
@@ -46,8 +51,23 @@ func (c *lmFlags) check() error {
 	if c.LM == "" && c.Mask != "" {
 		return usageError{fmt.Errorf("--mask %s: want --lm, the model whose attention it is for", c.Mask)}
 	}
-	return cmp.Or(checkAmount("max-new", c.MaxNew, 1, maxNewTokens), checkAmount("top-k", c.TopK, 1, maxTopK),
+	return cmp.Or(c.checkLadder(), checkAmount("max-new", c.MaxNew, 1, maxNewTokens), checkAmount("top-k", c.TopK, 1, maxTopK),
 		checkAmount("audit-every", c.AuditEvery, 0, math.MaxInt64), checkAmount("token-budget", c.TokenBudget, 1, maxTokenBudget))
+}
+
+// checkLadder returns what --ladder cannot go with, as a usageError.
+func (c *lmFlags) checkLadder() error {
+	switch {
+	case !(c.Ladder >= 0 && c.Ladder < 1):
+		return usageError{fmt.Errorf("--ladder %v: want a share of the softmax, at least 0 and below 1", c.Ladder)}
+	case c.Ladder == 0 && c.LadderBlocks != 0:
+		return usageError{fmt.Errorf("--ladder-blocks %d: want --ladder, the share of the softmax that rows may miss", c.LadderBlocks)}
+	case c.Ladder > 0 && c.Mask == "":
+		return usageError{fmt.Errorf("--ladder %v: want --mask; without masks rows read everything", c.Ladder)}
+	case c.Ladder > 0 && c.Device == "cuda":
+		return usageError{fmt.Errorf("--ladder %v: it climbs on the processor only, and --device is cuda", c.Ladder)}
+	}
+	return checkAmount("ladder-blocks", c.LadderBlocks, 0, maxLadderBlocks)
 }
 
 // language is a model with all that it takes to read sequences.
@@ -195,6 +215,15 @@ func (c *lmFlags) openMask(l *language) error {
 		return badFlag("mask", err)
 	}
 	l.Plan, l.Route = planner.For, planner.Hook()
+	switch {
+	case c.Ladder == 0:
+	case l.Model.Config().Causal:
+		return badFlag("ladder", fmt.Errorf("%s is a decoder: its rows read what was fixed before, so that the tokens to come can, too; a ladder is for encoders", c.LM))
+	case l.Route != nil:
+		return badFlag("ladder", fmt.Errorf("the masks of %s follow each input (mode anchor); a ladder is for masks that are fixed", c.Mask))
+	default:
+		l.Ladder = &kern.Ladder{Delta: c.Ladder, Most: c.LadderBlocks}
+	}
 	l.config += "mask_sha256: " + l.mask + "\n"
 	return nil
 }
@@ -221,6 +250,6 @@ func (l *language) report(log *slog.Logger, c *lmFlags) {
 	if p := l.Plan(cfg.MaxPositions); p.Dense != "" {
 		log.Warn("attention is dense in spite of the masks", "mask", c.Mask, "tokens", cfg.MaxPositions, "reason", p.Dense)
 	} else {
-		log.Info("attention is sparse, by frozen masks", "mask", c.Mask, "sha256", l.mask)
+		log.Info("attention is sparse, by frozen masks", "mask", c.Mask, "sha256", l.mask, "ladder", c.Ladder)
 	}
 }

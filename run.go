@@ -48,6 +48,7 @@ Examples:
   entropipe run --ops hull3d --stage seed --model lidar.safetensors
   entropipe run --ops none --publish survivors --for hull2d,maxima3d
   entropipe run --topic points,tokens --lm all-MiniLM-L6-v2     # sequences too: table tokens
+  entropipe run --topic tokens --lm all-MiniLM-L6-v2 --mask mask/ --ladder 0.1
 
 SIGTERM or Ctrl-C: finish what was read, commit, leave the group, exit 0. A second one: exit at once.`
 }
@@ -147,7 +148,12 @@ func (s *service) progress(begin time.Time) progressSource {
 
 // tokens are the totals of sequences, for the last line of the log.
 func (s *service) tokens(st *pipeline.Stats) []any {
-	return []any{"sequences", st.Sequences, "tokens", st.Tokens, "batches", s.batches.Batches.Load(), "batch_fill", s.batches.Fill(), "padding", s.batches.Padding.Load()}
+	b := &s.batches
+	done := []any{"sequences", st.Sequences, "tokens", st.Tokens, "batches", b.Batches.Load(), "batch_fill", b.Fill(), "padding", b.Padding.Load()}
+	if s.flags.Tokens.Ladder > 0 {
+		done = append(done, "ladder_rows", b.Rows.Load(), "ladder_extended", b.Extended.Load(), "ladder_dense", b.Dense.Load())
+	}
+	return done
 }
 
 // frames checks the operators and tables asked for and returns what is done

@@ -43,9 +43,12 @@ type AttentionStat struct {
 	Delta       float32 // largest mass that a query lost
 	Bound       float32 // 2·B·Delta, the certificate
 	Error       float32 // largest distance that was measured
+	Ladder      bool    // rows might climb; else the numbers of those that did are null
+	Extended    int32   // queries that read further blocks
+	Dense       int32   // queries that read all keys
 }
 
 // bytes estimates the memory that t holds.
 func (t *TokenResult) bytes() int64 {
-	return 256 + int64(len(t.ID)) + 4*int64(len(t.Embedding)+len(t.NextIDs)+len(t.TopIDs)+len(t.TopLogprobs)) + 20*int64(len(t.Stats))
+	return 256 + int64(len(t.ID)) + 4*int64(len(t.Embedding)+len(t.NextIDs)+len(t.TopIDs)+len(t.TopLogprobs)) + 32*int64(len(t.Stats))
 }

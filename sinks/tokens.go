@@ -52,6 +52,8 @@ type attentionStatsRow struct {
 	Delta    float32 `parquet:"delta"`
 	Bound    float32 `parquet:"bound"`
 	Error    float32 `parquet:"error"`
+	Extended int32   `parquet:"n_extended,optional,delta"`
+	Dense    int32   `parquet:"n_dense,optional,delta"`
 }
 
 func addTokens(t *tableWriter, r *schemas.Result) {
@@ -88,6 +90,12 @@ func addAttentionStats(t *tableWriter, r *schemas.Result) {
 		t.float32(a.Delta)
 		t.float32(a.Bound)
 		t.float32(a.Error)
+		if a.Ladder {
+			t.int32(a.Extended)
+			t.int32(a.Dense)
+		} else {
+			t.nulls(2)
+		}
 		t.end(1)
 	}
 }

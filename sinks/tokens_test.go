@@ -124,17 +124,23 @@ type readStats struct {
 	Delta    float32 `parquet:"delta"`
 	Bound    float32 `parquet:"bound"`
 	Error    float32 `parquet:"error"`
+	Extended *int32  `parquet:"n_extended"`
+	Dense    *int32  `parquet:"n_dense"`
 }
 
 // A sequence that was not audited has no row, one that was has one a head.
 func TestAttentionStatsRoundTrip(t *testing.T) {
 	b := syntheticTokens("tokens", 0, 100, 4)
-	b.Results[0].Tokens.Stats = []schemas.AttentionStat{{Layer: math.MaxInt16, Head: -1}}
+	b.Results[0].Tokens.Stats = []schemas.AttentionStat{{Layer: math.MaxInt16, Head: -1}, {Ladder: true, Extended: 7, Dense: math.MaxInt32}, {Ladder: true}}
 	rows := rowsOf[readStats](t, fileOf(t, encodeAll(t, newEncoder(testConfig()), b), "attention_stats/dataset=corpus/"))
 	var want []readStats
 	for i := range b.Results {
 		for _, a := range b.Results[i].Tokens.Stats {
-			want = append(want, readStats{keysOf(&b.Results[i].FrameKey), b.Results[i].Tokens.ID, a.Layer, a.Head, a.KeptMass, a.Delta, a.Bound, a.Error})
+			row := readStats{keysOf(&b.Results[i].FrameKey), b.Results[i].Tokens.ID, a.Layer, a.Head, a.KeptMass, a.Delta, a.Bound, a.Error, nil, nil}
+			if a.Ladder {
+				row.Extended, row.Dense = &a.Extended, &a.Dense
+			}
+			want = append(want, row)
 		}
 	}
 	if diff := cmp.Diff(want, rows, cmp.AllowUnexported(readStats{}, keys{})); diff != "" {

@@ -12,6 +12,7 @@ import (
 type tokenMetrics struct {
 	sequences, tokens *prometheus.CounterVec
 	plans, audits     *prometheus.CounterVec
+	rows              *prometheus.CounterVec
 	seconds           *prometheus.HistogramVec
 	fill, size        prometheus.Histogram
 	padding           prometheus.Counter
@@ -32,6 +33,7 @@ func newTokenMetrics(counter func(name, help string, labels ...string) *promethe
 	m.sequences = counter("sequences_total", "Sequences of tokens, by stage and direction.", "stage", "source", "direction")
 	m.tokens = counter("tokens_total", "Tokens that models read (in), were committed with their sequences (out), and generated.", "stage", "source", "direction")
 	m.plans = counter("attention_plans_total", "Sequences by their attention: sparse (by frozen masks), dense (in spite of masks: fallen back), none (no masks).", "source", "plan")
+	m.rows = counter("attention_rows_total", "Rows of attention heads under a ladder, by what they read: layout (as the masks say), extended (further blocks), dense (all keys).", "source", "rung")
 	m.audits = counter("attention_audits_total", "Sequences that were compared with dense attention, by result: ok, failed.", "result")
 	m.seconds = histogram("model_batch_duration_seconds", "Time that a model took for one batch.", stageBuckets, "task")
 	m.fill = single(histogram("batch_fill_ratio", "Tokens of a batch over the budget; above 1: one sequence longer than it.", fillBuckets))
@@ -63,6 +65,13 @@ func (m *Metrics) Inferred(task string, d time.Duration) {
 // Planned counts a sequence by its attention: sparse, dense or none.
 func (m *Metrics) Planned(source, plan string) {
 	m.tokens.plans.WithLabelValues(source, plan).Inc()
+}
+
+// Climbed counts rows of attention heads under a ladder, by what they read.
+func (m *Metrics) Climbed(source string, layout, extended, dense int) {
+	m.tokens.rows.WithLabelValues(source, "layout").Add(float64(layout))
+	m.tokens.rows.WithLabelValues(source, "extended").Add(float64(extended))
+	m.tokens.rows.WithLabelValues(source, "dense").Add(float64(dense))
 }
 
 // Audited records how far an audited sequence is from dense attention, and the

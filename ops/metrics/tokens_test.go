@@ -27,6 +27,7 @@ func TestSequencesAreNoFrames(t *testing.T) {
 	m.Batch(2, .5, 0)
 	m.Inferred("embed", time.Millisecond)
 	m.Planned("t", "dense")
+	m.Climbed("t", 5, 2, 1)
 	m.Audited(.01, .9, true)
 	m.Audited(0, 0, false)
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(`
@@ -34,6 +35,11 @@ func TestSequencesAreNoFrames(t *testing.T) {
 # TYPE entropipe_attention_audits_total counter
 entropipe_attention_audits_total{result="failed"} 1
 entropipe_attention_audits_total{result="ok"} 1
+# HELP entropipe_attention_rows_total Rows of attention heads under a ladder, by what they read: layout (as the masks say), extended (further blocks), dense (all keys).
+# TYPE entropipe_attention_rows_total counter
+entropipe_attention_rows_total{rung="dense",source="t"} 1
+entropipe_attention_rows_total{rung="extended",source="t"} 2
+entropipe_attention_rows_total{rung="layout",source="t"} 5
 # HELP entropipe_batch_padding_tokens_total Tokens that models computed beyond those of the sequences.
 # TYPE entropipe_batch_padding_tokens_total counter
 entropipe_batch_padding_tokens_total 0
@@ -53,7 +59,7 @@ entropipe_sequences_total{direction="out",source="t",stage="commit"} 2
 entropipe_tokens_total{direction="generated",source="t",stage="model"} 2
 entropipe_tokens_total{direction="in",source="t",stage="model"} 10
 entropipe_tokens_total{direction="out",source="t",stage="commit"} 10
-`), "entropipe_attention_audits_total", "entropipe_batch_padding_tokens_total", "entropipe_frames_total", "entropipe_points_total", "entropipe_sequences_total", "entropipe_tokens_total"); err != nil {
+`), "entropipe_attention_audits_total", "entropipe_attention_rows_total", "entropipe_batch_padding_tokens_total", "entropipe_frames_total", "entropipe_points_total", "entropipe_sequences_total", "entropipe_tokens_total"); err != nil {
 		t.Error(err)
 	}
 	problems, err := testutil.GatherAndLint(reg)

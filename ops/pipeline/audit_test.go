@@ -26,7 +26,7 @@ func windowed(t testing.TB, m *model.Model) *plan.Planner {
 	facts := support.Facts{Arch: c.Arch, Weights: m.SHA256(), Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads, Dim: c.Dim, Causal: c.Causal}
 	set := &support.Set{Facts: facts, Block: 16, Mode: support.Static, Serve: support.Sparse, Reason: "a test",
 		Select:  support.Selector{Name: "window"},
-		Buckets: []support.Bucket{{Length: 48, Layouts: []*support.Layout{support.New(48, 16, true, func(r int) []int32 { return []int32{int32(r)} })}, Of: make([]int32, c.Layers*c.KVHeads)}}}
+		Buckets: []support.Bucket{{Length: 48, Layouts: []*support.Layout{support.New(48, 16, c.Causal, func(r int) []int32 { return []int32{int32(r)} })}, Of: make([]int32, c.Layers*c.KVHeads)}}}
 	p, err := plan.New(set, plan.Facts{Facts: facts, Always: true})
 	if err != nil {
 		t.Fatal(err)

@@ -103,7 +103,7 @@ func (t *Tokens) try(items []*item) (err *schemas.FormatError) {
 	for _, it := range items {
 		it.result = t.newResult(it)
 	}
-	options := model.Options{Plan: t.cfg.Plan, Hook: t.cfg.Route, Attend: t.cfg.Attend}
+	options := model.Options{Plan: t.cfg.Plan, Hook: t.cfg.Route, Attend: t.cfg.Attend, Ladder: t.cfg.Ladder}
 	if t.cfg.Task == Generate {
 		next, err := t.session.Generate(t.batch, t.cfg.MaxNew, options)
 		if err != nil {
@@ -117,6 +117,9 @@ func (t *Tokens) try(items []*item) (err *schemas.FormatError) {
 	hidden, e := t.session.Hidden(t.batch, options)
 	if e != nil {
 		return inputErr(e)
+	}
+	for i, it := range items {
+		it.rungs = t.session.Rungs()[i]
 	}
 	if t.cfg.Task == Logits {
 		t.predict(items, hidden)

@@ -33,6 +33,7 @@ type TokenConfig struct {
 	Route     func(layer, sequence int, j *kern.Job)             // gives jobs layouts that depend on their keys; nil: none do
 	Attend    func(jobs []kern.Job, workers int)                 // computes attention but for Generate; nil: package kern
 	Plan      func(n int) *plan.Plan                             // which blocks a sequence of n tokens reads; nil: all
+	Ladder    *kern.Ladder                                       // lets rows of an encoder read more than their masks say, not beside Attend; nil: none does
 	Task      Task                                               // that the model can do
 	Pooling   hf.Pooling                                         // for Embed
 	TopK      int                                                // of Logits, at least 1
@@ -47,8 +48,13 @@ type TokenConfig struct {
 	OnPanic   func(key schemas.FrameKey, what any, stack []byte) // may be nil
 }
 
-// BatchTotals are what batches held since the start.
-type BatchTotals struct{ Batches, Tokens, Room, Padding atomic.Int64 }
+// BatchTotals are what batches held since the start, and of rows of attention
+// heads under a ladder how many there were, how many read further blocks, and how
+// many all keys.
+type BatchTotals struct {
+	Batches, Tokens, Room, Padding atomic.Int64
+	Rows, Extended, Dense          atomic.Int64
+}
 
 // Fill is the share of the budgets that tokens took.
 func (b *BatchTotals) Fill() float64 {
@@ -61,6 +67,13 @@ func (b *BatchTotals) count(tokens, padding, budget int) {
 	b.Tokens.Add(int64(tokens))
 	b.Padding.Add(int64(padding))
 	b.Room.Add(int64(max(tokens, budget)))
+}
+
+// climbed counts what a ladder did with the rows of a sequence.
+func (b *BatchTotals) climbed(r kern.Rungs) {
+	b.Rows.Add(int64(r.Rows))
+	b.Extended.Add(int64(r.Extended))
+	b.Dense.Add(int64(r.Dense))
 }
 
 // Outcome is what came of one message.
@@ -98,6 +111,7 @@ type item struct {
 	from, to  int // in Tokens.ids
 	truncated bool
 	plan      string // of its attention: sparse, dense, none
+	rungs     kern.Rungs
 	err       *schemas.FormatError
 	result    *schemas.TokenResult
 }
@@ -157,6 +171,11 @@ func (t *Tokens) Process(msgs []schemas.Message) []Outcome {
 			continue
 		}
 		t.cfg.Metrics.Planned(it.Topic, it.plan)
+		if t.cfg.Ladder != nil {
+			r := it.rungs
+			t.cfg.Metrics.Climbed(it.Topic, r.Rows-r.Extended-r.Dense, r.Extended, r.Dense)
+			t.cfg.Totals.climbed(r)
+		}
 		o.Results = append(o.Results, schemas.Result{FrameKey: it.FrameKey, Tokens: it.result})
 	}
 	clear(t.items) // results are their owners'

@@ -103,10 +103,7 @@ func (w *worker) head(p *pack) {
 		w.few(p)
 		return
 	}
-	if n := p.size(); cap(w.packed) < n {
-		w.packed = make([]float32, n)
-	}
-	p.fill(w.packed[:cap(w.packed)], &w.tmp)
+	p.fill(w.room(p.size()), &w.tmp)
 	p.tiles(func(head, lo, hi int) { w.tile(p, head, lo, hi) })
 }
 

@@ -13,21 +13,30 @@ type Stat struct {
 	Delta    float64 // largest share that was not: δ
 	Bound    float64 // largest 2·B·δ, B the longest value vector that its query may see: no error is larger
 	Error    float64 // largest Euclidean distance between the sparse and the dense result
+	Rungs    Rungs   // what a ladder did; zero without one, or a layout
 }
 
 // slack is what rounding of float32 sums may add to δ.
 const slack = 4e-6
 
-// Audit attends j by its layouts, as Attend does, and once more densely, and
-// appends one Stat for each query head to dst. j.Out is the result by layouts.
+// Audit attends j by its layouts, as Attend does, or with a ladder as
+// AttendWithin does, and once more densely, and appends one Stat for each query
+// head to dst. j.Out is the result that is not dense.
 // δ is exact but for rounding, for which the bound has room of 4e-6 in δ; a query
 // that was left no key counts δ = 1. Without queries or keys the stats are
 // those of nothing left out. Cost: that of Attend and of a dense Attend.
-func (s *Scratch) Audit(dst []Stat, j *Job, workers int) []Stat {
+func (s *Scratch) Audit(dst []Stat, j *Job, l *Ladder, workers int) []Stat {
 	n := j.Q.Rows * j.Heads
 	kept, dense := *j, *j
 	kept.LogSums = make([]float64, n)
-	s.Attend([]Job{kept}, workers)
+	rungs := make([]Rungs, j.Heads)
+	if l == nil {
+		s.Attend([]Job{kept}, workers)
+	} else {
+		for _, c := range s.within([]Job{kept}, *l, workers) {
+			rungs[c.head] = c.rungs
+		}
+	}
 	dense.Layouts, dense.LogSums = nil, make([]float64, n)
 	dense.Out = mat.Of(j.Q.Rows, j.Q.Cols, make([]float32, j.Q.Rows*j.Q.Cols))
 	s.Attend([]Job{dense}, workers)
@@ -35,7 +44,7 @@ func (s *Scratch) Audit(dst []Stat, j *Job, workers int) []Stat {
 		copy(j.LogSums, kept.LogSums)
 	}
 	for h := range j.Heads {
-		stat := Stat{Head: h, KeptMass: 1}
+		stat := Stat{Head: h, KeptMass: 1, Rungs: rungs[h]}
 		radius := j.radii(h)
 		mean := 0.0
 		for i := range j.Q.Rows {

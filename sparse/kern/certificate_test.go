@@ -224,7 +224,7 @@ func TestAuditMeasuresWhatIsLeftOut(t *testing.T) {
 				j.Scale = 1
 			}
 			var s Scratch
-			stats := s.Audit(nil, &j, 2)
+			stats := s.Audit(nil, &j, nil, 2)
 			want := Stat{}
 			for i := range j.Q.Rows {
 				is := trueOf(&j, i, 0)
@@ -253,7 +253,7 @@ func TestAuditMeasuresWhatIsLeftOut(t *testing.T) {
 func TestAuditOfADenseHeadLeavesNothingOut(t *testing.T) {
 	j := newJob(rand.New(rand.NewPCG(5, 5)), 100, 100, 2, 1, 32)
 	var s Scratch
-	for _, got := range s.Audit(nil, &j, 1) {
+	for _, got := range s.Audit(nil, &j, nil, 1) {
 		if got.KeptMass != 1 || got.Delta != 0 || got.Error != 0 {
 			t.Errorf("%+v", got)
 		}

@@ -25,7 +25,7 @@ func Example() {
 	fmt.Printf("dense: odd keys %.3f, second block %.3f\n", job.Out.Row(0)[0], job.Out.Row(0)[1])
 
 	job.Layouts = []*support.Layout{{Block: 16, Rows: 2, Cols: 2, RowPtr: []int32{0, 1, 2}, Col: []int32{0, 0}, Kind: []uint8{support.Full, support.Full}}}
-	stat := s.Audit(nil, &job, 1)[0]
+	stat := s.Audit(nil, &job, nil, 1)[0]
 	fmt.Printf("sparse: odd keys %.3f, second block %.3f\n", job.Out.Row(0)[0], job.Out.Row(0)[1])
 	fmt.Printf("left out %.3f, error %.3f, at most %.3f\n", stat.Delta, stat.Error, stat.Bound)
 	// Output:

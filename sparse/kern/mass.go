@@ -86,33 +86,44 @@ func (m *masses) vector() {
 	}
 }
 
-// group adds rows r to r+h-1 of a tile. Sums of earlier chunks shrink as those
-// of values would.
+// group adds rows r to r+h-1 of a tile.
 func (m *masses) group(w *worker, v *view, r, h int, sums []float64) {
-	clear(sums)
-	for at := 0; at < len(w.list); at += chunk {
-		n := w.weights(v, r, h, at, min(at+chunk, len(w.list)))
-		if n == 0 {
-			break
-		}
-		for q := range h {
-			row := sums[q*m.cols:][:m.cols]
-			for b := range min(m.cols, at*panel/m.block+1) {
-				row[b] *= float64(w.factor[r+q])
-			}
-			for p := range n {
-				s := float32(0)
-				for _, x := range w.scores[q*lead+p*panel:][:panel] {
-					s += x
-				}
-				row[(at+p)*panel/m.block] += float64(s)
-			}
-		}
-	}
+	w.blockSums(v, r, h, m.block, m.cols, sums)
 	for q := range h {
 		row, part := m.row(v.lo + r + q)
 		for b, s := range sums[q*m.cols:][:m.cols] {
 			row[b] += s / float64(w.total[r+q]) * part
 		}
 	}
+}
+
+// blockSums takes rows r to r+h-1 of a tile through the weights of its list, of
+// which w.total is the sum. sums [h][cols], unless it is nil, becomes the sums by
+// block. Sums of earlier chunks shrink as those of values would.
+func (w *worker) blockSums(v *view, r, h, block, cols int, sums []float64) {
+	clear(sums)
+	for at := 0; at < len(w.list); at += chunk {
+		n := w.weights(v, r, h, at, min(at+chunk, len(w.list)))
+		if n == 0 {
+			break
+		}
+		if sums == nil {
+			continue
+		}
+		for q := range h {
+			row := sums[q*cols:][:cols]
+			for b := range min(cols, at*panel/block+1) {
+				row[b] *= float64(w.factor[r+q])
+			}
+			for p := range n {
+				row[(at+p)*panel/block] += float64(sumOf(w.scores[q*lead+p*panel:][:panel]))
+			}
+		}
+	}
+}
+
+// sumOf adds the numbers of a panel in four chains: one would wait for each sum.
+func sumOf(s []float32) float32 {
+	_ = s[panel-1]
+	return s[0] + s[4] + s[8] + s[12] + (s[1] + s[5] + s[9] + s[13]) + (s[2] + s[6] + s[10] + s[14] + (s[3] + s[7] + s[11] + s[15]))
 }
