@@ -72,6 +72,30 @@ func TestSaveAndOpenAgree(t *testing.T) {
 	}
 }
 
+// Names of labels are written and read back; those that say no more than their
+// number are none.
+func TestNamesOfLabels(t *testing.T) {
+	c := hftest.Config(t, hftest.ViT)
+	for _, names := range [][]string{{"cat", "dog", "owl"}, {"LABEL_0", "dog", "LABEL_2"}, {"LABEL_0", "LABEL_1", "LABEL_2"}, nil} {
+		c.LabelNames = names
+		dir := t.TempDir()
+		if err := hf.Save(dir, c, hftest.Tensors(c), safetensors.F32); err != nil {
+			t.Fatal(err)
+		}
+		want := names
+		if slices.Equal(names, []string{"LABEL_0", "LABEL_1", "LABEL_2"}) {
+			want = nil
+		}
+		if got := open(t, dir).Config().LabelNames; !slices.Equal(got, want) {
+			t.Errorf("%q reads back as %q", names, got)
+		}
+	}
+	c.LabelNames = []string{"cat"}
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "1 names for 3 labels") {
+		t.Error(err)
+	}
+}
+
 func TestSaveRefuses(t *testing.T) {
 	c := hftest.Config(t, hftest.GPT2)
 	for name, change := range map[string]func(c *hf.Config, tensors map[string][]float32) safetensors.DType{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -94,9 +95,40 @@ func (k *keys) vit(c *Config) {
 			c.Labels = len(labels)
 		}
 		c.Labels = number(k, "num_labels", c.Labels)
+		c.LabelNames = labelNames(labels, c.Labels)
 	}
 	k.pass("tie_word_embeddings", "pooler_output_size", "pooler_act", "num_labels")
 }
+
+// labelNames returns the names of a table from number to name; nil if it is not
+// one of n, or says no more than the numbers.
+func labelNames(byID map[string]any, n int) []string {
+	if len(byID) != n {
+		return nil
+	}
+	names := make([]string, n)
+	for i := range names {
+		name, ok := byID[strconv.Itoa(i)].(string)
+		if !ok {
+			return nil
+		}
+		names[i] = name
+	}
+	return saying(names)
+}
+
+// saying returns names that say more than the numbers, else nil.
+func saying(names []string) []string {
+	for i, name := range names {
+		if name != unnamed(i) {
+			return names
+		}
+	}
+	return nil
+}
+
+// unnamed is what transformers calls a label without a name.
+func unnamed(i int) string { return "LABEL_" + strconv.Itoa(i) }
 
 // size reads a number, or a height and a width.
 func (k *keys) size(name string, absent int) [2]int {

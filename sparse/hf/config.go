@@ -54,6 +54,8 @@ type Config struct {
 	Patch  [2]int
 	Colors int // channels
 	Labels int // outputs of ViT's classifier
+	// LabelNames are what the file calls them; nil: nothing, or LABEL_0, LABEL_1, …
+	LabelNames []string
 
 	BOS int32   // -1: none
 	EOS []int32 // generation stops at each of them
@@ -152,6 +154,8 @@ func (c *Config) validateImage() error {
 		return fmt.Errorf("%d positions are not those of %dx%d patches and one more", c.MaxPositions, rows, cols)
 	case c.Head && (c.Labels < 1 || c.Labels > maxVocab):
 		return fmt.Errorf("labels: %d", c.Labels)
+	case c.LabelNames != nil && len(c.LabelNames) != c.Labels:
+		return fmt.Errorf("%d names for %d labels", len(c.LabelNames), c.Labels)
 	}
 	return nil
 }

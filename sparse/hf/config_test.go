@@ -80,7 +80,8 @@ var written = map[string]struct {
 		"model_type": "vit", "num_attention_heads": 3, "num_channels": 3, "num_hidden_layers": 12, "patch_size": 16, "qkv_bias": true,
 		"torch_dtype": "float32", "transformers_version": "4.13.0"}`,
 		hf.Config{Arch: hf.ViT, Model: "vit", Layers: 12, Hidden: 192, Inner: 768, Heads: 3, KVHeads: 3, Dim: 64, MaxPositions: 197, Act: hf.GELU,
-			Eps: 1e-12, Scale: .125, QKVBias: true, OutBias: true, MLPBias: true, Head: true, Image: [2]int{224, 224}, Patch: [2]int{16, 16}, Colors: 3, Labels: 3, BOS: -1}},
+			Eps: 1e-12, Scale: .125, QKVBias: true, OutBias: true, MLPBias: true, Head: true, Image: [2]int{224, 224}, Patch: [2]int{16, 16}, Colors: 3, Labels: 3,
+			LabelNames: []string{"tench", "goldfish", "shark"}, BOS: -1}},
 }
 
 func TestParseConfigOfEveryWriter(t *testing.T) {

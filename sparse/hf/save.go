@@ -126,7 +126,9 @@ func (c *Config) marshal(dtype safetensors.DType) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !reflect.DeepEqual(back, c) {
+	said := *c
+	said.LabelNames = saying(c.LabelNames)
+	if !reflect.DeepEqual(*back, said) {
 		return nil, fmt.Errorf("config.json cannot say %+v, only %+v", *c, *back)
 	}
 	return append(data, '\n'), nil
@@ -149,7 +151,10 @@ func (c *Config) marshalEncoder(m map[string]any) {
 	if c.Head {
 		byID, byName := map[string]string{}, map[string]int{}
 		for i := range c.Labels {
-			name := "LABEL_" + strconv.Itoa(i)
+			name := unnamed(i)
+			if c.LabelNames != nil {
+				name = c.LabelNames[i]
+			}
 			byID[strconv.Itoa(i)], byName[name] = name, i
 		}
 		m["id2label"], m["label2id"] = byID, byName
