@@ -50,7 +50,8 @@ func (c *transformerFlags) config() (train.Config, error) {
 	if c.Minutes == 0 && c.Steps == 0 {
 		c.Minutes = 5
 	}
-	if err := cmp.Or(checkAmount("steps", c.Steps, 0, 1<<30), checkAmount("workers", c.Workers, 0, maxWorkers)); err != nil {
+	if err := cmp.Or(checkAmount("layers", c.Layers, 1, 1<<10), checkAmount("dim", c.Dim, 1, 1<<16), checkAmount("heads", c.Heads, 1, 1<<16),
+		checkAmount("steps", c.Steps, 0, 1<<30), checkAmount("workers", c.Workers, 0, maxWorkers)); err != nil {
 		return train.Config{}, err
 	}
 	return train.Config{Layers: c.Layers, Dim: c.Dim, Heads: c.Heads, Regulariser: train.Regulariser(c.Regulariser), Lambda: c.Lambda, Mu: c.Mu,

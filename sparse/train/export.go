@@ -175,6 +175,9 @@ func (t *Trainer) hfConfig() *hf.Config {
 	}
 	c.Arch, c.Model, c.Act = hf.ViT, "vit", hf.GELU
 	c.Image, c.Patch, c.Colors, c.Labels = [2]int{f.side, f.side}, [2]int{f.patch, f.patch}, f.channels, f.classes
+	if g, ok := t.data.(*gallery); ok {
+		c.LabelNames = g.images.Names
+	}
 	return c
 }
 

@@ -55,8 +55,8 @@ const (
 )
 
 // ReadImages reads images from a folder, in the order of their names. It holds
-// either a folder of PNG files for every class, all of one square size, or
-// sheets: PNG files each of whose rows is one image, row by row, and a file
+// either a folder of PNG files for every class, all of one square size (folders
+// without one, or whose name begins with a dot, are no classes), or sheets: PNG files each of whose rows is one image, row by row, and a file
 // *labels.js or *labels.json with the list of all classes' numbers; sheets
 // named *_0, *_1, … come in that order, and labels without an image are left
 // over. Colours become grey.
@@ -71,8 +71,10 @@ func ReadImages(dir fs.FS, name string) (*Images, error) {
 	for _, e := range entries {
 		switch file := e.Name(); {
 		case e.IsDir():
-			folders = append(folders, file)
-		case strings.HasSuffix(file, ".png"):
+			if file[0] != '.' { // of another program
+				folders = append(folders, file)
+			}
+		case isPNG(file):
 			sheets = append(sheets, file)
 		case strings.HasSuffix(file, "labels.js") || strings.HasSuffix(file, "labels.json"):
 			labels = file
@@ -111,7 +113,9 @@ func (m *Images) seal() error {
 	return nil
 }
 
-var trailing = regexp.MustCompile(`(\d+)\.png$`)
+func isPNG(file string) bool { return strings.EqualFold(path.Ext(file), ".png") }
+
+var trailing = regexp.MustCompile(`(?i)(\d+)\.png$`)
 
 // number is the one that a file's name ends in.
 func number(file string) int {
@@ -196,10 +200,6 @@ func (m *Images) readLabels(dir fs.FS, file string, count int) error {
 
 func (m *Images) readFolders(dir fs.FS, folders []string) error {
 	slices.Sort(folders)
-	if len(folders) > 1000 {
-		return fmt.Errorf("%d folders: want at most 1000 classes", len(folders))
-	}
-	// Classes take turns, so that every sixth image is of any class.
 	var files [][]string
 	most := 0
 	for _, folder := range folders {
@@ -209,20 +209,27 @@ func (m *Images) readFolders(dir fs.FS, folders []string) error {
 		}
 		var own []string
 		for _, e := range entries {
-			if strings.HasSuffix(e.Name(), ".png") {
+			if isPNG(e.Name()) {
 				own = append(own, path.Join(folder, e.Name()))
 			}
 		}
-		files, most = append(files, own), max(most, len(own))
+		if len(own) == 0 {
+			continue
+		}
+		m.Names, files, most = append(m.Names, folder), append(files, own), max(most, len(own))
 	}
-	m.Names = folders
-	for i := range most {
-		for class := range files {
-			if i >= len(files[class]) {
-				continue
-			}
-			if err := m.readImage(dir, files[class][i], int32(class)); err != nil {
-				return err
+	if len(m.Names) > 1000 {
+		return fmt.Errorf("%d folders: want at most 1000 classes", len(m.Names))
+	}
+	// Classes take turns of heldEvery images, so that each has its share of those
+	// that are held out: with single images, and classes whose number is even,
+	// half of them would have none.
+	for i := 0; i < most; i += heldEvery {
+		for class, own := range files {
+			for _, file := range own[min(i, len(own)):min(i+heldEvery, len(own))] {
+				if err := m.readImage(dir, file, int32(class)); err != nil {
+					return err
+				}
 			}
 		}
 	}

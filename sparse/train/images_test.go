@@ -2,10 +2,12 @@ package train
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -65,8 +67,9 @@ func TestReadSheets(t *testing.T) {
 
 func TestReadFolders(t *testing.T) {
 	dir := fstest.MapFS{}
+	dir["none/a.jpg"], dir[".cache/a.png"] = file(nil), file(pngOf(t, 3, 3, false)) // no classes
 	for i := range 8 {
-		dir["b/"+string(rune('a'+i))+".png"] = file(pngOf(t, 5, 5, i%2 == 0))
+		dir["b/"+string(rune('a'+i))+".PNG"] = file(pngOf(t, 5, 5, i%2 == 0))
 		if i < 6 {
 			dir["a/"+string(rune('a'+i))+".png"] = file(pngOf(t, 5, 5, false))
 		}
@@ -75,7 +78,10 @@ func TestReadFolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []int32{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 1}
+	if !slices.Equal(m.Names, []string{"a", "b"}) {
+		t.Errorf("classes %q", m.Names)
+	}
+	want := []int32{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1}
 	for i, l := range m.Labels {
 		if l != want[i] {
 			t.Fatalf("labels %v, want %v: classes take turns", m.Labels, want)
@@ -83,6 +89,27 @@ func TestReadFolders(t *testing.T) {
 	}
 	if held := m.HeldOut(); len(held) != 2 || held[0] != 5 || held[1] != 11 {
 		t.Errorf("held out: %v", held)
+	}
+}
+
+// Of every class a sixth is held out, whatever the number of classes.
+func TestEveryClassIsHeldOut(t *testing.T) {
+	for classes := 2; classes <= 12; classes++ {
+		dir := fstest.MapFS{}
+		for i := range 12 * classes {
+			dir[fmt.Sprintf("c%02d/%02d.png", i%classes, i/classes)] = file(pngOf(t, 1, 1, false))
+		}
+		m, err := ReadImages(dir, "classes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := make([]int, classes)
+		for _, i := range m.HeldOut() {
+			held[m.Labels[i]]++
+		}
+		if slices.ContainsFunc(held, func(n int) bool { return n != 2 }) {
+			t.Errorf("%d classes of 12 images: %v of each are held out", classes, held)
+		}
 	}
 }
 
