@@ -88,6 +88,9 @@ func (l *loader) output(m *Model) {
 		table = l.matrix("lm_head.weight", l.c.Hidden)
 	}
 	m.head.w.PackT(table)
+	if l.c.Tied && l.weights != BF16 {
+		m.words = mat.Matrix{} // rows are read from the packed form
+	}
 	l.round(&m.head.w)
 }
 

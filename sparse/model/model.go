@@ -104,7 +104,8 @@ func OpenAs(name string, w Weights) (*Model, error) {
 
 // Load reads a directory. While it loads, the largest matrix is in memory three
 // times; then the weights take four bytes each, or in bf16 those of products
-// two; embeddings that are also the output matrix take both forms.
+// two. Embeddings that are also the output matrix are one copy, but in bf16, where
+// they stay in float32 beside it.
 func Load(dir string) (*Model, error) {
 	c, err := hf.Open(dir)
 	if err != nil {

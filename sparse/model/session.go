@@ -133,7 +133,7 @@ func (s *Session) embed(lo, hi int) {
 		for int(s.starts[at+1]) <= r {
 			at++
 		}
-		word := s.m.words.Slice(int(s.ids[r]), int(s.ids[r])+1)
+		word := s.m.word(s.ids[r], x.Row(r))
 		if s.m.positions.Rows == 0 {
 			copy(x.Row(r), word.Row(0))
 			continue
@@ -141,6 +141,16 @@ func (s *Session) embed(lo, hi int) {
 		position := s.offset(at) + r - int(s.starts[at])
 		mat.Affine(x.Slice(r, r+1), word, s.m.ones, s.m.positions.Row(position), false)
 	}
+}
+
+// word returns the embedding of a token: a row of the table, or dst, where the
+// output matrix is the only copy.
+func (m *Model) word(id int32, dst []float32) mat.Matrix {
+	if m.words.Rows > 0 {
+		return m.words.Slice(int(id), int(id)+1)
+	}
+	m.head.w.Column(dst, int(id))
+	return mat.Of(1, len(dst), dst)
 }
 
 // sequence returns the one that a row of the batch belongs to.
