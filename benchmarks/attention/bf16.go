@@ -179,7 +179,7 @@ func (c *bf16Cmd) measure(ctx context.Context, r *bf16Report, cell *bf16Cell, ru
 
 // texts compares the states and embeddings of pieces of WikiText-2.
 func (c *bf16Cmd) texts(models [2]*model.Model) (*bf16Cell, error) {
-	pieces, err := c.pieces()
+	pieces, err := wikiPieces(c.MiniLM, 256, c.Pieces)
 	if err != nil {
 		return nil, err
 	}
@@ -210,9 +210,9 @@ func (c *bf16Cmd) texts(models [2]*model.Model) (*bf16Cell, error) {
 	return cell, nil
 }
 
-// pieces are from the beginning of WikiText-2's validation texts.
-func (c *bf16Cmd) pieces() (pieces [][]int32, err error) {
-	const length = 256
+// wikiPieces returns sequences of length tokens from the beginning of WikiText-2's
+// validation texts, at most so many, by the tokenizer in folder.
+func wikiPieces(folder string, length, most int) (pieces [][]int32, err error) {
 	path, err := rig.TestData("text", "wikitext-2", "valid.txt")
 	if err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (c *bf16Cmd) pieces() (pieces [][]int32, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tokenizer, err := token.Open(c.MiniLM)
+	tokenizer, err := token.Open(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func (c *bf16Cmd) pieces() (pieces [][]int32, err error) {
 		return nil, errors.New("WikiText-2 has no tokens")
 	}
 	first, last, ids := ids[0], ids[len(ids)-1], ids[1:len(ids)-1]
-	for len(pieces) < c.Pieces && len(ids) >= length-2 {
+	for len(pieces) < most && len(ids) >= length-2 {
 		piece := append([]int32{first}, ids[:length-2]...)
 		pieces, ids = append(pieces, append(piece, last)), ids[length-2:]
 	}
