@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
 """Freezes attention masks with PyTorch, on a GPU or a CPU.
 
-The same as `entropipe freeze` for the selectors mass, window and bigbird: from
-the same checkpoint and calibration file both choose the same blocks, and give
-the mask the same SHA-256. Weights of attention are read by forward hooks, in one
-pass over the calibration and without gradients; nothing of the model changes.
+The same as `entropipe freeze`: from the same checkpoint and calibration file
+both choose the same blocks and anchors, and give the mask the same SHA-256.
+Every layer's attention is watched by a hook in its place, without gradients:
+mass takes one pass over the calibration, affinity and entropy two, or three
+where keys are sorted. Nothing of the model changes.
 
     freeze.py --lm DIR --calibrate FILE --out DIR --select mass --sparsity 0.75 --block 64
 
 It measures no certificates and no quality, which takes the arithmetic that will
-serve. So the mask says "dense, not measured", until this judges it:
+serve. So the mask says "dense, not measured", until this judges it (a mask of
+mode static; anchors are judged where they are chosen):
 
     entropipe freeze --lm DIR --select imported --import DIR2 --calibrate FILE --out DIR3
 
-affinity and entropy are not here: they cluster keys by distances, whose ties
-another order of additions breaks in another way.
+Ties: two programs round keys and weights in another order. Where two blocks'
+scores are equal within about a millionth, each program may take another one;
+lots and rounded anchors (freeze_clusters.py) see to it that nothing larger
+follows.
 
-Needs torch, transformers, safetensors and numpy; tokenizers for text.
+Needs torch, transformers from 5.0 on, safetensors and numpy; tokenizers for text.
 """
 
 import argparse
@@ -29,7 +33,10 @@ import struct
 import numpy as np
 import torch
 from safetensors.numpy import save
-from transformers import AutoConfig, AutoModel
+from transformers import AttentionInterface, AutoConfig, AutoModel
+from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
+from freeze_clusters import Clusters, lot
 
 FORMAT = "fsm/1"
 CLASSES = {"bert": "bert", "vit": "vit", "gpt2": "gpt2", "llama": "llama", "mistral": "llama", "qwen2": "llama"}
@@ -140,28 +147,22 @@ def blocks_of(n, block):
 
 
 class Capture:
-    """Averages the mass that blocks of queries give to blocks of keys."""
+    """Averages the mass that blocks of queries give to blocks of keys, which may be in an order of each head."""
 
-    def __init__(self, f, buckets, block):
-        self.f, self.buckets, self.block = f, buckets, block
+    def __init__(self, f, buckets, block, orders=None):
+        self.f, self.buckets, self.block, self.orders = f, buckets, block, orders
         self.sums = [np.zeros((f["layers"], f["kv_heads"], blocks_of(b, block), blocks_of(b, block))) for b in buckets]
         self.rows = [np.zeros(blocks_of(b, block), dtype=int) for b in buckets]
-        self.layer, self.last = 0, None
 
-    def hook(self, _module, _inputs, output):
-        """Takes the weights of an attention, once: modules around it return the same tensor."""
-        if not isinstance(output, tuple) or len(output) < 2 or not torch.is_tensor(output[1]) or output[1].dim() != 4:
-            return
-        weights = output[1]
-        if weights is self.last:
-            return
-        self.last = weights
-        self.add(weights[0])
-
-    def add(self, weights):
+    def take(self, layer, _query, _key, weights):
         f, block = self.f, self.block
         heads, n, _ = weights.shape
         i = next(k for k, b in enumerate(self.buckets) if b >= n)
+        group = heads // f["kv_heads"]
+        if self.orders is not None:
+            mine = self.orders[layer * f["kv_heads"] : (layer + 1) * f["kv_heads"]]
+            order = torch.from_numpy(np.repeat(mine, group, 0)).to(weights.device)
+            weights = weights.gather(2, order[:, None].expand(-1, n, -1))
         blocks = blocks_of(n, block)
         pad = blocks * block - n
         w = torch.nn.functional.pad(weights.double(), (0, pad, 0, pad))
@@ -169,11 +170,9 @@ class Capture:
         queries = np.full(blocks, block, dtype=float)
         queries[-1] = block - pad
         mass /= queries[:, None]
-        group = f["heads"] // f["kv_heads"]
-        self.sums[i][self.layer, :, :blocks, :blocks] += mass.reshape(f["kv_heads"], group, blocks, blocks).sum(1)
-        if self.layer == 0:
+        self.sums[i][layer, :, :blocks, :blocks] += mass.reshape(f["kv_heads"], group, blocks, blocks).sum(1)
+        if layer == 0:
             self.rows[i][:blocks] += 1
-        self.layer += 1
 
     def means(self):
         group = self.f["heads"] // self.f["kv_heads"]
@@ -184,24 +183,41 @@ class Capture:
         return self.sums
 
 
-def capture(directory, f, inputs, buckets, block, device):
-    """Runs the calibration once."""
-    model = AutoModel.from_pretrained(directory, attn_implementation="eager", dtype=torch.float32).to(device).eval()
-    seen = Capture(f, buckets, block)
-    hooks = [m.register_forward_hook(seen.hook) for m in model.modules()]
-    with torch.no_grad():
-        for x in inputs:
-            seen.layer, seen.last = 0, None
-            if f["arch"] == "vit":
-                model(pixel_values=torch.from_numpy(x)[None].to(device))
-            else:
-                ids = torch.tensor([x], device=device)
-                model(input_ids=ids, attention_mask=torch.ones_like(ids))
-            if seen.layer != f["layers"]:
-                raise SystemExit(f"{seen.layer} attentions of {f['layers']} layers were seen: this version of transformers hides them")
-    for h in hooks:
-        h.remove()
-    return seen.means()
+class Watched:
+    """A model whose attention is handed to a taker: layer, queries and keys [heads][tokens][dim], and weights."""
+
+    def __init__(self, directory, f, inputs, device):
+        AttentionInterface.register("entropipe", self.attend)
+        AttentionMaskInterface.register("entropipe", eager_mask)
+        self.model = AutoModel.from_pretrained(directory, attn_implementation="entropipe", dtype=torch.float32).to(device).eval()
+        self.f, self.inputs, self.device = f, inputs, device
+        self.takers, self.layer = [], 0
+
+    def attend(self, _module, query, key, value, attention_mask, scaling=None, **_):
+        group = query.shape[1] // key.shape[1]
+        scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+        scores = query @ key.repeat_interleave(group, 1).mT * scale
+        if attention_mask is not None:
+            scores = scores + attention_mask
+        weights = torch.softmax(scores, -1)
+        for taker in self.takers:
+            taker(self.layer, query[0], key[0], weights[0])
+        self.layer += 1
+        return (weights @ value.repeat_interleave(group, 1)).transpose(1, 2).contiguous(), weights
+
+    def run(self, *takers):
+        """Runs the calibration once."""
+        self.takers = takers
+        with torch.no_grad():
+            for x in self.inputs:
+                self.layer = 0
+                if self.f["arch"] == "vit":
+                    self.model(pixel_values=torch.from_numpy(x)[None].to(self.device))
+                else:
+                    ids = torch.tensor([x], device=self.device)
+                    self.model(input_ids=ids, attention_mask=torch.ones_like(ids))
+                if self.layer != self.f["layers"]:
+                    raise SystemExit(f"{self.layer} attentions of {self.f['layers']} layers were seen: this version of transformers hides them")
 
 
 def budget(sparsity, row, blocks, causal):
@@ -220,30 +236,15 @@ def top(score, count, need):
     return sorted(cols + rest[: count - len(cols)])
 
 
-MASK64 = (1 << 64) - 1
+def nearest(row, blocks):
+    return [-abs(c - row) for c in range(blocks)]
 
 
-def lot(*numbers):
-    """A hash of numbers: rounds of splitmix64."""
-    h = 0
-    for n in numbers:
-        h = (h + n + 0x9E3779B97F4A7C15) & MASK64
-        h = ((h ^ (h >> 30)) * 0xBF58476D1CE4E5B9) & MASK64
-        h = ((h ^ (h >> 27)) * 0x94D049BB133111EB) & MASK64
-        h ^= h >> 31
-    return h
-
-
-def scores(select, masses, layer, head, heads, row, blocks, a):
-    """What a head's query block gives for each key block."""
-    if select == "mass":
-        return masses[layer, head, row]
-    near = [-abs(c - row) for c in range(blocks)]
-    if select == "window":
-        return near
-    seen = row + 1 if a["causal"] else blocks
-    keep = top(near[:seen], (budget(a["sparsity"], row, blocks, a["causal"]) + 1) // 2, (row, 0))
-    return [2.0 if c in keep else (lot(a["seed"], layer * heads + head, row, c) >> 11) / (1 << 53) for c in range(blocks)]
+def lots(seed, sparsity, causal, head, row, blocks):
+    """BigBird's scores: near blocks, then by lot."""
+    seen = row + 1 if causal else blocks
+    keep = top(nearest(row, seen), (budget(sparsity, row, blocks, causal) + 1) // 2, (row, 0))
+    return [2.0 if c in keep else int(lot(seed, head, row, c) >> np.uint64(11)) / (1 << 53) for c in range(blocks)]
 
 
 def layout(length, block, causal, row):
@@ -258,46 +259,68 @@ def layout(length, block, causal, row):
     return tuple(ptr), tuple(col), tuple(kind)
 
 
-def choose(f, masses, buckets, block, select, sparsity, seed):
-    """The layouts of each bucket, and which of them each head has."""
-    a = {"causal": f["causal"], "sparsity": sparsity, "seed": seed}
-    result = []
-    for i, length in enumerate(buckets):
-        blocks, layouts, of = blocks_of(length, block), [], []
-        for layer in range(f["layers"]):
-            for head in range(f["kv_heads"]):
+class Chosen:
+    """A mask: layouts of each bucket and which of them each head has, or anchors."""
+
+    def __init__(self, f, buckets, block):
+        self.f, self.buckets, self.block = f, buckets, block
+        self.layouts, self.of = [[] for _ in buckets], [[] for _ in buckets]
+        self.orders = [[] for _ in buckets]
+        self.anchors = None
+
+    def fill(self, sparsity, scores, orders=None):
+        """Takes each row's best blocks: scores gives those of bucket, head and row. Sorted keys need key 0's block."""
+        causal = self.f["causal"]
+        for i, length in enumerate(self.buckets):
+            blocks = blocks_of(length, self.block)
+            for head in range(self.f["layers"] * self.f["kv_heads"]):
+                order = None if orders is None else tuple(int(x) for x in orders[head])
 
                 def row(r):
-                    s = scores(select, masses[i] if masses else None, layer, head, f["kv_heads"], r, blocks, a)
-                    return top(list(s)[: r + 1 if f["causal"] else blocks], budget(sparsity, r, blocks, f["causal"]), (r, 0))
+                    need = (r, 0) if order is None else (order.index(0) // self.block,)
+                    score = list(scores(i, head, r, blocks))[: r + 1 if causal else blocks]
+                    return top(score, budget(sparsity, r, blocks, causal), need)
 
-                one = layout(length, block, f["causal"], row)
-                if one not in layouts:
-                    layouts.append(one)
-                of.append(layouts.index(one))
-        result.append((layouts, of))
-    return result
+                one = (*layout(length, self.block, causal, row), order)
+                if one not in self.layouts[i]:
+                    self.layouts[i].append(one)
+                self.of[i].append(self.layouts[i].index(one))
 
+    def route(self, anchors):
+        """Leaves the blocks to each input's keys."""
+        f = self.f
+        self.of = [[-1] * (f["layers"] * f["kv_heads"]) for _ in self.buckets]
+        self.anchors = anchors.reshape(f["layers"], f["kv_heads"], *anchors.shape[1:]).astype(np.float32)
 
-def write(directory, f, chosen, buckets, block, select, sparsity, seed, calibration):
-    """The two files of the format."""
-    tensors = {"layout_of": np.array([of for _, of in chosen], dtype=np.int32).reshape(len(buckets), f["layers"], f["kv_heads"])}
-    for i, (layouts, _) in enumerate(chosen):
-        ptr, col, kind = [], [], []
-        for p, c, k in layouts:
-            ptr.append([len(col) + x for x in p])
-            col += c
-            kind += k
-        tensors[f"bucket.{i}.row_ptr"] = np.array(ptr, dtype=np.int32)
-        tensors[f"bucket.{i}.col"] = np.array(col, dtype=np.int32)
-        tensors[f"bucket.{i}.kind"] = np.array(kind, dtype=np.uint8)
-    data = save(tensors, metadata={"format": FORMAT})
-    config = {"format": FORMAT, **f, "mode": "static", "block": block, "buckets": buckets, "beyond": None,
-              "selector": {"name": select, "sparsity": sparsity, "seed": seed}, "calibration": calibration, "quality": None,
-              "serve": "dense", "reason": "not measured", "support_sha256": hashlib.sha256(data).hexdigest()}  # fmt: skip
-    os.makedirs(directory, exist_ok=True)
-    put(os.path.join(directory, "sparse_support.safetensors"), data)
-    put(os.path.join(directory, "sparse_config.json"), (json.dumps(config, indent=2) + "\n").encode())
+    def tensors(self):
+        f = self.f
+        result = {"layout_of": np.array(self.of, dtype=np.int32).reshape(len(self.buckets), f["layers"], f["kv_heads"])}
+        for i, layouts in enumerate(self.layouts):
+            if not layouts:
+                continue
+            ptr, col, kind = [], [], []
+            for p, c, k, _ in layouts:
+                ptr.append([len(col) + x for x in p])
+                col += c
+                kind += k
+            result[f"bucket.{i}.row_ptr"] = np.array(ptr, dtype=np.int32)
+            result[f"bucket.{i}.col"] = np.array(col, dtype=np.int32)
+            result[f"bucket.{i}.kind"] = np.array(kind, dtype=np.uint8)
+            if layouts[0][3] is not None:
+                result[f"bucket.{i}.order"] = np.array([order for *_, order in layouts], dtype=np.int32)
+        if self.anchors is not None:
+            result["anchors"] = self.anchors
+        return result
+
+    def write(self, directory, selector, calibration):
+        """Writes the two files of the format."""
+        data = save(self.tensors(), metadata={"format": FORMAT})
+        config = {"format": FORMAT, **self.f, "mode": "static" if self.anchors is None else "anchor", "block": self.block, "buckets": self.buckets,
+                  "beyond": None, "selector": selector, "calibration": calibration, "quality": None, "serve": "dense", "reason": "not measured",
+                  "support_sha256": hashlib.sha256(data).hexdigest()}  # fmt: skip
+        os.makedirs(directory, exist_ok=True)
+        put(os.path.join(directory, "sparse_support.safetensors"), data)
+        put(os.path.join(directory, "sparse_config.json"), (json.dumps(config, indent=2) + "\n").encode())
 
 
 def put(path, data):
@@ -309,12 +332,56 @@ def put(path, data):
     os.replace(path + ".part", path)
 
 
-def main():
+def clustered(chosen, a, f, buckets, watched):
+    """Chooses by clusters of keys, in the three ways that entropipe does."""
+    c = Clusters(f, buckets, a.block, a.select == "entropy", a.seed, len(watched.inputs))
+    watched.run(c.sample)
+    c.fit()
+    watched.run(c.take)
+    c.choose()
+    heads = range(c.heads)
+    if a.mode == "anchor":
+        return chosen.route(c.best_anchors())
+    orders = np.array([c.order(h) for h in heads]) if f["arch"] == "vit" else None
+    if orders is not None and a.select == "entropy":
+        sorted_mass = Capture(f, buckets, a.block, orders)
+        watched.run(sorted_mass.take)
+        masses = sorted_mass.means()[0]
+        table = {(0, h): masses[h // f["kv_heads"], h % f["kv_heads"]] for h in heads}
+    else:
+        table = {(i, h): c.scores(i, h, None if orders is None else orders[h]) for i in range(len(buckets)) for h in heads}
+    chosen.fill(a.sparsity, lambda i, h, r, blocks: table[i, h][r], orders)
+
+
+def choose(a, f, buckets, inputs):
+    """Runs what the selector needs, and returns the mask."""
+    chosen = Chosen(f, buckets, a.block)
+    if a.select in ("mass", "affinity", "entropy") or a.masses:
+        watched = Watched(a.lm, f, inputs, a.device)
+    if a.select == "mass" or a.masses:
+        seen = Capture(f, buckets, a.block)
+        watched.run(seen.take)
+        masses = seen.means()
+        if a.masses:
+            np.savez(a.masses, *masses)
+    if a.select == "mass":
+        chosen.fill(a.sparsity, lambda i, h, r, blocks: masses[i][h // f["kv_heads"], h % f["kv_heads"], r])
+    elif a.select == "window":
+        chosen.fill(a.sparsity, lambda i, h, r, blocks: nearest(r, blocks))
+    elif a.select == "bigbird":
+        chosen.fill(a.sparsity, lambda i, h, r, blocks: lots(a.seed, a.sparsity, f["causal"], h, r, blocks))
+    else:
+        clustered(chosen, a, f, buckets, watched)
+    return chosen
+
+
+def main(argv=None):
     p = argparse.ArgumentParser(description="Freezes attention masks with PyTorch.")
     p.add_argument("--lm", required=True, metavar="DIR")
     p.add_argument("--calibrate", required=True, metavar="FILE", help=".txt, .jsonl with text or input_ids; for a ViT pixels in .npy")
     p.add_argument("--out", required=True, metavar="DIR")
-    p.add_argument("--select", choices=["mass", "window", "bigbird"], default="mass")
+    p.add_argument("--select", choices=["mass", "window", "bigbird", "affinity", "entropy"], default="mass")
+    p.add_argument("--mode", choices=["static", "anchor"], default="static", help="anchor: blocks by each input's keys, for encoders")
     p.add_argument("--sparsity", type=float, default=0.75)
     p.add_argument("--block", type=int, choices=[16, 32, 64, 128], default=64)
     p.add_argument("--bucket", type=int, action="append", metavar="N")
@@ -323,7 +390,7 @@ def main():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     p.add_argument("--masses", metavar="FILE", help="write the mean masses, too (.npz)")
-    a = p.parse_args()
+    a = p.parse_args(argv)
     if not 0 <= a.sparsity < 1:
         p.error("--sparsity: want at least 0 and below 1")
     f, positions = facts(a.lm)
@@ -337,15 +404,14 @@ def main():
     inputs = inputs[: len(inputs) - (a.held_out or max(len(inputs) // 4, 2))]
     if len(inputs) == 0:
         raise SystemExit(f"{a.calibrate}: no input is left to calibrate on")
-    masses = capture(a.lm, f, inputs, buckets, a.block, a.device) if a.select == "mass" or a.masses else None
+    if a.mode == "anchor" and (f["causal"] or a.select not in ("affinity", "entropy")):
+        p.error("--mode anchor: routes the blocks of encoders, and is chosen by --select entropy and affinity")
     calibration = source(inputs, f)
     if vit:
         calibration["tokens"] = len(inputs) * buckets[0]
-    if a.masses:
-        np.savez(a.masses, *masses)
-    chosen = choose(f, masses, buckets, a.block, a.select, a.sparsity, a.seed)
-    write(a.out, f, chosen, buckets, a.block, a.select, a.sparsity, a.seed, calibration)
-    print(f"{a.out}: {a.select}, blocks of {a.block}, {len(inputs)} inputs; judge it with entropipe freeze --select imported --import {a.out}")
+    chosen = choose(a, f, buckets, inputs)
+    chosen.write(a.out, {"name": a.select, "sparsity": a.sparsity, "seed": a.seed}, calibration)
+    print(f"{a.out}: {a.select}, blocks of {a.block}, {len(inputs)} inputs; not measured")
 
 
 if __name__ == "__main__":

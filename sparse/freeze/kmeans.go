@@ -11,7 +11,7 @@ const (
 	sampleKeys = 2048 // keys of a head that anchors are fitted to
 	lloyd      = 8    // steps of k-means
 	sharpness  = 3    // of soft assignments, in the median distance between nearest and second
-	grid       = 16   // steps of an anchor's coordinates in the size of the keys' own
+	grid       = 4    // steps of an anchor's coordinates in the size of the keys' own
 )
 
 // kMeans places k anchors: keys by lot, far ones first (k-means++, Arthur and
@@ -22,8 +22,8 @@ const (
 //
 // Distances are float32 products, whose last bits differ between CPU levels and
 // programs. So that those do not show, a lot is a race in which every key runs
-// for itself, and the result's coordinates are multiples of a step, a 32nd to a
-// 16th of their root mean square about the keys' mean: another program gets the
+// for itself, and the result's coordinates are multiples of a step, an eighth to a
+// quarter of their root mean square about the keys' mean: another program gets the
 // same anchors unless a number lies within rounding of the middle between two.
 func kMeans(keys mat.Matrix, k int, lots uint64) (anchors mat.Matrix, alpha float64) {
 	x, center := centered(keys)

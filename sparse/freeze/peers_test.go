@@ -3,6 +3,7 @@ package freeze
 import (
 	"archive/zip"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,10 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"entropipe/models/mat"
 	"entropipe/models/safetensors"
 	"entropipe/sparse/hf"
 	"entropipe/sparse/hf/hftest"
@@ -23,14 +26,21 @@ import (
 	"entropipe/sparse/token"
 )
 
-// python runs a program with the peers' Python, or skips the test.
-func python(t *testing.T, args ...string) {
+// peerPython is the peers' Python; without one the test is skipped.
+func peerPython(t *testing.T) string {
 	t.Helper()
 	program := os.Getenv("ENTROPIPE_TORCH_PYTHON")
 	if program == "" {
 		t.Skip("peers: ENTROPIPE_TORCH_PYTHON is not set (a Python with torch, transformers, tokenizers and safetensors)")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	return program
+}
+
+// python runs a program with the peers' Python.
+func python(t *testing.T, args ...string) {
+	t.Helper()
+	program := peerPython(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
 	defer cancel()
 	text, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
 	if err != nil {
@@ -44,7 +54,7 @@ func python(t *testing.T, args ...string) {
 func peerModels(t *testing.T) map[string]string {
 	t.Helper()
 	dirs := map[string]string{}
-	for name, config := range map[string]string{"bert": hftest.BERT, "gpt2": hftest.GPT2, "llama": hftest.LLaMA} {
+	for name, config := range map[string]string{"bert": hftest.BERT, "gpt2": hftest.GPT2, "llama": hftest.LLaMA, "vit": bigViT} {
 		c := hftest.Config(t, config)
 		dirs[name] = t.TempDir()
 		if err := hf.Save(dirs[name], c, hftest.Tensors(c), safetensors.F32); err != nil {
@@ -59,9 +69,23 @@ func peerModels(t *testing.T) map[string]string {
 	return dirs
 }
 
-// writeIDs writes a calibration of ids.
-func writeIDs(t *testing.T, in Inputs) string {
+// writeInputs writes a calibration: ids, or the pixels of bigViT.
+func writeInputs(t *testing.T, in Inputs) string {
 	t.Helper()
+	if in.Images != nil {
+		path := filepath.Join(t.TempDir(), "pixels.npy")
+		header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 2, 40, 40), }", len(in.Images)/(2*40*40))
+		header += strings.Repeat(" ", 63-(len(header)+10)%64) + "\n"
+		data := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(header)))
+		data = append(data, header...)
+		for _, x := range in.Images {
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
 	path := filepath.Join(t.TempDir(), "ids.jsonl")
 	f, err := os.Create(path)
 	if err != nil {
@@ -76,43 +100,101 @@ func writeIDs(t *testing.T, in Inputs) string {
 	return path
 }
 
-// A mask that models/freeze.py makes with PyTorch is the one that is made here:
-// the same blocks and identity, so the same rows are served; and masses agree
-// within 1e-4.
-func TestPyTorchFreezesTheSameMasks(t *testing.T) {
+// peer is a mask that both sides freeze.
+type peer struct {
+	name, model, dir string
+	in               Inputs
+	o                Options
+	may              int    // heads that may differ
+	out              string // the script's folder
+}
+
+// peers are all cases: each class of models, in each way that its keys are
+// clustered. On MiniLM, with text, a tie may fall the other way.
+func peers(t *testing.T) (all []*peer) {
 	for name, dir := range peerModels(t) {
-		selectors := []string{Mass}
-		if name == "gpt2" { // the others look at no weights: one model says it all
+		selectors := []string{Mass, Affinity, Entropy}
+		if name == "gpt2" { // these look at no weights: one model says it all
 			selectors = append(selectors, Window, BigBird)
 		}
-		for _, selector := range selectors {
-			t.Run(name+" "+selector, func(t *testing.T) {
-				m, err := model.Load(dir)
-				if err != nil {
-					t.Fatal(err)
-				}
-				in, length := sequences(6, 96), 96
-				if name == "minilm" {
-					in, length = minilmText(t, dir), 256
-				}
-				o := Options{Select: selector, Sparsity: 0.6, Block: 16, Buckets: []int{length}, Seed: 7, Workers: 2}
-				here, err := Freeze(t.Context(), m, in, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				out := t.TempDir()
-				masses := filepath.Join(out, "masses.npz")
-				python(t, filepath.Join("..", "..", "models", "freeze.py"), "--lm", dir, "--calibrate", writeIDs(t, in), "--out", out,
-					"--select", selector, "--sparsity", "0.6", "--block", "16", "--bucket", fmt.Sprint(length), "--seed", "7", "--device", "cpu", "--masses", masses)
-				there, err := support.Read(out)
-				if err != nil {
-					t.Fatal(err)
-				}
-				compareSets(t, here, there)
-				compareMasses(t, m, in, o, masses)
-				compareRows(t, m, here, there, in.Sequences[0])
-			})
+		in, o, may := sequences(6, 96), Options{Sparsity: 0.6, Block: 16, Buckets: []int{96}, Seed: 7, Workers: 2}, 0
+		switch name {
+		case "minilm":
+			in, o.Buckets, may = minilmText(t, dir), []int{256}, 2
+		case "vit":
+			in, o.Buckets = images(6), nil
 		}
+		for _, s := range selectors {
+			o.Select, o.Permute, o.Mode = s, name == "vit" && s != Mass, support.Static
+			all = append(all, &peer{name + " " + s, name, dir, in, o, may, t.TempDir()})
+			if o.Mode = support.Anchor; (name == "bert" || name == "minilm") && s != Mass {
+				all = append(all, &peer{name + " " + s + " anchor", name, dir, in, o, may, t.TempDir()})
+			}
+		}
+	}
+	return all
+}
+
+// arguments are the script's.
+func (p *peer) arguments(inputs string) []string {
+	args := []string{"--lm", p.dir, "--calibrate", inputs, "--out", p.out, "--select", p.o.Select, "--mode", p.o.Mode, "--sparsity", fmt.Sprint(p.o.Sparsity),
+		"--block", fmt.Sprint(p.o.Block), "--seed", fmt.Sprint(p.o.Seed), "--device", "cpu", "--masses", filepath.Join(p.out, "masses.npz")}
+	for _, n := range p.o.Buckets {
+		args = append(args, "--bucket", fmt.Sprint(n))
+	}
+	return args
+}
+
+// freezeAll runs models/freeze.py once for each, in one process: most of a run's
+// time PyTorch takes to start.
+const freezeAll = `import json, sys
+sys.path.insert(0, sys.argv[1])
+import freeze
+with open(sys.argv[2]) as f:
+    for argv in json.load(f):
+        freeze.main(argv)`
+
+// A mask that models/freeze.py makes with PyTorch is the one that is made here:
+// the same blocks, order, anchors and identity, so the same rows are served; and
+// masses agree within 1e-4.
+func TestPyTorchFreezesTheSameMasks(t *testing.T) {
+	peerPython(t)
+	all := peers(t)
+	inputs, runs := map[string]string{}, [][]string{}
+	for _, p := range all {
+		if inputs[p.model] == "" {
+			inputs[p.model] = writeInputs(t, p.in)
+		}
+		runs = append(runs, p.arguments(inputs[p.model]))
+	}
+	text, err := json.Marshal(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(t.TempDir(), "runs.json")
+	if err := os.WriteFile(list, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	python(t, "-c", freezeAll, filepath.Join("..", "..", "models"), list)
+	for _, p := range all {
+		t.Run(p.name, func(t *testing.T) {
+			m, err := model.Load(p.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			here, err := Freeze(t.Context(), m, p.in, p.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			there, err := support.Read(p.out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareMasses(t, m, p.in, p.o, filepath.Join(p.out, "masses.npz"))
+			if compareSets(t, here, there, p.may) {
+				compareRows(t, m, here, there, p.in)
+			}
+		})
 	}
 }
 
@@ -141,21 +223,43 @@ func minilmText(t *testing.T, dir string) Inputs {
 	}, 256, 8)}
 }
 
-func compareSets(t *testing.T, here, there *support.Set) {
+// compareSets allows a few heads another layout or other anchors. It says
+// whether none has.
+func compareSets(t *testing.T, here, there *support.Set, may int) bool {
 	t.Helper()
-	if here.Facts != there.Facts || here.Source != there.Source || here.Select != there.Select {
-		t.Errorf("%+v %+v %+v\n%+v %+v %+v", here.Facts, here.Source, here.Select, there.Facts, there.Source, there.Select)
+	if here.Facts != there.Facts || here.Source != there.Source || here.Select != there.Select || here.Mode != there.Mode {
+		t.Errorf("%+v %+v %+v %s\n%+v %+v %+v %s", here.Facts, here.Source, here.Select, here.Mode, there.Facts, there.Source, there.Select, there.Mode)
 	}
+	differ := 0
 	for head := range here.Buckets[0].Of {
+		if here.Mode == support.Anchor {
+			layer, kv := head/here.KVHeads, head%here.KVHeads
+			a, b := here.Anchors.Of(&here.Facts, layer, kv), there.Anchors.Of(&there.Facts, layer, kv)
+			if !slices.Equal(a, b) {
+				differ++
+				t.Logf("head %d: anchors differ by up to %g", head, furthest(a, b))
+			}
+			continue
+		}
 		a, b := here.Buckets[0].Layouts[here.Buckets[0].Of[head]], there.Buckets[0].Layouts[there.Buckets[0].Of[head]]
 		if !a.Equal(b) {
-			t.Errorf("head %d: %v %v, PyTorch's %v %v", head, a.RowPtr, a.Col, b.RowPtr, b.Col)
+			differ++
+			t.Logf("head %d: %v %v, PyTorch's %v %v", head, a.RowPtr, a.Col, b.RowPtr, b.Col)
 		}
 	}
+	t.Logf("%d of %d heads agree", len(here.Buckets[0].Of)-differ, len(here.Buckets[0].Of))
 	a, _ := here.SHA256()
-	if b, _ := there.SHA256(); a != b {
-		t.Errorf("identities %s and %s", a, b)
+	if b, _ := there.SHA256(); differ > may || (a == b) != (differ == 0) {
+		t.Errorf("%d heads differ, at most %d may; identities %s and %s", differ, may, a, b)
 	}
+	return differ == 0
+}
+
+func furthest(a, b []float32) (most float64) {
+	for i := range a {
+		most = max(most, math.Abs(float64(a[i])-float64(b[i])))
+	}
+	return most
 }
 
 func compareMasses(t *testing.T, m *model.Model, in Inputs, o Options, path string) {
@@ -198,8 +302,8 @@ func compareMasses(t *testing.T, m *model.Model, in Inputs, o Options, path stri
 	}
 }
 
-// compareRows serves one sequence with both sets.
-func compareRows(t *testing.T, m *model.Model, here, there *support.Set, ids []int32) {
+// compareRows serves one input with both sets.
+func compareRows(t *testing.T, m *model.Model, here, there *support.Set, in Inputs) {
 	t.Helper()
 	var rows [2][]float32
 	for i, s := range []*support.Set{here, there} {
@@ -207,7 +311,15 @@ func compareRows(t *testing.T, m *model.Model, here, there *support.Set, ids []i
 		if err != nil {
 			t.Fatal(err)
 		}
-		hidden, err := m.NewSession(2).Hidden(model.Batch{IDs: ids, Starts: []int32{0, int32(len(ids))}}, model.Options{Plan: p.For})
+		o := model.Options{Plan: p.For, Hook: p.Hook()}
+		session := m.NewSession(2)
+		var hidden mat.Matrix
+		if in.Images != nil {
+			hidden, err = session.Images(in.Images[:2*40*40], 1, o)
+		} else {
+			ids := in.Sequences[0]
+			hidden, err = session.Hidden(model.Batch{IDs: ids, Starts: []int32{0, int32(len(ids))}}, o)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
