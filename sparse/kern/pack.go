@@ -2,6 +2,7 @@ package kern
 
 import (
 	"math"
+	"slices"
 
 	"entropipe/models/mat"
 )
@@ -15,6 +16,7 @@ type pack struct {
 	keys   []float32 // [panels][Dim][panel]; zeros where no key is
 	values []float32 // [panels*panel][wide]; zeros where no key is
 	order  []int32   // [panels*panel] the key at a place, MaxInt32 where none is; nil: the place itself
+	last   []int32   // [panels] the largest of order in each
 }
 
 // wide is the number of columns of packed values.
@@ -95,7 +97,7 @@ func (p *pack) ordered() bool {
 
 func (p *pack) setOrder() {
 	j := p.job
-	p.order = p.order[:0]
+	p.order, p.last = p.order[:0], p.last[:0]
 	if !p.ordered() {
 		p.order = nil
 		return
@@ -106,6 +108,9 @@ func (p *pack) setOrder() {
 			key = math.MaxInt32
 		}
 		p.order = append(p.order, int32(key))
+	}
+	for keys := range slices.Chunk(p.order, panel) {
+		p.last = append(p.last, slices.Max(keys))
 	}
 }
 

@@ -266,11 +266,14 @@ func (w *worker) cut(v *view, r, h, from, to int) {
 	first := v.job.horizon(v.lo + r)
 	for i := to - 1; i >= from; i-- {
 		place := int(w.list[i]) * panel
-		whole := v.order == nil && place+panel <= first
-		if whole && len(w.bits) == 0 {
-			return // and so are all before it
+		whole := place+panel <= first
+		if v.order != nil {
+			whole = int(v.last[w.list[i]]) < first
 		}
-		if whole && w.bits[i] < 0 {
+		switch {
+		case whole && len(w.bits) == 0 && v.order == nil:
+			return // and so are all before it
+		case whole && (len(w.bits) == 0 || w.bits[i] < 0):
 			continue
 		}
 		for q := range h {
