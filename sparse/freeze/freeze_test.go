@@ -116,6 +116,37 @@ func TestSelectorsKeepTheirBudgetAndTheirWord(t *testing.T) {
 	}
 }
 
+// Clusters are chosen alike on every CPU level: their last bits do not show.
+func TestLevelsChooseTheSame(t *testing.T) {
+	for name, c := range cases() {
+		if c.o.Select != Entropy && c.o.Select != Affinity {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			m := load(t, c.config)
+			best, err := Freeze(t.Context(), m, c.in, c.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, _ := best.SHA256()
+			for _, level := range []mat.Level{mat.AVX2, mat.Portable} {
+				if level >= mat.Best() {
+					continue
+				}
+				restore := mat.Limit(level)
+				s, err := Freeze(t.Context(), m, c.in, c.o)
+				restore()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, _ := s.SHA256(); got != want {
+					t.Errorf("%v freezes %s, %v %s", level, got, mat.Best(), want)
+				}
+			}
+		})
+	}
+}
+
 func checkBudgets(t *testing.T, s *support.Set, o Options) {
 	t.Helper()
 	if s.Mode == support.Anchor {

@@ -124,10 +124,11 @@ func (f *run) imported() (*support.Set, error) {
 	return s, nil
 }
 
-// adopt takes another set's layouts, whose weights may be others.
+// adopt takes another set's layouts, whose weights may be others, or its anchors,
+// whose weights are the same.
 func (f *run) adopt(s, from *support.Set) error {
 	switch {
-	case from.Mode != support.Static:
+	case from.Mode == support.Anchor && from.Facts != s.Facts:
 		return errors.New("routes by anchors, which are another model's keys")
 	case from.Layers != s.Layers || from.KVHeads != s.KVHeads || from.Causal != s.Causal || from.Block != s.Block:
 		return fmt.Errorf("has %d layers of %d heads and blocks of %d, causal: %v; want %d, %d, %d, %v", from.Layers, from.KVHeads, from.Block,
@@ -140,7 +141,9 @@ func (f *run) adopt(s, from *support.Set) error {
 		}
 		s.Buckets[i] = from.Buckets[j]
 	}
+	s.Mode, s.Anchors = from.Mode, from.Anchors
 	s.Select.Sparsity = from.Select.Sparsity
+	f.o.Sparsity = from.Select.Sparsity // of the window that anchors are compared with
 	return nil
 }
 

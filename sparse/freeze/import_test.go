@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"entropipe/models/safetensors"
 	"entropipe/sparse/hf/hftest"
 	"entropipe/sparse/support"
@@ -186,5 +188,39 @@ func TestMasksThatDoNotFitAreRefused(t *testing.T) {
 	}
 	if s, err := support.Read(set); err != nil || s.Select.Name != Window {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// Anchors of the same weights are judged again as they were, with a window of
+// their own budget; those of other weights are refused.
+func TestAnchorsAreImportedForTheirOwnWeights(t *testing.T) {
+	m, in := load(t, hftest.BERT), sequences(4, 96)
+	made, err := Freeze(t.Context(), m, in, Options{Select: Affinity, Mode: support.Anchor, Sparsity: 0.5, Block: 16, Buckets: []int{96}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := made.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	mask, err := ReadMask(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Select: Imported, Import: mask, Sparsity: 0.9, Block: 16, Buckets: []int{96}}
+	again, err := Freeze(t.Context(), m, in, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(made.Quality, again.Quality); diff != "" || again.Select.Sparsity != 0.5 {
+		t.Errorf("sparsity %v, %s", again.Select.Sparsity, diff)
+	}
+	a, _ := made.SHA256()
+	if b, _ := again.SHA256(); a != b {
+		t.Errorf("identity %s, and imported %s", a, b)
+	}
+	mask.set.Weights = strings.Repeat("0", 64)
+	if _, err := Freeze(t.Context(), m, in, o); err == nil || !strings.Contains(err.Error(), "another model's keys") {
+		t.Errorf("anchors of other weights: %v", err)
 	}
 }
