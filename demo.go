@@ -120,7 +120,7 @@ func (d *demo) flags() *runFlags {
 		Output:   outputFlags{Out: d.Out, PartitionBy: []string{"dataset"}, RollBytes: 256 << 20, RollRecords: 100_000, RollAge: time.Second},
 		Frames:   frameFlags{MaxFrameBytes: 64 << 20},
 		Stage:    stageFlags{Stage: "off"},
-		Tokens:   lmFlags{LM: d.LM, Task: "logits", TopK: 5, MaxNew: 1, TokenBudget: 4096},
+		Tokens:   lmFlags{LM: d.LM, Weights: "f32", Task: "logits", TopK: 5, MaxNew: 1, TokenBudget: 4096},
 		Resource: resourceFlags{Memory: 256 << 20},
 		Serve:    serveFlags{Listen: d.Listen},
 	}
@@ -256,12 +256,12 @@ func (d *demo) report(w io.Writer, s *service, begin time.Time) error {
 	row := func(name, a, b, c string) { fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t\n", name, a, b, c) }
 	each := func(name string, f func(int64) string, a, b, c int64) { row(name, f(a), f(b), f(c)) }
 	row("", "LiDAR", "sketches", "tokens")
-	each("frames", count, lidar.Frames, sketches.Frames, tokens.Sequences)
-	each("points", count, lidar.Points, sketches.Points, tokens.Tokens)
+	each("frames, notes", count, lidar.Frames, sketches.Frames, tokens.Sequences)
+	each("points, tokens", count, lidar.Points, sketches.Points, tokens.Tokens)
 	each("rows", count, lidar.Rows, sketches.Rows, tokens.Rows)
 	each("bytes in", byteSize, lidar.BytesIn, sketches.BytesIn, tokens.BytesIn)
 	each("bytes written", byteSize, lidar.FileBytes, sketches.FileBytes, tokens.FileBytes)
-	each("frames/s", count, perSecond(lidar.Frames, elapsed), perSecond(sketches.Frames, elapsed), perSecond(tokens.Sequences, elapsed))
+	each("a second", count, perSecond(lidar.Frames, elapsed), perSecond(sketches.Frames, elapsed), perSecond(tokens.Sequences, elapsed))
 	row("latency p50", ms(lidar.LatencyP50), ms(sketches.LatencyP50), ms(tokens.LatencyP50))
 	row("latency p99", ms(lidar.LatencyP99), ms(sketches.LatencyP99), ms(tokens.LatencyP99))
 	each("rejects", count, lidar.Rejects, sketches.Rejects, tokens.Rejects)

@@ -120,6 +120,32 @@ func TestSequencesBecomeRows(t *testing.T) {
 	}
 }
 
+// Rows of rounded weights say so, and do not depend on their batches either.
+func TestRoundedWeightsOfTheCommandLine(t *testing.T) {
+	t.Parallel()
+	dir, brokers := t.TempDir(), startBroker(t)
+	lm := writeLM(t, dir, hf.BERT)
+	sendSequences(t, brokers, "tokens", 3, 1, 40, 7)
+	run := func(out string, more ...string) *process {
+		p := launch(t, dir, append([]string{"run", "--brokers", brokers, "--topic", "tokens", "--out", out, "--until-end", "--lm", lm, "--truncate"}, more...)...)
+		p.exits(0, patience)
+		return p
+	}
+	run("plain")
+	run("rounded", "--weights", "bf16").says(`msg="language model" .* weights=bf16`)
+	run("rounded2", "--weights", "bf16", "--workers", "1", "--token-budget", "40")
+	for out, want := range map[string]string{"plain": "f32", "rounded": "bf16"} {
+		verified(t, filepath.Join(dir, out))
+		if got, err := countValues(filepath.Join(dir, out, "tokens"), "weights"); err != nil || len(got) != 1 || got[want] == 0 {
+			t.Errorf("%s: weights %v, %v, want %s", out, got, err, want)
+		}
+	}
+	a, b := rowsOf(t, filepath.Join(dir, "rounded"), "tokens"), rowsOf(t, filepath.Join(dir, "rounded2"), "tokens")
+	if len(a) != 53 || !slices.Equal(a, b) {
+		t.Errorf("%d rows, of 53, or they differ with other batches", len(a))
+	}
+}
+
 // Without a model, sequences are rejects; a text that is too long is one with
 // a model too, unless it is to be cut.
 func TestSequencesThatAreRefused(t *testing.T) {

@@ -19,6 +19,7 @@ type TokenResult struct {
 	ID       string
 	Model    string // name
 	ModelSHA string // hex SHA-256 of its weights
+	Weights  string // form of its matrices: f32, or bf16, an approximation
 	MaskSHA  string // of the frozen masks; empty: null, attention was dense
 	Task     string // embed, logits, generate
 	Pooling  string // mean, cls, none

@@ -186,7 +186,7 @@ func TestColumns(t *testing.T) {
 		{pointsTable, "frame_id partition offset index point_idx x y z intensity"},
 		{pointsTableWide, "frame_id partition offset index point_idx x y z intensity"},
 		{entropyTable, key + "op n_hull_or_maxima lower upper kind f n_survivors"},
-		{tokensTable, key + "id model model_sha256 mask_sha256 task pooling normalized n_tokens truncated embedding next_ids top_ids top_logprobs"},
+		{tokensTable, key + "id model model_sha256 weights mask_sha256 task pooling normalized n_tokens truncated embedding next_ids top_ids top_logprobs"},
 		{attentionStatsTable, key + "id layer head kept_mass delta bound error n_extended n_dense"},
 		{rejectsTable, "partition offset index ts ts_ns stage reason message key headers value value_size value_sha256 retriable"},
 	} {

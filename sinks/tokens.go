@@ -31,6 +31,7 @@ type tokensRow struct {
 	ID          string    `parquet:"id"`
 	Model       string    `parquet:"model,dict"`
 	ModelSHA256 string    `parquet:"model_sha256,dict"`
+	Weights     string    `parquet:"weights,dict"`
 	MaskSHA256  string    `parquet:"mask_sha256,optional,dict"`
 	Task        string    `parquet:"task,dict"`
 	Pooling     string    `parquet:"pooling,dict"`
@@ -63,6 +64,7 @@ func addTokens(t *tableWriter, r *schemas.Result) {
 	t.text(s.ID)
 	t.text(s.Model)
 	t.text(s.ModelSHA)
+	t.text(s.Weights)
 	t.textOrNull(s.MaskSHA)
 	t.text(s.Task)
 	t.text(s.Pooling)

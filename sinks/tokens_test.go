@@ -48,7 +48,7 @@ func syntheticTokens(topic string, start int64, records, dim int) *schemas.Batch
 }
 
 func syntheticSequence(rng *rand.Rand, id string, dim int) *schemas.TokenResult {
-	r := &schemas.TokenResult{ID: id, Model: "minilm", ModelSHA: strings.Repeat("0a", 32), Task: "embed", Pooling: "mean", Normalized: true, NTokens: 1 + rng.Int32N(512), Embedding: make([]float32, dim)}
+	r := &schemas.TokenResult{ID: id, Model: "minilm", ModelSHA: strings.Repeat("0a", 32), Weights: "bf16", Task: "embed", Pooling: "mean", Normalized: true, NTokens: 1 + rng.Int32N(512), Embedding: make([]float32, dim)}
 	norm := 0.0
 	for i := range r.Embedding {
 		r.Embedding[i] = float32(rng.NormFloat64())
@@ -71,6 +71,7 @@ type readTokens struct {
 	ID          string    `parquet:"id"`
 	Model       string    `parquet:"model"`
 	ModelSHA256 string    `parquet:"model_sha256"`
+	Weights     string    `parquet:"weights"`
 	MaskSHA256  *string   `parquet:"mask_sha256"`
 	Task        string    `parquet:"task"`
 	Pooling     string    `parquet:"pooling"`
@@ -104,7 +105,7 @@ func TestTokensRoundTrip(t *testing.T) {
 	}
 	for i, got := range rows {
 		s := b.Results[i].Tokens
-		want := readTokens{keysOf(&b.Results[i].FrameKey), s.ID, s.Model, s.ModelSHA, nil, s.Task, s.Pooling, s.Normalized, s.NTokens, s.Truncated,
+		want := readTokens{keysOf(&b.Results[i].FrameKey), s.ID, s.Model, s.ModelSHA, s.Weights, nil, s.Task, s.Pooling, s.Normalized, s.NTokens, s.Truncated,
 			s.Embedding, s.NextIDs, s.TopIDs, s.TopLogprobs}
 		if s.MaskSHA != "" {
 			want.MaskSHA256 = &s.MaskSHA

@@ -45,7 +45,7 @@ TABLES = {
     "triangles": SHORT + [("tri_id", I32), ("v0", I32), ("v1", I32), ("v2", I32)],
     "points": SHORT + [("point_idx", I32), ("x", (F32, F64)), ("y", (F32, F64)), ("z", (F32, F64)), ("intensity", F32)],
     "entropy": KEYS + [("op", TEXT), ("n_hull_or_maxima", I32), ("lower", F64), ("upper", F64), ("kind", TEXT), ("f", F64), ("n_survivors", I32)],
-    "tokens": KEYS + [("id", TEXT), ("model", TEXT), ("model_sha256", TEXT), ("mask_sha256", TEXT), ("task", TEXT), ("pooling", TEXT), ("normalized", pa.bool_()), ("n_tokens", I32), ("truncated", pa.bool_()), ("embedding", FLOATS), ("next_ids", INDICES), ("top_ids", INDICES), ("top_logprobs", FLOATS)],
+    "tokens": KEYS + [("id", TEXT), ("model", TEXT), ("model_sha256", TEXT), ("weights", TEXT), ("mask_sha256", TEXT), ("task", TEXT), ("pooling", TEXT), ("normalized", pa.bool_()), ("n_tokens", I32), ("truncated", pa.bool_()), ("embedding", FLOATS), ("next_ids", INDICES), ("top_ids", INDICES), ("top_logprobs", FLOATS)],
     "attention_stats": KEYS + [("id", TEXT), ("layer", pa.int16()), ("head", pa.int16()), ("kept_mass", F32), ("delta", F32), ("bound", F32), ("error", F32), ("n_extended", I32), ("n_dense", I32)],
     "rejects": [("partition", I32), ("offset", I64), ("index", I32), ("ts", TIME), ("ts_ns", I64), ("stage", TEXT), ("reason", TEXT), ("message", TEXT), ("key", BYTES), ("headers", TEXT), ("value", BYTES), ("value_size", I64), ("value_sha256", TEXT), ("retriable", pa.bool_())],
 }
