@@ -53,7 +53,7 @@ type minilmSize struct{ length, pairs, calibrate int }
 // minilmCells has the paper's sparsity first. A cell takes about a minute of one
 // processor.
 func minilmCells(quick bool) (cells []cell) {
-	sizes, of, sparsities := []minilmSize{{256, 100, 32}, {512, 60, 16}}, seeds, []float64{.75, .9, .5}
+	sizes, of, sparsities := []minilmSize{{256, 60, 24}, {512, 30, 12}}, seeds, []float64{.75, .9, .5}
 	if quick {
 		sizes, of, sparsities = []minilmSize{{64, 4, 8}}, seeds[:2], []float64{.5}
 	}
