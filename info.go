@@ -19,7 +19,7 @@ import (
 )
 
 type infoCmd struct {
-	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, .ndjson, .txt, .jsonl or .safetensors file, builtin:MODEL, kafka://HOST:PORT/TOPIC, or the name of a topic."`
+	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, folder of a transformer or of a mask, .ndjson, .txt, .jsonl or .safetensors file, builtin:MODEL, kafka://HOST:PORT/TOPIC, or the name of a topic."`
 	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Brokers to ask for a topic (${default})."`
 	JSON    bool     `name:"json" help:"Print one JSON document."`
 }
@@ -30,6 +30,7 @@ func (infoCmd) Help() string {
   entropipe info ./entropipe-out/hulls/dataset=kitti/topic=points/part-0-….parquet
   entropipe info 2011_09_26/2011_09_26_drive_0005_sync
   entropipe info model.safetensors
+  entropipe info all-MiniLM-L6-v2/
   entropipe info builtin:lidar
   entropipe info kafka://127.0.0.1:9092/points`
 }
@@ -64,7 +65,13 @@ func (c *infoCmd) describe(e *env) (fmt.Stringer, error) {
 	case info.IsDir():
 		return describeFolder(e, c.What)
 	}
-	switch ext := strings.ToLower(filepath.Ext(c.What)); ext {
+	ext := strings.ToLower(filepath.Ext(c.What))
+	if name := c.What[:len(c.What)-len(ext)]; ext == ".gz" {
+		if inner := strings.ToLower(filepath.Ext(name)); inner == ".txt" || inner == ".jsonl" {
+			ext = inner
+		}
+	}
+	switch ext {
 	case ".parquet":
 		return sinks.DescribeFile(c.What)
 	case ".txt", ".jsonl":
@@ -90,6 +97,9 @@ func describeFolder(e *env, dir string) (fmt.Stringer, error) {
 		}
 		defer store.Close()
 		return sinks.Describe(e.ctx, store)
+	}
+	if found, err := describeCheckpoint(dir); found != nil || err != nil {
+		return found, err
 	}
 	return describeSource(replay.KITTI{Dir: dir, SkipBad: true, Log: e.log}.Open())
 }
