@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"entropipe/models/atomicfile"
 	"entropipe/schemas"
 	"entropipe/sinks"
 )
@@ -93,11 +95,18 @@ func (c *exportCmd) Run(e *env) error {
 	return c.send(e.stdout, func(w *bufio.Writer) error { return c.write(w, shown) })
 }
 
-// send gives write the file, or stdout, to write to.
+// send gives write the file, or stdout, to write to. A file that is there stays
+// as it was when write fails.
 func (c *exportCmd) send(stdout io.Writer, write func(w *bufio.Writer) error) error {
 	out, done := stdout, func() error { return nil }
 	if c.File != "" && c.File != "-" {
-		f, err := os.Create(c.File)
+		if info, err := os.Lstat(c.File); errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() {
+			return atomicfile.Write(c.File, func(w io.Writer) error {
+				b := bufio.NewWriterSize(w, 1<<16)
+				return errors.Join(write(b), b.Flush())
+			})
+		}
+		f, err := os.Create(c.File) // a pipe, a device, or a link
 		if err != nil {
 			return err
 		}

@@ -102,6 +102,11 @@ func (c *freezeCmd) check() error {
 	case len(c.Beyond) != 0 && len(c.Beyond) != 3:
 		return usageError{errors.New("--beyond: want three numbers: sink, local and stride")}
 	}
+	for _, n := range c.Bucket {
+		if err := checkAmount("bucket", n, 1, math.MaxInt32); err != nil {
+			return err
+		}
+	}
 	return cmp.Or(checkAmount("sequences", c.Sequences, 3, 1<<20), checkAmount("tokens", c.Tokens, 0, math.MaxInt32),
 		checkAmount("workers", c.Workers, 0, maxWorkers))
 }

@@ -158,6 +158,7 @@ func TestFreezeSaysWhatIsWrong(t *testing.T) {
 		{[]string{"--calibrate", writeText(t, "c.jsonl", "{\"input_ids\":[1]}\n{\"text\":\"a\"}")}, exitRuntime, "mixed"},
 		{[]string{"--calibrate", writeText(t, "d.parquet", "PAR1")}, exitRuntime, "d.parquet"},
 		{[]string{"--calibrate", writeText(t, "e.jsonl", "")}, exitRuntime, "neither text nor sequences"},
+		{[]string{"--calibrate", ids, "--block", "16", "--bucket", "0"}, exitUsage, "bucket"},
 		{[]string{"--calibrate", ids, "--block", "16", "--bucket", "97"}, exitRuntime, "96 positions"},
 		{[]string{"--calibrate", ids, "--block", "16", "--tokens", "100"}, exitRuntime, "more --tokens"},
 	} {
@@ -190,6 +191,14 @@ func TestExportOfAMaskSaysForWhom(t *testing.T) {
 		if code != c.code || !strings.Contains(log, c.want) {
 			t.Errorf("%v: status %d, want %d with %q:\n%s", c.args, code, c.code, c.want, log)
 		}
+	}
+	// What is at the place of a failed export stays.
+	file := writeText(t, "old.safetensors", "old")
+	if code, _, log := runCommand(t, "export", out, "--as", "ort", "-o", file); code != exitRuntime {
+		t.Fatal(log)
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != "old" {
+		t.Errorf("%q is there after a failed export, %v", data, err)
 	}
 }
 
