@@ -24,7 +24,7 @@ func TestDemo(t *testing.T) {
 	first := launch(t, dir, scene()...)
 	first.exits(0, patience)
 	for _, want := range []string{
-		`^ +LiDAR +sketches +tokens$`, `^ +frames +3 +300 +30$`, `^ +points +[56] \d{3} +\d+ \d{3} +\d \d{3}$`, `^ +rejects +0 +0 +0$`,
+		`^ +LiDAR +sketches +tokens$`, `^ +frames, notes +3 +300 +30$`, `^ +points, tokens +[56] \d{3} +\d+ \d{3} +\d \d{3}$`, `^ +rejects +0 +0 +0$`,
 		`^ +latency p50 +\d+ ms +\d+ ms +\d+ ms$`, `^ +first row after +\d+ ms`,
 		`duckdb -c "SELECT .* read_parquet\('out/hulls/.*\.parquet'`, `duckdb -c "SELECT .* read_parquet\('out/tokens/.*\.parquet'`, `geopandas\.read_parquet\('out/hulls'\)`, `polars\.scan_parquet\('out/triangles/`,
 	} {

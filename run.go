@@ -111,7 +111,11 @@ func (c *runCmd) Run(e *env) error {
 	begin := time.Now()
 	stop := func() {}
 	if c.Progress {
-		stop = startProgress(e.stderr, e.log, "frames", 0, s.progress(begin)).Stop
+		name := "frames"
+		if c.Tokens.LM != "" {
+			name = "frames and sequences"
+		}
+		stop = startProgress(e.stderr, e.log, name, 0, s.progress(begin)).Stop
 	}
 	err = s.run(e.ctx)
 	stop()
@@ -134,11 +138,14 @@ func (c *runCmd) Run(e *env) error {
 func (s *service) progress(begin time.Time) progressSource {
 	return func() (int64, string) {
 		st, since := s.pipeline.Stats(), time.Since(begin)
-		text := rate(st.Frames, "frames", since) + ", " + rate(st.Points, "points", since)
-		if st.Sequences > 0 {
-			text += ", " + rate(st.Sequences, "sequences", since) + ", " + rate(st.Tokens, "tokens", since)
+		text := ""
+		if st.Frames > 0 || st.Sequences == 0 {
+			text += rate(st.Frames, "frames", since) + ", " + rate(st.Points, "points", since) + ", "
 		}
-		text += ", " + byteSize(st.FileBytes) + " written"
+		if st.Sequences > 0 {
+			text += rate(st.Sequences, "sequences", since) + ", " + rate(st.Tokens, "tokens", since) + ", "
+		}
+		text += byteSize(st.FileBytes) + " written"
 		if st.Rejects > 0 {
 			text += ", " + count(st.Rejects) + " rejects"
 		}
