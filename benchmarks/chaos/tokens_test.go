@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ var (
 	tokenKill = flag.Int("chaos.token-kills", 6, "workers to kill while sequences flow")
 	lm        = flag.String("chaos.lm", "builtin:bytes", "model that reads them")
 	task      = flag.String("chaos.task", "logits", "what it makes of them")
+	more      = flag.String("chaos.more", "", "further flags of run, such as --mask DIR --ladder 0.1")
 	minutes   = flag.Int("chaos.minutes", 10, "when to give up")
 )
 
@@ -94,9 +96,9 @@ func newTokenRun(ctx context.Context, t *testing.T) *tokenRun {
 }
 
 // tokenArgs is the command line of a worker.
-func (r *tokenRun) tokenArgs(out string, more ...string) []string {
+func (r *tokenRun) tokenArgs(out string, args ...string) []string {
 	return append([]string{"run", "--brokers", r.broker.Addr, "--topic", tokenTopic, "--out", out, "--lm", *lm, "--task", *task,
-		"--memory", "64MiB", "--session-timeout", session.String(), "--rebalance-timeout", (2 * *session).String()}, more...)
+		"--memory", "64MiB", "--session-timeout", session.String(), "--rebalance-timeout", (2 * *session).String()}, slices.Concat(strings.Fields(*more), args)...)
 }
 
 func (r *tokenRun) begin(name string, args []string) *rig.Process {
