@@ -47,6 +47,7 @@ var experiments = []*experiment{
 	theorem,
 	minilm,
 	languageModel,
+	tokenTasks,
 	visionModel,
 	robustness,
 	overhead,

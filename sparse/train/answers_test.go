@@ -84,6 +84,9 @@ func TestAnswersAreLearned(t *testing.T) {
 	if !(before.Accuracy < 0.5 && after.Accuracy > 0.9) {
 		t.Errorf("accuracy %v before, %v after", before.Accuracy, after.Accuracy)
 	}
+	if card := tr.Card(""); !strings.Contains(card, "answer what is asked 3 times in a sequence") || !strings.Contains(card, "targets looked at | 120 of 120") {
+		t.Errorf("card:\n%s", card)
+	}
 	losses, right := tr.Each(0)
 	ids, targets := text.Windows(12)
 	if len(ids) != 40 || len(losses) != 40 {

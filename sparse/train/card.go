@@ -23,7 +23,11 @@ func (t *Trainer) Card(command string) string {
 	case windows:
 		name, learn = d.text.Name, len(d.text.Learn)
 		line("# Language model of %d layers, %d wide\n", f.layers, f.dim)
-		line("A causal transformer of the GPT-2 class, trained from nothing to predict the next token. It is small: for tests, demonstrations and tables about attention, not for its prose.\n")
+		what := "predict the next token"
+		if f.answers > 0 {
+			what = fmt.Sprintf("answer what is asked %d times in a sequence", f.answers)
+		}
+		line("A causal transformer of the GPT-2 class, trained from nothing to %s. It is small: for tests, demonstrations and tables about attention, not for its prose.\n", what)
 	case *gallery:
 		name, learn = d.images.Name, len(d.learn)
 		line("# Classifier of images, %d layers, %d wide\n", f.layers, f.dim)
