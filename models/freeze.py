@@ -10,8 +10,7 @@ where keys are sorted. Nothing of the model changes.
     freeze.py --lm DIR --calibrate FILE --out DIR --select mass --sparsity 0.75 --block 64
 
 It measures no certificates and no quality, which takes the arithmetic that will
-serve. So the mask says "dense, not measured", until this judges it (a mask of
-mode static; anchors are judged where they are chosen):
+serve. So the mask says "dense, not measured", until this judges it:
 
     entropipe freeze --lm DIR --select imported --import DIR2 --calibrate FILE --out DIR3
 
@@ -20,7 +19,8 @@ scores are equal within about a millionth, each program may take another one;
 lots and rounded anchors (freeze_clusters.py) see to it that nothing larger
 follows.
 
-Needs torch, transformers from 5.0 on, safetensors and numpy; tokenizers for text.
+Needs freeze_clusters.py beside it, torch, transformers 5, safetensors and numpy;
+tokenizers for text.
 """
 
 import argparse
@@ -244,7 +244,9 @@ def lots(seed, sparsity, causal, head, row, blocks):
     """BigBird's scores: near blocks, then by lot."""
     seen = row + 1 if causal else blocks
     keep = top(nearest(row, seen), (budget(sparsity, row, blocks, causal) + 1) // 2, (row, 0))
-    return [2.0 if c in keep else int(lot(seed, head, row, c) >> np.uint64(11)) / (1 << 53) for c in range(blocks)]
+    score = (lot(seed, head, row, np.arange(blocks)) >> np.uint64(11)).astype(float) / (1 << 53)
+    score[keep] = 2
+    return score
 
 
 def layout(length, block, causal, row):
@@ -393,6 +395,8 @@ def main(argv=None):
     a = p.parse_args(argv)
     if not 0 <= a.sparsity < 1:
         p.error("--sparsity: want at least 0 and below 1")
+    if not 0 <= a.seed < 1 << 64:
+        p.error("--seed: want 0 to 2^64-1")
     f, positions = facts(a.lm)
     vit = f["arch"] == "vit"
     buckets = [positions] if vit else a.bucket or [min(positions, LONGEST)]

@@ -131,6 +131,11 @@ func peers(t *testing.T) (all []*peer) {
 				all = append(all, &peer{name + " " + s + " anchor", name, dir, in, o, may, t.TempDir()})
 			}
 		}
+		if name == "bert" { // two buckets, and sequences that fill none
+			in.Sequences = slices.Concat(in.Sequences[:2], sequences(2, 41).Sequences, sequences(4, 90).Sequences)
+			o.Select, o.Mode, o.Buckets = Entropy, support.Static, []int{48, 96}
+			all = append(all, &peer{"bert entropy, two buckets", "bert of all lengths", dir, in, o, may, t.TempDir()})
+		}
 	}
 	return all
 }
