@@ -3,6 +3,8 @@ package train
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"entropipe/models/safetensors"
@@ -108,6 +110,25 @@ func (t *Trainer) Resume(path string) error {
 	return nil
 }
 
+// differences names the settings that two JSON objects do not share.
+func differences(old, now string) string {
+	var a, b map[string]json.RawMessage
+	if json.Unmarshal([]byte(old), &a) != nil || json.Unmarshal([]byte(now), &b) != nil {
+		return fmt.Sprintf("it has %.200s", old)
+	}
+	var list []string
+	for name := range b {
+		if string(a[name]) != string(b[name]) {
+			list = append(list, fmt.Sprintf("%s was %s and is %s", name, a[name], b[name]))
+		}
+	}
+	if len(list) == 0 {
+		return "of another version of this program"
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
 func (t *Trainer) restore(f *safetensors.File) error {
 	about := f.Metadata()
 	config, err := t.settings()
@@ -118,7 +139,7 @@ func (t *Trainer) restore(f *safetensors.File) error {
 	case about["format"] != checkpointFormat:
 		return fmt.Errorf("format %q: no checkpoint of this program, want %s", about["format"], checkpointFormat)
 	case about["config"] != config:
-		return fmt.Errorf("the checkpoint was made with other settings: it has %s, and these are %s", about["config"], config)
+		return fmt.Errorf("the checkpoint was made with other settings: %s", differences(about["config"], config))
 	case about["data_sha256"] != t.dataSHA256():
 		return fmt.Errorf("the checkpoint was made on other data: it has SHA-256 %s, and these have %s", about["data_sha256"], t.dataSHA256())
 	}

@@ -225,7 +225,7 @@ func TestResume(t *testing.T) {
 			change func(c *Config) *Text
 			want   string
 		}{
-			{func(c *Config) *Text { c.Seed++; return text }, "other settings"},
+			{func(c *Config) *Text { c.Seed++; return text }, "other settings: Seed was 5 and is 6"},
 			{func(c *Config) *Text { return someText(t, 3000, 6) }, "other data"},
 		} {
 			other := c
