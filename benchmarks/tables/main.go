@@ -154,12 +154,12 @@ func (c *cli) run(ctx context.Context) error {
 
 // repeat runs the cells that are not done and renders the table.
 func (e *experiment) repeat(ctx context.Context, folder string, c *cli, deadline time.Time) error {
-	log, err := openLog(folder, e, c.Again && !c.Render)
+	cells := e.cells(c.Quick)
+	log, err := openLog(folder, e, cells, c.Again && !c.Render, c.Render)
 	if err != nil {
 		return err
 	}
 	defer log.close()
-	cells := e.cells(c.Quick)
 	for k, cell := range cells {
 		if c.Render || log.done[cell.key] {
 			continue

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"entropipe/algos/vector"
 	"entropipe/benchmarks/rig"
@@ -39,8 +40,10 @@ type log struct {
 }
 
 // openLog reads what there is. A line that was cut by a kill is dropped with
-// the records of its cell; so are those of another machine, where that matters.
-func openLog(folder string, e *experiment, again bool) (*log, error) {
+// the records of its cell; so are those of cells that are no longer asked, and
+// those of another machine, where that matters. The file is written anew without
+// them, unless it is only to be read.
+func openLog(folder string, e *experiment, cells []cell, again, readOnly bool) (*log, error) {
 	here := machine{e.name, rig.CPU(), runtime.NumCPU(), vector.Best().String(), runtime.Version()}
 	l := &log{machine: here, done: map[string]bool{}}
 	path := filepath.Join(folder, e.name+".jsonl")
@@ -49,7 +52,10 @@ func openLog(folder string, e *experiment, again bool) (*log, error) {
 			return nil, err
 		}
 	}
-	// Written anew, without what was dropped.
+	l.keep(cells)
+	if readOnly {
+		return l, nil
+	}
 	f, err := os.Create(path)
 	if err != nil {
 		return nil, err
@@ -100,14 +106,19 @@ func (l *log) read(path string, timed bool) error {
 			l.done[r.Cell] = true
 		}
 	}
-	whole := l.records[:0]
-	for _, r := range l.records {
-		if l.done[r.Cell] {
-			whole = append(whole, r)
+	return nil
+}
+
+// keep drops what is of no whole cell of these.
+func (l *log) keep(cells []cell) {
+	whole := map[string]bool{}
+	for _, c := range cells {
+		if l.done[c.key] {
+			whole[c.key] = true
 		}
 	}
-	l.records = whole
-	return nil
+	l.records = slices.DeleteFunc(l.records, func(r record) bool { return !whole[r.Cell] })
+	l.done = whole
 }
 
 // append writes the records of one cell and syncs them.
@@ -132,4 +143,8 @@ func (l *log) append(key string, records []record) error {
 	return l.file.Sync()
 }
 
-func (l *log) close() { l.file.Close() }
+func (l *log) close() {
+	if l.file != nil {
+		l.file.Close()
+	}
+}

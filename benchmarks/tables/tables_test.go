@@ -98,7 +98,7 @@ func TestEveryExperimentRuns(t *testing.T) {
 			if err := e.repeat(t.Context(), dir, &cli{Quick: true}, time.Now().Add(time.Minute)); err != nil {
 				t.Fatal(err)
 			}
-			log, err := openLog(dir, e, false)
+			log, err := openLog(dir, e, e.cells(true), false, true)
 			if err != nil {
 				t.Fatal(err)
 			}

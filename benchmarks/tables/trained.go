@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -383,7 +384,7 @@ func trainedRows(records []record, inPerplexity bool) (rows []record) {
 	slices.SortStableFunc(rows, func(a, b record) int {
 		x := slices.Index(trainingsOfAttention, train.Regulariser(a.Text["training"]))
 		y := slices.Index(trainingsOfAttention, train.Regulariser(b.Text["training"]))
-		return x - y
+		return cmp.Or(x-y, strings.Compare(a.Text["sparsity"], b.Text["sparsity"]))
 	})
 	return rows
 }
