@@ -31,30 +31,32 @@ func bytesOf(ids []int32) string {
 	return string(b)
 }
 
-// Keys are different, and each that stands in the second half is asked for the
-// value that its pair in the first has.
+// The first half has one symbol of each set, and each set that stands in the
+// second is asked for it.
 func TestRecall(t *testing.T) {
 	drawn(t, "recall", func(t *testing.T, p *puzzle) {
-		n, value := len(p.ids), map[int32]int32{}
+		n, symbol := len(p.ids), map[int32]int32{}
 		for i, id := range p.ids[:n/2] {
 			if p.targets[i] != train.NoTarget {
 				t.Errorf("token %d: %d is asked", i, p.targets[i])
 			}
-			if id < firstKey {
+			if id == filler {
 				continue
 			}
-			if _, twice := value[id]; twice || id >= firstKey+keys {
-				t.Errorf("token %d: key %d stands twice, or there is none such", i, id)
+			set := (id - firstSymbol) / symbols
+			if _, twice := symbol[set]; twice || id < firstSymbol || set >= sets {
+				t.Errorf("token %d: set %d has two symbols, or there is none such", i, set)
 			}
-			value[id] = p.ids[i+1]
-		}
-		if len(value) < 1 || len(value) > keys {
-			t.Errorf("%d pairs", len(value))
+			symbol[set] = id
 		}
 		for i := n / 2; i < n; i++ {
-			if want, known := value[p.ids[i]]; !known || p.targets[i] != want || p.ids[i-int(p.back[i])] != p.ids[i] {
-				t.Errorf("token %d: %d is asked of %d, the value is %d", i, p.targets[i], p.ids[i], want)
+			want, known := symbol[p.ids[i]-firstSet]
+			if !known || p.targets[i] != want || p.ids[i-int(p.back[i])] != want {
+				t.Errorf("token %d: %d is asked of set %d, its symbol is %d", i, p.targets[i], p.ids[i]-firstSet, want)
 			}
+		}
+		if len(symbol) != sets {
+			t.Errorf("symbols of %d sets", len(symbol))
 		}
 	})
 }
