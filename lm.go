@@ -24,7 +24,7 @@ import (
 // lmFlags say what is done with sequences of tokens.
 type lmFlags struct {
 	LM           string  `name:"lm" placeholder:"DIR" help:"Model for messages of tokens and texts: a Hugging Face folder (BERT, GPT-2 or LLaMA class), or builtin:bytes." group:"Tokens"`
-	Weights      string  `enum:"f32,bf16" default:"f32" help:"Form of the model's matrices (${enum}): bf16 takes half of their memory, and half of the products' time on processors with AVX512_BF16; rows are then approximate, and say so." group:"Tokens"`
+	Weights      string  `enum:"f32,bf16" default:"f32" help:"Form of the model's matrices (${enum}): bf16 takes half of the memory of those in layers, and on processors with AVX512_BF16 half of the time of their products; rows are then approximate, and say so." group:"Tokens"`
 	Task         string  `enum:"embed,logits,generate" default:"embed" help:"What is made of a sequence (${enum}): one vector, the likeliest next tokens, or the tokens that follow." group:"Tokens"`
 	Mask         string  `placeholder:"DIR" help:"Frozen masks of the model's attention, as freeze writes them." group:"Tokens"`
 	MaskUse      string  `enum:"auto,always" default:"auto" help:"When masks serve (${enum}): auto leaves attention dense where that is as fast, or where freeze found that the masks cost too much." group:"Tokens"`
