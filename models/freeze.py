@@ -24,6 +24,7 @@ tokenizers for text.
 """
 
 import argparse
+import gzip
 import hashlib
 import json
 import math
@@ -83,23 +84,35 @@ def read_inputs(path, directory, buckets, count, vit):
     """Sequences of ids, or pixels [n][channels][height][width]."""
     if vit:
         return np.load(path).astype(np.float32)[:count]
+    try:
+        paragraphs, sequences = read_texts(path, count)
+    except UnicodeDecodeError:
+        raise SystemExit(f"{path}: is not text in UTF-8") from None
+    return sequences or cut_text(directory, paragraphs, buckets, count)
+
+
+def read_texts(path, count):
+    """Lines with their ends, or sequences of ids without what a mask calls padding."""
     paragraphs, sequences = [], []
-    if path.lower().endswith((".jsonl", ".ndjson")):
-        with open(path, encoding="utf-8") as f:
+    name = path.lower()
+    opened = (gzip.open if name.endswith(".gz") else open)(path, "rt", encoding="utf-8-sig", newline="")
+    with opened as f:
+        if name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
             for line in f:
                 if len(sequences) == count:
                     break
                 if line.strip():
                     row = json.loads(line)
                     if "input_ids" in row:
-                        sequences.append([int(i) for i in row["input_ids"]])
+                        ones = row.get("attention_mask")
+                        n = None if ones is None else sum(ones)
+                        sequences.append([int(i) for i in row["input_ids"][:n]])
                     else:
                         paragraphs.append(row["text"] + "\n")
-    else:
-        with open(path, encoding="utf-8", errors="replace", newline="") as f:
+        else:
             parts = f.read().split("\n")
             paragraphs = [p + "\n" for p in parts[:-1]] + parts[-1:]
-    return sequences or cut_text(directory, paragraphs, buckets, count)
+    return paragraphs, sequences
 
 
 def cut_text(directory, paragraphs, buckets, count):
