@@ -92,7 +92,9 @@ func describeModel(dir string) (*modelInfo, error) {
 		}
 		m.Parameters += n
 	}
-	if c.Arch != hf.ViT && pooling.Mode != hf.None {
+	if c.Arch == hf.ViT {
+		m.Pooling = hf.None
+	} else if pooling.Mode != hf.None {
 		m.Tasks = append(m.Tasks, "embed")
 	}
 	if c.Causal && c.Head {
