@@ -120,7 +120,7 @@ func peers(t *testing.T) (all []*peer) {
 		in, o, may := sequences(6, 96), Options{Sparsity: 0.6, Block: 16, Buckets: []int{96}, Seed: 7, Workers: 2}, 0
 		switch name {
 		case "minilm":
-			in, o.Buckets, may = minilmText(t, dir), []int{256}, 2
+			in, o.Buckets, may = minilmText(t, dir, 256, 8), []int{256}, 2
 		case "vit":
 			in, o.Buckets = images(6), nil
 		}
@@ -203,8 +203,8 @@ func TestPyTorchFreezesTheSameMasks(t *testing.T) {
 	}
 }
 
-// minilmText is real text, in pieces of 256 tokens.
-func minilmText(t *testing.T, dir string) Inputs {
+// minilmText is real text, in pieces.
+func minilmText(t testing.TB, dir string, length, count int) Inputs {
 	t.Helper()
 	root := os.Getenv("ENTROPIPE_TESTDATA")
 	if root == "" {
@@ -218,14 +218,30 @@ func minilmText(t *testing.T, dir string) Inputs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.SplitAfter(string(text[:100_000]), "\n")
-	return Inputs{Sequences: Pieces(tokenizer, func(yield func(string) bool) {
-		for _, l := range lines {
-			if !yield(l) {
-				return
+	return Inputs{Sequences: Pieces(tokenizer, strings.Lines(string(text)), length, count)}
+}
+
+// 24 pieces of 512 tokens through MiniLM, certificates and judgement included: a
+// window's time is what every selector takes beside its choice.
+func BenchmarkSelectors(b *testing.B) {
+	dir := os.Getenv("ENTROPIPE_MINILM")
+	if dir == "" {
+		b.Skip("real weights: ENTROPIPE_MINILM is not set (.ci/minilm installs them and prints the folder)")
+	}
+	m, err := model.Load(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	in := minilmText(b, dir, 512, 24)
+	for _, selector := range []string{Window, Mass, Affinity, Entropy} {
+		b.Run(selector, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Freeze(b.Context(), m, in, Options{Select: selector, Sparsity: 0.75, Block: 16, Buckets: []int{512}, Seed: 1, Workers: 1}); err != nil {
+					b.Fatal(err)
+				}
 			}
-		}
-	}, 256, 8)}
+		})
+	}
 }
 
 // compareSets allows a few heads another layout or other anchors. It says
