@@ -16,7 +16,7 @@ import (
 var tokenTasks = &experiment{
 	name:  "tasks",
 	title: "Regularised attention where the answer stands far back",
-	claim: "The paper prints for BERT-base on GLUE, at 75 % sparsity: 78.4 ± 0.4 with its regulariser beside 79.6 ± 0.4 dense, 77.8 ± 0.5 BigBird and 77.2 ± 0.6 Linformer in its table, and 80.1 beside 79.2 BigBird in its text; of Long Range Arena it says that the regulariser is better and faster than BigBird on the text part, without a figure, and of PG-19 that it does not pay. Here tasks whose answers stand in the sequence, made by a generator: " + tasksAbout() + ". A causal model of bytes of 2 layers of 128 numbers, 4 heads, 128 tokens in blocks of 16, five seeds; it learns the answers alone, and only they are judged, on sequences that it did not learn from. All methods read as many blocks a row; masks are frozen on sequences that the model learned from, and a mask by position cannot follow a source that stands elsewhere in each sequence. Far answers need a token more than 32 tokens back. Linformer is not causal. Losses are points of accuracy; intervals are Student's over seeds.",
+	claim: "The paper prints for BERT-base on GLUE, at 75 % sparsity: 78.4 ± 0.4 with its regulariser beside 79.6 ± 0.4 dense, 77.8 ± 0.5 BigBird and 77.2 ± 0.6 Linformer in its table, and 80.1 beside 79.2 BigBird in its text; of Long Range Arena it says that the regulariser is better and faster than BigBird on the text part, without a figure, and of PG-19 that it does not pay. Here tasks whose answers stand in the sequence, made by a generator: " + tasksAbout() + ". A causal model of bytes of 2 layers of 128 numbers, 4 heads, 256 tokens in blocks of 16, five seeds; it learns the answers alone, and only they are judged, on sequences that it did not learn from. All methods read as many blocks a row; masks are frozen on sequences that the model learned from, and a mask by position cannot follow a source that stands elsewhere in each sequence. Far answers need a token more than 32 tokens back. Linformer is not causal. Losses are points of accuracy; intervals are Student's over seeds.",
 	cells: taskCells,
 	rows:  taskRows,
 	columns: []column{
@@ -49,7 +49,7 @@ type taskSize struct {
 }
 
 func taskCells(quick bool) (cells []cell) {
-	cfg, of, size := train.Config{Context: 128}, seeds, taskSize{10000, 200, 8, []float64{.5, .75, .9}, false}
+	cfg, of, size := train.Config{Context: 256}, seeds, taskSize{10000, 80, 8, []float64{.5, .75, .9}, false}
 	if quick {
 		cfg, of, size = train.Config{Layers: 1, Dim: 16, Heads: 2, Context: 64, Batch: 2, Judged: 2, Steps: 4}, seeds[:2], taskSize{40, 3, 4, []float64{.75}, true}
 	}
