@@ -106,6 +106,25 @@ func TestSetsOfOneHeadDiffer(t *testing.T) {
 	}
 }
 
+// The sparsity decides which rows are served with anchors, and does not with
+// layouts, which say it themselves.
+func TestIdentityAndSparsity(t *testing.T) {
+	for mode, decides := range map[string]bool{Anchor: true, Static: false} {
+		a, b := example(), example()
+		for _, s := range []*Set{a, b} {
+			if s.Mode = mode; mode == Anchor {
+				s.Anchors = &Anchors{K: 2, Data: make([]float32, s.Layers*s.KVHeads*2*4)}
+			}
+		}
+		b.Select.Sparsity = 0.75
+		one, _ := a.SHA256()
+		two, _ := b.SHA256()
+		if (one != two) != decides {
+			t.Errorf("%s: identities of two sparsities differ: %v", mode, one != two)
+		}
+	}
+}
+
 // written returns the bytes of a set's two files.
 func written(t testing.TB, s *Set) (text, tensors []byte) {
 	t.Helper()

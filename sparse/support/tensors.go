@@ -272,7 +272,7 @@ func (r *reader) floats(name string, shape ...int) ([]float32, error) {
 
 // SHA256 is the identity of the mask as it is applied, in hexadecimal: of the
 // model's facts, the layout of every head in every bucket, the pattern beyond
-// and the anchors; not of certificates, metrics, or who chose the mask. So two
+// and the anchors with their sparsity; not of certificates, metrics, or who chose the mask. So two
 // programs that freeze the same mask name it alike, and rows served with either
 // are equal.
 func (s *Set) SHA256() (string, error) {
@@ -312,6 +312,8 @@ func (s *Set) SHA256() (string, error) {
 		for _, x := range s.Anchors.Data {
 			h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)))
 		}
+		// How many blocks a row reads is no layout's; here it decides about rows.
+		h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(s.Select.Sparsity)))
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
