@@ -49,7 +49,7 @@ var tasks = []task{
 		about: "a word of balanced brackets of three kinds, at most five deep: of which kind is each bracket that closes"},
 	{name: "listops", draw: listOps, steps: 500, batch: 4, rate: 0.003,
 		about: "prefix expressions of digits with minimum, maximum, median and sum modulo 10, at most four deep: the value of each one that closes (Nangia and Bowman 2018, Tay et al. 2021)"},
-	{name: "recall", draw: recall, steps: 500, batch: 4, rate: 0.001,
+	{name: "recall", draw: recall, steps: 600, batch: 4, rate: 0.001,
 		about: "one symbol of each of four sets of eight at places by lot in the first half, filler between them, names of sets in the second half: which of its symbols was it"},
 }
 
