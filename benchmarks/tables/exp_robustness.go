@@ -307,7 +307,7 @@ func robustnessVerdict(records []record) string {
 		return lines[slices.IndexFunc(measures, func(m measure) bool { return m.name == name })].Values
 	}
 	none, best := string(train.None), 0.0
-	for _, r := range regularisersOfAttention {
+	for _, r := range trainingsOfAttention {
 		best = max(best, line("iou head")[string(r)])
 	}
 	bright := line("bright")[none]
@@ -324,7 +324,7 @@ func robustnessVerdict(records []record) string {
 // training.
 func differences(line map[string]float64) string {
 	var says []string
-	for _, r := range regularisersOfAttention[1:] {
+	for _, r := range trainingsOfAttention[1:] {
 		gain, half := line["gain "+string(r)], line["gain "+string(r)+"_ci"]
 		word := "not told apart"
 		switch {
