@@ -50,12 +50,12 @@ var tasks = []task{
 	{name: "listops", draw: listOps, steps: 500, batch: 4, rate: 0.003,
 		about: "prefix expressions of digits with minimum, maximum, median and sum modulo 10, at most four deep: the value of each one that closes (Nangia and Bowman 2018, Tay et al. 2021)"},
 	{name: "recall", draw: recall, steps: 600, batch: 4, rate: 0.001,
-		about: "one symbol of each of four sets of eight at places by lot in the first half, filler between them, names of sets in the second half: which of its symbols was it"},
+		about: "one symbol of each of eight sets of four at places by lot in the first half, filler between them, names of sets in the second half: which of its symbols was it"},
 }
 
 const (
-	firstSet, sets       = 'a', 4 // of recall
-	firstSymbol, symbols = 'A', 8 // of each set
+	firstSet, sets       = 'a', 8 // of recall
+	firstSymbol, symbols = 'A', 4 // of each set
 	filler               = '.'
 	opening, closings    = "([{", ")]}"
 	deepest              = 5
