@@ -110,7 +110,7 @@ func TestTransformerTrainingMistakes(t *testing.T) {
 		{[]string{"train-vit", text, "--steps", "5", "--out", dir}, exitRuntime, "is no folder"},
 		{[]string{"train-vit", dir, "--steps", "5", "--out", dir}, exitRuntime, "neither folders of PNG"},
 		{[]string{"train-vit", "shapes", "--images", "60", "--patch", "5", "--steps", "5", "--out", dir}, exitUsage, "do not divide into patches of 5"},
-		{[]string{"train-vit", "shapes", "--sparsity", "0.5", "--steps", "5", "--out", dir}, exitUsage, "sparsity is for the regulariser l1"},
+		{[]string{"train-vit", "shapes", "--sparsity", "0.5", "--steps", "5", "--out", dir}, exitUsage, "sparsity is for the regularisers l1 and window"},
 	} {
 		var out, errs bytes.Buffer
 		if status := Main(c.args, &out, &errs); status != c.status || !strings.Contains(errs.String(), c.want) {
