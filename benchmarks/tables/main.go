@@ -1,6 +1,6 @@
 // Command tables repeats the experiments of the paper that this program
-// implements ("Differentiable Entropy Regularization"), as far as they need no
-// transformer of billions of weights, and sets what it finds beside what the paper prints.
+// implements ("Differentiable Entropy Regularization"), those on transformers with
+// small ones, and sets what it finds beside what the paper prints.
 //
 // Every experiment is a file here: a claim, and cells that are run one after the
 // other. A cell's records are appended to results/tables/<name>.jsonl as soon as

@@ -65,9 +65,10 @@ const (
 )
 
 // recall is a first half of filler with one symbol of each of some sets, at places
-// by lot, and a second half of names of sets, each asked for its symbol. A key and
-// a value in two tokens would be harder than what is tested here: a small model
-// needs a hundred thousand puzzles before it looks for the one beside the other.
+// by lot, and a second half of names of sets, each asked for its symbol. A symbol
+// tells its set, so this asks to find what stands far back, not to match a key to
+// a value beside it: pairs of both were not learned by this model in the steps that
+// a table can spend.
 func recall(n int, r *rand.Rand) *puzzle {
 	p := newPuzzle(n)
 	for i := range n / 2 {
