@@ -84,7 +84,7 @@ func TestStoppedDemo(t *testing.T) {
 	}
 	d.signal(os.Interrupt)
 	d.exits(0, patience)
-	d.until(`^ +frames +\d+ +\d+ +\d+`)
+	d.until(`^ +frames, notes +\d+ +\d+ +\d+`)
 	verified(t, filepath.Join(dir, "out"))
 
 	// What was sent but not committed is processed by the next run.
