@@ -174,7 +174,7 @@ func TestTasks(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 	r := out.Results[0]
-	want := &schemas.TokenResult{ID: "3/0", Model: "tiny", ModelSHA: m.SHA256(), Task: "embed", Pooling: "mean", NTokens: 3, Embedding: embedding}
+	want := &schemas.TokenResult{ID: "3/0", Model: "tiny", ModelSHA: m.SHA256(), Weights: "f32", Task: "embed", Pooling: "mean", NTokens: 3, Embedding: embedding}
 	if d := cmp.Diff(want, r.Tokens); d != "" || r.Offset != 3 || r.Index != 0 || r.NPoints != 0 {
 		t.Errorf("embed: %s", d)
 	}
