@@ -3,6 +3,7 @@ package freeze
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,8 +23,10 @@ type Mask struct {
 
 // ReadMask reads a mask: a folder of a set; .npy with numbers that are not zero
 // where a block is read, [layers, heads, rows, columns], the first one or two
-// absent where all layers or heads are the same; or .safetensors with block
-// rows as FlashInfer has them, indptr [layers, heads, rows+1] into indices.
+// absent where all layers or heads are the same; or .safetensors, either with
+// block rows as FlashInfer has them, indptr [layers, heads, rows+1] into indices,
+// or with the gates that a training left open (package train's
+// gates.safetensors).
 func ReadMask(path string) (*Mask, error) {
 	m := &Mask{name: path}
 	info, err := os.Stat(path)
@@ -68,10 +71,13 @@ func (m *Mask) readRows(path string) error {
 		return err
 	}
 	defer f.Close()
+	if open, ok := f.Lookup("open"); ok {
+		return m.readGates(path, open)
+	}
 	ptr, ok := f.Lookup("indptr")
 	idx, ok2 := f.Lookup("indices")
 	if !ok || !ok2 || len(ptr.Shape) != 3 || len(idx.Shape) != 1 {
-		return fmt.Errorf("%s: want tensors indptr [layers, heads, rows+1] and indices [entries]", path)
+		return fmt.Errorf("%s: want tensors indptr [layers, heads, rows+1] and indices [entries], or open [layers, heads, rows, columns] of a training that closed blocks", path)
 	}
 	indptr, err := ptr.Int64s(nil)
 	if err != nil {
@@ -100,6 +106,21 @@ func (m *Mask) readRows(path string) error {
 				m.blocks[(h*rows+r)*rows+int(c)] = true
 			}
 		}
+	}
+	return nil
+}
+
+func (m *Mask) readGates(path string, open safetensors.Tensor) error {
+	if open.DType != safetensors.BOOL || len(open.Shape) != 4 || open.Len() > maxImported {
+		return fmt.Errorf("%s: open is %s of shape %v: want BOOL [layers, heads, rows, columns]", path, open.DType, open.Shape)
+	}
+	data, err := io.ReadAll(open.Bytes())
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	m.shape, m.blocks = open.Shape, make([]bool, len(data))
+	for i, b := range data {
+		m.blocks[i] = b != 0
 	}
 	return nil
 }

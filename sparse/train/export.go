@@ -100,6 +100,12 @@ func (t *Trainer) writeExtras(dir string) error {
 				value[i] = 0
 			}
 			open[i] = value[i] > 0 && !g.shut[i]
+			if g.fixed {
+				value[i] = 0
+				if open[i] {
+					value[i] = 1
+				}
+			}
 		}
 		all := []safetensors.Array{{Name: "gate", Shape: shape, Data: value}}
 		if g.hard {
