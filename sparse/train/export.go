@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"entropipe/models/atomicfile"
 	"entropipe/models/mat"
@@ -29,7 +30,7 @@ const (
 // preprocessor_config.json, the card README.md, and the history train.jsonl.
 //
 // Gates and anchors are no part of the model; they stand in gates.safetensors
-// (gate, and where some are closed for good open, [layers][heads][rows of
+// (gate, if it is learned, and where some are closed for good open, [layers][heads][rows of
 // blocks][columns of blocks], block in the metadata) and anchors.safetensors
 // (anchors [layers][heads][k][head's numbers]). command is what the card says
 // makes the model.
@@ -86,37 +87,29 @@ func (t *Trainer) companions() map[string][]byte {
 }
 
 func (t *Trainer) writeExtras(dir string) error {
-	f := &t.net.form
 	if g := t.gates; g != nil {
 		shape := []int{g.layers, g.heads, g.rows, g.rows}
-		value, open := make([]float32, len(g.theta)), make([]bool, len(g.theta))
-		for i, x := range g.theta {
-			u, b := i/g.rows%g.rows, i%g.rows
-			value[i] = float32(logistic(float64(x)))
-			if u == b {
-				value[i] = 1
-			}
-			if g.unseen(u, b) {
-				value[i] = 0
-			}
-			open[i] = value[i] > 0 && !g.shut[i]
-			if g.fixed {
-				value[i] = 0
-				if open[i] {
-					value[i] = 1
-				}
-			}
+		var all []safetensors.Array
+		if gates, _ := t.Gates(); gates != nil {
+			all = append(all, safetensors.Array{Name: "gate", Shape: shape, Data: flat(gates)})
 		}
-		all := []safetensors.Array{{Name: "gate", Shape: shape, Data: value}}
-		if g.hard {
-			all = append(all, safetensors.Array{Name: "open", Shape: shape, Data: open})
+		if open := t.Open(); open != nil {
+			all = append(all, safetensors.Array{Name: "open", Shape: shape, Data: flat(open)})
 		}
-		return safetensors.WriteFile(filepath.Join(dir, gatesFile), map[string]string{"block": fmt.Sprint(g.block), "tokens": fmt.Sprint(f.n)}, all)
+		return safetensors.WriteFile(filepath.Join(dir, gatesFile), map[string]string{"block": fmt.Sprint(g.block), "tokens": fmt.Sprint(t.net.form.n)}, all)
 	}
 	if a := t.anchors; a != nil && a.placed {
 		return safetensors.WriteFile(filepath.Join(dir, anchorsFile), nil, []safetensors.Array{{Name: "anchors", Shape: []int{a.layers, a.heads, a.k, a.dim}, Data: a.c}})
 	}
 	return nil
+}
+
+// flat is what layers and heads have, one after the other.
+func flat[T any](of [][][]T) (all []T) {
+	for _, heads := range of {
+		all = append(all, slices.Concat(heads...)...)
+	}
+	return all
 }
 
 // Open returns for every layer and head which blocks of queries and keys are
