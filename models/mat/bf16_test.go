@@ -179,29 +179,7 @@ func TestRoundedMulRowsDoNotKnowEachOther(t *testing.T) {
 		if level == Portable {
 			seeds, rows = 3, 300 // it takes its time
 		}
-		for seed := range seeds {
-			r := seeded(seed)
-			m, k, n := 1+r.IntN(rows), r.IntN(1000), 1+r.IntN(200)
-			a, b, e := random(r, m, k), random(r, k, n), epilogue(r, m, n)
-			e.Add = false
-			what := fmt.Sprintf("seed %d: %d×%d·%d×%d", seed, m, k, k, n)
-			w := roundedWeights(b)
-			all := random(r, m, n)
-			w.Mul(all, a, e, 1)
-			for workers := 2; workers < 9; workers += 3 {
-				again := random(r, m, n)
-				w.Mul(again, a, e, workers)
-				sameBits(t, again, all, fmt.Sprintf("%s, %d workers", what, workers))
-				intact(t, again, what)
-			}
-			for range 8 {
-				lo := r.IntN(m)
-				hi := lo + 1 + r.IntN(min(m-lo, 20))
-				part := random(r, hi-lo, n)
-				w.Mul(part, a.Slice(lo, hi), e.rows(lo, hi), 1)
-				sameBits(t, part, all.Slice(lo, hi), fmt.Sprintf("%s, rows %d to %d", what, lo, hi))
-			}
-		}
+		rowsDoNotKnowEachOther(t, seeds, rows, 1000, roundedWeights)
 	})
 }
 

@@ -155,31 +155,40 @@ func TestMulRowsDoNotKnowEachOther(t *testing.T) {
 		if testing.Short() {
 			seeds = 3
 		}
-		for seed := range seeds {
-			r := seeded(seed)
-			m, k, n := 1+r.IntN(600), r.IntN(500), 1+r.IntN(200)
-			a, b, e := random(r, m, k), random(r, k, n), epilogue(r, m, n)
-			e.Add = false
-			what := fmt.Sprintf("seed %d: %d×%d·%d×%d", seed, m, k, k, n)
-			var w Weights
+		rowsDoNotKnowEachOther(t, seeds, 600, 500, func(b Matrix) *Weights {
+			w := new(Weights)
 			w.Pack(b)
-			all := random(r, m, n)
-			w.Mul(all, a, e, 1)
-			for workers := 2; workers < 9; workers += 3 {
-				again := random(r, m, n)
-				w.Mul(again, a, e, workers)
-				sameBits(t, again, all, fmt.Sprintf("%s, %d workers", what, workers))
-				intact(t, again, what)
-			}
-			for range 8 {
-				lo := r.IntN(m)
-				hi := lo + 1 + r.IntN(min(m-lo, 20))
-				part := random(r, hi-lo, n)
-				w.Mul(part, a.Slice(lo, hi), e.rows(lo, hi), 1)
-				sameBits(t, part, all.Slice(lo, hi), fmt.Sprintf("%s, rows %d to %d", what, lo, hi))
-			}
-		}
+			return w
+		})
 	})
+}
+
+// rowsDoNotKnowEachOther multiplies up to so many rows, so deep, in any company.
+func rowsDoNotKnowEachOther(t *testing.T, seeds uint64, rows, depth int, weights func(b Matrix) *Weights) {
+	t.Helper()
+	for seed := range seeds {
+		r := seeded(seed)
+		m, k, n := 1+r.IntN(rows), r.IntN(depth), 1+r.IntN(200)
+		a, b, e := random(r, m, k), random(r, k, n), epilogue(r, m, n)
+		e.Add = false
+		what := fmt.Sprintf("seed %d: %d×%d·%d×%d", seed, m, k, k, n)
+		w := weights(b)
+		all := random(r, m, n)
+		w.Mul(all, a, e, 1)
+		for workers := 2; workers < 9; workers += 3 {
+			again := random(r, m, n)
+			w.Mul(again, a, e, workers)
+			sameBits(t, again, all, fmt.Sprintf("%s, %d workers", what, workers))
+			intact(t, again, what)
+		}
+		for range 8 {
+			lo := r.IntN(m)
+			hi := lo + 1 + r.IntN(min(m-lo, 20))
+			part := random(r, hi-lo, n)
+			w.Mul(part, a.Slice(lo, hi), e.rows(lo, hi), 1)
+			sameBits(t, part, all.Slice(lo, hi), fmt.Sprintf("%s, rows %d to %d", what, lo, hi))
+		}
+	}
 }
 
 // The vector levels round alike: a machine without AVX-512 gives the same bits.
