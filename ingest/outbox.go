@@ -239,13 +239,25 @@ func (o *Outbox) queue(r *schemas.Record) chan<- message {
 }
 
 func (o *Outbox) tooLarge(m *message, size int64) error {
-	frame := ""
+	e := &TooLargeError{Topic: o.cfg.Topic, Sequence: string(m.Key), Size: size, Limit: o.limit, Brokers: o.brokers}
+	what, number := "frame ", ""
 	for _, h := range m.Headers {
-		if h.Key == schemas.HeaderFrameID {
-			frame = "frame " + string(h.Value)
+		switch h.Key {
+		case schemas.HeaderFrameID:
+			number = string(h.Value)
+		case schemas.HeaderSequence: // messages of texts have no key
+			e.Sequence = string(h.Value)
+		case schemas.HeaderSchema:
+			switch string(h.Value) {
+			case schemas.SchemaText:
+				what = "text "
+			case schemas.SchemaTokens:
+				what = "sequence "
+			}
 		}
 	}
-	return &TooLargeError{Topic: o.cfg.Topic, Sequence: string(m.Key), Frame: frame, Size: size, Limit: o.limit, Brokers: o.brokers}
+	e.Frame = what + number
+	return e
 }
 
 // Close waits until everything is acknowledged, if drain, or not at all; and

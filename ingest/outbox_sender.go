@@ -41,7 +41,7 @@ func (m *message) size() int64 {
 type TooLargeError struct {
 	Topic    string
 	Sequence string
-	Frame    string // what is too large: "frame 12" or so
+	Frame    string // what is too large: "frame 12", or "text 12"
 	Size     int64  // bytes of the message
 	Limit    int64  // of the topic
 	Brokers  string

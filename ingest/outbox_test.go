@@ -149,4 +149,11 @@ func TestSendEndsWithItsContext(t *testing.T) {
 	if err := o.Send(t.Context(), &schemas.Record{Key: []byte("drive"), Value: make([]byte, 17<<20)}, func() {}); !errors.As(err, &large) || large.Sequence != "drive" {
 		t.Errorf("17 MiB: %v", err)
 	}
+	// A message of texts has no key, and says all the same where it is from.
+	err := o.Send(t.Context(), &schemas.Record{Value: make([]byte, 17<<20), Headers: []schemas.Header{
+		{Key: schemas.HeaderSchema, Value: []byte(schemas.SchemaText)}, {Key: schemas.HeaderSequence, Value: []byte("wiki")}, {Key: schemas.HeaderFrameID, Value: []byte("3")},
+	}}, func() {})
+	if want := "text 3 of wiki makes a message of "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v; want %q", err, want)
+	}
 }
