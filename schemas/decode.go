@@ -69,6 +69,7 @@ func (d *Decoder) begin() {
 	clear(d.sequences)
 	clear(d.batches)
 	d.frames, d.sequences, d.batches, d.rows = d.frames[:0], d.sequences[:0], d.batches[:0], 0
+	d.passed = Sequence{}
 	d.inflater.reset()
 	d.names.grown = 0
 }

@@ -70,20 +70,11 @@ func NewReject(m *Message, err error) Reject {
 	r := Reject{
 		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset, Index: -1,
 		TimeNs:    eventTime(m),
-		Stage:     StageDecode,
-		Reason:    ReasonInternal,
-		Message:   err.Error(),
 		Key:       bytes.Clone(m.Key[:min(len(m.Key), MaxRejectValue)]),
 		Headers:   cloneHeaders(m.Headers),
 		ValueSize: int64(len(m.Value)),
 	}
-	var fe *FormatError
-	if errors.As(err, &fe) {
-		r.Stage, r.Reason, r.Message = fe.Stage, fe.Reason, fe.Detail
-		if fe.At >= 0 {
-			r.Message = fmt.Sprintf("%s (at byte %d)", fe.Detail, fe.At)
-		}
-	}
+	r.because(err)
 	if m.Oversize > 0 { // the rest of the value was never here: no checksum
 		r.ValueSize = m.Oversize
 		r.Value = bytes.Clone(m.Value[:min(len(m.Value), MaxRejectValue)])
@@ -93,6 +84,32 @@ func NewReject(m *Message, err error) Reject {
 		r.Value = bytes.Clone(m.Value[:min(len(m.Value), MaxRejectValue)])
 	}
 	return r
+}
+
+// Another describes another frame or sequence of the same message that err
+// refused. Key, headers and value stay with r, the first of them: a message may
+// have hundreds of thousands.
+func (r *Reject) Another(index int32, err error) Reject {
+	a := *r
+	a.Index = index
+	a.Share()
+	a.because(err)
+	return a
+}
+
+// Share drops what an earlier reject of the same message holds.
+func (r *Reject) Share() { r.Key, r.Headers, r.Value = nil, nil, nil }
+
+// because says why.
+func (r *Reject) because(err error) {
+	r.Stage, r.Reason, r.Message = StageDecode, ReasonInternal, err.Error()
+	var fe *FormatError
+	if errors.As(err, &fe) {
+		r.Stage, r.Reason, r.Message = fe.Stage, fe.Reason, fe.Detail
+		if fe.At >= 0 {
+			r.Message = fmt.Sprintf("%s (at byte %d)", fe.Detail, fe.At)
+		}
+	}
 }
 
 // eventTime returns the header ts-ns if it can be read, else Kafka's time.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A reject holds copies, of bounded size, and the checksum of everything.
@@ -28,5 +30,22 @@ func TestNewReject(t *testing.T) {
 	r = NewReject(&m, errors.New("disk on fire"))
 	if r.Reason != ReasonInternal || r.ValueSHA != "" || r.Value != nil || r.TimeNs != 5e9 {
 		t.Errorf("tombstone: %+v", r)
+	}
+}
+
+// A message whose every sequence is refused costs its own bytes once, not once
+// a sequence.
+func TestRejectsOfOneMessageShareWhatTheyHave(t *testing.T) {
+	m := Message{Topic: "t", Partition: 2, Offset: 9, Key: []byte("key"), Value: bytes.Repeat([]byte("v"), MaxRejectValue), Headers: []Header{{Key: "h", Value: []byte("x")}}}
+	first := NewReject(&m, formatErr(ReasonBadValue, 7, "first"))
+	got := first.Another(5, &FormatError{Stage: StageModel, Reason: ReasonTooLong, Detail: "second", At: -1})
+	want := first
+	want.Index, want.Stage, want.Reason, want.Message = 5, StageModel, ReasonTooLong, "second"
+	want.Key, want.Headers, want.Value = nil, nil, nil
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(first.Value) != MaxRejectValue || first.Message != "first (at byte 7)" || got.ValueSHA == "" {
+		t.Errorf("%+v", first.Message)
 	}
 }

@@ -169,7 +169,7 @@ type Reject struct {
 	Message   string
 	Key       []byte
 	Headers   []Header
-	Value     []byte // first MaxRejectValue bytes
+	Value     []byte // first MaxRejectValue bytes; like key and headers with the first reject of a message only
 	ValueSize int64
 	ValueSHA  string // hex SHA-256 of the whole value; empty for a tombstone
 	Retriable bool

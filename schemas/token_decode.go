@@ -9,9 +9,11 @@ import (
 
 // tokenMemory is what a Decoder keeps for messages of sequences.
 type tokenMemory struct {
-	sequences []Sequence
-	ids       []int32 // elements that are not read in place
-	lists     []lists // input_ids, one a batch
+	sequences []Sequence // of the rows from first on
+	first     int
+	passed    Sequence // stands for every row that is not asked for
+	ids       []int32  // elements that are not read in place
+	lists     []lists  // input_ids, one a batch
 	masks     []lists
 	idText    []byte // the sequences' names, one after the other
 	idEnds    []int
@@ -62,14 +64,24 @@ func IsTokens(m *Message) bool {
 //
 // What a message means is written in docs/messages.md.
 func (d *Decoder) Sequences(m Message) ([]Sequence, error) {
-	d.begin()
-	if err := d.decodeSequences(&m); err != nil {
-		return nil, err
-	}
-	return d.sequences, nil
+	sequences, _, err := d.SequencesOf(m, 0, math.MaxInt)
+	return sequences, err
 }
 
-func (d *Decoder) decodeSequences(m *Message) (failed error) {
+// SequencesOf is Sequences for the rows [from, to) alone, as far as the message
+// has them, for whoever cannot hold a large one at once. rows is how many it has
+// in all. All of them are checked, so that an error is the same for any range:
+// the time is that of the whole message, the memory that of the range, of
+// what was compressed, and of eight bytes a row for each column of numbers.
+func (d *Decoder) SequencesOf(m Message, from, to int) (sequences []Sequence, rows int, err error) {
+	d.begin()
+	if err := d.decodeSequences(&m, from, to); err != nil {
+		return nil, 0, err
+	}
+	return d.sequences, d.rows, nil
+}
+
+func (d *Decoder) decodeSequences(m *Message, from, to int) (failed error) {
 	if err := d.checkValue(m); err != nil {
 		return err
 	}
@@ -100,7 +112,7 @@ func (d *Decoder) decodeSequences(m *Message) (failed error) {
 	if err := d.readBatches(m.Value, next, l, colID, colText); err != nil {
 		return err
 	}
-	if err := d.newSequences(&key); err != nil {
+	if err := d.newSequences(&key, from, to); err != nil {
 		return err
 	}
 	if texts {
@@ -156,8 +168,8 @@ func (l *layout) checkSequences(texts bool) *FormatError {
 	return l.require(colMask, true, (*column).isMaskList, "a list of integers or booleans")
 }
 
-// newSequences makes room for the rows, with key for each.
-func (d *Decoder) newSequences(key *FrameKey) *FormatError {
+// newSequences makes room for the rows [from, to), with key for each.
+func (d *Decoder) newSequences(key *FrameKey, from, to int) *FormatError {
 	if d.rows == 0 {
 		return formatErr(ReasonEmpty, -1, "the message has no sequence: its Arrow stream has no rows")
 	}
@@ -168,14 +180,29 @@ func (d *Decoder) newSequences(key *FrameKey) *FormatError {
 	if key.FrameID > math.MaxInt64-int64(d.rows) {
 		return formatErr(ReasonBadHeader, -1, "frame-id %d leaves no room for %d sequences", key.FrameID, d.rows)
 	}
-	d.sequences = resize(d.sequences, d.rows)
+	from = min(max(from, 0), d.rows)
+	to = min(max(to, from), d.rows)
+	d.first = from
+	d.sequences = resize(d.sequences, to-from)
 	for i := range d.sequences {
 		s := Sequence{FrameKey: *key}
-		s.FrameID += int64(i)
-		s.Index = int32(i)
+		s.FrameID += int64(from + i)
+		s.Index = int32(from + i)
 		d.sequences[i] = s
 	}
+	d.passed = Sequence{Err: notAsked}
 	return nil
+}
+
+// notAsked keeps what is found wrong with a row from being put into words.
+var notAsked = new(FormatError)
+
+// sequence returns row i, or what stands for it where it is not asked for.
+func (d *Decoder) sequence(i int) *Sequence {
+	if i -= d.first; i >= 0 && i < len(d.sequences) {
+		return &d.sequences[i]
+	}
+	return &d.passed
 }
 
 // refuse sets the fault of a row, the first one that is found.
@@ -211,7 +238,7 @@ func (d *Decoder) tokens(l *layout) *FormatError {
 		in := &d.lists[i]
 		ids := d.batchIDs(&in.elements)
 		for k := range d.batches[i].rows {
-			s := &d.sequences[row]
+			s := d.sequence(row)
 			row++
 			from, to, null, err := in.row(k)
 			switch {
@@ -354,7 +381,7 @@ func (d *Decoder) eachText(c *column, k int, put func(s *Sequence, text string, 
 		for r := range b.rows {
 			text, ok, err := in.text(r)
 			if err == nil {
-				err = put(&d.sequences[row], text, ok)
+				err = put(d.sequence(row), text, ok)
 			}
 			if err != nil {
 				return err

@@ -46,6 +46,33 @@ func TestSequencesAgreeWithArrow(t *testing.T) {
 	}
 }
 
+// Law: a range of the rows is what stands there among all of them, and a message
+// that is refused is refused for the same reason whatever the range.
+func TestRangesOfSequences(t *testing.T) {
+	streams := tokenStreams(t)
+	for _, s := range badTokenStreams(t) {
+		streams = append(streams, stream{name: s.name, value: s.value})
+	}
+	var whole, part Decoder
+	for _, s := range streams {
+		m := Message{Topic: "t", Partition: 3, Offset: 40, Value: s.value}
+		all, failed := whole.Sequences(m)
+		for from := -1; from <= len(all)+1; from++ {
+			for to := from - 1; to <= len(all)+2; to++ {
+				got, rows, err := part.SequencesOf(m, from, to)
+				if fmt.Sprint(err) != fmt.Sprint(failed) || rows != len(all) {
+					t.Fatalf("%s, [%d, %d): %d rows, %v; all: %d, %v", s.name, from, to, rows, err, len(all), failed)
+				}
+				first := min(max(from, 0), len(all))
+				want := all[first:min(max(to, first), len(all))]
+				if diff := cmp.Diff(append([]Sequence{}, want...), append([]Sequence{}, got...)); diff != "" {
+					t.Fatalf("%s, [%d, %d): %s", s.name, from, to, diff)
+				}
+			}
+		}
+	}
+}
+
 // A row's fault is its own, with a reason, and the rows around it stay.
 func TestFaultyRowsAreRefusedAlone(t *testing.T) {
 	var d Decoder

@@ -8,7 +8,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 )
 
-// nameSequences gives the rows their ids. All of a message share one string.
+// nameSequences gives the rows their ids. All that are asked for share one
+// string.
 func (d *Decoder) nameSequences(l *layout) (err *FormatError) {
 	d.idText, d.idEnds = resize(d.idText, 0), resize(d.idEnds, 0)
 	switch c := &l.cols[colID]; {
@@ -21,7 +22,7 @@ func (d *Decoder) nameSequences(l *layout) (err *FormatError) {
 		if ids, err = values(d, c, &d.i64[0], fillInts); err != nil {
 			return err
 		}
-		for i, id := range ids {
+		for i, id := range ids[d.first:][:len(d.sequences)] {
 			if id == nullInt64 {
 				d.nameRow(&d.sequences[i], "")
 			} else {
@@ -30,6 +31,7 @@ func (d *Decoder) nameSequences(l *layout) (err *FormatError) {
 			}
 		}
 	default:
+		size := int64(0)
 		err = d.eachText(c, 0, func(s *Sequence, id string, _ bool) *FormatError {
 			if !utf8.ValidString(id) {
 				s.refuse(ReasonBadValue, "column %s is not UTF-8", c.name)
@@ -38,9 +40,13 @@ func (d *Decoder) nameSequences(l *layout) (err *FormatError) {
 				s.refuse(ReasonBadLength, "column %s has %d bytes; %d is the most", c.name, len(id), maxName)
 				id = ""
 			}
+			before := len(d.idText)
 			d.nameRow(s, id)
-			if int64(len(d.idText)) > d.limit() { // views may overlap
+			if size += int64(len(d.idText) - before); size > d.limit() { // views may overlap
 				return formatErr(ReasonTooLarge, -1, "the ids take more than %d bytes (--max-frame-bytes)", d.limit())
+			}
+			if s == &d.passed {
+				d.idText, d.idEnds = d.idText[:before], d.idEnds[:len(d.idEnds)-1]
 			}
 			return nil
 		})
@@ -83,7 +89,7 @@ func (d *Decoder) dateSequences(l *layout) *FormatError {
 	if err != nil {
 		return err
 	}
-	for i, t := range times {
+	for i, t := range times[d.first:][:len(d.sequences)] {
 		switch {
 		case t == nullInt64:
 		case t > math.MaxInt64/unit || t < math.MinInt64/unit:

@@ -78,8 +78,7 @@ func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject)
 	for i := range frames {
 		r, err := f.operate(&m, &frames[i])
 		if err != nil {
-			rejects = append(rejects, schemas.NewReject(&m, err))
-			rejects[len(rejects)-1].Index = frames[i].Index
+			rejects = refuse(rejects, &m, frames[i].Index, err)
 			continue
 		}
 		r.LatencyNs = time.Since(m.Time).Nanoseconds()
@@ -89,6 +88,16 @@ func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject)
 		results[0].Publish = f.sender.record(&m, frames, results[0].Publish)
 	}
 	return results, rejects
+}
+
+// refuse appends the reject of one frame or sequence of m.
+func refuse(rejects []schemas.Reject, m *schemas.Message, index int32, err error) []schemas.Reject {
+	if len(rejects) > 0 {
+		return append(rejects, rejects[0].Another(index, err))
+	}
+	r := schemas.NewReject(m, err)
+	r.Index = index
+	return append(rejects, r)
 }
 
 // operate runs the stage and the operators on one frame. An operator that

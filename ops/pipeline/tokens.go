@@ -165,9 +165,7 @@ func (t *Tokens) Process(msgs []schemas.Message) []Outcome {
 		it := &t.items[i]
 		m, o := &msgs[it.message], &out[it.message]
 		if it.err != nil {
-			r := schemas.NewReject(m, it.err)
-			r.Index = it.Index
-			o.Rejects = append(o.Rejects, r)
+			o.Rejects = refuse(o.Rejects, m, it.Index, it.err)
 			continue
 		}
 		t.cfg.Metrics.Planned(it.Topic, it.plan)
