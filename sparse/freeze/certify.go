@@ -1,6 +1,7 @@
 package freeze
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -20,10 +21,12 @@ type account struct {
 	queries            int64
 	mass, least        float64
 	worst, radius, run float64
+	broken             bool // a number was not finite
 }
 
-// certify measures every head of the longest bucket on the inputs that judge:
-// on dense passes, so that each head is seen with what it was chosen for.
+// certify measures every head on the inputs that judge, each with the layout for
+// its length: on dense passes, so that each head is seen with what it was chosen
+// for.
 func (f *run) certify(s *support.Set) error {
 	serve, err := newServing(s)
 	if err != nil {
@@ -45,11 +48,17 @@ func (f *run) certify(s *support.Set) error {
 			})
 		}}
 	})
+	if err != nil {
+		return err
+	}
 	s.Certs = make([]support.Cert, len(accounts))
 	for i := range accounts {
+		if accounts[i].broken {
+			return fmt.Errorf("freeze: attention of layer %d, head %d: weights or values are not finite", i/f.c.Heads, i%f.c.Heads)
+		}
 		s.Certs[i] = accounts[i].cert()
 	}
-	return err
+	return nil
 }
 
 // serving is a set as it is applied, whatever it says of serving it.
@@ -123,7 +132,10 @@ func (a *account) add(j *kern.Job, h int, l *support.Layout) {
 
 // note takes one query: the mass that is kept, and the norm of the error.
 func (a *account) note(mass, lost, run float64) {
-	mass = min(mass, 1)
+	if mass = min(mass, 1); math.IsNaN(mass+lost) || math.IsInf(lost, 0) {
+		a.broken = true
+		return
+	}
 	a.queries++
 	a.mass += mass
 	a.least = min(a.least, mass)

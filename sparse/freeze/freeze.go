@@ -77,7 +77,7 @@ type Options struct {
 	Seed     uint64
 	Mode     string // support.Static, the default, or support.Anchor
 	// Permute lets affinity and entropy sort the keys by cluster, for an encoder
-	// whose inputs all have the bucket's length: a ViT.
+	// with one bucket whose inputs all have its length, or more: a ViT.
 	Permute bool
 	HeldOut int // inputs at the end that only judge; 0: a quarter of them, at least 2
 	Workers int
@@ -93,7 +93,8 @@ type Options struct {
 // arguments and the CPU's level (see above), not on Workers. Inputs longer than the longest
 // bucket are cut. Memory: for every bucket a matrix of blocks a head, and the
 // session's. Errors: options out of range, inputs that the model cannot take,
-// too few of them, or none that reach the end of a bucket; and ctx's.
+// too few of them, or none that reach the end of a bucket; numbers that are not
+// finite on the way; and ctx's.
 func Freeze(ctx context.Context, m *model.Model, in Inputs, o Options) (*support.Set, error) {
 	f, err := newRun(ctx, m, in, o)
 	if err != nil {
@@ -177,6 +178,8 @@ func (f *run) check() error {
 		return errors.New("freeze: anchors route the blocks of encoders, and are chosen by the selectors entropy and affinity")
 	case o.Permute && (f.c.Causal || o.Select != Entropy && o.Select != Affinity):
 		return errors.New("freeze: keys are sorted by cluster for encoders, and by the selectors entropy and affinity")
+	case o.Permute && len(f.buckets) > 1:
+		return errors.New("freeze: keys are sorted by cluster for one length, so for one bucket")
 	case (o.Select == Imported) != (o.Import != nil):
 		return errors.New("freeze: the selector imported needs a mask, and no other takes one")
 	}
@@ -202,8 +205,8 @@ func (f *run) inputs() int {
 
 func (f *run) pixels() int { return f.c.Colors * f.c.Image[0] * f.c.Image[1] }
 
-// cut shortens sequences to the longest bucket, and compares images with their
-// size.
+// cut shortens sequences to the longest bucket, and compares images, and
+// sequences whose keys are to be sorted, with their size.
 func (f *run) cut() error {
 	if f.c.Arch == hf.ViT {
 		if len(f.in.Images)%f.pixels() != 0 {
@@ -214,6 +217,9 @@ func (f *run) cut() error {
 	longest := f.buckets[len(f.buckets)-1]
 	f.in.Sequences = slices.Clone(f.in.Sequences)
 	for i, s := range f.in.Sequences {
+		if f.o.Permute && len(s) < longest {
+			return fmt.Errorf("freeze: sequence %d has %d tokens, and where keys are sorted by cluster all need the bucket's %d", i, len(s), longest)
+		}
 		f.in.Sequences[i] = s[:min(len(s), longest)]
 	}
 	return nil
@@ -225,19 +231,26 @@ func (f *run) bucket(n int) int {
 	return i
 }
 
-// forward runs the model on input i.
+// forward runs the model on input i. A result that is not finite is an error:
+// what would be chosen and said by it has no meaning.
 func (f *run) forward(i int, o model.Options) (hidden mat.Matrix, err error) {
 	if err := f.ctx.Err(); err != nil {
 		return hidden, err
 	}
 	if f.c.Arch == hf.ViT {
-		return f.s.Images(f.in.Images[i*f.pixels():][:f.pixels()], 1, o)
+		hidden, err = f.s.Images(f.in.Images[i*f.pixels():][:f.pixels()], 1, o)
+	} else {
+		ids := f.in.Sequences[i]
+		hidden, err = f.s.Hidden(model.Batch{IDs: ids, Starts: []int32{0, int32(len(ids))}}, o)
 	}
-	ids := f.in.Sequences[i]
-	hidden, err = f.s.Hidden(model.Batch{IDs: ids, Starts: []int32{0, int32(len(ids))}}, o)
 	var bad *model.InputError
 	if errors.As(err, &bad) {
 		bad.Sequence = i // it counts within a batch of one
+	}
+	for row := 0; err == nil && row < hidden.Rows; row++ {
+		if slices.ContainsFunc(hidden.Row(row), func(x float32) bool { return !(math.Abs(float64(x)) <= math.MaxFloat32) }) {
+			err = &model.InputError{Reason: model.NotFinite, Sequence: i, Position: row}
+		}
 	}
 	return hidden, err
 }

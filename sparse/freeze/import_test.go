@@ -62,6 +62,35 @@ func TestArraysOfEveryKindAreRead(t *testing.T) {
 	}
 }
 
+// Pixels are what a model can compute with; anything else names the file.
+func TestPixelsAreFinite(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   string // of the error
+	}{
+		{[]float64{0, -1.5, math.MaxFloat32}, ""},
+		{[]float64{0, math.NaN(), 0}, "number 1 is NaN"},
+		{[]float64{0, 0, math.Inf(-1)}, "number 2 is -Inf"},
+		{[]float64{1e39, 0, 0}, "number 0 is 1e+39"},
+	} {
+		var body []byte
+		for _, v := range c.values {
+			body = binary.LittleEndian.AppendUint64(body, math.Float64bits(v))
+		}
+		path := filepath.Join(t.TempDir(), "pixels.npy")
+		if err := os.WriteFile(path, npy("<f8", "3,", body), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, pixels, err := ReadPixels(path)
+		switch {
+		case c.want == "" && (err != nil || len(pixels) != 3 || float64(pixels[1]) != c.values[1]):
+			t.Errorf("%v: %v, %v", c.values, pixels, err)
+		case c.want != "" && (err == nil || err.Error() != path+": "+c.want):
+			t.Errorf("%v: got %v, want %q", c.values, err, c.want)
+		}
+	}
+}
+
 func FuzzNPY(f *testing.F) {
 	f.Add(npy("<f4", "2, 1", make([]byte, 8)))
 	f.Add(npy("|b1", "3,", []byte{1, 0, 1}))

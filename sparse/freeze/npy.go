@@ -12,8 +12,12 @@ import (
 	"strings"
 )
 
-// maxNPY is the largest .npy file that is read.
-const maxNPY = 1 << 31
+// maxNPY is the largest .npy file that is read, and maxValues the most numbers of
+// one: they become float64.
+const (
+	maxNPY    = 1 << 31
+	maxValues = 1 << 29
+)
 
 // The header of the format, https://numpy.org/neps/nep-0001-npy-format.html: a
 // dictionary in Python's notation, of which these are the three entries.
@@ -23,14 +27,20 @@ var (
 	npyShape   = regexp.MustCompile(`'shape': *\(([0-9, ]*)\)`)
 )
 
-// ReadPixels reads a .npy file of images.
+// ReadPixels reads a .npy file of images, as long as shape says. A number that is
+// not finite, or is too large for a float32, is an error.
 func ReadPixels(path string) (shape []int, pixels []float32, err error) {
 	shape, values, err := readNPY(path)
+	if err != nil {
+		return nil, nil, err
+	}
 	pixels = make([]float32, len(values))
 	for i, v := range values {
-		pixels[i] = float32(v)
+		if pixels[i] = float32(v); math.IsNaN(v) || math.IsInf(float64(pixels[i]), 0) {
+			return nil, nil, fmt.Errorf("%s: number %d is %v", path, i, v)
+		}
 	}
-	return shape, pixels, err
+	return shape, pixels, nil
 }
 
 // readNPY reads an array of numbers or truth values, in C's order and little-endian.
@@ -71,6 +81,9 @@ func parseNPY(data []byte) (shape []int, values []float64, err error) {
 	}
 	size, _ := strconv.Atoi(string(kind[3]))
 	n := len(body) / size
+	if n > maxValues {
+		return nil, nil, fmt.Errorf("%d numbers, and at most %d are read", n, maxValues)
+	}
 	left := n
 	for d := range strings.SplitSeq(string(dims[1]), ",") {
 		if d = strings.TrimSpace(d); d == "" {
