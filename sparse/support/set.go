@@ -42,7 +42,8 @@ type Set struct {
 	Serve   string   // Sparse or Dense
 	Reason  string   // why
 
-	// Certs are of the longest bucket, [layer*Heads+head], or nil.
+	// Certs are of every head, [layer*Heads+head], or nil: over all sequences that
+	// judged, each by the layouts for its own length.
 	Certs []Cert
 	// Anchors are there in mode Anchor.
 	Anchors *Anchors
