@@ -65,7 +65,7 @@ func (s *Scratch) Attend(jobs []Job, workers int) {
 }
 
 func (s *Scratch) attend(workers int) {
-	if workers <= 1 || len(s.packs) >= many*workers || !slices.ContainsFunc(s.packs, func(p pack) bool { return !p.few() }) {
+	if workers <= 1 || len(s.packs) >= many*workers || !slices.ContainsFunc(s.packs, func(p pack) bool { return !p.few() && !p.job.abreast() }) {
 		mat.Share(len(s.packs), workers, func(i, who int) { s.workers[who].head(&s.packs[i]) })
 		return
 	}
@@ -94,7 +94,11 @@ func (p *pack) work() int {
 	if l := j.layout(p.kv * (j.Heads / j.KVHeads)); l != nil {
 		keys = min(keys, len(l.Col)*l.Block/max(l.Rows, 1))
 	}
-	return 2 * j.Dim * (keys*j.Q.Rows*(j.Heads/j.KVHeads) + p.panels*panel)
+	work := keys * j.Q.Rows * (j.Heads / j.KVHeads)
+	if j.Paged == nil {
+		work += p.panels * panel
+	}
+	return 2 * j.Dim * work
 }
 
 // head packs and attends one head by itself.
@@ -103,8 +107,26 @@ func (w *worker) head(p *pack) {
 		w.few(p)
 		return
 	}
+	if p.job.abreast() {
+		p.open()
+		w.abreast(p)
+		return
+	}
 	p.fill(w.room(p.size()), &w.tmp)
 	p.tiles(func(head, lo, hi int) { w.tile(p, head, lo, hi) })
+}
+
+// abreast attends the heads that share keys in one tile, which reads them once.
+// The job has one query.
+func (w *worker) abreast(p *pack) {
+	per := p.job.Heads / p.job.KVHeads
+	for h, end := p.kv*per, (p.kv+1)*per; h < end; {
+		rows := min(tileRows, end-h)
+		v := w.start(p, h, 0, rows)
+		w.run(&v, rows)
+		w.finish(&v, rows)
+		h += rows
+	}
 }
 
 // few attends a head whose queries are one tile.
@@ -125,7 +147,7 @@ func (w *worker) few(p *pack) {
 		w.at = w.ascending[:len(w.list)]
 		v.data, v.panel, v.step, v.listed = j.V.Data[p.kv*j.Dim:], 4*panel*j.V.Stride, 4*j.V.Stride, false
 		w.run(&v, j.Q.Rows)
-		w.finish(&v, h, j.Q.Rows)
+		w.finish(&v, j.Q.Rows)
 	}
 }
 

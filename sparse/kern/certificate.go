@@ -49,7 +49,7 @@ type Certifier struct {
 // NewCertifier summarises the keys of a head, by the blocks of its layout, or of
 // size keys where it has none. Cost: keys·Dim², and Dim³ for each block.
 func NewCertifier(j *Job, head, size int) *Certifier {
-	j.check()
+	j.checkRows()
 	if head < 0 || head >= j.Heads || size <= 0 {
 		panic(badMass)
 	}

@@ -41,6 +41,9 @@ type Job struct {
 	// the layout must have rows for all of them. A query whose layout leaves it
 	// no key gets zeros.
 	Layouts []*support.Layout
+	// Paged, unless it is nil, is where keys and values lie, per key and value
+	// head, for Attend alone: then K.Rows is all that is read of K and V.
+	Paged []Paged
 	// LogSums, unless it is nil, receives the natural logarithm of the sum of
 	// exp(Scale·q·k) over the keys that were read: [queries][Heads]. Where no
 	// key was read it is minus infinity.
@@ -53,6 +56,7 @@ const (
 	badShape  = "kern: a matrix does not fit heads, dimension and rows"
 	badOffset = "kern: an offset below zero, or causal queries beyond the keys"
 	badLayout = "kern: a layout does not cover the queries, or is broken"
+	badPage   = "kern: pages that do not cover the keys, or a page that is not there"
 	badMass   = "kern: head, block or destination out of range"
 )
 
@@ -65,9 +69,19 @@ func (j *Job) check() {
 	if j.Offset < 0 || j.Causal && j.Offset+j.Q.Rows > j.K.Rows {
 		panic(badOffset)
 	}
-	if !fits(j.Q, j.Q.Rows, j.Heads*j.Dim) || !fits(j.Out, j.Q.Rows, j.Heads*j.Dim) ||
-		!fits(j.K, j.K.Rows, j.KVHeads*j.Dim) || !fits(j.V, j.K.Rows, j.KVHeads*j.Dim) {
+	if !fits(j.Q, j.Q.Rows, j.Heads*j.Dim) || !fits(j.Out, j.Q.Rows, j.Heads*j.Dim) {
 		panic(badShape)
+	}
+	if j.Paged == nil && (!fits(j.K, j.K.Rows, j.KVHeads*j.Dim) || !fits(j.V, j.K.Rows, j.KVHeads*j.Dim)) {
+		panic(badShape)
+	}
+	if j.Paged != nil && len(j.Paged) != j.KVHeads {
+		panic(badPage)
+	}
+	for i := range j.Paged {
+		if !j.Paged[i].fits(j.K.Rows) {
+			panic(badPage)
+		}
 	}
 	if j.LogSums != nil && len(j.LogSums) != j.Q.Rows*j.Heads {
 		panic(badShape)
@@ -79,6 +93,17 @@ func (j *Job) check() {
 		if l != nil && (l.Block <= 0 || l.Block%panel != 0 || len(l.RowPtr) != l.Rows+1 || (j.Offset+j.Q.Rows+l.Block-1)/l.Block > l.Rows) {
 			panic(badLayout)
 		}
+		if l != nil && l.Order != nil && j.Paged != nil {
+			panic(badLayout)
+		}
+	}
+}
+
+// checkRows is check for what reads keys and values as rows.
+func (j *Job) checkRows() {
+	j.check()
+	if j.Paged != nil {
+		panic(badPage)
 	}
 }
 

@@ -65,7 +65,7 @@ func (s *Scratch) within(jobs []Job, l Ladder, workers int) []climber {
 	var heads []climber
 	for i := range jobs {
 		j := &jobs[i]
-		if j.Causal {
+		if j.Causal || j.Paged != nil {
 			panic(badLadder)
 		}
 		if j.LogSums == nil && len(j.Layouts) > 0 {

@@ -13,7 +13,7 @@ import (
 // head or dst do not fit, or if block is no multiple of 16. Cost: as the scores
 // of the head. It allocates, and may run at the same time as other calls.
 func BlockMass(dst []float64, j *Job, head, block int) {
-	j.check()
+	j.checkRows()
 	if head < 0 || head >= j.Heads || block <= 0 || block%panel != 0 {
 		panic(badMass)
 	}

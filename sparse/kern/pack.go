@@ -17,10 +17,14 @@ type pack struct {
 	values []float32 // [panels*panel][wide]; zeros where no key is
 	order  []int32   // [panels*panel] the key at a place, MaxInt32 where none is; nil: the place itself
 	last   []int32   // [panels] the largest of order in each
+
+	keyPanel int // numbers from one panel of keys to the next
 }
 
 // wide is the number of columns of packed values.
-func (j *Job) wide() int { return (j.Dim + panel - 1) / panel * panel }
+func (j *Job) wide() int { return wideOf(j.Dim) }
+
+func wideOf(dim int) int { return (dim + panel - 1) / panel * panel }
 
 // packedPanels is how many panels the keys of a head take.
 func (j *Job) packedPanels(kv int) int {
@@ -31,14 +35,24 @@ func (j *Job) packedPanels(kv int) int {
 	return (j.K.Rows + panel - 1) / panel
 }
 
-// size is the number of floats that reset takes.
-func (p *pack) size() int { return p.panels * panel * (p.job.Dim + p.job.wide()) }
+// size is the number of floats that fill takes.
+func (p *pack) size() int {
+	if p.job.Paged != nil {
+		return 0
+	}
+	return p.panels * panel * (p.job.Dim + p.job.wide())
+}
 
 // fill packs into memory, of which it takes size numbers, and returns what is
 // left. tmp is used again by later calls.
 func (p *pack) fill(memory []float32, tmp *[]float32) (left []float32) {
 	j := p.job
+	if j.Paged != nil {
+		p.open()
+		return memory
+	}
 	n := p.panels * panel
+	p.keyPanel = panel * j.Dim
 	p.keys, memory = memory[:n*j.Dim:n*j.Dim], memory[n*j.Dim:]
 	p.values, memory = memory[:n*j.wide():n*j.wide()], memory[n*j.wide():]
 	p.setOrder()
@@ -70,7 +84,7 @@ func fetchRows(m mat.Matrix, i, n, c, dim int) {
 // are.
 func (p *pack) few() bool {
 	j := p.job
-	if j.Dim%panel != 0 || p.ordered() || j.K.Rows == 0 || j.Q.Rows > 6 {
+	if j.Paged != nil || j.Dim%panel != 0 || p.ordered() || j.K.Rows == 0 || j.Q.Rows > 6 {
 		return false
 	}
 	l := j.layout(p.kv * (j.Heads / j.KVHeads))
@@ -82,6 +96,7 @@ func (p *pack) few() bool {
 func (p *pack) fillListed(list []int32, memory []float32, tmp *[]float32) {
 	j := p.job
 	n := panel * j.Dim
+	p.keyPanel = n
 	p.keys, p.values = memory[:len(list)*n], memory[len(list)*n:][:n]
 	for i, at := range list {
 		p.packKeys(p.keys[i*n:][:n], int(at), tmp)

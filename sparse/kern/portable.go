@@ -2,6 +2,7 @@ package kern
 
 import (
 	"math"
+	"slices"
 
 	"entropipe/models/mat"
 )
@@ -10,7 +11,11 @@ import (
 func (s *Scratch) attendPortable(jobs []Job, workers int) {
 	type row struct{ job, head int }
 	var rows []row
+	jobs = slices.Clone(jobs)
 	for i := range jobs {
+		if jobs[i].Paged != nil {
+			jobs[i] = *jobs[i].unpaged()
+		}
 		for h := range jobs[i].Heads {
 			rows = append(rows, row{i, h})
 		}

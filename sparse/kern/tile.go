@@ -24,6 +24,7 @@ type worker struct {
 	top, total, factor [tileRows]float32
 	list               []int32 // panels that the tile reads
 	at                 []int32 // where the keys of each are packed
+	located            []int32 // of a paged job, that
 	ascending          []int32 // 0, 1, 2, …
 	bits               []int32 // of each panel, where its bits begin in the layout's; -1: none. Empty: no panel has any
 	tmp                []float32
@@ -33,9 +34,9 @@ type worker struct {
 // view is a tile being worked on.
 type view struct {
 	*pack
-	layout *support.Layout
-	lo     int // the first query
-	scale  float32
+	layout   *support.Layout
+	lo, head int // the first query, and its head
+	scale    float32
 	// Values, and how many bytes lie between panels and between keys. listed
 	// says that w.at has their panels, as it has those of keys; else they lie in
 	// the job, all but those of a last panel that lacks some.
@@ -50,31 +51,51 @@ var minusInf = float32(math.Inf(-1))
 func (w *worker) tile(p *pack, head, lo, hi int) {
 	v := w.start(p, head, lo, hi)
 	w.run(&v, hi-lo)
-	w.finish(&v, head, hi-lo)
+	w.finish(&v, hi-lo)
 }
 
-// start makes a tile ready.
+// row returns the query and head of row r of the tile.
+func (v *view) row(r int) (i, h int) {
+	if v.job.abreast() {
+		return 0, v.head + r
+	}
+	return v.lo + r, v.head
+}
+
+// horizon is the number of keys that row r of the tile may see by position.
+func (v *view) horizon(r int) int {
+	i, _ := v.row(r)
+	return v.job.horizon(i)
+}
+
+// start makes a tile ready: queries lo to hi-1 of a head, or as many heads of
+// one query.
 func (w *worker) start(p *pack, head, lo, hi int) view {
 	j := p.job
 	rows := hi - lo
-	v := view{pack: p, layout: j.layout(head), lo: lo, scale: float32(math.Abs(float64(j.Scale)) * math.Log2E)}
+	v := view{pack: p, layout: j.layout(head), lo: lo, head: head, scale: float32(math.Abs(float64(j.Scale)) * math.Log2E)}
 	v.data, v.panel, v.step, v.listed = p.values, 4*panel*j.wide(), 4*j.wide(), true
 	w.begin(rows, j.Dim, j.wide())
 	for r := range rows {
 		q := w.queries[r*j.Dim:][:j.Dim]
-		copy(q, j.query(lo+r, head))
+		copy(q, j.query(v.row(r)))
 		if j.Scale < 0 {
 			for c := range q {
 				q[c] = -q[c]
 			}
 		}
 	}
+	w.read(&v, v.horizon(rows-1))
+	w.at = w.list
+	if j.Paged != nil {
+		w.located = p.locate(w.located, w.list)
+		w.at = w.located
+		return v
+	}
 	fetchRows(j.Out, lo, rows, head*j.Dim, j.Dim) // they are written at the end
 	if next := min(rows, j.Q.Rows-hi); next > 0 {
 		fetchRows(j.Q, hi, next, head*j.Dim, j.Dim)
 	}
-	w.read(&v, j.horizon(hi-1))
-	w.at = w.list
 	return v
 }
 
@@ -92,16 +113,17 @@ func (w *worker) run(v *view, rows int) {
 }
 
 // finish writes the rows.
-func (w *worker) finish(v *view, head, rows int) {
-	j, lo, wide := v.job, v.lo, v.job.wide()
+func (w *worker) finish(v *view, rows int) {
+	j, wide := v.job, v.job.wide()
 	for r := range rows {
 		by := float32(0)
 		if w.total[r] > 0 {
 			by = 1 / w.total[r]
 		}
-		scaled(j.out(lo+r, head), w.sums[r*wide:], by)
+		i, h := v.row(r)
+		scaled(j.out(i, h), w.sums[r*wide:], by)
 		if j.LogSums != nil {
-			j.LogSums[(lo+r)*j.Heads+head] = float64(w.top[r])*math.Abs(float64(j.Scale)) + math.Log(float64(w.total[r]))
+			j.LogSums[i*j.Heads+h] = float64(w.top[r])*math.Abs(float64(j.Scale)) + math.Log(float64(w.total[r]))
 		}
 	}
 }
@@ -181,7 +203,7 @@ func (w *worker) read(v *view, end int) {
 // beyond these rows.
 func (w *worker) weights(v *view, r, h, from, to int) (n int) {
 	j := v.job
-	end := j.horizon(v.lo + r + h - 1)
+	end := v.horizon(r + h - 1)
 	if v.order == nil {
 		for to > from && int(w.list[to-1])*panel >= end {
 			to--
@@ -193,7 +215,7 @@ func (w *worker) weights(v *view, r, h, from, to int) (n int) {
 	n = to - from
 	args := productArgs{
 		a: &w.queries[r*j.Dim], aStride: 4 * j.Dim,
-		b: &v.keys[0], bPanel: 4 * panel * j.Dim, steps: j.Dim,
+		b: &v.keys[0], bPanel: 4 * v.keyPanel, steps: j.Dim,
 		cStride: 4 * lead,
 	}
 	for i, most := 0, widest(); i < n; {
@@ -263,7 +285,7 @@ func fill(s []float32) {
 
 // cut takes away the scores of keys that a row does not see.
 func (w *worker) cut(v *view, r, h, from, to int) {
-	first := v.job.horizon(v.lo + r)
+	first := v.horizon(r)
 	for i := to - 1; i >= from; i-- {
 		place := int(w.list[i]) * panel
 		whole := place+panel <= first
@@ -278,7 +300,7 @@ func (w *worker) cut(v *view, r, h, from, to int) {
 		}
 		for q := range h {
 			s := w.scores[q*lead+(i-from)*panel:][:panel]
-			end := v.job.horizon(v.lo + r + q)
+			end := v.horizon(r + q)
 			if v.order == nil {
 				fill(s[max(0, min(end-place, panel)):])
 			} else {
@@ -289,7 +311,8 @@ func (w *worker) cut(v *view, r, h, from, to int) {
 				}
 			}
 			if len(w.bits) > 0 && w.bits[i] >= 0 {
-				w.clearBits(v, s, v.lo+r+q, int(w.bits[i]))
+				query, _ := v.row(r + q)
+				w.clearBits(v, s, query, int(w.bits[i]))
 			}
 		}
 	}

@@ -1,103 +1,124 @@
 // Package kv keeps the keys and values of sequences that grow token by token, in
-// pages, so that memory follows what later tokens still read: a frozen mask says
-// when a block of keys is read for the last time, and its page is free from then
-// on. (Pages of a cache: PagedAttention, Kwon et al. 2023.)
-//
-// Where all heads of a layer read everything to the end, pages would only have to
-// be put together again for every token: such a layer is one piece of memory,
-// which doubles when it is full, and is read in place.
+// pages as sparse/kern reads them, so that a new token packs and copies nothing,
+// and memory follows what later tokens still read: a frozen mask says when a
+// block of keys is read for the last time, and its page is free from then on.
+// (Pages of a cache: PagedAttention, Kwon et al. 2023.)
 //
 // Words: a head is a key head of a layer; a block is a run of positions that a
 // head's mask treats as one; a page holds the keys and values of a block; the
-// last use of a block is the last block of queries that reads it; a layer is
-// whole when nothing of it is ever freed.
+// last use of a block is the last block of queries that reads it.
 package kv
 
-import "entropipe/models/mat"
+import (
+	"entropipe/models/mat"
+	"entropipe/sparse/kern"
+)
 
-// Pool hands out pages and takes them back. Pages of a size are used again.
-// The zero value is ready; one goroutine at a time.
+// Pool hands out pages and takes them back; they are used again, by whichever
+// head and sequence needs one. The zero value is ready; one goroutine at a time.
 type Pool struct {
-	free        map[int][][]float32
-	inUse, peak int
+	slabs       map[int]*slab // by numbers of a page
+	inUse, peak int           // numbers
 }
 
-// get returns a page of n numbers; what it holds is of no meaning.
-func (p *Pool) get(n int) []float32 {
-	p.inUse += n
+// slab is the memory of pages of one size. It grows by half, so pages are known
+// by their number.
+type slab struct {
+	size int
+	data []float32
+	next int32 // no page from here on was ever handed out
+	free []int32
+}
+
+func (p *Pool) slab(size int) *slab {
+	if p.slabs == nil {
+		p.slabs = map[int]*slab{}
+	}
+	if p.slabs[size] == nil {
+		p.slabs[size] = &slab{size: size}
+	}
+	return p.slabs[size]
+}
+
+// get returns a page; what it holds is of no meaning.
+func (p *Pool) get(s *slab) int32 {
+	p.inUse += s.size
 	p.peak = max(p.peak, p.inUse)
-	if pages := p.free[n]; len(pages) > 0 {
-		page := pages[len(pages)-1]
-		p.free[n] = pages[:len(pages)-1]
+	if n := len(s.free); n > 0 {
+		page := s.free[n-1]
+		s.free = s.free[:n-1]
 		return page
 	}
-	return make([]float32, n)
+	if end := (int(s.next) + 1) * s.size; end > len(s.data) {
+		data := make([]float32, max(end, len(s.data)/s.size*3/2*s.size))
+		copy(data, s.data)
+		s.data = data
+	}
+	s.next++
+	return s.next - 1
 }
 
-func (p *Pool) put(page []float32) {
-	if p.free == nil {
-		p.free = map[int][][]float32{}
-	}
-	p.inUse -= len(page)
-	p.free[len(page)] = append(p.free[len(page)], page)
+func (p *Pool) put(s *slab, page int32) {
+	p.inUse -= s.size
+	s.free = append(s.free, page)
 }
+
+func (s *slab) page(i int32) []float32 { return s.data[int(i)*s.size:][:s.size] }
 
 // Bytes returns what pages in use take, and the most that they took since the
-// last ResetPeak. Pages that wait to be used again are not counted, and stay
+// last ResetPeak. Pages that wait to be used again, at most half as many as were
+// ever in use at once and those that were given back, are not counted, and stay
 // until Trim.
 func (p *Pool) Bytes() (inUse, peak int) { return 4 * p.inUse, 4 * p.peak }
 
 // ResetPeak makes the peak what is in use.
 func (p *Pool) ResetPeak() { p.peak = p.inUse }
 
-// Trim gives up the pages that are not in use.
-func (p *Pool) Trim() { p.free = nil }
+// Trim gives up the memory of pages of which none is in use.
+func (p *Pool) Trim() {
+	for _, s := range p.slabs {
+		if len(s.free) == int(s.next) {
+			s.data, s.next, s.free = nil, 0, nil
+		}
+	}
+}
 
 // Shape says how the heads of a cache cut positions into blocks, and for how
 // long they need them.
 type Shape struct {
 	Layers, Heads, Dim int // Heads: of keys, in each layer
-	// Block returns the positions of a block, above 0.
+	// Block returns the positions of a block, a multiple of 16.
 	Block func(layer, head int) int
 	// LastUse returns the last block of queries that reads a block of keys, in
 	// blocks of that head; -1: none does. It is nil where all blocks stay.
 	LastUse func(layer, head, block int) int
-	// Whole says that no block of a layer is freed before the end; then neither
-	// Block nor LastUse is asked about it. nil: no layer is whole.
-	Whole func(layer int) bool
 }
 
 // Cache holds one sequence. One goroutine at a time.
 type Cache struct {
-	pool   *Pool
-	shape  Shape
-	layers []whole
-	heads  []pages // [layer*Heads+head], of layers that are not whole
+	pool  *Pool
+	shape Shape
+	heads []pages // [layer*Heads+head]
+	views []kern.Paged
 }
 
-// whole is a layer in one piece: keys [capacity][Heads*Dim], then values.
-type whole struct {
-	is       bool
-	capacity int // positions
-	rows     []float32
-}
-
-// pages are those of one head: nil where a block is not yet, or no longer, held.
+// pages are those of one head.
 type pages struct {
 	block int
-	of    [][]float32 // keys [block][Dim], then values
-	freed int         // blocks below it are not looked at again: they are gone
+	slab  *slab
+	of    []int32 // by block; gone: not yet, or no longer, held
+	freed int     // blocks below it are not looked at again: they are gone
 }
+
+const gone = -1
 
 // New returns an empty cache whose pages come from the pool.
 func New(pool *Pool, shape Shape) *Cache {
-	c := &Cache{pool: pool, shape: shape, layers: make([]whole, shape.Layers), heads: make([]pages, shape.Layers*shape.Heads)}
+	c := &Cache{pool: pool, shape: shape, views: make([]kern.Paged, shape.Heads)}
 	for l := range shape.Layers {
-		if c.layers[l].is = shape.Whole != nil && shape.Whole(l); c.layers[l].is {
-			continue
-		}
 		for h := range shape.Heads {
-			c.heads[l*shape.Heads+h].block = shape.Block(l, h)
+			block := shape.Block(l, h)
+			c.heads = append(c.heads, pages{block: block, slab: pool.slab(kern.PageSize(block, shape.Dim))})
 		}
 	}
 	return c
@@ -107,63 +128,23 @@ func New(pool *Pool, shape Shape) *Cache {
 // first onwards. Blocks that no query at or after position next will read are
 // not kept.
 func (c *Cache) Put(layer, first int, k, v mat.Matrix, next int) {
-	if c.layers[layer].is {
-		c.putWhole(&c.layers[layer], first, k, v)
-		return
-	}
 	for h := range c.shape.Heads {
 		p := &c.heads[layer*c.shape.Heads+h]
-		for r := range k.Rows {
+		for r := 0; r < k.Rows; {
 			b, at := (first+r)/p.block, (first+r)%p.block
+			end := min(k.Rows, r+p.block-at)
 			for b >= len(p.of) {
-				p.of = append(p.of, nil)
+				p.of = append(p.of, gone)
 			}
-			if p.of[b] == nil {
-				if at != 0 || c.last(layer, h, b) < next/p.block {
-					continue // not kept from its beginning, or needed no more
-				}
-				p.of[b] = c.pool.get(2 * p.block * c.shape.Dim)
+			if p.of[b] == gone && at == 0 && c.last(layer, h, b) >= next/p.block {
+				p.of[b] = c.pool.get(p.slab)
 			}
-			c.store(p.of[b], at, p.block, k.Row(r), v.Row(r), h)
+			if p.of[b] != gone { // else not kept from its beginning, or needed no more
+				kern.WritePage(p.slab.page(p.of[b]), p.block, c.shape.Dim, at, k.Slice(r, end), v.Slice(r, end), h*c.shape.Dim)
+			}
+			r = end
 		}
 	}
-}
-
-// smallest is the positions that a whole layer begins with.
-const smallest = 64
-
-// putWhole stores rows in a layer of one piece.
-func (c *Cache) putWhole(w *whole, first int, k, v mat.Matrix) {
-	if n := first + k.Rows; n > w.capacity {
-		old, capacity := *w, max(w.capacity, smallest)
-		for capacity < n {
-			capacity *= 2
-		}
-		wide := c.shape.Heads * c.shape.Dim
-		w.capacity, w.rows = capacity, c.pool.get(2*capacity*wide)
-		if old.rows != nil {
-			copy(w.rows, old.rows[:first*wide])
-			copy(w.rows[capacity*wide:], old.rows[old.capacity*wide:][:first*wide])
-			c.pool.put(old.rows)
-		}
-	}
-	keys, values := c.wholeRows(w, first+k.Rows)
-	for r := range k.Rows {
-		copy(keys.Row(first+r), k.Row(r))
-		copy(values.Row(first+r), v.Row(r))
-	}
-}
-
-// wholeRows are the first n positions of a layer of one piece.
-func (c *Cache) wholeRows(w *whole, n int) (k, v mat.Matrix) {
-	wide := c.shape.Heads * c.shape.Dim
-	return mat.Of(n, wide, w.rows), mat.Of(n, wide, w.rows[w.capacity*wide:])
-}
-
-func (c *Cache) store(page []float32, at, block int, k, v []float32, head int) {
-	d := c.shape.Dim
-	copy(page[at*d:(at+1)*d], k[head*d:])
-	copy(page[(block+at)*d:(block+at+1)*d], v[head*d:])
 }
 
 // last is LastUse, or the end of all times.
@@ -180,77 +161,37 @@ func (c *Cache) Free(next int) {
 		return
 	}
 	for i := range c.heads {
-		p := &c.heads[i] // of a whole layer: without pages
+		p := &c.heads[i]
 		for b := p.freed; b < len(p.of); b++ {
-			if p.of[b] != nil && c.last(i/c.shape.Heads, i%c.shape.Heads, b) < next/p.block {
-				c.pool.put(p.of[b])
-				p.of[b] = nil
+			if p.of[b] != gone && c.last(i/c.shape.Heads, i%c.shape.Heads, b) < next/p.block {
+				c.pool.put(p.slab, p.of[b])
+				p.of[b] = gone
 			}
-			if p.of[b] == nil && p.freed == b {
+			if p.of[b] == gone && p.freed == b {
 				p.freed = b + 1
 			}
 		}
 	}
 }
 
-// Rows returns the keys and values [n][Heads*Dim] of a layer at the positions
-// below n, as many as have been put, until the next Put, Free or Close. Those of
-// a whole layer are views; of others what is held is copied to scratch, each row
-// to its position, and rows of blocks that are gone have no meaning. Calls with
-// scratch of their own may run at the same time.
-func (c *Cache) Rows(layer, n int, scratch *Scratch) (k, v mat.Matrix) {
-	if w := &c.layers[layer]; w.is {
-		return c.wholeRows(w, n)
+// Pages returns where the heads of a layer have what has been put and not been
+// freed, for kern.Job.Paged. The slice is the cache's, until the next Pages; what
+// it names is true until the next Put to any cache of the pool, Free or Close.
+func (c *Cache) Pages(layer int) []kern.Paged {
+	for h := range c.views {
+		p := &c.heads[layer*c.shape.Heads+h]
+		c.views[h] = kern.Paged{Pages: p.slab.data, Block: p.block, At: p.of}
 	}
-	wide := c.shape.Heads * c.shape.Dim
-	k, v = mat.Of(n, wide, extend(&scratch.k, n*wide)), mat.Of(n, wide, extend(&scratch.v, n*wide))
-	for h := range c.shape.Heads {
-		c.gather(layer, h, k, v)
-	}
-	return k, v
-}
-
-// Scratch is memory that Rows uses again. The zero value is ready.
-type Scratch struct{ k, v []float32 }
-
-// extend makes v hold n numbers, with room to grow step by step.
-func extend(v *[]float32, n int) []float32 {
-	if cap(*v) < n {
-		*v = make([]float32, n, 2*n)
-	}
-	*v = (*v)[:n]
-	return *v
-}
-
-func (c *Cache) gather(layer, head int, k, v mat.Matrix) {
-	d := c.shape.Dim
-	p := &c.heads[layer*c.shape.Heads+head]
-	for b := p.freed; b < len(p.of); b++ {
-		page := p.of[b]
-		if page == nil {
-			continue
-		}
-		for at := range min(p.block, k.Rows-b*p.block) {
-			r := b*p.block + at
-			copy(k.Data[r*k.Stride+head*d:][:d], page[at*d:])
-			copy(v.Data[r*v.Stride+head*d:][:d], page[(p.block+at)*d:])
-		}
-	}
+	return c.views
 }
 
 // Close gives back all pages. The cache is empty then and may be used again.
 func (c *Cache) Close() {
-	for i := range c.layers {
-		if w := &c.layers[i]; w.rows != nil {
-			c.pool.put(w.rows)
-			w.capacity, w.rows = 0, nil
-		}
-	}
 	for i := range c.heads {
 		p := &c.heads[i]
 		for _, page := range p.of {
-			if page != nil {
-				c.pool.put(page)
+			if page != gone {
+				c.pool.put(p.slab, page)
 			}
 		}
 		p.of, p.freed = p.of[:0], 0

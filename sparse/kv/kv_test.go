@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"entropipe/models/mat"
+	"entropipe/sparse/kern"
 	"entropipe/sparse/kv"
 	"pgregory.net/rapid"
 )
@@ -14,7 +15,6 @@ import (
 // masks are random last uses of every block, not before the block itself.
 type masks struct {
 	layers, heads, dim, length int
-	whole                      []bool  // [layer]
 	block                      []int   // [layer*heads+head]
 	last                       [][]int // [layer*heads+head][block]
 }
@@ -22,13 +22,10 @@ type masks struct {
 func drawMasks(t *rapid.T) *masks {
 	m := &masks{
 		layers: rapid.IntRange(1, 2).Draw(t, "layers"), heads: rapid.IntRange(1, 3).Draw(t, "heads"),
-		dim: rapid.SampledFrom([]int{1, 3, 8}).Draw(t, "dim"), length: rapid.IntRange(1, 90).Draw(t, "length"),
-	}
-	for l := range m.layers {
-		m.whole = append(m.whole, rapid.IntRange(0, 2).Draw(t, fmt.Sprintf("layer %d whole", l)) == 0)
+		dim: rapid.SampledFrom([]int{1, 3, 8, 16, 20}).Draw(t, "dim"), length: rapid.IntRange(1, 150).Draw(t, "length"),
 	}
 	for i := range m.layers * m.heads {
-		size := rapid.SampledFrom([]int{4, 8, 16}).Draw(t, fmt.Sprint("block of ", i))
+		size := rapid.SampledFrom([]int{16, 32, 48}).Draw(t, fmt.Sprint("block of ", i))
 		blocks := (m.length + size - 1) / size
 		last := make([]int, blocks)
 		for b := range last {
@@ -47,32 +44,17 @@ func (m *masks) shape() kv.Shape {
 		Layers: m.layers, Heads: m.heads, Dim: m.dim,
 		Block:   func(l, h int) int { return m.block[l*m.heads+h] },
 		LastUse: func(l, h, b int) int { return m.last[l*m.heads+h][b] },
-		Whole:   func(l int) bool { return m.isWhole(l) },
 	}
 }
-
-func (m *masks) isWhole(layer int) bool { return m.whole != nil && m.whole[layer] }
 
 // held returns the bytes of the pages that a cache of n positions must hold,
 // when the queries from position next on are to come.
 func (m *masks) held(n, next int) int {
 	sum := 0
-	for l := range m.layers {
-		if m.isWhole(l) && n > 0 {
-			capacity := 64
-			for capacity < n {
-				capacity *= 2
-			}
-			sum += 4 * 2 * capacity * m.heads * m.dim
-		}
-	}
 	for i, size := range m.block {
-		if m.isWhole(i / m.heads) {
-			continue
-		}
 		for b := 0; b*size < n; b++ {
 			if m.last[i][b] >= next/size {
-				sum += 4 * 2 * size * m.dim
+				sum += 4 * kern.PageSize(size, m.dim)
 			}
 		}
 	}
@@ -137,30 +119,37 @@ func TestCacheHoldsWhatIsStillRead(t *testing.T) {
 	})
 }
 
-// checkRows compares what Rows brings of the blocks that are read at or after
+// checkRows compares what Pages names of the blocks that are read at or after
 // position n with what was put.
 func (m *masks) checkRows(t *rapid.T, c *kv.Cache, n int) {
-	var scratch kv.Scratch
-	if n == 0 {
-		return
-	}
 	for l := range m.layers {
-		k, v := c.Rows(l, n, &scratch)
-		for p := range n {
-			for h := range m.heads {
-				i := l*m.heads + h
-				if !m.isWhole(l) && m.last[i][p/m.block[i]] < n/m.block[i] {
+		for h, of := range c.Pages(l) {
+			i := l*m.heads + h
+			for p := range n {
+				if m.last[i][p/m.block[i]] < n/m.block[i] {
 					continue
 				}
-				if got, want := k.Row(p)[h*m.dim:][:m.dim], m.row(l, p, false)[h*m.dim:][:m.dim]; !slices.Equal(got, want) {
-					t.Fatalf("layer %d, head %d: key %d of %d is %v, want %v", l, h, p, n, got, want)
+				key, value := entry(of, m.dim, p)
+				if want := m.row(l, p, false)[h*m.dim:][:m.dim]; !slices.Equal(key, want) {
+					t.Fatalf("layer %d, head %d: key %d of %d is %v, want %v", l, h, p, n, key, want)
 				}
-				if got, want := v.Row(p)[h*m.dim:][:m.dim], m.row(l, p, true)[h*m.dim:][:m.dim]; !slices.Equal(got, want) {
-					t.Fatalf("layer %d, head %d: value %d of %d is %v, want %v", l, h, p, n, got, want)
+				if want := m.row(l, p, true)[h*m.dim:][:m.dim]; !slices.Equal(value, want) {
+					t.Fatalf("layer %d, head %d: value %d of %d is %v, want %v", l, h, p, n, value, want)
 				}
 			}
 		}
 	}
+}
+
+// entry returns the key and value at a position, by what kern.Paged says.
+func entry(of kern.Paged, dim, position int) (key, value []float32) {
+	wide := (dim + 15) / 16 * 16
+	page := of.Pages[int(of.At[position/of.Block])*2*of.Block*wide:][:2*of.Block*wide]
+	at := position % of.Block
+	for c := range dim {
+		key = append(key, page[at/16*16*wide+c*16+at%16])
+	}
+	return key, page[(of.Block+at)*wide:][:dim]
 }
 
 // Sliding windows keep a window, however long the sequence becomes; the pages
@@ -186,7 +175,7 @@ func TestWindowsTakeNoMoreMemoryForLongerSequences(t *testing.T) {
 		}
 		c.Close()
 	})
-	if _, peak := pool.Bytes(); peak != 4*3*2*16*4*4 {
+	if _, peak := pool.Bytes(); peak != 4*3*4*kern.PageSize(16, 4) {
 		t.Errorf("a window of three blocks takes %d bytes at most, want 3 pages a head", peak)
 	}
 	if allocations > 200 {
@@ -202,7 +191,7 @@ func TestCacheWithoutMasksKeepsEverything(t *testing.T) {
 	c := kv.New(&pool, shape)
 	c.Put(0, 0, m.rows(0, 0, 40, false), m.rows(0, 0, 40, true), 40)
 	c.Free(1 << 20)
-	if inUse, peak := pool.Bytes(); inUse != 4*2*16*2*3 || peak != inUse {
+	if inUse, peak := pool.Bytes(); inUse != 3*4*kern.PageSize(16, 2) || peak != inUse {
 		t.Errorf("%d bytes of %d, want three pages", inUse, peak)
 	}
 	c.Close()

@@ -8,7 +8,6 @@ import (
 	"entropipe/sparse/kern"
 	"entropipe/sparse/kv"
 	"entropipe/sparse/plan"
-	"entropipe/sparse/support"
 )
 
 // defaultBlock is the positions of a page of a head that reads everything.
@@ -31,7 +30,6 @@ type growing struct {
 	plan   *plan.Plan
 	length int   // tokens whose keys are in the cache
 	next   int32 // the token to come
-	rows   kv.Scratch
 }
 
 // Generate continues every sequence by up to maxNew tokens, each the one of the
@@ -40,7 +38,7 @@ type growing struct {
 // tokens together need positions: else the sequence is TooLong. Logits that are
 // not finite are NotFinite, and end all sequences.
 //
-// Keys and values are kept in pages (package kv). The plan of a sequence is that
+// Keys and values are kept in pages (package kv) as the kernels read them. The plan of a sequence is that
 // of its prompt and maxNew tokens, from the first to the last, so blocks are
 // freed at their last use. The tokens are those that Hidden and Logits give for
 // the sequence so far under that plan, from the same bits. Options.Hook is not
@@ -120,13 +118,10 @@ func (g *generation) newCache(p *plan.Plan) *kv.Cache {
 	c := g.m.config
 	shape := kv.Shape{Layers: c.Layers, Heads: c.KVHeads, Dim: c.Dim}
 	if p == nil || len(p.Layouts) == 0 {
-		shape.Whole = func(int) bool { return true }
+		shape.Block = func(int, int) int { return defaultBlock }
 		return kv.New(&g.pool, shape)
 	}
 	shape.LastUse = p.LastUse
-	shape.Whole = func(layer int) bool {
-		return !slices.ContainsFunc(p.Layouts[layer], func(l *support.Layout) bool { return l != nil })
-	}
 	shape.Block = func(layer, head int) int {
 		if l := p.Layouts[layer][head]; l != nil {
 			return l.Block
@@ -178,17 +173,15 @@ func (g *generation) attendCached(layer int, _ Options) {
 		p.cache.Put(layer, p.length, row.Columns(q, q+wide), row.Columns(q+wide, q+2*wide), p.length)
 	}
 	g.jobs = grow(g.jobs, n)
-	mat.Share(n, g.workers, func(i, _ int) {
-		p := g.open[i]
-		k, v := p.cache.Rows(layer, p.length+1, &p.rows)
+	for i, p := range g.open {
 		g.jobs[i] = kern.Job{
-			Q: qkv.Slice(i, i+1).Columns(0, q), K: k, V: v, Out: ctx.Slice(i, i+1),
+			Q: qkv.Slice(i, i+1).Columns(0, q), K: mat.Matrix{Rows: p.length + 1}, Paged: p.cache.Pages(layer), Out: ctx.Slice(i, i+1),
 			Heads: c.Heads, KVHeads: c.KVHeads, Dim: c.Dim, Scale: g.m.scale(layer), Causal: true, Offset: p.length,
 		}
 		if p.plan != nil && len(p.plan.Layouts) > 0 {
 			g.jobs[i].Layouts = p.plan.Layouts[layer]
 		}
-	})
+	}
 	g.attention.Attend(g.jobs, g.workers)
 }
 

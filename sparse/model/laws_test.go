@@ -341,7 +341,7 @@ func TestGenerateHoldsWhatThePlanSays(t *testing.T) {
 				}
 				for b := 0; b*block < n; b++ {
 					if p.LastUse(l, h, b) >= (n-1)/block {
-						held += 2 * 4 * block * c.Dim
+						held += 4 * kern.PageSize(block, c.Dim)
 					}
 				}
 			}
