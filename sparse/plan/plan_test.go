@@ -82,6 +82,46 @@ func TestPlansSayWhyTheyAreDense(t *testing.T) {
 	}
 }
 
+// Where bits name single keys, a length whose last keys a query would need is
+// dense, whatever was asked before; and a pattern that would read too much at a
+// length is, too.
+func TestPlansLeaveEveryQueryAKeyAndHaveBounds(t *testing.T) {
+	s := newSet(false, 32, 1)
+	l := &support.Layout{Block: 16, Rows: 2, Cols: 2, RowPtr: []int32{0, 2, 3}, Col: []int32{0, 1, 0}, Kind: []uint8{support.Masked, support.Masked, support.Full}}
+	l.Bits = make([]uint64, 2*l.Words())
+	for q := range 16 { // query 3 reads key 26, the others key 0
+		at := q * 16
+		if q == 3 {
+			at += 16*16 + 10
+		}
+		l.Bits[at/64] |= 1 << (at % 64)
+	}
+	s.Buckets[0] = support.Bucket{Length: 32, Layouts: []*support.Layout{l}, Of: []int32{0, 0, 0, -1}}
+	for _, lengths := range [][]int{{17, 25, 26, 27, 31, 32}, {31, 27, 26, 17, 32, 25}} {
+		p := newPlanner(t, s, true)
+		for _, n := range lengths {
+			if plan := p.For(n); (plan.Dense == "") != (n >= 27) {
+				t.Errorf("%d tokens, asked in the order %v: dense %q", n, lengths, plan.Dense)
+			}
+		}
+	}
+	for _, c := range []struct {
+		beyond support.Shift
+		n      int
+		want   string
+	}{
+		{support.Shift{Sink: 1, Local: 4, Stride: 64}, 1 << 17, ""},
+		{support.Shift{Local: 1, Stride: 1}, 1 << 20, "1048576 tokens have too many blocks"},
+		{support.Shift{Local: support.MaxBlocks}, 1 << 24, "16777216 tokens have too many blocks"},
+	} {
+		s := newSet(true, 64, 1)
+		s.Beyond = &c.beyond
+		if got := newPlanner(t, s, true).For(c.n).Dense; (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%+v, %d tokens: %q, want %q", c.beyond, c.n, got, c.want)
+		}
+	}
+}
+
 func TestASetForAnotherModelIsAnError(t *testing.T) {
 	s := newSet(true, 64, 1)
 	other := Facts{Facts: s.Facts}

@@ -23,19 +23,21 @@ type Planner struct {
 	facts Facts
 	sha   string
 
-	mu      sync.Mutex
-	plans   map[key]*Plan
-	entries int // of the layouts that plans hold
+	mu    sync.Mutex
+	plans map[key]*Plan
+	kept  int // bytes of the layouts that plans hold
 }
 
 // key says which lengths share a plan.
 type key struct {
 	bucket, blocks int
-	cut            bool // the last block is not full
+	// last is the tokens of the last block: 1 for any number that does not fill
+	// it, but where bits say which keys are read.
+	last int
 }
 
-// maxEntries bounds the memory of plans that are kept: five bytes each.
-const maxEntries = 1 << 23
+// maxKept bounds the memory of plans that are kept.
+const maxKept = 40 << 20
 
 // New makes a planner of a set for a model. A set that was made for another
 // model is an error.
@@ -70,7 +72,7 @@ func describe(f *support.Facts) string {
 // For returns the plan for sequences of n tokens. A sequence that grows while
 // tokens are generated keeps the plan of the longest length that it may reach.
 // In mode support.Anchor a plan that is not dense has no layouts: they are made
-// from each input (Router).
+// from each input (Hook).
 func (p *Planner) For(n int) *Plan {
 	s := p.set
 	switch {
@@ -83,28 +85,53 @@ func (p *Planner) For(n int) *Plan {
 	for b < len(s.Buckets) && s.Buckets[b].Length < n {
 		b++
 	}
-	if b == len(s.Buckets) && s.Beyond == nil {
+	switch {
+	case b < len(s.Buckets):
+	case s.Beyond == nil:
 		return p.dense(fmt.Sprintf("longer than the longest bucket, %d", s.Buckets[b-1].Length))
+	case beyond(s, n) > maxBeyond:
+		return p.dense(fmt.Sprintf("%d tokens have too many blocks for the pattern beyond the longest bucket", n))
 	}
-	k := key{b, support.Blocks(n, s.Block), n%s.Block != 0}
+	k := key{b, support.Blocks(n, s.Block), (n-1)%s.Block + 1}
+	if k.last < s.Block && !(b < len(s.Buckets) && masked(&s.Buckets[b])) {
+		k.last = 1
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	plan, ok := p.plans[k]
 	if !ok {
 		plan = p.make(k, n)
-		if p.entries > maxEntries {
+		if p.kept > maxKept {
 			clear(p.plans) // plans are pure: the next ones are the same
-			p.entries = 0
+			p.kept = 0
 		}
 		p.plans[k] = plan
 		for _, l := range plan.distinct() {
-			p.entries += len(l.Col)
+			p.kept += 5*len(l.Col) + 8*len(l.Bits)
 		}
 	}
 	if plan.Dense == "" && !p.facts.Always && !kern.Pays(n, p.facts.Dim, plan.density) {
 		return p.dense(fmt.Sprintf("%d tokens with %.0f %% of the blocks are not faster than dense", n, 100*plan.density))
 	}
 	return plan
+}
+
+// maxBeyond bounds the blocks that a pattern of any length may read.
+const maxBeyond = 1 << 26
+
+// beyond is an upper bound of the blocks that the pattern reads in n tokens.
+func beyond(s *support.Set, n int) int {
+	blocks := support.Blocks(n, s.Block)
+	row := s.Beyond.Sink + s.Beyond.Local
+	if s.Beyond.Stride > 0 {
+		row += blocks/s.Beyond.Stride + 1
+	}
+	return blocks * min(row, blocks)
+}
+
+// masked says whether bits say in some layout which keys are read.
+func masked(b *support.Bucket) bool {
+	return slices.ContainsFunc(b.Layouts, func(l *support.Layout) bool { return len(l.Bits) > 0 })
 }
 
 func (p *Planner) dense(why string) *Plan {

@@ -127,25 +127,44 @@ func (l *Layout) validateBits(r, first, n int, whole, causal bool) error {
 		return nil
 	}
 	_, kinds := l.Row(r)
-	bits := l.Bits[first*l.Words() : (first+n)*l.Words()]
-	for q := range l.Block {
-		if causal && kinds[len(kinds)-1] == Masked && !l.bit(bits[(n-1)*l.Words():], q, q) {
-			return fmt.Errorf("query block %d: query %d of it does not read its own key", r, q)
-		}
-		if whole || causal {
-			continue
-		}
-		some := false
-		for e := range n {
-			for c := 0; c < l.Block && !some; c++ {
-				some = l.bit(bits[e*l.Words():], q, c)
-			}
-		}
-		if !some {
+	if !causal {
+		if q := l.keyless(r, first, l.keys()); q >= 0 {
 			return fmt.Errorf("query block %d: query %d of it reads no key", r, q)
+		}
+		return nil
+	}
+	for q := range l.Block {
+		if kinds[len(kinds)-1] == Masked && !l.bit(l.Bits[(first+n-1)*l.Words():], q, q) {
+			return fmt.Errorf("query block %d: query %d of it does not read its own key", r, q)
 		}
 	}
 	return nil
+}
+
+// keyless returns the first query of row r whose Masked blocks, which begin with
+// the first-th of the layout, give it none of the first n keys of the layout's
+// order; -1: every query has one, or another kind of block gives all of them some.
+func (l *Layout) keyless(r, first, n int) int {
+	cols, kinds := l.Row(r)
+	for q := range l.Block {
+		some := false
+		for i, at := 0, first; i < len(cols) && !some; i++ {
+			from := int(cols[i]) * l.Block
+			if kinds[i] != Masked {
+				some = from < n
+				continue
+			}
+			bits := l.Bits[at*l.Words():]
+			for c := 0; c < min(l.Block, n-from) && !some; c++ {
+				some = l.bit(bits, q, c)
+			}
+			at++
+		}
+		if !some {
+			return q
+		}
+	}
+	return -1
 }
 
 func (l *Layout) bit(bits []uint64, q, k int) bool {
@@ -193,8 +212,8 @@ func (l *Layout) Sparsity(causal bool) float64 {
 
 // Prefix returns the layout of the first n keys and queries: l itself where it
 // fits exactly. It shares memory with l where it can. nil: l does not serve n,
-// since it has too few columns, an order of another length, or a query block of
-// the prefix that reads no key of the prefix.
+// since it has too few columns, an order of another length, or a query of the
+// prefix that reads no key of the prefix.
 func (l *Layout) Prefix(n int) *Layout {
 	blocks := (n + l.Block - 1) / l.Block
 	switch {
@@ -212,7 +231,7 @@ func (l *Layout) Prefix(n int) *Layout {
 	masked := 0
 	for r := range blocks {
 		cols, kinds := l.Row(r)
-		if cols[0] >= int32(blocks) {
+		if q := l.keyless(r, masked, n); q >= 0 && r*l.Block+q < n {
 			return nil
 		}
 		for i, c := range cols {

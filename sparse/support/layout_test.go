@@ -97,6 +97,41 @@ func leavesARowEmpty(l *Layout, n int) bool {
 	return false
 }
 
+// A query whose bits name keys beyond a prefix alone would read nothing there:
+// such a prefix does not exist, and longer ones do.
+func TestPrefixLeavesEveryQueryAKey(t *testing.T) {
+	l := &Layout{Block: 16, Rows: 2, Cols: 2, RowPtr: []int32{0, 2, 4}, Col: []int32{0, 1, 0, 1}, Kind: []uint8{Masked, Masked, Full, Full}}
+	l.Bits = make([]uint64, 2*l.Words())
+	for q := range 16 { // query 3 reads key 26, the others key 0
+		at := q * 16
+		if q == 3 {
+			at += 16*16 + 10
+		}
+		l.Bits[at/64] |= 1 << (at % 64)
+	}
+	if err := l.Validate(false); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 32; n++ {
+		p := l.Prefix(n)
+		if want := n <= 3 || n >= 27; (p != nil) != want {
+			t.Errorf("prefix of %d: %+v", n, p)
+		}
+		for q := 0; p != nil && q < n; q++ {
+			if len(p.AppendKeys(nil, q, n, false)) == 0 {
+				t.Errorf("prefix of %d: query %d reads no key", n, q)
+			}
+		}
+	}
+	for k := range int32(26) { // place 26 holds no key
+		l.Order = append(l.Order, k)
+	}
+	l.Kind[3] = Edge
+	if err := l.Validate(false); err == nil || !strings.Contains(err.Error(), "query 3 of it reads no key") {
+		t.Errorf("bits where an order has no key: %v", err)
+	}
+}
+
 func TestPrefixOfTheWholeIsTheLayout(t *testing.T) {
 	l := full(64, false)
 	if l.Prefix(64) != l {
