@@ -17,8 +17,8 @@ const (
 	FlashInfer = "flashinfer" // FlashInfer, block sparse rows
 )
 
-// maxExported bounds the blocks of an exported mask.
-const maxExported = 1 << 24
+// maxExported bounds the bytes of an exported mask.
+const maxExported int64 = 4 << 30
 
 // Export writes the layouts of the longest bucket as tensors of another
 // program, in one safetensors file whose metadata name form, block, length and
@@ -43,16 +43,8 @@ func (s *Set) Export(w io.Writer, form string) error {
 		return errors.New("its blocks are chosen for each input: there is no fixed mask to export")
 	}
 	x := &exporter{set: s, bucket: &s.Buckets[len(s.Buckets)-1]}
-	blocks, entries := Blocks(x.bucket.Length, s.Block), 0
-	for _, of := range x.bucket.Of {
-		if of < 0 {
-			entries += blocks * blocks
-		} else {
-			entries += len(x.bucket.Layouts[of].Col)
-		}
-	}
-	if entries > maxExported {
-		return fmt.Errorf("%d blocks are more than one file should hold", entries)
+	if size := x.size(form); size > maxExported {
+		return fmt.Errorf("%d bytes are more than one file should hold", size)
 	}
 	for i := range x.bucket.Of {
 		x.layouts = append(x.layouts, x.layout(i))
@@ -84,6 +76,30 @@ type exporter struct {
 	set     *Set
 	bucket  *Bucket
 	layouts []*Layout
+}
+
+// size is about the bytes that a form takes, layouts of dense heads included, so
+// that no file of a few bytes can ask for more memory than there is.
+func (x *exporter) size(form string) int64 {
+	s, blocks := x.set, int64(Blocks(x.bucket.Length, x.set.Block))
+	all, entries, most := blocks*blocks, int64(0), int64(0)
+	if s.Causal {
+		all = blocks * (blocks + 1) / 2
+	}
+	for _, of := range x.bucket.Of {
+		n := all
+		if of >= 0 {
+			n = int64(len(x.bucket.Layouts[of].Col))
+		}
+		entries, most = entries+n, max(most, n)
+	}
+	switch form {
+	case ORT:
+		return 5*entries + 4*int64(s.Layers*s.Heads)*most
+	case Flex:
+		return 5*entries + 8*int64(len(x.bucket.Of))*blocks*blocks
+	}
+	return entries * int64(9+s.Block*s.Block/8)
 }
 
 // layout is that of a head; a dense one has every block.

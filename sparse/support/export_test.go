@@ -149,11 +149,19 @@ func TestExportRefusesWhatAFormCannotSay(t *testing.T) {
 	anchored.Causal, anchored.Mode, anchored.Anchors = false, Anchor, &Anchors{K: 1, Data: make([]float32, 2*2*4)}
 	broken := example()
 	broken.Block = 17
+	// A file of a few hundred kilobytes, whose table of blocks would be 32 GiB; and
+	// a dense head beside it.
+	long := &Set{Facts: Facts{Arch: "gpt2", Layers: 1, Heads: 1, KVHeads: 1, Dim: 4, Causal: true}, Block: 16, Mode: Static,
+		Select: Selector{Name: "window"}, Serve: Sparse, Buckets: []Bucket{{Length: 1 << 20, Of: []int32{0}}}}
+	long.Buckets[0].Layouts = []*Layout{New(1<<20, 16, true, func(r int) []int32 { return []int32{int32(r)} })}
+	dense := *long
+	dense.Buckets = []Bucket{{Length: 1 << 20, Of: []int32{-1}}}
 	for _, c := range []struct {
 		set        *Set
 		form, want string
 	}{
 		{encoder, ORT, "causal"}, {masked, ORT, "within blocks"}, {masked, Flex, "within blocks"},
+		{long, Flex, "bytes are more"}, {&dense, ORT, "bytes are more"}, {&dense, FlashInfer, "bytes are more"},
 		{anchored, Flex, "each input"}, {example(), "csr", "csr"}, {broken, Flex, "17"},
 	} {
 		if err := c.set.Export(io.Discard, c.form); err == nil || !strings.Contains(err.Error(), c.want) {
