@@ -86,6 +86,7 @@ func (t Tensor) Len() int { return int(t.size) / t.DType.Size() }
 type File struct {
 	name     string
 	r        io.ReaderAt
+	size     int64
 	close    func() error
 	metadata map[string]string
 	tensors  []Tensor // by place
@@ -117,7 +118,7 @@ func Open(path string) (*File, error) {
 
 // New reads the header of size bytes that r holds. Errors begin with name.
 func New(name string, r io.ReaderAt, size int64) (*File, error) {
-	f := &File{name: name, r: r, close: func() error { return nil }, byName: map[string]int{}}
+	f := &File{name: name, r: r, size: size, close: func() error { return nil }, byName: map[string]int{}}
 	header, err := readHeader(r, size)
 	if err == nil {
 		f.metadata, f.tensors, err = parseHeader(header, size-8-int64(len(header)))

@@ -93,6 +93,22 @@ func (s *Set) Metadata() map[string]string {
 	return map[string]string{}
 }
 
+// WriteTo writes the bytes of the files one after the other, by their names: what
+// a checksum of all weights is of. It implements io.WriterTo.
+func (s *Set) WriteTo(w io.Writer) (written int64, err error) {
+	for _, f := range s.files {
+		n, err := io.Copy(w, io.NewSectionReader(f.r, 0, f.size))
+		written += n
+		if err == nil && n < f.size {
+			err = io.ErrUnexpectedEOF // it was longer when it was opened
+		}
+		if err != nil {
+			return written, fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return written, nil
+}
+
 // Tensors returns the tensors by name; not to be changed.
 func (s *Set) Tensors() []Tensor { return s.tensors }
 

@@ -1,6 +1,7 @@
 package safetensors
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,6 +49,17 @@ func TestShardsAreOneSet(t *testing.T) {
 	}
 	if !slices.Equal(names, []string{"a", "b", "c"}) {
 		t.Errorf("names %q", names)
+	}
+	var all, want bytes.Buffer
+	for _, name := range []string{"model-1.safetensors", "model-2.safetensors"} {
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(path), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Write(data)
+	}
+	if n, err := s.WriteTo(&all); err != nil || n != int64(want.Len()) || !bytes.Equal(all.Bytes(), want.Bytes()) {
+		t.Errorf("wrote %d bytes of %d, %v", n, want.Len(), err)
 	}
 	if _, ok := s.Lookup("bb"); ok {
 		t.Error("found a tensor that is not there")

@@ -382,6 +382,15 @@ func TestShards(t *testing.T) {
 	if sum == open(t, hftest.Dir(t, hftest.Config(t, hftest.LLaMA))).SHA256() {
 		t.Error("a file has the checksum of shards")
 	}
+	index, err := os.ReadFile(filepath.Join(dir, "model.safetensors.index.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A key that is no weight_map names no shard, however it is spelled.
+	put(t, dir, "model.safetensors.index.json", strings.Replace(string(index), "{", `{"WEIGHT_MAP":{"x":"../../config.json"},`, 1))
+	if again := open(t, dir).SHA256(); again != sum {
+		t.Errorf("the shards' checksum %s follows another key's files: %s", sum, again)
+	}
 	if err := os.Remove(filepath.Join(dir, "model-00002-of-00002.safetensors")); err != nil {
 		t.Fatal(err)
 	}

@@ -189,11 +189,18 @@ func (k *keys) llama(c *Config) {
 	k.window(c)
 }
 
+// absentWindow is the sliding window of Mistral and Qwen2 where the file does not
+// name one; null is none.
+const absentWindow = 4096
+
 // window shortens the positions to a sliding window: within it every token
 // sees all before it, and what is longer is refused as too long.
 func (k *keys) window(c *Config) {
 	used := c.Model != "qwen2" || number(k, "use_sliding_window", false)
 	w := number(k, "sliding_window", 0)
+	if _, written := k.raw["sliding_window"]; !written && c.Model != "llama" {
+		w = absentWindow
+	}
 	if w != 0 && used {
 		if w < 1 {
 			k.fail("sliding_window", "%d, want above 0", w)

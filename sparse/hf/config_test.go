@@ -156,6 +156,7 @@ func TestParseConfigRefuses(t *testing.T) {
 
 func TestAWindowShortensThePositions(t *testing.T) {
 	mistral := strings.Replace(hftest.LLaMA, `"llama"`, `"mistral"`, 1)
+	long := func(text string) string { return strings.Replace(text, `"max_position_embeddings":96`, `"max_position_embeddings":8192`, 1) }
 	for _, c := range []struct {
 		text string
 		want int
@@ -164,6 +165,12 @@ func TestAWindowShortensThePositions(t *testing.T) {
 		{strings.Replace(mistral, `{`, `{"sliding_window":4000,`, 1), 96},
 		{strings.Replace(mistral, `{`, `{"sliding_window":null,`, 1), 96},
 		{strings.Replace(strings.Replace(hftest.LLaMA, `"llama"`, `"qwen2"`, 1), `{`, `{"sliding_window":40,"use_sliding_window":true,`, 1), 40},
+		// Without the key transformers takes 4096, for a class that has windows.
+		{long(mistral), 4096},
+		{long(strings.Replace(mistral, `{`, `{"sliding_window":null,`, 1)), 8192},
+		{long(strings.Replace(hftest.LLaMA, `"llama"`, `"qwen2"`, 1)), 8192},
+		{long(strings.Replace(strings.Replace(hftest.LLaMA, `"llama"`, `"qwen2"`, 1), `{`, `{"use_sliding_window":true,`, 1)), 4096},
+		{long(hftest.LLaMA), 8192},
 	} {
 		if got := hftest.Config(t, c.text).MaxPositions; got != c.want {
 			t.Errorf("%s: %d positions, want %d", c.text, got, c.want)

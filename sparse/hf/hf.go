@@ -16,7 +16,6 @@ package hf
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -169,34 +168,12 @@ func (c *Checkpoint) openShards(dir string) (source, error) {
 		return nil, err
 	}
 	c.files = append(c.files, set)
-	data, err := os.ReadFile(filepath.Join(dir, indexFile))
-	if err != nil {
-		return nil, err
-	}
-	var index struct { // OpenSet has checked it
-		WeightMap map[string]string `json:"weight_map"`
-	}
-	if err := json.Unmarshal(data, &index); err != nil {
-		return nil, fmt.Errorf("%s: %w", indexFile, err)
-	}
 	sum := sha256.New()
-	for _, name := range slices.Compact(slices.Sorted(maps.Values(index.WeightMap))) {
-		if err := addFile(sum, filepath.Join(dir, name)); err != nil {
-			return nil, err
-		}
+	if _, err := set.WriteTo(sum); err != nil {
+		return nil, err
 	}
 	c.sha = hex.EncodeToString(sum.Sum(nil))
 	return set, nil
-}
-
-func addFile(w io.Writer, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = io.Copy(w, f)
-	return err
 }
 
 // match gives every tensor that the configuration wants its place in the files,
