@@ -156,7 +156,9 @@ func TestParseConfigRefuses(t *testing.T) {
 
 func TestAWindowShortensThePositions(t *testing.T) {
 	mistral := strings.Replace(hftest.LLaMA, `"llama"`, `"mistral"`, 1)
-	long := func(text string) string { return strings.Replace(text, `"max_position_embeddings":96`, `"max_position_embeddings":8192`, 1) }
+	long := func(text string) string {
+		return strings.Replace(text, `"max_position_embeddings":96`, `"max_position_embeddings":8192`, 1)
+	}
 	for _, c := range []struct {
 		text string
 		want int

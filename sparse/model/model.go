@@ -13,7 +13,6 @@
 package model
 
 import (
-	"io/fs"
 	"strings"
 
 	"entropipe/models"
@@ -108,15 +107,6 @@ func OpenAs(name string, w Weights) (*Model, error) {
 // they stay in float32 beside it.
 func Load(dir string) (*Model, error) {
 	c, err := hf.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	return load(c, F32)
-}
-
-// LoadFS is Load from any file system; errors begin with name.
-func LoadFS(fsys fs.FS, name string) (*Model, error) {
-	c, err := hf.OpenFS(fsys, name)
 	if err != nil {
 		return nil, err
 	}
