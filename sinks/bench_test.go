@@ -14,7 +14,7 @@ func benchmarkEncode(b *testing.B, batch *schemas.Batch, tables ...*table) {
 	cfg := &Config{PartitionBy: []string{byDataset}, RowGroupRows: 1 << 20, RowGroupBytes: 64e6}
 	o := &Output{cfg: *cfg, tables: tables}
 	e := newEncoder(cfg)
-	plan := o.plan(batch)
+	plan := o.plan(batch, 0)
 	var rows, size int64
 	for b.Loop() {
 		rows, size = 0, 0

@@ -4,27 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"entropipe/schemas"
 )
 
-// Commit makes b durable, or fails with schemas.ErrLost when another writer
-// has committed the same start: then nothing of b is in the output, and the
-// partition must be resumed. After any other error too; whether b is in the
-// output is then for Resume to say. b is not retained.
+// Commit makes b durable, with the parts of it that Stage has taken, or fails
+// with schemas.ErrLost when another writer has committed the same start: then
+// nothing of b is in the output, and the partition must be resumed. After any
+// other error too; whether b is in the output is then for Resume to say. b is
+// not retained.
 //
 // The cost is that of encoding, plus two fsyncs a file and some ten more.
 func (o *Output) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committed, error) {
-	if err := checkBatch(b); err != nil {
+	p := partition{b.Topic, b.Partition}
+	a, err := o.attempt(ctx, b)
+	if err == nil {
+		err = a.complete(b)
+	}
+	if err != nil {
 		return schemas.Committed{}, err
 	}
-	p := partition{b.Topic, b.Partition}
 	if !o.take(p, b.Start) {
-		return schemas.Committed{}, fmt.Errorf("offset %d is not where partition %s/%d goes on: it was not resumed, or its last commit failed", b.Start, p.topic, p.id)
+		return schemas.Committed{}, notReady(p, b.Start)
 	}
-	m := o.newManifest(b)
-	if err := o.stage(ctx, m, b); err != nil {
+	m := a.m
+	if err := o.stage(ctx, a, b); err != nil {
 		return schemas.Committed{}, o.abandon(ctx, m, err)
 	}
 	name := manifestFile(p, b.Start)
@@ -44,6 +50,10 @@ func (o *Output) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committe
 	return m.committed(), nil
 }
 
+func notReady(p partition, start int64) error {
+	return fmt.Errorf("offset %d is not where partition %s/%d goes on: it was not resumed, or its last commit failed", start, p.topic, p.id)
+}
+
 // take reserves a partition's next start, if it is the one: a second attempt
 // needs another Resume, unless this one succeeds.
 func (o *Output) take(p partition, start int64) bool {
@@ -51,6 +61,7 @@ func (o *Output) take(p partition, start int64) bool {
 	defer o.mu.Unlock()
 	next, ok := o.ready[p]
 	delete(o.ready, p)
+	delete(o.open, p)
 	return ok && next == start
 }
 
@@ -62,44 +73,27 @@ func (o *Output) give(p partition, next int64) {
 }
 
 func (o *Output) newManifest(b *schemas.Batch) *Manifest {
-	m := &Manifest{Format: formatVersion, UUID: newUUID(), Topic: b.Topic, Partition: b.Partition, Start: b.Start, End: b.End, Gap: b.Gap,
-		Counts: countsOf(b),
-		Files:  []ManifestFile{}, ConfigHash: o.cfg.ConfigHash, Created: time.Now().UTC(), Writer: o.cfg.Version}
-	if b.Last != nil {
-		last := *b.Last
-		m.Last = &last
-	}
-	return m
+	return &Manifest{Format: formatVersion, UUID: newUUID(), Topic: b.Topic, Partition: b.Partition, Start: b.Start, End: b.End, Gap: b.Gap,
+		Files: []ManifestFile{}, ConfigHash: o.cfg.ConfigHash, Created: time.Now().UTC(), Writer: o.cfg.Version}
 }
 
-// countsOf says what becomes of the records of b.
-func countsOf(b *schemas.Batch) Counts {
-	c := Counts{Messages: b.Messages, Rejects: int64(len(b.Rejects)), Holes: b.Holes}
-	for i := range b.Results {
-		if hasTokens(&b.Results[i]) {
-			c.Sequences++
-		} else {
-			c.Frames++
-		}
-	}
-	return c
-}
-
-// stage writes the files of b, one at a time, and lists them in m.
-func (o *Output) stage(ctx context.Context, m *Manifest, b *schemas.Batch) error {
+// stage writes the files of b, one at a time, and lists them in the manifest.
+func (o *Output) stage(ctx context.Context, a *attempt, b *schemas.Batch) error {
 	e := <-o.encoders
 	defer func() { o.encoders <- e }()
 	if e == nil {
 		e = newEncoder(&o.cfg)
 	}
+	m := a.m
 	folder := stagingName(m.of(), m.Start, m.UUID)
-	for i, f := range o.plan(b) {
-		file := ManifestFile{Table: f.table.name, Path: f.path, Staged: fmt.Sprintf("%s/%s-%d", folder, f.table.name, i)}
+	for _, f := range o.plan(b, a.parts) {
+		file := ManifestFile{Table: f.table.name, Path: f.path, Staged: fmt.Sprintf("%s/%s-%d", folder, f.table.name, len(m.Files))}
 		if err := o.stageFile(ctx, e, &f, b, &file); err != nil {
 			return fmt.Errorf("stage %s: %w", f.path, err)
 		}
 		m.Files = append(m.Files, file)
 	}
+	a.parts++
 	return nil
 }
 
@@ -161,52 +155,15 @@ func (o *Output) publish(ctx context.Context, m *Manifest) error {
 func (m *Manifest) committed() schemas.Committed {
 	var c schemas.Committed
 	for _, f := range m.Files {
-		if n := len(c.Tables); n == 0 || c.Tables[n-1].Table != f.Table {
+		i := slices.IndexFunc(c.Tables, func(t schemas.TableFiles) bool { return t.Table == f.Table })
+		if i < 0 {
+			i = len(c.Tables)
 			c.Tables = append(c.Tables, schemas.TableFiles{Table: f.Table})
 		}
-		t := &c.Tables[len(c.Tables)-1]
+		t := &c.Tables[i]
 		t.Files++
 		t.Rows += f.Rows
 		t.Bytes += f.Bytes
 	}
 	return c
-}
-
-// checkBatch refuses a batch that does not keep the promise that each of its
-// records leaves a trace: better no commit than a wrong one.
-func checkBatch(b *schemas.Batch) error {
-	if b.Start < 0 || b.End <= b.Start || b.Messages < 0 || b.Holes < 0 || b.Messages > b.End-b.Start || b.Holes != b.End-b.Start-b.Messages {
-		return fmt.Errorf("a batch of [%d, %d) has %d messages and %d holes", b.Start, b.End, b.Messages, b.Holes)
-	}
-	if b.Gap && b.Messages > 0 || b.Messages > 0 && (b.Last == nil || b.Last.Offset < b.Start || b.Last.Offset >= b.End) {
-		return fmt.Errorf("a batch of [%d, %d) with %d messages: gap %t, last record %+v", b.Start, b.End, b.Messages, b.Gap, b.Last)
-	}
-	traces := int64(0)
-	seen, rejects := int64(-1), b.Rejects
-	for i := 0; i < len(b.Results) || len(rejects) > 0; {
-		// Merge the two ordered lists, and count the offsets in them.
-		var offset int64
-		if i < len(b.Results) && (len(rejects) == 0 || b.Results[i].Offset <= rejects[0].Offset) {
-			r := &b.Results[i]
-			if offset = r.Offset; r.Topic != b.Topic || r.Partition != b.Partition {
-				return fmt.Errorf("a batch of %s/%d has a result of %s/%d", b.Topic, b.Partition, r.Topic, r.Partition)
-			}
-			if i > 0 && offset == b.Results[i-1].Offset && r.Index <= b.Results[i-1].Index {
-				return fmt.Errorf("a batch has result %d of offset %d after result %d", r.Index, offset, b.Results[i-1].Index)
-			}
-			i++
-		} else {
-			offset, rejects = rejects[0].Offset, rejects[1:]
-		}
-		if offset < b.Start || offset >= b.End || offset < seen {
-			return fmt.Errorf("a batch of [%d, %d) has offset %d after %d", b.Start, b.End, offset, seen)
-		}
-		if offset > seen {
-			seen, traces = offset, traces+1
-		}
-	}
-	if traces != b.Messages {
-		return fmt.Errorf("a batch of [%d, %d) has %d messages, but %d of its offsets have rows or rejects", b.Start, b.End, b.Messages, traces)
-	}
-	return nil
 }

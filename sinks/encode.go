@@ -30,9 +30,9 @@ type filePlan struct {
 	rows  []int32 // indices of the batch's results that stand in the file
 }
 
-// plan says which files a batch becomes: for every table one a folder, if it
-// has rows there. The rejects come last.
-func (o *Output) plan(b *schemas.Batch) []filePlan {
+// plan says which files a batch, or part number part of one, becomes: for every
+// table one a folder, if it has rows there. The rejects come last.
+func (o *Output) plan(b *schemas.Batch, part int) []filePlan {
 	var files []filePlan
 	groups := o.group(b.Results)
 	for _, t := range o.tables {
@@ -42,13 +42,13 @@ func (o *Output) plan(b *schemas.Batch) []filePlan {
 				f.table = pointsTableWide
 			}
 			if len(f.rows) > 0 {
-				f.path = o.dataFile(t, g.key, b)
+				f.path = o.dataFile(t, g.key, b, part)
 				files = append(files, f)
 			}
 		}
 	}
 	if len(b.Rejects) > 0 {
-		files = append(files, filePlan{table: rejectsTable, path: o.dataFile(rejectsTable, folderKey{}, b)})
+		files = append(files, filePlan{table: rejectsTable, path: o.dataFile(rejectsTable, folderKey{}, b, part)})
 	}
 	return files
 }

@@ -24,7 +24,7 @@ func encodeAll(t *testing.T, e *encoder, b *schemas.Batch) map[string][]byte {
 	t.Helper()
 	o := &Output{cfg: *e.cfg, tables: []*table{framesTable, hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable, entropyTable, tokensTable, attentionStatsTable}}
 	files := map[string][]byte{}
-	for _, f := range o.plan(b) {
+	for _, f := range o.plan(b, 0) {
 		var out bytes.Buffer
 		if _, err := e.encode(&out, &f, b); err != nil {
 			t.Fatalf("%s: %v", f.path, err)
@@ -231,7 +231,7 @@ func TestTriangleMemoryIsBounded(t *testing.T) {
 		b.Results[i].Triangles = mesh
 	}
 	o := &Output{cfg: *testConfig(), tables: []*table{trianglesTable}}
-	e, plan := newEncoder(testConfig()), o.plan(b)
+	e, plan := newEncoder(testConfig()), o.plan(b, 0)
 	allocated := func() uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

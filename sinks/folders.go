@@ -152,8 +152,9 @@ func (o *Output) keyOf(r *schemas.Result) folderKey {
 	return key
 }
 
-// dataFile names the file of a table in a commit; rejects have no folder key.
-func (o *Output) dataFile(t *table, key folderKey, b *schemas.Batch) string {
+// dataFile names the file of a table in a commit, or in part number part of one;
+// rejects have no folder key.
+func (o *Output) dataFile(t *table, key folderKey, b *schemas.Batch, part int) string {
 	var name strings.Builder
 	name.WriteString(t.name)
 	if t != rejectsTable {
@@ -162,6 +163,9 @@ func (o *Output) dataFile(t *table, key folderKey, b *schemas.Batch) string {
 			name.WriteString("/" + by + "=" + folderValue(value, maxFolderValue))
 		}
 	}
-	fmt.Fprintf(&name, "/topic=%s/part-%d-%020d-%020d%s", folderValue(b.Topic, maxFolderValue), b.Partition, b.Start, b.End, dataSuffix)
-	return name.String()
+	fmt.Fprintf(&name, "/topic=%s/part-%d-%020d-%020d", folderValue(b.Topic, maxFolderValue), b.Partition, b.Start, b.End)
+	if part > 0 {
+		fmt.Fprintf(&name, "-%d", part)
+	}
+	return name.String() + dataSuffix
 }

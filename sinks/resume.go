@@ -61,8 +61,12 @@ func (o *Output) base(ctx context.Context, topic string) (*baseRecord, error) {
 // The cost grows with the number of manifests: one listing of their names.
 func (o *Output) Resume(ctx context.Context, topic string, id int32) (schemas.Position, error) {
 	p := partition{topic, id}
+	err := o.forget(ctx, p)
 	o.take(p, -1)
-	pos, err := o.resume(ctx, p)
+	var pos schemas.Position
+	if err == nil {
+		pos, err = o.resume(ctx, p)
+	}
 	if err != nil {
 		return pos, fmt.Errorf("%s/%d: resume: %w", topic, id, err)
 	}

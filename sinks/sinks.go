@@ -12,10 +12,11 @@
 // same place want the same name, and the exclusive creation of that name is
 // the compare-and-set that one of them loses. To stage is to write and fsync a
 // file where no reader looks; to publish is to rename it to where readers do.
-// An attempt is one run of Commit, with a uuid of its own.
+// An attempt is one run of Commit, and of Stage for parts of its batch before it,
+// with a uuid of its own.
 //
 //	OUT/
-//	  frames/dataset=<d>/topic=<t>/part-<partition>-<start>-<end>.parquet    one a table, dataset and commit
+//	  frames/dataset=<d>/topic=<t>/part-<partition>-<start>-<end>.parquet    one a table, dataset and commit; of a batch in parts more, <end>-1, -2, …
 //	  hulls/…  maxima/…  triangles/…  points/…                               columns: schemas/docs/tables.md
 //	  rejects/topic=<t>/part-<partition>-<start>-<end>.parquet
 //	  _staging/<t>-<partition>-<start>-<uuid>/<table>-<number>               until published
@@ -73,7 +74,8 @@ type Output struct {
 	encoders chan *encoder // as many as files may be encoded at once; nil entries are made on first use
 
 	mu    sync.Mutex
-	ready map[partition]int64 // the start that a partition may attempt: everything before is published
+	ready map[partition]int64    // the start that a partition may attempt: everything before is published
+	open  map[partition]*attempt // there, if parts of it are staged
 }
 
 // partition names a partition of a topic.
@@ -108,7 +110,7 @@ func Open(ctx context.Context, store Store, cfg Config) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Output{store: store, cfg: cfg, identity: identity, tables: tables, ready: map[partition]int64{},
+	o := &Output{store: store, cfg: cfg, identity: identity, tables: tables, ready: map[partition]int64{}, open: map[partition]*attempt{},
 		encoders: make(chan *encoder, runtime.GOMAXPROCS(0))}
 	for range cap(o.encoders) {
 		o.encoders <- nil

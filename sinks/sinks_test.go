@@ -277,7 +277,7 @@ func FuzzOpenParquet(f *testing.F) {
 	var out bytes.Buffer
 	b := logBatch(0, 8)
 	o := &Output{cfg: *testConfig(), tables: []*table{framesTable}}
-	plan := o.plan(b)
+	plan := o.plan(b, 0)
 	if _, err := newEncoder(testConfig()).encode(&out, &plan[0], b); err != nil {
 		f.Fatal(err)
 	}

@@ -271,3 +271,10 @@ func TestVerifyMissesSequences(t *testing.T) {
 		}
 	}
 }
+
+// countsOf says what becomes of the records of b.
+func countsOf(b *schemas.Batch) Counts {
+	a := attempt{m: new(Manifest), seen: -1, last: rowKey{-1, -1}}
+	a.complete(b)
+	return a.m.Counts
+}

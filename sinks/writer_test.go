@@ -33,6 +33,7 @@ type writer struct {
 	roll  func() int        // records of its next batch
 	fail  func(error) error // what to do about an error: nil to go on from Resume
 	cfg   Config
+	parts int // of a batch that are staged before it is committed
 }
 
 // run copies until the end, and returns what fail returns.
@@ -65,10 +66,30 @@ func (w *writer) session(ctx context.Context) error {
 		if b.Last == nil {
 			b.Last = pos.Last
 		}
+		if err = w.stage(ctx, o, b); err != nil {
+			return err
+		}
 		_, err = o.Commit(ctx, b)
 		pos = schemas.Position{Next: b.End, Last: b.Last}
 	}
 	return err
+}
+
+// stage takes parts off the front of b.
+func (w *writer) stage(ctx context.Context, o *Output, b *schemas.Batch) error {
+	for i := range w.parts {
+		part, n := *b, len(b.Results)/(w.parts-i+1)
+		part.Results, b.Results = b.Results[:n], b.Results[n:]
+		k := len(b.Rejects)
+		if len(b.Results) > 0 {
+			k = slices.IndexFunc(append(b.Rejects, schemas.Reject{Offset: b.End}), func(r schemas.Reject) bool { return r.Offset >= b.Results[0].Offset })
+		}
+		part.Rejects, b.Rejects = b.Rejects[:k], b.Rejects[k:]
+		if err := o.Stage(ctx, &part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // logBatch is what the log's records [start, start+n) become, whoever reads
