@@ -12,6 +12,7 @@ import (
 
 	"entropipe/models/mat"
 	"entropipe/sparse/kern"
+	"entropipe/sparse/kv"
 	"entropipe/sparse/support"
 )
 
@@ -194,14 +195,19 @@ func sinkAndWindow(n, block int, keep float64) *support.Layout {
 	})
 }
 
-// entries are ours.
+// entries are ours. One query is attended as in decoding: its key and value are
+// written to a cache that holds the others.
 func (s *sparseCase) entries(span time.Duration, threads int) []entry {
 	of := func(name string, l *support.Layout) entry {
-		scratch, jobs := new(kern.Scratch), []kern.Job{s.with(l)}
+		scratch, jobs, put := new(kern.Scratch), []kern.Job{s.with(l)}, func() {}
+		if s.job.Q.Rows == 1 {
+			put = s.cached(&jobs[0])
+		}
 		return entry{name, func() ([]int64, error) {
 			var ns []int64
 			for begin := time.Now(); len(ns) == 0 || time.Since(begin) < span; {
 				start := time.Now()
+				put()
 				scratch.Attend(jobs, threads)
 				ns = append(ns, time.Since(start).Nanoseconds())
 			}
@@ -209,6 +215,19 @@ func (s *sparseCase) entries(span time.Duration, threads int) []entry {
 		}}
 	}
 	return []entry{of(kernDense, nil), of(kernFull, s.full), of(kernSparse, s.sparse)}
+}
+
+// cached has the job read keys and values from a cache. put writes the last of
+// them.
+func (s *sparseCase) cached(j *kern.Job) (put func()) {
+	last := j.K.Rows - 1
+	cache := kv.New(new(kv.Pool), kv.Shape{Layers: 1, Heads: j.KVHeads, Dim: j.Dim, Block: func(int, int) int { return s.sparse.Block }})
+	cache.Put(0, 0, j.K.Slice(0, last), j.V.Slice(0, last), last)
+	k, v := j.K.Slice(last, last+1), j.V.Slice(last, last+1)
+	put = func() { cache.Put(0, last, k, v, last) }
+	put()
+	j.Paged = cache.Pages(0)
+	return put
 }
 
 // with is the job with one layout for all heads.

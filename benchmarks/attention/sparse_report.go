@@ -74,7 +74,7 @@ func (r *sparseReport) markdown() string {
 	fmt.Fprintf(&b, "`go run ./benchmarks/attention sparse`, %s, %d CPUs (%s), %v kernels, %s, %s. Attention alone, %d heads, float32, no causality; the layout reads the first block and those nearest to the diagonal, blocks of %d. Entries take turns; ours and the peers' results agree within 1e-5, which the run checks. FlexAttention is compiled for each shape and number of threads and gets every block as full; compiling is not in its time, packing of keys and values is in ours. Milliseconds of the shortest run, the median in brackets; ratios of shortest runs, of medians in brackets.\n\n",
 		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), rig.CPU(), mat.Best(), runtime.Version(), versions, r.cmd.Heads, r.cmd.Block)
 	r.table(&b, func(c *sparseCell) bool { return c.Queries > 1 })
-	b.WriteString("\nOne query at the end of a sequence, as in decoding without a packed cache:\n\n")
+	b.WriteString("\nOne query at the end of a sequence, as in decoding: ours has keys and values in the pages of `sparse/kv` and its time has the writing of the new ones; SDPA has them contiguous by head.\n\n")
 	r.table(&b, func(c *sparseCell) bool { return c.Queries == 1 })
 	return b.String()
 }
