@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,22 +77,28 @@ func (r *journal[C]) publish(out io.Writer, table string) error {
 	return os.WriteFile(r.path("md"), []byte(table), 0o666)
 }
 
+// read takes the cells of the file. A last line that a kill has cut is dropped,
+// in the file too, or the next cell would stand behind it.
 func (r *journal[C]) read() error {
-	f, err := os.Open(r.path("jsonl"))
+	path := r.path("jsonl")
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
+	if whole := bytes.LastIndexByte(data, '\n') + 1; whole < len(data) {
+		data = data[:whole]
+		if err := os.Truncate(path, int64(whole)); err != nil {
+			return err
+		}
+	}
+	for line := range bytes.Lines(data) {
 		var c C
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			return fmt.Errorf("%s: %w", r.path("jsonl"), err)
+		if err := json.Unmarshal(line, &c); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		r.cells = append(r.cells, &c)
 	}
-	return lines.Err()
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"entropipe/algos/vector"
 	"entropipe/benchmarks/rig"
+	"entropipe/models/atomicfile"
 )
 
 // record is one measured line.
@@ -42,13 +43,14 @@ type log struct {
 // openLog reads what there is. A line that was cut by a kill is dropped with
 // the records of its cell; so are those of cells that are no longer asked, and
 // those of another machine, where that matters. The file is written anew without
-// them, unless it is only to be read.
+// them, whole or not at all, unless it is only to be read: then the records of
+// any machine are what is wanted.
 func openLog(folder string, e *experiment, cells []cell, again, readOnly bool) (*log, error) {
 	here := machine{e.name, rig.CPU(), runtime.NumCPU(), vector.Best().String(), runtime.Version()}
 	l := &log{machine: here, done: map[string]bool{}}
 	path := filepath.Join(folder, e.name+".jsonl")
 	if !again {
-		if err := l.read(path, e.timed); err != nil {
+		if err := l.read(path, e.timed && !readOnly); err != nil {
 			return nil, err
 		}
 	}
@@ -56,26 +58,36 @@ func openLog(folder string, e *experiment, cells []cell, again, readOnly bool) (
 	if readOnly {
 		return l, nil
 	}
-	f, err := os.Create(path)
+	if err := atomicfile.Write(path, l.write); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	l.file = f
-	if err := json.NewEncoder(f).Encode(l.machine); err != nil {
-		return nil, errors.Join(err, f.Close())
+	return l, nil
+}
+
+// write writes the machine and all records.
+func (l *log) write(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	if err := enc.Encode(l.machine); err != nil {
+		return err
 	}
 	for _, r := range l.records {
-		if err := json.NewEncoder(f).Encode(r); err != nil {
-			return nil, errors.Join(err, f.Close())
+		if err := enc.Encode(r); err != nil {
+			return err
 		}
 	}
-	return l, nil
+	return nil
 }
 
 // end marks a cell as done: the last record of each cell.
 const end = "end"
 
-func (l *log) read(path string, timed bool) error {
+// read reads the records of a file; here: if they are of this machine.
+func (l *log) read(path string, here bool) error {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -89,7 +101,7 @@ func (l *log) read(path string, timed bool) error {
 	if err := dec.Decode(&first); err != nil {
 		return nil // nothing was written
 	}
-	if timed && first.CPU != l.machine.CPU {
+	if here && first.CPU != l.machine.CPU {
 		return nil
 	}
 	l.machine = first

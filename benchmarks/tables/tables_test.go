@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -79,6 +80,50 @@ func TestPageOfAnUnfinishedSweep(t *testing.T) {
 	}
 	if !strings.Contains(string(page), "0 of 3 cells are done") {
 		t.Errorf("page:\n%s", page)
+	}
+}
+
+// Times of another machine are no part of a sweep here, but rendering shows them
+// and leaves the file alone.
+func TestRecordsOfAnotherMachine(t *testing.T) {
+	dir, runs := t.TempDir(), map[string]int{}
+	timed := counting(runs, "")
+	timed.timed = true
+	soon := time.Now().Add(time.Minute)
+	if err := timed.repeat(t.Context(), dir, &cli{}, soon); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "counting.jsonl")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, rest, _ := strings.Cut(string(b), "\n")
+	var m machine
+	if err := json.Unmarshal([]byte(first), &m); err != nil {
+		t.Fatal(err)
+	}
+	m.CPU = "another"
+	line, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := string(line) + "\n" + rest
+	if err := os.WriteFile(path, []byte(other), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := timed.repeat(t.Context(), dir, &cli{Render: true}, soon); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "counting.md"))
+	if err != nil || !strings.Contains(string(page), "There are 6 records.") || !strings.Contains(string(page), "another, ") {
+		t.Errorf("rendered (%v):\n%s", err, page)
+	}
+	if now, err := os.ReadFile(path); err != nil || string(now) != other {
+		t.Errorf("rendering changed the records (%v):\n%s", err, now)
+	}
+	if err := timed.repeat(t.Context(), dir, &cli{}, soon); err != nil || runs["a"] != 2 || runs["c"] != 2 {
+		t.Errorf("error %v, runs %v, want every cell again", err, runs)
 	}
 }
 
