@@ -20,8 +20,7 @@ type anchors struct {
 	alpha  []float64 // inverse temperature of every head, of Entropy
 	placed bool
 
-	m, v  []float32 // moments, of Paper
-	first int       // the step before the first update, of Paper
+	m, v []float32 // moments, of Paper
 }
 
 func newAnchors(f *form) *anchors {
@@ -41,10 +40,12 @@ func (a *anchors) view(data []float32, l, h int) mat.Matrix {
 
 func (a *anchors) of(l, h int) mat.Matrix { return a.view(a.c, l, h) }
 
-// update moves anchors that learn.
+// update moves anchors that learn. Steps count from the training's beginning, so
+// the first ones that move them, after a tenth of it, are short: the moments
+// begin at zero and are taken as they are.
 func (a *anchors) update(grads []float32, rate float64, step int) {
 	o := mat.AdamW{Rate: rate, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}
-	o.Update(a.c, grads, a.m, a.v, step-a.first+1, 1)
+	o.Update(a.c, grads, a.m, a.v, step+1, 1)
 }
 
 // follow moves every head's anchors towards the centroids of the keys of a

@@ -43,7 +43,7 @@ func (t *Trainer) Card(command string) string {
 	line("| regulariser | %s |", t.regulariserText())
 	line("| steps, sequences a step, seed | %d, %d, %d |", t.step, c.Batch, c.Seed)
 	if t.gates != nil && t.gates.hard {
-		line("| blocks closed for good | %.3g of those off the diagonal, %d tokens a side (gates.safetensors) |", c.Sparsity, c.Block)
+		line("| blocks closed for good | %.3g of those that a row of blocks sees, but for the one on the diagonal; %d tokens a side (gates.safetensors) |", c.Sparsity, c.Block)
 	}
 	line("\nMade by\n\n    %s\n", command)
 	line("## Held out\n\nMeasured with the weights before they were rounded to the type of the file.\n")

@@ -19,7 +19,6 @@ type state struct {
 	Step    int           `json:"step"`
 	Elapsed time.Duration `json:"elapsed_ns"`
 	Placed  bool          `json:"placed"`
-	First   int           `json:"first"`
 	Alpha   []float64     `json:"alpha,omitempty"`
 	Hard    bool          `json:"hard"`
 	Shut    []int         `json:"shut,omitempty"`
@@ -76,7 +75,7 @@ func (t *Trainer) Save(path string) error {
 	}
 	s := state{Step: t.step, Elapsed: t.elapsed, Records: t.records}
 	if a := t.anchors; a != nil {
-		s.Placed, s.First, s.Alpha = a.placed, a.first, a.alpha
+		s.Placed, s.Alpha = a.placed, a.alpha
 	}
 	if g := t.gates; g != nil {
 		s.Hard = g.hard
@@ -159,7 +158,7 @@ func (t *Trainer) restore(f *safetensors.File) error {
 		if len(s.Alpha) != len(a.alpha) {
 			return fmt.Errorf("state: %d temperatures, want %d", len(s.Alpha), len(a.alpha))
 		}
-		a.placed, a.first, a.alpha = s.Placed, s.First, s.Alpha
+		a.placed, a.alpha = s.Placed, s.Alpha
 	}
 	if g := t.gates; g != nil {
 		g.hard = s.Hard
