@@ -44,7 +44,7 @@ type transformerFlags struct {
 
 // config turns the flags into settings.
 func (c *transformerFlags) config() (train.Config, error) {
-	if c.Minutes < 0 || c.Minutes > 1e6 || c.Minutes > 0 && c.Steps > 0 {
+	if !(c.Minutes >= 0 && c.Minutes <= 1e6) || c.Minutes > 0 && c.Steps > 0 {
 		return train.Config{}, usageError{errors.New("want --minutes or --steps, from 0 on, and not both")}
 	}
 	if c.Minutes == 0 && c.Steps == 0 {
@@ -145,8 +145,9 @@ func trainingText(t *train.Trainer) string {
 	return text
 }
 
-// text is the part of the command line that these flags decide. The steps that
-// were taken stand for minutes, so that the command makes the model again.
+// text is the part of the command line that these flags decide. Minutes stay
+// minutes: the rate follows the share of the time that is gone, so no number of
+// steps makes the same model.
 func (c *transformerFlags) text(t *train.Trainer) string {
 	cfg := t.Config()
 	text := fmt.Sprintf(" --layers %d --dim %d --heads %d --regulariser %s", cfg.Layers, cfg.Dim, cfg.Heads, cfg.Regulariser)
