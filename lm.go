@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"entropipe/models"
@@ -76,6 +77,7 @@ type language struct {
 	pipeline.TokenConfig
 	config string // what the configuration's hash is to cover besides flags
 	mask   string // SHA-256 of the masks; empty: none
+	made   []int  // lengths that the masks were made for
 	bytes  int64  // of the weights in memory, and of the workers' scratch
 }
 
@@ -215,6 +217,9 @@ func (c *lmFlags) openMask(l *language) error {
 	if l.mask, err = set.SHA256(); err != nil {
 		return badFlag("mask", err)
 	}
+	for i := range set.Buckets {
+		l.made = append(l.made, set.Buckets[i].Length)
+	}
 	l.Plan, l.Route = planner.For, planner.Hook()
 	switch {
 	case c.Ladder == 0:
@@ -248,9 +253,31 @@ func (l *language) report(log *slog.Logger, c *lmFlags) {
 	if l.Plan == nil {
 		return
 	}
-	if p := l.Plan(cfg.MaxPositions); p.Dense != "" {
-		log.Warn("attention is dense in spite of the masks", "mask", c.Mask, "tokens", cfg.MaxPositions, "reason", p.Dense)
-	} else {
-		log.Info("attention is sparse, by frozen masks", "mask", c.Mask, "sha256", l.mask, "ladder", c.Ladder)
+	from, to := l.served(cfg.MaxPositions)
+	if to == 0 {
+		n := min(cfg.MaxPositions, slices.Max(l.made))
+		log.Warn("attention is dense in spite of the masks", "mask", c.Mask, "tokens", n, "reason", l.Plan(n).Dense)
+		return
 	}
+	log.Info("attention is sparse, by frozen masks", "mask", c.Mask, "sha256", l.mask, "from", from, "to", to, "ladder", c.Ladder)
+}
+
+// served returns the least and the most tokens that masks serve, of powers of
+// two, the lengths that the masks were made for, and the model's positions; 0,
+// if none of these.
+func (l *language) served(positions int) (from, to int) {
+	lengths := append([]int{positions}, l.made...)
+	for n := 1; n < positions; n *= 2 {
+		lengths = append(lengths, n)
+	}
+	slices.Sort(lengths)
+	for _, n := range lengths {
+		if n > positions || l.Plan(n).Dense != "" {
+			continue
+		}
+		if to = n; from == 0 {
+			from = n
+		}
+	}
+	return from, to
 }

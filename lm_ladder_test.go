@@ -22,7 +22,7 @@ func TestLadderOfTheCommandLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mask := writeMask(t, filepath.Join(dir, "mask"), hf.BERT, m.SHA256())
+	mask := writeMask(t, filepath.Join(dir, "mask"), hf.BERT, m.SHA256(), 32)
 	sendSequences(t, brokers, "tokens", 20)
 	run := func(out string, more ...string) []string {
 		args := []string{"run", "--brokers", brokers, "--topic", "tokens", "--until-end", "--lm", lm, "--truncate", "--audit-every", "1", "--out", out}
@@ -56,8 +56,8 @@ func TestLadderMistakes(t *testing.T) {
 		}
 		return m.SHA256()
 	}
-	causal := writeMask(t, filepath.Join(dir, "causal"), hf.GPT2, shaOf(decoder))
-	fixed := writeMask(t, filepath.Join(dir, "fixed"), hf.BERT, shaOf(encoder))
+	causal := writeMask(t, filepath.Join(dir, "causal"), hf.GPT2, shaOf(decoder), 32)
+	fixed := writeMask(t, filepath.Join(dir, "fixed"), hf.BERT, shaOf(encoder), 32)
 	anchored := &support.Set{Facts: support.Facts{Arch: hf.BERT, Weights: shaOf(encoder), Layers: 1, Heads: 2, KVHeads: 2, Dim: 16},
 		Block: 16, Mode: support.Anchor, Serve: support.Dense, Reason: "a test", Select: support.Selector{Name: "affinity", Sparsity: .5}, Source: support.Source{SHA256: strings.Repeat("0", 64)},
 		Buckets: []support.Bucket{{Length: 32, Of: []int32{-1, -1}}}, Anchors: &support.Anchors{K: 2, Data: make([]float32, 2*2*16)}}

@@ -223,22 +223,23 @@ func TestValidateReadsTheModel(t *testing.T) {
 	p.exits(1, patience)
 }
 
-// writeMask writes masks of a window of one block for a model of writeLM.
-func writeMask(t *testing.T, dir, arch, weights string) string {
+// writeMask writes masks of a window of one block, for up to so many tokens, for
+// a model of writeLM.
+func writeMask(t *testing.T, dir, arch, weights string, tokens int) string {
 	t.Helper()
 	causal := arch == hf.GPT2
 	facts := support.Facts{Arch: arch, Weights: weights, Layers: 1, Heads: 2, KVHeads: 2, Dim: 16, Causal: causal}
 	set := &support.Set{Facts: facts, Block: 16, Mode: support.Static, Serve: support.Dense, Reason: "a test", Select: support.Selector{Name: "window"},
 		Source: support.Source{SHA256: strings.Repeat("0", 64)},
-		Buckets: []support.Bucket{{Length: 32, Of: []int32{0, 0},
-			Layouts: []*support.Layout{support.New(32, 16, causal, func(r int) []int32 { return []int32{int32(r)} })}}}}
+		Buckets: []support.Bucket{{Length: tokens, Of: []int32{0, 0},
+			Layouts: []*support.Layout{support.New(tokens, 16, causal, func(r int) []int32 { return []int32{int32(r)} })}}}}
 	if err := set.Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// Masks serve where they are told to, and what they drop is in table
+// Masks serve where they are told to, the log says up to how many tokens, and what they drop is in table
 // attention_stats; else the log says why attention is dense. Masks for other
 // weights are refused.
 func TestMasksOfTheCommandLine(t *testing.T) {
@@ -249,16 +250,20 @@ func TestMasksOfTheCommandLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mask := writeMask(t, filepath.Join(dir, "mask"), hf.GPT2, m.SHA256())
-	foreign := writeMask(t, filepath.Join(dir, "foreign"), hf.GPT2, strings.Repeat("ab", 32))
+	mask := writeMask(t, filepath.Join(dir, "mask"), hf.GPT2, m.SHA256(), 32)
+	short := writeMask(t, filepath.Join(dir, "short"), hf.GPT2, m.SHA256(), 16)
+	foreign := writeMask(t, filepath.Join(dir, "foreign"), hf.GPT2, strings.Repeat("ab", 32), 32)
 	sendSequences(t, brokers, "tokens", 20)
 	args := []string{"run", "--brokers", brokers, "--topic", "tokens", "--until-end", "--lm", lm, "--truncate", "--audit-every", "1"}
 	must(t, dir, append(args, "--out", "sparse", "--mask", mask, "--mask-use", "always")...)
 	verified(t, filepath.Join(dir, "sparse"))
+	p := launch(t, dir, append(args, "--out", "short", "--mask", short, "--mask-use", "always")...)
+	p.exits(0, patience)
+	p.says(`level=INFO msg="attention is sparse, by frozen masks" .* from=1 to=16 `)
 	if n, err := countRows(filepath.Join(dir, "sparse", "attention_stats")); err != nil || n != 22*2 {
 		t.Errorf("%d rows of attention_stats, want 44; %v", n, err)
 	}
-	p := launch(t, dir, append(args, "--out", "dense", "--mask", mask)...)
+	p = launch(t, dir, append(args, "--out", "dense", "--mask", mask)...)
 	p.exits(0, patience)
 	p.says(`level=WARN msg="attention is dense in spite of the masks" .* reason="the mask says dense: a test"`)
 	if n, err := countRows(filepath.Join(dir, "dense", "attention_stats")); err != nil || n != 0 {
