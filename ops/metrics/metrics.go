@@ -305,6 +305,13 @@ func (s *Source) Published(bytes, points int64) {
 // Latency records how long one record took from its timestamp to the commit.
 func (s *Source) Latency(d time.Duration) { s.latency.Observe(d.Seconds()) }
 
+// Sequences counts sequences of a commit whose results are gone: those of the
+// parts in which a large message was read, but for the last.
+func (s *Source) Sequences(sequences, tokens int64) {
+	s.sequences.out.Add(float64(sequences))
+	s.sequences.tokensOut.Add(float64(tokens))
+}
+
 // Committed counts a commit.
 func (s *Source) Committed(b *schemas.Batch, c schemas.Committed, took time.Duration) {
 	now := float64(time.Now().UnixMilli()) / 1e3

@@ -10,7 +10,8 @@
 //
 // Vocabulary: a task is one record on its way through a worker; a slot is its
 // place in the partition's order; a batch is what the next commit will hold; a
-// session is the time between resuming a partition from the output and losing
+// large message is one of so many sequences that its rows do not fit into memory
+// at once, and a part some of them; a session is the time between resuming a partition from the output and losing
 // it, by revocation, end of input, error, or a lost race.
 //
 // What frames have to publish is sent as they enter their batch, and a batch is
@@ -54,7 +55,7 @@ type Config struct {
 	NewProcess func() Process // called once a worker
 	NewTokens  func() *Tokens // for messages of sequences, once a worker; nil: NewProcess's get them too
 	Workers    int
-	Queue      int   // messages that may wait for a worker; 0: four a worker
+	Queue      int   // messages of sequences that may wait for a worker; 0: four a worker, as of clouds
 	Memory     int64 // bytes of records, results and rows in memory
 	Roll       Roll
 	SkipGaps   bool // go on past records that retention deleted, else stop
@@ -67,8 +68,11 @@ type Config struct {
 type Pipeline struct {
 	cfg    Config
 	budget budget
-	tasks  chan *task
 	wg     sync.WaitGroup
+
+	// What waits for a worker. A queue that is full of one branch's work must not
+	// keep the other's waiting, so each has its own.
+	clouds, sequences chan *task
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
@@ -80,12 +84,13 @@ func New(cfg Config) *Pipeline {
 	if cfg.Queue <= 0 {
 		cfg.Queue = 4 * cfg.Workers
 	}
-	p := &Pipeline{cfg: cfg, tasks: make(chan *task, cfg.Queue), sessions: map[*session]struct{}{}, stats: map[string]*counters{}}
+	p := &Pipeline{cfg: cfg, clouds: make(chan *task, 4*cfg.Workers), sequences: make(chan *task, cfg.Queue), sessions: map[*session]struct{}{}, stats: map[string]*counters{}}
 	p.budget = budget{limit: cfg.Memory, relieve: p.relieve}
 	for range cfg.Workers {
 		w := worker{p: p, process: cfg.NewProcess()}
 		if cfg.NewTokens != nil {
 			w.tokens = cfg.NewTokens()
+			w.tokens.limit(p.largeRows())
 		}
 		p.wg.Go(w.run)
 	}
@@ -94,8 +99,20 @@ func New(cfg Config) *Pipeline {
 
 // Close ends the workers. Every Partition call must have returned.
 func (p *Pipeline) Close() {
-	close(p.tasks)
+	close(p.clouds)
+	close(p.sequences)
 	p.wg.Wait()
+}
+
+// submit gives t to whichever worker is next. It blocks while t's branch is
+// behind.
+func (p *Pipeline) submit(t *task) {
+	if t.tokens {
+		p.sequences <- t
+	} else {
+		p.clouds <- t
+	}
+	p.cfg.Metrics.Queued(len(p.clouds) + len(p.sequences))
 }
 
 // Partition processes one partition until ctx ends (then what was processed is

@@ -84,15 +84,39 @@ type memoryOutput struct {
 	rival   func(start int64) (end int64) // 0: no rival this time
 	fail    error
 	slow    time.Duration
+
+	staged     schemas.Batch // since the last Resume or Commit
+	parts      int           // staged so far
+	stagedRows int
+	countOnly  bool // rows are not kept
+	failStage  error
 }
 
 func (o *memoryOutput) Resume(context.Context, string, int32) (schemas.Position, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.staged = schemas.Batch{}
 	if n := len(o.batches); n > 0 {
 		return schemas.Position{Next: o.batches[n-1].End, Last: o.batches[n-1].Last}, nil
 	}
 	return schemas.Position{Next: o.base}, nil
+}
+
+// Stage keeps a part for the commit, or, of an output that is large, only counts
+// its rows.
+func (o *memoryOutput) Stage(_ context.Context, b *schemas.Batch) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.parts++
+	o.stagedRows += len(b.Results) + len(b.Rejects)
+	if o.failStage != nil {
+		return o.failStage
+	}
+	if !o.countOnly {
+		o.staged.Results = append(o.staged.Results, b.Results...)
+		o.staged.Rejects = append(o.staged.Rejects, b.Rejects...)
+	}
+	return nil
 }
 
 func (o *memoryOutput) Commit(_ context.Context, b *schemas.Batch) (schemas.Committed, error) {
@@ -109,8 +133,12 @@ func (o *memoryOutput) Commit(_ context.Context, b *schemas.Batch) (schemas.Comm
 		}
 	}
 	c := *b
-	c.Results = append([]schemas.Result(nil), b.Results...)
-	c.Rejects = append([]schemas.Reject(nil), b.Rejects...)
+	if o.countOnly {
+		c.Results, c.Rejects = nil, nil
+	}
+	c.Results = append(o.staged.Results, c.Results...)
+	c.Rejects = append(o.staged.Rejects, c.Rejects...)
+	o.staged = schemas.Batch{}
 	o.batches = append(o.batches, c)
 	return schemas.Committed{Tables: []schemas.TableFiles{{Table: "frames", Files: 1, Rows: int64(len(b.Results)), Bytes: 10}}}, nil
 }

@@ -47,7 +47,14 @@ type Output interface {
 	// and returns where to go on.
 	Resume(ctx context.Context, topic string, partition int32) (schemas.Position, error)
 
-	// Commit makes b durable, or fails with schemas.ErrLost when another
-	// writer has committed the same start. b is not retained.
+	// Stage takes a part of the results and rejects of a batch, in order, ahead
+	// of its Commit, which brings the rest. Until then they are no part of the
+	// output; Resume and a batch of another range forget them. b, which says
+	// where the whole batch starts and ends, is not retained.
+	Stage(ctx context.Context, b *schemas.Batch) error
+
+	// Commit makes b durable, with the parts of it that were staged, or fails
+	// with schemas.ErrLost when another writer has committed the same start. b
+	// is not retained.
 	Commit(ctx context.Context, b *schemas.Batch) (schemas.Committed, error)
 }

@@ -14,10 +14,14 @@ import (
 // task is one record on its way through a worker. The worker fills the second
 // half and closes done.
 type task struct {
-	msg   schemas.Message
-	s     *session
-	lease *lease
+	msg      schemas.Message
+	s        *session
+	lease    *lease // nil: the message's own task has it
+	tokens   bool   // of the branch of sequences
+	from, to int    // rows, of a part; to 0: the whole message
 
+	rows    int // of a large message: the collector has it read in parts, and then ends the lease
+	each    int // rows of a part
 	results []schemas.Result
 	rejects []schemas.Reject
 	id      schemas.RecordID
@@ -70,6 +74,7 @@ type session struct {
 
 	outbox   outbox
 	batch    schemas.Batch
+	staged   tally   // of parts of the batch that the output has
 	times    []int64 // Kafka timestamps of the batch's records, Unix ns
 	opened   time.Time
 	dropping bool // a skipped task was met: what follows does not count
@@ -162,9 +167,9 @@ func (s *session) submit(f *schemas.Fetched) {
 	defer l.done(&s.p.budget)
 	for _, m := range f.Messages {
 		t := &task{msg: m, s: s, lease: l, done: make(chan struct{})}
+		t.tokens = s.p.cfg.NewTokens != nil && schemas.IsTokens(&m)
 		s.slots <- slot{t, m.Offset + 1}
-		s.p.tasks <- t
-		s.p.cfg.Metrics.Queued(len(s.p.tasks))
+		s.p.submit(t)
 	}
 	last := f.From
 	if n := len(f.Messages); n > 0 {
@@ -224,8 +229,14 @@ func (s *session) add(ctx context.Context, sl slot) error {
 	if s.dropping {
 		if t != nil {
 			s.p.budget.hold(-t.bytes)
+			if t.rows > 0 {
+				t.lease.done(&s.p.budget)
+			}
 		}
 		return nil
+	}
+	if t != nil && t.rows > 0 {
+		return s.large(ctx, t)
 	}
 	b := &s.batch
 	if t != nil {
@@ -296,20 +307,16 @@ func (s *session) account(done schemas.Committed, took time.Duration) {
 	c.firstCommit.CompareAndSwap(0, now.UnixNano())
 	c.batches.Add(1)
 	c.messages.Add(b.Messages)
-	c.rejects.Add(int64(len(b.Rejects)))
 	c.bytesIn.Add(b.Bytes)
-	var points, sequences, tokens int64
-	for i := range b.Results {
-		points += int64(b.Results[i].NPoints)
-		if t := b.Results[i].Tokens; t != nil {
-			sequences++
-			tokens += int64(t.NTokens)
-		}
-	}
-	c.points.Add(points)
-	c.sequences.Add(sequences)
-	c.tokens.Add(tokens)
-	c.frames.Add(int64(len(b.Results)) - sequences)
+	s.src.Sequences(s.staged.sequences, s.staged.tokens)
+	all := s.staged
+	all.add(b)
+	c.points.Add(all.points)
+	c.sequences.Add(all.sequences)
+	c.tokens.Add(all.tokens)
+	c.frames.Add(all.frames)
+	c.rejects.Add(all.rejects)
+	s.staged = tally{}
 	for _, t := range done.Tables {
 		c.rows.Add(t.Rows)
 		c.fileBytes.Add(t.Bytes)

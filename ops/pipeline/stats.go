@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"entropipe/ops/metrics"
+	"entropipe/schemas"
 )
 
 // counters are the totals of one topic since the start.
@@ -69,4 +70,21 @@ func (p *Pipeline) statsOf(topic string) *counters {
 		p.stats[topic] = c
 	}
 	return c
+}
+
+// tally counts results and rejects.
+type tally struct{ frames, points, sequences, tokens, rejects int64 }
+
+// add counts those of b.
+func (c *tally) add(b *schemas.Batch) {
+	c.rejects += int64(len(b.Rejects))
+	for i := range b.Results {
+		if t := b.Results[i].Tokens; t != nil {
+			c.sequences++
+			c.tokens += int64(t.NTokens)
+		} else {
+			c.frames++
+			c.points += int64(b.Results[i].NPoints)
+		}
+	}
 }

@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -94,8 +96,9 @@ type Tokens struct {
 	packer  sched.Packer
 	session *model.Session // made for the first batch: a run of clouds alone needs none
 	closing []int32        // tokens that end every text: of a truncated one too
+	most    int            // rows of a message that are read at once; 0: any number
 
-	msgs  []schemas.Message
+	msgs  []part
 	items []item
 	ids   []int32 // of all items
 	batch model.Batch
@@ -153,17 +156,33 @@ func (t *Tokens) room() int {
 // Process returns what came of every message, in their order. Results and
 // rejects are in order of their index and own their memory.
 func (t *Tokens) Process(msgs []schemas.Message) []Outcome {
-	t.msgs, t.items, t.ids = msgs, t.items[:0], t.ids[:0]
-	out := make([]Outcome, len(msgs))
-	for i := range msgs {
-		if err := t.read(i); err != nil {
-			out[i].Rejects = []schemas.Reject{schemas.NewReject(&msgs[i], err)}
+	parts := make([]part, len(msgs))
+	for i, m := range msgs {
+		parts[i].Message = m
+	}
+	return t.process(parts)
+}
+
+// process is Process for parts of messages. Of a whole one that is large nothing
+// comes, but its number of rows.
+func (t *Tokens) process(parts []part) []Outcome {
+	t.msgs, t.items, t.ids = parts, t.items[:0], t.ids[:0]
+	out := make([]Outcome, len(parts))
+	for i := range parts {
+		rows, err := t.read(i)
+		switch {
+		case err != nil:
+			out[i].Rejects = []schemas.Reject{schemas.NewReject(&parts[i].Message, err)}
+		case rows < 0:
+			parts[i].rows = -rows
+		default:
+			out[i].Results = make([]schemas.Result, 0, rows)
 		}
 	}
 	t.infer()
 	for i := range t.items {
 		it := &t.items[i]
-		m, o := &msgs[it.message], &out[it.message]
+		m, o := &parts[it.message].Message, &out[it.message]
 		if it.err != nil {
 			o.Rejects = refuse(o.Rejects, m, it.Index, it.err)
 			continue
@@ -181,15 +200,23 @@ func (t *Tokens) Process(msgs []schemas.Message) []Outcome {
 	return out
 }
 
-// read decodes message i into items. The error refuses the whole message.
-func (t *Tokens) read(i int) error {
+// read decodes message i into so many items; below 0: none, so many rows are too
+// many to be read at once. The error refuses the whole message.
+func (t *Tokens) read(i int) (rows int, err error) {
 	m := &t.msgs[i]
 	if t.cfg.Model == nil {
-		return modelErr(schemas.ReasonNoModel, "a message of sequences, but --lm names no model")
+		return 0, modelErr(schemas.ReasonNoModel, "a message of sequences, but --lm names no model")
 	}
-	sequences, err := t.decoder.Sequences(*m)
+	from, to := m.from, m.to
+	if m.whole() {
+		from, to = 0, cmp.Or(t.most, math.MaxInt)
+	}
+	sequences, rows, err := t.decoder.SequencesOf(m.Message, from, to)
 	if err != nil {
-		return err
+		return 0, err
+	}
+	if m.whole() && rows > len(sequences) {
+		return -rows, nil
 	}
 	for k := range sequences {
 		s := &sequences[k]
@@ -203,7 +230,7 @@ func (t *Tokens) read(i int) error {
 		it.to = len(t.ids)
 		t.items = append(t.items, it)
 	}
-	return nil
+	return len(sequences), nil
 }
 
 // take appends the tokens of s to the ids, or says why the model cannot read

@@ -283,9 +283,9 @@ func TestTruncation(t *testing.T) {
 	cfg.Truncate, cfg.Tokenizer = true, letters(t)
 	tok := NewTokens(cfg)
 	tok.closing = []int32{7}
-	tok.msgs = []schemas.Message{textMessage(t, 0, strings.Repeat("x", 100))}
-	if err := tok.read(0); err != nil {
-		t.Fatal(err)
+	tok.msgs = []part{{Message: textMessage(t, 0, strings.Repeat("x", 100))}}
+	if n, err := tok.read(0); err != nil || n != 1 {
+		t.Fatal(n, err)
 	}
 	if ids := tok.ids; len(ids) != 48 || ids[47] != 7 || ids[46] != ids[0] {
 		t.Errorf("a long text becomes %v", ids)

@@ -6,17 +6,22 @@ import (
 	"entropipe/schemas"
 )
 
-// worker takes tasks in their order, each by itself: clouds are work enough.
-// Messages of few tokens are not, so it takes several of those at once, and the
-// model reads them in one batch. Rows do not depend on what they were read
-// beside, so it may take what happens to wait.
+// worker takes tasks, each by itself: clouds are work enough. Messages of few
+// tokens are not, so it takes several of those at once, and the model reads them
+// in one batch. Rows do not depend on what they were read beside, so it may take
+// what happens to wait.
+//
+// Clouds and tokens wait in queues of their own, and while both do, a worker
+// takes turns: between two clouds it serves at most one group of messages of
+// tokens, or one part of a large one, so that neither branch waits for the end of
+// the other's queue.
 type worker struct {
 	p       *Pipeline
 	process Process
 	tokens  *Tokens // nil: process gets every message
-	next    *task   // taken, but not of the same kind as those before it
+	sated   bool    // tokens were served last: it is the clouds' turn
 	group   []*task
-	msgs    []schemas.Message
+	msgs    []part
 }
 
 // maxGroup bounds the messages of one group: they wait for each other.
@@ -24,35 +29,47 @@ const maxGroup = 256
 
 func (w *worker) run() {
 	for {
-		t := w.next
-		if w.next = nil; t == nil {
-			var open bool
-			if t, open = <-w.p.tasks; !open {
-				return
-			}
-		}
-		if w.tokens == nil || !schemas.IsTokens(&t.msg) {
+		t, open := w.take()
+		switch {
+		case !open:
+			return
+		case t.tokens:
+			w.gather(t)
+			w.sequences()
+		default:
 			w.cloud(t)
-			continue
 		}
-		w.gather(t)
-		w.sequences()
+		w.sated = t.tokens
 	}
+}
+
+// take returns the next task, of the branch whose turn it is if one waits there.
+func (w *worker) take() (t *task, open bool) {
+	first, second := w.p.sequences, w.p.clouds
+	if w.sated {
+		first, second = second, first
+	}
+	select {
+	case t, open = <-first:
+		return t, open
+	default:
+	}
+	select {
+	case t, open = <-first:
+	case t, open = <-second:
+	}
+	return t, open
 }
 
 // gather fills the group: t, and messages of tokens that wait behind it until
 // a batch is full. Other workers get their share of what waits.
 func (w *worker) gather(t *task) {
 	w.group = append(w.group[:0], t)
-	share := 1 + len(w.p.tasks)/w.p.cfg.Workers
+	share := 1 + len(w.p.sequences)/w.p.cfg.Workers
 	for room := w.tokens.room() - load(&t.msg); room > 0 && len(w.group) < min(share, maxGroup); {
 		select {
-		case u, open := <-w.p.tasks:
-			switch {
-			case !open:
-				return
-			case !schemas.IsTokens(&u.msg):
-				w.next = u
+		case u, open := <-w.p.sequences:
+			if !open {
 				return
 			}
 			w.group = append(w.group, u)
@@ -86,16 +103,21 @@ func (w *worker) sequences() {
 	w.msgs = w.msgs[:0]
 	for _, t := range w.group {
 		if t.skipped = t.s.stopped.Load(); !t.skipped {
-			w.msgs = append(w.msgs, t.msg)
+			w.msgs = append(w.msgs, part{Message: t.msg, from: t.from, to: t.to})
 		}
 	}
-	found := w.tokens.Process(w.msgs)
+	found := w.tokens.process(w.msgs)
 	each := time.Since(start) / time.Duration(max(len(w.msgs), 1))
+	done := w.msgs
 	for _, t := range w.group {
 		if !t.skipped {
-			t.results, t.rejects = found[0].Results, found[0].Rejects
-			found = found[1:]
-			t.finish(w.p, each)
+			t.results, t.rejects, t.rows = found[0].Results, found[0].Rejects, done[0].rows
+			found, done = found[1:], done[1:]
+			if t.rows == 0 {
+				t.finish(w.p, each)
+			} else {
+				t.each = w.tokens.partRows(&t.msg, t.rows, w.p.cfg.Workers)
+			}
 		}
 		t.end(w.p)
 	}
@@ -105,7 +127,9 @@ func (w *worker) sequences() {
 
 // finish counts what came of t.
 func (t *task) finish(p *Pipeline, took time.Duration) {
-	t.id = t.msg.ID()
+	if t.lease != nil { // else a part, whose message has been summed up
+		t.id = t.msg.ID()
+	}
 	for i := range t.results {
 		t.bytes += t.results[i].Bytes()
 	}
@@ -116,8 +140,11 @@ func (t *task) finish(p *Pipeline, took time.Duration) {
 	t.s.src.Processed(t.results, t.rejects, took)
 }
 
-// end hands back the record's memory and lets the collector go on.
+// end hands back the record's memory, unless it is to be read in parts, and lets
+// the collector go on.
 func (t *task) end(p *Pipeline) {
-	t.lease.done(&p.budget)
+	if t.lease != nil && t.rows == 0 {
+		t.lease.done(&p.budget)
+	}
 	close(t.done)
 }
