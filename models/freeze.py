@@ -63,7 +63,8 @@ def facts(directory):
     if arch == "vit":
         size, patch = (x if isinstance(x, (list, tuple)) else (x, x) for x in (c.image_size, c.patch_size))
         return f, (size[0] // patch[0]) * (size[1] // patch[1]) + 1
-    return f, c.max_position_embeddings
+    window = getattr(c, "sliding_window", None)  # within it attention is whole; longer sequences are not served
+    return f, min(c.max_position_embeddings, window or c.max_position_embeddings)
 
 
 def weights_hash(directory):
@@ -418,7 +419,7 @@ def main(argv=None):
     inputs = read_inputs(a.calibrate, a.lm, buckets, a.sequences, vit)
     if not vit:
         inputs = [x[: buckets[-1]] for x in inputs]
-    inputs = inputs[: len(inputs) - (a.held_out or max(len(inputs) // 4, 2))]
+    inputs = inputs[: max(0, len(inputs) - (a.held_out or max(len(inputs) // 4, 2)))]
     if len(inputs) == 0:
         raise SystemExit(f"{a.calibrate}: no input is left to calibrate on")
     if a.mode == "anchor" and (f["causal"] or a.select not in ("affinity", "entropy")):
