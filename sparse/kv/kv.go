@@ -66,22 +66,12 @@ func (p *Pool) put(s *slab, page int32) {
 func (s *slab) page(i int32) []float32 { return s.data[int(i)*s.size:][:s.size] }
 
 // Bytes returns what pages in use take, and the most that they took since the
-// last ResetPeak. Pages that wait to be used again, at most half as many as were
-// ever in use at once and those that were given back, are not counted, and stay
-// until Trim.
+// last ResetPeak. The pool keeps the memory of its fullest moment and up to half
+// as much more, to use again; what of it is not in use is not counted.
 func (p *Pool) Bytes() (inUse, peak int) { return 4 * p.inUse, 4 * p.peak }
 
 // ResetPeak makes the peak what is in use.
 func (p *Pool) ResetPeak() { p.peak = p.inUse }
-
-// Trim gives up the memory of pages of which none is in use.
-func (p *Pool) Trim() {
-	for _, s := range p.slabs {
-		if len(s.free) == int(s.next) {
-			s.data, s.next, s.free = nil, 0, nil
-		}
-	}
-}
 
 // Shape says how the heads of a cache cut positions into blocks, and for how
 // long they need them.
