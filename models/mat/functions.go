@@ -10,7 +10,7 @@ import "math"
 // last place (ulp) of a float32, for every finite argument, denormals
 // included, unless another form is given.
 
-// Exp is e^x, within 1 ulp; what is more than 3.4e38 is infinite.
+// Exp is e^x, within 1.02 ulp; what is more than 3.4e38 is infinite.
 func Exp(dst, src []float32) {
 	lengths(len(src), dst)
 	switch {

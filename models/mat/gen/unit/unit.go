@@ -162,7 +162,7 @@ func (u Unit) Fold(x reg.VecVirtual, combine func(a, b, to Op)) reg.VecVirtual {
 	return t
 }
 
-// Exp replaces x by e^x, within 1 ulp, infinite above 88.8 and denormal or
+// Exp replaces x by e^x, within 1.02 ulp, infinite above 88.8 and denormal or
 // zero below -87.3.
 func (u Unit) Exp(x reg.VecVirtual) {
 	VMINPS(u.Const(89), x, x) // e^89 overflows by itself
