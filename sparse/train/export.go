@@ -2,9 +2,12 @@ package train
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -17,6 +20,7 @@ import (
 // Names of the files that Write adds to those of hf.Save.
 const (
 	tokenizerFile = "tokenizer.json"
+	classFile     = "tokenizer_config.json"
 	cardFile      = "README.md"
 	logFile       = "train.jsonl"
 	gatesFile     = "gates.safetensors"
@@ -33,8 +37,19 @@ const (
 // (gate, if it is learned, and where some are closed for good open, [layers][heads][rows of
 // blocks][columns of blocks], block in the metadata) and anchors.safetensors
 // (anchors [layers][heads][k][head's numbers]). command is what the card says
-// makes the model.
+// makes the model. Of these files, those that an earlier training left there and
+// that this one does not write are removed.
 func (t *Trainer) Write(dir string, dtype safetensors.DType, command string) error {
+	companions := t.companions()
+	for _, name := range []string{tokenizerFile, classFile, imagesFile, gatesFile, anchorsFile} {
+		if companions[name] != nil {
+			continue
+		}
+		// Gates and tokenizers of another model would be taken for this one's.
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	if err := hf.Save(dir, t.hfConfig(), t.tensors(), dtype); err != nil {
 		return err
 	}
@@ -44,7 +59,7 @@ func (t *Trainer) Write(dir string, dtype safetensors.DType, command string) err
 			return err
 		})
 	}
-	for name, data := range t.companions() {
+	for name, data := range companions {
 		if err := write(name, data); err != nil {
 			return err
 		}
@@ -77,7 +92,7 @@ func (t *Trainer) companions() map[string][]byte {
 			files[tokenizerFile] = w.text.Tokenizer
 		}
 		if w.text.Vocab == Bytes {
-			files["tokenizer_config.json"] = []byte(fmt.Sprintf(`{"tokenizer_class":"PreTrainedTokenizerFast","bos_token":null,"eos_token":"<|endoftext|>","unk_token":null,"model_max_length":%d}`+"\n", w.n))
+			files[classFile] = []byte(fmt.Sprintf(`{"tokenizer_class":"PreTrainedTokenizerFast","bos_token":null,"eos_token":"<|endoftext|>","unk_token":null,"model_max_length":%d}`+"\n", w.n))
 		}
 		return files
 	}

@@ -326,6 +326,48 @@ func TestImageDirectoriesOpen(t *testing.T) {
 	}
 }
 
+// A directory that an earlier training wrote holds afterwards what this one
+// writes, and gates, anchors and tokenizers of none before.
+func TestOneTrainingADirectory(t *testing.T) {
+	dir := t.TempDir()
+	begin := []string{cardFile, "config.json", "model.safetensors", logFile}
+	for _, step := range []struct {
+		of    Regulariser
+		bytes bool
+		more  []string
+	}{
+		{L1, true, []string{gatesFile, tokenizerFile, classFile}}, {Entropy, false, []string{anchorsFile}},
+		{Window, false, []string{gatesFile}}, {None, true, []string{tokenizerFile, classFile}}, {None, false, nil},
+	} {
+		c, text := small(step.of), someText(t, 3000, 7)
+		c.Steps = 4
+		if step.of == L1 || step.of == Window {
+			c.Sparsity = 0.5
+		}
+		if step.bytes {
+			var err error
+			if text, err = ByteText("made", []byte(strings.Repeat("it says so. ", 200))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := LM(t.Context(), c, text, dir, ""); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		want := slices.Sorted(slices.Values(slices.Concat(begin, step.more)))
+		if !slices.Equal(names, want) {
+			t.Errorf("%s, bytes %v: the directory holds %q, want %q", step.of, step.bytes, names, want)
+		}
+	}
+}
+
 // The context ends a training.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
