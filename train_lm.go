@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"entropipe/models/safetensors"
 	"entropipe/sparse/token"
@@ -240,6 +241,9 @@ func (c *trainLMCmd) read() (*train.Text, error) {
 		if total += len(data); total > maxText {
 			return nil, fmt.Errorf("%s: more than %s of text in all", path, byteSize(maxText))
 		}
+		if c.Tokenizer != "" && !utf8.Valid(data) { // every other byte would be learned as U+FFFD
+			return nil, fmt.Errorf("%s: is not text in UTF-8; without --tokenizer any bytes can be learned", path)
+		}
 		documents = append(documents, data)
 	}
 	name := cmp.Or(c.About, baseNames(c.Files))
@@ -262,7 +266,7 @@ func tokenText(name, path string, documents [][]byte) (*train.Text, error) {
 	}
 	var ids []int32
 	for _, d := range documents {
-		ids = t.Encode(ids, string(d))
+		ids = t.EncodePart(ids, string(d))
 	}
 	return train.TokenText(name, ids, t.Vocab(), data)
 }

@@ -65,6 +65,9 @@ func TestFileIsRead(t *testing.T) {
 		if got := tok.Encode(nil, c.text); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %s: %q: got %d, want %d", c.part, c.data, c.text, got, c.want)
 		}
+		if got := tok.EncodePart([]int32{-5}, c.text); !slices.Equal(slices.Concat(tok.before, got[1:], tok.after), c.want) || got[0] != -5 {
+			t.Errorf("%s: %s: %q: got %d of a part, want %d without the special tokens around it", c.part, c.data, c.text, got, c.want)
+		}
 	}
 }
 

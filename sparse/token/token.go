@@ -98,11 +98,17 @@ func Parse(data []byte) (*Tokenizer, error) {
 // match that takes ten seconds all the same ends the search, and the rest of the
 // text is one word.
 func (t *Tokenizer) Encode(dst []int32, text string) []int32 {
+	return append(t.EncodePart(append(dst, t.before...), text), t.after...)
+}
+
+// EncodePart is Encode without the special tokens that the post-processor sets
+// around a sequence: for a part of a longer one. Special tokens that the text
+// spells are there.
+func (t *Tokenizer) EncodePart(dst []int32, text string) []int32 {
 	e := t.encoders.Get().(*encoder)
-	e.dst = append(dst, t.before...)
+	e.dst = dst
 	e.encode(text)
-	dst = append(e.dst, t.after...)
-	e.dst = nil
+	dst, e.dst = e.dst, nil
 	t.encoders.Put(e)
 	return dst
 }
