@@ -15,6 +15,11 @@ import (
 // record has been processed, so hold never blocks; what exceeds the limit is
 // bounded by what had been fetched. A reservation larger than everything
 // passes when nothing else is there: one huge record cannot block for ever.
+//
+// Who has nothing fetched goes first, and may use half of what is left for
+// results: a partition of clouds would otherwise wait until records of sequences,
+// which are small and take long, have been read to the end of a fetch. Everybody
+// has nothing fetched now and then, so nobody waits for ever.
 type budget struct {
 	limit int64
 	// relieve is called, without the lock, when a reservation has to wait or
@@ -29,20 +34,23 @@ type budget struct {
 
 type reservation struct {
 	bytes   int64
+	idle    func() bool // has whoever waits nothing fetched?
 	granted chan struct{}
 }
 
-// reserve waits until n bytes may be fetched. First come, first served.
-func (b *budget) reserve(ctx context.Context, n int64) error {
+// reserve waits until n bytes may be fetched. First come, first served, but for
+// those who are idle.
+func (b *budget) reserve(ctx context.Context, n int64, idle func() bool) error {
 	b.mu.Lock()
-	if len(b.waiting) == 0 && b.fits(n) {
-		b.fetched += n
-		b.mu.Unlock()
-		return nil
-	}
-	r := &reservation{bytes: n, granted: make(chan struct{})}
+	r := &reservation{bytes: n, idle: idle, granted: make(chan struct{})}
 	b.waiting = append(b.waiting, r)
+	b.grant()
 	b.mu.Unlock()
+	select {
+	case <-r.granted:
+		return nil
+	default:
+	}
 	b.relieve()
 	select {
 	case <-r.granted:
@@ -59,21 +67,32 @@ func (b *budget) reserve(ctx context.Context, n int64) error {
 	return nil // granted in the meantime: the caller gives it back
 }
 
-func (b *budget) fits(n int64) bool {
+// fits tells whether n more bytes may be fetched, if they take no more than most
+// together with those that are.
+func (b *budget) fits(n, most int64) bool {
 	if b.fetched == 0 && b.held == 0 {
 		return true
 	}
-	return b.fetched+b.held+n <= b.limit && (b.fetched == 0 || b.fetched+n <= b.limit/2)
+	return b.fetched+b.held+n <= b.limit && (b.fetched == 0 || b.fetched+n <= most)
 }
 
-// grant serves reservations in their order. The caller holds the lock.
+// grant serves the idle, and then the others, in their order. The caller holds
+// the lock.
 func (b *budget) grant() {
-	for len(b.waiting) > 0 && b.fits(b.waiting[0].bytes) {
-		r := b.waiting[0]
+	b.waiting = slices.DeleteFunc(b.waiting, func(r *reservation) bool {
+		return b.fits(r.bytes, b.limit/4*3) && r.idle() && b.pass(r)
+	})
+	for len(b.waiting) > 0 && b.fits(b.waiting[0].bytes, b.limit/2) {
+		b.pass(b.waiting[0])
 		b.waiting = b.waiting[1:]
-		b.fetched += r.bytes
-		close(r.granted)
 	}
+}
+
+// pass grants r.
+func (b *budget) pass(r *reservation) bool {
+	b.fetched += r.bytes
+	close(r.granted)
+	return true
 }
 
 // fetch changes what is counted as fetched: a reservation becomes the size

@@ -33,6 +33,7 @@ type task struct {
 // lease counts the records of one fetch that are still read. The last one
 // hands the memory back to the source.
 type lease struct {
+	s       *session
 	records atomic.Int64
 	bytes   int64
 	release func()
@@ -45,6 +46,7 @@ func (l *lease) done(b *budget) {
 	if l.release != nil {
 		l.release()
 	}
+	l.s.leases.Add(-1)
 	b.fetch(-l.bytes)
 }
 
@@ -67,6 +69,7 @@ type session struct {
 	slots    chan slot
 	rollNow  chan struct{} // memory is short: commit what there is
 	stopped  atomic.Bool   // tasks that have not begun are skipped
+	leases   atomic.Int64  // fetches that are still read
 	buffered atomic.Int64  // bytes in batch
 	logEnd   atomic.Int64  // the partition's end when last fetched
 	durable  atomic.Int64  // everything before it is committed
@@ -130,9 +133,10 @@ func (s *session) run(ctx context.Context) error {
 // read fetches records and hands each to a worker, keeping its slot.
 func (s *session) read(ctx context.Context, from int64) error {
 	b := &s.p.budget
+	idle := func() bool { return s.leases.Load() == 0 }
 	for {
 		size := s.p.fetchSize()
-		if err := b.reserve(ctx, size); err != nil {
+		if err := b.reserve(ctx, size, idle); err != nil {
 			return err
 		}
 		f, err := s.part.Fetch(ctx, from, int32(size))
@@ -162,7 +166,8 @@ func (s *session) lag() {
 // submit gives every record of f a slot and a worker. It blocks while the
 // workers are behind.
 func (s *session) submit(f *schemas.Fetched) {
-	l := &lease{bytes: f.Bytes, release: f.Release}
+	l := &lease{s: s, bytes: f.Bytes, release: f.Release}
+	s.leases.Add(1)
 	l.records.Store(int64(len(f.Messages)) + 1) // one for ourselves
 	defer l.done(&s.p.budget)
 	for _, m := range f.Messages {
