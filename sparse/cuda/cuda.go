@@ -186,8 +186,9 @@ func text(p *byte) string {
 }
 
 // Attend computes the jobs as kern.Scratch.Attend does, one after the other on
-// the GPU. It fails when the GPU does, or when a head is wider than 256; then
-// the results are without meaning.
+// the GPU. It fails when the GPU does, when a head is wider than 256, and for what
+// is the processor's alone, jobs whose keys lie in pages or that want sums of
+// weights (Paged, LogSums); then the results are without meaning.
 func (d *Device) Attend(jobs []kern.Job) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

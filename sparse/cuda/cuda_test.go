@@ -180,6 +180,11 @@ func TestErrors(t *testing.T) {
 	if err := d.Attend([]kern.Job{j}); err == nil || !strings.Contains(err.Error(), "257") {
 		t.Errorf("heads that are too wide: %v", err)
 	}
+	sums := newJob(rand.New(rand.NewPCG(1, 1)), 2, 2, 1, 1, 32)
+	sums.LogSums = make([]float64, 2)
+	if err := d.Attend([]kern.Job{sums}); err == nil || !strings.Contains(err.Error(), "the processor's") {
+		t.Errorf("sums of weights: %v", err)
+	}
 	if _, err := d.reserve(0, 2<<30); err == nil || !strings.Contains(err.Error(), "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY") {
 		t.Errorf("memory that is not there: %v", err)
 	}

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -46,6 +47,9 @@ type jobs struct {
 func (d *Device) run(j *kern.Job) error {
 	if j.Dim > widest {
 		return fmt.Errorf("cuda: heads of %d numbers, at most %d", j.Dim, widest)
+	}
+	if j.Paged != nil || j.LogSums != nil {
+		return errors.New("cuda: keys in pages and sums of weights are the processor's alone")
 	}
 	h := &d.host
 	h.fill(j)
