@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,9 +48,6 @@ type config struct {
 	Reason  string   `json:"reason"`
 	Tensors string   `json:"support_sha256"` // of the bytes of the other file
 }
-
-var configKeys = []string{"format", "arch", "weights_sha256", "layers", "heads", "kv_heads", "head_dim", "causal", "mode", "block", "buckets",
-	"beyond", "selector", "calibration", "quality", "serve", "reason", "support_sha256"}
 
 // Write writes the set's two files into dir, which is made if need be, each
 // whole or not at all. The configuration is last and names the other's hash, so
@@ -163,26 +161,49 @@ func parseConfig(text []byte) (*config, error) {
 	if json.Unmarshal(keys["format"], &format) != nil || format != Format {
 		return nil, fmt.Errorf("its format is %s, want %q", cut(keys["format"]), Format)
 	}
-	for _, key := range configKeys {
-		if _, ok := keys[key]; !ok {
-			return nil, fmt.Errorf("no key %q", key)
-		}
-	}
-	for key := range keys { // the decoder would take "Format" for "format"
-		if !slices.Contains(configKeys, key) {
-			return nil, fmt.Errorf("unknown key %q", key)
-		}
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
 	var c config
-	if err := d.Decode(&c); err != nil {
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, err
+	}
+	again, err := json.Marshal(&c)
+	if err == nil {
+		err = sameKeys("", text, again)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if c.Buckets == nil {
 		return nil, errors.New("no buckets")
 	}
 	return &c, nil
+}
+
+// sameKeys compares the keys of an object, and of the objects in it, with those
+// that it is written with: the decoder takes "Format" for "format", and an absent
+// number for zero.
+func sameKeys(path string, text, written json.RawMessage) error {
+	var has, want map[string]json.RawMessage
+	if json.Unmarshal(written, &want) != nil || want == nil {
+		return nil // no object
+	}
+	if err := json.Unmarshal(text, &has); err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		part, ok := has[key]
+		if !ok {
+			return fmt.Errorf("no key %q", path+key)
+		}
+		if err := sameKeys(path+key+".", part, want[key]); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(has)) {
+		if _, ok := want[key]; !ok {
+			return fmt.Errorf("unknown key %q", path+key)
+		}
+	}
+	return nil
 }
 
 func cut(text []byte) []byte { return text[:min(len(text), 40)] }

@@ -183,7 +183,9 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		{"absent key", edit("block", nil), `no key "block"`},
 		{"unknown key", edit("blok", 1), `unknown key "blok"`},
 		{"other case", edit("Block", 1), `unknown key "Block"`},
-		{"unknown inside", edit("selector", map[string]any{"name": "mass", "temperature": 1}), "temperature"},
+		{"unknown inside", edit("selector", map[string]any{"name": "mass", "sparsity": 0, "seed": 0, "temperature": 1}), `unknown key "selector.temperature"`},
+		{"absent inside", edit("selector", map[string]any{"name": "mass", "sparsity": 0}), `no key "selector.seed"`},
+		{"other case inside", edit("calibration", map[string]any{"sha256": "", "Sequences": 1, "tokens": 1}), `no key "calibration.sequences"`},
 		{"type", edit("layers", "two"), "layers"},
 		{"hash", edit("support_sha256", "00"), "SHA-256 differs"},
 		{"layers", edit("layers", 3), "layout_of"},
@@ -194,9 +196,9 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		{"not causal", edit("causal", false), "full"},
 		{"mode", edit("mode", "anchor"), "anchor"},
 		{"serve", edit("serve", "perhaps"), "serve"},
-		{"selector", edit("selector", map[string]any{"name": "best"}), "selector"},
-		{"sparsity", edit("selector", map[string]any{"name": "mass", "sparsity": 1}), "sparsity"},
-		{"beyond", edit("beyond", map[string]any{"local": 0}), "beyond"},
+		{"selector", edit("selector", map[string]any{"name": "best", "sparsity": 0, "seed": 0}), `selector "best"`},
+		{"sparsity", edit("selector", map[string]any{"name": "mass", "sparsity": 1, "seed": 0}), "sparsity 1"},
+		{"beyond", edit("beyond", map[string]any{"sink": 0, "local": 0, "stride": 0}), "local at least 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse(c.text, tensors)
