@@ -46,7 +46,7 @@ func arguments(perBinade int) []float32 {
 		}
 	}
 	v = append(v, 37.77864, 4.9619703, 0.06253939) // the worst there are for Exp, GELUTanhBackward and Tanh
-	for range 200 * perBinade { // where these functions bend
+	for range 200 * perBinade {                    // where these functions bend
 		v = append(v, float32(r.NormFloat64()*4), float32(r.Float64()*200-110))
 	}
 	return v

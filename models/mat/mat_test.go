@@ -178,6 +178,43 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// A panic of any call comes out of Share, in the caller's goroutine, when no call
+// is at work any more; and sharing goes on as before.
+func TestSharePanics(t *testing.T) {
+	for round := range 60 {
+		workers, byHelper := 2+round%3, round%2 == 0
+		var inside, begun atomic.Int32
+		var panicked atomic.Bool
+		value := func() (p any) {
+			defer func() { p = recover() }()
+			Share(1000, workers, func(i, who int) {
+				inside.Add(1)
+				defer inside.Add(-1)
+				begun.Add(1)
+				if byHelper == (who > 0) {
+					panicked.Store(true)
+					panic(i)
+				}
+				for wait := 0; !panicked.Load() && wait < 1e5; wait++ { // the other kind gets its turn
+					time.Sleep(50 * time.Microsecond)
+				}
+			})
+			return nil
+		}()
+		if _, ok := value.(int); !ok || inside.Load() != 0 {
+			t.Fatalf("round %d, %d workers: panic %v with %d calls at work", round, workers, value, inside.Load())
+		}
+		if n := begun.Load(); n == 1000 {
+			t.Errorf("round %d: all tasks were begun", round)
+		}
+		var sum atomic.Int64
+		Share(10, workers, func(i, _ int) { sum.Add(int64(i)) })
+		if sum.Load() != 45 {
+			t.Fatalf("round %d: the tasks sum to %d", round, sum.Load())
+		}
+	}
+}
+
 // Callers share at the same time, and helpers leave when nothing comes.
 func TestShareFromMany(t *testing.T) {
 	var sum atomic.Int64

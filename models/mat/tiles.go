@@ -39,6 +39,10 @@ func shareTiles(n, tile, tiles, workers int, f func(lo, hi int)) {
 // one pass of a network shares work dozens of times, and to wake a sleeping
 // processor takes longer than many of its products. While they wait they let
 // others run.
+//
+// Where a call panics, no further tasks begin, and Share panics with the same
+// value once all calls have ended: whoever recovers may use or drop what they
+// worked on.
 func Share(n, workers int, f func(i, who int)) {
 	workers = min(workers, n)
 	if workers <= 1 {
@@ -51,8 +55,10 @@ func Share(n, workers int, f func(i, who int)) {
 	for range workers - 1 {
 		help(j)
 	}
-	j.work(0)
-	j.close()
+	j.lead()
+	if p := j.panicked.Load(); p != nil {
+		panic(*p)
+	}
 }
 
 // job is work that is shared. A helper joins, works, and leaves; once the job
@@ -64,6 +70,8 @@ type job struct {
 	names  atomic.Int64
 	inside atomic.Int64 // helpers at work; below closed once closed
 	left   sync.Mutex   // held by the one who closed, until the last helper leaves
+
+	panicked atomic.Pointer[any] // what a helper's call did
 }
 
 const closed = -1 << 32
@@ -85,10 +93,25 @@ func (j *job) help() {
 			break
 		}
 	}
+	defer func() {
+		if p := recover(); p != nil { // nobody above a helper could
+			value := p // p itself would be allocated each time
+			j.panicked.CompareAndSwap(nil, &value)
+			j.next.Store(j.n)
+		}
+		if j.inside.Add(-1) == closed {
+			j.left.Unlock()
+		}
+	}()
 	j.work(int(j.names.Add(1)))
-	if j.inside.Add(-1) == closed {
-		j.left.Unlock()
-	}
+}
+
+// lead is the caller's part: to work, and to wait for the helpers, also when its
+// own work panics.
+func (j *job) lead() {
+	defer j.close()
+	defer func() { j.next.Store(j.n) }() // done, unless there was a panic
+	j.work(0)
 }
 
 // close returns when nobody is at work.
