@@ -253,19 +253,19 @@ func (l *language) report(log *slog.Logger, c *lmFlags) {
 	if l.Plan == nil {
 		return
 	}
-	from, to := l.served(cfg.MaxPositions)
+	from, to, dense := l.served()
 	if to == 0 {
-		n := min(cfg.MaxPositions, slices.Max(l.made))
-		log.Warn("attention is dense in spite of the masks", "mask", c.Mask, "tokens", n, "reason", l.Plan(n).Dense)
+		log.Warn("attention is dense in spite of the masks", "mask", c.Mask, "reason", dense)
 		return
 	}
 	log.Info("attention is sparse, by frozen masks", "mask", c.Mask, "sha256", l.mask, "from", from, "to", to, "ladder", c.Ladder)
 }
 
 // served returns the least and the most tokens that masks serve, of powers of
-// two, the lengths that the masks were made for, and the model's positions; 0,
-// if none of these.
-func (l *language) served(positions int) (from, to int) {
+// two, the lengths that the masks were made for, and the model's positions; or
+// why they serve none of these.
+func (l *language) served() (from, to int, dense string) {
+	positions := l.Model.Config().MaxPositions
 	lengths := append([]int{positions}, l.made...)
 	for n := 1; n < positions; n *= 2 {
 		lengths = append(lengths, n)
@@ -279,5 +279,8 @@ func (l *language) served(positions int) (from, to int) {
 			from = n
 		}
 	}
-	return from, to
+	if to == 0 {
+		dense = l.Plan(min(positions, slices.Max(l.made))).Dense
+	}
+	return from, to, dense
 }

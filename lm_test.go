@@ -219,6 +219,16 @@ func TestValidateReadsTheModel(t *testing.T) {
 	if out := must(t, dir, "validate", file); !strings.Contains(out, "gpt2, 1 layers of 32, up to 32 tokens, for generate; with a tokenizer") {
 		t.Errorf("it says\n%s", out)
 	}
+	m, err := model.Load(lm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mask := writeMask(t, filepath.Join(dir, "mask"), hf.GPT2, m.SHA256(), 16)
+	for use, want := range map[string]string{"always": "; attention by " + mask + " from 1 to 16 tokens\n", "auto": "; attention dense in spite of " + mask + ": the mask says dense: a test\n"} {
+		if out := must(t, dir, "validate", file, "--mask", mask, "--mask-use", use); !strings.Contains(out, want) || !strings.Contains(out, "triangles, tokens, attention_stats\n") {
+			t.Errorf("%s: it says\n%s\nwant %q", use, out, want)
+		}
+	}
 	p := launch(t, dir, "validate", file, "--max-new", "40")
 	p.exits(1, patience)
 }

@@ -14,6 +14,7 @@ import (
 
 	"entropipe/ingest"
 	"entropipe/ops/metrics"
+	"entropipe/schemas"
 	"entropipe/sinks"
 )
 
@@ -85,12 +86,12 @@ func (c *validateCmd) Run(e *env) error {
 	if err := c.check(); err != nil {
 		return inFile(c.Config, err)
 	}
-	_, tables, err := c.frames(e.log)
+	frames, tables, err := c.frames(e.log)
 	if err != nil {
 		return inFile(c.Config, err)
 	}
 	var r checkResults
-	r.add("configuration", fmt.Sprintf("%s: topics %s to %s, tables frames, rejects, %s", shownPath(c.Config), strings.Join(c.Source.Topic, ", "), c.Output.Out, strings.Join(tables, ", ")), nil)
+	r.add("configuration", fmt.Sprintf("%s: topics %s to %s, tables %s", shownPath(c.Config), strings.Join(c.Source.Topic, ", "), c.Output.Out, strings.Join(c.written(tables, frames.Ops), ", ")), nil)
 	if c.Stage.Stage != "off" {
 		r.add(c.checkStage())
 	}
@@ -107,6 +108,28 @@ func (c *validateCmd) Run(e *env) error {
 		return err
 	}
 	return r.failed()
+}
+
+// written returns the tables that a run may write: those that are asked for, or
+// else what operators fill, and what a language model does.
+func (c *validateCmd) written(tables []string, ops []schemas.Op) []string {
+	if c.Output.Tables == nil {
+		fills := map[string][]schemas.Op{"hulls": {schemas.Hull2D}, "hulls3d": {schemas.Hull3D}, "maxima": {schemas.Maxima2D, schemas.Maxima3D}, "triangles": {schemas.Delaunay2D}}
+		tables = slices.DeleteFunc(tables, func(t string) bool {
+			if ops == nil { // those of the default: hull3d is not among them
+				return t == "hulls3d"
+			}
+			return !slices.ContainsFunc(fills[t], func(op schemas.Op) bool { return slices.Contains(ops, op) })
+		})
+	}
+	tables = append([]string{"frames", "rejects"}, tables...)
+	if c.Tokens.LM != "" {
+		tables = append(tables, "tokens")
+		if c.Tokens.Mask != "" && c.Tokens.AuditEvery > 0 {
+			tables = append(tables, "attention_stats")
+		}
+	}
+	return tables
 }
 
 // checkStage reads the model and makes the stage.
@@ -134,9 +157,10 @@ func (c *validateCmd) checkModel() (name, detail string, err error) {
 		texts = "with a tokenizer"
 	}
 	if l.Plan != nil {
-		masks = "; attention by " + c.Tokens.Mask
-		if p := l.Plan(cfg.MaxPositions); p.Dense != "" {
-			masks = "; attention dense in spite of " + c.Tokens.Mask + ": " + p.Dense
+		from, to, dense := l.served()
+		masks = fmt.Sprintf("; attention by %s from %d to %d tokens", c.Tokens.Mask, from, to)
+		if to == 0 {
+			masks = "; attention dense in spite of " + c.Tokens.Mask + ": " + dense
 		}
 	}
 	return name, fmt.Sprintf("%s, %d layers of %d, up to %d tokens, for %s; %s%s", cfg.Arch, cfg.Layers, cfg.Hidden, cfg.MaxPositions, c.Tokens.Task, texts, masks), nil

@@ -97,7 +97,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	m.keptRatio = histogram("points_kept_ratio", "Points that an operator could not drop at once, of those in the frame.", ratioBuckets, "op")
 	m.entropy = gauge("entropy_nats", "Range-partition entropy of the last frame that was measured, nats a point: bounds (lower, upper) and an estimate (f).", "source", "op", "bound")
 	m.errorBound = gauge("error_bound", "Exact error of the last result that was approximated, in units of the coordinates.", "source", "op")
-	m.rebalances = prometheus.NewCounter(prometheus.CounterOpts{Name: "entropipe_rebalances_total", Help: "Generations of the consumer group that this process joined."})
+	m.rebalances = prometheus.NewCounter(prometheus.CounterOpts{Name: "entropipe_rebalances_total", Help: "Times that the consumer group gave its partitions out anew while this process was in it."})
 	m.ready = prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_ready", Help: "1 while broker and output are connected."})
 	m.tokens = newTokenMetrics(counter, histogram, reg)
 	reg.MustRegister(m.rebalances, m.ready, buildInfo(version), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
