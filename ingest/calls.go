@@ -60,9 +60,14 @@ func (g *toGroup) Group() string { return g.group }
 // call sends a pinned request to the coordinator of group, or to any broker if
 // that is empty, and waits for at most wait.
 func (k *cluster) call(ctx context.Context, group string, version int16, wait time.Duration, m protocol.Message) (protocol.Message, error) {
+	return k.callAs(ctx, k.clientID, group, version, wait, m)
+}
+
+// callAs is call by another name.
+func (k *cluster) callAs(ctx context.Context, clientID, group string, version int16, wait time.Duration, m protocol.Message) (protocol.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+callTimeout)
 	defer cancel()
-	p := pinned{Message: m, ctx: ctx, version: version, clientID: k.clientID, wait: wait}
+	p := pinned{Message: m, ctx: ctx, version: version, clientID: clientID, wait: wait}
 	var req protocol.Message = &p
 	if group != "" {
 		req = &toGroup{p, group}

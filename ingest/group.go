@@ -12,7 +12,6 @@ import (
 	groupdata "github.com/segmentio/kafka-go/protocol/consumer"
 	"github.com/segmentio/kafka-go/protocol/heartbeat"
 	"github.com/segmentio/kafka-go/protocol/joingroup"
-	"github.com/segmentio/kafka-go/protocol/leavegroup"
 	"github.com/segmentio/kafka-go/protocol/syncgroup"
 )
 
@@ -111,7 +110,7 @@ func (m *membership) tryJoin(ctx context.Context) (*generation, error) {
 	}
 	// The answer comes when every member has joined, or has been given up.
 	// Members may have asked for a longer time than this one.
-	r, err := m.c.cluster.call(ctx, m.c.cfg.Group, joinVersion, 2*t.Rebalance+callTimeout, req)
+	r, err := m.c.cluster.callAs(ctx, m.c.self.clientID(m.c.cfg.ClientID), m.c.cfg.Group, joinVersion, 2*t.Rebalance+callTimeout, req)
 	if err != nil {
 		return nil, err
 	}
@@ -241,9 +240,7 @@ func (m *membership) leave(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_, err := m.c.cluster.call(ctx, m.c.cfg.Group, leaveVersion, time.Second, &leavegroup.Request{
-		GroupID: m.c.cfg.Group, MemberID: m.id, Members: []leavegroup.RequestMember{{MemberID: m.id}}})
-	if err != nil {
+	if err := m.c.leave(ctx, m.id); err != nil {
 		m.c.log.Debug("leaving the group fails; it will notice", "group", m.c.cfg.Group, "error", err)
 	}
 	m.id = ""

@@ -47,7 +47,7 @@ type Config struct {
 	Brokers  []string // HOST:PORT of some brokers; the others are found through them
 	Topics   []string
 	Group    string
-	ClientID string // named in the brokers' logs and quotas; empty: entropipe
+	ClientID string // named in the brokers' logs and quotas; empty: entropipe. Members of the group are called so and by their process
 
 	// UntilEnd ends every partition at the last stable offset that it had when
 	// the consumer first saw it.
@@ -86,6 +86,7 @@ type Consumer struct {
 	cfg     Config
 	log     *slog.Logger
 	cluster *cluster
+	self    process
 	free    freeList
 	stats   counters
 
@@ -100,7 +101,7 @@ func NewConsumer(cfg Config) (*Consumer, error) {
 		return nil, err
 	}
 	cfg.Timing.setDefaults()
-	c := &Consumer{cfg: cfg, log: cfg.Log}
+	c := &Consumer{cfg: cfg, log: cfg.Log, self: thisProcess()}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}

@@ -90,6 +90,12 @@ func (c *Consumer) Run(ctx context.Context, handle Handle) error {
 		}
 		c.setTargets(topic, extents)
 	}
+	c.dismiss(ctx)
+	var background sync.WaitGroup
+	defer background.Wait()
+	watching, end := context.WithCancel(ctx)
+	defer end()
+	background.Go(func() { c.dismissal(watching) })
 	m := &membership{c: c}
 	defer m.leave(ctx)
 	for {

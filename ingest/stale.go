@@ -1,0 +1,100 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	kafka "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/describegroups"
+	"github.com/segmentio/kafka-go/protocol/leavegroup"
+)
+
+// A process that is killed stays a member of its group until its session ends,
+// and keeps its partitions. Killed while it waits to join, it becomes a member
+// after its death: the group waits for one session more, and for the rebalance
+// timeout where it was made the leader. A broker of package kfake then keeps it
+// for ever. So members say in their client id which process they are, and whoever
+// reads the group on the same machine sends those away whose processes are gone.
+// That takes nothing from exactly once: offsets are the output's affair, and a
+// member that is sent away by mistake joins again.
+//
+// Of a process on another machine nobody can tell, so there the session decides.
+// Static membership would be no help: it keeps the partitions of the dead for
+// them. A shorter session would: but it must outlast a pause of the process.
+
+// process says which process a member is. Of the zero value nothing is known.
+type process struct {
+	place string // machine since its start, process namespace and user: where pid means this process
+	pid   int
+	start uint64 // when it began, in the machine's ticks
+}
+
+// clientID is what a member calls itself when it joins. Other requests go by the
+// plain name, which quotas may be for.
+func (p process) clientID(name string) string {
+	if p.place == "" {
+		return name
+	}
+	return fmt.Sprintf("%s-%s-%d-%d", name, p.place, p.pid, p.start)
+}
+
+// processOf is the inverse of clientID.
+func processOf(name, clientID string) (p process, ok bool) {
+	rest, ok := strings.CutPrefix(clientID, name+"-")
+	said := strings.Split(rest, "-")
+	if !ok || len(said) != 3 || said[0] == "" {
+		return process{}, false
+	}
+	pid, err := strconv.ParseInt(said[1], 10, 32)
+	start, err2 := strconv.ParseUint(said[2], 10, 64)
+	if err != nil || err2 != nil || pid <= 0 {
+		return process{}, false
+	}
+	return process{said[0], int(pid), start}, true
+}
+
+const describeVersion = 0
+
+// dismiss makes the group drop the members whose processes are dead. What fails
+// is left to their sessions.
+func (c *Consumer) dismiss(ctx context.Context) {
+	if c.self.place == "" {
+		return
+	}
+	r, err := c.cluster.call(ctx, c.cfg.Group, describeVersion, callTimeout, &describegroups.Request{Groups: []string{c.cfg.Group}})
+	if err != nil {
+		return
+	}
+	for _, g := range r.(*describegroups.Response).Groups {
+		for _, m := range g.Members {
+			p, ok := processOf(c.cfg.ClientID, m.ClientID)
+			if !ok || p.place != c.self.place || !p.dead() {
+				continue
+			}
+			err := c.leave(ctx, m.MemberID)
+			c.log.Info("a member of the group is sent away: its process is dead", "group", c.cfg.Group, "pid", p.pid, "error", err)
+		}
+	}
+}
+
+// dismissal does that from now on until ctx ends.
+func (c *Consumer) dismissal(ctx context.Context) {
+	for sleep(ctx, c.cfg.Timing.Watch) == nil {
+		c.dismiss(ctx)
+	}
+}
+
+// leave ends a membership.
+func (c *Consumer) leave(ctx context.Context, member string) error {
+	r, err := c.cluster.call(ctx, c.cfg.Group, leaveVersion, callTimeout, &leavegroup.Request{
+		GroupID: c.cfg.Group, MemberID: member, Members: []leavegroup.RequestMember{{MemberID: member}}})
+	if err != nil {
+		return err
+	}
+	if code := kafka.Error(r.(*leavegroup.Response).ErrorCode); code != 0 {
+		return code
+	}
+	return nil
+}
