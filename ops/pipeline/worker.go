@@ -11,15 +11,15 @@ import (
 // in one batch. Rows do not depend on what they were read beside, so it may take
 // what happens to wait.
 //
-// Clouds and tokens wait in queues of their own, and while both do, a worker
-// takes turns: between two clouds it serves at most one group of messages of
-// tokens, or one part of a large one, so that neither branch waits for the end of
-// the other's queue.
+// Clouds and tokens wait in queues of their own, and while both do, each branch
+// gets half of a worker's time: a group of messages of tokens takes as long as
+// hundreds of clouds, so that taking turns one by one would leave a frame for
+// each group. Neither branch waits for the end of the other's queue.
 type worker struct {
 	p       *Pipeline
 	process Process
-	tokens  *Tokens // nil: process gets every message
-	sated   bool    // tokens were served last: it is the clouds' turn
+	tokens  *Tokens       // nil: process gets every message
+	ahead   time.Duration // what tokens had of this worker's time beyond clouds
 	group   []*task
 	msgs    []part
 }
@@ -30,23 +30,34 @@ const maxGroup = 256
 func (w *worker) run() {
 	for {
 		t, open := w.take()
-		switch {
-		case !open:
+		if !open {
 			return
-		case t.tokens:
+		}
+		tokens, start := t.tokens, time.Now()
+		if tokens {
 			w.gather(t)
 			w.sequences()
-		default:
+		} else {
 			w.cloud(t)
 		}
-		w.sated = t.tokens
+		w.served(tokens, time.Since(start))
+	}
+}
+
+// served counts what a branch had. No branch saves up more than the other's last
+// turn took: who had nothing waiting has lost its time.
+func (w *worker) served(tokens bool, took time.Duration) {
+	if tokens {
+		w.ahead = min(w.ahead+took, took)
+	} else {
+		w.ahead = max(w.ahead-took, -took)
 	}
 }
 
 // take returns the next task, of the branch whose turn it is if one waits there.
 func (w *worker) take() (t *task, open bool) {
 	first, second := w.p.sequences, w.p.clouds
-	if w.sated {
+	if w.ahead > 0 {
 		first, second = second, first
 	}
 	select {
