@@ -81,7 +81,7 @@ func (e *ConfigError) Error() string {
 func newParser(grammar any, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(grammar, append([]kong.Option{
 		kong.Name("entropipe"),
-		kong.Description("Point clouds from Kafka to Parquet: exact hulls, maxima and Delaunay triangulations, each record exactly once."),
+		kong.Description("Point clouds and tokens from Kafka to Parquet: exact hulls, maxima and Delaunay triangulations, what transformers make of texts, each record exactly once."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[Size](), kong.MapperFunc(decodeSize)),

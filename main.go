@@ -45,8 +45,8 @@ type cli struct {
 	TrainLM  trainLMCmd  `cmd:"" name:"train-lm" help:"Train a small language model on text files."`
 	TrainViT trainViTCmd `cmd:"" name:"train-vit" help:"Train a small image classifier."`
 	Verify   verifyCmd   `cmd:"" help:"Check an output folder: every manifest, file, checksum, row count and offset."`
-	Info     infoCmd     `cmd:"" help:"Say what is in a file, an output folder or a topic."`
-	Export   exportCmd   `cmd:"" help:"Draw a frame from the tables: svg, png, geojson or ply. Or write a model as onnx."`
+	Info     infoCmd     `cmd:"" help:"Say what is in a file, an output folder, a folder of a model or mask, or a topic."`
+	Export   exportCmd   `cmd:"" help:"Draw a frame from the tables: svg, png, geojson or ply. Or write a model as onnx, a mask for other programs."`
 	Validate validateCmd `cmd:"" help:"Check a configuration file, and with --connect what it points to."`
 	Bench    benchCmd    `cmd:"" help:"Time the operators on this machine: ns a point, beside one plain read."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
