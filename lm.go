@@ -50,8 +50,14 @@ const (
 
 // check returns the first mistake, as a usageError.
 func (c *lmFlags) check() error {
-	if c.LM == "" && c.Mask != "" {
+	switch {
+	case c.LM != "":
+	case c.Mask != "":
 		return usageError{fmt.Errorf("--mask %s: want --lm, the model whose attention it is for", c.Mask)}
+	case c.Task != "embed":
+		return usageError{fmt.Errorf("--task %s: want --lm, the model that does it", c.Task)}
+	case c.Weights != "f32":
+		return usageError{fmt.Errorf("--weights %s: want --lm, the model whose they are", c.Weights)}
 	}
 	return cmp.Or(c.checkLadder(), checkAmount("max-new", c.MaxNew, 1, maxNewTokens), checkAmount("top-k", c.TopK, 1, maxTopK),
 		checkAmount("audit-every", c.AuditEvery, 0, math.MaxInt64), checkAmount("token-budget", c.TokenBudget, 1, maxTokenBudget))

@@ -194,6 +194,8 @@ func TestModelsThatCannotServe(t *testing.T) {
 		{[]string{"--lm", decoder, "--task", "generate", "--max-new", "32"}, 78, `^task: generate: --max-new 32 leaves no room in the 32 positions`},
 		{[]string{"--lm", decoder, "--mask", "nowhere"}, 78, `^mask: .*nowhere`},
 		{[]string{"--mask", "nowhere"}, 2, `--mask nowhere: want --lm`},
+		{[]string{"--task", "generate"}, 2, `--task generate: want --lm`},
+		{[]string{"--weights", "bf16"}, 2, `--weights bf16: want --lm`},
 		{[]string{"--lm", decoder, "--top-k", "0"}, 2, `--top-k 0: want 1 to`},
 		{[]string{"--lm", decoder, "--token-budget", "0"}, 2, `--token-budget 0: want 1 to`},
 		{[]string{"--lm", decoder, "--task", "classify"}, 2, `--task must be one of`},

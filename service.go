@@ -244,6 +244,13 @@ func (s *service) fixBase(ctx context.Context) (partitions int, err error) {
 		if err != nil {
 			return 0, err
 		}
+		known, err := s.output.HasBase(ctx, topic)
+		if err != nil {
+			return 0, err
+		}
+		if known { // who wants other rows of the same records wants another folder
+			s.log.Info("the output has this topic: it goes on behind the records that it holds", "topic", topic)
+		}
 		if err := s.output.Base(ctx, topic, starts); err != nil {
 			return 0, err
 		}
