@@ -221,6 +221,9 @@ func TestLastUseIsTheLastRowThatReads(t *testing.T) {
 			}
 		}
 	}
+	if got := newPlanner(t, s, true).For(40).LastUse(0, 0, 3); got != math.MaxInt {
+		t.Errorf("a block behind the last is freed after row %d", got)
+	}
 	if got := newPlanner(t, s, true).For(200).LastUse(0, 0, 0); got != math.MaxInt {
 		t.Errorf("a dense plan frees a block after row %d", got)
 	}
@@ -290,6 +293,58 @@ func TestRoutesHaveTheirBudget(t *testing.T) {
 					t.Errorf("n %d: row %d reads %v, want %d with block %d", n, r, cols, want, first)
 				}
 			}
+		}
+	}
+}
+
+// A row reads the blocks with the largest of its queries' products with the mean
+// of a block's keys, and the logarithm of the block's size; of equal ones the
+// lower, and in any case that of key 0.
+func TestRoutesTakeWhatPromisesMost(t *testing.T) {
+	p := newPlanner(t, anchored(2), true)
+	const n, block = 300, 16
+	j := newJob(n, 5)
+	for kv, l := range p.Route(0, j) {
+		score := make([]float64, l.Cols)
+		for r := range l.Rows {
+			for b := range score {
+				keys := l.Order[b*block : min((b+1)*block, n)]
+				score[b] = math.Inf(-1)
+				for q := r * block; q < min((r+1)*block, n); q++ {
+					for h := 2 * kv; h < 2*kv+2; h++ {
+						dot := 0.0
+						for _, k := range keys {
+							for c, x := range head(j.K, int(k), kv, 32) {
+								dot += float64(x) * float64(head(j.Q, q, h, 32)[c]) / float64(len(keys))
+							}
+						}
+						score[b] = max(score[b], dot*float64(j.Scale)+math.Log(float64(len(keys))))
+					}
+				}
+			}
+			cols, _ := l.Row(r)
+			least := math.Inf(1) // of what is read, but for the block that must be
+			for _, c := range cols {
+				if int(c) != slices.Index(l.Order, 0)/block {
+					least = min(least, score[c])
+				}
+			}
+			for b, s := range score {
+				if s > least+1e-5 && !slices.Contains(cols, int32(b)) {
+					t.Fatalf("key head %d, row %d reads %v, and block %d promises %v, more than %v", kv, r, cols, b, s, least)
+				}
+			}
+		}
+	}
+}
+
+// Content routing is served where its share of the blocks pays.
+func TestRoutesMustPay(t *testing.T) {
+	for sparsity, pays := range map[float64]bool{0: false, .1: false, .5: true, .75: true} {
+		s := anchored(1)
+		s.Select.Sparsity = sparsity
+		if got := newPlanner(t, s, false).For(500).Dense; (got == "") != pays {
+			t.Errorf("sparsity %v: dense %q", sparsity, got)
 		}
 	}
 }

@@ -232,6 +232,9 @@ func TestParseWantsEveryTensorOnceAndNoOther(t *testing.T) {
 		{"half a certificate", func(a []safetensors.Array) []safetensors.Array {
 			return append(a, safetensors.Array{Name: "cert.mass_mean", Shape: []int{2, 2}, Data: make([]float32, 4)})
 		}, "cert.mass_p01"},
+		{"anchors of three dimensions", func(a []safetensors.Array) []safetensors.Array {
+			return append(a, safetensors.Array{Name: "anchors", Shape: []int{2, 2, 1}, Data: make([]float32, 4)})
+		}, "anchors: shape [2 2 1]"},
 		{"anchors", func(a []safetensors.Array) []safetensors.Array {
 			return append(a, safetensors.Array{Name: "anchors", Shape: []int{2, 2, 1, 5}, Data: make([]float32, 20)})
 		}, "anchors"},
