@@ -14,6 +14,7 @@ import (
 
 	"entropipe/models"
 	"entropipe/ops/pipeline"
+	"entropipe/sparse/freeze"
 	"entropipe/sparse/hf"
 	"entropipe/sparse/kern"
 	"entropipe/sparse/model"
@@ -214,9 +215,7 @@ func (c *lmFlags) openMask(l *language) error {
 	if err != nil {
 		return badFlag("mask", err)
 	}
-	facts := factsOf(l.Model)
-	facts.Always = c.MaskUse == "always"
-	planner, err := plan.New(set, facts)
+	planner, err := plan.New(set, plan.Facts{Facts: freeze.Facts(l.Model), Always: c.MaskUse == "always"})
 	if err != nil {
 		return badFlag("mask", fmt.Errorf("%s: %w", c.Mask, err))
 	}
@@ -238,12 +237,6 @@ func (c *lmFlags) openMask(l *language) error {
 	}
 	l.config += "mask_sha256: " + l.mask + "\n"
 	return nil
-}
-
-// factsOf are the facts of a model that masks are made for.
-func factsOf(m *model.Model) plan.Facts {
-	c := m.Config()
-	return plan.Facts{Facts: support.Facts{Arch: c.Arch, Weights: m.SHA256(), Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads, Dim: c.Dim, Causal: c.Causal}}
 }
 
 // report says once what serves sequences.
