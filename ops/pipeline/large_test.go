@@ -151,7 +151,7 @@ func TestLargeMessageIsAllOrNothing(t *testing.T) {
 // heapOutput measures what is reachable whenever rows come.
 type heapOutput struct {
 	memoryOutput
-	least, most uint64
+	most uint64
 }
 
 func (o *heapOutput) look() {
