@@ -128,7 +128,7 @@ func (l *Layout) validateBits(r, first, n int, whole, causal bool) error {
 	}
 	_, kinds := l.Row(r)
 	if !causal {
-		if q := l.keyless(r, first, l.keys()); q >= 0 {
+		if q := l.keyless(r, first, l.keys()); q >= 0 && (l.Order == nil || r*l.Block+q < len(l.Order)) {
 			return fmt.Errorf("query block %d: query %d of it reads no key", r, q)
 		}
 		return nil

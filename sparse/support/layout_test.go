@@ -130,6 +130,14 @@ func TestPrefixLeavesEveryQueryAKey(t *testing.T) {
 	if err := l.Validate(false); err == nil || !strings.Contains(err.Error(), "query 3 of it reads no key") {
 		t.Errorf("bits where an order has no key: %v", err)
 	}
+	beyond := &Layout{Block: 16, Rows: 1, Cols: 1, RowPtr: []int32{0, 1}, Col: []int32{0}, Kind: []uint8{Masked}, Order: []int32{2, 0, 1}}
+	beyond.Bits = make([]uint64, beyond.Words())
+	for q := range 3 {
+		beyond.Bits[q*16/64] |= 1 << (q * 16 % 64)
+	}
+	if err := beyond.Validate(false); err != nil {
+		t.Errorf("queries 3 to 15 of three do not exist: %v", err)
+	}
 }
 
 func TestPrefixOfTheWholeIsTheLayout(t *testing.T) {
