@@ -308,6 +308,9 @@ func TestVerdicts(t *testing.T) {
 		{support.Quality{Metric: "perplexity", LostHigh: 1.9, GainedLow: 0.1}, false, support.Sparse},
 		{support.Quality{Metric: "perplexity", LostHigh: 2.1, GainedLow: 0.1}, false, support.Dense},
 		{support.Quality{Metric: "perplexity", LostHigh: math.NaN(), GainedLow: 0.1}, false, support.Dense},
+		// A model that learned with the mask: dense attention is what costs.
+		{support.Quality{Metric: "perplexity", LostLow: -40, LostHigh: -30, GainedLow: -2}, false, support.Sparse},
+		{support.Quality{Metric: "perplexity", LostLow: -2, LostHigh: 0.8, GainedLow: -2}, false, support.Dense},
 	} {
 		if got, why := verdict(&c.q, c.window); got != c.want || why == "" {
 			t.Errorf("%+v, window %v: %s (%s)", c.q, c.window, got, why)

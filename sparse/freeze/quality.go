@@ -147,7 +147,8 @@ func (f *run) quality(dense, sparse, near []float64) *support.Quality {
 }
 
 // verdict applies the rule: a mask is served where the upper end of what it
-// loses is small, and it is better than a window beyond doubt.
+// loses is small, and it is better than a window beyond doubt; or better than
+// dense attention.
 func verdict(q *support.Quality, isWindow bool) (serve, reason string) {
 	most := mayLosePoints
 	if q.Metric == "perplexity" {
@@ -155,6 +156,8 @@ func verdict(q *support.Quality, isWindow bool) (serve, reason string) {
 	}
 	name := "of " + q.Metric
 	switch {
+	case q.Better():
+		return support.Sparse, fmt.Sprintf("is better than dense attention by at least %.2f %s %s", -q.LostHigh, q.Unit, name)
 	case !(q.LostHigh <= most):
 		return support.Dense, fmt.Sprintf("loses up to %.2f %s %s, and %.1f are allowed", q.LostHigh, q.Unit, name, most)
 	case !isWindow && !(q.GainedLow > 0):

@@ -54,6 +54,8 @@ func TestPlansSayWhyTheyAreDense(t *testing.T) {
 	dense.Serve, dense.Reason = support.Dense, "loses 3 points"
 	all := newSet(false, 512, 1)
 	all.Buckets[0].Of = []int32{-1, -1, -1, -1}
+	learned := newSet(false, 512, 1)
+	learned.Quality = &support.Quality{Metric: "perplexity", Unit: "%", LostLow: -12, LostHigh: -8}
 	for _, c := range []struct {
 		name   string
 		set    *support.Set
@@ -61,6 +63,7 @@ func TestPlansSayWhyTheyAreDense(t *testing.T) {
 		n      int
 		want   string
 	}{
+		{"short, but learned with the mask", learned, false, 40, ""},
 		{"sparse", newSet(false, 512, 1), false, 512, ""},
 		{"the set", dense, false, 512, "the mask says dense: loses 3 points"},
 		{"the set, forced", dense, true, 512, ""},

@@ -13,7 +13,8 @@ import (
 type Facts struct {
 	support.Facts
 	// Always serves the layouts wherever they fit: also where the set says
-	// dense, and where they do not pay.
+	// dense, and where they do not pay. (Where they do not pay a set still serves
+	// whose masks make the model better: dense attention is not what it learned.)
 	Always bool
 }
 
@@ -110,7 +111,7 @@ func (p *Planner) For(n int) *Plan {
 			p.kept += 5*len(l.Col) + 8*len(l.Bits)
 		}
 	}
-	if plan.Dense == "" && !p.facts.Always && !kern.Pays(n, p.facts.Dim, plan.density) {
+	if plan.Dense == "" && !p.facts.Always && !s.Quality.Better() && !kern.Pays(n, p.facts.Dim, plan.density) {
 		return p.dense(fmt.Sprintf("%d tokens with %.0f %% of the blocks are not faster than dense", n, 100*plan.density))
 	}
 	return plan

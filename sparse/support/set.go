@@ -100,6 +100,11 @@ type Quality struct {
 	GainedHigh float64 `json:"gained_on_window_high"`
 }
 
+// Better says that the model is beyond doubt better with the mask than without,
+// as one is that learned with it: then dense attention is what would cost. Of
+// what was not measured it says no.
+func (q *Quality) Better() bool { return q != nil && q.LostHigh < 0 }
+
 // Cert is what a head keeps and can lose, measured on sequences that the
 // calibration did not see: mass is the share of softmax weights on blocks that
 // are read, over queries.
