@@ -445,3 +445,10 @@ func FuzzSequences(f *testing.F) {
 		checkTokenBytes(t, fast, slow, m, known)
 	})
 }
+
+// docs/messages.md says how many sequences fit into a message.
+func TestBookkeepingOfSequencesIsDocumented(t *testing.T) {
+	if size := unsafe.Sizeof(Sequence{}); size != 184 || DefaultMaxBytes/size != 364_722 {
+		t.Errorf("a Sequence has %d bytes, %d of them fit into %d", size, DefaultMaxBytes/size, DefaultMaxBytes)
+	}
+}
