@@ -30,7 +30,7 @@ type freezeCmd struct {
 	Block    int     `default:"64" help:"Queries and keys of a block: 16, 32, 64 or 128 (${default})." group:"Mask"`
 	Bucket   []int   `placeholder:"N" help:"Lengths that masks are made for; of a causal model one. Default: the model's positions, at most 2048." group:"Mask"`
 	Mode     string  `enum:"static,anchor" default:"static" help:"static: the same blocks for every input; anchor: blocks by each input's keys, for encoders (${enum})." group:"Mask"`
-	Import   string  `placeholder:"FILE" help:"Mask of the selector imported: another folder of a mask, gates.safetensors of a training that closed blocks, or .npy with 1 where a block is read, [layers, heads, rows, columns] or fewer dimensions." group:"Mask"`
+	Import   string  `placeholder:"FILE" help:"Mask of the selector imported: another folder of a mask, gates.safetensors of a training that closed blocks, .safetensors with indptr and indices as FlashInfer has them, or .npy with 1 where a block is read, [layers, heads, rows, columns] or fewer dimensions." group:"Mask"`
 	Beyond   []int   `placeholder:"SINK,LOCAL,STRIDE" help:"Longer sequences than the longest bucket read so many first blocks, near blocks, and every so-many-th one. Default: everything." group:"Mask"`
 	Seed     uint64  `default:"1" help:"Of everything that is drawn (${default})." group:"Mask"`
 
