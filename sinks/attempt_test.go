@@ -160,3 +160,29 @@ func TestWrongParts(t *testing.T) {
 	}
 	mustBeWhole(t, memStore(d), 0, 0)
 }
+
+// What processes that died have staged of a large batch goes with its commit,
+// not only when the partition is resumed once more.
+func TestPartsOfTheDeadGoWithTheCommit(t *testing.T) {
+	ctx, d := context.Background(), newMemDisk()
+	for range 2 {
+		o := openResumed(t, d)
+		part, _ := split(logBatch(0, 10), 4)
+		if err := o.Stage(ctx, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if staged(d) == 0 {
+		t.Fatal("nothing was tested")
+	}
+	o := openResumed(t, d)
+	part, rest := split(logBatch(0, 10), 5)
+	if err := o.Stage(ctx, part); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Commit(ctx, rest); err != nil {
+		t.Fatal(err)
+	}
+	mustBeClean(t, d)
+	mustBeWhole(t, memStore(d), 0, 10)
+}
