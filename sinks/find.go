@@ -111,7 +111,7 @@ func (s *finder) find(ctx context.Context) (*foundFrame, error) {
 func (s *finder) partition(ctx context.Context, names []string) (*foundFrame, error) {
 	var topic string
 	var id int32
-	var first, end, frames int64
+	var first, end, frames, sequences int64
 	datasets := map[string]bool{}
 	for i, name := range names {
 		m, err := openManifest(ctx, s.store, name)
@@ -122,13 +122,16 @@ func (s *finder) partition(ctx context.Context, names []string) (*foundFrame, er
 			topic, id, first = m.Topic, m.Partition, m.Start
 		}
 		end = m.End
-		frames += m.Counts.Frames
+		frames, sequences = frames+m.Counts.Frames, sequences+m.Counts.Sequences
 		found, err := s.manifest(ctx, m, datasets)
 		if found != nil || err != nil {
 			return found, err
 		}
 	}
-	if frames > 0 {
+	switch {
+	case frames == 0 && sequences > 0:
+		s.there = append(s.there, fmt.Sprintf("%s/%d: %d sequences of tokens of offsets %d to %d, and none of points", topic, id, sequences, first, end-1))
+	case frames > 0:
 		text := fmt.Sprintf("%s/%d: %d frames of offsets %d to %d", topic, id, frames, first, end-1)
 		if len(datasets) > 0 {
 			text += " of dataset " + strings.Join(slices.Sorted(maps.Keys(datasets)), ", ")

@@ -155,6 +155,11 @@ func TestReadFrameSaysWhatIsThere(t *testing.T) {
 	if _, _, err := ReadFrame(context.Background(), empty, FrameQuery{}); err == nil || !strings.Contains(err.Error(), "no frame: it is empty") {
 		t.Errorf("an empty output: %v", err)
 	}
+	texts := syntheticTokens("texts", 3, 40, 8)
+	want := fmt.Sprintf("no frame; there are texts/0: %d sequences of tokens of offsets 3 to 42, and none of points", len(texts.Results))
+	if _, _, err := ReadFrame(context.Background(), outputOf(t, Config{}, texts), FrameQuery{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("an output of sequences: %v\nwant %s", err, want)
+	}
 	if _, _, err := ReadFrame(context.Background(), memStore(newMemDisk()), FrameQuery{}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("no output: %v", err)
 	}
