@@ -100,6 +100,12 @@ func TestSelectorsKeepTheirBudgetAndTheirWord(t *testing.T) {
 					t.Errorf("head %d: %+v", i, cert)
 				}
 			}
+			if !slices.ContainsFunc(s.Certs, func(c support.Cert) bool { return c.MassMin < 0.999 && c.Error > 1e-3 }) || s.Quality.Dense == s.Quality.Sparse {
+				t.Errorf("certificates and quality are those of dense attention: %+v, %+v", s.Certs, s.Quality)
+			}
+			if s.Quality.Window == s.Quality.Dense || (s.Quality.Window == s.Quality.Sparse) != (c.o.Select == Window) {
+				t.Errorf("the window's quality: %+v", s.Quality)
+			}
 			if s.Quality.Sequences != 2 || s.Source.Sequences != 3 || s.Reason == "" {
 				t.Errorf("%+v, %+v, %q", s.Quality, s.Source, s.Reason)
 			}
