@@ -283,7 +283,7 @@ func TestRoutesHaveTheirBudget(t *testing.T) {
 			a := mat.Of(3, 32, p.set.Anchors.Of(&p.set.Facts, 1, kv))
 			last := 0
 			for place, k := range l.Order {
-				c := Nearest(a, head(j.K, int(k), kv, 32))
+				c := nearest(a, head(j.K, int(k), kv, 32))
 				if c < last || place > 0 && c == last && k < l.Order[place-1] {
 					t.Fatalf("n %d: key %d of cluster %d stands after cluster %d", n, k, c, last)
 				}

@@ -47,7 +47,7 @@ func (p *Planner) order(layer, kv int, j *kern.Job) (order []int32, first int) {
 	cluster := make([]int, j.K.Rows)
 	start := make([]int, a.K+1)
 	for k := range cluster {
-		cluster[k] = Nearest(centres, head(j.K, k, kv, j.Dim))
+		cluster[k] = nearest(centres, head(j.K, k, kv, j.Dim))
 		start[cluster[k]+1]++
 	}
 	for i := range a.K {
@@ -62,9 +62,9 @@ func (p *Planner) order(layer, kv int, j *kern.Job) (order []int32, first int) {
 	return order, first
 }
 
-// Nearest returns the row of centres with the least squared distance to x, of
+// nearest returns the row of centres with the least squared distance to x, of
 // equal ones the first.
-func Nearest(centres mat.Matrix, x []float32) int {
+func nearest(centres mat.Matrix, x []float32) int {
 	best, least := 0, float32(math.Inf(1))
 	for i := range centres.Rows {
 		d := float32(0)
