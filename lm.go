@@ -144,6 +144,9 @@ func (c *lmFlags) openModel(l *language) error {
 	if l.Tokenizer, err = openTokenizer(c.LM); err != nil {
 		return badFlag("lm", err)
 	}
+	if l.Tokenizer != nil && l.Pooling.LowerCase && !ignoresCase(l.Tokenizer) {
+		return badFlag("lm", fmt.Errorf("%s: sentence_bert_config.json: do_lower_case: its tokenizer knows capitals, and texts are not changed before it here: send them in lower case, and say false", c.LM))
+	}
 	l.config = "lm_sha256: " + m.SHA256() + "\n"
 	if l.Tokenizer != nil {
 		l.config += "tokenizer_sha256: " + l.Tokenizer.SHA256() + "\n"
@@ -184,6 +187,11 @@ func (c *lmFlags) checkTask(m *model.Model) error {
 		return fmt.Errorf("generate: --max-new %d leaves no room in the %d positions of %s", c.MaxNew, cfg.MaxPositions, c.LM)
 	}
 	return nil
+}
+
+// ignoresCase says whether a tokenizer makes lower case of texts itself.
+func ignoresCase(t *token.Tokenizer) bool {
+	return slices.Equal(t.Encode(nil, "THE Quick ÉTÉ"), t.Encode(nil, "the quick été"))
 }
 
 // openTokenizer reads the tokenizer.json beside a model; nil if there is none.

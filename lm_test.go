@@ -177,6 +177,16 @@ func TestModelsThatCannotServe(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(broken, "model.safetensors"), []byte("no tensors"), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	cased := writeLM(t, filepath.Join(dir, "cased"), hf.BERT)
+	if err := os.Mkdir(filepath.Join(cased, "p"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"modules.json": `[{"path":"","type":"Transformer"},{"path":"p","type":"Pooling"}]`,
+		"p/config.json": `{"pooling_mode":"mean"}`, "sentence_bert_config.json": `{"do_lower_case":true}`} {
+		if err := os.WriteFile(filepath.Join(cased, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
 	odd := writeLM(t, filepath.Join(dir, "odd"), hf.GPT2)
 	if err := os.WriteFile(filepath.Join(odd, "tokenizer.json"), []byte("{}"), 0o666); err != nil {
 		t.Fatal(err)
@@ -190,6 +200,7 @@ func TestModelsThatCannotServe(t *testing.T) {
 		{[]string{"--lm", "builtin:nothing"}, 78, `^lm: .*builtin:nothing`},
 		{[]string{"--lm", broken}, 78, `^lm: .*model\.safetensors`},
 		{[]string{"--lm", odd}, 78, `^lm: .*tokenizer\.json`},
+		{[]string{"--lm", cased}, 78, `^lm: .*do_lower_case: its tokenizer knows capitals`},
 		{[]string{"--lm", encoder, "--task", "logits"}, 78, `^task: logits: .*bert is an encoder`},
 		{[]string{"--lm", decoder, "--task", "generate", "--max-new", "32"}, 78, `^task: generate: --max-new 32 leaves no room in the 32 positions`},
 		{[]string{"--lm", decoder, "--mask", "nowhere"}, 78, `^mask: .*nowhere`},

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 type Pooling struct {
 	Mode      string // Mean, CLS or None
 	Normalize bool   // to unit length
+	LowerCase bool   // texts are to be in lower case before they are tokenized
 	Stated    bool   // the directory says so; else it is this package's choice
 }
 
@@ -52,7 +54,44 @@ func readPooling(fsys fs.FS, c *Config) (Pooling, error) {
 			return p, fmt.Errorf("modules.json: module %d, %q, is not understood: want Transformer, Pooling and perhaps Normalize", i, m.Type)
 		}
 	}
-	return p, nil
+	return p, p.readTexts(fsys)
+}
+
+// readTexts reads what sentence-transformers does to a text before the tokenizer
+// gets it. A prompt that goes before every text is an error: it would be missing
+// in silence.
+func (p *Pooling) readTexts(fsys fs.FS) error {
+	var transformer struct {
+		LowerCase bool `json:"do_lower_case"`
+	}
+	var all struct {
+		Default *string           `json:"default_prompt_name"`
+		Prompts map[string]string `json:"prompts"`
+	}
+	if err := cmp.Or(readIfThere(fsys, "sentence_bert_config.json", &transformer), readIfThere(fsys, "config_sentence_transformers.json", &all)); err != nil {
+		return err
+	}
+	p.LowerCase = transformer.LowerCase
+	if all.Default != nil && all.Prompts[*all.Default] != "" {
+		return fmt.Errorf("config_sentence_transformers.json: default_prompt_name: %q, but nothing is put before texts here: send them with %q in front, and make this null",
+			*all.Default, all.Prompts[*all.Default])
+	}
+	return nil
+}
+
+// readIfThere reads JSON into what is as it was where there is no such file.
+func readIfThere(fsys fs.FS, name string, into any) error {
+	data, err := readFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 func readPoolingMode(fsys fs.FS, folder string, c *Config) (string, error) {

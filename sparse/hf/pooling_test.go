@@ -75,3 +75,40 @@ func TestPooling(t *testing.T) {
 		}
 	}
 }
+
+// What sentence-transformers does to a text before the tokenizer is known or
+// refused.
+func TestTextsOfSentenceTransformers(t *testing.T) {
+	for _, c := range []struct {
+		file, text string
+		lower      bool
+		broken     string
+	}{
+		{"sentence_bert_config.json", `{"max_seq_length":128,"do_lower_case":false}`, false, ""},
+		{"sentence_bert_config.json", `{"max_seq_length":128,"do_lower_case":true}`, true, ""},
+		{"sentence_bert_config.json", `{"do_lower_case":3}`, false, "sentence_bert_config.json: "},
+		{"config_sentence_transformers.json", `{"prompts":{"query":"query: "},"default_prompt_name":null}`, false, ""},
+		{"config_sentence_transformers.json", `{"prompts":{"query":"query: ","document":""},"default_prompt_name":"document"}`, false, ""},
+		{"config_sentence_transformers.json", `{"prompts":{"query":"query: "},"default_prompt_name":"query"}`, false, `default_prompt_name: "query", but nothing is put before texts`},
+		{"config_sentence_transformers.json", `[]`, false, "config_sentence_transformers.json: "},
+	} {
+		dir := hftest.Dir(t, hftest.Config(t, hftest.BERT))
+		put(t, dir, "modules.json", `[{"path":"","type":"sentence_transformers.models.Transformer"},{"path":"p","type":"sentence_transformers.models.Pooling"}]`)
+		put(t, dir, "p/config.json", `{"embedding_dimension":48,"pooling_mode":"mean"}`)
+		put(t, dir, c.file, c.text)
+		k, err := hf.Open(dir)
+		switch {
+		case c.broken != "":
+			if err == nil || !strings.Contains(err.Error(), c.broken) {
+				t.Errorf("%s: got %v, want an error with %q", c.text, err, c.broken)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", c.text, err)
+		default:
+			if k.Pooling().LowerCase != c.lower {
+				t.Errorf("%s: lower case %v", c.text, k.Pooling().LowerCase)
+			}
+			k.Close()
+		}
+	}
+}
