@@ -10,13 +10,14 @@ import (
 
 // sequencesInfo is what a file of texts or token ids holds.
 type sequencesInfo struct {
-	Path      string `json:"path"`
-	Sequences int64  `json:"sequences"`
-	Texts     int64  `json:"texts"`   // of them, the others are ids
-	Bytes     int64  `json:"bytes"`   // of the texts
-	Tokens    int64  `json:"tokens"`  // of the others
-	Longest   int    `json:"longest"` // bytes or tokens
-	Skipped   int64  `json:"skipped"` // could not be read
+	Path       string `json:"path"`
+	Sequences  int64  `json:"sequences"`
+	Texts      int64  `json:"texts"`       // of them, the others are ids
+	Bytes      int64  `json:"bytes"`       // of the texts
+	Tokens     int64  `json:"tokens"`      // of the others
+	MostBytes  int    `json:"most_bytes"`  // of a text
+	MostTokens int    `json:"most_tokens"` // of a sequence of ids
+	Skipped    int64  `json:"skipped"`     // could not be read
 }
 
 // describeSequences reads a whole file.
@@ -44,7 +45,7 @@ func describeSequences(path string, t replay.Tokens) (fmt.Stringer, error) {
 				s.Texts++
 			}
 			s.Bytes += int64(len(q.Text))
-			s.Longest = max(s.Longest, len(q.IDs), len(q.Text))
+			s.MostBytes, s.MostTokens = max(s.MostBytes, len(q.Text)), max(s.MostTokens, len(q.IDs))
 		}
 	}
 	if k, ok := src.(interface{ Skipped() int64 }); ok {
@@ -56,9 +57,13 @@ func describeSequences(path string, t replay.Tokens) (fmt.Stringer, error) {
 // String is the summary for people.
 func (s *sequencesInfo) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s texts of %s, %s sequences of %s token ids", s.Path, count(s.Texts), byteSize(s.Bytes), count(s.Sequences-s.Texts), count(s.Tokens))
-	if s.Sequences > 0 {
-		fmt.Fprintf(&b, "; the longest has %s", count(int64(s.Longest)))
+	fmt.Fprintf(&b, "%s: %s texts of %s", s.Path, count(s.Texts), byteSize(s.Bytes))
+	if s.Texts > 0 {
+		fmt.Fprintf(&b, " (the longest %s)", byteSize(int64(s.MostBytes)))
+	}
+	fmt.Fprintf(&b, ", %s sequences of %s token ids", count(s.Sequences-s.Texts), count(s.Tokens))
+	if s.Sequences > s.Texts {
+		fmt.Fprintf(&b, " (the longest %s)", count(int64(s.MostTokens)))
 	}
 	b.WriteString("\n")
 	if s.Skipped > 0 {
