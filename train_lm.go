@@ -71,6 +71,8 @@ func (c *transformerFlags) run(e *env, t *train.Trainer, command string) error {
 		} else if err != nil {
 			return err
 		}
+	} else if _, err := os.Stat(c.checkpoint()); err == nil {
+		e.log.Warn("an interrupted training's checkpoint is there and will be replaced: --resume goes on from it", "file", c.checkpoint())
 	}
 	if err := os.MkdirAll(c.Out, 0o777); err != nil {
 		return err

@@ -135,6 +135,10 @@ func TestTransformerTrainingMistakes(t *testing.T) {
 	if err := os.WriteFile(text, bytes.Repeat([]byte("some text "), 100), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	cut := t.TempDir()
+	if err := os.WriteFile(filepath.Join(cut, "checkpoint.safetensors"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -147,6 +151,7 @@ func TestTransformerTrainingMistakes(t *testing.T) {
 		{[]string{"train-lm", text + "x", "--steps", "5", "--out", dir}, exitRuntime, "no such file"},
 		{[]string{"train-lm", text, "--tokenizer", text, "--steps", "5", "--out", dir}, exitRuntime, "text.txt"},
 		{[]string{"train-lm", text, "--context", "16", "--steps", "5", "--out", filepath.Join(dir, "new"), "--resume"}, exitRuntime, "nothing was interrupted"},
+		{[]string{"train-lm", text, "--context", "16", "--steps", "1", "--layers", "1", "--dim", "16", "--heads", "2", "--out", cut}, 0, "an interrupted training's checkpoint is there and will be replaced"},
 		{[]string{"train-vit", text, "--steps", "5", "--out", dir}, exitRuntime, "is no folder"},
 		{[]string{"train-vit", dir, "--steps", "5", "--out", dir}, exitRuntime, "neither folders of PNG"},
 		{[]string{"train-vit", "shapes", "--images", "60", "--patch", "5", "--steps", "5", "--out", dir}, exitUsage, "do not divide into patches of 5"},
