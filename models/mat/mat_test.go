@@ -178,6 +178,29 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// No more goroutines share than were asked for, where there is time for more to
+// come.
+func TestShareBoundsItsWorkers(t *testing.T) {
+	for _, workers := range []int{2, 3, 5} {
+		var inside, most, highest atomic.Int32
+		Share(20*workers, workers, func(_, who int) {
+			n := inside.Add(1)
+			for _, x := range []struct {
+				to    *atomic.Int32
+				value int32
+			}{{&most, n}, {&highest, int32(who)}} {
+				for was := x.to.Load(); x.value > was && !x.to.CompareAndSwap(was, x.value); was = x.to.Load() {
+				}
+			}
+			time.Sleep(300 * time.Microsecond)
+			inside.Add(-1)
+		})
+		if int(most.Load()) > workers || int(highest.Load()) >= workers {
+			t.Errorf("%d workers: %d at once, the highest number %d", workers, most.Load(), highest.Load())
+		}
+	}
+}
+
 // A panic of any call comes out of Share, in the caller's goroutine, when no call
 // is at work any more; and sharing goes on as before.
 func TestSharePanics(t *testing.T) {
