@@ -57,7 +57,7 @@ SIGTERM or Ctrl-C: finish what was read, commit, leave the group, exit 0. A seco
 type sourceFlags struct {
 	Brokers   []string      `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Some brokers of the cluster (${default})." group:"Source"`
 	Topic     []string      `default:"points" help:"Topics to read (${default})." group:"Source"`
-	Group     string        `help:"Consumer group; by default named after the output, entropipe-<8 digits>." group:"Source"`
+	Group     string        `help:"Consumer group of the processes that share an output; by default named after it, entropipe-<8 digits>." group:"Source"`
 	From      string        `enum:"earliest,latest" default:"earliest" help:"Where an output begins that has nothing of a topic yet (${enum})." group:"Source"`
 	UntilEnd  bool          `help:"Stop at the last stable offsets seen at the start." group:"Source"`
 	Session   time.Duration `name:"session-timeout" default:"10s" help:"Silence after which the group gives a process's partitions to others (${default})." group:"Source"`

@@ -141,7 +141,7 @@ func (s *service) connect(ctx context.Context) (partitions int, err error) {
 	if s.group = c.Group; s.group == "" {
 		s.group = s.output.DefaultGroup()
 	}
-	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Topics: c.Topic, Group: s.group,
+	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Topics: c.Topic, Group: s.group, Output: s.output.UUID(),
 		UntilEnd: c.UntilEnd, Reached: s.output.Reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log,
 		Timing: ingest.Timing{Session: c.Session, Rebalance: c.Rebalance}})
 	if err != nil {

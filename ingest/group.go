@@ -101,7 +101,7 @@ func (m *membership) tryJoin(ctx context.Context) (*generation, error) {
 		GroupID: m.c.cfg.Group, MemberID: m.id, ProtocolType: "consumer",
 		SessionTimeoutMS: int32(t.Session.Milliseconds()), RebalanceTimeoutMS: int32(t.Rebalance.Milliseconds()),
 	}
-	subscription, err := protocol.Marshal(metadataVersion, groupdata.Subscription{Topics: m.c.cfg.Topics})
+	subscription, err := m.c.subscription()
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,10 @@ type Config struct {
 	Group    string
 	ClientID string // named in the brokers' logs and quotas; empty: entropipe. Members of the group are called so and by their process
 
+	// Output names where the results go. A group whose members name another is
+	// not joined: each output would get a part of the records. Empty: any will do.
+	Output string
+
 	// UntilEnd ends every partition at the last stable offset that it had when
 	// the consumer first saw it.
 	UntilEnd bool

@@ -91,6 +91,9 @@ func (c *Consumer) Run(ctx context.Context, handle Handle) error {
 		c.setTargets(topic, extents)
 	}
 	c.dismiss(ctx)
+	if err := c.agree(ctx); err != nil {
+		return ignoreEnd(ctx, err)
+	}
 	var background sync.WaitGroup
 	defer background.Wait()
 	watching, end := context.WithCancel(ctx)

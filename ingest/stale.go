@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	kafka "github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol/describegroups"
 	"github.com/segmentio/kafka-go/protocol/leavegroup"
 )
 
@@ -63,19 +62,17 @@ func (c *Consumer) dismiss(ctx context.Context) {
 	if c.self.place == "" {
 		return
 	}
-	r, err := c.cluster.call(ctx, c.cfg.Group, describeVersion, callTimeout, &describegroups.Request{Groups: []string{c.cfg.Group}})
+	members, err := c.members(ctx)
 	if err != nil {
 		return
 	}
-	for _, g := range r.(*describegroups.Response).Groups {
-		for _, m := range g.Members {
-			p, ok := processOf(c.cfg.ClientID, m.ClientID)
-			if !ok || p.place != c.self.place || !p.dead() {
-				continue
-			}
-			err := c.leave(ctx, m.MemberID)
-			c.log.Info("a member of the group is sent away: its process is dead", "group", c.cfg.Group, "pid", p.pid, "error", err)
+	for _, m := range members {
+		p, ok := processOf(c.cfg.ClientID, m.ClientID)
+		if !ok || p.place != c.self.place || !p.dead() {
+			continue
 		}
+		err := c.leave(ctx, m.MemberID)
+		c.log.Info("a member of the group is sent away: its process is dead", "group", c.cfg.Group, "pid", p.pid, "error", err)
 	}
 }
 
