@@ -4,4 +4,4 @@ package sinks
 
 // sparse is by how much the long tests are thinned: the race detector makes
 // them ten times slower, and looks for something else than they do.
-const sparse = 8
+const sparse = 16
