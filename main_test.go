@@ -68,6 +68,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"broker": cmdBroker,
 			"exits":  cmdExits,
+			"find":   cmdFind,
 			"kitti":  cmdKITTI,
 			"fill":   cmdFill,
 			"send":   cmdSend,
@@ -88,6 +89,20 @@ func cmdBroker(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(b.Close)
 	ts.Setenv("ENTROPIPE_BROKERS", b.Addr())
+}
+
+// cmdFind sets a variable to the one file that a pattern matches: find NAME
+// PATTERN.
+func cmdFind(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: find NAME PATTERN")
+	}
+	files, err := filepath.Glob(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if len(files) != 1 {
+		ts.Fatalf("%s matches %d files, want one", args[1], len(files))
+	}
+	ts.Setenv(args[0], files[0])
 }
 
 // cmdExits runs a program that must end with a status: exits STATUS PROGRAM ARG….
