@@ -3,6 +3,7 @@ package rig
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -12,6 +13,9 @@ import (
 
 func shell(t *testing.T, script string) *Process {
 	t.Helper()
+	if _, err := exec.LookPath("sleep"); err != nil {
+		t.Skipf("the child is a script of sh and sleep: %v", err)
+	}
 	p, err := Start(Spec{Path: "/bin/sh", Args: []string{"-c", script}})
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +71,10 @@ func TestStopReportsUnclean(t *testing.T) {
 		{"trap 'exit 1' TERM; echo ready >&2; while :; do sleep 0.01; done", false},
 	} {
 		p := shell(t, c.script)
-		for p.Tail(1) != "ready" {
-			time.Sleep(5 * time.Millisecond)
+		for end := time.Now().Add(time.Minute); p.Tail(1) != "ready"; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s: never ready, the last it said is %q", c.script, p.Tail(1))
+			}
 		}
 		if exit, err := p.Stop(10 * time.Second); (err == nil) != c.clean {
 			t.Errorf("%s: %+v, %v", c.script, exit, err)
