@@ -9,6 +9,7 @@ package schemas
 
 import (
 	"hash/crc32"
+	"math"
 	"time"
 )
 
@@ -40,6 +41,16 @@ type Message struct {
 	// every byte for a check of its own passes on what it knows.
 	ValueSum uint32
 	Summed   bool
+}
+
+// SentAt returns Time in Unix nanoseconds, 0 where there is none (the oldest
+// record format has no room for it, in the others -1 ms stands for it) or where
+// an int64 cannot say it (beyond 2262).
+func (m *Message) SentAt() int64 {
+	if s := m.Time.Unix(); s < 0 || s >= math.MaxInt64/int64(time.Second) {
+		return 0
+	}
+	return m.Time.UnixNano()
 }
 
 // RecordID identifies a data record beyond its offset, so that a topic deleted

@@ -45,7 +45,7 @@ func (n *names) getBytes(b []byte) string {
 func (d *Decoder) key(m *Message) (k FrameKey, err *FormatError) {
 	k = FrameKey{
 		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset,
-		Dataset: m.Topic, Sequence: m.Topic, FrameID: m.Offset, TimeNs: kafkaTime(m),
+		Dataset: m.Topic, Sequence: m.Topic, FrameID: m.Offset, TimeNs: m.SentAt(),
 	}
 	if len(m.Key) > 0 {
 		k.Sequence = "" // set below, from the header if there is one

@@ -119,16 +119,7 @@ func eventTime(m *Message) int64 {
 			return ns
 		}
 	}
-	return kafkaTime(m)
-}
-
-// kafkaTime returns Kafka's timestamp in nanoseconds, 0 for one that is missing
-// or beyond the years (1678 to 2261) that an int64 can say.
-func kafkaTime(m *Message) int64 {
-	if y := m.Time.Year(); y < 1678 || y > 2261 {
-		return 0
-	}
-	return m.Time.UnixNano()
+	return m.SentAt()
 }
 
 func cloneHeaders(hs []Header) []Header {

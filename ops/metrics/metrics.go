@@ -82,7 +82,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	m.errors = counter("errors_total", "Records or frames refused, and failures, by stage and reason.", "stage", "reason")
 	m.degenerate = counter("degenerate_frames_total", "Frames with a degenerate result, by operator and kind.", "op", "kind")
 	m.lagRecords = gauge("consumer_lag_records", "Offsets between what is committed and the partition's end.", "topic", "partition")
-	m.lagSeconds = gauge("consumer_lag_seconds", "Age of the last committed record while there is lag, else 0.", "topic", "partition")
+	m.lagSeconds = gauge("consumer_lag_seconds", "Age of the last committed record (of the first one read before any is) while there is lag, else 0.", "topic", "partition")
 	m.lastFrame = gauge("last_frame_timestamp_seconds", "When the last frame or sequence was committed, Unix time.", "source")
 	m.outFiles = counter("output_files_total", "Parquet files committed.", "table")
 	m.outRows = counter("output_rows_total", "Rows committed.", "table")
@@ -339,7 +339,7 @@ func (s *Source) Committed(b *schemas.Batch, c schemas.Committed, took time.Dura
 }
 
 // Lag reports how far the partition is behind. last is the Kafka timestamp of
-// the last committed record.
+// the last committed record, or of the first one read while none is committed.
 func (s *Source) Lag(records int64, last time.Time) {
 	s.lagRecords.Set(float64(records))
 	if records > 0 && !last.IsZero() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -32,6 +33,8 @@ type topicLog struct {
 	logStart int64
 	perFetch int
 	follow   bool // wait at the end instead of io.EOF
+	age      time.Duration
+	timeless bool // records carry no timestamp
 	rng      *rand.Rand
 	leased   atomic.Int64 // fetches not released
 	biggest  int64
@@ -64,7 +67,11 @@ func (l *topicLog) Fetch(ctx context.Context, from int64, _ int32) (schemas.Fetc
 	f := schemas.Fetched{From: from, Next: min(from+int64(1+l.rng.IntN(l.perFetch)), l.end), End: l.end}
 	for o := from; o < f.Next; o++ {
 		if size, ok := l.data[o]; ok {
-			f.Messages = append(f.Messages, schemas.Message{Topic: "t", Offset: o, Time: time.Now(), Value: make([]byte, size)})
+			m := schemas.Message{Topic: "t", Offset: o, Value: make([]byte, size)}
+			if !l.timeless {
+				m.Time = time.Now().Add(-l.age)
+			}
+			f.Messages = append(f.Messages, m)
 			f.Bytes += int64(size)
 		}
 	}
@@ -370,12 +377,12 @@ func TestAgeRollsWithoutFurtherRecords(t *testing.T) {
 }
 
 // A partition whose commits are stuck is seen to fall behind: lag is what is
-// not committed, whether fetched or not.
+// not committed, whether fetched or not, and as old as the first record read.
 func TestLagGrowsWhileCommitsAreStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		l, o := randomLog(1, 50), &memoryOutput{base: 10, slow: time.Hour}
-		l.follow = true
+		l.follow, l.age = true, 2*time.Hour
 		p := newPipeline(o, echo(0), func(c *Config) { c.Metrics = metrics.New(reg, "test") })
 		defer p.Close()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -386,8 +393,11 @@ func TestLagGrowsWhileCommitsAreStuck(t *testing.T) {
 # HELP entropipe_consumer_lag_records Offsets between what is committed and the partition's end.
 # TYPE entropipe_consumer_lag_records gauge
 entropipe_consumer_lag_records{partition="0",topic="t"} 40
+# HELP entropipe_consumer_lag_seconds Age of the last committed record (of the first one read before any is) while there is lag, else 0.
+# TYPE entropipe_consumer_lag_seconds gauge
+entropipe_consumer_lag_seconds{partition="0",topic="t"} 7200
 `
-		if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "entropipe_consumer_lag_records"); err != nil {
+		if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "entropipe_consumer_lag_records", "entropipe_consumer_lag_seconds"); err != nil {
 			t.Error(err)
 		}
 		cancel()
@@ -395,6 +405,37 @@ entropipe_consumer_lag_records{partition="0",topic="t"} 40
 			t.Fatal(err)
 		}
 	})
+}
+
+// Records without a timestamp have no age: no latency of centuries.
+func TestRecordsWithoutTimestampHaveNoAge(t *testing.T) {
+	for timeless, want := range map[bool]uint64{false: 1, true: 0} {
+		reg := prometheus.NewRegistry()
+		l, o := randomLog(1, 50), &memoryOutput{base: 10}
+		l.timeless = timeless
+		p := newPipeline(o, echo(0), func(c *Config) { c.Metrics = metrics.New(reg, "test") })
+		if err := p.Partition(t.Context(), "t", 0, l); err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := uint64(math.MaxUint64)
+		for _, f := range families {
+			if f.GetName() == "entropipe_frame_latency_seconds" {
+				count = f.Metric[0].Histogram.GetSampleCount()
+			}
+		}
+		committed := 0
+		for _, b := range o.batches {
+			committed += len(b.Results) + len(b.Rejects)
+		}
+		if count != uint64(committed)*want || committed == 0 {
+			t.Errorf("timeless %v: %d latencies of %d records", timeless, count, committed)
+		}
+	}
 }
 
 // Whatever is fetched and held stays near the limit, also when nothing but

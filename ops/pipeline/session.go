@@ -73,12 +73,12 @@ type session struct {
 	buffered atomic.Int64  // bytes in batch
 	logEnd   atomic.Int64  // the partition's end when last fetched
 	durable  atomic.Int64  // everything before it is committed
-	newest   atomic.Int64  // Kafka timestamp of the last committed record, Unix ns; 0: none
+	newest   atomic.Int64  // Kafka timestamp of the last committed record, of the first one read before that, Unix ns; 0: none
 
 	outbox   outbox
 	batch    schemas.Batch
 	staged   tally   // of parts of the batch that the output has
-	times    []int64 // Kafka timestamps of the batch's records, Unix ns
+	times    []int64 // SentAt of the batch's records
 	opened   time.Time
 	dropping bool // a skipped task was met: what follows does not count
 }
@@ -147,6 +147,9 @@ func (s *session) read(ctx context.Context, from int64) error {
 		b.fetch(f.Bytes - size)
 		s.logEnd.Store(f.End)
 		s.src.Fetched(&f)
+		if len(f.Messages) > 0 {
+			s.newest.CompareAndSwap(0, f.Messages[0].SentAt())
+		}
 		s.lag()
 		s.submit(&f)
 		from = f.Next
@@ -251,7 +254,7 @@ func (s *session) add(ctx context.Context, sl slot) error {
 		if len(s.times) == 0 {
 			s.opened = time.Now()
 		}
-		s.times = append(s.times, t.msg.Time.UnixNano())
+		s.times = append(s.times, t.msg.SentAt())
 		b.Results = append(b.Results, t.results...)
 		b.Rejects = append(b.Rejects, t.rejects...)
 		b.Bytes += int64(len(t.msg.Key) + len(t.msg.Value))
@@ -328,6 +331,9 @@ func (s *session) account(done schemas.Committed, took time.Duration) {
 	}
 	var last time.Time
 	for _, ns := range s.times {
+		if ns == 0 {
+			continue
+		}
 		last = time.Unix(0, ns)
 		s.src.Latency(now.Sub(last))
 		c.latency.Add(now.Sub(last))
