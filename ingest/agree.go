@@ -17,17 +17,35 @@ const outputPrefix = "entropipe output "
 // subscription is what a member says when it joins: topics, and to where the
 // results go.
 func (c *Consumer) subscription() ([]byte, error) {
-	s := groupdata.Subscription{Topics: c.cfg.Topics}
-	if c.cfg.Output != "" {
-		s.UserData = []byte(outputPrefix + c.cfg.Output)
+	return protocol.Marshal(metadataVersion, groupdata.Subscription{Topics: c.cfg.Topics, UserData: c.ownOutput()})
+}
+
+// ownOutput is what this member says of its output; nil where it has none.
+func (c *Consumer) ownOutput() []byte {
+	if c.cfg.Output == "" {
+		return nil
 	}
-	return protocol.Marshal(metadataVersion, s)
+	return []byte(outputPrefix + c.cfg.Output)
+}
+
+// differs tells whether another member's words name an output other than this
+// one's.
+func (c *Consumer) differs(said []byte) bool {
+	output, ok := strings.CutPrefix(string(said), outputPrefix)
+	return ok && c.cfg.Output != "" && output != c.cfg.Output
+}
+
+// outputError says that a member of the group writes to another output.
+type outputError struct{ group, member string }
+
+func (e *outputError) Error() string {
+	return fmt.Sprintf("group %s: another member, %s, writes to another output, so each would get a part of the records: give this one a group of its own", e.group, e.member)
 }
 
 // agree returns when no member of the group says that it writes to another
 // output. One that died elsewhere counts until its session ends, so an error
-// comes after that time only. Where nothing can be learnt, all is well: members
-// that join at the same moment do not see each other.
+// comes after that time only. Where nothing can be learnt, all is well: of
+// members that join at the same moment the leader's output holds; see divide.
 func (c *Consumer) agree(ctx context.Context) error {
 	for begin := time.Now(); c.cfg.Output != ""; {
 		members, err := c.members(ctx)
@@ -39,7 +57,7 @@ func (c *Consumer) agree(ctx context.Context) error {
 		case other == "":
 			return nil
 		case time.Since(begin) > c.cfg.Timing.Session+c.cfg.Timing.Watch:
-			return fmt.Errorf("group %s: another member, %s, writes to another output, so each would get a part of the records: give this one a group of its own", c.cfg.Group, other)
+			return &outputError{c.cfg.Group, other}
 		}
 		c.log.Warn("waiting: a member of the group writes to another output", "group", c.cfg.Group, "member", other)
 		if err := sleep(ctx, c.cfg.Timing.Watch); err != nil {
@@ -56,7 +74,7 @@ func (c *Consumer) otherOutput(members []describegroups.ResponseGroupMember) str
 		if protocol.Unmarshal(m.MemberMetadata, metadataVersion, &s) != nil { // none while the group divides, or a stranger's
 			continue
 		}
-		if output, ok := strings.CutPrefix(string(s.UserData), outputPrefix); ok && output != c.cfg.Output {
+		if c.differs(s.UserData) {
 			return m.MemberID
 		}
 	}

@@ -1,7 +1,11 @@
 package ingest
 
 import (
+	"context"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -43,5 +47,63 @@ func TestMembersOfAGroupShareAnOutput(t *testing.T) {
 	case <-late.done:
 		t.Errorf("the member that waited ended: %v", late.err)
 	default:
+	}
+}
+
+// Members of different outputs that join at the same moment, before any could
+// see another, are told by the division: one output has every partition, the
+// others an error.
+func TestMembersThatJoinAtOnceShareAnOutput(t *testing.T) {
+	addr, _ := start(t)
+	topic, group := makeTopic(t, addr, 3), name(t)
+	outputs := []string{"a", "b", "a", "c"}
+	var mu sync.Mutex
+	given, refused := map[int32]map[string]int{}, map[string]int{} // partitions by generation and output; errors
+	ctx, end := context.WithCancel(deadline(t, 30*time.Second))
+	var members sync.WaitGroup
+	for _, output := range outputs {
+		members.Go(func() { // as Run, without looking at the group before
+			m := &membership{c: consumer(t, addr, []string{topic}, func(c *Config) { c.Group, c.Output = group, output })}
+			defer m.leave(ctx)
+			for ctx.Err() == nil {
+				gen, err := m.join(ctx)
+				mu.Lock()
+				switch {
+				case ctx.Err() != nil:
+				case err == nil && given[gen.id] == nil:
+					given[gen.id] = map[string]int{output: len(gen.assigned[topic])}
+				case err == nil:
+					given[gen.id][output] += len(gen.assigned[topic])
+				case strings.Contains(err.Error(), "writes to another output"):
+					refused[output]++
+				default:
+					t.Error(err)
+				}
+				mu.Unlock()
+				for err == nil && m.heartbeat(ctx, gen) == beatFine && sleep(ctx, 20*time.Millisecond) == nil {
+				}
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	eventually(t, "one output has all partitions, the others an error", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		newest := given[slices.Max(append(slices.Collect(maps.Keys(given)), -1))]
+		for output, n := range newest {
+			want := map[string]int{"a": 2, "b": 1, "c": 1}
+			delete(want, output)
+			return len(newest) == 1 && n == 3 && maps.Equal(refused, want)
+		}
+		return false
+	})
+	end()
+	members.Wait()
+	for generation, by := range given {
+		if len(by) > 1 {
+			t.Errorf("generation %d is divided among outputs: %v", generation, by)
+		}
 	}
 }

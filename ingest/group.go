@@ -69,6 +69,10 @@ func (m *membership) join(ctx context.Context) (*generation, error) {
 		case kafka.UnknownMemberId:
 			m.id = ""
 		}
+		var other *outputError
+		if errors.As(err, &other) {
+			return nil, err
+		}
 		m.c.stats.joinErrors.Add(1)
 		if refused(code) || !m.joined && time.Since(started) > firstJoin {
 			return nil, fmt.Errorf("group %s cannot be joined: %w", m.c.cfg.Group, err)
@@ -149,6 +153,9 @@ func (m *membership) sync(ctx context.Context, join *joingroup.Response) (*gener
 	if err := protocol.Unmarshal(sync.Assignments, metadataVersion, &a); err != nil {
 		return nil, fmt.Errorf("an assignment that cannot be read: %w", err)
 	}
+	if m.c.differs(a.UserData) {
+		return nil, &outputError{m.c.cfg.Group, join.LeaderID}
+	}
 	for _, t := range a.AssignedPartitions {
 		gen.assigned[t.Topic] = append(gen.assigned[t.Topic], t.Partitions...)
 	}
@@ -156,7 +163,8 @@ func (m *membership) sync(ctx context.Context, join *joingroup.Response) (*gener
 }
 
 // divide is the leader's work: every partition of every topic goes to a member
-// that reads the topic.
+// that reads the topic. With every assignment goes the leader's output: a member
+// that writes to another sees it and leaves.
 func (m *membership) divide(ctx context.Context, gen *generation, join *joingroup.Response) ([]syncgroup.RequestAssignment, error) {
 	members := make([]kafka.GroupMember, len(join.Members))
 	var topics []string
@@ -183,14 +191,14 @@ func (m *membership) divide(ctx context.Context, gen *generation, join *joingrou
 	if i < 0 {
 		return nil, fmt.Errorf("the group divides its partitions by %q, which is not known here", join.ProtocolName)
 	}
-	return encodeAssignments(balancers[i].AssignGroups(members, all))
+	return encodeAssignments(members, balancers[i].AssignGroups(members, all), m.c.ownOutput())
 }
 
-func encodeAssignments(byMember kafka.GroupMemberAssignments) ([]syncgroup.RequestAssignment, error) {
+func encodeAssignments(members []kafka.GroupMember, byMember kafka.GroupMemberAssignments, output []byte) ([]syncgroup.RequestAssignment, error) {
 	var out []syncgroup.RequestAssignment
-	for member, byTopic := range byMember {
-		var a groupdata.Assignment
-		for topic, ids := range byTopic {
+	for _, member := range members {
+		a := groupdata.Assignment{UserData: output}
+		for topic, ids := range byMember[member.ID] {
 			t := groupdata.TopicPartition{Topic: topic}
 			for _, id := range ids {
 				t.Partitions = append(t.Partitions, int32(id))
@@ -201,7 +209,7 @@ func encodeAssignments(byMember kafka.GroupMemberAssignments) ([]syncgroup.Reque
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, syncgroup.RequestAssignment{MemberID: member, Assignment: b})
+		out = append(out, syncgroup.RequestAssignment{MemberID: member.ID, Assignment: b})
 	}
 	return out, nil
 }
