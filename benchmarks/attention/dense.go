@@ -27,7 +27,7 @@ type denseCmd struct {
 	Models  []string      `default:"minilm,bert" help:"minilm: six layers of 384, 12 heads of 32; bert: four layers of 768, 12 heads of 64 (${default})."`
 	Lengths []int         `help:"Tokens of a sequence (32 to 4096, doubling; with --quick 32, 128, 512, 1024)."`
 	Threads []int         `default:"1,2" help:"Numbers of threads, of all (${default})."`
-	Rounds  int           `help:"Turns of each entry in a cell (5; with --quick 3; from 2048 tokens at most 3)."`
+	Rounds  int           `help:"Turns of each entry in a cell (15; with --quick 3; at most 7 from 1024 tokens, 3 from 2048)."`
 	Turn    time.Duration `help:"Time of a turn, at least one run (150ms; with --quick 60ms)."`
 	Python  string        `env:"ENTROPIPE_TORCH_PYTHON" placeholder:"PATH" help:"A Python with torch, transformers, onnx and onnxruntime (${env})."`
 	MiniLM  string        `env:"ENTROPIPE_MINILM" placeholder:"DIR" help:"The MiniLM checkpoint (${env}); without it, random weights of its shape."`
@@ -48,7 +48,7 @@ const sparseFrom = 512
 
 func (c *denseCmd) defaults() {
 	if c.Rounds == 0 {
-		c.Rounds = 5
+		c.Rounds = 15
 		if c.Quick {
 			c.Rounds = 3
 		}
@@ -165,8 +165,11 @@ func (c *denseCmd) measure(p *densePeer, m *model.Model, name string, n, threads
 
 // rounds are fewer where a run takes seconds.
 func (c *denseCmd) rounds(n int) int {
-	if n >= 2048 {
+	switch {
+	case n >= 2048:
 		return min(c.Rounds, 3)
+	case n >= 1024:
+		return min(c.Rounds, 7)
 	}
 	return c.Rounds
 }
