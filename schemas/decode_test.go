@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -341,7 +340,7 @@ func patchPrefix(value []byte, n int64) []byte {
 // walk is counted.
 func TestSchemaOfSharedFieldsIsRefused(t *testing.T) {
 	dt := arrow.DataType(f32)
-	for range 30 { // 2^30 fields once every second child is the first
+	for range 60 { // 2^60 fields once every second child is the first: whoever walks them never ends
 		dt = arrow.StructOf(arrow.Field{Name: "a", Type: dt}, arrow.Field{Name: "b", Type: f32})
 	}
 	var buf bytes.Buffer
@@ -365,13 +364,9 @@ func TestSchemaOfSharedFieldsIsRefused(t *testing.T) {
 		}
 	})
 	var d Decoder
-	start := time.Now()
 	_, err := d.Decode(Message{Topic: "t", Value: value})
 	if reasonOf(t, err) != ReasonUnsupported {
 		t.Errorf("%v, want %s", err, ReasonUnsupported)
-	}
-	if time.Since(start) > time.Second {
-		t.Errorf("refused only after %v", time.Since(start))
 	}
 }
 

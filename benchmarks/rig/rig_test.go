@@ -76,7 +76,7 @@ func TestStopReportsUnclean(t *testing.T) {
 				t.Fatalf("%s: never ready, the last it said is %q", c.script, p.Tail(1))
 			}
 		}
-		if exit, err := p.Stop(10 * time.Second); (err == nil) != c.clean {
+		if exit, err := p.Stop(time.Minute); (err == nil) != c.clean {
 			t.Errorf("%s: %+v, %v", c.script, exit, err)
 		}
 	}

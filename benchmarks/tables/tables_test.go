@@ -38,7 +38,7 @@ func counting(runs map[string]int, fail string) *experiment {
 func TestSweepGoesOn(t *testing.T) {
 	dir, runs := t.TempDir(), map[string]int{}
 	c := &cli{}
-	soon := time.Now().Add(time.Minute)
+	soon := time.Now().Add(time.Hour)
 	if err := counting(runs, "c").repeat(t.Context(), dir, c, soon); err == nil || !strings.Contains(err.Error(), "c: failed") {
 		t.Fatalf("error %v, want that of cell c", err)
 	}
@@ -89,7 +89,7 @@ func TestRecordsOfAnotherMachine(t *testing.T) {
 	dir, runs := t.TempDir(), map[string]int{}
 	timed := counting(runs, "")
 	timed.timed = true
-	soon := time.Now().Add(time.Minute)
+	soon := time.Now().Add(time.Hour)
 	if err := timed.repeat(t.Context(), dir, &cli{}, soon); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestEveryExperimentRuns(t *testing.T) {
 			}
 			names[e.name] = true
 			dir := t.TempDir()
-			if err := e.repeat(t.Context(), dir, &cli{Quick: true}, time.Now().Add(time.Minute)); err != nil {
+			if err := e.repeat(t.Context(), dir, &cli{Quick: true}, time.Now().Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
 			log, err := openLog(dir, e, e.cells(true), false, true)

@@ -253,7 +253,7 @@ func TestShareFromMany(t *testing.T) {
 	if got := sum.Load(); got != 8*100*45 {
 		t.Errorf("the tasks sum to %d, want %d", got, 8*100*45)
 	}
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		idle.Lock()
 		left := len(idle.helpers)
 		idle.Unlock()

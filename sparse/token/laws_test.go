@@ -1,6 +1,7 @@
 package token
 
 import (
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime/debug"
@@ -157,10 +158,13 @@ func TestLongTextsTakeLinearTime(t *testing.T) {
 		tok := load(t, filepath.Join("testdata", kind+".json"))
 		for _, part := range []string{"a", "ab", "the", " ", "\n", "1", "!", "'", "é", "\u0301", "\u0323\u0301", "灯", "[CLS", "<mask> ", " <both>", "left ", "word", "<|endoftext", "\xff", "\xe2\x82", " \n", "▁", "<0x0A>", "Å"} {
 			text := strings.Repeat(part, size/len(part))
-			start := time.Now()
-			ids := tok.Encode(nil, text)
-			tok.Decode(ids)
-			if took := time.Since(start); took > 5*time.Second {
+			took := time.Duration(math.MaxInt64)
+			for try := 0; try < 3 && took > 5*time.Second; try++ { // a busy machine may stop one
+				start := time.Now()
+				tok.Decode(tok.Encode(nil, text))
+				took = min(took, time.Since(start))
+			}
+			if took > 5*time.Second {
 				t.Errorf("%s: %d times %+q took %v", kind, size/len(part), part, took)
 			}
 		}
