@@ -104,6 +104,12 @@ func testHostileLosses[T geom.Float](t *testing.T, named geomtest.Named[T]) {
 
 // F falls as ranges get softer, does not change with the unit of length, nor, but
 // for rounding, with the order of the points.
+//
+// The least F falls; what Steps rounds of expectation and maximisation find is
+// above it by at most log K / Steps for K ranges, as the roundings of the
+// minimisation add up to the divergence of the best weights from equal ones
+// (Csiszár and Tusnády, 1984). In another order sums of n points and K ranges are
+// off by (n+K)·2⁻⁵³, and each of 10 rounds at most doubles that: 1e-11 of 60 points.
 func TestSurrogateLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := geomtest.Cube[float64](rapid.IntRange(1, 60).Draw(t, "n"), rapid.Uint64().Draw(t, "seed"))
@@ -114,7 +120,11 @@ func TestSurrogateLaws(t *testing.T) {
 		for _, tau := range []float64{0, 1e-3, 1e-2, .1, 1} {
 			s.Tau = tau
 			f := s.Value(c, w)
-			if f > last+.01 {
+			above := math.Log(float64(max(s.table.ranges, 1))) / float64(s.Steps)
+			if p == Hull2D { // of two sides, of at most all pairs of 12 witnesses
+				above = 2 * math.Log(12*11/2) / float64(s.Steps)
+			}
+			if f > last+above+1e-9 {
 				t.Fatalf("%v: F %v at Tau %v, %v at the smaller one before", p, f, tau, last)
 			}
 			last = f
