@@ -204,13 +204,14 @@ func TestShareBoundsItsWorkers(t *testing.T) {
 // A panic of any call comes out of Share, in the caller's goroutine, when no call
 // is at work any more; and sharing goes on as before.
 func TestSharePanics(t *testing.T) {
+	const tasks = 1 << 30 // so many that some are left however late a helper is woken to say that it panicked
 	for round := range 60 {
 		workers, byHelper := 2+round%3, round%2 == 0
 		var inside, begun atomic.Int32
 		var panicked atomic.Bool
 		value := func() (p any) {
 			defer func() { p = recover() }()
-			Share(1000, workers, func(i, who int) {
+			Share(tasks, workers, func(i, who int) {
 				inside.Add(1)
 				defer inside.Add(-1)
 				begun.Add(1)
@@ -227,7 +228,7 @@ func TestSharePanics(t *testing.T) {
 		if _, ok := value.(int); !ok || inside.Load() != 0 {
 			t.Fatalf("round %d, %d workers: panic %v with %d calls at work", round, workers, value, inside.Load())
 		}
-		if n := begun.Load(); n == 1000 {
+		if begun.Load() == tasks {
 			t.Errorf("round %d: all tasks were begun", round)
 		}
 		var sum atomic.Int64
