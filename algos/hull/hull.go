@@ -165,24 +165,55 @@ func (h *Hull2D[T]) run(c geom.Cloud[T], what task, workers int) {
 
 // Measure returns the area and the perimeter of the polygon of c's points
 // named by idx, counter-clockwise, in the units of the coordinates: square
-// metres and metres. Fewer than three vertices have neither: 0, 0.
+// metres and metres. Fewer than three vertices have neither: 0, 0. Neither is
+// ever negative or NaN.
 //
 // Coordinates are taken relative to the first vertex, so that a small polygon
-// far from the origin keeps its digits. The operations and their order are
-// fixed and never fused: equal input gives equal bits on every processor.
+// far from the origin keeps its digits, and scaled by a power of two, so that
+// only a result out of range overflows or vanishes. The operations and their
+// order are fixed and never fused: equal input gives equal bits on every
+// processor.
 func Measure[T geom.Float](c geom.Cloud[T], idx []int32) (area, perimeter float64) {
 	if len(idx) < 3 {
 		return 0, 0
 	}
-	x0, y0 := float64(c.X[idx[0]]), float64(c.Y[idx[0]])
+	largest := 0.0
+	for _, i := range idx {
+		largest = max(largest, math.Abs(float64(c.X[i])), math.Abs(float64(c.Y[i])))
+	}
+	s := scaleOf(largest)
+	x0, y0 := s.of(float64(c.X[idx[0]])), s.of(float64(c.Y[idx[0]]))
 	var px, py, twice float64
 	for k := 1; k <= len(idx); k++ {
 		i := idx[k%len(idx)]
-		x, y := float64(c.X[i])-x0, float64(c.Y[i])-y0
+		x, y := s.of(float64(c.X[i]))-x0, s.of(float64(c.Y[i]))-y0
 		twice += float64(px*y) - float64(x*py)
 		dx, dy := x-px, y-py
 		perimeter += math.Sqrt(float64(dx*dx) + float64(dy*dy))
 		px, py = x, y
 	}
-	return twice / 2, perimeter
+	// A sliver's area may drown in rounding, and come out below zero.
+	return s.back(max(twice, 0)/2, 2), s.back(perimeter, 1)
+}
+
+// scale is a power of two that brings coordinates to at most a quarter, two
+// bits of room for differences, in two factors, since the power itself may be
+// out of range.
+type scale struct {
+	exponent   int
+	down, rest float64
+}
+
+// scaleOf returns the scale for coordinates of at most this size.
+func scaleOf(largest float64) scale {
+	_, e := math.Frexp(largest)
+	e = max(e, -1000) + 2 // and no factor that is itself denormal
+	return scale{e, math.Ldexp(1, -e/2), math.Ldexp(1, -(e - e/2))}
+}
+
+func (s scale) of(v float64) float64 { return v * s.down * s.rest }
+
+// back returns what v, of so many dimensions, is unscaled.
+func (s scale) back(v float64, dimensions int) float64 {
+	return math.Ldexp(v, dimensions*s.exponent)
 }

@@ -26,13 +26,9 @@ func Measure3D[T geom.Float](c geom.Cloud[T], faces []int32) (area, volume float
 	for _, i := range faces {
 		largest = max(largest, math.Abs(float64(c.X[i])), math.Abs(float64(c.Y[i])), math.Abs(float64(c.Z[i])))
 	}
-	// Two bits of room for differences, and no scale that is itself denormal.
-	_, e := math.Frexp(largest)
-	e = max(e, -1000) + 2
-	down := math.Ldexp(1, -e/2)
-	rest := math.Ldexp(1, -(e - e/2))
+	s := scaleOf(largest)
 	at := func(i int32) (x, y, z float64) {
-		return float64(c.X[i]) * down * rest, float64(c.Y[i]) * down * rest, float64(c.Z[i]) * down * rest
+		return s.of(float64(c.X[i])), s.of(float64(c.Y[i])), s.of(float64(c.Z[i]))
 	}
 	var a, v compensated
 	x0, y0, z0 := at(faces[0])
@@ -48,7 +44,7 @@ func Measure3D[T geom.Float](c geom.Cloud[T], faces []int32) (area, volume float
 		a.add(math.Sqrt(float64(nx*nx) + float64(ny*ny) + float64(nz*nz)))
 		v.add(float64(nx*(px-x0)) + float64(ny*(py-y0)) + float64(nz*(pz-z0)))
 	}
-	return math.Ldexp(a.value()/2, 2*e), math.Ldexp(v.value()/6, 3*e)
+	return s.back(a.value()/2, 2), s.back(v.value()/6, 3)
 }
 
 // compensated is a sum that keeps what rounding takes from it.

@@ -3,6 +3,7 @@ package hull
 import (
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"testing"
 
 	"entropipe/algos/geom"
@@ -34,6 +35,50 @@ func TestMeasureKeepsItsDigitsFarAway(t *testing.T) {
 		want := rationalArea(c, idx)
 		if math.Abs(got-want) > 1e-13*want {
 			t.Errorf("area %v, exactly %v", got, want)
+		}
+	}
+}
+
+// Coordinates at both ends of float64: a measure that a number can hold is
+// right, a larger one infinite, a smaller one zero, none NaN or negative.
+func TestMeasureAtTheEndsOfTheRange(t *testing.T) {
+	for _, c := range []struct {
+		side            float64
+		area, perimeter float64
+	}{
+		{1e308, math.Inf(1), math.Inf(1)},
+		{0x1p1022, math.Inf(1), math.Inf(1)},
+		{0x1p1020, math.Inf(1), 0x1p1023},
+		{0x1p510, 0x1p1022, 0x1p513},
+		{0x1p-500, 0x1p-998, 0x1p-497},
+		{0x1p-538, 0x1p-1074, 0x1p-535},
+		{0x1p-1074, 0, 8 * 0x1p-1074},
+	} {
+		s := c.side // half of it, in fact: a square around the origin
+		square := geomtest.Points([2]float64{-s, -s}, [2]float64{s, -s}, [2]float64{s, s}, [2]float64{-s, s})
+		if a, p := Measure(square, []int32{0, 1, 2, 3}); a != c.area || p != c.perimeter {
+			t.Errorf("square of ±%g: area %g, perimeter %g; want %g, %g", s, a, p, c.area, c.perimeter)
+		}
+	}
+}
+
+// Three points of which the exact predicates say that they turn left enclose no
+// negative area, however flat they lie.
+func TestMeasureOfSliversIsNotNegative(t *testing.T) {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	var h Hull2D[float64]
+	for n := range 20000 {
+		a, b := rng.Float64(), rng.Float64()
+		var p [3][2]float64
+		for k := range p {
+			s := rng.Float64() * 1e3
+			p[k] = [2]float64{a + s*b, b + s*a}
+		}
+		c := geomtest.Points(p[:]...)
+		idx := h.Append(nil, c)
+		got, _ := Measure(c, idx)
+		if want := rationalArea(c, idx); got < 0 || len(idx) == 3 && math.Abs(got-want) > 1e-9 {
+			t.Fatalf("seed %d, sliver %d, %v: area %g, exactly %g", seed, n, p, got, want)
 		}
 	}
 }
