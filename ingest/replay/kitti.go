@@ -197,6 +197,10 @@ func listScans(dir string) ([]scan, error) {
 	if len(scans) == 0 {
 		return nil, noScans(dir)
 	}
+	// A multiple of 20 bytes is often one of 16, and the points then nonsense.
+	if name := scans[0].name; strings.HasSuffix(name, ".pcd.bin") {
+		return nil, fmt.Errorf("kitti: %s in %s is a nuScenes scan, of five numbers a point where KITTI has four: send its columns as Arrow messages", name, dir)
+	}
 	if !numbered {
 		for i := range scans { // ReadDir has sorted them
 			scans[i].number = int64(i)

@@ -204,6 +204,8 @@ func TestBrokenScans(t *testing.T) {
 
 func TestFoldersThatAreNone(t *testing.T) {
 	empty, many, twice, file := t.TempDir(), t.TempDir(), t.TempDir(), write(t, nil, t.TempDir(), "a.bin")
+	five := t.TempDir()
+	write(t, make([]byte, 80), five, "n015__LIDAR_TOP__1532402927647951.pcd.bin")
 	drive(t, filepath.Join(many, "drive_1"), []string{"0.bin"})
 	drive(t, filepath.Join(many, "drive_2"), []string{"0.bin"})
 	write(t, nil, twice, "1.bin")
@@ -213,6 +215,7 @@ func TestFoldersThatAreNone(t *testing.T) {
 		empty:                        {"no .bin file"},
 		many:                         {"2 drives", "drive_1", "name one"},
 		file:                         {"is a file"},
+		five:                         {"1532402927647951.pcd.bin", "nuScenes", "five numbers"},
 		twice:                        {"01.bin", "same number"},
 	} {
 		_, err := KITTI{Dir: dir}.Open()
