@@ -2,6 +2,7 @@ package sinks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"entropipe/schemas"
@@ -29,14 +30,14 @@ type attempt struct {
 func (o *Output) Stage(ctx context.Context, b *schemas.Batch) error {
 	p := partition{b.Topic, b.Partition}
 	a, err := o.attempt(ctx, b)
-	if err == nil {
-		err = a.follow(b)
-	}
 	if err != nil {
 		return err
 	}
+	if err := a.follow(b); err != nil {
+		return o.refuse(ctx, p, err)
+	}
 	if !o.take(p, b.Start) {
-		return notReady(p, b.Start)
+		return o.refuse(ctx, p, notReady(p, b.Start))
 	}
 	if err := o.stage(ctx, a, b); err != nil {
 		return o.abandon(ctx, a.m, err)
@@ -73,6 +74,12 @@ func (o *Output) forget(ctx context.Context, p partition) error {
 		return nil
 	}
 	return o.store.Discard(ctx, stagingName(p, a.m.Start, a.m.UUID))
+}
+
+// refuse forgets the parts of a batch of which something is wrong: what of it was
+// counted before that was seen must not be taken for rows that are staged.
+func (o *Output) refuse(ctx context.Context, p partition, err error) error {
+	return errors.Join(err, o.forget(ctx, p))
 }
 
 // follow counts the next part of the batch. It refuses one that does not keep

@@ -20,14 +20,14 @@ import (
 func (o *Output) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committed, error) {
 	p := partition{b.Topic, b.Partition}
 	a, err := o.attempt(ctx, b)
-	if err == nil {
-		err = a.complete(b)
-	}
 	if err != nil {
 		return schemas.Committed{}, err
 	}
+	if err := a.complete(b); err != nil {
+		return schemas.Committed{}, o.refuse(ctx, p, err)
+	}
 	if !o.take(p, b.Start) {
-		return schemas.Committed{}, notReady(p, b.Start)
+		return schemas.Committed{}, o.refuse(ctx, p, notReady(p, b.Start))
 	}
 	m := a.m
 	if err := o.stage(ctx, a, b); err != nil {
@@ -66,8 +66,10 @@ func (o *Output) take(p partition, start int64) bool {
 	defer o.mu.Unlock()
 	next, ok := o.ready[p]
 	delete(o.ready, p)
-	delete(o.open, p)
-	return ok && next == start
+	if ok = ok && next == start; ok {
+		delete(o.open, p) // its caller's now
+	}
+	return ok
 }
 
 // give says that everything of p before next is published.

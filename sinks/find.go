@@ -198,15 +198,16 @@ func (s *finder) file(file *parquet.File) (key rowKey, ok bool, err error) {
 // group looks through a row group, column by column.
 func (s *finder) group(file *parquet.File, g parquet.RowGroup) (key rowKey, ok bool, err error) {
 	q := &s.query
-	keys, wrong := make([]rowKey, g.NumRows()), make([]bool, g.NumRows())
+	var keys []rowKey // grows with what is read: the number of rows is the footer's word
+	var wrong []bool
 	read := func(column string, put func(i int, v parquet.Value)) {
 		if err == nil {
 			err = readColumn(file, g, column, put)
 		}
 	}
-	read("offset", func(i int, v parquet.Value) {
-		keys[i].offset = v.Int64()
-		wrong[i] = q.Offset != nil && v.Int64() != *q.Offset
+	read("offset", func(_ int, v parquet.Value) {
+		keys = append(keys, rowKey{offset: v.Int64()})
+		wrong = append(wrong, q.Offset != nil && v.Int64() != *q.Offset)
 	})
 	read("index", func(i int, v parquet.Value) {
 		keys[i].index = v.Int32()

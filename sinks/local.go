@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,14 +28,33 @@ type Local struct {
 
 // OpenLocal opens a folder as a store. The folder is made if it is not there.
 func OpenLocal(dir string) (*Local, error) {
+	changed := namedIn(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("output folder: %w", err)
 	}
-	if parent, err := os.Open(filepath.Dir(filepath.Clean(dir))); err == nil { // not ours, so its fsync may fail
-		parent.Sync()
-		parent.Close()
+	for _, name := range changed {
+		if f, err := os.Open(name); err == nil { // not ours, so its fsync may fail
+			f.Sync()
+			f.Close()
+		}
 	}
 	return OpenExisting(dir)
+}
+
+// namedIn returns the folders that get a name when dir is made: its parent, which
+// counts also when dir is there, since its maker may have died, and those of the
+// folders above dir that are not there.
+func namedIn(dir string) []string {
+	dir = filepath.Clean(dir)
+	folders := []string{filepath.Dir(dir)}
+	for {
+		up := filepath.Dir(dir)
+		if _, err := os.Stat(up); up == dir || !errors.Is(err, fs.ErrNotExist) {
+			return folders
+		}
+		dir = up
+		folders = append(folders, filepath.Dir(dir))
+	}
 }
 
 // OpenExisting opens a folder as a store, for reading it: nothing is made.
@@ -65,6 +85,9 @@ const aside = ".new-"
 // fsynced.
 func (l *Local) Create(_ context.Context, name string, data []byte) error {
 	dir := path.Dir(name)
+	if len(data) > maxRecord {
+		return fmt.Errorf("%w: %d bytes are too many for a commit record (at most %d)", ErrNotCreated, len(data), maxRecord)
+	}
 	if err := l.makeFolder(dir); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotCreated, err)
 	}
@@ -77,14 +100,22 @@ func (l *Local) Create(_ context.Context, name string, data []byte) error {
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		err = ErrExists
-	case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.ENOSYS):
+	case isOneOf(err, syscall.ENOTSUP, syscall.EPERM, syscall.ENOSYS):
+		l.disk.remove(tmp)
 		return fmt.Errorf("%w: %w (the file system of %s has no hard links, which exactly-once output needs; choose another)", ErrNotCreated, err, l.name)
+	case isOneOf(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EMFILE, syscall.ENFILE):
+		l.disk.remove(tmp)
+		return fmt.Errorf("%w: %w", ErrNotCreated, err) // refused: nothing has begun
 	}
 	if syncErr := l.disk.syncDir(dir); err == nil || errors.Is(err, ErrExists) && syncErr != nil {
 		err = syncErr
 	}
 	l.disk.remove(tmp)
 	return err
+}
+
+func isOneOf(err error, errs ...syscall.Errno) bool {
+	return slices.ContainsFunc(errs, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
 // writeFile creates a file that survives a crash, but for its name.
@@ -244,6 +275,9 @@ func (l *Local) move(m Move) error {
 		return err
 	}
 	err = l.disk.rename(m.From, m.To)
+	if errors.Is(err, syscall.EXDEV) {
+		return fmt.Errorf("%w (all of %s must be on one file system: undo the mount, and what is committed will be moved)", err, l.name)
+	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

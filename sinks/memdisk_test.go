@@ -2,6 +2,7 @@ package sinks
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"math/rand/v2"
 	"path"
@@ -318,7 +319,10 @@ func (d *faultDisk) ask(op, name string, do func() error) error {
 
 func (d *faultDisk) create(name string) (f diskFile, err error) {
 	err = d.ask("create", name, func() error { f, err = d.disk.create(name); return err })
-	return &faultFile{f, d, name}, err
+	if err != nil {
+		return nil, err
+	}
+	return &faultFile{f, d, name}, nil
 }
 
 type faultFile struct {
@@ -327,12 +331,27 @@ type faultFile struct {
 	name string
 }
 
+// Write writes the first half where a disk, not a dead process, stops it.
 func (f *faultFile) Write(p []byte) (n int, err error) {
-	err = f.d.ask("write", f.name, func() error { n, err = f.diskFile.Write(p); return err })
+	asked := false
+	err = f.d.ask("write", f.name, func() error { asked = true; n, err = f.diskFile.Write(p); return err })
+	if !asked && !errors.Is(err, errCrashed) {
+		n, _ = f.diskFile.Write(p[:len(p)/2])
+	}
 	return n, err
 }
 
 func (f *faultFile) Sync() error { return f.d.ask("sync", f.name, f.diskFile.Sync) }
+
+// Close releases the file in any case, as that of an operating system does.
+func (f *faultFile) Close() error {
+	asked := false
+	err := f.d.ask("close", f.name, func() error { asked = true; return f.diskFile.Close() })
+	if !asked {
+		f.diskFile.Close()
+	}
+	return err
+}
 
 func (d *faultDisk) link(from, to string) error {
 	return d.ask("link", to, func() error { return d.disk.link(from, to) })
@@ -356,7 +375,22 @@ func (d *faultDisk) syncDir(name string) error {
 
 func (d *faultDisk) open(name string) (o Object, err error) {
 	err = d.ask("look", name, func() error { o, err = d.disk.open(name); return err })
-	return o, err
+	if err != nil && o != nil {
+		o.Close()
+		return nil, err
+	}
+	return &faultObject{o, d, name}, err
+}
+
+type faultObject struct {
+	Object
+	d    *faultDisk
+	name string
+}
+
+func (o *faultObject) ReadAt(p []byte, at int64) (n int, err error) {
+	err = o.d.ask("look", o.name, func() error { n, err = o.Object.ReadAt(p, at); return err })
+	return n, err
 }
 
 func (d *faultDisk) size(name string) (n int64, err error) {

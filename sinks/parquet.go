@@ -142,6 +142,9 @@ func columnRange(f *parquet.File, name string) (low, high int64, ok bool) {
 		return 0, 0, false
 	}
 	for _, g := range f.Metadata().RowGroups {
+		if leaf.ColumnIndex >= len(g.Columns) {
+			return 0, 0, false
+		}
 		s := g.Columns[leaf.ColumnIndex].MetaData.Statistics
 		if len(s.MinValue) != 8 || len(s.MaxValue) != 8 {
 			return 0, 0, false

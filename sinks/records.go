@@ -1,8 +1,10 @@
 package sinks
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -84,18 +86,45 @@ func (m *Manifest) moves() []Move {
 	return moves
 }
 
+// A commit record ends in the CRC-32C of all before this key, because a digit
+// that has changed, of a base or of a last record's checksum, would still be a
+// record. Those of earlier programs end without it.
+const (
+	sumBegin = ",\n \"crc32c\": \""
+	sumEnd   = "\"\n}\n"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // encodeRecord returns the bytes of a commit record. People read them too.
 func encodeRecord(v any) []byte {
 	data, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		panic("sinks: a commit record cannot be encoded")
 	}
-	return append(data, '\n')
+	data = bytes.TrimSuffix(data, []byte("\n}"))
+	return fmt.Appendf(data, "%s%08x%s", sumBegin, crc32.Checksum(data, castagnoli), sumEnd)
+}
+
+// checkSum compares the bytes of a commit record with their checksum, if they
+// have one.
+func checkSum(data []byte) error {
+	i := bytes.LastIndex(data, []byte(sumBegin))
+	if i < 0 {
+		return nil
+	}
+	if sum := crc32.Checksum(data[:i], castagnoli); string(data[i:]) != fmt.Sprintf("%s%08x%s", sumBegin, sum, sumEnd) {
+		return fmt.Errorf("its bytes have the checksum %08x, not the one that it ends in", sum)
+	}
+	return nil
 }
 
 // parseRecord reads a commit record, whose version it checks first: a later
 // one may differ in anything else.
 func parseRecord(name string, data []byte, v any) error {
+	if err := checkSum(data); err != nil {
+		return fmt.Errorf("%s is damaged: %w", name, err)
+	}
 	var head struct {
 		Format int `json:"format"`
 	}

@@ -1,7 +1,9 @@
 package sinks
 
 import (
+	"bytes"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +83,52 @@ func TestDamagedStoreAndBase(t *testing.T) {
 	b, err := parseBase("base.json", []byte(`{"format":1,"topic":"t","starts":{"0":5}}`), "t")
 	if err != nil || b.start(0) != 5 || b.start(1) != 0 {
 		t.Errorf("base %+v, %v: want 5 for partition 0 and 0 for one added later", b, err)
+	}
+}
+
+// Law: a bit of a commit record that has changed is found, or is in the words
+// that begin and end the checksum, and changes nothing.
+func TestEveryFlippedBitIsFound(t *testing.T) {
+	m := goodManifest()
+	name := manifestFile(m.of(), m.Start)
+	data, unseen := encodeRecord(m), 0
+	for i := range data {
+		for bit := range 8 {
+			data[i] ^= 1 << bit
+			if got, err := parseManifest(name, data); err == nil {
+				if diff := cmp.Diff(m, got); diff != "" {
+					t.Errorf("bit %d of byte %d: %s", bit, i, diff)
+				}
+				unseen++
+			}
+			data[i] ^= 1 << bit
+		}
+	}
+	if most := 8 * len(sumBegin); unseen > most {
+		t.Errorf("%d of %d flipped bits are not seen, want at most %d", unseen, 8*len(data), most)
+	}
+	for n := range data {
+		if got, err := parseManifest(name, data[:n]); err == nil {
+			t.Errorf("its first %d bytes are accepted as %+v", n, got)
+		}
+		torn := append(slices.Clone(data[:n]), make([]byte, len(data)-n)...) // as file systems leave a file whose length came before its bytes
+		if got, err := parseManifest(name, torn); err == nil {
+			t.Errorf("its first %d bytes and zeroes are accepted as %+v", n, got)
+		}
+		if _, err := parseManifest(name, append(slices.Clone(data), data[n:]...)); err == nil {
+			t.Errorf("bytes from %d on twice are accepted", n)
+		}
+	}
+}
+
+// Records of programs that wrote no checksum are read.
+func TestRecordsWithoutAChecksum(t *testing.T) {
+	m := goodManifest()
+	data := encodeRecord(m)
+	data = append(data[:bytes.LastIndex(data, []byte(sumBegin))], "\n}\n"...)
+	got, err := parseManifest(manifestFile(m.of(), m.Start), data)
+	if err != nil || cmp.Diff(m, got) != "" {
+		t.Errorf("%v: %s", err, cmp.Diff(m, got))
 	}
 }
 

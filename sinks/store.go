@@ -133,5 +133,8 @@ func createOrAdopt(ctx context.Context, s Records, name string, data []byte) (fo
 		case <-time.After(createWait << try):
 		}
 	}
-	return nil, false, fmt.Errorf("%s: whether it was created is unknown: %v", name, err)
+	if certain {
+		return nil, false, err
+	}
+	return nil, false, fmt.Errorf("%s: whether it was created is unknown: %w", name, err)
 }

@@ -116,10 +116,10 @@ type manifestJob struct {
 func (v *verifier) progress() {
 	v.mu.Lock()
 	v.done++
-	done := v.done
+	done, total := v.done, v.total
 	v.mu.Unlock()
 	if v.opts.Progress != nil {
-		v.opts.Progress(done, v.total)
+		v.opts.Progress(done, total)
 	}
 }
 
@@ -190,6 +190,9 @@ func (v *verifier) chain(ctx context.Context, base *baseRecord, p partitionListi
 				sum.End = sum.Base
 			}
 		}
+		if m.Start > sum.End {
+			last = v.unlisted(ctx, &sum, last, m, jobs)
+		}
 		v.link(&sum, last, m, name)
 		last = m
 		jobs <- manifestJob{m, name, i == len(p.manifests)-1}
@@ -197,6 +200,27 @@ func (v *verifier) chain(ctx context.Context, base *baseRecord, p partitionListi
 	if last != nil {
 		v.partition(sum)
 	}
+}
+
+// unlisted follows the chain through manifests before m that were not listed,
+// and returns the last of them, or last. A listing is not made in one moment: of
+// two manifests that are created meanwhile it may have the second only.
+func (v *verifier) unlisted(ctx context.Context, sum *PartitionReport, last, m *Manifest, jobs chan<- manifestJob) *Manifest {
+	for sum.End < m.Start {
+		name := manifestFile(m.of(), sum.End)
+		between, err := openManifest(ctx, v.store, name)
+		if err != nil {
+			break // there is none, or it was listed, and faulted
+		}
+		v.mu.Lock()
+		v.total++
+		v.mu.Unlock()
+		v.checked(checkRecords, 1)
+		v.link(sum, last, between, name)
+		last = between
+		jobs <- manifestJob{between, name, false}
+	}
+	return last
 }
 
 // link checks that m follows what came before, and adds it up.

@@ -95,6 +95,15 @@ func TestVerifyFindsPlantedFaults(t *testing.T) {
 		"store damaged":    {checkRecords, func(d *memDisk) { d.live.files[storeFile].data = []byte("{}") }},
 		"base missing":     {checkRecords, func(d *memDisk) { delete(d.live.files, topicFolder(logTopic)+"/"+baseFile) }},
 		"base moved": {checkChain, func(d *memDisk) {
+			name := topicFolder(logTopic) + "/" + baseFile
+			b, err := parseBase(name, d.live.files[name].data, logTopic)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Starts["0"] = 5
+			d.live.files[name].data = encodeRecord(b)
+		}},
+		"digit of the base changed": {checkRecords, func(d *memDisk) {
 			b := d.live.files[topicFolder(logTopic)+"/"+baseFile]
 			b.data = bytes.Replace(b.data, []byte(`"0": 0`), []byte(`"0": 5`), 1)
 		}},

@@ -81,7 +81,9 @@ func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject)
 			rejects = refuse(rejects, &m, frames[i].Index, err)
 			continue
 		}
-		r.LatencyNs = time.Since(m.Time).Nanoseconds()
+		if m.SentAt() != 0 { // else nobody knows
+			r.LatencyNs = time.Since(m.Time).Nanoseconds()
+		}
 		results = append(results, r)
 	}
 	if f.cfg.Publish != 0 && len(results) > 0 {

@@ -204,6 +204,18 @@ func TestOperatorsFollowTheCloud(t *testing.T) {
 	}
 }
 
+// The latency of a frame counts from Kafka's timestamp, and is 0 without one.
+func TestLatencyOfAFrame(t *testing.T) {
+	m := message(points64(t, geomtest.Square[float64](5, 1)))
+	for sent, want := range map[time.Time]int64{time.Now().Add(-time.Hour): time.Hour.Nanoseconds(), {}: 0, time.UnixMilli(-1): 0} {
+		m.Time = sent
+		results, _ := NewFrames(FrameConfig{}).Process(m)
+		if got := results[0].LatencyNs; got < want || got > want+time.Minute.Nanoseconds()*min(want, 1) {
+			t.Errorf("sent %v: %d ns, want %d", sent, got, want)
+		}
+	}
+}
+
 // A hull in space is that of its dimension, for every dimension that a cloud
 // can have: a status, corners and faces.
 func TestHullsInSpace(t *testing.T) {

@@ -98,7 +98,7 @@ func (s *session) large(ctx context.Context, t *task) error {
 		s.buffered.Add(u.bytes)
 		switch {
 		case u.to == t.rows:
-			s.batch, s.opened, s.times = b, time.Now(), append(s.times, t.msg.Time.UnixNano())
+			s.batch, s.opened, s.times = b, time.Now(), append(s.times, t.msg.SentAt())
 			return s.commit(ctx)
 		case s.buffered.Load() >= s.p.largeRows():
 			if err := s.stage(ctx, &b); err != nil {

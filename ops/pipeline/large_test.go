@@ -8,9 +8,12 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
+	"entropipe/ops/metrics"
 	"entropipe/schemas"
 )
 
@@ -144,6 +147,40 @@ func TestLargeMessageIsAllOrNothing(t *testing.T) {
 		}
 		if s := p.Stats(); rows != 8002 || s.Messages != 3 || s.Sequences+s.Rejects != 8002 || p.budget.used() != 0 {
 			t.Errorf("fails %v: %d rows, stats %+v", fails, rows, s)
+		}
+	}
+}
+
+// Large messages without a timestamp have no age either.
+func TestLargeMessageWithoutTimestamp(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	l := &listLog{messages: []schemas.Message{idMessage(t, 0, someIDs(rand.New(rand.NewPCG(1, 1)), 1500)...)}}
+	if l.messages[0].Time = (time.Time{}); l.messages[0].SentAt() != 0 {
+		t.Fatal("nothing is tested")
+	}
+	cfg, o := tokenConfig(tiny(t, 1), Embed), &memoryOutput{}
+	p := newPipeline(o, echo(0), func(c *Config) {
+		c.Memory, c.Metrics = 8<<20, metrics.New(reg, "test")
+		c.NewTokens = func() *Tokens { return NewTokens(cfg) }
+	})
+	if err := p.Partition(t.Context(), "t", 0, l); err != nil || o.parts == 0 {
+		t.Fatalf("%d parts: %v", o.parts, err)
+	}
+	p.Close()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		switch f.GetName() {
+		case "entropipe_frame_latency_seconds":
+			if n := f.Metric[0].Histogram.GetSampleCount(); n != 0 {
+				t.Errorf("%d latencies", n)
+			}
+		case "entropipe_consumer_lag_seconds":
+			if lag := f.Metric[0].Gauge.GetValue(); lag != 0 {
+				t.Errorf("a lag of %g s", lag)
+			}
 		}
 	}
 }

@@ -124,7 +124,14 @@ func (p *Pipeline) Partition(ctx context.Context, topic string, id int32, part P
 	log := p.cfg.Log.With("topic", topic, "partition", id)
 	for {
 		err := p.session(ctx, topic, id, part)
-		switch gap := (*schemas.GapError)(nil); {
+		if gap := (*schemas.GapError)(nil); p.cfg.SkipGaps && errors.As(err, &gap) {
+			log.Warn("records deleted by retention are skipped", "from", gap.Next, "to", gap.LogStart)
+			p.cfg.Metrics.Failed("fetch", "gap_skipped")
+			if err = p.commitGap(ctx, gap); err == nil {
+				continue
+			}
+		}
+		switch {
 		case err == nil, errors.Is(err, io.EOF):
 			return nil
 		case ctx.Err() != nil && (errors.Is(err, schemas.ErrLost) || errors.Is(err, ctx.Err())):
@@ -132,12 +139,6 @@ func (p *Pipeline) Partition(ctx context.Context, topic string, id int32, part P
 		case errors.Is(err, schemas.ErrLost):
 			log.Warn("another writer committed this range; going on from its end")
 			p.cfg.Metrics.Failed("commit", "lost_race")
-		case errors.As(err, &gap) && p.cfg.SkipGaps:
-			log.Warn("records deleted by retention are skipped", "from", gap.Next, "to", gap.LogStart)
-			p.cfg.Metrics.Failed("fetch", "gap_skipped")
-			if err := p.commitGap(ctx, gap); err != nil && !errors.Is(err, schemas.ErrLost) {
-				return err
-			}
 		default:
 			return err
 		}
