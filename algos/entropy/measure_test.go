@@ -135,6 +135,8 @@ func TestBracketsHoldTheLeastPartition(t *testing.T) {
 func FuzzBrackets(f *testing.F) {
 	f.Add([]byte("\x00\x01\x02\x03\x01\x02\x03\x04\x01\x01\x01"), uint8(2))
 	f.Add([]byte{}, uint8(0))
+	// Five vertices in space whose tetrahedra are better than those of all vertices.
+	f.Add([]byte("00\x97\x84\x97\x97\x8d\x97\x970\x9700\x95\xa9\xa0\xa0\xa0\xa0\xa0"), uint8(5))
 	f.Fuzz(func(t *testing.T, b []byte, k uint8) {
 		c := geomtest.FromBytes[float64](b, 3)
 		c = c.Slice(0, min(c.Len(), 8))
@@ -158,13 +160,7 @@ func wrongBracket(c geom.Cloud[float64], k int) string {
 	for _, p := range []Problem{Maxima2D, Maxima3D, UpperHull, LowerHull, Hull3D} {
 		out := outputs(c, p)
 		Ranges(&f, c, out, p)
-		sets := make([]uint32, f.Len())
-		for r := range sets {
-			for _, i := range f.Range(r) {
-				sets[r] |= 1 << i
-			}
-		}
-		least := leastPartition(n, sets)
+		least := leastPartition(n, setsOf(&f))
 		greedy := g.Greedy(&f)
 		answers := []Bracket{greedy, PointwiseBound(&f), FractionalBound(&f, 50), FromSize(p, n, len(out)), FromTree(c, out, p), GroundTruth(c, out, p).Bracket}
 		switch p {
@@ -195,7 +191,15 @@ func wrongBracket(c geom.Cloud[float64], k int) string {
 			answers = []Bracket{{Upper: greedy.Upper, Kind: Greedy}, FractionalBound(&f, 50), {FromSize(p, n, len(out)).Lower, least, Size}}
 		}
 		s := Surrogate[float64]{Problem: p}
-		answers = append(answers, s.Hard(c, out[:min(k, len(out))]))
+		witnesses := out[:min(k, len(out))]
+		if b := s.Hard(c, witnesses); p != Hull3D {
+			answers = append(answers, b)
+		} else { // the fans of few vertices have tetrahedra that those of all have not
+			Ranges(&f, c, witnesses, p)
+			if own := leastPartition(n, setsOf(&f)); b.Lower > own+eps || b.Upper < own-eps || b.Upper > own+1+eps {
+				return fmt.Sprintf("%v, %d witnesses: [%v, %v], of their tetrahedra %v", p, len(witnesses), b.Lower, b.Upper, own)
+			}
+		}
 		for _, b := range answers {
 			if b.Lower > least+eps || b.Upper < least-eps || b.Upper < b.Lower {
 				return fmt.Sprintf("%v, %v: [%v, %v] without %v", p, b.Kind, b.Lower, b.Upper, least)
@@ -206,6 +210,17 @@ func wrongBracket(c geom.Cloud[float64], k int) string {
 		}
 	}
 	return ""
+}
+
+// setsOf gives the ranges of a family of few points as bits.
+func setsOf(f *Family) []uint32 {
+	sets := make([]uint32, f.Len())
+	for r := range sets {
+		for _, i := range f.Range(r) {
+			sets[r] |= 1 << i
+		}
+	}
+	return sets
 }
 
 // groups returns the sizes of a trace's groups.

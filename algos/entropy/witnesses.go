@@ -126,8 +126,9 @@ func (s *Surrogate[T]) spiral(dst []int32, c geom.Cloud[T], k int) []int32 {
 
 // Hard returns G, the greedy entropy of the ranges of the witnesses: that of a legal
 // partition, so that H is at most Upper. It falls towards the greedy entropy of all
-// ranges as witnesses are added. It does not depend on Tau, Steps and Box. This is
-// what to judge models by. Cost: O(n·K).
+// ranges as witnesses are added, in space not always. It does not depend on Tau and
+// Steps, and on Box only for Hull3D, whose tetrahedra are those of witnesses far
+// apart in it. This is what to judge models by. Cost: O(n·K).
 func (s *Surrogate[T]) Hard(c geom.Cloud[T], witnesses []int32) Bracket {
 	check(c, s.Problem.dims())
 	checkIndices(witnesses, c.Len())
