@@ -42,6 +42,7 @@ type Frames struct {
 	f64     *operators[float64]
 	model   *models.EntropyNet // that the operators' stages use
 	sender  sender
+	scratch outgrown
 }
 
 // NewFrames returns a Frames that works as cfg says.
@@ -55,7 +56,7 @@ func NewFrames(cfg FrameConfig) *Frames {
 }
 
 // begin makes new operators: those of a worker that begins, or whose scratch
-// memory is not to be trusted, or whose model has changed.
+// memory is not to be trusted, or far too large, or whose model has changed.
 func (f *Frames) begin() {
 	f.f32, f.f64 = newOperators[float32](f.cfg.Stage, f.model), newOperators[float64](f.cfg.Stage, f.model)
 }
@@ -88,6 +89,10 @@ func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject)
 	}
 	if f.cfg.Publish != 0 && len(results) > 0 {
 		results[0].Publish = f.sender.record(&m, frames, results[0].Publish)
+	}
+	if f.scratch.after(frames) {
+		f.decoder = schemas.Decoder{MaxBytes: f.cfg.MaxBytes}
+		f.begin()
 	}
 	return results, rejects
 }
