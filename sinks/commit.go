@@ -47,6 +47,7 @@ func (o *Output) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committe
 		return schemas.Committed{}, err
 	}
 	o.give(p, b.End)
+	o.saw(p, b.Start)
 	if a.parts > 1 {
 		// Attempts that died on a batch so large have left much. What this does
 		// not remove, the next Resume does.

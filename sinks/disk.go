@@ -14,6 +14,7 @@ type disk interface {
 	diskFiles
 	diskNames
 	diskFolders
+	diskLists
 }
 
 type diskFiles interface {
@@ -31,7 +32,11 @@ type diskNames interface {
 type diskFolders interface {
 	mkdir(name string) error // fails with fs.ErrExist
 	syncDir(name string) error
+}
+
+type diskLists interface {
 	readDir(name string) ([]fs.DirEntry, error) // sorted by name
+	names(name string) ([]string, error)        // in no order: of a large folder in a fraction of the time
 }
 
 // diskFile is a file being written.
@@ -103,4 +108,13 @@ func (d osDisk) syncDir(name string) error {
 
 func (d osDisk) readDir(name string) ([]fs.DirEntry, error) {
 	return fs.ReadDir(d.root.FS(), name)
+}
+
+func (d osDisk) names(name string) ([]string, error) {
+	f, err := d.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
 }

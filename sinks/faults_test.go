@@ -48,7 +48,7 @@ func TestFaultAtEveryCall(t *testing.T) {
 		hidden      bool
 	}{{"once", 1, 1, false}, {"once, hidden", 1, 2, true}, {"for a while", 20, 2, false}} {
 		t.Run(c.name, func(t *testing.T) {
-			const most = 130 // more calls than there are
+			const most = 150 // more calls than there are
 			var runs [most]faultyRun
 			var wg sync.WaitGroup
 			room := make(chan struct{}, 12) // writers take memory

@@ -24,6 +24,7 @@ type Local struct {
 
 	mu      sync.Mutex
 	durable map[string]bool // folders whose names are fsynced in their parents
+	swept   map[string]bool // folders of records from which was removed what crashes left
 }
 
 // OpenLocal opens a folder as a store. The folder is made if it is not there.
@@ -67,7 +68,7 @@ func OpenExisting(dir string) (*Local, error) {
 }
 
 func newLocal(d disk, name string, close func() error) *Local {
-	return &Local{disk: d, name: name, close: close, durable: map[string]bool{".": true}}
+	return &Local{disk: d, name: name, close: close, durable: map[string]bool{".": true}, swept: map[string]bool{}}
 }
 
 // Close releases the folder.
@@ -152,24 +153,32 @@ func (l *Local) Read(ctx context.Context, name string) ([]byte, error) {
 	return data, l.disk.syncDir(dir)
 }
 
-// sweep removes what crashes have left aside in a folder of records. Only for
-// a name that is taken, so that nobody can need the file any more; what fails
-// here is left for the next time.
+// sweep removes what crashes have left aside in a folder of records, which may
+// hold a hundred thousand: once nothing is left, it looks there no more. Only for
+// a name that is taken, so that nobody can need the file any more; what fails here
+// is left for the next time.
 func (l *Local) sweep(dir string) {
-	entries, err := l.disk.readDir(dir)
-	if err != nil {
+	l.mu.Lock()
+	clean := l.swept[dir]
+	l.mu.Unlock()
+	if clean {
 		return
 	}
-	for _, e := range entries {
-		target, ok := strings.CutPrefix(e.Name(), aside)
+	names, err := l.disk.names(dir)
+	clean = err == nil
+	for _, name := range names {
+		target, ok := strings.CutPrefix(name, aside)
 		if !ok {
-			return // sorted: a dot comes before letters and digits
+			continue
 		}
 		target = target[:max(0, len(target)-uuidSize-1)]
-		if _, err := l.disk.size(dir + "/" + target); err == nil && target != "" {
-			l.disk.remove(dir + "/" + e.Name())
+		if _, err := l.disk.size(dir + "/" + target); err != nil || target == "" || l.disk.remove(dir+"/"+name) != nil {
+			clean = false
 		}
 	}
+	l.mu.Lock()
+	l.swept[dir] = clean
+	l.mu.Unlock()
 }
 
 // makeFolder makes a folder with all above it, each fsynced in its parent. A
@@ -313,15 +322,15 @@ func (l *Local) moved(m Move) (bool, error) {
 // Discard implements Stager. Nothing is fsynced: what comes back after a crash
 // is an empty folder, or an attempt that is discarded again.
 func (l *Local) Discard(_ context.Context, folder string) error {
-	entries, err := l.disk.readDir(folder)
+	names, err := l.disk.names(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if err := l.disk.remove(folder + "/" + e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range names {
+		if err := l.disk.remove(folder + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -365,6 +374,15 @@ func (l *Local) List(ctx context.Context, folder string, f func(Entry) error) er
 		}
 	}
 	return nil
+}
+
+// Names implements Reader.
+func (l *Local) Names(_ context.Context, folder string) ([]string, error) {
+	names, err := l.disk.names(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return names, err
 }
 
 // listFile reports one file, unless it has gone since its folder was read.

@@ -264,6 +264,15 @@ func (d *memDisk) readDir(name string) ([]fs.DirEntry, error) {
 	return d.inside(name), nil
 }
 
+func (d *memDisk) names(name string) ([]string, error) {
+	entries, err := d.readDir(name)
+	var names []string
+	for _, e := range slices.Backward(entries) {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
 type memEntry struct {
 	name string
 	size int64
@@ -401,4 +410,9 @@ func (d *faultDisk) size(name string) (n int64, err error) {
 func (d *faultDisk) readDir(name string) (es []fs.DirEntry, err error) {
 	err = d.ask("look", name, func() error { es, err = d.disk.readDir(name); return err })
 	return es, err
+}
+
+func (d *faultDisk) names(name string) (names []string, err error) {
+	err = d.ask("look", name, func() error { names, err = d.disk.names(name); return err })
+	return names, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -58,7 +57,8 @@ func (o *Output) base(ctx context.Context, topic string) (*baseRecord, error) {
 // returns where to go on. It removes what lost attempts have staged. Only a
 // partition that was resumed can be committed to, from the returned offset.
 //
-// The cost grows with the number of manifests: one listing of their names.
+// The cost grows with the number of manifests the first time, when their names
+// are listed; later with the number of those that are new.
 func (o *Output) Resume(ctx context.Context, topic string, id int32) (schemas.Position, error) {
 	p := partition{topic, id}
 	err := o.forget(ctx, p)
@@ -83,13 +83,12 @@ func (o *Output) Reached(ctx context.Context, topic string, id int32, end int64)
 	if err != nil {
 		return false, err
 	}
-	newest, err := o.newest(ctx, partition{topic, id})
-	if err != nil || newest == "" {
+	m, err := o.newest(ctx, partition{topic, id})
+	if err != nil || m == nil {
 		return err == nil && base.start(id) >= end, err
 	}
-	m, err := o.readManifest(ctx, newest)
-	if err != nil || m.End < end {
-		return false, err
+	if m.End < end {
+		return false, nil
 	}
 	return true, o.publish(ctx, m)
 }
@@ -99,16 +98,12 @@ func (o *Output) resume(ctx context.Context, p partition) (schemas.Position, err
 	if err != nil {
 		return schemas.Position{}, err
 	}
-	newest, err := o.newest(ctx, p)
+	m, err := o.newest(ctx, p)
 	if err != nil {
 		return schemas.Position{}, err
 	}
 	pos := schemas.Position{Next: base.start(p.id)}
-	if newest != "" {
-		m, err := o.readManifest(ctx, newest)
-		if err != nil {
-			return pos, err
-		}
+	if m != nil {
 		if err := o.publish(ctx, m); err != nil {
 			return pos, err
 		}
@@ -117,16 +112,50 @@ func (o *Output) resume(ctx context.Context, p partition) (schemas.Position, err
 	return pos, o.clean(ctx, p)
 }
 
-// newest returns the name of the partition's manifest with the highest start.
-func (o *Output) newest(ctx context.Context, p partition) (string, error) {
-	name, highest := "", int64(-1)
-	err := o.store.List(ctx, manifestFolder(p), func(e Entry) error {
-		if start, ok := manifestStart(path.Base(e.Name)); ok && start > highest {
-			name, highest = e.Name, start
+// newest returns the partition's manifest with the highest start, nil if there is
+// none, and remembers it: manifests are never removed, so the next call goes on
+// from there, manifest by manifest.
+func (o *Output) newest(ctx context.Context, p partition) (*Manifest, error) {
+	o.mu.Lock()
+	start, known := o.seen[p]
+	o.mu.Unlock()
+	if !known {
+		names, err := o.store.Names(ctx, manifestFolder(p))
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	return name, err
+		start = -1
+		for _, name := range names {
+			if s, ok := manifestStart(name); ok {
+				start = max(start, s)
+			}
+		}
+		if start < 0 {
+			return nil, nil
+		}
+	}
+	m, err := openManifest(ctx, o.store, manifestFile(p, start))
+	for err == nil {
+		var next *Manifest
+		if next, err = openManifest(ctx, o.store, manifestFile(p, m.End)); err == nil {
+			m = next
+		}
+	}
+	if m == nil || !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	if m, err = o.readManifest(ctx, manifestFile(p, m.Start)); err != nil { // durable from here on
+		return nil, err
+	}
+	o.saw(p, m.Start)
+	return m, nil
+}
+
+// saw remembers that the partition has a manifest at start.
+func (o *Output) saw(p partition, start int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.seen[p] = max(o.seen[p], start)
 }
 
 func (o *Output) readManifest(ctx context.Context, name string) (*Manifest, error) {

@@ -76,6 +76,7 @@ type Output struct {
 	mu    sync.Mutex
 	ready map[partition]int64    // the start that a partition may attempt: everything before is published
 	open  map[partition]*attempt // there, if parts of it are staged
+	seen  map[partition]int64    // start of the newest manifest that was looked for
 }
 
 // partition names a partition of a topic.
@@ -110,7 +111,7 @@ func Open(ctx context.Context, store Store, cfg Config) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Output{store: store, cfg: cfg, identity: identity, tables: tables, ready: map[partition]int64{}, open: map[partition]*attempt{},
+	o := &Output{store: store, cfg: cfg, identity: identity, tables: tables, ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{},
 		encoders: make(chan *encoder, runtime.GOMAXPROCS(0))}
 	for range cap(o.encoders) {
 		o.encoders <- nil

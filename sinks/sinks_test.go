@@ -295,3 +295,56 @@ func FuzzOpenParquet(f *testing.F) {
 		}
 	})
 }
+
+// countingStore counts what is asked of a store.
+type countingStore struct {
+	Store
+	listed, opened int
+}
+
+func (s *countingStore) Names(ctx context.Context, folder string) ([]string, error) {
+	names, err := s.Store.Names(ctx, folder)
+	s.listed += len(names)
+	return names, err
+}
+
+func (s *countingStore) Open(ctx context.Context, name string) (Object, error) {
+	s.opened++
+	return s.Store.Open(ctx, name)
+}
+
+// Who resumes a partition again looks only at the manifests that are new, its own
+// and others'; what it finds is what a new process finds.
+func TestResumeAgainCostsWhatIsNew(t *testing.T) {
+	ctx, d := t.Context(), newMemDisk()
+	takeOver(t, memStore(d), 0, 300, 1)
+	s := &countingStore{Store: memStore(d)}
+	o, err := Open(ctx, s, testTables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := int64(300)
+	for try, others := range []int64{0, 0, 5, 1} {
+		takeOver(t, memStore(d), 0, end+others, 1)
+		end += others
+		s.listed, s.opened = 0, 0
+		pos, err := o.Resume(ctx, logTopic, 0)
+		if err != nil || pos.Next != end {
+			t.Fatalf("resumed at %d (%v), want %d", pos.Next, err, end)
+		}
+		if most := 4 + int(others); try > 0 && (s.listed > 0 || s.opened > most) {
+			t.Errorf("after %d commits of others: %d names, %d files opened", others, s.listed, s.opened)
+		}
+		if reached, err := o.Reached(ctx, logTopic, 0, end+1); reached || err != nil {
+			t.Errorf("offset %d is reached (%v)", end+1, err)
+		}
+		if _, err := o.Commit(ctx, logBatch(end, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if reached, err := o.Reached(ctx, logTopic, 0, end+1); !reached || err != nil {
+			t.Errorf("offset %d is not reached (%v)", end+1, err)
+		}
+		end++
+	}
+	mustBeWhole(t, memStore(d), 0, end)
+}

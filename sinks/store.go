@@ -57,6 +57,10 @@ type Reader interface {
 	// List calls f for every file below folder, in order of name within a
 	// folder. A folder that is not there is empty. An error of f ends it.
 	List(ctx context.Context, folder string, f func(Entry) error) error
+
+	// Names returns the last elements of all names in folder, in no order: what
+	// List says of one folder, for less. A folder that is not there is empty.
+	Names(ctx context.Context, folder string) ([]string, error)
 }
 
 // Object is an open file.
