@@ -84,7 +84,7 @@ func start(t *testing.T, kind string, limit time.Duration) *process {
 // Every way to use our operators must find the same, through the protocol.
 func TestOursAgreesWithItself(t *testing.T) {
 	p := start(t, ours, time.Minute)
-	c := &timeCmd{Quick: true, Ops: opOrder, Sizes: []string{"300"}, Seed: 5, Limit: time.Minute, Timeout: time.Minute,
+	c := &timeCmd{Quick: true, Ops: opOrder, Sizes: []string{"300"}, Seed: 5, Limit: time.Hour, Timeout: time.Hour,
 		Dist: []string{"square", "strokes", "grid", "front", "lidar", "cube", "sphere", "octant"}}
 	inputs, err := c.inputs()
 	if err != nil {
