@@ -107,14 +107,19 @@ func encodeRecord(v any) []byte {
 }
 
 // checkSum compares the bytes of a commit record with their checksum, if they
-// have one.
+// have one. It stands at a fixed distance from the end, so that a record whose
+// key for it was damaged is not taken for one without.
 func checkSum(data []byte) error {
 	i := bytes.LastIndex(data, []byte(sumBegin))
+	last := len(data) - len(sumBegin) - len("01234567") - len(sumEnd)
+	if i < 0 && last >= 0 && bytes.Contains(data[last:], fmt.Appendf(nil, "%08x", crc32.Checksum(data[:last], castagnoli))) {
+		i = last
+	}
 	if i < 0 {
 		return nil
 	}
 	if sum := crc32.Checksum(data[:i], castagnoli); string(data[i:]) != fmt.Sprintf("%s%08x%s", sumBegin, sum, sumEnd) {
-		return fmt.Errorf("its bytes have the checksum %08x, not the one that it ends in", sum)
+		return fmt.Errorf("it does not end in its checksum, %08x", sum)
 	}
 	return nil
 }

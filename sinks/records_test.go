@@ -86,26 +86,19 @@ func TestDamagedStoreAndBase(t *testing.T) {
 	}
 }
 
-// Law: a bit of a commit record that has changed is found, or is in the words
-// that begin and end the checksum, and changes nothing.
+// Law: a bit of a commit record that has changed is found.
 func TestEveryFlippedBitIsFound(t *testing.T) {
 	m := goodManifest()
 	name := manifestFile(m.of(), m.Start)
-	data, unseen := encodeRecord(m), 0
+	data := encodeRecord(m)
 	for i := range data {
 		for bit := range 8 {
 			data[i] ^= 1 << bit
-			if got, err := parseManifest(name, data); err == nil {
-				if diff := cmp.Diff(m, got); diff != "" {
-					t.Errorf("bit %d of byte %d: %s", bit, i, diff)
-				}
-				unseen++
+			if _, err := parseManifest(name, data); err == nil {
+				t.Errorf("bit %d of byte %d is not seen: …%s", bit, i, data[max(0, i-10):min(len(data), i+10)])
 			}
 			data[i] ^= 1 << bit
 		}
-	}
-	if most := 8 * len(sumBegin); unseen > most {
-		t.Errorf("%d of %d flipped bits are not seen, want at most %d", unseen, 8*len(data), most)
 	}
 	for n := range data {
 		if got, err := parseManifest(name, data[:n]); err == nil {
