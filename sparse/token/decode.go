@@ -36,14 +36,19 @@ const (
 // Decode returns the text of ids, without special tokens and without ids that
 // no token has. For a byte-level model Decode(Encode(nil, s)) is s if s is valid
 // UTF-8, spells no special token, and no added token strips white space;
-// add_prefix_space adds that space. Ids that end within a character end with
+// add_prefix_space adds that space, and NFC may join letters to their marks. Ids that end within a character end with
 // U+FFFD. A WordPiece model gives back its normalized words.
 func (t *Tokenizer) Decode(ids []int32) string {
 	parts := make([]string, 0, len(ids))
 	for _, id := range ids {
-		if text, ok := t.Token(id); ok && !t.special[id] {
-			parts = append(parts, text)
+		text, ok := t.Token(id)
+		if !ok || t.special[id] {
+			continue
 		}
+		if normalized, ok := t.respelled[id]; ok {
+			text = normalized
+		}
+		parts = append(parts, text)
 	}
 	if len(t.decoders) == 0 {
 		return strings.Join(parts, " ")

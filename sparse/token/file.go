@@ -151,6 +151,10 @@ func (t *Tokenizer) setAdded(added []addedToken) error {
 				return fmt.Errorf("%q: nothing is left of it when normalized", a.Content)
 			}
 			normalized = append(normalized, a)
+			if t.respelled == nil {
+				t.respelled = map[int32]string{}
+			}
+			t.respelled[a.ID] = string(a.pattern)
 		}
 	}
 	t.raw, t.normalized = newAddedSet(raw), newAddedSet(normalized)

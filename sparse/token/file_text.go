@@ -43,6 +43,8 @@ func readNormalizer(kind string, data json.RawMessage) (normalizer, error) {
 	case "Replace":
 		from, to, err := readReplace(data)
 		return normalizer{kind: normReplace, from: from, to: to}, err
+	case "NFC":
+		return normalizer{kind: normNFC}, nil
 	}
 	return normalizer{}, errUnsupported
 }
@@ -103,6 +105,12 @@ func readSplitter(kind string, data json.RawMessage) (splitter, error) {
 	case "Metaspace":
 		c, err := readMetaspace(data)
 		return splitter{kind: splitMetaspace, mark: []byte(c.Replacement), scheme: c.scheme, cut: c.Split}, err
+	case "Digits":
+		var c struct {
+			Individual bool `json:"individual_digits"`
+		}
+		err := json.Unmarshal(data, &c)
+		return splitter{kind: splitDigits, cut: c.Individual}, err
 	}
 	return splitter{}, errUnsupported
 }

@@ -18,6 +18,7 @@ const (
 	normBERT normalizerKind = iota
 	normPrepend
 	normReplace
+	normNFC
 )
 
 // bertNormalizer are the options of BertNormalizer.
@@ -35,6 +36,8 @@ func (n *normalizer) append(dst, s []byte, class *classTable, d *decomposer) []b
 		return append(dst, s...)
 	case normReplace:
 		return appendReplaced(dst, s, n.from, n.to)
+	case normNFC:
+		return composition().append(dst, s, d)
 	}
 	panic("token: unknown normalizer")
 }

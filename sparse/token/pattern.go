@@ -99,10 +99,14 @@ func (p *pattern) search(s []byte, found func(from, to int)) {
 		}
 		return bytesAt
 	}
+	end := -1 // of the match before, where the reference finds no empty one
 	m, err := p.re.FindRunesMatch(runes)
 	for err == nil && m != nil {
-		from := advance(m.Index)
-		found(from, advance(m.Index+m.Length))
+		if m.Length > 0 || m.Index != end {
+			from := advance(m.Index)
+			found(from, advance(m.Index+m.Length))
+		}
+		end = m.Index + m.Length
 		m, err = p.re.FindNextMatch(m)
 	}
 }

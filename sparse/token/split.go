@@ -17,7 +17,7 @@ type splitter struct {
 
 	mark   []byte // metaspace: what stands for a space
 	scheme prependScheme
-	cut    bool // metaspace: cuts before every mark
+	cut    bool // metaspace: cuts before every mark; digits: between digits too
 }
 
 type splitterKind int
@@ -28,6 +28,7 @@ const (
 	splitPattern                // any other pattern
 	splitByteLevel              // last; words are bytes from here on
 	splitMetaspace
+	splitDigits
 )
 
 type prependScheme int
@@ -69,7 +70,29 @@ func (p *splitter) split(e *encoder, i int, s []byte, first bool) {
 		}
 	case splitMetaspace:
 		p.metaspace(e, i, s, first)
+	case splitDigits:
+		p.digits(e, i, s, first)
 	}
+}
+
+// laterNumbers are those of Unicode 17, which Digits of the reference knows,
+// though its patterns do not.
+var laterNumbers = []rune{0x11de0, 0x11de9, 0x16ff4, 0x16ff6}
+
+// digits sets numbers apart, or each digit.
+func (p *splitter) digits(e *encoder, i int, s []byte, first bool) {
+	from, number := 0, false // of the word that goes on
+	for at := 0; at < len(s); {
+		r, n := utf8.DecodeRune(s[at:])
+		is := e.class.of(r)&classNumber != 0 || inRanges(r, laterNumbers)
+		if at > from && (is != number || is && p.cut) {
+			e.split(i+1, s[from:at], first && from == 0)
+			from = at
+		}
+		number = is
+		at += n
+	}
+	e.split(i+1, s[from:], first && from == 0)
 }
 
 // splitWords drops white space and sets punctuation apart, as BERT does.

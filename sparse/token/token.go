@@ -2,8 +2,8 @@
 // back into text, from the model's own tokenizer.json.
 //
 // It reads what the model families served here use: WordPiece (BERT), byte-level
-// byte pair encoding (GPT-2, LLaMA-3 and their relatives, and a bare alphabet of
-// 256 bytes), and byte pair encoding over characters with byte fallback
+// byte pair encoding (GPT-2, LLaMA-3, Qwen2 with its NFC, SmolLM with its digits,
+// and a bare alphabet of 256 bytes), and byte pair encoding over characters with byte fallback
 // (LLaMA-2). Every other component is one error that names the component and its
 // type. Ids are meant to equal those of the reference, the Python package
 // tokenizers, id for id; the tests beside this package say how that is checked,
@@ -49,7 +49,10 @@ type Tokenizer struct {
 	tokens  []string         // id -> token as in the file
 	special []bool           // id -> a special added token
 	known   []bool           // id -> some token has it
-	sha     string
+
+	respelled map[int32]string // id -> an added token that is looked for in normalized text, as it stands there
+
+	sha string
 
 	encoders sync.Pool // of *encoder
 }

@@ -143,6 +143,7 @@ var hanOfBERT = &unicode.RangeTable{
 const (
 	hangulBase, hangulCount         = 0xAC00, 11172
 	hangulL, hangulV, hangulT       = 0x1100, 0x1161, 0x11A7
+	hangulLCount                    = 19
 	hangulVCount, hangulTCount rune = 21, 28
 )
 
@@ -150,7 +151,10 @@ func isHangul(r rune) bool { return r >= hangulBase && r < hangulBase+hangulCoun
 
 // A decomposer brings text into NFD. The form of package norm is not used
 // itself: it breaks runs of more than thirty marks, which the reference keeps.
-type decomposer struct{ pending []mark }
+type decomposer struct {
+	pending []mark
+	joined  []rune // composer's
+}
 
 // A mark is a code point that canonical ordering may move.
 type mark struct {

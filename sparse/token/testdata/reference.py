@@ -13,6 +13,7 @@ import tokenizers
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 
 # Sentences of our own, so that the golden files are ours.
 CORPUS = """
@@ -76,7 +77,12 @@ def build(kind):
     trainer = trainers.BpeTrainer(vocab_size=620, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False,
                                   special_tokens=["<|endoftext|>"] if kind != "llama3" else ["<|begin_of_text|>", "<|end_of_text|>"])
     t.decoder = decoders.ByteLevel()
-    if kind == "gpt2":
+    if kind == "qwen2":
+        t.normalizer = normalizers.NFC()
+        t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(QWEN2), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    elif kind.startswith("digits"):
+        t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(kind == "digits"), pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    elif kind == "gpt2":
         t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         t.post_processor = processors.ByteLevel(trim_offsets=False)
     elif kind == "roberta":
@@ -87,6 +93,8 @@ def build(kind):
     if kind == "llama3":
         t.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False),
                                                 processors.TemplateProcessing(single="<|begin_of_text|> $A", special_tokens=[("<|begin_of_text|>", 0)])])
+    if kind == "qwen2":
+        t.add_tokens([AddedToken("cafe\u0301", normalized=True), AddedToken("e\u0301e\u0301", normalized=False)])
     if kind == "roberta":
         t.post_processor = processors.RobertaProcessing(("<|endoftext|>", 0), ("<|endoftext|>", 0))
         t.add_special_tokens([AddedToken("<mask>", lstrip=True, normalized=False)])
@@ -94,7 +102,7 @@ def build(kind):
 
 
 def train(folder):
-    for kind in ["wordpiece", "wordpiece-cased", "gpt2", "roberta", "llama3", "llama2", "metaspace", "metaspace-first"]:
+    for kind in ["wordpiece", "wordpiece-cased", "gpt2", "roberta", "llama3", "qwen2", "digits", "digits-runs", "llama2", "metaspace", "metaspace-first"]:
         with open(os.path.join(folder, kind + ".json"), "w") as f:
             f.write(build(kind).to_str())
 
