@@ -127,7 +127,7 @@ func (p *Pipeline) Partition(ctx context.Context, topic string, id int32, part P
 		if gap := (*schemas.GapError)(nil); p.cfg.SkipGaps && errors.As(err, &gap) {
 			log.Warn("records deleted by retention are skipped", "from", gap.Next, "to", gap.LogStart)
 			p.cfg.Metrics.Failed("fetch", "gap_skipped")
-			if err = p.commitGap(ctx, gap); err == nil {
+			if err = p.commitGap(ctx, topic, id, gap); err == nil {
 				continue
 			}
 		}
@@ -146,12 +146,12 @@ func (p *Pipeline) Partition(ctx context.Context, topic string, id int32, part P
 }
 
 // commitGap records that the offsets of gap were gone before they were read.
-func (p *Pipeline) commitGap(ctx context.Context, gap *schemas.GapError) error {
-	pos, err := p.cfg.Output.Resume(ctx, gap.Topic, gap.Partition)
+func (p *Pipeline) commitGap(ctx context.Context, topic string, id int32, gap *schemas.GapError) error {
+	pos, err := p.cfg.Output.Resume(ctx, topic, id)
 	if err != nil || pos.Next >= gap.LogStart {
 		return err
 	}
-	_, err = p.cfg.Output.Commit(ctx, &schemas.Batch{Topic: gap.Topic, Partition: gap.Partition,
+	_, err = p.cfg.Output.Commit(ctx, &schemas.Batch{Topic: topic, Partition: id,
 		Start: pos.Next, End: gap.LogStart, Holes: gap.LogStart - pos.Next, Last: pos.Last, Gap: true})
 	return err
 }
