@@ -141,6 +141,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		{hftest.ViT, `"image_size":[8,12]`, `"image_size":[8,12,3]`, "image_size"},
 		{hftest.ViT, `"num_channels":2`, `"num_channels":0`, "channels"},
 		{hftest.ViT, `{"model_type"`, `["model_type"`, "not a JSON object"},
+		{hftest.ViT, `{"model_type"`, "\ufeff" + `{"model_type"`, "not a JSON object: invalid character"},
 		{hftest.ViT, `"patch_size":4`, `"patch_size":4}, {`, "goes on"},
 	} {
 		text := strings.Replace(c.base, c.from, c.to, 1)

@@ -70,6 +70,9 @@ func open(name string, fsys fs.FS, dir string) (*Checkpoint, error) {
 }
 
 func (c *Checkpoint) open(fsys fs.FS, dir string) (err error) {
+	if err := checkLayout(fsys); err != nil {
+		return err
+	}
 	if c.config, err = readConfig(fsys); err != nil {
 		return err
 	}

@@ -39,8 +39,12 @@ func readKeys(data []byte) (*keys, error) {
 // top, which encoding/json would let the last one win.
 func oneObject(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.Join(errors.New("is not a JSON object"), err)
+	if t, err := d.Token(); err == io.EOF {
+		return err
+	} else if err != nil {
+		return fmt.Errorf("is not a JSON object: %w", err)
+	} else if t != json.Delim('{') {
+		return errors.New("is not a JSON object")
 	}
 	names := map[string]bool{}
 	for d.More() {

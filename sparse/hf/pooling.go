@@ -25,21 +25,34 @@ const (
 	None = "none"
 )
 
+const modulesFile = "modules.json"
+
+// module is one step of a model of sentence-transformers.
+type module struct{ Path, Type string }
+
+// checkLayout refuses directories whose transformer lies in a folder of its own,
+// as old versions of sentence-transformers wrote it: what lies beside
+// modules.json would be another model, or none.
+func checkLayout(fsys fs.FS) error {
+	var modules []module
+	if err := readIfThere(fsys, modulesFile, &modules); err != nil {
+		return err
+	}
+	if len(modules) > 0 && path.Clean(modules[0].Path) != "." {
+		return fmt.Errorf("%s: the transformer lies in %s: move its files, with those of the tokenizer, beside %[1]s, and make this path empty", modulesFile, modules[0].Path)
+	}
+	return nil
+}
+
 // readPooling follows modules.json, as sentence-transformers writes it. Without
 // one the rows' mean is taken, not normalised.
 func readPooling(fsys fs.FS, c *Config) (Pooling, error) {
 	p := Pooling{Mode: Mean}
-	data, err := readFile(fsys, "modules.json")
-	if errors.Is(err, fs.ErrNotExist) {
-		return p, nil
+	var modules []module
+	if err := readIfThere(fsys, modulesFile, &modules); err != nil || modules == nil {
+		return p, err
 	}
-	var modules []struct{ Path, Type string }
-	if err == nil {
-		err = json.Unmarshal(data, &modules)
-	}
-	if err != nil {
-		return p, fmt.Errorf("modules.json: %w", err)
-	}
+	var err error
 	p = Pooling{Mode: None, Stated: true}
 	for i, m := range modules {
 		switch kind := m.Type[strings.LastIndexByte(m.Type, '.')+1:]; {

@@ -49,6 +49,8 @@ func TestPooling(t *testing.T) {
 		{"an unknown key", modules + `]`, `{"pooling_mode_mean_tokens":true,"weights":[1]}`, "weights", hf.Pooling{}},
 		{"a dense layer", strings.Replace(modules, "Pooling", "Dense", 2) + `]`, "", "Dense", hf.Pooling{}},
 		{"outside", strings.Replace(modules, "1_Pooling", "../x", 1) + `]`, "", "not in the directory", hf.Pooling{}},
+		{"a transformer in a folder", strings.Replace(modules, `"path":""`, `"path":"0_Transformer"`, 1) + `]`, "", "the transformer lies in 0_Transformer", hf.Pooling{}},
+		{"a transformer here", strings.Replace(modules, `"path":""`, `"path":"./"`, 1) + `]`, `{"pooling_mode":"mean"}`, "", hf.Pooling{Mode: hf.Mean, Stated: true}},
 		{"no file", modules + `]`, "", "1_Pooling", hf.Pooling{}},
 		{"no list", `{}`, "", "modules.json", hf.Pooling{}},
 	} {
