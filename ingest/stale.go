@@ -71,8 +71,11 @@ func (c *Consumer) dismiss(ctx context.Context) {
 		if !ok || p.place != c.self.place || !p.dead() {
 			continue
 		}
-		err := c.leave(ctx, m.MemberID)
-		c.log.Info("a member of the group is sent away: its process is dead", "group", c.cfg.Group, "pid", p.pid, "error", err)
+		if err := c.leave(ctx, m.MemberID); err != nil {
+			c.log.Info("a member whose process is dead stays in the group until its session ends", "group", c.cfg.Group, "pid", p.pid, "error", err)
+			continue
+		}
+		c.log.Info("a member of the group is sent away: its process is dead", "group", c.cfg.Group, "pid", p.pid)
 	}
 }
 
