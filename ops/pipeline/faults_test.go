@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -190,6 +191,88 @@ func TestManyPartitionsInTrouble(t *testing.T) {
 			t.Log(fmt.Sprint(o.failed, " failures, ", revoked.Load(), " revocations, peak ", peak.Load()))
 		})
 	}
+}
+
+// heavyLog is a partition of records that say that they take much memory.
+type heavyLog struct {
+	topicLog
+	bytes int64
+	look  func()
+}
+
+func (l *heavyLog) Fetch(ctx context.Context, from int64, _ int32) (schemas.Fetched, error) {
+	if from >= l.end {
+		return schemas.Fetched{}, io.EOF
+	}
+	select {
+	case <-time.After(20 * time.Millisecond):
+	case <-ctx.Done():
+		return schemas.Fetched{}, ctx.Err()
+	}
+	l.leased.Add(1)
+	l.look()
+	return schemas.Fetched{From: from, Next: from + 1, End: l.end, Messages: []schemas.Message{{Topic: "t", Offset: from}}, Bytes: l.bytes,
+		Release: func() { l.leased.Add(-1) }}, nil
+}
+
+// Records that are larger than what a partition asks for do not add up, once it
+// has seen one: fifty partitions of records of a quarter of the memory stay
+// within it, and all of them go on.
+func TestLargeRecordsOfManyPartitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const partitions, records, limit = 50, 20, 64 << 20
+		o := make([]memoryOutput, partitions)
+		outs := &manyOutputs{o}
+		p := newPipeline(outs, echo(10*time.Millisecond), func(c *Config) { c.Memory = limit })
+		begin, peak := time.Now(), int64(0)
+		var mu sync.Mutex
+		look := func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if time.Since(begin) > time.Second { // of the first record of each nobody knows
+				peak = max(peak, p.budget.used())
+			}
+		}
+		logs := make([]*heavyLog, partitions)
+		var wg sync.WaitGroup
+		for id := range logs {
+			l := &heavyLog{topicLog: topicLog{end: records, data: map[int64]int{}}, bytes: limit / 4, look: look}
+			for i := range l.end {
+				l.data[i] = 0
+			}
+			logs[id] = l
+			wg.Go(func() {
+				if err := p.Partition(t.Context(), "t", int32(id), l); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		p.Close()
+		for id, l := range logs {
+			checkChain(t, &o[id], &l.topicLog, records)
+			checkMemory(t, p, &l.topicLog)
+		}
+		if peak == 0 || peak > limit {
+			t.Errorf("peak %d bytes, the limit is %d", peak, limit)
+		}
+		t.Logf("peak %.2f of the limit, in %v", float64(peak)/limit, time.Since(begin))
+	})
+}
+
+// manyOutputs are the outputs of many partitions.
+type manyOutputs struct{ outs []memoryOutput }
+
+func (o *manyOutputs) Resume(ctx context.Context, topic string, id int32) (schemas.Position, error) {
+	return o.outs[id].Resume(ctx, topic, id)
+}
+
+func (o *manyOutputs) Stage(ctx context.Context, b *schemas.Batch) error {
+	return o.outs[b.Partition].Stage(ctx, b)
+}
+
+func (o *manyOutputs) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committed, error) {
+	return o.outs[b.Partition].Commit(ctx, b)
 }
 
 func (o *memoryOutput) end() int64 {

@@ -134,17 +134,25 @@ func (s *session) run(ctx context.Context) error {
 func (s *session) read(ctx context.Context, from int64) error {
 	b := &s.p.budget
 	idle := func() bool { return s.leases.Load() == 0 }
+	recent := int64(0) // bytes of the last fetch that brought records
 	for {
+		// A record may be larger than what is asked for, and the next one is likely
+		// to be too. More than a quarter is not reserved, or it could be waited for
+		// as long as others have something.
 		size := s.p.fetchSize()
-		if err := b.reserve(ctx, size, idle); err != nil {
+		reserved := max(size, min(recent, s.p.cfg.Memory/4))
+		if err := b.reserve(ctx, reserved, idle); err != nil {
 			return err
 		}
 		f, err := s.part.Fetch(ctx, from, int32(size))
 		if err != nil {
-			b.fetch(-size)
+			b.fetch(-reserved)
 			return err
 		}
-		b.fetch(f.Bytes - size)
+		b.fetch(f.Bytes - reserved)
+		if len(f.Messages) > 0 {
+			recent = f.Bytes
+		}
 		s.logEnd.Store(f.End)
 		s.src.Fetched(&f)
 		if len(f.Messages) > 0 {
