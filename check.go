@@ -28,7 +28,7 @@ const (
 
 // check returns the first mistake, as a usageError.
 func (c *runFlags) check() error {
-	if err := checkBrokers(c.Source.Brokers); err != nil {
+	if err := cmp.Or(checkBrokers(c.Source.Brokers), c.Source.Security.check()); err != nil {
 		return err
 	}
 	if len(c.Source.Topic) == 0 {
@@ -74,7 +74,7 @@ func (c *producerFlags) check() error {
 	case c.Stage == "prune" && len(c.For) == 0:
 		return usageError{errors.New("--stage prune: want --for, the operators that consumers run")}
 	}
-	return cmp.Or(checkBrokers(c.Brokers), checkTopicName(c.Topic),
+	return cmp.Or(checkBrokers(c.Brokers), c.Security.check(), checkTopicName(c.Topic),
 		checkAmount("partitions", c.Partitions, 1, maxPartitions),
 		checkAmount("replication", c.Replication, 0, math.MaxInt16),
 		checkAmount("max-message-bytes", c.MaxMessageBytes, 1, math.MaxInt32),

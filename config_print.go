@@ -25,7 +25,11 @@ func effectiveConfig(k *kong.Kong, command any) string {
 	flags := keysOf(node)
 	var b strings.Builder
 	for _, name := range sortedKeys(flags) {
-		fmt.Fprintf(&b, "%s: %s\n", name, yamlValue(flags[name].Target))
+		value := yamlValue(flags[name].Target)
+		if s, ok := flags[name].Target.Interface().(Secret); ok && s != "" {
+			value = `"${` + variableName(name) + `}"`
+		}
+		fmt.Fprintf(&b, "%s: %s\n", name, value)
 	}
 	return b.String()
 }

@@ -76,7 +76,7 @@ func (c *demoCmd) Run(e *env) error {
 	defer b.Close()
 	d := &demo{demoCmd: c, brokers: []string{b.Addr()}, log: quiet(e.log), sent: map[string]int64{}, backlog: map[string]int64{}}
 	for _, topic := range demoTopics {
-		if err := ingest.EnsureTopic(e.ctx, d.brokers, topic, ingest.TopicSpec{Partitions: 2, MaxMessageBytes: 64 << 20}); err != nil {
+		if err := ingest.EnsureTopic(e.ctx, d.brokers, ingest.Security{}, topic, ingest.TopicSpec{Partitions: 2, MaxMessageBytes: 64 << 20}); err != nil {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func (d *demo) flags() *runFlags {
 // look finds out what earlier runs have sent and committed.
 func (d *demo) look(ctx context.Context, s *service) error {
 	for topic, frames := range map[string]int64{demoLidar: 1, demoSketches: sketchPack, demoTokens: sentencesEach} {
-		t, err := ingest.Describe(ctx, d.brokers, topic)
+		t, err := ingest.Describe(ctx, d.brokers, ingest.Security{}, topic)
 		if err != nil {
 			return err
 		}

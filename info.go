@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"math"
@@ -22,6 +21,8 @@ type infoCmd struct {
 	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, folder of a transformer or of a mask, .ndjson, .txt, .jsonl or .safetensors file, builtin:MODEL, kafka://HOST:PORT/TOPIC, or the name of a topic."`
 	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Brokers to ask for a topic (${default})."`
 	JSON    bool     `name:"json" help:"Print one JSON document."`
+
+	Security securityFlags `embed:""`
 }
 
 func (infoCmd) Help() string {
@@ -47,7 +48,7 @@ func (c *infoCmd) Run(e *env) error {
 // else a topic.
 func (c *infoCmd) describe(e *env) (fmt.Stringer, error) {
 	if u, err := url.Parse(c.What); err == nil && u.Scheme == "kafka" {
-		return describeTopic(e.ctx, strings.Split(u.Host, ","), strings.Trim(u.Path, "/"))
+		return c.describeTopic(e, strings.Split(u.Host, ","), strings.Trim(u.Path, "/"))
 	}
 	if strings.HasPrefix(c.What, "builtin:") {
 		return models.Describe(c.What)
@@ -57,7 +58,7 @@ func (c *infoCmd) describe(e *env) (fmt.Stringer, error) {
 	case err != nil && strings.ContainsAny(c.What, `/\`):
 		return nil, err
 	case err != nil:
-		found, failed := describeTopic(e.ctx, c.Brokers, c.What)
+		found, failed := c.describeTopic(e, c.Brokers, c.What)
 		if failed != nil {
 			return nil, fmt.Errorf("%s is no file or folder here; as a topic: %w", c.What, failed)
 		}
@@ -120,11 +121,15 @@ type partitionInfo struct {
 	End       int64 `json:"end"`
 }
 
-func describeTopic(ctx context.Context, brokers []string, topic string) (fmt.Stringer, error) {
+func (c *infoCmd) describeTopic(e *env, brokers []string, topic string) (fmt.Stringer, error) {
 	if err := cmp.Or(checkBrokers(brokers), checkTopicName(topic)); err != nil {
 		return nil, err
 	}
-	t, err := ingest.Describe(ctx, brokers, topic)
+	security, err := c.Security.open(e.log)
+	if err != nil {
+		return nil, err
+	}
+	t, err := ingest.Describe(e.ctx, brokers, security, topic)
 	if err != nil {
 		return nil, err
 	}

@@ -190,7 +190,7 @@ func cmdSend(ts *testscript.TestScript, neg bool, args []string) {
 func sendRaw(brokers, topic string, messages ...kafka.Message) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	if err := ingest.EnsureTopic(ctx, []string{brokers}, topic, ingest.TopicSpec{Partitions: 2}); err != nil {
+	if err := ingest.EnsureTopic(ctx, []string{brokers}, ingest.Security{}, topic, ingest.TopicSpec{Partitions: 2}); err != nil {
 		return err
 	}
 	w := &kafka.Writer{Addr: kafka.TCP(brokers), Topic: topic, RequiredAcks: kafka.RequireAll, BatchTimeout: time.Millisecond,

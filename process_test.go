@@ -175,7 +175,7 @@ func startBroker(t *testing.T) string {
 // sent returns how many records a topic has.
 func sent(t *testing.T, brokers, topic string) (records int64) {
 	t.Helper()
-	found, err := ingest.Describe(t.Context(), []string{brokers}, topic)
+	found, err := ingest.Describe(t.Context(), []string{brokers}, ingest.Security{}, topic)
 	if errors.Is(err, ingest.ErrNoTopic) {
 		return 0
 	}

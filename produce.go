@@ -37,6 +37,8 @@ type producerFlags struct {
 	Stage           string      `enum:"off,prune" default:"off" help:"prune: send only the points of a cloud that the operators of --for can depend on (${enum})." group:"Stage"`
 	For             []string    `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" help:"Operators for which consumers are to find the rows of whole frames: hull2d, hull3d, maxima2d, maxima3d." group:"Stage"`
 	Model           string      `placeholder:"FILE" help:"Model whose hints make hull3d faster (.safetensors). May be left out." group:"Stage"`
+
+	Security securityFlags `embed:""`
 }
 
 type produceKITTI struct {
@@ -128,8 +130,8 @@ func (c *produceSynthetic) Run(e *env) error {
 	return c.produce(e, src)
 }
 
-func (c *producerFlags) producer(e *env, prune *replay.Pruner) *replay.Producer {
-	return &replay.Producer{Brokers: c.Brokers, Prune: prune, Topic: c.Topic, Compression: c.Compression, Log: e.log,
+func (c *producerFlags) producer(e *env, security ingest.Security, prune *replay.Pruner) *replay.Producer {
+	return &replay.Producer{Brokers: c.Brokers, Security: security, Prune: prune, Topic: c.Topic, Compression: c.Compression, Log: e.log,
 		Create: ingest.TopicSpec{Partitions: c.Partitions, ReplicationFactor: c.Replication, MaxMessageBytes: int64(c.MaxMessageBytes)},
 		Play:   replay.Play{Rate: c.Rate, Loop: c.Loop, Limit: c.Limit, Epoch: c.Epoch},
 		Names:  replay.Names{Dataset: c.Dataset, Sequence: c.Sequence, Sensor: c.Sensor}}
@@ -149,7 +151,11 @@ func (c *producerFlags) produceAs(e *env, src replay.Source, frames, points stri
 	if err != nil {
 		return err
 	}
-	p := c.producer(e, prune)
+	security, err := c.Security.open(e.log)
+	if err != nil {
+		return err
+	}
+	p := c.producer(e, security, prune)
 	show := startProgress(e.stderr, e.log, frames, c.total(src), func() (int64, string) {
 		st := p.Progress()
 		return st.Frames, byteSize(st.Bytes) + ", " + rate(st.Frames, frames, st.Elapsed) + ", " + byteSize(int64(float64(st.Bytes)/max(st.Elapsed.Seconds(), 1e-9))) + "/s"

@@ -66,7 +66,7 @@ func rowsOf(t *testing.T, out, table string, without ...string) []string {
 // records returns what a topic holds, by partition in order.
 func records(t *testing.T, brokers, topic string) (all []schemas.Message) {
 	t.Helper()
-	d, err := ingest.Describe(t.Context(), []string{brokers}, topic)
+	d, err := ingest.Describe(t.Context(), []string{brokers}, ingest.Security{}, topic)
 	if err != nil {
 		t.Fatal(err)
 	}

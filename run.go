@@ -55,6 +55,8 @@ SIGTERM or Ctrl-C: finish what was read, commit, leave the group, exit 0. A seco
 
 // sourceFlags say what is read.
 type sourceFlags struct {
+	Security securityFlags `embed:""`
+
 	Brokers   []string      `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Some brokers of the cluster (${default})." group:"Source"`
 	Topic     []string      `default:"points" help:"Topics to read (${default})." group:"Source"`
 	Group     string        `help:"Consumer group of the processes that share an output; by default named after it, entropipe-<8 digits>." group:"Source"`

@@ -24,6 +24,7 @@ import (
 // service is everything that `run` is made of, wired.
 type service struct {
 	flags    *runFlags
+	security ingest.Security
 	workers  int
 	store    *sinks.Local
 	output   *sinks.Output
@@ -52,6 +53,9 @@ func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s
 	}()
 	if s.workers <= 0 {
 		s.workers = runtime.GOMAXPROCS(0)
+	}
+	if s.security, err = c.Source.Security.open(log); err != nil {
+		return s, err
 	}
 	frames, tables, err := c.frames(log)
 	if err != nil {
@@ -141,7 +145,7 @@ func (s *service) connect(ctx context.Context) (partitions int, err error) {
 	if s.group = c.Group; s.group == "" {
 		s.group = s.output.DefaultGroup()
 	}
-	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Topics: c.Topic, Group: s.group, Output: s.output.UUID(),
+	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic, Group: s.group, Output: s.output.UUID(),
 		UntilEnd: c.UntilEnd, Reached: s.output.Reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log,
 		Timing: ingest.Timing{Session: c.Session, Rebalance: c.Rebalance}})
 	if err != nil {
@@ -156,7 +160,7 @@ func (s *service) openPipeline(ctx context.Context, partitions int, frames pipel
 	c := s.flags
 	var publisher pipeline.Publisher
 	if c.Publish.Publish != "" {
-		if s.outbox, err = c.openOutbox(ctx, partitions, s.log); err != nil {
+		if s.outbox, err = c.openOutbox(ctx, s.security, partitions, s.log); err != nil {
 			return err
 		}
 		publisher = s.outbox

@@ -43,6 +43,8 @@ type trainCmd struct {
 	Kind    string `enum:"lidar,sketch" default:"lidar" help:"What synthetic frames are (${enum})." group:"Data"`
 	Dataset string `help:"Data set that the model is for, instead of the frames' own; any: not bound to one." group:"Data"`
 	Sensor  string `help:"Sensor that the model is for, instead of the frames' own; any: not bound to one." group:"Data"`
+
+	Security securityFlags `embed:""`
 }
 
 func (trainCmd) Help() string {

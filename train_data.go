@@ -159,7 +159,11 @@ func (c *trainCmd) eachOfTopic(e *env, brokers []string, topic string, f func(le
 	if err := cmp.Or(checkBrokers(brokers), checkTopicName(topic)); err != nil {
 		return err
 	}
-	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: brokers, Topics: []string{topic}, Group: "entropipe-train-" + rand.Text(), UntilEnd: true, Log: e.log})
+	security, err := c.Security.open(e.log)
+	if err != nil {
+		return err
+	}
+	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: brokers, Security: security, Topics: []string{topic}, Group: "entropipe-train-" + rand.Text(), UntilEnd: true, Log: e.log})
 	if err != nil {
 		return err
 	}

@@ -86,6 +86,10 @@ func (c *validateCmd) Run(e *env) error {
 	if err := c.check(); err != nil {
 		return inFile(c.Config, err)
 	}
+	security, err := c.Source.Security.open(e.log)
+	if err != nil {
+		return inFile(c.Config, err)
+	}
 	frames, tables, err := c.frames(e.log)
 	if err != nil {
 		return inFile(c.Config, err)
@@ -100,7 +104,7 @@ func (c *validateCmd) Run(e *env) error {
 	}
 	if c.Connect {
 		for _, topic := range c.Source.Topic {
-			r.add(c.checkTopic(e.ctx, topic))
+			r.add(c.checkTopic(e.ctx, security, topic))
 		}
 		r.add(c.checkOutput(e.ctx))
 	}
@@ -168,9 +172,9 @@ func (c *validateCmd) checkModel() (name, detail string, err error) {
 
 // checkTopic asks the brokers for a topic and compares its limit with the
 // frames to come.
-func (c *validateCmd) checkTopic(ctx context.Context, topic string) (name, detail string, err error) {
+func (c *validateCmd) checkTopic(ctx context.Context, security ingest.Security, topic string) (name, detail string, err error) {
 	name = "topic " + topic
-	t, err := ingest.Describe(ctx, c.Source.Brokers, topic)
+	t, err := ingest.Describe(ctx, c.Source.Brokers, security, topic)
 	if err != nil {
 		return name, "", err
 	}

@@ -43,8 +43,8 @@ func (e *LimitError) Error() string {
 // EnsureTopic creates the topic if there is none, and waits until it can be
 // used. A topic that exists is left as it is; if its limit is below
 // spec.MaxMessageBytes, that is a *LimitError.
-func EnsureTopic(ctx context.Context, brokers []string, topic string, spec TopicSpec) error {
-	return administer(ctx, brokers, topic, func(k *cluster) error {
+func EnsureTopic(ctx context.Context, brokers []string, security Security, topic string, spec TopicSpec) error {
+	return administer(ctx, brokers, security, topic, func(k *cluster) error {
 		counts, err := k.partitions(ctx, []string{topic})
 		if err != nil {
 			return fmt.Errorf("topic %q: %w", topic, err)
@@ -87,8 +87,8 @@ func (k *cluster) accepts(ctx context.Context, topic string, spec TopicSpec) err
 }
 
 // TopicLimit returns the topic's max.message.bytes.
-func TopicLimit(ctx context.Context, brokers []string, topic string) (limit int64, err error) {
-	err = administer(ctx, brokers, topic, func(k *cluster) error {
+func TopicLimit(ctx context.Context, brokers []string, security Security, topic string) (limit int64, err error) {
+	err = administer(ctx, brokers, security, topic, func(k *cluster) error {
 		limit, err = k.limit(ctx, topic)
 		return err
 	})
@@ -110,9 +110,9 @@ type TopicPartition struct {
 }
 
 // Describe tells what is in a topic. ErrNoTopic: there is none.
-func Describe(ctx context.Context, brokers []string, topic string) (Topic, error) {
+func Describe(ctx context.Context, brokers []string, security Security, topic string) (Topic, error) {
 	t := Topic{Name: topic}
-	err := administer(ctx, brokers, topic, func(k *cluster) error {
+	err := administer(ctx, brokers, security, topic, func(k *cluster) error {
 		stable, err := k.extents(ctx, topic, adminConnect)
 		if err != nil {
 			return err
@@ -138,11 +138,11 @@ func Describe(ctx context.Context, brokers []string, topic string) (Topic, error
 }
 
 // administer calls f with a cluster that answers.
-func administer(ctx context.Context, brokers []string, topic string, f func(*cluster) error) error {
+func administer(ctx context.Context, brokers []string, security Security, topic string, f func(*cluster) error) error {
 	if topic == "" {
 		return errors.New("no topic given")
 	}
-	k, err := newCluster(brokers, adminClient, []string{topic})
+	k, err := newCluster(brokers, security, adminClient, []string{topic})
 	if err != nil {
 		return err
 	}

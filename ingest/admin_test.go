@@ -16,19 +16,19 @@ func TestEnsureTopic(t *testing.T) {
 	ctx := deadline(t, 20*time.Second)
 	spec := TopicSpec{Partitions: 3, ReplicationFactor: 1, MaxMessageBytes: 3 << 20}
 	for range 2 { // the second time it is there already
-		if err := EnsureTopic(ctx, brokers, topic, spec); err != nil {
+		if err := EnsureTopic(ctx, brokers, Security{}, topic, spec); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if limit, err := TopicLimit(ctx, brokers, topic); err != nil || limit != 3<<20 {
+	if limit, err := TopicLimit(ctx, brokers, Security{}, topic); err != nil || limit != 3<<20 {
 		t.Errorf("limit is %d, %v", limit, err)
 	}
-	if err := EnsureTopic(ctx, brokers, topic, TopicSpec{}); err != nil {
+	if err := EnsureTopic(ctx, brokers, Security{}, topic, TopicSpec{}); err != nil {
 		t.Errorf("asked for nothing: %v", err)
 	}
 	spec.MaxMessageBytes++
 	var low *LimitError
-	err := EnsureTopic(ctx, brokers, topic, spec)
+	err := EnsureTopic(ctx, brokers, Security{}, topic, spec)
 	if !errors.As(err, &low) || low.Limit != 3<<20 || low.Needed != 3<<20+1 {
 		t.Fatalf("a limit that is too low: %v", err)
 	}
@@ -43,14 +43,14 @@ func TestTopicThatCannotBeCreated(t *testing.T) {
 	addr, _ := start(t)
 	ctx := deadline(t, 20*time.Second)
 	topic := name(t)
-	err := EnsureTopic(ctx, []string{addr}, topic, TopicSpec{Partitions: 2, ReplicationFactor: 9, MaxMessageBytes: 5000})
+	err := EnsureTopic(ctx, []string{addr}, Security{}, topic, TopicSpec{Partitions: 2, ReplicationFactor: 9, MaxMessageBytes: 5000})
 	if err == nil || !strings.Contains(err.Error(), "--partitions 2 --replication-factor 9 --config max.message.bytes=5000") {
 		t.Errorf("nine replicas on one broker: %v", err)
 	}
-	if err := EnsureTopic(ctx, []string{addr}, "", TopicSpec{}); err == nil {
+	if err := EnsureTopic(ctx, []string{addr}, Security{}, "", TopicSpec{}); err == nil {
 		t.Error("a topic without a name was accepted")
 	}
-	if _, err := TopicLimit(ctx, []string{addr}, topic); !errors.Is(err, ErrNoTopic) {
+	if _, err := TopicLimit(ctx, []string{addr}, Security{}, topic); !errors.Is(err, ErrNoTopic) {
 		t.Errorf("limit of no topic: %v", err)
 	}
 }
@@ -68,7 +68,7 @@ func TestDescribe(t *testing.T) {
 	}
 	send(t, tx, topic, values("open")...)
 	ctx := deadline(t, 10*time.Second)
-	got, err := Describe(ctx, []string{addr}, topic)
+	got, err := Describe(ctx, []string{addr}, Security{}, topic)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestDescribe(t *testing.T) {
 	if err := tx.EndTransaction(ctx, kgo.TryAbort); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Describe(ctx, []string{addr}, name(t)); !errors.Is(err, ErrNoTopic) {
+	if _, err := Describe(ctx, []string{addr}, Security{}, name(t)); !errors.Is(err, ErrNoTopic) {
 		t.Errorf("no topic: %v", err)
 	}
 }

@@ -108,7 +108,7 @@ func TestRealCompaction(t *testing.T) {
 	for range 20 {
 		keyed(last, 190, 190)
 	}
-	info, err := Describe(deadline(t, 10*time.Second), []string{addr}, topic)
+	info, err := Describe(deadline(t, 10*time.Second), []string{addr}, Security{}, topic)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 // cluster is the way to some brokers.
 type cluster struct {
 	brokers   []string
+	security  Security
 	clientID  string
 	addr      net.Addr
 	transport *kafka.Transport
@@ -26,11 +26,11 @@ type cluster struct {
 // newCluster prepares connections; none is opened before the first request.
 // The metadata of topics are renewed every second on average, which is how
 // fast a new leader is found.
-func newCluster(brokers []string, clientID string, topics []string) (*cluster, error) {
+func newCluster(brokers []string, security Security, clientID string, topics []string) (*cluster, error) {
 	if len(brokers) == 0 {
 		return nil, errors.New("no Kafka broker given: name one with --brokers")
 	}
-	k := &cluster{clientID: clientID}
+	k := &cluster{security: security, clientID: clientID}
 	for _, b := range brokers {
 		b = strings.TrimSpace(b)
 		host, port, err := net.SplitHostPort(b)
@@ -46,6 +46,8 @@ func newCluster(brokers []string, clientID string, topics []string) (*cluster, e
 		MetadataTTL:    2 * time.Second,
 		MetadataTopics: topics, // else every topic of the cluster is asked for each time
 		ClientID:       clientID,
+		TLS:            security.TLS,
+		SASL:           security.SASL,
 	}
 	k.client = &kafka.Client{Addr: k.addr, Transport: k.transport, Timeout: callTimeout}
 	return k, nil
@@ -64,19 +66,23 @@ func (k *cluster) close() { k.transport.CloseIdleConnections() }
 // ErrNoBroker: none of the brokers that were named could be reached.
 var ErrNoBroker = errors.New("no Kafka broker answers")
 
-// reach makes sure that a broker answers, within the time to connect. It uses
-// kafka-go's Dialer, which names what is wrong; Transport calls everything
-// "no topic" or "broker not available".
+// reach makes sure that a broker answers, within the time to connect; one that
+// answers and refuses this client is not asked again. It uses kafka-go's Dialer,
+// which names what is wrong; Transport calls everything "no topic" or "broker not
+// available".
 func (k *cluster) reach(ctx context.Context, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	d := kafka.Dialer{ClientID: k.clientID, Timeout: min(3*time.Second, within)}
+	d := kafka.Dialer{ClientID: k.clientID, Timeout: min(3*time.Second, within), TLS: k.security.TLS, SASLMechanism: k.security.SASL}
 	var b backoff
 	for {
 		var last error
 		for _, addr := range k.brokers {
-			if last = greet(ctx, &d, addr); last == nil {
+			if last = k.greet(ctx, &d, addr); last == nil {
 				return nil
+			}
+			if wrong := k.security.mismatch(last); wrong != "" {
+				return fmt.Errorf("%w this client: %s, %s (%w)", ErrNoBroker, addr, wrong, last)
 			}
 		}
 		if err := b.wait(ctx); err != nil {
@@ -86,17 +92,22 @@ func (k *cluster) reach(ctx context.Context, within time.Duration) error {
 	}
 }
 
-// greet connects to one broker and asks what it speaks.
-func greet(ctx context.Context, d *kafka.Dialer, addr string) error {
+// greet connects to one broker and asks what it speaks, and for the cluster: a
+// broker that wants SASL answers the first, and hangs up at the second.
+func (k *cluster) greet(ctx context.Context, d *kafka.Dialer, addr string) error {
 	conn, err := d.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return err
+	if err == nil {
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(d.Timeout))
+		if _, err = conn.ApiVersions(); err == nil {
+			_, err = conn.Brokers()
+		}
 	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(d.Timeout))
-	_, err = conn.ApiVersions()
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%s closes the connection; it may want TLS, or is no Kafka broker: %w", addr, err)
+	switch {
+	case hangsUp(err):
+		return fmt.Errorf("%s closes the connection: %s (%w)", addr, k.security.want(), err)
+	case k.security.TLS != nil && errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s does not answer: it may speak no TLS at this port (%w)", addr, err)
 	}
 	return err
 }

@@ -249,7 +249,7 @@ func TestAbortedTransactionsAndControlRecordsAreHoles(t *testing.T) {
 		transaction(fmt.Sprintf("C%d", i), true)
 		transaction(fmt.Sprintf("ABORTED%d", i), false)
 	}
-	info, err := Describe(ctx, []string{addr}, topic)
+	info, err := Describe(ctx, []string{addr}, Security{}, topic)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +366,7 @@ func TestRecreatedTopicIsNoticed(t *testing.T) {
 	}
 	deleteTopic(t, c, topic)
 	time.Sleep(200 * time.Millisecond)
-	if err := EnsureTopic(ctx, []string{addr}, topic, TopicSpec{Partitions: 1}); err != nil {
+	if err := EnsureTopic(ctx, []string{addr}, Security{}, topic, TopicSpec{Partitions: 1}); err != nil {
 		t.Fatal(err)
 	}
 	var other *schemas.RecreatedError
@@ -400,7 +400,7 @@ func TestCompactionHoles(t *testing.T) {
 	}
 	fake.Compact()
 	p := partition0(t, addr, topic)
-	info, err := Describe(deadline(t, 5*time.Second), []string{addr}, topic)
+	info, err := Describe(deadline(t, 5*time.Second), []string{addr}, Security{}, topic)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -423,7 +423,7 @@ func TestTopicDeletedWhileItIsRead(t *testing.T) {
 	if err := ended(t, result); err == nil || !strings.Contains(err.Error(), topic) || !strings.Contains(err.Error(), "deleted") {
 		t.Errorf("Run: %v", err)
 	}
-	if _, err := Describe(deadline(t, 10*time.Second), []string{addr}, topic); !errors.Is(err, ErrNoTopic) {
+	if _, err := Describe(deadline(t, 10*time.Second), []string{addr}, Security{}, topic); !errors.Is(err, ErrNoTopic) {
 		t.Errorf("the consumer has created the topic again: %v", err)
 	}
 }

@@ -45,6 +45,7 @@ const DefaultMaxFrameBytes = 64 << 20
 // Config says what a Consumer reads. Brokers, Topics and Group are required.
 type Config struct {
 	Brokers  []string // HOST:PORT of some brokers; the others are found through them
+	Security Security // how they are spoken to
 	Topics   []string
 	Group    string
 	ClientID string // named in the brokers' logs and quotas; empty: entropipe. Members of the group are called so and by their process
@@ -114,7 +115,7 @@ func NewConsumer(cfg Config) (*Consumer, error) {
 	}
 	c.free.limit = freeLimit
 	var err error
-	c.cluster, err = newCluster(cfg.Brokers, cfg.ClientID, cfg.Topics)
+	c.cluster, err = newCluster(cfg.Brokers, cfg.Security, cfg.ClientID, cfg.Topics)
 	return c, err
 }
 

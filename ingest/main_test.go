@@ -40,7 +40,7 @@ func deadline(t *testing.T, d time.Duration) context.Context {
 func makeTopic(t *testing.T, addr string, partitions int) string {
 	t.Helper()
 	topic := name(t)
-	if err := EnsureTopic(deadline(t, 20*time.Second), []string{addr}, topic, TopicSpec{Partitions: partitions, MaxMessageBytes: 16 << 20}); err != nil {
+	if err := EnsureTopic(deadline(t, 20*time.Second), []string{addr}, Security{}, topic, TopicSpec{Partitions: partitions, MaxMessageBytes: 16 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	return topic

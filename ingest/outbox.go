@@ -17,8 +17,9 @@ import (
 
 // OutboxConfig says where an Outbox sends to. Brokers and Topic are required.
 type OutboxConfig struct {
-	Brokers []string
-	Topic   string
+	Brokers  []string
+	Security Security // how they are spoken to
+	Topic    string
 	// Create is how the topic is made if it does not exist; a zero
 	// MaxMessageBytes means 16 MiB, zero Partitions 4.
 	Create TopicSpec
@@ -76,7 +77,7 @@ func OpenOutbox(ctx context.Context, cfg OutboxConfig) (*Outbox, error) {
 	o := &Outbox{cfg: cfg, brokers: strings.Join(cfg.Brokers, ","), window: newWindow(cfg.Window), queues: map[int]chan message{}, turn: make(chan struct{}, 1)}
 	o.turn <- struct{}{}
 	var err error
-	if o.limit, err = ensureTopic(ctx, cfg.Brokers, cfg.Topic, cfg.Create); err != nil {
+	if o.limit, err = ensureTopic(ctx, &cfg); err != nil {
 		return nil, err
 	}
 	o.open(ctx)
@@ -128,8 +129,8 @@ func (o *Outbox) Buffer() []byte { return o.window.buffer() }
 // topic with a lower limit than ours is good enough for small frames: whether
 // a message fits is seen when it is there, by the brokers if they do not tell
 // their limit.
-func ensureTopic(ctx context.Context, brokers []string, topic string, spec TopicSpec) (int64, error) {
-	err := EnsureTopic(ctx, brokers, topic, spec)
+func ensureTopic(ctx context.Context, c *OutboxConfig) (int64, error) {
+	err := EnsureTopic(ctx, c.Brokers, c.Security, c.Topic, c.Create)
 	var low *LimitError
 	if errors.As(err, &low) {
 		return low.Limit, nil
@@ -137,7 +138,7 @@ func ensureTopic(ctx context.Context, brokers []string, topic string, spec Topic
 	if errors.Is(err, ErrNoBroker) {
 		return 0, err
 	}
-	t, failed := Describe(ctx, brokers, topic)
+	t, failed := Describe(ctx, c.Brokers, c.Security, c.Topic)
 	switch {
 	case failed != nil && err == nil:
 		return 0, failed
@@ -161,6 +162,8 @@ func (o *Outbox) open(ctx context.Context) {
 			MetadataTopics: []string{o.cfg.Topic},
 			MetadataTTL:    2 * time.Second,
 			Context:        o.hard,
+			TLS:            o.cfg.Security.TLS,
+			SASL:           o.cfg.Security.SASL,
 		},
 	}
 }

@@ -65,7 +65,7 @@ func TestOutboxKeepsTheOrderOfEverySender(t *testing.T) {
 	if err := o.Close(true); err != nil || acked.Load() != senders*each {
 		t.Fatalf("%d of %d acknowledged, %v", acked.Load(), senders*each, err)
 	}
-	d, err := Describe(deadline(t, 10*time.Second), []string{b.Addr()}, "survivors")
+	d, err := Describe(deadline(t, 10*time.Second), []string{b.Addr()}, Security{}, "survivors")
 	if err != nil || len(d.Partitions) != 3 {
 		t.Fatalf("%+v, %v", d, err)
 	}

@@ -135,7 +135,7 @@ func TestBrokerThatGoesAwayAndReturns(t *testing.T) {
 	if !strings.Contains(book.String(), "brokers do not take messages") {
 		t.Errorf("nothing was logged: %q", book)
 	}
-	d, err := ingest.Describe(soon(t), []string{x.Addr().String()}, "t")
+	d, err := ingest.Describe(soon(t), []string{x.Addr().String()}, ingest.Security{}, "t")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestCancelStopsAtOnceWithExactStats(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || took > 2*time.Second {
 			t.Errorf("%s: %v, %s after the end was asked for", rate, err, took)
 		}
-		d, err := ingest.Describe(soon(t), []string{b.Addr()}, topic)
+		d, err := ingest.Describe(soon(t), []string{b.Addr()}, ingest.Security{}, topic)
 		if err != nil || d.Partitions[0].End != st.Messages || st.Messages == 0 {
 			t.Errorf("%s: %d messages acknowledged, the topic holds %+v, %v", rate, st.Messages, d.Partitions, err)
 		}

@@ -27,8 +27,9 @@ import (
 // Memory is bounded by Window and one item of the source. A Producer runs once
 // at a time; Progress may be called beside it.
 type Producer struct {
-	Brokers []string
-	Topic   string
+	Brokers  []string
+	Security ingest.Security // how they are spoken to
+	Topic    string
 	// Create is how the topic is made if it does not exist; a zero
 	// MaxMessageBytes means 16 MiB, zero Partitions 4.
 	Create ingest.TopicSpec
@@ -103,7 +104,7 @@ func (p *Producer) run(ctx context.Context, src Source) error {
 	if err != nil {
 		return err
 	}
-	out, err := ingest.OpenOutbox(ctx, ingest.OutboxConfig{Brokers: p.Brokers, Topic: p.Topic, Create: p.Create, Window: p.Window,
+	out, err := ingest.OpenOutbox(ctx, ingest.OutboxConfig{Brokers: p.Brokers, Security: p.Security, Topic: p.Topic, Create: p.Create, Window: p.Window,
 		Patience: p.Patience, ClientID: "entropipe-produce", Log: p.Log, OnRetry: func() { p.stats.retries.Add(1) }})
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func soon(t testing.TB) context.Context {
 func consume(t *testing.T, addr, topic string, partitions, n int) (out []schemas.Message) {
 	t.Helper()
 	ctx := soon(t)
-	d, err := ingest.Describe(ctx, []string{addr}, topic)
+	d, err := ingest.Describe(ctx, []string{addr}, ingest.Security{}, topic)
 	if err != nil || len(d.Partitions) != partitions {
 		t.Fatalf("topic %s has %d partitions, want %d: %v", topic, len(d.Partitions), partitions, err)
 	}
@@ -238,7 +238,7 @@ func TestSequencesKeepTheirOrder(t *testing.T) {
 func TestFrameLargerThanItsTopicTakes(t *testing.T) {
 	b := startBroker(t, broker.Config{})
 	addr := []string{b.Addr()}
-	if err := ingest.EnsureTopic(soon(t), addr, "small", ingest.TopicSpec{Partitions: 1, MaxMessageBytes: 100_000}); err != nil {
+	if err := ingest.EnsureTopic(soon(t), addr, ingest.Security{}, "small", ingest.TopicSpec{Partitions: 1, MaxMessageBytes: 100_000}); err != nil {
 		t.Fatal(err)
 	}
 	src := &listed{items: []Item{{Sequence: "a"}, {Sequence: "a", Number: 7}}}
@@ -278,7 +278,7 @@ func TestTopicIsCreatedForLargeFrames(t *testing.T) {
 	if st := produce(t, p, src); st.Messages != 2 || st.Bytes < 3_000_000 {
 		t.Errorf("%+v", st)
 	}
-	d, err := ingest.Describe(soon(t), []string{b.Addr()}, "lidar")
+	d, err := ingest.Describe(soon(t), []string{b.Addr()}, ingest.Security{}, "lidar")
 	if err != nil || d.MaxMessageBytes != 16<<20 || len(d.Partitions) != 4 {
 		t.Errorf("%+v, %v", d, err)
 	}

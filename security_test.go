@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/pem"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// The flags of TLS and SASL reach every connection of every command, the password
+// by its variable, and no output shows it.
+func TestSecureBrokers(t *testing.T) {
+	web := httptest.NewTLSServer(nil) // for its certificate
+	web.Close()
+	dir := t.TempDir()
+	ca, out := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "out")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const password = "not-to-be-seen"
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(&tls.Config{Certificates: web.TLS.Certificates}), kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-512", "ann", password))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	t.Setenv("ENTROPIPE_BROKERS", broker.ListenAddrs()[0])
+	t.Setenv("ENTROPIPE_SASL_PASSWORD", password)
+	login := []string{"--tls-ca", ca, "--sasl", "scram-sha-512", "--sasl-user", "ann"}
+	config := filepath.Join(dir, "run.yaml")
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"produce", "synthetic", "--kind", "sketch", "--frames", "30", "--rate", "max"}, 0, "30 frames"},
+		{[]string{"info", "points"}, 0, "points"},
+		{[]string{"run", "--out", out, "--until-end", "--publish", "survivors", "--for", "hull2d", "--log-level", "debug"}, 0, "msg=done frames=30"},
+		{[]string{"run", "--topic", "survivors", "--out", out + "2", "--until-end"}, 0, "msg=done frames=30"},
+		{[]string{"train", "kafka://" + broker.ListenAddrs()[0] + "/points", "--steps", "1", "--frames", "10", "--out", filepath.Join(dir, "model.safetensors")}, 0, "model.safetensors"},
+		{[]string{"run", "--out", out, "--print-config"}, 0, `sasl-password: "${ENTROPIPE_SASL_PASSWORD}"`},
+		{[]string{"validate", config, "--connect"}, 0, "partitions"},
+		{[]string{"run", "--out", out, "--until-end", "--sasl-password", "another"}, 1, "--sasl-password"},
+		{[]string{"run", "--out", out, "--until-end", "--tls-cert", filepath.Join(dir, "nowhere.pem"), "--tls-key", ca}, 2, "nowhere.pem"},
+		{[]string{"run", "--out", out, "--until-end", "--tls-cert", ca}, 2, "--tls-key"},
+	} {
+		var stdout, stderr bytes.Buffer
+		args := c.args
+		if args[0] != "validate" { // the file has them
+			args = slices.Concat(args, login)
+		}
+		status := Main(args, &stdout, &stderr)
+		all := stdout.String() + stderr.String()
+		if status != c.status || !strings.Contains(all, c.want) || strings.Contains(all, password) {
+			t.Errorf("%q: status %d, want %d and %q, without the password:\n%s", args, status, c.status, c.want, all)
+		}
+		if slices.Contains(args, "--print-config") {
+			if err := os.WriteFile(config, stdout.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
