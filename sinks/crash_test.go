@@ -152,49 +152,6 @@ func TestPowerCutAfterResume(t *testing.T) {
 	}
 }
 
-// One call that fails, whether or not it worked, costs nothing either.
-func TestErrorAtEveryOperation(t *testing.T) {
-	const end = 11
-	ctx := context.Background()
-	for _, hidden := range []bool{false, true} {
-		t.Run(fmt.Sprintf("although it worked %t", hidden), func(t *testing.T) {
-			for n := 0; ; n += sparse {
-				count, failed := 0, false
-				fail := func(op, name string) error {
-					if op == "look" {
-						return nil
-					}
-					if count++; count == n+1 {
-						failed = true
-						return pathError(op, name, syscall.EIO)
-					}
-					return nil
-				}
-				d := newMemDisk()
-				f := &faultDisk{disk: d, before: fail}
-				if hidden {
-					f.before, f.after = nil, fail
-				}
-				w := writer{store: memStore(f), end: end, roll: roll(6), cfg: testTables, parts: 1, fail: func(err error) error {
-					if !errors.Is(err, syscall.EIO) {
-						return err
-					}
-					return nil
-				}}
-				if err := w.run(ctx); err != nil {
-					t.Fatalf("an error at change %d: %v", n, err)
-				}
-				if mustBeWhole(t, memStore(d), 0, end); t.Failed() {
-					t.Fatalf("an error at change %d", n)
-				}
-				if !failed {
-					break
-				}
-			}
-		})
-	}
-}
-
 // A disk that is full at any time stops the output with an error that says so,
 // leaves nothing behind that would keep it full, and loses nothing.
 func TestFullDisk(t *testing.T) {

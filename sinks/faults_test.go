@@ -46,7 +46,7 @@ func TestFaultAtEveryCall(t *testing.T) {
 		name        string
 		calls, step int
 		hidden      bool
-	}{{"once", 1, 1, false}, {"once, hidden", 1, 2, true}, {"for a while", 20, 2, false}} {
+	}{{"once", 1, 1, false}, {"once, hidden", 1, 1, true}, {"for a while", 20, 2, false}} {
 		t.Run(c.name, func(t *testing.T) {
 			const most = 150 // more calls than there are
 			var runs [most]faultyRun
