@@ -100,14 +100,16 @@ func sortedKeys[V any](m map[string]V) []string {
 }
 
 // closest returns the candidate that text is probably a slip or the beginning
-// of, "" if none is near: one mistake is allowed, and one more every four characters.
+// of, "" if none is near: one mistake is allowed, and one more every four
+// characters. Of several as near, the one that begins most like it.
 func closest(text string, candidates []string) string {
 	best, limit := "", len(text)/4+2
 	if len(text) > 64 {
 		return ""
 	}
 	for _, c := range candidates {
-		if d := editDistance(text, c); d < limit && d < len(c) {
+		d := editDistance(text, c)
+		if d < limit && d < len(c) || d == limit && best != "" && begins(text, c) > begins(text, best) {
 			best, limit = c, d
 		}
 	}
@@ -117,6 +119,15 @@ func closest(text string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// begins returns how many bytes a and b have in common at their beginnings.
+func begins(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // editDistance counts insertions, deletions, substitutions and exchanges of

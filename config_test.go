@@ -482,8 +482,8 @@ func TestDurationTexts(t *testing.T) {
 }
 
 func TestClosest(t *testing.T) {
-	flags := []string{"brokers", "from", "on-gap", "out", "roll-age", "roll-bytes", "topic"}
-	for text, want := range map[string]string{"roll-aeg": "roll-age", "rollage": "roll-age", "ou": "out", "topics": "topic", "broker": "brokers", "form": "from",
+	flags := []string{"brokers", "from", "on-gap", "out", "roll-age", "roll-bytes", "top-k", "topic"}
+	for text, want := range map[string]string{"roll-aeg": "roll-age", "rollage": "roll-age", "ou": "out", "topics": "topic", "topik": "topic", "broker": "brokers", "form": "from",
 		"x": "", "": "", "everything": "", "roll-byte": "roll-bytes", "roll-": "roll-age", "ro": "", strings.Repeat("topic", 100): ""} {
 		if got := closest(text, flags); got != want {
 			t.Errorf("%.20q: got %q, want %q", text, got, want)

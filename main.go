@@ -87,6 +87,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	signalled, stop := untilSignal(context.Background())
 	defer stop()
 	e := &env{ctx: signalled, stdout: stdout, stderr: stderr, log: newLogger(stderr, c.LogLevel, c.LogFormat), model: parser, args: args}
+	warnOfSlips(e.log, ctx, os.Environ())
 	if err := ctx.Run(e); err != nil {
 		return fail(stderr, err)
 	}

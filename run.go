@@ -165,6 +165,14 @@ func (s *service) tokens(st *pipeline.Stats) []any {
 	return done
 }
 
+// tableOps says which operators write a table, of those that need one.
+var tableOps = map[string][]schemas.Op{
+	"hulls":     {schemas.Hull2D},
+	"hulls3d":   {schemas.Hull3D},
+	"maxima":    {schemas.Maxima2D, schemas.Maxima3D},
+	"triangles": {schemas.Delaunay2D},
+}
+
 // frames checks the operators and tables asked for and returns what is done
 // with a frame, and the tables besides frames and rejects.
 func (c *runFlags) frames(log *slog.Logger) (pipeline.FrameConfig, []string, error) {
@@ -192,6 +200,11 @@ func (c *runFlags) frames(log *slog.Logger) (pipeline.FrameConfig, []string, err
 	for _, t := range tables {
 		if !slices.Contains([]string{"hulls", "hulls3d", "maxima", "triangles", "points", "entropy"}, t) {
 			return cfg, nil, usageError{fmt.Errorf("--tables %s: want hulls, hulls3d, maxima, triangles, points or entropy", t)}
+		}
+	}
+	for _, t := range tables {
+		if writers := tableOps[t]; cfg.Ops != nil && c.Output.Tables != nil && writers != nil && !slices.ContainsFunc(writers, func(op schemas.Op) bool { return slices.Contains(cfg.Ops, op) }) {
+			log.Warn("this table stays empty: no operator of --ops writes it", "table", t, "ops", strings.Join(c.Frames.Ops, ","))
 		}
 	}
 	cfg.Publish = opSet(c.Publish.For)
