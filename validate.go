@@ -196,10 +196,14 @@ func (c *validateCmd) checkOutput(ctx context.Context) (name, detail string, err
 	name, out := "output "+c.Output.Out, c.Output.Out
 	if store, err := sinks.OpenExisting(out); err == nil {
 		defer store.Close()
-		if s, err := sinks.Describe(ctx, store); err == nil {
-			if !slices.Equal(s.PartitionBy, c.Output.PartitionBy) {
-				return name, "", fmt.Errorf("it was made with --partition-by %s", strings.Join(s.PartitionBy, ","))
-			}
+		s, err := sinks.Identify(ctx, store)
+		switch {
+		case errors.Is(err, sinks.ErrNotFound): // nothing is written there yet
+		case err != nil:
+			return name, "", err
+		case !slices.Equal(s.PartitionBy, c.Output.PartitionBy):
+			return name, "", fmt.Errorf("it was made with --partition-by %s", strings.Join(s.PartitionBy, ","))
+		default:
 			detail = "an output since " + s.Created.Format("2006-01-02") + "; "
 		}
 	}

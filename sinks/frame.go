@@ -23,11 +23,7 @@ import (
 // What it reads streams by, so that memory is the frame's own and a row
 // group's keys; row groups without the frame are not read.
 func ReadFrame(ctx context.Context, store Reader, q FrameQuery, tables ...string) (r *schemas.Result, absent []string, err error) {
-	data, err := readObject(ctx, store, storeFile, maxRecord)
-	if err != nil {
-		return nil, nil, fmt.Errorf("this is not an output: %w", err)
-	}
-	if _, err := parseStore(data); err != nil {
+	if _, err := Identify(ctx, store); err != nil {
 		return nil, nil, err
 	}
 	found, err := (&finder{store: store, query: q}).find(ctx)

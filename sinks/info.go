@@ -30,9 +30,10 @@ type PartitionSummary struct {
 	LastCommit time.Time `json:"last_commit"`
 }
 
-// Describe reads the manifests of an output, and for the range of times the
-// footers of tables frames and tokens.
-func Describe(ctx context.Context, store Reader) (*Summary, error) {
+// Identify reads what an output says of itself: of the Summary Store, Created and
+// PartitionBy. ErrNotFound: there is none in this store. It costs one small file,
+// however much the output holds.
+func Identify(ctx context.Context, store Reader) (*Summary, error) {
 	data, err := readObject(ctx, store, storeFile, maxRecord)
 	if err != nil {
 		return nil, fmt.Errorf("this is not an output: %w", err)
@@ -41,8 +42,18 @@ func Describe(ctx context.Context, store Reader) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := describer{store: store, Summary: &Summary{Store: identity.UUID, Created: identity.Created, PartitionBy: identity.PartitionBy,
-		Partitions: []PartitionSummary{}, Tables: []TableReport{}}}
+	return &Summary{Store: identity.UUID, Created: identity.Created, PartitionBy: identity.PartitionBy,
+		Partitions: []PartitionSummary{}, Tables: []TableReport{}}, nil
+}
+
+// Describe reads the manifests of an output, and for the range of times the
+// footers of tables frames and tokens.
+func Describe(ctx context.Context, store Reader) (*Summary, error) {
+	s, err := Identify(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	d := describer{store, s}
 	topics, err := listTopics(ctx, store, func(string) {})
 	if err != nil {
 		return nil, err
