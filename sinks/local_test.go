@@ -3,6 +3,7 @@ package sinks
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -233,5 +234,52 @@ func TestFileSystemWithoutLinks(t *testing.T) {
 	}}
 	if _, err := Open(context.Background(), memStore(f), Config{}); err == nil || !strings.Contains(err.Error(), "no hard links") {
 		t.Errorf("open: %v", err)
+	}
+}
+
+// However an output's folder is named, and whatever topic and partition are
+// called, it is the same output.
+func TestNamesOfOutputsAndTopics(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink(filepath.Join(dir, "real"), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "real"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	topics := []string{"points", "a.b_c-d", "...", "x-", "Größe/ß", strings.Repeat("t", 249), strings.Repeat("t", 248) + "u", "points-2147483647"}
+	for i, out := range []string{"real", "real/", "./real//", "link", "link/", dir + "/link/../real"} {
+		s, err := OpenLocal(out)
+		if err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		o, err := Open(t.Context(), s, testTables)
+		if err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		for k, topic := range topics {
+			if err := o.Base(t.Context(), topic, nil); err != nil {
+				t.Fatalf("%s: %q: %v", out, topic, err)
+			}
+			for _, id := range []int32{0, 10_000, math.MaxInt32}[:1+2*(1-min(k, 1))] {
+				pos, err := o.Resume(t.Context(), topic, id)
+				if err != nil || pos.Next != int64(3*i) {
+					t.Fatalf("%s: %q/%d resumes at %d, want %d; %v", out, topic, id, pos.Next, 3*i, err)
+				}
+				b := synthetic(batchSpec{topic: topic, partition: id, start: pos.Next, records: 3, frames: 1, points: 3, seed: logSeed})
+				if b.Last == nil {
+					b.Last = pos.Last
+				}
+				if _, err := o.Commit(t.Context(), b); err != nil {
+					t.Fatalf("%s: %q/%d: %v", out, topic, id, err)
+				}
+			}
+		}
+		r, err := Verify(t.Context(), s, VerifyOptions{})
+		if err != nil || !r.OK || len(r.Partitions) != 2+len(topics) || len(r.Notes) > 0 {
+			t.Fatalf("%s: %v\n%s", out, err, r)
+		}
+		s.Close()
 	}
 }

@@ -3,7 +3,9 @@ package sinks
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -42,4 +44,65 @@ func TestFullFileSystem(t *testing.T) {
 		t.Error("the file system never ran full")
 	}
 	mustBeWhole(t, s, 0, end)
+}
+
+// A table on a disk of its own, mounted or linked, is one clear error; when that
+// is undone what was committed is there.
+func TestTableOnARealOtherFileSystem(t *testing.T) {
+	for name, c := range map[string]struct {
+		put  func(frames string) error
+		undo func(frames string) error
+		says string
+	}{
+		"mounted": {
+			func(frames string) error {
+				if err := os.Mkdir(frames, 0o755); err != nil {
+					return err
+				}
+				return syscall.Mount("tmpfs", frames, "tmpfs", 0, "size=256k")
+			},
+			func(frames string) error { return syscall.Unmount(frames, 0) },
+			"on one file system",
+		},
+		"linked": {
+			func(frames string) error { return os.Symlink(filepath.Dir(filepath.Dir(frames)), frames) },
+			os.Remove,
+			"escapes",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			s, err := OpenLocal(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			frames := filepath.Join(out, tableFrames)
+			if err := c.put(frames); errors.Is(err, syscall.EPERM) {
+				t.Skipf("nothing can be mounted here: %v", err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			undone := false
+			defer func() {
+				if !undone {
+					c.undo(frames)
+				}
+			}()
+			w := writer{store: s, end: 10, roll: roll(5), cfg: testTables, fail: isCrash}
+			if err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("%v, want one that says %q", err, c.says)
+			}
+			if undone = true; c.undo(frames) != nil {
+				t.Fatal("it cannot be undone")
+			}
+			again, err := OpenExisting(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer again.Close()
+			takeOver(t, again, 0, 10, 5)
+			mustBeWhole(t, again, 0, 10)
+		})
+	}
 }
