@@ -1,6 +1,7 @@
 package hf_test
 
 import (
+	"errors"
 	"io/fs"
 	"math"
 	"os"
@@ -360,5 +361,43 @@ func TestOpenFS(t *testing.T) {
 	}
 	if _, err := hf.OpenFS(fstest.MapFS{}, "builtin:y"); err == nil || !strings.HasPrefix(err.Error(), "builtin:y: ") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A link to nothing does not pass for a file that is absent by right, and what
+// is no file is not waited for.
+func TestFilesThatAreNone(t *testing.T) {
+	for name, want := range map[string]string{
+		"config.json": "config.json is a link to ../blobs/gone", "model.safetensors": "model.safetensors is a link",
+		"modules.json": "modules.json is a link", "tokenizer.json": "tokenizer.json is a link",
+		"generation_config.json": "generation_config.json is a link", "README.md": "",
+	} {
+		dir := hftest.Dir(t, hftest.Config(t, hftest.BERT))
+		path := filepath.Join(dir, name)
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("../blobs/gone", path); err != nil {
+			t.Skipf("symbolic links: %v", err)
+		}
+		k, err := hf.Open(dir)
+		if want == "" {
+			if err != nil {
+				t.Errorf("a link that nobody reads: %v", err)
+			} else {
+				k.Close()
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with %q", name, err, want)
+		}
+	}
+	dir := hftest.Dir(t, hftest.Config(t, hftest.BERT))
+	if err := os.Mkdir(filepath.Join(dir, "modules.json"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hf.Open(dir); err == nil || !strings.Contains(err.Error(), "modules.json is not a regular file") {
+		t.Errorf("a folder in place of a file: %v", err)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"entropipe/models/safetensors"
 )
@@ -49,7 +50,36 @@ type Checkpoint struct {
 
 // Open opens a directory. Close it when no tensor is read any more.
 func Open(dir string) (*Checkpoint, error) {
+	if err := checkFiles(dir); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
 	return open(dir, os.DirFS(dir), dir)
+}
+
+// checkFiles refuses what would pass for an absent file, a link to nothing as
+// copies of a snapshot in the cache of Hugging Face's programs are full of, and
+// what would never end, such as a pipe.
+func checkFiles(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // who opens config.json says so
+	}
+	for _, e := range entries {
+		if name := e.Name(); e.Type().IsRegular() || !strings.HasSuffix(name, ".json") && !strings.HasSuffix(name, ".safetensors") {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path)
+		switch target, _ := os.Readlink(path); {
+		case errors.Is(err, fs.ErrNotExist) && target != "":
+			return fmt.Errorf("%s is a link to %s, which is not there", e.Name(), target)
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%s is not a regular file", e.Name())
+		}
+	}
+	return nil
 }
 
 // OpenFS opens a directory of any file system whose files can be read at any

@@ -143,6 +143,21 @@ func TestOpen(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	path := filepath.Join(dir, "tokenizer.json")
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+		t.Errorf("a folder: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := os.Create(path); err != nil || f.Truncate(maxFile+1) != nil || f.Close() != nil { // a file of holes
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("a file that is too long: %v", err)
+	}
 	if err := os.WriteFile(path, fileWith("model", `{"type":"X"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}

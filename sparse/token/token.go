@@ -26,7 +26,6 @@ package token
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -60,12 +59,7 @@ type Tokenizer struct {
 // Open reads the tokenizer.json of a Hugging Face directory.
 func Open(dir string) (*Tokenizer, error) {
 	path := filepath.Join(dir, "tokenizer.json")
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +68,20 @@ func Open(dir string) (*Tokenizer, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return t, nil
+}
+
+// read returns what is in a file, whose size is known before memory is taken.
+func read(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: is not a regular file", path)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s: more than %d bytes", path, maxFile)
+	}
+	return os.ReadFile(path)
 }
 
 // Parse reads the bytes of a tokenizer.json. An error names the component that
