@@ -168,9 +168,10 @@ func (c *cli) whole(ctx context.Context, text bool) (row, error) {
 		}
 	} else {
 		name = "MNIST, patches of 4 × 4, moved by up to 2 pixels"
-		images, err := train.ReadImages(os.DirFS(filepath.Join(c.Data, "images", "mnist")), name)
+		folder := filepath.Join(c.Data, "images", "mnist")
+		images, err := train.ReadImages(os.DirFS(folder), name)
 		if err != nil {
-			return row{}, err
+			return row{}, fmt.Errorf("%s: %w", folder, err)
 		}
 		cfg.Shift = 2
 		if r, err = train.ViT(ctx, cfg, images, "", ""); err != nil {

@@ -90,11 +90,11 @@ type Options struct {
 }
 
 // Freeze chooses a mask for the model and judges it. The result depends on the
-// arguments and the CPU's level (see above), not on Workers. Inputs longer than the longest
-// bucket are cut. Memory: for every bucket a matrix of blocks a head, and the
-// session's. Errors: options out of range, inputs that the model cannot take,
-// too few of them, or none that reach the end of a bucket; numbers that are not
-// finite on the way; and ctx's.
+// arguments and the CPU's level (see above), not on Workers. Inputs longer than
+// the longest bucket are cut. Memory: for every bucket a matrix of blocks a head,
+// and the session's. Errors: options out of range, inputs that the model cannot
+// take, too few of them, or none that reach the end of a bucket; numbers that are
+// not finite on the way; and ctx's.
 func Freeze(ctx context.Context, m *model.Model, in Inputs, o Options) (*support.Set, error) {
 	f, err := newRun(ctx, m, in, o)
 	if err != nil {
