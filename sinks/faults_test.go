@@ -21,8 +21,11 @@ var refusals = []syscall.Errno{syscall.EIO, syscall.ENOSPC, syscall.EROFS, sysca
 // those that only look too, reads of an open file included. Where they are hidden
 // the call was made all the same.
 func brokenFrom(d disk, n, calls int, refusal syscall.Errno, hidden bool) (f *faultDisk, failed *int) {
+	var mu sync.Mutex
 	count, failed := 0, new(int)
 	fail := func(op, name string) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if count++; count > n && count <= n+calls {
 			*failed++
 			return pathError(op, name, refusal)
@@ -133,7 +136,7 @@ func TestRefusedManifestLeavesNoStaging(t *testing.T) {
 func TestVerifyPassesNothingUnread(t *testing.T) {
 	d := newMemDisk()
 	takeOver(t, memStore(d), 0, 8, 4)
-	for n := 0; ; n++ {
+	for n := 0; ; n += sparse {
 		f, failed := brokenFrom(d, n, 1, syscall.EIO, false)
 		r, err := Verify(t.Context(), memStore(f), VerifyOptions{Workers: 1})
 		if *failed == 0 {

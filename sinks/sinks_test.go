@@ -317,13 +317,13 @@ func (s *countingStore) Open(ctx context.Context, name string) (Object, error) {
 // and others'; what it finds is what a new process finds.
 func TestResumeAgainCostsWhatIsNew(t *testing.T) {
 	ctx, d := t.Context(), newMemDisk()
-	takeOver(t, memStore(d), 0, 300, 1)
+	takeOver(t, memStore(d), 0, 60, 1)
 	s := &countingStore{Store: memStore(d)}
 	o, err := Open(ctx, s, testTables)
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := int64(300)
+	end := int64(60)
 	for try, others := range []int64{0, 0, 5, 1} {
 		takeOver(t, memStore(d), 0, end+others, 1)
 		end += others
