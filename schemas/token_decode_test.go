@@ -164,7 +164,6 @@ func badTokenStreams(t testing.TB) []bad {
 		{name: "text a number", value: one(field{"text", i32, "[1]"}), reason: ReasonBadType},
 		{name: "ts a number", value: one(list, field{"ts", i64, "[1]"}), reason: ReasonBadType},
 		{name: "ts_ns in microseconds", value: one(list, field{"ts_ns", arrow.FixedWidthTypes.Timestamp_us, `["1970-01-01 00:00:01"]`}), reason: ReasonBadType},
-		{name: "id beyond int64", value: one(list, field{"id", arrow.PrimitiveTypes.Uint64, "[9223372036854775808]"}), reason: ReasonBadValue},
 		{name: "more elements than bytes", value: node(2, 1000), reason: ReasonBadLength},
 		{name: "elements beyond int32", value: node(2, 1<<40), reason: ReasonBadLength},
 		{name: "elements beyond bits", value: node(2, math.MaxInt64), reason: ReasonBadLength},

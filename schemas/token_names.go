@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
 )
 
 // nameSequences gives the rows their ids. All that are asked for share one
@@ -16,6 +17,10 @@ func (d *Decoder) nameSequences(l *layout) (err *FormatError) {
 	case c.name == "":
 		for i := range d.sequences {
 			d.nameRow(&d.sequences[i], "")
+		}
+	case c.isInteger() && c.dt.ID() == arrow.UINT64: // hashes, half of which are no int64
+		if err = d.nameByHashes(c); err != nil {
+			return err
 		}
 	case c.isInteger():
 		var ids []int64
@@ -58,6 +63,34 @@ func (d *Decoder) nameSequences(l *layout) (err *FormatError) {
 	for i, end := range d.idEnds {
 		d.sequences[i].ID = all[from:end]
 		from = end
+	}
+	return nil
+}
+
+// nameByHashes gives the rows the numbers of a column of uint64 for ids.
+func (d *Decoder) nameByHashes(c *column) *FormatError {
+	row := 0
+	for i := range d.batches {
+		b := &d.batches[i]
+		if b.rows == 0 {
+			continue
+		}
+		a, err := d.array(b, c, c.dt)
+		if err != nil {
+			return err
+		}
+		ids := a.(*array.Uint64)
+		for r := range b.rows {
+			switch s := d.sequence(row); {
+			case s == &d.passed:
+			case ids.IsNull(r):
+				d.nameRow(s, "")
+			default:
+				d.idText = strconv.AppendUint(d.idText, ids.Value(r), 10)
+				d.idEnds = append(d.idEnds, len(d.idText))
+			}
+			row++
+		}
 	}
 	return nil
 }

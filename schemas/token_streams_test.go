@@ -74,6 +74,9 @@ func tokenStreams(t testing.TB) []stream {
 		add(name, []arrow.Record{rec})
 		add(name+", batches, lz4", []arrow.Record{rec.NewSlice(0, 3), rec.NewSlice(3, 5)}, ipc.WithLZ4())
 	}
+	hashes := record(t, field{"id", arrow.PrimitiveTypes.Uint64, `[13835058055282163712, null, 0, 9223372036854775808, 7]`}, field{"text", text, fiveTexts})
+	add("ids of uint64", []arrow.Record{hashes})
+	add("ids of uint64, batches, zstd", []arrow.Record{hashes.NewSlice(0, 2), hashes.NewSlice(2, 2), hashes.NewSlice(2, 5)}, ipc.WithZstd())
 	add("null texts", []arrow.Record{record(t, field{"text", text, `[null, "a", null]`}, field{"id", text, `["x", null, "z"]`})})
 	return out
 }
@@ -120,7 +123,9 @@ func readRows(m *Message) (rows []row, err error) {
 func readRow(cols map[string]arrow.Array, i int) row {
 	var r row
 	if c := cols["id"]; c != nil && c.IsValid(i) {
-		if arrow.IsInteger(c.DataType().ID()) {
+		if u, ok := c.(*array.Uint64); ok {
+			r.id = fmt.Sprint(u.Value(i))
+		} else if arrow.IsInteger(c.DataType().ID()) {
 			r.id = fmt.Sprint(int64OfArray(c, i))
 		} else if r.id = stringOfArray(c, i); !utf8.ValidString(r.id) || len(r.id) > maxName {
 			r.id, r.reason = "", "any"
