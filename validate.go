@@ -118,12 +118,11 @@ func (c *validateCmd) Run(e *env) error {
 // else what operators fill, and what a language model does.
 func (c *validateCmd) written(tables []string, ops []schemas.Op) []string {
 	if c.Output.Tables == nil {
-		fills := map[string][]schemas.Op{"hulls": {schemas.Hull2D}, "hulls3d": {schemas.Hull3D}, "maxima": {schemas.Maxima2D, schemas.Maxima3D}, "triangles": {schemas.Delaunay2D}}
 		tables = slices.DeleteFunc(tables, func(t string) bool {
 			if ops == nil { // those of the default: hull3d is not among them
 				return t == "hulls3d"
 			}
-			return !slices.ContainsFunc(fills[t], func(op schemas.Op) bool { return slices.Contains(ops, op) })
+			return !slices.ContainsFunc(tableOps[t], func(op schemas.Op) bool { return slices.Contains(ops, op) })
 		})
 	}
 	tables = append([]string{"frames", "rejects"}, tables...)
