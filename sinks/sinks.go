@@ -5,15 +5,15 @@
 // other, and nothing here trusts Kafka's offsets. The store decides.
 //
 // Vocabulary. An output is a folder (later: a bucket's prefix). A commit
-// record is a small JSON file under _commits that is created once and never
-// changed or deleted: store.json says what the output is, base.json where each
-// partition of a topic begins, a manifest what one commit holds. A manifest is
-// named after the first offset it covers, so two writers that go on from the
-// same place want the same name, and the exclusive creation of that name is
-// the compare-and-set that one of them loses. To stage is to write and fsync a
-// file where no reader looks; to publish is to rename it to where readers do.
-// An attempt is one run of Commit, and of Stage for parts of its batch before it,
-// with a uuid of its own.
+// record is a small JSON file under _commits that is created once, never
+// changed or deleted, and ends in its own checksum: store.json says what the
+// output is, base.json where each partition of a topic begins, a manifest what
+// one commit holds. A manifest is named after the first offset it covers, so two
+// writers that go on from the same place want the same name, and the exclusive
+// creation of that name is the compare-and-set that one of them loses. To stage
+// is to write and fsync a file where no reader looks; to publish is to rename it
+// to where readers do. An attempt is one run of Commit, and of Stage for parts of
+// its batch before it, with a uuid of its own.
 //
 //	OUT/
 //	  frames/dataset=<d>/topic=<t>/part-<partition>-<start>-<end>.parquet    one a table, dataset and commit; of a batch in parts more, <end>-1, -2, …

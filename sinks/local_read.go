@@ -1,0 +1,83 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+)
+
+// Open implements Reader.
+func (l *Local) Open(_ context.Context, name string) (Object, error) {
+	o, err := l.disk.open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", name, ErrNotFound)
+	}
+	return o, err
+}
+
+// List implements Reader.
+func (l *Local) List(ctx context.Context, folder string, f func(Entry) error) error {
+	entries, err := l.disk.readDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(folder, e.Name())
+		if e.IsDir() {
+			err = l.List(ctx, name, f)
+		} else {
+			err = listFile(name, e, f)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Names implements Reader.
+func (l *Local) Names(_ context.Context, folder string) ([]string, error) {
+	names, err := l.disk.names(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return names, err
+}
+
+// listFile reports one file, unless it has gone since its folder was read.
+func listFile(name string, e fs.DirEntry, f func(Entry) error) error {
+	info, err := e.Info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f(Entry{Name: name, Size: info.Size()})
+}
+
+// readObject returns the bytes of a whole file of at most limit bytes.
+func readObject(ctx context.Context, r Reader, name string, limit int64) ([]byte, error) {
+	o, err := r.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	if o.Size() > limit {
+		return nil, fmt.Errorf("%s: %d bytes are no commit record (at most %d)", name, o.Size(), limit)
+	}
+	data := make([]byte, o.Size())
+	if _, err := io.ReadFull(io.NewSectionReader(o, 0, o.Size()), data); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return data, nil
+}
