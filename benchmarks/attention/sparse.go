@@ -26,7 +26,7 @@ type sparseCmd struct {
 	Threads []int         `default:"1,2" help:"Numbers of threads, of all (${default})."`
 	Block   int           `default:"64" help:"Rows of a block (${default})."`
 	Keep    float64       `default:"0.25" help:"Share of the blocks that the layout reads (${default})."`
-	Rounds  int           `help:"Turns of each entry in a cell (7; with --quick 3)."`
+	Rounds  int           `help:"Turns of each entry in a cell (15; with --quick 3)."`
 	Turn    time.Duration `help:"Time of a turn, at least one run (80ms; with --quick 30ms)."`
 	Python  string        `env:"ENTROPIPE_TORCH_PYTHON" placeholder:"PATH" help:"A Python with torch (${env}); without it, ours alone."`
 	Results string        `placeholder:"DIR" help:"Folder for attention-sparse.md and .jsonl (benchmarks/results; with --quick none); - for none."`
@@ -44,7 +44,7 @@ const (
 
 func (c *sparseCmd) defaults() {
 	if c.Rounds == 0 {
-		c.Rounds = 7
+		c.Rounds = 15
 		if c.Quick {
 			c.Rounds = 3
 		}
