@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"net/url"
 	"os"
@@ -105,7 +106,24 @@ func describeFolder(e *env, dir string) (fmt.Stringer, error) {
 	if found, err := describeCheckpoint(dir); found != nil || err != nil {
 		return found, err
 	}
-	return describeSource(replay.KITTI{Dir: dir, SkipBad: true, Log: e.log}.Open())
+	found, err := describeSource(replay.KITTI{Dir: dir, SkipBad: true, Log: e.log}.Open())
+	if err != nil {
+		if file := firstTable(dir); file != "" {
+			return nil, fmt.Errorf("%s: a folder of tables: want the output's folder, or one file such as %s", dir, file)
+		}
+	}
+	return found, err
+}
+
+// firstTable returns a Parquet file below dir, where tables have at most five
+// levels of folders; "" if there is none.
+func firstTable(dir string) string {
+	for pattern := "*.parquet"; strings.Count(pattern, "/") <= 5; pattern = "*/" + pattern {
+		if found, err := fs.Glob(os.DirFS(dir), pattern); err == nil && len(found) > 0 {
+			return filepath.Join(dir, filepath.FromSlash(found[0]))
+		}
+	}
+	return ""
 }
 
 // topicInfo is what a topic holds.
