@@ -324,6 +324,9 @@ func (r *fileReader) scalar(flag *kong.Flag, n ast.Node, path, want string) (str
 		if want == "a string" {
 			p.Expected = fmt.Sprintf("a string: write %q", n.GetToken().Value)
 		}
+		if elementType(flag) == reflect.TypeFor[Secret]() {
+			p.What, p.Expected = "not a string", "a string: write it in quotes"
+		}
 	}
 	r.at(n, path, p)
 	return "", false

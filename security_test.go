@@ -24,7 +24,11 @@ func TestSecureBrokers(t *testing.T) {
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const password = "not-to-be-seen"
+	const password = "8461739205" // which YAML takes for a number
+	number := filepath.Join(dir, "number.yaml")
+	if err := os.WriteFile(number, []byte("sasl-password: "+password), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(&tls.Config{Certificates: web.TLS.Certificates}), kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-512", "ann", password))
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +51,7 @@ func TestSecureBrokers(t *testing.T) {
 		{[]string{"run", "--out", out, "--print-config"}, 0, `sasl-password: "${ENTROPIPE_SASL_PASSWORD}"`},
 		{[]string{"validate", config, "--connect"}, 0, "partitions"},
 		{[]string{"run", "--out", out, "--until-end", "--sasl-password", "another"}, 1, "--sasl-password"},
+		{[]string{"validate", number}, 78, "a string: write it in quotes"},
 		{[]string{"run", "--out", out, "--until-end", "--tls-cert", filepath.Join(dir, "nowhere.pem"), "--tls-key", ca}, 2, "nowhere.pem"},
 		{[]string{"run", "--out", out, "--until-end", "--tls-cert", ca}, 2, "--tls-key"},
 	} {
