@@ -257,11 +257,16 @@ func reached(t *testing.T, out string) (records int64) {
 		t.Fatal(err)
 	}
 	for _, dir := range folders {
-		entries, err := os.ReadDir(dir)
-		if err != nil || len(entries) == 0 {
+		// Not all files of the folder: a manifest that is being written is there too,
+		// under another name.
+		manifests, err := filepath.Glob(filepath.Join(dir, "*.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(manifests) == 0 {
 			continue // the base, or a partition without commits
 		}
-		text, err := os.ReadFile(filepath.Join(dir, entries[len(entries)-1].Name()))
+		text, err := os.ReadFile(manifests[len(manifests)-1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,6 +277,20 @@ func reached(t *testing.T, out string) (records int64) {
 		records += newest.End
 	}
 	return records
+}
+
+// published tells whether records are committed and in their tables: the files
+// of a commit are moved there after it has happened.
+func published(t *testing.T, out string, records int64) bool {
+	t.Helper()
+	if reached(t, out) < records {
+		return false
+	}
+	staged, err := os.ReadDir(filepath.Join(out, "_staging"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(staged) == 0
 }
 
 // spread returns a producer's arguments: n small frames, whose sequence, and so

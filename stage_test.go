@@ -124,7 +124,7 @@ func TestSeededRunWritesTheSameRows(t *testing.T) {
 	r := launch(t, dir, append(plain, "--out", "seed", "--stage", "seed", "--model", model, "--listen", "127.0.0.1:0")...)
 	url := r.until(`metrics=(http://\S+)`)[1]
 	out := filepath.Join(dir, "seed")
-	waitFor(t, "the frames", func() bool { return reached(t, out) >= 10 })
+	waitFor(t, "the frames", func() bool { return published(t, out, 10) })
 	for _, table := range []string{"hulls3d", "maxima"} {
 		if diff := cmp.Diff(rowsOf(t, filepath.Join(dir, "off"), table), rowsOf(t, out, table)); diff != "" {
 			t.Errorf("%s (-off +seed):\n%.2000s", table, diff)
