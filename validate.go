@@ -180,14 +180,18 @@ func (c *validateCmd) checkTopic(ctx context.Context, security ingest.Security, 
 	if need := int64(c.FrameBytes); t.MaxMessageBytes >= 0 && t.MaxMessageBytes < need {
 		return name, "", &ingest.LimitError{Topic: topic, Limit: t.MaxMessageBytes, Needed: need, Broker: c.Source.Brokers[0]}
 	}
+	if c.FrameBytes > c.Frames.MaxFrameBytes {
+		return name, "", fmt.Errorf("frames of %s would become rejects: --max-frame-bytes is %s", c.FrameBytes, c.Frames.MaxFrameBytes)
+	}
+	limit := byteSize(t.MaxMessageBytes)
 	if t.MaxMessageBytes > int64(c.Frames.MaxFrameBytes) {
-		return name, "", fmt.Errorf("it takes messages of up to %s, but --max-frame-bytes is %s: larger ones would become rejects", byteSize(t.MaxMessageBytes), c.Frames.MaxFrameBytes)
+		limit += fmt.Sprintf(", of which those above --max-frame-bytes %s become rejects", c.Frames.MaxFrameBytes)
 	}
 	var records int64
 	for _, p := range t.Partitions {
 		records += p.End - p.Start
 	}
-	return name, fmt.Sprintf("%d partitions, about %s records, messages of up to %s", len(t.Partitions), count(records), byteSize(t.MaxMessageBytes)), nil
+	return name, fmt.Sprintf("%d partitions, about %s records, messages of up to %s", len(t.Partitions), count(records), limit), nil
 }
 
 // checkOutput tries what commits need of the output folder.
