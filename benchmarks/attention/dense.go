@@ -89,7 +89,7 @@ func (c *denseCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer p.close()
+	defer p.Close()
 	r.Versions, r.RandomMiniLM = p.versions, c.MiniLM == ""
 	for _, name := range c.Models {
 		m, err := model.Load(filepath.Join(folder, name))
@@ -130,7 +130,7 @@ func (c *denseCmd) measureModel(ctx context.Context, p *densePeer, m *model.Mode
 // measure lets the entries of a cell take turns. Who begins changes from round
 // to round.
 func (c *denseCmd) measure(p *densePeer, m *model.Model, name string, n, threads int) (*denseCell, error) {
-	cell := &denseCell{Model: name, Tokens: n, Threads: threads, Ns: map[string][]int64{}}
+	cell := &denseCell{Model: name, Tokens: n, Threads: threads, Ns: times{}}
 	session := m.NewSession(threads)
 	batch := sequence(n)
 	run := func(o model.Options) func() ([]int64, error) {

@@ -16,26 +16,10 @@ import (
 
 // denseCell is a cell and the times of all its runs.
 type denseCell struct {
-	Model   string             `json:"model"`
-	Tokens  int                `json:"tokens"`
-	Threads int                `json:"threads"`
-	Ns      map[string][]int64 `json:"ns"`
-}
-
-// least and middle are over all runs, in milliseconds; 0 without any.
-func (c *denseCell) least(entry string) float64 {
-	if len(c.Ns[entry]) == 0 {
-		return 0
-	}
-	return float64(slices.Min(c.Ns[entry])) / 1e6
-}
-
-func (c *denseCell) middle(entry string) float64 {
-	if len(c.Ns[entry]) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(c.Ns[entry]))
-	return float64(s[len(s)/2]) / 1e6
+	Model   string `json:"model"`
+	Tokens  int    `json:"tokens"`
+	Threads int    `json:"threads"`
+	Ns      times  `json:"ns"`
 }
 
 // denseReport collects cells, and keeps each as soon as it is measured.
@@ -78,22 +62,22 @@ func (r *denseReport) markdown() string {
 	}
 	b.WriteString("\n| over | geometric mean | least cell |\n|---|---|---|\n")
 	for _, peer := range []string{onnx, torch} {
-		least, mean := r.summary((*denseCell).least, peer, ours)
-		worst, middle := r.summary((*denseCell).middle, peer, ours)
+		least, mean := r.summary(times.least, peer, ours)
+		worst, middle := r.summary(times.middle, peer, ours)
 		fmt.Fprintf(&b, "| %s | %.3f (%.3f) | %.3f (%.3f) |\n", peer, mean, middle, least, worst)
 	}
-	if least, mean := r.summary((*denseCell).least, ours, sparse); least > 0 {
-		worst, middle := r.summary((*denseCell).middle, ours, sparse)
+	if least, mean := r.summary(times.least, ours, sparse); least > 0 {
+		worst, middle := r.summary(times.middle, ours, sparse)
 		fmt.Fprintf(&b, "| dense, of the sparse entry | %.3f (%.3f) | %.3f (%.3f) |\n", mean, middle, least, worst)
 	}
 	return b.String()
 }
 
 // summary is over the cells that have both entries.
-func (r *denseReport) summary(of func(*denseCell, string) float64, above, below string) (least, mean float64) {
+func (r *denseReport) summary(of func(times, string) float64, above, below string) (least, mean float64) {
 	sum, n := 0.0, 0
 	for _, c := range r.cells {
-		if x, y := of(c, above), of(c, below); x > 0 && y > 0 {
+		if x, y := of(c.Ns, above), of(c.Ns, below); x > 0 && y > 0 {
 			sum, n = sum+math.Log(x/y), n+1
 			if n == 1 || x/y < least {
 				least = x / y
@@ -111,7 +95,7 @@ func (c *denseCell) row() string {
 	for _, e := range []string{ours, onnx, torch} {
 		cells = append(cells, c.time(e))
 	}
-	cells = append(cells, c.ratio(onnx, ours), c.ratio(torch, ours), c.time(sparse), c.ratio(ours, sparse))
+	cells = append(cells, c.Ns.ratio(onnx, ours), c.Ns.ratio(torch, ours), c.time(sparse), c.Ns.ratio(ours, sparse))
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
@@ -119,12 +103,5 @@ func (c *denseCell) time(entry string) string {
 	if len(c.Ns[entry]) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.2f (%.2f)", c.least(entry), c.middle(entry))
-}
-
-func (c *denseCell) ratio(above, below string) string {
-	if len(c.Ns[above]) == 0 || len(c.Ns[below]) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.2f (%.2f)", c.least(above)/c.least(below), c.middle(above)/c.middle(below))
+	return fmt.Sprintf("%.2f (%.2f)", c.Ns.least(entry), c.Ns.middle(entry))
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"io"
 	"math"
 	"os"
@@ -104,27 +102,6 @@ func TestFarthest(t *testing.T) {
 	}
 	if got := farthest(m, []float32{1}); !math.IsNaN(got) {
 		t.Errorf("of another size: %v", got)
-	}
-}
-
-// An answer that is none, and one that tells of an error, are errors.
-func TestPeerAnswers(t *testing.T) {
-	read := func(line string) error {
-		p := &densePeer{out: bufio.NewReader(strings.NewReader(line))}
-		_, err := p.read()
-		return err
-	}
-	text, err := json.Marshal(denseAnswer{Ns: []int64{1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := read(string(text) + "\n"); err != nil {
-		t.Error(err)
-	}
-	for _, line := range []string{"", "no json\n", `{"error": "no such model"}` + "\n"} {
-		if read(line) == nil {
-			t.Errorf("%q is no error", line)
-		}
 	}
 }
 

@@ -94,7 +94,7 @@ func (c *sparseCmd) measureThreads(ctx context.Context, r *sparseReport, folder 
 		if p, err = startSparsePeer(ctx, c.Python, threads); err != nil {
 			return err
 		}
-		defer p.close()
+		defer p.Close()
 		r.Versions = p.versions
 	}
 	for _, dim := range c.Dims {
@@ -106,7 +106,7 @@ func (c *sparseCmd) measureThreads(ctx context.Context, r *sparseReport, folder 
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				cell := &sparseCell{Dim: dim, Keys: n, Queries: queries, Threads: threads, Ns: map[string][]int64{}}
+				cell := &sparseCell{Dim: dim, Keys: n, Queries: queries, Threads: threads, Ns: times{}}
 				at := filepath.Join(folder, fmt.Sprintf("%d-%d-%d", dim, n, queries))
 				if err := c.measure(p, cell, at); err != nil {
 					return err

@@ -1,21 +1,19 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	_ "embed"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/models/mat"
 	"entropipe/sparse/kern"
 	"entropipe/sparse/support"
@@ -26,62 +24,17 @@ var sparsePeerProgram string
 
 // sparsePeer is sparse_peer.py at work.
 type sparsePeer struct {
-	cmd      *exec.Cmd
-	in       io.WriteCloser
-	out      *bufio.Reader
+	*rig.Script
 	versions string
 }
 
 func startSparsePeer(ctx context.Context, python string, threads int) (*sparsePeer, error) {
-	cmd := exec.CommandContext(ctx, python, "-c", sparsePeerProgram, strconv.Itoa(threads))
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	p := &sparsePeer{cmd: cmd, in: in, out: bufio.NewReader(out)}
-	hello, err := p.read()
-	if err != nil {
-		return nil, errors.Join(err, p.close())
-	}
-	p.versions = hello.Versions
-	return p, nil
+	var hello peerAnswer
+	script, err := rig.StartScript(ctx, rig.ScriptSpec{
+		Python: python, Name: "sparse_peer.py", Text: sparsePeerProgram, Args: []string{strconv.Itoa(threads)},
+	}, &hello)
+	return &sparsePeer{script, hello.Versions}, err
 }
-
-func (p *sparsePeer) ask(request map[string]any) (denseAnswer, error) {
-	text, err := json.Marshal(request)
-	if err != nil {
-		return denseAnswer{}, err
-	}
-	if _, err := p.in.Write(append(text, '\n')); err != nil {
-		return denseAnswer{}, err
-	}
-	return p.read()
-}
-
-func (p *sparsePeer) read() (denseAnswer, error) {
-	var a denseAnswer
-	line, err := p.out.ReadBytes('\n')
-	if err != nil {
-		return a, fmt.Errorf("sparse_peer.py ended: %w", err)
-	}
-	if err := json.Unmarshal(line, &a); err != nil {
-		return a, fmt.Errorf("%q is no answer: %w", line, err)
-	}
-	if a.Error != "" {
-		return a, errors.New("sparse_peer.py: " + a.Error)
-	}
-	return a, nil
-}
-
-func (p *sparsePeer) close() error { return errors.Join(p.in.Close(), p.cmd.Wait()) }
 
 // peers writes the case for the peer, holds its results against ours and
 // returns its entries. FlexAttention has no case of a single query.
@@ -90,7 +43,7 @@ func (s *sparseCase) peers(p *sparsePeer, span time.Duration, folder string) ([]
 		return nil, err
 	}
 	j := &s.job
-	if _, err := p.ask(map[string]any{"do": "load", "folder": folder, "heads": j.Heads, "rows": j.K.Rows, "dim": j.Dim}); err != nil {
+	if err := p.Ask(map[string]any{"do": "load", "folder": folder, "heads": j.Heads, "rows": j.K.Rows, "dim": j.Dim}, &peerAnswer{}); err != nil {
 		return nil, err
 	}
 	engines := []struct {
@@ -106,7 +59,8 @@ func (s *sparseCase) peers(p *sparsePeer, span time.Duration, folder string) ([]
 			return nil, err
 		}
 		entries = append(entries, entry{e.name, func() ([]int64, error) {
-			a, err := p.ask(map[string]any{"do": "turn", "folder": folder, "engine": e.engine, "span": span.Seconds()})
+			var a peerAnswer
+			err := p.Ask(map[string]any{"do": "turn", "folder": folder, "engine": e.engine, "span": span.Seconds()}, &a)
 			return a.Ns, err
 		}})
 	}
@@ -116,7 +70,7 @@ func (s *sparseCase) peers(p *sparsePeer, span time.Duration, folder string) ([]
 // same says how far the peer's result is from ours, where that is too far.
 func (s *sparseCase) same(p *sparsePeer, engine string, l *support.Layout, folder string) error {
 	path := filepath.Join(folder, "out")
-	if _, err := p.ask(map[string]any{"do": "result", "folder": folder, "engine": engine, "file": path}); err != nil {
+	if err := p.Ask(map[string]any{"do": "result", "folder": folder, "engine": engine, "file": path}, &peerAnswer{}); err != nil {
 		return err
 	}
 	want, err := readFloats(path)

@@ -15,28 +15,12 @@ import (
 
 // sparseCell is a shape with a number of threads, and the times of all runs.
 type sparseCell struct {
-	Dim     int                `json:"dim"`
-	Keys    int                `json:"keys"`
-	Queries int                `json:"queries"`
-	Threads int                `json:"threads"`
-	Kept    float64            `json:"kept"` // share of the blocks
-	Ns      map[string][]int64 `json:"ns"`
-}
-
-// least is the shortest run in milliseconds, middle the median; 0 without any.
-func (c *sparseCell) least(entry string) float64 {
-	if len(c.Ns[entry]) == 0 {
-		return 0
-	}
-	return float64(slices.Min(c.Ns[entry])) / 1e6
-}
-
-func (c *sparseCell) middle(entry string) float64 {
-	if len(c.Ns[entry]) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(c.Ns[entry]))
-	return float64(s[len(s)/2]) / 1e6
+	Dim     int     `json:"dim"`
+	Keys    int     `json:"keys"`
+	Queries int     `json:"queries"`
+	Threads int     `json:"threads"`
+	Kept    float64 `json:"kept"` // share of the blocks
+	Ns      times   `json:"ns"`
 }
 
 // sparseReport collects cells, and keeps each as soon as it is measured.
@@ -93,17 +77,10 @@ func (c *sparseCell) row() string {
 	for _, e := range []string{kernDense, kernFull, kernSparse, peerSDPA, peerFlex} {
 		text := ""
 		if len(c.Ns[e]) > 0 {
-			text = fmt.Sprintf("%.3f (%.3f)", c.least(e), c.middle(e))
+			text = fmt.Sprintf("%.3f (%.3f)", c.Ns.least(e), c.Ns.middle(e))
 		}
 		cells = append(cells, text)
 	}
-	cells = append(cells, c.ratio(kernDense, kernSparse), c.ratio(kernFull, kernDense), c.ratio(peerSDPA, kernDense), c.ratio(peerFlex, kernSparse))
+	cells = append(cells, c.Ns.ratio(kernDense, kernSparse), c.Ns.ratio(kernFull, kernDense), c.Ns.ratio(peerSDPA, kernDense), c.Ns.ratio(peerFlex, kernSparse))
 	return "| " + strings.Join(cells, " | ") + " |"
-}
-
-func (c *sparseCell) ratio(above, below string) string {
-	if len(c.Ns[above]) == 0 || len(c.Ns[below]) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.2f (%.2f)", c.least(above)/c.least(below), c.middle(above)/c.middle(below))
 }

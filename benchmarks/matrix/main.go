@@ -7,12 +7,11 @@
 package main
 
 import (
-	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/models/mat"
 )
 
@@ -84,53 +84,28 @@ func (c *cli) run(out io.Writer) error {
 				return err
 			}
 		}
-		p.in.Close()
-		if err := p.cmd.Wait(); err != nil {
+		if err := p.Close(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// process is peer.py at work.
-type process struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
-}
-
-func (c *cli) start(threads int) (*process, error) {
-	cmd := exec.Command(c.Python, "-c", peer)
+// start starts peer.py.
+func (c *cli) start(threads int) (*rig.Script, error) {
 	n := fmt.Sprint(threads)
-	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS="+n, "OPENBLAS_NUM_THREADS="+n, "MKL_NUM_THREADS="+n)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	p := &process{cmd, in, bufio.NewReader(out)}
-	if _, err := p.out.ReadString('\n'); err != nil { // versions
-		return nil, fmt.Errorf("%s does not run numpy and torch: %w", c.Python, err)
-	}
-	return p, nil
+	return rig.StartScript(context.Background(), rig.ScriptSpec{
+		Python: c.Python, Name: "peer.py", Text: peer,
+		Env: []string{"OMP_NUM_THREADS=" + n, "OPENBLAS_NUM_THREADS=" + n, "MKL_NUM_THREADS=" + n},
+	}, &map[string]string{}) // the libraries' versions
 }
 
 // measure returns the times of a row's calls in nanoseconds, by library.
-func (c *cli) measure(p *process, r row, threads int) (map[string][]int64, error) {
-	request, err := json.Marshal(struct {
+func (c *cli) measure(p *rig.Script, r row, threads int) (map[string][]int64, error) {
+	request := struct {
 		row
 		Seconds float64 `json:"seconds"`
-	}{r, c.Turn.Seconds()})
-	if err != nil {
-		return nil, err
-	}
+	}{r, c.Turn.Seconds()}
 	all, call := map[string][]int64{}, ours(r, threads)
 	for range c.Rounds {
 		call()
@@ -139,15 +114,8 @@ func (c *cli) measure(p *process, r row, threads int) (map[string][]int64, error
 			call()
 			all["ours"] = append(all["ours"], time.Since(start).Nanoseconds())
 		}
-		if _, err := p.in.Write(append(request, '\n')); err != nil {
-			return nil, err
-		}
-		answer, err := p.out.ReadBytes('\n')
-		if err != nil {
-			return nil, err
-		}
 		var theirs map[string][]int64
-		if err := json.Unmarshal(answer, &theirs); err != nil {
+		if err := p.Ask(request, &theirs); err != nil {
 			return nil, err
 		}
 		for name, times := range theirs {

@@ -28,7 +28,7 @@ func (c *cli) measureThreads(ctx context.Context, python string, made *prepared,
 	}
 	r.Torch = version
 	err = c.measureWith(ctx, p, made, threads, r)
-	if closed := p.close(); err == nil {
+	if closed := p.Close(); err == nil {
 		err = closed
 	}
 	return err
