@@ -1,7 +1,6 @@
 package token
 
 import (
-	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime/debug"
@@ -143,28 +142,26 @@ func mergeByRule(m *bpe, symbols []int32) []int32 {
 	}
 }
 
-// No long text takes long, whatever it repeats. The bound is far above what is
-// usual, some ten milliseconds, and below what a quadratic step needs. A campaign
-// tries a megabyte.
+// No long text takes long, whatever it repeats: some ten milliseconds, and minutes
+// if a step were quadratic. The bound is one against hanging, which a crowded
+// machine does not reach. These kinds have every normalizer, splitter, scanner,
+// model and decoder between them; a campaign tries all, and a megabyte.
 func TestLongTextsTakeLinearTime(t *testing.T) {
-	size := 1 << 17
+	const most = 30 * time.Second
+	size, kinds := 1<<18, []string{"wordpiece", "wordpiece-cased", "gpt2", "llama3", "qwen2", "digits", "llama2", "metaspace"}
 	switch {
 	case *campaign > defaultCampaign:
-		size = 1 << 20
+		size, kinds = 1<<20, goldenKinds
 	case raceEnabled || testing.Short():
 		size = 1 << 14
 	}
-	for _, kind := range goldenKinds {
+	for _, kind := range kinds {
 		tok := load(t, filepath.Join("testdata", kind+".json"))
 		for _, part := range []string{"a", "ab", "the", " ", "\n", "1", "!", "'", "é", "\u0301", "\u0323\u0301", "灯", "[CLS", "<mask> ", " <both>", "left ", "word", "<|endoftext", "\xff", "\xe2\x82", " \n", "▁", "<0x0A>", "Å"} {
 			text := strings.Repeat(part, size/len(part))
-			took := time.Duration(math.MaxInt64)
-			for try := 0; try < 3 && took > 5*time.Second; try++ { // a busy machine may stop one
-				start := time.Now()
-				tok.Decode(tok.Encode(nil, text))
-				took = min(took, time.Since(start))
-			}
-			if took > 5*time.Second {
+			start := time.Now()
+			tok.Decode(tok.Encode(nil, text))
+			if took := time.Since(start); took > most {
 				t.Errorf("%s: %d times %+q took %v", kind, size/len(part), part, took)
 			}
 		}
