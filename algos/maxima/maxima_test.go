@@ -11,6 +11,7 @@ import (
 
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
+	"entropipe/algos/internal/kernel"
 )
 
 const seed = 1
@@ -237,7 +238,7 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 		c := g.Make(5000, seed)
 		var m Maxima[float32]
 		dst := m.Append3D(m.Append2D(nil, c), c)
-		if n := testing.AllocsPerRun(2, func() { dst = m.Append3D(m.Append2D(dst[:0], c), c) }); n > 0 {
+		if n := testing.AllocsPerRun(10, func() { dst = m.Append3D(m.Append2D(dst[:0], c), c) }); n > 0 {
 			t.Errorf("%s: %v allocations", g.Name, n)
 		}
 	}
@@ -271,22 +272,16 @@ func testSort[T geom.Float](t *testing.T) {
 	}
 }
 
-// When every point is maximal a point costs a few times more among 2^18 than
-// among 2^12; with a staircase that moves its tail it would cost 64 times more.
+// When every point is maximal a point is touched little more often among 2^18
+// than among 2^12; with a staircase that moves its tail, 64 times more often.
 func TestAllMaximalIsNotQuadratic(t *testing.T) {
 	if testing.Short() {
-		t.Skip("compares running times")
+		t.Skip("the same on every processor, and an emulated one is slow")
 	}
-	var m Maxima[float64]
-	var dst []int32
+	defer kernel.Limit(kernel.AVX2)() // where what a staircase writes is counted
 	for _, g := range []geomtest.Generator[float64]{{Name: "octant", Make: geomtest.Octant[float64]}, {Name: "plane", Make: geomtest.Plane[float64]}, {Name: "ridge", Make: geomtest.Ridge[float64]}} {
 		small, large := g.Make(1<<12, seed), g.Make(1<<18, seed)
-		growth := geomtest.Growth(
-			func() { dst = m.Append3D(dst[:0], small) },
-			func() { dst = m.Append3D(dst[:0], large) })
-		if growth > 30 {
-			t.Errorf("%s: a point costs %.1f times more among 2^18 than among 2^12", g.Name, growth)
-		}
+		checkGrowth(t, g.Name, 1.5, [][]float64{small.X, small.Y, small.Z}, [][]float64{large.X, large.Y, large.Z})
 	}
 }
 
