@@ -22,8 +22,8 @@ import (
 // has nothing fetched now and then, so nobody waits for ever.
 type budget struct {
 	limit int64
-	// relieve is called, without the lock, when a reservation has to wait or
-	// the limit is exceeded: it asks for held memory to be committed.
+	// relieve is called, without the lock, when held memory keeps a reservation
+	// waiting or the limit is exceeded: it asks for held memory to be committed.
 	relieve func()
 
 	mu      sync.Mutex
@@ -51,7 +51,7 @@ func (b *budget) reserve(ctx context.Context, n int64, idle func() bool) error {
 		return nil
 	default:
 	}
-	b.relieve()
+	b.press()
 	select {
 	case <-r.granted:
 		return nil
@@ -96,12 +96,14 @@ func (b *budget) pass(r *reservation) bool {
 }
 
 // fetch changes what is counted as fetched: a reservation becomes the size
-// that really came, or is given back.
+// that really came, or is given back. Who has waited for it may now wait for held
+// memory, which nobody else would tell.
 func (b *budget) fetch(delta int64) {
 	b.mu.Lock()
 	b.fetched += delta
 	b.grant()
 	b.mu.Unlock()
+	b.press()
 }
 
 // hold changes what is counted as held.
@@ -117,11 +119,31 @@ func (b *budget) hold(delta int64) {
 // results that were in no batch yet.
 func (b *budget) press() {
 	b.mu.Lock()
-	short := len(b.waiting) > 0 || b.fetched+b.held > b.limit
+	short := b.short()
 	b.mu.Unlock()
 	if short {
 		b.relieve()
 	}
+}
+
+// short tells whether a commit would help: the limit is exceeded, or there is
+// room for a reservation but for what is held. Hundreds of partitions that wait for
+// records, and others that wait for theirs, are no reason: they would make every
+// record a commit. The caller holds the lock, and has served whom it could.
+func (b *budget) short() bool {
+	if b.fetched+b.held > b.limit {
+		return true
+	}
+	for i, r := range b.waiting {
+		most := b.limit / 4 * 3
+		if i == 0 && !r.idle() {
+			most = b.limit / 2
+		}
+		if b.fetched == 0 || b.fetched+r.bytes <= most && (i == 0 || r.idle()) {
+			return true
+		}
+	}
+	return false
 }
 
 // used returns the bytes counted now.

@@ -181,13 +181,20 @@ func (p *Pipeline) relieve() {
 const (
 	minFetch = 1 << 20
 	maxFetch = 8 << 20
+	minPoll  = 16 << 10
 )
 
 // fetchSize returns how much one partition may ask for: together the
-// partitions take a quarter of the memory.
-func (p *Pipeline) fetchSize() int64 {
+// partitions take a quarter of the memory. One at its end asks for no more than
+// that however little it is: of a thousand that wait for records all must wait at once,
+// or the few that have some would wait for their turn.
+func (p *Pipeline) fetchSize(atEnd bool) int64 {
 	p.mu.Lock()
 	n := int64(len(p.sessions))
 	p.mu.Unlock()
-	return min(max(p.cfg.Memory/4/max(n, 1), minFetch), maxFetch)
+	least := int64(minFetch)
+	if atEnd {
+		least = minPoll
+	}
+	return min(max(p.cfg.Memory/4/max(n, 1), least), maxFetch)
 }

@@ -134,13 +134,17 @@ func (s *session) run(ctx context.Context) error {
 func (s *session) read(ctx context.Context, from int64) error {
 	b := &s.p.budget
 	idle := func() bool { return s.leases.Load() == 0 }
-	recent := int64(0) // bytes of the last fetch that brought records
+	var expected, each int64 // bytes of the last fetch that brought records, and of one of these
+	atEnd := false           // the last fetch brought none
 	for {
+		size := s.p.fetchSize(atEnd)
+		if atEnd {
+			expected = each
+		}
 		// A record may be larger than what is asked for, and the next one is likely
 		// to be too. More than a quarter is not reserved, or it could be waited for
 		// as long as others have something.
-		size := s.p.fetchSize()
-		reserved := max(size, min(recent, s.p.cfg.Memory/4))
+		reserved := max(size, min(expected, s.p.cfg.Memory/4))
 		if err := b.reserve(ctx, reserved, idle); err != nil {
 			return err
 		}
@@ -150,9 +154,10 @@ func (s *session) read(ctx context.Context, from int64) error {
 			return err
 		}
 		b.fetch(f.Bytes - reserved)
-		if len(f.Messages) > 0 {
-			recent = f.Bytes
+		if n := int64(len(f.Messages)); n > 0 {
+			expected, each = f.Bytes, f.Bytes/n
 		}
+		atEnd = len(f.Messages) == 0
 		s.logEnd.Store(f.End)
 		s.src.Fetched(&f)
 		if len(f.Messages) > 0 {
