@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,7 +12,7 @@ import (
 func TestEnsureTopic(t *testing.T) {
 	addr, _ := start(t)
 	brokers, topic := []string{addr}, name(t)
-	ctx := deadline(t, 20*time.Second)
+	ctx := deadline(t)
 	spec := TopicSpec{Partitions: 3, ReplicationFactor: 1, MaxMessageBytes: 3 << 20}
 	for range 2 { // the second time it is there already
 		if err := EnsureTopic(ctx, brokers, Security{}, topic, spec); err != nil {
@@ -41,7 +40,7 @@ func TestEnsureTopic(t *testing.T) {
 
 func TestTopicThatCannotBeCreated(t *testing.T) {
 	addr, _ := start(t)
-	ctx := deadline(t, 20*time.Second)
+	ctx := deadline(t)
 	topic := name(t)
 	err := EnsureTopic(ctx, []string{addr}, Security{}, topic, TopicSpec{Partitions: 2, ReplicationFactor: 9, MaxMessageBytes: 5000})
 	if err == nil || !strings.Contains(err.Error(), "--partitions 2 --replication-factor 9 --config max.message.bytes=5000") {
@@ -67,7 +66,7 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	send(t, tx, topic, values("open")...)
-	ctx := deadline(t, 10*time.Second)
+	ctx := deadline(t)
 	got, err := Describe(ctx, []string{addr}, Security{}, topic)
 	if err != nil {
 		t.Fatal(err)

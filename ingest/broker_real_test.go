@@ -68,7 +68,7 @@ func TestRealCompaction(t *testing.T) {
 	topic := name(t)
 	setup := producer(t, addr)
 	req := kmsg.NewPtrCreateTopicsRequest()
-	req.TimeoutMillis = 5000
+	req.TimeoutMillis = 60_000
 	rt := kmsg.NewCreateTopicsRequestTopic()
 	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = topic, 1, 1
 	for k, v := range map[string]string{"cleanup.policy": "compact", "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "100"} {
@@ -77,10 +77,13 @@ func TestRealCompaction(t *testing.T) {
 		rt.Configs = append(rt.Configs, c)
 	}
 	req.Topics = append(req.Topics, rt)
-	if resp, err := req.RequestWith(deadline(t, 10*time.Second), setup); err != nil || resp.Topics[0].ErrorCode != 0 {
+	if resp, err := req.RequestWith(deadline(t), setup); err != nil || resp.Topics[0].ErrorCode != 0 {
 		t.Fatalf("%v, %+v", err, resp)
 	}
-	time.Sleep(300 * time.Millisecond)
+	eventually(t, "the topic can be used", func() bool {
+		_, err := Describe(deadline(t), []string{addr}, Security{}, topic)
+		return err == nil
+	})
 	rng := rand.New(rand.NewPCG(1, 2))
 	newest, n := map[string]string{}, 0
 	keyed := func(c *kgo.Client, count, keys int) {
@@ -101,18 +104,14 @@ func TestRealCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	keyed(tx, 20, 20)
-	if err := tx.EndTransaction(deadline(t, 10*time.Second), kgo.TryCommit); err != nil {
+	if err := tx.EndTransaction(deadline(t), kgo.TryCommit); err != nil {
 		t.Fatal(err)
 	}
 	last := producer(t, addr, kgo.DisableIdempotentWrite())
 	for range 20 {
 		keyed(last, 190, 190)
 	}
-	info, err := Describe(deadline(t, 10*time.Second), []string{addr}, Security{}, topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	end := info.Partitions[0].Stable
+	end := settled(t, addr, topic)
 	var left []got
 	for until := time.Now().Add(25 * time.Second); ; time.Sleep(time.Second) {
 		if left = readUntil(t, partition0(t, addr, topic), 0, end, 1<<20); len(left) < n/2 || time.Now().After(until) {

@@ -75,14 +75,18 @@ func (k *cluster) reach(ctx context.Context, within time.Duration) error {
 	defer cancel()
 	d := kafka.Dialer{ClientID: k.clientID, Timeout: min(3*time.Second, within), TLS: k.security.TLS, SASLMechanism: k.security.SASL}
 	var b backoff
+	var last error // that says something: the end of the time cuts an attempt off, and is no reason
 	for {
-		var last error
 		for _, addr := range k.brokers {
-			if last = k.greet(ctx, &d, addr); last == nil {
+			err := k.greet(ctx, &d, addr)
+			if err == nil {
 				return nil
 			}
-			if wrong := k.security.mismatch(last); wrong != "" {
-				return fmt.Errorf("%w this client: %s, %s (%w)", ErrNoBroker, addr, wrong, last)
+			if wrong := k.security.mismatch(err); wrong != "" {
+				return fmt.Errorf("%w this client: %s, %s (%w)", ErrNoBroker, addr, wrong, err)
+			}
+			if last == nil || ctx.Err() == nil {
+				last = err
 			}
 		}
 		if err := b.wait(ctx); err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ import (
 // the shared log of what was read stands, and notes who holds what.
 type reader struct {
 	t     *testing.T
-	drain time.Duration // time a revoked partition takes to come to rest
+	drain func() // brings a revoked partition to rest
 
 	mu     sync.Mutex
 	next   map[string]int64  // position by topic/partition
@@ -35,7 +36,7 @@ type reader struct {
 }
 
 func newReader(t *testing.T) *reader {
-	return &reader{t: t, next: map[string]int64{}, holder: map[string]string{}, held: map[string]int{}}
+	return &reader{t: t, drain: func() {}, next: map[string]int64{}, holder: map[string]string{}, held: map[string]int{}}
 }
 
 func (r *reader) handle(member string) Handle {
@@ -47,7 +48,7 @@ func (r *reader) handle(member string) Handle {
 			f, err := p.Fetch(ctx, r.position(key), 1<<20)
 			if err != nil {
 				if ctx.Err() != nil {
-					time.Sleep(r.drain)
+					r.drain()
 					p.Committed(ctx, r.position(key))
 					return nil
 				}
@@ -147,7 +148,7 @@ func ended(t *testing.T, r *run) error {
 	select {
 	case <-r.done:
 		return r.err
-	case <-time.After(20 * time.Second):
+	case <-time.After(hangs):
 		t.Error("Run does not end")
 		return nil
 	}
@@ -155,7 +156,7 @@ func ended(t *testing.T, r *run) error {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(15 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(hangs); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}
@@ -234,24 +235,25 @@ func TestDrainingMemberStaysAlive(t *testing.T) {
 	addr, _ := start(t)
 	topic, group := makeTopic(t, addr, 2), name(t)
 	r := newReader(t)
-	r.drain = 2500 * time.Millisecond
-	short := func(c *Config) { c.Timing.Session, c.Timing.Rebalance = 1200*time.Millisecond, 10*time.Second }
+	var drained atomic.Bool
+	r.drain = sync.OnceFunc(func() { time.Sleep(4 * time.Second); drained.Store(true) })
+	short := func(c *Config) { c.Timing.Session = 3 * time.Second } // of which heartbeats take a sixtieth
 	first := consumer(t, addr, []string{topic}, in(group), short)
 	running(t, first, r.handle("first"))
 	eventually(t, "first holds all", func() bool { return r.owners()["first"] == 2 })
-	began := time.Now()
-	running(t, consumer(t, addr, []string{topic}, in(group), short), r.handle("second"))
+	running(t, consumer(t, addr, []string{topic}, in(group), short), func(ctx context.Context, p *Partition) error {
+		if !drained.Load() {
+			t.Error("the second member got its partition before the first had drained")
+		}
+		return r.handle("second")(ctx, p)
+	})
 	eventually(t, "second holds one", func() bool { return r.owners()["second"] == 1 && r.owners()["first"] == 1 })
-	if d := time.Since(began); d < r.drain {
-		t.Errorf("the second member got its partition after %v, before the first had drained", d)
-	}
 	if n := first.Stats().CommitErrors; n > 0 {
 		t.Errorf("%d commits of the draining member failed", n)
 	}
 	for _, c := range r.clash {
 		t.Error(c)
 	}
-	r.drain = 0
 }
 
 func TestUntilEndReadsWhatWasThere(t *testing.T) {
@@ -267,11 +269,12 @@ func TestUntilEndReadsWhatWasThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	send(t, tx, other, values("y")...) // and a control record at the end
-	if err := tx.EndTransaction(deadline(t, 10*time.Second), kgo.TryCommit); err != nil {
+	if err := tx.EndTransaction(deadline(t), kgo.TryCommit); err != nil {
 		t.Fatal(err)
 	}
+	settled(t, addr, other)
 	con := consumer(t, addr, []string{topic, other}, untilEnd)
-	if starts, err := con.Starts(deadline(t, 10*time.Second), topic, "earliest"); err != nil || len(starts) != 5 || starts[0] != 0 {
+	if starts, err := con.Starts(deadline(t), topic, "earliest"); err != nil || len(starts) != 5 || starts[0] != 0 {
 		t.Fatalf("starts: %v, %v", starts, err)
 	}
 	for i := range 8 { // after the target was fixed
@@ -327,8 +330,8 @@ func TestUntilEndOutlivesAMemberThatDied(t *testing.T) {
 	for i := range 40 {
 		send(t, c, topic, &kgo.Record{Partition: int32(i % 4), Value: []byte(fmt.Sprint(i))})
 	}
-	ctx := deadline(t, 20*time.Second)
-	dying := &membership{c: consumer(t, addr, []string{topic}, in(group))}
+	ctx := deadline(t)
+	dying := &membership{c: consumer(t, addr, []string{topic}, in(group), func(c *Config) { c.Timing.Session = 3 * time.Second })}
 	gen, err := dying.join(ctx)
 	if err != nil || len(gen.assigned[topic]) != 4 {
 		t.Fatalf("the first member got %v, %v", gen, err)
@@ -399,11 +402,11 @@ func TestPartitionsAddedLaterAreRead(t *testing.T) {
 	eventually(t, "one partition is held", func() bool { return r.owners()["m"] == 1 })
 	c := producer(t, addr)
 	req := kmsg.NewPtrCreatePartitionsRequest()
-	req.TimeoutMillis = 5000
+	req.TimeoutMillis = 60_000
 	rt := kmsg.NewCreatePartitionsRequestTopic()
 	rt.Topic, rt.Count = topic, 3
 	req.Topics = append(req.Topics, rt)
-	if resp, err := req.RequestWith(deadline(t, 10*time.Second), c); err != nil || resp.Topics[0].ErrorCode != 0 {
+	if resp, err := req.RequestWith(deadline(t), c); err != nil || resp.Topics[0].ErrorCode != 0 {
 		t.Fatalf("%v, %+v", err, resp)
 	}
 	eventually(t, "three partitions are held", func() bool { return r.owners()["m"] == 3 })
@@ -423,7 +426,7 @@ func TestTopicDeletedWhileItIsRead(t *testing.T) {
 	if err := ended(t, result); err == nil || !strings.Contains(err.Error(), topic) || !strings.Contains(err.Error(), "deleted") {
 		t.Errorf("Run: %v", err)
 	}
-	if _, err := Describe(deadline(t, 10*time.Second), []string{addr}, Security{}, topic); !errors.Is(err, ErrNoTopic) {
+	if _, err := Describe(deadline(t), []string{addr}, Security{}, topic); !errors.Is(err, ErrNoTopic) {
 		t.Errorf("the consumer has created the topic again: %v", err)
 	}
 }
@@ -433,11 +436,11 @@ func TestTopicThatDoesNotExist(t *testing.T) {
 	topic := name(t)
 	c := consumer(t, addr, []string{topic})
 	for range 2 { // asking must not create it
-		_, err := c.Starts(deadline(t, 10*time.Second), topic, "earliest")
+		_, err := c.Starts(deadline(t), topic, "earliest")
 		if !errors.Is(err, ErrNoTopic) || !strings.Contains(err.Error(), topic) || !strings.Contains(err.Error(), "entropipe produce") {
 			t.Errorf("Starts: %v", err)
 		}
-		err = c.Run(deadline(t, 10*time.Second), newReader(t).handle("m"))
+		err = c.Run(deadline(t), newReader(t).handle("m"))
 		if !errors.Is(err, ErrNoTopic) {
 			t.Errorf("Run: %v", err)
 		}
@@ -445,26 +448,22 @@ func TestTopicThatDoesNotExist(t *testing.T) {
 }
 
 func TestUnreachableBrokersAreNamedSoon(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := ln.Addr().String()
-	ln.Close()
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer mute.Close()
-	for _, addr := range []string{closed, mute.Addr().String()} {
+	// Nobody listens where a connection begins, and nobody else gets its port.
+	conn, err := net.Dial("tcp", mute.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, addr := range []string{conn.LocalAddr().String(), mute.Addr().String()} {
 		c := consumer(t, addr, []string{"t"}, func(c *Config) { c.Timing.Connect = 700 * time.Millisecond })
-		began := time.Now()
-		_, err := c.Starts(context.Background(), "t", "earliest")
-		if err == nil || !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), "--brokers") {
+		_, err := c.Starts(deadline(t), "t", "earliest")
+		if err == nil || !strings.Contains(err.Error(), addr+" within 700ms") || !strings.Contains(err.Error(), "--brokers") {
 			t.Errorf("%s: %v", addr, err)
-		}
-		if d := time.Since(began); d > 3*time.Second {
-			t.Errorf("%s: took %v", addr, d)
 		}
 	}
 }
@@ -495,24 +494,18 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// An idle consumer is gone at once, and the group does not wait for it.
+// An idle consumer is gone at once, and the group does not wait for it: neither
+// for a fetch nor for a session, which would take longer than eventually waits.
 func TestIdleConsumerEndsAtOnce(t *testing.T) {
 	addr, _ := start(t)
 	topic, group := makeTopic(t, addr, 2), name(t)
 	r := newReader(t)
-	slow := func(c *Config) { c.Timing.Poll, c.Timing.Session = 10*time.Second, 10*time.Second }
+	slow := func(c *Config) { c.Timing.Poll, c.Timing.Session = 5*time.Minute, 5*time.Minute }
 	stop, _ := running(t, consumer(t, addr, []string{topic}, in(group), slow), r.handle("first"))
 	eventually(t, "first holds all", func() bool { return r.owners()["first"] == 2 })
-	began := time.Now()
 	stop()
-	if d := time.Since(began); d > 1500*time.Millisecond {
-		t.Errorf("the end took %v", d)
-	}
 	running(t, consumer(t, addr, []string{topic}, in(group), slow), r.handle("second"))
 	eventually(t, "second holds all", func() bool { return r.owners()["second"] == 2 })
-	if d := time.Since(began); d > 5*time.Second {
-		t.Errorf("the group gave the partitions on after %v", d)
-	}
 }
 
 // The broker dies and comes back on its port: reading goes on where it was.
@@ -520,22 +513,17 @@ func TestBrokerGoesAwayAndReturns(t *testing.T) {
 	if addr, fake := start(t); fake == nil {
 		t.Skip("needs a broker that may be killed: ", addr)
 	}
-	dir := t.TempDir()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := ln.Addr().(*net.TCPAddr).Port
-	addr := ln.Addr().String()
-	ln.Close()
+	dir, addr := t.TempDir(), ownHost()+":0"
 	up := func() *kfake.Cluster {
-		c, err := kfake.NewCluster(kfake.Ports(port), kfake.DataDir(dir), kfake.GroupMinSessionTimeout(time.Second))
+		listen := func(network, _ string) (net.Listener, error) { return net.Listen(network, addr) }
+		c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(listen), kfake.DataDir(dir), kfake.GroupMinSessionTimeout(time.Second))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
 	fake := up()
+	addr = fake.ListenAddrs()[0]
 	topic := makeTopic(t, addr, 2)
 	r := newReader(t)
 	c := consumer(t, addr, []string{topic})
@@ -582,7 +570,7 @@ func TestCommittedOffsets(t *testing.T) {
 	rgt.Topic, rgt.Partitions = topic, []int32{0}
 	rg.Topics = append(rg.Topics, rgt)
 	req.Groups = append(req.Groups, rg)
-	resp, err := req.RequestWith(deadline(t, 10*time.Second), c)
+	resp, err := req.RequestWith(deadline(t), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func openOutbox(t *testing.T, addr string, change func(*OutboxConfig)) *Outbox {
 
 func tellingBroker(t *testing.T) *broker.Broker {
 	t.Helper()
-	b, err := broker.Start(broker.Config{Listen: "127.0.0.1:0"})
+	b, err := broker.Start(broker.Config{Listen: ownHost() + ":0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestOutboxKeepsTheOrderOfEverySender(t *testing.T) {
 	if err := o.Close(true); err != nil || acked.Load() != senders*each {
 		t.Fatalf("%d of %d acknowledged, %v", acked.Load(), senders*each, err)
 	}
-	d, err := Describe(deadline(t, 10*time.Second), []string{b.Addr()}, Security{}, "survivors")
+	d, err := Describe(deadline(t), []string{b.Addr()}, Security{}, "survivors")
 	if err != nil || len(d.Partitions) != 3 {
 		t.Fatalf("%+v, %v", d, err)
 	}
@@ -106,7 +106,7 @@ func TestOutboxFails(t *testing.T) {
 	}
 	select {
 	case <-o.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(hangs):
 		t.Fatal("it goes on")
 	}
 	for name, err := range map[string]error{"Err": o.Err(), "Send": o.Send(context.Background(), &schemas.Record{Value: make([]byte, 1<<20)}, func() {}), "Close": o.Close(true)} {

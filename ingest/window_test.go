@@ -23,7 +23,7 @@ func TestWindowBoundsWhatIsOnItsWay(t *testing.T) {
 		}
 	}
 	go w.release(25)
-	if err := w.acquire(deadline(t, 30*time.Second), t.Context(), 25); err != nil {
+	if err := w.acquire(deadline(t), t.Context(), 25); err != nil {
 		t.Errorf("after a release: %v", err)
 	}
 	w.recycle(make([]byte, 40))
