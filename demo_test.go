@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -76,12 +75,10 @@ func checkDemo(t *testing.T, out string, sweeps int64) {
 func TestStoppedDemo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d := launch(t, dir, scene("--frames", "0", "--rate", "50hz", "--listen", "127.0.0.1:0")...)
+	d := launch(t, dir, scene("--frames", "0", "--rate", "10hz", "--listen", "127.0.0.1:0")...)
 	base := d.until(`metrics on (http://127\.0\.0\.1:\d+)/metrics`)[1]
 	waitFor(t, "frames", func() bool { return metric(t, base+"/metrics", "entropipe_frames_total", `direction="out"`) > 20 })
-	if _, status := get(t, base+"/readyz"); status != http.StatusOK {
-		t.Errorf("/readyz: status %d", status)
-	}
+	becomesReady(t, base)
 	d.signal(os.Interrupt)
 	d.exits(0, patience)
 	d.until(`^ +frames, notes +\d+ +\d+ +\d+`)
@@ -105,7 +102,9 @@ func TestKeptDemoStaysUntilSignalled(t *testing.T) {
 	dir := t.TempDir()
 	d := launch(t, dir, scene("--keep", "--listen", "127.0.0.1:0")...)
 	base := d.until(`metrics on (http://127\.0\.0\.1:\d+)/metrics`)[1]
-	waitFor(t, "all frames", func() bool { return metric(t, base+"/metrics", "entropipe_frames_total", `direction="out"`) == 303 })
+	waitFor(t, "all frames and notes", func() bool {
+		return metric(t, base+"/metrics", "entropipe_frames_total", `direction="out"`) == 303 && metric(t, base+"/metrics", "entropipe_sequences_total", `direction="out"`) == 30
+	})
 	select {
 	case <-d.done:
 		t.Fatal("it has ended by itself")
@@ -122,7 +121,7 @@ func TestDemoAtAFrequency(t *testing.T) {
 	dir := t.TempDir()
 	begin := time.Now()
 	must(t, dir, scene("--frames", "20", "--rate", "20hz")...)
-	if took := time.Since(begin); took < time.Second || took > 20*time.Second {
+	if took := time.Since(begin); took < 19*time.Second/20 {
 		t.Errorf("20 frames at 20 Hz took %v", took)
 	}
 	checkDemo(t, filepath.Join(dir, "out"), 20)
@@ -142,25 +141,19 @@ func TestSecondDemoInAFolder(t *testing.T) {
 	verified(t, filepath.Join(dir, "out"))
 }
 
-// The first row is committed within two seconds of the start, on a quiet
-// machine; tests run on busy ones.
+// The first row does not wait for the end of the stream, which has none here: what
+// is a second old is committed.
 func TestFirstRowComesSoon(t *testing.T) {
-	bound := 5 * time.Second
-	if testing.Short() { // the race detector
-		bound = 30 * time.Second
+	t.Parallel()
+	if age := (&demo{demoCmd: &demoCmd{}}).flags().Output.RollAge; age > time.Second {
+		t.Errorf("rows wait for %v", age)
 	}
 	dir := t.TempDir()
-	must(t, dir, "version") // the program is in memory now
-	begin := time.Now()
-	d := launch(t, dir, "demo", "--out", "out", "--listen", "off", "--frames", "5")
+	d := launch(t, dir, "demo", "--out", "out", "--listen", "off", "--frames", "0", "--points", "2000")
 	waitFor(t, "a row", func() bool { rows, err := countRows(filepath.Join(dir, "out", "hulls")); return err == nil && rows > 0 })
-	seen := time.Since(begin)
+	d.signal(os.Interrupt)
 	d.exits(0, patience)
-	said := d.until(`first row after +(\d+) ms`)[1]
-	t.Logf("first row after %v seen from outside, %s ms by the program", seen.Round(time.Millisecond), said)
-	if seen > bound {
-		t.Errorf("the first row took %v, want less than %v", seen, bound)
-	}
+	d.until(`^ +first row after +\d+ ms`)
 	if strings.Contains(d.log(), "level=WARN") || strings.Contains(d.log(), "level=ERROR") {
 		t.Error("the demo has something to complain about")
 	}

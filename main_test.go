@@ -188,13 +188,15 @@ func cmdSend(ts *testscript.TestScript, neg bool, args []string) {
 
 // sendRaw sends messages with a plain producer.
 func sendRaw(brokers, topic string, messages ...kafka.Message) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := ingest.EnsureTopic(ctx, []string{brokers}, ingest.Security{}, topic, ingest.TopicSpec{Partitions: 2}); err != nil {
 		return err
 	}
+	// What has no answer in time is sent again, and may be there twice: so there is
+	// much time.
 	w := &kafka.Writer{Addr: kafka.TCP(brokers), Topic: topic, RequiredAcks: kafka.RequireAll, BatchTimeout: time.Millisecond,
-		BatchBytes: 16 << 20, Transport: &kafka.Transport{}}
+		BatchBytes: 16 << 20, Transport: &kafka.Transport{}, ReadTimeout: patience, WriteTimeout: patience}
 	err := w.WriteMessages(ctx, messages...)
 	return errors.Join(err, w.Close())
 }

@@ -22,9 +22,9 @@ import (
 	"entropipe/sinks"
 )
 
-// patience is how long a test waits for what takes moments: the machine may be
-// busy.
-const patience = 60 * time.Second
+// patience is how long a test waits for what takes moments, before it says that
+// it will never come: the machine may be slow and busy.
+const patience = 3 * time.Minute
 
 // process is an entropipe of its own, killed when the test ends.
 type process struct {
@@ -134,7 +134,11 @@ func (p *process) exits(status int, within time.Duration) {
 	select {
 	case <-p.done:
 	case <-time.After(within):
-		p.cmd.Process.Signal(syscall.SIGQUIT) // its goroutines are in the log
+		p.cmd.Process.Signal(syscall.SIGQUIT) // its goroutines are in the log, soon
+		select {
+		case <-p.done:
+		case <-time.After(10 * time.Second):
+		}
 		p.t.Fatalf("%s has not ended after %v", p.name, within)
 	}
 	if got := p.cmd.ProcessState.ExitCode(); got != status {
@@ -151,6 +155,12 @@ func (p *process) says(pattern string) {
 	if log := p.log(); !regexp.MustCompile("(?m)" + pattern).MatchString(log) {
 		p.t.Fatalf("%s: no line of stderr matches %s", p.name, pattern)
 	}
+}
+
+// killed ends it without a word, and waits until it is gone.
+func (p *process) killed() {
+	p.cmd.Process.Kill() // an error says that it has ended
+	<-p.done
 }
 
 // must runs a command to its end, which must be good, and returns its stdout.

@@ -188,26 +188,21 @@ func TestSurvivorsArePublishedWhateverDies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
-	start := func(listen string) (*process, string) {
-		b := launch(t, dir, "broker", "--listen", listen, "--data", "log")
-		return b, strings.TrimSpace(b.until(`^127\.0\.0\.1:\d+$`)[0])
-	}
-	b, address := start("127.0.0.1:0")
+	address := ownAddress(t)
+	b := brokerProcess(t, dir, address)
 	feeding := feed(t, dir, address, "points")
-	args := fast(address, "points", "--publish", "survivors", "--for", "hull2d,maxima3d", "--session-timeout", "1s")
+	args := fast(address, "points", "--publish", "survivors", "--for", "hull2d,maxima3d")
 	r := launch(t, dir, args...)
 	for i := range 4 {
 		seen := manifests(t, out)
 		waitFor(t, "commits", func() bool { return manifests(t, out) > seen+3 })
 		if i == 2 {
-			b.cmd.Process.Kill()
-			<-b.done
-			time.Sleep(200 * time.Millisecond)
-			b, _ = start(address)
+			b.killed()
+			time.Sleep(200 * time.Millisecond) // long enough to be missed
+			b = brokerProcess(t, dir, address)
 			continue
 		}
-		r.cmd.Process.Kill()
-		<-r.done
+		r.killed()
 		r = launch(t, dir, args...)
 	}
 	n := stopFeed(t, address, "points", feeding)

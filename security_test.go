@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,7 @@ func TestSecureBrokers(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(broker.Close)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1)) // run sets one, and this is not its process
 	t.Setenv("ENTROPIPE_BROKERS", broker.ListenAddrs()[0])
 	t.Setenv("ENTROPIPE_SASL_PASSWORD", password)
 	login := []string{"--tls-ca", ca, "--sasl", "scram-sha-512", "--sasl-user", "ann"}

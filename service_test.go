@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -45,9 +46,13 @@ func TestInterruptedProducerSaysWhatWasAcknowledged(t *testing.T) {
 	brokers := startBroker(t)
 	p := launch(t, t.TempDir(), spread(brokers, "points", "a", "--rate", "500hz")...)
 	waitFor(t, "records", func() bool { return sent(t, brokers, "points") > 50 })
+	begin := time.Now()
 	said := stopProducer(t, p)
-	if there := sent(t, brokers, "points"); said != there {
-		t.Errorf("the producer says %d frames, the topic has %d", said, there)
+	took := time.Since(begin)
+	// A request without an answer a second after the signal is cut off: the broker
+	// may have it all the same.
+	if there := sent(t, brokers, "points"); said > there || said < there && took < time.Second {
+		t.Errorf("the producer says %d frames, the topic has %d; it ended after %v", said, there, took)
 	}
 }
 
@@ -58,20 +63,18 @@ func TestStoppedRunCommitsWhatItHasRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			brokers, dir := startBroker(t), t.TempDir()
-			p := launch(t, dir, spread(brokers, "points", "a", "--rate", "300hz")...)
-			waitFor(t, "the topic", func() bool { return sent(t, brokers, "points") > 0 })
+			const n = 150 // few, so that memory is not what makes it commit
+			must(t, dir, spread(brokers, "points", "a", "--frames", strconv.Itoa(n), "--rate", "max")...)
 			// Nothing rolls by itself: only the end can commit.
 			r := launch(t, dir, "run", "--brokers", brokers, "--out", "out", "--roll-age", "0", "--listen", "127.0.0.1:0")
 			url := r.until(`metrics=(http://\S+)`)[1]
-			waitFor(t, "frames", func() bool { return metric(t, url, "entropipe_frames_total", `direction="in"`) > 100 })
-			n := stopProducer(t, p)
-			waitFor(t, "the rest", func() bool { return metric(t, url, "entropipe_frames_total", `direction="in"`) >= float64(n) })
+			waitFor(t, "the frames", func() bool { return metric(t, url, "entropipe_frames_total", `direction="in"`) == n })
 			if m := manifests(t, filepath.Join(dir, "out")); m != 0 {
 				t.Fatalf("%d commits before the end", m)
 			}
 			r.signal(s)
 			r.exits(0, patience)
-			r.says(`msg=done frames=` + strconv.FormatInt(n, 10) + ` `)
+			r.says(`msg=done frames=` + strconv.Itoa(n) + ` `)
 			holds(t, filepath.Join(dir, "out"), n)
 			if left, err := os.ReadDir(filepath.Join(dir, "out", "_staging")); err != nil || len(left) > 0 {
 				t.Errorf("%d folders are left in _staging; %v", len(left), err)
@@ -102,7 +105,7 @@ func TestSignalWhileBrokersAreLookedFor(t *testing.T) {
 			}
 			defer c.Close()
 			r.signal(syscall.SIGTERM)
-			r.exits(0, 5*time.Second)
+			r.exits(0, patience)
 		})
 	}
 }
@@ -114,13 +117,12 @@ func TestSecondSignalAborts(t *testing.T) {
 	must(t, dir, "produce", "synthetic", "--frames", strconv.Itoa(n), "--points", "40000", "--rate", "max", "--brokers", brokers)
 	r := launch(t, dir, "run", "--brokers", brokers, "--out", "out", "--roll-records", "2", "--workers", "1")
 	waitFor(t, "a commit", func() bool { return manifests(t, filepath.Join(dir, "out")) > 0 })
-	begin := time.Now()
+	// Stopped, it gets both at once: it cannot drain in between.
+	r.signal(syscall.SIGSTOP)
 	r.signal(syscall.SIGTERM)
 	r.signal(os.Interrupt)
+	r.signal(syscall.SIGCONT)
 	r.exits(130, patience)
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("a second signal took %v", took)
-	}
 	before := committed(verified(t, filepath.Join(dir, "out")))
 	if before >= n {
 		t.Errorf("all %d frames are committed: there was nothing to abort", before)
@@ -130,19 +132,27 @@ func TestSecondSignalAborts(t *testing.T) {
 	holds(t, filepath.Join(dir, "out"), n)
 }
 
+// brokerProcess starts a broker in a process of its own, whose log is in dir, and
+// returns when it listens on address.
+func brokerProcess(t *testing.T, dir, address string) *process {
+	t.Helper()
+	b := launch(t, dir, "broker", "--listen", address, "--data", "log")
+	b.until("^" + regexp.QuoteMeta(address) + "$")
+	return b
+}
+
 func TestStoppedBroker(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	b := launch(t, dir, "broker", "--listen", "127.0.0.1:0", "--data", "log")
-	address := strings.TrimSpace(b.until(`^127\.0\.0\.1:\d+$`)[0])
+	address := ownAddress(t)
+	b := brokerProcess(t, dir, address)
 	must(t, dir, spread(address, "points", "a", "--frames", "5", "--rate", "max")...)
 	b.signal(syscall.SIGTERM)
 	b.exits(0, patience)
 	if got := strings.TrimSpace(b.out()); got != address {
 		t.Errorf("stdout is %q, want the address alone", got)
 	}
-	again := launch(t, dir, "broker", "--listen", address, "--data", "log")
-	again.until(`^127\.0\.0\.1:\d+$`)
+	brokerProcess(t, dir, address)
 	if n := sent(t, address, "points"); n != 5 {
 		t.Errorf("%d records after a restart, want 5", n)
 	}
@@ -226,20 +236,16 @@ func TestBrokerDiesAndReturns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
-	start := func(listen string) (*process, string) {
-		b := launch(t, dir, "broker", "--listen", listen, "--data", "log")
-		return b, strings.TrimSpace(b.until(`^127\.0\.0\.1:\d+$`)[0])
-	}
-	b, address := start("127.0.0.1:0")
+	address := ownAddress(t)
+	b := brokerProcess(t, dir, address)
 	feeding := feed(t, dir, address, "points")
 	r := launch(t, dir, fast(address, "points")...)
 	for range 2 {
 		seen := manifests(t, out)
 		waitFor(t, "commits", func() bool { return manifests(t, out) > seen+3 })
-		b.cmd.Process.Kill()
-		<-b.done
-		time.Sleep(200 * time.Millisecond)
-		b, _ = start(address)
+		b.killed()
+		time.Sleep(200 * time.Millisecond) // long enough to be missed
+		b = brokerProcess(t, dir, address)
 	}
 	seen := manifests(t, out)
 	waitFor(t, "commits after the last start", func() bool { return manifests(t, out) > seen+3 })

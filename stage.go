@@ -158,12 +158,18 @@ func (f *modelFile) changed() bool {
 }
 
 // reload replaces the stage's model if its file has changed. A file that is no
-// good changes nothing but the log.
+// good changes nothing but the log; one that changes while it is read may be
+// half of it, and is left to the next call.
 func (f *modelFile) reload(s *pipeline.Stage, met *metrics.Metrics, log *slog.Logger) {
+	was := f.seen
 	if !f.changed() {
 		return
 	}
 	m, err := models.ReadEntropyNet(f.path)
+	if f.changed() {
+		f.seen = was
+		return
+	}
 	if err == nil {
 		err = s.Replace(m)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"image"
 	"image/color"
 	"image/png"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"entropipe/sparse/model"
 	"entropipe/sparse/train"
@@ -37,8 +37,10 @@ func TestLanguageModelTrainingResumes(t *testing.T) {
 		_, err := os.Stat(filepath.Join(cut, "m"))
 		return err == nil
 	})
-	p.signal(syscall.SIGTERM)
-	p.exits(0, 30*time.Second)
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+	p.exits(0, patience)
 	if strings.Contains(p.out(), "stopped after step") { // else it was faster than the signal
 		must(t, cut, append(args, "--resume", "--workers", "3")...)
 	}

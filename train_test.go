@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // A training that is killed, resumed, stopped by a signal and resumed again
@@ -34,12 +33,12 @@ func TestTrainingSurvivesKill(t *testing.T) {
 		})
 		p.signal(signal)
 		if signal == syscall.SIGTERM {
-			p.exits(0, 30*time.Second)
+			p.exits(0, patience)
 			if !strings.Contains(p.out(), " of 600: --resume goes on from m.safetensors.checkpoint\n") {
 				t.Errorf("stopped with %q", p.out())
 			}
 		} else {
-			p.exits(-1, 30*time.Second)
+			p.exits(-1, patience)
 		}
 	}
 	must(t, cut, append(args, "--resume")...)
