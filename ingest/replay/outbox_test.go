@@ -3,8 +3,11 @@ package replay
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,7 +25,7 @@ type proxy struct {
 	to    string
 	mu    sync.Mutex
 	conns []net.Conn
-	down  atomic.Bool
+	away  bool        // takes no connection
 	stall atomic.Bool // forwards requests, swallows answers
 	wg    sync.WaitGroup
 }
@@ -34,7 +37,7 @@ func startProxy(t *testing.T, to string) *proxy {
 	}
 	p := &proxy{Listener: l, to: to}
 	p.wg.Go(p.serve)
-	t.Cleanup(func() { l.Close(); p.cut(); p.wg.Wait() })
+	t.Cleanup(func() { l.Close(); p.cut(true); p.wg.Wait() })
 	return p
 }
 
@@ -45,19 +48,28 @@ func (p *proxy) serve() {
 			return
 		}
 		up, err := net.Dial("tcp", p.to)
-		if err != nil || p.down.Load() {
+		if err != nil {
 			c.Close()
-			if err == nil {
-				up.Close()
-			}
 			continue
 		}
-		p.mu.Lock()
-		p.conns = append(p.conns, c, up)
-		p.mu.Unlock()
+		if !p.keep(c, up) {
+			c.Close()
+			up.Close()
+			continue
+		}
 		p.wg.Go(func() { defer up.Close(); io.Copy(up, c) })
 		p.wg.Go(func() { defer c.Close(); p.back(c, up) })
 	}
+}
+
+// keep notes both ends of a connection, unless there may be none.
+func (p *proxy) keep(c, up net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.away {
+		p.conns = append(p.conns, c, up)
+	}
+	return !p.away
 }
 
 func (p *proxy) back(c, up net.Conn) {
@@ -76,9 +88,11 @@ func (p *proxy) back(c, up net.Conn) {
 	}
 }
 
-func (p *proxy) cut() {
+// cut ends all connections, and, if away, takes no other until the next cut.
+func (p *proxy) cut(away bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.away = away
 	for _, c := range p.conns {
 		c.Close()
 	}
@@ -87,7 +101,7 @@ func (p *proxy) cut() {
 
 // behindProxy starts a broker that sends its clients through a proxy.
 func behindProxy(t *testing.T) (*proxy, *broker.Broker, string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", ownHost()+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,10 +111,27 @@ func behindProxy(t *testing.T) (*proxy, *broker.Broker, string) {
 	return x, b, x.to
 }
 
-// ticking yields small frames for ever.
-type ticking struct{ n int64 }
+// ownHost is an address of this machine that no other process chooses ports of:
+// one that is free for a moment is not taken meanwhile.
+func ownHost() string {
+	if runtime.GOOS != "linux" {
+		return "127.0.0.1"
+	}
+	pid := os.Getpid()
+	return fmt.Sprintf("127.%d.%d.%d", 64|pid>>16&63, pid>>8&255, pid&255)
+}
+
+// ticking yields small frames for ever. Before a frame it does what is to be done
+// then: at that time the producer is neither about to begin nor at its end.
+type ticking struct {
+	n      int64
+	before map[int64]func()
+}
 
 func (s *ticking) Next(it *Item) error {
+	if do := s.before[s.n]; do != nil {
+		do()
+	}
 	x := make([]float32, 1000)
 	*it = Item{Sequence: "a", Number: s.n, Clock: SinceEpoch, TimeNs: s.n * 1e6}
 	it.Cloud.X, it.Cloud.Y = x, x
@@ -116,19 +147,15 @@ func TestBrokerThatGoesAwayAndReturns(t *testing.T) {
 	x, _, direct := behindProxy(t)
 	log, book := logBook()
 	p := &Producer{Brokers: []string{x.Addr().String()}, Topic: "t", Create: ingest.TopicSpec{Partitions: 1}, Play: Play{Limit: 1500}, Log: log}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for _, away := range []time.Duration{0, 300 * time.Millisecond, 0} {
-			time.Sleep(250 * time.Millisecond)
-			x.down.Store(away > 0)
-			x.cut()
-			time.Sleep(away)
-			x.down.Store(false)
-		}
-	}()
-	st := produce(t, p, &ticking{})
-	<-done
+	cut := func() { x.cut(false) }
+	st := produce(t, p, &ticking{before: map[int64]func(){300: cut, 600: func() {
+		x.cut(true)
+		before := p.Progress().Retries
+		go func() { // beside the frames that follow
+			eventually(t, "it is noticed", func() bool { return p.Progress().Retries > before })
+			cut()
+		}()
+	}, 900: cut, 1200: cut}})
 	if st.Frames != 1500 || st.Retries == 0 {
 		t.Errorf("%+v", st)
 	}
@@ -161,12 +188,10 @@ func TestBrokerThatGoesAwayAndReturns(t *testing.T) {
 func TestPatienceEnds(t *testing.T) {
 	x, _, _ := behindProxy(t)
 	p := &Producer{Brokers: []string{x.Addr().String()}, Topic: "t", Patience: 400 * time.Millisecond}
-	go func() {
-		time.Sleep(200 * time.Millisecond)
-		x.down.Store(true)
-		x.cut()
-	}()
-	st, err := p.Run(soon(t), &ticking{})
+	st, err := p.Run(soon(t), &ticking{before: map[int64]func(){100: func() {
+		eventually(t, "some are there", func() bool { return p.Progress().Messages > 0 })
+		x.cut(true)
+	}}})
 	failsWith(t, err, "t/0", x.Addr().String(), "took nothing for 400ms")
 	if st.Messages == 0 {
 		t.Errorf("%+v", st)
@@ -176,7 +201,7 @@ func TestPatienceEnds(t *testing.T) {
 func TestNoBroker(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", ownHost()+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,40 +216,56 @@ func TestNoBroker(t *testing.T) {
 // the topic holds.
 func TestCancelStopsAtOnceWithExactStats(t *testing.T) {
 	b := startBroker(t, broker.Config{Partitions: 1})
-	for _, rate := range []Rate{{max: true}, {}, {hz: 0.1}} {
+	for _, c := range []struct {
+		rate     Rate
+		messages int64 // acknowledged before it is told to
+	}{{Rate{max: true}, 500}, {Rate{}, 100}, {Rate{hz: 1e-4}, 1}} {
+		rate := c.rate
 		topic := "t" + rate.String()
 		p := &Producer{Brokers: []string{b.Addr()}, Topic: topic, Create: ingest.TopicSpec{Partitions: 1}, Play: Play{Rate: rate}}
-		ctx, cancel := context.WithCancel(context.Background())
-		var asked time.Time
-		time.AfterFunc(500*time.Millisecond, func() { asked = time.Now(); cancel() })
+		ctx, cancel := context.WithCancel(soon(t)) // the second frame at the lowest rate is due in hours
+		var at, asked time.Time
+		begun := time.Now()
+		go func() {
+			defer cancel()
+			eventually(t, "it is at work", func() bool { return p.Progress().Messages >= c.messages })
+			at = time.Now()
+			time.Sleep(50 * time.Millisecond) // that must be in Elapsed
+			asked = time.Now()
+		}()
 		st, err := p.Run(ctx, &ticking{})
-		took := time.Since(asked)
-		if !errors.Is(err, context.Canceled) || took > 2*time.Second {
-			t.Errorf("%s: %v, %s after the end was asked for", rate, err, took)
+		ended := time.Now()
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, %s after the end was asked for", rate, err, ended.Sub(asked))
 		}
 		d, err := ingest.Describe(soon(t), []string{b.Addr()}, ingest.Security{}, topic)
 		if err != nil || d.Partitions[0].End != st.Messages || st.Messages == 0 {
 			t.Errorf("%s: %d messages acknowledged, the topic holds %+v, %v", rate, st.Messages, d.Partitions, err)
 		}
-		if st.Elapsed < 400*time.Millisecond || p.Progress() != st {
+		if st.Elapsed < asked.Sub(at) || st.Elapsed > ended.Sub(begun) || p.Progress() != st {
 			t.Errorf("%s: %+v, progress %+v", rate, st, p.Progress())
 		}
 	}
 }
 
-// A broker that accepts everything and answers nothing does not hold us up.
+// A broker that accepts everything and answers nothing does not hold us up for
+// as long as a request may take.
 func TestCancelDoesNotWaitForAnAnswer(t *testing.T) {
 	x, _, _ := behindProxy(t)
 	p := &Producer{Brokers: []string{x.Addr().String()}, Topic: "t"}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(soon(t))
 	defer cancel()
 	var asked time.Time
-	time.AfterFunc(300*time.Millisecond, func() { x.stall.Store(true) })
-	time.AfterFunc(600*time.Millisecond, func() { asked = time.Now(); cancel() })
-	if _, err := p.Run(ctx, &ticking{}); !errors.Is(err, context.Canceled) {
+	if _, err := p.Run(ctx, &ticking{before: map[int64]func(){
+		100: func() {
+			eventually(t, "some are there", func() bool { return p.Progress().Messages > 0 })
+			x.stall.Store(true)
+		},
+		200: func() { asked = time.Now(); cancel() },
+	}}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if took := time.Since(asked); took > 3*time.Second {
+	if took := time.Since(asked); took > 12*time.Second { // of the 15 s and more of a request
 		t.Errorf("it took %s", took)
 	}
 }

@@ -37,9 +37,20 @@ func startBroker(t testing.TB, cfg broker.Config) *broker.Broker {
 
 // soon is a context that ends a test which hangs.
 func soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// eventually waits until ok. It may be called beside the test.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Errorf("never: %s", what)
+			return
+		}
+	}
 }
 
 // consume returns n messages of a topic of that many partitions, in order
