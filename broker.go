@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"entropipe/ingest/broker"
@@ -23,6 +24,9 @@ Examples:
 }
 
 func (c *brokerCmd) Run(e *env) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	b, err := broker.Start(broker.Config{Listen: c.Listen, Dir: c.Data, Partitions: c.Partitions, MaxMessageBytes: int64(c.MaxMessageBytes)})
 	if err != nil {
 		return err
@@ -32,4 +36,9 @@ func (c *brokerCmd) Run(e *env) error {
 	e.log.Info("broker ready", "address", b.Addr(), "data", b.Dir())
 	<-e.ctx.Done()
 	return nil
+}
+
+// check returns the first mistake, as a usageError.
+func (c *brokerCmd) check() error {
+	return cmp.Or(checkListenOn(c.Listen), checkAmount("partitions", c.Partitions, 1, maxPartitions), checkAmount("max-message-bytes", c.MaxMessageBytes, 1<<10, 1<<30))
 }

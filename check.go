@@ -8,6 +8,7 @@ import (
 	"net"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"entropipe/ingest/replay"
@@ -39,7 +40,7 @@ func (c *runFlags) check() error {
 			return err
 		}
 	}
-	if err := cmp.Or(checkOut(c.Output.Out), checkListen(c.Serve.Listen)); err != nil {
+	if err := cmp.Or(checkOut(c.Output.Out), checkPartitionBy(c.Output.PartitionBy), checkListen(c.Serve.Listen)); err != nil {
 		return err
 	}
 	if err := cmp.Or(c.Stage.check(&c.Publish), c.Publish.check(c.Source.Topic), c.Tokens.check(), checkOps(c.Frames.Ops)); err != nil {
@@ -100,6 +101,48 @@ func checkAmount[T int | int64 | Size](flag string, is, least, most T) error {
 	return usageError{fmt.Errorf("--%s %v: want %v to %v", flag, is, least, most)}
 }
 
+// checkPartitionBy returns a usageError if folders are not
+// dataset[,sequence][,date].
+func checkPartitionBy(by []string) error {
+	order, at := []string{"dataset", "sequence", "date"}, -1
+	for _, key := range by {
+		i := slices.Index(order, key)
+		if i <= at || at < 0 && i > 0 {
+			return usageError{fmt.Errorf("--partition-by %s: want dataset[,sequence][,date]", strings.Join(by, ","))}
+		}
+		at = i
+	}
+	return nil
+}
+
+// idle returns the flags that were given another value than their default, as
+// differs tells, and do nothing without others, with what these are. It is no
+// mistake: a file may hold the settings of several tasks.
+func (c *runFlags) idle(differs func(flag string) bool) (flags, want []string) {
+	t := &c.Tokens
+	for _, f := range []struct {
+		name  string
+		works bool
+		wants string
+	}{
+		{"entropy-every", slices.Contains(c.Output.Tables, "entropy"), "--tables with entropy"},
+		{"on-foreign", c.Stage.Model != "", "--model"},
+		{"device", t.LM != "", "--lm"},
+		{"token-budget", t.LM != "", "--lm"},
+		{"truncate", t.LM != "", "--lm"},
+		{"max-new", t.Task == "generate", "--task generate"},
+		{"top-k", t.Task == "logits", "--task logits"},
+		{"mask-use", t.Mask != "", "--mask"},
+		{"audit-every", t.Mask != "", "--mask"},
+		{"pprof", c.Serve.Listen != "off", "--listen"},
+	} {
+		if !f.works && differs(f.name) {
+			flags, want = append(flags, f.name), append(want, f.wants)
+		}
+	}
+	return flags, want
+}
+
 func checkOut(out string) error {
 	if scheme, _, ok := strings.Cut(out, "://"); ok {
 		return usageError{fmt.Errorf("--out %s: this version writes to folders, not to %s", out, scheme)}
@@ -110,9 +153,24 @@ func checkOut(out string) error {
 	return nil
 }
 
+// checkListen takes an address to serve on, or off.
 func checkListen(address string) error {
-	if _, _, err := net.SplitHostPort(address); err != nil && address != "off" {
+	if address == "off" {
+		return nil
+	}
+	if checkListenOn(address) != nil {
 		return usageError{fmt.Errorf("--listen %s: want HOST:PORT or off", address)}
+	}
+	return nil
+}
+
+func checkListenOn(address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil && digits(port) { // else the name of a service
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return usageError{fmt.Errorf("--listen %s: want HOST:PORT", address)}
 	}
 	return nil
 }

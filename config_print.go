@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -32,6 +33,16 @@ func effectiveConfig(k *kong.Kong, command any) string {
 		fmt.Fprintf(&b, "%s: %s\n", name, value)
 	}
 	return b.String()
+}
+
+// differs returns whether a flag of command has another value than its default.
+// The flag's type is one whose text is its value: a number, a string or a bool.
+func differs(k *kong.Kong, command any) func(flag string) bool {
+	flags := keysOf(nodeOf(k.Model.Node, command))
+	return func(flag string) bool {
+		f := flags[flag]
+		return fmt.Sprint(f.Target.Interface()) != cmp.Or(f.Default, fmt.Sprint(reflect.Zero(f.Target.Type()).Interface()))
+	}
 }
 
 func nodeOf(n *kong.Node, command any) *kong.Node {

@@ -89,6 +89,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	e := &env{ctx: signalled, stdout: stdout, stderr: stderr, log: newLogger(stderr, c.LogLevel, c.LogFormat), model: parser, args: args}
 	warnOfSlips(e.log, ctx, os.Environ())
 	if err := ctx.Run(e); err != nil {
+		if signalled.Err() != nil && errors.Is(err, context.Canceled) { // of what has no result before its end
+			err = errors.New("stopped before the end")
+		}
 		return fail(stderr, err)
 	}
 	return 0

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +24,8 @@ type progress struct {
 // rates. It is called from another goroutine.
 type progressSource func() (done int64, text string)
 
-// startProgress begins to show name. total 0 means that the end is not known.
+// startProgress begins to show name. total 0 means that the end is not known;
+// else the time that is left is estimated, from what is done since now.
 func startProgress(w io.Writer, log *slog.Logger, name string, total int64, source progressSource) *progress {
 	p := &progress{stop: make(chan struct{})}
 	show := p.lines
@@ -44,6 +46,7 @@ func (p *progress) bar(w io.Writer, _ *slog.Logger, name string, total int64, so
 	_, text := source()
 	var mu sync.Mutex
 	pool := mpb.New(mpb.WithOutput(w), mpb.WithWidth(32), mpb.WithRefreshRate(150*time.Millisecond))
+	left := newTimeLeft(source, total)
 	beside := decor.Any(func(decor.Statistics) string { mu.Lock(); defer mu.Unlock(); return " " + text })
 	var style mpb.BarFillerBuilder = mpb.SpinnerStyle()
 	count := decor.CurrentNoUnit(" %d")
@@ -56,6 +59,9 @@ func (p *progress) bar(w io.Writer, _ *slog.Logger, name string, total int64, so
 		done, now := source()
 		mu.Lock()
 		text = now
+		if !last {
+			text += left.text(done)
+		}
 		mu.Unlock()
 		b.SetCurrent(done)
 		if last {
@@ -66,8 +72,12 @@ func (p *progress) bar(w io.Writer, _ *slog.Logger, name string, total int64, so
 }
 
 func (p *progress) lines(_ io.Writer, log *slog.Logger, name string, total int64, source progressSource) {
-	p.poll(10*time.Second, func(bool) {
+	left := newTimeLeft(source, total)
+	p.poll(10*time.Second, func(last bool) {
 		done, text := source()
+		if !last {
+			text += left.text(done)
+		}
 		if total > 0 {
 			text = fmt.Sprintf("%d/%d %s", done, total, text)
 		} else {
@@ -75,6 +85,42 @@ func (p *progress) lines(_ io.Writer, log *slog.Logger, name string, total int64
 		}
 		log.Info(name + " " + text)
 	})
+}
+
+// timeLeft estimates how long work goes on, as if it went on as it did since
+// the start. What an earlier run had done took no time of this one.
+type timeLeft struct {
+	start       time.Time
+	done, total int64
+}
+
+func newTimeLeft(source progressSource, total int64) timeLeft {
+	done, _ := source()
+	return timeLeft{start: time.Now(), done: done, total: total}
+}
+
+// text returns ", 2m30s left"; nothing while the end or the speed is not known.
+func (l timeLeft) text(done int64) string {
+	since := time.Since(l.start)
+	if l.total <= done || done <= l.done || since < time.Second {
+		return ""
+	}
+	seconds := since.Seconds() / float64(done-l.done) * float64(l.total-done)
+	if seconds > 1e8 { // years: a guess of nothing
+		return ""
+	}
+	exact := time.Second // as far as it can be known
+	switch {
+	case seconds >= 3600:
+		exact = time.Minute
+	case seconds >= 60:
+		exact = 10 * time.Second
+	}
+	left := time.Duration(seconds * float64(time.Second)).Round(exact).String()
+	if short, ok := strings.CutSuffix(left, "m0s"); ok {
+		left = short + "m"
+	}
+	return ", " + left + " left"
 }
 
 // poll calls f at every interval and once more, with last set, at the end.

@@ -104,6 +104,10 @@ func (c *runCmd) Run(e *env) error {
 		_, err := fmt.Fprint(e.stdout, effectiveConfig(e.model, c))
 		return err
 	}
+	flags, want := c.idle(differs(e.model, c))
+	for i, flag := range flags {
+		e.log.Warn("this flag does nothing without another", "flag", "--"+flag, "want", want[i])
+	}
 	s, err := start(e.ctx, &c.runFlags, effectiveConfig(e.model, c), e.log)
 	if err != nil {
 		return unlessStopped(e, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"entropipe/sinks"
 )
@@ -30,8 +31,10 @@ func (c *verifyCmd) Run(e *env) error {
 	}
 	defer store.Close()
 	var done, total atomic.Int64
-	show := startProgress(e.stderr, e.log, "manifests", 0, func() (int64, string) {
-		return done.Load(), fmt.Sprintf("of %d", total.Load())
+	begin := time.Now()
+	show := startProgress(e.stderr, e.log, "manifests", 0, func() (int64, string) { // their number is known later
+		d, t := done.Load(), total.Load()
+		return d, fmt.Sprintf("of %d", t) + timeLeft{begin, 0, t}.text(d)
 	})
 	report, err := sinks.Verify(e.ctx, store, sinks.VerifyOptions{Progress: func(d, t int) { done.Store(int64(d)); total.Store(int64(t)) }})
 	show.Stop()
