@@ -114,6 +114,7 @@ func (s *session) stage(ctx context.Context, b *schemas.Batch) error {
 		return fmt.Errorf("%s/%d@%d: stage: %w", s.topic, s.id, b.End-1, err)
 	}
 	s.staged.add(b)
+	s.p.warnOfRejects(s.p.statsOf(s.topic), b)
 	s.p.budget.hold(-s.buffered.Swap(0))
 	clear(b.Results)
 	clear(b.Rejects)

@@ -338,6 +338,7 @@ func (s *session) account(done schemas.Committed, took time.Duration) {
 	c.frames.Add(all.frames)
 	c.rejects.Add(all.rejects)
 	s.staged = tally{}
+	s.p.warnOfRejects(c, b)
 	for _, t := range done.Tables {
 		c.rows.Add(t.Rows)
 		c.fileBytes.Add(t.Bytes)

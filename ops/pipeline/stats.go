@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,9 @@ type counters struct {
 	sequences, tokens                 atomic.Int64
 	firstCommit                       atomic.Int64 // Unix ns; 0: none yet
 	latency                           metrics.Quantiles
+
+	mu     sync.Mutex
+	warned map[string]bool // reasons of rejects that the log has
 }
 
 // Stats is a snapshot of totals since the start. What is in it is committed.
@@ -70,6 +74,25 @@ func (p *Pipeline) statsOf(topic string) *counters {
 		p.stats[topic] = c
 	}
 	return c
+}
+
+// warnOfRejects logs the first reject of every reason, of a topic: all of them are
+// in the table, and a log of ten thousand would hide what else it says.
+func (p *Pipeline) warnOfRejects(c *counters, b *schemas.Batch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range b.Rejects {
+		r := &b.Rejects[i]
+		if c.warned[r.Reason] {
+			continue
+		}
+		if c.warned == nil {
+			c.warned = map[string]bool{}
+		}
+		c.warned[r.Reason] = true
+		p.cfg.Log.Warn("refused; table rejects has this one, and every other that is for this reason", "topic", b.Topic, "partition", b.Partition,
+			"offset", r.Offset, "index", r.Index, "stage", r.Stage, "reason", r.Reason, "message", r.Message)
+	}
 }
 
 // tally counts results and rejects.
