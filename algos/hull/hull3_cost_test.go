@@ -202,20 +202,6 @@ func TestSieveLeavesFewCandidates(t *testing.T) {
 	}
 }
 
-func TestHull3DWarmCallsDoNotAllocate(t *testing.T) {
-	for _, n := range []int{50, 5000} {
-		for _, g := range spaces[float32]() {
-			c := g.Make(n, seed)
-			var h Hull3D[float32]
-			v, f, _ := h.Append(nil, nil, c)
-			v, f, _ = h.Append(v[:0], f[:0], c)
-			if a := testing.AllocsPerRun(4, func() { v, f, _ = h.Append(v[:0], f[:0], c) }); a > 0 {
-				t.Errorf("%s, %d points: %v allocations", g.Name, n, a)
-			}
-		}
-	}
-}
-
 // Area and volume are within the error that the comment gives of those in
 // exact arithmetic (the area, which has roots, in 200 bits).
 func TestMeasure3D(t *testing.T) {

@@ -343,30 +343,6 @@ func wantPanic(t *testing.T, want string, f func()) {
 	f()
 }
 
-func TestWarmCallsDoNotAllocate(t *testing.T) {
-	for _, n := range []int{50, 5000} {
-		for _, c := range geomtest.Clouds2D[float32](n, seed) {
-			var h Hull2D[float32]
-			dst := h.Append(nil, c.Cloud)
-			dst = h.Append(dst[:0], c.Cloud)
-			if a := testing.AllocsPerRun(4, func() { dst = h.Append(dst[:0], c.Cloud) }); a > 0 {
-				t.Errorf("%s, %d points: %v allocations", c.Name, n, a)
-			}
-		}
-	}
-	for _, f := range []func(int, uint64) geom.Cloud[float32]{geomtest.Square[float32], geomtest.Circle[float32]} {
-		h := Hull2D[float32]{Workers: 3}
-		c := f(3*laneFrom, seed)
-		dst := h.Append(nil, c)
-		dst = h.Append(dst[:0], c)
-		// Which goroutine sees which points depends on timing, so that the memory of
-		// each may have to grow some more times: seldom, and not in every call.
-		if a := testing.AllocsPerRun(10, func() { dst = h.Append(dst[:0], c) }); a > 0 {
-			t.Errorf("%d points shared by three goroutines: %v allocations", c.Len(), a)
-		}
-	}
-}
-
 func FuzzHull2D(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 2, 3, 3, 2, 1, 2, 2, 2})
 	f.Add([]byte{0x11, 63, 0, 0, 0, 255, 1, 128, 7, 7, 7, 9, 9, 1, 100, 100})
