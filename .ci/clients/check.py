@@ -30,7 +30,7 @@ def check(name, got, want):
     print("ok  " if got == want else "FAIL", name if got == want else f"{name}: {got!r}, want {want!r}", flush=True)
 
 
-def call(*command, timeout=60):
+def call(*command, timeout=200):
     """Runs a command, shows it, and returns what it wrote; its failure is ours."""
     print("+", *command, flush=True)
     done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=timeout)

@@ -37,7 +37,7 @@ func TestChaos(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}
-	limit := 3*time.Minute + time.Duration(*kills)*4**pause
+	limit := 8*time.Minute + time.Duration(*kills)*4**pause
 	ctx, cancel := context.WithTimeoutCause(t.Context(), limit, fmt.Errorf("the run took longer than %v", limit))
 	defer cancel()
 	r := newRun(ctx, t)
@@ -148,15 +148,23 @@ func (r *run) deck() []event {
 }
 
 func (r *run) chaos(ctx context.Context) {
-	r.wait(ctx, 2*time.Second) // the group forms
 	for _, do := range r.deck() {
+		r.atWork(ctx)
 		r.wait(ctx, time.Duration(r.rng.Int64N(2*int64(*pause))))
 		for _, w := range r.crew {
 			w.check()
 		}
 		do(ctx)
 	}
-	r.wait(ctx, 2*time.Second) // records go on past the last kill
+	r.atWork(ctx)
+}
+
+// atWork waits until the crew has committed again, however slow the machine is:
+// events that meet nobody at work prove nothing.
+func (r *run) atWork(ctx context.Context) {
+	for before := r.commits(); r.commits() == before; {
+		r.wait(ctx, 50*time.Millisecond)
+	}
 }
 
 func (r *run) wait(ctx context.Context, d time.Duration) {
@@ -185,15 +193,20 @@ func (r *run) freeze(context.Context) {
 	r.any().freeze(d)
 }
 
-func (r *run) terminate(context.Context) {
+func (r *run) terminate(ctx context.Context) {
 	r.stops++
 	w := r.any()
-	w.terminate()
+	w.terminate(ctx)
 	w.start()
 }
 
+// killBroker waits until every worker has found its brokers: one that begins
+// without them gives up after ten seconds, and a real Kafka may take longer.
 func (r *run) killBroker(ctx context.Context) {
 	r.brokerKills++
+	for _, w := range r.crew {
+		w.until(ctx, "msg=assigned")
+	}
 	if err := r.broker.Kill(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -212,8 +225,7 @@ func (r *run) verify(ctx context.Context) {
 }
 
 // drain ends the producer and the workers, and lets one more process whatever
-// they left. That must not be most of it: then the crew was never at work when
-// it was killed, and the run would prove nothing.
+// they left.
 func (r *run) drain(ctx context.Context) {
 	r.stop()
 	select {
@@ -223,16 +235,16 @@ func (r *run) drain(ctx context.Context) {
 	}
 	for _, w := range r.crew {
 		w.check()
-		w.terminate()
+		w.terminate(ctx)
 	}
 	v, err := Judge(r.out, r.expected(ctx))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if r.left = v.Missing; r.left > v.Records/2 {
-		r.t.Errorf("the crew committed only %d of %d records", v.Records-r.left, v.Records)
+	if r.left = v.Missing; r.left == v.Records {
+		r.t.Errorf("the crew committed none of %d records", v.Records)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, 90*time.Second, errors.New("90 s to drain"))
+	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errors.New("5 minutes to drain"))
 	defer cancel()
 	p, err := rig.Start(rig.Spec{Path: r.program.Path, Args: append(r.args(), "--until-end"), Log: filepath.Join(r.dir, "drain.log")})
 	if err == nil {

@@ -141,7 +141,7 @@ func (r *tokenRun) killings(ctx context.Context) {
 
 // until waits until so many messages are committed.
 func (r *tokenRun) until(ctx context.Context, messages int64, crew []*rig.Process) {
-	for begin := time.Now(); r.committed() < messages && time.Since(begin) < time.Minute; {
+	for r.committed() < messages {
 		r.wait(ctx, 50*time.Millisecond)
 		for _, p := range crew {
 			select {

@@ -3,6 +3,9 @@
 package chaos
 
 import (
+	"bytes"
+	"context"
+	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -16,17 +19,40 @@ type worker struct {
 	run     *run
 	name    string
 	process *rig.Process
+	logged  int64       // by those before it in its place
 	thaw    *time.Timer // of a freeze under way
 }
 
 func (w *worker) log() string { return filepath.Join(w.run.dir, w.name+".log") }
 
 func (w *worker) start() {
+	if st, err := os.Stat(w.log()); err == nil {
+		w.logged = st.Size()
+	}
 	p, err := rig.Start(rig.Spec{Path: w.run.program.Path, Args: w.run.args(), Log: w.log()})
 	if err != nil {
 		w.run.t.Fatal(err)
 	}
 	w.process = p
+}
+
+// until waits until the worker has logged text, or has ended.
+func (w *worker) until(ctx context.Context, text string) {
+	for {
+		b, err := os.ReadFile(w.log())
+		if err != nil {
+			w.run.t.Fatal(err)
+		}
+		if bytes.Contains(b[min(w.logged, int64(len(b))):], []byte(text)) {
+			return
+		}
+		select {
+		case <-w.process.Done():
+			return
+		default:
+			w.run.wait(ctx, 50*time.Millisecond)
+		}
+	}
 }
 
 // check finds a worker that ended though nobody asked: whatever happens to its
@@ -49,8 +75,9 @@ func (w *worker) freeze(d time.Duration) {
 	w.thaw = time.AfterFunc(d, func() { p.Signal(syscall.SIGCONT) }) // nothing to do about an error
 }
 
-// terminate asks the worker to end, which must succeed.
-func (w *worker) terminate() {
+// terminate asks the worker to end, which must succeed once it listens to signals,
+// as it does when it logs.
+func (w *worker) terminate(ctx context.Context) {
 	if w.thaw != nil {
 		w.thaw.Stop()
 	}
@@ -58,7 +85,8 @@ func (w *worker) terminate() {
 	if err := p.Signal(syscall.SIGCONT); err != nil {
 		w.run.t.Fatal(err)
 	}
-	if _, err := p.Stop(30 * time.Second); err != nil {
+	w.until(ctx, "level=")
+	if _, err := p.Stop(2 * time.Minute); err != nil {
 		w.run.t.Errorf("%s was asked to end: %v", w.name, err)
 	}
 }

@@ -110,7 +110,7 @@ func free(port int) bool {
 // Start starts the broker, again after Kill or Stop, and returns when it
 // accepts connections. A port that a killed one still holds is waited for.
 func (b *Broker) Start(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, 90*time.Second, errors.New("90 s to start a broker"))
+	ctx, cancel := context.WithTimeoutCause(ctx, 4*time.Minute, errors.New("4 minutes to start a broker"))
 	defer cancel()
 	for {
 		err := b.start(ctx)
@@ -173,12 +173,12 @@ func (b *Broker) end(kill bool) error {
 		b.process.Kill()
 		return nil
 	}
-	_, err := b.process.Stop(30 * time.Second)
+	_, err := b.process.Stop(2 * time.Minute)
 	return err
 }
 
 func (b *Broker) script(args ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	_, _, err := Run(ctx, Spec{Path: b.scripts.Stop, Args: args})
 	return err

@@ -19,10 +19,10 @@ type Client struct {
 	transport *kafka.Transport
 }
 
-// NewClient returns a client whose calls take at most 10 s.
+// NewClient returns a client whose calls take at most 30 s.
 func NewClient(addr string) *Client {
 	t := &kafka.Transport{DialTimeout: 3 * time.Second, MetadataTTL: time.Second}
-	return &Client{&kafka.Client{Addr: kafka.TCP(addr), Transport: t, Timeout: 10 * time.Second}, t}
+	return &Client{&kafka.Client{Addr: kafka.TCP(addr), Transport: t, Timeout: 30 * time.Second}, t}
 }
 
 // Close drops the idle connections.
@@ -80,10 +80,10 @@ func (c *Client) Ranges(ctx context.Context, topic string, n int) (map[int32]Ran
 	return ranges, nil
 }
 
-// again calls f until it succeeds, for at most 30 s: a broker that has just
+// again calls f until it succeeds, for at most two minutes: a broker that has just
 // started answers that it knows no controller or no leader yet.
 func (c *Client) again(ctx context.Context, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {
 		err := f(ctx)
