@@ -14,6 +14,7 @@ import (
 	"entropipe/models/atomicfile"
 	"entropipe/schemas"
 	"entropipe/sinks"
+	"entropipe/sparse/support"
 )
 
 type exportCmd struct {
@@ -135,11 +136,17 @@ func (c *exportCmd) check(stdout io.Writer) error {
 	if c.As == "onnx" {
 		return usageError{errors.New("--as onnx is for a model, which is named in place of the output folder: entropipe export FILE.safetensors")}
 	}
+	if slices.Contains(maskForms, c.As) {
+		return usageError{fmt.Errorf("--as %s is for a mask: there is no %s in %s", c.As, support.ConfigFile, shownPath(c.Out))}
+	}
 	if !slices.Contains(formats, c.As) {
 		return usageError{fmt.Errorf("--as %s: want %s", c.As, strings.Join(formats, ", "))}
 	}
 	if c.As == "geojson" && slices.Contains(c.Layers, layerHull3D) {
 		return usageError{errors.New("--layers hull3d: geojson is flat; ply has the mesh, svg and png its edges from above")}
+	}
+	if c.ASCII && c.As != "ply" {
+		return usageError{fmt.Errorf("--ascii: it is for ply, not for %s", c.As)}
 	}
 	if err := checkAmount("width", c.Width, minPictureWidth, maxPictureWidth); err != nil {
 		return err
