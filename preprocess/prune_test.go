@@ -253,7 +253,7 @@ func TestWarmStageDoesNotAllocate(t *testing.T) {
 	c := geomtest.Lidar[float32](20_000, seed)
 	s := newStage[float32](t, Config{Mode: Prune, For: []Op{Hull2D, Hull3D, Maxima2D, Maxima3D}, Model: modelOf(even(32))})
 	var at []int32
-	if a := testing.AllocsPerRun(10, func() {
+	if a := testing.AllocsPerRun(5, func() {
 		p, _ := s.Apply(c)
 		at = s.Prune(at[:0], &p)
 	}); a > 0 {

@@ -238,7 +238,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 			s.EstimateGiven(c, w, 200, 32)
 		}
 		run()
-		if got := testing.AllocsPerRun(10, run); got > 0 {
+		if got := testing.AllocsPerRun(5, run); got > 0 {
 			t.Errorf("%v: %v allocations", p, got)
 		}
 	}
@@ -252,7 +252,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		cells.Gradient(grad, gradHalves, c, halves, list)
 	}
 	run()
-	if got := testing.AllocsPerRun(10, run); got > 0 {
+	if got := testing.AllocsPerRun(5, run); got > 0 {
 		t.Errorf("the paper's losses: %v allocations", got)
 	}
 }

@@ -105,7 +105,7 @@ func TestAppendTakesAnything(t *testing.T) {
 		}
 		restore()
 	}
-	if a := testing.AllocsPerRun(10, func() {
+	if a := testing.AllocsPerRun(5, func() {
 		f.Look(c)
 		want = f.Append(want[:0], dirs)
 	}); a > 0 {

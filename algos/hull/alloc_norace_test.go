@@ -13,12 +13,12 @@ import (
 // and takes ten times as long.
 
 func TestWarmCallsDoNotAllocate(t *testing.T) {
-	for _, n := range []int{50, 5000} {
+	for _, n := range []int{50, shorter(5000, 2000)} {
 		for _, c := range geomtest.Clouds2D[float32](n, seed) {
 			var h Hull2D[float32]
 			dst := h.Append(nil, c.Cloud)
 			dst = h.Append(dst[:0], c.Cloud)
-			if a := testing.AllocsPerRun(10, func() { dst = h.Append(dst[:0], c.Cloud) }); a > 0 {
+			if a := testing.AllocsPerRun(5, func() { dst = h.Append(dst[:0], c.Cloud) }); a > 0 {
 				t.Errorf("%s, %d points: %v allocations", c.Name, n, a)
 			}
 		}
@@ -37,13 +37,13 @@ func TestWarmCallsDoNotAllocate(t *testing.T) {
 }
 
 func TestHull3DWarmCallsDoNotAllocate(t *testing.T) {
-	for _, n := range []int{50, 5000} {
+	for _, n := range []int{50, shorter(5000, 2000)} {
 		for _, g := range spaces[float32]() {
 			c := g.Make(n, seed)
 			var h Hull3D[float32]
 			v, f, _ := h.Append(nil, nil, c)
 			v, f, _ = h.Append(v[:0], f[:0], c)
-			if a := testing.AllocsPerRun(10, func() { v, f, _ = h.Append(v[:0], f[:0], c) }); a > 0 {
+			if a := testing.AllocsPerRun(5, func() { v, f, _ = h.Append(v[:0], f[:0], c) }); a > 0 {
 				t.Errorf("%s, %d points: %v allocations", g.Name, n, a)
 			}
 		}

@@ -272,7 +272,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	var m Maxima[float32]
 	var h Hull2D[float32]
 	var dst []int32
-	if n := testing.AllocsPerRun(10, func() {
+	if n := testing.AllocsPerRun(5, func() {
 		dst = h.Append(m.Append(dst[:0], c), c)
 		m.Trace.Entropy()
 	}); n != 0 {
