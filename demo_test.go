@@ -75,7 +75,7 @@ func checkDemo(t *testing.T, out string, sweeps int64) {
 func TestStoppedDemo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d := launch(t, dir, scene("--frames", "0", "--rate", "10hz", "--listen", "127.0.0.1:0")...)
+	d := launch(t, dir, scene("--frames", "0", "--rate", "1hz", "--listen", "127.0.0.1:0")...)
 	base := d.until(`metrics on (http://127\.0\.0\.1:\d+)/metrics`)[1]
 	waitFor(t, "frames", func() bool { return metric(t, base+"/metrics", "entropipe_frames_total", `direction="out"`) > 20 })
 	becomesReady(t, base)
@@ -149,7 +149,7 @@ func TestFirstRowComesSoon(t *testing.T) {
 		t.Errorf("rows wait for %v", age)
 	}
 	dir := t.TempDir()
-	d := launch(t, dir, "demo", "--out", "out", "--listen", "off", "--frames", "0", "--points", "2000")
+	d := launch(t, dir, "demo", "--out", "out", "--listen", "off", "--frames", "0", "--points", "2000", "--rate", "1hz")
 	waitFor(t, "a row", func() bool { rows, err := countRows(filepath.Join(dir, "out", "hulls")); return err == nil && rows > 0 })
 	d.signal(os.Interrupt)
 	d.exits(0, patience)
