@@ -95,6 +95,8 @@ type Consumer struct {
 	free    freeList
 	stats   counters
 
+	complaints complaints
+
 	mu      sync.Mutex
 	targets map[string]map[int32]int64 // topic, partition: where it ends; nil without UntilEnd
 	reached map[string]bool            // topic/partition: its end is durable; Run's alone

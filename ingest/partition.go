@@ -212,15 +212,6 @@ func (p *Partition) fatal(from int64, err error) error {
 	return fmt.Errorf("%s/%d@%d: the broker refuses to serve the partition: %w", p.Topic, p.ID, from, err)
 }
 
-// complain logs at most every five seconds.
-func (p *Partition) complain(what string, offset int64, err error) {
-	if time.Since(p.logged) < 5*time.Second {
-		return
-	}
-	p.logged = time.Now()
-	p.c.log.Warn(what, "topic", p.Topic, "partition", p.ID, "offset", offset, "error", err)
-}
-
 // outOfRange finds out why from is not in the log. nil: it is, now.
 func (p *Partition) outOfRange(ctx context.Context, from int64) error {
 	start, end, err := p.bounds(ctx, from)

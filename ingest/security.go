@@ -94,7 +94,7 @@ func (s *Security) mismatch(err error) string {
 
 // hangsUp tells a connection that the broker has closed without an answer.
 func hangsUp(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // want says what a broker may want that hangs up.

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -216,6 +217,38 @@ func TestSecurityThatDoesNotFit(t *testing.T) {
 			}
 			t.Log(err)
 		})
+	}
+}
+
+// What a broker did is the reason, not that the time ended while it was asked again.
+func TestReasonOutlivesTheTime(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { // hangs up once, and is mute from then on
+		for n := 0; ; n++ {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			if n == 0 {
+				conn.Close()
+			} else {
+				defer conn.Close()
+			}
+		}
+	})
+	defer serving.Wait()
+	defer ln.Close()
+	k, err := newCluster([]string{ln.Addr().String()}, Security{}, "test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.close()
+	if err := k.reach(context.Background(), 2*time.Second); err == nil || !strings.Contains(err.Error(), "closes the connection") {
+		t.Errorf("%v, want what the broker did first", err)
 	}
 }
 
