@@ -42,7 +42,9 @@ func python(t *testing.T, args ...string) {
 	program := peerPython(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
 	defer cancel()
-	text, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1") // small models: threads that wait for each other awake take minutes on a busy machine
+	text, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, text)
 	}
