@@ -40,6 +40,8 @@ func (c *produceTokens) check() error {
 	switch {
 	case c.Stage != "off":
 		return usageError{fmt.Errorf("--stage %s: only clouds of points are pruned", c.Stage)}
+	case c.Lengths == "" && c.Clip != 512: // its default
+		return usageError{errors.New("--clip: want --lengths, the trace to cut at")}
 	case c.Lengths == "" && c.Sequences > 0:
 		return usageError{errors.New("--sequences: want --lengths, the trace to cut at; --limit ends any source")}
 	}
