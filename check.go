@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"entropipe/ingest/replay"
 )
@@ -59,6 +60,8 @@ func checkOps(ops []string) error {
 
 func (c *runFlags) checkAmounts() error {
 	return cmp.Or(
+		checkAmount("session-timeout", c.Source.Session, 100*time.Millisecond, 24*time.Hour),
+		checkAmount("rebalance-timeout", c.Source.Rebalance, 100*time.Millisecond, 24*time.Hour),
 		checkAmount("workers", c.Resource.Workers, 0, maxWorkers),
 		checkAmount("memory", c.Resource.Memory, minMemory, maxSize),
 		checkAmount("roll-bytes", c.Output.RollBytes, 1, maxSize),
@@ -91,7 +94,7 @@ func (c *demoCmd) check() error {
 }
 
 // checkAmount returns a usageError if a flag's value is out of range.
-func checkAmount[T int | int64 | Size](flag string, is, least, most T) error {
+func checkAmount[T int | int64 | Size | time.Duration](flag string, is, least, most T) error {
 	switch {
 	case is >= least && is <= most:
 		return nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -38,8 +39,9 @@ func TestAFailureLeavesTheOldFile(t *testing.T) {
 	if err := Write(dir, text("a folder's place")); err == nil {
 		t.Error("a folder was replaced")
 	}
-	if err := Write(filepath.Join(dir, "absent", "f"), text("")); err == nil {
-		t.Error("wrote into a folder that is not there")
+	absent := filepath.Join(dir, "absent", "f")
+	if err := Write(absent, text("")); err == nil || !strings.HasPrefix(err.Error(), "open "+absent+": ") {
+		t.Errorf("into a folder that is not there: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("left %v, %v", left, err)
