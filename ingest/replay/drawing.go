@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // drawingParser reads one line of a QuickDraw file: a JSON object with key_id,
@@ -132,8 +131,8 @@ func parseDrawn(s string) (int64, error) {
 	if !ok {
 		return 0, fmt.Errorf("want a time like 2017-03-01 20:41:36.70725 UTC, got %.60q", s)
 	}
-	t, err := time.Parse("2006-01-02 15:04:05", bare) // takes any fraction
-	if err != nil {
+	t, ok := parseUTC(bare)
+	if !ok {
 		return 0, fmt.Errorf("want a time like 2017-03-01 20:41:36.70725 UTC, got %.60q", s)
 	}
 	return unixNano(t)

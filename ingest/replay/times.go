@@ -70,11 +70,19 @@ func (t *times) at(n int64) (int64, error) {
 // parseTimestamp reads "2011-09-26 13:02:25.951199337". The zone is not
 // stated; the convention is UTC.
 func parseTimestamp(s string) (int64, error) {
-	t, err := time.Parse("2006-01-02 15:04:05", s) // takes any fraction
-	if err != nil {
+	t, ok := parseUTC(s)
+	if !ok {
 		return 0, fmt.Errorf("want a time like 2011-09-26 13:02:25.951199337, got %.60q", s)
 	}
 	return unixNano(t)
+}
+
+// parseUTC reads a date and a time of day, with any fraction of the second. The
+// time package alone would take an hour of one digit and spaces, too.
+func parseUTC(s string) (t time.Time, ok bool) {
+	const layout = "2006-01-02 15:04:05"
+	t, err := time.Parse(layout, s)
+	return t, err == nil && strings.HasPrefix(s, t.Format(layout))
 }
 
 // parseSeconds reads seconds since the start, as "1.036224e-01".
