@@ -129,17 +129,20 @@ func (b *budget) press() {
 // short tells whether a commit would help: the limit is exceeded, or there is
 // room for a reservation but for what is held. Hundreds of partitions that wait for
 // records, and others that wait for theirs, are no reason: they would make every
-// record a commit. The caller holds the lock, and has served whom it could.
+// record a commit; nor is a reservation that fits, because who asks has become idle
+// just now, and will be served. The caller holds the lock.
 func (b *budget) short() bool {
 	if b.fetched+b.held > b.limit {
 		return true
 	}
 	for i, r := range b.waiting {
+		idle := r.idle()
 		most := b.limit / 4 * 3
-		if i == 0 && !r.idle() {
+		if !idle {
 			most = b.limit / 2
 		}
-		if b.fetched == 0 || b.fetched+r.bytes <= most && (i == 0 || r.idle()) {
+		served := idle || i == 0
+		if served && !b.fits(r.bytes, most) && (b.fetched == 0 || b.fetched+r.bytes <= most) {
 			return true
 		}
 	}

@@ -83,6 +83,7 @@ func TestCommitsAreAskedForWhereTheyHelp(t *testing.T) {
 		{"of one who is idle too", 70, 10, 10, idle, false},
 		{"held memory is in the way", 30, 65, 10, busy, true},
 		{"of one who is idle too", 60, 35, 10, idle, true},
+		{"there is room: of one who has become idle", 60, 10, 10, idle, false},
 		{"a huge record, others fetched", 10, 10, 200, idle, false},
 		{"a huge record, others held", 0, 10, 200, busy, true},
 	} {
