@@ -24,8 +24,8 @@ import (
 //
 // So algos know nothing of Kafka, Arrow, files or metrics; Arrow stays in
 // schemas, kafka-go in ingest, parquet-go in sinks and Prometheus in ops, which
-// counts the numbers that stages return; algos/geomtest serves tests and
-// benchmarks; and nothing imports benchmarks.
+// counts the numbers that stages return; algos/geomtest and ops/leaktest serve
+// tests and benchmarks; and nothing imports benchmarks.
 const importPolicy = `
 algos/internal/kernel                                |                      | golang.org/x/sys                        |
 algos/geom algos/exact algos/vector                  | earlier              |                                         |
@@ -44,6 +44,7 @@ ops/web                                              | earlier              |   
 .                                                    | earlier              | any                                     |
 algos/geomtest                                       | earlier              | rapid                                   |
 benchmarks/...                                       | any                  | any                                     |
+ops/leaktest                                         |                      | goleak                                  |
 `
 
 // moduleNames are the short names of the policy.
@@ -52,6 +53,7 @@ var moduleNames = map[string]string{
 	"compress":    "github.com/klauspost/compress",
 	"flatbuffers": "github.com/google/flatbuffers",
 	"franz-go":    "github.com/twmb/franz-go",
+	"goleak":      "go.uber.org/goleak",
 	"kafka-go":    "github.com/segmentio/kafka-go",
 	"kfake":       "github.com/twmb/franz-go/pkg/kfake",
 	"kmsg":        "github.com/twmb/franz-go/pkg/kmsg",

@@ -5,31 +5,19 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
 	"entropipe/algos/internal/kernel"
+	"entropipe/ops/leaktest"
 )
 
 const seed = 1
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(patient{m}) }
-
-// patient gives goroutines half a minute to end: goleak itself waits for less
-// than half a second.
-type patient struct{ *testing.M }
-
-func (p patient) Run() int {
-	code := p.M.Run()
-	for end := time.Now().Add(30 * time.Second); code == 0 && goleak.Find() != nil && time.Now().Before(end); {
-	}
-	return code
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // wantHull compares with the exact oracle.
 func wantHull[T geom.Float](t *testing.T, h *Hull2D[T], name string, c geom.Cloud[T]) {

@@ -14,7 +14,8 @@ import (
 	"time"
 
 	kafka "github.com/segmentio/kafka-go"
-	"go.uber.org/goleak"
+
+	"entropipe/ops/leaktest"
 )
 
 const childEnv = "ENTROPIPE_TEST_BROKER_DIR"
@@ -30,18 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(b.Addr())
 		select {}
 	}
-	goleak.VerifyTestMain(patient{m})
-}
-
-// patient gives goroutines half a minute to end: goleak itself waits for less
-// than half a second.
-type patient struct{ *testing.M }
-
-func (p patient) Run() int {
-	code := p.M.Run()
-	for end := time.Now().Add(30 * time.Second); code == 0 && goleak.Find() != nil && time.Now().Before(end); {
-	}
-	return code
+	leaktest.Main(m)
 }
 
 func start(t *testing.T, cfg Config) *Broker {

@@ -9,21 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"entropipe/ops/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(longer{m}) }
-
-// longer gives goroutines half a minute to end: goleak itself waits for less
-// than half a second.
-type longer struct{ *testing.M }
-
-func (l longer) Run() int {
-	code := l.M.Run()
-	for end := time.Now().Add(30 * time.Second); code == 0 && goleak.Find() != nil && time.Now().Before(end); {
-	}
-	return code
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // everyLevel runs f at each level that this CPU has.
 func everyLevel(t *testing.T, f func(t *testing.T)) {

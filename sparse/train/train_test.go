@@ -9,27 +9,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"entropipe/models/mat"
 	"entropipe/models/safetensors"
+	"entropipe/ops/leaktest"
 	"entropipe/sparse/model"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(patient{m}) }
-
-// patient gives goroutines half a minute to end: goleak itself waits for less
-// than half a second.
-type patient struct{ *testing.M }
-
-func (p patient) Run() int {
-	code := p.M.Run()
-	for end := time.Now().Add(30 * time.Second); code == 0 && goleak.Find() != nil && time.Now().Before(end); {
-	}
-	return code
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // small is a configuration that learns in a second.
 func small(r Regulariser) Config {
