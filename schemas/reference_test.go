@@ -78,7 +78,7 @@ func floatsOf(col arrow.Array) []float64 {
 		}
 		switch a := col.(type) {
 		case *array.Float16:
-			out[i] = float64(a.Value(i).Float32())
+			out[i] = halfByDefinition(a.Value(i).Uint16()) // Arrow's own conversion loses subnormals
 		case *array.Float32:
 			out[i] = float64(a.Value(i))
 		case *array.Float64:
@@ -90,6 +90,25 @@ func floatsOf(col arrow.Array) []float64 {
 		}
 	}
 	return out
+}
+
+// halfByDefinition returns the value that IEEE 754 gives to the 16 bits of a
+// binary16: (-1)^s · 2^(e-15) · 1.m, and (-1)^s · 2^-14 · 0.m where e is 0.
+func halfByDefinition(h uint16) float64 {
+	exponent, fraction := int(h>>10&0x1f), float64(h&0x3ff)/1024
+	v := math.Ldexp(1+fraction, exponent-15)
+	switch {
+	case exponent == 0:
+		v = math.Ldexp(fraction, -14)
+	case exponent == 31 && fraction == 0:
+		v = math.Inf(1)
+	case exponent == 31:
+		return math.NaN()
+	}
+	if h>>15 == 1 {
+		v = -v
+	}
+	return v
 }
 
 func int64OfArray(col arrow.Array, i int) int64 {

@@ -259,7 +259,7 @@ func fillRounded[T geom.Float](dst []T, a arrow.Array, c *column) *FormatError {
 	switch a := a.(type) {
 	case *array.Float16:
 		for i := range dst {
-			dst[i] = T(a.Value(i).Float32())
+			dst[i] = T(widenHalf(a.Value(i).Uint16()))
 		}
 	case *array.Float32:
 		convert(dst, a.Float32Values())
@@ -286,6 +286,19 @@ func fillRounded[T geom.Float](dst []T, a arrow.Array, c *column) *FormatError {
 	}
 	setNaN(dst, a)
 	return nil
+}
+
+// widenHalf returns the value of a float16 given by its bits: 5 of exponent, 10
+// of fraction. The result is exact. The function moves both fields to their
+// places in a float32, which then holds 2^-112 of the value, also where the
+// value is subnormal; only infinity and NaN need their exponent set. Arrow's
+// own float16.Num.Float32 returns 2^-112 of each subnormal.
+func widenHalf(h uint16) float32 {
+	b := math.Float32bits(math.Float32frombits(uint32(h&0x7fff)<<13) * 0x1p112)
+	if h&0x7c00 == 0x7c00 {
+		b |= 0x7f800000
+	}
+	return math.Float32frombits(b | uint32(h>>15)<<31)
 }
 
 func setNaN[T geom.Float](dst []T, a arrow.Array) {

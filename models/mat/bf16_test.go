@@ -81,6 +81,32 @@ func TestUpperIsTheNearest(t *testing.T) {
 	})
 }
 
+// Law: all 65,536 numbers of bf16 are rounded to themselves, infinities and the
+// NaNs of arithmetic too; what lies between two finite ones of a sign goes to
+// the nearer, from the middle to the one whose last bit is 0. bf16 is the upper
+// half of a float32, so the lower half alone tells how near.
+func TestUpperOfEveryNumber(t *testing.T) {
+	for h := range uint32(1 << 16) {
+		exponent := h >> 7 & 0xff
+		if exponent == 0xff && h&0x7f != 0 && h&0x7f != 0x40 {
+			continue // a NaN that no arithmetic makes
+		}
+		lower := []uint32{0, 1, 0x7fff, 0x8000, 0x8001, 0xffff}
+		if exponent == 0xff {
+			lower = lower[:1]
+		}
+		for _, l := range lower {
+			want := h
+			if l > 0x8000 || l == 0x8000 && h&1 == 1 {
+				want++
+			}
+			if got := upper(math.Float32frombits(h<<16 | l)); got != want<<16 {
+				t.Fatalf("%#08x is rounded to %#08x, want %#08x", h<<16|l, got, want<<16)
+			}
+		}
+	}
+}
+
 // The kernels round as upper does. The instruction alone takes numbers below
 // 2⁻¹²⁶ as zero.
 func TestRoundRows(t *testing.T) {
