@@ -44,7 +44,7 @@ func (c *runFlags) check() error {
 	if err := cmp.Or(checkOut(c.Output.Out), checkPartitionBy(c.Output.PartitionBy), checkListen(c.Serve.Listen)); err != nil {
 		return err
 	}
-	if err := cmp.Or(c.Stage.check(&c.Publish), c.Publish.check(c.Source.Topic), c.Tokens.check(), checkOps(c.Frames.Ops)); err != nil {
+	if err := cmp.Or(c.Stage.check(&c.Publish), c.Publish.check(c.Source.Topic), c.Tokens.check(), checkOps(c.Frames.Ops), checkRaw(c.Frames.Raw, c.Source.Topic)); err != nil {
 		return err
 	}
 	return c.checkAmounts()
@@ -56,6 +56,12 @@ func checkOps(ops []string) error {
 		return usageError{errors.New("--ops none: it stands alone")}
 	}
 	return nil
+}
+
+// checkRaw finds what --raw does not know.
+func checkRaw(settings, topics []string) error {
+	_, err := rawTopics(settings, topics)
+	return err
 }
 
 func (c *runFlags) checkAmounts() error {

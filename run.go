@@ -47,6 +47,7 @@ Examples:
   entropipe run --ops hull2d,hull3d                   # hulls in space too: table hulls3d
   entropipe run --ops hull3d --stage seed --model lidar.safetensors
   entropipe run --ops none --publish survivors --for hull2d,maxima3d
+  entropipe run --topic points --raw velodyne         # .bin files sent as they are, by clients without headers
   entropipe run --topic points,tokens --lm all-MiniLM-L6-v2     # sequences too: table tokens
   entropipe run --topic tokens --lm all-MiniLM-L6-v2 --mask mask/ --ladder 0.1
 
@@ -81,6 +82,7 @@ type outputFlags struct {
 type frameFlags struct {
 	Ops           []string `enum:"hull2d,hull3d,maxima2d,maxima3d,delaunay2d,none" placeholder:"OP" help:"Operators: hull2d, hull3d, maxima2d, maxima3d, delaunay2d; or none, for --publish alone. Default: hull2d, delaunay2d, and maxima3d for clouds with z, maxima2d for those without; hull3d too, for clouds with z, where --tables names hulls3d." group:"Frames"`
 	EntropyEvery  int64    `default:"100" help:"Measure every so many frames for table entropy; 0: none (${default})." group:"Frames"`
+	Raw           []string `placeholder:"velodyne|TOPIC=velodyne" help:"Take values that no header describes for raw KITTI .bin, if they are no Arrow stream and look like one: velodyne in every topic, TOPIC=velodyne in that one." group:"Frames" content:"yes"`
 	MaxFrameBytes Size     `default:"64MiB" help:"Largest frame, decompressed (${default})." group:"Frames"`
 }
 
@@ -195,6 +197,10 @@ func (c *runFlags) frames(log *slog.Logger) (pipeline.FrameConfig, []string, err
 		if !slices.Contains(cfg.Ops, op) {
 			cfg.Ops = append(cfg.Ops, op)
 		}
+	}
+	var err error
+	if cfg.Raw, err = rawTopics(c.Frames.Raw, c.Source.Topic); err != nil {
+		return cfg, nil, err
 	}
 	tables := c.Output.Tables
 	if tables == nil {

@@ -39,10 +39,11 @@ type trainCmd struct {
 	Workers   int     `default:"0" help:"Goroutines; 0: one a processor. The model does not depend on it." group:"Training"`
 	Progress  bool    `help:"Show how far it is." group:"Training"`
 
-	Frames  int    `default:"200" help:"Most frames to learn from, the first ones (${default})." group:"Data"`
-	Kind    string `enum:"lidar,sketch" default:"lidar" help:"What synthetic frames are (${enum})." group:"Data"`
-	Dataset string `help:"Data set that the model is for, instead of the frames' own; any: not bound to one." group:"Data"`
-	Sensor  string `help:"Sensor that the model is for, instead of the frames' own; any: not bound to one." group:"Data"`
+	Frames  int      `default:"200" help:"Most frames to learn from, the first ones (${default})." group:"Data"`
+	Kind    string   `enum:"lidar,sketch" default:"lidar" help:"What synthetic frames are (${enum})." group:"Data"`
+	Raw     []string `placeholder:"velodyne" help:"Take values of a topic that no header describes for raw KITTI .bin, if they look like one: velodyne." group:"Data"`
+	Dataset string   `help:"Data set that the model is for, instead of the frames' own; any: not bound to one." group:"Data"`
+	Sensor  string   `help:"Sensor that the model is for, instead of the frames' own; any: not bound to one." group:"Data"`
 
 	Security securityFlags `embed:""`
 }

@@ -147,6 +147,7 @@ func clouds(it *replay.Item) []geom.Cloud[float32] {
 type topicReader struct {
 	starts map[int32]int64
 	most   int // frames of a partition
+	raw    schemas.RawTopics
 
 	mu     sync.Mutex
 	frames map[int32][]learned
@@ -159,6 +160,10 @@ func (c *trainCmd) eachOfTopic(e *env, brokers []string, topic string, f func(le
 	if err := cmp.Or(checkBrokers(brokers), checkTopicName(topic)); err != nil {
 		return err
 	}
+	raw, err := rawTopics(c.Raw, nil)
+	if err != nil {
+		return err
+	}
 	security, err := c.Security.open(e.log)
 	if err != nil {
 		return err
@@ -168,7 +173,7 @@ func (c *trainCmd) eachOfTopic(e *env, brokers []string, topic string, f func(le
 		return err
 	}
 	defer consumer.Close()
-	r := topicReader{frames: map[int32][]learned{}}
+	r := topicReader{raw: raw, frames: map[int32][]learned{}}
 	if r.starts, err = consumer.Starts(e.ctx, topic, "earliest"); err != nil {
 		return err
 	}
@@ -191,7 +196,7 @@ func (c *trainCmd) eachOfTopic(e *env, brokers []string, topic string, f func(le
 // read collects the frames of a partition. Messages that are no frames are
 // left out, as the pipeline refuses them.
 func (r *topicReader) read(ctx context.Context, p *ingest.Partition) error {
-	var decoder schemas.Decoder
+	decoder := schemas.Decoder{Raw: r.raw}
 	var frames []learned
 	for next := r.starts[p.ID]; len(frames) < r.most; {
 		fetched, err := p.Fetch(ctx, next, 16<<20)

@@ -30,6 +30,10 @@ type Decoder struct {
 	// for a message that declares so. 0: DefaultMaxBytes.
 	MaxBytes int64
 
+	// Raw names the topics in which a value that no header describes and that is
+	// no Arrow stream is read as a raw KITTI .bin, if its numbers could be a scan's.
+	Raw RawTopics
+
 	throughArrow bool // tests: read nothing in place
 
 	names    names
@@ -130,13 +134,19 @@ func formatOf(m *Message) (string, *FormatError) {
 		return ContentTypeArrow, nil
 	case bytes.EqualFold(ct, []byte(ContentTypeKITTI)):
 		return ContentTypeKITTI, nil
-	case bytes.EqualFold(ct, []byte("application/octet-stream")):
+	case bytes.EqualFold(ct, []byte(contentTypeOctets)):
 		if bytes.EqualFold(headerValue(m.Headers, HeaderFormat), []byte("kitti")) {
 			return ContentTypeKITTI, nil
 		}
 		return ContentTypeArrow, nil
 	}
 	return "", formatErr(ReasonUnknownContentType, -1, "content-type is %.80q; this build reads %s and %s", full, ContentTypeArrow, ContentTypeKITTI)
+}
+
+// isOctets tells whether header content-type says only that there are bytes.
+func isOctets(m *Message) bool {
+	ct, _, _ := bytes.Cut(headerValue(m.Headers, HeaderContentType), []byte{';'})
+	return bytes.EqualFold(bytes.TrimSpace(ct), []byte(contentTypeOctets))
 }
 
 // arrow decodes an Arrow IPC stream.
@@ -149,6 +159,11 @@ func (d *Decoder) arrow(m *Message, key FrameKey) (err *FormatError) {
 		}
 	}()
 	l, next, err := d.layout(m.Value)
+	if err != nil && (err.Reason == ReasonNotArrow || len(m.Value) == 0) {
+		if err = d.unnamed(m, err); err == nil {
+			return d.kitti(m, key)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -334,7 +349,7 @@ func (d *Decoder) points(l *layout, key FrameKey, pruned *Pruned) *FormatError {
 // kitti makes a frame of a raw .bin file: x, y, z and reflectance of each point
 // as little-endian float32. No byte is no point.
 func (d *Decoder) kitti(m *Message, key FrameKey) *FormatError {
-	const width = 16
+	const width = rawWidth
 	v := m.Value
 	if name := headerValue(m.Headers, HeaderSchema); len(name) > 0 && string(name) != SchemaPoints {
 		return formatErr(ReasonUnknownSchema, -1, "schema is %.80q, but a value of %s is %s", name, ContentTypeKITTI, SchemaPoints)
@@ -365,6 +380,6 @@ func (d *Decoder) kitti(m *Message, key FrameKey) *FormatError {
 	return nil
 }
 
-func float32At(p *[16]byte, i int) float32 {
+func float32At(p *[rawWidth]byte, i int) float32 {
 	return math.Float32frombits(uint32(p[i]) | uint32(p[i+1])<<8 | uint32(p[i+2])<<16 | uint32(p[i+3])<<24)
 }

@@ -19,6 +19,8 @@ const (
 const (
 	ContentTypeArrow = "application/vnd.apache.arrow.stream"
 	ContentTypeKITTI = "application/vnd.kitti.velodyne" // raw .bin: x, y, z, reflectance as float32
+
+	contentTypeOctets = "application/octet-stream" // whatever header format or the topic says
 )
 
 // Names of the headers, as we write them. Readers take any case, and

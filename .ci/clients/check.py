@@ -3,8 +3,9 @@
 
     check.py PROGRAM BROKER FOLDER
 
-kcat sends a raw KITTI frame, an Arrow stream, an Arrow stream without any header, and something
-that is no frame; rows for them must come out of the program PROGRAM. Then the program sends, and
+kcat sends a raw KITTI frame, an Arrow stream, an Arrow stream without any header, something
+that is no frame, and a raw frame without any header; rows for them must come out of the program
+PROGRAM, for the last one where --raw says so. Then the program sends, and
 kcat and pyarrow read. BROKER is HOST:PORT of a Kafka that creates topics on demand; FOLDER, for
 files, must not exist.
 
@@ -61,6 +62,7 @@ def send_all(broker, topic, folder):
     send(broker, topic, folder / "points.arrow", "drive", content_type="application/vnd.apache.arrow.stream", schema="points/1", dataset="foreign", sequence="arrow", sensor="top", frame_id=8, ts_ns=1317042737100000001)
     send(broker, topic, folder / "plain.arrow", "no-header")
     send(broker, topic, folder / "text", "drive")
+    send(broker, topic, folder / "raw.bin", "bare")
     return cloud
 
 
@@ -82,7 +84,14 @@ def receive(program, broker, topic, folder):
     want = {tuple(p) for p in shapely.get_coordinates(hull)}
     for h in rows(out, "hulls"):
         check(f"hull of {h['sequence']} is shapely's", {tuple(p) for p in cloud[h["hull_idx"], :2].astype("f8")}, want)
-    check("rejects", [(r["offset"], r["stage"], r["value"]) for r in rows(out, "rejects")], [(3, "decode", b"no frame")])
+    rejects = rows(out, "rejects")
+    check("rejects", [(r["offset"], r["stage"], r["value_size"]) for r in rejects], [(3, "decode", 8), (4, "decode", 16 * POINTS)])
+    check("the reject says what is missing", all(s in rejects[1]["message"] for s in ("content-type: application/vnd.kitti.velodyne", f"--raw {topic}=velodyne")), True)
+    raw = folder / "raw"
+    call(program, "run", "--brokers", broker, "--topic", topic, "--raw", "velodyne", "--out", raw, "--ops", "hull2d", "--until-end", "--log-level", "warn")
+    call(program, "verify", raw)
+    check("a raw frame without headers", [(f["offset"], f["sequence"], f["n_points"]) for f in rows(raw, "frames")][3:], [(4, "bare", POINTS)])
+    check("rejects with --raw", [r["offset"] for r in rows(raw, "rejects")], [3])
 
 
 def give(program, broker, topic):

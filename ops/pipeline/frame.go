@@ -28,6 +28,8 @@ type FrameConfig struct {
 	EntropyEvery int64
 	// MaxBytes bounds the memory of one decoded message.
 	MaxBytes int64
+	// Raw names the topics whose values may be raw .bin without a header.
+	Raw schemas.RawTopics
 	// OnPanic is told of a panic in an operator, with its stack. May be nil.
 	OnPanic func(key schemas.FrameKey, what any, stack []byte)
 }
@@ -47,7 +49,7 @@ type Frames struct {
 
 // NewFrames returns a Frames that works as cfg says.
 func NewFrames(cfg FrameConfig) *Frames {
-	f := &Frames{cfg: cfg, decoder: schemas.Decoder{MaxBytes: cfg.MaxBytes}}
+	f := &Frames{cfg: cfg, decoder: schemas.Decoder{MaxBytes: cfg.MaxBytes, Raw: cfg.Raw}}
 	if cfg.Stage != nil {
 		f.model = cfg.Stage.model.Load()
 	}
@@ -91,7 +93,7 @@ func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject)
 		results[0].Publish = f.sender.record(&m, frames, results[0].Publish)
 	}
 	if f.scratch.after(frames) {
-		f.decoder = schemas.Decoder{MaxBytes: f.cfg.MaxBytes}
+		f.decoder = schemas.Decoder{MaxBytes: f.cfg.MaxBytes, Raw: f.cfg.Raw}
 		f.begin()
 	}
 	return results, rejects

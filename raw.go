@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"entropipe/schemas"
+)
+
+// rawVelodyne is the one raw format: points of x, y, z and reflectance as float32.
+const rawVelodyne = "velodyne"
+
+// rawTopics reads --raw: velodyne for all topics, TOPIC=velodyne for one of them. A
+// usageError names what is neither, and a topic that is not among topics; nil topics
+// are any.
+func rawTopics(settings, topics []string) (schemas.RawTopics, error) {
+	var raw schemas.RawTopics
+	for _, text := range settings {
+		topic, format, named := strings.Cut(text, "=")
+		if !named {
+			format = text
+		}
+		switch {
+		case format != rawVelodyne:
+			return raw, usageError{fmt.Errorf("--raw %s: want %s or TOPIC=%s", text, rawVelodyne, rawVelodyne)}
+		case !named:
+			raw.All = true
+		case topics != nil && !slices.Contains(topics, topic):
+			return raw, usageError{fmt.Errorf("--raw %s: %q is not among --topic %s", text, topic, strings.Join(topics, ","))}
+		case !slices.Contains(raw.Names, topic):
+			raw.Names = append(raw.Names, topic)
+		}
+	}
+	return raw, nil
+}
