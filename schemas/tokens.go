@@ -33,6 +33,9 @@ type TokenResult struct {
 	TopIDs      []int32   // the likeliest next tokens, best first; nil: null
 	TopLogprobs []float32 // their natural logarithms; nil: null
 
+	TokenizerSHA string  // hex SHA-256 of the tokenizer that made the ids; empty: null, it is not known
+	Text         *string // NextIDs as text; nil: null
+
 	Stats []AttentionStat // of an audited sequence, by layer and head
 }
 
@@ -51,5 +54,9 @@ type AttentionStat struct {
 
 // bytes estimates the memory that t holds.
 func (t *TokenResult) bytes() int64 {
-	return 256 + int64(len(t.ID)) + 4*int64(len(t.Embedding)+len(t.NextIDs)+len(t.TopIDs)+len(t.TopLogprobs)) + 32*int64(len(t.Stats))
+	text := 0
+	if t.Text != nil {
+		text = len(*t.Text)
+	}
+	return 256 + int64(len(t.ID)+text) + 4*int64(len(t.Embedding)+len(t.NextIDs)+len(t.TopIDs)+len(t.TopLogprobs)) + 32*int64(len(t.Stats))
 }

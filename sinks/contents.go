@@ -10,6 +10,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strconv"
 )
 
 // contents checks the files of a manifest, which it reads through buffer.
@@ -71,7 +72,7 @@ func (v *verifier) file(ctx context.Context, m manifestJob, f *ManifestFile, buf
 		return nil, false
 	}
 	v.checked(checkRows, 1)
-	keys, err = readKeys(o, m.Manifest, f)
+	keys, err = readKeys(o, m.Manifest, f, v.Schema)
 	if err != nil {
 		v.fault(checkRows, f.Path, "%v", err)
 	}
@@ -103,8 +104,10 @@ func (v *verifier) find(ctx context.Context, m manifestJob, f *ManifestFile) (o 
 	return o, false, err
 }
 
-// readKeys compares a file's footer with its manifest.
-func readKeys(o Object, m *Manifest, f *ManifestFile) ([]rowKey, error) {
+// readKeys compares a file's footer with its manifest, and with the schema of
+// the output (0: unknown). It returns the keys of the file's rows if its table
+// says what became of each record.
+func readKeys(o Object, m *Manifest, f *ManifestFile, schema int) ([]rowKey, error) {
 	file, err := openParquet(o)
 	if err != nil {
 		return nil, err
@@ -114,6 +117,9 @@ func readKeys(o Object, m *Manifest, f *ManifestFile) ([]rowKey, error) {
 	}
 	if got, want := footerOf(file, "entropipe.offsets"), fmt.Sprintf("%d-%d", m.Start, m.End); got != want {
 		return nil, fmt.Errorf("its footer says offsets %q, its manifest %q", got, want)
+	}
+	if got := footerOf(file, "entropipe.schema"); schema != 0 && got != strconv.Itoa(schema) {
+		return nil, fmt.Errorf("its footer says schema %q, the output has %d: readers of the whole table would fail, or lose columns", got, schema)
 	}
 	if low, high, ok := columnRange(file, "offset"); ok && (low < m.Start || high >= m.End) {
 		return nil, fmt.Errorf("it has rows of offsets %d to %d, its manifest covers [%d, %d)", low, high, m.Start, m.End)

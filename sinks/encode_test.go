@@ -115,7 +115,7 @@ func TestStorage(t *testing.T) {
 				t.Errorf("%s: %s: minimum %x", name, column, s.MinValue)
 			}
 		}
-		want := map[string]string{"entropipe.table": strings.Split(name, "/")[0], "entropipe.schema": "1", "entropipe.topic": "points", "entropipe.partition": "0", "entropipe.offsets": "5-45"}
+		want := map[string]string{"entropipe.table": strings.Split(name, "/")[0], "entropipe.schema": "2", "entropipe.topic": "points", "entropipe.partition": "0", "entropipe.offsets": "5-45"}
 		if !strings.HasPrefix(name, tableRejects) {
 			want["entropipe.dataset"] = "2011-09-26"
 		}
@@ -178,15 +178,15 @@ func TestColumns(t *testing.T) {
 		t    *table
 		want string
 	}{
-		{framesTable, key + "n_points n_dropped status_hull2d n_hull2d hull2d_ns status_hull3d n_hull3d hull3d_ns status_maxima2d n_maxima2d maxima2d_ns status_maxima3d n_maxima3d maxima3d_ns status_delaunay2d n_delaunay2d delaunay2d_ns drawing_id label stage model_sha256 latency_ns"},
+		{framesTable, key + "n_points n_dropped status_hull2d n_hull2d hull2d_ns status_hull3d n_hull3d hull3d_ns status_maxima2d n_maxima2d maxima2d_ns status_maxima3d n_maxima3d maxima3d_ns status_delaunay2d n_delaunay2d delaunay2d_ns drawing_id label stage model_sha256 latency_ns pose"},
 		{hullsTable, key + "n_points n_hull area perimeter geometry bbox hull_idx error_bound status"},
 		{hulls3DTable, key + "n_points n_hull hull_idx faces area volume error_bound status"},
 		{maximaTable, key + "directions idx error_bound"},
 		{trianglesTable, "frame_id partition offset index tri_id v0 v1 v2"},
-		{pointsTable, "frame_id partition offset index point_idx x y z intensity"},
-		{pointsTableWide, "frame_id partition offset index point_idx x y z intensity"},
-		{entropyTable, key + "op n_hull_or_maxima lower upper kind f n_survivors"},
-		{tokensTable, key + "id model model_sha256 weights mask_sha256 task pooling normalized n_tokens truncated embedding next_ids top_ids top_logprobs"},
+		{pointsTable, "frame_id partition offset index point_idx x y z intensity ring return laser label elongation t_offset_ns red green blue"},
+		{pointsTableWide, "frame_id partition offset index point_idx x y z intensity ring return laser label elongation t_offset_ns red green blue"},
+		{entropyTable, key + "op n_hull_or_maxima lower upper kind f n_survivors stage"},
+		{tokensTable, key + "id model model_sha256 weights mask_sha256 task pooling normalized n_tokens truncated embedding next_ids top_ids top_logprobs tokenizer_sha256 text scores"},
 		{attentionStatsTable, key + "id layer head kept_mass delta bound error n_extended n_dense"},
 		{rejectsTable, "partition offset index ts ts_ns stage reason message key headers value value_size value_sha256 retriable"},
 	} {

@@ -16,6 +16,8 @@ import (
 // Summary is what an output holds, by its manifests: nothing is checked.
 type Summary struct {
 	Store       string             `json:"store"` // uuid
+	Format      int                `json:"format"`
+	Schema      int                `json:"schema"`
 	Created     time.Time          `json:"created"`
 	PartitionBy []string           `json:"partition_by"`
 	Partitions  []PartitionSummary `json:"partitions"`
@@ -42,7 +44,7 @@ func Identify(ctx context.Context, store Reader) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Summary{Store: identity.UUID, Created: identity.Created, PartitionBy: identity.PartitionBy,
+	return &Summary{Store: identity.UUID, Format: identity.Format, Schema: identity.Schema, Created: identity.Created, PartitionBy: identity.PartitionBy,
 		Partitions: []PartitionSummary{}, Tables: []TableReport{}}, nil
 }
 
@@ -127,7 +129,7 @@ func (d *describer) times(ctx context.Context, f *ManifestFile) {
 // String is the summary for people.
 func (s *Summary) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "output %s, made %s, folders by %s\n", s.Store, s.Created.Format(time.RFC3339), strings.Join(s.PartitionBy, ", "))
+	fmt.Fprintf(&b, "output %s, format %d, made %s, folders by %s\n", s.Store, s.Format, s.Created.Format(time.RFC3339), strings.Join(s.PartitionBy, ", "))
 	for _, p := range s.Partitions {
 		fmt.Fprintf(&b, "%s/%d: offsets %d to %d in %d commits: %s, %d gaps; last commit %s\n",
 			p.Topic, p.Partition, p.Base, p.End, p.Manifests, p.text(), len(p.Gaps), p.LastCommit.Format(time.RFC3339))

@@ -13,13 +13,32 @@ import (
 	"entropipe/schemas"
 )
 
-// formatVersion is the version of the commit records. A higher one was written
-// by a later program, whose rules are not known here.
-const formatVersion = 1
+// formatVersion is the version of the commit records that this program writes.
+// A higher version was written by a later program, whose rules are unknown
+// here. Version 1 is read, never written: its tables have fewer columns, and
+// readers of a folder of both would drop columns or refuse the files.
+const formatVersion = 2
+
+// FormatError says that a commit record has a format that this program does not
+// read (a later one), or reads but does not write (an earlier one).
+type FormatError struct {
+	Name   string // of the record
+	Format int
+}
+
+func (e *FormatError) Error() string {
+	if e.Format >= 1 && e.Format < formatVersion {
+		return fmt.Sprintf("%s: its format is %d, and this program writes format %d: verify, info and export read this output; to go on writing, name a new --out, "+
+			"into which the topics are read again from --from, or use the version of entropipe that made it", e.Name, e.Format, formatVersion)
+	}
+	return fmt.Sprintf("%s: its format is %d, this program knows formats 1 to %d: it was written by a later version of entropipe, which is needed to use this output",
+		e.Name, e.Format, formatVersion)
+}
 
 // storeRecord is _commits/store.json.
 type storeRecord struct {
 	Format      int       `json:"format"`
+	Schema      int       `json:"schema"` // version of the tables in every file's footer
 	UUID        string    `json:"uuid"`
 	Created     time.Time `json:"created"`
 	PartitionBy []string  `json:"partition_by"`
@@ -32,6 +51,7 @@ type baseRecord struct {
 	Format  int              `json:"format"`
 	UUID    string           `json:"uuid"` // of who made it
 	Topic   string           `json:"topic"`
+	TopicID string           `json:"topic_id,omitempty"` // hex, of the topic's incarnation; empty: the brokers had no ids
 	Created time.Time        `json:"created"`
 	Starts  map[string]int64 `json:"starts"`
 }
@@ -40,25 +60,42 @@ func (b *baseRecord) start(id int32) int64 { return b.Starts[strconv.Itoa(int(id
 
 // Manifest is what one commit holds: the records [Start, End) of a partition.
 type Manifest struct {
-	Format     int               `json:"format"`
-	UUID       string            `json:"uuid"` // of the attempt
-	Topic      string            `json:"topic"`
-	Partition  int32             `json:"partition"`
-	Start      int64             `json:"start"`
-	End        int64             `json:"end"`
-	Gap        bool              `json:"gap,omitempty"` // the records were deleted before they could be read
-	Counts     Counts            `json:"counts"`
-	Last       *schemas.RecordID `json:"last,omitempty"` // last data record before End; inherited over holes
-	Files      []ManifestFile    `json:"files"`
-	ConfigHash string            `json:"config_hash,omitempty"`
-	Created    time.Time         `json:"created"`
-	Writer     string            `json:"writer,omitempty"` // version of the program
+	Format    int               `json:"format"`
+	UUID      string            `json:"uuid"` // of the attempt
+	Topic     string            `json:"topic"`
+	TopicID   string            `json:"topic_id,omitempty"` // hex, of the topic's incarnation; empty: the brokers had no ids
+	Partition int32             `json:"partition"`
+	Start     int64             `json:"start"`
+	End       int64             `json:"end"`
+	Gap       bool              `json:"gap,omitempty"` // the records were deleted before they could be read
+	Counts    Counts            `json:"counts"`
+	Chunks    *Chunks           `json:"chunks,omitempty"` // nil: no message of the range came in chunks
+	Last      *schemas.RecordID `json:"last,omitempty"`   // last data record before End; inherited over holes
+	Files     []ManifestFile    `json:"files"`
+	// ConfigHash covers the whole configuration of the writer, ContentHash the
+	// part that decides what rows are.
+	ConfigHash  string    `json:"config_hash,omitempty"`
+	ContentHash string    `json:"content_hash,omitempty"`
+	AdoptedFrom string    `json:"adopted_from,omitempty"` // uuid of the output whose files these are; empty: this one's
+	Created     time.Time `json:"created"`
+	Writer      string    `json:"writer,omitempty"` // version of the program
 }
 
-// Counts says what became of the records of a manifest. Messages and Holes
-// add up to End - Start.
+// Chunks is what a manifest knows of messages that came in several records.
+// Such a message has a row at its lowest offset.
+type Chunks struct {
+	Ahead  []int64  `json:"ahead"`  // offsets at or after End that hold chunks of messages of this manifest, ascending
+	Closed []string `json:"closed"` // chunk-ids of the last messages that were put together, at most maxClosed
+}
+
+// maxClosed is how many chunk-ids a manifest remembers.
+const maxClosed = 32
+
+// Counts says what became of the records of a manifest. Messages, Chunks and
+// Holes add up to End - Start.
 type Counts struct {
-	Messages int64 `json:"messages"` // data records
+	Messages int64 `json:"messages"` // data records that are a message, or the first chunk of one
+	Chunks   int64 `json:"chunks"`   // data records that are a further chunk of a message
 	Frames   int64 `json:"frames"`   // rows of table frames
 	Rejects  int64 `json:"rejects"`  // rows of table rejects
 	Holes    int64 `json:"holes"`    // offsets without a data record
@@ -136,8 +173,8 @@ func parseRecord(name string, data []byte, v any) error {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return fmt.Errorf("%s is damaged: %w", name, err)
 	}
-	if head.Format != formatVersion {
-		return fmt.Errorf("%s: its format is %d, this program knows %d; it was written by another version of entropipe", name, head.Format, formatVersion)
+	if head.Format < 1 || head.Format > formatVersion {
+		return &FormatError{name, head.Format}
 	}
 	if err := json.Unmarshal(data, v); err != nil {
 		return fmt.Errorf("%s is damaged: %w", name, err)
@@ -148,6 +185,12 @@ func parseRecord(name string, data []byte, v any) error {
 func parseStore(data []byte) (storeRecord, error) {
 	var r storeRecord
 	err := parseRecord(storeFile, data, &r)
+	if r.Format == 1 {
+		r.Schema = 1 // there was one
+	}
+	if err == nil && r.Schema != r.Format { // each format has had one schema so far
+		err = fmt.Errorf("%s is damaged: format %d with schema %d", storeFile, r.Format, r.Schema)
+	}
 	if err == nil && len(r.UUID) != uuidSize {
 		err = fmt.Errorf("%s is damaged: uuid %q", storeFile, r.UUID)
 	}
@@ -196,14 +239,20 @@ func (m *Manifest) problem() string {
 		return fmt.Sprintf("uuid %q", m.UUID)
 	case m.Partition < 0 || m.Start < 0 || m.End <= m.Start:
 		return fmt.Sprintf("partition %d, offsets [%d, %d)", m.Partition, m.Start, m.End)
-	case c.Messages < 0 || c.Holes < 0 || c.Frames < 0 || c.Sequences < 0 || c.Rejects < 0 || c.Messages > m.End-m.Start || c.Holes != m.End-m.Start-c.Messages:
-		return fmt.Sprintf("%d messages and %d holes are not the %d offsets of [%d, %d)", c.Messages, c.Holes, m.End-m.Start, m.Start, m.End)
+	case c.Messages < 0 || c.Chunks < 0 || c.Holes < 0 || c.Frames < 0 || c.Sequences < 0 || c.Rejects < 0 ||
+		c.Messages > m.End-m.Start || c.Chunks > m.End-m.Start-c.Messages || c.Holes != m.End-m.Start-c.Messages-c.Chunks:
+		return fmt.Sprintf("%d messages, %d chunks and %d holes are not the %d offsets of [%d, %d)", c.Messages, c.Chunks, c.Holes, m.End-m.Start, m.Start, m.End)
+	case m.Chunks != nil && !m.Chunks.valid(m.End):
+		return fmt.Sprintf("chunks ahead at %d, %d closed", m.Chunks.Ahead, len(m.Chunks.Closed))
 	case m.Gap && (c.Messages > 0 || len(m.Files) > 0):
 		return "a gap with messages or files"
 	case m.Last != nil && (m.Last.Offset < 0 || m.Last.Offset >= m.End):
 		return fmt.Sprintf("its last record is at %d, at or after its end", m.Last.Offset)
 	case c.Messages > 0 && (m.Last == nil || m.Last.Offset < m.Start):
 		return "it has messages, but its last record is before its start"
+	}
+	if m.AdoptedFrom != "" && len(m.AdoptedFrom) != uuidSize {
+		return fmt.Sprintf("adopted from %q", m.AdoptedFrom)
 	}
 	for _, f := range m.Files {
 		staging := stagingName(m.of(), m.Start, m.UUID) + "/"
@@ -213,4 +262,14 @@ func (m *Manifest) problem() string {
 		}
 	}
 	return ""
+}
+
+// valid tells whether c can belong to a manifest that ends at end.
+func (c *Chunks) valid(end int64) bool {
+	for i, offset := range c.Ahead {
+		if offset < end || i > 0 && offset <= c.Ahead[i-1] {
+			return false
+		}
+	}
+	return len(c.Closed) <= maxClosed
 }

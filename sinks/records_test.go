@@ -14,7 +14,8 @@ import (
 
 func goodManifest() *Manifest {
 	m := &Manifest{Format: formatVersion, UUID: newUUID(), Topic: "points", Partition: 2, Start: 10, End: 20,
-		Counts: Counts{Messages: 8, Frames: 12, Rejects: 1, Holes: 2}, Last: &schemas.RecordID{Offset: 19, Timestamp: 5, CRC32C: 7}}
+		TopicID: "00112233445566778899aabbccddeeff", ContentHash: "ab", AdoptedFrom: newUUID(),
+		Counts: Counts{Messages: 7, Chunks: 1, Frames: 12, Rejects: 1, Holes: 2}, Chunks: &Chunks{Ahead: []int64{20, 22}, Closed: []string{"0123456789abcdef"}}, Last: &schemas.RecordID{Offset: 19, Timestamp: 5, CRC32C: 7}}
 	m.Files = []ManifestFile{{Table: "frames", Path: "frames/dataset=a/topic=points/part-2-x.parquet", Staged: stagingName(m.of(), 10, m.UUID) + "/frames-0", Rows: 12, Bytes: 5, SHA256: "00"}}
 	return m
 }
@@ -34,16 +35,24 @@ func TestManifestRoundTrip(t *testing.T) {
 // could move any file anywhere.
 func TestDamagedManifests(t *testing.T) {
 	for name, damage := range map[string]func(*Manifest){
-		"later format":         func(m *Manifest) { m.Format = 2 },
+		"later format":         func(m *Manifest) { m.Format = formatVersion + 1 },
 		"no format":            func(m *Manifest) { m.Format = 0 },
 		"uuid":                 func(m *Manifest) { m.UUID = "x" },
 		"other topic":          func(m *Manifest) { m.Topic = "other" },
 		"other partition":      func(m *Manifest) { m.Partition = 3 },
 		"other start":          func(m *Manifest) { m.Start = 11 },
 		"empty":                func(m *Manifest) { m.End = 10 },
-		"negative count":       func(m *Manifest) { m.Counts.Messages, m.Counts.Holes = -1, 11 },
+		"negative count":       func(m *Manifest) { m.Counts.Messages, m.Counts.Holes = -1, 10 },
 		"overflowing counts":   func(m *Manifest) { m.Counts.Messages, m.Counts.Holes = 1<<62, 10-1<<62 },
 		"counts":               func(m *Manifest) { m.Counts.Holes = 3 },
+		"negative chunks":      func(m *Manifest) { m.Counts.Chunks, m.Counts.Holes = -1, 3 },
+		"overflowing chunks":   func(m *Manifest) { m.Counts.Chunks, m.Counts.Holes = 1<<62, 2-1<<62 },
+		"uncounted chunks":     func(m *Manifest) { m.Counts.Chunks = 2 },
+		"chunks ahead":         func(m *Manifest) { m.Chunks = &Chunks{Ahead: []int64{19}} },
+		"chunks in disorder":   func(m *Manifest) { m.Chunks = &Chunks{Ahead: []int64{25, 22}} },
+		"chunks twice":         func(m *Manifest) { m.Chunks = &Chunks{Ahead: []int64{25, 25}} },
+		"closed without end":   func(m *Manifest) { m.Chunks = &Chunks{Closed: make([]string, maxClosed+1)} },
+		"adopted from nobody":  func(m *Manifest) { m.AdoptedFrom = "x" },
 		"gap with messages":    func(m *Manifest) { m.Gap = true },
 		"last after end":       func(m *Manifest) { m.Last.Offset = 20 },
 		"last before start":    func(m *Manifest) { m.Last.Offset = 9 },
@@ -69,7 +78,8 @@ func TestDamagedManifests(t *testing.T) {
 }
 
 func TestDamagedStoreAndBase(t *testing.T) {
-	for _, text := range []string{"", "{", "[]", `{"format":1}`, `{"format":2,"uuid":"` + newUUID() + `","partition_by":["dataset"]}`,
+	for _, text := range []string{"", "{", "[]", `{"format":1}`, `{"format":3,"schema":3,"uuid":"` + newUUID() + `","partition_by":["dataset"]}`,
+		`{"format":2,"uuid":"` + newUUID() + `","partition_by":["dataset"]}`, `{"format":2,"schema":1,"uuid":"` + newUUID() + `","partition_by":["dataset"]}`,
 		`{"format":1,"uuid":"` + newUUID() + `","partition_by":[]}`, `{"format":1,"uuid":"` + newUUID() + `","partition_by":["label"]}`} {
 		if r, err := parseStore([]byte(text)); err == nil {
 			t.Errorf("store %s: accepted as %+v", text, r)

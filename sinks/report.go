@@ -12,6 +12,8 @@ import (
 // Report is what Verify found. It is meant to be printed, or encoded as JSON.
 type Report struct {
 	Store      string            `json:"store"` // uuid of the output
+	Format     int               `json:"format"`
+	Schema     int               `json:"schema"`
 	OK         bool              `json:"ok"`
 	Checks     []Check           `json:"checks"`
 	Partitions []PartitionReport `json:"partitions"`
@@ -56,6 +58,9 @@ func (c *Counts) text() string {
 	case c.Sequences > 0:
 		rows = fmt.Sprintf("%d sequences", c.Sequences)
 	}
+	if c.Chunks > 0 {
+		rows = fmt.Sprintf("%d further chunks, %s", c.Chunks, rows)
+	}
 	return fmt.Sprintf("%d messages, %s, %d rejects, %d holes", c.Messages, rows, c.Rejects, c.Holes)
 }
 
@@ -83,6 +88,7 @@ func (p *PartitionReport) add(m *Manifest) {
 	p.Sequences += m.Counts.Sequences
 	p.Rejects += m.Counts.Rejects
 	p.Holes += m.Counts.Holes
+	p.Chunks += m.Counts.Chunks
 	if m.Gap {
 		p.Gaps = append(p.Gaps, Gap{m.Start, m.End})
 	}
@@ -118,11 +124,11 @@ const maxFaults = 1000
 
 func newReport() *Report {
 	return &Report{Faults: []Fault{}, Notes: []string{}, Partitions: []PartitionReport{}, Tables: []TableReport{}, Checks: []Check{
-		{Name: checkRecords, What: "store, base and manifests can be read and agree with their names"},
+		{Name: checkRecords, What: "store, base and manifests can be read, agree with their names, and have one format"},
 		{Name: checkChain, What: "manifests follow each other from the base on, without hole or overlap"},
 		{Name: checkFiles, What: "every file of a manifest is there, in its size"},
 		{Name: checkSums, What: "files have the SHA-256 of their manifest"},
-		{Name: checkRows, What: "files have the rows of their manifest, and only of its offsets"},
+		{Name: checkRows, What: "files have the rows of their manifest, only of its offsets, and the schema of the output"},
 		{Name: checkAccounts, What: "every record is a row, a reject or a counted hole, and none twice"},
 		{Name: checkOrphans, What: "every file of a table belongs to a manifest"},
 	}}

@@ -50,7 +50,11 @@ func (o *Output) base(ctx context.Context, topic string) (*baseRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseBase(name, data, topic)
+	b, err := parseBase(name, data, topic)
+	if err == nil && b.Format != formatVersion {
+		err = &FormatError{name, b.Format} // copied here from another output
+	}
+	return b, err
 }
 
 // Resume publishes the newest manifest of the partition, if there is one, and
@@ -163,7 +167,11 @@ func (o *Output) readManifest(ctx context.Context, name string) (*Manifest, erro
 	if err != nil {
 		return nil, err
 	}
-	return parseManifest(name, data)
+	m, err := parseManifest(name, data)
+	if err == nil && m.Format != formatVersion {
+		err = &FormatError{name, m.Format}
+	}
+	return m, err
 }
 
 // clean discards what attempts on this partition have staged that can never be

@@ -128,7 +128,7 @@ func (o *Output) DefaultGroup() string { return "entropipe-" + o.identity.UUID[:
 
 // openIdentity reads store.json, or creates it.
 func openIdentity(ctx context.Context, store Store, by []string) (storeRecord, error) {
-	mine := storeRecord{Format: formatVersion, UUID: newUUID(), Created: time.Now().UTC(), PartitionBy: by}
+	mine := storeRecord{Format: formatVersion, Schema: schemaVersion, UUID: newUUID(), Created: time.Now().UTC(), PartitionBy: by}
 	data, err := store.Read(ctx, storeFile)
 	if errors.Is(err, ErrNotFound) {
 		data, _, err = createOrAdopt(ctx, store, storeFile, encodeRecord(mine))
@@ -137,6 +137,12 @@ func openIdentity(ctx context.Context, store Store, by []string) (storeRecord, e
 		return storeRecord{}, fmt.Errorf("open output: %w", err)
 	}
 	found, err := parseStore(data)
+	if err == nil && found.Format != formatVersion {
+		err = &FormatError{storeFile, found.Format}
+	}
+	if format := (*FormatError)(nil); errors.As(err, &format) {
+		return found, &ConfigError{"out", format.Error()}
+	}
 	if err != nil {
 		return found, err
 	}

@@ -19,9 +19,11 @@ const (
 	tableRejects   = "rejects"
 )
 
-// schemaVersion stands in every file's footer. It changes when a column's
-// name, type or meaning does.
-const schemaVersion = "1"
+// schemaVersion is the version of the tables. It stands in store.json and in
+// every file's footer, and changes when a column is added, or its name, type or
+// meaning changes: a folder of two schemas is an error in Polars and DuckDB, and
+// loses columns without a word in pyarrow.
+const schemaVersion = 2
 
 // table is one kind of file. add appends the rows of one frame; has tells
 // whether there are any, so that no empty file is made.
@@ -127,6 +129,8 @@ type framesRow struct {
 	Stage            string `parquet:"stage,optional,dict"`
 	ModelSHA256      string `parquet:"model_sha256,optional,dict"`
 	LatencyNs        int64  `parquet:"latency_ns,delta"`
+	// Pose is sensor to world: 12 numbers, the upper three rows of the matrix.
+	Pose []float64 `parquet:"pose,optional,list"`
 }
 
 type hullsRow struct {
@@ -183,6 +187,7 @@ type pointsRow struct {
 	Y         float32 `parquet:"y,split"`
 	Z         float32 `parquet:"z,optional,split"`
 	Intensity float32 `parquet:"intensity,optional,split"`
+	pointFields
 }
 
 type pointsRowWide struct {
@@ -192,7 +197,25 @@ type pointsRowWide struct {
 	Y         float64 `parquet:"y,split"`
 	Z         float64 `parquet:"z,optional,split"`
 	Intensity float32 `parquet:"intensity,optional,split"`
+	pointFields
 }
+
+// pointFields end the rows of points: what sensors and data sets say of a point
+// besides coordinates and intensity.
+type pointFields struct {
+	Ring       int32   `parquet:"ring,optional,delta"`
+	Return     int32   `parquet:"return,optional,delta"`
+	Laser      int32   `parquet:"laser,optional,delta"`
+	Label      int32   `parquet:"label,optional,delta"`
+	Elongation float32 `parquet:"elongation,optional,split"`
+	TOffsetNs  int64   `parquet:"t_offset_ns,optional,delta"`
+	Red        int32   `parquet:"red,optional,delta"`
+	Green      int32   `parquet:"green,optional,delta"`
+	Blue       int32   `parquet:"blue,optional,delta"`
+}
+
+// numPointFields is the number of columns of pointFields.
+const numPointFields = 9
 
 type entropyRow struct {
 	keys
@@ -203,6 +226,7 @@ type entropyRow struct {
 	Kind          string  `parquet:"kind,dict"`
 	F             float64 `parquet:"f,optional"`
 	NSurvivors    int32   `parquet:"n_survivors,delta"`
+	Stage         string  `parquet:"stage,optional,dict"` // before, after: which side of the stage was measured
 }
 
 type rejectsRow struct {
@@ -268,6 +292,7 @@ func addFrame(t *tableWriter, r *schemas.Result) {
 	t.textOrNull(r.Stage)
 	t.textOrNull(r.ModelSHA)
 	t.int64(r.LatencyNs)
+	t.nulls(1) // pose
 	t.end(1)
 }
 
@@ -314,6 +339,7 @@ func addEntropy(t *tableWriter, r *schemas.Result) {
 		t.text(e.Kind)
 		t.floatOrNull(e.F)
 		t.int32(e.Survivors)
+		t.nulls(1) // stage
 		t.end(1)
 	}
 }
@@ -389,6 +415,7 @@ func addPointColumns(t *tableWriter, r *schemas.Result, coordinates func(i int))
 		} else {
 			t.float32(p.Intensity[i])
 		}
+		t.nulls(numPointFields)
 		t.end(1)
 	}
 }

@@ -42,6 +42,10 @@ type tokensRow struct {
 	NextIDs     []int32   `parquet:"next_ids,optional,list" parquet-element:",delta"`
 	TopIDs      []int32   `parquet:"top_ids,optional,list" parquet-element:",delta"`
 	TopLogprobs []float32 `parquet:"top_logprobs,optional,list"`
+
+	TokenizerSHA256 string    `parquet:"tokenizer_sha256,optional,dict"`
+	Text            string    `parquet:"text,optional"`
+	Scores          []float32 `parquet:"scores,optional,list"`
 }
 
 type attentionStatsRow struct {
@@ -76,6 +80,13 @@ func addTokens(t *tableWriter, r *schemas.Result) {
 	listOrNull(t, s.NextIDs, parquet.Int32Value)
 	listOrNull(t, s.TopIDs, parquet.Int32Value)
 	listOrNull(t, s.TopLogprobs, parquet.FloatValue)
+	t.textOrNull(s.TokenizerSHA)
+	if s.Text == nil {
+		t.nulls(1)
+	} else {
+		t.text(*s.Text)
+	}
+	t.nulls(1) // scores
 	t.end(1)
 }
 

@@ -51,7 +51,7 @@ func Verify(ctx context.Context, store Reader, opts VerifyOptions) (*Report, err
 	if err != nil {
 		v.fault(checkRecords, storeFile, "%v", err)
 	}
-	v.Store = identity.UUID
+	v.Store, v.Format, v.Schema = identity.UUID, identity.Format, identity.Schema
 	v.checked(checkRecords, 1)
 	topics, err := listTopics(ctx, store, v.strange)
 	if err != nil {
@@ -75,6 +75,14 @@ type verifier struct {
 	pending map[string]bool  // staging folders of newest manifests
 	total   int              // manifests
 	done    int              // of them
+}
+
+// oneFormat faults a record whose format is not that of the output: programs
+// that write one format refuse outputs of another.
+func (v *verifier) oneFormat(name string, format int) {
+	if v.Format != 0 && format != v.Format {
+		v.fault(checkRecords, name, "its format is %d, that of the output is %d", format, v.Format)
+	}
 }
 
 // strange faults a file among the commit records that is none.
@@ -132,6 +140,9 @@ func (v *verifier) topic(ctx context.Context, t *topicListing, jobs chan<- manif
 		base = nil // the first manifest of each partition is believed
 	}
 	v.checked(checkRecords, 1)
+	if base != nil {
+		v.oneFormat(name, base.Format)
+	}
 	for _, p := range t.partitions {
 		v.chain(ctx, base, p, jobs)
 	}
@@ -183,6 +194,7 @@ func (v *verifier) chain(ctx context.Context, base *baseRecord, p partitionListi
 			v.progress()
 			continue
 		}
+		v.oneFormat(name, m.Format)
 		if last == nil {
 			sum = PartitionReport{Topic: m.Topic, Partition: m.Partition, Base: m.Start, End: m.Start}
 			if base != nil {
@@ -216,6 +228,7 @@ func (v *verifier) unlisted(ctx context.Context, sum *PartitionReport, last, m *
 		v.total++
 		v.mu.Unlock()
 		v.checked(checkRecords, 1)
+		v.oneFormat(name, between.Format)
 		v.link(sum, last, between, name)
 		last = between
 		jobs <- manifestJob{between, name, false}

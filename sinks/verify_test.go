@@ -3,7 +3,10 @@ package sinks
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -83,7 +86,7 @@ func TestVerifyFindsPlantedFaults(t *testing.T) {
 		"first manifest missing": {checkChain, func(d *memDisk) { delete(d.live.files, manifestFile(partition{logTopic, 0}, 0)) }},
 		"last record not kept": {checkChain, func(d *memDisk) {
 			gap := goodManifest()
-			*gap = Manifest{Format: 1, UUID: gap.UUID, Topic: logTopic, Start: 30, End: 40, Gap: true, Counts: Counts{Holes: 10}}
+			*gap = Manifest{Format: formatVersion, UUID: gap.UUID, Topic: logTopic, Start: 30, End: 40, Gap: true, Counts: Counts{Holes: 10}}
 			d.live.files[manifestFile(gap.of(), 30)] = &inode{data: encodeRecord(gap)}
 		}},
 		"range twice": {checkChain, func(d *memDisk) {
@@ -107,6 +110,30 @@ func TestVerifyFindsPlantedFaults(t *testing.T) {
 			b := d.live.files[topicFolder(logTopic)+"/"+baseFile]
 			b.data = bytes.Replace(b.data, []byte(`"0": 0`), []byte(`"0": 5`), 1)
 		}},
+		"manifest of format 1": {checkRecords, edit(10, func(m *Manifest) { m.Format = 1 })},
+		"newest of format 1":   {checkRecords, edit(20, func(m *Manifest) { m.Format = 1 })},
+		"base of format 1": {checkRecords, func(d *memDisk) {
+			name := topicFolder(logTopic) + "/" + baseFile
+			b, err := parseBase(name, d.live.files[name].data, logTopic)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Format = 1
+			d.live.files[name].data = encodeRecord(b)
+		}},
+		"file of schema 1": {checkRows, func(d *memDisk) {
+			name, m := manifestOf(t, d, 10)
+			i := slices.IndexFunc(m.Files, func(f ManifestFile) bool { return f.Table == tableHulls })
+			file := d.live.files[m.Files[i].Path]
+			key := []byte("entropipe.schema\x18\x012") // in Thrift: a field further, a text of one byte
+			if bytes.Count(file.data, key) != 1 {
+				t.Fatalf("the footer of %s has not its schema once", m.Files[i].Path)
+			}
+			file.data = bytes.Replace(file.data, key, []byte("entropipe.schema\x18\x011"), 1)
+			sum := sha256.Sum256(file.data)
+			m.Files[i].SHA256 = hex.EncodeToString(sum[:])
+			d.live.files[name].data = encodeRecord(m)
+		}},
 		"stranger":         {checkRecords, func(d *memDisk) { d.live.files[topicFolder(logTopic)+"/0/note.txt"] = &inode{} }},
 		"orphan":           {checkOrphans, func(d *memDisk) { d.live.dirs["frames"] = true; d.live.files["frames/copy.parquet"] = &inode{} }},
 		"orphan elsewhere": {checkOrphans, func(d *memDisk) { d.live.files["copy.parquet"] = &inode{} }},
@@ -120,6 +147,42 @@ func TestVerifyFindsPlantedFaults(t *testing.T) {
 				t.Errorf("the text does not say so:\n%s", r)
 			}
 		})
+	}
+}
+
+// Law: who writes accepts no record of another format among its own.
+func TestRecordsOfAnotherFormatStopWriters(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		name string
+		harm func(*memDisk)
+	}{
+		{"base", func(d *memDisk) {
+			name := topicFolder(logTopic) + "/" + baseFile
+			b, err := parseBase(name, d.live.files[name].data, logTopic)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Format = 1
+			d.live.files[name].data = encodeRecord(b)
+		}},
+		{"manifest", func(d *memDisk) {
+			name, m := manifestOf(t, d, 10)
+			m.Format = 1
+			d.live.files[name].data = encodeRecord(m)
+		}},
+	} {
+		d := newMemDisk()
+		takeOver(t, memStore(d), 0, 20, 10)
+		c.harm(d)
+		o, err := Open(ctx, memStore(d), testTables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var format *FormatError
+		if pos, err := o.Resume(ctx, logTopic, 0); !errors.As(err, &format) || format.Format != 1 {
+			t.Errorf("a %s of format 1: resumed at %+v, error %v", c.name, pos, err)
+		}
 	}
 }
 

@@ -38,14 +38,15 @@ BOX = pa.struct([(n, F64) for n in ("xmin", "ymin", "xmax", "ymax")])
 TABLES = {
     "frames": KEYS + [("n_points", I32), ("n_dropped", I32)]
     + [c for op in OPS for c in ((f"status_{op}", TEXT), (f"n_{op}", I32), (f"{op}_ns", I64))]
-    + [("drawing_id", I64), ("label", TEXT), ("stage", TEXT), ("model_sha256", TEXT), ("latency_ns", I64)],
+    + [("drawing_id", I64), ("label", TEXT), ("stage", TEXT), ("model_sha256", TEXT), ("latency_ns", I64), ("pose", pa.list_(F64))],
     "hulls": KEYS + [("n_points", I32), ("n_hull", I32), ("area", F64), ("perimeter", F64), ("geometry", BYTES), ("bbox", BOX), ("hull_idx", INDICES), ("error_bound", F64), ("status", TEXT)],
     "hulls3d": KEYS + [("n_points", I32), ("n_hull", I32), ("hull_idx", INDICES), ("faces", INDICES), ("area", F64), ("volume", F64), ("error_bound", F64), ("status", TEXT)],
     "maxima": KEYS + [("directions", TEXT), ("idx", INDICES), ("error_bound", F64)],
     "triangles": SHORT + [("tri_id", I32), ("v0", I32), ("v1", I32), ("v2", I32)],
-    "points": SHORT + [("point_idx", I32), ("x", (F32, F64)), ("y", (F32, F64)), ("z", (F32, F64)), ("intensity", F32)],
-    "entropy": KEYS + [("op", TEXT), ("n_hull_or_maxima", I32), ("lower", F64), ("upper", F64), ("kind", TEXT), ("f", F64), ("n_survivors", I32)],
-    "tokens": KEYS + [("id", TEXT), ("model", TEXT), ("model_sha256", TEXT), ("weights", TEXT), ("mask_sha256", TEXT), ("task", TEXT), ("pooling", TEXT), ("normalized", pa.bool_()), ("n_tokens", I32), ("truncated", pa.bool_()), ("embedding", FLOATS), ("next_ids", INDICES), ("top_ids", INDICES), ("top_logprobs", FLOATS)],
+    "points": SHORT + [("point_idx", I32), ("x", (F32, F64)), ("y", (F32, F64)), ("z", (F32, F64)), ("intensity", F32)]
+    + [("ring", I32), ("return", I32), ("laser", I32), ("label", I32), ("elongation", F32), ("t_offset_ns", I64), ("red", I32), ("green", I32), ("blue", I32)],
+    "entropy": KEYS + [("op", TEXT), ("n_hull_or_maxima", I32), ("lower", F64), ("upper", F64), ("kind", TEXT), ("f", F64), ("n_survivors", I32), ("stage", TEXT)],
+    "tokens": KEYS + [("id", TEXT), ("model", TEXT), ("model_sha256", TEXT), ("weights", TEXT), ("mask_sha256", TEXT), ("task", TEXT), ("pooling", TEXT), ("normalized", pa.bool_()), ("n_tokens", I32), ("truncated", pa.bool_()), ("embedding", FLOATS), ("next_ids", INDICES), ("top_ids", INDICES), ("top_logprobs", FLOATS), ("tokenizer_sha256", TEXT), ("text", TEXT), ("scores", FLOATS)],
     "attention_stats": KEYS + [("id", TEXT), ("layer", pa.int16()), ("head", pa.int16()), ("kept_mass", F32), ("delta", F32), ("bound", F32), ("error", F32), ("n_extended", I32), ("n_dense", I32)],
     "rejects": [("partition", I32), ("offset", I64), ("index", I32), ("ts", TIME), ("ts_ns", I64), ("stage", TEXT), ("reason", TEXT), ("message", TEXT), ("key", BYTES), ("headers", TEXT), ("value", BYTES), ("value_size", I64), ("value_sha256", TEXT), ("retriable", pa.bool_())],
 }
