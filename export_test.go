@@ -109,7 +109,7 @@ func hostile(t *testing.T) *exported {
 	nan := math.NaN()
 	holes := geomtest.Lidar[float32](300, 5)
 	holes.X[0], holes.Y[7], holes.Z[20] = float32(nan), float32(math.Inf(1)), float32(nan)
-	sketch := schemas.Sketch{Drawing: schemas.Drawing{ID: 7, Label: `a <cow> & "co" ` + "\x01"}, Strokes: []schemas.Stroke{{X: []float32{0, 255, 255, 10}, Y: []float32{0, 10, 255, 200}}}}
+	sketch := schemas.Sketch{Drawing: schemas.Drawing{ID: 7, Label: `a <cow> & "co" ` + "\x01"}, Strokes: []schemas.Stroke{{X: []float64{0, 255, 255, 10}, Y: []float64{0, 10, 255, 200}}}}
 	clouds := append(geomtest.Clouds2D[float64](60, 1), geomtest.Named[float64]{Name: "empty"}, geomtest.Named[float64]{Name: "empty3", Cloud: geom.Cloud[float64]{Z: []float64{}}},
 		geomtest.Named[float64]{Name: "one", Cloud: geom.Cloud[float64]{X: []float64{3}, Y: []float64{-4}}},
 		geomtest.Named[float64]{Name: "ends", Cloud: geom.Cloud[float64]{X: []float64{-math.MaxFloat64, math.MaxFloat64, 0}, Y: []float64{-math.MaxFloat64, math.MaxFloat64, 1}}},

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"entropipe/algos/geom"
 	"entropipe/ingest"
 	"entropipe/ingest/replay"
 	"entropipe/models"
@@ -248,11 +249,11 @@ func (s *sourceInfo) add(it *replay.Item) {
 	}
 	s.Frames += it.Frames()
 	s.Points += it.Points()
-	s.cover(0, it.Cloud.X)
-	s.cover(1, it.Cloud.Y)
+	cover(s, 0, it.Cloud.X)
+	cover(s, 1, it.Cloud.Y)
 	for i := range it.Drawings {
-		s.cover(0, it.Drawings[i].X)
-		s.cover(1, it.Drawings[i].Y)
+		cover(s, 0, it.Drawings[i].X)
+		cover(s, 1, it.Drawings[i].Y)
 	}
 	if it.Clock == replay.UTC || it.Clock == replay.Unordered {
 		t := time.Unix(0, it.TimeNs).UTC()
@@ -265,7 +266,7 @@ func (s *sourceInfo) add(it *replay.Item) {
 	}
 }
 
-func (s *sourceInfo) cover(axis int, v []float32) {
+func cover[T geom.Float](s *sourceInfo, axis int, v []T) {
 	for _, f := range v {
 		if f-f == 0 {
 			s.Least[axis], s.Most[axis] = min(s.Least[axis], float64(f)), max(s.Most[axis], float64(f))

@@ -131,14 +131,14 @@ func (c *trainCmd) open(e *env) (replay.Source, error) {
 	return replay.QuickDraw{Files: c.Source, SkipBad: true, Pack: 100, Log: e.log}.Open()
 }
 
-// clouds are the frames of an item.
+// clouds are the frames of an item, as float32: networks compute in float32.
 func clouds(it *replay.Item) []geom.Cloud[float32] {
 	if it.Drawings == nil {
 		return []geom.Cloud[float32]{it.Cloud}
 	}
 	var all []geom.Cloud[float32]
 	for _, d := range it.Drawings {
-		all = append(all, geom.Cloud[float32]{X: d.X, Y: d.Y})
+		all = append(all, geom.Cloud[float32]{X: narrow(d.X), Y: narrow(d.Y)})
 	}
 	return all
 }
@@ -233,9 +233,18 @@ func copied(f *schemas.Frame) geom.Cloud[float32] {
 	}
 	var c geom.Cloud[float32]
 	for d, to := range []*[]float32{&c.X, &c.Y, &c.Z} {
-		for _, v := range [][]float64{f.Cloud64.X, f.Cloud64.Y, f.Cloud64.Z}[d] {
-			*to = append(*to, float32(v))
+		if v := [][]float64{f.Cloud64.X, f.Cloud64.Y, f.Cloud64.Z}[d]; v != nil {
+			*to = narrow(v)
 		}
 	}
 	return c
+}
+
+// narrow rounds coordinates to float32.
+func narrow(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i := range v {
+		out[i] = float32(v[i])
+	}
+	return out
 }

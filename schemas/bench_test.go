@@ -33,7 +33,7 @@ func sketchBatch() []Sketch {
 		for range 4 {
 			var st Stroke
 			for range 13 {
-				st.X, st.Y = append(st.X, float32(rng.IntN(256))), append(st.Y, float32(rng.IntN(256)))
+				st.X, st.Y = append(st.X, float64(rng.IntN(256))), append(st.Y, float64(rng.IntN(256)))
 			}
 			out[i].Strokes = append(out[i].Strokes, st)
 		}

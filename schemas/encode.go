@@ -34,7 +34,7 @@ type Sketch struct {
 // holds milliseconds since the drawing's first point; all have equal lengths.
 // Within a message all strokes have times, or none.
 type Stroke struct {
-	X, Y []float32
+	X, Y []float64
 	T    []int32
 }
 
@@ -47,7 +47,8 @@ type Encoder struct {
 	ids, times []int64
 	labels     []int32 // of each row, its number in words
 	strokes    []int16
-	x, y       []float32
+	x, y       []float64
+	x32, y32   []float32
 	t          []int32
 	words      []string
 	known      map[string]int32 // numbers in words
@@ -85,7 +86,9 @@ func (e *Encoder) AppendPoints(dst []byte, c PointCloud) ([]byte, error) {
 
 // AppendSketches appends a sketches/1 stream of the drawings to dst: columns
 // drawing_id, label (dictionary of strings), stroke_idx, x, y, ts_ns, and t_ms
-// if any stroke has times.
+// if any stroke has times. Columns x and y are float32 if that changes no
+// coordinate of the message, else both are float64: a column has one type, and
+// a frame is computed in the type of its columns.
 //
 // Rows are all that the format has, so it cannot carry a drawing without a
 // point, nor tell apart two neighbours of one id: both are errors, and dst
@@ -108,8 +111,7 @@ func (e *Encoder) AppendSketches(dst []byte, drawings []Sketch) ([]byte, error) 
 	cols.add("drawing_id", arrow.PrimitiveTypes.Int64, arrow.Int64Traits.CastToBytes(e.ids), len(e.ids))
 	cols.addLabels("label", e.labels, e.words)
 	cols.add("stroke_idx", arrow.PrimitiveTypes.Int16, arrow.Int16Traits.CastToBytes(e.strokes), len(e.strokes))
-	cols.addFloats("x", e.x)
-	cols.addFloats("y", e.y)
+	e.addCoordinates(&cols)
 	cols.add("ts_ns", arrow.PrimitiveTypes.Int64, arrow.Int64Traits.CastToBytes(e.times), len(e.times))
 	if len(e.t) > 0 {
 		cols.add("t_ms", arrow.PrimitiveTypes.Int32, arrow.Int32Traits.CastToBytes(e.t), len(e.t))
@@ -152,6 +154,34 @@ func (e *Encoder) addSketch(s *Sketch) error {
 		e.ids, e.labels, e.times = append(e.ids, s.ID), append(e.labels, word), append(e.times, s.TimeNs)
 	}
 	return nil
+}
+
+// addCoordinates adds the columns x and y of the rows.
+func (e *Encoder) addCoordinates(cols *columns) {
+	var narrow bool
+	if e.x32, narrow = appendNarrow(e.x32[:0], e.x); narrow {
+		e.y32, narrow = appendNarrow(e.y32[:0], e.y)
+	}
+	if narrow {
+		cols.addFloats("x", e.x32)
+		cols.addFloats("y", e.y32)
+		return
+	}
+	cols.add("x", arrow.PrimitiveTypes.Float64, arrow.Float64Traits.CastToBytes(e.x), len(e.x))
+	cols.add("y", arrow.PrimitiveTypes.Float64, arrow.Float64Traits.CastToBytes(e.y), len(e.y))
+}
+
+// appendNarrow appends v as float32 and reports whether each value is the same
+// number, or NaN, in float32.
+func appendNarrow(dst []float32, v []float64) ([]float32, bool) {
+	for _, x := range v {
+		n := float32(x)
+		if float64(n) != x && x == x {
+			return dst, false
+		}
+		dst = append(dst, n)
+	}
+	return dst, true
 }
 
 // word returns the number of the label in the message's dictionary.

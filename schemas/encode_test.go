@@ -3,6 +3,7 @@ package schemas
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,14 +66,25 @@ func TestPointsRoundTrip(t *testing.T) {
 	})
 }
 
+// coordinates draws n values: of any float32's bits, or one in two of any
+// float64's, some of which float32 would change.
+func coordinates(wide bool, n int) *rapid.Generator[[]float64] {
+	narrow := rapid.Map(rapid.Uint32(), func(b uint32) float64 { return float64(math.Float32frombits(b)) })
+	if !wide {
+		return rapid.SliceOfN(narrow, n, n)
+	}
+	return rapid.SliceOfN(rapid.OneOf(narrow, rapid.Map(rapid.Uint64(), math.Float64frombits)), n, n)
+}
+
 // Law: decode(encode(drawings)) are the drawings' points in order, with ids,
-// labels and times.
+// labels and times. No coordinate changes; the frames are float32 where all
+// coordinates of the message are.
 func TestSketchesRoundTrip(t *testing.T) {
 	var e Encoder
 	var d Decoder
 	label := rapid.OneOf(rapid.SampledFrom([]string{"", "cat", "The Eiffel Tower", "é"}), rapid.String())
 	rapid.Check(t, func(t *rapid.T) {
-		timed := rapid.Bool().Draw(t, "timed")
+		timed, wide := rapid.Bool().Draw(t, "timed"), rapid.Bool().Draw(t, "wide")
 		sketches := make([]Sketch, rapid.IntRange(1, 20).Draw(t, "drawings"))
 		for i := range sketches {
 			s := &sketches[i]
@@ -80,7 +92,7 @@ func TestSketchesRoundTrip(t *testing.T) {
 			s.TimeNs = rapid.Int64().Draw(t, "time")
 			for k := range rapid.IntRange(1, 4).Draw(t, "strokes") {
 				n := rapid.IntRange(min(1, max(0, 1-k)), 6).Draw(t, "points")
-				st := Stroke{X: float32s(n).Draw(t, "x"), Y: float32s(n).Draw(t, "y")}
+				st := Stroke{X: coordinates(wide, n).Draw(t, "x"), Y: coordinates(wide, n).Draw(t, "y")}
 				if timed {
 					st.T = make([]int32, n)
 				}
@@ -99,16 +111,22 @@ func TestSketchesRoundTrip(t *testing.T) {
 		if len(frames) != len(sketches) {
 			t.Fatalf("%d frames of %d drawings", len(frames), len(sketches))
 		}
+		var all []float64
 		for i, f := range frames {
 			s := sketches[i]
-			var x, y []float32
+			var x, y []float64
 			for _, st := range s.Strokes {
 				x, y = append(x, st.X...), append(y, st.Y...)
 			}
+			all = append(append(all, x...), y...)
 			if *f.Drawing != s.Drawing || f.Index != int32(i) || s.TimeNs != nullInt64 && f.TimeNs != s.TimeNs ||
-				!bytes.Equal(bytesOf(f.Cloud32.X), bytesOf(x)) || !bytes.Equal(bytesOf(f.Cloud32.Y), bytesOf(y)) || f.HasZ() {
+				!sameNumbers(f.axis(0), x) || !sameNumbers(f.axis(1), y) || f.HasZ() {
 				t.Fatalf("drawing %d: have %+v %+v, want %+v", i, f, *f.Drawing, s)
 			}
+		}
+		changes := func(v float64) bool { return v == v && float64(float32(v)) != v }
+		if want := slices.ContainsFunc(all, changes); frames[0].Double != want {
+			t.Fatalf("the frames are double: %v, but float32 changes a coordinate: %v", frames[0].Double, want)
 		}
 		ref, err := readReference(value)
 		if err != nil {
@@ -120,9 +138,16 @@ func TestSketchesRoundTrip(t *testing.T) {
 	})
 }
 
+// sameNumbers compares bit for bit, but takes one NaN for another.
+func sameNumbers(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(v, w float64) bool {
+		return math.Float64bits(v) == math.Float64bits(w) || math.IsNaN(v) && math.IsNaN(w)
+	})
+}
+
 // What the formats cannot carry is an error, and dst stays as it was.
 func TestEncoderRefuses(t *testing.T) {
-	one := []float32{1}
+	one := []float64{1}
 	sketch := func(id int64, strokes ...Stroke) Sketch { return Sketch{Drawing: Drawing{ID: id}, Strokes: strokes} }
 	good := Stroke{X: one, Y: one}
 	timed := Stroke{X: one, Y: one, T: []int32{0}}
@@ -131,7 +156,7 @@ func TestEncoderRefuses(t *testing.T) {
 		"drawing without points": {sketch(1, good), sketch(2), sketch(3, good)},
 		"empty strokes":          {sketch(1, Stroke{}, Stroke{})},
 		"equal neighbours":       {sketch(1, good), sketch(1, good)},
-		"unequal lengths":        {sketch(1, Stroke{X: one, Y: []float32{1, 2}})},
+		"unequal lengths":        {sketch(1, Stroke{X: one, Y: []float64{1, 2}})},
 		"unequal times":          {sketch(1, Stroke{X: one, Y: one, T: []int32{1, 2}})},
 		"some times":             {sketch(1, good), sketch(2, timed)},
 		"some times missing":     {sketch(1, timed), sketch(2, good)},
@@ -141,7 +166,7 @@ func TestEncoderRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %q", name, err, out)
 		}
 	}
-	cloud := PointCloud{Cloud32: geom.Cloud[float32]{X: one, Y: one}}
+	cloud := PointCloud{Cloud32: geom.Cloud[float32]{X: []float32{1}, Y: []float32{1}}}
 	if _, err := (&Encoder{Compression: "gzip"}).AppendPoints(nil, cloud); err == nil || !strings.Contains(err.Error(), "gzip") {
 		t.Errorf("gzip: %v", err)
 	}

@@ -144,7 +144,7 @@ func checkSurvivors(t fataler, whole, part *Frame, keep, index []int32) {
 // A message that is not pruned goes on byte for byte, and its defaults with it.
 func TestForwardedRecordMeansTheSame(t *testing.T) {
 	var e Encoder
-	value, err := e.AppendSketches(nil, []Sketch{{Drawing: Drawing{ID: 4, Label: "cow"}, TimeNs: 77, Strokes: []Stroke{{X: []float32{1}, Y: []float32{2}}}}})
+	value, err := e.AppendSketches(nil, []Sketch{{Drawing: Drawing{ID: 4, Label: "cow"}, TimeNs: 77, Strokes: []Stroke{{X: []float64{1}, Y: []float64{2}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

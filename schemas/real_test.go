@@ -52,7 +52,7 @@ func TestRealDrawings(t *testing.T) {
 		var of []geom.Cloud[float32]
 		for i, n := range part {
 			if n.Cloud.Len() > 0 {
-				sketches = append(sketches, Sketch{Drawing: Drawing{ID: int64(start + i), Label: n.Name}, Strokes: []Stroke{{X: n.Cloud.X, Y: n.Cloud.Y}}})
+				sketches = append(sketches, Sketch{Drawing: Drawing{ID: int64(start + i), Label: n.Name}, Strokes: []Stroke{{X: widen(n.Cloud.X), Y: widen(n.Cloud.Y)}}})
 				of = append(of, n.Cloud)
 			}
 		}

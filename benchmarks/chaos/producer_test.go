@@ -151,7 +151,7 @@ func (m *maker) value() ([]byte, string, int) {
 
 func (m *maker) points() []byte {
 	n := m.rng.IntN(60)
-	c := geom.Cloud[float32]{X: m.coordinates(n), Y: m.coordinates(n)}
+	c := geom.Cloud[float32]{X: coordinates[float32](m, n), Y: coordinates[float32](m, n)}
 	b, err := m.enc.AppendPoints(nil, schemas.PointCloud{Cloud32: c})
 	if err != nil {
 		panic("chaos: a cloud cannot be encoded: " + err.Error())
@@ -160,10 +160,10 @@ func (m *maker) points() []byte {
 }
 
 // coordinates lie on a small grid, so that ties and equal points are common.
-func (m *maker) coordinates(n int) []float32 {
-	v := make([]float32, n)
+func coordinates[T geom.Float](m *maker, n int) []T {
+	v := make([]T, n)
 	for i := range v {
-		v[i] = float32(m.rng.IntN(50))
+		v[i] = T(m.rng.IntN(50))
 	}
 	return v
 }
@@ -172,7 +172,7 @@ func (m *maker) drawings(n int) []byte {
 	var ds []schemas.Sketch
 	for i := range n {
 		k := 1 + m.rng.IntN(30)
-		ds = append(ds, schemas.Sketch{Drawing: schemas.Drawing{ID: int64(i) + 1, Label: "scrawl"}, Strokes: []schemas.Stroke{{X: m.coordinates(k), Y: m.coordinates(k)}}})
+		ds = append(ds, schemas.Sketch{Drawing: schemas.Drawing{ID: int64(i) + 1, Label: "scrawl"}, Strokes: []schemas.Stroke{{X: coordinates[float64](m, k), Y: coordinates[float64](m, k)}}})
 	}
 	b, err := m.enc.AppendSketches(nil, ds)
 	if err != nil {

@@ -198,8 +198,9 @@ func (p *drawingParser) stroke(d *Drawing) error {
 	return nil
 }
 
-// coordinates appends an array of numbers to dst.
-func (p *drawingParser) coordinates(dst *[]float32) error {
+// coordinates appends an array of numbers to dst, each the float64 nearest to
+// its decimals.
+func (p *drawingParser) coordinates(dst *[]float64) error {
 	if err := p.expect('[', "an array of numbers"); err != nil {
 		return err
 	}
@@ -209,13 +210,12 @@ func (p *drawingParser) coordinates(dst *[]float32) error {
 	out := *dst
 	for {
 		v, ok := p.small()
-		f := float32(v)
+		f := float64(v)
 		if !ok {
-			d, err := p.number(32)
-			if err != nil {
+			var err error
+			if f, err = p.number(); err != nil {
 				return err
 			}
-			f = float32(d)
 		}
 		out = append(out, f)
 		if p.i < len(p.s) && p.s[p.i] == ',' {
@@ -241,7 +241,7 @@ func (p *drawingParser) milliseconds(dst *[]int32) error {
 	for {
 		v, ok := p.small()
 		if !ok {
-			f, err := p.number(64)
+			f, err := p.number()
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ const simplifiedLine = `{"word":"cat","countrycode":"GB","timestamp":"2017-03-01
 func TestSimplifiedAndRawDrawings(t *testing.T) {
 	want := Drawing{
 		ID: 5891796615823360, Label: "cat", TimeNs: 1488400896707250000,
-		X: []float32{0, 10, 255, 5, 6}, Y: []float32{0, 20, 30, 7, 8}, Ends: []int32{3, 5},
+		X: []float64{0, 10, 255, 5, 6}, Y: []float64{0, 20, 30, 7, 8}, Ends: []int32{3, 5},
 	}
 	raw := want
 	raw.T = []int32{0, 17, 33, 500, 512}
@@ -35,7 +35,7 @@ func TestSimplifiedAndRawDrawings(t *testing.T) {
 		strings.Replace(simplifiedLine, `[[[0,10,255],[0,20,30]],[[5,6],[7,8]]]`, `[[[0,10,255],[0,20,30],[0,17,33]],[[5,6],[7,8],[500,512.4]]]`, 1): raw,
 	} {
 		var p drawingParser
-		d := Drawing{X: []float32{9}, T: []int32{9}, Ends: []int32{9}} // of the line before
+		d := Drawing{X: []float64{9}, T: []int32{9}, Ends: []int32{9}} // of the line before
 		if err := p.parse([]byte(line), &d); err != nil {
 			t.Errorf("%s: %v", line, err)
 		} else if diff := cmp.Diff(want, d); diff != "" {
@@ -76,7 +76,7 @@ func TestBrokenDrawingsAreNamedByColumn(t *testing.T) {
 		{with("[5,6],[7,8]", "[5,6],[7,8],[1,2],[3,4]"), `,[3,4]`, "end of the stroke"},
 		{with("[5,6]", `[5,"6"]`), `"6"]`, "want a number"},
 		{with("[5,6]", `[5,06]`), `6],[7`, "comma or the end of the numbers"},
-		{with("[5,6]", `[5,6e99]`), `6e99`, "does not fit a float32"},
+		{with("[5,6]", `[5,6e999]`), `6e999`, "does not fit a float64"},
 		{with("[5,6],[7,8]", `[5,6],[7,8],[1,1e10]`), `]]]}`, "a time of 1e+10 ms"},
 	} {
 		var p drawingParser
@@ -154,19 +154,15 @@ func referenceStrokes(strokes []any, d *Drawing) error {
 				if !ok {
 					return errors.New("number")
 				}
-				bits := 32
-				if k == 2 {
-					bits = 64
-				}
-				f, err := strconv.ParseFloat(string(number), bits)
+				f, err := strconv.ParseFloat(string(number), 64)
 				if err != nil {
 					return err
 				}
 				switch k {
 				case 0:
-					d.X = append(d.X, float32(f))
+					d.X = append(d.X, f)
 				case 1:
-					d.Y = append(d.Y, float32(f))
+					d.Y = append(d.Y, f)
 				default:
 					if f = math.Round(f); f < math.MinInt32 || f > math.MaxInt32 {
 						return errors.New("time")
@@ -208,7 +204,7 @@ func FuzzDrawing(f *testing.F) {
 			return
 		}
 		var p drawingParser
-		got := Drawing{X: make([]float32, 3), Y: make([]float32, 2), T: make([]int32, 1), Ends: make([]int32, 5)}
+		got := Drawing{X: make([]float64, 3), Y: make([]float64, 2), T: make([]int32, 1), Ends: make([]int32, 5)}
 		err := p.parse(line, &got)
 		want, refused := reference(line)
 		var deep *syntaxError

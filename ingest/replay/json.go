@@ -89,8 +89,8 @@ func (p *drawingParser) unescape(start int) ([]byte, error) {
 	return []byte(s), nil
 }
 
-// small reads a whole number of at most seven digits: a float32 holds it
-// exactly. Anything else is left where it is.
+// small reads a whole number of at most seven digits, as nearly all are.
+// Anything else is left where it is.
 func (p *drawingParser) small() (int32, bool) {
 	s, i := p.s, p.i
 	v, start := int32(0), i
@@ -107,16 +107,16 @@ func (p *drawingParser) small() (int32, bool) {
 	return v, true
 }
 
-// number reads any JSON number as a float of that many bits.
-func (p *drawingParser) number(bits int) (float64, error) {
+// number reads any JSON number as the nearest float64.
+func (p *drawingParser) number() (float64, error) {
 	p.space()
 	end := numberEnd(p.s, p.i)
 	if end < 0 {
 		return 0, p.fault("want a number")
 	}
-	v, err := strconv.ParseFloat(string(p.s[p.i:end]), bits)
+	v, err := strconv.ParseFloat(string(p.s[p.i:end]), 64)
 	if err != nil {
-		return 0, p.fault("%.40s does not fit a float%d", p.s[p.i:end], bits)
+		return 0, p.fault("%.40s does not fit a float64", p.s[p.i:end])
 	}
 	p.i = end
 	return v, nil

@@ -38,6 +38,7 @@ type kitti struct {
 	max    int64
 	next   int
 	reader scanReader
+	warned bool // that coordinates were rounded
 }
 
 // layout says where the parts of a folder of scans are.
@@ -307,7 +308,12 @@ func (s *kitti) read(it *Item, sc scan) error {
 		}
 		it.Clock = s.times.clock
 	}
-	return s.reader.read(it, filepath.Join(s.layout.data, sc.name), s.max)
+	err := s.reader.read(it, filepath.Join(s.layout.data, sc.name), s.max)
+	if err == nil && s.reader.lossy && s.log != nil && !s.warned {
+		s.warned = true
+		s.log.Warn("coordinates have more digits than float32 holds; scans are float32, so these are rounded", "folder", s.layout.data, "first", sc.name)
+	}
+	return err
 }
 
 // Len returns the number of scans.

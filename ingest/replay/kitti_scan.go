@@ -23,6 +23,7 @@ const pointBytes = 16
 type scanReader struct {
 	raw    []byte
 	column [4][]float32
+	lossy  bool // a coordinate of a text was rounded in a digit that the text has
 }
 
 // read fills it with the scan of a .bin or .txt file of at most max bytes. A
@@ -31,6 +32,7 @@ func (r *scanReader) read(it *Item, path string, max int64) error {
 	if err := r.load(path, max); err != nil {
 		return err
 	}
+	r.lossy = false
 	decode := r.decodeBin
 	if strings.HasSuffix(path, ".txt") {
 		decode = r.decodeText
@@ -102,7 +104,8 @@ func (r *scanReader) decodeBin(path string) error {
 }
 
 // decodeText reads lines "x y z reflectance", the form of the unsynchronised
-// drives.
+// drives. Its millimetres are a print of the sensor's float32 values, so reading
+// them as float32 gives the points of the .bin of the same sweep.
 func (r *scanReader) decodeText(path string) error {
 	for k := range r.column {
 		r.column[k] = resize(r.column[k], 0)
@@ -121,6 +124,7 @@ func (r *scanReader) decodeText(path string) error {
 				return &BadInputError{File: path, Line: n, Detail: fmt.Sprintf("want x y z reflectance, got %.80q", lines.Text())}
 			}
 			r.column[k] = append(r.column[k], float32(v))
+			r.lossy = r.lossy || k < 3 && losesDigits(string(field), float32(v))
 		}
 		if field, _ := cutField(rest); len(field) != 0 {
 			return &BadInputError{File: path, Line: n, Detail: fmt.Sprintf("want 4 numbers, got more: %.80q", lines.Text())}
@@ -130,6 +134,25 @@ func (r *scanReader) decodeText(path string) error {
 		return &BadInputError{File: path, Detail: "a line is too long for a point: this is no scan"}
 	}
 	return nil
+}
+
+// losesDigits reports whether v, the float32 nearest to the decimal number in
+// field, is off by more than half a unit of field's last digit, so that v does
+// not print as field any more.
+func losesDigits(field string, v float32) bool {
+	exact, err := strconv.ParseFloat(field, 64)
+	if err != nil || exact == float64(v) || math.IsNaN(exact) {
+		return false
+	}
+	mantissa, exponent := field, 0
+	if i := strings.IndexAny(field, "eE"); i >= 0 {
+		mantissa = field[:i]
+		exponent, _ = strconv.Atoi(field[i+1:])
+	}
+	if _, fraction, ok := strings.Cut(mantissa, "."); ok {
+		exponent -= len(fraction)
+	}
+	return math.Abs(exact-float64(v)) > math.Pow10(exponent)/2
 }
 
 // cutField returns the first blank-separated field and what follows it.

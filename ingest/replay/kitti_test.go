@@ -161,6 +161,35 @@ func TestUnsynchronisedDriveIsText(t *testing.T) {
 	}
 }
 
+// A text whose digits float32 holds is read without a word; one that loses some
+// is read too, and said once.
+func TestTextBeyondFloat32IsSaid(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		lossy bool
+	}{
+		{"49.52 22.668 -2.051 0.34567890123\n-0.001 1e1 1.25e-3 0", false},
+		{"49.020000457763672 8388607.5 16777216 0", false}, // float32 values, in full
+		{"8388607.25 0 0 0", true},
+		{"0 16777217 0 0", true},
+		{"0 0 1.2345678e3 0", true}, // 1234.5677490234375
+		{"0 0 1.234567e3 0", false}, // 1234.5670166015625
+	} {
+		root := filepath.Join(t.TempDir(), "2011_09_26_drive_0001_extract")
+		for _, name := range []string{"0000000000.txt", "0000000001.txt"} {
+			write(t, []byte(c.text), root, "velodyne_points", "data", name)
+		}
+		log, book := logBook()
+		if n := len(all(t, open(t, KITTI{Dir: root, Log: log}))); n != 2 {
+			t.Fatalf("%q: %d scans", c.text, n)
+		}
+		said := strings.Count(book.String(), "more digits than float32 holds")
+		if want := map[bool]int{true: 1, false: 0}[c.lossy]; said != want {
+			t.Errorf("%q: said %d times, want %d: %s", c.text, said, want, book)
+		}
+	}
+}
+
 func TestBrokenScans(t *testing.T) {
 	dir := t.TempDir()
 	write(t, golden(t), dir, "0.bin")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	kafka "github.com/segmentio/kafka-go"
 
 	"entropipe/algos/geomtest"
@@ -180,8 +181,8 @@ func TestDrawingsArriveAsTheyAre(t *testing.T) {
 	for _, m := range consume(t, b.Addr(), "sketches", 3, 12) {
 		for _, f := range decode(t, &d, m) {
 			w := want[f.Drawing.ID]
-			if f.Drawing.Label != w.Label || f.FrameID != seen[f.Sequence] || f.Sensor != "tablet" || !slices.Equal(f.Cloud32.X, w.X) || !slices.Equal(f.Cloud32.Y, w.Y) {
-				t.Fatalf("%+v: got %v, %v, want %+v", f.FrameKey, f.Cloud32.X, f.Cloud32.Y, w)
+			if f.Drawing.Label != w.Label || f.FrameID != seen[f.Sequence] || f.Sensor != "tablet" || !sameInk(&f, &w) {
+				t.Fatalf("%+v: got %+v, want %+v", f.FrameKey, f, w)
 			}
 			delete(want, f.Drawing.ID)
 			seen[f.Sequence]++
@@ -189,6 +190,47 @@ func TestDrawingsArriveAsTheyAre(t *testing.T) {
 	}
 	if len(want) != 0 {
 		t.Errorf("%d drawings did not arrive", len(want))
+	}
+}
+
+// sameInk tells whether a frame has the coordinates of a drawing, all of them
+// unrounded.
+func sameInk(f *schemas.Frame, d *Drawing) bool {
+	if f.Double {
+		return slices.Equal(f.Cloud64.X, d.X) && slices.Equal(f.Cloud64.Y, d.Y)
+	}
+	same := func(v float32, w float64) bool { return float64(v) == w }
+	return slices.EqualFunc(f.Cloud32.X, d.X, same) && slices.EqualFunc(f.Cloud32.Y, d.Y, same)
+}
+
+// Decimals that float32 would round arrive as the nearest float64, and so does
+// every coordinate of their message; a message of whole pixels is float32.
+func TestDecimalsArriveUnrounded(t *testing.T) {
+	b := startBroker(t, broker.Config{})
+	raw := func(id int, x, y string) string {
+		return fmt.Sprintf(`{"key_id":"%d","word":"cow","drawing":[[[%s],[%s],[0,5,9]]]}`+"\n", id, x, y)
+	}
+	file := write(t, []byte(raw(1, "0,1,2", "3,4,5.5")+raw(2, "0.5,16777216,1e10", "-0.25,7,8")+ // float32 holds all of them
+		raw(3, "0,1,2", "0,1,2")+raw(4, "62.9,30.000000000000004,1e300", "16777217,0.1,-5e-324")), t.TempDir(), "cow.ndjson")
+	p := &Producer{Brokers: []string{b.Addr()}, Topic: "q", Create: ingest.TopicSpec{Partitions: 1}}
+	produce(t, p, open(t, QuickDraw{Files: []string{file}, Pack: 2}))
+	var got []string
+	var d schemas.Decoder
+	for _, m := range consume(t, b.Addr(), "q", 1, 2) {
+		for _, f := range decode(t, &d, m) {
+			if f.Double {
+				got = append(got, fmt.Sprintf("%d float64 %v %v", f.Drawing.ID, f.Cloud64.X, f.Cloud64.Y))
+			} else {
+				got = append(got, fmt.Sprintf("%d float32 %v %v", f.Drawing.ID, f.Cloud32.X, f.Cloud32.Y))
+			}
+		}
+	}
+	want := []string{
+		"1 float32 [0 1 2] [3 4 5.5]", "2 float32 [0.5 1.6777216e+07 1e+10] [-0.25 7 8]",
+		"3 float64 [0 1 2] [0 1 2]", "4 float64 [62.9 30.000000000000004 1e+300] [1.6777217e+07 0.1 -5e-324]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -213,7 +255,7 @@ func TestRealDrawingsArrive(t *testing.T) {
 	for _, m := range consume(t, b.Addr(), "q", 1, len(items)) {
 		for _, f := range decode(t, &d, m) {
 			w := want[n]
-			if f.Drawing.ID != w.ID || f.Drawing.Label != w.Label || f.TimeNs != w.TimeNs || !slices.Equal(f.Cloud32.X, w.X) || !slices.Equal(f.Cloud32.Y, w.Y) {
+			if f.Drawing.ID != w.ID || f.Drawing.Label != w.Label || f.TimeNs != w.TimeNs || !sameInk(&f, &w) {
 				t.Fatalf("drawing %d: %+v", n, f.FrameKey)
 			}
 			n++

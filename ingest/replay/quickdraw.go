@@ -28,7 +28,7 @@ type QuickDraw struct {
 
 const (
 	defaultPack = 256
-	packPoints  = 512 << 10 / 20 // x, y, stroke, drawing and label take some 20 bytes
+	packPoints  = 512 << 10 / 20 // x, y, stroke, drawing and label take some 20 bytes, with float64 28
 	// keptPoints is how large a drawing's memory may be to be used again.
 	keptPoints = 1 << 16
 )

@@ -74,12 +74,14 @@ type Item struct {
 }
 
 // Drawing is a sequence of pen strokes. Stroke s holds the points from
-// Ends[s-1] (0 for the first) up to Ends[s]. y grows downwards.
+// Ends[s-1] (0 for the first) up to Ends[s]. y grows downwards. Coordinates are
+// float64 here whatever the message will hold: raw drawings have decimals that
+// float32 would round.
 type Drawing struct {
 	ID     int64
 	Label  string
 	TimeNs int64 // when it was drawn, since 1970; 0: unknown
-	X, Y   []float32
+	X, Y   []float64
 	T      []int32 // milliseconds since the first point; nil: none
 	Ends   []int32
 }

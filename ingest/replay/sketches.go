@@ -111,7 +111,7 @@ func (p *pen) dot(x, y float64) {
 	p.Y = append(p.Y, pixel(y))
 }
 
-func pixel(v float64) float32 { return float32(math.RoundToEven(min(255, max(0, v)))) }
+func pixel(v float64) float64 { return math.RoundToEven(min(255, max(0, v))) }
 
 // lift ends the stroke.
 func (p *pen) lift() { p.Ends = append(p.Ends, int32(len(p.X))) }

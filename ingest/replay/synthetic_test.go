@@ -23,8 +23,11 @@ func digest(items []Item) string {
 			d := &it.Drawings[k]
 			io.WriteString(h, d.Label)
 			binary.Write(h, binary.LittleEndian, d.ID)
-			binary.Write(h, binary.LittleEndian, d.X)
-			binary.Write(h, binary.LittleEndian, d.Y)
+			for _, axis := range [][]float64{d.X, d.Y} {
+				for _, v := range axis {
+					binary.Write(h, binary.LittleEndian, float32(v)) // whole pixels, float32 in messages
+				}
+			}
 			binary.Write(h, binary.LittleEndian, d.Ends)
 		}
 	}
@@ -197,7 +200,7 @@ func TestSketchesAreDrawings(t *testing.T) {
 			points += len(d.X)
 			area := false
 			for i := range d.X {
-				if d.X[i] != float32(uint8(d.X[i])) || d.Y[i] != float32(uint8(d.Y[i])) {
+				if d.X[i] != float64(uint8(d.X[i])) || d.Y[i] != float64(uint8(d.Y[i])) {
 					t.Fatalf("point (%v, %v) is no pixel", d.X[i], d.Y[i])
 				}
 				k := len(d.X) - 1

@@ -324,7 +324,7 @@ func TestPanicCostsOneFrame(t *testing.T) {
 // All real drawings, degenerate ones included, packed into messages as the
 // producer does: every row equals the exact oracles'.
 func TestDrawingsAgainstExactOracles(t *testing.T) {
-	drawings := geomtest.Drawings[float32](t)
+	drawings := geomtest.Drawings[float64](t)
 	f := NewFrames(FrameConfig{})
 	for len(drawings) > 0 {
 		pack := drawings[:min(200, len(drawings))]
@@ -353,7 +353,7 @@ func TestDrawingsAgainstExactOracles(t *testing.T) {
 	}
 }
 
-func checkRow(r *schemas.Result, c geom.Cloud[float32], index int32) error {
+func checkRow(r *schemas.Result, c geom.Cloud[float64], index int32) error {
 	if r.Index != index || r.FrameID != 77+int64(index) || r.Drawing == nil {
 		return fmt.Errorf("row %d is frame %d, index %d, drawing %v", index, r.FrameID, r.Index, r.Drawing)
 	}

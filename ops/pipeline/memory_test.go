@@ -16,8 +16,8 @@ func drawings(t *rapid.T, sizes []int) schemas.Message {
 	for k, n := range sizes {
 		s := schemas.Sketch{Drawing: schemas.Drawing{ID: int64(k), Label: "d"}, Strokes: make([]schemas.Stroke, 1)}
 		for i := range n {
-			s.Strokes[0].X = append(s.Strokes[0].X, float32((i*i*37+k*11)%211))
-			s.Strokes[0].Y = append(s.Strokes[0].Y, float32((i*53+k*7)%197))
+			s.Strokes[0].X = append(s.Strokes[0].X, float64((i*i*37+k*11)%211))
+			s.Strokes[0].Y = append(s.Strokes[0].Y, float64((i*53+k*7)%197))
 		}
 		all = append(all, s)
 	}

@@ -123,7 +123,7 @@ func TestDrawingsAreForwarded(t *testing.T) {
 	var e schemas.Encoder
 	var sketches []schemas.Sketch
 	for i := range 3 {
-		sketches = append(sketches, schemas.Sketch{Drawing: schemas.Drawing{ID: int64(i)}, Strokes: []schemas.Stroke{{X: []float32{1, 2}, Y: []float32{3, float32(i)}}}})
+		sketches = append(sketches, schemas.Sketch{Drawing: schemas.Drawing{ID: int64(i)}, Strokes: []schemas.Stroke{{X: []float64{1, 2}, Y: []float64{3, float64(i)}}}})
 	}
 	v, err := e.AppendSketches(nil, sketches)
 	if err != nil {
