@@ -43,7 +43,7 @@ func (o *Output) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committe
 	case !won:
 		return schemas.Committed{}, o.lose(ctx, m, name, found)
 	}
-	if err := o.publish(ctx, m); err != nil {
+	if err := o.publish(ctx, m, false); err != nil {
 		return schemas.Committed{}, err
 	}
 	o.give(p, b.End)
@@ -148,9 +148,12 @@ func (o *Output) lose(ctx context.Context, m *Manifest, name string, found []byt
 	return schemas.ErrLost
 }
 
-// publish moves the files of a manifest to where readers look.
-func (o *Output) publish(ctx context.Context, m *Manifest) error {
-	if err := o.store.Publish(ctx, m.moves()); err != nil {
+// publish moves the files of a manifest to where readers look. With compare it
+// reads what is still staged before that. Commit has just summed what it wrote;
+// whoever finds a manifest knows nothing of the bytes, which may have lain in
+// staging through a crash or a year.
+func (o *Output) publish(ctx context.Context, m *Manifest, compare bool) error {
+	if err := o.store.Publish(ctx, m.moves(compare)); err != nil {
 		return fmt.Errorf("publish [%d, %d): %w", m.Start, m.End, err)
 	}
 	if len(m.Files) == 0 {

@@ -62,7 +62,7 @@ func (v *verifier) file(ctx context.Context, m manifestJob, f *ManifestFile, buf
 		v.mu.Unlock()
 	}
 	v.checked(checkSums, 1)
-	got, err := sumOf(o, buffer)
+	got, err := sumOf(ctx, o, buffer)
 	if err != nil {
 		v.fault(checkSums, f.Path, "cannot be read: %v", err)
 		return nil, false
@@ -79,12 +79,26 @@ func (v *verifier) file(ctx context.Context, m manifestJob, f *ManifestFile, buf
 	return keys, err == nil
 }
 
-// sumOf returns the SHA-256 of a file, which it reads through buffer.
-func sumOf(o Object, buffer []byte) (string, error) {
+// sumOf returns the SHA-256 of a file, which it reads through buffer until ctx
+// ends.
+func sumOf(ctx context.Context, o Object, buffer []byte) (string, error) {
 	sum := sha256.New()
-	content := struct{ io.Reader }{io.NewSectionReader(o, 0, o.Size())} // hides WriteTo, which has a small buffer of its own
+	content := untilEnd{ctx, io.NewSectionReader(o, 0, o.Size())} // hides WriteTo, which has a small buffer of its own
 	_, err := io.CopyBuffer(sum, content, buffer)
 	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// untilEnd is a reader that fails when its context has ended.
+type untilEnd struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilEnd) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.r.Read(p)
 }
 
 // find opens a file where it should be, or where it may still be.

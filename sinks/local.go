@@ -249,21 +249,21 @@ func (f *stagedFile) Close() error {
 	return err
 }
 
-// Publish implements Stager: every file is renamed, then every folder that got
-// one is fsynced.
-func (l *Local) Publish(_ context.Context, moves []Move) error {
-	var synced []string
-	for _, m := range moves {
+// Publish implements Stager: files are renamed in their order, and a folder that
+// got some is fsynced before the next folder gets one, so that a crash keeps the
+// order, too.
+func (l *Local) Publish(ctx context.Context, moves []Move) error {
+	if err := l.compare(ctx, moves); err != nil {
+		return err
+	}
+	for i, m := range moves {
 		if err := l.move(m); err != nil {
 			return err
 		}
-		if n := len(synced); n == 0 || synced[n-1] != path.Dir(m.To) {
-			synced = append(synced, path.Dir(m.To))
-		}
-	}
-	for _, dir := range synced {
-		if err := l.disk.syncDir(dir); err != nil {
-			return err
+		if dir := path.Dir(m.To); i == len(moves)-1 || path.Dir(moves[i+1].To) != dir {
+			if err := l.disk.syncDir(dir); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -53,6 +53,49 @@ func (l *Local) Names(_ context.Context, folder string) ([]string, error) {
 	return names, err
 }
 
+// compare reads the staged files of moves that name a checksum, and fails with
+// *DamagedFileError at the first that has another. A file that is not staged any
+// more is left to move, which knows where it should be.
+func (l *Local) compare(ctx context.Context, moves []Move) error {
+	var buffer []byte
+	for _, m := range moves {
+		if m.SHA256 == "" {
+			continue
+		}
+		o, err := l.disk.open(m.From)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if buffer == nil {
+			buffer = make([]byte, 1<<20)
+		}
+		problem, err := differs(ctx, o, m, buffer)
+		o.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.From, err)
+		}
+		if problem != "" {
+			return &DamagedFileError{m, problem}
+		}
+	}
+	return nil
+}
+
+// differs says how a file differs from what m says of it; empty: not at all.
+func differs(ctx context.Context, o Object, m Move, buffer []byte) (string, error) {
+	if o.Size() != m.Bytes {
+		return fmt.Sprintf("it has %d bytes, its manifest says %d", o.Size(), m.Bytes), nil
+	}
+	sum, err := sumOf(ctx, o, buffer)
+	if err != nil || sum == m.SHA256 {
+		return "", err
+	}
+	return fmt.Sprintf("its SHA-256 is %s, its manifest says %s", sum, m.SHA256), nil
+}
+
 // listFile reports one file, unless it has gone since its folder was read.
 func listFile(name string, e fs.DirEntry, f func(Entry) error) error {
 	info, err := e.Info()

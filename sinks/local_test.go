@@ -74,7 +74,7 @@ func TestStoreCreateIsExclusive(t *testing.T) {
 func TestStorePublish(t *testing.T) {
 	everyStore(t, func(t *testing.T, s *Local) {
 		ctx, folder := context.Background(), stagingFolder+"/x"
-		moves := []Move{{folder + "/a-0", "a/dataset=1/part.parquet", 3}, {folder + "/b-1", "b/part.parquet", 4}}
+		moves := []Move{{From: folder + "/a-0", To: "a/dataset=1/part.parquet", Bytes: 3}, {From: folder + "/b-1", To: "b/part.parquet", Bytes: 4}}
 		stageText(t, s, moves[0].From, "one")
 		stageText(t, s, moves[1].From, "four")
 		if got := namesIn(t, s, "."); !slices.Equal(got, []string{moves[0].From, moves[1].From}) {
@@ -97,11 +97,11 @@ func TestStorePublish(t *testing.T) {
 			t.Errorf("published %q", got)
 		}
 		var lost *LostFileError
-		wrongSize := Move{moves[0].From, moves[0].To, 4}
+		wrongSize := Move{From: moves[0].From, To: moves[0].To, Bytes: 4}
 		if err := s.Publish(ctx, []Move{wrongSize}); !errors.As(err, &lost) {
 			t.Errorf("a destination of another size: %v", err)
 		}
-		if err := s.Publish(ctx, []Move{{folder + "/gone", "a/gone.parquet", 3}}); !errors.As(err, &lost) || !strings.Contains(err.Error(), "neither here nor in") {
+		if err := s.Publish(ctx, []Move{{From: folder + "/gone", To: "a/gone.parquet", Bytes: 3}}); !errors.As(err, &lost) || !strings.Contains(err.Error(), "neither here nor in") {
 			t.Errorf("gone at both places: %v", err)
 		}
 		stageText(t, s, moves[0].From, "two")
@@ -153,7 +153,7 @@ func TestLocalStaysInItsFolder(t *testing.T) {
 		}
 	}
 	stageText(t, s, stagingFolder+"/x/a", "1")
-	if err := s.Publish(ctx, []Move{{stagingFolder + "/x/a", "frames/stolen", 1}}); err == nil {
+	if err := s.Publish(ctx, []Move{{From: stagingFolder + "/x/a", To: "frames/stolen", Bytes: 1}}); err == nil {
 		t.Error("a file was moved out")
 	}
 }

@@ -115,10 +115,24 @@ type ManifestFile struct {
 
 func (m *Manifest) of() partition { return partition{m.Topic, m.Partition} }
 
-func (m *Manifest) moves() []Move {
-	moves := make([]Move, len(m.Files))
-	for i, f := range m.Files {
-		moves[i] = Move{From: f.Staged, To: f.Path, Bytes: f.Bytes}
+// moves says how the files of m are published: frames and tokens last, so that a
+// reader who lists these first finds every other row of what it has listed. With
+// compare, a file that is still staged is compared with its checksum before it is
+// moved.
+func (m *Manifest) moves(compare bool) []Move {
+	moves := make([]Move, 0, len(m.Files))
+	for _, last := range []bool{false, true} {
+		for i := range m.Files {
+			f := &m.Files[i]
+			if last != (f.Table == tableFrames || f.Table == tableTokens) {
+				continue
+			}
+			move := Move{From: f.Staged, To: f.Path, Bytes: f.Bytes}
+			if compare {
+				move.SHA256 = f.SHA256
+			}
+			moves = append(moves, move)
+		}
 	}
 	return moves
 }
@@ -257,8 +271,8 @@ func (m *Manifest) problem() string {
 	for _, f := range m.Files {
 		staging := stagingName(m.of(), m.Start, m.UUID) + "/"
 		if !fs.ValidPath(f.Path) || !strings.HasPrefix(f.Path, f.Table+"/") || !strings.HasSuffix(f.Path, dataSuffix) ||
-			!strings.HasPrefix(f.Staged, staging) || !fs.ValidPath(f.Staged) || f.Rows < 0 || f.Bytes < 0 {
-			return fmt.Sprintf("file %q, staged as %q", f.Path, f.Staged)
+			!strings.HasPrefix(f.Staged, staging) || !fs.ValidPath(f.Staged) || f.Rows < 0 || f.Bytes < 0 || f.SHA256 == "" {
+			return fmt.Sprintf("file %q, staged as %q, SHA-256 %q", f.Path, f.Staged, f.SHA256)
 		}
 	}
 	return ""

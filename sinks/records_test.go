@@ -65,6 +65,7 @@ func TestDamagedManifests(t *testing.T) {
 		"staged by another":    func(m *Manifest) { m.Files[0].Staged = stagingName(m.of(), 10, newUUID()) + "/frames-0" },
 		"staged climbs":        func(m *Manifest) { m.Files[0].Staged = stagingName(m.of(), 10, m.UUID) + "/../../_commits/store.json" },
 		"negative file length": func(m *Manifest) { m.Files[0].Bytes = -1 },
+		"no checksum":          func(m *Manifest) { m.Files[0].SHA256 = "" },
 	} {
 		m := goodManifest()
 		file := manifestFile(m.of(), m.Start)

@@ -61,8 +61,14 @@ func (o *Output) base(ctx context.Context, topic string) (*baseRecord, error) {
 // returns where to go on. It removes what lost attempts have staged. Only a
 // partition that was resumed can be committed to, from the returned offset.
 //
+// Files of that manifest that are still staged are compared with their
+// checksums first. *DamagedFileError: one has changed; nothing is moved or
+// removed then. Files that are in their place already are not read: Verify does
+// that.
+//
 // The cost grows with the number of manifests the first time, when their names
-// are listed; later with the number of those that are new.
+// are listed; later with the number of those that are new. What is still staged,
+// one commit at most, is read once.
 func (o *Output) Resume(ctx context.Context, topic string, id int32) (schemas.Position, error) {
 	p := partition{topic, id}
 	err := o.forget(ctx, p)
@@ -80,8 +86,8 @@ func (o *Output) Resume(ctx context.Context, topic string, id int32) (schemas.Po
 
 // Reached tells whether all of the partition before end is committed, whoever
 // did it, and then sees to it that its files are where readers look: the writer
-// of the newest manifest may have died before it published them. It may be
-// asked beside writers.
+// of the newest manifest may have died before it published them. Staged files
+// are compared as Resume does. It may be asked beside writers.
 func (o *Output) Reached(ctx context.Context, topic string, id int32, end int64) (bool, error) {
 	base, err := o.base(ctx, topic)
 	if err != nil {
@@ -94,7 +100,7 @@ func (o *Output) Reached(ctx context.Context, topic string, id int32, end int64)
 	if m.End < end {
 		return false, nil
 	}
-	return true, o.publish(ctx, m)
+	return true, o.publish(ctx, m, true)
 }
 
 func (o *Output) resume(ctx context.Context, p partition) (schemas.Position, error) {
@@ -108,7 +114,7 @@ func (o *Output) resume(ctx context.Context, p partition) (schemas.Position, err
 	}
 	pos := schemas.Position{Next: base.start(p.id)}
 	if m != nil {
-		if err := o.publish(ctx, m); err != nil {
+		if err := o.publish(ctx, m, true); err != nil {
 			return pos, err
 		}
 		pos = schemas.Position{Next: m.End, Last: m.Last}

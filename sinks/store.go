@@ -38,10 +38,14 @@ type Stager interface {
 	// nil, the file survives a crash.
 	Stage(ctx context.Context, name string) (io.WriteCloser, error)
 
-	// Publish moves files to their final names, durably. It may be repeated,
+	// Publish moves files to their final names, durably and in the order of moves:
+	// no file is seen there, after a crash either, before those of other folders
+	// that come earlier. It may be repeated,
 	// and run by several processes at once: a move that has been made counts
 	// as done if the destination has the expected size. *LostFileError: a file
-	// is at neither place.
+	// is at neither place. Files whose Move names a checksum are read first if
+	// they are still staged: *DamagedFileError says that one has changed, and
+	// then no file of the call is moved.
 	Publish(ctx context.Context, moves []Move) error
 
 	// Discard removes a staging folder and what is in it. That it is not there
@@ -79,7 +83,8 @@ type Entry struct {
 // Move is one file to be published.
 type Move struct {
 	From, To string
-	Bytes    int64 // size of the file
+	Bytes    int64  // size of the file
+	SHA256   string // of the file, in hex: compared before the move; empty: not compared
 }
 
 var (
@@ -101,6 +106,17 @@ type LostFileError struct {
 }
 
 func (e *LostFileError) Error() string { return e.To + ": " + e.Problem }
+
+// DamagedFileError says that a staged file is not the file that its manifest
+// describes: its bytes have changed since they were written.
+type DamagedFileError struct {
+	Move
+	Problem string
+}
+
+func (e *DamagedFileError) Error() string {
+	return fmt.Sprintf("%s, staged to become %s: %s; it has changed since it was written, so nothing of its commit is moved or removed", e.From, e.To, e.Problem)
+}
 
 // createTries is how often an exclusive creation with an unknown outcome is
 // tried before giving up; the waits between double, from createWait.

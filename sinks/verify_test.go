@@ -70,10 +70,16 @@ func TestVerifyFindsPlantedFaults(t *testing.T) {
 			d.live.files[f.Staged] = d.live.files[f.Path]
 			delete(d.live.files, f.Path)
 		})},
-		"file short":   {checkFiles, file(0, func(d *memDisk, f ManifestFile) { n := d.live.files[f.Path]; n.data = n.data[:len(n.data)-1] })},
-		"bit flipped":  {checkSums, file(0, func(d *memDisk, f ManifestFile) { d.live.files[f.Path].data[100] ^= 1 })},
-		"sum changed":  {checkSums, edit(10, func(m *Manifest) { m.Files[1].SHA256 = "00" })},
-		"rows changed": {checkRows, edit(10, func(m *Manifest) { m.Files[1].Rows++ })},
+		"file short":  {checkFiles, file(0, func(d *memDisk, f ManifestFile) { n := d.live.files[f.Path]; n.data = n.data[:len(n.data)-1] })},
+		"bit flipped": {checkSums, file(0, func(d *memDisk, f ManifestFile) { d.live.files[f.Path].data[100] ^= 1 })},
+		"staged bit flipped": {checkSums, file(20, func(d *memDisk, f ManifestFile) {
+			d.live.files[f.Staged] = d.live.files[f.Path]
+			delete(d.live.files, f.Path)
+			d.live.files[f.Staged].data[100] ^= 1
+		})},
+		"newest bit flipped": {checkSums, file(20, func(d *memDisk, f ManifestFile) { d.live.files[f.Path].data[100] ^= 1 })},
+		"sum changed":        {checkSums, edit(10, func(m *Manifest) { m.Files[1].SHA256 = "00" })},
+		"rows changed":       {checkRows, edit(10, func(m *Manifest) { m.Files[1].Rows++ })},
 		"files exchanged": {checkSums, edit(10, func(m *Manifest) {
 			m.Files[0].Path, m.Files[1].Path = m.Files[1].Path, m.Files[0].Path
 			m.Files[0].Bytes, m.Files[1].Bytes = m.Files[1].Bytes, m.Files[0].Bytes
