@@ -56,3 +56,17 @@ func BenchmarkDrawings(b *testing.B) {
 	}
 	benchmarkEncode(b, batch, framesTable, hullsTable, maximaTable, trianglesTable)
 }
+
+// BenchmarkPoints: two LiDAR frames of 120,000 points with intensity.
+func BenchmarkPoints(b *testing.B) {
+	batch := synthetic(batchSpec{topic: "points", records: 2, frames: 1, points: 3, plain: true})
+	for i := range batch.Results {
+		const n = 120_000
+		p := &schemas.Points{Idx: make([]int32, n), X32: make([]float32, n), Y32: make([]float32, n), Z32: make([]float32, n), Intensity: make([]float32, n)}
+		for j := range n {
+			p.Idx[j], p.X32[j], p.Y32[j], p.Z32[j], p.Intensity[j] = int32(j), float32(j%977)/16, float32(j%1319)/16, float32(j%64)/32, float32(j%100)/100
+		}
+		batch.Results[i].Points = p
+	}
+	benchmarkEncode(b, batch, pointsTable)
+}

@@ -56,7 +56,8 @@ type column struct {
 	n32      *numbers[int32] // of a required column of int32
 	n64      *numbers[int64] // of int64; all others:
 	values   []parquet.Value
-	optional int // definition level of a value; 0: required
+	optional int             // definition level of a value; 0: required
+	absent   []parquet.Value // nulls to append in bulk; made on first use
 	// The last text, because the next is nearly always the same.
 	text      string
 	textValue parquet.Value
@@ -234,6 +235,37 @@ func (t *tableWriter) nulls(n int) {
 		c.values = append(c.values, parquet.NullValue().Level(0, 0, t.next))
 		t.next++
 	}
+}
+
+// absent appends rows nulls to each of the next n columns, all at once.
+func (t *tableWriter) absent(n, rows int) {
+	for range n {
+		c := &t.columns[t.next]
+		for len(c.absent) < rows {
+			c.absent = append(c.absent, parquet.NullValue().Level(0, 0, t.next))
+		}
+		c.values = append(c.values, c.absent[:rows]...)
+		t.next++
+	}
+}
+
+// floats32 appends a value of the next column for each of v.
+func (t *tableWriter) floats32(v []float32) {
+	c := &t.columns[t.next]
+	for _, x := range v {
+		c.values = append(c.values, parquet.FloatValue(x).Level(0, c.optional, t.next))
+	}
+	t.next++
+}
+
+// floats64 appends a value of the next column, which is of float64, for each of
+// v.
+func floats64[T float32 | float64](t *tableWriter, v []T) {
+	c := &t.columns[t.next]
+	for _, x := range v {
+		c.values = append(c.values, parquet.DoubleValue(float64(x)).Level(0, c.optional, t.next))
+	}
+	t.next++
 }
 
 func (t *tableWriter) floatOrNull(v *float64) {

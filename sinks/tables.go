@@ -366,13 +366,13 @@ func addShortKeys(t *tableWriter, f *schemas.FrameKey, n int) {
 
 func addPoints(t *tableWriter, r *schemas.Result) {
 	p := r.Points
-	addPointColumns(t, r, func(i int) {
-		t.float32(p.X32[i])
-		t.float32(p.Y32[i])
+	addPointColumns(t, r, func(from, to int) {
+		t.floats32(p.X32[from:to])
+		t.floats32(p.Y32[from:to])
 		if p.Z32 == nil {
-			t.nulls(1)
+			t.absent(1, to-from)
 		} else {
-			t.float32(p.Z32[i])
+			t.floats32(p.Z32[from:to])
 		}
 	})
 }
@@ -380,43 +380,40 @@ func addPoints(t *tableWriter, r *schemas.Result) {
 // addPointsWide takes frames of either width: float32 widens exactly.
 func addPointsWide(t *tableWriter, r *schemas.Result) {
 	p := r.Points
-	addPointColumns(t, r, func(i int) {
+	axis := func(narrow []float32, wide []float64, from, to int) {
 		switch {
-		case p.X64 != nil:
-			t.float64(p.X64[i])
-			t.float64(p.Y64[i])
+		case wide != nil:
+			floats64(t, wide[from:to])
+		case narrow != nil:
+			floats64(t, narrow[from:to])
 		default:
-			t.float64(float64(p.X32[i]))
-			t.float64(float64(p.Y32[i]))
+			t.absent(1, to-from)
 		}
-		switch {
-		case p.Z64 != nil:
-			t.float64(p.Z64[i])
-		case p.Z32 != nil:
-			t.float64(float64(p.Z32[i]))
-		default:
-			t.nulls(1)
-		}
+	}
+	addPointColumns(t, r, func(from, to int) {
+		axis(p.X32, p.X64, from, to)
+		axis(p.Y32, p.Y64, from, to)
+		axis(p.Z32, p.Z64, from, to)
 	})
 }
 
-func addPointColumns(t *tableWriter, r *schemas.Result, coordinates func(i int)) {
+// addPointColumns appends the points of a frame column by column, a chunk of
+// rows at a time; coordinates appends x, y and z of points [from, to).
+func addPointColumns(t *tableWriter, r *schemas.Result, coordinates func(from, to int)) {
 	p := r.Points
 	t.begin(len(p.Idx), len(p.Idx)*56)
-	for i, idx := range p.Idx {
-		t.int64(r.FrameID)
-		t.int32(r.Partition)
-		t.int64(r.Offset)
-		t.int32(r.Index)
-		t.int32(idx)
-		coordinates(i)
+	for from := 0; from < len(p.Idx); from += chunkRows {
+		to := min(from+chunkRows, len(p.Idx))
+		addShortKeys(t, &r.FrameKey, to-from)
+		t.stride32(p.Idx[from:], 1, to-from)
+		coordinates(from, to)
 		if p.Intensity == nil {
-			t.nulls(1)
+			t.absent(1, to-from)
 		} else {
-			t.float32(p.Intensity[i])
+			t.floats32(p.Intensity[from:to])
 		}
-		t.nulls(numPointFields)
-		t.end(1)
+		t.absent(numPointFields, to-from)
+		t.end(to - from)
 	}
 }
 
