@@ -38,8 +38,10 @@ type exportCmd struct {
 
 func (exportCmd) Help() string {
 	return `Draws one frame from the tables, so that a person can look at it. svg and png show it
-from above, to scale; geojson has its polygon and points for GIS programs; ply has the
+from above, to scale; geojson has its polygon and points; ply has the
 points, with flags, and a mesh for MeshLab, Blender, CloudCompare or Open3D.
+GIS programs take GeoJSON for longitude and latitude: QGIS puts a scan's metres at 0° N 0° E.
+For those programs table hulls is GeoParquet without a coordinate system, and opens as it is.
 The network of a model becomes onnx, for ONNX Runtime. The mask of a transformer, as freeze
 writes it, becomes the arrays of ONNX Runtime's SparseAttention (ort), of PyTorch's BlockMask
 (flex) or of FlashInfer, in a .safetensors file.
@@ -210,6 +212,9 @@ func (c *exportCmd) load(e *env, store sinks.Reader) (*shownFrame, error) {
 		e.log.Warn("only the hull in the plane is drawn: the rest needs coordinates, from table points, which entropipe run --tables hulls,maxima,triangles,points writes")
 	}
 	s := newShownFrame(r, asked)
+	if c.As == "geojson" {
+		c.warnOfNullIsland(e, s)
+	}
 	return s, s.check()
 }
 

@@ -3,9 +3,26 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"path/filepath"
 	"strconv"
 	"time"
 )
+
+// warnOfNullIsland says what programs make of the file. Nothing in the file can
+// stop them: crs null is of the format's first edition, and the readers of the
+// second assume longitude and latitude.
+func (c *exportCmd) warnOfNullIsland(e *env, s *shownFrame) {
+	unit := longUnits[s.unit()]
+	instead := "write table hulls (entropipe run --tables hulls,…): it is GeoParquet without a coordinate system"
+	if s.Hull != nil {
+		instead = "open table hulls, " + filepath.ToSlash(filepath.Join(shownPath(c.Out), tableOfLayer[layerHull])) + ": it is GeoParquet without a coordinate system, and opens right"
+	}
+	e.log.Warn("QGIS and other GIS programs take GeoJSON for longitude and latitude: they put these "+unit+" at Null Island, 0° N 0° E, one for a degree",
+		"coordinates", "local "+unit, "instead", instead)
+}
+
+// longUnits names the units of shownFrame.unit.
+var longUnits = map[string]string{"m": "metres", "px": "pixels"}
 
 // writeGeoJSON writes a FeatureCollection, a feature a layer. Coordinates are
 // the tables' own, digit by digit: each number reads back as the same float64.
@@ -16,8 +33,7 @@ import (
 func writeGeoJSON(w *bufio.Writer, s *shownFrame) error {
 	p := jsonWriter{Writer: w}
 	w.WriteString(`{"type":"FeatureCollection","crs":null,"coordinate_system":`)
-	unit := map[string]string{"m": "metres", "px": "pixels"}[s.unit()]
-	p.value("local " + unit + " in the plane of the sensor or drawing, x and y (and z): not longitude and latitude")
+	p.value("local " + longUnits[s.unit()] + " in the plane of the sensor or drawing, x and y (and z): not longitude and latitude")
 	w.WriteString(`,"frame":`)
 	p.value(map[string]any{"topic": s.Topic, "partition": s.Partition, "offset": s.Offset, "index": s.Index, "dataset": s.Dataset, "sequence": s.Sequence,
 		"sensor": s.Sensor, "frame_id": s.FrameID, "ts": time.Unix(0, s.TimeNs).UTC(), "n_points": s.NPoints, "n_dropped": s.NDropped})

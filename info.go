@@ -22,7 +22,8 @@ import (
 type infoCmd struct {
 	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, folder of a transformer or of a mask, .ndjson, .txt, .jsonl or .safetensors file, builtin:MODEL, kafka://HOST:PORT/TOPIC, or the name of a topic."`
 	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Brokers to ask for a topic (${default})."`
-	JSON    bool     `name:"json" help:"Print one JSON document."`
+	JSON    bool     `name:"json" help:"Print one JSON document." xor:"form"`
+	SQL     bool     `name:"sql" help:"Of an output: print DuckDB views, one a table, and how other programs open each table." xor:"form"`
 
 	Security securityFlags `embed:""`
 }
@@ -30,6 +31,7 @@ type infoCmd struct {
 func (infoCmd) Help() string {
 	return `Examples:
   entropipe info ./entropipe-out
+  entropipe info ./entropipe-out --sql > views.sql; duckdb -init views.sql
   entropipe info ./entropipe-out/hulls/dataset=kitti/topic=points/part-0-….parquet
   entropipe info 2011_09_26/2011_09_26_drive_0005_sync
   entropipe info model.safetensors
@@ -39,6 +41,9 @@ func (infoCmd) Help() string {
 }
 
 func (c *infoCmd) Run(e *env) error {
+	if c.SQL {
+		return c.printSQL(e)
+	}
 	found, err := c.describe(e)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package sinks
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,6 +74,31 @@ func Describe(ctx context.Context, store Reader) (*Summary, error) {
 	slices.SortFunc(d.Tables, func(a, b TableReport) int { return cmp.Compare(a.Table, b.Table) })
 	return d.Summary, nil
 }
+
+// WrittenTables returns the names of the tables that have a file, in the order in
+// which a commit writes them. The cost is a few listings for each table,
+// however much the output holds. Files that wait in staging do not count.
+func WrittenTables(ctx context.Context, store Reader) ([]string, error) {
+	var written []string
+	for _, t := range slices.Concat([]*table{framesTable}, selectableTables, sequenceTables, []*table{rejectsTable}) {
+		err := store.List(ctx, t.name, func(e Entry) error {
+			if strings.HasSuffix(e.Name, ".parquet") {
+				return errFound
+			}
+			return nil
+		})
+		if errors.Is(err, errFound) {
+			written, err = append(written, t.name), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return written, nil
+}
+
+// errFound ends a listing.
+var errFound = errors.New("found")
 
 type describer struct {
 	store Reader

@@ -54,6 +54,7 @@ def stream(path, cloud, compression):
 def send_all(broker, topic, folder):
     """Sends one message of each kind and returns the cloud of all frames."""
     cloud = np.random.default_rng(7).normal(scale=20, size=(POINTS, 4)).astype("<f4")
+    cloud[:, 3] = np.abs(cloud[:, 3])  # reflectances
     cloud.tofile(folder / "raw.bin")
     stream(folder / "points.arrow", cloud[:, :3].astype("f8"), "lz4")
     stream(folder / "plain.arrow", cloud[:, :3], None)
