@@ -86,9 +86,9 @@ func (c *exportCmd) Run(e *env) error {
 	if err := c.check(e.stdout); err != nil {
 		return err
 	}
-	store, err := sinks.OpenExisting(c.Out)
+	store, err := openOutput(c.Out)
 	if err != nil {
-		return err
+		return fmt.Errorf("export: %w", err)
 	}
 	defer store.Close()
 	shown, err := c.load(e, store)

@@ -20,7 +20,7 @@ import (
 )
 
 type infoCmd struct {
-	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, folder of a transformer or of a mask, .ndjson, .txt, .jsonl or .safetensors file, builtin:MODEL, kafka://HOST:PORT/TOPIC, or the name of a topic."`
+	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, folder of a transformer or of a mask, .ndjson, .txt, .jsonl or .safetensors file, builtin:MODEL, kafka://HOST:PORT/TOPIC, or the name of a topic, if no folder here has it."`
 	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Brokers to ask for a topic (${default})."`
 	JSON    bool     `name:"json" help:"Print one JSON document." xor:"form"`
 	SQL     bool     `name:"sql" help:"Of an output: print DuckDB views, one a table, and how other programs open each table." xor:"form"`
@@ -74,6 +74,7 @@ func (c *infoCmd) describe(e *env) (fmt.Stringer, error) {
 		}
 		return found, nil
 	case info.IsDir():
+		c.sayFolder(e)
 		return describeFolder(e, c.What)
 	}
 	ext := strings.ToLower(filepath.Ext(c.What))
@@ -100,9 +101,19 @@ func (c *infoCmd) describe(e *env) (fmt.Stringer, error) {
 	return nil, fmt.Errorf("%s: not a file that entropipe knows: want .parquet, .bin, .ndjson, .ndjson.gz, .txt, .jsonl or .safetensors", c.What)
 }
 
+// sayFolder says that a name was taken for a folder's, when a topic could have it
+// too. The brokers are not asked whether one has: without brokers that would take
+// the time of a connection, for each look at a folder.
+func (c *infoCmd) sayFolder(e *env) {
+	if len(c.Brokers) == 0 || strings.ContainsAny(c.What, `/\`) || checkTopicName(c.What) != nil {
+		return
+	}
+	e.log.Info("the folder of this name is described; a topic of this name has an address", "folder", c.What, "topic", "kafka://"+c.Brokers[0]+"/"+c.What)
+}
+
 func describeFolder(e *env, dir string) (fmt.Stringer, error) {
 	if _, err := os.Stat(filepath.Join(dir, "_commits")); err == nil {
-		store, err := sinks.OpenExisting(dir)
+		store, err := openOutput(dir)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,12 +39,15 @@ type service struct {
 	server   *metrics.Server
 	group    string
 	log      *slog.Logger
-	stop     func()     // ends the goroutine that watches
-	failed   chan error // why a worker wants the run to end
+	started  atomic.Bool // the fields above are there
+	stop     func()      // ends the goroutine that watches
+	failed   chan error  // why a worker wants the run to end
 }
 
-// start opens the output, fixes its base, and makes the rest of the service.
-// What it starts, close ends, in the opposite order.
+// start makes the service: it looks for brokers and topics, opens the output,
+// fixes its base, and starts the workers. The output comes late, so that a start
+// that fails for another reason leaves no folder. What start makes, close ends,
+// in the opposite order.
 func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s *service, err error) {
 	s = &service{flags: c, workers: c.Resource.Workers, stop: func() {}, log: log, failed: make(chan error, 1)}
 	defer func() {
@@ -72,6 +76,12 @@ func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s
 		return s, err
 	}
 	limitHeap(int64(c.Resource.Memory), lm.bytes)
+	if err := s.serve(registry); err != nil {
+		return s, err
+	}
+	if err := ingest.Find(ctx, c.Source.Brokers, s.security, c.Source.Topic); err != nil {
+		return s, err
+	}
 	if err := s.openOutput(ctx, tables, config+staged+lm.config); err != nil {
 		return s, err
 	}
@@ -82,9 +92,7 @@ func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s
 	if err := s.openPipeline(ctx, partitions, frames, &lm); err != nil {
 		return s, err
 	}
-	if err := s.serve(registry); err != nil {
-		return s, err
-	}
+	s.started.Store(true)
 	s.watch()
 	return s, nil
 }
@@ -178,7 +186,8 @@ func (s *service) openPipeline(ctx context.Context, partitions int, frames pipel
 	return nil
 }
 
-// serve starts the HTTP server, if one is wanted.
+// serve starts the HTTP server, if one is wanted: before the rest, so that it
+// answers while brokers are waited for, and a port that is taken is noticed first.
 func (s *service) serve(registry *prometheus.Registry) (err error) {
 	c := &s.flags.Serve
 	if c.Listen == "off" {
@@ -265,6 +274,9 @@ func (s *service) fixBase(ctx context.Context) (partitions int, err error) {
 
 // ready says why the service is not ready, if so.
 func (s *service) ready() error {
+	if !s.started.Load() {
+		return errors.New("starting")
+	}
 	if !s.consumer.Stats().Connected {
 		return errors.New("no broker answers")
 	}

@@ -25,9 +25,9 @@ Example:
 }
 
 func (c *verifyCmd) Run(e *env) error {
-	store, err := sinks.OpenExisting(c.Out)
+	store, err := openOutput(c.Out)
 	if err != nil {
-		return err
+		return fmt.Errorf("verify: %w", err)
 	}
 	defer store.Close()
 	var done, total atomic.Int64

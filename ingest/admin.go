@@ -137,6 +137,25 @@ func Describe(ctx context.Context, brokers []string, security Security, topic st
 	return t, err
 }
 
+// Find returns nil when the brokers answer and have every one of the topics, which
+// must be at least one. It waits for brokers as Consumer.Starts does, and its
+// errors are the same.
+func Find(ctx context.Context, brokers []string, security Security, topics []string) error {
+	if len(topics) == 0 {
+		return errors.New("no topic given")
+	}
+	for _, topic := range topics {
+		err := administer(ctx, brokers, security, topic, func(k *cluster) error {
+			_, err := k.extents(ctx, topic, adminConnect)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // administer calls f with a cluster that answers.
 func administer(ctx context.Context, brokers []string, security Security, topic string, f func(*cluster) error) error {
 	if topic == "" {
