@@ -147,6 +147,9 @@ func (c *lmFlags) openModel(l *language) error {
 	if l.Tokenizer != nil && l.Pooling.LowerCase && !ignoresCase(l.Tokenizer) {
 		return badFlag("lm", fmt.Errorf("%s: sentence_bert_config.json: do_lower_case: its tokenizer knows capitals, and texts are not changed before it here: send them in lower case, and say false", c.LM))
 	}
+	if l.Tokenizer != nil && l.Tokenizer.Vocab() > m.Config().Vocab {
+		return badFlag("lm", fmt.Errorf("%s: tokenizer.json has ids up to %d, but the embedding of the model has %d rows: they are not of one model", c.LM, l.Tokenizer.Vocab()-1, m.Config().Vocab))
+	}
 	l.config = "lm_sha256: " + m.SHA256() + "\n"
 	if l.Tokenizer != nil {
 		l.config += "tokenizer_sha256: " + l.Tokenizer.SHA256() + "\n"
@@ -254,6 +257,9 @@ func (l *language) report(log *slog.Logger, c *lmFlags) {
 	}
 	cfg := l.Model.Config()
 	log.Info("language model", "lm", c.LM, "arch", cfg.Arch, "layers", cfg.Layers, "hidden", cfg.Hidden, "weights", c.Weights, "task", c.Task, "pooling", l.Pooling.Mode, "tokenizer", l.Tokenizer != nil, "sha256", l.Model.SHA256())
+	if l.Tokenizer == nil {
+		log.Warn("the model's folder has no tokenizer.json: texts become rejects, and ids are taken on trust", "lm", c.LM)
+	}
 	if c.Task == "embed" && !l.Pooling.Stated {
 		log.Info("the model's folder does not say how rows become an embedding: their mean is taken", "lm", c.LM)
 	}

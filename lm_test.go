@@ -315,3 +315,88 @@ func TestNamesOfModels(t *testing.T) {
 		}
 	}
 }
+
+// permuted writes the tokenizer of a folder again with two tokens exchanged.
+func permuted(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(from, "tokenizer.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := strings.NewReplacer(`"a": 97`, `"a": 98`, `"b": 98`, `"b": 97`, `"a":97`, `"a":98`, `"b":98`, `"b":97`).Replace(string(data))
+	if s == string(data) {
+		t.Fatal("the tokenizer is as it was")
+	}
+	if err := os.MkdirAll(to, 0o777); err == nil {
+		err = os.WriteFile(filepath.Join(to, "tokenizer.json"), []byte(s), 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ids of a permuted vocabulary become rejects, not rows; the closing line counts
+// those that nobody answers for.
+func TestIDsOfAPermutedVocabulary(t *testing.T) {
+	t.Parallel()
+	dir, brokers := t.TempDir(), startBroker(t)
+	lm := writeLM(t, dir, hf.BERT)
+	permuted(t, lm, filepath.Join(dir, "permuted"))
+	text := filepath.Join(dir, "texts.txt")
+	if err := os.WriteFile(text, []byte(strings.Repeat("about a cab\n", 50)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for tokenizer, want := range map[string]string{"permuted": "rejects", lm: "tokens"} {
+		topic := "of-" + want
+		must(t, dir, "produce", "tokens", text, "--tokenizer", tokenizer, "--brokers", brokers, "--topic", topic, "--rate", "max", "--pack", "1")
+		sendSequences(t, brokers, topic) // two texts
+		must(t, dir, "run", "--brokers", brokers, "--topic", topic, "--until-end", "--lm", lm, "--truncate", "--out", topic)
+		for table, rows := range map[string]int64{"rejects": 0, "tokens": 2} {
+			if table == want {
+				rows += 50
+			}
+			if n, err := countRows(filepath.Join(dir, topic, table)); err != nil || n != rows {
+				t.Errorf("%s: %d rows in %s, %v, want %d", tokenizer, n, table, err, rows)
+			}
+		}
+	}
+	if got, err := countValues(filepath.Join(dir, "of-rejects", "rejects"), "reason"); err != nil || got["other_tokenizer"] != 50 {
+		t.Errorf("reasons: %v, %v", got, err)
+	}
+	sendSequences(t, brokers, "unnamed", 3, 4)
+	p := launch(t, dir, "run", "--brokers", brokers, "--topic", "unnamed", "--until-end", "--lm", lm, "--truncate", "--out", "unnamed")
+	p.exits(0, patience)
+	p.says(`msg=done .* unverified=7`)
+}
+
+// A tokenizer that is too large for its model, and texts for a model without one,
+// are found at the start.
+func TestTokenizersAtTheStart(t *testing.T) {
+	t.Parallel()
+	dir, brokers := t.TempDir(), startBroker(t)
+	large := writeLM(t, filepath.Join(dir, "large"), hf.BERT)
+	data, err := os.ReadFile(filepath.Join(large, "tokenizer.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	added := strings.Replace(string(data), `"added_tokens": []`, `"added_tokens": [{"id": 256, "content": "<pad>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}]`, 1)
+	if err := os.WriteFile(filepath.Join(large, "tokenizer.json"), []byte(added), 0o666); err != nil || added == string(data) {
+		t.Fatal("no token was added: ", err)
+	}
+	p := launch(t, dir, "run", "--brokers", brokers, "--topic", "texts", "--until-end", "--lm", large, "--out", "a")
+	p.exits(exitConfig, patience)
+	p.says(`tokenizer.json has ids up to 256, but the embedding of the model has 256 rows`)
+	lm := writeLM(t, dir, hf.BERT)
+	if err := os.Remove(filepath.Join(lm, "tokenizer.json")); err != nil {
+		t.Fatal(err)
+	}
+	sendSequences(t, brokers, "texts")
+	p = launch(t, dir, "run", "--brokers", brokers, "--topic", "texts", "--until-end", "--lm", lm, "--out", "b")
+	p.exits(exitConfig, patience)
+	p.says(`no tokenizer.json, but topic texts begins with texts \(partition \d+, offset 0\)`)
+	sendSequences(t, brokers, "ids", 3)
+	p = launch(t, dir, "run", "--brokers", brokers, "--topic", "ids", "--until-end", "--lm", lm, "--truncate", "--out", "c")
+	p.exits(0, patience)
+	p.says(`level=WARN msg="the model's folder has no tokenizer.json: texts become rejects`)
+	p.says(`msg=done .* unverified=3`)
+}

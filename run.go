@@ -165,6 +165,9 @@ func (s *service) progress(begin time.Time) progressSource {
 func (s *service) tokens(st *pipeline.Stats) []any {
 	b := &s.batches
 	done := []any{"sequences", st.Sequences, "tokens", st.Tokens, "batches", b.Batches.Load(), "batch_fill", b.Fill(), "padding", b.Padding.Load()}
+	if n := b.Unverified.Load(); n > 0 {
+		done = append(done, "unverified", n)
+	}
 	if s.flags.Tokens.Ladder > 0 {
 		done = append(done, "ladder_rows", b.Rows.Load(), "ladder_extended", b.Extended.Load(), "ladder_dense", b.Dense.Load())
 	}

@@ -19,6 +19,7 @@ import (
 	"entropipe/ingest"
 	"entropipe/ops/metrics"
 	"entropipe/ops/pipeline"
+	"entropipe/schemas"
 	"entropipe/sinks"
 )
 
@@ -35,6 +36,7 @@ type service struct {
 	stage    *pipeline.Stage // nil: off
 	model    *modelFile      // nil: it is not read again
 	batches  pipeline.BatchTotals
+	textless bool // the language model has no tokenizer
 	metrics  *metrics.Metrics
 	server   *metrics.Server
 	group    string
@@ -127,6 +129,7 @@ func (s *service) openLanguage(frames *pipeline.FrameConfig) (language, error) {
 		return lm, err
 	}
 	lm.report(s.log, &s.flags.Tokens)
+	s.textless = lm.Model != nil && lm.Tokenizer == nil
 	lm.MaxBytes, lm.OnPanic, lm.Metrics, lm.Totals = frames.MaxBytes, frames.OnPanic, s.metrics, &s.batches
 	return lm, nil
 }
@@ -261,6 +264,11 @@ func (s *service) fixBase(ctx context.Context) (partitions int, err error) {
 		if err != nil {
 			return 0, err
 		}
+		if !known {
+			if err := s.checkTexts(ctx, topic, starts); err != nil {
+				return 0, err
+			}
+		}
 		if known { // who wants other rows of the same records wants another folder
 			s.log.Info("the output has this topic: it goes on behind the records that it holds", "topic", topic)
 		}
@@ -270,6 +278,31 @@ func (s *service) fixBase(ctx context.Context) (partitions int, err error) {
 		partitions = max(partitions, len(starts))
 	}
 	return partitions, nil
+}
+
+// checkTexts refuses a topic that begins with texts, where the model has no
+// tokenizer for them: all of them would become rejects. A topic where ids begin a
+// partition, and one that the output has already, takes texts as rejects, so that
+// one text does not keep the service from starting.
+func (s *service) checkTexts(ctx context.Context, topic string, starts map[int32]int64) error {
+	if !s.textless {
+		return nil
+	}
+	var found *schemas.Message
+	ids := false
+	err := s.consumer.First(ctx, topic, starts, func(m schemas.Message) bool {
+		switch {
+		case schemas.IsText(&m):
+			found = &schemas.Message{Partition: m.Partition, Offset: m.Offset}
+		case schemas.IsTokens(&m):
+			ids = true
+		}
+		return !ids
+	})
+	if found == nil || ids || err != nil {
+		return err
+	}
+	return badFlag("lm", fmt.Errorf("%s has no tokenizer.json, but topic %s begins with texts (partition %d, offset %d): put the model's tokenizer.json into its folder, or send token ids", s.flags.Tokens.LM, topic, found.Partition, found.Offset))
 }
 
 // ready says why the service is not ready, if so.

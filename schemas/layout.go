@@ -14,6 +14,8 @@ type layout struct {
 	top     []int32 // nodes of the top-level columns
 	cols    [numColumns]column
 	names   []string // first columns' names, for errors
+
+	tokenizer stated // of a message of tokens or texts
 }
 
 // Bounds of a schema. A tree of fields may share its branches, so that a
@@ -83,6 +85,9 @@ func newLayout(m *ipcMessage) (*layout, *FormatError) {
 	for i := 0; i < n && r.err == nil && !m.broken; i++ {
 		l.top = append(l.top, int32(l.nodes))
 		r.readColumn(m.table(m.deref(start + 4*i)))
+	}
+	if r.err == nil && (l.cols[colTokens].name != "" || l.cols[colText].name != "") {
+		r.readTokenizer(m.header)
 	}
 	if m.broken {
 		return nil, formatErr(ReasonCorrupt, m.at, "the schema points outside its %d bytes", len(m.b))

@@ -28,12 +28,14 @@ const (
 	ReasonUnknownSchema      = "unknown_schema"
 	ReasonUnknownContentType = "unknown_content_type"
 	ReasonArrowPanic         = "arrow_panic"
-	ReasonIDOutOfRange       = "id_out_of_range" // a sequence (stage model), as the next six
+	ReasonIDOutOfRange       = "id_out_of_range" // a sequence (stage model), as the next seven
 	ReasonEmptySequence      = "empty_sequence"
 	ReasonTooLong            = "too_long"
 	ReasonNoModel            = "no_model"
 	ReasonNoTokenizer        = "no_tokenizer"
 	ReasonNotFinite          = "not_finite"
+	ReasonOtherTokenizer     = "other_tokenizer" // a message of sequences (stage model), as the next
+	ReasonOtherVocabulary    = "other_vocabulary"
 	ReasonBadMask            = "bad_mask"
 	ReasonPanic              = "panic"    // an operator has a bug (stage operate)
 	ReasonInternal           = "internal" // an error that is not a FormatError

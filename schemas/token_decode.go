@@ -9,14 +9,15 @@ import (
 
 // tokenMemory is what a Decoder keeps for messages of sequences.
 type tokenMemory struct {
-	sequences []Sequence // of the rows from first on
-	first     int
-	passed    Sequence // stands for every row that is not asked for
-	ids       []int32  // elements that are not read in place
-	lists     []lists  // input_ids, one a batch
-	masks     []lists
-	idText    []byte // the sequences' names, one after the other
-	idEnds    []int
+	sequences  []Sequence // of the rows from first on
+	first      int
+	passed     Sequence // stands for every row that is not asked for
+	ids        []int32  // elements that are not read in place
+	lists      []lists  // input_ids, one a batch
+	masks      []lists
+	vocabulary Vocabulary // of the last message
+	idText     []byte     // the sequences' names, one after the other
+	idEnds     []int
 }
 
 // IsTokens tells whether the message holds sequences, for Sequences, and not
@@ -24,31 +25,45 @@ type tokenMemory struct {
 // reads no more than the names of the columns and allocates nothing. A value
 // that is no Arrow stream holds none.
 func IsTokens(m *Message) bool {
+	tokens, texts := branch(m)
+	return tokens || texts
+}
+
+// IsText tells whether the message holds texts, for a tokenizer. It reads what
+// IsTokens reads.
+func IsText(m *Message) bool {
+	_, texts := branch(m)
+	return texts
+}
+
+// branch tells whether the message holds sequences of ids, or texts; neither of
+// frames, and of what is no Arrow stream.
+func branch(m *Message) (tokens, texts bool) {
 	if name := headerValue(m.Headers, HeaderSchema); len(name) > 0 {
-		return string(name) == SchemaTokens || string(name) == SchemaText
+		return string(name) == SchemaTokens, string(name) == SchemaText
 	}
 	if kind, err := formatOf(m); err != nil || kind != ContentTypeArrow {
-		return false
+		return false, false
 	}
 	schema, _, err := readMessage(m.Value, 0)
 	if err != nil || schema.kind != kindSchema {
-		return false
+		return false, false
 	}
 	var text, drawing, x bool
 	start, n := schema.vector(schema.header, 1, 4)
 	for i := range min(n, maxFields) {
 		name := schema.str(schema.table(schema.deref(start+4*i)), 0)
 		if schema.broken {
-			return false
+			return false, false
 		}
 		if bytes.EqualFold(name, []byte(columnNames[colTokens])) {
-			return true
+			return true, false
 		}
 		text = text || bytes.EqualFold(name, []byte(columnNames[colText]))
 		drawing = drawing || bytes.EqualFold(name, []byte(columnNames[colDrawing]))
 		x = x || bytes.EqualFold(name, []byte(columnNames[colX]))
 	}
-	return text && !drawing && !x
+	return false, text && !drawing && !x
 }
 
 // Sequences returns the rows of a message of schema tokens/1 or text/1, in
@@ -75,6 +90,7 @@ func (d *Decoder) Sequences(m Message) ([]Sequence, error) {
 // what was compressed, and of eight bytes a row for each column of numbers.
 func (d *Decoder) SequencesOf(m Message, from, to int) (sequences []Sequence, rows int, err error) {
 	d.begin()
+	d.vocabulary = Vocabulary{}
 	if err := d.decodeSequences(&m, from, to); err != nil {
 		return nil, 0, err
 	}
@@ -109,6 +125,10 @@ func (d *Decoder) decodeSequences(m *Message, from, to int) (failed error) {
 	if err != nil {
 		return err
 	}
+	vocabulary, err := readVocabulary(m, l)
+	if err != nil {
+		return err
+	}
 	if err := d.readBatches(m.Value, next, l, colID, colText); err != nil {
 		return err
 	}
@@ -129,6 +149,7 @@ func (d *Decoder) decodeSequences(m *Message, from, to int) (failed error) {
 	if err != nil {
 		return err
 	}
+	d.vocabulary = vocabulary
 	return nil
 }
 

@@ -231,6 +231,10 @@ func TestWhatIsTokens(t *testing.T) {
 		if got := IsTokens(&m); got != c.want {
 			t.Errorf("schema %q, %d bytes: IsTokens says %v", c.schema, len(c.value), got)
 		}
+		wantText := c.schema == SchemaText || c.schema == "" && c.want && !bytes.Contains(bytes.ToLower(c.value), []byte("input_ids"))
+		if got := IsText(&m); got != wantText {
+			t.Errorf("schema %q, %d bytes: IsText says %v", c.schema, len(c.value), got)
+		}
 	}
 	var d Decoder
 	if _, err := d.Decode(Message{Topic: "t", Value: tokenStreams(t)[0].value}); reasonOf(t, err) != ReasonUnknownSchema {

@@ -12,6 +12,7 @@ import (
 type tokenMetrics struct {
 	sequences, tokens *prometheus.CounterVec
 	plans, audits     *prometheus.CounterVec
+	unverified        *prometheus.CounterVec
 	rows              *prometheus.CounterVec
 	seconds           *prometheus.HistogramVec
 	fill, size        prometheus.Histogram
@@ -33,6 +34,7 @@ func newTokenMetrics(counter func(name, help string, labels ...string) *promethe
 	m.sequences = counter("sequences_total", "Sequences of tokens, by stage and direction.", "stage", "source", "direction")
 	m.tokens = counter("tokens_total", "Tokens that models read (in), were committed with their sequences (out), and generated.", "stage", "source", "direction")
 	m.plans = counter("attention_plans_total", "Sequences by their attention: sparse (by frozen masks), dense (in spite of masks: fallen back), none (no masks).", "source", "plan")
+	m.unverified = counter("sequences_unverified_total", "Sequences of ids that were read although nothing tells whether the model's tokenizer made them: their messages carry no tokenizer_sha256, or the model's folder has no tokenizer.", "source")
 	m.rows = counter("attention_rows_total", "Rows of attention heads under a ladder, by what they read: layout (as the masks say), extended (further blocks), dense (all keys).", "source", "rung")
 	m.audits = counter("attention_audits_total", "Sequences that were compared with dense attention, by result: ok, failed.", "result")
 	m.seconds = histogram("model_batch_duration_seconds", "Time that a model took for one batch.", stageBuckets, "task")
@@ -66,6 +68,9 @@ func (m *Metrics) Inferred(task string, d time.Duration) {
 func (m *Metrics) Planned(source, plan string) {
 	m.tokens.plans.WithLabelValues(source, plan).Inc()
 }
+
+// Unverified counts a sequence of ids whose tokenizer nothing tells.
+func (m *Metrics) Unverified(source string) { m.tokens.unverified.WithLabelValues(source).Inc() }
 
 // Climbed counts rows of attention heads under a ladder, by what they read.
 func (m *Metrics) Climbed(source string, layout, extended, dense int) {

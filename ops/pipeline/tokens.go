@@ -50,12 +50,13 @@ type TokenConfig struct {
 	OnPanic   func(key schemas.FrameKey, what any, stack []byte) // may be nil
 }
 
-// BatchTotals are what batches held since the start, and of rows of attention
-// heads under a ladder how many there were, how many read further blocks, and how
-// many all keys.
+// BatchTotals are what batches held since the start, sequences of ids whose
+// tokenizer nothing tells (Unverified), and of rows of attention heads under a
+// ladder how many there were, how many read further blocks, and how many all keys.
 type BatchTotals struct {
 	Batches, Tokens, Room, Padding atomic.Int64
 	Rows, Extended, Dense          atomic.Int64
+	Unverified                     atomic.Int64
 }
 
 // Fill is the share of the budgets that tokens took.
@@ -110,8 +111,10 @@ type Tokens struct {
 type item struct {
 	schemas.FrameKey
 	id        string
-	message   int // its place among the messages
-	from, to  int // in Tokens.ids
+	tokenizer string // SHA-256 of the one that made the ids; empty: unknown
+	trusted   bool   // nothing tells whether it is the model's
+	message   int    // its place among the messages
+	from, to  int    // in Tokens.ids
 	truncated bool
 	plan      string // of its attention: sparse, dense, none
 	rungs     kern.Rungs
@@ -188,6 +191,10 @@ func (t *Tokens) process(parts []part) []Outcome {
 			continue
 		}
 		t.cfg.Metrics.Planned(it.Topic, it.plan)
+		if it.trusted {
+			t.cfg.Metrics.Unverified(it.Topic)
+			t.cfg.Totals.Unverified.Add(1)
+		}
 		if t.cfg.Ladder != nil {
 			r := it.rungs
 			t.cfg.Metrics.Climbed(it.Topic, r.Rows-r.Extended-r.Dense, r.Extended, r.Dense)
@@ -215,12 +222,17 @@ func (t *Tokens) read(i int) (rows int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	made := t.decoder.Vocabulary()
+	if err := t.checkVocabulary(made); err != nil {
+		return 0, err
+	}
 	if m.whole() && rows > len(sequences) {
 		return -rows, nil
 	}
 	for k := range sequences {
 		s := &sequences[k]
 		it := item{FrameKey: s.FrameKey, id: s.ID, message: i, from: len(t.ids), err: s.Err}
+		it.tokenizer, it.trusted = t.madeBy(s, made)
 		if it.err == nil {
 			it.err = t.take(&it, s)
 		}
@@ -231,6 +243,37 @@ func (t *Tokens) read(i int) (rows int, err error) {
 		t.items = append(t.items, it)
 	}
 	return len(sequences), nil
+}
+
+// checkVocabulary refuses a message whose ids come from another tokenizer than
+// the model's: each of them would be taken for another token, and the rows would
+// look like any others. A size that lies between that of the model's vocabulary
+// without added tokens and the rows of its embedding may be meant for it, because
+// programs count differently.
+func (t *Tokens) checkVocabulary(v schemas.Vocabulary) error {
+	most, own := t.cfg.Model.Config().Vocab, t.cfg.Tokenizer
+	switch {
+	case own != nil && v.SHA256 != "" && v.SHA256 != own.SHA256():
+		return modelErr(schemas.ReasonOtherTokenizer, "the message says tokenizer_sha256 %s, the tokenizer.json of the model has %s", v.SHA256, own.SHA256())
+	case v.Size > most:
+		return modelErr(schemas.ReasonOtherVocabulary, "the message says vocab_size %d, the model's embedding has %d rows", v.Size, most)
+	case own != nil && v.Size != 0 && v.Size < own.Trained():
+		return modelErr(schemas.ReasonOtherVocabulary, "the message says vocab_size %d, the tokenizer.json of the model has %d tokens", v.Size, own.Trained())
+	}
+	return nil
+}
+
+// madeBy returns the hash of the tokenizer that made the ids of s, empty if
+// nobody says it, and whether they are taken on trust: they came as ids, and there
+// are no two hashes to compare.
+func (t *Tokens) madeBy(s *schemas.Sequence, v schemas.Vocabulary) (sha string, trusted bool) {
+	if !s.IsText {
+		return v.SHA256, v.SHA256 == "" || t.cfg.Tokenizer == nil
+	}
+	if t.cfg.Tokenizer == nil { // it becomes a reject
+		return "", false
+	}
+	return t.cfg.Tokenizer.SHA256(), false
 }
 
 // take appends the tokens of s to the ids, or says why the model cannot read

@@ -97,6 +97,72 @@ func idMessage(t testing.TB, offset int64, ids ...[]int32) schemas.Message {
 	return schemas.Message{Topic: "t", Offset: offset, Time: time.Unix(1, 0), Value: value, Headers: header(schemas.SchemaTokens)}
 }
 
+// messageBy is a record of sequences whose metadata say which tokenizer made them.
+func messageBy(t testing.TB, v schemas.Vocabulary, ids ...[]int32) schemas.Message {
+	t.Helper()
+	m := idMessage(t, 0, ids...)
+	var rows []schemas.Sequence
+	for i, v := range ids {
+		rows = append(rows, schemas.Sequence{ID: fmt.Sprint(i), IDs: v})
+	}
+	var err error
+	if m.Value, err = new(schemas.Encoder).AppendTokens(nil, rows, v); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Ids of another tokenizer are refused, whole messages of them: they would make
+// rows like any others. Ids that nobody answers for are read, and counted.
+func TestIDsOfAnotherTokenizer(t *testing.T) {
+	own, other := letters(t).SHA256(), strings.Repeat("ab", 32)
+	text := textMessage(t, 0, "text")
+	text.Headers = append(text.Headers, schemas.Header{Key: "tokenizer-sha256", Value: []byte(other)})
+	for _, c := range []struct {
+		name       string
+		tokenizer  bool // the model has one
+		msg        schemas.Message
+		reject     string // stage and reason; empty: rows
+		says       []string
+		unverified int64
+	}{
+		{"its own", true, messageBy(t, schemas.Vocabulary{Tokenizer: "x", Size: 256, SHA256: own}, []int32{1}, []int32{2}), "", nil, 0},
+		{"another", true, messageBy(t, schemas.Vocabulary{Size: 256, SHA256: other}, []int32{1}, []int32{2}), "model other_tokenizer", []string{own, other}, 0},
+		{"a text for another", true, text, "model other_tokenizer", []string{own, other}, 0},
+		{"a text", true, textMessage(t, 0, "text"), "", nil, 0},
+		{"no hash", true, messageBy(t, schemas.Vocabulary{Size: 256}, []int32{1}, []int32{2}), "", nil, 2},
+		{"nothing", true, idMessage(t, 0, []int32{1}, []int32{2}, []int32{3}), "", nil, 3},
+		{"too many ids", true, messageBy(t, schemas.Vocabulary{Size: 257}, []int32{1}), "model other_vocabulary", []string{"257", "256"}, 0},
+		{"too few", true, messageBy(t, schemas.Vocabulary{Size: 255}, []int32{1}), "model other_vocabulary", []string{"255", "256"}, 0},
+		{"no tokenizer to compare with", false, messageBy(t, schemas.Vocabulary{Size: 200, SHA256: other}, []int32{1}, []int32{2}), "", nil, 2},
+		{"no tokenizer, too many ids", false, messageBy(t, schemas.Vocabulary{Size: 257, SHA256: other}, []int32{1}), "model other_vocabulary", []string{"257"}, 0},
+	} {
+		cfg := tokenConfig(tiny(t, 1), Embed)
+		if c.tokenizer {
+			cfg.Tokenizer = letters(t)
+		}
+		got := process(t, cfg, c.msg)
+		if n := cfg.Totals.Unverified.Load(); n != c.unverified {
+			t.Errorf("%s: %d sequences unverified, want %d", c.name, n, c.unverified)
+		}
+		if c.reject == "" {
+			if len(got.Rejects) > 0 || len(got.Results) == 0 {
+				t.Errorf("%s: %d rows, %v", c.name, len(got.Results), got.Rejects)
+			}
+			continue
+		}
+		if len(got.Results) != 0 || len(got.Rejects) != 1 || got.Rejects[0].Index != -1 || got.Rejects[0].Stage+" "+got.Rejects[0].Reason != c.reject {
+			t.Errorf("%s: %d rows, %v, want %s", c.name, len(got.Results), got.Rejects, c.reject)
+			continue
+		}
+		for _, part := range c.says {
+			if !strings.Contains(got.Rejects[0].Message, part) {
+				t.Errorf("%s: %q does not name %s", c.name, got.Rejects[0].Message, part)
+			}
+		}
+	}
+}
+
 func textMessage(t testing.TB, offset int64, lines ...string) schemas.Message {
 	t.Helper()
 	var rows []schemas.Sequence

@@ -113,6 +113,7 @@ func (t *Tokenizer) setVocab(vocab map[string]int32) error {
 		texts[id] = text
 		t.texts[text] = id
 	}
+	t.trained = len(vocab)
 	return nil
 }
 

@@ -51,7 +51,8 @@ type Tokenizer struct {
 
 	respelled map[int32]string // id -> an added token that is looked for in normalized text, as it stands there
 
-	sha string
+	trained int // tokens of the model's own vocabulary
+	sha     string
 
 	encoders sync.Pool // of *encoder
 }
@@ -126,6 +127,10 @@ func (t *Tokenizer) EncodePart(dst []int32, text string) []int32 {
 
 // Vocab returns one more than the largest id: every id of Encode is below it.
 func (t *Tokenizer) Vocab() int { return len(t.tokens) }
+
+// Trained returns the number of tokens of the model's own vocabulary, without
+// those that were added to it: what the reference calls vocab_size.
+func (t *Tokenizer) Trained() int { return t.trained }
 
 // SHA256 returns the hash of the tokenizer.json, in lower-case hexadecimal.
 func (t *Tokenizer) SHA256() string { return t.sha }
