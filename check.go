@@ -139,6 +139,7 @@ func (c *runFlags) idle(differs func(flag string) bool) (flags, want []string) {
 		{"device", t.LM != "", "--lm"},
 		{"token-budget", t.LM != "", "--lm"},
 		{"truncate", t.LM != "", "--lm"},
+		{"truncate-side", t.LM != "", "--lm"},
 		{"max-new", t.Task == "generate", "--task generate"},
 		{"top-k", t.Task == "logits", "--task logits"},
 		{"mask-use", t.Mask != "", "--mask"},

@@ -120,7 +120,7 @@ func (d *demo) flags() *runFlags {
 		Output:   outputFlags{Out: d.Out, PartitionBy: []string{"dataset"}, RollBytes: 256 << 20, RollRecords: 100_000, RollAge: time.Second},
 		Frames:   frameFlags{MaxFrameBytes: 64 << 20},
 		Stage:    stageFlags{Stage: "off"},
-		Tokens:   lmFlags{LM: d.LM, Weights: "f32", Task: "logits", TopK: 5, MaxNew: 1, TokenBudget: 4096},
+		Tokens:   lmFlags{LM: d.LM, Weights: "f32", Task: "logits", TruncateSide: "auto", TopK: 5, MaxNew: 1, TokenBudget: 4096},
 		Resource: resourceFlags{Memory: 256 << 20},
 		Serve:    serveFlags{Listen: d.Listen},
 	}

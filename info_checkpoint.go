@@ -30,6 +30,7 @@ type modelInfo struct {
 	Vocabulary int      `json:"vocabulary,omitempty"`
 	Labels     []string `json:"labels,omitempty"`
 	Pooling    string   `json:"pooling"`
+	MaxTokens  int      `json:"max_seq_length,omitempty"` // of embeddings; 0: the positions
 	Tasks      []string `json:"tasks"`
 	Tokenizer  string   `json:"tokenizer_sha256,omitempty"` // empty: there is none
 	SHA256     string   `json:"sha256"`
@@ -81,7 +82,7 @@ func describeModel(dir string) (*modelInfo, error) {
 	}
 	c, pooling := k.Config(), k.Pooling()
 	m := &modelInfo{Name: nameOfModel(dir), Type: c.Model, Layers: c.Layers, Hidden: c.Hidden, Heads: c.Heads, KeyHeads: c.KVHeads,
-		Positions: c.MaxPositions, Vocabulary: c.Vocab, Labels: c.LabelNames, Pooling: pooling.Mode, Tasks: []string{}, SHA256: k.SHA256()}
+		Positions: c.MaxPositions, Vocabulary: c.Vocab, Labels: c.LabelNames, Pooling: pooling.Mode, MaxTokens: pooling.MaxTokens, Tasks: []string{}, SHA256: k.SHA256()}
 	if err := k.Close(); err != nil {
 		return nil, err
 	}
@@ -128,6 +129,9 @@ func (c *checkpointInfo) String() string {
 		fmt.Fprintf(&b, "  %d layers of %d, %d heads, %d of keys, %s positions", m.Layers, m.Hidden, m.Heads, m.KeyHeads, count(int64(m.Positions)))
 		if m.Vocabulary > 0 {
 			fmt.Fprintf(&b, ", %s tokens", count(int64(m.Vocabulary)))
+		}
+		if m.MaxTokens > 0 {
+			fmt.Fprintf(&b, ", embeddings of the first %s", count(int64(m.MaxTokens)))
 		}
 		fmt.Fprintf(&b, "\n  tasks: %s; pooling: %s; tokenizer: %s\n", orNone(strings.Join(m.Tasks, ", ")), m.Pooling, orNone(m.Tokenizer))
 		if m.Labels != nil {

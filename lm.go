@@ -34,7 +34,8 @@ type lmFlags struct {
 	LadderBlocks int     `default:"0" placeholder:"N" help:"Blocks that such a row may read besides before it reads all keys (${default})." group:"Tokens"`
 	MaxNew       int     `default:"32" help:"Tokens that --task generate adds (${default})." group:"Tokens"`
 	TopK         int     `default:"5" help:"Next tokens that --task logits names (${default})." group:"Tokens"`
-	Truncate     bool    `help:"Cut sequences that are longer than the model's positions; else they are rejects." group:"Tokens"`
+	Truncate     bool    `help:"Cut sequences that are longer than the model's positions; else they are rejects. Within them --task embed cuts at max_seq_length, as the model's sentence_bert_config.json says, in any case." group:"Tokens"`
+	TruncateSide string  `enum:"auto,left,right" default:"auto" help:"Where sequences are cut (${enum}): left drops their beginning, right their end, auto follows truncation_side of the model's tokenizer_config.json, else right." group:"Tokens"`
 	AuditEvery   int64   `default:"1000" help:"With --mask, compare one sequence in so many with dense attention, for table attention_stats; 0: none (${default})." group:"Tokens"`
 	Device       string  `enum:"cpu,cuda" default:"cpu" help:"What computes attention (${enum}): cuda is an NVIDIA GPU, for programs built with the tag cuda; rows then differ in their last digits." group:"Tokens"`
 	TokenBudget  int     `default:"4096" help:"Tokens of a batch (${default})." group:"Tokens"`
@@ -138,6 +139,9 @@ func (c *lmFlags) openModel(l *language) error {
 		return badFlag("lm", err)
 	}
 	l.Model, l.Name, l.Pooling = m, nameOfModel(c.LM), m.Pooling()
+	if l.CutLeft = c.TruncateSide == "left" || c.TruncateSide == "auto" && l.Pooling.CutLeft; c.Task == "embed" {
+		l.Longest = l.Pooling.MaxTokens
+	}
 	if err := c.checkTask(m); err != nil {
 		return badFlag("task", err)
 	}
@@ -262,6 +266,9 @@ func (l *language) report(log *slog.Logger, c *lmFlags) {
 	}
 	if c.Task == "embed" && !l.Pooling.Stated {
 		log.Info("the model's folder does not say how rows become an embedding: their mean is taken", "lm", c.LM)
+	}
+	if l.Longest > 0 {
+		log.Info("longer sequences are cut, as the model's folder says", "max_seq_length", l.Longest, "positions", cfg.MaxPositions)
 	}
 	if l.Plan == nil {
 		return

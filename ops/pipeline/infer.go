@@ -111,6 +111,10 @@ func (t *Tokens) try(items []*item) (err *schemas.FormatError) {
 		}
 		for i, it := range items {
 			it.result.NextIDs = slices.Clone(next[i])
+			if t.cfg.Tokenizer != nil {
+				text := t.cfg.Tokenizer.Decode(next[i])
+				it.result.Text = &text
+			}
 		}
 		return nil
 	}
@@ -136,7 +140,7 @@ func (t *Tokens) try(items []*item) (err *schemas.FormatError) {
 // newResult says what is known of a sequence before the model has read it.
 func (t *Tokens) newResult(it *item) *schemas.TokenResult {
 	r := &schemas.TokenResult{ID: it.id, Model: t.cfg.Name, ModelSHA: t.cfg.Model.SHA256(), Weights: string(t.cfg.Model.Weights()), Task: string(t.cfg.Task), Pooling: "none",
-		Truncated: it.truncated, NTokens: int32(it.tokens())}
+		Truncated: it.truncated, NTokens: int32(it.tokens()), TokenizerSHA: it.tokenizer}
 	if t.cfg.Task == Embed {
 		r.Pooling, r.Normalized = t.cfg.Pooling.Mode, t.cfg.Pooling.Normalize
 	}

@@ -52,7 +52,7 @@ func (t *Tokens) row() int64 {
 	case Logits:
 		n += 8 * int64(t.cfg.TopK)
 	case Generate:
-		n += 4 * int64(t.cfg.MaxNew)
+		n += 8 * int64(t.cfg.MaxNew) // ids, and about as much text
 	}
 	if t.cfg.Audit > 0 && t.cfg.Plan != nil {
 		n += 32 * int64(c.Layers*c.Heads) / t.cfg.Audit

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 
 	"entropipe/ops/metrics"
@@ -41,6 +42,8 @@ type TokenConfig struct {
 	TopK      int                                                // of Logits, at least 1
 	MaxNew    int                                                // of Generate, at least 1
 	Truncate  bool                                               // cut what is longer than the model's positions, else refuse it
+	CutLeft   bool                                               // what is cut loses its beginning, not its end
+	Longest   int                                                // tokens that are kept of a sequence within the positions; 0: all
 	Budget    int                                                // tokens of a batch
 	Audit     int64                                              // one sequence in so many is compared with dense attention; 0: none
 	Threads   int                                                // cores for one batch
@@ -96,6 +99,7 @@ type Tokens struct {
 	decoder schemas.Decoder
 	packer  sched.Packer
 	session *model.Session // made for the first batch: a run of clouds alone needs none
+	opening []int32        // tokens that begin every text: of a truncated one too
 	closing []int32        // tokens that end every text: of a truncated one too
 	most    int            // rows of a message that are read at once; 0: any number
 
@@ -128,23 +132,9 @@ func (it *item) tokens() int { return it.to - it.from }
 func NewTokens(cfg TokenConfig) *Tokens {
 	t := &Tokens{cfg: cfg, decoder: schemas.Decoder{MaxBytes: cfg.MaxBytes}, packer: sched.Packer{Budget: cfg.Budget}}
 	if cfg.Tokenizer != nil {
-		t.closing = closing(cfg.Tokenizer)
+		t.opening, t.closing = cfg.Tokenizer.Around()
 	}
 	return t
-}
-
-// closing returns the tokens that every text ends with, such as [SEP]: those
-// that two texts without a common letter share.
-func closing(t *token.Tokenizer) []int32 {
-	a, b := t.Encode(nil, "a"), t.Encode(nil, "7")
-	n := 0
-	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
-	if n == len(a) { // neither letter is in the vocabulary
-		return nil
-	}
-	return a[len(a)-n:]
 }
 
 // room is how many bytes of messages fill a batch: an id takes four on the
@@ -279,7 +269,6 @@ func (t *Tokens) madeBy(s *schemas.Sequence, v schemas.Vocabulary) (sha string, 
 // take appends the tokens of s to the ids, or says why the model cannot read
 // them.
 func (t *Tokens) take(it *item, s *schemas.Sequence) (err *schemas.FormatError) {
-	closing := 0
 	switch {
 	case !s.IsText:
 		t.ids = append(t.ids, s.IDs...)
@@ -288,7 +277,6 @@ func (t *Tokens) take(it *item, s *schemas.Sequence) (err *schemas.FormatError) 
 	default:
 		defer t.recovered(it, &err)
 		t.ids = t.cfg.Tokenizer.Encode(t.ids, s.Text)
-		closing = len(t.closing)
 	}
 	ids, most := t.ids[it.from:], t.positions()
 	if len(ids) == 0 {
@@ -297,13 +285,13 @@ func (t *Tokens) take(it *item, s *schemas.Sequence) (err *schemas.FormatError) 
 	if len(ids) > most && !t.cfg.Truncate {
 		return t.tooLong(len(ids), most)
 	}
+	if t.cfg.Longest > 0 {
+		most = min(most, t.cfg.Longest)
+	}
 	if len(ids) > most {
 		it.truncated = true
-		if closing = min(closing, most); closing > 0 {
-			copy(ids[most-closing:], t.closing)
-		}
+		ids = t.cut(ids, most)
 		t.ids = t.ids[:it.from+most]
-		ids = t.ids[it.from:]
 	}
 	vocab := int32(t.cfg.Model.Config().Vocab)
 	for i, id := range ids {
@@ -312,6 +300,27 @@ func (t *Tokens) take(it *item, s *schemas.Sequence) (err *schemas.FormatError) 
 		}
 	}
 	return nil
+}
+
+// cut returns the first most ids, in their place, after dropping the others: those
+// at the end, or with CutLeft at the beginning. Special tokens that the tokenizer
+// sets around every text stay where they are, around ids that came with them too:
+// a text and its ids make the same row.
+func (t *Tokens) cut(ids []int32, most int) []int32 {
+	opening, closing := 0, 0
+	if n := len(t.opening); slices.Equal(ids[:min(n, len(ids))], t.opening) {
+		opening = min(n, most)
+	}
+	if n := len(t.closing); slices.Equal(ids[max(len(ids)-n, 0):], t.closing) {
+		closing = min(n, most-opening)
+	}
+	if t.cfg.CutLeft {
+		kept := most - opening
+		copy(ids[opening:], ids[len(ids)-kept:])
+	} else {
+		copy(ids[most-closing:], ids[len(ids)-closing:])
+	}
+	return ids[:most]
 }
 
 // positions is how many tokens of a sequence the model reads at most. What is
@@ -326,9 +335,9 @@ func (t *Tokens) positions() int {
 
 func (t *Tokens) tooLong(n, most int) *schemas.FormatError {
 	if t.cfg.Task == Generate {
-		return modelErr(schemas.ReasonTooLong, "%d tokens; with %d more to come the model reads at most %d (--truncate keeps the first ones)", n, t.cfg.MaxNew, most)
+		return modelErr(schemas.ReasonTooLong, "%d tokens; with %d more to come the model reads at most %d (--truncate cuts it)", n, t.cfg.MaxNew, most)
 	}
-	return modelErr(schemas.ReasonTooLong, "%d tokens; the model reads at most %d (--truncate keeps the first ones)", n, most)
+	return modelErr(schemas.ReasonTooLong, "%d tokens; the model reads at most %d (--truncate cuts it)", n, most)
 }
 
 func modelErr(reason, format string, args ...any) *schemas.FormatError {

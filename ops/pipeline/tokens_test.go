@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -323,8 +324,7 @@ func TestRejectsOfSequences(t *testing.T) {
 	}
 }
 
-// With Truncate the first tokens are read, as if no others had been sent. A
-// text keeps the tokens that its tokenizer ends it with.
+// With Truncate the first tokens are read, as if no others had been sent.
 func TestTruncation(t *testing.T) {
 	m := tiny(t, 1)
 	rng := rand.New(rand.NewPCG(1, 0))
@@ -345,16 +345,118 @@ func TestTruncation(t *testing.T) {
 			t.Errorf("%s: %s", task, d)
 		}
 	}
-	cfg := tokenConfig(m, Embed)
-	cfg.Truncate, cfg.Tokenizer = true, letters(t)
-	tok := NewTokens(cfg)
-	tok.closing = []int32{7}
-	tok.msgs = []part{{Message: textMessage(t, 0, strings.Repeat("x", 100))}}
-	if n, err := tok.read(0); err != nil || n != 1 {
-		t.Fatal(n, err)
+}
+
+// framed is the tokenizer of bytes with a token before every text and one behind,
+// as BERT's has.
+func framed(t testing.TB) *token.Tokenizer {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "bytes.json"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if ids := tok.ids; len(ids) != 48 || ids[47] != 7 || ids[46] != ids[0] {
-		t.Errorf("a long text becomes %v", ids)
+	text := strings.Replace(string(data), `"post_processor": null`, `"post_processor": {"type": "BertProcessing", "cls": ["Ā", 0], "sep": ["ā", 1]}`, 1)
+	tok, err := token.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
+// Within the model's positions a sequence is cut at the length that the model's
+// folder names, and beyond them only with Truncate. Special tokens around a text
+// stay, also around its ids, so that both make the same row.
+func TestLongSequencesAreCut(t *testing.T) {
+	tok := framed(t)
+	text := "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	ids := func(text string) []int32 { return tok.Encode(nil, text) }
+	for _, c := range []struct {
+		name     string
+		n        int // letters that are sent
+		longest  int
+		left     bool
+		truncate bool
+		want     []int32 // nil: a reject
+	}{
+		{"within", 6, 8, false, false, ids("abcdef")},
+		{"beyond what is kept", 20, 8, false, false, ids("abcdef")},
+		{"the beginning is dropped", 20, 8, true, false, ids("opqrst")},
+		{"beyond the positions", 60, 8, false, false, nil},
+		{"beyond the positions, to be cut", 60, 8, false, true, ids("abcdef")},
+		{"nothing is named", 60, 0, false, true, ids(text[:46])},
+		{"nothing is named, the beginning", 60, 0, true, true, ids(text[60-46 : 60])},
+		{"more than the positions", 60, 100, false, true, ids(text[:46])},
+		{"no room for a letter", 20, 2, false, false, ids("")},
+		{"no room", 20, 1, true, false, []int32{0}},
+	} {
+		cfg := tokenConfig(tiny(t, 1), Embed)
+		cfg.Tokenizer, cfg.Longest, cfg.CutLeft, cfg.Truncate = tok, c.longest, c.left, c.truncate
+		text := text[:c.n]
+		for kind, m := range map[string]schemas.Message{"text": textMessage(t, 0, text), "ids": idMessage(t, 0, ids(text))} {
+			got := process(t, cfg, m)
+			if c.want == nil {
+				if len(got.Rejects) != 1 || got.Rejects[0].Reason != schemas.ReasonTooLong {
+					t.Errorf("%s, %s: %+v", c.name, kind, got)
+				}
+				continue
+			}
+			plain := cfg
+			plain.Longest, plain.Truncate = 0, false
+			want := process(t, plain, idMessage(t, 0, c.want))
+			if len(got.Results) != 1 || len(want.Results) != 1 {
+				t.Fatalf("%s, %s: %+v, %+v", c.name, kind, got.Rejects, want.Rejects)
+			}
+			a, b := got.Results[0].Tokens, want.Results[0].Tokens
+			if a.NTokens != b.NTokens || !slices.Equal(a.Embedding, b.Embedding) || a.Truncated != (len(c.want) < len(ids(text))) {
+				t.Errorf("%s, %s: %d tokens, truncated %v, want %d; or another embedding", c.name, kind, a.NTokens, a.Truncated, b.NTokens)
+			}
+		}
+	}
+}
+
+// What is generated comes as text, too: what the tokenizer makes of the new ids,
+// always UTF-8. Without a tokenizer there is none, nor of other tasks.
+func TestGeneratedText(t *testing.T) {
+	m := tiny(t, 1)
+	for task, some := range map[Task]bool{Generate: true, Embed: false, Logits: false} {
+		cfg := tokenConfig(m, task)
+		for _, cfg.Tokenizer = range []*token.Tokenizer{letters(t), nil} {
+			for i := range 20 {
+				out := process(t, cfg, idMessage(t, 0, []int32{int32(13 * i)}))
+				if len(out.Results) != 1 {
+					t.Fatalf("%s: %+v", task, out)
+				}
+				r := out.Results[0].Tokens
+				if (r.Text != nil) != (some && cfg.Tokenizer != nil) {
+					t.Fatalf("%s: text %v", task, r.Text)
+				}
+				if r.Text != nil && (*r.Text != cfg.Tokenizer.Decode(r.NextIDs) || !utf8.ValidString(*r.Text)) {
+					t.Errorf("%v becomes %q", r.NextIDs, *r.Text)
+				}
+			}
+		}
+	}
+}
+
+// A row names the tokenizer that made its ids: the model's of a text, the
+// message's of ids, and none where nobody says it.
+func TestRowsNameTheirTokenizer(t *testing.T) {
+	own, other := letters(t).SHA256(), strings.Repeat("ab", 32)
+	for _, c := range []struct {
+		msg       schemas.Message
+		tokenizer *token.Tokenizer
+		want      string
+	}{
+		{textMessage(t, 0, "x"), letters(t), own},
+		{messageBy(t, schemas.Vocabulary{SHA256: strings.ToUpper(own)}, []int32{1}), letters(t), own},
+		{messageBy(t, schemas.Vocabulary{SHA256: other}, []int32{1}), nil, other},
+		{idMessage(t, 0, []int32{1}), letters(t), ""},
+	} {
+		cfg := tokenConfig(tiny(t, 1), Embed)
+		cfg.Tokenizer = c.tokenizer
+		if out := process(t, cfg, c.msg); len(out.Results) != 1 || out.Results[0].Tokens.TokenizerSHA != c.want {
+			t.Errorf("got %+v, want %q", out, c.want)
+		}
 	}
 }
 
@@ -362,8 +464,9 @@ func TestTruncation(t *testing.T) {
 func TestTextsAreTokenised(t *testing.T) {
 	cfg := tokenConfig(tiny(t, 1), Embed)
 	cfg.Tokenizer = letters(t)
-	got := process(t, cfg, textMessage(t, 5, "hello"))
-	want := process(t, cfg, idMessage(t, 5, cfg.Tokenizer.Encode(nil, "hello")))
+	got := process(t, cfg, textMessage(t, 0, "hello"))
+	want := process(t, cfg, messageBy(t, schemas.Vocabulary{SHA256: cfg.Tokenizer.SHA256()}, cfg.Tokenizer.Encode(nil, "hello")))
+	want.Results[0].Tokens.ID = got.Results[0].Tokens.ID
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -15,6 +15,8 @@ type Pooling struct {
 	Mode      string // Mean, CLS or None
 	Normalize bool   // to unit length
 	LowerCase bool   // texts are to be in lower case before they are tokenized
+	MaxTokens int    // longer sequences lose what is beyond so many tokens; 0: the directory names no limit
+	CutLeft   bool   // they lose their beginning, not their end
 	Stated    bool   // the directory says so; else it is this package's choice
 }
 
@@ -25,7 +27,11 @@ const (
 	None = "none"
 )
 
-const modulesFile = "modules.json"
+const (
+	modulesFile   = "modules.json"
+	sentenceFile  = "sentence_bert_config.json"
+	tokenizerFile = "tokenizer_config.json"
+)
 
 // module is one step of a model of sentence-transformers.
 type module struct{ Path, Type string }
@@ -67,24 +73,41 @@ func readPooling(fsys fs.FS, c *Config) (Pooling, error) {
 			return p, fmt.Errorf("modules.json: module %d, %q, is not understood: want Transformer, Pooling and perhaps Normalize", i, m.Type)
 		}
 	}
-	return p, p.readTexts(fsys)
+	return p, p.readTexts(fsys, c.MaxPositions)
 }
 
-// readTexts reads what sentence-transformers does to a text before the tokenizer
-// gets it. A prompt that goes before every text is an error: it would be missing
-// in silence.
-func (p *Pooling) readTexts(fsys fs.FS) error {
+// readTexts reads what sentence-transformers does to a text before the transformer
+// gets it, with as many positions. A prompt that goes before every text is an error:
+// it would be missing in silence.
+func (p *Pooling) readTexts(fsys fs.FS, positions int) error {
 	var transformer struct {
-		LowerCase bool `json:"do_lower_case"`
+		LowerCase bool     `json:"do_lower_case"`
+		MaxTokens *float64 `json:"max_seq_length"`
+	}
+	var tokenizer struct {
+		MaxTokens *float64 `json:"model_max_length"`
+		Side      string   `json:"truncation_side"`
 	}
 	var all struct {
 		Default *string           `json:"default_prompt_name"`
 		Prompts map[string]string `json:"prompts"`
 	}
-	if err := cmp.Or(readIfThere(fsys, "sentence_bert_config.json", &transformer), readIfThere(fsys, "config_sentence_transformers.json", &all)); err != nil {
+	if err := cmp.Or(readIfThere(fsys, sentenceFile, &transformer), readIfThere(fsys, tokenizerFile, &tokenizer), readIfThere(fsys, "config_sentence_transformers.json", &all)); err != nil {
 		return err
 	}
 	p.LowerCase = transformer.LowerCase
+	p.CutLeft = tokenizer.Side == "left"
+	most, file, key := transformer.MaxTokens, sentenceFile, "max_seq_length"
+	if most == nil { // what sentence-transformers falls back to
+		most, file, key = tokenizer.MaxTokens, tokenizerFile, "model_max_length"
+	}
+	switch {
+	case most == nil || *most >= float64(positions): // 1e30 stands for no limit
+	case !(*most >= 1):
+		return fmt.Errorf("%s: %s: %v, want at least 1", file, key, *most)
+	default:
+		p.MaxTokens = int(*most)
+	}
 	if all.Default != nil && all.Prompts[*all.Default] != "" {
 		return fmt.Errorf("config_sentence_transformers.json: default_prompt_name: %q, but nothing is put before texts here: send them with %q in front, and make this null",
 			*all.Default, all.Prompts[*all.Default])

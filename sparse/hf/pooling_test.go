@@ -1,6 +1,7 @@
 package hf_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,55 @@ func TestGenerationConfigSaysWhereTextsEnd(t *testing.T) {
 	put(t, dir, "generation_config.json", `{"eos_token_id": "x"}`)
 	if _, err := hf.Open(dir); err == nil || !strings.Contains(err.Error(), "generation_config.json: eos_token_id") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The longest sequence is what sentence-transformers cuts at: max_seq_length, else
+// the tokenizer's model_max_length; without modules.json neither means anything.
+func TestLongestSequence(t *testing.T) {
+	const modules = `[{"path":"","type":"x.Transformer"},{"path":"1_Pooling","type":"x.Pooling"}]`
+	positions := open(t, hftest.Dir(t, hftest.Config(t, hftest.BERT))).Config().MaxPositions
+	for _, c := range []struct {
+		modules             bool
+		sentence, tokenizer string
+		most                int
+		left                bool
+		broken              string
+	}{
+		{true, `{"max_seq_length": 5, "do_lower_case": false}`, "", 5, false, ""},
+		{true, `{"max_seq_length": 5}`, `{"model_max_length": 3, "truncation_side": "left"}`, 5, true, ""},
+		{true, `{"max_seq_length": null}`, `{"model_max_length": 3, "truncation_side": "right"}`, 3, false, ""},
+		{true, "", `{"model_max_length": 3}`, 3, false, ""},
+		{true, "", `{"model_max_length": 1000000000000000019884624838656}`, 0, false, ""},
+		{true, fmt.Sprintf(`{"max_seq_length": %d}`, positions), `{"model_max_length": 3}`, 0, false, ""},
+		{true, "", "", 0, false, ""},
+		{false, `{"max_seq_length": 5}`, `{"model_max_length": 3}`, 0, false, ""},
+		{true, `{"max_seq_length": 0}`, "", 0, false, "sentence_bert_config.json: max_seq_length: 0"},
+		{true, `{"max_seq_length": "5"}`, "", 0, false, "sentence_bert_config.json"},
+		{true, "", `{"model_max_length": -1}`, 0, false, "tokenizer_config.json: model_max_length: -1"},
+	} {
+		dir := hftest.Dir(t, hftest.Config(t, hftest.BERT))
+		put(t, dir, "1_Pooling/config.json", `{"pooling_mode":"mean"}`)
+		for name, text := range map[string]string{"modules.json": modules, "sentence_bert_config.json": c.sentence, "tokenizer_config.json": c.tokenizer} {
+			if text != "" && (name != "modules.json" || c.modules) {
+				put(t, dir, name, text)
+			}
+		}
+		k, err := hf.Open(dir)
+		if c.broken != "" {
+			if err == nil || !strings.Contains(err.Error(), c.broken) {
+				t.Errorf("%s %s: got %v, want %q", c.sentence, c.tokenizer, err, c.broken)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s %s: %v", c.sentence, c.tokenizer, err)
+			continue
+		}
+		if p := k.Pooling(); p.MaxTokens != c.most || p.CutLeft != c.left {
+			t.Errorf("%s %s: %+v, want %d tokens, left %v", c.sentence, c.tokenizer, p, c.most, c.left)
+		}
+		k.Close()
 	}
 }
 

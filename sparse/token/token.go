@@ -125,6 +125,10 @@ func (t *Tokenizer) EncodePart(dst []int32, text string) []int32 {
 	return dst
 }
 
+// Around returns the special tokens that Encode sets before every text and behind
+// it. They are not to be changed.
+func (t *Tokenizer) Around() (before, after []int32) { return t.before, t.after }
+
 // Vocab returns one more than the largest id: every id of Encode is below it.
 func (t *Tokenizer) Vocab() int { return len(t.tokens) }
 
