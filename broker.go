@@ -1,7 +1,7 @@
 package main
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 
 	"entropipe/ingest/broker"
@@ -38,7 +38,7 @@ func (c *brokerCmd) Run(e *env) error {
 	return nil
 }
 
-// check returns the first mistake, as a usageError.
+// check returns its mistakes, as usageErrors.
 func (c *brokerCmd) check() error {
-	return cmp.Or(checkListenOn(c.Listen), checkAmount("partitions", c.Partitions, 1, maxPartitions), checkAmount("max-message-bytes", c.MaxMessageBytes, 1<<10, 1<<30))
+	return errors.Join(checkListenOn(c.Listen), checkAmount("partitions", c.Partitions, 1, maxPartitions), checkAmount("max-message-bytes", c.MaxMessageBytes, 1<<10, 1<<30))
 }

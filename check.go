@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"entropipe/ingest"
 	"entropipe/ingest/replay"
 )
 
@@ -28,32 +28,25 @@ const (
 	maxPack       = 10_000
 )
 
-// check returns the first mistake, as a usageError.
+// check returns all mistakes, as usageErrors.
 func (c *runFlags) check() error {
-	if err := cmp.Or(checkBrokers(c.Source.Brokers), c.Source.Security.check()); err != nil {
-		return err
-	}
+	topics := []error{}
 	if len(c.Source.Topic) == 0 {
-		return usageError{errors.New("--topic: no topic given")}
+		topics = append(topics, wrongValue("topic", ": no topic given"))
 	}
-	for _, topic := range c.Source.Topic {
-		if err := checkTopicName(topic); err != nil {
-			return err
-		}
+	for i, topic := range c.Source.Topic {
+		topics = append(topics, checkNameOfTopic(fmt.Sprintf("topic[%d]", i), topic))
 	}
-	if err := cmp.Or(checkOut(c.Output.Out), checkPartitionBy(c.Output.PartitionBy), checkListen(c.Serve.Listen)); err != nil {
-		return err
-	}
-	if err := cmp.Or(c.Stage.check(&c.Publish), c.Publish.check(c.Source.Topic), c.Tokens.check(), checkOps(c.Frames.Ops), checkRaw(c.Frames.Raw, c.Source.Topic)); err != nil {
-		return err
-	}
-	return c.checkAmounts()
+	return errors.Join(checkBrokers(&c.Source.Brokers), c.Source.Security.check(), errors.Join(topics...),
+		checkOut(c.Output.Out), checkPartitionBy(c.Output.PartitionBy), checkListen(c.Serve.Listen),
+		c.Stage.check(&c.Publish), c.Publish.check(c.Source.Topic), c.Tokens.check(), checkOps(c.Frames.Ops), checkRaw(c.Frames.Raw, c.Source.Topic),
+		c.checkAmounts())
 }
 
 // checkOps finds operators beside none.
 func checkOps(ops []string) error {
 	if len(ops) > 1 && slices.Contains(ops, "none") {
-		return usageError{errors.New("--ops none: it stands alone")}
+		return wrongValue("ops", " none: it stands alone")
 	}
 	return nil
 }
@@ -65,7 +58,7 @@ func checkRaw(settings, topics []string) error {
 }
 
 func (c *runFlags) checkAmounts() error {
-	return cmp.Or(
+	return errors.Join(
 		checkAmount("session-timeout", c.Source.Session, 100*time.Millisecond, 24*time.Hour),
 		checkAmount("rebalance-timeout", c.Source.Rebalance, 100*time.Millisecond, 24*time.Hour),
 		checkAmount("workers", c.Resource.Workers, 0, maxWorkers),
@@ -76,15 +69,16 @@ func (c *runFlags) checkAmounts() error {
 		checkAmount("max-frame-bytes", c.Frames.MaxFrameBytes, 1, maxFrameBytes))
 }
 
-// check returns the first mistake, as a usageError.
+// check returns all mistakes, as usageErrors.
 func (c *producerFlags) check() error {
+	var stage error
 	switch {
 	case c.Stage == "off" && (len(c.For) > 0 || c.Model != ""):
-		return usageError{errors.New("--for, --model: want --stage prune")}
+		stage = mistaken("--for, --model: want --stage prune", "for", "model")
 	case c.Stage == "prune" && len(c.For) == 0:
-		return usageError{errors.New("--stage prune: want --for, the operators that consumers run")}
+		stage = mistaken("--stage prune: want --for, the operators that consumers run", "stage")
 	}
-	return cmp.Or(checkBrokers(c.Brokers), c.Security.check(), checkTopicName(c.Topic),
+	return errors.Join(stage, checkBrokers(&c.Brokers), c.Security.check(), checkTopicName(c.Topic),
 		checkAmount("partitions", c.Partitions, 1, maxPartitions),
 		checkAmount("replication", c.Replication, 0, math.MaxInt16),
 		checkAmount("max-message-bytes", c.MaxMessageBytes, 1, math.MaxInt32),
@@ -92,9 +86,9 @@ func (c *producerFlags) check() error {
 		checkAmount("limit", c.Limit, 0, math.MaxInt64))
 }
 
-// check returns the first mistake, as a usageError.
+// check returns all mistakes, as usageErrors.
 func (c *demoCmd) check() error {
-	return cmp.Or(checkAmount("frames", c.Frames, 0, math.MaxInt64),
+	return errors.Join(checkAmount("frames", c.Frames, 0, math.MaxInt64),
 		checkAmount("points", c.Points, 1, replay.MaxSyntheticPoints),
 		checkOut(c.Out), checkListen(c.Listen))
 }
@@ -105,9 +99,9 @@ func checkAmount[T int | int64 | Size | time.Duration](flag string, is, least, m
 	case is >= least && is <= most:
 		return nil
 	case most == math.MaxInt64:
-		return usageError{fmt.Errorf("--%s %v: want %v or more", flag, is, least)}
+		return wrongValue(flag, " %v: want %v or more", is, least)
 	}
-	return usageError{fmt.Errorf("--%s %v: want %v to %v", flag, is, least, most)}
+	return wrongValue(flag, " %v: want %v to %v", is, least, most)
 }
 
 // checkPartitionBy returns a usageError if folders are not
@@ -117,7 +111,7 @@ func checkPartitionBy(by []string) error {
 	for _, key := range by {
 		i := slices.Index(order, key)
 		if i <= at || at < 0 && i > 0 {
-			return usageError{fmt.Errorf("--partition-by %s: want dataset[,sequence][,date]", strings.Join(by, ","))}
+			return wrongValue("partition-by", " %s: want dataset[,sequence][,date]", strings.Join(by, ","))
 		}
 		at = i
 	}
@@ -155,10 +149,10 @@ func (c *runFlags) idle(differs func(flag string) bool) (flags, want []string) {
 
 func checkOut(out string) error {
 	if scheme, _, ok := strings.Cut(out, "://"); ok {
-		return usageError{fmt.Errorf("--out %s: this version writes to folders, not to %s", out, scheme)}
+		return wrongValue("out", " %s: this version writes to folders, not to %s", discreet(out), scheme)
 	}
 	if out == "" {
-		return usageError{errors.New("--out: no folder given")}
+		return wrongValue("out", ": no folder given")
 	}
 	return nil
 }
@@ -169,7 +163,7 @@ func checkListen(address string) error {
 		return nil
 	}
 	if checkListenOn(address) != nil {
-		return usageError{fmt.Errorf("--listen %s: want HOST:PORT or off", address)}
+		return wrongValue("listen", " %s: want HOST:PORT or off", address)
 	}
 	return nil
 }
@@ -180,20 +174,21 @@ func checkListenOn(address string) error {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return usageError{fmt.Errorf("--listen %s: want HOST:PORT", address)}
+		return wrongValue("listen", " %s: want HOST:PORT", address)
 	}
 	return nil
 }
 
-func checkBrokers(brokers []string) error {
-	if len(brokers) == 0 {
-		return usageError{errors.New("--brokers: want HOST:PORT[,HOST:PORT…]")}
+// checkBrokers gives brokers that are named without a port Kafka's, 9092.
+func checkBrokers(brokers *[]string) error {
+	if len(*brokers) == 0 {
+		return wrongValue("brokers", ": want HOST[:PORT][,HOST[:PORT]…]")
 	}
-	for _, b := range brokers {
-		if host, port, err := net.SplitHostPort(strings.TrimSpace(b)); err != nil || host == "" || port == "" {
-			return usageError{fmt.Errorf("--brokers: %q: want HOST:PORT", b)}
-		}
+	all, err := ingest.Addresses(*brokers)
+	if err != nil {
+		return wrongValue("brokers", ": %v", err)
 	}
+	*brokers = all
 	return nil
 }
 
@@ -204,16 +199,7 @@ func checkTopicName(topic string) error { return checkNameOfTopic("topic", topic
 
 func checkNameOfTopic(flag, topic string) error {
 	if !topicName.MatchString(topic) || topic == "." || topic == ".." {
-		return usageError{fmt.Errorf("--%s: %.300q is no name of a topic: want letters, digits, dot, _ and -", flag, topic)}
+		return wrongValue(flag, ": %.300q is no name of a topic: want letters, digits, dot, _ and -", topic)
 	}
 	return nil
-}
-
-// inFile is a mistake of the flags as one of the configuration, where a file
-// was given: it may stand there.
-func inFile(file string, err error) error {
-	if usage := (usageError{}); file != "" && errors.As(err, &usage) {
-		return &ConfigError{Problems: []Problem{{File: shownPath(file), What: err.Error()}}}
-	}
-	return err
 }

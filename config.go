@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"entropipe/ingest"
 )
 
 // Configuration: one grammar, three sources. Every flag of a command is also
@@ -79,13 +81,18 @@ func (e *ConfigError) Error() string {
 // with the tag keys:"run", a file of the command run. The parser is for one
 // goroutine.
 func newParser(grammar any, options ...kong.Option) (*kong.Kong, error) {
+	return newParserOf(grammar, &settings{lookup: os.LookupEnv}, options...)
+}
+
+// newParserOf is newParser with settings that tell afterwards where values stand.
+func newParserOf(grammar any, from *settings, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(grammar, append([]kong.Option{
 		kong.Name("entropipe"),
 		kong.Description("Point clouds and tokens from Kafka to Parquet: exact hulls, maxima and Delaunay triangulations, what transformers make of texts, each record exactly once."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[Size](), kong.MapperFunc(decodeSize)),
-		kong.Resolvers(&settings{lookup: os.LookupEnv}),
+		kong.Resolvers(from),
 	}, options...)...)
 }
 
@@ -105,9 +112,13 @@ func parse(k *kong.Kong, args []string) (*kong.Context, error) {
 type settings struct {
 	lookup func(string) (string, bool) // environment
 
-	ctx    *kong.Context  // the one that the rest belongs to
-	values map[string]any // by flag: string or []any of strings
-	err    error
+	given bool // values and places are there: nothing is read
+
+	ctx      *kong.Context    // the one that the rest belongs to
+	values   map[string]any   // by flag: string or []any of strings; those without a problem
+	places   map[string]place // by flag, and of elements by flag[i]
+	resolved map[string]bool  // flags that were not on the command line
+	err      error
 }
 
 // Validate has nothing left to do: Resolve has checked every value.
@@ -117,16 +128,20 @@ func (s *settings) Validate(*kong.Application) error { return nil }
 // The first call for a command line reads all of them.
 func (s *settings) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if s.ctx != ctx {
-		s.ctx = ctx
-		s.values, s.err = s.load(ctx)
+		s.ctx, s.resolved = ctx, map[string]bool{}
+		if !s.given {
+			s.err = s.load(ctx)
+		}
 	}
 	if s.err != nil {
 		return nil, s.err
 	}
+	s.resolved[flag.Name] = true
 	return s.values[flag.Name], nil
 }
 
-func (s *settings) load(ctx *kong.Context) (map[string]any, error) {
+// load reads file and variables. The error is a *ConfigError.
+func (s *settings) load(ctx *kong.Context) error {
 	file, command, flags := "", ctx.Selected(), map[string]*kong.Flag{}
 	for _, at := range ctx.Path {
 		if at.Positional != nil && at.Positional.Name == "config" {
@@ -139,24 +154,22 @@ func (s *settings) load(ctx *kong.Context) (map[string]any, error) {
 			flags[f.Name] = f
 		}
 	}
-	values, problems := map[string]any{}, []Problem(nil)
+	s.values, s.places = map[string]any{}, map[string]place{}
+	var problems []Problem
 	if file != "" {
-		r := fileReader{file: shownPath(file), command: command.FullPath(), flags: keysOf(command), lookup: s.lookup}
+		r := fileReader{file: shownPath(file), command: command.FullPath(), flags: keysOf(command), lookup: s.lookup, places: s.places}
 		var ofFile map[string]any
 		ofFile, problems = r.load(file)
-		maps.Copy(values, ofFile)
+		maps.Copy(s.values, ofFile)
 	}
-	variables, more := s.variables(flags)
-	maps.Copy(values, variables)
-	if problems = append(problems, more...); len(problems) > 0 {
-		return nil, &ConfigError{Problems: problems}
+	if problems = append(problems, s.variables(flags)...); len(problems) > 0 {
+		return &ConfigError{Problems: problems}
 	}
-	return values, nil
+	return nil
 }
 
-// variables returns what the environment sets. An empty variable is not set.
-func (s *settings) variables(flags map[string]*kong.Flag) (map[string]any, []Problem) {
-	values, problems := map[string]any{}, []Problem(nil)
+// variables takes what the environment sets. An empty variable is not set.
+func (s *settings) variables(flags map[string]*kong.Flag) (problems []Problem) {
 	for _, name := range sortedKeys(flags) {
 		variable := variableName(name)
 		text, ok := s.lookup(variable)
@@ -167,11 +180,13 @@ func (s *settings) variables(flags map[string]*kong.Flag) (map[string]any, []Pro
 		if p != nil {
 			p.Path = variable + p.Path
 			problems = append(problems, *p)
+			delete(s.values, name)
 			continue
 		}
-		values[name] = v
+		maps.DeleteFunc(s.places, func(at string, _ place) bool { return strings.HasPrefix(at, name+"[") }) // the file's
+		s.values[name], s.places[name] = v, place{variable: variable}
 	}
-	return values, problems
+	return problems
 }
 
 // variableName returns the variable of a flag: ENTROPIPE_ROLL_AGE of roll-age.
@@ -216,6 +231,9 @@ func shownPath(path string) string {
 // flag. It returns what the parser takes: the text, or a list. The Path of the
 // problem is empty or the [i] of an element.
 func checkText(flag *kong.Flag, text string) (any, *Problem) {
+	if elementType(flag) == reflect.TypeFor[Secret]() { // an editor, or who mounts a secret, leaves a line end
+		text = ingest.TrimLineEnd(text)
+	}
 	if !flag.IsSlice() {
 		return text, checkScalar(flag, text)
 	}

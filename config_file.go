@@ -40,6 +40,7 @@ type fileReader struct {
 	command  string
 	flags    map[string]*kong.Flag
 	lookup   func(string) (string, bool) // environment
+	places   map[string]place            // filled with where values stand
 	anchors  map[string]ast.Node
 	problems []Problem
 }
@@ -197,7 +198,7 @@ func (r *fileReader) entries(entries []*ast.MappingValueNode) map[string]any {
 	for _, e := range entries {
 		key := keyText(e.Key)
 		if line, again := first[key]; again {
-			r.at(e.Key, key, Problem{What: fmt.Sprintf("set twice, first in line %d", line)})
+			r.at(e.Key, discreetKey(key), Problem{What: fmt.Sprintf("set twice, first in line %d", line)})
 		} else {
 			first[key] = e.Key.GetToken().Position.Line
 		}
@@ -206,8 +207,10 @@ func (r *fileReader) entries(entries []*ast.MappingValueNode) map[string]any {
 			r.unknownKey(e.Key, key)
 			continue
 		}
-		if v := r.value(flag, e.Value); v != nil {
+		before := len(r.problems)
+		if v := r.value(flag, e.Value); v != nil && len(r.problems) == before {
 			values[key] = v
+			r.stands(key, e.Value)
 		}
 	}
 	return values
@@ -234,7 +237,7 @@ func (r *fileReader) unknownKey(at ast.Node, key string) {
 	if p.Hint = plain; r.flags[plain] == nil {
 		p.Hint = closest(plain, sortedKeys(r.flags))
 	}
-	r.at(at, key, p)
+	r.at(at, discreetKey(key), p)
 }
 
 // value returns what the parser takes as the value of flag, nil for none.
@@ -275,6 +278,25 @@ func (r *fileReader) list(flag *kong.Flag, n *ast.SequenceNode) any {
 		return nil // what the flag is without a value
 	}
 	return list
+}
+
+// stands notes where a value stands, and the elements of a list.
+func (r *fileReader) stands(key string, n ast.Node) {
+	if r.places == nil {
+		r.places = map[string]place{}
+	}
+	n = r.resolve(n)
+	note := func(path string, n ast.Node) {
+		if t := firstToken(n); t != nil && t.Position != nil {
+			r.places[path] = place{file: r.file, line: t.Position.Line, col: t.Position.Column}
+		}
+	}
+	note(key, n)
+	if list, ok := n.(*ast.SequenceNode); ok {
+		for i, element := range list.Values {
+			note(fmt.Sprintf("%s[%d]", key, i), r.resolve(element))
+		}
+	}
 }
 
 // resolve follows anchors and aliases. An alias of nothing stays as it is.
@@ -337,6 +359,10 @@ func (r *fileReader) scalar(flag *kong.Flag, n ast.Node, path, want string) (str
 func (r *fileReader) text(flag *kong.Flag, n ast.Node, s, path string) (string, bool) {
 	out, problem := interpolate(s, r.lookup)
 	if problem != nil {
+		if hidden(flag) && !wholeReference.MatchString(s) { // the name of a variable may be a part of the secret
+			problem.What = "a reference to a variable that cannot be followed"
+			problem.Expected = "${VARIABLE} or ${VARIABLE:default}; $${ stands for the characters ${"
+		}
 		r.at(n, path, *problem)
 		return "", false
 	}
@@ -346,6 +372,14 @@ func (r *fileReader) text(flag *kong.Flag, n ast.Node, s, path string) (string, 
 	}
 	return out, true
 }
+
+// hidden tells whether the value of a flag may be, or hold, a password.
+func hidden(flag *kong.Flag) bool {
+	return elementType(flag) == reflect.TypeFor[Secret]() || flag.Name == "brokers"
+}
+
+// wholeReference is a value that is nothing but a variable's.
+var wholeReference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
 
 func takesNumbers(flag *kong.Flag) bool {
 	t := expectedElement(flag)

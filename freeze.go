@@ -92,7 +92,7 @@ func (c *freezeCmd) Run(e *env) error {
 	return c.report(e.stdout, set)
 }
 
-// check returns the first mistake, as a usageError.
+// check returns its mistakes, as usageErrors.
 func (c *freezeCmd) check() error {
 	switch {
 	case !(c.Sparsity >= 0 && c.Sparsity < 1):
@@ -109,7 +109,7 @@ func (c *freezeCmd) check() error {
 			return err
 		}
 	}
-	return cmp.Or(checkAmount("sequences", c.Sequences, 3, 1<<20), checkAmount("tokens", c.Tokens, 0, math.MaxInt32),
+	return errors.Join(checkAmount("sequences", c.Sequences, 3, 1<<20), checkAmount("tokens", c.Tokens, 0, math.MaxInt32),
 		checkAmount("workers", c.Workers, 0, maxWorkers))
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,11 +53,12 @@ func (c *infoCmd) Run(e *env) error {
 // describe finds out what is meant: an address, a model that is shipped, a path,
 // else a topic.
 func (c *infoCmd) describe(e *env) (fmt.Stringer, error) {
-	if u, err := url.Parse(c.What); err == nil && u.Scheme == "kafka" {
-		if u.Host == "" || strings.Trim(u.Path, "/") == "" {
-			return nil, usageError{fmt.Errorf("%s: want kafka://HOST:PORT/TOPIC", c.What)}
+	if isTopicURL(c.What) {
+		brokers, topic, err := topicURL(c.What)
+		if err != nil {
+			return nil, err
 		}
-		return c.describeTopic(e, strings.Split(u.Host, ","), strings.Trim(u.Path, "/"))
+		return c.describeTopic(e, brokers, topic)
 	}
 	if strings.HasPrefix(c.What, "builtin:") {
 		return models.Describe(c.What)
@@ -160,7 +160,7 @@ type partitionInfo struct {
 }
 
 func (c *infoCmd) describeTopic(e *env, brokers []string, topic string) (fmt.Stringer, error) {
-	if err := cmp.Or(checkBrokers(brokers), checkTopicName(topic)); err != nil {
+	if err := cmp.Or(checkBrokers(&brokers), checkTopicName(topic)); err != nil {
 		return nil, err
 	}
 	security, err := c.Security.open(e.log)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,34 +49,36 @@ const (
 	maxLadderBlocks = 1 << 16
 )
 
-// check returns the first mistake, as a usageError.
+// check returns its mistakes, as usageErrors.
 func (c *lmFlags) check() error {
-	switch {
-	case c.LM != "":
-	case c.Mask != "":
-		return usageError{fmt.Errorf("--mask %s: want --lm, the model whose attention it is for", c.Mask)}
-	case c.Task != "embed":
-		return usageError{fmt.Errorf("--task %s: want --lm, the model that does it", c.Task)}
-	case c.Weights != "f32":
-		return usageError{fmt.Errorf("--weights %s: want --lm, the model whose they are", c.Weights)}
+	var needs []error
+	if c.LM == "" && c.Mask != "" {
+		needs = append(needs, mistaken(fmt.Sprintf("--mask %s: want --lm, the model whose attention it is for", c.Mask), "mask"))
 	}
-	return cmp.Or(c.checkLadder(), checkAmount("max-new", c.MaxNew, 1, maxNewTokens), checkAmount("top-k", c.TopK, 1, maxTopK),
-		checkAmount("audit-every", c.AuditEvery, 0, math.MaxInt64), checkAmount("token-budget", c.TokenBudget, 1, maxTokenBudget))
+	if c.LM == "" && c.Task != "embed" {
+		needs = append(needs, mistaken(fmt.Sprintf("--task %s: want --lm, the model that does it", c.Task), "task"))
+	}
+	if c.LM == "" && c.Weights != "f32" {
+		needs = append(needs, mistaken(fmt.Sprintf("--weights %s: want --lm, the model whose they are", c.Weights), "weights"))
+	}
+	return errors.Join(errors.Join(needs...), c.checkLadder(), checkAmount("max-new", c.MaxNew, 1, maxNewTokens), checkAmount("top-k", c.TopK, 1, maxTopK),
+		checkAmount("audit-every", c.AuditEvery, 0, math.MaxInt64), checkAmount("token-budget", c.TokenBudget, 1, maxTokenBudget),
+		checkAmount("ladder-blocks", c.LadderBlocks, 0, maxLadderBlocks))
 }
 
 // checkLadder returns what --ladder cannot go with, as a usageError.
 func (c *lmFlags) checkLadder() error {
 	switch {
 	case !(c.Ladder >= 0 && c.Ladder < 1):
-		return usageError{fmt.Errorf("--ladder %v: want a share of the softmax, at least 0 and below 1", c.Ladder)}
+		return wrongValue("ladder", " %v: want a share of the softmax, at least 0 and below 1", c.Ladder)
 	case c.Ladder == 0 && c.LadderBlocks != 0:
-		return usageError{fmt.Errorf("--ladder-blocks %d: want --ladder, the share of the softmax that rows may miss", c.LadderBlocks)}
+		return mistaken(fmt.Sprintf("--ladder-blocks %d: want --ladder, the share of the softmax that rows may miss", c.LadderBlocks), "ladder-blocks")
 	case c.Ladder > 0 && c.Mask == "":
-		return usageError{fmt.Errorf("--ladder %v: want --mask; without masks rows read everything", c.Ladder)}
+		return mistaken(fmt.Sprintf("--ladder %v: want --mask; without masks rows read everything", c.Ladder), "ladder")
 	case c.Ladder > 0 && c.Device == "cuda":
-		return usageError{fmt.Errorf("--ladder %v: it climbs on the processor only, and --device is cuda", c.Ladder)}
+		return mistaken(fmt.Sprintf("--ladder %v: it climbs on the processor only, and --device is cuda", c.Ladder), "ladder")
 	}
-	return checkAmount("ladder-blocks", c.LadderBlocks, 0, maxLadderBlocks)
+	return nil
 }
 
 // language is a model with all that it takes to read sequences.

@@ -19,6 +19,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -73,7 +74,8 @@ func main() {
 func Main(args []string, stdout, stderr io.Writer) int {
 	var c cli
 	status := -1
-	parser, err := newParser(&c, kong.Writers(stdout, stderr), kong.Exit(func(code int) { status = max(status, code) }))
+	from := &settings{lookup: os.LookupEnv}
+	parser, err := newParserOf(&c, from, kong.Writers(stdout, stderr), kong.Exit(func(code int) { status = max(status, code) }))
 	if err != nil {
 		panic("main: grammar: " + err.Error())
 	}
@@ -82,6 +84,9 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return status // --help has been printed
 	}
 	if err != nil {
+		if config := (*ConfigError)(nil); errors.As(err, &config) {
+			config.Problems = sortedProblems(append(config.Problems, from.more(args)...))
+		}
 		return fail(stderr, err)
 	}
 	signalled, stop := untilSignal(context.Background())
@@ -92,7 +97,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		if signalled.Err() != nil && errors.Is(err, context.Canceled) { // of what has no result before its end
 			err = errors.New("stopped before the end")
 		}
-		return fail(stderr, err)
+		return fail(stderr, from.blame(err))
 	}
 	return 0
 }
@@ -100,8 +105,14 @@ func Main(args []string, stdout, stderr io.Writer) int {
 // usageError is a mistake on the command line.
 type usageError struct{ error }
 
+// Unwrap returns the mistake.
+func (u usageError) Unwrap() error { return u.error }
+
 // fail prints err as one line, or one a problem, and returns its exit status.
-func fail(w io.Writer, err error) int {
+func fail(to io.Writer, err error) int {
+	var text strings.Builder
+	defer func() { io.WriteString(to, discreet(text.String())) }()
+	w := &text
 	var (
 		usage   usageError
 		parsing *kong.ParseError
@@ -124,7 +135,7 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		panic("main: log level " + level) // the grammar allows no other
 	}
-	opts := &slog.HandlerOptions{Level: l}
+	opts := &slog.HandlerOptions{Level: l, ReplaceAttr: discreetAttr}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, opts))
 	}

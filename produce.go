@@ -1,7 +1,7 @@
 package main
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -100,7 +100,7 @@ func (c *produceKITTI) Run(e *env) error {
 }
 
 func (c *produceQuickdraw) Run(e *env) error {
-	if err := cmp.Or(c.check(), checkAmount("pack", c.Pack, 1, maxPack)); err != nil {
+	if err := errors.Join(c.check(), checkAmount("pack", c.Pack, 1, maxPack)); err != nil {
 		return err
 	}
 	src, err := replay.QuickDraw{Files: c.Files, SkipBad: c.SkipBad, Pack: c.Rate.Pack(c.Pack), Log: e.log}.Open()
@@ -111,7 +111,7 @@ func (c *produceQuickdraw) Run(e *env) error {
 }
 
 func (c *produceSynthetic) Run(e *env) error {
-	if err := cmp.Or(c.check(), checkAmount("frames", c.Frames, 0, math.MaxInt64)); err != nil {
+	if err := errors.Join(c.check(), checkAmount("frames", c.Frames, 0, math.MaxInt64)); err != nil {
 		return err
 	}
 	if c.Frames == 0 {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -35,7 +34,7 @@ Examples:
   entropipe produce tokens book.txt --tokenizer builtin:bytes --lengths azure.csv --clip 512 --sequences 100000`
 }
 
-// check returns the first mistake, as a usageError.
+// check returns its mistakes, as usageErrors.
 func (c *produceTokens) check() error {
 	switch {
 	case c.Stage != "off":
@@ -45,7 +44,7 @@ func (c *produceTokens) check() error {
 	case c.Lengths == "" && c.Sequences > 0:
 		return usageError{errors.New("--sequences: want --lengths, the trace to cut at; --limit ends any source")}
 	}
-	return cmp.Or(c.producerFlags.check(), checkAmount("pack", c.Pack, 1, maxPack), checkAmount("clip", c.Clip, 0, math.MaxInt32),
+	return errors.Join(c.producerFlags.check(), checkAmount("pack", c.Pack, 1, maxPack), checkAmount("clip", c.Clip, 0, math.MaxInt32),
 		checkAmount("sequences", c.Sequences, 0, math.MaxInt64))
 }
 

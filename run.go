@@ -100,7 +100,7 @@ type serveFlags struct {
 
 func (c *runCmd) Run(e *env) error {
 	if err := c.check(); err != nil {
-		return inFile(c.Config, err)
+		return err
 	}
 	if c.PrintConfig {
 		_, err := fmt.Fprint(e.stdout, effectiveConfig(e.model, c))

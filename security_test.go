@@ -38,6 +38,10 @@ func TestSecureBrokers(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1)) // run sets one, and this is not its process
 	t.Setenv("ENTROPIPE_BROKERS", broker.ListenAddrs()[0])
 	t.Setenv("ENTROPIPE_SASL_PASSWORD", password)
+	secret := filepath.Join(dir, "password") // as Kubernetes mounts it, with the line end of who made it
+	if err := os.WriteFile(secret, []byte(password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	login := []string{"--tls-ca", ca, "--sasl", "scram-sha-512", "--sasl-user", "ann"}
 	config := filepath.Join(dir, "run.yaml")
 	for _, c := range []struct {
@@ -56,7 +60,17 @@ func TestSecureBrokers(t *testing.T) {
 		{[]string{"validate", number}, 78, "a string: write it in quotes"},
 		{[]string{"run", "--out", out, "--until-end", "--tls-cert", filepath.Join(dir, "nowhere.pem"), "--tls-key", ca}, 2, "nowhere.pem"},
 		{[]string{"run", "--out", out, "--until-end", "--tls-cert", ca}, 2, "--tls-key"},
+		{[]string{"info", "points", "--sasl-password-file", secret}, 2, "want one of them"},
+		{[]string{"unset"}, 0, ""}, // from here on the file has the password
+		{[]string{"info", "points", "--sasl-password-file", secret}, 0, "points"},
+		{[]string{"run", "--out", out + "3", "--until-end", "--sasl-password-file", secret}, 0, "msg=done frames=30"},
+		{[]string{"info", "points", "--sasl-password-file", secret + "2"}, 2, "password2"},
+		{[]string{"info", "points", "--sasl-password", password + "\n"}, 2, "its character 11 is a line end"},
 	} {
+		if c.args[0] == "unset" {
+			os.Unsetenv("ENTROPIPE_SASL_PASSWORD")
+			continue
+		}
 		var stdout, stderr bytes.Buffer
 		args := c.args
 		if args[0] != "validate" { // the file has them

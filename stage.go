@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -31,30 +30,30 @@ type publishFlags struct {
 	For     []string `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" help:"Operators for which consumers of --publish are to find the rows of whole frames: hull2d, hull3d, maxima2d, maxima3d." group:"Publish"`
 }
 
-// check returns the first mistake, as a usageError.
+// check returns its mistakes, as usageErrors.
 func (c *stageFlags) check(publish *publishFlags) error {
 	switch {
 	case c.Stage == "off" && c.Model != "":
-		return usageError{fmt.Errorf("--model %s: --stage says what to do with it", c.Model)}
+		return mistaken(fmt.Sprintf("--model %s: --stage says what to do with it", c.Model), "model")
 	case c.Stage != "off" && c.Stage != "prune" && c.Model == "":
-		return usageError{fmt.Errorf("--stage %s: want a --model", c.Stage)}
+		return mistaken(fmt.Sprintf("--stage %s: want a --model", c.Stage), "stage")
 	case c.Stage == "prune" && publish.Publish == "":
-		return usageError{errors.New("--stage prune: want --publish, the topic for what is left of frames")}
+		return mistaken("--stage prune: want --publish, the topic for what is left of frames", "stage")
 	}
 	return nil
 }
 
-// check returns the first mistake, as a usageError.
+// check returns its mistakes, as usageErrors.
 func (c *publishFlags) check(topics []string) error {
 	switch {
 	case c.Publish == "" && len(c.For) > 0:
-		return usageError{errors.New("--for: want --publish, the topic for what is left of frames")}
+		return mistaken("--for: want --publish, the topic for what is left of frames", "for")
 	case c.Publish == "":
 		return nil
 	case len(c.For) == 0:
-		return usageError{errors.New("--publish: want --for, the operators that its consumers run")}
+		return mistaken("--publish: want --for, the operators that its consumers run", "publish")
 	case slices.Contains(topics, c.Publish):
-		return usageError{fmt.Errorf("--publish %s: this topic is read", c.Publish)}
+		return mistaken(fmt.Sprintf("--publish %s: this topic is read", c.Publish), "publish")
 	}
 	return checkNameOfTopic("publish", c.Publish)
 }

@@ -103,7 +103,7 @@ func (c *trainCmd) Run(e *env) error {
 // config turns flags into settings and the dimensions that the operators ask
 // for.
 func (c *trainCmd) config() (cfg train.Config, dims int, err error) {
-	if err := cmp.Or(c.check(), c.checkOps()); err != nil {
+	if err := errors.Join(c.check(), c.checkOps()); err != nil {
 		return cfg, 0, err
 	}
 	cfg = train.Config{Mode: c.Mode, Regulariser: train.Regulariser(c.Regulariser), Steps: c.Steps, Seed: c.Seed, Batch: c.Batch, Points: c.Points,
@@ -122,7 +122,7 @@ func (c *trainCmd) config() (cfg train.Config, dims int, err error) {
 	return cfg, dims, nil
 }
 
-// check returns the first mistake, as a usageError.
+// check returns its mistakes, as usageErrors.
 func (c *trainCmd) check() error {
 	if filepath.Ext(c.Out) != ".safetensors" {
 		return usageError{fmt.Errorf("--out %s: want a name that ends in .safetensors", c.Out)}
@@ -135,7 +135,7 @@ func (c *trainCmd) check() error {
 			return usageError{fmt.Errorf("--%s %v: want a number from 0 on", f.flag, f.value)}
 		}
 	}
-	return cmp.Or(
+	return errors.Join(
 		checkAmount("steps", c.Steps, 1, math.MaxInt32),
 		checkAmount("batch", c.Batch, 1, 1<<12),
 		checkAmount("points", c.Points, 4, 1<<20),

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -77,11 +76,15 @@ func (n *names) or(flag string) string {
 // each gives the first c.Frames frames to f, in an order that only the source
 // decides. Clouds are valid during the call.
 func (c *trainCmd) each(e *env, f func(learned) error) error {
-	if u, err := url.Parse(c.Source[0]); err == nil && u.Scheme == "kafka" {
+	if isTopicURL(c.Source[0]) {
 		if len(c.Source) > 1 {
 			return usageError{errors.New("source: one topic, not several")}
 		}
-		return c.eachOfTopic(e, strings.Split(u.Host, ","), strings.Trim(u.Path, "/"), f)
+		brokers, topic, err := topicURL(c.Source[0])
+		if err != nil {
+			return err
+		}
+		return c.eachOfTopic(e, brokers, topic, f)
 	}
 	src, err := c.open(e)
 	if err != nil {
@@ -157,7 +160,7 @@ type topicReader struct {
 // only member of a group of its own, and gives equally many frames of each
 // partition to f, partition by partition.
 func (c *trainCmd) eachOfTopic(e *env, brokers []string, topic string, f func(learned) error) error {
-	if err := cmp.Or(checkBrokers(brokers), checkTopicName(topic)); err != nil {
+	if err := cmp.Or(checkBrokers(&brokers), checkTopicName(topic)); err != nil {
 		return err
 	}
 	raw, err := rawTopics(c.Raw, nil)

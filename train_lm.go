@@ -51,7 +51,7 @@ func (c *transformerFlags) config() (train.Config, error) {
 	if c.Minutes == 0 && c.Steps == 0 {
 		c.Minutes = 5
 	}
-	if err := cmp.Or(checkAmount("layers", c.Layers, 1, 1<<10), checkAmount("dim", c.Dim, 1, 1<<16), checkAmount("heads", c.Heads, 1, 1<<16),
+	if err := errors.Join(checkAmount("layers", c.Layers, 1, 1<<10), checkAmount("dim", c.Dim, 1, 1<<16), checkAmount("heads", c.Heads, 1, 1<<16),
 		checkAmount("steps", c.Steps, 0, 1<<30), checkAmount("workers", c.Workers, 0, maxWorkers)); err != nil {
 		return train.Config{}, err
 	}
@@ -205,7 +205,7 @@ func (c *trainLMCmd) Run(e *env) error {
 		return err
 	}
 	cfg.Context, cfg.Batch = c.Context, c.Batch
-	if err := cmp.Or(checkAmount("context", c.Context, 2, 1<<14), checkAmount("batch", c.Batch, 1, 1<<14)); err != nil {
+	if err := errors.Join(checkAmount("context", c.Context, 2, 1<<14), checkAmount("batch", c.Batch, 1, 1<<14)); err != nil {
 		return err
 	}
 	text, err := c.read()

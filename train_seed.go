@@ -59,7 +59,7 @@ func (c *trainCmd) checkSeed() error {
 	if c.Resume {
 		return usageError{errors.New("--resume: fitting directions takes seconds, and leaves no checkpoint")}
 	}
-	return cmp.Or(checkAmount("directions", c.Directions, 24, 1024), checkAmount("frames", c.Frames, 1, 1<<20))
+	return errors.Join(checkAmount("directions", c.Directions, 24, 1024), checkAmount("frames", c.Frames, 1, 1<<20))
 }
 
 // seedCommand is the command line that makes the model.

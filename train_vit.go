@@ -38,7 +38,7 @@ func (c *trainViTCmd) Run(e *env) error {
 		return err
 	}
 	cfg.Patch, cfg.Batch, cfg.Shift = c.Patch, c.Batch, c.Shift
-	if err := cmp.Or(checkAmount("patch", c.Patch, 1, 1<<10), checkAmount("batch", c.Batch, 1, 1<<14), checkAmount("shift", c.Shift, 0, 1<<10),
+	if err := errors.Join(checkAmount("patch", c.Patch, 1, 1<<10), checkAmount("batch", c.Batch, 1, 1<<14), checkAmount("shift", c.Shift, 0, 1<<10),
 		checkAmount("images", c.Images, 12, 1<<20), checkAmount("side", c.Side, 8, 1<<10)); err != nil {
 		return err
 	}

@@ -84,15 +84,15 @@ func (r checkResults) failed() error {
 // mistake: the parser has checked them.
 func (c *validateCmd) Run(e *env) error {
 	if err := c.check(); err != nil {
-		return inFile(c.Config, err)
+		return err
 	}
 	security, err := c.Source.Security.open(e.log)
 	if err != nil {
-		return inFile(c.Config, err)
+		return err
 	}
 	frames, tables, err := c.frames(e.log)
 	if err != nil {
-		return inFile(c.Config, err)
+		return err
 	}
 	var r checkResults
 	r.add("configuration", fmt.Sprintf("%s: topics %s to %s, tables %s", shownPath(c.Config), strings.Join(c.Source.Topic, ", "), c.Output.Out, strings.Join(c.written(tables, frames.Ops), ", ")), nil)

@@ -18,7 +18,7 @@ type cluster struct {
 	security  Security
 	clientID  string
 	addr      net.Addr
-	transport *kafka.Transport
+	transport *discreet
 	client    *kafka.Client
 	connected atomic.Bool // the last request was answered
 }
@@ -30,17 +30,13 @@ func newCluster(brokers []string, security Security, clientID string, topics []s
 	if len(brokers) == 0 {
 		return nil, errors.New("no Kafka broker given: name one with --brokers")
 	}
-	k := &cluster{security: security, clientID: clientID}
-	for _, b := range brokers {
-		b = strings.TrimSpace(b)
-		host, port, err := net.SplitHostPort(b)
-		if err != nil || host == "" || port == "" {
-			return nil, fmt.Errorf("broker %q: want HOST:PORT", b)
-		}
-		k.brokers = append(k.brokers, b)
+	all, err := Addresses(brokers)
+	if err != nil {
+		return nil, fmt.Errorf("brokers: %w", err)
 	}
+	k := &cluster{brokers: all, security: security, clientID: clientID}
 	k.addr = kafka.TCP(k.brokers...)
-	k.transport = &kafka.Transport{
+	k.transport = &discreet{security: security, Transport: &kafka.Transport{
 		Dial:           (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 10 * time.Second}).DialContext,
 		DialTimeout:    callTimeout,
 		MetadataTTL:    2 * time.Second,
@@ -48,7 +44,7 @@ func newCluster(brokers []string, security Security, clientID string, topics []s
 		ClientID:       clientID,
 		TLS:            security.TLS,
 		SASL:           security.SASL,
-	}
+	}}
 	k.client = &kafka.Client{Addr: k.addr, Transport: k.transport, Timeout: callTimeout}
 	return k, nil
 }
@@ -83,7 +79,7 @@ func (k *cluster) reach(ctx context.Context, within time.Duration) error {
 				return nil
 			}
 			if wrong := k.security.mismatch(err); wrong != "" {
-				return fmt.Errorf("%w this client: %s, %s (%w)", ErrNoBroker, addr, wrong, err)
+				return fmt.Errorf("%w this client: %s, %s (%w)", ErrNoBroker, addr, wrong, k.security.conceal(err))
 			}
 			if last == nil || ctx.Err() == nil {
 				last = err
@@ -91,7 +87,7 @@ func (k *cluster) reach(ctx context.Context, within time.Duration) error {
 		}
 		if err := b.wait(ctx); err != nil {
 			return fmt.Errorf(`%w at %s within %v: %w; start one ("entropipe broker") or name another with --brokers`,
-				ErrNoBroker, strings.Join(k.brokers, ", "), within, last)
+				ErrNoBroker, strings.Join(k.brokers, ", "), within, k.security.conceal(last))
 		}
 	}
 }

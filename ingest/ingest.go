@@ -44,7 +44,7 @@ const DefaultMaxFrameBytes = 64 << 20
 
 // Config says what a Consumer reads. Brokers, Topics and Group are required.
 type Config struct {
-	Brokers  []string // HOST:PORT of some brokers; the others are found through them
+	Brokers  []string // HOST or HOST:PORT of some brokers; the others are found through them
 	Security Security // how they are spoken to
 	Topics   []string
 	Group    string

@@ -74,9 +74,12 @@ const (
 // its limit. When ctx ends, so does everything that is under way.
 func OpenOutbox(ctx context.Context, cfg OutboxConfig) (*Outbox, error) {
 	cfg.setDefaults()
+	var err error
+	if cfg.Brokers, err = Addresses(cfg.Brokers); err != nil {
+		return nil, fmt.Errorf("brokers: %w", err)
+	}
 	o := &Outbox{cfg: cfg, brokers: strings.Join(cfg.Brokers, ","), window: newWindow(cfg.Window), queues: map[int]chan message{}, turn: make(chan struct{}, 1)}
 	o.turn <- struct{}{}
-	var err error
 	if o.limit, err = ensureTopic(ctx, &cfg); err != nil {
 		return nil, err
 	}
@@ -156,7 +159,7 @@ func (o *Outbox) open(ctx context.Context) {
 	context.AfterFunc(o.ctx, func() { time.AfterFunc(grace, o.kill) })
 	o.client = &kafka.Client{
 		Addr: kafka.TCP(strings.Split(o.brokers, ",")...),
-		Transport: &kafka.Transport{
+		Transport: &discreet{security: o.cfg.Security, Transport: &kafka.Transport{
 			ClientID:       o.cfg.ClientID,
 			Dial:           o.conns.dial,
 			MetadataTopics: []string{o.cfg.Topic},
@@ -164,7 +167,7 @@ func (o *Outbox) open(ctx context.Context) {
 			Context:        o.hard,
 			TLS:            o.cfg.Security.TLS,
 			SASL:           o.cfg.Security.SASL,
-		},
+		}},
 	}
 }
 
@@ -277,7 +280,7 @@ func (o *Outbox) Close(drain bool) error {
 	err := context.Cause(o.ctx)
 	o.stop(errStopped)
 	o.kill()
-	o.client.Transport.(*kafka.Transport).CloseIdleConnections()
+	o.client.Transport.(*discreet).CloseIdleConnections()
 	o.conns.close()
 	if errors.Is(err, errStopped) {
 		return nil

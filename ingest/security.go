@@ -8,13 +8,10 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
 	"syscall"
 
 	kafka "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
-	"github.com/segmentio/kafka-go/sasl/plain"
-	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
 // Security says how brokers are spoken to. The zero value: in plain text, without
@@ -53,20 +50,6 @@ func LoadTLS(ca, cert, key string) (*tls.Config, error) {
 	}
 	c.GetClientCertificate = load
 	return c, nil
-}
-
-// Mechanism returns the SASL mechanism of that name, in any case: PLAIN,
-// SCRAM-SHA-256 or SCRAM-SHA-512.
-func Mechanism(name, user, password string) (sasl.Mechanism, error) {
-	switch strings.ToUpper(name) {
-	case "PLAIN":
-		return plain.Mechanism{Username: user, Password: password}, nil
-	case "SCRAM-SHA-256":
-		return scram.Mechanism(scram.SHA256, user, password)
-	case "SCRAM-SHA-512":
-		return scram.Mechanism(scram.SHA512, user, password)
-	}
-	return nil, fmt.Errorf("SASL mechanism %q: want PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", name)
 }
 
 // mismatch tells from the error of a first connection what is wrong with s, ""
