@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -101,8 +102,9 @@ func (s *settings) blame(err error) error {
 	var problems []Problem
 	set := false
 	for _, e := range leaves(err) {
-		m, p, ok := (*mistake)(nil), Problem{What: e.Error()}, false
-		if errors.As(e, &m) {
+		var p Problem
+		m, ok := mistakeOf(e)
+		if ok {
 			p, ok = s.problem(m)
 		}
 		if !ok {
@@ -116,6 +118,22 @@ func (s *settings) blame(err error) error {
 	}
 	return &ConfigError{Problems: sortedProblems(problems)}
 }
+
+// mistakeOf returns the mistake that err is. A usageError that begins with its
+// flag is one, too.
+func mistakeOf(err error) (*mistake, bool) {
+	var m *mistake
+	if errors.As(err, &m) {
+		return m, true
+	}
+	var usage usageError
+	if begin := beginsWithFlag.FindStringSubmatch(err.Error()); begin != nil && errors.As(err, &usage) {
+		return &mistake{flags: []string{begin[1]}, text: err.Error()}, true
+	}
+	return nil, false
+}
+
+var beginsWithFlag = regexp.MustCompile(`^--([a-z0-9-]+)[ :,]`)
 
 // locate adds where they were set to problems that name a flag only.
 func (s *settings) locate(config *ConfigError) {
@@ -174,8 +192,8 @@ func (s *settings) more(args []string) (problems []Problem) {
 		return nil
 	}
 	for _, e := range leaves(command.check()) {
-		m := (*mistake)(nil)
-		if !errors.As(e, &m) || !m.alone {
+		m, ok := mistakeOf(e)
+		if !ok || !m.alone {
 			continue
 		}
 		if p, ok := again.problem(m); ok {

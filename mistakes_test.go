@@ -121,6 +121,7 @@ func TestMistakesOfVariablesOfOtherCommands(t *testing.T) {
 		{"ENTROPIPE_PARTITIONS", "0", "broker"},
 		{"ENTROPIPE_PARTITIONS", "0", "produce synthetic"},
 		{"ENTROPIPE_POINTS", "0", "demo"},
+		{"ENTROPIPE_SPARSITY", "2", "freeze --lm x --calibrate y --out z"},
 		{"ENTROPIPE_STEPS", "0", "train synthetic --out x.safetensors"},
 		{"ENTROPIPE_TOKENS", "-1", "freeze --lm x --calibrate y --out z"},
 	} {

@@ -23,11 +23,11 @@ func rawTopics(settings, topics []string) (schemas.RawTopics, error) {
 		}
 		switch {
 		case format != rawVelodyne:
-			return raw, usageError{fmt.Errorf("--raw %s: want %s or TOPIC=%s", text, rawVelodyne, rawVelodyne)}
+			return raw, wrongValue("raw", " %s: want %s or TOPIC=%s", text, rawVelodyne, rawVelodyne)
 		case !named:
 			raw.All = true
 		case topics != nil && !slices.Contains(topics, topic):
-			return raw, usageError{fmt.Errorf("--raw %s: %q is not among --topic %s", text, topic, strings.Join(topics, ","))}
+			return raw, mistaken(fmt.Sprintf("--raw %s: %q is not among --topic %s", text, topic, strings.Join(topics, ",")), "raw")
 		case !slices.Contains(raw.Names, topic):
 			raw.Names = append(raw.Names, topic)
 		}
