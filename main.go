@@ -29,9 +29,10 @@ const version = "0.1.0"
 
 // Exit statuses. 130, after a second signal, is in signals.go.
 const (
-	exitRuntime = 1
-	exitUsage   = 2
-	exitConfig  = 78
+	exitRuntime     = 1
+	exitUsage       = 2
+	exitInterrupted = 75 // before the end that was to be reached: trying again helps
+	exitConfig      = 78
 )
 
 // cli is the grammar. Every flag is also a key of the configuration file and a
@@ -117,6 +118,7 @@ func fail(to io.Writer, err error) int {
 		usage   usageError
 		parsing *kong.ParseError
 		config  *ConfigError
+		stopped *interruptedError
 	)
 	switch {
 	case errors.As(err, &config):
@@ -127,6 +129,9 @@ func fail(to io.Writer, err error) int {
 		return exitUsage
 	}
 	fmt.Fprintf(w, "entropipe: %v\n", err)
+	if errors.As(err, &stopped) {
+		return exitInterrupted
+	}
 	return exitRuntime
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -41,6 +42,7 @@ Several processes with the same --out share the partitions.
 Examples:
   entropipe run                                       # topic points on 127.0.0.1:9092, to ./entropipe-out
   entropipe run --until-end --progress                # what is there now, then stop
+  entropipe run --max-rejects 5%                      # exit 1 where more than one frame in twenty is refused
   entropipe run --brokers kafka1:9092,kafka2:9092 --topic lidar,drone --out /data/clouds
   entropipe run production.yaml --listen 127.0.0.1:8421
   entropipe run --ops hull2d,maxima3d --roll-age 10s  # no triangulation, a file every 10 s
@@ -51,7 +53,8 @@ Examples:
   entropipe run --topic points,tokens --lm all-MiniLM-L6-v2     # sequences too: table tokens
   entropipe run --topic tokens --lm all-MiniLM-L6-v2 --mask mask/ --ladder 0.1
 
-SIGTERM or Ctrl-C: finish what was read, commit, leave the group, exit 0. A second one: exit at once.`
+SIGTERM or Ctrl-C: finish what was read, commit, leave the group, exit 0; 75 with --until-end, if its
+end was not reached: run it again. A second one: exit at once.`
 }
 
 // sourceFlags say what is read.
@@ -80,10 +83,11 @@ type outputFlags struct {
 
 // frameFlags say what is done with every frame.
 type frameFlags struct {
-	Ops           []string `enum:"hull2d,hull3d,maxima2d,maxima3d,delaunay2d,none" placeholder:"OP" help:"Operators: hull2d, hull3d, maxima2d, maxima3d, delaunay2d; or none, for --publish alone. Default: hull2d, delaunay2d, and maxima3d for clouds with z, maxima2d for those without; hull3d too, for clouds with z, where --tables names hulls3d." group:"Frames"`
-	EntropyEvery  int64    `default:"100" help:"Measure every so many frames for table entropy; 0: none (${default})." group:"Frames"`
-	Raw           []string `placeholder:"velodyne|TOPIC=velodyne" help:"Take values that no header describes for raw KITTI .bin, if they are no Arrow stream and look like one: velodyne in every topic, TOPIC=velodyne in that one." group:"Frames" content:"yes"`
-	MaxFrameBytes Size     `default:"64MiB" help:"Largest frame, decompressed (${default})." group:"Frames"`
+	Ops           []string    `enum:"hull2d,hull3d,maxima2d,maxima3d,delaunay2d,none" placeholder:"OP" help:"Operators: hull2d, hull3d, maxima2d, maxima3d, delaunay2d; or none, for --publish alone. Default: hull2d, delaunay2d, and maxima3d for clouds with z, maxima2d for those without; hull3d too, for clouds with z, where --tables names hulls3d." group:"Frames"`
+	EntropyEvery  int64       `default:"100" help:"Measure every so many frames for table entropy; 0: none (${default})." group:"Frames"`
+	Raw           []string    `placeholder:"velodyne|TOPIC=velodyne" help:"Take values that no header describes for raw KITTI .bin, if they are no Arrow stream and look like one: velodyne in every topic, TOPIC=velodyne in that one." group:"Frames" content:"yes"`
+	MaxRejects    rejectLimit `default:"auto" placeholder:"N|N%" help:"Stop with status 1 when more frames and sequences than N, or than N in a hundred of the first 100 or more, were refused since the start; none: never; auto: with --until-end when nothing but rejects came (${default})." group:"Frames"`
+	MaxFrameBytes Size        `default:"64MiB" help:"Largest frame, decompressed (${default})." group:"Frames"`
 }
 
 // resourceFlags bound what the process takes.
@@ -112,7 +116,10 @@ func (c *runCmd) Run(e *env) error {
 	}
 	s, err := start(e.ctx, &c.runFlags, effectiveConfig(e.model, c), e.log)
 	if err != nil {
-		return unlessStopped(e, err)
+		if err = unlessStopped(e, err); err == nil && c.Source.UntilEnd {
+			err = &interruptedError{}
+		}
+		return err
 	}
 	defer s.close()
 	e.log.Info("running", "brokers", strings.Join(c.Source.Brokers, ","), "topics", strings.Join(c.Source.Topic, ","), "group", s.group, "out", c.Output.Out)
@@ -127,8 +134,21 @@ func (c *runCmd) Run(e *env) error {
 	}
 	err = s.run(e.ctx)
 	stop()
+	if err == nil {
+		err = s.verdict(e.ctx)
+	}
+	c.totals(e.log, s, begin, err)
+	return err
+}
+
+// totals logs what was done, unless a failure is what there is to say.
+func (c *runCmd) totals(log *slog.Logger, s *service, begin time.Time, err error) {
+	text := "done"
 	if err != nil {
-		return err
+		rejects, interrupted := (*rejectsError)(nil), (*interruptedError)(nil)
+		if text = "stopped"; !errors.As(err, &rejects) && !errors.As(err, &interrupted) {
+			return
+		}
 	}
 	st := s.pipeline.Stats()
 	done := []any{"frames", st.Frames, "points", st.Points, "rejects", st.Rejects, "rows", st.Rows, "bytes", st.FileBytes, "seconds", time.Since(begin).Seconds()}
@@ -138,8 +158,7 @@ func (c *runCmd) Run(e *env) error {
 	if c.Publish.Publish != "" {
 		done = append(done, "bytes_in", st.BytesIn, "published", st.Published, "published_bytes", st.PublishedBytes)
 	}
-	e.log.Info("done", done...)
-	return nil
+	log.Info(text, done...)
 }
 
 // progress reads the pipeline's totals since begin for a progress display.

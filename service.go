@@ -330,6 +330,11 @@ func (s *service) watch() {
 			now := s.consumer.Stats()
 			s.metrics.Consumer(now.Rebalances-seen.Rebalances, now.FetchErrors+now.JoinErrors-seen.FetchErrors-seen.JoinErrors, now.Connected)
 			seen = now
+			if st := s.pipeline.Stats(); s.flags.Frames.MaxRejects.kind > limitNone {
+				if err := s.flags.Frames.MaxRejects.exceeded(&st, false); err != nil {
+					s.fail(err)
+				}
+			}
 			if s.model != nil {
 				s.model.reload(s.stage, s.metrics, s.log)
 			}

@@ -86,8 +86,16 @@ func TestStoppedRunCommitsWhatItHasRead(t *testing.T) {
 // A signal while run still looks for its brokers is no failure.
 func TestSignalWhileBrokersAreLookedFor(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"run", "--out", "out"}, {"produce", "synthetic"}} {
-		t.Run(args[0], func(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		args   []string
+	}{
+		"run":       {0, []string{"run", "--out", "out"}},
+		"until end": {75, []string{"run", "--out", "out", "--until-end"}},
+		"produce":   {0, []string{"produce", "synthetic"}},
+	} {
+		args := c.args
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// A broker that takes connections and says nothing.
 			silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -99,13 +107,13 @@ func TestSignalWhileBrokersAreLookedFor(t *testing.T) {
 			if err := silent.(*net.TCPListener).SetDeadline(time.Now().Add(patience)); err != nil {
 				t.Fatal(err)
 			}
-			c, err := silent.Accept()
+			conn, err := silent.Accept()
 			if err != nil {
 				t.Fatalf("%s has not asked the broker: %v", args[0], err)
 			}
-			defer c.Close()
+			defer conn.Close()
 			r.signal(syscall.SIGTERM)
-			r.exits(0, patience)
+			r.exits(c.status, patience)
 		})
 	}
 }

@@ -259,6 +259,11 @@ func (c *Consumer) unreached(ctx context.Context) (string, error) {
 	return "", nil
 }
 
+// Left names a partition that has not reached the end of UntilEnd: by
+// Config.Reached, which must be set, of all partitions of the topics, whoever has
+// them. "": all have. It is for who stopped Run, and is called after Run has returned.
+func (c *Consumer) Left(ctx context.Context) (string, error) { return c.unreached(ctx) }
+
 func (s *session) finished(r result) {
 	if r.err == nil || s.ctx.Err() != nil && errors.Is(r.err, context.Canceled) {
 		return
