@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -86,7 +87,10 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 	r := launch(t, dir, run...)
 	r.exits(1, patience)
-	r.says(`^entropipe: .*read-only file system$`)
+	r.says(`^entropipe: --out: output folder: .*_staging cannot be written: read-only file system$`)
+	if log := r.log(); strings.Contains(log, "assigned") {
+		t.Errorf("records were read before the disk was found read-only:\n%s", log)
+	}
 	fresh := launch(t, dir, "run", "--brokers", brokers, "--out", filepath.Join(disk, "fresh"), "--until-end")
 	fresh.exits(1, patience)
 	fresh.says(`^entropipe: --out: .*read-only file system$`)

@@ -146,7 +146,13 @@ func (s *service) openOutput(ctx context.Context, tables []string, config string
 	if wrong := (*sinks.ConfigError)(nil); errors.As(err, &wrong) {
 		return &ConfigError{Problems: []Problem{{Path: wrong.Field, What: wrong.Problem}}}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if err := s.store.CheckWritable(); err != nil { // before any record is read
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
 }
 
 // connect makes the consumer and writes down where every partition begins. It

@@ -207,6 +207,9 @@ func (c *validateCmd) checkOutput(ctx context.Context) (name, detail string, err
 		case !slices.Equal(s.PartitionBy, c.Output.PartitionBy):
 			return name, "", fmt.Errorf("it was made with --partition-by %s", strings.Join(s.PartitionBy, ","))
 		default:
+			if err := store.CheckWritable(); err != nil {
+				return name, "", err
+			}
 			detail = "an output since " + s.Created.Format("2006-01-02") + "; "
 		}
 	}

@@ -275,14 +275,18 @@ func (v *verifier) orphans() {
 	}()
 	for name := range v.listed {
 		folder, _, inFolder := strings.Cut(name, "/")
-		isFolder := func(t *table) bool { return t.name == folder }
-		ours := folder == tableRejects || folder == tableFrames || slices.ContainsFunc(selectableTables, isFolder) || slices.ContainsFunc(sequenceTables, isFolder)
-		if strings.HasSuffix(name, dataSuffix) || inFolder && ours {
+		if strings.HasSuffix(name, dataSuffix) || inFolder && isTableFolder(folder) {
 			v.fault(checkOrphans, name, "no manifest names this file")
 		} else {
 			foreign[folder]++
 		}
 	}
+}
+
+// isTableFolder tells whether a name at the output's root is that of a table.
+func isTableFolder(name string) bool {
+	isNamed := func(t *table) bool { return t.name == name }
+	return name == tableRejects || name == tableFrames || slices.ContainsFunc(selectableTables, isNamed) || slices.ContainsFunc(sequenceTables, isNamed)
 }
 
 // expected checks that the output reaches as far as the caller knows it must.
