@@ -162,7 +162,7 @@ func (s *service) connect(ctx context.Context) (partitions int, err error) {
 	if s.group = c.Group; s.group == "" {
 		s.group = s.output.DefaultGroup()
 	}
-	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic, Group: s.group, Output: s.output.UUID(),
+	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic, Group: s.group, Output: s.output.UUID(), OutputInode: s.output.Inode(),
 		UntilEnd: c.UntilEnd, Reached: s.output.Reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log,
 		Timing: ingest.Timing{Session: c.Session, Rebalance: c.Rebalance}})
 	if err != nil {
@@ -242,6 +242,9 @@ func (s *service) run(ctx context.Context) error {
 	err := s.consumer.Run(ctx, func(ctx context.Context, p *ingest.Partition) error {
 		return s.pipeline.Partition(ctx, p.Topic, p.ID, p)
 	})
+	if other := (*ingest.OutputError)(nil); errors.As(err, &other) {
+		return &ConfigError{Problems: []Problem{{What: other.Error()}}}
+	}
 	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
 	}

@@ -11,8 +11,12 @@ import (
 	"github.com/segmentio/kafka-go/protocol/describegroups"
 )
 
-// outputPrefix tells what members of this package say from what others do.
-const outputPrefix = "entropipe output "
+// What members say of their output: "entropipe output <name>", and, where they
+// know it, " inode <number>". What may stand behind that is for later programs.
+const (
+	outputPrefix = "entropipe output "
+	inodePrefix  = "inode "
+)
 
 // subscription is what a member says when it joins: topics, and to where the
 // results go.
@@ -25,21 +29,61 @@ func (c *Consumer) ownOutput() []byte {
 	if c.cfg.Output == "" {
 		return nil
 	}
-	return []byte(outputPrefix + c.cfg.Output)
+	said := outputPrefix + c.cfg.Output
+	if c.cfg.OutputInode != "" {
+		said += " " + inodePrefix + c.cfg.OutputInode
+	}
+	return []byte(said)
 }
 
-// differs tells whether another member's words name an output other than this
-// one's.
-func (c *Consumer) differs(said []byte) bool {
-	output, ok := strings.CutPrefix(string(said), outputPrefix)
-	return ok && c.cfg.Output != "" && output != c.cfg.Output
+// outputOf reads what a member says of its output. Strangers say nothing; early
+// programs, and members whose store has no inodes, say no inode.
+func outputOf(said []byte) (output, inode string) {
+	rest, ok := strings.CutPrefix(string(said), outputPrefix)
+	if !ok {
+		return "", ""
+	}
+	output, rest, _ = strings.Cut(rest, " ")
+	if rest, ok = strings.CutPrefix(rest, inodePrefix); ok {
+		inode, _, _ = strings.Cut(rest, " ")
+	}
+	return output, inode
 }
 
-// outputError says that a member of the group writes to another output.
-type outputError struct{ group, member string }
+// conflict returns an error if what a member says names another output than this
+// one's, or a copy of it.
+func (c *Consumer) conflict(member string, said []byte) *OutputError {
+	output, inode := outputOf(said)
+	if output == "" || c.cfg.Output == "" {
+		return nil
+	}
+	e := &OutputError{Group: c.cfg.Group, Member: member}
+	if output != c.cfg.Output {
+		return e
+	}
+	if inode == "" || c.cfg.OutputInode == "" || inode == c.cfg.OutputInode {
+		return nil
+	}
+	e.Output, e.Inode, e.Own = output, inode, c.cfg.OutputInode
+	return e
+}
 
-func (e *outputError) Error() string {
-	return fmt.Sprintf("group %s: another member, %s, writes to another output, so each would get a part of the records: give this one a group of its own", e.group, e.member)
+// OutputError says that a member of the group writes to another output. Where
+// Output is not empty the other output is a copy: both have this name.
+type OutputError struct {
+	Group, Member string
+	Output        string // name of both; empty: the outputs have different names
+	Inode, Own    string // of the member's copy, and of this one's
+}
+
+func (e *OutputError) Error() string {
+	if e.Output == "" {
+		return fmt.Sprintf("group %s: another member, %s, writes to another output, so each would get a part of the records: give this one a group of its own", e.Group, e.Member)
+	}
+	return fmt.Sprintf("group %s: another member, %s, writes to another copy of this output: both are %s, but their _commits/store.json are two files (one was copied, or came from a backup), of inodes %s there and %s here. "+
+		"Copies take partitions from each other, and each gets a part of the records. Stop the other one, or give this one a group of its own with --group NAME, now and at every later start; "+
+		"to make of this copy an output with a name of its own, remove its _commits/store.json, and nothing else",
+		e.Group, e.Member, e.Output, e.Inode, e.Own)
 }
 
 // agree returns when no member of the group says that it writes to another
@@ -54,12 +98,16 @@ func (c *Consumer) agree(ctx context.Context) error {
 		}
 		other := c.otherOutput(members)
 		switch {
-		case other == "":
+		case other == nil:
 			return nil
 		case time.Since(begin) > c.cfg.Timing.Session+c.cfg.Timing.Watch:
-			return &outputError{c.cfg.Group, other}
+			return other
 		}
-		c.log.Warn("waiting: a member of the group writes to another output", "group", c.cfg.Group, "member", other)
+		what := "another output"
+		if other.Output != "" {
+			what = "another copy of this output"
+		}
+		c.log.Warn("waiting: a member of the group writes to "+what, "group", c.cfg.Group, "member", other.Member)
 		if err := sleep(ctx, c.cfg.Timing.Watch); err != nil {
 			return err
 		}
@@ -67,18 +115,18 @@ func (c *Consumer) agree(ctx context.Context) error {
 	return nil
 }
 
-// otherOutput names a member that writes to another output, "" if none does.
-func (c *Consumer) otherOutput(members []describegroups.ResponseGroupMember) string {
+// otherOutput returns the first conflict with a member, nil if there is none.
+func (c *Consumer) otherOutput(members []describegroups.ResponseGroupMember) *OutputError {
 	for _, m := range members {
 		var s groupdata.Subscription
 		if protocol.Unmarshal(m.MemberMetadata, metadataVersion, &s) != nil { // none while the group divides, or a stranger's
 			continue
 		}
-		if c.differs(s.UserData) {
-			return m.MemberID
+		if other := c.conflict(m.MemberID, s.UserData); other != nil {
+			return other
 		}
 	}
-	return ""
+	return nil
 }
 
 // members is what the group's coordinator knows of its members.

@@ -2,6 +2,8 @@ package ingest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -50,6 +52,69 @@ func TestMembersOfAGroupShareAnOutput(t *testing.T) {
 	}
 }
 
+// Copies of an output have its name. A member whose copy has another inode is
+// refused, and told what to do; the same inode, and members that know of none, as
+// those of early programs, are welcome.
+func TestMembersOfAGroupShareACopyOfAnOutput(t *testing.T) {
+	addr, _ := start(t)
+	topic, group := makeTopic(t, addr, 2), name(t)
+	consumer := func(inode string, session time.Duration) *Consumer {
+		return consumer(t, addr, []string{topic}, func(c *Config) {
+			c.Group, c.Output, c.OutputInode = group, "a", inode
+			c.Timing.Session, c.Timing.Watch = session, 200*time.Millisecond
+		})
+	}
+	r := newReader(t)
+	stop, _ := running(t, consumer("17", time.Minute), r.handle("first"))
+	eventually(t, "the first member holds all", func() bool { return r.owners()["first"] == 2 })
+
+	err := consumer("18", time.Second).Run(deadline(t), r.handle("copy"))
+	var other *OutputError
+	if !errors.As(err, &other) || other.Output != "a" || other.Inode != "17" || other.Own != "18" {
+		t.Errorf("a copy in the group: %v", err)
+	}
+	for _, part := range []string{group, "another copy", "store.json", "17", "18", "--group"} {
+		if !strings.Contains(fmt.Sprint(err), part) {
+			t.Errorf("the error does not say %q: %v", part, err)
+		}
+	}
+	if r.owners()["first"] != 2 {
+		t.Errorf("the first member holds %v after a copy was refused", r.owners())
+	}
+	for _, inode := range []string{"17", ""} {
+		stopOne, _ := running(t, consumer(inode, time.Minute), r.handle("joins"))
+		eventually(t, "a member of the same copy, or of any, gets a share", func() bool { return r.owners()["joins"] == 1 })
+		stopOne()
+	}
+	stop()
+	running(t, consumer("", time.Minute), r.handle("unknown"))
+	eventually(t, "a member that knows no inode holds all", func() bool { return r.owners()["unknown"] == 2 })
+	running(t, consumer("18", time.Minute), r.handle("late"))
+	eventually(t, "one that knows its inode gets a share beside it", func() bool { return r.owners()["late"] == 1 })
+}
+
+// What members say of their output is read as it was written, by early programs
+// and later ones too.
+func TestWhatMembersSayOfTheirOutput(t *testing.T) {
+	for said, want := range map[string][2]string{
+		"":                                    {},
+		"sticky":                              {},
+		"entropipe output a-b":                {"a-b", ""},
+		"entropipe output a-b inode 12":       {"a-b", "12"},
+		"entropipe output a-b inode 12 and 3": {"a-b", "12"},
+		"entropipe output a-b colour blue":    {"a-b", ""},
+	} {
+		if output, inode := outputOf([]byte(said)); output != want[0] || inode != want[1] {
+			t.Errorf("%q: output %q, inode %q", said, output, inode)
+		}
+	}
+	for _, c := range []Config{{Output: "a-b", OutputInode: "12"}, {Output: "a-b"}, {}} {
+		if output, inode := outputOf((&Consumer{cfg: c}).ownOutput()); output != c.Output || inode != c.OutputInode {
+			t.Errorf("%+v is read as output %q, inode %q", c, output, inode)
+		}
+	}
+}
+
 // Members of different outputs that join at the same moment, before any could
 // see another, are told by the division: one output has every partition, the
 // others an error.
@@ -63,7 +128,7 @@ func TestMembersThatJoinAtOnceShareAnOutput(t *testing.T) {
 	var members sync.WaitGroup
 	for _, output := range outputs {
 		members.Go(func() { // as Run, without looking at the group before
-			m := &membership{c: consumer(t, addr, []string{topic}, func(c *Config) { c.Group, c.Output = group, output })}
+			m := &membership{c: consumer(t, addr, []string{topic}, func(c *Config) { c.Group = group; c.Output, c.OutputInode, _ = strings.Cut(output, " ") })}
 			defer m.leave(ctx)
 			for ctx.Err() == nil {
 				gen, err := m.join(ctx)
@@ -74,7 +139,7 @@ func TestMembersThatJoinAtOnceShareAnOutput(t *testing.T) {
 					given[gen.id] = map[string]int{output: len(gen.assigned[topic])}
 				case err == nil:
 					given[gen.id][output] += len(gen.assigned[topic])
-				case strings.Contains(err.Error(), "writes to another output"):
+				case errors.As(err, new(*OutputError)):
 					refused[output]++
 				default:
 					t.Error(err)
@@ -93,7 +158,7 @@ func TestMembersThatJoinAtOnceShareAnOutput(t *testing.T) {
 		defer mu.Unlock()
 		newest := given[slices.Max(append(slices.Collect(maps.Keys(given)), -1))]
 		for output, n := range newest {
-			want := map[string]int{"a": 2, "b": 1, "c": 1}
+			want := map[string]int{outputs[0]: 2, outputs[1]: 1, outputs[3]: 1}
 			delete(want, output)
 			return len(newest) == 1 && n == 3 && maps.Equal(refused, want)
 		}

@@ -69,7 +69,7 @@ func (m *membership) join(ctx context.Context) (*generation, error) {
 		case kafka.UnknownMemberId:
 			m.id = ""
 		}
-		var other *outputError
+		var other *OutputError
 		if errors.As(err, &other) {
 			return nil, err
 		}
@@ -153,8 +153,8 @@ func (m *membership) sync(ctx context.Context, join *joingroup.Response) (*gener
 	if err := protocol.Unmarshal(sync.Assignments, metadataVersion, &a); err != nil {
 		return nil, fmt.Errorf("an assignment that cannot be read: %w", err)
 	}
-	if m.c.differs(a.UserData) {
-		return nil, &outputError{m.c.cfg.Group, join.LeaderID}
+	if other := m.c.conflict(join.LeaderID, a.UserData); other != nil {
+		return nil, other
 	}
 	for _, t := range a.AssignedPartitions {
 		gen.assigned[t.Topic] = append(gen.assigned[t.Topic], t.Partitions...)

@@ -54,6 +54,11 @@ type Config struct {
 	// not joined: each output would get a part of the records. Empty: any will do.
 	Output string
 
+	// OutputInode tells copies of an output, which have its name, from each
+	// other. A member of the group that says another inode writes to a copy.
+	// Empty: unknown, which fits all.
+	OutputInode string
+
 	// UntilEnd ends every partition at the last stable offset that it had when
 	// the consumer first saw it.
 	UntilEnd bool

@@ -70,6 +70,7 @@ type Output struct {
 	store    Store
 	cfg      Config
 	identity storeRecord
+	inode    string        // of store.json; empty: unknown
 	tables   []*table      // in the order of allTables
 	encoders chan *encoder // as many as files may be encoded at once; nil entries are made on first use
 
@@ -111,7 +112,11 @@ func Open(ctx context.Context, store Store, cfg Config) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Output{store: store, cfg: cfg, identity: identity, tables: tables, ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{},
+	inode, err := inodeOf(ctx, store, storeFile)
+	if err != nil {
+		return nil, fmt.Errorf("open output: %w", err)
+	}
+	o := &Output{store: store, cfg: cfg, identity: identity, inode: inode, tables: tables, ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{},
 		encoders: make(chan *encoder, runtime.GOMAXPROCS(0))}
 	for range cap(o.encoders) {
 		o.encoders <- nil
