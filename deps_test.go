@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,8 +24,9 @@ import (
 // imports "C".
 //
 // So algos know nothing of Kafka, Arrow, files or metrics; Arrow stays in
-// schemas, kafka-go in ingest, parquet-go in sinks and Prometheus in ops, which
-// counts the numbers that stages return; algos/geomtest and ops/leaktest serve
+// schemas, kafka-go in ingest, parquet-go where tables are written and read, behind
+// schemas/codec/parquetfile, and Prometheus in ops, which counts the numbers that
+// stages return; algos/geomtest and ops/leaktest serve
 // tests and benchmarks; and nothing imports benchmarks.
 const importPolicy = `
 algos/internal/kernel                                |                      | golang.org/x/sys                        |
@@ -33,13 +35,14 @@ algos/entropy algos/extreme algos/maxima algos/hull algos/delaunay algos/optimal
 models/mat                                           |                      | golang.org/x/sys                        |
 models/...                                           | earlier              |                                         |
 preprocess/... sparse/...                            | earlier              | github.com/dlclark/regexp2 golang.org/x/text github.com/ebitengine/purego |
+schemas/codec/...                                    | algos/geom           | parquet-go compress lz4 brotli          |
 schemas                                              | algos/geom           | arrow compress lz4 flatbuffers          |
 ops/metrics                                          | earlier              | prometheus                              |
 ops/pipeline                                         | earlier              |                                         | prometheus compress
 ingest                                               | algos/geom schemas   | kafka-go compress                       | franz-go kfake kmsg
 ingest/broker                                        |                      | kfake kmsg                              | kafka-go
-ingest/replay                                        | algos/geom schemas ingest | kafka-go parquet-go                |
-sinks                                                | algos/geom schemas   | parquet-go orb                          |
+ingest/replay                                        | algos/geom schemas schemas/codec/parquetfile ingest | kafka-go parquet-go                |
+sinks                                                | algos/geom schemas schemas/codec/parquetfile | parquet-go orb                          |
 ops/web                                              | earlier              |                                         |
 .                                                    | earlier              | any                                     |
 algos/geomtest                                       | earlier              | rapid                                   |
@@ -50,6 +53,7 @@ ops/leaktest                                         |                      | go
 // moduleNames are the short names of the policy.
 var moduleNames = map[string]string{
 	"arrow":       "github.com/apache/arrow/go/v15",
+	"brotli":      "github.com/andybalholm/brotli",
 	"compress":    "github.com/klauspost/compress",
 	"flatbuffers": "github.com/google/flatbuffers",
 	"franz-go":    "github.com/twmb/franz-go",
@@ -91,18 +95,19 @@ func TestImportPolicyFindsEveryKindOfViolation(t *testing.T) {
 		{"algos/geom/a.go", `package geom; import "entropipe/algos/exact"`, "line 2"},
 		{"algos/exact/a.go", `package exact; import "C"`, `imports "C"`},
 		{"algos/exact/a_test.go", `package exact; import "C"`, `imports "C"`},
-		{"schemas/a.go", `package schemas; import "entropipe/algos/hull"`, "line 7"},
-		{"sinks/a.go", `package sinks; import "github.com/prometheus/client_golang/prometheus"`, "line 13"},
-		{"sinks/a.go", `package sinks; import "github.com/apache/arrow/go/v15/arrow"`, "line 13"},
-		{"sinks/a.go", `package sinks; import "entropipe/ingest"`, "line 13"},
-		{"ingest/a.go", `package ingest; import "github.com/parquet-go/parquet-go"`, "line 10"},
-		{"ingest/a.go", `package ingest; import "entropipe/ops/pipeline"`, "line 10"},
-		{"ingest/a.go", `package ingest; import "github.com/segmentio/kafka-gopher"`, "line 10"},
-		{"ops/pipeline/a.go", `package pipeline; import "entropipe/ingest"`, "line 9"},
+		{"schemas/codec/parquetfile/a.go", `package parquetfile; import "entropipe/schemas"`, "line 7"},
+		{"schemas/a.go", `package schemas; import "entropipe/algos/hull"`, "line 8"},
+		{"sinks/a.go", `package sinks; import "github.com/prometheus/client_golang/prometheus"`, "line 14"},
+		{"sinks/a.go", `package sinks; import "github.com/apache/arrow/go/v15/arrow"`, "line 14"},
+		{"sinks/a.go", `package sinks; import "entropipe/ingest"`, "line 14"},
+		{"ingest/a.go", `package ingest; import "github.com/parquet-go/parquet-go"`, "line 11"},
+		{"ingest/a.go", `package ingest; import "entropipe/ops/pipeline"`, "line 11"},
+		{"ingest/a.go", `package ingest; import "github.com/segmentio/kafka-gopher"`, "line 11"},
+		{"ops/pipeline/a.go", `package pipeline; import "entropipe/ingest"`, "line 10"},
 		{"preprocess/a.go", `package preprocess; import "entropipe/sparse"`, "line 6"},
 		{"models/mat/a.go", `package mat; import "entropipe/algos/geom"`, "line 4"},
-		{"sinks/a_test.go", `package sinks; import "entropipe/benchmarks/e2e"`, "line 13"},
-		{"a.go", `package main; import "entropipe/benchmarks/e2e"`, "line 15"},
+		{"sinks/a_test.go", `package sinks; import "entropipe/benchmarks/e2e"`, "line 14"},
+		{"a.go", `package main; import "entropipe/benchmarks/e2e"`, "line 16"},
 		{"sinks/s3/a.go", `package s3`, "sinks/s3: no line of the policy names this package"},
 		{"util/a.go", `package util`, "util: a top-level folder that the tree does not have"},
 		{"docs/a.md", `text`, "docs: a top-level folder that the tree does not have"},
@@ -325,4 +330,32 @@ func covers(modules []string, imported string) bool {
 	return slices.ContainsFunc(modules, func(m string) bool {
 		return m == "..." || m == imported || strings.HasPrefix(imported, m+"/")
 	})
+}
+
+// parquetOpeners are the functions of parquet-go that trust a file. What the
+// program opens goes through schemas/codec/parquetfile; benchmarks and tests
+// read what the program wrote.
+var parquetOpeners = regexp.MustCompile(`\bparquet\.(OpenFile|NewReader|NewGenericReader|NewRowGroupReader|Read|ReadFile)\b`)
+
+// A reader of Parquet that goes around the checks would take all memory at one
+// wrong byte.
+func TestParquetIsOpenedInOnePlace(t *testing.T) {
+	opened := 0
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "benchmarks/") {
+			return err
+		}
+		source, err := os.ReadFile(name)
+		if err != nil || !parquetOpeners.Match(source) {
+			return err
+		}
+		if path.Dir(name) != "schemas/codec/parquetfile" {
+			t.Errorf("%s opens a Parquet file by parquet-go, not by parquetfile.Open", name)
+		}
+		opened++
+		return nil
+	})
+	if err != nil || opened == 0 {
+		t.Errorf("%d files open Parquet files, %v", opened, err)
+	}
 }

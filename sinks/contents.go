@@ -11,6 +11,8 @@ import (
 	"path"
 	"slices"
 	"strconv"
+
+	"entropipe/schemas/codec/parquetfile"
 )
 
 // contents checks the files of a manifest, which it reads through buffer.
@@ -122,7 +124,7 @@ func (v *verifier) find(ctx context.Context, m manifestJob, f *ManifestFile) (o 
 // the output (0: unknown). It returns the keys of the file's rows if its table
 // says what became of each record.
 func readKeys(o Object, m *Manifest, f *ManifestFile, schema int) ([]rowKey, error) {
-	file, err := openParquet(o)
+	file, err := parquetfile.Open(o, o.Size())
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"entropipe/schemas/codec/parquetfile"
 )
 
 // FrameQuery says which frame is meant. What is nil or empty may be anything.
@@ -155,7 +157,7 @@ func (s *finder) manifest(ctx context.Context, m *Manifest, datasets map[string]
 		if f.Table != tableFrames {
 			continue
 		}
-		err := withParquet(ctx, s.store, f, func(file *parquet.File) error {
+		err := withParquet(ctx, s.store, f, func(file *parquetfile.File) error {
 			dataset := footerOf(file, "entropipe.dataset")
 			datasets[dataset] = true
 			if q.Dataset != "" && dataset != q.Dataset {
@@ -175,7 +177,7 @@ func (s *finder) manifest(ctx context.Context, m *Manifest, datasets map[string]
 }
 
 // file returns the first row of a file of table frames that the query means.
-func (s *finder) file(file *parquet.File) (key rowKey, ok bool, err error) {
+func (s *finder) file(file *parquetfile.File) (key rowKey, ok bool, err error) {
 	if _, column := file.Schema().Lookup("sequence"); !column && s.query.Sequence != "" {
 		sequence := footerOf(file, "entropipe.sequence")
 		s.saw(sequence)
@@ -183,11 +185,11 @@ func (s *finder) file(file *parquet.File) (key rowKey, ok bool, err error) {
 			return key, false, nil
 		}
 	}
-	for g, group := range file.RowGroups() {
+	for g := range file.RowGroups() {
 		if s.query.Offset != nil && !groupMayHold(file, g, *s.query.Offset) {
 			continue
 		}
-		key, ok, err = s.group(file, group)
+		key, ok, err = s.group(file, g)
 		if ok || err != nil {
 			return key, ok, err
 		}
@@ -196,7 +198,7 @@ func (s *finder) file(file *parquet.File) (key rowKey, ok bool, err error) {
 }
 
 // group looks through a row group, column by column.
-func (s *finder) group(file *parquet.File, g parquet.RowGroup) (key rowKey, ok bool, err error) {
+func (s *finder) group(file *parquetfile.File, g int) (key rowKey, ok bool, err error) {
 	q := &s.query
 	var keys []rowKey // grows with what is read: the number of rows is the footer's word
 	var wrong []bool
@@ -243,7 +245,7 @@ func (s *finder) saw(sequence string) {
 
 // groupMayHold tells from the footer whether a row group may have rows of an
 // offset.
-func groupMayHold(f *parquet.File, group int, offset int64) bool {
+func groupMayHold(f *parquetfile.File, group int, offset int64) bool {
 	leaf, ok := f.Schema().Lookup("offset")
 	if !ok {
 		return true
@@ -257,7 +259,7 @@ func groupMayHold(f *parquet.File, group int, offset int64) bool {
 
 // withParquet opens a file of a commit for the time of f. The newest commit's
 // may still be in staging.
-func withParquet(ctx context.Context, store Reader, m *ManifestFile, f func(*parquet.File) error) error {
+func withParquet(ctx context.Context, store Reader, m *ManifestFile, f func(*parquetfile.File) error) error {
 	o, err := store.Open(ctx, m.Path)
 	for _, other := range []string{m.Staged, m.Path} { // moved between the looks?
 		if errors.Is(err, ErrNotFound) {
@@ -268,9 +270,9 @@ func withParquet(ctx context.Context, store Reader, m *ManifestFile, f func(*par
 		return fmt.Errorf("%s: %w", m.Path, err)
 	}
 	defer o.Close()
-	file, err := openParquet(o)
+	file, err := parquetfile.Open(o, o.Size())
 	if err == nil {
-		err = guard(func() error { return f(file) })
+		err = parquetfile.Guard(func() error { return f(file) })
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Path, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/paulmach/orb/encoding/wkb"
 
 	"entropipe/schemas"
+	"entropipe/schemas/codec/parquetfile"
 )
 
 // ReadFrame is the way back from the tables: the first frame that the query
@@ -41,7 +42,7 @@ func ReadFrame(ctx context.Context, store Reader, q FrameQuery, tables ...string
 			absent = append(absent, name)
 			continue
 		}
-		if err := withParquet(ctx, store, f, func(file *parquet.File) error { return readRows(file, r, t) }); err != nil {
+		if err := withParquet(ctx, store, f, func(file *parquetfile.File) error { return readRows(file, r, t) }); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -71,12 +72,12 @@ var tableReaders = map[string]func(*frameRows, *schemas.Result){
 
 // readRows finds the rows of r's frame and calls read with them, if there are
 // any. They stand together, in one row group.
-func readRows(f *parquet.File, r *schemas.Result, read func(*frameRows, *schemas.Result)) error {
-	for g, group := range f.RowGroups() {
+func readRows(f *parquetfile.File, r *schemas.Result, read func(*frameRows, *schemas.Result)) error {
+	for g := range f.RowGroups() {
 		if !groupMayHold(f, g, r.Offset) {
 			continue
 		}
-		rows := frameRows{file: f, group: group}
+		rows := frameRows{file: f, group: g}
 		from, to := int64(-1), int64(-1)
 		narrow := func(first int64) func(i int, same bool) {
 			from, to = -1, -1
@@ -90,7 +91,7 @@ func readRows(f *parquet.File, r *schemas.Result, read func(*frameRows, *schemas
 			}
 		}
 		offsets := narrow(0)
-		if err := readColumn(f, group, "offset", func(i int, v parquet.Value) { offsets(i, v.Int64() == r.Offset) }); err != nil {
+		if err := readColumn(f, g, "offset", func(i int, v parquet.Value) { offsets(i, v.Int64() == r.Offset) }); err != nil {
 			return err
 		}
 		if from < 0 {
@@ -112,8 +113,8 @@ func readRows(f *parquet.File, r *schemas.Result, read func(*frameRows, *schemas
 // frameRows are the rows of one frame in a file. The first error stays, and
 // what is read after it is nothing.
 type frameRows struct {
-	file     *parquet.File
-	group    parquet.RowGroup
+	file     *parquetfile.File
+	group    int
 	from, to int64
 	err      error
 }
@@ -131,7 +132,7 @@ func (r *frameRows) read(column string, put func(v parquet.Value)) error {
 	if !ok {
 		return fmt.Errorf("it has no column %s", column)
 	}
-	pages := r.group.ColumnChunks()[leaf.ColumnIndex].Pages()
+	pages := r.file.Pages(r.group, leaf.ColumnIndex)
 	defer pages.Close()
 	if err := pages.SeekToRow(r.from); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
+	"entropipe/schemas/codec/parquetfile"
 )
 
 // Summary is what an output holds, by its manifests: nothing is checked.
@@ -137,7 +137,7 @@ func (d *describer) times(ctx context.Context, f *ManifestFile) {
 		return
 	}
 	defer o.Close()
-	file, err := openParquet(o)
+	file, err := parquetfile.Open(o, o.Size())
 	if err != nil {
 		return
 	}
@@ -213,15 +213,15 @@ func DescribeFile(name string) (*FileSummary, error) {
 		return nil, err
 	}
 	defer o.Close()
-	f, err := openParquet(o)
+	f, err := parquetfile.Open(o, o.Size())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	s := &FileSummary{Path: name, Bytes: o.Size(), Metadata: map[string]string{}, Columns: []ColumnSummary{}}
-	return s, guard(func() error { s.fill(f); return nil })
+	return s, parquetfile.Guard(func() error { s.fill(f); return nil })
 }
 
-func (s *FileSummary) fill(f *parquet.File) {
+func (s *FileSummary) fill(f *parquetfile.File) {
 	m := f.Metadata()
 	s.Rows, s.RowGroups, s.CreatedBy = f.NumRows(), len(m.RowGroups), m.CreatedBy
 	for _, kv := range m.KeyValueMetadata {

@@ -1,45 +1,18 @@
 package sinks
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/parquet-go/parquet-go"
+
+	"entropipe/schemas/codec/parquetfile"
 )
-
-// openParquet reads a file's footer. Damaged bytes can make the library panic,
-// which becomes an error here, or believe any length of the footer, which it
-// would reserve.
-func openParquet(o Object) (f *parquet.File, err error) {
-	var tail [8]byte
-	if _, err := o.ReadAt(tail[:], o.Size()-8); o.Size() < 12 || err != nil && err != io.EOF {
-		return nil, fmt.Errorf("not a readable Parquet file: %d bytes", o.Size())
-	}
-	if n := int64(binary.LittleEndian.Uint32(tail[:])); n > o.Size()-12 {
-		return nil, fmt.Errorf("not a readable Parquet file: a footer of %d bytes in a file of %d", n, o.Size())
-	}
-	err = guard(func() error {
-		f, err = parquet.OpenFile(o, o.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(64<<10))
-		return err
-	})
-	return f, err
-}
-
-// guard turns a panic of f into an error.
-func guard(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("not a readable Parquet file: %v", r)
-		}
-	}()
-	return f()
-}
 
 // footerOf returns a value of a file's key-value metadata, empty if it is not
 // there.
-func footerOf(f *parquet.File, key string) string {
+func footerOf(f *parquetfile.File, key string) string {
 	value, _ := f.Lookup(key)
 	return value
 }
@@ -52,9 +25,9 @@ type rowKey struct {
 
 // rowKeys appends the keys of a file's rows, in their order. All of them must
 // be of the given partition.
-func rowKeys(dst []rowKey, f *parquet.File, partition int32) ([]rowKey, error) {
-	err := guard(func() error {
-		for _, g := range f.RowGroups() {
+func rowKeys(dst []rowKey, f *parquetfile.File, partition int32) ([]rowKey, error) {
+	err := parquetfile.Guard(func() error {
+		for g := range f.RowGroups() {
 			// The number of rows is the footer's word: nothing is reserved for it.
 			from, foreign := len(dst), 0
 			offset := func(_ int, v parquet.Value) { dst = append(dst, rowKey{offset: v.Int64()}) }
@@ -83,13 +56,13 @@ func rowKeys(dst []rowKey, f *parquet.File, partition int32) ([]rowKey, error) {
 	return dst, err
 }
 
-// readColumn calls put for each value of a required column.
-func readColumn(f *parquet.File, g parquet.RowGroup, name string, put func(i int, v parquet.Value)) error {
+// readColumn calls put for each value of a required column in row group g.
+func readColumn(f *parquetfile.File, g int, name string, put func(i int, v parquet.Value)) error {
 	leaf, ok := f.Schema().Lookup(name)
 	if !ok || leaf.MaxRepetitionLevel+leaf.MaxDefinitionLevel > 0 {
 		return fmt.Errorf("it has no required column %s", name)
 	}
-	pages := g.ColumnChunks()[leaf.ColumnIndex].Pages()
+	pages := f.Pages(g, leaf.ColumnIndex)
 	defer pages.Close()
 	rows := int64(0)
 	for {
@@ -100,12 +73,12 @@ func readColumn(f *parquet.File, g parquet.RowGroup, name string, put func(i int
 		if err != nil {
 			return err
 		}
-		if rows, err = readPage(page, rows, g.NumRows(), put); err != nil {
+		if rows, err = readPage(page, rows, f.GroupRows(g), put); err != nil {
 			return err
 		}
 	}
-	if rows != g.NumRows() {
-		return fmt.Errorf("column %s has %d values in a row group of %d rows", name, rows, g.NumRows())
+	if want := f.GroupRows(g); rows != want {
+		return fmt.Errorf("column %s has %d values in a row group of %d rows", name, rows, want)
 	}
 	return nil
 }
@@ -136,7 +109,7 @@ func readPage(page parquet.Page, i, n int64, put func(i int, v parquet.Value)) (
 
 // columnRange returns the smallest and largest value of an int64 column from
 // the footer's statistics; ok is false if there are none.
-func columnRange(f *parquet.File, name string) (low, high int64, ok bool) {
+func columnRange(f *parquetfile.File, name string) (low, high int64, ok bool) {
 	leaf, found := f.Schema().Lookup(name)
 	if !found || leaf.Node.Type().Kind() != parquet.Int64 {
 		return 0, 0, false

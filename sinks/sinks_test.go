@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"entropipe/schemas"
+	"entropipe/schemas/codec/parquetfile"
 )
 
 // An output keeps its identity, and refuses to be partitioned in another way.
@@ -285,7 +286,7 @@ func FuzzOpenParquet(f *testing.F) {
 	f.Add([]byte("PAR1PAR1"))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := openParquet(memObject{bytes.NewReader(data)})
+		file, err := parquetfile.Open(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			return
 		}

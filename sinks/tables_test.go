@@ -18,6 +18,7 @@ import (
 	"github.com/paulmach/orb/encoding/wkb"
 
 	"entropipe/schemas"
+	"entropipe/schemas/codec/parquetfile"
 )
 
 // readFrames has pointers where columns are nullable, as a reader would.
@@ -325,21 +326,24 @@ func TestTrianglesRoundTrip(t *testing.T) {
 // group of several frames exceeds the limit.
 func wholeFrames(t *testing.T, data []byte, limit int64) {
 	t.Helper()
-	f := openBytes(t, data)
+	f, err := parquetfile.Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	last := int64(-1)
-	for i, g := range f.RowGroups() {
-		offsets := make([]int64, g.NumRows())
-		if err := readColumn(f, g, "offset", func(i int, v parquet.Value) { offsets[i] = v.Int64() }); err != nil {
+	for i := range f.RowGroups() {
+		offsets := make([]int64, f.GroupRows(i))
+		if err := readColumn(f, i, "offset", func(i int, v parquet.Value) { offsets[i] = v.Int64() }); err != nil {
 			t.Fatal(err)
 		}
 		if offsets[0] == last {
 			t.Errorf("the frame of offset %d is split before row group %d", last, i)
 		}
-		if last = offsets[len(offsets)-1]; g.NumRows() > limit && offsets[0] != last {
-			t.Errorf("row group %d has %d rows of several frames, the limit is %d", i, g.NumRows(), limit)
+		if last = offsets[len(offsets)-1]; f.GroupRows(i) > limit && offsets[0] != last {
+			t.Errorf("row group %d has %d rows of several frames, the limit is %d", i, f.GroupRows(i), limit)
 		}
 	}
-	if len(f.RowGroups()) < 2 {
+	if f.RowGroups() < 2 {
 		t.Error("one row group: nothing was tested")
 	}
 }

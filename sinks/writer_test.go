@@ -11,6 +11,7 @@ import (
 
 	"entropipe/ops/leaktest"
 	"entropipe/schemas"
+	"entropipe/schemas/codec/parquetfile"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -111,7 +112,7 @@ func tally(t *testing.T, store Reader) map[rowKey]int {
 			return err
 		}
 		defer o.Close()
-		f, err := openParquet(o)
+		f, err := parquetfile.Open(o, o.Size())
 		if err != nil {
 			return err
 		}

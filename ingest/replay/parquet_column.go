@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/parquet-go/parquet-go"
+
+	"entropipe/schemas/codec/parquetfile"
 )
 
 // parquetColumn is a column of the file, and a place in it.
@@ -25,12 +27,12 @@ type parquetColumn struct {
 }
 
 // open goes to the beginning of the column in a row group.
-func (c *parquetColumn) open(chunks []parquet.ColumnChunk) {
+func (c *parquetColumn) open(f *parquetfile.File, group int) {
 	if c == nil {
 		return
 	}
 	c.close()
-	c.pages = chunks[c.index].Pages()
+	c.pages = f.Pages(group, c.index)
 }
 
 func (c *parquetColumn) close() {

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"entropipe/schemas"
+	"entropipe/schemas/codec/parquetfile"
 )
 
 // parquetRows reads the columns id, input_ids and attention_mask, or id and
@@ -23,7 +23,7 @@ import (
 type parquetRows struct {
 	name   string
 	f      *os.File
-	file   *parquet.File
+	file   *parquetfile.File
 	group  int   // the next row group
 	left   int64 // rows of the one before it
 	number int64 // of the last row in the file, from 1
@@ -35,9 +35,7 @@ type parquetRows struct {
 	ones   []int64
 }
 
-// openParquetRows reads the footer. Damaged bytes can make the library panic,
-// which becomes an error here, or believe any length of the footer, which it
-// would reserve.
+// openParquetRows reads the footer.
 func openParquetRows(name string) (*parquetRows, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -59,32 +57,23 @@ func (p *parquetRows) open() error {
 	if err != nil {
 		return err
 	}
-	var tail [8]byte
-	if _, err := p.f.ReadAt(tail[:], info.Size()-8); err != nil || info.Size() < 12 {
-		return fmt.Errorf("%s: not a readable Parquet file: %d bytes", p.name, info.Size())
-	}
-	if n := int64(binary.LittleEndian.Uint32(tail[:])); n > info.Size()-12 {
-		return fmt.Errorf("%s: not a readable Parquet file: a footer of %d bytes in a file of %d", p.name, n, info.Size())
-	}
 	return p.guard(func() error {
-		p.file, err = parquet.OpenFile(p.f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(64<<10))
+		p.file, err = parquetfile.Open(p.f, info.Size())
 		return err
 	})
 }
 
-// guard turns a panic of f into an error, and names the file.
-func (p *parquetRows) guard(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%s: not a readable Parquet file: %v", p.name, r)
-		}
-	}()
-	if err := f(); err != nil && err != io.EOF {
-		return fmt.Errorf("%s: not a readable Parquet file: %w", p.name, err)
-	} else if err == io.EOF {
+// guard turns a panic of f into an error, and names the file. io.EOF stays.
+func (p *parquetRows) guard(f func() error) error {
+	err := parquetfile.Guard(f)
+	var named *parquetfile.FormatError
+	switch {
+	case err == nil || err == io.EOF:
 		return err
+	case !errors.As(err, &named):
+		err = &parquetfile.FormatError{Err: err}
 	}
-	return nil
+	return fmt.Errorf("%s: %w", p.name, err)
 }
 
 // columns finds the columns by name; the exact one goes before one in other
@@ -183,16 +172,14 @@ func (p *parquetRows) close() error {
 
 func (p *parquetRows) next(s *schemas.Sequence) error {
 	for p.left == 0 {
-		if p.group == len(p.file.RowGroups()) {
+		if p.group == p.file.RowGroups() {
 			return io.EOF
 		}
-		g := p.file.RowGroups()[p.group]
-		p.group++
-		p.left = g.NumRows()
-		chunks := g.ColumnChunks()
+		p.left = p.file.GroupRows(p.group)
 		for _, c := range p.all() {
-			c.open(chunks)
+			c.open(p.file, p.group)
 		}
+		p.group++
 	}
 	p.left--
 	p.number++
