@@ -154,7 +154,9 @@ func TestSequencesThatAreRefused(t *testing.T) {
 	lm := writeLM(t, dir, hf.BERT)
 	sendSequences(t, brokers, "tokens", 2)
 	args := []string{"run", "--brokers", brokers, "--topic", "tokens", "--until-end"}
-	must(t, dir, append(args, "--out", "none")...)
+	none := launch(t, dir, append(args, "--out", "none")...)
+	none.exits(1, patience)
+	none.says(`^entropipe: nothing but rejects came, 2 of them`)
 	verified(t, filepath.Join(dir, "none"))
 	if got, err := countValues(filepath.Join(dir, "none", "rejects"), "reason"); err != nil || got["no_model"] != 2 {
 		t.Errorf("without a model: %v, %v", got, err)
