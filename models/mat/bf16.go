@@ -136,36 +136,24 @@ func (r *roundedRows) round(dst []uint32, src []float32) {
 func (r *roundedRows) free() { roundings.Put(r) }
 
 // mulPairs is mulVector for rounded weights; deep counts pairs.
-func (w *Weights) mulPairs(dst Matrix, a *roundedRows, e Epilogue, deep, wide [2]int) {
+func (w *Weights) mulPairs(dst Matrix, a *roundedRows, part part) {
 	if level == Portable {
-		w.mulPairsPortable(dst, a, e, deep, wide)
+		w.mulPairsPortable(dst, a, part)
 		return
 	}
+	deep, wide := part.deep, part.wide
 	b, step := w.pairsAt(wide[0])
 	b = b[deep[0]*step:]
-	args := productArgs{
-		rows: dst.Rows, steps: deep[1] - deep[0],
-		a: startOfPairs(a.data, a.each*deep[0]), aStride: 4 * a.stride,
-		bStride: 4 * step,
-		cStride: 4 * dst.Stride,
-	}
-	if e.Add {
-		args.add = 1
-	}
-	if e.ReLU {
-		args.relu = 1
-	}
+	args := part.args(dst)
+	args.a, args.aStride, args.bStride = startOfPairs(a.data, a.each*deep[0]), 4*a.stride, 4*step
 	if dst.Rows >= fetchRows {
 		next := wide[0]*pairsOf(w.k) + deep[1]*step
 		args.ahead = fetching(w.pairs, next, next+depth*step)
 	}
 	for j := wide[0]; j < wide[1]; {
 		n := min(mulPanels(), (wide[1]-j+panel-1)/panel)
-		args.b, args.c = startOfPairs(b, j-wide[0]), &dst.Data[j]
-		if e.Bias != nil {
-			args.bias = &e.Bias[j]
-		}
-		args.columns(min(n*panel, wide[1]-j))
+		args.b = startOfPairs(b, j-wide[0])
+		part.at(&args, dst, j, min(n*panel, wide[1]-j))
 		mulPairPanelsOf(n, &args)
 		j += n * panel
 	}
@@ -210,16 +198,14 @@ func mulPairPanelsOf(n int, args *productArgs) {
 	}
 }
 
-func (w *Weights) mulPairsPortable(dst Matrix, a *roundedRows, e Epilogue, deep, wide [2]int) {
+func (w *Weights) mulPairsPortable(dst Matrix, a *roundedRows, part part) {
+	deep, wide := part.deep, part.wide
 	b, step := w.pairsAt(wide[0])
 	for i := range dst.Rows {
 		x := a.data[i*a.stride+2*deep[0] : i*a.stride+2*deep[1]]
 		for j := wide[0]; j < wide[1]; j += panel {
 			out := dst.Data[i*dst.Stride+j : i*dst.Stride+min(j+panel, wide[1])]
 			var sum [panel]float32
-			if e.Add {
-				copy(sum[:], out)
-			}
 			for p := range deep[1] - deep[0] {
 				even, odd := math.Float32frombits(x[2*p]), math.Float32frombits(x[2*p+1])
 				r := (*[panel]uint32)(b[(deep[0]+p)*step+j-wide[0]:])
@@ -229,7 +215,7 @@ func (w *Weights) mulPairsPortable(dst Matrix, a *roundedRows, e Epilogue, deep,
 				}
 			}
 			for q := range out {
-				out[q] = e.number(sum[q], j+q)
+				out[q] = part.number(sum[q], out[q], i, j+q)
 			}
 		}
 	}

@@ -91,7 +91,8 @@ const (
 	geluB = 0.044715
 )
 
-// SiLU is x/(1+e^-x), within 4e-7·max(|x|, 2^-126).
+// SiLU is x/(1+e^-x), within 3 ulp; below -88.7, where it is above -4e-37, it
+// may be 0.
 func SiLU(dst, src []float32) {
 	lengths(len(src), dst)
 	switch {

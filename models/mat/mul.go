@@ -1,11 +1,13 @@
 package mat
 
+import "sync"
+
 //go:generate go run -C gen ./product -out ../product_amd64.s -stubs ../product_amd64.go -pkg mat
 
 // Epilogue is what a product does with a number before it stores it: bias, then
 // ReLU or another function, then a factor. The zero value stores the product.
 type Epilogue struct {
-	Add   bool      // begin with what dst holds instead of zero
+	Add   bool      // add what dst holds, once, when the sum is complete
 	Bias  []float32 // added to every row; nil: none
 	ReLU  bool      // negative numbers become zero
 	Times Matrix    // numbers of dst's shape that the result is multiplied with; no rows: none
@@ -17,8 +19,8 @@ type Epilogue struct {
 
 // How a product is cut. Rows of a are taken depth numbers at a time, so that
 // the part of a band in use stays in the second cache, beside the one that is
-// fetched; where a row is cut does not change its bits, because the sum goes on
-// from what is stored.
+// fetched. A row is always cut at the same places, so its bits depend on nothing
+// else.
 const (
 	depth     = 384
 	mulRows   = 240     // of a task; with depth numbers each they stay in the second cache
@@ -29,8 +31,11 @@ const (
 // Mul sets dst to a·w, with e applied. dst has a's rows and w's columns, and
 // shares no memory with a. A matrix of no columns times one of no rows is zero.
 //
-// Every number is one sum over w's rows in ascending order. Its error is at
-// most k·2⁻²⁴·Σ|a||w| to first order, half of that on the vector levels. Cost:
+// Every number is a sum of sums over up to 384 of w's rows, each in
+// ascending order. Its error is at most k·2⁻²⁴·Σ|a||w| to first
+// order, half of that on the vector levels. With e.Add the number that dst held
+// is added to the complete sum, so it costs one rounding, however large it is
+// beside the products: a residual of a transformer may be 10⁴ times as large. Cost:
 // rows·k·n multiplications, shared among workers by rows, and by columns too
 // when the rows are few.
 func (w *Weights) Mul(dst, a Matrix, e Epilogue, workers int) {
@@ -130,26 +135,38 @@ func bandsOfTask(bands, down, workers int) int {
 // has stored of a band is still near when it goes on from it.
 func (w *Weights) block(dst, a Matrix, e Epilogue, j, end int) {
 	steps := w.k
+	cut := depth
 	var rounded *roundedRows
 	if w.rounded {
-		steps, rounded = pairsOf(w.k), roundRows(a)
+		steps, cut, rounded = pairsOf(w.k), depth/2, roundRows(a)
 		defer rounded.free()
+	}
+	var kept *heldRows
+	if e.Add && steps > cut {
+		kept = heldPool.Get().(*heldRows)
+		defer heldPool.Put(kept)
 	}
 	for ; j < end; j += band {
 		hi := min(j+band, end)
-		for p := 0; ; p += depth {
-			q := min(p+depth, steps)
-			part := Epilogue{Add: e.Add || p > 0}
+		if kept != nil { // dst is where the parts are added up
+			kept.take(dst, j, hi)
+		}
+		for p := 0; ; p += cut {
+			q := min(p+cut, steps)
+			part := part{add: p > 0 || e.Add && kept == nil, deep: [2]int{p, q}, wide: [2]int{j, hi}}
 			if q == steps {
-				part.Bias, part.ReLU = e.Bias, e.ReLU
+				part.bias, part.relu = e.Bias, e.ReLU
+				if kept != nil {
+					part.held = kept.data
+				}
 			}
 			switch {
 			case w.rounded:
-				w.mulPairs(dst, rounded, part, [2]int{p, q}, [2]int{j, hi})
+				w.mulPairs(dst, rounded, part)
 			case level == Portable:
-				w.mulPortable(dst, a, part, [2]int{p, q}, [2]int{j, hi})
+				w.mulPortable(dst, a, part)
 			default:
-				w.mulVector(dst, a, part, [2]int{p, q}, [2]int{j, hi})
+				w.mulVector(dst, a, part)
 			}
 			if q == steps {
 				break
@@ -161,34 +178,73 @@ func (w *Weights) block(dst, a Matrix, e Epilogue, j, end int) {
 	}
 }
 
-// mulVector is mulPortable, for at most one band: all of its panels at a time,
-// or one.
-func (w *Weights) mulVector(dst, a Matrix, e Epilogue, deep, wide [2]int) {
-	b, step := w.bandAt(wide[0])
-	b = b[deep[0]*step:]
-	args := productArgs{
-		rows: dst.Rows, steps: deep[1] - deep[0],
-		a: start(a.Data, deep[0]), aStride: 4 * a.Stride,
-		bStride: 4 * step,
-		cStride: 4 * dst.Stride,
+// part is what one call of a kernel adds to dst, of at most one band.
+type part struct {
+	deep, wide [2]int    // columns of a; columns of dst
+	add        bool      // to what dst holds
+	held       []float32 // and to this, rows of a band; nil: nothing
+	bias       []float32
+	relu       bool
+}
+
+// heldRows are the numbers of dst that wait until a sum in several parts is
+// complete, a band wide.
+type heldRows struct{ data []float32 }
+
+var heldPool = sync.Pool{New: func() any { return new(heldRows) }}
+
+// take copies columns lo to hi-1 of dst.
+func (h *heldRows) take(dst Matrix, lo, hi int) {
+	if n := dst.Rows * band; cap(h.data) < n {
+		h.data = make([]float32, n)
+	} else {
+		h.data = h.data[:n]
 	}
-	if e.Add {
+	for i := range dst.Rows {
+		copy(h.data[i*band:(i+1)*band], dst.Data[i*dst.Stride+lo:i*dst.Stride+hi])
+	}
+}
+
+// args are what the kernels are told of the part, but for weights and columns.
+func (p *part) args(dst Matrix) productArgs {
+	args := productArgs{rows: dst.Rows, steps: p.deep[1] - p.deep[0], cStride: 4 * dst.Stride, heldStride: 4 * band}
+	if p.add {
 		args.add = 1
 	}
-	if e.ReLU {
+	if p.relu {
 		args.relu = 1
 	}
+	return args
+}
+
+// at sets what depends on the columns: n of them, from j on.
+func (p *part) at(args *productArgs, dst Matrix, j, n int) {
+	args.c = &dst.Data[j]
+	if p.bias != nil {
+		args.bias = &p.bias[j]
+	}
+	if p.held != nil {
+		args.heldAt, args.held = 0, &p.held[j-p.wide[0]]
+	}
+	args.columns(n)
+}
+
+// mulVector is mulPortable, for at most one band: all of its panels at a time,
+// or one.
+func (w *Weights) mulVector(dst, a Matrix, part part) {
+	deep, wide := part.deep, part.wide
+	b, step := w.bandAt(wide[0])
+	b = b[deep[0]*step:]
+	args := part.args(dst)
+	args.a, args.aStride, args.bStride = start(a.Data, deep[0]), 4*a.Stride, 4*step
 	if dst.Rows >= fetchRows {
 		next := wide[0]*w.k + deep[1]*step
 		args.ahead = fetching(w.bands, next, next+depth*step)
 	}
 	for j := wide[0]; j < wide[1]; {
 		n := min(mulPanels(), (wide[1]-j+panel-1)/panel)
-		args.b, args.c = start(b, j-wide[0]), &dst.Data[j]
-		if e.Bias != nil {
-			args.bias = &e.Bias[j]
-		}
-		args.columns(min(n*panel, wide[1]-j))
+		args.b = start(b, j-wide[0])
+		part.at(&args, dst, j, min(n*panel, wide[1]-j))
 		mulPanelsOf(n, &args)
 		j += n * panel
 	}
@@ -204,16 +260,14 @@ func start(v []float32, i int) *float32 {
 
 // mulPortable adds the products of columns deep[0] to deep[1]-1 of a, for the
 // columns from wide[0] to wide[1]-1 of dst.
-func (w *Weights) mulPortable(dst, a Matrix, e Epilogue, deep, wide [2]int) {
+func (w *Weights) mulPortable(dst, a Matrix, part part) {
+	deep, wide := part.deep, part.wide
 	b, step := w.bandAt(wide[0])
 	for i := range dst.Rows {
 		x := a.Data[i*a.Stride+deep[0] : i*a.Stride+deep[1]]
 		for j := wide[0]; j < wide[1]; j += panel {
 			out := dst.Data[i*dst.Stride+j : i*dst.Stride+min(j+panel, wide[1])]
 			var sum [panel]float32
-			if e.Add {
-				copy(sum[:], out)
-			}
 			for p, f := range x {
 				r := (*[panel]float32)(b[(deep[0]+p)*step+j-wide[0]:])
 				for q := range sum {
@@ -221,19 +275,25 @@ func (w *Weights) mulPortable(dst, a Matrix, e Epilogue, deep, wide [2]int) {
 				}
 			}
 			for q := range out {
-				out[q] = e.number(sum[q], j+q)
+				out[q] = part.number(sum[q], out[q], i, j+q)
 			}
 		}
 	}
 }
 
-// number is what becomes of a sum in column j before it is stored the first
-// time.
-func (e *Epilogue) number(s float32, j int) float32 {
-	if e.Bias != nil {
-		s += e.Bias[j]
+// number is what the kernels make of a sum in row i and column j, where dst
+// holds old.
+func (p *part) number(s, old float32, i, j int) float32 {
+	if p.bias != nil {
+		s += p.bias[j]
 	}
-	if e.ReLU {
+	if p.add {
+		s += old
+	}
+	if p.held != nil {
+		s += p.held[i*band+j-p.wide[0]]
+	}
+	if p.relu {
 		s = max(s, 0)
 	}
 	return s

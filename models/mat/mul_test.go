@@ -335,3 +335,46 @@ func BenchmarkTMul(b *testing.B) {
 		}
 	}
 }
+
+// Law: what a product is added to costs one rounding, however large it is: sums
+// that begin with it would be rounded as coarsely at each of their steps. The
+// numbers that transformers add products to, their residuals, may be 10⁴ times
+// as large as these.
+func TestAddingRoundsOnce(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		for seed := range uint64(4) {
+			r := seeded(20 + seed)
+			m, k, n := 1+r.IntN(30), []int{64, depth, depth + 1, 4 * depth}[seed], 1+r.IntN(130)
+			a, b, dst := random(r, m, k), random(r, k, n), random(r, m, n)
+			for i := range m {
+				for j := range n {
+					dst.Row(i)[j] = float32((1 + 0.9*r.Float64()) * (1 << 20))
+				}
+			}
+			const half = 0x1p-4 // of the last place of numbers of 2²⁰ to 2²¹
+			e := Epilogue{Add: true}
+			if seed%2 == 1 {
+				e.Bias = random(r, 1, n).Row(0)
+			}
+			what := fmt.Sprintf("seed %d: %d×%d·%d×%d", seed, m, k, k, n)
+			value, size := naive(Of(m, n, make([]float32, m*n)), a, b, Epilogue{Bias: e.Bias})
+			before := make([]float64, 0, m*n)
+			for i := range m {
+				for _, v := range dst.Row(i) {
+					before = append(before, float64(v))
+				}
+			}
+			var w Weights
+			w.Pack(b)
+			w.Mul(dst, a, e, 1)
+			for i := range m {
+				for j := range n {
+					want := before[i*n+j] + value[i][j]
+					if off := math.Abs(float64(dst.Row(i)[j]) - want); off > half+float64(k+3)*0x1p-24*size[i][j] {
+						t.Fatalf("%s: row %d column %d is off by %v, %v of a last place", what, i, j, off, off/(2*half))
+					}
+				}
+			}
+		}
+	})
+}

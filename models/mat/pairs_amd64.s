@@ -16,60 +16,31 @@ TEXT ·mul1BF16(SB), NOSPLIT, $0-8
 	KMOVW 88(AX), K1
 
 rows12:
-	CMPQ      CX, $0x0c
-	JLT       below12
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	CMPQ      72(AX), $0x00
-	JEQ       fresh12
-	MOVQ      SI, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z4
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z6
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z7
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z8
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z9
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z10
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z11
-	ADDQ      DI, R8
-
-fresh12:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done12
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
-	LEAQ  (R11)(BX*2), R12
-	ADDQ  BX, R12
-	LEAQ  (R12)(BX*2), R13
-	ADDQ  BX, R13
+	CMPQ   CX, $0x0c
+	JLT    below12
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done12
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
+	LEAQ   (R12)(BX*2), R13
+	ADDQ   BX, R13
 
 step12:
 	VMOVUPS      (R9), Z12
@@ -124,6 +95,92 @@ done12:
 	VADDPS    Z12, Z11, Z11
 
 plain12:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh12
+	MOVQ      SI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z0, Z0
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z1, Z1
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z2, Z2
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z3, Z3
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z4, Z4
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z5, Z5
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z6, Z6
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z7, Z7
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z8, Z8
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z9, Z9
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z10, Z10
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z11, Z11
+	ADDQ      DI, R8
+
+fresh12:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld12
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z0, Z0
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z2, Z2
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z4, Z4
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z5, Z5
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z6, Z6
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z7, Z7
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z8, Z8
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z9, Z9
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z10, Z10
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z11, Z11
+	ADDQ      R9, R8
+	IMUL3Q    $0x0c, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld12:
 	CMPQ   80(AX), $0x00
 	JEQ    signed12
 	VXORPS Z12, Z12, Z12
@@ -172,32 +229,19 @@ signed12:
 
 below12:
 rows4:
-	CMPQ      CX, $0x04
-	JLT       below4
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	CMPQ      72(AX), $0x00
-	JEQ       fresh4
-	MOVQ      SI, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z3
-	ADDQ      DI, R8
-
-fresh4:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done4
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
+	CMPQ   CX, $0x04
+	JLT    below4
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done4
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 
 step4:
 	VMOVUPS      (R9), Z4
@@ -226,6 +270,44 @@ done4:
 	VADDPS    Z4, Z3, Z3
 
 plain4:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh4
+	MOVQ      SI, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z0, Z0
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z1, Z1
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z2, Z2
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      DI, R8
+
+fresh4:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld4
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z0, Z0
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z2, Z2
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      R9, R8
+	IMUL3Q    $0x04, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld4:
 	CMPQ   80(AX), $0x00
 	JEQ    signed4
 	VXORPS Z4, Z4, Z4
@@ -250,24 +332,15 @@ signed4:
 
 below4:
 rows2:
-	CMPQ      CX, $0x02
-	JLT       below2
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	CMPQ      72(AX), $0x00
-	JEQ       fresh2
-	MOVQ      SI, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-
-fresh2:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done2
-	MOVQ  DX, R10
+	CMPQ   CX, $0x02
+	JLT    below2
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done2
+	MOVQ   DX, R10
 
 step2:
 	VMOVUPS      (R9), Z2
@@ -289,6 +362,32 @@ done2:
 	VADDPS    Z2, Z1, Z1
 
 plain2:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh2
+	MOVQ      SI, R8
+	VMOVUPS.Z (R8), K1, Z2
+	VADDPS    Z2, Z0, Z0
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      DI, R8
+
+fresh2:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld2
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS.Z (R8), K1, Z2
+	VADDPS    Z2, Z0, Z0
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      R9, R8
+	IMUL3Q    $0x02, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld2:
 	CMPQ   80(AX), $0x00
 	JEQ    signed2
 	VXORPS Z2, Z2, Z2
@@ -306,21 +405,14 @@ signed2:
 	JMP     rows2
 
 below2:
-	CMPQ      CX, $0x01
-	JLT       below1
-	VXORPS    Z0, Z0, Z0
-	CMPQ      72(AX), $0x00
-	JEQ       fresh1
-	MOVQ      SI, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-
-fresh1:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done1
-	MOVQ  DX, R10
+	CMPQ   CX, $0x01
+	JLT    below1
+	VXORPS Z0, Z0, Z0
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done1
+	MOVQ   DX, R10
 
 step1:
 	VMOVUPS      (R9), Z1
@@ -339,6 +431,26 @@ done1:
 	VADDPS    Z1, Z0, Z0
 
 plain1:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh1
+	MOVQ      SI, R8
+	VMOVUPS.Z (R8), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	ADDQ      DI, R8
+
+fresh1:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld1
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS.Z (R8), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	ADDQ      R9, R8
+	IMUL3Q    $0x01, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld1:
 	CMPQ   80(AX), $0x00
 	JEQ    signed1
 	VXORPS Z1, Z1, Z1
@@ -367,60 +479,31 @@ TEXT ·mul1SplitAVX512(SB), NOSPLIT, $0-8
 	KMOVW 88(AX), K1
 
 rows12:
-	CMPQ      CX, $0x0c
-	JLT       below12
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	CMPQ      72(AX), $0x00
-	JEQ       fresh12
-	MOVQ      SI, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z4
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z6
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z7
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z8
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z9
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z10
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z11
-	ADDQ      DI, R8
-
-fresh12:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done12
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
-	LEAQ  (R11)(BX*2), R12
-	ADDQ  BX, R12
-	LEAQ  (R12)(BX*2), R13
-	ADDQ  BX, R13
+	CMPQ   CX, $0x0c
+	JLT    below12
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done12
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
+	LEAQ   (R12)(BX*2), R13
+	ADDQ   BX, R13
 
 step12:
 	VMOVUPS      (R9), Z12
@@ -503,6 +586,92 @@ done12:
 	VADDPS    Z12, Z11, Z11
 
 plain12:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh12
+	MOVQ      SI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z0, Z0
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z1, Z1
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z2, Z2
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z3, Z3
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z4, Z4
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z5, Z5
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z6, Z6
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z7, Z7
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z8, Z8
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z9, Z9
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z10, Z10
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z11, Z11
+	ADDQ      DI, R8
+
+fresh12:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld12
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z0, Z0
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z2, Z2
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z4, Z4
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z5, Z5
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z6, Z6
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z7, Z7
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z8, Z8
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z9, Z9
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z10, Z10
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z12
+	VADDPS    Z12, Z11, Z11
+	ADDQ      R9, R8
+	IMUL3Q    $0x0c, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld12:
 	CMPQ   80(AX), $0x00
 	JEQ    signed12
 	VXORPS Z12, Z12, Z12
@@ -551,32 +720,19 @@ signed12:
 
 below12:
 rows4:
-	CMPQ      CX, $0x04
-	JLT       below4
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	CMPQ      72(AX), $0x00
-	JEQ       fresh4
-	MOVQ      SI, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z3
-	ADDQ      DI, R8
-
-fresh4:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done4
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
+	CMPQ   CX, $0x04
+	JLT    below4
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done4
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 
 step4:
 	VMOVUPS      (R9), Z4
@@ -617,6 +773,44 @@ done4:
 	VADDPS    Z4, Z3, Z3
 
 plain4:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh4
+	MOVQ      SI, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z0, Z0
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z1, Z1
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z2, Z2
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      DI, R8
+
+fresh4:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld4
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z0, Z0
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z2, Z2
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      R9, R8
+	IMUL3Q    $0x04, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld4:
 	CMPQ   80(AX), $0x00
 	JEQ    signed4
 	VXORPS Z4, Z4, Z4
@@ -641,24 +835,15 @@ signed4:
 
 below4:
 rows2:
-	CMPQ      CX, $0x02
-	JLT       below2
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	CMPQ      72(AX), $0x00
-	JEQ       fresh2
-	MOVQ      SI, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-
-fresh2:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done2
-	MOVQ  DX, R10
+	CMPQ   CX, $0x02
+	JLT    below2
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done2
+	MOVQ   DX, R10
 
 step2:
 	VMOVUPS      (R9), Z2
@@ -688,6 +873,32 @@ done2:
 	VADDPS    Z2, Z1, Z1
 
 plain2:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh2
+	MOVQ      SI, R8
+	VMOVUPS.Z (R8), K1, Z2
+	VADDPS    Z2, Z0, Z0
+	ADDQ      DI, R8
+	VMOVUPS.Z (R8), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      DI, R8
+
+fresh2:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld2
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS.Z (R8), K1, Z2
+	VADDPS    Z2, Z0, Z0
+	ADDQ      R9, R8
+	VMOVUPS.Z (R8), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      R9, R8
+	IMUL3Q    $0x02, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld2:
 	CMPQ   80(AX), $0x00
 	JEQ    signed2
 	VXORPS Z2, Z2, Z2
@@ -705,21 +916,14 @@ signed2:
 	JMP     rows2
 
 below2:
-	CMPQ      CX, $0x01
-	JLT       below1
-	VXORPS    Z0, Z0, Z0
-	CMPQ      72(AX), $0x00
-	JEQ       fresh1
-	MOVQ      SI, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-
-fresh1:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done1
-	MOVQ  DX, R10
+	CMPQ   CX, $0x01
+	JLT    below1
+	VXORPS Z0, Z0, Z0
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done1
+	MOVQ   DX, R10
 
 step1:
 	VMOVUPS      (R9), Z1
@@ -744,6 +948,26 @@ done1:
 	VADDPS    Z1, Z0, Z0
 
 plain1:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh1
+	MOVQ      SI, R8
+	VMOVUPS.Z (R8), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	ADDQ      DI, R8
+
+fresh1:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld1
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS.Z (R8), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	ADDQ      R9, R8
+	IMUL3Q    $0x01, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld1:
 	CMPQ   80(AX), $0x00
 	JEQ    signed1
 	VXORPS Z1, Z1, Z1
@@ -772,84 +996,43 @@ TEXT ·mul2BF16(SB), NOSPLIT, $0-8
 	KMOVW 88(AX), K1
 
 rows12:
-	CMPQ      CX, $0x0c
-	JLT       below12
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VXORPS    Z12, Z12, Z12
-	VXORPS    Z13, Z13, Z13
-	VXORPS    Z14, Z14, Z14
-	VXORPS    Z15, Z15, Z15
-	VXORPS    Z16, Z16, Z16
-	VXORPS    Z17, Z17, Z17
-	VXORPS    Z18, Z18, Z18
-	VXORPS    Z19, Z19, Z19
-	VXORPS    Z20, Z20, Z20
-	VXORPS    Z21, Z21, Z21
-	VXORPS    Z22, Z22, Z22
-	VXORPS    Z23, Z23, Z23
-	CMPQ      72(AX), $0x00
-	JEQ       fresh12
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS.Z 64(R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z2
-	VMOVUPS.Z 64(R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z4
-	VMOVUPS.Z 64(R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z6
-	VMOVUPS.Z 64(R8), K1, Z7
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z8
-	VMOVUPS.Z 64(R8), K1, Z9
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z10
-	VMOVUPS.Z 64(R8), K1, Z11
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z12
-	VMOVUPS.Z 64(R8), K1, Z13
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z14
-	VMOVUPS.Z 64(R8), K1, Z15
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z16
-	VMOVUPS.Z 64(R8), K1, Z17
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z18
-	VMOVUPS.Z 64(R8), K1, Z19
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z20
-	VMOVUPS.Z 64(R8), K1, Z21
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z22
-	VMOVUPS.Z 64(R8), K1, Z23
-	ADDQ      DI, R8
-
-fresh12:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done12
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
-	LEAQ  (R11)(BX*2), R12
-	ADDQ  BX, R12
-	LEAQ  (R12)(BX*2), R13
-	ADDQ  BX, R13
+	CMPQ   CX, $0x0c
+	JLT    below12
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done12
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
+	LEAQ   (R12)(BX*2), R13
+	ADDQ   BX, R13
 
 step12:
 	VMOVUPS      (R9), Z24
@@ -930,6 +1113,140 @@ done12:
 	VADDPS    Z24, Z23, Z23
 
 plain12:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh12
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z1, Z1
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z2, Z2
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z3, Z3
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z4, Z4
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z5, Z5
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z6, Z6
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z7, Z7
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z8, Z8
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z9, Z9
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z10, Z10
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z11, Z11
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z12, Z12
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z13, Z13
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z14, Z14
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z15, Z15
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z16, Z16
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z17, Z17
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z18, Z18
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z19, Z19
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z20, Z20
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z21, Z21
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z23, Z23
+	ADDQ      DI, R8
+
+fresh12:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld12
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z2, Z2
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z4, Z4
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z5, Z5
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z6, Z6
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z7, Z7
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z8, Z8
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z9, Z9
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z10, Z10
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z11, Z11
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z12, Z12
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z13, Z13
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z14, Z14
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z15, Z15
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z16, Z16
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z17, Z17
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z18, Z18
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z19, Z19
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z20, Z20
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z21, Z21
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z23, Z23
+	ADDQ      R9, R8
+	IMUL3Q    $0x0c, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld12:
 	CMPQ   80(AX), $0x00
 	JEQ    signed12
 	VXORPS Z24, Z24, Z24
@@ -1002,40 +1319,23 @@ signed12:
 
 below12:
 rows4:
-	CMPQ      CX, $0x04
-	JLT       below4
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	CMPQ      72(AX), $0x00
-	JEQ       fresh4
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS.Z 64(R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z2
-	VMOVUPS.Z 64(R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z4
-	VMOVUPS.Z 64(R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z6
-	VMOVUPS.Z 64(R8), K1, Z7
-	ADDQ      DI, R8
-
-fresh4:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done4
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
+	CMPQ   CX, $0x04
+	JLT    below4
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done4
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 
 step4:
 	VMOVUPS      (R9), Z8
@@ -1074,6 +1374,60 @@ done4:
 	VADDPS    Z8, Z7, Z7
 
 plain4:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh4
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z1, Z1
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z2, Z2
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z3, Z3
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z4, Z4
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z5, Z5
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z6, Z6
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z7, Z7
+	ADDQ      DI, R8
+
+fresh4:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld4
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z2, Z2
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z4, Z4
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z5, Z5
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z6, Z6
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z7, Z7
+	ADDQ      R9, R8
+	IMUL3Q    $0x04, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld4:
 	CMPQ   80(AX), $0x00
 	JEQ    signed4
 	VXORPS Z8, Z8, Z8
@@ -1106,28 +1460,17 @@ signed4:
 
 below4:
 rows2:
-	CMPQ      CX, $0x02
-	JLT       below2
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	CMPQ      72(AX), $0x00
-	JEQ       fresh2
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS.Z 64(R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z2
-	VMOVUPS.Z 64(R8), K1, Z3
-	ADDQ      DI, R8
-
-fresh2:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done2
-	MOVQ  DX, R10
+	CMPQ   CX, $0x02
+	JLT    below2
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done2
+	MOVQ   DX, R10
 
 step2:
 	VMOVUPS      (R9), Z4
@@ -1155,6 +1498,40 @@ done2:
 	VADDPS    Z4, Z3, Z3
 
 plain2:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh2
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z4
+	VADDPS    Z4, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z4
+	VADDPS    Z4, Z1, Z1
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z 64(R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      DI, R8
+
+fresh2:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld2
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z4
+	VADDPS    Z4, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z4
+	VADDPS    Z4, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z 64(R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      R9, R8
+	IMUL3Q    $0x02, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld2:
 	CMPQ   80(AX), $0x00
 	JEQ    signed2
 	VXORPS Z4, Z4, Z4
@@ -1176,23 +1553,15 @@ signed2:
 	JMP     rows2
 
 below2:
-	CMPQ      CX, $0x01
-	JLT       below1
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	CMPQ      72(AX), $0x00
-	JEQ       fresh1
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS.Z 64(R8), K1, Z1
-	ADDQ      DI, R8
-
-fresh1:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done1
-	MOVQ  DX, R10
+	CMPQ   CX, $0x01
+	JLT    below1
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done1
+	MOVQ   DX, R10
 
 step1:
 	VMOVUPS      (R9), Z2
@@ -1215,6 +1584,30 @@ done1:
 	VADDPS    Z2, Z1, Z1
 
 plain1:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh1
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z2
+	VADDPS    Z2, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      DI, R8
+
+fresh1:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld1
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z2
+	VADDPS    Z2, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      R9, R8
+	IMUL3Q    $0x01, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld1:
 	CMPQ   80(AX), $0x00
 	JEQ    signed1
 	VXORPS Z2, Z2, Z2
@@ -1245,84 +1638,43 @@ TEXT ·mul2SplitAVX512(SB), NOSPLIT, $0-8
 	KMOVW 88(AX), K1
 
 rows12:
-	CMPQ      CX, $0x0c
-	JLT       below12
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VXORPS    Z12, Z12, Z12
-	VXORPS    Z13, Z13, Z13
-	VXORPS    Z14, Z14, Z14
-	VXORPS    Z15, Z15, Z15
-	VXORPS    Z16, Z16, Z16
-	VXORPS    Z17, Z17, Z17
-	VXORPS    Z18, Z18, Z18
-	VXORPS    Z19, Z19, Z19
-	VXORPS    Z20, Z20, Z20
-	VXORPS    Z21, Z21, Z21
-	VXORPS    Z22, Z22, Z22
-	VXORPS    Z23, Z23, Z23
-	CMPQ      72(AX), $0x00
-	JEQ       fresh12
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS.Z 64(R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z2
-	VMOVUPS.Z 64(R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z4
-	VMOVUPS.Z 64(R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z6
-	VMOVUPS.Z 64(R8), K1, Z7
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z8
-	VMOVUPS.Z 64(R8), K1, Z9
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z10
-	VMOVUPS.Z 64(R8), K1, Z11
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z12
-	VMOVUPS.Z 64(R8), K1, Z13
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z14
-	VMOVUPS.Z 64(R8), K1, Z15
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z16
-	VMOVUPS.Z 64(R8), K1, Z17
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z18
-	VMOVUPS.Z 64(R8), K1, Z19
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z20
-	VMOVUPS.Z 64(R8), K1, Z21
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z22
-	VMOVUPS.Z 64(R8), K1, Z23
-	ADDQ      DI, R8
-
-fresh12:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done12
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
-	LEAQ  (R11)(BX*2), R12
-	ADDQ  BX, R12
-	LEAQ  (R12)(BX*2), R13
-	ADDQ  BX, R13
+	CMPQ   CX, $0x0c
+	JLT    below12
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done12
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
+	LEAQ   (R12)(BX*2), R13
+	ADDQ   BX, R13
 
 step12:
 	VMOVUPS      (R9), Z24
@@ -1447,6 +1799,140 @@ done12:
 	VADDPS    Z24, Z23, Z23
 
 plain12:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh12
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z1, Z1
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z2, Z2
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z3, Z3
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z4, Z4
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z5, Z5
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z6, Z6
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z7, Z7
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z8, Z8
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z9, Z9
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z10, Z10
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z11, Z11
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z12, Z12
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z13, Z13
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z14, Z14
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z15, Z15
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z16, Z16
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z17, Z17
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z18, Z18
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z19, Z19
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z20, Z20
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z21, Z21
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z23, Z23
+	ADDQ      DI, R8
+
+fresh12:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld12
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z2, Z2
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z4, Z4
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z5, Z5
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z6, Z6
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z7, Z7
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z8, Z8
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z9, Z9
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z10, Z10
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z11, Z11
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z12, Z12
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z13, Z13
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z14, Z14
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z15, Z15
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z16, Z16
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z17, Z17
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z18, Z18
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z19, Z19
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z20, Z20
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z21, Z21
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 64(R8), K1, Z24
+	VADDPS    Z24, Z23, Z23
+	ADDQ      R9, R8
+	IMUL3Q    $0x0c, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld12:
 	CMPQ   80(AX), $0x00
 	JEQ    signed12
 	VXORPS Z24, Z24, Z24
@@ -1519,40 +2005,23 @@ signed12:
 
 below12:
 rows4:
-	CMPQ      CX, $0x04
-	JLT       below4
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	CMPQ      72(AX), $0x00
-	JEQ       fresh4
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS.Z 64(R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z2
-	VMOVUPS.Z 64(R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z4
-	VMOVUPS.Z 64(R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z6
-	VMOVUPS.Z 64(R8), K1, Z7
-	ADDQ      DI, R8
-
-fresh4:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done4
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
+	CMPQ   CX, $0x04
+	JLT    below4
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done4
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 
 step4:
 	VMOVUPS      (R9), Z8
@@ -1611,6 +2080,60 @@ done4:
 	VADDPS    Z8, Z7, Z7
 
 plain4:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh4
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z1, Z1
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z2, Z2
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z3, Z3
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z4, Z4
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z5, Z5
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z6, Z6
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z7, Z7
+	ADDQ      DI, R8
+
+fresh4:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld4
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z2, Z2
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z4, Z4
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z5, Z5
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z6, Z6
+	VMOVUPS.Z 64(R8), K1, Z8
+	VADDPS    Z8, Z7, Z7
+	ADDQ      R9, R8
+	IMUL3Q    $0x04, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld4:
 	CMPQ   80(AX), $0x00
 	JEQ    signed4
 	VXORPS Z8, Z8, Z8
@@ -1643,28 +2166,17 @@ signed4:
 
 below4:
 rows2:
-	CMPQ      CX, $0x02
-	JLT       below2
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	CMPQ      72(AX), $0x00
-	JEQ       fresh2
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS.Z 64(R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z2
-	VMOVUPS.Z 64(R8), K1, Z3
-	ADDQ      DI, R8
-
-fresh2:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done2
-	MOVQ  DX, R10
+	CMPQ   CX, $0x02
+	JLT    below2
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done2
+	MOVQ   DX, R10
 
 step2:
 	VMOVUPS      (R9), Z4
@@ -1706,6 +2218,40 @@ done2:
 	VADDPS    Z4, Z3, Z3
 
 plain2:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh2
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z4
+	VADDPS    Z4, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z4
+	VADDPS    Z4, Z1, Z1
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z 64(R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      DI, R8
+
+fresh2:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld2
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z4
+	VADDPS    Z4, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z4
+	VADDPS    Z4, Z1, Z1
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z 64(R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      R9, R8
+	IMUL3Q    $0x02, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld2:
 	CMPQ   80(AX), $0x00
 	JEQ    signed2
 	VXORPS Z4, Z4, Z4
@@ -1727,23 +2273,15 @@ signed2:
 	JMP     rows2
 
 below2:
-	CMPQ      CX, $0x01
-	JLT       below1
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	CMPQ      72(AX), $0x00
-	JEQ       fresh1
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS.Z 64(R8), K1, Z1
-	ADDQ      DI, R8
-
-fresh1:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done1
-	MOVQ  DX, R10
+	CMPQ   CX, $0x01
+	JLT    below1
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done1
+	MOVQ   DX, R10
 
 step1:
 	VMOVUPS      (R9), Z2
@@ -1777,6 +2315,30 @@ done1:
 	VADDPS    Z2, Z1, Z1
 
 plain1:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh1
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z2
+	VADDPS    Z2, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      DI, R8
+
+fresh1:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld1
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z2
+	VADDPS    Z2, Z0, Z0
+	VMOVUPS.Z 64(R8), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      R9, R8
+	IMUL3Q    $0x01, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld1:
 	CMPQ   80(AX), $0x00
 	JEQ    signed1
 	VXORPS Z2, Z2, Z2
@@ -1807,78 +2369,41 @@ TEXT ·mul3BF16(SB), NOSPLIT, $0-8
 	KMOVW 88(AX), K1
 
 rows8:
-	CMPQ      CX, $0x08
-	JLT       below8
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VXORPS    Z12, Z12, Z12
-	VXORPS    Z13, Z13, Z13
-	VXORPS    Z14, Z14, Z14
-	VXORPS    Z15, Z15, Z15
-	VXORPS    Z16, Z16, Z16
-	VXORPS    Z17, Z17, Z17
-	VXORPS    Z18, Z18, Z18
-	VXORPS    Z19, Z19, Z19
-	VXORPS    Z20, Z20, Z20
-	VXORPS    Z21, Z21, Z21
-	VXORPS    Z22, Z22, Z22
-	VXORPS    Z23, Z23, Z23
-	CMPQ      72(AX), $0x00
-	JEQ       fresh8
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS.Z 128(R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z3
-	VMOVUPS   64(R8), Z4
-	VMOVUPS.Z 128(R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z6
-	VMOVUPS   64(R8), Z7
-	VMOVUPS.Z 128(R8), K1, Z8
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z9
-	VMOVUPS   64(R8), Z10
-	VMOVUPS.Z 128(R8), K1, Z11
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z12
-	VMOVUPS   64(R8), Z13
-	VMOVUPS.Z 128(R8), K1, Z14
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z15
-	VMOVUPS   64(R8), Z16
-	VMOVUPS.Z 128(R8), K1, Z17
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z18
-	VMOVUPS   64(R8), Z19
-	VMOVUPS.Z 128(R8), K1, Z20
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z21
-	VMOVUPS   64(R8), Z22
-	VMOVUPS.Z 128(R8), K1, Z23
-	ADDQ      DI, R8
-
-fresh8:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done8
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
-	LEAQ  (R11)(BX*2), R12
-	ADDQ  BX, R12
+	CMPQ   CX, $0x08
+	JLT    below8
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done8
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
 
 step8:
 	VMOVUPS      (R9), Z24
@@ -1956,6 +2481,132 @@ done8:
 	VADDPS    Z24, Z23, Z23
 
 plain8:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh8
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z0, Z0
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z2, Z2
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z3, Z3
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z4, Z4
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z5, Z5
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z6, Z6
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z7, Z7
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z8, Z8
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z9, Z9
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z10, Z10
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z11, Z11
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z12, Z12
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z13, Z13
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z14, Z14
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z15, Z15
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z16, Z16
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z17, Z17
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z18, Z18
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z19, Z19
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z20, Z20
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z21, Z21
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z23, Z23
+	ADDQ      DI, R8
+
+fresh8:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld8
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z0, Z0
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z2, Z2
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z3, Z3
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z4, Z4
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z5, Z5
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z6, Z6
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z7, Z7
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z8, Z8
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z9, Z9
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z10, Z10
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z11, Z11
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z12, Z12
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z13, Z13
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z14, Z14
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z15, Z15
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z16, Z16
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z17, Z17
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z18, Z18
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z19, Z19
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z20, Z20
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z21, Z21
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z23, Z23
+	ADDQ      R9, R8
+	IMUL3Q    $0x08, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld8:
 	CMPQ   80(AX), $0x00
 	JEQ    signed8
 	VXORPS Z24, Z24, Z24
@@ -2024,48 +2675,27 @@ signed8:
 
 below8:
 rows4:
-	CMPQ      CX, $0x04
-	JLT       below4
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	CMPQ      72(AX), $0x00
-	JEQ       fresh4
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS.Z 128(R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z3
-	VMOVUPS   64(R8), Z4
-	VMOVUPS.Z 128(R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z6
-	VMOVUPS   64(R8), Z7
-	VMOVUPS.Z 128(R8), K1, Z8
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z9
-	VMOVUPS   64(R8), Z10
-	VMOVUPS.Z 128(R8), K1, Z11
-	ADDQ      DI, R8
-
-fresh4:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done4
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
+	CMPQ   CX, $0x04
+	JLT    below4
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done4
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 
 step4:
 	VMOVUPS      (R9), Z12
@@ -2114,6 +2744,76 @@ done4:
 	VADDPS    Z12, Z11, Z11
 
 plain4:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh4
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z0, Z0
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z2, Z2
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z3, Z3
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z4, Z4
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z5, Z5
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z6, Z6
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z7, Z7
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z8, Z8
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z9, Z9
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z10, Z10
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z11, Z11
+	ADDQ      DI, R8
+
+fresh4:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld4
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z0, Z0
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z2, Z2
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z3, Z3
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z4, Z4
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z5, Z5
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z6, Z6
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z7, Z7
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z8, Z8
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z9, Z9
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z10, Z10
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z11, Z11
+	ADDQ      R9, R8
+	IMUL3Q    $0x04, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld4:
 	CMPQ   80(AX), $0x00
 	JEQ    signed4
 	VXORPS Z12, Z12, Z12
@@ -2154,32 +2854,19 @@ signed4:
 
 below4:
 rows2:
-	CMPQ      CX, $0x02
-	JLT       below2
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	CMPQ      72(AX), $0x00
-	JEQ       fresh2
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS.Z 128(R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z3
-	VMOVUPS   64(R8), Z4
-	VMOVUPS.Z 128(R8), K1, Z5
-	ADDQ      DI, R8
-
-fresh2:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done2
-	MOVQ  DX, R10
+	CMPQ   CX, $0x02
+	JLT    below2
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done2
+	MOVQ   DX, R10
 
 step2:
 	VMOVUPS      (R9), Z6
@@ -2213,6 +2900,48 @@ done2:
 	VADDPS    Z6, Z5, Z5
 
 plain2:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh2
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z6
+	VADDPS    Z6, Z0, Z0
+	VMOVUPS   64(R8), Z6
+	VADDPS    Z6, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z6
+	VADDPS    Z6, Z2, Z2
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z6
+	VADDPS    Z6, Z3, Z3
+	VMOVUPS   64(R8), Z6
+	VADDPS    Z6, Z4, Z4
+	VMOVUPS.Z 128(R8), K1, Z6
+	VADDPS    Z6, Z5, Z5
+	ADDQ      DI, R8
+
+fresh2:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld2
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z6
+	VADDPS    Z6, Z0, Z0
+	VMOVUPS   64(R8), Z6
+	VADDPS    Z6, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z6
+	VADDPS    Z6, Z2, Z2
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z6
+	VADDPS    Z6, Z3, Z3
+	VMOVUPS   64(R8), Z6
+	VADDPS    Z6, Z4, Z4
+	VMOVUPS.Z 128(R8), K1, Z6
+	VADDPS    Z6, Z5, Z5
+	ADDQ      R9, R8
+	IMUL3Q    $0x02, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld2:
 	CMPQ   80(AX), $0x00
 	JEQ    signed2
 	VXORPS Z6, Z6, Z6
@@ -2238,25 +2967,16 @@ signed2:
 	JMP     rows2
 
 below2:
-	CMPQ      CX, $0x01
-	JLT       below1
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	CMPQ      72(AX), $0x00
-	JEQ       fresh1
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS.Z 128(R8), K1, Z2
-	ADDQ      DI, R8
-
-fresh1:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done1
-	MOVQ  DX, R10
+	CMPQ   CX, $0x01
+	JLT    below1
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done1
+	MOVQ   DX, R10
 
 step1:
 	VMOVUPS      (R9), Z3
@@ -2283,6 +3003,34 @@ done1:
 	VADDPS    Z3, Z2, Z2
 
 plain1:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh1
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z3
+	VADDPS    Z3, Z0, Z0
+	VMOVUPS   64(R8), Z3
+	VADDPS    Z3, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z3
+	VADDPS    Z3, Z2, Z2
+	ADDQ      DI, R8
+
+fresh1:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld1
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z3
+	VADDPS    Z3, Z0, Z0
+	VMOVUPS   64(R8), Z3
+	VADDPS    Z3, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z3
+	VADDPS    Z3, Z2, Z2
+	ADDQ      R9, R8
+	IMUL3Q    $0x01, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld1:
 	CMPQ   80(AX), $0x00
 	JEQ    signed1
 	VXORPS Z3, Z3, Z3
@@ -2315,78 +3063,41 @@ TEXT ·mul3SplitAVX512(SB), NOSPLIT, $0-8
 	KMOVW 88(AX), K1
 
 rows8:
-	CMPQ      CX, $0x08
-	JLT       below8
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VXORPS    Z12, Z12, Z12
-	VXORPS    Z13, Z13, Z13
-	VXORPS    Z14, Z14, Z14
-	VXORPS    Z15, Z15, Z15
-	VXORPS    Z16, Z16, Z16
-	VXORPS    Z17, Z17, Z17
-	VXORPS    Z18, Z18, Z18
-	VXORPS    Z19, Z19, Z19
-	VXORPS    Z20, Z20, Z20
-	VXORPS    Z21, Z21, Z21
-	VXORPS    Z22, Z22, Z22
-	VXORPS    Z23, Z23, Z23
-	CMPQ      72(AX), $0x00
-	JEQ       fresh8
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS.Z 128(R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z3
-	VMOVUPS   64(R8), Z4
-	VMOVUPS.Z 128(R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z6
-	VMOVUPS   64(R8), Z7
-	VMOVUPS.Z 128(R8), K1, Z8
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z9
-	VMOVUPS   64(R8), Z10
-	VMOVUPS.Z 128(R8), K1, Z11
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z12
-	VMOVUPS   64(R8), Z13
-	VMOVUPS.Z 128(R8), K1, Z14
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z15
-	VMOVUPS   64(R8), Z16
-	VMOVUPS.Z 128(R8), K1, Z17
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z18
-	VMOVUPS   64(R8), Z19
-	VMOVUPS.Z 128(R8), K1, Z20
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z21
-	VMOVUPS   64(R8), Z22
-	VMOVUPS.Z 128(R8), K1, Z23
-	ADDQ      DI, R8
-
-fresh8:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done8
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
-	LEAQ  (R11)(BX*2), R12
-	ADDQ  BX, R12
+	CMPQ   CX, $0x08
+	JLT    below8
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done8
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
 
 step8:
 	VMOVUPS      (R9), Z24
@@ -2508,6 +3219,132 @@ done8:
 	VADDPS    Z24, Z23, Z23
 
 plain8:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh8
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z0, Z0
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z2, Z2
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z3, Z3
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z4, Z4
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z5, Z5
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z6, Z6
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z7, Z7
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z8, Z8
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z9, Z9
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z10, Z10
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z11, Z11
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z12, Z12
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z13, Z13
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z14, Z14
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z15, Z15
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z16, Z16
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z17, Z17
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z18, Z18
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z19, Z19
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z20, Z20
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z21, Z21
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z23, Z23
+	ADDQ      DI, R8
+
+fresh8:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld8
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z0, Z0
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z2, Z2
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z3, Z3
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z4, Z4
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z5, Z5
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z6, Z6
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z7, Z7
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z8, Z8
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z9, Z9
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z10, Z10
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z11, Z11
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z12, Z12
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z13, Z13
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z14, Z14
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z15, Z15
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z16, Z16
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z17, Z17
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z18, Z18
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z19, Z19
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z20, Z20
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z21, Z21
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 128(R8), K1, Z24
+	VADDPS    Z24, Z23, Z23
+	ADDQ      R9, R8
+	IMUL3Q    $0x08, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld8:
 	CMPQ   80(AX), $0x00
 	JEQ    signed8
 	VXORPS Z24, Z24, Z24
@@ -2576,48 +3413,27 @@ signed8:
 
 below8:
 rows4:
-	CMPQ      CX, $0x04
-	JLT       below4
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	CMPQ      72(AX), $0x00
-	JEQ       fresh4
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS.Z 128(R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z3
-	VMOVUPS   64(R8), Z4
-	VMOVUPS.Z 128(R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z6
-	VMOVUPS   64(R8), Z7
-	VMOVUPS.Z 128(R8), K1, Z8
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z9
-	VMOVUPS   64(R8), Z10
-	VMOVUPS.Z 128(R8), K1, Z11
-	ADDQ      DI, R8
-
-fresh4:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done4
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
+	CMPQ   CX, $0x04
+	JLT    below4
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done4
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
 
 step4:
 	VMOVUPS      (R9), Z12
@@ -2694,6 +3510,76 @@ done4:
 	VADDPS    Z12, Z11, Z11
 
 plain4:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh4
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z0, Z0
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z2, Z2
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z3, Z3
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z4, Z4
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z5, Z5
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z6, Z6
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z7, Z7
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z8, Z8
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z9, Z9
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z10, Z10
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z11, Z11
+	ADDQ      DI, R8
+
+fresh4:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld4
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z0, Z0
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z2, Z2
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z3, Z3
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z4, Z4
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z5, Z5
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z6, Z6
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z7, Z7
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z8, Z8
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z12
+	VADDPS    Z12, Z9, Z9
+	VMOVUPS   64(R8), Z12
+	VADDPS    Z12, Z10, Z10
+	VMOVUPS.Z 128(R8), K1, Z12
+	VADDPS    Z12, Z11, Z11
+	ADDQ      R9, R8
+	IMUL3Q    $0x04, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld4:
 	CMPQ   80(AX), $0x00
 	JEQ    signed4
 	VXORPS Z12, Z12, Z12
@@ -2734,32 +3620,19 @@ signed4:
 
 below4:
 rows2:
-	CMPQ      CX, $0x02
-	JLT       below2
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	CMPQ      72(AX), $0x00
-	JEQ       fresh2
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS.Z 128(R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z3
-	VMOVUPS   64(R8), Z4
-	VMOVUPS.Z 128(R8), K1, Z5
-	ADDQ      DI, R8
-
-fresh2:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done2
-	MOVQ  DX, R10
+	CMPQ   CX, $0x02
+	JLT    below2
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done2
+	MOVQ   DX, R10
 
 step2:
 	VMOVUPS      (R9), Z6
@@ -2813,6 +3686,48 @@ done2:
 	VADDPS    Z6, Z5, Z5
 
 plain2:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh2
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z6
+	VADDPS    Z6, Z0, Z0
+	VMOVUPS   64(R8), Z6
+	VADDPS    Z6, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z6
+	VADDPS    Z6, Z2, Z2
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z6
+	VADDPS    Z6, Z3, Z3
+	VMOVUPS   64(R8), Z6
+	VADDPS    Z6, Z4, Z4
+	VMOVUPS.Z 128(R8), K1, Z6
+	VADDPS    Z6, Z5, Z5
+	ADDQ      DI, R8
+
+fresh2:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld2
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z6
+	VADDPS    Z6, Z0, Z0
+	VMOVUPS   64(R8), Z6
+	VADDPS    Z6, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z6
+	VADDPS    Z6, Z2, Z2
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z6
+	VADDPS    Z6, Z3, Z3
+	VMOVUPS   64(R8), Z6
+	VADDPS    Z6, Z4, Z4
+	VMOVUPS.Z 128(R8), K1, Z6
+	VADDPS    Z6, Z5, Z5
+	ADDQ      R9, R8
+	IMUL3Q    $0x02, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld2:
 	CMPQ   80(AX), $0x00
 	JEQ    signed2
 	VXORPS Z6, Z6, Z6
@@ -2838,25 +3753,16 @@ signed2:
 	JMP     rows2
 
 below2:
-	CMPQ      CX, $0x01
-	JLT       below1
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	CMPQ      72(AX), $0x00
-	JEQ       fresh1
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS.Z 128(R8), K1, Z2
-	ADDQ      DI, R8
-
-fresh1:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done1
-	MOVQ  DX, R10
+	CMPQ   CX, $0x01
+	JLT    below1
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done1
+	MOVQ   DX, R10
 
 step1:
 	VMOVUPS      (R9), Z3
@@ -2899,6 +3805,34 @@ done1:
 	VADDPS    Z3, Z2, Z2
 
 plain1:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh1
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z3
+	VADDPS    Z3, Z0, Z0
+	VMOVUPS   64(R8), Z3
+	VADDPS    Z3, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z3
+	VADDPS    Z3, Z2, Z2
+	ADDQ      DI, R8
+
+fresh1:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld1
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z3
+	VADDPS    Z3, Z0, Z0
+	VMOVUPS   64(R8), Z3
+	VADDPS    Z3, Z1, Z1
+	VMOVUPS.Z 128(R8), K1, Z3
+	VADDPS    Z3, Z2, Z2
+	ADDQ      R9, R8
+	IMUL3Q    $0x01, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld1:
 	CMPQ   80(AX), $0x00
 	JEQ    signed1
 	VXORPS Z3, Z3, Z3
@@ -2931,81 +3865,46 @@ TEXT ·mul4BF16(SB), NOSPLIT, $0-8
 	KMOVW 88(AX), K1
 
 rows6:
-	CMPQ      CX, $0x06
-	JLT       below6
-	CMPQ      CX, $0x08
-	JEQ       below6
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VXORPS    Z12, Z12, Z12
-	VXORPS    Z13, Z13, Z13
-	VXORPS    Z14, Z14, Z14
-	VXORPS    Z15, Z15, Z15
-	VXORPS    Z16, Z16, Z16
-	VXORPS    Z17, Z17, Z17
-	VXORPS    Z18, Z18, Z18
-	VXORPS    Z19, Z19, Z19
-	VXORPS    Z20, Z20, Z20
-	VXORPS    Z21, Z21, Z21
-	VXORPS    Z22, Z22, Z22
-	VXORPS    Z23, Z23, Z23
-	CMPQ      72(AX), $0x00
-	JEQ       fresh6
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS   128(R8), Z2
-	VMOVUPS.Z 192(R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z4
-	VMOVUPS   64(R8), Z5
-	VMOVUPS   128(R8), Z6
-	VMOVUPS.Z 192(R8), K1, Z7
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z8
-	VMOVUPS   64(R8), Z9
-	VMOVUPS   128(R8), Z10
-	VMOVUPS.Z 192(R8), K1, Z11
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z12
-	VMOVUPS   64(R8), Z13
-	VMOVUPS   128(R8), Z14
-	VMOVUPS.Z 192(R8), K1, Z15
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z16
-	VMOVUPS   64(R8), Z17
-	VMOVUPS   128(R8), Z18
-	VMOVUPS.Z 192(R8), K1, Z19
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z20
-	VMOVUPS   64(R8), Z21
-	VMOVUPS   128(R8), Z22
-	VMOVUPS.Z 192(R8), K1, Z23
-	ADDQ      DI, R8
-
-fresh6:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done6
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
-	MOVQ  112(AX), R12
-	XORL  R13, R13
-	CMPQ  R12, 120(AX)
-	JCC   fetched6
-	MOVL  $0x00000080, R13
+	CMPQ   CX, $0x06
+	JLT    below6
+	CMPQ   CX, $0x08
+	JEQ    below6
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done6
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	MOVQ   112(AX), R12
+	XORL   R13, R13
+	CMPQ   R12, 120(AX)
+	JCC    fetched6
+	MOVL   $0x00000080, R13
 
 fetched6:
 step6:
@@ -3091,6 +3990,128 @@ done6:
 	VADDPS    Z24, Z23, Z23
 
 plain6:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh6
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z0, Z0
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z1, Z1
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z3, Z3
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z4, Z4
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z5, Z5
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z6, Z6
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z7, Z7
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z8, Z8
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z9, Z9
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z10, Z10
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z11, Z11
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z12, Z12
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z13, Z13
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z14, Z14
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z15, Z15
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z16, Z16
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z17, Z17
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z18, Z18
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z19, Z19
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z20, Z20
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z21, Z21
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z23, Z23
+	ADDQ      DI, R8
+
+fresh6:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld6
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z0, Z0
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z1, Z1
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z4, Z4
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z5, Z5
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z6, Z6
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z7, Z7
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z8, Z8
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z9, Z9
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z10, Z10
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z11, Z11
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z12, Z12
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z13, Z13
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z14, Z14
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z15, Z15
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z16, Z16
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z17, Z17
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z18, Z18
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z19, Z19
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z20, Z20
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z21, Z21
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z23, Z23
+	ADDQ      R9, R8
+	IMUL3Q    $0x06, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld6:
 	CMPQ   80(AX), $0x00
 	JEQ    signed6
 	VXORPS Z24, Z24, Z24
@@ -3157,61 +4178,36 @@ signed6:
 
 below6:
 rows4:
-	CMPQ      CX, $0x04
-	JLT       below4
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VXORPS    Z12, Z12, Z12
-	VXORPS    Z13, Z13, Z13
-	VXORPS    Z14, Z14, Z14
-	VXORPS    Z15, Z15, Z15
-	CMPQ      72(AX), $0x00
-	JEQ       fresh4
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS   128(R8), Z2
-	VMOVUPS.Z 192(R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z4
-	VMOVUPS   64(R8), Z5
-	VMOVUPS   128(R8), Z6
-	VMOVUPS.Z 192(R8), K1, Z7
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z8
-	VMOVUPS   64(R8), Z9
-	VMOVUPS   128(R8), Z10
-	VMOVUPS.Z 192(R8), K1, Z11
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z12
-	VMOVUPS   64(R8), Z13
-	VMOVUPS   128(R8), Z14
-	VMOVUPS.Z 192(R8), K1, Z15
-	ADDQ      DI, R8
-
-fresh4:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done4
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
-	MOVQ  112(AX), R12
-	XORL  R13, R13
-	CMPQ  R12, 120(AX)
-	JCC   fetched4
-	MOVL  $0x00000080, R13
+	CMPQ   CX, $0x04
+	JLT    below4
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done4
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	MOVQ   112(AX), R12
+	XORL   R13, R13
+	CMPQ   R12, 120(AX)
+	JCC    fetched4
+	MOVL   $0x00000080, R13
 
 fetched4:
 step4:
@@ -3279,6 +4275,92 @@ done4:
 	VADDPS    Z16, Z15, Z15
 
 plain4:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh4
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z0, Z0
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z1, Z1
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z3, Z3
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z4, Z4
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z5, Z5
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z6, Z6
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z7, Z7
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z8, Z8
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z9, Z9
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z10, Z10
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z11, Z11
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z12, Z12
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z13, Z13
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z14, Z14
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z15, Z15
+	ADDQ      DI, R8
+
+fresh4:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld4
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z0, Z0
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z1, Z1
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z4, Z4
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z5, Z5
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z6, Z6
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z7, Z7
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z8, Z8
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z9, Z9
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z10, Z10
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z11, Z11
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z12, Z12
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z13, Z13
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z14, Z14
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z15, Z15
+	ADDQ      R9, R8
+	IMUL3Q    $0x04, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld4:
 	CMPQ   80(AX), $0x00
 	JEQ    signed4
 	VXORPS Z16, Z16, Z16
@@ -3327,41 +4409,26 @@ signed4:
 
 below4:
 rows2:
-	CMPQ      CX, $0x02
-	JLT       below2
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	CMPQ      72(AX), $0x00
-	JEQ       fresh2
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS   128(R8), Z2
-	VMOVUPS.Z 192(R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z4
-	VMOVUPS   64(R8), Z5
-	VMOVUPS   128(R8), Z6
-	VMOVUPS.Z 192(R8), K1, Z7
-	ADDQ      DI, R8
-
-fresh2:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done2
-	MOVQ  DX, R10
-	MOVQ  112(AX), R11
-	XORL  R12, R12
-	CMPQ  R11, 120(AX)
-	JCC   fetched2
-	MOVL  $0x00000080, R12
+	CMPQ   CX, $0x02
+	JLT    below2
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done2
+	MOVQ   DX, R10
+	MOVQ   112(AX), R11
+	XORL   R12, R12
+	CMPQ   R11, 120(AX)
+	JCC    fetched2
+	MOVL   $0x00000080, R12
 
 fetched2:
 step2:
@@ -3410,6 +4477,56 @@ done2:
 	VADDPS    Z8, Z7, Z7
 
 plain2:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh2
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z0, Z0
+	VMOVUPS   64(R8), Z8
+	VADDPS    Z8, Z1, Z1
+	VMOVUPS   128(R8), Z8
+	VADDPS    Z8, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z8
+	VADDPS    Z8, Z3, Z3
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z4, Z4
+	VMOVUPS   64(R8), Z8
+	VADDPS    Z8, Z5, Z5
+	VMOVUPS   128(R8), Z8
+	VADDPS    Z8, Z6, Z6
+	VMOVUPS.Z 192(R8), K1, Z8
+	VADDPS    Z8, Z7, Z7
+	ADDQ      DI, R8
+
+fresh2:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld2
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z0, Z0
+	VMOVUPS   64(R8), Z8
+	VADDPS    Z8, Z1, Z1
+	VMOVUPS   128(R8), Z8
+	VADDPS    Z8, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z8
+	VADDPS    Z8, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z4, Z4
+	VMOVUPS   64(R8), Z8
+	VADDPS    Z8, Z5, Z5
+	VMOVUPS   128(R8), Z8
+	VADDPS    Z8, Z6, Z6
+	VMOVUPS.Z 192(R8), K1, Z8
+	VADDPS    Z8, Z7, Z7
+	ADDQ      R9, R8
+	IMUL3Q    $0x02, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld2:
 	CMPQ   80(AX), $0x00
 	JEQ    signed2
 	VXORPS Z8, Z8, Z8
@@ -3439,32 +4556,22 @@ signed2:
 	JMP     rows2
 
 below2:
-	CMPQ      CX, $0x01
-	JLT       below1
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	CMPQ      72(AX), $0x00
-	JEQ       fresh1
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS   128(R8), Z2
-	VMOVUPS.Z 192(R8), K1, Z3
-	ADDQ      DI, R8
-
-fresh1:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done1
-	MOVQ  DX, R10
-	MOVQ  112(AX), R11
-	XORL  R12, R12
-	CMPQ  R11, 120(AX)
-	JCC   fetched1
-	MOVL  $0x00000080, R12
+	CMPQ   CX, $0x01
+	JLT    below1
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done1
+	MOVQ   DX, R10
+	MOVQ   112(AX), R11
+	XORL   R12, R12
+	CMPQ   R11, 120(AX)
+	JCC    fetched1
+	MOVL   $0x00000080, R12
 
 fetched1:
 step1:
@@ -3504,6 +4611,38 @@ done1:
 	VADDPS    Z4, Z3, Z3
 
 plain1:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh1
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z4
+	VADDPS    Z4, Z0, Z0
+	VMOVUPS   64(R8), Z4
+	VADDPS    Z4, Z1, Z1
+	VMOVUPS   128(R8), Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      DI, R8
+
+fresh1:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld1
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z4
+	VADDPS    Z4, Z0, Z0
+	VMOVUPS   64(R8), Z4
+	VADDPS    Z4, Z1, Z1
+	VMOVUPS   128(R8), Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      R9, R8
+	IMUL3Q    $0x01, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld1:
 	CMPQ   80(AX), $0x00
 	JEQ    signed1
 	VXORPS Z4, Z4, Z4
@@ -3538,81 +4677,46 @@ TEXT ·mul4SplitAVX512(SB), NOSPLIT, $0-8
 	KMOVW 88(AX), K1
 
 rows6:
-	CMPQ      CX, $0x06
-	JLT       below6
-	CMPQ      CX, $0x08
-	JEQ       below6
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VXORPS    Z12, Z12, Z12
-	VXORPS    Z13, Z13, Z13
-	VXORPS    Z14, Z14, Z14
-	VXORPS    Z15, Z15, Z15
-	VXORPS    Z16, Z16, Z16
-	VXORPS    Z17, Z17, Z17
-	VXORPS    Z18, Z18, Z18
-	VXORPS    Z19, Z19, Z19
-	VXORPS    Z20, Z20, Z20
-	VXORPS    Z21, Z21, Z21
-	VXORPS    Z22, Z22, Z22
-	VXORPS    Z23, Z23, Z23
-	CMPQ      72(AX), $0x00
-	JEQ       fresh6
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS   128(R8), Z2
-	VMOVUPS.Z 192(R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z4
-	VMOVUPS   64(R8), Z5
-	VMOVUPS   128(R8), Z6
-	VMOVUPS.Z 192(R8), K1, Z7
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z8
-	VMOVUPS   64(R8), Z9
-	VMOVUPS   128(R8), Z10
-	VMOVUPS.Z 192(R8), K1, Z11
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z12
-	VMOVUPS   64(R8), Z13
-	VMOVUPS   128(R8), Z14
-	VMOVUPS.Z 192(R8), K1, Z15
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z16
-	VMOVUPS   64(R8), Z17
-	VMOVUPS   128(R8), Z18
-	VMOVUPS.Z 192(R8), K1, Z19
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z20
-	VMOVUPS   64(R8), Z21
-	VMOVUPS   128(R8), Z22
-	VMOVUPS.Z 192(R8), K1, Z23
-	ADDQ      DI, R8
-
-fresh6:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done6
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
-	MOVQ  112(AX), R12
-	XORL  R13, R13
-	CMPQ  R12, 120(AX)
-	JCC   fetched6
-	MOVL  $0x00000080, R13
+	CMPQ   CX, $0x06
+	JLT    below6
+	CMPQ   CX, $0x08
+	JEQ    below6
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done6
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	MOVQ   112(AX), R12
+	XORL   R13, R13
+	CMPQ   R12, 120(AX)
+	JCC    fetched6
+	MOVL   $0x00000080, R13
 
 fetched6:
 step6:
@@ -3744,6 +4848,128 @@ done6:
 	VADDPS    Z24, Z23, Z23
 
 plain6:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh6
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z0, Z0
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z1, Z1
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z3, Z3
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z4, Z4
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z5, Z5
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z6, Z6
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z7, Z7
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z8, Z8
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z9, Z9
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z10, Z10
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z11, Z11
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z12, Z12
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z13, Z13
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z14, Z14
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z15, Z15
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z16, Z16
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z17, Z17
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z18, Z18
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z19, Z19
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z20, Z20
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z21, Z21
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z23, Z23
+	ADDQ      DI, R8
+
+fresh6:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld6
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z0, Z0
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z1, Z1
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z4, Z4
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z5, Z5
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z6, Z6
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z7, Z7
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z8, Z8
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z9, Z9
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z10, Z10
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z11, Z11
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z12, Z12
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z13, Z13
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z14, Z14
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z15, Z15
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z16, Z16
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z17, Z17
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z18, Z18
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z19, Z19
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z24
+	VADDPS    Z24, Z20, Z20
+	VMOVUPS   64(R8), Z24
+	VADDPS    Z24, Z21, Z21
+	VMOVUPS   128(R8), Z24
+	VADDPS    Z24, Z22, Z22
+	VMOVUPS.Z 192(R8), K1, Z24
+	VADDPS    Z24, Z23, Z23
+	ADDQ      R9, R8
+	IMUL3Q    $0x06, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld6:
 	CMPQ   80(AX), $0x00
 	JEQ    signed6
 	VXORPS Z24, Z24, Z24
@@ -3810,61 +5036,36 @@ signed6:
 
 below6:
 rows4:
-	CMPQ      CX, $0x04
-	JLT       below4
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VXORPS    Z12, Z12, Z12
-	VXORPS    Z13, Z13, Z13
-	VXORPS    Z14, Z14, Z14
-	VXORPS    Z15, Z15, Z15
-	CMPQ      72(AX), $0x00
-	JEQ       fresh4
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS   128(R8), Z2
-	VMOVUPS.Z 192(R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z4
-	VMOVUPS   64(R8), Z5
-	VMOVUPS   128(R8), Z6
-	VMOVUPS.Z 192(R8), K1, Z7
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z8
-	VMOVUPS   64(R8), Z9
-	VMOVUPS   128(R8), Z10
-	VMOVUPS.Z 192(R8), K1, Z11
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z12
-	VMOVUPS   64(R8), Z13
-	VMOVUPS   128(R8), Z14
-	VMOVUPS.Z 192(R8), K1, Z15
-	ADDQ      DI, R8
-
-fresh4:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done4
-	MOVQ  DX, R10
-	LEAQ  (R10)(BX*2), R11
-	ADDQ  BX, R11
-	MOVQ  112(AX), R12
-	XORL  R13, R13
-	CMPQ  R12, 120(AX)
-	JCC   fetched4
-	MOVL  $0x00000080, R13
+	CMPQ   CX, $0x04
+	JLT    below4
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done4
+	MOVQ   DX, R10
+	LEAQ   (R10)(BX*2), R11
+	ADDQ   BX, R11
+	MOVQ   112(AX), R12
+	XORL   R13, R13
+	CMPQ   R12, 120(AX)
+	JCC    fetched4
+	MOVL   $0x00000080, R13
 
 fetched4:
 step4:
@@ -3968,6 +5169,92 @@ done4:
 	VADDPS    Z16, Z15, Z15
 
 plain4:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh4
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z0, Z0
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z1, Z1
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z3, Z3
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z4, Z4
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z5, Z5
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z6, Z6
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z7, Z7
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z8, Z8
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z9, Z9
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z10, Z10
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z11, Z11
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z12, Z12
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z13, Z13
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z14, Z14
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z15, Z15
+	ADDQ      DI, R8
+
+fresh4:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld4
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z0, Z0
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z1, Z1
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z4, Z4
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z5, Z5
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z6, Z6
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z7, Z7
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z8, Z8
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z9, Z9
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z10, Z10
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z11, Z11
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z16
+	VADDPS    Z16, Z12, Z12
+	VMOVUPS   64(R8), Z16
+	VADDPS    Z16, Z13, Z13
+	VMOVUPS   128(R8), Z16
+	VADDPS    Z16, Z14, Z14
+	VMOVUPS.Z 192(R8), K1, Z16
+	VADDPS    Z16, Z15, Z15
+	ADDQ      R9, R8
+	IMUL3Q    $0x04, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld4:
 	CMPQ   80(AX), $0x00
 	JEQ    signed4
 	VXORPS Z16, Z16, Z16
@@ -4016,41 +5303,26 @@ signed4:
 
 below4:
 rows2:
-	CMPQ      CX, $0x02
-	JLT       below2
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	CMPQ      72(AX), $0x00
-	JEQ       fresh2
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS   128(R8), Z2
-	VMOVUPS.Z 192(R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS   (R8), Z4
-	VMOVUPS   64(R8), Z5
-	VMOVUPS   128(R8), Z6
-	VMOVUPS.Z 192(R8), K1, Z7
-	ADDQ      DI, R8
-
-fresh2:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done2
-	MOVQ  DX, R10
-	MOVQ  112(AX), R11
-	XORL  R12, R12
-	CMPQ  R11, 120(AX)
-	JCC   fetched2
-	MOVL  $0x00000080, R12
+	CMPQ   CX, $0x02
+	JLT    below2
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done2
+	MOVQ   DX, R10
+	MOVQ   112(AX), R11
+	XORL   R12, R12
+	CMPQ   R11, 120(AX)
+	JCC    fetched2
+	MOVL   $0x00000080, R12
 
 fetched2:
 step2:
@@ -4125,6 +5397,56 @@ done2:
 	VADDPS    Z8, Z7, Z7
 
 plain2:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh2
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z0, Z0
+	VMOVUPS   64(R8), Z8
+	VADDPS    Z8, Z1, Z1
+	VMOVUPS   128(R8), Z8
+	VADDPS    Z8, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z8
+	VADDPS    Z8, Z3, Z3
+	ADDQ      DI, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z4, Z4
+	VMOVUPS   64(R8), Z8
+	VADDPS    Z8, Z5, Z5
+	VMOVUPS   128(R8), Z8
+	VADDPS    Z8, Z6, Z6
+	VMOVUPS.Z 192(R8), K1, Z8
+	VADDPS    Z8, Z7, Z7
+	ADDQ      DI, R8
+
+fresh2:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld2
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z0, Z0
+	VMOVUPS   64(R8), Z8
+	VADDPS    Z8, Z1, Z1
+	VMOVUPS   128(R8), Z8
+	VADDPS    Z8, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z8
+	VADDPS    Z8, Z3, Z3
+	ADDQ      R9, R8
+	VMOVUPS   (R8), Z8
+	VADDPS    Z8, Z4, Z4
+	VMOVUPS   64(R8), Z8
+	VADDPS    Z8, Z5, Z5
+	VMOVUPS   128(R8), Z8
+	VADDPS    Z8, Z6, Z6
+	VMOVUPS.Z 192(R8), K1, Z8
+	VADDPS    Z8, Z7, Z7
+	ADDQ      R9, R8
+	IMUL3Q    $0x02, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld2:
 	CMPQ   80(AX), $0x00
 	JEQ    signed2
 	VXORPS Z8, Z8, Z8
@@ -4154,32 +5476,22 @@ signed2:
 	JMP     rows2
 
 below2:
-	CMPQ      CX, $0x01
-	JLT       below1
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	CMPQ      72(AX), $0x00
-	JEQ       fresh1
-	MOVQ      SI, R8
-	VMOVUPS   (R8), Z0
-	VMOVUPS   64(R8), Z1
-	VMOVUPS   128(R8), Z2
-	VMOVUPS.Z 192(R8), K1, Z3
-	ADDQ      DI, R8
-
-fresh1:
-	MOVQ  8(AX), R8
-	MOVQ  32(AX), R9
-	TESTQ R8, R8
-	JZ    done1
-	MOVQ  DX, R10
-	MOVQ  112(AX), R11
-	XORL  R12, R12
-	CMPQ  R11, 120(AX)
-	JCC   fetched1
-	MOVL  $0x00000080, R12
+	CMPQ   CX, $0x01
+	JLT    below1
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   8(AX), R8
+	MOVQ   32(AX), R9
+	TESTQ  R8, R8
+	JZ     done1
+	MOVQ   DX, R10
+	MOVQ   112(AX), R11
+	XORL   R12, R12
+	CMPQ   R11, 120(AX)
+	JCC    fetched1
+	MOVL   $0x00000080, R12
 
 fetched1:
 step1:
@@ -4240,6 +5552,38 @@ done1:
 	VADDPS    Z4, Z3, Z3
 
 plain1:
+	CMPQ      72(AX), $0x00
+	JEQ       fresh1
+	MOVQ      SI, R8
+	VMOVUPS   (R8), Z4
+	VADDPS    Z4, Z0, Z0
+	VMOVUPS   64(R8), Z4
+	VADDPS    Z4, Z1, Z1
+	VMOVUPS   128(R8), Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      DI, R8
+
+fresh1:
+	MOVQ      128(AX), R8
+	TESTQ     R8, R8
+	JZ        unheld1
+	MOVQ      136(AX), R9
+	ADDQ      144(AX), R8
+	VMOVUPS   (R8), Z4
+	VADDPS    Z4, Z0, Z0
+	VMOVUPS   64(R8), Z4
+	VADDPS    Z4, Z1, Z1
+	VMOVUPS   128(R8), Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS.Z 192(R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+	ADDQ      R9, R8
+	IMUL3Q    $0x01, R9, R9
+	ADDQ      R9, 144(AX)
+
+unheld1:
 	CMPQ   80(AX), $0x00
 	JEQ    signed1
 	VXORPS Z4, Z4, Z4
@@ -4274,50 +5618,27 @@ TEXT ·mulWholeSplitAVX2(SB), NOSPLIT, $0-8
 	MOVQ 40(AX), R8
 
 rows6:
-	CMPQ    CX, $0x06
-	JLT     below6
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	CMPQ    72(AX), $0x00
-	JEQ     fresh6
-	MOVQ    SI, R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	ADDQ    DI, R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	ADDQ    DI, R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	ADDQ    DI, R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	ADDQ    DI, R9
-	VMOVUPS (R9), Y8
-	VMOVUPS 32(R9), Y9
-	ADDQ    DI, R9
-	VMOVUPS (R9), Y10
-	VMOVUPS 32(R9), Y11
-	ADDQ    DI, R9
-
-fresh6:
-	MOVQ  8(AX), R9
-	MOVQ  32(AX), R10
-	TESTQ R9, R9
-	JZ    done6
-	MOVQ  DX, R11
-	LEAQ  (R11)(BX*2), R12
-	ADDQ  BX, R12
+	CMPQ   CX, $0x06
+	JLT    below6
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	TESTQ  R9, R9
+	JZ     done6
+	MOVQ   DX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
 
 step6:
 	VMOVUPS      (R10), Y12
@@ -4392,6 +5713,80 @@ done6:
 	VADDPS  Y12, Y11, Y11
 
 plain6:
+	CMPQ    72(AX), $0x00
+	JEQ     fresh6
+	MOVQ    SI, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y0, Y0
+	VMOVUPS 32(R9), Y12
+	VADDPS  Y12, Y1, Y1
+	ADDQ    DI, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y2, Y2
+	VMOVUPS 32(R9), Y12
+	VADDPS  Y12, Y3, Y3
+	ADDQ    DI, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y4, Y4
+	VMOVUPS 32(R9), Y12
+	VADDPS  Y12, Y5, Y5
+	ADDQ    DI, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y6, Y6
+	VMOVUPS 32(R9), Y12
+	VADDPS  Y12, Y7, Y7
+	ADDQ    DI, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y8, Y8
+	VMOVUPS 32(R9), Y12
+	VADDPS  Y12, Y9, Y9
+	ADDQ    DI, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y10, Y10
+	VMOVUPS 32(R9), Y12
+	VADDPS  Y12, Y11, Y11
+	ADDQ    DI, R9
+
+fresh6:
+	MOVQ    128(AX), R9
+	TESTQ   R9, R9
+	JZ      unheld6
+	MOVQ    136(AX), R10
+	ADDQ    144(AX), R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y0, Y0
+	VMOVUPS 32(R9), Y12
+	VADDPS  Y12, Y1, Y1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y2, Y2
+	VMOVUPS 32(R9), Y12
+	VADDPS  Y12, Y3, Y3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y4, Y4
+	VMOVUPS 32(R9), Y12
+	VADDPS  Y12, Y5, Y5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y6, Y6
+	VMOVUPS 32(R9), Y12
+	VADDPS  Y12, Y7, Y7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y8, Y8
+	VMOVUPS 32(R9), Y12
+	VADDPS  Y12, Y9, Y9
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y12
+	VADDPS  Y12, Y10, Y10
+	VMOVUPS 32(R9), Y12
+	VADDPS  Y12, Y11, Y11
+	ADDQ    R10, R9
+	IMUL3Q  $0x06, R10, R10
+	ADDQ    R10, 144(AX)
+
+unheld6:
 	CMPQ   80(AX), $0x00
 	JEQ    signed6
 	VXORPS Y12, Y12, Y12
@@ -4434,40 +5829,23 @@ signed6:
 
 below6:
 rows4:
-	CMPQ    CX, $0x04
-	JLT     below4
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	CMPQ    72(AX), $0x00
-	JEQ     fresh4
-	MOVQ    SI, R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	ADDQ    DI, R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	ADDQ    DI, R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	ADDQ    DI, R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	ADDQ    DI, R9
-
-fresh4:
-	MOVQ  8(AX), R9
-	MOVQ  32(AX), R10
-	TESTQ R9, R9
-	JZ    done4
-	MOVQ  DX, R11
-	LEAQ  (R11)(BX*2), R12
-	ADDQ  BX, R12
+	CMPQ   CX, $0x04
+	JLT    below4
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	TESTQ  R9, R9
+	JZ     done4
+	MOVQ   DX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
 
 step4:
 	VMOVUPS      (R10), Y8
@@ -4526,6 +5904,60 @@ done4:
 	VADDPS  Y8, Y7, Y7
 
 plain4:
+	CMPQ    72(AX), $0x00
+	JEQ     fresh4
+	MOVQ    SI, R9
+	VMOVUPS (R9), Y8
+	VADDPS  Y8, Y0, Y0
+	VMOVUPS 32(R9), Y8
+	VADDPS  Y8, Y1, Y1
+	ADDQ    DI, R9
+	VMOVUPS (R9), Y8
+	VADDPS  Y8, Y2, Y2
+	VMOVUPS 32(R9), Y8
+	VADDPS  Y8, Y3, Y3
+	ADDQ    DI, R9
+	VMOVUPS (R9), Y8
+	VADDPS  Y8, Y4, Y4
+	VMOVUPS 32(R9), Y8
+	VADDPS  Y8, Y5, Y5
+	ADDQ    DI, R9
+	VMOVUPS (R9), Y8
+	VADDPS  Y8, Y6, Y6
+	VMOVUPS 32(R9), Y8
+	VADDPS  Y8, Y7, Y7
+	ADDQ    DI, R9
+
+fresh4:
+	MOVQ    128(AX), R9
+	TESTQ   R9, R9
+	JZ      unheld4
+	MOVQ    136(AX), R10
+	ADDQ    144(AX), R9
+	VMOVUPS (R9), Y8
+	VADDPS  Y8, Y0, Y0
+	VMOVUPS 32(R9), Y8
+	VADDPS  Y8, Y1, Y1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y8
+	VADDPS  Y8, Y2, Y2
+	VMOVUPS 32(R9), Y8
+	VADDPS  Y8, Y3, Y3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y8
+	VADDPS  Y8, Y4, Y4
+	VMOVUPS 32(R9), Y8
+	VADDPS  Y8, Y5, Y5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y8
+	VADDPS  Y8, Y6, Y6
+	VMOVUPS 32(R9), Y8
+	VADDPS  Y8, Y7, Y7
+	ADDQ    R10, R9
+	IMUL3Q  $0x04, R10, R10
+	ADDQ    R10, 144(AX)
+
+unheld4:
 	CMPQ   80(AX), $0x00
 	JEQ    signed4
 	VXORPS Y8, Y8, Y8
@@ -4558,28 +5990,17 @@ signed4:
 
 below4:
 rows2:
-	CMPQ    CX, $0x02
-	JLT     below2
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	CMPQ    72(AX), $0x00
-	JEQ     fresh2
-	MOVQ    SI, R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	ADDQ    DI, R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
-	ADDQ    DI, R9
-
-fresh2:
-	MOVQ  8(AX), R9
-	MOVQ  32(AX), R10
-	TESTQ R9, R9
-	JZ    done2
-	MOVQ  DX, R11
+	CMPQ   CX, $0x02
+	JLT    below2
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	TESTQ  R9, R9
+	JZ     done2
+	MOVQ   DX, R11
 
 step2:
 	VMOVUPS      (R10), Y4
@@ -4621,6 +6042,40 @@ done2:
 	VADDPS  Y4, Y3, Y3
 
 plain2:
+	CMPQ    72(AX), $0x00
+	JEQ     fresh2
+	MOVQ    SI, R9
+	VMOVUPS (R9), Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS 32(R9), Y4
+	VADDPS  Y4, Y1, Y1
+	ADDQ    DI, R9
+	VMOVUPS (R9), Y4
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS 32(R9), Y4
+	VADDPS  Y4, Y3, Y3
+	ADDQ    DI, R9
+
+fresh2:
+	MOVQ    128(AX), R9
+	TESTQ   R9, R9
+	JZ      unheld2
+	MOVQ    136(AX), R10
+	ADDQ    144(AX), R9
+	VMOVUPS (R9), Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS 32(R9), Y4
+	VADDPS  Y4, Y1, Y1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y4
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS 32(R9), Y4
+	VADDPS  Y4, Y3, Y3
+	ADDQ    R10, R9
+	IMUL3Q  $0x02, R10, R10
+	ADDQ    R10, 144(AX)
+
+unheld2:
 	CMPQ   80(AX), $0x00
 	JEQ    signed2
 	VXORPS Y4, Y4, Y4
@@ -4642,23 +6097,15 @@ signed2:
 	JMP     rows2
 
 below2:
-	CMPQ    CX, $0x01
-	JLT     below1
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	CMPQ    72(AX), $0x00
-	JEQ     fresh1
-	MOVQ    SI, R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	ADDQ    DI, R9
-
-fresh1:
-	MOVQ  8(AX), R9
-	MOVQ  32(AX), R10
-	TESTQ R9, R9
-	JZ    done1
-	MOVQ  DX, R11
+	CMPQ   CX, $0x01
+	JLT    below1
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	TESTQ  R9, R9
+	JZ     done1
+	MOVQ   DX, R11
 
 step1:
 	VMOVUPS      (R10), Y2
@@ -4692,6 +6139,30 @@ done1:
 	VADDPS  Y2, Y1, Y1
 
 plain1:
+	CMPQ    72(AX), $0x00
+	JEQ     fresh1
+	MOVQ    SI, R8
+	VMOVUPS (R8), Y2
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(R8), Y2
+	VADDPS  Y2, Y1, Y1
+	ADDQ    DI, R8
+
+fresh1:
+	MOVQ    128(AX), R8
+	TESTQ   R8, R8
+	JZ      unheld1
+	MOVQ    136(AX), R9
+	ADDQ    144(AX), R8
+	VMOVUPS (R8), Y2
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(R8), Y2
+	VADDPS  Y2, Y1, Y1
+	ADDQ    R9, R8
+	IMUL3Q  $0x01, R9, R9
+	ADDQ    R9, 144(AX)
+
+unheld1:
 	CMPQ   80(AX), $0x00
 	JEQ    signed1
 	VXORPS Y2, Y2, Y2
@@ -4722,74 +6193,27 @@ TEXT ·mulPartSplitAVX2(SB), NOSPLIT, $0-8
 	MOVQ 40(AX), R8
 
 rows6:
-	CMPQ       CX, $0x06
-	JLT        below6
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
-	VXORPS     Y9, Y9, Y9
-	VXORPS     Y10, Y10, Y10
-	VXORPS     Y11, Y11, Y11
-	CMPQ       72(AX), $0x00
-	JEQ        fresh6
-	MOVQ       SI, R9
-	MOVQ       96(AX), R10
-	VMOVUPS    (R10), Y0
-	VMASKMOVPS (R9), Y0, Y0
-	MOVQ       104(AX), R10
-	VMOVUPS    (R10), Y1
-	VMASKMOVPS 32(R9), Y1, Y1
-	ADDQ       DI, R9
-	MOVQ       96(AX), R10
-	VMOVUPS    (R10), Y2
-	VMASKMOVPS (R9), Y2, Y2
-	MOVQ       104(AX), R10
-	VMOVUPS    (R10), Y3
-	VMASKMOVPS 32(R9), Y3, Y3
-	ADDQ       DI, R9
-	MOVQ       96(AX), R10
-	VMOVUPS    (R10), Y4
-	VMASKMOVPS (R9), Y4, Y4
-	MOVQ       104(AX), R10
-	VMOVUPS    (R10), Y5
-	VMASKMOVPS 32(R9), Y5, Y5
-	ADDQ       DI, R9
-	MOVQ       96(AX), R10
-	VMOVUPS    (R10), Y6
-	VMASKMOVPS (R9), Y6, Y6
-	MOVQ       104(AX), R10
-	VMOVUPS    (R10), Y7
-	VMASKMOVPS 32(R9), Y7, Y7
-	ADDQ       DI, R9
-	MOVQ       96(AX), R10
-	VMOVUPS    (R10), Y8
-	VMASKMOVPS (R9), Y8, Y8
-	MOVQ       104(AX), R10
-	VMOVUPS    (R10), Y9
-	VMASKMOVPS 32(R9), Y9, Y9
-	ADDQ       DI, R9
-	MOVQ       96(AX), R10
-	VMOVUPS    (R10), Y10
-	VMASKMOVPS (R9), Y10, Y10
-	MOVQ       104(AX), R10
-	VMOVUPS    (R10), Y11
-	VMASKMOVPS 32(R9), Y11, Y11
-	ADDQ       DI, R9
-
-fresh6:
-	MOVQ  8(AX), R9
-	MOVQ  32(AX), R10
-	TESTQ R9, R9
-	JZ    done6
-	MOVQ  DX, R11
-	LEAQ  (R11)(BX*2), R12
-	ADDQ  BX, R12
+	CMPQ   CX, $0x06
+	JLT    below6
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	TESTQ  R9, R9
+	JZ     done6
+	MOVQ   DX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
 
 step6:
 	VMOVUPS      (R10), Y12
@@ -4868,6 +6292,128 @@ done6:
 	VADDPS     Y12, Y11, Y11
 
 plain6:
+	CMPQ       72(AX), $0x00
+	JEQ        fresh6
+	MOVQ       SI, R9
+	MOVQ       96(AX), R10
+	VMOVUPS    (R10), Y12
+	VMASKMOVPS (R9), Y12, Y12
+	VADDPS     Y12, Y0, Y0
+	MOVQ       104(AX), R10
+	VMOVUPS    (R10), Y12
+	VMASKMOVPS 32(R9), Y12, Y12
+	VADDPS     Y12, Y1, Y1
+	ADDQ       DI, R9
+	MOVQ       96(AX), R10
+	VMOVUPS    (R10), Y12
+	VMASKMOVPS (R9), Y12, Y12
+	VADDPS     Y12, Y2, Y2
+	MOVQ       104(AX), R10
+	VMOVUPS    (R10), Y12
+	VMASKMOVPS 32(R9), Y12, Y12
+	VADDPS     Y12, Y3, Y3
+	ADDQ       DI, R9
+	MOVQ       96(AX), R10
+	VMOVUPS    (R10), Y12
+	VMASKMOVPS (R9), Y12, Y12
+	VADDPS     Y12, Y4, Y4
+	MOVQ       104(AX), R10
+	VMOVUPS    (R10), Y12
+	VMASKMOVPS 32(R9), Y12, Y12
+	VADDPS     Y12, Y5, Y5
+	ADDQ       DI, R9
+	MOVQ       96(AX), R10
+	VMOVUPS    (R10), Y12
+	VMASKMOVPS (R9), Y12, Y12
+	VADDPS     Y12, Y6, Y6
+	MOVQ       104(AX), R10
+	VMOVUPS    (R10), Y12
+	VMASKMOVPS 32(R9), Y12, Y12
+	VADDPS     Y12, Y7, Y7
+	ADDQ       DI, R9
+	MOVQ       96(AX), R10
+	VMOVUPS    (R10), Y12
+	VMASKMOVPS (R9), Y12, Y12
+	VADDPS     Y12, Y8, Y8
+	MOVQ       104(AX), R10
+	VMOVUPS    (R10), Y12
+	VMASKMOVPS 32(R9), Y12, Y12
+	VADDPS     Y12, Y9, Y9
+	ADDQ       DI, R9
+	MOVQ       96(AX), R10
+	VMOVUPS    (R10), Y12
+	VMASKMOVPS (R9), Y12, Y12
+	VADDPS     Y12, Y10, Y10
+	MOVQ       104(AX), R10
+	VMOVUPS    (R10), Y12
+	VMASKMOVPS 32(R9), Y12, Y12
+	VADDPS     Y12, Y11, Y11
+	ADDQ       DI, R9
+
+fresh6:
+	MOVQ       128(AX), R9
+	TESTQ      R9, R9
+	JZ         unheld6
+	MOVQ       136(AX), R10
+	ADDQ       144(AX), R9
+	MOVQ       96(AX), R11
+	VMOVUPS    (R11), Y12
+	VMASKMOVPS (R9), Y12, Y12
+	VADDPS     Y12, Y0, Y0
+	MOVQ       104(AX), R11
+	VMOVUPS    (R11), Y12
+	VMASKMOVPS 32(R9), Y12, Y12
+	VADDPS     Y12, Y1, Y1
+	ADDQ       R10, R9
+	MOVQ       96(AX), R11
+	VMOVUPS    (R11), Y12
+	VMASKMOVPS (R9), Y12, Y12
+	VADDPS     Y12, Y2, Y2
+	MOVQ       104(AX), R11
+	VMOVUPS    (R11), Y12
+	VMASKMOVPS 32(R9), Y12, Y12
+	VADDPS     Y12, Y3, Y3
+	ADDQ       R10, R9
+	MOVQ       96(AX), R11
+	VMOVUPS    (R11), Y12
+	VMASKMOVPS (R9), Y12, Y12
+	VADDPS     Y12, Y4, Y4
+	MOVQ       104(AX), R11
+	VMOVUPS    (R11), Y12
+	VMASKMOVPS 32(R9), Y12, Y12
+	VADDPS     Y12, Y5, Y5
+	ADDQ       R10, R9
+	MOVQ       96(AX), R11
+	VMOVUPS    (R11), Y12
+	VMASKMOVPS (R9), Y12, Y12
+	VADDPS     Y12, Y6, Y6
+	MOVQ       104(AX), R11
+	VMOVUPS    (R11), Y12
+	VMASKMOVPS 32(R9), Y12, Y12
+	VADDPS     Y12, Y7, Y7
+	ADDQ       R10, R9
+	MOVQ       96(AX), R11
+	VMOVUPS    (R11), Y12
+	VMASKMOVPS (R9), Y12, Y12
+	VADDPS     Y12, Y8, Y8
+	MOVQ       104(AX), R11
+	VMOVUPS    (R11), Y12
+	VMASKMOVPS 32(R9), Y12, Y12
+	VADDPS     Y12, Y9, Y9
+	ADDQ       R10, R9
+	MOVQ       96(AX), R11
+	VMOVUPS    (R11), Y12
+	VMASKMOVPS (R9), Y12, Y12
+	VADDPS     Y12, Y10, Y10
+	MOVQ       104(AX), R11
+	VMOVUPS    (R11), Y12
+	VMASKMOVPS 32(R9), Y12, Y12
+	VADDPS     Y12, Y11, Y11
+	ADDQ       R10, R9
+	IMUL3Q     $0x06, R10, R10
+	ADDQ       R10, 144(AX)
+
+unheld6:
 	CMPQ   80(AX), $0x00
 	JEQ    signed6
 	VXORPS Y12, Y12, Y12
@@ -4934,56 +6480,23 @@ signed6:
 
 below6:
 rows4:
-	CMPQ       CX, $0x04
-	JLT        below4
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	CMPQ       72(AX), $0x00
-	JEQ        fresh4
-	MOVQ       SI, R9
-	MOVQ       96(AX), R10
-	VMOVUPS    (R10), Y0
-	VMASKMOVPS (R9), Y0, Y0
-	MOVQ       104(AX), R10
-	VMOVUPS    (R10), Y1
-	VMASKMOVPS 32(R9), Y1, Y1
-	ADDQ       DI, R9
-	MOVQ       96(AX), R10
-	VMOVUPS    (R10), Y2
-	VMASKMOVPS (R9), Y2, Y2
-	MOVQ       104(AX), R10
-	VMOVUPS    (R10), Y3
-	VMASKMOVPS 32(R9), Y3, Y3
-	ADDQ       DI, R9
-	MOVQ       96(AX), R10
-	VMOVUPS    (R10), Y4
-	VMASKMOVPS (R9), Y4, Y4
-	MOVQ       104(AX), R10
-	VMOVUPS    (R10), Y5
-	VMASKMOVPS 32(R9), Y5, Y5
-	ADDQ       DI, R9
-	MOVQ       96(AX), R10
-	VMOVUPS    (R10), Y6
-	VMASKMOVPS (R9), Y6, Y6
-	MOVQ       104(AX), R10
-	VMOVUPS    (R10), Y7
-	VMASKMOVPS 32(R9), Y7, Y7
-	ADDQ       DI, R9
-
-fresh4:
-	MOVQ  8(AX), R9
-	MOVQ  32(AX), R10
-	TESTQ R9, R9
-	JZ    done4
-	MOVQ  DX, R11
-	LEAQ  (R11)(BX*2), R12
-	ADDQ  BX, R12
+	CMPQ   CX, $0x04
+	JLT    below4
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	TESTQ  R9, R9
+	JZ     done4
+	MOVQ   DX, R11
+	LEAQ   (R11)(BX*2), R12
+	ADDQ   BX, R12
 
 step4:
 	VMOVUPS      (R10), Y8
@@ -5046,6 +6559,92 @@ done4:
 	VADDPS     Y8, Y7, Y7
 
 plain4:
+	CMPQ       72(AX), $0x00
+	JEQ        fresh4
+	MOVQ       SI, R9
+	MOVQ       96(AX), R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (R9), Y8, Y8
+	VADDPS     Y8, Y0, Y0
+	MOVQ       104(AX), R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS 32(R9), Y8, Y8
+	VADDPS     Y8, Y1, Y1
+	ADDQ       DI, R9
+	MOVQ       96(AX), R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (R9), Y8, Y8
+	VADDPS     Y8, Y2, Y2
+	MOVQ       104(AX), R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS 32(R9), Y8, Y8
+	VADDPS     Y8, Y3, Y3
+	ADDQ       DI, R9
+	MOVQ       96(AX), R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (R9), Y8, Y8
+	VADDPS     Y8, Y4, Y4
+	MOVQ       104(AX), R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS 32(R9), Y8, Y8
+	VADDPS     Y8, Y5, Y5
+	ADDQ       DI, R9
+	MOVQ       96(AX), R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (R9), Y8, Y8
+	VADDPS     Y8, Y6, Y6
+	MOVQ       104(AX), R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS 32(R9), Y8, Y8
+	VADDPS     Y8, Y7, Y7
+	ADDQ       DI, R9
+
+fresh4:
+	MOVQ       128(AX), R9
+	TESTQ      R9, R9
+	JZ         unheld4
+	MOVQ       136(AX), R10
+	ADDQ       144(AX), R9
+	MOVQ       96(AX), R11
+	VMOVUPS    (R11), Y8
+	VMASKMOVPS (R9), Y8, Y8
+	VADDPS     Y8, Y0, Y0
+	MOVQ       104(AX), R11
+	VMOVUPS    (R11), Y8
+	VMASKMOVPS 32(R9), Y8, Y8
+	VADDPS     Y8, Y1, Y1
+	ADDQ       R10, R9
+	MOVQ       96(AX), R11
+	VMOVUPS    (R11), Y8
+	VMASKMOVPS (R9), Y8, Y8
+	VADDPS     Y8, Y2, Y2
+	MOVQ       104(AX), R11
+	VMOVUPS    (R11), Y8
+	VMASKMOVPS 32(R9), Y8, Y8
+	VADDPS     Y8, Y3, Y3
+	ADDQ       R10, R9
+	MOVQ       96(AX), R11
+	VMOVUPS    (R11), Y8
+	VMASKMOVPS (R9), Y8, Y8
+	VADDPS     Y8, Y4, Y4
+	MOVQ       104(AX), R11
+	VMOVUPS    (R11), Y8
+	VMASKMOVPS 32(R9), Y8, Y8
+	VADDPS     Y8, Y5, Y5
+	ADDQ       R10, R9
+	MOVQ       96(AX), R11
+	VMOVUPS    (R11), Y8
+	VMASKMOVPS (R9), Y8, Y8
+	VADDPS     Y8, Y6, Y6
+	MOVQ       104(AX), R11
+	VMOVUPS    (R11), Y8
+	VMASKMOVPS 32(R9), Y8, Y8
+	VADDPS     Y8, Y7, Y7
+	ADDQ       R10, R9
+	IMUL3Q     $0x04, R10, R10
+	ADDQ       R10, 144(AX)
+
+unheld4:
 	CMPQ   80(AX), $0x00
 	JEQ    signed4
 	VXORPS Y8, Y8, Y8
@@ -5094,36 +6693,17 @@ signed4:
 
 below4:
 rows2:
-	CMPQ       CX, $0x02
-	JLT        below2
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	VXORPS     Y2, Y2, Y2
-	VXORPS     Y3, Y3, Y3
-	CMPQ       72(AX), $0x00
-	JEQ        fresh2
-	MOVQ       SI, R9
-	MOVQ       96(AX), R10
-	VMOVUPS    (R10), Y0
-	VMASKMOVPS (R9), Y0, Y0
-	MOVQ       104(AX), R10
-	VMOVUPS    (R10), Y1
-	VMASKMOVPS 32(R9), Y1, Y1
-	ADDQ       DI, R9
-	MOVQ       96(AX), R10
-	VMOVUPS    (R10), Y2
-	VMASKMOVPS (R9), Y2, Y2
-	MOVQ       104(AX), R10
-	VMOVUPS    (R10), Y3
-	VMASKMOVPS 32(R9), Y3, Y3
-	ADDQ       DI, R9
-
-fresh2:
-	MOVQ  8(AX), R9
-	MOVQ  32(AX), R10
-	TESTQ R9, R9
-	JZ    done2
-	MOVQ  DX, R11
+	CMPQ   CX, $0x02
+	JLT    below2
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	TESTQ  R9, R9
+	JZ     done2
+	MOVQ   DX, R11
 
 step2:
 	VMOVUPS      (R10), Y4
@@ -5169,6 +6749,56 @@ done2:
 	VADDPS     Y4, Y3, Y3
 
 plain2:
+	CMPQ       72(AX), $0x00
+	JEQ        fresh2
+	MOVQ       SI, R9
+	MOVQ       96(AX), R10
+	VMOVUPS    (R10), Y4
+	VMASKMOVPS (R9), Y4, Y4
+	VADDPS     Y4, Y0, Y0
+	MOVQ       104(AX), R10
+	VMOVUPS    (R10), Y4
+	VMASKMOVPS 32(R9), Y4, Y4
+	VADDPS     Y4, Y1, Y1
+	ADDQ       DI, R9
+	MOVQ       96(AX), R10
+	VMOVUPS    (R10), Y4
+	VMASKMOVPS (R9), Y4, Y4
+	VADDPS     Y4, Y2, Y2
+	MOVQ       104(AX), R10
+	VMOVUPS    (R10), Y4
+	VMASKMOVPS 32(R9), Y4, Y4
+	VADDPS     Y4, Y3, Y3
+	ADDQ       DI, R9
+
+fresh2:
+	MOVQ       128(AX), R9
+	TESTQ      R9, R9
+	JZ         unheld2
+	MOVQ       136(AX), R10
+	ADDQ       144(AX), R9
+	MOVQ       96(AX), R11
+	VMOVUPS    (R11), Y4
+	VMASKMOVPS (R9), Y4, Y4
+	VADDPS     Y4, Y0, Y0
+	MOVQ       104(AX), R11
+	VMOVUPS    (R11), Y4
+	VMASKMOVPS 32(R9), Y4, Y4
+	VADDPS     Y4, Y1, Y1
+	ADDQ       R10, R9
+	MOVQ       96(AX), R11
+	VMOVUPS    (R11), Y4
+	VMASKMOVPS (R9), Y4, Y4
+	VADDPS     Y4, Y2, Y2
+	MOVQ       104(AX), R11
+	VMOVUPS    (R11), Y4
+	VMASKMOVPS 32(R9), Y4, Y4
+	VADDPS     Y4, Y3, Y3
+	ADDQ       R10, R9
+	IMUL3Q     $0x02, R10, R10
+	ADDQ       R10, 144(AX)
+
+unheld2:
 	CMPQ   80(AX), $0x00
 	JEQ    signed2
 	VXORPS Y4, Y4, Y4
@@ -5198,27 +6828,15 @@ signed2:
 	JMP        rows2
 
 below2:
-	CMPQ       CX, $0x01
-	JLT        below1
-	VXORPS     Y0, Y0, Y0
-	VXORPS     Y1, Y1, Y1
-	CMPQ       72(AX), $0x00
-	JEQ        fresh1
-	MOVQ       SI, R9
-	MOVQ       96(AX), R10
-	VMOVUPS    (R10), Y0
-	VMASKMOVPS (R9), Y0, Y0
-	MOVQ       104(AX), R10
-	VMOVUPS    (R10), Y1
-	VMASKMOVPS 32(R9), Y1, Y1
-	ADDQ       DI, R9
-
-fresh1:
-	MOVQ  8(AX), R9
-	MOVQ  32(AX), R10
-	TESTQ R9, R9
-	JZ    done1
-	MOVQ  DX, R11
+	CMPQ   CX, $0x01
+	JLT    below1
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   8(AX), R9
+	MOVQ   32(AX), R10
+	TESTQ  R9, R9
+	JZ     done1
+	MOVQ   DX, R11
 
 step1:
 	VMOVUPS      (R10), Y2
@@ -5256,6 +6874,38 @@ done1:
 	VADDPS     Y2, Y1, Y1
 
 plain1:
+	CMPQ       72(AX), $0x00
+	JEQ        fresh1
+	MOVQ       SI, R8
+	MOVQ       96(AX), R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (R8), Y2, Y2
+	VADDPS     Y2, Y0, Y0
+	MOVQ       104(AX), R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS 32(R8), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	ADDQ       DI, R8
+
+fresh1:
+	MOVQ       128(AX), R8
+	TESTQ      R8, R8
+	JZ         unheld1
+	MOVQ       136(AX), R9
+	ADDQ       144(AX), R8
+	MOVQ       96(AX), R10
+	VMOVUPS    (R10), Y2
+	VMASKMOVPS (R8), Y2, Y2
+	VADDPS     Y2, Y0, Y0
+	MOVQ       104(AX), R10
+	VMOVUPS    (R10), Y2
+	VMASKMOVPS 32(R8), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	ADDQ       R9, R8
+	IMUL3Q     $0x01, R9, R9
+	ADDQ       R9, 144(AX)
+
+unheld1:
 	CMPQ   80(AX), $0x00
 	JEQ    signed1
 	VXORPS Y2, Y2, Y2

@@ -5,21 +5,24 @@ import "unsafe"
 // productArgs is what the generated products read; they know the offsets.
 // Strides are in bytes.
 type productArgs struct {
-	rows    int // of c
-	steps   int // of each sum
-	a       *float32
-	aStride int
-	b       *float32 // Mul: the first panel; TMul: b's first row
-	bStride int      // from row to row
-	c       *float32
-	cStride int
-	bias    *float32 // or nil
-	add     int      // Mul: whether to begin with what c holds; TMul always adds
-	relu    int
-	mask    uint64     // AVX-512: the columns of the last panel
-	halves  [2]*int32  // AVX2: masks of the halves of the panel
-	ahead   [2]uintptr // what to fetch for later: begin and end, or zeros
-	whole   bool       // whether the last panel has all its columns; not read there
+	rows       int // of c
+	steps      int // of each sum
+	a          *float32
+	aStride    int
+	b          *float32 // Mul: the first panel; TMul: b's first row
+	bStride    int      // from row to row
+	c          *float32
+	cStride    int
+	bias       *float32 // or nil
+	add        int      // Mul: whether to add what c holds; TMul always adds
+	relu       int
+	mask       uint64     // AVX-512: the columns of the last panel
+	halves     [2]*int32  // AVX2: masks of the halves of the panel
+	ahead      [2]uintptr // what to fetch for later: begin and end, or zeros
+	held       *float32   // Mul: rows to add besides; nil: none
+	heldStride int
+	heldAt     int  // offset of the next of them; the kernels move it on
+	whole      bool // whether the last panel has all its columns; not read there
 }
 
 // fetching returns v[lo:hi] as an address that is only ever fetched into a

@@ -82,6 +82,9 @@ const (
 	_     // its second half
 	ahead // what to fetch for later, while it is below aheadEnd
 	aheadEnd
+	held // what to add to the sums besides c; 0: nothing
+	heldStride
+	heldAt // offset of the next rows
 )
 
 func (k kernel) vectors() int { return k.panels * 512 / k.bits }
@@ -166,32 +169,52 @@ func (k kernel) block(s *state, h int) {
 			VXORPS(sums[r][v], sums[r][v], sums[r][v])
 		}
 	}
-	if !k.turned {
-		CMPQ(Mem{Base: s.args, Disp: add}, Imm(0))
-		JEQ(LabelRef("fresh" + id))
-		k.eachRow(s, func(r, v int, c Mem) { k.load(s, c, v, sums[r][v]) }, h)
-		Label("fresh" + id)
-	}
 	k.loop(s, sums, id)
 	if k.turned {
-		old := k.vector()
-		c := GP64()
-		MOVQ(s.c, c)
-		for r := range sums {
-			for v, sum := range sums[r] {
-				k.load(s, k.at(c, v), v, old)
-				VADDPS(old, sum, sum)
-			}
-			ADDQ(s.ldc, c)
-		}
+		k.addRows(s, s.c, s.ldc, sums)
 		ADDQ(Imm(uint64(4*h)), s.a)
 	} else {
-		k.epilogue(s, sums, id)
+		k.addBias(s, sums, id)
+		CMPQ(Mem{Base: s.args, Disp: add}, Imm(0))
+		JEQ(LabelRef("fresh" + id))
+		k.addRows(s, s.c, s.ldc, sums)
+		Label("fresh" + id)
+		k.addHeld(s, sums, id)
+		k.cut(s, sums, id)
 		t := GP64()
 		IMUL3Q(Imm(uint64(h)), s.lda, t)
 		ADDQ(t, s.a)
 	}
 	k.store(s, sums)
+}
+
+// addRows adds the numbers of the rows at c to the sums, once, at their end: a
+// large number that a sum began with would coarsen each of its steps.
+func (k kernel) addRows(s *state, from, stride reg.Register, sums [][]reg.VecVirtual) {
+	old, c := k.vector(), GP64()
+	MOVQ(from, c)
+	for r := range sums {
+		for v, sum := range sums[r] {
+			k.load(s, k.at(c, v), v, old)
+			VADDPS(old, sum, sum)
+		}
+		ADDQ(stride, c)
+	}
+}
+
+// addHeld adds the rows that were held back, if any, and moves on to the next
+// ones: by an offset, since the collector must not see a pointer behind the last.
+func (k kernel) addHeld(s *state, sums [][]reg.VecVirtual, id string) {
+	p, stride := GP64(), GP64()
+	MOVQ(Mem{Base: s.args, Disp: held}, p)
+	TESTQ(p, p)
+	JZ(LabelRef("unheld" + id))
+	MOVQ(Mem{Base: s.args, Disp: heldStride}, stride)
+	ADDQ(Mem{Base: s.args, Disp: heldAt}, p)
+	k.addRows(s, p, stride, sums)
+	IMUL3Q(Imm(uint64(len(sums))), stride, stride)
+	ADDQ(stride, Mem{Base: s.args, Disp: heldAt})
+	Label("unheld" + id)
 }
 
 // loop runs over the steps of the sums.
@@ -322,7 +345,8 @@ func (f *fetch) end(s *state) {
 	}
 }
 
-func (k kernel) epilogue(s *state, sums [][]reg.VecVirtual, id string) {
+// addBias adds the columns' bias, if there is one.
+func (k kernel) addBias(s *state, sums [][]reg.VecVirtual, id string) {
 	p := GP64()
 	MOVQ(Mem{Base: s.args, Disp: bias}, p)
 	TESTQ(p, p)
@@ -335,6 +359,10 @@ func (k kernel) epilogue(s *state, sums [][]reg.VecVirtual, id string) {
 		}
 	}
 	Label("plain" + id)
+}
+
+// cut makes negative sums zero, if that is wanted.
+func (k kernel) cut(s *state, sums [][]reg.VecVirtual, id string) {
 	CMPQ(Mem{Base: s.args, Disp: relu}, Imm(0))
 	JEQ(LabelRef("signed" + id))
 	zero := k.vector()
@@ -361,18 +389,6 @@ func (k kernel) store(s *state, sums [][]reg.VecVirtual) {
 			}
 		}
 		ADDQ(s.ldc, s.c)
-	}
-}
-
-// eachRow visits the numbers of c's next h rows.
-func (k kernel) eachRow(s *state, f func(r, v int, c Mem), h int) {
-	c := GP64()
-	MOVQ(s.c, c)
-	for r := range h {
-		for v := range k.vectors() {
-			f(r, v, k.at(c, v))
-		}
-		ADDQ(s.ldc, c)
 	}
 }
 
