@@ -46,6 +46,9 @@ func (e *LimitError) Error() string {
 func EnsureTopic(ctx context.Context, brokers []string, security Security, topic string, spec TopicSpec) error {
 	return administer(ctx, brokers, security, topic, func(k *cluster) error {
 		counts, err := k.partitions(ctx, []string{topic})
+		if no := (*DeniedError)(nil); errors.As(err, &no) {
+			return err
+		}
 		if err != nil {
 			return fmt.Errorf("topic %q: %w", topic, err)
 		}
@@ -189,6 +192,9 @@ func (k *cluster) create(ctx context.Context, topic string, spec TopicSpec) erro
 	}
 	if err == nil || errors.Is(err, kafka.TopicAlreadyExists) { // another producer was quicker
 		return nil
+	}
+	if no := k.denied(err, "Create", topic); no != err {
+		return fmt.Errorf("topic %q does not exist and cannot be created: %w", topic, no)
 	}
 	return fmt.Errorf("topic %q does not exist and cannot be created: %w; create it with: kafka-topics.sh --bootstrap-server %s --create --topic %s%s",
 		topic, err, k.brokers[0], topic, spec.flags())

@@ -96,6 +96,9 @@ func (k *cluster) partitions(ctx context.Context, topics []string) (map[string]i
 		case kafka.LeaderNotAvailable:
 			return nil, fmt.Errorf("topic %s: %w", t.Name, code)
 		default:
+			if err := k.denied(code, "Describe", t.Name); err != code {
+				return nil, err
+			}
 			return nil, fmt.Errorf("topic %q: the broker refuses it: %w", t.Name, code)
 		}
 	}
@@ -141,7 +144,7 @@ func (k *cluster) listOffsets(ctx context.Context, topic string, ids []int32, at
 	for _, t := range m.(*listoffsets.Response).Topics {
 		for _, p := range t.Partitions {
 			if p.ErrorCode != 0 {
-				return nil, fmt.Errorf("%s/%d: %w", topic, p.Partition, kafka.Error(p.ErrorCode))
+				return nil, k.denied(fmt.Errorf("%s/%d: %w", topic, p.Partition, kafka.Error(p.ErrorCode)), "Describe", topic)
 			}
 			out[p.Partition] = p.Offset
 		}
@@ -173,6 +176,9 @@ func (k *cluster) extents(ctx context.Context, topic string, within time.Duratio
 			if e, err = k.offsets(ctx, topic, ids, true); err == nil {
 				return e, nil
 			}
+		}
+		if no := (*DeniedError)(nil); errors.As(err, &no) {
+			return nil, no
 		}
 		if b.wait(ctx) != nil {
 			return nil, fmt.Errorf("topic %s: its offsets cannot be read: %w", topic, err)

@@ -78,7 +78,7 @@ func (k *cluster) reach(ctx context.Context, within time.Duration) error {
 			if err == nil {
 				return nil
 			}
-			if wrong := k.security.mismatch(err); wrong != "" {
+			if wrong := k.security.mismatch(addr, err); wrong != "" {
 				return fmt.Errorf("%w this client: %s, %s (%w)", ErrNoBroker, addr, wrong, k.security.conceal(err))
 			}
 			if last == nil || ctx.Err() == nil {

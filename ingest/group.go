@@ -63,6 +63,11 @@ func (m *membership) join(ctx context.Context) (*generation, error) {
 			return nil, ctx.Err()
 		}
 		code := kafka.Error(0)
+		if !errors.As(err, &code) || code == kafka.BrokerNotAvailable {
+			if why := m.c.cluster.coordinator(ctx, m.c.cfg.Group); errors.Is(why, kafka.GroupAuthorizationFailed) {
+				err = why
+			}
+		}
 		switch errors.As(err, &code); code {
 		case memberIDRequired, kafka.RebalanceInProgress:
 			continue // not failures; the coordinator sets the pace
@@ -75,7 +80,7 @@ func (m *membership) join(ctx context.Context) (*generation, error) {
 		}
 		m.c.stats.joinErrors.Add(1)
 		if refused(code) || !m.joined && time.Since(started) > firstJoin {
-			return nil, fmt.Errorf("group %s cannot be joined: %w", m.c.cfg.Group, err)
+			return nil, m.c.cluster.denied(fmt.Errorf("group %s cannot be joined: %w", m.c.cfg.Group, err), "Read", m.c.cfg.Group)
 		}
 		if time.Since(logged) > 5*time.Second {
 			logged = time.Now()

@@ -177,7 +177,7 @@ func (o *Outbox) permanent(err error, batch []message) error {
 		}
 		return fmt.Errorf("%w (the brokers refused it)", o.tooLarge(&batch[0], size))
 	}
-	return fmt.Errorf("send to topic %s: %w", o.cfg.Topic, err)
+	return o.cfg.Security.denied(fmt.Errorf("send to topic %s: %w", o.cfg.Topic, err), "Write", o.cfg.Topic, o.cfg.Brokers[0])
 }
 
 // produce makes one attempt.

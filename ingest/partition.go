@@ -209,7 +209,7 @@ func passes(e kafka.Error) bool {
 }
 
 func (p *Partition) fatal(from int64, err error) error {
-	return fmt.Errorf("%s/%d@%d: the broker refuses to serve the partition: %w", p.Topic, p.ID, from, err)
+	return p.c.cluster.denied(fmt.Errorf("%s/%d@%d: the broker refuses to serve the partition: %w", p.Topic, p.ID, from, err), "Read", p.Topic)
 }
 
 // outOfRange finds out why from is not in the log. nil: it is, now.

@@ -33,6 +33,7 @@ type authority struct {
 	ca     *x509.Certificate
 	caFile string
 	serial int64
+	change func(*x509.Certificate) // of what is signed next; nil: none
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -53,6 +54,8 @@ func (a *authority) sign(t *testing.T, name string) (cert, key string) {
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}, IsCA: a.ca == nil, BasicConstraintsValid: true}
 	if a.ca == nil {
 		a.ca, a.key = c, k
+	} else if a.change != nil {
+		a.change(c)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, a.ca, &k.PublicKey, a.key)
 	if err != nil {
