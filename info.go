@@ -79,8 +79,11 @@ func (c *infoCmd) describe(e *env) (fmt.Stringer, error) {
 	}
 	ext := strings.ToLower(filepath.Ext(c.What))
 	if name := c.What[:len(c.What)-len(ext)]; ext == ".gz" {
-		if inner := strings.ToLower(filepath.Ext(name)); inner == ".txt" || inner == ".jsonl" {
+		switch inner := strings.ToLower(filepath.Ext(name)); inner {
+		case ".txt", ".jsonl":
 			ext = inner
+		case ".bin":
+			return nil, fmt.Errorf("%s: a scan in gzip, which is read with the others of its folder: entropipe info %s", c.What, filepath.Dir(c.What))
 		}
 	}
 	switch ext {

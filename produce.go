@@ -49,7 +49,8 @@ type produceKITTI struct {
 
 func (produceKITTI) Help() string {
 	return `DIR is a raw drive (2011_09_26_drive_0005_sync, times from timestamps.txt, gaps kept),
-an odometry sequence (velodyne/, times.txt), or any folder of .bin files (10 Hz from --epoch).
+an odometry sequence (velodyne/, times.txt), or any folder of .bin files (10 Hz from --epoch),
+which may be compressed (.bin.gz). Of a folder above, the error names those that have scans.
 
 Examples:
   entropipe produce kitti 2011_09_26/2011_09_26_drive_0005_sync

@@ -19,7 +19,8 @@ import (
 type KITTI struct {
 	// Dir is a raw drive (…_sync or …_extract), the date folder that holds
 	// exactly one, its velodyne_points or data folder, an odometry sequence,
-	// an object folder (training, testing), or any folder of .bin files.
+	// an object folder (training, testing), or any folder of .bin files. Files may
+	// be compressed with gzip (.bin.gz).
 	Dir string
 	// SkipBad counts scans that cannot be read instead of stopping.
 	SkipBad bool
@@ -155,10 +156,6 @@ func onlyDrive(dir string) (layout, error) {
 
 var errNoScans = errors.New("no .bin file")
 
-func noScans(dir string) error {
-	return fmt.Errorf("kitti: %w in %s; want a raw drive (velodyne_points/data), a sequence (velodyne), or a folder of .bin files", errNoScans, dir)
-}
-
 func isDir(elem ...string) bool {
 	info, err := os.Stat(filepath.Join(elem...))
 	return err == nil && info.IsDir()
@@ -180,7 +177,7 @@ func hasScans(dir string) bool {
 	return !errors.Is(err, errNoScans)
 }
 
-// listScans returns the .bin files of dir, or the .txt files where there is no
+// listScans returns the .bin and .bin.gz files of dir, or the .txt files where there is no
 // .bin: the unsynchronised drives hold text. Numbers as names order them and
 // become frame numbers; otherwise the names do, and their positions are.
 func listScans(dir string) ([]scan, error) {
@@ -199,7 +196,7 @@ func listScans(dir string) ([]scan, error) {
 		return nil, noScans(dir)
 	}
 	// A multiple of 20 bytes is often one of 16, and the points then nonsense.
-	if name := scans[0].name; strings.HasSuffix(name, ".pcd.bin") {
+	if name := scans[0].name; strings.HasSuffix(plainName(name), ".pcd.bin") {
 		return nil, fmt.Errorf("kitti: %s in %s is a nuScenes scan, of five numbers a point where KITTI has four: send its columns as Arrow messages", name, dir)
 	}
 	if !numbered {
@@ -219,10 +216,17 @@ func listScans(dir string) ([]scan, error) {
 
 func scansNamed(entries []fs.DirEntry, suffix string) (scans []scan, numbered bool) {
 	numbered = true
+	there := map[string]bool{}
 	for _, e := range entries {
-		stem, ok := strings.CutSuffix(e.Name(), suffix)
+		there[e.Name()] = true
+	}
+	for _, e := range entries {
+		stem, ok := strings.CutSuffix(plainName(e.Name()), suffix)
 		if !ok || e.IsDir() || strings.HasPrefix(stem, ".") {
 			continue
+		}
+		if packed := plainName(e.Name()) != e.Name(); packed && there[plainName(e.Name())] {
+			continue // who unpacks often keeps the packed file
 		}
 		if suffix == ".txt" && (stem == "timestamps" || stem == "times") {
 			continue

@@ -3,6 +3,7 @@ package replay
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -26,15 +27,15 @@ type scanReader struct {
 	lossy  bool // a coordinate of a text was rounded in a digit that the text has
 }
 
-// read fills it with the scan of a .bin or .txt file of at most max bytes. A
-// file without a byte is a frame without a point.
+// read fills it with the scan of a .bin or .txt file, perhaps in gzip, of at most
+// max bytes. A file without a byte is a frame without a point.
 func (r *scanReader) read(it *Item, path string, max int64) error {
 	if err := r.load(path, max); err != nil {
 		return err
 	}
 	r.lossy = false
 	decode := r.decodeBin
-	if strings.HasSuffix(path, ".txt") {
+	if strings.HasSuffix(plainName(path), ".txt") {
 		decode = r.decodeText
 	}
 	if err := decode(path); err != nil {
@@ -63,9 +64,30 @@ func (r *scanReader) load(path string, max int64) error {
 		return badFile(path, err)
 	}
 	defer f.Close()
+	if strings.HasSuffix(path, ".gz") {
+		return r.unpack(f, path, max)
+	}
 	r.raw = resize(r.raw, int(info.Size()))
 	if _, err := io.ReadFull(f, r.raw); err != nil {
 		return badFile(path, err)
+	}
+	return nil
+}
+
+// unpack reads a file in gzip into r.raw, of at most max bytes unpacked: a packed
+// file says nothing reliable of its size.
+func (r *scanReader) unpack(f io.Reader, path string, max int64) error {
+	z, err := gzip.NewReader(bufio.NewReader(f))
+	if err != nil {
+		return &BadInputError{File: path, Detail: "not gzip: " + err.Error()}
+	}
+	into := bytes.NewBuffer(r.raw[:0])
+	_, err = into.ReadFrom(io.LimitReader(z, max+1))
+	switch r.raw = into.Bytes(); {
+	case err != nil:
+		return &BadInputError{File: path, Detail: "damaged gzip: " + err.Error()}
+	case int64(len(r.raw)) > max:
+		return &BadInputError{File: path, Detail: fmt.Sprintf("more than %d bytes unpacked, which is what a frame may have", max)}
 	}
 	return nil
 }

@@ -2,10 +2,12 @@ package replay
 
 import (
 	"encoding/hex"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -250,6 +252,80 @@ func TestFoldersThatAreNone(t *testing.T) {
 		_, err := KITTI{Dir: dir}.Open()
 		failsWith(t, err, words...)
 	}
+}
+
+// A folder above scans is explained by those that have them, without a search
+// through a whole disk.
+func TestFolderAboveScansNamesThem(t *testing.T) {
+	one, several, deep, wide := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
+	folder := func(elem ...string) string {
+		dir := filepath.Join(elem...)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	write(t, nil, folder(one, "2011_09_26", "drive_1", "velodyne_points", "data"), "0.bin.gz")
+	write(t, nil, folder(one, "2011_09_26", "image_00"), "0.png")
+	for i := range 6 {
+		write(t, nil, folder(several, "sequences", fmt.Sprintf("%02d", i), "velodyne"), "0.bin")
+	}
+	write(t, nil, folder(deep, "a", "b", "c", "d", "e", "f", "g"), "0.bin")
+	for i := range findFolders + 1 {
+		folder(wide, strconv.Itoa(i))
+	}
+	write(t, nil, folder(wide, "zz"), "0.bin")
+	for dir, words := range map[string][]string{
+		one:     {"no .bin file in " + one + " itself; name the folder that has them: ", filepath.Join(one, "2011_09_26", "drive_1", "velodyne_points", "data")},
+		several: {"name one of the folders that have them: ", filepath.Join(several, "sequences", "00", "velodyne") + ", ", filepath.Join("03", "velodyne") + ", …"},
+		deep:    {"no .bin file in " + deep + "; want"},
+		wide:    {"no .bin file in " + wide},
+	} {
+		_, err := KITTI{Dir: dir}.Open()
+		failsWith(t, err, words...)
+	}
+	named := filepath.Join(one, "2011_09_26", "drive_1", "velodyne_points", "data")
+	if s := open(t, KITTI{Dir: named}); s.(*kitti).Len() != 1 {
+		t.Errorf("the folder that was named has %d scans", s.(*kitti).Len())
+	}
+}
+
+// A scan in gzip is the scan; one that is damaged, cut or far larger unpacked is a
+// bad input.
+func TestScansInGzip(t *testing.T) {
+	packed := func(raw []byte) []byte { return gzipped(t, func(w io.Writer) { w.Write(raw) }) }
+	plain, dir := t.TempDir(), t.TempDir()
+	write(t, golden(t), plain, "0.bin")
+	write(t, packed(golden(t)), dir, "0.bin.gz")
+	write(t, golden(t), dir, "1.bin")
+	write(t, []byte("not the same scan"), dir, "1.bin.gz") // unpacked beside it: not read
+	write(t, packed(nil), dir, "2.bin.gz")
+	text := t.TempDir()
+	write(t, packed([]byte("1 2 3 0.5\n")), text, "3.txt.gz")
+	if lines := all(t, open(t, KITTI{Dir: text})); len(lines) != 1 || len(lines[0].Cloud.X) != 1 || lines[0].Cloud.Z[0] != 3 {
+		t.Errorf("text in gzip: %+v", lines)
+	}
+	want, got := all(t, open(t, KITTI{Dir: plain})), all(t, open(t, KITTI{Dir: dir}))
+	if len(got) != 3 || got[0].Number != 0 || got[1].Number != 1 || got[2].Number != 2 {
+		t.Fatalf("%d items: %+v", len(got), got)
+	}
+	for i, n := range []int{len(want[0].Cloud.X), len(want[0].Cloud.X), 0} {
+		if len(got[i].Cloud.X) != n || n > 0 && (!slices.Equal(got[i].Cloud.X, want[0].Cloud.X) || !slices.Equal(got[i].Intensity, want[0].Intensity)) {
+			t.Errorf("scan %d differs: %d points, want %d", i, len(got[i].Cloud.X), n)
+		}
+	}
+	whole := packed(golden(t))
+	bad := t.TempDir()
+	write(t, whole[:len(whole)-5], bad, "0.bin.gz")
+	write(t, golden(t), bad, "1.bin.gz")
+	write(t, packed(make([]byte, 1<<20)), bad, "2.bin.gz")
+	write(t, packed(make([]byte, 17)), bad, "3.bin.gz")
+	s := open(t, KITTI{Dir: bad, MaxFrameBytes: 1<<20 - 1})
+	var it Item
+	failsWith(t, s.Next(&it), "0.bin.gz", "damaged gzip")
+	failsWith(t, s.Next(&it), "1.bin.gz", "not gzip")
+	failsWith(t, s.Next(&it), "2.bin.gz", "more than 1048575 bytes unpacked")
+	failsWith(t, s.Next(&it), "3.bin.gz", "17 bytes are not a whole number of points")
 }
 
 func TestBrokenTimes(t *testing.T) {
