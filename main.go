@@ -75,6 +75,8 @@ func main() {
 func Main(args []string, stdout, stderr io.Writer) int {
 	var c cli
 	status := -1
+	screen := newScreen(stderr)
+	stderr = screen
 	from := &settings{lookup: os.LookupEnv}
 	parser, err := newParserOf(&c, from, kong.Writers(stdout, stderr), kong.Exit(func(code int) { status = max(status, code) }))
 	if err != nil {
@@ -90,7 +92,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		}
 		return fail(stderr, err)
 	}
-	signalled, stop := untilSignal(context.Background())
+	signalled, stop := untilSignal(context.Background(), screen.abandon)
 	defer stop()
 	e := &env{ctx: signalled, stdout: stdout, stderr: stderr, log: newLogger(stderr, c.LogLevel, c.LogFormat), model: parser, args: args}
 	warnOfSlips(e.log, ctx, os.Environ())

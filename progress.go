@@ -4,19 +4,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 )
 
 // progress shows how long work goes on: a bar on a terminal, a log line every
 // ten seconds elsewhere. It polls, so the work itself never waits for it.
 type progress struct {
 	stop chan struct{}
+	once sync.Once
 	wg   sync.WaitGroup
 }
 
@@ -24,54 +21,56 @@ type progress struct {
 // rates. It is called from another goroutine.
 type progressSource func() (done int64, text string)
 
-// startProgress begins to show name. total 0 means that the end is not known;
-// else the time that is left is estimated, from what is done since now.
+// startProgress begins to show name on w, which is a *screen where bars are wanted.
+// total 0 means that the end is not known; else the time that is left is estimated,
+// from what is done since now. Work may end below its total, or above.
 func startProgress(w io.Writer, log *slog.Logger, name string, total int64, source progressSource) *progress {
 	p := &progress{stop: make(chan struct{})}
 	show := p.lines
-	if f, ok := w.(*os.File); ok && isTerminal(f) {
-		show = p.bar
+	if s, ok := w.(*screen); ok && s.width != nil {
+		show = func(_ *slog.Logger, name string, total int64, source progressSource) { p.bar(s, name, total, source) }
 	}
-	p.wg.Go(func() { show(w, log, name, total, source) })
+	p.wg.Go(func() { show(log, name, total, source) })
 	return p
 }
 
-// Stop shows the last state and returns when nothing more will be written.
+// Stop shows the last state and returns when nothing more will be written. It waits
+// for nothing else, however much of the work is done. Further calls do nothing.
 func (p *progress) Stop() {
-	close(p.stop)
+	p.once.Do(func() { close(p.stop) })
 	p.wg.Wait()
 }
 
-func (p *progress) bar(w io.Writer, _ *slog.Logger, name string, total int64, source progressSource) {
-	_, text := source()
-	var mu sync.Mutex
-	pool := mpb.New(mpb.WithOutput(w), mpb.WithWidth(32), mpb.WithRefreshRate(150*time.Millisecond))
+// bar draws the state on a terminal until the work ends. Then it leaves it there.
+func (p *progress) bar(s *screen, name string, total int64, source progressSource) {
 	left := newTimeLeft(source, total)
-	beside := decor.Any(func(decor.Statistics) string { mu.Lock(); defer mu.Unlock(); return " " + text })
-	var style mpb.BarFillerBuilder = mpb.SpinnerStyle()
-	count := decor.CurrentNoUnit(" %d")
-	if total > 0 {
-		style = mpb.BarStyle().Lbound("").Filler("█").Tip("█").Padding("░").Rbound("")
-		count = decor.CountersNoUnit(" %d/%d")
-	}
-	b := pool.New(total, style, mpb.PrependDecorators(decor.Name(name+" ")), mpb.AppendDecorators(count, beside))
-	p.poll(150*time.Millisecond, func(last bool) {
-		done, now := source()
-		mu.Lock()
-		text = now
+	turn := 0
+	show := func(last bool) {
+		done, text := source()
 		if !last {
 			text += left.text(done)
 		}
-		mu.Unlock()
-		b.SetCurrent(done)
-		if last {
-			b.SetTotal(done, true)
-		}
-	})
-	pool.Wait()
+		turn++
+		s.draw(barLine(name, done, total, turn, text, s.width()))
+	}
+	show(false)
+	p.poll(150*time.Millisecond, show)
+	s.leave()
 }
 
-func (p *progress) lines(_ io.Writer, log *slog.Logger, name string, total int64, source progressSource) {
+// barLine returns the line of a bar: the share of the total that is done, or
+// something that turns where the total is not known, the amount, and a text.
+func barLine(name string, done, total int64, turn int, text string, width int) string {
+	if total <= 0 {
+		return fmt.Sprintf("%s %c %d %s", name, []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[turn%10], done, text)
+	}
+	cells := min(32, width/3)
+	full := int(float64(cells) * float64(min(max(done, 0), total)) / float64(total))
+	return fmt.Sprintf("%s %s%s %d/%d %s", name, strings.Repeat("█", full), strings.Repeat("░", cells-full), done, total, text)
+}
+
+// lines writes the state to the log every ten seconds, and when the work ends.
+func (p *progress) lines(log *slog.Logger, name string, total int64, source progressSource) {
 	left := newTimeLeft(source, total)
 	p.poll(10*time.Second, func(last bool) {
 		done, text := source()
@@ -136,11 +135,6 @@ func (p *progress) poll(every time.Duration, f func(last bool)) {
 			return
 		}
 	}
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // rate says how fast n things of a unit came since start.

@@ -15,8 +15,9 @@ const exitAborted = 130
 
 // untilSignal returns a context that the first SIGTERM or Ctrl-C ends, so that
 // work drains. The second one ends the process at once: everything that is
-// committed stays, everything else will be read again.
-func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
+// committed stays, everything else will be read again. Before that, aborted is
+// called.
+func untilSignal(parent context.Context, aborted func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -28,6 +29,7 @@ func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 		}
 		select {
 		case <-signals:
+			aborted()
 			os.Exit(exitAborted)
 		case <-parent.Done():
 		}
