@@ -72,7 +72,7 @@ func sittings(t *testing.T, brokers string) []sitting {
 			rows: []string{`^LiDAR frames █{32} 3/3 `, `LiDAR +sketches +tokens`, `^Open it:`}},
 		{name: "demo/interrupted", args: "demo --frames 100000 --points 2000 --listen off",
 			cue: `LiDAR frames \S+ [1-9]\d*/100000 `, rows: []string{`^LiDAR frames ░+ \d+/100000 `, `LiDAR +sketches +tokens`, `^Open it:`}},
-		{name: "demo/failing", args: "demo --frames 100000 --points 2000 --listen off", prepare: aFile("entropipe-demo/triangles"),
+		{name: "demo/failing", args: "demo --frames 100000 --points 2000 --listen off", prepare: aFile("entropipe-demo/triangles/dataset=synthetic/topic=points"),
 			status: 1, rows: []string{`^LiDAR frames ░+ \d+/100000 `, `^entropipe: .*triangles`}},
 	}...)
 }
@@ -138,7 +138,7 @@ func runSittings(t *testing.T, brokers string) []sitting {
 	return []sitting{
 		{name: "run/complete", args: "run --topic frames --until-end --progress", rows: []string{`^frames \S 30 `, `msg=done frames=30 `}},
 		{name: "run/interrupted", args: "run --topic frames --progress --roll-age 200ms", cue: `frames \S 30 `, rows: []string{`^frames \S 30 `, `msg=done frames=30 `}},
-		{name: "run/failing", args: "run --topic frames --progress --until-end --roll-records 1", prepare: aFile("entropipe-out/triangles"), status: 1,
+		{name: "run/failing", args: "run --topic frames --progress --until-end --roll-records 1", prepare: aFile("entropipe-out/triangles/dataset=synthetic"), status: 1,
 			rows: []string{`^frames \S \d+ `, `^entropipe: .*triangles`}},
 		{name: "verify/complete", args: "verify out", prepare: output, rows: []string{`^manifests \S \d+ of `, `^output `}},
 		{name: "verify/interrupted", args: "verify out", prepare: endless, cue: `manifests \S [1-9]\d* of `, status: 1,
