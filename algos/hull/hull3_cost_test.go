@@ -2,7 +2,6 @@ package hull
 
 import (
 	"math"
-	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -200,72 +199,4 @@ func TestSieveLeavesFewCandidates(t *testing.T) {
 			t.Errorf("%s: %d of %d points are candidates", g.Name, got, n)
 		}
 	}
-}
-
-// Area and volume are within the error that the comment gives of those in
-// exact arithmetic (the area, which has roots, in 200 bits).
-func TestMeasure3D(t *testing.T) {
-	for _, g := range spaces[float64]() {
-		for _, move := range []float64{0, 0x1p30} {
-			for _, scale := range []float64{0x1p-300, 1, 0x1p300} {
-				c := g.Make(100, seed)
-				for i := range c.X {
-					c.X[i], c.Y[i], c.Z[i] = (c.X[i]+move)*scale, (c.Y[i]-move)*scale, (c.Z[i]+move)*scale
-				}
-				if !c.Finite() {
-					continue
-				}
-				var h Hull3D[float64]
-				_, f, dim := h.Append(nil, nil, c)
-				if dim < 3 || max(h.body.extent[0], h.body.extent[1], h.body.extent[2]) > 1e200 || h.body.extent[0] < 1e-100 && scale == 1 {
-					continue
-				}
-				area, volume := Measure3D(c, f)
-				wantArea, wantVolume := measureBig(c, f)
-				d := 2 * max(h.body.extent[0], h.body.extent[1], h.body.extent[2]) / scale
-				n := float64(len(f) / 3)
-				unit := big.NewFloat(scale * scale)
-				if e := ratio(wantArea, area, unit); e > n*8*0x1p-53*d*d {
-					t.Errorf("%s, moved %g, scaled %g, seed %d: area %v, off by %g", g.Name, move, scale, seed, area, e)
-				}
-				if e := ratio(wantVolume, volume, unit.Mul(unit, big.NewFloat(scale))); e > n*8*0x1p-53*d*d*d {
-					t.Errorf("%s, moved %g, scaled %g, seed %d: volume %v, off by %g", g.Name, move, scale, seed, volume, e)
-				}
-			}
-		}
-	}
-	if a, v := Measure3D(geom.Cloud[float32]{}, nil); a != 0 || v != 0 {
-		t.Errorf("no faces: area %v, volume %v", a, v)
-	}
-}
-
-// ratio is |want-got|/unit; what overflows or vanishes counts as right.
-func ratio(want *big.Float, got float64, unit *big.Float) float64 {
-	if math.IsInf(got, 0) || math.Abs(got) < 0x1p-900 {
-		return 0
-	}
-	d := new(big.Float).SetPrec(400).Sub(want, big.NewFloat(got))
-	e, _ := d.Quo(d.Abs(d), unit).Float64()
-	return e
-}
-
-func measureBig(c geom.Cloud[float64], faces []int32) (area, volume *big.Float) {
-	number := func(v float64) *big.Float { return new(big.Float).SetPrec(400).SetFloat64(v) }
-	area, volume = number(0), number(0)
-	for k := 0; k < len(faces); k += 3 {
-		var p [3][3]*big.Float
-		for i, v := range faces[k : k+3] {
-			p[i] = [3]*big.Float{number(c.X[v]), number(c.Y[v]), number(c.Z[v])}
-		}
-		square := number(0)
-		for x := range 3 {
-			i, j := (x+1)%3, (x+2)%3
-			edge := func(a, axis int) *big.Float { return number(0).Sub(p[a][axis], p[0][axis]) }
-			n := number(0).Sub(number(0).Mul(edge(1, i), edge(2, j)), number(0).Mul(edge(1, j), edge(2, i)))
-			square.Add(square, number(0).Mul(n, n))
-			volume.Add(volume, n.Mul(n, p[0][x]))
-		}
-		area.Add(area, square.Sqrt(square))
-	}
-	return area.Quo(area, number(2)), volume.Quo(volume, number(6))
 }

@@ -232,6 +232,9 @@ func TestHullsInSpace(t *testing.T) {
 		"a plane":         {[]float64{0, 2, 2, 0, 1}, []float64{0, 0, 2, 2, 1}, []float64{0, 2, 2, 0, 1}, "degenerate_plane", []int32{0, 1, 2, 3}, nil, 0, 0},
 		"a corner of a cube, NaN first": {[]float64{nan, 0, 2, 0, 0, 0.5}, []float64{0, 0, 0, 2, 0, 0.5}, []float64{0, 0, 0, 0, 2, 0.5}, "ok",
 			[]int32{1, 2, 3, 4}, []int32{1, 2, 4, 1, 3, 2, 1, 4, 3, 2, 3, 4}, 6 + 2*math.Sqrt(3), 8. / 6},
+		"four points near a plane": {[]float64{5060.398, -8610.71, 4024.078, 3470.444}, []float64{-1723.443, 5979.228, -1510.146, 4562.827},
+			[]float64{-5627.530889927057, 9875.558738515163, -4488.810436786282, -3294.0380905516877}, "ok",
+			[]int32{0, 1, 2, 3}, []int32{0, 1, 3, 0, 2, 1, 0, 3, 2, 1, 2, 3}, 1.160997835253967e+08, 1.961036756686275e-07},
 	}
 	f := NewFrames(FrameConfig{Ops: []schemas.Op{schemas.Hull3D}})
 	for name, test := range tests {
