@@ -9,6 +9,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
+// realBroker: the tests run on a broker whose versions they do not choose.
+const realBroker = false
+
 // start starts a fake broker and returns its address. The cluster is nil where
 // the suite runs against a real Kafka.
 func start(t *testing.T, opts ...kfake.Opt) (string, *kfake.Cluster) {

@@ -16,6 +16,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+// realBroker: the tests run on a broker whose versions they do not choose.
+const realBroker = true
+
 // start returns the address of the real broker that ENTROPIPE_KAFKA names.
 // Tests that must do things to a broker itself are skipped.
 func start(t *testing.T, _ ...kfake.Opt) (string, *kfake.Cluster) {

@@ -37,7 +37,7 @@ func newCluster(brokers []string, security Security, clientID string, topics []s
 	k := &cluster{brokers: all, security: security, clientID: clientID}
 	k.addr = kafka.TCP(k.brokers...)
 	k.transport = &discreet{security: security, Transport: &kafka.Transport{
-		Dial:           (&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 10 * time.Second}).DialContext,
+		Dial:           dialer((&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 10 * time.Second}).DialContext).link,
 		DialTimeout:    callTimeout,
 		MetadataTTL:    2 * time.Second,
 		MetadataTopics: topics, // else every topic of the cluster is asked for each time

@@ -338,11 +338,11 @@ func TestRetentionGap(t *testing.T) {
 		t.Errorf("fetch at 2: %v, want a gap up to 6", err)
 	}
 	gap = nil
-	if err := p.Check(ctx, schemas.Position{Next: 2}); !errors.As(err, &gap) || gap.LogStart != 6 {
+	if _, err := p.Check(ctx, schemas.Position{Next: 2}); !errors.As(err, &gap) || gap.LogStart != 6 {
 		t.Errorf("check at 2: %v, want a gap up to 6", err)
 	}
 	// What was committed last may be gone when nothing after it is.
-	if err := p.Check(ctx, schemas.Position{Next: 6, Last: &schemas.RecordID{Offset: 5}}); err != nil {
+	if _, err := p.Check(ctx, schemas.Position{Next: 6, Last: &schemas.RecordID{Offset: 5}}); err != nil {
 		t.Errorf("check at 6: %v", err)
 	}
 	if got := readUntil(t, p, 6, 10, 1<<20); len(got) != 4 {
@@ -362,10 +362,10 @@ func TestRecreatedTopicIsNoticed(t *testing.T) {
 		t.Fatal(id, err)
 	}
 	at := schemas.Position{Next: 3, Last: id}
-	if err := p.Check(ctx, at); err != nil {
+	if _, err := p.Check(ctx, at); err != nil {
 		t.Fatalf("the same topic: %v", err)
 	}
-	if err := p.Check(ctx, schemas.Position{Next: 3}); err != nil {
+	if _, err := p.Check(ctx, schemas.Position{Next: 3}); err != nil {
 		t.Fatalf("nothing to compare: %v", err)
 	}
 	deleteTopic(t, c, topic)
@@ -377,7 +377,7 @@ func TestRecreatedTopicIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var other *schemas.RecreatedError
-	if err := p.Check(ctx, at); !errors.As(err, &other) || !strings.Contains(err.Error(), "ends at offset 0") {
+	if _, err := p.Check(ctx, at); !errors.As(err, &other) || !strings.Contains(err.Error(), "ends at offset 0") {
 		t.Errorf("check of an empty new topic: %v", err)
 	}
 	other = nil
@@ -386,7 +386,7 @@ func TestRecreatedTopicIsNoticed(t *testing.T) {
 	}
 	send(t, producer(t, addr), topic, values("x", "y", "z", "w")...)
 	other = nil
-	if err := p.Check(ctx, at); !errors.As(err, &other) || !strings.Contains(err.Error(), "offset 2") {
+	if _, err := p.Check(ctx, at); !errors.As(err, &other) || !strings.Contains(err.Error(), "offset 2") {
 		t.Errorf("check of a filled new topic: %v", err)
 	}
 }
@@ -416,7 +416,7 @@ func TestCompactionHoles(t *testing.T) {
 		t.Fatalf("no hole after the first of the %d of 120 records that are left: %+v", n, got)
 	}
 	hole := got[0].Offset + 1
-	if err := p.Check(deadline(t), schemas.Position{Next: hole + 1, Last: &schemas.RecordID{Offset: hole}}); err != nil {
+	if _, err := p.Check(deadline(t), schemas.Position{Next: hole + 1, Last: &schemas.RecordID{Offset: hole}}); err != nil {
 		t.Errorf("a record that compaction removed: %v", err)
 	}
 }
@@ -437,7 +437,7 @@ func TestUntilEndOverATailWithoutBatches(t *testing.T) {
 		}
 		resp := req.ResponseKind().(*kmsg.FetchResponse)
 		rt, rp := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
-		rt.Topic, rp.HighWatermark, rp.LastStableOffset, rp.LogStartOffset = topic, 9, 9, 0
+		rt.Topic, rt.TopicID, rp.HighWatermark, rp.LastStableOffset, rp.LogStartOffset = topic, req.Topics[0].TopicID, 9, 9, 0
 		rt.Partitions = append(rt.Partitions, rp)
 		resp.Topics = append(resp.Topics, rt)
 		return resp, nil, true
@@ -480,7 +480,7 @@ func serve(fake *kfake.Cluster, topic string, set []byte) func(kmsg.Request) (km
 		fake.KeepControl()
 		resp := r.(*kmsg.FetchRequest).ResponseKind().(*kmsg.FetchResponse)
 		rt, rp := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
-		rt.Topic, rp.HighWatermark, rp.LastStableOffset, rp.RecordBatches = topic, 1000, 1000, set
+		rt.Topic, rt.TopicID, rp.HighWatermark, rp.LastStableOffset, rp.RecordBatches = topic, r.(*kmsg.FetchRequest).Topics[0].TopicID, 1000, 1000, set
 		rt.Partitions = append(rt.Partitions, rp)
 		resp.Topics = append(resp.Topics, rt)
 		return resp, nil, true

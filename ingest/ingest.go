@@ -37,6 +37,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"entropipe/schemas"
 )
 
 // DefaultMaxFrameBytes is the largest value that is handed over whole.
@@ -104,6 +106,7 @@ type Consumer struct {
 
 	mu      sync.Mutex
 	targets map[string]map[int32]int64 // topic, partition: where it ends; nil without UntilEnd
+	ids     map[string]schemas.TopicID // of the topics that Starts was asked for
 	reached map[string]bool            // topic/partition: its end is durable; Run's alone
 }
 
@@ -113,7 +116,7 @@ func NewConsumer(cfg Config) (*Consumer, error) {
 		return nil, err
 	}
 	cfg.Timing.setDefaults()
-	c := &Consumer{cfg: cfg, log: cfg.Log, self: thisProcess()}
+	c := &Consumer{cfg: cfg, log: cfg.Log, self: thisProcess(), ids: map[string]schemas.TopicID{}}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}

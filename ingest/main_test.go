@@ -211,3 +211,9 @@ func readUntil(t *testing.T, p *Partition, from, end int64, maxBytes int32) (out
 func big(n int, seed byte) []byte {
 	return bytes.Repeat([]byte{seed, seed + 1, seed + 3, seed ^ 5}, n/4)
 }
+
+// longAgo is when records were written whose time a test compares: brokers
+// refuse the future.
+var longAgo = time.UnixMilli(1_700_000_000_000)
+
+func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -31,6 +31,14 @@ type Partition struct {
 	hollow  int     // empty answers in a row that should not have been
 	logged  time.Time
 	backoff backoff
+
+	topicID schemas.TopicID  // of the topic that is read; zero: the brokers have no ids
+	pinned  bool             // topicID is settled
+	others  int              // answers in a row that named another id
+	doubt   bool             // the topic was away, or seemed to be
+	last    schemas.RecordID // handed over last, where nothing fences records; from Check before that
+	hasLast bool
+	request []byte // memory for fetches
 }
 
 func (c *Consumer) partition(topic string, id int32, gen *generation) *Partition {
@@ -66,11 +74,16 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 // It asks again, with growing pauses, as long as the broker is away or leads no
 // more, until ctx ends. Its errors are final: io.EOF at the target of
 // --until-end, *schemas.GapError, *schemas.RecreatedError, *CorruptError, or a
-// refusal such as a missing permission.
+// refusal such as a missing permission. Records of another topic of the same
+// name are never handed over, where brokers have ids or the topic's absence was
+// seen.
 func (p *Partition) Fetch(ctx context.Context, from int64, maxBytes int32) (schemas.Fetched, error) {
 	for tries, need := 0, int64(0); ; tries++ {
 		if from >= p.target {
 			return schemas.Fetched{}, io.EOF
+		}
+		if err := p.pin(ctx, from); err != nil {
+			return schemas.Fetched{}, err
 		}
 		a, err := p.ask(ctx, from, p.target, int64(maxBytes), need)
 		if err == nil && a.code == 0 && a.need > 0 && need < a.need {
@@ -79,6 +92,10 @@ func (p *Partition) Fetch(ctx context.Context, from int64, maxBytes int32) (sche
 			continue
 		}
 		if err == nil && p.usable(a) {
+			if err := p.trust(ctx, a); err != nil {
+				p.dec.arena.release()
+				return schemas.Fetched{}, err
+			}
 			return p.hand(a, from), nil
 		}
 		p.dec.arena.release()
@@ -158,12 +175,12 @@ func (p *Partition) ask(ctx context.Context, from, limit, budget, need int64) (*
 			Topics: []fetch.RequestTopic{{Topic: p.Topic, Partitions: []fetch.RequestPartition{{
 				Partition: p.ID, CurrentLeaderEpoch: -1, FetchOffset: from, LogStartOffset: -1, PartitionMaxBytes: wire}}}},
 		},
-		ctx: ctx, clientID: p.c.cfg.ClientID, wait: p.c.cfg.Timing.Poll, dec: &p.dec, br: p.br, done: make(chan struct{}), ans: p.dec.out,
+		topicID: p.topicID, buf: p.request, ctx: ctx, clientID: p.c.cfg.ClientID, wait: p.c.cfg.Timing.Poll, dec: &p.dec, br: p.br, done: make(chan struct{}), ans: p.dec.out,
 	}
 	_, err := p.c.cluster.transport.RoundTrip(ctx, p.c.cluster.addr, f)
 	if !f.state.CompareAndSwap(callWaiting, callAbandoned) {
 		<-f.done // at once: its connection fails when ctx ends
-		err = f.err
+		err, p.request = f.err, f.buf
 	}
 	p.c.cluster.heard(ctx, err)
 	return f.ans, err
@@ -177,9 +194,16 @@ func (p *Partition) failed(ctx context.Context, a *answer, err error, from int64
 	p.c.stats.fetchErrors.Add(1)
 	code := kafka.Error(a.code)
 	switch {
+	case lost(err) || err == nil && lost(code):
+		if err := p.doubted(ctx, from); err != nil {
+			return err
+		}
+		if err == nil {
+			err = code
+		}
 	case err != nil:
 	case code == kafka.OffsetOutOfRange:
-		if err := p.outOfRange(ctx, from); err != nil {
+		if _, err := p.within(ctx, from); err != nil {
 			return err
 		}
 		err = code
@@ -212,15 +236,8 @@ func (p *Partition) fatal(from int64, err error) error {
 	return p.c.cluster.denied(fmt.Errorf("%s/%d@%d: the broker refuses to serve the partition: %w", p.Topic, p.ID, from, err), "Read", p.Topic)
 }
 
-// outOfRange finds out why from is not in the log. nil: it is, now.
-func (p *Partition) outOfRange(ctx context.Context, from int64) error {
-	start, end, err := p.bounds(ctx, from)
-	if err != nil {
-		return err
-	}
-	return p.compare(from, start, end)
-}
-
+// compare tells why from is not in a log that begins and ends at these offsets.
+// nil: it is.
 func (p *Partition) compare(from, start, end int64) error {
 	switch {
 	case start > from:
@@ -248,6 +265,11 @@ func (p *Partition) bounds(ctx context.Context, want int64) (start, end int64, e
 		if code := kafka.Error(0); errors.As(err, &code) && !passes(code) {
 			return 0, 0, p.fatal(want, code)
 		}
+		if lost(err) {
+			if err := p.doubted(ctx, want); err != nil {
+				return 0, 0, err
+			}
+		}
 		if err != nil {
 			p.complain("the offsets of a partition cannot be read, trying again", want, err)
 		}
@@ -257,33 +279,10 @@ func (p *Partition) bounds(ctx context.Context, want int64) (start, end int64, e
 	}
 }
 
-// Check tells whether the log still continues what was committed up to pos: it
-// reads the last committed record again and compares it. It waits for brokers
-// that are away, like Fetch. *schemas.GapError: retention has deleted pos.Next.
-// *schemas.RecreatedError: another record is at that offset, or the log ends
-// before pos.Next. A record that compaction has removed proves nothing.
-func (p *Partition) Check(ctx context.Context, pos schemas.Position) error {
-	start, end, err := p.bounds(ctx, pos.Next)
-	if err != nil {
-		return err
-	}
-	if err := p.compare(pos.Next, start, end); err != nil {
-		return err
-	}
-	if pos.Last == nil || pos.Last.Offset < start {
-		return nil
-	}
-	got, err := p.reread(ctx, pos.Last.Offset)
-	if err != nil || got == nil || *got == *pos.Last {
-		return err
-	}
-	return &schemas.RecreatedError{Topic: p.Topic, Partition: p.ID, Detail: fmt.Sprintf("the record at offset %d is another one", pos.Last.Offset)}
-}
-
 // reread returns the identity of the record at offset, nil if there is none.
 func (p *Partition) reread(ctx context.Context, offset int64) (*schemas.RecordID, error) {
 	q := p.c.partition(p.Topic, p.ID, p.gen)
-	q.target = offset + 1
+	q.target, q.topicID, q.pinned = offset+1, p.topicID, p.pinned
 	for {
 		f, err := q.Fetch(ctx, offset, minBlock)
 		if gap := (*schemas.GapError)(nil); errors.Is(err, io.EOF) || errors.As(err, &gap) {

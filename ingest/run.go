@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"entropipe/schemas"
 )
 
 // Handle reads one partition until ctx ends (its partition is revoked, or Run
@@ -28,11 +30,15 @@ func (c *Consumer) Starts(ctx context.Context, topic, from string) (map[int32]in
 	if err := c.cluster.reach(ctx, c.cfg.Timing.Connect); err != nil {
 		return nil, err
 	}
-	extents, err := c.cluster.extents(ctx, topic, c.cfg.Timing.Connect)
+	extents, found, err := c.cluster.identified(ctx, topic, c.cfg.Timing.Connect)
 	if err != nil {
 		return nil, err
 	}
 	c.setTargets(topic, extents)
+	c.mu.Lock()
+	c.ids[topic] = found.id
+	c.mu.Unlock()
+	c.log.Info("found the topic", "topic", topic, "topic_id", found.id.String(), "cluster_id", found.cluster)
 	starts := map[int32]int64{}
 	for id, e := range extents {
 		if starts[id] = e.start; from == "latest" {
@@ -40,6 +46,15 @@ func (c *Consumer) Starts(ctx context.Context, topic, from string) (map[int32]in
 		}
 	}
 	return starts, nil
+}
+
+// TopicID returns the id that the topic had when Starts was called, which its
+// offsets and the targets belong to; zero: the brokers have no ids, or Starts was
+// not called.
+func (c *Consumer) TopicID(topic string) schemas.TopicID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ids[topic]
 }
 
 // setTargets fixes the ends of partitions that have none yet.

@@ -8,8 +8,9 @@ import (
 // Position is where a partition goes on: the end of its newest manifest, or
 // its base when there is none.
 type Position struct {
-	Next int64
-	Last *RecordID // last data record before Next; nil: none known
+	Next    int64
+	Last    *RecordID // last data record before Next; nil: none known
+	TopicID TopicID   // of the topic that the records before Next came from, or that the base was made for; zero: not known
 }
 
 // Fetched is one answer of the source: data records in offset order, and the
@@ -45,14 +46,22 @@ func (e *GapError) Error() string {
 }
 
 // RecreatedError says that the topic is not the one that the output was
-// written from: it was deleted and created again.
+// written from: it was deleted and created again, or another cluster is asked.
 type RecreatedError struct {
 	Topic     string
-	Partition int32
+	Partition int32   // -1: the whole topic
+	Was, Is   TopicID // zero where the brokers have no ids: then Detail tells how it was noticed
 	Detail    string
 }
 
 func (e *RecreatedError) Error() string {
-	return fmt.Sprintf("%s/%d: the topic was deleted and created again since this output was written (%s); write to a new --out",
-		e.Topic, e.Partition, e.Detail)
+	place := e.Topic
+	if e.Partition >= 0 {
+		place = fmt.Sprintf("%s/%d", e.Topic, e.Partition)
+	}
+	if e.Is.IsZero() {
+		return fmt.Sprintf("%s: the topic was deleted and created again since this output was written (%s); write to a new --out", place, e.Detail)
+	}
+	return fmt.Sprintf("%s: the topic was deleted and created again since this output was written (its id was %s, now it is %s); write to a new --out. "+
+		"If this is a mirror of the same topic on another cluster, with equal offsets, start once with --accept-topic %s", place, e.Was, e.Is, e.Topic)
 }

@@ -192,4 +192,5 @@ type Batch struct {
 	Bytes      int64     // bytes of the records' values
 	Last       *RecordID // last data record at or before End; nil: none since the base
 	Gap        bool      // the records were deleted before they could be read (--on-gap skip); no rows
+	TopicID    TopicID   // of the topic that the records came from; zero: not known
 }

@@ -109,9 +109,9 @@ type troubledLog struct {
 	*trouble
 }
 
-func (l troubledLog) Check(ctx context.Context, pos schemas.Position) error {
+func (l troubledLog) Check(ctx context.Context, pos schemas.Position) (schemas.TopicID, error) {
 	if err := l.meet(ctx); err != nil {
-		return err
+		return pos.TopicID, err
 	}
 	return l.topicLog.Check(ctx, pos)
 }

@@ -23,8 +23,10 @@ type listLog struct {
 	leased   atomic.Int64
 }
 
-func (l *listLog) Check(context.Context, schemas.Position) error { return nil }
-func (l *listLog) Committed(context.Context, int64)              {}
+func (l *listLog) Check(context.Context, schemas.Position) (schemas.TopicID, error) {
+	return schemas.TopicID{}, nil
+}
+func (l *listLog) Committed(context.Context, int64) {}
 
 func (l *listLog) Fetch(ctx context.Context, from int64, _ int32) (schemas.Fetched, error) {
 	if from >= int64(len(l.messages)) {

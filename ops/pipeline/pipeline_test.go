@@ -40,14 +40,15 @@ type topicLog struct {
 	biggest  int64
 	checks   atomic.Int64
 	advised  atomic.Int64
+	id       schemas.TopicID
 }
 
-func (l *topicLog) Check(_ context.Context, pos schemas.Position) error {
+func (l *topicLog) Check(_ context.Context, pos schemas.Position) (schemas.TopicID, error) {
 	l.checks.Add(1)
 	if pos.Next < l.logStart {
-		return &schemas.GapError{Topic: "t", Next: pos.Next, LogStart: l.logStart}
+		return pos.TopicID, &schemas.GapError{Topic: "t", Next: pos.Next, LogStart: l.logStart}
 	}
-	return nil
+	return l.id, nil
 }
 
 func (l *topicLog) Fetch(ctx context.Context, from int64, _ int32) (schemas.Fetched, error) {
@@ -104,7 +105,7 @@ func (o *memoryOutput) Resume(context.Context, string, int32) (schemas.Position,
 	defer o.mu.Unlock()
 	o.staged = schemas.Batch{}
 	if n := len(o.batches); n > 0 {
-		return schemas.Position{Next: o.batches[n-1].End, Last: o.batches[n-1].Last}, nil
+		return schemas.Position{Next: o.batches[n-1].End, Last: o.batches[n-1].Last, TopicID: o.batches[n-1].TopicID}, nil
 	}
 	return schemas.Position{Next: o.base}, nil
 }
@@ -214,6 +215,9 @@ func checkChain(t *testing.T, o *memoryOutput, l *topicLog, end int64) {
 		if fmt.Sprint(seen) != fmt.Sprint(want) {
 			t.Fatalf("batch [%d, %d) holds %v, want %v", b.Start, b.End, seen, want)
 		}
+		if b.TopicID != l.id {
+			t.Fatalf("batch [%d, %d) is of topic %x, want %x", b.Start, b.End, b.TopicID, l.id)
+		}
 		if b.Messages != int64(len(want)) || b.Holes != b.End-b.Start-b.Messages {
 			t.Fatalf("batch [%d, %d) counts %d messages and %d holes", b.Start, b.End, b.Messages, b.Holes)
 		}
@@ -242,6 +246,7 @@ func TestEveryRecordIsCommittedOnceAndInOrder(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			l, o := randomLog(seed, 400), &memoryOutput{base: int64(seed % 3)}
+			l.id = schemas.TopicID{byte(seed), 1}
 			p := newPipeline(o, echo(10*time.Millisecond), nil)
 			defer p.Close()
 			if err := p.Partition(t.Context(), "t", 0, l); err != nil {

@@ -9,17 +9,20 @@ import (
 // Partition is one assigned partition of the source, as the pipeline needs it.
 // It is used by one goroutine at a time.
 type Partition interface {
-	// Check tells whether the log still continues what was committed: it reads
-	// the last committed record again. It fails with *schemas.RecreatedError
-	// when another record is there or the log ends before pos.Next, and with
-	// *schemas.GapError when retention has deleted pos.Next.
-	Check(ctx context.Context, pos schemas.Position) error
+	// Check tells whether the log still continues what was committed, and
+	// returns the id of the topic whose records Fetch brings from then on; zero:
+	// the source has no ids. It compares the id with that of pos and reads the
+	// last committed record again. It fails with *schemas.RecreatedError when
+	// the topic has another id, another record is there or the log ends before
+	// pos.Next, and with *schemas.GapError when retention has deleted pos.Next.
+	Check(ctx context.Context, pos schemas.Position) (schemas.TopicID, error)
 
 	// Fetch returns records from offset from on, at most about maxBytes of
 	// them but always a whole record, or an empty Fetched when none came
 	// within the poll time. It retries what may pass (a broker that is away)
 	// until ctx ends. io.EOF: the end that --until-end fixed is reached.
-	// *schemas.GapError: retention overtook the reader.
+	// *schemas.GapError: retention overtook the reader. *schemas.RecreatedError:
+	// the topic is another one now; nothing of it is ever returned.
 	Fetch(ctx context.Context, from int64, maxBytes int32) (schemas.Fetched, error)
 
 	// Committed tells the group that everything before next is durable. It is

@@ -13,8 +13,10 @@ import (
 // quiet is a partition whose end has been reached: it is asked, and has nothing.
 type quiet struct{}
 
-func (quiet) Check(context.Context, schemas.Position) error { return nil }
-func (quiet) Committed(context.Context, int64)              {}
+func (quiet) Check(context.Context, schemas.Position) (schemas.TopicID, error) {
+	return schemas.TopicID{}, nil
+}
+func (quiet) Committed(context.Context, int64) {}
 
 func (quiet) Fetch(ctx context.Context, from int64, _ int32) (schemas.Fetched, error) {
 	select {

@@ -87,7 +87,7 @@ type session struct {
 func (p *Pipeline) session(ctx context.Context, topic string, id int32, part Partition) error {
 	pos, err := p.cfg.Output.Resume(ctx, topic, id)
 	if err == nil {
-		err = part.Check(ctx, pos)
+		pos.TopicID, err = part.Check(ctx, pos)
 	}
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (p *Pipeline) session(ctx context.Context, topic string, id int32, part Par
 		slots: make(chan slot, 1024), rollNow: make(chan struct{}, 1)}
 	s.logEnd.Store(-1)
 	s.durable.Store(pos.Next)
-	s.batch = schemas.Batch{Topic: topic, Partition: id, Start: pos.Next, End: pos.Next, Last: pos.Last}
+	s.batch = schemas.Batch{Topic: topic, Partition: id, Start: pos.Next, End: pos.Next, Last: pos.Last, TopicID: pos.TopicID}
 	p.mu.Lock()
 	p.sessions[s] = struct{}{}
 	p.mu.Unlock()
@@ -317,7 +317,7 @@ func (s *session) commit(ctx context.Context) error {
 	s.p.cfg.Metrics.Memory(s.p.budget.used(), s.p.cfg.Memory)
 	clear(b.Results)
 	clear(b.Rejects)
-	*b = schemas.Batch{Topic: b.Topic, Partition: b.Partition, Start: b.End, End: b.End, Last: b.Last, Results: b.Results[:0], Rejects: b.Rejects[:0]}
+	*b = schemas.Batch{Topic: b.Topic, Partition: b.Partition, Start: b.End, End: b.End, Last: b.Last, TopicID: b.TopicID, Results: b.Results[:0], Rejects: b.Rejects[:0]}
 	s.times = s.times[:0]
 	return nil
 }

@@ -59,8 +59,10 @@ type endless struct {
 	each    int64
 }
 
-func (e *endless) Check(context.Context, schemas.Position) error { return nil }
-func (e *endless) Committed(context.Context, int64)              {}
+func (e *endless) Check(context.Context, schemas.Position) (schemas.TopicID, error) {
+	return schemas.TopicID{}, nil
+}
+func (e *endless) Committed(context.Context, int64) {}
 
 func (e *endless) Fetch(ctx context.Context, from int64, _ int32) (schemas.Fetched, error) {
 	if from >= e.n {
