@@ -37,6 +37,11 @@ func (c *runFlags) check() error {
 	for i, topic := range c.Source.Topic {
 		topics = append(topics, checkNameOfTopic(fmt.Sprintf("topic[%d]", i), topic))
 	}
+	for i, topic := range c.Source.AcceptTopic {
+		if !slices.Contains(c.Source.Topic, topic) {
+			topics = append(topics, wrongValue(fmt.Sprintf("accept-topic[%d]", i), " %s: it is not among --topic", topic))
+		}
+	}
 	return errors.Join(checkBrokers(&c.Source.Brokers), c.Source.Security.check(), errors.Join(topics...),
 		checkOut(c.Output.Out), checkPartitionBy(c.Output.PartitionBy), checkListen(c.Serve.Listen),
 		c.Stage.check(&c.Publish), c.Publish.check(c.Source.Topic), c.Tokens.check(), checkOps(c.Frames.Ops), checkRaw(c.Frames.Raw, c.Source.Topic),

@@ -69,7 +69,7 @@ func exportOf(t *testing.T, tables []string, clouds []geomtest.Named[float64], n
 		t.Fatal(err)
 	}
 	n := int64(len(e.results))
-	if err := out.Base(ctx, "points", nil); err != nil {
+	if err := out.Base(ctx, "points", schemas.TopicID{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := out.Resume(ctx, "points", 0); err != nil {

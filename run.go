@@ -50,6 +50,7 @@ Examples:
   entropipe run --ops hull3d --stage seed --model lidar.safetensors
   entropipe run --ops none --publish survivors --for hull2d,maxima3d
   entropipe run --topic points --raw velodyne         # .bin files sent as they are, by clients without headers
+  entropipe run --brokers mirror:9092 --out /data/clouds --topic lidar --accept-topic lidar    # fail over, once
   entropipe run --topic points,tokens --lm all-MiniLM-L6-v2     # sequences too: table tokens
   entropipe run --topic tokens --lm all-MiniLM-L6-v2 --mask mask/ --ladder 0.1
 
@@ -69,6 +70,8 @@ type sourceFlags struct {
 	Session   time.Duration `name:"session-timeout" default:"10s" help:"Silence after which the group gives a process's partitions to others (${default})." group:"Source"`
 	Rebalance time.Duration `name:"rebalance-timeout" default:"30s" help:"How long a process may take to commit what it has when partitions move (${default})." group:"Source"`
 	OnGap     string        `enum:"stop,skip" default:"stop" help:"When retention has deleted records before they were read: stop, or record the gap and go on (${enum})." group:"Source"`
+
+	AcceptTopic []string `placeholder:"TOPIC" help:"Go on in this topic although it has another id, as a mirror on another cluster has: only if the last record that was committed of every partition is there and equal. For one start; it stays accepted." group:"Source"`
 }
 
 // outputFlags say where and how rows become files.

@@ -281,7 +281,10 @@ func (s *service) fixBase(ctx context.Context) (partitions int, err error) {
 		if known { // who wants other rows of the same records wants another folder
 			s.log.Info("the output has this topic: it goes on behind the records that it holds", "topic", topic)
 		}
-		if err := s.output.Base(ctx, topic, starts); err != nil {
+		if err := s.output.Base(ctx, topic, s.consumer.TopicID(topic), starts); err != nil {
+			return 0, err
+		}
+		if err := s.continues(ctx, topic, starts); err != nil {
 			return 0, err
 		}
 		partitions = max(partitions, len(starts))

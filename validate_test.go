@@ -35,7 +35,7 @@ func TestTableOps(t *testing.T) {
 		}
 		out, err := sinks.Open(t.Context(), store, sinks.Config{Tables: selectable})
 		if err == nil {
-			err = out.Base(t.Context(), "points", nil)
+			err = out.Base(t.Context(), "points", schemas.TopicID{}, nil)
 		}
 		if err == nil {
 			_, err = out.Resume(t.Context(), "points", 0)

@@ -356,7 +356,7 @@ func (c *Consumer) watch(ctx context.Context, gen *generation, out chan<- error)
 			case counts[topic] == 0 && !gone:
 				missing[topic] = time.Now()
 			case counts[topic] == 0 && time.Since(since) >= c.cfg.Timing.Missing:
-				err = fmt.Errorf("topic %q was deleted while it was read", topic)
+				err = fmt.Errorf("topic %q was deleted while it was read; a topic that is created again needs a new --out", topic)
 			case counts[topic] == 0:
 			case gone: // created again: everything is to be checked
 				news = true

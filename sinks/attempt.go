@@ -52,8 +52,11 @@ func (o *Output) Stage(ctx context.Context, b *schemas.Batch) error {
 func (o *Output) attempt(ctx context.Context, b *schemas.Batch) (*attempt, error) {
 	p := partition{b.Topic, b.Partition}
 	o.mu.Lock()
-	a := o.open[p]
+	a, id := o.open[p], o.ids[p]
 	o.mu.Unlock()
+	if !id.IsZero() && b.TopicID != id {
+		return nil, o.refuse(ctx, p, fmt.Errorf("a batch is of the topic with id %s, but %s/%d continues that with id %s", b.TopicID, b.Topic, b.Partition, id))
+	}
 	if a != nil && a.m.Start == b.Start && a.m.End == b.End && a.m.Gap == b.Gap {
 		return a, nil
 	}

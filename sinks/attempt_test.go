@@ -38,7 +38,7 @@ func openResumed(t *testing.T, d *memDisk) *Output {
 	ctx := context.Background()
 	o, err := Open(ctx, memStore(d), testTables)
 	if err == nil {
-		err = o.Base(ctx, logTopic, map[int32]int64{0: 0})
+		err = o.Base(ctx, logTopic, schemas.TopicID{}, map[int32]int64{0: 0})
 	}
 	if err == nil {
 		_, err = o.Resume(ctx, logTopic, 0)

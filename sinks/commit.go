@@ -81,7 +81,7 @@ func (o *Output) give(p partition, next int64) {
 }
 
 func (o *Output) newManifest(b *schemas.Batch) *Manifest {
-	return &Manifest{Format: formatVersion, UUID: newUUID(), Topic: b.Topic, Partition: b.Partition, Start: b.Start, End: b.End, Gap: b.Gap,
+	return &Manifest{Format: formatVersion, UUID: newUUID(), Topic: b.Topic, TopicID: b.TopicID.String(), Partition: b.Partition, Start: b.Start, End: b.End, Gap: b.Gap,
 		Files: []ManifestFile{}, ConfigHash: o.cfg.ConfigHash, Created: time.Now().UTC(), Writer: o.cfg.Version}
 }
 

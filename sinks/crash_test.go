@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"entropipe/schemas"
 )
 
 var errCrashed = errors.New("the process is gone")
@@ -205,7 +207,7 @@ func TestReachedAfterACrashAtEveryOperation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.Base(ctx, logTopic, map[int32]int64{0: 0}); err != nil {
+		if err := o.Base(ctx, logTopic, schemas.TopicID{}, map[int32]int64{0: 0}); err != nil {
 			t.Fatal(err)
 		}
 		reached, err := o.Reached(ctx, logTopic, 0, end)

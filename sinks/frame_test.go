@@ -31,7 +31,7 @@ func commitTo(t *testing.T, d *memDisk, cfg Config, batches ...*schemas.Batch) S
 		t.Fatal(err)
 	}
 	for _, b := range batches {
-		if err := o.Base(ctx, b.Topic, map[int32]int64{b.Partition: b.Start}); err != nil {
+		if err := o.Base(ctx, b.Topic, schemas.TopicID{}, map[int32]int64{b.Partition: b.Start}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := o.Resume(ctx, b.Topic, b.Partition); err != nil {

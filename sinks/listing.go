@@ -10,6 +10,7 @@ import (
 type topicListing struct {
 	folder     string
 	base       bool
+	accepted   []string // later bases
 	partitions []partitionListing
 }
 
@@ -40,6 +41,8 @@ func listTopics(ctx context.Context, store Reader, strange func(name string)) ([
 		switch {
 		case len(part) == 4 && part[3] == baseFile:
 			t.base = true
+		case len(part) == 4 && isBase(part[3]):
+			t.accepted = append(t.accepted, part[3])
 		case len(part) == 5 && isManifest:
 			if n := len(t.partitions); n == 0 || t.partitions[n-1].id != part[3] {
 				t.partitions = append(t.partitions, partitionListing{id: part[3]})

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"entropipe/schemas"
 )
 
 // everyStore runs a test on every implementation of Store.
@@ -259,7 +261,7 @@ func TestNamesOfOutputsAndTopics(t *testing.T) {
 			t.Fatalf("%s: %v", out, err)
 		}
 		for k, topic := range topics {
-			if err := o.Base(t.Context(), topic, nil); err != nil {
+			if err := o.Base(t.Context(), topic, schemas.TopicID{}, nil); err != nil {
 				t.Fatalf("%s: %q: %v", out, topic, err)
 			}
 			for _, id := range []int32{0, 10_000, math.MaxInt32}[:1+2*(1-min(k, 1))] {

@@ -109,7 +109,7 @@ func freeze(t *testing.T, store Store, base int64, n int) *zombie {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Base(ctx, logTopic, map[int32]int64{0: base}); err != nil {
+	if err := o.Base(ctx, logTopic, schemas.TopicID{}, map[int32]int64{0: base}); err != nil {
 		t.Fatal(err)
 	}
 	pos, err := o.Resume(ctx, logTopic, 0)

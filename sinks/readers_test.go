@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"entropipe/schemas"
 )
 
 // Both tables of sequences are what pyarrow, DuckDB and Polars take them for.
@@ -28,7 +30,7 @@ func TestTokensInPython(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Base(ctx, "tokens", nil); err != nil {
+	if err := o.Base(ctx, "tokens", schemas.TopicID{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {

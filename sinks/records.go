@@ -51,7 +51,7 @@ type baseRecord struct {
 	Format  int              `json:"format"`
 	UUID    string           `json:"uuid"` // of who made it
 	Topic   string           `json:"topic"`
-	TopicID string           `json:"topic_id,omitempty"` // hex, of the topic's incarnation; empty: the brokers had no ids
+	TopicID string           `json:"topic_id,omitempty"` // as Kafka's tools print it; empty: the brokers had no ids
 	Created time.Time        `json:"created"`
 	Starts  map[string]int64 `json:"starts"`
 }
@@ -63,7 +63,7 @@ type Manifest struct {
 	Format    int               `json:"format"`
 	UUID      string            `json:"uuid"` // of the attempt
 	Topic     string            `json:"topic"`
-	TopicID   string            `json:"topic_id,omitempty"` // hex, of the topic's incarnation; empty: the brokers had no ids
+	TopicID   string            `json:"topic_id,omitempty"` // as Kafka's tools print it; empty: the brokers had no ids
 	Partition int32             `json:"partition"`
 	Start     int64             `json:"start"`
 	End       int64             `json:"end"`
@@ -222,6 +222,9 @@ func parseBase(name string, data []byte, topic string) (*baseRecord, error) {
 	if r.Topic != topic {
 		return nil, fmt.Errorf("%s belongs to topic %q, not to %q", name, r.Topic, topic)
 	}
+	if _, err := schemas.ParseTopicID(r.TopicID); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", name, err)
+	}
 	for id, start := range r.Starts {
 		if n, err := strconv.ParseInt(id, 10, 32); err != nil || n < 0 || start < 0 {
 			return nil, fmt.Errorf("%s is damaged: partition %q starts at %d", name, id, start)
@@ -248,7 +251,10 @@ func parseManifest(name string, data []byte) (*Manifest, error) {
 
 func (m *Manifest) problem() string {
 	c := &m.Counts
+	_, idErr := schemas.ParseTopicID(m.TopicID)
 	switch {
+	case idErr != nil:
+		return idErr.Error()
 	case len(m.UUID) != uuidSize:
 		return fmt.Sprintf("uuid %q", m.UUID)
 	case m.Partition < 0 || m.Start < 0 || m.End <= m.Start:

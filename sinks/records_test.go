@@ -14,7 +14,7 @@ import (
 
 func goodManifest() *Manifest {
 	m := &Manifest{Format: formatVersion, UUID: newUUID(), Topic: "points", Partition: 2, Start: 10, End: 20,
-		TopicID: "00112233445566778899aabbccddeeff", ContentHash: "ab", AdoptedFrom: newUUID(),
+		TopicID: "ABEiM0RVZneImaq7zN3u_w", ContentHash: "ab", AdoptedFrom: newUUID(),
 		Counts: Counts{Messages: 7, Chunks: 1, Frames: 12, Rejects: 1, Holes: 2}, Chunks: &Chunks{Ahead: []int64{20, 22}, Closed: []string{"0123456789abcdef"}}, Last: &schemas.RecordID{Offset: 19, Timestamp: 5, CRC32C: 7}}
 	m.Files = []ManifestFile{{Table: "frames", Path: "frames/dataset=a/topic=points/part-2-x.parquet", Staged: stagingName(m.of(), 10, m.UUID) + "/frames-0", Rows: 12, Bytes: 5, SHA256: "00"}}
 	return m

@@ -14,17 +14,18 @@ import (
 // Base fixes where the output begins in each partition of a topic, unless that
 // has been done: the first writer's starts hold for all, for ever. It comes
 // before the first fetch. Two writers with different ideas of the beginning
-// would otherwise both commit, one more than the other.
-func (o *Output) Base(ctx context.Context, topic string, starts map[int32]int64) error {
+// would otherwise both commit, one more than the other. id is that of the topic
+// which the starts were read from; zero: not known.
+func (o *Output) Base(ctx context.Context, topic string, id schemas.TopicID, starts map[int32]int64) error {
 	if found, err := o.HasBase(ctx, topic); found || err != nil {
 		return err
 	}
-	b := baseRecord{Format: formatVersion, UUID: newUUID(), Topic: topic, Created: time.Now().UTC(), Starts: map[string]int64{}}
-	for id, start := range starts {
-		if id < 0 || start < 0 {
-			return fmt.Errorf("topic %s: partition %d cannot begin at %d", topic, id, start)
+	b := baseRecord{Format: formatVersion, UUID: newUUID(), Topic: topic, TopicID: id.String(), Created: time.Now().UTC(), Starts: map[string]int64{}}
+	for p, start := range starts {
+		if p < 0 || start < 0 {
+			return fmt.Errorf("topic %s: partition %d cannot begin at %d", topic, p, start)
 		}
-		b.Starts[strconv.Itoa(int(id))] = start
+		b.Starts[strconv.Itoa(int(p))] = start
 	}
 	name := topicFolder(topic) + "/" + baseFile
 	found, _, err := createOrAdopt(ctx, o.store, name, encodeRecord(b))
@@ -45,16 +46,7 @@ func (o *Output) HasBase(ctx context.Context, topic string) (bool, error) {
 }
 
 func (o *Output) base(ctx context.Context, topic string) (*baseRecord, error) {
-	name := topicFolder(topic) + "/" + baseFile
-	data, err := o.store.Read(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	b, err := parseBase(name, data, topic)
-	if err == nil && b.Format != formatVersion {
-		err = &FormatError{name, b.Format} // copied here from another output
-	}
-	return b, err
+	return o.readBase(ctx, topic, 1)
 }
 
 // Resume publishes the newest manifest of the partition, if there is one, and
@@ -81,6 +73,9 @@ func (o *Output) Resume(ctx context.Context, topic string, id int32) (schemas.Po
 		return pos, fmt.Errorf("%s/%d: resume: %w", topic, id, err)
 	}
 	o.give(p, pos.Next)
+	o.mu.Lock()
+	o.ids[p] = pos.TopicID
+	o.mu.Unlock()
 	return pos, nil
 }
 
@@ -104,20 +99,16 @@ func (o *Output) Reached(ctx context.Context, topic string, id int32, end int64)
 }
 
 func (o *Output) resume(ctx context.Context, p partition) (schemas.Position, error) {
-	base, err := o.base(ctx, p.topic)
-	if err != nil {
-		return schemas.Position{}, err
-	}
 	m, err := o.newest(ctx, p)
 	if err != nil {
 		return schemas.Position{}, err
 	}
-	pos := schemas.Position{Next: base.start(p.id)}
-	if m != nil {
-		if err := o.publish(ctx, m, true); err != nil {
-			return pos, err
-		}
-		pos = schemas.Position{Next: m.End, Last: m.Last}
+	pos, err := o.position(ctx, p, m)
+	if err == nil && m != nil {
+		err = o.publish(ctx, m, true)
+	}
+	if err != nil {
+		return pos, err
 	}
 	return pos, o.clean(ctx, p)
 }

@@ -21,7 +21,7 @@
 //	  rejects/topic=<t>/part-<partition>-<start>-<end>.parquet
 //	  _staging/<t>-<partition>-<start>-<uuid>/<table>-<number>               until published
 //	  _commits/store.json                                                    uuid, format, partition_by
-//	  _commits/topics/<t>/base.json                                          where each partition begins
+//	  _commits/topics/<t>/base.json                                          where each partition begins; base-2.json: the topic's next id
 //	  _commits/topics/<t>/<partition>/<start, 20 digits>.json                manifests
 //
 // What a commit does, and what a crash after each step leaves behind:
@@ -44,6 +44,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"entropipe/schemas"
 )
 
 // Config says how an Output writes. Its zero value is usable.
@@ -75,9 +77,10 @@ type Output struct {
 	encoders chan *encoder // as many as files may be encoded at once; nil entries are made on first use
 
 	mu    sync.Mutex
-	ready map[partition]int64    // the start that a partition may attempt: everything before is published
-	open  map[partition]*attempt // there, if parts of it are staged
-	seen  map[partition]int64    // start of the newest manifest that was looked for
+	ready map[partition]int64           // the start that a partition may attempt: everything before is published
+	open  map[partition]*attempt        // there, if parts of it are staged
+	seen  map[partition]int64           // start of the newest manifest that was looked for
+	ids   map[partition]schemas.TopicID // of the topic that a partition continues; zero: any
 }
 
 // partition names a partition of a topic.
@@ -116,7 +119,7 @@ func Open(ctx context.Context, store Store, cfg Config) (*Output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open output: %w", err)
 	}
-	o := &Output{store: store, cfg: cfg, identity: identity, inode: inode, tables: tables, ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{},
+	o := &Output{store: store, cfg: cfg, identity: identity, inode: inode, tables: tables, ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{}, ids: map[partition]schemas.TopicID{},
 		encoders: make(chan *encoder, runtime.GOMAXPROCS(0))}
 	for range cap(o.encoders) {
 		o.encoders <- nil

@@ -77,11 +77,11 @@ func TestBase(t *testing.T) {
 	if found, err := o.HasBase(ctx, logTopic); found || err != nil {
 		t.Errorf("a base before there is one: %t, %v", found, err)
 	}
-	if err := o.Base(ctx, logTopic, map[int32]int64{0: -1}); err == nil {
+	if err := o.Base(ctx, logTopic, schemas.TopicID{}, map[int32]int64{0: -1}); err == nil {
 		t.Error("a base of -1 is accepted")
 	}
 	for _, starts := range []map[int32]int64{{0: 5, 1: 7}, {0: 9, 2: 9}} {
-		if err := o.Base(ctx, logTopic, starts); err != nil {
+		if err := o.Base(ctx, logTopic, schemas.TopicID{}, starts); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -104,7 +104,7 @@ func TestHostileTopicNames(t *testing.T) {
 	}
 	topics := []string{".", "..", "00", "points", "Points", "x-", "x-00", "a-0", "a", "base.json", strings.Repeat("t", 249), strings.Repeat("t", 248) + "u"}
 	for i, topic := range topics {
-		if err := o.Base(ctx, topic, map[int32]int64{0: int64(i)}); err != nil {
+		if err := o.Base(ctx, topic, schemas.TopicID{}, map[int32]int64{0: int64(i)}); err != nil {
 			t.Fatalf("%q: %v", topic, err)
 		}
 	}
@@ -213,7 +213,7 @@ func TestPartitionsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Base(ctx, logTopic, nil); err != nil {
+	if err := o.Base(ctx, logTopic, schemas.TopicID{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
@@ -250,7 +250,7 @@ func TestCommitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Base(ctx, logTopic, nil); err != nil {
+	if err := o.Base(ctx, logTopic, schemas.TopicID{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.Resume(ctx, logTopic, 0); err != nil {

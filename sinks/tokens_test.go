@@ -198,7 +198,7 @@ func TestSequencesAreCommitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Base(ctx, "tokens", map[int32]int64{0: 0}); err != nil {
+	if err := o.Base(ctx, "tokens", schemas.TopicID{}, map[int32]int64{0: 0}); err != nil {
 		t.Fatal(err)
 	}
 	want := Counts{}

@@ -2,8 +2,10 @@ package sinks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"runtime"
 	"slices"
 	"strconv"
@@ -32,7 +34,7 @@ func Verify(ctx context.Context, store Reader, opts VerifyOptions) (*Report, err
 	if opts.Workers <= 0 {
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
-	v := &verifier{store: store, opts: opts, reporter: reporter{Report: newReport()}, listed: map[string]int64{}, pending: map[string]bool{}}
+	v := &verifier{store: store, opts: opts, reporter: reporter{Report: newReport()}, listed: map[string]int64{}, pending: map[string]bool{}, ids: map[string]bool{}}
 	err := store.List(ctx, ".", func(e Entry) error {
 		if !strings.HasPrefix(e.Name, commitsFolder+"/") && !strings.HasPrefix(e.Name, stagingFolder+"/") {
 			v.listed[e.Name] = e.Size
@@ -73,6 +75,7 @@ type verifier struct {
 	reporter
 	listed  map[string]int64 // data files that were there at the start and belong to no manifest so far
 	pending map[string]bool  // staging folders of newest manifests
+	ids     map[string]bool  // topic/id: the output may continue the topic with this id; topic: its base is known
 	total   int              // manifests
 	done    int              // of them
 }
@@ -143,6 +146,7 @@ func (v *verifier) topic(ctx context.Context, t *topicListing, jobs chan<- manif
 	if base != nil {
 		v.oneFormat(name, base.Format)
 	}
+	v.accepted(ctx, t, base)
 	for _, p := range t.partitions {
 		v.chain(ctx, base, p, jobs)
 	}
@@ -155,6 +159,40 @@ func (v *verifier) topic(ctx context.Context, t *topicListing, jobs chan<- manif
 			v.partition(PartitionReport{Topic: base.Topic, Partition: int32(n), Base: start, End: start})
 		}
 	}
+}
+
+// accepted reads the ids that the topic may have: that of its base, and those that
+// were accepted later.
+func (v *verifier) accepted(ctx context.Context, t *topicListing, base *baseRecord) {
+	if base != nil {
+		v.ids[base.Topic], v.ids[base.Topic+"/"+base.TopicID] = true, true
+	}
+	for _, file := range t.accepted {
+		v.checked(checkRecords, 1)
+		later, err := v.readBase(ctx, t.folder+"/"+file)
+		if err == nil && later.TopicID == "" {
+			err = errors.New("it names no id")
+		}
+		if err != nil {
+			v.fault(checkRecords, t.folder+"/"+file, "%v", err)
+			continue
+		}
+		v.oneFormat(t.folder+"/"+file, later.Format)
+		v.ids[later.Topic+"/"+later.TopicID] = true
+	}
+}
+
+// otherTopic tells whether m has an id that is not that of the manifest before it
+// and was not accepted either. An output that was begun without ids takes the
+// first that it meets.
+func (v *verifier) otherTopic(last, m *Manifest) bool {
+	switch {
+	case v.ids[m.Topic+"/"+m.TopicID]:
+		return m.TopicID == "" && last != nil && last.TopicID != ""
+	case last == nil || last.TopicID == "":
+		return v.ids[m.Topic] && !v.ids[m.Topic+"/"] // without a base the first is believed
+	}
+	return m.TopicID != last.TopicID
 }
 
 func (v *verifier) partition(p PartitionReport) {
@@ -173,7 +211,7 @@ func (v *verifier) readBase(ctx context.Context, name string) (*baseRecord, erro
 	if err := parseRecord(name, data, &head); err != nil {
 		return nil, err
 	}
-	if topicFolder(head.Topic)+"/"+baseFile != name {
+	if topicFolder(head.Topic) != path.Dir(name) {
 		return nil, fmt.Errorf("it is the base of topic %q, which belongs elsewhere", head.Topic)
 	}
 	return parseBase(name, data, head.Topic)
@@ -244,6 +282,8 @@ func (v *verifier) link(sum *PartitionReport, last, m *Manifest, name string) {
 		v.fault(checkChain, name, "offsets %d to %d are in no manifest", sum.End, m.Start-1)
 	case m.Start < sum.End:
 		v.fault(checkChain, name, "offsets %d to %d are in two manifests, or before the base", m.Start, min(m.End, sum.End)-1)
+	case v.otherTopic(last, m):
+		v.fault(checkChain, name, "its records come from another topic of the same name, with id %q, which was not accepted", m.TopicID)
 	case m.Counts.Messages == 0 && last != nil && last.Last != nil && (m.Last == nil || *m.Last != *last.Last):
 		v.fault(checkChain, name, "it has no message, but does not inherit the last record of the manifest before it")
 	}

@@ -56,7 +56,7 @@ func (w *writer) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.Base(ctx, logTopic, map[int32]int64{0: w.base}); err != nil {
+	if err := o.Base(ctx, logTopic, schemas.TopicID{}, map[int32]int64{0: w.base}); err != nil {
 		return err
 	}
 	pos, err := o.Resume(ctx, logTopic, 0)

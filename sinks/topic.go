@@ -1,0 +1,177 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"entropipe/schemas"
+)
+
+// A topic that is deleted and created again is another topic, with another id,
+// and nothing of it may follow what is committed. The ids stand in base.json and
+// in every manifest; who reads the topic compares them.
+//
+// The one way to go on in a topic with another id is Accept, for a mirror on
+// another cluster. It creates base-2.json beside base.json (base-3.json the next
+// time): the same record with the new id, and with the offsets where the
+// partitions went on then. Like every commit record it stays.
+
+// maxBases bounds how often a topic's id is accepted. It keeps a folder of
+// strange files from being read for ever.
+const maxBases = 1000
+
+// baseName names a base in the folder of a topic, from 1 on.
+func baseName(n int) string {
+	if n == 1 {
+		return baseFile
+	}
+	return fmt.Sprintf("base-%d.json", n)
+}
+
+// isBase tells whether a file in the folder of a topic is a base.
+func isBase(name string) bool {
+	for n := 1; n <= maxBases; n++ {
+		if name == baseName(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// topicID returns the id that a record names. parseBase and parseManifest have
+// checked its form.
+func topicID(text string) schemas.TopicID {
+	id, _ := schemas.ParseTopicID(text)
+	return id
+}
+
+// newest returns the number of the topic's newest base, with its id.
+func (o *Output) newestBase(ctx context.Context, topic string, first *baseRecord) (n int, newest *baseRecord, err error) {
+	newest = first
+	for n = 1; n < maxBases; n++ {
+		next, err := o.readBase(ctx, topic, n+1)
+		if errors.Is(err, ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return n, newest, err
+		}
+		newest = next
+	}
+	return n, newest, nil
+}
+
+// readBase reads a base of the topic.
+func (o *Output) readBase(ctx context.Context, topic string, n int) (*baseRecord, error) {
+	name := topicFolder(topic) + "/" + baseName(n)
+	data, err := o.store.Read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := parseBase(name, data, topic)
+	if err == nil && b.Format != formatVersion {
+		err = &FormatError{name, b.Format} // copied here from another output
+	}
+	return b, err
+}
+
+// TopicID returns the id that the topic has for this output as a whole: the one
+// that was accepted last, or that of the base. It is zero where there is no base
+// or where brokers had no ids then; the partitions' positions may know one.
+func (o *Output) TopicID(ctx context.Context, topic string) (schemas.TopicID, error) {
+	first, err := o.base(ctx, topic)
+	if errors.Is(err, ErrNotFound) {
+		return schemas.TopicID{}, nil
+	}
+	if err != nil {
+		return schemas.TopicID{}, err
+	}
+	_, newest, err := o.newestBase(ctx, topic, first)
+	if err != nil {
+		return schemas.TopicID{}, err
+	}
+	return topicID(newest.TopicID), nil
+}
+
+// position returns where partition p goes on behind its newest manifest m, which
+// is nil if there is none. The id is the one that was accepted last, else that of
+// m, else that of the base: brokers that got ids later may have told the first.
+func (o *Output) position(ctx context.Context, p partition, m *Manifest) (schemas.Position, error) {
+	base, err := o.base(ctx, p.topic)
+	if err != nil {
+		return schemas.Position{}, err
+	}
+	n, newest, err := o.newestBase(ctx, p.topic, base)
+	pos := schemas.Position{Next: base.start(p.id), TopicID: topicID(newest.TopicID)}
+	if m == nil || err != nil {
+		return pos, err
+	}
+	pos.Next, pos.Last = m.End, m.Last
+	if id := topicID(m.TopicID); n == 1 && !id.IsZero() {
+		pos.TopicID = id
+	}
+	return pos, nil
+}
+
+// Positions returns where every partition of the topic goes on that the output
+// has something of, or has fixed the beginning of. Unlike Resume it changes
+// nothing, and may be asked beside writers.
+func (o *Output) Positions(ctx context.Context, topic string) (map[int32]schemas.Position, error) {
+	base, err := o.base(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	names, err := o.store.Names(ctx, topicFolder(topic))
+	if err != nil {
+		return nil, err
+	}
+	positions := map[int32]schemas.Position{}
+	for _, name := range append(names, slices.Collect(maps.Keys(base.Starts))...) {
+		id, err := strconv.ParseInt(name, 10, 32)
+		if err != nil || id < 0 {
+			continue // a base
+		}
+		p := partition{topic, int32(id)}
+		m, err := o.newest(ctx, p)
+		if err == nil {
+			positions[p.id], err = o.position(ctx, p, m)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return positions, nil
+}
+
+// Accept makes id the topic's id from the given positions on, durably and for all
+// writers. The caller has made sure that the topic with this id continues what is
+// committed. Of two writers that accept different ids at once one fails.
+func (o *Output) Accept(ctx context.Context, topic string, id schemas.TopicID, positions map[int32]schemas.Position) error {
+	first, err := o.base(ctx, topic)
+	if err != nil {
+		return err
+	}
+	n, newest, err := o.newestBase(ctx, topic, first)
+	if err != nil || topicID(newest.TopicID) == id {
+		return err
+	}
+	b := baseRecord{Format: formatVersion, UUID: newUUID(), Topic: topic, TopicID: id.String(), Created: time.Now().UTC(), Starts: map[string]int64{}}
+	for p, pos := range positions {
+		b.Starts[strconv.Itoa(int(p))] = pos.Next
+	}
+	name := topicFolder(topic) + "/" + baseName(n+1)
+	found, _, err := createOrAdopt(ctx, o.store, name, encodeRecord(b))
+	if err != nil {
+		return fmt.Errorf("topic %s: %w", topic, err)
+	}
+	winner, err := parseBase(name, found, topic)
+	if err == nil && topicID(winner.TopicID) != id {
+		err = fmt.Errorf("topic %s: another process has accepted id %s at the same moment", topic, winner.TopicID)
+	}
+	return err
+}
