@@ -27,7 +27,7 @@ func (c *brokerCmd) Run(e *env) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	b, err := broker.Start(broker.Config{Listen: c.Listen, Dir: c.Data, Partitions: c.Partitions, MaxMessageBytes: int64(c.MaxMessageBytes)})
+	b, err := broker.Start(broker.Config{Listen: c.Listen, Dir: c.Data, Partitions: c.Partitions, MaxMessageBytes: int64(c.MaxMessageBytes), Log: e.log})
 	if err != nil {
 		return err
 	}

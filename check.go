@@ -68,6 +68,7 @@ func (c *runFlags) checkAmounts() error {
 		checkAmount("rebalance-timeout", c.Source.Rebalance, 100*time.Millisecond, 24*time.Hour),
 		checkAmount("workers", c.Resource.Workers, 0, maxWorkers),
 		checkAmount("memory", c.Resource.Memory, minMemory, maxSize),
+		checkAmount("retry-for", c.Output.RetryFor, 0, 30*24*time.Hour),
 		checkAmount("roll-bytes", c.Output.RollBytes, 1, maxSize),
 		checkAmount("roll-records", c.Output.RollRecords, 1, 1<<50),
 		checkAmount("entropy-every", c.Frames.EntropyEvery, 0, 1<<40),

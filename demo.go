@@ -69,7 +69,7 @@ func (c *demoCmd) Run(e *env) error {
 	if err := os.MkdirAll(c.Out, 0o777); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	b, err := broker.Start(broker.Config{Listen: "127.0.0.1:0", Dir: filepath.Join(c.Out, "_broker"), Partitions: 2})
+	b, err := broker.Start(broker.Config{Listen: "127.0.0.1:0", Dir: filepath.Join(c.Out, "_broker"), Partitions: 2, Log: e.log})
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,7 +37,7 @@ func TestFullDisk(t *testing.T) {
 	out, brokers := filepath.Join(disk, "out"), startBroker(t)
 	const n = 60
 	must(t, dir, "produce", "synthetic", "--frames", strconv.Itoa(n), "--points", "6000", "--rate", "max", "--brokers", brokers)
-	run := []string{"run", "--brokers", brokers, "--out", out, "--until-end", "--roll-records", "5"}
+	run := []string{"run", "--brokers", brokers, "--out", out, "--until-end", "--roll-records", "5", "--retry-for", "0"}
 	full := launch(t, dir, run...)
 	full.exits(1, patience)
 	full.says(`^entropipe: points/\d.*: no space left on device$`)
@@ -112,4 +114,115 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 	must(t, dir, run...)
 	holds(t, out, 8)
+}
+
+// resized changes the size of a file system that mounted has made.
+func resized(t *testing.T, disk, options string, flags uintptr) {
+	t.Helper()
+	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT|flags, options); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A disk that is full for a while delays records and loses none; meanwhile the
+// service says that it is not ready, and why.
+func TestRunWaitsForRoomOnTheDisk(t *testing.T) {
+	t.Parallel()
+	disk, dir := mounted(t, "2m"), t.TempDir()
+	out, brokers := filepath.Join(disk, "out"), startBroker(t)
+	const n = 60
+	must(t, dir, "produce", "synthetic", "--frames", strconv.Itoa(n), "--points", "6000", "--rate", "max", "--brokers", brokers)
+	r := launch(t, dir, "run", "--brokers", brokers, "--out", out, "--until-end", "--roll-records", "5", "--listen", "127.0.0.1:0")
+	base := strings.TrimSuffix(r.until(`metrics=(http://\S+)`)[1], "/metrics")
+	r.until(`level=WARN msg="the output cannot be written, trying again" error=".*no space left on device"`)
+	waitFor(t, "a broker to answer", func() bool {
+		text, status := get(t, base+"/readyz")
+		return status == http.StatusServiceUnavailable && strings.Contains(text, "the output cannot be written: ") && strings.Contains(text, "no space left on device")
+	})
+	if text, status := get(t, base+"/healthz"); status != http.StatusOK {
+		t.Errorf("a process that waits lives: %d %s", status, text)
+	}
+	if got := committed(verified(t, out)); got == 0 || got >= n {
+		t.Fatalf("%d of %d records are committed: the disk was not full in the middle", got, n)
+	}
+	resized(t, disk, "size=64m", 0)
+	r.exits(0, patience)
+	r.says(`level=INFO msg="the output can be written again" after=`)
+	r.says(`msg=done frames=` + strconv.Itoa(n) + ` .*rejects=0 `)
+	holds(t, out, n)
+	if left, err := os.ReadDir(filepath.Join(out, "_staging")); err != nil || len(left) > 0 {
+		t.Errorf("%d folders are left in _staging; %v", len(left), err)
+	}
+	must(t, dir, "verify", out)
+}
+
+// A disk that becomes read-only and writable again, as after a fault of a moment.
+// A signal while it is not is an end that is not good, and loses nothing.
+func TestServiceOnADiskThatIsReadOnlyForAWhile(t *testing.T) {
+	t.Parallel()
+	disk, dir, brokers := mounted(t, "64m"), t.TempDir(), startBroker(t)
+	out := filepath.Join(disk, "out")
+	send := func() { must(t, dir, spread(brokers, "points", "a", "--frames", "20", "--rate", "max")...) }
+	service := func() *process {
+		return launch(t, dir, "run", "--brokers", brokers, "--out", out, "--roll-records", "5", "--roll-age", "100ms", "--ops", "hull2d", "--listen", "127.0.0.1:0")
+	}
+	send()
+	r := service()
+	metrics := r.until(`metrics=(http://\S+)`)[1]
+	waitFor(t, "the records", func() bool { return reached(t, out) == 20 })
+	resized(t, disk, "", syscall.MS_RDONLY)
+	send()
+	r.until(`level=WARN msg="the output cannot be written, trying again" error=".*read-only file system"`)
+	resized(t, disk, "", 0)
+	waitFor(t, "the other records", func() bool { return reached(t, out) == 40 })
+	holds(t, out, 40)
+	refused := func() float64 { return metric(t, metrics, "entropipe_errors_total", `reason="output_unavailable"`) }
+	before := refused()
+	resized(t, disk, "", syscall.MS_RDONLY)
+	send()
+	waitFor(t, "a refused commit", func() bool { return refused() > before })
+	r.signal(syscall.SIGTERM)
+	r.exits(1, patience)
+	r.says(`^entropipe: points/\d.*read-only file system`)
+	resized(t, disk, "", 0)
+	again := service()
+	waitFor(t, "all records", func() bool { return reached(t, out) == 60 })
+	again.signal(syscall.SIGTERM)
+	again.exits(0, patience)
+	holds(t, out, 60)
+	must(t, dir, "verify", out)
+}
+
+// A broker on a full disk says so, once a minute, and a producer goes on when there
+// is room: what was acknowledged is there, also after kill -9.
+func TestBrokerOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	disk, dir := mounted(t, "1m"), t.TempDir()
+	address := ownAddress(t)
+	broker := func() *process {
+		b := launch(t, dir, "broker", "--listen", address, "--data", filepath.Join(disk, "log"), "--partitions", "1")
+		b.until("^" + regexp.QuoteMeta(address) + "$")
+		return b
+	}
+	b := broker()
+	const n = 60
+	p := launch(t, dir, "produce", "synthetic", "--frames", strconv.Itoa(n), "--points", "6000", "--rate", "max", "--brokers", address, "--compression", "none")
+	b.until(`level=WARN msg="the broker cannot write its folder: .*no space left on device`)
+	p.until(`brokers do not take messages; trying again`)
+	resized(t, disk, "size=64m", 0)
+	p.exits(0, patience)
+	there := sent(t, address, "points")
+	if there < n {
+		t.Fatalf("%d records are there, %d were acknowledged", there, n)
+	}
+	b.killed()
+	broker()
+	if got := sent(t, address, "points"); got != there {
+		t.Errorf("%d records after a restart, want %d", got, there)
+	}
+	out := filepath.Join(dir, "out")
+	must(t, dir, "run", "--brokers", address, "--until-end", "--out", out, "--ops", "hull2d")
+	if got := committed(verified(t, out)); got != there {
+		t.Errorf("%d records are read, want %d", got, there)
+	}
 }

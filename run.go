@@ -42,6 +42,7 @@ Several processes with the same --out share the partitions.
 Examples:
   entropipe run                                       # topic points on 127.0.0.1:9092, to ./entropipe-out
   entropipe run --until-end --progress                # what is there now, then stop
+  entropipe run --retry-for 2h                        # what to wait for room on a full disk
   entropipe run --max-rejects 5%                      # exit 1 where more than one frame in twenty is refused
   entropipe run --brokers kafka1:9092,kafka2:9092 --topic lidar,drone --out /data/clouds
   entropipe run production.yaml --listen 127.0.0.1:8421
@@ -82,6 +83,7 @@ type outputFlags struct {
 	RollBytes   Size          `default:"256MiB" help:"Commit after so many bytes of input (${default})." group:"Output"`
 	RollRecords int64         `default:"100000" help:"Commit after so many records (${default})." group:"Output"`
 	RollAge     time.Duration `default:"60s" help:"Commit after so long; 0 turns the clock off (${default})." group:"Output"`
+	RetryFor    time.Duration `default:"10m" help:"How long to try again while the output cannot be written, as on a full or read-only disk; then status 1. 0: not at all (${default})." group:"Output"`
 }
 
 // frameFlags say what is done with every frame.

@@ -33,8 +33,9 @@ type service struct {
 	consumer *ingest.Consumer
 	outbox   *ingest.Outbox // of --publish; nil without
 	pipeline *pipeline.Pipeline
-	stage    *pipeline.Stage // nil: off
-	model    *modelFile      // nil: it is not read again
+	question *pipeline.Question // whether a partition's end is reached
+	stage    *pipeline.Stage    // nil: off
+	model    *modelFile         // nil: it is not read again
 	batches  pipeline.BatchTotals
 	textless bool // the language model has no tokenizer
 	metrics  *metrics.Metrics
@@ -163,7 +164,7 @@ func (s *service) connect(ctx context.Context) (partitions int, err error) {
 		s.group = s.output.DefaultGroup()
 	}
 	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic, Group: s.group, Output: s.output.UUID(), OutputInode: s.output.Inode(),
-		UntilEnd: c.UntilEnd, Reached: s.output.Reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log,
+		UntilEnd: c.UntilEnd, Reached: s.reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log,
 		Timing: ingest.Timing{Session: c.Session, Rebalance: c.Rebalance}})
 	if err != nil {
 		return 0, err
@@ -189,9 +190,10 @@ func (s *service) openPipeline(ctx context.Context, partitions int, frames pipel
 	s.pipeline = pipeline.New(pipeline.Config{Output: s.output, Publisher: publisher, Queue: queue,
 		NewProcess: func() pipeline.Process { return pipeline.NewFrames(frames).Process },
 		NewTokens:  func() *pipeline.Tokens { return pipeline.NewTokens(lm.TokenConfig) },
-		Workers:    s.workers, Memory: int64(c.Resource.Memory), SkipGaps: c.Source.OnGap == "skip",
+		Workers:    s.workers, Memory: int64(c.Resource.Memory), RetryFor: c.Output.RetryFor, SkipGaps: c.Source.OnGap == "skip",
 		Roll:    pipeline.Roll{Bytes: int64(c.Output.RollBytes), Records: c.Output.RollRecords, Age: c.Output.RollAge},
 		Metrics: s.metrics, Log: s.log})
+	s.question = s.pipeline.Question(s.output.Reached)
 	return nil
 }
 
@@ -239,8 +241,9 @@ func (s *service) run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}()
-	err := s.consumer.Run(ctx, func(ctx context.Context, p *ingest.Partition) error {
-		return s.pipeline.Partition(ctx, p.Topic, p.ID, p)
+	runs := ctx
+	err := s.consumer.Run(runs, func(ctx context.Context, p *ingest.Partition) error {
+		return s.unlessRevoked(runs, ctx, p, s.pipeline.Partition(ctx, p.Topic, p.ID, p))
 	})
 	if other := (*ingest.OutputError)(nil); errors.As(err, &other) {
 		return &ConfigError{Problems: []Problem{{What: other.Error()}}}
@@ -249,6 +252,23 @@ func (s *service) run(ctx context.Context) error {
 		return cause
 	}
 	return err
+}
+
+// unlessRevoked drops the error of an output that could not be written when the
+// partition was revoked: whoever has it next begins behind what is committed. At
+// the end of the run it is an error that not all of what was read is committed.
+func (s *service) unlessRevoked(run, handle context.Context, p *ingest.Partition, err error) error {
+	passing := (*schemas.UnavailableError)(nil)
+	if run.Err() != nil || handle.Err() == nil || !errors.As(err, &passing) {
+		return err
+	}
+	s.log.Warn("a partition moved on before the output could be written; whoever has it next begins behind what is committed", "topic", p.Topic, "partition", p.ID, "error", err)
+	return nil
+}
+
+// reached asks the output whether all of a partition before end is committed.
+func (s *service) reached(ctx context.Context, topic string, id int32, end int64) (bool, error) {
+	return s.question.Ask(ctx, topic, id, end)
 }
 
 // fail makes run drain and end with err. It may be called from any goroutine.
@@ -324,6 +344,9 @@ func (s *service) ready() error {
 	}
 	if !s.consumer.Stats().Connected {
 		return errors.New("no broker answers")
+	}
+	if err := s.pipeline.Unavailable(); err != nil {
+		return fmt.Errorf("the output cannot be written: %w", err)
 	}
 	return nil
 }

@@ -32,6 +32,17 @@ type Fetched struct {
 // is discarded, and the partition resumes from the store.
 var ErrLost = errors.New("another writer has committed this range")
 
+// UnavailableError says that the output cannot be written for a reason that may
+// pass, such as a full disk. Whether what was being written is in the output is
+// for Resume to say.
+type UnavailableError struct{ Err error }
+
+// Error is the reason.
+func (e *UnavailableError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
 // GapError says that records were deleted by retention before they were read.
 type GapError struct {
 	Topic     string

@@ -40,7 +40,7 @@ func (o *Output) Stage(ctx context.Context, b *schemas.Batch) error {
 		return o.refuse(ctx, p, notReady(p, b.Start))
 	}
 	if err := o.stage(ctx, a, b); err != nil {
-		return o.abandon(ctx, a.m, err)
+		return unavailable(o.abandon(ctx, a.m, err))
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -61,7 +61,7 @@ func (o *Output) attempt(ctx context.Context, b *schemas.Batch) (*attempt, error
 		return a, nil
 	}
 	if err := o.forget(ctx, p); err != nil {
-		return nil, err
+		return nil, unavailable(err)
 	}
 	return &attempt{m: o.newManifest(b), seen: -1, last: rowKey{-1, -1}}, nil
 }

@@ -13,8 +13,9 @@ import (
 // Commit makes b durable, with the parts of it that Stage has taken, or fails
 // with schemas.ErrLost when another writer has committed the same start: then
 // nothing of b is in the output, and the partition must be resumed. After any
-// other error too; whether b is in the output is then for Resume to say. b is
-// not retained.
+// other error too; whether b is in the output is then for Resume to say. With a
+// *schemas.UnavailableError the reason may pass, and what is returned beside it
+// is what the output holds if Resume finds b there. b is not retained.
 //
 // The cost is that of encoding, plus two fsyncs a file and some ten more.
 func (o *Output) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committed, error) {
@@ -31,20 +32,20 @@ func (o *Output) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committe
 	}
 	m := a.m
 	if err := o.stage(ctx, a, b); err != nil {
-		return schemas.Committed{}, o.abandon(ctx, m, err)
+		return schemas.Committed{}, unavailable(o.abandon(ctx, m, err))
 	}
 	name := manifestFile(p, b.Start)
 	found, won, err := createOrAdopt(ctx, o.store, name, encodeRecord(m))
 	switch {
 	case errors.Is(err, ErrNotCreated):
-		return schemas.Committed{}, o.abandon(ctx, m, err)
+		return schemas.Committed{}, unavailable(o.abandon(ctx, m, err))
 	case err != nil:
-		return schemas.Committed{}, err
+		return m.committed(), unavailable(err)
 	case !won:
-		return schemas.Committed{}, o.lose(ctx, m, name, found)
+		return schemas.Committed{}, unavailable(o.lose(ctx, m, name, found))
 	}
 	if err := o.publish(ctx, m, false); err != nil {
-		return schemas.Committed{}, err
+		return m.committed(), unavailable(err)
 	}
 	o.give(p, b.End)
 	o.saw(p, b.Start)

@@ -70,7 +70,7 @@ func (o *Output) Resume(ctx context.Context, topic string, id int32) (schemas.Po
 		pos, err = o.resume(ctx, p)
 	}
 	if err != nil {
-		return pos, fmt.Errorf("%s/%d: resume: %w", topic, id, err)
+		return pos, unavailable(fmt.Errorf("%s/%d: resume: %w", topic, id, err))
 	}
 	o.give(p, pos.Next)
 	o.mu.Lock()
@@ -95,7 +95,10 @@ func (o *Output) Reached(ctx context.Context, topic string, id int32, end int64)
 	if m.End < end {
 		return false, nil
 	}
-	return true, o.publish(ctx, m, true)
+	if err := o.publish(ctx, m, true); err != nil {
+		return false, unavailable(err)
+	}
+	return true, nil
 }
 
 func (o *Output) resume(ctx context.Context, p partition) (schemas.Position, error) {

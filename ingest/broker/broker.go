@@ -15,6 +15,7 @@ package broker
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strconv"
@@ -48,6 +49,9 @@ type Config struct {
 	// MaxMessageBytes limits a batch of a topic whose creator sets no
 	// max.message.bytes.
 	MaxMessageBytes int64
+	// Log gets a line a minute while the folder cannot be written, as on a full
+	// disk. nil: silent.
+	Log *slog.Logger
 }
 
 // Broker is a running broker. Its methods may be called concurrently.
@@ -104,6 +108,9 @@ func (c Config) withDefaults() Config {
 	if c.MaxMessageBytes == 0 {
 		c.MaxMessageBytes = DefaultMaxMessageBytes
 	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
 	return c
 }
 
@@ -119,6 +126,7 @@ func (b *Broker) start(cfg Config) error {
 		kfake.NumBrokers(1),
 		kfake.ListenFn(given),
 		kfake.DataDir(b.dir),
+		kfake.WithLogger(&brokerLog{log: cfg.Log, dir: b.dir}),
 		kfake.DefaultNumPartitions(cfg.Partitions),
 		kfake.GroupMinSessionTimeout(time.Second),
 		kfake.BrokerConfigs(map[string]string{"message.max.bytes": strconv.FormatInt(cfg.MaxMessageBytes, 10)}),

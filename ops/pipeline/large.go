@@ -113,6 +113,7 @@ func (s *session) stage(ctx context.Context, b *schemas.Batch) error {
 	if err := s.p.cfg.Output.Stage(context.WithoutCancel(ctx), b); err != nil {
 		return fmt.Errorf("%s/%d@%d: stage: %w", s.topic, s.id, b.End-1, err)
 	}
+	s.retry.succeeded()
 	s.staged.add(b)
 	s.p.warnOfRejects(s.p.statsOf(s.topic), b)
 	s.p.budget.hold(-s.buffered.Swap(0))

@@ -58,7 +58,8 @@ type Config struct {
 	Queue      int   // messages of sequences that may wait for a worker; 0: four a worker, as of clouds
 	Memory     int64 // bytes of records, results and rows in memory
 	Roll       Roll
-	SkipGaps   bool // go on past records that retention deleted, else stop
+	RetryFor   time.Duration // how long an output that cannot be written is waited for; 0: not at all
+	SkipGaps   bool          // go on past records that retention deleted, else stop
 	Metrics    *metrics.Metrics
 	Log        *slog.Logger
 }
@@ -68,6 +69,7 @@ type Config struct {
 type Pipeline struct {
 	cfg    Config
 	budget budget
+	outage outage
 	wg     sync.WaitGroup
 
 	// What waits for a worker. A queue that is full of one branch's work must not
@@ -118,12 +120,16 @@ func (p *Pipeline) submit(t *task) {
 // Partition processes one partition until ctx ends (then what was processed is
 // committed and nil returned), the source says io.EOF (likewise), or something
 // fails. A commit that another writer won is not a failure: the partition goes
-// on from what that writer committed.
+// on from what that writer committed. Nor is an output that cannot be written for
+// less than Config.RetryFor; when ctx ends meanwhile, the *schemas.UnavailableError
+// says what is not committed and why.
 func (p *Pipeline) Partition(ctx context.Context, topic string, id int32, part Partition) error {
 	defer p.cfg.Metrics.Revoked(topic, id)
 	log := p.cfg.Log.With("topic", topic, "partition", id)
+	again := &retry{p: p}
+	defer again.over()
 	for {
-		err := p.session(ctx, topic, id, part)
+		err := p.session(ctx, topic, id, part, again)
 		if gap := (*schemas.GapError)(nil); p.cfg.SkipGaps && errors.As(err, &gap) {
 			log.Warn("records deleted by retention are skipped", "from", gap.Next, "to", gap.LogStart)
 			p.cfg.Metrics.Failed("fetch", "gap_skipped")
@@ -139,8 +145,9 @@ func (p *Pipeline) Partition(ctx context.Context, topic string, id int32, part P
 		case errors.Is(err, schemas.ErrLost):
 			log.Warn("another writer committed this range; going on from its end")
 			p.cfg.Metrics.Failed("commit", "lost_race")
+		case again.again(ctx, err): // read again what was not committed
 		default:
-			return err
+			return again.final(err)
 		}
 	}
 }

@@ -44,7 +44,8 @@ type Publisher interface {
 	Err() error
 }
 
-// Output is where batches become durable, exactly once.
+// Output is where batches become durable, exactly once. An error of any method may
+// be a *schemas.UnavailableError: it may pass, and Resume says what is in the output.
 type Output interface {
 	// Resume publishes the newest manifest of the partition, if there is one,
 	// and returns where to go on.
@@ -58,6 +59,7 @@ type Output interface {
 
 	// Commit makes b durable, with the parts of it that were staged, or fails
 	// with schemas.ErrLost when another writer has committed the same start. b
-	// is not retained.
+	// is not retained. Beside a *schemas.UnavailableError it returns what the output
+	// holds if Resume finds b there.
 	Commit(ctx context.Context, b *schemas.Batch) (schemas.Committed, error)
 }

@@ -66,6 +66,8 @@ type session struct {
 	part  Partition
 	src   *metrics.Source
 
+	ctx      context.Context // ends when the partition is revoked
+	retry    *retry
 	slots    chan slot
 	rollNow  chan struct{} // memory is short: commit what there is
 	stopped  atomic.Bool   // tasks that have not begun are skipped
@@ -84,15 +86,16 @@ type session struct {
 }
 
 // session runs one session to its end. nil: ctx ended and all is committed.
-func (p *Pipeline) session(ctx context.Context, topic string, id int32, part Partition) error {
+func (p *Pipeline) session(ctx context.Context, topic string, id int32, part Partition, again *retry) error {
 	pos, err := p.cfg.Output.Resume(ctx, topic, id)
+	again.resumed(err)
 	if err == nil {
 		pos.TopicID, err = part.Check(ctx, pos)
 	}
 	if err != nil {
 		return err
 	}
-	s := &session{p: p, topic: topic, id: id, part: part, src: p.cfg.Metrics.ForPartition(topic, id),
+	s := &session{p: p, topic: topic, id: id, part: part, ctx: ctx, retry: again, src: p.cfg.Metrics.ForPartition(topic, id),
 		slots: make(chan slot, 1024), rollNow: make(chan struct{}, 1)}
 	s.logEnd.Store(-1)
 	s.durable.Store(pos.Next)
@@ -303,7 +306,7 @@ func (s *session) commit(ctx context.Context) error {
 		return err
 	}
 	start := time.Now()
-	done, err := s.p.cfg.Output.Commit(context.WithoutCancel(ctx), b)
+	done, err := s.write(context.WithoutCancel(ctx))
 	if errors.Is(err, schemas.ErrLost) {
 		return err
 	}

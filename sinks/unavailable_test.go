@@ -1,0 +1,114 @@
+package sinks
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"entropipe/schemas"
+)
+
+// Law: a disk that refuses every change from some call on, for a while, with an error
+// that passes, makes Commit and Resume say so; whoever then tries again in the same
+// process, as the pipeline does, has each record once. With EIO or a folder that is
+// gone neither says that waiting helps.
+func TestWaitingForTheDisk(t *testing.T) {
+	for _, refusal := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EMFILE, syscall.EIO, syscall.ENOENT, syscall.EACCES} {
+		passes := slices.Contains(passing, refusal)
+		if want := !slices.Contains([]syscall.Errno{syscall.EIO, syscall.ENOENT, syscall.EACCES}, refusal); passes != want {
+			t.Fatalf("%v passes: %v", refusal, passes)
+		}
+		refused := 0
+		for n := 0; n < 40; n += sparse {
+			d := newMemDisk()
+			f := &faultDisk{disk: d}
+			o := openResumed(t, d)
+			o.store = memStore(f)
+			calls := 0
+			f.before = func(op, name string) error {
+				if op == "look" || op == "close" || op == "remove" && refusal != syscall.EROFS {
+					return nil
+				}
+				if calls++; calls > n && calls <= n+8 {
+					return pathError(op, name, refusal)
+				}
+				return nil
+			}
+			done, err := o.Commit(t.Context(), logBatch(0, 5))
+			if err == nil {
+				continue // fewer calls than that
+			}
+			refused++
+			if got := isUnavailable(err); got != passes || !errors.Is(err, refusal) {
+				t.Fatalf("%v at call %d: %v, unavailable: %v", refusal, n, err, got)
+			}
+			if !passes { // the fault is over with the process that met it
+				f.before = nil
+			}
+			written(t, o, done)
+			if t.Failed() {
+				t.Fatalf("%v at call %d", refusal, n)
+			}
+			takeOver(t, memStore(d), 0, 5, 5)
+			mustBeClean(t, d)
+			if mustBeWhole(t, memStore(d), 0, 5); t.Failed() {
+				t.Fatalf("%v at call %d", refusal, n)
+			}
+		}
+		if refused < 10/sparse {
+			t.Errorf("%v: %d commits were refused", refusal, refused)
+		}
+	}
+}
+
+// written tries again until the batch is committed. held is what the refused commit
+// said of it.
+func written(t *testing.T, o *Output, held schemas.Committed) {
+	t.Helper()
+	for range 50 {
+		pos, err := o.Resume(t.Context(), logTopic, 0)
+		switch {
+		case err == nil && pos.Next == 5:
+			if held.Tables == nil {
+				t.Error("an earlier commit was made, and its counts are unknown")
+			}
+			return
+		case err == nil:
+			var done schemas.Committed
+			if done, err = o.Commit(t.Context(), logBatch(0, 5)); err == nil {
+				return
+			}
+			if done.Tables != nil {
+				held = done
+			}
+		}
+		if !isUnavailable(err) {
+			t.Fatalf("a further try: %v", err)
+		}
+	}
+	t.Fatal("not written in 50 tries")
+}
+
+func isUnavailable(err error) bool {
+	passing := (*schemas.UnavailableError)(nil)
+	return errors.As(err, &passing)
+}
+
+// A file of a commit that is gone, or another's, is no matter of waiting, whatever the
+// disk said.
+func TestLostFilesAreNotWaitedFor(t *testing.T) {
+	full := &fs.PathError{Op: "rename", Path: "a", Err: syscall.ENOSPC}
+	lost := errors.Join(&LostFileError{Problem: "gone"}, full)
+	if err := unavailable(lost); isUnavailable(err) || !strings.Contains(err.Error(), "gone") {
+		t.Errorf("%v", err)
+	}
+	if err := unavailable(full); !isUnavailable(err) || err.Error() != full.Error() {
+		t.Errorf("%v", err)
+	}
+	if err := unavailable(nil); err != nil {
+		t.Errorf("%v", err)
+	}
+}
