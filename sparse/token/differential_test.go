@@ -65,20 +65,19 @@ func TestReferenceEveryCodePoint(t *testing.T) {
 		var b strings.Builder
 		for c := range 256 {
 			if r := rune(page<<8 | c); utf8.ValidRune(r) {
-				fmt.Fprintf(&b, "ab%ccd'%c 1%c", r, r, r)
+				fmt.Fprintf(&b, "ab%ccd'%c 1%cQ%cR%ct", r, r, r, r, r)
 			}
 		}
 		texts = append(texts, b.String())
 	}
 	dir := t.TempDir()
 	for i, pattern := range append([]string{"", patternOf(scanLLaMA3)}, patternsInUse...) {
-		if i == 2 { // for regexp2: nothing that it reads in an older Unicode
+		if i == 2 {
 			r := rand.New(rand.NewPCG(8, 15))
-			texts = hostileTexts()
+			texts = append(texts, hostileTexts()...)
 			for range *campaign {
 				texts = append(texts, randomText(r, 1+r.IntN(40)))
 			}
-			texts = slices.DeleteFunc(texts, beyondRegexp2)
 		}
 		file := filepath.Join(dir, fmt.Sprintf("%d.json", i))
 		if err := os.WriteFile(file, seamsFile(t, pattern), 0o644); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // goldenKinds are the small tokenizers of testdata/reference.py.
-var goldenKinds = []string{"wordpiece", "wordpiece-cased", "gpt2", "roberta", "llama3", "qwen2", "digits", "digits-runs", "llama2", "metaspace", "metaspace-first"}
+var goldenKinds = []string{"wordpiece", "wordpiece-cased", "gpt2", "roberta", "llama3", "qwen2", "o200k", "classes", "digits", "digits-runs", "llama2", "metaspace", "metaspace-first"}
 
 // The reference's answers to hostile texts, kept as they were given.
 func TestGolden(t *testing.T) {

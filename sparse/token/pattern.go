@@ -14,9 +14,9 @@ import (
 // along, of which the longest in use need milliseconds.
 const matchTime = 10 * time.Second
 
-// A pattern is what a Split step looks for: a string or a regular expression.
-// Beside the reference's machine, regexp2 reads an older Unicode (letters of
-// moreLetters are no \p{L} to it) and does not fold the long s.
+// A pattern is what a Split step looks for: a string or a regular expression, in
+// the spelling by which regexp2 means what the reference's machine does
+// (translate).
 type pattern struct {
 	text []byte
 	re   *regexp2.Regexp
@@ -45,7 +45,11 @@ func compilePattern(expr string) (pattern, error) {
 	if err := noNestedRepeats(expr); err != nil {
 		return pattern{}, err
 	}
-	re, err := regexp2.Compile(expr, regexp2.Unicode)
+	same, err := translate(expr)
+	if err != nil {
+		return pattern{}, err
+	}
+	re, err := regexp2.Compile(same, regexp2.Unicode)
 	if err != nil {
 		return pattern{}, fmt.Errorf("pattern %q: %w", expr, err)
 	}

@@ -13,6 +13,8 @@ import (
 var patternsInUse = []string{
 	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+`,
 	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+	`(?i:'[sdmtk]|'ll|'ve|'re)|\p{Lu}?[\p{Ll}\p{Mn}]+|[^\S\n]+`, `\p{Han}|[\p{Cyrillic}\p{Greek}]{1,4}|\d{1,2}|[\P{L}\p{Lo}]`,
 	`[0-9]`, `[\r\n]`, `\s?\p{L}+`, `\s?\p{P}+`, `[一-龥ࠀ-一가-퟿]+`, `\p{N}`, `\d{3}|\S`, ` ?[^\s.,!?…。，、।۔،()\[\]|]+`, `(?<=a)b|[a-f\-]{2,}`,
 }
 
@@ -26,7 +28,7 @@ func TestPatternsInUseAreAccepted(t *testing.T) {
 
 func TestOtherPatternsAreRefused(t *testing.T) {
 	for _, expr := range []string{
-		`(a`, `[a`, `\`, `^a`, `a$`, `\w+`, `a\b`, `[a[bc]]`, `[a&&b]`, `[[:alpha:]]`, `(a)\1`, `\h`, `(?m:.)`, `(?<n>a)`, `a{,3}`, `a{2}?`, `a{2}+`, `a++`, `[]a]`, `[^]a]`, `\p{Nothing}`,
+		`(a`, `[a`, `\`, `^a`, `a$`, `\w+`, `a\b`, `[a[bc]]`, `[a&&b]`, `[[:alpha:]]`, `(a)\1`, `\h`, `(?m:.)`, `(?<n>a)`, `a{,3}`, `a{2}?`, `a{2}+`, `a++`, `[]a]`, `[^]a]`, `\p{Nothing}`, `\pL`, `\p{^L}`, `\p{letter}`, `(?i:straße)`, `(?i:ß)`, `(?i:lass)`, `(?i:[a-ÿ])`, `[\x80-\xff]`, `\x4`, `[a-f-z]`, `[\d-z]`, `[z-a]`, `[^\s\S]{2}x{`, `a{b}`,
 		`(a+)+b`, `(a|a)*b`, `(\s*)*b`, `(?:a?){30}a`, `((?i:a|b)c)+`, `(?=a+)*b`, `(x(y{2}))+`,
 	} {
 		if _, err := compilePattern(expr); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", expr)) {
@@ -69,9 +71,6 @@ func TestScannersCutAsTheirPatterns(t *testing.T) {
 func checkScanner(t *testing.T, k scanner, p *pattern, text string) {
 	t.Helper()
 	s := appendValid(nil, text)
-	if beyondRegexp2(string(s)) {
-		return
-	}
 	var got, want []string
 	for at := 0; at < len(s); {
 		n := k.next(classes(), s[at:])
@@ -87,14 +86,6 @@ func checkScanner(t *testing.T, k scanner, p *pattern, text string) {
 	if !slices.Equal(got, want) {
 		t.Errorf("scanner %d: %+q: got %+q, want %+q", k, text, got, want)
 	}
-}
-
-// beyondRegexp2 says whether a text has what the reference knows and the machine
-// of regular expressions does not: younger code points, and the long s as an s.
-func beyondRegexp2(text string) bool {
-	return strings.Contains(text, "'ſ") || strings.ContainsFunc(text, func(r rune) bool {
-		return inRanges(r, moreLetters) || inRanges(r, moreNumbers) || inRanges(r, moreWordSigns)
-	})
 }
 
 func FuzzScanners(f *testing.F) {

@@ -12,6 +12,8 @@ const (
 	scanGPT2
 	scanLLaMA3
 	scanQwen2
+	scanO200K
+	scanTekken
 )
 
 // scanPatterns are the patterns that a scanner replaces, as files spell them.
@@ -19,18 +21,26 @@ var scanPatterns = map[string]scanner{
 	`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`:                                          scanGPT2,
 	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: scanLLaMA3,
 	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`:      scanQwen2,
+
+	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`: scanO200K,
+	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`:                                                                scanTekken,
 }
 
 // next returns the length of the word that s, not empty, begins with.
 func (k scanner) next(class *classTable, s []byte) int {
-	if k == scanGPT2 {
+	switch k {
+	case scanGPT2:
 		return nextGPT2(class, s)
+	case scanLLaMA3:
+		return nextLLaMA3(class, s, 3)
+	case scanQwen2:
+		return nextLLaMA3(class, s, 1)
+	case scanO200K:
+		return nextCased(s, 3, true)
+	case scanTekken:
+		return nextCased(s, 1, false)
 	}
-	digits := 3
-	if k == scanQwen2 {
-		digits = 1
-	}
-	return nextLLaMA3(class, s, digits)
+	panic("token: unknown scanner")
 }
 
 const kinds = classLetter | classNumber | classSpace

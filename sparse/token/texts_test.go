@@ -37,6 +37,10 @@ func hostileTexts() []string {
 		"\x80", "\xff\xfe", "a\xc3", "\xc3\xa9\xc3", "\xe2\x82", "\xe2\x82\xe2\x82\xac", "\xf0\x9f\x98", "\xf0\x9f\x98\x80\xf0\x9f", "\xed\xa0\x80\xed\xbf\xbf", "\xc0\xaf\xe0\x80\xaf\xf0\x80\x80\xaf", "\xf4\x90\x80\x80\xf5\xbf", "x\xc3(y\xe2(\xa1z\xf0(\x8c\xbc",
 		"In 1987 there were 365 days, $19.99 or €20, 50% off!? Yes... no -- maybe: \"quoted\".", " leading newline\n then", "\n\n\nx", "x\n\n\n", "a\n b\n  c\n   d", "tabs\t\tand\t spaces \t", "9'9 a's9 's9's", "don\u2019t we\u2019ll \u2019s", "a\u0301\u0301'll \u0301's", "\u00b2'm \u2163's",
 		"x<s>y</s> z<s>\u2581q<s> <s>\n<s>", "<|endoftext|>the<|endoftext|> the<mask>the <mask> the",
+		"HTTPServer getURLFor iPhone McDonald's MCDONALD'S XMLs ABCdefGHI'll ÀÉÎõü ǅungla ǅǅ ǅA", "漢字ABC漢字abc ABC漢字 Aʰb ABʰ ʰAB \u0301AB a\u0301B AB\u0301C's",
+		"//\n//\r\n/ a/b/\n\n/ ?!/\n x'S/ 'tis 's'S ab'ſ AB'ſ12'll '", "\U00010D50\U00010D51\U00010D70 \u1C89\u1C8A \uA7CB\uA7CD\uA7DA\uA7DC Ꮠa aᎠ",
+		"\U0002EBF0\U0002EE5Dx \U0001CCF0\U0001CCF9 12\U0001CCF1 \U00016D40\U00016D70\U00016D79 \U0001E5D0\U0001E5FA", "\u0897a \U00010D69x \U00011F5A\u0301 \U000113E1\U000113E2 \U00016EA0\U00016EBB",
+		"ΑΒΓδε Привет МИР да\u0301 ЁЖ éE\u0301 12٣٤ \u212A\u017F KELVIN'K 'k'\u212A", "\u1DFA\u1ACE \U00010EFCb \U0001171E\U0001171F a\U0001171E \u1734\u1715 x\u1734",
 	}
 }
 

@@ -2,7 +2,7 @@
 // back into text, from the model's own tokenizer.json.
 //
 // It reads what the model families served here use: WordPiece (BERT), byte-level
-// byte pair encoding (GPT-2, LLaMA-3, Qwen2 with its NFC, SmolLM with its digits,
+// byte pair encoding (GPT-2, LLaMA-3, Qwen2 with its NFC, SmolLM with its digits, o200k,
 // and a bare alphabet of 256 bytes), and byte pair encoding over characters with byte fallback
 // (LLaMA-2). Every other component is one error that names the component and its
 // type. Ids are meant to equal those of the reference, the Python package
@@ -105,7 +105,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 // Time is O(n log n) in the length of the text whatever it holds, with the
 // longest token as a factor, and apart from dst nothing is allocated once
 // buffers have grown. Neither holds for a file whose Split pattern is not that
-// of GPT-2, LLaMA-3 or Qwen2: a machine that goes back and tries again searches
+// of GPT-2, LLaMA-3, Qwen2, o200k or tekken: a machine that goes back and tries again searches
 // for it. Patterns that could cost it exponential time are refused by Parse; a
 // match that takes ten seconds all the same ends the search, and the rest of the
 // text is one word.

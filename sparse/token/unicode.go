@@ -52,21 +52,14 @@ var classes = sync.OnceValue(func() *classTable {
 			}
 		}
 	}
-	setRanges := func(bit uint8, ranges []rune) {
-		for i := 0; i < len(ranges); i += 2 {
-			for c := ranges[i]; c <= ranges[i+1]; c++ {
-				bits[c] |= bit
-			}
-		}
+	for name, bit := range map[string]uint8{"L": classLetter, "N": classNumber} {
+		members, _ := property(name)
+		setBits(bits, bit, members)
 	}
-	set(classLetter, unicode.L)
-	setRanges(classLetter, moreLetters)
-	set(classNumber, unicode.N)
-	setRanges(classNumber, moreNumbers)
 	set(classSpace, unicode.White_Space)
-	setRanges(classPunct, bertPunctuation)
-	setRanges(classMark, bertMarks)
-	setRanges(classControl, bertControl)
+	setBits(bits, classPunct, bertPunctuation)
+	setBits(bits, classMark, bertMarks)
+	setBits(bits, classControl, bertControl)
 	set(classHan, hanOfBERT)
 	for r := rune(0x80); r <= unicode.MaxRune; r++ {
 		if changes(r) {
@@ -75,6 +68,15 @@ var classes = sync.OnceValue(func() *classTable {
 	}
 	return pack(bits)
 })
+
+// setBits sets a bit of every code point in pairs of first and last.
+func setBits(bits []uint8, bit uint8, ranges []rune) {
+	for i := 0; i < len(ranges); i += 2 {
+		for c := ranges[i]; c <= ranges[i+1]; c++ {
+			bits[c] |= bit
+		}
+	}
+}
 
 // changes says whether NFD or lower case alter r or move it.
 func changes(r rune) bool {

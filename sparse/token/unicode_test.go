@@ -126,8 +126,6 @@ func writeTables(t *testing.T, tables referenceTables) {
 		}
 		return more
 	}
-	put("moreLetters are letters beyond those of Unicode "+unicode.Version, "moreLetters", beyond(sets["letters"], unicode.IsLetter))
-	put("moreNumbers are numbers beyond those of Unicode "+unicode.Version, "moreNumbers", beyond(sets["numbers"], unicode.IsNumber))
 	put("moreWordSigns are signs of words beyond those of Unicode "+unicode.Version, "moreWordSigns", beyond(sets["wordSigns"], goWordSign))
 	var later []rune
 	for r := range unicode.MaxRune + 1 {

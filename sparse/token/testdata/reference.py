@@ -1,8 +1,9 @@
 """What the Python package tokenizers makes of texts: the reference of this folder's package.
 
-  reference.py train DIR               writes the small tokenizers of the golden tests
+  reference.py train DIR [KIND ...]    writes the small tokenizers of the golden tests, or those named
   reference.py encode TOKENIZER < TEXTS  one text a line, base64 of bytes; prints [ids, decoded] a line
   reference.py tables                  prints what it holds of every code point
+  reference.py properties NAME ...     prints the code points of each \\p{NAME}, as firsts and lasts
   reference.py speed TOKENIZER TEXT N  encodes a file's lines N times; prints the least seconds
 """
 import base64, json, os, sys, time
@@ -13,6 +14,12 @@ import tokenizers
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+O200K = "|".join([r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + CONTRACTIONS,
+                  r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + CONTRACTIONS,
+                  r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n/]*", r"\s*[\r\n]+", r"\s+(?!\S)", r"\s+"])
+# No scanner knows these: classes, their complements, scripts, and letters of either case.
+CLASSES = [r"(?i:'[sdmtk]|'ll|'ve|'re)", r"\p{Lu}?[\p{Ll}\p{Mn}]+|\p{Lt}+|[^\S\n]+", r"\p{Han}|[\p{Cyrillic}\p{Greek}]{1,4}|\d{1,2}|[\P{L}\p{Lo}]"]
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 
 # Sentences of our own, so that the golden files are ours.
@@ -80,6 +87,10 @@ def build(kind):
     if kind == "qwen2":
         t.normalizer = normalizers.NFC()
         t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(QWEN2), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    elif kind == "o200k":
+        t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(O200K), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    elif kind == "classes":
+        t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(c), "isolated") for c in CLASSES] + [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     elif kind.startswith("digits"):
         t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(kind == "digits"), pre_tokenizers.ByteLevel(add_prefix_space=False)])
     elif kind == "gpt2":
@@ -101,8 +112,8 @@ def build(kind):
     return t
 
 
-def train(folder):
-    for kind in ["wordpiece", "wordpiece-cased", "gpt2", "roberta", "llama3", "qwen2", "digits", "digits-runs", "llama2", "metaspace", "metaspace-first"]:
+def train(folder, *kinds):
+    for kind in kinds or ["wordpiece", "wordpiece-cased", "gpt2", "roberta", "llama3", "qwen2", "o200k", "classes", "digits", "digits-runs", "llama2", "metaspace", "metaspace-first"]:
         with open(os.path.join(folder, kind + ".json"), "w") as f:
             f.write(build(kind).to_str())
 
@@ -147,6 +158,33 @@ def tables():
     json.dump([found, lowers], sys.stdout)
 
 
+def properties(*names):
+    """The members of each property, asked of all code points at once: only those that are assigned belong to any but C and Cn."""
+    every = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    def members(name, of):
+        rest = pre_tokenizers.Split(Regex(r"\p{%s}" % name), "removed")
+        found = []
+        for i in range(0, len(of), 1 << 14):
+            text = "".join(of[i:i + (1 << 14)])
+            left = bytearray(len(text))
+            for _, (start, end) in rest.pre_tokenize_str(text):
+                left[start:end] = b"\1" * (end - start)
+            found += [ch for k, ch in enumerate(text) if not left[k]]
+        return found
+    unassigned = set(members("Cn", every))
+    assigned = [ch for ch in every if ch not in unassigned]
+    out = {}
+    for name in names:
+        ranges = []
+        for ch in members(name, every if name in ("C", "Cn") else assigned):
+            if ranges and ranges[-1] == ord(ch) - 1:
+                ranges[-1] = ord(ch)
+            else:
+                ranges += [ord(ch), ord(ch)]
+        out[name] = ranges
+    json.dump(out, sys.stdout)
+
+
 def speed(path, text, runs):
     """The least time of single calls and of one batch without offsets, both on one thread."""
     t = Tokenizer.from_file(path)
@@ -166,4 +204,4 @@ def speed(path, text, runs):
 
 
 if __name__ == "__main__":
-    {"train": train, "encode": encode, "tables": tables, "speed": speed}[sys.argv[1]](*sys.argv[2:])
+    {"train": train, "encode": encode, "tables": tables, "properties": properties, "speed": speed}[sys.argv[1]](*sys.argv[2:])
