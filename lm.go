@@ -36,7 +36,7 @@ type lmFlags struct {
 	Truncate     bool    `help:"Cut sequences that are longer than the model's positions; else they are rejects. Within them --task embed cuts at max_seq_length, as the model's sentence_bert_config.json says, in any case." group:"Tokens"`
 	TruncateSide string  `enum:"auto,left,right" default:"auto" help:"Where sequences are cut (${enum}): left drops their beginning, right their end, auto follows truncation_side of the model's tokenizer_config.json, else right." group:"Tokens"`
 	AuditEvery   int64   `default:"1000" help:"With --mask, compare one sequence in so many with dense attention, for table attention_stats; 0: none (${default})." group:"Tokens"`
-	Device       string  `enum:"cpu,cuda" default:"cpu" help:"What computes attention (${enum}): cuda is an NVIDIA GPU, for programs built with the tag cuda; rows then differ in their last digits." group:"Tokens"`
+	Device       string  `enum:"cpu,cuda" default:"cpu" help:"What computes attention (${enum}): cuda is an NVIDIA GPU, for programs built with the tag cuda; rows then differ in their last digits. Not for --task generate." group:"Tokens"`
 	TokenBudget  int     `default:"4096" help:"Tokens of a batch (${default})." group:"Tokens"`
 }
 
@@ -60,6 +60,9 @@ func (c *lmFlags) check() error {
 	}
 	if c.LM == "" && c.Weights != "f32" {
 		needs = append(needs, mistaken(fmt.Sprintf("--weights %s: want --lm, the model whose they are", c.Weights), "weights"))
+	}
+	if c.Device == "cuda" && c.Task == "generate" {
+		needs = append(needs, mistaken("--device cuda: --task generate reads its keys from pages in the processor's memory, and would never use the GPU: want --task embed or logits, or --device cpu", "device", "task"))
 	}
 	return errors.Join(errors.Join(needs...), c.checkLadder(), checkAmount("max-new", c.MaxNew, 1, maxNewTokens), checkAmount("top-k", c.TopK, 1, maxTopK),
 		checkAmount("audit-every", c.AuditEvery, 0, math.MaxInt64), checkAmount("token-budget", c.TokenBudget, 1, maxTokenBudget),

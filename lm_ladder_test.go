@@ -73,6 +73,7 @@ func TestLadderMistakes(t *testing.T) {
 		{[]string{"--lm", encoder, "--mask", filepath.Join(dir, "anchored"), "--ladder", "0.1"}, 78, `^ladder: the masks of .*anchored follow each input`},
 		{[]string{"--lm", encoder, "--ladder", "0.1"}, 2, `--ladder 0\.1: want --mask`},
 		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "0.1", "--device", "cuda"}, 2, `--ladder 0\.1: .*--device is cuda`},
+		{[]string{"--lm", decoder, "--task", "generate", "--device", "cuda"}, 2, `--device cuda: --task generate .* would never use the GPU`},
 		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "1"}, 2, `--ladder 1: want a share of the softmax, at least 0 and below 1`},
 		{[]string{"--lm", encoder, "--mask", fixed, "--ladder=-0.1"}, 2, `--ladder -0\.1: want a share`},
 		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "NaN"}, 2, `--ladder NaN: want a share`},
