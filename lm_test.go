@@ -329,7 +329,7 @@ func permuted(t *testing.T, from, to string) {
 	if s == string(data) {
 		t.Fatal("the tokenizer is as it was")
 	}
-	if err := os.MkdirAll(to, 0o777); err == nil {
+	if err = os.MkdirAll(to, 0o777); err == nil {
 		err = os.WriteFile(filepath.Join(to, "tokenizer.json"), []byte(s), 0o666)
 	}
 	if err != nil {
