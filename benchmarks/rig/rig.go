@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // Program is a built entropipe binary.
@@ -36,13 +37,22 @@ func Build(ctx context.Context, dir string) (Program, error) {
 		return Program{}, err
 	}
 	p := Program{filepath.Join(dir, "entropipe")}
-	build := exec.CommandContext(ctx, "go", "build", "-o", p.Path, ".")
-	build.Dir = root
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
+	out, err := buildWith(ctx, root, p.Path, "auto")
+	if err != nil && strings.Contains(out, "obtaining VCS status") {
+		out, err = buildWith(ctx, root, p.Path, "false") // git tells no revision of a checkout that another user owns
+	}
+	if err != nil {
 		return p, fmt.Errorf("go build in %s: %w\n%s", root, err, out)
 	}
 	return p, nil
+}
+
+func buildWith(ctx context.Context, root, path, vcs string) (said string, err error) {
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs="+vcs, "-o", path, ".")
+	build.Dir = root
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	return string(out), err
 }
 
 // Root returns the folder of the module: the nearest one above the working

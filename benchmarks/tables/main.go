@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -93,6 +94,8 @@ type cli struct {
 	Again   bool          `help:"Forget the records there are of these experiments."`
 	Render  bool          `help:"Run nothing; render the tables from the records."`
 	Timeout time.Duration `default:"4h" help:"No cell begins later than this (${default})."`
+
+	Shown io.Writer `kong:"-"` // gets a line for every cell that has run
 }
 
 func main() {
@@ -100,7 +103,7 @@ func main() {
 	for k, e := range experiments {
 		names[k] = e.name
 	}
-	var c cli
+	c := cli{Shown: os.Stderr}
 	kong.Parse(&c, kong.Name("tables"), kong.Vars{"names": strings.Join(names, ", ")},
 		kong.Description("Repeats the experiments of the paper, each as a table beside the printed figures."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -175,7 +178,7 @@ func (e *experiment) repeat(ctx context.Context, folder string, c *cli, deadline
 		if err := log.append(cell.key, records); err != nil {
 			return err
 		}
-		fmt.Fprintf(os.Stderr, "%s  %d/%d  %s  %.1f s\n", e.name, k+1, len(cells), cell.key, time.Since(start).Seconds())
+		fmt.Fprintf(c.Shown, "%s  %d/%d  %s  %.1f s\n", e.name, k+1, len(cells), cell.key, time.Since(start).Seconds())
 	}
 	return e.render(folder, log, len(cells))
 }
