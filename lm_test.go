@@ -396,9 +396,15 @@ func TestTokenizersAtTheStart(t *testing.T) {
 	p = launch(t, dir, "run", "--brokers", brokers, "--topic", "texts", "--until-end", "--lm", lm, "--out", "b")
 	p.exits(exitConfig, patience)
 	p.says(`no tokenizer.json, but topic texts begins with texts \(partition \d+, offset 0\)`)
+	if _, err := os.Stat(filepath.Join(dir, "b")); err == nil {
+		t.Error("the start that failed left an output")
+	}
 	sendSequences(t, brokers, "ids", 3)
 	p = launch(t, dir, "run", "--brokers", brokers, "--topic", "ids", "--until-end", "--lm", lm, "--truncate", "--out", "c")
 	p.exits(0, patience)
 	p.says(`level=WARN msg="the model's folder has no tokenizer.json: texts become rejects`)
 	p.says(`msg=done .* unverified=3`)
+	must(t, dir, "run", "--brokers", brokers, "--topic", "ids", "--until-end", "--lm", lm, "--truncate", "--out", "c")
+	p = launch(t, dir, "run", "--brokers", brokers, "--topic", "texts", "--until-end", "--lm", lm, "--out", "c")
+	p.exits(exitConfig, patience) // a topic that is new to the output
 }

@@ -85,6 +85,9 @@ func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s
 	if err := ingest.Find(ctx, c.Source.Brokers, s.security, c.Source.Topic); err != nil {
 		return s, err
 	}
+	if err := s.lookForTexts(ctx); err != nil {
+		return s, err
+	}
 	if err := s.openOutput(ctx, tables, config+staged+lm.config); err != nil {
 		return s, err
 	}
@@ -294,7 +297,7 @@ func (s *service) fixBase(ctx context.Context) (partitions int, err error) {
 			return 0, err
 		}
 		if !known {
-			if err := s.checkTexts(ctx, topic, starts); err != nil {
+			if err := s.checkTexts(ctx, s.consumer, topic, starts); err != nil {
 				return 0, err
 			}
 		}
@@ -310,31 +313,6 @@ func (s *service) fixBase(ctx context.Context) (partitions int, err error) {
 		partitions = max(partitions, len(starts))
 	}
 	return partitions, nil
-}
-
-// checkTexts refuses a topic that begins with texts, where the model has no
-// tokenizer for them: all of them would become rejects. A topic where ids begin a
-// partition, and one that the output has already, takes texts as rejects, so that
-// one text does not keep the service from starting.
-func (s *service) checkTexts(ctx context.Context, topic string, starts map[int32]int64) error {
-	if !s.textless {
-		return nil
-	}
-	var found *schemas.Message
-	ids := false
-	err := s.consumer.First(ctx, topic, starts, func(m schemas.Message) bool {
-		switch {
-		case schemas.IsText(&m):
-			found = &schemas.Message{Partition: m.Partition, Offset: m.Offset}
-		case schemas.IsTokens(&m):
-			ids = true
-		}
-		return !ids
-	})
-	if found == nil || ids || err != nil {
-		return err
-	}
-	return badFlag("lm", fmt.Errorf("%s has no tokenizer.json, but topic %s begins with texts (partition %d, offset %d): put the model's tokenizer.json into its folder, or send token ids", s.flags.Tokens.LM, topic, found.Partition, found.Offset))
 }
 
 // ready says why the service is not ready, if so.

@@ -37,8 +37,8 @@ func (c *Consumer) First(ctx context.Context, topic string, from map[int32]int64
 // first gives use the first record of a partition within e, and returns what use
 // does; true where there is no record.
 func (c *Consumer) first(ctx context.Context, topic string, id int32, e extent, use func(schemas.Message) bool) bool {
-	p := c.partition(topic, id, nil)
-	p.target = e.end
+	p := c.partition(topic, id, &generation{})
+	p.target, p.topicID = e.end, c.TopicID(topic)
 	for at := e.start; at < e.end; {
 		f, err := p.Fetch(ctx, at, firstBytes)
 		if err != nil {
