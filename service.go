@@ -25,26 +25,27 @@ import (
 
 // service is everything that `run` is made of, wired.
 type service struct {
-	flags    *runFlags
-	security ingest.Security
-	workers  int
-	store    *sinks.Local
-	output   *sinks.Output
-	consumer *ingest.Consumer
-	outbox   *ingest.Outbox // of --publish; nil without
-	pipeline *pipeline.Pipeline
-	question *pipeline.Question // whether a partition's end is reached
-	stage    *pipeline.Stage    // nil: off
-	model    *modelFile         // nil: it is not read again
-	batches  pipeline.BatchTotals
-	textless bool // the language model has no tokenizer
-	metrics  *metrics.Metrics
-	server   *metrics.Server
-	group    string
-	log      *slog.Logger
-	started  atomic.Bool // the fields above are there
-	stop     func()      // ends the goroutine that watches
-	failed   chan error  // why a worker wants the run to end
+	flags      *runFlags
+	security   ingest.Security
+	workers    int
+	store      *sinks.Local
+	output     *sinks.Output
+	consumer   *ingest.Consumer
+	outbox     *ingest.Outbox // of --publish; nil without
+	pipeline   *pipeline.Pipeline
+	complaints ingest.Complaints  // about brokers, of consumer and outbox
+	question   *pipeline.Question // whether a partition's end is reached
+	stage      *pipeline.Stage    // nil: off
+	model      *modelFile         // nil: it is not read again
+	batches    pipeline.BatchTotals
+	textless   bool // the language model has no tokenizer
+	metrics    *metrics.Metrics
+	server     *metrics.Server
+	group      string
+	log        *slog.Logger
+	started    atomic.Bool // the fields above are there
+	stop       func()      // ends the goroutine that watches
+	failed     chan error  // why a worker wants the run to end
 }
 
 // start makes the service: it looks for brokers and topics, opens the output,
@@ -167,7 +168,7 @@ func (s *service) connect(ctx context.Context) (partitions int, err error) {
 		s.group = s.output.DefaultGroup()
 	}
 	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic, Group: s.group, Output: s.output.UUID(), OutputInode: s.output.Inode(),
-		UntilEnd: c.UntilEnd, Reached: s.reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log,
+		UntilEnd: c.UntilEnd, Reached: s.reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log, Complaints: &s.complaints,
 		Timing: ingest.Timing{Session: c.Session, Rebalance: c.Rebalance}})
 	if err != nil {
 		return 0, err
@@ -181,7 +182,7 @@ func (s *service) openPipeline(ctx context.Context, partitions int, frames pipel
 	c := s.flags
 	var publisher pipeline.Publisher
 	if c.Publish.Publish != "" {
-		if s.outbox, err = c.openOutbox(ctx, s.security, partitions, s.log); err != nil {
+		if s.outbox, err = c.openOutbox(ctx, s.security, partitions, s.log, &s.complaints); err != nil {
 			return err
 		}
 		publisher = s.outbox

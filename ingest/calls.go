@@ -35,13 +35,13 @@ func (p *pinned) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	conn, release := guard(p.ctx, rw, p.wait)
 	defer release()
 	if err := protocol.WriteRequest(conn, p.version, correlation, p.clientID, p.Message); err != nil {
-		return nil, err
+		return nil, from(conn, err)
 	}
 	id, m, err := protocol.ReadResponse(conn, p.ApiKey(), p.version)
 	if err == nil && id != correlation {
 		err = fmt.Errorf("an answer to request %d", id)
 	}
-	return reply{m}, err
+	return reply{m}, from(conn, err)
 }
 
 // reply hides the type of an answer: kafka-go takes every answer about metadata

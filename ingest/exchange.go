@@ -101,7 +101,7 @@ func (f *fetchCall) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 		return nil, errAbandoned
 	}
 	defer close(f.done)
-	f.err = f.exchange(rw)
+	f.err = from(rw.(net.Conn), f.exchange(rw))
 	return f.ans, f.err
 }
 

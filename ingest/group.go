@@ -82,9 +82,9 @@ func (m *membership) join(ctx context.Context) (*generation, error) {
 		if refused(code) || !m.joined && time.Since(started) > firstJoin {
 			return nil, m.c.cluster.denied(fmt.Errorf("group %s cannot be joined: %w", m.c.cfg.Group, err), "Read", m.c.cfg.Group)
 		}
-		if time.Since(logged) > 5*time.Second {
+		if time.Since(logged) > debugEvery {
 			logged = time.Now()
-			m.c.log.Warn("joining the group fails, trying again", "group", m.c.cfg.Group, "error", err)
+			m.c.complaints.warn(m.c.log, "joining the group fails, trying again", err, "group", m.c.cfg.Group)
 		}
 		if err := b.wait(ctx); err != nil {
 			return nil, err

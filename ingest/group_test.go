@@ -471,7 +471,7 @@ func TestUnreachableBrokersAreNamedSoon(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	good := Config{Brokers: []string{"h:1"}, Topics: []string{"t"}, Group: "g"}
 	for name, change := range map[string]func(*Config){
-		"no broker": func(c *Config) { c.Brokers = nil }, "no port": func(c *Config) { c.Brokers = []string{"localhost"} },
+		"no broker": func(c *Config) { c.Brokers = nil }, "no host": func(c *Config) { c.Brokers = []string{":9092"} },
 		"no topic": func(c *Config) { c.Topics = nil }, "empty topic": func(c *Config) { c.Topics = []string{""} },
 		"no group": func(c *Config) { c.Group = "" }, "huge frames": func(c *Config) { c.MaxFrameBytes = 1 << 40 },
 	} {

@@ -78,6 +78,9 @@ type Config struct {
 
 	Timing Timing
 	Log    *slog.Logger // nil: silent
+	// Complaints are shared with an Outbox of the same brokers, so that one that is
+	// away is a line a minute of both. nil: the Consumer's own.
+	Complaints *Complaints
 }
 
 // Timing holds the durations that a Consumer waits for. The zero value of each
@@ -102,7 +105,7 @@ type Consumer struct {
 	free    freeList
 	stats   counters
 
-	complaints complaints
+	complaints *Complaints
 
 	mu      sync.Mutex
 	targets map[string]map[int32]int64 // topic, partition: where it ends; nil without UntilEnd
@@ -116,7 +119,10 @@ func NewConsumer(cfg Config) (*Consumer, error) {
 		return nil, err
 	}
 	cfg.Timing.setDefaults()
-	c := &Consumer{cfg: cfg, log: cfg.Log, self: thisProcess(), ids: map[string]schemas.TopicID{}}
+	c := &Consumer{cfg: cfg, log: cfg.Log, self: thisProcess(), ids: map[string]schemas.TopicID{}, complaints: cfg.Complaints}
+	if c.complaints == nil {
+		c.complaints = new(Complaints)
+	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}

@@ -30,6 +30,8 @@ type OutboxConfig struct {
 	Patience time.Duration
 	ClientID string       // named in the brokers' logs and quotas; empty: entropipe
 	Log      *slog.Logger // nil: silent
+	// Complaints are shared with a Consumer of the same brokers; nil: the Outbox's own.
+	Complaints *Complaints
 	// OnRetry is told of every request that is sent again. May be nil.
 	OnRetry func()
 }
@@ -109,6 +111,9 @@ func (c *OutboxConfig) setDefaults() {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Complaints == nil {
+		c.Complaints = new(Complaints)
 	}
 	if c.OnRetry == nil {
 		c.OnRetry = func() {}

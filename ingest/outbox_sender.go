@@ -64,7 +64,6 @@ const (
 	queueSize  = 256
 	firstPause = 100 * time.Millisecond
 	mostPause  = 2 * time.Second
-	logEvery   = 10 * time.Second
 )
 
 // sender sends the messages of one partition, in order.
@@ -153,9 +152,9 @@ func (o *Outbox) deliver(partition int, batch []message) error {
 		if now.Sub(failing) > o.cfg.Patience {
 			return fmt.Errorf("send to %s/%d: the brokers at %s took nothing for %s: %w", o.cfg.Topic, partition, o.brokers, o.cfg.Patience, err)
 		}
-		if now.Sub(logged) > logEvery {
+		if now.Sub(logged) > debugEvery {
 			logged = now
-			o.cfg.Log.Warn("brokers do not take messages; trying again", "topic", o.cfg.Topic, "partition", partition, "for", o.cfg.Patience-now.Sub(failing), "error", err)
+			o.cfg.Complaints.warn(o.cfg.Log, "brokers do not take messages; trying again", err, "topic", o.cfg.Topic, "partition", partition, "for", o.cfg.Patience-now.Sub(failing))
 		}
 		o.cfg.OnRetry()
 		if sleep(o.ctx, wait) != nil {

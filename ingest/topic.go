@@ -104,7 +104,8 @@ func (*topicCall) Required(map[protocol.ApiKey]int16) bool { return true }
 func (t *topicCall) RawExchange(rw io.ReadWriter) (protocol.Message, error) {
 	conn, release := guard(t.ctx, rw, callTimeout)
 	defer release()
-	return askTopic(conn, bufio.NewReader(nil), t.topic, t.clientID)
+	a, err := askTopic(conn, bufio.NewReader(nil), t.topic, t.clientID)
+	return a, from(conn, err)
 }
 
 // askTopic asks the broker at the other end of conn for a topic's id.
