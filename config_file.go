@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -19,6 +17,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"entropipe/models/plainfile"
 )
 
 // The configuration file is one YAML mapping of flag names to scalars or lists
@@ -60,19 +60,16 @@ func (r *fileReader) load(path string) (map[string]any, []Problem) {
 }
 
 func readConfig(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err == nil {
-		defer f.Close()
-		if info, statErr := f.Stat(); statErr == nil && info.IsDir() {
-			return nil, errors.New("is a directory")
-		}
-		var text []byte
-		if text, err = io.ReadAll(io.LimitReader(f, maxConfigBytes+1)); err == nil && len(text) > maxConfigBytes {
-			return nil, fmt.Errorf("is larger than %v", Size(maxConfigBytes))
-		}
-		if err == nil {
-			return text, nil
-		}
+	text, err := plainfile.ReadText(path, maxConfigBytes)
+	var long *plainfile.TooLongError
+	var kind plainfile.NotRegularError
+	switch {
+	case err == nil:
+		return text, nil
+	case errors.As(err, &kind):
+		return nil, kind
+	case errors.As(err, &long):
+		return nil, fmt.Errorf("is larger than %v", Size(maxConfigBytes))
 	}
 	var cause *fs.PathError // its text repeats the path
 	if errors.As(err, &cause) {

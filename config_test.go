@@ -167,7 +167,7 @@ func TestFileThatIsNoFileIsOneClearLine(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		dir + "/none.yaml": "none.yaml: cannot be read: no such file or directory; expected a YAML file of flags",
-		dir:                ": is a directory; expected a YAML file of flags",
+		dir:                ": is a directory, not a regular file; expected a YAML file of flags",
 		large:              "large: is larger than 64KiB; expected a YAML file of flags",
 		"/dev/zero":        "/dev/zero: is larger than 64KiB; expected a YAML file of flags",
 	} {

@@ -39,10 +39,10 @@ schemas/codec/...                                    | algos/geom           | pa
 schemas                                              | algos/geom           | arrow compress lz4 flatbuffers          |
 ops/metrics                                          | earlier              | prometheus                              |
 ops/pipeline                                         | earlier              |                                         | prometheus compress
-ingest                                               | algos/geom schemas   | kafka-go compress                       | franz-go kfake kmsg
+ingest                                               | algos/geom schemas models/plainfile | kafka-go compress                       | franz-go kfake kmsg
 ingest/broker                                        |                      | kfake kmsg                              | kafka-go
-ingest/replay                                        | algos/geom schemas schemas/codec/parquetfile ingest | kafka-go parquet-go                |
-sinks                                                | algos/geom schemas schemas/codec/parquetfile | parquet-go orb                          |
+ingest/replay                                        | algos/geom schemas schemas/codec/parquetfile models/plainfile ingest | kafka-go parquet-go                |
+sinks                                                | algos/geom schemas schemas/codec/parquetfile models/plainfile | parquet-go orb                          |
 ops/web                                              | earlier              |                                         |
 .                                                    | earlier              | any                                     |
 algos/geomtest                                       | earlier              | rapid                                   |

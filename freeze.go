@@ -66,15 +66,20 @@ func (c *freezeCmd) Run(e *env) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	m, err := model.Open(c.LM)
-	if err != nil {
+	var (
+		m  *model.Model
+		o  freeze.Options
+		in freeze.Inputs
+	)
+	err := untilStopped(e, func() (err error) { // reading some gigabytes asks no context
+		if m, err = model.Open(c.LM); err == nil {
+			o, err = c.options(m)
+		}
+		if err == nil {
+			in, err = c.inputs(m, o.Buckets)
+		}
 		return err
-	}
-	o, err := c.options(m)
-	if err != nil {
-		return err
-	}
-	in, err := c.inputs(m, o.Buckets)
+	})
 	if err != nil {
 		return err
 	}
@@ -142,7 +147,7 @@ func (c *freezeCmd) inputs(m *model.Model, buckets []int) (freeze.Inputs, error)
 	}
 	in := freeze.Inputs{Sequences: read.sequences}
 	if len(read.sequences) == 0 {
-		tokenizer, err := openTokenizer(c.LM)
+		tokenizer, err := openTokenizer(c.LM, m.Config().Vocab)
 		if err != nil {
 			return in, err
 		}

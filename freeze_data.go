@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"entropipe/ingest/replay"
+	"entropipe/models/plainfile"
 	"entropipe/sparse/freeze"
 )
 
@@ -97,7 +98,7 @@ func (c *calibration) readRows(path string, most int) error {
 // readText reads lines with their ends. A byte order mark is no text, and bytes
 // that are not UTF-8 would be calibrated on without a word.
 func (c *calibration) readText(path string) error {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"entropipe/ingest"
 	"entropipe/ingest/replay"
 	"entropipe/models"
+	"entropipe/models/plainfile"
 	"entropipe/sinks"
 )
 
@@ -43,7 +44,11 @@ func (c *infoCmd) Run(e *env) error {
 	if c.SQL {
 		return c.printSQL(e)
 	}
-	found, err := c.describe(e)
+	var found fmt.Stringer
+	err := untilStopped(e, func() (err error) {
+		found, err = c.describe(e)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -215,7 +220,12 @@ type sourceInfo struct {
 // describeScan describes one KITTI scan by itself. It needs no more than the
 // file's size, which may be anything.
 func describeScan(path string) (fmt.Stringer, error) {
-	info, err := os.Stat(path)
+	f, err := plainfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}

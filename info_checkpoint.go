@@ -101,7 +101,7 @@ func describeModel(dir string) (*modelInfo, error) {
 	if c.Causal && c.Head {
 		m.Tasks = append(m.Tasks, "logits", "generate")
 	}
-	t, err := openTokenizer(dir)
+	t, err := openTokenizer(dir, c.Vocab)
 	if t != nil {
 		m.Tokenizer = t.SHA256()
 	}

@@ -149,7 +149,7 @@ func (c *lmFlags) openModel(l *language) error {
 	if err := c.checkTask(m); err != nil {
 		return badFlag("task", err)
 	}
-	if l.Tokenizer, err = openTokenizer(c.LM); err != nil {
+	if l.Tokenizer, err = openTokenizer(c.LM, m.Config().Vocab); err != nil {
 		return badFlag("lm", err)
 	}
 	if l.Tokenizer != nil && l.Pooling.LowerCase && !ignoresCase(l.Tokenizer) {
@@ -205,8 +205,9 @@ func ignoresCase(t *token.Tokenizer) bool {
 	return slices.Equal(t.Encode(nil, "THE Quick ÉTÉ"), t.Encode(nil, "the quick été"))
 }
 
-// openTokenizer reads the tokenizer.json beside a model; nil if there is none.
-func openTokenizer(lm string) (*token.Tokenizer, error) {
+// openTokenizer reads the tokenizer.json beside a model with so many embeddings
+// (0: it is not known); nil if there is none.
+func openTokenizer(lm string, embeddings int) (*token.Tokenizer, error) {
 	if strings.HasPrefix(lm, "builtin:") {
 		dir, err := models.Transformer(lm)
 		if err != nil {
@@ -218,7 +219,13 @@ func openTokenizer(lm string) (*token.Tokenizer, error) {
 		}
 		return token.Parse(data)
 	}
-	t, err := token.Open(lm)
+	var t *token.Tokenizer
+	var err error
+	if embeddings > 0 {
+		t, err = token.OpenWithin(lm, embeddings)
+	} else {
+		t, err = token.Open(lm)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -75,7 +75,7 @@ func (c *produceTokens) openTokenizer(t *replay.Tokens) error {
 	if c.Tokenizer == "" {
 		return nil
 	}
-	found, err := openTokenizer(c.Tokenizer)
+	found, err := openTokenizer(c.Tokenizer, 0)
 	if err != nil {
 		return err
 	}

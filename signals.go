@@ -37,6 +37,21 @@ func untilSignal(parent context.Context, aborted func()) (context.Context, conte
 	return ctx, func() { signal.Stop(signals); cancel() }
 }
 
+// untilStopped calls f and returns its error, or, when a signal comes first, that
+// there is none to wait for: f may be in a call that no signal interrupts, as
+// parsing a large file is. f goes on until the process ends, so it must leave
+// nothing half done.
+func untilStopped(e *env, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-e.ctx.Done():
+		return e.ctx.Err()
+	}
+}
+
 // unlessStopped drops an error that came of being stopped: what a call says
 // that was waiting for brokers is no news to who has pressed Ctrl-C.
 func unlessStopped(e *env, err error) error {

@@ -73,7 +73,7 @@ func TestStagesThatCannotBe(t *testing.T) {
 		{"--publish a --for delaunay2d", exitUsage, "--for must be one of"},
 		{"--ops none,hull2d", exitUsage, "--ops none: it stands alone"},
 		{"--stage seed --model " + filepath.Join(dir, "absent.safetensors"), exitConfig, "model: open " + dir},
-		{"--stage seed --model " + dir, exitConfig, "is no regular file"},
+		{"--stage seed --model " + dir, exitConfig, "not a regular file"},
 		{"--stage seed --model " + cut, exitConfig, "cut.safetensors: "},
 		{"--stage seed --model " + big, exitConfig, "big.safetensors: "},
 		{"--stage seed --model " + network, exitConfig, "this is a perturb model"},

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"entropipe/models/plainfile"
 	"entropipe/models/safetensors"
 	"entropipe/sparse/token"
 	"entropipe/sparse/train"
@@ -232,7 +233,7 @@ func (c *trainLMCmd) read() (*train.Text, error) {
 	var documents [][]byte
 	total := 0
 	for _, path := range c.Files {
-		f, err := os.Open(path)
+		f, err := plainfile.Open(path)
 		if err != nil {
 			return nil, err
 		}
@@ -258,7 +259,7 @@ func (c *trainLMCmd) read() (*train.Text, error) {
 // tokenText encodes documents by a tokenizer.json, without the special tokens
 // of its post-processor, which would stand in the middle of the text.
 func tokenText(name, path string, documents [][]byte) (*train.Text, error) {
-	data, err := os.ReadFile(path)
+	data, err := plainfile.Read(path, token.MaxFile)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,6 +14,8 @@ import (
 
 	kafka "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
+
+	"entropipe/models/plainfile"
 )
 
 // Security says how brokers are spoken to. The zero value: in plain text, without
@@ -24,6 +25,10 @@ type Security struct {
 	SASL sasl.Mechanism // nil: no name
 }
 
+// maxPEM is the largest file of certificates that is read: all that the world's
+// authorities have are a quarter of a megabyte.
+const maxPEM = 16 << 20
+
 // LoadTLS returns a configuration that trusts brokers whose certificates are
 // signed by one in the PEM file ca, or by one of the system's where ca is empty.
 // With cert and key, PEM files too, it shows a certificate of its own to brokers
@@ -32,7 +37,7 @@ type Security struct {
 func LoadTLS(ca, cert, key string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
-		text, err := os.ReadFile(ca)
+		text, err := plainfile.ReadText(ca, maxPEM)
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +50,15 @@ func LoadTLS(ca, cert, key string) (*tls.Config, error) {
 		return c, nil
 	}
 	load := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		pair, err := tls.LoadX509KeyPair(cert, key)
+		certText, err := plainfile.ReadText(cert, maxPEM)
+		if err != nil {
+			return nil, err
+		}
+		keyText, err := plainfile.ReadText(key, maxPEM)
+		if err != nil {
+			return nil, err
+		}
+		pair, err := tls.X509KeyPair(certText, keyText)
 		return &pair, err
 	}
 	if _, err := load(nil); err != nil {

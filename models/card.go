@@ -8,12 +8,12 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"entropipe/models/atomicfile"
+	"entropipe/models/plainfile"
 )
 
 // Card is what a person should know of a model before using it, besides what
@@ -139,7 +139,7 @@ func cell(s string) string {
 // is that of another file.
 func readCard(model, sha256 string) *Card {
 	_, path := CardPaths(model)
-	r, err := os.Open(path)
+	r, err := plainfile.Open(path)
 	if err != nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"entropipe/models/safetensors"
 )
@@ -99,18 +100,47 @@ func (d *Description) String() string {
 	} else {
 		fmt.Fprintf(&b, "%s: %d tensors of %d values\n", d.File, len(d.Tensors), d.Values)
 	}
-	for _, key := range slices.Sorted(maps.Keys(d.Metadata)) {
+	keys := slices.Sorted(maps.Keys(d.Metadata))
+	for _, key := range keys[:min(len(keys), shownKeys)] {
 		if d.Format != Format || !slices.Contains([]string{"mode", "ops", "dims", "format"}, key) {
-			fmt.Fprintf(&b, "  %s: %s\n", plain(key), plain(d.Metadata[key]))
+			fmt.Fprintf(&b, "  %s: %s\n", plain(Cut(key, shownName)), plain(Cut(d.Metadata[key], shownText)))
 		}
 	}
+	sayLeftOut(&b, len(keys)-shownKeys, "metadata")
 	if d.Card != nil {
 		d.Card.describe(&b)
 	}
-	for _, t := range d.Tensors { // last, since they may be many
-		fmt.Fprintf(&b, "  tensor %s: %s %v\n", plain(t.Name), t.DType, t.Shape)
+	for _, t := range d.Tensors[:min(len(d.Tensors), shownTensors)] { // last, since they may be many
+		fmt.Fprintf(&b, "  tensor %s: %s %v\n", plain(Cut(t.Name, shownName)), t.DType, t.Shape)
 	}
+	sayLeftOut(&b, len(d.Tensors)-shownTensors, "tensors")
 	return b.String()
+}
+
+// What is shown of a file that may hold anything. The JSON form has all of it.
+const (
+	shownTensors = 2000
+	shownKeys    = 200
+	shownName    = 500  // bytes
+	shownText    = 4000 // bytes of a value
+)
+
+func sayLeftOut(b *strings.Builder, n int, what string) {
+	if n > 0 {
+		fmt.Fprintf(b, "  and %d more %s; --json has them all\n", n, what)
+	}
+}
+
+// Cut returns s, or its first characters in at most so many bytes and a word on
+// what was left out.
+func Cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return fmt.Sprintf("%s… (and %d more bytes; --json has them all)", s[:most], len(s)-most)
 }
 
 // describe writes what a card adds to the file.

@@ -19,9 +19,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 
 	"entropipe/models/atomicfile"
+	"entropipe/models/plainfile"
 	"entropipe/models/safetensors"
 )
 
@@ -82,7 +82,7 @@ type Meta struct {
 // ReadEntropyNet reads a model and makes sure that it is valid. Tensors of F16
 // and BF16 are widened.
 func ReadEntropyNet(path string) (*EntropyNet, error) {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return nil, err
 	}

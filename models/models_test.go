@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -265,7 +266,7 @@ func TestOtherFiles(t *testing.T) {
 		write("other", map[string]string{"format": "pt"}):                                                                  `its format is "pt"`,
 		write("none", nil): "its metadata names no format",
 		large:              "more than a model may have",
-		dir:                "no regular file",
+		dir:                "not a regular file",
 		dir + "/absent":    "no such file",
 		dir + "/\x00":      "invalid argument",
 	} {
@@ -352,4 +353,23 @@ func FuzzParseEntropyNet(f *testing.F) {
 			t.Fatalf("%q, once %s: %s", data, sum, diff)
 		}
 	})
+}
+
+// A description for people is bounded, whatever a file holds, and says what it
+// leaves out.
+func TestDescriptionsAreBounded(t *testing.T) {
+	d := &Description{File: "large", Metadata: map[string]string{"big": strings.Repeat("é", 1<<20)}}
+	for i := range 5000 {
+		d.Metadata[fmt.Sprint("key", i)] = "\x1b[31m" + strings.Repeat("x", 5000)
+		d.Tensors = append(d.Tensors, TensorDescription{strings.Repeat("n", 10000), "F32", []int{1}})
+	}
+	text := d.String()
+	for _, want := range []string{"and 3000 more tensors; --json", "and 4801 more metadata; --json", "and 9500 more bytes", "and 2093152 more bytes"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if len(text) > 3<<20 || !utf8.ValidString(text) || strings.Contains(text, "\x1b") {
+		t.Errorf("%d bytes", len(text))
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 // disk is the file system under a Local store: the calls whose order and
@@ -59,7 +60,7 @@ func (d osDisk) create(name string) (diskFile, error) {
 }
 
 func (d osDisk) open(name string) (Object, error) {
-	f, err := d.root.Open(name)
+	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe in a file's place is not waited for
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (d osDisk) remove(name string) error     { return d.root.Remove(name) }
 func (d osDisk) mkdir(name string) error      { return d.root.Mkdir(name, 0o755) }
 
 func (d osDisk) syncDir(name string) error {
-	f, err := d.root.Open(name)
+	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe in a file's place is not waited for
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (d osDisk) readDir(name string) ([]fs.DirEntry, error) {
 }
 
 func (d osDisk) names(name string) ([]string, error) {
-	f, err := d.root.Open(name)
+	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe in a file's place is not waited for
 	if err != nil {
 		return nil, err
 	}

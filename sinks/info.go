@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"entropipe/models/plainfile"
 	"entropipe/schemas/codec/parquetfile"
 )
 
@@ -203,21 +203,20 @@ type ColumnSummary struct {
 
 // DescribeFile reads the footer of a Parquet file, of ours or another's.
 func DescribeFile(name string) (*FileSummary, error) {
-	root, err := os.OpenRoot(filepath.Dir(name))
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	o, err := osDisk{root}.open(filepath.Base(name))
+	o, err := plainfile.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer o.Close()
-	f, err := parquetfile.Open(o, o.Size())
+	info, err := o.Stat()
+	if err != nil {
+		return nil, err
+	}
+	f, err := parquetfile.Open(o, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	s := &FileSummary{Path: name, Bytes: o.Size(), Metadata: map[string]string{}, Columns: []ColumnSummary{}}
+	s := &FileSummary{Path: name, Bytes: info.Size(), Metadata: map[string]string{}, Columns: []ColumnSummary{}}
 	return s, parquetfile.Guard(func() error { s.fill(f); return nil })
 }
 
@@ -246,7 +245,7 @@ func (s *FileSummary) fill(f *parquetfile.File) {
 func (s *FileSummary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d rows in %d row groups, %d bytes, written by %s\n", s.Path, s.Rows, s.RowGroups, s.Bytes, s.CreatedBy)
-	for _, c := range s.Columns {
+	for _, c := range s.Columns[:min(len(s.Columns), shownColumns)] {
 		fmt.Fprintf(&b, "  %-24s %-28s %-30s %10d bytes of %d\n", c.Name, c.Type, c.Codec+" "+c.Encoding, c.Compressed, c.Plain)
 	}
 	keys := make([]string, 0, len(s.Metadata))
@@ -254,8 +253,35 @@ func (s *FileSummary) String() string {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	for _, k := range keys {
-		fmt.Fprintf(&b, "  %s = %s\n", k, s.Metadata[k])
+	if n := len(s.Columns) - shownColumns; n > 0 {
+		fmt.Fprintf(&b, "  and %d more columns; --json has them all\n", n)
+	}
+	for _, k := range keys[:min(len(keys), shownKeys)] {
+		fmt.Fprintf(&b, "  %s = %s\n", cutText(k), cutText(s.Metadata[k]))
+	}
+	if n := len(keys) - shownKeys; n > 0 {
+		fmt.Fprintf(&b, "  and %d more metadata; --json has them all\n", n)
 	}
 	return b.String()
+}
+
+// What String shows of a file that may hold anything.
+const (
+	shownColumns = 1000
+	shownKeys    = 200
+	shownText    = 4000 // bytes
+)
+
+// cutText returns s, or its beginning and a word on what was left out, on one line
+// and without commands to a terminal.
+func cutText(s string) string {
+	rest := ""
+	if n := len(s) - shownText; n > 0 {
+		s = strings.ToValidUTF8(s[:shownText], "")
+		rest = fmt.Sprintf("… (and %d more bytes; --json has them all)", n)
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		s = strconv.Quote(s)
+	}
+	return s + rest
 }

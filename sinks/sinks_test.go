@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -348,4 +349,22 @@ func TestResumeAgainCostsWhatIsNew(t *testing.T) {
 		end++
 	}
 	mustBeWhole(t, memStore(d), 0, end)
+}
+
+// What is printed of a file is bounded, and says what it leaves out.
+func TestFileSummariesAreBounded(t *testing.T) {
+	s := &FileSummary{Path: "large.parquet", Metadata: map[string]string{"a": strings.Repeat("x", 50<<20), "b": "two\nlines\x1b"}}
+	for i := range 3000 {
+		s.Metadata[fmt.Sprint("key", i)] = "value"
+		s.Columns = append(s.Columns, ColumnSummary{Name: fmt.Sprint("column", i)})
+	}
+	text := s.String()
+	for _, want := range []string{"and 2000 more columns; --json", "and 2802 more metadata; --json", fmt.Sprintf("and %d more bytes; --json", 50<<20-4000), `b = "two\nlines\x1b"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if len(text) > 1<<20 {
+		t.Errorf("%d bytes", len(text))
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"entropipe/algos/geom"
+	"entropipe/models/plainfile"
 )
 
 // pointBytes is the size of a point in a .bin: x, y, z, reflectance as
@@ -59,7 +60,7 @@ func (r *scanReader) load(path string, max int64) error {
 	if info.Size() > max {
 		return &BadInputError{File: path, Detail: fmt.Sprintf("%d bytes are more than a frame may have (%d)", info.Size(), max)}
 	}
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return badFile(path, err)
 	}

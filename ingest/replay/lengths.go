@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"entropipe/models/plainfile"
 	"entropipe/schemas"
 )
 
@@ -25,7 +25,7 @@ var lengthNames = []string{"contexttokens", "input_length", "input_tokens", "n_t
 // input_length (Mooncake's); input_tokens, n_tokens and length will do. Lengths
 // above clip become clip, unless that is 0; those below 1 are left out.
 func ReadLengths(name string, clip int) ([]int32, error) {
-	f, err := os.Open(name)
+	f, err := plainfile.Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"entropipe/models/plainfile"
 )
 
 // maxLine bounds the memory that one line can ask for.
@@ -24,7 +26,7 @@ type ndjson struct {
 }
 
 func openNDJSON(name string) (*ndjson, error) {
-	f, err := os.Open(name)
+	f, err := plainfile.Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,12 @@ import (
 	"bufio"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"entropipe/models/plainfile"
 )
 
 // times holds the moments of a drive's scans. Line i of its file, counted from
@@ -27,7 +28,7 @@ const maxTimes = 1 << 25
 // readTimes reads timestamps.txt (a date and time a line, taken as UTC) or
 // times.txt (seconds from the start of the sequence).
 func readTimes(path string) (*times, error) {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("kitti: %w", err)
 	}

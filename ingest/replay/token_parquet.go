@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"entropipe/models/plainfile"
 	"entropipe/schemas"
 	"entropipe/schemas/codec/parquetfile"
 )
@@ -37,7 +38,7 @@ type parquetRows struct {
 
 // openParquetRows reads the footer.
 func openParquetRows(name string) (*parquetRows, error) {
-	f, err := os.Open(name)
+	f, err := plainfile.Open(name)
 	if err != nil {
 		return nil, err
 	}

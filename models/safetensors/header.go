@@ -12,6 +12,10 @@ import (
 const (
 	metadataKey = "__metadata__"
 	maxDims     = 64 // of a shape; NumPy's and PyTorch's limit
+
+	// maxTensors is far more than a model has: the largest ones, of hundreds of
+	// experts in each layer, have some hundred thousand.
+	maxTensors = 1 << 20
 )
 
 // parseHeader reads a header whose tensors fill dataSize bytes. The tensors
@@ -29,6 +33,9 @@ func parseHeader(header []byte, dataSize int64) (map[string]string, []Tensor, er
 	err := s.object("header", func(key string) error {
 		if key == metadataKey {
 			return s.strings(metadataKey, metadata)
+		}
+		if len(tensors) == maxTensors {
+			return s.fault("more than %d tensors", maxTensors)
 		}
 		t, err := s.tensor(key, dataSize)
 		tensors = append(tensors, t)
@@ -49,7 +56,10 @@ func parseHeader(header []byte, dataSize int64) (map[string]string, []Tensor, er
 // checkPlaces sorts the tensors and makes sure that they tile the data.
 func checkPlaces(tensors []Tensor, dataSize int64) error {
 	slices.SortFunc(tensors, func(a, b Tensor) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.size, b.size), cmp.Compare(a.Name, b.Name))
+		if c := cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.size, b.size)); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.Name, b.Name)
 	})
 	end := int64(0)
 	for _, t := range tensors {
@@ -72,7 +82,7 @@ func (s *scanner) tensor(name string, dataSize int64) (Tensor, error) {
 	t := Tensor{Name: name}
 	var offsets []int64
 	seen := 0
-	err := s.object(fmt.Sprintf("tensor %q", name), func(key string) (err error) {
+	err := s.object("it", func(key string) (err error) {
 		seen++
 		switch key {
 		case "dtype":

@@ -20,7 +20,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"sync"
+
+	"entropipe/models/plainfile"
 )
 
 // maxHeader is the length that the format allows a header.
@@ -89,20 +91,17 @@ type File struct {
 	size     int64
 	close    func() error
 	metadata map[string]string
-	tensors  []Tensor // by place
-	byName   map[string]int
+	tensors  []Tensor              // by place
+	byName   func() map[string]int // made when it is first asked for
 }
 
 // Open opens a file. Close it when no tensor is read any more.
 func Open(path string) (*File, error) {
-	r, err := os.Open(path)
+	r, err := plainfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := r.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: is no regular file", path)
-	}
 	if err != nil {
 		r.Close()
 		return nil, err
@@ -118,7 +117,7 @@ func Open(path string) (*File, error) {
 
 // New reads the header of size bytes that r holds. Errors begin with name.
 func New(name string, r io.ReaderAt, size int64) (*File, error) {
-	f := &File{name: name, r: r, size: size, close: func() error { return nil }, byName: map[string]int{}}
+	f := &File{name: name, r: r, size: size, close: func() error { return nil }}
 	header, err := readHeader(r, size)
 	if err == nil {
 		f.metadata, f.tensors, err = parseHeader(header, size-8-int64(len(header)))
@@ -129,8 +128,14 @@ func New(name string, r io.ReaderAt, size int64) (*File, error) {
 	for i := range f.tensors {
 		f.tensors[i].start += 8 + int64(len(header))
 		f.tensors[i].file = f
-		f.byName[f.tensors[i].Name] = i
 	}
+	f.byName = sync.OnceValue(func() map[string]int {
+		places := make(map[string]int, len(f.tensors))
+		for i, t := range f.tensors {
+			places[t.Name] = i
+		}
+		return places
+	})
 	return f, nil
 }
 
@@ -170,7 +175,7 @@ func (f *File) Tensors() []Tensor { return f.tensors }
 
 // Lookup finds a tensor by its name.
 func (f *File) Lookup(name string) (Tensor, bool) {
-	i, ok := f.byName[name]
+	i, ok := f.byName()[name]
 	if !ok {
 		return Tensor{}, false
 	}

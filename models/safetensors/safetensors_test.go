@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"testing"
@@ -269,7 +270,7 @@ func TestReadingATruncatedFile(t *testing.T) {
 	if got, err := x.Float32s([]float32{9}); err == nil || !strings.Contains(err.Error(), `m.safetensors: tensor "a": unexpected EOF`) || len(got) != 1 {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if _, err := Open(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := Open(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a folder: %v", err)
 	}
 }
@@ -371,4 +372,43 @@ func arraysOf(t *testing.T, f *File, size int) []Array {
 		arrays = append(arrays, Array{x.Name, x.DType, slices.Clone(x.Shape), raw})
 	}
 	return arrays
+}
+
+// A header of any number of tensors is read in time and memory that grow as it
+// does, and one of a senseless number is refused.
+func TestManyTensors(t *testing.T) {
+	header := func(n int) []byte {
+		var b bytes.Buffer
+		b.WriteString("{")
+		for i := range n {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `"t%d":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}`, i*7919%n)
+		}
+		b.WriteString("}")
+		return append(binary.LittleEndian.AppendUint64(nil, uint64(b.Len())), b.Bytes()...)
+	}
+	reserved := func(n int) uint64 {
+		data := header(n)
+		sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+		metrics.Read(sample)
+		before := sample[0].Value.Uint64()
+		f, err := New("many", bytes.NewReader(data), int64(len(data)))
+		if err != nil || len(f.Tensors()) != n {
+			t.Fatalf("%d tensors: %v", n, err)
+		}
+		metrics.Read(sample)
+		return sample[0].Value.Uint64() - before
+	}
+	if one, eight := reserved(10_000), reserved(80_000); eight > 12*one {
+		t.Errorf("10,000 tensors take %d bytes, 80,000 take %d", one, eight)
+	}
+	if testing.Short() {
+		t.Skip("not short: a million tensors")
+	}
+	data := header(maxTensors + 1)
+	if _, err := New("many", bytes.NewReader(data), int64(len(data))); err == nil || !strings.Contains(err.Error(), "more than 1048576 tensors") {
+		t.Errorf("%d tensors: %v", maxTensors+1, err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -77,16 +78,26 @@ func (s *scanner) list(open, shut byte, item func() error) error {
 // object reads an object; value reads what follows each key. A key that comes
 // twice is an error.
 func (s *scanner) object(what string, value func(key string) error) error {
-	seen := map[string]bool{}
+	var few [4]string // the keys, while they are few: a header has an object a tensor
+	var seen map[string]bool
+	n := 0
 	return s.list('{', '}', func() error {
 		key, err := s.string()
 		if err != nil {
 			return err
 		}
-		if seen[key] {
+		if seen[key] || slices.Contains(few[:min(n, len(few))], key) {
 			return s.fault("%s has %q twice", what, key)
 		}
-		seen[key] = true
+		switch {
+		case n < len(few):
+			few[n] = key
+		case seen == nil:
+			seen = map[string]bool{key: true}
+		default:
+			seen[key] = true
+		}
+		n++
 		if err := s.expect(':'); err != nil {
 			return err
 		}
@@ -140,6 +151,13 @@ func (s *scanner) integer() (int64, error) {
 func (s *scanner) string() (string, error) {
 	if err := s.expect('"'); err != nil {
 		return "", err
+	}
+	// Most strings escape nothing, and are as they stand.
+	if n := bytes.IndexByte(s.text[s.at:], '"'); n >= 0 {
+		if text := s.text[s.at : s.at+n]; !slices.ContainsFunc(text, func(c byte) bool { return c < 0x20 || c == '\\' }) {
+			s.at += n + 1
+			return string(text), nil
+		}
 	}
 	var out []byte
 	for s.at < len(s.text) {

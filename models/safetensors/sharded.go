@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"entropipe/models/plainfile"
 )
 
 // Set is the tensors of one or several open files, under one roof. It may be
@@ -123,7 +124,7 @@ func (s *Set) Lookup(name string) (Tensor, bool) {
 
 // readIndex returns the names of each file's tensors.
 func readIndex(path string) (map[string][]string, error) {
-	f, err := os.Open(path)
+	f, err := plainfile.Open(path)
 	if err != nil {
 		return nil, errors.Unwrap(err) // the path is named by the caller
 	}

@@ -91,7 +91,7 @@ func TestWrongIndicesAreRefused(t *testing.T) {
 		{"an absolute path", strings.Replace(goodIndex, "model-2", "/model-2", 1), "no name of a file beside it"},
 		{"a path of another system", strings.Replace(goodIndex, "model-2", `x\\model-2`, 1), "no name of a file beside it"},
 		{"no name", `{"weight_map":{"a":""}}`, "no name of a file beside it"},
-		{"the folder", `{"weight_map":{"a":"."}}`, "no regular file"},
+		{"the folder", `{"weight_map":{"a":"."}}`, "not a regular file"},
 		{"absent file", strings.Replace(goodIndex, "model-2", "model-3", 1), "model-3.safetensors: no such file"},
 		{"not a tensor's file", strings.Replace(goodIndex, "model-2.safetensors", "model.safetensors.index.json", 1), "index.json: its header"},
 		{"elsewhere", strings.Replace(goodIndex, `"b": "model-2`, `"b": "model-1`, 1), `model-1.safetensors does not hold tensor "b"`},

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"entropipe/models/plainfile"
 )
 
 // maxNPY is the largest .npy file that is read, and maxValues the most numbers of
@@ -45,14 +46,7 @@ func ReadPixels(path string) (shape []int, pixels []float32, err error) {
 
 // readNPY reads an array of numbers or truth values, in C's order and little-endian.
 func readNPY(path string) (shape []int, values []float64, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if info.Size() > maxNPY {
-		return nil, nil, fmt.Errorf("%s: %d bytes, and at most %d are read", path, info.Size(), maxNPY)
-	}
-	data, err := os.ReadFile(path)
+	data, err := plainfile.Read(path, maxNPY)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strings"
 
+	"entropipe/models/plainfile"
 	"entropipe/models/safetensors"
 )
 
@@ -53,7 +54,7 @@ func Open(dir string) (*Checkpoint, error) {
 	if err := checkFiles(dir); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	return open(dir, os.DirFS(dir), dir)
+	return open(dir, plainfile.FS(dir), dir)
 }
 
 // checkFiles refuses what would pass for an absent file, a link to nothing as

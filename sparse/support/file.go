@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"entropipe/models/atomicfile"
+	"entropipe/models/plainfile"
 	"entropipe/models/safetensors"
 )
 
@@ -23,6 +24,9 @@ const (
 	ConfigFile = "sparse_config.json"
 	TensorFile = "sparse_support.safetensors"
 )
+
+// maxTensors bounds the file of a mask's tensors, which is read into memory.
+const maxTensors = 8 << 30
 
 // maxConfig is more than any sparse_config.json needs.
 const maxConfig = 1 << 20
@@ -93,11 +97,11 @@ func writeFile(path string, data []byte) error {
 // fit and whatever Validate faults is an error that names the file. Memory is
 // bounded by the sizes of the files.
 func Read(dir string) (*Set, error) {
-	text, err := readBounded(filepath.Join(dir, ConfigFile), maxConfig)
+	text, err := plainfile.Read(filepath.Join(dir, ConfigFile), maxConfig)
 	if err != nil {
 		return nil, err
 	}
-	tensors, err := os.ReadFile(filepath.Join(dir, TensorFile))
+	tensors, err := plainfile.Read(filepath.Join(dir, TensorFile), maxTensors)
 	if err != nil {
 		return nil, err
 	}
@@ -106,19 +110,6 @@ func Read(dir string) (*Set, error) {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return s, nil
-}
-
-func readBounded(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s: more than %d bytes", path, most)
-	}
-	return data, err
 }
 
 // Parse reads the bytes of a set's two files, as Read does.

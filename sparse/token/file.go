@@ -25,8 +25,8 @@ type file struct {
 const maxID = 1 << 22
 
 func parse(data []byte) (*Tokenizer, error) {
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("more than %d bytes", maxFile)
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("more than %d bytes", MaxFile)
 	}
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {

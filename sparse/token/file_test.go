@@ -146,13 +146,13 @@ func TestOpen(t *testing.T) {
 	if err := os.Mkdir(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a folder: %v", err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if f, err := os.Create(path); err != nil || f.Truncate(maxFile+1) != nil || f.Close() != nil { // a file of holes
+	if f, err := os.Create(path); err != nil || f.Truncate(MaxFile+1) != nil || f.Close() != nil { // a file of holes
 		t.Fatal(err)
 	}
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "more than") {

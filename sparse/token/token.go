@@ -26,14 +26,15 @@ package token
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
+
+	"entropipe/models/plainfile"
 )
 
-// maxFile is the largest tokenizer.json that is read: the largest in use are
+// MaxFile is the largest tokenizer.json that is read: the largest in use are
 // some 35 MB.
-const maxFile = 256 << 20
+const MaxFile = 256 << 20
 
 // Tokenizer is one tokenizer.json. It is immutable and safe for concurrent use.
 type Tokenizer struct {
@@ -60,7 +61,7 @@ type Tokenizer struct {
 // Open reads the tokenizer.json of a Hugging Face directory.
 func Open(dir string) (*Tokenizer, error) {
 	path := filepath.Join(dir, "tokenizer.json")
-	data, err := read(path)
+	data, err := plainfile.Read(path, MaxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -71,18 +72,13 @@ func Open(dir string) (*Tokenizer, error) {
 	return t, nil
 }
 
-// read returns what is in a file, whose size is known before memory is taken.
-func read(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: is not a regular file", path)
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s: more than %d bytes", path, maxFile)
+// OpenWithin is Open for a model with so many embeddings: a *TooManyError says
+// that the file has an id beyond them, before memory is taken for its tables.
+func OpenWithin(dir string, most int) (*Tokenizer, error) {
+	if err := checkIDs(filepath.Join(dir, "tokenizer.json"), most); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	return os.ReadFile(path)
+	return Open(dir)
 }
 
 // Parse reads the bytes of a tokenizer.json. An error names the component that
