@@ -169,7 +169,7 @@ func TestFileThatIsNoFileIsOneClearLine(t *testing.T) {
 		dir + "/none.yaml": "none.yaml: cannot be read: no such file or directory; expected a YAML file of flags",
 		dir:                ": is a directory, not a regular file; expected a YAML file of flags",
 		large:              "large: is larger than 64KiB; expected a YAML file of flags",
-		"/dev/zero":        "/dev/zero: is larger than 64KiB; expected a YAML file of flags",
+		"/dev/zero":        "/dev/zero: is a device, not a regular file; expected a YAML file of flags",
 	} {
 		k, err := newParser(new(sampleGrammar))
 		if err != nil {

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"entropipe/algos/entropy"
@@ -15,8 +18,9 @@ import (
 var failure = &experiment{
 	name:  "failure",
 	title: "Where the measures fail",
-	claim: "The paper names three failures of H_diff: more than 10 dimensions, where assignments become uniform; elongated clusters, which balls fit badly; and clusters with structure of their own. It prints no figures. Here (a) maxima of 600 points in 2 to 8 dimensions, 24 sets each of three kinds, H by a greedy cover, and H_diff alone up to 2048 dimensions, its distances as they are and divided by the dimension; (b) sets whose hull's entropy cannot change, because they are only stretched, along a slanted axis; (c) one to 64 clusters, filled or rings. Means over sets or 5 seeds.",
+	claim: "The paper names three failures of H_diff: more than 10 dimensions, where assignments become uniform; elongated clusters, which balls fit badly; and clusters with structure of their own. It prints no figures. Here (a) maxima of 600 points in 2 to 8 dimensions, 24 sets each of three kinds, H by a greedy cover, and H_diff alone up to 2048 dimensions, its distances as they are and divided by the dimension; (b) sets of three families that are only stretched, along a slanted axis: their hulls stay, but for which part of them is the upper one, whose entropy is measured; every seed makes a set of each family; (c) one to 64 clusters, filled or rings. Means over sets or 5 seeds.",
 	cells: failureCells,
+	rows:  failureRows,
 	columns: []column{
 		text("what", "what"), value("H, nats", "truth", "%.2f"), value("log n", "logn", "%.2f"), value("F", "f", "%.2f"), value("G", "g", "%.2f"), value("R² of F", "f_r2", "%.2f"),
 		value("H_diff", "hdiff", "%.3f"), value("of log k", "hdiff_share", "%.3f"), value("largest p, mean", "sure", "%.2f"), value("H_diff, distances by dimension", "scaled", "%.3f"), value("largest p", "scaled_sure", "%.2f"),
@@ -36,12 +40,16 @@ func failureCells(quick bool) (cells []cell) {
 		key := fmt.Sprintf("dimensions=%d n=%d sets=3x%d seeds=0+i", d, n, sets)
 		cells = append(cells, cell{key, func(context.Context) ([]record, error) { return []record{dimensionRecord(d, n, sets)}, nil }})
 	}
-	for _, stretch := range []float64{1, 10, 100, 1000, 10000} {
-		key := fmt.Sprintf("stretch=%g n=%d seeds=%v", stretch, 2*n, of)
-		cells = append(cells, cell{key, func(context.Context) ([]record, error) {
-			what := fmt.Sprintf("(b) stretched %g times", stretch)
-			return []record{planeRecord("stretch", stretch, what, of, func(seed uint64) geom.Cloud[float64] { return stretched(stretch, 2*n, seed) })}, nil
-		}})
+	for _, f := range stretchFamilies {
+		for _, stretch := range stretches {
+			key := fmt.Sprintf("stretch=%g family=%s n=%d seeds=%v", stretch, f.name, 2*n, of)
+			cells = append(cells, cell{key, func(context.Context) ([]record, error) {
+				what := fmt.Sprintf("(b) %s, stretched %g times", f.name, stretch)
+				r := planeRecord("stretch", stretch, what, of, func(seed uint64) geom.Cloud[float64] { return stretched(f.make(2*n, seed), stretch) })
+				r.Text["family"] = f.name
+				return []record{r}, nil
+			}})
+		}
 	}
 	for _, rings := range []bool{false, true} {
 		for _, k := range []int{1, 4, 16, 64} {
@@ -61,11 +69,28 @@ func failureCells(quick bool) (cells []cell) {
 	return cells
 }
 
-// stretched is a disk, a normal cloud or a parabola, as its seed says, stretched
-// along (1, 0.6).
-func stretched(by float64, n int, seed uint64) geom.Cloud[float64] {
-	makers := []func(int, uint64) geom.Cloud[float64]{geomtest.Disk[float64], geomtest.Gauss[float64], geomtest.Parabola[float64]}
-	c := makers[seed%3](n, seed)
+// stretches are the factors of (b), ascending from 1.
+var stretches = []float64{1, 10, 100, 1000, 10000}
+
+// stretchFamilies are the sets of (b). They are an axis of their own: a family
+// that a seed chose would be the same one for seeds with a common divisor.
+var stretchFamilies = []struct {
+	name string
+	make func(n int, seed uint64) geom.Cloud[float64]
+}{{"disks", geomtest.Disk[float64]}, {"normal clouds", geomtest.Gauss[float64]}, {"parabolas", geomtest.Parabola[float64]}}
+
+// failureRows puts the parts in their order, whichever was measured last.
+func failureRows(records []record) []record {
+	kinds := []string{"dimensions", "stretch", "clusters"}
+	rows := slices.Clone(records)
+	slices.SortStableFunc(rows, func(a, b record) int {
+		return cmp.Compare(slices.Index(kinds, a.Text["kind"]), slices.Index(kinds, b.Text["kind"]))
+	})
+	return rows
+}
+
+// stretched returns c stretched along (1, 0.6), in the unit square.
+func stretched(c geom.Cloud[float64], by float64) geom.Cloud[float64] {
 	sin, cos := math.Sincos(math.Atan(.6))
 	for i := range c.X {
 		along, across := cos*c.X[i]+sin*c.Y[i], cos*c.Y[i]-sin*c.X[i]
@@ -77,7 +102,8 @@ func stretched(by float64, n int, seed uint64) geom.Cloud[float64] {
 
 // planeRecord measures clouds in the plane: the upper hull's entropy.
 func planeRecord(kind string, parameter float64, what string, seeds []uint64, draw func(seed uint64) geom.Cloud[float64]) record {
-	v := map[string]float64{"parameter": parameter}
+	r := record{Text: map[string]string{"kind": kind, "what": what}, Values: map[string]float64{"parameter": parameter}}
+	all := map[string][]float64{}
 	for _, seed := range seeds {
 		c, p := draw(seed), entropy.UpperHull
 		out := answerOf(c, p)
@@ -88,10 +114,13 @@ func planeRecord(kind string, parameter float64, what string, seeds []uint64, dr
 			"hdiff_share": g["hdiff10"] / math.Log(failureAnchors), "hsoft": g["hsoftp"],
 			"f_error": math.Abs(g["f64"] - truth), "g_error": math.Abs(g["g64"] - truth),
 		} {
-			v[name] += x / float64(len(seeds))
+			all[name] = append(all[name], x)
 		}
 	}
-	return record{Text: map[string]string{"kind": kind, "what": what}, Values: v}
+	for name, values := range all {
+		r.add(name, seeds, values)
+	}
+	return r
 }
 
 // coverDimensions is the largest number of dimensions whose maxima are measured.
@@ -133,6 +162,62 @@ func dimensionRecord(dims, n, sets int) record {
 	return record{Text: map[string]string{"kind": "dimensions", "what": fmt.Sprintf("(a) %d dimensions", dims)}, Values: v}
 }
 
+// stretchVerdict says of each family what stretching does to its measures: means
+// over the seeds of the differences of the same set.
+func stretchVerdict(records []record) string {
+	families, of := grouped(records, "family")
+	var b strings.Builder
+	fmt.Fprintf(&b, "From %g to %g times, means of differences of the same set with their 95 %% intervals over seeds:", stretches[0], stretches[len(stretches)-1])
+	stays, off := 0, 0
+	for k, name := range families {
+		rows := of[name]
+		least, most := &rows[0], &rows[len(rows)-1]
+		truth, half := changeOf(least, most, "truth")
+		if math.Abs(truth) <= half {
+			stays++
+		}
+		if f, fHalf := changeOf(least, most, "f_error"); f > fHalf {
+			off++
+		}
+		fmt.Fprintf(&b, "%s of %s, H (%.2f nats) %s, F %s, the hard bound G %s, H_diff %s, H_soft %s", [2]string{"", ";"}[min(k, 1)], name, least.Values["truth"], moves(least, most, "truth"),
+			moves(least, most, "f"), moves(least, most, "g"), moves(least, most, "hdiff"), moves(least, most, "hsoft"))
+	}
+	fmt.Fprintf(&b, ". H keeps its value, as far as %d seeds tell, in %d of %d families. F comes to be further off in %d: its temperature is a length.", len(seedsOf(&records[0], "truth")), stays, len(families), off)
+	return b.String()
+}
+
+// seedsOf returns the names of a measure for the seeds of a record.
+func seedsOf(r *record, name string) (names []string) {
+	for _, key := range slices.Sorted(maps.Keys(r.Values)) {
+		if seed, ok := strings.CutPrefix(key, name+"_"); ok && seed != "ci" && strings.Trim(seed, "0123456789") == "" {
+			names = append(names, key)
+		}
+	}
+	return names
+}
+
+// changeOf returns the mean over seeds of what a measure gains from one record to
+// another, and half its interval.
+func changeOf(from, to *record, name string) (mean, half float64) {
+	var gains []float64
+	for _, key := range seedsOf(from, name) {
+		gains = append(gains, to.Values[key]-from.Values[key])
+	}
+	return interval(gains)
+}
+
+// moves words changeOf by its interval.
+func moves(from, to *record, name string) string {
+	mean, half := changeOf(from, to, name)
+	switch {
+	case mean > half:
+		return fmt.Sprintf("rises by %.3f ± %.3f", mean, half)
+	case mean < -half:
+		return fmt.Sprintf("falls by %.3f ± %.3f", -mean, half)
+	}
+	return fmt.Sprintf("moves by %+.3f ± %.3f, which is not told from zero", mean, half)
+}
+
 func failureVerdict(records []record) string {
 	_, of := grouped(records, "kind")
 	var b strings.Builder
@@ -155,9 +240,7 @@ func failureVerdict(records []record) string {
 	}
 	fmt.Fprintf(&b, " As the formula stands, assignments %s with the dimension: the largest p is %.2f in %.0f dimensions, %.2f in %.0f, as squared distances grow with it; divided by the dimension they come to %.2f, where 1/k = %.2f is no assignment at all. H_diff meanwhile is %.3f and %.3f of log k: it has said as little in the plane.\n\n",
 		uniform, low["sure"], low["parameter"], high["sure"], high["parameter"], high["scaled_sure"], 1./failureAnchors, low["hdiff_share"], high["hdiff_share"])
-	least, most := of["stretch"][0].Values, of["stretch"][len(of["stretch"])-1].Values
-	fmt.Fprintf(&b, "(b) Stretching changes no hull, so H stays, but for rounding (%.2f and %.2f nats at %g and %g times). F is off by %.2f and %.2f, as its temperature is a length and chords come near each other; the hard bound G, which has no temperature, by %.2f and %.2f. H_diff goes from %.3f to %.3f, H_soft from %.3f to %.3f.\n\n",
-		least["truth"], most["truth"], least["parameter"], most["parameter"], least["f_error"], most["f_error"], least["g_error"], most["g_error"], least["hdiff"], most["hdiff"], least["hsoft"], most["hsoft"])
+	fmt.Fprintf(&b, "(b) %s\n\n", stretchVerdict(of["stretch"]))
 	worst, worstBall := 0.0, 0.0
 	var truth, ball []float64
 	for _, r := range of["clusters"] {

@@ -17,7 +17,7 @@ import (
 // Open opens a regular file. What else the name is of, is an *fs.PathError that
 // says so; it is found out without waiting.
 func Open(path string) (*os.File, error) {
-	info, err := os.Stat(path)
+	info, err := stat(path)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func Read(path string, most int64) ([]byte, error) {
 // make for <(…): at most so many. A pipe that nobody writes to is an error
 // instead of a wait.
 func ReadText(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
+	info, err := stat(path)
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +113,16 @@ func (p plainFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(p.FS, n
 
 // ReadDir implements fs.ReadDirFS.
 func (p plainFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(p.FS, name) }
+
+// stat is os.Stat in the words of who wanted to open the file.
+func stat(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		err = &fs.PathError{Op: "open", Path: path, Err: failed.Err}
+	}
+	return info, err
+}
 
 func check(path string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
