@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -13,6 +14,8 @@ import (
 type verifyCmd struct {
 	Out  string `arg:"" type:"path" help:"Output folder."`
 	JSON bool   `name:"json" help:"Print one JSON document."`
+
+	repairFlags `embed:""`
 }
 
 func (verifyCmd) Help() string {
@@ -20,34 +23,71 @@ func (verifyCmd) Help() string {
 without overlap, and for every record a row, a reject or a counted hole. It may run beside
 writers. Exit status 1 when anything is wrong.
 
-Example:
-  entropipe verify ./entropipe-out`
+With --repair it also explains which faults can be mended, and how: where the newest
+manifests of a partition are lost or damaged, or the newest commit has lost files, and
+where files stand that no manifest names, these are moved to OUT/_quarantine, and run
+writes the records again. Nothing is moved without --yes, and nothing is ever deleted.
+Nor is anything moved while a process may write to the output: the brokers are asked for
+the members of its group, and whether the topics still have the records.
+
+Examples:
+  entropipe verify ./entropipe-out
+  entropipe verify ./entropipe-out --repair                             # explains, and changes nothing
+  entropipe verify ./entropipe-out --repair --yes --brokers kafka1:9092
+  entropipe verify ./entropipe-out --repair --yes --group mine          # run was given --group mine
+  entropipe verify ./entropipe-out --repair --yes --offline             # no broker is there any more`
 }
 
 func (c *verifyCmd) Run(e *env) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	store, err := openOutput(c.Out)
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}
 	defer store.Close()
+	var r *repairer
+	if c.Repair {
+		if r, err = c.open(e, store); err != nil {
+			return fmt.Errorf("verify --repair %s: %w", shownPath(c.Out), err)
+		}
+	}
+	report, err := c.verify(e, store)
+	if err != nil {
+		return fmt.Errorf("verify %s: %w", shownPath(c.Out), err)
+	}
+	if r != nil {
+		if err := r.repair(e, report.Repair); err != nil {
+			return errors.Join(printResult(e.stdout, c.JSON, report), fmt.Errorf("verify --repair %s: %w", shownPath(c.Out), err))
+		}
+	}
+	if err := printResult(e.stdout, c.JSON, report); err != nil {
+		return err
+	}
+	switch plan := report.Repair; {
+	case report.OK:
+		return nil
+	case plan == nil || !plan.Done && plan.Files() == 0:
+		return fmt.Errorf("verify %s: %d faults", shownPath(c.Out), report.FaultCount)
+	case !plan.Done:
+		return fmt.Errorf("verify --repair %s: %d faults; nothing was moved: --yes moves %d files", shownPath(c.Out), report.FaultCount, plan.Files())
+	case len(plan.Left) > 0:
+		return fmt.Errorf("verify --repair %s: %d faults are left, which moving files does not mend", shownPath(c.Out), len(plan.Left))
+	}
+	return nil
+}
+
+// verify checks the output, and shows how far it has come.
+func (c *verifyCmd) verify(e *env, store sinks.Reader) (*sinks.Report, error) {
 	var done, total atomic.Int64
 	begin := time.Now()
 	show := startProgress(e.stderr, e.log, "manifests", 0, func() (int64, string) { // their number is known later
 		d, t := done.Load(), total.Load()
 		return d, fmt.Sprintf("of %d", t) + timeLeft{begin, 0, t}.text(d)
 	})
-	report, err := sinks.Verify(e.ctx, store, sinks.VerifyOptions{Progress: func(d, t int) { done.Store(int64(d)); total.Store(int64(t)) }})
-	show.Stop()
-	if err != nil {
-		return fmt.Errorf("verify %s: %w", shownPath(c.Out), err)
-	}
-	if err := printResult(e.stdout, c.JSON, report); err != nil {
-		return err
-	}
-	if !report.OK {
-		return fmt.Errorf("verify %s: %d faults", shownPath(c.Out), report.FaultCount)
-	}
-	return nil
+	defer show.Stop()
+	return sinks.Verify(e.ctx, store, sinks.VerifyOptions{Repair: c.Repair, Progress: func(d, t int) { done.Store(int64(d)); total.Store(int64(t)) }})
 }
 
 // printResult writes v as JSON or as its String.

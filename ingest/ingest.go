@@ -41,6 +41,9 @@ import (
 	"entropipe/schemas"
 )
 
+// defaultClientID is what a client calls itself that has no other name.
+const defaultClientID = "entropipe"
+
 // DefaultMaxFrameBytes is the largest value that is handed over whole.
 const DefaultMaxFrameBytes = 64 << 20
 
@@ -150,7 +153,7 @@ func (c *Config) check() error {
 		return errors.New("no consumer group given")
 	}
 	if c.ClientID == "" {
-		c.ClientID = "entropipe"
+		c.ClientID = defaultClientID
 	}
 	if c.MaxFrameBytes == 0 {
 		c.MaxFrameBytes = DefaultMaxFrameBytes

@@ -107,7 +107,7 @@ func (c *OutboxConfig) setDefaults() {
 		c.Patience = defaultPatience
 	}
 	if c.ClientID == "" {
-		c.ClientID = "entropipe"
+		c.ClientID = defaultClientID
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -49,13 +49,27 @@ func (v *verifier) file(ctx context.Context, m manifestJob, f *ManifestFile, buf
 	v.checked(checkFiles, 1)
 	o, pending, err := v.find(ctx, m, f)
 	if err != nil {
+		if errors.Is(err, errMissing) {
+			v.spoilt(f)
+		}
 		v.fault(checkFiles, f.Path, "%v", err)
 		return nil, false
 	}
 	defer o.Close()
 	if o.Size() != f.Bytes {
+		v.spoilt(f)
 		v.fault(checkFiles, f.Path, "it has %d bytes, its manifest says %d", o.Size(), f.Bytes)
 		return nil, false
+	}
+	if m.newest && !pending {
+		switch staged, err := v.staged(ctx, f); {
+		case err != nil:
+			v.fault(checkFiles, f.Path, "whether it is still staged is unknown: %v", err)
+		case staged:
+			v.spoilt(f)
+			v.fault(checkFiles, f.Path, "another file has this name, whatever is in it: the one of the commit is still staged, and cannot be published")
+			return nil, false
+		}
 	}
 	v.reporter.file(f, pending)
 	if pending {
@@ -70,6 +84,7 @@ func (v *verifier) file(ctx context.Context, m manifestJob, f *ManifestFile, buf
 		return nil, false
 	}
 	if got != f.SHA256 {
+		v.spoilt(f)
 		v.fault(checkSums, f.Path, "its SHA-256 is %s, its manifest says %s", got, f.SHA256)
 		return nil, false
 	}
@@ -79,6 +94,14 @@ func (v *verifier) file(ctx context.Context, m manifestJob, f *ManifestFile, buf
 		v.fault(checkRows, f.Path, "%v", err)
 	}
 	return keys, err == nil
+}
+
+// spoilt notes, for a plan of repair, a file that is missing or not what its
+// manifest says. One that cannot be read is not noted: it may be whole.
+func (v *verifier) spoilt(f *ManifestFile) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.repair.spoilt(f.Path)
 }
 
 // sumOf returns the SHA-256 of a file, which it reads through buffer until ctx
@@ -103,6 +126,21 @@ func (u untilEnd) Read(p []byte) (int, error) {
 	return u.r.Read(p)
 }
 
+// staged tells whether a file is in staging. A writer's move takes it from there
+// in the moment in which it appears in its place.
+func (v *verifier) staged(ctx context.Context, f *ManifestFile) (bool, error) {
+	o, err := v.store.Open(ctx, f.Staged)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, o.Close()
+}
+
+var errMissing = errors.New("the file of a commit is missing")
+
 // find opens a file where it should be, or where it may still be.
 func (v *verifier) find(ctx context.Context, m manifestJob, f *ManifestFile) (o Object, pending bool, err error) {
 	o, err = v.store.Open(ctx, f.Path)
@@ -115,7 +153,7 @@ func (v *verifier) find(ctx context.Context, m manifestJob, f *ManifestFile) (o 
 		o, err = v.store.Open(ctx, f.Path)
 	}
 	if errors.Is(err, ErrNotFound) {
-		err = errors.New("the file of a commit is missing")
+		err = errMissing
 	}
 	return o, false, err
 }

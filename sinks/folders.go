@@ -14,13 +14,14 @@ import (
 
 // Folders and files that are not tables. Readers of tables never look here.
 const (
-	commitsFolder = "_commits"
-	stagingFolder = "_staging"
-	storeFile     = commitsFolder + "/store.json"
-	topicsFolder  = commitsFolder + "/topics"
-	baseFile      = "base.json"
-	dataSuffix    = ".parquet"
-	uuidSize      = 36
+	commitsFolder    = "_commits"
+	stagingFolder    = "_staging"
+	quarantineFolder = "_quarantine" // what repairs have moved aside
+	storeFile        = commitsFolder + "/store.json"
+	topicsFolder     = commitsFolder + "/topics"
+	baseFile         = "base.json"
+	dataSuffix       = ".parquet"
+	uuidSize         = 36
 )
 
 // Keys of table folders, in the order in which they may nest.

@@ -3,6 +3,7 @@ package sinks
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io/fs"
@@ -34,6 +35,18 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s: its format is %d, this program knows formats 1 to %d: it was written by a later version of entropipe, which is needed to use this output",
 		e.Name, e.Format, formatVersion)
 }
+
+// RecordError says that a commit record is not what a program has written: half of
+// it, or other bytes.
+type RecordError struct {
+	Name string
+	Err  error
+}
+
+func (e *RecordError) Error() string { return e.Name + " is damaged: " + e.Err.Error() }
+
+// Unwrap returns what is wrong with the record.
+func (e *RecordError) Unwrap() error { return e.Err }
 
 // storeRecord is _commits/store.json.
 type storeRecord struct {
@@ -179,19 +192,22 @@ func checkSum(data []byte) error {
 // one may differ in anything else.
 func parseRecord(name string, data []byte, v any) error {
 	if err := checkSum(data); err != nil {
-		return fmt.Errorf("%s is damaged: %w", name, err)
+		return &RecordError{name, err}
 	}
 	var head struct {
 		Format int `json:"format"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return fmt.Errorf("%s is damaged: %w", name, err)
+		return &RecordError{name, err}
 	}
-	if head.Format < 1 || head.Format > formatVersion {
+	if head.Format < 1 {
+		return &RecordError{name, fmt.Errorf("format %d", head.Format)}
+	}
+	if head.Format > formatVersion {
 		return &FormatError{name, head.Format}
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("%s is damaged: %w", name, err)
+		return &RecordError{name, err}
 	}
 	return nil
 }
@@ -241,10 +257,10 @@ func parseManifest(name string, data []byte) (*Manifest, error) {
 		return nil, err
 	}
 	if problem := m.problem(); problem != "" {
-		return nil, fmt.Errorf("%s is damaged: %s", name, problem)
+		return nil, &RecordError{name, errors.New(problem)}
 	}
 	if want := manifestFile(m.of(), m.Start); name != want {
-		return nil, fmt.Errorf("%s is damaged: what it says belongs into %s", name, want)
+		return nil, &RecordError{name, fmt.Errorf("what it says belongs into %s", want)}
 	}
 	return m, nil
 }

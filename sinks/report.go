@@ -21,6 +21,7 @@ type Report struct {
 	Faults     []Fault           `json:"faults"`      // the first maxFaults of them
 	FaultCount int64             `json:"fault_count"` // all of them
 	Notes      []string          `json:"notes"`       // worth knowing, no faults
+	Repair     *Repair           `json:"repair,omitempty"`
 }
 
 // Check is one thing that was looked at, and how often.
@@ -136,9 +137,13 @@ func newReport() *Report {
 
 // reporter fills a Report from several goroutines.
 type reporter struct {
-	mu sync.Mutex
+	mu    sync.Mutex
+	limit int // of faults and of notes that are kept; 0: maxFaults
 	*Report
 }
+
+// room tells whether one more of n is kept.
+func (r *reporter) room(n int) bool { return n < cmp.Or(r.limit, maxFaults) }
 
 // checked counts n things that check has looked at.
 func (r *reporter) checked(check string, n int64) {
@@ -157,7 +162,7 @@ func (r *reporter) fault(check, where, format string, args ...any) {
 	defer r.mu.Unlock()
 	r.check(check).Faults++
 	r.FaultCount++
-	if len(r.Faults) < maxFaults {
+	if r.room(len(r.Faults)) {
 		r.Faults = append(r.Faults, Fault{check, where, fmt.Sprintf(format, args...)})
 	}
 }
@@ -165,7 +170,7 @@ func (r *reporter) fault(check, where, format string, args ...any) {
 func (r *reporter) note(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.Notes) < maxFaults {
+	if r.room(len(r.Notes)) {
 		r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 	}
 }
@@ -232,6 +237,9 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	}
 	if more := r.FaultCount - int64(len(r.Faults)); more > 0 {
 		fmt.Fprintf(&b, "and %d faults more\n", more)
+	}
+	if r.Repair != nil {
+		r.Repair.text(&b)
 	}
 	n, err := io.WriteString(w, b.String())
 	return int64(n), err

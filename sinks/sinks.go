@@ -20,6 +20,7 @@
 //	  hulls/…  maxima/…  triangles/…  points/…                               columns: schemas/docs/tables.md
 //	  rejects/topic=<t>/part-<partition>-<start>-<end>.parquet
 //	  _staging/<t>-<partition>-<start>-<uuid>/<table>-<number>               until published
+//	  _quarantine/<time>/<path>.quarantined                                  what a Repair has moved aside
 //	  _commits/store.json                                                    uuid, format, partition_by
 //	  _commits/topics/<t>/base.json                                          where each partition begins; base-2.json: the topic's next id
 //	  _commits/topics/<t>/<partition>/<start, 20 digits>.json                manifests
@@ -132,7 +133,10 @@ func (o *Output) UUID() string { return o.identity.UUID }
 
 // DefaultGroup is the consumer group for this output: two outputs never share
 // a group, or each would get a part of the records.
-func (o *Output) DefaultGroup() string { return "entropipe-" + o.identity.UUID[:8] }
+func (o *Output) DefaultGroup() string { return DefaultGroup(o.identity.UUID) }
+
+// DefaultGroup is the consumer group for the output of this uuid.
+func DefaultGroup(uuid string) string { return "entropipe-" + uuid[:min(8, len(uuid))] }
 
 // openIdentity reads store.json, or creates it.
 func openIdentity(ctx context.Context, store Store, by []string) (storeRecord, error) {

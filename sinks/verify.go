@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path"
 	"runtime"
 	"slices"
@@ -18,6 +19,7 @@ type VerifyOptions struct {
 	Workers  int                        // files read at once; 0: one a CPU
 	Progress func(done, total int)      // called after each manifest, from several goroutines; may be nil
 	Ends     map[string]map[int32]int64 // topics and partitions that must be there, up to these offsets at least
+	Repair   bool                       // make a plan of what can be mended, Report.Repair, and keep all faults
 }
 
 // Verify checks a whole output: its commit records, every file's bytes and
@@ -35,12 +37,23 @@ func Verify(ctx context.Context, store Reader, opts VerifyOptions) (*Report, err
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
 	v := &verifier{store: store, opts: opts, reporter: reporter{Report: newReport()}, listed: map[string]int64{}, pending: map[string]bool{}, ids: map[string]bool{}}
+	if opts.Repair {
+		v.repair, v.limit = newRepairer(), math.MaxInt
+	}
+	set, setBytes := 0, int64(0) // aside, by repairs
 	err := store.List(ctx, ".", func(e Entry) error {
-		if !strings.HasPrefix(e.Name, commitsFolder+"/") && !strings.HasPrefix(e.Name, stagingFolder+"/") {
+		switch folder, _, _ := strings.Cut(e.Name, "/"); folder {
+		case commitsFolder, stagingFolder:
+		case quarantineFolder:
+			set, setBytes = set+1, setBytes+e.Size
+		default:
 			v.listed[e.Name] = e.Size
 		}
 		return nil
 	})
+	if set > 0 {
+		v.note("%s holds %d files, %d bytes, that repairs have moved there: nothing reads them", quarantineFolder, set, setBytes)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list files: %w", err)
 	}
@@ -49,9 +62,9 @@ func Verify(ctx context.Context, store Reader, opts VerifyOptions) (*Report, err
 	if err != nil {
 		return nil, fmt.Errorf("this is not an output: %w", err)
 	}
-	identity, err := parseStore(data)
-	if err != nil {
-		v.fault(checkRecords, storeFile, "%v", err)
+	identity, broken := parseStore(data)
+	if broken != nil {
+		v.fault(checkRecords, storeFile, "%v", broken)
 	}
 	v.Store, v.Format, v.Schema = identity.UUID, identity.Format, identity.Schema
 	v.checked(checkRecords, 1)
@@ -65,7 +78,13 @@ func Verify(ctx context.Context, store Reader, opts VerifyOptions) (*Report, err
 	if err := v.staging(ctx); err != nil {
 		return nil, fmt.Errorf("list staging: %w", err)
 	}
-	return v.sorted(), ctx.Err()
+	report := v.sorted()
+	if opts.Repair && ctx.Err() == nil {
+		if report.Repair, err = v.plan(ctx, identity, broken); err != nil {
+			return nil, fmt.Errorf("plan a repair: %w", err)
+		}
+	}
+	return report, ctx.Err()
 }
 
 // verifier is one run of Verify.
@@ -78,6 +97,7 @@ type verifier struct {
 	ids     map[string]bool  // topic/id: the output may continue the topic with this id; topic: its base is known
 	total   int              // manifests
 	done    int              // of them
+	repair  *repairer        // nil: no plan is wanted
 }
 
 // oneFormat faults a record whose format is not that of the output: programs
@@ -88,9 +108,12 @@ func (v *verifier) oneFormat(name string, format int) {
 	}
 }
 
+// notARecord is the problem with a file that has no place among commit records.
+const notARecord = "this is no commit record"
+
 // strange faults a file among the commit records that is none.
 func (v *verifier) strange(name string) {
-	v.fault(checkRecords, name, "this is no commit record")
+	v.fault(checkRecords, name, notARecord)
 }
 
 // manifests checks the chains, and hands each manifest to the workers.
@@ -142,6 +165,7 @@ func (v *verifier) topic(ctx context.Context, t *topicListing, jobs chan<- manif
 		v.fault(checkRecords, name, "%v", err)
 		base = nil // the first manifest of each partition is believed
 	}
+	v.repair.topic(t.folder, base)
 	v.checked(checkRecords, 1)
 	if base != nil {
 		v.oneFormat(name, base.Format)
@@ -229,6 +253,7 @@ func (v *verifier) chain(ctx context.Context, base *baseRecord, p partitionListi
 		m, err := openManifest(ctx, v.store, name)
 		if err != nil {
 			v.fault(checkRecords, name, "%v", err)
+			v.repair.add(name, nil, err)
 			v.progress()
 			continue
 		}
@@ -244,6 +269,7 @@ func (v *verifier) chain(ctx context.Context, base *baseRecord, p partitionListi
 			last = v.unlisted(ctx, &sum, last, m, jobs)
 		}
 		v.link(&sum, last, m, name)
+		v.repair.add(name, m, nil)
 		last = m
 		jobs <- manifestJob{m, name, i == len(p.manifests)-1}
 	}
@@ -268,6 +294,7 @@ func (v *verifier) unlisted(ctx context.Context, sum *PartitionReport, last, m *
 		v.checked(checkRecords, 1)
 		v.oneFormat(name, between.Format)
 		v.link(sum, last, between, name)
+		v.repair.add(name, between, nil)
 		last = between
 		jobs <- manifestJob{between, name, false}
 	}

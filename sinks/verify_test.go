@@ -72,6 +72,10 @@ func TestVerifyFindsPlantedFaults(t *testing.T) {
 		})},
 		"file short":  {checkFiles, file(0, func(d *memDisk, f ManifestFile) { n := d.live.files[f.Path]; n.data = n.data[:len(n.data)-1] })},
 		"bit flipped": {checkSums, file(0, func(d *memDisk, f ManifestFile) { d.live.files[f.Path].data[100] ^= 1 })},
+		"name taken by another": {checkFiles, file(20, func(d *memDisk, f ManifestFile) {
+			d.live.dirs[path.Dir(f.Staged)] = true
+			d.live.files[f.Staged] = d.live.files[f.Path]
+		})},
 		"staged bit flipped": {checkSums, file(20, func(d *memDisk, f ManifestFile) {
 			d.live.files[f.Staged] = d.live.files[f.Path]
 			delete(d.live.files, f.Path)

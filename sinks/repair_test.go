@@ -1,0 +1,430 @@
+package sinks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const repairEnd = 30 // three commits of ten records
+
+// damagedOutput is an output of three commits that a test has done something to.
+func damagedOutput(t *testing.T, harm func(t *testing.T, d *memDisk)) *memDisk {
+	t.Helper()
+	d := newMemDisk()
+	w := writer{store: memStore(d), end: repairEnd, roll: roll(10), fail: isCrash, cfg: Config{Tables: []string{tableHulls}}}
+	if err := w.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	harm(t, d)
+	return d
+}
+
+// planned verifies an output and returns the report, with its plan.
+func planned(t *testing.T, s Reader) *Report {
+	t.Helper()
+	r, err := Verify(t.Context(), s, VerifyOptions{Repair: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Repair == nil {
+		t.Fatal("there is no plan")
+	}
+	if _, err := json.Marshal(r); err != nil {
+		t.Errorf("the plan has no JSON: %v", err)
+	}
+	return r
+}
+
+// bytesOf lists the contents of all files, whatever their names.
+func bytesOf(d *memDisk) []string {
+	return slices.Sorted(maps.Values(contentsOf(d)))
+}
+
+func lose(starts ...int64) func(*testing.T, *memDisk) {
+	return func(_ *testing.T, d *memDisk) {
+		for _, start := range starts {
+			delete(d.live.files, manifestFile(partition{logTopic, 0}, start))
+		}
+	}
+}
+
+// spoil changes the bytes of manifests.
+func spoil(change func([]byte) []byte, starts ...int64) func(*testing.T, *memDisk) {
+	return func(_ *testing.T, d *memDisk) {
+		for _, start := range starts {
+			node := d.live.files[manifestFile(partition{logTopic, 0}, start)]
+			node.data = change(node.data)
+		}
+	}
+}
+
+// ofFile does something to the second file of a commit.
+func ofFile(start int64, change func(d *memDisk, f *ManifestFile)) func(*testing.T, *memDisk) {
+	return func(t *testing.T, d *memDisk) {
+		_, m := manifestOf(t, d, start)
+		change(d, &m.Files[1])
+	}
+}
+
+func unpublish(d *memDisk, f *ManifestFile) {
+	d.live.dirs[path.Dir(f.Staged)] = true
+	d.live.files[f.Staged] = d.live.files[f.Path]
+	delete(d.live.files, f.Path)
+}
+
+func after(fs ...func(*testing.T, *memDisk)) func(*testing.T, *memDisk) {
+	return func(t *testing.T, d *memDisk) {
+		for _, f := range fs {
+			f(t, d)
+		}
+	}
+}
+
+func half(b []byte) []byte    { return b[:len(b)/2] }
+func nothing([]byte) []byte   { return nil }
+func flipped(b []byte) []byte { b[len(b)/2] ^= 1; return b }
+
+// written has a writer go on with commits of n records, as far as it comes.
+func written(n int) func(*testing.T, *memDisk) {
+	return func(t *testing.T, d *memDisk) {
+		w := writer{store: memStore(d), end: repairEnd, roll: roll(n), fail: isCrash, cfg: Config{Tables: []string{tableHulls}}}
+		w.run(t.Context())
+	}
+}
+
+// mendable are the faults after which run can write the records again, and where
+// it then goes on.
+var mendable = map[string]struct {
+	harm func(*testing.T, *memDisk)
+	next int64 // where a writer goes on after the repair
+}{
+	"newest manifest lost":                   {lose(20), 20},
+	"two newest manifests lost":              {lose(10, 20), 10},
+	"all manifests lost":                     {lose(0, 10, 20), 0},
+	"newest manifest empty":                  {spoil(nothing, 20), 20},
+	"newest manifest half":                   {spoil(half, 20), 20},
+	"newest manifest flipped":                {spoil(flipped, 20), 20},
+	"newest manifest of no format":           {spoil(func([]byte) []byte { return []byte("{}") }, 20), 20},
+	"two newest manifests damaged":           {spoil(half, 10, 20), 10},
+	"newest damaged, the one before lost":    {after(lose(10), spoil(half, 20)), 10},
+	"newest lost, the one before damaged":    {after(lose(20), spoil(half, 10)), 10},
+	"newest damaged, its files still staged": {after(ofFile(20, unpublish), spoil(half, 20)), 20},
+	"file of the newest missing":             {ofFile(20, func(d *memDisk, f *ManifestFile) { delete(d.live.files, f.Path) }), 20},
+	"file of the newest cut":                 {ofFile(20, func(d *memDisk, f *ManifestFile) { n := d.live.files[f.Path]; n.data = half(n.data) }), 20},
+	"file of the newest flipped":             {ofFile(20, func(d *memDisk, f *ManifestFile) { n := d.live.files[f.Path]; n.data = flipped(n.data) }), 20},
+	"staged file of the newest flipped": {ofFile(20, func(d *memDisk, f *ManifestFile) {
+		unpublish(d, f)
+		n := d.live.files[f.Staged]
+		n.data = flipped(n.data)
+	}), 20},
+	"newest damaged, file of the one before too":              {after(spoil(half, 20), ofFile(10, func(d *memDisk, f *ManifestFile) { delete(d.live.files, f.Path) })), 10},
+	"newest lost, records written again in other commits":     {after(lose(20), written(4)), 30},
+	"newest lost, records being written again under its name": {after(lose(20), written(10)), 30},
+	"stranger among the tables": {func(_ *testing.T, d *memDisk) {
+		d.live.files["frames/copy.parquet"], d.live.files["hulls/notes.txt"] = &inode{data: []byte("P")}, &inode{data: []byte("N")}
+	}, 30},
+	"stranger that has a commit's name": {func(t *testing.T, d *memDisk) {
+		_, m := manifestOf(t, d, 10)
+		name := strings.Replace(m.Files[0].Path, "00010-", "00012-", 1)
+		d.live.files[name] = &inode{data: bytes.Clone(d.live.files[m.Files[0].Path].data)}
+	}, 30},
+}
+
+// What is lost at the end of an output is explained, and, when that is wanted,
+// moved aside: then a writer writes the records again, each exactly once, and
+// Verify passes. No byte of a file is lost by it, and no glob for tables finds it.
+func TestRepairMendsTheEnd(t *testing.T) {
+	for name, c := range mendable {
+		t.Run(name, func(t *testing.T) {
+			d := damagedOutput(t, c.harm)
+			before := contentsOf(d)
+			r := planned(t, memStore(d))
+			if r.OK || r.Repair.Files() == 0 || len(r.Repair.Left) > 0 || r.Repair.Done {
+				t.Fatalf("the plan is not whole:\n%s", r)
+			}
+			if !maps.Equal(before, contentsOf(d)) {
+				t.Fatal("a plan has changed the output")
+			}
+			if err := r.Repair.Apply(t.Context(), memStore(d)); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(slices.Sorted(maps.Values(before)), bytesOf(d)) {
+				t.Error("files are not what they were, under other names")
+			}
+			quarantined(t, d, r.Repair, before)
+			again := planned(t, memStore(d))
+			if !again.OK || again.Repair.Files() > 0 || !strings.Contains(again.String(), quarantineFolder) {
+				t.Errorf("after the repair:\n%s", again)
+			}
+			pos, err := openOn(t, memStore(d)).Resume(t.Context(), logTopic, 0)
+			if err != nil || pos.Next != c.next {
+				t.Errorf("the writer goes on at %d (%v), want %d", pos.Next, err, c.next)
+			}
+			w := writer{store: memStore(d), end: repairEnd + 5, roll: roll(7), fail: isCrash, cfg: Config{Tables: []string{tableHulls}}}
+			if err := w.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			mustBeWhole(t, memStore(d), 0, repairEnd+5)
+			if s, err := Describe(t.Context(), memStore(d)); err != nil || s.Partitions[0].End != repairEnd+5 {
+				t.Errorf("described as %+v, %v", s, err)
+			}
+		})
+	}
+}
+
+// quarantined checks that the files of a plan have their new names, with the bytes
+// they had, and that these names end as they should.
+func quarantined(t *testing.T, d *memDisk, r *Repair, before map[string]string) {
+	t.Helper()
+	for _, s := range r.Steps {
+		for _, m := range s.Moves {
+			if d.live.files[m.From] != nil {
+				t.Errorf("%s is still there", m.From)
+			}
+			if node := d.live.files[m.To]; node == nil || string(node.data) != before[m.From] || int64(len(node.data)) != m.Bytes {
+				t.Errorf("%s is not in %s", m.From, m.To)
+			}
+			if want := r.Folder + "/" + m.From + ".quarantined"; m.To != want || !strings.HasPrefix(want, "_quarantine/") {
+				t.Errorf("%s is moved to %s", m.From, m.To)
+			}
+		}
+	}
+}
+
+// What moving files does not mend is named, with what to do, and stays where it
+// is: above all a hole in front of commits that are whole.
+func TestRepairLeavesWhatItCannotMend(t *testing.T) {
+	strange := topicFolder(logTopic) + "/0/note.txt"
+	base := topicFolder(logTopic) + "/" + baseFile
+	of := func(start int64) string { return manifestFile(partition{logTopic, 0}, start) }
+	for name, c := range map[string]struct {
+		harm  func(*testing.T, *memDisk)
+		where string // begins a line of what is left
+		says  string
+	}{
+		"manifest in the middle lost":    {lose(10), of(20), "has a hole: offsets 10 to 19"},
+		"first manifest lost":            {lose(0), of(10), "has a hole: offsets 0 to 9"},
+		"manifest in the middle damaged": {spoil(half, 10), of(10), "has a hole: offsets 10 to 19"},
+		"middle lost, newest damaged":    {after(lose(0), spoil(half, 20)), of(20), "has a hole: offsets 0 to 9"},
+		"file in the middle missing":     {ofFile(10, func(d *memDisk, f *ManifestFile) { delete(d.live.files, f.Path) }), "", "restore the file from a backup"},
+		"file in the middle flipped":     {ofFile(0, func(d *memDisk, f *ManifestFile) { flipped(d.live.files[f.Path].data) }), "", "restore the file from a backup"},
+		"base lost":                      {func(_ *testing.T, d *memDisk) { delete(d.live.files, base) }, base, "restore it from a backup"},
+		"base damaged, newest lost":      {after(lose(20), func(_ *testing.T, d *memDisk) { flipped(d.live.files[base].data) }), base, "restore it from a backup"},
+		"store.json damaged":             {after(lose(20), func(_ *testing.T, d *memDisk) { flipped(d.live.files[storeFile].data) }), storeFile, "store.json"},
+		"all records of the topic lost": {func(_ *testing.T, d *memDisk) {
+			maps.DeleteFunc(d.live.files, func(name string, _ *inode) bool { return strings.HasPrefix(name, topicsFolder) })
+		}, "frames/", "base.json of this topic"},
+		"stranger among the records": {func(_ *testing.T, d *memDisk) { d.live.files[strange] = &inode{} }, strange, "by hand"},
+		"newest manifest of a later version": {func(t *testing.T, d *memDisk) {
+			name, m := manifestOf(t, d, 20)
+			m.Format = formatVersion + 1
+			d.live.files[name].data = encodeRecord(m)
+		}, of(20), "later version"},
+		"file before the base": {func(t *testing.T, d *memDisk) {
+			rebase := func(start string) {
+				b, err := parseBase(base, d.live.files[base].data, logTopic)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.Starts["0"] = 10
+				d.live.files[base].data = encodeRecord(b)
+				delete(d.live.files, start)
+			}
+			rebase(of(0))
+		}, "frames/", "where this output begins"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := damagedOutput(t, c.harm)
+			before := contentsOf(d)
+			r := planned(t, memStore(d))
+			if r.OK || r.Repair.Files() > 0 {
+				t.Fatalf("something is to be moved:\n%s", r)
+			}
+			found := slices.ContainsFunc(r.Repair.Left, func(l RepairLeft) bool {
+				return strings.HasPrefix(l.Where, c.where) && strings.Contains(l.Advice, c.says)
+			})
+			if !found || !strings.Contains(r.String(), "not repaired: ") {
+				t.Errorf("nothing at %q says %q:\n%s", c.where, c.says, r)
+			}
+			if len(r.Repair.Left) < int(r.FaultCount) && name != "all records of the topic lost" {
+				t.Errorf("%d of %d faults are explained:\n%s", len(r.Repair.Left), r.FaultCount, r)
+			}
+			if err := r.Repair.Apply(t.Context(), memStore(d)); err != nil || !maps.Equal(before, contentsOf(d)) {
+				t.Errorf("a plan without moves has changed the output, or fails: %v", err)
+			}
+		})
+	}
+}
+
+// A partition that cannot be mended does not keep another from it.
+func TestRepairMendsPartitionsOneByOne(t *testing.T) {
+	ctx, d := t.Context(), newMemDisk()
+	o := openOn(t, memStore(d))
+	if err := o.Base(ctx, logTopic, nil); err != nil {
+		t.Fatal(err)
+	}
+	commit := func(id int32, start int64) {
+		t.Helper()
+		if _, err := o.Resume(ctx, logTopic, id); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Commit(ctx, synthetic(batchSpec{topic: logTopic, partition: id, start: start, records: 10, frames: 1, points: 4})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id := range int32(3) {
+		for start := range int64(3) {
+			commit(id, 10*start)
+		}
+	}
+	delete(d.live.files, manifestFile(partition{logTopic, 0}, 10))
+	delete(d.live.files, manifestFile(partition{logTopic, 1}, 20))
+	r := planned(t, memStore(d))
+	if len(r.Repair.Steps) != 1 || r.Repair.Steps[0].Partition != 1 || r.Repair.Steps[0].Start != 20 || r.Repair.Steps[0].End != 30 {
+		t.Fatalf("steps:\n%s", r)
+	}
+	if err := r.Repair.Apply(ctx, memStore(d)); err != nil {
+		t.Fatal(err)
+	}
+	o = openOn(t, memStore(d))
+	commit(1, 20)
+	r = planned(t, memStore(d))
+	for _, f := range r.Faults {
+		if !strings.Contains(f.Where, "/part-0-") && !strings.HasPrefix(f.Where, manifestFolder(partition{logTopic, 0})) {
+			t.Errorf("%+v", f)
+		}
+	}
+	if r.Repair.Files() > 0 || len(r.Repair.Left) == 0 {
+		t.Errorf("after the repair:\n%s", r)
+	}
+}
+
+// Leaving a step out keeps its files where they are.
+func TestRepairLeavesStepsOut(t *testing.T) {
+	d := damagedOutput(t, lose(20))
+	r := planned(t, memStore(d))
+	before := contentsOf(d)
+	r.Repair.Leave(&r.Repair.Steps[0], "the records are gone")
+	if r.Repair.Files() > 0 || !strings.Contains(r.String(), "the records are gone") {
+		t.Errorf("the step is still there:\n%s", r)
+	}
+	if err := r.Repair.Apply(t.Context(), memStore(d)); err != nil || !maps.Equal(before, contentsOf(d)) {
+		t.Errorf("the step was done all the same; %v", err)
+	}
+}
+
+// A repair that dies at any change of the disk, with any loss of what was not
+// fsynced, is done by another one, also when a writer was at work in between. No
+// file is lost on the way, and every record is there once in the end.
+func TestRepairDiesAnywhere(t *testing.T) {
+	deaths := 0
+	for i, name := range slices.Sorted(maps.Keys(mendable)) {
+		c := mendable[name]
+		for n := i % 4; ; n += 4 * sparse { // the faults are many, and alike: together they die everywhere
+			d := damagedOutput(t, c.harm)
+			settle(d)
+			before := bytesOf(d)
+			p := dieAt(d, n)
+			r := planned(t, memStore(d))
+			err := r.Repair.Apply(context.Background(), memStore(&p.disk))
+			if !p.dead {
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				break
+			}
+			deaths++
+			what := fmt.Sprintf("%s: death at change %d", name, n)
+			if d = d.crash(keepSome(uint64(n))); !slices.Equal(before, bytesOf(d)) {
+				t.Fatalf("%s: files are lost", what)
+			}
+			if n/4%2 == 1 { // somebody does not wait for the second repair
+				written(3)(t, d)
+			}
+			second := planned(t, memStore(d))
+			if len(second.Repair.Left) > 0 {
+				t.Fatalf("%s: the second repair:\n%s", what, second)
+			}
+			if err := second.Repair.Apply(context.Background(), memStore(d)); err != nil {
+				t.Fatalf("%s: the second repair: %v", what, err)
+			}
+			w := writer{store: memStore(d), end: repairEnd, roll: roll(4), fail: isCrash, cfg: Config{Tables: []string{tableHulls}}}
+			if err := w.run(t.Context()); err != nil {
+				t.Fatalf("%s: the writer: %v", what, err)
+			}
+			if mustBeWhole(t, memStore(d), 0, repairEnd); t.Failed() {
+				t.Fatal(what)
+			}
+		}
+	}
+	if t.Logf("%d deaths", deaths); deaths < len(mendable)/sparse {
+		t.Errorf("only %d deaths", deaths)
+	}
+}
+
+// settle makes all of a disk durable: a test has changed it behind its back.
+func settle(d *memDisk) {
+	d.pending = nil
+	d.durable = names{maps.Clone(d.live.files), maps.Clone(d.live.dirs)}
+	for _, node := range d.live.files {
+		node.synced = len(node.data)
+	}
+}
+
+// A disk that refuses a move stops the repair with its error.
+func TestRepairTellsWhatTheDiskSays(t *testing.T) {
+	d := damagedOutput(t, lose(20))
+	r := planned(t, memStore(d))
+	f := &faultDisk{disk: d, before: func(op, name string) error {
+		if op == "rename" {
+			return pathError(op, name, syscall.EROFS)
+		}
+		return nil
+	}}
+	if err := r.Repair.Apply(t.Context(), memStore(f)); !errors.Is(err, syscall.EROFS) || r.Repair.Done {
+		t.Errorf("%v, done %t", err, r.Repair.Done)
+	}
+}
+
+// A writer that commits between the plan and its execution stops it.
+func TestRepairNoticesAWriter(t *testing.T) {
+	d := damagedOutput(t, lose(20))
+	r := planned(t, memStore(d))
+	written(4)(t, d)
+	before := contentsOf(d)
+	if err := r.Repair.Apply(t.Context(), memStore(d)); err == nil || !strings.Contains(err.Error(), "somebody writes") {
+		t.Errorf("%v", err)
+	}
+	if !maps.Equal(before, contentsOf(d)) {
+		t.Error("files were moved")
+	}
+}
+
+// Two repairs within a second have folders of their own.
+func TestQuarantinesAreApart(t *testing.T) {
+	d := damagedOutput(t, lose(20))
+	first := planned(t, memStore(d)).Repair
+	if err := first.Apply(t.Context(), memStore(d)); err != nil {
+		t.Fatal(err)
+	}
+	written(10)(t, d)
+	lose(20)(t, d)
+	second := planned(t, memStore(d)).Repair
+	if first.Folder == second.Folder {
+		t.Fatalf("both in %s", first.Folder)
+	}
+	if err := second.Apply(t.Context(), memStore(d)); err != nil {
+		t.Fatal(err)
+	}
+	written(10)(t, d)
+	mustBeWhole(t, memStore(d), 0, repairEnd)
+}
