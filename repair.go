@@ -135,6 +135,9 @@ func missing(topic *ingest.Topic, s *sinks.RepairStep) string {
 	if topic == nil {
 		return fmt.Sprintf("topic %s is gone", s.Topic)
 	}
+	if !s.Continues(topic.ID) {
+		return fmt.Sprintf("topic %s was deleted and created again: its records are others", s.Topic)
+	}
 	for _, p := range topic.Partitions {
 		switch {
 		case p.ID != s.Partition:

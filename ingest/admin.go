@@ -10,6 +10,8 @@ import (
 	"time"
 
 	kafka "github.com/segmentio/kafka-go"
+
+	"entropipe/schemas"
 )
 
 const (
@@ -101,7 +103,8 @@ func TopicLimit(ctx context.Context, brokers []string, security Security, topic 
 // Topic is what Describe tells.
 type Topic struct {
 	Name            string
-	MaxMessageBytes int64 // -1: the brokers do not tell
+	ID              schemas.TopicID // zero: the brokers have no ids
+	MaxMessageBytes int64           // -1: the brokers do not tell
 	Partitions      []TopicPartition
 }
 
@@ -116,10 +119,11 @@ type TopicPartition struct {
 func Describe(ctx context.Context, brokers []string, security Security, topic string) (Topic, error) {
 	t := Topic{Name: topic}
 	err := administer(ctx, brokers, security, topic, func(k *cluster) error {
-		stable, err := k.extents(ctx, topic, adminConnect)
+		stable, who, err := k.identified(ctx, topic, adminConnect)
 		if err != nil {
 			return err
 		}
+		t.ID = who.id
 		var ids []int32
 		for id := range stable {
 			ids = append(ids, id)

@@ -71,7 +71,10 @@ func TestDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Topic{Name: topic, MaxMessageBytes: 16 << 20, Partitions: []TopicPartition{{ID: 0, Start: 2, Stable: 3, End: 4}, {ID: 1, Start: 0, Stable: 1, End: 1}}}
+	if got.ID.IsZero() {
+		t.Error("no id, though the broker has them")
+	}
+	want := Topic{Name: topic, ID: got.ID, MaxMessageBytes: 16 << 20, Partitions: []TopicPartition{{ID: 0, Start: 2, Stable: 3, End: 4}, {ID: 1, Start: 0, Stable: 1, End: 1}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

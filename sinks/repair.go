@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"entropipe/schemas"
 )
 
 // Repair says what of a damaged output can be mended by moving files out of the
@@ -34,7 +36,15 @@ type RepairStep struct {
 	End       int64            `json:"end"`
 	Moves     []QuarantineMove `json:"moves"` // manifests last, so that no manifest is gone before its files
 
-	newest int64 // start of the newest manifest, by name, when the plan was made; -1: none
+	ids    []string // that the topic may have for this output
+	newest int64    // start of the newest manifest, by name, when the plan was made; -1: none
+}
+
+// Continues tells whether the output would go on in a topic of this id: a topic that
+// was created again has another, and its records are others. Without ids nothing is
+// known, and true.
+func (s *RepairStep) Continues(id schemas.TopicID) bool {
+	return id.IsZero() || len(s.ids) == 0 || slices.Contains(s.ids, id.String())
 }
 
 // QuarantineMove is one file that is moved aside.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"entropipe/schemas"
 )
 
 const repairEnd = 30 // three commits of ten records
@@ -94,7 +96,7 @@ func nothing([]byte) []byte   { return nil }
 func flipped(b []byte) []byte { b[len(b)/2] ^= 1; return b }
 
 // written has a writer go on with commits of n records, as far as it comes.
-func written(n int) func(*testing.T, *memDisk) {
+func wroteOn(n int) func(*testing.T, *memDisk) {
 	return func(t *testing.T, d *memDisk) {
 		w := writer{store: memStore(d), end: repairEnd, roll: roll(n), fail: isCrash, cfg: Config{Tables: []string{tableHulls}}}
 		w.run(t.Context())
@@ -127,8 +129,8 @@ var mendable = map[string]struct {
 		n.data = flipped(n.data)
 	}), 20},
 	"newest damaged, file of the one before too":              {after(spoil(half, 20), ofFile(10, func(d *memDisk, f *ManifestFile) { delete(d.live.files, f.Path) })), 10},
-	"newest lost, records written again in other commits":     {after(lose(20), written(4)), 30},
-	"newest lost, records being written again under its name": {after(lose(20), written(10)), 30},
+	"newest lost, records written again in other commits":     {after(lose(20), wroteOn(4)), 30},
+	"newest lost, records being written again under its name": {after(lose(20), wroteOn(10)), 30},
 	"stranger among the tables": {func(_ *testing.T, d *memDisk) {
 		d.live.files["frames/copy.parquet"], d.live.files["hulls/notes.txt"] = &inode{data: []byte("P")}, &inode{data: []byte("N")}
 	}, 30},
@@ -269,7 +271,7 @@ func TestRepairLeavesWhatItCannotMend(t *testing.T) {
 func TestRepairMendsPartitionsOneByOne(t *testing.T) {
 	ctx, d := t.Context(), newMemDisk()
 	o := openOn(t, memStore(d))
-	if err := o.Base(ctx, logTopic, nil); err != nil {
+	if err := o.Base(ctx, logTopic, schemas.TopicID{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	commit := func(id int32, start int64) {
@@ -348,7 +350,7 @@ func TestRepairDiesAnywhere(t *testing.T) {
 				t.Fatalf("%s: files are lost", what)
 			}
 			if n/4%2 == 1 { // somebody does not wait for the second repair
-				written(3)(t, d)
+				wroteOn(3)(t, d)
 			}
 			second := planned(t, memStore(d))
 			if len(second.Repair.Left) > 0 {
@@ -380,6 +382,22 @@ func settle(d *memDisk) {
 	}
 }
 
+// A step knows which ids its topic may have; without ids nothing is known.
+func TestRepairKnowsTheTopic(t *testing.T) {
+	id := func(n byte) schemas.TopicID { return schemas.TopicID{n} }
+	for _, c := range []struct {
+		ids  []string
+		id   schemas.TopicID
+		want bool
+	}{{nil, id(1), true}, {[]string{id(1).String()}, id(1), true}, {[]string{id(1).String()}, id(2), false},
+		{[]string{id(1).String(), id(2).String()}, id(2), true}, {[]string{id(1).String()}, id(0), true}} {
+		s := RepairStep{ids: c.ids}
+		if got := s.Continues(c.id); got != c.want {
+			t.Errorf("%q goes on in %q: %t", c.ids, c.id, got)
+		}
+	}
+}
+
 // A disk that refuses a move stops the repair with its error.
 func TestRepairTellsWhatTheDiskSays(t *testing.T) {
 	d := damagedOutput(t, lose(20))
@@ -399,7 +417,7 @@ func TestRepairTellsWhatTheDiskSays(t *testing.T) {
 func TestRepairNoticesAWriter(t *testing.T) {
 	d := damagedOutput(t, lose(20))
 	r := planned(t, memStore(d))
-	written(4)(t, d)
+	wroteOn(4)(t, d)
 	before := contentsOf(d)
 	if err := r.Repair.Apply(t.Context(), memStore(d)); err == nil || !strings.Contains(err.Error(), "somebody writes") {
 		t.Errorf("%v", err)
@@ -416,7 +434,7 @@ func TestQuarantinesAreApart(t *testing.T) {
 	if err := first.Apply(t.Context(), memStore(d)); err != nil {
 		t.Fatal(err)
 	}
-	written(10)(t, d)
+	wroteOn(10)(t, d)
 	lose(20)(t, d)
 	second := planned(t, memStore(d)).Repair
 	if first.Folder == second.Folder {
@@ -425,6 +443,6 @@ func TestQuarantinesAreApart(t *testing.T) {
 	if err := second.Apply(t.Context(), memStore(d)); err != nil {
 		t.Fatal(err)
 	}
-	written(10)(t, d)
+	wroteOn(10)(t, d)
 	mustBeWhole(t, memStore(d), 0, repairEnd)
 }

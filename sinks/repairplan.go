@@ -196,6 +196,7 @@ func (p *planner) partition(ctx context.Context, folder string) error {
 	if n := len(c.links); n > 0 {
 		s.newest = c.links[n-1].start
 	}
+	s.ids = p.ids(t.base.Topic, c.last)
 	whole, end, why := c.whole(t.base.start(int32(id)))
 	if why != "" {
 		p.keep(folder, why)
@@ -250,6 +251,20 @@ func (c *repairChain) whole(base int64) (n int, end int64, why string) {
 		}
 	}
 	return n, end, ""
+}
+
+// ids returns the ids that a topic may have: those of its bases, and that of the
+// newest manifest, for outputs that were begun without.
+func (p *planner) ids(topic string, last *Manifest) (ids []string) {
+	for known := range p.v.ids {
+		if id, ok := strings.CutPrefix(known, topic+"/"); ok && id != "" {
+			ids = append(ids, id)
+		}
+	}
+	if last != nil && last.TopicID != "" {
+		ids = append(ids, last.TopicID)
+	}
+	return ids
 }
 
 // keep says why the faults of a partition stay.
@@ -439,7 +454,7 @@ func (p *planner) advice(f Fault) string {
 		}
 		return "commits after this one go on behind it, so no program would write its records again: restore the file from a backup; its manifest has the SHA-256"
 	case checkRecords:
-		if strings.HasSuffix(f.Where, "/"+baseFile) {
+		if isBase(path.Base(f.Where)) {
 			return "restore it from a backup: where the records of this topic begin is written nowhere else"
 		}
 		if f.Problem == notARecord {
