@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -59,6 +61,8 @@ type demo struct {
 	log     *slog.Logger
 	sent    map[string]int64 // frames there before, by topic
 	backlog map[string]int64 // of them, messages that no run has committed
+	pace    pace
+	took    time.Duration // until everything was committed; 0: it was not
 }
 
 func (c *demoCmd) Run(e *env) error {
@@ -93,15 +97,18 @@ func (c *demoCmd) Run(e *env) error {
 	if n := d.sent[demoLidar]; n > 0 {
 		fmt.Fprintf(e.stderr, "continuing: %s LiDAR frames were sent before\n", count(n))
 	}
+	d.pace = pace{begin: time.Now(), hz: c.Rate.Hz(10), total: c.Frames}
 	show := startProgress(e.stderr, e.log, "LiDAR frames", c.Frames, func() (int64, string) {
 		lidar, all, since := s.pipeline.Stats(demoLidar), s.pipeline.Stats(), time.Since(begin)
 		return lidar.Frames, rate(lidar.Frames, "frames", since) + ", " + rate(lidar.Points, "points", since) + ", " +
-			count(all.Frames-lidar.Frames) + " sketches, " + rate(all.Tokens, "tokens", since) + ", " + byteSize(all.FileBytes) + " written"
+			count(all.Frames-lidar.Frames) + " sketches, " + rate(all.Tokens, "tokens", since) + ", " + byteSize(all.FileBytes) + " written" +
+			d.pace.text(lidar.Frames-d.backlog[demoLidar], time.Since(d.pace.begin))
 	})
 	err = d.stream(e.ctx, s)
+	ended := time.Since(d.pace.begin)
 	show.Stop()
 	if err == nil {
-		err = d.report(e.stdout, s, begin)
+		err = d.report(e.stdout, s, begin, ended)
 	}
 	return err
 }
@@ -117,7 +124,7 @@ func servedAt(s *service) string {
 func (d *demo) flags() *runFlags {
 	return &runFlags{
 		Source:   sourceFlags{Brokers: d.brokers, Topic: demoTopics, From: "earliest", OnGap: "stop"},
-		Output:   outputFlags{Out: d.Out, PartitionBy: []string{"dataset"}, RollBytes: 256 << 20, RollRecords: 100_000, RollAge: time.Second},
+		Output:   outputFlags{Out: d.Out, Tables: []string{"hulls", "maxima", "triangles", "points"}, PartitionBy: []string{"dataset"}, RollBytes: 256 << 20, RollRecords: 100_000, RollAge: time.Second},
 		Frames:   frameFlags{MaxFrameBytes: 64 << 20},
 		Stage:    stageFlags{Stage: "off"},
 		Tokens:   lmFlags{LM: d.LM, Weights: "f32", Task: "logits", TruncateSide: "auto", TopK: 5, MaxNew: 1, TokenBudget: 4096},
@@ -196,11 +203,17 @@ func (d *demo) stream(parent context.Context, s *service) error {
 }
 
 // await returns when so many messages are committed and nobody wants the demo
-// to stay, or ctx ends.
+// to stay, or ctx ends. It notes when they were.
 func (d *demo) await(ctx context.Context, s *service, messages int64) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for d.Keep || s.pipeline.Stats().Messages < messages {
+	for {
+		if d.took == 0 && s.pipeline.Stats().Messages >= messages && ctx.Err() == nil {
+			d.took = time.Since(d.pace.begin)
+		}
+		if d.took > 0 && !d.Keep {
+			return
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -248,8 +261,9 @@ func (c *continued) Next(it *replay.Item) error {
 	return nil
 }
 
-// report prints what was done and how to look at it.
-func (d *demo) report(w io.Writer, s *service, begin time.Time) error {
+// report prints what was done and how to look at it. The stream ended so long after
+// its begin.
+func (d *demo) report(w io.Writer, s *service, begin time.Time, ended time.Duration) error {
 	lidar, sketches, tokens := s.pipeline.Stats(demoLidar), s.pipeline.Stats(demoSketches), s.pipeline.Stats(demoTokens)
 	elapsed := time.Since(begin)
 	tab := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
@@ -271,15 +285,67 @@ func (d *demo) report(w io.Writer, s *service, begin time.Time) error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
+	fmt.Fprint(w, d.pace.verdict(lidar.Frames-d.backlog[demoLidar], cmp.Or(d.took, ended)))
 	out := filepath.ToSlash(d.Out)
 	_, err := fmt.Fprintf(w, `
 Open it:
+  Picture    entropipe export %[2]s --topic points -o frame.png
   DuckDB     duckdb -c "SELECT frame_id, n_points, n_hull, area FROM read_parquet('%[1]s/hulls/*/topic=points/*.parquet', hive_partitioning=true) ORDER BY area DESC LIMIT 5"
   GeoPandas  python3 -c "import geopandas; print(geopandas.read_parquet('%[1]s/hulls')[['frame_id', 'n_hull', 'geometry']].head())"
   DuckDB     duckdb -c "SELECT id, n_tokens, chr(top_ids[1]) AS next, exp(top_logprobs[1]) AS p FROM read_parquet('%[1]s/tokens/*/*/*.parquet') LIMIT 5"
   Polars     python3 -c "import polars; print(polars.scan_parquet('%[1]s/triangles/**/*.parquet', hive_partitioning=True).head().collect())"
-`, out)
+`, out, shellWord(out))
 	return err
+}
+
+// pace is how fast frames are due.
+type pace struct {
+	begin time.Time
+	hz    float64 // 0: as many as go through
+	total int64   // 0: no end
+}
+
+// fallsBehind is from when on a stream counts as late. A commit comes a second after
+// its first frame.
+const fallsBehind = 3 * time.Second
+
+// behind returns how long the frame after the first done ones has been due, when
+// elapsed has gone by since the begin; 0 if nothing is due.
+func (p pace) behind(done int64, elapsed time.Duration) time.Duration {
+	if p.hz == 0 {
+		return 0
+	}
+	return max(0, elapsed-time.Duration(float64(max(done, 0))/p.hz*float64(time.Second)))
+}
+
+// text returns ", 12s behind real time" for a bar; nothing while frames come in time.
+func (p pace) text(done int64, elapsed time.Duration) string {
+	late := p.behind(done, elapsed)
+	if late < fallsBehind || p.total > 0 && done >= p.total {
+		return ""
+	}
+	return fmt.Sprintf(", %v behind real time", late.Round(time.Second))
+}
+
+// verdict returns the line that says of a stream that has ended how late it was;
+// nothing if it was in time.
+func (p pace) verdict(done int64, ended time.Duration) string {
+	late := p.behind(done, ended)
+	if late < fallsBehind {
+		return ""
+	}
+	return fmt.Sprintf("\nBehind real time by %v: %s frames took %v. This machine keeps up with fewer --points, or with a lower --rate.\n",
+		late.Round(time.Second), count(done), ended.Round(time.Second))
+}
+
+// shellWord returns text as a word of a shell's command.
+func shellWord(text string) string {
+	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./:=,@%+-", r))
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 func perSecond(n int64, d time.Duration) int64 { return int64(float64(n)/max(d.Seconds(), 1e-9) + .5) }

@@ -25,7 +25,7 @@ func TestDemo(t *testing.T) {
 	for _, want := range []string{
 		`^ +LiDAR +sketches +tokens$`, `^ +frames, notes +3 +300 +30$`, `^ +points, tokens +[56] \d{3} +\d+ \d{3} +\d \d{3}$`, `^ +rejects +0 +0 +0$`,
 		`^ +latency p50 +\d+ ms +\d+ ms +\d+ ms$`, `^ +first row after +\d+ ms`,
-		`duckdb -c "SELECT .* read_parquet\('out/hulls/.*\.parquet'`, `duckdb -c "SELECT .* read_parquet\('out/tokens/.*\.parquet'`, `geopandas\.read_parquet\('out/hulls'\)`, `polars\.scan_parquet\('out/triangles/`,
+		`^  Picture +entropipe export out --topic points -o frame\.png$`, `duckdb -c "SELECT .* read_parquet\('out/hulls/.*\.parquet'`, `duckdb -c "SELECT .* read_parquet\('out/tokens/.*\.parquet'`, `geopandas\.read_parquet\('out/hulls'\)`, `polars\.scan_parquet\('out/triangles/`,
 	} {
 		if !regexp.MustCompile("(?m)" + want).MatchString(first.out()) {
 			t.Errorf("stdout has no line that matches %s", want)
@@ -51,6 +51,44 @@ func TestDemo(t *testing.T) {
 	}
 	must(t, dir, "verify", "out")
 	must(t, dir, "info", "out")
+
+	// The line that it prints draws the cloud, not only its hull.
+	must(t, dir, "export", "out", "--topic", "points", "-o", "frame.svg")
+	picture, err := os.ReadFile(filepath.Join(dir, "frame.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := countRows(filepath.Join(out, "points", "dataset=synthetic", "topic=points"))
+	if n := int64(strings.Count(string(picture), "h0")); err != nil || points < 6*1500 || n < points/6/2 {
+		t.Errorf("%d points are drawn, %d are in the table for 6 frames; %v", n, points, err)
+	}
+}
+
+// A stream that is late says by how much, one in time says nothing.
+func TestDemoSaysHowLateItIs(t *testing.T) {
+	realtime, free := pace{hz: 10, total: 200}, pace{total: 200}
+	for _, c := range []struct {
+		of        pace
+		done      int64
+		after     time.Duration
+		bar, says string
+	}{
+		{realtime, 0, time.Second, "", ""},
+		{realtime, 90, 10 * time.Second, "", ""},
+		{realtime, 50, 17 * time.Second, ", 12s behind real time", "Behind real time by 12s: 50 frames took 17s."},
+		{realtime, -5, 7 * time.Second, ", 7s behind real time", "Behind real time by 7s"}, // the backlog first
+		{realtime, 200, 21 * time.Second, "", ""},
+		{realtime, 200, 30 * time.Second, "", "Behind real time by 10s: 200 frames took 30s."},
+		{realtime, 150, 9 * time.Second, "", ""}, // faster than real time
+		{free, 1, time.Hour, "", ""},
+	} {
+		if got := c.of.text(c.done, c.after); got != c.bar {
+			t.Errorf("%+v: the bar says %q", c, got)
+		}
+		if got := c.of.verdict(c.done, c.after); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%+v: the report says %q", c, got)
+		}
+	}
 }
 
 // checkDemo checks that an output holds so many sweeps, a hundred times as many

@@ -69,9 +69,11 @@ func sittings(t *testing.T, brokers string) []sitting {
 		{name: "bench/failing", args: "bench --ops maxima2d --sizes 50 --dist square --min-time 1ms --kitti scans", prepare: brokenScans,
 			status: 1, rows: []string{`^bench █+░+ 1/2 `, `^entropipe: .*0000000002\.bin: 805 bytes`}},
 		{name: "demo/complete", args: "demo --frames 3 --rate max --points 2000 --listen off",
-			rows: []string{`^LiDAR frames █{32} 3/3 `, `LiDAR +sketches +tokens`, `^Open it:`}},
+			rows: []string{`^LiDAR frames █{32} 3/3 `, `LiDAR +sketches +tokens`, `^  Picture +entropipe export \./entropipe-demo --topic points`}},
 		{name: "demo/interrupted", args: "demo --frames 100000 --points 2000 --listen off",
 			cue: `LiDAR frames \S+ [1-9]\d*/100000 `, rows: []string{`^LiDAR frames ░+ \d+/100000 `, `LiDAR +sketches +tokens`, `^Open it:`}},
+		{name: "demo/late", args: "demo --frames 100000 --rate 100000hz --points 2000 --listen off",
+			cue: `s behind real time`, rows: []string{`^LiDAR frames [█░]+ \d+/100000 .*behind real time$`, `^Behind real time by \S+: `, `^Open it:`}},
 		{name: "demo/failing", args: "demo --frames 100000 --points 2000 --listen off", prepare: aFile("entropipe-demo/triangles/dataset=synthetic/topic=points"),
 			status: 1, rows: []string{`^LiDAR frames ░+ \d+/100000 `, `^entropipe: .*triangles`}},
 	}...)

@@ -73,6 +73,20 @@ func (r Rate) Times(n int) Rate {
 	return r
 }
 
+// Hz returns how many frames a second are due of a source that has natural frames a
+// second in real time; 0: as many as go through.
+func (r Rate) Hz(natural float64) float64 {
+	switch {
+	case r.max:
+		return 0
+	case r.hz > 0:
+		return r.hz
+	case r.speed > 0:
+		return natural * r.speed
+	}
+	return natural
+}
+
 // Untimed returns the rate at which to send what has no time: r if it is a
 // frequency, else as fast as possible.
 func (r Rate) Untimed() Rate { return Rate{max: r.hz == 0, hz: r.hz} }
