@@ -81,7 +81,7 @@ func TestMiniLMIsThatOfPyTorch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := m.Pooling(); p != (hf.Pooling{Mode: hf.Mean, Normalize: true, Stated: true}) {
+	if p := m.Pooling(); p != (hf.Pooling{Mode: hf.Mean, Normalize: true, MaxTokens: 256, Stated: true}) {
 		t.Errorf("pooling: %+v", p)
 	}
 	var all [][]int32
