@@ -135,6 +135,7 @@ func (c *runFlags) idle(differs func(flag string) bool) (flags, want []string) {
 		wants string
 	}{
 		{"entropy-every", slices.Contains(c.Output.Tables, "entropy"), "--tables with entropy"},
+		{"new-config", c.Output.StrictConfig, "--strict-config"},
 		{"on-foreign", c.Stage.Model != "", "--model"},
 		{"device", t.LM != "", "--lm"},
 		{"token-budget", t.LM != "", "--lm"},

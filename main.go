@@ -53,8 +53,8 @@ type cli struct {
 	Bench    benchCmd    `cmd:"" help:"Time the operators on this machine: ns a point, beside one plain read."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 
-	LogLevel  string `enum:"debug,info,warn,error" default:"info" help:"Least level that is logged (${enum})." group:"Logging"`
-	LogFormat string `enum:"text,json" default:"text" help:"Form of the log on stderr (${enum})." group:"Logging"`
+	LogLevel  string `enum:"debug,info,warn,error" default:"info" help:"Least level that is logged (${enum})." group:"Logging" content:"no"`
+	LogFormat string `enum:"text,json" default:"text" help:"Form of the log on stderr (${enum})." group:"Logging" content:"no"`
 }
 
 // env is what every command gets: where to write, and what ends it early.

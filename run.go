@@ -30,7 +30,7 @@ type runFlags struct {
 	Tokens   lmFlags       `embed:""`
 	Resource resourceFlags `embed:""`
 	Serve    serveFlags    `embed:""`
-	Progress bool          `help:"Show progress: a bar on a terminal, a log line every ten seconds elsewhere." group:"Other"`
+	Progress bool          `help:"Show progress: a bar on a terminal, a log line every ten seconds elsewhere." group:"Other" content:"no"`
 }
 
 func (runCmd) Help() string {
@@ -63,48 +63,50 @@ end was not reached: run it again. A second one: exit at once.`
 type sourceFlags struct {
 	Security securityFlags `embed:""`
 
-	Brokers   []string      `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Some brokers of the cluster (${default})." group:"Source"`
-	Topic     []string      `default:"points" help:"Topics to read (${default})." group:"Source"`
-	Group     string        `help:"Consumer group of the processes that share an output; by default named after it, entropipe-<8 digits>." group:"Source"`
-	From      string        `enum:"earliest,latest" default:"earliest" help:"Where an output begins that has nothing of a topic yet (${enum})." group:"Source"`
-	UntilEnd  bool          `help:"Stop at the last stable offsets seen at the start." group:"Source"`
-	Session   time.Duration `name:"session-timeout" default:"10s" help:"Silence after which the group gives a process's partitions to others (${default})." group:"Source"`
-	Rebalance time.Duration `name:"rebalance-timeout" default:"30s" help:"How long a process may take to commit what it has when partitions move (${default})." group:"Source"`
-	OnGap     string        `enum:"stop,skip" default:"stop" help:"When retention has deleted records before they were read: stop, or record the gap and go on (${enum})." group:"Source"`
+	Brokers   []string      `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Some brokers of the cluster (${default})." group:"Source" content:"no"`
+	Topic     []string      `default:"points" help:"Topics to read (${default})." group:"Source" content:"no"`
+	Group     string        `help:"Consumer group of the processes that share an output; by default named after it, entropipe-<8 digits>." group:"Source" content:"no"`
+	From      string        `enum:"earliest,latest" default:"earliest" help:"Where an output begins that has nothing of a topic yet (${enum})." group:"Source" content:"no"`
+	UntilEnd  bool          `help:"Stop at the last stable offsets seen at the start." group:"Source" content:"no"`
+	Session   time.Duration `name:"session-timeout" default:"10s" help:"Silence after which the group gives a process's partitions to others (${default})." group:"Source" content:"no"`
+	Rebalance time.Duration `name:"rebalance-timeout" default:"30s" help:"How long a process may take to commit what it has when partitions move (${default})." group:"Source" content:"no"`
+	OnGap     string        `enum:"stop,skip" default:"stop" help:"When retention has deleted records before they were read: stop, or record the gap and go on (${enum})." group:"Source" content:"no"`
 
-	AcceptTopic []string `placeholder:"TOPIC" help:"Go on in this topic although it has another id, as a mirror on another cluster has: only if the last record that was committed of every partition is there and equal. For one start; it stays accepted." group:"Source"`
+	AcceptTopic []string `placeholder:"TOPIC" help:"Go on in this topic although it has another id, as a mirror on another cluster has: only if the last record that was committed of every partition is there and equal. For one start; it stays accepted." group:"Source" content:"no"`
 }
 
 // outputFlags say where and how rows become files.
 type outputFlags struct {
-	Out         string        `default:"./entropipe-out" placeholder:"DIR" help:"Output folder (${default})." group:"Output"`
-	Tables      []string      `enum:"frames,rejects,hulls,hulls3d,maxima,triangles,points,entropy" placeholder:"TABLE" help:"Tables to write besides frames and rejects: hulls, hulls3d, maxima, triangles (the default: those of the operators), points, entropy." group:"Output"`
-	PartitionBy []string      `enum:"dataset,sequence,date" default:"dataset" help:"Folders of a table: dataset[,sequence][,date]. Fixed once an output exists." group:"Output"`
-	RollBytes   Size          `default:"256MiB" help:"Commit after so many bytes of input (${default})." group:"Output"`
-	RollRecords int64         `default:"100000" help:"Commit after so many records (${default})." group:"Output"`
-	RollAge     time.Duration `default:"60s" help:"Commit after so long; 0 turns the clock off (${default})." group:"Output"`
-	RetryFor    time.Duration `default:"10m" help:"How long to try again while the output cannot be written, as on a full or read-only disk; then status 1. 0: not at all (${default})." group:"Output"`
+	Out          string        `default:"./entropipe-out" placeholder:"DIR" help:"Output folder (${default})." group:"Output" content:"no"`
+	Tables       []string      `enum:"frames,rejects,hulls,hulls3d,maxima,triangles,points,entropy" placeholder:"TABLE" help:"Tables to write besides frames and rejects: hulls, hulls3d, maxima, triangles (the default: those of the operators), points, entropy." group:"Output" content:"yes"`
+	PartitionBy  []string      `enum:"dataset,sequence,date" default:"dataset" help:"Folders of a table: dataset[,sequence][,date]. Fixed once an output exists." group:"Output" content:"no"`
+	StrictConfig bool          `help:"Stop with status 78 when other rows would follow those that are there: at the start, if the newest of its topics were made with another configuration (--ops, --tables, models, …), and when another process writes with another one." group:"Output" content:"no"`
+	NewConfig    bool          `help:"With --strict-config, start with another configuration than the output's newest rows have." group:"Output" content:"no"`
+	RollBytes    Size          `default:"256MiB" help:"Commit after so many bytes of input (${default})." group:"Output" content:"no"`
+	RollRecords  int64         `default:"100000" help:"Commit after so many records (${default})." group:"Output" content:"no"`
+	RollAge      time.Duration `default:"60s" help:"Commit after so long; 0 turns the clock off (${default})." group:"Output" content:"no"`
+	RetryFor     time.Duration `default:"10m" help:"How long to try again while the output cannot be written, as on a full or read-only disk; then status 1. 0: not at all (${default})." group:"Output" content:"no"`
 }
 
 // frameFlags say what is done with every frame.
 type frameFlags struct {
-	Ops           []string    `enum:"hull2d,hull3d,maxima2d,maxima3d,delaunay2d,none" placeholder:"OP" help:"Operators: hull2d, hull3d, maxima2d, maxima3d, delaunay2d; or none, for --publish alone. Default: hull2d, delaunay2d, and maxima3d for clouds with z, maxima2d for those without; hull3d too, for clouds with z, where --tables names hulls3d." group:"Frames"`
-	EntropyEvery  int64       `default:"100" help:"Measure every so many frames for table entropy; 0: none (${default})." group:"Frames"`
+	Ops           []string    `enum:"hull2d,hull3d,maxima2d,maxima3d,delaunay2d,none" placeholder:"OP" help:"Operators: hull2d, hull3d, maxima2d, maxima3d, delaunay2d; or none, for --publish alone. Default: hull2d, delaunay2d, and maxima3d for clouds with z, maxima2d for those without; hull3d too, for clouds with z, where --tables names hulls3d." group:"Frames" content:"yes"`
+	EntropyEvery  int64       `default:"100" help:"Measure every so many frames for table entropy; 0: none (${default})." group:"Frames" content:"yes"`
 	Raw           []string    `placeholder:"velodyne|TOPIC=velodyne" help:"Take values that no header describes for raw KITTI .bin, if they are no Arrow stream and look like one: velodyne in every topic, TOPIC=velodyne in that one." group:"Frames" content:"yes"`
-	MaxRejects    rejectLimit `default:"auto" placeholder:"N|N%" help:"Stop with status 1 when more frames and sequences than N, or than N in a hundred of the first 100 or more, were refused since the start; none: never; auto: with --until-end when nothing but rejects came (${default})." group:"Frames"`
-	MaxFrameBytes Size        `default:"64MiB" help:"Largest frame, decompressed (${default})." group:"Frames"`
+	MaxRejects    rejectLimit `default:"auto" placeholder:"N|N%" help:"Stop with status 1 when more frames and sequences than N, or than N in a hundred of the first 100 or more, were refused since the start; none: never; auto: with --until-end when nothing but rejects came (${default})." group:"Frames" content:"no"`
+	MaxFrameBytes Size        `default:"64MiB" help:"Largest frame, decompressed (${default})." group:"Frames" content:"yes"`
 }
 
 // resourceFlags bound what the process takes.
 type resourceFlags struct {
-	Workers int  `default:"0" help:"Frames worked on at a time; 0: one a core." group:"Resources"`
-	Memory  Size `default:"256MiB" help:"Records, results and rows in memory (${default})." group:"Resources"`
+	Workers int  `default:"0" help:"Frames worked on at a time; 0: one a core." group:"Resources" content:"no"`
+	Memory  Size `default:"256MiB" help:"Records, results and rows in memory (${default})." group:"Resources" content:"no"`
 }
 
 // serveFlags turn the HTTP server on.
 type serveFlags struct {
-	Listen string `default:"off" placeholder:"HOST:PORT|off" help:"Serve /metrics, /healthz, /readyz and /version there (${default})." group:"Serving"`
-	Pprof  bool   `help:"Serve /debug/pprof as well." group:"Serving"`
+	Listen string `default:"off" placeholder:"HOST:PORT|off" help:"Serve /metrics, /healthz, /readyz and /version there (${default})." group:"Serving" content:"no"`
+	Pprof  bool   `help:"Serve /debug/pprof as well." group:"Serving" content:"no"`
 }
 
 func (c *runCmd) Run(e *env) error {

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,9 +44,11 @@ type service struct {
 	server     *metrics.Server
 	group      string
 	log        *slog.Logger
-	started    atomic.Bool // the fields above are there
-	stop       func()      // ends the goroutine that watches
-	failed     chan error  // why a worker wants the run to end
+	hashes     string                            // of the models, a line each; the stage's first
+	content    func(hashes string) sinks.Content // what decides rows, with these models
+	started    atomic.Bool                       // the fields above are there
+	stop       func()                            // ends the goroutine that watches
+	failed     chan error                        // why a worker wants the run to end
 }
 
 // start makes the service: it looks for brokers and topics, opens the output,
@@ -89,7 +92,9 @@ func start(ctx context.Context, c *runFlags, config string, log *slog.Logger) (s
 	if err := s.lookForTexts(ctx); err != nil {
 		return s, err
 	}
-	if err := s.openOutput(ctx, tables, config+staged+lm.config); err != nil {
+	s.hashes = staged + lm.config
+	s.content = func(hashes string) sinks.Content { return c.content(&frames, tables, hashes) }
+	if err := s.openOutput(ctx, tables, config+s.hashes); err != nil {
 		return s, err
 	}
 	partitions, err := s.connect(ctx)
@@ -124,8 +129,11 @@ func (s *service) openStage(frames *pipeline.FrameConfig) (config string, err er
 	if idle(model, frames) {
 		s.log.Warn("the model has nothing to do: what it serves does not run", "file", c.Model, "stage", c.Stage, "serves", strings.Join(model.Meta.Ops, ","))
 	}
-	return "model_sha256: " + model.SHA256 + "\n", nil
+	return modelHash(model.SHA256), nil
 }
+
+// modelHash is the line of the stage's model among the hashes.
+func modelHash(sha string) string { return "model_sha256: " + sha + "\n" }
 
 // openLanguage makes what reads sequences.
 func (s *service) openLanguage(frames *pipeline.FrameConfig) (language, error) {
@@ -147,7 +155,7 @@ func (s *service) openOutput(ctx context.Context, tables []string, config string
 	}
 	hash := sha256.Sum256([]byte(config))
 	s.output, err = sinks.Open(ctx, s.store, sinks.Config{PartitionBy: c.PartitionBy, Tables: tables,
-		ConfigHash: hex.EncodeToString(hash[:]), Version: version, Build: metrics.Revision()})
+		ConfigHash: hex.EncodeToString(hash[:]), Content: s.content(s.hashes), OnChange: s.contentChanged, Version: version, Build: metrics.Revision()})
 	if wrong := (*sinks.ConfigError)(nil); errors.As(err, &wrong) {
 		return &ConfigError{Problems: []Problem{{Path: wrong.Field, What: wrong.Problem}}}
 	}
@@ -157,7 +165,7 @@ func (s *service) openOutput(ctx context.Context, tables []string, config string
 	if err := s.store.CheckWritable(); err != nil { // before any record is read
 		return fmt.Errorf("--out: %w", err)
 	}
-	return nil
+	return s.checkContent(ctx)
 }
 
 // connect makes the consumer and writes down where every partition begins. It
@@ -334,7 +342,9 @@ func (s *service) ready() error {
 // whether there is another model.
 func (s *service) watch() {
 	done, ended := make(chan struct{}), make(chan struct{})
-	s.stop = func() { close(done); <-ended }
+	var looking sync.WaitGroup
+	looking.Go(func() { s.foreignWatch(done) })
+	s.stop = func() { close(done); <-ended; looking.Wait() }
 	go func() {
 		defer close(ended)
 		tick := time.NewTicker(time.Second)
@@ -350,7 +360,9 @@ func (s *service) watch() {
 				}
 			}
 			if s.model != nil {
-				s.model.reload(s.stage, s.metrics, s.log)
+				if sha := s.model.reload(s.stage, s.metrics, s.log); sha != "" {
+					s.output.SetContent(s.content(modelHash(sha) + s.hashes[strings.Index(s.hashes, "\n")+1:]))
+				}
 			}
 			select {
 			case <-tick.C:

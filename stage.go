@@ -19,15 +19,15 @@ import (
 
 // stageFlags say what stands between the messages and the operators.
 type stageFlags struct {
-	Stage     string `enum:"off,seed,prune,perturb,denoise" default:"off" help:"Mode of the stage before the operators (${enum}). seed: hints of a trained model, for the same rows in less time. prune: the same beside --publish, with or without a model. perturb, denoise: a network moves the points, and the rows of the operators that it was trained for are approximate, each with its error." group:"Stage"`
-	Model     string `placeholder:"FILE" help:"Model of the stage (.safetensors), or builtin:lidar. A model of mode seed is read again when its file changes." group:"Stage"`
-	OnForeign string `enum:"go-on,stop" default:"go-on" help:"When frames are of another stream than the model's: go on without it, or stop (${enum})." group:"Stage"`
+	Stage     string `enum:"off,seed,prune,perturb,denoise" default:"off" help:"Mode of the stage before the operators (${enum}). seed: hints of a trained model, for the same rows in less time. prune: the same beside --publish, with or without a model. perturb, denoise: a network moves the points, and the rows of the operators that it was trained for are approximate, each with its error." group:"Stage" content:"yes"`
+	Model     string `placeholder:"FILE" help:"Model of the stage (.safetensors), or builtin:lidar. A model of mode seed is read again when its file changes." group:"Stage" content:"no"`
+	OnForeign string `enum:"go-on,stop" default:"go-on" help:"When frames are of another stream than the model's: go on without it, or stop (${enum})." group:"Stage" content:"no"`
 }
 
 // publishFlags say what is sent on.
 type publishFlags struct {
-	Publish string   `placeholder:"TOPIC" help:"Send what is left of every frame to this topic; created when absent." group:"Publish"`
-	For     []string `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" help:"Operators for which consumers of --publish are to find the rows of whole frames: hull2d, hull3d, maxima2d, maxima3d." group:"Publish"`
+	Publish string   `placeholder:"TOPIC" help:"Send what is left of every frame to this topic; created when absent." group:"Publish" content:"no"`
+	For     []string `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" help:"Operators for which consumers of --publish are to find the rows of whole frames: hull2d, hull3d, maxima2d, maxima3d." group:"Publish" content:"no"`
 }
 
 // check returns its mistakes, as usageErrors.
@@ -158,16 +158,17 @@ func (f *modelFile) changed() bool {
 
 // reload replaces the stage's model if its file has changed. A file that is no
 // good changes nothing but the log; one that changes while it is read may be
-// half of it, and is left to the next call.
-func (f *modelFile) reload(s *pipeline.Stage, met *metrics.Metrics, log *slog.Logger) {
+// half of it, and is left to the next call. It returns the SHA-256 of a model that
+// is in use now and was not before.
+func (f *modelFile) reload(s *pipeline.Stage, met *metrics.Metrics, log *slog.Logger) (sha256 string) {
 	was := f.seen
 	if !f.changed() {
-		return
+		return ""
 	}
 	m, err := models.ReadEntropyNet(f.path)
 	if f.changed() {
 		f.seen = was
-		return
+		return ""
 	}
 	if err == nil {
 		err = s.Replace(m)
@@ -175,9 +176,10 @@ func (f *modelFile) reload(s *pipeline.Stage, met *metrics.Metrics, log *slog.Lo
 	met.ModelLoaded(err)
 	if err != nil {
 		log.Warn("the model's file has changed, but cannot be used; going on with the old one", "file", f.path, "error", err)
-		return
+		return ""
 	}
 	log.Info("the model's file has changed: it is in use now", "file", f.path, "sha256", m.SHA256)
+	return m.SHA256
 }
 
 // openOutbox connects to the topic of --publish, which gets as many partitions

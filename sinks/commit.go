@@ -34,8 +34,13 @@ func (o *Output) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committe
 	if err := o.stage(ctx, a, b); err != nil {
 		return schemas.Committed{}, unavailable(o.abandon(ctx, m, err))
 	}
+	if err := o.record(ctx, m.ContentHash); err != nil {
+		return schemas.Committed{}, unavailable(o.abandon(ctx, m, err))
+	}
 	name := manifestFile(p, b.Start)
+	o.own.begin(m.UUID)
 	found, won, err := createOrAdopt(ctx, o.store, name, encodeRecord(m))
+	o.own.end(m.UUID, err == nil && won)
 	switch {
 	case errors.Is(err, ErrNotCreated):
 		return schemas.Committed{}, unavailable(o.abandon(ctx, m, err))
@@ -83,7 +88,7 @@ func (o *Output) give(p partition, next int64) {
 
 func (o *Output) newManifest(b *schemas.Batch) *Manifest {
 	return &Manifest{Format: formatVersion, UUID: newUUID(), Topic: b.Topic, TopicID: b.TopicID.String(), Partition: b.Partition, Start: b.Start, End: b.End, Gap: b.Gap,
-		Files: []ManifestFile{}, ConfigHash: o.cfg.ConfigHash, Created: time.Now().UTC(), Writer: o.cfg.Version}
+		Files: []ManifestFile{}, ConfigHash: o.cfg.ConfigHash, ContentHash: o.contentHash(), Created: time.Now().UTC(), Writer: o.cfg.Version}
 }
 
 // stage writes the files of b, one at a time, and lists them in the manifest.

@@ -23,8 +23,11 @@ type Summary struct {
 	PartitionBy []string           `json:"partition_by"`
 	Partitions  []PartitionSummary `json:"partitions"`
 	Tables      []TableReport      `json:"tables"`
-	First       *time.Time         `json:"first,omitempty"` // event times of frames and sequences; nil: none
-	Last        *time.Time         `json:"last,omitempty"`
+	// Configurations are the contents that rows were made with, in the order in
+	// which the topics' partitions met them.
+	Configurations []Configuration `json:"configurations,omitempty"`
+	First          *time.Time      `json:"first,omitempty"` // event times of frames and sequences; nil: none
+	Last           *time.Time      `json:"last,omitempty"`
 }
 
 // PartitionSummary is what an output holds of one partition.
@@ -68,6 +71,7 @@ func Describe(ctx context.Context, store Reader) (*Summary, error) {
 			}
 		}
 	}
+	d.readContents(ctx)
 	slices.SortFunc(d.Partitions, func(a, b PartitionSummary) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
@@ -118,6 +122,7 @@ func (d *describer) partition(ctx context.Context, names []string) error {
 		}
 		sum.add(m)
 		sum.LastCommit = m.Created
+		d.configuration(m)
 		for i := range m.Files {
 			addFile(&d.Tables, &m.Files[i])
 			if t := m.Files[i].Table; t == tableFrames || t == tableTokens {
@@ -160,6 +165,7 @@ func (s *Summary) String() string {
 		fmt.Fprintf(&b, "%s/%d: offsets %d to %d in %d commits: %s, %d gaps; last commit %s\n",
 			p.Topic, p.Partition, p.Base, p.End, p.Manifests, p.text(), len(p.Gaps), p.LastCommit.Format(time.RFC3339))
 	}
+	s.writeConfigurations(&b)
 	for _, t := range s.Tables {
 		fmt.Fprintf(&b, "%-10s %d files, %d rows, %d bytes\n", t.Table, t.Files, t.Rows, t.Bytes)
 	}

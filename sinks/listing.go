@@ -25,7 +25,7 @@ func listTopics(ctx context.Context, store Reader, strange func(name string)) ([
 	var topics []*topicListing
 	err := store.List(ctx, commitsFolder, func(e Entry) error {
 		part := strings.Split(e.Name, "/")
-		if e.Name == storeFile || strings.HasPrefix(path.Base(e.Name), aside) {
+		if e.Name == storeFile || isContentFile(e.Name) || strings.HasPrefix(path.Base(e.Name), aside) {
 			return nil
 		}
 		if len(part) < 4 || part[1] != "topics" {

@@ -113,6 +113,7 @@ func (o *Output) resume(ctx context.Context, p partition) (schemas.Position, err
 	if err != nil {
 		return pos, err
 	}
+	o.resumed(ctx, m)
 	return pos, o.clean(ctx, p)
 }
 

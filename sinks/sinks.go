@@ -22,6 +22,7 @@
 //	  _staging/<t>-<partition>-<start>-<uuid>/<table>-<number>               until published
 //	  _quarantine/<time>/<path>.quarantined                                  what a Repair has moved aside
 //	  _commits/store.json                                                    uuid, format, partition_by
+//	  _commits/configs/<hash>.json                                           what decided the rows of manifests with this hash
 //	  _commits/topics/<t>/base.json                                          where each partition begins; base-2.json: the topic's next id
 //	  _commits/topics/<t>/<partition>/<start, 20 digits>.json                manifests
 //
@@ -57,6 +58,12 @@ type Config struct {
 	// vertices. Otherwise these are a Point or a LineString.
 	NullDegenerate bool
 	ConfigHash     string // stands in every manifest
+	// Content decides what rows are: its hash stands in every manifest, and its
+	// text among the commit records. Empty: nobody knows.
+	Content Content
+	// OnChange is told when a partition goes on with another content than before,
+	// once for each topic and change, from any goroutine; nil: nobody is.
+	OnChange       func(*ContentChange)
 	Version, Build string // stand in every file's footer
 	RowGroupRows   int64  // at most so many rows in a row group; 0: 1 Mi
 	RowGroupBytes  int64  // and so many bytes before encoding; 0: 64 MB
@@ -77,11 +84,13 @@ type Output struct {
 	tables   []*table      // in the order of allTables
 	encoders chan *encoder // as many as files may be encoded at once; nil entries are made on first use
 
-	mu    sync.Mutex
-	ready map[partition]int64           // the start that a partition may attempt: everything before is published
-	open  map[partition]*attempt        // there, if parts of it are staged
-	seen  map[partition]int64           // start of the newest manifest that was looked for
-	ids   map[partition]schemas.TopicID // of the topic that a partition continues; zero: any
+	own      ownCommits
+	mu       sync.Mutex
+	contents contents
+	ready    map[partition]int64           // the start that a partition may attempt: everything before is published
+	open     map[partition]*attempt        // there, if parts of it are staged
+	seen     map[partition]int64           // start of the newest manifest that was looked for
+	ids      map[partition]schemas.TopicID // of the topic that a partition continues; zero: any
 }
 
 // partition names a partition of a topic.
@@ -120,7 +129,7 @@ func Open(ctx context.Context, store Store, cfg Config) (*Output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open output: %w", err)
 	}
-	o := &Output{store: store, cfg: cfg, identity: identity, inode: inode, tables: tables, ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{}, ids: map[partition]schemas.TopicID{},
+	o := &Output{contents: newContents(cfg.Content), store: store, cfg: cfg, identity: identity, inode: inode, tables: tables, ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{}, ids: map[partition]schemas.TopicID{},
 		encoders: make(chan *encoder, runtime.GOMAXPROCS(0))}
 	for range cap(o.encoders) {
 		o.encoders <- nil

@@ -36,7 +36,7 @@ func Verify(ctx context.Context, store Reader, opts VerifyOptions) (*Report, err
 	if opts.Workers <= 0 {
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
-	v := &verifier{store: store, opts: opts, reporter: reporter{Report: newReport()}, listed: map[string]int64{}, pending: map[string]bool{}, ids: map[string]bool{}}
+	v := &verifier{store: store, opts: opts, reporter: reporter{Report: newReport()}, listed: map[string]int64{}, pending: map[string]bool{}, ids: map[string]bool{}, configs: map[string]string{}}
 	if opts.Repair {
 		v.repair, v.limit = newRepairer(), math.MaxInt
 	}
@@ -95,9 +95,12 @@ type verifier struct {
 	listed  map[string]int64 // data files that were there at the start and belong to no manifest so far
 	pending map[string]bool  // staging folders of newest manifests
 	ids     map[string]bool  // topic/id: the output may continue the topic with this id; topic: its base is known
-	total   int              // manifests
-	done    int              // of them
-	repair  *repairer        // nil: no plan is wanted
+	// configs are the hashes that manifests name, with what is wrong with their
+	// records; empty: nothing.
+	configs map[string]string
+	total   int       // manifests
+	done    int       // of them
+	repair  *repairer // nil: no plan is wanted
 }
 
 // oneFormat faults a record whose format is not that of the output: programs
@@ -268,7 +271,7 @@ func (v *verifier) chain(ctx context.Context, base *baseRecord, p partitionListi
 		if m.Start > sum.End {
 			last = v.unlisted(ctx, &sum, last, m, jobs)
 		}
-		v.link(&sum, last, m, name)
+		v.link(ctx, &sum, last, m, name)
 		v.repair.add(name, m, nil)
 		last = m
 		jobs <- manifestJob{m, name, i == len(p.manifests)-1}
@@ -293,7 +296,7 @@ func (v *verifier) unlisted(ctx context.Context, sum *PartitionReport, last, m *
 		v.mu.Unlock()
 		v.checked(checkRecords, 1)
 		v.oneFormat(name, between.Format)
-		v.link(sum, last, between, name)
+		v.link(ctx, sum, last, between, name)
 		v.repair.add(name, between, nil)
 		last = between
 		jobs <- manifestJob{between, name, false}
@@ -302,8 +305,9 @@ func (v *verifier) unlisted(ctx context.Context, sum *PartitionReport, last, m *
 }
 
 // link checks that m follows what came before, and adds it up.
-func (v *verifier) link(sum *PartitionReport, last, m *Manifest, name string) {
+func (v *verifier) link(ctx context.Context, sum *PartitionReport, last, m *Manifest, name string) {
 	v.checked(checkChain, 1)
+	v.content(ctx, m, name)
 	switch {
 	case m.Start > sum.End:
 		v.fault(checkChain, name, "offsets %d to %d are in no manifest", sum.End, m.Start-1)
@@ -315,6 +319,25 @@ func (v *verifier) link(sum *PartitionReport, last, m *Manifest, name string) {
 		v.fault(checkChain, name, "it has no message, but does not inherit the last record of the manifest before it")
 	}
 	sum.add(m)
+}
+
+// content checks that the output says what the rows of a manifest were made with.
+// Each hash is looked up once.
+func (v *verifier) content(ctx context.Context, m *Manifest, name string) {
+	if m.ContentHash == "" {
+		return
+	}
+	problem, known := v.configs[m.ContentHash]
+	if !known {
+		if _, err := ReadContent(ctx, v.store, m.ContentHash); err != nil {
+			problem = err.Error()
+		}
+		v.configs[m.ContentHash] = problem
+		v.checked(checkRecords, 1)
+	}
+	if problem != "" {
+		v.fault(checkRecords, name, "its content_hash is %s: %s", m.ContentHash, problem)
+	}
 }
 
 // openManifest reads a manifest without making it durable, as Records.Read

@@ -36,6 +36,7 @@ type Metrics struct {
 	inflight                *prometheus.GaugeVec
 	queueLength, queueLimit *prometheus.GaugeVec
 	rebalances              prometheus.Counter
+	foreign                 *prometheus.CounterVec
 	streams                 *prometheus.GaugeVec
 	hintsTurned, modelLoads *prometheus.CounterVec
 	keptRatio               *prometheus.HistogramVec
@@ -98,6 +99,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	m.entropy = gauge("entropy_nats", "Range-partition entropy of the last frame that was measured, nats a point: bounds (lower, upper) and an estimate (f).", "source", "op", "bound")
 	m.errorBound = gauge("error_bound", "Exact error of the last result that was approximated, in units of the coordinates.", "source", "op")
 	m.rebalances = prometheus.NewCounter(prometheus.CounterOpts{Name: "entropipe_rebalances_total", Help: "Times that the consumer group gave its partitions out anew while this process was in it."})
+	m.foreign = counter("foreign_configurations_total", "Commits of other processes to this output that are newer than one of this process and were made with another configuration.", "topic")
 	m.ready = prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_ready", Help: "1 while broker and output are connected."})
 	m.tokens = newTokenMetrics(counter, histogram, reg)
 	reg.MustRegister(m.rebalances, m.ready, buildInfo(version), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -123,6 +125,10 @@ func Revision() string {
 	}
 	return "unknown"
 }
+
+// ForeignConfiguration counts a commit of another process with another
+// configuration.
+func (m *Metrics) ForeignConfiguration(topic string) { m.foreign.WithLabelValues(topic).Inc() }
 
 // Ready says whether broker and output are connected.
 func (m *Metrics) Ready(ok bool) {

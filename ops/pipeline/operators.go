@@ -53,7 +53,7 @@ func newOperators[T geom.Float](shared *Stage, m *models.EntropyNet) *operators[
 // run fills r from fr, whose cloud is c: first the stage, then each operator in
 // turn. It returns the numbers of the points to publish, nil for none.
 func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *schemas.Frame, c geom.Cloud[T]) []int32 {
-	ops := cfg.opsFor(c.Z != nil)
+	ops := cfg.OpsFor(c.Z != nil)
 	in, report := o.prepare(cfg, &fr.FrameKey, c, ops)
 	r.NDropped = int32(report.Dropped)
 	if o.pruned = fr.Pruned; o.pruned != nil {
@@ -90,8 +90,9 @@ func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *s
 	return o.survivors(cfg.Publish, r, &in)
 }
 
-// opsFor returns the operators that run on a cloud with z, or without.
-func (cfg *FrameConfig) opsFor(space bool) []schemas.Op {
+// OpsFor returns the operators that run on a cloud with z, or without. The slice is
+// not the caller's to change.
+func (cfg *FrameConfig) OpsFor(space bool) []schemas.Op {
 	switch {
 	case cfg.Ops != nil:
 		return cfg.Ops
