@@ -66,6 +66,9 @@ func (c *freezeCmd) Run(e *env) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	if err := localFolder(c.LM); err != nil {
+		return err
+	}
 	var (
 		m  *model.Model
 		o  freeze.Options

@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
+	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -136,8 +138,23 @@ func badFlag(flag string, err error) error {
 	return &ConfigError{Problems: []Problem{{Path: flag, What: err.Error()}}}
 }
 
+// hubName is how models are called on a hub: an owner and a name.
+var hubName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$`)
+
+// localFolder says of a name that is a hub's and no folder's that nothing is
+// fetched.
+func localFolder(lm string) error {
+	if _, err := os.Stat(lm); !errors.Is(err, fs.ErrNotExist) || !hubName.MatchString(lm) {
+		return nil
+	}
+	return fmt.Errorf("%s: there is no such folder. Local folders only: no model is fetched by name; hf download %s --local-dir %s makes a folder", lm, lm, filepath.Base(lm))
+}
+
 // openModel reads the model and its tokenizer, if it has one.
 func (c *lmFlags) openModel(l *language) error {
+	if err := localFolder(c.LM); err != nil {
+		return badFlag("lm", err)
+	}
 	m, err := model.OpenAs(c.LM, model.Weights(c.Weights))
 	if err != nil {
 		return badFlag("lm", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -407,4 +408,29 @@ func TestTokenizersAtTheStart(t *testing.T) {
 	must(t, dir, "run", "--brokers", brokers, "--topic", "ids", "--until-end", "--lm", lm, "--truncate", "--out", "c")
 	p = launch(t, dir, "run", "--brokers", brokers, "--topic", "texts", "--until-end", "--lm", lm, "--out", "c")
 	p.exits(exitConfig, patience) // a topic that is new to the output
+}
+
+// A name of a hub, where no folder has it, is answered by what --lm takes; a path
+// that could be no such name keeps its own error.
+func TestNamesOfHubsAreNotFetched(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := writeText(t, "text.txt", "some text\n")
+	for _, args := range [][]string{
+		{"validate", writeText(t, "a.yaml", "lm: sentence-transformers/all-MiniLM-L6-v2\n")},
+		{"freeze", "--lm", "sentence-transformers/all-MiniLM-L6-v2", "--calibrate", text, "--out", "mask"},
+		{"produce", "tokens", text, "--tokenizer", "sentence-transformers/all-MiniLM-L6-v2"},
+	} {
+		var out, said bytes.Buffer
+		if status := Main(args, &out, &said); status == 0 || !strings.Contains(out.String()+said.String(), "Local folders only") || !strings.Contains(out.String()+said.String(), "--local-dir all-MiniLM-L6-v2") {
+			t.Errorf("%q: status %d, %s%s", args, status, out.String(), said.String())
+		}
+	}
+	if err := os.MkdirAll("org/name", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, lm := range []string{"org/name", "./absent/name", "/absent/name", "builtin:bytes", "a/b/c", "MiniLM"} {
+		if err := localFolder(lm); err != nil {
+			t.Errorf("%s: %v", lm, err)
+		}
+	}
 }

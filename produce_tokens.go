@@ -25,7 +25,8 @@ func (produceTokens) Help() string {
 	return `Rows are sent as text (text/1), which run tokenizes with its model's own tokenizer, or as
 token ids (tokens/1) where a file has input_ids or --tokenizer is given. JSON lines and
 Parquet have the keys or columns input_ids, attention_mask (padding at the end is cut off)
-or text, and id; without id a row is called FILE:LINE. Texts have no times: only a
+or text, and id; without id a row is called FILE:LINE. A key that comes twice, and half a
+character, make a bad row. Texts have no times: only a
 frequency or --limit holds them back, and --epoch dates them.
 
 Examples:
@@ -74,6 +75,9 @@ func (c *produceTokens) Run(e *env) error {
 func (c *produceTokens) openTokenizer(t *replay.Tokens) error {
 	if c.Tokenizer == "" {
 		return nil
+	}
+	if err := localFolder(c.Tokenizer); err != nil {
+		return err
 	}
 	found, err := openTokenizer(c.Tokenizer, 0)
 	if err != nil {

@@ -92,6 +92,29 @@ def read_inputs(path, directory, buckets, count, vit):
     return sequences or cut_text(directory, paragraphs, buckets, count)
 
 
+def lengths(text):
+    """Numbers between commas, as entropipe takes them."""
+    return [int(n) for n in text.split(",")]
+
+
+def members(pairs):
+    """The object of JSON of these members; a key that comes twice is an error, as it is for entropipe."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key comes twice")
+    return found
+
+
+def read_row(line):
+    """A line of JSON. Half a character of UTF-16 is no text."""
+    row = json.loads(line)
+    if not isinstance(row, dict):
+        raise ValueError("the line is no object")
+    members([(key.lower() if key.lower() in ("id", "text", "input_ids", "attention_mask") else key, value) for key, value in json.loads(line, object_pairs_hook=list)])
+    row.get("text", "").encode("utf-8")
+    return row
+
+
 def read_texts(path, count):
     """Lines with their ends, or sequences of ids without what a mask calls padding."""
     paragraphs, sequences = [], []
@@ -99,11 +122,14 @@ def read_texts(path, count):
     opened = (gzip.open if name.endswith(".gz") else open)(path, "rt", encoding="utf-8-sig", newline="")
     with opened as f:
         if name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-            for line in f:
+            for number, line in enumerate(f, 1):
                 if len(sequences) == count:
                     break
                 if line.strip():
-                    row = json.loads(line)
+                    try:
+                        row = read_row(line)
+                    except ValueError as e:  # of JSON, or what cannot be encoded
+                        raise SystemExit(f"{path}:{number}: {e}") from None
                     if "input_ids" in row:
                         ones = row.get("attention_mask")
                         n = None if ones is None else sum(ones)
@@ -400,7 +426,7 @@ def main(argv=None):
     p.add_argument("--mode", choices=["static", "anchor"], default="static", help="anchor: blocks by each input's keys, for encoders")
     p.add_argument("--sparsity", type=float, default=0.75)
     p.add_argument("--block", type=int, choices=[16, 32, 64, 128], default=64)
-    p.add_argument("--bucket", type=int, action="append", metavar="N")
+    p.add_argument("--bucket", type=lengths, action="extend", metavar="N,...", help="lengths that masks are made for; also repeated")
     p.add_argument("--sequences", type=int, default=64)
     p.add_argument("--held-out", type=int, default=0, help="inputs at the end that are not used; 0: a quarter, as entropipe")
     p.add_argument("--seed", type=int, default=1)

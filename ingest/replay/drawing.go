@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -28,16 +29,21 @@ func (e *syntaxError) Error() string { return e.detail }
 // maxDepth bounds the nesting of values that are skipped.
 const maxDepth = 100
 
+// drawingKeys are the keys that are read, the two that must be there first.
+var drawingKeys = [4]string{"key_id", "drawing", "word", "timestamp"}
+
 // parse reads line into d, whose slices it reuses. Errors are *syntaxError.
 // A missing word or timestamp is left empty, any other missing key is a fault.
 func (p *drawingParser) parse(line []byte, d *Drawing) error {
 	p.s, p.i = line, 0
 	d.ID, d.Label, d.TimeNs = 0, "", 0
-	var hasID, hasDrawing bool
+	var seen [4]bool // of drawingKeys
 	if err := p.expect('{', "an object"); err != nil {
 		return err
 	}
 	for more := !p.take('}'); more; {
+		p.space()
+		start := p.i
 		key, err := p.text()
 		if err != nil {
 			return err
@@ -45,15 +51,22 @@ func (p *drawingParser) parse(line []byte, d *Drawing) error {
 		if err := p.expect(':', "a colon"); err != nil {
 			return err
 		}
+		if k := slices.Index(drawingKeys[:], string(key)); k >= 0 {
+			if seen[k] {
+				p.i = start
+				return p.fault("the key %q comes twice", key)
+			}
+			seen[k] = true
+		}
 		switch string(key) {
 		case "key_id":
-			hasID, err = true, p.id(d)
+			err = p.id(d)
 		case "word":
 			err = p.label(d)
 		case "timestamp":
 			err = p.time(d)
 		case "drawing":
-			hasDrawing, err = true, p.strokes(d)
+			err = p.strokes(d)
 		default:
 			err = p.skip(0)
 		}
@@ -70,9 +83,9 @@ func (p *drawingParser) parse(line []byte, d *Drawing) error {
 	switch {
 	case p.i < len(p.s):
 		return p.fault("more after the object's end")
-	case !hasID:
+	case !seen[0]:
 		return p.fault("no key_id")
-	case !hasDrawing:
+	case !seen[1]:
 		return p.fault("no drawing")
 	}
 	return nil

@@ -86,6 +86,10 @@ func (p *drawingParser) unescape(start int) ([]byte, error) {
 		p.i = start
 		return nil, p.fault("a string with an escape that JSON does not know")
 	}
+	if at := loneSurrogate(p.s[start:p.i]); at >= 0 {
+		p.i = start + at
+		return nil, p.fault("half a character: %s", p.s[p.i:p.i+6])
+	}
 	return []byte(s), nil
 }
 

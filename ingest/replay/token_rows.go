@@ -127,6 +127,9 @@ func (j *jsonRows) parse(line []byte, s *schemas.Sequence) error {
 		}
 		return err
 	}
+	if err := checkMembers(line); err != nil {
+		return err
+	}
 	s.ID = rowName(j.name, j.number)
 	if err := row.name(&s.ID); err != nil {
 		return err

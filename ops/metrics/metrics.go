@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -186,6 +187,21 @@ func (m *Metrics) Queued(n int) { m.queueLength.WithLabelValues("operate").Set(f
 // Failed counts a failure that is not tied to one record.
 func (m *Metrics) Failed(stage, reason string) { m.errors.WithLabelValues(stage, reason).Inc() }
 
+// observer is one histogram of a vector, looked up once. It exists from its first
+// value on: a histogram that is made earlier is exported with all its buckets,
+// also for what is off.
+type observer struct {
+	of     *prometheus.HistogramVec
+	labels []string
+	once   sync.Once
+	h      prometheus.Observer
+}
+
+func (o *observer) Observe(v float64) {
+	o.once.Do(func() { o.h = o.of.WithLabelValues(o.labels...) })
+	o.h.Observe(v)
+}
+
 // Source is the part of the metrics that one partition writes, with the labels
 // looked up once.
 type Source struct {
@@ -194,10 +210,9 @@ type Source struct {
 	in, out                         prometheus.Counter
 	framesIn, pointsIn, bytesIn     prometheus.Counter
 	framesOut, bytesOut             prometheus.Counter
-	latency                         prometheus.Observer
+	latency, decode, commit         observer
 	lastFrame, lagRecords, lagSecon prometheus.Gauge
-	ops                             [schemas.NumOps]prometheus.Observer
-	decode, commit                  prometheus.Observer
+	ops                             [schemas.NumOps]observer
 	sequences                       sequenceSource
 }
 
@@ -209,12 +224,12 @@ func (m *Metrics) ForPartition(topic string, partition int32) *Source {
 		framesIn: m.frames.WithLabelValues("operate", topic, "in"), framesOut: m.frames.WithLabelValues("commit", topic, "out"),
 		pointsIn: m.points.WithLabelValues("operate", topic, "in"),
 		bytesIn:  m.bytes.WithLabelValues("fetch", topic, "in"), bytesOut: m.bytes.WithLabelValues("commit", topic, "out"),
-		latency: m.latency.WithLabelValues(topic), lastFrame: m.lastFrame.WithLabelValues(topic),
+		latency: observer{of: m.latency, labels: []string{topic}}, lastFrame: m.lastFrame.WithLabelValues(topic),
 		lagRecords: m.lagRecords.WithLabelValues(topic, p), lagSecon: m.lagSeconds.WithLabelValues(topic, p),
-		decode: m.stageSeconds.WithLabelValues("message", "all"), commit: m.stageSeconds.WithLabelValues("commit", "all")}
+		decode: observer{of: m.stageSeconds, labels: []string{"message", "all"}}, commit: observer{of: m.stageSeconds, labels: []string{"commit", "all"}}}
 	s.sequences = m.tokens.forTopic(topic)
 	for op := range schemas.NumOps {
-		s.ops[op] = m.stageSeconds.WithLabelValues("operate", op.String())
+		s.ops[op].of, s.ops[op].labels = m.stageSeconds, []string{"operate", op.String()}
 	}
 	return s
 }

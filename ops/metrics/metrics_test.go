@@ -121,3 +121,44 @@ func TestServerEndpoints(t *testing.T) {
 		t.Errorf("a taken address gives %v", err)
 	}
 }
+
+// A histogram of what is off is not exported: neither of operators that do not
+// run nor of the branch of tokens without a model.
+func TestHistogramsOfWhatIsOffAreNotExported(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := New(reg, "1")
+	s := m.ForPartition("points", 0)
+	r := schemas.Result{NPoints: 3}
+	r.Ops[schemas.Hull2D] = schemas.OpResult{Status: schemas.StatusOK, N: 3, Ns: 1000}
+	s.Processed([]schemas.Result{r}, nil, time.Millisecond)
+	histograms := func() map[string]int {
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]int{}
+		for _, f := range families {
+			for _, m := range f.Metric {
+				if h := m.Histogram; h != nil && strings.HasPrefix(f.GetName(), "entropipe_") {
+					found[f.GetName()]++
+					if h.GetSampleCount() == 0 {
+						t.Errorf("%s %v has no sample", f.GetName(), m.Label)
+					}
+				}
+			}
+		}
+		return found
+	}
+	if got := histograms(); len(got) != 1 || got["entropipe_stage_duration_seconds"] != 2 {
+		t.Errorf("after a frame: %v, want the times of hull2d and of the message", got)
+	}
+	s.Latency(time.Second)
+	m.Batch(2, .5, 0)
+	m.Inferred("embed", time.Second)
+	m.Audited(.1, .9, true)
+	for _, name := range []string{"frame_latency_seconds", "batch_fill_ratio", "batch_sequences", "model_batch_duration_seconds", "attention_drift_ratio", "attention_kept_mass_ratio"} {
+		if histograms()["entropipe_"+name] != 1 {
+			t.Errorf("%s is not exported once it has a value", name)
+		}
+	}
+}

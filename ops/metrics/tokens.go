@@ -15,9 +15,9 @@ type tokenMetrics struct {
 	unverified        *prometheus.CounterVec
 	rows              *prometheus.CounterVec
 	seconds           *prometheus.HistogramVec
-	fill, size        prometheus.Histogram
+	fill, size        *prometheus.HistogramVec
 	padding           prometheus.Counter
-	drift, keptMass   prometheus.Histogram
+	drift, keptMass   *prometheus.HistogramVec
 }
 
 var (
@@ -38,24 +38,19 @@ func newTokenMetrics(counter func(name, help string, labels ...string) *promethe
 	m.rows = counter("attention_rows_total", "Rows of attention heads under a ladder, by what they read: layout (as the masks say), extended (further blocks), dense (all keys).", "source", "rung")
 	m.audits = counter("attention_audits_total", "Sequences that were compared with dense attention, by result: ok, failed.", "result")
 	m.seconds = histogram("model_batch_duration_seconds", "Time that a model took for one batch.", stageBuckets, "task")
-	m.fill = single(histogram("batch_fill_ratio", "Tokens of a batch over the budget; above 1: one sequence longer than it.", fillBuckets))
-	m.size = single(histogram("batch_sequences", "Sequences of a batch.", sizeBuckets))
+	m.fill = histogram("batch_fill_ratio", "Tokens of a batch over the budget; above 1: one sequence longer than it.", fillBuckets)
+	m.size = histogram("batch_sequences", "Sequences of a batch.", sizeBuckets)
 	m.padding = counter("batch_padding_tokens_total", "Tokens that models computed beyond those of the sequences.").WithLabelValues()
-	m.drift = single(histogram("attention_drift_ratio", "Distance of an audited sequence's hidden states from those of dense attention, over their length.", driftBuckets))
-	m.keptMass = single(histogram("attention_kept_mass_ratio", "Least softmax mass that a head kept of an audited sequence, mean of its queries.", massBuckets))
+	m.drift = histogram("attention_drift_ratio", "Distance of an audited sequence's hidden states from those of dense attention, over their length.", driftBuckets)
+	m.keptMass = histogram("attention_kept_mass_ratio", "Least softmax mass that a head kept of an audited sequence, mean of its queries.", massBuckets)
 	return m
-}
-
-// single is the histogram of a vector without labels.
-func single(h *prometheus.HistogramVec) prometheus.Histogram {
-	return h.WithLabelValues().(prometheus.Histogram)
 }
 
 // Batch records a batch: its sequences, its fill, and the tokens in it that are
 // no sequence's.
 func (m *Metrics) Batch(sequences int, fill float64, padding int) {
-	m.tokens.size.Observe(float64(sequences))
-	m.tokens.fill.Observe(fill)
+	m.tokens.size.WithLabelValues().Observe(float64(sequences))
+	m.tokens.fill.WithLabelValues().Observe(fill)
 	m.tokens.padding.Add(float64(padding))
 }
 
@@ -87,8 +82,8 @@ func (m *Metrics) Audited(drift, keptMass float64, ok bool) {
 		return
 	}
 	m.tokens.audits.WithLabelValues("ok").Inc()
-	m.tokens.drift.Observe(drift)
-	m.tokens.keptMass.Observe(keptMass)
+	m.tokens.drift.WithLabelValues().Observe(drift)
+	m.tokens.keptMass.WithLabelValues().Observe(keptMass)
 }
 
 // sequenceSource is what one topic's sequences are counted with.

@@ -50,3 +50,37 @@ except SystemExit as e:
     assert "e.txt: is not text in UTF-8" in str(e), e
 `, filepath.Join("..", "..", "models"), dir)
 }
+
+// freeze.py takes the flag --bucket in the verb's forms, and refuses the rows that
+// the verb refuses.
+func TestPeersTakeTheSameFlagsAndRefuseTheSameRows(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"double": `{"text": "a", "text": "b"}`, "case": `{"text": "a", "Text": "b"}`, "half": `{"text": "\ud83d"}`, "list": `[1]`} {
+		if err := os.WriteFile(filepath.Join(dir, name+".jsonl"), []byte("{\"text\": \"good \\ud83d\\ude00\", \"x\": {\"a\": 1, \"a\": 2}}\n"+text+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	python(t, "-c", `
+import argparse, os, sys
+sys.path.insert(0, sys.argv[1])
+import freeze
+for name, said in (("double", "twice"), ("case", "twice"), ("half", "surrogates"), ("list", "object")):
+    try:
+        freeze.read_texts(os.path.join(sys.argv[2], name + ".jsonl"), 9)
+        assert False, name
+    except SystemExit as e:
+        assert f"{name}.jsonl:2: " in str(e) and said in str(e), e
+asked = []
+freeze.facts = lambda lm: (dict(arch="bert", causal=False), 2048)
+def inputs(path, lm, buckets, *rest):
+    asked.append(buckets)
+    raise SystemExit(0)
+freeze.read_inputs = inputs
+for flags in (["--bucket", "256,512"], ["--bucket=256,512"], ["--bucket", "256", "--bucket", "512"], ["--bucket", "64,128", "--bucket", "256"], []):
+    try:
+        freeze.main(["--lm", "x", "--calibrate", "y", "--out", "z"] + flags)
+    except SystemExit as e:
+        assert e.code == 0, e
+assert asked == [[256, 512]] * 3 + [[64, 128, 256], [2048]], asked
+`, filepath.Join("..", "..", "models"), dir)
+}
