@@ -154,7 +154,8 @@ func firstTable(dir string) string {
 // topicInfo is what a topic holds.
 type topicInfo struct {
 	Topic           string          `json:"topic"`
-	MaxMessageBytes int64           `json:"max_message_bytes"` // -1: unknown
+	TopicID         string          `json:"topic_id,omitempty"` // as Kafka's tools print it
+	MaxMessageBytes int64           `json:"max_message_bytes"`  // -1: unknown
 	Partitions      []partitionInfo `json:"partitions"`
 }
 
@@ -179,7 +180,7 @@ func (c *infoCmd) describeTopic(e *env, brokers []string, topic string) (fmt.Str
 	if err != nil {
 		return nil, err
 	}
-	found := &topicInfo{Topic: t.Name, MaxMessageBytes: t.MaxMessageBytes, Partitions: []partitionInfo{}}
+	found := &topicInfo{Topic: t.Name, TopicID: t.ID.String(), MaxMessageBytes: t.MaxMessageBytes, Partitions: []partitionInfo{}}
 	for _, p := range t.Partitions {
 		found.Partitions = append(found.Partitions, partitionInfo{p.ID, p.Start, p.Stable, p.End})
 	}
@@ -194,6 +195,9 @@ func (t *topicInfo) String() string {
 		limit = byteSize(t.MaxMessageBytes)
 	}
 	fmt.Fprintf(&b, "topic %s: %d partitions, messages of up to %s\n", t.Topic, len(t.Partitions), limit)
+	if t.TopicID != "" {
+		fmt.Fprintf(&b, "  id %s\n", t.TopicID)
+	}
 	for _, p := range t.Partitions {
 		fmt.Fprintf(&b, "  partition %d: offsets %d to %d", p.Partition, p.Start, p.End)
 		if p.Stable < p.End {

@@ -299,3 +299,33 @@ func TestNothingToCompareIsNotAccepted(t *testing.T) {
 	r.exits(1, patience)
 	r.says(`^entropipe: --accept-topic points: the output has no record of it that could be compared; write to a new --out$`)
 }
+
+// What a user looks at before a start knows the topic's id, too.
+func TestInfoAndValidateNameTheTopic(t *testing.T) {
+	t.Parallel()
+	brokers, dir := startBroker(t), t.TempDir()
+	onePartition(t, dir, brokers, "points", 3)
+	must(t, dir, "run", "--brokers", brokers, "--out", "out", "--until-end")
+	config := filepath.Join(dir, "run.yaml")
+	if err := os.WriteFile(config, []byte("brokers: "+brokers+"\nout: "+filepath.Join(dir, "out")+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, "validate", config, "--connect")
+	id := func() string {
+		_, after, _ := strings.Cut(must(t, dir, "info", "kafka://"+brokers+"/points"), "\n  id ")
+		line, _, _ := strings.Cut(after, "\n")
+		return line
+	}
+	was := id()
+	if len(was) != 22 {
+		t.Errorf("the topic's id is %q", was)
+	}
+	gone(t, brokers, "points")
+	onePartition(t, dir, brokers, "points", 3)
+	if is := id(); is == was || len(is) != 22 {
+		t.Errorf("the topic's id was %q and is %q", was, is)
+	}
+	r := launch(t, dir, "validate", config, "--connect")
+	r.exits(1, patience)
+	r.until(`points: the topic was deleted and created again since this output was written \(its id was ` + was)
+}

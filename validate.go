@@ -177,6 +177,9 @@ func (c *validateCmd) checkTopic(ctx context.Context, security ingest.Security, 
 	if err != nil {
 		return name, "", err
 	}
+	if err := c.checkContinues(ctx, &t); err != nil {
+		return name, "", err
+	}
 	if need := int64(c.FrameBytes); t.MaxMessageBytes >= 0 && t.MaxMessageBytes < need {
 		return name, "", &ingest.LimitError{Topic: topic, Limit: t.MaxMessageBytes, Needed: need, Broker: c.Source.Brokers[0]}
 	}
@@ -192,6 +195,21 @@ func (c *validateCmd) checkTopic(ctx context.Context, security ingest.Security, 
 		records += p.End - p.Start
 	}
 	return name, fmt.Sprintf("%d partitions, about %s records, messages of up to %s", len(t.Partitions), count(records), limit), nil
+}
+
+// checkContinues compares the topic with the one that the output was written from,
+// if there is one.
+func (c *validateCmd) checkContinues(ctx context.Context, t *ingest.Topic) error {
+	store, err := sinks.OpenExisting(c.Output.Out)
+	if err != nil {
+		return nil // checkOutput says what is wrong with it
+	}
+	defer store.Close()
+	was, err := sinks.TopicIDIn(ctx, store, t.Name)
+	if err != nil || was.IsZero() || t.ID.IsZero() || was == t.ID || slices.Contains(c.Source.AcceptTopic, t.Name) {
+		return err
+	}
+	return &schemas.RecreatedError{Topic: t.Name, Partition: -1, Was: was, Is: t.ID}
 }
 
 // checkOutput tries what commits need of the output folder.

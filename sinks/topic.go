@@ -98,6 +98,27 @@ func (o *Output) TopicID(ctx context.Context, topic string) (schemas.TopicID, er
 	return topicID(newest.TopicID), nil
 }
 
+// TopicIDIn returns what Output.TopicID does of the output that store holds,
+// without opening it for writing.
+func TopicIDIn(ctx context.Context, store Reader, topic string) (id schemas.TopicID, err error) {
+	for n := 1; n <= maxBases; n++ {
+		name := topicFolder(topic) + "/" + baseName(n)
+		data, err := readObject(ctx, store, name, maxRecord)
+		if errors.Is(err, ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return id, err
+		}
+		b, err := parseBase(name, data, topic)
+		if err != nil {
+			return id, err
+		}
+		id = topicID(b.TopicID)
+	}
+	return id, nil
+}
+
 // position returns where partition p goes on behind its newest manifest m, which
 // is nil if there is none. The id is the one that was accepted last, else that of
 // m, else that of the base: brokers that got ids later may have told the first.

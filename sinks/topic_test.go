@@ -122,6 +122,9 @@ func TestAcceptedTopicStaysAccepted(t *testing.T) {
 			if id, err := o.TopicID(t.Context(), logTopic); err != nil || id != idOf(n) {
 				t.Errorf("the topic has id %s, %v; accepted was %s", id, err, idOf(n))
 			}
+			if id, err := TopicIDIn(t.Context(), store, logTopic); err != nil || id != idOf(n) {
+				t.Errorf("a reader finds id %s, %v; accepted was %s", id, err, idOf(n))
+			}
 			for p := range int32(2) {
 				if pos, err := o.Resume(t.Context(), logTopic, p); err != nil || pos.TopicID != idOf(n) || pos.Next != at[p].Next {
 					t.Errorf("partition %d resumes at %+v, %v", p, pos, err)

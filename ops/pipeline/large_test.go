@@ -24,7 +24,7 @@ type listLog struct {
 }
 
 func (l *listLog) Check(context.Context, schemas.Position) (schemas.TopicID, error) {
-	return schemas.TopicID{}, nil
+	return schemas.TopicID{5}, nil
 }
 func (l *listLog) Committed(context.Context, int64) {}
 
@@ -83,7 +83,7 @@ func TestLargeMessagesAreReadInParts(t *testing.T) {
 		var next, sequences, rejects int64
 		for _, b := range o.batches {
 			var want Outcome
-			if b.Start != next || b.Holes != 0 || b.Messages != b.End-b.Start || b.Last.Offset != b.End-1 {
+			if b.Start != next || b.Holes != 0 || b.Messages != b.End-b.Start || b.Last.Offset != b.End-1 || b.TopicID != (schemas.TopicID{5}) {
 				t.Fatalf("%d workers: batch [%d, %d) after %d, last record %+v", workers, b.Start, b.End, next, b.Last)
 			}
 			for _, m := range l.messages[b.Start:b.End] {
