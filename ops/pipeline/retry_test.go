@@ -75,7 +75,7 @@ func (o *fullOutput) Commit(ctx context.Context, b *schemas.Batch) (schemas.Comm
 // Nothing is read twice, the log has a line a minute, and whoever asks whether the
 // output can be written hears why not.
 func TestOutputThatCannotBeWrittenIsWaitedFor(t *testing.T) {
-	for seed := range uint64(24) {
+	for seed := range uint64(12) {
 		synctest.Test(t, func(t *testing.T) {
 			const away = 305 * time.Second
 			var log bytes.Buffer
@@ -142,12 +142,12 @@ func TestDiskThatIsFullAgainAndAgain(t *testing.T) {
 		}}
 		p.cfg.Output = flapping
 		begin := time.Now()
-		l := randomLog(6, 3000)
+		l := randomLog(6, 1000)
 		if err := p.Partition(t.Context(), "t", 0, l); err != nil {
 			t.Fatal(err)
 		}
 		minutes := int(time.Since(begin)/time.Minute) + 1
-		if warned, ended := strings.Count(log.String(), "level=WARN msg=\"the output"), strings.Count(log.String(), "written again"); minutes < 3 || warned > minutes || ended > minutes {
+		if warned, ended := strings.Count(log.String(), "level=WARN msg=\"the output"), strings.Count(log.String(), "written again"); minutes < 2 || warned > minutes || ended > minutes {
 			t.Errorf("%d and %d lines in %d minutes", warned, ended, minutes)
 		}
 		checkChain(t, &o.memoryOutput, l, l.end)
