@@ -211,35 +211,58 @@ func TestPatienceWithAnOutputEnds(t *testing.T) {
 	}
 }
 
-// Each outage has all of the patience: one that is over does not count for the next,
-// also when it was a resumption that failed and no record came since.
+// A resumption that was refused for a while is over when it is not, although no record
+// comes after it: the output is available, and the next outage has all of the patience.
 func TestPatienceBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, o := randomLog(4, 100), &fullOutput{full: true, blind: true}
+		l, o := randomLog(4, 0), &fullOutput{full: true, blind: true}
 		l.follow = true
-		p := newPipeline(o, echo(0), func(c *Config) { c.RetryFor, c.Roll.Age = time.Minute, time.Second })
+		p := newPipeline(o, echo(0), func(c *Config) { c.RetryFor = time.Minute })
 		defer p.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- p.Partition(ctx, "t", 0, l) }()
-		for outage := range 5 {
-			o.set(true)
-			time.Sleep(40 * time.Second)
-			if outage == 0 && !errors.Is(p.Unavailable(), errFull) {
-				t.Errorf("a resumption that is refused: %v", p.Unavailable())
-			}
-			o.set(false)
-			time.Sleep(20 * time.Second)
-			if err := p.Unavailable(); err != nil {
-				t.Errorf("outage %d is over: %v", outage, err)
-			}
+		time.Sleep(40 * time.Second)
+		if err := p.Unavailable(); !errors.Is(err, errFull) {
+			t.Errorf("a resumption that is refused: %v", err)
+		}
+		o.set(false)
+		time.Sleep(20 * time.Second)
+		if err := p.Unavailable(); err != nil {
+			t.Errorf("the outage is over: %v", err)
 		}
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		checkChain(t, &o.memoryOutput, l, l.end)
 	})
+	for _, at := range []string{"a resumption", "a commit"} {
+		r := &retry{p: newPipeline(&fullOutput{}, echo(0), func(c *Config) { c.RetryFor = time.Minute })}
+		defer r.p.Close()
+		err := fmt.Errorf("%s: %w", at, &schemas.UnavailableError{Err: errFull})
+		synctest.Test(t, func(t *testing.T) {
+			for range 5 {
+				begin := time.Now()
+				if at == "a resumption" {
+					r.resumed(err)
+				}
+				for time.Since(begin) < 40*time.Second {
+					if !r.again(t.Context(), err) {
+						t.Fatalf("%s: patience is over after %v", at, time.Since(begin))
+					}
+				}
+				if at == "a resumption" {
+					r.resumed(nil)
+				} else {
+					r.resumed(nil) // no news of a commit
+					if r.since.IsZero() {
+						t.Error("a resumption ended the wait for a commit")
+					}
+					r.succeeded()
+				}
+			}
+		})
+	}
 }
 
 // A revoked partition is given up at once, with an error that says why it is not
@@ -269,9 +292,10 @@ func TestRevokedWhileTheOutputCannotBeWritten(t *testing.T) {
 func TestLargeMessageOnAFullDisk(t *testing.T) {
 	l := &listLog{messages: []schemas.Message{idMessage(t, 0, someIDs(rand.New(rand.NewPCG(1, 1)), 4000)...)}}
 	cfg, o := tokenConfig(tiny(t, 1), Embed), &fullOutput{}
-	for refused := range 4 { // with which call of Stage or Commit
+	calls := 1
+	for refused := 0; refused < calls; refused++ { // with which call of Stage, and at last of Commit
 		o.memoryOutput = memoryOutput{}
-		calls := 0
+		calls = 0
 		out := &staging{fullOutput: o, before: func() error {
 			if calls++; calls == refused+1 {
 				return &schemas.UnavailableError{Err: errFull}
@@ -282,10 +306,13 @@ func TestLargeMessageOnAFullDisk(t *testing.T) {
 			c.Memory, c.RetryFor = 8<<20, time.Minute
 			c.NewTokens = func() *Tokens { return NewTokens(cfg) }
 		})
-		if err := p.Partition(t.Context(), "t", 0, l); err != nil || calls <= refused {
+		if err := p.Partition(t.Context(), "t", 0, l); err != nil {
 			t.Fatalf("refused %d of %d: %v", refused, calls, err)
 		}
 		p.Close()
+		if calls -= refused + 1; calls < 3 { // those of the second time: all of them
+			t.Fatalf("%d parts", calls)
+		}
 		if len(o.batches) != 1 || len(o.batches[0].Results)+len(o.batches[0].Rejects) != 4000 {
 			t.Fatalf("refused %d: %d batches", refused, len(o.batches))
 		}
