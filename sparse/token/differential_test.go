@@ -72,7 +72,8 @@ func TestReferenceEveryCodePoint(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for i, pattern := range append([]string{"", patternOf(scanLLaMA3)}, patternsInUse...) {
-		if i == 2 {
+		if i == 2 { // the other planes hold what is not assigned, or private
+			texts = append(texts[:0x330:0x330], texts[0xE00:0xE02]...)
 			r := rand.New(rand.NewPCG(8, 15))
 			texts = append(texts, hostileTexts()...)
 			for range *campaign {
