@@ -3,6 +3,7 @@
 package ingest
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"net"
@@ -98,6 +99,34 @@ func TestMissingACLsAreNamed(t *testing.T) {
 			}
 			t.Log(err)
 		})
+	}
+}
+
+// Waiting does not add an ACL: what takes as long as brokers are waited for is not
+// told at once.
+func TestMissingACLIsNotWaitedFor(t *testing.T) {
+	addr, _ := start(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "root", "x"), kfake.User("PLAIN", "ann", "y"))
+	k, err := newCluster([]string{addr}, login(t, "plain", "ann", "y"), "test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := k.extents(ctx, "lidar", time.Hour)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if no := (*DeniedError)(nil); !errors.As(err, &no) {
+			t.Errorf("%v, want that an ACL is missing", err)
+		}
+	case <-time.After(hangs):
+		cancel()
+		<-done
+		t.Error("it is asked again and again")
 	}
 }
 

@@ -41,7 +41,8 @@ func (k *cluster) identify(ctx context.Context, topic string) (identity, error) 
 	}
 	a := r.(*topicAnswer)
 	if a.withIDs {
-		return a.identity()
+		found, err := a.identity()
+		return found, k.denied(err, "Describe", topic)
 	}
 	counts, err := k.partitions(ctx, []string{topic})
 	return identity{exists: counts[topic] > 0}, err
@@ -65,6 +66,9 @@ func (k *cluster) identified(ctx context.Context, topic string, within time.Dura
 			if after, err = k.identify(limited, topic); err == nil && after.id == before.id {
 				return extents, after, nil
 			}
+		}
+		if no := (*DeniedError)(nil); errors.As(err, &no) {
+			return nil, identity{}, no
 		}
 		if b.wait(limited) != nil {
 			return nil, identity{}, fmt.Errorf("topic %s: its id cannot be read: %w", topic, cmp.Or(err, errChanging))

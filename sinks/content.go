@@ -165,7 +165,9 @@ func (o *Output) record(ctx context.Context, hash string) error {
 	name := contentFile(hash)
 	found, _, err := createOrAdopt(ctx, o.store, name, encodeRecord(contentRecord{formatVersion, content}))
 	if err == nil {
-		_, err = parseContent(name, found)
+		if _, err = parseContent(name, found); err != nil {
+			err = fmt.Errorf("%w; remove this file, and the next commit writes it again", err)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)

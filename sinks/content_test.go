@@ -166,6 +166,19 @@ func TestVerifyFindsContents(t *testing.T) {
 		if r.OK != (try.fault == "") || !strings.Contains(r.String(), try.fault) {
 			t.Errorf("%s: want a fault %q:\n%s", name, try.fault, r)
 		}
+		if n := strings.Count(r.String(), "fault: "); n > 1 {
+			t.Errorf("%s: %d faults of one record:\n%s", name, n, r)
+		}
+		if name == "flipped" { // who writes with it says what to do
+			o, _ := contentWriter(t, d, c)
+			pos, err := o.Resume(context.Background(), logTopic, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := o.Commit(context.Background(), logBatch(pos.Next, 10)); err == nil || !strings.Contains(err.Error(), "remove this file") {
+				t.Errorf("a commit over a damaged record: %v", err)
+			}
+		}
 		// Writers go on: what was is unknown, and no reason to stop.
 		if name == "gone" || name == "flipped" {
 			_, commit := contentWriter(t, d, opsOf("maxima3d"))

@@ -36,7 +36,7 @@ func Verify(ctx context.Context, store Reader, opts VerifyOptions) (*Report, err
 	if opts.Workers <= 0 {
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
-	v := &verifier{store: store, opts: opts, reporter: reporter{Report: newReport()}, listed: map[string]int64{}, pending: map[string]bool{}, ids: map[string]bool{}, configs: map[string]string{}}
+	v := &verifier{store: store, opts: opts, reporter: reporter{Report: newReport()}, listed: map[string]int64{}, pending: map[string]bool{}, ids: map[string]bool{}, configs: map[string]bool{}}
 	if opts.Repair {
 		v.repair, v.limit = newRepairer(), math.MaxInt
 	}
@@ -95,12 +95,10 @@ type verifier struct {
 	listed  map[string]int64 // data files that were there at the start and belong to no manifest so far
 	pending map[string]bool  // staging folders of newest manifests
 	ids     map[string]bool  // topic/id: the output may continue the topic with this id; topic: its base is known
-	// configs are the hashes that manifests name, with what is wrong with their
-	// records; empty: nothing.
-	configs map[string]string
-	total   int       // manifests
-	done    int       // of them
-	repair  *repairer // nil: no plan is wanted
+	configs map[string]bool  // content hashes whose records were looked for
+	total   int              // manifests
+	done    int              // of them
+	repair  *repairer        // nil: no plan is wanted
 }
 
 // oneFormat faults a record whose format is not that of the output: programs
@@ -322,21 +320,15 @@ func (v *verifier) link(ctx context.Context, sum *PartitionReport, last, m *Mani
 }
 
 // content checks that the output says what the rows of a manifest were made with.
-// Each hash is looked up once.
+// Each hash is looked up once, and is one fault.
 func (v *verifier) content(ctx context.Context, m *Manifest, name string) {
-	if m.ContentHash == "" {
+	if m.ContentHash == "" || v.configs[m.ContentHash] {
 		return
 	}
-	problem, known := v.configs[m.ContentHash]
-	if !known {
-		if _, err := ReadContent(ctx, v.store, m.ContentHash); err != nil {
-			problem = err.Error()
-		}
-		v.configs[m.ContentHash] = problem
-		v.checked(checkRecords, 1)
-	}
-	if problem != "" {
-		v.fault(checkRecords, name, "its content_hash is %s: %s", m.ContentHash, problem)
+	v.configs[m.ContentHash] = true
+	v.checked(checkRecords, 1)
+	if _, err := ReadContent(ctx, v.store, m.ContentHash); err != nil {
+		v.fault(checkRecords, contentFile(m.ContentHash), "the configuration of %s: %v; the rows are not affected, and a run with that configuration writes the record again, once a damaged one is removed", name, err)
 	}
 }
 
