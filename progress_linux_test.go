@@ -270,8 +270,10 @@ func TestBarsAreCut(t *testing.T) {
 	t.Parallel()
 	brokers := startBroker(t)
 	for _, columns := range []uint16{1, 2, 8, 20, 100} {
-		p := attend(t, t.TempDir(), columns, nil, spread(brokers, "p", "a", "--frames", "100000")...)
+		topic := fmt.Sprint("p", columns)
+		p := attend(t, t.TempDir(), columns, nil, spread(brokers, topic, "a", "--frames", "100000")...)
 		p.until(`fra`)
+		waitFor(t, "frames", func() bool { return sent(t, brokers, topic) > 0 })
 		p.types(ctrlC)
 		rows := p.ends(0)
 		most := max(int(columns), leastWidth)
@@ -280,7 +282,7 @@ func TestBarsAreCut(t *testing.T) {
 				t.Errorf("a bar of %d columns in a window of %d: %q", len([]rune(row)), columns, row)
 			}
 		}
-		if err := inOrder(rows, []string{`^fra`, `^p: \d+ frames in `}); err != nil {
+		if err := inOrder(rows, []string{`^fra`, `^` + topic + `: \d+ frames in `}); err != nil {
 			t.Errorf("%d columns: %v", columns, err)
 		}
 	}

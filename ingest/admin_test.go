@@ -1,12 +1,17 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func TestEnsureTopic(t *testing.T) {
@@ -83,5 +88,35 @@ func TestDescribe(t *testing.T) {
 	}
 	if _, err := Describe(ctx, []string{addr}, Security{}, name(t)); !errors.Is(err, ErrNoTopic) {
 		t.Errorf("no topic: %v", err)
+	}
+}
+
+// Who stops while offsets are asked for gets no error of the brokers: what they said
+// last may be of the end, too.
+func TestFindStops(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	ctx, cancel := context.WithCancel(deadline(t))
+	fake.ControlKey(int16(kmsg.ListOffsets), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		resp := r.ResponseKind().(*kmsg.ListOffsetsResponse)
+		for _, topic := range r.(*kmsg.ListOffsetsRequest).Topics {
+			rt := kmsg.NewListOffsetsResponseTopic()
+			rt.Topic = topic.Topic
+			for _, p := range topic.Partitions {
+				rp := kmsg.NewListOffsetsResponseTopicPartition()
+				rp.Partition, rp.ErrorCode = p.Partition, kerr.UnknownServerError.Code
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			resp.Topics = append(resp.Topics, rt)
+		}
+		time.AfterFunc(50*time.Millisecond, cancel)
+		return resp, nil, true
+	})
+	if err := Find(ctx, fake.ListenAddrs(), Security{}, []string{"t"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want one of a stopped call", err)
 	}
 }

@@ -180,7 +180,9 @@ func (k *cluster) extents(ctx context.Context, topic string, within time.Duratio
 		if no := (*DeniedError)(nil); errors.As(err, &no) {
 			return nil, no
 		}
-		if b.wait(ctx) != nil {
+		if stopped := b.wait(ctx); errors.Is(stopped, context.Canceled) {
+			return nil, fmt.Errorf("topic %s: its offsets: %w", topic, stopped) // what the answer said is of the end, too
+		} else if stopped != nil {
 			return nil, fmt.Errorf("topic %s: its offsets cannot be read: %w", topic, err)
 		}
 	}
