@@ -120,10 +120,9 @@ func (e *DamagedFileError) Error() string {
 
 // createTries is how often an exclusive creation with an unknown outcome is
 // tried before giving up; the waits between double, from createWait.
-const (
-	createTries = 6
-	createWait  = 20 * time.Millisecond
-)
+const createTries = 6
+
+var createWait = 20 * time.Millisecond // a variable for a test that cannot wait
 
 // createOrAdopt is the compare-and-set: it creates the record name, and when
 // another made it first, or nobody knows, returns what is there. mine tells

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
+	"time"
 
 	"entropipe/schemas"
 )
@@ -17,10 +17,11 @@ import (
 // process, as the pipeline does, has each record once. With EIO or a folder that is
 // gone neither says that waiting helps.
 func TestWaitingForTheDisk(t *testing.T) {
-	synctest.Test(t, waitForTheDisk) // creations are tried again after a while
-}
-
-func waitForTheDisk(t *testing.T) {
+	// Creations are tried again after a while. The time cannot be a bubble's of
+	// synctest: encoders made in one would come out of their pool in other tests.
+	wait := createWait
+	createWait = time.Microsecond
+	defer func() { createWait = wait }()
 	for _, refusal := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EMFILE, syscall.EIO, syscall.ENOENT, syscall.EACCES} {
 		passes := slices.Contains(passing, refusal)
 		if want := !slices.Contains([]syscall.Errno{syscall.EIO, syscall.ENOENT, syscall.EACCES}, refusal); passes != want {
