@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -18,12 +19,12 @@ import (
 // value makes other rows of the same records, no where it does not. Processes of
 // one output must agree about the first kind; the second is everybody's own.
 
-// content returns what decides the rows of this configuration: the flags that
-// say so, with defaults filled in and without those that do nothing, and the
-// hashes of models in place of the names of their files. hashes has lines of key
-// and value.
+// content returns what decides the rows of this configuration: the schema of
+// the tables, the flags that say so, with defaults filled in and without those that
+// do nothing, and the hashes of models in place of the names of their files. hashes
+// has lines of key and value.
 func (c *runFlags) content(frames *pipeline.FrameConfig, tables []string, hashes string) sinks.Content {
-	content := sinks.Content{}
+	content := sinks.Content{"schema": strconv.Itoa(sinks.SchemaVersion)}
 	contentFlags(reflect.ValueOf(c).Elem(), content)
 	ops, space := contentOps(frames)
 	content["ops"], content["tables"] = ops, contentTables(frames, tables, space)

@@ -106,7 +106,7 @@ func newTableWriter(t *table, cfg *Config, noSequence bool) *tableWriter {
 		parquet.DataPageStatistics(false), // the page index has them, once
 		parquet.SkipPageBounds("geometry"),
 		parquet.CreatedBy("entropipe", cfg.Version, cfg.Build),
-		parquet.KeyValueMetadata("entropipe.schema", strconv.Itoa(schemaVersion)),
+		parquet.KeyValueMetadata("entropipe.schema", strconv.Itoa(SchemaVersion)),
 		parquet.KeyValueMetadata("entropipe.table", t.name)}
 	tw.enc = wkb.NewEncoder(&tw.wkb)
 	for i, path := range schema.Columns() {

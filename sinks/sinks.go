@@ -149,7 +149,7 @@ func DefaultGroup(uuid string) string { return "entropipe-" + uuid[:min(8, len(u
 
 // openIdentity reads store.json, or creates it.
 func openIdentity(ctx context.Context, store Store, by []string) (storeRecord, error) {
-	mine := storeRecord{Format: formatVersion, Schema: schemaVersion, UUID: newUUID(), Created: time.Now().UTC(), PartitionBy: by}
+	mine := storeRecord{Format: formatVersion, Schema: SchemaVersion, UUID: newUUID(), Created: time.Now().UTC(), PartitionBy: by}
 	data, err := store.Read(ctx, storeFile)
 	if errors.Is(err, ErrNotFound) {
 		data, _, err = createOrAdopt(ctx, store, storeFile, encodeRecord(mine))

@@ -19,11 +19,11 @@ const (
 	tableRejects   = "rejects"
 )
 
-// schemaVersion is the version of the tables. It stands in store.json and in
+// SchemaVersion is the version of the tables. It stands in store.json and in
 // every file's footer, and changes when a column is added, or its name, type or
 // meaning changes: a folder of two schemas is an error in Polars and DuckDB, and
 // loses columns without a word in pyarrow.
-const schemaVersion = 2
+const SchemaVersion = 2
 
 // table is one kind of file. add appends the rows of one frame; has tells
 // whether there are any, so that no empty file is made.
