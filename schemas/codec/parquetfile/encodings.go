@@ -93,10 +93,16 @@ func checkRuns(data []byte, width, n int) error {
 	return nil
 }
 
+// plainDictionary is what files of Parquet 1 say of a dictionary and of numbers
+// of its values, which are there to be read.
+//
+//lint:ignore SA1019 deprecated for writers
+const plainDictionary = format.PlainDictionary
+
 // checkDictionary knows that dictionaries are plain: every value has bytes of
 // its own.
 func (s *stream) checkDictionary(v *format.DictionaryPageHeader, body []byte) error {
-	if v.Encoding != format.Plain && v.Encoding != format.PlainDictionary {
+	if v.Encoding != format.Plain && v.Encoding != plainDictionary {
 		return fmt.Errorf("a dictionary cannot be encoded as %s", v.Encoding)
 	}
 	least := uint64(4) // bytes a value: the length before a text
@@ -130,7 +136,7 @@ func fixedWidth(c *parquet.Column) int {
 // checkValues looks at the values of a data page: at most n that are not null.
 func (s *stream) checkValues(encoding format.Encoding, n int, data []byte) error {
 	switch encoding {
-	case format.PlainDictionary, format.RLEDictionary:
+	case plainDictionary, format.RLEDictionary:
 		if len(data) == 0 {
 			return nil
 		}
