@@ -31,8 +31,8 @@ var hasBF16 = detectBF16()
 // w's rows. Rounding errors are about as often up as down: random ones leave
 // nearer to 2⁻⁹·√Σ(aw)².
 //
-// Portable Go defines the meaning: sums of the rounded numbers' products in
-// ascending order. AVX2 and AVX512 do the same with one rounding a product.
+// Portable Go defines the meaning: sums of the rounded numbers' products, in
+// the parts and the order of Mul. AVX2 and AVX512 do the same with one rounding a product.
 // The instruction (HasBF16) adds the two products of a pair in an order of its
 // own and takes what is below 2⁻¹²⁶ as zero, so there the last bits of a
 // float32 differ; the bound above holds for all. What the package says about

@@ -21,7 +21,8 @@
 //   - Values are finite by contract. A NaN or an infinity gives results without
 //     meaning, never a fault.
 //   - Nothing is allocated, except where goroutines are started, where Weights
-//     grow, and for rows that are rounded to bf16, whose memory is used again.
+//     grow, for rows that are rounded to bf16, and for rows that a long product
+//     is added to (Epilogue.Add); the memory of both kinds of rows is used again.
 //     Arguments are not kept. Calls may run at the same time if none writes
 //     what another uses.
 //

@@ -31,13 +31,13 @@ const (
 // Mul sets dst to a·w, with e applied. dst has a's rows and w's columns, and
 // shares no memory with a. A matrix of no columns times one of no rows is zero.
 //
-// Every number is a sum of sums over up to 384 of w's rows, each in
-// ascending order. Its error is at most k·2⁻²⁴·Σ|a||w| to first
-// order, half of that on the vector levels. With e.Add the number that dst held
-// is added to the complete sum, so it costs one rounding, however large it is
-// beside the products: a residual of a transformer may be 10⁴ times as large. Cost:
-// rows·k·n multiplications, shared among workers by rows, and by columns too
-// when the rows are few.
+// Every number is a sum of sums over up to 384 of w's rows, each in ascending
+// order. Its error is at most k·2⁻²⁴·Σ|a||w| to first order, half of that on the
+// vector levels. With e.Add the number that dst held is added to the complete
+// sum, so it costs one rounding, however large it is beside the products: a
+// residual of a transformer may be 10⁴ times as large. Cost: rows·k·n
+// multiplications, shared among workers by rows, and by columns too when the rows
+// are few.
 func (w *Weights) Mul(dst, a Matrix, e Epilogue, workers int) {
 	dst.check()
 	a.check()

@@ -4,7 +4,8 @@
 // blocks whose sums stay in registers: as many rows at a time as these hold,
 // then fewer for the rows that remain. Every number is one chain of fused
 // multiplications and additions in ascending order, in whichever block, so it
-// has the same bits in each.
+// has the same bits in each. The chain begins at zero; what c held, and what was
+// held back, is added behind it.
 //
 // With -pairs it generates those for weights of bf16 instead, in pairs of rows:
 // a step takes two of the products' numbers.
