@@ -1,20 +1,32 @@
-// Package delaunay triangulates the points of a cloud in the plane, exactly.
+// Package delaunay computes the exact Delaunay triangulation of the x and y of
+// a cloud.
 //
-// The triangulation is the Delaunay triangulation: no point lies inside the
-// circle of a triangle. Where four or more points lie on one circle there are
-// several; this one is fixed by lifting the lexicographically greatest of four
-// such points a little, so it is a function of the points alone: not of their
-// order, nor of how it was computed.
+//	var t delaunay.Triangulator[float64] // ready as it is; keep it for the next cloud
+//	cloud := geom.Cloud[float64]{X: []float64{0, 2, 2, 0, 1}, Y: []float64{0, 0, 2, 2, 1}}
+//	mesh := t.Triangulate(cloud) // valid until the next call
+//	for e := 0; e < len(mesh.Triangles); e += 3 {
+//		fmt.Println(mesh.Triangles[e : e+3]) // indices into cloud, counter-clockwise
+//	}
 //
-// It is not a constrained triangulation, and z is not looked at.
+// No point lies inside the circle of a triangle. Where four or more points lie on
+// one circle, several triangulations have that property. This one is fixed by
+// lifting the lexicographically greatest of four such points a little, so the
+// result depends neither on the order of the points nor on the way it was
+// computed.
 //
-// Words: a ghost is a triangle between an edge of the hull and a vertex at
-// infinity, so that every edge has two triangles. A half-edge code is
-// triangle<<2 | slot, the slot being the edge's place (0 to 2) in its triangle.
-// A round is a random part of the points, each larger than all before it; its
-// points are inserted along a Hilbert curve. The hole of a new point is the
-// triangles whose circles hold it; a fan around the point fills it. A zone is a
-// part of the curve that one of several goroutines works on.
+// The triangulation is not constrained to given edges, and ignores z.
+//
+// # Words
+//
+//   - ghost: a triangle between an edge of the hull and a vertex at infinity. With
+//     ghosts every edge has two triangles.
+//   - code of a half-edge: triangle<<2 | slot; slot (0 to 2) is the place of the
+//     edge in its triangle.
+//   - round: a random part of the points, each larger than all rounds before it.
+//     The points of a round are inserted along a Hilbert curve.
+//   - hole, or cavity: the triangles whose circles hold a new point. A fan of
+//     triangles around the point refills the hole.
+//   - zone: the part of the curve that one goroutine works on.
 //
 // Sources: Bowyer (1981) and Watson (1981) for the holes; Amenta, Choi and Rote,
 // "Incremental constructions con BRIO" (2003), for the order; Devillers and

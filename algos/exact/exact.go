@@ -1,24 +1,33 @@
-// Package exact decides the signs of the determinants that geometry turns on:
-// on which side of a line or plane, inside or outside a circle or sphere.
+// Package exact computes the signs of the determinants that geometry turns on:
+// the side of a line or a plane, the inside of a circle or a sphere.
 //
-// It is not a number type: no values come out, only signs, and these are right
-// for all finite coordinates, from denormal to almost overflowing.
+//	left := exact.Orient2D(0, 0, 2, 0, 1, 1)                        // 1: (1, 1) lies left of (0, 0) to (2, 0)
+//	on := exact.InCircle(0, 0, 2, 0, 2, 2, 0, 2)                    // 0: (0, 2) lies on the circle of the first three
+//	above := exact.Orient3D(0, 0, 0, 1, 0, 0, 0, 1, 0, 0.3, 0.3, 2) // 1: above the floor
+//	fmt.Println(left, on, above)
 //
-// A "filter" computes the determinant in floating point, together with a bound
-// of its rounding error; a determinant beyond the bound has the right sign,
-// which is nearly always. The "narrow" stage takes coordinates whose differences
-// floats can hold; the "wide" stage takes any, as integers of any length.
-// A "unit" is a power of two of which all numbers at hand are multiples; a
-// "limb" is a 64-bit digit of a long integer. Nothing is allocated.
+// The signs are right for all finite coordinates, from denormal to almost
+// overflowing. The package is not a number type: it returns signs, never values.
+// All functions are pure, allocate nothing and may be called concurrently.
+//
+// # Words
+//
+//   - filter: the determinant in floating point with a bound of its rounding error.
+//     A determinant beyond the bound has the right sign. The filter decides nearly
+//     all calls.
+//   - narrow stage: for coordinates whose differences floats can hold.
+//   - wide stage: for any coordinates, as integers of any length.
+//   - unit: a power of two that divides all numbers at hand.
+//   - limb: a 64-bit digit of a long integer.
+//
+// # Why integers
 //
 // Exact stages on floating-point expansions (Shewchuk 1997) were tried first:
-// two to four times slower on grids, and they need a second arithmetic for what
-// overflows and underflows. Integers do neither.
+// two to four times slower on grids, and they need a second arithmetic for
+// numbers that overflow or underflow. Integers do neither.
 //
 // Every product that decides a sign is rounded explicitly, float64(a*b): a
 // compiler that fuses it with the next addition would void the error bounds.
-//
-// All functions are pure and may be called concurrently.
 package exact
 
 import "math"

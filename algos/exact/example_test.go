@@ -2,9 +2,22 @@ package exact_test
 
 import (
 	"fmt"
+	"testing"
 
 	"entropipe/algos/exact"
+	"entropipe/algos/geomtest"
 )
+
+func TestUse(t *testing.T) { geomtest.CheckUse(t, "exact.go") }
+
+// The use of the package comment.
+func Example() {
+	left := exact.Orient2D(0, 0, 2, 0, 1, 1)                        // 1: (1, 1) lies left of (0, 0) to (2, 0)
+	on := exact.InCircle(0, 0, 2, 0, 2, 2, 0, 2)                    // 0: (0, 2) lies on the circle of the first three
+	above := exact.Orient3D(0, 0, 0, 1, 0, 0, 0, 1, 0, 0.3, 0.3, 2) // 1: above the floor
+	fmt.Println(left, on, above)
+	// Output: 1 0 1
+}
 
 func ExampleOrient2D() {
 	fmt.Println(exact.Orient2D(0, 0, 1, 0, 0, 1), exact.Orient2D(0.1, 0.1, 0.2, 0.2, 0.3, 0.30000000000000004))

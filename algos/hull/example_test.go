@@ -2,10 +2,24 @@ package hull_test
 
 import (
 	"fmt"
+	"testing"
 
 	"entropipe/algos/geom"
+	"entropipe/algos/geomtest"
 	"entropipe/algos/hull"
 )
+
+func TestUse(t *testing.T) { geomtest.CheckUse(t, "hull.go") }
+
+// The use of the package comment.
+func Example() {
+	var h hull.Hull2D[float32] // ready as it is; keep it for the next cloud
+	cloud := geom.Cloud[float32]{X: []float32{1, 0, 2, 2, 0}, Y: []float32{1, 0, 0, 2, 2}}
+	vertices := h.Append(nil, cloud) // indices into cloud, counter-clockwise: 1 2 3 4
+	area, perimeter := hull.Measure(cloud, vertices)
+	fmt.Println(vertices, area, perimeter)
+	// Output: [1 2 3 4] 4 8
+}
 
 func ExampleHull2D_Append() {
 	c := geom.Cloud[float32]{

@@ -1,18 +1,32 @@
-// Package hull finds convex hulls, exactly: Hull2D in the plane, which does not
-// look at the z of a cloud, and Hull3D in space.
+// Package hull computes exact convex hulls: Hull2D of the x and y of a cloud,
+// Hull3D in space.
 //
-// It is not a library of polygons or solids: it returns indices of points,
-// never new points.
+//	var h hull.Hull2D[float32] // ready as it is; keep it for the next cloud
+//	cloud := geom.Cloud[float32]{X: []float32{1, 0, 2, 2, 0}, Y: []float32{1, 0, 0, 2, 2}}
+//	vertices := h.Append(nil, cloud) // indices into cloud, counter-clockwise: 1 2 3 4
+//	area, perimeter := hull.Measure(cloud, vertices)
 //
-// Of the planar hull: a "vertex" is a corner of the hull: a point that lies on no segment between
-// two others. The "sample" is some hundred points whose hull makes a first
-// "filter": chords that lie inside the hull, sixteen above and sixteen below to
-// begin with, which a kernel holds in registers. Points strictly between their
-// two chords cannot be vertices; the "survivors" can. When these candidates
-// have piled up, their hull makes a sharper filter. What is left in the end is
-// sorted by x and swept: the "records", lower or higher than all before them,
-// form four "chains", which joined are the hull. A "lane" is what one goroutine
-// works with.
+// A hull is a list of indices of points of the cloud: the package makes no new
+// points, and is not a library of polygons or solids.
+//
+// # Words
+//
+//   - vertex: a corner of the hull, a point on no segment between two other points.
+//   - sample: some hundred points of the cloud.
+//   - filter: chords inside the sample's hull, sixteen above and sixteen below at
+//     first. A kernel holds the chords in registers. A point strictly between its
+//     two chords cannot be a vertex.
+//   - survivor, candidate: a point that passes the filter, and may be a vertex.
+//   - record: a point lower, or higher, than all points before it in a sweep.
+//   - chain: one of the four parts of the hull between its leftmost, lowest,
+//     rightmost and highest points. Records make up a chain.
+//   - lane: the working memory of one goroutine.
+//
+// # How a planar hull is computed
+//
+// The filter drops most points in one pass. When candidates pile up, their hull
+// makes a sharper filter. The candidates that remain at the end are sorted by x
+// and swept into the four chains; the chains joined are the hull.
 package hull
 
 import (

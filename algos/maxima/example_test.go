@@ -2,13 +2,26 @@ package maxima_test
 
 import (
 	"fmt"
+	"testing"
 
 	"entropipe/algos/geom"
+	"entropipe/algos/geomtest"
 	"entropipe/algos/maxima"
 )
 
-// Hotels by price and distance, both better when lower: what is not beaten on
-// both by another one.
+func TestUse(t *testing.T) { geomtest.CheckUse(t, "maxima.go") }
+
+// The use of the package comment.
+func Example() {
+	m := maxima.Maxima[float64]{Min: [maxima.MaxDims]bool{0: true}} // low x, high y
+	price, rating := []float64{80, 120, 95, 200}, []float64{7, 9, 6, 9}
+	front := m.Append2D(nil, geom.Cloud[float64]{X: price, Y: rating})
+	fmt.Println(front) // indices, ascending: 0 1
+	// Output: [0 1]
+}
+
+// Hotels by price and distance, both better when lower. The result lists the
+// hotels that no other hotel beats on both.
 func ExampleMaxima_Append2D() {
 	price := []float64{80, 120, 95, 200, 80}
 	metres := []float64{900, 300, 950, 250, 900}

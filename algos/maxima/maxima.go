@@ -1,18 +1,30 @@
 // Package maxima finds the maximal points of a cloud in two to eight
-// dimensions: those that no other point beats on every axis at once. The
-// result is also called the Pareto front or the skyline.
+// dimensions: the points that no other point beats on every axis at once. The
+// set of maximal points is also called the Pareto front or the skyline.
 //
-// It is not multi-objective ranking: one front, no layers, no tolerance. Every
-// answer is exact, since only comparisons decide.
+//	m := maxima.Maxima[float64]{Min: [maxima.MaxDims]bool{0: true}} // low x, high y
+//	price, rating := []float64{80, 120, 95, 200}, []float64{7, 9, 6, 9}
+//	front := m.Append2D(nil, geom.Cloud[float64]{X: price, Y: rating})
+//	fmt.Println(front) // indices, ascending: 0 1
 //
-// Point q "dominates" p when q >= p on every axis and differs from it. An axis
-// that is minimised is negated on the way in; after that larger is better. A
-// few "pivots", points of a sample, drop most dominated points in one pass over
-// the cloud. What they leave, the "survivors", is compared with the "list" of
-// survivors found maximal so far, or, when that grows long, "swept" from the
-// best last coordinate down: in the plane against the best value so far, in
-// space along a "staircase" of the points that can still dominate others, and
-// with more axes by divide and conquer.
+// It finds one front: no layers, no ranking, no tolerance. Only comparisons
+// decide, so every result is exact.
+//
+// # Words
+//
+//   - dominate: point q dominates p when q >= p on every axis and q differs from p.
+//     A minimised axis is negated on the way in; after that larger is better.
+//   - pivots: a few points of a sample that dominate most other points.
+//   - survivor: a point that no pivot dominates.
+//   - list: the survivors found maximal so far.
+//   - staircase: the points of a sweep that can still dominate later points.
+//
+// # How the front is computed
+//
+// One pass over the cloud compares every point with the pivots. The survivors are
+// compared with the list. When the list grows long, a sweep from the best last
+// coordinate downwards replaces it: in the plane against the best value so far,
+// in space along a staircase; with more axes, divide and conquer.
 package maxima
 
 import (
