@@ -71,23 +71,23 @@ func (t *Tokens) partRows(m *schemas.Message, rows, workers int) int {
 
 // large reads the message of t in parts and commits it. What was in the batch is
 // committed before. A session that ends meanwhile gives the message up.
-func (s *session) large(ctx context.Context, t *task) error {
-	defer t.lease.done(&s.p.budget)
-	if s.batch.Messages > 0 {
-		if err := s.commit(ctx); err != nil {
+func (c *collector) large(ctx context.Context, t *task) error {
+	defer t.lease.done()
+	if c.batch.Messages > 0 {
+		if err := c.commit(ctx); err != nil {
 			return err
 		}
 	}
 	parts := partsOf(t)
 	defer parts.abandon()
-	id, b, refused := t.msg.ID(), s.batch, false
+	id, b, refused := t.msg.ID(), c.batch, false
 	b.End, b.Messages, b.Last, b.Bytes = t.msg.Offset+1, 1, &id, int64(len(t.msg.Key)+len(t.msg.Value))
 	b.Holes = b.End - b.Start - 1
 	for {
 		u := parts.next()
-		if s.dropping = u.skipped; s.dropping {
-			s.staged = tally{}
-			s.p.budget.hold(-s.buffered.Swap(0))
+		if c.dropping = u.skipped; c.dropping {
+			c.staged = tally{}
+			c.p.budget.hold(-c.buffered.Swap(0))
 			return nil
 		}
 		if refused && len(u.rejects) > 0 {
@@ -95,13 +95,13 @@ func (s *session) large(ctx context.Context, t *task) error {
 		}
 		refused = refused || len(u.rejects) > 0
 		b.Results, b.Rejects = append(b.Results, u.results...), append(b.Rejects, u.rejects...)
-		s.buffered.Add(u.bytes)
+		c.buffered.Add(u.bytes)
 		switch {
 		case u.to == t.rows:
-			s.batch, s.opened, s.times = b, time.Now(), append(s.times, t.msg.SentAt())
-			return s.commit(ctx)
-		case s.buffered.Load() >= s.p.largeRows():
-			if err := s.stage(ctx, &b); err != nil {
+			c.batch, c.opened, c.times = b, time.Now(), append(c.times, t.msg.SentAt())
+			return c.commit(ctx)
+		case c.buffered.Load() >= c.p.largeRows():
+			if err := c.stage(ctx, &b); err != nil {
 				return err
 			}
 		}
@@ -109,14 +109,14 @@ func (s *session) large(ctx context.Context, t *task) error {
 }
 
 // stage hands the rows of b, which are not all of its message's, to the output.
-func (s *session) stage(ctx context.Context, b *schemas.Batch) error {
-	if err := s.p.cfg.Output.Stage(context.WithoutCancel(ctx), b); err != nil {
-		return fmt.Errorf("%s/%d@%d: stage: %w", s.topic, s.id, b.End-1, err)
+func (c *collector) stage(ctx context.Context, b *schemas.Batch) error {
+	if err := c.p.cfg.Output.Stage(context.WithoutCancel(ctx), b); err != nil {
+		return fmt.Errorf("%s/%d@%d: stage: %w", c.topic, c.id, b.End-1, err)
 	}
-	s.retry.succeeded()
-	s.staged.add(b)
-	s.p.warnOfRejects(s.p.statsOf(s.topic), b)
-	s.p.budget.hold(-s.buffered.Swap(0))
+	c.retry.succeeded()
+	c.staged.add(b)
+	c.p.warnOfRejects(c.p.statsOf(c.topic), b)
+	c.p.budget.hold(-c.buffered.Swap(0))
 	clear(b.Results)
 	clear(b.Rejects)
 	b.Results, b.Rejects = b.Results[:0], b.Rejects[:0]

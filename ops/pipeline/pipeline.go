@@ -76,9 +76,9 @@ type Pipeline struct {
 	// keep the other's waiting, so each has its own.
 	clouds, sequences chan *task
 
-	mu       sync.Mutex
-	sessions map[*session]struct{}
-	stats    map[string]*counters // by topic
+	mu         sync.Mutex
+	collectors map[*collector]struct{} // one for each session that runs
+	stats      map[string]*counters    // by topic
 }
 
 // New starts the workers.
@@ -86,7 +86,8 @@ func New(cfg Config) *Pipeline {
 	if cfg.Queue <= 0 {
 		cfg.Queue = 4 * cfg.Workers
 	}
-	p := &Pipeline{cfg: cfg, clouds: make(chan *task, 4*cfg.Workers), sequences: make(chan *task, cfg.Queue), sessions: map[*session]struct{}{}, stats: map[string]*counters{}}
+	p := &Pipeline{cfg: cfg, clouds: make(chan *task, 4*cfg.Workers), sequences: make(chan *task, cfg.Queue),
+		collectors: map[*collector]struct{}{}, stats: map[string]*counters{}}
 	p.budget = budget{limit: cfg.Memory, relieve: p.relieve}
 	for range cfg.Workers {
 		w := worker{p: p, process: cfg.NewProcess()}
@@ -163,14 +164,27 @@ func (p *Pipeline) commitGap(ctx context.Context, topic string, id int32, gap *s
 	return err
 }
 
+// attach makes c one of the collectors that relieve may ask.
+func (p *Pipeline) attach(c *collector) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.collectors[c] = struct{}{}
+}
+
+func (p *Pipeline) detach(c *collector) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.collectors, c)
+}
+
 // relieve asks the partition with the most results in memory to commit them.
 func (p *Pipeline) relieve() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var largest *session
-	for s := range p.sessions {
-		if s.buffered.Load() > 0 && (largest == nil || s.buffered.Load() > largest.buffered.Load()) {
-			largest = s
+	var largest *collector
+	for c := range p.collectors {
+		if c.buffered.Load() > 0 && (largest == nil || c.buffered.Load() > largest.buffered.Load()) {
+			largest = c
 		}
 	}
 	if largest != nil {
@@ -197,7 +211,7 @@ const (
 // or the few that have some would wait for their turn.
 func (p *Pipeline) fetchSize(atEnd bool) int64 {
 	p.mu.Lock()
-	n := int64(len(p.sessions))
+	n := int64(len(p.collectors))
 	p.mu.Unlock()
 	least := int64(minFetch)
 	if atEnd {

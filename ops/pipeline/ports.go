@@ -7,7 +7,8 @@ import (
 )
 
 // Partition is one assigned partition of the source, as the pipeline needs it.
-// It is used by one goroutine at a time.
+// One goroutine at a time calls Check and Fetch; another one may call Committed
+// meanwhile.
 type Partition interface {
 	// Check tells whether the log still continues what was committed, and
 	// returns the id of the topic whose records Fetch brings from then on; zero:

@@ -73,51 +73,51 @@ func (o *outbox) wait() <-chan struct{} {
 }
 
 // publish sends what the results of t have to publish.
-func (s *session) publish(ctx context.Context, t *task) error {
+func (c *collector) publish(ctx context.Context, t *task) error {
 	for i := range t.results {
 		r := t.results[i].Publish
 		if r == nil {
 			continue
 		}
 		t.results[i].Publish = nil
-		bytes, value, points, c := r.Bytes(), int64(len(r.Value)), int64(r.Points), s.p.statsOf(s.topic)
+		bytes, value, points, total := r.Bytes(), int64(len(r.Value)), int64(r.Points), c.p.statsOf(c.topic)
 		t.bytes -= bytes
-		s.outbox.sent(bytes)
-		err := s.p.cfg.Publisher.Send(ctx, r, func() {
-			s.src.Published(value, points)
-			c.published.Add(1)
-			c.publishedBytes.Add(value)
-			s.p.budget.hold(-s.outbox.acked(bytes))
-			s.outbox.done()
+		c.outbox.sent(bytes)
+		err := c.p.cfg.Publisher.Send(ctx, r, func() {
+			c.src.Published(value, points)
+			total.published.Add(1)
+			total.publishedBytes.Add(value)
+			c.p.budget.hold(-c.outbox.acked(bytes))
+			c.outbox.done()
 		})
 		if err != nil {
-			s.p.budget.hold(-t.bytes) // the rest of the task, which is in no batch
-			return s.notPublished(t.msg.Offset, err)
+			c.p.budget.hold(-t.bytes) // the rest of the task, which is in no batch
+			return c.notPublished(t.msg.Offset, err)
 		}
 	}
 	return nil
 }
 
 // published returns when everything that was sent is acknowledged.
-func (s *session) published(ctx context.Context) error {
-	empty := s.outbox.wait()
+func (c *collector) published(ctx context.Context) error {
+	empty := c.outbox.wait()
 	if empty == nil {
 		return nil
 	}
 	select {
 	case <-empty:
 		return nil
-	case <-s.p.cfg.Publisher.Done():
-		return s.notPublished(s.batch.Start, s.p.cfg.Publisher.Err())
+	case <-c.p.cfg.Publisher.Done():
+		return c.notPublished(c.batch.Start, c.p.cfg.Publisher.Err())
 	case <-ctx.Done():
-		s.p.cfg.Log.Warn("the partition is given up before brokers have what was published of it; whoever has it next begins there",
-			"topic", s.topic, "partition", s.id, "offset", s.batch.Start)
-		return s.notPublished(s.batch.Start, context.Cause(ctx))
+		c.p.cfg.Log.Warn("the partition is given up before brokers have what was published of it; whoever has it next begins there",
+			"topic", c.topic, "partition", c.id, "offset", c.batch.Start)
+		return c.notPublished(c.batch.Start, context.Cause(ctx))
 	}
 }
 
-func (s *session) notPublished(offset int64, err error) error {
-	return fmt.Errorf("%s/%d@%d: publish: %w", s.topic, s.id, offset, err)
+func (c *collector) notPublished(offset int64, err error) error {
+	return fmt.Errorf("%s/%d@%d: publish: %w", c.topic, c.id, offset, err)
 }
 
 // drainTime is how long a session that was asked to end waits for brokers to

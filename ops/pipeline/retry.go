@@ -161,11 +161,11 @@ func (o *outage) ended(r *retry, good bool) {
 }
 
 // write commits the batch, and tries again while the output cannot be written.
-func (s *session) write(ctx context.Context) (schemas.Committed, error) {
-	out, b := s.p.cfg.Output, &s.batch
+func (c *collector) write(ctx context.Context) (schemas.Committed, error) {
+	out, b := c.p.cfg.Output, &c.batch
 	done, err := out.Commit(ctx, b)
 	held := done
-	for err != nil && s.staged == (tally{}) && s.retry.again(s.ctx, err) {
+	for err != nil && c.staged == (tally{}) && c.retry.again(c.ctx, err) {
 		pos, failed := out.Resume(ctx, b.Topic, b.Partition)
 		switch {
 		case failed != nil:
@@ -181,7 +181,7 @@ func (s *session) write(ctx context.Context) (schemas.Committed, error) {
 		}
 	}
 	if err == nil || errors.Is(err, schemas.ErrLost) {
-		s.retry.succeeded()
+		c.retry.succeeded()
 	}
 	return done, err
 }

@@ -155,7 +155,7 @@ func (t *task) finish(p *Pipeline, took time.Duration) {
 // the collector go on.
 func (t *task) end(p *Pipeline) {
 	if t.lease != nil && t.rows == 0 {
-		t.lease.done(&p.budget)
+		t.lease.done()
 	}
 	close(t.done)
 }

@@ -1,0 +1,210 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"entropipe/schemas"
+)
+
+// collector takes the slots of one session in order, fills a batch with their
+// results and commits it when it is due. Its goroutine, that of
+// Pipeline.Partition, alone touches the fields, but for the two that
+// Pipeline.relieve uses from any goroutine, and the outbox, which has a lock.
+type collector struct {
+	*session
+	ctx   context.Context // ends when the partition is revoked; bounds the wait between two tries of a commit
+	retry *retry
+
+	rollNow  chan struct{} // capacity 1, sent by Pipeline.relieve: commit what the batch holds
+	buffered atomic.Int64  // bytes of results and rejects in batch; read by Pipeline.relieve
+
+	outbox   outbox
+	batch    schemas.Batch
+	staged   tally     // rows of the batch that the output has staged
+	times    []int64   // SentAt of the batch's records
+	opened   time.Time // when the batch's first record entered it
+	dropping bool      // a skipped task was met: no later slot counts
+}
+
+// newCollector returns a collector whose first batch starts at pos.
+func newCollector(ctx context.Context, s *session, pos schemas.Position, again *retry) *collector {
+	return &collector{session: s, ctx: ctx, retry: again, rollNow: make(chan struct{}, 1),
+		batch: schemas.Batch{Topic: s.topic, Partition: s.id, Start: pos.Next, End: pos.Next, Last: pos.Last, TopicID: pos.TopicID}}
+}
+
+// run returns after the last slot, with everything committed. ctx bounds the wait
+// for acknowledgements of published records.
+func (c *collector) run(ctx context.Context) error {
+	age := time.NewTimer(time.Hour)
+	age.Stop()
+	defer age.Stop()
+	for {
+		select {
+		case next, open := <-c.slots:
+			if !open {
+				return c.commit(ctx)
+			}
+			if err := c.add(ctx, next); err != nil {
+				return err
+			}
+			if len(c.times) == 1 && c.p.cfg.Roll.Age > 0 {
+				age.Reset(time.Until(c.opened.Add(c.p.cfg.Roll.Age)))
+			}
+			if !c.full() {
+				continue
+			}
+		case <-age.C:
+			if !c.due() {
+				continue // the timer was set for a batch that is committed
+			}
+		case <-c.rollNow:
+			if len(c.batch.Results)+len(c.batch.Rejects) == 0 {
+				continue
+			}
+		}
+		age.Stop()
+		if err := c.commit(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// add appends the results of one slot to the batch, and sends their records that
+// are to be published.
+func (c *collector) add(ctx context.Context, sl slot) error {
+	t := sl.task
+	if t != nil {
+		<-t.done
+		c.dropping = c.dropping || t.skipped
+	}
+	if c.dropping {
+		if t != nil {
+			c.p.budget.hold(-t.bytes)
+			if t.rows > 0 {
+				t.lease.done()
+			}
+		}
+		return nil
+	}
+	if t != nil && t.rows > 0 {
+		return c.large(ctx, t)
+	}
+	b := &c.batch
+	if t != nil {
+		if err := c.publish(ctx, t); err != nil {
+			return err
+		}
+		if len(c.times) == 0 {
+			c.opened = time.Now()
+		}
+		c.times = append(c.times, t.msg.SentAt())
+		b.Results = append(b.Results, t.results...)
+		b.Rejects = append(b.Rejects, t.rejects...)
+		b.Bytes += int64(len(t.msg.Key) + len(t.msg.Value))
+		b.Messages++
+		id := t.id // a pointer into t would keep the record's memory
+		b.Last = &id
+		c.buffered.Add(t.bytes)
+		c.p.budget.press()
+	}
+	b.End = sl.next
+	b.Holes = b.End - b.Start - b.Messages
+	return nil
+}
+
+// full tells whether the batch has reached one of Roll's bounds.
+func (c *collector) full() bool {
+	r := &c.p.cfg.Roll
+	return c.batch.Bytes >= r.Bytes || c.batch.Messages >= r.Records || c.due()
+}
+
+// due tells whether the batch has reached Roll.Age.
+func (c *collector) due() bool {
+	r := &c.p.cfg.Roll
+	return len(c.times) > 0 && r.Age > 0 && time.Since(c.opened) >= r.Age
+}
+
+// commit makes the batch durable and begins the next one. ctx bounds the wait for
+// acknowledgements only: the batch of a revoked partition is committed, too.
+func (c *collector) commit(ctx context.Context) error {
+	b := &c.batch
+	if b.End == b.Start {
+		return nil
+	}
+	if err := c.published(ctx); err != nil {
+		return err
+	}
+	start := time.Now()
+	done, err := c.write(context.WithoutCancel(ctx))
+	if errors.Is(err, schemas.ErrLost) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%s/%d@%d: commit: %w", c.topic, c.id, b.Start, err)
+	}
+	c.account(done, time.Since(start))
+	c.part.Committed(context.WithoutCancel(ctx), b.End)
+	c.p.budget.hold(-c.buffered.Swap(0))
+	c.p.budget.press()
+	c.p.cfg.Metrics.Memory(c.p.budget.used(), c.p.cfg.Memory)
+	clear(b.Results)
+	clear(b.Rejects)
+	*b = schemas.Batch{Topic: b.Topic, Partition: b.Partition, Start: b.End, End: b.End, Last: b.Last, TopicID: b.TopicID,
+		Results: b.Results[:0], Rejects: b.Rejects[:0]}
+	c.times = c.times[:0]
+	return nil
+}
+
+// account adds the committed batch to the totals and metrics, and reports the lag.
+func (c *collector) account(done schemas.Committed, took time.Duration) {
+	total, b, now := c.p.statsOf(c.topic), &c.batch, time.Now()
+	total.firstCommit.CompareAndSwap(0, now.UnixNano())
+	total.batches.Add(1)
+	total.messages.Add(b.Messages)
+	total.bytesIn.Add(b.Bytes)
+	c.src.Sequences(c.staged.sequences, c.staged.tokens)
+	all := c.staged
+	all.add(b)
+	total.points.Add(all.points)
+	total.sequences.Add(all.sequences)
+	total.tokens.Add(all.tokens)
+	total.frames.Add(all.frames)
+	total.rejects.Add(all.rejects)
+	c.staged = tally{}
+	c.p.warnOfRejects(total, b)
+	for _, t := range done.Tables {
+		total.rows.Add(t.Rows)
+		total.fileBytes.Add(t.Bytes)
+	}
+	var last time.Time
+	for _, ns := range c.times {
+		if ns == 0 {
+			continue
+		}
+		last = time.Unix(0, ns)
+		c.src.Latency(now.Sub(last))
+		total.latency.Add(now.Sub(last))
+	}
+	c.src.Committed(b, done, took)
+	c.durable.Store(b.End)
+	if !last.IsZero() {
+		c.newest.Store(last.UnixNano())
+	}
+	c.lag()
+	c.p.cfg.Log.Debug("committed", "topic", c.topic, "partition", c.id, "start", b.Start, "end", b.End,
+		"results", len(b.Results), "rejects", len(b.Rejects), "took", took)
+}
+
+// discard gives back the memory of the batch and of every slot that the reader
+// still sends, after an error. It returns when the reader has closed slots.
+func (c *collector) discard() {
+	c.dropping = true
+	for sl := range c.slots {
+		c.add(context.Background(), sl) // publishes nothing and cannot fail: the slot is dropped
+	}
+	c.p.budget.hold(-c.buffered.Swap(0) - c.outbox.abandon())
+}
