@@ -9,14 +9,14 @@ import (
 // place is a point in the frame, with l = x² + y².
 type place struct{ x, y, l float64 }
 
-// in returns where p is in the frame.
+// in returns the place of p in the frame.
 func (f *frame) in(p point) place {
 	x, y := (p.x-f.x)*f.scale, (p.y-f.y)*f.scale
 	return place{x, y, float64(x*x) + float64(y*y)}
 }
 
-// margin is the factor of a circle's err. Where terms of a determinant might
-// overflow, nothing is certain.
+// margin returns 1 + x² + y², the factor of a circle's err, or +Inf where terms of
+// the determinant might overflow: then the filter decides nothing.
 func (q place) margin() float64 {
 	if q.l > 0x1p500 {
 		return math.Inf(1)
@@ -24,13 +24,13 @@ func (q place) margin() float64 {
 	return 1 + q.l
 }
 
-// at returns the determinant of InCircle for a point.
+// at returns the determinant of InCircle for a point q of the frame.
 func (t *triangle) at(q place) float64 {
 	return float64(t.a*q.x) + float64(t.b*q.y) + (float64(t.c*q.l) + t.d)
 }
 
-// lift sets the circle of a triangle: a·dx + b·dy + c·|d|² is the determinant, d
-// the vector from its vertex at v to a point, in the frame's unit.
+// lift sets the circle of a triangle with a vertex at v, whose determinant for a
+// point v+d is a·d.x + b·d.y + c·|d|², all in the frame's unit.
 func (t *triangle) lift(a, b, c float64, v place) {
 	t.a = a - 2*float64(c*v.x)
 	t.b = b - 2*float64(c*v.y)
@@ -38,7 +38,7 @@ func (t *triangle) lift(a, b, c float64, v place) {
 	t.d = float64(c*v.l) - (float64(a*v.x) + float64(b*v.y))
 }
 
-// setCircle fills in the circle of a finite triangle from its vertices.
+// setCircle computes the circle of a finite triangle from its vertices.
 func (w *inserter) setCircle(t *triangle) {
 	p, e, f := w.pts[t.v[2]], w.pts[t.v[0]], w.pts[t.v[1]]
 	ex, ey := (e.x-p.x)*w.scale, (e.y-p.y)*w.scale
@@ -50,19 +50,19 @@ func (w *inserter) setCircle(t *triangle) {
 	t.err = w.errorOf(el+fl, here)
 }
 
-// setGhost makes a triangle with infinity a ghost.
+// setGhost makes a triangle with the vertex at infinity a ghost.
 func (t *triangle) setGhost() {
-	t.v[3], t.a, t.b, t.c, t.d, t.err = ghost, 0, 0, 0, 0, float32(math.Inf(1))
+	t.v[kind], t.a, t.b, t.c, t.d, t.err = ghost, 0, 0, 0, 0, float32(math.Inf(1))
 }
 
-// holds tells whether p is in the circle of a triangle.
+// holds reports whether the circle of t holds p, exactly.
 func (w *inserter) holds(t *triangle, p point) bool {
 	q := w.in(p)
 	det, bound := t.at(q), float64(float64(t.err)*q.margin())
 	return det > bound || !(-det > bound) && w.inside(t, p)
 }
 
-// inside tells whether p is in the circle of tr, where the filter of dig fails.
+// inside is holds for the triangles that the filter does not decide.
 func (w *inserter) inside(tr *triangle, p point) bool {
 	if tr.v[0]|tr.v[1] < 0 {
 		return beyond(w.pts, tr, p)
@@ -76,8 +76,8 @@ func (w *inserter) inside(tr *triangle, p point) bool {
 	return tie(a, b, c, p)
 }
 
-// beyond is inside for a ghost: its circle is the open half-plane beyond its
-// edge of the hull, and the edge itself.
+// beyond is inside for a ghost. The circle of a ghost is the open half-plane
+// beyond its edge of the hull together with the inside of that edge.
 func beyond(pts []point, tr *triangle, p point) bool {
 	s := 0
 	for tr.v[prev[s]] != infinity {
@@ -87,12 +87,12 @@ func beyond(pts []point, tr *triangle, p point) bool {
 	if o := orient(a, b, p); o != 0 {
 		return o > 0
 	}
-	return a.less(p) == p.less(b) // between the two
+	return a.less(p) == p.less(b) // p lies between the two
 }
 
-// tie decides for four points on one circle, a, b, c counter-clockwise,
-// whether d is inside when the lexicographically greatest of them is lifted a
-// little: off the circle if it is d, else the circle through it moves.
+// tie decides for four points on one circle, a, b, c counter-clockwise, whether d
+// counts as inside. The lexicographically greatest of the four is lifted a little:
+// if that is d, d leaves the circle; otherwise the circle of a, b, c moves.
 func tie(a, b, c, d point) bool {
 	switch {
 	case a.less(d) && b.less(d) && c.less(d):

@@ -7,9 +7,9 @@ import (
 	"entropipe/algos/internal/kernel"
 )
 
-// alongCurve writes the triangles in the order of the numbers of their newest
-// vertices, which is that of insertion, and those of one vertex by the vertex
-// that follows it. All of that is near in memory.
+// alongCurve writes the triangles by the numbers of their newest vertices, the
+// order of insertion; triangles with the same newest vertex are ordered by the
+// vertex that follows it. All reads and writes are near in memory.
 func (w *meshWriter) alongCurve() {
 	w.all((*meshWriter).countNewest)
 	w.all((*meshWriter).totalNewest)
@@ -20,9 +20,9 @@ func (w *meshWriter) alongCurve() {
 	w.all((*meshWriter).writeNewest)
 }
 
-// settle gives each vertex the lowest number of the points that equal it, which it
-// need not have where points were left for later. So the order along the curve
-// is that of a single goroutine.
+// settle gives each vertex the lowest number among the points that equal it. In
+// parallel rounds, points left for later make vertices of other numbers. After
+// settle, the order along the curve is that of a single goroutine.
 func (t *Triangulator[T]) settle() {
 	w := &t.zones.main
 	for k := range t.zones.each {
@@ -49,7 +49,7 @@ func (t *Triangulator[T]) settle() {
 	for k := range t.tris {
 		v := &t.tris[k].v
 		corners := v[:3]
-		if v[3] == unused {
+		if v[kind] == unused {
 			corners = v[:1]
 		}
 		for s, i := range corners {
@@ -60,8 +60,8 @@ func (t *Triangulator[T]) settle() {
 	}
 }
 
-// countNewest counts the triangles of each vertex, those in which it is the
-// newest, and remembers its slot in place.
+// countNewest counts for each vertex the triangles whose newest vertex it is, and
+// stores the slot of each triangle's newest vertex in place.
 func (w *meshWriter) countNewest(p int) {
 	n := len(w.orig)
 	ends := w.ends[p*n : (p+1)*n]
@@ -71,9 +71,9 @@ func (w *meshWriter) countNewest(p int) {
 	place := w.place[lo:hi]
 	for k := range place {
 		v := &w.tris[lo+k].v
-		if v[3] < 0 {
-			place[k] = v[3]
-			if v[3] == ghost {
+		if v[kind] < 0 {
+			place[k] = v[kind]
+			if v[kind] == ghost {
 				w.parts[p].ghost = int32(lo + k)
 			}
 			continue
@@ -90,7 +90,7 @@ func (w *meshWriter) countNewest(p int) {
 	}
 }
 
-// totalNewest counts the rows of a part of the vertices.
+// totalNewest counts the rows of the vertices of part p.
 func (w *meshWriter) totalNewest(p int) {
 	lo, hi := kernel.Part(len(w.orig), p, len(w.parts))
 	sum := int32(0)
@@ -102,7 +102,7 @@ func (w *meshWriter) totalNewest(p int) {
 	w.parts[p].rows = sum
 }
 
-// positionNewest makes the counts in ends places of rows.
+// positionNewest turns the counts in ends into places of rows.
 func (w *meshWriter) positionNewest(p int) {
 	n := len(w.orig)
 	lo, hi := kernel.Part(n, p, len(w.parts))
@@ -121,7 +121,7 @@ func (w *meshWriter) positionNewest(p int) {
 	}
 }
 
-// gatherNewest collects the rows.
+// gatherNewest writes the rows of the triangles of part p.
 func (w *meshWriter) gatherNewest(p int) {
 	n := len(w.orig)
 	ends := w.ends[p*n : (p+1)*n]
@@ -144,7 +144,7 @@ func (w *meshWriter) gatherNewest(p int) {
 func (w *meshWriter) writeNewest(p int) {
 	n := len(w.orig)
 	lo, hi := kernel.Part(n, p, len(w.parts))
-	ends := w.ends[len(w.ends)-n:] // of the last part, the end of all
+	ends := w.ends[len(w.ends)-n:] // the last part ends where all parts do
 	at := w.parts[p].rows
 	for i := lo; i < hi; i++ {
 		rows := w.rows[at:ends[i]]

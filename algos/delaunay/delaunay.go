@@ -40,36 +40,37 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Triangulator triangulates clouds. The zero value is ready. It keeps its
-// scratch memory between calls, some 280 bytes a point: use one a goroutine,
-// never two calls at a time.
+// Triangulator computes Delaunay triangulations. The zero value is ready. A
+// Triangulator keeps its working memory between calls, some 280 bytes a point. It
+// must not be used by two goroutines at a time: make one for each goroutine.
 type Triangulator[T geom.Float] struct {
-	// Workers is the number of goroutines that share one large cloud; 0 and 1
-	// mean the caller's alone, and then nothing is allocated once the scratch
-	// memory is large enough. The result does not depend on it.
+	// Workers is the number of goroutines that share one large cloud. With 0 or 1
+	// the caller's goroutine does all the work, and allocates nothing once the
+	// working memory is large enough. The result is the same for any number.
 	Workers int
 	// NoHalfedges leaves Mesh.Halfedges nil, which saves a twentieth of the time.
 	NoHalfedges bool
-	// Unsorted leaves the triangles along the curve that the points were inserted
-	// along, instead of in canonical order, each beginning with any of its
-	// vertices. It saves up to a third of the time of a large cloud whose
-	// neighbours are far apart in it, and little of others. That order, too, is the same for any Workers; it does
-	// depend on the order of the points.
+	// Unsorted leaves the triangles in the order of the curve along which the
+	// points were inserted, instead of the canonical order; a triangle then begins
+	// with any of its vertices. It saves up to a third of the time of a large
+	// cloud whose neighbours in space have distant indices, and little of the time
+	// of other clouds. This order depends on the order of the points, but not on
+	// Workers.
 	Unsorted bool
 
 	order  orderer[T]
 	pts    []point // in the order of insertion
-	orig   []int32 // the index in the cloud of each of pts
+	orig   []int32 // the index in the cloud of each point of pts
 	tris   []triangle
 	zones  zones
-	ends   []int32 // of a collinear cloud
-	number []int32 // of vertices, for settle
+	ends   []int32 // the ends of a collinear cloud
+	number []int32 // a number for each vertex, see settle
 	mesh   meshWriter
 	warm   bool // tris is the triangulation of pts
 	mover  mover
 }
 
-// Caller's mistakes.
+// Panics at mistakes of the caller.
 const (
 	badLengths = "delaunay: coordinate slices of unequal lengths"
 	badSize    = "delaunay: more than 2^28 points"
@@ -79,16 +80,19 @@ const (
 // maxPoints keeps the codes of 2n-2 triangles within int32.
 const maxPoints = 1 << 28
 
-// Triangulate returns the triangulation of the points of c, if not Unsorted in
-// canonical order: in every triangle the smallest index first, triangles sorted
-// by their indices. Of equal points (-0 equals 0) only the lowest index is a vertex.
-// Degenerate clouds, see geom.Mesh, have no triangles. The mesh is valid until
-// the next call.
+// Triangulate returns the triangulation of the points of c. Unless Unsorted is
+// set, triangles are in canonical order: each begins with its smallest index, and
+// they ascend by their indices. Of equal points (-0 equals 0) only the one with
+// the lowest index is a vertex. Clouds with no, one or only collinear points have
+// no triangles, see geom.Mesh.
 //
-// It is exact for all finite coordinates. Cost: O(n log n) expected, with
-// randomness that is fixed by the points' numbers; some 250 ns a point. It
-// panics when slices differ in length, when x or y is not finite, or beyond
-// 2^28 points.
+// The mesh is exact for all finite coordinates. Its slices belong to t and are
+// valid until the next call of Triangulate or Update. Triangulate only reads c,
+// and keeps no reference to it.
+//
+// Cost: expected O(n log n), some 250 ns a point; the random choices are a
+// function of the points' indices. Triangulate panics when slices differ in
+// length, when x or y is not finite, and for more than 2^28 points.
 func (t *Triangulator[T]) Triangulate(c geom.Cloud[T]) geom.Mesh {
 	n := sizeOf(c)
 	t.warm = false
@@ -110,7 +114,8 @@ func (t *Triangulator[T]) Triangulate(c geom.Cloud[T]) geom.Mesh {
 	return t.write()
 }
 
-// sizeOf returns the number of points. It panics where that is a mistake.
+// sizeOf returns the number of points of c. It panics when slices differ in
+// length and for too many points.
 func sizeOf[T geom.Float](c geom.Cloud[T]) int {
 	n := c.Len()
 	if len(c.Y) != n || c.Z != nil && len(c.Z) != n {
@@ -124,16 +129,17 @@ func sizeOf[T geom.Float](c geom.Cloud[T]) int {
 
 func (t *Triangulator[T]) write() geom.Mesh {
 	t.settle()
-	m := t.mesh.write(t.tris, t.orig, t.parts(len(t.pts)), !t.NoHalfedges, !t.Unsorted)
+	m := t.mesh.write(t.tris, t.orig,
+		writing{parts: t.parts(len(t.pts)), halfedges: !t.NoHalfedges, canonical: !t.Unsorted})
 	m.Hull = t.mesh.boundary(t.tris, t.pts, t.orig)
 	return m
 }
 
-// parts returns how many goroutines are worth while for n points.
+// parts returns the number of goroutines that n points are worth.
 func (t *Triangulator[T]) parts(n int) int { return max(1, min(t.Workers, n/pointsAWorker, maxZones)) }
 
-// extremes returns the extreme points of a collinear cloud: none, one or two
-// indices, the lowest ones of equal points.
+// extremes returns the two ends of a collinear cloud, one index where all points
+// are equal, nil for no point. Of equal points the lowest index stands.
 func (t *Triangulator[T]) extremes() []int32 {
 	if len(t.pts) == 0 {
 		return nil
@@ -154,9 +160,9 @@ func (t *Triangulator[T]) extremes() []int32 {
 	return t.ends
 }
 
-// firstTriangle makes a triangle of the first three points that are not
-// collinear, which come to the front, with its three ghosts. false: there are
-// none.
+// firstTriangle moves the first three points that are not collinear to the front,
+// and makes a triangle of them with its three ghosts. It returns false where all
+// points are collinear.
 func (t *Triangulator[T]) firstTriangle() bool {
 	p, n := t.pts, len(t.pts)
 	i := 1

@@ -11,54 +11,62 @@ import (
 // along the curve.
 //
 // The canonical order is that of the cloud, where neighbours may be far apart;
-// triangles and vertices lie along a curve. So all look-ups go along the
-// curve, in memory that is near, and only the finished rows of a vertex are
-// written where they belong. Along the curve, they are where they belong.
+// triangles and vertices lie along a curve. So all look-ups go along the curve,
+// in memory that is near, and only the finished rows of a vertex are written to
+// distant places. In the order of the curve those places are near, too.
 //
-// A row belongs to one of its vertices: that of the least index, or along the
-// curve the one of the greatest number, which is the newest. The work is done
-// in phases. In each, every part has a stretch of the
-// triangles, the vertices or the indices of the cloud.
+// A row belongs to one vertex: the vertex with the least index or, along the
+// curve, the newest vertex, which has the greatest number. The work is done in
+// phases. In each phase every part has a stretch of the triangles, of the vertices
+// or of the indices of the cloud.
 type meshWriter struct {
 	triangles, halfedges, hull []int32
-	first                      []int32 // the place of the first triangle of an index
+	first                      []int32 // for each index, the place of its first triangle
 	rows                       []row
-	place                      []int32 // 4*position + turn of each triangle, negative of ghosts
-	ends                       []int32 // for each part: where its rows of a vertex end
+	place                      []int32 // for each triangle, 4*position + turn; negative for ghosts
+	ends                       []int32 // for each part and vertex, the end of its rows
 
 	tris   []triangle
 	orig   []int32
 	parts  []part
-	places bool // half-edges will ask where triangles went
+	places bool // half-edges need the places of triangles
 }
 
-// part is what one part adds to the sums before it.
+// part holds one part's numbers for the sums over parts.
 type part struct {
-	rows  int32 // of its vertices
-	index int32 // of its indices
-	ghost int32 // one of its ghosts, or -1
+	rows  int32 // number of rows of the part's vertices
+	index int32 // number of rows of the part's indices
+	ghost int32 // a ghost of the part, or -1
 }
 
-// row is a triangle without the vertex that it belongs to: indices, or along the
-// curve numbers of vertices.
-type row struct{ v1, v2, code int32 } // code: of the half-edge that begins at that vertex
+// row is a triangle without the vertex that it belongs to. v1 and v2 are the other
+// vertices, as indices of the cloud or, along the curve, as numbers; code is the
+// half-edge that begins at the omitted vertex.
+type row struct{ v1, v2, code int32 }
 
-// few rows find their order by counting.
+// few is the number of rows up to which counting finds their order.
 const few = 8
 
-// write returns the mesh of tris, whose vertices stand for the points orig of
-// the cloud, except the hull. It uses as many goroutines as there are parts.
-func (w *meshWriter) write(tris []triangle, orig []int32, parts int, halfedges, sorted bool) geom.Mesh {
-	w.tris, w.orig, w.parts, w.places = tris, orig, resize(w.parts, parts), halfedges
+// writing says what write makes of triangles.
+type writing struct {
+	parts     int // number of goroutines
+	halfedges bool
+	canonical bool // canonical order; otherwise along the curve
+}
+
+// write returns the mesh of tris, without its hull. orig holds the index in the
+// cloud of each vertex.
+func (w *meshWriter) write(tris []triangle, orig []int32, to writing) geom.Mesh {
+	w.tris, w.orig, w.parts, w.places = tris, orig, resize(w.parts, to.parts), to.halfedges
 	w.place = resize(w.place, len(tris))
-	w.ends = resize(w.ends, parts*len(orig))
-	if sorted {
+	w.ends = resize(w.ends, to.parts*len(orig))
+	if to.canonical {
 		w.sorted()
 	} else {
 		w.alongCurve()
 	}
 	m := geom.Mesh{Triangles: w.triangles}
-	if halfedges {
+	if to.halfedges {
 		w.halfedges = resize(w.halfedges, len(w.triangles))
 		w.all((*meshWriter).twins)
 		m.Halfedges = w.halfedges
@@ -80,7 +88,7 @@ func (w *meshWriter) sorted() {
 	w.all((*meshWriter).sortRows)
 }
 
-// room makes room for so many triangles.
+// room makes room for n triangles.
 func (w *meshWriter) room(n int) {
 	w.rows = resize(w.rows, n)
 	w.triangles = resize(w.triangles, 3*n)
@@ -95,8 +103,8 @@ func (w *meshWriter) all(phase func(*meshWriter, int)) {
 	kernel.Parallel(len(w.parts), func(p int) { phase(w, p) })
 }
 
-// sum replaces a number of each part by the sum of those before it, and
-// returns the sum of all.
+// sum replaces the number of each part by the sum over the parts before it, and
+// returns the sum over all parts.
 func (w *meshWriter) sum(number func(*part) *int32) (total int32) {
 	for p := range w.parts {
 		n := number(&w.parts[p])
@@ -105,8 +113,8 @@ func (w *meshWriter) sum(number func(*part) *int32) (total int32) {
 	return total
 }
 
-// count counts the triangles of each vertex, those in which it has the least
-// index, and remembers its slot in place.
+// count counts for each vertex the triangles in which it has the least index, and
+// stores the slot of each triangle's least index in place.
 func (w *meshWriter) count(p int) {
 	orig, n := w.orig, len(w.orig)
 	ends := w.ends[p*n : (p+1)*n]
@@ -115,9 +123,9 @@ func (w *meshWriter) count(p int) {
 	lo, hi := kernel.Part(len(w.tris), p, len(w.parts))
 	for k := lo; k < hi; k++ {
 		v := &w.tris[k].v
-		if v[3] < 0 {
-			w.place[k] = v[3]
-			if v[3] == ghost {
+		if v[kind] < 0 {
+			w.place[k] = v[kind]
+			if v[kind] == ghost {
 				w.parts[p].ghost = int32(k)
 			}
 			continue
@@ -135,7 +143,8 @@ func (w *meshWriter) count(p int) {
 	}
 }
 
-// total adds the counts of a vertex to first, by its index, and all of them.
+// total adds up the counts of each vertex of part p into first, by its index, and
+// all of them into the part's rows.
 func (w *meshWriter) total(p int) {
 	n := len(w.orig)
 	lo, hi := kernel.Part(n, p, len(w.parts))
@@ -151,7 +160,8 @@ func (w *meshWriter) total(p int) {
 	w.parts[p].rows = sum
 }
 
-// position makes the counts in ends places of rows, and adds those in first.
+// position turns the counts in ends into places of rows, and adds up the counts in
+// first of the indices of part p.
 func (w *meshWriter) position(p int) {
 	n := len(w.orig)
 	lo, hi := kernel.Part(n, p, len(w.parts))
@@ -168,7 +178,8 @@ func (w *meshWriter) position(p int) {
 	w.parts[p].index = sum
 }
 
-// gather makes the counts in first places in the mesh, and collects the rows.
+// gather turns the counts in first into places in the mesh, and writes the rows of
+// the triangles of part p.
 func (w *meshWriter) gather(p int) {
 	orig, n := w.orig, len(w.orig)
 	lo, hi := kernel.Part(n, p, len(w.parts))
@@ -197,7 +208,7 @@ func (w *meshWriter) gather(p int) {
 func (w *meshWriter) sortRows(p int) {
 	n := len(w.orig)
 	lo, hi := kernel.Part(n, p, len(w.parts))
-	ends := w.ends[len(w.ends)-n:] // of the last part, the end of all
+	ends := w.ends[len(w.ends)-n:] // the last part ends where all parts do
 	at := w.parts[p].rows
 	for i := lo; i < hi; i++ {
 		end := ends[i]
@@ -226,8 +237,8 @@ func (w *meshWriter) sortRows(p int) {
 	}
 }
 
-// rankOf counts the rows before v1, without branches that go wrong as often as
-// not.
+// rankOf counts the rows with a vertex before v1, without branches: they would be
+// mispredicted every other time.
 func rankOf(rows []row, v1 int32) int {
 	rank := 0
 	for k := range rows {
@@ -270,8 +281,8 @@ func (w *meshWriter) halfedge(code int32) int32 {
 // turned[s][t] is (s-t) mod 3.
 var turned = [4][4]int32{{0, 2, 1}, {1, 0, 2}, {2, 1, 0}}
 
-// boundary finds the hull: the ghosts around infinity, counter-clockwise from
-// the least point.
+// boundary returns the hull, counter-clockwise from the least point: the vertices
+// of the ghosts around infinity.
 func (w *meshWriter) boundary(tris []triangle, pts []point, orig []int32) []int32 {
 	at := int32(-1)
 	for p := 0; at < 0; p++ {
@@ -303,5 +314,5 @@ func (w *meshWriter) boundary(tris []triangle, pts []point, orig []int32) []int3
 	return hull
 }
 
-// resize returns s with length n, its contents undefined.
+// resize returns s with length n; its contents are undefined.
 func resize[E any](s []E, n int) []E { return slices.Grow(s[:0], n)[:n] }

@@ -7,29 +7,29 @@ import (
 	"entropipe/algos/internal/kernel"
 )
 
-// orderer finds the order of insertion. Along a Hilbert curve the next point
-// is near the last, so that walks are short; in rounds that grow by a factor of
-// eight, chosen by a hash of the points' numbers, the expected size of a hole
-// stays constant whatever the cloud.
+// orderer computes the order of insertion. Along a Hilbert curve the next point is
+// near the last point, so walks are short. Rounds grow by a factor of eight and are
+// chosen by a hash of the points' numbers, so the expected size of a hole is
+// constant for every cloud.
 type orderer[T geom.Float] struct {
 	entries, spare []uint64 // place on the curve << 32 | index of the point
 	rounds         []uint8
 
-	// parts of the curve, of equal numbers of points; part p of round r begins
-	// at cuts[p][r] in the order, and ends at cuts[p+1][r].
+	// parts is the number of parts of the curve, which have equal numbers of
+	// points. Part p of round r is [cuts[p][r], cuts[p+1][r]) of the order.
 	parts int
 	cuts  [][lastRound + 1]int
 }
 
 const (
-	fewPoints = 64  // no rounds: the worst case is small
-	fewKeys   = 256 // sorted by comparison: clearing counters costs more
-	crowd     = 32  // more points in one cell get a curve of their own
+	fewPoints = 64  // points; up to here one round is enough: the worst case is small
+	fewKeys   = 256 // points; below, sorting by comparison is cheaper than clearing counters
+	crowd     = 32  // points; more of them in one cell get a curve of their own
 	lastRound = 10
 )
 
-// sort fills orig with the indices of c, which box bounds, and pts with their
-// coordinates, in the order of insertion.
+// sort writes the order of insertion: the indices of the points of c to orig, and
+// their coordinates to pts. all is the bounding box of c.
 func (o *orderer[T]) sort(c geom.Cloud[T], all box, orig []int32, pts []point) {
 	n := c.Len()
 	o.entries, o.spare = resize(o.entries, n), resize(o.spare, n)
@@ -89,8 +89,8 @@ func (o *orderer[T]) byRound(c geom.Cloud[T], orig []int32, pts []point, part in
 	}
 }
 
-// round returns the round of point i: the last one for seven of eight points,
-// the one before for seven of eight of the others, and so on.
+// round returns the round of point i. Seven of eight points are in the last round,
+// seven of eight of the rest in the round before, and so on.
 func round(i uint32) uint8 {
 	h := i * 2654435761
 	h ^= h >> 15
@@ -107,8 +107,8 @@ func round(i uint32) uint8 {
 // their points. Points in one cell of the curve, most of all in a cloud with a
 // far outlier, are sorted along a finer curve of their own.
 func (o *orderer[T]) along(c geom.Cloud[T], entries []uint64, b box, depth int) {
-	// A cell has less than 2^-10 of the size of its box: even from the largest
-	// float to the least, it takes no more steps than these.
+	// A cell has less than 2^-10 of the size of its box, so deepest steps lead from
+	// the largest float to the least.
 	const deepest = 210
 	grid := gridOf(b)
 	if grid.scale == 0 || depth == deepest {
@@ -155,7 +155,8 @@ func keys[T geom.Float](c geom.Cloud[T], entries []uint64, g grid) {
 // box is the bounding box of some points.
 type box struct{ x0, y0, x1, y1 float64 }
 
-// boxOf panics when a coordinate is not finite.
+// boxOf returns the bounding box of c, the zero box for no point. It panics when a
+// coordinate is not finite.
 func boxOf[T geom.Float](c geom.Cloud[T]) box {
 	if c.Len() == 0 {
 		return box{}
@@ -223,18 +224,18 @@ func gridOf(b box) grid {
 	return g
 }
 
-// cell returns the column, or row, of a coordinate in a grid that starts at
-// low. Whatever rounding makes of it only changes the order of insertion.
+// cell returns the column, or row, of a coordinate in a grid that starts at low.
+// Rounding can change the cell, and with it only the order of insertion.
 func (g *grid) cell(v, low float64) uint32 {
 	return uint32(int32((v*g.half-low)*g.boost*g.scale)) & (side - 1)
 }
 
-// curve holds three steps of a Hilbert curve at once: from the state of the
-// curve, upper two bits, and three bits each of x and y to the next state and
-// six bits of the place.
+// curve tabulates three steps of a Hilbert curve. The index holds the state of the
+// curve in its upper two bits, then three bits of x and three of y; the entry
+// holds the next state and six bits of the place.
 var curve = makeCurve()
 
-// hilbert returns the place of a cell on the curve: 22 bits.
+// hilbert returns the place of a cell on the curve, a number of 22 bits.
 func hilbert(x, y uint32) uint32 {
 	a := uint32(curve[x>>9&7<<3|y>>9&7])
 	b := uint32(curve[a&0xc0|x>>6&7<<3|y>>6&7])
@@ -243,8 +244,8 @@ func hilbert(x, y uint32) uint32 {
 	return a&63<<18 | b&63<<12 | c&63<<6 | d&63
 }
 
-// makeCurve takes the steps one by one. The state says how the square at hand
-// is turned: bit 0, x and y change places; bit 1, both run backwards.
+// makeCurve makes the table step by step. The state says how the square is turned:
+// with bit 0, x and y change places; with bit 1, both run backwards.
 func makeCurve() (t [256]uint8) {
 	for i := range t {
 		state, place := i>>6, 0

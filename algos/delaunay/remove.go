@@ -1,12 +1,14 @@
 package delaunay
 
-// takeOut removes vertex v of the last triangle, and triangulates its hole. Two
-// triangles are then free, and the last is one that took part. false: the
-// degree is large, or what is left has no triangle.
+// takeOut removes vertex v of the last triangle, and triangulates the hole that v
+// leaves. Two triangles are then free, and the last triangle is one of the new
+// ones. It returns false where the degree of v is above mostDegrees, or where the
+// other points have no triangle.
 //
 // The hole is filled by cutting ears whose circles hold no other vertex of the
-// link, ghosts' included: O(degree³), and the mean degree is six. Devillers,
-// "On deletion in Delaunay triangulations" (1999), does better for large ones.
+// link, ears with ghosts included. Cost: O(degree³); the mean degree is six.
+// Devillers, "On deletion in Delaunay triangulations" (1999), does better for
+// large degrees.
 func (m *mover) takeOut(v int32) bool {
 	w := m.w
 	m.link, m.free = m.link[:0], m.free[:0]
@@ -39,29 +41,29 @@ func (m *mover) takeOut(v int32) bool {
 		return false
 	}
 	at := m.cut(1)
-	// What is left is the edge from the third vertex to the first, twice.
+	// The edge from the third vertex to the first remains, seen from both sides.
 	w.link(m.link[0].outside, m.link[1].outside)
 	if w.last < 0 {
-		w.last = m.link[1].outside >> 2 // ghosts only: beside them is a triangle
-		if w.tris[w.last].v[3] < 0 {
+		w.last = m.link[1].outside >> 2 // all new triangles are ghosts: take a neighbour
+		if w.tris[w.last].v[kind] < 0 {
 			w.last = w.beside(at)
 		}
 	}
 	return w.last >= 0
 }
 
-// beside returns a finite neighbour of a ghost.
+// beside returns a finite neighbour of triangle at, or -1.
 func (w *inserter) beside(at int32) int32 {
 	for _, o := range w.tris[at].n[:] {
-		if w.tris[o>>2].v[3] >= 0 {
+		if w.tris[o>>2].v[kind] >= 0 {
 			return o >> 2
 		}
 	}
 	return -1
 }
 
-// ear tells whether vertex j of the link and those beside it are a triangle of
-// what is left.
+// ear reports whether vertex j of the link and its two neighbours there are a
+// triangle of the triangulation without the removed vertex.
 func (m *mover) ear(j int) bool {
 	w, n := m.w, len(m.link)
 	a, b, c := m.link[(j+n-1)%n].v, m.link[j].v, m.link[(j+1)%n].v
@@ -85,7 +87,8 @@ func (m *mover) ear(j int) bool {
 	return true
 }
 
-// cut makes an ear of vertex j of the link a triangle.
+// cut makes a triangle of vertex j of the link and its two neighbours there, and
+// removes j from the link. It returns the triangle.
 func (m *mover) cut(j int) (at int32) {
 	w, n := m.w, len(m.link)
 	i, k := (j+n-1)%n, (j+1)%n
@@ -97,7 +100,7 @@ func (m *mover) cut(j int) (at int32) {
 	w.link(w.from(at, b.v), b.outside)
 	m.link[i].outside = w.from(at, c.v)
 	m.link = append(m.link[:j], m.link[j+1:]...)
-	if w.tris[at].v[3] >= 0 {
+	if w.tris[at].v[kind] >= 0 {
 		w.last = at
 	}
 	return at

@@ -8,27 +8,27 @@ import (
 	"entropipe/algos/geom"
 )
 
-// rounding bounds the errors of the filters of inserter.
+// rounding holds the error bounds of the filters of inserter.
 //
-// turn bounds that of locate's determinant: the error of two products of
-// differences, each at most the sides of the box, see exact.OrientError.
+// turn bounds the error of locate's determinant: two products of differences, each
+// difference at most a side of the box, see exact.OrientError.
 //
-// share and least make the bound of a circle, see errorOf. With u, v the edges at
-// the vertex p that its determinant was made at, s = |u|² + |v|², and all in the
-// unit of the frame, it is for a point q
+// share and least make the bound of a circle, see errorOf. Let the determinant be
+// computed at vertex p with the edges u, v, let s = |u|² + |v|², and let all be in
+// the unit of the frame. For a point q the determinant is
 //
 //	a·q - 2c p·q + c|q|² + c|p|² - a·p,   a a vector, |a| <= |u|²|v| + |v|²|u|, |c| <= |u||v|
 //
-// A difference is off by ε of itself, so a by 7ε, c by 4ε, |p|² and |q|² by 4ε of
-// the sums of their terms' magnitudes; with what the products and sums after
-// that add, each term is off by 13ε of its magnitude at most. By Cauchy, and
-// sqrt(2s)·|q| <= s + |q|²/2, these add up to less than
+// A difference is off by ε of itself, so a is off by 7ε, c by 4ε, |p|² and |q|² by
+// 4ε of the sums of their terms' magnitudes. With the errors of the products and
+// sums that follow, each term is off by at most 13ε of its magnitude. By Cauchy,
+// and sqrt(2s)·|q| <= s + |q|²/2, the magnitudes add up to less than
 //
 //	s/2·(2s + 5/2 |p|² + 5/2 |q|²)  <=  5/4 s·(1 + s + |p|²)·(1 + |q|²)
 //
-// so the error is below 16.25ε of that product, and 20ε pay for the rounding of
-// the bound, to float32 in part. least is what underflow can take, there and in
-// the products, which lose less than 2^-1070 of the same.
+// so the error is below 16.25ε of that product; 20ε also cover the rounding of the
+// bound, part of it to float32. least covers underflow, in the bound and in the
+// products, which lose less than 2^-1070 of the same.
 type rounding struct {
 	frame
 	turn    float64
@@ -37,9 +37,9 @@ type rounding struct {
 	lattice bool // both determinants are exact
 }
 
-// frame is where circles are computed: its origin is in the middle of most
-// points, their distances from it are about 1. Whatever it is, signs are right;
-// a good one leaves fewer to the exact functions.
+// frame is the coordinate system of circles. Its origin is in the middle of most
+// points, and their distances from the origin are about 1. Signs are right in any
+// frame; a good frame leaves fewer decisions to the exact functions.
 type frame struct{ x, y, scale float64 } // scale is a power of two
 
 const (
@@ -47,8 +47,8 @@ const (
 	circleLost  = 0x1p-126
 )
 
-// errorOf returns the err of a circle made of edges with squared lengths that
-// sum up to size, at a vertex.
+// errorOf returns the err of a circle computed at a vertex, whose two edges there
+// have squared lengths that add up to size.
 func (r *rounding) errorOf(size float64, vertex place) float32 {
 	return float32(float64(float64(r.share*size)*(1+vertex.l+size))) + r.least
 }
@@ -60,9 +60,9 @@ func (r *rounding) errorOf(size float64, vertex place) float32 {
 // of five below 2^53.
 const latticeBits = 12
 
-// roundingIn returns what holds for all points of c. Pixels and grids are on a
-// lattice, and full of cocircular points that would otherwise all need exact
-// arithmetic.
+// roundingIn returns the frame and the error bounds for all points of c, whose box
+// is b. Pixels and grids are on a lattice, and full of cocircular points that would
+// otherwise all need exact arithmetic.
 func roundingIn[T geom.Float](c geom.Cloud[T], b box) rounding {
 	// Squares of differences stay below 2^483.
 	const farthest = 0x1p240
@@ -73,17 +73,17 @@ func roundingIn[T geom.Float](c geom.Cloud[T], b box) rounding {
 		return rounding{lattice: true, frame: frame{b.x0 + middle, b.y0 + middle, 1 / unit}}
 	}
 	r := rounding{frame: frameOf(c, b), share: circleError, least: circleLost}
-	// Differences, their product and this are rounded: a few ε of the bound,
-	// against the 8 that 2 OrientError is short of.
+	// The differences, their product and this bound are rounded: a few ε of the
+	// bound, and 2.125 instead of 2 OrientError leaves room for them.
 	r.turn = float64(2.125*exact.OrientError*(b.x1-b.x0))*(b.y1-b.y0) + 0x1p-1000
 	if reach > farthest {
-		r.turn = math.Inf(1) // always the exact function
+		r.turn = math.Inf(1) // the exact function decides always
 	}
 	return r
 }
 
-// frameOf returns a frame for the points of c, which b bounds: for many points,
-// by the quartiles of some, which outliers leave alone.
+// frameOf returns a frame for the points of c, whose box is b. For many points it
+// uses the quartiles of a sample, which outliers do not move.
 func frameOf[T geom.Float](c geom.Cloud[T], b box) frame {
 	const many, some = 1024, 31
 	x, y := b.x0/2+b.x1/2, b.y0/2+b.y1/2
@@ -105,21 +105,21 @@ func frameOf[T geom.Float](c geom.Cloud[T], b box) frame {
 	return frame{x, y, math.Ldexp(1, min(max(-exp, -1000), 1000))}
 }
 
-// latticeUnit returns the unit of a lattice that is wide enough for the box, or
-// zero where its arithmetic would not be exact.
+// latticeUnit returns the unit of a lattice that is wide enough for the box, or 0
+// where arithmetic on that lattice would not be exact.
 func latticeUnit(b box, reach float64) float64 {
 	_, exp := math.Frexp(max(b.x1-b.x0, b.y1-b.y0))
 	unit := math.Ldexp(1, exp-latticeBits)
-	// The square of a unit must not underflow, nor that of a box overflow;
-	// multiples beyond 2^50 are not what adding magic rounds to.
+	// The square of a unit must not underflow, and the square of a box must not
+	// overflow; adding magic does not round to multiples beyond 2^50.
 	if unit < 0x1p-200 || unit > 0x1p200 || reach >= 0x1p50*unit {
 		return 0
 	}
 	return unit
 }
 
-// onLattice reports whether all coordinates are multiples of a unit. Points of
-// most clouds say no at once.
+// onLattice reports whether all coordinates are multiples of unit. For most clouds
+// the first points show that they are not.
 func onLattice[T geom.Float](c geom.Cloud[T], unit float64) bool {
 	if unit == 0 {
 		return false

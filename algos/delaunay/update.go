@@ -4,40 +4,42 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Report says how Update came to its mesh.
+// Report says how Update computed its mesh.
 type Report struct {
-	// Rebuilt: from nothing, by Triangulate, since there was no triangulation of
-	// as many points or too much of it changed. The rest is zero then.
+	// Rebuilt says that Triangulate computed the mesh from nothing: the last call
+	// left no triangulation of as many points, or too much of it changed. The
+	// numbers below are then 0.
 	Rebuilt  bool
-	Inverted int // triangles that the motion turned over, or flat
-	Moved    int // points taken out where they were and put in where they are
-	Flips    int // edges that were no longer Delaunay
+	Inverted int // number of triangles that the motion turned over, or flat
+	Moved    int // number of points removed at their old and inserted at their new place
+	Flips    int // number of edges that were no longer Delaunay, and flipped
 }
 
 // Limits beyond which a new triangulation is faster.
 const (
-	fewWarm     = 64 // points
-	invertedOf  = 50 // triangles inverted: a 50th of the points, one in a hundred
-	fewInverted = 8
-	mostDegrees = 64 // of a vertex that is taken out
+	fewWarm     = 64 // points; below, Update triangulates anew
+	invertedOf  = 50 // more than one inverted triangle for so many points are too many,
+	fewInverted = 8  // but up to so many are always fine
+	mostDegrees = 64 // largest degree of a vertex that is removed
 )
 
-// Update returns what Triangulate does for c, whose points are those of the
-// last call, in the same order, moved a little: by less than a tenth of their
-// distances, most of them. It begins with the last triangulation, which such
-// points keep nearly all of.
+// Update returns the mesh that Triangulate returns for c, and how it was computed.
+// It is fast where the points of c are those of the last call, in the same order,
+// and most of them moved by less than a tenth of the distance to their neighbours:
+// Update begins with the last triangulation, and such points keep nearly all of it.
 //
-// First, vertices of triangles that the motion turns over stay where they were,
-// until no triangle is turned over. Then edges are flipped until each is
-// Delaunay and the border is convex; last, the vertices that stayed are taken
-// out and put in at their places. That is a certificate: triangles turned
-// counter-clockwise, whose border is convex and goes around once, cover its
-// inside once, and if all their edges are locally Delaunay, ties by the rule of
-// the package, they are the one triangulation that Triangulate finds.
+// First, the vertices of triangles that the motion turns over stay at their old
+// places, until no triangle is turned over. Then edges are flipped until every edge
+// is Delaunay and the border is convex. Last, the vertices that stayed are removed
+// and inserted at their new places. The result proves itself: counter-clockwise
+// triangles whose border is convex and goes around once cover its inside once; if
+// in addition all edges are locally Delaunay, ties broken by the rule of the
+// package, they are the one triangulation that Triangulate finds.
 //
-// Cost: O(n + flips), some 100 ns a point for small motions; that of Triangulate for
-// large ones, or when the number of points differs. The mesh is valid until the next
-// call. It panics where Triangulate does.
+// Cost: O(n + flips), some 100 ns a point for small motions; the cost of
+// Triangulate for large ones, and where the number of points differs. The mesh
+// belongs to t and is valid until the next call. Update panics where Triangulate
+// does.
 func (t *Triangulator[T]) Update(c geom.Cloud[T]) (geom.Mesh, Report) {
 	n := sizeOf(c)
 	if !t.warm || n != len(t.pts) || n < fewWarm {
@@ -60,7 +62,8 @@ func (t *Triangulator[T]) Update(c geom.Cloud[T]) (geom.Mesh, Report) {
 	return t.write(), m.report
 }
 
-// giveRoom gives duplicates the memory that they need when they part.
+// giveRoom gives duplicates the memory for triangles that they need when they move
+// apart.
 func (t *Triangulator[T]) giveRoom() {
 	w := &t.zones.main
 	top := int32(len(t.tris))
@@ -73,37 +76,39 @@ func (t *Triangulator[T]) giveRoom() {
 	w.idle = w.idle[:0]
 }
 
-// mover makes the triangulation of points that have moved from the one before.
+// mover turns the triangulation of points into that of the moved points.
 type mover struct {
 	w      *inserter
 	report Report
-	was    []point // the points before
-	held   []int32 // vertices that are where they were
+	was    []point // the points before the motion
+	held   []int32 // vertices that stay at their old places for now
 	isHeld []bool
-	now    []point  // where they ought to be
+	now    []point  // the new places of the held vertices
 	idle   []idle   // points that were duplicates
-	ghost  int32    // one that was before the flips
+	ghost  int32    // a triangle that was a ghost before the flips
 	turned []int32  // inverted triangles
-	edges  []int32  // half-edges to look at
-	link   []border // around a vertex
-	free   []int32  // its triangles
+	edges  []int32  // half-edges to test
+	link   []border // the vertices around a vertex
+	free   []int32  // the triangles around that vertex
 }
 
-// idle is a point without triangles, and the memory for two.
+// idle is a point without triangles, with the memory for its two triangles.
 type idle struct{ point, one, two int32 }
 
-// border is a vertex of a link, and the half-edge outside from the next one to
-// it.
+// border is a vertex of a link, and the outer half-edge from the next vertex of the
+// link to it.
 type border struct{ v, outside int32 }
 
-// move reports whether it succeeded; if not, the triangulation is in pieces.
+// move makes the triangulation of the moved points. It returns false where it gave
+// up; the triangles are then inconsistent.
 func (m *mover) move() bool {
 	m.report = Report{}
 	return m.scan() && m.hold() && m.flipAll() && m.closes() && m.putBack()
 }
 
-// scan computes all circles, and finds the inverted triangles, the edges that
-// are no longer Delaunay and the corners of the border.
+// scan computes all circles, and collects the inverted triangles, the edges that
+// are no longer Delaunay and the corners of the border. It returns false where
+// there are too many inverted triangles or duplicates.
 func (m *mover) scan() bool {
 	w := m.w
 	m.idle, m.turned, m.edges = m.idle[:0], m.turned[:0], m.edges[:0]
@@ -111,14 +116,14 @@ func (m *mover) scan() bool {
 	flat := w.turn*w.scale*w.scale + 0x1p-1000 // -c is the determinant of locate, in the frame
 	for k := range w.tris {
 		t := &w.tris[k]
-		if t.v[3] == unused {
+		if t.v[kind] == unused {
 			if t.v[0] >= 0 {
 				m.idle = append(m.idle, idle{t.v[0], int32(k), t.v[1]})
 			}
 			continue
 		}
-		if t.v[3] >= 0 {
-			t.v[3] = w.zone
+		if t.v[kind] >= 0 {
+			t.v[kind] = w.zone
 			w.setCircle(t)
 			if !(-t.c > flat) && w.inverted(t) {
 				if m.turned = append(m.turned, int32(k)); len(m.turned) > most {
@@ -131,10 +136,10 @@ func (m *mover) scan() bool {
 		for s := range int32(3) {
 			e, o := int32(k)<<2|s, t.n[s]
 			if o > e {
-				continue // later, when both are in the cache
+				continue // tested from the other triangle, when both are in the cache
 			}
 			far := &w.tris[o>>2]
-			if far.v[3]^t.v[3] >= 0 && (far.v[3] < 0 || w.holds(t, w.pts[far.v[prev[o&3]]])) {
+			if far.v[kind]^t.v[kind] >= 0 && (far.v[kind] < 0 || w.holds(t, w.pts[far.v[prev[o&3]]])) {
 				m.edges = append(m.edges, e)
 			}
 		}
@@ -143,9 +148,9 @@ func (m *mover) scan() bool {
 	return len(m.idle) <= len(w.pts)/8
 }
 
-// hold lets the vertices of inverted triangles stay where they were, with
-// further ones whose triangles that inverts: at worst all, and then nothing is
-// inverted.
+// hold moves the vertices of inverted triangles back to their old places, and the
+// vertices of triangles that this inverts. At worst all vertices move back, and
+// then no triangle is inverted.
 func (m *mover) hold() bool {
 	m.held, m.now = m.held[:0], m.now[:0]
 	m.isHeld = resize(m.isHeld, len(m.w.pts))
@@ -160,13 +165,14 @@ func (m *mover) hold() bool {
 	return true
 }
 
-// inverted tells exactly whether a triangle does not turn counter-clockwise.
+// inverted reports whether a triangle turns clockwise or is flat, exactly.
 func (w *inserter) inverted(t *triangle) bool {
 	return orient(w.pts[t.v[0]], w.pts[t.v[1]], w.pts[t.v[2]]) <= 0
 }
 
-// holdVertex moves a corner of a triangle back, and adds the triangles around it
-// that are inverted now, and all edges of these triangles, to those to look at.
+// holdVertex moves vertex s of triangle at back. It adds the triangles around the
+// vertex that are inverted now to m.turned, and the edges of all triangles around
+// the vertex to m.edges.
 func (m *mover) holdVertex(at, s int32) {
 	w := m.w
 	v := w.tris[at].v[s]
@@ -178,7 +184,7 @@ func (m *mover) holdVertex(at, s int32) {
 	w.pts[v] = m.was[v]
 	for first := at; ; {
 		t := &w.tris[at]
-		if t.v[3] >= 0 {
+		if t.v[kind] >= 0 {
 			w.setCircle(t)
 			if w.inverted(t) {
 				m.turned = append(m.turned, at)
@@ -192,8 +198,8 @@ func (m *mover) holdVertex(at, s int32) {
 	}
 }
 
-// flipAll flips edges until all are locally Delaunay and the border has no
-// reflex corner.
+// flipAll flips edges until all are locally Delaunay and the border has no reflex
+// corner. It returns false where a flip is impossible or there are too many.
 func (m *mover) flipAll() bool {
 	for len(m.edges) > 0 {
 		e := m.edges[len(m.edges)-1]
@@ -209,18 +215,19 @@ func (m *mover) flipAll() bool {
 	return true
 }
 
-// bad tells whether an edge must be flipped. !ok: nothing here can be trusted.
+// bad reports whether an edge must be flipped. ok is false where the triangles are
+// inconsistent.
 func (w *inserter) bad(e int32) (bad, ok bool) {
 	near, s := &w.tris[e>>2], e&3
 	o := near.n[s]
 	far := &w.tris[o>>2]
-	if near.v[3] >= 0 {
-		if far.v[3] < 0 {
+	if near.v[kind] >= 0 {
+		if far.v[kind] < 0 {
 			return false, true // an edge of the border
 		}
 		return w.holds(near, w.pts[far.v[prev[o&3]]]), true
 	}
-	if far.v[3] >= 0 {
+	if far.v[kind] >= 0 {
 		return false, true
 	}
 	// Two ghosts: the corner of the border between them.
@@ -239,8 +246,9 @@ func (w *inserter) bad(e int32) (bad, ok bool) {
 	return false, w.pts[p].less(w.pts[corner]) == w.pts[corner].less(w.pts[q])
 }
 
-// flip replaces an edge by the other diagonal of the two triangles beside it,
-// and adds their four other edges to those to look at.
+// flip replaces an edge by the other diagonal of the two triangles beside it, and
+// adds the four other edges of these triangles to m.edges. It returns false where
+// the two triangles share another edge.
 func (m *mover) flip(e int32) bool {
 	w := m.w
 	k, s := e>>2, e&3
@@ -267,8 +275,8 @@ func (m *mover) flip(e int32) bool {
 	return true
 }
 
-// set makes a triangle of three vertices, at most one of them infinity, without
-// its links.
+// set makes triangle at of three vertices, at most one of them infinity. It does
+// not set the links.
 func (w *inserter) set(at, a, b, c int32) {
 	t := &w.tris[at]
 	if c == infinity {
@@ -282,7 +290,7 @@ func (w *inserter) set(at, a, b, c int32) {
 	w.setCircle(t)
 }
 
-// from returns the code of the half-edge of a triangle that begins at v.
+// from returns the code of the half-edge of triangle at that begins at vertex v.
 func (w *inserter) from(at, v int32) int32 {
 	t := &w.tris[at]
 	s := int32(0)
@@ -298,13 +306,13 @@ func (w *inserter) link(e, f int32) {
 	w.tris[f>>2].n[f&3] = e
 }
 
-// closes tells whether the border, which turns left everywhere, goes around
-// once: then nothing is covered twice.
+// closes reports whether the border, which turns left everywhere, goes around
+// exactly once. Then the triangles cover no place twice.
 func (m *mover) closes() bool {
 	w := m.w
 	at := m.ghost
-	for k := int32(0); w.tris[at].v[3] != ghost; k++ {
-		at = k // a flip took that one
+	for k := int32(0); w.tris[at].v[kind] != ghost; k++ {
+		at = k // m.ghost is no ghost any more: a flip took it
 	}
 	e := w.from(at, infinity)
 	tops, corners := 0, 0
@@ -325,12 +333,12 @@ func (m *mover) closes() bool {
 	}
 }
 
-// putBack takes the held vertices out and puts them, and the points that were
-// duplicates, in where they are now.
+// putBack removes the held vertices, and inserts them, and the points that were
+// duplicates, at their new places.
 func (m *mover) putBack() bool {
 	w := m.w
 	w.last = 0
-	for w.tris[w.last].v[3] < 0 {
+	for w.tris[w.last].v[kind] < 0 {
 		w.last++
 	}
 	for k, v := range m.held {

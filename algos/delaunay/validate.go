@@ -9,16 +9,21 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Validate returns what keeps m from being the mesh that Triangulate gives for
-// c, half-edges included, or nil. The order of the triangles is not looked at. It
-// checks, with exact signs, that each triangle is counter-clockwise; that twins are two sides of one edge;
-// that the edges without a twin go once around a convex Hull; that the
-// vertices are the distinct points; and that the circles beside each inner
-// edge are empty, ties by the rule of the package. Together these leave one
-// mesh: locally empty circles are empty (Delaunay 1934).
+// Validate returns nil if m is the mesh that Triangulate returns for c, half-edges
+// included and in any order of triangles; otherwise an error that names the first
+// fault. It checks with exact signs that
 //
-// Cost: O(n log n), and memory for some copies of the indices. It may be called
-// concurrently.
+//   - each triangle is counter-clockwise;
+//   - twins are the two sides of one edge;
+//   - the edges without a twin go once around a convex Hull;
+//   - the vertices are the distinct points;
+//   - the circles beside each inner edge are empty, ties broken by the rule of the
+//     package.
+//
+// Only one mesh passes: locally empty circles are empty (Delaunay 1934).
+//
+// Cost: O(n log n), and memory for some copies of the indices. Validate may be
+// called concurrently.
 func Validate[T geom.Float](c geom.Cloud[T], m geom.Mesh) error {
 	v := validator[T]{c, m}
 	for _, check := range []func() error{v.ranges, v.triangles, v.twins} {
@@ -51,15 +56,16 @@ func (v validator[T]) turn(a, b, c int32) int { return orient(v.point(a), v.poin
 
 func (v validator[T]) ranges() error {
 	if len(v.c.Y) != v.c.Len() {
-		return fmt.Errorf("delaunay: %d x, %d y", v.c.Len(), len(v.c.Y))
+		return fmt.Errorf("delaunay: the cloud has %d x, but %d y", v.c.Len(), len(v.c.Y))
 	}
 	if len(v.m.Triangles)%3 != 0 || len(v.m.Halfedges) != len(v.m.Triangles) {
-		return fmt.Errorf("delaunay: %d corners of triangles, %d half-edges", len(v.m.Triangles), len(v.m.Halfedges))
+		return fmt.Errorf("delaunay: the mesh has %d indices of triangles and %d half-edges, want equal multiples of 3",
+			len(v.m.Triangles), len(v.m.Halfedges))
 	}
 	for _, indices := range [][]int32{v.m.Triangles, v.m.Hull} {
 		for _, i := range indices {
 			if i < 0 || int(i) >= v.c.Len() {
-				return fmt.Errorf("delaunay: vertex %d of a cloud of %d points", i, v.c.Len())
+				return fmt.Errorf("delaunay: the mesh names vertex %d of a cloud of %d points", i, v.c.Len())
 			}
 		}
 	}
@@ -91,9 +97,9 @@ func (v validator[T]) twins() error {
 		switch {
 		case twin == -1:
 		case twin < 0 || int(twin) >= len(t) || v.m.Halfedges[twin] != e:
-			return fmt.Errorf("delaunay: half-edge %d has twin %d, which has not twin %d", e, twin, e)
+			return fmt.Errorf("delaunay: half-edge %d has twin %d, but half-edge %d has not twin %d", e, twin, twin, e)
 		case t[e] != t[after(twin)] || t[after(e)] != t[twin]:
-			return fmt.Errorf("delaunay: half-edges %d and %d are twins but not one edge", e, twin)
+			return fmt.Errorf("delaunay: half-edges %d and %d are twins, but not one edge", e, twin)
 		}
 	}
 	return nil
@@ -133,14 +139,15 @@ func (v validator[T]) degenerate(distinct []int32) error {
 		want = []int32{want[0], want[len(want)-1]}
 	}
 	if len(v.m.Triangles) > 0 || !slices.Equal(v.m.Hull, want) {
-		return fmt.Errorf("delaunay: %d triangles and hull %v of collinear points, want none and %v", len(v.m.Triangles)/3, v.m.Hull, want)
+		return fmt.Errorf("delaunay: collinear points have %d triangles and hull %v, want none and %v",
+			len(v.m.Triangles)/3, v.m.Hull, want)
 	}
 	return nil
 }
 
-// boundary checks that the half-edges without twin are those of the hull. It
-// turns nowhere to the right, and as x, y rise once and fall once, it goes
-// around once.
+// boundary checks that the half-edges without twin are the edges of the hull, that
+// the hull turns nowhere to the right, and that it goes around once: its points
+// rise once and fall once in lexicographic order.
 func (v validator[T]) boundary() error {
 	next := make(map[int32]int32, len(v.m.Hull))
 	for e, twin := range v.m.Halfedges {
@@ -150,7 +157,7 @@ func (v validator[T]) boundary() error {
 	}
 	h := v.m.Hull
 	if len(h) < 3 || len(next) != len(h) {
-		return fmt.Errorf("delaunay: hull of %d vertices, %d edges on the boundary", len(h), len(next))
+		return fmt.Errorf("delaunay: the hull of %d vertices has %d edges on the boundary", len(h), len(next))
 	}
 	tops := 0
 	for k, a := range h {
@@ -165,7 +172,7 @@ func (v validator[T]) boundary() error {
 			tops++
 		}
 		if v.point(a).less(v.point(h[0])) {
-			return fmt.Errorf("delaunay: the hull begins with %d, %d is less", h[0], a)
+			return fmt.Errorf("delaunay: the hull begins with %d, but %d is less", h[0], a)
 		}
 	}
 	if tops != 1 {
@@ -174,8 +181,8 @@ func (v validator[T]) boundary() error {
 	return nil
 }
 
-// circles checks the circle at every inner edge, from one side: the other side
-// has the same sign.
+// circles checks one of the two circles at every inner edge: the other circle
+// gives the same sign.
 func (v validator[T]) circles() error {
 	t := v.m.Triangles
 	for e, twin := range v.m.Halfedges {
@@ -187,17 +194,18 @@ func (v validator[T]) circles() error {
 		a, b, c, d := v.point(ia), v.point(ib), v.point(ic), v.point(id)
 		sign := exact.InCircle(a.x, a.y, b.x, b.y, c.x, c.y, d.x, d.y)
 		if sign > 0 {
-			return fmt.Errorf("delaunay: point %d is inside the circle of triangle %d (%d %d %d)", id, e/3, ia, ib, ic)
+			return fmt.Errorf("delaunay: point %d lies inside the circle of triangle %d (%d %d %d)", id, e/3, ia, ib, ic)
 		}
 		if sign == 0 && tie(a, b, c, d) {
-			return fmt.Errorf("delaunay: edge %d-%d is the wrong diagonal of the cocircular %d %d %d %d", ia, ib, ia, id, ib, ic)
+			return fmt.Errorf("delaunay: edge %d-%d is the wrong diagonal of the cocircular points %d %d %d %d",
+				ia, ib, ia, id, ib, ic)
 		}
 	}
 	return nil
 }
 
-// count checks that the vertices are the distinct points, each by its lowest
-// index, and Euler's formula.
+// count checks that the vertices are the lowest indices of the distinct points, and
+// that their number fits Euler's formula.
 func (v validator[T]) count(distinct []int32) error {
 	const lowest, vertex = 1, 2
 	marks := make([]uint8, v.c.Len())
@@ -214,7 +222,8 @@ func (v validator[T]) count(distinct []int32) error {
 		return fmt.Errorf("delaunay: point %d is in no triangle", i)
 	}
 	if got, want := len(v.m.Triangles)/3, 2*len(distinct)-2-len(v.m.Hull); got != want {
-		return fmt.Errorf("delaunay: %d triangles, %d points with %d on the hull have %d", got, len(distinct), len(v.m.Hull), want)
+		return fmt.Errorf("delaunay: the mesh has %d triangles, want %d for %d points with %d on the hull",
+			got, want, len(distinct), len(v.m.Hull))
 	}
 	return nil
 }
