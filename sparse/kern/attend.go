@@ -6,8 +6,8 @@ import (
 	"entropipe/models/mat"
 )
 
-// Scratch is memory that Attend uses again. The zero value is ready; one caller
-// at a time.
+// Scratch is memory that calls of Attend reuse. The zero value is ready. A
+// Scratch serves one caller at a time.
 type Scratch struct {
 	packs   []pack
 	tasks   []task
@@ -15,27 +15,28 @@ type Scratch struct {
 	packed  []float32
 }
 
-// task is some query rows of one head, which share a row of its layout.
+// task is a run of query rows of one head that share a row of its layout.
 type task struct {
 	pack         int
 	head, lo, hi int
 }
 
-// How work is shared. One worker packs and attends one head after the other,
-// while it is in its cache. Several pack a wave of heads, then take tiles of
-// all of them; or a head each, where there are many.
+// Sizes that decide how workers share the heads. A single worker packs and
+// attends one head after the other, while the head is in its cache. Several
+// workers pack a wave of heads together and then take its tiles; if there are
+// many heads, each worker takes whole heads.
 const (
-	smallWork = 1 << 20 // multiplications that are not worth a goroutine
+	smallWork = 1 << 20 // multiplications that are not worth a second goroutine
 	waveWork  = 1 << 24 // multiplications of a wave, for each worker
 	waveSize  = 1 << 22 // numbers packed for a wave
 	many      = 16      // heads for each worker
 )
 
-// Attend computes the jobs in at most workers goroutines. It panics if a job is
-// not sound; one without queries is legal, and one without keys gives zeros.
-// Cost: 2·Dim multiplications for each query, head and key that is read, blocks
-// counted whole. Memory: keys and values of the heads being worked on, once
-// more.
+// Attend computes the jobs in at most workers goroutines and returns when all are
+// done. It panics if a job is not sound. A job without queries writes nothing; a
+// job without keys gives zeros. Cost: 2·Dim multiplications for each query, head
+// and key that is read, where every key of a listed block counts as read. Memory:
+// a copy of the keys and values of the heads that are being computed.
 func (s *Scratch) Attend(jobs []Job, workers int) {
 	for i := range jobs {
 		jobs[i].check()
@@ -61,11 +62,12 @@ func (s *Scratch) Attend(jobs []Job, workers int) {
 	}
 	s.grow(max(workers, 1))
 	s.attend(workers)
-	clear(s.packs) // the jobs are the caller's
+	clear(s.packs) // keep no reference to the caller's jobs
 }
 
 func (s *Scratch) attend(workers int) {
-	if workers <= 1 || len(s.packs) >= many*workers || !slices.ContainsFunc(s.packs, func(p pack) bool { return !p.few() && !p.job.abreast() }) {
+	tiled := func(p pack) bool { return !p.few() && !p.job.abreast() }
+	if workers <= 1 || len(s.packs) >= many*workers || !slices.ContainsFunc(s.packs, tiled) {
 		mat.Share(len(s.packs), workers, func(i, who int) { s.workers[who].head(&s.packs[i]) })
 		return
 	}
@@ -87,7 +89,7 @@ func (s *Scratch) grow(workers int) {
 	}
 }
 
-// work is an estimate of the multiplications that a head takes.
+// work estimates the multiplications of a head.
 func (p *pack) work() int {
 	j := p.job
 	keys := p.panels * panel
@@ -116,8 +118,8 @@ func (w *worker) head(p *pack) {
 	p.tiles(func(head, lo, hi int) { w.tile(p, head, lo, hi) })
 }
 
-// abreast attends the heads that share keys in one tile, which reads them once.
-// The job has one query.
+// abreast attends the query heads that share keys in one tile, so that the keys
+// are read once. The job has one query.
 func (w *worker) abreast(p *pack) {
 	per := p.job.Heads / p.job.KVHeads
 	for h, end := p.kv*per, (p.kv+1)*per; h < end; {
@@ -129,7 +131,7 @@ func (w *worker) abreast(p *pack) {
 	}
 }
 
-// few attends a head whose queries are one tile.
+// few attends a head whose queries form one tile: see pack.few.
 func (w *worker) few(p *pack) {
 	j := p.job
 	per := j.Heads / j.KVHeads
@@ -145,13 +147,14 @@ func (w *worker) few(p *pack) {
 			w.ascending = append(w.ascending, int32(n))
 		}
 		w.at = w.ascending[:len(w.list)]
-		v.data, v.panel, v.step, v.listed = j.V.Data[p.kv*j.Dim:], 4*panel*j.V.Stride, 4*j.V.Stride, false
+		v.data, v.listed = j.V.Data[p.kv*j.Dim:], false
+		v.panel, v.step = 4*panel*j.V.Stride, 4*j.V.Stride
 		w.run(&v, j.Q.Rows)
 		w.finish(&v, j.Q.Rows)
 	}
 }
 
-// tiles calls f for every tile of the heads that read p.
+// tiles calls f for every tile of the query heads that read p.
 func (p *pack) tiles(f func(head, lo, hi int)) {
 	j := p.job
 	per := j.Heads / j.KVHeads
@@ -168,7 +171,7 @@ func (p *pack) tiles(f func(head, lo, hi int)) {
 	}
 }
 
-// wave attends some heads; size is that of all their packs.
+// wave attends the heads of packs; size is the sum of the packs' sizes.
 func (s *Scratch) wave(packs []pack, size, workers int) {
 	if cap(s.packed) < size {
 		s.packed = make([]float32, size)

@@ -6,25 +6,25 @@ import (
 	"entropipe/models/mat"
 )
 
-// Stat is what the layout of one head left out, over the queries of a job.
+// Stat measures what the layout of one head left out, over the queries of a job.
 type Stat struct {
 	Head     int
 	KeptMass float64 // mean share of the dense softmax that was read
-	Delta    float64 // largest share that was not: δ
-	Bound    float64 // largest 2·B·δ, B the longest value vector that its query may see: no error is larger
+	Delta    float64 // max δ, the largest share that was not read
+	Bound    float64 // max 2·B·δ, an upper bound of Error; B is the length of the longest value that a query may see
 	Error    float64 // largest Euclidean distance between the sparse and the dense result
-	Rungs    Rungs   // what a ladder did; zero without one, or a layout
+	Rungs    Rungs   // the ladder's counts; zero without a ladder or a layout
 }
 
-// slack is what rounding of float32 sums may add to δ.
+// slack bounds the error of δ from the rounding of float32 sums.
 const slack = 4e-6
 
-// Audit attends j by its layouts, as Attend does, or with a ladder as
-// AttendWithin does, and once more densely, and appends one Stat for each query
-// head to dst. j.Out is the result that is not dense.
-// δ is exact but for rounding, for which the bound has room of 4e-6 in δ; a query
-// that was left no key counts δ = 1. Without queries or keys the stats are
-// those of nothing left out. Cost: that of Attend and of a dense Attend.
+// Audit attends j by its layouts, as Attend does, or as AttendWithin does if l is
+// not nil, and once more densely. It appends one Stat for each query head to dst.
+// j.Out receives the sparse result. δ is exact except for rounding, for which the
+// bound adds 4e-6 to δ. A query that reads no key counts as δ = 1. A job without
+// queries or keys gives KeptMass 1 and zeros. Cost: that of Attend and of a dense
+// Attend. s serves one caller at a time.
 func (s *Scratch) Audit(dst []Stat, j *Job, l *Ladder, workers int) []Stat {
 	n := j.Q.Rows * j.Heads
 	kept, dense := *j, *j
@@ -65,7 +65,8 @@ func (s *Scratch) Audit(dst []Stat, j *Job, l *Ladder, workers int) []Stat {
 	return dst
 }
 
-// dropped is the share of the whole that the kept part lacks, from logarithms.
+// dropped returns 1-e^(kept-whole), the share of the whole sum that was not kept,
+// clamped to [0, 1].
 func dropped(kept, whole float64) float64 {
 	return min(max(-math.Expm1(kept-whole), 0), 1)
 }

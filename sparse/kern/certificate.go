@@ -2,52 +2,55 @@ package kern
 
 import "math"
 
-// A Method says how a certificate learns about the keys that were not read.
+// A Method is the way in which a certificate bounds the mass of unread keys.
 type Method int
 
 // Methods, from the cheapest to the tightest.
 const (
-	// Cheap looks at summaries of blocks: the mean key, how far keys lie from
-	// it, and the largest variance of a direction. What a block has in total is
-	// at least what its mean says (Jensen) and at most that times cosh of the
-	// radius (Hoeffding) or a form with the variance (Bennett).
+	// Cheap uses summaries of blocks: the mean key, the distances of keys from
+	// it, and the largest variance of a direction. The sum of a block is at least
+	// its number of keys times exp of the mean score (Jensen), and at most that
+	// times cosh of the radius (Hoeffding) or a term with the variance (Bennett).
 	Cheap Method = iota
-	// Sampled looks at Samples of the keys, drawn from blocks by their upper
-	// bounds, and adds an empirical Bernstein margin (Maurer and Pontil 2009).
-	// It is probabilistic: wrong with a probability of at most Risk.
+	// Sampled computes the scores of Samples keys, drawn from blocks in proportion
+	// to their upper bounds, and adds an empirical Bernstein margin (Maurer and
+	// Pontil 2009). Its bounds fail with a probability of at most Risk.
 	Sampled
-	// Exact computes every score: δ is exact but for rounding.
+	// Exact computes every score: δ is exact except for rounding.
 	Exact
 )
 
-// Certificate bounds what the keys that a query did not read would have
-// changed. y is the dense result and ỹ the one by the layout.
+// Certificate bounds the change that the unread keys of a query would make. y is
+// the dense result and ỹ the result by the layout.
 type Certificate struct {
-	Kept         float64 // ln of the sum of exp(Scale·q·k) over the keys that were read
-	Lower, Upper float64 // of δ, the share of the dense softmax that was not read
-	Bound        float64 // |y-ỹ| is at most this, and this at most 2·B·Upper
-	Radius       float64 // B, the longest value vector that the query may see
-	// Probabilistic says that the numbers hold with probability 1-Risk only.
+	Kept         float64 // ln Σ exp(Scale·q·k) over the keys that were read
+	Lower, Upper float64 // bounds of δ, the share of the dense softmax that was not read
+	Bound        float64 // |y-ỹ| <= Bound <= 2·B·Upper
+	Radius       float64 // B, the length of the longest value that the query may see
+	// Probabilistic means that the bounds hold with probability 1-Risk only.
 	Probabilistic bool
 }
 
-// Certifier computes certificates of one query head of a job. It is not changed
-// by that and may serve several goroutines.
+// Certifier computes certificates of one query head of a job. The exported fields
+// may be set before the first Certify; afterwards several goroutines may call
+// Certify at once. The job must stay unchanged.
 type Certifier struct {
 	Method  Method
-	Samples int     // of Sampled, for each query; at least 2
-	Risk    float64 // of Sampled, for each query; between 0 and 1
-	Seed    uint64  // of Sampled; with it and the query's position, draws repeat
+	Samples int     // draws a query, if Method is Sampled; at least 2
+	Risk    float64 // probability of a wrong bound of a query, if Method is Sampled; between 0 and 1
+	Seed    uint64  // seed of Sampled; the same seed and query position give the same draws
 
 	job    *Job
 	head   int
 	size   int // places of a block
 	blocks []summary
-	radius []float64 // by key, the longest value up to it
+	radius []float64 // [keys] length of the longest value up to each key
 }
 
-// NewCertifier summarises the keys of a head, by the blocks of its layout, or of
-// size keys where it has none. Cost: keys·Dim², and Dim³ for each block.
+// NewCertifier summarises the keys of a query head, by the blocks of its layout,
+// or by blocks of size keys where the head is dense. Method is Cheap, Samples 64,
+// Risk 1e-3. It panics if head or size are out of range or the job is paged.
+// Cost: O(keys·Dim² + blocks·Dim³).
 func NewCertifier(j *Job, head, size int) *Certifier {
 	j.checkRows()
 	if head < 0 || head >= j.Heads || size <= 0 {
@@ -80,10 +83,10 @@ func NewCertifier(j *Job, head, size int) *Certifier {
 	return c
 }
 
-// Certify returns the certificate of query i. A query that reads all it may see
-// has δ = 0, and one that reads nothing δ = 1. Cost: as the scores of what was
-// read, and for each block that was not read Dim (Cheap), a share of the
-// samples, or the block's scores.
+// Certify returns the certificate of query i. A query that reads every key it may
+// see has δ = 0; a query that reads no key has δ = 1. Cost: the scores of the keys
+// that were read, and in addition Dim for each unread block (Cheap), that and
+// Samples scores (Sampled), or the scores of all keys (Exact).
 func (c *Certifier) Certify(i int) Certificate {
 	j := c.job
 	t := tail{c: c, query: j.query(i, c.head), i: i}
@@ -98,7 +101,7 @@ func (c *Certifier) Certify(i int) Certificate {
 	}
 	lo, up := t.bounds()
 	r.Lower, r.Upper = shareOf(lo, kept), shareOf(up, kept)
-	reach := 0.0 // of dropped values from ỹ
+	reach := 0.0 // largest distance of an unread value from ỹ
 	for _, b := range t.blocks {
 		reach = max(reach, offset(b.value, y)+b.vRadius)
 	}
@@ -113,7 +116,7 @@ func (c *Certifier) Certify(i int) Certificate {
 	return r
 }
 
-// shareOf is e^part/(e^part+e^rest).
+// shareOf returns e^part/(e^part+e^rest).
 func shareOf(part, rest float64) float64 {
 	if math.IsInf(part, -1) {
 		return 0

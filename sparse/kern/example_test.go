@@ -8,15 +8,15 @@ import (
 	"entropipe/sparse/support"
 )
 
-// Seventeen keys in two blocks of 16; the layout lets every query read the
-// first only.
+// Seventeen keys lie in two blocks of 16. The layout lets every query read the
+// first block only.
 func Example() {
 	n := 17
 	keys, values := mat.Of(n, 2, make([]float32, 2*n)), mat.Of(n, 2, make([]float32, 2*n))
 	for k := range n {
 		keys.Row(k)[0] = float32(k % 2)    // odd keys look alike
 		values.Row(k)[0] = float32(k % 2)  // how much weight they get
-		values.Row(k)[1] = float32(k / 16) // that of the second block
+		values.Row(k)[1] = float32(k / 16) // weight of the second block
 	}
 	query := mat.Of(1, 2, []float32{1, 0})
 	job := kern.Job{Q: query, K: keys, V: values, Out: mat.Of(1, 2, make([]float32, 2)), Heads: 1, KVHeads: 1, Dim: 2, Scale: 1}

@@ -1,21 +1,24 @@
-// Package kern is the arithmetic of attention: dense and block-sparse, for
-// encoders and for causal models, and what the dropped part can have changed.
+// Package kern computes attention, dense and block-sparse, for encoders and for
+// causal models, and bounds the error of the keys that a layout leaves out.
 //
-// It is not a layer: projections, rotary positions and caches belong to its
-// callers, which hand over queries, keys and values as attended.
+// It is not a layer: callers apply projections, rotary positions and caches, and
+// pass queries, keys and values as they are to be attended.
 //
-// Words: a job is the attention of one sequence in one layer; a tile is a run
-// of query rows of one head that one goroutine works on; a layout
-// (support.Layout) says which blocks of keys a block of queries reads.
+// Words: a job is the attention of one sequence in one layer; a layout
+// (support.Layout) lists the blocks of keys that a block of queries reads; a
+// panel is 16 consecutive keys, as the kernels read them; a tile is a run of
+// query rows of one head that one goroutine computes; δ is the share of the dense
+// softmax that a query does not read.
 //
-// What callers may rely on:
+// Guarantees:
 //
 //   - Batch invariance. At one level (mat.Best) the bits of a row of a result
 //     depend on that row's query, its keys and values, its position, and the
-//     head's layout; not on other queries of the job, other jobs, or workers.
-//   - A layout that lists every block gives the bits of no layout at all.
-//   - Values are finite by contract. A NaN or an infinity gives rows without
-//     meaning, never a fault, and not beyond the tiles that read it.
+//     head's layout. They do not depend on other queries of the job, on other
+//     jobs, or on the number of workers.
+//   - A layout that lists every block gives the same bits as no layout.
+//   - Inputs are finite by contract. A NaN or an infinity gives meaningless rows
+//     in the tiles that read it and nowhere else, and never a fault.
 package kern
 
 import (
@@ -25,8 +28,8 @@ import (
 
 // Job is the attention of one sequence in one layer: row i of Out becomes, for
 // every head, the mean of the values v_j weighted by exp(Scale·q_i·k_j) over
-// the keys j that query i sees. The matrices are views and nothing is kept; Out
-// shares no memory with the others.
+// the keys j that query i sees. The matrices are views that belong to the caller;
+// calls keep no reference to them. Out must not share memory with Q, K and V.
 type Job struct {
 	Q, Out mat.Matrix // [queries][Heads*Dim]; Q may be columns of a fused matrix
 	K, V   mat.Matrix // [keys][KVHeads*Dim]; key j has position j
@@ -36,32 +39,33 @@ type Job struct {
 	Scale               float32
 	Causal              bool // query i sees keys of positions up to its own, Offset+i
 	Offset              int  // position of the first query: 0 unless a cache holds earlier keys
-	// Layouts is per key and value head. A nil slice or entry is dense. Row
-	// block r of a layout speaks for queries of positions r*Block onwards, and
-	// the layout must have rows for all of them. A query whose layout leaves it
-	// no key gets zeros.
+	// Layouts has one entry for each key and value head. A nil slice or entry is
+	// dense. Row r of a layout applies to the queries of positions r*Block to
+	// (r+1)*Block-1, and the layout must have rows for all queries. A query whose
+	// layout lists no key that it may see gets zeros.
 	Layouts []*support.Layout
-	// Paged, unless it is nil, is where keys and values lie, per key and value
-	// head, for Attend alone: then K.Rows is all that is read of K and V.
+	// Paged, if it is not nil, has one entry for each key and value head and holds
+	// the keys and values instead of K and V, of which only K.Rows is read. Only
+	// Attend accepts paged jobs.
 	Paged []Paged
-	// LogSums, unless it is nil, receives the natural logarithm of the sum of
-	// exp(Scale·q·k) over the keys that were read: [queries][Heads]. Where no
-	// key was read it is minus infinity.
+	// LogSums [queries][Heads], if it is not nil, receives
+	// ln Σ exp(Scale·q·k) over the keys that were read, and minus infinity where
+	// no key was read.
 	LogSums []float64
 }
 
-// What a caller can do wrong.
+// Panics of a caller's mistakes.
 const (
-	badHeads  = "kern: heads, key heads or dimension out of range"
+	badHeads  = "kern: heads, key heads or dimension are out of range"
 	badShape  = "kern: a matrix does not fit heads, dimension and rows"
-	badOffset = "kern: an offset below zero, or causal queries beyond the keys"
+	badOffset = "kern: the offset is below zero, or causal queries lie beyond the keys"
 	badLayout = "kern: a layout does not cover the queries, or is broken"
-	badPage   = "kern: pages that do not cover the keys, or a page that is not there"
-	badMass   = "kern: head, block or destination out of range"
+	badPage   = "kern: the pages do not cover the keys, a page is missing, or the call does not accept pages"
+	badMass   = "kern: head, block or destination are out of range"
 )
 
-// check panics unless the job is sound; whether a layout's insides are is for
-// support.Layout.Validate.
+// check panics unless the job is sound. support.Layout.Validate checks the
+// contents of a layout; check looks at its sizes alone.
 func (j *Job) check() {
 	if j.Heads <= 0 || j.KVHeads <= 0 || j.Heads%j.KVHeads != 0 || j.Dim <= 0 {
 		panic(badHeads)
@@ -90,16 +94,19 @@ func (j *Job) check() {
 		panic(badLayout)
 	}
 	for _, l := range j.Layouts {
-		if l != nil && (l.Block <= 0 || l.Block%panel != 0 || len(l.RowPtr) != l.Rows+1 || (j.Offset+j.Q.Rows+l.Block-1)/l.Block > l.Rows) {
+		if l == nil {
+			continue
+		}
+		if l.Block <= 0 || l.Block%panel != 0 || len(l.RowPtr) != l.Rows+1 {
 			panic(badLayout)
 		}
-		if l != nil && l.Order != nil && j.Paged != nil {
+		if (j.Offset+j.Q.Rows+l.Block-1)/l.Block > l.Rows || l.Order != nil && j.Paged != nil {
 			panic(badLayout)
 		}
 	}
 }
 
-// checkRows is check for what reads keys and values as rows.
+// checkRows is check for calls that read keys and values as rows of matrices.
 func (j *Job) checkRows() {
 	j.check()
 	if j.Paged != nil {
@@ -114,10 +121,10 @@ func fits(m mat.Matrix, rows, cols int) bool {
 	return rows == 0 || (rows-1)*m.Stride+cols <= len(m.Data)
 }
 
-// kv is the key and value head that query head h reads.
+// kv returns the key and value head that query head h reads.
 func (j *Job) kv(h int) int { return h * j.KVHeads / j.Heads }
 
-// layout is that of query head h, nil where it is dense.
+// layout returns the layout of query head h, or nil where the head is dense.
 func (j *Job) layout(h int) *support.Layout {
 	if len(j.Layouts) == 0 {
 		return nil
@@ -141,7 +148,7 @@ func (j *Job) value(k, h int) []float32 {
 	return j.V.Data[k*j.V.Stride+j.kv(h)*j.Dim:][:j.Dim]
 }
 
-// horizon is the number of keys that query i may see by position.
+// horizon returns the number of keys that query i may see by position.
 func (j *Job) horizon(i int) int {
 	if j.Causal {
 		return min(j.Offset+i+1, j.K.Rows)

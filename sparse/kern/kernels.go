@@ -4,30 +4,31 @@ import "entropipe/models/mat"
 
 //go:generate go run -C gen ./attend -out ../attend_amd64.s -stubs ../attend_amd64.go -pkg kern
 
-// panel is the number of keys, or of columns of values, that kernels take
+// panel is the number of keys, or of columns of values, that kernels process
 // together: one vector of AVX-512, two of AVX2.
 const panel = 16
 
-// productArgs is what the generated products read; they know the offsets.
-// Strides are in bytes.
+// productArgs holds the arguments of the generated products, which read them by
+// offset. Strides are in bytes.
 type productArgs struct {
 	a       *float32 // scores: queries; values: weights
 	aStride int
-	b       *float32 // what is packed
-	bPanel  int      // from panel to panel
-	bStep   int      // values: from key to key
+	b       *float32 // packed keys or values
+	bPanel  int      // stride from panel to panel
+	bStep   int      // values: stride from key to key
 	steps   int      // scores: numbers of a key
 	list    *int32   // panels
 	count   int      // scores: tuples of panels; values: panels
 	c       *float32
 	cStride int
-	factors *float32 // values: of what c holds, by row
+	factors *float32 // values: factor of each row of c
 }
 
-// weightArgs is what the generated kernel of weights reads. A row of 2·pairs
-// panels of scores s becomes 2^((s-top)·scale), where top is the largest score of
-// this and earlier chunks. factor is what earlier sums shrink by; total goes
-// on from what it holds.
+// weightArgs holds the arguments of the generated kernel of weights. A row of
+// 2·pairs panels of scores s becomes 2^((s-top)·scale), where top is the largest
+// score of this and earlier chunks. The kernel sets factor to 2^((old top-top)·scale),
+// by which earlier sums must be multiplied, and total to factor·total plus the
+// sum of the new weights.
 type weightArgs struct {
 	s                  *float32
 	stride             int // bytes
@@ -36,7 +37,7 @@ type weightArgs struct {
 	top, total, factor *float32 // by row
 }
 
-// height is the number of rows that a kernel takes when left remain.
+// height returns the number of rows that a kernel processes when left rows remain.
 func height(left int) int {
 	switch {
 	case left >= 6 && left != 8:
@@ -49,7 +50,7 @@ func height(left int) int {
 	return 1
 }
 
-// widest is the number of panels that a kernel takes at most.
+// widest returns the largest number of panels of a kernel.
 func widest() int {
 	if mat.Best() == mat.AVX512 {
 		return 4
@@ -57,8 +58,8 @@ func widest() int {
 	return 1
 }
 
-// width is the number of panels that a kernel takes when left remain, at most
-// most.
+// width returns the number of panels that a kernel processes when left panels
+// remain; it is at most most.
 func width(left, most int) int {
 	switch {
 	case left >= 4 && most >= 4:

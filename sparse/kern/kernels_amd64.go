@@ -6,8 +6,9 @@ import (
 	"entropipe/models/mat"
 )
 
-// The kernels by level, rows and panels.
-
+// scores calls the kernel of scores for a number of rows and panels. AVX2 has
+// kernels of one panel only: see widest. scores, values and weigh are switches
+// because calls through a table of functions would move args to the heap.
 func scores(rows, panels int, args *productArgs) {
 	p := (*byte)(unsafe.Pointer(args))
 	if mat.Best() == mat.AVX2 {
@@ -51,6 +52,7 @@ func scores(rows, panels int, args *productArgs) {
 	}
 }
 
+// values calls the kernel of values, as scores does.
 func values(rows, panels int, args *productArgs) {
 	p := (*byte)(unsafe.Pointer(args))
 	if mat.Best() == mat.AVX2 {

@@ -8,29 +8,30 @@ import (
 	"entropipe/sparse/support"
 )
 
-// A Ladder lets rows read more than their layout says, until δ, the share of the
-// softmax that they do not read, is small enough: then the row is at most 2·B·δ
-// from that of dense attention, B being the longest value. What a row reads
-// depends on its own query, its keys and its layout only.
+// A Ladder extends the rows whose layout leaves out too much: a row reads further
+// keys until its δ is at most Delta. The row is then at most 2·B·δ from the row of
+// dense attention, where B is the length of the longest value. The keys that a row
+// reads depend on its own query, its keys and its layout only.
 //
-// δ is measured by the scores of all keys. Bounds by summaries of blocks
-// (Cheap) would not do: of a trained encoder they certify no row at all, and
-// they cost more than the scores.
+// δ is measured from the scores of all keys. Bounds from summaries of blocks
+// (Cheap) are too weak: on a trained encoder they certify no row, and they cost
+// more than the scores.
 type Ladder struct {
-	Delta float64 // rows whose δ is at most this stay as they are
-	// Most is how many further blocks a row may read, those with the most of its
-	// softmax first, before it reads all keys instead. A row that reads blocks of
-	// its own is taken by itself, so that a few are slower than all keys beside
-	// other rows, unless there are thousands.
+	Delta float64 // rows whose δ is at most Delta are not extended
+	// Most is the largest number of further blocks of a row, which are added in
+	// descending order of their softmax mass. A row that would need more reads all
+	// keys. An extended row is attended alone, so that, unless a sequence has
+	// thousands of keys, a few such blocks cost more than all keys in a tile shared
+	// with other rows.
 	Most int
 }
 
-// Rungs counts what a Ladder did with the rows of heads that have a layout.
+// Rungs counts rows of heads that have a layout by what a Ladder did with them.
 type Rungs struct {
-	Rows     int // all
-	Extended int // that read further blocks
-	Dense    int // that read all keys
-	Blocks   int // added to extended rows
+	Rows     int // all rows
+	Extended int // rows that read further blocks
+	Dense    int // rows that read all keys
+	Blocks   int // blocks added to extended rows
 }
 
 // Add adds o to r.
@@ -41,15 +42,15 @@ func (r *Rungs) Add(o Rungs) {
 	r.Blocks += o.Blocks
 }
 
-const badLadder = "kern: a ladder for a causal job, or not one count of rungs a job"
+const badLadder = "kern: a ladder was given a causal or paged job, or rungs do not match the jobs"
 
-// AttendWithin attends the jobs as Attend does, and then again each row that l
-// wants to read more; it adds to rungs[i] what became of the rows of jobs[i].
-// Heads without a layout are dense as ever, and not counted. Rows that stay have
-// the bits of Attend, and rows that read all keys those of dense attention. It
-// panics for causal jobs: a decoder's cache drops blocks. Cost: besides
-// Attend's, the scores of all keys, some two thirds of dense attention, and the
-// dense attention of the rows that read all.
+// AttendWithin attends the jobs as Attend does, then attends again each row that
+// l extends, and adds the counts of jobs[i] to rungs[i]. Heads without a layout
+// are dense and not counted. Rows that l does not extend have the bits of Attend;
+// rows that read all keys have the bits of dense attention. It panics if a job is
+// causal (a decoder's cache drops blocks) or paged, or if rungs and jobs differ in
+// length. Cost: that of Attend, the scores of all keys (about two thirds of dense
+// attention), and dense attention for the rows that read all keys.
 func (s *Scratch) AttendWithin(jobs []Job, l Ladder, rungs []Rungs, workers int) {
 	if len(rungs) != len(jobs) {
 		panic(badLadder)
@@ -59,7 +60,8 @@ func (s *Scratch) AttendWithin(jobs []Job, l Ladder, rungs []Rungs, workers int)
 	}
 }
 
-// within is AttendWithin; it returns the heads that have layouts.
+// within attends the jobs as AttendWithin does. It returns the heads that have
+// layouts, each with its counts.
 func (s *Scratch) within(jobs []Job, l Ladder, workers int) []climber {
 	jobs = slices.Clone(jobs)
 	var heads []climber
@@ -83,7 +85,7 @@ func (s *Scratch) within(jobs []Job, l Ladder, workers int) []climber {
 	return heads
 }
 
-// climber takes the rows of one head up a ladder.
+// climber applies a ladder to the rows of one head.
 type climber struct {
 	Ladder
 	job          *Job
@@ -123,17 +125,17 @@ func (w *worker) room(n int) []float32 {
 	return w.packed[:cap(w.packed)]
 }
 
-// measure decides about every row, by the weights of all keys.
+// measure decides what every row reads, from the weights of all keys.
 func (c *climber) measure(w *worker, p *pack) {
 	j, l := c.job, c.job.layout(c.head)
-	var sums []float64 // of six rows, by block of l's columns
+	var sums []float64 // [6][l.Cols] weights of six rows, summed by block
 	if c.Most > 0 {
 		sums = make([]float64, 6*l.Cols)
 	}
 	for lo := 0; lo < j.Q.Rows; lo += tileRows {
 		hi := min(lo+tileRows, j.Q.Rows)
 		v := w.start(p, c.head, lo, hi)
-		v.layout = nil // all keys, in its order
+		v.layout = nil // the rows read all keys, in the layout's order
 		w.read(&v, j.K.Rows)
 		w.at = w.list
 		for r := 0; r < hi-lo; {
@@ -155,7 +157,7 @@ func (c *climber) measure(w *worker, p *pack) {
 	}
 }
 
-// measurePortable is measure as it is defined.
+// measurePortable is the definition of measure, in float64.
 func (c *climber) measurePortable() {
 	j, l := c.job, c.job.layout(c.head)
 	shares := make([]float64, l.Cols)
@@ -174,9 +176,9 @@ func (c *climber) measurePortable() {
 	}
 }
 
-// decide says what row i reads: whole is the logarithm of the sum over all keys,
-// shares what each block has of it, which decide overwrites. A row with δ that is
-// no number reads all.
+// decide decides what row i reads. whole is ln Σ exp(score) over all keys; shares
+// holds the share of each block in that sum, and decide overwrites it. A row whose
+// δ is NaN reads all keys.
 func (c *climber) decide(i int, whole float64, shares []float64) {
 	j, l := c.job, c.job.layout(c.head)
 	delta := dropped(j.LogSums[i*j.Heads+c.head], whole) + slack
@@ -197,14 +199,14 @@ func (c *climber) decide(i int, whole float64, shares []float64) {
 				best = b
 			}
 		}
-		if !(shares[best] > 0) { // what is missing are single keys
+		if !(shares[best] > 0) { // all blocks are read; masks drop the missing keys
 			break
 		}
 		add = append(add, int32(best))
 		delta -= shares[best]
 		shares[best] = -1
 	}
-	if !(delta <= c.Delta) {
+	if !(delta <= c.Delta) { // true for NaN, too
 		c.dense = append(c.dense, i)
 		return
 	}
@@ -212,7 +214,7 @@ func (c *climber) decide(i int, whole float64, shares []float64) {
 	c.rungs.Blocks += len(add)
 }
 
-// again attends a row with blocks added.
+// again attends one row once more, with its further blocks.
 func (c *climber) again(w *worker, p pack, x wider) {
 	j, l := *c.job, c.job.layout(c.head)
 	j.Q, j.Out, j.Offset = j.Q.Slice(x.row, x.row+1), j.Out.Slice(x.row, x.row+1), j.Offset+x.row
@@ -227,7 +229,8 @@ func (c *climber) again(w *worker, p pack, x wider) {
 	w.tile(&p, c.head, 0, 1)
 }
 
-// all attends the rows that read all keys, side by side. p is their head's pack.
+// all attends the rows that read all keys, in common tiles. p is the pack of
+// their head.
 func (c *climber) all(w *worker, p pack) {
 	n, j := len(c.dense), c.job
 	if n == 0 {
@@ -235,32 +238,35 @@ func (c *climber) all(w *worker, p pack) {
 	}
 	from, to := j.kv(c.head)*j.Dim, (j.kv(c.head)+1)*j.Dim
 	rows := make([]float32, 2*n*j.Dim)
-	g := Job{Q: mat.Of(n, j.Dim, rows[:n*j.Dim]), Out: mat.Of(n, j.Dim, rows[n*j.Dim:]), K: j.K.Columns(from, to), V: j.V.Columns(from, to),
-		Heads: 1, KVHeads: 1, Dim: j.Dim, Scale: j.Scale, LogSums: make([]float64, n)}
+	gathered := Job{
+		Q: mat.Of(n, j.Dim, rows[:n*j.Dim]), Out: mat.Of(n, j.Dim, rows[n*j.Dim:]),
+		K: j.K.Columns(from, to), V: j.V.Columns(from, to),
+		Heads: 1, KVHeads: 1, Dim: j.Dim, Scale: j.Scale, LogSums: make([]float64, n),
+	}
 	for at, i := range c.dense {
-		copy(g.Q.Row(at), j.query(i, c.head))
+		copy(gathered.Q.Row(at), j.query(i, c.head))
 	}
 	if mat.Best() == mat.Portable {
 		weights, sum := make([]float64, j.K.Rows), make([]float64, j.Dim)
 		for at := range n {
-			g.attendRow(at, 0, weights, sum)
+			gathered.attendRow(at, 0, weights, sum)
 		}
 	} else {
-		if p.ordered() { // dense attention has the keys' own order
-			p = pack{job: &g, panels: g.packedPanels(0)}
+		if p.ordered() { // dense attention reads the keys in their own order
+			p = pack{job: &gathered, panels: gathered.packedPanels(0)}
 			p.fill(w.room(p.size()), &w.tmp)
 		}
-		p.job, p.kv = &g, 0
+		p.job, p.kv = &gathered, 0
 		p.tiles(func(_, lo, hi int) { w.tile(&p, 0, lo, hi) })
 	}
 	for at, i := range c.dense {
-		copy(j.out(i, c.head), g.Out.Row(at))
-		j.LogSums[i*j.Heads+c.head] = g.LogSums[at]
+		copy(j.out(i, c.head), gathered.Out.Row(at))
+		j.LogSums[i*j.Heads+c.head] = gathered.LogSums[at]
 	}
 }
 
-// widened returns a layout with row r of l and blocks added to it, whole, and
-// nothing in the rows before.
+// widened returns a layout whose row r is row r of l with whole blocks added, and
+// whose earlier rows are empty.
 func widened(l *support.Layout, r int, add []int32) *support.Layout {
 	cols, kinds := l.Row(r)
 	w := &support.Layout{Block: l.Block, Rows: r + 1, Cols: l.Cols, RowPtr: make([]int32, r+2), Order: l.Order}

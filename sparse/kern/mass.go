@@ -6,12 +6,14 @@ import (
 	"entropipe/models/mat"
 )
 
-// BlockMass sets dst to the mean softmax mass that the queries of a block give
-// to the keys of a block, with dense weights (layouts are not looked at), within
-// 1e-5. dst is row-major [blocks of queries][blocks of keys], both counted from
-// the job's first row; every row sums to 1, or to 0 without keys. It panics if
-// head or dst do not fit, or if block is no multiple of 16. Cost: as the scores
-// of the head. It allocates, and may run at the same time as other calls.
+// BlockMass sets dst to the mean softmax mass that the queries of a block give to
+// the keys of a block, within 1e-5. The weights are those of dense attention:
+// BlockMass ignores layouts. dst is row-major [blocks of queries][blocks of keys],
+// and both blocks are counted from the job's first row. Every row sums to 1; it is
+// 0 if the job has no keys. BlockMass panics if head is out of range, if dst has
+// another length, if block is no multiple of 16, or if the job is paged. Cost: the
+// scores of the head, and memory for its packed keys and values. Concurrent calls
+// are safe if their dst differ.
 func BlockMass(dst []float64, j *Job, head, block int) {
 	j.checkRows()
 	if head < 0 || head >= j.Heads || block <= 0 || block%panel != 0 {
@@ -42,7 +44,8 @@ type masses struct {
 	head, block, cols int
 }
 
-// row is the row of dst that query i belongs to, and its part of the mean.
+// row returns the row of dst that query i belongs to, and the share of that query
+// in the row's mean: 1/(queries of the block).
 func (m *masses) row(i int) (row []float64, part float64) {
 	b := i / m.block
 	return m.dst[b*m.cols:][:m.cols], 1 / float64(min(m.block, m.job.Q.Rows-b*m.block))
@@ -74,7 +77,7 @@ func (m *masses) vector() {
 	p := pack{job: j, kv: j.kv(m.head), panels: j.packedPanels(j.kv(m.head))}
 	w := new(worker)
 	p.fill(make([]float32, p.size()), &w.tmp)
-	sums := make([]float64, 6*m.cols) // of a group's weights, by block
+	sums := make([]float64, 6*m.cols) // [6][cols] weights of a group, summed by block
 	for lo := 0; lo < j.Q.Rows; lo += tileRows {
 		hi := min(lo+tileRows, j.Q.Rows)
 		v := w.start(&p, m.head, lo, hi)
@@ -86,24 +89,25 @@ func (m *masses) vector() {
 	}
 }
 
-// group adds rows r to r+h-1 of a tile.
-func (m *masses) group(w *worker, v *view, r, h int, sums []float64) {
-	w.blockSums(v, r, h, m.block, m.cols, sums)
+// group adds rows r to r+h-1 of a tile to dst.
+func (m *masses) group(w *worker, view *tileView, r, h int, sums []float64) {
+	w.blockSums(view, r, h, m.block, m.cols, sums)
 	for q := range h {
-		row, part := m.row(v.lo + r + q)
+		row, part := m.row(view.lo + r + q)
 		for b, s := range sums[q*m.cols:][:m.cols] {
 			row[b] += s / float64(w.total[r+q]) * part
 		}
 	}
 }
 
-// blockSums takes rows r to r+h-1 of a tile through the weights of its list, of
-// which w.total is the sum. sums [h][cols], unless it is nil, becomes the sums by
-// block. Sums of earlier chunks shrink as those of values would.
-func (w *worker) blockSums(v *view, r, h, block, cols int, sums []float64) {
+// blockSums computes the weights of rows r to r+h-1 of a tile for all listed
+// panels; w.total becomes their sum. If sums [h][cols] is not nil, it receives the
+// sums by block. When a chunk raises a row's top, the sums of earlier chunks are
+// scaled by w.factor, as the sums of values are.
+func (w *worker) blockSums(view *tileView, r, h, block, cols int, sums []float64) {
 	clear(sums)
 	for at := 0; at < len(w.list); at += chunk {
-		n := w.weights(v, r, h, at, min(at+chunk, len(w.list)))
+		n := w.weights(view, r, h, at, min(at+chunk, len(w.list)))
 		if n == 0 {
 			break
 		}
@@ -122,7 +126,8 @@ func (w *worker) blockSums(v *view, r, h, block, cols int, sums []float64) {
 	}
 }
 
-// sumOf adds the numbers of a panel in four chains: one would wait for each sum.
+// sumOf adds the numbers of a panel in four chains: in a single chain each
+// addition would wait for the one before.
 func sumOf(s []float32) float32 {
 	_ = s[panel-1]
 	return s[0] + s[4] + s[8] + s[12] + (s[1] + s[5] + s[9] + s[13]) + (s[2] + s[6] + s[10] + s[14] + (s[3] + s[7] + s[11] + s[15]))

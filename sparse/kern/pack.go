@@ -12,21 +12,22 @@ import (
 type pack struct {
 	job    *Job
 	kv     int
-	panels int       // of keys; the last may lack some
+	panels int       // number of panels of keys; the last panel may be incomplete
 	keys   []float32 // [panels][Dim][panel]; zeros where no key is
 	values []float32 // [panels*panel][wide]; zeros where no key is
-	order  []int32   // [panels*panel] the key at a place, MaxInt32 where none is; nil: the place itself
-	last   []int32   // [panels] the largest of order in each
+	order  []int32   // [panels*panel] key at each place, MaxInt32 where none is; nil if place i holds key i
+	last   []int32   // [panels] largest entry of order in each panel
 
 	keyPanel int // numbers from one panel of keys to the next
 }
 
-// wide is the number of columns of packed values.
+// wide returns the number of columns of packed values: Dim rounded up to a
+// multiple of 16.
 func (j *Job) wide() int { return wideOf(j.Dim) }
 
 func wideOf(dim int) int { return (dim + panel - 1) / panel * panel }
 
-// packedPanels is how many panels the keys of a head take.
+// packedPanels returns the number of panels of the keys of a head.
 func (j *Job) packedPanels(kv int) int {
 	if len(j.Layouts) > 0 && j.Layouts[kv] != nil && j.Layouts[kv].Order != nil {
 		l := j.Layouts[kv]
@@ -35,7 +36,7 @@ func (j *Job) packedPanels(kv int) int {
 	return (j.K.Rows + panel - 1) / panel
 }
 
-// size is the number of floats that fill takes.
+// size returns the number of float32 that fill uses of its memory.
 func (p *pack) size() int {
 	if p.job.Paged != nil {
 		return 0
@@ -43,8 +44,8 @@ func (p *pack) size() int {
 	return p.panels * panel * (p.job.Dim + p.job.wide())
 }
 
-// fill packs into memory, of which it takes size numbers, and returns what is
-// left. tmp is used again by later calls.
+// fill packs the keys and values into the first size numbers of memory and
+// returns the rest of it. Later calls reuse tmp.
 func (p *pack) fill(memory []float32, tmp *[]float32) (left []float32) {
 	j := p.job
 	if j.Paged != nil {
@@ -67,21 +68,21 @@ func (p *pack) fill(memory []float32, tmp *[]float32) (left []float32) {
 	return memory
 }
 
-// soon asks for the rows of the panel that begins at row i.
+// soon prefetches the rows of the panel that begins at row i.
 func (p *pack) soon(m mat.Matrix, i int) {
 	if n := min(panel, m.Rows-i); n > 0 {
 		fetchRows(m, i, n, p.kv*p.job.Dim, p.job.Dim)
 	}
 }
 
-// fetchRows asks for n rows of m from i on, dim columns from column c on.
+// fetchRows prefetches n rows of m from row i on, dim columns from column c on.
 func fetchRows(m mat.Matrix, i, n, c, dim int) {
 	fetch(&m.Data[i*m.Stride+c], 4*m.Stride, n, (4*dim+63)/64)
 }
 
-// few says that every head is one tile, so that what is packed is read once for
-// each: then only what is read is worth packing, and values may stay where they
-// are.
+// few reports whether every query head is one tile. Each tile then reads the
+// packed keys once, so that only the listed panels are worth packing, and values
+// are read from the job's own matrix.
 func (p *pack) few() bool {
 	j := p.job
 	if j.Paged != nil || j.Dim%panel != 0 || p.ordered() || j.K.Rows == 0 || j.Q.Rows > 6 {
@@ -91,8 +92,8 @@ func (p *pack) few() bool {
 	return l == nil || (j.Offset+j.Q.Rows-1)/l.Block == j.Offset/l.Block
 }
 
-// fillListed packs the keys of some panels, and the values of a last one that
-// lacks some.
+// fillListed packs the keys of the listed panels, and the values of the last
+// panel if it is incomplete.
 func (p *pack) fillListed(list []int32, memory []float32, tmp *[]float32) {
 	j := p.job
 	n := panel * j.Dim
@@ -129,7 +130,7 @@ func (p *pack) setOrder() {
 	}
 }
 
-// row returns the numbers of the key at a place in m, nil where no key is.
+// row returns the row of data of the key at a place, or nil if no key is there.
 func (p *pack) row(data []float32, stride, place int) []float32 {
 	if p.order != nil {
 		place = int(p.order[place])
@@ -173,7 +174,7 @@ func turn(dst, src []float32, stride, dim int) {
 	}
 }
 
-// packValues packs panel i as the one at to.
+// packValues packs the values of panel i as panel to of p.values.
 func (p *pack) packValues(to, i int) {
 	wide := p.job.wide()
 	for q := range panel {

@@ -2,30 +2,32 @@ package kern
 
 import "entropipe/models/mat"
 
-// Paged is where the keys and values of one key and value head lie, as the
-// kernels read them, so that a job of one query packs nothing. A page holds
-// Block positions, its keys in panels of 16, each [Dim][16], then its values
-// [Block][Dim]; rows of values, and panels, are as long as for a Dim that is a
-// multiple of 16.
+// Paged holds the keys and values of one key and value head in the form that the
+// kernels read, so that a job of one query packs nothing. A page holds Block
+// positions: its keys in panels of 16, each [Dim][16], then its values
+// [Block][Dim]. Panels and rows of values are padded to a Dim that is a multiple
+// of 16. The caller owns the memory; WritePage fills it.
 type Paged struct {
-	Pages []float32 // one after the other, PageSize numbers each
-	Block int       // a multiple of 16
-	At    []int32   // the page of each block of positions, negative: none, and no query may read it
+	Pages []float32 // consecutive pages of PageSize numbers each
+	Block int       // positions of a page; a multiple of 16
+	At    []int32   // page of each block of positions; negative if there is none, and no query may read the block
 }
 
-// PageSize returns the numbers of a page of block positions.
+// PageSize returns the length of a page of block positions, in float32:
+// 2·block·(dim rounded up to a multiple of 16).
 func PageSize(block, dim int) int { return 2 * block * wideOf(dim) }
 
-// WritePage stores keys and values, dim columns of k and v from column on, in
-// a page of block positions from position at on. Rows of a page are written in
-// their order; what the page held before is of no meaning.
+// WritePage stores the rows of k and v, columns column to column+dim-1, in a page
+// of block positions, from position at of the page on. A page must be written in
+// ascending order of positions. The page need not be cleared before: the first
+// row of a panel clears the panel.
 func WritePage(page []float32, block, dim, at int, k, v mat.Matrix, column int) {
 	wide := wideOf(dim)
 	keys, values := page[:block*wide], page[block*wide:2*block*wide]
 	for r := 0; r < k.Rows; {
 		place := at + r
 		if place%panel == 0 {
-			clear(values[place*wide:][:panel*wide]) // a panel is read whole, before all of it is written
+			clear(values[place*wide:][:panel*wide]) // kernels read whole panels, even half-written ones
 		}
 		to := keys[place/panel*panel*wide:][:panel*dim]
 		n := 1
@@ -47,32 +49,33 @@ func WritePage(page []float32, block, dim, at int, k, v mat.Matrix, column int) 
 	}
 }
 
-// fits says that pages of every block of rows positions are named; where each
-// lies is looked at when it is read.
+// fits reports whether At has an entry for every block of rows positions. locate
+// checks the entries when they are read.
 func (p *Paged) fits(rows int) bool {
 	return p.Block > 0 && p.Block%panel == 0 && len(p.At)*p.Block >= rows
 }
 
-// abreast says that all heads of a key and value head are one tile.
+// abreast reports whether the query heads of a key and value head form one tile.
 func (j *Job) abreast() bool { return j.Paged != nil && j.Q.Rows == 1 }
 
 // open makes the pages the memory of a pack.
 func (p *pack) open() {
-	of := &p.job.Paged[p.kv]
+	paged := &p.job.Paged[p.kv]
 	p.keyPanel = panel * p.job.wide()
-	if len(of.Pages) > 0 {
-		p.keys, p.values = of.Pages, of.Pages[of.Block*p.job.wide():]
+	if len(paged.Pages) > 0 {
+		p.keys, p.values = paged.Pages, paged.Pages[paged.Block*p.job.wide():]
 	}
 }
 
-// locate sets at to where the panels of list are packed.
+// locate appends to at[:0] the position of each listed panel among the pages. It
+// panics if a panel has no page.
 func (p *pack) locate(at, list []int32) []int32 {
-	of := &p.job.Paged[p.kv]
-	per := int32(of.Block / panel)
-	pages := int32(len(of.Pages) / PageSize(of.Block, p.job.Dim))
+	paged := &p.job.Paged[p.kv]
+	per := int32(paged.Block / panel)
+	pages := int32(len(paged.Pages) / PageSize(paged.Block, p.job.Dim))
 	at = at[:0]
 	for _, i := range list {
-		page := of.At[i/per]
+		page := paged.At[i/per]
 		if page < 0 || page >= pages {
 			panic(badPage)
 		}
@@ -81,19 +84,21 @@ func (p *pack) locate(at, list []int32) []int32 {
 	return at
 }
 
-// unpaged returns the job with keys and values as rows; those without a page
-// are zeros.
+// unpaged returns a copy of the job with keys and values as rows. Keys and values
+// without a page are zeros.
 func (j *Job) unpaged() *Job {
 	to, wide, cols := *j, j.wide(), j.KVHeads*j.Dim
-	to.Paged, to.K, to.V = nil, mat.Of(j.K.Rows, cols, make([]float32, j.K.Rows*cols)), mat.Of(j.K.Rows, cols, make([]float32, j.K.Rows*cols))
-	for h, of := range j.Paged {
+	to.Paged = nil
+	to.K = mat.Of(j.K.Rows, cols, make([]float32, j.K.Rows*cols))
+	to.V = mat.Of(j.K.Rows, cols, make([]float32, j.K.Rows*cols))
+	for h, paged := range j.Paged {
 		for i := range j.K.Rows {
-			at := int(of.At[i/of.Block])
+			at := int(paged.At[i/paged.Block])
 			if at < 0 {
 				continue
 			}
-			page, place := of.Pages[at*PageSize(of.Block, j.Dim):], i%of.Block
-			keys, values := page[place/panel*panel*wide:], page[(of.Block+place)*wide:]
+			page, place := paged.Pages[at*PageSize(paged.Block, j.Dim):], i%paged.Block
+			keys, values := page[place/panel*panel*wide:], page[(paged.Block+place)*wide:]
 			for c := range j.Dim {
 				to.K.Row(i)[h*j.Dim+c] = keys[c*panel+place%panel]
 				to.V.Row(i)[h*j.Dim+c] = values[c]

@@ -7,7 +7,7 @@ import (
 	"entropipe/models/mat"
 )
 
-// attendPortable is Attend as it is defined.
+// attendPortable is the definition of Attend, in float64.
 func (s *Scratch) attendPortable(jobs []Job, workers int) {
 	type row struct{ job, head int }
 	var rows []row
@@ -29,7 +29,8 @@ func (s *Scratch) attendPortable(jobs []Job, workers int) {
 	})
 }
 
-// attendRow is the definition: weights has room for all keys, sum for Dim.
+// attendRow computes one row of one head in float64. weights has room for
+// K.Rows numbers, sum for Dim.
 func (j *Job) attendRow(i, h int, weights, sum []float64) {
 	clear(sum)
 	top, total := math.Inf(-1), 0.0

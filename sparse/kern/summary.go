@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// summary is what is known of the keys of one block.
+// summary describes the keys and values of one block.
 type summary struct {
 	column  int // the block of the layout's columns
 	keys    []int32
-	mean    []float64
-	radius  float64   // the farthest key from the mean
-	half    []float64 // the same for each direction of the axes
+	mean    []float64 // [Dim] the mean key
+	radius  float64   // max |key-mean|
+	half    []float64 // [Dim] max |key-mean| along each axis
 	spread  float64   // an upper bound of the largest eigenvalue of the keys' covariance
-	value   []float64 // the mean value
-	vRadius float64
-	last    int32 // the largest of keys
+	value   []float64 // [Dim] the mean value
+	vRadius float64   // max |value-mean value|
+	last    int32     // the largest of keys
 }
 
 func (j *Job) summarise(head int, keys []int32) summary {
@@ -51,9 +51,9 @@ func (j *Job) summarise(head int, keys []int32) summary {
 	return s
 }
 
-// spread bounds the largest eigenvalue of a positive semidefinite matrix from
-// above by tr(M^16)^(1/16): at most a 1.3-fold of it in 64 directions. m is
-// overwritten.
+// spread returns tr(M^16)^(1/16), an upper bound of the largest eigenvalue of the
+// positive semidefinite matrix m [n][n], and for n = 64 at most 1.3 times that
+// eigenvalue. It overwrites m.
 func spread(m []float64, n int) float64 {
 	log, power := 0.0, 1.0 // M^power is e^log·m
 	square := make([]float64, len(m))
@@ -66,7 +66,7 @@ func spread(m []float64, n int) float64 {
 		case trace <= 0:
 			return 0
 		case !(trace < math.MaxFloat64):
-			return math.Inf(1) // nothing is known
+			return math.Inf(1) // the matrix has overflowed: there is no finite bound
 		}
 		log += math.Log(trace)
 		if power == 16 {

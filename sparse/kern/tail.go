@@ -7,8 +7,8 @@ import (
 	"entropipe/sparse/support"
 )
 
-// tail is what one query did not read: whole blocks, and keys of blocks of which
-// it read some, or may see only some.
+// tail holds the keys that one query did not read: whole blocks, and single keys
+// of blocks that the query read in part or may see in part.
 type tail struct {
 	c      *Certifier
 	i      int
@@ -48,7 +48,7 @@ func (t *tail) split() {
 	}
 }
 
-// unselected notes the keys of column block b that bits do not select.
+// unselected appends to t.keys the keys of column block b that bits do not select.
 func (t *tail) unselected(l *support.Layout, b int, bits []uint64, end int32) {
 	at := (t.c.job.Offset + t.i) % l.Block * l.Block
 	for c := range l.Block {
@@ -59,7 +59,7 @@ func (t *tail) unselected(l *support.Layout, b int, bits []uint64, end int32) {
 	}
 }
 
-// kept returns ln of the sum over the keys that were read, and ỹ.
+// kept returns ln Σ exp(score) over the keys that were read, and ỹ.
 func (t *tail) kept() (log float64, y []float64) {
 	j := t.c.job
 	y = make([]float64, j.Dim)
@@ -80,7 +80,7 @@ func (t *tail) kept() (log float64, y []float64) {
 	return top + math.Log(sum), y
 }
 
-// bounds returns the logarithms of bounds of the tail's sum.
+// bounds returns the logarithms of a lower and an upper bound of the tail's sum.
 func (t *tail) bounds() (lo, up float64) {
 	lo, up = math.Inf(-1), math.Inf(-1)
 	for _, k := range t.keys {
@@ -110,8 +110,9 @@ func (t *tail) bounds() (lo, up float64) {
 	return logAdd(lo, low), logAdd(up, high)
 }
 
-// block returns the logarithms of bounds of a block's sum. With A at least
-// |q·(k-mean)| of its keys, and v at least its mean square,
+// block returns the logarithms of a lower and an upper bound of the sum T of a
+// block of n keys. If A >= |q·(k-mean)| for each of its keys k, and v is at least
+// the mean square of q·(k-mean), then
 //
 //	n·e^(q·mean) <= T <= n·e^(q·mean)·min(cosh A, 1+(e^A-1-A)·v/A²).
 func (t *tail) block(b *summary) (lo, up float64) {
@@ -120,12 +121,12 @@ func (t *tail) block(b *summary) (lo, up float64) {
 	return log - r.room, log + min(logCosh(r.a), logBennett(r.a, r.v)) + r.room
 }
 
-// scoreRange says where the scores of a block's keys lie.
+// scoreRange bounds the scores s of a block's keys.
 type scoreRange struct {
 	mean float64 // q·mean
-	a    float64 // no score is farther from it
-	v    float64 // nor is their mean square
-	room float64 // for rounding of these numbers and of scores
+	a    float64 // an upper bound of |s-mean|
+	v    float64 // an upper bound of the mean of (s-mean)²
+	room float64 // an upper bound of the rounding error of these numbers and of scores
 }
 
 func (t *tail) span(b *summary) scoreRange {
@@ -146,7 +147,7 @@ func (t *tail) span(b *summary) scoreRange {
 
 func logCosh(a float64) float64 { return a + math.Log1p(math.Exp(-2*a)) - math.Ln2 }
 
-// logBennett is ln(1+(e^a-1-a)·v/a²).
+// logBennett returns ln(1+(e^a-1-a)·v/a²).
 func logBennett(a, v float64) float64 {
 	switch {
 	case a == 0 || v == 0:
@@ -159,20 +160,21 @@ func logBennett(a, v float64) float64 {
 	return math.Log1p((math.Expm1(a) - a) * v / (a * a))
 }
 
-// sample estimates the sum of the blocks by keys drawn from blocks in
-// proportion to their upper bounds, whose logarithms are ups, and that of their
-// sum is all. A draw, e^score·n_b/(share of b), lies between 0 and the largest
+// sample returns the logarithms of bounds of the sum of the blocks, from keys
+// drawn from blocks in proportion to the blocks' upper bounds. ups are the
+// logarithms of these bounds, and all is the logarithm of their sum. A draw,
+// e^score·n_b/(share of b), lies between 0 and the largest
 // e^all·e^(score-mean bound), so the margins of Maurer and Pontil (2009,
 // theorem 4) hold, with half of the risk on each side.
 func (t *tail) sample(ups []float64, all float64) (lo, up float64) {
 	r := rand.New(rand.NewPCG(t.c.Seed, uint64(t.c.job.Offset+t.i)))
 	m := max(t.c.Samples, 2)
-	reach := math.Inf(-1) // the largest draw there can be, as a logarithm, less all
+	reach := math.Inf(-1) // ln(largest possible draw) - all
 	for i, b := range t.blocks {
 		s := t.span(b)
 		reach = max(reach, s.mean+s.a+s.room-(ups[i]-math.Log(float64(len(b.keys)))))
 	}
-	mean, square := 0.0, 0.0 // of draws as shares of e^(all+reach)
+	mean, square := 0.0, 0.0 // mean and squared deviations of draws, in units of e^(all+reach)
 	for n := range m {
 		x := r.Float64()
 		i := 0
@@ -193,7 +195,7 @@ func (t *tail) sample(ups []float64, all float64) (lo, up float64) {
 	return all + reach + math.Log(max(mean-margin, 0)), all + reach + math.Log(mean+margin)
 }
 
-// logAdd is ln(e^a+e^b).
+// logAdd returns ln(e^a+e^b).
 func logAdd(a, b float64) float64 {
 	if a < b {
 		a, b = b, a

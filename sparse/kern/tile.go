@@ -7,13 +7,14 @@ import (
 	"entropipe/sparse/support"
 )
 
-// How a tile is cut. Rows of a tile share their list of panels; groups of up to
-// 6 rows take a chunk of it through scores, weights and values while the scores
-// stay in the first cache, and the chunk's keys and values in the second.
+// Sizes within a tile. The rows of a tile share one list of panels. Groups of up
+// to 6 rows take a chunk of that list through scores, weights and values, so that
+// the scores stay in the first-level cache, and the chunk's keys and values in
+// the second-level cache.
 const (
 	tileRows = 64
 	chunk    = 32                  // panels
-	lead     = chunk*panel + panel // of a row of scores; a power of 2 would use few cache sets
+	lead     = chunk*panel + panel // stride of a row of scores; a power of 2 would use few cache sets
 )
 
 // worker is the memory of one goroutine.
@@ -23,23 +24,24 @@ type worker struct {
 	sums               []float32 // [tileRows][wide]
 	top, total, factor [tileRows]float32
 	list               []int32 // panels that the tile reads
-	at                 []int32 // where the keys of each are packed
-	located            []int32 // of a paged job, that
+	at                 []int32 // position of each listed panel among the packed keys
+	located            []int32 // at of a paged job
 	ascending          []int32 // 0, 1, 2, …
-	bits               []int32 // of each panel, where its bits begin in the layout's; -1: none. Empty: no panel has any
+	bits               []int32 // offset of each listed panel's bits in layout.Bits, or -1; empty if no panel is masked
 	tmp                []float32
 	packed             []float32
 }
 
-// view is a tile being worked on.
-type view struct {
+// tileView is the tile that a worker computes.
+type tileView struct {
 	*pack
 	layout   *support.Layout
 	lo, head int // the first query, and its head
 	scale    float32
-	// Values, and how many bytes lie between panels and between keys. listed
-	// says that w.at has their panels, as it has those of keys; else they lie in
-	// the job, all but those of a last panel that lacks some.
+	// data holds the values; panel and step are the bytes from panel to panel
+	// and from key to key. If listed, w.at indexes panels of values as it indexes
+	// panels of keys. Otherwise the values lie in the job's own matrix, except
+	// for a last panel with fewer than 16 keys, which is packed.
 	data        []float32
 	panel, step int
 	listed      bool
@@ -49,81 +51,83 @@ var minusInf = float32(math.Inf(-1))
 
 // tile computes queries lo to hi-1 of a head, which share a row of its layout.
 func (w *worker) tile(p *pack, head, lo, hi int) {
-	v := w.start(p, head, lo, hi)
-	w.run(&v, hi-lo)
-	w.finish(&v, hi-lo)
+	view := w.start(p, head, lo, hi)
+	w.run(&view, hi-lo)
+	w.finish(&view, hi-lo)
 }
 
 // row returns the query and head of row r of the tile.
-func (v *view) row(r int) (i, h int) {
+func (v *tileView) row(r int) (query, head int) {
 	if v.job.abreast() {
 		return 0, v.head + r
 	}
 	return v.lo + r, v.head
 }
 
-// horizon is the number of keys that row r of the tile may see by position.
-func (v *view) horizon(r int) int {
-	i, _ := v.row(r)
-	return v.job.horizon(i)
+// horizon returns the number of keys that row r of the tile may see by position.
+func (v *tileView) horizon(r int) int {
+	query, _ := v.row(r)
+	return v.job.horizon(query)
 }
 
-// start makes a tile ready: queries lo to hi-1 of a head, or as many heads of
-// one query.
-func (w *worker) start(p *pack, head, lo, hi int) view {
-	j := p.job
+// start prepares a tile. Its rows are queries lo to hi-1 of one head, or, where
+// heads lie abreast, hi-lo heads of the job's one query.
+func (w *worker) start(p *pack, head, lo, hi int) tileView {
+	job := p.job
 	rows := hi - lo
-	v := view{pack: p, layout: j.layout(head), lo: lo, head: head, scale: float32(math.Abs(float64(j.Scale)) * math.Log2E)}
-	v.data, v.panel, v.step, v.listed = p.values, 4*panel*j.wide(), 4*j.wide(), true
-	w.begin(rows, j.Dim, j.wide())
+	scale := float32(math.Abs(float64(job.Scale)) * math.Log2E)
+	view := tileView{pack: p, layout: job.layout(head), lo: lo, head: head, scale: scale}
+	view.data, view.panel, view.step, view.listed = p.values, 4*panel*job.wide(), 4*job.wide(), true
+	w.begin(rows, job.Dim, job.wide())
 	for r := range rows {
-		q := w.queries[r*j.Dim:][:j.Dim]
-		copy(q, j.query(v.row(r)))
-		if j.Scale < 0 {
-			for c := range q {
-				q[c] = -q[c]
+		query := w.queries[r*job.Dim:][:job.Dim]
+		copy(query, job.query(view.row(r)))
+		if job.Scale < 0 {
+			for c := range query {
+				query[c] = -query[c]
 			}
 		}
 	}
-	w.read(&v, v.horizon(rows-1))
+	w.read(&view, view.horizon(rows-1))
 	w.at = w.list
-	if j.Paged != nil {
+	if job.Paged != nil {
 		w.located = p.locate(w.located, w.list)
 		w.at = w.located
-		return v
+		return view
 	}
-	fetchRows(j.Out, lo, rows, head*j.Dim, j.Dim) // they are written at the end
-	if next := min(rows, j.Q.Rows-hi); next > 0 {
-		fetchRows(j.Q, hi, next, head*j.Dim, j.Dim)
+	fetchRows(job.Out, lo, rows, head*job.Dim, job.Dim) // finish writes these rows
+	if next := min(rows, job.Q.Rows-hi); next > 0 {
+		fetchRows(job.Q, hi, next, head*job.Dim, job.Dim)
 	}
-	return v
+	return view
 }
 
-// run takes the rows of a tile through its list.
-func (w *worker) run(v *view, rows int) {
+// run adds all listed panels to the rows of a tile.
+func (w *worker) run(view *tileView, rows int) {
 	for at := 0; at < len(w.list); at += chunk {
 		for r := 0; r < rows; {
-			h := height(rows - r)
-			if n := w.weights(v, r, h, at, min(at+chunk, len(w.list))); n > 0 {
-				w.values(v, r, h, at, n)
+			group := height(rows - r)
+			if n := w.weights(view, r, group, at, min(at+chunk, len(w.list))); n > 0 {
+				w.values(view, r, group, at, n)
 			}
-			r += h
+			r += group
 		}
 	}
 }
 
-// finish writes the rows.
-func (w *worker) finish(v *view, rows int) {
-	j, wide := v.job, v.job.wide()
+// finish divides the sums by the totals and writes the rows to the job.
+func (w *worker) finish(view *tileView, rows int) {
+	job, wide := view.job, view.job.wide()
 	for r := range rows {
 		by := float32(0)
 		if w.total[r] > 0 {
 			by = 1 / w.total[r]
 		}
-		i, h := v.row(r)
-		scaled(j.out(i, h), w.sums[r*wide:], by)
-		if j.LogSums != nil {
-			j.LogSums[i*j.Heads+h] = float64(w.top[r])*math.Abs(float64(j.Scale)) + math.Log(float64(w.total[r]))
+		query, head := view.row(r)
+		scaled(job.out(query, head), w.sums[r*wide:], by)
+		if job.LogSums != nil {
+			top := float64(w.top[r]) * math.Abs(float64(job.Scale))
+			job.LogSums[query*job.Heads+head] = top + math.Log(float64(w.total[r]))
 		}
 	}
 }
@@ -139,7 +143,7 @@ func scaled(dst, src []float32, by float32) {
 	}
 }
 
-// begin makes room for a tile and forgets the last one.
+// begin makes room for a tile and resets the sums of its rows.
 func (w *worker) begin(rows, dim, wide int) {
 	if w.scores == nil {
 		w.scores = make([]float32, 6*lead)
@@ -156,55 +160,56 @@ func (w *worker) begin(rows, dim, wide int) {
 	}
 }
 
-// read lists the panels of the tile; end is the number of keys up to which its
-// last row may look. Panels beyond are left out at the end only: where a chunk
-// begins must not depend on which rows share the tile.
-func (w *worker) read(v *view, end int) {
+// read lists the panels of the tile; end is the number of keys that its last row
+// may see. read omits panels beyond end only at the end of the list: the place
+// where a chunk begins must not depend on which rows share the tile.
+func (w *worker) read(view *tileView, end int) {
 	w.list, w.bits = w.list[:0], w.bits[:0]
-	l := v.layout
-	panels := v.panels
-	if v.order == nil {
+	layout := view.layout
+	panels := view.panels
+	if view.order == nil {
 		panels = min(panels, (end+panel-1)/panel)
 	}
-	if l == nil {
-		for p := range panels {
-			w.list = append(w.list, int32(p))
+	if layout == nil {
+		for i := range panels {
+			w.list = append(w.list, int32(i))
 		}
 		return
 	}
-	row := (v.job.Offset + v.lo) / l.Block
-	per := l.Block / panel
-	cols, kinds := l.Row(row)
-	for _, c := range cols {
-		for p := int(c) * per; p < min((int(c)+1)*per, panels); p++ {
-			w.list = append(w.list, int32(p))
+	row := (view.job.Offset + view.lo) / layout.Block
+	per := layout.Block / panel
+	cols, kinds := layout.Row(row)
+	for _, column := range cols {
+		for i := int(column) * per; i < min((int(column)+1)*per, panels); i++ {
+			w.list = append(w.list, int32(i))
 		}
 	}
 	if !slices.Contains(kinds, support.Masked) {
 		return
 	}
-	masked := maskedBefore(l, row)
-	for i, c := range cols {
-		for p := int(c) * per; p < min((int(c)+1)*per, panels); p++ {
+	masked := maskedBefore(layout, row)
+	for entry, column := range cols {
+		for i := int(column) * per; i < min((int(column)+1)*per, panels); i++ {
 			at := int32(-1)
-			if kinds[i] == support.Masked {
-				at = int32(masked*l.Block*l.Block + (p-int(c)*per)*panel)
+			if kinds[entry] == support.Masked {
+				at = int32(masked*layout.Block*layout.Block + (i-int(column)*per)*panel)
 			}
 			w.bits = append(w.bits, at)
 		}
-		if kinds[i] == support.Masked {
+		if kinds[entry] == support.Masked {
 			masked++
 		}
 	}
 }
 
-// weights sets w.scores to the weights of rows r to r+h-1 of the tile, for
-// panels from to to-1 of its list, or the first n of them: the others are
-// beyond these rows.
-func (w *worker) weights(v *view, r, h, from, to int) (n int) {
-	j := v.job
-	end := v.horizon(r + h - 1)
-	if v.order == nil {
+// weights computes the weights of rows r to r+rows-1 of the tile for panels from
+// to to-1 of its list and leaves them in w.scores. It returns the number n of
+// panels that it computed: the first n of them, as the others lie beyond what
+// these rows may see.
+func (w *worker) weights(view *tileView, r, rows, from, to int) (n int) {
+	job := view.job
+	end := view.horizon(r + rows - 1)
+	if view.order == nil {
 		for to > from && int(w.list[to-1])*panel >= end {
 			to--
 		}
@@ -214,119 +219,120 @@ func (w *worker) weights(v *view, r, h, from, to int) (n int) {
 	}
 	n = to - from
 	args := productArgs{
-		a: &w.queries[r*j.Dim], aStride: 4 * j.Dim,
-		b: &v.keys[0], bPanel: 4 * v.keyPanel, steps: j.Dim,
+		a: &w.queries[r*job.Dim], aStride: 4 * job.Dim,
+		b: &view.keys[0], bPanel: 4 * view.keyPanel, steps: job.Dim,
 		cStride: 4 * lead,
 	}
 	for i, most := 0, widest(); i < n; {
 		by := width(n-i, most)
 		args.count = (n - i) / by
 		args.list, args.c = &w.at[from+i], &w.scores[i*panel]
-		scores(h, by, &args)
+		scores(rows, by, &args)
 		i += args.count * by
 	}
-	w.cut(v, r, h, from, to)
+	w.cut(view, r, rows, from, to)
 	if n%2 == 1 { // weights come in pairs of panels
-		for q := range h {
+		for q := range rows {
 			fill(w.scores[q*lead+n*panel:][:panel])
 		}
 	}
 	weigh(&weightArgs{
-		s: &w.scores[0], stride: 4 * lead, rows: h, pairs: (n + 1) / 2, scale: v.scale,
+		s: &w.scores[0], stride: 4 * lead, rows: rows, pairs: (n + 1) / 2, scale: view.scale,
 		top: &w.top[r], total: &w.total[r], factor: &w.factor[r],
 	})
 	return n
 }
 
-// values adds to the sums of rows r to r+h-1 what the weights make of the
-// values of n panels, from from on in the list.
-func (w *worker) values(v *view, r, h, from, n int) {
-	if v.listed {
-		w.product(v, r, h, w.at[from:from+n], 0, &w.factor[r])
+// values multiplies the weights of rows r to r+rows-1 by the values of n panels,
+// from place from of the list on, and adds the products to the sums.
+func (w *worker) values(view *tileView, r, rows, from, n int) {
+	if view.listed {
+		w.product(view, r, rows, w.at[from:from+n], 0, &w.factor[r])
 		return
 	}
 	list, factors := w.list[from:from+n], &w.factor[r]
-	if last := int(list[n-1]); (last+1)*panel > v.job.K.Rows {
+	if last := int(list[n-1]); (last+1)*panel > view.job.K.Rows {
 		if n > 1 {
-			w.product(v, r, h, list[:n-1], 0, factors)
+			w.product(view, r, rows, list[:n-1], 0, factors)
 			factors = &ones[0]
 		}
-		tail := *v
-		tail.data, tail.step = v.pack.values, 4*v.job.wide()
-		w.product(&tail, r, h, w.ascending[:1], n-1, factors)
+		tail := *view
+		tail.data, tail.step = view.pack.values, 4*view.job.wide()
+		w.product(&tail, r, rows, w.ascending[:1], n-1, factors)
 		return
 	}
-	w.product(v, r, h, list, 0, factors)
+	w.product(view, r, rows, list, 0, factors)
 }
 
 var ones = [6]float32{1, 1, 1, 1, 1, 1}
 
 // product is values for the panels in list, whose weights begin at panel at.
-func (w *worker) product(v *view, r, h int, list []int32, at int, factors *float32) {
-	wide := v.job.wide()
+func (w *worker) product(view *tileView, r, rows int, list []int32, at int, factors *float32) {
+	wide := view.job.wide()
 	args := productArgs{
 		a: &w.scores[at*panel], aStride: 4 * lead,
-		bPanel: v.panel, bStep: v.step, list: &list[0], count: len(list),
+		bPanel: view.panel, bStep: view.step, list: &list[0], count: len(list),
 		cStride: 4 * wide, factors: factors,
 	}
 	for c, most := 0, widest(); c < wide; {
 		by := width((wide-c)/panel, most)
-		args.b, args.c = &v.data[c], &w.sums[r*wide+c]
-		values(h, by, &args)
+		args.b, args.c = &view.data[c], &w.sums[r*wide+c]
+		values(rows, by, &args)
 		c += by * panel
 	}
 }
 
-func fill(s []float32) {
-	for i := range s {
-		s[i] = minusInf
+func fill(scores []float32) {
+	for i := range scores {
+		scores[i] = minusInf
 	}
 }
 
-// cut takes away the scores of keys that a row does not see.
-func (w *worker) cut(v *view, r, h, from, to int) {
-	first := v.horizon(r)
+// cut sets to minus infinity the scores of keys that a row does not see.
+func (w *worker) cut(view *tileView, r, rows, from, to int) {
+	first := view.horizon(r)
 	for i := to - 1; i >= from; i-- {
 		place := int(w.list[i]) * panel
 		whole := place+panel <= first
-		if v.order != nil {
-			whole = int(v.last[w.list[i]]) < first
+		if view.order != nil {
+			whole = int(view.last[w.list[i]]) < first
 		}
 		switch {
-		case whole && len(w.bits) == 0 && v.order == nil:
-			return // and so are all before it
+		case whole && len(w.bits) == 0 && view.order == nil:
+			return // the panels before it are whole, too
 		case whole && (len(w.bits) == 0 || w.bits[i] < 0):
 			continue
 		}
-		for q := range h {
-			s := w.scores[q*lead+(i-from)*panel:][:panel]
-			end := v.horizon(r + q)
-			if v.order == nil {
-				fill(s[max(0, min(end-place, panel)):])
+		for q := range rows {
+			scores := w.scores[q*lead+(i-from)*panel:][:panel]
+			end := view.horizon(r + q)
+			if view.order == nil {
+				fill(scores[max(0, min(end-place, panel)):])
 			} else {
-				for c, key := range v.order[place : place+panel] {
+				for c, key := range view.order[place : place+panel] {
 					if int(key) >= end {
-						s[c] = minusInf
+						scores[c] = minusInf
 					}
 				}
 			}
 			if len(w.bits) > 0 && w.bits[i] >= 0 {
-				query, _ := v.row(r + q)
-				w.clearBits(v, s, query, int(w.bits[i]))
+				query, _ := view.row(r + q)
+				w.clearBits(view, scores, query, int(w.bits[i]))
 			}
 		}
 	}
 }
 
-// clearBits takes away the scores of a query that bits of the layout do not
-// select; at is where the panel's begin in the block's first row.
-func (w *worker) clearBits(v *view, s []float32, query, at int) {
-	l := v.layout
-	at += (v.job.Offset + query) % l.Block * l.Block
-	bits := l.Bits[at/64] >> (at % 64)
-	for c := range s {
+// clearBits sets to minus infinity the scores of keys that the layout's bits do
+// not select for a query. at is the offset of the panel's bits in the block's
+// first row.
+func (w *worker) clearBits(view *tileView, scores []float32, query, at int) {
+	layout := view.layout
+	at += (view.job.Offset + query) % layout.Block * layout.Block
+	bits := layout.Bits[at/64] >> (at % 64)
+	for c := range scores {
 		if bits>>c&1 == 0 {
-			s[c] = minusInf
+			scores[c] = minusInf
 		}
 	}
 }

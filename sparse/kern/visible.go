@@ -2,8 +2,8 @@ package kern
 
 import "entropipe/sparse/support"
 
-// visible calls f for every key that query i of head h sees, in the order of
-// the layout's columns: the meaning of a layout, which the kernels must equal.
+// visible calls f for every key that query i of head h sees, in the order of the
+// layout's columns. It defines the meaning of a layout, for the kernels too.
 func (j *Job) visible(i, h int, f func(key int)) {
 	l, end := j.layout(h), j.horizon(i)
 	if l == nil {
@@ -34,7 +34,8 @@ func (j *Job) visible(i, h int, f func(key int)) {
 	}
 }
 
-// keyOf is the key that a layout has at a place of its columns; -1: none.
+// keyOf returns the key at a place of a layout's columns, or -1 if no key is
+// there.
 func keyOf(l *support.Layout, place int) int {
 	switch {
 	case l.Order == nil:
@@ -45,7 +46,7 @@ func keyOf(l *support.Layout, place int) int {
 	return -1
 }
 
-// maskedBefore is the number of Masked entries before a row.
+// maskedBefore returns the number of Masked entries before a row.
 func maskedBefore(l *support.Layout, row int) int {
 	n := 0
 	for _, k := range l.Kind[:l.RowPtr[row]] {

@@ -179,7 +179,7 @@ func (p product) step(sums [][]reg.VecVirtual, numbers []Mem, bases []reg.GPVirt
 		if r%3 > 0 {
 			at.Index, at.Scale = stride, uint8(r%3)
 		}
-		if p.bits == 512 && len(b) == 1 { // else a factor serves several
+		if p.bits == 512 && len(b) == 1 { // with more vectors, one broadcast factor serves all of them
 			VFMADD231PS_BCST(at, b[0], sums[r][0])
 			continue
 		}
