@@ -26,7 +26,7 @@ func ours(r row, threads int) func() {
 	}
 	if r.Op == "tmul" {
 		a, b, dst := random(r.M, r.K), random(r.M, r.N), random(r.K, r.N)
-		return func() { mat.TMul(dst, a, b, false, threads) }
+		return func() { mat.TMul(dst, a, b, threads) }
 	}
 	x, dst, ones := random(r.M, r.N), random(r.M, r.N), make([]float32, r.N)
 	for i := range ones {

@@ -133,7 +133,7 @@ func (r *retention) step(j *kern.Job, h, at, end int) {
 		mat.Multiply(later.Row(i), k.Row(i), r.to[h][i*dim:(i+1)*dim])
 	}
 	mat.Multiply(r.state, r.state, r.all[h])
-	mat.TMul(state, later, v, true, 1)
+	mat.AddTMul(state, later, v, 1)
 }
 
 // latencyForm is a form of attention; start returns a run with memory of its own.

@@ -7,16 +7,26 @@ import (
 
 //go:generate go run -C gen ./columns -out ../columns_amd64.s -stubs ../columns_amd64.go -pkg mat
 
-// The functions below do with every row the same for each column: layers of
-// batch normalisation (Ioffe and Szegedy) and what lies around them, forward
-// and backward, and the pooling of points. Cost: one read of each matrix, and
-// one write of what changes.
+// The functions below apply one operation a column to every row: layers of batch
+// normalisation (Ioffe and Szegedy 2015), forward and backward, the activations
+// beside them, and the pooling of points. Cost: one read of each argument and one
+// write of each result.
 
-// Affine sets dst to x·scale+shift, column by column; with relu negative
-// numbers become zero. dst may be x. With scale = gamma/√(variance+eps) and
-// shift = beta-mean·scale it is batch normalisation, with a scale of ones a
-// bias.
-func Affine(dst, x Matrix, scale, shift []float32, relu bool) {
+// Affine sets dst [n][d] to x·scale+shift, with one scale and one shift a column.
+// dst may be x. With scale = gamma/√(variance+eps) and shift = beta-mean·scale it
+// is batch normalisation; with a scale of ones it adds a bias. It panics if the
+// shapes do not fit.
+func Affine(dst, x Matrix, scale, shift []float32) {
+	affine(dst, x, scale, shift, float32(math.Inf(-1)))
+}
+
+// AffineReLU sets dst to max(x·scale+shift, 0). Everything else is as for Affine.
+func AffineReLU(dst, x Matrix, scale, shift []float32) {
+	affine(dst, x, scale, shift, 0)
+}
+
+// affine sets dst to max(x·scale+shift, least).
+func affine(dst, x Matrix, scale, shift []float32, least float32) {
 	sameShape(dst, x)
 	lengths(x.Cols, scale, shift)
 	if x.empty() {
@@ -25,10 +35,7 @@ func Affine(dst, x Matrix, scale, shift []float32, relu bool) {
 	if level > Portable {
 		args := strips(dst, x)
 		args.columns = [4]*float32{&scale[0], &shift[0]}
-		args.extra = math.Float32bits(float32(math.Inf(-1))) // the least result
-		if relu {
-			args.extra = 0
-		}
+		args.extra = math.Float32bits(least)
 		if level == AVX512 {
 			affineAVX512(args.address())
 		} else {
@@ -39,11 +46,7 @@ func Affine(dst, x Matrix, scale, shift []float32, relu bool) {
 	for i := range x.Rows {
 		in, out := x.Row(i), dst.Row(i)
 		for j, v := range in {
-			v = float32(v*scale[j]) + shift[j]
-			if relu {
-				v = max(v, 0)
-			}
-			out[j] = v
+			out[j] = max(float32(v*scale[j])+shift[j], least)
 		}
 	}
 }

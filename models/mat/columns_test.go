@@ -22,7 +22,7 @@ func TestAffine(t *testing.T) {
 		columnShapes(func(rows, cols int, what string) {
 			x, dst := random(r, rows, cols), random(r, rows, cols)
 			scale, shift := random(r, 1, cols).Row(0), random(r, 1, cols).Row(0)
-			for _, relu := range []bool{false, true} {
+			for _, relu := range []bool{false, true} { // the last is AffineReLU, as below
 				want, size := make([][]float64, rows), make([][]float64, rows)
 				for i := range rows {
 					for j, v := range x.Row(i) {
@@ -34,11 +34,15 @@ func TestAffine(t *testing.T) {
 						want[i], size[i] = append(want[i], y), append(size[i], math.Abs(p)+math.Abs(float64(shift[j])))
 					}
 				}
-				Affine(dst, x, scale, shift, relu)
+				if relu {
+					AffineReLU(dst, x, scale, shift)
+				} else {
+					Affine(dst, x, scale, shift)
+				}
 				near(t, dst, want, size, 0x1p-23, what)
 				intact(t, dst, what)
 			}
-			Affine(x, x, scale, shift, true)
+			AffineReLU(x, x, scale, shift)
 			sameBits(t, x, dst, what+" in place")
 		})
 	})
@@ -190,7 +194,7 @@ func BenchmarkColumns(b *testing.B) {
 		name string
 		f    func()
 	}{
-		{"affine", func() { Affine(h, z, p, q, true) }},
+		{"affine", func() { AffineReLU(h, z, p, q) }},
 		{"moments", func() { Moments(s, u, z, p) }},
 		{"relu backward", func() { ReLUBackward(d, h, z, s, u, p) }},
 		{"norm backward", func() { NormBackward(d, z, p, p, p, p) }},

@@ -140,7 +140,7 @@ func TestProductsOfEveryShape(t *testing.T) {
 				}
 			}
 			value, size = naive(gradient, turned, dst, Epilogue{})
-			TMul(gradient, a, dst, false, 1)
+			TMul(gradient, a, dst, 1)
 			near(t, gradient, value, size, float64(m+1)*0x1p-24, what+" turned")
 			intact(t, gradient, what+" turned")
 		}
@@ -258,7 +258,11 @@ func TestTMul(t *testing.T) {
 			add := r.IntN(2) == 0
 			what := fmt.Sprintf("(%d×%d)ᵀ·%d×%d, add %v", rows, i, rows, j, add)
 			value, size := naive(dst, turned, b, Epilogue{Add: add})
-			TMul(dst, a, b, add, 1)
+			if add {
+				AddTMul(dst, a, b, 1)
+			} else {
+				TMul(dst, a, b, 1)
+			}
 			near(t, dst, value, size, float64(min(rows, tmulRows)+rows/tmulRows+3)*0x1p-23, what)
 			intact(t, dst, what)
 		})
@@ -272,10 +276,10 @@ func TestTMulIsTheSameForAllWorkers(t *testing.T) {
 			rows, i, j := 1+r.IntN(1500), 1+r.IntN(140), 1+r.IntN(140)
 			a, b := random(r, rows, i), random(r, rows, j)
 			one := random(r, i, j)
-			TMul(one, a, b, false, 1)
+			TMul(one, a, b, 1)
 			for _, workers := range []int{2, 3, 8, 100} {
 				many := random(r, i, j)
-				TMul(many, a, b, false, workers)
+				TMul(many, a, b, workers)
 				what := fmt.Sprintf("seed %d: (%d×%d)ᵀ·%d×%d, %d workers", seed, rows, i, rows, j, workers)
 				sameBits(t, many, one, what)
 				intact(t, many, what)
@@ -295,7 +299,7 @@ func TestProductsDoNotAllocate(t *testing.T) {
 			w.Pack(b)
 			w.Mul(dst, a, Epilogue{ReLU: true}, 1)
 			w.Mul(dst, a, Epilogue{Apply: GELU, Times: times}, 1)
-			TMul(gradient, a, dst, true, 1)
+			AddTMul(gradient, a, dst, 1)
 		}); got != 0 {
 			t.Errorf("%v allocations", got)
 		}
@@ -328,7 +332,7 @@ func BenchmarkTMul(b *testing.B) {
 				r := seeded(8)
 				x, y, dst := random(r, rows, i), random(r, rows, j), random(r, i, j)
 				for b.Loop() {
-					TMul(dst, x, y, false, workers)
+					TMul(dst, x, y, workers)
 				}
 				b.ReportMetric(2*float64(rows)*float64(i)*float64(j)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 			})

@@ -1,18 +1,28 @@
 package mat
 
-// tmulRows is the number of rows that TMul sums by itself before it adds the
-// sum to dst: a bound of the error, and of what has to stay in the cache.
+// tmulRows is the number of rows that TMul sums before it adds the sum to dst. It
+// bounds the error and the memory that has to stay in the cache.
 const tmulRows = 256
 
-// TMul sets dst to aᵀ·b, or adds it to dst: the gradient of weights from a
-// layer's inputs and the gradients of its outputs, a and b with as many rows.
-// dst has a row for every column of a and shares no memory with a or b.
+// TMul sets dst [m][n] to aᵀ·b, where a is [k][m] and b is [k][n]: the gradient of
+// a layer's weights from the layer's inputs and the gradients of its outputs. dst
+// shares no memory with a or b. Without rows in a and b, dst becomes zero. TMul
+// panics if the shapes do not fit.
 //
-// Every number is summed over 256 rows in ascending order, and those sums are
-// added in ascending order: for any number of workers the same. Its error is
-// at most (256 + rows/256)·2⁻²³·Σ|a||b|. Workers share dst's columns and rows,
-// so more of them than dst has blocks of 12×64 numbers do not help.
-func TMul(dst, a, b Matrix, add bool, workers int) {
+// Every number of dst is summed over 256 rows in ascending order, and these sums
+// are added in ascending order, so that the bits do not depend on the number of
+// workers. The error is at most (256 + k/256)·2⁻²³·Σ|a||b|. Workers share blocks
+// of 12×64 numbers of dst; more workers than blocks do not help.
+func TMul(dst, a, b Matrix, workers int) {
+	dst.check()
+	for i := range dst.Rows {
+		clear(dst.Row(i))
+	}
+	AddTMul(dst, a, b, workers)
+}
+
+// AddTMul adds aᵀ·b to dst. Everything else is as for TMul.
+func AddTMul(dst, a, b Matrix, workers int) {
 	dst.check()
 	a.check()
 	b.check()
@@ -25,11 +35,6 @@ func TMul(dst, a, b Matrix, add bool, workers int) {
 	if dst.empty() {
 		return
 	}
-	if !add {
-		for i := range dst.Rows {
-			clear(dst.Row(i))
-		}
-	}
 	if workers > 1 && dst.Rows*dst.Cols*a.Rows > smallWork {
 		tmulShare(dst, a, b, workers)
 		return
@@ -37,8 +42,8 @@ func TMul(dst, a, b Matrix, add bool, workers int) {
 	tmulBlock(dst, a, b)
 }
 
-// tmulShare gives every task some columns of dst, and when these are few also
-// only some of its rows.
+// tmulShare gives every task 64 columns of dst; if that makes too few tasks, it
+// divides the rows, too.
 func tmulShare(dst, a, b Matrix, workers int) {
 	const columns = 64
 	across := (dst.Cols + columns - 1) / columns
@@ -66,7 +71,7 @@ func tmulBlock(dst, a, b Matrix) {
 	}
 }
 
-// tmulVector is tmulPortable, some panels of columns at a time.
+// tmulVector is tmulPortable by the kernels, several panels of columns at a time.
 func tmulVector(dst, a, b Matrix) {
 	args := productArgs{
 		rows: dst.Rows, steps: a.Rows,
@@ -83,7 +88,7 @@ func tmulVector(dst, a, b Matrix) {
 	}
 }
 
-// tmulPortable adds the sum over all rows to dst.
+// tmulPortable adds aᵀ·b to dst, each number as one sum over all rows of a.
 func tmulPortable(dst, a, b Matrix) {
 	for i := range dst.Rows {
 		for j := 0; j < dst.Cols; j += panel {

@@ -129,7 +129,7 @@ func (r *Runner) local(l *lane, lo, hi int) {
 func (r *Runner) outputs(l *lane, lo, hi int) {
 	n := r.run.net
 	h := mat.Of(hi-lo, Head, l.head)
-	mat.Affine(h, mat.Of(hi-lo, Head, r.heads[lo*Head:hi*Head]), ones[:], r.offset[:], true)
+	mat.AffineReLU(h, mat.Of(hi-lo, Head, r.heads[lo*Head:hi*Head]), ones[:], r.offset[:])
 	out := r.run.dst[lo*n.dims : hi*n.dims]
 	n.last.Mul(mat.Of(hi-lo, n.dims, out), h, mat.Epilogue{Bias: n.end}, 1)
 	mat.Tanh(out, out)

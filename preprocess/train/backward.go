@@ -41,7 +41,7 @@ func (n *network) outputsBack(b int, s *cloudScratch) {
 	n.eachTile(b, func(lo, hi int) {
 		dOut, h := rowsOf(n.dOut, n.dims, lo, hi), rowsOf(n.h, net.Head, lo, hi)
 		d := rowsOf(n.dz[3], net.Head, lo, hi)
-		mat.TMul(gLast, dOut, h, true, 1)
+		mat.AddTMul(gLast, dOut, h, 1)
 		for i := range dOut.Rows {
 			for k, v := range dOut.Row(i) {
 				s.gBias[k] += v
@@ -76,7 +76,7 @@ func (n *network) headBack(b int, s *cloudScratch) {
 		d := rowsOf(n.dz[3], net.Head, lo, hi)
 		mat.NormBackward(d, rowsOf(n.z[3], net.Head, lo, hi), s.center, p.a, p.b, p.c)
 		h := n.input(3, s, lo, hi)
-		mat.TMul(part, d, h, true, 1)
+		mat.AddTMul(part, d, h, 1)
 		below := rowsOf(n.dz[2], net.Global, lo, hi)
 		n.backs[3].Mul(below, d, mat.Epilogue{}, 1)
 		for k, at := range s.at {
@@ -100,7 +100,7 @@ func (n *network) localBack(l, b int, s *cloudScratch) {
 		d := rowsOf(n.dz[l], n.width(l), lo, hi)
 		mat.NormBackward(d, rowsOf(n.z[l], n.width(l), lo, hi), p.batch, p.a, p.b, p.c)
 		h := n.input(l, s, lo, hi)
-		mat.TMul(part, d, h, true, 1)
+		mat.AddTMul(part, d, h, 1)
 		if l == 0 {
 			return
 		}

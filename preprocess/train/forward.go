@@ -37,7 +37,7 @@ func (n *network) input(l int, s *cloudScratch, lo, hi int) mat.Matrix {
 		return rowsOf(n.x, n.dims, lo, hi)
 	}
 	h := mat.Of(hi-lo, n.width(l-1), s.tile[0])
-	mat.Affine(h, rowsOf(n.z[l-1], n.width(l-1), lo, hi), n.norms[l-1].scale, n.norms[l-1].shift, true)
+	mat.AffineReLU(h, rowsOf(n.z[l-1], n.width(l-1), lo, hi), n.norms[l-1].scale, n.norms[l-1].shift)
 	return h
 }
 
@@ -95,7 +95,7 @@ func (n *network) outputsOf(b int, s *cloudScratch) {
 	}
 	n.eachTile(b, func(lo, hi int) {
 		h := rowsOf(n.h, net.Head, lo, hi)
-		mat.Affine(h, rowsOf(n.z[3], net.Head, lo, hi), p.scale, s.shift, true)
+		mat.AffineReLU(h, rowsOf(n.z[3], net.Head, lo, hi), p.scale, s.shift)
 		n.dropOut(h, lo)
 		n.final.Mul(rowsOf(n.out, n.dims, lo, hi), h, mat.Epilogue{Bias: n.bias}, 1)
 	})

@@ -33,7 +33,7 @@ func kMeans(keys mat.Matrix, k int, lots uint64) (anchors mat.Matrix, alpha floa
 	mass := make([]float64, k)
 	for step := range lloyd {
 		mat.Softmax(f.near, float32(f.sharp(a)*math.Pow(2, float64(step-lloyd/2))))
-		mat.TMul(sums, f.near, x, false, 1)
+		mat.TMul(sums, f.near, x, 1)
 		clear(mass)
 		for i := range x.Rows {
 			for c, p := range f.near.Row(i) {

@@ -139,7 +139,7 @@ func (s *Session) embed(lo, hi int) {
 			continue
 		}
 		position := s.offset(at) + r - int(s.starts[at])
-		mat.Affine(x.Slice(r, r+1), word, s.m.ones, s.m.positions.Row(position), false)
+		mat.Affine(x.Slice(r, r+1), word, s.m.ones, s.m.positions.Row(position))
 	}
 }
 

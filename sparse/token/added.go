@@ -8,35 +8,35 @@ import (
 	"unicode/utf8"
 )
 
-// An addedToken is a token that is looked for in the text before the model
-// sees it.
+// An addedToken is a token that is matched in the text before the model.
 type addedToken struct {
 	Content    string `json:"content"`
 	ID         int32  `json:"id"`
 	SingleWord bool   `json:"single_word"` // no match inside a word
-	LStrip     bool   `json:"lstrip"`      // takes the white space before it
-	RStrip     bool   `json:"rstrip"`      // and behind it
-	Normalized bool   `json:"normalized"`  // looked for in the normalized text
+	LStrip     bool   `json:"lstrip"`      // a match includes the white space before it
+	RStrip     bool   `json:"rstrip"`      // a match includes the white space after it
+	Normalized bool   `json:"normalized"`  // matched in the normalized text, not in the raw text
 	Special    bool   `json:"special"`
 
-	pattern []byte // what is looked for
+	pattern []byte // text that matches
 }
 
-// A cut is a part of a text: an added token, or what lies between them.
+// A cut is a part of a text: an added token, or the text between two of them.
 type cut struct {
 	from, to int
-	id       int32 // -1: text
+	id       int32 // id of the added token; -1 for text
 }
 
-// An addedSet finds added tokens: the leftmost, and of these the longest.
+// An addedSet finds added tokens: the leftmost match, and the longest of several
+// that begin there.
 type addedSet struct {
-	tokens []addedToken // in the order of their patterns
-	first  [257]int32   // first[b]: the first token whose pattern begins with b or more
-	only   int          // the byte with which all begin, or -1
+	tokens []addedToken // in ascending order of their patterns
+	first  [257]int32   // first[b] is the index of the first token whose pattern begins with b or a larger byte
+	only   int          // first byte of all patterns, or -1 if they differ
 }
 
 func newAddedSet(tokens []addedToken) addedSet {
-	// Of two equal patterns the one added first is found: the sort is stable.
+	// Of two equal patterns the earlier token must be found, so the sort is stable.
 	slices.SortStableFunc(tokens, func(a, b addedToken) int { return bytes.Compare(a.pattern, b.pattern) })
 	s := addedSet{tokens: tokens, only: -1}
 	for _, t := range tokens {
@@ -51,8 +51,8 @@ func newAddedSet(tokens []addedToken) addedSet {
 	return s
 }
 
-// cut appends the parts of s in order; none is empty, except when s is.
-// Time is O(len(s)), with the longest pattern as a factor at worst.
+// cut appends the parts of s in order. No part is empty; an empty s has none. Time
+// is O(len(s)·longest pattern) at worst.
 func (a *addedSet) cut(dst []cut, s []byte) []cut {
 	done, stripped := 0, 0
 	for at := 0; at < len(s) && len(a.tokens) > 0; {
@@ -61,7 +61,7 @@ func (a *addedSet) cut(dst []cut, s []byte) []cut {
 			break
 		}
 		to := from + len(token.pattern)
-		at = to // a match that is discarded is not looked into either
+		at = to // no further match begins within this one, even if it is discarded
 		if token.SingleWord && (wordBefore(s[:from]) || wordAfter(s[to:])) {
 			continue
 		}
@@ -69,7 +69,7 @@ func (a *addedSet) cut(dst []cut, s []byte) []cut {
 			from = min(from, done) + len(bytes.TrimRightFunc(s[min(from, done):from], isSpace))
 		}
 		if token.RStrip {
-			if to >= stripped { // else within the white space of the match before
+			if to >= stripped { // below stripped, to lies within white space that is measured already
 				stripped = len(s) - len(bytes.TrimLeftFunc(s[to:], isSpace))
 			}
 			to = stripped
@@ -86,8 +86,8 @@ func (a *addedSet) cut(dst []cut, s []byte) []cut {
 	return dst
 }
 
-// find returns the first match that begins at at or behind it, nil when there
-// is none.
+// find returns the place and token of the first match that begins at at or later,
+// or nil if there is none.
 func (a *addedSet) find(s []byte, at int) (int, *addedToken) {
 	for ; at < len(s); at++ {
 		if a.only >= 0 {
@@ -104,7 +104,7 @@ func (a *addedSet) find(s []byte, at int) (int, *addedToken) {
 	return 0, nil
 }
 
-// longest returns the longest token that s begins with, nil when there is none.
+// longest returns the token with the longest pattern that s begins with, or nil.
 // The candidates are a range of the sorted patterns, which every byte narrows.
 func (a *addedSet) longest(s []byte) *addedToken {
 	candidates := a.tokens[a.first[s[0]]:a.first[int(s[0])+1]]
@@ -121,8 +121,8 @@ func (a *addedSet) longest(s []byte) *addedToken {
 	return found
 }
 
-// narrow returns the tokens whose pattern has byte b at position n; those
-// before n are equal in all.
+// narrow returns the tokens whose pattern has byte b at position n. The first n
+// bytes of all patterns must be equal.
 func narrow(tokens []addedToken, n int, b byte) []addedToken {
 	compare := func(t addedToken, want int) int {
 		if len(t.pattern) <= n {
@@ -147,8 +147,9 @@ func wordAfter(s []byte) bool {
 
 func isSpace(r rune) bool { return unicode.Is(unicode.White_Space, r) }
 
-// isWord is \w of UTS 18: alphabetic, marks, decimal digits, connectors,
-// joiners.
+// isWord reports whether r is in \w of UTS 18: alphabetic characters, marks,
+// decimal digits, connectors, joiners.
 func isWord(r rune) bool {
-	return inRanges(r, moreWordSigns) || unicode.In(r, unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control)
+	return inRanges(r, moreWordSigns) || unicode.In(r, unicode.L, unicode.Nl,
+		unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control)
 }

@@ -2,20 +2,20 @@ package token
 
 import "unicode/utf8"
 
-// A bpe merges the symbols of a word, pair by pair, the pair of lowest rank
-// first and of equals the leftmost.
+// A bpe merges the symbols of a word, pair by pair: the pair of lowest rank first,
+// and the leftmost of pairs of equal rank.
 type bpe struct {
-	bytes   bool // symbols begin as bytes, and else as code points
+	bytes   bool // words are cut into bytes first; if false, into code points
 	words   *wordTable
-	symbols [256]int32 // of bytes; -1: none
+	symbols [256]int32 // symbol of each byte, or -1
 	merges  mergeTable
 
-	unknown      int32 // -1: what has no symbol is dropped
-	fuse         bool  // neighbouring unknown symbols are one
-	fallback     bool  // a code point without symbol becomes the tokens of its bytes
+	unknown      int32 // unknown symbol; -1: code points without a symbol are dropped
+	fuse         bool  // adjacent unknown symbols become one
+	fallback     bool  // a code point without a symbol becomes the tokens of its bytes
 	fallbacks    [256]int32
-	ignoreMerges bool   // a word that is a token is that token
-	whole        []bool // by id: merging the token's bytes ends with the token
+	ignoreMerges bool   // a word that is a token becomes that token without merges
+	whole        []bool // [id] true if merging the token's own bytes gives the token
 }
 
 func (m *bpe) append(dst []int32, word []byte, w *wordScratch) []int32 {
@@ -34,9 +34,8 @@ func (m *bpe) append(dst []int32, word []byte, w *wordScratch) []int32 {
 	return dst[:start+n]
 }
 
-// appendBytes appends the symbols of bytes. A byte without one becomes the
-// unknown symbol once for every character that its letter stands for, which is
-// one.
+// appendBytes appends the symbols of bytes. A byte without a symbol becomes the
+// unknown symbol; m.fuse joins adjacent ones.
 func (m *bpe) appendBytes(dst []int32, word []byte) []int32 {
 	pending := false
 	for _, b := range word {
@@ -62,8 +61,9 @@ func (m *bpe) appendBytes(dst []int32, word []byte) []int32 {
 	return dst
 }
 
-// appendRunes appends the symbols of code points. An unknown symbol waits for
-// its neighbours, and fallback bytes overtake it, as in the reference.
+// appendRunes appends the symbols of code points. It appends an unknown symbol
+// only when the next known symbol or the end of the word follows, so that fallback
+// bytes in between come before it, as in the reference.
 func (m *bpe) appendRunes(dst []int32, word []byte) []int32 {
 	pending := false
 	for len(word) > 0 {
@@ -106,11 +106,11 @@ func (m *bpe) hasFallback(r []byte) bool {
 	return true
 }
 
-// shortWord is the number of symbols up to which looking at all pairs for the
-// next merge is faster than a heap.
+// shortWord is the number of symbols up to which a scan of all pairs for the next
+// merge is faster than a heap.
 const shortWord = 48
 
-// merge merges symbols in place and returns how many are left.
+// merge merges symbols in place and returns the number of symbols that are left.
 func (m *bpe) merge(symbols []int32, w *wordScratch) int {
 	if len(symbols) < 2 || m.merges.count == 0 {
 		return len(symbols)
@@ -121,9 +121,10 @@ func (m *bpe) merge(symbols []int32, w *wordScratch) int {
 	return m.mergeLong(symbols, w)
 }
 
-// mergeShort is quadratic: every round finds the pair, and closes the gap.
+// mergeShort merges in quadratic time: every round finds the next pair, and closes
+// the gap that its merge leaves.
 func (m *bpe) mergeShort(symbols []int32, w *wordScratch) int {
-	ranks := w.ranks[:0] // ranks[i]: of the pair that begins at i
+	ranks := w.ranks[:0] // ranks[i] is the rank of the pair that begins at i
 	for i := range len(symbols) - 1 {
 		ranks = append(ranks, m.merges.find(symbols[i], symbols[i+1]).rank)
 	}
@@ -154,8 +155,8 @@ func (m *bpe) mergeShort(symbols []int32, w *wordScratch) int {
 	return n
 }
 
-// mergeLong keeps the symbols in a list and the pairs in a heap: O(n log n)
-// however long the word.
+// mergeLong keeps the symbols in a list and the pairs in a heap. It takes
+// O(n log n) for a word of n symbols.
 func (m *bpe) mergeLong(symbols []int32, w *wordScratch) int {
 	n := len(symbols)
 	w.next, w.prev, w.heap = w.next[:0], w.prev[:0], w.heap[:0]
@@ -174,7 +175,7 @@ func (m *bpe) mergeLong(symbols []int32, w *wordScratch) int {
 		}
 		right := w.next[at]
 		found := m.merges.find(symbols[at], symbols[right])
-		if found.rank != uint32(top>>32) { // the pair is no more
+		if found.rank != uint32(top>>32) { // an earlier merge has changed the pair
 			continue
 		}
 		symbols[at], symbols[right] = found.id, -1

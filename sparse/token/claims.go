@@ -10,18 +10,19 @@ import (
 	"entropipe/models/plainfile"
 )
 
-// TooManyError says that a tokenizer.json has an id beyond those that its model
-// has rows for.
+// TooManyError reports that a tokenizer.json has an id for which its model has no
+// row of embeddings. ID is the largest id, Most the number of rows.
 type TooManyError struct{ ID, Most int }
 
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("tokenizer.json has ids up to %d, but the embedding of the model has %d rows: they are not of one model", e.ID, e.Most)
+	return fmt.Sprintf("tokenizer.json has ids up to %d, but the embedding of the model has %d rows: they do not belong together",
+		e.ID, e.Most)
 }
 
-// checkIDs passes over a tokenizer.json and returns a *TooManyError if an id of
-// its vocabulary or of its added tokens is not below most. It keeps nothing of
-// the file: the tables of a tokenizer take twenty times its size. What is wrong
-// with the file otherwise is left to the parser.
+// checkIDs scans a tokenizer.json and returns a *TooManyError if an id of its
+// vocabulary or of its added tokens is not below most. It stores nothing of the
+// file, whose tables would take twenty times its size. It ignores other faults of
+// the file: the parser reports them.
 func checkIDs(path string, most int) error {
 	f, err := plainfile.Open(path)
 	if err != nil {
@@ -39,17 +40,17 @@ func checkIDs(path string, most int) error {
 // idScanner walks JSON by its brackets and strings.
 type idScanner struct {
 	r       *bufio.Reader
-	largest int    // id so far
-	text    []byte // of the last key or number, cut at 64 bytes
+	largest int    // largest id so far
+	text    []byte // last key or number, cut at 64 bytes
 }
 
 // maxNesting bounds the walk; encoding/json allows 10,000.
 const maxNesting = 1000
 
-var errNotJSON = errors.New("not the JSON of a tokenizer")
+var errNotJSON = errors.New("the file is not the JSON of a tokenizer")
 
-// value passes over a value. path are the keys that lead to it, so far as they
-// matter: model, vocab and a token, or added_tokens, "" for a list, and id.
+// value scans a value. path holds the keys that lead to it, if they can lead to an
+// id: "model", "vocab" and a token; or "added_tokens", "" for a list, and "id".
 func (s *idScanner) value(path []string, depth int) error {
 	if depth > maxNesting {
 		return errNotJSON
@@ -82,17 +83,17 @@ func (s *idScanner) value(path []string, depth int) error {
 	}
 }
 
-// number keeps the largest id.
+// number raises s.largest if the number just read is an id.
 func (s *idScanner) number(path []string) {
 	if len(path) != 3 || !(path[0] == "model" && path[1] == "vocab" || path[0] == "added_tokens" && path[2] == "id") {
 		return
 	}
-	if id, err := strconv.Atoi(string(s.text)); err == nil && id < maxID { // the parser refuses others
+	if id, err := strconv.Atoi(string(s.text)); err == nil && id < maxID { // the parser refuses larger ids
 		s.largest = max(s.largest, id)
 	}
 }
 
-// members passes over an object or a list, after its first bracket.
+// members scans an object or a list after its first bracket.
 func (s *idScanner) members(path []string, depth int, end byte) error {
 	var inner [3]string
 	for {
@@ -130,8 +131,8 @@ func (s *idScanner) members(path []string, depth int, end byte) error {
 	}
 }
 
-// key returns the last key where it matters; tokens of a vocabulary all lead to
-// a number, so none of them is made.
+// key returns the last key. It returns "" for items of a list and for tokens of
+// the vocabulary: their path needs no name, and strings would cost memory.
 func (s *idScanner) key(path []string, end byte) string {
 	if end == ']' || len(path) == 2 && path[0] == "model" {
 		return ""
@@ -152,7 +153,7 @@ func (s *idScanner) next() (byte, error) {
 	}
 }
 
-// quoted passes over a string, after its first quote.
+// quoted scans a string after its first quote.
 func (s *idScanner) quoted() error {
 	s.text = append(s.text[:0], '"')
 	for escaped := false; ; {

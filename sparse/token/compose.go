@@ -8,19 +8,18 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A composer brings text into NFC. The form of package norm is not used itself,
-// for the reason that decomposer gives, and because it is of a later Unicode than
-// the reference's.
+// A composer brings text into NFC. norm.NFC does not serve, for the reason that
+// decomposer gives, and because it follows a later Unicode than the reference.
 type composer struct {
-	pairs    map[[2]rune]rune                    // two code points that become one
-	unstable [(unicode.MaxRune + 64) / 64]uint64 // a bit for each code point that NFC may alter, move, or join to one before it
+	pairs    map[[2]rune]rune                    // composition of two code points
+	unstable [(unicode.MaxRune + 64) / 64]uint64 // a bit for each code point that NFC may alter, move or join to one before it
 }
 
-// composition is filled when the first tokenizer that wants NFC is read: some
-// ten milliseconds.
+// composition is computed when the first tokenizer with NFC is read. It takes
+// about ten milliseconds.
 var composition = sync.OnceValue(func() *composer {
 	c := &composer{pairs: map[[2]rune]rune{}}
-	for r := rune(0x300); r <= unicode.MaxRune; r++ { // nothing before is unstable
+	for r := rune(0x300); r <= unicode.MaxRune; r++ { // no code point below is unstable
 		if full, ccc := decomposition(r); ccc != 0 || full != nil && !composes(r) {
 			c.setUnstable(r)
 		}
@@ -45,17 +44,18 @@ var composition = sync.OnceValue(func() *composer {
 	return c
 })
 
-// composes says whether NFC keeps r: code points that stand for one other, and
-// some more, are always taken apart.
+// composes reports whether NFC keeps r. It decomposes code points that stand for
+// one other code point, and some more.
 func composes(r rune) bool { return norm.NFC.IsNormalString(string(r)) }
 
 func (c *composer) setUnstable(r rune)     { c.unstable[r/64] |= 1 << (r % 64) }
 func (c *composer) isUnstable(r rune) bool { return c.unstable[r/64]>>(r%64)&1 != 0 }
 
-// append appends the NFC of s to dst. What lies between a stable code point and
-// the next but one is left alone unless something unstable is there.
+// append appends the NFC of s to dst. It copies stable code points as they are,
+// and composes each run of unstable code points together with the stable code
+// point before it.
 func (c *composer) append(dst, s []byte, d *decomposer) []byte {
-	done, stable := 0, 0 // s[:done] is in dst; stable: where the last stable code point begins
+	done, stable := 0, 0 // s[:done] is in dst; the last stable code point begins at stable
 	for at := 0; at < len(s); {
 		r, n := rune(s[at]), 1
 		if r >= utf8.RuneSelf {
@@ -81,9 +81,10 @@ func (c *composer) append(dst, s []byte, d *decomposer) []byte {
 	return append(dst, s[done:]...)
 }
 
-// appendComposed takes s apart and joins what can be joined: each code point to
-// the last of class zero before it, unless one of its own class or of none stands
-// between them (Unicode, section 3.11).
+// appendComposed decomposes s and composes the result: each code point joins the
+// last code point of class zero before it, if the pair has a composition and no
+// code point between them has class zero or a class as large (Unicode, section
+// 3.11).
 func (c *composer) appendComposed(dst, s []byte, d *decomposer) []byte {
 	start := len(dst)
 	for len(s) > 0 {
@@ -92,7 +93,7 @@ func (c *composer) appendComposed(dst, s []byte, d *decomposer) []byte {
 		s = s[n:]
 	}
 	dst = d.flush(dst)
-	starter, between := -1, uint8(0) // between: the class of what stands behind the starter
+	starter, between := -1, uint8(0) // last code point of class zero; class of the code point before r
 	left := d.joined[:0]
 	for rest := dst[start:]; len(rest) > 0; {
 		r, n := utf8.DecodeRune(rest)

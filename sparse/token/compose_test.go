@@ -23,7 +23,7 @@ func composed(text string) string {
 func TestCompose(t *testing.T) {
 	const seed = 16
 	r := rand.New(rand.NewPCG(seed, seed))
-	var moving []rune // what a random code point seldom is
+	var moving []rune // unstable code points, which random ones seldom are
 	for c := rune(0x300); c < 0x30000; c++ {
 		if composition().isUnstable(c) && !inRanges(c, laterDecompositions) {
 			moving = append(moving, c)

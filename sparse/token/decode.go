@@ -8,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// A decoder is one step of the file's decoder: it takes and returns the parts
-// of a text.
+// A decoder is one step of the file's decoder: it maps the parts of a text to new
+// parts.
 type decoder struct {
 	kind     decoderKind
-	prefix   string // WordPiece
-	cleanup  bool
-	from, to string // replace; metaspace: from
-	prepend  bool   // metaspace: the first mark was set by the pre-tokenizer
-	content  string // strip: a character
-	left     int    // how many of it at most, at the beginning
-	right    int    // and at the end
+	prefix   string // decodeWordPiece
+	cleanup  bool   // decodeWordPiece
+	from, to string // decodeReplace; decodeMetaspace: from alone
+	prepend  bool   // decodeMetaspace: the pre-tokenizer has put a mark before the text
+	content  string // decodeStrip: a character
+	left     int    // decodeStrip: largest number of characters removed at the beginning
+	right    int    // decodeStrip: largest number of characters removed at the end
 }
 
 type decoderKind int
@@ -33,11 +33,12 @@ const (
 	decodeMetaspace
 )
 
-// Decode returns the text of ids, without special tokens and without ids that
-// no token has. For a byte-level model Decode(Encode(nil, s)) is s if s is valid
-// UTF-8, spells no special token, and no added token strips white space;
-// add_prefix_space adds that space, and NFC may join letters to their marks. Ids that end within a character end with
-// U+FFFD. A WordPiece model gives back its normalized words.
+// Decode returns the text of ids. It omits special tokens and ids that no token
+// has. For a byte-level model Decode(Encode(nil, s)) is s if s is valid UTF-8 and
+// spells no special token, and if no added token strips white space; with
+// add_prefix_space the text has that space, and NFC may join letters to their
+// marks. If ids end within a character, the text ends with U+FFFD. A WordPiece
+// model gives normalized words. Decode may be called concurrently.
 func (t *Tokenizer) Decode(ids []int32) string {
 	parts := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -83,8 +84,8 @@ func (d *decoder) apply(parts []string) []string {
 	return parts
 }
 
-// decodeBytes turns letters back into bytes; a token with any other letter in
-// it stands for itself.
+// decodeBytes converts the letters of byte-level tokens to bytes. A token with any
+// other letter stays as it is.
 func decodeBytes(parts []string) string {
 	var out []byte
 	for _, part := range parts {
@@ -96,8 +97,8 @@ func decodeBytes(parts []string) string {
 	return string(appendValid(nil, string(out)))
 }
 
-// decodeFallback joins byte tokens to characters, and makes each byte of a
-// broken run U+FFFD.
+// decodeFallback joins runs of byte tokens to characters. Each byte of a run that
+// is not UTF-8 becomes U+FFFD.
 func decodeFallback(parts []string) []string {
 	var out []string
 	var run []byte
@@ -134,7 +135,8 @@ func fallbackByte(token string) (byte, bool) {
 	return byte(b), err == nil
 }
 
-// cleanup of WordPiece closes the gaps before punctuation and English endings.
+// cleanup holds the replacements of WordPiece's decoder, which remove the spaces
+// before punctuation and English endings.
 var cleanup = [][2]string{
 	{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"}, {" 'm", "'m"},
 	{" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// sameMeaning refuses what the reference's machine (Oniguruma) and regexp2 read
-// differently, or what one of them reads and the other does not: anchors, which
-// are of lines there; words (\w, \b), whose marks differ; classes within
-// classes and their intersection; the shorthands of one machine only. What is
-// left is what files hold: properties, space, literals, groups, repetition and
-// looking around.
+// sameMeaning returns an error if the reference's engine (Oniguruma) and regexp2
+// read a part of the pattern differently, or if only one of them accepts it:
+// anchors, which match at lines in Oniguruma; words (\w, \b), whose marks differ;
+// classes within classes and their intersection; shorthands of one engine. It
+// accepts properties, space, literals, groups, repetition and look-around, and so
+// the patterns of all files in use.
 func sameMeaning(expr string) error {
 	inClass := false
 	for i := 0; i < len(expr); i++ {
@@ -22,7 +22,7 @@ func sameMeaning(expr string) error {
 			part = rest[:min(2, len(rest))]
 			bad = len(rest) < 2 || isLetterOrDigit(rest[1]) && !strings.ContainsRune("sSdDpPrntux", rune(rest[1]))
 			i++
-			if hasAnyPrefix(rest, `\p{`, `\P{`, `\x{`) { // to the end of the name
+			if hasAnyPrefix(rest, `\p{`, `\P{`, `\x{`) { // skip the name
 				i += max(0, strings.IndexByte(rest, '}')-1)
 			}
 		case inClass:
@@ -49,12 +49,12 @@ func sameMeaning(expr string) error {
 	return nil
 }
 
-// noNestedRepeats refuses a repeated group that repeats or chooses within: the
-// machine goes back and tries again, and such a group can take a time that
-// doubles with every character. Texts come from strangers. Without it a match
-// takes a power of the length, in patterns in use the first.
+// noNestedRepeats returns an error if a repeated group contains a repetition or an
+// alternative. A backtracking engine can need a time for such a group that doubles
+// with every character, and texts are not trusted. Without such groups a match
+// takes time polynomial in the length; the patterns in use take linear time.
 func noNestedRepeats(expr string) error {
-	open := []bool{false} // for each open group: repeats or chooses within
+	open := []bool{false} // for each open group: true if it contains a repetition or an alternative
 	inClass := false
 	for i := 0; i < len(expr); i++ {
 		last := len(open) - 1
@@ -75,7 +75,8 @@ func noNestedRepeats(expr string) error {
 			open = open[:last]
 			open[last-1] = open[last-1] || within
 			if i+1 < len(expr) && within && strings.IndexByte("*+{", expr[i+1]) >= 0 {
-				return fmt.Errorf("pattern %q: a repeated group that repeats or chooses within, at byte %d, is not supported", expr, i)
+				return fmt.Errorf("pattern %q: a repeated group that repeats or chooses within, at byte %d, is not supported",
+					expr, i)
 			}
 		case strings.IndexByte("*+?{|", c) >= 0:
 			open[last] = true

@@ -10,12 +10,12 @@ type encoder struct {
 	text  []byte    // the text, valid UTF-8
 	norm  [2][]byte // a normalized part, and the station before it
 	deco  decomposer
-	cuts  [2][]cut // of the raw and of the normalized text
-	mix   [][]byte // what each pre-tokenizer has changed
+	cuts  [2][]cut // cuts of the raw text, cuts of the normalized text
+	mix   [][]byte // text that each pre-tokenizer has changed
 	word  wordScratch
 }
 
-// encode appends the ids of a text, without those of the post-processor.
+// encode appends the ids of a text, without the tokens of the post-processor.
 func (e *encoder) encode(text string) {
 	e.text = appendValid(e.text[:0], text)
 	e.cuts[0] = e.t.raw.cut(e.cuts[0][:0], e.text)
@@ -28,8 +28,8 @@ func (e *encoder) encode(text string) {
 	}
 }
 
-// part takes what lies between added tokens of the raw text. first says that
-// it begins the text.
+// part encodes the text between two added tokens of the raw text. first is true
+// if s begins the encoded text.
 func (e *encoder) part(s []byte, first bool) {
 	for i := range e.t.normalizers {
 		e.norm[i&1] = e.t.normalizers[i].append(e.norm[i&1][:0], s, e.class, &e.deco)
@@ -45,22 +45,22 @@ func (e *encoder) part(s []byte, first bool) {
 	}
 }
 
-// split hands s to the i-th pre-tokenizer, and what that makes of it to the
-// next; behind the last stands the model.
-func (e *encoder) split(i int, s []byte, first bool) {
-	if len(s) == 0 {
+// split passes text to a step of the pre-tokenizer, or to the model after the last
+// step. An empty text has no tokens.
+func (e *encoder) split(step int, text []byte, first bool) {
+	if len(text) == 0 {
 		return
 	}
-	if i == len(e.t.splitters) {
-		e.dst = e.t.model.append(e.dst, s, &e.word)
+	if step == len(e.t.splitters) {
+		e.dst = e.t.model.append(e.dst, text, &e.word)
 		return
 	}
-	e.t.splitters[i].split(e, i, s, first)
+	e.t.splitters[step].split(e, step, text, first)
 }
 
-// appendValid appends text with U+FFFD for every maximal part of a broken
-// UTF-8 sequence (Unicode, section 3.9, best practice): Go's decoder alone would
-// put one for every byte.
+// appendValid appends text with U+FFFD in place of every maximal part of a broken
+// UTF-8 sequence (Unicode, section 3.9, best practice). Go's decoder alone would
+// give one U+FFFD for every byte.
 func appendValid(dst []byte, text string) []byte {
 	if utf8.ValidString(text) {
 		return append(dst, text...)
@@ -87,7 +87,7 @@ func brokenLength(s string) int {
 		need = 1
 	case c >= 0xE0 && c <= 0xEF:
 		need = 2
-		if c == 0xE0 { // shorter forms exist
+		if c == 0xE0 { // smaller second bytes would be overlong forms
 			low = 0xA0
 		} else if c == 0xED { // surrogates
 			high = 0x9F

@@ -9,7 +9,8 @@ import (
 	"fmt"
 )
 
-// file is tokenizer.json; truncation and padding are not read.
+// file is the top level of a tokenizer.json without truncation and padding, which
+// are ignored.
 type file struct {
 	Version       string          `json:"version"`
 	AddedTokens   []addedToken    `json:"added_tokens"`
@@ -20,13 +21,13 @@ type file struct {
 	Decoder       json.RawMessage `json:"decoder"`
 }
 
-// maxID bounds the ids of a file, which tables are made for; the largest
+// maxID bounds the ids of a file, and so the size of its tables. The largest
 // vocabularies in use have a quarter of a million tokens.
 const maxID = 1 << 22
 
 func parse(data []byte) (*Tokenizer, error) {
 	if len(data) > MaxFile {
-		return nil, fmt.Errorf("more than %d bytes", MaxFile)
+		return nil, fmt.Errorf("the file has more than %d bytes", MaxFile)
 	}
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -37,7 +38,9 @@ func parse(data []byte) (*Tokenizer, error) {
 	}
 	sum := sha256.Sum256(data)
 	t := &Tokenizer{texts: map[string]int32{}, sha: hex.EncodeToString(sum[:])}
-	t.encoders.New = func() any { return &encoder{t: t, class: classes(), mix: make([][]byte, len(t.splitters))} }
+	t.encoders.New = func() any {
+		return &encoder{t: t, class: classes(), mix: make([][]byte, len(t.splitters))}
+	}
 	for _, station := range []struct {
 		name string
 		data json.RawMessage
@@ -67,7 +70,7 @@ type component struct {
 	Type string `json:"type"`
 }
 
-// absent says whether a component is null or not in the file.
+// absent reports whether a component is null or missing.
 func absent(data json.RawMessage) bool {
 	return len(data) == 0 || bytes.Equal(data, []byte("null"))
 }
@@ -78,15 +81,16 @@ func componentType(data json.RawMessage) (string, error) {
 		return "", err
 	}
 	if c.Type == "" {
-		return "", errors.New("no type")
+		return "", errors.New("the component has no type")
 	}
 	return c.Type, nil
 }
 
-var errUnsupported = errors.New("not supported")
+var errUnsupported = errors.New("it is not supported")
 
-// each calls read with every component of a Sequence, or with the one that
-// data is; key names the list. Errors name the types on the way.
+// each calls read with data, or, if data is a Sequence, with every component of
+// the list under key. An absent component is no error. Errors name the types of
+// the enclosing components.
 func each(data json.RawMessage, key string, depth int, read func(kind string, data json.RawMessage) error) error {
 	if absent(data) {
 		return nil
@@ -108,7 +112,7 @@ func each(data json.RawMessage, key string, depth int, read func(kind string, da
 
 func eachOf(data json.RawMessage, key string, depth int, read func(kind string, data json.RawMessage) error) error {
 	if depth == maxDepth {
-		return fmt.Errorf("more than %d sequences inside each other", maxDepth)
+		return fmt.Errorf("sequences are nested more than %d deep", maxDepth)
 	}
 	var parts map[string]json.RawMessage
 	if err := json.Unmarshal(data, &parts); err != nil {
@@ -128,13 +132,13 @@ func eachOf(data json.RawMessage, key string, depth int, read func(kind string, 
 
 const maxDepth = 8
 
-// setAdded gives the added tokens their places.
+// setAdded makes the sets of added tokens for the raw and for the normalized text.
 func (t *Tokenizer) setAdded(added []addedToken) error {
 	if err := t.checkAdded(added); err != nil {
 		return err
 	}
 	var raw, normalized []addedToken
-	for _, special := range []bool{true, false} { // special ones win over their equals
+	for _, special := range []bool{true, false} { // special tokens win over others with an equal pattern
 		for _, a := range added {
 			if a.Special != special {
 				continue
@@ -148,7 +152,7 @@ func (t *Tokenizer) setAdded(added []addedToken) error {
 				a.pattern = t.normalizers[i].append(nil, a.pattern, classes(), new(decomposer))
 			}
 			if len(a.pattern) == 0 {
-				return fmt.Errorf("%q: nothing is left of it when normalized", a.Content)
+				return fmt.Errorf("%q: the normalized token is empty", a.Content)
 			}
 			normalized = append(normalized, a)
 			if t.respelled == nil {
@@ -161,10 +165,10 @@ func (t *Tokenizer) setAdded(added []addedToken) error {
 	return nil
 }
 
-// checkAdded enters the added tokens among the others. The reference overlooks
-// their ids: a token of the model's keeps the model's, and the others count on
-// from the size of the vocabulary. A file that says otherwise would mean one
-// thing here and another there, and is refused.
+// checkAdded adds the added tokens to t.texts. The reference ignores their ids in
+// the file: a token of the model's vocabulary keeps its id there, and the other
+// tokens are numbered from the size of the vocabulary on. checkAdded returns an
+// error for a file with other ids, which the reference would read differently.
 func (t *Tokenizer) checkAdded(added []addedToken) error {
 	taken := make(map[int32]bool, len(t.texts))
 	for _, id := range t.texts {
@@ -176,13 +180,13 @@ func (t *Tokenizer) checkAdded(added []addedToken) error {
 		id, known := t.texts[a.Content]
 		switch {
 		case a.Content == "":
-			return errors.New("a token without content")
+			return errors.New("a token has no content")
 		case seen[a.Content]:
-			return fmt.Errorf("%q: twice", a.Content)
+			return fmt.Errorf("%q: the token is listed twice", a.Content)
 		case known && id != a.ID:
-			return fmt.Errorf("%q: id %d, but the vocabulary says %d", a.Content, a.ID, id)
+			return fmt.Errorf("%q: the id is %d, but %d in the vocabulary", a.Content, a.ID, id)
 		case !known && a.ID != next:
-			return fmt.Errorf("%q: id %d, but counting on from the vocabulary gives %d", a.Content, a.ID, next)
+			return fmt.Errorf("%q: the id is %d, but the next id after the vocabulary is %d", a.Content, a.ID, next)
 		case !known && taken[a.ID]:
 			return fmt.Errorf("%q: id %d belongs to another token", a.Content, a.ID)
 		case a.ID >= maxID:
@@ -194,7 +198,7 @@ func (t *Tokenizer) checkAdded(added []addedToken) error {
 	return nil
 }
 
-// index makes the tables from id to token.
+// index makes the tables that are indexed by id.
 func (t *Tokenizer) index() {
 	size := int32(0)
 	for _, id := range t.texts {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// fileModel are the fields of both models.
+// fileModel holds the fields of both models.
 type fileModel struct {
 	Type    string           `json:"type"`
 	Vocab   map[string]int32 `json:"vocab"`
@@ -26,8 +26,8 @@ type fileModel struct {
 	IgnoreMerges bool        `json:"ignore_merges"`
 }
 
-// fileMerge is a pair of tokens, ["a", "b"] or "a b", or both empty for the
-// line of a version, which old files begin with.
+// fileMerge is a pair of tokens, ["a", "b"] or "a b" in the file. Both are empty
+// for the line "#version", with which old lists begin.
 type fileMerge [2]string
 
 func (m *fileMerge) UnmarshalJSON(data []byte) error {
@@ -58,7 +58,7 @@ func (m *fileMerge) UnmarshalJSON(data []byte) error {
 
 func (t *Tokenizer) readModel(data json.RawMessage) error {
 	if absent(data) {
-		return errors.New("missing")
+		return errors.New("it is missing")
 	}
 	var head struct {
 		Type     string          `json:"type"`
@@ -68,14 +68,14 @@ func (t *Tokenizer) readModel(data json.RawMessage) error {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return err
 	}
-	if head.Type == "" { // older files: told by their fields
+	if head.Type == "" { // in older files the fields show the type
 		switch {
 		case head.Merges != nil:
 			head.Type = "BPE"
 		case head.MaxRunes != nil:
 			head.Type = "WordPiece"
 		default:
-			return errors.New("no type")
+			return errors.New("it has no type")
 		}
 	}
 	if head.Type != "BPE" && head.Type != "WordPiece" {
@@ -100,12 +100,12 @@ func (t *Tokenizer) readModel(data json.RawMessage) error {
 
 func (t *Tokenizer) setVocab(vocab map[string]int32) error {
 	if len(vocab) == 0 {
-		return errors.New("missing or empty")
+		return errors.New("it is missing or empty")
 	}
 	texts := make(map[int32]string, len(vocab))
 	for text, id := range vocab {
 		if id < 0 || id >= maxID {
-			return fmt.Errorf("%q: id %d is not in 0..%d", text, id, maxID-1)
+			return fmt.Errorf("%q: id %d is not between 0 and %d", text, id, maxID-1)
 		}
 		if other, taken := texts[id]; taken {
 			return fmt.Errorf("id %d belongs to %q and to %q", id, min(text, other), max(text, other))
@@ -124,7 +124,7 @@ func (t *Tokenizer) byteLevel() bool {
 
 func (t *Tokenizer) readWordPiece(m *fileModel) error {
 	if t.byteLevel() {
-		return errors.New("behind the pre-tokenizer ByteLevel it is not supported")
+		return errors.New("it is not supported after the pre-tokenizer ByteLevel")
 	}
 	if m.Unknown == nil || m.Prefix == nil || m.MaxRunes == nil {
 		return errors.New("unk_token, continuing_subword_prefix or max_input_chars_per_word is missing")
@@ -162,7 +162,7 @@ func (t *Tokenizer) readBPE(m *fileModel) error {
 		right, knownRight := m.Vocab[pieces[1]]
 		id, known := m.Vocab[pieces[0]+pieces[1]]
 		if !knownLeft || !knownRight || !known {
-			return fmt.Errorf("merge %d, %q: a token of it, or what it makes, is not in the vocabulary", rank, pieces)
+			return fmt.Errorf("merge %d, %q: one of its tokens, or the merged token, is not in the vocabulary", rank, pieces)
 		}
 		b.merges.set(left, right, merge{uint32(rank), id})
 	}
@@ -180,7 +180,7 @@ func (t *Tokenizer) readBPE(m *fileModel) error {
 		b.unknown = id
 	}
 	if b.bytes && b.fallback && !complete {
-		return errors.New("byte_fallback behind ByteLevel is not supported")
+		return errors.New("byte_fallback is not supported after ByteLevel")
 	}
 	if b.bytes {
 		b.findWhole()
@@ -189,8 +189,8 @@ func (t *Tokenizer) readBPE(m *fileModel) error {
 	return nil
 }
 
-// setSymbols fills the tables of bytes. It returns whether words are bytes and
-// each has a symbol.
+// setSymbols fills the tables of bytes. It returns true if words are cut into
+// bytes and every byte has a symbol.
 func (b *bpe) setSymbols(m *fileModel) bool {
 	complete := b.bytes
 	for c := range 256 {
@@ -206,8 +206,8 @@ func (b *bpe) setSymbols(m *fileModel) bool {
 	return complete
 }
 
-// findWhole finds the tokens to which their own bytes lead: most words of a
-// text are one of them, and need no merging.
+// findWhole sets b.whole: it marks the tokens that the merges make of their own
+// bytes. Most words of a text are such tokens and need no merging.
 func (b *bpe) findWhole() {
 	whole := make([]bool, len(b.words.words))
 	var ids []int32
@@ -221,9 +221,9 @@ func (b *bpe) findWhole() {
 	b.whole = whole
 }
 
-// byteLetters are the letters that a byte-level vocabulary spells bytes with:
-// the printable ones of Latin 1 for themselves, and for the others those from
-// U+0100 on.
+// byteLetters are the letters by which a byte-level vocabulary spells bytes. A
+// printable letter of Latin-1 stands for itself; the other bytes have the letters
+// from U+0100 on, in ascending order.
 var byteLetters = func() (letters [256]rune) {
 	next := rune(0x100)
 	for b := range letters {
@@ -237,7 +237,7 @@ var byteLetters = func() (letters [256]rune) {
 	return letters
 }()
 
-// letterBytes is the way back.
+// letterBytes is the inverse of byteLetters.
 var letterBytes = func() map[rune]byte {
 	back := make(map[rune]byte, 256)
 	for b, r := range byteLetters {
@@ -246,8 +246,8 @@ var letterBytes = func() map[rune]byte {
 	return back
 }()
 
-// appendLetterBytes appends the bytes that a byte-level token spells, or
-// returns false when some letter of it spells none.
+// appendLetterBytes appends the bytes that a byte-level token spells. If a letter
+// of the token spells no byte, it returns dst unchanged and false.
 func appendLetterBytes(dst []byte, token string) ([]byte, bool) {
 	start := len(dst)
 	for _, r := range token {
@@ -260,8 +260,8 @@ func appendLetterBytes(dst []byte, token string) ([]byte, bool) {
 	return dst, true
 }
 
-// byteVocab spells a vocabulary in bytes. A token with another letter in it
-// cannot come from text, and is left out.
+// byteVocab returns a vocabulary with its tokens as bytes. It omits tokens with
+// letters that spell no byte: text never gives them.
 func byteVocab(vocab map[string]int32) map[string]int32 {
 	words := make(map[string]int32, len(vocab))
 	var buf [utf8.UTFMax]byte

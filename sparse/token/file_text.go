@@ -29,7 +29,7 @@ func readNormalizer(kind string, data json.RawMessage) (normalizer, error) {
 		if err := json.Unmarshal(data, &c); err != nil {
 			return normalizer{}, err
 		}
-		accents := c.Lower // null: as BERT did, with the case
+		accents := c.Lower // null means: strip accents if letters become lower case, as BERT did
 		if c.Accents != nil {
 			accents = *c.Accents
 		}
@@ -49,7 +49,7 @@ func readNormalizer(kind string, data json.RawMessage) (normalizer, error) {
 	return normalizer{}, errUnsupported
 }
 
-// filePattern is a pattern of the file: one of the two.
+// filePattern is a pattern of the file: exactly one of String and Regex is set.
 type filePattern struct {
 	String *string
 	Regex  *string
@@ -64,7 +64,7 @@ func readReplace(data json.RawMessage) (from, to []byte, err error) {
 		return nil, nil, err
 	}
 	if c.Pattern.String == nil || *c.Pattern.String == "" {
-		return nil, nil, errors.New("a pattern that is no String is not supported")
+		return nil, nil, errors.New("a pattern other than a String is not supported")
 	}
 	return []byte(*c.Pattern.String), []byte(c.Content), nil
 }
@@ -72,7 +72,7 @@ func readReplace(data json.RawMessage) (from, to []byte, err error) {
 func (t *Tokenizer) readPreTokenizer(data json.RawMessage) error {
 	return each(data, "pretokenizers", 0, func(kind string, data json.RawMessage) error {
 		if n := len(t.splitters); n > 0 && t.splitters[n-1].kind == splitByteLevel {
-			return fmt.Errorf("behind ByteLevel: %w", errUnsupported)
+			return fmt.Errorf("after ByteLevel %w", errUnsupported)
 		}
 		s, err := readSplitter(kind, data)
 		if err != nil {
@@ -133,7 +133,7 @@ func readSplit(data json.RawMessage) (splitter, error) {
 	case c.Pattern.String != nil && *c.Pattern.String != "":
 		s.pattern.text = []byte(*c.Pattern.String)
 	case c.Pattern.Regex != nil:
-		covers := how == isolated || how == removed && c.Invert // every match stays, as a word
+		covers := how == isolated || how == removed && c.Invert // every match becomes a word
 		if k, known := scanPatterns[*c.Pattern.Regex]; known && covers {
 			return splitter{kind: splitScan, scan: k}, nil
 		}
@@ -142,16 +142,16 @@ func readSplit(data json.RawMessage) (splitter, error) {
 			return splitter{}, err
 		}
 	default:
-		return splitter{}, errors.New("no pattern")
+		return splitter{}, errors.New("the pattern is missing")
 	}
 	return s, nil
 }
 
-// fileMetaspace are the fields of Metaspace, as pre-tokenizer and as decoder.
+// fileMetaspace holds the fields of Metaspace, both as pre-tokenizer and as decoder.
 type fileMetaspace struct {
 	Replacement string  `json:"replacement"`
 	Scheme      *string `json:"prepend_scheme"`
-	AddPrefix   *bool   `json:"add_prefix_space"` // what older files have instead
+	AddPrefix   *bool   `json:"add_prefix_space"` // in place of Scheme in older files
 	Split       bool    `json:"split"`
 
 	scheme prependScheme
@@ -184,7 +184,7 @@ func (t *Tokenizer) readPostProcessor(data json.RawMessage) error {
 		var before, after []int32
 		var err error
 		switch kind {
-		case "ByteLevel": // moves offsets only
+		case "ByteLevel": // it changes offsets, not ids
 		case "TemplateProcessing":
 			before, after, err = readTemplate(data)
 		case "BertProcessing", "RobertaProcessing":
@@ -207,7 +207,8 @@ func (t *Tokenizer) readPostProcessor(data json.RawMessage) error {
 	})
 }
 
-// readTemplate reads what a template sets before and behind a single sequence.
+// readTemplate returns the tokens that a template adds before and after a single
+// sequence.
 func readTemplate(data json.RawMessage) (before, after []int32, err error) {
 	type piece struct{ ID string }
 	var c struct {
@@ -238,17 +239,17 @@ func readTemplate(data json.RawMessage) (before, after []int32, err error) {
 				after = append(after, token.IDs...)
 			}
 		default:
-			return nil, nil, errors.New("single: neither a special token nor sequence A")
+			return nil, nil, errors.New("single: an item is neither a special token nor sequence A")
 		}
 	}
 	if sequences != 1 {
-		return nil, nil, fmt.Errorf("single: sequence A %d times, want once", sequences)
+		return nil, nil, fmt.Errorf("single: sequence A occurs %d times but must occur once", sequences)
 	}
 	return before, after, nil
 }
 
-// readClsSep reads the tokens of BertProcessing and RobertaProcessing, each a
-// pair of text and id.
+// readClsSep returns the tokens of BertProcessing and RobertaProcessing, which the
+// file gives as pairs of text and id.
 func readClsSep(data json.RawMessage) (before, after []int32, err error) {
 	var c struct {
 		Sep, Cls tokenPair
@@ -268,7 +269,7 @@ func (p *tokenPair) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if len(pair) != 2 {
-		return fmt.Errorf("a token and its id: %d values", len(pair))
+		return fmt.Errorf("a token and its id are %d values but must be 2", len(pair))
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 package token
 
-// model cuts words into tokens; exactly one of the two is set.
+// model cuts words into tokens. Exactly one of pieces and pairs is set.
 type model struct {
 	pieces *wordPiece
 	pairs  *bpe
@@ -13,7 +13,7 @@ func (m *model) append(dst []int32, word []byte, w *wordScratch) []int32 {
 	return m.pairs.append(dst, word, w)
 }
 
-// wordScratch is the models' memory.
+// wordScratch is the models' scratch memory.
 type wordScratch struct {
 	ranks      []uint32
 	next, prev []int32

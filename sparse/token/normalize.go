@@ -8,7 +8,7 @@ import (
 // A normalizer is one step of the file's normalizer.
 type normalizer struct {
 	kind     normalizerKind
-	from, to []byte // replace and prepend
+	from, to []byte // normReplace, normPrepend
 	bert     bertNormalizer
 }
 
@@ -21,10 +21,10 @@ const (
 	normNFC
 )
 
-// bertNormalizer are the options of BertNormalizer.
+// bertNormalizer holds the options of BertNormalizer.
 type bertNormalizer struct{ clean, han, accents, lower bool }
 
-// append appends the normalized s to dst, which shares no memory with it.
+// append appends the normalized s to dst. dst must share no memory with s.
 func (n *normalizer) append(dst, s []byte, class *classTable, d *decomposer) []byte {
 	switch n.kind {
 	case normBERT:
@@ -53,8 +53,8 @@ func appendReplaced(dst, s, from, to []byte) []byte {
 	}
 }
 
-// appendLower appends the full lower case of one code point. Only U+0130 has
-// more than one.
+// appendLower appends the full lower case of one code point. Only the lower case
+// of U+0130 has more than one code point.
 func appendLower(dst []byte, r rune) []byte {
 	if r == 0x130 {
 		return append(dst, "i\u0307"...)
@@ -62,11 +62,11 @@ func appendLower(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, toLower(r))
 }
 
-// append cleans first and alters letters then: a mark meets its letter even
-// when something between them was dropped.
+// append cleans the text first and alters letters afterwards, so that a mark
+// applies to its letter even if a character between them was dropped.
 func (b bertNormalizer) append(dst, s []byte, class *classTable, d *decomposer) []byte {
 	start := len(dst)
-	plain := true // nothing left whose decomposition or case could matter beyond ASCII
+	plain := true // dst[start:] has no character beyond ASCII that alter could change
 	for i := 0; i < len(s); {
 		if c := s[i]; c < utf8.RuneSelf {
 			i++
@@ -105,8 +105,8 @@ func (b bertNormalizer) append(dst, s []byte, class *classTable, d *decomposer) 
 	return b.alter(dst, start, class, d)
 }
 
-// alter strips accents and lowers the case of dst[start:], whose ASCII is lower
-// already where it has to be.
+// alter strips accents and lowers the case of dst[start:], as the options say. The
+// case of ASCII letters is lowered already.
 func (b bertNormalizer) alter(dst []byte, start int, class *classTable, d *decomposer) []byte {
 	end := len(dst)
 	if b.accents {

@@ -10,27 +10,26 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// matchTime bounds the search for one match of a pattern that a file brings
-// along, of which the longest in use need milliseconds.
+// matchTime bounds the search for one match of a pattern from a file. The slowest
+// patterns in use need milliseconds.
 const matchTime = 10 * time.Second
 
-// A pattern is what a Split step looks for: a string or a regular expression, in
-// the spelling by which regexp2 means what the reference's machine does
-// (translate).
+// A pattern is the pattern of a Split step: a string, or a regular expression that
+// translate has respelled for regexp2.
 type pattern struct {
 	text []byte
 	re   *regexp2.Regexp
 }
 
-// behavior says what becomes of a match.
+// behavior is the treatment of a match.
 type behavior int
 
 const (
-	isolated           behavior = iota // a word of its own
-	removed                            // dropped
-	contiguous                         // one word with the matches beside it
-	mergedWithPrevious                 // the end of the word before
-	mergedWithNext                     // the beginning of the word behind
+	isolated           behavior = iota // the match is a word
+	removed                            // the match is dropped
+	contiguous                         // adjacent matches form one word
+	mergedWithPrevious                 // the match ends the word before it
+	mergedWithNext                     // the match begins the word after it
 )
 
 var behaviors = map[string]behavior{
@@ -57,13 +56,13 @@ func compilePattern(expr string) (pattern, error) {
 	return pattern{re: re}, nil
 }
 
-// A span is a part of a text that matches or that lies between matches.
+// A span is a part of a text: a match, or the text between two matches.
 type span struct {
 	from, to int
 	match    bool
 }
 
-// spans returns all of s, matches and what lies between them.
+// spans cuts s into matches and the text between them.
 func (p *pattern) spans(s []byte) []span {
 	var out []span
 	done := 0
@@ -92,8 +91,8 @@ func (p *pattern) spans(s []byte) []span {
 	return out
 }
 
-// search calls found with every match. A match that takes too long ends the
-// search: the rest of s is no match.
+// search calls found with every match. If a match takes longer than matchTime, the
+// search ends, and the rest of s has no matches.
 func (p *pattern) search(s []byte, found func(from, to int)) {
 	runes := bytes.Runes(s)
 	at, bytesAt := 0, 0 // the same place, in code points and in bytes
@@ -103,7 +102,7 @@ func (p *pattern) search(s []byte, found func(from, to int)) {
 		}
 		return bytesAt
 	}
-	end := -1 // of the match before, where the reference finds no empty one
+	end := -1 // end of the previous match; the reference finds no empty match there
 	m, err := p.re.FindRunesMatch(runes)
 	for err == nil && m != nil {
 		if m.Length > 0 || m.Index != end {
@@ -115,7 +114,7 @@ func (p *pattern) search(s []byte, found func(from, to int)) {
 	}
 }
 
-// pieces returns the words that the splitter makes of s.
+// pieces returns the words of s.
 func (p *splitter) pieces(s []byte) []span {
 	spans := p.pattern.spans(s)
 	if p.invert {
@@ -136,8 +135,8 @@ func (p *splitter) pieces(s []byte) []span {
 	return spans
 }
 
-// joinSpans sets a span to the end of the word before where join says so. before
-// is the span before, not the word.
+// joinSpans returns the words that spans form: a span extends the previous word if
+// join is true for the previous span and itself, and begins a word if not.
 func joinSpans(spans []span, join func(before, s span) bool) []span {
 	var words []span
 	for i, s := range spans {

@@ -61,7 +61,7 @@ func TestScannersCutAsTheirPatterns(t *testing.T) {
 		for _, text := range hostileTexts() {
 			checkScanner(t, k, &p, text)
 		}
-		r := rand.New(rand.NewPCG(7, uint64(k))) // of its own: the patterns come in any order
+		r := rand.New(rand.NewPCG(7, uint64(k))) // seeded for each pattern, because a map has no order
 		for range 2000 {
 			checkScanner(t, k, &p, randomText(r, 1+r.IntN(20)))
 		}

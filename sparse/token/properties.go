@@ -1,7 +1,6 @@
 package token
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,27 +9,28 @@ import (
 )
 
 // A runeSet is a set of code points as pairs of first and last, ascending and
-// disjoint. Surrogates are in none: text has none.
+// disjoint. No set contains surrogates, because valid text has none.
 type runeSet []rune
 
-// The properties of patterns (\p{Lu}, \p{Han}) are those of the reference's
-// machine, whose Unicode is younger than Go's: property_tables.go holds the general
-// categories of two letters and the scripts that Go knows, too.
+// The properties of patterns (\p{Lu}, \p{Han}) are the properties of the
+// reference's engine, whose Unicode is newer than Go's. property_tables.go holds
+// the general categories of two letters, and the scripts that Go knows, too.
 
-// categories holds the general categories of one letter, and LC: unions.
+// categories holds the unions of categories: those of one letter, and LC.
 var categories = map[string][]string{
 	"L": {"Lu", "Ll", "Lt", "Lm", "Lo"}, "LC": {"Lu", "Ll", "Lt"}, "M": {"Mn", "Mc", "Me"}, "N": {"Nd", "Nl", "No"},
 	"P": {"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"}, "S": {"Sm", "Sc", "Sk", "So"}, "Z": {"Zs", "Zl", "Zp"},
 }
 
-// property returns the code points of \p{name}; false where the reference may know
-// the name, but this package does not.
+// property returns the code points of \p{name}, or false if this package does not
+// know the name. The reference may know it.
 func property(name string) (runeSet, bool) {
 	s, ok := properties()[name]
 	return s, ok
 }
 
-// properties reads the tables when the first tokenizer is read: a few milliseconds.
+// properties parses the tables when the first tokenizer is read. It takes a few
+// milliseconds.
 var properties = sync.OnceValue(func() map[string]runeSet {
 	sets := make(map[string]runeSet, len(propertyRuns)+len(categories)+2)
 	for name, runs := range propertyRuns {
@@ -50,9 +50,9 @@ var properties = sync.OnceValue(func() map[string]runeSet {
 	return sets
 })
 
-// parseRuns reads runs as property_tables.go writes them: the distance of each
-// from the end of the one before, and behind a plus how many more code points
-// follow its first, in hexadecimal.
+// parseRuns parses the runs of property_tables.go. A run is the distance of its
+// first code point from the end of the previous run, and, after a plus sign, the
+// number of further code points, both in hexadecimal.
 func parseRuns(runs string) (s runeSet) {
 	next := int64(0)
 	for run := range strings.FieldsSeq(runs) {
@@ -75,24 +75,7 @@ func hexadecimal(digits string) int64 {
 	return n
 }
 
-// formatRuns is the way back.
-func (s runeSet) formatRuns() string {
-	var b strings.Builder
-	next := rune(0)
-	for i := 0; i < len(s); i += 2 {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(strconv.FormatInt(int64(s[i]-next), 16))
-		if s[i+1] > s[i] {
-			b.WriteString("+" + strconv.FormatInt(int64(s[i+1]-s[i]), 16))
-		}
-		next = s[i+1] + 1
-	}
-	return b.String()
-}
-
-// has says whether r is in s.
+// has reports whether r is in s.
 func (s runeSet) has(r rune) bool { return inRanges(r, s) }
 
 // union returns the code points of either set.
@@ -118,8 +101,8 @@ func (s runeSet) union(t runeSet) runeSet {
 
 const firstSurrogate, lastSurrogate = 0xD800, 0xDFFF
 
-// withoutSurrogates cuts them out of a set, which union may have joined across
-// them.
+// withoutSurrogates returns s without surrogates. union may have joined two ranges
+// across them.
 func (s runeSet) withoutSurrogates() runeSet {
 	var out runeSet
 	for i := 0; i < len(s); i += 2 {
@@ -154,8 +137,8 @@ func (s runeSet) minus(t runeSet) runeSet {
 	return s.complement().union(t).complement()
 }
 
-// goSet is what Go's own Unicode says of a property, which the machine of regular
-// expressions reads.
+// goSet returns the code points of a property in Go's own Unicode, which regexp2
+// uses; nil if Go does not know the property.
 func goSet(name string) runeSet {
 	table := unicode.Categories[name]
 	if table == nil {
@@ -182,6 +165,3 @@ func goSet(name string) runeSet {
 	}
 	return out.union(nil)
 }
-
-// propertyNames are the properties that this package knows.
-func propertyNames() []string { return slices.Sorted(maps.Keys(properties())) }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -98,7 +99,8 @@ func TestCategoriesDivideCodePoints(t *testing.T) {
 	if want := int(unicode.MaxRune) + 1 - 2048; n != want || len(all.complement()) != 0 {
 		t.Errorf("%d code points have a category, want %d; none have %x", n, want, all.complement())
 	}
-	for name, want := range map[string]rune{"Lu": 0x10D50, "Lo": 0x2EBF0, "Nd": 0x1CCF0, "Cyrillic": 0x1C89} { // of 15.1 and 16
+	// These code points are of Unicode 15.1 and 16.
+	for name, want := range map[string]rune{"Lu": 0x10D50, "Lo": 0x2EBF0, "Nd": 0x1CCF0, "Cyrillic": 0x1C89} {
 		if s, ok := property(name); !ok || !s.has(want) {
 			t.Errorf("%U is no %s", want, name)
 		}
@@ -183,3 +185,24 @@ func TestTranslation(t *testing.T) {
 		}
 	}
 }
+
+// formatRuns is the inverse of parseRuns.
+func (s runeSet) formatRuns() string {
+	var b strings.Builder
+	next := rune(0)
+	for i := 0; i < len(s); i += 2 {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(strconv.FormatInt(int64(s[i]-next), 16))
+		if s[i+1] > s[i] {
+			b.WriteString("+" + strconv.FormatInt(int64(s[i+1]-s[i]), 16))
+		}
+		next = s[i+1] + 1
+	}
+	return b.String()
+}
+
+// propertyNames returns the names of the properties that this package knows,
+// sorted.
+func propertyNames() []string { return slices.Sorted(maps.Keys(properties())) }

@@ -2,9 +2,9 @@ package token
 
 import "unicode/utf8"
 
-// A scanner cuts text as one of the patterns that most models use, without a
-// machine of regular expressions. Every text is covered: each word begins where
-// the one before ended.
+// A scanner cuts text by one of the patterns that most models use, without an
+// engine for regular expressions. The words cover the text: each word begins where
+// the previous word ends.
 type scanner int
 
 const (
@@ -26,7 +26,7 @@ var scanPatterns = map[string]scanner{
 	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`:                                                                scanTekken,
 }
 
-// next returns the length of the word that s, not empty, begins with.
+// next returns the length of the word that s begins with. s must not be empty.
 func (k scanner) next(class *classTable, s []byte) int {
 	switch k {
 	case scanGPT2:
@@ -36,9 +36,9 @@ func (k scanner) next(class *classTable, s []byte) int {
 	case scanQwen2:
 		return nextLLaMA3(class, s, 1)
 	case scanO200K:
-		return nextCased(s, 3, true)
+		return o200k.next(s)
 	case scanTekken:
-		return nextCased(s, 1, false)
+		return tekken.next(s)
 	}
 	panic("token: unknown scanner")
 }
@@ -85,7 +85,7 @@ func nextLLaMA3(class *classTable, s []byte, digits int) int {
 		}
 		return n
 	}
-	if r != '\r' && r != '\n' && n < len(s) { // one sign of any kind before letters
+	if r != '\r' && r != '\n' && n < len(s) { // the pattern lets one other character precede letters
 		next, size := decode(s[n:])
 		nextKind := class.of(next) & kinds
 		if nextKind == classLetter {
@@ -101,7 +101,7 @@ func nextLLaMA3(class *classTable, s []byte, digits int) int {
 	return spaceToBreak(class, s)
 }
 
-// run returns where the run of one kind that has reached at ends.
+// run returns the end of the run of characters of one kind that continues at at.
 func run(class *classTable, s []byte, at int, kind uint8) int {
 	for at < len(s) {
 		r, n := decode(s[at:])
@@ -113,7 +113,7 @@ func run(class *classTable, s []byte, at int, kind uint8) int {
 	return at
 }
 
-// breaks returns where the line breaks at at end.
+// breaks returns the end of the line breaks that begin at at.
 func breaks(s []byte, at int) int {
 	for at < len(s) && (s[at] == '\r' || s[at] == '\n') {
 		at++
@@ -121,9 +121,10 @@ func breaks(s []byte, at int) int {
 	return at
 }
 
-// space returns the length of the word that the white space at the beginning
-// of s makes: all of it at the end of the text, and else all but its last sign,
-// which the next word may take; one sign is a word in any case.
+// space returns the length of the word of white space that s begins with. At the
+// end of the text the word is all of the white space. Before other text it is all
+// but the last character, which the next word may include; a single character is a
+// word by itself.
 func space(class *classTable, s []byte) int {
 	at, last := 0, 0
 	for at < len(s) {
@@ -139,8 +140,8 @@ func space(class *classTable, s []byte) int {
 	return at
 }
 
-// spaceToBreak returns the length of white space up to its last line break, or
-// as space does when it has none.
+// spaceToBreak returns the length of the white space that s begins with, up to its
+// last line break. Without a line break it returns space(class, s).
 func spaceToBreak(class *classTable, s []byte) int {
 	end := 0
 	for at := 0; at < len(s); {
@@ -159,8 +160,8 @@ func spaceToBreak(class *classTable, s []byte) int {
 	return space(class, s)
 }
 
-// contraction returns the length of an English ending ('s, 've) at the
-// beginning of s, which begins with an apostrophe, or 0.
+// contraction returns the length of the English ending ('s, 've) that s begins
+// with, or 0. s must begin with an apostrophe.
 func contraction(s []byte) int {
 	if len(s) < 2 {
 		return 0
@@ -179,7 +180,7 @@ func contraction(s []byte) int {
 	return 0
 }
 
-// anyContraction is contraction in either case. The long s folds to s.
+// anyContraction is contraction without regard to case. The long s folds to s.
 func anyContraction(s []byte) int {
 	if len(s) >= 3 && string(s[1:3]) == "ſ" {
 		return 3
@@ -194,7 +195,7 @@ func anyContraction(s []byte) int {
 	return contraction(lower[:n])
 }
 
-// decode is utf8.DecodeRune with a short way for ASCII.
+// decode is utf8.DecodeRune with a fast path for ASCII.
 func decode(s []byte) (rune, int) {
 	if s[0] < utf8.RuneSelf {
 		return rune(s[0]), 1

@@ -5,23 +5,34 @@ import (
 	"unicode"
 )
 
-// What a code point is to the patterns of o200k (GPT-4o, gpt-oss, LLaMA-4) and
-// tekken (Mistral NeMo), as bits. A letter or mark has one of the first three.
+// Classes of code points, as bits, in the patterns of o200k (GPT-4o, gpt-oss,
+// LLaMA-4) and tekken (Mistral NeMo). A letter or mark has one of the first three.
 const (
-	caseUpper  = 1 << iota // \p{Lu} and \p{Lt}: they begin a word
-	caseLower              // \p{Ll}: they go on
-	caseBoth               // \p{Lm}, \p{Lo} and \p{M}: either
-	caseLetter             // \p{L}, so that a mark is told from letters
+	caseUpper  = 1 << iota // \p{Lu} and \p{Lt}, which begin a word
+	caseLower              // \p{Ll}, which continue a word
+	caseBoth               // \p{Lm}, \p{Lo} and \p{M}, which begin or continue a word
+	caseLetter             // \p{L}, which distinguishes letters from marks
 	caseNumber
 	caseSpace
 )
 
-// caseClasses is filled when the first text is cut so.
+// cased holds the options of a pattern that cuts words by their case.
+type cased struct {
+	digits       int  // longest word of digits
+	contractions bool // an English ending belongs to the word before it
+}
+
+var (
+	o200k  = cased{digits: 3, contractions: true}
+	tekken = cased{digits: 1}
+)
+
+// caseClasses is computed when the first text is cut by such a pattern.
 var caseClasses = sync.OnceValue(func() *classTable {
 	bits := make([]uint8, unicode.MaxRune+1)
 	for name, bit := range map[string]uint8{
-		"Lu": caseUpper | caseLetter, "Lt": caseUpper | caseLetter, "Ll": caseLower | caseLetter, "Lm": caseBoth | caseLetter, "Lo": caseBoth | caseLetter,
-		"M": caseBoth, "N": caseNumber,
+		"Lu": caseUpper | caseLetter, "Lt": caseUpper | caseLetter, "Ll": caseLower | caseLetter,
+		"Lm": caseBoth | caseLetter, "Lo": caseBoth | caseLetter, "M": caseBoth, "N": caseNumber,
 	} {
 		set, _ := property(name)
 		setBits(bits, bit, set)
@@ -30,27 +41,27 @@ var caseClasses = sync.OnceValue(func() *classTable {
 	return pack(bits)
 })
 
-// nextCased returns the length of the word that s begins with. A word with letters
-// is, of the pattern's first two branches, any one sign, upper case and then lower
-// case: the first branch wants a letter that may stand at the end, the second is
-// for capitals alone. A contraction behind it belongs to it.
-func nextCased(s []byte, digits int, contractions bool) int {
+// next returns the length of the word that s begins with. The first two branches
+// of the pattern match a word with letters: at most one other character, then
+// upper case, then lower case. The first branch requires a letter that may end the
+// word, the second matches capitals alone.
+func (c cased) next(s []byte) int {
 	class := caseClasses()
 	r, n := decode(s)
 	kind := class.of(r)
 	if kind&(caseLetter|caseNumber) == 0 && r != '\r' && r != '\n' && n < len(s) {
-		if end := cased(class, s, n); end > 0 { // the sign and letters behind it
-			return behind(s, end, contractions)
+		if end := mixed(class, s, n); end > 0 { // one other character, then letters
+			return c.contracted(s, end)
 		}
 	}
-	if end := cased(class, s, 0); end > 0 {
-		return behind(s, end, contractions)
+	if end := mixed(class, s, 0); end > 0 {
+		return c.contracted(s, end)
 	}
 	if end := capitals(class, s, n, kind); end > 0 {
-		return behind(s, end, contractions)
+		return c.contracted(s, end)
 	}
 	if kind&caseNumber != 0 {
-		for ; digits > 1 && n < len(s); digits-- {
+		for digits := c.digits; digits > 1 && n < len(s); digits-- {
 			r, size := decode(s[n:])
 			if class.of(r)&caseNumber == 0 {
 				break
@@ -65,12 +76,13 @@ func nextCased(s []byte, digits int, contractions bool) int {
 	return spaceToBreak(classes(), s)
 }
 
-// cased returns where letters and marks from at on end that the pattern's first
-// branch takes, or 0: capitals and what may be either, as many as there are, and
-// then lower case. Where no lower case follows, the last that may be either ends
-// the word, because the machine goes back to it.
-func cased(class *classTable, s []byte, at int) int {
-	either := 0 // behind the last that may be either
+// mixed returns the end of the letters and marks from at on that the pattern's
+// first branch matches, or 0. The branch matches as many capitals and characters
+// of either case as there are, and then lower case. Without lower case behind
+// them, the last character of either case ends the word, because a backtracking
+// engine returns to it.
+func mixed(class *classTable, s []byte, at int) int {
+	either := 0 // end of the last character of either case
 	for at < len(s) {
 		r, n := decode(s[at:])
 		kind := class.of(r)
@@ -97,9 +109,9 @@ func cased(class *classTable, s []byte, at int) int {
 	return at
 }
 
-// capitals returns where the capitals that s begins with end, behind one sign or
-// none, or 0. What may be either is among none of them: cased would have taken it.
-// first is the length of the first code point, kind its bits.
+// capitals returns the end of the capitals that s begins with, after at most one
+// other character, or 0. Characters of either case cannot occur among them: mixed
+// would have matched. first is the length of the first code point, kind its bits.
 func capitals(class *classTable, s []byte, first int, kind uint8) int {
 	run := func(at int) int {
 		from := at
@@ -123,16 +135,17 @@ func capitals(class *classTable, s []byte, first int, kind uint8) int {
 	return run(0)
 }
 
-// behind adds a contraction.
-func behind(s []byte, end int, contractions bool) int {
-	if contractions && end < len(s) && s[end] == '\'' {
+// contracted returns the end of the word s[:end] together with a contraction.
+func (c cased) contracted(s []byte, end int) int {
+	if c.contractions && end < len(s) && s[end] == '\'' {
 		end += anyContraction(s[end:])
 	}
 	return end
 }
 
-// signs returns where signs that are no letters, numbers or space end, behind one
-// space or none, with line breaks and slashes behind them; 0: there are none.
+// signs returns the end of the characters other than letters, numbers and space
+// that s begins with, after at most one space, and including the line breaks and
+// slashes that follow. It returns 0 if there are none.
 func signs(class *classTable, s []byte) int {
 	at := 0
 	if s[0] == ' ' {

@@ -6,23 +6,24 @@ import (
 	"math/bits"
 )
 
-// A wordTable finds the id of a word. Words of up to eight bytes, which most
-// are, lie in their slots; of longer ones the slot has a hash.
+// A wordTable finds the id of a word by open addressing. A slot holds the bytes of
+// a word of up to eight bytes, as most words are, or the hash of a longer word.
 type wordTable struct {
-	slots []wordSlot // a power of two, at most half full
-	shift uint       // 64 less the power
-	words [][]byte   // by id; of a word of either kind
-	inner [][]byte   // by id; of a word that continues another one (WordPiece)
+	slots []wordSlot // a power of two of slots, at most half of them in use
+	shift uint       // 64 - log₂(len(slots))
+	words [][]byte   // [id] words that begin a word of the text
+	inner [][]byte   // [id] words that continue a word of the text (WordPiece)
 	long  int        // bytes of the longest word
 }
 
 type wordSlot struct {
 	key  uint64
-	size uint32 // in bytes, with continues; 0: empty
+	size uint32 // length in bytes, with the flag continues; 0 if the slot is free
 	id   int32
 }
 
-// continues marks the length of a word that is found within another one only.
+// continues is a flag in the length of a word that matches only within a word of
+// the text.
 const continues = 1 << 31
 
 func newWordTable(words, inner map[string]int32) *wordTable {
@@ -43,7 +44,7 @@ func (t *wordTable) insert(words map[string]int32, flag uint32) [][]byte {
 	}
 	byID := make([][]byte, size)
 	for word, id := range words {
-		if word == "" { // no text has it
+		if word == "" { // an empty word never matches
 			continue
 		}
 		byID[id] = []byte(word)
@@ -60,7 +61,7 @@ func (t *wordTable) insert(words map[string]int32, flag uint32) [][]byte {
 
 func (t *wordTable) slot(key uint64) int { return int(key * 0x9E3779B97F4A7C15 >> t.shift) }
 
-// find returns the id of a word, which is not empty, or -1.
+// find returns the id of a word, or -1. The word must not be empty.
 func (t *wordTable) find(word []byte) int32 { return t.findKey(wordKey(word), word, 0) }
 
 func (t *wordTable) findKey(key uint64, word []byte, flag uint32) int32 {
@@ -83,8 +84,8 @@ func (t *wordTable) same(id int32, flag uint32, word []byte) bool {
 	return string(t.words[id]) == string(word)
 }
 
-// longest returns the longest word that text begins with, and its length, or
-// -1. Prefixes of up to eight bytes are one load and a mask each.
+// longest returns the id and the length of the longest word that text begins
+// with, or -1 and 0. Each prefix of up to eight bytes costs a mask and a probe.
 func (t *wordTable) longest(text []byte, flag uint32) (int32, int) {
 	n := min(len(text), t.long)
 	for ; n > 8; n-- {
@@ -107,8 +108,8 @@ func (t *wordTable) longest(text []byte, flag uint32) (int32, int) {
 	}
 }
 
-// wordKey returns the bytes of a word of up to eight as a number, and a hash of
-// a longer one.
+// wordKey returns the bytes of a word of up to eight bytes as a number, or the
+// hash of a longer word.
 func wordKey(w []byte) uint64 {
 	switch n := len(w); {
 	case n > 8:
@@ -124,8 +125,8 @@ func wordKey(w []byte) uint64 {
 	}
 }
 
-// wordHash mixes eight bytes at a time; the last eight may overlap those before.
-// w has more than eight bytes.
+// wordHash hashes a word of more than eight bytes, eight bytes at a time; the last
+// eight bytes may overlap the eight bytes before.
 func wordHash(w []byte) uint64 {
 	h := uint64(len(w))
 	last := binary.LittleEndian.Uint64(w[len(w)-8:])
@@ -140,9 +141,9 @@ func mix(x uint64) uint64 {
 	return high ^ low
 }
 
-// A mergeTable finds what a pair of symbols merges to.
+// A mergeTable finds the merge of a pair of symbols by open addressing.
 type mergeTable struct {
-	slots []mergeSlot // a power of two, at most half full
+	slots []mergeSlot // a power of two of slots, at most half of them in use
 	shift uint
 	count int
 }
@@ -152,15 +153,15 @@ type mergeSlot struct {
 	merge
 }
 
-// A merge makes a pair of symbols one.
+// A merge replaces a pair of symbols by one symbol.
 type merge struct {
-	rank uint32 // lower ones come first
+	rank uint32 // merges of lower rank come first
 	id   int32
 }
 
 const (
 	noRank = math.MaxUint32
-	noPair = math.MaxUint64 // ids are not negative
+	noPair = math.MaxUint64 // no pair has this key, because ids are not negative
 )
 
 func pair(a, b int32) uint64 { return uint64(uint32(a))<<32 | uint64(uint32(b)) }
@@ -177,7 +178,7 @@ func newMergeTable(size int) mergeTable {
 	return t
 }
 
-// set sets what a pair merges to; the last word counts.
+// set sets the merge of a pair; a later call for the same pair replaces it.
 func (t *mergeTable) set(a, b int32, m merge) {
 	at := t.slot(pair(a, b))
 	for t.slots[at].pair != noPair && t.slots[at].pair != pair(a, b) {
@@ -188,7 +189,7 @@ func (t *mergeTable) set(a, b int32, m merge) {
 
 func (t *mergeTable) slot(p uint64) int { return int(p * 0x9E3779B97F4A7C15 >> t.shift) }
 
-// find returns the merge of a pair, of rank noRank when it has none.
+// find returns the merge of a pair; its rank is noRank if the pair has none.
 func (t *mergeTable) find(a, b int32) merge {
 	p := pair(a, b)
 	for at := t.slot(p); ; at = (at + 1) & (len(t.slots) - 1) {

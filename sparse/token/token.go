@@ -1,27 +1,27 @@
-// Package token turns text into the token ids of a Hugging Face model and ids
-// back into text, from the model's own tokenizer.json.
+// Package token converts text to the token ids of a Hugging Face model, and ids
+// to text, by the model's own tokenizer.json.
 //
-// It reads what the model families served here use: WordPiece (BERT), byte-level
-// byte pair encoding (GPT-2, LLaMA-3, Qwen2 with its NFC, SmolLM with its digits, o200k,
-// and a bare alphabet of 256 bytes), and byte pair encoding over characters with byte fallback
-// (LLaMA-2). Every other component is one error that names the component and its
-// type. Ids are meant to equal those of the reference, the Python package
-// tokenizers, id for id; the tests beside this package say how that is checked,
-// and unicode.go where the two read different versions of Unicode.
+// It is not a port of the reference, the Python package tokenizers: it reads the
+// components of the model families that this project serves. These are WordPiece
+// (BERT); byte-level byte pair encoding (GPT-2, LLaMA-3, Qwen2 with NFC, SmolLM
+// with Digits, o200k, and a bare alphabet of 256 bytes); and byte pair encoding
+// over characters with byte fallback (LLaMA-2). Any other component gives an error
+// that names the component and its type. Truncation and padding are left to the
+// caller. For files that it reads, ids equal the ids of the reference; the tests
+// of this package compare the two, and unicode.go lists where they use different
+// versions of Unicode.
 //
-// Text passes five stations, in the file's own words:
+// Words, in the order in which text passes the stations:
 //
-//	added tokens    cut out of the text as it is, then out of the normalized text
-//	normalizer      cleaning, decomposition, lower case, replacements
+//	added tokens    are cut out of the raw text, then out of the normalized text
+//	normalizer      cleans, decomposes, lowers the case, replaces
 //	pre-tokenizer   cuts text into words, which no token crosses
 //	model           cuts a word into tokens
-//	post-processor  sets the special tokens around a sequence
+//	post-processor  adds the special tokens around a sequence
 //
-// Truncation and padding, which some files ask for, are left to the caller.
-//
-// WordPiece is of Schuster and Nakajima (2012) and Wu et al. (arXiv
-// 1609.08144), byte pair encoding for text of Sennrich, Haddow and Birch (2016),
-// its byte-level form of Radford et al. (GPT-2, 2019).
+// Sources: WordPiece by Schuster and Nakajima (2012) and Wu et al. (arXiv
+// 1609.08144); byte pair encoding for text by Sennrich, Haddow and Birch (2016);
+// its byte-level form by Radford et al. (GPT-2, 2019).
 package token
 
 import (
@@ -32,33 +32,35 @@ import (
 	"entropipe/models/plainfile"
 )
 
-// MaxFile is the largest tokenizer.json that is read: the largest in use are
-// some 35 MB.
+// MaxFile is the size in bytes of the largest tokenizer.json that Open and Parse
+// accept. The largest files in use have about 35 MB.
 const MaxFile = 256 << 20
 
-// Tokenizer is one tokenizer.json. It is immutable and safe for concurrent use.
+// Tokenizer is the contents of one tokenizer.json. It is immutable and safe for
+// concurrent use.
 type Tokenizer struct {
 	raw, normalized addedSet
 	normalizers     []normalizer
 	splitters       []splitter
 	model           model
-	before, after   []int32 // of the post-processor
+	before, after   []int32 // special tokens of the post-processor
 	decoders        []decoder
 
-	texts   map[string]int32 // token as in the file -> id
-	tokens  []string         // id -> token as in the file
-	special []bool           // id -> a special added token
-	known   []bool           // id -> some token has it
+	texts   map[string]int32 // id of each token, by its spelling in the file
+	tokens  []string         // [id] spelling in the file
+	special []bool           // [id] true for a special added token
+	known   []bool           // [id] true if a token has the id
 
-	respelled map[int32]string // id -> an added token that is looked for in normalized text, as it stands there
+	respelled map[int32]string // normalized spelling of added tokens that are matched in normalized text, by id
 
 	trained int // tokens of the model's own vocabulary
 	sha     string
 
-	encoders sync.Pool // of *encoder
+	encoders sync.Pool // holds *encoder
 }
 
-// Open reads the tokenizer.json of a Hugging Face directory.
+// Open reads the tokenizer.json of a Hugging Face directory. An error names the
+// file and the component that is malformed, contradictory or not supported.
 func Open(dir string) (*Tokenizer, error) {
 	path := filepath.Join(dir, "tokenizer.json")
 	data, err := plainfile.Read(path, MaxFile)
@@ -72,8 +74,8 @@ func Open(dir string) (*Tokenizer, error) {
 	return t, nil
 }
 
-// OpenWithin is Open for a model with so many embeddings: a *TooManyError says
-// that the file has an id beyond them, before memory is taken for its tables.
+// OpenWithin is Open for a model with most rows of embeddings. If the file has an
+// id of most or more, it returns a *TooManyError before it allocates tables.
 func OpenWithin(dir string, most int) (*Tokenizer, error) {
 	if err := checkIDs(filepath.Join(dir, "tokenizer.json"), most); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
@@ -81,8 +83,9 @@ func OpenWithin(dir string, most int) (*Tokenizer, error) {
 	return Open(dir)
 }
 
-// Parse reads the bytes of a tokenizer.json. An error names the component that
-// is malformed, contradictory or not supported. data is not kept.
+// Parse reads the contents of a tokenizer.json. An error names the component that
+// is malformed, contradictory or not supported. The Tokenizer keeps no reference
+// to data.
 func Parse(data []byte) (*Tokenizer, error) {
 	t, err := parse(data)
 	if err != nil {
@@ -91,27 +94,25 @@ func Parse(data []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// Encode appends the ids of text to dst, among them the special tokens that the
-// post-processor sets, and returns dst: for an empty text only those. Nothing is
-// truncated and nothing padded. Text that spells a special token yields that
-// token, as in the reference. Bytes that are no UTF-8 count as U+FFFD, one for
-// every maximal part of a broken sequence: what Python's
-// bytes.decode("utf-8", "replace") hands to the reference.
+// Encode appends the ids of text to dst, including the special tokens of the
+// post-processor, and returns dst. An empty text has the special tokens alone.
+// Encode neither truncates nor pads. Text that spells a special token gives that
+// token, as in the reference. Bytes that are not UTF-8 count as U+FFFD, one for
+// every maximal part of a broken sequence, as in Python's
+// bytes.decode("utf-8", "replace").
 //
-// Time is O(n log n) in the length of the text whatever it holds, with the
-// longest token as a factor, and apart from dst nothing is allocated once
-// buffers have grown. Neither holds for a file whose Split pattern is not that
-// of GPT-2, LLaMA-3, Qwen2, o200k or tekken: a machine that goes back and tries again searches
-// for it. Patterns that could cost it exponential time are refused by Parse; a
-// match that takes ten seconds all the same ends the search, and the rest of the
-// text is one word.
+// Cost: O(n log n) in the length of any text, with the longest token as a factor,
+// and no allocation apart from dst once buffers have grown. Neither bound holds
+// for a file whose Split pattern is not the pattern of GPT-2, LLaMA-3, Qwen2,
+// o200k or tekken, because a backtracking engine searches for other patterns.
+// Parse refuses patterns that can take exponential time. If a match still takes
+// ten seconds, the search ends, and the rest of the text is one word.
 func (t *Tokenizer) Encode(dst []int32, text string) []int32 {
 	return append(t.EncodePart(append(dst, t.before...), text), t.after...)
 }
 
-// EncodePart is Encode without the special tokens that the post-processor sets
-// around a sequence: for a part of a longer one. Special tokens that the text
-// spells are there.
+// EncodePart is Encode without the special tokens of the post-processor, for a
+// part of a longer sequence. Special tokens that the text spells are kept.
 func (t *Tokenizer) EncodePart(dst []int32, text string) []int32 {
 	e := t.encoders.Get().(*encoder)
 	e.dst = dst
@@ -121,29 +122,29 @@ func (t *Tokenizer) EncodePart(dst []int32, text string) []int32 {
 	return dst
 }
 
-// Around returns the special tokens that Encode sets before every text and behind
-// it. They are not to be changed.
+// Around returns the special tokens that Encode adds before and after every text.
+// The slices belong to the Tokenizer: do not change them.
 func (t *Tokenizer) Around() (before, after []int32) { return t.before, t.after }
 
-// Vocab returns one more than the largest id: every id of Encode is below it.
+// Vocab returns 1 + the largest id: every id of Encode is below it.
 func (t *Tokenizer) Vocab() int { return len(t.tokens) }
 
 // Trained returns the number of tokens of the model's own vocabulary, without
-// those that were added to it: what the reference calls vocab_size.
+// added tokens: vocab_size in the reference.
 func (t *Tokenizer) Trained() int { return t.trained }
 
 // SHA256 returns the hash of the tokenizer.json, in lower-case hexadecimal.
 func (t *Tokenizer) SHA256() string { return t.sha }
 
-// ID returns the id of a token spelled as in the file ("##ing", "Ġthe",
-// "[SEP]"), or false when no token is spelled so.
+// ID returns the id of the token with this spelling in the file ("##ing", "Ġthe",
+// "[SEP]"), or false if there is none.
 func (t *Tokenizer) ID(token string) (int32, bool) {
 	id, ok := t.texts[token]
 	return id, ok
 }
 
-// Token returns a token as the file spells it, or false for an id that no token
-// has.
+// Token returns the spelling of a token in the file, or false if no token has the
+// id.
 func (t *Tokenizer) Token(id int32) (string, bool) {
 	if id < 0 || int(id) >= len(t.tokens) || !t.known[id] {
 		return "", false

@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// translate spells a pattern so that regexp2 means by it what the reference's
-// machine does. Properties get the code points that Go's Unicode lacks; letters
-// within (?i:…) become classes of what they fold to, the long s and the Kelvin sign
-// among them; complements within classes become what they hold, because regexp2
-// stops at the first that does not match. What has no such spelling is refused.
+// translate respells a pattern so that regexp2 matches as the reference's engine
+// does. Properties get the code points that Go's Unicode lacks. Letters within
+// (?i:…) become classes of the letters that fold to them, with the long s and the
+// Kelvin sign. Complements within classes become sets, because regexp2 stops at
+// the first that does not match. A pattern without such a spelling is an error.
 func translate(expr string) (string, error) {
 	t := translator{expr: expr, fold: []bool{false}}
 	for t.at < len(expr) && t.err == nil {
@@ -29,15 +29,21 @@ func translate(expr string) (string, error) {
 type translator struct {
 	expr string
 	at   int
-	fold []bool // of each open group: letters match in either case
-	last rune   // the letter before, where letters fold; 0: none
+	fold []bool // for each open group: true if letters match in either case
+	last rune   // previous letter if letters fold; 0: none
 	out  strings.Builder
 	err  error
 }
 
+// folds reports whether letters match in either case at the current place.
+func (t *translator) folds() bool { return t.fold[len(t.fold)-1] }
+
+// refuse sets the error for the part of the pattern from from on. what is appended
+// to the message.
 func (t *translator) refuse(from int, what string) {
 	if t.err == nil {
-		t.err = fmt.Errorf("pattern %q: %q, at byte %d, is not supported%s", t.expr, t.expr[from:min(max(t.at, from+1), len(t.expr))], from, what)
+		part := t.expr[from:min(max(t.at, from+1), len(t.expr))]
+		t.err = fmt.Errorf("pattern %q: %q, at byte %d, is not supported%s", t.expr, part, from, what)
 	}
 }
 
@@ -46,21 +52,20 @@ func (t *translator) refuse(from int, what string) {
 func (t *translator) next() {
 	from := t.at
 	rest := t.expr[from:]
-	folds := t.fold[len(t.fold)-1]
 	switch c := rest[0]; {
 	case c == '\\':
 		item := t.item()
 		switch {
 		case item.set != nil:
 			t.last = 0
-			t.class([]classItem{item}, false, from)
+			t.class("[", []classItem{item}, from)
 		default:
-			t.literal(item.first, folds, from)
+			t.literal(item.first, from)
 		}
 		return
 	case c == '[':
 		t.last = 0
-		t.bracket(folds)
+		t.bracket()
 		return
 	case c == '(':
 		t.last = 0
@@ -76,19 +81,19 @@ func (t *translator) next() {
 				open = kind
 			}
 		}
-		if open == "(" { // a group that captures: nobody asks for it
+		if open == "(" { // captures are not used
 			t.out.WriteString("(?:")
 		} else {
 			t.out.WriteString(open)
 		}
 		t.at += len(open)
-		t.fold = append(t.fold, folds)
+		t.fold = append(t.fold, t.folds())
 		return
 	case c == ')' && len(t.fold) > 1:
 		t.fold = t.fold[:len(t.fold)-1]
 		fallthrough
 	case strings.IndexByte(")|*+?{}.", c) >= 0:
-		if c == '{' { // a number of times, or two
+		if c == '{' { // a count, or a range of counts
 			t.count()
 			return
 		}
@@ -99,11 +104,11 @@ func (t *translator) next() {
 	}
 	r, n := utf8.DecodeRuneInString(rest)
 	t.at += n
-	t.literal(r, folds, from)
+	t.literal(r, from)
 }
 
-// count copies {2}, {2,} and {2,3}. Another brace is a literal to one machine and
-// an error to the other.
+// count copies {2}, {2,} and {2,3}. Any other brace is a literal in one engine and
+// an error in the other.
 func (t *translator) count() {
 	from := t.at
 	end := strings.IndexByte(t.expr[from:], '}')
@@ -117,8 +122,8 @@ func (t *translator) count() {
 }
 
 // literal writes one code point.
-func (t *translator) literal(r rune, folds bool, from int) {
-	if !folds {
+func (t *translator) literal(r rune, from int) {
+	if !t.folds() {
 		t.out.WriteString(quoteRune(r))
 		return
 	}
@@ -140,7 +145,7 @@ func (t *translator) literal(r rune, folds bool, from int) {
 	t.out.WriteString("[" + folded.body() + "]")
 }
 
-// foldASCII adds what the ASCII letters of s are in the other case.
+// foldASCII returns s with the other case of its ASCII letters.
 func foldASCII(s runeSet) runeSet {
 	for r := 'a'; r <= 'z'; r++ {
 		all := runeSet{r - 'a' + 'A', r - 'a' + 'A', r, r}
@@ -157,11 +162,11 @@ func foldASCII(s runeSet) runeSet {
 	return s
 }
 
-// A classItem is a code point or a set: what stands between brackets, or an escape.
+// A classItem is a code point or a set: an item between brackets, or an escape.
 type classItem struct {
 	first rune
-	set   runeSet // nil: the code point alone
-	name  string  // of the property that set is; empty: not one
+	set   runeSet // nil if the item is the code point first
+	name  string  // name of the property if set is one
 }
 
 // item reads a code point or an escape.
@@ -185,16 +190,20 @@ func (t *translator) item() (item classItem) {
 		return classItem{first: '\r'}
 	case 't':
 		return classItem{first: '\t'}
-	case 's', 'S':
-		return classItem{set: complementIf(c == 'S', whiteSpace())}
-	case 'd', 'D':
+	case 's':
+		return classItem{set: whiteSpace()}
+	case 'S':
+		return classItem{set: whiteSpace().complement()}
+	case 'd':
 		digits, _ := property("Nd")
-		if c == 'd' {
-			return classItem{set: digits, name: "Nd"}
-		}
+		return classItem{set: digits, name: "Nd"}
+	case 'D':
+		digits, _ := property("Nd")
 		return classItem{set: digits.complement()}
-	case 'p', 'P':
-		return t.property(from, c == 'P')
+	case 'p':
+		return t.property(from)
+	case 'P':
+		return classItem{set: t.property(from).set.complement()}
 	case 'x', 'u':
 		return t.hexadecimal(from, c)
 	default:
@@ -207,15 +216,8 @@ func (t *translator) item() (item classItem) {
 	}
 }
 
-func complementIf(yes bool, s runeSet) runeSet {
-	if yes {
-		return s.complement()
-	}
-	return s
-}
-
-// property reads the name behind \p or \P.
-func (t *translator) property(from int, not bool) classItem {
+// property reads the name after \p or \P and returns that property.
+func (t *translator) property(from int) classItem {
 	rest := t.expr[t.at:]
 	end := strings.IndexByte(rest, '}')
 	if !strings.HasPrefix(rest, "{") || end < 0 {
@@ -229,14 +231,11 @@ func (t *translator) property(from int, not bool) classItem {
 		t.refuse(from, "")
 		return classItem{}
 	}
-	if not {
-		return classItem{set: set.complement()}
-	}
 	return classItem{set: set, name: name}
 }
 
-// hexadecimal reads \x41, \x{1F600} and \u0041. Two digits above 7f are a byte to
-// the reference, which no text has by itself.
+// hexadecimal reads \x41, \x{1F600} and \u0041. In the reference, two digits above
+// 7f are a byte, which valid text never has by itself.
 func (t *translator) hexadecimal(from int, kind byte) classItem {
 	rest := t.expr[t.at:]
 	digits := rest[:min(map[byte]int{'x': 2, 'u': 4}[kind], len(rest))]
@@ -255,13 +254,13 @@ func (t *translator) hexadecimal(from int, kind byte) classItem {
 }
 
 // bracket translates a class between brackets.
-func (t *translator) bracket(folds bool) {
+func (t *translator) bracket() {
 	from := t.at
-	t.at++
-	not := strings.HasPrefix(t.expr[t.at:], "^")
-	if not {
-		t.at++
+	open := "["
+	if strings.HasPrefix(t.expr[from:], "[^") {
+		open = "[^"
 	}
+	t.at += len(open)
 	var items []classItem
 	for t.err == nil {
 		rest := t.expr[t.at:]
@@ -271,10 +270,10 @@ func (t *translator) bracket(folds bool) {
 			return
 		case rest[0] == ']':
 			t.at++
-			if folds {
+			if t.folds() {
 				t.foldItems(items, from)
 			}
-			t.class(items, not, from)
+			t.class(open, items, from)
 			return
 		}
 		items = append(items, t.classRange())
@@ -295,13 +294,15 @@ func (t *translator) classRange() classItem {
 		return first
 	}
 	last := t.item()
-	if first.set != nil || last.set != nil || last.first < first.first || strings.HasPrefix(t.expr[t.at:], "-") && !strings.HasPrefix(t.expr[t.at:], "-]") {
+	another := strings.HasPrefix(t.expr[t.at:], "-") && !strings.HasPrefix(t.expr[t.at:], "-]")
+	if first.set != nil || last.set != nil || last.first < first.first || another {
 		t.refuse(from, "")
 	}
 	return classItem{set: runeSet{first.first, last.first}.withoutSurrogates()}
 }
 
-// foldItems adds the other case of a class's letters. Only ASCII's are folded here.
+// foldItems adds the other case of the letters of a class. It refuses letters
+// beyond ASCII.
 func (t *translator) foldItems(items []classItem, from int) {
 	for i := range items {
 		s := items[i].set
@@ -316,9 +317,10 @@ func (t *translator) foldItems(items []classItem, from int) {
 	}
 }
 
-// class writes a class. Properties stay by name, where regexp2 finds a code point
-// by halving, as long as Go's Unicode has none in them that the reference has not.
-func (t *translator) class(items []classItem, not bool, from int) {
+// class writes a class that begins with open, "[" or "[^". It writes properties by
+// name, because regexp2 finds a code point in them by binary search, unless Go's
+// Unicode has a code point in them that the reference lacks.
+func (t *translator) class(open string, items []classItem, from int) {
 	var all, native runeSet
 	var names []string
 	for _, item := range items {
@@ -338,17 +340,14 @@ func (t *translator) class(items []classItem, not bool, from int) {
 		t.refuse(from, "")
 		return
 	}
-	t.out.WriteString("[")
-	if not {
-		t.out.WriteString("^")
-	}
+	t.out.WriteString(open)
 	for _, name := range names {
 		t.out.WriteString(`\p{` + name + `}`)
 	}
 	t.out.WriteString(all.minus(native).body() + "]")
 }
 
-// body spells a set as the inside of a class.
+// body returns a set as the text between the brackets of a class.
 func (s runeSet) body() string {
 	var b strings.Builder
 	for i := 0; i < len(s); i += 2 {
@@ -360,7 +359,7 @@ func (s runeSet) body() string {
 	return b.String()
 }
 
-// quoteRune spells a code point that stands for itself.
+// quoteRune returns the pattern that matches one code point.
 func quoteRune(r rune) string {
 	switch {
 	case r == '\n':
@@ -375,7 +374,7 @@ func quoteRune(r rune) string {
 	return string(r)
 }
 
-// whiteSpace is \s of the reference.
+// whiteSpace returns the set \s of the reference.
 func whiteSpace() runeSet {
 	var out runeSet
 	for _, r := range unicode.White_Space.R16 {

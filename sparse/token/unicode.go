@@ -9,20 +9,20 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// What a code point is to the tokenizers, as bits.
+// Classes of code points, as bits.
 const (
 	classLetter  = 1 << iota // \p{L}
 	classNumber              // \p{N}
 	classSpace               // White_Space
-	classPunct               // \p{P} and ASCII's symbols, in BERT's pre-tokenizer
+	classPunct               // \p{P} and the symbols of ASCII, in BERT's pre-tokenizer
 	classMark                // \p{Mn}, which BERT strips as accents
-	classControl             // what BERT's cleaning drops: \p{Cc}, \p{Cf}, \p{Co}, not \t \n \r
-	classHan                 // what BERT sets between spaces
+	classControl             // \p{Cc}, \p{Cf} and \p{Co} except \t \n \r, which BERT's cleaning drops
+	classHan                 // characters that BERT puts between spaces
 	classChanges             // has a decomposition, a combining class or another lower case
 )
 
-// A classTable holds the bits of every code point, 256 to a page; most pages
-// are one of a few.
+// A classTable holds the bits of every code point, 256 to a page. Equal pages are
+// stored once, and most pages are equal to one of a few.
 type classTable struct {
 	page  [(unicode.MaxRune + 1) >> 8]uint16
 	pages [][256]uint8
@@ -30,12 +30,13 @@ type classTable struct {
 
 func (c *classTable) of(r rune) uint8 { return c.pages[c.page[r>>8]][r&255] }
 
-// classes is filled when the first tokenizer is read: a few milliseconds.
+// classes is computed when the first tokenizer is read. It takes a few
+// milliseconds.
 //
-// The reference reads several versions of Unicode: its letters, numbers and
-// lower case are newer than Go's, and what BERT's cleaning knows of marks, signs
-// and controls is of 2015. The ranges of unicode_tables.go say where they
-// differ, so that the ids do not.
+// The reference uses several versions of Unicode: its letters, numbers and lower
+// case are newer than Go's, and the marks, punctuation and controls of BERT's
+// cleaning date from 2015. unicode_tables.go holds the differences, so that the
+// ids are equal.
 var classes = sync.OnceValue(func() *classTable {
 	bits := make([]uint8, unicode.MaxRune+1)
 	set := func(bit uint8, tables ...*unicode.RangeTable) {
@@ -69,7 +70,7 @@ var classes = sync.OnceValue(func() *classTable {
 	return pack(bits)
 })
 
-// setBits sets a bit of every code point in pairs of first and last.
+// setBits sets a bit for every code point of ranges, pairs of first and last.
 func setBits(bits []uint8, bit uint8, ranges []rune) {
 	for i := 0; i < len(ranges); i += 2 {
 		for c := ranges[i]; c <= ranges[i+1]; c++ {
@@ -78,7 +79,7 @@ func setBits(bits []uint8, bit uint8, ranges []rune) {
 	}
 }
 
-// changes says whether NFD or lower case alter r or move it.
+// changes reports whether NFD or lower case alter or move r.
 func changes(r rune) bool {
 	if toLower(r) != r || isHangul(r) {
 		return true
@@ -87,8 +88,8 @@ func changes(r rune) bool {
 	return ccc != 0 || full != nil
 }
 
-// decomposition returns the full canonical decomposition of r, nil when it has
-// none, and the combining class.
+// decomposition returns the full canonical decomposition of r, or nil if it has
+// none, and its combining class.
 func decomposition(r rune) ([]byte, uint8) {
 	if inRanges(r, laterDecompositions) {
 		return nil, 0
@@ -98,13 +99,14 @@ func decomposition(r rune) ([]byte, uint8) {
 	return p.Decomposition(), p.CCC()
 }
 
-// inRanges says whether r lies in one of the pairs of first and last.
+// inRanges reports whether r lies in one of the ranges, ascending pairs of first
+// and last.
 func inRanges(r rune, ranges []rune) bool {
 	i, found := slices.BinarySearch(ranges, r)
 	return found || i%2 == 1
 }
 
-// toLower is unicode.ToLower with the letters that Go does not know yet.
+// toLower is unicode.ToLower with the letters that Go's Unicode lacks.
 func toLower(r rune) rune {
 	if r >= moreLower[0][0] {
 		for _, m := range moreLower {
@@ -134,7 +136,9 @@ func pack(bits []uint8) *classTable {
 
 // hanOfBERT are the blocks of Chinese characters in BERT's original code.
 var hanOfBERT = &unicode.RangeTable{
-	R16: []unicode.Range16{{Lo: 0x3400, Hi: 0x4DBF, Stride: 1}, {Lo: 0x4E00, Hi: 0x9FFF, Stride: 1}, {Lo: 0xF900, Hi: 0xFAFF, Stride: 1}},
+	R16: []unicode.Range16{
+		{Lo: 0x3400, Hi: 0x4DBF, Stride: 1}, {Lo: 0x4E00, Hi: 0x9FFF, Stride: 1}, {Lo: 0xF900, Hi: 0xFAFF, Stride: 1},
+	},
 	R32: []unicode.Range32{
 		{Lo: 0x20000, Hi: 0x2A6DF, Stride: 1}, {Lo: 0x2A700, Hi: 0x2B73F, Stride: 1}, {Lo: 0x2B740, Hi: 0x2B81F, Stride: 1},
 		{Lo: 0x2B920, Hi: 0x2CEAF, Stride: 1}, {Lo: 0x2F800, Hi: 0x2FA1F, Stride: 1},
@@ -151,11 +155,11 @@ const (
 
 func isHangul(r rune) bool { return r >= hangulBase && r < hangulBase+hangulCount }
 
-// A decomposer brings text into NFD. The form of package norm is not used
-// itself: it breaks runs of more than thirty marks, which the reference keeps.
+// A decomposer brings text into NFD. norm.NFD does not serve: it breaks runs of
+// more than thirty marks, which the reference keeps.
 type decomposer struct {
 	pending []mark
-	joined  []rune // composer's
+	joined  []rune // memory of composer.appendComposed
 }
 
 // A mark is a code point that canonical ordering may move.
@@ -164,7 +168,8 @@ type mark struct {
 	ccc uint8
 }
 
-// add takes the next code point; what can no longer move goes to dst.
+// add adds the next code point. It appends to dst the code points whose place is
+// now final.
 func (d *decomposer) add(dst []byte, r rune) []byte {
 	if isHangul(r) {
 		dst = d.flush(dst)
@@ -197,7 +202,7 @@ func (d *decomposer) order(dst []byte, r rune, ccc uint8) []byte {
 	return dst
 }
 
-// flush writes the marks that wait, ordered by their class.
+// flush appends the pending marks to dst, in the order of their classes.
 func (d *decomposer) flush(dst []byte) []byte {
 	if len(d.pending) > 1 {
 		slices.SortStableFunc(d.pending, func(a, b mark) int { return int(a.ccc) - int(b.ccc) })

@@ -1,14 +1,14 @@
 package token
 
-// A wordPiece cuts a word into the longest tokens from the left.
+// A wordPiece cuts a word into tokens from the left, each as long as possible.
 type wordPiece struct {
 	words    *wordTable
 	unknown  int32
-	maxRunes int // a longer word is unknown
+	maxRunes int // longest word in code points; a longer word is unknown
 }
 
-// append appends the tokens of one word: the unknown token alone when some part
-// of it is in no token. Time is O(len(word)), with the longest token as factor.
+// append appends the tokens of one word, or the unknown token alone if the word
+// cannot be cut into tokens. Time is O(len(word)·longest token).
 func (m *wordPiece) append(dst []int32, word []byte) []int32 {
 	if len(word) > m.maxRunes && runeCount(word) > m.maxRunes {
 		return append(dst, m.unknown)
@@ -27,8 +27,8 @@ func (m *wordPiece) append(dst []int32, word []byte) []int32 {
 	return dst
 }
 
-// runeCount counts the code points of valid UTF-8. utf8.RuneCount copies s when
-// it is inlined here.
+// runeCount returns the number of code points of valid UTF-8. It is here because
+// the compiler copies s to the heap when it inlines utf8.RuneCount in append.
 func runeCount(s []byte) int {
 	n := 0
 	for _, b := range s {

@@ -8,19 +8,19 @@ import (
 	"entropipe/models/mat"
 )
 
-// anchorEvery is how many steps go by before anchors follow the keys again.
+// anchorEvery is the number of steps after which anchors follow the keys again.
 const anchorEvery = 8
 
-// anchors are the centres of the clusters of keys, for every layer and head:
-// √n of them.
+// anchors holds the centres of the clusters of keys: √n of them for every head of
+// every layer.
 type anchors struct {
 	layers, heads, k, dim int
 
 	c      []float32 // [layers][heads][k][dim]
-	alpha  []float64 // inverse temperature of every head, of Entropy
+	alpha  []float64 // [layers][heads] inverse temperature, for Entropy
 	placed bool
 
-	m, v []float32 // moments, of Paper
+	m, v []float32 // moments of the gradients, for Paper
 }
 
 func newAnchors(f *form) *anchors {
@@ -40,17 +40,18 @@ func (a *anchors) view(data []float32, l, h int) mat.Matrix {
 
 func (a *anchors) of(l, h int) mat.Matrix { return a.view(a.c, l, h) }
 
-// update moves anchors that learn. Steps count from the training's beginning, so
-// the first ones that move them, after a tenth of it, are short: the moments
-// begin at zero and are taken as they are.
+// update moves learned anchors by AdamW. step counts from the training's
+// beginning, but anchors move only after a tenth of the training. Their first
+// steps are therefore short: the moments begin at zero, and AdamW's correction for
+// that has faded.
 func (a *anchors) update(grads []float32, rate float64, step int) {
 	o := mat.AdamW{Rate: rate, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}
 	o.Update(a.c, grads, a.m, a.v, step+1, 1)
 }
 
 // follow moves every head's anchors towards the centroids of the keys of a
-// forward pass; the first time it places them among the keys by k-means++
-// (Arthur and Vassilvitskii) and takes several rounds.
+// forward pass. The first call places them among the keys by k-means++ (Arthur and
+// Vassilvitskii 2007) and takes several rounds.
 func (a *anchors) follow(p *pass, r *rand.Rand) {
 	f := &p.net.form
 	rounds, pace := 1, 0.2
@@ -82,8 +83,8 @@ func distance(a, b []float32) float64 {
 	return sum
 }
 
-// place draws anchors from the keys, each with a weight of its squared distance
-// to those drawn before it.
+// place sets the anchors c to keys drawn at random. A key's weight in each draw is
+// its squared distance to the nearest anchor drawn before.
 func place(c, keys mat.Matrix, r *rand.Rand) {
 	near := make([]float64, keys.Rows)
 	for j := range near {
@@ -108,18 +109,19 @@ func place(c, keys mat.Matrix, r *rand.Rand) {
 	}
 }
 
-// centre takes one round of soft k-means: anchors go the share pace of the way
-// to the centroids of their keys. It returns the inverse temperature of the
-// round: 3 over the median of how much farther a key's second anchor is than
-// its first, so that half of the keys belong to one anchor by more than 95 %.
-func centre(c, keys mat.Matrix, pace float64) (alpha float64) {
-	n, k := keys.Rows, c.Rows
-	d, margins := make([]float64, n*k), make([]float64, n)
+// centre takes one round of soft k-means: each anchor moves by the share pace of
+// its way to the centroid of its keys. centre returns the inverse temperature of
+// the round, 3/median(d₂-d₁), where d₁ and d₂ are the squared distances of a key
+// from its nearest and second anchor: half of the keys then belong to one anchor
+// by more than 95 %.
+func centre(anchors, keys mat.Matrix, pace float64) (alpha float64) {
+	n, k := keys.Rows, anchors.Rows
+	weights, margins := make([]float64, n*k), make([]float64, n)
 	for j := range n {
-		row := d[j*k : (j+1)*k]
+		row := weights[j*k : (j+1)*k]
 		first, second := math.Inf(1), math.Inf(1)
 		for i := range row {
-			row[i] = distance(keys.Row(j), c.Row(i))
+			row[i] = distance(keys.Row(j), anchors.Row(i))
 			if row[i] < first {
 				first, second = row[i], first
 			} else {
@@ -133,9 +135,9 @@ func centre(c, keys mat.Matrix, pace float64) (alpha float64) {
 	}
 	slices.Sort(margins)
 	alpha = 3 / max(margins[n/2], 1e-6)
-	sums, mass := make([]float64, k*c.Cols), make([]float64, k)
+	sums, mass := make([]float64, k*keys.Cols), make([]float64, k)
 	for j := range n {
-		row, total := d[j*k:(j+1)*k], 0.0
+		row, total := weights[j*k:(j+1)*k], 0.0
 		for i := range row {
 			row[i] = math.Exp(-alpha * row[i])
 			total += row[i]
@@ -144,7 +146,7 @@ func centre(c, keys mat.Matrix, pace float64) (alpha float64) {
 			w /= total
 			mass[i] += w
 			for x, v := range keys.Row(j) {
-				sums[i*c.Cols+x] += w * float64(v)
+				sums[i*keys.Cols+x] += w * float64(v)
 			}
 		}
 	}
@@ -152,9 +154,9 @@ func centre(c, keys mat.Matrix, pace float64) (alpha float64) {
 		if mass[i] < 1e-9 {
 			continue
 		}
-		row := c.Row(i)
+		row := anchors.Row(i)
 		for x := range row {
-			row[x] += float32(pace * (sums[i*c.Cols+x]/mass[i] - float64(row[x])))
+			row[x] += float32(pace * (sums[i*keys.Cols+x]/mass[i] - float64(row[x])))
 		}
 	}
 	return alpha

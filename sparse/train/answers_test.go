@@ -49,7 +49,7 @@ func TestGradientsOfAnswersAreFiniteDifferences(t *testing.T) {
 	}
 	tr.step = 40
 	pl := tr.plan()
-	tr.regulariserBegins(pl)
+	tr.prepareRegulariser(pl)
 	tr.net.pack(1)
 	tr.gradients(pl)
 	rec, ref := tr.sum(pl), referenceOf(tr, pl)
@@ -175,7 +175,8 @@ func TestAnswerTextErrors(t *testing.T) {
 		}
 	}
 	text := someAnswers(t, 30, 8, 3)
-	if _, err := NewLM(Config{Context: 16, Steps: 1}, text); err == nil || !strings.Contains(err.Error(), "a context of 16, and its sequences have 8") {
+	if _, err := NewLM(Config{Context: 16, Steps: 1}, text); err == nil ||
+		!strings.Contains(err.Error(), "context is 16 but must be 8") {
 		t.Errorf("another context: error %v", err)
 	}
 }

@@ -23,7 +23,7 @@ func TestGradientsOfManyChunksAddUp(t *testing.T) {
 				tr := trainerOf(t, text, Config{Layers: 1, Dim: 12, Heads: 2, Context: 60, Patch: 2, Steps: 10, Batch: 44, Regulariser: reg, Lambda: 0.7, Workers: 2, Block: 16, Seed: 3})
 				tr.step = 5
 				p := tr.plan()
-				tr.regulariserBegins(p)
+				tr.prepareRegulariser(p)
 				tr.net.pack(1)
 				size := chunkOf(&tr.net.form, tr.cfg.Batch)
 				chunks := (tr.cfg.Batch + size - 1) / size
@@ -51,7 +51,7 @@ func TestGradientsOfManyChunksAddUp(t *testing.T) {
 					}
 				}
 				if reg == L1 {
-					bare := make([]float32, len(tr.gates.theta)) // what the gates themselves cost comes once a batch
+					bare := make([]float32, len(tr.gates.theta)) // the penalty is added once a batch
 					tr.gates.penalty(bare, p)
 					for i, x := range bare {
 						want["gates"][i] += float64(x)
@@ -148,10 +148,10 @@ func TestBrokenCheckpointsAreRefused(t *testing.T) {
 		{"data_sha256", "00", "other data"},
 		{"config", "{}", "other settings"},
 		{"state", "{", "state"},
-		{"state", `{"step":-1}`, "step -1"},
-		{"state", `{"step":11}`, "step 11 of 10"},
-		{"state", `{"step":3,"elapsed_ns":-5}`, "step 3"},
-		{"state", fmt.Sprintf(`{"step":9,"hard":true,"shut":[%d]}`, gates), fmt.Sprintf("gate %d of %d", gates, gates)},
+		{"state", `{"step":-1}`, "step is -1"},
+		{"state", `{"step":11}`, "step is 11 of 10"},
+		{"state", `{"step":3,"elapsed_ns":-5}`, "step is 3"},
+		{"state", fmt.Sprintf(`{"step":9,"hard":true,"shut":[%d]}`, gates), fmt.Sprintf("gate %d does not exist: there are %d", gates, gates)},
 		{"state", `{"step":9,"hard":true,"shut":[-1]}`, "gate -1"},
 		{"state", fmt.Sprintf(`{"step":10,"hard":true,"shut":[%d]}`, gates-1), ""},
 	} {

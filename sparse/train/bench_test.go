@@ -59,7 +59,7 @@ func midway(b *testing.B, text bool, reg Regulariser, workers int) *Trainer {
 		b.Fatal(err)
 	}
 	tr.step = c.Steps / 2
-	tr.regulariserBegins(tr.plan())
+	tr.prepareRegulariser(tr.plan())
 	return tr
 }
 

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Card is the model's card, in Markdown: what it is and is for, the data with
-// their hash, the command that makes it, what held-out sequences say, and what
-// it is not for.
+// Card returns the model's card in Markdown: purpose, shape, data and their hash,
+// the command that makes the model, the quality on held-out sequences, and limits.
 func (t *Trainer) Card(command string) string {
 	var b strings.Builder
 	f, c := &t.net.form, &t.cfg

@@ -10,11 +10,11 @@ import (
 	"entropipe/models/safetensors"
 )
 
-// checkpointFormat is in a checkpoint's metadata, beside the configuration and
-// what a step changes besides numbers.
+// checkpointFormat names the format in a checkpoint's metadata. The configuration,
+// the hash of the data and the state stand beside it.
 const checkpointFormat = "transformer-checkpoint/1"
 
-// state is what of a checkpoint is no tensor.
+// state holds the values of a checkpoint that are not tensors.
 type state struct {
 	Step    int           `json:"step"`
 	Elapsed time.Duration `json:"elapsed_ns"`
@@ -25,7 +25,7 @@ type state struct {
 	Records []Record      `json:"records"`
 }
 
-// arrays lists all numbers that a step changes, by name.
+// arrays returns all tensors that a step changes, by name.
 func (t *Trainer) arrays() []safetensors.Array {
 	var all []safetensors.Array
 	add := func(name string, data []float32) {
@@ -47,8 +47,8 @@ func (t *Trainer) arrays() []safetensors.Array {
 	return all
 }
 
-// settings are the configuration that a checkpoint belongs to: all that decides
-// about the model's bits.
+// settings returns, as JSON, all settings that affect the bits of the model. A
+// checkpoint must be resumed with the same settings.
 func (t *Trainer) settings() (string, error) {
 	c := t.cfg
 	c.Workers = 0
@@ -56,7 +56,7 @@ func (t *Trainer) settings() (string, error) {
 	return string(text), err
 }
 
-// dataSHA256 is the hash of what the training learns from.
+// dataSHA256 returns the hash of the training data.
 func (t *Trainer) dataSHA256() string {
 	switch d := t.data.(type) {
 	case windows:
@@ -67,7 +67,8 @@ func (t *Trainer) dataSHA256() string {
 	panic("train: a source without a hash")
 }
 
-// Save writes a checkpoint, whole or not at all.
+// Save writes a checkpoint to a file. The file is replaced as a whole; after an
+// error the old file is intact.
 func (t *Trainer) Save(path string) error {
 	config, err := t.settings()
 	if err != nil {
@@ -93,10 +94,11 @@ func (t *Trainer) Save(path string) error {
 		"format": checkpointFormat, "config": config, "data_sha256": t.dataSHA256(), "state": string(rest)}, t.arrays())
 }
 
-// Resume goes on from a checkpoint of a training that New of the same settings
-// and data began, with the bits that training without the interruption would
-// have, given the same binary and class of CPU. A checkpoint of another
-// configuration or other data is an error; t is then not to be used.
+// Resume restores t from a checkpoint. The checkpoint must come from a training
+// with the same settings (except Workers) and the same data. Given the same binary
+// and class of CPU, the resumed training has the bits of an uninterrupted one. A
+// checkpoint of other settings or other data is an error; t must not be used after
+// an error.
 func (t *Trainer) Resume(path string) error {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -109,7 +111,8 @@ func (t *Trainer) Resume(path string) error {
 	return nil
 }
 
-// differences names the settings that two JSON objects do not share.
+// differences names the settings that differ between two JSON objects, with both
+// values.
 func differences(old, now string) string {
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal([]byte(old), &a) != nil || json.Unmarshal([]byte(now), &b) != nil {
@@ -122,7 +125,7 @@ func differences(old, now string) string {
 		}
 	}
 	if len(list) == 0 {
-		return "of another version of this program"
+		return "another version of this program wrote it"
 	}
 	slices.Sort(list)
 	return strings.Join(list, ", ")
@@ -136,18 +139,19 @@ func (t *Trainer) restore(f *safetensors.File) error {
 	}
 	switch {
 	case about["format"] != checkpointFormat:
-		return fmt.Errorf("format %q: no checkpoint of this program, want %s", about["format"], checkpointFormat)
+		return fmt.Errorf("its format is %q, not %s: the file is no checkpoint of this program", about["format"], checkpointFormat)
 	case about["config"] != config:
 		return fmt.Errorf("the checkpoint was made with other settings: %s", differences(about["config"], config))
 	case about["data_sha256"] != t.dataSHA256():
-		return fmt.Errorf("the checkpoint was made on other data: it has SHA-256 %s, and these have %s", about["data_sha256"], t.dataSHA256())
+		return fmt.Errorf("the checkpoint was made on other data: its data have SHA-256 %s, these have %s",
+			about["data_sha256"], t.dataSHA256())
 	}
 	var s state
 	if err := json.Unmarshal([]byte(about["state"]), &s); err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
 	if s.Step < 0 || s.Elapsed < 0 || t.cfg.Steps > 0 && s.Step > t.cfg.Steps {
-		return fmt.Errorf("state: step %d of %d", s.Step, t.cfg.Steps)
+		return fmt.Errorf("state: step is %d of %d", s.Step, t.cfg.Steps)
 	}
 	for _, a := range t.arrays() {
 		if err := restoreArray(f, a.Name, a.Data.([]float32)); err != nil {
@@ -156,7 +160,7 @@ func (t *Trainer) restore(f *safetensors.File) error {
 	}
 	if a := t.anchors; a != nil {
 		if len(s.Alpha) != len(a.alpha) {
-			return fmt.Errorf("state: %d temperatures, want %d", len(s.Alpha), len(a.alpha))
+			return fmt.Errorf("state: it has %d temperatures but must have %d", len(s.Alpha), len(a.alpha))
 		}
 		a.placed, a.alpha = s.Placed, s.Alpha
 	}
@@ -164,7 +168,7 @@ func (t *Trainer) restore(f *safetensors.File) error {
 		g.hard = s.Hard
 		for _, i := range s.Shut {
 			if i < 0 || i >= len(g.shut) {
-				return fmt.Errorf("state: gate %d of %d", i, len(g.shut))
+				return fmt.Errorf("state: gate %d does not exist: there are %d", i, len(g.shut))
 			}
 			g.shut[i] = true
 		}
@@ -176,7 +180,7 @@ func (t *Trainer) restore(f *safetensors.File) error {
 func restoreArray(f *safetensors.File, name string, to []float32) error {
 	tensor, ok := f.Lookup(name)
 	if !ok || tensor.Len() != len(to) {
-		return fmt.Errorf("tensor %q is missing or not of %d values", name, len(to))
+		return fmt.Errorf("tensor %q is missing or does not have %d values", name, len(to))
 	}
 	values, err := tensor.Float32s(nil)
 	copy(to, values)

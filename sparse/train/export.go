@@ -32,20 +32,22 @@ const (
 // GPT2LMHeadModel or ViTForImageClassification), with weights of type F32, F16
 // or BF16: config.json and model.safetensors, tokenizer.json or
 // preprocessor_config.json, the card README.md, and the history train.jsonl.
+// command is the command line that the card names.
 //
-// Gates and anchors are no part of the model; they stand in gates.safetensors
-// (gate, if it is learned, and where some are closed for good open, [layers][heads][rows of
-// blocks][columns of blocks], block in the metadata) and anchors.safetensors
-// (anchors [layers][heads][k][head's numbers]). command is what the card says
-// makes the model. Of these files, those that an earlier training left there and
-// that this one does not write are removed.
+// Gates and anchors are not tensors of the model. Write stores them in
+// gates.safetensors, with the tensors gate (if gates were learned) and open (if
+// gates were closed for good), both [layers][heads][rows of blocks][columns of
+// blocks], and the tokens of a block in the metadata; and in anchors.safetensors,
+// with the tensor anchors [layers][heads][k][headDim]. Write removes a tokenizer,
+// preprocessor, gates or anchors file of an earlier training that this training
+// does not replace.
 func (t *Trainer) Write(dir string, dtype safetensors.DType, command string) error {
 	companions := t.companions()
 	for _, name := range []string{tokenizerFile, classFile, imagesFile, gatesFile, anchorsFile} {
 		if companions[name] != nil {
 			continue
 		}
-		// Gates and tokenizers of another model would be taken for this one's.
+		// Readers would take the gates or the tokenizer of another model for this one's.
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -73,7 +75,7 @@ func (t *Trainer) Write(dir string, dtype safetensors.DType, command string) err
 	return write(cardFile, []byte(t.Card(command)))
 }
 
-// WriteRecords writes the history, a line of JSON a record.
+// WriteRecords writes the history to w, one line of JSON for each record.
 func (t *Trainer) WriteRecords(w io.Writer) error {
 	e := json.NewEncoder(w)
 	for i := range t.records {
@@ -84,7 +86,7 @@ func (t *Trainer) WriteRecords(w io.Writer) error {
 	return nil
 }
 
-// companions are what transformers reads beside the model.
+// companions returns the files that transformers reads beside the model, by name.
 func (t *Trainer) companions() map[string][]byte {
 	if w, ok := t.data.(windows); ok {
 		files := map[string][]byte{}
@@ -119,16 +121,17 @@ func (t *Trainer) writeExtras(dir string) error {
 	return nil
 }
 
-// flat is what layers and heads have, one after the other.
-func flat[T any](of [][][]T) (all []T) {
-	for _, heads := range of {
+// flat concatenates the values of all layers and heads.
+func flat[T any](layers [][][]T) (all []T) {
+	for _, heads := range layers {
 		all = append(all, slices.Concat(heads...)...)
 	}
 	return all
 }
 
-// Open returns for every layer and head which blocks of queries and keys are
-// open, [rows][rows]: after a training with L1 or Window and a Sparsity. Else nil.
+// Open returns the open blocks of queries and keys [layers][heads][rows·rows], true
+// where a block is open. It returns nil before gates are closed for good, and
+// without the regularisers L1 and Window.
 func (t *Trainer) Open() [][][]bool {
 	if t.gates == nil || !t.gates.hard {
 		return nil
@@ -148,9 +151,9 @@ func (t *Trainer) Open() [][][]bool {
 	return all
 }
 
-// Gates returns for every layer and head how open each block of queries and
-// keys is, [rows][rows] from 0 to 1, and the tokens a side of a block: after a
-// training with L1. Else nil.
+// Gates returns the gates of L1 [layers][heads][rows·rows], from 0 (closed) to 1
+// (open), and the tokens a side of a block. The gates of blocks that no query sees
+// are 0. Gates returns nil and 0 for other regularisers.
 func (t *Trainer) Gates() (gates [][][]float32, block int) {
 	g := t.gates
 	if g == nil || g.fixed {
@@ -175,7 +178,7 @@ func (t *Trainer) Gates() (gates [][][]float32, block int) {
 	return gates, g.block
 }
 
-// hfConfig says what the network is.
+// hfConfig describes the network as the config.json of its class does.
 func (t *Trainer) hfConfig() *hf.Config {
 	f := &t.net.form
 	c := &hf.Config{Layers: f.layers, Hidden: f.dim, Inner: 4 * f.dim, Heads: f.heads, KVHeads: f.heads, Dim: f.headDim(), MaxPositions: f.n,
@@ -195,7 +198,7 @@ func (t *Trainer) hfConfig() *hf.Config {
 	return c
 }
 
-// tensors are the weights by the names of hf.Config.Tensors.
+// tensors returns the weights by the names of hf.Config.Tensors.
 func (t *Trainer) tensors() map[string][]float32 {
 	all, w := map[string][]float32{}, &t.net.w
 	if t.net.form.causal() {
@@ -213,7 +216,7 @@ func (t *Trainer) tensors() map[string][]float32 {
 			w.blocks[l].vit(all, fmt.Sprintf("encoder.layer.%d.", l), t.net.form.dim)
 		}
 	}
-	for name, v := range all { // views of all parameters know more than their length
+	for name, v := range all { // the views' capacities reach into the next tensor
 		all[name] = v[:len(v):len(v)]
 	}
 	return all
@@ -239,7 +242,7 @@ func (b *blockWeights) vit(all map[string][]float32, p string, dim int) {
 	}
 }
 
-// transposed copies m as [out][in].
+// transposed returns a copy of m [in][out] as [out][in].
 func transposed(m mat.Matrix) []float32 {
 	out := make([]float32, m.Rows*m.Cols)
 	for i := range m.Rows {

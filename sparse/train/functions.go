@@ -2,8 +2,8 @@ package train
 
 import "entropipe/models/mat"
 
-// gelu is the form that the class of models uses: GPT-2's has a hyperbolic
-// tangent, ViT's is exact.
+// gelu applies the GELU of the class of models: with a hyperbolic tangent for
+// GPT-2, exact for ViT.
 func (f *form) gelu(dst, src []float32) {
 	if f.causal() {
 		mat.GELUTanh(dst, src)
@@ -12,7 +12,7 @@ func (f *form) gelu(dst, src []float32) {
 	}
 }
 
-// geluBackward multiplies d by gelu's derivative at x.
+// geluBackward multiplies d by the derivative of gelu at x.
 func (f *form) geluBackward(d, x []float32) {
 	if f.causal() {
 		mat.GELUTanhBackward(d, x)

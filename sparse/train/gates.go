@@ -10,39 +10,44 @@ import (
 
 // gates multiply attention's weights before they are normalised, one for every
 // block of queries and of keys of every head. The blocks on the diagonal are
-// always open, so no query is without keys.
+// always open, so every query has keys.
 type gates struct {
 	layers, heads, block, rows int
 	causal                     bool
-	fixed                      bool // which ones close is not learned: the nearest stay
+	fixed                      bool // the gates are not learned: the nearest blocks stay open
 
-	theta []float32 // [layers][heads][rows][rows]; the gate is its logistic function
+	theta []float32 // [layers][heads][rows][rows]; the gate is the logistic function of theta
 	m, v  []float32
-	hard  bool // some are closed for good, the others open
+	hard  bool // the gates in shut are closed for good, the others open
 	shut  []bool
 }
 
-// firstGate is the logit that gates begin with: open by 88 %.
+// firstGate is the first logit of a gate: open by 88 %.
 const firstGate = 2
 
-// gateRate is the rate of learning of the logits.
+// gateRate is the learning rate of the logits.
 const gateRate = 0.02
 
-func newGates(f *form, block int, fixed bool) *gates {
-	g := &gates{layers: f.layers, heads: f.heads, block: block, rows: (f.n + block - 1) / block, causal: f.causal(), fixed: fixed}
+// newGates returns the gates of L1, which are learned, or of Window, which are not.
+func newGates(f *form, block int, kind Regulariser) *gates {
+	g := &gates{
+		layers: f.layers, heads: f.heads, block: block, rows: (f.n + block - 1) / block,
+		causal: f.causal(), fixed: kind == Window,
+	}
 	n := g.layers * g.heads * g.rows * g.rows
 	g.theta, g.m, g.v, g.shut = make([]float32, n), make([]float32, n), make([]float32, n), make([]bool, n)
 	for i := range g.theta {
 		g.theta[i] = firstGate
-		if fixed {
+		if g.fixed {
 			g.theta[i] = g.nearness(i/g.rows%g.rows, i%g.rows)
 		}
 	}
 	return g
 }
 
-// nearness orders the blocks that query block u may keep: near ones last, and the
-// first block, which many heads rest on, after all but its own.
+// nearness orders the blocks that query block u may keep: near blocks are larger,
+// and the first block, to which many heads attend, is larger than all blocks but
+// block u itself.
 func (g *gates) nearness(u, b int) float32 {
 	if b == 0 {
 		return -0.5
@@ -50,21 +55,21 @@ func (g *gates) nearness(u, b int) float32 {
 	return -float32(max(u-b, b-u))
 }
 
-// unseen says whether no query of block u sees a key of block b.
+// unseen reports whether no query of block u sees a key of block b.
 func (g *gates) unseen(u, b int) bool { return g.causal && b > u }
 
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// of returns where the gates of a head begin.
-func (g *gates) of(l, h int) int { return (l*g.heads + h) * g.rows * g.rows }
+// of returns the offset of a head's gates in theta.
+func (g *gates) of(layer, h int) int { return (layer*g.heads + h) * g.rows * g.rows }
 
-// each calls do for every block that has a gate, with its number in theta and
-// the rows and columns it stands for.
-func (g *gates) each(l, h int, a *head, do func(at int, w mat.Matrix), w mat.Matrix) {
-	n, first := a.k.Rows, g.of(l, h)
+// each calls do for every block that has a gate, with the gate's place in theta
+// and the block's part of w.
+func (g *gates) each(layer, h int, view *head, do func(at int, w mat.Matrix), w mat.Matrix) {
+	n, first := view.k.Rows, g.of(layer, h)
 	for u := range g.rows {
 		end := g.rows
-		if a.causal {
+		if view.causal {
 			end = u
 		}
 		rows := w.Slice(u*g.block, min(n, (u+1)*g.block))
@@ -76,15 +81,16 @@ func (g *gates) each(l, h int, a *head, do func(at int, w mat.Matrix), w mat.Mat
 	}
 }
 
-// closed is a score whose weight is nothing.
+// closed is a score whose weight is 0.
 const closed = -1e30
 
-// bias adds the logarithms of the gates to the scores, before their scale.
-func (g *gates) bias(l, h int, a *head, scale float32) {
+// bias adds the logarithms of the gates to the unscaled scores; scale is the
+// reciprocal of the factor that scores get later.
+func (g *gates) bias(layer, h int, view *head, scale float32) {
 	if g.fixed && !g.hard {
 		return
 	}
-	g.each(l, h, a, func(at int, w mat.Matrix) {
+	g.each(layer, h, view, func(at int, w mat.Matrix) {
 		v := scale * float32(-math.Log1p(math.Exp(-float64(g.theta[at]))))
 		if g.hard {
 			if !g.shut[at] {
@@ -98,16 +104,16 @@ func (g *gates) bias(l, h int, a *head, scale float32) {
 				row[j] += v
 			}
 		}
-	}, a.probs)
+	}, view.probs)
 }
 
-// gather adds to the gradients of the gates' logits what those of the scores,
-// before their scale, say.
-func (g *gates) gather(to []float32, l, h int, a *head, dw mat.Matrix) {
+// gather adds the gradients of the gates' logits to to, from the gradients dw of
+// the scaled scores.
+func (g *gates) gather(to []float32, layer, h int, view *head, dw mat.Matrix) {
 	if g.hard || g.fixed {
 		return
 	}
-	g.each(l, h, a, func(at int, w mat.Matrix) {
+	g.each(layer, h, view, func(at int, w mat.Matrix) {
 		var sum float32
 		for i := range w.Rows {
 			for _, v := range w.Row(i) {
@@ -118,9 +124,9 @@ func (g *gates) gather(to []float32, l, h int, a *head, dw mat.Matrix) {
 	}, dw)
 }
 
-// penalty returns the mean number of open gates of a row of blocks, and adds
-// the gradient of its share in the loss.
-func (g *gates) penalty(to []float32, p plan) (value float64) {
+// penalty returns the mean over rows of blocks of the sum of their gates, and adds
+// the gradient of λ times that mean to to.
+func (g *gates) penalty(to []float32, now plan) (value float64) {
 	if g.fixed {
 		return 0
 	}
@@ -133,24 +139,24 @@ func (g *gates) penalty(to []float32, p plan) (value float64) {
 		open := 1.0
 		if !g.hard {
 			open = logistic(float64(x))
-			to[i] += float32(p.lambda * share * open * (1 - open))
+			to[i] += float32(now.lambda * share * open * (1 - open))
 		}
 		value += share * open
 	}
 	return value
 }
 
-func (g *gates) update(grads []float32, step int, p plan) {
-	if g.hard || p.lambda == 0 {
+func (g *gates) update(grads []float32, step int, now plan) {
+	if g.hard || now.lambda == 0 {
 		return
 	}
 	o := mat.AdamW{Rate: gateRate, Beta1: 0.9, Beta2: 0.99, Eps: 1e-12}
 	o.Update(g.theta, grads, g.m, g.v, step+1, 1)
 }
 
-// close closes the share sparsity of the blocks that each row of blocks sees,
-// rounded down: those whose gates are least open, of equal ones the first. The
-// block on the diagonal stays.
+// close closes, in each row of blocks, the share sparsity of the blocks that the
+// row sees, rounded down: the blocks whose gates are least open; among equal
+// gates, the first. The block on the diagonal stays open.
 func (g *gates) close(sparsity float64) {
 	g.hard = true
 	for lh := range g.layers * g.heads {

@@ -59,7 +59,7 @@ func settled(t testing.TB, text bool, r Regulariser, workers int) (*Trainer, pla
 	if p.lambda != tr.cfg.Lambda {
 		t.Fatalf("step %d: the regulariser has weight %v", tr.step, p.lambda)
 	}
-	tr.regulariserBegins(p)
+	tr.prepareRegulariser(p)
 	if r == Paper { // sharp enough for a gradient that says something
 		p.alpha = 3
 	}

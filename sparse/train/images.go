@@ -19,23 +19,24 @@ import (
 	"strings"
 )
 
-// Images are grey images of one size, of classes. Every sixth one is held out.
+// Images holds square grey images of one size, each with a class. Every sixth
+// image is held out.
 type Images struct {
 	Side   int
 	Pixels []uint8 // [images][Side][Side]
-	Labels []int32
-	Names  []string // of the classes
-	// Masks tell the object's pixels from the background's, as Pixels; nil
-	// where they are not known.
+	Labels []int32 // [images] class of each image, an index of Names
+	Names  []string
+	// Masks [images][Side][Side] marks the pixels of the object; nil if they are
+	// unknown.
 	Masks  []bool
-	Name   string // for the card
-	SHA256 string // of pixels and labels
+	Name   string // name of the data, for the card
+	SHA256 string // hash of pixels and labels, in hexadecimal
 }
 
 // Len returns the number of images.
 func (m *Images) Len() int { return len(m.Labels) }
 
-// Image returns the pixels of image i, a view.
+// Image returns the pixels of image i, a view [Side][Side] of Pixels.
 func (m *Images) Image(i int) []uint8 {
 	size := m.Side * m.Side
 	return m.Pixels[i*size : (i+1)*size]
@@ -44,22 +45,30 @@ func (m *Images) Image(i int) []uint8 {
 // heldEvery is the reciprocal of the share of images that is held out.
 const heldEvery = 6
 
-// Held says whether image i is held out.
+// Held reports whether image i is held out.
 func Held(i int) bool { return i%heldEvery == heldEvery-1 }
 
-// limits of what ReadImages reads, against files that are not what they seem.
+func learned(i int) bool { return !Held(i) }
+
+// Limits of ReadImages, which bound its memory when a file lies about its size.
 const (
 	maxImages = 1 << 20
 	maxSide   = 1 << 10
 	maxPixels = 1 << 30
 )
 
-// ReadImages reads images from a folder, in the order of their names. It holds
-// either a folder of PNG files for every class, all of one square size (folders
-// without one, or whose name begins with a dot, are no classes), or sheets: PNG files each of whose rows is one image, row by row, and a file
-// *labels.js or *labels.json with the list of all classes' numbers; sheets
-// named *_0, *_1, … come in that order, and labels without an image are left
-// over. Colours become grey.
+// ReadImages reads images from a folder, in the order of their names. The folder
+// has one of two forms:
+//
+//   - A folder of PNG files for every class, all of one square size. Folders
+//     without a PNG file, and folders whose name begins with a dot, are ignored.
+//   - Sheets: PNG files in which each row of pixels is one image, and a file
+//     *labels.js or *labels.json with a list of the class numbers of all images.
+//     Sheets named *_0, *_1, … are read in that order. Labels after the last image
+//     are ignored.
+//
+// Colours become grey. name is the name of the data for the card and for errors.
+// Errors name the file. Fewer than 12 images, or one class only, are an error.
 func ReadImages(dir fs.FS, name string) (*Images, error) {
 	m := &Images{Name: name}
 	entries, err := fs.ReadDir(dir, ".")
@@ -71,7 +80,7 @@ func ReadImages(dir fs.FS, name string) (*Images, error) {
 	for _, e := range entries {
 		switch file := e.Name(); {
 		case e.IsDir():
-			if file[0] != '.' { // of another program
+			if file[0] != '.' { // other programs keep hidden folders beside the data
 				folders = append(folders, file)
 			}
 		case isPNG(file):
@@ -86,7 +95,7 @@ func ReadImages(dir fs.FS, name string) (*Images, error) {
 	case len(folders) > 0:
 		err = m.readFolders(dir, folders)
 	default:
-		err = errors.New("neither folders of PNG files nor sheets with a file of labels are there")
+		err = errors.New("the folder holds neither folders of PNG files nor sheets with a file of labels")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -94,7 +103,7 @@ func ReadImages(dir fs.FS, name string) (*Images, error) {
 	return m, m.seal()
 }
 
-// seal checks what was read and takes its hash.
+// seal checks the number of images and classes and sets SHA256.
 func (m *Images) seal() error {
 	const least = 2 * heldEvery
 	switch {
@@ -117,7 +126,7 @@ func isPNG(file string) bool { return strings.EqualFold(path.Ext(file), ".png") 
 
 var trailing = regexp.MustCompile(`(?i)(\d+)\.png$`)
 
-// number is the one that a file's name ends in.
+// number returns the number at the end of a file's name, or -1.
 func number(file string) int {
 	if m := trailing.FindStringSubmatch(file); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil {
@@ -137,7 +146,7 @@ func (m *Images) readSheets(dir fs.FS, sheets []string, labels string) error {
 		b := img.Bounds()
 		side := int(math.Round(math.Sqrt(float64(b.Dx()))))
 		if side*side != b.Dx() {
-			return fmt.Errorf("%s: its rows of %d pixels are no square images", file, b.Dx())
+			return fmt.Errorf("%s: a row has %d pixels, which do not form a square image", file, b.Dx())
 		}
 		if err := m.grow(file, side, b.Dy()); err != nil {
 			return err
@@ -151,18 +160,18 @@ func (m *Images) readSheets(dir fs.FS, sheets []string, labels string) error {
 	return m.readLabels(dir, labels, len(m.Pixels)/(m.Side*m.Side))
 }
 
-// grow checks that count images of this side fit with those there.
+// grow checks that count images of this side may follow the images read so far.
 func (m *Images) grow(file string, side, count int) error {
 	if m.Side == 0 {
 		m.Side = side
 	}
 	switch {
 	case side != m.Side:
-		return fmt.Errorf("%s: images of %d pixels a side, and others have %d", file, side, m.Side)
+		return fmt.Errorf("%s: images have %d pixels a side, but earlier images have %d", file, side, m.Side)
 	case side < 1 || side > maxSide:
-		return fmt.Errorf("%s: images of %d pixels a side: want 1 to %d", file, side, maxSide)
+		return fmt.Errorf("%s: images have %d pixels a side but must have 1 to %d", file, side, maxSide)
 	case len(m.Pixels)+count*side*side > maxPixels:
-		return fmt.Errorf("%s: more than %d pixels in all", file, maxPixels)
+		return fmt.Errorf("%s: all images together have more than %d pixels", file, maxPixels)
 	}
 	return nil
 }
@@ -174,20 +183,20 @@ func (m *Images) readLabels(dir fs.FS, file string, count int) error {
 	}
 	open, end := bytes.IndexByte(data, '['), bytes.LastIndexByte(data, ']')
 	if open < 0 || end < open {
-		return fmt.Errorf("%s: holds no list", file)
+		return fmt.Errorf("%s: the file holds no list", file)
 	}
-	list := bytes.TrimRight(data[open+1:end], " \t\r\n,") // lists of scripts may end in a comma
+	list := bytes.TrimRight(data[open+1:end], " \t\r\n,") // a list in a script may end in a comma
 	var numbers []int32
 	if err := json.Unmarshal([]byte("["+string(list)+"]"), &numbers); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	if len(numbers) < count {
-		return fmt.Errorf("%s: %d labels for %d images", file, len(numbers), count)
+		return fmt.Errorf("%s: the list has %d labels for %d images", file, len(numbers), count)
 	}
 	classes := int32(0)
 	for i, l := range numbers[:count] {
 		if l < 0 || l >= 1000 {
-			return fmt.Errorf("%s: label %d is %d: want 0 to 999", file, i, l)
+			return fmt.Errorf("%s: label %d is %d but must be 0 to 999", file, i, l)
 		}
 		classes = max(classes, l+1)
 	}
@@ -219,11 +228,11 @@ func (m *Images) readFolders(dir fs.FS, folders []string) error {
 		m.Names, files, most = append(m.Names, folder), append(files, own), max(most, len(own))
 	}
 	if len(m.Names) > 1000 {
-		return fmt.Errorf("%d folders: want at most 1000 classes", len(m.Names))
+		return fmt.Errorf("there are %d folders, and at most 1000 classes", len(m.Names))
 	}
-	// Classes take turns of heldEvery images, so that each has its share of those
-	// that are held out: with single images, and classes whose number is even,
-	// half of them would have none.
+	// Classes alternate in runs of heldEvery images, so that each class has its share
+	// of the held-out images. If classes alternated after each image, and their number
+	// were even, half of the classes would have no held-out image.
 	for i := 0; i < most; i += heldEvery {
 		for class, own := range files {
 			for _, file := range own[min(i, len(own)):min(i+heldEvery, len(own))] {
@@ -238,7 +247,7 @@ func (m *Images) readFolders(dir fs.FS, folders []string) error {
 
 func (m *Images) readImage(dir fs.FS, file string, class int32) error {
 	if len(m.Labels) == maxImages {
-		return fmt.Errorf("more than %d images", maxImages)
+		return fmt.Errorf("the folders hold more than %d images", maxImages)
 	}
 	img, err := readPNG(dir, file)
 	if err != nil {
@@ -246,7 +255,7 @@ func (m *Images) readImage(dir fs.FS, file string, class int32) error {
 	}
 	b := img.Bounds()
 	if b.Dx() != b.Dy() {
-		return fmt.Errorf("%s: %d by %d pixels: want a square", file, b.Dx(), b.Dy())
+		return fmt.Errorf("%s: the image has %d by %d pixels but must be square", file, b.Dx(), b.Dy())
 	}
 	if err := m.grow(file, b.Dx(), 1); err != nil {
 		return err
@@ -260,7 +269,8 @@ func (m *Images) readImage(dir fs.FS, file string, class int32) error {
 	return nil
 }
 
-// readPNG decodes a file whose header promises a size that is in bounds.
+// readPNG decodes a file. It refuses a file whose header announces more than 2^26
+// pixels before it decodes them.
 func readPNG(dir fs.FS, file string) (image.Image, error) {
 	data, err := fs.ReadFile(dir, file)
 	if err != nil {
@@ -268,7 +278,7 @@ func readPNG(dir fs.FS, file string) (image.Image, error) {
 	}
 	c, err := png.DecodeConfig(bytes.NewReader(data))
 	if err == nil && (c.Width < 1 || c.Height < 1 || int64(c.Width)*int64(c.Height) > 1<<26) {
-		err = fmt.Errorf("%d by %d pixels", c.Width, c.Height)
+		err = fmt.Errorf("the image has %d by %d pixels, more than %d in all or none", c.Width, c.Height, 1<<26)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

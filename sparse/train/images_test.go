@@ -122,8 +122,8 @@ func TestReadImagesErrors(t *testing.T) {
 	}{
 		{"empty", fstest.MapFS{}, "neither folders"},
 		{"no labels", fstest.MapFS{"a.png": sheet}, "neither folders"},
-		{"no square", fstest.MapFS{"a.png": file(pngOf(t, 15, 13, false)), "labels.js": labels}, "15 pixels are no square"},
-		{"two sizes", fstest.MapFS{"a.png": sheet, "b.png": file(pngOf(t, 25, 13, false)), "labels.js": labels}, "5 pixels a side, and others have 4"},
+		{"no square", fstest.MapFS{"a.png": file(pngOf(t, 15, 13, false)), "labels.js": labels}, "15 pixels, which do not form a square"},
+		{"two sizes", fstest.MapFS{"a.png": sheet, "b.png": file(pngOf(t, 25, 13, false)), "labels.js": labels}, "5 pixels a side, but earlier images have 4"},
 		{"too few labels", fstest.MapFS{"a.png": sheet, "labels.js": file([]byte("[0,1]"))}, "2 labels for 13"},
 		{"no list", fstest.MapFS{"a.png": sheet, "labels.js": file([]byte("labels"))}, "holds no list"},
 		{"not numbers", fstest.MapFS{"a.png": sheet, "labels.js": file([]byte(`["a"]`))}, "labels.js"},
@@ -131,8 +131,8 @@ func TestReadImagesErrors(t *testing.T) {
 		{"one class", fstest.MapFS{"a.png": sheet, "labels.js": file([]byte("[0,0,0,0,0,0,0,0,0,0,0,0,0]"))}, "one class"},
 		{"few", fstest.MapFS{"a.png": file(pngOf(t, 16, 3, false)), "labels.js": labels}, "too few"},
 		{"no png", fstest.MapFS{"a/a.png": file([]byte("text"))}, "a/a.png"},
-		{"not square", fstest.MapFS{"a/a.png": file(pngOf(t, 4, 5, false))}, "want a square"},
-		{"huge", fstest.MapFS{"a/a.png": file(huge(t))}, "a/a.png: 65535 by 65535 pixels"},
+		{"not square", fstest.MapFS{"a/a.png": file(pngOf(t, 4, 5, false))}, "must be square"},
+		{"huge", fstest.MapFS{"a/a.png": file(huge(t))}, "a/a.png: the image has 65535 by 65535 pixels"},
 	} {
 		if _, err := ReadImages(c.dir, c.name); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)

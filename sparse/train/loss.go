@@ -6,7 +6,7 @@ import (
 	"entropipe/models/mat"
 )
 
-// outputs computes the logits: of every row of a text, of the class token of
+// outputs computes the logits of every token of a text, or of the class token of
 // every image.
 func (p *pass) outputs() mat.Matrix {
 	f, w := &p.net.form, &p.net.w
@@ -31,7 +31,7 @@ func (p *pass) classRows() mat.Matrix {
 	return mat.Of(p.seqs, f.dim, p.hidden)
 }
 
-// target returns what row i of the logits should name, or NoTarget.
+// target returns the number of the target of row i of the logits, or NoTarget.
 func (p *pass) target(i int) int32 {
 	if p.net.form.causal() {
 		return p.next[i]
@@ -39,9 +39,9 @@ func (p *pass) target(i int) int32 {
 	return p.labels[i]
 }
 
-// loss returns the chunk's share of the mean cross entropy of a batch of so
-// many sequences, in nats, sets dx to the gradient of the final output and adds
-// those of what lies behind it to w.
+// loss returns the chunk's share of the mean cross entropy of a batch of batch
+// sequences, in nats. It sets dx to the gradient of the final output and adds the
+// gradients of the last norm and of the layer of the logits to w.
 func (p *pass) loss(w *weights, batch int) float64 {
 	f := &p.net.form
 	logits := p.outputs()
@@ -64,8 +64,8 @@ func (p *pass) loss(w *weights, batch int) float64 {
 	return sum * share
 }
 
-// lossBackward goes from the gradient of the logits to that of the final
-// output.
+// lossBackward computes the gradient of the final output from the gradient d of
+// the logits.
 func (p *pass) lossBackward(w *weights, d mat.Matrix) {
 	f, n := &p.net.form, p.net
 	clear(p.dx[:p.rows*f.dim])
@@ -73,18 +73,18 @@ func (p *pass) lossBackward(w *weights, d mat.Matrix) {
 	n.last.in.Mul(da, d, mat.Epilogue{}, 1)
 	normed := mat.Of(d.Rows, f.dim, p.normed)
 	if f.causal() {
-		mat.TMul(w.tokens, d, normed, true, 1)
+		mat.AddTMul(w.tokens, d, normed, 1)
 		mat.LayerNormBackward(p.of(f.dim, p.dx), da, p.of(f.dim, p.final), n.w.gamma, w.gamma, w.beta, f.eps)
 		return
 	}
-	mat.TMul(w.head, normed, d, true, 1)
+	mat.AddTMul(w.head, normed, d, 1)
 	p.columnSums(w.headB, d)
 	rows := mat.Matrix{Rows: p.seqs, Cols: f.dim, Stride: f.n * f.dim, Data: p.dx}
 	mat.LayerNormBackward(rows, da, mat.Of(p.seqs, f.dim, p.hidden), n.w.gamma, w.gamma, w.beta, f.eps)
 }
 
-// judge sets the mean loss of every sequence, and how many of its targets the
-// largest logit names.
+// judge sets, for every sequence, its mean loss in nats a target and the number of
+// its targets that have the largest logit.
 func (p *pass) judge(losses []float64, right []int) {
 	f := &p.net.form
 	logits, per := p.outputs(), f.outputs()
@@ -103,9 +103,9 @@ func (p *pass) judge(losses []float64, right []int) {
 	}
 }
 
-// CrossEntropy returns -log of the weight that the logits' softmax gives the
-// target, in nats, and the number of the largest logit, the first of equal
-// ones.
+// CrossEntropy returns -ln softmax(logits)[target], in nats, and the number of the
+// largest logit; among equal logits, the first. It panics if target is no index of
+// logits. Cost: one exponential for each logit.
 func CrossEntropy(logits []float32, target int32) (loss float64, best int32) {
 	for j, v := range logits {
 		if v > logits[best] {

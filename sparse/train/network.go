@@ -7,27 +7,27 @@ import (
 	"entropipe/models/mat"
 )
 
-// form is the shape of a network. A text's has a vocabulary, an image's has
-// classes.
+// form is the shape of a network. A network for text has a vocabulary, a network
+// for images has classes.
 type form struct {
 	layers, dim, heads int
 	n                  int // tokens of a sequence
-	vocab              int // 0: images
-	answers            int // of a sequence of text; 0: every token has a target
-	side, channels     int // of images, in pixels and numbers a pixel
+	vocab              int // number of tokens of the vocabulary; 0 for images
+	answers            int // targets of a sequence of text; 0 if every token has a target
+	side, channels     int // pixels a side of an image, numbers a pixel
 	patch, classes     int
-	eps                float32 // of layer norms
+	eps                float32 // epsilon of layer norms
 }
 
 func (f *form) causal() bool { return f.vocab > 0 }
 
-// headDim is the length of a head's queries, keys and values.
+// headDim returns the length of a head's queries, keys and values.
 func (f *form) headDim() int { return f.dim / f.heads }
 
-// pixels is the number of numbers of a patch.
+// pixels returns the length of a patch: patch²·channels.
 func (f *form) pixels() int { return f.patch * f.patch * f.channels }
 
-// outputs is the number of rows of logits of a sequence.
+// outputs returns the number of rows of logits of a sequence.
 func (f *form) outputs() int {
 	if f.causal() {
 		return f.n
@@ -35,7 +35,7 @@ func (f *form) outputs() int {
 	return 1
 }
 
-// targets is the number of targets of a sequence.
+// targets returns the number of targets of a sequence.
 func (f *form) targets() int {
 	if f.answers > 0 {
 		return f.answers
@@ -54,18 +54,19 @@ type blockWeights struct {
 
 // weights are views of all tensors.
 type weights struct {
-	tokens    mat.Matrix // [vocab][dim]; the logits' too
+	tokens    mat.Matrix // [vocab][dim]; both the embedding and the layer of the logits
 	patches   mat.Matrix // [pixels of a patch][dim]
 	positions mat.Matrix // [n][dim]
 	head      mat.Matrix // [dim][classes]
 	blocks    []blockWeights
 
 	patchB, class []float32
-	gamma, beta   []float32 // of the last norm
+	gamma, beta   []float32 // scale and shift of the last norm
 	headB         []float32
 }
 
-// view cuts data, all tensors one after the other: matrices first.
+// view returns views of the tensors in data, which lie one after the other,
+// matrices first.
 func (f *form) view(data []float32) (w weights) {
 	vector := func(n int) (v []float32) { v, data = data[:n:n], data[n:]; return v }
 	matrix := func(rows, cols int) mat.Matrix { return mat.Of(rows, cols, vector(rows*cols)) }
@@ -93,7 +94,8 @@ func (f *form) view(data []float32) (w weights) {
 	return w
 }
 
-// matrices is the number of values of all matrices, which stand first.
+// matrices returns the number of values of all matrices, which lie before the
+// vectors.
 func (f *form) matrices() int {
 	n := f.n*f.dim + f.layers*12*f.dim*f.dim
 	if f.causal() {
@@ -102,7 +104,7 @@ func (f *form) matrices() int {
 	return n + (f.pixels()+f.classes)*f.dim
 }
 
-// size is the number of all values.
+// size returns the number of all values.
 func (f *form) size() int {
 	n := f.matrices() + f.layers*13*f.dim + 2*f.dim
 	if !f.causal() {
@@ -111,7 +113,8 @@ func (f *form) size() int {
 	return n
 }
 
-// multiplications of a token, forward and backward, regularisers left out.
+// multiplications returns the number of multiplications for a token, forward and
+// backward, without the regulariser.
 func (f *form) multiplications() float64 {
 	d, keys, out := float64(f.dim), float64(f.n), float64(f.vocab)
 	if f.causal() {
@@ -122,11 +125,12 @@ func (f *form) multiplications() float64 {
 	return 3 * (float64(f.layers)*(12*d*d+2*keys*d) + out*d)
 }
 
-// packed are a matrix for the outputs of its layer, and for the gradients of
-// its inputs.
+// packed holds a matrix packed twice: for the outputs of its layer, and for the
+// gradients of its inputs.
 type packed struct{ out, in mat.Weights }
 
-// network is what is learned, and packed for the products of a step.
+// network holds the learned values, and the same packed for the products of a
+// step.
 type network struct {
 	form   form
 	params []float32
@@ -145,9 +149,10 @@ func newNetwork(f form, r *rand.Rand) *network {
 	return n
 }
 
-// start draws the first values, as GPT-2 does: deviation 0.02, less for what
-// adds to the residual stream. A patch's layer sees many numbers of size 1, so
-// its deviation is less too: patches and positions begin alike.
+// start draws the first values, as GPT-2 does: with deviation 0.02, and less for
+// layers that add to the residual stream. The layer of patches reads many numbers
+// of size 1, so its deviation is less, too: patches and positions then begin with
+// the same size.
 func (n *network) start(r *rand.Rand) {
 	const deviation = 0.02
 	draw := func(m mat.Matrix, sigma float64) {
@@ -169,7 +174,7 @@ func (n *network) start(r *rand.Rand) {
 	}
 	draw(w.head, deviation)
 	if n.form.causal() {
-		waves(w.positions, 2*deviation) // twice a token's size, or tokens drown them
+		waves(w.positions, 2*deviation) // with the size of a token, tokens would hide positions
 	} else {
 		draw(w.positions.Slice(0, 1), deviation)
 		waves2(w.positions.Slice(1, n.form.n), n.form.side/n.form.patch, 2*deviation)
@@ -177,8 +182,8 @@ func (n *network) start(r *rand.Rand) {
 	residual := deviation / math.Sqrt(2*float64(n.form.layers))
 	for l := range w.blocks {
 		b := &w.blocks[l]
-		// Of narrow networks 0.02 is too little for the layers that read a
-		// normalised row: 1/√dim keeps their outputs' size, whatever the width.
+		// In narrow networks 0.02 is too little for the layers that read a
+		// normalised row: 0.5/√dim keeps the size of their outputs at any width.
 		wide := max(deviation, 0.5/math.Sqrt(float64(n.form.dim)))
 		draw(b.qkv, wide)
 		draw(b.proj, residual)
@@ -193,22 +198,22 @@ func (n *network) start(r *rand.Rand) {
 	}
 }
 
-// frequency is that of a pair of columns of the first positions, in radians a
-// token: wavelengths grow from 2.5 tokens to four contexts.
+// frequency returns the frequency of a pair of columns of the first positions, in
+// radians a token: wavelengths grow from 2.5 tokens to four contexts.
 func frequency(pair, pairs, n int) float64 {
 	return 2 * math.Pi / (2.5 * math.Pow(1.6*float64(n), float64(pair)/float64(max(1, pairs-1))))
 }
 
-// waves sets positions to sines and cosines (Vaswani et al.) as a beginning of
-// what is learned.
+// waves sets positions to sines and cosines (Vaswani et al. 2017), from which
+// training starts.
 func waves(m mat.Matrix, amplitude float64) {
 	for i := range m.Rows {
 		wave(m.Row(i), i, m.Rows, amplitude)
 	}
 }
 
-// waves2 is waves of places in a square: half of the columns for how far a
-// patch is to the right, half for how far down.
+// waves2 is waves for places in a square: half of the columns hold waves of a
+// patch's column, half hold waves of its row.
 func waves2(m mat.Matrix, across int, amplitude float64) {
 	for i := range m.Rows {
 		row := m.Row(i)
@@ -225,33 +230,34 @@ func wave(row []float32, i, n int, amplitude float64) {
 	}
 }
 
-// lookBack adds to the queries and keys of the first block what makes all heads
-// but the last look at the token 1, 2, … before their own: keys are waves of
-// their positions, queries the same, turned back. Drawn weights look at all
-// tokens alike, and a small network with a long context spends more than a
-// thousand steps on that plateau before the first head finds its neighbour.
+// lookBack changes the queries and keys of the first block so that head h attends
+// to the token h+1 places before its own, for every head but the last: keys become
+// waves of their positions, and queries the same waves turned back by h+1 places.
+// Drawn weights attend to all tokens alike, and a small network with a long
+// context spends more than a thousand steps on that plateau before the first head
+// finds its neighbour.
 func (n *network) lookBack() {
-	const peak = 12 // the score of the token looked for, in logits
+	const peak = 12 // score of the token h+1 places before, in logits
 	f, qkv := &n.form, n.w.blocks[0].qkv
-	c, pairs := f.headDim(), f.dim/2
-	own := min(c/2, pairs) // a head sees the shortest waves
-	gain := math.Sqrt(peak * math.Sqrt(float64(c)) / float64(max(1, own)))
+	headDim, pairs := f.headDim(), f.dim/2
+	own := min(headDim/2, pairs) // a head reads the shortest waves
+	gain := math.Sqrt(peak * math.Sqrt(float64(headDim)) / float64(max(1, own)))
 	for h := range max(1, f.heads-1) {
-		for m := range own {
-			sin, cos := math.Sincos(frequency(m, (f.dim+1)/2, f.n) * float64(h+1))
-			q, k := h*c+2*m, f.dim+h*c+2*m
-			x, y := qkv.Row(2*m), qkv.Row(2*m+1)
-			x[q] += float32(gain * cos)
-			y[q] += float32(gain * sin)
-			x[q+1] -= float32(gain * sin)
-			y[q+1] += float32(gain * cos)
-			x[k] += float32(gain)
-			y[k+1] += float32(gain)
+		for pair := range own {
+			sin, cos := math.Sincos(frequency(pair, (f.dim+1)/2, f.n) * float64(h+1))
+			query, key := h*headDim+2*pair, f.dim+h*headDim+2*pair
+			even, odd := qkv.Row(2*pair), qkv.Row(2*pair+1)
+			even[query] += float32(gain * cos)
+			odd[query] += float32(gain * sin)
+			even[query+1] -= float32(gain * sin)
+			odd[query+1] += float32(gain * cos)
+			even[key] += float32(gain)
+			odd[key+1] += float32(gain)
 		}
 	}
 }
 
-// pack copies the weights into the order that products read them in.
+// pack copies the weights into the order in which products read them.
 func (n *network) pack(workers int) {
 	mat.Tiles(len(n.blocks)+1, 1, workers, func(l, _ int) {
 		if l == len(n.blocks) {

@@ -4,45 +4,45 @@ import (
 	"entropipe/models/mat"
 )
 
-// pass takes a chunk of sequences through the network, forward and backward,
-// with the memory for it. One goroutine uses it at a time.
+// pass computes a chunk of sequences, forward and backward, and owns the memory
+// for it. It serves one goroutine at a time.
 type pass struct {
 	net  *network
-	most int // sequences that it has memory for
-	seqs int // of this chunk
+	most int // largest number of sequences
+	seqs int // sequences of this chunk
 	rows int // tokens of this chunk
 
-	// Input and targets of text: a token and the next one for every row.
+	// Input and targets of text: for every row a token and its target.
 	ids, next []int32
-	// Input and targets of images: a row for every patch, a class an image.
+	// Input and targets of images: a row for every patch, a class for every image.
 	pixels []float32
 	labels []int32
 
 	layers []layerRoom
 	final  []float32 // the last block's output
-	normed []float32 // final, normalised; of images only the rows of the class token
+	normed []float32 // final, normalised; for images only the rows of the class token
 	logits []float32
-	hidden []float32 // images: final's rows of the class token
+	hidden []float32 // rows of the class token in final, for images
 
-	// What backward writes.
+	// Gradients that backward writes.
 	dx, da, dqkv, dup []float32
-	scores            []float32 // of one head and sequence
+	scores            []float32 // [n][n] gradient by the weights of one head of one sequence
 	ones              []float32
 	pack              mat.Weights
 	room              regularRoom
 }
 
-// layerRoom is what backward needs to know of a block's forward pass.
+// layerRoom holds the values of a block's forward pass that backward reads.
 type layerRoom struct {
-	x     []float32 // its input
+	x     []float32 // input of the block
 	a     []float32 // x normalised
 	qkv   []float32
 	probs []float32 // attention's weights: [sequence][head][n][n]
 	o     []float32 // the heads' outputs
 	mid   []float32 // x with attention added
 	b     []float32 // mid normalised
-	up    []float32 // before GELU
-	act   []float32 // after
+	up    []float32 // input of GELU
+	act   []float32 // output of GELU
 }
 
 func newPass(n *network, most int) *pass {
@@ -51,7 +51,10 @@ func newPass(n *network, most int) *pass {
 	p := &pass{net: n, most: most, layers: make([]layerRoom, f.layers)}
 	room := func(cols int) []float32 { return make([]float32, rows*cols) }
 	for l := range p.layers {
-		p.layers[l] = layerRoom{x: room(d), a: room(d), qkv: room(3 * d), probs: room(f.heads * f.n), o: room(d), mid: room(d), b: room(d), up: room(4 * d), act: room(4 * d)}
+		p.layers[l] = layerRoom{
+			x: room(d), a: room(d), qkv: room(3 * d), probs: room(f.heads * f.n), o: room(d),
+			mid: room(d), b: room(d), up: room(4 * d), act: room(4 * d),
+		}
 	}
 	p.final, p.normed = room(d), room(d)
 	p.dx, p.da, p.dqkv, p.dup = room(d), room(d), room(3*d), room(4*d)
@@ -69,10 +72,10 @@ func newPass(n *network, most int) *pass {
 	return p
 }
 
-// begin announces a chunk of so many sequences.
+// begin starts a chunk of seqs sequences.
 func (p *pass) begin(seqs int) { p.seqs, p.rows = seqs, seqs*p.net.form.n }
 
-// of returns the rows of this chunk.
+// of returns the rows of this chunk in data.
 func (p *pass) of(cols int, data []float32) mat.Matrix { return mat.Of(p.rows, cols, data) }
 
 // forward computes the last block's output. gates may be nil.
@@ -135,24 +138,24 @@ func (p *pass) patchesOf(s int) mat.Matrix {
 	return mat.Of(f.n-1, f.pixels(), p.pixels[s*size:(s+1)*size])
 }
 
-// backward adds the gradients of the chunk to w, from the gradient of the final
-// output in dx, and returns the value of the regulariser.
+// backward adds the gradients of the chunk to w and returns the value of the
+// regulariser. It starts from the gradient of the final output in dx.
 func (p *pass) backward(w *weights, r *regulariser) float64 {
 	n, d, penalty := p.net, p.net.form.dim, 0.0
 	for l := len(p.layers) - 1; l >= 0; l-- {
 		b, from, to, k := &p.layers[l], &n.w.blocks[l], &w.blocks[l], &n.blocks[l]
 		dx, da, dup, dqkv := p.of(d, p.dx), p.of(d, p.da), p.of(4*d, p.dup), p.of(3*d, p.dqkv)
 
-		mat.TMul(to.down, p.of(4*d, b.act), dx, true, 1)
+		mat.AddTMul(to.down, p.of(4*d, b.act), dx, 1)
 		p.columnSums(to.downB, dx)
 		k.down.in.Mul(dup, dx, mat.Epilogue{}, 1)
 		n.form.geluBackward(p.dup[:p.rows*4*d], b.up[:p.rows*4*d])
-		mat.TMul(to.up, p.of(d, b.b), dup, true, 1)
+		mat.AddTMul(to.up, p.of(d, b.b), dup, 1)
 		p.columnSums(to.upB, dup)
 		k.up.in.Mul(da, dup, mat.Epilogue{}, 1)
 		mat.LayerNormBackward(dx, da, p.of(d, b.mid), from.gamma2, to.gamma2, to.beta2, n.form.eps)
 
-		mat.TMul(to.proj, p.of(d, b.o), dx, true, 1)
+		mat.AddTMul(to.proj, p.of(d, b.o), dx, 1)
 		p.columnSums(to.projB, dx)
 		k.proj.in.Mul(da, dx, mat.Epilogue{}, 1)
 		for s := range p.seqs {
@@ -160,7 +163,7 @@ func (p *pass) backward(w *weights, r *regulariser) float64 {
 				penalty += p.headBackward(l, s, h, da, dqkv, r)
 			}
 		}
-		mat.TMul(to.qkv, p.of(d, b.a), dqkv, true, 1)
+		mat.AddTMul(to.qkv, p.of(d, b.a), dqkv, 1)
 		p.columnSums(to.qkvB, dqkv)
 		k.qkv.in.Mul(da, dqkv, mat.Epilogue{}, 1)
 		mat.LayerNormBackward(dx, da, p.of(d, b.x), from.gamma1, to.gamma1, to.beta1, n.form.eps)
@@ -171,10 +174,10 @@ func (p *pass) backward(w *weights, r *regulariser) float64 {
 
 // columnSums adds the sum of every column of m to sums.
 func (p *pass) columnSums(sums []float32, m mat.Matrix) {
-	mat.TMul(mat.Of(1, len(sums), sums), mat.Of(m.Rows, 1, p.ones), m, true, 1)
+	mat.AddTMul(mat.Of(1, len(sums), sums), mat.Of(m.Rows, 1, p.ones), m, 1)
 }
 
-// embedBackward adds the gradients of what embed reads.
+// embedBackward adds the gradients of the tensors that embed reads.
 func (p *pass) embedBackward(w *weights) {
 	f := &p.net.form
 	dx := p.of(f.dim, p.dx)
@@ -191,7 +194,7 @@ func (p *pass) embedBackward(w *weights) {
 	for s := range p.seqs {
 		add(w.class, dx.Row(s*f.n))
 		rest := dx.Slice(s*f.n+1, (s+1)*f.n)
-		mat.TMul(w.patches, p.patchesOf(s), rest, true, 1)
+		mat.AddTMul(w.patches, p.patchesOf(s), rest, 1)
 		p.columnSums(w.patchB, rest)
 	}
 }

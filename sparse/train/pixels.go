@@ -4,28 +4,28 @@ import (
 	"entropipe/models/mat"
 )
 
-// What a caller of PixelGradients can do wrong.
+// Panics of a caller's mistakes in PixelGradients.
 const (
-	badNoImages = "train: the pixels of a training on text"
-	badPixels   = "train: as many gradients as pixels, and a label for each image"
-	badLabel    = "train: a label that is no class"
+	badNoImages = "train: a training on text has no pixels"
+	badPixels   = "train: the lengths of pixels, gradients and labels do not fit"
+	badLabel    = "train: a label is no class"
 )
 
-// PixelGradients returns the loss of each image, nats, and sets dst to the
-// gradients of these losses by their pixels: what an image would have to change
-// for the network to be more wrong (Goodfellow et al. 2015, Madry et al. 2018).
-// An image's gradient is that of its own loss and has the same bits in any batch
-// and for any number of workers. Nothing of the training changes.
+// PixelGradients returns the loss of each image, in nats, and sets dst to the
+// gradient of each image's loss by its pixels: the direction in which the image
+// would have to change to raise its loss (Goodfellow et al. 2015, Madry et al.
+// 2018). An image's gradient has the same bits in any batch and for any number of
+// workers. The state of the training does not change.
 //
 // pixels are [len(labels)][Side][Side] on the scale of Normalised, where black
-// and white are 2 apart: a gradient on the scale from 0 to 1 is twice what dst
-// has. dst is as long as pixels and may be the same memory; no image is legal.
-// Labels are numbers of classes. The network is the one that is trained, gates
-// of L1 included; regularisers are no part of these losses.
+// and white are 2 apart: the gradient on the scale from 0 to 1 is twice dst. dst
+// has the length of pixels and may be the same memory. Zero images are legal.
+// Labels are numbers of classes. The losses include the gates of L1 and no
+// regulariser.
 //
-// It costs what a step over as many images does, on the goroutines and in the
-// memory of one: not for use beside Step. It panics for a training on text and
-// for lengths or labels that do not fit.
+// Cost: a step over as many images. PixelGradients uses the memory of a step and
+// must not run at the same time as Step. It panics for a training on text and for
+// lengths or labels that do not fit.
 func (t *Trainer) PixelGradients(dst, pixels []float32, labels []int32) (losses []float64) {
 	f := &t.net.form
 	image := f.side * f.side
@@ -39,7 +39,7 @@ func (t *Trainer) PixelGradients(dst, pixels []float32, labels []int32) (losses 
 	mat.Tiles(len(t.parts), 1, t.cfg.Workers, func(i, _ int) {
 		p := <-t.passes
 		defer func() { t.passes <- p }()
-		g := t.parts[i] // what weights would have to change is of no use here
+		g := t.parts[i] // memory for the gradients of the weights, which nothing reads
 		clear(g.grads)
 		for c := i * chunks / len(t.parts); c < (i+1)*chunks/len(t.parts); c++ {
 			lo, hi := c*size, min((c+1)*size, len(labels))
@@ -74,28 +74,28 @@ func (p *pass) pixelGradients(w *weights, back *mat.Weights, dst, pixels []float
 	}
 	p.forward(g)
 	p.judge(losses, make([]int, p.seqs))
-	p.loss(w, 1) // of a batch of one: the sum of the images' losses
+	p.loss(w, 1) // a batch of 1 gives each image's own gradient, not its share in a mean
 	p.backward(w, &regulariser{kind: None})
 	dx := p.of(f.dim, p.dx)
 	for s := range p.seqs {
-		patches := p.patchesOf(s) // read for the last time by backward
+		patches := p.patchesOf(s) // backward has read the patches for the last time
 		back.Mul(patches, dx.Slice(s*f.n+1, (s+1)*f.n), mat.Epilogue{}, 1)
 		fromPatches(dst[s*size:(s+1)*size], patches.Data, f.side, f.patch)
 	}
 }
 
-// toPatches sets dst to the patches of an image as patched does.
+// toPatches sets dst to the patches of an image, in the order of patched.
 func toPatches(dst, image []float32, side, patch int) {
 	eachPatchPixel(side, patch, func(at, pixel int) { dst[at] = image[pixel] })
 }
 
-// fromPatches undoes toPatches.
+// fromPatches is the inverse of toPatches.
 func fromPatches(dst, patches []float32, side, patch int) {
 	eachPatchPixel(side, patch, func(at, pixel int) { dst[pixel] = patches[at] })
 }
 
-// eachPatchPixel calls do for every number of an image's patches with the pixel
-// that it is.
+// eachPatchPixel calls do for every number of an image's patches with the place of
+// its pixel in the image.
 func eachPatchPixel(side, patch int, do func(at, pixel int)) {
 	across, at := side/patch, 0
 	for v := range across {

@@ -6,20 +6,20 @@ import (
 	"entropipe/models/safetensors"
 )
 
-// Result is what a whole training came to.
+// Result summarises a whole training.
 type Result struct {
-	Held    Quality   // of all held-out sequences
-	Losses  []float64 // of each of them, nats a target
-	Right   []int     // targets of each that the largest logit names
+	Held    Quality   // quality over all held-out sequences
+	Losses  []float64 // mean loss of each held-out sequence, in nats a target
+	Right   []int     // targets of each held-out sequence that have the largest logit
 	Steps   int
-	Seconds float64 // of the steps, without looks at held-out sequences
-	Tokens  int64   // that steps took through the network
+	Seconds float64 // time of the steps, without judgements
+	Tokens  int64   // tokens of all steps
 	Trainer *Trainer
 }
 
 // LM trains a language model and, unless dir is empty, writes its directory
-// with weights of type F32. It ends early, with the context's error, when the
-// context does.
+// with weights of type F32: see Trainer.Write. When the context ends, LM returns
+// the context's error and writes nothing.
 func LM(ctx context.Context, cfg Config, text *Text, dir, command string) (*Result, error) {
 	t, err := NewLM(cfg, text)
 	if err != nil {
@@ -55,8 +55,8 @@ func (t *Trainer) finish(ctx context.Context, dir, command string) (*Result, err
 	return r, nil
 }
 
-// Result looks at all held-out sequences, and sums up. The last record, and so
-// the card, takes what they say.
+// Result judges all held-out sequences and summarises the training. It stores
+// their quality in the last record, from which the card takes it.
 func (t *Trainer) Result() *Result {
 	r := &Result{Steps: t.step, Seconds: t.elapsed.Seconds(), Tokens: int64(t.step) * int64(t.Tokens()), Trainer: t}
 	r.Losses, r.Right = t.Each(0)

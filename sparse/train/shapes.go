@@ -8,13 +8,14 @@ import (
 // shapeNames are the classes of Shapes, in the order of their numbers.
 var shapeNames = []string{"disc", "square", "triangle", "ring", "plus", "bar", "diamond", "crescent"}
 
-// Shapes draws n images of side pixels: an object of one of eight classes, of
-// any size, place and turn, on a texture, with its mask. The same arguments
-// give the same images; classes take turns in a drawn order. A side under 8 has
-// no room for shapes and panics.
+// Shapes returns n drawn images of side pixels a side. Each shows an object of one
+// of eight classes, with a random size, place and rotation, on a texture; Masks
+// marks its pixels. Classes are drawn at random. The same arguments give the same
+// images. Shapes panics if side is below 8 or n is negative. With fewer than 12
+// images SHA256 stays empty.
 func Shapes(n, side int, seed uint64) *Images {
 	if side < 8 || n < 0 {
-		panic("train: images too small for shapes")
+		panic("train: images of shapes need 8 pixels a side and a number of at least 0")
 	}
 	m := &Images{Side: side, Names: shapeNames, Name: "shapes on textures",
 		Pixels: make([]uint8, n*side*side), Masks: make([]bool, n*side*side), Labels: make([]int32, n)}
@@ -25,14 +26,14 @@ func Shapes(n, side int, seed uint64) *Images {
 	}
 	if n >= 2*heldEvery {
 		if err := m.seal(); err != nil {
-			panic("train: " + err.Error()) // shapes are sound by construction
+			panic("train: " + err.Error()) // cannot happen: there are enough images and eight names
 		}
 	}
 	return m
 }
 
-// drawShape draws one image. The object is brighter or darker than the texture
-// by a contrast that is drawn, and has a texture of its own.
+// drawShape draws one image. The object is brighter or darker than the ground by a
+// random contrast, and has a texture of its own.
 func drawShape(pixels []uint8, mask []bool, side, class int, r *rand.Rand) {
 	ground, figure := newTexture(r), newTexture(r)
 	level := 0.25 + 0.5*r.Float64()
@@ -72,8 +73,8 @@ func (t texture) at(x, y int) float64 {
 	return t.amplitude * math.Sin(t.fx*float64(x)+t.fy*float64(y)+t.phase)
 }
 
-// inShape says whether a class's shape, about the origin and within the unit
-// circle, covers a point.
+// inShape reports whether the shape of a class, which lies around the origin and
+// within the unit circle, covers a point.
 func inShape(class int, u, v float64) bool {
 	d := math.Hypot(u, v)
 	a, b := math.Abs(u), math.Abs(v)

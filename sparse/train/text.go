@@ -8,36 +8,37 @@ import (
 	"math/rand/v2"
 )
 
-// Text is what a language model learns from: tokens, the last tenth of which is
-// held out. A running text is read in windows that begin anywhere, and the target
-// of a token is the next one; one of AnswerText is sequences with targets of
-// their own.
+// Text is the training data of a language model: tokens, of which the last tenth
+// is held out. A running text (ByteText, TokenText) is read in windows that begin
+// anywhere, and the target of a token is the next token. A text of AnswerText
+// consists of sequences with explicit targets.
 type Text struct {
 	Learn, Held []int32
-	Vocab       int    // ids are below it
-	Tokenizer   []byte // tokenizer.json
-	Name        string // for the card
-	SHA256      string // of the tokens, and of targets of their own
+	Vocab       int    // size of the vocabulary: ids are 0 to Vocab-1
+	Tokenizer   []byte // contents of tokenizer.json; nil if there is none
+	Name        string // name of the data, for the card
+	SHA256      string // hash of the tokens and of explicit targets, in hexadecimal
 
-	// Of AnswerText: tokens of a sequence, its targets that are not NoTarget, and
-	// the targets of Learn and Held. Else 0 and nil.
+	// Set by AnswerText alone: length is the tokens of a sequence, answers the
+	// number of its targets other than NoTarget, learnt and asked are the targets
+	// of Learn and Held.
 	length, answers int
 	learnt, asked   []int32
 }
 
-// NoTarget stands for the target of a token after which nothing is asked: it has
-// no part in losses, gradients and accuracy.
+// NoTarget is the target of a token after which nothing is asked. Losses,
+// gradients and accuracy ignore it.
 const NoTarget = -1
 
 // Bytes is the size of the vocabulary of ByteTokenizer: a token for every byte,
-// and the end of a text.
+// and EndOfText.
 const Bytes = 257
 
 // EndOfText is the token that ends a text of bytes.
 const EndOfText = 256
 
-// ByteText makes a text of documents whose tokens are their bytes, each ended
-// by EndOfText if there are several.
+// ByteText returns a text whose tokens are the bytes of the documents. If there
+// are several documents, EndOfText follows each. Fewer than 20 tokens are an error.
 func ByteText(name string, documents ...[]byte) (*Text, error) {
 	var ids []int32
 	for _, d := range documents {
@@ -51,7 +52,9 @@ func ByteText(name string, documents ...[]byte) (*Text, error) {
 	return TokenText(name, ids, Bytes, ByteTokenizer())
 }
 
-// TokenText makes a text of tokens below vocab.
+// TokenText returns a text of ids, which must be 0 to vocab-1. tokenizer is the
+// contents of a tokenizer.json, or nil. Fewer than 20 tokens are an error. The
+// Text keeps ids and tokenizer.
 func TokenText(name string, ids []int32, vocab int, tokenizer []byte) (*Text, error) {
 	const least = 20
 	if len(ids) < least {
@@ -62,33 +65,38 @@ func TokenText(name string, ids []int32, vocab int, tokenizer []byte) (*Text, er
 			return nil, fmt.Errorf("%s: token %d is %d, and the vocabulary has %d", name, i, id, vocab)
 		}
 	}
-	held := len(ids) / 10
-	return &Text{Learn: ids[:len(ids)-held], Held: ids[len(ids)-held:], Vocab: vocab, Tokenizer: tokenizer, Name: name, SHA256: hashOf(ids)}, nil
+	split := len(ids) - len(ids)/10
+	return &Text{
+		Learn: ids[:split], Held: ids[split:], Vocab: vocab,
+		Tokenizer: tokenizer, Name: name, SHA256: hashOf(ids),
+	}, nil
 }
 
-// hashOf is the SHA-256 of numbers, four bytes each.
+// hashOf returns the SHA-256 of numbers, as four bytes each, little-endian.
 func hashOf(numbers ...[]int32) string {
 	hash := sha256.New()
-	var b [4]byte
-	for _, some := range numbers {
-		for _, v := range some {
-			binary.LittleEndian.PutUint32(b[:], uint32(v))
-			hash.Write(b[:])
+	var bytes [4]byte
+	for _, list := range numbers {
+		for _, v := range list {
+			binary.LittleEndian.PutUint32(bytes[:], uint32(v))
+			hash.Write(bytes[:])
 		}
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// AnswerText makes a text of sequences of length tokens below vocab, one after the
-// other, for a task that asks at some tokens: targets has for each token what the
-// model should name after it, which need not be the next token, or NoTarget. Every
-// sequence must ask as often as the first, and at least once; then losses and
-// accuracies are means over all that is asked. The last tenth of the sequences is
-// held out, at least one. Training wants a context of length, and learns from
-// sequences drawn by lot, whole ones. The slices are kept, not copied.
+// AnswerText returns a text for a task that asks after some tokens. ids holds
+// sequences of length tokens, one after the other, each token 0 to vocab-1.
+// targets holds for each token the token that the model should predict after it,
+// which need not be the next token, or NoTarget. Every sequence must have the same
+// number of targets, at least one, so that losses and accuracies are means over all
+// targets. The last tenth of the sequences, and at least one, is held out. Training
+// requires Config.Context = length and learns from whole sequences, drawn at
+// random. The Text keeps the slices.
 func AnswerText(name string, ids, targets []int32, length, vocab int, tokenizer []byte) (*Text, error) {
 	if length < 2 || len(ids)%length != 0 || len(ids) < 2*length || len(targets) != len(ids) {
-		return nil, fmt.Errorf("%s: %d tokens with %d targets are not two or more sequences of %d, two or more tokens each", name, len(ids), len(targets), length)
+		return nil, fmt.Errorf("%s: %d tokens with %d targets are not two or more sequences of %d, two or more tokens each",
+			name, len(ids), len(targets), length)
 	}
 	text, err := TokenText(name, ids, vocab, tokenizer)
 	if err != nil {
@@ -109,7 +117,8 @@ func AnswerText(name string, ids, targets []int32, length, vocab int, tokenizer 
 			text.answers = asked
 		}
 		if asked == 0 || asked != text.answers {
-			return nil, fmt.Errorf("%s: sequence %d asks %d times, and the first %d times: want as often, and at least once", name, i/length, asked, text.answers)
+			return nil, fmt.Errorf("%s: sequence %d asks %d times, and the first %d times: each must ask equally often, at least once",
+				name, i/length, asked, text.answers)
 		}
 		asked = 0
 	}
@@ -119,9 +128,9 @@ func AnswerText(name string, ids, targets []int32, length, vocab int, tokenizer 
 	return text, nil
 }
 
-// Windows returns the held-out windows of n tokens, and for each the tokens
-// that follow its own, views. They do not overlap. Of AnswerText: the sequences
-// and their targets; n must be their length, or there are none.
+// Windows returns the held-out windows of n tokens, which do not overlap, and the
+// targets of each. For a text of AnswerText these are the held-out sequences; if n
+// is not their length, Windows returns none. The results are views of t.
 func (t *Text) Windows(n int) (ids, next [][]int32) {
 	if t.length > 0 {
 		for lo := 0; n == t.length && lo < len(t.Held); lo += n {
@@ -135,7 +144,7 @@ func (t *Text) Windows(n int) (ids, next [][]int32) {
 	return ids, next
 }
 
-// windows is a text as a source of sequences of n tokens.
+// windows is a source of sequences of n tokens from a text.
 type windows struct {
 	text *Text
 	n    int
@@ -175,26 +184,31 @@ func (w windows) heldOut() int {
 	return max(0, (len(w.text.Held)-1)/w.n)
 }
 
-// NewLM begins the training of a language model. Errors say what is wrong with
-// the configuration or does not fit the text.
+// NewLM starts the training of a language model. It returns an error if a setting
+// is out of range or does not fit the text. The Trainer keeps text.
 func NewLM(cfg Config, text *Text) (*Trainer, error) {
-	cfg, err := cfg.withDefaults(true)
+	cfg, err := cfg.withDefaults(ofText)
 	if err != nil {
 		return nil, err
 	}
 	w := windows{text, cfg.Context}
 	if text.length > 0 && text.length != cfg.Context {
-		return nil, fmt.Errorf("%s: a context of %d, and its sequences have %d tokens", text.Name, cfg.Context, text.length)
+		return nil, fmt.Errorf("%s: context is %d but must be %d, the length of the sequences",
+			text.Name, cfg.Context, text.length)
 	}
 	if w.heldOut() == 0 {
-		return nil, fmt.Errorf("%s: the %d tokens that are held out, a tenth, are no window of %d: use more text or a shorter context", text.Name, len(text.Held), cfg.Context)
+		return nil, fmt.Errorf("%s: the held-out tenth has %d tokens and no window of %d: use more text or a shorter context",
+			text.Name, len(text.Held), cfg.Context)
 	}
-	f := form{layers: cfg.Layers, dim: cfg.Dim, heads: cfg.Heads, n: cfg.Context, vocab: text.Vocab, answers: text.answers, eps: 1e-5}
+	f := form{
+		layers: cfg.Layers, dim: cfg.Dim, heads: cfg.Heads, n: cfg.Context,
+		vocab: text.Vocab, answers: text.answers, eps: 1e-5,
+	}
 	if f.size() > maxParams {
-		return nil, fmt.Errorf("a network of %d parameters is larger than what is trained here, %d", f.size(), maxParams)
+		return nil, fmt.Errorf("the network has %d parameters, more than %d", f.size(), maxParams)
 	}
 	return begin(cfg, f, w), nil
 }
 
-// maxParams bounds a network, and with it memory.
+// maxParams bounds the parameters of a network, and so the memory of a training.
 const maxParams = 1 << 28

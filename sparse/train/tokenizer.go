@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ByteTokenizer returns the tokenizer.json of a byte-level BPE without merges:
-// the token of a byte is its value, and 256 is the end of a text.
+// ByteTokenizer returns the contents of a tokenizer.json of a byte-level BPE
+// without merges: the token of a byte is its value, and 256 is EndOfText.
 func ByteTokenizer() []byte {
 	names := byteNames()
 	var b strings.Builder
@@ -32,9 +32,9 @@ func ByteTokenizer() []byte {
 	return []byte(b.String())
 }
 
-// byteNames are the characters that byte-level BPE writes bytes as: those of
-// Latin-1 that can be seen stand for themselves, the others follow 255 in the
-// order of their bytes.
+// byteNames returns the character by which byte-level BPE writes each byte. A
+// printable character of Latin-1 stands for itself; the other bytes get the
+// characters from 256 on, in ascending order.
 func byteNames() []string {
 	names := make([]string, 256)
 	next := rune(256)

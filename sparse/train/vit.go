@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 )
 
-// gallery is images as a source of sequences of patches.
+// gallery is a source of sequences of patches from images.
 type gallery struct {
 	images       *Images
-	learn, apart []int // numbers of the images to learn from, and of those held out
+	learn, apart []int // numbers of the images to learn from, numbers of the held-out images
 	patch, shift int
 }
 
@@ -35,8 +35,8 @@ func (g *gallery) fill(p *pass, s, i, dx, dy int) {
 	patched(pixels, g.images.Image(i), g.images.Side, g.patch, dx, dy)
 }
 
-// patched sets dst to the patches of an image that is moved by dx and dy, what
-// comes in repeating the border, with its numbers from -1 to 1.
+// patched sets dst to the patches of an image that is moved by dx and dy, with
+// numbers from -1 to 1. Pixels from beyond the border repeat the border.
 func patched(dst []float32, image []uint8, side, patch, dx, dy int) {
 	across, at := side/patch, 0
 	for v := range across {
@@ -53,30 +53,31 @@ func patched(dst []float32, image []uint8, side, patch, dx, dy int) {
 	}
 }
 
-// Normalised sets dst to the pixels of an image as the models made here take
-// them: row by row, from -1 to 1, (v/255 - 0.5)/0.5.
+// Normalised sets dst to the pixels of an image on the scale of the models' input:
+// (v/255 - 0.5)/0.5, from -1 to 1. dst is at least as long as image.
 func Normalised(dst []float32, image []uint8) {
 	for i, v := range image {
 		dst[i] = float32(v)/127.5 - 1
 	}
 }
 
-// HeldOut returns the numbers of the images that are held out, ascending.
-func (m *Images) HeldOut() []int { return m.numbers(true) }
+// HeldOut returns the numbers of the held-out images, ascending.
+func (m *Images) HeldOut() []int { return m.numbers(Held) }
 
-func (m *Images) numbers(held bool) (numbers []int) {
+// numbers returns the numbers of the images that keep accepts, ascending.
+func (m *Images) numbers(keep func(i int) bool) (numbers []int) {
 	for i := range m.Len() {
-		if Held(i) == held {
+		if keep(i) {
 			numbers = append(numbers, i)
 		}
 	}
 	return numbers
 }
 
-// NewViT begins the training of an image classifier. Errors say what is wrong
-// with the configuration or does not fit the images.
+// NewViT starts the training of an image classifier. It returns an error if a
+// setting is out of range or does not fit the images. The Trainer keeps images.
 func NewViT(cfg Config, images *Images) (*Trainer, error) {
-	cfg, err := cfg.withDefaults(false)
+	cfg, err := cfg.withDefaults(ofImages)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +88,13 @@ func NewViT(cfg Config, images *Images) (*Trainer, error) {
 	if across*across+1 > maxContext {
 		return nil, fmt.Errorf("%d patches are more than %d: use a larger patch", across*across, maxContext-1)
 	}
-	f := form{layers: cfg.Layers, dim: cfg.Dim, heads: cfg.Heads, n: across*across + 1, side: images.Side, channels: 1, patch: cfg.Patch, classes: len(images.Names), eps: 1e-12}
-	if f.size() > maxParams {
-		return nil, fmt.Errorf("a network of %d parameters is larger than what is trained here, %d", f.size(), maxParams)
+	f := form{
+		layers: cfg.Layers, dim: cfg.Dim, heads: cfg.Heads, n: across*across + 1, side: images.Side, channels: 1,
+		patch: cfg.Patch, classes: len(images.Names), eps: 1e-12,
 	}
-	return begin(cfg, f, &gallery{images, images.numbers(false), images.numbers(true), cfg.Patch, cfg.Shift}), nil
+	if f.size() > maxParams {
+		return nil, fmt.Errorf("the network has %d parameters, more than %d", f.size(), maxParams)
+	}
+	data := &gallery{images, images.numbers(learned), images.HeldOut(), cfg.Patch, cfg.Shift}
+	return begin(cfg, f, data), nil
 }
