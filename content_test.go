@@ -1,109 +1,14 @@
 package main
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
-	"entropipe/sinks"
+	"entropipe/cmd/command"
 )
-
-// Law: every flag of run says whether it decides rows, so that nobody adds one
-// without having thought about two processes that differ in it; and the names that
-// contents use are the flags'.
-func TestEveryFlagOfRunSaysWhetherItDecidesRows(t *testing.T) {
-	var grammar cli
-	k, err := newParser(&grammar)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tagged []string
-	for name, flag := range keysOf(nodeOf(k.Model.Node, &grammar.Run)) {
-		switch class := flag.Tag.Get("content"); class {
-		case "yes":
-			tagged = append(tagged, name)
-		case "no":
-		default:
-			t.Errorf("--%s: its field needs the tag content:\"yes\" if another value makes other rows of the same records, content:\"no\" if not; it has %q", name, class)
-		}
-	}
-	found := sinks.Content{}
-	contentFlags(reflect.ValueOf(&grammar.Run.runFlags).Elem(), found)
-	slices.Sort(tagged)
-	if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, tagged) || len(got) < 10 {
-		t.Errorf("contents have the flags\n%q, tagged are\n%q", got, tagged)
-	}
-	for _, name := range []string{"workers", "listen", "brokers", "memory", "roll-age", "roll-bytes", "roll-records", "out", "group"} {
-		if slices.Contains(tagged, name) {
-			t.Errorf("--%s decides rows", name)
-		}
-	}
-}
-
-// contentOf is the content of a command line of run.
-func contentOf(t *testing.T, args ...string) sinks.Content {
-	t.Helper()
-	var grammar cli
-	k, err := newParser(&grammar)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parse(k, append([]string{"run"}, args...)); err != nil {
-		t.Fatal(err)
-	}
-	c := &grammar.Run.runFlags
-	frames, tables, err := c.frames(newLogger(&strings.Builder{}, "error", "text"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.content(&frames, tables, "")
-}
-
-// Law: what cannot change a row leaves the content as it is: places, sizes of
-// batches, defaults that are written out, orders of lists, flags that do nothing.
-func TestContentIsWhatDecidesRows(t *testing.T) {
-	plain := contentOf(t)
-	if plain["ops"] != "delaunay2d,hull2d,maxima2d (without z),maxima3d (with z)" || plain["tables"] != "hulls,maxima,triangles" || plain["max-frame-bytes"] != "64MiB" || plain["stage"] != "off" {
-		t.Errorf("%v", plain)
-	}
-	for _, args := range []string{
-		"--workers 7 --listen 127.0.0.1:0 --brokers kafka1,kafka2 --memory 1GiB --roll-age 1s --roll-bytes 1MiB --roll-records 5 --group x --out y --topic a,b --progress --pprof",
-		"--tables hulls,maxima,triangles", "--tables triangles,hulls,maxima,hulls,rejects,frames", "--max-frame-bytes 65536KiB",
-		"--top-k 9 --max-new 7 --truncate --audit-every 1 --device cuda --token-budget 9", "--entropy-every 7", "--strict-config --new-config --max-rejects none", "--tls --sasl plain --sasl-user a --sasl-password b",
-	} {
-		if got := contentOf(t, strings.Fields(args)...); got.Hash() != plain.Hash() {
-			t.Errorf("%s: %q", args, plain.Changes(got))
-		}
-	}
-	for args, want := range map[string]string{
-		"--ops hull2d":                           "ops: delaunay2d,hull2d,maxima2d (without z),maxima3d (with z) -> hull2d; tables: hulls,maxima,triangles -> hulls",
-		"--ops none":                             "ops: delaunay2d,hull2d,maxima2d (without z),maxima3d (with z) -> none; tables: hulls,maxima,triangles -> (none)",
-		"--tables hulls,hulls3d":                 "ops: delaunay2d,hull2d,maxima2d (without z),maxima3d (with z) -> delaunay2d,hull2d,hull3d (with z),maxima2d (without z),maxima3d (with z); tables: hulls,maxima,triangles -> hulls,hulls3d",
-		"--tables hulls,maxima,triangles,points": "tables: hulls,maxima,triangles -> hulls,maxima,points,triangles",
-		"--tables hulls,maxima,triangles,entropy --entropy-every 5": "entropy-every: (none) -> 5; tables: hulls,maxima,triangles -> entropy,hulls,maxima,triangles",
-		"--max-frame-bytes 1MiB":                                    "max-frame-bytes: 64MiB -> 1MiB",
-		"--raw velodyne":                                            "raw: (none) -> velodyne",
-		"--stage prune --publish x --for hull2d":                    "stage: off -> prune",
-	} {
-		if got := strings.Join(plain.Changes(contentOf(t, strings.Fields(args)...)), "; "); got != want {
-			t.Errorf("%s:\n%s\nwant\n%s", args, got, want)
-		}
-	}
-	lm := contentOf(t, "--lm", "a/b/gpt2", "--task", "logits")
-	if got := contentOf(t, "--lm", "c/gpt2", "--task", "logits", "--max-new", "3", "--audit-every", "2"); got.Hash() != lm.Hash() || lm["lm"] != "gpt2" || lm["top-k"] != "5" {
-		t.Errorf("%q of %v", lm.Changes(got), lm)
-	}
-	var c runFlags
-	frames, tables, _ := c.frames(newLogger(&strings.Builder{}, "error", "text"))
-	if got := c.content(&frames, tables, "model_sha256: abc\ndevice: cuda\nmask_sha256: def\n"); got["model_sha256"] != "abc" || got["mask_sha256"] != "def" {
-		t.Errorf("%v has not the hashes of models", got)
-	}
-}
 
 // quick is fast with other operators.
 func quick(brokers, ops string, more ...string) []string {
@@ -130,7 +35,7 @@ func TestTwoConfigurationsOnOneOutput(t *testing.T) {
 	// With --strict-config nobody stays beside others. A group of its own gives it
 	// all partitions, since not all of them have records.
 	strict := launch(t, dir, quick(brokers, "delaunay2d", "--strict-config", "--new-config", "--group", "strict")...)
-	strict.exits(exitConfig, patience)
+	strict.exits(command.ExitConfig, patience)
 	strict.says(`^strict-config: another process writes topic points to out with another configuration \(partition \d, offset \d+\): ops: delaunay2d -> (hull2d|maxima2d); tables: triangles -> (hulls|maxima)$`)
 	n := stopFeed(t, brokers, "points", feeding)
 	waitFor(t, "the rest", func() bool { return reached(t, out) >= n })
@@ -191,7 +96,7 @@ func TestConfigurationChangesAlongAChain(t *testing.T) {
 	more("10")
 	run(0, "--ops", "hull2d", "--strict-config") // nothing is there: nothing differs
 	more("10")
-	p := run(exitConfig, "--ops", "hull2d,hull3d", "--strict-config")
+	p := run(command.ExitConfig, "--ops", "hull2d,hull3d", "--strict-config")
 	p.says(`^strict-config: out goes on with topic points from offset \d+ of partition \d, where another configuration ended: ops: hull2d -> hull2d,hull3d; tables: hulls -> hulls,hulls3d; --new-config allows this change$`)
 	if strings.Contains(p.log(), "assigned") {
 		t.Error("records were read before the difference was found")
@@ -200,7 +105,7 @@ func TestConfigurationChangesAlongAChain(t *testing.T) {
 	if err := os.WriteFile(file, []byte("topic: points\nstrict-config: true\nops: [hull2d, hull3d]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	placed := run(exitConfig, "strict.yaml")
+	placed := run(command.ExitConfig, "strict.yaml")
 	placed.says(`^strict\.yaml:2:16: strict-config: out goes on `)
 	run(0, "--ops", "hull2d,hull3d", "--strict-config", "--new-config").says(`level=INFO msg="from offset \d+: ops: hull2d -> hull2d,hull3d; tables: hulls -> hulls,hulls3d" topic=points`)
 	more("10")

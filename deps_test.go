@@ -26,7 +26,8 @@ import (
 // So algos know nothing of Kafka, Arrow, files or metrics; Arrow stays in
 // schemas, kafka-go in ingest, parquet-go where tables are written and read, behind
 // schemas/codec/parquetfile, and Prometheus in ops, which counts the numbers that
-// stages return; algos/geomtest and ops/leaktest serve
+// stages return, and where cmd makes the registry. Of the commands only demo, produce
+// and validate use those of run. algos/geomtest, ops/leaktest and cmd/terminaltest serve
 // tests and benchmarks; and nothing imports benchmarks.
 const importPolicy = `
 algos/internal/kernel                                |                      | golang.org/x/sys                        |
@@ -43,8 +44,17 @@ ingest                                               | algos/geom schemas models
 ingest/broker                                        |                      | kfake kmsg                              | kafka-go
 ingest/replay                                        | algos/geom schemas schemas/codec/parquetfile models/plainfile ingest | kafka-go parquet-go                |
 sinks                                                | algos/geom schemas schemas/codec/parquetfile models/plainfile | parquet-go orb                          |
-ops/web                                              | earlier              |                                         |
-.                                                    | earlier              | any                                     |
+sinks/picture                                        | algos/geom schemas sinks | golang.org/x/image                 |
+cmd/mistake                                          |                      |                                         |
+cmd/config/value                                     | cmd/mistake ingest   | kong                                    |
+cmd/config                                           | earlier              | kong yaml                               |
+cmd/command                                          | earlier              | kong golang.org/x/sys                   |
+cmd/bench cmd/broker cmd/export cmd/info cmd/train cmd/transformer cmd/verify | earlier |                           | parquet-go compress
+cmd/run/...                                          | earlier              | prometheus                              | kafka-go
+cmd/demo cmd/produce cmd/validate                    | earlier              | prometheus                              | kafka-go
+cmd                                                  | earlier              | kong                                    |
+.                                                    | cmd                  |                                         | any
+cmd/terminaltest                                     |                      |                                         |
 algos/geomtest                                       | earlier              | rapid                                   |
 benchmarks/...                                       | any                  | any                                     |
 ops/leaktest                                         |                      | goleak                                  |
@@ -59,6 +69,7 @@ var moduleNames = map[string]string{
 	"franz-go":    "github.com/twmb/franz-go",
 	"goleak":      "go.uber.org/goleak",
 	"kafka-go":    "github.com/segmentio/kafka-go",
+	"kong":        "github.com/alecthomas/kong",
 	"kfake":       "github.com/twmb/franz-go/pkg/kfake",
 	"kmsg":        "github.com/twmb/franz-go/pkg/kmsg",
 	"lz4":         "github.com/pierrec/lz4/v4",
@@ -66,6 +77,7 @@ var moduleNames = map[string]string{
 	"parquet-go":  "github.com/parquet-go/parquet-go",
 	"prometheus":  "github.com/prometheus/client_golang",
 	"rapid":       "pgregory.net/rapid",
+	"yaml":        "github.com/goccy/go-yaml",
 }
 
 // testModules serve the tests of every package.
@@ -73,7 +85,7 @@ var testModules = []string{"pgregory.net/rapid", "github.com/google/go-cmp", "go
 
 // topFolders are the folders of the repository; another one needs a reason
 // in ARCHITECTURE.md, and a place here.
-var topFolders = []string{"algos", "benchmarks", "docs", "ingest", "models", "ops", "preprocess", "schemas", "sinks", "sparse"}
+var topFolders = []string{"algos", "benchmarks", "cmd", "docs", "ingest", "models", "ops", "preprocess", "schemas", "sinks", "sparse"}
 
 const ownModule = "entropipe"
 
@@ -107,7 +119,9 @@ func TestImportPolicyFindsEveryKindOfViolation(t *testing.T) {
 		{"preprocess/a.go", `package preprocess; import "entropipe/sparse"`, "line 6"},
 		{"models/mat/a.go", `package mat; import "entropipe/algos/geom"`, "line 4"},
 		{"sinks/a_test.go", `package sinks; import "entropipe/benchmarks/e2e"`, "line 14"},
-		{"a.go", `package main; import "entropipe/benchmarks/e2e"`, "line 16"},
+		{"a.go", `package main; import "entropipe/benchmarks/e2e"`, "line 24"},
+		{"cmd/export/a.go", `package export; import "entropipe/cmd/run"`, "line 20"},
+		{"cmd/run/a.go", `package run; import "entropipe/cmd/demo"`, "line 21"},
 		{"sinks/s3/a.go", `package s3`, "sinks/s3: no line of the policy names this package"},
 		{"util/a.go", `package util`, "util: a top-level folder that the tree does not have"},
 		{"web/a.md", `text`, "web: a top-level folder that the tree does not have"},
@@ -123,7 +137,7 @@ func TestImportPolicyFindsEveryKindOfViolation(t *testing.T) {
 func TestImportPolicyAllowsWhatItNames(t *testing.T) {
 	tree := fstest.MapFS{}
 	for file, source := range map[string]string{
-		"a.go":                                   `package main; import ("fmt"; "entropipe/sinks"; "github.com/prometheus/client_golang/prometheus")`,
+		"a.go":                                   `package main; import ("os"; "entropipe/cmd")`,
 		"algos/hull/a.go":                        `package hull; import ("math"; "entropipe/algos/geom"; "entropipe/algos/internal/kernel")`,
 		"algos/hull/a_test.go":                   `package hull_test; import ("entropipe/algos/geomtest"; "entropipe/algos/delaunay"; "pgregory.net/rapid")`,
 		"ingest/a.go":                            `package ingest; import "github.com/segmentio/kafka-go/protocol/fetch"`,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -12,8 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/parquet-go/parquet-go"
 
+	"entropipe/cmd"
+	"entropipe/cmd/command"
 	"entropipe/models/safetensors"
 	"entropipe/sparse/freeze"
 	"entropipe/sparse/hf/hftest"
@@ -52,7 +52,7 @@ func writeText(t *testing.T, name, text string) string {
 func runCommand(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status = Main(args, &out, &errs)
+	status = cmd.Main(args, &out, &errs)
 	return status, out.String(), errs.String()
 }
 
@@ -92,7 +92,7 @@ func TestFreezeWritesAMaskAndJudgesIt(t *testing.T) {
 	if diff := cmp.Diff(first.Quality, document.Quality); diff != "" {
 		t.Errorf("judged otherwise: %s", diff)
 	}
-	for _, form := range maskForms {
+	for _, form := range []string{"ort", "flex", "flashinfer"} {
 		file := filepath.Join(other, form+".safetensors")
 		if code, _, log := runCommand(t, "export", out, "--as", form, "-o", file); code != 0 {
 			t.Fatal(log)
@@ -143,24 +143,24 @@ func TestFreezeSaysWhatIsWrong(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--calibrate", ids, "--sparsity", "1"}, exitUsage, "--sparsity 1"},
-		{[]string{"--calibrate", ids, "--block", "20"}, exitUsage, "--block 20"},
-		{[]string{"--calibrate", ids, "--select", "imported"}, exitUsage, "--import"},
-		{[]string{"--calibrate", ids, "--beyond", "1,2"}, exitUsage, "--beyond"},
-		{[]string{"--calibrate", ids, "--sequences", "2"}, exitUsage, "--sequences"},
-		{[]string{"--calibrate", "absent.txt"}, exitRuntime, "absent.txt"},
-		{[]string{"--calibrate", writeText(t, "a.txt", "text"), "--block", "16"}, exitRuntime, "tokenizer.json"},
-		{[]string{"--calibrate", writeText(t, "a.jsonl", "{\"input_ids\":[1]}\n[2]\n")}, exitRuntime, "a.jsonl:2:"},
-		{[]string{"--calibrate", writeText(t, "f.jsonl", strings.Repeat("{\"input_ids\":[61]}\n", 9))}, exitRuntime, "f.jsonl: sequence 1 has the id 61"},
-		{[]string{"--calibrate", writeText(t, "g.txt", "\x1f\x8b\x08")}, exitRuntime, "g.txt: is not text in UTF-8"},
-		{[]string{"--calibrate", writeText(t, "h.txt.gz", "text")}, exitRuntime, "h.txt.gz: "},
-		{[]string{"--calibrate", writeText(t, "b.jsonl", "{\"ids\":[1]}")}, exitRuntime, "b.jsonl:1: "},
-		{[]string{"--calibrate", writeText(t, "c.jsonl", "{\"input_ids\":[1]}\n{\"text\":\"a\"}")}, exitRuntime, "mixed"},
-		{[]string{"--calibrate", writeText(t, "d.parquet", "PAR1")}, exitRuntime, "d.parquet"},
-		{[]string{"--calibrate", writeText(t, "e.jsonl", "")}, exitRuntime, "neither text nor sequences"},
-		{[]string{"--calibrate", ids, "--block", "16", "--bucket", "0"}, exitUsage, "bucket"},
-		{[]string{"--calibrate", ids, "--block", "16", "--bucket", "97"}, exitRuntime, "96 positions"},
-		{[]string{"--calibrate", ids, "--block", "16", "--tokens", "100"}, exitRuntime, "more --tokens"},
+		{[]string{"--calibrate", ids, "--sparsity", "1"}, command.ExitUsage, "--sparsity 1"},
+		{[]string{"--calibrate", ids, "--block", "20"}, command.ExitUsage, "--block 20"},
+		{[]string{"--calibrate", ids, "--select", "imported"}, command.ExitUsage, "--import"},
+		{[]string{"--calibrate", ids, "--beyond", "1,2"}, command.ExitUsage, "--beyond"},
+		{[]string{"--calibrate", ids, "--sequences", "2"}, command.ExitUsage, "--sequences"},
+		{[]string{"--calibrate", "absent.txt"}, command.ExitRuntime, "absent.txt"},
+		{[]string{"--calibrate", writeText(t, "a.txt", "text"), "--block", "16"}, command.ExitRuntime, "tokenizer.json"},
+		{[]string{"--calibrate", writeText(t, "a.jsonl", "{\"input_ids\":[1]}\n[2]\n")}, command.ExitRuntime, "a.jsonl:2:"},
+		{[]string{"--calibrate", writeText(t, "f.jsonl", strings.Repeat("{\"input_ids\":[61]}\n", 9))}, command.ExitRuntime, "f.jsonl: sequence 1 has the id 61"},
+		{[]string{"--calibrate", writeText(t, "g.txt", "\x1f\x8b\x08")}, command.ExitRuntime, "g.txt: is not text in UTF-8"},
+		{[]string{"--calibrate", writeText(t, "h.txt.gz", "text")}, command.ExitRuntime, "h.txt.gz: "},
+		{[]string{"--calibrate", writeText(t, "b.jsonl", "{\"ids\":[1]}")}, command.ExitRuntime, "b.jsonl:1: "},
+		{[]string{"--calibrate", writeText(t, "c.jsonl", "{\"input_ids\":[1]}\n{\"text\":\"a\"}")}, command.ExitRuntime, "mixed"},
+		{[]string{"--calibrate", writeText(t, "d.parquet", "PAR1")}, command.ExitRuntime, "d.parquet"},
+		{[]string{"--calibrate", writeText(t, "e.jsonl", "")}, command.ExitRuntime, "neither text nor sequences"},
+		{[]string{"--calibrate", ids, "--block", "16", "--bucket", "0"}, command.ExitUsage, "bucket"},
+		{[]string{"--calibrate", ids, "--block", "16", "--bucket", "97"}, command.ExitRuntime, "96 positions"},
+		{[]string{"--calibrate", ids, "--block", "16", "--tokens", "100"}, command.ExitRuntime, "more --tokens"},
 	} {
 		t.Run(strings.Join(c.args[2:], " ")+filepath.Base(c.args[1]), func(t *testing.T) {
 			code, _, log := runCommand(t, append([]string{"freeze", "--lm", lm, "--out", t.TempDir()}, c.args...)...)
@@ -182,10 +182,10 @@ func TestExportOfAMaskSaysForWhom(t *testing.T) {
 		code int
 		want string
 	}{
-		{nil, exitUsage, "ort|flex|flashinfer"},
-		{[]string{"--as", "svg"}, exitUsage, "ort|flex|flashinfer"},
-		{[]string{"--as", "flex", "--offset", "3"}, exitUsage, "no frames"},
-		{[]string{"--as", "ort"}, exitRuntime, "causal"},
+		{nil, command.ExitUsage, "ort|flex|flashinfer"},
+		{[]string{"--as", "svg"}, command.ExitUsage, "ort|flex|flashinfer"},
+		{[]string{"--as", "flex", "--offset", "3"}, command.ExitUsage, "no frames"},
+		{[]string{"--as", "ort"}, command.ExitRuntime, "causal"},
 	} {
 		code, _, log := runCommand(t, append([]string{"export", out}, c.args...)...)
 		if code != c.code || !strings.Contains(log, c.want) {
@@ -194,7 +194,7 @@ func TestExportOfAMaskSaysForWhom(t *testing.T) {
 	}
 	// What is at the place of a failed export stays.
 	file := writeText(t, "old.safetensors", "old")
-	if code, _, log := runCommand(t, "export", out, "--as", "ort", "-o", file); code != exitRuntime {
+	if code, _, log := runCommand(t, "export", out, "--as", "ort", "-o", file); code != command.ExitRuntime {
 		t.Fatal(log)
 	}
 	if data, err := os.ReadFile(file); err != nil || string(data) != "old" {
@@ -216,70 +216,6 @@ func TestAMaskMayLieBesideItsModel(t *testing.T) {
 	}
 }
 
-// Lines and texts may be compressed and begin with a byte order mark; what a
-// mask calls padding is no calibration.
-func TestCalibrationsOfOtherWriters(t *testing.T) {
-	packed := func(name, text string) string {
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		if _, err := z.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return writeText(t, name, b.String())
-	}
-	const rows, text = "\ufeff{\"input_ids\":[1,2,0],\"attention_mask\":[1,1,0]}\n{\"input_ids\":[3]}\n", "\ufeffone\ntwo"
-	ids, lines := &calibration{sequences: [][]int32{{1, 2}, {3}}}, &calibration{paragraphs: []string{"one\n", "two"}}
-	for path, want := range map[string]*calibration{writeText(t, "a.jsonl", rows): ids, packed("b.jsonl.gz", rows): ids,
-		writeText(t, "c.txt", text): lines, packed("d.txt.gz", text): lines} {
-		got, err := readCalibration(path, 9)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(calibration{})); diff != "" {
-			t.Errorf("%s: %s", filepath.Base(path), diff)
-		}
-	}
-}
-
-// Calibrations are read alike from lines and from Parquet, ids of 32 or 64 bits
-// and texts.
-func TestCalibrationsOfParquet(t *testing.T) {
-	dir := t.TempDir()
-	small, wide, text := filepath.Join(dir, "32.parquet"), filepath.Join(dir, "64.parquet"), filepath.Join(dir, "text.parquet")
-	for _, err := range []error{
-		parquet.WriteFile(small, []struct {
-			ID  string  `parquet:"id"`
-			IDs []int32 `parquet:"input_ids,list"`
-		}{{"a", []int32{1, 2}}, {"b", nil}, {"c", []int32{3}}}),
-		parquet.WriteFile(wide, []struct {
-			IDs []int64 `parquet:"input_ids"`
-		}{{[]int64{1, 2}}, {[]int64{3}}}),
-		parquet.WriteFile(text, []struct {
-			Text string `parquet:"text"`
-		}{{"one"}, {"two"}}),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := &calibration{sequences: [][]int32{{1, 2}, {3}}}
-	for path, want := range map[string]*calibration{small: want, wide: want, text: {paragraphs: []string{"one\n", "two\n"}}} {
-		got, err := readCalibration(path, 9)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(calibration{})); diff != "" {
-			t.Errorf("%s: %s", filepath.Base(path), diff)
-		}
-	}
-	if got, err := readCalibration(small, 1); err != nil || len(got.sequences) != 1 {
-		t.Errorf("one sequence was asked for: %v, %v", got, err)
-	}
-}
-
 // A ViT's inputs are pixels; its keys are sorted by cluster.
 func TestFreezeOfImages(t *testing.T) {
 	lm := hftest.Dir(t, hftest.Config(t, hftest.ViT))
@@ -293,7 +229,7 @@ func TestFreezeOfImages(t *testing.T) {
 		t.Error(out)
 	}
 	bert := hftest.Dir(t, hftest.Config(t, hftest.BERT))
-	if code, _, log := runCommand(t, "freeze", "--lm", bert, "--calibrate", pixels, "--out", t.TempDir()); code != exitRuntime {
+	if code, _, log := runCommand(t, "freeze", "--lm", bert, "--calibrate", pixels, "--out", t.TempDir()); code != command.ExitRuntime {
 		t.Errorf("pixels for a model of tokens: status %d\n%s", code, log)
 	}
 }

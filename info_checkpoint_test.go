@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"entropipe/cmd/command"
 	"entropipe/sparse/hf/hftest"
 )
 
@@ -32,12 +33,15 @@ func TestInfoOfCheckpoints(t *testing.T) {
 		}
 	}
 	code, out, log := runCommand(t, "info", mask, "--json")
-	var found checkpointInfo
+	var found struct {
+		Model any
+		Mask  *struct{ Block int }
+	}
 	if err := json.Unmarshal([]byte(out), &found); code != 0 || err != nil || found.Model != nil || found.Mask == nil || found.Mask.Block != 16 {
 		t.Errorf("status %d, %v:\n%s%s", code, err, out, log)
 	}
 	broken := filepath.Dir(writeText(t, "config.json", `{"model_type":"roberta"}`))
-	if code, _, log := runCommand(t, "info", broken); code != exitRuntime || !strings.Contains(log, `model_type: "roberta" is not understood`) {
+	if code, _, log := runCommand(t, "info", broken); code != command.ExitRuntime || !strings.Contains(log, `model_type: "roberta" is not understood`) {
 		t.Errorf("status %d: %s", code, log)
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	kafka "github.com/segmentio/kafka-go"
 
+	"entropipe/cmd"
+	"entropipe/cmd/command"
 	"entropipe/models/safetensors"
 	"entropipe/schemas"
 	"entropipe/sparse/hf"
@@ -304,21 +306,6 @@ func TestMasksOfTheCommandLine(t *testing.T) {
 	p.says(`^mask: .*foreign: mask: made for the weights abab.*freeze it for this checkpoint`)
 }
 
-// A model in the cache of Hugging Face's programs has its name, not a commit's.
-func TestNamesOfModels(t *testing.T) {
-	for path, want := range map[string]string{
-		"builtin:bytes": "builtin:bytes", "/a/MiniLM": "MiniLM", "/a/MiniLM/": "MiniLM",
-		"/c/hub/models--acme--MiniLM-L6/snapshots/0123abcd":  "acme/MiniLM-L6",
-		"/c/hub/models--gpt2/snapshots/0123abcd/":            "gpt2",
-		"/c/hub/models--acme--MiniLM-L6/blobs/0123abcd":      "0123abcd",
-		"/c/hub/datasets--acme--MiniLM-L6/snapshots/0123abc": "0123abc",
-	} {
-		if got := nameOfModel(path); got != want {
-			t.Errorf("%s: %q, want %q", path, got, want)
-		}
-	}
-}
-
 // permuted writes the tokenizer of a folder again with two tokens exchanged.
 func permuted(t *testing.T, from, to string) {
 	t.Helper()
@@ -387,7 +374,7 @@ func TestTokenizersAtTheStart(t *testing.T) {
 		t.Fatal("no token was added: ", err)
 	}
 	p := launch(t, dir, "run", "--brokers", brokers, "--topic", "texts", "--until-end", "--lm", large, "--out", "a")
-	p.exits(exitConfig, patience)
+	p.exits(command.ExitConfig, patience)
 	p.says(`tokenizer.json has ids up to 256, but the embedding of the model has 256 rows`)
 	lm := writeLM(t, dir, hf.BERT)
 	if err := os.Remove(filepath.Join(lm, "tokenizer.json")); err != nil {
@@ -395,7 +382,7 @@ func TestTokenizersAtTheStart(t *testing.T) {
 	}
 	sendSequences(t, brokers, "texts")
 	p = launch(t, dir, "run", "--brokers", brokers, "--topic", "texts", "--until-end", "--lm", lm, "--out", "b")
-	p.exits(exitConfig, patience)
+	p.exits(command.ExitConfig, patience)
 	p.says(`no tokenizer.json, but topic texts begins with texts \(partition \d+, offset 0\)`)
 	if _, err := os.Stat(filepath.Join(dir, "b")); err == nil {
 		t.Error("the start that failed left an output")
@@ -407,7 +394,7 @@ func TestTokenizersAtTheStart(t *testing.T) {
 	p.says(`msg=done .* unverified=3`)
 	must(t, dir, "run", "--brokers", brokers, "--topic", "ids", "--until-end", "--lm", lm, "--truncate", "--out", "c")
 	p = launch(t, dir, "run", "--brokers", brokers, "--topic", "texts", "--until-end", "--lm", lm, "--out", "c")
-	p.exits(exitConfig, patience) // a topic that is new to the output
+	p.exits(command.ExitConfig, patience) // a topic that is new to the output
 }
 
 // A name of a hub, where no folder has it, is answered by what --lm takes; a path
@@ -421,16 +408,8 @@ func TestNamesOfHubsAreNotFetched(t *testing.T) {
 		{"produce", "tokens", text, "--tokenizer", "sentence-transformers/all-MiniLM-L6-v2"},
 	} {
 		var out, said bytes.Buffer
-		if status := Main(args, &out, &said); status == 0 || !strings.Contains(out.String()+said.String(), "Local folders only") || !strings.Contains(out.String()+said.String(), "--local-dir all-MiniLM-L6-v2") {
+		if status := cmd.Main(args, &out, &said); status == 0 || !strings.Contains(out.String()+said.String(), "Local folders only") || !strings.Contains(out.String()+said.String(), "--local-dir all-MiniLM-L6-v2") {
 			t.Errorf("%q: status %d, %s%s", args, status, out.String(), said.String())
-		}
-	}
-	if err := os.MkdirAll("org/name", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, lm := range []string{"org/name", "./absent/name", "/absent/name", "builtin:bytes", "a/b/c", "MiniLM"} {
-		if err := localFolder(lm); err != nil {
-			t.Errorf("%s: %v", lm, err)
 		}
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"entropipe/cmd"
+	"entropipe/cmd/command"
 )
 
 // Law: values out of range come all at once with those of the wrong type, each
@@ -53,10 +56,10 @@ c.yaml:17:9: ladder: 2: want a share of the softmax, at least 0 and below 1
 ENTROPIPE_MAX_NEW: "many" does not fit; expected a whole number
 ENTROPIPE_TOP_K: 0: want 1 to 1000
 `
-	for _, command := range []string{"run", "validate"} {
+	for _, verb := range []string{"run", "validate"} {
 		var stdout, stderr bytes.Buffer
-		if status := Main([]string{command, "c.yaml"}, &stdout, &stderr); status != exitConfig || stderr.String() != want || stdout.Len() > 0 {
-			t.Errorf("%s: status %d, %s\n%swant\n%s", command, status, &stdout, &stderr, want)
+		if status := cmd.Main([]string{verb, "c.yaml"}, &stdout, &stderr); status != command.ExitConfig || stderr.String() != want || stdout.Len() > 0 {
+			t.Errorf("%s: status %d, %s\n%swant\n%s", verb, status, &stdout, &stderr, want)
 		}
 	}
 }
@@ -70,25 +73,25 @@ func TestMistakesAreWhereValuesWereSet(t *testing.T) {
 		status          int
 		want            string
 	}{
-		{"workers: -3", "", "", exitConfig, "c.yaml:1:10: workers: -3: want 0 to 4096\n"},
-		{"workers: -3", "", "--workers=-4", exitUsage, "entropipe: --workers -4: want 0 to 4096\n"},
-		{"workers: -3", "", "--workers=4 --out= ", exitUsage, "entropipe: --out: no folder given\n"},
-		{"workers: -3", "ENTROPIPE_WORKERS=-5", "", exitConfig, "ENTROPIPE_WORKERS: -5: want 0 to 4096\n"},
-		{"topic: [a, /]", "ENTROPIPE_TOPIC=a,b,/", "", exitConfig, "ENTROPIPE_TOPIC[2]: \"/\" is no name"},
-		{"topic: [a, b, c, /]", "ENTROPIPE_TOPIC=/", "", exitConfig, "ENTROPIPE_TOPIC[0]: \"/\" is no name"},
-		{"topic: a,/", "", "", exitConfig, "c.yaml:1:8: topic[1]: \"/\" is no name"},
-		{"workers: -3", "", "--roll-records=0", exitConfig, "c.yaml:1:10: workers: -3: want 0 to 4096\n--roll-records 0: want 1 to 1125899906842624\n"},
-		{"a: &n -3\nworkers: *n", "", "", exitConfig, "c.yaml:1:1: a: unknown key"},
-		{"stage: seed", "", "", exitConfig, "c.yaml:1:8: stage: seed: want a --model\n"},
-		{"model: x", "", "--stage off", exitConfig, "c.yaml:1:8: model: x: --stage says what to do with it\n"},
-		{"mask: x\ntask: logits", "", "", exitConfig, "c.yaml:1:7: mask: x: want --lm, the model whose attention it is for\nc.yaml:2:7: task: logits: want --lm"},
-		{"sasl-user: ann", "", "", exitConfig, "c.yaml:1:12: sasl-user: --sasl-user, --sasl-password, --sasl-password-file: want --sasl"},
-		{"tls-cert: x.pem", "", "", exitConfig, "c.yaml:1:11: tls-cert: --tls-cert, --tls-key: want both or none\n"},
-		{"tls-ca: nowhere.pem", "", "", exitConfig, "c.yaml:1:9: tls-ca: TLS: open nowhere.pem"},
-		{"stage: seed\nmodel: nowhere.safetensors\nout: out", "", "", exitConfig, "c.yaml:2:8: model: open nowhere.safetensors"},
-		{"lm: nowhere\nout: out", "", "", exitConfig, "c.yaml:1:5: lm: "},
-		{"", "", "--workers=-3 --roll-records=0", exitUsage, "entropipe: --workers -3: want 0 to 4096\n--roll-records 0: want 1 to 1125899906842624\n"},
-		{"", "", "--lm nowhere", exitConfig, "lm: "},
+		{"workers: -3", "", "", command.ExitConfig, "c.yaml:1:10: workers: -3: want 0 to 4096\n"},
+		{"workers: -3", "", "--workers=-4", command.ExitUsage, "entropipe: --workers -4: want 0 to 4096\n"},
+		{"workers: -3", "", "--workers=4 --out= ", command.ExitUsage, "entropipe: --out: no folder given\n"},
+		{"workers: -3", "ENTROPIPE_WORKERS=-5", "", command.ExitConfig, "ENTROPIPE_WORKERS: -5: want 0 to 4096\n"},
+		{"topic: [a, /]", "ENTROPIPE_TOPIC=a,b,/", "", command.ExitConfig, "ENTROPIPE_TOPIC[2]: \"/\" is no name"},
+		{"topic: [a, b, c, /]", "ENTROPIPE_TOPIC=/", "", command.ExitConfig, "ENTROPIPE_TOPIC[0]: \"/\" is no name"},
+		{"topic: a,/", "", "", command.ExitConfig, "c.yaml:1:8: topic[1]: \"/\" is no name"},
+		{"workers: -3", "", "--roll-records=0", command.ExitConfig, "c.yaml:1:10: workers: -3: want 0 to 4096\n--roll-records 0: want 1 to 1125899906842624\n"},
+		{"a: &n -3\nworkers: *n", "", "", command.ExitConfig, "c.yaml:1:1: a: unknown key"},
+		{"stage: seed", "", "", command.ExitConfig, "c.yaml:1:8: stage: seed: want a --model\n"},
+		{"model: x", "", "--stage off", command.ExitConfig, "c.yaml:1:8: model: x: --stage says what to do with it\n"},
+		{"mask: x\ntask: logits", "", "", command.ExitConfig, "c.yaml:1:7: mask: x: want --lm, the model whose attention it is for\nc.yaml:2:7: task: logits: want --lm"},
+		{"sasl-user: ann", "", "", command.ExitConfig, "c.yaml:1:12: sasl-user: --sasl-user, --sasl-password, --sasl-password-file: want --sasl"},
+		{"tls-cert: x.pem", "", "", command.ExitConfig, "c.yaml:1:11: tls-cert: --tls-cert, --tls-key: want both or none\n"},
+		{"tls-ca: nowhere.pem", "", "", command.ExitConfig, "c.yaml:1:9: tls-ca: TLS: open nowhere.pem"},
+		{"stage: seed\nmodel: nowhere.safetensors\nout: out", "", "", command.ExitConfig, "c.yaml:2:8: model: open nowhere.safetensors"},
+		{"lm: nowhere\nout: out", "", "", command.ExitConfig, "c.yaml:1:5: lm: "},
+		{"", "", "--workers=-3 --roll-records=0", command.ExitUsage, "entropipe: --workers -3: want 0 to 4096\n--roll-records 0: want 1 to 1125899906842624\n"},
+		{"", "", "--lm nowhere", command.ExitConfig, "lm: "},
 	} {
 		if err := os.WriteFile("c.yaml", []byte(c.file), 0o600); err != nil {
 			t.Fatal(err)
@@ -102,7 +105,7 @@ func TestMistakesAreWhereValuesWereSet(t *testing.T) {
 			args = args[:2]
 		}
 		var stdout, stderr bytes.Buffer
-		status := Main(args, &stdout, &stderr)
+		status := cmd.Main(args, &stdout, &stderr)
 		if name != "" {
 			os.Unsetenv(name)
 		}
@@ -127,9 +130,9 @@ func TestMistakesOfVariablesOfOtherCommands(t *testing.T) {
 	} {
 		t.Setenv(c.variable, c.value)
 		var stdout, stderr bytes.Buffer
-		status := Main(strings.Fields(c.args), &stdout, &stderr)
+		status := cmd.Main(strings.Fields(c.args), &stdout, &stderr)
 		os.Unsetenv(c.variable)
-		if status != exitConfig || !strings.HasPrefix(stderr.String(), c.variable+": "+c.value+": want ") {
+		if status != command.ExitConfig || !strings.HasPrefix(stderr.String(), c.variable+": "+c.value+": want ") {
 			t.Errorf("%s=%s %s: status %d: %s", c.variable, c.value, c.args, status, &stderr)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"entropipe/cmd"
+	"entropipe/cmd/command"
 	"entropipe/models"
 )
 
@@ -62,7 +64,7 @@ func TestInfoOfModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	if status := Main([]string{"info", path}, &stdout, &stderr); status != 0 {
+	if status := cmd.Main([]string{"info", path}, &stdout, &stderr); status != 0 {
 		t.Fatalf("exit status %d: %s", status, &stderr)
 	}
 	for _, want := range []string{"perturb.safetensors: a perturb model of 109762 values for hull2d, points of 2 dimensions\n", "  sha256: " + m.SHA256, "  dataset: kitti\n", "  tensor head.0.weight: F32 [128 512]\n", "  error on frames: 0.25 m\n"} {
@@ -75,13 +77,13 @@ func TestInfoOfModels(t *testing.T) {
 		SHA256 string
 		Card   models.Card
 	}
-	if status := Main([]string{"info", "--json", path}, &stdout, &stderr); status != 0 || json.Unmarshal(stdout.Bytes(), &found) != nil || found.SHA256 != m.SHA256 || found.Card.Title != "A test" {
+	if status := cmd.Main([]string{"info", "--json", path}, &stdout, &stderr); status != 0 || json.Unmarshal(stdout.Bytes(), &found) != nil || found.SHA256 != m.SHA256 || found.Card.Title != "A test" {
 		t.Errorf("exit status %d: %s%s", status, &stdout, &stderr)
 	}
 	if err := os.Truncate(path, 1000); err != nil {
 		t.Fatal(err)
 	}
-	if status := Main([]string{"info", path}, &stdout, &stderr); status != exitRuntime || stderr.String() != "entropipe: "+path+": its header claims 2192 bytes, and the file has 992 after the length: truncated\n" {
+	if status := cmd.Main([]string{"info", path}, &stdout, &stderr); status != command.ExitRuntime || stderr.String() != "entropipe: "+path+": its header claims 2192 bytes, and the file has 992 after the length: truncated\n" {
 		t.Errorf("truncated: exit status %d: %s", status, &stderr)
 	}
 }
@@ -99,15 +101,15 @@ func TestExportOfModels(t *testing.T) {
 		{[]string{network}, 0, ""},
 		{[]string{network, "--as", "onnx", "-o", "-"}, 0, ""},
 		{[]string{network, "--as", "onnx", "-o", filepath.Join(dir, "network.bin")}, 0, ""},
-		{[]string{network, "-o", "network.svg"}, exitUsage, "network.svg: a model is exported as onnx"},
-		{[]string{network, "--as", "ply"}, exitUsage, "--as ply: a model is exported as onnx"},
-		{[]string{network, "--offset", "3"}, exitUsage, "a model has no frames"},
-		{[]string{seed, "-o", filepath.Join(dir, "seed.onnx")}, exitRuntime, "seed.safetensors: a seed model is directions"},
-		{[]string{filepath.Join(dir, "absent.safetensors")}, exitRuntime, "absent.safetensors: no such file"},
-		{[]string{dir, "--as", "onnx"}, exitUsage, "--as onnx is for a model"},
+		{[]string{network, "-o", "network.svg"}, command.ExitUsage, "network.svg: a model is exported as onnx"},
+		{[]string{network, "--as", "ply"}, command.ExitUsage, "--as ply: a model is exported as onnx"},
+		{[]string{network, "--offset", "3"}, command.ExitUsage, "a model has no frames"},
+		{[]string{seed, "-o", filepath.Join(dir, "seed.onnx")}, command.ExitRuntime, "seed.safetensors: a seed model is directions"},
+		{[]string{filepath.Join(dir, "absent.safetensors")}, command.ExitRuntime, "absent.safetensors: no such file"},
+		{[]string{dir, "--as", "onnx"}, command.ExitUsage, "--as onnx is for a model"},
 	} {
 		var stdout, stderr bytes.Buffer
-		if status := Main(append([]string{"export"}, c.args...), &stdout, &stderr); status != c.status || !strings.Contains(stderr.String(), c.want) || status == 0 && stderr.Len() > 0 {
+		if status := cmd.Main(append([]string{"export"}, c.args...), &stdout, &stderr); status != c.status || !strings.Contains(stderr.String(), c.want) || status == 0 && stderr.Len() > 0 {
 			t.Errorf("row %d: exit status %d, want %d: %s", i, status, c.status, &stderr)
 		}
 		if file, err := os.ReadFile(onnx); c.status == 0 && stdout.Len() > 0 && (err != nil || !bytes.Equal(file, stdout.Bytes())) {

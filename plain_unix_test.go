@@ -4,14 +4,14 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"entropipe/cmd"
 )
 
 // A pipe, a device or a socket in a file's place is named at once by every
@@ -60,7 +60,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 	for _, args := range commands {
 		var out, err bytes.Buffer
 		done := make(chan int, 1)
-		go func() { done <- Main(args, &out, &err) }()
+		go func() { done <- cmd.Main(args, &out, &err) }()
 		select {
 		case status := <-done:
 			if said := err.String() + out.String(); status == 0 && args[0] != "info" || !strings.Contains(said, "pipe") && !strings.Contains(said, "regular file") && !strings.Contains(said, "could not be read") {
@@ -69,20 +69,5 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatalf("%q waits for a pipe", args)
 		}
-	}
-}
-
-// A signal ends what asks no context, such as the parsing of a large file.
-func TestUntilStopped(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	e, begun, free := &env{ctx: ctx}, make(chan bool), make(chan bool)
-	defer close(free)
-	go func() { <-begun; cancel() }()
-	err := untilStopped(e, func() error { close(begun); <-free; return nil })
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("it ends with %v", err)
-	}
-	if err := untilStopped(&env{ctx: context.Background()}, func() error { return errors.ErrUnsupported }); err != errors.ErrUnsupported {
-		t.Errorf("what f says becomes %v", err)
 	}
 }

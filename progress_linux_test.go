@@ -276,7 +276,7 @@ func TestBarsAreCut(t *testing.T) {
 		waitFor(t, "frames", func() bool { return sent(t, brokers, topic) > 0 })
 		p.types(ctrlC)
 		rows := p.ends(0)
-		most := max(int(columns), leastWidth)
+		most := max(int(columns), 8) // the narrowest window that a bar is drawn for
 		for _, row := range rows {
 			if strings.HasPrefix(row, "fra") && len([]rune(row)) >= most {
 				t.Errorf("a bar of %d columns in a window of %d: %q", len([]rune(row)), columns, row)
@@ -285,31 +285,5 @@ func TestBarsAreCut(t *testing.T) {
 		if err := inOrder(rows, []string{`^fra`, `^` + topic + `: \d+ frames in `}); err != nil {
 			t.Errorf("%d columns: %v", columns, err)
 		}
-	}
-}
-
-// Lines that are logged while there is a bar stay, above it, and the bar is once on
-// the screen.
-func TestLogAboveTheBar(t *testing.T) {
-	t.Parallel()
-	var tape bytes.Buffer
-	s := &screen{w: &tape, width: func() int { return 30 }}
-	fmt.Fprintln(s, "before")
-	s.draw("a bar that is too long for the window")
-	fmt.Fprintln(s, "first, longer than the bar and the window")
-	fmt.Fprint(s, "second")
-	tape.WriteString("^C") // as the terminal does
-	s.draw("bar 2")
-	fmt.Fprintln(s, "third")
-	s.abandon()
-	s.leave()
-	fmt.Fprintln(s, "after")
-	got, err := screenOf(tape.String())
-	want := []string{"before", "first, longer than the bar and the window", "second", "third", "bar 2", "after", ""}
-	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("%v\n%q\nwant\n%q", err, got, want)
-	}
-	if wrong := regexp.MustCompile(`[^\n\r]{30}`).FindString(strings.ReplaceAll(tape.String(), "first, longer than the bar and the window", "")); wrong != "" {
-		t.Errorf("a full row: %q", wrong)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"entropipe/cmd"
 )
 
 // Law: whatever is wrong with it and wherever it stands, no output shows a
@@ -75,7 +76,7 @@ func TestNoOutputShowsAPassword(t *testing.T) {
 			t.Setenv(name, value)
 		}
 		var stdout, stderr bytes.Buffer
-		status := Main(a.args, &stdout, &stderr)
+		status := cmd.Main(a.args, &stdout, &stderr)
 		if name != "" {
 			os.Unsetenv(name)
 		}
@@ -86,55 +87,5 @@ func TestNoOutputShowsAPassword(t *testing.T) {
 		if strings.Contains(all, "hun") || strings.Contains(all, "ter2") {
 			t.Errorf("%q %q shows the password:\n%s", a.args, a.env, all)
 		}
-	}
-}
-
-// One line end behind a password in a variable or a file is no part of it.
-func TestLineEndIsNoPartOfAPassword(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{"block.yaml": "sasl-password: |\n  hunter2\n", "quoted.yaml": "sasl-password: \"hunter2\\r\\n\"\n", "variable.yaml": "sasl-password: ${PASSWORD_OF_KAFKA}\n"} {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		t.Setenv("PASSWORD_OF_KAFKA", "hunter2\n")
-		if got := parsedPassword(t, "run", file); got != "hunter2" {
-			t.Errorf("%s: the password is %q", name, string(got))
-		}
-	}
-	t.Setenv("ENTROPIPE_SASL_PASSWORD", "hunter2\n")
-	if got := parsedPassword(t, "run"); got != "hunter2" {
-		t.Errorf("of the variable: %q", string(got))
-	}
-	if got := parsedPassword(t, "run", "--sasl-password", "hunter2\n"); got != "hunter2\n" {
-		t.Errorf("of the command line: %q, which a shell would have trimmed", string(got))
-	}
-}
-
-func parsedPassword(t *testing.T, args ...string) Secret {
-	t.Helper()
-	var c cli
-	k, err := newParser(&c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parse(k, args); err != nil {
-		t.Fatal(err)
-	}
-	return c.Run.Source.Security.Password
-}
-
-// Logs hide what URLs hold, whatever their form.
-func TestLogsHideUsersOfURLs(t *testing.T) {
-	for _, format := range []string{"text", "json"} {
-		var b bytes.Buffer
-		log := newLogger(&b, "info", format)
-		log.Info("a", "url", "kafka://ann:hunter2@kafka1", "error", fmt.Errorf("open s3://ann:hunter2@b: %w", os.ErrNotExist), "password", Secret("hunter2"), "took", time.Second, "n", 3)
-		if got := b.String(); strings.Contains(got, "hunter2") || !strings.Contains(got, "kafka://(hidden)@kafka1") || !strings.Contains(got, "file does not exist") {
-			t.Errorf("%s: %s", format, got)
-		}
-	}
-	if got := fmt.Sprintf("%v %s %q %#v %+v", Secret("hunter2"), Secret("hunter2"), Secret("hunter2"), Secret("hunter2"), struct{ S Secret }{"hunter2"}); strings.Contains(got, "hunter2") {
-		t.Error(got)
 	}
 }

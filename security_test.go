@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"entropipe/cmd"
 )
 
 // The flags of TLS and SASL reach every connection of every command, the password
@@ -76,7 +78,7 @@ func TestSecureBrokers(t *testing.T) {
 		if args[0] != "validate" { // the file has them
 			args = slices.Concat(args, login)
 		}
-		status := Main(args, &stdout, &stderr)
+		status := cmd.Main(args, &stdout, &stderr)
 		all := stdout.String() + stderr.String()
 		if status != c.status || !strings.Contains(all, c.want) || strings.Contains(all, password) {
 			t.Errorf("%q: status %d, want %d and %q, without the password:\n%s", args, status, c.status, c.want, all)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"entropipe/cmd/command"
 )
 
 // get returns the body of a page and its status.
@@ -59,7 +61,7 @@ func TestServedPages(t *testing.T) {
 		t.Errorf("metrics without help, or not numbers:\n%s", body)
 	}
 	becomesReady(t, base)
-	for path, want := range map[string]string{"/healthz": "", "/version": version, "/debug/pprof/cmdline": "entropipe"} {
+	for path, want := range map[string]string{"/healthz": "", "/version": command.Version, "/debug/pprof/cmdline": "entropipe"} {
 		if body, status := get(t, base+path); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: status %d, %q, want %q", path, status, body, want)
 		}

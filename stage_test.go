@@ -2,23 +2,18 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
+	"entropipe/cmd"
+	"entropipe/cmd/command"
 	"entropipe/models"
-	"entropipe/ops/metrics"
-	"entropipe/ops/pipeline"
-	"entropipe/schemas"
 )
 
 // writeSeeds writes a seed model of k directions for hull3d, turned by angle.
@@ -62,55 +57,33 @@ func TestStagesThatCannotBe(t *testing.T) {
 		status int
 		want   string // in stderr
 	}{
-		{"--stage seed", exitUsage, "--stage seed: want a --model"},
-		{"--stage denoise", exitUsage, "--stage denoise: want a --model"},
-		{"--model x.safetensors", exitUsage, "--model x.safetensors: --stage says what to do with it"},
-		{"--stage prune", exitUsage, "--stage prune: want --publish"},
-		{"--publish survivors", exitUsage, "--publish: want --for"},
-		{"--for hull2d", exitUsage, "--for: want --publish"},
-		{"--publish points --for hull2d", exitUsage, "--publish points: this topic is read"},
-		{"--publish a/b --for hull2d", exitUsage, `--publish: "a/b" is no name of a topic`},
-		{"--publish a --for delaunay2d", exitUsage, "--for must be one of"},
-		{"--ops none,hull2d", exitUsage, "--ops none: it stands alone"},
-		{"--stage seed --model " + filepath.Join(dir, "absent.safetensors"), exitConfig, "model: open " + dir},
-		{"--stage seed --model " + dir, exitConfig, "not a regular file"},
-		{"--stage seed --model " + cut, exitConfig, "cut.safetensors: "},
-		{"--stage seed --model " + big, exitConfig, "big.safetensors: "},
-		{"--stage seed --model " + network, exitConfig, "this is a perturb model"},
-		{"--stage denoise --model " + network, exitConfig, "this is a perturb model"},
-		{"--stage perturb --model " + seeds, exitConfig, "this is a seed model"},
-		{"--stage prune --publish a --for hull2d --model " + network, exitConfig, "this is a perturb model"},
+		{"--stage seed", command.ExitUsage, "--stage seed: want a --model"},
+		{"--stage denoise", command.ExitUsage, "--stage denoise: want a --model"},
+		{"--model x.safetensors", command.ExitUsage, "--model x.safetensors: --stage says what to do with it"},
+		{"--stage prune", command.ExitUsage, "--stage prune: want --publish"},
+		{"--publish survivors", command.ExitUsage, "--publish: want --for"},
+		{"--for hull2d", command.ExitUsage, "--for: want --publish"},
+		{"--publish points --for hull2d", command.ExitUsage, "--publish points: this topic is read"},
+		{"--publish a/b --for hull2d", command.ExitUsage, `--publish: "a/b" is no name of a topic`},
+		{"--publish a --for delaunay2d", command.ExitUsage, "--for must be one of"},
+		{"--ops none,hull2d", command.ExitUsage, "--ops none: it stands alone"},
+		{"--stage seed --model " + filepath.Join(dir, "absent.safetensors"), command.ExitConfig, "model: open " + dir},
+		{"--stage seed --model " + dir, command.ExitConfig, "not a regular file"},
+		{"--stage seed --model " + cut, command.ExitConfig, "cut.safetensors: "},
+		{"--stage seed --model " + big, command.ExitConfig, "big.safetensors: "},
+		{"--stage seed --model " + network, command.ExitConfig, "this is a perturb model"},
+		{"--stage denoise --model " + network, command.ExitConfig, "this is a perturb model"},
+		{"--stage perturb --model " + seeds, command.ExitConfig, "this is a seed model"},
+		{"--stage prune --publish a --for hull2d --model " + network, command.ExitConfig, "this is a perturb model"},
 	} {
 		var stdout, stderr bytes.Buffer
 		out := filepath.Join(dir, "out")
 		args := append([]string{"run", "--brokers", "127.0.0.1:1", "--out", out}, strings.Fields(c.args)...)
-		if status := Main(args, &stdout, &stderr); status != c.status || !strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") > 2 {
+		if status := cmd.Main(args, &stdout, &stderr); status != c.status || !strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") > 2 {
 			t.Errorf("row %d, %s: exit status %d, want %d with %q: %s", i, c.args, status, c.status, c.want, &stderr)
 		}
 		if _, err := os.Stat(out); err == nil {
 			t.Fatalf("row %d: an output is left", i)
-		}
-	}
-}
-
-// A model that has nothing to do is told apart from one that has.
-func TestIdleModels(t *testing.T) {
-	seeds, network := &models.EntropyNet{Meta: models.Meta{Mode: models.Seed, Ops: []string{"hull2d", "hull3d"}}}, &models.EntropyNet{Meta: models.Meta{Mode: models.Perturb, Ops: []string{"maxima2d"}}}
-	for i, c := range []struct {
-		m    *models.EntropyNet
-		cfg  pipeline.FrameConfig
-		want bool
-	}{
-		{seeds, pipeline.FrameConfig{}, true},
-		{seeds, pipeline.FrameConfig{Hull3D: true}, false},
-		{seeds, pipeline.FrameConfig{Ops: []schemas.Op{schemas.Hull3D}}, false},
-		{seeds, pipeline.FrameConfig{Ops: []schemas.Op{schemas.Hull2D}, Hull3D: true}, true},
-		{seeds, pipeline.FrameConfig{Ops: []schemas.Op{}, Publish: schemas.Prunable}, false},
-		{network, pipeline.FrameConfig{}, false},
-		{network, pipeline.FrameConfig{Ops: []schemas.Op{schemas.Hull2D, schemas.Delaunay2D}}, true},
-	} {
-		if got := idle(c.m, &c.cfg); got != c.want {
-			t.Errorf("row %d: %v", i, got)
 		}
 	}
 }
@@ -170,54 +143,6 @@ func TestSeededRunWritesTheSameRows(t *testing.T) {
 	}
 }
 
-// A model is put to use at most once, also when its file is replaced while it is
-// read, and the last one is.
-func TestModelIsUsedOncePerFile(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "model.safetensors")
-	first := writeSeeds(t, path, 16, 0, models.Meta{})
-	met, said := metrics.New(prometheus.NewRegistry(), version), new(bytes.Buffer)
-	log := slog.New(slog.NewTextHandler(said, nil))
-	stage, err := (&stageFlags{Stage: "seed"}).newStage(first, met, log, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var files, shas []string
-	for i := range 60 {
-		files = append(files, filepath.Join(dir, strconv.Itoa(i)))
-		shas = append(shas, writeSeeds(t, files[i], 16, float64(i+1), models.Meta{}).SHA256)
-	}
-	file, replaced := newModelFile(path), make(chan error)
-	go func() {
-		var err error
-		for _, f := range files {
-			err = errors.Join(err, os.Rename(f, path))
-		}
-		replaced <- err
-	}()
-	for running := true; running; {
-		select {
-		case err := <-replaced:
-			if running = false; err != nil {
-				t.Fatal(err)
-			}
-		default:
-		}
-		file.reload(stage, met, log)
-	}
-	if n := strings.Count(said.String(), "it is in use now"); n == 0 || !strings.HasSuffix(said.String(), shas[len(shas)-1]+"\n") {
-		t.Errorf("%d models were used, and the last one is another:\n%s", n, said)
-	}
-	for i, sha := range shas {
-		if n := strings.Count(said.String(), sha); n > 1 {
-			t.Errorf("model %d was used %d times", i, n)
-		}
-	}
-	if strings.Contains(said.String(), "cannot be used") {
-		t.Errorf("whole files were refused:\n%s", said)
-	}
-}
-
 // A network that moves all points alike is never wrong, and rows say so; what it
 // does not serve stays as it is.
 func TestPerturbedRun(t *testing.T) {
@@ -264,7 +189,7 @@ func TestModelOfAnotherStream(t *testing.T) {
 		t.Errorf("models %v, %v", shas, err)
 	}
 	r = launch(t, dir, append(args, "--out", "stop", "--on-foreign", "stop")...)
-	r.exits(exitRuntime, patience)
+	r.exits(command.ExitRuntime, patience)
 	r.says(`^entropipe: points/[0-3]@[0-9]+: the model is for `)
 	verified(t, filepath.Join(dir, "stop"))
 }

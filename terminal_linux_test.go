@@ -11,38 +11,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
+
+	"entropipe/cmd/terminaltest"
 )
 
 // wide is the width of a test's terminal: no bar and no message is cut.
 const wide = 250
-
-// terminal opens a pseudo-terminal of so many columns and returns its two ends.
-func terminal(t *testing.T, columns uint16) (here, there *os.File) {
-	t.Helper()
-	here, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("no pseudo-terminals here: %v", err)
-	}
-	t.Cleanup(func() { here.Close() })
-	var lock, n int32
-	size := [4]uint16{24, columns}
-	control := func(f *os.File, what uintptr, with unsafe.Pointer) {
-		t.Helper()
-		if _, _, code := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), what, uintptr(with)); code != 0 {
-			t.Skipf("no pseudo-terminals here: %v", code)
-		}
-	}
-	control(here, syscall.TIOCSPTLCK, unsafe.Pointer(&lock))
-	control(here, syscall.TIOCGPTN, unsafe.Pointer(&n))
-	there, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("no pseudo-terminals here: %v", err)
-	}
-	t.Cleanup(func() { there.Close() })
-	control(there, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
-	return here, there
-}
 
 // attended is an entropipe in a session of its own, whose terminal the test watches
 // and types at.
@@ -61,7 +35,7 @@ type attended struct {
 // that are there.
 func attend(t *testing.T, dir string, columns uint16, variables []string, args ...string) *attended {
 	t.Helper()
-	here, there := terminal(t, columns)
+	here, there := terminaltest.Open(t, columns)
 	p := &attended{t: t, cmd: exec.Command("entropipe", args...), here: here, done: make(chan struct{}), news: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = dir, there, there, there
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -159,36 +133,11 @@ func (p *attended) ends(status int) []string {
 	if got := p.cmd.ProcessState.ExitCode(); got != status || strings.Contains(text, "goroutine ") {
 		p.t.Fatalf("%v: exit status %d, want %d:\n%s", p.cmd.Args, got, status, text)
 	}
-	rows, err := screenOf(text)
+	rows, err := terminaltest.Screen(text)
 	if err != nil {
 		p.t.Fatalf("%v: %v:\n%q", p.cmd.Args, err, text)
 	}
 	return rows
-}
-
-// screenOf returns the rows of a terminal that got text, without the blanks at their
-// ends. Rows are as long as need be.
-func screenOf(text string) (rows []string, err error) {
-	var row []rune
-	at := 0
-	for _, r := range text {
-		switch {
-		case r == '\r':
-			at = 0
-		case r == '\n':
-			rows, row, at = append(rows, strings.TrimRight(string(row), " ")), row[:0], 0
-		case r < ' ' || r == 0x7f:
-			return nil, fmt.Errorf("the control character %q", r)
-		default:
-			if at == len(row) {
-				row = append(row, r)
-			} else {
-				row[at] = r
-			}
-			at++
-		}
-	}
-	return append(rows, strings.TrimRight(string(row), " ")), nil
 }
 
 // inOrder checks that rows match the patterns, one after the other, with any rows
@@ -206,33 +155,4 @@ func inOrder(rows, patterns []string) error {
 		at++
 	}
 	return nil
-}
-
-// What is binary does not go to a terminal; text does, and a file may. A device that
-// is no terminal takes anything.
-func TestExportToATerminal(t *testing.T) {
-	_, there := terminal(t, wide)
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	for _, c := range []struct {
-		cmd     exportCmd
-		refused bool
-	}{
-		{exportCmd{As: "png"}, true}, {exportCmd{As: "ply", File: "-"}, true}, {exportCmd{As: "ply", ASCII: true}, false},
-		{exportCmd{As: "svg"}, false}, {exportCmd{As: "geojson"}, false}, {exportCmd{File: "a.PNG"}, false},
-	} {
-		c.cmd.Width = 300
-		if err := c.cmd.check(there); (err != nil) != c.refused {
-			t.Errorf("%+v: %v", c.cmd, err)
-		}
-		if err := c.cmd.check(&bytes.Buffer{}); err != nil {
-			t.Errorf("%+v to a pipe: %v", c.cmd, err)
-		}
-		if err := c.cmd.check(null); err != nil {
-			t.Errorf("%+v to %s: %v", c.cmd, os.DevNull, err)
-		}
-	}
 }

@@ -8,13 +8,13 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"entropipe/cmd"
+	"entropipe/cmd/command"
 	"entropipe/sparse/model"
-	"entropipe/sparse/train"
 )
 
 // A training of steps that a signal stops and --resume ends makes the bytes of
@@ -55,44 +55,6 @@ func TestLanguageModelTrainingResumes(t *testing.T) {
 	}
 	if _, err := model.Open(filepath.Join(cut, "m")); err != nil {
 		t.Error(err)
-	}
-}
-
-// Documents by a tokenizer.json follow one another without the special tokens
-// that its post-processor sets around a sequence, and are text.
-func TestTokenizedDocumentsHaveNoSpecialTokens(t *testing.T) {
-	dir := t.TempDir()
-	tokenizer, a, b := filepath.Join(dir, "tokenizer.json"), filepath.Join(dir, "a.txt"), filepath.Join(dir, "b.txt")
-	before, rest, _ := bytes.Cut(train.ByteTokenizer(), []byte(`"post_processor":{`))
-	_, rest, _ = bytes.Cut(rest, []byte("}"))
-	marked := slices.Concat(before, []byte(`"post_processor":{"type":"BertProcessing","sep":["<|endoftext|>",256],"cls":["<|endoftext|>",256]}`), rest)
-	for path, data := range map[string][]byte{tokenizer: marked, a: []byte("one document and "), b: []byte("another one")} {
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text, err := (&trainLMCmd{Files: []string{a, b}, Tokenizer: tokenizer}).read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []byte
-	for _, id := range slices.Concat(text.Learn, text.Held) {
-		if id > 255 {
-			t.Fatalf("token %d in %v, %v", id, text.Learn, text.Held)
-		}
-		got = append(got, byte(id))
-	}
-	if string(got) != "one document and another one" {
-		t.Errorf("learned %q", got)
-	}
-	if err := os.WriteFile(b, []byte("not \xff text"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (&trainLMCmd{Files: []string{a, b}, Tokenizer: tokenizer}).read(); err == nil || !strings.Contains(err.Error(), "b.txt: is not text in UTF-8") {
-		t.Errorf("bytes that are no text: %v", err)
-	}
-	if text, err := (&trainLMCmd{Files: []string{a, b}}).read(); err != nil || text.Vocab != train.Bytes {
-		t.Errorf("bytes by themselves: %v", err)
 	}
 }
 
@@ -149,21 +111,21 @@ func TestTransformerTrainingMistakes(t *testing.T) {
 		status int
 		want   string
 	}{
-		{[]string{"train-lm", text, "--minutes", "1", "--steps", "5", "--out", dir}, exitUsage, "--minutes or --steps"},
-		{[]string{"train-lm", text, "--heads", "5", "--steps", "5", "--out", dir}, exitUsage, "does not divide into 5 heads"},
-		{[]string{"train-lm", text, "--steps", "5", "--out", dir}, exitUsage, "no window of 256"},
-		{[]string{"train-lm", text, "--context", "1", "--steps", "5", "--out", dir}, exitUsage, "--context 1"},
-		{[]string{"train-lm", text + "x", "--steps", "5", "--out", dir}, exitRuntime, "no such file"},
-		{[]string{"train-lm", text, "--tokenizer", text, "--steps", "5", "--out", dir}, exitRuntime, "text.txt"},
-		{[]string{"train-lm", text, "--context", "16", "--steps", "5", "--out", filepath.Join(dir, "new"), "--resume"}, exitRuntime, "nothing was interrupted"},
+		{[]string{"train-lm", text, "--minutes", "1", "--steps", "5", "--out", dir}, command.ExitUsage, "--minutes or --steps"},
+		{[]string{"train-lm", text, "--heads", "5", "--steps", "5", "--out", dir}, command.ExitUsage, "does not divide into 5 heads"},
+		{[]string{"train-lm", text, "--steps", "5", "--out", dir}, command.ExitUsage, "no window of 256"},
+		{[]string{"train-lm", text, "--context", "1", "--steps", "5", "--out", dir}, command.ExitUsage, "--context 1"},
+		{[]string{"train-lm", text + "x", "--steps", "5", "--out", dir}, command.ExitRuntime, "no such file"},
+		{[]string{"train-lm", text, "--tokenizer", text, "--steps", "5", "--out", dir}, command.ExitRuntime, "text.txt"},
+		{[]string{"train-lm", text, "--context", "16", "--steps", "5", "--out", filepath.Join(dir, "new"), "--resume"}, command.ExitRuntime, "nothing was interrupted"},
 		{[]string{"train-lm", text, "--context", "16", "--steps", "1", "--layers", "1", "--dim", "16", "--heads", "2", "--out", cut}, 0, "an interrupted training's checkpoint is there and will be replaced"},
-		{[]string{"train-vit", text, "--steps", "5", "--out", dir}, exitRuntime, "is no folder"},
-		{[]string{"train-vit", dir, "--steps", "5", "--out", dir}, exitRuntime, "neither folders of PNG"},
-		{[]string{"train-vit", "shapes", "--images", "60", "--patch", "5", "--steps", "5", "--out", dir}, exitUsage, "do not divide into patches of 5"},
-		{[]string{"train-vit", "shapes", "--sparsity", "0.5", "--steps", "5", "--out", dir}, exitUsage, "sparsity is for the regularisers l1 and window"},
+		{[]string{"train-vit", text, "--steps", "5", "--out", dir}, command.ExitRuntime, "is no folder"},
+		{[]string{"train-vit", dir, "--steps", "5", "--out", dir}, command.ExitRuntime, "neither folders of PNG"},
+		{[]string{"train-vit", "shapes", "--images", "60", "--patch", "5", "--steps", "5", "--out", dir}, command.ExitUsage, "do not divide into patches of 5"},
+		{[]string{"train-vit", "shapes", "--sparsity", "0.5", "--steps", "5", "--out", dir}, command.ExitUsage, "sparsity is for the regularisers l1 and window"},
 	} {
 		var out, errs bytes.Buffer
-		if status := Main(c.args, &out, &errs); status != c.status || !strings.Contains(errs.String(), c.want) {
+		if status := cmd.Main(c.args, &out, &errs); status != c.status || !strings.Contains(errs.String(), c.want) {
 			t.Errorf("%v: status %d, %q; want %d, %q", c.args, status, errs.String(), c.status, c.want)
 		}
 	}

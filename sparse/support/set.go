@@ -285,3 +285,18 @@ func (p *Shift) Row(r, blocks int, causal bool) []int32 {
 	}
 	return cols
 }
+
+// Sparsity returns the sparsity of the longest bucket, averaged over its heads. In mode
+// Anchor it is the sparsity that the selection asked for.
+func (s *Set) Sparsity() float64 {
+	longest, sum := &s.Buckets[len(s.Buckets)-1], 0.0
+	if s.Mode == Anchor {
+		return s.Select.Sparsity
+	}
+	for _, of := range longest.Of {
+		if of >= 0 {
+			sum += longest.Layouts[of].Sparsity(s.Causal)
+		}
+	}
+	return sum / float64(len(longest.Of))
+}

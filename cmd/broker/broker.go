@@ -1,0 +1,46 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+
+	"entropipe/cmd/command"
+	"entropipe/cmd/config/value"
+	"entropipe/ingest/broker"
+)
+
+type Command struct {
+	Listen          string     `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Address to listen on (${default})."`
+	Data            string     `type:"path" placeholder:"DIR" help:"Folder of the log, kept. Without it a temporary one, removed at the end."`
+	Partitions      int        `default:"4" help:"Partitions of topics whose creator does not say (${default})."`
+	MaxMessageBytes value.Size `default:"16MiB" help:"Largest message of such topics (${default})."`
+}
+
+func (Command) Help() string {
+	return `A Kafka broker in one process, for laptops and tests: one node, no replication, no
+security. Acknowledged records survive kill -9 when --data is given.
+
+Examples:
+  entropipe broker
+  entropipe broker --listen 127.0.0.1:19092 --data ./kafka --partitions 8`
+}
+
+func (c *Command) Run(e *command.Env) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	b, err := broker.Start(broker.Config{Listen: c.Listen, Dir: c.Data, Partitions: c.Partitions, MaxMessageBytes: int64(c.MaxMessageBytes), Log: e.Log})
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	fmt.Fprintln(e.Stdout, b.Addr())
+	e.Log.Info("broker ready", "address", b.Addr(), "data", b.Dir())
+	<-e.Ctx.Done()
+	return nil
+}
+
+// check returns its mistakes, as usageErrors.
+func (c *Command) Check() error {
+	return errors.Join(command.CheckListenOn(c.Listen), command.CheckAmount("partitions", c.Partitions, 1, command.MaxPartitions), command.CheckAmount("max-message-bytes", c.MaxMessageBytes, 1<<10, 1<<30))
+}

@@ -1,0 +1,109 @@
+package command
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"entropipe/cmd/config/value"
+	"entropipe/cmd/mistake"
+	"entropipe/ingest"
+)
+
+// topicScheme is how the address of a topic begins.
+const topicScheme = "kafka://"
+
+func IsTopicURL(what string) bool {
+	return len(what) >= len(topicScheme) && strings.EqualFold(what[:len(topicScheme)], topicScheme)
+}
+
+// TopicURL takes kafka://HOST[:PORT][,…]/TOPIC apart. It is no matter of package
+// url, whose errors quote what they refuse. What is wrong is a Usage, which
+// quotes nothing where there may be a password.
+func TopicURL(what string) (brokers []string, topic string, err error) {
+	hosts, topic, _ := strings.Cut(what[len(topicScheme):], "/")
+	if strings.Contains(what, "@") {
+		return nil, "", mistake.NewUsage(fmt.Errorf("a topic is kafka://HOST[:PORT]/TOPIC: %w", ingest.ErrUserInBroker))
+	}
+	if topic = strings.Trim(topic, "/"); hosts == "" || topic == "" {
+		return nil, "", mistake.NewUsage(fmt.Errorf("%s: want kafka://HOST[:PORT]/TOPIC", what))
+	}
+	return strings.Split(hosts, ","), topic, nil
+}
+
+// Security say how brokers are spoken to.
+type Security struct {
+	TLS      bool         `name:"tls" help:"Speak TLS with the brokers. The other flags of TLS imply it." group:"Brokers" content:"no"`
+	CA       string       `name:"tls-ca" placeholder:"FILE" help:"Certificates (PEM) of those who sign the brokers'; by default the system's." group:"Brokers" content:"no"`
+	Cert     string       `name:"tls-cert" placeholder:"FILE" help:"Certificate (PEM) to show to the brokers, with --tls-key." group:"Brokers" content:"no"`
+	Key      string       `name:"tls-key" placeholder:"FILE" help:"Its private key (PEM)." group:"Brokers" content:"no"`
+	SASL     string       `name:"sasl" enum:"none,plain,scram-sha-256,scram-sha-512" default:"none" help:"How to log in to the brokers (${enum})." group:"Brokers" content:"no"`
+	User     string       `name:"sasl-user" placeholder:"NAME" help:"Who logs in." group:"Brokers" content:"no"`
+	Password value.Secret `name:"sasl-password" placeholder:"TEXT" help:"With what; a variable, ENTROPIPE_SASL_PASSWORD, does not show in lists of processes. A line end after it, in a variable or file, is no part of it." group:"Brokers" content:"no"`
+	File     string       `name:"sasl-password-file" placeholder:"FILE" help:"File that holds the password, as Kubernetes mounts secrets; read again for every connection. A line end after the password is no part of it." group:"Brokers" content:"no"`
+}
+
+func (f *Security) login() bool { return f.SASL != "" && f.SASL != "none" }
+
+// check returns all mistakes, as usageErrors.
+func (f *Security) Check() error {
+	var pair, login error
+	if (f.Cert == "") != (f.Key == "") {
+		pair = mistake.About("--tls-cert, --tls-key: want both or none", "tls-cert", "tls-key")
+	}
+	switch {
+	case f.Password != "" && f.File != "":
+		login = mistake.About("--sasl-password, --sasl-password-file: want one of them", "sasl-password-file", "sasl-password")
+	case !f.login() && (f.User != "" || f.Password != "" || f.File != ""):
+		login = mistake.About("--sasl-user, --sasl-password, --sasl-password-file: want --sasl, the mechanism", "sasl-user", "sasl-password", "sasl-password-file")
+	case f.login() && (f.User == "" || f.Password == "" && f.File == ""):
+		login = mistake.About("--sasl "+f.SASL+": want --sasl-user and --sasl-password or --sasl-password-file", "sasl")
+	}
+	return errors.Join(pair, login)
+}
+
+// Open checks the flags and reads the files that they name. What is wrong is a
+// Usage.
+func (f *Security) Open(log *slog.Logger) (s ingest.Security, err error) {
+	if err := f.Check(); err != nil {
+		return s, err
+	}
+	if f.TLS || cmp.Or(f.CA, f.Cert) != "" {
+		if s.TLS, err = ingest.LoadTLS(f.CA, f.Cert, f.Key); err != nil {
+			return s, mistake.About("TLS: "+err.Error(), f.tlsFiles(err)...)
+		}
+	}
+	if !f.login() {
+		return s, nil
+	}
+	if f.SASL == "plain" && s.TLS == nil {
+		log.Warn("--sasl plain without --tls: the password goes to the brokers unencrypted")
+	}
+	return s, f.openLogin(&s)
+}
+
+// openLogin makes the mechanism of SASL.
+func (f *Security) openLogin(s *ingest.Security) (err error) {
+	password := func() (string, error) { return string(f.Password), nil }
+	flag := "sasl-password"
+	if f.File != "" {
+		flag = "sasl-password-file"
+		if password, err = ingest.PasswordFile(f.File); err != nil {
+			return mistake.About("--sasl-password-file: "+err.Error(), flag)
+		}
+	}
+	if s.SASL, err = ingest.MechanismOf(f.SASL, f.User, password); err != nil {
+		return mistake.About("--sasl: "+err.Error(), flag, "sasl-user")
+	}
+	return nil
+}
+
+// tlsFiles names the flags whose files err may be about.
+func (f *Security) tlsFiles(err error) []string {
+	if f.CA != "" && strings.Contains(err.Error(), f.CA) {
+		return []string{"tls-ca"}
+	}
+	return []string{"tls-cert", "tls-key", "tls-ca"}
+}

@@ -1,0 +1,113 @@
+package config
+
+import (
+	"cmp"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"entropipe/cmd/config/value"
+)
+
+// Effective returns the configuration that command, a pointer to a
+// command's struct within the grammar of k, has after parsing: a file that
+// sets every flag of it, keys in order. Read again, it gives the same values.
+// The text depends on the values only, so it can be hashed.
+func Effective(k *kong.Kong, command any) string {
+	node := NodeOf(k.Model.Node, command)
+	if node == nil {
+		panic("config: not a command of the grammar")
+	}
+	flags := KeysOf(node)
+	var b strings.Builder
+	for _, name := range sortedKeys(flags) {
+		text := yamlValue(flags[name].Target)
+		if s, ok := flags[name].Target.Interface().(value.Secret); ok && s != "" {
+			text = `"${` + variableName(name) + `}"`
+		}
+		fmt.Fprintf(&b, "%s: %s\n", name, text)
+	}
+	return b.String()
+}
+
+// Differs returns whether a flag of command has another value than its default.
+// The flag's type is one whose text is its value: a number, a string or a bool.
+func Differs(k *kong.Kong, command any) func(flag string) bool {
+	flags := KeysOf(NodeOf(k.Model.Node, command))
+	return func(flag string) bool {
+		f := flags[flag]
+		return fmt.Sprint(f.Target.Interface()) != cmp.Or(f.Default, fmt.Sprint(reflect.Zero(f.Target.Type()).Interface()))
+	}
+}
+
+func NodeOf(n *kong.Node, command any) *kong.Node {
+	if n.Target.CanAddr() && n.Target.Addr().Interface() == command {
+		return n
+	}
+	for _, child := range n.Children {
+		if found := NodeOf(child, command); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func yamlValue(v reflect.Value) string {
+	if v.Kind() == reflect.Slice {
+		elements := make([]string, v.Len())
+		for i := range elements {
+			elements[i] = yamlValue(v.Index(i))
+		}
+		return "[" + strings.Join(elements, ", ") + "]"
+	}
+	if t, ok := v.Interface().(encoding.TextMarshaler); ok {
+		if text, err := t.MarshalText(); err == nil {
+			return yamlString(string(text))
+		}
+	}
+	switch v.Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint, reflect.Uint64, reflect.Float64:
+		if _, named := v.Interface().(fmt.Stringer); !named {
+			return fmt.Sprint(v.Interface())
+		}
+	}
+	text := fmt.Sprint(v.Interface())
+	if v.CanInt() && value.Digits(text) {
+		return text // a size without a unit
+	}
+	return yamlString(text)
+}
+
+// plainString matches what every YAML reader takes as a string without quotes.
+var plainString = regexp.MustCompile(`^[A-Za-z./][A-Za-z0-9_./-]*$|^[0-9]+[A-Za-z][A-Za-z0-9.]*$`)
+
+// notPlain would be something else without quotes, some in YAML 1.1 only:
+// constants, and numbers in exponents and other bases.
+var notPlain = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|y|n|null|[.]+[0-9einfa+-]*|[0-9]+e[0-9.]+|0[xob].*)$`)
+
+// yamlString quotes s as JSON does, which is YAML too, where it has to be.
+func yamlString(s string) string {
+	s = strings.ReplaceAll(s, "${", "$${")
+	if plainString.MatchString(s) && !notPlain.MatchString(s) {
+		return s
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		panic("config: a string without JSON form: " + err.Error())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// sortedKeys returns the keys of m in order.
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}

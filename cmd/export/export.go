@@ -1,0 +1,236 @@
+package export
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"entropipe/cmd/command"
+	"entropipe/cmd/config"
+	"entropipe/cmd/mistake"
+	"entropipe/models/atomicfile"
+	"entropipe/sinks"
+	"entropipe/sinks/picture"
+	"entropipe/sparse/support"
+)
+
+type Command struct {
+	Out string `arg:"" type:"path" help:"Output folder, the file of a model (.safetensors), or the folder of a mask."`
+
+	As   string `placeholder:"svg|png|geojson|ply|onnx|…" help:"Format: svg, png, geojson or ply; onnx of a model; ort, flex or flashinfer of a mask. Default: by the name of the file, else svg."`
+	File string `name:"output" short:"o" placeholder:"FILE" help:"Where to write; by default, and with -, to stdout."`
+
+	Topic     string `placeholder:"NAME" help:"Topic of the frame." group:"Which frame (the first that fits)"`
+	Partition *int32 `help:"Partition." group:"Which frame (the first that fits)"`
+	Offset    *int64 `help:"Offset of its record." group:"Which frame (the first that fits)"`
+	Index     *int32 `help:"Position within its record." group:"Which frame (the first that fits)"`
+	Dataset   string `placeholder:"NAME" help:"Data set." group:"Which frame (the first that fits)"`
+	Sequence  string `placeholder:"NAME" help:"Sequence." group:"Which frame (the first that fits)"`
+	FrameID   *int64 `help:"Number of the frame." group:"Which frame (the first that fits)"`
+
+	Layers []string `enum:"points,hull,maxima,triangles,hull3d" placeholder:"LAYER" help:"What to draw: points, hull, maxima, triangles, hull3d. Default: what the tables hold; geojson leaves triangles out, ply has the faces of hull3d or else the triangles." group:"How"`
+	Width  int      `default:"1200" help:"Width of svg and png in pixels (${default})." group:"How"`
+	ASCII  bool     `name:"ascii" help:"Write ply as text instead of binary." group:"How"`
+}
+
+func (Command) Help() string {
+	return `Draws one frame from the tables, so that a person can look at it. svg and png show it
+from above, to scale; geojson has its polygon and points; ply has the
+points, with flags, and a mesh for MeshLab, Blender, CloudCompare or Open3D.
+GIS programs take GeoJSON for longitude and latitude: QGIS puts a scan's metres at 0° N 0° E.
+For those programs table hulls is GeoParquet without a coordinate system, and opens as it is.
+The network of a model becomes onnx, for ONNX Runtime. The mask of a transformer, as freeze
+writes it, becomes the arrays of ONNX Runtime's SparseAttention (ort), of PyTorch's BlockMask
+(flex) or of FlashInfer, in a .safetensors file.
+
+Coordinates of points are in table points, which is written on request:
+  entropipe run --tables hulls,maxima,triangles,points
+Without it there is the hull in the plane, whose corners table hulls holds.
+
+Examples:
+  entropipe export ./entropipe-out -o frame.svg
+  entropipe export ./entropipe-out --as png --offset 17 > frame.png
+  entropipe export ./entropipe-out --sequence drive_0005 --frame-id 42 --layers hull,maxima -o hull.geojson
+  entropipe export ./entropipe-out --topic points --partition 0 --offset 17 -o mesh.ply
+  entropipe export model.safetensors -o model.onnx
+  entropipe export mask/ --as flex -o blockmask.safetensors`
+}
+
+const (
+	minPictureWidth = 100
+	maxPictureWidth = 4000
+)
+
+func (c *Command) Run(e *command.Env) error {
+	if c.isModel() {
+		return c.exportModel(e)
+	}
+	if c.isMask() {
+		return c.exportMask(e)
+	}
+	if err := c.check(e.Stdout); err != nil {
+		return err
+	}
+	store, err := command.OpenOutput(c.Out)
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	defer store.Close()
+	shown, err := c.load(e, store)
+	if err != nil {
+		return fmt.Errorf("export %s: %w", config.ShownPath(c.Out), err)
+	}
+	return c.send(e.Stdout, func(w *bufio.Writer) error { return c.write(w, shown) })
+}
+
+// send gives write the file, or stdout, to write to. A file that is there stays
+// as it was when write fails.
+func (c *Command) send(stdout io.Writer, write func(w *bufio.Writer) error) error {
+	out, done := stdout, func() error { return nil }
+	if c.File != "" && c.File != "-" {
+		if info, err := os.Lstat(c.File); errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() {
+			return atomicfile.Write(c.File, func(w io.Writer) error {
+				b := bufio.NewWriterSize(w, 1<<16)
+				return errors.Join(write(b), b.Flush())
+			})
+		}
+		f, err := os.Create(c.File) // a pipe, a device, or a link
+		if err != nil {
+			return err
+		}
+		out, done = f, f.Close
+	}
+	w := bufio.NewWriterSize(out, 1<<16)
+	err := errors.Join(write(w), w.Flush())
+	return errors.Join(err, done())
+}
+
+// check fills in the format and returns the first mistake, as a Usage.
+func (c *Command) check(stdout io.Writer) error {
+	formats := []string{"svg", "png", "geojson", "ply"}
+	if c.As == "" {
+		switch ext := strings.ToLower(strings.TrimPrefix(filepath.Ext(c.File), ".")); {
+		case slices.Contains(formats, ext):
+			c.As = ext
+		case ext == "json":
+			c.As = "geojson"
+		case c.File == "" || c.File == "-":
+			c.As = "svg"
+		default:
+			return mistake.NewUsage(fmt.Errorf("-o %s: its name does not say the format; add --as %s", c.File, strings.Join(formats, "|")))
+		}
+	}
+	if c.As == "onnx" {
+		return mistake.NewUsage(errors.New("--as onnx is for a model, which is named in place of the output folder: entropipe export FILE.safetensors"))
+	}
+	if slices.Contains(maskForms, c.As) {
+		return mistake.NewUsage(fmt.Errorf("--as %s is for a mask: there is no %s in %s", c.As, support.ConfigFile, config.ShownPath(c.Out)))
+	}
+	if !slices.Contains(formats, c.As) {
+		return mistake.NewUsage(fmt.Errorf("--as %s: want %s", c.As, strings.Join(formats, ", ")))
+	}
+	if c.As == "geojson" && slices.Contains(c.Layers, picture.LayerHull3D) {
+		return mistake.NewUsage(errors.New("--layers hull3d: geojson is flat; ply has the mesh, svg and png its edges from above"))
+	}
+	if c.ASCII && c.As != "ply" {
+		return mistake.NewUsage(fmt.Errorf("--ascii: it is for ply, not for %s", c.As))
+	}
+	if err := command.CheckAmount("width", c.Width, minPictureWidth, maxPictureWidth); err != nil {
+		return err
+	}
+	return c.checkTerminal(stdout)
+}
+
+// checkTerminal refuses to write bytes to a screen.
+func (c *Command) checkTerminal(stdout io.Writer) error {
+	f, isFile := stdout.(*os.File)
+	binary := c.As == "png" || c.As == "onnx" || c.As == "ply" && !c.ASCII
+	if binary && (c.File == "" || c.File == "-") && isFile && command.IsTerminal(f) {
+		return mistake.NewUsage(fmt.Errorf("%s is binary, and stdout a terminal: name a file with -o", c.As))
+	}
+	return nil
+}
+
+func (c *Command) query() sinks.FrameQuery {
+	return sinks.FrameQuery{Topic: c.Topic, Partition: c.Partition, Offset: c.Offset, Index: c.Index,
+		Dataset: c.Dataset, Sequence: c.Sequence, FrameID: c.FrameID}
+}
+
+// layers are those asked for, or the default ones of the format.
+func (c *Command) layers() []string {
+	switch {
+	case len(c.Layers) > 0:
+		return c.Layers
+	case c.As == "geojson":
+		return []string{picture.LayerPoints, picture.LayerHull, picture.LayerMaxima}
+	}
+	return []string{picture.LayerTriangles, picture.LayerPoints, picture.LayerHull3D, picture.LayerHull, picture.LayerMaxima}
+}
+
+// load reads the frame and says which one it is.
+func (c *Command) load(e *command.Env, store sinks.Reader) (*picture.Frame, error) {
+	asked := c.layers()
+	tables := []string{"points"} // the coordinates of everything
+	for _, layer := range asked {
+		if t := picture.TableOfLayer[layer]; !slices.Contains(tables, t) {
+			tables = append(tables, t)
+		}
+	}
+	if !slices.Contains(tables, "hulls") {
+		tables = append(tables, "hulls") // coordinates too, if points has none
+	}
+	r, absent, err := sinks.ReadFrame(e.Ctx, store, c.query(), tables...)
+	if err != nil {
+		return nil, err
+	}
+	e.Log.Info("frame", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "index", r.Index,
+		"dataset", r.Dataset, "sequence", r.Sequence, "frame_id", r.FrameID, "points", r.NPoints)
+	for _, layer := range c.Layers {
+		if t := picture.TableOfLayer[layer]; t != "points" && slices.Contains(absent, t) {
+			e.Log.Warn("not drawn, since this frame's commit has no table of it", "layer", layer, "table", t)
+		}
+	}
+	if r.Points == nil && r.NPoints > r.NDropped {
+		if r.Hull == nil {
+			return nil, errors.New("there are no coordinates to draw: tables hulls and points have nothing of this frame; write them with entropipe run --tables hulls,maxima,triangles,points")
+		}
+		e.Log.Warn("only the hull in the plane is drawn: the rest needs coordinates, from table points, which entropipe run --tables hulls,maxima,triangles,points writes")
+	}
+	s := picture.NewFrame(r, asked)
+	if c.As == "geojson" {
+		c.warnOfNullIsland(e, s)
+	}
+	return s, s.Check()
+}
+
+// write draws the frame.
+func (c *Command) write(w *bufio.Writer, s *picture.Frame) error {
+	switch c.As {
+	case "png":
+		return picture.WritePNG(w, picture.New(s, float64(c.Width)))
+	case "geojson":
+		return picture.WriteGeoJSON(w, s)
+	case "ply":
+		return picture.WritePLY(w, s, len(c.Layers) == 0, c.ASCII)
+	}
+	return picture.WriteSVG(w, picture.New(s, float64(c.Width)))
+}
+
+// warnOfNullIsland says what programs make of the file. Nothing in the file can
+// stop them: crs null is of the format's first edition, and the readers of the
+// second assume longitude and latitude.
+func (c *Command) warnOfNullIsland(e *command.Env, s *picture.Frame) {
+	unit := picture.LongUnits[s.Unit()]
+	instead := "write table hulls (entropipe run --tables hulls,…): it is GeoParquet without a coordinate system"
+	if s.Hull != nil {
+		instead = "open table hulls, " + filepath.ToSlash(filepath.Join(config.ShownPath(c.Out), picture.TableOfLayer[picture.LayerHull])) + ": it is GeoParquet without a coordinate system, and opens right"
+	}
+	e.Log.Warn("QGIS and other GIS programs take GeoJSON for longitude and latitude: they put these "+unit+" at Null Island, 0° N 0° E, one for a degree",
+		"coordinates", "local "+unit, "instead", instead)
+}

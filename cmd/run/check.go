@@ -1,0 +1,103 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"entropipe/cmd/command"
+	"entropipe/cmd/mistake"
+)
+
+// check returns all mistakes, as usageErrors.
+func (c *Flags) Check() error {
+	topics := []error{}
+	if len(c.Source.Topic) == 0 {
+		topics = append(topics, mistake.Value("topic", ": no topic given"))
+	}
+	for i, topic := range c.Source.Topic {
+		topics = append(topics, command.CheckNameOfTopic(fmt.Sprintf("topic[%d]", i), topic))
+	}
+	for i, topic := range c.Source.AcceptTopic {
+		if !slices.Contains(c.Source.Topic, topic) {
+			topics = append(topics, mistake.Value(fmt.Sprintf("accept-topic[%d]", i), " %s: it is not among --topic", topic))
+		}
+	}
+	return errors.Join(command.CheckBrokers(&c.Source.Brokers), c.Source.Security.Check(), errors.Join(topics...),
+		command.CheckOut(c.Output.Out), checkPartitionBy(c.Output.PartitionBy), command.CheckListen(c.Serve.Listen),
+		c.Stage.Check(&c.Publish), c.Publish.Check(c.Source.Topic), c.Tokens.Check(), checkOps(c.Frames.Ops), checkRaw(c.Frames.Raw, c.Source.Topic),
+		c.checkAmounts())
+}
+
+// checkOps finds operators beside none.
+func checkOps(ops []string) error {
+	if len(ops) > 1 && slices.Contains(ops, "none") {
+		return mistake.Value("ops", " none: it stands alone")
+	}
+	return nil
+}
+
+// checkRaw finds what --raw does not know.
+func checkRaw(settings, topics []string) error {
+	_, err := command.RawTopics(settings, topics)
+	return err
+}
+
+func (c *Flags) checkAmounts() error {
+	return errors.Join(
+		command.CheckAmount("session-timeout", c.Source.Session, 100*time.Millisecond, 24*time.Hour),
+		command.CheckAmount("rebalance-timeout", c.Source.Rebalance, 100*time.Millisecond, 24*time.Hour),
+		command.CheckAmount("workers", c.Resource.Workers, 0, command.MaxWorkers),
+		command.CheckAmount("memory", c.Resource.Memory, command.MinMemory, command.MaxSize),
+		command.CheckAmount("retry-for", c.Output.RetryFor, 0, 30*24*time.Hour),
+		command.CheckAmount("roll-bytes", c.Output.RollBytes, 1, command.MaxSize),
+		command.CheckAmount("roll-records", c.Output.RollRecords, 1, 1<<50),
+		command.CheckAmount("entropy-every", c.Frames.EntropyEvery, 0, 1<<40),
+		command.CheckAmount("max-frame-bytes", c.Frames.MaxFrameBytes, 1, command.MaxFrameBytes))
+}
+
+// checkPartitionBy returns a Usage if folders are not
+// dataset[,sequence][,date].
+func checkPartitionBy(by []string) error {
+	order, at := []string{"dataset", "sequence", "date"}, -1
+	for _, key := range by {
+		i := slices.Index(order, key)
+		if i <= at || at < 0 && i > 0 {
+			return mistake.Value("partition-by", " %s: want dataset[,sequence][,date]", strings.Join(by, ","))
+		}
+		at = i
+	}
+	return nil
+}
+
+// idle returns the flags that were given another value than their default, as
+// differs tells, and do nothing without others, with what these are. It is no
+// mistake: a file may hold the settings of several tasks.
+func (c *Flags) idle(differs func(flag string) bool) (flags, want []string) {
+	t := &c.Tokens
+	for _, f := range []struct {
+		name  string
+		works bool
+		wants string
+	}{
+		{"entropy-every", slices.Contains(c.Output.Tables, "entropy"), "--tables with entropy"},
+		{"new-config", c.Output.StrictConfig, "--strict-config"},
+		{"on-foreign", c.Stage.Model != "", "--model"},
+		{"device", t.LM != "", "--lm"},
+		{"token-budget", t.LM != "", "--lm"},
+		{"truncate", t.LM != "", "--lm"},
+		{"truncate-side", t.LM != "", "--lm"},
+		{"max-new", t.Task == "generate", "--task generate"},
+		{"top-k", t.Task == "logits", "--task logits"},
+		{"mask-use", t.Mask != "", "--mask"},
+		{"audit-every", t.Mask != "", "--mask"},
+		{"pprof", c.Serve.Listen != "off", "--listen"},
+	} {
+		if !f.works && differs(f.name) {
+			flags, want = append(flags, f.name), append(want, f.wants)
+		}
+	}
+	return flags, want
+}

@@ -1,0 +1,216 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"entropipe/cmd/command"
+	"entropipe/cmd/mistake"
+	"entropipe/ops/pipeline"
+	"entropipe/schemas"
+	"entropipe/sinks"
+)
+
+// What decides rows. Every flag of run has the tag content: yes where another
+// value makes other rows of the same records, no where it does not. Processes of
+// one output must agree about the first kind; the second is everybody's own.
+
+// content returns what decides the rows of this configuration: the schema of
+// the tables, the flags that say so, with defaults filled in and without those that
+// do nothing, and the hashes of models in place of the names of their files. hashes
+// has lines of key and value.
+func (c *Flags) content(frames *pipeline.FrameConfig, tables []string, hashes string) sinks.Content {
+	content := sinks.Content{"schema": strconv.Itoa(sinks.SchemaVersion)}
+	contentFlags(reflect.ValueOf(c).Elem(), content)
+	ops, space := contentOps(frames)
+	content["ops"], content["tables"] = ops, contentTables(frames, tables, space)
+	if !slices.Contains(tables, "entropy") || c.Frames.EntropyEvery == 0 {
+		delete(content, "entropy-every")
+	}
+	t := &c.Tokens
+	var idle []string
+	if t.Task != "generate" {
+		idle = append(idle, "max-new")
+	}
+	if t.Task != "logits" {
+		idle = append(idle, "top-k")
+	}
+	if t.Mask == "" {
+		idle = append(idle, "mask-use", "ladder", "ladder-blocks", "audit-every")
+	}
+	if t.Ladder == 0 {
+		idle = append(idle, "ladder", "ladder-blocks")
+	}
+	if t.LM == "" {
+		of := sinks.Content{}
+		contentFlags(reflect.ValueOf(t).Elem(), of)
+		for name := range of {
+			idle = append(idle, name)
+		}
+	} else {
+		content["lm"] = command.NameOfModel(t.LM)
+	}
+	for _, name := range idle {
+		delete(content, name)
+	}
+	for line := range strings.Lines(hashes) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && strings.HasSuffix(key, "_sha256") {
+			content[key] = value
+		}
+	}
+	return content
+}
+
+// contentFlags adds the flags of a struct that decide rows, as texts. A list is a
+// set: its order and repetitions change nothing.
+func contentFlags(v reflect.Value, to sinks.Content) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if _, embedded := f.Tag.Lookup("embed"); embedded {
+			contentFlags(v.Field(i), to)
+		}
+		if f.Tag.Get("content") == "yes" {
+			to[flagOfField(f)] = contentText(v.Field(i))
+		}
+	}
+}
+
+func contentText(v reflect.Value) string {
+	if v.Kind() != reflect.Slice {
+		return fmt.Sprint(v.Interface())
+	}
+	var elements []string
+	for i := range v.Len() {
+		elements = append(elements, fmt.Sprint(v.Index(i).Interface()))
+	}
+	slices.Sort(elements)
+	return strings.Join(slices.Compact(elements), ",")
+}
+
+// flagOfField returns the name that kong gives to a field's flag.
+func flagOfField(f reflect.StructField) string {
+	if name := f.Tag.Get("name"); name != "" {
+		return name
+	}
+	var b strings.Builder
+	for i, r := range f.Name {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// contentOps lists the operators that run, and those of a cloud with z. By
+// default the two kinds of clouds have different ones.
+func contentOps(frames *pipeline.FrameConfig) (text string, space []schemas.Op) {
+	flat, space := frames.OpsFor(false), frames.OpsFor(true)
+	var names []string
+	for op := range schemas.NumOps {
+		switch op, f, s := schemas.Op(op), slices.Contains(flat, schemas.Op(op)), slices.Contains(space, schemas.Op(op)); {
+		case f && s:
+			names = append(names, op.String())
+		case f:
+			names = append(names, op.String()+" (without z)")
+		case s:
+			names = append(names, op.String()+" (with z)")
+		}
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		return "none", space
+	}
+	return strings.Join(names, ","), slices.Concat(flat, space)
+}
+
+// contentTables lists the tables that get rows besides frames and rejects.
+func contentTables(frames *pipeline.FrameConfig, tables []string, ops []schemas.Op) string {
+	tables = slices.DeleteFunc(slices.Clone(tables), func(t string) bool {
+		writers := TableOps[t]
+		return writers != nil && !slices.ContainsFunc(writers, func(op schemas.Op) bool { return slices.Contains(ops, op) }) ||
+			t == "entropy" && frames.EntropyEvery == 0
+	})
+	slices.Sort(tables)
+	return strings.Join(slices.Compact(tables), ",")
+}
+
+// checkContent compares what this process writes with the newest manifest of its
+// topics. With --strict-config a difference is a *ConfigError, unless
+// --new-config says that it is meant.
+func (s *Service) checkContent(ctx context.Context) error {
+	var problems []mistake.Problem
+	for _, topic := range s.flags.Source.Topic {
+		change, err := s.Output.Changed(ctx, topic)
+		if err != nil {
+			return err
+		}
+		if change == nil || !s.flags.Output.StrictConfig || s.flags.Output.NewConfig {
+			continue
+		}
+		problems = append(problems, mistake.Problem{Path: "strict-config", What: fmt.Sprintf("%s goes on with topic %s from offset %d of partition %d, where another configuration ended: %s; --new-config allows this change",
+			s.flags.Output.Out, topic, change.Offset, change.Partition, change)})
+	}
+	if len(problems) > 0 {
+		return &mistake.Config{Problems: problems}
+	}
+	return nil
+}
+
+// contentChanged logs that rows change along a partition's chain.
+func (s *Service) contentChanged(c *sinks.ContentChange) {
+	s.log.Info(fmt.Sprintf("from offset %d: %s", c.Offset, c), "topic", c.Topic, "partition", c.Partition, "note", "other partitions change where they go on")
+}
+
+// Of other processes with another configuration.
+const (
+	foreignEvery  = 3 * time.Second // between two looks at their manifests
+	foreignRemind = time.Minute     // between two lines about the same difference
+)
+
+// foreignWatch looks for other processes that write to the output with another
+// configuration, until done is closed.
+func (s *Service) foreignWatch(done <-chan struct{}) {
+	look, told := s.Output.Foreign(s.flags.Source.Topic), map[string]time.Time{}
+	tick := time.NewTicker(foreignEvery)
+	defer tick.Stop()
+	for {
+		found, err := look.Look(context.Background())
+		if err != nil {
+			s.log.Debug("the manifests of other processes cannot be looked at", "error", err)
+		}
+		for i := range found {
+			s.foreignFound(&found[i], told)
+		}
+		select {
+		case <-tick.C:
+		case <-done:
+			return
+		}
+	}
+}
+
+// foreignFound counts and tells of a manifest of another configuration.
+func (s *Service) foreignFound(c *sinks.ContentChange, told map[string]time.Time) {
+	if s.model != nil && len(c.Changes) == 1 && strings.HasPrefix(c.Changes[0], "model_sha256: ") {
+		// Processes find a model's new file at different moments, and hints change no row.
+		s.log.Debug("another process has another version of the model's file", "change", c.String())
+		return
+	}
+	s.metrics.ForeignConfiguration(c.Topic)
+	if time.Since(told[c.Is]) < foreignRemind {
+		return
+	}
+	told[c.Is] = time.Now()
+	s.log.Warn("another process writes to this output with another configuration: rows of both lie side by side", "topic", c.Topic, "partition", c.Partition, "offset", c.Offset, "here_and_there", c.String())
+	if s.flags.Output.StrictConfig {
+		s.fail(&mistake.Config{Problems: []mistake.Problem{{Path: "strict-config", What: fmt.Sprintf("another process writes topic %s to %s with another configuration (partition %d, offset %d): %s",
+			c.Topic, s.flags.Output.Out, c.Partition, c.Offset, c)}}})
+	}
+}

@@ -1,0 +1,390 @@
+package run
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"entropipe/cmd/command"
+	"entropipe/cmd/mistake"
+	"entropipe/cmd/run/language"
+	"entropipe/cmd/run/stage"
+	"entropipe/ingest"
+	"entropipe/ops/metrics"
+	"entropipe/ops/pipeline"
+	"entropipe/schemas"
+	"entropipe/sinks"
+)
+
+// Service is everything that `run` is made of, wired.
+type Service struct {
+	flags      *Flags
+	security   ingest.Security
+	workers    int
+	store      *sinks.Local
+	Output     *sinks.Output
+	consumer   *ingest.Consumer
+	outbox     *ingest.Outbox // of --publish; nil without
+	Pipeline   *pipeline.Pipeline
+	complaints ingest.Complaints  // about brokers, of consumer and outbox
+	question   *pipeline.Question // whether a partition's end is reached
+	stage      *pipeline.Stage    // nil: off
+	model      *stage.ModelFile   // nil: it is not read again
+	batches    pipeline.BatchTotals
+	textless   bool // the language model has no tokenizer
+	metrics    *metrics.Metrics
+	Server     *metrics.Server
+	group      string
+	log        *slog.Logger
+	hashes     string                            // of the models, a line each; the stage's first
+	content    func(hashes string) sinks.Content // what decides rows, with these models
+	started    atomic.Bool                       // the fields above are there
+	stop       func()                            // ends the goroutine that watches
+	failed     chan error                        // why a worker wants the run to end
+}
+
+// Start makes the service: it looks for brokers and topics, opens the output,
+// fixes its base, and starts the workers. The output comes late, so that a start
+// that fails for another reason leaves no folder. What start makes, close ends,
+// in the opposite order.
+func Start(ctx context.Context, c *Flags, config string, log *slog.Logger) (s *Service, err error) {
+	s = &Service{flags: c, workers: c.Resource.Workers, stop: func() {}, log: log, failed: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	if s.workers <= 0 {
+		s.workers = runtime.GOMAXPROCS(0)
+	}
+	if s.security, err = c.Source.Security.Open(log); err != nil {
+		return s, err
+	}
+	frames, tables, err := c.FrameConfig(log)
+	if err != nil {
+		return s, err
+	}
+	registry := prometheus.NewRegistry()
+	s.metrics = metrics.New(registry, command.Version)
+	staged, err := s.openStage(&frames)
+	if err != nil {
+		return s, err
+	}
+	lm, err := s.openLanguage(&frames)
+	if err != nil {
+		return s, err
+	}
+	limitHeap(int64(c.Resource.Memory), lm.Bytes)
+	if err := s.serve(registry); err != nil {
+		return s, err
+	}
+	if err := ingest.Find(ctx, c.Source.Brokers, s.security, c.Source.Topic); err != nil {
+		return s, err
+	}
+	if err := s.lookForTexts(ctx); err != nil {
+		return s, err
+	}
+	s.hashes = staged + lm.Config
+	s.content = func(hashes string) sinks.Content { return c.content(&frames, tables, hashes) }
+	if err := s.openOutput(ctx, tables, config+s.hashes); err != nil {
+		return s, err
+	}
+	partitions, err := s.connect(ctx)
+	if err != nil {
+		return s, err
+	}
+	if err := s.openPipeline(ctx, partitions, frames, &lm); err != nil {
+		return s, err
+	}
+	s.started.Store(true)
+	s.watch()
+	return s, nil
+}
+
+// openStage makes the stage and gives it to the frames. It returns what the
+// configuration's hash is to cover besides flags.
+func (s *Service) openStage(frames *pipeline.FrameConfig) (config string, err error) {
+	c := &s.flags.Stage
+	if c.Model != "" && (c.Stage == "seed" || c.Stage == "prune") { // others change rows
+		s.model = stage.NewModelFile(c.Model) // first: what changes while it is read is seen
+	}
+	model, err := c.ReadModel()
+	if err != nil {
+		return "", err
+	}
+	if s.stage, err = c.NewStage(model, s.metrics, s.log, s.fail); err != nil {
+		return "", err
+	}
+	if frames.Stage = s.stage; model == nil {
+		return "", nil
+	}
+	if stage.Idle(model, frames) {
+		s.log.Warn("the model has nothing to do: what it serves does not run", "file", c.Model, "stage", c.Stage, "serves", strings.Join(model.Meta.Ops, ","))
+	}
+	return modelHash(model.SHA256), nil
+}
+
+// modelHash is the line of the stage's model among the hashes.
+func modelHash(sha string) string { return "model_sha256: " + sha + "\n" }
+
+// openLanguage makes what reads sequences.
+func (s *Service) openLanguage(frames *pipeline.FrameConfig) (language.Language, error) {
+	lm, err := s.flags.Tokens.Open(s.workers)
+	if err != nil {
+		return lm, err
+	}
+	lm.Report(s.log, &s.flags.Tokens)
+	s.textless = lm.Model != nil && lm.Tokenizer == nil
+	lm.MaxBytes, lm.OnPanic, lm.Metrics, lm.Totals = frames.MaxBytes, frames.OnPanic, s.metrics, &s.batches
+	return lm, nil
+}
+
+// OpenOutput opens the output folder, or makes it one.
+func (s *Service) openOutput(ctx context.Context, tables []string, settings string) (err error) {
+	c := &s.flags.Output
+	if s.store, err = sinks.OpenLocal(c.Out); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	hash := sha256.Sum256([]byte(settings))
+	s.Output, err = sinks.Open(ctx, s.store, sinks.Config{PartitionBy: c.PartitionBy, Tables: tables,
+		ConfigHash: hex.EncodeToString(hash[:]), Content: s.content(s.hashes), OnChange: s.contentChanged, Version: command.Version, Build: metrics.Revision()})
+	if wrong := (*sinks.ConfigError)(nil); errors.As(err, &wrong) {
+		return &mistake.Config{Problems: []mistake.Problem{{Path: wrong.Field, What: wrong.Problem}}}
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.store.CheckWritable(); err != nil { // before any record is read
+		return fmt.Errorf("--out: %w", err)
+	}
+	return s.checkContent(ctx)
+}
+
+// connect makes the consumer and writes down where every partition begins. It
+// returns how many partitions the largest topic has.
+func (s *Service) connect(ctx context.Context) (partitions int, err error) {
+	c := &s.flags.Source
+	if s.group = c.Group; s.group == "" {
+		s.group = s.Output.DefaultGroup()
+	}
+	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic, Group: s.group, Output: s.Output.UUID(), OutputInode: s.Output.Inode(),
+		UntilEnd: c.UntilEnd, Reached: s.reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log, Complaints: &s.complaints,
+		Timing: ingest.Timing{Session: c.Session, Rebalance: c.Rebalance}})
+	if err != nil {
+		return 0, err
+	}
+	s.consumer = consumer
+	return s.fixBase(ctx)
+}
+
+// openPipeline starts the workers, and with --publish the outbox before.
+func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipeline.FrameConfig, lm *language.Language) (err error) {
+	c := s.flags
+	var publisher pipeline.Publisher
+	if c.Publish.Publish != "" {
+		if s.outbox, err = c.openOutbox(ctx, s.security, partitions, s.log, &s.complaints); err != nil {
+			return err
+		}
+		publisher = s.outbox
+	}
+	queue := 0
+	if lm.Model != nil {
+		queue = 128 * s.workers // messages of one sequence fill batches only where many wait
+	}
+	s.Pipeline = pipeline.New(pipeline.Config{Output: s.Output, Publisher: publisher, Queue: queue,
+		NewProcess: func() pipeline.Process { return pipeline.NewFrames(frames).Process },
+		NewTokens:  func() *pipeline.Tokens { return pipeline.NewTokens(lm.TokenConfig) },
+		Workers:    s.workers, Memory: int64(c.Resource.Memory), RetryFor: c.Output.RetryFor, SkipGaps: c.Source.OnGap == "skip",
+		Roll:    pipeline.Roll{Bytes: int64(c.Output.RollBytes), Records: c.Output.RollRecords, Age: c.Output.RollAge},
+		Metrics: s.metrics, Log: s.log})
+	s.question = s.Pipeline.Question(s.Output.Reached)
+	return nil
+}
+
+// serve starts the HTTP server, if one is wanted: before the rest, so that it
+// answers while brokers are waited for, and a port that is taken is noticed first.
+func (s *Service) serve(registry *prometheus.Registry) (err error) {
+	c := &s.flags.Serve
+	if c.Listen == "off" {
+		return nil
+	}
+	s.Server, err = metrics.Serve(metrics.ServerConfig{Listen: c.Listen, Gatherer: registry, Version: command.Version, Pprof: c.Pprof, Ready: s.ready})
+	if err == nil {
+		s.log.Info("listening", "metrics", "http://"+s.Server.Addr()+"/metrics")
+	}
+	return err
+}
+
+func (s *Service) Close() {
+	s.stop()
+	if s.Server != nil {
+		s.Server.Close()
+	}
+	if s.Pipeline != nil {
+		s.Pipeline.Close()
+	}
+	if s.outbox != nil {
+		s.outbox.Close(false) // what counts is acknowledged
+	}
+	if s.consumer != nil {
+		s.consumer.Close()
+	}
+	if s.store != nil {
+		s.store.Close()
+	}
+}
+
+// Run processes until ctx ends, the end is reached, or something fails.
+func (s *Service) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case err := <-s.failed:
+			cancel(err)
+		case <-ctx.Done():
+		}
+	}()
+	runs := ctx
+	err := s.consumer.Run(runs, func(ctx context.Context, p *ingest.Partition) error {
+		return s.unlessRevoked(runs, ctx, p, s.Pipeline.Partition(ctx, p.Topic, p.ID, p))
+	})
+	if other := (*ingest.OutputError)(nil); errors.As(err, &other) {
+		return &mistake.Config{Problems: []mistake.Problem{{What: other.Error()}}}
+	}
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// unlessRevoked drops the error of an output that could not be written when the
+// partition was revoked: whoever has it next begins behind what is committed. At
+// the end of the run it is an error that not all of what was read is committed.
+func (s *Service) unlessRevoked(run, handle context.Context, p *ingest.Partition, err error) error {
+	passing := (*schemas.UnavailableError)(nil)
+	if run.Err() != nil || handle.Err() == nil || !errors.As(err, &passing) {
+		return err
+	}
+	s.log.Warn("a partition moved on before the output could be written; whoever has it next begins behind what is committed", "topic", p.Topic, "partition", p.ID, "error", err)
+	return nil
+}
+
+// reached asks the output whether all of a partition before end is committed.
+func (s *Service) reached(ctx context.Context, topic string, id int32, end int64) (bool, error) {
+	return s.question.Ask(ctx, topic, id, end)
+}
+
+// fail makes run drain and end with err. It may be called from any goroutine.
+func (s *Service) fail(err error) {
+	select {
+	case s.failed <- err:
+	default: // it ends already
+	}
+}
+
+// fixBase writes down where every partition begins, before the first fetch. An
+// output that knows the topic already keeps what it has. It returns how many
+// partitions the largest topic has.
+func (s *Service) fixBase(ctx context.Context) (partitions int, err error) {
+	c := &s.flags.Source
+	for _, topic := range c.Topic {
+		starts, err := s.consumer.Starts(ctx, topic, c.From)
+		if err != nil {
+			return 0, err
+		}
+		known, err := s.Output.HasBase(ctx, topic)
+		if err != nil {
+			return 0, err
+		}
+		if !known {
+			if err := s.checkTexts(ctx, s.consumer, topic, starts); err != nil {
+				return 0, err
+			}
+		}
+		if known { // who wants other rows of the same records wants another folder
+			s.log.Info("the output has this topic: it goes on behind the records that it holds", "topic", topic)
+		}
+		if err := s.Output.Base(ctx, topic, s.consumer.TopicID(topic), starts); err != nil {
+			return 0, err
+		}
+		if err := s.continues(ctx, topic, starts); err != nil {
+			return 0, err
+		}
+		partitions = max(partitions, len(starts))
+	}
+	return partitions, nil
+}
+
+// ready says why the service is not ready, if so.
+func (s *Service) ready() error {
+	if !s.started.Load() {
+		return errors.New("starting")
+	}
+	if !s.consumer.Stats().Connected {
+		return errors.New("no broker answers")
+	}
+	if err := s.Pipeline.Unavailable(); err != nil {
+		return fmt.Errorf("the output cannot be written: %w", err)
+	}
+	return nil
+}
+
+// watch copies the consumer's numbers into the metrics every second, and looks
+// whether there is another model.
+func (s *Service) watch() {
+	done, ended := make(chan struct{}), make(chan struct{})
+	var looking sync.WaitGroup
+	looking.Go(func() { s.foreignWatch(done) })
+	s.stop = func() { close(done); <-ended; looking.Wait() }
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		var seen ingest.Stats
+		for {
+			now := s.consumer.Stats()
+			s.metrics.Consumer(now.Rebalances-seen.Rebalances, now.FetchErrors+now.JoinErrors-seen.FetchErrors-seen.JoinErrors, now.Connected)
+			seen = now
+			if st := s.Pipeline.Stats(); s.flags.Frames.MaxRejects.kind > limitNone {
+				if err := s.flags.Frames.MaxRejects.exceeded(&st, false); err != nil {
+					s.fail(err)
+				}
+			}
+			if s.model != nil {
+				if sha := s.model.Reload(s.stage, s.metrics, s.log); sha != "" {
+					s.Output.SetContent(s.content(modelHash(sha) + s.hashes[strings.Index(s.hashes, "\n")+1:]))
+				}
+			}
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+		}
+	}()
+}
+
+// limitHeap lets the collector work harder before the heap grows far beyond
+// what the budget counts. The space above it is for what is not counted, files
+// being encoded above all; with less, the collector would run all the time
+// when batches of triangles fill the budget. A language model comes on top: its
+// weights and what reading takes are no part of the budget. GOMEMLIMIT, when
+// set, is the user's word.
+func limitHeap(memory, model int64) {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(memory + memory/4*3 + model)
+	}
+}

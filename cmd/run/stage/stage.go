@@ -1,0 +1,186 @@
+package stage
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"entropipe/cmd/command"
+	"entropipe/cmd/mistake"
+	"entropipe/models"
+	"entropipe/ops/metrics"
+	"entropipe/ops/pipeline"
+	"entropipe/preprocess"
+	"entropipe/schemas"
+)
+
+// Flags say what stands between the messages and the operators.
+type Flags struct {
+	Stage     string `enum:"off,seed,prune,perturb,denoise" default:"off" help:"Mode of the stage before the operators (${enum}). seed: hints of a trained model, for the same rows in less time. prune: the same beside --publish, with or without a model. perturb, denoise: a network moves the points, and the rows of the operators that it was trained for are approximate, each with its error." group:"Stage" content:"yes"`
+	Model     string `placeholder:"FILE" help:"Model of the stage (.safetensors), or builtin:lidar. A model of mode seed is read again when its file changes." group:"Stage" content:"no"`
+	OnForeign string `enum:"go-on,stop" default:"go-on" help:"When frames are of another stream than the model's: go on without it, or stop (${enum})." group:"Stage" content:"no"`
+}
+
+// Publish say what is sent on.
+type Publish struct {
+	Publish string   `placeholder:"TOPIC" help:"Send what is left of every frame to this topic; created when absent." group:"Publish" content:"no"`
+	For     []string `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" help:"Operators for which consumers of --publish are to find the rows of whole frames: hull2d, hull3d, maxima2d, maxima3d." group:"Publish" content:"no"`
+}
+
+// Check returns its mistakes, as usageErrors.
+func (c *Flags) Check(publish *Publish) error {
+	switch {
+	case c.Stage == "off" && c.Model != "":
+		return mistake.About(fmt.Sprintf("--model %s: --stage says what to do with it", c.Model), "model")
+	case c.Stage != "off" && c.Stage != "prune" && c.Model == "":
+		return mistake.About(fmt.Sprintf("--stage %s: want a --model", c.Stage), "stage")
+	case c.Stage == "prune" && publish.Publish == "":
+		return mistake.About("--stage prune: want --publish, the topic for what is left of frames", "stage")
+	}
+	return nil
+}
+
+// Check returns its mistakes, as usageErrors.
+func (c *Publish) Check(topics []string) error {
+	switch {
+	case c.Publish == "" && len(c.For) > 0:
+		return mistake.About("--for: want --publish, the topic for what is left of frames", "for")
+	case c.Publish == "":
+		return nil
+	case len(c.For) == 0:
+		return mistake.About("--publish: want --for, the operators that its consumers run", "publish")
+	case slices.Contains(topics, c.Publish):
+		return mistake.About(fmt.Sprintf("--publish %s: this topic is read", c.Publish), "publish")
+	}
+	return command.CheckNameOfTopic("publish", c.Publish)
+}
+
+// OpSet returns the operators of these names, which a grammar has checked.
+func OpSet(names []string) (ops schemas.OpSet) {
+	for _, name := range names {
+		if op, ok := schemas.ParseOp(name); ok {
+			ops = ops.With(op)
+		}
+	}
+	return ops
+}
+
+// PruneOps is OpSet for the stage.
+func PruneOps(names []string) (ops []preprocess.Op) {
+	for _, name := range names {
+		if op, ok := preprocess.ParseOp(name); ok {
+			ops = append(ops, op)
+		}
+	}
+	return ops
+}
+
+// ReadModel reads the model; nil if there is none. The error is a *ConfigError.
+func (c *Flags) ReadModel() (*models.EntropyNet, error) {
+	if c.Model == "" {
+		return nil, nil
+	}
+	m, err := models.Open(c.Model)
+	if err != nil {
+		return nil, &mistake.Config{Problems: []mistake.Problem{{Path: "model", What: err.Error()}}}
+	}
+	return m, nil
+}
+
+// BadModel is the mistake of a model that does not fit its stage.
+func (c *Flags) BadModel(err error) error {
+	return &mistake.Config{Problems: []mistake.Problem{{Path: "model", What: fmt.Sprintf("%s: %v", c.Model, err)}}}
+}
+
+// NewStage returns the stage with its model; nil for mode off.
+func (c *Flags) NewStage(m *models.EntropyNet, met *metrics.Metrics, log *slog.Logger, stop func(error)) (*pipeline.Stage, error) {
+	if c.Stage == "off" {
+		return nil, nil
+	}
+	if c.OnForeign != "stop" {
+		stop = nil
+	}
+	s, err := pipeline.NewStage(pipeline.StageConfig{Mode: preprocess.Mode(c.Stage), Model: m, Stop: stop, Metrics: met, Log: log})
+	if err != nil {
+		return nil, c.BadModel(err)
+	}
+	if m != nil {
+		log.Info("model", "file", c.Model, "ops", strings.Join(m.Meta.Ops, ","), "dataset", m.Meta.Dataset, "sensor", m.Meta.Sensor, "sha256", m.SHA256)
+	}
+	return s, nil
+}
+
+// Idle tells whether the model has nothing to do: hints are for hull3d, and a
+// network for the operators that its model names.
+func Idle(m *models.EntropyNet, cfg *pipeline.FrameConfig) bool {
+	var runs schemas.OpSet
+	for _, op := range cfg.Ops {
+		runs = runs.With(op)
+	}
+	if cfg.Ops == nil {
+		runs = runs.With(schemas.Hull2D).With(schemas.Maxima2D).With(schemas.Maxima3D)
+	}
+	if cfg.Ops == nil && cfg.Hull3D {
+		runs = runs.With(schemas.Hull3D)
+	}
+	if m.Meta.Mode == models.Seed {
+		return !(runs | cfg.Publish).Has(schemas.Hull3D) // a network does nothing for what is published
+	}
+	return runs&OpSet(m.Meta.Ops) == 0
+}
+
+// ModelFile notices that a model's file has changed.
+type ModelFile struct {
+	path string
+	seen os.FileInfo
+}
+
+func NewModelFile(path string) *ModelFile {
+	f := &ModelFile{path: path}
+	f.changed()
+	return f
+}
+
+// changed tells whether there is another file than at the last call. A file
+// that is away is no change: whoever replaces it may take its time.
+func (f *ModelFile) changed() bool {
+	is, err := os.Stat(f.path)
+	if err != nil {
+		return false
+	}
+	was := f.seen
+	f.seen = is
+	return was == nil || !os.SameFile(was, is) || was.Size() != is.Size() || !was.ModTime().Equal(is.ModTime())
+}
+
+// Reload replaces the stage's model if its file has changed. A file that is no
+// good changes nothing but the log; one that changes while it is read may be
+// half of it, and is left to the next call. It returns the SHA-256 of a model that
+// is in use now and was not before.
+func (f *ModelFile) Reload(s *pipeline.Stage, met *metrics.Metrics, log *slog.Logger) (sha256 string) {
+	was := f.seen
+	if !f.changed() {
+		return ""
+	}
+	m, err := models.ReadEntropyNet(f.path)
+	if f.changed() {
+		f.seen = was
+		return ""
+	}
+	if err == nil {
+		err = s.Replace(m)
+	}
+	met.ModelLoaded(err)
+	if err != nil {
+		log.Warn("the model's file has changed, but cannot be used; going on with the old one", "file", f.path, "error", err)
+		return ""
+	}
+	log.Info("the model's file has changed: it is in use now", "file", f.path, "sha256", m.SHA256)
+	return m.SHA256
+}
+
+// PublishPatience is how long brokers may take nothing before the run stops.
+const PublishPatience = 3 * time.Minute

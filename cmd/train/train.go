@@ -1,0 +1,275 @@
+package train
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+
+	"entropipe/algos/entropy"
+	"entropipe/cmd/command"
+	"entropipe/cmd/mistake"
+	"entropipe/models"
+	"entropipe/preprocess/train"
+)
+
+type Command struct {
+	Source []string `arg:"" name:"source" placeholder:"DIR|FILE…|kafka://HOST:PORT/TOPIC|synthetic" help:"Frames to learn from: a KITTI folder, QuickDraw files, a topic, or the word synthetic."`
+
+	Mode        string  `enum:"perturb,denoise,seed" default:"perturb" help:"What the model is to do (${enum})." group:"Model"`
+	Ops         string  `placeholder:"hull2d,…" help:"Operators it is for: hull2d, hull3d, maxima2d, maxima3d (perturb: hull2d; denoise: maxima2d; seed: hull3d)." group:"Model"`
+	Regulariser string  `enum:"F,hdiff,hsoft,none" default:"F" help:"Entropy that is lowered beside the task (${enum}); hdiff and hsoft are to compare with." group:"Model"`
+	Sigma       float64 `default:"0" help:"Largest displacement of a coordinate, in the data's units; 0: a hundredth of the frames' extent, to denoise three times the noise." group:"Model"`
+	Directions  int     `default:"32" help:"Directions of a seed model, from 24 (${default})." group:"Model"`
+	Out         string  `required:"" placeholder:"FILE.safetensors" help:"The model. Card (.card.md, .card.json) and, but for seed, history (.jsonl) and curves (.svg) are put beside it." group:"Model"`
+
+	Steps     int     `default:"2000" help:"Steps (${default}); fewer when held-out frames no longer gain." group:"Training"`
+	Seed      uint64  `default:"1" help:"Of everything that is drawn (${default}): same seed and data, same model." group:"Training"`
+	Batch     int     `default:"8" help:"Clouds a step (${default})." group:"Training"`
+	Points    int     `default:"2048" help:"Points of a cloud (${default})." group:"Training"`
+	Lambda    float64 `default:"0.01" help:"Weight of the regulariser (${default})." group:"Training"`
+	Tolerance float64 `default:"0.0025" help:"Mean error of the answers on held-out frames, in diagonals of the frame, that a model to be kept may have (${default}; perturb)." group:"Training"`
+	Noise     float64 `default:"0" help:"Deviation of the noise that is added, in the data's units; 0: a 300th of the frames' extent (denoise)." group:"Training"`
+	Resume    bool    `help:"Go on from the checkpoint that an interrupted training of the same FILE left." group:"Training"`
+	Workers   int     `default:"0" help:"Goroutines; 0: one a processor. The model does not depend on it." group:"Training"`
+	Progress  bool    `help:"Show how far it is." group:"Training"`
+
+	Frames  int      `default:"200" help:"Most frames to learn from, the first ones (${default})." group:"Data"`
+	Kind    string   `enum:"lidar,sketch" default:"lidar" help:"What synthetic frames are (${enum})." group:"Data"`
+	Raw     []string `placeholder:"velodyne" help:"Take values of a topic that no header describes for raw KITTI .bin, if they look like one: velodyne." group:"Data"`
+	Dataset string   `help:"Data set that the model is for, instead of the frames' own; any: not bound to one." group:"Data"`
+	Sensor  string   `help:"Sensor that the model is for, instead of the frames' own; any: not bound to one." group:"Data"`
+
+	Security command.Security `embed:""`
+}
+
+func (Command) Help() string {
+	return `Trains the network that moves points (modes perturb and denoise of run), or chooses the directions of
+a seed model (mode seed), which takes seconds and no steps. Every fifth frame is held out. Judged on those are the entropy G that a legal partition of the moved cloud proves and the exact
+error of the answers, to denoise F1; they choose the step that is kept and end the training early.
+
+A checkpoint, FILE.checkpoint, is written at every judgement and when a signal ends the training;
+--resume goes on from it to the same bits.
+
+Examples:
+  entropipe train scans/ --mode perturb --ops hull2d --steps 2000 --out lidar.safetensors --progress
+  entropipe train kafka://127.0.0.1:9092/points --mode perturb --ops hull3d --out points.safetensors
+  entropipe train cow.ndjson dog.ndjson --mode perturb --ops maxima2d,hull2d --out sketch.safetensors
+  entropipe train synthetic --mode denoise --ops maxima3d --seed 42 --out denoise.safetensors
+  entropipe train scans/ --steps 2000 --out lidar.safetensors --resume
+  entropipe train scans/ --mode seed --out seeds.safetensors`
+}
+
+// Run trains, writes what comes of it and says what that is.
+func (c *Command) Run(e *command.Env) error {
+	if c.Mode == models.Seed {
+		return c.runSeed(e)
+	}
+	cfg, dims, err := c.config()
+	if err != nil {
+		return err
+	}
+	data, err := c.data(e, dims)
+	if err != nil {
+		return err
+	}
+	t, err := c.begin(cfg, data)
+	if err != nil {
+		return err
+	}
+	switch err := c.steps(e, t); {
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintf(e.Stdout, "stopped after step %d of %d: --resume goes on from %s\n", t.Steps(), c.Steps, c.checkpoint())
+		return nil
+	case err != nil:
+		return err
+	}
+	m, err := c.write(t)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(c.checkpoint()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	_, err = io.WriteString(e.Stdout, trained(c.Out, m, t))
+	return err
+}
+
+// config turns flags into settings and the dimensions that the operators ask
+// for.
+func (c *Command) config() (cfg train.Config, dims int, err error) {
+	if err := errors.Join(c.Check(), c.checkOps()); err != nil {
+		return cfg, 0, err
+	}
+	cfg = train.Config{Mode: c.Mode, Regulariser: train.Regulariser(c.Regulariser), Steps: c.Steps, Seed: c.Seed, Batch: c.Batch, Points: c.Points,
+		Sigma: c.Sigma, Lambda: c.Lambda, Tolerance: c.Tolerance, Workers: cmp.Or(c.Workers, runtime.GOMAXPROCS(0))}
+	if c.Mode == models.Denoise && c.Noise > 0 {
+		cfg.Noise = train.Noise{Sigma: c.Noise, Outliers: 0.01, Reach: 8}
+	}
+	dims = 2
+	for name := range strings.SplitSeq(c.Ops, ",") {
+		op, _ := train.ParseProblem(name)
+		cfg.Ops = append(cfg.Ops, op)
+		if op == entropy.Hull3D || op == entropy.Maxima3D {
+			dims = 3
+		}
+	}
+	return cfg, dims, nil
+}
+
+// check returns its mistakes, as usageErrors.
+func (c *Command) Check() error {
+	if filepath.Ext(c.Out) != ".safetensors" {
+		return mistake.NewUsage(fmt.Errorf("--out %s: want a name that ends in .safetensors", c.Out))
+	}
+	for _, f := range []struct {
+		flag  string
+		value float64
+	}{{"sigma", c.Sigma}, {"lambda", c.Lambda}, {"tolerance", c.Tolerance}, {"noise", c.Noise}} {
+		if !(f.value >= 0 && f.value <= math.MaxFloat32) {
+			return mistake.NewUsage(fmt.Errorf("--%s %v: want a number from 0 on", f.flag, f.value))
+		}
+	}
+	return errors.Join(
+		command.CheckAmount("steps", c.Steps, 1, math.MaxInt32),
+		command.CheckAmount("batch", c.Batch, 1, 1<<12),
+		command.CheckAmount("points", c.Points, 4, 1<<20),
+		command.CheckAmount("frames", c.Frames, 1, 1<<20),
+		command.CheckAmount("workers", c.Workers, 0, command.MaxWorkers))
+}
+
+func (c *Command) checkOps() error {
+	if c.Ops == "" {
+		c.Ops = map[string]string{models.Perturb: "hull2d", models.Denoise: "maxima2d"}[c.Mode]
+	}
+	for name := range strings.SplitSeq(c.Ops, ",") {
+		if _, ok := train.ParseProblem(name); !ok {
+			return mistake.NewUsage(fmt.Errorf("--ops: %q is no operator that a model can be trained for: want hull2d, hull3d, maxima2d, maxima3d", name))
+		}
+	}
+	return nil
+}
+
+func (c *Command) checkpoint() string { return c.Out + ".checkpoint" }
+
+// beside is the name of another file of the model.
+func (c *Command) beside(suffix string) string {
+	return strings.TrimSuffix(c.Out, ".safetensors") + suffix
+}
+
+// begin begins a training or goes on with one.
+func (c *Command) begin(cfg train.Config, data *train.Data) (*train.Trainer, error) {
+	if !c.Resume {
+		t, err := train.New(cfg, data)
+		if err != nil {
+			return nil, mistake.NewUsage(err)
+		}
+		return t, nil
+	}
+	t, err := train.Resume(c.checkpoint(), cfg, data)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("--resume: %s is not there: nothing was interrupted; leave --resume out to begin", c.checkpoint())
+	}
+	return t, err
+}
+
+// steps trains until it is done or a signal comes.
+func (c *Command) steps(e *command.Env, t *train.Trainer) error {
+	var done atomic.Int64
+	var text atomic.Pointer[string]
+	none := ""
+	text.Store(&none)
+	done.Store(int64(t.Steps()))
+	if c.Progress {
+		show := command.StartProgress(e.Stderr, e.Log, "steps", int64(c.Steps), func() (int64, string) { return done.Load(), *text.Load() })
+		defer show.Stop()
+	}
+	for !t.Done() {
+		if e.Ctx.Err() != nil {
+			return cmp.Or(t.Save(c.checkpoint()), context.Canceled)
+		}
+		if err := t.Step(); err != nil {
+			return err
+		}
+		done.Store(int64(t.Steps()))
+		log := t.Records()
+		last := &log[len(log)-1]
+		if last.Step != t.Steps() {
+			continue
+		}
+		now := fmt.Sprintf("loss %.4g, task %.4g, %s %.4g", last.Loss, last.Task, c.Regulariser, last.Regulariser)
+		text.Store(&now)
+		if last.Judged != nil {
+			if err := t.Save(c.checkpoint()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// write writes the model and the files beside it.
+func (c *Command) write(t *train.Trainer) (*models.EntropyNet, error) {
+	m := t.Model()
+	m.Meta.Command = c.command()
+	if err := m.Write(c.Out); err != nil {
+		return nil, err
+	}
+	card := t.Card()
+	if err := card.Write(c.Out, m); err != nil {
+		return nil, err
+	}
+	return m, cmp.Or(writeWith(c.beside(".jsonl"), t.WriteRecords), writeWith(c.beside(".svg"), t.WriteCurves))
+}
+
+// command is the command line that makes the model: what decides the result,
+// and not how it came about, so that a resumed training makes the same file.
+func (c *Command) command() string {
+	args := append([]string{"entropipe train"}, c.Source...)
+	if c.Source[0] == "synthetic" {
+		args = append(args, "--kind", c.Kind)
+	}
+	args = append(args, "--mode", c.Mode, "--ops", c.Ops, "--regulariser", c.Regulariser)
+	for _, f := range []struct {
+		flag  string
+		value any
+	}{{"sigma", c.Sigma}, {"steps", c.Steps}, {"seed", c.Seed}, {"batch", c.Batch}, {"points", c.Points}, {"lambda", c.Lambda},
+		{"tolerance", c.Tolerance}, {"noise", c.Noise}, {"frames", c.Frames}, {"dataset", c.Dataset}, {"sensor", c.Sensor}} {
+		if text := fmt.Sprint(f.value); text != "" && text != "0" {
+			args = append(args, "--"+f.flag, text)
+		}
+	}
+	return strings.Join(append(args, "--out", filepath.Base(c.Out)), " ")
+}
+
+func writeWith(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(write(f), f.Close())
+}
+
+// trained says in a line what was made.
+func trained(path string, m *models.EntropyNet, t *train.Trainer) string {
+	j, what := t.Best(), ""
+	if m.Meta.Mode == models.Denoise {
+		what = fmt.Sprintf("F1 of maxima %.3f, was %.3f", j.F1, j.Raw)
+	} else {
+		what = fmt.Sprintf("G %.3f nats a point, was %.3f; error %.4f %% of a frame's diagonal, at most %.4f %%", j.After, j.Before, 100*j.Error, 100*j.Worst)
+		if j.After >= j.Before {
+			what += ", no gain"
+		}
+		if c := t.Config(); j.Error > c.Tolerance {
+			what += fmt.Sprintf(", more than the %.4f %% asked for", 100*c.Tolerance)
+		}
+	}
+	return fmt.Sprintf("%s: %s model for %s, step %d of %d kept (%s), SHA-256 %.12s…\n", path, m.Meta.Mode, strings.Join(m.Meta.Ops, ","), m.Meta.Steps, t.Steps(), what, m.SHA256)
+}

@@ -1,0 +1,272 @@
+package validate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"entropipe/cmd/command"
+	"entropipe/cmd/config"
+	"entropipe/cmd/config/value"
+	"entropipe/cmd/run"
+	"entropipe/ingest"
+	"entropipe/ops/metrics"
+	"entropipe/schemas"
+	"entropipe/sinks"
+)
+
+type Command struct {
+	Config string `arg:"" type:"path" keys:"run" help:"Configuration file (YAML) of run."`
+
+	run.Flags `embed:""`
+
+	Connect    bool       `help:"Also ask the brokers and try the output folder." group:"Validate"`
+	FrameBytes value.Size `default:"2MiB" help:"Size of the frames you send: a topic must take it (${default})." group:"Validate"`
+	JSON       bool       `name:"json" help:"Print one JSON document." group:"Validate"`
+}
+
+func (Command) Help() string {
+	return `Checks a configuration file of run, with variables and flags on top. Mistakes are
+printed as file:line:col, all at once; exit status 78.
+
+Examples:
+  entropipe validate production.yaml
+  entropipe validate production.yaml --connect --frame-bytes 4MiB`
+}
+
+// checkResult is one thing that was looked at.
+type checkResult struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+type checkResults []checkResult
+
+// String is a line a check.
+func (r checkResults) String() string {
+	var b strings.Builder
+	for _, c := range r {
+		mark := "ok  "
+		if !c.OK {
+			mark = "FAIL"
+		}
+		fmt.Fprintf(&b, "%s %s: %s\n", mark, c.Name, c.Detail)
+	}
+	return b.String()
+}
+
+func (r *checkResults) add(name, detail string, err error) {
+	if err != nil {
+		detail = err.Error()
+	}
+	*r = append(*r, checkResult{name, err == nil, detail})
+}
+
+// failed is the error of checks that are not all well.
+func (r checkResults) failed() error {
+	n := 0
+	for _, c := range r {
+		if !c.OK {
+			n++
+		}
+	}
+	if n > 0 {
+		return fmt.Errorf("validate: %d of %d checks failed", n, len(r))
+	}
+	return nil
+}
+
+// Run is reached only when file, variables and flags have been read without a
+// mistake: the parser has checked them.
+func (c *Command) Run(e *command.Env) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	security, err := c.Source.Security.Open(e.Log)
+	if err != nil {
+		return err
+	}
+	frames, tables, err := c.FrameConfig(e.Log)
+	if err != nil {
+		return err
+	}
+	var r checkResults
+	r.add("configuration", fmt.Sprintf("%s: topics %s to %s, tables %s", config.ShownPath(c.Config), strings.Join(c.Source.Topic, ", "), c.Output.Out, strings.Join(c.written(tables, frames.Ops), ", ")), nil)
+	if c.Stage.Stage != "off" {
+		r.add(c.checkStage())
+	}
+	if c.Tokens.LM != "" {
+		r.add(c.checkModel())
+	}
+	if c.Connect {
+		for _, topic := range c.Source.Topic {
+			r.add(c.checkTopic(e.Ctx, security, topic))
+		}
+		r.add(c.checkOutput(e.Ctx))
+	}
+	if err := command.PrintResult(e.Stdout, c.JSON, r); err != nil {
+		return err
+	}
+	return r.failed()
+}
+
+// written returns the tables that a run may write: those that are asked for, or
+// else what operators fill, and what a language model does.
+func (c *Command) written(tables []string, ops []schemas.Op) []string {
+	if c.Output.Tables == nil {
+		tables = slices.DeleteFunc(tables, func(t string) bool {
+			if ops == nil { // those of the default: hull3d is not among them
+				return t == "hulls3d"
+			}
+			return !slices.ContainsFunc(run.TableOps[t], func(op schemas.Op) bool { return slices.Contains(ops, op) })
+		})
+	}
+	tables = append([]string{"frames", "rejects"}, tables...)
+	if c.Tokens.LM != "" {
+		tables = append(tables, "tokens")
+		if c.Tokens.Mask != "" && c.Tokens.AuditEvery > 0 {
+			tables = append(tables, "attention_stats")
+		}
+	}
+	return tables
+}
+
+// checkStage reads the model and makes the stage.
+func (c *Command) checkStage() (name, detail string, err error) {
+	name = "stage " + c.Stage.Stage
+	m, err := c.Stage.ReadModel()
+	if err != nil {
+		return name, "", err
+	}
+	if _, err = c.Stage.NewStage(m, metrics.New(prometheus.NewRegistry(), command.Version), slog.New(slog.DiscardHandler), nil); err != nil || m == nil {
+		return name, "without a model", err
+	}
+	return name, fmt.Sprintf("%s, for %s", c.Stage.Model, strings.Join(m.Meta.Ops, ", ")), nil
+}
+
+// checkModel reads the language model, its tokenizer and masks.
+func (c *Command) checkModel() (name, detail string, err error) {
+	name = "language model " + c.Tokens.LM
+	l, err := c.Tokens.Open(1)
+	if err != nil {
+		return name, "", err
+	}
+	cfg, texts, masks := l.Model.Config(), "no tokenizer: texts become rejects", ""
+	if l.Tokenizer != nil {
+		texts = "with a tokenizer"
+	}
+	if l.Plan != nil {
+		from, to, dense := l.Served()
+		masks = fmt.Sprintf("; attention by %s from %d to %d tokens", c.Tokens.Mask, from, to)
+		if to == 0 {
+			masks = "; attention dense in spite of " + c.Tokens.Mask + ": " + dense
+		}
+	}
+	return name, fmt.Sprintf("%s, %d layers of %d, up to %d tokens, for %s; %s%s", cfg.Arch, cfg.Layers, cfg.Hidden, cfg.MaxPositions, c.Tokens.Task, texts, masks), nil
+}
+
+// checkTopic asks the brokers for a topic and compares its limit with the
+// frames to come.
+func (c *Command) checkTopic(ctx context.Context, security ingest.Security, topic string) (name, detail string, err error) {
+	name = "topic " + topic
+	t, err := ingest.Describe(ctx, c.Source.Brokers, security, topic)
+	if err != nil {
+		return name, "", err
+	}
+	if err := c.checkContinues(ctx, &t); err != nil {
+		return name, "", err
+	}
+	if need := int64(c.FrameBytes); t.MaxMessageBytes >= 0 && t.MaxMessageBytes < need {
+		return name, "", &ingest.LimitError{Topic: topic, Limit: t.MaxMessageBytes, Needed: need, Broker: c.Source.Brokers[0]}
+	}
+	if c.FrameBytes > c.Frames.MaxFrameBytes {
+		return name, "", fmt.Errorf("frames of %s would become rejects: --max-frame-bytes is %s", c.FrameBytes, c.Frames.MaxFrameBytes)
+	}
+	limit := command.ByteSize(t.MaxMessageBytes)
+	if t.MaxMessageBytes > int64(c.Frames.MaxFrameBytes) {
+		limit += fmt.Sprintf(", of which those above --max-frame-bytes %s become rejects", c.Frames.MaxFrameBytes)
+	}
+	var records int64
+	for _, p := range t.Partitions {
+		records += p.End - p.Start
+	}
+	return name, fmt.Sprintf("%d partitions, about %s records, messages of up to %s", len(t.Partitions), command.Count(records), limit), nil
+}
+
+// checkContinues compares the topic with the one that the output was written from,
+// if there is one.
+func (c *Command) checkContinues(ctx context.Context, t *ingest.Topic) error {
+	store, err := sinks.OpenExisting(c.Output.Out)
+	if err != nil {
+		return nil // checkOutput says what is wrong with it
+	}
+	defer store.Close()
+	was, err := sinks.TopicIDIn(ctx, store, t.Name)
+	if err != nil || was.IsZero() || t.ID.IsZero() || was == t.ID || slices.Contains(c.Source.AcceptTopic, t.Name) {
+		return err
+	}
+	return &schemas.RecreatedError{Topic: t.Name, Partition: -1, Was: was, Is: t.ID}
+}
+
+// checkOutput tries what commits need of the output folder.
+func (c *Command) checkOutput(ctx context.Context) (name, detail string, err error) {
+	name, out := "output "+c.Output.Out, c.Output.Out
+	if store, err := sinks.OpenExisting(out); err == nil {
+		defer store.Close()
+		s, err := sinks.Identify(ctx, store)
+		switch {
+		case errors.Is(err, sinks.ErrNotFound): // nothing is written there yet
+		case err != nil:
+			return name, "", err
+		case !slices.Equal(s.PartitionBy, c.Output.PartitionBy):
+			return name, "", fmt.Errorf("it was made with --partition-by %s", strings.Join(s.PartitionBy, ","))
+		default:
+			if err := store.CheckWritable(); err != nil {
+				return name, "", err
+			}
+			detail = "an output since " + s.Created.Format("2006-01-02") + "; "
+		}
+	}
+	return name, detail + "exclusive links and renames work", tryFolder(out)
+}
+
+// tryFolder makes a file in dir, or where dir would be made, links it
+// exclusively, renames it, and leaves nothing behind.
+func tryFolder(dir string) (err error) {
+	for {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			break
+		} else if err == nil {
+			return fmt.Errorf("%s is not a folder", dir)
+		}
+		up := filepath.Dir(filepath.Clean(dir))
+		if up == dir {
+			return fmt.Errorf("%s: no such folder", dir)
+		}
+		dir = up
+	}
+	tmp, err := os.MkdirTemp(dir, ".entropipe-validate-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	a, b := filepath.Join(tmp, "a"), filepath.Join(tmp, "b")
+	if err := os.WriteFile(a, []byte("x"), 0o666); err != nil {
+		return err
+	}
+	if err := os.Link(a, b); err != nil {
+		return fmt.Errorf("the file system has no hard links, which commits need: %w", err)
+	}
+	if err := os.Link(a, b); !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("a second link of the same name gives %v: the file system cannot be trusted with commits", err)
+	}
+	return os.Rename(b, filepath.Join(tmp, "c"))
+}

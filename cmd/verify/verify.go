@@ -1,0 +1,91 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"entropipe/cmd/command"
+	"entropipe/cmd/config"
+	"entropipe/sinks"
+)
+
+type Command struct {
+	Out  string `arg:"" type:"path" help:"Output folder."`
+	JSON bool   `name:"json" help:"Print one JSON document."`
+
+	repairFlags `embed:""`
+}
+
+func (Command) Help() string {
+	return `Reads every manifest and every file: checksums, row counts, an unbroken chain of offsets
+without overlap, and for every record a row, a reject or a counted hole. It may run beside
+writers. Exit status 1 when anything is wrong.
+
+With --repair it also explains which faults can be mended, and how: where the newest
+manifests of a partition are lost or damaged, or the newest commit has lost files, and
+where files stand that no manifest names, these are moved to OUT/_quarantine, and run
+writes the records again. Nothing is moved without --yes, and nothing is ever deleted.
+Nor is anything moved while a process may write to the output: the brokers are asked for
+the members of its group, and whether the topics still have the records.
+
+Examples:
+  entropipe verify ./entropipe-out
+  entropipe verify ./entropipe-out --repair                             # explains, and changes nothing
+  entropipe verify ./entropipe-out --repair --yes --brokers kafka1:9092
+  entropipe verify ./entropipe-out --repair --yes --group mine          # run was given --group mine
+  entropipe verify ./entropipe-out --repair --yes --offline             # no broker is there any more`
+}
+
+func (c *Command) Run(e *command.Env) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	store, err := command.OpenOutput(c.Out)
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	defer store.Close()
+	var r *repairer
+	if c.Repair {
+		if r, err = c.open(e, store); err != nil {
+			return fmt.Errorf("verify --repair %s: %w", config.ShownPath(c.Out), err)
+		}
+	}
+	report, err := c.verify(e, store)
+	if err != nil {
+		return fmt.Errorf("verify %s: %w", config.ShownPath(c.Out), err)
+	}
+	if r != nil {
+		if err := r.repair(e, report.Repair); err != nil {
+			return errors.Join(command.PrintResult(e.Stdout, c.JSON, report), fmt.Errorf("verify --repair %s: %w", config.ShownPath(c.Out), err))
+		}
+	}
+	if err := command.PrintResult(e.Stdout, c.JSON, report); err != nil {
+		return err
+	}
+	switch plan := report.Repair; {
+	case report.OK:
+		return nil
+	case plan == nil || !plan.Done && plan.Files() == 0:
+		return fmt.Errorf("verify %s: %d faults", config.ShownPath(c.Out), report.FaultCount)
+	case !plan.Done:
+		return fmt.Errorf("verify --repair %s: %d faults; nothing was moved: --yes moves %d files", config.ShownPath(c.Out), report.FaultCount, plan.Files())
+	case len(plan.Left) > 0:
+		return fmt.Errorf("verify --repair %s: %d faults are left, which moving files does not mend", config.ShownPath(c.Out), len(plan.Left))
+	}
+	return nil
+}
+
+// verify checks the output, and shows how far it has come.
+func (c *Command) verify(e *command.Env, store sinks.Reader) (*sinks.Report, error) {
+	var done, total atomic.Int64
+	begin := time.Now()
+	show := command.StartProgress(e.Stderr, e.Log, "manifests", 0, func() (int64, string) { // their number is known later
+		d, t := done.Load(), total.Load()
+		return d, fmt.Sprintf("of %d", t) + command.Since(begin, t).Text(d)
+	})
+	defer show.Stop()
+	return sinks.Verify(e.Ctx, store, sinks.VerifyOptions{Repair: c.Repair, Progress: func(d, t int) { done.Store(int64(d)); total.Store(int64(t)) }})
+}
