@@ -9,27 +9,27 @@ import (
 )
 
 // A hull's boundary is four chains, between its leftmost, lowest, rightmost and
-// highest points. Along each of them x and y both change in one direction only,
-// so a point on the lower left chain, say, is lower than all points left of it:
-// a "record". Among points in random order few are, which a comparison finds
-// out; only records are worth an orientation.
+// highest points. Along each chain x and y both change in one direction only, so a
+// point on the lower left chain, for example, is lower than all points left of it:
+// a record. Among points in random order few are records, and one comparison finds
+// them; only records need an orientation.
 //
-// Chains are swept away from the leftmost or the rightmost points. The side of
-// a chain is the sign of its turns in that direction.
+// Each chain is swept away from the leftmost or the rightmost points. The side of a
+// chain is the sign of its turns in the direction of its sweep.
 const (
-	lowLeft   = iota // from the left, records are lower, turns to the left
-	lowRight         // from the right, lower, turns to the right
-	highRight        // from the right, higher, turns to the left
-	highLeft         // from the left, higher, turns to the right
+	lowLeft   = iota // swept from the left, records are lower, turns go left
+	lowRight         // swept from the right, records are lower, turns go right
+	highRight        // swept from the right, records are higher, turns go left
+	highLeft         // swept from the left, records are higher, turns go right
 )
 
 var side = [4]int{lowLeft: 1, lowRight: -1, highRight: 1, highLeft: -1}
 
-// chains are the four, each in the direction of its sweep.
+// chains are the four chains, each in the direction of its sweep.
 type chains[T geom.Float] [4][]vertex[T]
 
-// chain replaces the candidates by the vertices of their hull, as Append
-// returns them. It reports false when a coordinate is not finite.
+// chain replaces the candidates by the vertices of their hull, in the order of
+// Append. It returns false when a coordinate is not finite.
 func (l *lane[T]) chain() bool {
 	if !l.sweep() {
 		return false
@@ -38,8 +38,8 @@ func (l *lane[T]) chain() bool {
 	return true
 }
 
-// sweep finds the four chains of the candidates. It reports false when a
-// coordinate is not finite. Candidates are in another order afterwards.
+// sweep computes the four chains of the candidates, and changes the order of the
+// candidates. It returns false when a coordinate is not finite.
 func (l *lane[T]) sweep() bool {
 	p := l.points
 	if len(p) == 0 {
@@ -53,9 +53,12 @@ func (l *lane[T]) sweep() bool {
 		return false
 	}
 	l.spare = slices.Grow(l.spare[:0], len(p))[:len(p)]
-	once := len(p) <= bucketFits // most points are distributed once, or else twice
-	l.order(p, l.spare, x, 0, once)
-	if once {
+	to := inPlace // most points of a large cloud are distributed twice, there and back
+	if len(p) <= bucketFits {
+		to = intoSpare // most points are distributed once
+	}
+	l.order(p, l.spare, x, 0, to)
+	if to == intoSpare {
 		l.points, l.spare = l.spare, p
 		p = l.points
 	}
@@ -76,10 +79,10 @@ func (l *lane[T]) sweep() bool {
 	return true
 }
 
-// survey returns the largest magnitude of at least one point, the extent, and
-// whether all coordinates are finite.
+// survey returns the largest magnitude of a coordinate of p, the extent of p, and
+// whether all coordinates are finite. p holds at least one point.
 func survey[T geom.Float](p []vertex[T]) (top float64, e extent[T], finite bool) {
-	var odd, low, high T // odd: NaN as soon as a coordinate is not finite
+	var odd, low, high T // odd is NaN from the first coordinate on that is not finite
 	e = extent[T]{p[0].x, p[0].x}
 	for i := range p {
 		x, y := p[i].x, p[i].y
@@ -90,7 +93,7 @@ func survey[T geom.Float](p []vertex[T]) (top float64, e extent[T], finite bool)
 	return float64(max(-e.low, e.high, -low, high)), e, odd == 0
 }
 
-// reset begins every chain at its end of the points.
+// reset begins every chain with the leftmost or the rightmost point.
 func (c *chains[T]) reset(left, right vertex[T]) {
 	for k, v := range [4]vertex[T]{lowLeft: left, lowRight: right, highRight: right, highLeft: left} {
 		c[k] = append(c[k][:0], v)
@@ -126,19 +129,19 @@ func (c *chains[T]) fromRight(p []vertex[T]) {
 	c[lowRight], c[highRight] = low, high
 }
 
-// push extends a chain by a point that is not nearer to the middle than its
-// end, in y, and not before it in the direction of the sweep, taking back
-// points where it no longer turns to its side.
+// push appends a record v to chain h, and removes the points of h where the chain
+// would no longer turn to its side. v is level with the end of h or farther from
+// the middle in y, and not before it in the direction of the sweep.
 func push[T geom.Float](h []vertex[T], v vertex[T], side int) []vertex[T] {
 	top := &h[len(h)-1]
 	if v.y == top.y {
 		if v.x == top.x {
-			top.i = min(top.i, v.i) // the same point
+			top.i = min(top.i, v.i) // equal points
 		}
-		return h // level with a point before it: no record
+		return h // a point level with the end of the chain is no record
 	}
 	if v.x == top.x {
-		h = h[:len(h)-1] // right below or above it
+		h = h[:len(h)-1] // v is straight below or above the end
 	}
 	for len(h) >= 2 {
 		a, b := &h[len(h)-2], &h[len(h)-1]
@@ -157,8 +160,8 @@ func (c *chains[T]) len() (n int) {
 	return n
 }
 
-// merge returns chain k of the points of all lanes: a vertex of it is one of
-// some lane's chain k. It is stored where lane 0 keeps merged chains.
+// merge returns chain k of the points of all lanes: each vertex of it is a vertex
+// of some lane's chain k. The result is stored among the merged chains of lane 0.
 func (l *lane[T]) merge(lanes []*lane[T], k int) []vertex[T] {
 	done, out := lanes[0].chains[k], lanes[0].merged[k]
 	for _, other := range lanes[1:] {
@@ -184,7 +187,7 @@ func (l *lane[T]) merge(lanes []*lane[T], k int) []vertex[T] {
 	return done
 }
 
-// sweptBefore tells whether the sweep of chain k meets a before b.
+// sweptBefore reports whether the sweep of chain k meets a before b.
 func sweptBefore[T geom.Float](k int, a, b *vertex[T]) bool {
 	if k == lowLeft || k == highLeft {
 		return a.x < b.x
@@ -192,9 +195,9 @@ func sweptBefore[T geom.Float](k int, a, b *vertex[T]) bool {
 	return a.x > b.x
 }
 
-// join stores the boundary in dst, which is empty, counter-clockwise from the lexicographic
-// minimum. Neighbouring chains share a vertex unless an edge of the hull,
-// vertical or horizontal, lies between them.
+// join appends the boundary, counter-clockwise from the lexicographic minimum, to
+// dst, which is empty. Neighbouring chains share a vertex unless a vertical or
+// horizontal edge of the hull lies between them.
 func (c *chains[T]) join(dst []vertex[T]) []vertex[T] {
 	for k := range c {
 		if h := c.own(k); k == lowRight || k == highLeft { // swept against the direction of the hull
@@ -211,7 +214,7 @@ func (c *chains[T]) join(dst []vertex[T]) []vertex[T] {
 	return dst
 }
 
-// joinIndices appends the indices of what join stores.
+// joinIndices appends the indices of the vertices that join appends.
 func (c *chains[T]) joinIndices(dst []int32) []int32 {
 	from := len(dst)
 	for k := range c {
@@ -235,16 +238,16 @@ func (c *chains[T]) joinIndices(dst []int32) []int32 {
 	return dst
 }
 
-// own returns chain k without the vertex where the boundary comes to it, if the
-// chain before has that.
+// own returns chain k without its first vertex along the boundary, if that is also
+// the last vertex of the chain before.
 func (c *chains[T]) own(k int) []vertex[T] {
 	h := c[k]
 	switch k {
-	case lowRight, highLeft: // swept towards that vertex, and so was the chain before
+	case lowRight, highLeft: // both chains are swept towards that vertex
 		if last := len(h) - 1; last >= 0 && h[last].i == c[k-1][len(c[k-1])-1].i {
 			return h[:last]
 		}
-	case highRight: // swept away from it, both
+	case highRight: // both chains are swept away from that vertex
 		if len(h) > 0 && h[0].i == c[k-1][0].i {
 			return h[1:]
 		}
@@ -254,8 +257,8 @@ func (c *chains[T]) own(k int) []vertex[T] {
 
 // moderate returns a power of two that brings p into the middle of the range of
 // exponents without a rounding: there exact.Orient2D is a thousand times faster
-// than at the ends. It returns 1 where p is there already or where magnitudes
-// differ too much. top is the largest magnitude.
+// than at the ends. It returns 1 where p is in the middle already, and where
+// magnitudes differ too much. top is the largest magnitude.
 func moderate[T geom.Float](p []vertex[T], top float64) float64 {
 	if top < 0x1p500 && top > 0x1p-400 || top == 0 || is32[T]() { // float32 is in the middle of float64
 		return 1

@@ -9,20 +9,21 @@ import (
 // columnMost is the largest number of columns.
 const columnMost = 1024
 
-// columns hold, for every whole x of a range, the lowest and the highest point:
-// no other can be a vertex. On a canvas of pixels that decides a point with two
-// comparisons, and points on the hull's edges do not pile up as candidates.
+// columns hold the lowest and the highest point for every whole x of a range: no
+// other point of that x can be a vertex. On a canvas of pixels two comparisons
+// decide a point, and points on the hull's edges do not pile up as candidates.
 type columns[T geom.Float] struct {
 	first T   // x of the first column
 	width int // number of columns, 0 when they are of no use
 	ends  []ends[T]
 }
 
-// ends are the two points of a column, none while i is negative.
+// ends are the lowest and the highest point of a column. A negative i means that
+// the column is empty.
 type ends[T geom.Float] struct{ low, high vertex[T] }
 
-// plan makes columns for a cloud of n points if a sample of it, sorted by x, has
-// whole x only and there are many points a column.
+// plan makes columns for a cloud of n points, if its sample, sorted by x, has only
+// whole x, and if there are many points a column.
 func (k *columns[T]) plan(sample []vertex[T], n int) {
 	k.width = 0
 	first, last := sample[0].x, sample[len(sample)-1].x
@@ -48,8 +49,8 @@ func (k *columns[T]) reset() {
 	}
 }
 
-// take puts points, whose positions relative to from ascend from call to call,
-// into their columns, and returns the positions of those that have none.
+// take puts the points at positions from + at[k] into their columns, and returns
+// the entries of at without a column. Positions ascend from call to call.
 func (k *columns[T]) take(c geom.Cloud[T], from int, at []int32) (rest []int32) {
 	rest = at[:0]
 	xs, ys := c.X[from:], c.Y[from:]

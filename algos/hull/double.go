@@ -2,8 +2,8 @@ package hull
 
 import "math"
 
-// double is a number of some 106 bits, the sum of two float64: hi is the sum
-// rounded, lo what rounding took from it. The zero value is 0.
+// double is a number of some 106 bits, the sum of two float64: hi is the rounded
+// sum, lo the rounding error. The zero value is 0.
 //
 // Its operations are those of Dekker ("A floating-point technique for extending
 // the available precision", 1971) and Knuth. Products are split by math.FMA,
@@ -44,10 +44,10 @@ func (a double) plus(b double) double {
 // minor returns a·d - b·c, off by at most 16·2^-106 of the sum of the
 // magnitudes of the two products.
 //
-// In units of 2^-106 of that sum: the products of two low halves are left out,
-// 1; the products with one low half lose 3 when they are added up and 2 when
-// they are subtracted, 4 bounds their size; the low halves of the products lose
-// 1; the last two additions lose 3 and 4. So 14, and 2 pay for higher orders.
+// In units of 2^-106 of that sum: omitting the products of two low halves loses 1;
+// the products with one low half, of size 4 at most, lose 3 when they are added
+// and 2 when they are subtracted; the low halves of the products lose 1; the last
+// two additions lose 3 and 4. That makes 14; 2 more cover higher orders.
 func minor(a, b, c, d double) double {
 	p, q := twoProduct(a.hi, d.hi), twoProduct(b.hi, c.hi)
 	s := twoDifference(p.hi, q.hi)
@@ -65,16 +65,18 @@ func sumOfSquares(a, b, c double) float64 {
 	return t.hi + ((s.lo + t.lo) + ((p.lo + q.lo + r.lo) + (low + low)))
 }
 
-// sumOfProducts returns a·d + b·e + c·f, off by at most 54·2^-106 of the largest product
-// that the magnitudes allow, when each of the three is at most that.
+// sumOfProducts returns a·d + b·e + c·f, off by at most 54·2^-106 of m, where m
+// bounds the magnitude of each of the three products.
 //
-// In units of 2^-106 of that: each product leaves out 1 and loses 3 in its low
-// half; adding up the errors of the two sums loses 5, the low halves of the
-// products 5, the products with one low half 10, and all of them 8 and 14.
+// In units of 2^-106 of m: each product omits 1 and loses 3 in its low half; adding
+// the errors of the two sums loses 5, adding the low halves of the products 5,
+// adding the products with one low half 10, and adding all of these 8 and 14.
 func sumOfProducts(a, b, c, d, e, f double) double {
 	p, q, r := twoProduct(a.hi, d.hi), twoProduct(b.hi, e.hi), twoProduct(c.hi, f.hi)
 	s := twoSum(p.hi, q.hi)
 	t := twoSum(s.hi, r.hi)
-	low := math.FMA(a.hi, d.lo, float64(a.lo*d.hi)) + math.FMA(b.hi, e.lo, float64(b.lo*e.hi)) + math.FMA(c.hi, f.lo, float64(c.lo*f.hi))
+	low := math.FMA(a.hi, d.lo, float64(a.lo*d.hi)) +
+		math.FMA(b.hi, e.lo, float64(b.lo*e.hi)) +
+		math.FMA(c.hi, f.lo, float64(c.lo*f.hi))
 	return twoSum(t.hi, ((s.lo+t.lo)+(p.lo+q.lo+r.lo))+low)
 }

@@ -36,26 +36,27 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Hull2D finds convex hulls. The zero value is ready. It keeps its scratch
-// memory between calls: some 100 kilobytes a worker for most clouds, some 100
-// bytes a point for those whose points are nearly all vertices. Use one a
-// goroutine, never two calls at a time, and do not copy it.
+// Hull2D computes convex hulls in the plane. The zero value is ready. A Hull2D
+// keeps its working memory between calls: some 100 kilobytes a worker for most
+// clouds, some 100 bytes a point where nearly all points are vertices. It must not
+// be copied, nor used by two goroutines at a time: make one for each goroutine.
 type Hull2D[T geom.Float] struct {
-	// Workers is the number of goroutines that share one large cloud; 0 and 1
-	// mean the caller's alone. The result does not depend on it.
+	// Workers is the number of goroutines that share one large cloud. With 0 or 1
+	// the caller's goroutine does all the work. The result is the same for any
+	// number.
 	Workers int
 
 	lanes []*lane[T]
 	wait  sync.WaitGroup
 }
 
-// vertex is a point of the cloud with its index, a candidate.
+// vertex is a candidate: a point of the cloud with its index.
 type vertex[T geom.Float] struct {
 	x, y T
 	i    int32
 }
 
-// Caller's mistakes.
+// Panics at mistakes of the caller.
 const (
 	badLengths = "hull: coordinate slices of unequal lengths"
 	badSize    = "hull: more than 2^31-1 points"
@@ -64,21 +65,22 @@ const (
 
 const (
 	filterFrom  = 256     // points; below, sorting all of them is cheaper
-	sampleLeast = 64      // points sampled,
-	sampleMost  = 256     // at most,
-	sampleRate  = 64      // and of how many points one is
-	laneFrom    = 1 << 16 // points a goroutine is worth starting for
+	sampleLeast = 64      // least number of points in a sample
+	sampleMost  = 256     // largest number of points in a sample
+	sampleRate  = 64      // sampling stride: one point in sampleRate, between these limits
+	laneFrom    = 1 << 16 // number of points that a goroutine is worth starting for
 )
 
-// Append appends to dst the indices of the vertices of the hull of c and
-// returns it: counter-clockwise from the lexicographic minimum (x, then y);
-// points on an edge are no vertices; of equal points (-0 equals 0) the lowest
-// index stands. No point gives nothing, equal points give one index, collinear
-// points their two ends.
+// Append appends the indices of the vertices of the hull of c to dst and returns
+// the extended slice. The vertices go counter-clockwise from the lexicographic
+// minimum (x, then y). Points on an edge are no vertices; equal points (-0 equals
+// 0) count as the one with the lowest index. An empty cloud adds nothing, equal
+// points add one index, collinear points add their two ends.
 //
-// It is exact for all finite coordinates. Cost: O(n log n) in the worst case,
-// one pass over the coordinates where few points are vertices. It panics when
-// slices differ in length, when x or y is not finite, or beyond 2^31-1 points.
+// The result is exact for all finite coordinates. Append only reads c, and keeps no
+// reference to c or dst. Cost: O(n log n) in the worst case, one pass over the
+// coordinates where few points are vertices. It panics when slices differ in
+// length, when x or y is not finite, and for more than 2^31-1 points.
 //
 // Sources: Akl and Toussaint, "A fast convex hull algorithm" (1978), for the
 // filter's idea; Andrew, "Another efficient algorithm for convex hulls in two
@@ -105,8 +107,8 @@ func (h *Hull2D[T]) Append(dst []int32, c geom.Cloud[T]) []int32 {
 	return first.chains.joinIndices(dst)
 }
 
-// prepare makes lanes. What a lane's goroutine runs is made once, so that
-// starting it allocates nothing.
+// prepare makes lanes, each with the function that its goroutine runs, so that
+// starting a goroutine allocates nothing.
 func (h *Hull2D[T]) prepare(workers int) {
 	for len(h.lanes) < workers {
 		l := &lane[T]{number: len(h.lanes)}
@@ -121,8 +123,8 @@ func (h *Hull2D[T]) prepare(workers int) {
 	}
 }
 
-// share gives every lane a part of the points, and leaves the chains of all in
-// the first.
+// share gives every lane a part of the points, and leaves the chains of all points
+// in the first lane.
 func (h *Hull2D[T]) share(c geom.Cloud[T], workers int) {
 	first, n, what := h.lanes[0], c.Len(), takeSome
 	sample := min(sampleMost, max(sampleLeast, n/sampleRate))
@@ -142,10 +144,10 @@ func (h *Hull2D[T]) share(c geom.Cloud[T], workers int) {
 	}
 }
 
-// run has all lanes do their part of a task and waits for them.
+// run lets all lanes do their parts of a task, and waits for them.
 func (h *Hull2D[T]) run(c geom.Cloud[T], what task, workers int) {
 	lanes := h.lanes[:workers]
-	points := 0 // to look at
+	points := 0 // number of points that the task reads
 	lanes[0].next.Store(0)
 	for _, l := range lanes {
 		l.task, l.tasks, l.cloud = what, workers, c
@@ -167,7 +169,7 @@ func (h *Hull2D[T]) run(c geom.Cloud[T], what task, workers int) {
 		h.wait.Wait()
 	}
 	for _, l := range lanes {
-		l.cloud = geom.Cloud[T]{} // it is the caller's
+		l.cloud = geom.Cloud[T]{} // the memory belongs to the caller
 		if l.odd {
 			panic(badFinite)
 		}

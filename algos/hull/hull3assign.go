@@ -2,7 +2,7 @@ package hull
 
 import "sort"
 
-// assign puts r on the list of a new face that it sees, if there is one.
+// assign puts candidate r on the list of a new face that it sees, if there is one.
 func (p *polytope) assign(r int32) {
 	if len(p.fan) > fanMost {
 		p.assignFar(r)
@@ -11,7 +11,7 @@ func (p *polytope) assign(r int32) {
 	c := &p.points[r]
 	for k, i := range p.fan {
 		f := &p.faces[i]
-		// As in sees, which the compiler does not put here.
+		// The code of sees, which the compiler does not inline here.
 		far := float64(f.nx*(c.x-f.ax)) + float64(f.ny*(c.y-f.ay)) + float64(f.nz*(c.z-f.az))
 		if !(far > f.err) && (far < -f.err || !p.seesExactly(f, r)) {
 			continue
@@ -23,24 +23,24 @@ func (p *polytope) assign(r int32) {
 	p.touched += int64(len(p.fan))
 }
 
-// fanMost is the largest number of new faces that are tried one by one.
+// fanMost is the largest number of new faces that assign tries one by one.
 const fanMost = 24
 
-// assignFar is assign for many new faces, in logarithmic time. Let them be
-// numbered 0 to k-1 around their common vertex p, face i between p and the
-// corners u(i) and u(i+1) of the horizon. Seen from p, the u(i) are a convex
-// polygon; rays from u(0) through the others divide what is not beyond its two
-// sides at u(0) into wedges, and r sees a face only if it sees that of its
-// wedge. The polygon may have corners in line, and r may lie in the plane of a
-// ray: then r belongs to all wedges there, and sees, if any, the first or the
-// last of them.
+// assignFar is assign for many new faces, in logarithmic time. Let the new faces be
+// numbered 0 to k-1 around their common vertex p, face i between p and the corners
+// u(i) and u(i+1) of the horizon. Seen from p, the u(i) are a convex polygon. Rays
+// from u(0) through the other corners divide the region between the polygon's two
+// sides at u(0) into wedges, and r sees a face only if it sees the face of its
+// wedge. The polygon may have collinear corners, and r may lie in the plane of a
+// ray: then r belongs to all wedges there, and if it sees one of their faces, it
+// sees that of the first or of the last wedge.
 func (p *polytope) assignFar(r int32) {
 	k := len(p.fan)
 	if p.try(0, r) || p.try(k-1, r) {
 		return
 	}
 	apex, origin := p.faces[p.fan[0]].v[2], p.faces[p.fan[0]].v[0]
-	side := func(i int) int { // ascends from <= 0 for i = 1 to >= 0 for k-1
+	side := func(i int) int { // ascends from <= 0 at i = 1 to >= 0 at i = k-1
 		p.touched++
 		return p.orient(apex, origin, p.faces[p.fan[i]].v[0], r)
 	}
@@ -50,7 +50,7 @@ func (p *polytope) assignFar(r int32) {
 		_ = p.try(first-1, r) || last > first && p.try(last-1, r)
 		return
 	}
-	// r is on the line through p and u(0).
+	// r lies on the line through p and u(0).
 	for i := range p.fan {
 		if p.try(i, r) {
 			return
@@ -58,7 +58,7 @@ func (p *polytope) assignFar(r int32) {
 	}
 }
 
-// try puts r on the list of the new face i if it sees that.
+// try puts r on the list of new face i if r sees that face.
 func (p *polytope) try(i int, r int32) bool {
 	far, yes := p.sees(&p.faces[p.fan[i]], r)
 	if yes {
@@ -67,8 +67,8 @@ func (p *polytope) try(i int, r int32) bool {
 	return yes
 }
 
-// put makes r the first of the list of face i or the second: the first is the
-// farthest.
+// put makes r the first candidate on the list of face i if it is the farthest,
+// otherwise the second.
 func (p *polytope) put(i, r int32, far float64) {
 	f, c := &p.faces[i], &p.points[r]
 	c.on = i
@@ -81,7 +81,7 @@ func (p *polytope) put(i, r int32, far float64) {
 	c.next, first.next = first.next, r
 }
 
-// pend notes the new faces that have a list.
+// pend adds the new faces with a list to the pending faces.
 func (p *polytope) pend() {
 	for _, i := range p.fan {
 		if p.faces[i].list != none {
@@ -90,7 +90,8 @@ func (p *polytope) pend() {
 	}
 }
 
-// search tries all faces.
+// search puts q on the list of a face that it sees, if there is one: it tries all
+// faces.
 func (p *polytope) search(q int32) {
 	for i := range p.faces {
 		if f := &p.faces[i]; f.alive {

@@ -10,69 +10,69 @@ import (
 // polytope is a convex polyhedron that grows by one point at a time, until no
 // candidate is outside.
 //
-// A point "sees" a face when it lies strictly on the outer side of its plane. A
-// point in the plane does not, so that facets may consist of several faces, in
-// one plane exactly, and vertices may end up inside a facet or an edge; the
-// output drops these. No face is ever degenerate: a point on the line through
-// an edge of the horizon would lie in the plane of the visible face there, which
-// it sees.
+// A point sees a face when it lies strictly on the outer side of the face's plane.
+// A point in the plane does not see the face. So a facet may consist of several
+// faces in exactly one plane, and vertices may end up inside a facet or an edge; the
+// output drops such vertices. No face is ever degenerate: a point on the line
+// through an edge of the horizon would lie in the plane of the visible face there,
+// but it sees that face.
 //
-// Each candidate outside is on the list of one face that it sees. When a point
-// is inserted, the candidates on the lists of the faces that vanish are tried
-// on the new faces only. That is enough: let q see the vanished face f and let
-// o be a point in the inside of f, hence inside the new polytope if that has
-// grown. The segment from o to q stays above the plane of f, so it cannot leave
-// through an old face, which lies below; if it leaves at all, it does through a
-// new face, strictly, and q sees that one.
+// Each candidate outside is on the list of one face that it sees. When a point is
+// inserted, the candidates on the lists of the faces that vanish are tested against
+// the new faces only. That is enough: let q see the vanished face f, and let o be a
+// point inside f, hence inside the new polytope if that has grown. The segment from
+// o to q stays above the plane of f, so it cannot leave through an old face, which
+// lies below. If it leaves the polytope at all, it leaves strictly through a new
+// face, and q sees that face.
 type polytope struct {
 	points  []corner
 	faces   []face
-	free    []int32 // faces that vanished, to be used again
-	pending []int32 // faces with a list, some of them vanished or used again since
+	free    []int32 // vanished faces, to be used again
+	pending []int32 // faces that had a list; some vanished or were used again since
 	round   int32   // number of the insertion
 
 	visible []int32
 	horizon []border
-	edge    []int32 // of a corner: the horizon's edge that begins there
+	edge    []int32 // for each corner, the edge of the horizon that begins there
 	fan     []int32 // the new faces, in order around the new vertex
 
 	seed     [4]int32
 	order    []int32
 	patience int64
 
-	touched   int64      // tests of a point against a plane
-	low, high [3]float64 // of all candidates
-	extent    [3]float64
+	touched   int64      // number of tests of a point against a plane
+	low, high [3]float64 // the box of all candidates
+	extent    [3]float64 // high - low
 	surface
 }
 
 // corner is a candidate.
 type corner struct {
 	x, y, z float64
-	index   int32 // in the cloud; of a vertex, the lowest at its place
-	next    int32 // on the same list
-	on      int32 // the face on whose list it is, or none
+	index   int32 // index in the cloud; for a vertex, the lowest index at its place
+	next    int32 // the next candidate on the same list, or none
+	on      int32 // the face whose list has the candidate, or none
 }
 
 func (c *corner) coordinates() [3]float64 { return [3]float64{c.x, c.y, c.z} }
 
-// face is a triangle, with the plane through it: a point q sees it if
-// n·(q-a) > 0, certainly if that is more than err in floating point.
+// face is a triangle with its plane. A point q sees the face if n·(q-a) > 0; a
+// floating-point value above err proves that.
 type face struct {
 	nx, ny, nz float64
 	ax, ay, az float64
 	err        float64
-	far        float64  // n·(q-a) of the first on the list, the largest
-	v          [3]int32 // corners, counter-clockwise from outside
+	far        float64  // n·(q-a) of the first candidate on the list, the largest
+	v          [3]int32 // corners, counter-clockwise seen from outside
 	adj        [3]int32 // adj[i] is the face beyond the edge from v[i] to v[i+1]
-	list       int32    // first candidate, or none
-	round      int32    // of the insertion that last looked at it
-	seen       bool     // and what it found
+	list       int32    // first candidate on the list, or none
+	round      int32    // number of the last insertion that tested the face
+	seen       bool     // whether that insertion's point sees the face
 	alive      bool
 }
 
-// border is an edge of the horizon, from a to b as in the visible face, and the
-// face beyond, which has it as edge slot.
+// border is an edge of the horizon, from a to b as in the visible face, with the
+// face beyond and the slot of the edge in that face.
 type border struct{ a, b, face, slot int32 }
 
 const none = -1
@@ -82,14 +82,14 @@ func (p *polytope) reset() {
 	p.round, p.touched, p.patience = 0, 0, patience
 }
 
-// patience is how many tests of a point against a plane a candidate may cost on
-// average, times the logarithm of their number. Ordinary clouds need a third of
-// that at most.
+// patience bounds the tests of points against planes: patience times the logarithm
+// of the number of candidates, for each candidate. Ordinary clouds need at most a
+// third of that.
 const patience = 12
 
-// grow inserts candidates until none is outside, the farthest of a list first:
-// nearly all that are inserted then are vertices, and soon hide the others. That
-// order can be a bad one, on purpose; a random one is good for every cloud.
+// grow inserts candidates until none is outside, the farthest candidate of a list
+// first: nearly all inserted points are then vertices, and soon hide the others. A
+// contrived cloud can make this order slow; a random order is fast for every cloud.
 func (p *polytope) grow() {
 	p.edge = resize(p.edge, len(p.points))
 	limit := p.touched + p.patience*int64((len(p.points)+64)*bits.Len(uint(len(p.points))))
@@ -106,9 +106,9 @@ func (p *polytope) grow() {
 }
 
 // growShuffled begins again with the simplex, and inserts the candidates in
-// pseudo-random order. No candidate then changes its list more often than it
-// would see new faces (Clarkson and Shor 1989), a number of times that expects
-// to grow as the logarithm of theirs, and assign takes logarithmic time.
+// pseudo-random order. A candidate then changes its list only when it sees new
+// faces, an expected O(log n) times (Clarkson and Shor 1989), and assign takes
+// logarithmic time.
 func (p *polytope) growShuffled() {
 	p.faces, p.free = p.faces[:0], p.free[:0]
 	p.start(p.seed)
@@ -128,13 +128,13 @@ func (p *polytope) growShuffled() {
 	p.pending = p.pending[:0]
 }
 
-// start makes the faces of the simplex and hands all candidates to them.
+// start makes the faces of simplex s, and puts all candidates on their lists.
 func (p *polytope) start(s [4]int32) {
 	p.seed = s
 	if p.orient(s[0], s[1], s[2], s[3]) > 0 {
 		s[1], s[2] = s[2], s[1]
 	}
-	// The fourth is now below the first three.
+	// The fourth point is now below the first three.
 	for _, v := range [4][3]int32{{s[0], s[1], s[2]}, {s[1], s[0], s[3]}, {s[2], s[1], s[3]}, {s[0], s[2], s[3]}} {
 		p.addFace(v[0], v[1], v[2])
 	}
@@ -149,8 +149,8 @@ func (p *polytope) start(s [4]int32) {
 	p.pend()
 }
 
-// extend makes room for the candidates from base on: their differences are in
-// the error bounds of all faces.
+// extend raises the error bounds of all faces to the differences of the candidates
+// from base on.
 func (p *polytope) extend(base int) {
 	p.measure(base)
 	for i := range p.faces {
@@ -160,7 +160,7 @@ func (p *polytope) extend(base int) {
 	}
 }
 
-// pendAll notes all faces that have a list.
+// pendAll adds all faces with a list to the pending faces.
 func (p *polytope) pendAll() {
 	for i := range p.faces {
 		if p.faces[i].alive && p.faces[i].list != none {
@@ -169,13 +169,13 @@ func (p *polytope) pendAll() {
 	}
 }
 
-// orient is the sign of the volume of four candidates.
+// orient returns the sign of the volume of four candidates.
 func (p *polytope) orient(a, b, c, d int32) int {
 	A, B, C, D := &p.points[a], &p.points[b], &p.points[c], &p.points[d]
 	return exact.Orient3D(A.x, A.y, A.z, B.x, B.y, B.z, C.x, C.y, C.z, D.x, D.y, D.z)
 }
 
-// addFace makes a face without neighbours.
+// addFace makes a face without neighbours, and returns its number.
 func (p *polytope) addFace(a, b, c int32) int32 {
 	i := int32(len(p.faces))
 	if n := len(p.free); n > 0 {
@@ -188,8 +188,8 @@ func (p *polytope) addFace(a, b, c int32) int32 {
 	return i
 }
 
-// fit computes the plane of a face, and bounds the rounding error as the filter
-// of exact.Orient3D does, with the largest differences that there are.
+// fit computes the plane of a face, and its error bound: that of the filter of
+// exact.Orient3D for the largest differences of candidates.
 func (p *polytope) fit(f *face) {
 	a, b, c := &p.points[f.v[0]], &p.points[f.v[1]], &p.points[f.v[2]]
 	bx, by, bz := b.x-a.x, b.y-a.y, b.z-a.z
@@ -208,8 +208,8 @@ func (p *polytope) fit(f *face) {
 	}
 }
 
-// sees tells whether a candidate sees a face, and n·(q-a), a measure of how far
-// it is outside.
+// sees reports whether candidate q sees face f, and returns n·(q-a), which grows
+// with the distance of q from the plane of f.
 func (p *polytope) sees(f *face, q int32) (far float64, yes bool) {
 	p.touched++
 	c := &p.points[q]
@@ -223,13 +223,13 @@ func (p *polytope) sees(f *face, q int32) (far float64, yes bool) {
 	return far, p.seesExactly(f, q)
 }
 
-// seesExactly is apart, so that sees stays small. Every candidate at the place
-// of a vertex comes by here or by insert, when it is dropped.
+// seesExactly is sees in exact arithmetic, a function of its own so that sees stays
+// small. seesExactly or insert drops every candidate at the place of a vertex.
 func (p *polytope) seesExactly(f *face, q int32) bool {
 	return !p.touches(f, q) && p.orient(f.v[0], f.v[1], f.v[2], q) > 0
 }
 
-// touches tells whether q is at the place of a corner of f, which then gets the
+// touches reports whether q equals a corner of f, and then gives the corner the
 // lower index of the two.
 func (p *polytope) touches(f *face, q int32) bool {
 	for _, v := range f.v {
@@ -240,6 +240,8 @@ func (p *polytope) touches(f *face, q int32) bool {
 	return false
 }
 
+// merge reports whether candidate q equals vertex v, and then gives v the lower
+// index of the two.
 func (p *polytope) merge(v, q int32) bool {
 	a, b := &p.points[v], &p.points[q]
 	if !samePlace(a, b) {
@@ -249,7 +251,7 @@ func (p *polytope) merge(v, q int32) bool {
 	return true
 }
 
-// insert makes q, which sees face f, a vertex.
+// insert makes a vertex of q, which sees face f.
 func (p *polytope) insert(q, f int32) {
 	p.look(q, f)
 	p.cone(q)
@@ -268,9 +270,9 @@ func (p *polytope) insert(q, f int32) {
 	p.pend()
 }
 
-// look finds the faces that q sees, of which f is one, and the horizon around
-// them. They are connected, and the horizon passes each of its vertices once,
-// because the polytope is convex.
+// look finds the faces that q sees, beginning with f, and the horizon around them.
+// Because the polytope is convex, these faces are connected, and the horizon passes
+// each of its vertices once.
 func (p *polytope) look(q, f int32) {
 	p.round++
 	p.horizon = p.horizon[:0]
@@ -301,7 +303,7 @@ func (p *polytope) look(q, f int32) {
 	}
 }
 
-// cone makes the faces between q and the horizon, in order around q.
+// cone makes the faces between q and the edges of the horizon, in order around q.
 func (p *polytope) cone(q int32) {
 	p.fan = p.fan[:0]
 	at := p.horizon[0]
@@ -320,6 +322,8 @@ func (p *polytope) cone(q int32) {
 	}
 }
 
+// resize returns a slice of length n, in the memory of s if that is enough. Its
+// contents are undefined.
 func resize[E any](s []E, n int) []E {
 	if cap(s) < n {
 		return make([]E, n)

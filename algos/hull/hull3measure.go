@@ -6,21 +6,20 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Measure3D returns the area of the closed surface that faces describes, three
-// indices of c's points a triangle as Hull3D returns them, and the volume
-// inside, in the units of the coordinates: square and cubic metres. No faces
-// have neither: 0, 0. A surface that is turned inside out has a negative volume.
+// Measure3D returns the area of a closed surface and the volume inside, in the units
+// of the coordinates: square and cubic metres. faces names the corners of its
+// triangles, three indices of c each, as Hull3D returns them. No faces give 0, 0; a
+// surface that is turned inside out has a negative volume.
 //
-// Both are within 4 units in the last place of the exact values, however flat
-// the solid is, however far from the origin it lies and however widely the
-// magnitudes of its coordinates differ. A value beyond float64 is infinite, one
-// below half of its least number 0; no other hull has area or volume 0. The
-// operations and their order are fixed and never fused: equal input gives equal
-// bits on every processor.
+// Both are within 4 units in the last place of the exact values: for flat solids,
+// far from the origin, and for coordinates of very different magnitudes, too. A
+// value beyond float64 is infinite; a value below half of the least float64 is 0; no
+// other hull has area or volume 0. The operations and their order are fixed and
+// never fused: equal input gives equal bits on every processor.
 //
-// Cost: 60 ns a face; where the solid is as flat as measure.go says, some
-// microseconds a face, and memory is allocated. Measure3D may be called
-// concurrently.
+// Cost: 60 ns a face; for solids flatter than about 2^-40 of their box some
+// microseconds a face, with allocations. Measure3D may be called concurrently.
+// faces must hold indices of c; other indices panic.
 func Measure3D[T geom.Float](c geom.Cloud[T], faces []int32) (area, volume float64) {
 	if len(faces) == 0 {
 		return 0, 0
@@ -32,7 +31,8 @@ func Measure3D[T geom.Float](c geom.Cloud[T], faces []int32) (area, volume float
 	return area, volume
 }
 
-// surfaceInDoubles is Measure3D in doubles; proven says that both are right.
+// surfaceInDoubles computes Measure3D in doubles. proven reports whether the error
+// bounds prove both results.
 func surfaceInDoubles[T geom.Float](c geom.Cloud[T], faces []int32) (area, volume float64, proven bool) {
 	var x, y, z interval
 	for _, i := range faces {
@@ -43,14 +43,14 @@ func surfaceInDoubles[T geom.Float](c geom.Cloud[T], faces []int32) (area, volum
 	s := scaleOf(max(x.largest(), y.largest(), z.largest()))
 	twice, six, abs := shells(c, faces, s)
 	// Let dx, dy, dz be the sides of the box. A normal's components are minors of
-	// products of at most dy·dz, dz·dx and dx·dy, each off by 2·16 of these. The
-	// length of the normal is off by no more than the sum of the three errors;
-	// 1 pays for higher orders. What the roots lose besides is relative to the
-	// sum: 1/2 + 1 + 1 roundings.
+	// products of at most dy·dz, dz·dx and dx·dy, each off by 2·16 of these
+	// products. The length of the normal is off by at most the sum of the three
+	// errors; 1 more covers higher orders. The further errors of the roots are
+	// relative to the sum: 1/2 + 1 + 1 roundings.
 	//
 	// A normal's component times a distance is at most 2·dx·dy·dz. The dot product
 	// loses 54 of that, its three factors 16 each, and plus 2·14 for its low half,
-	// together 130; 20 pay for higher orders.
+	// together 130; 20 more cover higher orders.
 	dx, dy, dz := x.width(s), y.width(s), z.width(s)
 	n := float64(len(faces) / 3)
 	areaBound := n * (float64(ulp2*float64(33*(float64(dy*dz)+float64(dz*dx)+float64(dx*dy)))) + 0x1p-500)
@@ -59,12 +59,12 @@ func surfaceInDoubles[T geom.Float](c geom.Cloud[T], faces []int32) (area, volum
 	return s.back(twice.hi/2, 2), s.back(six.hi/6, 3), proven
 }
 
-// shells returns, of the scaled surface, twice the area and six times the
-// volume, as the sum of the tetrahedra at the first corner, and the sum of
-// their magnitudes.
+// shells returns twice the area of the scaled surface; six times its volume, as a
+// sum over the tetrahedra at the first corner; and abs, the sum of the magnitudes of
+// these terms.
 //
-// A normal shorter than 2^-500 may be lost, since its square underflows; the
-// bound of the area has room for that.
+// A normal shorter than 2^-500 may be lost, since its square underflows; the bound
+// of the area covers that loss.
 func shells[T geom.Float](c geom.Cloud[T], faces []int32, s scale) (twice, six double, abs float64) {
 	at := func(i int32) (x, y, z float64) {
 		return s.of(float64(c.X[i])), s.of(float64(c.Y[i])), s.of(float64(c.Z[i]))

@@ -8,23 +8,23 @@ import (
 	"entropipe/algos/internal/kernel"
 )
 
-// sieve recognises points strictly inside a convex polytope Q that has the
-// centre o inside: in each cell of a cube around o, by one plane that cuts off
-// less than Q's boundary does.
+// sieve recognises points strictly inside a convex polytope Q that has the centre o
+// inside. It divides a cube around o into cells; each cell has one plane, whose side
+// towards o is inside Q over that cell.
 //
 // Let g be Q's gauge around o: g(v) is the least factor by which Q must grow to
 // hold v. It is sublinear: g(v+w) <= g(v) + g(w) and g(tv) = t·g(v), t >= 0. All
-// is measured in scaled coordinates, relative to o, in which no coordinate of Q
-// exceeds 1; let ρ be the radius of a ball around o in Q, so that g(e) <= |e|/ρ.
+// coordinates are scaled and relative to o, and no coordinate of Q exceeds 1; let ρ
+// be the radius of a ball around o in Q, so that g(e) <= |e|/ρ.
 //
 // A cell's normal n has n·d >= (1+2μ)·g(d) for the directions d of its four
 // corners, where μ = 32u(N + 1/ρ), u = 2^-24 and N is the sum of the magnitudes
-// of n. Every v' in the cell's pyramid is a sum of these with weights >= 0, so
-// n·v' >= (1+2μ)·g(v').
+// of n. Every v' in the cell's pyramid is a sum of these directions with weights
+// >= 0, so n·v' >= (1+2μ)·g(v').
 //
-// A point v is computed with an error of 2u of each coordinate; its cell with,
-// in all, less than 12u of v's largest coordinate m: a v' that close to v is in
-// the cell's pyramid. The computed product c is off by 5uNm. Hence
+// Each coordinate of a point v is computed with an error of 2u of itself. The error
+// of its cell is in all less than 12u of v's largest coordinate m: some v' that close
+// to v is in the cell's pyramid. The computed product c is off by 5uNm. Hence
 //
 //	(1+2μ)·g(v) <= (1+2μ)·(g(v') + 12√3·u·m/ρ) <= n·v' + 21(1+2μ)·u·m/ρ
 //	            <= n·v + 12uNm + 21(1+2μ)·u·m/ρ <= c + 17uNm + 21(1+2μ)·u·m/ρ
@@ -32,36 +32,37 @@ import (
 // and with m <= g(v), since no coordinate of Q exceeds 1, and μ <= 1/8:
 // c >= (1+2μ-μ)·g(v) >= g(v). So c < 1 means that v is strictly inside of Q.
 //
-// The gauges of the corners are bounded from above, in float64, by the face of Q
-// that the ray through a corner leaves by: with d = αa + βb + γc for its three
-// corners, g(d) <= α + β + γ, where negative coefficients count as |α|·√3/ρ.
+// The gauge of a cell's corner is bounded from above, in float64, by the face of Q
+// through which the ray along the corner leaves Q: with d = αa + βb + γc for the
+// corners a, b, c of that face, g(d) <= α + β + γ, where a negative coefficient
+// counts as |α|·√3/ρ.
 type sieve[T geom.Float] struct {
 	planes         kernel.Planes[T]
 	exits          [kernel.Cells + 1][kernel.Cells + 1]vector // d/g(d) for the corners of one side's cells
-	exit           [kernel.CubeCells]int32                    // the face by which a cell's first corner's ray leaves
+	exit           [kernel.CubeCells]int32                    // for each cell, the face where its first corner's ray leaves
 	at             []vector                                   // Q's corners, scaled, relative to o
 	sides          []triangle                                 // its faces
 	radius         float64                                    // ρ
 	order, tmp     []uint64
 	sorted         []corner
-	centre, factor vector // as in planes
+	centre, factor vector // Center and Scale of planes
 }
 
 const (
 	narrowUnit = 0x1p-24 // u
 	// lossy bounds the error of a determinant of three vectors with coordinates
-	// up to 1, each computed from the points with a few roundings: six products
-	// of three, at most twenty roundings each, and as many again to spare.
+	// up to 1, each computed from the points with a few roundings: six products of
+	// three factors, at most twenty roundings each, and as many again to spare.
 	lossy     = 0x1p-43
 	flattest  = 0x1p-12 // the least ρ worth a sieve
-	walkMost  = 1000    // steps; only rounding could make them so many
-	offCentre = 0.49307 // not 1/2: rays of symmetric clouds would all leave by edges
+	walkMost  = 1000    // largest number of steps of a walk; only rounding errors make so many
+	offCentre = 0.49307 // not 1/2: rays of symmetric clouds would all leave through edges
 	sizeLeast = 0x1p-100
 	sizeMost  = 0x1p+100
 )
 
-// build makes the sieve of a finished polytope. It reports false where there is
-// none: for polytopes too flat, too small or too large.
+// build makes the sieve of a finished polytope. It returns false for polytopes that
+// are too flat, too small or too large for a sieve.
 func (s *sieve[T]) build(p *polytope) bool {
 	if !s.place(p) {
 		return false
@@ -81,7 +82,8 @@ func (s *sieve[T]) build(p *polytope) bool {
 	return true
 }
 
-// place chooses centre and scale, and measures the radius.
+// place chooses the centre and the scale, and computes the radius. It returns false
+// where build does.
 func (s *sieve[T]) place(p *polytope) bool {
 	infinite := math.Inf(1)
 	low, high := vector{infinite, infinite, infinite}, vector{-infinite, -infinite, -infinite}
@@ -104,8 +106,8 @@ func (s *sieve[T]) place(p *polytope) bool {
 	if !(least > sizeLeast && most < sizeMost && max(high.x, high.y, high.z, -low.x, -low.y, -low.z) < sizeMost) {
 		return false
 	}
-	// The middle of the box, hardly moved, is best where it is well inside, and the
-	// mean is always inside.
+	// The middle of the box, moved a little, is the best centre where it is well
+	// inside; the mean of the corners is always inside.
 	s.scale(p, low, high, vector{low.x + size.x*offCentre, low.y + size.y*offCentre, low.z + size.z*offCentre})
 	if s.radius < 1./16 {
 		s.scale(p, low, high, times(sum, 1/count))
@@ -113,7 +115,7 @@ func (s *sieve[T]) place(p *polytope) bool {
 	return s.radius > flattest
 }
 
-// scale sets the centre, and all that depends on it.
+// scale sets the centre, and computes everything that depends on it.
 func (s *sieve[T]) scale(p *polytope, low, high, centre vector) {
 	s.planes.Center = [3]T{T(centre.x), T(centre.y), T(centre.z)}
 	s.centre = vector{float64(T(centre.x)), float64(T(centre.y)), float64(T(centre.z))}
@@ -143,14 +145,13 @@ func (s *sieve[T]) relative(c *corner) vector {
 	return vector{(c.x - s.centre.x) * s.factor.x, (c.y - s.centre.y) * s.factor.y, (c.z - s.centre.z) * s.factor.z}
 }
 
-// measureSide bounds the gauge of all corners of one side's cells. It walks
-// over the surface from corner to corner, from face f on, and returns where it
-// ends.
+// measureSide bounds the gauges of all corners of one side's cells. It walks over
+// the surface from corner to corner, beginning at face f, and returns the last face.
 func (s *sieve[T]) measureSide(p *polytope, side int, f int32) int32 {
 	for i := range s.exits {
 		for k := range s.exits[i] {
 			j := k
-			if i%2 == 1 { // there and back again
+			if i%2 == 1 { // every other row backwards, so that each walk is short
 				j = kernel.Cells - k
 			}
 			var gauge float64
@@ -165,7 +166,7 @@ func (s *sieve[T]) measureSide(p *polytope, side int, f int32) int32 {
 	return f
 }
 
-// direction returns that of corner i, j of a side's cells.
+// direction returns the direction of corner i, j of a side's cells.
 func direction(side, i, j int) vector {
 	major := 1 - 2*float64(side%2)
 	a, b := float64(2*i)/kernel.Cells-1, float64(2*j)/kernel.Cells-1
@@ -178,8 +179,8 @@ func direction(side, i, j int) vector {
 	return vector{a, b, major}
 }
 
-// walk finds the face by which the ray along d leaves, and bounds d's gauge,
-// by infinity where rounding prevents that.
+// walk returns the face through which the ray along d leaves, and a bound of d's
+// gauge, infinity where rounding hides it. It begins at face f.
 func (s *sieve[T]) walk(p *polytope, f int32, d vector) (int32, float64) {
 	for range walkMost {
 		w, least, worst := s.sides[f].weigh(d)
@@ -191,16 +192,16 @@ func (s *sieve[T]) walk(p *polytope, f int32, d vector) (int32, float64) {
 	return f, math.Inf(1)
 }
 
-// triangle is a face's corners a, b and c, relative to the centre: normals of
-// the planes through the centre and its edges, and the volume of all three.
+// triangle is a face with corners a, b and c, relative to the centre: the normals of
+// the planes through the centre and each edge, and the determinant of the corners.
 type triangle struct {
 	ab, bc, ca vector
 	volume     float64
 }
 
-// weigh returns the weights of c, a and b, in this order, in d, times their
-// volume: on which side of the triangle's edges, and how far, the ray along d
-// passes. The least of them is beside edge worst.
+// weigh returns the weights of c, a and b, in this order, in d, times the volume of
+// the triangle: the sign of a weight says on which side of an edge the ray along d
+// passes. least is the least weight, and worst the edge that belongs to it.
 func (t *triangle) weigh(d vector) (w vector, least float64, worst int) {
 	w = vector{dot(d, t.ab), dot(d, t.bc), dot(d, t.ca)}
 	least = w.x
@@ -213,7 +214,8 @@ func (t *triangle) weigh(d vector) (w vector, least float64, worst int) {
 	return w, least, worst
 }
 
-// bound is the gauge for a direction with these weights, times the volume.
+// bound returns a bound of the gauge of a direction with weights w, which are times
+// volume.
 func (s *sieve[T]) bound(w vector, volume float64) float64 {
 	if volume -= lossy; volume < lossy {
 		return math.Inf(1)
@@ -223,11 +225,11 @@ func (s *sieve[T]) bound(w vector, volume float64) float64 {
 	return (in + 2*out/s.radius) / volume
 }
 
-// setCell sets the plane of a cell from the exits at its corners: n·d >= g(d)
-// if and only if n·(d/g(d)) >= 1.
+// setCell computes the plane of a cell from the exits at its corners: n·d >= g(d) if
+// and only if n·(d/g(d)) >= 1.
 func (s *sieve[T]) setCell(side, i, j int) {
 	a, b, c, d := s.exits[i][j], s.exits[i+1][j], s.exits[i+1][j+1], s.exits[i][j+1]
-	// Parallel to both diagonals of the four, as far out as the nearest allows.
+	// The plane is parallel to both diagonals of the four exits, through the nearest.
 	n := cross(minus(c, a), minus(d, b))
 	if dot(n, a) < 0 {
 		n = times(n, -1)
@@ -237,7 +239,7 @@ func (s *sieve[T]) setCell(side, i, j int) {
 	margin := 32 * narrowUnit * (size/nearest + 1/s.radius)
 	grow := math.NaN()
 	if nearest > 0 && margin < 1./16 {
-		grow = (1 + 4*margin) / nearest // twice what is needed: rounding to float32 costs less
+		grow = (1 + 4*margin) / nearest // twice the need: rounding to float32 costs less
 	}
 	at := (side*kernel.Cells+i)*kernel.Cells + j
 	s.planes.Normal[0][at] = float32(n.x * grow)
@@ -245,11 +247,11 @@ func (s *sieve[T]) setCell(side, i, j int) {
 	s.planes.Normal[2][at] = float32(n.z * grow)
 }
 
-// settle puts the candidates from base on, each on the list of a face that it
-// sees, if there is one. The polytope is the one that the sieve was built of.
+// settle puts each candidate from base on onto the list of a face that it sees, if
+// there is one. The sieve must be that of p.
 //
-// They are first sorted by cell, so that neighbours in space are neighbours in
-// memory: for large clouds that halves the time, here and later.
+// It first sorts the candidates by cell, so that neighbours in space are neighbours
+// in memory: for large clouds that halves the time of settle and of later steps.
 func (s *sieve[T]) settle(p *polytope, base, workers int) {
 	points := p.points[base:]
 	s.order, s.tmp = resize(s.order, len(points)), resize(s.tmp, len(points))
@@ -294,8 +296,8 @@ func (s *sieve[T]) share(p *polytope, base, workers int) {
 	wg.Wait()
 }
 
-// locate notes for each candidate the face by which its ray from the centre
-// leaves, or none where it certainly is inside. It changes nothing else.
+// locate sets on of the candidates [base+from, base+to) to the result of find. It
+// changes nothing else.
 func (s *sieve[T]) locate(p *polytope, base, from, to int) {
 	for k := from; k < to; k++ {
 		c := &p.points[base+k]
@@ -303,9 +305,10 @@ func (s *sieve[T]) locate(p *polytope, base, from, to int) {
 	}
 }
 
-// find walks from face f to that by which the ray from the centre to c leaves.
-// If that is certain, it also shows whether c is outside. A ray that passes an
-// edge within rounding errors is not: then -2 less the face is returned.
+// find walks from face f to the face through which the ray from the centre to c
+// leaves. It returns that face, or none if c certainly lies inside. Where rounding
+// errors hide the face, because the ray passes near an edge, it returns -2 minus a
+// face nearby.
 func (s *sieve[T]) find(p *polytope, c *corner, f int32) int32 {
 	d := s.relative(c)
 	size := d.size()
@@ -331,9 +334,9 @@ func (s *sieve[T]) find(p *polytope, c *corner, f int32) int32 {
 	return -2 - f
 }
 
-// put puts a candidate on the list of the face that find returned for it, or of
-// another that it sees, if there is one. Those that find was not certain of are
-// few, but for candidates that equal a vertex.
+// put puts candidate q on the list of face f, the result of find, or of another face
+// that it sees, if there is one. find is uncertain for few candidates other than
+// those that equal a vertex.
 func (s *sieve[T]) put(p *polytope, q, f int32) {
 	certain := f >= 0
 	if !certain {
@@ -347,7 +350,7 @@ func (s *sieve[T]) put(p *polytope, q, f int32) {
 	}
 }
 
-// vector is a struct since the compiler keeps arrays out of registers.
+// vector is a struct because the compiler keeps arrays out of registers.
 type vector struct{ x, y, z float64 }
 
 func (a vector) size() float64         { return max(math.Abs(a.x), math.Abs(a.y), math.Abs(a.z)) }

@@ -6,8 +6,8 @@ import (
 	"entropipe/algos/exact"
 )
 
-// simplex returns the dimension of the candidates, and as many of them, plus
-// one, as span it: far apart, if rounding does not hide how far.
+// simplex returns the dimension of the candidates, -1 to 3, and dim+1 candidates that
+// span it. The candidates are far apart as far as rounding shows.
 func (p *polytope) simplex() (s [4]int32, dim int) {
 	if len(p.points) == 0 {
 		return s, -1
@@ -40,8 +40,8 @@ func (p *polytope) simplex() (s [4]int32, dim int) {
 	return s, 3
 }
 
-// ends returns the lexicographically least and greatest candidates, of equal
-// ones the first.
+// ends returns the lexicographically least and greatest candidates, the first where
+// several are equal.
 func (p *polytope) ends() (least, greatest int32) {
 	for i := range p.points {
 		c := &p.points[i]
@@ -55,7 +55,7 @@ func (p *polytope) ends() (least, greatest int32) {
 	return least, greatest
 }
 
-// measure makes the extent that of all candidates, from is the first new one.
+// measure updates the box of all candidates; from is the first new candidate.
 func (p *polytope) measure(from int) {
 	if from == 0 {
 		p.low, p.high = p.points[0].coordinates(), p.points[0].coordinates()
@@ -73,8 +73,8 @@ func (p *polytope) measure(from int) {
 	}
 }
 
-// farthest returns the candidate with the largest measure, if that is fit, or
-// else, since measures are rounded, the first fit one.
+// farthest returns the candidate with the largest measure if that candidate is fit.
+// Measures are rounded, so it returns the first fit candidate otherwise.
 func (p *polytope) farthest(measure func(*corner) float64, fit func(*corner) bool) (at int32, found bool) {
 	best := 0.0
 	for i := range p.points {
@@ -93,7 +93,7 @@ func (p *polytope) farthest(measure func(*corner) float64, fit func(*corner) boo
 	return 0, false
 }
 
-// precedes is the lexicographic order of places; -0 equals 0.
+// precedes reports whether a comes before b in lexicographic order; -0 equals 0.
 func precedes(a, b *corner) bool {
 	if a.x != b.x {
 		return a.x < b.x
@@ -106,7 +106,8 @@ func precedes(a, b *corner) bool {
 
 func samePlace(a, b *corner) bool { return a.x == b.x && a.y == b.y && a.z == b.z }
 
-// collinear holds for three points on one line: in all three projections.
+// collinear reports whether three points are on one line, exactly: in all three
+// projections.
 func collinear(a, b, c *corner) bool {
 	return exact.Orient2D(a.x, a.y, b.x, b.y, c.x, c.y) == 0 &&
 		exact.Orient2D(a.y, a.z, b.y, b.z, c.y, c.z) == 0 &&

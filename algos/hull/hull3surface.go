@@ -8,14 +8,14 @@ import (
 
 const radix3From = 1024 // vertices; below, a comparison sort is faster
 
-// surface is the scratch memory of the output.
+// surface is the working memory of the output.
 type surface struct {
-	facet   []int32 // of a face: its facet's number, or none
-	members []int32 // faces of one facet
-	ring    []int32 // corners of one facet, in order
+	facet   []int32 // for each face, the number of its facet, or none
+	members []int32 // the faces of one facet
+	ring    []int32 // the corners of one facet, in order
 	corners []int32 // all triangles, three candidates each
-	rank    []int32 // of a candidate: its place among the vertices, if it is one
-	first   []int32 // of a vertex: where the triangles that begin with it end
+	rank    []int32 // for each candidate, its place among the vertices, or none
+	first   []int32 // for each vertex, the end of the triangles that begin with it
 	keys    []uint64
 	spare   []uint64
 }
@@ -48,7 +48,7 @@ func (p *polytope) triangulate() {
 	}
 }
 
-// flood numbers the faces in one plane with f, and returns how many they are.
+// flood gives the faces in one plane with f their facet, f, and returns their number.
 func (p *polytope) flood(f int32) (count int) {
 	p.facet[f] = f
 	p.members = append(p.members[:0], f)
@@ -64,7 +64,7 @@ func (p *polytope) flood(f int32) (count int) {
 	return count
 }
 
-// level tells whether g, beyond edge i of f, lies in the plane of f.
+// level reports whether g, the face beyond edge i of f, lies in the plane of f.
 func (p *polytope) level(f *face, i int, g *face) bool {
 	opposite := g.v[0]
 	for k := range g.v {
@@ -80,15 +80,15 @@ func (p *polytope) level(f *face, i int, g *face) bool {
 	return p.orient(f.v[0], f.v[1], f.v[2], opposite) == 0
 }
 
-// walkRing fills ring with the corners of the facet of f, counter-clockwise
-// from the least.
+// walkRing sets ring to the corners of the facet of f, counter-clockwise from the
+// lexicographically least corner.
 func (p *polytope) walkRing(f int32) {
 	first, i := p.boundary(f)
 	at := first
 	p.ring = p.ring[:0]
 	for from := i; ; {
 		p.ring = append(p.ring, p.faces[at].v[i])
-		// On to the next edge of the facet's boundary: around the end of this one.
+		// The next edge of the boundary begins where this one ends: turn around that end.
 		i = (i + 1) % 3
 		for g := p.faces[at].adj[i]; p.facet[g] == f; g = p.faces[at].adj[i] {
 			turn := p.faces[at].v[i]
@@ -104,7 +104,7 @@ func (p *polytope) walkRing(f int32) {
 	p.straighten()
 }
 
-// boundary returns an edge of the facet of f whose neighbour is not part of it.
+// boundary returns an edge on the boundary of the facet of f.
 func (p *polytope) boundary(f int32) (at int32, i int) {
 	for _, g := range p.members {
 		for i, beyond := range p.faces[g].adj {
@@ -116,8 +116,8 @@ func (p *polytope) boundary(f int32) (at int32, i int) {
 	panic("hull: a facet without boundary")
 }
 
-// straighten drops those of the ring on a line with their neighbours, and
-// turns it so that the least comes first.
+// straighten drops the corners of the ring on a line with their neighbours, and
+// rotates the ring so that its least corner comes first.
 func (p *polytope) straighten() {
 	n := len(p.ring)
 	kept := p.members[:0]
@@ -137,14 +137,14 @@ func (p *polytope) straighten() {
 	p.members = kept
 }
 
-// appendCanonical appends the vertices, ascending, and the triangles in their
-// order.
+// appendCanonical appends the vertices, ascending, and the triangles in the order of
+// Append.
 func (p *polytope) appendCanonical(vertices, faces []int32) (v, f []int32) {
 	base := len(vertices)
 	vertices = p.appendVertices(vertices)
 	local := vertices[base:]
-	// Triangles are counted by their first vertex, then sorted by the second
-	// among those with the same first; that pair is unique.
+	// Triangles are counted by their first vertex; those with the same first vertex
+	// are sorted by the second. A pair of first and second vertex is unique.
 	p.first = resize(p.first, len(local)+1)
 	clear(p.first)
 	t := p.corners
@@ -179,8 +179,8 @@ func (p *polytope) appendCanonical(vertices, faces []int32) (v, f []int32) {
 	return vertices, faces
 }
 
-// appendVertices appends the vertices of the triangles, ascending, and numbers
-// them by rank.
+// appendVertices appends the vertices of the triangles, ascending, and sets their
+// ranks.
 func (p *polytope) appendVertices(vertices []int32) []int32 {
 	p.rank = resize(p.rank, len(p.points))
 	for i := range p.rank {

@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	sieveFrom  = 2000 // points; below, all of them are candidates
-	spaceRate  = 16   // of how many points one is in the first sample,
-	spaceMost  = 2048 // at most
-	secondFrom = 8192 // candidates expected after the first sieve that make a second worth its cost
-	secondRate = 32   // of how many blocks one is in the second sample
-	block      = 64
-	seedRate   = 16         // of how many points at most one may be a seed
-	seedMost   = 4          // of how many points at most one may pass a sieve of seeds
-	probeRate  = 64         // of how many blocks one tries it,
-	probeMost  = 64         // at most
-	chunk      = 64 * block // points that the check for NaN and the sieve look at in turn
-	lane3From  = 1 << 15    // points a goroutine is worth starting for
+	sieveFrom  = 2000       // points; below, all of them are candidates
+	spaceRate  = 16         // stride of the first sample: one point in spaceRate,
+	spaceMost  = 2048       // up to this number of points
+	secondFrom = 8192       // candidates expected after the first sieve that make a second worth its cost
+	secondRate = 32         // stride of the second sample: one block in secondRate
+	block      = 64         // points in a block
+	seedRate   = 16         // seeds are not used if they are more than one point in seedRate
+	seedMost   = 4          // nor if their sieve passes more than one point in seedMost
+	probeRate  = 64         // stride of the trial of seeds: one block in probeRate,
+	probeMost  = 64         // up to this number of blocks
+	chunk      = 64 * block // number of points that are checked for NaN and then sieved
+	lane3From  = 1 << 15    // number of points that a goroutine is worth starting for
 )
 
-// lane3 is the scratch of one goroutine.
+// lane3 is the working memory of one goroutine.
 type lane3 struct {
 	points []corner
 	mask   [chunk / block]uint64
@@ -43,11 +43,11 @@ func cornerOf[T geom.Float](c geom.Cloud[T], i int) corner {
 	return corner{x: float64(c.X[i]), y: float64(c.Y[i]), z: float64(c.Z[i]), index: int32(i), on: none}
 }
 
-// takeSieved finds the hull by way of sieves: of the hull of a small sample,
-// for large clouds that of a larger one, and of all points that these do not
-// drop. All vertices are among them, and what equals one. It reports
-// false, and has done nothing, when it finds no sieve or a coordinate that is
-// not finite.
+// takeSieved computes the hull with sieves. The hull of a small sample is the first
+// sieve; for large clouds the hull of a larger sample is a second sieve. The points
+// that no sieve drops hold all vertices and all points equal to a vertex; the result
+// is their hull. takeSieved returns false, without a result, when a sample makes no
+// sieve or a coordinate is not finite.
 func (h *Hull3D[T]) takeSieved(c geom.Cloud[T]) bool {
 	b, n := &h.body, c.Len()
 	b.reset()
@@ -58,17 +58,17 @@ func (h *Hull3D[T]) takeSieved(c geom.Cloud[T]) bool {
 	if !h.firstSieve() {
 		return false
 	}
-	// A point is outside the hull of a sample as often as one of the sample is a
-	// vertex, and those have twice as many faces.
+	// A point lies outside the hull of a sample with the probability that a sampled
+	// point is a vertex, and a hull has twice as many faces as vertices.
 	return h.takeRest(c, n/total*(len(b.faces)-len(b.free))/2)
 }
 
-// takeSeeded is takeSieved with the hull of the seeds, if it drops enough of
-// some blocks of points.
+// takeSeeded is takeSieved with the hull of the seeds as the first sieve. It returns
+// false, too, when that sieve drops too few points of some blocks.
 func (h *Hull3D[T]) takeSeeded(c geom.Cloud[T]) bool {
 	b := &h.body
 	if len(h.Seeds) < 4 || len(h.Seeds) > c.Len()/seedRate {
-		return false // too many cost more than they save
+		return false // too many seeds cost more than they save
 	}
 	b.reset()
 	for _, i := range h.Seeds {
@@ -85,8 +85,8 @@ func (h *Hull3D[T]) takeSeeded(c geom.Cloud[T]) bool {
 	return h.seeded
 }
 
-// firstSieve makes the sieve of the hull of the candidates, if they are finite
-// and it has one.
+// firstSieve computes the hull of the candidates and its sieve. It returns false
+// where a candidate is not finite or the hull has no sieve.
 func (h *Hull3D[T]) firstSieve() bool {
 	b := &h.body
 	for i := range b.points {
@@ -103,7 +103,7 @@ func (h *Hull3D[T]) firstSieve() bool {
 	return h.sieve.build(b)
 }
 
-// probe counts what passes the sieve in a few blocks of points.
+// probe counts the points of a few blocks that pass the sieve, and the points tried.
 func (h *Hull3D[T]) probe(c geom.Cloud[T]) (passed, tried int) {
 	l := h.lane(0)
 	l.points, l.finite = l.points[:0], true
@@ -116,8 +116,8 @@ func (h *Hull3D[T]) probe(c geom.Cloud[T]) (passed, tried int) {
 	return len(l.points), total * block
 }
 
-// takeRest finds the hull by way of the first sieve, which is expected to pass
-// so many points. It reports false when a coordinate is not finite.
+// takeRest computes the hull with the first sieve, which passes about expected
+// points. It returns false when a coordinate is not finite.
 func (h *Hull3D[T]) takeRest(c geom.Cloud[T], expected int) bool {
 	b := &h.body
 	if expected > secondFrom && !(h.refine(c) && h.sieve.build(b)) {
@@ -132,7 +132,8 @@ func (h *Hull3D[T]) takeRest(c geom.Cloud[T], expected int) bool {
 	return true
 }
 
-// refine inserts the points of some blocks, unless one is not finite.
+// refine inserts the points of some blocks. It returns false, and inserts nothing,
+// when one of them is not finite.
 func (h *Hull3D[T]) refine(c geom.Cloud[T]) bool {
 	l := h.lane(0)
 	base := len(h.body.points)
@@ -151,8 +152,8 @@ func (h *Hull3D[T]) refine(c geom.Cloud[T]) bool {
 	return l.finite
 }
 
-// settle inserts the candidates from base on. The sieve is of the hull of those
-// before.
+// settle inserts the candidates from base on. The sieve must be that of the hull of
+// the candidates before.
 func (h *Hull3D[T]) settle(base int) {
 	b := &h.body
 	b.extend(base)
@@ -168,8 +169,8 @@ func (h *Hull3D[T]) lane(k int) *lane3 {
 	return &h.lanes[k]
 }
 
-// takeSurvivors makes candidates of what the sieve does not hold back, in the
-// order of the cloud. It reports false when a coordinate is not finite.
+// takeSurvivors makes candidates of the points that the sieve does not drop, in the
+// order of the cloud. It returns false when a coordinate is not finite.
 func (h *Hull3D[T]) takeSurvivors(c geom.Cloud[T]) bool {
 	n := c.Len()
 	workers := max(1, min(h.Workers, n/lane3From))
@@ -196,8 +197,8 @@ func (h *Hull3D[T]) takeSurvivors(c geom.Cloud[T]) bool {
 	return true
 }
 
-// share divides the cloud among goroutines. It is apart, since what they hold
-// is allocated.
+// share divides the cloud among goroutines. It is a function of its own because the
+// variables that goroutines hold are allocated.
 func (h *Hull3D[T]) share(c geom.Cloud[T], workers int) {
 	n := c.Len()
 	var wg sync.WaitGroup
@@ -208,8 +209,8 @@ func (h *Hull3D[T]) share(c geom.Cloud[T], workers int) {
 	wg.Wait()
 }
 
-// takeFrom adds those of the points from to to that are beyond the planes,
-// until one is not finite.
+// takeFrom adds the points of [from, to) beyond the planes to l.points. It ends, with
+// l.finite false, at a chunk with a coordinate that is not finite.
 func takeFrom[T geom.Float](l *lane3, p *kernel.Planes[T], c geom.Cloud[T], from, to int) {
 	for ; from < to && l.finite; from += chunk {
 		part := c.Slice(from, min(from+chunk, to))

@@ -11,54 +11,54 @@ import (
 )
 
 const (
-	limitFirst = 256  // candidates before the first look at what they amount to,
-	limitLater = 1024 // and later, when the filter has become sharp
-	passMost   = 1024 // survivors at a time
-	refineFrom = 256  // survivors of the coarse table for which the fine one is made
-	blockMost  = 4096 // points scaled at a time
+	limitFirst = 256  // candidates that first make a sharper filter worth its cost
+	limitLater = 1024 // candidates that do so when the filter is sharp
+	passMost   = 1024 // largest number of survivors found at a time
+	refineFrom = 256  // survivors of the coarse table that make a fine table worth its cost
+	blockMost  = 4096 // largest number of points scaled at a time
 	partSize   = 1 << 15
 )
 
-// lane is the scratch of one goroutine.
+// lane is the working memory of one goroutine.
 type lane[T geom.Float] struct {
 	filter filter[T]
-	points []vertex[T] // candidates; after chain, the vertices
+	points []vertex[T] // candidates; after chain, the vertices of their hull
 	spare  []vertex[T]
 	chains chains[T]
 	count  counters
 	passed [passMost + kernel.OutsideRoom]int32 // positions of survivors
 	column columns[T]
 	x, y   []T // a scaled block
-	// touched counts the points that any loop looked at, once for each time. It
-	// is how tests tell a linear algorithm from a quadratic one.
+	// touched counts the points that loops looked at, once for each look. Tests
+	// tell a linear algorithm from a quadratic one by it.
 	touched int
 
-	// What a lane does, in a goroutine or not, and on what.
-	number, tasks int // of how many lanes it is which
+	// The present task of the lane, in a goroutine or not.
+	number, tasks int // the lane's number, and the number of lanes with this task
 	task          task
 	cloud         geom.Cloud[T]
-	next          atomic.Int64 // in the first lane: points from here on are nobody's yet
+	next          atomic.Int64 // in the first lane, the first point that no lane has taken
 	odd           bool         // a coordinate is not finite
 	merged        chains[T]
 	work          func()
 
-	// Where takePart is between two parts of the points.
+	// The state of takePart between two parts of the points.
 	filtered bool // there is a filter
-	vertices int  // of the present hull
-	room     int  // for candidates, besides twice the vertices, before the next look
-	all      bool // everything is a candidate from now on
+	vertices int  // number of vertices of the present hull
+	room     int  // candidates allowed, besides twice the vertices, before the next hull
+	all      bool // all further points are candidates
 }
 
-// task is what lanes are told to do.
+// task is a kind of work that lanes share.
 type task int
 
 const (
-	takeAll  task = iota // find the chains of all points
-	takeSome             // find them of those that pass the filter
-	merge                // merge some of the lanes' chains into the first lane
+	takeAll  task = iota // compute the chains of all points
+	takeSome             // compute the chains of the points that pass the filter
+	merge                // merge the chains of all lanes into the first lane
 )
 
-// do does a lane's part of its task.
+// do does the lane's part of its task.
 func (l *lane[T]) do(lanes []*lane[T]) {
 	if l.task == merge {
 		for k := l.number; k < len(l.chains); k += l.tasks {
@@ -78,8 +78,8 @@ func (l *lane[T]) do(lanes []*lane[T]) {
 	l.odd = !l.sweep()
 }
 
-// takeParts takes parts of n points until none is left: a lane whose core is
-// busy with something else takes fewer.
+// takeParts takes parts of n points until no part is left. A lane whose core is
+// busy otherwise takes fewer parts.
 func (l *lane[T]) takeParts(next *atomic.Int64, n int) {
 	l.column.reset()
 	l.room = limitFirst
@@ -97,7 +97,7 @@ func (l *lane[T]) takeParts(next *atomic.Int64, n int) {
 	}
 }
 
-// take adds points from to to as candidates.
+// take makes candidates of the points [from, to).
 func (l *lane[T]) take(c geom.Cloud[T], from, to int) {
 	l.touched += to - from
 	at := len(l.points)
@@ -108,8 +108,8 @@ func (l *lane[T]) take(c geom.Cloud[T], from, to int) {
 	}
 }
 
-// takeSample makes the hull of a sample of total points the candidates, and
-// takes scales and columns from it. It reports false when a coordinate is not
+// takeSample makes candidates of the hull of a sample of total points, and computes
+// scales and columns from the sample. It returns false when a coordinate is not
 // finite.
 func (l *lane[T]) takeSample(c geom.Cloud[T], total int) bool {
 	n := c.Len()
@@ -127,8 +127,8 @@ func (l *lane[T]) takeSample(c geom.Cloud[T], total int) bool {
 	return true
 }
 
-// scalesOf takes the scales from a sample sorted by x. The interval is that of
-// nine in ten points with twice its width on either side.
+// scalesOf computes the scales from a sample sorted by x. The interval holds nine
+// in ten points, and twice its width more on either side.
 func scalesOf[T geom.Float](p []vertex[T]) scales {
 	top := 0.0
 	for _, v := range p {
@@ -160,11 +160,11 @@ func intoRange[T geom.Float](v float64) float64 {
 	return math.Ldexp(1, min(-e, 1000))
 }
 
-// takePart adds those of the points from to to that the filter lets through.
-// Whenever candidates have piled up it keeps only their hull and makes a sharper
-// filter of that. If they are nearly all vertices it gives up and takes the rest
-// as it is: sorting once is cheaper than filtering in vain. Without a filter it
-// goes on the same way, everything a candidate.
+// takePart makes candidates of those of the points [from, to) that pass the filter.
+// Whenever candidates have piled up, it keeps only their hull, which makes a sharper
+// filter. If nearly all candidates are vertices, it makes candidates of all further
+// points: sorting once is cheaper than filtering in vain. Where there is no filter,
+// all points pass.
 func (l *lane[T]) takePart(c geom.Cloud[T], from, to int) {
 	for from < to && !l.all {
 		if l.filtered {
@@ -176,7 +176,7 @@ func (l *lane[T]) takePart(c geom.Cloud[T], from, to int) {
 			continue
 		}
 		if !l.chain() {
-			l.all = true // a non-finite coordinate: the last sweep will find it again
+			l.all = true // a coordinate is not finite: the last sweep will find it again
 			break
 		}
 		l.sharpen()
@@ -186,14 +186,14 @@ func (l *lane[T]) takePart(c geom.Cloud[T], from, to int) {
 	l.take(c, from, to)
 }
 
-// sharpen makes a filter of the hull that the candidates are.
+// sharpen makes a filter of the candidates, which are the vertices of their hull.
 func (l *lane[T]) sharpen() {
 	l.filtered, l.vertices = l.filter.build(l.points), len(l.points)
 }
 
-// pass adds surviving points from from on, until survivors fill their buffer,
-// and returns where it stopped. The first l.vertices candidates are the filter's
-// polygon.
+// pass makes candidates of the points [from, to) that survive the filter, until
+// survivors fill their buffer, and returns the first point not read. The first
+// l.vertices candidates are the filter's polygon.
 func (l *lane[T]) pass(c geom.Cloud[T], from, to int) int {
 	x, y := c.X[from:to], c.Y[from:to]
 	if l.filter.x != 1 || l.filter.y != 1 {
@@ -221,7 +221,7 @@ func (l *lane[T]) pass(c geom.Cloud[T], from, to int) int {
 	return from + read
 }
 
-// addSurvivors adds points whose positions are relative to from.
+// addSurvivors makes candidates of the points at positions from + survivors[k].
 func (l *lane[T]) addSurvivors(c geom.Cloud[T], from int, survivors []int32) {
 	if l.column.width > 0 {
 		survivors = l.column.take(c, from, survivors)
@@ -232,8 +232,8 @@ func (l *lane[T]) addSurvivors(c geom.Cloud[T], from int, survivors []int32) {
 	}
 }
 
-// passLine is pass without a filter. If the present hull is a point or a segment,
-// points on it are dropped.
+// passLine is pass without a filter. It drops points on the present hull where that
+// is a point or a segment.
 func (l *lane[T]) passLine(c geom.Cloud[T], from, to int) int {
 	to = min(to, from+passMost)
 	passed := 0
@@ -250,9 +250,9 @@ func (l *lane[T]) passLine(c geom.Cloud[T], from, to int) int {
 	return to
 }
 
-// onSegment tells whether v cannot be a vertex beside a and b, a left of b or
-// below it or the same: because it lies between them or is one of them again,
-// of a higher index.
+// onSegment reports whether v cannot be a vertex beside a and b: it lies between
+// them, or equals one of them and has a higher index. a is left of b, straight below
+// it, or equal to it.
 func onSegment[T geom.Float](a, b, v vertex[T]) bool {
 	switch {
 	case v.x == a.x && v.y == a.y:
@@ -278,8 +278,8 @@ func (l *lane[T]) scaled(x, y []T) (sx, sy []T) {
 	return l.x, l.y
 }
 
-// outside writes the positions of points that are not inside, until passed is
-// full, and returns how many it read and wrote.
+// outside writes the positions of points that are not inside, until passed is full.
+// It returns the number of points read and the number of positions written.
 func (f *fine[T]) outside(x, y []T, passed []int32) (read, written int) {
 	y = y[:len(x)]
 	for i, v := range x {
@@ -295,7 +295,7 @@ func (f *fine[T]) outside(x, y []T, passed []int32) (read, written int) {
 	return len(x), written
 }
 
-// sift keeps the positions of points that are not inside, and returns how many.
+// sift keeps the positions of points that are not inside, and returns their number.
 func (f *fine[T]) sift(x, y []T, passed []int32) int {
 	kept := 0
 	for _, i := range passed {

@@ -7,16 +7,17 @@ import (
 	"entropipe/algos/geom"
 )
 
-// The measures in exact arithmetic, for the hulls that measure.go cannot prove.
-// Coordinates become integers, multiples of a "unit", the power of two that
-// divides all of them; those have up to 2,150 bits where magnitudes differ as
-// widely as float64 allows, and some hundred for an ordinary flat cloud.
+// The measures in exact arithmetic, for the hulls whose measures the bounds of
+// measure.go do not prove. Coordinates become integers, multiples of a unit, the
+// power of two that divides all of them. The integers have up to 2,150 bits where
+// magnitudes differ as widely as float64 allows, and some hundred bits for an
+// ordinary flat cloud.
 
-// sumBits is the precision of sums of roots, and of what is divided.
+// sumBits is the precision of sums of roots, and of dividends.
 const sumBits = 128
 
-// exactArea returns the area of the polygon, rounded once: negative where it
-// turns clockwise.
+// exactArea returns the signed area of the polygon, rounded once; it is negative
+// where the polygon turns clockwise.
 func exactArea[T geom.Float](c geom.Cloud[T], idx []int32) float64 {
 	unit := unitOf(unitOf(math.MaxInt, c.X, idx), c.Y, idx)
 	at := func(p *point3, i int32) { p.set(float64(c.X[i]), float64(c.Y[i]), 0, unit) }
@@ -34,8 +35,8 @@ func exactArea[T geom.Float](c geom.Cloud[T], idx []int32) float64 {
 	return rounded(whole(&twice), 2, 2*unit)
 }
 
-// exactSurface returns the area of the surface, off by less than 3 roundings,
-// and the volume, rounded once.
+// exactSurface returns the area of the surface, off by less than 3 roundings, and
+// its volume, rounded once.
 func exactSurface[T geom.Float](c geom.Cloud[T], faces []int32) (area, volume float64) {
 	unit := unitOf(unitOf(unitOf(math.MaxInt, c.X, faces), c.Y, faces), c.Z, faces)
 	at := func(p *point3, i int32) { p.set(float64(c.X[i]), float64(c.Y[i]), float64(c.Z[i]), unit) }
@@ -59,8 +60,8 @@ func exactSurface[T geom.Float](c geom.Cloud[T], faces []int32) (area, volume fl
 	return rounded(twice, 2, 2*unit), rounded(whole(&six), 6, 3*unit)
 }
 
-// unitOf returns the least of unit and the exponents of the last bits of the
-// values of v that idx names; zeros have no bits.
+// unitOf returns the least of unit and the exponents of the last bits of v[i] for
+// all i in idx. Zeros have no bits.
 func unitOf[T geom.Float](unit int, v []T, idx []int32) int {
 	for _, i := range idx {
 		if f := float64(v[i]); f != 0 {
@@ -71,7 +72,7 @@ func unitOf[T geom.Float](unit int, v []T, idx []int32) int {
 	return unit
 }
 
-// point3 is a point or vector of integers. Its memory is used again.
+// point3 is a point or vector of integers, whose memory is used again.
 type point3 [3]big.Int
 
 // set makes p the point x, y, z in multiples of 2^unit, which divides all three.
@@ -92,7 +93,7 @@ func (p *point3) less(q *point3) {
 	}
 }
 
-// cross makes n the cross product of p and q, which are other points.
+// cross sets n to the cross product of p and q. n is neither p nor q.
 func (n *point3) cross(p, q *point3) {
 	var product big.Int
 	for d := range n {
@@ -102,7 +103,7 @@ func (n *point3) cross(p, q *point3) {
 	}
 }
 
-// dot makes sum the dot product of p and q.
+// dot sets sum to the dot product of p and q.
 func (p *point3) dot(sum *big.Int, q *point3) {
 	sum.SetInt64(0)
 	var product big.Int
@@ -114,8 +115,8 @@ func (p *point3) dot(sum *big.Int, q *point3) {
 // whole returns v, rounded to sumBits.
 func whole(v *big.Int) *big.Float { return new(big.Float).SetPrec(sumBits).SetInt(v) }
 
-// root returns the square root of v, off by at most 3/2 of 2^-53: v is rounded
-// to a float64, of which the root is taken.
+// root returns the square root of v, off by at most 3/2 of 2^-53 of itself: v is
+// rounded to a float64, and so is the root.
 func root(v *big.Int) *big.Float {
 	m := new(big.Float).SetPrec(53).SetInt(v)
 	e := m.MantExp(m)
