@@ -38,10 +38,10 @@ const epsilon = 0x1p-53
 // OrientError bounds the rounding error of the filter of Orient2D, relative to
 // the sum of the magnitudes of its two products, wherever nothing underflows.
 //
-// A difference, rounded, is off by at most ε of itself, so a product of two
-// differences, rounded too, by (1 + 2)ε + 3ε² + ε³ of itself. The last
-// subtraction cannot change the sign. What remains of 16ε² pays for rounding
-// the sum of magnitudes, its product with this constant and the result.
+// A rounded difference is off by at most ε of itself, so a rounded product of two
+// differences is off by (1 + 2)ε + 3ε² + ε³ of itself. The last subtraction cannot
+// change the sign. The rest of 16ε² covers the rounding of the sum of magnitudes,
+// of its product with this constant and of the result.
 // Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast Robust
 // Geometric Predicates", 1997, calls it ccwerrboundA.
 const OrientError = (3 + 16*epsilon) * epsilon
@@ -49,37 +49,36 @@ const OrientError = (3 + 16*epsilon) * epsilon
 // CircleError bounds the rounding error of the filter of InCircle, relative to
 // its permanent, wherever nothing underflows.
 //
-// Products of two differences are off by 3ε as in OrientError; a difference or
-// sum of two of them, rounded, by 4ε of the sum of their magnitudes. A product
-// of two such is off by (4 + 4 + 1)ε, and the first of the two additions adds
-// ε; the second cannot change the sign. 96ε² pays for all terms of second
-// order and for rounding the bound. It is Shewchuk's iccerrboundA.
+// Products of two differences are off by 3ε as in OrientError. A rounded difference
+// or sum of two such products is off by 4ε of the sum of their magnitudes. A product
+// of two such sums is off by (4 + 4 + 1)ε, and the first of the two additions adds
+// ε; the second cannot change the sign. 96ε² covers all terms of second order and
+// the rounding of the bound. It is Shewchuk's iccerrboundA.
 const CircleError = (10 + 96*epsilon) * epsilon
 
-// CircleLost is more than underflow can take from the determinant of InCircle
-// while the three squared lengths in it add up to less than CircleLimit: each
-// product of differences loses at most half of the least denormal, 2^-1075, and
-// is multiplied by less than CircleLimit. Together, CircleError times the
-// permanent plus CircleLost bound the whole error, for callers with a filter
-// of their own in front.
+// CircleLost bounds the loss of InCircle's determinant to underflow, while its three
+// squared lengths add up to less than CircleLimit: each product of differences loses
+// at most half of the least denormal, 2^-1075, and is multiplied by less than
+// CircleLimit. CircleError times the permanent plus CircleLost bounds the whole
+// error, for callers with a filter of their own.
 const (
 	CircleLost  = 0x1p-500
 	CircleLimit = 0x1p+500
 )
 
-// orientLost is more than underflow can take from the two products of Orient2D,
-// half of the least denormal each. Where it vanishes in rounding, 4ε² of the
-// rest of the bound are still more.
+// orientLost bounds the loss of Orient2D's two products to underflow, half of the
+// least denormal each. Where orientLost vanishes in rounding, 4ε² of the rest of the
+// bound are larger than the loss.
 const orientLost = 0x1p-1020
 
-// Orient2D returns the sign of the turn from a over b to c: +1 when it is
-// counter-clockwise, -1 clockwise, 0 when the three are on one line (or two of
-// them equal). It is exact for all finite coordinates; for others the result
-// means nothing.
+// Orient2D returns the sign of the turn from a over b to c: +1 for a
+// counter-clockwise turn, -1 for a clockwise turn, 0 when the three points are on
+// one line (or two of them are equal). It is exact for all finite coordinates; for
+// NaN or infinite coordinates the result means nothing.
 //
-// The sign changes when two points change places, and stays under rotation of
-// the three. Cost: 5 ns where the filter decides, below 10 ns for collinear
-// points near each other in magnitude, microseconds for the widest spreads.
+// The sign changes when two points change places, and is the same for a, b, c, for
+// b, c, a and for c, a, b. Cost: 5 ns where the filter decides, below 10 ns for
+// collinear points of like magnitudes, microseconds for the widest spreads.
 func Orient2D(ax, ay, bx, by, cx, cy float64) int {
 	l := float64((ax - cx) * (by - cy))
 	r := float64((ay - cy) * (bx - cx))
@@ -95,17 +94,17 @@ func Orient2D(ax, ay, bx, by, cx, cy float64) int {
 	return orientNarrow(ax, ay, bx, by, cx, cy)
 }
 
-// InCircle returns +1 when d lies inside the circle through a, b and c, -1
-// outside, 0 on it, where a, b, c turn counter-clockwise; the opposite signs
-// where they turn clockwise. Where a, b and c are collinear, the circle through
-// them is their line or nothing, and the sign that of the determinant: 0 when
-// two of them are equal or d is on the line too. It is exact for all finite
-// coordinates; for others the result means nothing.
+// InCircle returns +1 when d lies inside the circle through a, b and c, -1 when d
+// lies outside, 0 when d lies on the circle, for a, b, c counter-clockwise; for a,
+// b, c clockwise it returns the opposite sign. For collinear a, b, c it returns the
+// sign of the determinant, which is 0 when two of them are equal or d is on their
+// line. It is exact for all finite coordinates; for NaN or infinite coordinates the
+// result means nothing.
 //
-// The sign changes when any two of the four points change places. Cost: 10 ns
-// where the filter decides, 30 ns for cocircular points of a grid or of like
-// magnitudes, a quarter of a microsecond when differences need two limbs, tens
-// of microseconds for the widest spreads.
+// The sign changes when any two of the four points change places. Cost: 10 ns where
+// the filter decides, 30 ns for cocircular points of a grid or of like magnitudes, a
+// quarter of a microsecond when differences need two limbs, tens of microseconds
+// for the widest spreads.
 func InCircle(ax, ay, bx, by, cx, cy, dx, dy float64) int {
 	adx, ady := ax-dx, ay-dy
 	bdx, bdy := bx-dx, by-dy

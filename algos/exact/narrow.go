@@ -5,31 +5,32 @@ import (
 	"math/bits"
 )
 
-// The narrow stage: the differences of coordinates are floats again, without
-// error, as they are for coordinates that come from pixels, grids or float32
-// and for most neighbours in any cloud. Differences that fit 30 bits, as on
-// every grid, are multiplied in machine words, longer ones in a few limbs.
+// The narrow stage: differences of coordinates that are floats without error. That
+// holds for coordinates of pixels, grids and most float32 clouds, and for most
+// neighbours in any cloud. Differences of up to 30 bits, as on every grid, are
+// multiplied in machine words, longer differences in a few limbs.
 
 const (
-	// wordBits is what a difference may have in circleWords: a squared length
-	// and a cross product have 61 bits, the sum of three of their products 124,
-	// and a sign.
+	// wordBits is the largest width of a difference in circleWords: a squared
+	// length and a cross product then have 61 bits, the sum of three of their
+	// products 124 bits and a sign.
 	wordBits = 30
-	// circleBits is what a difference may have in circleIntegers: the sum of
-	// three products of four then has 4·62 + 4 bits and a sign.
+	// circleBits is the largest width of a difference in circleIntegers: the sum
+	// of three products of four differences then has 4·62 + 4 bits and a sign.
 	circleBits = 62
-	// productMin is a magnitude from which on the error of a rounded product is
-	// a float: a multiple of 2^-1074.
+	// productMin is the least magnitude from which on the error of a rounded
+	// product is a float: a multiple of 2^-1074.
 	productMin = 0x1p-960
 )
 
+// orientNarrow is Orient2D without the filter.
 func orientNarrow(ax, ay, bx, by, cx, cy float64) int {
 	if exactDiff(ax, cx) && exactDiff(ay, cy) && exactDiff(bx, cx) && exactDiff(by, cy) {
 		acx, acy, bcx, bcy := ax-cx, ay-cy, bx-cx, by-cy
 		l, r := float64(acx*bcy), float64(acy*bcx)
 		// Rounding keeps the order of numbers, so rounded products that differ
-		// have the order of the exact ones; equal ones have the order of what
-		// rounding took from them, which is a float if it does not underflow.
+		// have the order of the exact products. Equal rounded products have the
+		// order of their rounding errors, which are floats unless they underflow.
 		switch m := math.Abs(l); {
 		case l != r:
 			return compare(l, r)
@@ -52,6 +53,7 @@ func compare(l, r float64) int {
 	return 0
 }
 
+// circleNarrow is InCircle without the filter, for a, b, c, d in v.
 func circleNarrow(v *[8]float64) int {
 	var d [6]float64
 	for i := 0; i < len(d); i += 2 {
@@ -72,23 +74,23 @@ func circleNarrow(v *[8]float64) int {
 	return circleIntegers(&n)
 }
 
-// exactDiff reports whether a - b suffered no rounding: then, and only then,
-// both operands come back from it. (An overflow or NaN does not.)
+// exactDiff reports whether a - b is exact: then, and only then, both operands can
+// be computed back from it. It is false for an overflow and for NaN.
 func exactDiff(a, b float64) bool {
 	d := a - b
 	return d+b == a && a-d == b
 }
 
-// words sets n to d, all in one unit that makes the largest fill the given
-// number of bits. It reports false where some of d are no multiples of such a
-// unit, and near the ends of the range.
+// words sets n to d in a common unit in which the largest value fills the given
+// number of bits. It returns false where a value is no multiple of that unit, and
+// near the ends of the range.
 func words(n []int64, d []float64, bits uint64) bool {
 	const mask, minExp, maxExp = 0x7ff << 52, 64, 2046 - 64
 	var top uint64
 	for _, f := range d {
 		top = max(top, math.Float64bits(f)&mask)
 	}
-	exp := top >> 52 // the largest is below 2^(exp-1022)
+	exp := top >> 52 // the largest value is below 2^(exp-1022)
 	if exp < minExp || exp > maxExp {
 		return false
 	}
@@ -97,7 +99,7 @@ func words(n []int64, d []float64, bits uint64) bool {
 	whole := true
 	for i, f := range d[:len(n)] {
 		n[i] = int64(f * scale)
-		whole = whole && float64(n[i])*unit == f // no rounding; f·scale could underflow
+		whole = whole && float64(n[i])*unit == f // exact, while f·scale could underflow
 	}
 	return whole
 }
@@ -116,9 +118,9 @@ func split(v float64) (m uint64, exp int) {
 	return m >> (zeros & 63), exp + zeros - 1075
 }
 
-// span returns the largest unit that all of v are multiples of, as an exponent
-// of two, and the number of bits of the largest of their multiples, at most
-// 2098 for finite values and at least that for others.
+// span returns the largest unit that divides all of v, as an exponent of two, and
+// the width in bits of the largest multiple: at most 2098 for finite values, at
+// least 2098 for others.
 func span(v []float64) (unit, width int) {
 	unit, top := math.MaxInt, math.MinInt
 	for _, f := range v {
@@ -134,7 +136,7 @@ func span(v []float64) (unit, width int) {
 	return unit, top - unit
 }
 
-// integers sets n to v / 2^unit, for |v| < 2^(63+unit) and multiples of it.
+// integers sets n to v / 2^unit, for |v| < 2^(63+unit) and v a multiple of 2^unit.
 func integers(n []int64, v []float64, unit int) {
 	for i, f := range v {
 		m, exp := split(f)
@@ -145,7 +147,7 @@ func integers(n []int64, v []float64, unit int) {
 	}
 }
 
-// circleWords is the sign of InCircle's determinant from the differences to d,
+// circleWords returns the sign of InCircle's determinant from the differences to d,
 // each below 2^wordBits.
 func circleWords(n *[6]int64) int {
 	ax, ay, bx, by, cx, cy := n[0], n[1], n[2], n[3], n[4], n[5]
@@ -198,8 +200,9 @@ func addLifted(sum *[4]uint64, px, py, qx, qy, rx, ry int64) {
 	cl, borrow := bits.Sub64(cl, l, 0)
 	ch, _ = bits.Sub64(ch, h, borrow)
 
-	// |p|² times the cross product as an unsigned number; where it is negative
-	// that number is 2^128 too large, so |p|² is taken off the upper half.
+	// |p|² times the cross product as an unsigned number. For a negative cross
+	// product that number is 2^128 too large, so |p|² is subtracted from the upper
+	// half.
 	h00, p0 := bits.Mul64(ll, cl)
 	h01, l01 := bits.Mul64(ll, ch)
 	h10, l10 := bits.Mul64(lh, cl)

@@ -5,20 +5,19 @@ import "math"
 // Orient3DError bounds the rounding error of the filter of Orient3D, relative
 // to its permanent, wherever nothing underflows.
 //
-// Products of two differences are off by 3ε as in OrientError, a difference of
-// two of them, rounded, by 4ε of the sum of their magnitudes. Times a third
-// difference, and rounded, that makes 6ε, and the first of the two additions
-// adds ε; the second cannot change the sign. 56ε² pays for all terms of second
-// order and for rounding the bound. It is Shewchuk's o3derrboundA.
+// Products of two differences are off by 3ε as in OrientError. A rounded difference
+// of two such products is off by 4ε of the sum of their magnitudes. Times a third
+// difference, and rounded, it is off by 6ε, and the first of the two additions adds
+// ε; the second cannot change the sign. 56ε² covers all terms of second order and
+// the rounding of the bound. It is Shewchuk's o3derrboundA.
 const Orient3DError = (7 + 56*epsilon) * epsilon
 
-// Orient3DLost is more than underflow can take from the determinant of Orient3D
-// while the magnitudes of the three differences in z add up to less than
-// Orient3DLimit: of the products of two differences each loses at most half of
-// the least denormal, 2^-1075, two of them make a minor, and a minor is
-// multiplied by less than the limit. Together, Orient3DError times the permanent
-// plus Orient3DLost bound the whole error, for callers with a filter of their
-// own in front:
+// Orient3DLost bounds the loss of Orient3D's determinant to underflow, while the
+// magnitudes of its three differences in z add up to less than Orient3DLimit: each
+// product of two differences loses at most half of the least denormal, 2^-1075, two
+// products make a minor, and a minor is multiplied by less than the limit.
+// Orient3DError times the permanent plus Orient3DLost bounds the whole error, for
+// callers with a filter of their own:
 //
 //	u, v, w = three of the points less the fourth
 //	det  = uz·(vx·wy - wx·vy) + vz·(wx·uy - ux·wy) + wz·(ux·vy - vx·uy)
@@ -36,31 +35,31 @@ const (
 // SphereError bounds the rounding error of the filter of InSphere, relative to
 // its permanent, wherever nothing underflows.
 //
-// A volume of three points, the sum of three products as in Orient3DError and
-// two additions, is off by 8ε; a square by 3ε, a squared length, with two
-// additions, by 5ε; their product by 14ε. The first of the two levels of
-// additions adds ε; the second cannot change the sign. That makes 15ε, and
-// what remains pays for all terms of second order and for rounding the bound.
-// It is Shewchuk's isperrboundA.
+// A volume of three points, the sum of three products as in Orient3DError with two
+// additions, is off by 8ε. A square is off by 3ε; a squared length, with two
+// additions, by 5ε; the product of the two by 14ε. The first of the two levels of
+// additions adds ε; the second cannot change the sign. That makes 15ε; the rest
+// covers all terms of second order and the rounding of the bound. It is Shewchuk's
+// isperrboundA.
 const SphereError = (16 + 224*epsilon) * epsilon
 
-// SphereLost is more than underflow can take from the determinant of InSphere
-// while the four squared lengths in it add up to less than SphereLimit. No
-// difference then exceeds 2^100. A minor loses at most 2^-1074, a volume three
-// times that times 2^100 and some more, less than 2^-971, a squared length
-// 2^-1073; the first is multiplied by squared lengths below 2^200, the second
-// by volumes below 2^303.
+// SphereLost bounds the loss of InSphere's determinant to underflow, while its four
+// squared lengths add up to less than SphereLimit. No difference then exceeds 2^100.
+// A minor loses at most 2^-1074; a volume loses three times that times 2^100 and
+// some more, less than 2^-971; a squared length loses 2^-1073. The loss of a volume
+// is multiplied by squared lengths below 2^200, the loss of a squared length by
+// volumes below 2^303.
 const (
 	SphereLost  = 0x1p-760
 	SphereLimit = 0x1p+200
 )
 
-// Orient3D returns the sign of the volume (b - a) × (c - a) · (d - a): +1 when
-// d lies on the side of the plane through a, b and c from which the three
-// appear counter-clockwise, -1 on the other side, 0 when the four are on one
-// plane. So a point outside a closed surface, whose triangles turn
-// counter-clockwise seen from outside, gives +1 with the triangles it sees. It
-// is exact for all finite coordinates; for others the result means nothing.
+// Orient3D returns the sign of the volume (b - a) × (c - a) · (d - a): +1 when d
+// lies on the side of the plane through a, b and c from which the three appear
+// counter-clockwise, -1 when d lies on the other side, 0 when the four points are on
+// one plane. So for a closed surface whose triangles turn counter-clockwise seen
+// from outside, d sees a triangle a, b, c when the sign is +1. It is exact for all
+// finite coordinates; for NaN or infinite coordinates the result means nothing.
 //
 // The sign changes when any two points change places. Cost: 10 ns where the
 // filter decides, 30 ns for coplanar points of a grid or of like magnitudes,
@@ -90,16 +89,17 @@ func Orient3D(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz float64) int {
 	return orient3DNarrow(&[12]float64{ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz})
 }
 
-// InSphere returns +1 when e lies inside the sphere through a, b, c and d, -1
-// outside, 0 on it, where Orient3D of a, b, c, d is +1; the opposite signs where
-// it is -1. Where the four are on one plane the sign is that of the determinant:
-// 0 when e is on the plane too, or when the four are on one circle or line;
-// otherwise it tells on which side of the plane e lies. It is exact for all
-// finite coordinates; for others the result means nothing.
+// InSphere returns +1 when e lies inside the sphere through a, b, c and d, -1 when e
+// lies outside, 0 when e lies on the sphere, where Orient3D of a, b, c, d is +1;
+// where Orient3D is -1, it returns the opposite sign. For a, b, c, d on one plane it
+// returns the sign of the determinant: 0 when e is on the plane, too, or when the
+// four are on one circle or line; otherwise the sign depends on the side of the
+// plane on which e lies. It is exact for all finite coordinates; for NaN or infinite
+// coordinates the result means nothing.
 //
-// The sign changes when any two of the five points change places. Cost: 25 ns
-// where the filter decides, 50 ns for cospherical points of a grid, 150 ns of
-// like magnitudes, tens of microseconds for the widest spreads.
+// The sign changes when any two of the five points change places. Cost: 25 ns where
+// the filter decides, 50 ns for cospherical points of a grid, 150 ns for cospherical
+// points of like magnitudes, tens of microseconds for the widest spreads.
 func InSphere(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz, ex, ey, ez float64) int {
 	aex, aey, aez := ax-ex, ay-ey, az-ez
 	bex, bey, bez := bx-ex, by-ey, bz-ez

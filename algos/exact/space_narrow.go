@@ -2,27 +2,28 @@ package exact
 
 import "math/bits"
 
-// The narrow stage in space, as in the plane: differences that are floats again
-// become integers over their common unit.
+// The narrow stage in space, as in the plane: differences that are floats without
+// error become integers, multiples of their common unit.
 
 const (
-	// sphereWordBits is what a difference may have in sphereWords: a volume then
-	// has 3·20 + 3 bits and a sign, the sum of four of them times squared lengths
-	// 5·20 + 7 and a sign. A minor takes twice as many bits as a difference, so
-	// volumeWords goes up to wordBits.
+	// sphereWordBits is the largest width of a difference in sphereWords: a volume
+	// then has 3·20 + 3 bits and a sign, the sum of four volumes times squared
+	// lengths 5·20 + 7 bits and a sign. A minor has twice as many bits as a
+	// difference, so volumeWords takes differences of up to wordBits.
 	sphereWordBits = 20
-	// spaceBits is what a difference may have in the long form: a volume then has
-	// 3·62 + 3 bits and a sign, in three limbs; the sum of four volumes times
-	// squared lengths 5·62 + 7 and a sign, in five.
+	// spaceBits is the largest width of a difference in the long form: a volume
+	// then has 3·62 + 3 bits and a sign, in three limbs; the sum of four volumes
+	// times squared lengths has 5·62 + 7 bits and a sign, in five limbs.
 	spaceBits = 62
 )
 
+// orient3DNarrow is Orient3D without the filter, for a, b, c, d in v.
 func orient3DNarrow(v *[12]float64) int {
 	var d [9]float64
 	if !differences(d[:], v[:]) {
 		return orient3DWide(v)
 	}
-	// From the last point the others turn the other way round.
+	// Seen from the last point, the others turn the other way round.
 	var n [9]int64
 	if words(n[:], d[:], wordBits) {
 		return -volumeWords(&n)
@@ -35,6 +36,7 @@ func orient3DNarrow(v *[12]float64) int {
 	return -volume(n[0:3], n[3:6], n[6:9]).sign()
 }
 
+// sphereNarrow is InSphere without the filter, for a, b, c, d, e in v.
 func sphereNarrow(v *[15]float64) int {
 	var d [12]float64
 	if !differences(d[:], v[:]) {
@@ -52,8 +54,8 @@ func sphereNarrow(v *[15]float64) int {
 	return sphereIntegers(&n)
 }
 
-// differences sets d to the points of v, three coordinates each, less the last
-// of them. It reports whether none was rounded.
+// differences sets d to the points of v, three coordinates each, minus the last
+// point. It reports whether all differences are exact.
 func differences(d, v []float64) bool {
 	x, y, z := v[len(d)], v[len(d)+1], v[len(d)+2]
 	for ; len(d) >= 3 && len(v) >= 3; d, v = d[3:], v[3:] {
@@ -65,7 +67,7 @@ func differences(d, v []float64) bool {
 	return true
 }
 
-// volumeWords is the sign of the determinant of three rows of numbers below
+// volumeWords returns the sign of the determinant of three rows of numbers below
 // 2^wordBits.
 func volumeWords(n *[9]int64) int {
 	p, q, r := n[0:3], n[3:6], n[6:9]
@@ -76,7 +78,7 @@ func volumeWords(n *[9]int64) int {
 	return sum.sign()
 }
 
-// sphereWords is the sign of InSphere's determinant from differences below
+// sphereWords returns the sign of InSphere's determinant from differences below
 // 2^sphereWordBits.
 func sphereWords(n *[12]int64) int {
 	a, b, c, d := n[0:3], n[3:6], n[6:9], n[9:12]
@@ -105,8 +107,9 @@ func sphereIntegers(n *[12]int64) int {
 	return sign(sum[:])
 }
 
-// others returns the three points of n but point i, in an order in which the
-// volumes times squared lengths of all i add up to InSphere's determinant.
+// others returns the three points of n other than point i, in an order such that the
+// sum over i of their volume times the squared length of point i is InSphere's
+// determinant.
 func others(n *[12]int64, i int) (p, q, r []int64) {
 	a, b, c, d := n[0:3], n[3:6], n[6:9], n[9:12]
 	switch i {
@@ -125,7 +128,7 @@ type triple [3]uint64
 
 func (t triple) sign() int { return sign(t[:]) }
 
-// volume is the determinant of volumeWords for numbers below 2^spaceBits.
+// volume returns the determinant of three rows of numbers below 2^spaceBits.
 func volume(p, q, r []int64) (sum triple) {
 	addVolume(&sum, p[2], q, r)
 	addVolume(&sum, q[2], r, p)
@@ -133,15 +136,15 @@ func volume(p, q, r []int64) (sum triple) {
 	return sum
 }
 
-// addVolume adds z·(p × q), p and q in the plane, to sum.
+// addVolume adds z·(p × q) to sum, where p × q is the cross product in x and y.
 func addVolume(sum *triple, z int64, p, q []int64) {
 	h, l := mulSigned(p[0], q[1])
 	h2, l2 := mulSigned(q[0], p[1])
 	l, borrow := bits.Sub64(l, l2, 0)
 	h, _ = bits.Sub64(h, h2, borrow)
 
-	// As unsigned numbers a negative minor is 2^128 too large, a negative z
-	// 2^64: the other factor is taken off at that place.
+	// As unsigned numbers, a negative minor is 2^128 too large and a negative z
+	// 2^64: the other factor is subtracted at that place.
 	p1, p0 := bits.Mul64(l, uint64(z))
 	p2, m := bits.Mul64(h, uint64(z))
 	p1, carry := bits.Add64(p1, m, 0)
@@ -156,7 +159,7 @@ func addVolume(sum *triple, z int64, p, q []int64) {
 	sum[2], _ = bits.Add64(sum[2], p2, carry)
 }
 
-// addLong adds lift, not negative, times v to sum.
+// addLong adds lift·v to sum, for a lift that is not negative.
 func addLong(sum *[5]uint64, lift pair, v triple) {
 	var product [5]uint64
 	for i, f := range [2]uint64{lift.lo, lift.hi} {
@@ -176,5 +179,5 @@ func addLong(sum *[5]uint64, lift pair, v triple) {
 	var borrow uint64
 	product[3], borrow = bits.Sub64(product[3], lift.lo&negative, 0)
 	product[4], _ = bits.Sub64(product[4], lift.hi&negative, borrow)
-	add(sum[:], product[:], false)
+	add(sum[:], product[:], plus)
 }

@@ -1,15 +1,16 @@
 package exact
 
-// The wide stage in space. Of a coordinate's w bits a difference has w+1, a
-// volume 3w+6 and the sum of InSphere 5w+12, with their signs 3w+7 and 5w+13:
-// wideBits is enough here too.
+// The wide stage in space. For coordinates of w bits, a difference has w+1 bits, a
+// volume 3w+6 and the sum of InSphere 5w+12; with their signs 3w+7 and 5w+13:
+// wideBits is enough here, too.
 
 const (
-	// orient3DRoom and sphereRoom count the limbs of scratch for k = 1.
+	// orient3DRoom and sphereRoom are the numbers of limbs of scratch for k = 1.
 	orient3DRoom = 1 + 9*1 + 2*2 + 2*3
 	sphereRoom   = 1 + 12*1 + 2*2 + 2*3 + 2 + 2*5
 )
 
+// orient3DWide is Orient3D for any finite coordinates.
 func orient3DWide(v *[12]float64) int {
 	unit, width := span(v[:])
 	switch k := (width + wideBits + 63) / 64; {
@@ -22,6 +23,7 @@ func orient3DWide(v *[12]float64) int {
 	}
 }
 
+// sphereWide is InSphere for any finite coordinates.
 func sphereWide(v *[15]float64) int {
 	unit, width := span(v[:])
 	switch k := (width + wideBits + 63) / 64; {
@@ -37,7 +39,7 @@ func sphereWide(v *[15]float64) int {
 // point is a difference of two points.
 type point [3]magnitude
 
-// orient3DLimbs is the sign of Orient3D's determinant.
+// orient3DLimbs returns the sign of Orient3D's determinant, in k limbs a coordinate.
 func orient3DLimbs(v *[12]float64, unit, k int, room []uint64) int {
 	s := scratch{room}
 	t := s.take(k)
@@ -49,7 +51,7 @@ func orient3DLimbs(v *[12]float64, unit, k int, room []uint64) int {
 	return -sign(w.volume(&p[0], &p[1], &p[2]))
 }
 
-// sphereLimbs is the sign of InSphere's determinant.
+// sphereLimbs returns the sign of InSphere's determinant, in k limbs a coordinate.
 func sphereLimbs(v *[15]float64, unit, k int, room []uint64) int {
 	s := scratch{room}
 	t := s.take(k)
@@ -62,14 +64,14 @@ func sphereLimbs(v *[15]float64, unit, k int, room []uint64) int {
 	for i, three := range [4][3]int{{1, 2, 3}, {2, 0, 3}, {3, 0, 1}, {1, 0, 2}} {
 		clear(lift)
 		for _, c := range p[i] {
-			addProduct(lift, w.product2, c, c, false)
+			addProduct(lift, w.product2, c, c, plus)
 		}
 		volume := w.volume(&p[three[0]], &p[three[1]], &p[three[2]])
 		negative := sign(volume) < 0
 		if negative {
 			negate(volume)
 		}
-		addProduct(sum, product, magnitude{lift, false}, magnitude{volume, negative}, false)
+		addProduct(sum, product, magnitude{lift, false}, magnitude{volume, negative}, plus)
 	}
 	return sign(sum)
 }
@@ -81,7 +83,8 @@ func takeVolumes(s *scratch, k int) volumes {
 	return volumes{s.take(2 * k), s.take(2 * k), s.take(3 * k), s.take(3 * k)}
 }
 
-// volume returns the determinant of rows p, q, r, until the next call.
+// volume returns the determinant of rows p, q, r, in memory of w that the next call
+// overwrites.
 func (w *volumes) volume(p, q, r *point) []uint64 {
 	clear(w.sum)
 	w.addTerm(p, q, r)
@@ -90,14 +93,14 @@ func (w *volumes) volume(p, q, r *point) []uint64 {
 	return w.sum
 }
 
-// addTerm adds p's z times q × r in the plane.
+// addTerm adds p's z times the cross product of q and r in x and y.
 func (w *volumes) addTerm(p, q, r *point) {
 	clear(w.minor)
-	addProduct(w.minor, w.product2, q[0], r[1], false)
-	addProduct(w.minor, w.product2, r[0], q[1], true)
+	addProduct(w.minor, w.product2, q[0], r[1], plus)
+	addProduct(w.minor, w.product2, r[0], q[1], minus)
 	negative := sign(w.minor) < 0
 	if negative {
 		negate(w.minor)
 	}
-	addProduct(w.sum, w.product3, p[2], magnitude{w.minor, negative}, false)
+	addProduct(w.sum, w.product3, p[2], magnitude{w.minor, negative}, plus)
 }

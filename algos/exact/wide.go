@@ -2,24 +2,26 @@ package exact
 
 import "math/bits"
 
-// The wide stage: all coordinates as integers of k limbs over their common
-// unit, on the stack. It takes any finite floats and is the last resort, so it
-// is written with plain loops. A number here is a slice of limbs, the least
-// first, either a magnitude with its sign beside it or two's complement.
+// The wide stage: all coordinates as integers of k limbs, multiples of their common
+// unit, on the stack. It takes any finite floats and is the last resort, so it is
+// written with plain loops. A number is a slice of limbs, the least limb first,
+// either a magnitude with its sign beside it or in two's complement.
 
 const (
-	// wideBits is what the sums of the wide stage need above the bits of a
-	// coordinate w: a difference w+1, |p|² and q × r 2w+3, their product 4w+6,
-	// the sum of three 4w+8, with its sign 4w+9, at most 4·64k.
+	// wideBits is the number of bits that the wide stage adds to the width w of a
+	// coordinate: a difference has w+1 bits, |p|² and q × r have 2w+3, their
+	// product 4w+6, the sum of three products 4w+8, with its sign 4w+9, at most
+	// 4·64k.
 	wideBits = 3
-	// maxLimbs holds all of float64, 2^-1074 to below 2^1024; 2099 bits are
-	// what non-finite values, which look like 2^1024, can ask for.
+	// maxLimbs is enough for all of float64, 2^-1074 to below 2^1024, and for
+	// values that are not finite: they look like 2^1024 and ask for 2099 bits.
 	maxLimbs = (2099 + wideBits + 63) / 64
-	// orientRoom and circleRoom count the limbs of scratch for k = 1.
+	// orientRoom and circleRoom are the numbers of limbs of scratch for k = 1.
 	orientRoom = 1 + 4*1 + 2*2
 	circleRoom = 1 + 6*1 + 3*2 + 4 + 4
 )
 
+// orientWide is Orient2D for any finite coordinates.
 func orientWide(v *[6]float64) int {
 	unit, width := span(v[:])
 	switch k := (width + wideBits + 63) / 64; {
@@ -32,6 +34,7 @@ func orientWide(v *[6]float64) int {
 	}
 }
 
+// circleWide is InCircle for any finite coordinates.
 func circleWide(v *[8]float64) int {
 	unit, width := span(v[:])
 	switch k := (width + wideBits + 63) / 64; {
@@ -44,19 +47,19 @@ func circleWide(v *[8]float64) int {
 	}
 }
 
-// orientLimbs is the sign of (a - c) × (b - c).
+// orientLimbs returns the sign of (a - c) × (b - c), in k limbs a coordinate.
 func orientLimbs(v *[6]float64, unit, k int, room []uint64) int {
 	s := scratch{room}
 	t := s.take(k)
 	acx, acy := s.diff(v[0], v[4], unit, t), s.diff(v[1], v[5], unit, t)
 	bcx, bcy := s.diff(v[2], v[4], unit, t), s.diff(v[3], v[5], unit, t)
 	product, sum := s.take(2*k), s.take(2*k)
-	addProduct(sum, product, acx, bcy, false)
-	addProduct(sum, product, acy, bcx, true)
+	addProduct(sum, product, acx, bcy, plus)
+	addProduct(sum, product, acy, bcx, minus)
 	return sign(sum)
 }
 
-// circleLimbs is the sign of InCircle's determinant.
+// circleLimbs returns the sign of InCircle's determinant, in k limbs a coordinate.
 func circleLimbs(v *[8]float64, unit, k int, room []uint64) int {
 	s := scratch{room}
 	t := s.take(k)
@@ -69,29 +72,39 @@ func circleLimbs(v *[8]float64, unit, k int, room []uint64) int {
 	for p := range 3 {
 		q, r := (p+1)%3, (p+2)%3
 		clear(lift)
-		addProduct(lift, square, x[p], x[p], false)
-		addProduct(lift, square, y[p], y[p], false)
+		addProduct(lift, square, x[p], x[p], plus)
+		addProduct(lift, square, y[p], y[p], plus)
 		clear(cross)
-		addProduct(cross, square, x[q], y[r], false)
-		addProduct(cross, square, y[q], x[r], true)
+		addProduct(cross, square, x[q], y[r], plus)
+		addProduct(cross, square, y[q], x[r], minus)
 		negative := sign(cross) < 0
 		if negative {
 			negate(cross)
 		}
-		addProduct(sum, product, magnitude{lift, false}, magnitude{cross, negative}, false)
+		addProduct(sum, product, magnitude{lift, false}, magnitude{cross, negative}, plus)
 	}
 	return sign(sum)
 }
 
-// magnitude is an integer as its absolute value and its sign.
+// operation says whether a term is added or subtracted. It is a mask: with carry in,
+// ^v adds -v to a sum.
+type operation uint64
+
+const (
+	plus  operation = 0
+	minus           = ^plus
+)
+
+// magnitude is an integer, as its absolute value and its sign.
 type magnitude struct {
 	limbs    []uint64
 	negative bool
 }
 
-// scratch hands out limbs, all zero.
+// scratch is memory for limbs, all zero.
 type scratch struct{ room []uint64 }
 
+// take returns k limbs that are zero.
 func (s *scratch) take(k int) []uint64 {
 	limbs := s.room[:k:k]
 	s.room = s.room[k:]
@@ -122,13 +135,18 @@ func addFloat(sum, t []uint64, v float64, unit int) {
 	if high := m >> (64 - shift); high != 0 {
 		t[at+1] = high
 	}
-	add(sum, t, v < 0)
+	if v < 0 {
+		add(sum, t, minus)
+	} else {
+		add(sum, t, plus)
+	}
 }
 
-// addProduct adds a·b to sum, or takes it off. The product, of len(sum) limbs
-// as are the two factors together, overwrites product. Limbs of zero at either
-// end of a factor, which are most where magnitudes differ, are not multiplied.
-func addProduct(sum, product []uint64, a, b magnitude, minus bool) {
+// addProduct adds a·b to sum or subtracts it, as op says. It overwrites product.
+// sum, product, and a and b together, have equal numbers of limbs. Limbs of zero at
+// either end of a factor, which are most limbs where magnitudes differ, are not
+// multiplied.
+func addProduct(sum, product []uint64, a, b magnitude, op operation) {
 	clear(product)
 	first, bLimbs := trim(b.limbs)
 	for i, f := range a.limbs {
@@ -149,11 +167,14 @@ func addProduct(sum, product []uint64, a, b magnitude, minus bool) {
 			row[len(bLimbs)] = carry
 		}
 	}
-	add(sum, product, minus != (a.negative != b.negative))
+	if a.negative != b.negative {
+		op = ^op
+	}
+	add(sum, product, op)
 }
 
-// trim returns v without its limbs of zero at the ends, and how many were at
-// the lower one.
+// trim returns v without its limbs of zero at both ends, and the number of limbs
+// dropped at the lower end.
 func trim(v []uint64) (first int, limbs []uint64) {
 	for first < len(v) && v[first] == 0 {
 		first++
@@ -165,14 +186,11 @@ func trim(v []uint64) (first int, limbs []uint64) {
 	return first, v[first:last]
 }
 
-// add adds v to sum, or takes it off.
-func add(sum, v []uint64, minus bool) {
-	carry, flip := uint64(0), uint64(0)
-	if minus { // -v is ^v + 1
-		carry, flip = 1, ^uint64(0)
-	}
+// add adds v to sum, or subtracts it: -v is ^v + 1.
+func add(sum, v []uint64, op operation) {
+	carry := uint64(op & 1)
 	for i := range sum {
-		sum[i], carry = bits.Add64(sum[i], v[i]^flip, carry)
+		sum[i], carry = bits.Add64(sum[i], v[i]^uint64(op), carry)
 	}
 }
 
@@ -183,7 +201,7 @@ func negate(v []uint64) {
 	}
 }
 
-// sign is that of a number in two's complement.
+// sign returns the sign of a number in two's complement.
 func sign(v []uint64) int {
 	if int64(v[len(v)-1]) < 0 {
 		return -1

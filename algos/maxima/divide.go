@@ -6,25 +6,26 @@ import (
 	"entropipe/algos/geom"
 )
 
-const bruteMost = 600 // pairs that are compared one by one
+const bruteMost = 600 // largest number of pairs that are compared one by one
 
 // divide finds maximal points by divide and conquer over the axes, as in Kung,
-// Luccio and Preparata (1975): of two halves along the last axis the better one
-// comes first and filters the other on the axes left, which is divided in turn,
-// until two axes are left and one scan decides. O(n log^(d-2) n) for d > 2 axes.
+// Luccio and Preparata (1975). It halves the points along the last axis, finds the
+// maximal points of the better half, and lets them filter the worse half on the
+// other axes, in the same way, until two axes remain and one scan decides. Cost:
+// O(n log^(d-2) n) for d > 2 axes.
 //
-// Coordinates become ranks, 0 for the largest value. On the last axis the rank
-// is the position in lexicographic order, so that no two are equal and whatever
-// covers a point, an equal one of lower index too, has a lower rank. Points are
-// numbered along the first axis, and every list of them ascends: lists are read
-// in the order of memory, and no step sorts again.
+// Coordinates become ranks, 0 for the largest value. On the last axis the rank is
+// the position in lexicographic order, so no two ranks are equal, and every point
+// that covers another one, an equal point of lower index included, has a lower
+// rank. Points are numbered along the first axis, and every list of points ascends:
+// lists are read in the order of memory, and no step sorts again.
 type divide[T geom.Float] struct {
 	rank    [MaxDims][]int32
 	dims    int
-	origin  []int32 // survivor of a point
-	number  []int32 // of a survivor
-	dead    []bool  // points that another covers
-	arena   []int32 // lists of the calls under way
+	origin  []int32 // for each point, its survivor
+	number  []int32 // for each survivor, its point
+	dead    []bool  // dead[p]: another point covers point p
+	arena   []int32 // the lists of the calls under way
 	touched int
 }
 
@@ -72,8 +73,8 @@ func (m *Maxima[T]) divideAxes() {
 	m.touched += (len(m.v)+1)*n + d.touched
 }
 
-// maxima finds the points of list, whose last ranks lie in [lo, hi), that
-// others of it cover.
+// maxima marks the points of list that other points of list cover. Their ranks on
+// the last axis lie in [lo, hi).
 func (d *divide[T]) maxima(list []int32, lo, hi int32) {
 	d.touched += len(list)
 	if len(list) <= 16 {
@@ -92,7 +93,7 @@ func (d *divide[T]) maxima(list []int32, lo, hi int32) {
 	d.arena = d.arena[:mark]
 }
 
-// compareAll is maxima for short lists. A point is covered only by earlier ones.
+// compareAll is maxima for short lists. Only an earlier point can cover a point.
 func (d *divide[T]) compareAll(list []int32) {
 	for k, p := range list {
 		for _, q := range list[:k] {
@@ -115,8 +116,8 @@ func (d *divide[T]) covers(q, p int32, dims int) bool {
 	return true
 }
 
-// filter finds the points of worse that points of better cover on the first
-// dims axes; on the others all of better are as good as all of worse.
+// filter marks the points of worse that points of better cover on the first dims
+// axes. On the other axes every point of better is as good as every point of worse.
 func (d *divide[T]) filter(better, worse []int32, dims int) {
 	if len(better) == 0 || len(worse) == 0 {
 		return
@@ -150,7 +151,8 @@ func (d *divide[T]) filter(better, worse []int32, dims int) {
 	d.arena = d.arena[:mark]
 }
 
-// scan is filter on two axes: along the first, the best rank on the second.
+// scan is filter on two axes. It walks along the first axis and keeps the best rank
+// on the second.
 func (d *divide[T]) scan(better, worse []int32) {
 	rank, along := d.rank[1], d.rank[0]
 	best, at := rank[better[0]], 0
@@ -165,6 +167,7 @@ func (d *divide[T]) scan(better, worse []int32) {
 	}
 }
 
+// comparePairs is filter for few pairs.
 func (d *divide[T]) comparePairs(better, worse []int32, dims int) {
 	for _, p := range worse {
 		x := d.rank[0][p]
@@ -181,7 +184,7 @@ func (d *divide[T]) comparePairs(better, worse []int32, dims int) {
 	d.touched += len(better) * len(worse)
 }
 
-// span returns the lowest and the highest rank of a list.
+// span returns the lowest and the highest rank of a list on an axis.
 func (d *divide[T]) span(list []int32, axis int) (lo, hi int32) {
 	rank := d.rank[axis]
 	lo, hi = rank[list[0]], rank[list[0]]
@@ -191,7 +194,8 @@ func (d *divide[T]) span(list []int32, axis int) (lo, hi int32) {
 	return lo, hi
 }
 
-// split copies a list to the arena, in two parts: ranks below mid, and others.
+// split copies a list to the arena in two parts: points with ranks below mid, and the
+// rest.
 func (d *divide[T]) split(list []int32, axis int, mid int32) (below, rest []int32) {
 	start, n := len(d.arena), len(list)
 	d.arena = slices.Grow(d.arena, 2*n)[:start+2*n]
@@ -210,7 +214,7 @@ func (d *divide[T]) split(list []int32, axis int, mid int32) (below, rest []int3
 	return d.arena[start : start+i : start+i], d.arena[start+i:]
 }
 
-// alive removes the dead from a list.
+// alive removes the dead points from a list.
 func (d *divide[T]) alive(list []int32) []int32 {
 	n := 0
 	for _, p := range list {

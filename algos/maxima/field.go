@@ -7,36 +7,35 @@ import (
 	"entropipe/algos/geom"
 )
 
-const side = 64 // cells along one axis of the field
+const side = 64 // number of cells along one axis of the field
 
-// field drops points of space that a sampled point dominates, where pivots are
-// too few because the front is wide. It cuts x and y into cells and keeps, for
-// every cell, the largest z among sampled points in strictly higher cells. A
-// point's cell is a monotone function of its coordinate, whatever rounding does
-// to it: a sampled point in a higher cell has a larger coordinate, so the table
-// is never wrong.
+// field drops points in space that a sampled point dominates, where the front is
+// too wide for the pivots. It cuts x and y into cells and keeps for every cell the
+// largest z among sampled points in strictly higher cells. A point's cell is a
+// monotone function of its coordinate, with rounding, too: a sampled point in a
+// higher cell has a larger coordinate, so the table is never wrong.
 type field[T geom.Float] struct {
 	x, y  axis[T]
 	table [side * side]T
 }
 
-// axis cuts the upper half of a coordinate's range into cells. Points of the
-// lower half share cell 0: nearly everything dominates them, and the cells are
-// better spent where the front is.
+// axis cuts the upper half of a coordinate's range into cells. Points of the lower
+// half share cell 0: nearly every sampled point dominates them, and the front needs
+// the cells more.
 type axis[T geom.Float] struct {
-	bottom, top T // outside, cell is not defined
+	bottom, top T // cell is undefined outside of [bottom, top]
 	from, step  T // cell = (v - from) * step, or 0
 }
 
-// cell is monotone in v.
+// cell returns the cell of v, a monotone function.
 func (a *axis[T]) cell(v T) int32 {
 	i := int32((v - a.from) * a.step)
 	return i &^ (i >> 31)
 }
 
-// fit chooses the axis for a sample: cells from the mean to the largest value.
-// It reports whether that makes sense; it does not where all values are equal,
-// or the range is too small or too large to divide.
+// fit chooses the axis for a sample, with cells from the mean to the largest value.
+// It returns false where all values are equal, and where the range is too small or
+// too large to divide.
 func (a *axis[T]) fit(sample []T) bool {
 	sum := 0.0
 	a.top = slices.Max(sample)
@@ -51,7 +50,8 @@ func (a *axis[T]) fit(sample []T) bool {
 	return width > 0 && width-width == 0 && a.step-a.step == 0 && a.bottom-a.bottom == 0
 }
 
-// fit makes the table from three axes of a sample.
+// fit makes the table from the three axes of a sample. It returns false where an
+// axis cannot be cut.
 func (f *field[T]) fit(sample [][]T) bool {
 	xs, ys, zs := sample[0], sample[1], sample[2]
 	if !f.x.fit(xs) || !f.y.fit(ys) {
@@ -69,10 +69,10 @@ func (f *field[T]) fit(sample [][]T) bool {
 	return true
 }
 
-// raise replaces every cell of the table by the largest value among cells that
+// raise replaces every cell of the table by the largest value among the cells that
 // are higher in both directions.
 func (f *field[T]) raise() {
-	for i := side - 1; i >= 0; i-- { // first: higher or equal
+	for i := side - 1; i >= 0; i-- { // the largest value in higher or equal cells, at first
 		row := f.table[i*side:][:side]
 		for j := side - 2; j >= 0; j-- {
 			row[j] = max(row[j], row[j+1])
@@ -98,8 +98,8 @@ func (f *field[T]) outside(at []int32, points [][]T) []int32 {
 	out, n := at[len(at):][:len(xs)], 0
 	ax, ay := f.x, f.y
 	for i, x := range xs {
-		// What is above an axis moves to a cell that nothing covers: the last
-		// one, beyond whose edge no sampled point is.
+		// A coordinate above the axis moves to the last cell. No sampled point lies
+		// in a higher cell, so nothing covers the last cell.
 		x, y := min(max(x, ax.bottom), ax.top), min(max(ys[i], ay.bottom), ay.top)
 		out[n] = int32(i)
 		if !(zs[i] <= f.table[(ax.cell(x)*side+ay.cell(y))&(side*side-1)]) {

@@ -10,13 +10,13 @@ import (
 
 const (
 	filterFrom = 768     // points; below, all of them go to the list
-	sampleMax  = 4096    // points sampled,
-	sampleRate = 64      // and of how many points one is,
-	sampleMin  = 128     // but at least so many
-	workerFrom = 1 << 16 // points that keep a goroutine busy
-	fieldFrom  = 4096    // survivors
-	shuffle    = 1021    // a prime, and no sample is a multiple of it
-	rounds     = 4       // of sampling the survivors
+	sampleMax  = 4096    // largest number of points in a sample
+	sampleRate = 64      // sampling stride: one point in sampleRate, between these limits
+	sampleMin  = 128     // least number of points in a sample
+	workerFrom = 1 << 16 // number of points that keep a goroutine busy
+	fieldFrom  = 4096    // survivors that make another pass worth its cost
+	shuffle    = 1021    // a prime; no sample's size is a multiple of it
+	rounds     = 4       // largest number of samples of the survivors
 )
 
 // filter drops points that a sampled point dominates.
@@ -29,7 +29,7 @@ type filter[T geom.Float] struct {
 	spare   []int32
 }
 
-// worker is what one goroutine needs for its part of a cloud.
+// worker is the working memory of one goroutine, for its part of a cloud.
 type worker[T geom.Float] struct {
 	pass   kernel.Pivots[T]
 	axes   [MaxDims][]T
@@ -37,7 +37,7 @@ type worker[T geom.Float] struct {
 	first  int
 	ids    []int32
 	finite bool
-	start  func() // filter, and tell the group; made once, so that a start does not allocate
+	start  func() // calls filter and tells the group; made once, so that a start does not allocate
 }
 
 func (w *worker[T]) filter() {
@@ -57,7 +57,7 @@ func (f *filter[T]) team(count int) []*worker[T] {
 	return f.workers[:count]
 }
 
-// survivors fills m.ids and m.v with the points that may be maximal.
+// survivors sets m.ids and m.v to the points that may be maximal.
 func (m *Maxima[T]) survivors(axes [][]T) {
 	n, dims := len(axes[0]), len(axes)
 	m.v = m.room[:dims]
@@ -77,23 +77,27 @@ func (m *Maxima[T]) survivors(axes [][]T) {
 	}
 	m.firstPass(axes)
 	for k, v := range axes {
-		m.v[k] = take(m.v[k][:0], v, m.ids, m.Min[k])
+		m.v[k] = take(m.v[k][:0], v, m.ids, sign[T](m.Min[k]))
 	}
-	m.secondPass(true)
+	m.usePivots()
+	m.useField()
 	for range rounds {
 		before := len(m.ids)
 		if before < fieldFrom {
 			return
 		}
-		m.secondPass(m.pickFrom(m.v, [MaxDims]bool{}))
+		if m.pickFrom(m.v, [MaxDims]bool{}) {
+			m.usePivots()
+		}
+		m.useField()
 		if 4*len(m.ids) > 3*before {
 			return
 		}
 	}
 }
 
-// pickFrom chooses pivots among a sample of points. It returns false where
-// they would drop few points.
+// pickFrom chooses pivots among a sample of points, with the axes in low negated. It
+// returns false where the pivots would drop few points.
 func (m *Maxima[T]) pickFrom(points [][]T, low [MaxDims]bool) bool {
 	n := len(points[0])
 	size := min(max(n/sampleRate, sampleMin), sampleMax) &^ 63
@@ -111,9 +115,9 @@ func (m *Maxima[T]) pickFrom(points [][]T, low [MaxDims]bool) bool {
 	return m.pick(f.sample[:len(points)])
 }
 
-// firstPass compares all points with the best pivots. One pass over memory is
-// what a cloud with few maximal points costs, so there are only as many pivots
-// as that hides; the others are for what is left.
+// firstPass compares all points with the first group of pivots. A cloud with few
+// maximal points costs one pass over memory, and that pass hides the time of one
+// group only; the other pivots are for the survivors.
 func (m *Maxima[T]) firstPass(axes [][]T) {
 	f, n := &m.filter, len(axes[0])
 	count := min(max(m.Workers, 1), n/workerFrom+1)
@@ -139,23 +143,26 @@ func (m *Maxima[T]) firstPass(axes [][]T) {
 			m.ids = append(m.ids, w.ids...)
 		}
 		finite = finite && w.finite
-		clear(w.axes[:]) // they belong to the caller
+		clear(w.axes[:]) // the memory belongs to the caller
 	}
 	if !finite {
 		panic(badFinite)
 	}
 }
 
-// secondPass compares the survivors with all pivots, if there are any, and, in
-// space, with the field, and moves up those that are left.
-func (m *Maxima[T]) secondPass(pivots bool) {
+// usePivots drops the survivors that a pivot dominates.
+func (m *Maxima[T]) usePivots() {
 	f := &m.filter
-	if pivots {
-		m.touched += len(m.ids)
-		f.pivots.pass.Values = f.pivots.values
-		f.spare, _ = f.pivots.pass.Undominated(f.spare[:0], m.v, 0)
-		m.moveUp(f.spare)
-	}
+	m.touched += len(m.ids)
+	f.pivots.pass.Values = f.pivots.values
+	f.spare, _ = f.pivots.pass.Undominated(f.spare[:0], m.v, 0)
+	m.moveUp(f.spare)
+}
+
+// useField drops the survivors in space that the field covers, where there are
+// enough of them.
+func (m *Maxima[T]) useField() {
+	f := &m.filter
 	if len(m.v) == 3 && len(m.ids) >= fieldFrom && m.crowded < 0.9 && f.field.fit(f.sample[:3]) {
 		m.touched += len(m.ids)
 		f.spare = f.field.outside(f.spare[:0], m.v)
@@ -178,17 +185,15 @@ func (m *Maxima[T]) moveUp(at []int32) {
 	m.ids = m.ids[:len(at)]
 }
 
-// take appends the values of v named by ids, negated where low. The filter
-// lets every NaN and +Inf through to here, so this is where they are found; it
-// finds -Inf itself.
-func take[T geom.Float](dst, v []T, ids []int32, low bool) []T {
-	s := sign[T](low)
+// take appends factor*v[i] for all i in ids. The filter lets every NaN and +Inf
+// pass, and take panics at them; the filter finds -Inf itself.
+func take[T geom.Float](dst, v []T, ids []int32, factor T) []T {
 	bad := T(0)
 	dst = slices.Grow(dst, len(ids))[:len(ids)]
 	for k, i := range ids {
 		x := v[i]
 		bad += x - x
-		dst[k] = s * x
+		dst[k] = factor * x
 	}
 	if bad != 0 {
 		panic(badFinite)
@@ -196,6 +201,7 @@ func take[T geom.Float](dst, v []T, ids []int32, low bool) []T {
 	return dst
 }
 
+// appendAll appends 0 to n-1.
 func appendAll(ids []int32, n int) []int32 {
 	ids = slices.Grow(ids, n)[:n]
 	for i := range ids {

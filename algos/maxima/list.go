@@ -2,48 +2,51 @@ package maxima
 
 import "entropipe/algos/internal/kernel"
 
-// listBudget is how many vectors of the list a survivor may be compared with
-// on average before a sweep is the better choice: about as long as that takes.
-// Without vector units sixteen comparisons take as long as that many vectors.
-func listBudget() int {
-	if kernel.Best() == kernel.Portable {
-		return 2
-	}
-	return 50
+// listLimits bound the comparisons of survivors with the list.
+type listLimits struct {
+	// budget is the number of vectors of the list that a survivor is compared with
+	// on average, at most: about as long as a sweep takes.
+	budget int
+	// crowd is the number of survivors that are compared with each other, at most,
+	// where all of them may be maximal.
+	crowd int
+	// plane says that the list is faster than a sweep in the plane.
+	plane bool
 }
 
-// crowdMost is how many survivors are compared one with another although all
-// of them may be maximal.
-func crowdMost() int {
+// limits returns the limits for the vector units in use. Sixteen comparisons in
+// portable code take as long as sixteen vectors.
+func limits() listLimits {
 	if kernel.Best() == kernel.Portable {
-		return 100
+		return listLimits{budget: 2, crowd: 100, plane: false}
 	}
-	return 500
+	return listLimits{budget: 50, crowd: 500, plane: true}
 }
 
-// findInList finds the maximal survivors by comparing each with those kept
-// before it, and then, from the last to the first, those kept with each other:
-// what covers a point either comes before it, an equal one among them, or
-// after it. It gives up, and returns false, when the list grows long.
+// findInList finds the maximal survivors. It compares each survivor with the list of
+// survivors kept before it, and then the list with itself from the last to the
+// first: a point that covers another one, or equals it, comes before or after it. It
+// returns false when the list grows long, and finds nothing then.
 //
 // Source: the block-nested-loops of Börzsönyi, Kossmann, Stocker, "The skyline
 // operator" (2001), without removal.
 func (m *Maxima[T]) findInList() bool {
-	if len(m.v) == 2 && kernel.Best() == kernel.Portable {
-		return false // the sweep of a plane is as good
-	}
-	if m.crowded > 0 && m.crowded*float64(len(m.ids)) > float64(crowdMost()) {
+	l := limits()
+	if len(m.v) == 2 && !l.plane {
 		return false
 	}
-	if m.fillList(m.v, listBudget()*len(m.ids)+256) < len(m.ids) {
+	if m.crowded > 0 && m.crowded*float64(len(m.ids)) > float64(l.crowd) {
+		return false
+	}
+	if m.fillList(m.v, l.budget*len(m.ids)+256) < len(m.ids) {
 		return false
 	}
 	m.turnList()
 	return true
 }
 
-// fillList puts points into the list until it is full or the budget spent, and
-// returns how many it took.
+// fillList puts points into the list until the list is full or the budget is spent,
+// and returns the number of points that it took.
 func (m *Maxima[T]) fillList(points [][]T, budget int) int {
 	m.list.Reset(len(points))
 	next, left := m.list.Add(points, 0, budget)
@@ -51,8 +54,8 @@ func (m *Maxima[T]) fillList(points [][]T, budget int) int {
 	return next
 }
 
-// turnList leaves the maximal points of the list in m.back.IDs, as positions in
-// m.list counted from its end.
+// turnList sets m.back.IDs to the maximal points of the list, as positions counted
+// from the end of the list.
 func (m *Maxima[T]) turnList() {
 	n, dims := len(m.list.IDs), len(m.v)
 	for k := range dims {
@@ -68,7 +71,7 @@ func (m *Maxima[T]) turnList() {
 	m.touched += n + most - left
 }
 
-// appendList appends what findInList found, ascending.
+// appendList appends the indices of the points that findInList found, ascending.
 func (m *Maxima[T]) appendList(dst []int32) []int32 {
 	last := int32(len(m.list.IDs) - 1)
 	for j := len(m.back.IDs) - 1; j >= 0; j-- {

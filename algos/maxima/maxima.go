@@ -39,53 +39,56 @@ import (
 const MaxDims = kernel.MaxAxes
 
 // Maxima finds maximal points. The zero value maximises every axis in one
-// goroutine. It keeps its scratch memory between calls, where nearly all points
-// are maximal at most some 60 bytes a point of float64 in space and 150 with
-// eight axes: use one a goroutine, never two calls at a time, and do not copy it
-// after the first. It keeps no pointer to a cloud.
+// goroutine. A Maxima keeps its working memory between calls: where nearly all
+// points are maximal, at most some 60 bytes a point of float64 in space and 150
+// bytes with eight axes. It keeps no reference to a cloud. It must not be copied
+// after its first call, nor used by two goroutines at a time: make one for each
+// goroutine.
 type Maxima[T geom.Float] struct {
-	// Min says which axes are minimised instead: x, y, z, …
+	// Min[k] says that axis k (x, y, z, …) is minimised.
 	Min [MaxDims]bool
-	// Workers is the number of goroutines that filter a large cloud; below 2 it
-	// is the caller's alone. The result is the same for any number.
+	// Workers is the number of goroutines that filter a large cloud. With 0 or 1
+	// the caller's goroutine does all the work. The result is the same for any
+	// number.
 	Workers int
 
 	filter  filter[T]
-	ids     []int32      // survivors: index in the cloud, ascending
+	ids     []int32      // the survivors' indices in the cloud, ascending
 	room    [MaxDims][]T // memory of v
-	v       [][]T        // coordinates of the survivors, larger is better
+	v       [][]T        // coordinates of the survivors; larger is better
 	list    kernel.Front[T]
 	back    kernel.Front[T]
 	turned  [MaxDims][]T // the list backwards
 	sorter  sorter[T]
 	stair   kernel.Stair[T]
 	steps   [256]kernel.Step[T]
-	climbed []int32 // survivors of the steps just taken that stay
-	rank    []int32 // of a survivor's x, 0 the largest
+	climbed []int32 // the maximal survivors among the last steps
+	rank    []int32 // the rank of each survivor's x, 0 for the largest
 	divide  divide[T]
 	kept    []uint64 // bit k: survivor k is maximal
 
-	crowded float64 // part of the last sample that is maximal in it, 0 without one
-	touched int     // points and list vectors looked at in this call
+	crowded float64 // the fraction of the last sample that is maximal in it; 0 without a sample
+	touched int     // number of points and list vectors that this call looked at
 }
 
-// Caller's mistakes.
+// Panics at mistakes of the caller.
 const (
 	badLengths   = "maxima: coordinate slices of unequal lengths"
 	badSize      = "maxima: more than 2^31-1 points"
-	badDimension = "maxima: three dimensions asked of a cloud without z"
-	badAxes      = "maxima: not 1 to 8 axes"
+	badDimension = "maxima: Append3D needs a cloud with z"
+	badAxes      = "maxima: AppendD needs 1 to 8 axes"
 	badFinite    = "maxima: non-finite coordinate"
 )
 
-// Append2D appends to dst the indices of the points of c that are maximal in x
-// and y, ascending, and returns it; z is not looked at. Of equal points
-// (-0 equals 0) the lowest index stays. An empty cloud gives nothing, any
-// other at least one index.
+// Append2D appends the indices of the points of c that are maximal in x and y,
+// ascending, to dst and returns the extended slice; it ignores z. Equal points (-0
+// equals 0) count as the one with the lowest index. An empty cloud adds nothing,
+// any other cloud at least one index.
 //
+// The result is exact. Append2D only reads c, and keeps no reference to c or dst.
 // Cost: O(n log n) in the worst case, one pass over the coordinates where few
-// points are maximal. It panics when slices differ in length, when a
-// coordinate is not finite, or beyond 2^31-1 points.
+// points are maximal. It panics when slices differ in length, when x or y is not
+// finite, and for more than 2^31-1 points.
 func (m *Maxima[T]) Append2D(dst []int32, c geom.Cloud[T]) []int32 {
 	if c.Z != nil && len(c.Z) != c.Len() {
 		panic(badLengths)
@@ -94,8 +97,8 @@ func (m *Maxima[T]) Append2D(dst []int32, c geom.Cloud[T]) []int32 {
 	return m.AppendD(dst, axes[:])
 }
 
-// Append3D is Append2D in x, y and z. A cloud without z panics, unless it is
-// empty.
+// Append3D is Append2D in x, y and z. It panics for a cloud without z, unless the
+// cloud is empty.
 //
 // Source of the sweep: Kung, Luccio, Preparata, "On finding the maxima of a set
 // of vectors" (1975).
@@ -107,12 +110,13 @@ func (m *Maxima[T]) Append3D(dst []int32, c geom.Cloud[T]) []int32 {
 	return m.AppendD(dst, axes[:])
 }
 
-// AppendD is Append2D for any number of axes from 1 to MaxDims: axes[k][i] is
-// coordinate k of point i.
+// AppendD is Append2D for 1 to MaxDims axes: axes[k][i] is coordinate k of point i.
+// Other numbers of axes panic.
 //
-// Cost: with d axes O(n log^max(1,d-2) n) in the worst case, which from d = 4 on
-// means that nearly all points are maximal, as most random points are when d is
-// large; one pass over the coordinates where few are.
+// Cost: with d axes O(n log^max(1,d-2) n) in the worst case, one pass over the
+// coordinates where few points are maximal. From d = 4 on, the worst case is a
+// cloud whose points are nearly all maximal; with many axes most random clouds are
+// such clouds.
 func (m *Maxima[T]) AppendD(dst []int32, axes [][]T) []int32 {
 	if len(axes) < 1 || len(axes) > MaxDims {
 		panic(badAxes)
@@ -149,7 +153,7 @@ func (m *Maxima[T]) AppendD(dst []int32, axes [][]T) []int32 {
 	return m.appendKept(dst)
 }
 
-// best returns the first position of the largest value.
+// best returns the first position of the largest s*v[i].
 func best[T geom.Float](v []T, s T) int32 {
 	if !kernel.Finite(v) {
 		panic(badFinite)
@@ -163,8 +167,8 @@ func best[T geom.Float](v []T, s T) int32 {
 	return int32(at)
 }
 
-// sign is the factor that turns an axis so that larger is better. It changes
-// no magnitude, not even a denormal one.
+// sign returns the factor that turns an axis so that larger is better: -1 for a
+// minimised axis, else 1. It changes no magnitude, not even a denormal one.
 func sign[T geom.Float](low bool) T {
 	if low {
 		return -1

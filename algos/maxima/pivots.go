@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	candidates = 64 // maximal points of the sample that may become pivots
-	witnesses  = 64 // sampled points that judge them, one bit each
-	most       = 16 // pivots
+	candidates = 64 // largest number of maximal points of the sample that may become pivots
+	witnesses  = 64 // largest number of sampled points that judge candidates, one bit each
+	most       = 16 // largest number of pivots
 )
 
-// pivots chooses the points that drop most others. The volume that a point
-// dominates says little about clouds that are not uniform, so sampled points
-// are the judges: each pivot is the candidate that dominates most of the
-// witnesses that none before does, and after a few pivots the witnesses are
-// chosen anew among the points still left.
+// pivots chooses the points that drop most other points. The volume that a point
+// dominates says little in clouds that are not uniform, so sampled points, the
+// witnesses, judge: each pivot is the candidate that dominates most of the
+// witnesses that no pivot before it dominates. After a few pivots new witnesses are
+// chosen among the points that no pivot dominates.
 type pivots[T geom.Float] struct {
 	values []T // pivot after pivot, in order of choice, whole groups
 	pass   kernel.Pivots[T]
-	left   []int32 // positions of the sample that no pivot dominates
-	kept   []int32 // of those before the newest pivots
+	left   []int32 // positions of the points of the sample that no pivot dominates
+	kept   []int32 // positions in left of the points that the newest pivots leave
 
 	candidate [candidates]int32
 	beats     [candidates]uint64 // witnesses that a candidate dominates
@@ -34,11 +34,12 @@ type pivots[T geom.Float] struct {
 func (p *pivots[T]) best(dims int) []T { return p.values[:kernel.PivotGroup*dims] }
 
 // pick chooses pivots among the points of sample, which are in random order. It
-// returns false when they leave most of it, as when most points are maximal.
+// returns false when the pivots leave most of the sample, as they do when most
+// points are maximal.
 func (m *Maxima[T]) pick(sample [][]T) bool {
 	p := &m.filter.pivots
 	p.values = p.values[:0]
-	size := m.fillList(sample, 24*len(sample[0])) // what comes first is a sample, too
+	size := m.fillList(sample, 24*len(sample[0])) // the points taken are a sample, too
 	m.turnList()
 	front := len(m.back.IDs)
 	m.crowded = float64(front) / float64(size)
@@ -70,7 +71,7 @@ func (m *Maxima[T]) pick(sample [][]T) bool {
 	return 4*len(p.left) < 3*size
 }
 
-// choose appends up to more pivots. It returns false when no candidate beats a
+// choose appends up to more pivots. It returns false when no candidate dominates a
 // witness.
 func (p *pivots[T]) choose(sample [][]T, count, more int) bool {
 	n := min(len(p.left), witnesses)
@@ -118,7 +119,7 @@ func (p *pivots[T]) beaten(sample [][]T, point int32, n int) uint64 {
 	return mask
 }
 
-// drop removes from left what the newest pivots dominate.
+// drop removes from left the points that the newest pivots dominate.
 func (p *pivots[T]) drop(sample [][]T) {
 	dims := len(sample)
 	for k, v := range sample {
@@ -139,7 +140,7 @@ func (p *pivots[T]) drop(sample [][]T) {
 	p.values = p.values[:whole]
 }
 
-// fill repeats the last pivot to make groups whole.
+// fill repeats the last pivot until the last group is whole.
 func (p *pivots[T]) fill(dims int) {
 	for len(p.values)%(dims*kernel.PivotGroup) != 0 {
 		p.values = append(p.values, p.values[len(p.values)-dims:]...)

@@ -10,22 +10,22 @@ import (
 
 const (
 	radixFrom = 512 // values; below, a comparison sort is faster
-	runMax    = 24  // equal keys in a row that are sorted by insertion
+	runMax    = 24  // equal keys in a row; up to here insertion sorts them
 )
 
-// sorter puts survivors in descending order of their coordinates: by a key of
-// the first axis in linear time, then each run of equal keys by comparison.
+// sorter sorts survivors in descending order of their coordinates: in linear time
+// by a key of the first axis, then by comparison within each run of equal keys.
 type sorter[T geom.Float] struct {
-	// order is the result; the lower halves are positions.
+	// order is the result; the lower half of each element is a position.
 	order, tmp []uint64
 
-	axes    [MaxDims][]T // first criterion first
+	axes    [MaxDims][]T // the first criterion first
 	dims    int
 	compare func(a, b uint64) int // sorter.less, made once
 }
 
-// sort fills s.order with the positions of the points by descending axes[0],
-// then axes[1], …, then ascending position: O(n log n) however they are spread.
+// sort sets s.order to the positions of the points by descending axes[0], then
+// axes[1], …, then ascending position. Cost: O(n log n) for any values.
 func (s *sorter[T]) sort(axes ...[]T) {
 	n := len(axes[0])
 	s.order, s.tmp = slices.Grow(s.order[:0], n)[:n], slices.Grow(s.tmp[:0], n)[:n]
@@ -48,7 +48,7 @@ func (s *sorter[T]) sort(axes ...[]T) {
 		return
 	}
 	// Linear keys spread most clouds well. Where magnitudes differ, nearly all
-	// of them are equal, and the bit patterns are better.
+	// linear keys are equal, and keys from bit patterns spread better.
 	if linearKeys(s.order, axes[0], passes) {
 		s.order, s.tmp = kernel.SortByKey(s.order, s.tmp, passes)
 		if s.finishRuns(n / 4) {
@@ -60,7 +60,7 @@ func (s *sorter[T]) sort(axes ...[]T) {
 	s.finishRuns(n)
 }
 
-// finishRuns sorts each run of equal keys. It stops and returns false when more
+// finishRuns sorts each run of equal keys. It stops, and returns false, when more
 // than most elements lie in runs that are too long for insertion.
 func (s *sorter[T]) finishRuns(most int) bool {
 	order := s.order
@@ -96,6 +96,7 @@ func (s *sorter[T]) insertionSort(run []uint64) {
 	}
 }
 
+// descending compares two elements of order.
 func (s *sorter[T]) descending(a, b uint64) int {
 	i, j := uint32(a), uint32(b)
 	for _, v := range s.axes[:s.dims] {
@@ -109,10 +110,10 @@ func (s *sorter[T]) descending(a, b uint64) int {
 	return int(i) - int(j)
 }
 
-// linearKeys sets the upper halves of order to a non-decreasing function of
-// (largest value - value) with 11 bits a pass, at most 32, and the lower halves
-// to the positions. It reports false, and sets nothing, where the range is too
-// small or large for that.
+// linearKeys sets the upper halves of order to a non-decreasing function of (largest
+// value - value) with 11 bits a pass, at most 32 bits, and the lower halves to the
+// positions. It returns false, and sets nothing, where the range is too small or too
+// large.
 func linearKeys[T geom.Float](order []uint64, v []T, passes int) bool {
 	lo, hi := slices.Min(v), slices.Max(v)
 	levels := float64(uint64(1)<<min(32, 11*passes) - 1)
@@ -128,8 +129,8 @@ func linearKeys[T geom.Float](order []uint64, v []T, passes int) bool {
 	return true
 }
 
-// patternKeys sets the upper halves of order to the highest 32 of the bits in
-// which the values differ, as numbers that fall as the values rise.
+// patternKeys sets the upper halves of order to the highest 32 bits in which the
+// values differ, as numbers that fall as the values rise.
 func patternKeys[T geom.Float](order []uint64, v []T) {
 	lo, hi := falling(slices.Max(v)), falling(slices.Min(v))
 	shift := 0
@@ -141,7 +142,7 @@ func patternKeys[T geom.Float](order []uint64, v []T) {
 	}
 }
 
-// falling is a number that falls as v rises, the same for both zeros.
+// falling returns a number that falls as v rises. Both zeros give the same number.
 func falling[T geom.Float](v T) uint64 {
 	b := math.Float64bits(float64(v) + 0)
 	if b>>63 == 0 {

@@ -8,8 +8,8 @@ import (
 	"entropipe/algos/internal/kernel"
 )
 
-// sweepPlane marks the maximal survivors, without z: along descending x, those
-// that rise above all points so far.
+// sweepPlane marks the maximal survivors in the plane: along descending x, the
+// points that rise above all points before them.
 func (m *Maxima[T]) sweepPlane() {
 	m.dropBelowCorners()
 	m.sorter.sort(m.v[0], m.v[1])
@@ -23,9 +23,9 @@ func (m *Maxima[T]) sweepPlane() {
 	}
 }
 
-// dropBelowCorners keeps, of the survivors in the plane, the two ends of the
-// front and the points strictly inside the rectangle between them. On clouds
-// of a few dozen points, or with many ties, this leaves little to sort.
+// dropBelowCorners drops all survivors in the plane except the two ends of the front
+// and the points strictly inside the rectangle between the ends. In clouds of a few
+// dozen points, or with many ties, that leaves few points to sort.
 func (m *Maxima[T]) dropBelowCorners() {
 	x, y := m.v[0], m.v[1][:len(m.v[0])]
 	right, top := 0, 0
@@ -49,16 +49,17 @@ func (m *Maxima[T]) dropBelowCorners() {
 	m.ids, m.v[0], m.v[1] = m.ids[:n], x[:n], y[:n]
 }
 
-// sweepSpace marks the maximal survivors: along descending z, those that lie
-// outside the staircase, the union of the quadrants x <= q.x, y <= q.y below
-// points q so far. Equal points are neighbours, the lowest index first, and it
-// covers the others.
+// sweepSpace marks the maximal survivors in space: along descending z, the points
+// outside the staircase, the union of the quadrants x <= q.x, y <= q.y below the
+// points q before them. Equal points are neighbours in this order, the lowest index
+// first, and the first covers the others.
 func (m *Maxima[T]) sweepSpace() {
 	m.stair.Reset(m.rankByX())
 	m.sorter.sort(m.v[2], m.v[0], m.v[1])
 	ys := m.v[1]
-	// Apart from the climb that uses them, so that cache misses overlap. What
-	// the staircase covered before the steps ahead, it still covers after them.
+	// Steps are collected before the climb that uses them, so that cache misses
+	// overlap. A point that the staircase covers before these steps is covered
+	// after them, too.
 	for order := m.sorter.order; len(order) > 0; {
 		now := order[:min(len(m.steps), len(order))]
 		order = order[len(now):]
@@ -79,16 +80,16 @@ func (m *Maxima[T]) sweepSpace() {
 	m.touched += 2*len(m.ids) + m.stair.Written
 }
 
-// rankByX sets m.rank, 0 for the largest x and equal for equal x, and returns
-// the number of different ranks.
+// rankByX sets m.rank, with 0 for the largest x and equal ranks for equal x. It
+// returns the number of different ranks.
 func (m *Maxima[T]) rankByX() int {
 	m.sorter.sort(m.v[0])
 	m.rank = slices.Grow(m.rank[:0], len(m.ids))[:len(m.ids)]
 	return rankAlong(m.rank, m.v[0], m.sorter.order)
 }
 
-// rankAlong sets the ranks of survivors from their order along an axis, and
-// returns the number of different ones.
+// rankAlong sets the ranks of survivors from their order along axis v, and returns
+// the number of different ranks.
 func rankAlong[T geom.Float](rank []int32, v []T, order []uint64) int {
 	next := int32(-1)
 	var last T
