@@ -60,7 +60,7 @@ func (c *bf16Cmd) defaults() {
 func (c *bf16Cmd) Run(ctx context.Context) error {
 	c.defaults()
 	r := &bf16Report{}
-	if err := r.open("attention-bf16", c.Results, c.Quick, c.Resume); err != nil {
+	if err := r.open("bf16", c.Results, rig.KindOf(c.Quick), resumed(c.Resume)); err != nil {
 		return err
 	}
 	for _, layer := range bf16Layers {
@@ -94,7 +94,7 @@ func (c *bf16Cmd) products(ctx context.Context, r *bf16Report, k, n int) error {
 	for _, rows := range c.Rows {
 		a, dst := numbers(rows, k), mat.Of(rows, n, make([]float32, rows*n))
 		for _, threads := range c.Threads {
-			cell := &bf16Cell{Of: fmt.Sprintf("%d→%d", k, n), Rows: rows, Threads: threads, Work: 2 * float64(rows) * float64(k) * float64(n)}
+			cell := &bf16Cell{Of: fmt.Sprintf("%d→%d", k, n), Rows: rows, Threads: threads, How: howBF16(), Work: 2 * float64(rows) * float64(k) * float64(n)}
 			if err := c.measure(ctx, r, cell, func(form int) error {
 				[]*mat.Weights{&plain, &rounded}[form].Mul(dst, a, mat.Epilogue{Bias: bias}, threads)
 				return nil
@@ -131,7 +131,7 @@ func (c *bf16Cmd) encoder(ctx context.Context, r *bf16Report, name string) error
 	for _, rows := range c.Rows {
 		for _, threads := range c.Threads {
 			sessions := [2]*model.Session{models[0].NewSession(threads), models[1].NewSession(threads)}
-			cell := &bf16Cell{Of: name, Rows: rows, Threads: threads}
+			cell := &bf16Cell{Of: name, Rows: rows, Threads: threads, How: howBF16()}
 			if err := c.measure(ctx, r, cell, func(form int) error {
 				_, err := sessions[form].Hidden(sequence(rows), model.Options{})
 				return err
@@ -183,7 +183,7 @@ func (c *bf16Cmd) texts(models [2]*model.Model) (*bf16Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	cell := &bf16Cell{Of: "texts", Rows: len(pieces), Cosine: 1, Embedding: 1}
+	cell := &bf16Cell{Of: "texts", Rows: len(pieces), How: howBF16(), Cosine: 1, Embedding: 1}
 	var sessions [2]*model.Session
 	for i, m := range models {
 		sessions[i] = m.NewSession(2)

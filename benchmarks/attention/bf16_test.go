@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/sparse/model"
 )
 
@@ -30,16 +31,16 @@ func TestBF16Products(t *testing.T) {
 			}
 		}
 		r := &bf16Report{}
-		if err := r.open("attention-bf16", c.Results, false, resume); err != nil {
+		if err := r.open("bf16", c.Results, rig.FullRun, resumed(resume)); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.products(context.Background(), r, 20, 30); err != nil {
 			t.Fatal(err)
 		}
-		if len(r.cells) != 4 {
-			t.Fatalf("%d cells, want 4", len(r.cells))
+		if len(r.Records) != 4 {
+			t.Fatalf("%d cells, want 4", len(r.Records))
 		}
-		for _, cell := range r.cells {
+		for _, cell := range r.cells(nil) {
 			for _, form := range bf16Forms {
 				if ns := cell.Ns[form]; len(ns) != 3 || ns[0] < 0 || ns[0] > ns[1] || ns[1] > ns[2] {
 					t.Errorf("%s, %d rows, %d threads: %s took %v", cell.Of, cell.Rows, cell.Threads, form, ns)

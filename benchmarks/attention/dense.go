@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/models/mat"
 	"entropipe/sparse/model"
 	"entropipe/sparse/plan"
@@ -90,7 +91,6 @@ func (c *denseCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer p.Close()
-	r.Versions, r.RandomMiniLM = p.versions, c.MiniLM == ""
 	for _, name := range c.Models {
 		m, err := model.Load(filepath.Join(folder, name))
 		if err != nil {
@@ -130,7 +130,10 @@ func (c *denseCmd) measureModel(ctx context.Context, p *densePeer, m *model.Mode
 // measure lets the entries of a cell take turns. Who begins changes from round
 // to round.
 func (c *denseCmd) measure(p *densePeer, m *model.Model, name string, n, threads int) (*denseCell, error) {
-	cell := &denseCell{Model: name, Tokens: n, Threads: threads, Ns: times{}}
+	cell := &denseCell{Model: name, Tokens: n, Threads: threads, Versions: p.versions, Weights: trainedWeights, Ns: rig.Times{}}
+	if c.MiniLM == "" {
+		cell.Weights = randomWeights
+	}
 	session := m.NewSession(threads)
 	batch := sequence(n)
 	run := func(o model.Options) func() ([]int64, error) {

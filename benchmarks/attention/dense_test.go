@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/models/mat"
 )
 
@@ -47,8 +48,8 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	cells := []*denseCell{
-		{"minilm", 32, 1, map[string][]int64{ours: {3e6, 2e6, 4e6}, onnx: {4e6}, torch: {8e6}}},
-		{"bert", 512, 2, map[string][]int64{ours: {4e6}, onnx: {4e6}, torch: {4e6}, sparse: {2e6}}},
+		{Model: "minilm", Tokens: 32, Threads: 1, Ns: rig.Times{ours: {3e6, 2e6, 4e6}, onnx: {4e6}, torch: {8e6}}},
+		{Model: "bert", Tokens: 512, Threads: 2, Ns: rig.Times{ours: {4e6}, onnx: {4e6}, torch: {4e6}, sparse: {2e6}}},
 	}
 	for _, cell := range cells {
 		if err := r.add(cell); err != nil {
@@ -61,7 +62,7 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !again.has("minilm", 32, 1) || !again.has("bert", 512, 2) || again.has("bert", 512, 1) {
-		t.Errorf("cells are %v", again.cells)
+		t.Errorf("records are %v", again.Records)
 	}
 	if err := again.write(io.Discard); err != nil {
 		t.Fatal(err)
@@ -80,8 +81,8 @@ func TestResume(t *testing.T) {
 		}
 	}
 	c.Resume = false
-	if fresh, err := c.report(); err != nil || len(fresh.cells) > 0 {
-		t.Errorf("a new run begins with %v, %v", fresh.cells, err)
+	if fresh, err := c.report(); err != nil || len(fresh.Records) > 0 {
+		t.Errorf("a new run begins with %v, %v", fresh.Records, err)
 	}
 }
 
@@ -114,5 +115,30 @@ func TestDefaults(t *testing.T) {
 	}
 	if len(quick.Lengths) != 4 || quick.Rounds != 3 {
 		t.Errorf("quick: %+v", quick)
+	}
+}
+
+// The committed pages are those that the committed records make.
+func TestPagesComeFromRecords(t *testing.T) {
+	const results = "../results"
+	var dense denseReport
+	var block sparseReport
+	var rows ladderReport
+	var short bf16Report
+	for _, p := range []struct {
+		name string
+		open func(name, results string, kind rig.RunKind, earlier earlierCells) error
+		page func() string
+	}{
+		{"dense", dense.open, dense.markdown}, {"sparse", block.open, block.markdown},
+		{"ladder", rows.open, rows.markdown}, {"bf16", short.open, short.markdown},
+	} {
+		if err := p.open(p.name, results, rig.FullRun, kept); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(results, "attention-"+p.name+".md")
+		if text, err := os.ReadFile(path); err != nil || string(text) != p.page() {
+			t.Errorf("%s is not what `go run ./benchmarks/attention render` makes (%v)", path, err)
+		}
 	}
 }

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"entropipe/benchmarks/rig"
-	"entropipe/models/mat"
 	"entropipe/sparse/freeze"
 	"entropipe/sparse/kern"
 	"entropipe/sparse/model"
@@ -35,9 +33,11 @@ type ladderCmd struct {
 
 // ladderCell is one mask at one length.
 type ladderCell struct {
-	Length int            `json:"length"`
-	Select string         `json:"select"`
-	Ways   []ladderResult `json:"ways"`
+	Length   int            `json:"length"`
+	Select   string         `json:"select"`
+	Pieces   int            `json:"pieces,omitempty"`
+	Sparsity float64        `json:"sparsity,omitempty"` // share of the blocks that the mask leaves out
+	Ways     []ladderResult `json:"ways"`
 }
 
 // ladderResult is one way to attend.
@@ -64,8 +64,8 @@ func (c *ladderCmd) Run(ctx context.Context) error {
 	if len(c.Lengths) == 0 {
 		c.Lengths = lengths
 	}
-	var r journal[ladderCell]
-	if err := r.open("attention-ladder", c.Results, c.Quick, c.Resume); err != nil {
+	var r ladderReport
+	if err := r.open("ladder", c.Results, rig.KindOf(c.Quick), resumed(c.Resume)); err != nil {
 		return err
 	}
 	m, err := model.Load(c.MiniLM)
@@ -74,20 +74,23 @@ func (c *ladderCmd) Run(ctx context.Context) error {
 	}
 	for _, length := range c.Lengths {
 		for _, selector := range c.Select {
-			if slices.ContainsFunc(r.cells, func(x *ladderCell) bool { return x.Length == length && x.Select == selector }) {
+			if r.has(func(x *ladderCell) bool { return x.Length == length && x.Select == selector }) {
 				continue
 			}
 			cell, err := c.measure(ctx, m, length, selector)
 			if err != nil {
 				return err
 			}
-			fmt.Fprint(os.Stderr, cell.rows())
-			if err := r.keep(cell); err != nil {
+			var lines strings.Builder
+			for _, line := range cell.lines() {
+				lines.WriteString(ladderTable.Row(line))
+			}
+			if err := r.keep(cell, lines.String()); err != nil {
 				return err
 			}
 		}
 	}
-	return r.publish(os.Stdout, c.markdown(r.cells))
+	return r.publish(os.Stdout, r.markdown())
 }
 
 // measure freezes a mask on some pieces and reads others in all ways.
@@ -109,7 +112,7 @@ func (c *ladderCmd) measure(ctx context.Context, m *model.Model, length int, sel
 	if err != nil {
 		return nil, err
 	}
-	cell := &ladderCell{Length: length, Select: selector, Ways: []ladderResult{{Way: "dense"}, {Way: "mask", options: model.Options{Plan: planner.For}}}}
+	cell := &ladderCell{Length: length, Select: selector, Pieces: c.Pieces, Sparsity: c.Sparsity, Ways: []ladderResult{{Way: "dense"}, {Way: "mask", options: model.Options{Plan: planner.For}}}}
 	for _, d := range c.Delta {
 		l := &kern.Ladder{Delta: d}
 		cell.Ways = append(cell.Ways, ladderResult{Way: fmt.Sprintf("ladder %g", d), ladder: l, options: model.Options{Plan: planner.For, Ladder: l}})
@@ -194,28 +197,4 @@ func (x *ladderCell) certify(s *model.Session, ids []int32) error {
 		w.Summaries = float64(certified) / float64(asked)
 	}
 	return nil
-}
-
-func (x *ladderCell) rows() string {
-	var b strings.Builder
-	for _, w := range x.Ways {
-		stay, summaries, worst := "", "", ""
-		if strings.HasPrefix(w.Way, "ladder") {
-			stay, summaries, worst = fmt.Sprintf("%.1f %%", 100*w.Stay), fmt.Sprintf("%.1f %%", 100*w.Summaries), fmt.Sprintf("%.2f", w.Worst)
-		}
-		fmt.Fprintf(&b, "| %d | %s | %s | %.1f | %.2f | %s | %s | %.4f | %s |\n", x.Length, x.Select, w.Way, w.Ns/1e6, x.Ways[0].Ns/w.Ns, stay, summaries, w.Cosine, worst)
-	}
-	return b.String()
-}
-
-func (c *ladderCmd) markdown(cells []*ladderCell) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# What a ladder costs\n\n")
-	fmt.Fprintf(&b, "`go run ./benchmarks/attention ladder`, %s, %d CPUs (%s), %v kernels, %s. MiniLM-L6 on %d pieces of WikiText-2, one at a time, one thread; masks of blocks of 16 tokens that leave out %.0f %% of the blocks, frozen on 12 other pieces. A ladder lets every row of a head that misses more than its limit of the softmax read all keys. Ways take turns; milliseconds are the mean over pieces of each one's fastest of three runs. `stay` is the share of rows that read what the mask says, `summaries` the share that would stay if bounds from block summaries decided instead of all scores (some rows of one piece); error is the largest distance of a row of a head from dense attention, over its certificate 2·B·δ.\n\n",
-		time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), rig.CPU(), mat.Best(), runtime.Version(), c.Pieces, 100*c.Sparsity)
-	b.WriteString("| tokens | mask | attention | ms a piece | dense / this | stay | summaries | cosine to dense | error / certificate |\n|---|---|---|---|---|---|---|---|---|\n")
-	for _, x := range cells {
-		b.WriteString(x.rows())
-	}
-	return b.String()
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/models/mat"
 	"entropipe/sparse/kern"
 	"entropipe/sparse/kv"
@@ -95,7 +96,6 @@ func (c *sparseCmd) measureThreads(ctx context.Context, r *sparseReport, folder 
 			return err
 		}
 		defer p.Close()
-		r.Versions = p.versions
 	}
 	for _, dim := range c.Dims {
 		for _, n := range c.Lengths {
@@ -106,7 +106,11 @@ func (c *sparseCmd) measureThreads(ctx context.Context, r *sparseReport, folder 
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				cell := &sparseCell{Dim: dim, Keys: n, Queries: queries, Threads: threads, Ns: times{}}
+				cell := &sparseCell{Dim: dim, Keys: n, Queries: queries, Threads: threads,
+					Heads: c.Heads, Block: c.Block, Versions: "no peer", Ns: rig.Times{}}
+				if p != nil {
+					cell.Versions = p.versions
+				}
 				at := filepath.Join(folder, fmt.Sprintf("%d-%d-%d", dim, n, queries))
 				if err := c.measure(p, cell, at); err != nil {
 					return err

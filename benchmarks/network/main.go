@@ -37,6 +37,7 @@ type cli struct {
 	Rounds  int           `default:"5" help:"Turns of each entry (${default}; with --quick 3)."`
 	Python  string        `placeholder:"PATH" help:"A Python that has torch; by default one is set up in the user's cache."`
 	Results string        `placeholder:"DIR" help:"Folder for network.jsonl and network.md (benchmarks/results; with --quick none); - for none."`
+	Render  bool          `help:"Measure nothing; write the page again from network.jsonl."`
 	Seed    uint64        `default:"1" help:"Seed of points and weights (${default})."`
 }
 
@@ -52,6 +53,17 @@ func main() {
 }
 
 func (c *cli) run(ctx context.Context) error {
+	results, err := rig.ResultsFolder(c.Results, rig.KindOf(c.Quick))
+	if err != nil {
+		return err
+	}
+	r := newReport(results)
+	if c.Render {
+		if err := r.read(); err != nil {
+			return err
+		}
+		return r.write(os.Stdout)
+	}
 	if c.Quick {
 		c.Rounds = min(c.Rounds, 3)
 		c.Sizes = slices.DeleteFunc(c.Sizes, func(n int) bool { return n > 100_000 })
@@ -69,27 +81,12 @@ func (c *cli) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := newReport(c)
 	for _, threads := range c.Threads {
 		if err := c.measureThreads(ctx, python, made, threads, r); err != nil {
 			return err
 		}
 	}
-	return r.write(c.resultsFolder(), os.Stdout)
-}
-
-func (c *cli) resultsFolder() string {
-	switch {
-	case c.Results == "-", c.Results == "" && c.Quick:
-		return ""
-	case c.Results != "":
-		return c.Results
-	}
-	root, err := rig.Root()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(root, "benchmarks", "results")
+	return r.write(os.Stdout)
 }
 
 // python is the interpreter to use, made if there is none.

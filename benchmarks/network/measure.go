@@ -26,7 +26,7 @@ func (c *cli) measureThreads(ctx context.Context, python string, made *prepared,
 	if err != nil {
 		return err
 	}
-	r.Torch = version
+	r.torch = version
 	err = c.measureWith(ctx, p, made, threads, r)
 	if closed := p.Close(); err == nil {
 		err = closed
@@ -42,7 +42,7 @@ func (c *cli) measureWith(ctx context.Context, p *peer, made *prepared, threads 
 	const rows, in, out = 100_000, 128, 256
 	gemm := 2.0 * rows * in * out
 	entries := []entry{{ours, ourProduct(rows, in, out, threads)}, {"product", p.timed(map[string]any{"do": "mul", "m": rows, "k": in, "n": out})}}
-	if err := c.take(ctx, r.add("product", fmt.Sprintf("%d×%d×%d", rows, in, out), threads, gemm), entries); err != nil {
+	if err := c.take(ctx, r, row{Case: "product", Size: fmt.Sprintf("%d×%d×%d", rows, in, out), Threads: threads, Work: gemm}, entries); err != nil {
 		return err
 	}
 	for _, n := range c.Sizes {
@@ -86,7 +86,7 @@ func (c *cli) pass(ctx context.Context, p *peer, made *prepared, n, threads int,
 		}
 		entries = append(entries, entry{form, p.timed(map[string]any{"do": "displace", "form": form})})
 	}
-	return c.take(ctx, r.add("pass", fmt.Sprintf("%d points", n), threads, passWork*float64(n)), entries)
+	return c.take(ctx, r, row{Case: "pass", Size: fmt.Sprintf("%d points", n), Threads: threads, Work: passWork * float64(n)}, entries)
 }
 
 // same compares displacements, in units of sigma.
@@ -132,12 +132,14 @@ func (c *cli) step(ctx context.Context, p *peer, made *prepared, threads int, r 
 	for _, form := range c.Forms {
 		entries = append(entries, entry{form, p.timed(map[string]any{"do": "step", "form": form})})
 	}
-	return c.take(ctx, r.add("step", fmt.Sprintf("%d×%d points, F of hull2d", stepClouds, stepPoints), threads, stepWork*stepClouds*stepPoints), entries)
+	return c.take(ctx, r, row{Case: "step", Size: fmt.Sprintf("%d×%d points, F of hull2d", stepClouds, stepPoints),
+		Threads: threads, Work: stepWork * stepClouds * stepPoints}, entries)
 }
 
-// take lets the entries of a case run in turns.
-func (c *cli) take(ctx context.Context, r *row, entries []entry) error {
-	say("%s, %s, %d threads", r.Case, r.Size, r.Threads)
+// take lets the entries of a case run in turns, and adds the row to the report.
+func (c *cli) take(ctx context.Context, r *report, w row, entries []entry) error {
+	say("%s, %s, %d threads", w.Case, w.Size, w.Threads)
+	all := map[string][]int64{}
 	times := make([]int, len(entries))
 	for k, e := range entries {
 		for range 2 { // the first run may compile
@@ -157,9 +159,10 @@ func (c *cli) take(ctx context.Context, r *row, entries []entry) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", e.name, err)
 			}
-			r.Ns[e.name] = append(r.Ns[e.name], ns...)
+			all[e.name] = append(all[e.name], ns...)
 		}
 	}
+	r.add(w, all)
 	return nil
 }
 

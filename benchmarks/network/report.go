@@ -1,41 +1,58 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"time"
 
-	"entropipe/models/mat"
+	"entropipe/benchmarks/rig"
 )
 
-// report is what a run found.
+// report is the file of the last run's rows, and the page that shows them.
 type report struct {
-	Time  time.Time
-	Torch string
-	Turn  time.Duration
-	rows  []*row
+	torch string // version of PyTorch
+	rows  rig.Journal[row]
+	page  string // path of the page; empty: nothing is kept
 }
 
 // row is a case with one number of threads.
 type row struct {
-	Case    string             `json:"case"`
-	Size    string             `json:"size"`
-	Threads int                `json:"threads"`
-	Work    float64            `json:"operations"` // floating-point, the least that the case takes
-	Ns      map[string][]int64 `json:"-"`
+	Torch   string           `json:"torch"` // version of PyTorch
+	Case    string           `json:"case"`
+	Size    string           `json:"size"`
+	Threads int              `json:"threads"`
+	Work    float64          `json:"operations"` // floating-point, the least that the case takes
+	Median  map[string]int64 `json:"median_ns"`  // by entry
+	Least   map[string]int64 `json:"least_ns"`
 }
 
-func newReport(c *cli) *report { return &report{Time: time.Now().UTC(), Turn: c.Turn} }
+// newReport returns a report that keeps its rows in folder; empty: nowhere.
+func newReport(folder string) *report {
+	r := &report{rows: rig.Journal[row]{Bench: "network"}}
+	if folder != "" {
+		r.rows.Path, r.page = filepath.Join(folder, "network.jsonl"), filepath.Join(folder, "network.md")
+	}
+	return r
+}
 
-func (r *report) add(name, size string, threads int, work float64) *row {
-	r.rows = append(r.rows, &row{name, size, threads, work, map[string][]int64{}})
-	return r.rows[len(r.rows)-1]
+// add appends a row with the times of all runs, by entry.
+func (r *report) add(w row, ns map[string][]int64) {
+	w.Torch, w.Median, w.Least = r.torch, map[string]int64{}, map[string]int64{}
+	for name, all := range ns {
+		w.Median[name], w.Least[name] = median(all), slices.Min(all)
+	}
+	r.rows.Records = append(r.rows.Records, rig.Record[row]{Stamp: rig.Here(r.rows.Bench), Figures: w})
+}
+
+// read reads the rows of an earlier run.
+func (r *report) read() error {
+	rows, err := rig.ReadJournal[row](r.rows.Bench, r.rows.Path)
+	if err == nil {
+		r.rows = *rows
+	}
+	return err
 }
 
 func median(ns []int64) int64 {
@@ -43,90 +60,78 @@ func median(ns []int64) int64 {
 	return s[len(s)/2]
 }
 
-// fastest is the form of PyTorch with the least median.
-func (r *row) fastest() string {
+// fastest returns the form of PyTorch with the least median.
+func (w *row) fastest() string {
 	best := ""
-	for name, ns := range r.Ns {
-		if name != ours && (best == "" || median(ns) < median(r.Ns[best])) {
+	for name, ns := range w.Median {
+		if name != ours && (best == "" || ns < w.Median[best]) {
 			best = name
 		}
 	}
 	return best
 }
 
-// write prints the table and keeps table and raw figures.
-func (r *report) write(folder string, out io.Writer) error {
-	table := r.markdown()
-	if _, err := io.WriteString(out, table); err != nil {
+// rate returns the operations of the shortest run over its time, in GFLOP/s.
+func (w *row) rate() float64 { return w.Work / float64(w.Least[ours]) }
+
+// write prints the page, and replaces the page and the rows of the run before.
+func (r *report) write(out io.Writer) error {
+	page := r.markdown()
+	if _, err := io.WriteString(out, page); err != nil || r.page == "" {
 		return err
 	}
-	if folder == "" {
-		return nil
-	}
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := r.rows.Save(); err != nil {
 		return err
 	}
-	var lines strings.Builder
-	for _, w := range r.rows {
-		medians, least := map[string]int64{}, map[string]int64{}
-		for name, ns := range w.Ns {
-			medians[name], least[name] = median(ns), slices.Min(ns)
-		}
-		text, err := json.Marshal(struct {
-			Time  time.Time `json:"time"`
-			Torch string    `json:"torch"`
-			Level string    `json:"level"`
-			*row
-			Median map[string]int64 `json:"median_ns"`
-			Least  map[string]int64 `json:"least_ns"`
-		}{r.Time, r.Torch, mat.Best().String(), w, medians, least})
-		if err != nil {
-			return err
-		}
-		lines.Write(append(text, '\n'))
-	}
-	if err := os.WriteFile(filepath.Join(folder, "network.jsonl"), []byte(lines.String()), 0o666); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(folder, "network.md"), []byte(table), 0o666)
+	return rig.WritePage(r.page, page)
 }
 
-// markdown is the table: medians in milliseconds, the shortest in brackets.
+// markdown returns the page: medians in milliseconds, the shortest in brackets.
 func (r *report) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# EntropyNet beside PyTorch %s\n\n", r.Torch)
-	fmt.Fprintf(&b, "`go run ./benchmarks/network`, %s, %d CPUs, %v kernels, %s. Median milliseconds of turns that took turns (shortest in brackets); the ratio is ours over the fastest form of PyTorch, by medians and by the shortest. Both sides compute the same displacements and the same F, which the run checks. The rate is that of the least number of operations; its share is of the product's rate in the same run.\n\n",
-		r.Time.Format("2006-01-02"), runtime.NumCPU(), mat.Best(), runtime.GOARCH)
+	var rows []*row
+	for i := range r.rows.Records {
+		rows = append(rows, &r.rows.Records[i].Figures)
+	}
+	fmt.Fprintf(&b, "# EntropyNet beside PyTorch %s\n\n", rig.Each(rows, func(w *row) string { return w.Torch }))
+	fmt.Fprintf(&b, "`go run ./benchmarks/network`, %s. Median milliseconds of turns that took turns (shortest in brackets); the ratio is ours over the fastest form of PyTorch, by medians and by the shortest. Both sides compute the same displacements and the same F, which the run checks. The rate is that of the least number of operations; its share is of the product's rate in the same run.\n\n",
+		rig.Origin(r.rows.Stamps()))
+	b.WriteString(columns(rows).Markdown(rows))
+	return b.String()
+}
+
+// columns returns the table's columns: one for every form that a row has.
+func columns(rows []*row) rig.Table[*row] {
 	var forms []string
-	for _, row := range r.rows {
-		for name := range row.Ns {
+	product := map[int]float64{} // rate of the product by the number of threads
+	for _, w := range rows {
+		for name := range w.Median {
 			if name != ours && !slices.Contains(forms, name) {
 				forms = append(forms, name)
 			}
 		}
+		if w.Case == "product" {
+			product[w.Threads] = w.rate()
+		}
 	}
 	slices.Sort(forms)
-	fmt.Fprintf(&b, "| case | threads | %s | %s | ratio | GFLOP/s | share |\n|---|---|---|%s---|---|---|\n", ours, strings.Join(forms, " | "), strings.Repeat("---|", len(forms)))
-	product := map[int]float64{}
-	for _, row := range r.rows {
-		cells := []string{row.Case + ", " + row.Size, fmt.Sprint(row.Threads), cell(row.Ns[ours])}
-		for _, f := range forms {
-			cells = append(cells, cell(row.Ns[f]))
-		}
-		best, rate := row.fastest(), row.Work/float64(slices.Min(row.Ns[ours]))
-		if row.Case == "product" {
-			product[row.Threads] = rate
-		}
-		cells = append(cells, fmt.Sprintf("%.2f (%.2f)", float64(median(row.Ns[ours]))/float64(median(row.Ns[best])), float64(slices.Min(row.Ns[ours]))/float64(slices.Min(row.Ns[best]))),
-			fmt.Sprintf("%.0f", rate), fmt.Sprintf("%.0f %%", 100*rate/product[row.Threads]))
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	table := rig.Table[*row]{
+		{Head: "case", Text: func(w *row) string { return w.Case + ", " + w.Size }},
+		{Head: "threads", Text: func(w *row) string { return fmt.Sprint(w.Threads) }},
 	}
-	return b.String()
-}
-
-func cell(ns []int64) string {
-	if len(ns) == 0 {
-		return ""
+	for _, name := range append([]string{ours}, forms...) {
+		table = append(table, rig.Column[*row]{Head: name, Text: func(w *row) string {
+			if _, ok := w.Median[name]; !ok {
+				return ""
+			}
+			return fmt.Sprintf("%.1f (%.1f)", float64(w.Median[name])/1e6, float64(w.Least[name])/1e6)
+		}})
 	}
-	return fmt.Sprintf("%.1f (%.1f)", float64(median(ns))/1e6, float64(slices.Min(ns))/1e6)
+	return append(table,
+		rig.Column[*row]{Head: "ratio", Text: func(w *row) string {
+			best := w.fastest()
+			return fmt.Sprintf("%.2f (%.2f)", float64(w.Median[ours])/float64(w.Median[best]), float64(w.Least[ours])/float64(w.Least[best]))
+		}},
+		rig.Column[*row]{Head: "GFLOP/s", Text: func(w *row) string { return fmt.Sprintf("%.0f", w.rate()) }},
+		rig.Column[*row]{Head: "share", Text: func(w *row) string { return fmt.Sprintf("%.0f %%", 100*w.rate()/product[w.Threads]) }})
 }

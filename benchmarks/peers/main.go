@@ -24,11 +24,14 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"entropipe/benchmarks/rig"
 )
 
 type cli struct {
-	Time timeCmd `cmd:"" default:"withargs" help:"Build, time and compare (the default command)."`
-	Ours oursCmd `cmd:"" hidden:"" help:"Answer requests for our operators."`
+	Time   timeCmd   `cmd:"" default:"withargs" help:"Build, time and compare (the default command)."`
+	Render renderCmd `cmd:"" help:"Measure nothing; write peers.md again from peers.jsonl."`
+	Ours   oursCmd   `cmd:"" hidden:"" help:"Answer requests for our operators."`
 }
 
 type timeCmd struct {
@@ -40,7 +43,7 @@ type timeCmd struct {
 	Threads []int    `default:"1,2" help:"Numbers of threads of ours (${default}); the peers have one."`
 	Seed    uint64   `default:"1" help:"Seed of the clouds (${default})."`
 	Strict  bool     `help:"Fail when a peer cannot be built, or finds something else."`
-	Results string   `placeholder:"DIR" help:"Folder for peers.jsonl and peers.md (benchmarks/results; with --quick none); - for none."`
+	Results string   `placeholder:"DIR" help:"Folder for peers.jsonl and peers.md (benchmarks/results; with --quick or --only none); - for none."`
 	Scratch string   `placeholder:"DIR" help:"Folder for inputs and outputs; by default a temporary one, removed at the end."`
 
 	Limit   time.Duration `default:"10s" help:"Longest run of an entry that is begun, as far as smaller clouds tell (${default}; with --quick 1s at most)."`
@@ -88,7 +91,11 @@ func (c *timeCmd) Run(ctx context.Context) error {
 	if err := c.measureAll(ctx, report, sources, inputs, scratch); err != nil {
 		return err
 	}
-	if err := report.write(c.resultsFolder(), os.Stdout); err != nil {
+	folder, err := rig.ResultsFolder(c.Results, rig.KindOf(c.Quick || len(c.Only) > 0))
+	if err != nil {
+		return err
+	}
+	if err := report.write(folder, os.Stdout); err != nil {
 		return err
 	}
 	if c.Strict && (len(report.LeftOut) > 0 || report.differ() > 0) {
@@ -172,19 +179,18 @@ func (c *timeCmd) timeout() time.Duration {
 	return c.Timeout
 }
 
-// resultsFolder is empty for none.
-func (c *timeCmd) resultsFolder() string {
-	switch {
-	case c.Results == "-", c.Results == "" && c.Quick:
-		return ""
-	case c.Results != "":
-		return c.Results
-	}
-	folder, err := peersFolder()
+// renderCmd writes the page of a folder again.
+type renderCmd struct {
+	Results string `placeholder:"DIR" help:"Folder of peers.jsonl and peers.md (benchmarks/results)."`
+}
+
+// Run is the subcommand.
+func (c *renderCmd) Run() error {
+	folder, err := rig.ResultsFolder(c.Results, rig.FullRun)
 	if err != nil {
-		return ""
+		return err
 	}
-	return filepath.Join(folder, "..", "results")
+	return render(folder)
 }
 
 // say tells what goes on.

@@ -6,17 +6,18 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
+
+	"entropipe/benchmarks/rig"
 )
 
 // markdown is the page: a table an operation, and below what differs and what
 // is missing.
 func (r *report) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Peers, side by side\n\n%s, %d cores, %s, %s, seed %d. Nanoseconds a point, medians of runs that took turns; clouds of float64, in memory.\n",
-		r.CPU, r.Cores, r.Go, r.Time.Format(time.DateOnly), r.Seed)
+	fmt.Fprintf(&b, "# Peers, side by side\n\n`go run ./benchmarks/peers`, %s, seed %d. Nanoseconds a point, medians of runs that took turns; clouds of float64, in memory.\n",
+		rig.Origin(r.Stamps), r.Seed)
 	b.WriteString("“×” is the time of the strongest peer over ours, whatever that peer gives; every peer has one thread, since none of them offers more for these operations. " +
-		"Peers that give less than indices are named below; bare ones leave out the output.\n")
+		"Peers that give less than indices are named below; bare ones leave out the output. A line is of the newest run that has its input.\n")
 	for _, op := range r.ops() {
 		r.table(&b, op)
 	}
@@ -63,54 +64,73 @@ func (r *report) ops() (ops []string) {
 
 var opOrder = []string{"hull2d", "maxima2d", "maxima3d", "hull3d", "delaunay2d"}
 
-// table writes the table of an operation: a line an input; ours, the ratio to
-// the strongest peer, then every entry.
-func (r *report) table(b *strings.Builder, op string) {
-	var inputs, labels []string
-	cells := map[[2]string]figure{}
+// comparison is the figures of an operation on one input, by label.
+type comparison struct {
+	input   string
+	figures map[string]figure
+}
+
+// comparisons returns one comparison an input, in the order of the figures, and
+// the labels of our entries and of the peers' entries.
+func (r *report) comparisons(op string) (all []comparison, mine, theirs []string) {
 	for _, f := range r.Figures {
 		if f.Op != op {
 			continue
 		}
-		if !slices.Contains(inputs, f.input()) {
-			inputs = append(inputs, f.input())
+		k := slices.IndexFunc(all, func(c comparison) bool { return c.input == f.input() })
+		if k < 0 {
+			k, all = len(all), append(all, comparison{f.input(), map[string]figure{}})
 		}
-		if !slices.Contains(labels, f.label()) {
-			labels = append(labels, f.label())
+		all[k].figures[f.label()] = f
+		side := &theirs
+		if f.Peer == ours {
+			side = &mine
 		}
-		cells[[2]string{f.input(), f.label()}] = f
+		if !slices.Contains(*side, f.label()) {
+			*side = append(*side, f.label())
+		}
 	}
-	isOurs := func(label string) bool { return label == ours || strings.HasPrefix(label, ours+" ") }
-	mine := slices.DeleteFunc(slices.Clone(labels), func(l string) bool { return !isOurs(l) })
-	theirs := slices.DeleteFunc(slices.Clone(labels), isOurs)
-	fmt.Fprintf(b, "\n## %s\n\n| |", op)
-	for _, l := range mine {
-		fmt.Fprintf(b, " %s | × |", l)
-	}
-	b.WriteString(" strongest peer |")
+	return all, mine, theirs
+}
+
+// strongest returns the peer's entry with the least median, and that median: +Inf
+// without any.
+func (c comparison) strongest(theirs []string) (label string, ns float64) {
+	ns = math.Inf(1)
 	for _, l := range theirs {
-		fmt.Fprintf(b, " %s |", l)
+		if f, ok := c.figures[l]; ok && f.Median < ns {
+			label, ns = l, f.Median
+		}
 	}
-	fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat("---:|", 2*len(mine))+"---|"+strings.Repeat("---:|", len(theirs)))
-	for _, in := range inputs {
-		best, by := math.Inf(1), ""
-		for _, l := range theirs {
-			if f, ok := cells[[2]string{in, l}]; ok && f.Median < best {
-				best, by = f.Median, l
-			}
-		}
-		fmt.Fprintf(b, "| %s |", in)
-		for _, l := range mine {
-			f, ok := cells[[2]string{in, l}]
-			fmt.Fprintf(b, " %s | %s |", cell(f, ok), ratio(best, f, ok))
-		}
-		fmt.Fprintf(b, " %s |", by)
-		for _, l := range theirs {
-			f, ok := cells[[2]string{in, l}]
-			fmt.Fprintf(b, " %s |", cell(f, ok))
-		}
-		b.WriteString("\n")
+	return label, ns
+}
+
+// table writes the table of an operation: a line an input; ours, the ratio to
+// the strongest peer, then every entry.
+func (r *report) table(b *strings.Builder, op string) {
+	inputs, mine, theirs := r.comparisons(op)
+	table := rig.Table[comparison]{{Head: "input", Text: func(c comparison) string { return c.input }}}
+	entry := func(label string) rig.Column[comparison] {
+		return rig.Column[comparison]{Head: label, Align: rig.Right, Text: func(c comparison) string {
+			f, ok := c.figures[label]
+			return cell(f, ok)
+		}}
 	}
+	for _, label := range mine {
+		table = append(table, entry(label), rig.Column[comparison]{Head: "×", Align: rig.Right, Text: func(c comparison) string {
+			_, best := c.strongest(theirs)
+			f, ok := c.figures[label]
+			return ratio(best, f, ok)
+		}})
+	}
+	table = append(table, rig.Column[comparison]{Head: "strongest peer", Text: func(c comparison) string {
+		label, _ := c.strongest(theirs)
+		return label
+	}})
+	for _, label := range theirs {
+		table = append(table, entry(label))
+	}
+	fmt.Fprintf(b, "\n## %s\n\n%s", op, table.Markdown(inputs))
 }
 
 func cell(f figure, ok bool) string {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"entropipe/algos/vector"
+	"entropipe/benchmarks/rig"
 )
 
 // The test binary plays our own program, and peers with one fault each.
@@ -244,9 +245,10 @@ func TestEveryPeerHasAFolderWithPinnedVersions(t *testing.T) {
 
 func TestReportIsWritten(t *testing.T) {
 	f := func(op, peer, variant string, ns float64, agreement string) figure {
-		return figure{Op: op, Dist: "square", Size: 1000, Points: 1000, Peer: peer, Variant: variant, Median: ns, Least: ns / 2, Runs: 3, Ns: []int64{1, 2, 3}, Found: 9, Agreement: agreement}
+		version := map[string]string{ours: "avx2", "CGAL": "5.5.1"}[peer]
+		return figure{Op: op, Dist: "square", Size: 1000, Points: 1000, Peer: peer, Version: version, Variant: variant, Median: ns, Least: ns / 2, Runs: 3, Ns: []int64{1, 2, 3}, Found: 9, Agreement: agreement}
 	}
-	r := &report{CPU: "Abacus", Cores: 2, Go: "go1", Seed: 7, Versions: map[string]string{ours: "avx2", "CGAL": "5.5.1"},
+	r := &report{Stamps: []rig.Stamp{{Bench: "peers", Time: "2026-01-02T03:04:05Z", Commit: "0123456789ab", CPU: "Abacus", Cores: 2, Go: "go1"}}, Seed: 7, Versions: map[string]string{ours: "avx2", "CGAL": "5.5.1"},
 		Figures: []figure{f("hull2d", ours, "", 2, ""), f("hull2d", "CGAL", "", 30, same), f("hull2d", "CGAL", "bare", 20, same), f("hull2d", "X", "", 100, "1 missing, 0 too many"),
 			f("delaunay2d", ours, "", 300, ""), f("delaunay2d", "CGAL", "", 450, otherTies)},
 		LeftOut: []leftOut{{"Y", "", "could not be built"}, {"", "disk 1e6", "no time left"}, {"Z", "hull2d disk 1e6", "slow"}}}
@@ -260,8 +262,8 @@ func TestReportIsWritten(t *testing.T) {
 		t.Fatalf("the page differs from what is printed: %v", err)
 	}
 	for _, want := range []string{
-		"Abacus, 2 cores, go1", "seed 7",
-		"| | entropipe | × | strongest peer | CGAL | CGAL bare | X |\n",
+		"CPU Abacus, 2 cores, go1, date 2026-01-02, commit 0123456789ab, seed 7.",
+		"| input | entropipe | × | strongest peer | CGAL | CGAL bare | X |\n",
 		"| square 1e3 | 2.00 | 10.0 | CGAL bare | 30.0 | 20.0 | 100† |\n",
 		"| square 1e3 | 300 | 1.50 | CGAL | 450 |\n",
 		"* X, hull2d square 1e3: 1 missing, 0 too many\n",
@@ -273,6 +275,9 @@ func TestReportIsWritten(t *testing.T) {
 		}
 	}
 	checkLines(t, filepath.Join(dir, "peers.jsonl"), len(r.Figures)+len(r.LeftOut))
+	if again, err := readReport(dir); err != nil || len(again.Figures) != len(r.Figures) || again.differ() != r.differ() || again.LeftOut[0] != r.LeftOut[0] {
+		t.Errorf("read again: %+v, %v", again, err)
+	}
 	if err := r.write(dir, &printed); err != nil {
 		t.Fatal(err)
 	}
@@ -295,5 +300,49 @@ func checkLines(t *testing.T, path string, want int) {
 	}
 	if n != want {
 		t.Errorf("%d lines, want %d", n, want)
+	}
+}
+
+// A later run replaces the lines of its own inputs alone, with what was left out there.
+func TestPageShowsTheNewestRunOfEachInput(t *testing.T) {
+	dir := t.TempDir()
+	run := func(time string, ns float64, left []leftOut, sizes ...int) {
+		r := &report{Stamps: []rig.Stamp{{Time: time}}, LeftOut: left}
+		for _, size := range sizes {
+			r.Figures = append(r.Figures, figure{Op: "hull2d", Dist: "square", Size: size, Peer: ours, Median: ns})
+		}
+		if err := r.write(dir, t.Output()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("2026-01-01T00:00:00Z", 1, []leftOut{{"X", "hull2d square 1e3", "old"}, {"X", "hull2d square 1e4", "stays"}, {"", "disk 1e7", "late"}}, 1000, 10000)
+	run("2026-01-02T00:00:00Z", 2, []leftOut{{"X", "hull2d square 1e3", "new"}}, 1000)
+	r, err := readReport(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range r.Figures {
+		got = append(got, fmt.Sprint(f.input(), " ", f.Median))
+	}
+	for _, l := range r.LeftOut {
+		got = append(got, l.String())
+	}
+	want := []string{"square 1e3 2", "square 1e4 1", "X, hull2d square 1e4: stays", "disk 1e7: late", "X, hull2d square 1e3: new"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// The committed page is the one that the committed records make.
+func TestPageComesFromRecords(t *testing.T) {
+	const folder = "../results"
+	r, err := readReport(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "peers.md")
+	if text, err := os.ReadFile(path); err != nil || string(text) != r.markdown() {
+		t.Errorf("%s is not what `go run ./benchmarks/peers render` makes (%v)", path, err)
 	}
 }

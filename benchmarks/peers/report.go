@@ -1,27 +1,19 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"entropipe/benchmarks/rig"
 )
 
-// report collects figures and what is to be said beside them.
+// report is the figures of one run, or of several as a page shows them, and what
+// was left out.
 type report struct {
-	Time     time.Time
-	CPU      string
-	Cores    int
-	Go       string
+	Stamps   []rig.Stamp // one a run
 	Seed     uint64
 	Versions map[string]string // by peer
 	Figures  []figure
@@ -52,7 +44,7 @@ type leftOut struct {
 }
 
 func newReport(seed uint64) *report {
-	return &report{Time: time.Now().UTC(), CPU: rig.CPU(), Cores: runtime.NumCPU(), Go: runtime.Version(), Seed: seed, Versions: map[string]string{}}
+	return &report{Stamps: []rig.Stamp{rig.Here("peers")}, Seed: seed, Versions: map[string]string{}}
 }
 
 func (r *report) leaveOut(who, on, why string) {
@@ -121,50 +113,92 @@ func (r *report) write(folder string, w io.Writer) error {
 	if _, err := io.WriteString(w, page); err != nil || folder == "" {
 		return err
 	}
-	lines, err := r.lines()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(filepath.Join(folder, "peers.jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(lines)
-	return errors.Join(err, f.Close(), os.WriteFile(filepath.Join(folder, "peers.md"), []byte(page), 0o666))
-}
-
-// lines is the raw form: one JSON object a figure, and one a thing left out,
-// each with what it takes to read it later.
-func (r *report) lines() ([]byte, error) {
-	type common struct {
-		Bench string `json:"bench"`
-		Time  string `json:"time"`
-		CPU   string `json:"cpu"`
-		Cores int    `json:"cores"`
-		Go    string `json:"go"`
-		Seed  uint64 `json:"seed"`
-	}
-	head := common{"peers", r.Time.Format(time.RFC3339), r.CPU, r.Cores, r.Go, r.Seed}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+	file := rig.Journal[any]{Path: filepath.Join(folder, "peers.jsonl")}
 	for _, f := range r.Figures {
-		if err := enc.Encode(struct {
-			common
+		if err := file.AddStamped(r.Stamps[0], struct {
+			Seed uint64 `json:"seed"`
 			figure
-		}{head, f}); err != nil {
-			return nil, err
+		}{r.Seed, f}); err != nil {
+			return err
 		}
 	}
 	for _, l := range r.LeftOut {
-		if err := enc.Encode(struct {
-			common
+		if err := file.AddStamped(r.Stamps[0], struct {
+			Seed uint64 `json:"seed"`
 			leftOut
-		}{head, l}); err != nil {
-			return nil, err
+		}{r.Seed, l}); err != nil {
+			return err
 		}
 	}
-	return b.Bytes(), nil
+	return render(folder)
 }
+
+// render writes the page of a folder from its records.
+func render(folder string) error {
+	r, err := readReport(folder)
+	if err != nil {
+		return err
+	}
+	return rig.WritePage(filepath.Join(folder, "peers.md"), r.markdown())
+}
+
+// line is any record of peers.jsonl: a figure, or what was left out.
+type line struct {
+	Seed uint64 `json:"seed"`
+	figure
+	leftOut
+}
+
+// readReport returns the figures of a folder's peers.jsonl: for every operation
+// and input those of the newest run that has them, and what these runs left out.
+// All records of a run have the same time.
+func readReport(folder string) (*report, error) {
+	file, err := rig.ReadJournal[line]("peers", filepath.Join(folder, "peers.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	if len(file.Records) == 0 {
+		return nil, fmt.Errorf("%s holds no records", file.Path)
+	}
+	newest, used := map[string]string{}, map[string]bool{} // time of the run by operation and input; runs that are shown
+	var order []string                                     // operations and inputs as they were first measured
+	for _, l := range file.Records {
+		if l.Figures.Why != "" {
+			continue
+		}
+		name := l.Figures.name()
+		if _, ok := newest[name]; !ok {
+			order = append(order, name)
+		}
+		newest[name] = l.Time
+	}
+	for _, run := range newest {
+		used[run] = true
+	}
+	r := &report{Seed: file.Records[0].Figures.Seed, Versions: map[string]string{}}
+	for _, l := range file.Records {
+		f, left := l.Figures.figure, l.Figures.leftOut
+		if left.Why != "" {
+			if run, ok := newest[left.On]; ok && run == l.Time || !ok && used[l.Time] {
+				r.LeftOut = append(r.LeftOut, left)
+			}
+			continue
+		}
+		if newest[f.name()] == l.Time {
+			r.Figures = append(r.Figures, f)
+			if f.Version != "" {
+				r.Versions[f.Peer] = f.Version
+			}
+			if !slices.Contains(r.Stamps, l.Stamp) {
+				r.Stamps = append(r.Stamps, l.Stamp)
+			}
+		}
+	}
+	slices.SortStableFunc(r.Figures, func(f, g figure) int {
+		return slices.Index(order, f.name()) - slices.Index(order, g.name())
+	})
+	return r, nil
+}
+
+// name returns operation and input.
+func (f figure) name() string { return f.Op + " " + f.input() }

@@ -1,0 +1,187 @@
+package rig
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Align is the alignment of a column.
+type Align int
+
+// The alignments. Default leaves it to the reader of the Markdown.
+const (
+	Default Align = iota
+	Right
+)
+
+// Column is one column of a table.
+type Column[R any] struct {
+	Head  string
+	Align Align
+	Text  func(R) string // the cell of a record, empty if the record has no such figure
+}
+
+// Table is the one writer of tables in result pages: columns, each of which
+// makes its cell from a record.
+type Table[R any] []Column[R]
+
+// Markdown returns the table of the records, one line each.
+func (t Table[R]) Markdown(records []R) string {
+	var b strings.Builder
+	b.WriteString(t.Head())
+	for _, r := range records {
+		b.WriteString(t.Row(r))
+	}
+	return b.String()
+}
+
+// Head returns the two lines above the records.
+func (t Table[R]) Head() string {
+	heads, rules := make([]string, len(t)), make([]string, len(t))
+	for i, c := range t {
+		heads[i], rules[i] = c.Head, [...]string{Default: "---", Right: "---:"}[c.Align]
+	}
+	return line(heads) + "|" + strings.Join(rules, "|") + "|\n"
+}
+
+// Row returns the line of one record.
+func (t Table[R]) Row(r R) string {
+	cells := make([]string, len(t))
+	for i, c := range t {
+		cells[i] = c.Text(r)
+	}
+	return line(cells)
+}
+
+func line(cells []string) string {
+	escaped := make([]string, len(cells))
+	for i, cell := range cells {
+		escaped[i] = strings.ReplaceAll(cell, "|", `\|`)
+	}
+	return "| " + strings.Join(escaped, " | ") + " |\n"
+}
+
+// Number returns a column of a figure in a format of package fmt. The cell is
+// empty where get reports false.
+func Number[R any](head, format string, align Align, get func(R) (float64, bool)) Column[R] {
+	return Column[R]{head, align, func(r R) string {
+		v, ok := get(r)
+		if !ok {
+			return ""
+		}
+		return fmt.Sprintf(format, v)
+	}}
+}
+
+// Interval is an estimate and the ends of its 95 % interval.
+type Interval struct{ Mid, Low, High float64 }
+
+// Text returns "mid (low to high)", each in the format.
+func (i Interval) Text(format string) string {
+	return fmt.Sprintf(format+" ("+format+" to "+format+")", i.Mid, i.Low, i.High)
+}
+
+// Span returns "low to high".
+func (i Interval) Span(format string) string { return fmt.Sprintf(format+" to "+format, i.Low, i.High) }
+
+// Side is the side of a limit on which an interval lies.
+type Side int
+
+// The sides. Undecided is an interval that holds the limit.
+const (
+	Below Side = iota - 1
+	Undecided
+	Above
+)
+
+// Side compares the interval with a limit. An end that equals the limit counts
+// as Above at the lower end, so that a goal reached exactly is reached.
+func (i Interval) Side(limit float64) Side {
+	switch {
+	case i.Low >= limit:
+		return Above
+	case i.High < limit:
+		return Below
+	}
+	return Undecided
+}
+
+// Word returns the verdict of a ratio of times, theirs over ours: "faster",
+// "slower", or "not told apart" where the interval holds 1.
+func (i Interval) Word() string {
+	switch {
+	case i.Low > 1:
+		return "faster"
+	case i.High < 1:
+		return "slower"
+	}
+	return "not told apart"
+}
+
+// Times are the nanoseconds of all runs, by entry.
+type Times map[string][]int64
+
+// Least returns the shortest run in milliseconds, 0 without any.
+func (t Times) Least(entry string) float64 {
+	if len(t[entry]) == 0 {
+		return 0
+	}
+	return float64(slices.Min(t[entry])) / 1e6
+}
+
+// Median returns the median run in milliseconds, of an even number the upper
+// one of the two in the middle, and 0 without any.
+func (t Times) Median(entry string) float64 {
+	if len(t[entry]) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(t[entry]))
+	return float64(s[len(s)/2]) / 1e6
+}
+
+// Text returns "least (median)" in the format, empty without runs.
+func (t Times) Text(entry, format string) string {
+	if len(t[entry]) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format+" ("+format+")", t.Least(entry), t.Median(entry))
+}
+
+// Ratio returns the quotient of two entries' times: of the shortest runs, and of
+// the medians in brackets; empty without runs of both.
+func (t Times) Ratio(above, below string) string {
+	if len(t[above]) == 0 || len(t[below]) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f (%.2f)", t.Least(above)/t.Least(below), t.Median(above)/t.Median(below))
+}
+
+// TimesOf returns a column of an entry's times, and RatioOf one of a quotient.
+func TimesOf[R any](head, entry, format string, get func(R) Times) Column[R] {
+	return Column[R]{head, Default, func(r R) string { return get(r).Text(entry, format) }}
+}
+
+// RatioOf returns a column of the quotient of two entries' times.
+func RatioOf[R any](head, above, below string, get func(R) Times) Column[R] {
+	return Column[R]{head, Default, func(r R) string { return get(r).Ratio(above, below) }}
+}
+
+// Spread is the geometric mean of ratios, with the least and the largest.
+type Spread struct {
+	Mean, Least, Most float64
+	Count             int
+}
+
+// SpreadOf returns the spread of positive ratios, the zero value without any.
+func SpreadOf(ratios []float64) (r Spread) {
+	if len(ratios) == 0 {
+		return r
+	}
+	sum := 0.0
+	for _, x := range ratios {
+		sum += math.Log(x)
+	}
+	return Spread{math.Exp(sum / float64(len(ratios))), slices.Min(ratios), slices.Max(ratios), len(ratios)}
+}
