@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"entropipe/models/atomicfile"
 )
@@ -179,6 +180,23 @@ func StampsOf[F any](records []Record[F]) []Stamp {
 		stamps[i] = records[i].Stamp
 	}
 	return stamps
+}
+
+// LastRun returns the records of the newest run with several rounds: the last
+// record that round accepts, and those before it down to round 1.
+func LastRun[F any](records []Record[F], round func(F) (number int, ok bool)) (run []Record[F]) {
+	for i := len(records) - 1; i >= 0; i-- {
+		number, ok := round(records[i].Figures)
+		if !ok {
+			continue
+		}
+		run = append(run, records[i])
+		if number <= 1 {
+			break
+		}
+	}
+	slices.Reverse(run)
+	return run
 }
 
 // ResultsFolder returns the folder that --results names: none ("") for "-" and

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +28,7 @@ type Stamp struct {
 func Here(bench string) Stamp {
 	return Stamp{
 		Bench: bench, Time: time.Now().UTC().Format(time.RFC3339), Commit: Commit(),
-		CPU: CPU(), Cores: runtime.NumCPU(), Go: runtime.Version(), Vector: vector.Best().String(),
+		CPU: cmp.Or(CPU(), unknown), Cores: runtime.NumCPU(), Go: runtime.Version(), Vector: vector.Best().String(),
 	}
 }
 

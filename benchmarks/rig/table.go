@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -171,7 +172,7 @@ func RatioOf[R any](head, above, below string, get func(R) Times) Column[R] {
 // Spread is the geometric mean of ratios, with the least and the largest.
 type Spread struct {
 	Mean, Least, Most float64
-	Count             int
+	Count, Above      int // number of ratios, and of those above 1
 }
 
 // SpreadOf returns the spread of positive ratios, the zero value without any.
@@ -179,9 +180,36 @@ func SpreadOf(ratios []float64) (r Spread) {
 	if len(ratios) == 0 {
 		return r
 	}
+	r = Spread{Least: slices.Min(ratios), Most: slices.Max(ratios), Count: len(ratios)}
 	sum := 0.0
 	for _, x := range ratios {
 		sum += math.Log(x)
+		if x > 1 {
+			r.Above++
+		}
 	}
-	return Spread{math.Exp(sum / float64(len(ratios))), slices.Min(ratios), slices.Max(ratios), len(ratios)}
+	r.Mean = math.Exp(sum / float64(len(ratios)))
+	return r
+}
+
+// Word returns the verdict of ratios of times, theirs over ours: in how many of
+// the inputs ours is faster. inputs is their plural noun.
+func (s Spread) Word(inputs string) string {
+	switch s.Above {
+	case s.Count:
+		return fmt.Sprintf("faster on all %d %s", s.Count, inputs)
+	case 0:
+		return fmt.Sprintf("slower on all %d %s", s.Count, inputs)
+	}
+	return fmt.Sprintf("faster on %d of %d %s", s.Above, s.Count, inputs)
+}
+
+// Median returns the middle value, of an even number the lower one of the two,
+// and the zero value of none.
+func Median[T cmp.Ordered](values []T) (m T) {
+	if len(values) == 0 {
+		return m
+	}
+	s := slices.Sorted(slices.Values(values))
+	return s[(len(s)-1)/2]
 }

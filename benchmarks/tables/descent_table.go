@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"entropipe/benchmarks/rig"
 )
 
 // What the experiments with descents share: cells and columns.
@@ -12,7 +14,7 @@ import (
 const worthIt = .002
 
 // descentColumns are what a descent did, over seeds.
-var descentColumns = []column{
+var descentColumns = rig.Table[*record]{
 	text("clouds", "family"), text("measure", "measure"), value("K", "k", "%.0f"), value("λ", "lambda", "%g"),
 	value("H before, nats", "before", "%.3f"), overSeeds("H after", "after", "%.3f", 1),
 	value("touched a point before", "touched", "%.2f"), overSeeds("work after, of before", "work", "%.3f", 1),

@@ -11,6 +11,7 @@ import (
 	"entropipe/algos/entropy"
 	"entropipe/algos/geom"
 	"entropipe/algos/hull"
+	"entropipe/benchmarks/rig"
 	"entropipe/models"
 	"entropipe/preprocess/net"
 	"entropipe/preprocess/train"
@@ -22,7 +23,7 @@ var baselines = &experiment{
 	claim: "The paper prints 4.8 ms and a fall of entropy by 12 % for NeuralSort before the hull of 10,000 points, 2.1 ms and 68 % for EntropyNet, 8.7 ms for nothing, and mentions k-means without a figure. NeuralSort (Grover and others 2019) relaxes the permutation that sorts by x to a matrix of n × n weights, 10⁸ of them there; here n is 2000. Each total holds all that a frame costs. An order of points has no part in the entropy; only lines that move points can change it, and then the hull errs. The strongest peer is the exact hull with nothing before it.",
 	timed: true,
 	cells: baselineCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("frames", "family"), text("method", "method"), value("network, ms", "network_ms", "%.3f"), value("before the hull, ms", "before_ms", "%.4f"),
 		value("hull, ms", "hull_ms", "%.4f"), value("total, ms", "total_ms", "%.4f"), value("times as fast as exact", "speedup", "%.2g"),
 		value("H, nats a point", "entropy", "%.3f"), value("change, %", "change", "%+.1f"), value("hull error, %", "error", "%.3f"),

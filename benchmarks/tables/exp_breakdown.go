@@ -10,6 +10,7 @@ import (
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
 	"entropipe/algos/hull"
+	"entropipe/benchmarks/rig"
 	"entropipe/preprocess"
 	"entropipe/preprocess/net"
 )
@@ -20,7 +21,7 @@ var breakdown = &experiment{
 	claim: "The paper prints, for 10,000 uniform points, 0.8 ms of EntropyNet and 2.1 ms of Chan's algorithm, 2.9 ms in all, so 5.8 ms saved; for drawings 0.6, 1.5 and 2.1 ms, so 1.3 ms saved. Here the stage's own parts: a check that coordinates are finite, the network with the normalising of points and their moving, the hull of the moved points, and the exact error of that answer, which every row in the tables carries. Saved is against the exact hull alone. Means over frames.",
 	timed: true,
 	cells: breakdownCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("frames", "family"), text("method", "method"), value("points", "points", "%.0f"), value("check, ms", "check_ms", "%.4f"), value("network, ms", "network_ms", "%.4f"),
 		value("hull, ms", "hull_ms", "%.4f"), value("error, ms", "error_ms", "%.4f"), value("total, ms", "total_ms", "%.4f"), value("saved, ms", "saved_ms", "%.4f"),
 	},

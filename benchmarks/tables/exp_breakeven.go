@@ -11,6 +11,7 @@ import (
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
 	"entropipe/algos/hull"
+	"entropipe/benchmarks/rig"
 	"entropipe/preprocess"
 	"entropipe/preprocess/net"
 	"entropipe/preprocess/seedfit"
@@ -22,9 +23,9 @@ var breakEven = &experiment{
 	claim: "With T for training, t for a frame and S times the speed, N = T / ((1 - 1/S) t) frames pay for training. The paper prints 1,500 batches for three minutes and 4.1 times, and 180,000 for a language model with 48 hours and 1.6 times. The lines of the paper are computed from its own figures; ours from what was measured here, every cost of a frame included.",
 	timed: true,
 	cells: breakEvenCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("what", "family"), text("figures", "method"), value("training, s", "train_s", "%.2f"), value("network, ms", "network_ms", "%.3f"), value("without, ms", "plain_ms", "%.4f"), value("with, ms", "total_ms", "%.4f"),
-		value("times as fast", "speedup", "%.4f"), value("printed", "printed", "%.0f"), {"pays after", paysAfter},
+		value("times as fast", "speedup", "%.4f"), value("printed", "printed", "%.0f"), {Head: "pays after", Text: paysAfter},
 		value("cost at 10⁴ frames, s", "at4", "%.1f"), value("without", "plain4", "%.1f"), value("at 10⁶ frames, s", "at6", "%.0f"), value("without, s", "plain6", "%.0f"),
 	},
 	verdict: breakEvenVerdict,

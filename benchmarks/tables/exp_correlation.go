@@ -10,6 +10,7 @@ import (
 	"entropipe/algos/entropy"
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
+	"entropipe/benchmarks/rig"
 )
 
 var correlation = &experiment{
@@ -18,9 +19,9 @@ var correlation = &experiment{
 	claim: "The paper prints R² = 0.96 between H_diff and the true range-partition entropy, over the course of a training, and takes it as proof that lowering one lowers the other. Here each measure meets the entropy of the problem over families of sets whose entropy varies from 0 to 8 nats a point: for maxima exact up to 2000 maximal points; for the upper hull a greedy cover by the chords of its vertices. Intervals are 95 %, by bootstrap over sets. \"Within families\" is R² after the mean of each family is taken away from both.",
 	cells: correlationCells,
 	rows:  correlationRows,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("problem", "problem"), text("measure", "measure"), value("sets", "sets", "%.0f"), value("R²", "r2", "%.3f"),
-		{"interval", func(r *record) string { return fmt.Sprintf("%.3f to %.3f", r.Values["lo"], r.Values["hi"]) }},
+		{Head: "interval", Text: func(r *record) string { return fmt.Sprintf("%.3f to %.3f", r.Values["lo"], r.Values["hi"]) }},
 		value("within families", "within", "%.3f"), value("slope", "slope", "%+.2f"), value("Spearman", "spearman", "%+.3f"),
 		value("root mean square error, nats", "rmse", "%.2f"),
 	},

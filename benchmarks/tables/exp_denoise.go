@@ -11,6 +11,7 @@ import (
 	"entropipe/algos/entropy"
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
+	"entropipe/benchmarks/rig"
 	"entropipe/models"
 	"entropipe/preprocess/net"
 	"entropipe/preprocess/train"
@@ -21,7 +22,7 @@ var denoise = &experiment{
 	title: "Noise suppression: F1 of maxima in space",
 	claim: "The paper prints that EntropyNet raises the F1 of the maxima found in LiDAR frames from 0.847 to 0.891 (KITTI) and from 0.823 to 0.876 (Waymo) by suppressing noise. It does not say what the truth is; an exact algorithm on the frame itself has F1 = 1. Here a frame counts as clean, noise is added to every coordinate, one point in a hundred becomes an outlier within 8 deviations, and the truth is the maxima of the clean frame, by index. Beside it: the median of neighbours, removal of outliers by the distance to neighbours, and DBSCAN; their settings are those with the best F1 on the frames that the network learns from. Noise is in parts of the longest side of a frame; a frame is 4096 of its points, spread over it.",
 	cells: denoiseCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("frames", "data"), text("noise", "noise"), text("method", "method"), text("setting", "setting"),
 		overSeeds("F1", "f1", "%.3f", 1), overSeeds("gain over raw", "gain", "%+.3f", 1),
 		overSeeds("F1 within a deviation", "near", "%.3f", 1), overSeeds("its gain", "near_gain", "%+.3f", 1),

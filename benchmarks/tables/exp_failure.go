@@ -13,6 +13,7 @@ import (
 	"entropipe/algos/entropy"
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
+	"entropipe/benchmarks/rig"
 )
 
 var failure = &experiment{
@@ -21,7 +22,7 @@ var failure = &experiment{
 	claim: "The paper names three failures of H_diff: more than 10 dimensions, where assignments become uniform; elongated clusters, which balls fit badly; and clusters with structure of their own. It prints no figures. Here (a) maxima of 600 points in 2 to 8 dimensions, 24 sets each of three kinds, H by a greedy cover, and H_diff alone up to 2048 dimensions, its distances as they are and divided by the dimension; (b) sets of three families that are only stretched, along a slanted axis: their hulls stay, but for which part of them is the upper one, whose entropy is measured; every seed makes a set of each family; (c) one to 64 clusters, filled or rings. Means over sets or 5 seeds.",
 	cells: failureCells,
 	rows:  failureRows,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("what", "what"), value("H, nats", "truth", "%.2f"), value("log n", "logn", "%.2f"), value("F", "f", "%.2f"), value("G", "g", "%.2f"), value("R² of F", "f_r2", "%.2f"),
 		value("H_diff", "hdiff", "%.3f"), value("of log k", "hdiff_share", "%.3f"), value("largest p, mean", "sure", "%.2f"), value("H_diff, distances by dimension", "scaled", "%.3f"), value("largest p", "scaled_sure", "%.2f"),
 		value("R² of H_diff", "hdiff_r2", "%.2f"), value("H_soft", "hsoft", "%.3f"),

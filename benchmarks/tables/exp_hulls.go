@@ -12,6 +12,7 @@ import (
 	"entropipe/algos/geomtest"
 	"entropipe/algos/hull"
 	"entropipe/algos/optimal"
+	"entropipe/benchmarks/rig"
 	"entropipe/preprocess/net"
 )
 
@@ -21,7 +22,7 @@ var hulls = &experiment{
 	claim: "The paper's table of 10,000 points prints 8.7 ms for the hull of uniform points, 5.2 ms with a heuristic sort before it, 2.1 ms (4.14 times as fast, error 0.11 %) with EntropyNet; 4.2, 3.9 and 1.8 ms (2.33 times, 0.09 %) for the noisy parabola; for drawings, 3.4 ms become 2.1. Here every line's total is all that a frame costs, in one goroutine: filters, sorting, and the network, whose time stands in a column of its own. A family is a stream of three frames, each point moving by a thousandth from one to the next; the noise of the parabola is read both as a deviation and as a variance of 0.01. Methods in plain Go: the monotone chain, quickhull, Akl and Toussaint's octagon, Chan's algorithm of 1996, Kirkpatrick and Seidel's as Afshani, Barbay and Chan improved it, and row filters from 32 even directions or from the last frame's hull. Means over 5 seeds with 95 % intervals; times are the least of several turns.",
 	timed: true,
 	cells: hullsCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("frames", "family"), text("method", "method"), value("points", "points", "%.0f"),
 		overSeeds("network, ms", "network_ms", "%.4f", 1), overSeeds("total, ms", "total_ms", "%.4f", 1),
 		overSeeds("ns a point", "ns", "%.2f", 1), overSeeds("times as fast as the chain", "speedup", "%.3f", 1), overSeeds("error, %", "error", "%.4f", 100),

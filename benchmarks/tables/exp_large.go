@@ -13,6 +13,7 @@ import (
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
 	"entropipe/algos/hull"
+	"entropipe/benchmarks/rig"
 	"entropipe/preprocess/net"
 )
 
@@ -22,7 +23,7 @@ var large = &experiment{
 	claim: "The paper prints 11.2 instead of 15.8 s for the hull of a million points (1.41 times as fast) and 2.5 instead of 3.4 s for the Delaunay triangulation of 100,000 (1.36 times), behind EntropyNet. Here every total holds the network's time; the kept edges say how much of the true triangulation the one of moved points is. An update is given the same points a little later, moved by a hundredth of their distance, and returns the exact triangulation. What other libraries take stands in ../peers.md.",
 	timed: true,
 	cells: largeCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("task", "family"), text("method", "method"), value("points", "points", "%.0f"), value("network, ms", "network_ms", "%.1f"),
 		value("total, ms", "total_ms", "%.2f"), value("times as fast as the first", "speedup", "%.3f"), value("edges kept, %", "edges", "%.2f"), value("hull's error, %", "error", "%.4f"),
 	},

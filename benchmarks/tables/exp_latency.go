@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"entropipe/benchmarks/rig"
 )
 
 // latencyKernels is the table of latencies: which masks, which kernels, and what
@@ -17,7 +19,7 @@ var latencyKernels = &experiment{
 	timed: true,
 	cells: latencyCells,
 	rows:  latencyRows,
-	columns: append([]column{
+	columns: append(rig.Table[*record]{
 		value("keys", "keys", "%.0f"), value("of a head", "dim", "%.0f"), value("block", "block", "%.0f"), value("read and promised, %", "read", "%.1f"),
 	}, latencyMaskColumns()...),
 	verdict: latencyVerdict,
@@ -128,17 +130,6 @@ func latencyVerdict(records []record) string {
 }
 
 // latencyTable writes a further table of the page.
-func latencyTable(b *strings.Builder, columns []column, records []record) {
-	b.WriteString("|")
-	for _, c := range columns {
-		fmt.Fprintf(b, " %s |", c.head)
-	}
-	b.WriteString("\n|" + strings.Repeat("---|", len(columns)) + "\n")
-	for k := range records {
-		b.WriteString("|")
-		for _, c := range columns {
-			fmt.Fprintf(b, " %s |", c.text(&records[k]))
-		}
-		b.WriteString("\n")
-	}
+func latencyTable(b *strings.Builder, columns rig.Table[*record], records []record) {
+	b.WriteString(columns.Markdown(pointers(records)))
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/models/mat"
 	"entropipe/sparse/kern"
 	"entropipe/sparse/support"
@@ -12,7 +13,7 @@ import (
 
 const latencyExactText = "The paper's table of compatibility prints accuracies with FlashAttention: 93.5 % dense and 92.7 % with its masks at 75 % on SST-2, 81.8 % and 80.3 % at 80 % on ImageNet. What can be checked of it is whether a tiled kernel computes the same function as attention written out, with a mask and without, for scores of any size. Below, the largest difference of any number of the output: values are normal, 64 numbers a head; the reference computes in float64 from the same inputs. The bound is what rounding in float32 allows at worst, mostly that of the scores before exp."
 
-var latencyExactColumns = []column{
+var latencyExactColumns = rig.Table[*record]{
 	text("mask", "mask"), value("largest score", "score", "%.1f"), value("tiled and plain", "apart", "%.1e"), value("tiled and float64", "tiled", "%.1e"), value("plain and float64", "plain", "%.1e"), value("bound", "bound", "%.1e"),
 }
 

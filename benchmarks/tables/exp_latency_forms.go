@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/models/mat"
 	"entropipe/sparse/kern"
 	"entropipe/sparse/support"
@@ -14,7 +15,7 @@ import (
 
 const latencyFormsText = "12 heads, one thread, in turns. Plain: for every head q·kᵀ by a matrix product, softmax of whole rows, and a product with the values (package mat); the scores of all queries in memory at once, as the paper's dense baseline has them, or of 48 queries at a time, which stay in the second cache. Tiled: the kernel of the first table, online softmax over chunks of keys, which is what FlashAttention is on a CPU (Dao et al. 2022). Retention in chunks of 64 (RetNet, Sun et al. 2023) is causal and **another function**: it has no softmax, and a model has to be trained with it; only its time is compared. Memory is what a first call allocates beyond input and output. What the paper prints is for a whole ViT-Small on a GPU, with 2.4 GB of memory dense, 1.8 with FlashAttention, 1.7 with its masks."
 
-var latencyFormColumns = []column{
+var latencyFormColumns = rig.Table[*record]{
 	value("keys", "keys", "%.0f"), value("of a head", "dim", "%.0f"), text("form", "form"), ratioOf("times as fast as plain (95 %)", "speed"), value("memory, MB", "memory", "%.2f"), text("printed", "printed"),
 }
 

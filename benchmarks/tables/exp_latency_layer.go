@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/models/safetensors"
 	"entropipe/sparse/hf"
 	"entropipe/sparse/kern"
@@ -18,10 +19,10 @@ import (
 
 const latencyLayerText = "One layer with drawn weights, as package model serves it: table of embeddings, projections, attention, MLP with GELU, norms, one thread; a sequence dense and with a mask of 75 % (the first block and a window, which is the fastest), in turns. Where attention takes the share a of a layer's time, and a mask reads the share r of its blocks, a layer becomes at most 1/(1-a+a·r) times as fast (Amdahl), and 1/(1-a) if attention cost nothing at all. The last column is the paper's formula for when training pays, with its own 3.4 hours and 85 ms a batch but the speed-up measured here; it prints 450,000 batches at 1.47."
 
-var latencyLayerColumns = []column{
+var latencyLayerColumns = rig.Table[*record]{
 	text("layer", "layer"), value("tokens", "tokens", "%.0f"), value("block", "block", "%.0f"), value("attention, % of multiplications", "counted", "%.1f"), value("of the time", "share", "%.1f"),
 	value("read, %", "read", "%.1f"), value("bound", "bound", "%.3f"), value("attention free", "free", "%.3f"), ratioOf("measured (95 %)", "speed"), value("attention alone", "attention", "%.2f"),
-	text("printed", "printed"), {"training pays after, batches", func(r *record) string { return paysAfterBatches(r.Values["speed"]) }},
+	text("printed", "printed"), {Head: "training pays after, batches", Text: func(r *record) string { return paysAfterBatches(r.Values["speed"]) }},
 }
 
 // paysAfterBatches is the paper's formula for ViT-Base.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/models/mat"
 	"entropipe/sparse/kern"
 	"entropipe/sparse/support"
@@ -217,7 +218,7 @@ func latencyMasks(s latencyShape, block int) (records []record, err error) {
 }
 
 // latencyMaskColumns are two of each mask, and one more of clusters.
-func latencyMaskColumns() (columns []column) {
+func latencyMaskColumns() (columns rig.Table[*record]) {
 	for _, m := range latencyMaskList {
 		columns = append(columns, text(m.title+", % of dense", m.name), value("run", m.name+" run", "%.0f"))
 		if m.name == clustersMask {

@@ -20,7 +20,7 @@ var languageModel = &experiment{
 	claim: "The paper prints for GPT-2 class models 64 to 75 % sparsity at little loss when trained with its regulariser (LLaMA-2: ROUGE-L 42.5 at 75 % beside 42.8 dense, 42.0 BigBird, 41.6 Linformer), and that masks and magnitude pruning add up. Here: 2 layers of 128 numbers, 4 heads, bytes, context 256, tinyshakespeare, five seeds, trained without a regulariser, with the corrected one, with the paper's, with L1 on gates, which close for good after seven tenths of the training, and as a control to that with a window that closes then; blocks of 16, masks frozen on what the models learned from, judged on the last tenth. Linformer is not causal and cannot be served here. All methods read as many blocks a row. Losses are in perplexity, against the plain dense model of the same seed; intervals are Student's over seeds.",
 	cells: languageModelCells,
 	rows:  func(records []record) []record { return trainedRows(records, true) },
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"), overSeeds("nats a byte", "loss", "%.4f", 1),
 		overSeeds("lost to plain dense, % of perplexity", "lost", "%+.2f", 100), overSeeds("lost to own dense, %", "own", "%+.2f", 100),
 		overSeeds("gained on window, %", "gained", "%+.2f", 100), text("serve", "serve"),

@@ -9,6 +9,7 @@ import (
 
 	"entropipe/algos/entropy"
 	"entropipe/algos/geom"
+	"entropipe/benchmarks/rig"
 )
 
 var margin = &experiment{
@@ -17,7 +18,7 @@ var margin = &experiment{
 	claim: "The paper's figure says that |H - H_soft| falls as the empirical margin γ̂ grows, and its theorem bounds it by x log(K/x) with x = exp(-γ̂/4τ) (and sampling terms). Here the difference of soft and hard cells meets the margin, with the bounds that hold: (a) x = 2/n Σ (1 - the point's membership in its own cell), computed; (b) x = 2φ + 2m exp(-γ/τ) of the quantile γ that only the share φ = 5 % of the points is below; both with the continuity of the entropy after Fannes and Audenaert. Clouds are of 2000 points: eight blobs in the unit box, from wide to narrow; half-spaces go through random points, along principal directions, or through the widest gaps. A line of the table holds all (cloud, half-spaces, τ) whose 5 % quantile of margins, in τ, is in a range.",
 	cells: marginCells,
 	rows:  marginRows,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("margin / τ", "bin"), value("cases", "cases", "%.0f"), value("mean abs(hard - soft), nats", "error", "%.4f"),
 		value("largest", "worst", "%.4f"), value("mean bound (a)", "exact", "%.3f"), value("mean bound (b)", "quantile", "%.2f"),
 		value("(a) or (b) broken", "broken", "%.0f"), value("paper's x of γ̂ too small", "paper", "%.0f"),

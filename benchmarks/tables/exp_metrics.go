@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"entropipe/benchmarks/rig"
 )
 
 var metrics = &experiment{
@@ -14,7 +16,7 @@ var metrics = &experiment{
 	title: "Other metrics: distances in a graph, and a learned Mahalanobis distance",
 	claim: "The paper prints that with another metric in H_diff a failure becomes a success: geodesic distances on OGB-Arxiv raise accuracy from 65.2 to 69.4 %, a learned Mahalanobis distance raises STS-B from 84.1 to 85.8. Neither data set is used here. In their place: graphs of a stochastic block model whose nodes have features (accuracy: a node gets the block whose eight labelled nodes are nearest on the average), and pairs of embeddings with anisotropic noise (100 times Spearman's correlation of similarity and distance). For the graphs H_diff with the same anchors is set beside the entropy of the true blocks; α is such that half of all nodes prefer their anchor to the second one by a factor e³ or more.",
 	cells: metricCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("data", "data"), text("distance", "distance"), overSeeds("score", "score", "%.1f", 1), overSeeds("over Euclidean", "gain", "%+.1f", 1),
 		overSeeds("error of H_diff, nats", "miss", "%.2f", 1), value("entropy of the blocks", "blocks", "%.2f"),
 	},

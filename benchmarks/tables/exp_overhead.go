@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/sparse/freeze"
 	"entropipe/sparse/model"
 	"entropipe/sparse/train"
@@ -19,7 +20,7 @@ var overhead = &experiment{
 	timed: true,
 	cells: overheadCells,
 	rows:  overheadRows,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("training", "training"), value("ms a step", "step", "%.1f"), value("against none", "ratio", "%.3f"),
 		value("a sequence dense, ms", "dense", "%.3f"), value("masked, ms", "masked", "%.3f"), value("speed-up", "speedup", "%.2f"), text("pays after", "pays"),
 	},

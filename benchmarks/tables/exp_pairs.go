@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"entropipe/benchmarks/rig"
 )
 
 var pairs = &experiment{
@@ -12,7 +14,7 @@ var pairs = &experiment{
 	claim: "Not in the paper: a stage with a model must not cost what it does not give back. The whole program reads a topic of KITTI scans to its end, from its start to its end, tables committed, without a model and with builtin:lidar, in turns; ratios are medians over pairs, their intervals from resampling (95 %). Processor time is that of all threads. For planar hulls and maxima the model has nothing to say, and may cost 2 %.",
 	timed: true,
 	cells: pairsCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("operators", "family"), value("frames", "frames", "%.0f"), value("pairs", "pairs", "%.0f"), value("off, s", "off_s", "%.3f"), value("seed, s", "seed_s", "%.3f"), ratioColumn,
 		ratioOf("processor time, times less (95 %)", "cpu"),
 	},

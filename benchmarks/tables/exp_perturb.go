@@ -13,6 +13,7 @@ import (
 	"entropipe/algos/entropy"
 	"entropipe/algos/geom"
 	"entropipe/algos/hull"
+	"entropipe/benchmarks/rig"
 	"entropipe/models"
 	"entropipe/preprocess/net"
 	"entropipe/preprocess/train"
@@ -24,7 +25,7 @@ var perturb = &experiment{
 	claim: "The paper prints that hulls of 10,000 uniform points take 2.1 ms instead of 8.7 ms (4.14 times) behind EntropyNet, at a hull error of 0.11 %, and 1.8 instead of 4.2 ms (2.33 times) at 0.09 % for the parabola; and it triangulates moved points. Here the total of every line holds all that a frame costs, the network's time included. The error is the Hausdorff distance to the exact hull, in diagonals of the frame, computed for every frame; the checked column, in the plane, is by how much that differs from the largest distance of any point, found by brute force. The strongest peer is no network at all: an ε-kernel by strips (Bentley, Faust and Preparata 1982) with the fewest strips whose error on no frame is above the network's; in space, the points farthest out in the fewest directions, up to 4096.",
 	timed: true,
 	cells: perturbCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("frames", "family"), text("method", "method"), value("network, ms", "network_ms", "%.3f"), value("hull, ms", "hull_ms", "%.4f"),
 		value("total, ms", "total_ms", "%.4f"), value("times as fast as exact", "speedup", "%.2g"),
 		value("error, mean %", "error", "%.4f"), value("worst %", "worst", "%.4f"), value("checked, %", "checked", "%.1e"),

@@ -8,6 +8,7 @@ import (
 
 	"entropipe/algos/entropy"
 	"entropipe/algos/geom"
+	"entropipe/benchmarks/rig"
 	"entropipe/models"
 	"entropipe/preprocess/net"
 	"entropipe/preprocess/train"
@@ -18,7 +19,7 @@ var picture = &experiment{
 	title: "Points before and after the network",
 	claim: "The paper shows a frame before and after EntropyNet, says that the distortion is hardly visible and that local order improves, and gives no figure. Here a network trained with F moves a frame that it has not seen; the pictures have the frame with its hull, the moved frame with its hull, and the surroundings of the point that moves most, where lines lead from grey (before) to blue (after). The bound of a displacement on each axis, σ, is a hundredth of the extent, and in the last picture a tenth, as the paper has it, without a bound on the error.",
 	cells: pictureCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("frame", "family"), value("σ, of the extent", "sigma", "%g"), value("H before, nats a point", "before", "%.3f"), value("H after", "after", "%.3f"),
 		value("vertices before", "h_before", "%.0f"), value("after", "h_after", "%.0f"),
 		value("hull error, % of the diagonal", "error", "%.3f"), value("largest displacement, %", "largest", "%.3f"), value("mean, %", "mean", "%.3f"),

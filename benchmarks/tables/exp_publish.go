@@ -9,6 +9,7 @@ import (
 	"entropipe/algos/geom"
 	"entropipe/algos/hull"
 	"entropipe/algos/maxima"
+	"entropipe/benchmarks/rig"
 	"entropipe/preprocess"
 )
 
@@ -18,7 +19,7 @@ var publish = &experiment{
 	claim: "Not in the paper: in place of moved points, those points are sent on that declared queries can depend on, with their numbers; a consumer that asks these finds the rows of whole scans. Wanted are 20 times fewer bytes through the broker for hull2d and maxima3d on KITTI. Bytes are those of message values; frames a second are of the whole program from its start to its end, committed tables included. The last line sends no points but the two answers themselves, packed as numbers and coordinates of four bytes each: the strongest peer where nobody else will ask.",
 	timed: true,
 	cells: publishCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("sent", "method"), value("frames", "frames", "%.0f"), value("bytes a frame", "bytes", "%.0f"), value("times fewer", "fewer", "%.1f"),
 		value("producer, frames/s", "producer_rate", "%.0f"), value("consumer, frames/s", "consumer_rate", "%.0f"), value("equal answers, %", "same", "%.0f"),
 	},

@@ -24,7 +24,7 @@ var realEntropy = &experiment{
 	claim: "The paper measures no entropy of real data; it says that speed-ups on QuickDraw are smaller because its entropy is low. Here: laser scans (KITTI, nuScenes; all points, seen from above) and drawings (QuickDraw, simplified and raw), each with the entropy of its maxima and upper hull, and F beside it. Entropies of scans are so small and alike that R² says little there: the goal is an error of at most 0.1 nat, and the ranks.",
 	cells: realCells,
 	rows:  realRows,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("data", "data"), text("problem", "problem"), value("clouds", "clouds", "%.0f"), value("points, mean", "n", "%.0f"), value("h, mean", "h", "%.0f"),
 		value("H, least", "least", "%.3f"), value("mean", "truth", "%.3f"), value("most", "most", "%.3f"),
 		value("error of F, nats", "f_rmse", "%.3f"), value("of F of 16384 points", "f16384_rmse", "%.3f"), value("of F of 2048 points", "f2048_rmse", "%.3f"), value("mean G - H", "g_gap", "%.3f"),

@@ -10,6 +10,7 @@ import (
 
 	"entropipe/algos/entropy"
 	"entropipe/algos/geom"
+	"entropipe/benchmarks/rig"
 	"entropipe/models"
 	"entropipe/preprocess/net"
 	"entropipe/preprocess/train"
@@ -24,7 +25,7 @@ var regularisers = &experiment{
 	title: "Does training with a regulariser lower the entropy?",
 	claim: "The paper trains EntropyNet with H_diff, or its half-space form H_soft, and prints that entropy falls by 68 % for hulls in the plane, at a hull error of 0.11 % (uniform) and 0.09 % (parabola), with R² = 0.96 between H_diff and the true entropy. Here each regulariser trains the same network on the same frames, with nothing else changed; the entropy before and after is measured, not estimated by the loss, on frames that training never saw. Control: random jitter of every point, as large as the same error allows.",
 	cells: regulariserCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("frames", "family"), text("regulariser", "regulariser"), value("λ", "lambda", "%g"),
 		value("H before, nats a point", "before", "%.3f"), overSeeds("H after", "after", "%.3f", 1),
 		overSeeds("change, %", "change", "%+.1f", 100), overSeeds("hull error, % of the diagonal", "error", "%.3f", 100),
@@ -180,20 +181,28 @@ func regulariserVerdict(records []record) string {
 	}
 	names := []string{string(train.F), string(train.HDiff), string(train.HSoft), string(train.None), jitter}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Best λ of each at a mean error of at most %g %% of the diagonal, change of the entropy in per cent, with 95 %% intervals over the seeds:\n\n|  | %s |\n|---|%s\n", 100*tolerated, strings.Join(names, " | "), strings.Repeat("---|", len(names)))
+	fmt.Fprintf(&b, "Best λ of each at a mean error of at most %g %% of the diagonal, change of the entropy in per cent, with 95 %% intervals over the seeds:\n\n", 100*tolerated)
+	table := rig.Table[string]{{Head: "family", Text: func(family string) string { return family }}}
+	for _, name := range names {
+		table = append(table, rig.Column[string]{Head: name, Text: func(family string) string {
+			r := tolerable(records, family, name)
+			if r == nil {
+				return "none within the error"
+			}
+			return fmt.Sprintf("%+.1f ± %.1f", 100*r.Values["change"], 100*r.Values["change_ci"])
+		}})
+	}
+	b.WriteString(table.Markdown(families) + "\n")
 	first, beyond := map[string]int{}, map[string]int{}
 	for _, f := range families {
-		fmt.Fprintf(&b, "| %s |", f)
 		winner, least := "", math.Inf(1)
 		control := tolerable(records, f, jitter)
 		for _, name := range names {
 			r := tolerable(records, f, name)
 			if r == nil {
-				b.WriteString(" none within the error |")
 				continue
 			}
 			v := r.Values
-			fmt.Fprintf(&b, " %+.1f ± %.1f |", 100*v["change"], 100*v["change_ci"])
 			if v["after"] < least {
 				winner, least = name, v["after"]
 			}
@@ -202,9 +211,7 @@ func regulariserVerdict(records []record) string {
 			}
 		}
 		first[winner]++
-		b.WriteString("\n")
 	}
-	b.WriteString("\n")
 	for _, name := range names {
 		fmt.Fprintf(&b, "%s lowers it most in %d of %d families", name, first[name], len(families))
 		if name != jitter {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/sparse/freeze"
 	"entropipe/sparse/kern"
 	"entropipe/sparse/model"
@@ -29,7 +30,7 @@ var robustness = &experiment{
 		"IoU: the patches most attended by the class token, as many as the digit has, with those of the digit: pixels of at least 128 are ink, and a patch is the digit's when a quarter of it is ink. A random choice has f/(2-f) for a share f of such patches. The brightest patches need no model. Best head: of all of the model's, chosen afterwards on the same images. With blocks closed no head of the class token sees all patches, which is a ceiling. Everything in percent, losses in nats; intervals are Student's over seeds, differences of pairs.",
 	cells: robustnessCells,
 	rows:  robustnessRows,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("", "measure"), overSeeds("none", "none", "%.2f", 1), overSeeds("entropy", "entropy", "%.2f", 1), overSeeds("paper", "paper", "%.2f", 1),
 		overSeeds("L1", "l1", "%.2f", 1), overSeeds("window", "window", "%.2f", 1), overSeeds("entropy - none", "gain entropy", "%+.2f", 1),
 		overSeeds("paper - none", "gain paper", "%+.2f", 1), overSeeds("L1 - none", "gain l1", "%+.2f", 1), overSeeds("window - none", "gain window", "%+.2f", 1),

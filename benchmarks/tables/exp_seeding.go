@@ -12,6 +12,7 @@ import (
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
 	"entropipe/algos/hull"
+	"entropipe/benchmarks/rig"
 	"entropipe/models"
 	"entropipe/preprocess"
 	"entropipe/preprocess/seedfit"
@@ -23,7 +24,7 @@ var seeding = &experiment{
 	claim: "Not in the paper: what of its idea is left when results have to be exact. A model of some directions, fitted to the first frames of a stream, hints at points that are far out; hull3d believes nothing of it. The stage and the operator are both in the total, for frames that fitting has not seen. Each pair is one frame without and with hints, in turns; the ratio is the median over pairs, its interval that of 1000 resamples (95 %). The peer is the operator itself without hints, which is faster than the libraries in ../peers.md.",
 	timed: true,
 	cells: seedingCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("frames", "family"), text("model", "method"), value("frames", "frames", "%.0f"), value("points", "points", "%.0f"),
 		value("without, ms", "plain_ms", "%.3f"), value("with, ms", "total_ms", "%.3f"), value("of it the stage, ms", "stage_ms", "%.3f"), ratioColumn,
 		value("left by the sieve without, %", "left_plain", "%.2f"), value("with, %", "left", "%.2f"), value("equal results, %", "same", "%.0f"),
@@ -35,7 +36,7 @@ var ratioColumn = ratioOf("times as fast (95 %)", "ratio")
 
 // ratioOf returns a column of what putRatio has put.
 func ratioOf(head, name string) column {
-	return column{head, func(r *record) string {
+	return column{Head: head, Text: func(r *record) string {
 		if _, ok := r.Values[name]; !ok {
 			return ""
 		}

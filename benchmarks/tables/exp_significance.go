@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"entropipe/benchmarks/rig"
 )
 
 var significance = &experiment{
@@ -15,8 +17,8 @@ var significance = &experiment{
 	claim: "The paper tests with paired t-tests over five seeds (42, 123, 456, 789, 999) and speaks of p-values, but prints none, nor whether ± is a deviation, an error, or an interval. Here the protocol does what it says: the entropy left after descent on F and on H_diff (λ = 0.01 and 0.1, at their settings otherwise), on the same clouds, paired by seed: t with 4 degrees of freedom, the interval of the mean difference, the same by bootstrap, the exact test by signs, and p after Holm's correction for as many comparisons as there are. The last lines ask of the protocol itself how often an interval of five values that claims 95 % holds the mean.",
 	cells: significanceCells,
 	rows:  significanceRows,
-	columns: []column{
-		text("what", "what"), value("mean difference, nats", "mean", "%+.3f"), {"interval after Student", span("t_lo", "t_hi")}, {"by bootstrap", span("b_lo", "b_hi")},
+	columns: rig.Table[*record]{
+		text("what", "what"), value("mean difference, nats", "mean", "%+.3f"), {Head: "interval after Student", Text: span("t_lo", "t_hi")}, {Head: "by bootstrap", Text: span("b_lo", "b_hi")},
 		value("t", "t", "%+.1f"), value("p", "p", "%.2g"), value("p after Holm", "holm", "%.2g"), value("p by signs", "signs", "%.3f"),
 		value("Student holds the mean, %", "covers_t", "%.1f"), value("bootstrap, %", "covers_b", "%.1f"),
 	},

@@ -13,6 +13,7 @@ import (
 	"entropipe/algos/geomtest"
 	"entropipe/algos/hull"
 	"entropipe/algos/maxima"
+	"entropipe/benchmarks/rig"
 )
 
 var sorting = &experiment{
@@ -21,7 +22,7 @@ var sorting = &experiment{
 	claim: "The paper's baseline of a heuristic sort takes 5.2 instead of 8.7 ms for hulls of 10,000 uniform points (1.67 times as fast) and 3.9 instead of 4.2 for the parabola (1.08); which order it is it does not say. Here points are put in order by x, or along a Hilbert curve of 2^16 cells a side, and the sort, the copy of the points and the way back of the indices are in the total. Of a real scan, the order in which the scanner delivers stands beside a random one.",
 	timed: true,
 	cells: sortingCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("frames", "family"), text("operator", "operator"), text("order", "method"), value("sort, ms", "sort_ms", "%.4f"),
 		value("operator, ms", "operator_ms", "%.4f"), value("total, ms", "total_ms", "%.4f"), value("times as fast as it comes", "speedup", "%.3f"),
 	},

@@ -10,6 +10,7 @@ import (
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
 	"entropipe/algos/maxima"
+	"entropipe/benchmarks/rig"
 	"entropipe/preprocess/net"
 	"entropipe/preprocess/train"
 )
@@ -20,7 +21,7 @@ var spatial = &experiment{
 	claim: "The paper prints, for KITTI, 14.3 instead of 45.2 ms (3.16 times as fast) and a maxima F1 of 0.891 instead of 0.847; for Waymo 18.9 instead of 52.7 ms (2.79 times) and 0.876 instead of 0.823. Here the totals hold the network's time, and F1 compares an answer with the exact maxima of the same frame, so that every exact method has 1; what a network gains on noisy frames is the experiment denoise. Waymo's frames are not free to pass on: a made sweep of 64 beams stands in. Means over frames.",
 	timed: true,
 	cells: spatialCells,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("frames", "family"), text("method", "method"), value("points", "points", "%.0f"), value("maxima", "maxima", "%.1f"), value("network, ms", "network_ms", "%.1f"),
 		value("total, ms", "total_ms", "%.3f"), value("ns a point", "ns", "%.2f"), value("times as fast as the first", "speedup", "%.3f"), value("F1", "f1", "%.3f"), value("error, % of the diagonal", "error", "%.3f"),
 	},

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"entropipe/benchmarks/rig"
 )
 
 var sweeps = &experiment{
@@ -13,7 +15,7 @@ var sweeps = &experiment{
 	title: "Anchors, temperatures, and the weight of the loss",
 	claim: "The paper prints, for hulls in the plane of 10,000 points, speed-ups of 3.8, 4.1, 4.2, 4.0× at errors of 0.09, 0.11, 0.12, 0.15 % for 8, 16, 32, 64 anchors; 4.14× at 0.0011 in full, 2.87× with fixed anchors, 3.21× with α = 1, 5.21× with an error of 0.0234 for λ = 1; and a sweet spot at λ = 0.1. Here each knob turns alone, for H_diff around K = 16, α = 10, λ = 0.1, and for F around K = 32, τ = 5e-4, λ = 0.01. " + descentNote,
 	cells: sweepCells,
-	columns: append([]column{text("what turns", "knob"), value("α", "alpha", "%g"), value("τ", "tau", "%g")},
+	columns: append(rig.Table[*record]{text("what turns", "knob"), value("α", "alpha", "%g"), value("τ", "tau", "%g")},
 		descentColumns...),
 	verdict: sweepVerdict,
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/models/mat"
 	"entropipe/sparse/freeze"
 	"entropipe/sparse/model"
@@ -19,7 +20,7 @@ var tokenTasks = &experiment{
 	claim: "The paper prints for BERT-base on GLUE, at 75 % sparsity: 78.4 ± 0.4 with its regulariser beside 79.6 ± 0.4 dense, 77.8 ± 0.5 BigBird and 77.2 ± 0.6 Linformer in its table, and 80.1 beside 79.2 BigBird in its text; of Long Range Arena it says that the regulariser is better and faster than BigBird on the text part, without a figure, and of PG-19 that it does not pay. Here tasks whose answers stand in the sequence, made by a generator: " + tasksAbout() + ". A causal model of bytes of 2 layers of 128 numbers, 4 heads, 256 tokens in blocks of 16, five seeds; it learns the answers alone, and only they are judged, on sequences that it did not learn from. All methods read as many blocks a row; masks are frozen on sequences that the model learned from, and a mask by position cannot follow a source that stands elsewhere in each sequence. Far answers need a token more than 32 tokens back. Linformer is not causal. Losses are points of accuracy; intervals are Student's over seeds.",
 	cells: taskCells,
 	rows:  taskRows,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("task", "task"), text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"),
 		overSeeds("wrong, %", "loss", "%.2f", 100), overSeeds("far answers wrong, %", "far", "%.2f", 100),
 		overSeeds("lost to plain dense, points", "lost", "%+.2f", 100), overSeeds("lost to own dense, points", "own", "%+.2f", 100),

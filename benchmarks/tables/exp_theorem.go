@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"entropipe/benchmarks/rig"
 )
 
 var theorem = &experiment{
@@ -14,7 +16,7 @@ var theorem = &experiment{
 	claim: "The paper's theorem on attention: when the partition of the keys has low entropy H(p), few clusters suffice for every query, R ≤ ⌈e^H(p)/δ⌉, and attention to one set of clusters for all queries saves work in proportion; its constraints are that clusters are balanced and that attention is spread as the keys are. The corrected form: R_t ≤ min(k, e^(H(a_t)/δ)) clusters hold the share 1-δ of the attention a_t of query t on clusters, and ‖y-ỹ‖ ≤ δ_t·diam(V) ≤ 2Bδ_t. Random heads of 256 keys in 32 dimensions: keys around 16 centers, queries that look for one more or less firmly; 16 clusters by k-means; δ = 5 %. The paper prints no figure for this; R² below is with the share of the keys that a query needs.",
 	cells: theoremCells,
 	rows:  theoremRows,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("measure", "measure"), value("R² with the share of keys needed", "r2", "%.3f"), value("from", "lo", "%.3f"), value("to", "hi", "%.3f"),
 		value("slope", "slope", "%+.3f"),
 	},

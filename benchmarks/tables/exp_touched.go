@@ -8,6 +8,7 @@ import (
 	"entropipe/algos/entropy"
 	"entropipe/algos/geom"
 	"entropipe/algos/optimal"
+	"entropipe/benchmarks/rig"
 )
 
 var touched = &experiment{
@@ -16,9 +17,9 @@ var touched = &experiment{
 	claim: "The paper builds on the theorem that an instance-optimal algorithm takes time proportional to n plus entropy, and cites an algorithm that has no such bound. Here the algorithms that do have it (Kirkpatrick and Seidel's, pruned after Afshani, Barbay and Chan) count the points they touch; the count a point meets the entropy and what else might tell it. The goal for R² is 0.9.",
 	cells: touchedCells,
 	rows:  touchedRows,
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("problem", "problem"), text("what tells it", "measure"), value("sets", "sets", "%.0f"), value("R² with points touched", "r2", "%.3f"),
-		{"interval", func(r *record) string { return fmt.Sprintf("%.3f to %.3f", r.Values["lo"], r.Values["hi"]) }},
+		{Head: "interval", Text: func(r *record) string { return fmt.Sprintf("%.3f to %.3f", r.Values["lo"], r.Values["hi"]) }},
 		value("within families", "within", "%.3f"), value("touched a point at 0", "offset", "%.2f"), value("and a nat", "slope", "%+.2f"),
 	},
 	verdict: touchedVerdict,

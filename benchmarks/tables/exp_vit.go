@@ -19,7 +19,7 @@ var visionModel = &experiment{
 	claim: "The paper prints for ViT-Small on CIFAR-100: 76.8 % dense, 74.8 with L1 at 62 % sparsity, 75.1 with its regulariser at 64 %, and a speed-up of 1.47. Here: ViT of 2 layers of 128 numbers on MNIST, patches of 4 × 4 (50 tokens), five seeds; trained without a regulariser, with the corrected one, the paper's, L1 on gates, which close for good after seven tenths of the training, and as a control to that with a window that closes then; blocks of 16, so 2 of 4 blocks a row at 50 %, and 1 at 75 %, where no row can keep more than one. Masks are frozen on images that the models learned from. Of 50 tokens attention is 3 % of the multiplications, so no mask can make this model faster by more than that. Intervals are Student's over seeds; losses are in points of accuracy.",
 	cells: visionCells,
 	rows:  func(records []record) []record { return trainedRows(records, false) },
-	columns: []column{
+	columns: rig.Table[*record]{
 		text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"), overSeeds("wrong, %", "loss", "%.2f", 100),
 		overSeeds("lost to plain dense, points", "lost", "%+.2f", 100), overSeeds("lost to own dense, points", "own", "%+.2f", 100),
 		overSeeds("gained on window, points", "gained", "%+.2f", 100), text("serve", "serve"),

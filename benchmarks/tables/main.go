@@ -26,6 +26,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"entropipe/benchmarks/rig"
 )
 
 // experiments are in the order of the paper's sections.
@@ -68,7 +70,7 @@ type experiment struct {
 	// rows turns records into the lines of the table; nil means a line a record.
 	rows func(records []record) []record
 	// columns of the table.
-	columns []column
+	columns rig.Table[*record]
 	// verdict says what the records show, and why that differs from the claim. It
 	// computes every figure in it from the records.
 	verdict func(records []record) string
@@ -82,10 +84,7 @@ type cell struct {
 }
 
 // column is a column of a table.
-type column struct {
-	head string
-	text func(r *record) string
-}
+type column = rig.Column[*record]
 
 type cli struct {
 	Only    []string      `placeholder:"NAME" help:"Experiments to run, by default all: ${names}."`

@@ -36,8 +36,32 @@ type machine struct {
 type log struct {
 	file    *os.File
 	machine machine
-	records []record
+	records []rig.Record[record]
 	done    map[string]bool
+}
+
+// figures returns the records without their stamps.
+func (l *log) figures() []record {
+	records := make([]record, len(l.records))
+	for k := range l.records {
+		records[k] = l.records[k].Figures
+	}
+	return records
+}
+
+// origin says where the records were measured. Records without a stamp are of
+// the machine in the first line.
+func (l *log) origin() string {
+	stamps := rig.StampsOf(l.records)
+	for k := range stamps {
+		if stamps[k].CPU == "" {
+			stamps[k].CPU, stamps[k].Cores, stamps[k].Vector, stamps[k].Go = l.machine.CPU, l.machine.Cores, l.machine.Vector, l.machine.Go
+		}
+	}
+	if len(stamps) == 0 {
+		stamps = []rig.Stamp{rig.Here("tables")}
+	}
+	return rig.Origin(stamps)
 }
 
 // openLog reads what there is. A line that was cut by a kill is dropped with
@@ -106,7 +130,7 @@ func (l *log) read(path string, here bool) error {
 	}
 	l.machine = first
 	for {
-		var r record
+		var r rig.Record[record]
 		if err := dec.Decode(&r); err != nil {
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 				break
@@ -114,8 +138,8 @@ func (l *log) read(path string, here bool) error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		l.records = append(l.records, r)
-		if r.Text[end] != "" {
-			l.done[r.Cell] = true
+		if r.Figures.Text[end] != "" {
+			l.done[r.Figures.Cell] = true
 		}
 	}
 	return nil
@@ -129,7 +153,7 @@ func (l *log) keep(cells []cell) {
 			whole[c.key] = true
 		}
 	}
-	l.records = slices.DeleteFunc(l.records, func(r record) bool { return !whole[r.Cell] })
+	l.records = slices.DeleteFunc(l.records, func(r rig.Record[record]) bool { return !whole[r.Figures.Cell] })
 	l.done = whole
 }
 
@@ -138,6 +162,7 @@ func (l *log) append(key string, records []record) error {
 	if len(records) == 0 {
 		return errors.New("no record")
 	}
+	stamp := rig.Here("tables --only " + l.machine.Experiment)
 	for k := range records {
 		records[k].Cell = key
 		if k == len(records)-1 {
@@ -146,11 +171,12 @@ func (l *log) append(key string, records []record) error {
 			}
 			records[k].Text[end] = "yes"
 		}
-		if err := json.NewEncoder(l.file).Encode(records[k]); err != nil {
+		r := rig.Record[record]{Stamp: stamp, Figures: records[k]}
+		if err := json.NewEncoder(l.file).Encode(r); err != nil {
 			return err
 		}
+		l.records = append(l.records, r)
 	}
-	l.records = append(l.records, records...)
 	l.done[key] = true
 	return l.file.Sync()
 }

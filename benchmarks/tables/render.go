@@ -7,22 +7,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"entropipe/benchmarks/rig"
 )
 
 // value returns a column of one of a record's values.
 func value(head, name, format string) column {
-	return column{head, func(r *record) string {
+	return rig.Number(head, format, rig.Default, func(r *record) (float64, bool) {
 		v, ok := r.Values[name]
-		if !ok {
-			return ""
-		}
-		return fmt.Sprintf(format, v)
-	}}
+		return v, ok
+	})
 }
 
 // text returns a column of one of a record's texts.
 func text(head, name string) column {
-	return column{head, func(r *record) string { return r.Text[name] }}
+	return column{Head: head, Text: func(r *record) string { return r.Text[name] }}
 }
 
 // render writes the table of an experiment.
@@ -33,28 +32,17 @@ func (e *experiment) render(folder string, l *log, cells int) error {
 	for range l.done {
 		done++
 	}
-	fmt.Fprintf(&b, "Command: `go run ./benchmarks/tables --only %s`. %s, %d cores, %s, %s; records in `%s.jsonl`.", e.name, l.machine.CPU, l.machine.Cores, l.machine.Vector, l.machine.Go, e.name)
+	fmt.Fprintf(&b, "Command: `go run ./benchmarks/tables --only %s`. %s; records in `%s.jsonl`.", e.name, l.origin(), e.name)
 	if done < cells {
 		fmt.Fprintf(&b, " **%d of %d cells are done.**", done, cells)
 	}
-	b.WriteString("\n\n|")
-	for _, c := range e.columns {
-		fmt.Fprintf(&b, " %s |", c.head)
-	}
-	b.WriteString("\n|" + strings.Repeat("---|", len(e.columns)) + "\n")
-	lines := e.lines(l.records)
-	for k := range lines {
-		b.WriteString("|")
-		for _, c := range e.columns {
-			fmt.Fprintf(&b, " %s |", c.text(&lines[k]))
-		}
-		b.WriteString("\n")
-	}
-	if err := e.pictures(folder, l.records, &b); err != nil {
+	lines := e.lines(l.figures())
+	b.WriteString("\n\n" + e.columns.Markdown(pointers(lines)))
+	if err := e.pictures(folder, l.figures(), &b); err != nil {
 		return err
 	}
 	if len(l.records) > 0 {
-		fmt.Fprintf(&b, "\n%s\n", e.verdict(l.records))
+		fmt.Fprintf(&b, "\n%s\n", e.verdict(l.figures()))
 	}
 	return os.WriteFile(filepath.Join(folder, e.name+".md"), []byte(b.String()), 0o666)
 }
@@ -75,7 +63,16 @@ func (e *experiment) pictures(folder string, records []record, b *strings.Builde
 	return nil
 }
 
-// lines are those of the table.
+// pointers returns the addresses of records, as columns take them.
+func pointers(records []record) []*record {
+	p := make([]*record, len(records))
+	for k := range records {
+		p[k] = &records[k]
+	}
+	return p
+}
+
+// lines returns the records of the table's lines.
 func (e *experiment) lines(records []record) []record {
 	if e.rows == nil || len(records) == 0 {
 		return records

@@ -46,7 +46,7 @@ func (r *record) add(name string, seeds []uint64, values []float64) {
 
 // overSeeds returns a column of a mean with its interval, both times scale.
 func overSeeds(head, name, format string, scale float64) column {
-	return column{head, func(r *record) string {
+	return column{Head: head, Text: func(r *record) string {
 		v, ok := r.Values[name]
 		if !ok {
 			return ""

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"entropipe/algos/geomtest"
+	"entropipe/benchmarks/rig"
 )
 
 // counting is an experiment that counts how often each cell ran.
@@ -32,7 +33,7 @@ func counting(runs map[string]int, fail string) *experiment {
 			}
 			return cells
 		},
-		columns: []column{value("v", "v", "%.1f")},
+		columns: rig.Table[*record]{value("v", "v", "%.1f")},
 		verdict: func(r []record) string { return fmt.Sprintf("There are %d records.", len(r)) },
 	}
 }
@@ -107,12 +108,13 @@ func TestRecordsOfAnotherMachine(t *testing.T) {
 	if err := json.Unmarshal([]byte(first), &m); err != nil {
 		t.Fatal(err)
 	}
+	here := m.CPU
 	m.CPU = "another"
 	line, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := string(line) + "\n" + rest
+	other := string(line) + "\n" + strings.ReplaceAll(rest, `"cpu":"`+here, `"cpu":"another`)
 	if err := os.WriteFile(path, []byte(other), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +122,7 @@ func TestRecordsOfAnotherMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "counting.md"))
-	if err != nil || !strings.Contains(string(page), "There are 6 records.") || !strings.Contains(string(page), "another, ") {
+	if err != nil || !strings.Contains(string(page), "There are 6 records.") || !strings.Contains(string(page), "CPU another") {
 		t.Errorf("rendered (%v):\n%s", err, page)
 	}
 	if now, err := os.ReadFile(path); err != nil || string(now) != other {
@@ -160,6 +162,46 @@ func standIn(t *testing.T) {
 	}
 }
 
+// The committed pages are those that the committed records make.
+func TestPagesComeFromRecords(t *testing.T) {
+	const results = "../results/tables"
+	for _, e := range experiments {
+		cells := e.cells(false)
+		log, err := openLog(results, e, cells, false, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := e.render(dir, log, len(cells)); err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(filepath.Join(dir, e.name+".md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(results, e.name+".md")); err != nil || string(got) != string(want) {
+			t.Errorf("%s.md is not what `go run ./benchmarks/tables --render` makes (%v)", e.name, err)
+		}
+	}
+}
+
+// New records say when, where and by which commit they were measured.
+func TestRecordsHaveStamps(t *testing.T) {
+	dir, runs := t.TempDir(), map[string]int{}
+	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Shown: t.Output()}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	log, err := openLog(dir, counting(runs, ""), counting(runs, "").cells(false), false, true)
+	if err != nil || len(log.records) != 6 {
+		t.Fatalf("%d records, %v", len(log.records), err)
+	}
+	for _, r := range log.records {
+		if r.Bench != "tables --only counting" || r.Commit == "" || r.Time == "" || r.Cores == 0 || r.Go == "" || r.CPU == "" {
+			t.Errorf("stamp %+v", r.Stamp)
+		}
+	}
+}
+
 // Every experiment runs, fills each of its columns somewhere, and concludes.
 func TestEveryExperimentRuns(t *testing.T) {
 	if testing.Short() {
@@ -182,20 +224,20 @@ func TestEveryExperimentRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer log.close()
-			lines := e.lines(log.records)
+			lines := e.lines(log.figures())
 			for _, c := range e.columns {
 				filled := false
 				for k := range lines {
-					filled = filled || c.text(&lines[k]) != ""
+					filled = filled || c.Text(&lines[k]) != ""
 				}
 				if !filled {
-					t.Errorf("column %q is empty", c.head)
+					t.Errorf("column %q is empty", c.Head)
 				}
 			}
-			if e.title == "" || e.claim == "" || e.verdict(log.records) == "" {
+			if e.title == "" || e.claim == "" || e.verdict(log.figures()) == "" {
 				t.Error("no title, claim or verdict")
 			}
-			networkInside(t, log.records)
+			networkInside(t, log.figures())
 		})
 	}
 }

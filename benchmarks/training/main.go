@@ -7,9 +7,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,7 +21,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"entropipe/models/mat"
+	"entropipe/benchmarks/rig"
 	"entropipe/sparse/train"
 )
 
@@ -33,6 +31,7 @@ type cli struct {
 	Rounds  int     `default:"12" help:"Steps of each speed, after one that is not counted (${default})."`
 	Results string  `default:"benchmarks/results" help:"Folder for training.jsonl and training.md (${default})."`
 	Again   bool    `help:"Measure also what training.jsonl holds."`
+	Render  bool    `help:"Measure nothing; write training.md again from training.jsonl."`
 	Threads []int   `default:"1,2" help:"Goroutines of the speeds (${default})."`
 	Workers int     `default:"0" help:"Goroutines of a whole training; 0: one a processor."`
 }
@@ -51,7 +50,6 @@ type row struct {
 	Share                   float64 `json:"share_of_product"` // 0 of runs
 	Loss, Accuracy          float64
 	Parameters, SequenceLen int
-	Machine                 string `json:"machine"`
 }
 
 func main() {
@@ -69,15 +67,23 @@ func (c *cli) run(ctx context.Context) error {
 	if c.Workers <= 0 {
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
-	rows, err := c.stored()
+	j, err := rig.ReadJournal[row]("training", filepath.Join(c.Results, "training.jsonl"))
 	if err != nil {
 		return err
+	}
+	if c.Again && !c.Render {
+		if err := j.Forget(); err != nil {
+			return err
+		}
+	}
+	if c.Render {
+		return rig.WritePage(c.page(), report(j))
 	}
 	for _, m := range c.measurements() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(rows, func(r row) bool { return r.Key == m.key }) {
+		if slices.ContainsFunc(j.Records, func(r rig.Record[row]) bool { return r.Figures.Key == m.key }) {
 			continue
 		}
 		fmt.Fprintln(os.Stderr, m.key)
@@ -89,43 +95,15 @@ func (c *cli) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.Key, r.Machine = m.key, fmt.Sprintf("%d CPUs, %s kernels, %s, %s", runtime.NumCPU(), mat.Best(), runtime.GOARCH, runtime.Version())
-		rows = append(rows, r)
-		if err := c.store(rows); err != nil {
+		r.Key = m.key
+		if err := j.Add(r); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(c.Results, "training.md"), []byte(report(rows)), 0o666)
+	return rig.WritePage(c.page(), report(j))
 }
 
-func (c *cli) path() string { return filepath.Join(c.Results, "training.jsonl") }
-
-// stored reads the rows of a run before this one.
-func (c *cli) stored() (rows []row, err error) {
-	data, err := os.ReadFile(c.path())
-	if c.Again || errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for line := range bytes.Lines(data) {
-		var r row
-		if err := json.Unmarshal(line, &r); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.path(), err)
-		}
-		rows = append(rows, r)
-	}
-	return rows, err
-}
-
-func (c *cli) store(rows []row) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	for i := range rows {
-		if err := e.Encode(&rows[i]); err != nil {
-			return err
-		}
-	}
-	return os.WriteFile(c.path(), b.Bytes(), 0o666)
-}
+func (c *cli) page() string { return filepath.Join(c.Results, "training.md") }
 
 // measurement is one row to come.
 type measurement struct {

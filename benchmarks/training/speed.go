@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"entropipe/benchmarks/rig"
 	"entropipe/models/mat"
 	"entropipe/sparse/train"
 )
@@ -79,24 +80,43 @@ func (p *product) seconds() float64 {
 	return time.Since(start).Seconds()
 }
 
-// report is the rows as Markdown.
-func report(rows []row) string {
+// column returns a column whose cells stand at the right.
+func column(head, format string, get func(*row) any) rig.Column[*row] {
+	return rig.Column[*row]{Head: head, Align: rig.Right, Text: func(r *row) string { return fmt.Sprintf(format, get(r)) }}
+}
+
+var stepTable = rig.Table[*row]{
+	{Head: "data", Text: func(r *row) string { return r.Data }},
+	{Head: "regulariser", Text: func(r *row) string { return r.Regulariser }},
+	column("workers", "%d", func(r *row) any { return r.Workers }),
+	column("tokens/s", "%.0f", func(r *row) any { return r.TokensPerSecond }),
+	column("GFLOP/s", "%.1f", func(r *row) any { return r.GFLOPs }),
+	column("share of the product", "%.2f", func(r *row) any { return r.Share }),
+}
+
+var runTable = rig.Table[*row]{
+	{Head: "data", Text: func(r *row) string { return r.Data }},
+	column("parameters", "%d", func(r *row) any { return r.Parameters }),
+	column("workers", "%d", func(r *row) any { return r.Workers }),
+	column("minutes", "%.1f", func(r *row) any { return r.Seconds / 60 }),
+	column("steps", "%d", func(r *row) any { return r.Steps }),
+	column("tokens/s", "%.0f", func(r *row) any { return r.TokensPerSecond }),
+	column("loss, nats a target", "%.4f", func(r *row) any { return r.Loss }),
+	column("accuracy", "%.2f %%", func(r *row) any { return 100 * r.Accuracy }),
+}
+
+// report returns the page of the rows.
+func report(j *rig.Journal[row]) string {
+	kind := map[string][]*row{}
+	for i := range j.Records {
+		r := &j.Records[i].Figures
+		kind[r.Kind] = append(kind[r.Kind], r)
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Training small transformers\n\n`go run ./benchmarks/training`, %s.", time.Now().Format("2006-01-02"))
-	if len(rows) > 0 {
-		fmt.Fprintf(&b, " %s.", rows[0].Machine)
-	}
-	b.WriteString(" Two layers, 128 wide, four heads. The rate is that of the multiplications of forward and backward, regularisers left out; its share is of one product of 256×128×512 on each core, timed in turns in the same process, the shortest of each.\n\n## A step\n\n| data | regulariser | workers | tokens/s | GFLOP/s | share of the product |\n|---|---|---:|---:|---:|---:|\n")
-	for _, r := range rows {
-		if r.Kind == "step" {
-			fmt.Fprintf(&b, "| %s | %s | %d | %.0f | %.1f | %.2f |\n", r.Data, r.Regulariser, r.Workers, r.TokensPerSecond, r.GFLOPs, r.Share)
-		}
-	}
-	b.WriteString("\n## Whole trainings\n\nHeld out: the last tenth of the text, every sixth image; all of it. Bounded by minutes, so steps differ from run to run.\n\n| data | parameters | workers | minutes | steps | tokens/s | loss, nats a target | accuracy |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
-	for _, r := range rows {
-		if r.Kind == "run" {
-			fmt.Fprintf(&b, "| %s | %d | %d | %.1f | %d | %.0f | %.4f | %.2f %% |\n", r.Data, r.Parameters, r.Workers, r.Seconds/60, r.Steps, r.TokensPerSecond, r.Loss, 100*r.Accuracy)
-		}
-	}
+	fmt.Fprintf(&b, "# Training small transformers\n\n`go run ./benchmarks/training`, %s.", rig.Origin(j.Stamps()))
+	b.WriteString(" Two layers, 128 wide, four heads. The rate is that of the multiplications of forward and backward, regularisers left out; its share is of one product of 256×128×512 on each core, timed in turns in the same process, the shortest of each.\n\n## A step\n\n")
+	b.WriteString(stepTable.Markdown(kind["step"]))
+	b.WriteString("\n## Whole trainings\n\nHeld out: the last tenth of the text, every sixth image; all of it. Bounded by minutes, so steps differ from run to run.\n\n")
+	b.WriteString(runTable.Markdown(kind["run"]))
 	return b.String()
 }
