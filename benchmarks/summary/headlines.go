@@ -20,23 +20,30 @@ type headline struct {
 	stamps  []rig.Stamp
 }
 
-var columns = rig.Table[headline]{
-	{Head: "measured", Text: func(h headline) string { return h.what }},
-	{Head: "ratio", Align: rig.Right, Text: func(h headline) string { return ratioText(h.ratio) }},
-	{Head: "against", Text: func(h headline) string { return h.against }},
-	{Head: "verdict", Text: func(h headline) string { return h.word }},
-	{Head: "command", Text: func(h headline) string { return "`go run ./benchmarks/" + h.command + "`" }},
-	{Head: "commit", Text: func(h headline) string { return rig.Each(h.stamps, rig.Stamp.Revision) }},
-	{Head: "date", Text: func(h headline) string { return rig.Each(h.stamps, rig.Stamp.Date) }},
-	{Head: "CPU", Text: func(h headline) string { return rig.Each(h.stamps, rig.Stamp.Machine) }},
-}
+// columns are those of README.md, and origins those that summary.md has besides.
+var (
+	columns = rig.Table[headline]{
+		{Head: "measured", Text: func(h headline) string { return h.what }},
+		{Head: "ratio", Align: rig.Right, Text: func(h headline) string { return ratioText(h.ratio) }},
+		{Head: "against", Text: func(h headline) string { return h.against }},
+		{Head: "command", Text: func(h headline) string { return "`go run ./benchmarks/" + h.command + "`" }},
+	}
+	origins = rig.Table[headline]{
+		{Head: "measured", Text: func(h headline) string { return h.what }},
+		{Head: "verdict", Text: func(h headline) string { return h.word }},
+		{Head: "commit", Text: func(h headline) string { return rig.Each(h.stamps, rig.Stamp.Revision) }},
+		{Head: "date", Text: func(h headline) string { return rig.Each(h.stamps, rig.Stamp.Date) }},
+		{Head: "CPU", Text: func(h headline) string { return rig.Each(h.stamps, rig.Stamp.Machine) }},
+	}
+)
 
 // ratioText writes ratios of ten and more without decimals, others with two.
 func ratioText(i rig.Interval) string {
+	format := "%.2f"
 	if i.Mid >= 10 {
-		return i.Text("%.0f")
+		format = "%.0f"
 	}
-	return i.Text("%.2f")
+	return fmt.Sprintf(format+" ("+format+"–"+format+")", i.Mid, i.Low, i.High)
 }
 
 // headlines compute the lines of the summary, in its order.
@@ -73,8 +80,8 @@ func geometry(results string) ([]headline, error) {
 	}
 	var all []headline
 	for _, op := range []struct{ name, what string }{
-		{"hull2d", "Planar hulls of KITTI scans"}, {"maxima3d", "3-D maxima of KITTI scans"},
-		{"hull3d", "Hulls in space of KITTI scans"}, {"delaunay2d", "Delaunay triangulations of KITTI scans"},
+		{"hull2d", "planar hulls of KITTI scans"}, {"maxima3d", "3-D maxima of KITTI scans"},
+		{"hull3d", "hulls in space of KITTI scans"}, {"delaunay2d", "Delaunay triangulations of KITTI scans"},
 	} {
 		h := headline{what: op.what, command: "peers"}
 		newest := map[string]string{} // run by scan
@@ -103,7 +110,7 @@ func geometry(results string) ([]headline, error) {
 			}
 		}
 		slices.Sort(ratios) // sums do not depend on the order of a map
-		h.against = "the strongest peer (" + rig.Each(peers, func(p string) string { return p }) + ")"
+		h.against = "strongest peer: " + rig.Each(peers, func(p string) string { return p })
 		h, err := spread(h, "scans", ratios)
 		if err != nil {
 			return nil, err
@@ -130,7 +137,7 @@ func endToEnd(results string) ([]headline, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := headline{command: "e2e throughput --broker kafka", against: "a loop that only fetches the same topic"}
+	h := headline{command: "e2e throughput --broker kafka", against: "fetching alone"}
 	run := rig.LastRun(file.Records, func(r round) (int, bool) { return r.Round, r.What == "share" && r.Broker == "kafka" })
 	var rates, fetches, shares []float64
 	for _, r := range run {
@@ -141,7 +148,7 @@ func endToEnd(results string) ([]headline, error) {
 	if len(run) == 0 {
 		return nil, fmt.Errorf("%s has no round of Kafka", file.Path)
 	}
-	h.what = fmt.Sprintf("KITTI scans from Kafka through hull2d and maxima3d to Parquet, %.0f frames/s", rig.Median(rates))
+	h.what = fmt.Sprintf("KITTI scans, Kafka to Parquet, %.0f frames/s", rig.Median(rates))
 	h.ratio = rig.Interval{Mid: rig.Median(rates) / rig.Median(fetches), Low: slices.Min(shares), High: slices.Max(shares)}
 	h.word = fmt.Sprintf("share of the raw fetch, %d rounds", len(run))
 	h.stamps = rig.StampsOf(run)
@@ -172,14 +179,14 @@ func overAll(h headline, path, above, below string, keep func(timed) bool) ([]he
 
 // encoders compares whole dense encoders with ONNX Runtime, the stronger peer.
 func encoders(results string) ([]headline, error) {
-	h := headline{what: "Encoders of MiniLM's and BERT-base's shapes, 32 to 4096 tokens, float32", against: "ONNX Runtime", command: "attention dense"}
+	h := headline{what: "dense encoders, 32 to 4096 tokens", against: "ONNX Runtime", command: "attention dense"}
 	return overAll(h, filepath.Join(results, "attention-dense.jsonl"), "ONNX Runtime", "entropipe", func(timed) bool { return true })
 }
 
 // attention compares block-sparse attention with PyTorch's compiled form of the
 // same mask.
 func attention(results string) ([]headline, error) {
-	h := headline{what: "Attention that reads a quarter of the blocks, 512 to 4096 keys", against: "PyTorch's FlexAttention, compiled, the same mask", command: "attention sparse"}
+	h := headline{what: "attention to a quarter of the blocks", against: "compiled FlexAttention", command: "attention sparse"}
 	return overAll(h, filepath.Join(results, "attention-sparse.jsonl"), "FlexAttention", "sparse", func(t timed) bool { return t.Queries > 1 })
 }
 
@@ -191,7 +198,7 @@ type hinted struct {
 
 // seeds compares hulls in space with the hints of the shipped model and without.
 func seeds(results string) ([]headline, error) {
-	h := headline{what: "Hulls in space of KITTI scans with hints of builtin:lidar, the stage's time included", against: "the same operator without hints", command: "tables --only seeding"}
+	h := headline{what: "hulls in space with learned hints", against: "hulls without hints", command: "tables --only seeding"}
 	file, err := rig.ReadJournal[hinted](h.command, filepath.Join(results, "tables", "seeding.jsonl"))
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func (c *cli) run() error {
 	if c.Readme == "" {
 		c.Readme = filepath.Join(root, "README.md")
 	}
-	table, err := summary(results)
+	lines, err := summary(results)
 	if err != nil {
 		return err
 	}
@@ -59,24 +59,27 @@ func (c *cli) run() error {
 	if err != nil {
 		return err
 	}
-	if replaced, ok := replaceBlock(string(text), table); ok {
+	if replaced, ok := replaceBlock(string(text), columns.Markdown(lines)); ok {
 		if err := rig.WritePage(c.Readme, replaced); err != nil {
 			return err
 		}
 	}
-	return rig.WritePage(filepath.Join(results, "summary.md"), page(table))
+	return rig.WritePage(filepath.Join(results, "summary.md"), page(lines))
 }
 
-// page returns summary.md around the table.
-func page(table string) string {
+// page returns summary.md: the table of README.md, and where its lines come from.
+func page(lines []headline) string {
 	return `# Headline ratios
 
-` + "`go run ./benchmarks/summary`" + ` computes this table from the newest records of this folder, and copies it into README.md. A ratio is the peer's time over
-ours, so above 1 ours is faster. Where a ratio covers several inputs it is their geometric mean, with the least and the largest in brackets. The share
-of the raw fetch is a quotient of rates, medians of the rounds of one run, with the least and the largest round. The command in a line measures its
-records again.
+` + "`go run ./benchmarks/summary`" + ` computes this page from the newest records of this folder, and copies the first table into README.md. The command in a
+line measures its records again.
 
-` + beginMarker + "\n" + table + endMarker + "\n"
+A ratio is the peer's time over ours, so above 1 ours is faster: the geometric mean over the inputs, with the least and the largest. Geometry is
+float64, one thread on both sides. The line of Kafka is a quotient of rates, ours over that of a loop that fetches the same topic, by the medians
+of the rounds of one run, with the least and the largest round; operators are hull2d and maxima3d. Encoders have the shapes of MiniLM and BERT-base.
+Hints are those of builtin:lidar, their ratio is a median with its 95 % interval, and the time that they take is in it.
+
+` + beginMarker + "\n" + columns.Markdown(lines) + endMarker + "\n\n" + origins.Markdown(lines)
 }
 
 // block returns the text between the markers. It reports false where there are
@@ -103,21 +106,20 @@ func replaceBlock(text, table string) (string, bool) {
 // most is the largest number of headlines.
 const most = 8
 
-// summary returns the table of the headlines.
-func summary(results string) (string, error) {
-	var lines []headline
+// summary returns the headlines.
+func summary(results string) (lines []headline, err error) {
 	for _, compute := range headlines {
 		h, err := compute(results)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		lines = append(lines, h...)
 	}
 	if len(lines) > most {
-		return "", fmt.Errorf("the summary has %d ratios, more than %d", len(lines), most)
+		return nil, fmt.Errorf("the summary has %d ratios, more than %d", len(lines), most)
 	}
 	if len(lines) == 0 {
-		return "", errors.New("the summary has no ratio")
+		return nil, errors.New("the summary has no ratio")
 	}
-	return columns.Markdown(lines), nil
+	return lines, nil
 }
