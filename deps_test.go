@@ -32,7 +32,7 @@ import (
 const importPolicy = `
 algos/internal/kernel                                |                      | golang.org/x/sys                        |
 algos/geom algos/exact algos/vector                  | earlier              |                                         |
-algos/entropy algos/extreme algos/maxima algos/hull algos/delaunay algos/optimal | earlier              |                                         |
+algos/entropy algos/extreme algos/maxima algos/hull algos/delaunay algos/optimal algos/shapes | earlier              |                                         |
 models/mat                                           |                      | golang.org/x/sys                        |
 models/...                                           | earlier              |                                         |
 preprocess/... sparse/...                            | earlier              | github.com/dlclark/regexp2 golang.org/x/text github.com/ebitengine/purego |

@@ -6,56 +6,44 @@ import (
 	"slices"
 
 	"entropipe/algos/geom"
+	"entropipe/algos/shapes"
 )
 
-// plane calls f for n points of a cloud without z.
+// plane draws n points of a cloud without z.
 func plane[T geom.Float](n int, seed uint64, f func(r *rand.Rand, i int) (x, y float64)) geom.Cloud[T] {
-	r := rand.New(rand.NewPCG(seed, 0x2d))
-	c := geom.Cloud[T]{X: make([]T, n), Y: make([]T, n)}
-	for i := range n {
-		x, y := f(r, i)
-		c.X[i], c.Y[i] = T(x), T(y)
-	}
-	return c
+	return drawPlane[T](n, seed, func(r *rand.Rand, i, _ int) (x, y float64) { return f(r, i) })
 }
 
-// is32 tells the two coordinate types apart.
+// drawPlane draws n points of a distribution of package shapes.
+func drawPlane[T geom.Float](n int, seed uint64, draw shapes.Point2) geom.Cloud[T] {
+	return shapes.Plane[T](n, rand.New(rand.NewPCG(seed, 0x2d)), draw)
+}
+
+// is32 reports whether T is float32.
 func is32[T geom.Float]() bool { return T(1)+T(1e-10) == 1 }
 
 // Square is uniform in the unit square.
 func Square[T geom.Float](n int, seed uint64) geom.Cloud[T] {
-	return plane[T](n, seed, func(r *rand.Rand, _ int) (x, y float64) { return r.Float64(), r.Float64() })
+	return drawPlane[T](n, seed, shapes.Square)
 }
 
 // Disk is uniform in the unit disk.
-func Disk[T geom.Float](n int, seed uint64) geom.Cloud[T] {
-	return plane[T](n, seed, func(r *rand.Rand, _ int) (x, y float64) {
-		s, c := math.Sincos(2 * math.Pi * r.Float64())
-		d := math.Sqrt(r.Float64())
-		return d * c, d * s
-	})
-}
+func Disk[T geom.Float](n int, seed uint64) geom.Cloud[T] { return drawPlane[T](n, seed, shapes.Disk) }
 
 // Gauss is normal with unit variance.
 func Gauss[T geom.Float](n int, seed uint64) geom.Cloud[T] {
-	return plane[T](n, seed, func(r *rand.Rand, _ int) (x, y float64) { return r.NormFloat64(), r.NormFloat64() })
+	return drawPlane[T](n, seed, shapes.Gauss)
 }
 
 // Parabola is y = x² + N(0, 0.01), x uniform in [-1, 1].
 func Parabola[T geom.Float](n int, seed uint64) geom.Cloud[T] {
-	return plane[T](n, seed, func(r *rand.Rand, _ int) (x, y float64) {
-		x = 2*r.Float64() - 1
-		return x, x*x + 0.01*r.NormFloat64()
-	})
+	return drawPlane[T](n, seed, shapes.Parabola)
 }
 
 // Circle has every point on the unit circle, as far as rounding allows: the
 // hull and the Delaunay triangulation at their largest and most delicate.
 func Circle[T geom.Float](n int, seed uint64) geom.Cloud[T] {
-	return plane[T](n, seed, func(r *rand.Rand, _ int) (x, y float64) {
-		s, c := math.Sincos(2 * math.Pi * r.Float64())
-		return c, s
-	})
+	return drawPlane[T](n, seed, shapes.Circle)
 }
 
 // Strokes is a pen on a 256 x 256 canvas of integers: smooth lines of some
@@ -76,7 +64,7 @@ func Strokes[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 // Grid is a square lattice in row order, n rounded down to a square.
 func Grid[T geom.Float](n int, _ uint64) geom.Cloud[T] {
 	side := int(math.Sqrt(float64(n)))
-	return plane[T](side*side, 0, func(_ *rand.Rand, i int) (x, y float64) { return float64(i % side), float64(i / side) })
+	return drawPlane[T](side*side, 0, shapes.Grid)
 }
 
 // Rings is Lidar seen from above.

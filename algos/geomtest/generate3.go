@@ -6,23 +6,21 @@ import (
 	"slices"
 
 	"entropipe/algos/geom"
+	"entropipe/algos/shapes"
 )
 
-// space calls f for n points of a cloud with z.
+// space draws n points of a cloud with z.
 func space[T geom.Float](n int, seed uint64, f func(r *rand.Rand, i int) (x, y, z float64)) geom.Cloud[T] {
-	r := rand.New(rand.NewPCG(seed, 0x3d))
-	c := geom.Cloud[T]{X: make([]T, n), Y: make([]T, n), Z: make([]T, n)}
-	for i := range n {
-		x, y, z := f(r, i)
-		c.X[i], c.Y[i], c.Z[i] = T(x), T(y), T(z)
-	}
-	return c
+	return drawSpace[T](n, seed, func(r *rand.Rand, i, _ int) (x, y, z float64) { return f(r, i) })
+}
+
+// drawSpace draws n points of a distribution of package shapes.
+func drawSpace[T geom.Float](n int, seed uint64, draw shapes.Point3) geom.Cloud[T] {
+	return shapes.Space[T](n, rand.New(rand.NewPCG(seed, 0x3d)), draw)
 }
 
 // Cube is uniform in the unit cube.
-func Cube[T geom.Float](n int, seed uint64) geom.Cloud[T] {
-	return space[T](n, seed, func(r *rand.Rand, _ int) (x, y, z float64) { return r.Float64(), r.Float64(), r.Float64() })
-}
+func Cube[T geom.Float](n int, seed uint64) geom.Cloud[T] { return drawSpace[T](n, seed, shapes.Cube) }
 
 // Gauss3 is normal with unit variance.
 func Gauss3[T geom.Float](n int, seed uint64) geom.Cloud[T] {
@@ -53,11 +51,7 @@ func Lidar[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 // Octant lies on the part of the unit sphere with positive coordinates:
 // almost all points are maximal.
 func Octant[T geom.Float](n int, seed uint64) geom.Cloud[T] {
-	return space[T](n, seed, func(r *rand.Rand, _ int) (x, y, z float64) {
-		x, y, z = math.Abs(r.NormFloat64()), math.Abs(r.NormFloat64()), math.Abs(r.NormFloat64())
-		d := math.Sqrt(x*x + y*y + z*z)
-		return x / d, y / d, z / d
-	})
+	return drawSpace[T](n, seed, shapes.Octant)
 }
 
 // Plane lies on x + y + z = 2^21 in integers: no point dominates another, in

@@ -5,9 +5,11 @@ import (
 	"math/rand/v2"
 
 	"entropipe/algos/geom"
+	"entropipe/algos/shapes"
 )
 
-// Ball is uniform in the unit ball: some square root of n points are extreme.
+// Ball is uniform in the unit ball: about √n points are extreme. It rejects points of
+// a cube, so its points are not those of shapes.Ball.
 func Ball[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return space[T](n, seed, func(r *rand.Rand, _ int) (x, y, z float64) {
 		for {
@@ -21,11 +23,7 @@ func Ball[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 
 // Sphere is uniform on the unit sphere: nearly all points are extreme.
 func Sphere[T geom.Float](n int, seed uint64) geom.Cloud[T] {
-	return space[T](n, seed, func(r *rand.Rand, _ int) (x, y, z float64) {
-		x, y, z = r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
-		d := math.Sqrt(x*x + y*y + z*z)
-		return x / d, y / d, z / d
-	})
+	return drawSpace[T](n, seed, shapes.Sphere)
 }
 
 // CubeFaces lies on the surface of a cube, at points of a lattice: large

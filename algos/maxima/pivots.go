@@ -10,7 +10,6 @@ import (
 const (
 	candidates = 64 // largest number of maximal points of the sample that may become pivots
 	witnesses  = 64 // largest number of sampled points that judge candidates, one bit each
-	most       = 16 // largest number of pivots
 )
 
 // pivots chooses the points that drop most other points. The volume that a point

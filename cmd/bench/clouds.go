@@ -3,110 +3,57 @@ package bench
 import (
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 
 	"entropipe/algos/geom"
+	"entropipe/algos/shapes"
 	"entropipe/cmd/config"
 	"entropipe/ingest/replay"
 )
 
-// A distribution is where the points of a benchmark's clouds lie. Street and
-// drawings are those that produce sends; the formulas of the others are
-// written here again, since package geomtest, which has them too, belongs to
-// tests and would bring their libraries into the program.
+// A distribution is where the points of a benchmark's clouds lie. Clouds of
+// street scenes and drawings are those that produce sends; package shapes has the
+// other distributions.
 type distribution struct {
 	name string
 	dims int
 	make func(n int, r *rand.Rand) (geom.Cloud[float64], error)
 }
 
-// distributions are all that --dist knows.
+// distributions are all distributions that --dist knows.
 var distributions = []distribution{
-	plane("square", func(r *rand.Rand, _, _ int) (x, y float64) { return r.Float64(), r.Float64() }),
-	plane("disk", func(r *rand.Rand, _, _ int) (x, y float64) {
-		s, c := math.Sincos(2 * math.Pi * r.Float64())
-		d := math.Sqrt(r.Float64())
-		return d * c, d * s
-	}),
-	plane("gauss", func(r *rand.Rand, _, _ int) (x, y float64) { return r.NormFloat64(), r.NormFloat64() }),
-	plane("parabola", func(r *rand.Rand, _, _ int) (x, y float64) {
-		x = 2*r.Float64() - 1
-		return x, x*x + 0.01*r.NormFloat64()
-	}),
-	plane("circle", func(r *rand.Rand, _, _ int) (x, y float64) {
-		y, x = math.Sincos(2 * math.Pi * r.Float64())
-		return x, y
-	}),
-	plane("front", func(r *rand.Rand, _, _ int) (x, y float64) { // no point dominates another
-		x = r.Float64()
-		return x, 1 - x
-	}),
-	plane("grid", func(_ *rand.Rand, i, n int) (x, y float64) {
-		side := int(math.Ceil(math.Sqrt(float64(n))))
-		return float64(i % side), float64(i / side)
-	}),
-	{"cluster", 2, clusters},
+	plane("square", shapes.Square),
+	plane("disk", shapes.Disk),
+	plane("gauss", shapes.Gauss),
+	plane("parabola", shapes.Parabola),
+	plane("circle", shapes.Circle),
+	plane("front", shapes.Front),
+	plane("grid", shapes.Grid),
+	{"cluster", 2, func(n int, r *rand.Rand) (geom.Cloud[float64], error) {
+		return shapes.Plane[float64](n, r, shapes.Clusters(n, r)), nil
+	}},
 	{"strokes", 2, strokes},
 	{"rings", 2, lidar},
 	{"lidar", 3, lidar},
-	space("cube", func(r *rand.Rand) (x, y, z float64) { return r.Float64(), r.Float64(), r.Float64() }),
-	space("ball", func(r *rand.Rand) (x, y, z float64) {
-		x, y, z = direction(r)
-		d := math.Cbrt(r.Float64())
-		return d * x, d * y, d * z
-	}),
-	space("sphere", direction),
-	space("anti", func(r *rand.Rand) (x, y, z float64) { // near a plane that falls along every axis
-		x, y, z = r.Float64(), r.Float64(), r.Float64()
-		s := (1.5 + 0.12*r.NormFloat64()) / (x + y + z)
-		return s * x, s * y, s * z
-	}),
-	space("octant", func(r *rand.Rand) (x, y, z float64) { // almost all points are maximal
-		x, y, z = direction(r)
-		return math.Abs(x), math.Abs(y), math.Abs(z)
-	}),
+	space("cube", shapes.Cube),
+	space("ball", shapes.Ball),
+	space("sphere", shapes.Sphere),
+	space("anti", shapes.Anti),
+	space("octant", shapes.Octant),
 }
 
-// plane is a distribution of independent points (x, y).
-func plane(name string, f func(r *rand.Rand, i, n int) (x, y float64)) distribution {
+// plane is a distribution of points in the plane.
+func plane(name string, draw shapes.Point2) distribution {
 	return distribution{name, 2, func(n int, r *rand.Rand) (geom.Cloud[float64], error) {
-		c := geom.Cloud[float64]{X: make([]float64, n), Y: make([]float64, n)}
-		for i := range n {
-			c.X[i], c.Y[i] = f(r, i, n)
-		}
-		return c, nil
+		return shapes.Plane[float64](n, r, draw), nil
 	}}
 }
 
-// space is a distribution of independent points (x, y, z).
-func space(name string, f func(r *rand.Rand) (x, y, z float64)) distribution {
+// space is a distribution of points in space.
+func space(name string, draw shapes.Point3) distribution {
 	return distribution{name, 3, func(n int, r *rand.Rand) (geom.Cloud[float64], error) {
-		c := geom.Cloud[float64]{X: make([]float64, n), Y: make([]float64, n), Z: make([]float64, n)}
-		for i := range n {
-			c.X[i], c.Y[i], c.Z[i] = f(r)
-		}
-		return c, nil
+		return shapes.Space[float64](n, r, draw), nil
 	}}
-}
-
-// direction is uniform on the unit sphere.
-func direction(r *rand.Rand) (x, y, z float64) {
-	x, y, z = r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
-	d := math.Sqrt(x*x + y*y + z*z)
-	return x / d, y / d, z / d
-}
-
-// clusters are some hundred bells of widths that differ by twenty times.
-func clusters(n int, r *rand.Rand) (geom.Cloud[float64], error) {
-	centres := make([][3]float64, max(16, int(math.Sqrt(float64(n)))/4))
-	for i := range centres {
-		centres[i] = [3]float64{r.Float64(), r.Float64(), 0.0005 * math.Pow(20, r.Float64())}
-	}
-	return plane("", func(r *rand.Rand, _, _ int) (x, y float64) {
-		c := centres[r.IntN(len(centres))]
-		return c[0] + c[2]*r.NormFloat64(), c[1] + c[2]*r.NormFloat64()
-	}).make(n, r)
 }
 
 // strokes are whole pixels: drawings of the synthetic crowd, one over the
