@@ -2,16 +2,18 @@ package mat
 
 import "math"
 
-// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter), as PyTorch
-// computes it. Moments are the caller's, so that they can be stored.
+// AdamW holds the settings of Adam with decoupled weight decay (Loshchilov and
+// Hutter 2019), as PyTorch computes it. The caller owns the moments, so that it can
+// store them.
 type AdamW struct {
 	Rate, Beta1, Beta2, Eps, Decay float64
 }
 
-// Update moves the weights p against their gradients g, scaled by scale (1, or
-// what clips their norm). m and v are the moments so far, zeros before step 1;
-// step counts from 1. All slices have the same length. A weight's bits depend
-// on its own numbers only; per step its error is some ulp of its change.
+// Update moves the weights p against their gradients g, which it multiplies by
+// scale (1, or less to clip their norm). m and v are the moments, zeros before
+// step 1, and Update advances them. step counts from 1. All slices have the same
+// length. The bits of a weight depend on its own numbers alone. The error of a step
+// is a few ulp of the weight's change.
 func (o AdamW) Update(p, g, m, v []float32, step int, scale float32) {
 	lengths(len(p), g, m, v)
 	c := o.constants(step, scale)
@@ -34,8 +36,8 @@ func (o AdamW) Update(p, g, m, v []float32, step int, scale float32) {
 	}
 }
 
-// adamConstants are what is the same for all weights of a step, in the order
-// in which the kernels read them.
+// adamConstants holds the factors that are equal for all weights of a step, in the
+// order in which the kernels read them.
 type adamConstants struct {
 	scale, beta1, rest1, beta2, rest2 float32
 	root                              float32 // 1/√(1-beta2^step)

@@ -11,33 +11,33 @@ import (
 // bf16 is the upper half of a float32: its range, with 8 bits of precision
 // instead of 24.
 
-// HasBF16 tells whether rounded weights (Weights.Round) are multiplied by the
-// CPU's own instruction for pairs of bf16, at the level in use: in half of the
-// time of float32. Where they are not, products of many rows take as long as
-// with float32, and of a single row, which wait for memory, less.
+// HasBF16 reports whether products of rounded weights (Weights.Round) use the
+// CPU's instruction for pairs of bf16, at the level in use. They then take half of
+// the time of float32. Without the instruction, products of many rows take as long
+// as with float32, and products of a single row, which wait for memory, less.
 func HasBF16() bool { return level == AVX512 && hasBF16 }
 
 var hasBF16 = detectBF16()
 
-// Round rounds the weights to bf16, each to the nearest number that has 8
-// significant bits, of equally near ones the even one. They take half of the
-// memory then, and Mul rounds the numbers of a in the same way while it reads
-// them; products and sums are float32 as before. Weights stay rounded until
-// they are packed again; to round them once more changes nothing. What is
-// above 3.39e38 becomes infinite. Cost: about that of packing.
+// Round rounds the weights to bf16: each to the nearest number with 8 significant
+// bits, and to the even one of two equally near. The weights then take half of the
+// memory, and Mul rounds the numbers of a in the same way when it reads them;
+// products and sums stay float32. Weights stay rounded until the next Pack or
+// PackT; a second Round changes nothing. Numbers above 3.39e38 become infinite.
+// Cost: about that of Pack.
 //
 // A rounded product differs from the product of the numbers before rounding by
-// at most (2⁻⁷+2⁻¹⁶+k·2⁻²³)·Σ|a||w|+k·2⁻¹²⁵ to first order, k the number of
-// w's rows. Rounding errors are about as often up as down: random ones leave
-// nearer to 2⁻⁹·√Σ(aw)².
+// at most (2⁻⁷+2⁻¹⁶+k·2⁻²³)·Σ|a||w|+k·2⁻¹²⁵ to first order, where k is the number
+// of w's rows. If rounding errors are random, the difference is closer to
+// 2⁻⁹·√Σ(aw)².
 //
-// Portable Go defines the meaning: sums of the rounded numbers' products, in
-// the parts and the order of Mul. AVX2 and AVX512 do the same with one rounding a product.
-// The instruction (HasBF16) adds the two products of a pair in an order of its
-// own and takes what is below 2⁻¹²⁶ as zero, so there the last bits of a
-// float32 differ; the bound above holds for all. What the package says about
-// batches holds at each: a row's bits depend on that row, the weights, and
-// which of these the CPU has.
+// Portable Go defines the meaning: sums of the products of rounded numbers, in
+// the parts and the order of Mul. AVX2 and AVX512 compute the same with one
+// rounding a product. The instruction (HasBF16) adds the two products of a pair in
+// its own order and takes numbers below 2⁻¹²⁶ as zero, so that the last bits of a
+// float32 differ; the bound above holds for all. Batch invariance holds for each:
+// the bits of a row depend on that row, on the weights, and on the instructions of
+// the CPU.
 func (w *Weights) Round() {
 	if w.rounded {
 		return
@@ -57,39 +57,39 @@ func (w *Weights) Round() {
 	w.bands, w.rounded = nil, true
 }
 
-// pairsOf is the number of pairs that k numbers take.
+// pairsOf returns the number of pairs of k numbers, ⌈k/2⌉.
 func pairsOf(k int) int { return (k + 1) / 2 }
 
-// upper is x rounded to bf16, as the bits of a float32. The NaNs that
-// arithmetic makes (0x7fc00000, 0xffc00000) stay NaN; the files of weights hold
-// none, so upper has no branch for those with other bits.
+// upper returns x rounded to bf16, as the bits of a float32. The NaNs that
+// arithmetic gives (0x7fc00000, 0xffc00000) stay NaN. Files of weights hold no
+// NaN, so upper has no branch for NaNs with other bits.
 func upper(x float32) uint32 {
 	b := math.Float32bits(x)
 	return (b + 0x7fff + b>>16&1) &^ 0xffff
 }
 
-// pairsAt is bandAt for rounded weights. In a band lie, for each two rows, the
-// pairs of its columns, the first row in the lower half: the form that
-// AVX512_BF16 multiplies, and that tiles of AMX are loaded from (16 columns of
-// 16 rows of pairs, a band's width apart). Nothing here uses AMX.
+// pairsAt is bandAt for rounded weights. For each two rows a band holds the pairs
+// of its columns, with the first row in the lower half. AVX512_BF16 multiplies this
+// form, and AMX could load its tiles from it (16 columns of 16 rows of pairs, a
+// band's width apart). This package does not use AMX.
 func (w *Weights) pairsAt(j int) (b []uint32, wide int) {
 	deep := pairsOf(w.k)
 	wide = min(band, (w.n-j+panel-1)/panel*panel)
 	return w.pairs[j*deep : (j+wide)*deep], wide
 }
 
-// roundedRows are rows of a as the kernels read them: pairs of bf16 for the
-// CPU's instruction, else the bits of float32.
+// roundedRows holds rows of a as the kernels read them: as pairs of bf16 for the
+// CPU's instruction, and as bits of float32 for the other kernels.
 type roundedRows struct {
 	data   []uint32
 	stride int
-	each   int // of data in a pair of columns
+	each   int // elements of data for a pair of columns: 1 or 2
 }
 
-// Memory of roundedRows, for any number of goroutines.
+// roundings is memory of roundedRows, for any number of goroutines.
 var roundings = sync.Pool{New: func() any { return new(roundedRows) }}
 
-// roundRows rounds a; free gives the memory back.
+// roundRows rounds a. free returns the memory to the pool.
 func roundRows(a Matrix) *roundedRows {
 	r := roundings.Get().(*roundedRows)
 	r.each = 2
@@ -135,7 +135,7 @@ func (r *roundedRows) round(dst []uint32, src []float32) {
 
 func (r *roundedRows) free() { roundings.Put(r) }
 
-// mulPairs is mulVector for rounded weights; deep counts pairs.
+// mulPairs is mulVector for rounded weights; part.deep counts pairs.
 func (w *Weights) mulPairs(dst Matrix, a *roundedRows, part part) {
 	if level == Portable {
 		w.mulPairsPortable(dst, a, part)
@@ -159,7 +159,7 @@ func (w *Weights) mulPairs(dst Matrix, a *roundedRows, part part) {
 	}
 }
 
-// startOfPairs is start for what the kernels read as pairs.
+// startOfPairs is start for numbers that the kernels read as pairs.
 func startOfPairs(v []uint32, i int) *float32 {
 	if i >= len(v) {
 		return nil

@@ -1,9 +1,9 @@
 package mat
 
-// Column sets dst, of the length of a column, to column j as it was packed: a row
-// of what PackT copied. Weights that are a table too, such as tied embeddings, then
-// need no copy of it. It panics if j or dst do not fit, or if the weights are
-// rounded. Cost: a cache line for each number.
+// Column sets dst [k] to column j of the packed matrix, which is row j of the
+// argument of PackT. Weights that also serve as a table, such as tied embeddings,
+// need no second copy. It panics if j or len(dst) are out of range, or if the
+// weights are rounded. Cost: a cache line for each number.
 func (w *Weights) Column(dst []float32, j int) {
 	if j < 0 || j >= w.n || len(dst) != w.k || w.rounded {
 		panic(badColumns)

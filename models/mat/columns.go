@@ -51,11 +51,11 @@ func affine(dst, x Matrix, scale, shift []float32, least float32) {
 	}
 }
 
-// Moments adds to sum and square, for each column, Σ(x-center) and
-// Σ(x-center)² over the rows in ascending order. A center near the column's
-// mean (its first number, or the mean of the batch before) keeps the variance
-// square/n-(sum/n)² from cancelling. The sums are float32: give tiles of some
-// hundred rows sums of their own, and add those in float64 in the tiles' order.
+// Moments adds Σ(x-center) to sum and Σ(x-center)² to square, for each column of x
+// [n][d], over the rows in ascending order. A center near the column's mean (its
+// first number, or the mean of the previous batch) prevents cancellation in the
+// variance square/n-(sum/n)². The sums are float32: use separate sums for tiles of
+// some hundred rows, and add them in float64 in the order of the tiles.
 func Moments(sum, square []float32, x Matrix, center []float32) {
 	x.check()
 	lengths(x.Cols, sum, square, center)
@@ -81,11 +81,11 @@ func Moments(sum, square []float32, x Matrix, center []float32) {
 	}
 }
 
-// ReLUBackward clears the numbers of d where h, the ReLU's result, is not
-// positive, and adds to sum and dot, for each column, Σd and Σd·(z-center) of
-// what remains, over the rows in ascending order: the gradients of beta and,
-// with the mean as center and divided by √(variance+eps), of gamma. As with
-// Moments, give tiles sums of their own.
+// ReLUBackward sets the numbers of d to 0 where h, the result of ReLU, is not
+// positive, and then adds Σd to sum and Σd·(z-center) to dot, for each column, over
+// the rows in ascending order. sum is the gradient of beta; dot, with the mean as
+// center and divided by √(variance+eps), is the gradient of gamma. As for Moments,
+// tiles need separate sums.
 func ReLUBackward(d, h, z Matrix, sum, dot, center []float32) {
 	sameShape(d, h, z)
 	lengths(d.Cols, sum, dot, center)
@@ -115,10 +115,10 @@ func ReLUBackward(d, h, z Matrix, sum, dot, center []float32) {
 	}
 }
 
-// NormBackward replaces d by a·d+b·(z-center)+c, column by column. It is the
-// gradient of batch normalisation's input for f = 1/√(variance+eps),
-// a = gamma·f, b = -gamma·f³·dot/n and c = -gamma·f·sum/n, with the sums of
-// ReLUBackward.
+// NormBackward replaces d by a·d+b·(z-center)+c, with one a, b, c and center a
+// column. With f = 1/√(variance+eps), a = gamma·f, b = -gamma·f³·dot/n,
+// c = -gamma·f·sum/n and the sums of ReLUBackward, it is the gradient of the input
+// of batch normalisation.
 func NormBackward(d, z Matrix, center, a, b, c []float32) {
 	sameShape(d, z)
 	lengths(d.Cols, center, a, b, c)
@@ -143,10 +143,10 @@ func NormBackward(d, z Matrix, center, a, b, c []float32) {
 	}
 }
 
-// ColumnMax raises best to the largest number of each column and, where it
-// does, sets at to the number of its row, counted from first. Of equal ones
-// the first row stands, so tiles taken in ascending order give what one call
-// gives. Begin with best at -infinity. at may be nil.
+// ColumnMax raises best [d] to the largest number of each column of x [n][d], and
+// where it raises best, sets at [d] to first + the row of that number. Among equal
+// numbers the first row wins, so that calls for tiles in ascending order give the
+// result of a single call. Start with best at -infinity. at may be nil.
 func ColumnMax(best []float32, at []int32, x Matrix, first int32) {
 	x.check()
 	lengths(x.Cols, best)
@@ -191,7 +191,8 @@ func columnMaxVector(best []float32, at []int32, x Matrix, first int32) {
 	}
 }
 
-// stripArgs is what the generated code reads; it knows the offsets.
+// stripArgs holds the arguments of the generated kernels, which read them by
+// offset.
 type stripArgs struct {
 	rows, cols int
 	matrices   [3]struct {

@@ -87,7 +87,7 @@ func TestReLUBackward(t *testing.T) {
 				s, q := float64(sum.Data[j]), float64(dot.Data[j])
 				a, b := math.Abs(s), math.Abs(q)
 				for i := range rows {
-					switch r.IntN(9) { // what a ReLU gives: zeros of either sign
+					switch r.IntN(9) { // a ReLU also gives zeros, of either sign
 					case 0:
 						h.Row(i)[j] = 0
 					case 1:

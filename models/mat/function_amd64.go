@@ -4,52 +4,52 @@
 
 package mat
 
-// expAVX512 sets n numbers at dst to the function of those at src.
+// expAVX512 applies the function to n numbers at src and writes them at dst.
 //
 //go:noescape
 func expAVX512(dst *float32, src *float32, n int)
 
-// tanhAVX512 sets n numbers at dst to the function of those at src.
+// tanhAVX512 applies the function to n numbers at src and writes them at dst.
 //
 //go:noescape
 func tanhAVX512(dst *float32, src *float32, n int)
 
-// geluAVX512 sets n numbers at dst to the function of those at src.
+// geluAVX512 applies the function to n numbers at src and writes them at dst.
 //
 //go:noescape
 func geluAVX512(dst *float32, src *float32, n int)
 
-// geluTanhAVX512 sets n numbers at dst to the function of those at src.
+// geluTanhAVX512 applies the function to n numbers at src and writes them at dst.
 //
 //go:noescape
 func geluTanhAVX512(dst *float32, src *float32, n int)
 
-// siluAVX512 sets n numbers at dst to the function of those at src.
+// siluAVX512 applies the function to n numbers at src and writes them at dst.
 //
 //go:noescape
 func siluAVX512(dst *float32, src *float32, n int)
 
-// expAVX2 sets n numbers at dst to the function of those at src.
+// expAVX2 applies the function to n numbers at src and writes them at dst.
 //
 //go:noescape
 func expAVX2(dst *float32, src *float32, n int)
 
-// tanhAVX2 sets n numbers at dst to the function of those at src.
+// tanhAVX2 applies the function to n numbers at src and writes them at dst.
 //
 //go:noescape
 func tanhAVX2(dst *float32, src *float32, n int)
 
-// geluAVX2 sets n numbers at dst to the function of those at src.
+// geluAVX2 applies the function to n numbers at src and writes them at dst.
 //
 //go:noescape
 func geluAVX2(dst *float32, src *float32, n int)
 
-// geluTanhAVX2 sets n numbers at dst to the function of those at src.
+// geluTanhAVX2 applies the function to n numbers at src and writes them at dst.
 //
 //go:noescape
 func geluTanhAVX2(dst *float32, src *float32, n int)
 
-// siluAVX2 sets n numbers at dst to the function of those at src.
+// siluAVX2 applies the function to n numbers at src and writes them at dst.
 //
 //go:noescape
 func siluAVX2(dst *float32, src *float32, n int)

@@ -2,39 +2,52 @@ package mat
 
 import "math"
 
-// Multiply sets dst[i] to a[i]·b[i]. All have the same length; dst may be a or b.
-func Multiply(dst, a, b []float32) {
+// binary holds the bodies of a function of pairs of numbers, one for each
+// level.
+type binary struct {
+	portable     func(dst, a, b []float32)
+	avx2, avx512 func(dst, a, b *float32, n int)
+}
+
+func (f *binary) apply(dst, a, b []float32) {
 	lengths(len(dst), a, b)
 	switch {
 	case len(dst) == 0:
 	case level == AVX512:
-		multiplyAVX512(&dst[0], &a[0], &b[0], len(dst))
+		f.avx512(&dst[0], &a[0], &b[0], len(dst))
 	case level == AVX2:
-		multiplyAVX2(&dst[0], &a[0], &b[0], len(dst))
+		f.avx2(&dst[0], &a[0], &b[0], len(dst))
 	default:
-		for i, x := range a {
-			dst[i] = x * b[i]
-		}
+		f.portable(dst, a, b)
 	}
 }
 
-// The next two multiply d[i], a gradient of f(x[i]), by f's derivative
-// at x[i]: it becomes the gradient of x[i]. d and x have the same length. The
-// derivative is within 2e-6 of the real one, for every finite x.
+var (
+	multiplyFunction         = binary{multiplyPortable, multiplyAVX2, multiplyAVX512}
+	geluBackwardFunction     = binary{geluBackwardPortable, geluGradAVX2, geluGradAVX512}
+	geluTanhBackwardFunction = binary{geluTanhBackwardPortable, geluTanhGradAVX2, geluTanhGradAVX512}
+)
 
-// GELUBackward is the backward of GELU: Φ(x)+x·φ(x).
-func GELUBackward(d, x []float32) {
-	lengths(len(d), x)
-	switch {
-	case len(d) == 0:
-	case level == AVX512:
-		geluGradAVX512(&d[0], &d[0], &x[0], len(d))
-	case level == AVX2:
-		geluGradAVX2(&d[0], &d[0], &x[0], len(d))
-	default:
-		for i, v := range x {
-			d[i] = float32(float64(d[i]) * geluSlope(float64(v)))
-		}
+// Multiply sets dst[i] to a[i]·b[i]. The slices have the same length; dst may be a
+// or b.
+func Multiply(dst, a, b []float32) { multiplyFunction.apply(dst, a, b) }
+
+func multiplyPortable(dst, a, b []float32) {
+	for i, x := range a {
+		dst[i] = x * b[i]
+	}
+}
+
+// The next two functions multiply d[i], the gradient by f(x[i]), by the derivative
+// of f at x[i], so that d[i] becomes the gradient by x[i]. d and x have the same
+// length. The derivative is within 2e-6 of the real one for every finite x.
+
+// GELUBackward multiplies d by the derivative of GELU, Φ(x)+x·φ(x).
+func GELUBackward(d, x []float32) { geluBackwardFunction.apply(d, d, x) }
+
+func geluBackwardPortable(dst, d, x []float32) {
+	for i, v := range x {
+		dst[i] = float32(float64(d[i]) * geluSlope(float64(v)))
 	}
 }
 
@@ -42,31 +55,24 @@ func geluSlope(x float64) float64 {
 	return 0.5*math.Erfc(-x/math.Sqrt2) + x*math.Exp(-0.5*x*x)/math.Sqrt(2*math.Pi)
 }
 
-// GELUTanhBackward is the backward of GELUTanh.
-func GELUTanhBackward(d, x []float32) {
-	lengths(len(d), x)
-	switch {
-	case len(d) == 0:
-	case level == AVX512:
-		geluTanhGradAVX512(&d[0], &d[0], &x[0], len(d))
-	case level == AVX2:
-		geluTanhGradAVX2(&d[0], &d[0], &x[0], len(d))
-	default:
-		for i, v := range x {
-			d[i] = float32(float64(d[i]) * geluTanhSlope(float64(v)))
-		}
+// GELUTanhBackward multiplies d by the derivative of GELUTanh.
+func GELUTanhBackward(d, x []float32) { geluTanhBackwardFunction.apply(d, d, x) }
+
+func geluTanhBackwardPortable(dst, d, x []float32) {
+	for i, v := range x {
+		dst[i] = float32(float64(d[i]) * geluTanhSlope(float64(v)))
 	}
 }
 
 func geluTanhSlope(x float64) float64 {
-	x = min(max(x, -20), 20) // beyond, it is 1 or 0
+	x = min(max(x, -20), 20) // beyond ±20 the slope is 1 or 0
 	s := 1 / (1 + math.Exp(-geluA*x*(1+geluB*x*x)))
 	return s * (1 + x*(1-s)*geluA*(1+3*geluB*x*x))
 }
 
-// SoftmaxBackward replaces the rows of d, gradients of softmax's rows w, by the
-// gradients of what went into it, before the scale: w·(d-Σw·d). Each is within
-// 1e-6·(1+n/500)·w·(|d|+Σw·|d|) of the real one.
+// SoftmaxBackward replaces the rows of d, the gradients by rows w of Softmax, by
+// the gradients by scale·x: w·(d-Σw·d). d and w are [rows][n]. Each number is
+// within 1e-6·(1+n/500)·w·(|d|+Σw·|d|) of the real one.
 func SoftmaxBackward(d, w Matrix) {
 	sameShape(d, w)
 	if d.empty() {
@@ -91,10 +97,10 @@ func SoftmaxBackward(d, w Matrix) {
 	}
 }
 
-// LayerNormBackward adds the gradients of LayerNorm to dx, dgamma and dbeta:
-// from dy, that of its result, and x, what it was applied to. Rows are taken in
-// ascending order; give tiles dgamma and dbeta of their own. dx overlaps
-// neither dy nor x. Cost: two reads of each row.
+// LayerNormBackward adds the gradients of LayerNorm to dx [rows][n], dgamma [n]
+// and dbeta [n]. dy is the gradient by its result, and x its argument. Rows are
+// added in ascending order; tiles that run at once need separate dgamma and dbeta.
+// dx must not overlap dy or x. Cost: two reads of each row.
 func LayerNormBackward(dx, dy, x Matrix, gamma, dgamma, dbeta []float32, eps float32) {
 	sameShape(dx, dy, x)
 	lengths(x.Cols, gamma, dgamma, dbeta)
@@ -110,7 +116,7 @@ func LayerNormBackward(dx, dy, x Matrix, gamma, dgamma, dbeta []float32, eps flo
 		p, n := &in[0], len(in)
 		mean := float32(float64(rowSum(p, n)) / float64(n))
 		f := inverseRoot(rowSquares(p, n, mean), n, eps)
-		var sums [2]float32 // of the gradients of y, and of these times y
+		var sums [2]float32 // Σdy·gamma and Σdy·gamma·y
 		if level == AVX512 {
 			normGatherAVX512(p, n, &d[0], &gamma[0], &dgamma[0], &dbeta[0], mean, f, &sums)
 			normSpreadAVX512(p, n, &d[0], &gamma[0], &out[0], mean, f, sums[0]/float32(n), f*sums[1]/float32(n))
@@ -121,7 +127,7 @@ func LayerNormBackward(dx, dy, x Matrix, gamma, dgamma, dbeta []float32, eps flo
 	}
 }
 
-// layerNormBackward is one row of LayerNormBackward, as it is defined.
+// layerNormBackward is the definition of LayerNormBackward for one row, in float64.
 func layerNormBackward(dx, dy, x, gamma, dgamma, dbeta []float32, eps float32) {
 	n := float64(len(x))
 	mean, square := 0.0, 0.0

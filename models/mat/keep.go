@@ -1,8 +1,8 @@
 package mat
 
-// Keep clears x[i] where bit i%64 of bits[i/64] is 0 and leaves the others:
-// what dropout does with a row (Srivastava et al.). bits hold at least one bit
-// a number.
+// Keep sets x[i] to 0 if bit i%64 of bits[i/64] is 0, and leaves the other numbers,
+// as dropout does with a row (Srivastava et al. 2014). It panics if bits has fewer
+// bits than x has numbers.
 func Keep(x []float32, bits []uint64) {
 	if len(x) > 64*len(bits) {
 		panic(badLength)

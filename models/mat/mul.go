@@ -4,40 +4,42 @@ import "sync"
 
 //go:generate go run -C gen ./product -out ../product_amd64.s -stubs ../product_amd64.go -pkg mat
 
-// Epilogue is what a product does with a number before it stores it: bias, then
-// ReLU or another function, then a factor. The zero value stores the product.
+// Epilogue lists the operations of a product on each number before it is stored,
+// in this order: bias, old number, ReLU, Apply, Times. The zero value stores the
+// product.
 type Epilogue struct {
-	Add   bool      // add what dst holds, once, when the sum is complete
-	Bias  []float32 // added to every row; nil: none
+	Add   bool      // adds the old number of dst, once, to the complete sum
+	Bias  []float32 // [n] added to every row; nil if there is none
 	ReLU  bool      // negative numbers become zero
-	Times Matrix    // numbers of dst's shape that the result is multiplied with; no rows: none
+	Times Matrix    // factors of the shape of dst; without rows there are none
 
-	// Apply is a function of single numbers, such as GELU; nil: none. It is
-	// called with parts of dst's rows, from all workers.
+	// Apply is a function of single numbers, such as GELU; nil if there is none. All
+	// workers call it, with parts of dst's rows as dst and src.
 	Apply func(dst, src []float32)
 }
 
-// How a product is cut. Rows of a are taken depth numbers at a time, so that
-// the part of a band in use stays in the second cache, beside the one that is
-// fetched. A row is always cut at the same places, so its bits depend on nothing
-// else.
+// Sizes of the parts of a product. A product takes depth numbers of each row of a
+// at a time, so that the current part of a band stays in the second-level cache,
+// beside the part that is prefetched. A row is always cut at the same places, so
+// that its bits depend on nothing else.
 const (
 	depth     = 384
-	mulRows   = 240     // of a task; with depth numbers each they stay in the second cache
+	mulRows   = 240     // rows of a task; depth numbers of each stay in the second-level cache
 	smallWork = 1 << 18 // multiplications that are not worth a goroutine
-	fetchRows = 7       // with fewer, memory is busy enough
+	fetchRows = 7       // least number of rows for prefetching; with fewer, memory is busy already
 )
 
-// Mul sets dst to a·w, with e applied. dst has a's rows and w's columns, and
-// shares no memory with a. A matrix of no columns times one of no rows is zero.
+// Mul sets dst [rows][n] to a·w, where a is [rows][k] and w is [k][n], and applies
+// e. dst shares no memory with a. If k is 0, the product is zero. Mul panics if the
+// shapes do not fit.
 //
 // Every number is a sum of sums over up to 384 of w's rows, each in ascending
-// order. Its error is at most k·2⁻²⁴·Σ|a||w| to first order, half of that on the
-// vector levels. With e.Add the number that dst held is added to the complete
-// sum, so it costs one rounding, however large it is beside the products: a
-// residual of a transformer may be 10⁴ times as large. Cost: rows·k·n
-// multiplications, shared among workers by rows, and by columns too when the rows
-// are few.
+// order. Its error is at most k·2⁻²⁴·Σ|a||w| to first order, and half of that on
+// the vector levels. With e.Add the old number of dst is added to the complete
+// sum, so that it costs a single rounding, however large it is: a residual of a
+// transformer may be 10⁴ times as large as the products. Cost: rows·k·n
+// multiplications, shared among workers by rows, and by columns, too, when there
+// are few rows.
 func (w *Weights) Mul(dst, a Matrix, e Epilogue, workers int) {
 	dst.check()
 	a.check()
@@ -71,7 +73,7 @@ func (e *Epilogue) check(dst Matrix) {
 	}
 }
 
-// rows is e for rows lo to hi-1 of dst.
+// rows returns e for rows lo to hi-1 of dst.
 func (e Epilogue) rows(lo, hi int) Epilogue {
 	if e.Times.Rows > 0 {
 		e.Times = e.Times.Slice(lo, hi)
@@ -79,8 +81,8 @@ func (e Epilogue) rows(lo, hi int) Epilogue {
 	return e
 }
 
-// finish applies what the kernels of products do not, to columns lo to hi-1 of
-// dst, which the first caches still hold.
+// finish applies Apply and Times, which the kernels do not, to columns lo to hi-1
+// of dst, while the caches still hold them.
 func (e *Epilogue) finish(dst Matrix, lo, hi int) {
 	for i := range dst.Rows {
 		row := dst.Data[i*dst.Stride+lo : i*dst.Stride+hi]
@@ -93,13 +95,13 @@ func (e *Epilogue) finish(dst Matrix, lo, hi int) {
 	}
 }
 
-// share cuts a product into tasks: by rows while that gives every worker
-// several, else by columns too.
+// share cuts a product into tasks by rows. If that gives a worker fewer than eight
+// tasks, it cuts by columns, too.
 func (w *Weights) share(dst, a Matrix, e Epilogue, workers int) {
 	rows, columns := mulRows, w.n
 	if dst.Rows < 2*workers*mulRows {
-		// Equal shares of rows, of whole register blocks, but not so few that
-		// the bands are read more than used.
+		// Shares are equal, of whole register blocks, and large enough that reading
+		// the bands costs less than the products.
 		rows = max(96, (dst.Rows/(2*workers)+23)/24*24)
 	}
 	down := (dst.Rows + rows - 1) / rows
@@ -114,10 +116,10 @@ func (w *Weights) share(dst, a Matrix, e Epilogue, workers int) {
 	})
 }
 
-// bandsOfTask returns how many of the bands a task takes, when there are down
-// rows of tasks: as makes the busiest worker's share least, and of those the
-// fewest that give it no more than four tasks, since workers do not begin
-// together.
+// bandsOfTask returns the number of bands of a task when there are down rows of
+// tasks. It minimises the work of the busiest worker. Of equal solutions it prefers
+// fewer bands as long as that worker has at most four tasks, because workers do not
+// start at the same time.
 func bandsOfTask(bands, down, workers int) int {
 	best, least := bands, bands*down
 	for b := bands; b > 0; b-- {
@@ -130,9 +132,9 @@ func bandsOfTask(bands, down, workers int) int {
 	return best
 }
 
-// block computes columns j to end-1 of dst; j begins a band. A band's parts
-// follow each other in memory and are used in that order, and what a product
-// has stored of a band is still near when it goes on from it.
+// block computes columns j to end-1 of dst; a band begins at j. The parts of a
+// band are used in the order in which they lie in memory, and the sums of one part
+// are still in the cache when the next part is added.
 func (w *Weights) block(dst, a Matrix, e Epilogue, j, end int) {
 	steps := w.k
 	cut := depth
@@ -148,7 +150,7 @@ func (w *Weights) block(dst, a Matrix, e Epilogue, j, end int) {
 	}
 	for ; j < end; j += band {
 		hi := min(j+band, end)
-		if kept != nil { // dst is where the parts are added up
+		if kept != nil { // dst accumulates the parts, so its old numbers must wait
 			kept.take(dst, j, hi)
 		}
 		for p := 0; ; p += cut {
@@ -178,17 +180,18 @@ func (w *Weights) block(dst, a Matrix, e Epilogue, j, end int) {
 	}
 }
 
-// part is what one call of a kernel adds to dst, of at most one band.
+// part is the share of a product that one call of a kernel computes, within one
+// band.
 type part struct {
-	deep, wide [2]int    // columns of a; columns of dst
-	add        bool      // to what dst holds
-	held       []float32 // and to this, rows of a band; nil: nothing
+	deep, wide [2]int    // first and end column of a; first and end column of dst
+	add        bool      // adds the old numbers of dst
+	held       []float32 // [rows][band] further numbers to add, or nil
 	bias       []float32
 	relu       bool
 }
 
-// heldRows are the numbers of dst that wait until a sum in several parts is
-// complete, a band wide.
+// heldRows holds the old numbers of dst, [rows][band], until a sum in several
+// parts is complete.
 type heldRows struct{ data []float32 }
 
 var heldPool = sync.Pool{New: func() any { return new(heldRows) }}
@@ -205,7 +208,8 @@ func (h *heldRows) take(dst Matrix, lo, hi int) {
 	}
 }
 
-// args are what the kernels are told of the part, but for weights and columns.
+// args returns the arguments of the kernels that do not depend on weights and
+// columns.
 func (p *part) args(dst Matrix) productArgs {
 	args := productArgs{rows: dst.Rows, steps: p.deep[1] - p.deep[0], cStride: 4 * dst.Stride, heldStride: 4 * band}
 	if p.add {
@@ -217,7 +221,7 @@ func (p *part) args(dst Matrix) productArgs {
 	return args
 }
 
-// at sets what depends on the columns: n of them, from j on.
+// at sets the arguments that depend on the columns: n columns from j on.
 func (p *part) at(args *productArgs, dst Matrix, j, n int) {
 	args.c = &dst.Data[j]
 	if p.bias != nil {
@@ -229,8 +233,8 @@ func (p *part) at(args *productArgs, dst Matrix, j, n int) {
 	args.columns(n)
 }
 
-// mulVector is mulPortable, for at most one band: all of its panels at a time,
-// or one.
+// mulVector is mulPortable by the kernels: all panels of the band at a time with
+// AVX-512, one panel at a time with AVX2.
 func (w *Weights) mulVector(dst, a Matrix, part part) {
 	deep, wide := part.deep, part.wide
 	b, step := w.bandAt(wide[0])
@@ -250,7 +254,7 @@ func (w *Weights) mulVector(dst, a Matrix, part part) {
 	}
 }
 
-// start is &v[i], or nil where v ends: what is read through it is then nothing.
+// start returns &v[i], or nil if i is beyond v; a kernel then reads nothing.
 func start(v []float32, i int) *float32 {
 	if i >= len(v) {
 		return nil
@@ -258,8 +262,8 @@ func start(v []float32, i int) *float32 {
 	return &v[i]
 }
 
-// mulPortable adds the products of columns deep[0] to deep[1]-1 of a, for the
-// columns from wide[0] to wide[1]-1 of dst.
+// mulPortable sums the products of columns deep[0] to deep[1]-1 of a, for columns
+// wide[0] to wide[1]-1 of dst, and stores number of each sum.
 func (w *Weights) mulPortable(dst, a Matrix, part part) {
 	deep, wide := part.deep, part.wide
 	b, step := w.bandAt(wide[0])
@@ -281,8 +285,8 @@ func (w *Weights) mulPortable(dst, a Matrix, part part) {
 	}
 }
 
-// number is what the kernels make of a sum in row i and column j, where dst
-// holds old.
+// number returns the number that a kernel stores for the sum s in row i and column
+// j of dst, whose old number is old.
 func (p *part) number(s, old float32, i, j int) float32 {
 	if p.bias != nil {
 		s += p.bias[j]

@@ -355,7 +355,7 @@ func TestAddingRoundsOnce(t *testing.T) {
 					dst.Row(i)[j] = float32((1 + 0.9*r.Float64()) * (1 << 20))
 				}
 			}
-			const half = 0x1p-4 // of the last place of numbers of 2²⁰ to 2²¹
+			const half = 0x1p-4 // half a unit in the last place of numbers from 2²⁰ to 2²¹
 			e := Epilogue{Add: true}
 			if seed%2 == 1 {
 				e.Bias = random(r, 1, n).Row(0)

@@ -2,31 +2,31 @@ package mat
 
 import "unsafe"
 
-// productArgs is what the generated products read; they know the offsets.
-// Strides are in bytes.
+// productArgs holds the arguments of the generated products, which read them by
+// offset. Strides are in bytes.
 type productArgs struct {
-	rows       int // of c
-	steps      int // of each sum
+	rows       int // rows of c
+	steps      int // terms of each sum
 	a          *float32
 	aStride    int
-	b          *float32 // Mul: the first panel; TMul: b's first row
-	bStride    int      // from row to row
+	b          *float32 // Mul: the first panel; TMul: the first row of b
+	bStride    int      // stride from row to row
 	c          *float32
 	cStride    int
-	bias       *float32 // or nil
-	add        int      // Mul: whether to add what c holds; TMul always adds
+	bias       *float32 // nil if there is none
+	add        int      // Mul: 1 to add the old numbers of c; TMul always adds them
 	relu       int
-	mask       uint64     // AVX-512: the columns of the last panel
+	mask       uint64     // AVX-512: bits of the columns of the last panel
 	halves     [2]*int32  // AVX2: masks of the halves of the panel
-	ahead      [2]uintptr // what to fetch for later: begin and end, or zeros
-	held       *float32   // Mul: rows to add besides; nil: none
+	ahead      [2]uintptr // first and last address to prefetch, or zeros
+	held       *float32   // Mul: further rows to add, or nil
 	heldStride int
-	heldAt     int  // offset of the next of them; the kernels move it on
-	whole      bool // whether the last panel has all its columns; not read there
+	heldAt     int  // offset of the next held row; the kernels advance it
+	whole      bool // the last panel has all its columns; the kernels do not read it
 }
 
-// fetching returns v[lo:hi] as an address that is only ever fetched into a
-// cache. What lies outside v is left out.
+// fetching returns the addresses of the first and last number of v[lo:hi], which
+// kernels only prefetch. It cuts the range at the end of v.
 func fetching[T float32 | uint32](v []T, lo, hi int) [2]uintptr {
 	if hi = min(hi, len(v)); lo >= hi {
 		return [2]uintptr{}
@@ -34,10 +34,10 @@ func fetching[T float32 | uint32](v []T, lo, hi int) [2]uintptr {
 	return [2]uintptr{uintptr(unsafe.Pointer(&v[lo])), uintptr(unsafe.Pointer(&v[hi-1]))}
 }
 
-// laneMasks holds a mask of the first n of 8 lanes at 8-n.
+// laneMasks holds the mask of the first n of 8 lanes at index 8-n.
 var laneMasks = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
 
-// columns sets the masks for the last of the panels that hold n columns.
+// columns sets the masks of the last panel of n columns.
 func (p *productArgs) columns(n int) {
 	last := (n-1)%panel + 1
 	p.mask = 1<<last - 1
@@ -45,7 +45,7 @@ func (p *productArgs) columns(n int) {
 	p.whole = last == panel
 }
 
-// mulPanels is the number of panels that one kernel takes at most.
+// mulPanels returns the largest number of panels of a kernel.
 func mulPanels() int {
 	if level == AVX512 {
 		return 4

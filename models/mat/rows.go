@@ -4,13 +4,13 @@ import "math"
 
 //go:generate go run -C gen ./rows -out ../rows_amd64.s -stubs ../rows_amd64.go -pkg mat
 
-// The functions below treat every row by itself; x in their comments is a
-// number of a row of n. A row's bits do not depend on other rows.
+// The functions below compute every row separately: the bits of a row do not
+// depend on other rows. In their comments x is a number of a row of n numbers.
 
-// Softmax replaces every row by exp(scale·x) over its sum: weights that are
-// positive and sum to 1. scale is not negative. With top the row's largest
-// number, each is within 1e-6·(1+scale·(top-x)+n/500) of the real one,
-// relative to it; what is below 2⁻¹²⁶ may be 0.
+// Softmax replaces every row by exp(scale·x)/Σexp(scale·x): weights from 0 to 1
+// that sum to 1. scale must not be negative. The relative error of a weight is at
+// most 1e-6·(1+scale·(top-x)+n/500), where top is the row's largest number; weights
+// below 2⁻¹²⁶ may be 0.
 func Softmax(x Matrix, scale float32) {
 	x.check()
 	if x.empty() {
@@ -43,10 +43,10 @@ func softmaxPortable(row []float32, scale float32) {
 	}
 }
 
-// LayerNorm sets every row of dst to y·gamma+beta, y = (x-mean)/√(variance+eps)
-// with the mean and the variance (over n) of src's row (Ba, Kiros and Hinton).
-// dst may be src. The mean is subtracted before anything is squared. The error
-// is at most 1e-6·(1+n/500)·(|mean|/√(variance+eps)+|y|)·|gamma|+1e-6·|beta|.
+// LayerNorm sets every row of dst to y·gamma+beta, where y = (x-mean)/√(variance+eps)
+// with the mean and the variance Σ(x-mean)²/n of src's row (Ba, Kiros and Hinton
+// 2016). dst may be src. The error is at most
+// 1e-6·(1+n/500)·(|mean|/√(variance+eps)+|y|)·|gamma|+1e-6·|beta|.
 func LayerNorm(dst, src Matrix, gamma, beta []float32, eps float32) {
 	sameShape(dst, src)
 	lengths(src.Cols, gamma, beta)
@@ -86,8 +86,8 @@ func layerNormPortable(out, in, gamma, beta []float32, eps float32) {
 	}
 }
 
-// RMSNorm sets every row of dst to x/√(mean of x²+eps)·gamma (Zhang and
-// Sennrich), within 1e-6·(1+n/500) of it, relative to it. dst may be src.
+// RMSNorm sets every row of dst to x/√(Σx²/n+eps)·gamma (Zhang and Sennrich 2019).
+// The relative error is at most 1e-6·(1+n/500). dst may be src.
 func RMSNorm(dst, src Matrix, gamma []float32, eps float32) {
 	sameShape(dst, src)
 	lengths(src.Cols, gamma)
@@ -116,7 +116,8 @@ func rmsNormPortable(out, in, gamma []float32, eps float32) {
 	}
 }
 
-// The kernels, at the vector levels.
+// The functions below call the kernel of the vector level in use. They are not a
+// table, because arguments of calls through function values escape to the heap.
 
 func rowMax(x *float32, n int) float32 {
 	if level == AVX512 {

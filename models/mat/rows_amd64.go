@@ -4,17 +4,17 @@
 
 package mat
 
-// rowMaxAVX512 returns the largest number; there is one.
+// rowMaxAVX512 returns the largest of n numbers; n is at least 1.
 //
 //go:noescape
 func rowMaxAVX512(x *float32, n int) float32
 
-// rowSumAVX512 returns the sum.
+// rowSumAVX512 returns Σx.
 //
 //go:noescape
 func rowSumAVX512(x *float32, n int) float32
 
-// rowSquaresAVX512 returns the sum of the squares of what center is missed by.
+// rowSquaresAVX512 returns Σ(x-center)².
 //
 //go:noescape
 func rowSquaresAVX512(x *float32, n int, center float32) float32
@@ -29,12 +29,12 @@ func rowExpAVX512(x *float32, n int, top float32, scale float32) float32
 //go:noescape
 func rowScaleAVX512(x *float32, n int, factor float32)
 
-// rowApplyAVX512 sets dst to (x-center)·factor·gamma, plus beta unless that is nil.
+// rowApplyAVX512 sets dst to (x-center)·factor·gamma, plus beta if beta is not nil.
 //
 //go:noescape
 func rowApplyAVX512(x *float32, n int, dst *float32, center float32, factor float32, gamma *float32, beta *float32)
 
-// rowDotAVX512 returns the sum of the products.
+// rowDotAVX512 returns Σx·y.
 //
 //go:noescape
 func rowDotAVX512(x *float32, n int, y *float32) float32
@@ -44,7 +44,7 @@ func rowDotAVX512(x *float32, n int, y *float32) float32
 //go:noescape
 func rowSoftmaxGradAVX512(x *float32, n int, w *float32, mean float32)
 
-// normGatherAVX512 adds, with y = (x-center)·factor, dy to dbeta and dy·y to dgamma, and sets sums to those of dy·gamma and of dy·gamma·y.
+// normGatherAVX512 adds, with y = (x-center)·factor, dy to dbeta and dy·y to dgamma, and sets sums to Σdy·gamma and Σdy·gamma·y.
 //
 //go:noescape
 func normGatherAVX512(x *float32, n int, dy *float32, gamma *float32, dgamma *float32, dbeta *float32, center float32, factor float32, sums *[2]float32)
@@ -54,17 +54,17 @@ func normGatherAVX512(x *float32, n int, dy *float32, gamma *float32, dgamma *fl
 //go:noescape
 func normSpreadAVX512(x *float32, n int, dy *float32, gamma *float32, dx *float32, center float32, factor float32, a float32, b float32)
 
-// rowMaxAVX2 returns the largest number; there is one.
+// rowMaxAVX2 returns the largest of n numbers; n is at least 1.
 //
 //go:noescape
 func rowMaxAVX2(x *float32, n int) float32
 
-// rowSumAVX2 returns the sum.
+// rowSumAVX2 returns Σx.
 //
 //go:noescape
 func rowSumAVX2(x *float32, n int) float32
 
-// rowSquaresAVX2 returns the sum of the squares of what center is missed by.
+// rowSquaresAVX2 returns Σ(x-center)².
 //
 //go:noescape
 func rowSquaresAVX2(x *float32, n int, center float32) float32
@@ -79,12 +79,12 @@ func rowExpAVX2(x *float32, n int, top float32, scale float32) float32
 //go:noescape
 func rowScaleAVX2(x *float32, n int, factor float32)
 
-// rowApplyAVX2 sets dst to (x-center)·factor·gamma, plus beta unless that is nil.
+// rowApplyAVX2 sets dst to (x-center)·factor·gamma, plus beta if beta is not nil.
 //
 //go:noescape
 func rowApplyAVX2(x *float32, n int, dst *float32, center float32, factor float32, gamma *float32, beta *float32)
 
-// rowDotAVX2 returns the sum of the products.
+// rowDotAVX2 returns Σx·y.
 //
 //go:noescape
 func rowDotAVX2(x *float32, n int, y *float32) float32
@@ -94,7 +94,7 @@ func rowDotAVX2(x *float32, n int, y *float32) float32
 //go:noescape
 func rowSoftmaxGradAVX2(x *float32, n int, w *float32, mean float32)
 
-// normGatherAVX2 adds, with y = (x-center)·factor, dy to dbeta and dy·y to dgamma, and sets sums to those of dy·gamma and of dy·gamma·y.
+// normGatherAVX2 adds, with y = (x-center)·factor, dy to dbeta and dy·y to dgamma, and sets sums to Σdy·gamma and Σdy·gamma·y.
 //
 //go:noescape
 func normGatherAVX2(x *float32, n int, dy *float32, gamma *float32, dgamma *float32, dbeta *float32, center float32, factor float32, sums *[2]float32)

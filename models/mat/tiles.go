@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// Tiles calls f for the tiles [0, tile), [tile, 2*tile), … of n rows, the last
-// one shorter, from at most workers goroutines, and returns when all calls
-// have. Which goroutine takes which tile depends on timing; the tiles do not.
-// With one worker, or one tile, it starts no goroutine and calls f in order.
+// Tiles calls f for the tiles [0, tile), [tile, 2*tile), … of n rows, of which the
+// last may be shorter, from at most workers goroutines, and returns when all calls
+// have returned. The tiles do not depend on timing; the goroutine of a tile does.
+// With one worker, or one tile, Tiles starts no goroutine and calls f in ascending
+// order. It panics if tile is not positive.
 func Tiles(n, tile, workers int, f func(lo, hi int)) {
 	if tile <= 0 {
 		panic("mat: a tile without rows")
@@ -22,7 +23,7 @@ func Tiles(n, tile, workers int, f func(lo, hi int)) {
 		}
 		return
 	}
-	// The closures of functions of their own are allocated only there.
+	// shareTiles is a separate function so that its closure is allocated only here.
 	shareTiles(n, tile, tiles, workers, f)
 }
 
@@ -31,18 +32,17 @@ func shareTiles(n, tile, tiles, workers int, f func(lo, hi int)) {
 }
 
 // Share calls f for the tasks 0 to n-1 from at most workers goroutines, and
-// returns when all calls have. who is less than workers and names the
-// goroutine: no two calls with the same who run at once. Tasks begin in
-// ascending order.
+// returns when all calls have returned. who is the number of the goroutine, below
+// workers: no two calls with the same who run at once. Tasks begin in ascending
+// order.
 //
-// The goroutines that help wait for a tenth of a millisecond before they end:
-// one pass of a network shares work dozens of times, and to wake a sleeping
-// processor takes longer than many of its products. While they wait they let
-// others run.
+// Helper goroutines wait for a tenth of a millisecond before they end, because one
+// pass of a network shares work dozens of times, and waking a sleeping processor
+// takes longer than many of the products. A waiting helper yields the processor to
+// other goroutines.
 //
-// Where a call panics, no further tasks begin, and Share panics with the same
-// value once all calls have ended: whoever recovers may use or drop what they
-// worked on.
+// If a call panics, no further tasks begin, and Share panics with the same value
+// after all calls have ended, so that no call still uses the caller's memory.
 func Share(n, workers int, f func(i, who int)) {
 	workers = min(workers, n)
 	if workers <= 1 {
@@ -61,17 +61,17 @@ func Share(n, workers int, f func(i, who int)) {
 	}
 }
 
-// job is work that is shared. A helper joins, works, and leaves; once the job
-// is closed none joins any more, so a helper that comes late delays nobody.
+// job is shared work. A helper joins, works and leaves. After the job is closed no
+// helper joins, so that the caller never waits for a late helper.
 type job struct {
 	f      func(i, who int)
 	n      int64
 	next   atomic.Int64
 	names  atomic.Int64
-	inside atomic.Int64 // helpers at work; below closed once closed
-	left   sync.Mutex   // held by the one who closed, until the last helper leaves
+	inside atomic.Int64 // number of helpers at work, plus closed after close
+	left   sync.Mutex   // locked by close until the last helper leaves
 
-	panicked atomic.Pointer[any] // what a helper's call did
+	panicked atomic.Pointer[any] // value of the first panic in a helper
 }
 
 const closed = -1 << 32
@@ -82,7 +82,7 @@ func (j *job) work(who int) {
 	}
 }
 
-// help works with the others, as a goroutine that helps.
+// help joins the job, works on it, and leaves.
 func (j *job) help() {
 	for {
 		in := j.inside.Load()
@@ -94,7 +94,7 @@ func (j *job) help() {
 		}
 	}
 	defer func() {
-		if p := recover(); p != nil { // nobody above a helper could
+		if p := recover(); p != nil { // Share must panic in its caller's goroutine instead
 			value := p // p itself would be allocated each time
 			j.panicked.CompareAndSwap(nil, &value)
 			j.next.Store(j.n)
@@ -106,15 +106,15 @@ func (j *job) help() {
 	j.work(int(j.names.Add(1)))
 }
 
-// lead is the caller's part: to work, and to wait for the helpers, also when its
-// own work panics.
+// lead works on the job in the caller's goroutine and waits for the helpers, even
+// if its own work panics.
 func (j *job) lead() {
 	defer j.close()
-	defer func() { j.next.Store(j.n) }() // done, unless there was a panic
+	defer func() { j.next.Store(j.n) }() // after a panic no further task begins
 	j.work(0)
 }
 
-// close returns when nobody is at work.
+// close returns when no helper is at work.
 func (j *job) close() {
 	j.left.Lock()
 	if j.inside.Add(closed) == closed {
@@ -125,28 +125,29 @@ func (j *job) close() {
 	}
 }
 
-// A helper is a goroutine that has helped, or is about to.
+// A helper is a goroutine that works on jobs of Share.
 type helper struct {
 	job   *job
 	state atomic.Int32
 }
 
 const (
-	waiting int32 = iota // in the list of helpers, or just taken from it
-	called               // has a job
-	gone
+	waiting int32 = iota // the helper is in the list of idle helpers, or just taken from it
+	called               // the helper has a job
+	gone                 // the helper ends
 )
 
-// idle helpers, the one that worked last at the end.
+// idle is the list of waiting helpers, the most recently active one last.
 var idle struct {
 	sync.Mutex
 	helpers []*helper
 }
 
-// mostIdle is how many may wait: one for each processor but the caller's.
+// mostIdle is the largest number of waiting helpers: one for each processor except
+// the caller's.
 var mostIdle = runtime.NumCPU() - 1
 
-// help gives the job to a helper that waits, or to a new one.
+// help gives the job to a waiting helper, or to a new one.
 func help(j *job) {
 	idle.Lock()
 	for len(idle.helpers) > 0 {
@@ -164,7 +165,7 @@ func help(j *job) {
 	go (&helper{job: j}).run()
 }
 
-// run helps with one job after the other, until none comes for a while.
+// run works on one job after the other until no job arrives for the time patience.
 func (h *helper) run() {
 	for {
 		h.job.help()
@@ -184,7 +185,7 @@ func (h *helper) run() {
 	}
 }
 
-// forget takes h out of the list, if it is still there.
+// forget removes h from the list of idle helpers, if it is there.
 func (h *helper) forget() {
 	idle.Lock()
 	defer idle.Unlock()
@@ -196,10 +197,11 @@ func (h *helper) forget() {
 	}
 }
 
-// patience is how long it pays to wait awake.
+// patience is the longest time for which busy waiting is cheaper than sleeping.
 const patience = 100 * time.Microsecond
 
-// patient waits until ready, and gives up when it has been patient.
+// patient waits until ready returns true, for at most about the time patience, and
+// reports whether it did.
 func patient(ready func() bool) bool {
 	var end time.Time
 	for {

@@ -1,17 +1,17 @@
 package mat
 
-// Weights are a k×n matrix packed for products (Mul). The zero value is 0×0;
-// Pack uses its memory again. Products only read: one value may serve many
-// goroutines.
+// Weights are a matrix [k][n] packed for products (Mul). The zero value is 0×0.
+// Pack and PackT reuse the memory. Products only read, so that one value may serve
+// many goroutines at once.
 type Weights struct {
 	k, n int
-	// Bands of 64 columns, one after the other, each with its k rows of 64
-	// numbers one after the other, so that a product reads memory in order. The
-	// last band is as many panels of 16 columns wide as it needs, and missing
+	// bands holds bands of 64 columns, one after the other. A band holds its k rows
+	// of 64 numbers one after the other, so that a product reads memory in order.
+	// The last band has as many panels of 16 columns as it needs, and missing
 	// columns are zeros. The form is the same at every level.
 	bands []float32
-	// Once they are rounded, two rows of a band are one of pairs of bf16, and
-	// bands is nil.
+	// pairs replaces bands, which is then nil, once the weights are rounded: two
+	// rows of a band become one row of pairs of bf16.
 	pairs   []uint32
 	rounded bool
 }
@@ -23,7 +23,7 @@ const (
 	band  = 64
 )
 
-// Shape returns the number of rows and columns.
+// Shape returns the numbers of rows and columns.
 func (w *Weights) Shape() (k, n int) { return w.k, w.n }
 
 // bandAt returns the band that begins with column j, and the length of its rows.
@@ -32,7 +32,7 @@ func (w *Weights) bandAt(j int) (b []float32, wide int) {
 	return w.bands[j*w.k : (j+wide)*w.k], wide
 }
 
-// Pack copies b, as it is: Mul then gives A·b.
+// Pack copies b [k][n]. Mul then computes a·b.
 func (w *Weights) Pack(b Matrix) {
 	b.check()
 	w.reset(b.Rows, b.Cols)
@@ -46,11 +46,11 @@ func (w *Weights) Pack(b Matrix) {
 	}
 }
 
-// PackT copies the transposed of b: Mul then gives A·bᵀ. Layers stored as
-// [out][in] are packed so for their outputs, and with Pack for the gradients
-// of their inputs.
+// PackT copies the transpose of b [n][k]. Mul then computes a·bᵀ. For a layer that
+// is stored as [out][in], PackT serves its outputs, and Pack the gradients of its
+// inputs.
 func (w *Weights) PackT(b Matrix) {
-	const rows = 64 // at a time, so that what is written stays in the first cache
+	const rows = 64 // rows of a step, so that the written memory stays in the first-level cache
 	b.check()
 	w.reset(b.Cols, b.Rows)
 	for j := 0; j < w.n; j += band {

@@ -33,7 +33,7 @@ func main() {
 func generate(u unit.Unit, name string, f func(x reg.VecVirtual)) {
 	TEXT(name+u.Level(), NOSPLIT, "func(dst, src *float32, n int)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s%s sets n numbers at dst to the function of those at src.", name, u.Level()))
+	Doc(fmt.Sprintf("%s%s applies the function to n numbers at src and writes them at dst.", name, u.Level()))
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	loop(u, 2, []reg.Register{dst, src}, func(at int, m unit.Mask) {
 		x := u.Vector()

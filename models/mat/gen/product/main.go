@@ -78,14 +78,14 @@ const (
 	bias
 	add
 	relu
-	mask  // AVX-512: of the last panel
-	low   // AVX2: of its first half; that of its second follows
-	_     // its second half
-	ahead // what to fetch for later, while it is below aheadEnd
+	mask  // AVX-512: mask of the last panel
+	low   // AVX2: mask of the first half of the last panel
+	_     // AVX2: mask of its second half
+	ahead // next address to prefetch, while it is below aheadEnd
 	aheadEnd
-	held // what to add to the sums besides c; 0: nothing
+	held // further rows to add to the sums; 0 if there are none
 	heldStride
-	heldAt // offset of the next rows
+	heldAt // offset of the next held row
 )
 
 func (k kernel) vectors() int { return k.panels * 512 / k.bits }
@@ -106,7 +106,7 @@ type state struct {
 	args                 reg.Register
 	rows, a, lda, c, ldc reg.Register
 	ldb                  reg.Register
-	k                    reg.Register // of the last panel's columns, AVX-512
+	k                    reg.Register // AVX-512: mask of the last panel
 }
 
 func (k kernel) generate(heights []int) {
@@ -280,7 +280,7 @@ func (k kernel) factor(s *state, bases []reg.Register, r int) Mem {
 
 // row adds the numbers times a factor to the sums of a row.
 func (k kernel) row(numbers, sums []reg.VecVirtual, at Mem) {
-	if k.bits == 512 && len(numbers) == 1 && k.form == plain { // else a factor serves several
+	if k.bits == 512 && len(numbers) == 1 && k.form == plain { // more vectors share one broadcast factor
 		VFMADD231PS_BCST(at, numbers[0], sums[0])
 		return
 	}

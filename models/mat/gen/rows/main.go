@@ -94,7 +94,7 @@ func zeros(u unit.Unit) []reg.VecVirtual {
 func at(u unit.Unit, p reg.Register, v int) Mem { return Mem{Base: p, Disp: v * u.Bytes()} }
 
 func rowMax(u unit.Unit) {
-	x, n := begin(u, "rowMax", ") float32", "returns the largest number; there is one.")
+	x, n := begin(u, "rowMax", ") float32", "returns the largest of n numbers; n is at least 1.")
 	top := make([]reg.VecVirtual, sums)
 	for i := range top {
 		top[i] = u.Broadcast(Mem{Base: x})
@@ -116,7 +116,7 @@ func rowMax(u unit.Unit) {
 }
 
 func rowSum(u unit.Unit) {
-	x, n := begin(u, "rowSum", ") float32", "returns the sum.")
+	x, n := begin(u, "rowSum", ") float32", "returns Σx.")
 	s := zeros(u)
 	each(u, n, []reg.GPVirtual{x}, func(sum int, m unit.Mask) {
 		v := u.Vector()
@@ -127,7 +127,7 @@ func rowSum(u unit.Unit) {
 }
 
 func rowSquares(u unit.Unit) {
-	x, n := begin(u, "rowSquares", ", center float32) float32", "returns the sum of the squares of what center is missed by.")
+	x, n := begin(u, "rowSquares", ", center float32) float32", "returns Σ(x-center)².")
 	center := broadcastParam(u, "center")
 	s := zeros(u)
 	each(u, n, []reg.GPVirtual{x}, func(sum int, m unit.Mask) {
@@ -188,7 +188,7 @@ func rowScale(u unit.Unit) {
 
 func rowApply(u unit.Unit) {
 	x, n := begin(u, "rowApply", ", dst *float32, center, factor float32, gamma, beta *float32)",
-		"sets dst to (x-center)·factor·gamma, plus beta unless that is nil.")
+		"sets dst to (x-center)·factor·gamma, plus beta if beta is not nil.")
 	dst := Load(Param("dst"), GP64()).(reg.GPVirtual)
 	gamma, beta := Load(Param("gamma"), GP64()).(reg.GPVirtual), Load(Param("beta"), GP64()).(reg.GPVirtual)
 	center, factor := broadcastParam(u, "center"), broadcastParam(u, "factor")
@@ -228,7 +228,7 @@ func rowApply(u unit.Unit) {
 }
 
 func rowDot(u unit.Unit) {
-	x, n := begin(u, "rowDot", ", y *float32) float32", "returns the sum of the products.")
+	x, n := begin(u, "rowDot", ", y *float32) float32", "returns Σx·y.")
 	y := Load(Param("y"), GP64()).(reg.GPVirtual)
 	s := zeros(u)
 	each(u, n, []reg.GPVirtual{x, y}, func(sum int, m unit.Mask) {
@@ -259,7 +259,7 @@ func rowSoftmaxGrad(u unit.Unit) {
 // normGather needs no mask in its sums: where dy does not exist it is zero.
 func normGather(u unit.Unit) {
 	x, n := begin(u, "normGather", ", dy, gamma, dgamma, dbeta *float32, center, factor float32, sums *[2]float32)",
-		"adds, with y = (x-center)·factor, dy to dbeta and dy·y to dgamma, and sets sums to those of dy·gamma and of dy·gamma·y.")
+		"adds, with y = (x-center)·factor, dy to dbeta and dy·y to dgamma, and sets sums to Σdy·gamma and Σdy·gamma·y.")
 	pointers := []reg.GPVirtual{x}
 	for _, name := range []string{"dy", "gamma", "dgamma", "dbeta"} {
 		pointers = append(pointers, Load(Param(name), GP64()).(reg.GPVirtual))
