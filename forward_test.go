@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"entropipe/sinks"
+	"entropipe/sinks/record"
 )
 
 // newestManifest reads the manifest with the highest start, of all partitions.
-func newestManifest(t *testing.T, out string) (name string, m sinks.Manifest) {
+func newestManifest(t *testing.T, out string) (name string, m record.Manifest) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(out, "_commits", "topics", "*", "*", "*.json"))
 	if err != nil {
@@ -40,7 +40,7 @@ func newestManifest(t *testing.T, out string) (name string, m sinks.Manifest) {
 
 // putBack makes of a published commit one that has not been published yet, as if
 // its writer had died after the manifest.
-func putBack(t *testing.T, out string, m *sinks.Manifest) {
+func putBack(t *testing.T, out string, m *record.Manifest) {
 	t.Helper()
 	for _, f := range m.Files {
 		if err := os.MkdirAll(filepath.Join(out, filepath.Dir(f.Staged)), 0o755); err != nil {

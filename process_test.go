@@ -20,6 +20,7 @@ import (
 	"entropipe/ingest"
 	"entropipe/ingest/broker"
 	"entropipe/sinks"
+	"entropipe/sinks/read"
 )
 
 // patience is how long a test waits for what takes moments, before it says that
@@ -199,14 +200,14 @@ func sent(t *testing.T, brokers, topic string) (records int64) {
 }
 
 // verified checks an output, which may be in use, and returns the report.
-func verified(t *testing.T, out string) *sinks.Report {
+func verified(t *testing.T, out string) *read.Report {
 	t.Helper()
 	store, err := sinks.OpenExisting(out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	r, err := sinks.Verify(context.Background(), store, sinks.VerifyOptions{})
+	r, err := read.Verify(context.Background(), store, read.VerifyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +218,7 @@ func verified(t *testing.T, out string) *sinks.Report {
 }
 
 // committed returns how many records of all partitions an output holds.
-func committed(r *sinks.Report) (records int64) {
+func committed(r *read.Report) (records int64) {
 	for _, p := range r.Partitions {
 		records += p.End - p.Base
 	}

@@ -22,6 +22,8 @@ import (
 	"entropipe/ops/pipeline"
 	"entropipe/schemas"
 	"entropipe/sinks"
+	"entropipe/sinks/read"
+	"entropipe/sinks/tables"
 )
 
 // eachBroker runs f on the embedded broker, and on the real one that
@@ -87,7 +89,11 @@ func TestTopicRemadeWhileReadersWaitForMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer store.Close()
-		out, err := sinks.Open(t.Context(), store, sinks.Config{})
+		encoder, err := tables.New(tables.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := sinks.Open(t.Context(), store, encoder, sinks.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +148,7 @@ func TestTopicRemadeWhileReadersWaitForMemory(t *testing.T) {
 		if values["old"] == 0 || values["new"] > 0 {
 			t.Errorf("workers got %v", values)
 		}
-		r, err := sinks.Verify(t.Context(), store, sinks.VerifyOptions{})
+		r, err := read.Verify(t.Context(), store, read.VerifyOptions{})
 		if err != nil || !r.OK {
 			t.Errorf("%v\n%s", err, r)
 		}

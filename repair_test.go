@@ -15,7 +15,8 @@ import (
 
 	"entropipe/cmd"
 	"entropipe/cmd/command"
-	"entropipe/sinks"
+	"entropipe/sinks/read"
+	"entropipe/sinks/record"
 )
 
 // everyFile returns the bytes of all files of an output by their names.
@@ -46,7 +47,7 @@ const repairRecords = 70
 
 // brokenOutput makes a topic, and an output that has it, and does something to
 // the output's newest manifest.
-func brokenOutput(t *testing.T, harm func(t *testing.T, out, manifest string, m *sinks.Manifest)) (brokers, dir, out string) {
+func brokenOutput(t *testing.T, harm func(t *testing.T, out, manifest string, m *record.Manifest)) (brokers, dir, out string) {
 	t.Helper()
 	brokers, dir = startBroker(t), t.TempDir()
 	out = filepath.Join(dir, "out")
@@ -60,14 +61,14 @@ func brokenOutput(t *testing.T, harm func(t *testing.T, out, manifest string, m 
 	return brokers, dir, out
 }
 
-func loseManifest(t *testing.T, _, manifest string, _ *sinks.Manifest) {
+func loseManifest(t *testing.T, _, manifest string, _ *record.Manifest) {
 	t.Helper()
 	if err := os.Remove(manifest); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func halveManifest(t *testing.T, _, manifest string, _ *sinks.Manifest) {
+func halveManifest(t *testing.T, _, manifest string, _ *record.Manifest) {
 	t.Helper()
 	info, err := os.Stat(manifest)
 	if err == nil {
@@ -84,17 +85,17 @@ func halveManifest(t *testing.T, _, manifest string, _ *sinks.Manifest) {
 func TestRepairOfTheNewestCommit(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		harm func(t *testing.T, out, manifest string, m *sinks.Manifest)
+		harm func(t *testing.T, out, manifest string, m *record.Manifest)
 		says string
 	}{
 		"manifest lost":    {loseManifest, "which are in no manifest"},
 		"manifest damaged": {halveManifest, "newest manifest is damaged"},
-		"file lost": {func(t *testing.T, out, _ string, m *sinks.Manifest) {
+		"file lost": {func(t *testing.T, out, _ string, m *record.Manifest) {
 			if err := os.Remove(filepath.Join(out, m.Files[0].Path)); err != nil {
 				t.Fatal(err)
 			}
 		}, "files that are missing or damaged"},
-		"staged file flipped": {func(t *testing.T, out, _ string, m *sinks.Manifest) {
+		"staged file flipped": {func(t *testing.T, out, _ string, m *record.Manifest) {
 			putBack(t, out, m)
 			flip(t, filepath.Join(out, m.Files[0].Staged))
 		}, "files that are missing or damaged"},
@@ -116,7 +117,7 @@ func TestRepairOfTheNewestCommit(t *testing.T) {
 				t.Fatalf("explaining has changed %q to %q", slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
 			}
 
-			var report sinks.Report
+			var report read.Report
 			text := must(t, dir, "verify", "out", "--repair", "--yes", "--json", "--brokers", brokers)
 			if err := json.Unmarshal([]byte(text), &report); err != nil || report.Repair == nil || !report.Repair.Done || report.Repair.Files() == 0 || len(report.Repair.Left) > 0 {
 				t.Fatalf("%v: %s", err, text)
@@ -251,7 +252,7 @@ func TestRepairKeepsRowsWhoseRecordsAreGone(t *testing.T) {
 // A hole in the middle is explained and left alone.
 func TestRepairLeavesAHole(t *testing.T) {
 	t.Parallel()
-	brokers, dir, out := brokenOutput(t, func(t *testing.T, out, _ string, newest *sinks.Manifest) {
+	brokers, dir, out := brokenOutput(t, func(t *testing.T, out, _ string, newest *record.Manifest) {
 		names, err := filepath.Glob(filepath.Join(out, "_commits", "topics", "points", strconv.Itoa(int(newest.Partition)), "*.json"))
 		if err != nil || len(names) < 3 {
 			t.Fatalf("%q, %v", names, err)

@@ -6,16 +6,23 @@ import (
 	"fmt"
 
 	"entropipe/schemas"
+	"entropipe/sinks/record"
 )
 
 // attempt is a commit under way: its manifest, with the files staged so far,
 // and what is needed to check the next part of its batch.
 type attempt struct {
-	m      *Manifest
+	m      *record.Manifest
 	parts  int    // staged
 	last   rowKey // of the last result
 	seen   int64  // last offset with a result or reject; -1: none
 	traces int64  // offsets with one
+}
+
+// rowKey says which frame a row belongs to, within a partition.
+type rowKey struct {
+	offset int64
+	index  int32
 }
 
 // Stage takes a part of the results and rejects of a batch ahead of its Commit,
@@ -28,7 +35,7 @@ type attempt struct {
 // The cost is that of encoding and two fsyncs a file. Each part is a file of its
 // own in every table and folder that it has rows for.
 func (o *Output) Stage(ctx context.Context, b *schemas.Batch) error {
-	p := partition{b.Topic, b.Partition}
+	p := record.TopicPartition{Topic: b.Topic, ID: b.Partition}
 	a, err := o.attempt(ctx, b)
 	if err != nil {
 		return err
@@ -50,7 +57,7 @@ func (o *Output) Stage(ctx context.Context, b *schemas.Batch) error {
 
 // attempt returns the attempt that b goes on with, else a new one.
 func (o *Output) attempt(ctx context.Context, b *schemas.Batch) (*attempt, error) {
-	p := partition{b.Topic, b.Partition}
+	p := record.TopicPartition{Topic: b.Topic, ID: b.Partition}
 	o.mu.Lock()
 	a, id := o.open[p], o.ids[p]
 	o.mu.Unlock()
@@ -68,7 +75,7 @@ func (o *Output) attempt(ctx context.Context, b *schemas.Batch) (*attempt, error
 
 // forget discards the parts of a batch that will not be committed: no manifest
 // was ever tried with their uuid.
-func (o *Output) forget(ctx context.Context, p partition) error {
+func (o *Output) forget(ctx context.Context, p record.TopicPartition) error {
 	o.mu.Lock()
 	a := o.open[p]
 	delete(o.open, p)
@@ -76,12 +83,12 @@ func (o *Output) forget(ctx context.Context, p partition) error {
 	if a == nil {
 		return nil
 	}
-	return o.store.Discard(ctx, stagingName(p, a.m.Start, a.m.UUID))
+	return o.store.Discard(ctx, record.StagingName(p, a.m.Start, a.m.UUID))
 }
 
 // refuse forgets the parts of a batch of which something is wrong: what of it was
 // counted before that was seen must not be taken for rows that are staged.
-func (o *Output) refuse(ctx context.Context, p partition, err error) error {
+func (o *Output) refuse(ctx context.Context, p record.TopicPartition, err error) error {
 	return errors.Join(err, o.forget(ctx, p))
 }
 
@@ -128,7 +135,7 @@ func (a *attempt) count(b *schemas.Batch) {
 	c := &a.m.Counts
 	c.Rejects += int64(len(b.Rejects))
 	for i := range b.Results {
-		if hasTokens(&b.Results[i]) {
+		if b.Results[i].Tokens != nil {
 			c.Sequences++
 		} else {
 			c.Frames++

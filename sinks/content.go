@@ -8,14 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
-)
 
-// configsFolder holds a record for every content configuration with which a
-// manifest was committed.
-const configsFolder = commitsFolder + "/configs"
+	"entropipe/sinks/record"
+)
 
 // Content is what decides the rows that a writer makes of a record: settings by
 // name, defaults filled in, hashes of models in place of their files' names. How
@@ -77,26 +74,13 @@ type contentRecord struct {
 	Content Content `json:"content"`
 }
 
-func contentFile(hash string) string { return configsFolder + "/" + hash + ".json" }
-
-// isContentFile tells whether name is that of a content's record.
-func isContentFile(name string) bool {
-	hash, ok := strings.CutSuffix(path.Base(name), ".json")
-	return ok && path.Dir(name) == configsFolder && isHash(hash)
-}
-
-func isHash(s string) bool {
-	_, err := hex.DecodeString(s)
-	return err == nil && len(s) == 2*sha256.Size && strings.ToLower(s) == s
-}
-
 // parseContent reads the record of a content, which has to have its hash.
 func parseContent(name string, data []byte) (Content, error) {
 	var r contentRecord
-	if err := parseRecord(name, data, &r); err != nil {
+	if err := record.Parse(name, data, &r); err != nil {
 		return nil, err
 	}
-	if want := contentFile(r.Content.Hash()); name != want {
+	if want := record.ContentName(r.Content.Hash()); name != want {
 		return nil, fmt.Errorf("%s is damaged: what it says belongs into %s", name, want)
 	}
 	return r.Content, nil
@@ -105,11 +89,11 @@ func parseContent(name string, data []byte) (Content, error) {
 // ReadContent returns the content of a hash that a manifest has. ErrNotFound: the
 // output has no record of it.
 func ReadContent(ctx context.Context, store Reader, hash string) (Content, error) {
-	name := contentFile(hash)
-	if !isHash(hash) {
+	name := record.ContentName(hash)
+	if !record.IsHash(hash) {
 		return nil, fmt.Errorf("%q is no hash of a configuration", hash)
 	}
-	data, err := readObject(ctx, store, name, maxRecord)
+	data, err := ReadRecord(ctx, store, name)
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +146,8 @@ func (o *Output) record(ctx context.Context, hash string) error {
 	if done {
 		return nil
 	}
-	name := contentFile(hash)
-	found, _, err := createOrAdopt(ctx, o.store, name, encodeRecord(contentRecord{formatVersion, content}))
+	name := record.ContentName(hash)
+	found, _, err := createOrAdopt(ctx, o.store, name, record.Encode(contentRecord{record.FormatVersion, content}))
 	if err == nil {
 		if _, err = parseContent(name, found); err != nil {
 			err = fmt.Errorf("%w; remove this file, and the next commit writes it again", err)
@@ -216,7 +200,7 @@ func (c *ContentChange) String() string {
 
 // change compares a manifest's content with what is written now. nil: they are
 // equal, or one of them says nothing.
-func (o *Output) change(ctx context.Context, m *Manifest) *ContentChange {
+func (o *Output) change(ctx context.Context, m *record.Manifest) *ContentChange {
 	is := o.contentHash()
 	if m == nil || m.ContentHash == "" || is == "" || m.ContentHash == is {
 		return nil
@@ -237,9 +221,9 @@ func (o *Output) Changed(ctx context.Context, topic string) (*ContentChange, err
 	if err != nil {
 		return nil, err
 	}
-	var newest *Manifest
+	var newest *record.Manifest
 	for _, id := range ids {
-		m, err := o.newest(ctx, partition{topic, id})
+		m, err := o.newest(ctx, record.TopicPartition{Topic: topic, ID: id})
 		if err != nil {
 			return nil, err
 		}
@@ -253,12 +237,12 @@ func (o *Output) Changed(ctx context.Context, topic string) (*ContentChange, err
 
 // partitionsOf returns the partitions of a topic that have a folder for manifests.
 func (o *Output) partitionsOf(ctx context.Context, topic string) (ids []int32, err error) {
-	names, err := o.store.Names(ctx, topicFolder(topic))
+	names, err := o.store.Names(ctx, record.TopicFolder(topic))
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}
 	for _, name := range names {
-		if id, ok := partitionID(name); ok {
+		if id, ok := record.PartitionID(name); ok {
 			ids = append(ids, id)
 		}
 	}
@@ -268,7 +252,7 @@ func (o *Output) partitionsOf(ctx context.Context, topic string) (ids []int32, e
 
 // resumed tells Config.OnChange that a partition goes on with another content,
 // once for each topic and change.
-func (o *Output) resumed(ctx context.Context, m *Manifest) {
+func (o *Output) resumed(ctx context.Context, m *record.Manifest) {
 	c := o.change(ctx, m)
 	if c == nil || o.cfg.OnChange == nil {
 		return

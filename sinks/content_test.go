@@ -1,4 +1,4 @@
-package sinks
+package sinks_test
 
 import (
 	"context"
@@ -8,32 +8,45 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"entropipe/schemas"
+	"entropipe/sinks"
+	"entropipe/sinks/internal/disk"
+	"entropipe/sinks/internal/sinktest"
+	"entropipe/sinks/read"
+	"entropipe/sinks/record"
 )
 
-func opsOf(ops string) Content { return Content{"ops": ops, "max-frame-bytes": "64MiB"} }
+// contentText is the record of a content.
+func contentText(c sinks.Content) []byte {
+	return record.Encode(map[string]any{"format": record.FormatVersion, "content": c})
+}
+
+func opsOf(ops string) sinks.Content { return sinks.Content{"ops": ops, "max-frame-bytes": "64MiB"} }
 
 // contentWriter opens the output with a content and resumes partition 0; commit
 // writes the next ten records.
-func contentWriter(t *testing.T, d disk, c Content) (o *Output, commit func()) {
+func contentWriter(t *testing.T, d disk.Disk, c sinks.Content) (o *sinks.Output, commit func()) {
+	t.Helper()
+	return configWriter(t, d, sinks.Config{Content: c})
+}
+
+func configWriter(t *testing.T, d disk.Disk, c sinks.Config) (o *sinks.Output, commit func()) {
 	t.Helper()
 	ctx := context.Background()
-	o, err := Open(ctx, memStore(d), Config{Tables: []string{}, Content: c})
+	o, err := sinks.Open(ctx, sinktest.MemStore(d), sinktest.EncoderOf(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Base(ctx, logTopic, schemas.TopicID{}, map[int32]int64{0: 0}); err != nil {
+	if err := o.Base(ctx, sinktest.LogTopic, schemas.TopicID{}, map[int32]int64{0: 0}); err != nil {
 		t.Fatal(err)
 	}
 	return o, func() {
 		t.Helper()
-		pos, err := o.Resume(ctx, logTopic, 0)
+		pos, err := o.Resume(ctx, sinktest.LogTopic, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := logBatch(pos.Next, 10)
+		b := sinktest.LogBatch(pos.Next, 10)
 		if b.Last == nil {
 			b.Last = pos.Last
 		}
@@ -43,74 +56,51 @@ func contentWriter(t *testing.T, d disk, c Content) (o *Output, commit func()) {
 	}
 }
 
-// Law: equal contents have equal hashes, different ones have not, and changes are
-// exactly the keys that differ.
-func TestHashOfContent(t *testing.T) {
-	if got := (Content{}).Hash() + Content(nil).Hash(); got != "" {
-		t.Errorf("no content has hash %s", got)
-	}
-	if got, want := (Content{"b": "2", "a": "1"}).Hash(), (Content{"a": "1", "b": "2"}).Hash(); got != want || !isHash(got) {
-		t.Errorf("%s is not %s", got, want)
-	}
-	value := rapid.SampledFrom([]string{"a", "b", "a,b", "\x00", "<&>", "\u2028", "a -> b"})
-	content := rapid.MapOfN(rapid.SampledFrom([]string{"ops", "tables", "lm"}), value, 1, 3)
-	rapid.Check(t, func(rt *rapid.T) {
-		a, b := Content(content.Draw(rt, "a")), Content(content.Draw(rt, "b"))
-		equal := maps.Equal(a, b)
-		if (a.Hash() == b.Hash()) != equal || (len(a.Changes(b)) == 0) != equal || len(a.Changes(b)) != len(b.Changes(a)) {
-			rt.Fatalf("%v and %v: hashes %s %s, changes %q", a, b, a.Hash(), b.Hash(), a.Changes(b))
-		}
-	})
-	got := Content{"ops": "hull2d", "lm": "gpt2"}.Changes(Content{"ops": "hull2d,maxima2d", "raw": "velodyne"})
-	if want := []string{"lm: gpt2 -> (none)", "ops: hull2d -> hull2d,maxima2d", "raw: (none) -> velodyne"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 // Law: a manifest's content is on record before the manifest is, with its hash;
 // who goes on with another one is told once, from where and what; info lists both
 // by offsets.
 func TestContentsAlongAChain(t *testing.T) {
-	ctx, d := context.Background(), newMemDisk()
+	ctx, d := context.Background(), sinktest.NewMemDisk()
 	a, b := opsOf("hull2d"), opsOf("hull2d,maxima2d")
 	_, commit := contentWriter(t, d, a)
 	commit()
 	commit()
-	var told []*ContentChange
-	o, _ := contentWriter(t, d, b)
-	o.cfg.OnChange = func(c *ContentChange) { told = append(told, c) }
+	var told []*sinks.ContentChange
+	o, _ := configWriter(t, d, sinks.Config{Content: b, OnChange: func(c *sinks.ContentChange) { told = append(told, c) }})
 	for range 2 { // resumed twice
-		if _, err := o.Resume(ctx, logTopic, 0); err != nil {
+		if _, err := o.Resume(ctx, sinktest.LogTopic, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if len(told) != 1 || told[0].Offset != 20 || told[0].Was != a.Hash() || told[0].Is != b.Hash() || told[0].String() != "ops: hull2d -> hull2d,maxima2d" {
 		t.Errorf("told %+v", told)
 	}
-	if c, err := o.Changed(ctx, logTopic); err != nil || c == nil || c.String() != told[0].String() {
+	if c, err := o.Changed(ctx, sinktest.LogTopic); err != nil || c == nil || c.String() != told[0].String() {
 		t.Errorf("changed %+v, %v", c, err)
 	}
 	if c, err := o.Changed(ctx, "another"); err != nil || c != nil {
 		t.Errorf("of a topic that is not there: %+v, %v", c, err)
 	}
-	if _, err := o.Commit(ctx, logBatch(20, 10)); err != nil {
+	if _, err := o.Commit(ctx, sinktest.LogBatch(20, 10)); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := o.Changed(ctx, logTopic); err != nil || c != nil {
+	if c, err := o.Changed(ctx, sinktest.LogTopic); err != nil || c != nil {
 		t.Errorf("after its own commit: %+v, %v", c, err)
 	}
-	for start, want := range map[int64]Content{0: a, 10: a, 20: b} {
-		_, m := manifestOf(t, d, start)
-		if got, err := ReadContent(ctx, memStore(d), m.ContentHash); err != nil || !maps.Equal(got, want) {
+	for start, want := range map[int64]sinks.Content{0: a, 10: a, 20: b} {
+		_, m := sinktest.ManifestOf(t, d, start)
+		if got, err := sinks.ReadContent(ctx, sinktest.MemStore(d), m.ContentHash); err != nil || !maps.Equal(got, want) {
 			t.Errorf("the manifest at %d: %v, %v; want %v", start, got, err, want)
 		}
 	}
-	s, err := Describe(ctx, memStore(d))
+	s, err := read.Describe(ctx, sinktest.MemStore(d))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Configuration{{a.Hash(), a, []OffsetRange{{logTopic, 0, 0, 20}}}, {b.Hash(), b, []OffsetRange{{logTopic, 0, 20, 30}}}}
-	if !slices.EqualFunc(s.Configurations, want, func(x, y Configuration) bool {
+	want := []read.Configuration{
+		{Hash: a.Hash(), Content: a, Ranges: []read.OffsetRange{{Topic: sinktest.LogTopic, Start: 0, End: 20}}},
+		{Hash: b.Hash(), Content: b, Ranges: []read.OffsetRange{{Topic: sinktest.LogTopic, Start: 20, End: 30}}}}
+	if !slices.EqualFunc(s.Configurations, want, func(x, y read.Configuration) bool {
 		return x.Hash == y.Hash && maps.Equal(x.Content, y.Content) && slices.Equal(x.Ranges, y.Ranges)
 	}) {
 		t.Errorf("info has %+v", s.Configurations)
@@ -121,7 +111,7 @@ func TestContentsAlongAChain(t *testing.T) {
 			t.Errorf("info lacks %q:\n%s", line, s)
 		}
 	}
-	mustBeWhole(t, memStore(d), 0, 30)
+	sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 30)
 }
 
 // Law: a manifest without the record of its content, or with a damaged one, is a
@@ -129,37 +119,37 @@ func TestContentsAlongAChain(t *testing.T) {
 func TestVerifyFindsContents(t *testing.T) {
 	c := opsOf("hull2d")
 	for name, try := range map[string]struct {
-		harm  func(d *memDisk)
+		harm  func(d *sinktest.MemDisk)
 		fault string
 	}{
-		"whole": {func(*memDisk) {}, ""},
-		"unused": {func(d *memDisk) {
+		"whole": {func(*sinktest.MemDisk) {}, ""},
+		"unused": {func(d *sinktest.MemDisk) {
 			other := opsOf("maxima2d")
-			d.live.files[contentFile(other.Hash())] = &inode{data: encodeRecord(contentRecord{2, other})}
+			d.Live.Files[record.ContentName(other.Hash())] = &sinktest.Inode{Data: contentText(other)}
 		}, ""},
-		"gone": {func(d *memDisk) { delete(d.live.files, contentFile(c.Hash())) }, ErrNotFound.Error()},
-		"another": {func(d *memDisk) {
-			d.live.files[contentFile(c.Hash())].data = encodeRecord(contentRecord{2, opsOf("maxima2d")})
+		"gone": {func(d *sinktest.MemDisk) { delete(d.Live.Files, record.ContentName(c.Hash())) }, sinks.ErrNotFound.Error()},
+		"another": {func(d *sinktest.MemDisk) {
+			d.Live.Files[record.ContentName(c.Hash())].Data = contentText(opsOf("maxima2d"))
 		}, "belongs into"},
-		"flipped": {func(d *memDisk) {
-			f := d.live.files[contentFile(c.Hash())]
-			f.data = slices.Clone(f.data)
-			f.data[30] ^= 1
+		"flipped": {func(d *sinktest.MemDisk) {
+			f := d.Live.Files[record.ContentName(c.Hash())]
+			f.Data = slices.Clone(f.Data)
+			f.Data[30] ^= 1
 		}, "damaged"},
-		"empty":    {func(d *memDisk) { d.live.files[contentFile(c.Hash())] = &inode{} }, "damaged"},
-		"stranger": {func(d *memDisk) { d.live.files[configsFolder+"/note.txt"] = &inode{} }, "no commit record"},
-		"no hash": {func(d *memDisk) {
-			file, m := manifestOf(t, d, 10)
+		"empty":    {func(d *sinktest.MemDisk) { d.Live.Files[record.ContentName(c.Hash())] = &sinktest.Inode{} }, "damaged"},
+		"stranger": {func(d *sinktest.MemDisk) { d.Live.Files[record.ConfigsFolder+"/note.txt"] = &sinktest.Inode{} }, "no commit record"},
+		"no hash": {func(d *sinktest.MemDisk) {
+			file, m := sinktest.ManifestOf(t, d, 10)
 			m.ContentHash = "../../store"
-			d.live.files[file] = &inode{data: encodeRecord(m)}
+			d.Live.Files[file] = &sinktest.Inode{Data: record.Encode(m)}
 		}, "no hash"},
 	} {
-		d := newMemDisk()
+		d := sinktest.NewMemDisk()
 		_, commit := contentWriter(t, d, c)
 		commit()
 		commit()
 		try.harm(d)
-		r, err := Verify(context.Background(), memStore(d), VerifyOptions{Workers: 1})
+		r, err := read.Verify(context.Background(), sinktest.MemStore(d), read.VerifyOptions{Workers: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,11 +161,11 @@ func TestVerifyFindsContents(t *testing.T) {
 		}
 		if name == "flipped" { // who writes with it says what to do
 			o, _ := contentWriter(t, d, c)
-			pos, err := o.Resume(context.Background(), logTopic, 0)
+			pos, err := o.Resume(context.Background(), sinktest.LogTopic, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := o.Commit(context.Background(), logBatch(pos.Next, 10)); err == nil || !strings.Contains(err.Error(), "remove this file") {
+			if _, err := o.Commit(context.Background(), sinktest.LogBatch(pos.Next, 10)); err == nil || !strings.Contains(err.Error(), "remove this file") {
 				t.Errorf("a commit over a damaged record: %v", err)
 			}
 		}
@@ -190,24 +180,24 @@ func TestVerifyFindsContents(t *testing.T) {
 // A full disk that takes no record of the content takes no manifest either, and
 // keeps nothing of the attempt.
 func TestContentThatCannotBeRecorded(t *testing.T) {
-	d := &deniedDisk{memDisk: newMemDisk()}
+	d := &deniedDisk{MemDisk: sinktest.NewMemDisk()}
 	o, _ := contentWriter(t, d, opsOf("hull2d"))
 	ctx := context.Background()
-	if _, err := o.Resume(ctx, logTopic, 0); err != nil {
+	if _, err := o.Resume(ctx, sinktest.LogTopic, 0); err != nil {
 		t.Fatal(err)
 	}
-	d.folder, d.err = configsFolder, errors.New("no space")
-	if _, err := o.Commit(ctx, logBatch(0, 10)); !errors.Is(err, d.err) {
+	d.folder, d.err = record.ConfigsFolder, errors.New("no space")
+	if _, err := o.Commit(ctx, sinktest.LogBatch(0, 10)); !errors.Is(err, d.err) {
 		t.Errorf("%v, want that there is no space", err)
 	}
-	if names := namesIn(t, memStore(d), stagingFolder); len(names) > 0 {
+	if names := namesIn(t, sinktest.MemStore(d), record.StagingFolder); len(names) > 0 {
 		t.Errorf("%q is left in staging", names)
 	}
 	d.folder = ""
-	if _, err := o.Resume(ctx, logTopic, 0); err != nil {
+	if _, err := o.Resume(ctx, sinktest.LogTopic, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Commit(ctx, logBatch(0, 10)); err != nil {
+	if _, err := o.Commit(ctx, sinktest.LogBatch(0, 10)); err != nil {
 		t.Error(err)
 	}
 }
@@ -217,7 +207,7 @@ func TestContentThatCannotBeRecorded(t *testing.T) {
 // when the other began, and equal contents are not seen.
 func TestForeignConfigurations(t *testing.T) {
 	ctx, a, b := context.Background(), opsOf("hull2d"), opsOf("maxima2d")
-	look := func(f *Foreign) (changes []string) {
+	look := func(f *sinks.Foreign) (changes []string) {
 		t.Helper()
 		found, err := f.Look(ctx)
 		if err != nil {
@@ -234,12 +224,12 @@ func TestForeignConfigurations(t *testing.T) {
 			t.Errorf("%s: %q", what, changes)
 		}
 	}
-	d := newMemDisk()
+	d := sinktest.NewMemDisk()
 	first, commitA := contentWriter(t, d, a)
 	second, commitB := contentWriter(t, d, b)
 	commitA()
 	commitA()
-	ofA, ofB := first.Foreign([]string{logTopic, "later"}), second.Foreign([]string{logTopic})
+	ofA, ofB := first.Foreign([]string{sinktest.LogTopic, "later"}), second.Foreign([]string{sinktest.LogTopic})
 	none("the beginning", append(look(ofA), look(ofB)...))
 	commitA() // draining, while b has not committed yet
 	none("b, which has not committed", look(ofB))
@@ -274,7 +264,7 @@ func TestForeignConfigurations(t *testing.T) {
 		t.Errorf("a finds %q after b changed", got)
 	}
 	none("b, of its own with both contents", look(ofB))
-	if n := len(second.own.uuids); n > 0 {
+	if n := second.OwnManifests(); n > 0 {
 		t.Errorf("%d manifests are remembered that were met", n)
 	}
 }

@@ -1,56 +1,28 @@
-package sinks
+package sinks_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"syscall"
 	"testing"
 
 	"entropipe/schemas"
+	"entropipe/sinks"
+	"entropipe/sinks/internal/batches"
+	"entropipe/sinks/internal/sinktest"
+	"entropipe/sinks/record"
 )
-
-var errCrashed = errors.New("the process is gone")
-
-// process is one process that may die: from the n-th change of the disk on,
-// every call of its disk fails and its context is over.
-type process struct {
-	disk faultDisk
-	ctx  context.Context
-	dead bool
-}
-
-func dieAt(d disk, n int) *process {
-	ctx, die := context.WithCancel(context.Background())
-	p, count := &process{ctx: ctx}, 0
-	p.disk = faultDisk{disk: d, before: func(op, _ string) error {
-		if op != "look" {
-			if count == n {
-				p.dead = true
-				die()
-			}
-			count++
-		}
-		if p.dead {
-			return errCrashed
-		}
-		return nil
-	}}
-	return p
-}
-
-func isCrash(err error) error { return err }
 
 // A crash at any change of the disk, with any loss of what was not fsynced,
 // costs no record and doubles none.
 func TestCrashAtEveryOperation(t *testing.T) {
 	const end = 20 // three batches
 	ways := map[string]func(n int) func() bool{
-		"all that was not fsynced is lost": func(int) func() bool { return keepNone },
-		"nothing is lost":                  func(int) func() bool { return keepAll },
-		"some is lost":                     func(n int) func() bool { return keepSome(uint64(n)) },
+		"all that was not fsynced is lost": func(int) func() bool { return sinktest.KeepNone },
+		"nothing is lost":                  func(int) func() bool { return sinktest.KeepAll },
+		"some is lost":                     func(n int) func() bool { return sinktest.KeepSome(uint64(n)) },
 	}
 	for name, keep := range ways {
 		for parts := range 2 {
@@ -66,38 +38,28 @@ func TestCrashAtEveryOperation(t *testing.T) {
 // at each change.
 func crashEverywhere(t *testing.T, keep func(n int) func() bool, end int64, parts int) {
 	ctx := context.Background()
-	for n := 0; ; n += sparse {
-		d := newMemDisk()
-		p := dieAt(d, n)
-		w := writer{store: memStore(&p.disk), end: end, roll: roll(7), fail: isCrash, cfg: testTables, parts: parts}
-		if err := w.run(p.ctx); !p.dead {
+	for n := 0; ; n += batches.Sparse {
+		d := sinktest.NewMemDisk()
+		p := sinktest.DieAt(d, n)
+		w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: sinktest.Roll(7), Fail: sinktest.IsCrash, Parts: parts}
+		if err := w.Run(p.Ctx); !p.Dead {
 			if err != nil {
 				t.Fatalf("without a crash: %v", err)
 			}
 			t.Logf("%d places to crash", n)
 			break
 		}
-		d = d.crash(keep(n))
-		w = writer{store: memStore(d), end: end, roll: roll(6), fail: isCrash, cfg: testTables, parts: 1 - parts} // other batches than before
-		if err := w.run(ctx); err != nil {
+		d = d.Crash(keep(n))
+		w = sinktest.Writer{Store: sinktest.MemStore(d), End: end, Roll: sinktest.Roll(6), Fail: sinktest.IsCrash, Parts: 1 - parts} // other batches than before
+		if err := w.Run(ctx); err != nil {
 			t.Fatalf("after a crash at change %d: %v", n, err)
 		}
-		if mustBeWhole(t, memStore(d), 0, end); t.Failed() {
+		if sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, end); t.Failed() {
 			t.Fatalf("after a crash at change %d", n)
 		}
-		w.run(ctx) // a restart with nothing to do
-		if mustBeClean(t, d); t.Failed() {
+		w.Run(ctx) // a restart with nothing to do
+		if sinktest.MustBeClean(t, d); t.Failed() {
 			t.Fatalf("after a crash at change %d", n)
-		}
-	}
-}
-
-// mustBeClean fails the test if anything is left in staging or aside.
-func mustBeClean(t *testing.T, d *memDisk) {
-	t.Helper()
-	for name := range d.live.files {
-		if strings.Contains(name, "/"+aside) || strings.HasPrefix(name, stagingFolder) {
-			t.Errorf("%s is left", name)
 		}
 	}
 }
@@ -106,24 +68,24 @@ func mustBeClean(t *testing.T, d *memDisk) {
 func TestRepeatedCrashes(t *testing.T) {
 	const end = 60
 	ctx := context.Background()
-	for seed := range uint64(16 / sparse) {
+	for seed := range uint64(16 / batches.Sparse) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		d := newMemDisk()
+		d := sinktest.NewMemDisk()
 		for range 16 {
-			p := dieAt(d, rng.IntN(120))
-			w := writer{store: memStore(&p.disk), end: end, roll: func() int { return 1 + rng.IntN(12) }, fail: isCrash, cfg: testTables, parts: rng.IntN(3)}
-			if err := w.run(p.ctx); err != nil && !p.dead {
+			p := sinktest.DieAt(d, rng.IntN(120))
+			w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: func() int { return 1 + rng.IntN(12) }, Fail: sinktest.IsCrash, Parts: rng.IntN(3)}
+			if err := w.Run(p.Ctx); err != nil && !p.Dead {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			if rng.IntN(2) == 0 { // else the process alone has died, and the next one sees what is not fsynced
-				d = d.crash(keepSome(rng.Uint64()))
+				d = d.Crash(sinktest.KeepSome(rng.Uint64()))
 			}
 		}
-		w := writer{store: memStore(d), end: end, roll: roll(10), fail: isCrash, cfg: testTables}
-		if err := w.run(ctx); err != nil {
+		w := sinktest.Writer{Store: sinktest.MemStore(d), End: end, Roll: sinktest.Roll(10), Fail: sinktest.IsCrash}
+		if err := w.Run(ctx); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if mustBeWhole(t, memStore(d), 0, end); t.Failed() {
+		if sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, end); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
@@ -135,20 +97,20 @@ func TestRepeatedCrashes(t *testing.T) {
 func TestPowerCutAfterResume(t *testing.T) {
 	const end = 12
 	ctx := context.Background()
-	for n := 0; ; n += sparse {
-		d := newMemDisk()
-		p := dieAt(d, n)
-		w := writer{store: memStore(&p.disk), end: end, roll: roll(6), fail: isCrash, cfg: testTables}
-		if w.run(p.ctx); !p.dead {
+	for n := 0; ; n += batches.Sparse {
+		d := sinktest.NewMemDisk()
+		p := sinktest.DieAt(d, n)
+		w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: sinktest.Roll(6), Fail: sinktest.IsCrash}
+		if w.Run(p.Ctx); !p.Dead {
 			break
 		}
-		next := writer{store: memStore(d), end: 0, fail: isCrash, cfg: testTables} // resumes, and does nothing
-		if err := next.run(ctx); err != nil {
+		next := sinktest.Writer{Store: sinktest.MemStore(d), End: 0, Fail: sinktest.IsCrash} // resumes, and does nothing
+		if err := next.Run(ctx); err != nil {
 			t.Fatalf("death at change %d: %v", n, err)
 		}
-		d = d.crash(keepNone)
-		takeOver(t, memStore(d), 0, end, 5)
-		if mustBeWhole(t, memStore(d), 0, end); t.Failed() {
+		d = d.Crash(sinktest.KeepNone)
+		sinktest.TakeOver(t, sinktest.MemStore(d), 0, end, 5)
+		if sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, end); t.Failed() {
 			t.Fatalf("death at change %d", n)
 		}
 	}
@@ -161,33 +123,33 @@ func TestFullDisk(t *testing.T) {
 	ctx := context.Background()
 	for full := range 24 {
 		parts := full % 2
-		d := newMemDisk()
+		d := sinktest.NewMemDisk()
 		writes, failures := 0, 0
-		f := &faultDisk{disk: d, before: func(op, name string) error {
+		f := &sinktest.FaultDisk{Disk: d, Before: func(op, name string) error {
 			if op == "write" {
 				if writes++; writes > full/2 && writes <= full/2+3 {
-					return pathError(op, name, syscall.ENOSPC)
+					return sinktest.PathError(op, name, syscall.ENOSPC)
 				}
 			}
 			return nil
 		}}
-		w := writer{store: memStore(f), end: end, roll: roll(10), cfg: testTables, parts: parts, fail: func(err error) error {
+		w := sinktest.Writer{Store: sinktest.MemStore(f), End: end, Roll: sinktest.Roll(10), Parts: parts, Fail: func(err error) error {
 			failures++
 			if !errors.Is(err, syscall.ENOSPC) {
 				return fmt.Errorf("not ENOSPC: %w", err)
 			}
-			if left, _ := d.readDir(stagingFolder); len(left) > 0 {
+			if left, _ := d.ReadDir(record.StagingFolder); len(left) > 0 {
 				return fmt.Errorf("%s is left in staging after %w", left[0].Name(), err)
 			}
 			return nil
 		}}
-		if err := w.run(ctx); err != nil {
+		if err := w.Run(ctx); err != nil {
 			t.Fatalf("full at write %d: %v", full, err)
 		}
 		if failures == 0 && full < 8 {
 			t.Errorf("full at write %d: nothing failed", full)
 		}
-		mustBeWhole(t, memStore(d), 0, end)
+		sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, end)
 	}
 }
 
@@ -198,38 +160,38 @@ func TestReachedAfterACrashAtEveryOperation(t *testing.T) {
 	ctx := context.Background()
 	var before, after int
 	for n := 0; ; n++ {
-		d := newMemDisk()
-		p := dieAt(d, n)
-		w := writer{store: memStore(&p.disk), end: end, roll: roll(end), fail: isCrash, cfg: testTables}
-		w.run(p.ctx)
-		d = d.crash(keepNone)
-		o, err := Open(ctx, memStore(d), testTables)
+		d := sinktest.NewMemDisk()
+		p := sinktest.DieAt(d, n)
+		w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: sinktest.Roll(end), Fail: sinktest.IsCrash}
+		w.Run(p.Ctx)
+		d = d.Crash(sinktest.KeepNone)
+		o, err := sinks.Open(ctx, sinktest.MemStore(d), sinktest.EncoderOf(), sinks.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.Base(ctx, logTopic, schemas.TopicID{}, map[int32]int64{0: 0}); err != nil {
+		if err := o.Base(ctx, sinktest.LogTopic, schemas.TopicID{}, map[int32]int64{0: 0}); err != nil {
 			t.Fatal(err)
 		}
-		reached, err := o.Reached(ctx, logTopic, 0, end)
+		reached, err := o.Reached(ctx, sinktest.LogTopic, 0, end)
 		if err != nil {
 			t.Fatalf("after a crash at change %d: %v", n, err)
 		}
 		if reached {
 			after++
-			mustBeWhole(t, memStore(d), 0, end)
+			sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, end)
 		} else {
 			before++
 		}
-		if further, err := o.Reached(ctx, logTopic, 0, end+1); further || err != nil {
+		if further, err := o.Reached(ctx, sinktest.LogTopic, 0, end+1); further || err != nil {
 			t.Errorf("after a crash at change %d: offset %d is reached: %v, %v", n, end+1, further, err)
 		}
-		if nothing, err := o.Reached(ctx, logTopic, 1, 0); !nothing || err != nil {
+		if nothing, err := o.Reached(ctx, sinktest.LogTopic, 1, 0); !nothing || err != nil {
 			t.Errorf("after a crash at change %d: the empty partition 1 is not reached, %v", n, err)
 		}
 		if t.Failed() {
 			t.Fatalf("after a crash at change %d", n)
 		}
-		if !p.dead {
+		if !p.Dead {
 			break
 		}
 	}

@@ -1,16 +1,22 @@
-package sinks
+package sinks_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
 	"entropipe/schemas"
+	"entropipe/sinks"
+	"entropipe/sinks/internal/batches"
+	"entropipe/sinks/internal/disk"
+	"entropipe/sinks/internal/sinktest"
+	"entropipe/sinks/read"
+	"entropipe/sinks/record"
+	"entropipe/sinks/tables"
 )
 
 // What disks answer. Which of them comes matters: some say for certain that
@@ -20,7 +26,7 @@ var refusals = []syscall.Errno{syscall.EIO, syscall.ENOSPC, syscall.EROFS, sysca
 // brokenFrom returns a disk whose calls from number n on fail, so many of them:
 // those that only look too, reads of an open file included. Where they are hidden
 // the call was made all the same.
-func brokenFrom(d disk, n, calls int, refusal syscall.Errno, hidden bool) (f *faultDisk, failed *int) {
+func brokenFrom(d disk.Disk, n, calls int, refusal syscall.Errno, hidden bool) (f *sinktest.FaultDisk, failed *int) {
 	var mu sync.Mutex
 	count, failed := 0, new(int)
 	fail := func(op, name string) error {
@@ -28,13 +34,13 @@ func brokenFrom(d disk, n, calls int, refusal syscall.Errno, hidden bool) (f *fa
 		defer mu.Unlock()
 		if count++; count > n && count <= n+calls {
 			*failed++
-			return pathError(op, name, refusal)
+			return sinktest.PathError(op, name, refusal)
 		}
 		return nil
 	}
-	f = &faultDisk{disk: d, before: fail}
+	f = &sinktest.FaultDisk{Disk: d, Before: fail}
 	if hidden {
-		f.before, f.after = nil, fail
+		f.Before, f.After = nil, fail
 	}
 	return f, failed
 }
@@ -55,15 +61,15 @@ func TestFaultAtEveryCall(t *testing.T) {
 			var runs [most]faultyRun
 			var wg sync.WaitGroup
 			room := make(chan struct{}, 12) // writers take memory
-			for n := 0; n < most; n += c.step * sparse {
+			for n := 0; n < most; n += c.step * batches.Sparse {
 				r := &runs[n]
-				r.disk, r.refusal = newMemDisk(), refusals[(n+way)%len(refusals)]
+				r.disk, r.refusal = sinktest.NewMemDisk(), refusals[(n+way)%len(refusals)]
 				room <- struct{}{}
 				wg.Go(func() { r.run(n, c.calls, c.hidden, end); <-room }) // to wait together between tries of a creation
 			}
 			wg.Wait()
 			last := 0
-			for n := 0; n < most; n += c.step * sparse {
+			for n := 0; n < most; n += c.step * batches.Sparse {
 				r := &runs[n]
 				if r.err != nil {
 					t.Fatalf("%v at call %d: %v", r.refusal, n, r.err)
@@ -71,13 +77,13 @@ func TestFaultAtEveryCall(t *testing.T) {
 				if r.failed > 0 {
 					last = n
 				}
-				takeOver(t, memStore(r.disk), 0, end, end)
-				mustBeClean(t, r.disk)
-				if mustBeWhole(t, memStore(r.disk), 0, end); t.Failed() {
+				sinktest.TakeOver(t, sinktest.MemStore(r.disk), 0, end, end)
+				sinktest.MustBeClean(t, r.disk)
+				if sinktest.MustBeWhole(t, sinktest.MemStore(r.disk), 0, end); t.Failed() {
 					t.Fatalf("%v at call %d", r.refusal, n)
 				}
 			}
-			if t.Logf("%d calls", last+1); last < 80/sparse || last+2*sparse >= most {
+			if t.Logf("%d calls", last+1); last < 80/batches.Sparse || last+2*batches.Sparse >= most {
 				t.Errorf("the last call that failed is number %d", last)
 			}
 		})
@@ -86,7 +92,7 @@ func TestFaultAtEveryCall(t *testing.T) {
 
 // faultyRun is a writer on a disk that fails for a while.
 type faultyRun struct {
-	disk    *memDisk
+	disk    *sinktest.MemDisk
 	refusal syscall.Errno
 	failed  int // calls
 	err     error
@@ -94,13 +100,13 @@ type faultyRun struct {
 
 func (r *faultyRun) run(n, calls int, hidden bool, end int64) {
 	f, failed := brokenFrom(r.disk, n, calls, r.refusal, hidden)
-	w := writer{store: memStore(f), end: end, roll: roll(4), cfg: testTables, parts: 1, fail: func(err error) error {
+	w := sinktest.Writer{Store: sinktest.MemStore(f), End: end, Roll: sinktest.Roll(4), Parts: 1, Fail: func(err error) error {
 		if !errors.Is(err, r.refusal) {
 			return fmt.Errorf("the disk's error is lost: %w", err)
 		}
 		return nil
 	}}
-	r.err = w.run(context.Background())
+	r.err = w.Run(context.Background())
 	r.failed = *failed
 }
 
@@ -108,37 +114,36 @@ func (r *faultyRun) run(n, calls int, hidden bool, end int64) {
 // manifest's name that it refuses: what is staged would keep a full disk full.
 func TestRefusedManifestLeavesNoStaging(t *testing.T) {
 	for _, refusal := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EMFILE, syscall.ENOTSUP} {
-		d := newMemDisk()
-		f := &faultDisk{disk: d}
-		o := openResumed(t, d)
-		o.store = memStore(f)
+		d := sinktest.NewMemDisk()
+		f := &sinktest.FaultDisk{Disk: d}
+		o := sinktest.OpenResumed(t, f)
 		blind := refusal == syscall.EMFILE // nor can it be looked whether it is there
-		f.before = func(op, name string) error {
+		f.Before = func(op, name string) error {
 			if op == "link" || blind && op == "look" && strings.HasSuffix(name, ".json") {
-				return pathError(op, name, refusal)
+				return sinktest.PathError(op, name, refusal)
 			}
 			return nil
 		}
-		if _, err := o.Commit(t.Context(), logBatch(0, 5)); !errors.Is(err, refusal) || !errors.Is(err, ErrNotCreated) {
+		if _, err := o.Commit(t.Context(), sinktest.LogBatch(0, 5)); !errors.Is(err, refusal) || !errors.Is(err, sinks.ErrNotCreated) {
 			t.Errorf("%v: %v", refusal, err)
 		}
-		f.before = nil
+		f.Before = nil
 		if n := staged(d); n > 0 {
 			t.Errorf("%v: %d files are left", refusal, n)
 		}
-		takeOver(t, memStore(d), 0, 5, 5)
-		mustBeClean(t, d)
-		mustBeWhole(t, memStore(d), 0, 5)
+		sinktest.TakeOver(t, sinktest.MemStore(d), 0, 5, 5)
+		sinktest.MustBeClean(t, d)
+		sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 5)
 	}
 }
 
 // Law: what Verify cannot read it does not pass.
 func TestVerifyPassesNothingUnread(t *testing.T) {
-	d := newMemDisk()
-	takeOver(t, memStore(d), 0, 8, 4)
-	for n := 0; ; n += sparse {
+	d := sinktest.NewMemDisk()
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 8, 4)
+	for n := 0; ; n += batches.Sparse {
 		f, failed := brokenFrom(d, n, 1, syscall.EIO, false)
-		r, err := Verify(t.Context(), memStore(f), VerifyOptions{Workers: 1})
+		r, err := read.Verify(t.Context(), sinktest.MemStore(f), read.VerifyOptions{Workers: 1})
 		if *failed == 0 {
 			if err != nil || !r.OK {
 				t.Fatalf("%v\n%s", err, r)
@@ -155,12 +160,12 @@ func TestVerifyPassesNothingUnread(t *testing.T) {
 // leavingOut is a store whose listings lack a name, as one may that is made while
 // files are.
 type leavingOut struct {
-	Reader
+	sinks.Reader
 	name string
 }
 
-func (s leavingOut) List(ctx context.Context, folder string, f func(Entry) error) error {
-	return s.Reader.List(ctx, folder, func(e Entry) error {
+func (s leavingOut) List(ctx context.Context, folder string, f func(sinks.Entry) error) error {
+	return s.Reader.List(ctx, folder, func(e sinks.Entry) error {
 		if e.Name == s.name {
 			return nil
 		}
@@ -171,11 +176,11 @@ func (s leavingOut) List(ctx context.Context, folder string, f func(Entry) error
 // A manifest that was created while manifests were listed, and is not in the
 // list while the next one is, is no hole.
 func TestVerifyFindsManifestsThatAListingLacks(t *testing.T) {
-	d := newMemDisk()
-	takeOver(t, memStore(d), 0, 30, 10)
+	d := sinktest.NewMemDisk()
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 30, 10)
 	for _, start := range []int64{0, 10} {
 		var done, total int
-		r, err := Verify(t.Context(), leavingOut{memStore(d), manifestFile(partition{logTopic, 0}, start)}, VerifyOptions{Workers: 1, Progress: func(d, n int) { done, total = d, n }})
+		r, err := read.Verify(t.Context(), leavingOut{sinktest.MemStore(d), record.ManifestName(record.TopicPartition{Topic: sinktest.LogTopic, ID: 0}, start)}, read.VerifyOptions{Workers: 1, Progress: func(d, n int) { done, total = d, n }})
 		if err != nil || !r.OK || r.Partitions[0].Manifests != 3 || done != 3 || total != 3 {
 			t.Errorf("without %d: %v, %d of %d done\n%s", start, err, done, total, r)
 		}
@@ -186,13 +191,13 @@ func TestVerifyFindsManifestsThatAListingLacks(t *testing.T) {
 // until the fault was seen is not taken for rows.
 func TestRefusedPartsAreForgotten(t *testing.T) {
 	ctx := t.Context()
-	for name, stage := range map[string]func(*Output, *schemas.Batch) error{
-		"Stage":  func(o *Output, b *schemas.Batch) error { return o.Stage(ctx, b) },
-		"Commit": func(o *Output, b *schemas.Batch) error { _, err := o.Commit(ctx, b); return err },
+	for name, stage := range map[string]func(*sinks.Output, *schemas.Batch) error{
+		"Stage":  func(o *sinks.Output, b *schemas.Batch) error { return o.Stage(ctx, b) },
+		"Commit": func(o *sinks.Output, b *schemas.Batch) error { _, err := o.Commit(ctx, b); return err },
 	} {
-		d := newMemDisk()
-		o := openResumed(t, d)
-		first, rest := split(logBatch(0, 10), 4)
+		d := sinktest.NewMemDisk()
+		o := sinktest.OpenResumed(t, d)
+		first, rest := split(sinktest.LogBatch(0, 10), 4)
 		if err := o.Stage(ctx, first); err != nil {
 			t.Fatal(err)
 		}
@@ -207,57 +212,40 @@ func TestRefusedPartsAreForgotten(t *testing.T) {
 		if _, err := o.Commit(ctx, rest); err == nil {
 			t.Errorf("%s: the rest is committed without the part", name)
 		}
-		takeOver(t, memStore(d), 0, 10, 10)
-		mustBeClean(t, d)
-		mustBeWhole(t, memStore(d), 0, 10)
+		sinktest.TakeOver(t, sinktest.MemStore(d), 0, 10, 10)
+		sinktest.MustBeClean(t, d)
+		sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 10)
 	}
 }
 
 // Tables on another file system than staging: one clear error, and what is
 // committed is moved once the mount is gone.
 func TestTablesOnAnotherFileSystem(t *testing.T) {
-	d := newMemDisk()
+	d := sinktest.NewMemDisk()
 	mounted := true
-	f := &faultDisk{disk: d, before: func(op, name string) error {
-		if mounted && op == "rename" && strings.HasPrefix(name, tableFrames+"/") {
-			return pathError(op, name, syscall.EXDEV)
+	f := &sinktest.FaultDisk{Disk: d, Before: func(op, name string) error {
+		if mounted && op == "rename" && strings.HasPrefix(name, tables.Frames+"/") {
+			return sinktest.PathError(op, name, syscall.EXDEV)
 		}
 		return nil
 	}}
-	w := writer{store: memStore(f), end: 10, roll: roll(5), cfg: testTables, fail: func(err error) error {
+	w := sinktest.Writer{Store: sinktest.MemStore(f), End: 10, Roll: sinktest.Roll(5), Fail: func(err error) error {
 		if !errors.Is(err, syscall.EXDEV) || !strings.Contains(err.Error(), "on one file system") {
 			return fmt.Errorf("not clear: %w", err)
 		}
 		mounted = false
 		return nil
 	}}
-	if err := w.run(t.Context()); err != nil || mounted {
+	if err := w.Run(t.Context()); err != nil || mounted {
 		t.Fatalf("mounted %v: %v", mounted, err)
 	}
-	mustBeWhole(t, memStore(d), 0, 10)
+	sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 10)
 }
 
 // A record that nobody could read again is not created.
 func TestRecordTooLargeToRead(t *testing.T) {
-	d := newMemDisk()
-	if err := memStore(d).Create(t.Context(), storeFile, make([]byte, maxRecord+1)); !errors.Is(err, ErrNotCreated) || len(d.live.files) > 0 {
-		t.Errorf("%v; %d files", err, len(d.live.files))
-	}
-}
-
-// The folders that get a name when an output's is made are those of everything
-// that is not there.
-func TestNamedIn(t *testing.T) {
-	dir := t.TempDir()
-	for out, want := range map[string][]string{
-		dir:                    {path.Dir(dir)},
-		dir + "/a":             {dir},
-		dir + "/a/b/c/":        {dir + "/a/b", dir + "/a", dir},
-		"not-there":            {"."},
-		"./not-there/either//": {"not-there", "."},
-	} {
-		if got := namedIn(out); strings.Join(got, " ") != strings.Join(want, " ") {
-			t.Errorf("%s: %q, want %q", out, got, want)
-		}
+	d := sinktest.NewMemDisk()
+	if err := sinktest.MemStore(d).Create(t.Context(), record.StoreFile, make([]byte, record.MaxSize+1)); !errors.Is(err, sinks.ErrNotCreated) || len(d.Live.Files) > 0 {
+		t.Errorf("%v; %d files", err, len(d.Live.Files))
 	}
 }

@@ -3,8 +3,9 @@ package sinks
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync"
+
+	"entropipe/sinks/record"
 )
 
 // Foreign looks for other processes that write to the same output with another
@@ -18,7 +19,7 @@ import (
 type Foreign struct {
 	o       *Output
 	topics  []string
-	next    map[partition]int64 // end of the newest manifest that was seen
+	next    map[record.TopicPartition]int64 // end of the newest manifest that was seen
 	looked  bool
 	settled bool // this process had committed before the last look
 }
@@ -28,7 +29,7 @@ func (o *Output) Foreign(topics []string) *Foreign {
 	o.own.mu.Lock()
 	o.own.uuids = map[string]bool{}
 	o.own.mu.Unlock()
-	return &Foreign{o: o, topics: topics, next: map[partition]int64{}}
+	return &Foreign{o: o, topics: topics, next: map[record.TopicPartition]int64{}}
 }
 
 // ownCommits are manifests of this process that no look has met.
@@ -84,7 +85,7 @@ func (f *Foreign) Look(ctx context.Context) ([]ContentChange, error) {
 			return found, err
 		}
 		for _, id := range ids {
-			changes, err := f.partition(ctx, partition{topic, id})
+			changes, err := f.partition(ctx, record.TopicPartition{Topic: topic, ID: id})
 			found = append(found, changes...)
 			if err != nil {
 				return found, err
@@ -99,7 +100,7 @@ func (f *Foreign) Look(ctx context.Context) ([]ContentChange, error) {
 }
 
 // partition returns the contents of new manifests of p that differ.
-func (f *Foreign) partition(ctx context.Context, p partition) (found []ContentChange, err error) {
+func (f *Foreign) partition(ctx context.Context, p record.TopicPartition) (found []ContentChange, err error) {
 	next, known := f.next[p]
 	if !known {
 		if next, err = f.begin(ctx, p); err != nil || next < 0 {
@@ -107,7 +108,7 @@ func (f *Foreign) partition(ctx context.Context, p partition) (found []ContentCh
 		}
 	}
 	for {
-		m, err := openManifest(ctx, f.o.store, manifestFile(p, next))
+		m, err := ReadManifest(ctx, f.o.store, record.ManifestName(p, next))
 		if errors.Is(err, ErrNotFound) {
 			f.next[p] = next
 			return found, nil
@@ -123,12 +124,12 @@ func (f *Foreign) partition(ctx context.Context, p partition) (found []ContentCh
 
 // begin returns the offset at which the first manifest of p that counts starts, -1
 // for a partition without any: what is there at the first look does not count.
-func (f *Foreign) begin(ctx context.Context, p partition) (int64, error) {
+func (f *Foreign) begin(ctx context.Context, p record.TopicPartition) (int64, error) {
 	first, last, err := f.ends(ctx, p)
 	if err != nil || last < 0 || f.looked {
 		return first, err
 	}
-	m, err := openManifest(ctx, f.o.store, manifestFile(p, last))
+	m, err := ReadManifest(ctx, f.o.store, record.ManifestName(p, last))
 	if err != nil {
 		return -1, err
 	}
@@ -137,14 +138,14 @@ func (f *Foreign) begin(ctx context.Context, p partition) (int64, error) {
 }
 
 // ends returns the least and the largest start of p's manifests, -1 for none.
-func (f *Foreign) ends(ctx context.Context, p partition) (first, last int64, err error) {
-	names, err := f.o.store.Names(ctx, manifestFolder(p))
+func (f *Foreign) ends(ctx context.Context, p record.TopicPartition) (first, last int64, err error) {
+	names, err := f.o.store.Names(ctx, record.ManifestFolder(p))
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return 0, 0, err
 	}
 	first, last = -1, -1
 	for _, name := range names {
-		if s, ok := manifestStart(name); ok {
+		if s, ok := record.ManifestStart(name); ok {
 			if last = max(last, s); first < 0 || s < first {
 				first = s
 			}
@@ -154,7 +155,7 @@ func (f *Foreign) ends(ctx context.Context, p partition) (first, last int64, err
 }
 
 // differs returns the change that m stands for, if it is another's.
-func (f *Foreign) differs(ctx context.Context, m *Manifest) []ContentChange {
+func (f *Foreign) differs(ctx context.Context, m *record.Manifest) []ContentChange {
 	if f.o.own.meet(m.UUID) {
 		return nil
 	}
@@ -167,10 +168,4 @@ func (f *Foreign) differs(ctx context.Context, m *Manifest) []ContentChange {
 		c.Changes = f.o.content(ctx, c.Was).Changes(theirs)
 	}
 	return []ContentChange{*c}
-}
-
-// partitionID reads the name of a partition's folder.
-func partitionID(name string) (int32, bool) {
-	id, err := strconv.ParseInt(name, 10, 32)
-	return int32(id), err == nil && id >= 0 && strconv.FormatInt(id, 10) == name
 }

@@ -1,4 +1,4 @@
-package sinks
+package sinks_test
 
 import (
 	"errors"
@@ -9,16 +9,21 @@ import (
 	"testing"
 
 	"entropipe/schemas"
+	"entropipe/sinks"
+	"entropipe/sinks/internal/disk"
+	"entropipe/sinks/internal/sinktest"
+	"entropipe/sinks/record"
+	"entropipe/sinks/tables"
 )
 
 // unpublished is an output of [0, 30) whose last commit, of [20, 30), died before
 // it moved any of its files but the first n.
-func unpublished(t *testing.T, n int) (*memDisk, *Manifest) {
+func unpublished(t *testing.T, n int) (*sinktest.MemDisk, *record.Manifest) {
 	t.Helper()
-	d := newMemDisk()
-	takeOver(t, memStore(d), 0, 20, 10)
+	d := sinktest.NewMemDisk()
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 20, 10)
 	died, moved := errors.New("the process is gone"), 0
-	f := &faultDisk{disk: d, before: func(op, _ string) error {
+	f := &sinktest.FaultDisk{Disk: d, Before: func(op, _ string) error {
 		if op == "rename" {
 			if moved++; moved > n {
 				return died
@@ -26,36 +31,18 @@ func unpublished(t *testing.T, n int) (*memDisk, *Manifest) {
 		}
 		return nil
 	}}
-	o := openOn(t, memStore(f))
-	if _, err := o.Resume(t.Context(), logTopic, 0); err != nil {
+	o := sinktest.OpenOn(t, sinktest.MemStore(f))
+	if _, err := o.Resume(t.Context(), sinktest.LogTopic, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Commit(t.Context(), logBatch(20, 10)); !errors.Is(err, died) {
+	if _, err := o.Commit(t.Context(), sinktest.LogBatch(20, 10)); !errors.Is(err, died) {
 		t.Fatalf("the commit ended with %v", err)
 	}
-	_, m := manifestOf(t, d, 20)
+	_, m := sinktest.ManifestOf(t, d, 20)
 	if len(m.Files) < 3 {
 		t.Fatalf("%d files are too few for this test", len(m.Files))
 	}
 	return d, m
-}
-
-func openOn(t *testing.T, s Store) *Output {
-	t.Helper()
-	o, err := Open(t.Context(), s, testTables)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
-// contentsOf copies what a disk holds.
-func contentsOf(d *memDisk) map[string]string {
-	all := map[string]string{}
-	for name, node := range d.live.files {
-		all[name] = string(node.data)
-	}
-	return all
 }
 
 // harms are ways in which a file may change while nobody looks.
@@ -78,52 +65,52 @@ func TestRollForwardComparesWhatIsStaged(t *testing.T) {
 		for moved := range 2 {
 			d, m := unpublished(t, moved)
 			for _, f := range m.Files {
-				node := d.live.files[f.Staged]
+				node := d.Live.Files[f.Staged]
 				if node == nil {
 					continue // published
 				}
-				good := string(node.data)
-				node.data = harm(node.data)
-				before := contentsOf(d)
+				good := string(node.Data)
+				node.Data = harm(node.Data)
+				before := sinktest.ContentsOf(d)
 				what := fmt.Sprintf("%s: %s, %d files published before", f.Staged, name, moved)
 
-				o := openOn(t, memStore(d))
-				if _, err := o.Resume(t.Context(), logTopic, 0); !namesDamaged(err, f) {
+				o := sinktest.OpenOn(t, sinktest.MemStore(d))
+				if _, err := o.Resume(t.Context(), sinktest.LogTopic, 0); !namesDamaged(err, f) {
 					t.Errorf("%s: resume: %v", what, err)
 				}
-				if _, err := o.Commit(t.Context(), logBatch(30, 5)); err == nil {
+				if _, err := o.Commit(t.Context(), sinktest.LogBatch(30, 5)); err == nil {
 					t.Errorf("%s: the next commit goes on behind it", what)
 				}
-				if ok, err := o.Reached(t.Context(), logTopic, 0, 30); ok && err == nil || !namesDamaged(err, f) {
+				if ok, err := o.Reached(t.Context(), sinktest.LogTopic, 0, 30); ok && err == nil || !namesDamaged(err, f) {
 					t.Errorf("%s: reached: %t, %v", what, ok, err)
 				}
-				if after := contentsOf(d); !maps.Equal(before, after) {
+				if after := sinktest.ContentsOf(d); !maps.Equal(before, after) {
 					t.Errorf("%s: files were %q, are %q", what, slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
 				}
-				node.data = []byte(good)
+				node.Data = []byte(good)
 			}
-			takeOver(t, memStore(d), 0, 35, 5)
-			mustBeWhole(t, memStore(d), 0, 35)
-			mustBeClean(t, d)
+			sinktest.TakeOver(t, sinktest.MemStore(d), 0, 35, 5)
+			sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 35)
+			sinktest.MustBeClean(t, d)
 		}
 	}
 }
 
 // namesDamaged tells whether err is that of a damaged file, f, and names it.
-func namesDamaged(err error, f ManifestFile) bool {
-	var damaged *DamagedFileError
+func namesDamaged(err error, f record.File) bool {
+	var damaged *sinks.DamagedFileError
 	return errors.As(err, &damaged) && damaged.From == f.Staged && strings.Contains(err.Error(), f.Staged) && strings.Contains(err.Error(), f.Path)
 }
 
 // Who has lost a race publishes the winner's files where the winner died, and
 // compares them like any other's.
 func TestLoserComparesTheWinnersFiles(t *testing.T) {
-	d := newMemDisk()
-	takeOver(t, memStore(d), 0, 10, 10)
-	z := freeze(t, memStore(d), 0, 10)
-	died, s := errors.New("the process is gone"), &faultStore{Store: memStore(d)}
-	winner := openOn(t, s)
-	if _, err := winner.Resume(t.Context(), logTopic, 0); err != nil {
+	d := sinktest.NewMemDisk()
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 10, 10)
+	z := freeze(t, sinktest.MemStore(d), 0, 10)
+	died, s := errors.New("the process is gone"), &faultStore{Store: sinktest.MemStore(d)}
+	winner := sinktest.OpenOn(t, s)
+	if _, err := winner.Resume(t.Context(), sinktest.LogTopic, 0); err != nil {
 		t.Fatal(err)
 	}
 	s.before = func(op, _ string) error {
@@ -132,42 +119,42 @@ func TestLoserComparesTheWinnersFiles(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := winner.Commit(t.Context(), logBatch(10, 15)); !errors.Is(err, died) {
+	if _, err := winner.Commit(t.Context(), sinktest.LogBatch(10, 15)); !errors.Is(err, died) {
 		t.Fatalf("the winner's commit ended with %v", err)
 	}
-	_, m := manifestOf(t, d, 10)
-	node := d.live.files[m.Files[1].Staged]
-	node.data[len(node.data)/3] ^= 4
+	_, m := sinktest.ManifestOf(t, d, 10)
+	node := d.Live.Files[m.Files[1].Staged]
+	node.Data[len(node.Data)/3] ^= 4
 	if err := z.wake(); !errors.Is(err, schemas.ErrLost) {
 		t.Fatalf("the loser's commit ended with %v", err)
 	}
-	loser := openOn(t, memStore(d))
-	if _, err := loser.Resume(t.Context(), logTopic, 0); !namesDamaged(err, m.Files[1]) {
+	loser := sinktest.OpenOn(t, sinktest.MemStore(d))
+	if _, err := loser.Resume(t.Context(), sinktest.LogTopic, 0); !namesDamaged(err, m.Files[1]) {
 		t.Errorf("the loser resumes: %v", err)
 	}
-	if d.live.files[m.Files[0].Path] != nil {
+	if d.Live.Files[m.Files[0].Path] != nil {
 		t.Error("the loser has published a file beside the damaged one")
 	}
-	node.data[len(node.data)/3] ^= 4
-	takeOver(t, memStore(d), 0, 30, 5)
-	mustBeWhole(t, memStore(d), 0, 30)
+	node.Data[len(node.Data)/3] ^= 4
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 30, 5)
+	sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 30)
 }
 
 // A commit reads nothing of what it has just written, since the sums were made on
 // the way to the disk, and a resume nothing of what is published. What is still
 // staged at a resume is read.
 func TestOnlyWhatIsStillStagedIsRead(t *testing.T) {
-	d := &watchedDisk{disk: newMemDisk()}
-	takeOver(t, memStore(d), 0, 30, 10)
-	takeOver(t, memStore(d), 0, 30, 10)
+	d := &watchedDisk{Disk: sinktest.NewMemDisk()}
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 30, 10)
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 30, 10)
 	for _, name := range d.opened {
-		if !strings.HasPrefix(name, commitsFolder+"/") {
+		if !strings.HasPrefix(name, record.CommitsFolder+"/") {
 			t.Errorf("%s was read", name)
 		}
 	}
 	left, m := unpublished(t, 0)
-	d = &watchedDisk{disk: left}
-	takeOver(t, memStore(d), 0, 30, 10)
+	d = &watchedDisk{Disk: left}
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 30, 10)
 	for _, f := range m.Files {
 		if !slices.Contains(d.opened, f.Staged) {
 			t.Errorf("%s was published unread; read were %q", f.Staged, d.opened)
@@ -177,12 +164,12 @@ func TestOnlyWhatIsStillStagedIsRead(t *testing.T) {
 
 // watchedDisk notes the files that are opened.
 type watchedDisk struct {
-	disk
+	disk.Disk
 	opened []string
 }
 
-func (d *watchedDisk) open(name string) (Object, error) {
-	o, err := d.disk.open(name)
+func (d *watchedDisk) Open(name string) (disk.Object, error) {
+	o, err := d.Disk.Open(name)
 	if err == nil {
 		d.opened = append(d.opened, name)
 	}
@@ -193,17 +180,17 @@ func (d *watchedDisk) open(name string) (Object, error) {
 // reader finds has all its hulls. So frames are published last.
 func TestFramesArePublishedLast(t *testing.T) {
 	const end = 12
-	hulls := Config{Tables: []string{tableHulls}}
+	hulls := []string{tables.Hulls}
 	partly := 0
 	for n := 0; ; n++ {
-		d := newMemDisk()
-		p := dieAt(d, n)
-		w := writer{store: memStore(&p.disk), end: end, roll: roll(6), fail: isCrash, cfg: hulls}
-		w.run(p.ctx)
+		d := sinktest.NewMemDisk()
+		p := sinktest.DieAt(d, n)
+		w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: sinktest.Roll(6), Fail: sinktest.IsCrash, Tables: hulls}
+		w.Run(p.Ctx)
 		for seed := range uint64(4) {
-			after := d.crash(keepSome(seed))
+			after := d.Crash(sinktest.KeepSome(seed))
 			var frames, others int
-			for name := range after.live.files {
+			for name := range after.Live.Files {
 				frames += strings.Count(name, "frames/dataset=")
 				others += strings.Count(name, "hulls/dataset=") + strings.Count(name, "rejects/topic=")
 			}
@@ -214,7 +201,7 @@ func TestFramesArePublishedLast(t *testing.T) {
 				partly++
 			}
 		}
-		if !p.dead {
+		if !p.Dead {
 			break
 		}
 	}
@@ -225,9 +212,9 @@ func TestFramesArePublishedLast(t *testing.T) {
 
 // hullless returns the files of frames that readers see without those of hulls of
 // the same commit.
-func hullless(d *memDisk) (missing []string) {
-	for name := range d.live.files {
-		if rest, ok := strings.CutPrefix(name, tableFrames+"/"); ok && d.live.files[tableHulls+"/"+rest] == nil {
+func hullless(d *sinktest.MemDisk) (missing []string) {
+	for name := range d.Live.Files {
+		if rest, ok := strings.CutPrefix(name, tables.Frames+"/"); ok && d.Live.Files[tables.Hulls+"/"+rest] == nil {
 			missing = append(missing, name)
 		}
 	}

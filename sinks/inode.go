@@ -29,9 +29,9 @@ func inodeOf(ctx context.Context, s Store, name string) (string, error) {
 // or the file system has no numbers that last.
 func (l *Local) Inode(_ context.Context, name string) (string, error) {
 	if d, ok := l.disk.(interface {
-		inode(name string) (string, error)
+		Inode(name string) (string, error)
 	}); ok {
-		return d.inode(name)
+		return d.Inode(name)
 	}
 	return "", nil
 }

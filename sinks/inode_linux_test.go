@@ -1,4 +1,4 @@
-package sinks
+package sinks_test
 
 import (
 	"fmt"
@@ -7,17 +7,21 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"entropipe/sinks"
+	"entropipe/sinks/internal/sinktest"
+	"entropipe/sinks/record"
 )
 
 // inodeAt opens the output in dir, which is made, and returns its inode and name.
 func inodeAt(t *testing.T, dir string) (inode, uuid string) {
 	t.Helper()
-	s, err := OpenLocal(dir)
+	s, err := sinks.OpenLocal(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	o := openOn(t, s)
+	o := sinktest.OpenOn(t, s)
 	return o.Inode(), o.UUID()
 }
 
@@ -28,7 +32,7 @@ func TestInodeOfAnOutput(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	first, uuid := inodeAt(t, out)
-	info, err := os.Stat(filepath.Join(out, storeFile))
+	info, err := os.Stat(filepath.Join(out, record.StoreFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +69,7 @@ func TestInodeOfAnOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	same("through a link", link)
-	if err := os.Remove(filepath.Join(moved, storeFile)); err != nil {
+	if err := os.Remove(filepath.Join(moved, record.StoreFile)); err != nil {
 		t.Fatal(err)
 	}
 	if _, id := inodeAt(t, moved); id == uuid {
@@ -75,7 +79,7 @@ func TestInodeOfAnOutput(t *testing.T) {
 
 // A store without inodes says none.
 func TestInodeOfAStoreWithout(t *testing.T) {
-	o := openOn(t, memStore(newMemDisk()))
+	o := sinktest.OpenOn(t, sinktest.MemStore(sinktest.NewMemDisk()))
 	if got := o.Inode(); got != "" {
 		t.Errorf("inode %q", got)
 	}

@@ -13,12 +13,15 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"entropipe/sinks/internal/disk"
+	"entropipe/sinks/record"
 )
 
 // Local is a Store in a folder of this machine, or of a file system that it
 // has mounted: one with hard links, atomic renames and an honest fsync.
 type Local struct {
-	disk  disk
+	disk  disk.Disk
 	name  string
 	close func() error
 
@@ -60,15 +63,19 @@ func namedIn(dir string) []string {
 
 // OpenExisting opens a folder as a store, for reading it: nothing is made.
 func OpenExisting(dir string) (*Local, error) {
-	root, err := os.OpenRoot(dir)
+	d, err := disk.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("output folder: %w", err)
 	}
-	return newLocal(osDisk{root}, dir, root.Close), nil
+	l := LocalOn(d, dir)
+	l.close = d.Close
+	return l, nil
 }
 
-func newLocal(d disk, name string, close func() error) *Local {
-	return &Local{disk: d, name: name, close: close, durable: map[string]bool{".": true}, swept: map[string]bool{}}
+// LocalOn returns a store on a disk of this module: tests have disks that fail and
+// disks that forget what was not fsynced. name stands for it in error texts.
+func LocalOn(d disk.Disk, name string) *Local {
+	return &Local{disk: d, name: name, close: func() error { return nil }, durable: map[string]bool{".": true}, swept: map[string]bool{}}
 }
 
 // Close releases the folder.
@@ -77,41 +84,37 @@ func (l *Local) Close() error { return l.close() }
 // String is the folder as it was given.
 func (l *Local) String() string { return l.name }
 
-// aside is how the name of a file begins that will be linked to a record's
-// name. It is in the same folder and ends in a uuid.
-const aside = ".new-"
-
 // Create implements Records: the bytes are written aside and fsynced, then
 // linked to their name, which fails if the name is taken, then the folder is
 // fsynced.
 func (l *Local) Create(_ context.Context, name string, data []byte) error {
 	dir := path.Dir(name)
-	if len(data) > maxRecord {
-		return fmt.Errorf("%w: %d bytes are too many for a commit record (at most %d)", ErrNotCreated, len(data), maxRecord)
+	if len(data) > record.MaxSize {
+		return fmt.Errorf("%w: %d bytes are too many for a commit record (at most %d)", ErrNotCreated, len(data), record.MaxSize)
 	}
 	if err := l.makeFolder(dir); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotCreated, err)
 	}
-	tmp := dir + "/" + aside + path.Base(name) + "-" + newUUID()
+	tmp := dir + "/" + record.NewPrefix + path.Base(name) + "-" + record.NewUUID()
 	if err := l.writeFile(tmp, data); err != nil {
-		l.disk.remove(tmp)
+		l.disk.Remove(tmp)
 		return fmt.Errorf("%w: %w", ErrNotCreated, err)
 	}
-	err := l.disk.link(tmp, name)
+	err := l.disk.Link(tmp, name)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		err = ErrExists
 	case isOneOf(err, syscall.ENOTSUP, syscall.EPERM, syscall.ENOSYS):
-		l.disk.remove(tmp)
+		l.disk.Remove(tmp)
 		return fmt.Errorf("%w: %w (the file system of %s has no hard links, which exactly-once output needs; choose another)", ErrNotCreated, err, l.name)
 	case isOneOf(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EMFILE, syscall.ENFILE):
-		l.disk.remove(tmp)
+		l.disk.Remove(tmp)
 		return fmt.Errorf("%w: %w", ErrNotCreated, err) // refused: nothing has begun
 	}
-	if syncErr := l.disk.syncDir(dir); err == nil || errors.Is(err, ErrExists) && syncErr != nil {
+	if syncErr := l.disk.SyncDir(dir); err == nil || errors.Is(err, ErrExists) && syncErr != nil {
 		err = syncErr
 	}
-	l.disk.remove(tmp)
+	l.disk.Remove(tmp)
 	return err
 }
 
@@ -121,7 +124,7 @@ func isOneOf(err error, errs ...syscall.Errno) bool {
 
 // writeFile creates a file that survives a crash, but for its name.
 func (l *Local) writeFile(name string, data []byte) error {
-	f, err := l.disk.create(name)
+	f, err := l.disk.Create(name)
 	if err != nil {
 		return err
 	}
@@ -134,13 +137,9 @@ func (l *Local) writeFile(name string, data []byte) error {
 	return err
 }
 
-// maxRecord bounds the size of a commit record that is read into memory. A
-// manifest takes some 400 bytes a file.
-const maxRecord = 256 << 20
-
 // Read implements Records.
 func (l *Local) Read(ctx context.Context, name string) ([]byte, error) {
-	data, err := readObject(ctx, l, name, maxRecord)
+	data, err := ReadRecord(ctx, l, name)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +149,7 @@ func (l *Local) Read(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	l.sweep(dir)
-	return data, l.disk.syncDir(dir)
+	return data, l.disk.SyncDir(dir)
 }
 
 // sweep removes what crashes have left aside in a folder of records, which may
@@ -164,15 +163,15 @@ func (l *Local) sweep(dir string) {
 	if clean {
 		return
 	}
-	names, err := l.disk.names(dir)
+	names, err := l.disk.Names(dir)
 	clean = err == nil
 	for _, name := range names {
-		target, ok := strings.CutPrefix(name, aside)
+		target, ok := strings.CutPrefix(name, record.NewPrefix)
 		if !ok {
 			continue
 		}
-		target = target[:max(0, len(target)-uuidSize-1)]
-		if _, err := l.disk.size(dir + "/" + target); err != nil || target == "" || l.disk.remove(dir+"/"+name) != nil {
+		target = target[:max(0, len(target)-record.UUIDSize-1)]
+		if _, err := l.disk.Size(dir + "/" + target); err != nil || target == "" || l.disk.Remove(dir+"/"+name) != nil {
 			clean = false
 		}
 	}
@@ -202,15 +201,15 @@ func (l *Local) makeOne(dir string) error {
 	if known {
 		return nil
 	}
-	passing := strings.HasPrefix(dir, stagingFolder+"/") // belongs to one attempt, and goes with it
-	err := l.disk.mkdir(dir)
+	passing := strings.HasPrefix(dir, record.StagingFolder+"/") // belongs to one attempt, and goes with it
+	err := l.disk.Mkdir(dir)
 	switch {
 	case errors.Is(err, fs.ErrExist) && passing:
 		return nil
 	case err != nil && !errors.Is(err, fs.ErrExist):
 		return err
 	}
-	if err := l.disk.syncDir(path.Dir(dir)); err != nil || passing {
+	if err := l.disk.SyncDir(path.Dir(dir)); err != nil || passing {
 		return err
 	}
 	l.mu.Lock()
@@ -224,27 +223,27 @@ func (l *Local) Stage(_ context.Context, name string) (io.WriteCloser, error) {
 	if err := l.makeFolder(path.Dir(name)); err != nil {
 		return nil, err
 	}
-	f, err := l.disk.create(name)
+	f, err := l.disk.Create(name)
 	if err != nil {
 		return nil, err
 	}
-	return &stagedFile{diskFile: f, l: l, dir: path.Dir(name)}, nil
+	return &stagedFile{File: f, l: l, dir: path.Dir(name)}, nil
 }
 
 // stagedFile is a file whose Close makes it durable.
 type stagedFile struct {
-	diskFile
+	disk.File
 	l   *Local
 	dir string
 }
 
 func (f *stagedFile) Close() error {
 	err := f.Sync()
-	if closeErr := f.diskFile.Close(); err == nil {
+	if closeErr := f.File.Close(); err == nil {
 		err = closeErr
 	}
 	if err == nil {
-		err = f.l.disk.syncDir(f.dir)
+		err = f.l.disk.SyncDir(f.dir)
 	}
 	return err
 }
@@ -261,7 +260,7 @@ func (l *Local) Publish(ctx context.Context, moves []Move) error {
 			return err
 		}
 		if dir := path.Dir(m.To); i == len(moves)-1 || path.Dir(moves[i+1].To) != dir {
-			if err := l.disk.syncDir(dir); err != nil {
+			if err := l.disk.SyncDir(dir); err != nil {
 				return err
 			}
 		}
@@ -283,14 +282,14 @@ func (l *Local) move(m Move) error {
 	if done || err != nil {
 		return err
 	}
-	err = l.disk.rename(m.From, m.To)
+	err = l.disk.Rename(m.From, m.To)
 	if errors.Is(err, syscall.EXDEV) {
 		return fmt.Errorf("%w (all of %s must be on one file system: undo the mount, and what is committed will be moved)", err, l.name)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if _, sourceErr := l.disk.size(m.From); sourceErr == nil {
+	if _, sourceErr := l.disk.Size(m.From); sourceErr == nil {
 		return err // the folder has been removed under us
 	}
 	if done, err = l.moved(m); err == nil && !done {
@@ -301,14 +300,14 @@ func (l *Local) move(m Move) error {
 
 // moved tells whether the destination of m is there and the source is not.
 func (l *Local) moved(m Move) (bool, error) {
-	size, err := l.disk.size(m.To)
+	size, err := l.disk.Size(m.To)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if _, err := l.disk.size(m.From); err == nil {
+	if _, err := l.disk.Size(m.From); err == nil {
 		return false, &LostFileError{m, "another file has this name; the one of the commit is still in " + m.From}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
@@ -322,7 +321,7 @@ func (l *Local) moved(m Move) (bool, error) {
 // Discard implements Stager. Nothing is fsynced: what comes back after a crash
 // is an empty folder, or an attempt that is discarded again.
 func (l *Local) Discard(_ context.Context, folder string) error {
-	names, err := l.disk.names(folder)
+	names, err := l.disk.Names(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -330,11 +329,11 @@ func (l *Local) Discard(_ context.Context, folder string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := l.disk.remove(folder + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := l.disk.Remove(folder + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	err = l.disk.remove(folder)
+	err = l.disk.Remove(folder)
 	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) || errors.Is(err, fs.ErrNotExist) {
 		return nil // not empty: a lost attempt that is still staging; it removes the rest when it learns that
 	}

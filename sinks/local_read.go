@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 )
 
 // Open implements Reader.
 func (l *Local) Open(_ context.Context, name string) (Object, error) {
-	o, err := l.disk.open(name)
+	o, err := l.disk.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", name, ErrNotFound)
 	}
@@ -20,7 +19,7 @@ func (l *Local) Open(_ context.Context, name string) (Object, error) {
 
 // List implements Reader.
 func (l *Local) List(ctx context.Context, folder string, f func(Entry) error) error {
-	entries, err := l.disk.readDir(folder)
+	entries, err := l.disk.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -46,7 +45,7 @@ func (l *Local) List(ctx context.Context, folder string, f func(Entry) error) er
 
 // Names implements Reader.
 func (l *Local) Names(_ context.Context, folder string) ([]string, error) {
-	names, err := l.disk.names(folder)
+	names, err := l.disk.Names(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -62,7 +61,7 @@ func (l *Local) compare(ctx context.Context, moves []Move) error {
 		if m.SHA256 == "" {
 			continue
 		}
-		o, err := l.disk.open(m.From)
+		o, err := l.disk.Open(m.From)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -89,7 +88,7 @@ func differs(ctx context.Context, o Object, m Move, buffer []byte) (string, erro
 	if o.Size() != m.Bytes {
 		return fmt.Sprintf("it has %d bytes, its manifest says %d", o.Size(), m.Bytes), nil
 	}
-	sum, err := sumOf(ctx, o, buffer)
+	sum, err := Checksum(ctx, o, buffer)
 	if err != nil || sum == m.SHA256 {
 		return "", err
 	}
@@ -106,21 +105,4 @@ func listFile(name string, e fs.DirEntry, f func(Entry) error) error {
 		return err
 	}
 	return f(Entry{Name: name, Size: info.Size()})
-}
-
-// readObject returns the bytes of a whole file of at most limit bytes.
-func readObject(ctx context.Context, r Reader, name string, limit int64) ([]byte, error) {
-	o, err := r.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer o.Close()
-	if o.Size() > limit {
-		return nil, fmt.Errorf("%s: %d bytes are no commit record (at most %d)", name, o.Size(), limit)
-	}
-	data := make([]byte, o.Size())
-	if _, err := io.ReadFull(io.NewSectionReader(o, 0, o.Size()), data); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return data, nil
 }

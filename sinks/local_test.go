@@ -1,4 +1,4 @@
-package sinks
+package sinks_test
 
 import (
 	"context"
@@ -12,31 +12,36 @@ import (
 	"testing"
 
 	"entropipe/schemas"
+	"entropipe/sinks"
+	"entropipe/sinks/internal/batches"
+	"entropipe/sinks/internal/sinktest"
+	"entropipe/sinks/read"
+	"entropipe/sinks/record"
 )
 
 // everyStore runs a test on every implementation of Store.
-func everyStore(t *testing.T, f func(t *testing.T, s *Local)) {
+func everyStore(t *testing.T, f func(t *testing.T, s *sinks.Local)) {
 	t.Run("folder", func(t *testing.T) {
-		s, err := OpenLocal(filepath.Join(t.TempDir(), "a", "b"))
+		s, err := sinks.OpenLocal(filepath.Join(t.TempDir(), "a", "b"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
 		f(t, s)
 	})
-	t.Run("memory", func(t *testing.T) { f(t, memStore(newMemDisk())) })
+	t.Run("memory", func(t *testing.T) { f(t, sinktest.MemStore(sinktest.NewMemDisk())) })
 }
 
-func namesIn(t *testing.T, s Reader, folder string) []string {
+func namesIn(t *testing.T, s sinks.Reader, folder string) []string {
 	t.Helper()
 	var found []string
-	if err := s.List(context.Background(), folder, func(e Entry) error { found = append(found, e.Name); return nil }); err != nil {
+	if err := s.List(context.Background(), folder, func(e sinks.Entry) error { found = append(found, e.Name); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return found
 }
 
-func stageText(t *testing.T, s Stager, name, text string) {
+func stageText(t *testing.T, s sinks.Stager, name, text string) {
 	t.Helper()
 	w, err := s.Stage(context.Background(), name)
 	if err != nil {
@@ -52,15 +57,15 @@ func stageText(t *testing.T, s Stager, name, text string) {
 
 // A record is created once: the second attempt fails and changes nothing.
 func TestStoreCreateIsExclusive(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *Local) {
-		ctx, name := context.Background(), commitsFolder+"/topics/t/base.json"
-		if _, err := s.Read(ctx, name); !errors.Is(err, ErrNotFound) {
+	everyStore(t, func(t *testing.T, s *sinks.Local) {
+		ctx, name := context.Background(), record.CommitsFolder+"/topics/t/base.json"
+		if _, err := s.Read(ctx, name); !errors.Is(err, sinks.ErrNotFound) {
 			t.Errorf("read before: %v", err)
 		}
 		if err := s.Create(ctx, name, []byte("one")); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Create(ctx, name, []byte("two")); !errors.Is(err, ErrExists) {
+		if err := s.Create(ctx, name, []byte("two")); !errors.Is(err, sinks.ErrExists) {
 			t.Errorf("second create: %v", err)
 		}
 		if data, err := s.Read(ctx, name); err != nil || string(data) != "one" {
@@ -74,9 +79,9 @@ func TestStoreCreateIsExclusive(t *testing.T) {
 
 // Publishing may be repeated, in part or in whole, and never replaces a file.
 func TestStorePublish(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *Local) {
-		ctx, folder := context.Background(), stagingFolder+"/x"
-		moves := []Move{{From: folder + "/a-0", To: "a/dataset=1/part.parquet", Bytes: 3}, {From: folder + "/b-1", To: "b/part.parquet", Bytes: 4}}
+	everyStore(t, func(t *testing.T, s *sinks.Local) {
+		ctx, folder := context.Background(), record.StagingFolder+"/x"
+		moves := []sinks.Move{{From: folder + "/a-0", To: "a/dataset=1/part.parquet", Bytes: 3}, {From: folder + "/b-1", To: "b/part.parquet", Bytes: 4}}
 		stageText(t, s, moves[0].From, "one")
 		stageText(t, s, moves[1].From, "four")
 		if got := namesIn(t, s, "."); !slices.Equal(got, []string{moves[0].From, moves[1].From}) {
@@ -98,19 +103,19 @@ func TestStorePublish(t *testing.T) {
 		if got := namesIn(t, s, "."); !slices.Equal(got, []string{moves[0].To, moves[1].To}) {
 			t.Errorf("published %q", got)
 		}
-		var lost *LostFileError
-		wrongSize := Move{From: moves[0].From, To: moves[0].To, Bytes: 4}
-		if err := s.Publish(ctx, []Move{wrongSize}); !errors.As(err, &lost) {
+		var lost *sinks.LostFileError
+		wrongSize := sinks.Move{From: moves[0].From, To: moves[0].To, Bytes: 4}
+		if err := s.Publish(ctx, []sinks.Move{wrongSize}); !errors.As(err, &lost) {
 			t.Errorf("a destination of another size: %v", err)
 		}
-		if err := s.Publish(ctx, []Move{{From: folder + "/gone", To: "a/gone.parquet", Bytes: 3}}); !errors.As(err, &lost) || !strings.Contains(err.Error(), "neither here nor in") {
+		if err := s.Publish(ctx, []sinks.Move{{From: folder + "/gone", To: "a/gone.parquet", Bytes: 3}}); !errors.As(err, &lost) || !strings.Contains(err.Error(), "neither here nor in") {
 			t.Errorf("gone at both places: %v", err)
 		}
 		stageText(t, s, moves[0].From, "two")
 		if err := s.Publish(ctx, moves[:1]); !errors.As(err, &lost) || !strings.Contains(err.Error(), "another file has this name") {
 			t.Errorf("a stranger at the destination: %v", err)
 		}
-		if data, err := readObject(ctx, s, moves[0].To, 100); err != nil || string(data) != "one" {
+		if data, err := sinks.ReadRecord(ctx, s, moves[0].To); err != nil || string(data) != "one" {
 			t.Errorf("the stranger is now %q (%v)", data, err)
 		}
 	})
@@ -118,16 +123,16 @@ func TestStorePublish(t *testing.T) {
 
 // Discarding what is not there is no error.
 func TestStoreDiscard(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *Local) {
+	everyStore(t, func(t *testing.T, s *sinks.Local) {
 		ctx := context.Background()
-		stageText(t, s, stagingFolder+"/x/a", "1")
-		stageText(t, s, stagingFolder+"/y/a", "1")
+		stageText(t, s, record.StagingFolder+"/x/a", "1")
+		stageText(t, s, record.StagingFolder+"/y/a", "1")
 		for range 2 {
-			if err := s.Discard(ctx, stagingFolder+"/x"); err != nil {
+			if err := s.Discard(ctx, record.StagingFolder+"/x"); err != nil {
 				t.Error(err)
 			}
 		}
-		if got := namesIn(t, s, stagingFolder); !slices.Equal(got, []string{stagingFolder + "/y/a"}) {
+		if got := namesIn(t, s, record.StagingFolder); !slices.Equal(got, []string{record.StagingFolder + "/y/a"}) {
 			t.Errorf("left %q", got)
 		}
 	})
@@ -139,7 +144,7 @@ func TestLocalStaysInItsFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := OpenLocal(filepath.Join(dir, "out"))
+	s, err := sinks.OpenLocal(filepath.Join(dir, "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,8 +159,8 @@ func TestLocalStaysInItsFolder(t *testing.T) {
 			t.Errorf("%s can be opened", name)
 		}
 	}
-	stageText(t, s, stagingFolder+"/x/a", "1")
-	if err := s.Publish(ctx, []Move{{From: stagingFolder + "/x/a", To: "frames/stolen", Bytes: 1}}); err == nil {
+	stageText(t, s, record.StagingFolder+"/x/a", "1")
+	if err := s.Publish(ctx, []sinks.Move{{From: record.StagingFolder + "/x/a", To: "frames/stolen", Bytes: 1}}); err == nil {
 		t.Error("a file was moved out")
 	}
 }
@@ -163,17 +168,17 @@ func TestLocalStaysInItsFolder(t *testing.T) {
 // A real folder holds what a commit says, and what users see is named as the
 // contract says.
 func TestLocalFolderLayout(t *testing.T) {
-	s, err := OpenLocal(t.TempDir())
+	s, err := sinks.OpenLocal(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	takeOver(t, s, 0, 20, 10)
+	sinktest.TakeOver(t, s, 0, 20, 10)
 	want := []string{
-		commitsFolder + "/store.json",
-		commitsFolder + "/topics/points/0/00000000000000000000.json",
-		commitsFolder + "/topics/points/0/00000000000000000010.json",
-		commitsFolder + "/topics/points/base.json",
+		record.CommitsFolder + "/store.json",
+		record.CommitsFolder + "/topics/points/0/00000000000000000000.json",
+		record.CommitsFolder + "/topics/points/0/00000000000000000010.json",
+		record.CommitsFolder + "/topics/points/base.json",
 		"frames/dataset=a/topic=points/part-0-00000000000000000000-00000000000000000010.parquet",
 		"frames/dataset=a/topic=points/part-0-00000000000000000010-00000000000000000020.parquet",
 		"frames/dataset=b/topic=points/part-0-00000000000000000000-00000000000000000010.parquet",
@@ -184,57 +189,57 @@ func TestLocalFolderLayout(t *testing.T) {
 	if got := namesIn(t, s, "."); !slices.Equal(got, want) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
-	mustBeWhole(t, s, 0, 20)
+	sinktest.MustBeWhole(t, s, 0, 20)
 }
 
 // A folder that cannot be written is one clear error, at once.
 func TestReadOnlyFolder(t *testing.T) {
-	d := newMemDisk()
-	f := &faultDisk{disk: d, before: func(op, name string) error {
+	d := sinktest.NewMemDisk()
+	f := &sinktest.FaultDisk{Disk: d, Before: func(op, name string) error {
 		if op != "look" {
-			return pathError(op, name, syscall.EROFS)
+			return sinktest.PathError(op, name, syscall.EROFS)
 		}
 		return nil
 	}}
-	_, err := Open(context.Background(), memStore(f), Config{})
+	_, err := sinks.Open(context.Background(), sinktest.MemStore(f), sinktest.EncoderOf(), sinks.Config{})
 	if !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), "open output") {
 		t.Errorf("open: %v", err)
 	}
 	// The same in the middle of a run: the next commit says so, and when the
 	// folder is writable again the output goes on.
-	takeOver(t, memStore(d), 0, 10, 10)
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 10, 10)
 	readOnly := false
-	f.before = func(op, name string) error {
+	f.Before = func(op, name string) error {
 		if readOnly && op != "look" {
-			return pathError(op, name, syscall.EROFS)
+			return sinktest.PathError(op, name, syscall.EROFS)
 		}
 		return nil
 	}
-	o, err := Open(context.Background(), memStore(f), testTables)
+	o, err := sinks.Open(context.Background(), sinktest.MemStore(f), sinktest.EncoderOf(), sinks.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Resume(context.Background(), logTopic, 0); err != nil {
+	if _, err := o.Resume(context.Background(), sinktest.LogTopic, 0); err != nil {
 		t.Fatal(err)
 	}
 	readOnly = true
-	if _, err := o.Commit(context.Background(), logBatch(10, 10)); !errors.Is(err, syscall.EROFS) {
+	if _, err := o.Commit(context.Background(), sinktest.LogBatch(10, 10)); !errors.Is(err, syscall.EROFS) {
 		t.Errorf("commit: %v", err)
 	}
 	readOnly = false
-	takeOver(t, memStore(d), 0, 20, 10)
-	mustBeWhole(t, memStore(d), 0, 20)
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 20, 10)
+	sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 20)
 }
 
 // On a file system without hard links the error says what is missing.
 func TestFileSystemWithoutLinks(t *testing.T) {
-	f := &faultDisk{disk: newMemDisk(), before: func(op, name string) error {
+	f := &sinktest.FaultDisk{Disk: sinktest.NewMemDisk(), Before: func(op, name string) error {
 		if op == "link" {
-			return pathError(op, name, syscall.ENOTSUP)
+			return sinktest.PathError(op, name, syscall.ENOTSUP)
 		}
 		return nil
 	}}
-	if _, err := Open(context.Background(), memStore(f), Config{}); err == nil || !strings.Contains(err.Error(), "no hard links") {
+	if _, err := sinks.Open(context.Background(), sinktest.MemStore(f), sinktest.EncoderOf(), sinks.Config{}); err == nil || !strings.Contains(err.Error(), "no hard links") {
 		t.Errorf("open: %v", err)
 	}
 }
@@ -252,11 +257,11 @@ func TestNamesOfOutputsAndTopics(t *testing.T) {
 	t.Chdir(dir)
 	topics := []string{"points", "a.b_c-d", "...", "x-", "Größe/ß", strings.Repeat("t", 249), strings.Repeat("t", 248) + "u", "points-2147483647"}
 	for i, out := range []string{"real", "real/", "./real//", "link", "link/", dir + "/link/../real"} {
-		s, err := OpenLocal(out)
+		s, err := sinks.OpenLocal(out)
 		if err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}
-		o, err := Open(t.Context(), s, testTables)
+		o, err := sinks.Open(t.Context(), s, sinktest.EncoderOf(), sinks.Config{})
 		if err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}
@@ -269,7 +274,7 @@ func TestNamesOfOutputsAndTopics(t *testing.T) {
 				if err != nil || pos.Next != int64(3*i) {
 					t.Fatalf("%s: %q/%d resumes at %d, want %d; %v", out, topic, id, pos.Next, 3*i, err)
 				}
-				b := synthetic(batchSpec{topic: topic, partition: id, start: pos.Next, records: 3, frames: 1, points: 3, seed: logSeed})
+				b := batches.Synthetic(batches.Spec{Topic: topic, Partition: id, Start: pos.Next, Records: 3, Frames: 1, Points: 3, Seed: sinktest.LogSeed})
 				if b.Last == nil {
 					b.Last = pos.Last
 				}
@@ -278,7 +283,7 @@ func TestNamesOfOutputsAndTopics(t *testing.T) {
 				}
 			}
 		}
-		r, err := Verify(t.Context(), s, VerifyOptions{})
+		r, err := read.Verify(t.Context(), s, read.VerifyOptions{})
 		if err != nil || !r.OK || len(r.Partitions) != 2+len(topics) || len(r.Notes) > 0 {
 			t.Fatalf("%s: %v\n%s", out, err, r)
 		}

@@ -1,4 +1,4 @@
-package sinks
+package sinks_test
 
 import (
 	"context"
@@ -12,12 +12,18 @@ import (
 	"testing"
 
 	"entropipe/schemas"
+	"entropipe/sinks"
+	"entropipe/sinks/internal/batches"
+	"entropipe/sinks/internal/disk"
+	"entropipe/sinks/internal/sinktest"
+	"entropipe/sinks/read"
+	"entropipe/sinks/record"
 )
 
 // faultStore lets a test have a say before and after each call that changes a
 // store, whatever store it is.
 type faultStore struct {
-	Store
+	sinks.Store
 	before func(op, name string) error
 	after  func(op, name string) error
 }
@@ -44,7 +50,7 @@ func (s *faultStore) Stage(ctx context.Context, name string) (w io.WriteCloser, 
 	return w, err
 }
 
-func (s *faultStore) Publish(ctx context.Context, moves []Move) error {
+func (s *faultStore) Publish(ctx context.Context, moves []sinks.Move) error {
 	return s.ask("publish", "", func() error { return s.Store.Publish(ctx, moves) })
 }
 
@@ -54,23 +60,23 @@ func (s *faultStore) Discard(ctx context.Context, folder string) error {
 
 // overwriting is a store whose Create is no compare-and-set: the last one wins.
 type overwriting struct {
-	Store
-	disk disk
+	sinks.Store
+	disk disk.Disk
 }
 
 func (s overwriting) Create(ctx context.Context, name string, data []byte) error {
-	s.disk.remove(name)
+	s.disk.Remove(name)
 	return s.Store.Create(ctx, name, data)
 }
 
 // baseless is a store on which every writer has a base of its own.
 type baseless struct {
-	Store
+	sinks.Store
 	own map[string][]byte
 }
 
 func (s baseless) Create(ctx context.Context, name string, data []byte) error {
-	if strings.HasSuffix(name, "/"+baseFile) {
+	if strings.HasSuffix(name, "/"+record.BaseFile) {
 		s.own[name] = data
 		return nil
 	}
@@ -78,11 +84,11 @@ func (s baseless) Create(ctx context.Context, name string, data []byte) error {
 }
 
 func (s baseless) Read(ctx context.Context, name string) ([]byte, error) {
-	if strings.HasSuffix(name, "/"+baseFile) {
+	if strings.HasSuffix(name, "/"+record.BaseFile) {
 		if data := s.own[name]; data != nil {
 			return data, nil
 		}
-		return nil, ErrNotFound
+		return nil, sinks.ErrNotFound
 	}
 	return s.Store.Read(ctx, name)
 }
@@ -95,29 +101,29 @@ type zombie struct {
 }
 
 // freeze runs one commit of w, with records [pos, pos+n), up to its manifest.
-func freeze(t *testing.T, store Store, base int64, n int) *zombie {
+func freeze(t *testing.T, store sinks.Store, base int64, n int) *zombie {
 	t.Helper()
 	ctx := context.Background()
 	z := &zombie{make(chan struct{}), make(chan struct{}), make(chan error, 1)}
 	once := sync.OnceFunc(func() { close(z.frozen); <-z.thaw })
-	o, err := Open(ctx, &faultStore{Store: store, before: func(op, name string) error {
-		if _, isManifest := manifestStart(name[strings.LastIndexByte(name, '/')+1:]); op == "create" && isManifest {
+	o, err := sinks.Open(ctx, &faultStore{Store: store, before: func(op, name string) error {
+		if _, isManifest := record.ManifestStart(name[strings.LastIndexByte(name, '/')+1:]); op == "create" && isManifest {
 			once()
 		}
 		return nil
-	}}, testTables)
+	}}, sinktest.EncoderOf(), sinks.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Base(ctx, logTopic, schemas.TopicID{}, map[int32]int64{0: base}); err != nil {
+	if err := o.Base(ctx, sinktest.LogTopic, schemas.TopicID{}, map[int32]int64{0: base}); err != nil {
 		t.Fatal(err)
 	}
-	pos, err := o.Resume(ctx, logTopic, 0)
+	pos, err := o.Resume(ctx, sinktest.LogTopic, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	go func() {
-		_, err := o.Commit(ctx, logBatch(pos.Next, n))
+		_, err := o.Commit(ctx, sinktest.LogBatch(pos.Next, n))
 		z.result <- err
 	}()
 	<-z.frozen
@@ -130,32 +136,23 @@ func (z *zombie) wake() error {
 	return <-z.result
 }
 
-// takeOver is another writer that copies records up to end.
-func takeOver(t *testing.T, store Store, base, end int64, rollSize int) {
-	t.Helper()
-	w := writer{store: store, base: base, end: end, roll: roll(rollSize), fail: isCrash, cfg: testTables}
-	if err := w.run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A writer that freezes between staging and manifest, while another takes over
 // and commits, must lose when it wakes up: at any manifest, the first included.
 func TestZombieLoses(t *testing.T) {
 	for _, done := range []int64{0, 12} {
 		for _, size := range []int{5, 10, 20} { // less than, as much as, and more than the other commits
 			t.Run(fmt.Sprintf("after %d records, %d", done, size), func(t *testing.T) {
-				d := newMemDisk()
+				d := sinktest.NewMemDisk()
 				if done > 0 {
-					takeOver(t, memStore(d), 0, done, 6)
+					sinktest.TakeOver(t, sinktest.MemStore(d), 0, done, 6)
 				}
-				z := freeze(t, memStore(d), 0, size)
-				takeOver(t, memStore(d), 0, done+10, 10)
+				z := freeze(t, sinktest.MemStore(d), 0, size)
+				sinktest.TakeOver(t, sinktest.MemStore(d), 0, done+10, 10)
 				if err := z.wake(); !errors.Is(err, schemas.ErrLost) {
 					t.Errorf("the zombie's commit ended with %v, want ErrLost", err)
 				}
-				mustBeWhole(t, memStore(d), 0, done+10)
-				mustBeClean(t, d)
+				sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, done+10)
+				sinktest.MustBeClean(t, d)
 			})
 		}
 	}
@@ -164,17 +161,17 @@ func TestZombieLoses(t *testing.T) {
 // The same where the compare-and-set is taken out: the zombie's rows are added
 // to the other's. If this test fails, the one above cannot fail.
 func TestZombieDoublesWithoutCompareAndSet(t *testing.T) {
-	d := newMemDisk()
-	broken := func() Store { return overwriting{memStore(d), d} }
+	d := sinktest.NewMemDisk()
+	broken := func() sinks.Store { return overwriting{sinktest.MemStore(d), d} }
 	z := freeze(t, broken(), 0, 20)
-	takeOver(t, broken(), 0, 10, 10)
+	sinktest.TakeOver(t, broken(), 0, 10, 10)
 	if err := z.wake(); err != nil {
 		t.Fatalf("the zombie's commit ended with %v: the store is not broken enough", err)
 	}
-	if wrong := exactlyOnce(t, memStore(d), 0, 20); !strings.Contains(wrong, "2 times") {
+	if wrong := sinktest.ExactlyOnce(t, sinktest.MemStore(d), 0, 20); !strings.Contains(wrong, "2 times") {
 		t.Errorf("no row is doubled: %s", wrong)
 	}
-	report, err := Verify(context.Background(), memStore(d), VerifyOptions{})
+	report, err := read.Verify(context.Background(), sinktest.MemStore(d), read.VerifyOptions{})
 	if err != nil || report.OK {
 		t.Errorf("verify finds no fault (%v):\n%s", err, report)
 	}
@@ -183,26 +180,26 @@ func TestZombieDoublesWithoutCompareAndSet(t *testing.T) {
 // Two writers with different ideas of the beginning: the first base holds for
 // both, so that they compete for the same first manifest.
 func TestZombieWithAnotherBase(t *testing.T) {
-	d := newMemDisk()
-	z := freeze(t, memStore(d), 0, 20)
-	takeOver(t, memStore(d), 10, 30, 30) // would begin at 10, but adopts 0
+	d := sinktest.NewMemDisk()
+	z := freeze(t, sinktest.MemStore(d), 0, 20)
+	sinktest.TakeOver(t, sinktest.MemStore(d), 10, 30, 30) // would begin at 10, but adopts 0
 	if err := z.wake(); !errors.Is(err, schemas.ErrLost) {
 		t.Errorf("the zombie's commit ended with %v, want ErrLost", err)
 	}
-	mustBeWhole(t, memStore(d), 0, 30)
+	sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 30)
 }
 
 // The same without the base: both commit, and their ranges overlap. If this
 // test fails, the one above cannot fail.
 func TestZombieDoublesWithoutBase(t *testing.T) {
-	d := newMemDisk()
-	broken := func() Store { return baseless{memStore(d), map[string][]byte{}} }
+	d := sinktest.NewMemDisk()
+	broken := func() sinks.Store { return baseless{sinktest.MemStore(d), map[string][]byte{}} }
 	z := freeze(t, broken(), 0, 20)
-	takeOver(t, broken(), 10, 30, 30)
+	sinktest.TakeOver(t, broken(), 10, 30, 30)
 	if err := z.wake(); err != nil {
 		t.Fatalf("the zombie's commit ended with %v: the store is not broken enough", err)
 	}
-	if wrong := exactlyOnce(t, memStore(d), 0, 30); !strings.Contains(wrong, "2 times") {
+	if wrong := sinktest.ExactlyOnce(t, sinktest.MemStore(d), 0, 30); !strings.Contains(wrong, "2 times") {
 		t.Errorf("no row is doubled: %s", wrong)
 	}
 }
@@ -211,8 +208,8 @@ func TestZombieDoublesWithoutBase(t *testing.T) {
 // reading back, whether or not the record was created.
 func TestUnknownAnswer(t *testing.T) {
 	const end = 24
-	for seed := range uint64(max(2, 8/sparse)) {
-		d := newMemDisk()
+	for seed := range uint64(max(2, 8/batches.Sparse)) {
+		d := sinktest.NewMemDisk()
 		rng := rand.New(rand.NewPCG(seed, 9))
 		row := 0 // answers lost in a row; too many and the writer gives up
 		answer := func(op, name string) error {
@@ -222,17 +219,17 @@ func TestUnknownAnswer(t *testing.T) {
 			row = 0
 			return nil
 		}
-		s := &faultStore{Store: memStore(d)}
+		s := &faultStore{Store: sinktest.MemStore(d)}
 		if seed%2 == 0 {
 			s.before = answer
 		} else {
 			s.after = answer
 		}
-		w := writer{store: s, end: end, roll: roll(8), fail: isCrash, cfg: testTables}
-		if err := w.run(context.Background()); err != nil {
+		w := sinktest.Writer{Store: s, End: end, Roll: sinktest.Roll(8), Fail: sinktest.IsCrash}
+		if err := w.Run(context.Background()); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if mustBeWhole(t, memStore(d), 0, end); t.Failed() {
+		if sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, end); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
@@ -241,27 +238,27 @@ func TestUnknownAnswer(t *testing.T) {
 // A create that worked, whose answer is lost and which cannot be read back
 // either, must not be taken for one that failed: its staging is needed.
 func TestUnknownAnswerKeepsStaging(t *testing.T) {
-	d := newMemDisk()
+	d := sinktest.NewMemDisk()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &faultStore{Store: memStore(d), after: func(op, name string) error {
+	s := &faultStore{Store: sinktest.MemStore(d), after: func(op, name string) error {
 		if op == "create" && strings.HasSuffix(name, "0.json") {
 			cancel()
-			d.remove(name) // not visible yet: the answer may come any time
+			d.Remove(name) // not visible yet: the answer may come any time
 			return syscall.ETIMEDOUT
 		}
 		return nil
 	}}
-	w := writer{store: s, end: 8, roll: roll(8), fail: isCrash, cfg: testTables}
-	if err := w.run(ctx); err == nil {
+	w := sinktest.Writer{Store: s, End: 8, Roll: sinktest.Roll(8), Fail: sinktest.IsCrash}
+	if err := w.Run(ctx); err == nil {
 		t.Fatal("the commit succeeded without a manifest")
 	}
-	if left, _ := d.readDir(stagingFolder); len(left) != 1 {
+	if left, _ := d.ReadDir(record.StagingFolder); len(left) != 1 {
 		t.Errorf("%d attempts in staging, want the one whose fate is unknown", len(left))
 	}
-	takeOver(t, memStore(d), 0, 8, 8)
-	takeOver(t, memStore(d), 0, 8, 8)
-	mustBeWhole(t, memStore(d), 0, 8)
-	mustBeClean(t, d)
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 8, 8)
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 8, 8)
+	sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 8)
+	sinktest.MustBeClean(t, d)
 }
 
 // turns makes several goroutines take turns at every call of the disk, in an
@@ -307,23 +304,23 @@ func (s *turns) done() {
 // dying on the way: every record is there once.
 func TestRacingWriters(t *testing.T) {
 	const end, writers = 40, 3
-	for seed := range uint64(32 / sparse) {
-		d := newMemDisk()
+	for seed := range uint64(32 / batches.Sparse) {
+		d := sinktest.NewMemDisk()
 		s := &turns{rng: rand.New(rand.NewPCG(seed, 5)), running: writers}
 		var wg sync.WaitGroup
 		errs := make([]error, writers)
 		for i := range writers {
 			rng := rand.New(rand.NewPCG(seed, uint64(100+i)))
-			p := dieAt(d, 1<<30)
+			p := sinktest.DieAt(d, 1<<30)
 			if i > 0 { // the first one lives
-				p = dieAt(d, rng.IntN(400))
+				p = sinktest.DieAt(d, rng.IntN(400))
 			}
-			die := p.disk.before
-			p.disk.before = func(op, name string) error { s.wait(); return die(op, name) }
-			w := writer{store: memStore(&p.disk), end: end, roll: func() int { return 1 + rng.IntN(12) }, fail: isCrash, cfg: testTables}
+			die := p.Disk.Before
+			p.Disk.Before = func(op, name string) error { s.wait(); return die(op, name) }
+			w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: func() int { return 1 + rng.IntN(12) }, Fail: sinktest.IsCrash}
 			wg.Go(func() {
 				defer s.done()
-				if err := w.run(p.ctx); err != nil && !p.dead {
+				if err := w.Run(p.Ctx); err != nil && !p.Dead {
 					errs[i] = err
 				}
 			})
@@ -332,8 +329,8 @@ func TestRacingWriters(t *testing.T) {
 		if err := errors.Join(errs...); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		takeOver(t, memStore(d), 0, end, 5)
-		if mustBeWhole(t, memStore(d), 0, end); t.Failed() {
+		sinktest.TakeOver(t, sinktest.MemStore(d), 0, end, 5)
+		if sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, end); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"entropipe/schemas"
+	"entropipe/sinks/record"
 )
 
 // Base fixes where the output begins in each partition of a topic, unless that
@@ -20,19 +21,19 @@ func (o *Output) Base(ctx context.Context, topic string, id schemas.TopicID, sta
 	if found, err := o.HasBase(ctx, topic); found || err != nil {
 		return err
 	}
-	b := baseRecord{Format: formatVersion, UUID: newUUID(), Topic: topic, TopicID: id.String(), Created: time.Now().UTC(), Starts: map[string]int64{}}
+	b := record.Base{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: topic, TopicID: id.String(), Created: time.Now().UTC(), Starts: map[string]int64{}}
 	for p, start := range starts {
 		if p < 0 || start < 0 {
 			return fmt.Errorf("topic %s: partition %d cannot begin at %d", topic, p, start)
 		}
 		b.Starts[strconv.Itoa(int(p))] = start
 	}
-	name := topicFolder(topic) + "/" + baseFile
-	found, _, err := createOrAdopt(ctx, o.store, name, encodeRecord(b))
+	name := record.TopicFolder(topic) + "/" + record.BaseFile
+	found, _, err := createOrAdopt(ctx, o.store, name, record.Encode(b))
 	if err != nil {
 		return fmt.Errorf("topic %s: %w", topic, err)
 	}
-	_, err = parseBase(name, found, topic)
+	_, err = record.ParseBase(name, found, topic)
 	return err
 }
 
@@ -45,7 +46,7 @@ func (o *Output) HasBase(ctx context.Context, topic string) (bool, error) {
 	return err == nil, err
 }
 
-func (o *Output) base(ctx context.Context, topic string) (*baseRecord, error) {
+func (o *Output) base(ctx context.Context, topic string) (*record.Base, error) {
 	return o.readBase(ctx, topic, 1)
 }
 
@@ -62,7 +63,7 @@ func (o *Output) base(ctx context.Context, topic string) (*baseRecord, error) {
 // are listed; later with the number of those that are new. What is still staged,
 // one commit at most, is read once.
 func (o *Output) Resume(ctx context.Context, topic string, id int32) (schemas.Position, error) {
-	p := partition{topic, id}
+	p := record.TopicPartition{Topic: topic, ID: id}
 	err := o.forget(ctx, p)
 	o.take(p, -1)
 	var pos schemas.Position
@@ -88,9 +89,9 @@ func (o *Output) Reached(ctx context.Context, topic string, id int32, end int64)
 	if err != nil {
 		return false, err
 	}
-	m, err := o.newest(ctx, partition{topic, id})
+	m, err := o.newest(ctx, record.TopicPartition{Topic: topic, ID: id})
 	if err != nil || m == nil {
-		return err == nil && base.start(id) >= end, err
+		return err == nil && base.Start(id) >= end, err
 	}
 	if m.End < end {
 		return false, nil
@@ -101,7 +102,7 @@ func (o *Output) Reached(ctx context.Context, topic string, id int32, end int64)
 	return true, nil
 }
 
-func (o *Output) resume(ctx context.Context, p partition) (schemas.Position, error) {
+func (o *Output) resume(ctx context.Context, p record.TopicPartition) (schemas.Position, error) {
 	m, err := o.newest(ctx, p)
 	if err != nil {
 		return schemas.Position{}, err
@@ -120,18 +121,18 @@ func (o *Output) resume(ctx context.Context, p partition) (schemas.Position, err
 // newest returns the partition's manifest with the highest start, nil if there is
 // none, and remembers it: manifests are never removed, so the next call goes on
 // from there, manifest by manifest.
-func (o *Output) newest(ctx context.Context, p partition) (*Manifest, error) {
+func (o *Output) newest(ctx context.Context, p record.TopicPartition) (*record.Manifest, error) {
 	o.mu.Lock()
 	start, known := o.seen[p]
 	o.mu.Unlock()
 	if !known {
-		names, err := o.store.Names(ctx, manifestFolder(p))
+		names, err := o.store.Names(ctx, record.ManifestFolder(p))
 		if err != nil {
 			return nil, err
 		}
 		start = -1
 		for _, name := range names {
-			if s, ok := manifestStart(name); ok {
+			if s, ok := record.ManifestStart(name); ok {
 				start = max(start, s)
 			}
 		}
@@ -139,17 +140,17 @@ func (o *Output) newest(ctx context.Context, p partition) (*Manifest, error) {
 			return nil, nil
 		}
 	}
-	m, err := openManifest(ctx, o.store, manifestFile(p, start))
+	m, err := ReadManifest(ctx, o.store, record.ManifestName(p, start))
 	for err == nil {
-		var next *Manifest
-		if next, err = openManifest(ctx, o.store, manifestFile(p, m.End)); err == nil {
+		var next *record.Manifest
+		if next, err = ReadManifest(ctx, o.store, record.ManifestName(p, m.End)); err == nil {
 			m = next
 		}
 	}
 	if m == nil || !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	if m, err = o.readManifest(ctx, manifestFile(p, m.Start)); err != nil { // durable from here on
+	if m, err = o.readManifest(ctx, record.ManifestName(p, m.Start)); err != nil { // durable from here on
 		return nil, err
 	}
 	o.saw(p, m.Start)
@@ -157,20 +158,20 @@ func (o *Output) newest(ctx context.Context, p partition) (*Manifest, error) {
 }
 
 // saw remembers that the partition has a manifest at start.
-func (o *Output) saw(p partition, start int64) {
+func (o *Output) saw(p record.TopicPartition, start int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.seen[p] = max(o.seen[p], start)
 }
 
-func (o *Output) readManifest(ctx context.Context, name string) (*Manifest, error) {
+func (o *Output) readManifest(ctx context.Context, name string) (*record.Manifest, error) {
 	data, err := o.store.Read(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	m, err := parseManifest(name, data)
-	if err == nil && m.Format != formatVersion {
-		err = &FormatError{name, m.Format}
+	m, err := record.ParseManifest(name, data)
+	if err == nil && m.Format != record.FormatVersion {
+		err = &record.FormatError{Name: name, Format: m.Format}
 	}
 	return m, err
 }
@@ -178,9 +179,9 @@ func (o *Output) readManifest(ctx context.Context, name string) (*Manifest, erro
 // clean discards what attempts on this partition have staged that can never be
 // committed: a manifest with their start names another uuid. An attempt whose
 // start is still free may be another writer's, alive; its age says nothing.
-func (o *Output) clean(ctx context.Context, p partition) error {
+func (o *Output) clean(ctx context.Context, p record.TopicPartition) error {
 	attempts := map[string]bool{}
-	err := o.store.List(ctx, stagingFolder, func(e Entry) error {
+	err := o.store.List(ctx, record.StagingFolder, func(e Entry) error {
 		attempts[strings.SplitN(e.Name, "/", 3)[1]] = true
 		return nil
 	})
@@ -188,11 +189,11 @@ func (o *Output) clean(ctx context.Context, p partition) error {
 		return err
 	}
 	for name := range attempts {
-		start, uuid, ours := stagingAttempt(p, name)
+		start, uuid, ours := record.ParseStagingName(p, name)
 		if !ours {
 			continue
 		}
-		m, err := o.readManifest(ctx, manifestFile(p, start))
+		m, err := o.readManifest(ctx, record.ManifestName(p, start))
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
@@ -200,7 +201,7 @@ func (o *Output) clean(ctx context.Context, p partition) error {
 			return err
 		}
 		if m.UUID != uuid {
-			if err := o.store.Discard(ctx, stagingFolder+"/"+name); err != nil {
+			if err := o.store.Discard(ctx, record.StagingFolder+"/"+name); err != nil {
 				return err
 			}
 		}

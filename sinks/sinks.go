@@ -38,35 +38,27 @@ package sinks
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"entropipe/schemas"
+	"entropipe/sinks/record"
 )
 
-// Config says how an Output writes. Its zero value is usable.
+// Config says what an Output records beside rows. Its zero value is usable.
 type Config struct {
-	PartitionBy []string // folders of a table: dataset[,sequence][,date]; empty: dataset
-	Tables      []string // tables besides frames and rejects, which are always written; nil: hulls, hulls3d, maxima, triangles
-	// NullDegenerate writes a null geometry for hulls of fewer than three
-	// vertices. Otherwise these are a Point or a LineString.
-	NullDegenerate bool
-	ConfigHash     string // stands in every manifest
+	ConfigHash string // stands in every manifest
 	// Content decides what rows are: its hash stands in every manifest, and its
 	// text among the commit records. Empty: nobody knows.
 	Content Content
 	// OnChange is told when a partition goes on with another content than before,
 	// once for each topic and change, from any goroutine; nil: nobody is.
-	OnChange       func(*ContentChange)
-	Version, Build string // stand in every file's footer
-	RowGroupRows   int64  // at most so many rows in a row group; 0: 1 Mi
-	RowGroupBytes  int64  // and so many bytes before encoding; 0: 64 MB
+	OnChange func(*ContentChange)
+	Version  string // of the program, stands in every manifest
 }
 
 // ConfigError says that an Output cannot be opened with this configuration.
@@ -78,63 +70,33 @@ func (e *ConfigError) Error() string { return e.Field + ": " + e.Problem }
 // several goroutines, for one partition from one at a time.
 type Output struct {
 	store    Store
+	encoder  Encoder
 	cfg      Config
-	identity storeRecord
-	inode    string        // of store.json; empty: unknown
-	tables   []*table      // in the order of allTables
-	encoders chan *encoder // as many as files may be encoded at once; nil entries are made on first use
+	identity record.Store
+	inode    string // of store.json; empty: unknown
 
 	own      ownCommits
 	mu       sync.Mutex
 	contents contents
-	ready    map[partition]int64           // the start that a partition may attempt: everything before is published
-	open     map[partition]*attempt        // there, if parts of it are staged
-	seen     map[partition]int64           // start of the newest manifest that was looked for
-	ids      map[partition]schemas.TopicID // of the topic that a partition continues; zero: any
-}
-
-// partition names a partition of a topic.
-type partition struct {
-	topic string
-	id    int32
+	ready    map[record.TopicPartition]int64           // the start that a partition may attempt: everything before is published
+	open     map[record.TopicPartition]*attempt        // there, if parts of it are staged
+	seen     map[record.TopicPartition]int64           // start of the newest manifest that was looked for
+	ids      map[record.TopicPartition]schemas.TopicID // of the topic that a partition continues; zero: any
 }
 
 // Open opens the output that the store holds, or makes it one. A *ConfigError
 // says that the configuration is wrong or not the one the output began with.
-func Open(ctx context.Context, store Store, cfg Config) (*Output, error) {
-	if len(cfg.PartitionBy) == 0 {
-		cfg.PartitionBy = []string{byDataset}
-	}
-	if cfg.Tables == nil {
-		cfg.Tables = []string{tableHulls, tableHulls3D, tableMaxima, tableTriangles}
-	}
-	if cfg.RowGroupRows <= 0 {
-		cfg.RowGroupRows = 1 << 20
-	}
-	if cfg.RowGroupBytes <= 0 {
-		cfg.RowGroupBytes = 64e6
-	}
-	if err := checkPartitionBy(cfg.PartitionBy); err != nil {
-		return nil, err
-	}
-	tables, err := selectTables(cfg.Tables)
+func Open(ctx context.Context, store Store, encoder Encoder, cfg Config) (*Output, error) {
+	identity, err := openIdentity(ctx, store, encoder.Layout())
 	if err != nil {
 		return nil, err
 	}
-	identity, err := openIdentity(ctx, store, cfg.PartitionBy)
-	if err != nil {
-		return nil, err
-	}
-	inode, err := inodeOf(ctx, store, storeFile)
+	inode, err := inodeOf(ctx, store, record.StoreFile)
 	if err != nil {
 		return nil, fmt.Errorf("open output: %w", err)
 	}
-	o := &Output{contents: newContents(cfg.Content), store: store, cfg: cfg, identity: identity, inode: inode, tables: tables, ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{}, ids: map[partition]schemas.TopicID{},
-		encoders: make(chan *encoder, runtime.GOMAXPROCS(0))}
-	for range cap(o.encoders) {
-		o.encoders <- nil
-	}
-	return o, nil
+	return &Output{contents: newContents(cfg.Content), store: store, encoder: encoder, cfg: cfg, identity: identity, inode: inode,
+		ready: map[record.TopicPartition]int64{}, open: map[record.TopicPartition]*attempt{}, seen: map[record.TopicPartition]int64{}, ids: map[record.TopicPartition]schemas.TopicID{}}, nil
 }
 
 // UUID identifies the output. It is made when the output is.
@@ -148,20 +110,21 @@ func (o *Output) DefaultGroup() string { return DefaultGroup(o.identity.UUID) }
 func DefaultGroup(uuid string) string { return "entropipe-" + uuid[:min(8, len(uuid))] }
 
 // openIdentity reads store.json, or creates it.
-func openIdentity(ctx context.Context, store Store, by []string) (storeRecord, error) {
-	mine := storeRecord{Format: formatVersion, Schema: SchemaVersion, UUID: newUUID(), Created: time.Now().UTC(), PartitionBy: by}
-	data, err := store.Read(ctx, storeFile)
+func openIdentity(ctx context.Context, store Store, layout Layout) (record.Store, error) {
+	by := layout.PartitionBy
+	mine := record.Store{Format: record.FormatVersion, Schema: layout.Schema, UUID: record.NewUUID(), Created: time.Now().UTC(), PartitionBy: by}
+	data, err := store.Read(ctx, record.StoreFile)
 	if errors.Is(err, ErrNotFound) {
-		data, _, err = createOrAdopt(ctx, store, storeFile, encodeRecord(mine))
+		data, _, err = createOrAdopt(ctx, store, record.StoreFile, record.Encode(mine))
 	}
 	if err != nil {
-		return storeRecord{}, fmt.Errorf("open output: %w", err)
+		return record.Store{}, fmt.Errorf("open output: %w", err)
 	}
-	found, err := parseStore(data)
-	if err == nil && found.Format != formatVersion {
-		err = &FormatError{storeFile, found.Format}
+	found, err := record.ParseStore(data)
+	if err == nil && found.Format != record.FormatVersion {
+		err = &record.FormatError{Name: record.StoreFile, Format: found.Format}
 	}
-	if format := (*FormatError)(nil); errors.As(err, &format) {
+	if format := (*record.FormatError)(nil); errors.As(err, &format) {
 		return found, &ConfigError{"out", format.Error()}
 	}
 	if err != nil {
@@ -172,12 +135,4 @@ func openIdentity(ctx context.Context, store Store, by []string) (storeRecord, e
 			strings.Join(found.PartitionBy, ","), strings.Join(by, ","))}
 	}
 	return found, nil
-}
-
-// newUUID returns a random (version 4) UUID.
-func newUUID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

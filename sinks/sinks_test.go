@@ -1,23 +1,29 @@
-package sinks
+package sinks_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
 	"entropipe/schemas"
-	"entropipe/schemas/codec/parquetfile"
+	"entropipe/sinks"
+	"entropipe/sinks/internal/batches"
+	"entropipe/sinks/internal/sinktest"
+	"entropipe/sinks/read"
+	"entropipe/sinks/tables"
 )
 
 // An output keeps its identity, and refuses to be partitioned in another way.
 func TestOpenAgain(t *testing.T) {
-	ctx, d := context.Background(), newMemDisk()
-	first, err := Open(ctx, memStore(d), Config{PartitionBy: []string{"dataset", "date"}})
+	ctx, d := context.Background(), sinktest.NewMemDisk()
+	byDate, err := tables.New(tables.Config{PartitionBy: []string{"dataset", "date"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := sinks.Open(ctx, sinktest.MemStore(d), byDate, sinks.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,29 +33,29 @@ func TestOpenAgain(t *testing.T) {
 	if want := "entropipe-" + first.UUID()[:8]; first.DefaultGroup() != want {
 		t.Errorf("group %q, want %q", first.DefaultGroup(), want)
 	}
-	second, err := Open(ctx, memStore(d), Config{PartitionBy: []string{"dataset", "date"}})
+	second, err := sinks.Open(ctx, sinktest.MemStore(d), byDate, sinks.Config{})
 	if err != nil || second.UUID() != first.UUID() {
 		t.Errorf("opened again as %v, %v", second, err)
 	}
-	var wrong *ConfigError
-	if _, err := Open(ctx, memStore(d), Config{}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "dataset,date") {
+	var wrong *sinks.ConfigError
+	if _, err := sinks.Open(ctx, sinktest.MemStore(d), sinktest.EncoderOf(), sinks.Config{}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "dataset,date") {
 		t.Errorf("opened with another partition-by: %v", err)
 	}
-	for _, cfg := range []Config{{PartitionBy: []string{"label"}}, {Tables: []string{"hulls4d"}}, {Tables: []string{"nonsense"}}} {
-		if _, err := Open(ctx, memStore(d), cfg); !errors.As(err, &wrong) {
-			t.Errorf("opened with %+v: %v", cfg, err)
+	for _, cfg := range []tables.Config{{PartitionBy: []string{"label"}}, {Tables: []string{"hulls4d"}}, {Tables: []string{"nonsense"}}} {
+		if _, err := tables.New(cfg); !errors.As(err, &wrong) {
+			t.Errorf("an encoder of %+v: %v", cfg, err)
 		}
 	}
 }
 
 // Two processes that open a new output at once agree on what it is.
 func TestOpenAtOnce(t *testing.T) {
-	d := newMemDisk()
+	d := sinktest.NewMemDisk()
 	var wg sync.WaitGroup
 	uuids := make([]string, 8)
 	for i := range uuids {
 		wg.Go(func() {
-			o, err := Open(context.Background(), memStore(d), Config{})
+			o, err := sinks.Open(context.Background(), sinktest.MemStore(d), sinktest.EncoderOf(), sinks.Config{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -67,39 +73,39 @@ func TestOpenAtOnce(t *testing.T) {
 
 // The first base holds; partitions that it does not name begin at 0.
 func TestBase(t *testing.T) {
-	ctx, d := context.Background(), newMemDisk()
-	o, err := Open(ctx, memStore(d), testTables)
+	ctx, d := context.Background(), sinktest.NewMemDisk()
+	o, err := sinks.Open(ctx, sinktest.MemStore(d), sinktest.EncoderOf(), sinks.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Resume(ctx, logTopic, 0); !errors.Is(err, ErrNotFound) {
+	if _, err := o.Resume(ctx, sinktest.LogTopic, 0); !errors.Is(err, sinks.ErrNotFound) {
 		t.Errorf("resumed without a base: %v", err)
 	}
-	if found, err := o.HasBase(ctx, logTopic); found || err != nil {
+	if found, err := o.HasBase(ctx, sinktest.LogTopic); found || err != nil {
 		t.Errorf("a base before there is one: %t, %v", found, err)
 	}
-	if err := o.Base(ctx, logTopic, schemas.TopicID{}, map[int32]int64{0: -1}); err == nil {
+	if err := o.Base(ctx, sinktest.LogTopic, schemas.TopicID{}, map[int32]int64{0: -1}); err == nil {
 		t.Error("a base of -1 is accepted")
 	}
 	for _, starts := range []map[int32]int64{{0: 5, 1: 7}, {0: 9, 2: 9}} {
-		if err := o.Base(ctx, logTopic, schemas.TopicID{}, starts); err != nil {
+		if err := o.Base(ctx, sinktest.LogTopic, schemas.TopicID{}, starts); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for id, want := range map[int32]int64{0: 5, 1: 7, 2: 0} {
-		if pos, err := o.Resume(ctx, logTopic, id); err != nil || pos.Next != want || pos.Last != nil {
+		if pos, err := o.Resume(ctx, sinktest.LogTopic, id); err != nil || pos.Next != want || pos.Last != nil {
 			t.Errorf("partition %d resumes at %+v (%v), want %d", id, pos, err, want)
 		}
 	}
-	if found, err := o.HasBase(ctx, logTopic); !found || err != nil {
+	if found, err := o.HasBase(ctx, sinktest.LogTopic); !found || err != nil {
 		t.Errorf("no base where there is one: %t, %v", found, err)
 	}
 }
 
 // Topics are any names, and different topics never meet.
 func TestHostileTopicNames(t *testing.T) {
-	ctx, d := context.Background(), newMemDisk()
-	o, err := Open(ctx, memStore(d), testTables)
+	ctx, d := context.Background(), sinktest.NewMemDisk()
+	o, err := sinks.Open(ctx, sinktest.MemStore(d), sinktest.EncoderOf(), sinks.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,12 +120,12 @@ func TestHostileTopicNames(t *testing.T) {
 		if err != nil || pos.Next != int64(i) {
 			t.Fatalf("%q resumes at %+v (%v), want %d", topic, pos, err, i)
 		}
-		b := synthetic(batchSpec{topic: topic, start: pos.Next, records: 5, frames: 1, points: 4, datasets: []string{"../..", ""}})
+		b := batches.Synthetic(batches.Spec{Topic: topic, Start: pos.Next, Records: 5, Frames: 1, Points: 4, Datasets: []string{"../..", ""}})
 		if _, err := o.Commit(ctx, b); err != nil {
 			t.Fatalf("%q: %v", topic, err)
 		}
 	}
-	r, err := Verify(ctx, memStore(d), VerifyOptions{})
+	r, err := read.Verify(ctx, sinktest.MemStore(d), read.VerifyOptions{})
 	if err != nil || !r.OK || len(r.Partitions) != len(topics) {
 		t.Errorf("%v:\n%s", err, r)
 	}
@@ -130,7 +136,7 @@ func TestHostileTopicNames(t *testing.T) {
 func TestWrongBatches(t *testing.T) {
 	for name, harm := range map[string]func(b *schemas.Batch){
 		"empty":                 func(b *schemas.Batch) { b.End = b.Start },
-		"another start":         func(b *schemas.Batch) { *b = *logBatch(11, 10) },
+		"another start":         func(b *schemas.Batch) { *b = *sinktest.LogBatch(11, 10) },
 		"message without trace": func(b *schemas.Batch) { b.Messages++; b.Holes-- },
 		"hole with a row":       func(b *schemas.Batch) { b.Messages--; b.Holes++ },
 		"counts":                func(b *schemas.Batch) { b.Holes++ },
@@ -144,39 +150,39 @@ func TestWrongBatches(t *testing.T) {
 		"another partition":     func(b *schemas.Batch) { b.Results[1].Partition++ },
 		"another topic":         func(b *schemas.Batch) { b.Results[1].Topic = "other" },
 	} {
-		ctx, d := context.Background(), newMemDisk()
-		takeOver(t, memStore(d), 0, 10, 10)
-		o, err := Open(ctx, memStore(d), testTables)
+		ctx, d := context.Background(), sinktest.NewMemDisk()
+		sinktest.TakeOver(t, sinktest.MemStore(d), 0, 10, 10)
+		o, err := sinks.Open(ctx, sinktest.MemStore(d), sinktest.EncoderOf(), sinks.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := o.Resume(ctx, logTopic, 0); err != nil {
+		if _, err := o.Resume(ctx, sinktest.LogTopic, 0); err != nil {
 			t.Fatal(err)
 		}
-		b := logBatch(10, 10)
+		b := sinktest.LogBatch(10, 10)
 		harm(b)
 		if c, err := o.Commit(ctx, b); err == nil {
 			t.Errorf("%s: committed as %+v", name, c)
 		}
-		mustBeWhole(t, memStore(d), 0, 10)
-		mustBeClean(t, d)
+		sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 10)
+		sinktest.MustBeClean(t, d)
 	}
 }
 
 // A commit that was not resumed to, or comes after one that failed, is refused:
 // the files of the manifest before it may not be published.
 func TestCommitNeedsResume(t *testing.T) {
-	ctx, d := context.Background(), newMemDisk()
-	takeOver(t, memStore(d), 0, 10, 10)
-	s := &faultStore{Store: memStore(d)}
-	o, err := Open(ctx, s, testTables)
+	ctx, d := context.Background(), sinktest.NewMemDisk()
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 10, 10)
+	s := &faultStore{Store: sinktest.MemStore(d)}
+	o, err := sinks.Open(ctx, s, sinktest.EncoderOf(), sinks.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Commit(ctx, logBatch(10, 5)); err == nil {
+	if _, err := o.Commit(ctx, sinktest.LogBatch(10, 5)); err == nil {
 		t.Error("committed without Resume")
 	}
-	if _, err := o.Resume(ctx, logTopic, 0); err != nil {
+	if _, err := o.Resume(ctx, sinktest.LogTopic, 0); err != nil {
 		t.Fatal(err)
 	}
 	broken := errors.New("publishing fails")
@@ -186,54 +192,54 @@ func TestCommitNeedsResume(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := o.Commit(ctx, logBatch(10, 5)); !errors.Is(err, broken) {
+	if _, err := o.Commit(ctx, sinktest.LogBatch(10, 5)); !errors.Is(err, broken) {
 		t.Errorf("commit: %v", err)
 	}
-	if _, err := o.Commit(ctx, logBatch(15, 5)); err == nil || errors.Is(err, broken) {
+	if _, err := o.Commit(ctx, sinktest.LogBatch(15, 5)); err == nil || errors.Is(err, broken) {
 		t.Errorf("the next manifest is attempted before this one is published: %v", err)
 	}
-	if _, err := o.Resume(ctx, logTopic, 0); !errors.Is(err, broken) {
+	if _, err := o.Resume(ctx, sinktest.LogTopic, 0); !errors.Is(err, broken) {
 		t.Errorf("resume: %v", err)
 	}
 	s.before = nil
-	if pos, err := o.Resume(ctx, logTopic, 0); err != nil || pos.Next != 15 {
+	if pos, err := o.Resume(ctx, sinktest.LogTopic, 0); err != nil || pos.Next != 15 {
 		t.Errorf("resumed at %+v, %v: want the commit rolled forward", pos, err)
 	}
-	mustBeWhole(t, memStore(d), 0, 15)
+	sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 15)
 }
 
 // Partitions commit at the same time, each exactly once.
 func TestPartitionsAtOnce(t *testing.T) {
 	ctx := context.Background()
-	s, err := OpenLocal(t.TempDir())
+	s, err := sinks.OpenLocal(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	o, err := Open(ctx, s, Config{})
+	o, err := sinks.Open(ctx, s, sinktest.EncoderOf(), sinks.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Base(ctx, logTopic, schemas.TopicID{}, nil); err != nil {
+	if err := o.Base(ctx, sinktest.LogTopic, schemas.TopicID{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
 	for id := range int32(6) {
 		wg.Go(func() {
-			pos, err := o.Resume(ctx, logTopic, id)
+			pos, err := o.Resume(ctx, sinktest.LogTopic, id)
 			for range 3 {
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				b := synthetic(batchSpec{topic: logTopic, partition: id, start: pos.Next, records: 20, frames: 2, points: 9, seed: uint64(id)})
+				b := batches.Synthetic(batches.Spec{Topic: sinktest.LogTopic, Partition: id, Start: pos.Next, Records: 20, Frames: 2, Points: 9, Seed: uint64(id)})
 				_, err = o.Commit(ctx, b)
 				pos.Next = b.End
 			}
 		})
 	}
 	wg.Wait()
-	r, err := Verify(ctx, s, VerifyOptions{})
+	r, err := read.Verify(ctx, s, read.VerifyOptions{})
 	if err != nil || !r.OK || len(r.Partitions) != 6 {
 		t.Errorf("%v:\n%s", err, r)
 	}
@@ -247,17 +253,17 @@ func TestPartitionsAtOnce(t *testing.T) {
 // Committed counts what was written, table by table.
 func TestCommitted(t *testing.T) {
 	ctx := context.Background()
-	o, err := Open(ctx, memStore(newMemDisk()), Config{})
+	o, err := sinks.Open(ctx, sinktest.MemStore(sinktest.NewMemDisk()), sinktest.EncoderOf(tables.Hulls, tables.Maxima), sinks.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Base(ctx, logTopic, schemas.TopicID{}, nil); err != nil {
+	if err := o.Base(ctx, sinktest.LogTopic, schemas.TopicID{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Resume(ctx, logTopic, 0); err != nil {
+	if _, err := o.Resume(ctx, sinktest.LogTopic, 0); err != nil {
 		t.Fatal(err)
 	}
-	b := logBatch(0, 20)
+	b := sinktest.LogBatch(0, 20)
 	c, err := o.Commit(ctx, b)
 	if err != nil {
 		t.Fatal(err)
@@ -269,38 +275,14 @@ func TestCommitted(t *testing.T) {
 			t.Errorf("%+v", table)
 		}
 	}
-	if n := int64(len(b.Results)); rows[tableFrames] != n || rows[tableHulls] != n || rows[tableMaxima] != 2*n || rows[tableRejects] != int64(len(b.Rejects)) {
+	if n := int64(len(b.Results)); rows[tables.Frames] != n || rows[tables.Hulls] != n || rows[tables.Maxima] != 2*n || rows[tables.Rejects] != int64(len(b.Rejects)) {
 		t.Errorf("rows %v of %d frames", rows, n)
 	}
 }
 
-// A Parquet file, of ours or not, is described or refused, without a panic.
-func FuzzOpenParquet(f *testing.F) {
-	var out bytes.Buffer
-	b := logBatch(0, 8)
-	o := &Output{cfg: *testConfig(), tables: []*table{framesTable}}
-	plan := o.plan(b, 0)
-	if _, err := newEncoder(testConfig()).encode(&out, &plan[0], b); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(out.Bytes())
-	f.Add([]byte("PAR1PAR1"))
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := parquetfile.Open(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			return
-		}
-		columnRange(file, "offset")
-		if file.NumRows() < 1e6 {
-			rowKeys(nil, file, 0)
-		}
-	})
-}
-
 // countingStore counts what is asked of a store.
 type countingStore struct {
-	Store
+	sinks.Store
 	listed, opened int
 }
 
@@ -310,7 +292,7 @@ func (s *countingStore) Names(ctx context.Context, folder string) ([]string, err
 	return names, err
 }
 
-func (s *countingStore) Open(ctx context.Context, name string) (Object, error) {
+func (s *countingStore) Open(ctx context.Context, name string) (sinks.Object, error) {
 	s.opened++
 	return s.Store.Open(ctx, name)
 }
@@ -318,53 +300,35 @@ func (s *countingStore) Open(ctx context.Context, name string) (Object, error) {
 // Who resumes a partition again looks only at the manifests that are new, its own
 // and others'; what it finds is what a new process finds.
 func TestResumeAgainCostsWhatIsNew(t *testing.T) {
-	ctx, d := t.Context(), newMemDisk()
-	takeOver(t, memStore(d), 0, 60, 1)
-	s := &countingStore{Store: memStore(d)}
-	o, err := Open(ctx, s, testTables)
+	ctx, d := t.Context(), sinktest.NewMemDisk()
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 60, 1)
+	s := &countingStore{Store: sinktest.MemStore(d)}
+	o, err := sinks.Open(ctx, s, sinktest.EncoderOf(), sinks.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	end := int64(60)
 	for try, others := range []int64{0, 0, 5, 1} {
-		takeOver(t, memStore(d), 0, end+others, 1)
+		sinktest.TakeOver(t, sinktest.MemStore(d), 0, end+others, 1)
 		end += others
 		s.listed, s.opened = 0, 0
-		pos, err := o.Resume(ctx, logTopic, 0)
+		pos, err := o.Resume(ctx, sinktest.LogTopic, 0)
 		if err != nil || pos.Next != end {
 			t.Fatalf("resumed at %d (%v), want %d", pos.Next, err, end)
 		}
 		if most := 4 + int(others); try > 0 && (s.listed > 0 || s.opened > most) {
 			t.Errorf("after %d commits of others: %d names, %d files opened", others, s.listed, s.opened)
 		}
-		if reached, err := o.Reached(ctx, logTopic, 0, end+1); reached || err != nil {
+		if reached, err := o.Reached(ctx, sinktest.LogTopic, 0, end+1); reached || err != nil {
 			t.Errorf("offset %d is reached (%v)", end+1, err)
 		}
-		if _, err := o.Commit(ctx, logBatch(end, 1)); err != nil {
+		if _, err := o.Commit(ctx, sinktest.LogBatch(end, 1)); err != nil {
 			t.Fatal(err)
 		}
-		if reached, err := o.Reached(ctx, logTopic, 0, end+1); !reached || err != nil {
+		if reached, err := o.Reached(ctx, sinktest.LogTopic, 0, end+1); !reached || err != nil {
 			t.Errorf("offset %d is not reached (%v)", end+1, err)
 		}
 		end++
 	}
-	mustBeWhole(t, memStore(d), 0, end)
-}
-
-// What is printed of a file is bounded, and says what it leaves out.
-func TestFileSummariesAreBounded(t *testing.T) {
-	s := &FileSummary{Path: "large.parquet", Metadata: map[string]string{"a": strings.Repeat("x", 50<<20), "b": "two\nlines\x1b"}}
-	for i := range 3000 {
-		s.Metadata[fmt.Sprint("key", i)] = "value"
-		s.Columns = append(s.Columns, ColumnSummary{Name: fmt.Sprint("column", i)})
-	}
-	text := s.String()
-	for _, want := range []string{"and 2000 more columns; --json", "and 2802 more metadata; --json", fmt.Sprintf("and %d more bytes; --json", 50<<20-4000), `b = "two\nlines\x1b"`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q", want)
-		}
-	}
-	if len(text) > 1<<20 {
-		t.Errorf("%d bytes", len(text))
-	}
+	sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, end)
 }

@@ -1,4 +1,4 @@
-package sinks
+package sinks_test
 
 import (
 	"context"
@@ -8,6 +8,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"entropipe/sinks"
+	"entropipe/sinks/internal/sinktest"
+	"entropipe/sinks/record"
+	"entropipe/sinks/tables"
 )
 
 // A real disk that runs full: the run stops with an error that says so, leaves
@@ -18,18 +23,18 @@ func TestFullFileSystem(t *testing.T) {
 		t.Skipf("a small file system cannot be mounted here: %v", err)
 	}
 	defer syscall.Unmount(dir, 0)
-	s, err := OpenLocal(filepath.Join(dir, "out"))
+	s, err := sinks.OpenLocal(filepath.Join(dir, "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	const end = 1000
 	var full error
-	w := writer{store: s, end: end, roll: roll(40), cfg: Config{Tables: []string{tableHulls}}, fail: func(err error) error {
+	w := sinktest.Writer{Store: s, End: end, Roll: sinktest.Roll(40), Tables: []string{tables.Hulls}, Fail: func(err error) error {
 		if full = err; !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%v, want ENOSPC", err)
 		}
-		if left := namesIn(t, s, stagingFolder); len(left) > 0 {
+		if left := namesIn(t, s, record.StagingFolder); len(left) > 0 {
 			t.Errorf("%q is left in staging", left)
 		}
 		if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT, "size=64m"); err != nil {
@@ -37,13 +42,13 @@ func TestFullFileSystem(t *testing.T) {
 		}
 		return nil
 	}}
-	if err := w.run(context.Background()); err != nil {
+	if err := w.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if full == nil {
 		t.Error("the file system never ran full")
 	}
-	mustBeWhole(t, s, 0, end)
+	sinktest.MustBeWhole(t, s, 0, end)
 }
 
 // A table on a disk of its own, mounted or linked, is one clear error; when that
@@ -72,12 +77,12 @@ func TestTableOnARealOtherFileSystem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
-			s, err := OpenLocal(out)
+			s, err := sinks.OpenLocal(out)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			frames := filepath.Join(out, tableFrames)
+			frames := filepath.Join(out, tables.Frames)
 			if err := c.put(frames); errors.Is(err, os.ErrPermission) {
 				t.Skipf("nothing can be mounted here: %v", err)
 			} else if err != nil {
@@ -89,20 +94,20 @@ func TestTableOnARealOtherFileSystem(t *testing.T) {
 					c.undo(frames)
 				}
 			}()
-			w := writer{store: s, end: 10, roll: roll(5), cfg: testTables, fail: isCrash}
-			if err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), c.says) {
+			w := sinktest.Writer{Store: s, End: 10, Roll: sinktest.Roll(5), Fail: sinktest.IsCrash}
+			if err := w.Run(context.Background()); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("%v, want one that says %q", err, c.says)
 			}
 			if undone = true; c.undo(frames) != nil {
 				t.Fatal("it cannot be undone")
 			}
-			again, err := OpenExisting(out)
+			again, err := sinks.OpenExisting(out)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer again.Close()
-			takeOver(t, again, 0, 10, 5)
-			mustBeWhole(t, again, 0, 10)
+			sinktest.TakeOver(t, again, 0, 10, 5)
+			sinktest.MustBeWhole(t, again, 0, 10)
 		})
 	}
 }

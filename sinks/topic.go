@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"entropipe/schemas"
+	"entropipe/sinks/record"
 )
 
 // A topic that is deleted and created again is another topic, with another id,
@@ -21,29 +22,7 @@ import (
 // time): the same record with the new id, and with the offsets where the
 // partitions went on then. Like every commit record it stays.
 
-// maxBases bounds how often a topic's id is accepted. It keeps a folder of
-// strange files from being read for ever.
-const maxBases = 1000
-
-// baseName names a base in the folder of a topic, from 1 on.
-func baseName(n int) string {
-	if n == 1 {
-		return baseFile
-	}
-	return fmt.Sprintf("base-%d.json", n)
-}
-
-// isBase tells whether a file in the folder of a topic is a base.
-func isBase(name string) bool {
-	for n := 1; n <= maxBases; n++ {
-		if name == baseName(n) {
-			return true
-		}
-	}
-	return false
-}
-
-// topicID returns the id that a record names. parseBase and parseManifest have
+// topicID returns the id that a record names. ParseBase and ParseManifest have
 // checked its form.
 func topicID(text string) schemas.TopicID {
 	id, _ := schemas.ParseTopicID(text)
@@ -51,9 +30,9 @@ func topicID(text string) schemas.TopicID {
 }
 
 // newest returns the number of the topic's newest base, with its id.
-func (o *Output) newestBase(ctx context.Context, topic string, first *baseRecord) (n int, newest *baseRecord, err error) {
+func (o *Output) newestBase(ctx context.Context, topic string, first *record.Base) (n int, newest *record.Base, err error) {
 	newest = first
-	for n = 1; n < maxBases; n++ {
+	for n = 1; n < record.MaxBases; n++ {
 		next, err := o.readBase(ctx, topic, n+1)
 		if errors.Is(err, ErrNotFound) {
 			break
@@ -67,15 +46,15 @@ func (o *Output) newestBase(ctx context.Context, topic string, first *baseRecord
 }
 
 // readBase reads a base of the topic.
-func (o *Output) readBase(ctx context.Context, topic string, n int) (*baseRecord, error) {
-	name := topicFolder(topic) + "/" + baseName(n)
+func (o *Output) readBase(ctx context.Context, topic string, n int) (*record.Base, error) {
+	name := record.TopicFolder(topic) + "/" + record.BaseName(n)
 	data, err := o.store.Read(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	b, err := parseBase(name, data, topic)
-	if err == nil && b.Format != formatVersion {
-		err = &FormatError{name, b.Format} // copied here from another output
+	b, err := record.ParseBase(name, data, topic)
+	if err == nil && b.Format != record.FormatVersion {
+		err = &record.FormatError{Name: name, Format: b.Format} // copied here from another output
 	}
 	return b, err
 }
@@ -101,16 +80,16 @@ func (o *Output) TopicID(ctx context.Context, topic string) (schemas.TopicID, er
 // TopicIDIn returns what Output.TopicID does of the output that store holds,
 // without opening it for writing.
 func TopicIDIn(ctx context.Context, store Reader, topic string) (id schemas.TopicID, err error) {
-	for n := 1; n <= maxBases; n++ {
-		name := topicFolder(topic) + "/" + baseName(n)
-		data, err := readObject(ctx, store, name, maxRecord)
+	for n := 1; n <= record.MaxBases; n++ {
+		name := record.TopicFolder(topic) + "/" + record.BaseName(n)
+		data, err := ReadRecord(ctx, store, name)
 		if errors.Is(err, ErrNotFound) {
 			break
 		}
 		if err != nil {
 			return id, err
 		}
-		b, err := parseBase(name, data, topic)
+		b, err := record.ParseBase(name, data, topic)
 		if err != nil {
 			return id, err
 		}
@@ -122,13 +101,13 @@ func TopicIDIn(ctx context.Context, store Reader, topic string) (id schemas.Topi
 // position returns where partition p goes on behind its newest manifest m, which
 // is nil if there is none. The id is the one that was accepted last, else that of
 // m, else that of the base: brokers that got ids later may have told the first.
-func (o *Output) position(ctx context.Context, p partition, m *Manifest) (schemas.Position, error) {
-	base, err := o.base(ctx, p.topic)
+func (o *Output) position(ctx context.Context, p record.TopicPartition, m *record.Manifest) (schemas.Position, error) {
+	base, err := o.base(ctx, p.Topic)
 	if err != nil {
 		return schemas.Position{}, err
 	}
-	n, newest, err := o.newestBase(ctx, p.topic, base)
-	pos := schemas.Position{Next: base.start(p.id), TopicID: topicID(newest.TopicID)}
+	n, newest, err := o.newestBase(ctx, p.Topic, base)
+	pos := schemas.Position{Next: base.Start(p.ID), TopicID: topicID(newest.TopicID)}
 	if m == nil || err != nil {
 		return pos, err
 	}
@@ -147,7 +126,7 @@ func (o *Output) Positions(ctx context.Context, topic string) (map[int32]schemas
 	if err != nil {
 		return nil, err
 	}
-	names, err := o.store.Names(ctx, topicFolder(topic))
+	names, err := o.store.Names(ctx, record.TopicFolder(topic))
 	if err != nil {
 		return nil, err
 	}
@@ -157,10 +136,10 @@ func (o *Output) Positions(ctx context.Context, topic string) (map[int32]schemas
 		if err != nil || id < 0 {
 			continue // a base
 		}
-		p := partition{topic, int32(id)}
+		p := record.TopicPartition{Topic: topic, ID: int32(id)}
 		m, err := o.newest(ctx, p)
 		if err == nil {
-			positions[p.id], err = o.position(ctx, p, m)
+			positions[p.ID], err = o.position(ctx, p, m)
 		}
 		if err != nil {
 			return nil, err
@@ -181,16 +160,16 @@ func (o *Output) Accept(ctx context.Context, topic string, id schemas.TopicID, p
 	if err != nil || topicID(newest.TopicID) == id {
 		return err
 	}
-	b := baseRecord{Format: formatVersion, UUID: newUUID(), Topic: topic, TopicID: id.String(), Created: time.Now().UTC(), Starts: map[string]int64{}}
+	b := record.Base{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: topic, TopicID: id.String(), Created: time.Now().UTC(), Starts: map[string]int64{}}
 	for p, pos := range positions {
 		b.Starts[strconv.Itoa(int(p))] = pos.Next
 	}
-	name := topicFolder(topic) + "/" + baseName(n+1)
-	found, _, err := createOrAdopt(ctx, o.store, name, encodeRecord(b))
+	name := record.TopicFolder(topic) + "/" + record.BaseName(n+1)
+	found, _, err := createOrAdopt(ctx, o.store, name, record.Encode(b))
 	if err != nil {
 		return fmt.Errorf("topic %s: %w", topic, err)
 	}
-	winner, err := parseBase(name, found, topic)
+	winner, err := record.ParseBase(name, found, topic)
 	if err == nil && topicID(winner.TopicID) != id {
 		err = fmt.Errorf("topic %s: another process has accepted id %s at the same moment", topic, winner.TopicID)
 	}

@@ -1,10 +1,16 @@
-package sinks
+package sinks_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"entropipe/schemas"
+	"entropipe/sinks"
+	"entropipe/sinks/internal/sinktest"
+	"entropipe/sinks/read"
+	"entropipe/sinks/record"
 )
 
 // idOf is a topic's id for tests.
@@ -12,24 +18,24 @@ func idOf(n byte) schemas.TopicID { return schemas.TopicID{n, 7} }
 
 // continued is an output of one partition with a manifest of [0, 5) in the topic
 // with the given id, whose base has another.
-func continued(t *testing.T, base, id schemas.TopicID) (*Output, *Local) {
+func continued(t *testing.T, base, id schemas.TopicID) (*sinks.Output, *sinks.Local) {
 	t.Helper()
 	o, store := opened(t, t.TempDir())
-	if err := o.Base(t.Context(), logTopic, base, map[int32]int64{0: 0, 1: 3}); err != nil {
+	if err := o.Base(t.Context(), sinktest.LogTopic, base, map[int32]int64{0: 0, 1: 3}); err != nil {
 		t.Fatal(err)
 	}
 	commitHoles(t, o, 0, 5, id)
 	return o, store
 }
 
-func opened(t *testing.T, dir string) (*Output, *Local) {
+func opened(t *testing.T, dir string) (*sinks.Output, *sinks.Local) {
 	t.Helper()
-	store, err := OpenLocal(dir)
+	store, err := sinks.OpenLocal(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	o, err := Open(t.Context(), store, Config{})
+	o, err := sinks.Open(t.Context(), store, sinktest.EncoderOf(), sinks.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,13 +43,13 @@ func opened(t *testing.T, dir string) (*Output, *Local) {
 }
 
 // commitHoles commits [start, end) of partition 0, without records.
-func commitHoles(t *testing.T, o *Output, start, end int64, id schemas.TopicID) {
+func commitHoles(t *testing.T, o *sinks.Output, start, end int64, id schemas.TopicID) {
 	t.Helper()
-	pos, err := o.Resume(t.Context(), logTopic, 0)
+	pos, err := o.Resume(t.Context(), sinktest.LogTopic, 0)
 	if err != nil || pos.Next != start {
 		t.Fatalf("resumed at %+v, %v", pos, err)
 	}
-	if _, err := o.Commit(t.Context(), &schemas.Batch{Topic: logTopic, Start: start, End: end, Holes: end - start, TopicID: id}); err != nil {
+	if _, err := o.Commit(t.Context(), &schemas.Batch{Topic: sinktest.LogTopic, Start: start, End: end, Holes: end - start, TopicID: id}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -56,17 +62,17 @@ func TestPositionsNameTheTopicTheyContinue(t *testing.T) {
 		{none, none, none, none},
 	} {
 		o, store := continued(t, c.base, c.commits)
-		if id, err := o.TopicID(t.Context(), logTopic); err != nil || id != c.base {
+		if id, err := o.TopicID(t.Context(), sinktest.LogTopic); err != nil || id != c.base {
 			t.Errorf("%+v: the topic has id %s, %v", c, id, err)
 		}
 		again, _ := opened(t, store.String())
-		for _, o := range []*Output{o, again} {
+		for _, o := range []*sinks.Output{o, again} {
 			for p, want := range []schemas.Position{{Next: 5, TopicID: c.first}, {Next: 3, TopicID: c.second}} {
-				if pos, err := o.Resume(t.Context(), logTopic, int32(p)); err != nil || pos != want {
+				if pos, err := o.Resume(t.Context(), sinktest.LogTopic, int32(p)); err != nil || pos != want {
 					t.Errorf("%+v: partition %d resumes at %+v, %v; want %+v", c, p, pos, err, want)
 				}
 			}
-			all, err := o.Positions(t.Context(), logTopic)
+			all, err := o.Positions(t.Context(), sinktest.LogTopic)
 			if err != nil || len(all) != 2 || all[0].TopicID != c.first || all[0].Next != 5 || all[1].Next != 3 {
 				t.Errorf("%+v: positions %+v, %v", c, all, err)
 			}
@@ -75,9 +81,9 @@ func TestPositionsNameTheTopicTheyContinue(t *testing.T) {
 	}
 }
 
-func sound(t *testing.T, store *Local) {
+func sound(t *testing.T, store *sinks.Local) {
 	t.Helper()
-	r, err := Verify(t.Context(), store, VerifyOptions{})
+	r, err := read.Verify(t.Context(), store, read.VerifyOptions{})
 	if err != nil || !r.OK {
 		t.Errorf("%v\n%s", err, r)
 	}
@@ -88,10 +94,10 @@ func sound(t *testing.T, store *Local) {
 func TestBatchOfAnotherTopicIsRefused(t *testing.T) {
 	o, store := continued(t, idOf(1), idOf(1))
 	for _, other := range []schemas.TopicID{idOf(2), {}} {
-		if _, err := o.Resume(t.Context(), logTopic, 0); err != nil {
+		if _, err := o.Resume(t.Context(), sinktest.LogTopic, 0); err != nil {
 			t.Fatal(err)
 		}
-		b := &schemas.Batch{Topic: logTopic, Start: 5, End: 6, Holes: 1, TopicID: other}
+		b := &schemas.Batch{Topic: sinktest.LogTopic, Start: 5, End: 6, Holes: 1, TopicID: other}
 		if err := o.Stage(t.Context(), b); err == nil || !strings.Contains(err.Error(), idOf(1).String()) {
 			t.Errorf("staged: %v", err)
 		}
@@ -109,24 +115,24 @@ func TestAcceptedTopicStaysAccepted(t *testing.T) {
 	o, store := continued(t, idOf(1), idOf(1))
 	other, _ := opened(t, store.String())
 	for n := byte(2); n < 5; n++ {
-		at, err := o.Positions(t.Context(), logTopic)
+		at, err := o.Positions(t.Context(), sinktest.LogTopic)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 2 { // the second is no news
-			if err := o.Accept(t.Context(), logTopic, idOf(n), at); err != nil {
+			if err := o.Accept(t.Context(), sinktest.LogTopic, idOf(n), at); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for _, o := range []*Output{o, other} {
-			if id, err := o.TopicID(t.Context(), logTopic); err != nil || id != idOf(n) {
+		for _, o := range []*sinks.Output{o, other} {
+			if id, err := o.TopicID(t.Context(), sinktest.LogTopic); err != nil || id != idOf(n) {
 				t.Errorf("the topic has id %s, %v; accepted was %s", id, err, idOf(n))
 			}
-			if id, err := TopicIDIn(t.Context(), store, logTopic); err != nil || id != idOf(n) {
+			if id, err := sinks.TopicIDIn(t.Context(), store, sinktest.LogTopic); err != nil || id != idOf(n) {
 				t.Errorf("a reader finds id %s, %v; accepted was %s", id, err, idOf(n))
 			}
 			for p := range int32(2) {
-				if pos, err := o.Resume(t.Context(), logTopic, p); err != nil || pos.TopicID != idOf(n) || pos.Next != at[p].Next {
+				if pos, err := o.Resume(t.Context(), sinktest.LogTopic, p); err != nil || pos.TopicID != idOf(n) || pos.Next != at[p].Next {
 					t.Errorf("partition %d resumes at %+v, %v", p, pos, err)
 				}
 			}
@@ -135,10 +141,10 @@ func TestAcceptedTopicStaysAccepted(t *testing.T) {
 		commitHoles(t, other, end, end+1, idOf(n))
 		sound(t, store)
 	}
-	names, err := store.Names(t.Context(), topicFolder(logTopic))
+	names, err := store.Names(t.Context(), record.TopicFolder(sinktest.LogTopic))
 	bases := 0
 	for _, name := range names {
-		if isBase(name) {
+		if record.IsBaseName(name) {
 			bases++
 		}
 	}
@@ -152,14 +158,14 @@ func TestTwoTopicsAreNotAcceptedAtOnce(t *testing.T) {
 	o, store := continued(t, idOf(1), idOf(1))
 	results := make(chan error)
 	for n := range byte(8) {
-		go func() { results <- o.Accept(t.Context(), logTopic, idOf(10+n%2), nil) }()
+		go func() { results <- o.Accept(t.Context(), sinktest.LogTopic, idOf(10+n%2), nil) }()
 	}
 	for range 8 {
 		if err := <-results; err != nil && !strings.Contains(err.Error(), "at the same moment") {
 			t.Error(err)
 		}
 	}
-	id, err := o.TopicID(t.Context(), logTopic)
+	id, err := o.TopicID(t.Context(), sinktest.LogTopic)
 	if err != nil || id != idOf(10) && id != idOf(11) {
 		t.Errorf("%s, %v", id, err)
 	}
@@ -185,18 +191,17 @@ func TestVerifyFindsTheRecordsOfAnotherTopic(t *testing.T) {
 	} {
 		o, store := continued(t, c.base, c.base)
 		if c.accepted {
-			if err := o.Accept(t.Context(), logTopic, c.second, nil); err != nil {
+			if err := o.Accept(t.Context(), sinktest.LogTopic, c.second, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for i, id := range []schemas.TopicID{c.first, c.second} { // as no Output would
-			m := o.newManifest(&schemas.Batch{Topic: logTopic, Start: 5 + int64(i), End: 6 + int64(i), TopicID: id})
-			m.Counts.Holes = 1
-			if err := store.Create(t.Context(), manifestFile(m.of(), m.Start), encodeRecord(m)); err != nil {
+			m := &record.Manifest{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: sinktest.LogTopic, TopicID: id.String(), Start: 5 + int64(i), End: 6 + int64(i), Counts: record.Counts{Holes: 1}}
+			if err := store.Create(t.Context(), record.ManifestName(m.TopicPartition(), m.Start), record.Encode(m)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		r, err := Verify(t.Context(), store, VerifyOptions{})
+		r, err := read.Verify(t.Context(), store, read.VerifyOptions{})
 		if err != nil || r.OK == c.wrong || c.wrong && !strings.Contains(r.String(), "another topic of the same name") {
 			t.Errorf("%+v: %v\n%s", c, err, r)
 		}
@@ -207,22 +212,22 @@ func TestVerifyFindsTheRecordsOfAnotherTopic(t *testing.T) {
 // errors.
 func TestDamagedBases(t *testing.T) {
 	o, store := continued(t, idOf(1), idOf(1))
-	name := topicFolder(logTopic) + "/" + baseName(2)
+	name := record.TopicFolder(sinktest.LogTopic) + "/" + record.BaseName(2)
 	for what, text := range map[string]string{
-		"a strange id":  strings.Replace(string(encodeRecord(baseRecord{Format: formatVersion, Topic: logTopic, TopicID: idOf(3).String()})), idOf(3).String(), "0123", 1),
-		"another topic": string(encodeRecord(baseRecord{Format: formatVersion, Topic: "elsewhere", TopicID: idOf(3).String()})),
+		"a strange id":  strings.Replace(string(record.Encode(record.Base{Format: record.FormatVersion, Topic: sinktest.LogTopic, TopicID: idOf(3).String()})), idOf(3).String(), "0123", 1),
+		"another topic": string(record.Encode(record.Base{Format: record.FormatVersion, Topic: "elsewhere", TopicID: idOf(3).String()})),
 		"no JSON":       "{",
 	} {
 		if err := store.Create(t.Context(), name, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		if pos, err := o.Resume(t.Context(), logTopic, 0); err == nil {
+		if pos, err := o.Resume(t.Context(), sinktest.LogTopic, 0); err == nil {
 			t.Errorf("%s: resumes at %+v", what, pos)
 		}
-		if r, err := Verify(t.Context(), store, VerifyOptions{}); err != nil || r.OK {
+		if r, err := read.Verify(t.Context(), store, read.VerifyOptions{}); err != nil || r.OK {
 			t.Errorf("%s: verify: %v\n%s", what, err, r)
 		}
-		if err := store.disk.remove(name); err != nil {
+		if err := os.Remove(filepath.Join(store.String(), name)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,15 +1,16 @@
-package sinks
+package sinks_test
 
 import (
 	"errors"
-	"io/fs"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"entropipe/schemas"
+	"entropipe/sinks"
+	"entropipe/sinks/internal/batches"
+	"entropipe/sinks/internal/sinktest"
 )
 
 // Law: a disk that refuses every change from some call on, for a while, with an error
@@ -19,31 +20,28 @@ import (
 func TestWaitingForTheDisk(t *testing.T) {
 	// Creations are tried again after a while. The time cannot be a bubble's of
 	// synctest: encoders made in one would come out of their pool in other tests.
-	wait := createWait
-	createWait = time.Microsecond
-	defer func() { createWait = wait }()
+	defer sinks.SetCreateWait(sinks.SetCreateWait(time.Microsecond))
 	for _, refusal := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EMFILE, syscall.EIO, syscall.ENOENT, syscall.EACCES} {
-		passes := slices.Contains(passing, refusal)
+		passes := slices.Contains(sinks.Passing, refusal)
 		if want := !slices.Contains([]syscall.Errno{syscall.EIO, syscall.ENOENT, syscall.EACCES}, refusal); passes != want {
 			t.Fatalf("%v passes: %v", refusal, passes)
 		}
 		refused := 0
-		for n := 0; n < 40; n += sparse {
-			d := newMemDisk()
-			f := &faultDisk{disk: d}
-			o := openResumed(t, d)
-			o.store = memStore(f)
+		for n := 0; n < 40; n += batches.Sparse {
+			d := sinktest.NewMemDisk()
+			f := &sinktest.FaultDisk{Disk: d}
+			o := sinktest.OpenResumed(t, f)
 			calls := 0
-			f.before = func(op, name string) error {
+			f.Before = func(op, name string) error {
 				if op == "look" || op == "close" || op == "remove" && refusal != syscall.EROFS {
 					return nil
 				}
 				if calls++; calls > n && calls <= n+8 {
-					return pathError(op, name, refusal)
+					return sinktest.PathError(op, name, refusal)
 				}
 				return nil
 			}
-			done, err := o.Commit(t.Context(), logBatch(0, 5))
+			done, err := o.Commit(t.Context(), sinktest.LogBatch(0, 5))
 			if err == nil {
 				continue // fewer calls than that
 			}
@@ -52,19 +50,19 @@ func TestWaitingForTheDisk(t *testing.T) {
 				t.Fatalf("%v at call %d: %v, unavailable: %v", refusal, n, err, got)
 			}
 			if !passes { // the fault is over with the process that met it
-				f.before = nil
+				f.Before = nil
 			}
 			written(t, o, done)
 			if t.Failed() {
 				t.Fatalf("%v at call %d", refusal, n)
 			}
-			takeOver(t, memStore(d), 0, 5, 5)
-			mustBeClean(t, d)
-			if mustBeWhole(t, memStore(d), 0, 5); t.Failed() {
+			sinktest.TakeOver(t, sinktest.MemStore(d), 0, 5, 5)
+			sinktest.MustBeClean(t, d)
+			if sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 5); t.Failed() {
 				t.Fatalf("%v at call %d", refusal, n)
 			}
 		}
-		if refused < 10/sparse {
+		if refused < 10/batches.Sparse {
 			t.Errorf("%v: %d commits were refused", refusal, refused)
 		}
 	}
@@ -72,10 +70,10 @@ func TestWaitingForTheDisk(t *testing.T) {
 
 // written tries again until the batch is committed. held is what the refused commit
 // said of it.
-func written(t *testing.T, o *Output, held schemas.Committed) {
+func written(t *testing.T, o *sinks.Output, held schemas.Committed) {
 	t.Helper()
 	for range 50 {
-		pos, err := o.Resume(t.Context(), logTopic, 0)
+		pos, err := o.Resume(t.Context(), sinktest.LogTopic, 0)
 		switch {
 		case err == nil && pos.Next == 5:
 			if held.Tables == nil {
@@ -84,7 +82,7 @@ func written(t *testing.T, o *Output, held schemas.Committed) {
 			return
 		case err == nil:
 			var done schemas.Committed
-			if done, err = o.Commit(t.Context(), logBatch(0, 5)); err == nil {
+			if done, err = o.Commit(t.Context(), sinktest.LogBatch(0, 5)); err == nil {
 				return
 			}
 			if done.Tables != nil {
@@ -101,20 +99,4 @@ func written(t *testing.T, o *Output, held schemas.Committed) {
 func isUnavailable(err error) bool {
 	passing := (*schemas.UnavailableError)(nil)
 	return errors.As(err, &passing)
-}
-
-// A file of a commit that is gone, or another's, is no matter of waiting, whatever the
-// disk said.
-func TestLostFilesAreNotWaitedFor(t *testing.T) {
-	full := &fs.PathError{Op: "rename", Path: "a", Err: syscall.ENOSPC}
-	lost := errors.Join(&LostFileError{Problem: "gone"}, full)
-	if err := unavailable(lost); isUnavailable(err) || !strings.Contains(err.Error(), "gone") {
-		t.Errorf("%v", err)
-	}
-	if err := unavailable(full); !isUnavailable(err) || err.Error() != full.Error() {
-		t.Errorf("%v", err)
-	}
-	if err := unavailable(nil); err != nil {
-		t.Errorf("%v", err)
-	}
 }

@@ -7,24 +7,26 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"entropipe/sinks/record"
 )
 
 // accessDisk is a disk that tells whether names may be made in a folder. Where
 // nobody can tell, as on systems without access(2), the first commit does.
 type accessDisk interface {
-	writable(folder string) error
+	Writable(folder string) error
 }
 
 // CheckWritable returns an error that names the folder in which a commit would
 // fail: on a file system that is mounted for reading, or without the permission.
 // It makes and removes a file in staging and beside the commit records, and asks
-// about every folder of tables and manifests without listing their files. It
+// about every folder of manifests and of tables, whose names the caller gives, without listing their files. It
 // does not change an output, and may run beside writers.
 //
 // A run that learns of this with its first commit has read a minute's records in
 // vain, and reads them again after every restart.
-func (l *Local) CheckWritable() error {
-	for _, folder := range []string{stagingFolder, commitsFolder} {
+func (l *Local) CheckWritable(tables []string) error {
+	for _, folder := range []string{record.StagingFolder, record.CommitsFolder} {
 		if err := l.tryFile(folder); err != nil {
 			return l.cannotWrite(folder, err)
 		}
@@ -33,16 +35,16 @@ func (l *Local) CheckWritable() error {
 	if !ok {
 		return nil
 	}
-	if err := d.writable("."); err != nil { // where folders of tables are made
+	if err := d.Writable("."); err != nil { // where folders of tables are made
 		return l.cannotWrite(".", err)
 	}
-	names, err := l.disk.names(".")
+	names, err := l.disk.Names(".")
 	if err != nil {
 		return fmt.Errorf("output folder %s: %w", l.name, err)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if name != commitsFolder && !isTableFolder(name) {
+		if name != record.CommitsFolder && !slices.Contains(tables, name) {
 			continue
 		}
 		if err := l.checkFolders(d, name); err != nil {
@@ -59,15 +61,15 @@ func (l *Local) tryFile(folder string) error {
 	if err := l.makeFolder(folder); err != nil {
 		return err
 	}
-	begin := aside + path.Base(storeFile) + "-"
-	f, err := l.disk.create(folder + "/" + begin + newUUID())
+	begin := record.NewPrefix + path.Base(record.StoreFile) + "-"
+	f, err := l.disk.Create(folder + "/" + begin + record.NewUUID())
 	if err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	names, err := l.disk.names(folder)
+	names, err := l.disk.Names(folder)
 	if err != nil {
 		return err
 	}
@@ -75,7 +77,7 @@ func (l *Local) tryFile(folder string) error {
 		if !strings.HasPrefix(name, begin) {
 			continue
 		}
-		if err := l.disk.remove(folder + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) { // another's try removes it, too
+		if err := l.disk.Remove(folder + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) { // another's try removes it, too
 			return err
 		}
 	}
@@ -85,16 +87,16 @@ func (l *Local) tryFile(folder string) error {
 // checkFolders asks about a folder and those below it, but not about the folders
 // of one partition and one topic in turn, which hold nothing but files.
 func (l *Local) checkFolders(d accessDisk, folder string) error {
-	if err := d.writable(folder); errors.Is(err, fs.ErrNotExist) {
+	if err := d.Writable(folder); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return l.cannotWrite(folder, err)
 	}
-	manifests := strings.HasPrefix(folder, topicsFolder+"/") && strings.Count(folder, "/") == 3
+	manifests := strings.HasPrefix(folder, record.TopicsFolder+"/") && strings.Count(folder, "/") == 3
 	if manifests || strings.HasPrefix(path.Base(folder), "topic=") {
 		return nil
 	}
-	entries, err := l.disk.readDir(folder)
+	entries, err := l.disk.ReadDir(folder)
 	if err != nil {
 		return l.cannotWrite(folder, err)
 	}

@@ -1,4 +1,4 @@
-package sinks
+package sinks_test
 
 import (
 	"context"
@@ -10,25 +10,31 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"entropipe/sinks"
+	"entropipe/sinks/internal/disk"
+	"entropipe/sinks/internal/sinktest"
+	"entropipe/sinks/record"
+	"entropipe/sinks/tables"
 )
 
 // deniedDisk refuses to make names in one folder, in the way of a mode or of a
 // mount.
 type deniedDisk struct {
-	*memDisk
+	*sinktest.MemDisk
 	folder string
 	err    error
 	asked  []string
 }
 
-func (d *deniedDisk) create(name string) (diskFile, error) {
+func (d *deniedDisk) Create(name string) (disk.File, error) {
 	if path.Dir(name) == d.folder {
 		return nil, &fs.PathError{Op: "openat", Path: name, Err: d.err}
 	}
-	return d.memDisk.create(name)
+	return d.MemDisk.Create(name)
 }
 
-func (d *deniedDisk) writable(folder string) error {
+func (d *deniedDisk) Writable(folder string) error {
 	d.asked = append(d.asked, folder)
 	if folder == d.folder {
 		return d.err
@@ -39,60 +45,60 @@ func (d *deniedDisk) writable(folder string) error {
 // Law: wherever in an output a commit would fail, it is said before one is tried,
 // by the folder's name; the look leaves nothing behind and reads no list of files.
 func TestFolderThatCannotBeWrittenIsFound(t *testing.T) {
-	d := &deniedDisk{memDisk: newMemDisk()}
-	w := writer{store: memStore(d), end: 40, roll: roll(10), cfg: Config{Tables: []string{tableHulls}}}
-	if err := w.run(context.Background()); err != nil {
+	d := &deniedDisk{MemDisk: sinktest.NewMemDisk()}
+	w := sinktest.Writer{Store: sinktest.MemStore(d), End: 40, Roll: sinktest.Roll(10), Tables: []string{tables.Hulls}}
+	if err := w.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.ErrInvalid; d.mkdir("mine") != nil || d.mkdir("mine/deep") != nil {
+	if err := os.ErrInvalid; d.Mkdir("mine") != nil || d.Mkdir("mine/deep") != nil {
 		t.Fatal(err)
 	}
 	before := map[string]bool{}
-	for name := range d.live.files {
+	for name := range d.Live.Files {
 		before[name] = true
 	}
-	if err := memStore(d).CheckWritable(); err != nil {
+	if err := sinktest.MemStore(d).CheckWritable(tables.Names()); err != nil {
 		t.Fatalf("an output that can be written: %v", err)
 	}
-	folders := append([]string{stagingFolder}, d.asked...)
+	folders := append([]string{record.StagingFolder}, d.asked...)
 	for _, want := range []string{".", "_commits", "_commits/topics"} {
 		if !strings.Contains(" "+strings.Join(folders, " ")+" ", " "+want+" ") {
 			t.Errorf("nobody asked about %s, but about %q", want, folders)
 		}
 	}
-	tables := 0
+	asked := 0
 	for _, folder := range folders {
 		if strings.HasPrefix(folder, "mine") {
 			t.Errorf("%s is no part of the output", folder)
 		}
 		if strings.HasPrefix(folder, "hulls/") || strings.HasPrefix(folder, "frames/") {
-			tables++
+			asked++
 		}
 	}
-	if tables < 4 {
-		t.Errorf("%d folders of tables were asked about: %q", tables, folders)
+	if asked < 4 {
+		t.Errorf("%d folders of tables were asked about: %q", asked, folders)
 	}
 	for _, cause := range []error{syscall.EACCES, syscall.EROFS} {
 		for _, folder := range folders {
 			d.folder, d.err = folder, cause
-			err := memStore(d).CheckWritable()
+			err := sinktest.MemStore(d).CheckWritable(tables.Names())
 			if !errors.Is(err, cause) || !strings.Contains(err.Error(), path.Join("mem", folder)+" cannot be written") {
 				t.Errorf("%s with %v: %v", folder, cause, err)
 			}
 		}
 	}
 	d.folder = ""
-	for name := range d.live.files {
+	for name := range d.Live.Files {
 		if !before[name] {
 			t.Errorf("%s was left behind", name)
 		}
 	}
 	// What a crash leaves of the look, the next one takes away.
-	if _, err := d.create(stagingFolder + "/" + aside + "store.json-" + newUUID()); err != nil {
+	if _, err := d.Create(record.StagingFolder + "/" + record.NewPrefix + "store.json-" + record.NewUUID()); err != nil {
 		t.Fatal(err)
 	}
-	if err := memStore(d).CheckWritable(); err != nil || len(d.live.files) != len(before) {
-		t.Errorf("%d files after a crash during the look, want %d; %v", len(d.live.files), len(before), err)
+	if err := sinktest.MemStore(d).CheckWritable(tables.Names()); err != nil || len(d.Live.Files) != len(before) {
+		t.Errorf("%d files after a crash during the look, want %d; %v", len(d.Live.Files), len(before), err)
 	}
 }
 
@@ -102,23 +108,23 @@ func TestFolderWithoutPermission(t *testing.T) {
 		t.Skip("root may write everywhere: modes of folders mean nothing")
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	s, err := OpenLocal(out)
+	s, err := sinks.OpenLocal(out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	w := writer{store: s, end: 40, roll: roll(10), cfg: Config{Tables: []string{tableHulls}}}
-	if err := w.run(context.Background()); err != nil {
+	w := sinktest.Writer{Store: s, End: 40, Roll: sinktest.Roll(10), Tables: []string{tables.Hulls}}
+	if err := w.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	err = filepath.WalkDir(out, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || !e.IsDir() || strings.HasPrefix(name, filepath.Join(out, stagingFolder)+"/") {
+		if err != nil || !e.IsDir() || strings.HasPrefix(name, filepath.Join(out, record.StagingFolder)+"/") {
 			return err
 		}
 		if err := os.Chmod(name, 0o555); err != nil {
 			return err
 		}
-		if err := s.CheckWritable(); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), name+" cannot be written") {
+		if err := s.CheckWritable(tables.Names()); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), name+" cannot be written") {
 			t.Errorf("%s: %v", name, err)
 		}
 		return os.Chmod(name, 0o755)
@@ -126,7 +132,7 @@ func TestFolderWithoutPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.CheckWritable(); err != nil {
+	if err := s.CheckWritable(tables.Names()); err != nil {
 		t.Errorf("with the permission back: %v", err)
 	}
 }

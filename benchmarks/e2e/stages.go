@@ -44,6 +44,8 @@ var stageOfFunction = []struct{ prefix, stage string }{
 	{"entropipe/algos/maxima.", stageMaxima},
 	{"entropipe/algos/delaunay.", stageDelaunay},
 	{"entropipe/sinks.(*summingWriter)", stageHash},
+	{"entropipe/sinks/tables.", stageEncode},
+	{"entropipe/sinks/internal/disk.", stageCommit},
 	{"entropipe/sinks.", stageCommit},
 	{"entropipe/ops/metrics.", stageMetrics},
 	{"github.com/prometheus/", stageMetrics},
@@ -69,8 +71,6 @@ func stageOf(stack []string) string {
 			return stageReceive
 		case stage == stageFetch && inner("hash/crc32."):
 			return stageChecksum
-		case stage == stageCommit && slices.Contains(stack[i:], "entropipe/sinks.(*encoder).encode"):
-			return stageEncode
 		default:
 			return stage
 		}

@@ -17,6 +17,7 @@ import (
 	"entropipe/models/atomicfile"
 	"entropipe/sinks"
 	"entropipe/sinks/picture"
+	"entropipe/sinks/read"
 	"entropipe/sparse/support"
 )
 
@@ -157,8 +158,8 @@ func (c *Command) checkTerminal(stdout io.Writer) error {
 	return nil
 }
 
-func (c *Command) query() sinks.FrameQuery {
-	return sinks.FrameQuery{Topic: c.Topic, Partition: c.Partition, Offset: c.Offset, Index: c.Index,
+func (c *Command) query() read.FrameQuery {
+	return read.FrameQuery{Topic: c.Topic, Partition: c.Partition, Offset: c.Offset, Index: c.Index,
 		Dataset: c.Dataset, Sequence: c.Sequence, FrameID: c.FrameID}
 }
 
@@ -185,7 +186,7 @@ func (c *Command) load(e *command.Env, store sinks.Reader) (*picture.Frame, erro
 	if !slices.Contains(tables, "hulls") {
 		tables = append(tables, "hulls") // coordinates too, if points has none
 	}
-	r, absent, err := sinks.ReadFrame(e.Ctx, store, c.query(), tables...)
+	r, absent, err := read.ReadFrame(e.Ctx, store, c.query(), tables...)
 	if err != nil {
 		return nil, err
 	}

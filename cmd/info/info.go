@@ -17,7 +17,7 @@ import (
 	"entropipe/ingest/replay"
 	"entropipe/models"
 	"entropipe/models/plainfile"
-	"entropipe/sinks"
+	"entropipe/sinks/read"
 )
 
 type Command struct {
@@ -94,7 +94,7 @@ func (c *Command) describe(e *command.Env) (fmt.Stringer, error) {
 	}
 	switch ext {
 	case ".parquet":
-		return sinks.DescribeFile(c.What)
+		return read.DescribeFile(c.What)
 	case ".txt", ".jsonl":
 		return describeSequences(c.What, replay.Tokens{Files: []string{c.What}, SkipBad: true, Log: e.Log})
 	case ".ndjson", ".gz":
@@ -127,7 +127,7 @@ func describeFolder(e *command.Env, dir string) (fmt.Stringer, error) {
 			return nil, err
 		}
 		defer store.Close()
-		return sinks.Describe(e.Ctx, store)
+		return read.Describe(e.Ctx, store)
 	}
 	if found, err := describeCheckpoint(dir); found != nil || err != nil {
 		return found, err

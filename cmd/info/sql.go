@@ -10,6 +10,7 @@ import (
 
 	"entropipe/cmd/command"
 	"entropipe/sinks"
+	"entropipe/sinks/read"
 )
 
 // printSQL prints, for every table of an output that has files, what opens this
@@ -22,10 +23,10 @@ func (c *Command) printSQL(e *command.Env) error {
 		return fmt.Errorf("--sql: %w", err)
 	}
 	defer store.Close()
-	if _, err := sinks.Identify(e.Ctx, store); err != nil {
+	if _, err := read.Identify(e.Ctx, store); err != nil {
 		return fmt.Errorf("--sql: %s: %w", c.What, err)
 	}
-	tables, err := sinks.WrittenTables(e.Ctx, store)
+	tables, err := read.WrittenTables(e.Ctx, store)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"entropipe/ops/pipeline"
 	"entropipe/schemas"
 	"entropipe/sinks"
+	"entropipe/sinks/tables"
 )
 
 // What decides rows. Every flag of run has the tag content: yes where another
@@ -25,12 +26,12 @@ import (
 // the tables, the flags that say so, with defaults filled in and without those that
 // do nothing, and the hashes of models in place of the names of their files. hashes
 // has lines of key and value.
-func (c *Flags) content(frames *pipeline.FrameConfig, tables []string, hashes string) sinks.Content {
-	content := sinks.Content{"schema": strconv.Itoa(sinks.SchemaVersion)}
+func (c *Flags) content(frames *pipeline.FrameConfig, names []string, hashes string) sinks.Content {
+	content := sinks.Content{"schema": strconv.Itoa(tables.SchemaVersion)}
 	contentFlags(reflect.ValueOf(c).Elem(), content)
 	ops, space := contentOps(frames)
-	content["ops"], content["tables"] = ops, contentTables(frames, tables, space)
-	if !slices.Contains(tables, "entropy") || c.Frames.EntropyEvery == 0 {
+	content["ops"], content["tables"] = ops, contentTables(frames, names, space)
+	if !slices.Contains(names, "entropy") || c.Frames.EntropyEvery == 0 {
 		delete(content, "entropy-every")
 	}
 	t := &c.Tokens

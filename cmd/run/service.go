@@ -26,6 +26,7 @@ import (
 	"entropipe/ops/pipeline"
 	"entropipe/schemas"
 	"entropipe/sinks"
+	"entropipe/sinks/tables"
 )
 
 // Service is everything that `run` is made of, wired.
@@ -72,7 +73,7 @@ func Start(ctx context.Context, c *Flags, config string, log *slog.Logger) (s *S
 	if s.security, err = c.Source.Security.Open(log); err != nil {
 		return s, err
 	}
-	frames, tables, err := c.FrameConfig(log)
+	frames, names, err := c.FrameConfig(log)
 	if err != nil {
 		return s, err
 	}
@@ -97,8 +98,8 @@ func Start(ctx context.Context, c *Flags, config string, log *slog.Logger) (s *S
 		return s, err
 	}
 	s.hashes = staged + lm.Config
-	s.content = func(hashes string) sinks.Content { return c.content(&frames, tables, hashes) }
-	if err := s.openOutput(ctx, tables, config+s.hashes); err != nil {
+	s.content = func(hashes string) sinks.Content { return c.content(&frames, names, hashes) }
+	if err := s.openOutput(ctx, names, config+s.hashes); err != nil {
 		return s, err
 	}
 	partitions, err := s.connect(ctx)
@@ -152,21 +153,24 @@ func (s *Service) openLanguage(frames *pipeline.FrameConfig) (language.Language,
 }
 
 // OpenOutput opens the output folder, or makes it one.
-func (s *Service) openOutput(ctx context.Context, tables []string, settings string) (err error) {
+func (s *Service) openOutput(ctx context.Context, names []string, settings string) (err error) {
 	c := &s.flags.Output
 	if s.store, err = sinks.OpenLocal(c.Out); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	hash := sha256.Sum256([]byte(settings))
-	s.Output, err = sinks.Open(ctx, s.store, sinks.Config{PartitionBy: c.PartitionBy, Tables: tables,
-		ConfigHash: hex.EncodeToString(hash[:]), Content: s.content(s.hashes), OnChange: s.contentChanged, Version: command.Version, Build: metrics.Revision()})
+	encoder, err := tables.New(tables.Config{PartitionBy: c.PartitionBy, Tables: names, Version: command.Version, Build: metrics.Revision()})
+	if err == nil {
+		s.Output, err = sinks.Open(ctx, s.store, encoder, sinks.Config{ConfigHash: hex.EncodeToString(hash[:]),
+			Content: s.content(s.hashes), OnChange: s.contentChanged, Version: command.Version})
+	}
 	if wrong := (*sinks.ConfigError)(nil); errors.As(err, &wrong) {
 		return &mistake.Config{Problems: []mistake.Problem{{Path: wrong.Field, What: wrong.Problem}}}
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.store.CheckWritable(); err != nil { // before any record is read
+	if err := s.store.CheckWritable(tables.Names()); err != nil { // before any record is read
 		return fmt.Errorf("--out: %w", err)
 	}
 	return s.checkContent(ctx)

@@ -8,6 +8,7 @@ import (
 	"entropipe/ops/pipeline"
 	"entropipe/schemas"
 	"entropipe/sinks"
+	"entropipe/sinks/tables"
 )
 
 // The operators that write a table are those whose results, committed, have rows
@@ -29,7 +30,11 @@ func TestTableOps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := sinks.Open(t.Context(), store, sinks.Config{Tables: selectable})
+		encoder, err := tables.New(tables.Config{Tables: selectable})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := sinks.Open(t.Context(), store, encoder, sinks.Config{})
 		if err == nil {
 			err = out.Base(t.Context(), "points", schemas.TopicID{}, nil)
 		}

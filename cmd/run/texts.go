@@ -11,6 +11,7 @@ import (
 	"entropipe/ingest"
 	"entropipe/schemas"
 	"entropipe/sinks"
+	"entropipe/sinks/read"
 )
 
 // lookForTexts is checkTexts for an output that is not there yet, so that a start
@@ -46,7 +47,7 @@ func isNew(ctx context.Context, out string) bool {
 		return true
 	}
 	defer store.Close()
-	_, err = sinks.Identify(ctx, store)
+	_, err = read.Identify(ctx, store)
 	return errors.Is(err, sinks.ErrNotFound)
 }
 

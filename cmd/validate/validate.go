@@ -20,6 +20,8 @@ import (
 	"entropipe/ops/metrics"
 	"entropipe/schemas"
 	"entropipe/sinks"
+	"entropipe/sinks/read"
+	"entropipe/sinks/tables"
 )
 
 type Command struct {
@@ -221,7 +223,7 @@ func (c *Command) checkOutput(ctx context.Context) (name, detail string, err err
 	name, out := "output "+c.Output.Out, c.Output.Out
 	if store, err := sinks.OpenExisting(out); err == nil {
 		defer store.Close()
-		s, err := sinks.Identify(ctx, store)
+		s, err := read.Identify(ctx, store)
 		switch {
 		case errors.Is(err, sinks.ErrNotFound): // nothing is written there yet
 		case err != nil:
@@ -229,7 +231,7 @@ func (c *Command) checkOutput(ctx context.Context) (name, detail string, err err
 		case !slices.Equal(s.PartitionBy, c.Output.PartitionBy):
 			return name, "", fmt.Errorf("it was made with --partition-by %s", strings.Join(s.PartitionBy, ","))
 		default:
-			if err := store.CheckWritable(); err != nil {
+			if err := store.CheckWritable(tables.Names()); err != nil {
 				return name, "", err
 			}
 			detail = "an output since " + s.Created.Format("2006-01-02") + "; "

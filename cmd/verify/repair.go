@@ -9,6 +9,7 @@ import (
 	"entropipe/cmd/mistake"
 	"entropipe/ingest"
 	"entropipe/sinks"
+	"entropipe/sinks/read"
 )
 
 // repairFlags say whether, and how, verify mends an output.
@@ -48,7 +49,7 @@ type repairer struct {
 func (f *repairFlags) open(e *command.Env, store *sinks.Local) (r *repairer, err error) {
 	r = &repairer{repairFlags: f, store: store, group: f.Group}
 	if r.group == "" {
-		if found, err := sinks.Identify(e.Ctx, store); err == nil { // else there is nothing to mend, which the plan explains
+		if found, err := read.Identify(e.Ctx, store); err == nil { // else there is nothing to mend, which the plan explains
 			r.group = sinks.DefaultGroup(found.Store)
 		}
 	}
@@ -81,7 +82,7 @@ func (r *repairer) quiet(e *command.Env) error {
 }
 
 // repair does what the plan says, or adds to it what speaks against that.
-func (r *repairer) repair(e *command.Env, plan *sinks.Repair) error {
+func (r *repairer) repair(e *command.Env, plan *read.Repair) error {
 	if plan.Files() == 0 {
 		return nil
 	}
@@ -102,7 +103,7 @@ func (r *repairer) repair(e *command.Env, plan *sinks.Repair) error {
 
 // ask looks whether the records can be read again, and then whether the group is
 // still empty.
-func (r *repairer) ask(e *command.Env, plan *sinks.Repair) error {
+func (r *repairer) ask(e *command.Env, plan *read.Repair) error {
 	topics := map[string]*ingest.Topic{} // nil: there is none
 	for i := len(plan.Steps) - 1; i >= 0; i-- {
 		s := plan.Steps[i]
@@ -133,7 +134,7 @@ func (r *repairer) ask(e *command.Env, plan *sinks.Repair) error {
 
 // missing says which of the records that a step wants to have written again are
 // not in the topic any more; empty: all are there.
-func missing(topic *ingest.Topic, s *sinks.RepairStep) string {
+func missing(topic *ingest.Topic, s *read.RepairStep) string {
 	if topic == nil {
 		return fmt.Sprintf("topic %s is gone", s.Topic)
 	}

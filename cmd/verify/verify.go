@@ -9,6 +9,7 @@ import (
 	"entropipe/cmd/command"
 	"entropipe/cmd/config"
 	"entropipe/sinks"
+	"entropipe/sinks/read"
 )
 
 type Command struct {
@@ -79,7 +80,7 @@ func (c *Command) Run(e *command.Env) error {
 }
 
 // verify checks the output, and shows how far it has come.
-func (c *Command) verify(e *command.Env, store sinks.Reader) (*sinks.Report, error) {
+func (c *Command) verify(e *command.Env, store sinks.Reader) (*read.Report, error) {
 	var done, total atomic.Int64
 	begin := time.Now()
 	show := command.StartProgress(e.Stderr, e.Log, "manifests", 0, func() (int64, string) { // their number is known later
@@ -87,5 +88,5 @@ func (c *Command) verify(e *command.Env, store sinks.Reader) (*sinks.Report, err
 		return d, fmt.Sprintf("of %d", t) + command.Since(begin, t).Text(d)
 	})
 	defer show.Stop()
-	return sinks.Verify(e.Ctx, store, sinks.VerifyOptions{Repair: c.Repair, Progress: func(d, t int) { done.Store(int64(d)); total.Store(int64(t)) }})
+	return read.Verify(e.Ctx, store, read.VerifyOptions{Repair: c.Repair, Progress: func(d, t int) { done.Store(int64(d)); total.Store(int64(t)) }})
 }

@@ -24,6 +24,8 @@ import (
 	"entropipe/ops/pipeline"
 	"entropipe/schemas"
 	"entropipe/sinks"
+	"entropipe/sinks/read"
+	"entropipe/sinks/tables"
 )
 
 // exported is an output with a frame a cloud: what the pipeline writes of them.
@@ -33,10 +35,10 @@ type exported struct {
 	names   []string
 }
 
-func exportOf(t *testing.T, tables []string, clouds []geomtest.Named[float64], narrow []geomtest.Named[float32], sketches ...schemas.Sketch) *exported {
+func exportOf(t *testing.T, names []string, clouds []geomtest.Named[float64], narrow []geomtest.Named[float32], sketches ...schemas.Sketch) *exported {
 	t.Helper()
 	ctx, e := context.Background(), &exported{dir: filepath.Join(t.TempDir(), "out")}
-	frames := pipeline.NewFrames(pipeline.FrameConfig{Hull3D: true, Points: slices.Contains(tables, "points")})
+	frames := pipeline.NewFrames(pipeline.FrameConfig{Hull3D: true, Points: slices.Contains(names, "points")})
 	var enc schemas.Encoder
 	process := func(name string, value []byte, err error) {
 		if err != nil {
@@ -66,7 +68,11 @@ func exportOf(t *testing.T, tables []string, clouds []geomtest.Named[float64], n
 		t.Fatal(err)
 	}
 	defer store.Close()
-	out, err := sinks.Open(ctx, store, sinks.Config{Tables: tables})
+	encoder, err := tables.New(tables.Config{Tables: names})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := sinks.Open(ctx, store, encoder, sinks.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +100,7 @@ func (e *exported) export(t *testing.T, frame int, as string, layers ...string) 
 	}
 	defer store.Close()
 	offset := int64(frame)
-	r, _, err := sinks.ReadFrame(t.Context(), store, sinks.FrameQuery{Offset: &offset}, allTables...)
+	r, _, err := read.ReadFrame(t.Context(), store, read.FrameQuery{Offset: &offset}, allTables...)
 	if err != nil {
 		t.Fatalf("frame %d (%s): %v", frame, e.names[frame], err)
 	}

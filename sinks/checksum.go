@@ -1,0 +1,51 @@
+package sinks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"io"
+)
+
+// summingWriter counts and hashes what is written.
+type summingWriter struct {
+	io.Writer
+	hash  hash.Hash
+	bytes int64
+}
+
+func newSummingWriter(w io.Writer) *summingWriter {
+	return &summingWriter{Writer: w, hash: sha256.New()}
+}
+
+func (s *summingWriter) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	s.hash.Write(p[:n])
+	s.bytes += int64(n)
+	return n, err
+}
+
+func (s *summingWriter) sum() string { return hex.EncodeToString(s.hash.Sum(nil)) }
+
+// Checksum returns the SHA-256 of a file, in hex. It reads the whole file through
+// buffer, in pieces of its length, and fails when ctx ends.
+func Checksum(ctx context.Context, o Object, buffer []byte) (string, error) {
+	sum := sha256.New()
+	content := untilEnd{ctx, io.NewSectionReader(o, 0, o.Size())} // hides WriteTo, which has a small buffer of its own
+	_, err := io.CopyBuffer(sum, content, buffer)
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// untilEnd is a reader that fails when its context has ended.
+type untilEnd struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilEnd) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.r.Read(p)
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package sinks
-
-const sparse = 1

@@ -1,0 +1,197 @@
+package read
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+
+	"entropipe/schemas/codec/parquetfile"
+	"entropipe/sinks"
+	"entropipe/sinks/record"
+	"entropipe/sinks/tables"
+)
+
+// contents checks the files of a manifest, which it reads through buffer.
+func (v *verifier) contents(ctx context.Context, m manifestJob, buffer []byte) {
+	var frames, sequences, rejects []rowKey
+	readable := true
+	for i := range m.Files {
+		f := &m.Files[i]
+		if ctx.Err() != nil {
+			return
+		}
+		v.mu.Lock()
+		delete(v.listed, f.Path)
+		v.mu.Unlock()
+		keys, ok := v.file(ctx, m, f, buffer)
+		readable = readable && ok
+		switch f.Table {
+		case tables.Frames:
+			frames = append(frames, keys...)
+		case tables.Tokens:
+			sequences = append(sequences, keys...)
+		case tables.Rejects:
+			rejects = append(rejects, keys...)
+		}
+	}
+	if readable { // else the sums cannot be right, and the fault has been told
+		v.accounts(m, frames, sequences, rejects)
+	}
+}
+
+// file checks one file, and returns the keys of its rows if its table says
+// what became of each record.
+func (v *verifier) file(ctx context.Context, m manifestJob, f *record.File, buffer []byte) (keys []rowKey, ok bool) {
+	v.checked(checkFiles, 1)
+	o, pending, err := v.find(ctx, m, f)
+	if err != nil {
+		if errors.Is(err, errMissing) {
+			v.spoilt(f)
+		}
+		v.fault(checkFiles, f.Path, "%v", err)
+		return nil, false
+	}
+	defer o.Close()
+	if o.Size() != f.Bytes {
+		v.spoilt(f)
+		v.fault(checkFiles, f.Path, "it has %d bytes, its manifest says %d", o.Size(), f.Bytes)
+		return nil, false
+	}
+	if m.newest && !pending {
+		switch staged, err := v.staged(ctx, f); {
+		case err != nil:
+			v.fault(checkFiles, f.Path, "whether it is still staged is unknown: %v", err)
+		case staged:
+			v.spoilt(f)
+			v.fault(checkFiles, f.Path, "another file has this name, whatever is in it: the one of the commit is still staged, and cannot be published")
+			return nil, false
+		}
+	}
+	v.reporter.file(f, pending)
+	if pending {
+		v.mu.Lock()
+		v.pending[path.Dir(f.Staged)] = true
+		v.mu.Unlock()
+	}
+	v.checked(checkSums, 1)
+	got, err := sinks.Checksum(ctx, o, buffer)
+	if err != nil {
+		v.fault(checkSums, f.Path, "cannot be read: %v", err)
+		return nil, false
+	}
+	if got != f.SHA256 {
+		v.spoilt(f)
+		v.fault(checkSums, f.Path, "its SHA-256 is %s, its manifest says %s", got, f.SHA256)
+		return nil, false
+	}
+	v.checked(checkRows, 1)
+	keys, err = readKeys(o, m.Manifest, f, v.Schema)
+	if err != nil {
+		v.fault(checkRows, f.Path, "%v", err)
+	}
+	return keys, err == nil
+}
+
+// spoilt notes, for a plan of repair, a file that is missing or not what its
+// manifest says. One that cannot be read is not noted: it may be whole.
+func (v *verifier) spoilt(f *record.File) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.repair.spoilt(f.Path)
+}
+
+// staged tells whether a file is in staging. A writer's move takes it from there
+// in the moment in which it appears in its place.
+func (v *verifier) staged(ctx context.Context, f *record.File) (bool, error) {
+	o, err := v.store.Open(ctx, f.Staged)
+	if errors.Is(err, sinks.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, o.Close()
+}
+
+var errMissing = errors.New("the file of a commit is missing")
+
+// find opens a file where it should be, or where it may still be.
+func (v *verifier) find(ctx context.Context, m manifestJob, f *record.File) (o sinks.Object, pending bool, err error) {
+	o, err = v.store.Open(ctx, f.Path)
+	if errors.Is(err, sinks.ErrNotFound) && m.newest {
+		if o, err = v.store.Open(ctx, f.Staged); err == nil {
+			return o, true, nil
+		}
+	}
+	if errors.Is(err, sinks.ErrNotFound) { // moved between the two looks?
+		o, err = v.store.Open(ctx, f.Path)
+	}
+	if errors.Is(err, sinks.ErrNotFound) {
+		err = errMissing
+	}
+	return o, false, err
+}
+
+// readKeys compares a file's footer with its manifest, and with the schema of
+// the output (0: unknown). It returns the keys of the file's rows if its table
+// says what became of each record.
+func readKeys(o sinks.Object, m *record.Manifest, f *record.File, schema int) ([]rowKey, error) {
+	file, err := parquetfile.Open(o, o.Size())
+	if err != nil {
+		return nil, err
+	}
+	if file.NumRows() != f.Rows {
+		return nil, fmt.Errorf("it has %d rows, its manifest says %d", file.NumRows(), f.Rows)
+	}
+	if got, want := footerOf(file, "entropipe.offsets"), fmt.Sprintf("%d-%d", m.Start, m.End); got != want {
+		return nil, fmt.Errorf("its footer says offsets %q, its manifest %q", got, want)
+	}
+	if got := footerOf(file, "entropipe.schema"); schema != 0 && got != strconv.Itoa(schema) {
+		return nil, fmt.Errorf("its footer says schema %q, the output has %d: readers of the whole table would fail, or lose columns", got, schema)
+	}
+	if low, high, ok := columnRange(file, "offset"); ok && (low < m.Start || high >= m.End) {
+		return nil, fmt.Errorf("it has rows of offsets %d to %d, its manifest covers [%d, %d)", low, high, m.Start, m.End)
+	}
+	if f.Table != tables.Frames && f.Table != tables.Tokens && f.Table != tables.Rejects {
+		return nil, nil
+	}
+	return rowKeys(nil, file, m.Partition)
+}
+
+// accounts checks that every message of a manifest left a trace.
+func (v *verifier) accounts(m manifestJob, frames, sequences, rejects []rowKey) {
+	v.checked(checkAccounts, m.End-m.Start)
+	c := &m.Counts
+	if int64(len(frames)) != c.Frames || int64(len(sequences)) != c.Sequences || int64(len(rejects)) != c.Rejects {
+		v.fault(checkAccounts, m.name, "its files have %d frames, %d sequences and %d rejects, it says %d, %d and %d", len(frames), len(sequences), len(rejects), c.Frames, c.Sequences, c.Rejects)
+	}
+	all := append(frames, sequences...)
+	slices.SortFunc(all, compareKeys)
+	for i := 1; i < len(all); i++ {
+		if all[i] == all[i-1] {
+			v.fault(checkAccounts, m.name, "two rows are offset %d, index %d", all[i].offset, all[i].index)
+		}
+	}
+	all = append(all, rejects...)
+	slices.SortFunc(all, compareKeys)
+	traces := int64(0)
+	for i, k := range all {
+		if k.offset < m.Start || k.offset >= m.End {
+			v.fault(checkAccounts, m.name, "a row of offset %d is outside of [%d, %d)", k.offset, m.Start, m.End)
+		}
+		if i == 0 || k.offset != all[i-1].offset {
+			traces++
+		}
+	}
+	if traces != m.Counts.Messages {
+		v.fault(checkAccounts, m.name, "of its %d messages %d have a frame, a sequence or a reject", m.Counts.Messages, traces)
+	}
+}
+
+func compareKeys(a, b rowKey) int {
+	return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.index, b.index))
+}

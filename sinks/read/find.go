@@ -1,0 +1,284 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"entropipe/schemas/codec/parquetfile"
+	"entropipe/sinks"
+	"entropipe/sinks/record"
+	"entropipe/sinks/tables"
+)
+
+// FrameQuery says which frame is meant. What is nil or empty may be anything.
+type FrameQuery struct {
+	Topic             string
+	Dataset, Sequence string
+	Partition, Index  *int32
+	Offset, FrameID   *int64
+}
+
+// String names what is asked for.
+func (q FrameQuery) String() string {
+	var said []string
+	add := func(name string, value any) { said = append(said, fmt.Sprintf("%s %v", name, value)) }
+	for _, text := range []struct{ name, value string }{{"topic", q.Topic}, {"dataset", q.Dataset}, {"sequence", q.Sequence}} {
+		if text.value != "" {
+			add(text.name, text.value)
+		}
+	}
+	if q.Partition != nil {
+		add("partition", *q.Partition)
+	}
+	if q.Offset != nil {
+		add("offset", *q.Offset)
+	}
+	if q.Index != nil {
+		add("index", *q.Index)
+	}
+	if q.FrameID != nil {
+		add("frame_id", *q.FrameID)
+	}
+	return strings.Join(said, ", ")
+}
+
+// NoFrameError says that an output has no frame of that kind.
+type NoFrameError struct {
+	Query  FrameQuery
+	Within bool     // a commit covers the offset asked for: its record gave a reject, or nothing
+	There  []string // what there is instead, a line a partition
+}
+
+func (e *NoFrameError) Error() string {
+	text := "the output has no frame"
+	if asked := e.Query.String(); asked != "" {
+		text += " of " + asked
+	}
+	if e.Within {
+		text += " (a commit covers that offset: table rejects may say why)"
+	}
+	if len(e.There) == 0 {
+		return text + ": it is empty"
+	}
+	const most = 8
+	more := ""
+	if n := len(e.There) - most; n > 0 {
+		more = fmt.Sprintf("; and %d more", n)
+	}
+	return text + "; there are " + strings.Join(e.There[:min(most, len(e.There))], "; ") + more
+}
+
+// foundFrame is where a frame stands: a commit, and a row of its frames.
+type foundFrame struct {
+	manifest *record.Manifest
+	file     *record.File // of table frames
+	offset   int64
+	index    int32
+}
+
+// finder looks for a frame.
+type finder struct {
+	store     sinks.Reader
+	query     FrameQuery
+	within    bool
+	there     []string
+	sequences map[string]bool // of what was looked at, some of them
+}
+
+// find returns the first frame that the query means: by topic and partition,
+// then offset and index.
+func (s *finder) find(ctx context.Context) (*foundFrame, error) {
+	topics, err := listTopics(ctx, s.store, func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range topics {
+		for _, p := range t.partitions {
+			found, err := s.partition(ctx, p.manifests)
+			if found != nil || err != nil {
+				return found, err
+			}
+		}
+	}
+	if s.query.Sequence != "" && len(s.sequences) > 0 {
+		names := slices.Sorted(maps.Keys(s.sequences))
+		s.there = append(s.there, "sequences such as "+strings.Join(names[:min(8, len(names))], ", "))
+	}
+	return nil, &NoFrameError{Query: s.query, Within: s.within, There: s.there}
+}
+
+func (s *finder) partition(ctx context.Context, names []string) (*foundFrame, error) {
+	var topic string
+	var id int32
+	var first, end, frames, sequences int64
+	datasets := map[string]bool{}
+	for i, name := range names {
+		m, err := sinks.ReadManifest(ctx, s.store, name)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			topic, id, first = m.Topic, m.Partition, m.Start
+		}
+		end = m.End
+		frames, sequences = frames+m.Counts.Frames, sequences+m.Counts.Sequences
+		found, err := s.manifest(ctx, m, datasets)
+		if found != nil || err != nil {
+			return found, err
+		}
+	}
+	switch {
+	case frames == 0 && sequences > 0:
+		s.there = append(s.there, fmt.Sprintf("%s/%d: %d sequences of tokens of offsets %d to %d, and none of points", topic, id, sequences, first, end-1))
+	case frames > 0:
+		text := fmt.Sprintf("%s/%d: %d frames of offsets %d to %d", topic, id, frames, first, end-1)
+		if len(datasets) > 0 {
+			text += " of dataset " + strings.Join(slices.Sorted(maps.Keys(datasets)), ", ")
+		}
+		s.there = append(s.there, text)
+	}
+	return nil, nil
+}
+
+// manifest looks through the frames of one commit, which stand in several
+// files if they are of several folders.
+func (s *finder) manifest(ctx context.Context, m *record.Manifest, datasets map[string]bool) (best *foundFrame, err error) {
+	q := &s.query
+	if q.Topic != "" && m.Topic != q.Topic || q.Partition != nil && m.Partition != *q.Partition ||
+		q.Offset != nil && (*q.Offset < m.Start || *q.Offset >= m.End) {
+		return nil, nil
+	}
+	s.within = s.within || q.Offset != nil
+	for i := range m.Files {
+		f := &m.Files[i]
+		if f.Table != tables.Frames {
+			continue
+		}
+		err := withParquet(ctx, s.store, f, func(file *parquetfile.File) error {
+			dataset := footerOf(file, "entropipe.dataset")
+			datasets[dataset] = true
+			if q.Dataset != "" && dataset != q.Dataset {
+				return nil
+			}
+			key, ok, err := s.file(file)
+			if ok && (best == nil || compareKeys(key, rowKey{best.offset, best.index}) < 0) {
+				best = &foundFrame{manifest: m, file: f, offset: key.offset, index: key.index}
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return best, nil
+}
+
+// file returns the first row of a file of table frames that the query means.
+func (s *finder) file(file *parquetfile.File) (key rowKey, ok bool, err error) {
+	if _, column := file.Schema().Lookup("sequence"); !column && s.query.Sequence != "" {
+		sequence := footerOf(file, "entropipe.sequence")
+		s.saw(sequence)
+		if sequence != s.query.Sequence {
+			return key, false, nil
+		}
+	}
+	for g := range file.RowGroups() {
+		if s.query.Offset != nil && !groupMayHold(file, g, *s.query.Offset) {
+			continue
+		}
+		key, ok, err = s.group(file, g)
+		if ok || err != nil {
+			return key, ok, err
+		}
+	}
+	return key, false, nil
+}
+
+// group looks through a row group, column by column.
+func (s *finder) group(file *parquetfile.File, g int) (key rowKey, ok bool, err error) {
+	q := &s.query
+	var keys []rowKey // grows with what is read: the number of rows is the footer's word
+	var wrong []bool
+	read := func(column string, put func(i int, v parquet.Value)) {
+		if err == nil {
+			err = readColumn(file, g, column, put)
+		}
+	}
+	read("offset", func(_ int, v parquet.Value) {
+		keys = append(keys, rowKey{offset: v.Int64()})
+		wrong = append(wrong, q.Offset != nil && v.Int64() != *q.Offset)
+	})
+	read("index", func(i int, v parquet.Value) {
+		keys[i].index = v.Int32()
+		wrong[i] = wrong[i] || q.Index != nil && v.Int32() != *q.Index
+	})
+	if q.FrameID != nil {
+		read("frame_id", func(i int, v parquet.Value) { wrong[i] = wrong[i] || v.Int64() != *q.FrameID })
+	}
+	if _, column := file.Schema().Lookup("sequence"); column && q.Sequence != "" {
+		read("sequence", func(i int, v parquet.Value) {
+			same := string(v.ByteArray()) == q.Sequence
+			if !same && len(s.sequences) < 1000 && !s.sequences[string(v.ByteArray())] {
+				s.saw(string(v.ByteArray()))
+			}
+			wrong[i] = wrong[i] || !same
+		})
+	}
+	if err != nil {
+		return key, false, err
+	}
+	if i := slices.Index(wrong, false); i >= 0 {
+		return keys[i], true, nil
+	}
+	return key, false, nil
+}
+
+func (s *finder) saw(sequence string) {
+	if s.sequences == nil {
+		s.sequences = map[string]bool{}
+	}
+	s.sequences[sequence] = true
+}
+
+// groupMayHold tells from the footer whether a row group may have rows of an
+// offset.
+func groupMayHold(f *parquetfile.File, group int, offset int64) bool {
+	leaf, ok := f.Schema().Lookup("offset")
+	if !ok {
+		return true
+	}
+	s := f.Metadata().RowGroups[group].Columns[leaf.ColumnIndex].MetaData.Statistics
+	if len(s.MinValue) != 8 || len(s.MaxValue) != 8 {
+		return true
+	}
+	return parquet.Int64.Value(s.MinValue).Int64() <= offset && offset <= parquet.Int64.Value(s.MaxValue).Int64()
+}
+
+// withParquet opens a file of a commit for the time of f. The newest commit's
+// may still be in staging.
+func withParquet(ctx context.Context, store sinks.Reader, m *record.File, f func(*parquetfile.File) error) error {
+	o, err := store.Open(ctx, m.Path)
+	for _, other := range []string{m.Staged, m.Path} { // moved between the looks?
+		if errors.Is(err, sinks.ErrNotFound) {
+			o, err = store.Open(ctx, other)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Path, err)
+	}
+	defer o.Close()
+	file, err := parquetfile.Open(o, o.Size())
+	if err == nil {
+		err = parquetfile.Guard(func() error { return f(file) })
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Path, err)
+	}
+	return nil
+}

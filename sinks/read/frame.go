@@ -1,0 +1,340 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/paulmach/orb"
+	"github.com/paulmach/orb/encoding/wkb"
+
+	"entropipe/schemas"
+	"entropipe/schemas/codec/parquetfile"
+	"entropipe/sinks"
+	"entropipe/sinks/record"
+	"entropipe/sinks/tables"
+)
+
+// ReadFrame is the way back from the tables: the first frame that the query
+// means, by topic and partition, then offset and index. Besides table frames it
+// reads the others that are named, out of hulls, hulls3d, maxima, triangles and
+// points; absent are those of them that the frame's commit has no file of. *NoFrameError:
+// there is no such frame.
+//
+// What it reads streams by, so that memory is the frame's own and a row
+// group's keys; row groups without the frame are not read.
+func ReadFrame(ctx context.Context, store sinks.Reader, q FrameQuery, others ...string) (r *schemas.Result, absent []string, err error) {
+	if _, err := Identify(ctx, store); err != nil {
+		return nil, nil, err
+	}
+	found, err := (&finder{store: store, query: q}).find(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	r = &schemas.Result{FrameKey: schemas.FrameKey{Topic: found.manifest.Topic, Partition: found.manifest.Partition, Offset: found.offset, Index: found.index}}
+	for _, name := range append([]string{tables.Frames}, others...) {
+		t := tableReaders[name]
+		if t == nil {
+			return nil, nil, fmt.Errorf("frames cannot be read from a table %q", name)
+		}
+		f := found.fileOf(name)
+		if f == nil {
+			absent = append(absent, name)
+			continue
+		}
+		if err := withParquet(ctx, store, f, func(file *parquetfile.File) error { return readRows(file, r, t) }); err != nil {
+			return nil, nil, err
+		}
+	}
+	return r, absent, nil
+}
+
+// fileOf returns the file of a table in the folder of the frame; nil: none.
+func (f *foundFrame) fileOf(name string) *record.File {
+	path := name + strings.TrimPrefix(f.file.Path, tables.Frames)
+	for i := range f.manifest.Files {
+		if f.manifest.Files[i].Path == path {
+			return &f.manifest.Files[i]
+		}
+	}
+	return nil
+}
+
+// tableReaders fill a result from the rows of one frame.
+var tableReaders = map[string]func(*frameRows, *schemas.Result){
+	tables.Frames:    fillFrame,
+	tables.Hulls:     fillHull,
+	tables.Hulls3D:   fillHull3D,
+	tables.Maxima:    fillMaxima,
+	tables.Triangles: fillTriangles,
+	tables.Points:    fillPoints,
+}
+
+// readRows finds the rows of r's frame and calls read with them, if there are
+// any. They stand together, in one row group.
+func readRows(f *parquetfile.File, r *schemas.Result, read func(*frameRows, *schemas.Result)) error {
+	for g := range f.RowGroups() {
+		if !groupMayHold(f, g, r.Offset) {
+			continue
+		}
+		rows := frameRows{file: f, group: g}
+		from, to := int64(-1), int64(-1)
+		narrow := func(first int64) func(i int, same bool) {
+			from, to = -1, -1
+			return func(i int, same bool) {
+				if same {
+					if from < 0 {
+						from = first + int64(i)
+					}
+					to = first + int64(i) + 1
+				}
+			}
+		}
+		offsets := narrow(0)
+		if err := readColumn(f, g, "offset", func(i int, v parquet.Value) { offsets(i, v.Int64() == r.Offset) }); err != nil {
+			return err
+		}
+		if from < 0 {
+			continue
+		}
+		rows.from, rows.to = from, to
+		indices, i := narrow(from), 0
+		rows.each("index", func(v parquet.Value) { indices(i, v.Int32() == r.Index); i++ })
+		if from < 0 {
+			continue
+		}
+		rows.from, rows.to = from, to
+		read(&rows, r)
+		return rows.err
+	}
+	return nil
+}
+
+// frameRows are the rows of one frame in a file. The first error stays, and
+// what is read after it is nothing.
+type frameRows struct {
+	file     *parquetfile.File
+	group    int
+	from, to int64
+	err      error
+}
+
+// each calls put for each value of a column, in order. The parts of the name
+// of a nested column are divided by dots.
+func (r *frameRows) each(column string, put func(v parquet.Value)) {
+	if r.err == nil {
+		r.err = r.read(column, put)
+	}
+}
+
+func (r *frameRows) read(column string, put func(v parquet.Value)) error {
+	leaf, ok := r.file.Schema().Lookup(strings.Split(column, ".")...)
+	if !ok {
+		return fmt.Errorf("it has no column %s", column)
+	}
+	pages := r.file.Pages(r.group, leaf.ColumnIndex)
+	defer pages.Close()
+	if err := pages.SeekToRow(r.from); err != nil {
+		return err
+	}
+	row := r.from                                                  // that begins with the next value of repetition level 0
+	for row < r.to || row == r.to && leaf.MaxRepetitionLevel > 0 { // a list may go on in the next page
+		page, err := pages.ReadPage()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if row, err = readValues(page, row, r.to, put); err != nil {
+			return err
+		}
+	}
+	if row < r.to {
+		return fmt.Errorf("column %s ends at row %d of %d", column, row, r.to)
+	}
+	return nil
+}
+
+// readValues calls put for the values of a page that belong to rows before to,
+// and gives the page back. It returns the row that is next, to+1 when what
+// follows belongs to none of them.
+func readValues(page parquet.Page, row, to int64, put func(v parquet.Value)) (int64, error) {
+	defer parquet.Release(page)
+	var values [256]parquet.Value
+	reader := page.Values()
+	for {
+		n, err := reader.ReadValues(values[:])
+		for _, v := range values[:n] {
+			if v.RepetitionLevel() == 0 {
+				if row == to {
+					return to + 1, nil
+				}
+				row++
+			}
+			put(v)
+		}
+		if errors.Is(err, io.EOF) {
+			return row, nil
+		}
+		if err != nil {
+			return row, err
+		}
+	}
+}
+
+// The columns of a single row, or of each row. A null is zero, nil or nothing.
+
+func (r *frameRows) int32(column string) (n int32) {
+	r.each(column, func(v parquet.Value) { n = v.Int32() })
+	return n
+}
+
+func (r *frameRows) int64(column string) (n int64) {
+	r.each(column, func(v parquet.Value) { n = v.Int64() })
+	return n
+}
+
+func (r *frameRows) float64(column string) (x float64) {
+	r.each(column, func(v parquet.Value) { x = v.Double() })
+	return x
+}
+
+func (r *frameRows) floatOrNil(column string) (x *float64) {
+	r.each(column, func(v parquet.Value) {
+		if !v.IsNull() {
+			x = new(v.Double())
+		}
+	})
+	return x
+}
+
+func (r *frameRows) text(column string) (s string) {
+	r.each(column, func(v parquet.Value) { s = string(v.ByteArray()) })
+	return s
+}
+
+func (r *frameRows) int32s(column string) (list []int32) {
+	r.each(column, func(v parquet.Value) {
+		if !v.IsNull() {
+			list = append(list, v.Int32())
+		}
+	})
+	return list
+}
+
+func (r *frameRows) float32s(column string) (list []float32) {
+	r.each(column, func(v parquet.Value) {
+		if !v.IsNull() {
+			list = append(list, v.Float())
+		}
+	})
+	return list
+}
+
+func (r *frameRows) float64s(column string) (list []float64) {
+	r.each(column, func(v parquet.Value) {
+		if !v.IsNull() {
+			list = append(list, v.Double())
+		}
+	})
+	return list
+}
+
+func fillFrame(rows *frameRows, r *schemas.Result) {
+	r.Dataset = footerOf(rows.file, "entropipe.dataset")
+	if r.Sequence = footerOf(rows.file, "entropipe.sequence"); r.Sequence == "" {
+		r.Sequence = rows.text("sequence")
+	}
+	r.Sensor, r.FrameID, r.TimeNs = rows.text("sensor"), rows.int64("frame_id"), rows.int64("ts_ns")
+	r.NPoints, r.NDropped = rows.int32("n_points"), rows.int32("n_dropped")
+	for op := range schemas.NumOps {
+		name := op.String()
+		r.Ops[op] = schemas.OpResult{Status: schemas.Status(rows.text("status_" + name)), N: rows.int32("n_" + name), Ns: rows.int64(name + "_ns")}
+	}
+	rows.each("drawing_id", func(v parquet.Value) {
+		if !v.IsNull() {
+			r.Drawing = &schemas.Drawing{ID: v.Int64()}
+		}
+	})
+	if r.Drawing != nil {
+		r.Drawing.Label = rows.text("label")
+	}
+	r.Stage, r.ModelSHA, r.LatencyNs = rows.text("stage"), rows.text("model_sha256"), rows.int64("latency_ns")
+}
+
+func fillHull(rows *frameRows, r *schemas.Result) {
+	h := &schemas.Hull{Idx: rows.int32s("hull_idx.list.element"), Area: rows.float64("area"), Perimeter: rows.float64("perimeter"),
+		ErrorBound: rows.floatOrNil("error_bound"), Status: schemas.Status(rows.text("status"))}
+	r.Hull = h
+	var vertices []orb.Point
+	rows.each("geometry", func(v parquet.Value) {
+		if v.IsNull() {
+			return
+		}
+		g, err := wkb.Unmarshal(v.ByteArray())
+		if err != nil {
+			rows.err = fmt.Errorf("column geometry: %w", err)
+			return
+		}
+		switch g := g.(type) {
+		case orb.Point:
+			vertices = []orb.Point{g}
+		case orb.LineString:
+			vertices = g
+		case orb.Polygon:
+			vertices = g[0][:len(g[0])-1] // the ring is closed
+		}
+	})
+	for _, p := range vertices {
+		h.X, h.Y = append(h.X, p[0]), append(h.Y, p[1])
+	}
+}
+
+func fillHull3D(rows *frameRows, r *schemas.Result) {
+	r.Hull3 = &schemas.Hull3{Idx: rows.int32s("hull_idx.list.element"), Faces: rows.int32s("faces.list.element"), Area: rows.float64("area"),
+		Volume: rows.float64("volume"), ErrorBound: rows.floatOrNil("error_bound"), Status: schemas.Status(rows.text("status"))}
+}
+
+func fillMaxima(rows *frameRows, r *schemas.Result) {
+	rows.each("directions", func(v parquet.Value) {
+		r.Maxima = append(r.Maxima, schemas.Maxima{Directions: string(v.ByteArray())})
+	})
+	i := -1
+	rows.each("idx.list.element", func(v parquet.Value) {
+		if v.RepetitionLevel() == 0 {
+			i++
+		}
+		if !v.IsNull() {
+			r.Maxima[i].Idx = append(r.Maxima[i].Idx, v.Int32())
+		}
+	})
+	i = 0
+	rows.each("error_bound", func(v parquet.Value) {
+		if !v.IsNull() {
+			r.Maxima[i].ErrorBound = new(v.Double())
+		}
+		i++
+	})
+}
+
+func fillTriangles(rows *frameRows, r *schemas.Result) {
+	r.Triangles = make([]int32, 3*(rows.to-rows.from))
+	for v, column := range []string{"v0", "v1", "v2"} {
+		i := v
+		rows.each(column, func(v parquet.Value) { r.Triangles[i] = v.Int32(); i += 3 })
+	}
+}
+
+func fillPoints(rows *frameRows, r *schemas.Result) {
+	p := &schemas.Points{Idx: rows.int32s("point_idx"), Intensity: rows.float32s("intensity")}
+	r.Points = p
+	if leaf, ok := rows.file.Schema().Lookup("x"); ok && leaf.Node.Type().Kind() == parquet.Double {
+		p.X64, p.Y64, p.Z64 = rows.float64s("x"), rows.float64s("y"), rows.float64s("z")
+		return
+	}
+	p.X32, p.Y32, p.Z32 = rows.float32s("x"), rows.float32s("y"), rows.float32s("z")
+}

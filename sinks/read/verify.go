@@ -1,0 +1,392 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"entropipe/sinks"
+	"entropipe/sinks/record"
+	"entropipe/sinks/tables"
+)
+
+// VerifyOptions says how Verify works. The zero value is usable.
+type VerifyOptions struct {
+	Workers  int                        // files read at once; 0: one a CPU
+	Progress func(done, total int)      // called after each manifest, from several goroutines; may be nil
+	Ends     map[string]map[int32]int64 // topics and partitions that must be there, up to these offsets at least
+	Repair   bool                       // make a plan of what can be mended, Report.Repair, and keep all faults
+}
+
+// Verify checks a whole output: its commit records, every file's bytes and
+// rows, and that every record between base and end left a trace. An error
+// means that it could not look; what it found wrong stands in the report.
+//
+// It may run beside writers. Files are listed before manifests, so that a file
+// without a manifest is an orphan and not just new; a file that is missing is
+// looked for again, in staging if its manifest is the newest.
+//
+// It reads every byte of the output once. Memory is bounded by the number of
+// files, at some 200 bytes each, and the rows of one commit.
+func Verify(ctx context.Context, store sinks.Reader, opts VerifyOptions) (*Report, error) {
+	if opts.Workers <= 0 {
+		opts.Workers = runtime.GOMAXPROCS(0)
+	}
+	v := &verifier{store: store, opts: opts, reporter: reporter{Report: newReport()}, listed: map[string]int64{}, pending: map[string]bool{}, ids: map[string]bool{}, configs: map[string]bool{}}
+	if opts.Repair {
+		v.repair, v.limit = newRepairer(), math.MaxInt
+	}
+	set, setBytes := 0, int64(0) // aside, by repairs
+	err := store.List(ctx, ".", func(e sinks.Entry) error {
+		switch folder, _, _ := strings.Cut(e.Name, "/"); folder {
+		case record.CommitsFolder, record.StagingFolder:
+		case record.QuarantineFolder:
+			set, setBytes = set+1, setBytes+e.Size
+		default:
+			v.listed[e.Name] = e.Size
+		}
+		return nil
+	})
+	if set > 0 {
+		v.note("%s holds %d files, %d bytes, that repairs have moved there: nothing reads them", record.QuarantineFolder, set, setBytes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list files: %w", err)
+	}
+	v.checked(checkOrphans, int64(len(v.listed)))
+	data, err := sinks.ReadRecord(ctx, store, record.StoreFile)
+	if err != nil {
+		return nil, fmt.Errorf("this is not an output: %w", err)
+	}
+	identity, broken := record.ParseStore(data)
+	if broken != nil {
+		v.fault(checkRecords, record.StoreFile, "%v", broken)
+	}
+	v.Store, v.Format, v.Schema = identity.UUID, identity.Format, identity.Schema
+	v.checked(checkRecords, 1)
+	topics, err := listTopics(ctx, store, v.strange)
+	if err != nil {
+		return nil, fmt.Errorf("list manifests: %w", err)
+	}
+	v.manifests(ctx, topics)
+	v.orphans()
+	v.expected()
+	if err := v.staging(ctx); err != nil {
+		return nil, fmt.Errorf("list staging: %w", err)
+	}
+	report := v.sorted()
+	if opts.Repair && ctx.Err() == nil {
+		if report.Repair, err = v.plan(ctx, identity, broken); err != nil {
+			return nil, fmt.Errorf("plan a repair: %w", err)
+		}
+	}
+	return report, ctx.Err()
+}
+
+// verifier is one run of Verify.
+type verifier struct {
+	store sinks.Reader
+	opts  VerifyOptions
+	reporter
+	listed  map[string]int64 // data files that were there at the start and belong to no manifest so far
+	pending map[string]bool  // staging folders of newest manifests
+	ids     map[string]bool  // topic/id: the output may continue the topic with this id; topic: its base is known
+	configs map[string]bool  // content hashes whose records were looked for
+	total   int              // manifests
+	done    int              // of them
+	repair  *repairer        // nil: no plan is wanted
+}
+
+// oneFormat faults a record whose format is not that of the output: programs
+// that write one format refuse outputs of another.
+func (v *verifier) oneFormat(name string, format int) {
+	if v.Format != 0 && format != v.Format {
+		v.fault(checkRecords, name, "its format is %d, that of the output is %d", format, v.Format)
+	}
+}
+
+// notARecord is the problem with a file that has no place among commit records.
+const notARecord = "this is no commit record"
+
+// strange faults a file among the commit records that is none.
+func (v *verifier) strange(name string) {
+	v.fault(checkRecords, name, notARecord)
+}
+
+// manifests checks the chains, and hands each manifest to the workers.
+func (v *verifier) manifests(ctx context.Context, topics []*topicListing) {
+	for _, t := range topics {
+		for _, p := range t.partitions {
+			v.total += len(p.manifests)
+		}
+	}
+	jobs := make(chan manifestJob)
+	var workers sync.WaitGroup
+	for range v.opts.Workers {
+		workers.Go(func() {
+			buffer := make([]byte, 1<<20)
+			for j := range jobs {
+				v.contents(ctx, j, buffer)
+				v.progress()
+			}
+		})
+	}
+	for _, t := range topics {
+		v.topic(ctx, t, jobs)
+	}
+	close(jobs)
+	workers.Wait()
+}
+
+type manifestJob struct {
+	*record.Manifest
+	name   string
+	newest bool // its files may still be staged
+}
+
+func (v *verifier) progress() {
+	v.mu.Lock()
+	v.done++
+	done, total := v.done, v.total
+	v.mu.Unlock()
+	if v.opts.Progress != nil {
+		v.opts.Progress(done, total)
+	}
+}
+
+// topic follows the chains of a topic's partitions.
+func (v *verifier) topic(ctx context.Context, t *topicListing, jobs chan<- manifestJob) {
+	name := t.folder + "/" + record.BaseFile
+	base, err := v.readBase(ctx, name)
+	if err != nil {
+		v.fault(checkRecords, name, "%v", err)
+		base = nil // the first manifest of each partition is believed
+	}
+	v.repair.topic(t.folder, base)
+	v.checked(checkRecords, 1)
+	if base != nil {
+		v.oneFormat(name, base.Format)
+	}
+	v.accepted(ctx, t, base)
+	for _, p := range t.partitions {
+		v.chain(ctx, base, p, jobs)
+	}
+	if base == nil {
+		return
+	}
+	for id, start := range base.Starts { // partitions that have nothing yet
+		if !slices.ContainsFunc(t.partitions, func(p partitionListing) bool { return p.id == id }) {
+			n, _ := strconv.ParseInt(id, 10, 32)
+			v.partition(PartitionReport{Topic: base.Topic, Partition: int32(n), Base: start, End: start})
+		}
+	}
+}
+
+// accepted reads the ids that the topic may have: that of its base, and those that
+// were accepted later.
+func (v *verifier) accepted(ctx context.Context, t *topicListing, base *record.Base) {
+	if base != nil {
+		v.ids[base.Topic], v.ids[base.Topic+"/"+base.TopicID] = true, true
+	}
+	for _, file := range t.accepted {
+		v.checked(checkRecords, 1)
+		later, err := v.readBase(ctx, t.folder+"/"+file)
+		if err == nil && later.TopicID == "" {
+			err = errors.New("it names no id")
+		}
+		if err != nil {
+			v.fault(checkRecords, t.folder+"/"+file, "%v", err)
+			continue
+		}
+		v.oneFormat(t.folder+"/"+file, later.Format)
+		v.ids[later.Topic+"/"+later.TopicID] = true
+	}
+}
+
+// otherTopic tells whether m has an id that is not that of the manifest before it
+// and was not accepted either. An output that was begun without ids takes the
+// first that it meets.
+func (v *verifier) otherTopic(last, m *record.Manifest) bool {
+	switch {
+	case v.ids[m.Topic+"/"+m.TopicID]:
+		return m.TopicID == "" && last != nil && last.TopicID != ""
+	case last == nil || last.TopicID == "":
+		return v.ids[m.Topic] && !v.ids[m.Topic+"/"] // without a base the first is believed
+	}
+	return m.TopicID != last.TopicID
+}
+
+func (v *verifier) partition(p PartitionReport) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.Partitions = append(v.Partitions, p)
+}
+
+// readBase reads a base whose topic is not known yet.
+func (v *verifier) readBase(ctx context.Context, name string) (*record.Base, error) {
+	data, err := sinks.ReadRecord(ctx, v.store, name)
+	if err != nil {
+		return nil, err
+	}
+	var head record.Base
+	if err := record.Parse(name, data, &head); err != nil {
+		return nil, err
+	}
+	if record.TopicFolder(head.Topic) != path.Dir(name) {
+		return nil, fmt.Errorf("it is the base of topic %q, which belongs elsewhere", head.Topic)
+	}
+	return record.ParseBase(name, data, head.Topic)
+}
+
+// chain follows the manifests of one partition from its base.
+func (v *verifier) chain(ctx context.Context, base *record.Base, p partitionListing, jobs chan<- manifestJob) {
+	var sum PartitionReport
+	var last *record.Manifest
+	for i, name := range p.manifests {
+		if ctx.Err() != nil {
+			return
+		}
+		v.checked(checkRecords, 1)
+		m, err := sinks.ReadManifest(ctx, v.store, name)
+		if err != nil {
+			v.fault(checkRecords, name, "%v", err)
+			v.repair.add(name, nil, err)
+			v.progress()
+			continue
+		}
+		v.oneFormat(name, m.Format)
+		if last == nil {
+			sum = PartitionReport{Topic: m.Topic, Partition: m.Partition, Base: m.Start, End: m.Start}
+			if base != nil {
+				sum.Base = base.Start(m.Partition)
+				sum.End = sum.Base
+			}
+		}
+		if m.Start > sum.End {
+			last = v.unlisted(ctx, &sum, last, m, jobs)
+		}
+		v.link(ctx, &sum, last, m, name)
+		v.repair.add(name, m, nil)
+		last = m
+		jobs <- manifestJob{m, name, i == len(p.manifests)-1}
+	}
+	if last != nil {
+		v.partition(sum)
+	}
+}
+
+// unlisted follows the chain through manifests before m that were not listed,
+// and returns the last of them, or last. A listing is not made in one moment: of
+// two manifests that are created meanwhile it may have the second only.
+func (v *verifier) unlisted(ctx context.Context, sum *PartitionReport, last, m *record.Manifest, jobs chan<- manifestJob) *record.Manifest {
+	for sum.End < m.Start {
+		name := record.ManifestName(m.TopicPartition(), sum.End)
+		between, err := sinks.ReadManifest(ctx, v.store, name)
+		if err != nil {
+			break // there is none, or it was listed, and faulted
+		}
+		v.mu.Lock()
+		v.total++
+		v.mu.Unlock()
+		v.checked(checkRecords, 1)
+		v.oneFormat(name, between.Format)
+		v.link(ctx, sum, last, between, name)
+		v.repair.add(name, between, nil)
+		last = between
+		jobs <- manifestJob{between, name, false}
+	}
+	return last
+}
+
+// link checks that m follows what came before, and adds it up.
+func (v *verifier) link(ctx context.Context, sum *PartitionReport, last, m *record.Manifest, name string) {
+	v.checked(checkChain, 1)
+	v.content(ctx, m, name)
+	switch {
+	case m.Start > sum.End:
+		v.fault(checkChain, name, "offsets %d to %d are in no manifest", sum.End, m.Start-1)
+	case m.Start < sum.End:
+		v.fault(checkChain, name, "offsets %d to %d are in two manifests, or before the base", m.Start, min(m.End, sum.End)-1)
+	case v.otherTopic(last, m):
+		v.fault(checkChain, name, "its records come from another topic of the same name, with id %q, which was not accepted", m.TopicID)
+	case m.Counts.Messages == 0 && last != nil && last.Last != nil && (m.Last == nil || *m.Last != *last.Last):
+		v.fault(checkChain, name, "it has no message, but does not inherit the last record of the manifest before it")
+	}
+	sum.add(m)
+}
+
+// content checks that the output says what the rows of a manifest were made with.
+// Each hash is looked up once, and is one fault.
+func (v *verifier) content(ctx context.Context, m *record.Manifest, name string) {
+	if m.ContentHash == "" || v.configs[m.ContentHash] {
+		return
+	}
+	v.configs[m.ContentHash] = true
+	v.checked(checkRecords, 1)
+	if _, err := sinks.ReadContent(ctx, v.store, m.ContentHash); err != nil {
+		v.fault(checkRecords, record.ContentName(m.ContentHash), "the configuration of %s: %v; the rows are not affected, and a run with that configuration writes the record again, once a damaged one is removed", name, err)
+	}
+}
+
+// orphans faults the files that readers of the tables would see and that no
+// manifest names.
+func (v *verifier) orphans() {
+	foreign := map[string]int{} // files that are nobody's business here, by their first folder
+	defer func() {
+		for _, name := range slices.Sorted(maps.Keys(foreign)) {
+			if n := foreign[name]; n > 1 {
+				v.note("%s, %d files, is not part of the output", name, n)
+			} else {
+				v.note("%s is not part of the output", name)
+			}
+		}
+	}()
+	tables := tables.Names()
+	for name := range v.listed {
+		folder, _, inFolder := strings.Cut(name, "/")
+		if strings.HasSuffix(name, record.DataSuffix) || inFolder && slices.Contains(tables, folder) {
+			v.fault(checkOrphans, name, "no manifest names this file")
+		} else {
+			foreign[folder]++
+		}
+	}
+}
+
+// expected checks that the output reaches as far as the caller knows it must.
+func (v *verifier) expected() {
+	for topic, ends := range v.opts.Ends {
+		for id, end := range ends {
+			i := slices.IndexFunc(v.Partitions, func(p PartitionReport) bool { return p.Topic == topic && p.Partition == id })
+			switch {
+			case i < 0 && end > 0:
+				v.fault(checkChain, fmt.Sprintf("%s/%d", topic, id), "nothing of this partition is in the output; it should reach offset %d", end)
+			case i >= 0 && v.Partitions[i].End < end:
+				v.fault(checkChain, fmt.Sprintf("%s/%d", topic, id), "the output ends at offset %d; it should reach %d", v.Partitions[i].End, end)
+			}
+		}
+	}
+}
+
+// staging notes the attempts that have left something.
+func (v *verifier) staging(ctx context.Context) error {
+	attempts := map[string]int64{}
+	err := v.store.List(ctx, record.StagingFolder, func(e sinks.Entry) error {
+		attempts[strings.SplitN(e.Name, "/", 3)[1]] += e.Size
+		return nil
+	})
+	for name, size := range attempts {
+		if v.pending[record.StagingFolder+"/"+name] {
+			continue
+		}
+		v.note("%s/%s holds %d bytes: an attempt in progress, or one that died; it is removed when its partition is resumed after another commit", record.StagingFolder, name, size)
+	}
+	return err
+}

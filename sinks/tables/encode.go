@@ -1,0 +1,199 @@
+package tables
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+
+	"entropipe/schemas"
+	"entropipe/sinks"
+	"entropipe/sinks/record"
+)
+
+// Config says which tables an Encoder writes, and how. Its zero value is usable.
+type Config struct {
+	PartitionBy []string // folders of a table: dataset[,sequence][,date]; empty: dataset
+	Tables      []string // tables besides frames and rejects, which are always written; nil: hulls, hulls3d, maxima, triangles
+	// NullDegenerate writes a null geometry for hulls of fewer than three
+	// vertices. Otherwise these are a Point or a LineString.
+	NullDegenerate bool
+	Version, Build string // stand in every file's footer
+	RowGroupRows   int64  // at most so many rows in a row group; 0: 1 Mi
+	RowGroupBytes  int64  // and so many bytes before encoding; 0: 64 MB
+}
+
+// Encoder writes the files of an output's tables. It implements the protocol's
+// Encoder: its methods may be called from several goroutines.
+type Encoder struct {
+	cfg     Config
+	tables  []*table     // in the order in which files are written
+	writers chan writers // as many as files may be encoded at once; nil entries are made on first use
+}
+
+// writers are the table writers of one goroutine at a time. They are kept from
+// file to file, because their buffers are what takes the memory.
+type writers map[*table]*tableWriter
+
+// New returns an encoder. A *ConfigError says what of the configuration is wrong.
+func New(cfg Config) (*Encoder, error) {
+	if len(cfg.PartitionBy) == 0 {
+		cfg.PartitionBy = []string{record.ByDataset}
+	}
+	if cfg.Tables == nil {
+		cfg.Tables = []string{Hulls, Hulls3D, Maxima, Triangles}
+	}
+	if cfg.RowGroupRows <= 0 {
+		cfg.RowGroupRows = 1 << 20
+	}
+	if cfg.RowGroupBytes <= 0 {
+		cfg.RowGroupBytes = 64e6
+	}
+	if err := record.CheckPartitionBy(cfg.PartitionBy); err != nil {
+		return nil, &sinks.ConfigError{Field: "partition-by", Problem: err.Error()}
+	}
+	tables, err := selectTables(cfg.Tables)
+	if err != nil {
+		return nil, err
+	}
+	return newTables(cfg, tables), nil
+}
+
+func newTables(cfg Config, tables []*table) *Encoder {
+	e := &Encoder{cfg: cfg, tables: tables, writers: make(chan writers, runtime.GOMAXPROCS(0))}
+	for range cap(e.writers) {
+		e.writers <- nil
+	}
+	return e
+}
+
+// Layout returns the version of the tables and the folder keys.
+func (e *Encoder) Layout() sinks.Layout {
+	return sinks.Layout{Schema: SchemaVersion, PartitionBy: e.cfg.PartitionBy}
+}
+
+// Plan lists the files that part number part of a batch becomes: for every
+// table one a folder, if it has rows there. The rejects come last.
+func (e *Encoder) Plan(b *schemas.Batch, part int) []sinks.File {
+	var files []sinks.File
+	groups := e.group(b.Results)
+	for _, t := range e.tables {
+		for _, g := range groups {
+			if rows := rowsWith(t, b.Results, g.rows); len(rows) > 0 {
+				files = append(files, sinks.File{Table: t.name, Path: e.dataFile(t.name, g.key, b, part), Rows: rows})
+			}
+		}
+	}
+	if len(b.Rejects) > 0 {
+		files = append(files, sinks.File{Table: Rejects, Path: e.dataFile(Rejects, folderKey{}, b, part)})
+	}
+	return files
+}
+
+// rowsWith returns those of rows that have something for table t. It copies
+// only if some have not.
+func rowsWith(t *table, results []schemas.Result, rows []int32) []int32 {
+	lacks := func(i int32) bool { return !t.has(&results[i]) }
+	if !slices.ContainsFunc(rows, lacks) {
+		return rows
+	}
+	return slices.DeleteFunc(slices.Clone(rows), lacks)
+}
+
+// resultGroup is the results that share a folder, in their order.
+type resultGroup struct {
+	key  folderKey
+	rows []int32
+}
+
+// group splits results by folder, in order of first appearance.
+func (e *Encoder) group(results []schemas.Result) []*resultGroup {
+	var groups []*resultGroup
+	byKey := map[folderKey]*resultGroup{}
+	var last *resultGroup
+	for i := range results {
+		if key := e.keyOf(&results[i]); last == nil || last.key != key {
+			if last = byKey[key]; last == nil {
+				last = &resultGroup{key: key}
+				byKey[key] = last
+				groups = append(groups, last)
+			}
+		}
+		last.rows = append(last.rows, int32(i))
+	}
+	return groups
+}
+
+// tableOf returns the table that file f belongs to. For points it depends on the
+// frames: if any of them has coordinates of float64, the file's are of float64.
+func tableOf(f sinks.File, b *schemas.Batch) *table {
+	i := slices.IndexFunc(allTables, func(t *table) bool { return t.name == f.Table })
+	if i < 0 {
+		return nil
+	}
+	if allTables[i] == pointsTable && slices.ContainsFunc(f.Rows, func(r int32) bool { return b.Results[r].Points.X64 != nil }) {
+		return pointsTableWide
+	}
+	return allTables[i]
+}
+
+// Encode writes file f of Plan(b, part) to out and returns the number of its
+// rows. At most GOMAXPROCS files are encoded at once; further calls wait. The
+// memory is that of one row group a file.
+func (e *Encoder) Encode(out io.Writer, f sinks.File, b *schemas.Batch) (rows int64, err error) {
+	t := tableOf(f, b)
+	if t == nil {
+		return 0, fmt.Errorf("there is no table %q", f.Table)
+	}
+	w := <-e.writers
+	defer func() { e.writers <- w }()
+	if w == nil {
+		w = writers{}
+	}
+	return w.encode(out, e, t, f, b)
+}
+
+// encode writes one file of table t.
+func (w writers) encode(out io.Writer, e *Encoder, t *table, f sinks.File, b *schemas.Batch) (rows int64, err error) {
+	tw := w[t]
+	if tw == nil {
+		noSequence := t != rejectsTable && slices.Contains(e.cfg.PartitionBy, record.BySequence)
+		tw = newTableWriter(t, &e.cfg, noSequence)
+		w[t] = tw
+	}
+	tw.reset(out)
+	for _, i := range f.Rows {
+		t.add(tw, &b.Results[i])
+	}
+	if t == rejectsTable {
+		for i := range b.Rejects {
+			addReject(tw, &b.Rejects[i])
+		}
+	}
+	if rows, err = tw.finish(e.footer(tw, t, f, b)); err != nil {
+		delete(w, t) // an error leaves the writer in an unknown state
+	}
+	return rows, err
+}
+
+// footer returns the file's own key-value metadata.
+func (e *Encoder) footer(tw *tableWriter, t *table, f sinks.File, b *schemas.Batch) [][2]string {
+	kv := [][2]string{
+		{"entropipe.topic", validText(b.Topic)},
+		{"entropipe.partition", fmt.Sprint(b.Partition)},
+		{"entropipe.offsets", fmt.Sprintf("%d-%d", b.Start, b.End)},
+	}
+	if t != rejectsTable {
+		key := e.keyOf(&b.Results[f.Rows[0]])
+		for _, by := range e.cfg.PartitionBy {
+			kv = append(kv, [2]string{"entropipe." + by, validText(key.value(by))})
+		}
+	}
+	switch t {
+	case hullsTable:
+		kv = append(kv, [2]string{"geo", tw.geo.metadata()})
+	case tokensTable:
+		kv = append(kv, tw.embeddings.footer()...)
+	}
+	return kv
+}

@@ -1,0 +1,56 @@
+package tables
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"entropipe/schemas"
+	"entropipe/sinks/record"
+)
+
+// folderKey is what the frames of one file have in common.
+type folderKey struct{ dataset, sequence, date string }
+
+// value returns the value of one key of an output's PartitionBy.
+func (k folderKey) value(by string) string {
+	switch by {
+	case record.BySequence:
+		return k.sequence
+	case record.ByDate:
+		return k.date
+	}
+	return k.dataset
+}
+
+// keyOf returns the folder key of a frame; what the output is not partitioned
+// by is empty.
+func (e *Encoder) keyOf(r *schemas.Result) folderKey {
+	key := folderKey{dataset: r.Dataset}
+	for _, by := range e.cfg.PartitionBy[1:] {
+		switch by {
+		case record.BySequence:
+			key.sequence = r.Sequence
+		case record.ByDate:
+			key.date = time.Unix(0, r.TimeNs).UTC().Format(time.DateOnly)
+		}
+	}
+	return key
+}
+
+// dataFile names the file of a table in a commit, or in part number part of one;
+// rejects have no folder key.
+func (e *Encoder) dataFile(table string, key folderKey, b *schemas.Batch, part int) string {
+	var name strings.Builder
+	name.WriteString(table)
+	if table != Rejects {
+		for _, by := range e.cfg.PartitionBy {
+			name.WriteString("/" + by + "=" + record.FolderValue(key.value(by), record.MaxFolderValue))
+		}
+	}
+	fmt.Fprintf(&name, "/topic=%s/part-%d-%020d-%020d", record.FolderValue(b.Topic, record.MaxFolderValue), b.Partition, b.Start, b.End)
+	if part > 0 {
+		fmt.Fprintf(&name, "-%d", part)
+	}
+	return name.String() + record.DataSuffix
+}

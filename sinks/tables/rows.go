@@ -1,0 +1,372 @@
+package tables
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+	"github.com/paulmach/orb/encoding/wkb"
+)
+
+// tableWriter writes files of one table, one after the other. Rows are
+// appended value by value, in the order of the columns:
+//
+//	t.begin(1, size); t.int64(id); t.text(name); …; t.end(1)
+//
+// Required integers go straight to the page of their column (numbers.go). Other
+// values collect in small slices, one a column, and go to parquet-go column by
+// column. Rows as structs cost the same, but would need a pointer for every
+// nullable number, and delta encoding refuses pointers.
+//
+// An error of the file stays: what is appended after it is dropped, and finish
+// reports it.
+type tableWriter struct {
+	options []parquet.WriterOption
+	//lint:ignore SA1019 the generic writer wants a type of rows, and these rows have none
+	w          *parquet.Writer // of the current file
+	columns    []column
+	noSequence bool // sequence is a folder key, so no column
+
+	next    int // column of the next value
+	pending int // rows in columns
+	bytes   int // and about how many bytes they point to
+	rows    int64
+	group   groupSize
+	limit   groupSize
+	err     error
+
+	// Of table hulls.
+	degenerateNull bool
+	geo            geoFile
+	wkb            bytes.Buffer // geometries of the pending rows
+	enc            *wkb.Encoder
+
+	embeddings embeddingFile // of table tokens
+}
+
+// groupSize is the size of a row group.
+type groupSize struct{ rows, bytes int64 }
+
+// column is one leaf column, with the values of the pending rows.
+type column struct {
+	out      *parquet.ColumnWriter
+	n32      *numbers[int32] // of a required column of int32
+	n64      *numbers[int64] // of int64; all others:
+	values   []parquet.Value
+	optional int             // definition level of a value; 0: required
+	absent   []parquet.Value // nulls to append in bulk; made on first use
+	// The last text, because the next is nearly always the same.
+	text      string
+	textValue parquet.Value
+}
+
+// Rows and bytes that are handed to parquet-go at once. Few, so that the
+// values stay in the second-level cache: 8192 take a sixth longer than 1024.
+const (
+	chunkRows  = 1024
+	chunkBytes = 256 << 10
+)
+
+// pageBytes is the size of a data page before encoding. parquet-go reserves it
+// for every required column of every table.
+const pageBytes = 128 << 10
+
+// embeddingPageBytes is that of table tokens: the planes into which floats are
+// split then fill blocks of zstd by themselves, and the one of signs and exponents
+// shrinks by half. Where planes share a block, for 768 dimensions and pages of
+// 128 KiB, nothing does.
+const embeddingPageBytes = 512 << 10
+
+func (t *table) pageSize() int {
+	if t == tokensTable {
+		return embeddingPageBytes
+	}
+	return pageBytes
+}
+
+// codec is shared: it holds pools.
+var codec = &zstd.Codec{Level: zstd.SpeedFastest}
+
+// newTableWriter makes the writer of a table. With noSequence the column
+// sequence is left out.
+func newTableWriter(t *table, cfg *Config, noSequence bool) *tableWriter {
+	var tags []parquet.SchemaOption
+	if noSequence {
+		tags = append(tags, parquet.StructTag(`parquet:"-"`, "Sequence"))
+	}
+	schema, buffers := withNumbers(parquet.SchemaOf(t.row, tags...))
+	tw := &tableWriter{noSequence: noSequence, limit: groupSize{cfg.RowGroupRows, cfg.RowGroupBytes}, degenerateNull: cfg.NullDegenerate}
+	tw.options = []parquet.WriterOption{schema,
+		parquet.Compression(codec),
+		parquet.PageBufferSize(t.pageSize()),
+		parquet.WriteBufferSize(pageBytes),
+		parquet.DataPageStatistics(false), // the page index has them, once
+		parquet.SkipPageBounds("geometry"),
+		parquet.CreatedBy("entropipe", cfg.Version, cfg.Build),
+		parquet.KeyValueMetadata("entropipe.schema", strconv.Itoa(SchemaVersion)),
+		parquet.KeyValueMetadata("entropipe.table", t.name)}
+	tw.enc = wkb.NewEncoder(&tw.wkb)
+	for i, path := range schema.Columns() {
+		leaf, _ := schema.Lookup(path...)
+		c := column{optional: int(leaf.MaxDefinitionLevel)}
+		c.n32, _ = buffers[i].(*numbers[int32])
+		c.n64, _ = buffers[i].(*numbers[int64])
+		tw.columns = append(tw.columns, c)
+	}
+	return tw
+}
+
+// reset begins a file.
+//
+// parquet-go's own Reset is not used: that of 0.32 blanks the names of the
+// columns in place, in the writer and in the schema it shares, and the second
+// file after it says path_in_schema "". Nor is it needed, since Close gives a
+// writer's buffers back to pools.
+func (t *tableWriter) reset(out io.Writer) {
+	t.w = parquet.NewWriter(out, t.options...)
+	t.next, t.pending, t.bytes, t.rows, t.group, t.err = 0, 0, 0, 0, groupSize{}, nil
+	for i, c := range t.w.ColumnWriters() {
+		t.columns[i].out = c
+		if t.columns[i].hasNumbers() && t.err == nil {
+			_, t.err = c.WriteRowValues(nil) // makes it ask for the buffer
+		}
+	}
+	t.geo, t.embeddings = geoFile{degenerateNull: t.degenerateNull}, embeddingFile{}
+	t.wkb.Reset()
+}
+
+// finish ends the file, whose footer gets these keys and values, in this order.
+func (t *tableWriter) finish(footer [][2]string) (rows int64, err error) {
+	t.flush()
+	for _, kv := range footer {
+		t.w.SetKeyValueMetadata(kv[0], kv[1])
+	}
+	if t.err == nil {
+		t.err = t.w.Close()
+	}
+	for i := range t.columns { // they point into the batch
+		c := &t.columns[i]
+		clear(c.values[:cap(c.values)])
+		c.text, c.textValue, c.out = "", parquet.Value{}, nil
+	}
+	t.w = nil
+	return t.rows, t.err
+}
+
+// begin announces n rows that belong to one frame and take about so many
+// bytes. A row group holds whole frames; one that is larger than the limit has
+// a row group to itself.
+func (t *tableWriter) begin(n, bytes int) {
+	full := t.group.rows+int64(n) > t.limit.rows || t.group.bytes+int64(bytes) > t.limit.bytes
+	if full && t.group.rows > 0 {
+		t.flush()
+		if t.err == nil {
+			t.err = t.w.Flush()
+		}
+		t.group = groupSize{}
+	}
+	t.group.rows += int64(n)
+	t.group.bytes += int64(bytes)
+}
+
+// end completes n rows.
+func (t *tableWriter) end(n int) {
+	if t.next != len(t.columns) {
+		panic("sinks: a row has not the columns of its table")
+	}
+	t.next = 0
+	t.rows += int64(n)
+	t.pending += n
+	if t.pending >= chunkRows || t.bytes >= chunkBytes {
+		t.flush()
+	}
+}
+
+// flush hands the pending rows on.
+func (t *tableWriter) flush() {
+	for i := range t.columns {
+		c := &t.columns[i]
+		if t.err == nil && len(c.values) > 0 {
+			_, t.err = c.out.WriteRowValues(c.values)
+		}
+		c.values = c.values[:0]
+	}
+	t.pending, t.bytes = 0, 0
+	t.wkb.Reset()
+}
+
+// put appends the next column's value.
+func (t *tableWriter) put(v parquet.Value) {
+	c := &t.columns[t.next]
+	if c.optional > 0 {
+		v = v.Level(0, c.optional, t.next)
+	}
+	c.values = append(c.values, v)
+	t.next++
+}
+
+func (t *tableWriter) int32(v int32) {
+	if b := t.columns[t.next].n32; b != nil {
+		extend(t, b, v, 0, 1)
+		return
+	}
+	t.put(parquet.Int32Value(v))
+}
+
+func (t *tableWriter) int64(v int64) {
+	if b := t.columns[t.next].n64; b != nil {
+		extend(t, b, v, 0, 1)
+		return
+	}
+	t.put(parquet.Int64Value(v))
+}
+
+func (t *tableWriter) float32(v float32) { t.put(parquet.FloatValue(v)) }
+func (t *tableWriter) float64(v float64) { t.put(parquet.DoubleValue(v)) }
+func (t *tableWriter) boolean(v bool)    { t.put(parquet.BooleanValue(v)) }
+
+// nulls appends a null to each of the next n columns.
+func (t *tableWriter) nulls(n int) {
+	for range n {
+		c := &t.columns[t.next]
+		c.values = append(c.values, parquet.NullValue().Level(0, 0, t.next))
+		t.next++
+	}
+}
+
+// absent appends rows nulls to each of the next n columns, all at once.
+func (t *tableWriter) absent(n, rows int) {
+	for range n {
+		c := &t.columns[t.next]
+		for len(c.absent) < rows {
+			c.absent = append(c.absent, parquet.NullValue().Level(0, 0, t.next))
+		}
+		c.values = append(c.values, c.absent[:rows]...)
+		t.next++
+	}
+}
+
+// floats32 appends a value of the next column for each of v.
+func (t *tableWriter) floats32(v []float32) {
+	c := &t.columns[t.next]
+	for _, x := range v {
+		c.values = append(c.values, parquet.FloatValue(x).Level(0, c.optional, t.next))
+	}
+	t.next++
+}
+
+// floats64 appends a value of the next column, which is of float64, for each of
+// v.
+func floats64[T float32 | float64](t *tableWriter, v []T) {
+	c := &t.columns[t.next]
+	for _, x := range v {
+		c.values = append(c.values, parquet.DoubleValue(float64(x)).Level(0, c.optional, t.next))
+	}
+	t.next++
+}
+
+func (t *tableWriter) floatOrNull(v *float64) {
+	if v == nil {
+		t.nulls(1)
+		return
+	}
+	t.float64(*v)
+}
+
+// binary appends bytes, which must stay as they are until the rows are handed
+// on; nil is null.
+func (t *tableWriter) binary(v []byte) {
+	if v == nil {
+		t.nulls(1)
+		return
+	}
+	t.bytes += len(v)
+	t.put(parquet.ByteArrayValue(v))
+}
+
+func (t *tableWriter) text(s string) {
+	c := &t.columns[t.next]
+	if s != c.text || c.textValue.IsNull() {
+		// A copy: what s points to may be a whole message.
+		c.text = strings.Clone(s)
+		c.textValue = parquet.ByteArrayValue([]byte(validText(s)))
+		t.bytes += len(s)
+	}
+	t.put(c.textValue)
+}
+
+func (t *tableWriter) textOrNull(s string) {
+	if s == "" {
+		t.nulls(1)
+		return
+	}
+	t.text(s)
+}
+
+// list appends a list of which the list and its elements are required: an
+// empty list is one value of definition level 0.
+func (t *tableWriter) list(v []int32) {
+	c := &t.columns[t.next]
+	if len(v) == 0 {
+		c.values = append(c.values, parquet.NullValue().Level(0, 0, t.next))
+	}
+	for i, x := range v {
+		c.values = append(c.values, parquet.Int32Value(x).Level(min(i, 1), 1, t.next))
+	}
+	t.bytes += 24 * len(v)
+	t.next++
+}
+
+// repeat32, repeat64, count32 and stride32 append n values of the next column,
+// which is required: v, v, …; from, from+1, …; v[0], v[step], …
+
+func (t *tableWriter) repeat32(v int32, n int)   { extend(t, t.columns[t.next].n32, v, 0, n) }
+func (t *tableWriter) repeat64(v int64, n int)   { extend(t, t.columns[t.next].n64, v, 0, n) }
+func (t *tableWriter) count32(from int32, n int) { extend(t, t.columns[t.next].n32, from, 1, n) }
+
+func (t *tableWriter) stride32(v []int32, step, n int) {
+	c := &t.columns[t.next]
+	t.next++
+	for n > 0 {
+		k := c.n32.take(v, step, n)
+		if n -= k; n > 0 {
+			v = v[k*step:]
+		}
+		if k == 0 || c.n32.full() {
+			t.flushPage(c)
+		}
+	}
+}
+
+// extend appends n numbers, first, first+step, …, to the next column.
+func extend[T integer](t *tableWriter, b *numbers[T], first T, step, n int) {
+	c := &t.columns[t.next]
+	t.next++
+	if !b.extend(first, step, n) {
+		t.flushPage(c)
+		b.extend(first, step, n)
+	}
+	if b.full() {
+		t.flushPage(c)
+	}
+}
+
+// flushPage ends the page that a column of numbers is filling.
+func (t *tableWriter) flushPage(c *column) {
+	if t.err == nil {
+		t.err = c.out.Flush()
+	}
+	if t.err == nil {
+		return
+	}
+	if c.n32 != nil { // what is dropped must not pile up
+		c.n32.Reset()
+	} else {
+		c.n64.Reset()
+	}
+}
+
+func (c *column) hasNumbers() bool { return c.n32 != nil || c.n64 != nil }
