@@ -31,6 +31,9 @@ import (
 //	length, attributes int8, timestamp delta, offset delta, key, value, headers
 //
 // with variable-length zigzag integers; a key or value of length -1 is null.
+//
+// kafka-go's decoder does not serve: it copies values twice, trusts lengths and drops
+// the last offset of a batch.
 const (
 	batchHeader = 61
 	magicAt     = 16

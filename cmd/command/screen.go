@@ -13,6 +13,10 @@ import (
 // and again: what is written meanwhile, such as the log, appears above the bar. No
 // control sequence is used but the carriage return, which every terminal knows.
 // Methods may be called concurrently.
+//
+// vbauerster/mpb does not serve: its bar of a known total ends only when all work is
+// done, which interrupted work never is, and it draws over log lines that are written
+// between its frames.
 type screen struct {
 	mu    sync.Mutex
 	w     io.Writer
