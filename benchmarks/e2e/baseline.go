@@ -52,6 +52,6 @@ func (c *throughputCmd) peer(b *bench, topic, ops string, frames int) (peer, err
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &p); err != nil || p.FramesPerS <= 0 {
 		return p, fmt.Errorf("%s: %w: %q", c.Baseline, orMismatch(err), text)
 	}
-	return p, b.results.add(map[string]any{"what": "python", "ops": ops, "frames": p.Frames, "seconds": p.WallSeconds,
+	return p, b.results.add(map[string]any{"what": "python", "ops": ops, "frames": p.Frames, "seconds": p.WallSeconds, "frames_per_second": p.FramesPerS,
 		"cpu_seconds": p.CPUMsAFrame * float64(p.Frames) / 1e3, "max_rss": p.MaxRSSMiB << 20})
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -83,9 +81,6 @@ func (b *bench) close() {
 			fmt.Fprintln(os.Stderr, "e2e:", err)
 		}
 		os.RemoveAll(b.broker.Dir)
-	}
-	if b.results != nil {
-		b.results.close()
 	}
 	if b.temp {
 		os.RemoveAll(b.scratch)
@@ -168,16 +163,6 @@ func dataDir(flag string, parts ...string) (string, error) {
 		return filepath.Abs(flag)
 	}
 	return rig.TestData(parts...)
-}
-
-// median returns the middle value, of an even number the lower one of the two.
-// Of none it is 0.
-func median[T cmp.Ordered](values []T) (m T) {
-	if len(values) == 0 {
-		return m
-	}
-	s := slices.Sorted(slices.Values(values))
-	return s[(len(s)-1)/2]
 }
 
 // note prints what is going on; figures go to stdout.

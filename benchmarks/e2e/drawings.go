@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+
+	"entropipe/benchmarks/rig"
 )
 
 const opsDrawings = "hull2d,maxima2d,delaunay2d"
@@ -47,7 +49,7 @@ func (c *drawingsCmd) Run(e *env) error {
 		}
 	}
 	fmt.Printf("%s to committed Parquet, %s broker, %d drawings of %d files: %.0f drawings/s (net of start-up %.0f); medians of %d rounds\n",
-		opsDrawings, b.broker.Kind, drawings, files, median(rates), median(net), c.Rounds)
+		opsDrawings, b.broker.Kind, drawings, files, rig.Median(rates), rig.Median(net), c.Rounds)
 	return nil
 }
 

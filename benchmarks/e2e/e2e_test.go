@@ -100,17 +100,6 @@ func TestSequencesCoverPartitions(t *testing.T) {
 	}
 }
 
-func TestMedian(t *testing.T) {
-	for _, c := range []struct {
-		in   []float64
-		want float64
-	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 5}, 5}, {[]float64{4, 1, 3, 2}, 2}} {
-		if got := median(c.in); got != c.want {
-			t.Errorf("median(%v) = %v, want %v", c.in, got, c.want)
-		}
-	}
-}
-
 // TestGrowthComparesLateWithEarly on a curve that rises by one a frame.
 func TestGrowthComparesLateWithEarly(t *testing.T) {
 	var s []sample
@@ -173,5 +162,36 @@ func TestFetchReadsEveryByte(t *testing.T) {
 	got, err := fetchAll(t.Context(), b.Addr(), "bytes")
 	if err != nil || got.Records != want.Records || got.Bytes != want.Bytes || got.Seconds <= 0 {
 		t.Errorf("got %+v, %v; want %+v in some time", got, err, want)
+	}
+}
+
+// The committed page is the one that the committed records make.
+func TestPageComesFromRecords(t *testing.T) {
+	const results = "../results"
+	page, err := report(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(results, "e2e.md")); err != nil || string(text) != page {
+		t.Errorf("e2e.md is not what `go run ./benchmarks/e2e report` makes (%v)", err)
+	}
+}
+
+// A line is of the newest run, and the Python pipeline is compared with the run
+// of its own command.
+func TestReportTakesRunsTogether(t *testing.T) {
+	share := func(round int, seconds float64) measurement {
+		return measurement{Figures: figures{What: "share", Broker: rig.Kafka, Ops: opsPlain, Round: round, Frames: 100, Seconds: seconds, FetchSeconds: 1, ValueBytes: 1e8}}
+	}
+	python := measurement{Figures: figures{What: "python", Broker: rig.Kafka, Ops: "hull,maxima", Frames: 30, Seconds: 10, FramesPerSecond: 5}}
+	lines := throughputLines([]measurement{share(1, 4), share(2, 4), share(3, 5), python, share(1, 2)})
+	if len(lines) != 2 {
+		t.Fatalf("lines: %v", lines)
+	}
+	if want := "50 frames/s, 50 MB/s; raw fetch 100 MB/s; share 0.50 (net 0.50)"; lines[0].result != want || len(lines[0].run) != 1 {
+		t.Errorf("%q of %d rounds, want %q of one", lines[0].result, len(lines[0].run), want)
+	}
+	if want := "5.0 times: 25.0 frames/s beside 5.00"; lines[1].result != want || len(lines[1].run) != 3 {
+		t.Errorf("%q of %d rounds, want %q of three", lines[1].result, len(lines[1].run), want)
 	}
 }

@@ -36,6 +36,7 @@ type cli struct {
 	Tokens      tokensCmd      `cmd:"" help:"Sequences of tokens as long as real requests through a language model, as a share of what the model does alone."`
 	Correctness correctnessCmd `cmd:"" help:"The same frames through an embedded broker and a real Kafka: both checked, and compared row by row."`
 	Compare     compareCmd     `cmd:"" help:"Compare the tables of two outputs row by row."`
+	Report      reportCmd      `cmd:"" help:"Measure nothing; write e2e.md from the newest records."`
 	Fetch       fetchCmd       `cmd:"" hidden:"" help:"The raw fetch loop, in a process of its own."`
 
 	Broker  string `enum:"embedded,kafka" default:"embedded" help:"Kind of broker, started as a process of its own (${enum}); kafka: a real one, by .ci/kafka or the scripts that ENTROPIPE_KAFKA_START and ENTROPIPE_KAFKA_STOP name."`

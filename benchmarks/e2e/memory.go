@@ -287,5 +287,5 @@ func growth(samples []sample, frames int64) (bytes float64, ok bool) {
 	if len(early) == 0 || len(late) == 0 {
 		return 0, false
 	}
-	return median(late) - median(early), true
+	return rig.Median(late) - rig.Median(early), true
 }

@@ -154,6 +154,15 @@ func (b *bench) traces(files []string) (map[string]float64, error) {
 	return parseTraces(bytes.NewReader(text))
 }
 
+// stageLine is a line of the printed table.
+type stageLine struct{ stage, ms, share string }
+
+var stageTable = rig.Table[stageLine]{
+	{Head: "stage", Text: func(l stageLine) string { return l.stage }},
+	{Head: "core-ms a frame", Align: rig.Right, Text: func(l stageLine) string { return l.ms }},
+	{Head: "share", Align: rig.Right, Text: func(l stageLine) string { return l.share }},
+}
+
 // report prints the table.
 func (c *profileCmd) report(b *bench, m *measured, p profile) error {
 	var sum float64
@@ -167,16 +176,17 @@ func (c *profileCmd) report(b *bench, m *measured, p profile) error {
 	cpu := m.exit.CPU.Seconds() * 1e3 / frames
 	rest := m.exit.Wall.Seconds()*1e3*float64(runtime.NumCPU())/frames - cpu
 	commit := p.commit * 1e3 / float64(max(p.frames, 1))
-	fmt.Printf("%s, %s broker, %d frames in %.2f s on %d cores (%s): core-milliseconds a frame\n\n", c.Ops, b.broker.Kind, m.frames, m.exit.Wall.Seconds(), runtime.NumCPU(), cpuModel())
-	fmt.Println("| stage | core-ms a frame | share |\n|---|---:|---:|")
+	fmt.Printf("%s, %s broker, %d frames in %.2f s on %d cores (%s): core-milliseconds a frame\n\n", c.Ops, b.broker.Kind, m.frames, m.exit.Wall.Seconds(), runtime.NumCPU(), rig.CPU())
 	figure := map[string]any{"what": "profile", "ops": c.Ops, "frames": m.frames, "seconds": m.exit.Wall.Seconds(), "cpu_seconds": m.exit.CPU.Seconds(), "commit_ms_a_frame": commit}
+	var lines []stageLine
 	for _, s := range stages {
 		if share := p.spent[s] / sum; share > 0 {
-			fmt.Printf("| %s | %.4f | %.1f %% |\n", s, share*cpu, share*100)
+			lines = append(lines, stageLine{s, fmt.Sprintf("%.4f", share*cpu), fmt.Sprintf("%.1f %%", share*100)})
 			figure["share: "+s] = share
 		}
 	}
-	fmt.Printf("| **the program** | **%.4f** | 100 %% |\n| the broker, others, idle | %.4f | |\n\n", cpu, rest)
+	lines = append(lines, stageLine{"**the program**", fmt.Sprintf("**%.4f**", cpu), "100 %"}, stageLine{"the broker, others, idle", fmt.Sprintf("%.4f", rest), ""})
+	fmt.Println(stageTable.Markdown(lines))
 	if p.frames > 0 {
 		fmt.Printf("Commits (encode, hash, fsync, rename) take %.4f ms a frame by the clock, while the workers go on.\n", commit)
 	}

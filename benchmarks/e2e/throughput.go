@@ -84,8 +84,8 @@ func (c *throughputCmd) share(b *bench, dir string) (float64, error) {
 		}
 	}
 	fmt.Printf("%s to committed Parquet, %s broker, %d frames: %s/s; raw fetch %s/s; share %.2f (net of start-up %.2f); medians of %d rounds\n",
-		opsPlain, b.broker.Kind, c.Frames, megabytes(median(ours)), megabytes(median(raw)), median(ours)/median(raw), median(net)/median(raw), c.Rounds)
-	return median(rates), nil
+		opsPlain, b.broker.Kind, c.Frames, megabytes(rig.Median(ours)), megabytes(rig.Median(raw)), rig.Median(ours)/rig.Median(raw), rig.Median(net)/rig.Median(raw), c.Rounds)
+	return rig.Median(rates), nil
 }
 
 func (c *throughputCmd) delaunay(b *bench, dir string) (float64, error) {
@@ -104,8 +104,8 @@ func (c *throughputCmd) delaunay(b *bench, dir string) (float64, error) {
 		}
 	}
 	fmt.Printf("%s, %s broker, %d frames: %.1f frames/s, %.4f core-seconds a frame (%.1f frames/s a core); medians of %d rounds\n",
-		opsDelaunay, b.broker.Kind, c.DelaunayFrames, median(rates), median(cpu), 1/median(cpu), c.Rounds)
-	return median(rates), nil
+		opsDelaunay, b.broker.Kind, c.DelaunayFrames, rig.Median(rates), rig.Median(cpu), 1/rig.Median(cpu), c.Rounds)
+	return rig.Median(rates), nil
 }
 
 // measured is one run of the program over a topic.

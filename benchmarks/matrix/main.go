@@ -8,13 +8,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	_ "embed"
@@ -65,7 +63,8 @@ func main() {
 
 func (c *cli) run(out io.Writer) error {
 	fmt.Fprintf(out, "%s, %d CPUs, level %v. Shortest of %d turns of %v each; above 1, ours is faster.\n\n", runtime.GOARCH, runtime.NumCPU(), mat.Best(), c.Rounds, c.Turn)
-	fmt.Fprintf(out, "| | threads | ours | NumPy | PyTorch | NumPy/ours | PyTorch/ours |\n|---|---|---|---|---|---|---|\n")
+	fmt.Fprint(out, table.Head())
+	j := rig.Journal[result]{Bench: "matrix", Path: c.Results}
 	for _, threads := range c.Threads {
 		p, err := c.start(threads)
 		if err != nil {
@@ -79,8 +78,9 @@ func (c *cli) run(out io.Writer) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(out, line(r, threads, times))
-			if err := c.record(r, threads, times); err != nil {
+			m := newResult(r, threads, times)
+			fmt.Fprint(out, table.Row(m))
+			if err := j.Add(m); err != nil {
 				return err
 			}
 		}
@@ -133,50 +133,48 @@ func (r row) rate(ns int64) string {
 	return fmt.Sprintf("%.3f ns", float64(ns)/float64(r.M*r.N))
 }
 
-func line(r row, threads int, times map[string][]int64) string {
-	name := fmt.Sprintf("%s %d×%d×%d", r.Op, r.M, r.K, r.N)
-	if r.K == 0 {
-		name = fmt.Sprintf("%s %d×%d", r.Op, r.M, r.N)
-	}
-	best := func(who string) (rate, ratio string) {
-		if len(times[who]) == 0 {
-			return "", ""
-		}
-		ns := slices.Min(times[who])
-		return r.rate(ns), fmt.Sprintf("%.2f", float64(ns)/float64(slices.Min(times["ours"])))
-	}
-	own, _ := best("ours")
-	n, nr := best("numpy")
-	t, tr := best("torch")
-	return "| " + strings.Join([]string{name, fmt.Sprint(threads), own, n, t, nr, tr}, " | ") + " |"
+// result is a row with one number of threads: what a record keeps.
+type result struct {
+	Threads int `json:"threads"`
+	row
+	Median map[string]int64 `json:"median_ns"` // by library
+	Least  map[string]int64 `json:"least_ns"`
 }
 
-func (c *cli) record(r row, threads int, times map[string][]int64) error {
-	if c.Results == "" {
-		return nil
-	}
-	medians := map[string]int64{}
+func newResult(r row, threads int, times map[string][]int64) result {
+	m := result{threads, r, map[string]int64{}, map[string]int64{}}
 	for who, ns := range times {
 		slices.Sort(ns)
-		medians[who] = ns[len(ns)/2]
+		m.Median[who], m.Least[who] = ns[len(ns)/2], ns[0]
 	}
-	text, err := json.Marshal(struct {
-		Time    time.Time `json:"time"`
-		Level   string    `json:"level"`
-		Threads int       `json:"threads"`
-		row
-		Median map[string]int64 `json:"median_ns"`
-	}{time.Now().UTC(), mat.Best().String(), threads, r, medians})
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(c.Results, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	return err
+	return m
+}
+
+// rateOf returns a column of a library's rate in its shortest run.
+func rateOf(head, who string) rig.Column[result] {
+	return rig.Column[result]{Head: head, Text: func(m result) string {
+		if m.Least[who] == 0 {
+			return ""
+		}
+		return m.rate(m.Least[who])
+	}}
+}
+
+// ratioOf returns a column of a library's shortest time over ours.
+func ratioOf(head, who string) rig.Column[result] {
+	return rig.Number(head, "%.2f", rig.Default, func(m result) (float64, bool) {
+		return float64(m.Least[who]) / float64(m.Least["ours"]), m.Least[who] > 0
+	})
+}
+
+var table = rig.Table[result]{
+	{Head: "operation", Text: func(m result) string {
+		if m.K == 0 {
+			return fmt.Sprintf("%s %d×%d", m.Op, m.M, m.N)
+		}
+		return fmt.Sprintf("%s %d×%d×%d", m.Op, m.M, m.K, m.N)
+	}},
+	{Head: "threads", Text: func(m result) string { return fmt.Sprint(m.Threads) }},
+	rateOf("ours", "ours"), rateOf("NumPy", "numpy"), rateOf("PyTorch", "torch"),
+	ratioOf("NumPy/ours", "numpy"), ratioOf("PyTorch/ours", "torch"),
 }

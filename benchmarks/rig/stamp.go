@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"entropipe/algos/vector"
@@ -24,10 +25,14 @@ type Stamp struct {
 	Vector string `json:"vector,omitempty"` // instruction set of the kernels
 }
 
+// commit is asked of Git once a process: a run may add thousands of records.
+var commit = sync.OnceValue(Commit)
+
 // Here returns the stamp of a record that bench measures now, on this machine.
+// The commit is that of the first call in a process.
 func Here(bench string) Stamp {
 	return Stamp{
-		Bench: bench, Time: time.Now().UTC().Format(time.RFC3339), Commit: Commit(),
+		Bench: bench, Time: time.Now().UTC().Format(time.RFC3339), Commit: commit(),
 		CPU: cmp.Or(CPU(), unknown), Cores: runtime.NumCPU(), Go: runtime.Version(), Vector: vector.Best().String(),
 	}
 }
