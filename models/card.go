@@ -21,10 +21,10 @@ import (
 // Reporting" (2019).
 type Card struct {
 	Title   string     `json:"title"`
-	Purpose string     `json:"purpose"` // what it does and for whom, a paragraph
+	Purpose string     `json:"purpose"` // use and users of the model, a paragraph
 	Data    []CardData `json:"data"`
 	Metrics []Metric   `json:"metrics"`
-	Limits  []string   `json:"limits"` // what it is not for, a sentence each
+	Limits  []string   `json:"limits"` // uses that the model is unfit for, a sentence each
 }
 
 // CardData is data that a model has met.

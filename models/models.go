@@ -56,27 +56,27 @@ type Tensor struct {
 type EntropyNet struct {
 	Meta    Meta
 	Tensors map[string]Tensor
-	SHA256  string // of the file it was read from or written to, in hexadecimal
+	SHA256  string // hash of the model's file, in hexadecimal
 }
 
 // Meta says what a model is for and where it comes from.
 type Meta struct {
 	Mode        string             // Seed, Perturb or Denoise
-	Dims        int                // of the points: 2 or 3
+	Dims        int                // dimensions of the points: 2 or 3
 	Ops         []string           // the operators that it serves: hull2d, hull3d, maxima2d, maxima3d
 	Normalise   string             // NormaliseBox
 	Sigma       float64            // metres: no coordinate is moved by more (Perturb, Denoise)
-	Regulariser string             // of training: F, hdiff, hsoft, none, or empty
-	Tau         float64            // of the regulariser, in normalised coordinates
+	Regulariser string             // the training's: F, hdiff, hsoft, none, or empty
+	Tau         float64            // temperature of the regulariser, in normalised coordinates
 	Survivors   map[string]float64 // by operator: the fraction of points that survived at calibration
 
 	// The stream that it was trained for; empty: any.
 	Dataset, Sensor string
 
-	DataSHA256 string // of the training data, in hexadecimal; may be empty
-	Command    string // that made it; may be empty
+	DataSHA256 string // hash of the training data, in hexadecimal; may be empty
+	Command    string // command line that made the model; may be empty
 	Seed       uint64
-	Steps      int // of training
+	Steps      int // steps of training
 }
 
 // ReadEntropyNet reads a model and makes sure that it is valid. Tensors of F16

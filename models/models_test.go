@@ -298,7 +298,7 @@ func TestTruncatedModels(t *testing.T) {
 
 func TestMatches(t *testing.T) {
 	for i, c := range []struct {
-		dataset, sensor string // of the model
+		dataset, sensor string // the model's stream
 		dims            int
 		want            string
 	}{

@@ -232,7 +232,7 @@ func byLast() picker {
 			}
 		}
 		key := &c.X[0]
-		if hulls[key] == nil { // what was known when the next frame came; not timed
+		if hulls[key] == nil { // the last frame's hull, known when this frame came; not timed
 			hulls[key], _, _ = h.Append(nil, nil, c)
 		}
 		last = hulls[key]
@@ -276,7 +276,7 @@ func compare(b *testing.B, clouds []geom.Cloud[float32], pick picker) {
 		points, survived, used = 0, 0, 0
 		for _, c := range clouds {
 			order := []func(geom.Cloud[float32]) [3]time.Duration{plain, hinted}
-			if len(ratios)%2 == 1 { // who comes second finds the cloud in the cache
+			if len(ratios)%2 == 1 { // the second function finds the cloud in the cache
 				slices.Reverse(order)
 			}
 			for _, do := range order {

@@ -34,7 +34,7 @@ type approximate[T geom.Float] struct {
 	found  []int32
 	chosen []int32
 	faces  []int32
-	axes   [3][]T // of the points found
+	axes   [3][]T // coordinates of the found points
 }
 
 // takeNetwork keeps the model's network.

@@ -36,7 +36,7 @@ func networkModel(t testing.TB, mode string, sigma float64, ops ...entropy.Probl
 	}
 	m := tr.Model()
 	for i := range m.Tensors["head.1.weight"].Data {
-		m.Tensors["head.1.weight"].Data[i] *= 20 // else nearly nothing moves,
+		m.Tensors["head.1.weight"].Data[i] *= 20 // so that points move far enough
 	}
 	for i := range m.Tensors["head.0.weight"].Data {
 		if i%512 >= 256 {

@@ -130,7 +130,7 @@ type Stage[T geom.Float] struct {
 
 	mode       Mode
 	queries    []Op
-	directions []float32 // of hull3d, three coordinates each; nil: no hints
+	directions []float32 // directions for hull3d, [n][3]; nil: no hints
 	model      string    // its SHA-256
 
 	x, y, z []T
@@ -146,7 +146,7 @@ type Stage[T geom.Float] struct {
 	maxima  maxima.Maxima[T]
 	faces   []int32
 
-	approximate approximate[T] // of Perturb and Denoise
+	approximate approximate[T] // state of modes Perturb and Denoise
 }
 
 // New returns a Stage that works as cfg says. It is an error if the mode lacks

@@ -43,7 +43,7 @@ type ladderCell struct {
 // ladderResult is one way to attend.
 type ladderResult struct {
 	Way       string  `json:"way"`
-	Ns        float64 `json:"ns"`              // of a piece: the sum of each one's fastest run over their number
+	Ns        float64 `json:"ns"`              // mean over the pieces of each piece's fastest run
 	Stay      float64 `json:"stay,omitempty"`  // share of rows of heads that read what the mask says
 	Summaries float64 `json:"summaries"`       // share that block summaries would have certified
 	Worst     float64 `json:"worst,omitempty"` // largest error of a row of a head over 2·B·δ's limit

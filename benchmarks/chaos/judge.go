@@ -63,7 +63,7 @@ func (v *Verdict) String() string {
 }
 
 func (v *Verdict) fault(count *int64, format string, args ...any) {
-	const shown = 5 // of a kind
+	const shown = 5 // examples of each kind of fault
 	if *count++; *count <= shown {
 		v.examples = append(v.examples, fmt.Sprintf(format, args...))
 	}

@@ -20,7 +20,7 @@ type worker struct {
 	name    string
 	process *rig.Process
 	logged  int64       // by those before it in its place
-	thaw    *time.Timer // of a freeze under way
+	thaw    *time.Timer // ends the freeze under way
 }
 
 func (w *worker) log() string { return filepath.Join(w.run.dir, w.name+".log") }

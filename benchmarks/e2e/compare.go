@@ -105,7 +105,7 @@ type tableReader struct {
 	schema string
 	keys   []int // columns partition and offset
 
-	path string // of file
+	path string // path of file
 	file *tableFile
 	rows *parquet.GenericReader[any]
 	buf  []parquet.Row

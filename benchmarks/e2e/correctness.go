@@ -31,7 +31,7 @@ func (c *correctnessCmd) Run(e *env) error {
 			dirs = append(dirs, dir)
 		}
 	}
-	outs := make([][]string, len(dirs)) // of each folder, one output a broker
+	outs := make([][]string, len(dirs)) // outs[i][k]: output of folder i through broker k
 	base, err := c.scratch(e)
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ type fetchCmd struct {
 // to the last answer: joining the group is left out, in the loop's favour.
 type fetched struct {
 	Records int64   `json:"records"`
-	Bytes   int64   `json:"bytes"` // of the values
+	Bytes   int64   `json:"bytes"` // bytes of the values
 	Seconds float64 `json:"seconds"`
 }
 

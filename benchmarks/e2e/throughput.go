@@ -111,10 +111,10 @@ func (c *throughputCmd) delaunay(b *bench, dir string) (float64, error) {
 // measured is one run of the program over a topic.
 type measured struct {
 	exit    rig.Exit
-	startUp time.Duration // of a second run, which finds nothing to do
+	startUp time.Duration // time of a second run, which finds nothing to do
 	frames  int64
 	ops     string
-	bytes   int64 // of the tables
+	bytes   int64 // size of the tables
 }
 
 // seconds is from the start of the process to its end: joining the group and

@@ -138,10 +138,10 @@ func (c *tokensCmd) read(s *model.Session, stream *rig.Sequences, first, step in
 // tokenRun is one run of the program over the topic.
 type tokenRun struct {
 	exit              rig.Exit
-	startUp           time.Duration // of a second run, which finds nothing to do
+	startUp           time.Duration // time of a second run, which finds nothing to do
 	sequences, tokens int64
 	fill, waste       float64
-	bytes             int64 // of the tables
+	bytes             int64 // size of the tables
 }
 
 func (c *tokensCmd) piped(b *bench) (r tokenRun, err error) {

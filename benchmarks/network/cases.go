@@ -31,7 +31,7 @@ type prepared struct {
 	folder string
 	model  *models.EntropyNet
 	data   *train.Data
-	points []float32 // of the largest pass
+	points []float32 // points of the largest pass
 	f      []float64 // F of the clouds of the step's case
 }
 

@@ -19,7 +19,7 @@ type entry struct {
 	begun bool
 	last  time.Duration // one run
 	used  time.Duration
-	ns    []int64 // of each run
+	ns    []int64 // time of each run
 	count int
 	err   error
 	// agreement with ours; empty where nothing could be compared

@@ -99,7 +99,7 @@ func threadsName(n int) string { return strconv.Itoa(n) + manyThreads }
 type operation struct {
 	op string
 	variant
-	run   func() int // of the cloud that is loaded; nil: not prepared yet
+	run   func() int // runs on the loaded cloud; nil: not prepared yet
 	found []int32
 }
 

@@ -46,12 +46,12 @@ type reply struct {
 // it is gone, and the next load starts it anew.
 type process struct {
 	command []string
-	limit   time.Duration // of a request
+	limit   time.Duration // longest time of a request
 
 	hello hello
 	cmd   *exec.Cmd
 	in    io.WriteCloser
-	lines chan []byte // of its standard output; closed at its end
+	lines chan []byte // lines of its standard output; closed at its end
 }
 
 // errTooLong says that a request was given up.

@@ -32,7 +32,7 @@ type figure struct {
 	Median    float64 `json:"median_ns_per_point"`
 	Least     float64 `json:"min_ns_per_point"`
 	Runs      int     `json:"runs"`
-	Ns        []int64 `json:"ns"` // of each run, the first ones
+	Ns        []int64 `json:"ns"` // times of the first runs
 	Found     int     `json:"found"`
 	Agreement string  `json:"agreement,omitempty"`
 }

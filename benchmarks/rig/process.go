@@ -37,7 +37,7 @@ type Process struct {
 // Exit is how a process ended and what it cost.
 type Exit struct {
 	Status int            // exit status; -1 after a signal
-	Signal syscall.Signal // what ended it; 0: it returned
+	Signal syscall.Signal // signal that ended the process; 0: it returned
 	Wall   time.Duration  // from start to end
 	CPU    time.Duration  // user and system time, of all its threads
 	MaxRSS int64          // largest resident set, bytes

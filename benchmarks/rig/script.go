@@ -14,7 +14,7 @@ import (
 // ScriptSpec says which program in Python to start.
 type ScriptSpec struct {
 	Python string // the interpreter
-	Name   string // of the program, for errors
+	Name   string // name of the program, for errors
 	Text   string // the program
 	Args   []string
 	Env    []string // beside those of this process

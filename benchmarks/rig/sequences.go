@@ -23,7 +23,7 @@ import (
 // a trace, clipped, and of words of small letters. Sequence i is the same in
 // every run with the same seed.
 type Sequences struct {
-	Lengths []int // of the sequences, repeated as often as it takes
+	Lengths []int // lengths of the sequences, repeated as often as needed
 	Seed    uint64
 	Pack    int // sequences of a message
 }

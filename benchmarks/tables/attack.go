@@ -13,7 +13,7 @@ import (
 // gradient sign method, Goodfellow et al. 2015).
 type attack struct {
 	steps     int
-	eps, step float64 // of pixels from 0 to 1
+	eps, step float64 // in units of pixels, which range from 0 to 1
 	random    bool    // begins anywhere within eps, and not at the image
 }
 

@@ -12,7 +12,7 @@ type randomHead struct {
 	n, d     int
 	q, k, v  [][]float64
 	w        [][]float64 // softmax(q·k/√d), a row a query
-	cluster  []int       // of every key
+	cluster  []int       // cluster of each key
 	clusters int
 	soft     [][]float64 // membership of every key in every cluster
 	radius   float64     // B, the largest norm of a value

@@ -19,7 +19,7 @@ type descent struct {
 	measure string // one of the measures below
 	lambda  float64
 	k       int     // anchors, half-spaces or witnesses
-	alpha   float64 // of H_diff
+	alpha   float64 // sharpness of H_diff's assignments
 	tau     float64 // at the end, of H_soft and F
 	fixed   bool    // anchors and half-spaces stay
 	unpin   bool    // F's witnesses move, too
@@ -45,7 +45,7 @@ type moved struct {
 }
 
 const (
-	reach    = .1 // what a point moves by at most, of the unit box; the paper's
+	reach    = .1 // largest displacement of a point in the unit box, as in the paper
 	supports = 64 // directions of the task's loss
 )
 

@@ -233,7 +233,7 @@ func latencyFormsVerdict(records []record) string {
 	for _, f := range []string{formRows, formTiled, formWindow, formClusters, formDilated, formRetention} {
 		fmt.Fprintf(&b, "* %s: %.2f times as fast as plain on average, %.2f at %.0f keys.\n", f, mean(f, 0, "speed"), mean(f, longest, "speed"), longest)
 	}
-	var ahead []float64 // of the faster plain form, shape by shape
+	var ahead []float64 // speed relative to the faster plain form, by shape
 	for k, r := range records {
 		if r.Text["form"] == formTiled {
 			rows := records[k-1].Values["speed"]

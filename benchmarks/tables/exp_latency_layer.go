@@ -118,7 +118,7 @@ type layerEntry struct {
 	session           *model.Session
 	plan              *plan.Plan
 	scratch           kern.Scratch
-	attention, shares []float64 // of every run: milliseconds, and share of the run
+	attention, shares []float64 // by run: milliseconds of attention, and their share of the run
 	err               error
 }
 

@@ -77,7 +77,7 @@ type minilmLab struct {
 	quick    bool
 	model    *model.Model
 	articles [][]int32 // token ids without special ones
-	ends     [2]int32  // that begin and end a sequence
+	ends     [2]int32  // tokens that begin and end a sequence
 	dense    map[minilmJudged][][]float32
 }
 

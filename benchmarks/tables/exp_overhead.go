@@ -27,7 +27,7 @@ var overhead = &experiment{
 	verdict: overheadVerdict,
 }
 
-const overheadSteps = 500 // of a training whose extra time is to be paid for
+const overheadSteps = 500 // steps of the training whose extra time is to be paid for
 
 func overheadCells(quick bool) []cell {
 	cfg, rounds := train.Config{Context: 256, Steps: 64, Seed: seeds[0], Every: 1 << 20}, 8

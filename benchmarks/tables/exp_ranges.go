@@ -55,7 +55,7 @@ func rangeVerdict(records []record) string {
 	fmt.Fprintf(&b, "At equal error (the λ that lowers H most with a mean error of at most %.1f %%):\n\n", 100*worthIt)
 	families, _ := grouped(records, "family")
 	wins, judged := 0, 0
-	least, most := math.Inf(1), 0.0 // of the work ratios of the paper's three
+	least, most := math.Inf(1), 0.0 // least and largest work ratio of the paper's three surrogates
 	noise := 0                      // how often jitter lowers H as much as the best of these
 	for _, f := range families {
 		var parts []string

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	robustClosed = .5  // of the blocks; at 75 % every row of 50 tokens keeps its own, whatever was learned
+	robustClosed = .5  // share of closed blocks; at 75 % every row of 50 tokens keeps its own block, whatever was learned
 	attacked     = 300 // held-out images
 	ink          = 128 // the least pixel that belongs to a digit
 	inkShare     = 4   // a patch belongs to it when a quarter of its pixels do

@@ -60,9 +60,9 @@ var experiments = []*experiment{
 
 // experiment is one table of the paper, or one figure.
 type experiment struct {
-	name  string // of its files
+	name  string // name of its files
 	title string
-	claim string // what the paper claims, in words of ours, with the figures it prints
+	claim string // the paper's claim in our words, with the figures it prints
 	timed bool   // wants a machine without other work
 
 	// cells returns what there is to do. quick: the same in seconds, for tests.

@@ -71,7 +71,7 @@ func witnesses(dst []place, c geom.Cloud[float32], k, step int) []place {
 // polygon from the row's lower to its upper end.
 type rowFilter struct {
 	seeds, rest  []place
-	left, right  []float64 // of the polygon at the borders of rows
+	left, right  []float64 // ends of the polygon at the borders of rows
 	around, last chain
 }
 

@@ -12,7 +12,7 @@ import (
 // contains: what stands far back must be read to know them.
 type puzzle struct {
 	ids     []int32
-	targets []int32 // what is asked after a token, or train.NoTarget
+	targets []int32 // answer asked after each token, or train.NoTarget
 	back    []int32 // how far before that token the first one stands that the answer needs
 }
 
@@ -33,7 +33,7 @@ func (p *puzzle) ask(at int, answer int32, from int) {
 // task is a kind of puzzles.
 type task struct {
 	name  string
-	about string // what it asks, for the page
+	about string // the question, for the page
 	draw  func(n int, r *rand.Rand) *puzzle
 
 	// How it is learned, by sequences of 256: the higher rate is too much for
@@ -54,8 +54,8 @@ var tasks = []task{
 }
 
 const (
-	firstSet, sets       = 'a', 8 // of recall
-	firstSymbol, symbols = 'A', 4 // of each set
+	firstSet, sets       = 'a', 8 // sets of the task recall
+	firstSymbol, symbols = 'A', 4 // symbols of each set
 	filler               = '.'
 	opening, closings    = "([{", ")]}"
 	deepest              = 5
@@ -152,7 +152,7 @@ func listOps(n int, r *rand.Rand) *puzzle {
 		}
 		children[parent], depth[k] = append(children[parent], k), depth[parent]+1
 	}
-	left := n - 3*nodes // of n, without brackets and operators: the digits
+	left := n - 3*nodes // tokens left for digits, after brackets and operators
 	for k := range nodes {
 		digits[k], left = 1, left-1
 	}
@@ -169,7 +169,7 @@ func listOps(n int, r *rand.Rand) *puzzle {
 type expressionWriter struct {
 	p        *puzzle
 	at       int
-	children [][]int // of every operator
+	children [][]int // children of each operator
 	digits   []int   // arguments of each that are digits
 	r        *rand.Rand
 }

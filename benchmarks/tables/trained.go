@@ -44,9 +44,9 @@ var (
 
 const (
 	methodGates    = "L1's own gates"
-	methodLearnedW = "window, learned with" // of a training that ends with it
+	methodLearnedW = "window, learned with" // the model was trained with the window that judges it
 	closedByL1     = .75
-	pruned         = .5 // of the weights, by magnitude
+	pruned         = .5 // share of the weights, smallest magnitudes first
 )
 
 // closing says whether a training ends with few blocks, which it learns to do

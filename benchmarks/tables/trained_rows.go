@@ -45,7 +45,7 @@ func trainedRow(records []record, training, sparsity, method string, inPerplexit
 	if inPerplexity {
 		bound = servedPerplexity
 	}
-	change := func(a, b []record) []float64 { // of a on b
+	change := func(a, b []record) []float64 { // change from b to a, seed by seed
 		d := against(a, b, "loss")
 		for k := range d {
 			if inPerplexity {

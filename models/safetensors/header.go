@@ -11,7 +11,7 @@ import (
 
 const (
 	metadataKey = "__metadata__"
-	maxDims     = 64 // of a shape; NumPy's and PyTorch's limit
+	maxDims     = 64 // dimensions of a shape, NumPy's and PyTorch's limit
 
 	// maxTensors is far more than a model has: the largest ones, of hundreds of
 	// experts in each layer, have some hundred thousand.

@@ -14,7 +14,7 @@ import (
 // of whole numbers. encoding/json would accept duplicate keys and lone
 // surrogates, and 1e3 where a length is due. Every error says at which byte.
 type scanner struct {
-	what string // of the file
+	what string // part of the file that errors name
 	text []byte // UTF-8
 	at   int
 }

@@ -29,7 +29,7 @@ func (b *box) join(o *box) {
 // child follows its parent.
 type boxTree struct {
 	items []int32
-	boxes []box // of items, by item
+	boxes []box // box of each item
 	nodes []boxNode
 	stack []int32
 }

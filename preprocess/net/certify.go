@@ -28,11 +28,11 @@ type Judge[T geom.Float] struct {
 	faces        []int32
 	part         geom.Cloud[T] // the predicted points
 	z            []T           // memory of its z
-	corners      [][3]float64  // of the inner hull, scaled
-	triangles    [][3]int32    // of it, as corners; a segment repeats one
+	corners      [][3]float64  // corners of the inner hull, scaled
+	triangles    [][3]int32    // triangles of the inner hull, as indices of corners; a segment repeats one
 	boxes        []box
 	tree         boxTree
-	rank         []int32 // of a vertex of the inner hull among its corners
+	rank         []int32 // rank of a vertex of the inner hull among its corners
 	in           []bool  // whether a point is a vertex of the inner hull
 }
 

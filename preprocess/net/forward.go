@@ -16,7 +16,7 @@ type Runner struct {
 	Workers int
 
 	lanes  []lane
-	heads  []float32 // of every point, without the frame's part: [point][Head]
+	heads  []float32 // head of every point without the frame's part, [point][Head]
 	peaks  [Global]float32
 	offset [Head]float32
 	next   atomic.Int64
@@ -32,7 +32,7 @@ type job struct {
 
 // lane is what one goroutine works with.
 type lane struct {
-	features [3][]float32 // of a tile
+	features [3][]float32 // features of one tile, by layer
 	head     []float32
 	peaks    [Global]float32
 }

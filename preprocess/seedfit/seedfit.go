@@ -18,14 +18,14 @@ type Options struct {
 	Seed       uint64 // turns the directions that fitting begins with, and draws those that Refine tries
 	Refine     int    // steps of descent on F after the choice; see Fit
 
-	Dataset, Sensor string // of the stream, for the model's metadata
+	Dataset, Sensor string // names of the stream, for the model's metadata
 	DataSHA256      string
 	Command         string
 }
 
 const (
 	usual = 32 // directions
-	even  = 8  // of them spread evenly
+	even  = 8  // directions that are spread evenly
 	least = even + rings*around
 	most  = 1024
 )

@@ -39,16 +39,16 @@ type Config struct {
 	Ops         []entropy.Problem
 	Regulariser Regulariser
 	Steps       int     // 2000
-	Seed        uint64  // of everything that is drawn
+	Seed        uint64  // seed of all random numbers
 	Batch       int     // clouds a step: 8
-	Points      int     // of a cloud: 2048
+	Points      int     // points of a cloud: 2048
 	Sigma       float64 // bound of a displacement, in the frames' units: 1/100 of their extent, or what Noise asks for
 	Lambda      float64 // weight of the regulariser: 1e-2
-	Witnesses   int     // of F: 32
-	Noise       Noise   // of Denoise: 1/300 of the extent, 1 % outliers within 8 deviations
+	Witnesses   int     // witnesses of F: 32
+	Noise       Noise   // for Denoise: 1/300 of the extent, 1 % outliers within 8 deviations
 	Every       int     // steps between two judgements: 100
 	Patience    int     // judgements without a better one that end training: 10
-	Tolerance   float64 // of Perturb: mean error of the answers, in diagonals of the frame: 0.0025
+	Tolerance   float64 // for Perturb: tolerated mean error of the answers, in diagonals of the frame: 0.0025
 	Workers     int     `json:"-"`
 }
 

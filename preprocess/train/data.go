@@ -27,7 +27,7 @@ type Data struct {
 	Learn  []Frame // to descend on
 	Judge  []Frame // held out: every fifth frame; of a single one the same
 	Points int64   // in the frames as they were given
-	SHA256 string  // of the points that were kept, in order
+	SHA256 string  // hash of the kept points, in order
 
 	Dataset, Sensor string
 }
@@ -46,7 +46,7 @@ type Collector struct {
 
 const (
 	framePoints = 16384
-	leastPoints = 4 // of a frame to learn from
+	leastPoints = 4 // fewest points of a frame to learn from
 	judgeEvery  = 5
 )
 
@@ -165,7 +165,7 @@ func (f *Frame) sample(dst *geom.Cloud[float32], most int, r *rand.Rand) {
 type Noise struct {
 	Sigma    float64 // standard deviation, in the units of the frames
 	Outliers float64 // fraction of the points
-	Reach    float64 // of an outlier, in standard deviations
+	Reach    float64 // largest error of an outlier, in standard deviations
 }
 
 // Add sets dst to a noisy copy of c.

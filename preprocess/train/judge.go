@@ -18,12 +18,12 @@ import (
 type Judgement struct {
 	Before float64 `json:"g_before"` // G of the frames as they are, nats a point
 	After  float64 `json:"g_after"`  // G of the moved ones: certified, the entropy is no more
-	Error  float64 `json:"error"`    // of the answers, exact, in diagonals of the frame
+	Error  float64 `json:"error"`    // exact error of the answers, in diagonals of the frame
 	Worst  float64 `json:"worst"`    // largest error
 
 	// To denoise, against the maxima of the clean frame.
 	Raw      float64 `json:"f1_raw"` // F1 of the maxima of the noisy frame
-	F1       float64 `json:"f1"`     // of the moved one
+	F1       float64 `json:"f1"`     // F1 of the maxima of the moved frame
 	Tolerant float64 `json:"f1_tolerant"`
 
 	Best bool `json:"best"` // so far

@@ -36,7 +36,7 @@ func (p *norm) size(width int) {
 
 const (
 	normEps  = 1e-5
-	momentum = 0.1 // of a batch in the running figures
+	momentum = 0.1 // weight of a batch in the running statistics
 )
 
 // tileRows is how many rows are worked on at a time: what they need, some
@@ -58,7 +58,7 @@ type network struct {
 	weights       [4][]float32
 	gWeights      [4][]float32
 	last, gLast   []float32 // [dims][net.Head]
-	bias, gBias   []float32 // of the last layer
+	bias, gBias   []float32 // bias of the last layer
 	norms         [4]norm
 
 	ends  []int     // end of each cloud in the batch
@@ -68,13 +68,13 @@ type network struct {
 	h     []float32 // the head after ReLU and dropout
 	out   []float32 // before tanh, [row][dims]
 	dOut  []float32
-	pool  []cloudScratch // of each cloud
+	pool  []cloudScratch // scratch memory of each cloud
 	packs [4]mat.Weights // outputs from inputs
 	backs [4]mat.Weights // gradients of inputs from those of outputs
 	final mat.Weights
 	left  mat.Weights
 	lastS []float32 // last layer, scaled for dropout
-	state uint64    // of dropout, set for every step
+	state uint64    // random state of dropout, set for every step
 }
 
 // cloudScratch is what one cloud needs besides the rows.
@@ -83,7 +83,7 @@ type cloudScratch struct {
 	sum    [2][]float32
 	peak   []float32 // the global feature
 	at     []int32   // the row where it stands
-	offset []float32 // what it adds to each row of the head
+	offset []float32 // the global feature's part of each row of the head
 	shift  []float32
 	center []float32
 	dPeak  []float32

@@ -25,13 +25,13 @@ type objective struct {
 	clean      geom.Cloud[float32] // normalised: what it should keep or find
 	moved      geom.Cloud[float32]
 	pinned     geom.Cloud[float32] // moved, with the witnesses back in place
-	grad       geom.Cloud[float32] // of the loss by moved
-	push       geom.Cloud[float32] // of the regulariser
+	grad       geom.Cloud[float32] // gradient of the loss with respect to moved
+	push       geom.Cloud[float32] // gradient of the regulariser with respect to moved
 	width      [3]float64
 	reach      [3]float64 // sigma in normalised coordinates
 	spread     float64    // mean squared distance of the noise
 
-	witnesses [][]int32 // of each operator
+	witnesses [][]int32 // witnesses of each operator
 	f         entropy.Surrogate[float32]
 	ball      entropy.BallEntropy[float32]
 	cell      entropy.CellEntropy[float32]

@@ -7,8 +7,8 @@ import "math"
 type plan struct {
 	rate   float64
 	lambda float64
-	tau    float64 // of F and of HSoft
-	alpha  float64 // of HDiff
+	tau    float64 // temperature of F and of HSoft
+	alpha  float64 // sharpness of HDiff
 }
 
 // planOf is the plan of a step, counted from 0. The regulariser begins after a

@@ -39,7 +39,7 @@ type Trainer struct {
 	step       int
 	directions [][3]float64
 	objectives []objective
-	frames     []int // of each cloud of the batch
+	frames     []int // frame of each cloud of the batch
 
 	// What HDiff and HSoft learn with the network, and its moments.
 	extra, gExtra, mExtra, vExtra []float32
