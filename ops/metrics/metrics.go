@@ -1,9 +1,15 @@
-// Package metrics holds every metric name and help text of the program. Stages
-// return numbers; the pipeline counts them here, so Prometheus appears nowhere
-// outside ops.
+// Package metrics is the program's set of Prometheus metrics, with every metric
+// name and help text, and the HTTP server that exports them. It is not where
+// numbers are made: stages return them, the pipeline counts them here, and so
+// Prometheus appears nowhere outside ops.
+//
+// Vocabulary: a source is a topic, in the label of that name; a Source is the
+// part of the metrics that one partition writes; a stage is fetch, operate, model,
+// prepare, commit or publish.
 //
 // Metrics register into a registry that the caller owns. Labels are few and
-// bounded: topic, operator, table, reason; never a frame or an offset.
+// bounded: topic, operator, table, reason; never a frame or an offset. Names of
+// metrics never change.
 package metrics
 
 import (
@@ -20,8 +26,7 @@ import (
 	"entropipe/schemas"
 )
 
-// Metrics is the program's set of metrics. Its methods may be called from any
-// goroutine.
+// Metrics is the program's set of metrics. Any goroutine may call its methods.
 type Metrics struct {
 	recordsIn, recordsOut   *prometheus.CounterVec
 	frames, points, bytes   *prometheus.CounterVec
@@ -46,16 +51,17 @@ type Metrics struct {
 	tokens                  tokenMetrics
 }
 
-// Buckets of the classic histograms, seconds. Operators take from a
-// microsecond (a drawing) to seconds (a million points).
+// Bucket limits of the classic histograms: seconds, but for ratioBuckets.
+// Operators take from a microsecond (a drawing) to seconds (a million points).
 var (
 	stageBuckets   = []float64{1e-6, 1e-5, 1e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, .1, .25, .5, 1, 2.5, 10}
 	ratioBuckets   = []float64{1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, .1, .3, 1}
 	latencyBuckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 )
 
-// New registers the metrics with reg. It panics when they are there already,
-// as prometheus.MustRegister does.
+// New registers the metrics with reg. version becomes a label of
+// entropipe_build_info. New panics when reg has the metrics already, as
+// prometheus.MustRegister does.
 func New(reg prometheus.Registerer, version string) *Metrics {
 	m := &Metrics{}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -76,46 +82,52 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	}
 	m.recordsIn = counter("records_in_total", "Kafka records that entered a stage.", "stage", "source")
 	m.recordsOut = counter("records_out_total", "Kafka records that left a stage.", "stage", "source")
-	m.frames = counter("frames_total", "Point clouds, by stage and direction.", "stage", "source", "direction")
-	m.points = counter("points_total", "Points, by stage and direction.", "stage", "source", "direction")
-	m.bytes = counter("bytes_total", "Bytes of record values in and published, of files out.", "stage", "source", "direction")
+	m.frames = counter("frames_total", "Point clouds that entered (in) or left (out) a stage.", "stage", "source", "direction")
+	m.points = counter("points_total", "Points that entered (in) or left (out) a stage.", "stage", "source", "direction")
+	m.bytes = counter("bytes_total", "Bytes of record values that were fetched or published, and of files that were committed.", "stage", "source", "direction")
 	m.stageSeconds = histogram("stage_duration_seconds", "Time that a stage or an operator spent on one message or frame.", stageBuckets, "stage", "op")
-	m.latency = histogram("frame_latency_seconds", "From Kafka's timestamp of a record to the commit of its rows.", latencyBuckets, "source")
-	m.errors = counter("errors_total", "Records or frames refused, and failures, by stage and reason.", "stage", "reason")
-	m.degenerate = counter("degenerate_frames_total", "Frames with a degenerate result, by operator and kind.", "op", "kind")
-	m.lagRecords = gauge("consumer_lag_records", "Offsets between what is committed and the partition's end.", "topic", "partition")
-	m.lagSeconds = gauge("consumer_lag_seconds", "Age of the last committed record (of the first one read before any is) while there is lag, else 0.", "topic", "partition")
-	m.lastFrame = gauge("last_frame_timestamp_seconds", "When the last frame or sequence was committed, Unix time.", "source")
-	m.outFiles = counter("output_files_total", "Parquet files committed.", "table")
-	m.outRows = counter("output_rows_total", "Rows committed.", "table")
-	m.outBytes = counter("output_file_bytes_total", "Bytes of the Parquet files committed.", "table")
-	m.outClosed = gauge("output_last_close_timestamp_seconds", "When a file of the table was last committed, Unix time.", "table")
-	m.inflight = gauge("stage_inflight_bytes", "Memory held: fetched records, results, buffered rows.", "stage")
-	m.queueLength = gauge("queue_length", "Messages waiting for a worker.", "stage")
-	m.queueLimit = gauge("queue_capacity", "Where back-pressure begins: bytes for memory.", "stage")
-	m.streams = gauge("stage_streams", "Streams, each a data set and a sensor, by what has become of their hints: on, off (drifted), foreign (the model is for another stream).", "hints")
-	m.hintsTurned = counter("stage_hints_turned_total", "How often drift turned the hints of a stream on or off.", "to")
-	m.modelLoads = counter("stage_model_loads_total", "Models read again because their file changed, by result: ok, failed.", "result")
-	m.keptRatio = histogram("points_kept_ratio", "Points that an operator could not drop at once, of those in the frame.", ratioBuckets, "op")
-	m.entropy = gauge("entropy_nats", "Range-partition entropy of the last frame that was measured, nats a point: bounds (lower, upper) and an estimate (f).", "source", "op", "bound")
-	m.errorBound = gauge("error_bound", "Exact error of the last result that was approximated, in units of the coordinates.", "source", "op")
-	m.rebalances = prometheus.NewCounter(prometheus.CounterOpts{Name: "entropipe_rebalances_total", Help: "Times that the consumer group gave its partitions out anew while this process was in it."})
-	m.foreign = counter("foreign_configurations_total", "Commits of other processes to this output that are newer than one of this process and were made with another configuration.", "topic")
-	m.ready = prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_ready", Help: "1 while broker and output are connected."})
+	m.latency = histogram("frame_latency_seconds", "Time from a record's Kafka timestamp to the commit of its rows.", latencyBuckets, "source")
+	m.errors = counter("errors_total", "Records and frames that were refused, and failures, by stage and reason.", "stage", "reason")
+	m.degenerate = counter("degenerate_frames_total", "Frames for which an operator's result is degenerate, by operator and kind.", "op", "kind")
+	m.lagRecords = gauge("consumer_lag_records", "Offsets from the end of the committed records to the end of the partition.", "topic", "partition")
+	m.lagSeconds = gauge("consumer_lag_seconds",
+		"Age of the last committed record while the partition lags; before the first commit, age of the first record read; 0 without lag.", "topic", "partition")
+	m.lastFrame = gauge("last_frame_timestamp_seconds", "Unix time of the commit of the last frame or sequence.", "source")
+	m.outFiles = counter("output_files_total", "Parquet files that were committed.", "table")
+	m.outRows = counter("output_rows_total", "Rows that were committed.", "table")
+	m.outBytes = counter("output_file_bytes_total", "Bytes of the Parquet files that were committed.", "table")
+	m.outClosed = gauge("output_last_close_timestamp_seconds", "Unix time of the last commit of a file of the table.", "table")
+	m.inflight = gauge("stage_inflight_bytes", "Bytes of memory that fetched records, results and buffered rows take.", "stage")
+	m.queueLength = gauge("queue_length", "Messages that wait for a worker.", "stage")
+	m.queueLimit = gauge("queue_capacity", "Limit at which back-pressure begins; pipeline_bytes: bytes of memory.", "stage")
+	m.streams = gauge("stage_streams",
+		"Streams (a data set and a sensor each) by the state of their hints: on, off (the stream drifted), foreign (the model is for another stream).", "hints")
+	m.hintsTurned = counter("stage_hints_turned_total", "Times that drift turned the hints of a stream on or off.", "to")
+	m.modelLoads = counter("stage_model_loads_total", "Models that were read again because their file changed, by result: ok, failed.", "result")
+	m.keptRatio = histogram("points_kept_ratio", "Fraction of a frame's points that an operator could not drop at once.", ratioBuckets, "op")
+	m.entropy = gauge("entropy_nats",
+		"Range-partition entropy of the last measured frame in nats a point: bounds (lower, upper) and an estimate (f).", "source", "op", "bound")
+	m.errorBound = gauge("error_bound", "Exact error of the last approximated result, in units of the coordinates.", "source", "op")
+	m.foreign = counter("foreign_configurations_total",
+		"Commits to this output by other processes that are newer than a commit of this process and have another configuration.", "topic")
+	m.rebalances = prometheus.NewCounter(prometheus.CounterOpts{Name: "entropipe_rebalances_total",
+		Help: "Times that the consumer group assigned its partitions anew while this process was a member."})
+	m.ready = prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_ready", Help: "1 while broker and output are connected, else 0."})
 	m.tokens = newTokenMetrics(counter, histogram, reg)
-	reg.MustRegister(m.rebalances, m.ready, buildInfo(version), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg.MustRegister(m.rebalances, m.ready, buildInfo(version), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 func buildInfo(version string) prometheus.Collector {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_build_info", Help: "1; the labels say which build this is.",
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_build_info", Help: "Always 1; the labels name the build.",
 		ConstLabels: prometheus.Labels{"version": version, "revision": Revision(), "goversion": runtime.Version()}})
 	g.Set(1)
 	return g
 }
 
 // Revision returns the version control revision that the program was built
-// from, "unknown" where the build does not tell.
+// from, or "unknown" if the build has no record of it.
 func Revision() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -127,11 +139,11 @@ func Revision() string {
 	return "unknown"
 }
 
-// ForeignConfiguration counts a commit of another process with another
-// configuration.
+// ForeignConfiguration counts a commit to the output that another process made
+// with another configuration.
 func (m *Metrics) ForeignConfiguration(topic string) { m.foreign.WithLabelValues(topic).Inc() }
 
-// Ready says whether broker and output are connected.
+// Ready reports whether broker and output are connected.
 func (m *Metrics) Ready(ok bool) {
 	if ok {
 		m.ready.Set(1)
@@ -140,30 +152,28 @@ func (m *Metrics) Ready(ok bool) {
 	}
 }
 
-// Memory reports the pipeline's budget.
+// Memory reports the used bytes and the limit of the pipeline's budget.
 func (m *Metrics) Memory(used, limit int64) {
 	m.inflight.WithLabelValues("pipeline").Set(float64(used))
 	m.queueLimit.WithLabelValues("pipeline_bytes").Set(float64(limit))
 }
 
-// Streams reports how many streams have hints, have lost them by drift, and are
-// not those of the model.
+// Streams reports the number of streams with hints (on), without hints since they
+// drifted (off), and that the model is not for (foreign).
 func (m *Metrics) Streams(on, off, foreign int) {
 	m.streams.WithLabelValues("on").Set(float64(on))
 	m.streams.WithLabelValues("off").Set(float64(off))
 	m.streams.WithLabelValues("foreign").Set(float64(foreign))
 }
 
-// HintsTurned counts a change of a stream's hints.
-func (m *Metrics) HintsTurned(on bool) {
-	to := "off"
-	if on {
-		to = "on"
-	}
-	m.hintsTurned.WithLabelValues(to).Inc()
-}
+// HintsTurnedOn counts a stream whose hints drift turned on again.
+func (m *Metrics) HintsTurnedOn() { m.hintsTurned.WithLabelValues("on").Inc() }
 
-// ModelLoaded counts a model that was read because its file changed.
+// HintsTurnedOff counts a stream whose hints drift turned off.
+func (m *Metrics) HintsTurnedOff() { m.hintsTurned.WithLabelValues("off").Inc() }
+
+// ModelLoaded counts one reading of a model whose file has changed. err is nil if
+// the model is in use now.
 func (m *Metrics) ModelLoaded(err error) {
 	result := "ok"
 	if err != nil {
@@ -172,7 +182,7 @@ func (m *Metrics) ModelLoaded(err error) {
 	m.modelLoads.WithLabelValues(result).Inc()
 }
 
-// Prepared records how long the stage took for a frame.
+// Prepared records the time that the EntropyNet stage took for a frame.
 func (m *Metrics) Prepared(mode string, d time.Duration) {
 	m.stageSeconds.WithLabelValues("prepare", mode).Observe(d.Seconds())
 }
@@ -181,15 +191,15 @@ func (m *Metrics) Prepared(mode string, d time.Duration) {
 // at once.
 func (m *Metrics) Kept(op string, ratio float64) { m.keptRatio.WithLabelValues(op).Observe(ratio) }
 
-// Queued reports how many messages wait for a worker.
+// Queued reports the number of messages that wait for a worker.
 func (m *Metrics) Queued(n int) { m.queueLength.WithLabelValues("operate").Set(float64(n)) }
 
-// Failed counts a failure that is not tied to one record.
+// Failed counts a failure that does not belong to one record.
 func (m *Metrics) Failed(stage, reason string) { m.errors.WithLabelValues(stage, reason).Inc() }
 
-// observer is one histogram of a vector, looked up once. It exists from its first
-// value on: a histogram that is made earlier is exported with all its buckets,
-// also for what is off.
+// observer is one histogram of a vector, looked up at its first value. A histogram
+// that was looked up earlier would be exported with all its buckets, though its
+// operator or table never runs.
 type observer struct {
 	of     *prometheus.HistogramVec
 	labels []string
@@ -203,7 +213,7 @@ func (o *observer) Observe(v float64) {
 }
 
 // Source is the part of the metrics that one partition writes, with the labels
-// looked up once.
+// looked up once. Any goroutine may call its methods.
 type Source struct {
 	m                               *Metrics
 	topic                           string
@@ -234,7 +244,7 @@ func (m *Metrics) ForPartition(topic string, partition int32) *Source {
 	return s
 }
 
-// Fetched counts records that came from the broker.
+// Fetched counts the records of one fetch and the bytes of their values.
 func (s *Source) Fetched(f *schemas.Fetched) {
 	s.in.Add(float64(len(f.Messages)))
 	var n int64
@@ -244,7 +254,8 @@ func (s *Source) Fetched(f *schemas.Fetched) {
 	s.bytesIn.Add(float64(n))
 }
 
-// Processed counts what came of one message, and the time it took in a worker.
+// Processed counts the results and rejects of one message or part, and records
+// the time that it took in a worker.
 func (s *Source) Processed(results []schemas.Result, rejects []schemas.Reject, took time.Duration) {
 	s.decode.Observe(took.Seconds())
 	var points, frames int64
@@ -315,25 +326,27 @@ func (s *Source) approximated(r *schemas.Result) {
 	}
 }
 
-// Published counts a record that was sent on: the bytes of its value, and its
-// points if it is a pruned frame.
+// Published counts one acknowledged record: the bytes of its value, and its points
+// if it is a pruned frame, else 0.
 func (s *Source) Published(bytes, points int64) {
 	s.m.recordsOut.WithLabelValues("publish", s.topic).Inc()
 	s.m.bytes.WithLabelValues("publish", s.topic, "out").Add(float64(bytes))
 	s.m.points.WithLabelValues("publish", s.topic, "out").Add(float64(points))
 }
 
-// Latency records how long one record took from its timestamp to the commit.
+// Latency records the time from one record's Kafka timestamp to its commit.
 func (s *Source) Latency(d time.Duration) { s.latency.Observe(d.Seconds()) }
 
-// Sequences counts sequences of a commit whose results are gone: those of the
-// parts in which a large message was read, but for the last.
+// Sequences counts the committed sequences, and their tokens, whose results
+// Committed does not see: the results of a large message that were staged before
+// its commit.
 func (s *Source) Sequences(sequences, tokens int64) {
 	s.sequences.out.Add(float64(sequences))
 	s.sequences.tokensOut.Add(float64(tokens))
 }
 
-// Committed counts a commit.
+// Committed counts the records, results and files of one commit; took is the time
+// of the commit.
 func (s *Source) Committed(b *schemas.Batch, c schemas.Committed, took time.Duration) {
 	now := float64(time.Now().UnixMilli()) / 1e3
 	s.out.Add(float64(b.Messages))
@@ -359,8 +372,9 @@ func (s *Source) Committed(b *schemas.Batch, c schemas.Committed, took time.Dura
 	}
 }
 
-// Lag reports how far the partition is behind. last is the Kafka timestamp of
-// the last committed record, or of the first one read while none is committed.
+// Lag reports that the partition is records behind. last is the Kafka timestamp of
+// the last committed record; before the first commit, of the first record read.
+// The lag in seconds is now-last, or 0 if records is 0 or last is zero.
 func (s *Source) Lag(records int64, last time.Time) {
 	s.lagRecords.Set(float64(records))
 	if records > 0 && !last.IsZero() {
@@ -370,15 +384,15 @@ func (s *Source) Lag(records int64, last time.Time) {
 	}
 }
 
-// Revoked forgets the gauges of a partition that another process has now.
+// Revoked deletes the lag gauges of a partition that this process has lost.
 func (m *Metrics) Revoked(topic string, partition int32) {
 	p := strconv.Itoa(int(partition))
 	m.lagRecords.DeleteLabelValues(topic, p)
 	m.lagSeconds.DeleteLabelValues(topic, p)
 }
 
-// Consumer adds what the consumer counted since the last call, and whether the
-// brokers answer.
+// Consumer adds the rebalances and failures that the consumer counted since the
+// last call, and reports whether the brokers answer.
 func (m *Metrics) Consumer(rebalances, failures int64, connected bool) {
 	m.rebalances.Add(float64(rebalances))
 	m.errors.WithLabelValues("fetch", "broker").Add(float64(failures))

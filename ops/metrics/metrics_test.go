@@ -155,7 +155,7 @@ func TestHistogramsOfWhatIsOffAreNotExported(t *testing.T) {
 	s.Latency(time.Second)
 	m.Batch(2, .5, 0)
 	m.Inferred("embed", time.Second)
-	m.Audited(.1, .9, true)
+	m.Audited(.1, .9)
 	for _, name := range []string{"frame_latency_seconds", "batch_fill_ratio", "batch_sequences", "model_batch_duration_seconds", "attention_drift_ratio", "attention_kept_mass_ratio"} {
 		if histograms()["entropipe_"+name] != 1 {
 			t.Errorf("%s is not exported once it has a value", name)

@@ -7,9 +7,8 @@ import (
 )
 
 // Quantiles counts durations in buckets that grow by 2 % from a microsecond to
-// about an hour, so that a printed p99 is right within 2 %. The zero value is
-// ready; methods may be called from any goroutine. It takes 10 kB, whatever it
-// counts.
+// about 5.7 hours, so that At is right within 2 %. The zero value is ready. Any
+// goroutine may call the methods. A Quantiles takes 10 kB, whatever it counts.
 type Quantiles struct {
 	buckets [1200]atomic.Int64
 	n       atomic.Int64
@@ -27,7 +26,7 @@ func (q *Quantiles) Add(d time.Duration) {
 	q.n.Add(1)
 }
 
-// AddAll adds what o has counted.
+// AddAll adds the counts of o.
 func (q *Quantiles) AddAll(o *Quantiles) {
 	for i := range o.buckets {
 		if n := o.buckets[i].Load(); n != 0 {
@@ -37,8 +36,8 @@ func (q *Quantiles) AddAll(o *Quantiles) {
 	}
 }
 
-// At returns an upper bound of the p-quantile, 0 <= p <= 1: at most 2 % above
-// it. Without a duration it returns 0.
+// At returns an upper bound, at most 2 % too large, of the p-quantile for
+// 0 <= p <= 1. It returns 0 if nothing was counted.
 func (q *Quantiles) At(p float64) time.Duration {
 	n := q.n.Load()
 	if n == 0 {

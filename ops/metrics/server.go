@@ -23,20 +23,21 @@ type Server struct {
 	done chan error
 }
 
-// ServerConfig says what a Server serves.
+// ServerConfig configures a Server.
 type ServerConfig struct {
 	Listen   string // HOST:PORT; port 0 takes a free one
 	Gatherer prometheus.Gatherer
-	Ready    func() error // nil error: ready
-	Version  string
-	Pprof    bool
+	Ready    func() error // returns nil when the program is ready, else the reason for /readyz
+	Version  string       // for /version
+	Pprof    bool         // serves /debug/pprof
 }
 
-// Serve listens and answers until Close.
+// Serve starts a Server, which answers until Close. The error says why it cannot
+// listen.
 func Serve(cfg ServerConfig) (*Server, error) {
 	l, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("--listen %s: %w", cfg.Listen, err)
+		return nil, fmt.Errorf("--listen %s: cannot listen there: %w", cfg.Listen, err)
 	}
 	s := &Server{addr: l.Addr().String(), done: make(chan error, 1),
 		srv: &http.Server{Handler: routes(cfg), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}}
@@ -78,10 +79,10 @@ func routes(cfg ServerConfig) http.Handler {
 	return mux
 }
 
-// Addr returns the address that is listened on.
+// Addr returns the HOST:PORT that the server listens on.
 func (s *Server) Addr() string { return s.addr }
 
-// Close stops listening and waits up to a second for answers under way.
+// Close stops listening and waits up to a second for requests to be answered.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

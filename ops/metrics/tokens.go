@@ -8,7 +8,7 @@ import (
 	"entropipe/schemas"
 )
 
-// tokenMetrics count what becomes of sequences of tokens.
+// tokenMetrics are the metrics of the token branch.
 type tokenMetrics struct {
 	sequences, tokens *prometheus.CounterVec
 	plans, audits     *prometheus.CounterVec
@@ -27,34 +27,38 @@ var (
 	driftBuckets = []float64{1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1}
 )
 
-// newTokenMetrics makes and registers them. counter and histogram are those of
-// New.
+// newTokenMetrics registers the metrics with counter and histogram, which New
+// gives it.
 func newTokenMetrics(counter func(name, help string, labels ...string) *prometheus.CounterVec,
 	histogram func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec, reg prometheus.Registerer) (m tokenMetrics) {
-	m.sequences = counter("sequences_total", "Sequences of tokens, by stage and direction.", "stage", "source", "direction")
-	m.tokens = counter("tokens_total", "Tokens that models read (in), were committed with their sequences (out), and generated.", "stage", "source", "direction")
-	m.plans = counter("attention_plans_total", "Sequences by their attention: sparse (by frozen masks), dense (in spite of masks: fallen back), none (no masks).", "source", "plan")
-	m.unverified = counter("sequences_unverified_total", "Sequences of ids that were read although nothing tells whether the model's tokenizer made them: their messages carry no tokenizer_sha256, or the model's folder has no tokenizer.", "source")
-	m.rows = counter("attention_rows_total", "Rows of attention heads under a ladder, by what they read: layout (as the masks say), extended (further blocks), dense (all keys).", "source", "rung")
+	m.sequences = counter("sequences_total", "Token sequences that a model read (in) or that were committed (out).", "stage", "source", "direction")
+	m.tokens = counter("tokens_total",
+		"Tokens that models read (in), that were committed with their sequences (out), and that models generated (generated).", "stage", "source", "direction")
+	m.plans = counter("attention_plans_total",
+		"Sequences by their attention: sparse (by frozen masks), dense (the model has masks, but not for this sequence), none (no masks).", "source", "plan")
+	m.unverified = counter("sequences_unverified_total",
+		"Id sequences whose tokenizer could not be compared with the model's: the message has no tokenizer_sha256, or the model's folder has no tokenizer.", "source")
+	m.rows = counter("attention_rows_total",
+		"Rows of attention heads under a ladder by the keys that they read: layout (the masks' blocks), extended (further blocks), dense (all keys).", "source", "rung")
 	m.audits = counter("attention_audits_total", "Sequences that were compared with dense attention, by result: ok, failed.", "result")
-	m.seconds = histogram("model_batch_duration_seconds", "Time that a model took for one batch.", stageBuckets, "task")
-	m.fill = histogram("batch_fill_ratio", "Tokens of a batch over the budget; above 1: one sequence longer than it.", fillBuckets)
-	m.size = histogram("batch_sequences", "Sequences of a batch.", sizeBuckets)
-	m.padding = counter("batch_padding_tokens_total", "Tokens that models computed beyond those of the sequences.").WithLabelValues()
-	m.drift = histogram("attention_drift_ratio", "Distance of an audited sequence's hidden states from those of dense attention, over their length.", driftBuckets)
-	m.keptMass = histogram("attention_kept_mass_ratio", "Least softmax mass that a head kept of an audited sequence, mean of its queries.", massBuckets)
+	m.seconds = histogram("model_batch_duration_seconds", "Seconds that a model took for one batch.", stageBuckets, "task")
+	m.fill = histogram("batch_fill_ratio", "Tokens of a batch over the token budget; above 1: the batch is one sequence longer than the budget.", fillBuckets)
+	m.size = histogram("batch_sequences", "Sequences in a batch.", sizeBuckets)
+	m.padding = counter("batch_padding_tokens_total", "Padding tokens that models computed beside the sequences' tokens.").WithLabelValues()
+	m.drift = histogram("attention_drift_ratio", "Distance from an audited sequence's hidden states to the hidden states under dense attention, over the length of the latter.", driftBuckets)
+	m.keptMass = histogram("attention_kept_mass_ratio", "Softmax mass that a head's masks keep, mean over its queries; the least of all heads of an audited sequence.", massBuckets)
 	return m
 }
 
-// Batch records a batch: its sequences, its fill, and the tokens in it that are
-// no sequence's.
+// Batch records the number of sequences of a batch, its fill (tokens over the
+// budget) and its padding tokens.
 func (m *Metrics) Batch(sequences int, fill float64, padding int) {
 	m.tokens.size.WithLabelValues().Observe(float64(sequences))
 	m.tokens.fill.WithLabelValues().Observe(fill)
 	m.tokens.padding.Add(float64(padding))
 }
 
-// Inferred records how long the model took for a batch.
+// Inferred records the time that the model took for a batch.
 func (m *Metrics) Inferred(task string, d time.Duration) {
 	m.tokens.seconds.WithLabelValues(task).Observe(d.Seconds())
 }
@@ -64,29 +68,30 @@ func (m *Metrics) Planned(source, plan string) {
 	m.tokens.plans.WithLabelValues(source, plan).Inc()
 }
 
-// Unverified counts a sequence of ids whose tokenizer nothing tells.
+// Unverified counts an id sequence whose tokenizer could not be compared with the
+// model's.
 func (m *Metrics) Unverified(source string) { m.tokens.unverified.WithLabelValues(source).Inc() }
 
-// Climbed counts rows of attention heads under a ladder, by what they read.
+// Climbed counts rows of attention heads under a ladder by the keys that they
+// read: the blocks of the layout, further blocks, all keys.
 func (m *Metrics) Climbed(source string, layout, extended, dense int) {
 	m.tokens.rows.WithLabelValues(source, "layout").Add(float64(layout))
 	m.tokens.rows.WithLabelValues(source, "extended").Add(float64(extended))
 	m.tokens.rows.WithLabelValues(source, "dense").Add(float64(dense))
 }
 
-// Audited records how far an audited sequence is from dense attention, and the
-// least mass that one of its heads kept.
-func (m *Metrics) Audited(drift, keptMass float64, ok bool) {
-	if !ok {
-		m.tokens.audits.WithLabelValues("failed").Inc()
-		return
-	}
+// Audited records the relative distance of an audited sequence's hidden states
+// from dense attention, and the least softmax mass that one of its heads kept.
+func (m *Metrics) Audited(drift, keptMass float64) {
 	m.tokens.audits.WithLabelValues("ok").Inc()
 	m.tokens.drift.WithLabelValues().Observe(drift)
 	m.tokens.keptMass.WithLabelValues().Observe(keptMass)
 }
 
-// sequenceSource is what one topic's sequences are counted with.
+// AuditFailed counts a sequence whose comparison with dense attention failed.
+func (m *Metrics) AuditFailed() { m.tokens.audits.WithLabelValues("failed").Inc() }
+
+// sequenceSource are the counters of one topic's sequences.
 type sequenceSource struct {
 	in, out, tokensIn, tokensOut, generated prometheus.Counter
 }

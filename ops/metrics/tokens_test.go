@@ -28,8 +28,8 @@ func TestSequencesAreNoFrames(t *testing.T) {
 	m.Inferred("embed", time.Millisecond)
 	m.Planned("t", "dense")
 	m.Climbed("t", 5, 2, 1)
-	m.Audited(.01, .9, true)
-	m.Audited(0, 0, false)
+	m.Audited(.01, .9)
+	m.AuditFailed()
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(`
 # HELP entropipe_attention_audits_total Sequences that were compared with dense attention, by result: ok, failed.
 # TYPE entropipe_attention_audits_total counter

@@ -11,15 +11,16 @@ import (
 	"entropipe/sparse/plan"
 )
 
-// audit is the memory of comparing a sequence with dense attention.
+// audit is scratch memory for the comparison of a sequence with dense attention.
 type audit struct {
 	scratch kern.Scratch
 	stats   []kern.Stat
 	states  []float32
 }
 
-// audited tells whether a sequence is one of those that are compared: by its
-// name, so that every run over the same records chooses the same.
+// audited tells whether a sequence is compared with dense attention: one in every,
+// chosen by the hash of its name, so that every run over the same records chooses
+// the same sequences.
 func audited(id string, every int64) bool {
 	if every <= 0 {
 		return false
@@ -29,17 +30,17 @@ func audited(id string, every int64) bool {
 	return h.Sum64()%uint64(every) == 0
 }
 
-// examine compares a sequence that masks have served with dense attention, if
-// it is one of those. It reads all blocks for that, and is read twice more: as
-// it was served, for what each head dropped, and densely, for how far the last
-// states are apart. The row is not changed by it, except for its statistics.
+// examine compares a sequence that ran with masks with dense attention, if audited
+// chooses the sequence. The model reads the sequence twice more: with its masks, to
+// measure the softmax mass that each head dropped, and densely, to measure how far
+// the last hidden states are apart. examine changes only the statistics of the row.
 func (t *Tokens) examine(it *item) {
 	if it.err != nil || it.plan != "sparse" || !audited(it.id, t.cfg.Audit) {
 		return
 	}
 	stats, drift, err := t.compare(it)
 	if err != nil {
-		t.cfg.Metrics.Audited(0, 0, false)
+		t.cfg.Metrics.AuditFailed()
 		return
 	}
 	it.result.Stats = stats
@@ -47,11 +48,11 @@ func (t *Tokens) examine(it *item) {
 	for _, s := range stats {
 		least = min(least, float64(s.KeptMass))
 	}
-	t.cfg.Metrics.Audited(drift, least, true)
+	t.cfg.Metrics.Audited(drift, least)
 }
 
-// compare returns what each head of each layer dropped of a sequence, and the
-// distance of its last states from the dense ones over the length of these.
+// compare returns the statistics of each head of each layer for a sequence, and
+// drift, |sparse-dense|/|dense| of the last hidden states.
 func (t *Tokens) compare(it *item) (stats []schemas.AttentionStat, drift float64, err *schemas.FormatError) {
 	defer t.recovered(it, &err)
 	t.fill([]*item{it})

@@ -6,24 +6,25 @@ import (
 	"sync"
 )
 
-// budget bounds the bytes that the pipeline holds. Two kinds are counted:
-// fetched, the records that came from the broker and are not processed yet,
-// and held, the results and rejects that wait for their commit.
+// budget bounds the bytes that the pipeline holds. It counts two kinds: fetched,
+// the records that came from the broker and are not processed yet, and held, the
+// results and rejects that wait for their commit. Any goroutine may call the
+// methods.
 //
-// Fetched memory is reserved before it is asked for and takes at most half of
-// the limit, so that results find room. Held memory is only known when a
-// record has been processed, so hold never blocks; what exceeds the limit is
-// bounded by what had been fetched. A reservation larger than everything
-// passes when nothing else is there: one huge record cannot block for ever.
+// Fetched memory is reserved before the fetch and takes at most half of the limit,
+// so that results find room. Held memory is only known when a record has been
+// processed, so hold never blocks; the bytes above the limit are bounded by the
+// records that were fetched. A reservation larger than the limit is granted when
+// nothing else is counted: one huge record cannot block for ever.
 //
-// Who has nothing fetched goes first, and may use half of what is left for
-// results: a partition of clouds would otherwise wait until records of sequences,
-// which are small and take long, have been read to the end of a fetch. Everybody
-// has nothing fetched now and then, so nobody waits for ever.
+// A reader that has nothing fetched is idle. Idle readers are served first, and up
+// to three quarters of the limit: a partition of clouds would otherwise wait until
+// records of sequences, which are small and take long, have been processed to the
+// end of a fetch. Every reader is idle now and then, so no reader waits for ever.
 type budget struct {
 	limit int64
-	// relieve is called, without the lock, when held memory keeps a reservation
-	// waiting or the limit is exceeded: it asks for held memory to be committed.
+	// relieve asks a collector to commit held memory. It is called, without the
+	// lock, when held memory keeps a reservation waiting or the limit is exceeded.
 	relieve func()
 
 	mu      sync.Mutex
@@ -34,12 +35,12 @@ type budget struct {
 
 type reservation struct {
 	bytes   int64
-	idle    func() bool // has whoever waits nothing fetched?
+	idle    func() bool // tells whether the waiting reader has nothing fetched
 	granted chan struct{}
 }
 
-// reserve waits until n bytes may be fetched. First come, first served, but for
-// those who are idle.
+// reserve waits until n bytes may be fetched, or until ctx ends. Reservations are
+// granted in the order of their calls, idle readers' first.
 func (b *budget) reserve(ctx context.Context, n int64, idle func() bool) error {
 	b.mu.Lock()
 	r := &reservation{bytes: n, idle: idle, granted: make(chan struct{})}
@@ -61,14 +62,14 @@ func (b *budget) reserve(ctx context.Context, n int64, idle func() bool) error {
 	defer b.mu.Unlock()
 	if i := slices.Index(b.waiting, r); i >= 0 {
 		b.waiting = slices.Delete(b.waiting, i, i+1)
-		b.grant() // r may have been what the others waited behind
+		b.grant() // r may have been the one that the others waited behind
 		return ctx.Err()
 	}
-	return nil // granted in the meantime: the caller gives it back
+	return nil // granted in the meantime: the caller gives the bytes back
 }
 
-// fits tells whether n more bytes may be fetched, if they take no more than most
-// together with those that are.
+// fits tells whether n more bytes may be fetched: all counted bytes stay within the
+// limit, and fetched bytes within most. The caller holds the lock.
 func (b *budget) fits(n, most int64) bool {
 	if b.fetched == 0 && b.held == 0 {
 		return true
@@ -76,8 +77,8 @@ func (b *budget) fits(n, most int64) bool {
 	return b.fetched+b.held+n <= b.limit && (b.fetched == 0 || b.fetched+n <= most)
 }
 
-// grant serves the idle, and then the others, in their order. The caller holds
-// the lock.
+// grant grants reservations that fit: first those of idle readers, then the others,
+// each in their order. The caller holds the lock.
 func (b *budget) grant() {
 	b.waiting = slices.DeleteFunc(b.waiting, func(r *reservation) bool {
 		return b.fits(r.bytes, b.limit/4*3) && r.idle() && b.pass(r)
@@ -88,16 +89,16 @@ func (b *budget) grant() {
 	}
 }
 
-// pass grants r.
+// pass grants r, and returns true. The caller holds the lock.
 func (b *budget) pass(r *reservation) bool {
 	b.fetched += r.bytes
 	close(r.granted)
 	return true
 }
 
-// fetch changes what is counted as fetched: a reservation becomes the size
-// that really came, or is given back. Who has waited for it may now wait for held
-// memory, which nobody else would tell.
+// fetch adds delta to the fetched bytes: a reservation becomes the size that really
+// came, or is given back. It presses, because a reservation that waited for fetched
+// memory may wait for held memory from now on, and no other call would notice.
 func (b *budget) fetch(delta int64) {
 	b.mu.Lock()
 	b.fetched += delta
@@ -106,7 +107,7 @@ func (b *budget) fetch(delta int64) {
 	b.press()
 }
 
-// hold changes what is counted as held.
+// hold adds delta to the held bytes.
 func (b *budget) hold(delta int64) {
 	b.mu.Lock()
 	b.held += delta
@@ -115,8 +116,8 @@ func (b *budget) hold(delta int64) {
 }
 
 // press asks for a commit if memory is short. It is called whenever a batch has
-// grown or has been committed: a request made earlier may have found only
-// results that were in no batch yet.
+// grown or has been committed: an earlier request may have come when the results
+// were in no batch yet.
 func (b *budget) press() {
 	b.mu.Lock()
 	short := b.short()
@@ -126,11 +127,11 @@ func (b *budget) press() {
 	}
 }
 
-// short tells whether a commit would help: the limit is exceeded, or there is
-// room for a reservation but for what is held. Hundreds of partitions that wait for
-// records, and others that wait for theirs, are no reason: they would make every
-// record a commit; nor is a reservation that fits, because who asks has become idle
-// just now, and will be served. The caller holds the lock.
+// short tells whether a commit would help: the limit is exceeded, or a reservation
+// does not fit because of held memory alone. Reservations that do not fit because of
+// fetched memory are no reason: hundreds of partitions that wait for records would
+// make every record a commit. Nor is a reservation that fits: its reader has become
+// idle just now, and will be served. The caller holds the lock.
 func (b *budget) short() bool {
 	if b.fetched+b.held > b.limit {
 		return true
@@ -149,7 +150,7 @@ func (b *budget) short() bool {
 	return false
 }
 
-// used returns the bytes counted now.
+// used returns fetched + held.
 func (b *budget) used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

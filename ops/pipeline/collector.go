@@ -33,7 +33,8 @@ type collector struct {
 // newCollector returns a collector whose first batch starts at pos.
 func newCollector(ctx context.Context, s *session, pos schemas.Position, again *retry) *collector {
 	return &collector{session: s, ctx: ctx, retry: again, rollNow: make(chan struct{}, 1),
-		batch: schemas.Batch{Topic: s.topic, Partition: s.id, Start: pos.Next, End: pos.Next, Last: pos.Last, TopicID: pos.TopicID}}
+		batch: schemas.Batch{Topic: s.topic, Partition: s.id, Start: pos.Next, End: pos.Next,
+			Last: pos.Last, TopicID: pos.TopicID}}
 }
 
 // run returns after the last slot, with everything committed. ctx bounds the wait

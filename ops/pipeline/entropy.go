@@ -7,21 +7,24 @@ import (
 	"entropipe/schemas"
 )
 
-// What F is computed of: enough points and witnesses to follow the entropy, few
-// enough to take 0.1 to 0.3 ms.
+// The sample that F is computed from: enough points and witnesses to follow the
+// entropy, few enough to take 0.1 to 0.3 ms.
 const (
 	entropyPoints    = 1024
 	entropyWitnesses = 64
 	entropyTau       = 2e-4
-	// smallEvery thins out the measuring of frames of fewer points than F looks
-	// at: operators take less time for them than F does.
+	// smallEvery is a further stride for frames of fewer than entropyPoints points:
+	// F takes more time for them than the operators do.
 	smallEvery = 32
 )
 
-var entropyProblems = [schemas.NumOps]entropy.Problem{schemas.Hull2D: entropy.Hull2D, schemas.Hull3D: entropy.Hull3D, schemas.Maxima2D: entropy.Maxima2D, schemas.Maxima3D: entropy.Maxima3D}
+var entropyProblems = [schemas.NumOps]entropy.Problem{
+	schemas.Hull2D: entropy.Hull2D, schemas.Hull3D: entropy.Hull3D,
+	schemas.Maxima2D: entropy.Maxima2D, schemas.Maxima3D: entropy.Maxima3D,
+}
 
-// measured tells whether the entropy of a frame of n points is to be measured,
-// where every Nth is. Offsets decide, so that all runs measure the same frames.
+// measured tells whether the entropy of a frame of n points is measured: of one
+// frame in every, chosen by its offset, so that all runs measure the same frames.
 func measured(k *schemas.FrameKey, n int, every int64) bool {
 	if every > 0 && n < entropyPoints {
 		every *= smallEvery
@@ -29,9 +32,9 @@ func measured(k *schemas.FrameKey, n int, every int64) bool {
 	return every > 0 && (k.Offset+int64(k.Index))%every == 0
 }
 
-// measure adds the entropy for the operators that ran on the points as they are.
-// The bracket costs nothing; F is of a sample. Of a pruned frame there is no F:
-// most of it is not there.
+// measure adds the entropy of every operator whose result is exact. The bounds
+// follow from the sizes; F is computed from a sample. A pruned frame has no F,
+// because most of its points are missing.
 func (o *operators[T]) measure(r *schemas.Result, in *preprocess.Prepared[T]) {
 	for op := range schemas.NumOps {
 		ran := &r.Ops[op]
@@ -41,7 +44,7 @@ func (o *operators[T]) measure(r *schemas.Result, in *preprocess.Prepared[T]) {
 		b := entropy.FromSize(entropyProblems[op], int(r.NPoints-r.NDropped), int(ran.N))
 		e := schemas.Entropy{Op: op, N: ran.N, Lower: b.Lower, Upper: b.Upper, Kind: b.Kind.String(), Survivors: ran.N}
 		if o.pruned == nil {
-			// Witnesses from the result, so that the sample misses none that matters.
+			// The witnesses come from the result, so that the sample misses none that matters.
 			o.found = in.Numbers(o.found[:0], found(op, r))
 			f := o.surrogate(op).EstimateGiven(in.Cloud, o.found, entropyPoints, entropyWitnesses).F
 			e.F = &f
@@ -65,7 +68,8 @@ func approximate(op schemas.Op, r *schemas.Result) bool {
 	return maximaOf(op, r).ErrorBound != nil
 }
 
-// surrogate returns what computes F for an operator. It keeps its memory.
+// surrogate returns the surrogate that computes F for op, with its memory of earlier
+// frames.
 func (o *operators[T]) surrogate(op schemas.Op) *entropy.Surrogate[T] {
 	if o.surrogates[op] == nil {
 		o.surrogates[op] = &entropy.Surrogate[T]{Problem: entropyProblems[op], Tau: entropyTau}
@@ -73,5 +77,5 @@ func (o *operators[T]) surrogate(op schemas.Op) *entropy.Surrogate[T] {
 	return o.surrogates[op]
 }
 
-// surrogates are those of all operators, made when they are needed.
+// surrogates holds one surrogate for each operator, made at its first use.
 type surrogates[T geom.Float] [schemas.NumOps]*entropy.Surrogate[T]

@@ -9,45 +9,48 @@ import (
 	"entropipe/schemas"
 )
 
-// FrameConfig says what is done with every frame.
+// FrameConfig configures the processing of frames. Its zero value runs the default
+// operators.
 type FrameConfig struct {
-	// Ops are the operators to run. nil: hull2d and delaunay2d, with maxima3d
-	// for clouds with z and maxima2d for those without.
+	// Ops are the operators to run. If Ops is nil, hull2d and delaunay2d run, with
+	// maxima3d on clouds that have z and maxima2d on clouds that have none.
 	Ops []schemas.Op
-	// Hull3D adds hull3d to what runs when Ops is nil, on clouds with z.
+	// Hull3D adds hull3d to the default operators on clouds that have z.
 	Hull3D bool
 	// Points copies the finite points into the result, for table points.
 	Points bool
-	// Stage is shared by all workers. nil: mode off.
+	// Stage is shared by all workers; nil is mode off.
 	Stage *Stage
-	// Publish are the operators that what is published of a frame is enough for;
-	// 0: nothing is published.
+	// Publish are the operators for which the published points of a frame suffice;
+	// 0 publishes nothing.
 	Publish schemas.OpSet
-	// EntropyEvery: every so many frames the entropy is measured, for table
-	// entropy; 0: never.
+	// EntropyEvery is the stride of entropy measurements: one frame in EntropyEvery
+	// gets rows in table entropy; 0 measures none.
 	EntropyEvery int64
-	// MaxBytes bounds the memory of one decoded message.
+	// MaxBytes bounds the memory of one decoded message; 0 is the decoder's default.
 	MaxBytes int64
 	// Raw names the topics whose values may be raw .bin without a header.
 	Raw schemas.RawTopics
-	// OnPanic is told of a panic in an operator, with its stack. May be nil.
+	// OnPanic, if not nil, is called in the worker with the value and the stack of
+	// an operator's panic.
 	OnPanic func(key schemas.FrameKey, what any, stack []byte)
 }
 
 // Frames turns messages of point clouds into results: decode, prepare,
-// operate. One a worker; it owns scratch memory and is not for concurrent use.
+// operate. Each worker has its own Frames, since a Frames owns scratch memory and
+// is not for concurrent use.
 type Frames struct {
 	cfg     FrameConfig
 	decoder schemas.Decoder
-	memory  memory // of the results of the message at hand
+	memory  memory // holds the results of the current message
 	f32     *operators[float32]
 	f64     *operators[float64]
-	model   *models.EntropyNet // that the operators' stages use
+	model   *models.EntropyNet // the model of f32's and f64's stages
 	sender  sender
 	scratch outgrown
 }
 
-// NewFrames returns a Frames that works as cfg says.
+// NewFrames returns a Frames with the configuration cfg.
 func NewFrames(cfg FrameConfig) *Frames {
 	f := &Frames{cfg: cfg, decoder: schemas.Decoder{MaxBytes: cfg.MaxBytes, Raw: cfg.Raw}}
 	if cfg.Stage != nil {
@@ -57,14 +60,16 @@ func NewFrames(cfg FrameConfig) *Frames {
 	return f
 }
 
-// begin makes new operators: those of a worker that begins, or whose scratch
-// memory is not to be trusted, or far too large, or whose model has changed.
+// begin makes new operators. A worker needs them when it starts, after a panic left
+// the scratch memory undefined, when the scratch is far too large, and when the
+// model has changed.
 func (f *Frames) begin() {
 	f.f32, f.f64 = newOperators[float32](f.cfg.Stage, f.model), newOperators[float64](f.cfg.Stage, f.model)
 }
 
-// Process is a Process: one result a frame, in order, or a reject where a
-// message cannot be decoded or an operator has a bug.
+// Process is a Process. It returns one result or reject for each frame of m, in
+// order of the frames' index, and one reject if m cannot be decoded. An operator
+// that panics makes its frame a reject.
 func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject) {
 	frames, err := f.decoder.Decode(m)
 	if err != nil {
@@ -84,7 +89,7 @@ func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject)
 			rejects = refuse(rejects, &m, frames[i].Index, err)
 			continue
 		}
-		if m.SentAt() != 0 { // else nobody knows
+		if m.SentAt() != 0 { // a record without a timestamp has no latency
 			r.LatencyNs = time.Since(m.Time).Nanoseconds()
 		}
 		results = append(results, r)
@@ -117,7 +122,7 @@ func (f *Frames) operate(m *schemas.Message, fr *schemas.Frame) (r schemas.Resul
 			if f.cfg.OnPanic != nil {
 				f.cfg.OnPanic(fr.FrameKey, p, debug.Stack())
 			}
-			// The scratch of an operator that was interrupted is not to be trusted.
+			// The panic may have left any operator's scratch half written.
 			f.begin()
 			err = &schemas.FormatError{Stage: schemas.StageOperate, Reason: "panic", Detail: fmt.Sprint(p), At: -1}
 		}

@@ -12,10 +12,11 @@ import (
 	"entropipe/sparse/model"
 )
 
-// rows is scratch for what is computed of a batch's hidden states.
+// rows is scratch memory for batches and for the numbers computed from their
+// hidden states.
 type rows struct {
-	lengths []int
-	good    []int32 // items that lengths are of
+	lengths []int   // planned length of each item without an error
+	good    []int32 // index in Tokens.items of each of lengths
 	last    []float32
 	logits  []float32
 	top     []ranked
@@ -34,7 +35,7 @@ func (t *Tokens) infer() {
 		if it.err != nil {
 			continue
 		}
-		// What is generated takes memory like what was sent.
+		// Generated tokens take memory as received ones do.
 		r.lengths, r.good = append(r.lengths, t.planned(it)), append(r.good, int32(i))
 	}
 	for b, batch := range t.packer.Pack(r.lengths) {
@@ -57,8 +58,8 @@ func tokensOf(items []*item) (n int) {
 	return n
 }
 
-// run runs the model on one batch. Where that fails, each sequence is tried
-// alone: the others are not to suffer for one of them.
+// run runs the model on one batch. If the model fails, run tries each sequence
+// alone, so that only the sequences at fault become rejects.
 func (t *Tokens) run(items []*item) {
 	start := time.Now()
 	err := t.try(items)
@@ -89,8 +90,8 @@ func (t *Tokens) fill(items []*item) {
 	}
 }
 
-// try runs the model on the batch that fill made of items. A panic is an error
-// too.
+// try runs the model on the batch that fill made of items, and sets their results.
+// It returns a panic of the model as an error.
 func (t *Tokens) try(items []*item) (err *schemas.FormatError) {
 	var alone *item
 	if len(items) == 1 {
@@ -137,10 +138,11 @@ func (t *Tokens) try(items []*item) (err *schemas.FormatError) {
 	return nil
 }
 
-// newResult says what is known of a sequence before the model has read it.
+// newResult returns the row of a sequence with the fields that are known before
+// the model has read the sequence, and sets it.plan.
 func (t *Tokens) newResult(it *item) *schemas.TokenResult {
-	r := &schemas.TokenResult{ID: it.id, Model: t.cfg.Name, ModelSHA: t.cfg.Model.SHA256(), Weights: string(t.cfg.Model.Weights()), Task: string(t.cfg.Task), Pooling: "none",
-		Truncated: it.truncated, NTokens: int32(it.tokens()), TokenizerSHA: it.tokenizer}
+	r := &schemas.TokenResult{ID: it.id, Model: t.cfg.Name, ModelSHA: t.cfg.Model.SHA256(), Weights: string(t.cfg.Model.Weights()),
+		Task: string(t.cfg.Task), Pooling: "none", Truncated: it.truncated, NTokens: int32(it.tokens()), TokenizerSHA: it.tokenizer}
 	if t.cfg.Task == Embed {
 		r.Pooling, r.Normalized = t.cfg.Pooling.Mode, t.cfg.Pooling.Normalize
 	}
@@ -154,8 +156,9 @@ func (t *Tokens) newResult(it *item) *schemas.TokenResult {
 	return r
 }
 
-// planned is the length that a sequence's plan is for: one that grows keeps the
-// plan of its longest.
+// planned returns the length whose plan the sequence uses: its tokens, and for
+// Generate also the MaxNew tokens to come, because a plan does not change while a
+// sequence grows.
 func (t *Tokens) planned(it *item) int {
 	if t.cfg.Task == Generate {
 		return it.tokens() + t.cfg.MaxNew
@@ -163,7 +166,7 @@ func (t *Tokens) planned(it *item) int {
 	return it.tokens()
 }
 
-// inputErr is an error of the model about a sequence that passed our checks.
+// inputErr turns an error of the model about its input into a reject's error.
 func inputErr(err error) *schemas.FormatError {
 	var bad *model.InputError
 	if errors.As(err, &bad) {
@@ -172,13 +175,13 @@ func inputErr(err error) *schemas.FormatError {
 	return modelErr(schemas.ReasonInternal, "%v", err)
 }
 
-// sequence returns the rows of sequence i of the batch.
+// sequence returns the rows of hidden that belong to sequence i of the batch.
 func (t *Tokens) sequence(hidden mat.Matrix, i int) mat.Matrix {
 	from, to := int(t.batch.Starts[i]), int(t.batch.Starts[i+1])
 	return hidden.Slice(from, to)
 }
 
-// predict finds the likeliest tokens after the last of every sequence.
+// predict sets the likeliest next tokens of every sequence.
 func (t *Tokens) predict(items []*item, hidden mat.Matrix) {
 	vocab := t.cfg.Model.Config().Vocab
 	each := max(maxLogits/vocab, 1)
@@ -205,8 +208,8 @@ type ranked struct {
 	logit float32
 }
 
-// rank fills in the likeliest tokens, of equal ones the lowest first, and the
-// logarithms of their probabilities.
+// rank sets the TopK likeliest tokens, equal ones by ascending id, and the
+// logarithms of their probabilities, logit - log Σ exp(logit).
 func (t *Tokens) rank(it *item, logits []float32) {
 	if it.err = finite(logits); it.err != nil {
 		return
@@ -237,11 +240,12 @@ func (t *Tokens) rank(it *item, logits []float32) {
 	}
 }
 
-// finite refuses numbers that are none.
+// finite returns an error if v holds a NaN or an infinity.
 func finite(v []float32) *schemas.FormatError {
 	for i, x := range v {
-		if d := x - x; d != 0 { // of infinities too
-			return modelErr(schemas.ReasonNotFinite, "number %d of %d that the model gave is %v", i, len(v), x)
+		if d := x - x; d != 0 { // NaN for NaN and for infinities
+			return modelErr(schemas.ReasonNotFinite,
+				"the model computed %v as number %d of %d; every number must be finite", x, i, len(v))
 		}
 	}
 	return nil

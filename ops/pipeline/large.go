@@ -8,43 +8,43 @@ import (
 	"entropipe/schemas"
 )
 
-// A message may say in a few megabytes what becomes gigabytes of rows: hundreds
-// of thousands of sequences of a token or two. One whose rows take more than an
-// eighth of the memory is large. It is read in parts, each a task that any worker
-// takes; their rows go to the output as they come, and the message is committed
-// with the last of them, by itself: its offset never before all of its rows.
+// A message of a few megabytes may become gigabytes of rows: hundreds of thousands
+// of sequences of a token or two. A message is large if its rows take more than an
+// eighth of the memory. It is read in parts, each a task that any worker takes. The
+// rows of the parts are staged in the output as they come, and the message is
+// committed alone, with the last of its rows: its offset never before all of them.
 //
-// So what is held of it is its value, the parts that workers have, and rows of
-// another eighth of the memory.
+// So memory holds its value, the parts that workers have, and rows of another
+// eighth of the memory.
 
-// part is a message, or the rows [from, to) of one of sequences.
+// part is a whole message, or the rows [from, to) of a message of sequences.
 type part struct {
 	schemas.Message
-	from, to int // to 0: all of them, unless it is large
-	rows     int // set of a large message
+	from, to int // to is 0 for a whole message
+	rows     int // the number of rows, set by Tokens.process if the whole message is large
 }
 
 func (p *part) whole() bool { return p.to == 0 }
 
-// minLarge is the memory below which rows are never too many: parts of a few
-// rows would cost more to find than to read.
+// minLarge is the least memory of a large message's rows: finding parts of a few
+// rows would cost more than reading them.
 const minLarge = 1 << 20
 
-// largeRows is the memory of the rows of a message above which it is large.
+// largeRows returns max(memory/8, minLarge): a message whose rows take more memory
+// is large.
 func (p *Pipeline) largeRows() int64 { return max(p.cfg.Memory/8, minLarge) }
 
-// limit says how much memory the rows of a message may take that is read at
-// once.
+// limit bounds the memory of the rows of a message that is read at once.
 func (t *Tokens) limit(bytes int64) {
 	if t.cfg.Model != nil {
 		t.most = int(max(bytes/t.row(), 1))
 	}
 }
 
-// row estimates the memory that one sequence takes while it is read and until it
-// is committed, but for its tokens and its name, which the message bounds.
+// row estimates the bytes that one sequence takes from its reading to its commit,
+// without its tokens and its name, which the size of the message bounds.
 func (t *Tokens) row() int64 {
-	const bookkeeping = 1536 // a Sequence, an item, a Result twice, a TokenResult
+	const bookkeeping = 1536 // one Sequence, one item, two Results, one TokenResult
 	n, c := int64(bookkeeping), t.cfg.Model.Config()
 	switch t.cfg.Task {
 	case Embed:
@@ -52,7 +52,7 @@ func (t *Tokens) row() int64 {
 	case Logits:
 		n += 8 * int64(t.cfg.TopK)
 	case Generate:
-		n += 8 * int64(t.cfg.MaxNew) // ids, and about as much text
+		n += 8 * int64(t.cfg.MaxNew) // four bytes for an id, about four for its text
 	}
 	if t.cfg.Audit > 0 && t.cfg.Plan != nil {
 		n += 32 * int64(c.Layers*c.Heads) / t.cfg.Audit
@@ -60,17 +60,17 @@ func (t *Tokens) row() int64 {
 	return n
 }
 
-// partRows is how many rows of a large message are read at once: so many that
-// the parts of all workers take no more than a message that is not large, and no
-// more than a few batches, because clouds wait for their end.
+// partRows returns the rows of each part of a large message m: at most so many that
+// the parts of all workers take no more memory than a message that is not large, and
+// at most four batches, because clouds wait for the end of a part.
 func (t *Tokens) partRows(m *schemas.Message, rows, workers int) int {
 	const batches = 4
 	byTime := int64(rows) * int64(batches*t.room()) / int64(len(m.Value)+1)
 	return int(max(min(int64(t.most/workers), byTime), 1))
 }
 
-// large reads the message of t in parts and commits it. What was in the batch is
-// committed before. A session that ends meanwhile gives the message up.
+// large reads the message of t in parts and commits it. It commits the batch first.
+// If the session ends meanwhile, large discards the message.
 func (c *collector) large(ctx context.Context, t *task) error {
 	defer t.lease.done()
 	if c.batch.Messages > 0 {
@@ -108,7 +108,7 @@ func (c *collector) large(ctx context.Context, t *task) error {
 	}
 }
 
-// stage hands the rows of b, which are not all of its message's, to the output.
+// stage stages the rows of b, some of its message's, in the output.
 func (c *collector) stage(ctx context.Context, b *schemas.Batch) error {
 	if err := c.p.cfg.Output.Stage(context.WithoutCancel(ctx), b); err != nil {
 		return fmt.Errorf("%s/%d@%d: stage: %w", c.topic, c.id, b.End-1, err)
@@ -123,17 +123,17 @@ func (c *collector) stage(ctx context.Context, b *schemas.Batch) error {
 	return nil
 }
 
-// parts are the tasks that a large message is read in: as many at once as there
-// are workers.
+// parts reads a large message: it has at most as many tasks submitted as there are
+// workers.
 type parts struct {
 	of     *task
-	begun  int // rows before it are in tasks that are submitted
-	flying []*task
+	begun  int     // the rows [0, begun) are in submitted tasks
+	flying []*task // submitted tasks that next has not returned, in order
 }
 
 func partsOf(t *task) *parts { return &parts{of: t} }
 
-// next returns the next part, in order, when it is done.
+// next returns the next part, in order, when a worker has finished it.
 func (p *parts) next() *task {
 	t := p.of
 	for p.begun < t.rows && len(p.flying) < t.s.p.cfg.Workers {
@@ -148,8 +148,8 @@ func (p *parts) next() *task {
 	return u
 }
 
-// abandon waits for the parts that nobody will ask for, and gives their memory
-// back.
+// abandon waits for the submitted parts that next will not return, and gives their
+// memory back.
 func (p *parts) abandon() {
 	for _, u := range p.flying {
 		<-u.done

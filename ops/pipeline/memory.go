@@ -2,18 +2,18 @@ package pipeline
 
 import "entropipe/schemas"
 
-// maxBlock bounds a block of indices, and with it what a message may hold
-// beside what its results say: the last message is a poor guess for the next,
-// when another topic has other drawings.
+// maxBlock bounds a block of indices, and with it the memory that a message may
+// hold in vain: the size of a block is guessed from the last message, which may
+// belong to a topic with other drawings.
 const maxBlock = 4096
 
-// memory is where the results of one message lie. A message of one cloud has
-// few results, each with memory of its own size. One of many drawings has
-// hundreds of small ones: these share blocks, which live as long as the
-// message's results do, so that the collector has little to find. No two
-// messages share a block: one may be committed long before the other.
+// memory allocates the results of one message. A message of one cloud has few
+// results, and each gets memory of its own size. A message of many drawings has
+// hundreds of small results. They share blocks, which live as long as the
+// message's results, so that the garbage collector scans few objects. No two
+// messages share a block, because one may be committed long before the other.
 type memory struct {
-	frames int // of the message that are still to come
+	frames int // frames of the message that are still to come
 	used   int // numbers that the message has taken so far
 	each   int // numbers that a frame of the last message took
 
@@ -23,21 +23,21 @@ type memory struct {
 	maxima  []schemas.Maxima
 }
 
-// begin is told of a message with so many frames.
+// begin starts a message with that many frames.
 func (m *memory) begin(frames int) {
 	*m = memory{frames: frames, each: m.each}
 }
 
-// next is told that a frame begins.
+// next starts the next frame.
 func (m *memory) next() { m.frames-- }
 
-// end lets go of the message's memory, which its results own now.
+// end drops all references to the message's memory, which its results own now.
 func (m *memory) end(frames int) {
 	*m = memory{each: (m.used + frames - 1) / max(frames, 1)}
 }
 
-// room returns a slice without elements to append indices to. What it becomes
-// is given to keep.
+// room returns an empty slice to append indices to. The caller gives the result of
+// its appends to keep.
 func (m *memory) room() []int32 {
 	if m.frames == 0 && m.indices == nil || m.each > maxBlock/4 {
 		return nil // the only frame, or large ones

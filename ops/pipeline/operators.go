@@ -19,25 +19,26 @@ var (
 	default3DHull = append([]schemas.Op{schemas.Hull3D}, default3D...)
 )
 
-// operators are the stage and the operators for one coordinate type.
+// operators holds the stage and the operators for one coordinate type, with their
+// scratch memory.
 type operators[T geom.Float] struct {
 	stage  *preprocess.Stage[T]
-	plain  preprocess.Stage[T]  // mode off, for streams that the model is not for
-	active *preprocess.Stage[T] // the one of the frame at hand
+	plain  preprocess.Stage[T]  // mode off, for streams that have no model
+	active *preprocess.Stage[T] // stage or plain, for the current frame
 	hull   hull.Hull2D[T]
 	hull3  hull.Hull3D[T]
 	maxima maxima.Maxima[T]
 	mesh   delaunay.Triangulator[T]
 
-	vertices, faces []int32         // of a hull in space
-	pruned          *schemas.Pruned // of the frame at hand; nil: it is whole
-	keep            []int32
+	vertices, faces []int32         // scratch for the hull in space
+	pruned          *schemas.Pruned // how the current frame was pruned; nil if it is whole
+	keep            []int32         // scratch for survivors
 	surrogates      surrogates[T]
-	found           []int32 // of an operator, as numbers in the prepared cloud
+	found           []int32 // scratch: points that an operator found, numbered in the prepared cloud
 }
 
-// newOperators leaves out the half-edges: no table holds them. The model is one
-// that shared has accepted.
+// newOperators returns operators for the model m, which shared has accepted. The
+// triangulation leaves out half-edges, because no table holds them.
 func newOperators[T geom.Float](shared *Stage, m *models.EntropyNet) *operators[T] {
 	o := &operators[T]{stage: &preprocess.Stage[T]{}, mesh: delaunay.Triangulator[T]{NoHalfedges: true}}
 	if shared == nil {
@@ -45,15 +46,19 @@ func newOperators[T geom.Float](shared *Stage, m *models.EntropyNet) *operators[
 	}
 	var err error
 	if o.stage, err = preprocess.New[T](stageConfig(shared.cfg.Mode, m)); err != nil {
-		panic("pipeline: a stage that was accepted: " + err.Error())
+		panic("pipeline: the stage refuses a model that it accepted before: " + err.Error())
 	}
 	return o
 }
 
-// run fills r from fr, whose cloud is c: first the stage, then each operator in
-// turn. It returns the numbers of the points to publish, nil for none.
+// run sets r from fr, whose cloud is c: it runs the stage and then each operator in
+// turn. It returns the numbers of the points to publish, or nil if the frame's
+// points are not to be published.
 func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *schemas.Frame, c geom.Cloud[T]) []int32 {
-	ops := cfg.OpsFor(c.Z != nil)
+	ops := cfg.OpsForPlane()
+	if c.Z != nil {
+		ops = cfg.OpsForSpace()
+	}
 	in, report := o.prepare(cfg, &fr.FrameKey, c, ops)
 	r.NDropped = int32(report.Dropped)
 	if o.pruned = fr.Pruned; o.pruned != nil {
@@ -90,22 +95,30 @@ func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *s
 	return o.survivors(cfg.Publish, r, &in)
 }
 
-// OpsFor returns the operators that run on a cloud with z, or without. The slice is
-// not the caller's to change.
-func (cfg *FrameConfig) OpsFor(space bool) []schemas.Op {
-	switch {
-	case cfg.Ops != nil:
+// OpsForPlane returns the operators that run on a cloud without z. The caller must
+// not change the slice.
+func (cfg *FrameConfig) OpsForPlane() []schemas.Op {
+	if cfg.Ops != nil {
 		return cfg.Ops
-	case space && cfg.Hull3D:
-		return default3DHull
-	case space:
-		return default3D
 	}
 	return default2D
 }
 
-// prepare runs the stage for the operators to come.
-func (o *operators[T]) prepare(cfg *FrameConfig, k *schemas.FrameKey, c geom.Cloud[T], ops []schemas.Op) (preprocess.Prepared[T], preprocess.Report) {
+// OpsForSpace returns the operators that run on a cloud with z. The caller must not
+// change the slice.
+func (cfg *FrameConfig) OpsForSpace() []schemas.Op {
+	switch {
+	case cfg.Ops != nil:
+		return cfg.Ops
+	case cfg.Hull3D:
+		return default3DHull
+	}
+	return default3D
+}
+
+// prepare runs the stage on c for the operators ops.
+func (o *operators[T]) prepare(cfg *FrameConfig, k *schemas.FrameKey, c geom.Cloud[T],
+	ops []schemas.Op) (preprocess.Prepared[T], preprocess.Report) {
 	shared := cfg.Stage
 	if shared == nil {
 		o.active = o.stage
@@ -131,7 +144,8 @@ func (o *operators[T]) prepare(cfg *FrameConfig, k *schemas.FrameKey, c geom.Clo
 	return in, report
 }
 
-// noteHints tells how hull3d fared with its hints, or without on purpose.
+// noteHints tells shared how hull3d ran with its hints, or without hints that drift
+// or the schedule of unhinted frames kept from it.
 func (o *operators[T]) noteHints(shared *Stage, k *schemas.FrameKey, in *preprocess.Prepared[T]) {
 	hinted, n := len(in.Hints.Hull3D) > 0, in.Cloud.Len()
 	if o.active == &o.plain || !hinted && (!o.stage.Unhinted || n < preprocess.HintFrom) {
@@ -160,7 +174,7 @@ func (o *operators[T]) operate(op schemas.Op, m *memory, r *schemas.Result, in *
 		}
 		return degenerate(len(mesh.Hull)), 0
 	}
-	panic("pipeline: no such operator")
+	panic("pipeline: operate does not know the operator")
 }
 
 func (o *operators[T]) hullOf(m *memory, in *preprocess.Prepared[T]) *schemas.Hull {
@@ -183,8 +197,8 @@ func (o *operators[T]) hullOf(m *memory, in *preprocess.Prepared[T]) *schemas.Hu
 	return h
 }
 
-// hull3Of keeps no more than the hull: its memory is the operator's, grown for
-// what was larger.
+// hull3Of returns the hull in space. It copies vertices and faces out of scratch
+// memory, which may have grown for a larger hull.
 func (o *operators[T]) hull3Of(in *preprocess.Prepared[T]) *schemas.Hull3 {
 	v, f, dim, wrong := o.vertices[:0], o.faces[:0], 0, (*float64)(nil)
 	if o.active.Approximates(preprocess.Hull3D, in) {
@@ -201,8 +215,8 @@ func (o *operators[T]) hull3Of(in *preprocess.Prepared[T]) *schemas.Hull3 {
 	return h
 }
 
-// original maps numbers of points to those in the whole frame as received, in
-// place. Both mappings ascend, so that canonical orders survive them.
+// original maps point numbers in the prepared cloud to numbers in the whole frame
+// as received, in place. Both mappings ascend, so canonical orders are kept.
 func (o *operators[T]) original(in *preprocess.Prepared[T], idx []int32) []int32 {
 	idx = in.Original(idx)
 	if o.pruned != nil {
@@ -213,10 +227,11 @@ func (o *operators[T]) original(in *preprocess.Prepared[T], idx []int32) []int32
 	return idx
 }
 
-// dimensions are the statuses of a hull in space, of dimension -1 to 3.
-var dimensions = [5]schemas.Status{schemas.StatusEmpty, schemas.StatusDegeneratePoint, schemas.StatusDegenerateLine, schemas.StatusDegeneratePlane, schemas.StatusOK}
+// dimensions[d+1] is the status of a hull in space of dimension d = -1 to 3.
+var dimensions = [5]schemas.Status{schemas.StatusEmpty, schemas.StatusDegeneratePoint, schemas.StatusDegenerateLine,
+	schemas.StatusDegeneratePlane, schemas.StatusOK}
 
-// degenerate is the status of a hull with so many vertices.
+// degenerate returns the status of a plane hull from its number of vertices.
 func degenerate(vertices int) schemas.Status {
 	switch vertices {
 	case 0:
@@ -254,7 +269,8 @@ func (o *operators[T]) addMaxima(op schemas.Op, m *memory, r *schemas.Result, in
 	return schemas.StatusOK, len(idx)
 }
 
-// copyPoints copies the prepared cloud with each point's number as received.
+// copyPoints copies the prepared cloud, with each point's number in the frame as
+// received.
 func (o *operators[T]) copyPoints(in *preprocess.Prepared[T], intensity []float32) *schemas.Points {
 	p := &schemas.Points{Idx: make([]int32, in.Cloud.Len())}
 	for i := range p.Idx {

@@ -1,25 +1,31 @@
 // Package pipeline runs the stream: for every assigned partition it fetches
 // records, has workers turn each into results, puts the results back into
-// offset order, and commits them in batches.
+// offset order, and commits them in batches. It does not know Kafka or Parquet:
+// records come from a Partition, batches go to an Output, both of which the
+// caller implements.
 //
 //	Partition.Fetch -> tasks -> workers (Process) -> in order -> batch -> Output.Commit
 //
-// One goroutine a partition reads, one collects; the workers are shared. Memory
-// is bounded by a budget of bytes, not by counts: a reader waits when it is
-// spent, and the largest batch is committed early to make room.
+// Each partition has two goroutines, a reader and a collector (session.go); all
+// partitions share the workers. Memory is bounded by a budget of bytes, not by
+// counts: a reader waits when the budget is spent, and the largest batch is
+// committed early to make room.
 //
-// Vocabulary: a task is one record on its way through a worker; a slot is its
-// place in the partition's order; a batch is what the next commit will hold; a
-// large message is one of so many sequences that its rows do not fit into memory
-// at once, and a part some of them; a session is the time between resuming a partition from the output and losing
-// it, by revocation, end of input, error, or a lost race.
+// Vocabulary:
+//   - session: the time from resuming a partition from the output to losing it by
+//     revocation, end of input, error, or a lost race;
+//   - task: one record on its way through a worker;
+//   - slot: a record's place in the partition's order;
+//   - batch: the rows of the next commit;
+//   - large message: a message of so many sequences that their rows do not fit into
+//     memory at once; a part is some of its sequences.
 //
-// What frames have to publish is sent as they enter their batch, and a batch is
-// committed when brokers have acknowledged all of its own: so it is there at
-// least once, and again where a commit failed.
+// A record that a frame publishes is sent when the frame enters its batch, and the
+// batch is committed after brokers have acknowledged all of its records. So every
+// such record is published at least once, and again after a commit that failed.
 //
-// What is exact about it: a batch covers [Start, End) without a hole that is
-// not counted, in offset order, whatever the workers' speed.
+// A batch covers the offsets [Start, End) in order, with every hole counted,
+// whatever the speed of the workers.
 package pipeline
 
 import (
@@ -34,46 +40,45 @@ import (
 	"entropipe/schemas"
 )
 
-// Process turns one record into results and rejects, in order of their index.
-// They own their memory. It never fails: what cannot be used is a reject. A
-// Process belongs to one worker.
+// Process turns one record into results and rejects, each in order of their index.
+// Results and rejects own their memory. A Process never fails: a record that it
+// cannot use becomes a reject. Each worker has its own Process.
 type Process func(schemas.Message) ([]schemas.Result, []schemas.Reject)
 
-// Roll says when a batch is committed: whichever is reached first, always
-// between records.
+// Roll bounds a batch: it is committed as soon as it reaches one of the bounds,
+// always between records.
 type Roll struct {
-	Bytes   int64         // of record values
+	Bytes   int64         // bytes of record keys and values
 	Records int64         // records
-	Age     time.Duration // wall clock since the batch's first record; 0: never
+	Age     time.Duration // time since the batch's first record entered it; 0: no bound
 }
 
-// Config says how a Pipeline works. All fields but Publisher and NewTokens are
-// needed.
+// Config configures a Pipeline. Output, NewProcess, Workers, Memory, Roll, Metrics
+// and Log are required.
 type Config struct {
 	Output     Output
-	Publisher  Publisher      // of what results have to publish; nil: they have nothing
-	NewProcess func() Process // called once a worker
-	NewTokens  func() *Tokens // for messages of sequences, once a worker; nil: NewProcess's get them too
+	Publisher  Publisher      // takes the records that results publish; nil if no result has one
+	NewProcess func() Process // called once for each worker
+	NewTokens  func() *Tokens // called once for each worker; nil: the Process gets messages of sequences, too
 	Workers    int
-	Queue      int   // messages of sequences that may wait for a worker; 0: four a worker, as of clouds
+	Queue      int   // messages of sequences that may wait for a worker; 0: four for each worker, as for clouds
 	Memory     int64 // bytes of records, results and rows in memory
 	Roll       Roll
-	RetryFor   time.Duration // how long an output that cannot be written is waited for; 0: not at all
-	SkipGaps   bool          // go on past records that retention deleted, else stop
+	RetryFor   time.Duration // how long an output that cannot be written is retried; 0: not at all
+	SkipGaps   bool          // continue after records that retention deleted, instead of stopping
 	Metrics    *metrics.Metrics
 	Log        *slog.Logger
 }
 
-// Pipeline processes partitions until Close. Its methods may be called from
-// any goroutine.
+// Pipeline processes partitions until Close. Any goroutine may call its methods.
 type Pipeline struct {
 	cfg    Config
 	budget budget
 	outage outage
 	wg     sync.WaitGroup
 
-	// What waits for a worker. A queue that is full of one branch's work must not
-	// keep the other's waiting, so each has its own.
+	// The tasks that wait for a worker. Each branch has its own queue, because a
+	// queue that is full of one branch's tasks must not block the other branch.
 	clouds, sequences chan *task
 
 	mu         sync.Mutex
@@ -81,7 +86,7 @@ type Pipeline struct {
 	stats      map[string]*counters    // by topic
 }
 
-// New starts the workers.
+// New returns a Pipeline and starts its workers, which run until Close.
 func New(cfg Config) *Pipeline {
 	if cfg.Queue <= 0 {
 		cfg.Queue = 4 * cfg.Workers
@@ -100,15 +105,15 @@ func New(cfg Config) *Pipeline {
 	return p
 }
 
-// Close ends the workers. Every Partition call must have returned.
+// Close ends the workers and waits for them. The caller makes sure that every
+// Partition call has returned.
 func (p *Pipeline) Close() {
 	close(p.clouds)
 	close(p.sequences)
 	p.wg.Wait()
 }
 
-// submit gives t to whichever worker is next. It blocks while t's branch is
-// behind.
+// submit queues t for the workers. It blocks while the queue of t's branch is full.
 func (p *Pipeline) submit(t *task) {
 	if t.tokens {
 		p.sequences <- t
@@ -118,12 +123,14 @@ func (p *Pipeline) submit(t *task) {
 	p.cfg.Metrics.Queued(len(p.clouds) + len(p.sequences))
 }
 
-// Partition processes one partition until ctx ends (then what was processed is
-// committed and nil returned), the source says io.EOF (likewise), or something
-// fails. A commit that another writer won is not a failure: the partition goes
-// on from what that writer committed. Nor is an output that cannot be written for
-// less than Config.RetryFor; when ctx ends meanwhile, the *schemas.UnavailableError
-// says what is not committed and why.
+// Partition processes one partition, in the caller's goroutine and a second one,
+// until ctx ends, the source returns io.EOF, or an error occurs. In the first two
+// cases it commits the records that were read and returns nil.
+//
+// A commit that another writer won is no error: Partition continues where that
+// writer's commit ends. Nor is an output that cannot be written for less than
+// Config.RetryFor; if ctx ends meanwhile, the *schemas.UnavailableError says what is
+// not committed and why. A *schemas.GapError is skipped if Config.SkipGaps is set.
 func (p *Pipeline) Partition(ctx context.Context, topic string, id int32, part Partition) error {
 	defer p.cfg.Metrics.Revoked(topic, id)
 	log := p.cfg.Log.With("topic", topic, "partition", id)
@@ -132,7 +139,7 @@ func (p *Pipeline) Partition(ctx context.Context, topic string, id int32, part P
 	for {
 		err := p.session(ctx, topic, id, part, again)
 		if gap := (*schemas.GapError)(nil); p.cfg.SkipGaps && errors.As(err, &gap) {
-			log.Warn("records deleted by retention are skipped", "from", gap.Next, "to", gap.LogStart)
+			log.Warn("skipping records that retention deleted", "from", gap.Next, "to", gap.LogStart)
 			p.cfg.Metrics.Failed("fetch", "gap_skipped")
 			if err = p.commitGap(ctx, topic, id, gap); err == nil {
 				continue
@@ -144,7 +151,7 @@ func (p *Pipeline) Partition(ctx context.Context, topic string, id int32, part P
 		case ctx.Err() != nil && (errors.Is(err, schemas.ErrLost) || errors.Is(err, ctx.Err())):
 			return nil // revoked: the next owner reads the store as we would
 		case errors.Is(err, schemas.ErrLost):
-			log.Warn("another writer committed this range; going on from its end")
+			log.Warn("another writer committed this range; continuing at its end")
 			p.cfg.Metrics.Failed("commit", "lost_race")
 		case again.again(ctx, err): // read again what was not committed
 		default:
@@ -153,7 +160,8 @@ func (p *Pipeline) Partition(ctx context.Context, topic string, id int32, part P
 	}
 }
 
-// commitGap records that the offsets of gap were gone before they were read.
+// commitGap commits a batch without rows for the offsets of gap, which retention
+// deleted before they were read.
 func (p *Pipeline) commitGap(ctx context.Context, topic string, id int32, gap *schemas.GapError) error {
 	pos, err := p.cfg.Output.Resume(ctx, topic, id)
 	if err != nil || pos.Next >= gap.LogStart {
@@ -195,20 +203,21 @@ func (p *Pipeline) relieve() {
 	}
 }
 
-// Bounds of one fetch. A large one amortises the round trip, but every
-// partition's counts against the budget while it waits for records, and what
-// is read long before a worker takes it has left the cache by then. Above 8 MiB
-// the round trip is not seen any more, but that and fresh memory are.
+// Bounds of the bytes of one fetch. A large fetch amortises the round trip. But
+// every partition's fetch counts against the budget while it waits for records, and
+// records that are read long before a worker takes them have left the CPU's caches
+// by then. Above 8 MiB the round trip is negligible; cache misses and the cost of
+// fresh memory are not.
 const (
 	minFetch = 1 << 20
 	maxFetch = 8 << 20
 	minPoll  = 16 << 10
 )
 
-// fetchSize returns how much one partition may ask for: together the
-// partitions take a quarter of the memory. One at its end asks for no more than
-// that however little it is: of a thousand that wait for records all must wait at once,
-// or the few that have some would wait for their turn.
+// fetchSize returns the bytes that one partition asks for: memory/4/partitions,
+// within the bounds above. A partition at its end has the lower bound minPoll: when
+// a thousand partitions wait for records, all of their fetches must fit into the
+// budget at once, or the few partitions with records would wait for their turn.
 func (p *Pipeline) fetchSize(atEnd bool) int64 {
 	p.mu.Lock()
 	n := int64(len(p.collectors))

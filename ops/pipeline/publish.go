@@ -7,16 +7,18 @@ import (
 	"time"
 )
 
-// outbox is what a session has sent and brokers have not acknowledged. Its
-// memory is counted as held until they have, or the session ends.
+// outbox counts the records that a session has sent and brokers have not
+// acknowledged. Their memory counts as held until the acknowledgement or the end
+// of the session. Any goroutine may call the methods.
 type outbox struct {
 	mu        sync.Mutex
 	records   int64
 	bytes     int64
 	abandoned bool
-	empty     chan struct{} // of whoever waits; closed when nothing is on its way
+	empty     chan struct{} // made by wait, closed when records becomes 0; nil if nothing waits
 }
 
+// sent counts a record of that many bytes.
 func (o *outbox) sent(bytes int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -24,7 +26,8 @@ func (o *outbox) sent(bytes int64) {
 	o.bytes += bytes
 }
 
-// acked returns how many bytes to give back, before done is called.
+// acked returns the bytes of an acknowledged record to give back to the budget: 0
+// after abandon, which has returned them already. done follows it.
 func (o *outbox) acked(bytes int64) int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -35,7 +38,7 @@ func (o *outbox) acked(bytes int64) int64 {
 	return bytes
 }
 
-// done counts a record that is acknowledged, and wakes who waits for the last.
+// done counts a record as acknowledged, and closes wait's channel after the last.
 func (o *outbox) done() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -49,7 +52,7 @@ func (o *outbox) done() {
 	}
 }
 
-// abandon forgets what is on its way, and returns its bytes.
+// abandon stops counting, and returns the bytes of all unacknowledged records.
 func (o *outbox) abandon() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,8 +61,8 @@ func (o *outbox) abandon() int64 {
 	return bytes
 }
 
-// wait returns a channel that is closed when nothing is on its way, nil if
-// nothing is.
+// wait returns a channel that is closed when every record is acknowledged, or nil
+// if every record is already.
 func (o *outbox) wait() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,7 +75,7 @@ func (o *outbox) wait() <-chan struct{} {
 	return o.empty
 }
 
-// publish sends what the results of t have to publish.
+// publish sends the records that the results of t publish.
 func (c *collector) publish(ctx context.Context, t *task) error {
 	for i := range t.results {
 		r := t.results[i].Publish
@@ -98,7 +101,8 @@ func (c *collector) publish(ctx context.Context, t *task) error {
 	return nil
 }
 
-// published returns when everything that was sent is acknowledged.
+// published returns when every record that was sent is acknowledged, or with an
+// error when the Publisher has failed or ctx ends.
 func (c *collector) published(ctx context.Context) error {
 	empty := c.outbox.wait()
 	if empty == nil {
@@ -110,8 +114,8 @@ func (c *collector) published(ctx context.Context) error {
 	case <-c.p.cfg.Publisher.Done():
 		return c.notPublished(c.batch.Start, c.p.cfg.Publisher.Err())
 	case <-ctx.Done():
-		c.p.cfg.Log.Warn("the partition is given up before brokers have what was published of it; whoever has it next begins there",
-			"topic", c.topic, "partition", c.id, "offset", c.batch.Start)
+		c.p.cfg.Log.Warn("the partition is given up before brokers acknowledged its published records; "+
+			"its next owner publishes again from here", "topic", c.topic, "partition", c.id, "offset", c.batch.Start)
 		return c.notPublished(c.batch.Start, context.Cause(ctx))
 	}
 }
@@ -120,11 +124,11 @@ func (c *collector) notPublished(offset int64, err error) error {
 	return fmt.Errorf("%s/%d@%d: publish: %w", c.topic, c.id, offset, err)
 }
 
-// drainTime is how long a session that was asked to end waits for brokers to
-// take what it publishes.
+// drainTime bounds the wait of a session that must end for acknowledgements of
+// its published records.
 const drainTime = 10 * time.Second
 
-// drain returns a context that ends a while after ctx, or with end.
+// drain returns a context that ends drainTime after ctx, or when end is called.
 func drain(ctx context.Context) (draining context.Context, end func()) {
 	draining, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

@@ -10,46 +10,46 @@ import (
 	"entropipe/schemas"
 )
 
-// An output that cannot be written for now, such as one on a full disk, is
-// waited for, as brokers are. A commit that was refused is tried again where it
-// stands: its batch is kept, and Resume says whether it is in the output already.
-// What cannot be tried again there (a resumption, rows of a large message that
-// were staged before) begins a new session, which reads the records again.
+// While an output cannot be written, for example because its disk is full, the
+// pipeline retries. A failed commit is retried in its session: the batch is kept,
+// and Resume says whether the output holds it already. A resumption, and rows of a
+// large message that were staged before, cannot be retried there: a new session
+// reads the records again.
 //
-// Meanwhile the partition's reader goes on until the memory is full, and the
-// process stays a member of its group.
+// Meanwhile the partition's reader continues until the memory is full, and the
+// process remains a member of its group.
 
-// Pauses between two tries: a disk that is full for a moment costs little time, and
-// one that is full for hours little work.
+// Pauses between two tries grow: a disk that is full for a moment costs little
+// time, a disk that is full for hours costs little work.
 const (
 	firstPause = 100 * time.Millisecond
 	mostPause  = 10 * time.Second
 
-	outageEvery = time.Minute // between two lines of the log about the output, of all partitions
+	outageEvery = time.Minute // between two log lines about the output, for all partitions together
 )
 
-// outage is what is wrong with the output, for all partitions. The zero value is
-// ready: nothing is wrong.
+// outage is the state of the output for all partitions. The zero value means that
+// the output can be written. Any goroutine may call the methods.
 type outage struct {
 	mu      sync.Mutex
-	waiting map[*retry]error // of the partitions that wait: why
-	since   time.Time        // the first of them began to
-	logged  time.Time        // the last line
-	told    bool             // of this outage
+	waiting map[*retry]error // the last error of each retry that waits
+	since   time.Time        // when the first of waiting began to wait
+	logged  time.Time        // time of the last log line
+	told    bool             // the log has a line about the present outage
 }
 
-// retry tries again for one partition, or for one question. It belongs to one
+// retry is the patience of one partition, or of one Question. It belongs to one
 // goroutine.
 type retry struct {
 	p     *Pipeline
-	since time.Time // of the first failure that no success has followed; zero: none
-	pause time.Duration
+	since time.Time     // the first failure after the last success; zero if there is none
+	pause time.Duration // the last pause between two tries
 
-	resuming bool // the first failure was that of a resumption, so that another one is a success
+	resuming bool // the first failure was a resumption's, so that a good resumption is a success
 }
 
-// Unavailable says why the output cannot be written, if some partition waits for it
-// now; else nil.
+// Unavailable returns an error that says why the output cannot be written, if a
+// partition waits for the output now, else nil.
 func (p *Pipeline) Unavailable() error {
 	p.outage.mu.Lock()
 	defer p.outage.mu.Unlock()
@@ -59,8 +59,9 @@ func (p *Pipeline) Unavailable() error {
 	return nil
 }
 
-// again waits before the next try after err, and tells whether there is one: not
-// after what does not pass, not when patience is over, and not when ctx ends.
+// again waits before the next try after err, and tells whether there is a next try.
+// There is none if err is no *schemas.UnavailableError, when RetryFor has passed
+// since the first failure, and when ctx ends.
 func (r *retry) again(ctx context.Context, err error) bool {
 	if !r.failed(err) {
 		return false
@@ -76,7 +77,7 @@ func (r *retry) again(ctx context.Context, err error) bool {
 	}
 }
 
-// failed notes err and tells whether it may be tried again.
+// failed records err and tells whether another try is allowed.
 func (r *retry) failed(err error) bool {
 	now := time.Now()
 	if passing := (*schemas.UnavailableError)(nil); !errors.As(err, &passing) {
@@ -93,17 +94,17 @@ func (r *retry) failed(err error) bool {
 	return true
 }
 
-// succeeded ends the wait, after a try that was good.
+// succeeded ends the wait after a try that succeeded.
 func (r *retry) succeeded() {
 	if r.since.IsZero() {
 		return
 	}
 	r.since, r.pause, r.resuming = time.Time{}, 0, false
-	r.p.outage.ended(r, true)
+	r.p.outage.recovered(r)
 }
 
-// resumed notes how a resumption went. It writes little, so that a good one is no
-// news of a commit that was refused.
+// resumed records the result of a resumption. A resumption writes little, so its
+// success does not end a wait that a failed commit began.
 func (r *retry) resumed(err error) {
 	if err != nil && r.since.IsZero() {
 		r.resuming = true
@@ -113,18 +114,18 @@ func (r *retry) resumed(err error) {
 	}
 }
 
-// over ends the wait, good or not.
-func (r *retry) over() { r.p.outage.ended(r, false) }
+// over ends the wait without a success.
+func (r *retry) over() { r.p.outage.leave(r) }
 
-// final is err as the run reports it, where there is no further try.
+// final returns err as the run reports it when there is no further try.
 func (r *retry) final(err error) error {
 	if passing := (*schemas.UnavailableError)(nil); r.since.IsZero() || r.p.cfg.RetryFor == 0 || !errors.As(err, &passing) {
 		return err
 	}
-	return fmt.Errorf("%w (tried again for %v)", err, time.Since(r.since).Round(time.Second))
+	return fmt.Errorf("%w (retried for %v)", err, time.Since(r.since).Round(time.Second))
 }
 
-// began notes that r waits, and logs at most a line a minute.
+// began records that r waits because of err, and logs at most a line a minute.
 func (o *outage) began(r *retry, err error, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -143,21 +144,35 @@ func (o *outage) began(r *retry, err error, now time.Time) {
 		"for", now.Sub(o.since).Round(time.Second), "gives_up_after", r.p.cfg.RetryFor)
 }
 
-// ended notes that r waits no more. good: the output was written.
-func (o *outage) ended(r *retry, good bool) {
+// recovered records that the output was written for r. After the last of the
+// retries that wait it logs the end of the outage, if the log has its beginning: a
+// disk that is full again and again is not worth a line each time.
+func (o *outage) recovered(r *retry) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.remove(r) && o.told {
+		r.p.cfg.Log.Info("the output can be written again", "after", time.Since(o.since).Round(time.Millisecond))
+		o.told = false
+	}
+}
+
+// leave records that r waits no more, though the output was not written for it.
+func (o *outage) leave(r *retry) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.remove(r) {
+		o.told = false
+	}
+}
+
+// remove removes r, and tells whether r was the last retry that waited. The caller
+// holds the lock.
+func (o *outage) remove(r *retry) (last bool) {
 	if _, waited := o.waiting[r]; !waited {
-		return
+		return false
 	}
 	delete(o.waiting, r)
-	if len(o.waiting) > 0 {
-		return
-	}
-	if good && o.told { // a disk that is full again and again is no line each time
-		r.p.cfg.Log.Info("the output can be written again", "after", time.Since(o.since).Round(time.Millisecond))
-	}
-	o.told = false
+	return len(o.waiting) == 0
 }
 
 // write commits the batch, and tries again while the output cannot be written.
@@ -174,7 +189,7 @@ func (c *collector) write(ctx context.Context) (schemas.Committed, error) {
 			if done, err = out.Commit(ctx, b); done.Tables != nil {
 				held = done
 			}
-		case pos.Next == b.End && sameRecord(pos.Last, b.Last): // an earlier try was made all the same
+		case pos.Next == b.End && sameRecord(pos.Last, b.Last): // an earlier try was committed in spite of its error
 			done, err = held, nil
 		default:
 			err = schemas.ErrLost
@@ -190,20 +205,21 @@ func sameRecord(a, b *schemas.RecordID) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// Question asks the output about a partition that this process may not have, and
-// takes "not now" for no answer while patience lasts. It may be called by one
-// goroutine at a time.
+// Question asks the output about a partition, which another process may have. While
+// the output cannot be written, it answers no, for at most Config.RetryFor. One
+// goroutine at a time may use it.
 type Question struct {
 	r   retry
 	ask func(ctx context.Context, topic string, id int32, end int64) (bool, error)
 }
 
-// Question returns ask with patience.
+// Question returns a Question that calls ask.
 func (p *Pipeline) Question(ask func(ctx context.Context, topic string, id int32, end int64) (bool, error)) *Question {
 	return &Question{retry{p: p}, ask}
 }
 
-// Ask is ask; but while the output cannot be written it says false.
+// Ask calls ask. If ask fails because the output cannot be written, Ask returns
+// false and no error until Config.RetryFor has passed since the first such failure.
 func (q *Question) Ask(ctx context.Context, topic string, id int32, end int64) (bool, error) {
 	yes, err := q.ask(ctx, topic, id, end)
 	if err != nil && q.r.failed(err) {

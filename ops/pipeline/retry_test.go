@@ -194,7 +194,7 @@ func TestPatienceWithAnOutputEnds(t *testing.T) {
 			if !errors.Is(err, errFull) || !strings.HasPrefix(err.Error(), "t/0@0: commit: stage: no space left on device") {
 				t.Errorf("patience of %v: %v", patience, err)
 			}
-			if tried := strings.Contains(err.Error(), "(tried again for 1m"); tried != (patience > 0) || took < patience || took > patience+2*mostPause {
+			if tried := strings.Contains(err.Error(), "(retried for 1m"); tried != (patience > 0) || took < patience || took > patience+2*mostPause {
 				t.Errorf("patience of %v: it took %v: %v", patience, took, err)
 			}
 			if patience == 0 && o.commits != 1 {

@@ -59,7 +59,7 @@ type task struct {
 	tokens   bool   // the message holds token sequences
 	from, to int    // rows [from, to) of a part; to is 0 for a whole message
 
-	rows    int // rows of a large message, which the collector has read in parts before it ends the lease; else 0
+	rows    int // rows of a large message, whose lease the collector ends after the last part; else 0
 	each    int // rows of each part of a large message
 	results []schemas.Result
 	rejects []schemas.Reject
@@ -88,7 +88,8 @@ func (p *Pipeline) session(ctx context.Context, topic string, id int32, part Par
 }
 
 func newSession(p *Pipeline, topic string, id int32, part Partition, next int64) *session {
-	s := &session{p: p, topic: topic, id: id, part: part, src: p.cfg.Metrics.ForPartition(topic, id), slots: make(chan slot, 1024)}
+	s := &session{p: p, topic: topic, id: id, part: part,
+		src: p.cfg.Metrics.ForPartition(topic, id), slots: make(chan slot, 1024)}
 	s.logEnd.Store(-1)
 	s.durable.Store(next)
 	return s

@@ -13,50 +13,51 @@ import (
 	"entropipe/schemas"
 )
 
-// StageConfig says what the stage before the operators does. Metrics and Log
-// are needed.
+// StageConfig configures the EntropyNet stage, which runs before the operators.
+// Metrics and Log are required.
 type StageConfig struct {
 	Mode  preprocess.Mode
-	Model *models.EntropyNet // nil where the mode needs none
-	// Stop is told when frames are of another stream than the model's, and is
-	// to end the run. nil: they go without it, and a warning says so once.
+	Model *models.EntropyNet // nil if the mode needs no model
+
+	// Stop is called with a *ForeignError when a frame belongs to another stream
+	// than the model, and must end the run. If Stop is nil, such frames are
+	// processed without the model, and one warning a stream is logged.
 	Stop    func(error)
 	Metrics *metrics.Metrics
 	Log     *slog.Logger
 }
 
-// Stage is what workers share of the stage before the operators: the model in
-// use, which may be replaced while they work, and of every stream whether hints
-// help it. A stream is a data set and a sensor. Its methods may be called from
-// any goroutine.
+// Stage is the part of the EntropyNet stage that all workers share: the model in
+// use, which Replace may change while they work, and the state of every stream's
+// hints. A stream is a data set and a sensor. Any goroutine may call the methods.
 type Stage struct {
 	cfg   StageConfig
 	model atomic.Pointer[models.EntropyNet]
 
 	mu      sync.Mutex
-	streams map[streamName]*stream
+	streams map[streamName]*stream // at most maxStreams
 }
 
 type streamName struct{ dataset, sensor string }
 
-// stream is what has become of a stream's hints.
+// stream is the state of a stream's hints.
 type stream struct {
 	watch   preprocess.Watch
-	foreign bool // the model is not for it
+	foreign bool // the model is for another stream
 }
 
-// maxStreams bounds the streams that are remembered: their names come from
-// producers. One more, and all begin anew.
+// maxStreams bounds the streams in memory, since producers choose their names.
+// When one more comes, the states of all are discarded.
 const maxStreams = 1024
 
-// NewStage returns a Stage, or why the mode and the model do not go together.
+// NewStage returns a Stage. The error says why the mode cannot use the model.
 func NewStage(cfg StageConfig) (*Stage, error) {
 	s := &Stage{cfg: cfg}
 	return s, s.Replace(cfg.Model)
 }
 
-// Replace makes workers use another model from their next record on. On an
-// error they keep the one that they have.
+// Replace makes workers use m from their next record on, and discards the states
+// of all streams. On an error workers keep the model that they have.
 func (s *Stage) Replace(m *models.EntropyNet) error {
 	if _, err := preprocess.New[float32](stageConfig(s.cfg.Mode, m)); err != nil {
 		return err
@@ -71,20 +72,21 @@ func (s *Stage) Replace(m *models.EntropyNet) error {
 
 func stageConfig(mode preprocess.Mode, m *models.EntropyNet) preprocess.Config {
 	cfg := preprocess.Config{Mode: mode, Model: m}
-	if mode == preprocess.Prune { // the operators find the survivors; what is asked for here are hints
+	if mode == preprocess.Prune { // operators find the survivors; the stage only gives them hints
 		cfg.For = []preprocess.Op{preprocess.Hull3D}
 	}
 	return cfg
 }
 
-// givesHints tells whether the mode is one of hints; s may be nil.
+// givesHints tells whether the mode gives operators hints. s may be nil.
 func (s *Stage) givesHints() bool {
 	return s != nil && (s.cfg.Mode == preprocess.Seed || s.cfg.Mode == preprocess.Prune)
 }
 
-// use says whether the model is for a frame of so many dimensions, and if it
-// gives hints, whether the frame is to get them. Drift takes hints away, never
-// a network. Neither does work for operators other than those of want.
+// use tells whether the model is for a frame of dims dimensions and, if the mode
+// gives hints, whether the frame gets them. Drift turns hints off; it never turns
+// off perturb or denoise. The model and hints are not used when no operator of
+// want needs them.
 func (s *Stage) use(k *schemas.FrameKey, dims int, want schemas.OpSet) (model, hints bool) {
 	m := s.model.Load()
 	if m == nil {
@@ -108,28 +110,29 @@ func (s *Stage) use(k *schemas.FrameKey, dims int, want schemas.OpSet) (model, h
 	return !st.foreign, !st.foreign && st.watch.Hinted(k.Offset)
 }
 
-// meet begins with a stream. The caller holds the lock.
+// meet adds the stream of frame k. The caller holds the lock.
 func (s *Stage) meet(k *schemas.FrameKey, m *models.EntropyNet, dims int) *stream {
 	if len(s.streams) >= maxStreams {
 		clear(s.streams)
 	}
 	st := &stream{watch: preprocess.NewWatch(m.Meta.Survivors[preprocess.Hull3D.String()])}
 	s.streams[streamName{k.Dataset, k.Sensor}] = st
-	// A model for the plane does for clouds in space: it sees x and y.
+	// A model of two dimensions also takes clouds in space: it reads x and y.
 	if err := m.Matches(k.Dataset, k.Sensor, min(dims, m.Meta.Dims)); err != nil {
 		st.foreign = true
 		if s.cfg.Stop != nil {
 			s.cfg.Stop(&ForeignError{Topic: k.Topic, Partition: k.Partition, Offset: k.Offset, Err: err})
 		} else {
-			s.cfg.Log.Warn("frames of a stream go without the model", "dataset", k.Dataset, "sensor", k.Sensor, "topic", k.Topic, "offset", k.Offset, "reason", err)
+			s.cfg.Log.Warn("frames of a stream are processed without the model", "dataset", k.Dataset, "sensor", k.Sensor,
+				"topic", k.Topic, "offset", k.Offset, "reason", err)
 		}
 	}
 	s.count()
 	return st
 }
 
-// note tells how an operator fared: whether it had hints, whether it used them,
-// and the fraction of points that it could not drop at once.
+// note records how hull3d ran on a frame: whether it had hints, whether it used
+// them, and the fraction of points that it could not drop at once.
 func (s *Stage) note(k *schemas.FrameKey, hinted, used bool, survived float64) {
 	s.cfg.Metrics.Kept(preprocess.Hull3D.String(), survived)
 	s.mu.Lock()
@@ -138,18 +141,20 @@ func (s *Stage) note(k *schemas.FrameKey, hinted, used bool, survived float64) {
 	if st == nil || st.foreign || !st.watch.Note(hinted, used, survived) {
 		return
 	}
-	on := st.watch.On()
-	s.cfg.Metrics.HintsTurned(on)
 	s.count()
-	if on {
-		s.cfg.Log.Info("the stream is again what its model knows: hints are on", "dataset", k.Dataset, "sensor", k.Sensor, "survivors", survived)
+	log := s.cfg.Log.With("dataset", k.Dataset, "sensor", k.Sensor, "survivors", survived)
+	if st.watch.On() {
+		s.cfg.Metrics.HintsTurnedOn()
+		log.Info("the stream is again what its model knows: hints are on")
 	} else {
-		s.cfg.Log.Warn("the stream has drifted from what its model knows: hints are off", "dataset", k.Dataset, "sensor", k.Sensor, "survivors", survived,
+		s.cfg.Metrics.HintsTurnedOff()
+		log.Warn("the stream has drifted from what its model knows: hints are off",
 			"at_calibration", s.model.Load().Meta.Survivors[preprocess.Hull3D.String()])
 	}
 }
 
-// count reports the streams by what has become of their hints.
+// count reports the streams by the state of their hints. The caller holds the
+// lock.
 func (s *Stage) count() {
 	var on, off, foreign int
 	for _, st := range s.streams {
@@ -165,7 +170,8 @@ func (s *Stage) count() {
 	s.cfg.Metrics.Streams(on, off, foreign)
 }
 
-// ForeignError says that a frame is not of the stream that the model is for.
+// ForeignError says that a frame belongs to another stream than the model. Err
+// names the difference.
 type ForeignError struct {
 	Topic     string
 	Partition int32

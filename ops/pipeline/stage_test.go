@@ -212,7 +212,7 @@ func TestForeignStreams(t *testing.T) {
 			}
 		}
 		var foreign *ForeignError
-		if n := strings.Count(s.log.String(), "go without the model"); stop && (n != 0 || len(s.stopped) != 2 || !errors.As(s.stopped[0], &foreign) || foreign.Topic != "t") || !stop && n != 2 {
+		if n := strings.Count(s.log.String(), "are processed without the model"); stop && (n != 0 || len(s.stopped) != 2 || !errors.As(s.stopped[0], &foreign) || foreign.Topic != "t") || !stop && n != 2 {
 			t.Errorf("stop %v: %d warnings, stopped %v", stop, n, s.stopped)
 		}
 		if got := s.streamCounts(t); got != "on 1 off 0 foreign 2" {

@@ -16,24 +16,25 @@ type counters struct {
 	bytesIn, rows, fileBytes, batches atomic.Int64
 	published, publishedBytes         atomic.Int64
 	sequences, tokens                 atomic.Int64
-	firstCommit                       atomic.Int64 // Unix ns; 0: none yet
+	firstCommit                       atomic.Int64 // Unix ns; 0 before the first commit
 	latency                           metrics.Quantiles
 
 	mu     sync.Mutex
-	warned map[string]bool // reasons of rejects that the log has
+	warned map[string]bool // reasons of rejects that have a line in the log
 }
 
-// Stats is a snapshot of totals since the start. What is in it is committed.
+// Stats is a snapshot of totals since the start. It counts committed records only,
+// but for Published and PublishedBytes.
 type Stats struct {
-	Messages, Frames, Points, Rejects int64
-	BytesIn, Rows, FileBytes, Batches int64
-	Sequences, Tokens                 int64         // that models have read; no frames
-	Published, PublishedBytes         int64         // records acknowledged, and their values; committed or not
-	FirstCommit                       time.Time     // zero: none yet
-	LatencyP50, LatencyP99            time.Duration // Kafka's timestamp to commit, by record
+	Messages, Frames, Points, Rejects int64         // records, point clouds, their points, rejects
+	BytesIn, Rows, FileBytes, Batches int64         // bytes of keys and values, rows, bytes of files, commits
+	Sequences, Tokens                 int64         // token sequences, not in Frames, and the tokens read of them
+	Published, PublishedBytes         int64         // acknowledged records and bytes of their values, committed or not
+	FirstCommit                       time.Time     // zero before the first commit
+	LatencyP50, LatencyP99            time.Duration // from a record's Kafka timestamp to its commit
 }
 
-// Stats returns the totals of the given topics, of all without one.
+// Stats returns the totals of the given topics, or of all topics if none is given.
 func (p *Pipeline) Stats(topics ...string) Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +65,7 @@ func (p *Pipeline) Stats(topics ...string) Stats {
 	return s
 }
 
-// statsOf returns the counters of a topic.
+// statsOf returns the counters of a topic, and makes them at the first call.
 func (p *Pipeline) statsOf(topic string) *counters {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,8 +77,8 @@ func (p *Pipeline) statsOf(topic string) *counters {
 	return c
 }
 
-// warnOfRejects logs the first reject of every reason, of a topic: all of them are
-// in the table, and a log of ten thousand would hide what else it says.
+// warnOfRejects logs the first reject of every reason in a topic. Table rejects has
+// all of them, and ten thousand lines would hide the rest of the log.
 func (p *Pipeline) warnOfRejects(c *counters, b *schemas.Batch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,15 +91,16 @@ func (p *Pipeline) warnOfRejects(c *counters, b *schemas.Batch) {
 			c.warned = map[string]bool{}
 		}
 		c.warned[r.Reason] = true
-		p.cfg.Log.Warn("refused; table rejects has this one, and every other that is for this reason", "topic", b.Topic, "partition", b.Partition,
-			"offset", r.Offset, "index", r.Index, "stage", r.Stage, "reason", r.Reason, "message", r.Message)
+		p.cfg.Log.Warn("refused a frame or message; table rejects has it and all later ones with this reason",
+			"topic", b.Topic, "partition", b.Partition, "offset", r.Offset, "index", r.Index,
+			"stage", r.Stage, "reason", r.Reason, "message", r.Message)
 	}
 }
 
 // tally counts results and rejects.
 type tally struct{ frames, points, sequences, tokens, rejects int64 }
 
-// add counts those of b.
+// add counts the results and rejects of b.
 func (c *tally) add(b *schemas.Batch) {
 	c.rejects += int64(len(b.Rejects))
 	for i := range b.Results {

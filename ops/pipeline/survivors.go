@@ -8,12 +8,12 @@ import (
 	"entropipe/schemas"
 )
 
-// survivors returns the points of the frame that the operators of ops can
-// depend on, by their numbers in the whole frame, ascending; not nil. They are
-// what these operators find: every other point lies in the hull of those, or
-// below one of them on every axis, and of equal points the lowest is among them.
+// survivors returns the points that the results of the operators ops depend on, as
+// ascending numbers in the whole frame; never nil. They are the points that these
+// operators find: every other point lies in the hull of the found points, or below
+// a found point on every axis. Of equal points the lowest number survives.
 //
-// What has run for the tables is not run again.
+// An operator that has run for the tables does not run again.
 func (o *operators[T]) survivors(ops schemas.OpSet, r *schemas.Result, in *preprocess.Prepared[T]) []int32 {
 	keep := o.keep[:0]
 	if keep == nil {
@@ -47,7 +47,7 @@ func (o *operators[T]) survivors(ops schemas.OpSet, r *schemas.Result, in *prepr
 	return o.keep
 }
 
-// found returns the points of an operator that has run.
+// found returns the points that op found; op has run.
 func found(op schemas.Op, r *schemas.Result) []int32 {
 	switch op {
 	case schemas.Hull2D:
@@ -58,20 +58,21 @@ func found(op schemas.Op, r *schemas.Result) []int32 {
 	return maximaOf(op, r).Idx
 }
 
-// maximaOf returns the maxima of an operator that has run.
+// maximaOf returns the maxima that op found; op has run.
 func maximaOf(op schemas.Op, r *schemas.Result) *schemas.Maxima {
 	for i := range r.Maxima {
 		if r.Maxima[i].Directions == maximaDirections[op] {
 			return &r.Maxima[i]
 		}
 	}
-	panic("pipeline: maxima that ran are not there")
+	panic("pipeline: the result has no maxima of an operator that ran")
 }
 
-// maximaDirections are the names of what maxima operators look for.
+// maximaDirections are the names of the directions in which each maxima operator
+// looks.
 var maximaDirections = [schemas.NumOps]string{schemas.Maxima2D: "x:max,y:max", schemas.Maxima3D: "x:max,y:max,z:max"}
 
-// sender makes the records to be published. It belongs to one worker.
+// sender makes the records to publish. It belongs to one worker.
 type sender struct {
 	encoder schemas.Encoder
 	points  schemas.Survivors
@@ -79,10 +80,11 @@ type sender struct {
 	keep    []int32
 }
 
-// survivors makes the record of a pruned frame of m; keep are the points'
-// numbers in the whole frame. A frame that is pruned already may be pruned
-// further, for operators that it was pruned for; nil if there are none of ops.
-func (s *sender) survivors(m *schemas.Message, fr *schemas.Frame, r *schemas.Result, keep []int32, ops schemas.OpSet) (*schemas.Record, error) {
+// survivors makes the record of a pruned frame of m; keep are the points' numbers
+// in the whole frame. A frame that is pruned already is pruned further, for those of
+// ops that it was pruned for; the record is nil if there is no such operator.
+func (s *sender) survivors(m *schemas.Message, fr *schemas.Frame, r *schemas.Result,
+	keep []int32, ops schemas.OpSet) (*schemas.Record, error) {
 	p := schemas.Pruned{For: ops, NPoints: r.NPoints, NDropped: r.NDropped}
 	if fr.Pruned != nil {
 		if p.For &= fr.Pruned.For; p.For == 0 {
@@ -99,8 +101,8 @@ func (s *sender) survivors(m *schemas.Message, fr *schemas.Frame, r *schemas.Res
 	return schemas.PrunedRecord(m, fr.FrameKey, &p, bytes.Clone(s.value)), nil
 }
 
-// record returns what is to be published of m: its pruned frame, or m as it is
-// if it holds drawings or a frame that was pruned for other operators.
+// record returns the record to publish for m: its pruned frame, or m unchanged if it
+// holds drawings or a frame that was pruned for other operators.
 func (s *sender) record(m *schemas.Message, frames []schemas.Frame, pruned *schemas.Record) *schemas.Record {
 	if pruned != nil {
 		return pruned
@@ -108,8 +110,8 @@ func (s *sender) record(m *schemas.Message, frames []schemas.Frame, pruned *sche
 	return schemas.ForwardedRecord(m, frames[0].FrameKey)
 }
 
-// positions appends where in index the values of numbers stand: both ascend,
-// and index has them all.
+// positions appends, for each of numbers, its position in index. Both slices ascend,
+// and index contains every one of numbers.
 func positions(dst, index, numbers []int32) []int32 {
 	at := 0
 	for _, n := range numbers {

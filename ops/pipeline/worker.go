@@ -6,25 +6,25 @@ import (
 	"entropipe/schemas"
 )
 
-// worker takes tasks, each by itself: clouds are work enough. Messages of few
-// tokens are not, so it takes several of those at once, and the model reads them
-// in one batch. Rows do not depend on what they were read beside, so it may take
-// what happens to wait.
+// worker is one goroutine that processes tasks. It takes clouds one by one, because
+// each is enough work. Messages of few tokens are not, so it takes several of them
+// at once, a group, and the model reads a group in one batch. Rows do not depend on
+// the rest of their batch, so a group may be any messages that wait.
 //
-// Clouds and tokens wait in queues of their own, and while both do, each branch
-// gets half of a worker's time: a group of messages of tokens takes as long as
-// hundreds of clouds, so that taking turns one by one would leave a frame for
-// each group. Neither branch waits for the end of the other's queue.
+// Clouds and sequences wait in two queues. While both have tasks, each branch gets
+// half of the worker's time. A group takes as long as hundreds of clouds, so taking
+// turns task by task would process one cloud for each group. Neither branch waits
+// for the end of the other's queue.
 type worker struct {
 	p       *Pipeline
 	process Process
 	tokens  *Tokens       // nil: process gets every message
-	ahead   time.Duration // what tokens had of this worker's time beyond clouds
+	ahead   time.Duration // worker time of sequences minus worker time of clouds
 	group   []*task
 	msgs    []part
 }
 
-// maxGroup bounds the messages of one group: they wait for each other.
+// maxGroup bounds the messages of one group, because they wait for each other.
 const maxGroup = 256
 
 func (w *worker) run() {
@@ -44,8 +44,9 @@ func (w *worker) run() {
 	}
 }
 
-// served counts what a branch had. No branch saves up more than the other's last
-// turn took: who had nothing waiting has lost its time.
+// served adds the time of one turn of a branch to ahead. No branch saves up more
+// than the time of the other's last turn: a branch that had no task waiting has
+// lost its time.
 func (w *worker) served(tokens bool, took time.Duration) {
 	if tokens {
 		w.ahead = min(w.ahead+took, took)
@@ -54,7 +55,8 @@ func (w *worker) served(tokens bool, took time.Duration) {
 	}
 }
 
-// take returns the next task, of the branch whose turn it is if one waits there.
+// take returns the next task: one of the branch whose turn it is, if one waits
+// there, else the first that comes. It returns false after Pipeline.Close.
 func (w *worker) take() (t *task, open bool) {
 	first, second := w.p.sequences, w.p.clouds
 	if w.ahead > 0 {
@@ -72,8 +74,8 @@ func (w *worker) take() (t *task, open bool) {
 	return t, open
 }
 
-// gather fills the group: t, and messages of tokens that wait behind it until
-// a batch is full. Other workers get their share of what waits.
+// gather fills the group with t and messages of sequences that wait behind it,
+// until they fill a batch or this worker has its share of the queue.
 func (w *worker) gather(t *task) {
 	w.group = append(w.group[:0], t)
 	share := 1 + len(w.p.sequences)/w.p.cfg.Workers
@@ -91,14 +93,14 @@ func (w *worker) gather(t *task) {
 	}
 }
 
-// load estimates the bytes of a message that are tokens or text: what Arrow
-// says around them is larger than a short sequence.
+// load estimates the bytes of a message that are tokens or text. Arrow's own bytes
+// are more than a short sequence, so they are subtracted.
 func load(m *schemas.Message) int {
 	const around = 512
 	return max(len(m.Value)-around, 16)
 }
 
-// cloud works on one task.
+// cloud processes one task.
 func (w *worker) cloud(t *task) {
 	if t.skipped = t.s.stopped.Load(); !t.skipped {
 		start := time.Now()
@@ -108,7 +110,7 @@ func (w *worker) cloud(t *task) {
 	t.end(w.p)
 }
 
-// sequences works on the group's tasks at once.
+// sequences processes the tasks of the group in one batch.
 func (w *worker) sequences() {
 	start := time.Now()
 	w.msgs = w.msgs[:0]
@@ -132,13 +134,13 @@ func (w *worker) sequences() {
 		}
 		t.end(w.p)
 	}
-	clear(w.group) // the records' memory is not kept
+	clear(w.group) // a reference would keep the records' memory
 	clear(w.msgs)
 }
 
-// finish counts what came of t.
+// finish counts the results and rejects of t, and holds their memory.
 func (t *task) finish(p *Pipeline, took time.Duration) {
-	if t.lease != nil { // else a part, whose message has been summed up
+	if t.lease != nil { // the collector sets the id of a large message itself
 		t.id = t.msg.ID()
 	}
 	for i := range t.results {
@@ -151,8 +153,8 @@ func (t *task) finish(p *Pipeline, took time.Duration) {
 	t.s.src.Processed(t.results, t.rejects, took)
 }
 
-// end hands back the record's memory, unless it is to be read in parts, and lets
-// the collector go on.
+// end ends the lease of t, unless its message is large and is read again in parts,
+// and closes t.done for the collector.
 func (t *task) end(p *Pipeline) {
 	if t.lease != nil && t.rows == 0 {
 		t.lease.done()
