@@ -112,7 +112,7 @@ func flagOfField(f reflect.StructField) string {
 // contentOps lists the operators that run, and those of a cloud with z. By
 // default the two kinds of clouds have different ones.
 func contentOps(frames *pipeline.FrameConfig) (text string, space []schemas.Op) {
-	flat, space := frames.OpsFor(false), frames.OpsFor(true)
+	flat, space := frames.OpsForPlane(), frames.OpsForSpace()
 	var names []string
 	for op := range schemas.NumOps {
 		switch op, f, s := schemas.Op(op), slices.Contains(flat, schemas.Op(op)), slices.Contains(space, schemas.Op(op)); {

@@ -64,10 +64,10 @@ func TestNamesFollowTheConventions(t *testing.T) {
 		}
 	}
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP entropipe_consumer_lag_records Offsets between what is committed and the partition's end.
+# HELP entropipe_consumer_lag_records Offsets from the end of the committed records to the end of the partition.
 # TYPE entropipe_consumer_lag_records gauge
 entropipe_consumer_lag_records{partition="3",topic="t"} 3
-# HELP entropipe_output_rows_total Rows committed.
+# HELP entropipe_output_rows_total Rows that were committed.
 # TYPE entropipe_output_rows_total counter
 entropipe_output_rows_total{table="hulls"} 4
 `), "entropipe_consumer_lag_records", "entropipe_output_rows_total"); err != nil {

@@ -35,26 +35,26 @@ func TestSequencesAreNoFrames(t *testing.T) {
 # TYPE entropipe_attention_audits_total counter
 entropipe_attention_audits_total{result="failed"} 1
 entropipe_attention_audits_total{result="ok"} 1
-# HELP entropipe_attention_rows_total Rows of attention heads under a ladder, by what they read: layout (as the masks say), extended (further blocks), dense (all keys).
+# HELP entropipe_attention_rows_total Rows of attention heads under a ladder by the keys that they read: layout (the masks' blocks), extended (further blocks), dense (all keys).
 # TYPE entropipe_attention_rows_total counter
 entropipe_attention_rows_total{rung="dense",source="t"} 1
 entropipe_attention_rows_total{rung="extended",source="t"} 2
 entropipe_attention_rows_total{rung="layout",source="t"} 5
-# HELP entropipe_batch_padding_tokens_total Tokens that models computed beyond those of the sequences.
+# HELP entropipe_batch_padding_tokens_total Padding tokens that models computed beside the sequences' tokens.
 # TYPE entropipe_batch_padding_tokens_total counter
 entropipe_batch_padding_tokens_total 0
-# HELP entropipe_frames_total Point clouds, by stage and direction.
+# HELP entropipe_frames_total Point clouds that entered (in) or left (out) a stage.
 # TYPE entropipe_frames_total counter
 entropipe_frames_total{direction="in",source="t",stage="operate"} 1
 entropipe_frames_total{direction="out",source="t",stage="commit"} 1
-# HELP entropipe_points_total Points, by stage and direction.
+# HELP entropipe_points_total Points that entered (in) or left (out) a stage.
 # TYPE entropipe_points_total counter
 entropipe_points_total{direction="in",source="t",stage="operate"} 5
-# HELP entropipe_sequences_total Sequences of tokens, by stage and direction.
+# HELP entropipe_sequences_total Token sequences that a model read (in) or that were committed (out).
 # TYPE entropipe_sequences_total counter
 entropipe_sequences_total{direction="in",source="t",stage="model"} 2
 entropipe_sequences_total{direction="out",source="t",stage="commit"} 2
-# HELP entropipe_tokens_total Tokens that models read (in), were committed with their sequences (out), and generated.
+# HELP entropipe_tokens_total Tokens that models read (in), that were committed with their sequences (out), and that models generated (generated).
 # TYPE entropipe_tokens_total counter
 entropipe_tokens_total{direction="generated",source="t",stage="model"} 2
 entropipe_tokens_total{direction="in",source="t",stage="model"} 10

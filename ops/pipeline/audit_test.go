@@ -79,7 +79,7 @@ func TestAudits(t *testing.T) {
 # HELP entropipe_attention_audits_total Sequences that were compared with dense attention, by result: ok, failed.
 # TYPE entropipe_attention_audits_total counter
 entropipe_attention_audits_total{result="ok"} %d
-# HELP entropipe_attention_plans_total Sequences by their attention: sparse (by frozen masks), dense (in spite of masks: fallen back), none (no masks).
+# HELP entropipe_attention_plans_total Sequences by their attention: sparse (by frozen masks), dense (the model has masks, but not for this sequence), none (no masks).
 # TYPE entropipe_attention_plans_total counter
 entropipe_attention_plans_total{plan="sparse",source="t"} 40
 `, n)), "entropipe_attention_audits_total", "entropipe_attention_plans_total"); err != nil {

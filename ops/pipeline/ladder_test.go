@@ -103,7 +103,7 @@ func TestAuditsOfALadder(t *testing.T) {
 		t.Fatalf("%d rows read more, %d all: nothing was tested", extended, dense)
 	}
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(fmt.Sprintf(`
-# HELP entropipe_attention_rows_total Rows of attention heads under a ladder, by what they read: layout (as the masks say), extended (further blocks), dense (all keys).
+# HELP entropipe_attention_rows_total Rows of attention heads under a ladder by the keys that they read: layout (the masks' blocks), extended (further blocks), dense (all keys).
 # TYPE entropipe_attention_rows_total counter
 entropipe_attention_rows_total{rung="dense",source="t"} %d
 entropipe_attention_rows_total{rung="extended",source="t"} %d

@@ -394,10 +394,10 @@ func TestLagGrowsWhileCommitsAreStuck(t *testing.T) {
 		go func() { done <- p.Partition(ctx, "t", 0, l) }()
 		time.Sleep(time.Minute)
 		want := `
-# HELP entropipe_consumer_lag_records Offsets between what is committed and the partition's end.
+# HELP entropipe_consumer_lag_records Offsets from the end of the committed records to the end of the partition.
 # TYPE entropipe_consumer_lag_records gauge
 entropipe_consumer_lag_records{partition="0",topic="t"} 40
-# HELP entropipe_consumer_lag_seconds Age of the last committed record (of the first one read before any is) while there is lag, else 0.
+# HELP entropipe_consumer_lag_seconds Age of the last committed record while the partition lags; before the first commit, age of the first record read; 0 without lag.
 # TYPE entropipe_consumer_lag_seconds gauge
 entropipe_consumer_lag_seconds{partition="0",topic="t"} 7200
 `

@@ -517,10 +517,10 @@ func TestBatchesAreCounted(t *testing.T) {
 		t.Errorf("%d batches, %d tokens of %d, %d padding, fill %v", b.Batches.Load(), b.Tokens.Load(), b.Room.Load(), b.Padding.Load(), b.Fill())
 	}
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP entropipe_batch_padding_tokens_total Tokens that models computed beyond those of the sequences.
+# HELP entropipe_batch_padding_tokens_total Padding tokens that models computed beside the sequences' tokens.
 # TYPE entropipe_batch_padding_tokens_total counter
 entropipe_batch_padding_tokens_total 0
-# HELP entropipe_attention_plans_total Sequences by their attention: sparse (by frozen masks), dense (in spite of masks: fallen back), none (no masks).
+# HELP entropipe_attention_plans_total Sequences by their attention: sparse (by frozen masks), dense (the model has masks, but not for this sequence), none (no masks).
 # TYPE entropipe_attention_plans_total counter
 entropipe_attention_plans_total{plan="none",source="t"} 4
 `), "entropipe_batch_padding_tokens_total", "entropipe_attention_plans_total"); err != nil {
