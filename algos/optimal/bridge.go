@@ -2,9 +2,9 @@ package optimal
 
 import "slices"
 
-// bridge returns the edge of the upper hull of p, q and in that crosses the
-// vertical line just right of x = m: a.x <= m < b.x. p and q are the leftmost
-// and the rightmost point and on different sides.
+// bridge returns the edge (a, b) of the upper hull of p, q and in that crosses the
+// vertical line just right of x = m: a.x <= m < b.x. p and q are the leftmost and the
+// rightmost point, on different sides of that line.
 //
 //	            b---.
 //	     .--*--'  .  `.
@@ -12,12 +12,12 @@ import "slices"
 //	 / .      m  .
 //	p    .
 //
-// The line through a and b is the lowest over all points, seen at m: a linear
-// program in two variables. Points are added in random order, beginning with p
-// and q. One above the line so far is an end of the new bridge; the other end
-// is the last that a line through it, turning, meets on the other side. The
-// k-th point is an end with probability 2/k, so that all of it costs a
-// constant number of tests a point, in expectation.
+// At x = m, the line through a and b is the lowest line above all points: a linear
+// program in two variables. Points are added in random order, beginning with p and q.
+// A point above the line so far is an end of the new bridge; the other end is the
+// last point on the other side that a line turning around the new end meets. The k-th
+// point is an end with probability 2/k, so the expected cost is a constant number of
+// orientations a point.
 func (h *half[T]) bridge(p, q site[T], in []site[T], m T) (a, b site[T]) {
 	limit := h.tests + h.luck*len(in)
 	for i := len(in) - 1; i > 0; i-- {
@@ -51,8 +51,8 @@ func (h *half[T]) bridge(p, q site[T], in []site[T], m T) (a, b site[T]) {
 	return h.extend(p, q, a, b, in)
 }
 
-// extend returns the outermost points on the line through a and b, of equal
-// points the lowest index: inner ones, and copies, are no vertices.
+// extend returns the outermost points on the line through a and b, with the lowest
+// index among equal points. Points between them, and equal points, are no vertices.
 func (h *half[T]) extend(p, q, a, b site[T], in []site[T]) (left, right site[T]) {
 	left, right = a, b
 	take := func(s site[T]) {
@@ -74,8 +74,8 @@ func (h *half[T]) extend(p, q, a, b site[T], in []site[T]) (left, right site[T])
 	return left, right
 }
 
-// bridgeBySorting is bridge along the whole chain, for the unlucky: no order of
-// points, however unfortunate, makes the algorithm quadratic.
+// bridgeBySorting is bridge by way of the whole chain. It replaces bridge where the
+// random order is bad, so that no order makes the algorithm quadratic.
 func (h *half[T]) bridgeBySorting(p, q site[T], in []site[T], m T) (a, b site[T]) {
 	h.lost++
 	slices.SortFunc(in, func(s, o site[T]) int {
@@ -95,7 +95,7 @@ func (h *half[T]) bridgeBySorting(p, q site[T], in []site[T], m T) (a, b site[T]
 		chain = append(chain, s)
 	}
 	for i, s := range in {
-		if i+1 < len(in) && in[i+1].x == s.x { // the last of a column is its top
+		if i+1 < len(in) && in[i+1].x == s.x { // the last point of a column is its top
 			continue
 		}
 		push(s)

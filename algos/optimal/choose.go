@@ -2,15 +2,15 @@ package optimal
 
 import "entropipe/algos/geom"
 
-// luckFactor bounds what choose spends on random pivots, in points looked at for
-// each point given; 4 are expected.
+// luckFactor bounds the cost of random pivots in choose: it is the number of points
+// looked at for each point given. 4 are expected.
 const luckFactor = 10
 
-// choose puts in order the k-th of q (from 0): no earlier one comes after it,
-// no later one before it. Pivots are random until that has cost luckFactor
-// points each, then medians of medians, so that it is linear in the worst case
-// too (Hoare 1961; Blum, Floyd, Pratt, Rivest and Tarjan, "Time bounds for
-// selection", 1973). It returns the number of points it looked at.
+// choose moves the k-th point of q in the order of before (from 0) to place k, the
+// points before it in front of it and the others behind it. It returns the number of
+// points looked at. Pivots are random until they have cost luck looks a point, then
+// medians of medians, so that the cost is linear in the worst case, too (Hoare 1961;
+// Blum, Floyd, Pratt, Rivest and Tarjan, "Time bounds for selection", 1973).
 func choose[T geom.Float](d *dice, q []site[T], k int, luck int) (looked int) {
 	budget := luck * len(q)
 	for len(q) > 1 {
@@ -34,7 +34,7 @@ func choose[T geom.Float](d *dice, q []site[T], k int, luck int) (looked int) {
 	return looked
 }
 
-// divide moves what comes before q[pivot] in front of it and returns its place.
+// divide moves the points before q[pivot] in front of it, and returns its place.
 func divide[T geom.Float](q []site[T], pivot int) int {
 	last := len(q) - 1
 	p := q[pivot]
@@ -50,8 +50,9 @@ func divide[T geom.Float](q []site[T], pivot int) int {
 	return at
 }
 
-// medianOfMedians moves to the front of q one of its points with at least
-// three tenths of the others, less a few, on either side.
+// medianOfMedians moves a point of q to the front that has at least three tenths of
+// the other points, less a few, on either side. It returns the number of points
+// looked at.
 func medianOfMedians[T geom.Float](d *dice, q []site[T]) (looked int) {
 	groups := 0
 	for from := 0; from < len(q); from += 5 {

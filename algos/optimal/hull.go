@@ -7,29 +7,29 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Hull2D finds convex hulls in the plane. The zero value is ready. It keeps its
-// scratch memory between calls, some 30 bytes a point: use one a goroutine,
-// never two calls at a time.
+// Hull2D computes convex hulls in the plane. The zero value is ready. A Hull2D keeps
+// its working memory between calls, some 30 bytes a point. It must not be used by
+// two goroutines at a time: make one for each goroutine.
 type Hull2D[T geom.Float] struct {
-	// Upper and Lower are the traces of the last call that found that half of
-	// the hull.
+	// Upper and Lower are the traces of the last calls that computed the upper and
+	// the lower hull.
 	Upper, Lower Trace
 
 	half  half[T]
 	chain []int32
 }
 
-// Append appends to dst the indices of the vertices of the hull of c and
-// returns it: counter-clockwise from the lexicographic minimum (x, then y);
-// points on an edge are no vertices; of equal points (-0 equals 0) the lowest
-// index stands. No point gives nothing, equal points give one index, collinear
-// points their two ends. It is what hull.Hull2D gives.
+// Append appends the indices of the vertices of the hull of c to dst and returns the
+// extended slice. The result is that of hull.Hull2D: counter-clockwise from the
+// lexicographic minimum (x, then y); points on an edge are no vertices; equal points
+// (-0 equals 0) count as the one with the lowest index. An empty cloud adds nothing,
+// equal points add one index, collinear points add their two ends.
 //
-// It is exact for all finite coordinates. Cost: expected O(n(H+1)), where H is
-// the sum of the structural entropies of c for the upper and the lower hull;
-// O(n log² n) for the worst luck with random choices, which are the same in
-// every call. It panics when slices differ in length, when x or y is not finite,
-// or beyond 2^31-1 points.
+// The result is exact for all finite coordinates. Cost: expected O(n(H+1)), where H
+// is the sum of the structural entropies of c for the upper and the lower hull;
+// O(n log² n) for the worst random choices, which are the same in every call. Append
+// panics when slices differ in length, when x or y is not finite, and for more than
+// 2^31-1 points.
 //
 // Source: Kirkpatrick and Seidel, "The ultimate planar convex hull algorithm?"
 // (1986), with the pruning step that Afshani, Barbay and Chan added to make it
@@ -40,7 +40,7 @@ func (h *Hull2D[T]) Append(dst []int32, c geom.Cloud[T]) []int32 {
 	dst = h.AppendLower(dst, c)
 	h.chain = h.AppendUpper(h.chain[:0], c)
 	slices.Reverse(h.chain)
-	// Where the lower hull ends the upper may begin, and the other way round.
+	// Each of the two hulls may begin with the vertex where the other ends.
 	for _, v := range h.chain {
 		if v != dst[start] && v != dst[len(dst)-1] {
 			dst = append(dst, v)
@@ -61,22 +61,24 @@ func (h *Hull2D[T]) AppendLower(dst []int32, c geom.Cloud[T]) []int32 {
 	return h.half.appendTo(dst, c, -1, &h.Lower)
 }
 
-// half finds upper hulls; lower ones are those of the mirrored cloud.
+// half computes upper hulls. A lower hull is the upper hull of the mirrored cloud.
 type half[T geom.Float] struct {
 	dst   []int32
 	trace *Trace
 	sites []site[T]
 	stack []site[T]
 	dice  dice
-	luck  int // bridgeLuck but in tests
-	tests int // sides of lines, in the last call
-	lost  int // bridges whose luck ran out, in the last call
+	luck  int // bridgeLuck, except in tests
+	tests int // number of orientations in the last call
+	lost  int // number of bridges in the last call that exceeded bridgeLuck
 }
 
-// bridgeLuck bounds what a bridge costs in random order, in sides of lines a
-// point; 5 are expected at most.
+// bridgeLuck bounds the cost of a bridge in random order, in orientations a point. At
+// most 5 are expected.
 const bridgeLuck = 20
 
+// appendTo appends the vertices of the upper hull of c, with y times up, by ascending
+// x, and fills trace.
 func (h *half[T]) appendTo(dst []int32, c geom.Cloud[T], up T, trace *Trace) []int32 {
 	h.sites = load(h.sites[:0], c, 1, up)
 	trace.reset(len(h.sites))
@@ -106,15 +108,16 @@ func (h *half[T]) appendTo(dst []int32, c geom.Cloud[T], up T, trace *Trace) []i
 	return dst
 }
 
-// side is +1 for a point s above the line from a to b, a left of b.
+// side returns +1 for a point s above the line from a to b, -1 below it, 0 on it. a
+// is left of b.
 func (h *half[T]) side(a, b, s site[T]) int {
 	h.tests++
 	return exact.Orient2D(float64(a.x), float64(a.y), float64(b.x), float64(b.y), float64(s.x), float64(s.y))
 }
 
-// solve appends the vertices from p to q, which are vertices themselves, or the
-// same one; in holds the points between them, none left of p, right of q or
-// equal to them with a lower index.
+// solve appends the vertices from p to q, which are two vertices or the same vertex.
+// in holds the points between them: none lies left of p or right of q, or equals one
+// of them and has a lower index.
 func (h *half[T]) solve(p, q site[T], in []site[T]) {
 	h.trace.Touched += int64(len(in)) + 1
 	if p.i != q.i {
@@ -128,8 +131,8 @@ func (h *half[T]) solve(p, q site[T], in []site[T]) {
 		}
 		return
 	}
-	// What is above the chord lies strictly between p and q in x, so that the
-	// median does, and the bridge over it divides: either side has at most half.
+	// The points above the chord lie strictly between p and q in x. So does their
+	// median, and the bridge over it divides: either side has at most half of them.
 	middle := len(in) / 2
 	choose(&h.dice, in, middle, luckFactor)
 	a, b := h.bridge(p, q, in, in[middle].x)
@@ -138,14 +141,14 @@ func (h *half[T]) solve(p, q site[T], in []site[T]) {
 	h.solve(b, q, right)
 }
 
-// report appends a vertex, which is a group of its own.
+// report appends a vertex, and opens a group for it alone.
 func (h *half[T]) report(v site[T]) {
 	h.dst = append(h.dst, v.i)
 	h.trace.Group[v.i] = h.trace.open(v.i, v.i)
 }
 
-// prune returns the points of in above the chord from p to q: the step of
-// Afshani, Barbay and Chan.
+// prune returns the points of in above the chord from p to q, and puts the other
+// points into a group: the step of Afshani, Barbay and Chan.
 func (h *half[T]) prune(p, q site[T], in []site[T]) []site[T] {
 	n, group := 0, int32(-1)
 	for _, s := range in {
@@ -162,8 +165,8 @@ func (h *half[T]) prune(p, q site[T], in []site[T]) []site[T] {
 	return in[:n]
 }
 
-// part returns the points left of a and right of b; the others but these two
-// are below the bridge.
+// part returns the points left of a and the points right of b. The other points lie
+// on or below the bridge, and are put into a group, except a and b.
 func (h *half[T]) part(a, b site[T], in []site[T]) (left, right []site[T]) {
 	lo, hi, group := 0, len(in), int32(-1)
 	for i := 0; i < hi; {

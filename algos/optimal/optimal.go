@@ -1,20 +1,20 @@
-// Package optimal holds the instance-optimal algorithms for maxima and convex
-// hulls in the plane, as references: their results are those of packages maxima
-// and hull, and what they touch is the least that any algorithm of their kind
-// can, up to a constant, for every single input.
+// Package optimal holds the instance-optimal algorithms for maxima and convex hulls
+// in the plane, as references. Their results are those of packages maxima and hull.
+// Up to a constant factor, they touch the least number of points that any algorithm
+// of their kind can, for every single input.
 //
-// It is not for speed. It is the yardstick of the work on entropy: a count of
-// touched points, and a "trace" of how they were done with.
+// The package is not made for speed. It measures: it counts the touched points, and
+// records a trace of the proofs by which points were dropped.
 //
-// A cloud is divided by the median of x again and again, and points that can
-// no longer matter are "pruned" as early as one other point (maxima) or one
-// "chord" between two vertices (hull) proves it. Points pruned by the same proof
-// are one "group"; the proof is the group's "range". A partition into such
-// groups is called respectful, and the least entropy H of a respectful
-// partition is the structural entropy of the cloud: both algorithms touch
-// O(n(H+1)) points, and no algorithm that compares coordinates or sides of
-// lines, and does not know the order of its input, can do better (Afshani,
-// Barbay and Chan, "Instance-Optimal Geometric Algorithms", 2009 and 2017).
+// The algorithms divide a cloud by the median of x again and again. They prune a
+// point as soon as one other point (maxima) or one chord between two vertices
+// (hull) proves that it cannot matter. The points pruned by the same proof are a
+// group; the proof is the group's range. A partition into such groups is called
+// respectful, and the least entropy H of a respectful partition is the structural
+// entropy of the cloud. Both algorithms touch O(n(H+1)) points. No algorithm that
+// compares coordinates or sides of lines, and does not know the order of its input,
+// can do better (Afshani, Barbay and Chan, "Instance-Optimal Geometric Algorithms",
+// 2009 and 2017).
 package optimal
 
 import (
@@ -25,30 +25,31 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Trace tells how an algorithm got rid of the points of one cloud. Its slices
-// are reused: they are valid until the next call that fills it.
+// Trace records the groups in which an algorithm dropped the points of one cloud. Its
+// slices are valid until the next call that fills it.
 type Trace struct {
-	// Touched is the sum of the sizes of all subproblems: the cost of the run,
-	// in points. At least n (0 for no point), at most n(log2 n + 2). It depends
-	// on the set of points only, not on their order.
+	// Touched is the cost of the run in points: the sum of the sizes of all
+	// subproblems, at least n (0 for no point) and at most n(log2 n + 2). It depends
+	// on the set of points, not on their order.
 	Touched int64
-	// Group holds the number of every point's group, from 0 on.
+	// Group[i] is the group of point i, a number from 0 on.
 	Group []int32
-	// Ranges holds the range of every group.
+	// Ranges[g] is the range of group g.
 	Ranges []Range
 
 	sizes []int32
 }
 
-// Range is what proves that the points of a group need no more work: for maxima
-// the maximal point A = B, which is at least as good as each of them on every
-// axis (and one of them); for hulls the chord from vertex A to vertex B, on or
-// below which they lie (above, for the lower hull), between the two. A vertex is
-// alone in a group of its own, A = B.
+// Range is the proof that the points of a group need no more work. For maxima A = B
+// is a maximal point of the group that is at least as good as every point of the
+// group on every axis. For the upper hull A and B are the ends of a chord between
+// two vertices, and the points of the group lie on or below it, between its ends;
+// for the lower hull on or above it. A vertex is alone in its group, with A = B.
 type Range struct{ A, B int32 }
 
-// Entropy returns the entropy of the sizes of the groups, in nats a point, from
-// 0 to log n: an upper bound of the cloud's structural entropy. O(n).
+// Entropy returns Σ s/n log(n/s) over the sizes s of the groups, in nats a point,
+// from 0 to log n: an upper bound of the cloud's structural entropy. No points give
+// 0. Cost: O(n). It must not be called concurrently.
 func (t *Trace) Entropy() float64 {
 	t.sizes = append(t.sizes[:0], make([]int32, len(t.Ranges))...)
 	for _, g := range t.Group {
@@ -63,7 +64,7 @@ func (t *Trace) Entropy() float64 {
 	return max(sum, 0)
 }
 
-// reset makes room for n points, all of them in no group.
+// reset makes room for n points without groups.
 func (t *Trace) reset(n int) {
 	t.Touched, t.Ranges = 0, t.Ranges[:0]
 	if cap(t.Group) < n {
@@ -72,13 +73,13 @@ func (t *Trace) reset(n int) {
 	t.Group = t.Group[:n]
 }
 
-// open begins a group and returns its number.
+// open begins a group with range (a, b) and returns its number.
 func (t *Trace) open(a, b int32) int32 {
 	t.Ranges = append(t.Ranges, Range{a, b})
 	return int32(len(t.Ranges) - 1)
 }
 
-// Caller's mistakes.
+// Panics at mistakes of the caller.
 const (
 	badLengths = "optimal: coordinate slices of unequal lengths"
 	badSize    = "optimal: more than 2^31-1 points"
@@ -91,8 +92,8 @@ type site[T geom.Float] struct {
 	i    int32
 }
 
-// before is a total order: by x, then y, then falling index, so that of equal
-// points the lowest index is the greatest.
+// before is a total order: by x, then y, then falling index. So among equal points
+// the one with the lowest index comes last.
 func (s site[T]) before(o site[T]) bool {
 	switch {
 	case s.x != o.x:
@@ -103,7 +104,8 @@ func (s site[T]) before(o site[T]) bool {
 	return s.i > o.i
 }
 
-// load appends the points of c to dst, coordinates times sx and sy.
+// load appends the points of c to dst, with coordinates times sx and sy. It panics
+// at mistakes of the caller.
 func load[T geom.Float](dst []site[T], c geom.Cloud[T], sx, sy T) []site[T] {
 	if len(c.Y) != len(c.X) || c.Z != nil && len(c.Z) != len(c.X) {
 		panic(badLengths)
@@ -121,7 +123,8 @@ func load[T geom.Float](dst []site[T], c geom.Cloud[T], sx, sy T) []site[T] {
 	return dst
 }
 
-// sign is the factor that turns an axis so that larger is better.
+// sign returns the factor that turns an axis so that larger is better: -1 for a
+// minimised axis, else 1.
 func sign[T geom.Float](low bool) T {
 	if low {
 		return -1
@@ -129,8 +132,8 @@ func sign[T geom.Float](low bool) T {
 	return 1
 }
 
-// dice are the random choices of one call: always the same, so that a call can
-// be repeated.
+// dice makes the random choices of one call. They are the same in every call, so
+// that a call can be repeated.
 type dice struct{ rng rand.PCG }
 
 func (d *dice) reset() { d.rng.Seed(0x6f70, 0x7469) }
