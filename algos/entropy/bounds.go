@@ -8,11 +8,13 @@ import (
 	"entropipe/algos/geom"
 )
 
-// FromSize bounds the entropy of n points by their number h of maximal points or
-// hull vertices (for UpperHull and LowerHull those of that side). A range holds at
-// most one maximal point, two vertices in the plane, four in space, and the most
-// uneven groups that this allows have the least entropy; from above, the maximal
-// points, the edges or the tetrahedra on all faces are enough ranges. Loose, and free.
+// FromSize returns bounds of the entropy of n points with h maximal points or hull
+// vertices (for UpperHull and LowerHull the vertices of that side). A range holds at
+// most one maximal point, two vertices in the plane, four vertices in space; the most
+// uneven groups with this property have the least entropy, the lower bound. The
+// maximal points, the edges or the tetrahedra on all faces are enough ranges, which
+// gives the upper bound. No points give 0. The bounds are loose. Cost: O(h) for
+// Hull2D, else O(1).
 func FromSize(p Problem, n, h int) Bracket {
 	if n == 0 || h == 0 {
 		return Bracket{}
@@ -34,8 +36,9 @@ func FromSize(p Problem, n, h int) Bracket {
 	return Bracket{lower, 2 * min(math.Log(max(float64(h)/2, 1)), math.Log(size)), Size}
 }
 
-// crowded is the least entropy of n points when a group holds at most some of h of
-// them: all others crowd into one group, which no vector of sizes majorises.
+// crowded returns the least entropy of n points when a group holds at most most of h
+// special points: all other points are in one group, and no vector of sizes
+// majorises that one.
 func crowded(n, h, most int) float64 {
 	if h <= most {
 		return 0
@@ -45,9 +48,10 @@ func crowded(n, h, most int) float64 {
 	return max(math.Log(float64(n))-sum/float64(n), 0)
 }
 
-// FromSlabs returns the vertical entropy as an upper bound for UpperHull or
-// LowerHull: a group is what lies under one edge. Vertices may be those of the whole
-// hull. It can be some nats too large. Cost: O(n log h).
+// FromSlabs returns the vertical entropy as an upper bound for UpperHull or LowerHull:
+// the points under one edge are a group. vertices are those of the side or of the
+// whole hull. The bound can be some nats too large. It panics for other problems.
+// Cost: O(n log h).
 func FromSlabs[T geom.Float](c geom.Cloud[T], vertices []int32, p Problem) Bracket {
 	chain, raw := chainOf(c, vertices, p)
 	if len(chain) < 2 {
@@ -68,8 +72,8 @@ func FromSlabs[T geom.Float](c geom.Cloud[T], vertices []int32, p Problem) Brack
 	return bracket(0, OfSizes(sizes), float64(c.Len()), Vertical)
 }
 
-// chainOf returns one side's vertices from left to right, and coordinates in which
-// that side is the upper one.
+// chainOf returns the vertices of one side from left to right, and coordinates in
+// which that side is the upper hull.
 func chainOf[T geom.Float](c geom.Cloud[T], vertices []int32, p Problem) ([]int32, *points) {
 	if p != UpperHull && p != LowerHull {
 		panic(badProblem)
@@ -82,10 +86,10 @@ func chainOf[T geom.Float](c geom.Cloud[T], vertices []int32, p Problem) ([]int3
 }
 
 // FromQuickhull returns the entropy of quickhull's partition as an upper bound for
-// UpperHull or LowerHull: points are divided at the vertex farthest above the chord,
-// and what lies under the two chords from there is done. Vertices may be those of
-// the whole hull. Where quickhull would go too deep the vertex in the middle divides.
-// Cost: O(n log n + h log n) vertices and sides.
+// UpperHull or LowerHull: quickhull divides the points at the vertex farthest above
+// the chord, and drops the points under the two new chords. vertices are those of the
+// side or of the whole hull. Where quickhull would go too deep, the middle vertex
+// divides. It panics for other problems. Cost: O((n + h) log n) orientations.
 func FromQuickhull[T geom.Float](c geom.Cloud[T], vertices []int32, p Problem) Bracket {
 	chain, raw := chainOf(c, vertices, p)
 	n := c.Len()
@@ -120,7 +124,8 @@ type quick struct {
 	deep  int
 }
 
-// divide treats points above the chord of vertices a and b of the chain.
+// divide divides the points ids, which lie above the chord of vertices a and b of the
+// chain.
 func (q *quick) divide(a, b int, ids []int32, level int) {
 	if len(ids) == 0 {
 		return
@@ -145,7 +150,7 @@ func (q *quick) divide(a, b int, ids []int32, level int) {
 	q.divide(m, b, q.drop(m, b, ids[left:]), level+1)
 }
 
-// drop makes a group of what lies on or under a chord, and returns the rest.
+// drop makes a group of the points on or under a chord, and returns the other points.
 func (q *quick) drop(a, b int, ids []int32) []int32 {
 	x, y := q.p[0], q.p[1]
 	i, j, kept := q.chain[a], q.chain[b], 0
@@ -159,8 +164,8 @@ func (q *quick) drop(a, b int, ids []int32) []int32 {
 	return ids[:kept]
 }
 
-// PointwiseBound returns a lower bound: every point's group is at most the largest range
-// that holds it. Cost: O(members).
+// PointwiseBound returns a lower bound: the group of a point is no larger than the
+// largest range that holds the point. Cost: O(members).
 func PointwiseBound(f *Family) Bracket {
 	n := f.total()
 	largest := make([]float64, f.Points)
@@ -181,11 +186,11 @@ func PointwiseBound(f *Family) Bracket {
 }
 
 // FractionalBound returns a lower bound: the least of -1/n Σ_i log Σ_{r holds i} w_r
-// over weights w of ranges and single points that add up to 1, which a partition's
-// shares are an instance of. Expectation and maximisation, from even weights, comes
-// near the least, and the largest (1/n) Σ_{i in r} 1/a_i says how near: its logarithm
-// is subtracted, so any number of steps gives a true bound. For families without
-// Weight. Cost: O(members) a step.
+// over weights w of ranges and single points that add up to 1; the shares of a
+// partition are such weights. Expectation and maximisation from even weights comes
+// near the least value. The logarithm of the largest (1/n) Σ_{i in r} 1/a_i bounds the
+// distance and is subtracted, so any number of steps gives a true bound. It panics
+// for a family with Weight. Cost: O(members) a step.
 func FractionalBound(f *Family, steps int) Bracket {
 	if f.Weight != nil {
 		panic(badWeight)
@@ -239,4 +244,4 @@ func FractionalBound(f *Family, steps int) Bracket {
 	return bracket(value-math.Log(gap)-f.Slack, math.Inf(1), size, Fractional)
 }
 
-const badWeight = "entropy: a bound for families without weights"
+const badWeight = "entropy: the bound needs a family without weights"

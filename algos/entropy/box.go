@@ -2,14 +2,15 @@ package entropy
 
 import "entropipe/algos/geom"
 
-// Box is an axis-parallel box, whose unit is that of temperatures: coordinates
-// are taken as fractions of it.
+// Box is an axis-parallel box. Losses take coordinates as fractions of a box, and
+// temperatures are lengths in that unit.
 type Box struct{ Lo, Hi [3]float64 }
 
 // UnitBox leaves coordinates as they are.
 var UnitBox = Box{Hi: [3]float64{1, 1, 1}}
 
-// BoxOf returns the bounding box of c, the zero Box for no points.
+// BoxOf returns the bounding box of c, the zero Box for no points. Coordinates must be
+// finite. Cost: one read of the coordinates.
 func BoxOf[T geom.Float](c geom.Cloud[T]) (b Box) {
 	for k, v := range [][]T{c.X, c.Y, c.Z} {
 		if len(v) == 0 {
@@ -28,8 +29,8 @@ func BoxOf[T geom.Float](c geom.Cloud[T]) (b Box) {
 	return b
 }
 
-// unit appends v, as fractions of the box along an axis, to dst[:0]. Where the
-// box is flat all are 0.
+// unit appends v as fractions of the box along an axis to dst[:0]. Where the box is
+// flat, all fractions are 0.
 func unit[T geom.Float](dst []float64, v []T, b *Box, axis int) []float64 {
 	dst = dst[:0]
 	lo, size, half := b.scale(axis)
@@ -45,8 +46,8 @@ func unit[T geom.Float](dst []float64, v []T, b *Box, axis int) []float64 {
 	return dst
 }
 
-// scale returns origin and size of an axis, both to be taken of halved
-// coordinates where the size would overflow.
+// scale returns origin and size of an axis for coordinates times half, which is 1, or
+// 1/2 where the size would overflow.
 func (b *Box) scale(axis int) (lo, size, half float64) {
 	lo, half = b.Lo[axis], 1
 	size = b.Hi[axis] - lo

@@ -7,7 +7,7 @@ import (
 	"entropipe/algos/geom"
 )
 
-// HalfSpace is where W·x - B is positive.
+// HalfSpace is the set of points x with W·x - B > 0.
 type HalfSpace struct {
 	W [3]float64
 	B float64
@@ -16,36 +16,37 @@ type HalfSpace struct {
 // MaxHalfSpaces is the largest number of half-spaces of a CellEntropy.
 const MaxHalfSpaces = 64
 
-// CellEntropy computes the paper's halfspace-aware surrogate, H_soft: the entropy
-// of the masses q_j = 1/n Σ_i g_j(x_i) of the cells of some half-spaces. A cell is a
-// pattern of sides; g_j(x) is the product of σ(z_t) or 1 - σ(z_t), as the pattern
-// says, z_t = (W_t·x - B_t)/Tau, divided by the sum over cells. The common factor
-// cancels: g is the softmax over cells of ½ Σ_t ±z_t, which is how it is computed.
-// Cells are those that the data realise (Cells); with PrincipalHalves it is what the
-// paper calls the halfspace-aware H_diff.
+// CellEntropy computes the paper's halfspace-aware surrogate, H_soft: the entropy of
+// the masses q_j = 1/n Σ_i g_j(x_i) of the cells of some half-spaces. A cell is a
+// pattern of sides. With z_t = (W_t·x - B_t)/Tau, g_j(x) is the product over t of
+// σ(z_t) inside and 1 - σ(z_t) outside of half-space t, divided by the sum over
+// cells. A common factor cancels, and g is computed as the softmax over cells of
+// ½ Σ_t ±z_t. Cells returns the cells that the data realise; with these and
+// PrincipalHalves it is what the paper calls the halfspace-aware H_diff.
 //
-// It is not an estimate of H: nothing makes its cells legal groups. Over the
-// families of the tests its R² with H is 0.4 for maxima and 0.1 for hulls, and it
-// falls where H rises.
+// It is not an estimate of H: its cells are no legal groups. Over the families of the
+// tests its R² with H is 0.4 for maxima and 0.1 for hulls, and it falls where H rises.
 //
-// Use one a goroutine.
+// A CellEntropy keeps its working memory between calls. It must not be used by two
+// goroutines at a time: make one for each goroutine.
 type CellEntropy[T geom.Float] struct {
-	// Tau is the temperature.
+	// Tau is the temperature, positive.
 	Tau float64
 
 	z, g, mass, logs []float64
-	pull             []float64 // derivative by the logits of one point
+	pull             []float64 // derivative with respect to the logits of one point
 	sides            []uint64
 }
 
 const (
 	badHalves = "entropy: more than 64 half-spaces"
-	badTau    = "entropy: temperature not positive"
+	badTau    = "entropy: the temperature must be positive"
 )
 
-// Cells appends to dst the patterns of sides of the points of c, each once,
-// ascending: bit t says that a point is in half-space t. Freeze them to compare
-// values. Cost: O(n·m + n log n).
+// Cells appends the cells of the points of c, each once and ascending, to dst and
+// returns the extended slice. Bit t of a cell says that its points are in half-space
+// t. Values are comparable only with the same cells. It panics for more than
+// MaxHalfSpaces half-spaces. Cost: O(n·m + n log n) for m half-spaces.
 func (s *CellEntropy[T]) Cells(dst []uint64, c geom.Cloud[T], halves []HalfSpace) []uint64 {
 	check(c, 2)
 	if len(halves) > MaxHalfSpaces {
@@ -65,16 +66,20 @@ func (s *CellEntropy[T]) Cells(dst []uint64, c geom.Cloud[T], halves []HalfSpace
 	return append(dst, slices.Compact(s.sides)...)
 }
 
-// Value returns H_soft, from 0 to log of the number of cells. No points or no
-// cells give 0. Cost: O(n·m·cells).
+// Value returns H_soft, from 0 to log k for k cells. No points or no cells give 0. It
+// panics for more than MaxHalfSpaces half-spaces, and for a Tau that is not positive.
+// Cost: O(n·m·k) for m half-spaces.
 func (s *CellEntropy[T]) Value(c geom.Cloud[T], halves []HalfSpace, cells []uint64) float64 {
 	s.assign(c, halves, cells)
 	return entropyOf(s.mass, s.logs)
 }
 
-// Gradient returns H_soft and writes its derivatives with respect to points and
-// half-spaces to slices of at least their lengths. Cells count as constants.
-func (s *CellEntropy[T]) Gradient(grad geom.Cloud[T], gradHalves []HalfSpace, c geom.Cloud[T], halves []HalfSpace, cells []uint64) float64 {
+// Gradient returns H_soft. It writes the derivatives with respect to the points to
+// grad, those with respect to the half-spaces to gradHalves, and panics where these
+// are shorter than the cloud or the half-spaces. Cells count as constants.
+func (s *CellEntropy[T]) Gradient(
+	grad geom.Cloud[T], gradHalves []HalfSpace, c geom.Cloud[T], halves []HalfSpace, cells []uint64,
+) float64 {
 	n, m, k := c.Len(), len(halves), len(cells)
 	if len(grad.X) < n || len(grad.Y) < n || c.Z != nil && len(grad.Z) < n || len(gradHalves) < m {
 		panic(badRoom)
@@ -153,9 +158,9 @@ func (s *CellEntropy[T]) assign(c geom.Cloud[T], halves []HalfSpace, cells []uin
 	s.logs = logarithms(s.logs, s.mass)
 }
 
-// PrincipalHalves returns m half-spaces chosen from the data, as the paper has it:
-// along the principal directions of the cloud in turn, first that of most variance,
-// with borders that cut the points into equal shares. No points give none. Cost:
+// PrincipalHalves returns m half-spaces chosen from the data, as in the paper: along
+// the principal directions of the cloud, first the direction of the largest variance,
+// with borders that cut the points into equal shares. No points give nil. Cost:
 // O(n log n).
 func PrincipalHalves[T geom.Float](c geom.Cloud[T], m int) []HalfSpace {
 	check(c, 2)
@@ -176,14 +181,14 @@ func PrincipalHalves[T geom.Float](c geom.Cloud[T], m int) []HalfSpace {
 		}
 		slices.Sort(along)
 		for k := range share {
-			cut := n * (k + 1) / (share + 1) // between two points, not on one
+			cut := n * (k + 1) / (share + 1) // a border lies between two points, not on one
 			halves = append(halves, HalfSpace{axes[d], along[max(cut-1, 0)]/2 + along[cut]/2})
 		}
 	}
 	return halves
 }
 
-// principal returns the eigenvectors of the covariance, by falling variance:
+// principal returns the eigenvectors of the covariance by falling variance, by
 // Jacobi's rotations.
 func principal[T geom.Float](c geom.Cloud[T], dims int) (axes [3][3]float64) {
 	var cov, vec [3][3]float64
@@ -222,7 +227,7 @@ func principal[T geom.Float](c geom.Cloud[T], dims int) (axes [3][3]float64) {
 	return axes
 }
 
-// rotate makes element a, b of a symmetric matrix vanish.
+// rotate makes element (a, b) of the symmetric matrix m vanish, and rotates vec.
 func rotate(m, vec *[3][3]float64, a, b int) {
 	if m[a][b] == 0 || m[a][b]-m[a][b] != 0 {
 		return

@@ -1,48 +1,54 @@
-// Package entropy measures how hard a cloud is for maxima and convex hulls:
-// its range-partition entropy, in nats a point, exactly where that is possible,
-// otherwise as a bracket, and as a loss with gradients to learn from.
+// Package entropy measures how hard a cloud is for maxima and convex hulls: its
+// range-partition entropy in nats a point. Where the exact value is too costly, the
+// measurement is a bracket. For learning, the package has losses with gradients that
+// follow the entropy.
 //
 // It is not an operator: it takes the maximal points or hull vertices that the
-// operators found, and never finds them itself.
+// operators found, and never computes them.
 //
 // # What is measured
 //
-// A "range" is a shape that proves, with real points of the cloud, that what
-// lies in it needs no further work: for maxima the box below one point; for an
-// upper hull the region on or below the "chord" of two vertices, between the
-// two (the lower hull likewise); for the hull in space a tetrahedron inside the
-// hull. A set of points is a legal "group" when it lies in one range, or is a
-// single point. The entropy of a partition into groups of s_1, s_2, ... of n
-// points is Σ s_k/n log(n/s_k); the entropy H of the cloud is the least of all
-// partitions into legal groups, from 0 (one range holds all) to log n (every
-// point for itself). Afshani, Barbay and Chan ("Instance-Optimal Geometric
-// Algorithms", 2009, 2017) call it structural entropy, and show that the best
-// algorithm touches O(n(H+1)) points; Eppstein, Goodrich, Illickan and To
-// ("Entropy-Bounded Computational Geometry Made Easier and Sensitive to
-// Sortedness", 2025) call its like range-partition entropy. Package optimal has
-// such algorithms, after Kirkpatrick and Seidel (1985, 1986).
+// A range is a shape that proves, with real points of the cloud, that the points in
+// it need no further work: for maxima the box below one point; for an upper hull the
+// region on or below the chord of two vertices, between the two (for a lower hull the
+// mirrored region); for the hull in space a tetrahedron inside the hull. A legal
+// group is a set of points that lies in one range, or a single point. The entropy of
+// a partition of n points into groups of s_1, s_2, ... points is Σ s_k/n log(n/s_k).
+// The entropy H of the cloud is the least entropy of all partitions into legal
+// groups, from 0 (one range holds all points) to log n (all groups are single
+// points). Afshani, Barbay and Chan ("Instance-Optimal Geometric Algorithms", 2009,
+// 2017) call it structural entropy, and show that the best algorithm touches
+// O(n(H+1)) points. Eppstein, Goodrich, Illickan and To ("Entropy-Bounded
+// Computational Geometry Made Easier and Sensitive to Sortedness", 2025) call a
+// similar quantity range-partition entropy. Package optimal has such algorithms,
+// after Kirkpatrick and Seidel (1985, 1986).
 //
-// "Legal" carries all the meaning: over any partition at all, the least entropy
-// is that of one group, 0. Uniform clouds are easy (H near 0.1); what is hard is
-// many points near a long boundary.
+// The restriction to legal groups gives the entropy its meaning: without it, one
+// group with entropy 0 is always best. Uniform clouds are easy (H near 0.1); clouds
+// with many points near a long boundary are hard.
 //
-// # What an answer is
+// # Panics
 //
-// Measurements are Brackets: H is between Lower and Upper, and Kind says why.
-// For maxima H is the definition above. For upper and lower hulls it is that of
-// the chords of all pairs of vertices, within log 6 of the definition with
-// triangles; Hull2D is the sum of both. For the hull in space it is that of
-// tetrahedra: only upper bounds are known to this package, besides what the
-// number of vertices says. The rounding of sums and logarithms, some 1e-14, is
-// not part of the bounds; whether a point lies in a range is decided exactly.
-// For Delaunay triangulations there is nothing to measure: every point is a
-// vertex, and H is log n.
+// Every function that takes a cloud panics when its slices differ in length, when a
+// coordinate that the problem needs is not finite, when a problem in space gets a
+// cloud without z, for more than 2^31-1 points, and for an index that names no point.
 //
-// Surrogate, BallEntropy and CellEntropy are not measurements but losses, plain
-// numbers with gradients. Only the first, F, follows H (R² 0.99 over the families
-// of the tests); the other two are those of a paper on
-// differentiable entropy regularisation, with its formulas' gradients
-// corrected, kept to compare with.
+// # What a result is
+//
+// Measurements are Brackets: H is between Lower and Upper, and Kind names the method.
+// For maxima H is the definition above. For upper and lower hulls the ranges are the
+// chords of all pairs of vertices, which changes H by at most log 6 against the
+// definition with triangles; the H of Hull2D is the sum of both. For the hull in
+// space the ranges are tetrahedra; this package has only upper bounds for it, and the
+// lower bound of FromSize. The bounds do not include the rounding of sums and
+// logarithms, some 1e-14; whether a point lies in a range is decided exactly. For
+// Delaunay triangulations there is nothing to measure: every point is a vertex, and H
+// is log n.
+//
+// Surrogate, BallEntropy and CellEntropy are not measurements but losses: numbers
+// with gradients. Only the first, F, follows H (R² 0.99 over the families of the
+// tests). The other two are kept for comparison: they are the losses of a paper on
+// differentiable entropy regularisation, with its gradients corrected.
 package entropy
 
 import (
@@ -51,24 +57,24 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Problem is what the cloud's entropy is about.
+// Problem is the problem whose entropy is measured.
 type Problem uint8
 
 // Problems. To minimise an axis of maxima, negate it first.
 const (
-	Maxima2D  Problem = iota // maximal in x and y
-	Maxima3D                 // maximal in x, y and z
-	UpperHull                // of the hull in the plane
-	LowerHull
-	Hull2D // both: the sum of the two
-	Hull3D
+	Maxima2D  Problem = iota // maximal points in x and y
+	Maxima3D                 // maximal points in x, y and z
+	UpperHull                // the upper half of the hull in the plane
+	LowerHull                // the lower half of the hull in the plane
+	Hull2D                   // both halves; the entropy is the sum of the two
+	Hull3D                   // the hull in space
 )
 
 func (p Problem) String() string {
 	return [...]string{"maxima2d", "maxima3d", "upperhull", "lowerhull", "hull2d", "hull3d"}[p]
 }
 
-// dims is the number of coordinates that p looks at.
+// dims returns the number of coordinates of p, 2 or 3.
 func (p Problem) dims() int {
 	if p == Maxima3D || p == Hull3D {
 		return 3
@@ -76,40 +82,41 @@ func (p Problem) dims() int {
 	return 2
 }
 
-// Kind says how a bracket was found.
+// Kind is the method by which a bracket was computed.
 type Kind uint8
 
 // Kinds.
 const (
-	Size          Kind = iota // from the number of maximal points or vertices alone
-	Exact                     // the least of all legal partitions
-	Greedy                    // a greedy cover by ranges, at most one nat from their best
-	Fractional                // fractional cover: a lower bound
+	Size          Kind = iota // the number of maximal points or vertices alone
+	Exact                     // the least entropy of all legal partitions
+	Greedy                    // a greedy cover by ranges, at most one nat from the best cover
+	Fractional                // a fractional cover: a lower bound
 	Pointwise                 // the largest range of every point: a lower bound
-	Tree                      // the cells of a kd-tree that ranges hold
-	Trace                     // the groups in which an algorithm got rid of the points
+	Tree                      // the cells of a kd-tree that lie in ranges
+	Trace                     // the groups in which an algorithm dropped the points
 	Vertical                  // slabs under single hull edges
-	Triangulation             // least over triangulations of the hull polygon
+	Triangulation             // the least over triangulations of the hull polygon
 	Witness                   // a greedy cover by the ranges of some witnesses
-	Joint                     // the best bounds of several
+	Joint                     // the best bounds of several kinds
 )
 
 func (k Kind) String() string {
-	return [...]string{"size", "exact", "greedy", "fractional", "pointwise", "tree", "trace", "vertical", "triangulation", "witness", "joint"}[k]
+	return [...]string{"size", "exact", "greedy", "fractional", "pointwise", "tree", "trace", "vertical",
+		"triangulation", "witness", "joint"}[k]
 }
 
-// Bracket holds an entropy, in nats a point: it is at least Lower and at most
-// Upper.
+// Bracket holds bounds of an entropy in nats a point: the entropy is at least Lower
+// and at most Upper.
 type Bracket struct {
 	Lower, Upper float64
 	Kind         Kind
 }
 
-// Gap is the width of the bracket.
+// Gap returns Upper - Lower, the width of the bracket.
 func (b Bracket) Gap() float64 { return b.Upper - b.Lower }
 
-// And returns the narrowest bracket that both allow: of kind Joint, unless one
-// of the two says nothing that the other does not.
+// And returns the intersection of two brackets of one entropy. Its kind is that of
+// the narrower bracket if the other contains that bracket, otherwise Joint.
 func (b Bracket) And(o Bracket) Bracket {
 	switch {
 	case b.Lower >= o.Lower && b.Upper <= o.Upper:
@@ -118,11 +125,11 @@ func (b Bracket) And(o Bracket) Bracket {
 		return o
 	}
 	upper := min(b.Upper, o.Upper)
-	return Bracket{min(max(b.Lower, o.Lower), upper), upper, Joint} // rounding apart they meet
+	return Bracket{min(max(b.Lower, o.Lower), upper), upper, Joint} // only rounding can part them
 }
 
-// Plus returns the bracket of a sum of entropies, such as those of the two
-// hulls.
+// Plus returns the bracket of the sum of two entropies, such as those of the upper
+// and the lower hull.
 func (b Bracket) Plus(o Bracket) Bracket {
 	sum := Bracket{b.Lower + o.Lower, b.Upper + o.Upper, Joint}
 	if b.Kind == o.Kind {
@@ -131,16 +138,16 @@ func (b Bracket) Plus(o Bracket) Bracket {
 	return sum
 }
 
-// bracket clamps bounds to what any cloud of n points allows.
+// bracket clamps bounds to [0, log n], the range of any cloud of n points.
 func bracket(lower, upper, n float64, k Kind) Bracket {
 	most := math.Log(max(n, 1))
 	upper = min(max(upper, 0), most)
 	return Bracket{min(max(lower, 0), upper), upper, k}
 }
 
-// OfSizes returns the entropy of a partition into groups of the given sizes, in
-// nats a point: Σ s/n log(n/s), n their sum. Empty groups count nothing, no
-// points have entropy 0.
+// OfSizes returns Σ s/n log(n/s) over the sizes s of groups, where n is their sum: the
+// entropy of the partition in nats a point. Empty groups add nothing; no points have
+// entropy 0. Cost: O(len(sizes)).
 func OfSizes[N int | int32 | float64](sizes []N) float64 {
 	n, sum := 0.0, 0.0
 	for _, s := range sizes {
@@ -153,7 +160,7 @@ func OfSizes[N int | int32 | float64](sizes []N) float64 {
 	return max(math.Log(n)-sum/n, 0)
 }
 
-// mlogm is m log m, 0 at 0.
+// mlogm returns m log m, 0 for m = 0.
 func mlogm(m float64) float64 {
 	if m <= 0 {
 		return 0
@@ -161,9 +168,8 @@ func mlogm(m float64) float64 {
 	return m * math.Log(m)
 }
 
-// FromTrace turns the sizes of the groups in which an algorithm got rid of all
-// the points, each by one range, into an upper bound. Algorithms of package
-// optimal tell them.
+// FromTrace returns OfSizes as an upper bound, for the sizes of the groups in which an
+// algorithm dropped all points, each group by one range: those of optimal.Trace.
 func FromTrace[N int | int32 | float64](sizes []N) Bracket {
 	n := 0.0
 	for _, s := range sizes {
@@ -172,17 +178,17 @@ func FromTrace[N int | int32 | float64](sizes []N) Bracket {
 	return bracket(0, OfSizes(sizes), n, Trace)
 }
 
-// Caller's mistakes.
+// Panics at mistakes of the caller.
 const (
 	badLengths = "entropy: coordinate slices of unequal lengths"
 	badSize    = "entropy: more than 2^31-1 points"
-	badSpace   = "entropy: a problem in space asked of a cloud without z"
+	badSpace   = "entropy: a problem in space needs a cloud with z"
 	badFinite  = "entropy: non-finite coordinate"
-	badIndex   = "entropy: index out of range"
-	badRoom    = "entropy: gradient slices shorter than the cloud"
+	badIndex   = "entropy: an index names no point of the cloud"
+	badRoom    = "entropy: the gradient slices are too short"
 )
 
-// check refuses clouds that dims cannot be measured of.
+// check panics for a cloud that has no entropy in dims dimensions.
 func check[T geom.Float](c geom.Cloud[T], dims int) {
 	n := c.Len()
 	if len(c.Y) != n || c.Z != nil && len(c.Z) != n {
@@ -203,7 +209,7 @@ func check[T geom.Float](c geom.Cloud[T], dims int) {
 	}
 }
 
-// checkIndices refuses numbers that are none of a cloud's points.
+// checkIndices panics for an index that names no point of a cloud of n points.
 func checkIndices(list []int32, n int) {
 	for _, i := range list {
 		if i < 0 || int(i) >= n {
@@ -212,10 +218,10 @@ func checkIndices(list []int32, n int) {
 	}
 }
 
-// points holds coordinates as float64, one slice an axis.
+// points holds coordinates as float64, one slice for each axis.
 type points [3][]float64
 
-// widen copies v into dst as float64, with a sign.
+// widen copies sign·v to dst as float64.
 func widen[T geom.Float](dst []float64, v []T, sign float64) []float64 {
 	dst = dst[:0]
 	for _, w := range v {
@@ -224,8 +230,8 @@ func widen[T geom.Float](dst []float64, v []T, sign float64) []float64 {
 	return dst
 }
 
-// load copies the coordinates of c that p looks at; the lower hull is the upper
-// one of the negated y.
+// load copies the coordinates of c that p needs. For LowerHull it negates y, so that
+// the lower hull becomes an upper hull.
 func load[T geom.Float](dst *points, c geom.Cloud[T], p Problem) {
 	sign := 1.0
 	if p == LowerHull {

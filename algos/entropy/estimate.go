@@ -7,26 +7,28 @@ import (
 
 // Estimate is F of a cloud, averaged over some of its points.
 type Estimate struct {
-	F float64
-	// Points says over how many points F is averaged, of Of: fewer mean a sample.
+	F float64 // in nats a point
+	// Points is the number of points over which F is averaged, Of the number of
+	// points of the cloud. Points < Of means that F belongs to a sample.
 	Points, Of int
 	// Witnesses is the number of witnesses.
 	Witnesses int
 }
 
-// Estimate computes F of at most most points of c, spread evenly over it, with k
-// adaptive witnesses (k a side for Hull2D).
+// Estimate computes F of a sample of at most most points, spread evenly over c, with k
+// adaptive witnesses (k a side for Hull2D). An empty cloud has F = 0.
 //
-// 512 points and 64 witnesses take 0.05 to 0.3 ms with AVX-512, by problem, and
-// follow the entropy nearly as well as all points do.
+// 512 points and 64 witnesses take 0.05 to 0.3 ms with AVX-512, depending on the
+// problem, and follow the entropy nearly as well as all points do.
 func (s *Surrogate[T]) Estimate(c geom.Cloud[T], most, k int) Estimate {
 	return s.EstimateGiven(c, nil, most, k)
 }
 
-// EstimateGiven is Estimate where maximal points or hull vertices are known, all or
-// some: witnesses are chosen from these, too, so that a sample misses no outlier
-// that dominates the others, and F is the whole cloud's, averaged over the sample.
-// Estimate's is the sample's own, for some real frames far off.
+// EstimateGiven is Estimate where all or some maximal points or hull vertices are
+// known. It chooses witnesses from output, too, so that the witnesses include an
+// outlier that dominates the other points. F is then that of the whole cloud,
+// averaged over the sample. The F of Estimate is that of the sample alone, which for
+// some real frames is far from the cloud's.
 func (s *Surrogate[T]) EstimateGiven(c geom.Cloud[T], output []int32, most, k int) Estimate {
 	if len(c.Y) != c.Len() || c.Z != nil && len(c.Z) != c.Len() {
 		panic(badLengths)
@@ -40,7 +42,7 @@ func (s *Surrogate[T]) EstimateGiven(c geom.Cloud[T], output []int32, most, k in
 		for j := range e.Points {
 			s.appendSample(c, kernel.SampleAt(j, e.Points, n))
 		}
-		for j := range min(len(output), e.Points) { // no more, where nearly all are maximal
+		for j := range min(len(output), e.Points) { // not all of output, where nearly all points are maximal
 			s.appendSample(c, int(output[kernel.SampleAt(j, min(len(output), e.Points), len(output))]))
 		}
 		part = s.sample
@@ -53,7 +55,7 @@ func (s *Surrogate[T]) EstimateGiven(c geom.Cloud[T], output []int32, most, k in
 		}
 		defer func() { s.counted, s.stands = 0, 0 }()
 	}
-	if was := s.Box; was == (Box{}) { // one look for the box is enough
+	if was := s.Box; was == (Box{}) { // the box is computed once
 		s.Box = BoxOf(part)
 		defer func() { s.Box = was }()
 	}

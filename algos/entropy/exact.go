@@ -8,19 +8,20 @@ import (
 	"entropipe/algos/geom"
 )
 
-// MaxSteps is the number of maximal points up to which ExactMaxima answers: it
-// then takes some seconds, and 24 bytes for every pair, 96 megabytes.
+// MaxSteps is the largest number of maximal points for ExactMaxima, which then takes
+// some seconds, and 24 bytes for every pair of them: 96 megabytes.
 const MaxSteps = 2000
 
-// ExactMaxima returns the entropy of maxima in the plane, exactly, and true; for
-// more than MaxSteps maximal points it does nothing and returns false. Maxima holds
-// all maximal points.
+// ExactMaxima returns the exact entropy of maxima in the plane, and true. maxima must
+// hold all maximal points of c. For more than MaxSteps of them it does nothing and
+// returns false. An empty cloud has entropy 0.
 //
-// From left to right the points that dominate a given one are an interval of the
-// maximal points. Among the intervals within [a, b], the maximal point j with the
-// largest group of an optimal assignment takes all that contain j: moving one more
-// to a larger group always gains, as m log m is convex. What is left are intervals
-// within [a, j-1] and within [j+1, b]. Cost: O(n log n + h³).
+// The maximal points that dominate a given point are an interval of the maximal
+// points from left to right. Consider the intervals within [a, b]. In an optimal
+// assignment, the maximal point j with the largest group takes all intervals that
+// contain j: moving one more interval to a larger group always gains, as m log m is
+// convex. The other intervals lie within [a, j-1] or within [j+1, b]. Cost:
+// O(n log n + h³) for h maximal points.
 func ExactMaxima[T geom.Float](c geom.Cloud[T], maxima []int32) (Bracket, bool) {
 	check(c, 2)
 	checkIndices(maxima, c.Len())
@@ -35,7 +36,7 @@ func ExactMaxima[T geom.Float](c geom.Cloud[T], maxima []int32) (Bracket, bool) 
 	load(&p, c, Maxima2D)
 	s := newStaircase(&p, maxima)
 	h := len(s.list)
-	inside := make([]int32, (h+2)*(h+2)) // [a][b]: points whose intervals lie within, a and b from 1
+	inside := make([]int32, (h+2)*(h+2)) // [a][b], from 1: number of points with intervals within [a, b]
 	at := func(a, b int) *int32 { return &inside[a*(h+2)+b] }
 	for i := range p[0] {
 		a, b := s.interval(p[0][i], p[1][i])
@@ -71,7 +72,7 @@ func bestSplit(inside []int32, h, n int) float64 {
 		for b := a; b <= h; b++ {
 			right, countR := bestT[b*size:][:size], insideT[b*size:][:size]
 			all, most := count[b], 0.0
-			// For every j in [a, b]; entries of empty intervals are 0 in all four.
+			// Over all j in [a, b]. Entries of empty intervals are 0 in all four slices.
 			left, counts := row[a-1:b], count[a-1:b]
 			after, countsAfter := right[a+1:b+2], countR[a+1:b+2]
 			for k, v := range left {
@@ -86,7 +87,7 @@ func bestSplit(inside []int32, h, n int) float64 {
 	return best[size+h]
 }
 
-// staircase is the maximal points of a plane cloud by growing x, falling y.
+// staircase holds the maximal points of a cloud in the plane by rising x and falling y.
 type staircase struct {
 	list []int32
 	x, y []float64
@@ -101,7 +102,7 @@ func newStaircase(p *points, maxima []int32) staircase {
 	return s
 }
 
-// interval returns the first and last step that is at least (x, y).
+// interval returns the first and the last step that are at least (x, y).
 func (s *staircase) interval(x, y float64) (first, last int) {
 	first, _ = slices.BinarySearch(s.x, x)
 	last, _ = slices.BinarySearchFunc(s.y, y, func(step, y float64) int {
@@ -113,16 +114,17 @@ func (s *staircase) interval(x, y float64) (first, last int) {
 	return first, last - 1
 }
 
-// MaxCorners is the number of hull vertices up to which BestTriangulation answers.
+// MaxCorners is the largest number of hull vertices for BestTriangulation.
 const MaxCorners = 500
 
-// BestTriangulation returns the least entropy over triangulations of the hull in
-// the plane by its vertices, where the points of a triangle are a group and every
-// vertex is single; it bounds from above what the entropy of the whole hull is when
-// ranges are triangles inside it. (That is at least the larger of the upper and the
-// lower hull's, and at most their sum and log 4.) Vertices are those of the hull,
-// counter-clockwise. For more than MaxCorners it does nothing and returns false;
-// clouds without area, with less than three, have entropy 0. Cost: O(n·h² + h³).
+// BestTriangulation returns the least entropy over the triangulations of the hull
+// polygon by its vertices, and true. The points of a triangle are a group, and every
+// vertex is a single point. It is an upper bound of the entropy of the whole hull
+// with triangles inside the hull as ranges. (That entropy is at least the larger one
+// of the upper and the lower hull, and at most their sum plus log 4.) vertices are
+// those of the hull, counter-clockwise. For more than MaxCorners vertices it does
+// nothing and returns false; fewer than three vertices give entropy 0. Cost:
+// O(n·h² + h³) for h vertices.
 func BestTriangulation[T geom.Float](c geom.Cloud[T], vertices []int32) (Bracket, bool) {
 	check(c, 2)
 	checkIndices(vertices, c.Len())
@@ -150,9 +152,10 @@ func BestTriangulation[T geom.Float](c geom.Cloud[T], vertices []int32) (Bracket
 	return bracket(0, math.Log(float64(n))-best[h-1]/float64(n), float64(n), Triangulation), true
 }
 
-// caps counts, for vertices i < j of a polygon, the points strictly right of the way
-// from i to j, vertices not among them. The last edge's, where nothing is right, has
-// all: points on that edge belong to some triangle, too.
+// caps counts for vertices i < j of a polygon the points strictly right of the line
+// from i to j, without vertices. The entry of the last edge, which has no points on
+// its right, is the number of all points: points on that edge belong to some
+// triangle, too.
 func caps(p *points, vertices []int32) []int32 {
 	x, y, h := p[0], p[1], len(vertices)
 	cut := make([]int32, h*h)

@@ -8,42 +8,43 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Family is a set of legal ranges of a cloud, as the points that each holds.
-// Single points are legal without being listed.
+// Family is a set of legal ranges of a cloud, each as the list of points that it
+// holds. Single points are legal groups without being listed.
 type Family struct {
 	// Points is the number of points.
 	Points int
 	// Range r holds points Members[Start[r]:Start[r+1]], ascending.
 	Start   []int
 	Members []int32
-	// Weight says how many points each stands for, at least 1; nil means one each.
-	// With other weights answers are estimates, from a sample.
+	// Weight[i] is the number of points that point i stands for, at least 1; nil
+	// means 1 for every point. With other weights the points are a sample, and
+	// results are estimates.
 	Weight []float64
-	// Slack is how much more than H the least entropy of this family may be: 0 for
-	// boxes and all chords, log 2 for chords 1, 2, 4, ... vertices apart, +Inf if
-	// nothing is known (tetrahedra, or ranges of witnesses).
+	// Slack bounds the least entropy of this family minus H: 0 for boxes and for
+	// all chords, log 2 for chords of vertices 1, 2, 4, ... apart, +Inf if nothing
+	// is known (tetrahedra, and the ranges of witnesses).
 	Slack float64
 }
 
-// MaxMembers bounds the members of a family, and so its memory: 4 bytes each, and
-// as much again in Cover.
+// MaxMembers is the largest number of members of a family. It bounds the memory: 4
+// bytes a member here, and 4 bytes in Cover.
 const MaxMembers = 1 << 27
 
-// fullChords is the number of vertices up to which all chords are listed.
+// fullChords is the largest number of vertices for which Ranges lists all chords.
 const fullChords = 70
 
 // Len returns the number of ranges.
 func (f *Family) Len() int { return max(len(f.Start)-1, 0) }
 
-// Range returns the points of range r.
+// Range returns the points of range r, in memory of f.
 func (f *Family) Range(r int) []int32 { return f.Members[f.Start[r]:f.Start[r+1]] }
 
-// reset empties f.
+// reset makes f a family of n points without ranges.
 func (f *Family) reset(n int) {
 	f.Points, f.Start, f.Members, f.Weight, f.Slack = n, append(f.Start[:0], 0), f.Members[:0], nil, 0
 }
 
-// weight is what point i stands for.
+// weight returns the number of points that point i stands for.
 func (f *Family) weight(i int32) float64 {
 	if f.Weight == nil {
 		return 1
@@ -51,7 +52,7 @@ func (f *Family) weight(i int32) float64 {
 	return f.Weight[i]
 }
 
-// total is the number of points that f stands for.
+// total returns the number of points that all points of f stand for.
 func (f *Family) total() float64 {
 	if f.Weight == nil {
 		return float64(f.Points)
@@ -63,16 +64,20 @@ func (f *Family) total() float64 {
 	return sum
 }
 
-// Ranges fills f with the ranges of a cloud, in the memory that f has, and tells
-// whether they fit in MaxMembers. Output holds the maximal points, or the vertices
-// of the hull (for UpperHull and LowerHull those of the whole hull, too): the boxes
-// below all maximal points; the chords of all pairs of up to 70 vertices, else those
-// 1, 2, 4, ... apart and the longest; for Hull3D tetrahedra from a center to the
-// faces of the hulls of nested sets of vertices, all, half, a quarter, ... of them.
-// Hull2D is two problems, and panics.
+// Ranges fills f with the ranges of a cloud, in the memory of f, and reports whether
+// they fit in MaxMembers. output holds the maximal points, or the vertices of the
+// hull (for UpperHull and LowerHull those of the side or of the whole hull). The
+// ranges are:
 //
-// Whether a point is in a range is decided exactly; points on a border are. Cost:
-// O(n log n + members), for problems in space O(n·h) and O(h²) for the hulls.
+//   - for maxima, the boxes below all maximal points;
+//   - for one side of a hull, the chords of all pairs of up to 70 vertices; for more
+//     vertices the chords of vertices 1, 2, 4, ... apart and the longest chord;
+//   - for Hull3D, the tetrahedra from a centre to the faces of the hulls of nested
+//     sets of vertices: all of them, half, a quarter, ...
+//
+// Whether a point is in a range is decided exactly; points on a border are in the
+// range. It panics for Hull2D, which is two problems. Cost: O(n log n + members); in
+// space O(n·h), and O(h²) for the hulls.
 func Ranges[T geom.Float](f *Family, c geom.Cloud[T], output []int32, p Problem) (fits bool) {
 	check(c, p.dims())
 	checkIndices(output, c.Len())
@@ -105,9 +110,9 @@ func Ranges[T geom.Float](f *Family, c geom.Cloud[T], output []int32, p Problem)
 	panic(badProblem)
 }
 
-const badProblem = "entropy: not a problem with one family of ranges"
+const badProblem = "entropy: the problem has no single family of ranges"
 
-// close ends a range, and tells whether there is room for more.
+// close ends a range, and reports whether there is room for more members.
 func (f *Family) close() bool {
 	f.Start = append(f.Start, len(f.Members))
 	return len(f.Members) <= MaxMembers
@@ -135,8 +140,8 @@ func (f *Family) steps(p *points, list []int32) bool {
 	return true
 }
 
-// boxes lists the boxes below points in space, by falling sum of coordinates, so
-// that of boxes with as many points the more central is taken first.
+// boxes lists the boxes below points in space by falling sum of coordinates. So among
+// boxes with equal numbers of points, the more central box is taken first.
 func (f *Family) boxes(p *points, list []int32) bool {
 	x, y, z := p[0], p[1], p[2]
 	slices.SortFunc(list, func(i, j int32) int {
@@ -159,11 +164,11 @@ func (f *Family) boxes(p *points, list []int32) bool {
 	return true
 }
 
-// chords lists what lies on or below the chords of a chain, between their ends.
+// chords lists the points on or below the chords of a chain, between their ends.
 func (f *Family) chords(p *points, chain []int32, pairs []pair) bool {
 	x, y := p[0], p[1]
 	byX := sorted(x)
-	from := make([]int, len(chain)) // of each vertex: the first point not left of it
+	from := make([]int, len(chain)) // for each vertex, the first point not left of it
 	for k, v := range chain {
 		from[k], _ = slices.BinarySearchFunc(byX, x[v], func(i int32, at float64) int { return sign(x[i] - at) })
 	}
@@ -201,7 +206,7 @@ func sorted(v []float64) []int32 {
 	return ids
 }
 
-// tetrahedra lists what lies in tetrahedra, borders included.
+// tetrahedra lists the points in tetrahedra, borders included.
 func (f *Family) tetrahedra(p *points, list []cone) bool {
 	for k := range list {
 		c := &list[k]
@@ -235,8 +240,9 @@ func (f *Family) tetrahedra(p *points, list []cone) bool {
 	return true
 }
 
-// inTetrahedron tells whether at is in the tetrahedron of a face and an apex off
-// its plane: on no side of any of the four planes but that of the other corner.
+// inTetrahedron reports whether at is in the tetrahedron of a face and an apex off its
+// plane: it lies on each of the four planes, or on the same side of the plane as the
+// fourth corner.
 func inTetrahedron(p *points, f face, apex, at [3]float64) bool {
 	inner := side(p, f, apex)
 	if side(p, f, at)*inner < 0 {

@@ -5,15 +5,16 @@ import (
 	"slices"
 )
 
-// Cover covers clouds by ranges of a family. The zero value is ready; it keeps
-// its scratch between calls, some 8 bytes a member.
+// Cover covers clouds by ranges of a family. The zero value is ready. A Cover keeps
+// its working memory between calls, some 8 bytes a member. It must not be used by two
+// goroutines at a time.
 type Cover struct {
-	// Sizes holds the sizes of the groups of the last Greedy, largest first; ones
-	// are single points, without a range.
+	// Sizes holds the sizes of the groups of the last Greedy, the largest first. A
+	// size of 1 is a single point without a range. Greedy overwrites it.
 	Sizes []float64
 
-	start  []int   // of every point: its first in ranges
-	ranges []int32 // that hold it
+	start  []int   // for every point, the place of its first range in ranges
+	ranges []int32 // the ranges of point 0, then those of point 1, ...
 	count  []float64
 	heap   []candidate
 	gone   []bool
@@ -25,11 +26,13 @@ type candidate struct {
 	index int32
 }
 
-// Greedy takes the range with most points that are in no group yet as the next
-// group, of several the first, until none has more than one; the rest are single.
-// No family's least entropy is more than one nat (log e) below, and no algorithm in
-// polynomial time does better for all families (Cardinal, Fiorini and Joret, "Tight
-// results on minimum entropy set cover", 2006). Cost: O(members log ranges).
+// Greedy returns the entropy of a greedy cover as an upper bound, with a lower bound.
+// The next group is always the range with most points that are in no group yet, the
+// first such range where several have as many. The cover ends when no range has more
+// than one such point; the other points are single. The least entropy of the family
+// is at most one nat (log e) below, and no algorithm in polynomial time does better
+// for all families (Cardinal, Fiorini and Joret, "Tight results on minimum entropy
+// set cover", 2006). No points give 0. Cost: O(members log ranges).
 func (g *Cover) Greedy(f *Family) Bracket {
 	g.transpose(f)
 	g.Sizes = g.Sizes[:0]
@@ -65,7 +68,7 @@ func (g *Cover) Greedy(f *Family) Bracket {
 	return bracket(upper-1-f.Slack, upper, n, Greedy)
 }
 
-// transpose lists the ranges of every point, and fills the heap.
+// transpose lists the ranges of every point, and makes the heap of all ranges.
 func (g *Cover) transpose(f *Family) {
 	g.start = append(g.start[:0], make([]int, f.Points+2)...)
 	for _, i := range f.Members {
@@ -91,8 +94,8 @@ func (g *Cover) transpose(f *Family) {
 	}
 }
 
-// top brings the range with most points left to the top of the heap. Counts only
-// fall, so one that is up to date there is the largest.
+// top returns the range with most points left, from the top of the heap. Counts only
+// fall, so a count at the top that is up to date is the largest.
 func (g *Cover) top() candidate {
 	for {
 		r := &g.heap[0]

@@ -8,16 +8,16 @@ import (
 	"entropipe/algos/internal/kernel"
 )
 
-// allChords is the number of hull vertices up to which every pair of them gives
-// a range; beyond it pairs 1, 2, 4, ... apart do, and the two ends.
+// allChords is the largest number of hull vertices for which every pair of witnesses
+// has a range. With more vertices, pairs 1, 2, 4, ... apart and the two ends have.
 const allChords = 12
 
-// pair names two vertices of a chain by their places, first the left one.
+// pair names two vertices of a chain by their places, the left vertex first.
 type pair struct{ a, b int32 }
 
-// appendChords appends the ranges of a chain of h vertices: those of all pairs
-// up to limit vertices. One vertex alone, of a cloud in a vertical line, is a
-// range with itself.
+// appendChords appends the pairs of a chain of h vertices that have ranges: all pairs
+// for at most limit vertices. The only vertex of a cloud in a vertical line is paired
+// with itself.
 func appendChords(dst []pair, h, limit int) []pair {
 	if h == 1 {
 		return append(dst, pair{0, 0})
@@ -60,7 +60,7 @@ func upperChain(list []int32, p *points) []int32 {
 	for _, i := range list {
 		if top > 0 && x[list[top-1]] == x[i] {
 			if y[list[top-1]] == y[i] {
-				continue // a duplicate of lower index stands
+				continue // the equal point with the lower index stays
 			}
 			top--
 		}
@@ -73,7 +73,7 @@ func upperChain(list []int32, p *points) []int32 {
 	return list[:top]
 }
 
-// turn is the exact sign of the turn a, b, c.
+// turn returns the exact sign of the turn a, b, c.
 func turn(p *points, a, b, c int32) int {
 	x, y := p[0], p[1]
 	return exact.Orient2D(x[a], y[a], x[b], y[b], x[c], y[c])
@@ -89,19 +89,19 @@ func sign(v float64) int {
 	return 0
 }
 
-// plane is normal·point + constant, positive outside.
+// plane is the function n·point + c, positive outside of a range.
 type plane struct {
 	n [3]float64
 	c float64
 }
 
-// table lays planes of ranges out as the kernel reads them.
+// table writes the planes of ranges in the layout of kernel.Soft.
 type table struct {
 	soft   *kernel.Soft
 	ranges int
 }
 
-// reset prepares soft for ranges of so many planes.
+// reset prepares soft for ranges with the given number of planes each.
 func (t *table) reset(dims, planes int) {
 	t.ranges = 0
 	t.soft.Dims, t.soft.Planes, t.soft.Table = dims, planes, t.soft.Table[:0]
@@ -133,8 +133,8 @@ func (t *table) add(planes ...plane) {
 	t.ranges++
 }
 
-// boxes makes the ranges of maxima: the box below each witness, in order of x, so
-// that ranges with much in common stand side by side.
+// boxes makes the ranges of maxima: the box below each witness. Boxes are ordered by
+// x, so that ranges with many common points stand side by side.
 func (t *table) boxes(u *points, dims int, witnesses []int32) {
 	slices.SortFunc(witnesses, func(i, j int32) int {
 		if u[0][i] != u[0][j] {
@@ -156,7 +156,7 @@ func (t *table) boxes(u *points, dims int, witnesses []int32) {
 	}
 }
 
-// chords makes the ranges of an upper hull below pairs of a chain.
+// chords makes the ranges of an upper hull below the chords of a chain.
 func (t *table) chords(u *points, chain []int32, pairs []pair) {
 	t.reset(2, 3)
 	for _, c := range pairs {
@@ -189,8 +189,8 @@ func (t *table) cones(u *points, fans []cone) {
 	}
 }
 
-// facing is the plane through a, b and c, negative at d: no normal if the four
-// are in one plane, as far as can be computed.
+// facing returns the plane through a, b and c that is negative at d. The normal is 0
+// if the four points are in one plane as far as rounding shows.
 func facing(a, b, c, d [3]float64) (p plane) {
 	e, f := minus(b, a), minus(c, a)
 	n := [3]float64{e[1]*f[2] - e[2]*f[1], e[2]*f[0] - e[0]*f[2], e[0]*f[1] - e[1]*f[0]}

@@ -6,15 +6,15 @@ import (
 	"entropipe/algos/exact"
 )
 
-// cone is a tetrahedron: a triangle of three points and an apex, another point or,
-// when apex is negative, the center.
+// cone is a tetrahedron: a triangle of three points and an apex, which is another
+// point or, if apex is negative, the center.
 type cone struct {
 	a, b, c, apex int32
-	center        [3]float64 // in the coordinates of the cloud
-	unit          [3]float64 // in those of the unit box
+	center        [3]float64 // the center in coordinates of the cloud
+	unit          [3]float64 // the center in the unit box
 }
 
-// corners returns the four corners, in unit coordinates.
+// corners returns the four corners in the unit box.
 func (k *cone) corners(u *points) [4][3]float64 {
 	o := k.unit
 	if k.apex >= 0 {
@@ -28,15 +28,15 @@ func (p *points) at(i int32) [3]float64 { return [3]float64{p[0][i], p[1][i], p[
 // face is a triangle of a surface, counter-clockwise seen from outside.
 type face [3]int32
 
-// solid builds convex hulls in space of few points, one point after the other.
+// solid computes convex hulls of few points in space, one point after the other.
 type solid struct {
 	faces []face
-	edges map[[2]int32]struct{} // of the triangles that the new point sees
+	edges map[[2]int32]struct{} // the edges of the faces that the new point sees
 }
 
-// build finds the faces of the hull of the points that list names, and tells
-// whether it has any: points of one plane have none. Faces of one plane are not
-// joined, points inside of faces may be corners of some. Cost: O(m²) for m points.
+// build computes the faces of the hull of the points in list. It returns false where
+// the points are in one plane, and have no faces. It does not join faces in one plane,
+// and points inside a facet may be corners of its faces. Cost: O(m²) for m points.
 func (s *solid) build(p *points, list []int32) bool {
 	s.faces = s.faces[:0]
 	first, ok := simplex(p, list)
@@ -59,7 +59,7 @@ func (s *solid) build(p *points, list []int32) bool {
 	return true
 }
 
-// insert replaces the faces that point i sees by those from their border to i.
+// insert replaces the faces that point i sees by faces from their border to i.
 func (s *solid) insert(p *points, i int32) {
 	clear(s.edges)
 	at, kept := p.at(i), s.faces[:0]
@@ -79,18 +79,19 @@ func (s *solid) insert(p *points, i int32) {
 			s.faces = append(s.faces, face{e[0], e[1], i})
 		}
 	}
-	// A map has no order, but ties among ranges go by theirs.
+	// A map has no order, but the order of faces decides ties among ranges.
 	slices.SortFunc(s.faces[base:], func(f, g face) int { return slices.Compare(f[:], g[:]) })
 }
 
-// side is the exact side of the face's plane on which a place lies: +1 outside.
+// side returns the exact side of the face's plane on which a place lies: +1 outside.
 func side(p *points, f face, at [3]float64) int {
 	x, y, z := p[0], p[1], p[2]
 	a, b, c := f[0], f[1], f[2]
 	return exact.Orient3D(x[a], y[a], z[a], x[b], y[b], z[b], x[c], y[c], z[c], at[0], at[1], at[2])
 }
 
-// simplex finds four points that are not in one plane.
+// simplex returns four points of list that are not in one plane. ok is false where
+// there are none.
 func simplex(p *points, list []int32) (s [4]int32, ok bool) {
 	found := 0
 	for _, i := range list {
@@ -109,8 +110,8 @@ func simplex(p *points, list []int32) (s [4]int32, ok bool) {
 	return s, false
 }
 
-// straight tells whether three points are on one line: then they are in all
-// three projections.
+// straight reports whether three points are on one line, exactly: in all three
+// projections.
 func straight(p *points, a, b, c int32) bool {
 	for k := range 3 {
 		x, y := p[k], p[(k+1)%3]
@@ -121,17 +122,18 @@ func straight(p *points, a, b, c int32) bool {
 	return true
 }
 
-// fans builds the ranges of a hull in space: of nested sets of vertices, each half
-// of the last, tetrahedra from a center to the faces of their hull.
+// fans makes the ranges of a hull in space: for nested sets of vertices, each half of
+// the last set, the tetrahedra from a center to the faces of the set's hull.
 type fans struct {
 	solid solid
 	order []int32
-	far   []float64 // of a vertex: squared distance to those before it in the order
+	far   []float64 // for each vertex, its squared distance to the vertices before it in the order
 	cones []cone
 }
 
-// build fills cones for the vertices in list. They are ordered so that each is as
-// far as can be from those before it, and halved from the back.
+// build sets cones to the ranges for the vertices in list. It orders the vertices so
+// that each is as far as possible from the vertices before it, and halves them from
+// the back.
 func (s *fans) build(p, u *points, b *Box, list []int32) {
 	s.cones = s.cones[:0]
 	s.spread(u, list)
@@ -141,8 +143,7 @@ func (s *fans) build(p, u *points, b *Box, list []int32) {
 }
 
 // level appends the tetrahedra of one set of vertices. Their common corner is the
-// mean of the vertices, where it is certainly inside despite its rounding, else a
-// vertex.
+// rounded mean of the vertices if that is strictly inside the hull, else a vertex.
 func (s *fans) level(p, u *points, b *Box, list []int32) {
 	if !s.solid.build(p, list) {
 		return
@@ -167,7 +168,7 @@ func (s *fans) level(p, u *points, b *Box, list []int32) {
 	}
 }
 
-// holds tells whether a place is strictly inside the surface.
+// holds reports whether a place is strictly inside the surface.
 func (s *solid) holds(p *points, at [3]float64) bool {
 	for _, f := range s.faces {
 		if at[0]-at[0] != 0 || at[1]-at[1] != 0 || at[2]-at[2] != 0 || side(p, f, at) >= 0 {
@@ -177,7 +178,8 @@ func (s *solid) holds(p *points, at [3]float64) bool {
 	return true
 }
 
-// spread orders vertices farthest first, from the first in the list.
+// spread orders vertices: the first of list, then always the vertex farthest from the
+// vertices before it.
 func (s *fans) spread(u *points, list []int32) {
 	s.order = append(s.order[:0], list...)
 	s.far = s.far[:0]

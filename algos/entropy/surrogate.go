@@ -13,42 +13,46 @@ import (
 //
 //	F = -1/n Σ_i log( Σ_k q_k m_k(x_i) + 1/n )
 //
-// where m_k(x) is 1 inside range k and exp(-distance/Tau) outside. The ranges are
-// those of "witnesses", real points of the cloud: the box below each for maxima,
-// the chords of pairs of them for hulls in the plane (all pairs up to 12, else 1,
-// 2, 4, ... vertices apart), tetrahedra for the hull in space. A point that no
-// range holds costs log n. For Hull2D F is the sum for both sides.
+// where m_k(x) is 1 inside range k and exp(-distance/Tau) outside. The ranges belong
+// to witnesses, real points of the cloud: for maxima the box below each witness; for
+// hulls in the plane the chords of pairs of witnesses (all pairs for up to 12
+// witnesses, else pairs of vertices 1, 2, 4, ... apart); for the hull in space
+// tetrahedra. A point that no range holds costs log n. For Hull2D F is the sum of
+// both sides.
 //
-// F estimates H and bounds nothing: with all maximal points as witnesses, Tau 0
-// and many Steps it is below H; with few witnesses it is above, with a large Tau
-// far below. With 64 adaptive witnesses and Tau 2e-4 its R² with H is 0.99 over 240
-// sets of 22 families, its slope 0.95 for maxima and 0.8 for hulls, its root mean
-// square error 0.37 nat; on LiDAR frames, where H is 0.01 to 0.6, 0.05 nat (package
-// tests). Those families are ours. Hard gives the bracket to go with it.
+// F estimates H and is no bound. With all maximal points as witnesses, Tau 0 and many
+// Steps, F is below H; with few witnesses F is above H, with a large Tau far below. With
+// 64 adaptive witnesses and Tau 2e-4 the R² of F with H is 0.99 over 240 sets of the
+// 22 families of the tests, the slope 0.95 for maxima and 0.8 for hulls, the root mean
+// square error 0.37 nat; on LiDAR frames, where H is 0.01 to 0.6, the error is 0.05 nat.
+// Hard returns a bracket of H for the same witnesses.
 //
 // The zero value computes F of Maxima2D with hard ranges. A Surrogate keeps its
-// scratch, up to 8 bytes for each point near a border and each range; points near
-// none share it. Use one a goroutine. Cost: O(n·K), 0.1 µs a point of maxima in the
-// plane with 64 witnesses and AVX-512, 0.4 µs for both hulls with their 640 chords.
-// Values are the same in every run on CPUs with the same vector units, and agree to
-// 1e-9 between units.
+// working memory between calls, up to 8 bytes for each range and each point near a
+// border; points near no border share memory. It must not be used by two goroutines at
+// a time: make one for each goroutine. Cost: O(n·K) for K ranges: 0.1 µs a point for
+// maxima in the plane with 64 witnesses and AVX-512, 0.4 µs for both hulls with their
+// 640 chords. Values are the same in every run on CPUs with the same vector units, and
+// agree to 1e-9 between vector units.
 //
-// The least over q is found by expectation and maximisation; F is convex in q,
-// and its value is unique. The idea of minimum-entropy covers by weights goes
-// back to Körner's graph entropy (1973).
+// Expectation and maximisation computes the least value over q; F is convex in q, so
+// the value is unique. The idea of minimum-entropy covers by weights goes back to
+// Körner's graph entropy (1973).
 type Surrogate[T geom.Float] struct {
+	// Problem is the problem whose entropy F follows.
 	Problem Problem
-	// Tau is the temperature, a length in the unit box; 0 means hard ranges. To
-	// train, go down from 1e-2 to 5e-4; to estimate, 2e-4 to 5e-4.
+	// Tau is the temperature, a length in the unit box; 0 means hard ranges. For
+	// training lower it from 1e-2 to 5e-4; for estimates take 2e-4 to 5e-4.
 	Tau float64
-	// Steps is the number of rounds for q, from equal weights; 0 means 10.
+	// Steps is the number of rounds for q, beginning with equal weights; 0 means
+	// 10.
 	Steps int
-	// Box is what lengths refer to, a constant for gradients; the zero Box means
-	// the bounding box of each cloud.
+	// Box is the unit of lengths, a constant for gradients; the zero Box means the
+	// bounding box of each cloud.
 	Box Box
 
 	box     Box
-	unit    points // in the unit box, y negated for the lower hull
+	unit    points // coordinates in the unit box; y is negated for the lower hull
 	raw     points
 	soft    kernel.Soft
 	table   table
@@ -59,28 +63,28 @@ type Surrogate[T geom.Float] struct {
 	seen    []int32
 	q, sums []float64
 	a       []float64
-	push    points // gradient of one side
+	push    points // the gradient of one side
 	total   points
 	cover   Cover
 	family  Family
 	sample  geom.Cloud[T]
-	counted int // of the points, those F is averaged over: the first, 0 means all
-	stands  int // number of points that a sample stands for, 0 means its own
+	counted int // F is averaged over the first counted points; 0 means all points
+	stands  int // number of points that a sample stands for; 0 means its own number
 }
 
-// Value returns F, from -1/n to log n. Witnesses are indices of points; those of
-// hulls that are no vertices of the others' hull are left out. They may come from
-// Witnesses or Along, or be any points that stay where they are. No points give 0,
-// no witnesses log n (twice that for Hull2D).
+// Value returns F, from -1/n to log n. witnesses are indices of points, those of
+// Witnesses or Along or any others; for hulls it leaves out witnesses that are no
+// vertices of the hull of all witnesses. No points give 0; no witnesses give log n
+// (twice that for Hull2D).
 func (s *Surrogate[T]) Value(c geom.Cloud[T], witnesses []int32) float64 {
 	return s.run(c, witnesses, nil)
 }
 
-// Gradient returns F and writes its gradient with respect to every coordinate of
-// c into grad, of c's length at least; grad.Z may be nil for problems in the plane.
-// Ranges and weights count as constants, which for the weights is exact where they
-// are optimal (the envelope theorem): what the gradient moves is the points, not
-// their witnesses, and whoever follows it must pin those.
+// Gradient returns F and writes its gradient with respect to every coordinate of c to
+// grad. It panics where grad is shorter than c; grad.Z may be nil for problems in the
+// plane. Ranges and weights count as constants. For the weights that is exact where
+// they are optimal (the envelope theorem). The gradient moves points, not ranges, so a
+// descent must keep the witnesses in place.
 func (s *Surrogate[T]) Gradient(grad, c geom.Cloud[T], witnesses []int32) float64 {
 	n := c.Len()
 	if len(grad.X) < n || len(grad.Y) < n || grad.Z != nil && len(grad.Z) < n || grad.Z == nil && s.Problem.dims() == 3 {
@@ -107,7 +111,8 @@ func (s *Surrogate[T]) Gradient(grad, c geom.Cloud[T], witnesses []int32) float6
 	return f
 }
 
-// run computes F of all sides, and adds gradients in unit coordinates to total.
+// run returns F of all sides, and adds gradients in unit coordinates to total if that
+// is not nil.
 func (s *Surrogate[T]) run(c geom.Cloud[T], witnesses []int32, total *points) float64 {
 	check(c, s.Problem.dims())
 	checkIndices(witnesses, c.Len())
@@ -120,7 +125,7 @@ func (s *Surrogate[T]) run(c geom.Cloud[T], witnesses []int32, total *points) fl
 	return s.side(c, witnesses, UpperHull, total) + s.side(c, witnesses, LowerHull, total)
 }
 
-// prepare loads unit coordinates.
+// prepare sets unit to the coordinates of c in the box, for problem p.
 func (s *Surrogate[T]) prepare(c geom.Cloud[T], p Problem) {
 	s.box = s.Box
 	if s.box == (Box{}) {
@@ -139,7 +144,7 @@ func (s *Surrogate[T]) prepare(c geom.Cloud[T], p Problem) {
 	}
 }
 
-// side computes F of one problem.
+// side returns F of one problem, and adds its gradient to total if that is not nil.
 func (s *Surrogate[T]) side(c geom.Cloud[T], witnesses []int32, p Problem, total *points) float64 {
 	n := c.Len()
 	s.prepare(c, p)
@@ -181,7 +186,7 @@ func (s *Surrogate[T]) side(c geom.Cloud[T], witnesses []int32, p Problem, total
 	return f
 }
 
-// ranges fills the table with the witnesses' ranges.
+// ranges fills the table with the ranges of the witnesses.
 func (s *Surrogate[T]) ranges(c geom.Cloud[T], witnesses []int32, p Problem) {
 	s.table.soft = &s.soft
 	s.list = append(s.list[:0], witnesses...)
@@ -200,12 +205,12 @@ func (s *Surrogate[T]) ranges(c geom.Cloud[T], witnesses []int32, p Problem) {
 	}
 }
 
-// tauLeast is where a temperature's inverse is near overflow; below it ranges are
-// hard.
+// tauLeast is the least temperature whose inverse is far from overflow; with lower
+// ones ranges are hard.
 const tauLeast = 1e-300
 
-// temper sets the temperature. Memberships below e^-40/n vanish beside the 1/n
-// of every point, in float64.
+// temper sets the temperature for n points. Memberships below e^-40/n vanish in
+// float64 beside the 1/n of every point.
 func (s *Surrogate[T]) temper(n int) {
 	s.soft.Scale, s.soft.Cut = math.Inf(-1), 0
 	if s.Tau > tauLeast {
@@ -213,8 +218,8 @@ func (s *Surrogate[T]) temper(n int) {
 	}
 }
 
-// weigh finds the weights q and returns F of n points, of which the cloud has of,
-// leaving in a what Push needs.
+// weigh computes the weights q and returns F, averaged over n points and with 1/of for
+// 1/n in its formula. It leaves in s.a the values that Push needs.
 func (s *Surrogate[T]) weigh(n, of int) float64 {
 	places := (s.table.ranges + kernel.SoftLanes - 1) / kernel.SoftLanes * kernel.SoftLanes
 	s.q, s.sums, s.a = zeros(s.q, places), zeros(s.sums, places), zeros(s.a, n)
@@ -241,8 +246,8 @@ func (s *Surrogate[T]) weigh(n, of int) float64 {
 	return -sumLog(s.a, &s.soft) / float64(n)
 }
 
-// sumLog is the sum over all points of the logarithms of their rows' values, from
-// 1/n to 2: of single points one logarithm for 16.
+// sumLog returns the sum over all points of the logarithms of their rows' values, which
+// are between 1/n and 2. It computes one logarithm for 16 single points.
 func sumLog(v []float64, soft *kernel.Soft) float64 {
 	rows, points := soft.Rows()
 	sum, product, factors := 0.0, 1.0, 0

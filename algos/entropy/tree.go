@@ -8,14 +8,15 @@ import (
 	"entropipe/algos/geom"
 )
 
-// FromTree returns the entropy of a kd-tree's partition as an upper bound: cells
-// are halved at the median, axis by axis, until one range holds a cell's bounding
-// box, or one point is left. Output holds the maximal points, or the vertices of the
-// hull (for one side those of the whole hull, too); Hull2D is two problems, and
-// panics. In space a box inside the hull counts as five tetrahedra.
+// FromTree returns the entropy of a kd-tree's partition as an upper bound. Cells are
+// halved at the median, axis by axis, until one range holds the bounding box of a cell
+// or a cell holds one point. output holds the maximal points, or the vertices of the
+// hull (for one side those of the side or of the whole hull). In space a box inside the
+// hull counts as five tetrahedra. No points give 0. It panics for Hull2D, which is two
+// problems.
 //
-// For maxima it is at most d·H and a constant. Cost: O(n log n) for the plane, in
-// space also O(h) for every cell, and O(h²) for the hull.
+// For maxima in d dimensions the bound is at most d·H plus a constant. Cost: O(n log n)
+// in the plane; in space in addition O(h) for every cell, and O(h²) for the hull.
 func FromTree[T geom.Float](c geom.Cloud[T], output []int32, p Problem) Bracket {
 	check(c, p.dims())
 	checkIndices(output, c.Len())
@@ -25,7 +26,7 @@ func FromTree[T geom.Float](c geom.Cloud[T], output []int32, p Problem) Bracket 
 	}
 	t := tree{dims: p.dims()}
 	load(&t.p, c, p)
-	extra := 0.0 // nats a point of a cell that is one range only in parts
+	extra := 0.0 // nats a point of a cell that needs several ranges
 	switch p {
 	case Maxima2D:
 		s := newStaircase(&t.p, output)
@@ -61,11 +62,11 @@ func FromTree[T geom.Float](c geom.Cloud[T], output []int32, p Problem) Bracket 
 	return bracket(0, OfSizes(t.sizes)+extra*cells/size, size, Tree)
 }
 
-// tree divides points.
+// tree is a kd-tree under construction.
 type tree struct {
 	p     points
 	dims  int
-	held  func(lo, hi *[3]float64) bool // whether a range holds a box
+	held  func(lo, hi *[3]float64) bool // reports whether a range holds the box from lo to hi
 	sizes []int32
 }
 
@@ -92,8 +93,8 @@ func (t *tree) divide(ids []int32, axis int) {
 	t.divide(ids[half:], next)
 }
 
-// split moves the k smallest by value, then index, to the front: quickselect with
-// the median of three, which no order of the points that a sensor has makes slow.
+// split moves the k smallest points by value, then index, to the front: quickselect
+// with the median of three, which the orders of sensors do not make slow.
 func split(ids []int32, v []float64, k int) {
 	less := func(i, j int32) bool { return v[i] < v[j] || v[i] == v[j] && i < j }
 	for len(ids) > 1 {
@@ -102,7 +103,7 @@ func split(ids []int32, v []float64, k int) {
 			a, b = b, a
 		}
 		if less(c, b) {
-			b = max3(a, c, less)
+			b = greater(a, c, less)
 		}
 		lo, hi := 0, len(ids)-1
 		for lo <= hi {
@@ -129,15 +130,15 @@ func split(ids []int32, v []float64, k int) {
 	}
 }
 
-// max3 is the greater of two.
-func max3(a, c int32, less func(i, j int32) bool) int32 {
+// greater returns the greater one of two points.
+func greater(a, c int32, less func(i, j int32) bool) int32 {
 	if less(a, c) {
 		return c
 	}
 	return a
 }
 
-// under tests boxes against maximal points in space.
+// under returns a test of boxes against the boxes below maximal points in space.
 func (t *tree) under(list []int32) func(lo, hi *[3]float64) bool {
 	x, y, z := t.p[0], t.p[1], t.p[2]
 	slices.SortFunc(list, func(i, j int32) int { return sign(x[j] - x[i]) })
@@ -154,8 +155,8 @@ func (t *tree) under(list []int32) func(lo, hi *[3]float64) bool {
 	}
 }
 
-// below tests boxes against an upper hull. Of all chords that reach over a box the
-// shortest is the highest there.
+// below returns a test of boxes against the chords of an upper hull. Among the chords
+// that reach over a box, the shortest chord is the highest there.
 func (t *tree) below(chain []int32) func(lo, hi *[3]float64) bool {
 	x, y := t.p[0], t.p[1]
 	at := make([]float64, len(chain))
@@ -169,18 +170,20 @@ func (t *tree) below(chain []int32) func(lo, hi *[3]float64) bool {
 		}
 		m, _ := slices.BinarySearch(at, hi[0])
 		a, b := chain[k], chain[m]
-		if a == b { // a vertical line of points under one vertex
+		if a == b { // the box is a vertical line under one vertex
 			return hi[1] <= y[a]
 		}
-		return exact.Orient2D(x[a], y[a], x[b], y[b], lo[0], hi[1]) <= 0 && exact.Orient2D(x[a], y[a], x[b], y[b], hi[0], hi[1]) <= 0
+		return exact.Orient2D(x[a], y[a], x[b], y[b], lo[0], hi[1]) <= 0 &&
+			exact.Orient2D(x[a], y[a], x[b], y[b], hi[0], hi[1]) <= 0
 	}
 }
 
-// within tests boxes against a hull in space: each plane against the eight corners.
+// within returns a test of boxes against a hull in space: each plane against the eight
+// corners of a box.
 func (t *tree) within(faces []face) func(lo, hi *[3]float64) bool {
 	return func(lo, hi *[3]float64) bool {
 		if len(faces) == 0 {
-			return *lo == *hi // equal points are one group, whatever the hull
+			return *lo == *hi // equal points are one group with any hull
 		}
 		for k, f := range faces {
 			for corner := range 8 {
@@ -191,7 +194,7 @@ func (t *tree) within(faces []face) func(lo, hi *[3]float64) bool {
 					}
 				}
 				if side(&t.p, f, at) > 0 {
-					// The next box is likely to fail here, too.
+					// The next box is likely to fail at this face, too.
 					faces[0], faces[k] = faces[k], faces[0]
 					return false
 				}

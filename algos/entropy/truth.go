@@ -9,30 +9,34 @@ import (
 
 // Truth is a measured entropy.
 type Truth struct {
-	// Bracket holds H, for certain.
+	// Bracket holds certain bounds of H.
 	Bracket
-	// Estimate is a number to correlate with: H itself where the bracket is of kind
-	// Exact; else a greedy cover, of all points or, where Sampled is less than the
-	// cloud, of a sample of what is neither maximal nor a vertex, weighted. A greedy
-	// cover is rarely 0.1 nat above the least.
+	// Estimate is one number for H, for correlations: H itself where the bracket is
+	// of kind Exact, otherwise the entropy of a greedy cover. A greedy cover is
+	// rarely 0.1 nat above the least.
 	Estimate float64
-	Sampled  int
+	// Sampled is the number of points that Estimate was computed with. It is less
+	// than the number of points of the cloud where the points other than output
+	// were sampled, and weighted.
+	Sampled int
 }
 
 // Budgets of GroundTruth.
 const (
-	coverMost   = 1 << 26 // members of ranges; for more a cloud is sampled,
-	sampleInner = 10000   // so many of the points that are no output
+	coverMost   = 1 << 26 // largest number of members; for more, the cloud is sampled
+	sampleInner = 10000   // number of sampled points other than output
 )
 
-// GroundTruth measures the entropy of a cloud as well as its size allows. Output
-// holds all maximal points, or all vertices of the hull. Maxima in the plane are
-// exact up to MaxSteps maximal points. Otherwise a greedy cover gives the estimate
-// and, of all points, the bracket, too, together with what the size and a kd-tree
-// say, and for hulls in the plane slabs and quickhull. Points are sampled where
-// points times outputs are beyond some ten millions: a million points with 60
-// vertices, a LiDAR frame with 500 maximal points. Takes up to seconds and a
-// gigabyte; this is for experiments, not for streams.
+// GroundTruth measures the entropy of a cloud as well as its size allows. output must
+// hold all maximal points, or all vertices of the hull. Maxima in the plane are exact
+// for up to MaxSteps maximal points. Otherwise a greedy cover gives the estimate. The
+// bracket is the intersection of FromSize and FromTree, for hulls in the plane also of
+// FromSlabs and FromQuickhull, and of the greedy cover where that covers all points.
+//
+// Points are sampled where the number of points times that of output is above some ten
+// millions: a million points with 60 vertices, a LiDAR frame with 500 maximal points.
+// Cost: up to seconds and a gigabyte; GroundTruth is for experiments, not for streams.
+// It may be called concurrently.
 func GroundTruth[T geom.Float](c geom.Cloud[T], output []int32, p Problem) Truth {
 	if p == Hull2D {
 		up, low := GroundTruth(c, output, UpperHull), GroundTruth(c, output, LowerHull)
@@ -66,8 +70,8 @@ func GroundTruth[T geom.Float](c geom.Cloud[T], output []int32, p Problem) Truth
 	return Truth{known, min(g.Greedy(&f).Upper, math.Log(float64(n))), part.Len()}
 }
 
-// members is about how many members the ranges of a cloud may have, or, for
-// Hull3D, how many have to be looked at.
+// members returns an estimate of the number of members of the ranges of a cloud, or for
+// Hull3D of the number of tests of points against ranges.
 func members(n, h int, p Problem) float64 {
 	pairs := float64(h)
 	switch {
@@ -79,8 +83,8 @@ func members(n, h int, p Problem) float64 {
 	return float64(n) * pairs
 }
 
-// thin returns the outputs of a cloud and a sample of its other points, with what
-// each stands for, and the outputs' places.
+// thin returns the points of output and a sample of the other points as a cloud, the
+// places of output in it, and the number of points that each point stands for.
 func thin[T geom.Float](c geom.Cloud[T], output []int32) (part geom.Cloud[T], numbers []int32, weight []float64) {
 	n := c.Len()
 	taken := make([]bool, n)

@@ -2,9 +2,9 @@ package entropy
 
 import "math"
 
-// gap is a part of the cloud that no witness covers yet: points ids[from:to].
-// For hulls it lies above the chord of the points a and b; for maxima it starts at
-// the corner lo.
+// gap is a part of the cloud that no witness covers yet: points ids[from:to]. For hulls
+// the points lie above the chord from a to b; for maxima lo is the lower corner of
+// their box.
 type gap struct {
 	from, to int32
 	a, b     int32
@@ -14,7 +14,7 @@ type gap struct {
 // chooser picks witnesses in coordinates of the unit box.
 type chooser struct {
 	ids  []int32
-	heap []gap // largest first
+	heap []gap // the largest gap first
 }
 
 func (h *chooser) reset() { h.ids, h.heap = h.ids[:0], h.heap[:0] }
@@ -35,7 +35,7 @@ func (h *chooser) push(g gap) {
 	}
 }
 
-// pop removes the gap with most points.
+// pop removes and returns the gap with most points.
 func (h *chooser) pop() gap {
 	top, last := h.heap[0], len(h.heap)-1
 	h.heap[0] = h.heap[last]
@@ -56,8 +56,8 @@ func (h *chooser) pop() gap {
 	}
 }
 
-// before orders gaps by falling size, then by place, so that the choice does
-// not depend on the heap's history.
+// before orders gaps by falling size, then by place, so that the choice does not depend
+// on the order of pushes.
 func (g *gap) before(o *gap) bool {
 	if g.to-g.from != o.to-o.from {
 		return g.to-g.from > o.to-o.from
@@ -65,9 +65,9 @@ func (g *gap) before(o *gap) bool {
 	return g.from < o.from
 }
 
-// split moves the points of ids[from:to] for which first holds to the front,
-// then those for which second holds, and returns the two borders; the rest are
-// covered.
+// split moves the points of ids[from:to] for which first is true to the front, then the
+// points for which second is true, and returns the ends of the two parts. The other
+// points are covered.
 func (h *chooser) split(from, to int32, first, second func(i int32) bool) (mid, end int32) {
 	mid = from
 	for k := from; k < to; k++ {
@@ -86,11 +86,11 @@ func (h *chooser) split(from, to int32, first, second func(i int32) bool) (mid, 
 	return mid, end
 }
 
-// maxima appends at most k witnesses: the extremes of all axes, and then, again
-// and again, a point of the gap with most points: the one farthest from the gap's
-// lower corner on its worst axis, lifted to a point that no other of the gap
-// dominates. A truncated search for all maximal points, those first that tell
-// most about the cloud.
+// maxima appends at most k witnesses: the extremes of all axes, and then, again and
+// again, a point of the gap with most points. That point is the farthest from the gap's
+// lower corner on its worst axis, lifted to a point that no other point of the gap
+// dominates. So maxima is a truncated search for all maximal points, which finds those
+// that cover most points first.
 func (h *chooser) maxima(dst []int32, u *points, dims, k int) []int32 {
 	h.reset()
 	base := len(dst)
@@ -122,8 +122,8 @@ func (h *chooser) maxima(dst []int32, u *points, dims, k int) []int32 {
 	return dst
 }
 
-// divide puts the points of g that w does not cover into gaps of their own: those
-// beyond it on the first axis, of the others those beyond it on the second, ...
+// divide puts the points of g that w does not cover into new gaps: the points beyond w
+// on the first axis, among the others the points beyond w on the second axis, ...
 func (h *chooser) divide(u *points, dims int, g *gap, w int32) {
 	never := func(int32) bool { return false }
 	from := g.from
@@ -136,7 +136,7 @@ func (h *chooser) divide(u *points, dims int, g *gap, w int32) {
 	}
 }
 
-// middle returns the witness of a gap of maxima.
+// middle returns the witness for a gap of maxima.
 func (h *chooser) middle(u *points, dims int, g *gap) int32 {
 	ids := h.ids[g.from:g.to]
 	hi := g.lo
@@ -159,8 +159,8 @@ func (h *chooser) middle(u *points, dims int, g *gap) int32 {
 	return lift(u, dims, ids, best)
 }
 
-// lift returns the point of ids with the largest sum of those that are at least
-// w on all axes: one that no other of ids dominates.
+// lift returns the point with the largest sum of coordinates among the points of ids
+// that are at least w on all axes. No other point of ids dominates it.
 func lift(u *points, dims int, ids []int32, w int32) int32 {
 	best, most := w, math.Inf(-1)
 	for _, i := range ids {
@@ -176,8 +176,8 @@ func lift(u *points, dims int, ids []int32, w int32) int32 {
 	return best
 }
 
-// extreme returns the point with the largest coordinate on an axis; of several
-// the one with the largest sum.
+// extreme returns the point with the largest coordinate on an axis, and the largest sum
+// of coordinates among several such points.
 func extreme(u *points, dims, axis int) int32 {
 	best, most, sum := int32(0), math.Inf(-1), math.Inf(-1)
 	for i, v := range u[axis] {
@@ -195,7 +195,7 @@ func extreme(u *points, dims, axis int) int32 {
 	return best
 }
 
-// covered tells whether a witness is at least point i on all axes.
+// covered reports whether a witness is at least point i on all axes.
 func covered(u *points, dims int, witnesses []int32, i int32) bool {
 	for _, w := range witnesses {
 		if u[0][i] <= u[0][w] && u[1][i] <= u[1][w] && (dims < 3 || u[2][i] <= u[2][w]) {
@@ -205,7 +205,7 @@ func covered(u *points, dims int, witnesses []int32, i int32) bool {
 	return false
 }
 
-// appendNew appends i unless dst[base:] has it.
+// appendNew appends i unless dst[base:] holds i already.
 func appendNew(dst []int32, base int, i int32) []int32 {
 	for _, j := range dst[base:] {
 		if j == i {
@@ -215,13 +215,13 @@ func appendNew(dst []int32, base int, i int32) []int32 {
 	return append(dst, i)
 }
 
-// flat is how far above a chord, in the unit box, a point must be to be worth a
-// witness; it also ends the search among points of one line.
+// flat is the least height above a chord, in the unit box, that is worth a witness. It
+// also ends the search among points of one line.
 const flat = 1e-14
 
-// upperHull appends at most k witnesses for the upper hull: the ends, and then,
-// again and again, the point farthest above the chord with most points above it.
-// A truncated quickhull.
+// upperHull appends at most k witnesses for the upper hull: the ends, and then, again
+// and again, the point farthest above the chord with most points above it. It is a
+// truncated quickhull.
 func (h *chooser) upperHull(dst []int32, u *points, k int) []int32 {
 	h.reset()
 	base := len(dst)
@@ -257,8 +257,8 @@ func (h *chooser) upperHull(dst []int32, u *points, k int) []int32 {
 	return dst
 }
 
-// above is twice the area of the triangle a, b, i: positive where i is above the
-// line from a to b, which goes to the right.
+// above returns twice the signed area of the triangle a, b, i: positive where i is
+// above the line from a to b, for a left of b.
 func above(u *points, a, b, i int32) float64 {
 	return (u[0][b]-u[0][a])*(u[1][i]-u[1][a]) - (u[1][b]-u[1][a])*(u[0][i]-u[0][a])
 }

@@ -7,12 +7,13 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Witnesses appends at most k indices to dst, adapted to the cloud. In the plane
-// the search is greedy, for what most points are not yet covered by: a truncated
-// search for all maximal points, or for all vertices (Hull2D: k on each side). In
-// space maxima are searched the same way, and hulls along k directions of a spiral
-// on the sphere, together with the ends of the axes. Cost: O(n log k) for most
-// clouds, O(n·k) at worst and along directions.
+// Witnesses appends at most k indices of witnesses (k on each side for Hull2D) to dst,
+// adapted to the cloud, ascending and each once, and returns the extended slice. For
+// maxima and for hulls in the plane it is a truncated search for all maximal points or
+// all vertices, which always goes on where most points are not covered yet. For the
+// hull in space it takes the farthest points along k directions of a spiral on the
+// sphere, the axes among them. No points, or k < 1, add nothing. Cost: O(n log k) for
+// most clouds, O(n·k) in the worst case and for Hull3D.
 func (s *Surrogate[T]) Witnesses(dst []int32, c geom.Cloud[T], k int) []int32 {
 	check(c, s.Problem.dims())
 	if c.Len() == 0 || k < 1 {
@@ -38,13 +39,14 @@ func (s *Surrogate[T]) Witnesses(dst []int32, c geom.Cloud[T], k int) []int32 {
 	return append(dst[:base], slices.Compact(dst[base:])...)
 }
 
-// Along appends the witnesses that directions find, each index once, ascending: for
-// hulls the point farthest along each, together with the leftmost and rightmost
-// points of hulls in the plane; for maxima the point whose least coordinate is
-// largest, when coordinates are measured from the box's lower corner and divided by
-// those of the direction, which must be positive. Directions are in the unit box;
-// the third coordinate is ignored in the plane. Of equal points the lowest index
-// stands. Cost: O(n·len(directions)).
+// Along appends the indices of the witnesses that directions find to dst, ascending and
+// each once, and returns the extended slice. For hulls a direction finds the point
+// farthest along it; hulls in the plane add their leftmost and rightmost points. For
+// maxima a direction finds the point with the largest least coordinate, where
+// coordinates are measured from the box's lower corner and divided by those of the
+// direction, which must be positive. Directions refer to the unit box; in the plane
+// their third coordinate is ignored. Among equal points the lowest index stands. No
+// points add nothing. Cost: O(n·len(directions)).
 func (s *Surrogate[T]) Along(dst []int32, c geom.Cloud[T], directions [][3]float64) []int32 {
 	check(c, s.Problem.dims())
 	if c.Len() == 0 {
@@ -105,8 +107,8 @@ func (s *Surrogate[T]) along(d *[3]float64, p Problem) int32 {
 	return best
 }
 
-// spiral appends the points farthest along k directions, evenly spread over the
-// sphere, and along the axes both ways, which come first if k is small.
+// spiral appends the points farthest along k directions: first both directions of each
+// axis, then directions spread evenly over the sphere.
 func (s *Surrogate[T]) spiral(dst []int32, c geom.Cloud[T], k int) []int32 {
 	s.prepare(c, Hull3D)
 	for j := range k {
@@ -124,11 +126,11 @@ func (s *Surrogate[T]) spiral(dst []int32, c geom.Cloud[T], k int) []int32 {
 	return dst
 }
 
-// Hard returns G, the greedy entropy of the ranges of the witnesses: that of a legal
-// partition, so that H is at most Upper. It falls towards the greedy entropy of all
-// ranges as witnesses are added, in space not always. It does not depend on Tau and
-// Steps, and on Box only for Hull3D, whose tetrahedra are those of witnesses far
-// apart in it. This is what to judge models by. Cost: O(n·K).
+// Hard returns the greedy entropy of the ranges of the witnesses as Upper: it belongs to
+// a legal partition, so H is at most Upper. As witnesses are added, Upper falls towards
+// the greedy entropy of all ranges, in space not always. It does not depend on Tau and
+// Steps, and on Box only for Hull3D, whose tetrahedra depend on the distances of
+// witnesses in the box. Models are judged by Hard. Cost: O(n·K) for K ranges.
 func (s *Surrogate[T]) Hard(c geom.Cloud[T], witnesses []int32) Bracket {
 	check(c, s.Problem.dims())
 	checkIndices(witnesses, c.Len())
