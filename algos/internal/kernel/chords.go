@@ -7,8 +7,8 @@ import (
 
 //go:generate go run -C gen ./chords -out ../chords_amd64.s -stubs ../chords_amd64.go -pkg kernel
 
-// Buckets is the number of buckets that Chords divides an interval into: as
-// many entries as a vector register, or two, can look up at once.
+// Buckets is the number of buckets into which Chords divides an interval: as many
+// entries as one or two vector registers can look up at once.
 const Buckets = 16
 
 // Chords is a table of lines for Outside. With d = x - Origin, rounded, a point
@@ -18,29 +18,28 @@ const Buckets = 16
 // Every operation is rounded once, at every level.
 type Chords[T float32 | float64] struct {
 	Origin, Scale T
-	magic         T // see Outside
+	magic         T // set by Outside, see magic32
 	Left, Right   T
 	UpSlope, Up   [Buckets]T
 	LowSlope, Low [Buckets]T
 }
 
-// Adding one of these leaves the integer nearest to a number of moderate size,
-// plus 8, in the lowest bits of the sum. What a number beyond that leaves there
-// does not matter: it is not between Left and Right.
+// A number of moderate size plus magic has the nearest integer, plus 8, in the lowest
+// bits of the sum. For larger numbers these bits do not matter: such a number is not
+// between Left and Right.
 const (
 	magic32 = 0x1.8p23 + 8
 	magic64 = 0x1.8p52 + 8
 )
 
-// OutsideRoom is how many places of dst Outside needs for the next point: it
-// stops when fewer are free.
+// OutsideRoom is the number of free places in dst that Outside needs to go on.
 const OutsideRoom = 64
 
-// Outside writes to dst the positions of the points that are not inside, plus
-// from. It stops before a stretch of points for which dst may lack room, and
-// returns how many points it read and how many positions it wrote. Points with
-// a NaN or an infinity are not inside. x and y have equal lengths; dst holds at
-// least OutsideRoom values. Cost: one read of x and y.
+// Outside writes from + i to dst for every point i that is not inside. It stops before
+// a stretch of points for which dst may lack room, and returns the number of points
+// read and the number of positions written. Points with NaN or infinite coordinates
+// are not inside. x and y have equal lengths; dst holds at least OutsideRoom values.
+// Cost: one read of x and y.
 func (c *Chords[T]) Outside(x, y []T, from int32, dst []int32) (read, written int) {
 	c.magic = magic[T]()
 	if c.Fast() {
@@ -50,13 +49,33 @@ func (c *Chords[T]) Outside(x, y []T, from int32, dst []int32) (read, written in
 	return read + r, written + w
 }
 
-// Fast tells whether Outside has a vector form for T here. Without one, a larger
-// table costs no more.
-func (c *Chords[T]) Fast() bool {
-	return level == AVX512 || level == AVX2 && unsafe.Sizeof(c.Origin) == 4
+// Fast reports whether Outside has a vector form for T at the level in use. Without a
+// vector form, a larger table costs no more.
+func (c *Chords[T]) Fast() bool { return c.block() > 0 }
+
+// chordsLoops are the vector forms of Outside at a level, with the number of points in a
+// block of each: 0 where there is no form.
+type chordsLoops struct {
+	block32, block64 int
+	loop32           func(c, x, y *float32, blocks int, from int32, dst *int32, room int) (read, written int)
+	loop64           func(c, x, y *float64, blocks int, from int32, dst *int32, room int) (read, written int)
 }
 
-// outside is what Outside means.
+var chordsLevels = [...]chordsLoops{
+	Portable: {},
+	AVX2:     {block32: 16, loop32: chords32AVX2},
+	AVX512:   {block32: 64, loop32: chords32AVX512, block64: 32, loop64: chords64AVX512},
+}
+
+// block returns the number of points in a block of the form for T at the level in use.
+func (c *Chords[T]) block() int {
+	if unsafe.Sizeof(c.Origin) == 4 {
+		return chordsLevels[level].block32
+	}
+	return chordsLevels[level].block64
+}
+
+// outside is the portable form of Outside.
 func (c *Chords[T]) outside(x, y []T, from int32, dst []int32) (read, written int) {
 	y = y[:len(x)]
 	for i, v := range x {
@@ -95,29 +114,15 @@ func bucket[T float32 | float64](v T) int {
 	return int(math.Float64bits(float64(v)) % Buckets)
 }
 
-// outsideBlocks does whole blocks with the widest vector unit that has a form
-// for T.
+// outsideBlocks is Outside for whole blocks, in the vector form for T.
 func (c *Chords[T]) outsideBlocks(x, y []T, from int32, dst []int32) (read, written int) {
-	each := 256 / int(unsafe.Sizeof(c.Origin)) // points in a block
-	if level == AVX2 {
-		each = 16
-	}
-	blocks := len(x) / each
+	blocks := len(x) / c.block()
 	if blocks == 0 {
 		return 0, 0
 	}
-	d, room := &dst[0], len(dst)
-	switch c := any(&c.Origin).(type) {
-	case *float32:
-		x, y := any(&x[0]).(*float32), any(&y[0]).(*float32)
-		if level == AVX512 {
-			return chords32AVX512(c, x, y, blocks, from, d, room)
-		}
-		return chords32AVX2(c, x, y, blocks, from, d, room)
-	case *float64:
-		if level == AVX512 {
-			return chords64AVX512(c, any(&x[0]).(*float64), any(&y[0]).(*float64), blocks, from, d, room)
-		}
+	loops, d, room := &chordsLevels[level], &dst[0], len(dst)
+	if c, single := any(&c.Origin).(*float32); single {
+		return loops.loop32(c, any(&x[0]).(*float32), any(&y[0]).(*float32), blocks, from, d, room)
 	}
-	return 0, 0
+	return loops.loop64(any(&c.Origin).(*float64), any(&x[0]).(*float64), any(&y[0]).(*float64), blocks, from, d, room)
 }

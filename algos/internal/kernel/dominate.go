@@ -11,48 +11,50 @@ import (
 // MaxAxes is the largest number of axes that kernels compare.
 const MaxAxes = 8
 
-// PivotGroup is what the number of pivots is a multiple of.
+// PivotGroup divides the number of pivots.
 const PivotGroup = 4
 
-// pivotChunk is the number of points between two looks at the memory of ids.
+// pivotChunk is the number of points for which the memory of ids grows at a time.
 const pivotChunk = 1 << 13
 
-// Pivots is a filter: points that drop others. Its memory may be used again.
+// Pivots is a filter of points: pivots, which drop the points that they dominate. Its
+// memory may be used again.
 type Pivots[T float32 | float64] struct {
-	// Values holds the pivots, one after the other, a coordinate for each axis,
-	// and a whole number of groups: repeat one to fill up. The best pivots
-	// stand in the first group: most points are compared with no other.
+	// Values holds the pivots one after the other, a coordinate for each axis. Their
+	// number is a multiple of PivotGroup: repeat a pivot to make it one. The best
+	// pivots belong in the first group, since most points are compared with that
+	// group only.
 	Values []T
-	// Low marks the axes of the points, not of the pivots, to be negated.
+	// Low[k] says that coordinates of points on axis k are negated. Pivots are not.
 	Low [MaxAxes]bool
 
 	args dominateArgs
 }
 
-// dominateArgs is what the generated code reads; it knows the offsets.
+// dominateArgs holds the arguments of the generated code, which knows the offsets.
 type dominateArgs struct {
 	axes   [MaxAxes]unsafe.Pointer
 	sign   [MaxAxes]uint64 // the sign bit where an axis is negated
 	pivots unsafe.Pointer
 	groups int
-	blocks int // vectors of points
+	blocks int // number of vectors of points
 	ids    unsafe.Pointer
 	first  int
 	found  int
 	low    [64]byte
 }
 
-// Undominated appends to ids the positions, plus first, of the points that no
-// pivot dominates, ascending. Pivot q dominates p when q >= p on every axis and
-// q > p on the last: so never an equal point.
+// Undominated appends first + i to ids for every point i that no pivot dominates,
+// ascending. Pivot q dominates p when q >= p on every axis and q > p on the last axis,
+// so no pivot dominates an equal point.
 //
-// axes holds 2 to MaxAxes slices of equal lengths. A point with a NaN or with
-// a coordinate that is +Inf after negation is never dropped, when pivots are
-// finite. Where one is -Inf, which may drop, ok is false; it may also be false
-// for the others.
+// axes holds 2 to MaxAxes slices of equal lengths. Pivots are finite. A point with a
+// coordinate that is NaN, or +Inf after negation, is never dropped. A point with a
+// coordinate that is -Inf after negation may be dropped, and ok is then false; for the
+// other points that are not finite ok may be false, too.
 //
-// Cost: some 2 operations an axis and pivot of the first group for a vector of
-// 64 bytes; ids grows by chunks, so that memory follows what is left.
+// Cost: some 2 operations for each axis and each pivot of the first group, on vectors of
+// 64 bytes. ids grows by chunks, so that its memory follows the number of points left.
 func (p *Pivots[T]) Undominated(ids []int32, axes [][]T, first int) (_ []int32, ok bool) {
 	ok = true
 	n, from := len(axes[0]), 0
@@ -69,7 +71,7 @@ func (p *Pivots[T]) Undominated(ids []int32, axes [][]T, first int) (_ []int32, 
 			ok = ok && finite
 			from += blocks * lanes
 		}
-		clear(p.args.axes[:]) // else they keep the cloud's memory alive
+		clear(p.args.axes[:]) // the pointers would keep the cloud's memory alive
 	}
 	for from < n {
 		to := min(from+pivotChunk/8, n) // stays in the first-level cache
@@ -81,7 +83,7 @@ func (p *Pivots[T]) Undominated(ids []int32, axes [][]T, first int) (_ []int32, 
 	return ids, ok
 }
 
-// run filters whole vectors from where args point to.
+// run filters blocks whole vectors, from the positions that args point to.
 func (p *Pivots[T]) run(loop func(*byte), ids []int32, blocks, first int) (_ []int32, finite bool) {
 	a, at := &p.args, len(ids)
 	for k := range a.sign {
@@ -102,9 +104,9 @@ func (p *Pivots[T]) run(loop func(*byte), ids []int32, blocks, first int) (_ []i
 	return ids[:at+a.found], slices.Min(low) >= -largest[T]()
 }
 
-// undominated is what Undominated means, for the points from to to-1: pivot
-// after pivot, each with what those before left. There is no branch a point:
-// which ones are dropped is hard to guess.
+// undominated is the portable form of Undominated for the points [from, to): each pivot
+// examines the points that the pivots before it leave. It has no branch for a point:
+// whether a point is dropped is hard to predict.
 func (p *Pivots[T]) undominated(ids []int32, axes [][]T, from, to, first int) (_ []int32, ok bool) {
 	at := len(ids)
 	ids = slices.Grow(ids, to-from)
@@ -122,7 +124,7 @@ func (p *Pivots[T]) undominated(ids []int32, axes [][]T, from, to, first int) (_
 	for _, v := range axes {
 		ok = ok && finite(v[from:to])
 	}
-	// The first pivot looks at points in order, the others at what is left.
+	// The first pivot examines the points in order, the other pivots the rest.
 	n, last := 0, axes[d-1][from:to]
 	switch u := axes[0][from:to]; d {
 	case 2:
@@ -168,8 +170,8 @@ func survivors3[T float32 | float64](left []int32, x, y, z []T, q, sign *[MaxAxe
 	return n
 }
 
-// survivors moves the positions, after from, of points that q does not dominate
-// to the front of left, and returns their number.
+// survivors moves the positions, relative to from, of the points that q does not
+// dominate to the front of left, and returns their number.
 func survivors[T float32 | float64](left []int32, axes [][]T, from int, q, sign *[MaxAxes]T) (n int) {
 	last := len(axes) - 1
 	u, w := axes[0][from:], axes[last][from:]

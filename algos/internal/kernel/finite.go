@@ -4,7 +4,7 @@ import "unsafe"
 
 //go:generate go run -C gen ./finite -out ../finite_amd64.s -stubs ../finite_amd64.go -pkg kernel
 
-// Finite tells whether no value of v is NaN or infinite. Cost: one read of v.
+// Finite reports whether all values of v are finite. Cost: one read of v.
 func Finite[T float32 | float64](v []T) bool {
 	if level == AVX512 && len(v) >= 16 {
 		n := finiteBlocks(v)
@@ -16,9 +16,9 @@ func Finite[T float32 | float64](v []T) bool {
 	return finite(v)
 }
 
-// finite is what Finite means. v-v is 0 for finite v and NaN otherwise, and a
-// NaN survives every addition: no branch a value. Four sums, so that one
-// addition does not wait for the last.
+// finite is the portable form of Finite. v-v is 0 for finite v and NaN otherwise, and
+// NaN survives every addition, so no value needs a branch. With four sums an addition
+// does not wait for the one before.
 func finite[T float32 | float64](v []T) bool {
 	var a, b, c, d T
 	for ; len(v) >= 4; v = v[4:] {
@@ -33,8 +33,8 @@ func finite[T float32 | float64](v []T) bool {
 	return a+b+c+d == 0
 }
 
-// finiteBlocks reads all whole blocks of 64 bytes of v. It returns the number
-// of values in them, or -1 if one is not finite.
+// finiteBlocks examines all whole blocks of 64 bytes of v. It returns the number of
+// values in them, or -1 if one of these is not finite.
 func finiteBlocks[T float32 | float64](v []T) int {
 	each := 64 / int(unsafe.Sizeof(v[0]))
 	blocks := len(v) / each

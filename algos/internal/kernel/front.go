@@ -8,19 +8,19 @@ import (
 // FrontMax is the largest number of points in a Front.
 const FrontMax = 1024
 
-// Front is a list of points, of which none covers a later one: q covers p when
-// q >= p on every axis. It is for lists that are short beside what is compared
-// with them. The zero value has no axes: Reset first.
+// Front is a list of points in which no point covers a later one: q covers p when
+// q >= p on every axis. It is made for lists that are much shorter than the list of
+// points compared with them. The zero value has no axes; call Reset first.
 type Front[T float32 | float64] struct {
-	// IDs holds, for each point in the list, its position among those added.
+	// IDs holds for each point in the list its position in the axes of Add.
 	IDs []int32
 
-	values []T // axis after axis, each FrontMax long, lowest where unused
+	values []T // axis after axis, FrontMax values each; the lowest value where unused
 	dims   int
 	args   frontArgs
 }
 
-// frontArgs is what the generated code reads; it knows the offsets.
+// frontArgs holds the arguments of the generated code, which knows the offsets.
 type frontArgs struct {
 	axes                               [MaxAxes]unsafe.Pointer
 	list                               unsafe.Pointer
@@ -53,14 +53,14 @@ func (f *Front[T]) Reset(dims int) {
 	f.IDs = f.IDs[:0]
 }
 
-// Values returns an axis of the points in the list.
+// Values returns the coordinates of the points in the list on an axis, in memory of f.
 func (f *Front[T]) Values(axis int) []T { return f.values[axis*FrontMax:][:len(f.IDs)] }
 
-// Add takes the points of axes in order, from the position from, and appends
-// those that no point in the list covers; a later one may cover an earlier one.
-// It stops early when the list is full, or has been compared with more than
-// budget vectors of 64 bytes an axis. It returns the first position not taken,
-// and what is left of the budget. Coordinates are finite.
+// Add takes the points of axes in order, from position from on, and appends each point
+// that no point in the list covers; a later point may cover an earlier one. It stops
+// early when the list is full, or when points have been compared with more than budget
+// vectors of the list, 64 bytes an axis. It returns the first position not taken, and
+// the rest of the budget. Coordinates are finite.
 func (f *Front[T]) Add(axes [][]T, from, budget int) (next, left int) {
 	n := len(axes[0])
 	if loop, lanes := loopFor[T](&frontLoops, f.dims); loop != nil && n > from {
@@ -72,14 +72,14 @@ func (f *Front[T]) Add(axes [][]T, from, budget int) (next, left int) {
 		a.list, a.stride, a.kept = unsafe.Pointer(&f.values[0]), FrontMax*int(unsafe.Sizeof(T(0))), unsafe.Pointer(&f.IDs[:1][0])
 		a.points, a.count, a.limit, a.budget, a.done = n, len(f.IDs), FrontMax, budget*perBudget, from
 		loop((*byte)(unsafe.Pointer(a)))
-		clear(a.axes[:]) // else they keep the points' memory alive
+		clear(a.axes[:]) // the pointers would keep the points' memory alive
 		f.IDs = f.IDs[:a.count]
 		return a.done, a.budget / perBudget
 	}
 	return f.add(axes, from, budget)
 }
 
-// add is what Add means.
+// add is the portable form of Add.
 func (f *Front[T]) add(axes [][]T, from, budget int) (next, left int) {
 	var p [MaxAxes]T
 	block := 64 / int(unsafe.Sizeof(T(0)))
@@ -107,8 +107,8 @@ func (f *Front[T]) add(axes [][]T, from, budget int) (next, left int) {
 	return len(axes[0]), budget
 }
 
-// cover looks for the first point of the list that covers p, and returns its
-// position, or the length.
+// cover returns the position of the first point of the list that covers p, or the length
+// of the list.
 func (f *Front[T]) cover(p *[MaxAxes]T) (at int, covered bool) {
 	first, second := f.Values(0), f.Values(1)
 	for i, x := range first {

@@ -4,15 +4,15 @@ import "math"
 
 //go:generate go run -C gen ./highest -out ../highest_amd64.s -stubs ../highest_amd64.go -pkg kernel
 
-// HighTile is the number of points that Highest looks at at a time.
+// HighTile is the number of points that Highest examines at a time.
 const HighTile = 64
 
-// Highest finds, for each of len(at) directions, three coordinates each, the
-// first point with the largest u·p, computed with rounded products: its
-// position goes into at, the product into best, which has the same length. x, y
-// and z have equal lengths, a positive multiple of HighTile; no product or sum
-// may overflow. Cost: some 0.06 ns a point and direction with AVX-512, 0.1 with
-// AVX2, 1 without.
+// Highest finds for each of len(at) directions u the first point with the largest u·p,
+// computed with rounded products. It writes the position of the point to at, and the
+// product to best, which has the same length. directions holds three coordinates each.
+// x, y and z have equal lengths, a positive multiple of HighTile; no product or sum may
+// overflow. Cost: some 0.06 ns a point and direction with AVX-512, 0.1 ns with AVX2, 1 ns
+// without.
 func Highest(directions, x, y, z, best []float32, at []int32) {
 	if len(at) == 0 {
 		return
@@ -42,8 +42,8 @@ func Highest(directions, x, y, z, best []float32, at []int32) {
 	}
 }
 
-// highest raises best, the largest product of each direction, and notes the
-// first tile with it.
+// highest raises best[k] to the largest product of direction k, and sets at[k] to the
+// first tile with that product.
 func highest(directions, x, y, z, best []float32, at []int32) {
 	for t := 0; t < len(x); t += HighTile {
 		x, y, z := x[t:t+HighTile], y[t:t+HighTile], z[t:t+HighTile]

@@ -2,9 +2,9 @@ package kernel
 
 import "unsafe"
 
-// loops holds the generated forms of one loop, by number of axes: with 64
-// bytes a vector for 2 to MaxAxes, with 32 bytes for 2 and 3, for float32 and
-// float64. Their argument points to the loop's own struct.
+// loops holds the generated forms of one loop by number of axes, for float32 and
+// float64: with vectors of 64 bytes for 2 to MaxAxes axes, with 32 bytes for 2 and 3.
+// The argument of a form points to the loop's own struct of arguments.
 type loops struct {
 	wide32, wide64     [MaxAxes + 1]func(*byte)
 	narrow32, narrow64 [4]func(*byte)
@@ -24,8 +24,8 @@ var frontLoops = loops{
 	narrow64: [4]func(*byte){2: front64x2AVX2, front64x3AVX2},
 }
 
-// loopFor chooses a loop for the level in use, and tells how many points a
-// vector holds; nil where only portable Go is left.
+// loopFor returns the form of a loop for the level in use, and the number of points in a
+// vector. loop is nil where only the portable form exists.
 func loopFor[T float32 | float64](l *loops, dims int) (loop func(*byte), lanes int) {
 	single := unsafe.Sizeof(T(0)) == 4
 	switch {

@@ -2,7 +2,7 @@
 
 package kernel
 
-// loops is empty: only portable Go is left here.
+// loops is empty: only portable forms exist here.
 type loops struct{}
 
 var dominateLoops, frontLoops loops

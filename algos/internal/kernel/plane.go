@@ -4,8 +4,8 @@ import "math"
 
 //go:generate go run -C gen ./plane -out ../plane_amd64.s -stubs ../plane_amd64.go -pkg kernel
 
-// Cells is the number of cells along one edge of the cube that Planes divides
-// space by, a power of two, and CubeCells that of all on its six sides.
+// Cells is the number of cells along one edge of the cube of Planes, a power of two, and
+// CubeCells the number of all cells on its six sides.
 const (
 	Cells     = 16
 	CubeCells = 6 * Cells * Cells
@@ -15,8 +15,8 @@ const (
 // Cells cells a side; in the pyramid from the centre through a cell, one plane
 // bounds the region.
 //
-// With v = (p - Center)·Scale, by axis, a point p is in the region if no
-// coordinate of v exceeds 1 and n·v < 1, n being the normal of v's cell. Cells
+// With v = (p - Center)·Scale, axis by axis, a point p is in the region if no coordinate
+// of v exceeds 1 in magnitude and n·v < 1, where n is the normal of v's cell. Cells
 // are numbered by side (+x, -x, +y, -y, +z, -z), then by the first of the other
 // two coordinates, then by the second. A NaN as normal leaves nothing inside.
 type Planes[T float32 | float64] struct {
@@ -24,11 +24,11 @@ type Planes[T float32 | float64] struct {
 	Normal        [3][CubeCells]float32
 }
 
-// Beyond sets bit i of mask for every point i that is not in the region, and
-// clears all other bits of its first ceil(len(x)/64) words. x, y and z have
-// equal lengths and finite values. In float64 only the first subtraction and
-// multiplication are done in that precision; the rest is float32. Cost: one read of
-// the points, about 3 ns each with vector units, 12 without.
+// Beyond sets bit i of mask for every point i that is not in the region, and clears all
+// other bits of the first ceil(len(x)/64) words of mask. x, y and z have equal lengths
+// and finite values. For float64 only the first subtraction and multiplication have that
+// precision; the other operations are in float32. Cost: one read of the points, about
+// 3 ns each with vector units, 12 ns without.
 func Beyond[T float32 | float64](p *Planes[T], x, y, z []T, mask []uint64) {
 	blocks := 0
 	if level > Portable {
@@ -40,25 +40,28 @@ func Beyond[T float32 | float64](p *Planes[T], x, y, z []T, mask []uint64) {
 	beyond(p, x[64*blocks:], y[64*blocks:], z[64*blocks:], mask[blocks:])
 }
 
-// beyondBlocks is beyond for blocks of 64 points.
-func beyondBlocks[T float32 | float64](p *Planes[T], x, y, z *T, blocks int, mask *uint64) {
-	switch p := any(&p.Center[0]).(type) {
-	case *float32:
-		run := beyond32AVX2
-		if level == AVX512 {
-			run = beyond32AVX512
-		}
-		run(p, any(x).(*float32), any(y).(*float32), any(z).(*float32), blocks, mask)
-	case *float64:
-		run := beyond64AVX2
-		if level == AVX512 {
-			run = beyond64AVX512
-		}
-		run(p, any(x).(*float64), any(y).(*float64), any(z).(*float64), blocks, mask)
-	}
+// beyondLoops are the vector forms of Beyond at a level.
+type beyondLoops struct {
+	loop32 func(p, x, y, z *float32, blocks int, mask *uint64)
+	loop64 func(p, x, y, z *float64, blocks int, mask *uint64)
 }
 
-// beyond is what Beyond means.
+var beyondLevels = [...]beyondLoops{
+	AVX2:   {beyond32AVX2, beyond64AVX2},
+	AVX512: {beyond32AVX512, beyond64AVX512},
+}
+
+// beyondBlocks is Beyond for blocks of 64 points, in the vector form for T.
+func beyondBlocks[T float32 | float64](p *Planes[T], x, y, z *T, blocks int, mask *uint64) {
+	loops := &beyondLevels[level]
+	if p, single := any(&p.Center[0]).(*float32); single {
+		loops.loop32(p, any(x).(*float32), any(y).(*float32), any(z).(*float32), blocks, mask)
+		return
+	}
+	loops.loop64(any(&p.Center[0]).(*float64), any(x).(*float64), any(y).(*float64), any(z).(*float64), blocks, mask)
+}
+
+// beyond is the portable form of Beyond.
 func beyond[T float32 | float64](p *Planes[T], x, y, z []T, mask []uint64) {
 	y, z = y[:len(x)], z[:len(x)]
 	for k := 0; k < len(x); k += 64 {
@@ -75,7 +78,7 @@ func beyond[T float32 | float64](p *Planes[T], x, y, z []T, mask []uint64) {
 	}
 }
 
-// tiny keeps the centre itself from being divided by.
+// tiny is the least divisor: the centre itself would divide by 0.
 const tiny = 0x1p-100
 
 func (p *Planes[T]) inside(u, v, w float32) bool {

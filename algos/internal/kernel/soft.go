@@ -11,46 +11,46 @@ import (
 // SoftLanes is the number of ranges in a block: a vector of float64.
 const SoftLanes = 8
 
-// softChunk is how many points are taken at a time, so that room for all their
-// blocks can be made first.
+// softChunk is the number of points for whose blocks Fill makes room at a time.
 const softChunk = 256
 
-// Soft holds how much every point belongs to every one of some ranges: 1 inside,
-// exp(-distance/tau) outside, 0 far away. A range is where none of its planes,
-// Planes of them in Dims coordinates, is positive; the distance is the largest of
-// their values.
+// Soft holds the membership of every point in every range: 1 inside the range,
+// exp(-distance/tau) outside, 0 far away. A range is the set of points where none of its
+// planes is positive; it has Planes planes in Dims coordinates. The distance is the
+// largest value of the planes.
 //
-// It is a sparse matrix of blocks: SoftLanes ranges side by side are one block, and
-// of a point's row only blocks that are not all zero are stored. So ranges that
-// hold the same points should be neighbours. Points near no border, with the same
-// ranges around them, share one row.
+// Soft is a sparse matrix of blocks: SoftLanes neighbouring ranges are one block, and a
+// point's row stores only the blocks that are not all zero. So ranges that hold the same
+// points should be neighbours. Points near no border that lie in the same ranges share
+// one row.
 type Soft struct {
 	Dims, Planes int
 	// Table holds for every block, plane by plane, the normals' coordinates and then
 	// the constants, SoftLanes each: value = normal·point + constant. Lanes without a
 	// range have constant +Inf and normal 0.
 	Table []float64
-	// Scale is -1/tau, -Inf for hard ranges; distances from Cut on count as far.
+	// Scale is -1/tau, or -Inf for hard ranges. From distance Cut on, the membership
+	// is 0.
 	Scale, Cut float64
 
 	bounds  []int32   // row r has blocks bounds[r] to bounds[r+1]
-	index   []int32   // of every stored block: its number
-	values  []float64 // and its memberships
-	weights []float64 // of every row: its points
-	rows    []int32   // of every point: its row
-	hashes  []uint64  // of the rows of a chunk: 0 for those that no others equal
+	index   []int32   // for every stored block, its number
+	values  []float64 // for every stored block, its memberships
+	weights []float64 // for every row, its number of points
+	rows    []int32   // for every point, its row
+	hashes  []uint64  // for every point of a chunk, the hash of its row, or 0: no other row equals it
 	known   rowTable
 }
 
-// Rows returns the number of rows, at most that of points, and how many points
-// share each: valid until the next Fill.
+// Rows returns the number of rows, at most the number of points, and the number of points
+// of each row, which is valid until the next Fill.
 func (s *Soft) Rows() (n int, points []float64) { return len(s.weights), s.weights }
 
 // Stored returns the number of stored blocks, a measure of the cost of Step.
 func (s *Soft) Stored() int { return len(s.index) }
 
-// Fill computes the memberships of points, z nil unless Dims is 3. Cost: some
-// cycles a point and block, and 15 for blocks with points near a border.
+// Fill computes the memberships of points; z is nil unless Dims is 3. Cost: some cycles a
+// point and block, and 15 cycles where the point is near a border of the block.
 func (s *Soft) Fill(x, y, z []float64) {
 	s.bounds, s.index, s.values = append(s.bounds[:0], 0), s.index[:0], s.values[:0]
 	s.weights, s.rows = s.weights[:0], s.rows[:0]
@@ -78,7 +78,7 @@ func (s *Soft) Fill(x, y, z []float64) {
 	}
 }
 
-// fillVectors is fill for points [from, to), for which there is room.
+// fillVectors is fill for points [from, to) in vectors; there must be room for them.
 func (s *Soft) fillVectors(loop softFill, x, y, z []float64, from, to, blocks int) {
 	var pz *float64
 	if s.Dims == 3 {
@@ -92,12 +92,13 @@ func (s *Soft) fillVectors(loop softFill, x, y, z []float64, from, to, blocks in
 	s.index, s.values = s.index[:now], s.values[:now*SoftLanes]
 }
 
+// blocks returns the number of blocks of Table.
 func (s *Soft) blocks() int { return len(s.Table) / ((s.Dims + 1) * s.Planes * SoftLanes) }
 
-// lanes is the number of places for ranges.
+// lanes returns the number of places for ranges.
 func (s *Soft) lanes() int { return s.blocks() * SoftLanes }
 
-// hashFactor is odd, and its bits are mixed.
+// hashFactor is an odd number with mixed bits.
 const hashFactor = 0x9e3779b97f4a7c15
 
 // fill appends the row of one point, and its hash.
@@ -133,8 +134,8 @@ func (s *Soft) fill(p *[3]float64, blocks int) {
 	s.bounds = append(s.bounds, int32(len(s.index)))
 }
 
-// distances returns the largest plane value of each range of a block, and which
-// plane has it.
+// distances returns for each range of block b the largest value of its planes, and the
+// plane with that value.
 func (s *Soft) distances(p *[3]float64, b int) (out [SoftLanes]float64, plane [SoftLanes]int) {
 	size := (s.Dims + 1) * SoftLanes
 	for j := range s.Planes {
@@ -152,10 +153,10 @@ func (s *Soft) distances(p *[3]float64, b int) (out [SoftLanes]float64, plane [S
 	return out, plane
 }
 
-// Step does one round of expectation and maximisation: with weights q of the
-// ranges, a[r] = sum_k q[k] m[r,k] + floor for every row, and sums[k] = sum_i
-// m[i,k]/a[i] over all points. Both slices are overwritten; q and sums have one
-// place a lane of all blocks.
+// Step does one round of expectation and maximisation with weights q of the ranges: for
+// every row a[r] = sum_k q[k] m[r,k] + floor, and for every range sums[k] = sum_i
+// m[i,k]/a[i] over all points. It overwrites sums and a. q and sums have SoftLanes places
+// for each block.
 func (s *Soft) Step(q, sums, a []float64, floor float64) {
 	clear(sums)
 	l, _ := s.loops()
@@ -167,7 +168,7 @@ func (s *Soft) Step(q, sums, a []float64, floor float64) {
 	l.step(&s.values[0], &s.index[0], &s.bounds[0], &s.weights[0], len(s.weights), &q[0], &sums[0], &a[0], floor)
 }
 
-// step is what Step does with sums of 0.
+// step is the portable form of Step. sums must be 0.
 func (s *Soft) step(q, sums, a []float64, floor float64) {
 	for r, w := range s.weights {
 		from, to := int(s.bounds[r]), int(s.bounds[r+1])
@@ -189,10 +190,10 @@ func (s *Soft) step(q, sums, a []float64, floor float64) {
 	}
 }
 
-// Push computes for every point sum_k q[k] m[i,k]/a times the normal of the
-// plane that gives its distance from range k, where that is positive, and
-// overwrites gx, gy and, where Dims is 3, gz. The points are those of the last Fill,
-// a that of the last Step.
+// Push computes for every point the sum over ranges k of q[k] m[i,k]/a times the normal
+// of the plane that gives the point's distance from range k, where that distance is
+// positive. It overwrites gx, gy and, where Dims is 3, gz. The points must be those of
+// the last Fill, a that of the last Step.
 func (s *Soft) Push(gx, gy, gz, q, a, x, y, z []float64) {
 	l, shape := s.loops()
 	if l == nil || len(s.index) == 0 {
@@ -208,7 +209,7 @@ func (s *Soft) Push(gx, gy, gz, q, a, x, y, z []float64) {
 	l.push[shape](&x[0], &y[0], pz, &s.Table[0], n, &s.values[0], &s.index[0], &s.bounds[0], &s.rows[0], &q[0], &a[0], &gx[0], &gy[0], pgz)
 }
 
-// push is what Push means.
+// push is the portable form of Push.
 func (s *Soft) push(gx, gy, gz, q, a, x, y, z []float64) {
 	size := (s.Dims + 1) * SoftLanes
 	for i, row := range s.rows {

@@ -13,7 +13,7 @@ type rowHash struct {
 	row  int32
 }
 
-const rowSlots = 1 << 10 // to begin with
+const rowSlots = 1 << 10 // number of slots of a new table
 
 func (t *rowTable) reset() {
 	if len(t.slots) == 0 {
@@ -46,11 +46,11 @@ func (t *rowTable) place(hash uint64, k int32) {
 	t.slots[at] = k + 1
 }
 
-// first is the place where the search for a hash begins: its high bits are the
-// mixed ones.
+// first returns the place where the search for a hash begins. It takes the high bits of
+// the hash, which are mixed.
 func (t *rowTable) first(hash uint64) int { return int(hash>>32) & (len(t.slots) - 1) }
 
-// find returns a row with this hash that same accepts, or -1.
+// find returns a row with the given hash for which same is true, or -1.
 func (t *rowTable) find(hash uint64, same func(row int32) bool) int32 {
 	for at := t.first(hash); t.slots[at] != 0; at = (at + 1) & (len(t.slots) - 1) {
 		if u := t.used[t.slots[at]-1]; u.hash == hash && same(u.row) {
@@ -60,15 +60,15 @@ func (t *rowTable) find(hash uint64, same func(row int32) bool) int32 {
 	return -1
 }
 
-// merge gives the last n points their rows: those with a hash share the row of
-// an earlier point if it is the same, and their own blocks are dropped.
+// merge gives the last n points their rows. A point with a hash shares the equal row of
+// an earlier point, if there is one, and its own blocks are dropped.
 func (s *Soft) merge(n int) {
 	old := s.bounds[len(s.bounds)-n:]
 	first := len(s.bounds) - n - 1
 	from := s.bounds[first]
 	s.bounds = s.bounds[:first+1]
 	stored := int(from)
-	for j, to := range old { // bounds are written behind where they are read
+	for j, to := range old { // bounds are written behind the place where they are read
 		length := int(to - from)
 		row := int32(-1)
 		if hash := s.hashes[j]; hash != 0 {
@@ -93,7 +93,7 @@ func (s *Soft) merge(n int) {
 	s.index, s.values = s.index[:stored], s.values[:stored*SoftLanes]
 }
 
-// same tells whether row r has the blocks from e on.
+// same reports whether row r equals the blocks from e on.
 func (s *Soft) same(r int32, e, length int) bool {
 	a, b := int(s.bounds[r]), int(s.bounds[r+1])
 	return b-a == length && slices.Equal(s.index[a:b], s.index[e:e+length]) &&

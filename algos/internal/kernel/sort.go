@@ -1,21 +1,19 @@
 package kernel
 
-// digit is the width of one counting pass: 2048 counters stay in the
-// first-level cache.
+// digit is the number of bits of one counting pass: 2048 counters stay in the first-level
+// cache.
 const digit = 11
 
-// MaxPasses is the largest number of passes: together they read all 32 bits of
-// a key.
+// MaxPasses is the largest number of passes. So many passes read all 32 bits of a key.
 const MaxPasses = 3
 
-// SortByKey sorts a ascending by the lowest 11*passes bits of its elements'
-// upper halves, the keys; higher bits of the keys must be zero. The lower
-// halves go along, usually positions. It is stable. 1 <= passes <= MaxPasses.
+// SortByKey sorts a ascending by the keys, the upper halves of its elements, and is
+// stable. Keys have at most 11*passes bits, 1 <= passes <= MaxPasses. The lower halves,
+// usually positions, move with the keys.
 //
-// tmp has the length of a. One of the two comes back sorted, the other is
-// scratch. Cost: O(n) for any keys, one read and one scattered write a pass.
-// Radix sort with all histograms made in one read, as in Herf, "Radix tricks"
-// (2001).
+// tmp must be as long as a. One of the two is returned sorted, the other as scratch.
+// Cost: O(n) for any keys, one read and one scattered write a pass. It is a radix sort
+// that makes all histograms in one read, as in Herf, "Radix tricks" (2001).
 func SortByKey(a, tmp []uint64, passes int) (sorted, scratch []uint64) {
 	var count [MaxPasses][1 << digit]uint32
 	tmp = tmp[:len(a)]
@@ -42,8 +40,8 @@ func SortByKey(a, tmp []uint64, passes int) (sorted, scratch []uint64) {
 	return a, tmp
 }
 
-// SortByKeyParallel is SortByKey on several cores. A pass gives each goroutine
-// a part of a, whose counters know where in each digit's stretch it may write.
+// SortByKeyParallel is SortByKey with workers goroutines. In a pass each goroutine has a
+// part of a, and counters that say where in each digit's stretch it may write.
 func SortByKeyParallel(a, tmp []uint64, passes, workers int) (sorted, scratch []uint64) {
 	counts := make([][1 << digit]uint32, workers)
 	tmp = tmp[:len(a)]

@@ -8,28 +8,27 @@ import (
 
 //go:generate go run -C gen ./stair -out ../stair_amd64.s -stubs ../stair_amd64.go -pkg kernel
 
-// Stair answers, for points given as a rank on one axis (0 is best) and a value
-// on another: does a point seen before have a rank at most r and a value of at
-// least y?
+// Stair holds points, each a rank on one axis (0 is best) and a value on another axis. It
+// answers whether it holds a point with a rank of at most r and a value of at least y.
 //
-// It is a tree with 32 children a node. An entry holds the largest value of its
-// node and of the node's left siblings, so that a query reads one entry a
-// level, and none of these waits for another; an insertion writes at most 32 a
-// level. A balanced search tree or a Fenwick tree read three times as many cache
-// lines, a sorted array moves its tail on every insertion, which is quadratic
-// when all points stay, and a search among sorted corners waits for one
-// comparison after the other. The zero value is empty: Reset first.
+// It is a tree with 32 children a node. An entry holds the largest value of its node and
+// of the node's left siblings. So a query reads one entry a level, and no read waits for
+// another; an insertion writes at most 32 entries a level. A balanced search tree and a
+// Fenwick tree read three times as many cache lines. A sorted array moves its tail on
+// every insertion, which is quadratic when all points stay, and a search among sorted
+// corners waits for one comparison after the other. The zero value holds nothing; call
+// Reset first.
 type Stair[T float32 | float64] struct {
 	// Written counts the entries that Climb raised since Reset. It is 0 where
 	// vectors raise whole nodes.
 	Written int
 
-	levels [][]T // the entries of a level, after stairBefore lowest ones
+	levels [][]T // the entries of a level, behind stairBefore entries with the lowest value
 	memory []T
 	args   stairArgs
 }
 
-// Step is one point, and whatever number the caller knows it by.
+// Step is one point. ID is any number of the caller.
 type Step[T float32 | float64] struct {
 	Y        T
 	Rank, ID int32
@@ -38,10 +37,10 @@ type Step[T float32 | float64] struct {
 const (
 	fanBits     = 5
 	fan         = 1 << fanBits
-	stairBefore = 8 // entries left of rank 0, for as many levels
+	stairBefore = 8 // number of entries left of rank 0, and largest number of levels
 )
 
-// stairArgs is what the generated code reads; it knows the offsets.
+// stairArgs holds the arguments of the generated code, which knows the offsets.
 type stairArgs struct {
 	levels [stairBefore]unsafe.Pointer
 	count  int
@@ -76,13 +75,13 @@ func (s *Stair[T]) Reset(n int) {
 	}
 }
 
-// Covers is true only if a point with a rank of at most r and a value of at
-// least y was seen, but may miss one. It brings what Climb will read next into
-// the cache.
+// Covers returns true only if the stair holds a point with a rank of at most r and a
+// value of at least y. It may return false although there is such a point. It brings the
+// entries that Climb reads next into the cache.
 func (s *Stair[T]) Covers(r int32, y T) bool { return s.levels[0][r] >= y }
 
-// Climb takes points one after the other: those that none before covers are
-// inserted, and their numbers are appended to out.
+// Climb takes points one after the other. It inserts each point that no point before it
+// covers, and appends its ID to out.
 func (s *Stair[T]) Climb(out []int32, steps []Step[T]) []int32 {
 	out = slices.Grow(out, len(steps))
 	if loop := stairLoop[T](); loop != nil && len(steps) > 0 {
@@ -109,7 +108,7 @@ func (s *Stair[T]) covers(r int32, y T) bool {
 		if level[r] >= y {
 			return true
 		}
-		if r = r>>fanBits - 1; r < 0 { // the node just left of the parent
+		if r = r>>fanBits - 1; r < 0 { // go on with the node just left of the parent
 			break
 		}
 	}
@@ -119,7 +118,7 @@ func (s *Stair[T]) covers(r int32, y T) bool {
 func (s *Stair[T]) insert(r int32, y T) {
 	for _, level := range s.levels {
 		if level[r] >= y {
-			break // so are the nodes above
+			break // the nodes above have such values, too
 		}
 		siblings := level[r : r|(fan-1)+1]
 		i := 0
