@@ -315,7 +315,7 @@ func TestPanicCostsOneFrame(t *testing.T) {
 	if len(results) != 0 || len(rejects) != 1 || rejects[0].Stage != schemas.StageOperate || rejects[0].Reason != "panic" || rejects[0].Index != 0 {
 		t.Fatalf("results %v, rejects %+v", results, rejects)
 	}
-	if want := []any{int64(77), "pipeline: no such operator", true}; !cmp.Equal(told, want) {
+	if want := []any{int64(77), "pipeline: operate does not know the operator", true}; !cmp.Equal(told, want) {
 		t.Errorf("told %v, want %v", told, want)
 	}
 	f.cfg.Ops = nil
