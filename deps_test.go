@@ -15,13 +15,9 @@ import (
 	"testing/fstest"
 )
 
-// importPolicy says who may import whom. A line holds packages, what of ours
-// they import, which modules they import, and which modules their tests import
-// besides. Packages of one line are siblings: they never import each other.
-// Every package may import the standard library. "earlier" means every line
-// above, "any" everything, "p/..." p and all below it, which may import each
-// other. Tests may import every package but those of benchmarks. No file
-// imports "C".
+// importPolicy is the text of the import rule, which ARCHITECTURE.md holds and
+// explains. A line has four columns: packages, packages of ours that they import,
+// modules, and further modules of their tests.
 //
 // So algos know nothing of Kafka, Arrow, files or metrics; Arrow stays in
 // schemas, kafka-go in ingest, parquet-go where tables are written and read, behind
@@ -30,41 +26,23 @@ import (
 // no Parquet. Of the commands only demo, produce and validate use those of run.
 // algos/geomtest, ops/leaktest, cmd/terminaltest, sinks/internal/batches and sinktest serve
 // tests and benchmarks; and nothing imports benchmarks.
-const importPolicy = `
-algos/internal/kernel                                |                      | golang.org/x/sys                        |
-algos/geom algos/exact algos/vector                  | earlier              |                                         |
-algos/entropy algos/extreme algos/maxima algos/hull algos/delaunay algos/optimal algos/shapes | earlier              |                                         |
-models/mat                                           |                      | golang.org/x/sys                        |
-models/...                                           | earlier              |                                         |
-preprocess/... sparse/...                            | earlier              | github.com/dlclark/regexp2 golang.org/x/text github.com/ebitengine/purego |
-schemas/codec/...                                    | algos/geom           | parquet-go compress lz4 brotli          |
-schemas                                              | algos/geom           | arrow compress lz4 flatbuffers          |
-ops/metrics                                          | earlier              | prometheus                              |
-ops/pipeline                                         | earlier              |                                         | prometheus compress
-ingest                                               | algos/geom schemas models/plainfile | kafka-go compress                       | franz-go kfake kmsg
-ingest/broker                                        |                      | kfake kmsg                              | kafka-go
-ingest/replay                                        | algos/geom schemas schemas/codec/parquetfile models/plainfile ingest | kafka-go parquet-go                |
-sinks/record sinks/internal/disk                     | schemas              |                                         |
-sinks                                                | schemas sinks/record sinks/internal/disk |                                         |
-sinks/tables                                         | schemas sinks sinks/record | parquet-go orb                          |
-sinks/read                                           | schemas schemas/codec/parquetfile models/plainfile sinks sinks/record sinks/tables | parquet-go orb                          |
-sinks/picture                                        | algos/geom schemas sinks | golang.org/x/image                 |
-cmd/mistake                                          |                      |                                         |
-cmd/config/value                                     | cmd/mistake ingest   | kong                                    |
-cmd/config                                           | earlier              | kong yaml                               |
-cmd/command                                          | earlier              | kong golang.org/x/sys                   |
-cmd/bench cmd/broker cmd/export cmd/info cmd/train cmd/transformer cmd/verify | earlier |                           | parquet-go compress
-cmd/run/...                                          | earlier              | prometheus                              | kafka-go
-cmd/demo cmd/produce cmd/validate                    | earlier              | prometheus                              | kafka-go
-cmd                                                  | earlier              | kong                                    |
-.                                                    | cmd                  |                                         | any
-cmd/terminaltest                                     |                      |                                         |
-algos/geomtest                                       | earlier              | rapid                                   |
-sinks/internal/batches                               | schemas              |                                         |
-sinks/internal/sinktest                              | schemas sinks/... sinks | parquet-go                              |
-benchmarks/...                                       | any                  | any                                     |
-ops/leaktest                                         |                      | goleak                                  |
-`
+func importPolicy(t *testing.T) string {
+	page, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(page), "\n## Import rule\n")
+	if !found {
+		t.Fatal("ARCHITECTURE.md has no import rule")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, block, opened := strings.Cut(section, "\n```text\n")
+	block, _, closed := strings.Cut(block, "\n```\n")
+	if !opened || !closed {
+		t.Fatal("the import rule of ARCHITECTURE.md has no block of text")
+	}
+	return block
+}
 
 // moduleNames are the short names of the policy.
 var moduleNames = map[string]string{
@@ -82,7 +60,12 @@ var moduleNames = map[string]string{
 	"orb":         "github.com/paulmach/orb",
 	"parquet-go":  "github.com/parquet-go/parquet-go",
 	"prometheus":  "github.com/prometheus/client_golang",
+	"purego":      "github.com/ebitengine/purego",
 	"rapid":       "pgregory.net/rapid",
+	"regexp2":     "github.com/dlclark/regexp2",
+	"x/image":     "golang.org/x/image",
+	"x/sys":       "golang.org/x/sys",
+	"x/text":      "golang.org/x/text",
 	"yaml":        "github.com/goccy/go-yaml",
 }
 
@@ -176,7 +159,7 @@ func TestImportPolicyAllowsWhatItNames(t *testing.T) {
 	}
 }
 
-// policyLine is a line of importPolicy.
+// policyLine is a line of the import rule.
 type policyLine struct {
 	number         int
 	text           string
@@ -188,7 +171,7 @@ type policyLine struct {
 func parsePolicy(t *testing.T) []policyLine {
 	var lines []policyLine
 	var earlier []string
-	for text := range strings.Lines(strings.TrimSpace(importPolicy)) {
+	for text := range strings.Lines(importPolicy(t)) {
 		columns := strings.Split(strings.TrimSpace(text), "|")
 		if len(columns) != 4 {
 			t.Fatalf("policy: %q has %d columns, want 4", text, len(columns))

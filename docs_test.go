@@ -1,6 +1,9 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path"
@@ -60,6 +63,9 @@ func readMarkdown(t *testing.T, name string) *markdown {
 	return m
 }
 
+// words returns the number of words of a page, as wc -w counts them.
+func (m *markdown) words() int { return len(strings.Fields(m.text)) }
+
 // pages returns the names of all Markdown files of the repository.
 func pages(t *testing.T) (names []string) {
 	t.Helper()
@@ -79,6 +85,16 @@ func pages(t *testing.T) (names []string) {
 		t.Fatal(err)
 	}
 	return names
+}
+
+// The two pages that everybody reads first stay short.
+func TestLengthOfPages(t *testing.T) {
+	t.Parallel()
+	for name, most := range map[string]int{"README.md": 900, "ARCHITECTURE.md": 1800} {
+		if words := readMarkdown(t, name).words(); words > most {
+			t.Errorf("%s has %d words, at most %d are wanted", name, words, most)
+		}
+	}
 }
 
 // No page names a metric that the program does not export.
@@ -109,4 +125,72 @@ func TestMetricsOfPages(t *testing.T) {
 	if named == 0 {
 		t.Error("no page names a metric: the pattern misses them")
 	}
+}
+
+var (
+	stepPattern = regexp.MustCompile("`([a-z0-9_/]+\\.go):([A-Za-z0-9_.]+)`")
+	pathPattern = regexp.MustCompile("`(\\.?[a-z0-9_]+(?:[/.][a-z0-9_.]+)*)`")
+)
+
+// Every step of a record's life is a function or method that exists, and every path of
+// the page for developers is a file or folder.
+func TestStepsOfArchitecture(t *testing.T) {
+	t.Parallel()
+	page := readMarkdown(t, "ARCHITECTURE.md")
+	functions := map[string][]string{} // by file
+	steps := stepPattern.FindAllStringSubmatch(page.prose, -1)
+	for _, step := range steps {
+		file, name := step[1], step[2]
+		if functions[file] == nil {
+			functions[file] = functionsOf(t, file)
+		}
+		if !slices.Contains(functions[file], name) {
+			t.Errorf("ARCHITECTURE.md: %s has no function %s", file, name)
+		}
+	}
+	if len(steps) < 25 {
+		t.Errorf("%d steps found: the pattern misses them", len(steps))
+	}
+	for _, of := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "docs/library.md"} {
+		for _, span := range pathPattern.FindAllStringSubmatch(readMarkdown(t, of).prose, -1) {
+			name := strings.TrimSuffix(span[1], "/")
+			if folder, _, nested := strings.Cut(name, "/"); nested && slices.Contains(topFolders, folder) || path.Ext(name) == ".go" {
+				if _, err := os.Stat(filepath.FromSlash(name)); err != nil {
+					t.Errorf("%s names %s: %v", of, name, err)
+				}
+			}
+		}
+	}
+	if found := functionsOf(t, "docs_test.go"); !slices.Contains(found, "markdown.words") || slices.Contains(found, "words") {
+		t.Errorf("the functions of this file are not %q", found)
+	}
+}
+
+// functionsOf returns the names of a file's functions, of methods with their type.
+func functionsOf(t *testing.T, file string) (names []string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash(file), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Errorf("ARCHITECTURE.md: %v", err)
+		return []string{}
+	}
+	for _, declared := range parsed.Decls {
+		f, ok := declared.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		name := f.Name.Name
+		if f.Recv != nil {
+			of := f.Recv.List[0].Type
+			if pointer, ok := of.(*ast.StarExpr); ok {
+				of = pointer.X
+			}
+			if generic, ok := of.(*ast.IndexExpr); ok {
+				of = generic.X
+			}
+			name = of.(*ast.Ident).Name + "." + name
+		}
+		names = append(names, name)
+	}
+	return names
 }
