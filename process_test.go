@@ -7,16 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"entropipe/cmd"
 	"entropipe/ingest"
 	"entropipe/ingest/broker"
 	"entropipe/sinks"
@@ -308,4 +311,66 @@ func published(t *testing.T, out string, records int64) bool {
 // partition, is name.
 func spread(brokers, topic, name string, more ...string) []string {
 	return append([]string{"produce", "synthetic", "--points", "200", "--brokers", brokers, "--topic", topic, "--sequence", name}, more...)
+}
+
+// runCommand runs a command line and returns its status and what it printed.
+func runCommand(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = cmd.Main(args, &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+func writeText(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// brokerProcess starts a broker in a process of its own, whose log is in dir, and
+// returns when it listens on address.
+func brokerProcess(t *testing.T, dir, address string) *process {
+	t.Helper()
+	b := launch(t, dir, "broker", "--listen", address, "--data", "log")
+	b.until("^" + regexp.QuoteMeta(address) + "$")
+	return b
+}
+
+// get returns the body of a page and its status.
+func get(t *testing.T, url string) (string, int) {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body), r.StatusCode
+}
+
+// metric adds up a metric's values with a label, such as direction="in".
+func metric(t *testing.T, url, name, label string) (sum float64) {
+	t.Helper()
+	body, _ := get(t, url)
+	for _, m := range regexp.MustCompile(`(?m)^`+name+`\{[^}]*`+label+`[^}]*\} (\S+)$`).FindAllStringSubmatch(body, -1) {
+		v, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			t.Fatalf("%s: %v", m[0], err)
+		}
+		sum += v
+	}
+	return sum
+}
+
+// becomesReady waits for a service to be ready: it is not while its last request to the
+// brokers has failed, which is one of many.
+func becomesReady(t *testing.T, base string) {
+	t.Helper()
+	waitFor(t, "readiness", func() bool { _, status := get(t, base+"/readyz"); return status == http.StatusOK })
 }

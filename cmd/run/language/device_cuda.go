@@ -12,7 +12,7 @@ import (
 
 // openDevice has attention computed by what --device names. A GPU that fails is
 // left aside, with a warning: package kern computes the same within a tolerance.
-func (c *lmFlags) openDevice(l *language) error {
+func (c *Flags) openDevice(l *Language) error {
 	if c.Device != "cuda" {
 		return nil
 	}
@@ -21,7 +21,7 @@ func (c *lmFlags) openDevice(l *language) error {
 		return err
 	}
 	slog.Info("attention on a GPU", "name", d.Name())
-	l.config += "device: cuda\n"
+	l.Config += "device: cuda\n"
 	l.Attend = onDevice(d)
 	return nil
 }

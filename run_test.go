@@ -1,15 +1,20 @@
 package main
 
 import (
+	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	kafka "github.com/segmentio/kafka-go"
+
+	"entropipe/cmd/command"
 )
 
 // These tests are about processes: signals, two at a time, and brokers that die.
@@ -140,15 +145,6 @@ func TestSecondSignalAborts(t *testing.T) {
 	holds(t, filepath.Join(dir, "out"), n)
 }
 
-// brokerProcess starts a broker in a process of its own, whose log is in dir, and
-// returns when it listens on address.
-func brokerProcess(t *testing.T, dir, address string) *process {
-	t.Helper()
-	b := launch(t, dir, "broker", "--listen", address, "--data", "log")
-	b.until("^" + regexp.QuoteMeta(address) + "$")
-	return b
-}
-
 func TestStoppedBroker(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -262,4 +258,169 @@ func TestBrokerDiesAndReturns(t *testing.T) {
 	r.signal(syscall.SIGTERM)
 	r.exits(0, patience)
 	holds(t, out, n)
+}
+
+// sendBad sends records that are no frames.
+func sendBad(t *testing.T, brokers, topic string, n int) {
+	t.Helper()
+	messages := make([]kafka.Message, n)
+	for i := range messages {
+		messages[i] = kafka.Message{Key: fmt.Append(nil, i), Value: []byte("no frame")}
+	}
+	if err := sendRaw(brokers, topic, messages...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A run of which nothing but rejects came is no success, once: what is refused is
+// committed, and the next run has nothing to read.
+func TestRunOfRejectsFails(t *testing.T) {
+	t.Parallel()
+	brokers, dir := startBroker(t), t.TempDir()
+	sendBad(t, brokers, "points", 7)
+	run := func(status int, says string, args ...string) {
+		t.Helper()
+		r := launch(t, dir, append([]string{"run", "--brokers", brokers, "--until-end"}, args...)...)
+		r.exits(status, patience)
+		r.says(says)
+	}
+	run(1, `^entropipe: nothing but rejects came, 7 of them: table rejects has the reasons, and what is committed stays \(--max-rejects none takes that for success\)$`, "--out", "out")
+	must(t, dir, "verify", "out")
+	run(0, `msg=done .* rejects=0 `, "--out", "out")
+	run(0, `msg=done .* rejects=7 `, "--out", "none", "--max-rejects", "none")
+	run(0, `msg=done .* rejects=7 `, "--out", "seven", "--max-rejects", "7")
+	run(1, `^entropipe: 7 of 7 frames and sequences were refused, more than --max-rejects 6: `, "--out", "six", "--max-rejects", "6")
+
+	must(t, dir, spread(brokers, "points", "a", "--frames", "21", "--rate", "max")...)
+	run(0, `msg=done frames=21 .* rejects=0 `, "--out", "out")
+	run(0, `msg=done frames=21 .* rejects=7 `, "--out", "both")
+	run(0, `msg=done frames=21 .* rejects=7 `, "--out", "quarter", "--max-rejects", "25%")
+	run(1, `^entropipe: 7 of 28 frames and sequences were refused, more than --max-rejects 24.9%: `, "--out", "less", "--max-rejects", "24.9%")
+	run(2, `^entropipe: .*expected auto, none, a number like 100, or a share like 5%`, "--out", "absent", "--max-rejects", "few")
+}
+
+// A service stops by itself, keeps what it has committed, and says why.
+func TestServiceStopsAtTooManyRejects(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]string{"number": "20", "share": "20%"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			brokers, dir := startBroker(t), t.TempDir()
+			must(t, dir, spread(brokers, "points", "a", "--frames", "30", "--rate", "max")...)
+			r := launch(t, dir, fast(brokers, "points", "--max-rejects", limit)...)
+			waitFor(t, "the frames", func() bool { return reached(t, filepath.Join(dir, "out")) == 30 })
+			sendBad(t, brokers, "points", 120)
+			r.exits(1, patience)
+			r.says(`msg=stopped frames=30 `)
+			r.says(`^entropipe: \d+ of \d+ frames and sequences were refused, more than --max-rejects ` + limit + `: table rejects has the reasons`)
+			verified(t, filepath.Join(dir, "out"))
+			must(t, dir, append(fast(brokers, "points", "--until-end"), "--max-rejects", "none")...)
+			if n := committed(verified(t, filepath.Join(dir, "out"))); n != 150 {
+				t.Errorf("%d records are committed, want 150", n)
+			}
+		})
+	}
+}
+
+// --until-end that was stopped before the end asks to be run again; a service that was
+// stopped has done what it was to do.
+func TestInterruptedBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	brokers, dir := startBroker(t), t.TempDir()
+	out := filepath.Join(dir, "out")
+	const n = 20
+	must(t, dir, spread(brokers, "points", "a", "--frames", "1", "--rate", "max")...)
+	// A member that has all partitions and says nothing, so that nobody else gets any.
+	frozen := launch(t, dir, fast(brokers, "points", "--session-timeout", "4m", "--rebalance-timeout", "4m")...)
+	waitFor(t, "its commit", func() bool { return reached(t, out) == 1 })
+	frozen.signal(syscall.SIGSTOP)
+	must(t, dir, spread(brokers, "points", "a", "--frames", strconv.Itoa(n-1), "--rate", "max")...)
+	r := launch(t, dir, fast(brokers, "points", "--until-end")...)
+	r.until(`msg=running`)
+	r.signal(syscall.SIGTERM)
+	r.exits(75, patience)
+	r.says(`msg=stopped frames=0 `)
+	r.says(`^entropipe: interrupted before the end, which points/\d has not reached; run it again to go on from there$`)
+	frozen.signal(syscall.SIGKILL)
+	frozen.killed()
+	must(t, dir, fast(brokers, "points", "--until-end")...)
+	holds(t, out, n)
+}
+
+func TestServedPages(t *testing.T) {
+	t.Parallel()
+	brokers, dir := startBroker(t), t.TempDir()
+	must(t, dir, spread(brokers, "points", "a", "--frames", "30", "--rate", "max")...)
+	r := launch(t, dir, fast(brokers, "points", "--listen", "127.0.0.1:0", "--pprof")...)
+	metrics := r.until(`metrics=(http://127\.0\.0\.1:\d+/metrics)`)[1]
+	base := strings.TrimSuffix(metrics, "/metrics")
+	waitFor(t, "commits", func() bool { return metric(t, metrics, "entropipe_frames_total", `direction="out"`) == 30 })
+	body, _ := get(t, metrics)
+	if !strings.Contains(body, "# HELP entropipe_") || strings.Contains(body, "NaN") {
+		t.Errorf("metrics without help, or not numbers:\n%s", body)
+	}
+	becomesReady(t, base)
+	for path, want := range map[string]string{"/healthz": "", "/version": command.Version, "/debug/pprof/cmdline": "entropipe"} {
+		if body, status := get(t, base+path); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: status %d, %q, want %q", path, status, body, want)
+		}
+	}
+	if _, status := get(t, base+"/nothing"); status != http.StatusNotFound {
+		t.Errorf("an unknown page: status %d", status)
+	}
+	r.signal(syscall.SIGTERM)
+	r.exits(0, patience)
+}
+
+// Without --pprof there is no profiler, and ready means that a broker answers.
+func TestNotReadyWithoutBroker(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	address := ownAddress(t) // where no other broker answers later
+	b := brokerProcess(t, dir, address)
+	must(t, dir, spread(address, "points", "a", "--frames", "3", "--rate", "max")...)
+	r := launch(t, dir, fast(address, "points", "--listen", "127.0.0.1:0")...)
+	base := r.until(`metrics=(http://127\.0\.0\.1:\d+)/metrics`)[1]
+	ready := func() bool { _, status := get(t, base+"/readyz"); return status == http.StatusOK }
+	waitFor(t, "readiness", func() bool {
+		return ready() && metric(t, base+"/metrics", "entropipe_frames_total", `direction="out"`) == 3
+	})
+	if _, status := get(t, base+"/debug/pprof/"); status != http.StatusNotFound {
+		t.Errorf("profiler without --pprof: status %d", status)
+	}
+	b.killed()
+	waitFor(t, "the broker to be missed", func() bool { return !ready() })
+	if body, status := get(t, base+"/healthz"); status != http.StatusOK {
+		t.Errorf("alive is not ready, but: status %d, %q", status, body)
+	}
+	r.signal(syscall.SIGTERM)
+	r.exits(0, patience)
+}
+
+// A broker that is away for as long as it is: the partitions, the group and what is
+// published fail hundreds of times, and the log has a line a minute.
+func TestOutageIsALineAMinute(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	address := ownAddress(t) // where no other broker answers later
+	b := brokerProcess(t, dir, address)
+	must(t, dir, append(spread(address, "points", "a", "--frames", "40", "--rate", "max"), "--partitions", "30")...)
+	r := launch(t, dir, fast(address, "points", "--publish", "survivors", "--for", "hull2d", "--listen", "127.0.0.1:0")...)
+	url := r.until(`metrics=(http://\S+)`)[1]
+	failures := func() float64 { return metric(t, url, "entropipe_errors_total", `stage="fetch"`) }
+	waitFor(t, "the frames", func() bool { return metric(t, url, "entropipe_frames_total", `direction="out"`) == 40 })
+	begin := time.Now()
+	b.killed()
+	waitFor(t, "hundreds of failures", func() bool { return failures() > 300 })
+	lines := strings.Count(r.log(), "level=WARN")
+	if most := 1 + int(time.Since(begin)/time.Minute); lines < 1 || lines > most {
+		t.Errorf("%d lines in %v, want %d at most:\n%s", lines, time.Since(begin), most, r.log())
+	}
+	// The broker is there again, and all that it has is read.
+	brokerProcess(t, dir, address)
+	must(t, dir, spread(address, "points", "a", "--frames", "20", "--rate", "max")...)
+	waitFor(t, "the other frames", func() bool { return metric(t, url, "entropipe_frames_total", `direction="out"`) == 60 })
+	if !strings.Contains(r.log(), address) {
+		t.Errorf("the broker is not named:\n%s", r.log())
+	}
 }

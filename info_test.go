@@ -11,6 +11,7 @@ import (
 	"entropipe/cmd"
 	"entropipe/cmd/command"
 	"entropipe/models"
+	"entropipe/sparse/hf/hftest"
 )
 
 // writeModel writes a network that moves every point by sigma times tanh(1/2),
@@ -121,5 +122,41 @@ func TestExportOfModels(t *testing.T) {
 	}
 	if file, err := os.ReadFile(onnx); err != nil || !bytes.Contains(file, []byte("displacement")) {
 		t.Errorf("%d bytes, %v", len(file), err)
+	}
+}
+
+// A folder of a model says what it can do, one of a mask what it is for.
+func TestInfoOfCheckpoints(t *testing.T) {
+	lm := hftest.Dir(t, hftest.Config(t, hftest.GPT2))
+	mask := t.TempDir()
+	if code, _, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", idLines(t, 4, 96), "--out", mask, "--block", "16"); code != 0 {
+		t.Fatal(log)
+	}
+	for dir, want := range map[string][]string{
+		lm:   {": gpt2 ", "2 layers of 48, 4 heads", "96 positions, 61 tokens", "tasks: embed, logits, generate", "tokenizer: none"},
+		mask: {": mask mass, blocks of 16, static, lengths to [96]", "for the weights ", "dense: "},
+		hftest.Dir(t, hftest.Config(t, hftest.ViT)): {": vit ", "tasks: none", `labels: ["a" "b" "c"]`},
+	} {
+		code, out, log := runCommand(t, "info", dir)
+		if code != 0 {
+			t.Fatal(log)
+		}
+		for _, w := range want {
+			if !strings.Contains(out, w) {
+				t.Errorf("no %q in\n%s", w, out)
+			}
+		}
+	}
+	code, out, log := runCommand(t, "info", mask, "--json")
+	var found struct {
+		Model any
+		Mask  *struct{ Block int }
+	}
+	if err := json.Unmarshal([]byte(out), &found); code != 0 || err != nil || found.Model != nil || found.Mask == nil || found.Mask.Block != 16 {
+		t.Errorf("status %d, %v:\n%s%s", code, err, out, log)
+	}
+	broken := filepath.Dir(writeText(t, "config.json", `{"model_type":"roberta"}`))
+	if code, _, log := runCommand(t, "info", broken); code != command.ExitRuntime || !strings.Contains(log, `model_type: "roberta" is not understood`) {
+		t.Errorf("status %d: %s", code, log)
 	}
 }
