@@ -9,33 +9,33 @@ import (
 	"entropipe/sinks/record"
 )
 
-// attempt is a commit under way: its manifest, with the files staged so far,
-// and what is needed to check the next part of its batch.
+// attempt is a commit under way: its manifest, which lists the files staged so far,
+// and the state that the check of its batch's next part needs.
 type attempt struct {
 	m      *record.Manifest
-	parts  int    // staged
-	last   rowKey // of the last result
+	parts  int    // number of parts staged
+	last   rowKey // key of the last result
 	seen   int64  // last offset with a result or reject; -1: none
-	traces int64  // offsets with one
+	traces int64  // number of offsets with a result or reject
 }
 
-// rowKey says which frame a row belongs to, within a partition.
+// rowKey identifies a frame or sequence within a partition.
 type rowKey struct {
 	offset int64
 	index  int32
 }
 
-// Stage takes a part of the results and rejects of a batch ahead of its Commit,
-// which brings the rest: for a batch that does not fit into memory at once. The
-// parts come in order, and say of the batch as a whole where it starts and ends.
-// They become files that nothing names before the manifest does, so until the
-// Commit they are no part of the output; Resume, a batch of another range and
-// any error forget them. b is not retained. Errors mean what they mean to Commit.
+// Stage writes a part of a batch's results and rejects before its Commit, which
+// brings the rest: for a batch that does not fit into memory at once. Parts come in
+// order of their offsets; Start, End, Messages and Holes of each part are those of
+// the whole batch. Until Commit no manifest names the staged files, so they are not
+// part of the output. Resume, a batch of another range and any error discard them.
+// Stage does not retain b. Its errors mean the same as those of Commit.
 //
-// The cost is that of encoding and two fsyncs a file. Each part is a file of its
-// own in every table and folder that it has rows for.
+// Cost: encoding and two fsyncs a file. Each part is a separate file in every table
+// and folder for which it has rows.
 func (o *Output) Stage(ctx context.Context, b *schemas.Batch) error {
-	p := record.TopicPartition{Topic: b.Topic, ID: b.Partition}
+	p := partition{Topic: b.Topic, ID: b.Partition}
 	a, err := o.attempt(ctx, b)
 	if err != nil {
 		return err
@@ -55,14 +55,14 @@ func (o *Output) Stage(ctx context.Context, b *schemas.Batch) error {
 	return nil
 }
 
-// attempt returns the attempt that b goes on with, else a new one.
+// attempt returns the attempt that b continues, or a new one.
 func (o *Output) attempt(ctx context.Context, b *schemas.Batch) (*attempt, error) {
-	p := record.TopicPartition{Topic: b.Topic, ID: b.Partition}
+	p := partition{Topic: b.Topic, ID: b.Partition}
 	o.mu.Lock()
 	a, id := o.open[p], o.ids[p]
 	o.mu.Unlock()
 	if !id.IsZero() && b.TopicID != id {
-		return nil, o.refuse(ctx, p, fmt.Errorf("a batch is of the topic with id %s, but %s/%d continues that with id %s", b.TopicID, b.Topic, b.Partition, id))
+		return nil, o.refuse(ctx, p, fmt.Errorf("a batch has records of the topic with id %s, but %s/%d continues the topic with id %s", b.TopicID, b.Topic, b.Partition, id))
 	}
 	if a != nil && a.m.Start == b.Start && a.m.End == b.End && a.m.Gap == b.Gap {
 		return a, nil
@@ -73,9 +73,9 @@ func (o *Output) attempt(ctx context.Context, b *schemas.Batch) (*attempt, error
 	return &attempt{m: o.newManifest(b), seen: -1, last: rowKey{-1, -1}}, nil
 }
 
-// forget discards the parts of a batch that will not be committed: no manifest
-// was ever tried with their uuid.
-func (o *Output) forget(ctx context.Context, p record.TopicPartition) error {
+// forget discards the staged parts of a batch that will not be committed. No process
+// has tried to create a manifest with their uuid.
+func (o *Output) forget(ctx context.Context, p partition) error {
 	o.mu.Lock()
 	a := o.open[p]
 	delete(o.open, p)
@@ -86,15 +86,16 @@ func (o *Output) forget(ctx context.Context, p record.TopicPartition) error {
 	return o.store.Discard(ctx, record.StagingName(p, a.m.Start, a.m.UUID))
 }
 
-// refuse forgets the parts of a batch of which something is wrong: what of it was
-// counted before that was seen must not be taken for rows that are staged.
-func (o *Output) refuse(ctx context.Context, p record.TopicPartition, err error) error {
+// refuse discards the staged parts of an invalid batch and returns err. Rows that
+// were counted before the fault was noticed were never staged, so the attempt's
+// counts are wrong.
+func (o *Output) refuse(ctx context.Context, p partition, err error) error {
 	return errors.Join(err, o.forget(ctx, p))
 }
 
-// follow counts the next part of the batch. It refuses one that does not keep
-// the promise that each record leaves a trace, in order: better no commit than a
-// wrong one.
+// follow checks and counts the next part of the batch. It refuses a part whose
+// counts, offsets, order or keys are inconsistent: no commit is better than a wrong
+// one.
 func (a *attempt) follow(b *schemas.Batch) error {
 	if b.Start < 0 || b.End <= b.Start || b.Messages < 0 || b.Holes < 0 || b.Messages > b.End-b.Start || b.Holes != b.End-b.Start-b.Messages {
 		return fmt.Errorf("a batch of [%d, %d) has %d messages and %d holes", b.Start, b.End, b.Messages, b.Holes)
@@ -130,7 +131,7 @@ func (a *attempt) follow(b *schemas.Batch) error {
 	return nil
 }
 
-// count adds what becomes of the records of b.
+// count adds the frames, sequences and rejects of b to the manifest's counts.
 func (a *attempt) count(b *schemas.Batch) {
 	c := &a.m.Counts
 	c.Rejects += int64(len(b.Rejects))
@@ -143,8 +144,8 @@ func (a *attempt) count(b *schemas.Batch) {
 	}
 }
 
-// complete counts the last part of the batch, or all of it, which must then have
-// a trace of each of its messages.
+// complete checks and counts the last part of the batch, or the whole of it. Every
+// message must then have a row or a reject.
 func (a *attempt) complete(b *schemas.Batch) error {
 	if err := a.follow(b); err != nil {
 		return err

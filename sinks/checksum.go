@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// summingWriter counts and hashes what is written.
+// summingWriter counts and hashes the bytes that are written through it.
 type summingWriter struct {
 	io.Writer
 	hash  hash.Hash
@@ -28,11 +28,11 @@ func (s *summingWriter) Write(p []byte) (int, error) {
 
 func (s *summingWriter) sum() string { return hex.EncodeToString(s.hash.Sum(nil)) }
 
-// Checksum returns the SHA-256 of a file, in hex. It reads the whole file through
-// buffer, in pieces of its length, and fails when ctx ends.
+// Checksum returns the SHA-256 of a file in hex. It reads the whole file in pieces of
+// len(buffer) bytes, and fails when ctx ends.
 func Checksum(ctx context.Context, o Object, buffer []byte) (string, error) {
 	sum := sha256.New()
-	content := untilEnd{ctx, io.NewSectionReader(o, 0, o.Size())} // hides WriteTo, which has a small buffer of its own
+	content := untilEnd{ctx, io.NewSectionReader(o, 0, o.Size())} // hides WriteTo, which would use a small buffer
 	_, err := io.CopyBuffer(sum, content, buffer)
 	return hex.EncodeToString(sum.Sum(nil)), err
 }

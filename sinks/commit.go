@@ -11,16 +11,18 @@ import (
 	"entropipe/sinks/record"
 )
 
-// Commit makes b durable, with the parts of it that Stage has taken, or fails
-// with schemas.ErrLost when another writer has committed the same start: then
-// nothing of b is in the output, and the partition must be resumed. After any
-// other error too; whether b is in the output is then for Resume to say. With a
-// *schemas.UnavailableError the reason may pass, and what is returned beside it
-// is what the output holds if Resume finds b there. b is not retained.
+// Commit makes batch b durable, together with the parts of it that Stage has staged,
+// and returns the files and rows of each table. It does not retain b.
 //
-// The cost is that of encoding, plus two fsyncs a file and some ten more.
+// After any error the partition must be resumed. schemas.ErrLost: another writer has
+// committed the same start, and nothing of b is in the output. After any other error
+// only Resume can tell whether b is in the output. A *schemas.UnavailableError may
+// pass by itself; the result beside it is what the output holds if Resume finds b
+// there.
+//
+// Cost: encoding, two fsyncs a file, and about ten more fsyncs a commit.
 func (o *Output) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committed, error) {
-	p := record.TopicPartition{Topic: b.Topic, ID: b.Partition}
+	p := partition{Topic: b.Topic, ID: b.Partition}
 	a, err := o.attempt(ctx, b)
 	if err != nil {
 		return schemas.Committed{}, err
@@ -50,38 +52,38 @@ func (o *Output) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committe
 	case !won:
 		return schemas.Committed{}, unavailable(o.lose(ctx, m, name, found))
 	}
-	if err := o.publish(ctx, m, false); err != nil {
+	if err := o.publish(ctx, m, justWritten); err != nil {
 		return committed(m), unavailable(err)
 	}
 	o.give(p, b.End)
 	o.saw(p, b.Start)
 	if a.parts > 1 {
-		// Attempts that died on a batch so large have left much. What this does
-		// not remove, the next Resume does.
+		// Attempts that died on so large a batch have left much in staging. An error
+		// does not matter here: the next Resume cleans again.
 		o.clean(ctx, p)
 	}
 	return committed(m), nil
 }
 
-func notReady(p record.TopicPartition, start int64) error {
+func notReady(p partition, start int64) error {
 	return fmt.Errorf("offset %d is not where partition %s/%d goes on: it was not resumed, or its last commit failed", start, p.Topic, p.ID)
 }
 
-// take reserves a partition's next start, if it is the one: a second attempt
-// needs another Resume, unless this one succeeds.
-func (o *Output) take(p record.TopicPartition, start int64) bool {
+// take removes a partition's next start and tells whether it was start. Unless the
+// attempt succeeds, a second one needs another Resume.
+func (o *Output) take(p partition, start int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	next, ok := o.ready[p]
 	delete(o.ready, p)
 	if ok = ok && next == start; ok {
-		delete(o.open, p) // its caller's now
+		delete(o.open, p) // the caller owns the attempt now
 	}
 	return ok
 }
 
-// give says that everything of p before next is published.
-func (o *Output) give(p record.TopicPartition, next int64) {
+// give makes next the start that p may attempt: everything before it is published.
+func (o *Output) give(p partition, next int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ready[p] = next
@@ -122,11 +124,10 @@ func (o *Output) stageFile(ctx context.Context, f File, b *schemas.Batch, file *
 	return err
 }
 
-// abandon ends an attempt whose manifest was certainly never created. If that
-// is because another took the start, as a full disk is when another filled it
-// with the same records, the race is lost; otherwise err is what is wrong. The
-// staging is removed in either case, since no manifest can name it any more:
-// left behind, it would keep a full disk full.
+// abandon ends an attempt whose manifest was certainly never created, and removes
+// its staging: no manifest can name it any more, and it would keep a full disk full.
+// It returns schemas.ErrLost if another writer's manifest has taken the start (that
+// writer may have filled the disk with the same records), otherwise err.
 func (o *Output) abandon(ctx context.Context, m *record.Manifest, err error) error {
 	name := record.ManifestName(m.TopicPartition(), m.Start)
 	if found, readErr := o.store.Read(ctx, name); readErr == nil {
@@ -136,7 +137,7 @@ func (o *Output) abandon(ctx context.Context, m *record.Manifest, err error) err
 	return err
 }
 
-// lose ends an attempt after another's manifest was found under the same name.
+// lose ends an attempt after another writer's manifest was found under its name.
 func (o *Output) lose(ctx context.Context, m *record.Manifest, name string, found []byte) error {
 	other, err := record.ParseManifest(name, found)
 	if err != nil {
@@ -151,12 +152,10 @@ func (o *Output) lose(ctx context.Context, m *record.Manifest, name string, foun
 	return schemas.ErrLost
 }
 
-// publish moves the files of a manifest to where readers look. With compare it
-// reads what is still staged before that. Commit has just summed what it wrote;
-// whoever finds a manifest knows nothing of the bytes, which may have lain in
-// staging through a crash or a year.
-func (o *Output) publish(ctx context.Context, m *record.Manifest, compare bool) error {
-	if err := o.store.Publish(ctx, moves(m, compare)); err != nil {
+// publish moves the files of a manifest to where readers look, after the checks
+// that trust asks for.
+func (o *Output) publish(ctx context.Context, m *record.Manifest, trust trust) error {
+	if err := o.store.Publish(ctx, moves(m, trust)); err != nil {
 		return fmt.Errorf("publish [%d, %d): %w", m.Start, m.End, err)
 	}
 	if len(m.Files) == 0 {
@@ -182,11 +181,20 @@ func committed(m *record.Manifest) schemas.Committed {
 	return c
 }
 
-// moves says how the files of m are published: frames and tokens last, so that a
-// reader who lists these first finds every other row of what it has listed. With
-// compare, a file that is still staged is compared with its checksum before it is
-// moved.
-func moves(m *record.Manifest, compare bool) []Move {
+// trust says whether the staged files of a manifest are known to be intact.
+type trust int
+
+const (
+	// justWritten: this process computed the checksums while it wrote the files.
+	justWritten trust = iota
+	// foundStaged: the files were found beside a manifest and may have changed since
+	// they were written, so each is compared with its checksum before it is moved.
+	foundStaged
+)
+
+// moves returns the moves that publish the files of m: frames and tokens last, so
+// that a reader that lists these tables first finds all other rows of their commits.
+func moves(m *record.Manifest, trust trust) []Move {
 	moves := make([]Move, 0, len(m.Files))
 	for _, last := range []bool{false, true} {
 		for i := range m.Files {
@@ -195,7 +203,7 @@ func moves(m *record.Manifest, compare bool) []Move {
 				continue
 			}
 			move := Move{From: f.Staged, To: f.Path, Bytes: f.Bytes}
-			if compare {
+			if trust == foundStaged {
 				move.SHA256 = f.SHA256
 			}
 			moves = append(moves, move)

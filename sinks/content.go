@@ -14,14 +14,14 @@ import (
 	"entropipe/sinks/record"
 )
 
-// Content is what decides the rows that a writer makes of a record: settings by
-// name, defaults filled in, hashes of models in place of their files' names. How
-// many workers there are, where brokers are, and when batches are committed is no
-// part of it. It is not changed after use.
+// Content is the configuration that decides the rows of a record: values by the name
+// of their setting, with defaults filled in and hashes of models instead of file
+// names. Settings that do not change rows, such as workers, brokers and commit
+// intervals, are not part of it. A Content must not be changed after use.
 type Content map[string]string
 
-// Hash identifies the content: equal contents have equal hashes. It is the empty
-// text for no content, which says nothing about rows.
+// Hash returns the SHA-256, in hex, of the content as JSON with sorted keys; "" for an
+// empty content, which says nothing about rows.
 func (c Content) Hash() string {
 	if len(c) == 0 {
 		return ""
@@ -34,8 +34,8 @@ func (c Content) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Changes lists what differs in next, by name and in order: "ops: hull2d ->
-// hull2d,maxima3d". What only one of them has is (none) in the other.
+// Changes lists the settings that differ in next, sorted by name, as "ops: hull2d ->
+// hull2d,maxima3d". A setting that one of them lacks has the value (none) there.
 func (c Content) Changes(next Content) (changes []string) {
 	show := func(c Content, name string) string {
 		if v, ok := c[name]; ok && v != "" {
@@ -56,7 +56,7 @@ func (c Content) Changes(next Content) (changes []string) {
 	return changes
 }
 
-// String lists the settings of the content with their values, in order.
+// String lists the settings with their values, sorted by name, as "name: value; …".
 func (c Content) String() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(c)) {
@@ -67,14 +67,14 @@ func (c Content) String() string {
 	return strings.Join(all, "; ")
 }
 
-// contentRecord is _commits/configs/<hash>.json. Whoever writes with a content
-// makes the same bytes, so it does not matter who is first.
+// contentRecord is _commits/configs/<hash>.json. All writers with one content create
+// the same bytes, so any of them may be first.
 type contentRecord struct {
 	Format  int     `json:"format"`
 	Content Content `json:"content"`
 }
 
-// parseContent reads the record of a content, which has to have its hash.
+// parseContent parses the record of a content and checks that its hash matches its name.
 func parseContent(name string, data []byte) (Content, error) {
 	var r contentRecord
 	if err := record.Parse(name, data, &r); err != nil {
@@ -86,8 +86,8 @@ func parseContent(name string, data []byte) (Content, error) {
 	return r.Content, nil
 }
 
-// ReadContent returns the content of a hash that a manifest has. ErrNotFound: the
-// output has no record of it.
+// ReadContent returns the content with the hash that a manifest has. ErrNotFound: the
+// output has no record of that content.
 func ReadContent(ctx context.Context, store Reader, hash string) (Content, error) {
 	name := record.ContentName(hash)
 	if !record.IsHash(hash) {
@@ -100,13 +100,13 @@ func ReadContent(ctx context.Context, store Reader, hash string) (Content, error
 	return parseContent(name, data)
 }
 
-// contents is what an Output knows of contents: its own, and of others. The mutex
-// of the Output guards it.
+// contents holds the contents that an Output has set or read. The mutex of the Output
+// guards it.
 type contents struct {
-	current  string             // hash of what the next attempt writes
+	current  string             // hash of the content of the next attempt
 	known    map[string]Content // by hash
 	recorded map[string]bool    // hashes whose record is durable
-	told     map[string]bool    // changes along chains that OnChange was told of, by topic and hashes
+	told     map[string]bool    // changes that OnChange was called with, by topic and both hashes
 }
 
 func newContents(c Content) contents {
@@ -117,8 +117,8 @@ func newContents(c Content) contents {
 	return k
 }
 
-// SetContent says what attempts that begin from now on write: a model's file was
-// replaced, say.
+// SetContent sets the content of the attempts that begin from now on, for example
+// after the file of a model was replaced.
 func (o *Output) SetContent(c Content) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -129,15 +129,15 @@ func (o *Output) SetContent(c Content) {
 	}
 }
 
-// contentHash is the hash of what is written now.
+// contentHash returns the hash of the current content.
 func (o *Output) contentHash() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.contents.current
 }
 
-// record makes the record of a content durable, before the first manifest that
-// names it.
+// record makes the record of a content durable. Commit calls it before it creates the
+// first manifest that names the content.
 func (o *Output) record(ctx context.Context, hash string) error {
 	o.mu.Lock()
 	done := hash == "" || o.contents.recorded[hash]
@@ -162,8 +162,8 @@ func (o *Output) record(ctx context.Context, hash string) error {
 	return nil
 }
 
-// content returns the content of a hash, nil where there is no record of it that
-// can be read: what it said is then unknown, and verify says why.
+// content returns the content with this hash, or nil if its record is missing or
+// cannot be read; verify reports the reason.
 func (o *Output) content(ctx context.Context, hash string) Content {
 	o.mu.Lock()
 	c, ok := o.contents.known[hash]
@@ -181,16 +181,16 @@ func (o *Output) content(ctx context.Context, hash string) Content {
 	return c
 }
 
-// ContentChange says that rows of one topic were made with different contents.
+// ContentChange is a change of content between rows of one topic.
 type ContentChange struct {
 	Topic     string
 	Partition int32
-	Offset    int64    // the first one with the later content
-	Was, Is   string   // hashes
-	Changes   []string // as Content.Changes lists them; empty: a record is missing
+	Offset    int64    // first offset with the later content
+	Was, Is   string   // hashes of the earlier and the later content
+	Changes   []string // result of Content.Changes; empty: the record of a content is missing
 }
 
-// String names the change for people.
+// String describes the change in one line.
 func (c *ContentChange) String() string {
 	if len(c.Changes) == 0 {
 		return fmt.Sprintf("configuration %.8s -> %.8s, which the output does not describe", c.Was, c.Is)
@@ -198,8 +198,8 @@ func (c *ContentChange) String() string {
 	return strings.Join(c.Changes, "; ")
 }
 
-// change compares a manifest's content with what is written now. nil: they are
-// equal, or one of them says nothing.
+// change compares a manifest's content with the current one. nil: they are equal, or
+// one of them is unknown.
 func (o *Output) change(ctx context.Context, m *record.Manifest) *ContentChange {
 	is := o.contentHash()
 	if m == nil || m.ContentHash == "" || is == "" || m.ContentHash == is {
@@ -212,10 +212,10 @@ func (o *Output) change(ctx context.Context, m *record.Manifest) *ContentChange 
 	return c
 }
 
-// Changed compares the newest manifest of a topic, of all its partitions, with
-// what this Output writes. nil: they agree, or there is nothing to compare.
-// Partitions that had no records since an earlier change do not count. The cost is
-// that of listing the names of the topic's manifests once.
+// Changed compares the content of a topic's newest manifest, by time of creation
+// across all partitions, with the current content. nil: they are equal, or there is
+// nothing to compare. Partitions that had no records since an earlier change do not
+// count. Cost: the names of the topic's manifests are listed once.
 func (o *Output) Changed(ctx context.Context, topic string) (*ContentChange, error) {
 	ids, err := o.partitionsOf(ctx, topic)
 	if err != nil {
@@ -223,7 +223,7 @@ func (o *Output) Changed(ctx context.Context, topic string) (*ContentChange, err
 	}
 	var newest *record.Manifest
 	for _, id := range ids {
-		m, err := o.newest(ctx, record.TopicPartition{Topic: topic, ID: id})
+		m, err := o.newest(ctx, partition{Topic: topic, ID: id})
 		if err != nil {
 			return nil, err
 		}
@@ -235,7 +235,7 @@ func (o *Output) Changed(ctx context.Context, topic string) (*ContentChange, err
 	return o.change(ctx, newest), nil
 }
 
-// partitionsOf returns the partitions of a topic that have a folder for manifests.
+// partitionsOf returns the ids of a topic's partitions that have a folder of manifests, ascending.
 func (o *Output) partitionsOf(ctx context.Context, topic string) (ids []int32, err error) {
 	names, err := o.store.Names(ctx, record.TopicFolder(topic))
 	if errors.Is(err, ErrNotFound) {
@@ -250,8 +250,8 @@ func (o *Output) partitionsOf(ctx context.Context, topic string) (ids []int32, e
 	return ids, err
 }
 
-// resumed tells Config.OnChange that a partition goes on with another content,
-// once for each topic and change.
+// resumed calls Config.OnChange if a partition continues with another content than
+// that of its newest manifest m, once for each topic and change.
 func (o *Output) resumed(ctx context.Context, m *record.Manifest) {
 	c := o.change(ctx, m)
 	if c == nil || o.cfg.OnChange == nil {

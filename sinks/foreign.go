@@ -8,34 +8,35 @@ import (
 	"entropipe/sinks/record"
 )
 
-// Foreign looks for other processes that write to the same output with another
-// content. It is for one goroutine, beside the Output's writers.
+// Foreign finds other processes that write to the same output with another content.
+// One goroutine may use it, beside the Output's writers.
 //
-// No clock decides what is newer: clocks of machines differ. A manifest that
-// appears between two looks was committed after the first of them; if this process
-// had committed before that look, then the manifest is newer than its own, and the
-// two write side by side. A process that was draining when this one started does
-// not count.
+// Clocks of machines differ, so no clock decides which manifest is newer. A manifest
+// that appears between two looks was committed after the first look. If this process
+// had committed before that look, the manifest is newer than its own, and both
+// processes write at the same time. A process that was draining when this one started
+// is not reported.
 type Foreign struct {
 	o       *Output
 	topics  []string
-	next    map[record.TopicPartition]int64 // end of the newest manifest that was seen
+	next    map[partition]int64 // end of the newest manifest seen
 	looked  bool
 	settled bool // this process had committed before the last look
 }
 
-// Foreign begins to look at topics, from what is there at the first call of Look.
+// Foreign returns a Foreign of these topics. Manifests that exist at its first Look do
+// not count.
 func (o *Output) Foreign(topics []string) *Foreign {
 	o.own.mu.Lock()
 	o.own.uuids = map[string]bool{}
 	o.own.mu.Unlock()
-	return &Foreign{o: o, topics: topics, next: map[record.TopicPartition]int64{}}
+	return &Foreign{o: o, topics: topics, next: map[partition]int64{}}
 }
 
-// ownCommits are manifests of this process that no look has met.
+// ownCommits holds the uuids of this process's manifests that no look has met.
 type ownCommits struct {
 	mu        sync.Mutex
-	uuids     map[string]bool // nil: nobody looks
+	uuids     map[string]bool // nil: there is no Foreign
 	committed bool
 }
 
@@ -48,7 +49,7 @@ func (c *ownCommits) begin(uuid string) {
 	}
 }
 
-// end tells whether a manifest that was begun exists.
+// end records whether a manifest that was begun was created.
 func (c *ownCommits) end(uuid string, created bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +58,7 @@ func (c *ownCommits) end(uuid string, created bool) {
 	}
 }
 
-// meet tells whether a manifest is of this process.
+// meet tells whether this process has created the manifest, and forgets its uuid.
 func (c *ownCommits) meet(uuid string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,10 +73,11 @@ func (c *ownCommits) any() bool {
 	return c.committed
 }
 
-// Look returns the manifests of others that are newer than one of this process
-// and have another content than it writes now; Was is its own content, Is theirs.
-// The first call lists the names of all manifests of the topics, later ones open
-// one name a partition, and what is new.
+// Look returns a change for each manifest of another process that is newer than one
+// of this process and has another content than the current one: Was is the content of
+// this process, Is that of the other. Cost: the first call lists the names of all
+// manifests of the topics; later calls try one name for each partition and open the
+// new manifests.
 func (f *Foreign) Look(ctx context.Context) ([]ContentChange, error) {
 	committed := f.o.own.any() // before the look
 	var found []ContentChange
@@ -85,7 +87,7 @@ func (f *Foreign) Look(ctx context.Context) ([]ContentChange, error) {
 			return found, err
 		}
 		for _, id := range ids {
-			changes, err := f.partition(ctx, record.TopicPartition{Topic: topic, ID: id})
+			changes, err := f.partition(ctx, partition{Topic: topic, ID: id})
 			found = append(found, changes...)
 			if err != nil {
 				return found, err
@@ -99,8 +101,8 @@ func (f *Foreign) Look(ctx context.Context) ([]ContentChange, error) {
 	return found, nil
 }
 
-// partition returns the contents of new manifests of p that differ.
-func (f *Foreign) partition(ctx context.Context, p record.TopicPartition) (found []ContentChange, err error) {
+// partition returns the changes that new manifests of p stand for.
+func (f *Foreign) partition(ctx context.Context, p partition) (found []ContentChange, err error) {
 	next, known := f.next[p]
 	if !known {
 		if next, err = f.begin(ctx, p); err != nil || next < 0 {
@@ -122,9 +124,9 @@ func (f *Foreign) partition(ctx context.Context, p record.TopicPartition) (found
 	}
 }
 
-// begin returns the offset at which the first manifest of p that counts starts, -1
-// for a partition without any: what is there at the first look does not count.
-func (f *Foreign) begin(ctx context.Context, p record.TopicPartition) (int64, error) {
+// begin returns the offset at which the first manifest of p that counts starts; -1: p
+// has no manifest. Manifests that exist at the first look do not count.
+func (f *Foreign) begin(ctx context.Context, p partition) (int64, error) {
 	first, last, err := f.ends(ctx, p)
 	if err != nil || last < 0 || f.looked {
 		return first, err
@@ -137,8 +139,8 @@ func (f *Foreign) begin(ctx context.Context, p record.TopicPartition) (int64, er
 	return m.End, nil
 }
 
-// ends returns the least and the largest start of p's manifests, -1 for none.
-func (f *Foreign) ends(ctx context.Context, p record.TopicPartition) (first, last int64, err error) {
+// ends returns the least and the largest start of p's manifests; -1, -1: it has none.
+func (f *Foreign) ends(ctx context.Context, p partition) (first, last int64, err error) {
 	names, err := f.o.store.Names(ctx, record.ManifestFolder(p))
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return 0, 0, err
@@ -154,7 +156,7 @@ func (f *Foreign) ends(ctx context.Context, p record.TopicPartition) (first, las
 	return first, last, nil
 }
 
-// differs returns the change that m stands for, if it is another's.
+// differs returns the change that m stands for, if another process has created m.
 func (f *Foreign) differs(ctx context.Context, m *record.Manifest) []ContentChange {
 	if f.o.own.meet(m.UUID) {
 		return nil

@@ -18,8 +18,9 @@ import (
 	"entropipe/sinks/record"
 )
 
-// Local is a Store in a folder of this machine, or of a file system that it
-// has mounted: one with hard links, atomic renames and an honest fsync.
+// Local is a Store in a folder. Its file system needs hard links, atomic renames and
+// an fsync that makes files and names durable. Local and remote ones may be mounted
+// there.
 type Local struct {
 	disk  disk.Disk
 	name  string
@@ -27,17 +28,17 @@ type Local struct {
 
 	mu      sync.Mutex
 	durable map[string]bool // folders whose names are fsynced in their parents
-	swept   map[string]bool // folders of records from which was removed what crashes left
+	swept   map[string]bool // folders of records without files that crashes left
 }
 
-// OpenLocal opens a folder as a store. The folder is made if it is not there.
+// OpenLocal opens a folder as a store, and makes the folder if it does not exist.
 func OpenLocal(dir string) (*Local, error) {
 	changed := namedIn(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("output folder: %w", err)
 	}
 	for _, name := range changed {
-		if f, err := os.Open(name); err == nil { // not ours, so its fsync may fail
+		if f, err := os.Open(name); err == nil { // it may belong to another user, so a failed fsync is no error
 			f.Sync()
 			f.Close()
 		}
@@ -45,9 +46,9 @@ func OpenLocal(dir string) (*Local, error) {
 	return OpenExisting(dir)
 }
 
-// namedIn returns the folders that get a name when dir is made: its parent, which
-// counts also when dir is there, since its maker may have died, and those of the
-// folders above dir that are not there.
+// namedIn returns the folders that get a new name when dir is made: the parents of
+// dir and of all missing folders above it. The parent of dir is included even if dir
+// exists, since its maker may have died before the fsync.
 func namedIn(dir string) []string {
 	dir = filepath.Clean(dir)
 	folders := []string{filepath.Dir(dir)}
@@ -61,7 +62,7 @@ func namedIn(dir string) []string {
 	}
 }
 
-// OpenExisting opens a folder as a store, for reading it: nothing is made.
+// OpenExisting opens an existing folder as a store and creates nothing.
 func OpenExisting(dir string) (*Local, error) {
 	d, err := disk.Open(dir)
 	if err != nil {
@@ -72,8 +73,8 @@ func OpenExisting(dir string) (*Local, error) {
 	return l, nil
 }
 
-// LocalOn returns a store on a disk of this module: tests have disks that fail and
-// disks that forget what was not fsynced. name stands for it in error texts.
+// LocalOn returns a store on a disk of this module: tests have disks whose calls fail
+// and disks that lose unsynced data. Error texts call it name.
 func LocalOn(d disk.Disk, name string) *Local {
 	return &Local{disk: d, name: name, close: func() error { return nil }, durable: map[string]bool{".": true}, swept: map[string]bool{}}
 }
@@ -81,12 +82,11 @@ func LocalOn(d disk.Disk, name string) *Local {
 // Close releases the folder.
 func (l *Local) Close() error { return l.close() }
 
-// String is the folder as it was given.
+// String returns the folder as it was given to OpenLocal or OpenExisting.
 func (l *Local) String() string { return l.name }
 
-// Create implements Records: the bytes are written aside and fsynced, then
-// linked to their name, which fails if the name is taken, then the folder is
-// fsynced.
+// Create implements Records. It writes and fsyncs the bytes under a temporary name,
+// links that to name, which fails if name is taken, and fsyncs the folder.
 func (l *Local) Create(_ context.Context, name string, data []byte) error {
 	dir := path.Dir(name)
 	if len(data) > record.MaxSize {
@@ -109,7 +109,7 @@ func (l *Local) Create(_ context.Context, name string, data []byte) error {
 		return fmt.Errorf("%w: %w (the file system of %s has no hard links, which exactly-once output needs; choose another)", ErrNotCreated, err, l.name)
 	case isOneOf(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EMFILE, syscall.ENFILE):
 		l.disk.Remove(tmp)
-		return fmt.Errorf("%w: %w", ErrNotCreated, err) // refused: nothing has begun
+		return fmt.Errorf("%w: %w", ErrNotCreated, err) // the call was refused before any change
 	}
 	if syncErr := l.disk.SyncDir(dir); err == nil || errors.Is(err, ErrExists) && syncErr != nil {
 		err = syncErr
@@ -122,7 +122,7 @@ func isOneOf(err error, errs ...syscall.Errno) bool {
 	return slices.ContainsFunc(errs, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
-// writeFile creates a file that survives a crash, but for its name.
+// writeFile creates a file whose bytes are durable; its name is not until the folder is fsynced.
 func (l *Local) writeFile(name string, data []byte) error {
 	f, err := l.disk.Create(name)
 	if err != nil {
@@ -137,13 +137,13 @@ func (l *Local) writeFile(name string, data []byte) error {
 	return err
 }
 
-// Read implements Records.
+// Read implements Records. It fsyncs the record's folder.
 func (l *Local) Read(ctx context.Context, name string) ([]byte, error) {
 	data, err := ReadRecord(ctx, l, name)
 	if err != nil {
 		return nil, err
 	}
-	// Its creator may have died, or may still be busy, before the fsync.
+	// The record's creator may not have fsynced the folder yet, or may have died before.
 	dir := path.Dir(name)
 	if err := l.makeFolder(dir); err != nil {
 		return nil, err
@@ -152,10 +152,10 @@ func (l *Local) Read(ctx context.Context, name string) ([]byte, error) {
 	return data, l.disk.SyncDir(dir)
 }
 
-// sweep removes what crashes have left aside in a folder of records, which may
-// hold a hundred thousand: once nothing is left, it looks there no more. Only for
-// a name that is taken, so that nobody can need the file any more; what fails here
-// is left for the next time.
+// sweep removes temporary files that crashes have left in a folder of records. It
+// removes only files whose record exists, since no writer needs them any more. A
+// folder may hold a hundred thousand records, so a clean folder is not listed again.
+// Errors leave files for the next sweep.
 func (l *Local) sweep(dir string) {
 	l.mu.Lock()
 	clean := l.swept[dir]
@@ -180,8 +180,8 @@ func (l *Local) sweep(dir string) {
 	l.mu.Unlock()
 }
 
-// makeFolder makes a folder with all above it, each fsynced in its parent. A
-// folder made by another is fsynced too, once: its maker may have died.
+// makeFolder makes a folder and all folders above it, and fsyncs each name in its
+// parent. The name of an existing folder is fsynced once, too: its maker may have died.
 func (l *Local) makeFolder(dir string) error {
 	for i := 0; i <= len(dir); i++ {
 		if i < len(dir) && dir[i] != '/' {
@@ -201,7 +201,7 @@ func (l *Local) makeOne(dir string) error {
 	if known {
 		return nil
 	}
-	passing := strings.HasPrefix(dir, record.StagingFolder+"/") // belongs to one attempt, and goes with it
+	passing := strings.HasPrefix(dir, record.StagingFolder+"/") // the folder of one attempt, removed with it
 	err := l.disk.Mkdir(dir)
 	switch {
 	case errors.Is(err, fs.ErrExist) && passing:
@@ -230,7 +230,7 @@ func (l *Local) Stage(_ context.Context, name string) (io.WriteCloser, error) {
 	return &stagedFile{File: f, l: l, dir: path.Dir(name)}, nil
 }
 
-// stagedFile is a file whose Close makes it durable.
+// stagedFile is a file that Close makes durable.
 type stagedFile struct {
 	disk.File
 	l   *Local
@@ -248,9 +248,9 @@ func (f *stagedFile) Close() error {
 	return err
 }
 
-// Publish implements Stager: files are renamed in their order, and a folder that
-// got some is fsynced before the next folder gets one, so that a crash keeps the
-// order, too.
+// Publish implements Stager. It renames the files in order, and fsyncs a folder that
+// has received files before the next folder receives one, so that a crash keeps the
+// order.
 func (l *Local) Publish(ctx context.Context, moves []Move) error {
 	if err := l.compare(ctx, moves); err != nil {
 		return err
@@ -268,12 +268,12 @@ func (l *Local) Publish(ctx context.Context, moves []Move) error {
 	return nil
 }
 
-// move renames one file, unless that has been done.
+// move renames one file, unless it has been renamed before.
 //
-// The destination is looked at first: a rename replaces it, and a stranger's
-// file there (or another's, on a file system that takes two names for one) is
-// not ours to replace. Another process may make the same move meanwhile; then
-// the source vanishes as the destination appears.
+// It looks at the destination first, because a rename replaces it: a file there that
+// is not the commit's must stay (a case-insensitive file system may take two names
+// for one). Another process may make the same move meanwhile; then the source
+// vanishes as the destination appears.
 func (l *Local) move(m Move) error {
 	if err := l.makeFolder(path.Dir(m.To)); err != nil {
 		return err
@@ -290,7 +290,7 @@ func (l *Local) move(m Move) error {
 		return err
 	}
 	if _, sourceErr := l.disk.Size(m.From); sourceErr == nil {
-		return err // the folder has been removed under us
+		return err // the destination's folder was removed meanwhile
 	}
 	if done, err = l.moved(m); err == nil && !done {
 		err = &LostFileError{m, "its commit is recorded, but the file is neither here nor in " + m.From + "; nothing in this output explains it"}
@@ -298,7 +298,7 @@ func (l *Local) move(m Move) error {
 	return err
 }
 
-// moved tells whether the destination of m is there and the source is not.
+// moved tells whether the destination of m exists and its source does not.
 func (l *Local) moved(m Move) (bool, error) {
 	size, err := l.disk.Size(m.To)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -318,8 +318,8 @@ func (l *Local) moved(m Move) (bool, error) {
 	return true, nil
 }
 
-// Discard implements Stager. Nothing is fsynced: what comes back after a crash
-// is an empty folder, or an attempt that is discarded again.
+// Discard implements Stager. It fsyncs nothing: after a crash an empty folder may be
+// back, or an attempt that is discarded again.
 func (l *Local) Discard(_ context.Context, folder string) error {
 	names, err := l.disk.Names(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -335,7 +335,7 @@ func (l *Local) Discard(_ context.Context, folder string) error {
 	}
 	err = l.disk.Remove(folder)
 	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) || errors.Is(err, fs.ErrNotExist) {
-		return nil // not empty: a lost attempt that is still staging; it removes the rest when it learns that
+		return nil // not empty: the attempt is still staging, and discards the rest when it loses
 	}
 	return err
 }

@@ -52,9 +52,9 @@ func (l *Local) Names(_ context.Context, folder string) ([]string, error) {
 	return names, err
 }
 
-// compare reads the staged files of moves that name a checksum, and fails with
-// *DamagedFileError at the first that has another. A file that is not staged any
-// more is left to move, which knows where it should be.
+// compare reads the staged files of moves that have a checksum. It fails with a
+// *DamagedFileError at the first file with another checksum or size. It passes over
+// files that are not staged any more: move checks these.
 func (l *Local) compare(ctx context.Context, moves []Move) error {
 	var buffer []byte
 	for _, m := range moves {
@@ -83,7 +83,7 @@ func (l *Local) compare(ctx context.Context, moves []Move) error {
 	return nil
 }
 
-// differs says how a file differs from what m says of it; empty: not at all.
+// differs describes how a file differs from size and checksum of m; empty: it does not.
 func differs(ctx context.Context, o Object, m Move, buffer []byte) (string, error) {
 	if o.Size() != m.Bytes {
 		return fmt.Sprintf("it has %d bytes, its manifest says %d", o.Size(), m.Bytes), nil
@@ -95,7 +95,7 @@ func differs(ctx context.Context, o Object, m Move, buffer []byte) (string, erro
 	return fmt.Sprintf("its SHA-256 is %s, its manifest says %s", sum, m.SHA256), nil
 }
 
-// listFile reports one file, unless it has gone since its folder was read.
+// listFile calls f for one file, unless the file was removed after its folder was read.
 func listFile(name string, e fs.DirEntry, f func(Entry) error) error {
 	info, err := e.Info()
 	if errors.Is(err, fs.ErrNotExist) {

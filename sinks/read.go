@@ -8,9 +8,9 @@ import (
 	"entropipe/sinks/record"
 )
 
-// ReadRecord returns the bytes of a commit record without making it durable, as
-// Records.Read would. It may be used beside writers. ErrNotFound: there is no such
-// record. A larger file than a record may be is an error.
+// ReadRecord returns the bytes of a commit record. Unlike Records.Read it does not
+// make the record durable, so it needs no permission to write. ErrNotFound: there is
+// no such record. A file of more than record.MaxSize bytes is an error.
 func ReadRecord(ctx context.Context, r Reader, name string) ([]byte, error) {
 	o, err := r.Open(ctx, name)
 	if err != nil {
@@ -27,9 +27,7 @@ func ReadRecord(ctx context.Context, r Reader, name string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadManifest reads and checks a manifest without making it durable, as
-// Records.Read would. It may be used beside writers. ErrNotFound: there is none of
-// this name.
+// ReadManifest reads the manifest of this name, as ReadRecord does, and checks it.
 func ReadManifest(ctx context.Context, store Reader, name string) (*record.Manifest, error) {
 	data, err := ReadRecord(ctx, store, name)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"entropipe/sinks/record"
 )
 
-// Base fixes where the output begins in each partition of a topic, unless that
-// has been done: the first writer's starts hold for all, for ever. It comes
-// before the first fetch. Two writers with different ideas of the beginning
-// would otherwise both commit, one more than the other. id is that of the topic
-// which the starts were read from; zero: not known.
+// Base fixes the offset at which the output begins in each partition of a topic. The
+// starts of the first writer hold for all writers and for good; later calls change
+// nothing. Writers call it before they fetch: with different beginnings both would
+// commit, and some records would be in the output twice. id is the id of the topic
+// whose offsets starts are; zero: unknown. A partition without a start begins at 0.
 func (o *Output) Base(ctx context.Context, topic string, id schemas.TopicID, starts map[int32]int64) error {
 	if found, err := o.HasBase(ctx, topic); found || err != nil {
 		return err
@@ -37,7 +37,7 @@ func (o *Output) Base(ctx context.Context, topic string, id schemas.TopicID, sta
 	return err
 }
 
-// HasBase tells whether the output knows the topic already.
+// HasBase tells whether the output has a base for the topic.
 func (o *Output) HasBase(ctx context.Context, topic string) (bool, error) {
 	_, err := o.base(ctx, topic)
 	if errors.Is(err, ErrNotFound) {
@@ -50,20 +50,19 @@ func (o *Output) base(ctx context.Context, topic string) (*record.Base, error) {
 	return o.readBase(ctx, topic, 1)
 }
 
-// Resume publishes the newest manifest of the partition, if there is one, and
-// returns where to go on. It removes what lost attempts have staged. Only a
-// partition that was resumed can be committed to, from the returned offset.
+// Resume publishes the newest manifest of a partition, discards the staging of lost
+// attempts and returns the position at which the partition continues: the end of that
+// manifest, or the start in the base. Only a resumed partition can be committed to,
+// from that offset on.
 //
-// Files of that manifest that are still staged are compared with their
-// checksums first. *DamagedFileError: one has changed; nothing is moved or
-// removed then. Files that are in their place already are not read: Verify does
-// that.
+// Staged files of the manifest are compared with their checksums first.
+// *DamagedFileError: a file has changed; then nothing is moved or removed. Published
+// files are not read (package read verifies them). ErrNotFound: the topic has no base.
 //
-// The cost grows with the number of manifests the first time, when their names
-// are listed; later with the number of those that are new. What is still staged,
-// one commit at most, is read once.
+// Cost: the first call lists the names of all manifests of the partition, later calls
+// open the new ones. At most one commit is staged, and is read once.
 func (o *Output) Resume(ctx context.Context, topic string, id int32) (schemas.Position, error) {
-	p := record.TopicPartition{Topic: topic, ID: id}
+	p := partition{Topic: topic, ID: id}
 	err := o.forget(ctx, p)
 	o.take(p, -1)
 	var pos schemas.Position
@@ -80,36 +79,36 @@ func (o *Output) Resume(ctx context.Context, topic string, id int32) (schemas.Po
 	return pos, nil
 }
 
-// Reached tells whether all of the partition before end is committed, whoever
-// did it, and then sees to it that its files are where readers look: the writer
-// of the newest manifest may have died before it published them. Staged files
-// are compared as Resume does. It may be asked beside writers.
+// Reached tells whether all offsets of a partition before end are committed, by any
+// writer. If so, it publishes the newest manifest, whose writer may have died before
+// it did; staged files are compared with their checksums as in Resume. It may be
+// called beside writers.
 func (o *Output) Reached(ctx context.Context, topic string, id int32, end int64) (bool, error) {
 	base, err := o.base(ctx, topic)
 	if err != nil {
 		return false, err
 	}
-	m, err := o.newest(ctx, record.TopicPartition{Topic: topic, ID: id})
+	m, err := o.newest(ctx, partition{Topic: topic, ID: id})
 	if err != nil || m == nil {
 		return err == nil && base.Start(id) >= end, err
 	}
 	if m.End < end {
 		return false, nil
 	}
-	if err := o.publish(ctx, m, true); err != nil {
+	if err := o.publish(ctx, m, foundStaged); err != nil {
 		return false, unavailable(err)
 	}
 	return true, nil
 }
 
-func (o *Output) resume(ctx context.Context, p record.TopicPartition) (schemas.Position, error) {
+func (o *Output) resume(ctx context.Context, p partition) (schemas.Position, error) {
 	m, err := o.newest(ctx, p)
 	if err != nil {
 		return schemas.Position{}, err
 	}
 	pos, err := o.position(ctx, p, m)
 	if err == nil && m != nil {
-		err = o.publish(ctx, m, true)
+		err = o.publish(ctx, m, foundStaged)
 	}
 	if err != nil {
 		return pos, err
@@ -118,10 +117,10 @@ func (o *Output) resume(ctx context.Context, p record.TopicPartition) (schemas.P
 	return pos, o.clean(ctx, p)
 }
 
-// newest returns the partition's manifest with the highest start, nil if there is
-// none, and remembers it: manifests are never removed, so the next call goes on
-// from there, manifest by manifest.
-func (o *Output) newest(ctx context.Context, p record.TopicPartition) (*record.Manifest, error) {
+// newest returns the partition's manifest with the highest start, or nil. It
+// remembers that start: manifests are never removed, so the next call continues from
+// there, manifest by manifest.
+func (o *Output) newest(ctx context.Context, p partition) (*record.Manifest, error) {
 	o.mu.Lock()
 	start, known := o.seen[p]
 	o.mu.Unlock()
@@ -150,7 +149,7 @@ func (o *Output) newest(ctx context.Context, p record.TopicPartition) (*record.M
 	if m == nil || !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	if m, err = o.readManifest(ctx, record.ManifestName(p, m.Start)); err != nil { // durable from here on
+	if m, err = o.readManifest(ctx, record.ManifestName(p, m.Start)); err != nil { // Read makes it durable
 		return nil, err
 	}
 	o.saw(p, m.Start)
@@ -158,7 +157,7 @@ func (o *Output) newest(ctx context.Context, p record.TopicPartition) (*record.M
 }
 
 // saw remembers that the partition has a manifest at start.
-func (o *Output) saw(p record.TopicPartition, start int64) {
+func (o *Output) saw(p partition, start int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.seen[p] = max(o.seen[p], start)
@@ -176,10 +175,10 @@ func (o *Output) readManifest(ctx context.Context, name string) (*record.Manifes
 	return m, err
 }
 
-// clean discards what attempts on this partition have staged that can never be
-// committed: a manifest with their start names another uuid. An attempt whose
-// start is still free may be another writer's, alive; its age says nothing.
-func (o *Output) clean(ctx context.Context, p record.TopicPartition) error {
+// clean discards the staging of attempts on this partition that can never be
+// committed, since the manifest with their start has another uuid. An attempt whose
+// start has no manifest may belong to a living writer; its age proves nothing.
+func (o *Output) clean(ctx context.Context, p partition) error {
 	attempts := map[string]bool{}
 	err := o.store.List(ctx, record.StagingFolder, func(e Entry) error {
 		attempts[strings.SplitN(e.Name, "/", 3)[1]] = true

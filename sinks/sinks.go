@@ -1,39 +1,44 @@
-// Package sinks makes batches durable, exactly once: it writes them as Parquet
-// tables and keeps the commit records that say which offsets an output holds.
+// Package sinks commits batches of results to an output, each Kafka record exactly
+// once. It holds the commit protocol and the local store.
 //
 // It is not a catalogue and not a lock service: writers need not know of each
-// other, and nothing here trusts Kafka's offsets. The store decides.
+// other, and Kafka's committed offsets are never read. It knows no Parquet: an
+// Encoder writes the files (package tables), and package read checks and reads them.
 //
-// Vocabulary. An output is a folder (later: a bucket's prefix). A commit
-// record is a small JSON file under _commits that is created once, never
-// changed or deleted, and ends in its own checksum: store.json says what the
-// output is, base.json where each partition of a topic begins, a manifest what
-// one commit holds. A manifest is named after the first offset it covers, so two
-// writers that go on from the same place want the same name, and the exclusive
-// creation of that name is the compare-and-set that one of them loses. To stage
-// is to write and fsync a file where no reader looks; to publish is to rename it
-// to where readers do. An attempt is one run of Commit, and of Stage for parts of
-// its batch before it, with a uuid of its own.
+// Vocabulary. An output is a folder with tables and commit records. A commit record
+// is a small JSON file below _commits (package record): store.json identifies the
+// output, base.json fixes where each partition of a topic begins, a manifest
+// describes one commit. A manifest is named after its first offset, so two writers
+// that continue from the same offset compete for one name: its exclusive creation is
+// the compare-and-set that one of them loses. To stage a file is to write and fsync
+// it where no reader looks; to publish it is to rename it to where readers look. An
+// attempt is one try to commit a batch, identified by a uuid; a large batch is
+// staged in parts before its Commit.
 //
 //	OUT/
-//	  frames/dataset=<d>/topic=<t>/part-<partition>-<start>-<end>.parquet    one a table, dataset and commit; of a batch in parts more, <end>-1, -2, …
-//	  hulls/…  maxima/…  triangles/…  points/…                               columns: schemas/docs/tables.md
+//	  frames/dataset=<d>/topic=<t>/part-<partition>-<start>-<end>.parquet   a file per table, folder and commit; later parts of a batch: <end>-1, <end>-2, …
+//	  hulls/…  maxima/…  triangles/…  points/…                              columns: schemas/docs/tables.md
 //	  rejects/topic=<t>/part-<partition>-<start>-<end>.parquet
-//	  _staging/<t>-<partition>-<start>-<uuid>/<table>-<number>               until published
-//	  _quarantine/<time>/<path>.quarantined                                  what a Repair has moved aside
-//	  _commits/store.json                                                    uuid, format, partition_by
-//	  _commits/configs/<hash>.json                                           what decided the rows of manifests with this hash
-//	  _commits/topics/<t>/base.json                                          where each partition begins; base-2.json: the topic's next id
-//	  _commits/topics/<t>/<partition>/<start, 20 digits>.json                manifests
+//	  _staging/<t>-<partition>-<start>-<uuid>/<table>-<number>              until published
+//	  _quarantine/<time>/<path>.quarantined                                 files that a repair moved aside
+//	  _commits/store.json                                                   uuid, format, partition_by
+//	  _commits/configs/<hash>.json                                          the content whose hash is in manifests
+//	  _commits/topics/<t>/base.json                                         first offset of each partition; base-2.json: the topic's next id
+//	  _commits/topics/<t>/<partition>/<start, 20 digits>.json               manifests
 //
-// What a commit does, and what a crash after each step leaves behind:
+// The states of a commit, and the result of a crash in each:
 //
-//	stage every file      staging without a manifest: an attempt that never was
-//	create the manifest   the commit has happened; its files may still be staged
-//	publish the files     all is done
+//	Stage, Commit            Commit                    Commit or Resume
+//	┌────────┐   create the   ┌───────────┐   rename    ┌───────────┐   optional  ┌────────────────┐
+//	│ staged │──────────────▶│ committed │───────────▶│ published │───────────▶│ offset told to │
+//	└────────┘   manifest     └───────────┘   files     └───────────┘             │ Kafka (caller) │
+//	    │                         │                         │                     └────────────────┘
+//	no manifest names the     the commit counts; the    all is done; lag tools
+//	files: never happened,    next Resume publishes     may show an older offset
+//	discarded later           its files first
 //
-// Who resumes a partition publishes its newest manifest before anything else,
-// so at most the newest manifest of a partition has files in staging.
+// A writer that resumes a partition publishes the newest manifest before anything
+// else, so at most the newest manifest of a partition has staged files.
 package sinks
 
 import (
@@ -49,43 +54,49 @@ import (
 	"entropipe/sinks/record"
 )
 
-// Config says what an Output records beside rows. Its zero value is usable.
+// Config is what an Output records beside rows. The zero value is usable.
 type Config struct {
-	ConfigHash string // stands in every manifest
-	// Content decides what rows are: its hash stands in every manifest, and its
-	// text among the commit records. Empty: nobody knows.
+	ConfigHash string // hash of the writer's whole configuration; every manifest has it
+	// Content is the configuration that decides rows. Every manifest has its hash, and
+	// a commit record has its settings. Empty: the output does not record a content.
 	Content Content
-	// OnChange is told when a partition goes on with another content than before,
-	// once for each topic and change, from any goroutine; nil: nobody is.
+	// OnChange is called when Resume finds that a partition continues with another
+	// content than before: once for each topic and change, from the goroutine that
+	// called Resume. nil: changes are not reported.
 	OnChange func(*ContentChange)
-	Version  string // of the program, stands in every manifest
+	Version  string // version of the program; every manifest has it
 }
 
-// ConfigError says that an Output cannot be opened with this configuration.
+// ConfigError is the error of an output that cannot be opened with a configuration.
+// Field is the name of a setting of the command line, without dashes.
 type ConfigError struct{ Field, Problem string }
 
 func (e *ConfigError) Error() string { return e.Field + ": " + e.Problem }
 
-// Output is where batches become durable. Its methods may be called from
-// several goroutines, for one partition from one at a time.
+// partition is short for the key of most state of an Output.
+type partition = record.TopicPartition
+
+// Output commits batches to one store. Its methods may be called from several
+// goroutines, but for each partition from one goroutine at a time.
 type Output struct {
 	store    Store
 	encoder  Encoder
 	cfg      Config
 	identity record.Store
-	inode    string // of store.json; empty: unknown
+	inode    string // inode number of store.json; empty: unknown
 
 	own      ownCommits
 	mu       sync.Mutex
 	contents contents
-	ready    map[record.TopicPartition]int64           // the start that a partition may attempt: everything before is published
-	open     map[record.TopicPartition]*attempt        // there, if parts of it are staged
-	seen     map[record.TopicPartition]int64           // start of the newest manifest that was looked for
-	ids      map[record.TopicPartition]schemas.TopicID // of the topic that a partition continues; zero: any
+	ready    map[partition]int64           // the offset at which a partition may commit next: all before it is published
+	open     map[partition]*attempt        // attempts with staged parts
+	seen     map[partition]int64           // start of the newest known manifest
+	ids      map[partition]schemas.TopicID // id of the topic that a partition continues; zero: any
 }
 
-// Open opens the output that the store holds, or makes it one. A *ConfigError
-// says that the configuration is wrong or not the one the output began with.
+// Open opens the output in a store, and makes the store an output if it is none. It
+// fails with a *ConfigError if the output was made with other folder keys or has
+// another format. It retains store and encoder, and reads one small file.
 func Open(ctx context.Context, store Store, encoder Encoder, cfg Config) (*Output, error) {
 	identity, err := openIdentity(ctx, store, encoder.Layout())
 	if err != nil {
@@ -96,20 +107,20 @@ func Open(ctx context.Context, store Store, encoder Encoder, cfg Config) (*Outpu
 		return nil, fmt.Errorf("open output: %w", err)
 	}
 	return &Output{contents: newContents(cfg.Content), store: store, encoder: encoder, cfg: cfg, identity: identity, inode: inode,
-		ready: map[record.TopicPartition]int64{}, open: map[record.TopicPartition]*attempt{}, seen: map[record.TopicPartition]int64{}, ids: map[record.TopicPartition]schemas.TopicID{}}, nil
+		ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{}, ids: map[partition]schemas.TopicID{}}, nil
 }
 
-// UUID identifies the output. It is made when the output is.
+// UUID returns the uuid of the output, which Open drew when it made the output.
 func (o *Output) UUID() string { return o.identity.UUID }
 
-// DefaultGroup is the consumer group for this output: two outputs never share
-// a group, or each would get a part of the records.
+// DefaultGroup returns the consumer group for this output. Two outputs never share
+// a group: each would get a part of the records.
 func (o *Output) DefaultGroup() string { return DefaultGroup(o.identity.UUID) }
 
-// DefaultGroup is the consumer group for the output of this uuid.
+// DefaultGroup returns "entropipe-" and the first 8 characters of an output's uuid.
 func DefaultGroup(uuid string) string { return "entropipe-" + uuid[:min(8, len(uuid))] }
 
-// openIdentity reads store.json, or creates it.
+// openIdentity reads store.json, or creates it with this layout.
 func openIdentity(ctx context.Context, store Store, layout Layout) (record.Store, error) {
 	by := layout.PartitionBy
 	mine := record.Store{Format: record.FormatVersion, Schema: layout.Schema, UUID: record.NewUUID(), Created: time.Now().UTC(), PartitionBy: by}

@@ -13,14 +13,14 @@ import (
 	"entropipe/sinks/record"
 )
 
-// A topic that is deleted and created again is another topic, with another id,
-// and nothing of it may follow what is committed. The ids stand in base.json and
-// in every manifest; who reads the topic compares them.
+// A topic that is deleted and created again is another topic with another id, and
+// none of its records may follow the committed ones. base.json and every manifest
+// have the id; the reader of the topic compares it with that of the brokers.
 //
-// The one way to go on in a topic with another id is Accept, for a mirror on
+// Accept is the one way to continue in a topic with another id, for a mirror on
 // another cluster. It creates base-2.json beside base.json (base-3.json the next
-// time): the same record with the new id, and with the offsets where the
-// partitions went on then. Like every commit record it stays.
+// time): the same kind of record with the new id and the offsets at which the
+// partitions continued. Like every commit record it is never changed.
 
 // topicID returns the id that a record names. ParseBase and ParseManifest have
 // checked its form.
@@ -29,7 +29,7 @@ func topicID(text string) schemas.TopicID {
 	return id
 }
 
-// newest returns the number of the topic's newest base, with its id.
+// newestBase returns the number of the topic's newest base, and that base.
 func (o *Output) newestBase(ctx context.Context, topic string, first *record.Base) (n int, newest *record.Base, err error) {
 	newest = first
 	for n = 1; n < record.MaxBases; n++ {
@@ -45,7 +45,7 @@ func (o *Output) newestBase(ctx context.Context, topic string, first *record.Bas
 	return n, newest, nil
 }
 
-// readBase reads a base of the topic.
+// readBase reads base number n of the topic.
 func (o *Output) readBase(ctx context.Context, topic string, n int) (*record.Base, error) {
 	name := record.TopicFolder(topic) + "/" + record.BaseName(n)
 	data, err := o.store.Read(ctx, name)
@@ -59,9 +59,9 @@ func (o *Output) readBase(ctx context.Context, topic string, n int) (*record.Bas
 	return b, err
 }
 
-// TopicID returns the id that the topic has for this output as a whole: the one
-// that was accepted last, or that of the base. It is zero where there is no base
-// or where brokers had no ids then; the partitions' positions may know one.
+// TopicID returns the topic id that was accepted last, or the id in base.json. It is
+// zero if there is no base, or if the brokers had no ids when the base was made; then
+// the positions of partitions may have one.
 func (o *Output) TopicID(ctx context.Context, topic string) (schemas.TopicID, error) {
 	first, err := o.base(ctx, topic)
 	if errors.Is(err, ErrNotFound) {
@@ -77,8 +77,8 @@ func (o *Output) TopicID(ctx context.Context, topic string) (schemas.TopicID, er
 	return topicID(newest.TopicID), nil
 }
 
-// TopicIDIn returns what Output.TopicID does of the output that store holds,
-// without opening it for writing.
+// TopicIDIn returns the same id as Output.TopicID, for the output in store, without
+// opening it for writing.
 func TopicIDIn(ctx context.Context, store Reader, topic string) (id schemas.TopicID, err error) {
 	for n := 1; n <= record.MaxBases; n++ {
 		name := record.TopicFolder(topic) + "/" + record.BaseName(n)
@@ -98,10 +98,10 @@ func TopicIDIn(ctx context.Context, store Reader, topic string) (id schemas.Topi
 	return id, nil
 }
 
-// position returns where partition p goes on behind its newest manifest m, which
-// is nil if there is none. The id is the one that was accepted last, else that of
-// m, else that of the base: brokers that got ids later may have told the first.
-func (o *Output) position(ctx context.Context, p record.TopicPartition, m *record.Manifest) (schemas.Position, error) {
+// position returns the position after the newest manifest m of partition p; nil: p
+// has none. Its id is the one that was accepted last, otherwise that of m, otherwise
+// that of the base: brokers may have got ids after the base was made.
+func (o *Output) position(ctx context.Context, p partition, m *record.Manifest) (schemas.Position, error) {
 	base, err := o.base(ctx, p.Topic)
 	if err != nil {
 		return schemas.Position{}, err
@@ -118,9 +118,9 @@ func (o *Output) position(ctx context.Context, p record.TopicPartition, m *recor
 	return pos, nil
 }
 
-// Positions returns where every partition of the topic goes on that the output
-// has something of, or has fixed the beginning of. Unlike Resume it changes
-// nothing, and may be asked beside writers.
+// Positions returns the position of every partition of the topic that has a manifest
+// or a start in the base. Unlike Resume it changes nothing. It may be called beside
+// writers.
 func (o *Output) Positions(ctx context.Context, topic string) (map[int32]schemas.Position, error) {
 	base, err := o.base(ctx, topic)
 	if err != nil {
@@ -136,7 +136,7 @@ func (o *Output) Positions(ctx context.Context, topic string) (map[int32]schemas
 		if err != nil || id < 0 {
 			continue // a base
 		}
-		p := record.TopicPartition{Topic: topic, ID: int32(id)}
+		p := partition{Topic: topic, ID: int32(id)}
 		m, err := o.newest(ctx, p)
 		if err == nil {
 			positions[p.ID], err = o.position(ctx, p, m)
@@ -149,8 +149,8 @@ func (o *Output) Positions(ctx context.Context, topic string) (map[int32]schemas
 }
 
 // Accept makes id the topic's id from the given positions on, durably and for all
-// writers. The caller has made sure that the topic with this id continues what is
-// committed. Of two writers that accept different ids at once one fails.
+// writers. The caller must have checked that the topic with this id continues the
+// committed records. When two writers accept different ids at once, one of them fails.
 func (o *Output) Accept(ctx context.Context, topic string, id schemas.TopicID, positions map[int32]schemas.Position) error {
 	first, err := o.base(ctx, topic)
 	if err != nil {

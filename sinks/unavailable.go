@@ -7,18 +7,18 @@ import (
 	"entropipe/schemas"
 )
 
-// passing are the disk's errors that go away by themselves, or when somebody makes
-// room: what was refused may be tried again.
+// passing holds the errors of a disk that may pass by themselves or when a user frees
+// space. The refused call may be tried again.
 //
-// EIO is not among them. After a failed fsync the next one may succeed although
-// the first one's bytes are lost, so only a look at the disk by a new process
-// tells what is there. Nor is ENOENT: the output's folder is held open, so it
-// means that the folder was removed. Nor is EACCES: nobody grants rights by waiting.
+// EIO is not among them: after a failed fsync the next fsync may succeed although
+// bytes are lost, so only a new process that reads the disk knows its state. ENOENT is
+// not: the output's folder is held open, so the folder was removed. EACCES is not:
+// permissions do not change by themselves.
 var passing = []syscall.Errno{
-	syscall.ENOSPC, syscall.EDQUOT, // full, for everybody or for this user
-	syscall.EROFS,                  // mounted for reading only, as kernels do after a fault
+	syscall.ENOSPC, syscall.EDQUOT, // the disk, or the quota of this user, is full
+	syscall.EROFS,                  // mounted read-only: kernels remount so after a fault
 	syscall.EMFILE, syscall.ENFILE, // too many open files
-	syscall.ETIMEDOUT, // a disk behind a network
+	syscall.ETIMEDOUT, // network file system
 }
 
 // unavailable makes err a *schemas.UnavailableError if it may pass.

@@ -11,20 +11,20 @@ import (
 	"entropipe/sinks/record"
 )
 
-// accessDisk is a disk that tells whether names may be made in a folder. Where
-// nobody can tell, as on systems without access(2), the first commit does.
+// accessDisk is a disk that can tell whether this process may create names in a
+// folder. On systems without access(2) only the first commit finds out.
 type accessDisk interface {
 	Writable(folder string) error
 }
 
-// CheckWritable returns an error that names the folder in which a commit would
-// fail: on a file system that is mounted for reading, or without the permission.
-// It makes and removes a file in staging and beside the commit records, and asks
-// about every folder of manifests and of tables, whose names the caller gives, without listing their files. It
-// does not change an output, and may run beside writers.
+// CheckWritable returns an error that names a folder in which a commit would fail,
+// because its file system is mounted read-only or permission is missing. It creates
+// and removes a file in staging and in the folder of commit records, and asks the
+// system about every folder of manifests and of the named tables, without listing
+// data files. It leaves the output unchanged and may run beside writers.
 //
-// A run that learns of this with its first commit has read a minute's records in
-// vain, and reads them again after every restart.
+// Without it a run would learn this from its first commit, after a minute of work, and
+// again after every restart.
 func (l *Local) CheckWritable(tables []string) error {
 	for _, folder := range []string{record.StagingFolder, record.CommitsFolder} {
 		if err := l.tryFile(folder); err != nil {
@@ -35,7 +35,7 @@ func (l *Local) CheckWritable(tables []string) error {
 	if !ok {
 		return nil
 	}
-	if err := d.Writable("."); err != nil { // where folders of tables are made
+	if err := d.Writable("."); err != nil { // commits make the folders of new tables here
 		return l.cannotWrite(".", err)
 	}
 	names, err := l.disk.Names(".")
@@ -54,9 +54,9 @@ func (l *Local) CheckWritable(tables []string) error {
 	return nil
 }
 
-// tryFile makes a file in folder and removes it. Its name is that of a record
-// being written: among commit records, who reads one sweeps what a crash leaves;
-// in staging, the next try does.
+// tryFile creates a file in folder and removes it. The file has the name of a record
+// that is being written, so a file that a crash leaves is removed later: among commit
+// records by Local.Read, in staging by the next call of tryFile.
 func (l *Local) tryFile(folder string) error {
 	if err := l.makeFolder(folder); err != nil {
 		return err
@@ -77,15 +77,15 @@ func (l *Local) tryFile(folder string) error {
 		if !strings.HasPrefix(name, begin) {
 			continue
 		}
-		if err := l.disk.Remove(folder + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) { // another's try removes it, too
+		if err := l.disk.Remove(folder + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) { // another process may remove it, too
 			return err
 		}
 	}
 	return nil
 }
 
-// checkFolders asks about a folder and those below it, but not about the folders
-// of one partition and one topic in turn, which hold nothing but files.
+// checkFolders asks about a folder and the folders below it. It does not list folders
+// of manifests and of data files, which have no folders in them.
 func (l *Local) checkFolders(d accessDisk, folder string) error {
 	if err := d.Writable(folder); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// Folders and files that are not tables. Readers of tables never look here.
+// Folders and files beside the tables. Readers of tables ignore names that begin with _.
 const (
 	CommitsFolder    = "_commits"
 	StagingFolder    = "_staging"
-	QuarantineFolder = "_quarantine" // what repairs have moved aside
+	QuarantineFolder = "_quarantine" // files that repairs have moved aside
 	StoreFile        = CommitsFolder + "/store.json"
 	TopicsFolder     = CommitsFolder + "/topics"
 	BaseFile         = "base.json"
 	DataSuffix       = ".parquet"
-	UUIDSize         = 36
+	UUIDSize         = 36 // characters of a UUID
 )
 
 // Keys of table folders, in the order in which they may nest.
@@ -31,6 +31,8 @@ const (
 	ByDate     = "date"
 )
 
+// CheckPartitionBy checks a list of folder keys: dataset, sequence, date in this order,
+// each at most once, dataset always.
 func CheckPartitionBy(by []string) error {
 	order := []string{ByDataset, BySequence, ByDate}
 	at := -1
@@ -50,20 +52,20 @@ func CheckPartitionBy(by []string) error {
 	return nil
 }
 
-// MaxFolderValue is the length of the longest folder value. File systems allow
-// 255 bytes a name, and the key stands before the value.
+// MaxFolderValue is the length in bytes of the longest folder value. File systems allow
+// names of 255 bytes, and a name has the key before the value.
 const MaxFolderValue = 200
 
-// FolderValue encodes any bytes as the value of a folder such as dataset=…
-// Different values stay different, and what comes out is a plain name:
+// FolderValue encodes any bytes as the value of a folder such as dataset=… Different
+// values have different results, and a result is a plain name of at most limit bytes:
 //
-//   - bytes outside [A-Za-z0-9._-] are percent-encoded, so no value nests,
-//     climbs, or holds a blank;
-//   - it begins with a letter, because readers take 2011-09-26 or 00 for dates
-//     and numbers: else x- is put before it, and before what begins with x-,
-//     so that the prefix can be taken off again;
-//   - one longer than limit bytes becomes x-sha256-, the first 32 hex digits of
-//     its hash and its beginning: no other value begins so.
+//   - bytes outside [A-Za-z0-9._-] are percent-encoded, so that no value contains a
+//     slash or a blank;
+//   - the result begins with a letter, because readers take 2011-09-26 or 00 for dates
+//     and numbers: other values get the prefix x-, as do values that begin with x-, so
+//     that the prefix can be removed again;
+//   - a longer result becomes x-sha256-, the first 32 hex digits of the value's hash, -
+//     and its own beginning; no other value has a result that begins so.
 func FolderValue(value string, limit int) string {
 	var b strings.Builder
 	if value == "" || !isLetter(value[0]) || strings.HasPrefix(value, "x-") {
@@ -83,27 +85,27 @@ func FolderValue(value string, limit int) string {
 	short := "x-sha256-" + hex.EncodeToString(sum[:16]) + "-" + b.String()
 	cut := limit
 	if i := strings.LastIndexByte(short[:cut], '%'); i > cut-3 {
-		cut = i // not through an escape
+		cut = i // do not cut through an escape
 	}
 	return short[:cut]
 }
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// TopicFolder holds the commit records of a topic.
+// TopicFolder returns the folder of a topic's commit records.
 func TopicFolder(topic string) string { return TopicsFolder + "/" + FolderValue(topic, MaxFolderValue) }
 
-// ManifestFolder holds the manifests of a partition.
+// ManifestFolder returns the folder of a partition's manifests.
 func ManifestFolder(p TopicPartition) string {
 	return TopicFolder(p.Topic) + "/" + strconv.Itoa(int(p.ID))
 }
 
-// ManifestName names the manifest of p that begins at offset start.
+// ManifestName returns the path of the manifest of p that begins at offset start.
 func ManifestName(p TopicPartition, start int64) string {
 	return fmt.Sprintf("%s/%020d.json", ManifestFolder(p), start)
 }
 
-// ManifestStart is the inverse of ManifestName, for the last element of a name.
+// ManifestStart returns the start of a manifest from the last element of its path.
 func ManifestStart(base string) (int64, bool) {
 	digits, ok := strings.CutSuffix(base, ".json")
 	if !ok || len(digits) != 20 {
@@ -113,20 +115,20 @@ func ManifestStart(base string) (int64, bool) {
 	return start, err == nil && start >= 0
 }
 
-// stagingPrefix begins the names of all staging folders of a partition; the
-// start and the uuid of the attempt follow. It is shorter than a folder value,
-// because all of it is one name.
+// stagingPrefix returns the common prefix of a partition's staging folders; the start
+// and the uuid of the attempt follow. Its topic is cut at 120 bytes, because all parts
+// share one name.
 func stagingPrefix(p TopicPartition) string {
 	return fmt.Sprintf("%s-%d-", FolderValue(p.Topic, 120), p.ID)
 }
 
-// StagingName names the staging folder of the attempt uuid to commit p from start on.
+// StagingName returns the staging folder of the attempt uuid that commits p from start on.
 func StagingName(p TopicPartition, start int64, uuid string) string {
 	return fmt.Sprintf("%s/%s%d-%s", StagingFolder, stagingPrefix(p), start, uuid)
 }
 
-// ParseStagingName reads start and uuid from the name of a staging folder, if it
-// is one of partition p.
+// ParseStagingName returns start and uuid from the last element of a staging folder's
+// path, if an attempt on partition p made the folder.
 func ParseStagingName(p TopicPartition, name string) (start int64, uuid string, ok bool) {
 	rest, ok := strings.CutPrefix(name, stagingPrefix(p))
 	if !ok || len(rest) < UUIDSize+2 || rest[len(rest)-UUIDSize-1] != '-' {
@@ -137,16 +139,16 @@ func ParseStagingName(p TopicPartition, name string) (start int64, uuid string, 
 	return start, uuid, err == nil && start >= 0 && strings.IndexByte(digits, '-') < 0
 }
 
-// TopicPartition names a partition of a topic.
+// TopicPartition identifies a partition of a topic.
 type TopicPartition struct {
 	Topic string
 	ID    int32
 }
 
-// ContentName names the record of the content with this hash.
+// ContentName returns the path of the record of the content with this hash.
 func ContentName(hash string) string { return ConfigsFolder + "/" + hash + ".json" }
 
-// IsContentName tells whether name is that of a content's record.
+// IsContentName tells whether name is the path of a content's record.
 func IsContentName(name string) bool {
 	hash, ok := strings.CutSuffix(path.Base(name), ".json")
 	return ok && path.Dir(name) == ConfigsFolder && IsHash(hash)
@@ -158,15 +160,15 @@ func IsHash(s string) bool {
 	return err == nil && len(s) == 2*sha256.Size && strings.ToLower(s) == s
 }
 
-// ConfigsFolder holds a record for every content configuration with which a
-// manifest was committed.
+// ConfigsFolder has a record of every content with which a manifest was committed.
 const ConfigsFolder = CommitsFolder + "/configs"
 
-// MaxBases bounds how often a topic's id is accepted. It keeps a folder of
-// strange files from being read for ever.
+// MaxBases bounds the bases of a topic, and so how often another topic id can be
+// accepted.
 const MaxBases = 1000
 
-// BaseName names a base in the folder of a topic, from 1 on.
+// BaseName returns the name of base number n in the folder of a topic: base.json for 1,
+// base-<n>.json from 2 on.
 func BaseName(n int) string {
 	if n == 1 {
 		return BaseFile
@@ -174,7 +176,7 @@ func BaseName(n int) string {
 	return fmt.Sprintf("base-%d.json", n)
 }
 
-// IsBaseName tells whether a file in the folder of a topic is a base.
+// IsBaseName tells whether name is that of a base in the folder of a topic.
 func IsBaseName(name string) bool {
 	for n := 1; n <= MaxBases; n++ {
 		if name == BaseName(n) {
@@ -184,18 +186,18 @@ func IsBaseName(name string) bool {
 	return false
 }
 
-// PartitionID reads the name of a partition's folder.
+// PartitionID returns the id of a partition from the name of its folder.
 func PartitionID(name string) (int32, bool) {
 	id, err := strconv.ParseInt(name, 10, 32)
 	return int32(id), err == nil && id >= 0 && strconv.FormatInt(id, 10) == name
 }
 
-// NewPrefix is how the name of a file begins that will be linked to a record's
-// name. It is in the same folder and ends in a uuid.
+// NewPrefix begins the temporary name under which a record is written before it is
+// linked to its own name: .new-<name>-<uuid>, in the same folder.
 const NewPrefix = ".new-"
 
-// MaxSize bounds the size of a commit record that is read into memory. A
-// manifest takes some 400 bytes a file.
+// MaxSize bounds the size of a commit record in bytes. A manifest takes about 400 bytes
+// for each of its files.
 const MaxSize = 256 << 20
 
 // NewUUID returns a random (version 4) UUID.
@@ -206,8 +208,8 @@ func NewUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// Tables with a row for each frame and each token sequence. Their files are
-// published after all others of a commit.
+// Frames and Tokens are the tables with a row for each frame and for each token
+// sequence. Their files are published after the other files of a commit.
 const (
 	Frames = "frames"
 	Tokens = "tokens"

@@ -37,15 +37,15 @@ import (
 )
 
 // FormatVersion is the version of the commit records that this program writes.
-// A higher version was written by a later program, whose rules are unknown
-// here. Version 1 is read, never written: its tables have fewer columns, and
-// readers of a folder of both would drop columns or refuse the files.
+// Records with a higher version are refused: a later program wrote them, by unknown
+// rules. Version 1 is read, never written: its tables have fewer columns, and readers
+// of a folder with both versions would drop columns or refuse the files.
 const FormatVersion = 2
 
-// FormatError says that a commit record has a format that this program does not
-// read (a later one), or reads but does not write (an earlier one).
+// FormatError is the error for a commit record whose format is later than this
+// program's, or earlier where the program would have to write.
 type FormatError struct {
-	Name   string // of the record
+	Name   string // path of the record
 	Format int
 }
 
@@ -58,8 +58,8 @@ func (e *FormatError) Error() string {
 		e.Name, e.Format, FormatVersion)
 }
 
-// DamagedError says that a commit record is not what a program has written: half of
-// it, or other bytes.
+// DamagedError is the error for a commit record whose bytes are incomplete, changed or
+// inconsistent.
 type DamagedError struct {
 	Name string
 	Err  error
@@ -67,10 +67,10 @@ type DamagedError struct {
 
 func (e *DamagedError) Error() string { return e.Name + " is damaged: " + e.Err.Error() }
 
-// Unwrap returns what is wrong with the record.
+// Unwrap returns the fault of the record.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Store is _commits/store.json.
+// Store is _commits/store.json, the identity of an output.
 type Store struct {
 	Format      int       `json:"format"`
 	Schema      int       `json:"schema"` // version of the tables in every file's footer
@@ -79,24 +79,24 @@ type Store struct {
 	PartitionBy []string  `json:"partition_by"`
 }
 
-// Base is _commits/topics/<topic>/base.json: where the output begins in
-// each partition. One that is not there was added to the topic later, and
-// begins at 0.
+// Base is _commits/topics/<topic>/base.json: the offsets at which the output begins. A
+// partition that it lacks was added to the topic later and begins at 0.
 type Base struct {
 	Format  int              `json:"format"`
-	UUID    string           `json:"uuid"` // of who made it
+	UUID    string           `json:"uuid"` // drawn by the writer that created the record
 	Topic   string           `json:"topic"`
 	TopicID string           `json:"topic_id,omitempty"` // as Kafka's tools print it; empty: the brokers had no ids
 	Created time.Time        `json:"created"`
-	Starts  map[string]int64 `json:"starts"`
+	Starts  map[string]int64 `json:"starts"` // first offset by partition, in decimal
 }
 
+// Start returns the offset at which the output begins in partition id.
 func (b *Base) Start(id int32) int64 { return b.Starts[strconv.Itoa(int(id))] }
 
-// Manifest is what one commit holds: the records [Start, End) of a partition.
+// Manifest describes one commit: the records with offsets [Start, End) of a partition.
 type Manifest struct {
 	Format    int               `json:"format"`
-	UUID      string            `json:"uuid"` // of the attempt
+	UUID      string            `json:"uuid"` // identifies the attempt
 	Topic     string            `json:"topic"`
 	TopicID   string            `json:"topic_id,omitempty"` // as Kafka's tools print it; empty: the brokers had no ids
 	Partition int32             `json:"partition"`
@@ -107,52 +107,53 @@ type Manifest struct {
 	Chunks    *Chunks           `json:"chunks,omitempty"` // nil: no message of the range came in chunks
 	Last      *schemas.RecordID `json:"last,omitempty"`   // last data record before End; inherited over holes
 	Files     []File            `json:"files"`
-	// ConfigHash covers the whole configuration of the writer, ContentHash the
-	// part that decides what rows are.
+	// ConfigHash covers the whole configuration of the writer, ContentHash only the
+	// settings that decide rows.
 	ConfigHash  string    `json:"config_hash,omitempty"`
 	ContentHash string    `json:"content_hash,omitempty"`
-	AdoptedFrom string    `json:"adopted_from,omitempty"` // uuid of the output whose files these are; empty: this one's
+	AdoptedFrom string    `json:"adopted_from,omitempty"` // uuid of the output that wrote the files; empty: this one
 	Created     time.Time `json:"created"`
 	Writer      string    `json:"writer,omitempty"` // version of the program
 }
 
-// Chunks is what a manifest knows of messages that came in several records.
-// Such a message has a row at its lowest offset.
+// Chunks describes the messages of a manifest that came in several records. The rows
+// of such a message have its lowest offset.
 type Chunks struct {
 	Ahead  []int64  `json:"ahead"`  // offsets at or after End that hold chunks of messages of this manifest, ascending
-	Closed []string `json:"closed"` // chunk-ids of the last messages that were put together, at most maxClosed
+	Closed []string `json:"closed"` // chunk-ids of the last messages that were assembled, at most maxClosed
 }
 
-// maxClosed is how many chunk-ids a manifest remembers.
+// maxClosed bounds the chunk-ids of a manifest.
 const maxClosed = 32
 
-// Counts says what became of the records of a manifest. Messages, Chunks and
-// Holes add up to End - Start.
+// Counts holds the numbers of a manifest's records and rows. Messages + Chunks + Holes
+// = End - Start.
 type Counts struct {
 	Messages int64 `json:"messages"` // data records that are a message, or the first chunk of one
 	Chunks   int64 `json:"chunks"`   // data records that are a further chunk of a message
 	Frames   int64 `json:"frames"`   // rows of table frames
 	Rejects  int64 `json:"rejects"`  // rows of table rejects
 	Holes    int64 `json:"holes"`    // offsets without a data record
-	// Sequences is the number of rows of table tokens.
+	// Sequences counts the rows of table tokens.
 	Sequences int64 `json:"sequences,omitempty"`
 }
 
 // File is one file of a commit.
 type File struct {
 	Table  string `json:"table"`
-	Path   string `json:"path"`   // where readers find it
-	Staged string `json:"staged"` // where it was written
+	Path   string `json:"path"`   // path of the published file
+	Staged string `json:"staged"` // path of the staged file
 	Rows   int64  `json:"rows"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }
 
+// TopicPartition returns the partition whose records m describes.
 func (m *Manifest) TopicPartition() TopicPartition { return TopicPartition{m.Topic, m.Partition} }
 
-// A commit record ends in the CRC-32C of all before this key, because a digit
-// that has changed, of a base or of a last record's checksum, would still be a
-// record. Those of earlier programs end without it.
+// A commit record ends in the CRC-32C of all bytes before this key: with a changed
+// digit, for example in the offset of a base, it would still be valid JSON. Records of
+// earlier programs have no checksum.
 const (
 	sumBegin = ",\n \"crc32c\": \""
 	sumEnd   = "\"\n}\n"
@@ -160,19 +161,19 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Encode returns the bytes of a commit record. People read them too.
+// Encode returns the bytes of a commit record: indented JSON that ends in its checksum.
 func Encode(v any) []byte {
 	data, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
-		panic("sinks: a commit record cannot be encoded")
+		panic("record: a commit record cannot be encoded")
 	}
 	data = bytes.TrimSuffix(data, []byte("\n}"))
 	return fmt.Appendf(data, "%s%08x%s", sumBegin, crc32.Checksum(data, castagnoli), sumEnd)
 }
 
-// checkSum compares the bytes of a commit record with their checksum, if they
-// have one. It stands at a fixed distance from the end, so that a record whose
-// key for it was damaged is not taken for one without.
+// checkSum compares the bytes of a commit record with their checksum, if they have
+// one. The checksum is also looked for at its fixed distance from the end, so that a
+// record whose key crc32c was damaged does not pass as a record without checksum.
 func checkSum(data []byte) error {
 	i := bytes.LastIndex(data, []byte(sumBegin))
 	last := len(data) - len(sumBegin) - len("01234567") - len(sumEnd)
@@ -188,8 +189,8 @@ func checkSum(data []byte) error {
 	return nil
 }
 
-// Parse reads a commit record, whose version it checks first: a later
-// one may differ in anything else.
+// Parse checks the checksum and the format of a commit record and decodes it into v, a
+// pointer. The error is a *DamagedError or a *FormatError; name is for its text.
 func Parse(name string, data []byte, v any) error {
 	if err := checkSum(data); err != nil {
 		return &DamagedError{name, err}
@@ -212,6 +213,7 @@ func Parse(name string, data []byte, v any) error {
 	return nil
 }
 
+// ParseStore decodes and checks store.json. The result of an error is incomplete.
 func ParseStore(data []byte) (Store, error) {
 	var r Store
 	err := Parse(StoreFile, data, &r)
@@ -230,6 +232,7 @@ func ParseStore(data []byte) (Store, error) {
 	return r, err
 }
 
+// ParseBase decodes and checks a base of this topic; name is for errors.
 func ParseBase(name string, data []byte, topic string) (*Base, error) {
 	r := new(Base)
 	if err := Parse(name, data, r); err != nil {
@@ -249,8 +252,9 @@ func ParseBase(name string, data []byte, topic string) (*Base, error) {
 	return r, nil
 }
 
-// ParseManifest reads a manifest and checks all that can be checked without
-// looking at anything else.
+// ParseManifest decodes the manifest with this name. It checks the checksum, that the
+// name fits topic, partition and start, and that counts and paths of files are
+// possible, so that a damaged manifest cannot move a file out of its place.
 func ParseManifest(name string, data []byte) (*Manifest, error) {
 	m := new(Manifest)
 	if err := Parse(name, data, m); err != nil {
@@ -300,7 +304,7 @@ func (m *Manifest) problem() string {
 	return ""
 }
 
-// valid tells whether c can belong to a manifest that ends at end.
+// valid tells whether c is possible for a manifest that ends at end.
 func (c *Chunks) valid(end int64) bool {
 	for i, offset := range c.Ahead {
 		if offset < end || i > 0 && offset <= c.Ahead[i-1] {

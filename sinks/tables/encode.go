@@ -11,31 +11,35 @@ import (
 	"entropipe/sinks/record"
 )
 
-// Config says which tables an Encoder writes, and how. Its zero value is usable.
+// Config selects the tables that an Encoder writes and their form. The zero value is
+// usable.
 type Config struct {
-	PartitionBy []string // folders of a table: dataset[,sequence][,date]; empty: dataset
-	Tables      []string // tables besides frames and rejects, which are always written; nil: hulls, hulls3d, maxima, triangles
-	// NullDegenerate writes a null geometry for hulls of fewer than three
-	// vertices. Otherwise these are a Point or a LineString.
+	PartitionBy []string // folder keys: dataset[,sequence][,date]; empty: dataset
+	// Tables names the tables to write. Tables frames, tokens, attention_stats and rejects
+	// are written in any case. nil: hulls, hulls3d, maxima, triangles.
+	Tables []string
+	// NullDegenerate writes a null geometry for hulls of fewer than three vertices.
+	// Otherwise their geometry is a Point or a LineString.
 	NullDegenerate bool
-	Version, Build string // stand in every file's footer
-	RowGroupRows   int64  // at most so many rows in a row group; 0: 1 Mi
-	RowGroupBytes  int64  // and so many bytes before encoding; 0: 64 MB
+	Version, Build string // version of the program, in every footer's created_by
+	RowGroupRows   int64  // largest number of rows in a row group of several frames; 0: 1 Mi
+	RowGroupBytes  int64  // the same for bytes before encoding; 0: 64 MB
 }
 
-// Encoder writes the files of an output's tables. It implements the protocol's
-// Encoder: its methods may be called from several goroutines.
+// Encoder writes the files of tables. It implements sinks.Encoder: its methods may be
+// called from several goroutines.
 type Encoder struct {
 	cfg     Config
 	tables  []*table     // in the order in which files are written
-	writers chan writers // as many as files may be encoded at once; nil entries are made on first use
+	writers chan writers // pool, one entry for each file that may be encoded at once; nil: not made yet
 }
 
-// writers are the table writers of one goroutine at a time. They are kept from
-// file to file, because their buffers are what takes the memory.
+// writers holds table writers for use by one goroutine at a time. They are kept from
+// file to file, because their buffers take most of the memory.
 type writers map[*table]*tableWriter
 
-// New returns an encoder. A *ConfigError says what of the configuration is wrong.
+// New returns an encoder. It fails with a *sinks.ConfigError if a folder key or table is
+// unknown, or folder keys are out of order.
 func New(cfg Config) (*Encoder, error) {
 	if len(cfg.PartitionBy) == 0 {
 		cfg.PartitionBy = []string{record.ByDataset}
@@ -72,8 +76,8 @@ func (e *Encoder) Layout() sinks.Layout {
 	return sinks.Layout{Schema: SchemaVersion, PartitionBy: e.cfg.PartitionBy}
 }
 
-// Plan lists the files that part number part of a batch becomes: for every
-// table one a folder, if it has rows there. The rejects come last.
+// Plan returns the files of part number part of a batch: for every table one file in
+// each folder where it has rows. The file of rejects is the last one.
 func (e *Encoder) Plan(b *schemas.Batch, part int) []sinks.File {
 	var files []sinks.File
 	groups := e.group(b.Results)
@@ -90,8 +94,8 @@ func (e *Encoder) Plan(b *schemas.Batch, part int) []sinks.File {
 	return files
 }
 
-// rowsWith returns those of rows that have something for table t. It copies
-// only if some have not.
+// rowsWith returns the elements of rows whose results have rows in table t. It copies
+// only if it leaves some out.
 func rowsWith(t *table, results []schemas.Result, rows []int32) []int32 {
 	lacks := func(i int32) bool { return !t.has(&results[i]) }
 	if !slices.ContainsFunc(rows, lacks) {
@@ -100,13 +104,13 @@ func rowsWith(t *table, results []schemas.Result, rows []int32) []int32 {
 	return slices.DeleteFunc(slices.Clone(rows), lacks)
 }
 
-// resultGroup is the results that share a folder, in their order.
+// resultGroup holds the indices of results that share a folder, ascending.
 type resultGroup struct {
 	key  folderKey
 	rows []int32
 }
 
-// group splits results by folder, in order of first appearance.
+// group splits results by folder. Groups are in the order of their first results.
 func (e *Encoder) group(results []schemas.Result) []*resultGroup {
 	var groups []*resultGroup
 	byKey := map[folderKey]*resultGroup{}
@@ -124,8 +128,8 @@ func (e *Encoder) group(results []schemas.Result) []*resultGroup {
 	return groups
 }
 
-// tableOf returns the table that file f belongs to. For points it depends on the
-// frames: if any of them has coordinates of float64, the file's are of float64.
+// tableOf returns the table of file f; nil: there is none. The coordinates of a file of
+// points are float64 if any of its frames has float64.
 func tableOf(f sinks.File, b *schemas.Batch) *table {
 	i := slices.IndexFunc(allTables, func(t *table) bool { return t.name == f.Table })
 	if i < 0 {
@@ -137,9 +141,9 @@ func tableOf(f sinks.File, b *schemas.Batch) *table {
 	return allTables[i]
 }
 
-// Encode writes file f of Plan(b, part) to out and returns the number of its
-// rows. At most GOMAXPROCS files are encoded at once; further calls wait. The
-// memory is that of one row group a file.
+// Encode writes file f of Plan(b, part) to out and returns the number of its rows. At
+// most GOMAXPROCS files are encoded at once; further calls wait. Memory: one row group
+// for each file that is being encoded.
 func (e *Encoder) Encode(out io.Writer, f sinks.File, b *schemas.Batch) (rows int64, err error) {
 	t := tableOf(f, b)
 	if t == nil {
@@ -157,8 +161,7 @@ func (e *Encoder) Encode(out io.Writer, f sinks.File, b *schemas.Batch) (rows in
 func (w writers) encode(out io.Writer, e *Encoder, t *table, f sinks.File, b *schemas.Batch) (rows int64, err error) {
 	tw := w[t]
 	if tw == nil {
-		noSequence := t != rejectsTable && slices.Contains(e.cfg.PartitionBy, record.BySequence)
-		tw = newTableWriter(t, &e.cfg, noSequence)
+		tw = newTableWriter(t, &e.cfg)
 		w[t] = tw
 	}
 	tw.reset(out)
@@ -171,12 +174,13 @@ func (w writers) encode(out io.Writer, e *Encoder, t *table, f sinks.File, b *sc
 		}
 	}
 	if rows, err = tw.finish(e.footer(tw, t, f, b)); err != nil {
-		delete(w, t) // an error leaves the writer in an unknown state
+		delete(w, t) // the error leaves the table writer in an unknown state
 	}
 	return rows, err
 }
 
-// footer returns the file's own key-value metadata.
+// footer returns the key-value metadata of file f, apart from the pairs that all files of
+// the table share.
 func (e *Encoder) footer(tw *tableWriter, t *table, f sinks.File, b *schemas.Batch) [][2]string {
 	kv := [][2]string{
 		{"entropipe.topic", validText(b.Topic)},

@@ -208,7 +208,7 @@ func TestColumns(t *testing.T) {
 func TestFrameColumnsFollowOps(t *testing.T) {
 	columns := strings.Join(columnNames(openBytes(t, func() []byte {
 		var out bytes.Buffer
-		tw := newTableWriter(framesTable, new(testConfig()), false)
+		tw := newTableWriter(framesTable, new(testConfig()))
 		tw.reset(&out)
 		tw.finish(nil)
 		return out.Bytes()

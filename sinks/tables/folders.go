@@ -9,7 +9,8 @@ import (
 	"entropipe/sinks/record"
 )
 
-// folderKey is what the frames of one file have in common.
+// folderKey holds the folder keys that all frames of one file share. Keys by which the
+// output is not partitioned are empty.
 type folderKey struct{ dataset, sequence, date string }
 
 // value returns the value of one key of an output's PartitionBy.
@@ -23,8 +24,7 @@ func (k folderKey) value(by string) string {
 	return k.dataset
 }
 
-// keyOf returns the folder key of a frame; what the output is not partitioned
-// by is empty.
+// keyOf returns the folder keys of a result. date is the UTC date of its event time.
 func (e *Encoder) keyOf(r *schemas.Result) folderKey {
 	key := folderKey{dataset: r.Dataset}
 	for _, by := range e.cfg.PartitionBy[1:] {
@@ -38,8 +38,8 @@ func (e *Encoder) keyOf(r *schemas.Result) folderKey {
 	return key
 }
 
-// dataFile names the file of a table in a commit, or in part number part of one;
-// rejects have no folder key.
+// dataFile returns the path of a table's file for part number part of a batch. Rejects
+// have no folder keys.
 func (e *Encoder) dataFile(table string, key folderKey, b *schemas.Batch, part int) string {
 	var name strings.Builder
 	name.WriteString(table)

@@ -9,11 +9,11 @@ import (
 	"entropipe/schemas"
 )
 
-// Table hulls is GeoParquet 1.1 in the profile that the most readers take:
-// WKB, a bbox column as covering, planar edges, and an explicit null crs,
-// because a missing one means longitude and latitude.
+// Table hulls is GeoParquet 1.1 in the profile that most readers accept: WKB, a bbox
+// column as covering, planar edges, and an explicit null crs, because a missing crs
+// means longitude and latitude.
 
-// geoFile is what a file's metadata says of all its geometries.
+// geoFile gathers the properties of all geometries of a file for its metadata.
 type geoFile struct {
 	point, line, polygon bool
 	box                  bbox
@@ -46,7 +46,7 @@ func addHull(t *tableWriter, r *schemas.Result) {
 	t.end(1)
 }
 
-// encodeWKB returns g as little-endian WKB, valid until the rows are handed on.
+// encodeWKB returns g as little-endian WKB, valid until flush.
 func (t *tableWriter) encodeWKB(g orb.Geometry) []byte {
 	from := t.wkb.Len()
 	if err := t.enc.Encode(g); err != nil && t.err == nil {
@@ -55,8 +55,9 @@ func (t *tableWriter) encodeWKB(g orb.Geometry) []byte {
 	return t.wkb.Bytes()[from:]
 }
 
-// geometry returns a hull as a geometry: a polygon whose ring is closed, or
-// for a degenerate hull a line or a point; nil for none.
+// geometry returns hull h as a Polygon with a closed ring; as a LineString or Point if it
+// has two vertices or one; nil if it has none, or is degenerate and degenerateNull is
+// set.
 func (f *geoFile) geometry(h *schemas.Hull) orb.Geometry {
 	n := len(h.X)
 	if n == 0 || n < 3 && f.degenerateNull {
@@ -84,7 +85,7 @@ func boxOf(h *schemas.Hull) bbox {
 	return b
 }
 
-// add counts a geometry into the file's metadata.
+// add adds a geometry with bounding box b to the file's metadata.
 func (f *geoFile) add(g orb.Geometry, b bbox) {
 	if f.point || f.line || f.polygon {
 		b = bbox{math.Min(b.XMin, f.box.XMin), math.Min(b.YMin, f.box.YMin), math.Max(b.XMax, f.box.XMax), math.Max(b.YMax, f.box.YMax)}
@@ -111,11 +112,12 @@ type geoColumn struct {
 	Covering      map[string]any `json:"covering"`
 }
 
-// metadata returns the value of the file's key geo. geometry_types lists what
-// is in the file, no more; empty, which means unknown, if all are null.
+// metadata returns the value of the file's key geo. geometry_types lists exactly the
+// types in the file; it is empty, which means unknown, if all geometries are null.
 func (f *geoFile) metadata() string {
 	c := geoColumn{Encoding: "WKB", GeometryTypes: []string{}, Orientation: "counterclockwise", Edges: "planar",
-		Covering: map[string]any{"bbox": map[string][2]string{"xmin": {"bbox", "xmin"}, "ymin": {"bbox", "ymin"}, "xmax": {"bbox", "xmax"}, "ymax": {"bbox", "ymax"}}}}
+		Covering: map[string]any{"bbox": map[string][2]string{"xmin": {"bbox", "xmin"}, "ymin": {"bbox", "ymin"},
+			"xmax": {"bbox", "xmax"}, "ymax": {"bbox", "ymax"}}}}
 	for _, t := range []struct {
 		present bool
 		name    string
@@ -127,7 +129,7 @@ func (f *geoFile) metadata() string {
 	}
 	data, err := json.Marshal(map[string]any{"version": "1.1.0", "primary_column": "geometry", "columns": map[string]any{"geometry": c}})
 	if err != nil {
-		panic("sinks: the metadata of a geometry cannot be encoded")
+		panic("tables: the metadata of a geometry cannot be encoded")
 	}
 	return string(data)
 }

@@ -7,46 +7,46 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 )
 
-// Required columns of integers take a short way into parquet-go. Its own
-// column buffers want every number as a parquet.Value of 24 bytes, which costs
-// more than encoding it. Here the numbers of a page lie side by side; and as
-// long as all of them go up by the same step, as do a frame's keys (by 0) and
-// its triangles' numbers (by 1), only the first, the step and their count are
-// kept, and the page is written from these: delta encoding of such a run is
-// the same few bytes again and again.
+// Required integer columns have column buffers of this package. parquet-go's own
+// buffers need every number as a parquet.Value of 24 bytes, which costs more than its
+// encoding. Here the numbers of a page are one slice. While all of them increase by the
+// same step, as a frame's keys (step 0) and its triangles' numbers (step 1) do, only the
+// first number, the step and the count are kept, and the page is written from these: the
+// delta encoding of such a run repeats the same few bytes.
 //
-// It enters the library through its interfaces Field, Type, ColumnBuffer and
-// Page: a column's Type makes the column's buffer, and a page's Type encodes it.
+// The buffers enter the library through its interfaces Field, Type, ColumnBuffer and
+// Page: the Type of a column makes its buffer, and the Type of a page encodes the page.
 
-// integer is the type of such a column.
+// integer is the type of a number in such a column.
 type integer interface{ int32 | int64 }
 
-// numbers is the page that a column is filling.
+// numbers is the column buffer of one page.
 type numbers[T integer] struct {
-	// The methods of a buffer that a writer of whole pages never calls. Never
-	// set: a call would panic.
+	// ColumnBuffer has the methods that a writer of whole pages never calls. It is nil,
+	// so a call would panic.
 	parquet.ColumnBuffer
 
-	typ    parquet.Type // parquet-go's own
+	typ    parquet.Type // parquet-go's type of the column
 	index  int
 	values []T
-	run    run // stands for values as long as that is empty
+	run    run // the numbers of the page while values is empty
 }
 
-// run is the numbers first, first+step, …
+// run is n numbers: first, first+step, …
 type run struct {
 	first, step int64
 	n           int
 }
 
-// longRun is how many numbers must be of one step for a page to end where the
-// step does.
+// longRun is the length from which a run has a page of its own: the page ends where the
+// run ends.
 const longRun = 4096
 
 func (r *run) last() int64 { return r.first + r.step*int64(r.n-1) }
 
-// extend appends n numbers from first on. It takes none, and says so, if they
-// would end a long run, or are one: then the page must be flushed before.
+// extend appends the n numbers first, first+step, … It appends none and returns false
+// if they would end a long run, or are a long run and the page is not empty: then the
+// caller must flush the page and call again.
 func (b *numbers[T]) extend(first T, step, n int) bool {
 	if len(b.values) == 0 && b.prolong(first, T(step), n) {
 		return true
@@ -62,7 +62,7 @@ func (b *numbers[T]) extend(first T, step, n int) bool {
 	return true
 }
 
-// prolong adds n numbers to the run, if they continue it.
+// prolong adds n numbers to the run if they continue it, and tells whether it did.
 func (b *numbers[T]) prolong(first, step T, n int) bool {
 	r := &b.run
 	if r.n == 0 {
@@ -71,7 +71,7 @@ func (b *numbers[T]) prolong(first, step T, n int) bool {
 	}
 	last := T(r.last())
 	apart := first - last
-	if (apart < 0) != (first < last) { // it does not fit into a T
+	if (apart < 0) != (first < last) { // the difference does not fit into a T
 		return false
 	}
 	if r.n == 1 && (n == 1 || apart == step) { // any two numbers are a run
@@ -84,8 +84,8 @@ func (b *numbers[T]) prolong(first, step T, n int) bool {
 	return true
 }
 
-// take appends v[0], v[step], … until there are n of them, the slice is used
-// up or the page is full. It returns how many it took, 0 if they end a long run.
+// take appends v[0], v[step], …, at most n numbers and no more than fit into the page.
+// It returns the number of appended elements; 0: they would end a long run.
 func (b *numbers[T]) take(v []T, step, n int) int {
 	if b.run.n >= longRun {
 		return 0
@@ -112,7 +112,7 @@ func (b *numbers[T]) spellOut() {
 	}
 }
 
-// full tells whether the page has its size.
+// full tells whether the page has reached pageBytes.
 func (b *numbers[T]) full() bool { return len(b.values)*b.width() >= pageBytes }
 
 func (b *numbers[T]) width() int {
@@ -122,16 +122,16 @@ func (b *numbers[T]) width() int {
 	return 4
 }
 
-// What parquet-go's writer calls of a ColumnBuffer.
+// The methods of a ColumnBuffer that parquet-go's writer calls.
 
 func (b *numbers[T]) Len() int    { return len(b.values) + b.run.n }
 func (b *numbers[T]) Size() int64 { return int64(len(b.values) * b.width()) }
 func (b *numbers[T]) Reset()      { b.values, b.run = b.values[:0], run{} }
 
-// WriteValues takes none: the numbers come by extend and take.
+// WriteValues accepts no values: extend and take append the numbers.
 func (b *numbers[T]) WriteValues(v []parquet.Value) (int, error) {
 	if len(v) > 0 {
-		panic("sinks: a column of numbers got values")
+		panic("tables: a column of numbers got values")
 	}
 	return 0, nil
 }
@@ -154,8 +154,8 @@ func (b *numbers[T]) page(v []T) parquet.Page {
 	return b.typ.NewPage(b.index, len(v), data)
 }
 
-// runPage is a page of a run. The page in it holds the first and the last
-// number, which give its bounds.
+// runPage is the page of a run. The embedded page holds the first and the last number,
+// from which parquet-go takes the bounds.
 type runPage struct {
 	parquet.Page
 	run run
@@ -166,15 +166,15 @@ func (p *runPage) NumRows() int64     { return int64(p.run.n) }
 func (p *runPage) NumValues() int64   { return int64(p.run.n) }
 func (p *runPage) Type() parquet.Type { return &runType{p.typ, p.run} }
 
-// runType encodes one run, whatever values it is given.
+// runType encodes its run and ignores the values that it is given.
 type runType struct {
 	parquet.Type
 	run run
 }
 
-// Encode appends the run as DELTA_BINARY_PACKED: a header, then for every 128
-// numbers after the first the smallest difference of two neighbours and four
-// widths, in bits, of what the differences exceed it by: none.
+// Encode appends the run as DELTA_BINARY_PACKED: a header, then for every 128 numbers
+// after the first a block with the smallest difference of neighbours and four bit
+// widths. All differences are equal, so the widths are 0 and no bits follow.
 func (t *runType) Encode(dst []byte, _ encoding.Values, _ encoding.Encoding) ([]byte, error) {
 	const block, miniBlocks = 128, 4
 	dst = binary.AppendUvarint(dst, block)
@@ -188,8 +188,8 @@ func (t *runType) Encode(dst []byte, _ encoding.Values, _ encoding.Encoding) ([]
 	return dst, nil
 }
 
-// numbersType is the type of a column of numbers: it hands out the one buffer
-// that the column has.
+// numbersType is the type of a column of numbers. It returns the one buffer of the
+// column.
 type numbersType struct {
 	parquet.Type
 	buffer parquet.ColumnBuffer
@@ -200,7 +200,7 @@ func (t *numbersType) NewColumnBuffer(int, int) parquet.ColumnBuffer {
 	return t.buffer
 }
 
-// numbersField is a field of that type.
+// numbersField is a field of type numbersType.
 type numbersField struct {
 	parquet.Field
 	typ *numbersType
@@ -208,7 +208,7 @@ type numbersField struct {
 
 func (f *numbersField) Type() parquet.Type { return f.typ }
 
-// numbersRoot is a schema's root with such fields.
+// numbersRoot is the root of a schema with such fields.
 type numbersRoot struct {
 	parquet.Node
 	fields []parquet.Field
@@ -216,9 +216,8 @@ type numbersRoot struct {
 
 func (r *numbersRoot) Fields() []parquet.Field { return r.fields }
 
-// withNumbers returns the schema with buffers of ours for the required,
-// delta-encoded integers at its top, and these buffers by the number of the
-// leaf column.
+// withNumbers returns the schema with buffers of type numbers for the required,
+// delta-encoded integers at its top level, and these buffers by leaf column.
 func withNumbers(schema *parquet.Schema) (*parquet.Schema, map[int]parquet.ColumnBuffer) {
 	root := &numbersRoot{Node: schema}
 	buffers := map[int]parquet.ColumnBuffer{}

@@ -25,7 +25,7 @@ type numbersRow struct {
 // file.
 func numbersFile(t *rapid.T, add func(w *tableWriter)) *parquet.File {
 	var out bytes.Buffer
-	w := newTableWriter(&table{name: "numbers", row: numbersRow{}}, &Config{}, false)
+	w := newTableWriter(&table{name: "numbers", row: numbersRow{}}, &Config{})
 	w.limit = groupSize{1 << 20, 64e6}
 	w.reset(&out)
 	add(w)
@@ -209,7 +209,7 @@ func TestRunsAreNotSpelledOut(t *testing.T) {
 
 // After an error of the file, what is added is dropped.
 func TestNumbersAfterAnErrorDoNotPileUp(t *testing.T) {
-	w := newTableWriter(trianglesTable, &Config{}, false)
+	w := newTableWriter(trianglesTable, &Config{})
 	w.reset(&bytes.Buffer{})
 	w.err = errors.New("disk full")
 	mesh := batches.Mesh(100_000, 1)

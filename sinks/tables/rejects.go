@@ -28,9 +28,9 @@ func addReject(t *tableWriter, r *schemas.Reject) {
 	t.end(1)
 }
 
-// headersJSON returns headers as one JSON object, its keys sorted. Of a
-// repeated header the last one counts. A value that is not UTF-8 becomes a data
-// URI in base64, one without bytes stays "", one that is not there null.
+// headersJSON returns headers as one JSON object with sorted keys. The last value of a
+// repeated header counts. A value that is not UTF-8 becomes a data URI in base64, an
+// empty value "", a null value null.
 func headersJSON(hs []schemas.Header) string {
 	object := make(map[string]*string, len(hs))
 	for _, h := range hs {
@@ -47,7 +47,7 @@ func headersJSON(hs []schemas.Header) string {
 	}
 	data, err := json.Marshal(object)
 	if err != nil {
-		panic("sinks: headers cannot be encoded")
+		panic("tables: headers cannot be encoded")
 	}
 	return string(data)
 }

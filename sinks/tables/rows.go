@@ -3,48 +3,51 @@ package tables
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+
+	"entropipe/sinks/record"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 	"github.com/paulmach/orb/encoding/wkb"
 )
 
-// tableWriter writes files of one table, one after the other. Rows are
-// appended value by value, in the order of the columns:
+// tableWriter writes files of one table, one after the other. Its caller appends rows
+// value by value, in the order of the columns:
 //
 //	t.begin(1, size); t.int64(id); t.text(name); …; t.end(1)
 //
-// Required integers go straight to the page of their column (numbers.go). Other
-// values collect in small slices, one a column, and go to parquet-go column by
-// column. Rows as structs cost the same, but would need a pointer for every
-// nullable number, and delta encoding refuses pointers.
+// Required integers go directly to the page of their column (numbers.go). Other
+// values are collected in one small slice for each column and passed to parquet-go
+// column by column. Structs as rows cost the same, but would need a pointer for every
+// nullable number, and parquet-go does not delta-encode pointers.
 //
-// An error of the file stays: what is appended after it is dropped, and finish
-// reports it.
+// The first error of a file is kept: values appended after it are dropped, and finish
+// returns it.
 type tableWriter struct {
 	options []parquet.WriterOption
 	//lint:ignore SA1019 the generic writer wants a type of rows, and these rows have none
-	w          *parquet.Writer // of the current file
+	w          *parquet.Writer // writes the current file
 	columns    []column
-	noSequence bool // sequence is a folder key, so no column
+	noSequence bool // sequence is a folder key, so the table has no such column
 
 	next    int // column of the next value
-	pending int // rows in columns
-	bytes   int // and about how many bytes they point to
+	pending int // number of rows in columns
+	bytes   int // approximate number of bytes that these rows point to
 	rows    int64
 	group   groupSize
 	limit   groupSize
 	err     error
 
-	// Of table hulls.
+	// State of table hulls.
 	degenerateNull bool
 	geo            geoFile
 	wkb            bytes.Buffer // geometries of the pending rows
 	enc            *wkb.Encoder
 
-	embeddings embeddingFile // of table tokens
+	embeddings embeddingFile // state of table tokens
 }
 
 // groupSize is the size of a row group.
@@ -53,9 +56,9 @@ type groupSize struct{ rows, bytes int64 }
 // column is one leaf column, with the values of the pending rows.
 type column struct {
 	out      *parquet.ColumnWriter
-	n32      *numbers[int32] // of a required column of int32
-	n64      *numbers[int64] // of int64; all others:
-	values   []parquet.Value
+	n32      *numbers[int32] // page of a required int32 column
+	n64      *numbers[int64] // page of a required int64 column
+	values   []parquet.Value // pending values of any other column
 	optional int             // definition level of a value; 0: required
 	absent   []parquet.Value // nulls to append in bulk; made on first use
 	// The last text, because the next is nearly always the same.
@@ -63,8 +66,8 @@ type column struct {
 	textValue parquet.Value
 }
 
-// Rows and bytes that are handed to parquet-go at once. Few, so that the
-// values stay in the second-level cache: 8192 take a sixth longer than 1024.
+// Rows and bytes that are passed to parquet-go at once. They are few so that the
+// values stay in the second-level cache: 8192 rows take a sixth longer than 1024.
 const (
 	chunkRows  = 1024
 	chunkBytes = 256 << 10
@@ -74,10 +77,10 @@ const (
 // for every required column of every table.
 const pageBytes = 128 << 10
 
-// embeddingPageBytes is that of table tokens: the planes into which floats are
-// split then fill blocks of zstd by themselves, and the one of signs and exponents
-// shrinks by half. Where planes share a block, for 768 dimensions and pages of
-// 128 KiB, nothing does.
+// embeddingPageBytes is the size of table tokens' pages. The byte planes into which
+// floats are split then fill blocks of zstd by themselves, and the plane of signs and
+// exponents shrinks by half. Planes that share a block, as with 768 dimensions and pages
+// of 128 KiB, do not shrink.
 const embeddingPageBytes = 512 << 10
 
 func (t *table) pageSize() int {
@@ -87,18 +90,20 @@ func (t *table) pageSize() int {
 	return pageBytes
 }
 
-// codec is shared: it holds pools.
+// codec is shared by all writers: it holds pools.
 var codec = &zstd.Codec{Level: zstd.SpeedFastest}
 
-// newTableWriter makes the writer of a table. With noSequence the column
-// sequence is left out.
-func newTableWriter(t *table, cfg *Config, noSequence bool) *tableWriter {
+// newTableWriter returns a writer of table t. Column sequence is left out if it is a
+// folder key, except in rejects, whose files have no folder keys.
+func newTableWriter(t *table, cfg *Config) *tableWriter {
+	noSequence := t != rejectsTable && slices.Contains(cfg.PartitionBy, record.BySequence)
 	var tags []parquet.SchemaOption
 	if noSequence {
 		tags = append(tags, parquet.StructTag(`parquet:"-"`, "Sequence"))
 	}
 	schema, buffers := withNumbers(parquet.SchemaOf(t.row, tags...))
-	tw := &tableWriter{noSequence: noSequence, limit: groupSize{cfg.RowGroupRows, cfg.RowGroupBytes}, degenerateNull: cfg.NullDegenerate}
+	tw := &tableWriter{noSequence: noSequence, limit: groupSize{cfg.RowGroupRows, cfg.RowGroupBytes},
+		degenerateNull: cfg.NullDegenerate}
 	tw.options = []parquet.WriterOption{schema,
 		parquet.Compression(codec),
 		parquet.PageBufferSize(t.pageSize()),
@@ -121,24 +126,23 @@ func newTableWriter(t *table, cfg *Config, noSequence bool) *tableWriter {
 
 // reset begins a file.
 //
-// parquet-go's own Reset is not used: that of 0.32 blanks the names of the
-// columns in place, in the writer and in the schema it shares, and the second
-// file after it says path_in_schema "". Nor is it needed, since Close gives a
-// writer's buffers back to pools.
+// It does not call Reset of parquet-go's writer: in 0.32 Reset blanks the names of the
+// columns in the writer and in the schema that it shares, and the second file after it
+// has path_in_schema "". Close returns a writer's buffers to pools anyway.
 func (t *tableWriter) reset(out io.Writer) {
 	t.w = parquet.NewWriter(out, t.options...)
 	t.next, t.pending, t.bytes, t.rows, t.group, t.err = 0, 0, 0, 0, groupSize{}, nil
 	for i, c := range t.w.ColumnWriters() {
 		t.columns[i].out = c
 		if t.columns[i].hasNumbers() && t.err == nil {
-			_, t.err = c.WriteRowValues(nil) // makes it ask for the buffer
+			_, t.err = c.WriteRowValues(nil) // makes the column writer take its buffer
 		}
 	}
 	t.geo, t.embeddings = geoFile{degenerateNull: t.degenerateNull}, embeddingFile{}
 	t.wkb.Reset()
 }
 
-// finish ends the file, whose footer gets these keys and values, in this order.
+// finish adds these keys and values to the footer, in this order, and ends the file.
 func (t *tableWriter) finish(footer [][2]string) (rows int64, err error) {
 	t.flush()
 	for _, kv := range footer {
@@ -156,9 +160,9 @@ func (t *tableWriter) finish(footer [][2]string) (rows int64, err error) {
 	return t.rows, t.err
 }
 
-// begin announces n rows that belong to one frame and take about so many
-// bytes. A row group holds whole frames; one that is larger than the limit has
-// a row group to itself.
+// begin announces n rows of one frame, which take about the given number of bytes. It
+// starts a row group if the current one would exceed its limit: a row group contains
+// whole frames, and a frame larger than the limit has its own row group.
 func (t *tableWriter) begin(n, bytes int) {
 	full := t.group.rows+int64(n) > t.limit.rows || t.group.bytes+int64(bytes) > t.limit.bytes
 	if full && t.group.rows > 0 {
@@ -175,7 +179,7 @@ func (t *tableWriter) begin(n, bytes int) {
 // end completes n rows.
 func (t *tableWriter) end(n int) {
 	if t.next != len(t.columns) {
-		panic("sinks: a row has not the columns of its table")
+		panic("tables: a row has not the columns of its table")
 	}
 	t.next = 0
 	t.rows += int64(n)
@@ -185,7 +189,7 @@ func (t *tableWriter) end(n int) {
 	}
 }
 
-// flush hands the pending rows on.
+// flush passes the pending rows to parquet-go.
 func (t *tableWriter) flush() {
 	for i := range t.columns {
 		c := &t.columns[i]
@@ -237,7 +241,7 @@ func (t *tableWriter) nulls(n int) {
 	}
 }
 
-// absent appends rows nulls to each of the next n columns, all at once.
+// absent appends a null for each of rows rows to each of the next n columns.
 func (t *tableWriter) absent(n, rows int) {
 	for range n {
 		c := &t.columns[t.next]
@@ -258,8 +262,7 @@ func (t *tableWriter) floats32(v []float32) {
 	t.next++
 }
 
-// floats64 appends a value of the next column, which is of float64, for each of
-// v.
+// floats64 appends a float64 of the next column for each element of v.
 func floats64[T float32 | float64](t *tableWriter, v []T) {
 	c := &t.columns[t.next]
 	for _, x := range v {
@@ -276,8 +279,7 @@ func (t *tableWriter) floatOrNull(v *float64) {
 	t.float64(*v)
 }
 
-// binary appends bytes, which must stay as they are until the rows are handed
-// on; nil is null.
+// binary appends v, which must not change before flush; nil is null.
 func (t *tableWriter) binary(v []byte) {
 	if v == nil {
 		t.nulls(1)
@@ -290,7 +292,7 @@ func (t *tableWriter) binary(v []byte) {
 func (t *tableWriter) text(s string) {
 	c := &t.columns[t.next]
 	if s != c.text || c.textValue.IsNull() {
-		// A copy: what s points to may be a whole message.
+		// A copy, because s may keep a whole message in memory.
 		c.text = strings.Clone(s)
 		c.textValue = parquet.ByteArrayValue([]byte(validText(s)))
 		t.bytes += len(s)
@@ -306,8 +308,8 @@ func (t *tableWriter) textOrNull(s string) {
 	t.text(s)
 }
 
-// list appends a list of which the list and its elements are required: an
-// empty list is one value of definition level 0.
+// list appends a required list of required elements. An empty list is one value of
+// definition level 0.
 func (t *tableWriter) list(v []int32) {
 	c := &t.columns[t.next]
 	if len(v) == 0 {
@@ -362,7 +364,7 @@ func (t *tableWriter) flushPage(c *column) {
 	if t.err == nil {
 		return
 	}
-	if c.n32 != nil { // what is dropped must not pile up
+	if c.n32 != nil { // dropped values must not accumulate
 		c.n32.Reset()
 	} else {
 		c.n64.Reset()

@@ -143,7 +143,7 @@ func verticesOf(g orb.Geometry) []orb.Point {
 // The bytes of a polygon, as the standard has them.
 func TestWKBOfATriangle(t *testing.T) {
 	h := &schemas.Hull{Idx: []int32{0, 1, 2}, X: []float64{0, 1, 0}, Y: []float64{0, 0, 1}}
-	tw := newTableWriter(hullsTable, new(testConfig()), false)
+	tw := newTableWriter(hullsTable, new(testConfig()))
 	got := hex.EncodeToString(tw.encodeWKB(tw.geo.geometry(h)))
 	const zero, one = "0000000000000000", "000000000000f03f"
 	want := "01" + "03000000" + "01000000" + "04000000" + zero + zero + one + zero + zero + one + zero + zero

@@ -9,9 +9,9 @@ import (
 	"entropipe/sinks/record"
 )
 
-// Tables tokens and attention_stats are what frames, hulls and the like are
-// for point clouds: a sequence has a row of tokens and none of frames. Both
-// are written wherever there are rows for them, asked for or not.
+// Tables of token sequences. A sequence has a row in tokens and none in frames; an
+// audited sequence has rows in attention_stats. Both tables are always written if they
+// have rows.
 const (
 	Tokens         = record.Tokens
 	AttentionStats = "attention_stats"
@@ -25,8 +25,8 @@ var (
 
 func hasTokens(r *schemas.Result) bool { return r.Tokens != nil }
 
-// tokensRow: the floats of embeddings are split into planes of bytes, of which
-// zstd takes a tenth away; as they stand they do not shrink at all.
+// tokensRow is a row of table tokens. The floats of embeddings are split into byte
+// planes, which zstd shrinks by a tenth; unsplit they do not shrink.
 type tokensRow struct {
 	keys
 	ID          string    `parquet:"id"`
@@ -114,14 +114,14 @@ func addAttentionStats(t *tableWriter, r *schemas.Result) {
 	}
 }
 
-// listOrNull appends a list that may be null, as nil is, of required elements.
+// listOrNull appends an optional list of required elements; nil is null.
 func listOrNull[T int32 | float32](t *tableWriter, v []T, value func(T) parquet.Value) {
 	if v == nil {
 		t.nulls(1)
 		return
 	}
 	c := &t.columns[t.next]
-	if len(v) == 0 { // the list is there, its first element is not
+	if len(v) == 0 { // the list exists and has no element
 		c.values = append(c.values, parquet.NullValue().Level(0, c.optional-1, t.next))
 	}
 	for i, x := range v {
@@ -131,9 +131,9 @@ func listOrNull[T int32 | float32](t *tableWriter, v []T, value func(T) parquet.
 	t.next++
 }
 
-// embeddingFile is what a file's metadata says of all its embeddings.
+// embeddingFile gathers the length of a file's embeddings for its metadata.
 type embeddingFile struct {
-	dim   int // of the first one; 0: none yet
+	dim   int // length of the last embedding; 0: none yet
 	mixed bool
 }
 
@@ -145,7 +145,7 @@ func (f *embeddingFile) add(v []float32) {
 	f.dim = len(v)
 }
 
-// footer is the key embedding.dim, if all embeddings have one length.
+// footer returns the key embedding.dim if all embeddings have one length.
 func (f *embeddingFile) footer() [][2]string {
 	if f.dim == 0 || f.mixed {
 		return nil

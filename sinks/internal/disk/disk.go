@@ -1,9 +1,9 @@
 // Package disk is the file system under a local store, in the calls on whose order
 // and durability the commit protocol depends.
 //
-// It is not a store: it knows no records, staging or tables. Tests have other
-// disks: one in memory that loses in a crash what was not fsynced, one whose calls
-// fail when a test wants them to.
+// It is not a store: it knows no records, staging or tables. Package sinktest has other
+// disks: one in memory that loses unsynced data in a crash, and one whose calls fail
+// when a test asks for it.
 package disk
 
 import (
@@ -14,9 +14,8 @@ import (
 	"syscall"
 )
 
-// Disk is the file system under a Local store: the calls whose order and
-// durability the commit protocol depends on. The tests have one that forgets
-// what was not fsynced. Names are slash-separated and relative to the root.
+// Disk is the file system under a local store. Names are slash-separated and relative
+// to its root. All methods may be called concurrently.
 type Disk interface {
 	fileCalls
 	nameCalls
@@ -33,7 +32,7 @@ type fileCalls interface {
 type nameCalls interface {
 	Link(from, to string) error // fails with fs.ErrExist
 	Rename(from, to string) error
-	Remove(name string) error // a file or an empty folder
+	Remove(name string) error // removes a file or an empty folder
 }
 
 type folderCalls interface {
@@ -43,7 +42,7 @@ type folderCalls interface {
 
 type listCalls interface {
 	ReadDir(name string) ([]fs.DirEntry, error) // sorted by name
-	Names(name string) ([]string, error)        // in no order: of a large folder in a fraction of the time
+	Names(name string) ([]string, error)        // unordered; much faster than ReadDir for large folders
 }
 
 // Object is a file that is open for reading.
@@ -60,8 +59,8 @@ type File interface {
 	Close() error
 }
 
-// Folder is a folder of the operating system. No name leads out of it, not
-// even through a symbolic link.
+// Folder is a Disk in a folder of the operating system. No name leads out of the
+// folder, not even through a symbolic link.
 type Folder struct{ root *os.Root }
 
 // Open opens a folder, which must exist.

@@ -2,5 +2,5 @@
 
 package disk
 
-// inode returns nothing: the numbers of files are not asked for here.
+// Inode returns "": inode numbers are not known on this system.
 func (d Folder) Inode(string) (string, error) { return "", nil }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// inode returns the inode number of a file.
+// Inode returns the inode number of a file in decimal; "": its file system may change it.
 func (d Folder) Inode(name string) (string, error) {
 	f, err := d.root.Open(name)
 	if err != nil {

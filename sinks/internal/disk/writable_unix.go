@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// writable asks the system whether this process may make names in a folder.
+// Writable returns an error if this process may not create names in a folder.
 func (d Folder) Writable(folder string) error {
 	const writeAndSearch = 2 | 1
 	return syscall.Access(filepath.Join(d.root.Name(), filepath.FromSlash(folder)), writeAndSearch)
