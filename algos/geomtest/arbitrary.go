@@ -9,9 +9,9 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Tied is a rapid generator of clouds of up to 40 points with small integer
-// coordinates, dims (2 or 3) a point: equal, collinear, cocircular and
-// dominating points in most draws.
+// Tied is a rapid generator of clouds of up to 40 points with dims (2 or 3) small
+// integer coordinates. Most draws hold equal, collinear, cocircular and dominating
+// points.
 func Tied[T geom.Float](dims int) *rapid.Generator[geom.Cloud[T]] {
 	return rapid.Custom(func(t *rapid.T) geom.Cloud[T] {
 		n := rapid.IntRange(0, 40).Draw(t, "n")
@@ -25,11 +25,10 @@ func Tied[T geom.Float](dims int) *rapid.Generator[geom.Cloud[T]] {
 	})
 }
 
-// FromBytes turns any bytes into a cloud of at most 4096 points with finite
-// coordinates, for fuzz targets. The first byte chooses small integers, tiny
-// steps beside large offsets, or raw bit patterns; the second how often the
-// points are repeated, each copy a little off, which makes clouds large
-// enough for filters that small ones never meet.
+// FromBytes turns any bytes into a cloud of at most 4096 points with finite coordinates,
+// for fuzz targets. The first byte chooses small integers, tiny steps beside large
+// offsets, or raw bit patterns. The second byte chooses the number of copies of the
+// points, each copy a little off; copies make clouds large enough for the filters.
 func FromBytes[T geom.Float](b []byte, dims int) geom.Cloud[T] {
 	c := geom.Cloud[T]{X: []T{}, Y: []T{}}
 	if dims == 3 {

@@ -14,9 +14,9 @@ import (
 	"entropipe/algos/geom"
 )
 
-// TestData returns the path of a part of the real data: below the folder that
-// ENTROPIPE_TESTDATA names, or else ../shared/data beside the repository's
-// root. It skips the test, with the reason, when that is not there.
+// TestData returns the path of a part of the real data, below the folder that
+// ENTROPIPE_TESTDATA names; without that variable, below ../shared/data beside the
+// repository's root. It skips the test, with the reason, when the path does not exist.
 func TestData(t testing.TB, parts ...string) string {
 	t.Helper()
 	root := os.Getenv("ENTROPIPE_TESTDATA")
@@ -34,8 +34,7 @@ func TestData(t testing.TB, parts ...string) string {
 	return path
 }
 
-// moduleRoot walks up from the working directory, a package's folder in a
-// test, to the one that holds go.mod.
+// moduleRoot returns the folder with go.mod, the working directory or a folder above it.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -53,8 +52,8 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// RealFrames reads all KITTI frames of the real data, points with a
-// non-finite coordinate left out. It skips the test when there are none.
+// RealFrames reads all KITTI frames of the real data, without points with a coordinate
+// that is not finite. It skips the test when there are no frames.
 func RealFrames(t testing.TB) []Named[float32] {
 	t.Helper()
 	root := TestData(t, "kitti")
@@ -92,9 +91,9 @@ func kitti(b []byte) geom.Cloud[float32] {
 	return c
 }
 
-// Drawings reads all QuickDraw drawings of the real data, simplified (integers
-// 0 to 255) and raw (pen positions with fractions), one cloud a drawing with
-// the strokes one after the other. It skips the test when there are none.
+// Drawings reads all QuickDraw drawings of the real data, simplified (integers 0 to 255)
+// and raw (pen positions with fractions). Each drawing is a cloud with its strokes one
+// after the other. It skips the test when there are no drawings.
 func Drawings[T geom.Float](t testing.TB) []Named[T] {
 	t.Helper()
 	root := TestData(t, "sketch")

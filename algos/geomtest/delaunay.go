@@ -7,8 +7,8 @@ import (
 	"entropipe/algos/geom"
 )
 
-// CheckDelaunay says what is wrong with m as the Delaunay triangulation of c,
-// or nil. It wants, with exact arithmetic and no help from how m was made:
+// CheckDelaunay returns nil if m is the Delaunay triangulation of c, otherwise an error
+// that names a fault. It checks in exact arithmetic:
 //
 //   - vertices: every representative is used, no other index;
 //   - canonical order: triangles counter-clockwise, the smallest index first,
@@ -22,21 +22,22 @@ import (
 //     lexicographically greatest: lifted a little, that point lies outside the
 //     circle of the other three (Devillers and Teillaud, 2011).
 //
-// These leave one mesh a cloud. Cost: O(n log n) and a hash map of the points.
+// Only one mesh passes for a cloud. Cost: O(n log n), and a hash map of the points.
 func CheckDelaunay[T geom.Float](c geom.Cloud[T], m geom.Mesh) error {
 	k := checker[T]{c, m}
 	if len(m.Triangles)%3 != 0 || len(m.Halfedges) != len(m.Triangles) {
-		return fmt.Errorf("%d triangle corners, %d halfedges", len(m.Triangles), len(m.Halfedges))
+		return fmt.Errorf("the mesh has %d triangle corners and %d halfedges", len(m.Triangles), len(m.Halfedges))
 	}
 	for _, v := range slices.Concat(m.Triangles, m.Hull) {
 		if v < 0 || int(v) >= c.Len() {
-			return fmt.Errorf("vertex %d of a cloud of %d", v, c.Len())
+			return fmt.Errorf("the mesh names vertex %d of a cloud of %d", v, c.Len())
 		}
 	}
 	reps := distinctSorted(c)
 	if hull := Hull2D(c); len(hull) < 3 {
 		if len(m.Triangles) > 0 || !slices.Equal(m.Hull, hull) {
-			return fmt.Errorf("degenerate cloud: %d triangles, hull %v, want none and %v", len(m.Triangles)/3, m.Hull, hull)
+			return fmt.Errorf("the degenerate cloud has %d triangles and hull %v, want none and %v",
+				len(m.Triangles)/3, m.Hull, hull)
 		}
 		return nil
 	}
@@ -49,7 +50,7 @@ func CheckDelaunay[T geom.Float](c geom.Cloud[T], m geom.Mesh) error {
 		}
 	}
 	if want := 2*len(reps) - 2 - len(m.Hull); len(m.Triangles)/3 != want {
-		return fmt.Errorf("%d triangles, Euler's count is %d", len(m.Triangles)/3, want)
+		return fmt.Errorf("the mesh has %d triangles, Euler's count is %d", len(m.Triangles)/3, want)
 	}
 	return nil
 }
@@ -136,8 +137,8 @@ func (k checker[T]) halfedges() error {
 	return nil
 }
 
-// hull checks that the boundary edges are exactly those of the cycle m.Hull,
-// and that the cycle goes round once: x rises to the maximum, then falls.
+// hull checks that the boundary edges are exactly the edges of the cycle m.Hull, and
+// that the cycle goes around once: x rises to the maximum, then falls.
 func (k checker[T]) hull(reps []int32) error {
 	h := k.m.Hull
 	after := make(map[int32]int32, len(h))
@@ -152,7 +153,7 @@ func (k checker[T]) hull(reps []int32) error {
 		after[from] = k.m.Triangles[next(e)]
 	}
 	if len(h) < 3 || len(after) != len(h) {
-		return fmt.Errorf("hull of %d vertices, %d boundary edges", len(h), len(after))
+		return fmt.Errorf("the hull of %d vertices has %d boundary edges", len(h), len(after))
 	}
 	if h[0] != reps[0] {
 		return fmt.Errorf("hull starts with %d, the lexicographic minimum is %d", h[0], reps[0])
@@ -178,7 +179,7 @@ func (k checker[T]) hull(reps []int32) error {
 func (k checker[T]) empty() error {
 	t := k.m.Triangles
 	for e, twin := range k.m.Halfedges {
-		if int(twin) < e { // seen from the other side, or boundary
+		if int(twin) < e { // checked from the other side, or on the boundary
 			continue
 		}
 		a, b := t[e], t[next(e)]

@@ -5,13 +5,13 @@ import (
 	"math/big"
 )
 
-// OrientExact returns the sign of the turn a, b, c: +1 counter-clockwise, -1
-// clockwise, 0 collinear. It is exact for all finite coordinates. About 10 ns,
-// or a few microseconds for coordinates that are almost collinear.
+// OrientExact returns the sign of the turn a, b, c: +1 counter-clockwise, -1 clockwise,
+// 0 collinear. It is exact for all finite coordinates. Cost: about 10 ns, or a few
+// microseconds for coordinates that are almost collinear.
 //
-// The first test is deliberately loose: 1e-15 is several times the rounding
-// error of the determinant, 1e-300 is far above what underflow can lose, and
-// an overflow makes a comparison with Inf or NaN, which is false.
+// The first test is deliberately loose: 1e-15 is several times the rounding error of the
+// determinant, 1e-300 is far above the loss to underflow, and an overflow makes a
+// comparison with Inf or NaN, which is false.
 func OrientExact(ax, ay, bx, by, cx, cy float64) int {
 	l := float64((ax - cx) * (by - cy))
 	r := float64((ay - cy) * (bx - cx))
@@ -34,8 +34,8 @@ func orientBig(ax, ay, bx, by, cx, cy float64) int {
 
 // InCircleExact returns +1 when d lies inside the circle through a, b, c (a
 // counter-clockwise triangle), -1 outside, 0 on it; the opposite signs for a
-// clockwise triangle. It is exact for all finite coordinates. About 20 ns, or
-// some microseconds for almost cocircular points.
+// clockwise triangle. It is exact for all finite coordinates. Cost: about 20 ns, or some
+// microseconds for almost cocircular points.
 func InCircleExact(ax, ay, bx, by, cx, cy, dx, dy float64) int {
 	if s := inCircleFloat(ax-dx, ay-dy, bx-dx, by-dy, cx-dx, cy-dy); s != 0 {
 		return s
@@ -43,8 +43,8 @@ func InCircleExact(ax, ay, bx, by, cx, cy, dx, dy float64) int {
 	return inCircleBig(ax, ay, bx, by, cx, cy, dx, dy)
 }
 
-// inCircleFloat is InCircleExact relative to d, or 0 where rounding could have
-// changed the sign. 1e-14 is ten times the rounding error of the determinant.
+// inCircleFloat returns InCircleExact for coordinates relative to d, or 0 where rounding
+// could change the sign. 1e-14 is ten times the rounding error of the determinant.
 func inCircleFloat(ax, ay, bx, by, cx, cy float64) int {
 	al, bl, cl := float64(ax*ax)+float64(ay*ay), float64(bx*bx)+float64(by*by), float64(cx*cx)+float64(cy*cy)
 	bc, cb := float64(bx*cy), float64(cx*by)
@@ -52,7 +52,7 @@ func inCircleFloat(ax, ay, bx, by, cx, cy float64) int {
 	ab, ba := float64(ax*by), float64(bx*ay)
 	det := float64(al*(bc-cb)) + float64(bl*(ca-ac)) + float64(cl*(ab-ba))
 	perm := al*(math.Abs(bc)+math.Abs(cb)) + bl*(math.Abs(ca)+math.Abs(ac)) + cl*(math.Abs(ab)+math.Abs(ba))
-	// Lengths below 1e100 keep what underflow can lose below 1e-220.
+	// For lengths below 1e100, the loss to underflow is below 1e-220.
 	if e := 1e-14*perm + 1e-150; max(al, bl, cl) < 1e100 {
 		if det > e {
 			return 1
@@ -77,9 +77,8 @@ func inCircleBig(ax, ay, bx, by, cx, cy, dx, dy float64) int {
 	return sum.Sign()
 }
 
-// integers returns the values times one common power of two, large enough to
-// make all of them whole. The sign of a homogeneous polynomial does not see
-// the factor.
+// integers returns the values times a common power of two that makes all of them whole.
+// The factor does not change the sign of a homogeneous polynomial.
 func integers(values ...float64) []*big.Int {
 	low := math.MaxInt
 	for _, v := range values {

@@ -8,15 +8,15 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Family makes point sets of one kind whose entropy varies widely from seed to
-// seed, in the unit square.
+// Family makes point sets of one kind in the unit square. Their entropy varies widely
+// from seed to seed.
 type Family struct {
 	Name string
 	Make func(n int, seed uint64) geom.Cloud[float64]
 }
 
-// MaximaFamilies lists ten kinds of sets for maxima in the plane, from one that
-// dominates nearly all to bands where nearly all are maximal.
+// MaximaFamilies lists ten kinds of sets for maxima in the plane: from sets with one
+// point that dominates nearly all others to bands where nearly all points are maximal.
 func MaximaFamilies() []Family {
 	return []Family{
 		family("uniform", func(r *dice, n int) drawn { return r.uniform }),
@@ -39,25 +39,26 @@ func HullFamilies() []Family {
 // drawn draws point i.
 type drawn func(i int) (x, y float64)
 
-// dice is what families draw with.
+// dice draws random numbers for families.
 type dice struct{ *rand.Rand }
 
 func (r *dice) uniform(int) (x, y float64) { return r.Float64(), r.Float64() }
 
-// between is uniform in [a, b).
+// between returns a number that is uniform in [a, b).
 func (r *dice) between(a, b float64) float64 { return a + (b-a)*r.Float64() }
 
-// power is 10 to an exponent uniform in [a, b).
+// power returns 10 to an exponent that is uniform in [a, b).
 func (r *dice) power(a, b float64) float64 { return math.Pow(10, r.between(a, b)) }
 
-// direction is uniform on the circle.
+// direction returns a point that is uniform on the unit circle.
 func (r *dice) direction() (x, y float64) {
 	y, x = math.Sincos(2 * math.Pi * r.Float64())
 	return x, y
 }
 
-// shares cuts 1 into k parts, the more unequal the smaller alpha: Dirichlet's
-// distribution, from gammas by Marsaglia and Tsang's method; sums are running.
+// shares cuts 1 into k parts and returns their running sums. The parts have Dirichlet's
+// distribution, which is the more unequal the smaller alpha is. They are made from gamma
+// variates.
 func (r *dice) shares(k int, alpha float64) []float64 {
 	s, sum := make([]float64, k), 0.0
 	for i := range s {
@@ -70,6 +71,7 @@ func (r *dice) shares(k int, alpha float64) []float64 {
 	return s
 }
 
+// gamma draws from the gamma distribution, by Marsaglia and Tsang's method.
 func (r *dice) gamma(alpha float64) float64 {
 	if alpha < 1 {
 		return max(r.gamma(alpha+1)*math.Pow(r.Float64(), 1/alpha), math.SmallestNonzeroFloat64)
@@ -85,19 +87,19 @@ func (r *dice) gamma(alpha float64) float64 {
 	}
 }
 
-// pick draws a part by running sums.
+// pick draws a part, given the running sums of parts.
 func (r *dice) pick(sums []float64) int {
 	k, _ := slices.BinarySearch(sums, r.Float64())
 	return min(k, len(sums)-1)
 }
 
-// student is Student's t with nu degrees of freedom.
+// student draws from Student's t distribution with nu degrees of freedom.
 func (r *dice) student(nu float64) float64 {
 	return r.NormFloat64() / math.Sqrt(2*r.gamma(nu/2)/nu)
 }
 
-// family turns a way to draw into clouds in the unit square, with noise of 1e-12
-// against ties.
+// family makes a Family of a function that starts a drawing. It adds noise of 1e-12
+// against ties, and stretches the cloud to the unit square.
 func family(name string, start func(r *dice, n int) drawn) Family {
 	return Family{name, func(n int, seed uint64) geom.Cloud[float64] {
 		r := &dice{rand.New(rand.NewPCG(seed, 0xfa))}
@@ -172,7 +174,7 @@ func maximaShare(r *dice, _ int) drawn {
 	}
 }
 
-// clusters are Gaussian blobs of one size.
+// clusters draws Gaussian clusters of one size.
 func clusters(k int, least, most float64) func(r *dice, n int) drawn {
 	return func(r *dice, _ int) drawn {
 		at := make([][2]float64, k)
@@ -210,7 +212,10 @@ func maximaCorner(r *dice, _ int) drawn {
 
 func maximaTails(r *dice, n int) drawn {
 	both := hullTails(r, n)
-	return func(i int) (x, y float64) { x, y = both(i); return math.Abs(x), math.Abs(y) }
+	return func(i int) (x, y float64) {
+		x, y = both(i)
+		return math.Abs(x), math.Abs(y)
+	}
 }
 
 func hullTails(r *dice, _ int) drawn {
@@ -283,7 +288,7 @@ func hullDepth(r *dice, _ int) drawn {
 	}
 }
 
-// hullStroke is a smooth random curve, like a drawing.
+// hullStroke draws a smooth random curve, like a pen.
 func hullStroke(r *dice, n int) drawn {
 	type wave struct{ size, rate, shift float64 }
 	var waves [2][5]wave
@@ -306,7 +311,7 @@ func hullStroke(r *dice, n int) drawn {
 	}
 }
 
-// hullEdge hugs one long edge, with a bulk below.
+// hullEdge draws points along one long edge, and others far below it.
 func hullEdge(r *dice, _ int) drawn {
 	bulk, depth := r.Float64(), r.power(-6, -1)
 	return func(i int) (x, y float64) {

@@ -40,14 +40,14 @@ func Parabola[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return drawPlane[T](n, seed, shapes.Parabola)
 }
 
-// Circle has every point on the unit circle, as far as rounding allows: the
-// hull and the Delaunay triangulation at their largest and most delicate.
+// Circle has every point on the unit circle, as far as rounding allows. Its hull and its
+// Delaunay triangulation are the largest, and most of their signs are hard.
 func Circle[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return drawPlane[T](n, seed, shapes.Circle)
 }
 
-// Strokes is a pen on a 256 x 256 canvas of integers: smooth lines of some
-// thirty points, many of them equal or collinear.
+// Strokes are the points of a pen on a 256 x 256 canvas of integers: smooth lines of
+// some thirty points, many of which are equal or collinear.
 func Strokes[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	var x, y, dir float64
 	return plane[T](n, seed, func(r *rand.Rand, _ int) (float64, float64) {
@@ -61,7 +61,7 @@ func Strokes[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	})
 }
 
-// Grid is a square lattice in row order, n rounded down to a square.
+// Grid is a square lattice in row order. It rounds n down to a square.
 func Grid[T geom.Float](n int, _ uint64) geom.Cloud[T] {
 	side := int(math.Sqrt(float64(n)))
 	return drawPlane[T](side*side, 0, shapes.Grid)
@@ -74,7 +74,7 @@ func Rings[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return c
 }
 
-// Collinear lies exactly on y = 2x + 1, in random order, some points twice.
+// Collinear lies exactly on y = 2x + 1, in random order. Some points occur twice.
 func Collinear[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return plane[T](n, seed, func(r *rand.Rand, _ int) (x, y float64) {
 		x = float64(r.IntN(n))
@@ -118,8 +118,8 @@ func Zeros[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return plane[T](n, seed, func(r *rand.Rand, _ int) (x, y float64) { return values[r.IntN(4)], values[r.IntN(4)] })
 }
 
-// Slivers is rounded from y = 0.1x + 0.3: almost collinear, so that a plain
-// determinant has a random sign.
+// Slivers are points of y = 0.1x + 0.3, rounded: they are almost collinear, so that a
+// determinant in floating point has a random sign.
 func Slivers[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return plane[T](n, seed, func(r *rand.Rand, _ int) (x, y float64) {
 		x = float64(r.IntN(1000)) / 7
@@ -147,8 +147,8 @@ func tiniest[T geom.Float]() float64 {
 	return math.SmallestNonzeroFloat64
 }
 
-// Huge reaches the largest finite number on either side: differences of
-// coordinates overflow.
+// Huge has coordinates up to the largest finite number on either side, so that their
+// differences overflow.
 func Huge[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	top := largest[T]()
 	return plane[T](n, seed, func(r *rand.Rand, i int) (x, y float64) {
@@ -179,8 +179,8 @@ func magnitude[T geom.Float](r *rand.Rand) float64 {
 	return math.Ldexp(2*r.Float64()-1, lo+r.IntN(hi-lo+1))
 }
 
-// Antichain has every point maximal: x + y is constant, all x distinct as far
-// as T can tell them apart.
+// Antichain has constant x + y, so that every point is maximal; all x are distinct if T
+// can represent them.
 func Antichain[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	perm := rand.New(rand.NewPCG(seed, 0xac)).Perm(n)
 	return plane[T](n, seed, func(_ *rand.Rand, i int) (x, y float64) { return float64(perm[i]), float64(n - perm[i]) })
@@ -213,8 +213,8 @@ func Reversed[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return c
 }
 
-// Outlier is a cluster one nanometre wide and one point a million kilometres
-// away, which stretches the bounding box.
+// Outlier is a cluster of one nanometre with one point a million kilometres away, which
+// stretches the bounding box.
 func Outlier[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return plane[T](n, seed, func(r *rand.Rand, i int) (x, y float64) {
 		if i == n/3 {

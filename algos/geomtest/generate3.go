@@ -29,8 +29,8 @@ func Gauss3[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	})
 }
 
-// Lidar is one turn of a 64-beam scanner, ring after ring: ground 1.73 m below
-// the sensor and walls at distances that depend on the bearing.
+// Lidar is one turn of a 64-beam scanner, ring after ring: the ground lies 1.73 m below
+// the sensor, and the distance of walls depends on the bearing.
 func Lidar[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	const beams, height = 64, 1.73
 	turn := max(1, (n+beams-1)/beams)
@@ -54,8 +54,8 @@ func Octant[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return drawSpace[T](n, seed, shapes.Octant)
 }
 
-// Plane lies on x + y + z = 2^21 in integers: no point dominates another, in
-// any direction of the diagonal.
+// Plane lies on x + y + z = 2^21 in integers: no point dominates another, whether all
+// axes are maximised or all are minimised.
 func Plane[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return space[T](n, seed, func(r *rand.Rand, _ int) (x, y, z float64) {
 		i, j := r.IntN(1<<20), r.IntN(1<<20)
@@ -63,8 +63,8 @@ func Plane[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	})
 }
 
-// Ridge has x + y constant and any z: all points are maximal, and a sweep
-// along z keeps a staircase of all points seen so far, inserted at random.
+// Ridge has constant x + y and random z: all points are maximal, and a sweep along z
+// keeps a staircase of all points so far, which enter at random places.
 func Ridge[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	c := Antichain[T](n, seed)
 	r := rand.New(rand.NewPCG(seed, 0x51d6e))
@@ -75,7 +75,7 @@ func Ridge[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return c
 }
 
-// Grid3 is a cubic lattice, n rounded down to a cube.
+// Grid3 is a cubic lattice. It rounds n down to a cube.
 func Grid3[T geom.Float](n int, _ uint64) geom.Cloud[T] {
 	side := int(math.Cbrt(float64(n) + 0.5))
 	return space[T](side*side*side, 0, func(_ *rand.Rand, i int) (x, y, z float64) {

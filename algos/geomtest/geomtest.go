@@ -1,14 +1,14 @@
-// Package geomtest holds what tests and benchmarks of the operators share:
-// seeded point clouds, oracles in exact arithmetic, and loaders of real data.
+// Package geomtest holds seeded point clouds, oracles in exact arithmetic and loaders of
+// real data, for the tests and benchmarks of the operators.
 //
-// It is not for use by the program: nothing outside tests and benchmarks may
-// import it. It shares no code with package exact, so that an error there
-// cannot hide here; oracles are written to be evidently right, not fast.
+// The program must not use it: only tests and benchmarks may import it. It shares no
+// code with package exact, so that an error there cannot hide here. Oracles are written
+// to be evidently right, not fast.
 //
-// A "generator" makes a cloud from a number of points and a seed; equal
-// arguments give equal clouds on every machine with the same math library. An
-// "oracle" says what the right answer is. A "representative" is the lowest
-// index among points with equal coordinates, where -0 equals 0.
+// A generator makes a cloud from a number of points and a seed; equal arguments give
+// equal clouds on every machine with the same math library. An oracle computes the right
+// result. A representative is the lowest index among points with equal coordinates,
+// where -0 equals 0.
 package geomtest
 
 import (
@@ -17,21 +17,22 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Named is a cloud with the name of the generator, file or line it came from.
+// Named is a cloud with the name of its generator, file or line.
 type Named[T geom.Float] struct {
 	Name  string
 	Cloud geom.Cloud[T]
 }
 
-// Generator makes a cloud of n points from a seed, n >= 0. Grid-like
-// generators round n as they say; all others give exactly n points.
+// Generator makes a cloud of n points from a seed, n >= 0. Generators of grids round n
+// as their comments say; all other generators give exactly n points.
 type Generator[T geom.Float] struct {
 	Name string
 	Make func(n int, seed uint64) geom.Cloud[T]
 }
 
-// Generators2D lists the plane generators: friendly distributions first, then
-// those that break floating-point geometry, then those that break complexity.
+// Generators2D lists the generators of clouds in the plane: first friendly
+// distributions, then clouds that break floating-point geometry, then clouds that break
+// complexity.
 func Generators2D[T geom.Float]() []Generator[T] {
 	return []Generator[T]{
 		{"square", Square[T]}, {"disk", Disk[T]}, {"gauss", Gauss[T]}, {"parabola", Parabola[T]},
@@ -53,12 +54,12 @@ func Generators3D[T geom.Float]() []Generator[T] {
 	}
 }
 
-// Clouds2D runs every generator of Generators2D.
+// Clouds2D returns the clouds of all Generators2D.
 func Clouds2D[T geom.Float](n int, seed uint64) []Named[T] {
 	return run(Generators2D[T](), n, seed)
 }
 
-// Clouds3D runs every generator of Generators3D.
+// Clouds3D returns the clouds of all Generators3D.
 func Clouds3D[T geom.Float](n int, seed uint64) []Named[T] {
 	return run(Generators3D[T](), n, seed)
 }
@@ -71,7 +72,7 @@ func run[T geom.Float](gens []Generator[T], n int, seed uint64) []Named[T] {
 	return out
 }
 
-// Points makes a plane cloud from coordinate pairs.
+// Points makes a cloud without z from coordinate pairs.
 func Points[T geom.Float](xy ...[2]T) geom.Cloud[T] {
 	c := geom.Cloud[T]{X: make([]T, len(xy)), Y: make([]T, len(xy))}
 	for i, p := range xy {
@@ -89,14 +90,14 @@ func Points3[T geom.Float](xyz ...[3]T) geom.Cloud[T] {
 	return c
 }
 
-// Permuted returns the points of c in another order, and perm with
+// Permuted returns the points of c in a seeded random order, and the permutation:
 // out[k] = c[perm[k]].
 func Permuted[T geom.Float](c geom.Cloud[T], seed uint64) (out geom.Cloud[T], perm []int) {
 	perm = rand.New(rand.NewPCG(seed, 0x9e4)).Perm(c.Len())
 	return Gather(c, perm), perm
 }
 
-// Gather returns the points of c named by idx, in that order.
+// Gather returns the points of c that idx names, in that order.
 func Gather[T geom.Float, I int | int32](c geom.Cloud[T], idx []I) geom.Cloud[T] {
 	axis := func(v []T) []T {
 		if v == nil {

@@ -8,7 +8,7 @@ import (
 	"entropipe/algos/geom"
 )
 
-// side3 is OrientExact3 of points.
+// side3 is OrientExact3 of four points.
 func side3(a, b, c, d [3]float64) int {
 	return OrientExact3(a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2], d[0], d[1], d[2])
 }
@@ -23,7 +23,7 @@ func dropped[T geom.Float](c geom.Cloud[T], k int) geom.Cloud[T] {
 	return geom.Cloud[T]{X: axes[(k+1)%3], Y: axes[(k+2)%3]}
 }
 
-// straight tells whether three points are on one line, by all projections.
+// straight reports whether three points are on one line, in all projections.
 func straight[T geom.Float](c geom.Cloud[T], p, q, r int32) bool {
 	for k := range 3 {
 		if turn(dropped(c, k), p, q, r) != 0 {
@@ -40,11 +40,10 @@ func turn[T geom.Float](c geom.Cloud[T], p, q, r int32) int {
 // Hull3D is the oracle of the convex hull in space, by definition: every plane
 // through three points with all others on one side of it holds a facet, the
 // plane hull of the points in it. It returns the vertices, ascending, the
-// triangles (each facet a fan around its lexicographically least corner, each
-// triangle from its lowest index, counter-clockwise from outside, all of them
-// ascending) and the dimension, -1 to 3; below 3 there are no triangles. Equal
-// points count as the one with the lowest index. O(n⁴), for some dozens of
-// points.
+// triangles and the dimension, -1 to 3; below 3 there are no triangles. Each facet is a
+// fan around its lexicographically least corner, each triangle begins with its lowest
+// index, counter-clockwise seen from outside, and triangles ascend. Equal points count
+// as the one with the lowest index. Cost: O(n⁴), for some dozens of points.
 func Hull3D[T geom.Float](c geom.Cloud[T]) (vertices, faces []int32, dim int) {
 	p := indices(c.Len())
 	slices.SortStableFunc(p, func(a, b int32) int { return lexicographic(a, b, c.X, c.Y, c.Z) })
@@ -88,7 +87,7 @@ func Hull3D[T geom.Float](c geom.Cloud[T]) (vertices, faces []int32, dim int) {
 	return vertices, faces, 3
 }
 
-// supporting is a plane with the points in it, and how many are beside it.
+// supporting is a plane: the points in it, and the numbers of points on its sides.
 type supporting struct {
 	in           []int32
 	above, below int
@@ -134,7 +133,7 @@ func corners[T geom.Float](c geom.Cloud[T], s supporting) []int32 {
 	return append(slices.Clone(ring[least:]), ring[:least]...)
 }
 
-// rotated returns the triangle from its lowest index.
+// rotated returns the triangle rotated to begin with its lowest index.
 func rotated(a, b, c int32) [3]int32 {
 	switch min(a, b, c) {
 	case b:
@@ -145,12 +144,13 @@ func rotated(a, b, c int32) [3]int32 {
 	return [3]int32{a, b, c}
 }
 
-// CheckHull3D tells what is wrong with a hull of dimension 3, as Hull3D would
-// give it, or nil: vertices ascend and are those of the triangles, equal points
-// stand by their lowest index, triangles ascend from their lowest index, the
-// surface is closed and has Euler's characteristic, no edge bends inwards, every
-// corner is a proper one, and no point is outside any triangle. O(n·f) cheap
-// tests for n points and f triangles.
+// CheckHull3D returns nil if vertices and faces are those that Hull3D returns for a cloud
+// of dimension 3, otherwise an error that names a fault. It checks that vertices ascend
+// and are those of the triangles; that equal points are named by their lowest index; that
+// triangles ascend and begin with their lowest index; that the surface is closed and has
+// Euler's characteristic; that no edge bends inwards; that every vertex is a corner; and
+// that no point is outside any triangle. Cost: O(n·f) cheap tests for n points and f
+// triangles.
 func CheckHull3D[T geom.Float](c geom.Cloud[T], vertices, faces []int32) error {
 	if err := checkOrder(vertices, faces); err != nil {
 		return err
@@ -175,7 +175,7 @@ func CheckHull3D[T geom.Float](c geom.Cloud[T], vertices, faces []int32) error {
 		}
 	}
 	if v, e, f := len(vertices), len(opposite)/2, len(faces)/3; v-e+f != 2 {
-		return fmt.Errorf("%d vertices, %d edges, %d triangles", v, e, f)
+		return fmt.Errorf("the surface has %d vertices, %d edges and %d triangles, against Euler's formula", v, e, f)
 	}
 	if err := checkCorners(c, vertices, opposite); err != nil {
 		return err
@@ -185,7 +185,8 @@ func CheckHull3D[T geom.Float](c geom.Cloud[T], vertices, faces []int32) error {
 
 func checkOrder(vertices, faces []int32) error {
 	if len(vertices) < 4 || len(faces)%3 != 0 {
-		return fmt.Errorf("%d vertices, %d indices of triangles", len(vertices), len(faces))
+		return fmt.Errorf("the hull has %d vertices and %d indices of triangles, want at least 4 and a multiple of 3",
+			len(vertices), len(faces))
 	}
 	for k := 1; k < len(vertices); k++ {
 		if vertices[k-1] >= vertices[k] {
@@ -206,8 +207,8 @@ func checkOrder(vertices, faces []int32) error {
 	return nil
 }
 
-// checkCorners looks for vertices that are no corners: all triangles around one
-// in one plane, or in two planes that meet along a line through it.
+// checkCorners looks for vertices that are no corners: all triangles around the vertex
+// are in one plane, or in two planes that meet along a line through it.
 func checkCorners[T geom.Float](c geom.Cloud[T], vertices []int32, opposite map[[2]int32]int32) error {
 	around := map[int32][]int32{}
 	for e := range opposite {
@@ -230,8 +231,8 @@ func checkCorners[T geom.Float](c geom.Cloud[T], vertices []int32, opposite map[
 	return nil
 }
 
-// checkOutside looks for points above a triangle, and for points equal to a
-// vertex with a lower index.
+// checkOutside looks for points above a triangle, and for points with a lower index that
+// equal a vertex.
 func checkOutside[T geom.Float](c geom.Cloud[T], vertices, faces []int32) error {
 	lowest := map[[3]float64]int32{}
 	for _, v := range vertices {
@@ -254,8 +255,8 @@ func checkOutside[T geom.Float](c geom.Cloud[T], vertices, faces []int32) error 
 	return nil
 }
 
-// InsideHull3D tells whether point i of c is strictly on the inner side of all
-// triangles.
+// InsideHull3D reports whether point i of c is strictly on the inner side of all
+// triangles. Cost: O(f) for f triangles.
 func InsideHull3D[T geom.Float](c geom.Cloud[T], faces []int32, i int) bool {
 	for k := 0; k < len(faces); k += 3 {
 		if side3(place(c, faces[k]), place(c, faces[k+1]), place(c, faces[k+2]), place(c, int32(i))) >= 0 {
@@ -266,8 +267,8 @@ func InsideHull3D[T geom.Float](c geom.Cloud[T], faces []int32, i int) bool {
 }
 
 // firstAbove returns the first point of c above the plane of triangle t, or -1.
-// It is side3 for many points: most are decided by a product with the plane's
-// normal, whose error is bounded as there.
+// It is side3 for many points: a product with the plane's normal, with an error bound as
+// in OrientExact3, decides most points.
 func firstAbove[T geom.Float](c geom.Cloud[T], t []int32) int {
 	p, q, r := place(c, t[0]), place(c, t[1]), place(c, t[2])
 	var n, size [3]float64

@@ -26,8 +26,8 @@ func Sphere[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return drawSpace[T](n, seed, shapes.Sphere)
 }
 
-// CubeFaces lies on the surface of a cube, at points of a lattice: large
-// coplanar facets with many collinear points on their edges.
+// CubeFaces are lattice points on the surface of a cube: large facets with many collinear
+// points on their edges.
 func CubeFaces[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	const side = 1000
 	return space[T](n, seed, func(r *rand.Rand, _ int) (x, y, z float64) {
@@ -37,8 +37,7 @@ func CubeFaces[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	})
 }
 
-// Moment lies on the curve (t, t², t³), whose points are all extreme, in order
-// of t: each pair of neighbours sees edges of all others.
+// Moment lies on the curve (t, t², t³) in order of t. All points are vertices of the hull.
 func Moment[T geom.Float](n int, _ uint64) geom.Cloud[T] {
 	return space[T](n, 0, func(_ *rand.Rand, i int) (x, y, z float64) {
 		t := float64(i)/float64(n)*2 - 1
@@ -46,7 +45,7 @@ func Moment[T geom.Float](n int, _ uint64) geom.Cloud[T] {
 	})
 }
 
-// Spiral winds around a cone from its tip to its base.
+// Spiral winds around the paraboloid z = x² + y² upwards from its tip.
 func Spiral[T geom.Float](n int, _ uint64) geom.Cloud[T] {
 	return space[T](n, 0, func(_ *rand.Rand, i int) (x, y, z float64) {
 		t := float64(i+1) / float64(n)
@@ -55,8 +54,8 @@ func Spiral[T geom.Float](n int, _ uint64) geom.Cloud[T] {
 	})
 }
 
-// Discs lies on two parallel circles, one a half turned against the other, and
-// in the discs: two large coplanar facets between a ring of narrow faces.
+// Discs lies on and inside two parallel circles, one turned by half a step against the
+// other: the hull has two large facets with a ring of narrow faces between them.
 func Discs[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return space[T](n, seed, func(r *rand.Rand, i int) (x, y, z float64) {
 		d := 1.0
@@ -68,8 +67,8 @@ func Discs[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	})
 }
 
-// Needle is a circle with one far point above its middle: that one has an edge
-// to every other.
+// Needle is a circle with one point far above its middle, which has an edge to every
+// other vertex.
 func Needle[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return space[T](n, seed, func(r *rand.Rand, i int) (x, y, z float64) {
 		if i == n/2 {
@@ -80,9 +79,9 @@ func Needle[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	})
 }
 
-// Shells lies on ever smaller spheres around ever farther centres along one
-// axis, each half as far from the tip as the last: whoever takes the farthest
-// point first meets them one by one.
+// Shells lies on circles around one axis, each with half the radius of the last and nearer
+// to the tip. An algorithm that always inserts the farthest point meets the circles one
+// by one.
 func Shells[T geom.Float](n int, seed uint64) geom.Cloud[T] {
 	return space[T](n, seed, func(r *rand.Rand, i int) (x, y, z float64) {
 		size := math.Ldexp(1, -(i % 40))

@@ -7,13 +7,12 @@ import (
 	"entropipe/algos/geom"
 )
 
-// rootBits is the precision of roots and of their sums: 200 bits more than a
-// float64 has.
+// rootBits is the precision of roots and of their sums, 200 bits more than that of
+// float64.
 const rootBits = 256
 
-// MeasureExact returns the area of the polygon of c's points named by idx,
-// counter-clockwise, in rationals, and its perimeter to 256 bits. It does not
-// look at z.
+// MeasureExact returns the area of a polygon as a rational, and its perimeter to 256 bits.
+// idx names its vertices, points of c, counter-clockwise. It ignores z.
 func MeasureExact[T geom.Float](c geom.Cloud[T], idx []int32) (area *big.Rat, perimeter *big.Float) {
 	c.Z = nil
 	twice, perimeter := new(big.Rat), new(big.Float).SetPrec(rootBits)
@@ -27,8 +26,8 @@ func MeasureExact[T geom.Float](c geom.Cloud[T], idx []int32) (area *big.Rat, pe
 	return twice.Quo(twice, big.NewRat(2, 1)), perimeter
 }
 
-// MeasureExact3 returns the volume inside a closed surface of triangles of c's
-// points, in rationals, and the area of the surface to 256 bits.
+// MeasureExact3 returns the area of a closed surface to 256 bits, and the volume inside as
+// a rational. faces names the corners of its triangles, three indices of c each.
 func MeasureExact3[T geom.Float](c geom.Cloud[T], faces []int32) (area *big.Float, volume *big.Rat) {
 	area, volume = new(big.Float).SetPrec(rootBits), new(big.Rat)
 	for ; len(faces) > 0; faces = faces[3:] {
@@ -45,11 +44,11 @@ func MeasureExact3[T geom.Float](c geom.Cloud[T], faces []int32) (area *big.Floa
 	return area.Quo(area, big.NewFloat(2)), volume.Quo(volume, big.NewRat(6, 1))
 }
 
-// Ulps returns by how many units in the last place got is off the exact value,
-// a *big.Rat or a *big.Float. The unit is that of the float64 numbers around the
-// exact value, subnormal ones included. An infinite got is right, 0, where the
-// exact value is beyond the largest float64 or at most 4 units below it, and
-// infinitely wrong elsewhere, as NaN is.
+// Ulps returns |got - exact| in units in the last place; exact is a *big.Rat or a
+// *big.Float. The unit is the distance of the float64 numbers around the exact value,
+// subnormal numbers included. For an infinite got it returns 0 where the exact value is
+// beyond the largest float64 or at most 4 units below it, otherwise +Inf. For NaN it
+// returns +Inf.
 func Ulps(got float64, exact any) float64 {
 	want := new(big.Float).SetPrec(rootBits)
 	switch e := exact.(type) {

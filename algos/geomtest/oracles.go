@@ -7,10 +7,10 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Hull2D is the oracle of package hull: the strict vertices of the convex
-// hull, counter-clockwise from the lexicographic minimum, representatives
-// only. One distinct point gives one index, collinear points give two, no
-// point none. Monotone chain in exact arithmetic, O(n log n).
+// Hull2D is the oracle of package hull. It returns the strict vertices of the convex hull,
+// counter-clockwise from the lexicographic minimum, representatives only: no index for no
+// point, one index for equal points, two for collinear points. It is a monotone chain in
+// exact arithmetic. Cost: O(n log n).
 func Hull2D[T geom.Float](c geom.Cloud[T]) []int32 {
 	p := distinctSorted(c)
 	if len(p) < 3 {
@@ -34,7 +34,7 @@ func Hull2D[T geom.Float](c geom.Cloud[T]) []int32 {
 	return append(lower, half()...)
 }
 
-// distinctSorted returns the representatives of c by x, then y.
+// distinctSorted returns the representatives of c, sorted by x, then y.
 func distinctSorted[T geom.Float](c geom.Cloud[T]) []int32 {
 	p := indices(c.Len())
 	slices.SortFunc(p, func(a, b int32) int {
@@ -43,7 +43,7 @@ func distinctSorted[T geom.Float](c geom.Cloud[T]) []int32 {
 	return slices.CompactFunc(p, func(a, b int32) bool { return c.X[a] == c.X[b] && c.Y[a] == c.Y[b] })
 }
 
-// lexicographic compares points a and b axis by axis; there are no NaN here.
+// lexicographic compares points a and b axis by axis. Coordinates must not be NaN.
 func lexicographic[T geom.Float](a, b int32, axes ...[]T) int {
 	for _, v := range axes {
 		if v[a] < v[b] {
@@ -64,10 +64,10 @@ func indices(n int) []int32 {
 	return p
 }
 
-// MaximaBrute is the oracle of package maxima, by definition: point p stays
-// unless another point is at least as good on each of the first dims axes (2
-// or 3) and differs, or equals p and has a lower index. low[k] says that axis
-// k is minimised. O(n²), for up to some thousand points.
+// MaximaBrute is the oracle of package maxima, by definition: point p stays unless another
+// point is at least as good on each of the first dims axes (2 or 3) and differs from p, or
+// equals p and has a lower index. low[k] says that axis k is minimised. Cost: O(n²), for
+// up to some thousand points.
 func MaximaBrute[T geom.Float](c geom.Cloud[T], dims int, low [3]bool) []int32 {
 	axes := signed(c, dims, low)
 	var out []int32
@@ -104,9 +104,9 @@ func beats[T geom.Float](axes [][]T, j, i int) bool {
 	return !equal || j < i
 }
 
-// Maxima gives what MaximaBrute gives, in O(n log n): points by descending x
-// (then y, z, ascending index), and a Fenwick tree over the ranks of y that
-// knows the largest z so far.
+// Maxima returns the result of MaximaBrute. It takes points by descending x (then y, z,
+// ascending index), with a Fenwick tree over the ranks of y that holds the largest z so
+// far. Cost: O(n log n).
 func Maxima[T geom.Float](c geom.Cloud[T], dims int, low [3]bool) []int32 {
 	axes := signed(c, dims, low)
 	n := c.Len()
@@ -124,7 +124,7 @@ func Maxima[T geom.Float](c geom.Cloud[T], dims int, low [3]bool) []int32 {
 	var out []int32
 	for _, i := range order {
 		first, _ := slices.BinarySearch(ys, y[i])
-		rank := n - first // points with a larger or equal y have ranks up to this
+		rank := n - first // points with a larger or equal y have ranks of at most rank
 		beaten := false
 		for k := rank; k > 0; k -= k & -k {
 			beaten = beaten || best[k] > 0 && z[best[k]-1] >= z[i]

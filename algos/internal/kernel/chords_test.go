@@ -10,16 +10,10 @@ import (
 // Every length, alignment and amount of room, at every level: the points that
 // the definition calls outside, in order, each once.
 func TestOutside(t *testing.T) {
-	for _, l := range []Level{Portable, AVX2, AVX512} {
-		t.Run(l.String(), func(t *testing.T) {
-			if l > Best() {
-				t.Skipf("this CPU has %v", Best())
-			}
-			defer Limit(l)()
-			testOutside[float32](t)
-			testOutside[float64](t)
-		})
-	}
+	atEveryLevel(t, func(t *testing.T) {
+		testOutside[float32](t)
+		testOutside[float64](t)
+	})
 }
 
 func testOutside[T float32 | float64](t *testing.T) {

@@ -8,16 +8,10 @@ import (
 // Every length and alignment, and each kind of non-finite value at every place,
 // at every level.
 func TestFinite(t *testing.T) {
-	for _, l := range []Level{Portable, AVX2, AVX512} {
-		t.Run(l.String(), func(t *testing.T) {
-			if l > Best() {
-				t.Skipf("this CPU has %v", Best())
-			}
-			defer Limit(l)()
-			testFinite[float32](t, math.MaxFloat32, math.SmallestNonzeroFloat32)
-			testFinite[float64](t, math.MaxFloat64, math.SmallestNonzeroFloat64)
-		})
-	}
+	atEveryLevel(t, func(t *testing.T) {
+		testFinite[float32](t, math.MaxFloat32, math.SmallestNonzeroFloat32)
+		testFinite[float64](t, math.MaxFloat64, math.SmallestNonzeroFloat64)
+	})
 }
 
 func testFinite[T float32 | float64](t *testing.T, large, small T) {

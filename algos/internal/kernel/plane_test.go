@@ -44,16 +44,10 @@ func arbitraryPoints[T float32 | float64](r *rand.Rand, p *Planes[T], n int) (ax
 
 // Every level gives the same bits, for every length and alignment.
 func TestBeyond(t *testing.T) {
-	for _, l := range []Level{Portable, AVX2, AVX512} {
-		t.Run(l.String(), func(t *testing.T) {
-			if l > Best() {
-				t.Skipf("this CPU has %v", Best())
-			}
-			defer Limit(l)()
-			testBeyond[float32](t)
-			testBeyond[float64](t)
-		})
-	}
+	atEveryLevel(t, func(t *testing.T) {
+		testBeyond[float32](t)
+		testBeyond[float64](t)
+	})
 }
 
 func testBeyond[T float32 | float64](t *testing.T) {

@@ -158,15 +158,9 @@ func TestSoftRowsAreShared(t *testing.T) {
 
 // exp is right to a few units in the last place over all of its range.
 func TestSoftExp(t *testing.T) {
-	for _, l := range []Level{Portable, AVX2, AVX512} {
-		t.Run(l.String(), func(t *testing.T) {
-			if l > Best() {
-				t.Skipf("this CPU has %v", Best())
-			}
-			defer Limit(l)()
-			testSoftExp(t)
-		})
-	}
+	atEveryLevel(t, func(t *testing.T) {
+		testSoftExp(t)
+	})
 }
 
 func testSoftExp(t *testing.T) {
