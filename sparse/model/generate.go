@@ -10,7 +10,7 @@ import (
 	"entropipe/sparse/plan"
 )
 
-// defaultBlock is the positions of a page of a head that reads everything.
+// defaultBlock is the number of positions of a page for a dense head.
 const defaultBlock = 64
 
 // generation is the state of Generate.
@@ -18,31 +18,32 @@ type generation struct {
 	*Session
 	maxNew int
 	open   []*growing
-	batch  []int32 // starts of a step: one row each
-	at     []int32 // its positions
-	new    []int32 // its ids
+	batch  []int32 // starts of a step, in which each sequence has one row
+	at     []int32 // positions of a step
+	new    []int32 // ids of a step
 }
 
 // growing is a sequence that has not ended.
 type growing struct {
-	number int // in the batch
+	number int // number of the sequence in the batch
 	cache  *kv.Cache
 	plan   *plan.Plan
 	length int   // tokens whose keys are in the cache
-	next   int32 // the token to come
+	next   int32 // next token
 }
 
-// Generate continues every sequence by up to maxNew tokens, each the one of the
-// largest logit (the lowest id of equal ones), and returns the new ones; the
-// end token of the model, where one comes, is the last of them. Prompt and new
-// tokens together need positions: else the sequence is TooLong. Logits that are
-// not finite are NotFinite, and end all sequences.
+// Generate continues every sequence by up to maxNew tokens and returns the new
+// tokens of each. Each token has the largest logit; among equal logits, the lowest
+// id wins. A sequence ends after an end token of the model, which is returned, too.
+// If the model has fewer positions than prompt and maxNew tokens together, Generate
+// returns an *InputError with TooLong; if a logit is not finite, it ends all
+// sequences and returns NotFinite.
 //
-// Keys and values are kept in pages (package kv) as the kernels read them. The plan of a sequence is that
-// of its prompt and maxNew tokens, from the first to the last, so blocks are
-// freed at their last use. The tokens are those that Hidden and Logits give for
-// the sequence so far under that plan, from the same bits. Options.Hook is not
-// called. It panics if the model is not causal or has no output matrix.
+// Keys and values lie in pages (package kv). A sequence keeps one plan, that of its
+// prompt plus maxNew tokens, so that pages are freed after their last use. The
+// tokens, and the bits of their logits, are those of Hidden and Logits for the
+// sequence so far under that plan. Generate calls neither Options.Hook nor
+// Options.Attend. It panics if the model is not causal or has no output matrix.
 func (s *Session) Generate(b Batch, maxNew int, o Options) ([][]int32, error) {
 	c := s.m.config
 	if !c.Causal || !c.Head {
@@ -73,11 +74,11 @@ func (s *Session) Generate(b Batch, maxNew int, o Options) ([][]int32, error) {
 	return out, nil
 }
 
-// CacheBytes returns what the pages of Generate take now, which is nothing
-// between calls, and the most that they took in the last call.
+// CacheBytes returns the bytes of the pages of Generate in use, which is 0 between
+// calls, and their largest number in the last call.
 func (s *Session) CacheBytes() (inUse, peak int) { return s.pool.Bytes() }
 
-// close gives back what sequences that did not end hold.
+// close frees the pages of sequences that have not ended.
 func (g *generation) close() {
 	for _, q := range g.open {
 		q.cache.Close()
@@ -85,7 +86,7 @@ func (g *generation) close() {
 	g.offsets = nil
 }
 
-// prompt computes all prompts in one pass, and the first tokens.
+// prompt computes all prompts in one pass, and chooses the first new tokens.
 func (g *generation) prompt(b Batch, o Options) error {
 	whole := Options{}
 	if o.Plan != nil {
@@ -113,7 +114,7 @@ func (g *generation) prompt(b Batch, o Options) error {
 	return g.choose(last)
 }
 
-// newCache cuts positions as the layouts do.
+// newCache returns a cache whose blocks are the blocks of the plan's layouts.
 func (g *generation) newCache(p *plan.Plan) *kv.Cache {
 	c := g.m.config
 	shape := kv.Shape{Layers: c.Layers, Heads: c.KVHeads, Dim: c.Dim}
@@ -131,7 +132,8 @@ func (g *generation) newCache(p *plan.Plan) *kv.Cache {
 	return kv.New(&g.pool, shape)
 }
 
-// collect takes each sequence's next token, and lets those go that have ended.
+// collect appends each sequence's next token to out, and removes the sequences that
+// have ended.
 func (g *generation) collect(out [][]int32) {
 	g.open = slices.DeleteFunc(g.open, func(q *growing) bool {
 		out[q.number] = append(out[q.number], q.next)
@@ -161,22 +163,23 @@ func (g *generation) step() error {
 	return g.choose(g.batch[:len(g.open)])
 }
 
-// attendCached stores the row of every sequence and lets it see the rows
-// before.
+// attendCached stores the key and value of every sequence's row, and attends the
+// row to all rows of its sequence so far.
 func (g *generation) attendCached(layer int, _ Options) {
 	c := g.m.config
 	q, wide := c.Heads*c.Dim, c.KVHeads*c.Dim
 	n := len(g.open)
 	qkv, ctx := mat.Of(n, q+2*wide, g.qkv), mat.Of(n, q, g.ctx)
-	for i, p := range g.open { // the pool is of one goroutine
+	for i, p := range g.open { // one goroutine stores all rows: the pool serves one at a time
 		row := qkv.Slice(i, i+1)
 		p.cache.Put(layer, p.length, row.Columns(q, q+wide), row.Columns(q+wide, q+2*wide), p.length)
 	}
 	g.jobs = grow(g.jobs, n)
 	for i, p := range g.open {
 		g.jobs[i] = kern.Job{
-			Q: qkv.Slice(i, i+1).Columns(0, q), K: mat.Matrix{Rows: p.length + 1}, Paged: p.cache.Pages(layer), Out: ctx.Slice(i, i+1),
-			Heads: c.Heads, KVHeads: c.KVHeads, Dim: c.Dim, Scale: g.m.scale(layer), Causal: true, Offset: p.length,
+			Q: qkv.Slice(i, i+1).Columns(0, q), K: mat.Matrix{Rows: p.length + 1}, Paged: p.cache.Pages(layer),
+			Out: ctx.Slice(i, i+1), Heads: c.Heads, KVHeads: c.KVHeads, Dim: c.Dim,
+			Scale: g.m.scale(layer), Causal: true, Offset: p.length,
 		}
 		if p.plan != nil && len(p.plan.Layouts) > 0 {
 			g.jobs[i].Layouts = p.plan.Layouts[layer]
@@ -185,7 +188,7 @@ func (g *generation) attendCached(layer int, _ Options) {
 	g.attention.Attend(g.jobs, g.workers)
 }
 
-// choose sets every open sequence's next token from its row of hidden states.
+// choose sets every open sequence's next token from its row of the hidden states.
 func (g *generation) choose(rows []int32) error {
 	c := g.m.config
 	g.picked = grow(g.picked, len(rows)*c.Hidden)
@@ -206,8 +209,8 @@ func (g *generation) choose(rows []int32) error {
 	return nil
 }
 
-// largest returns the first of the largest numbers; ok is false if one is not
-// finite.
+// largest returns the index of the largest number; among equal numbers, the first.
+// ok is false if a number is not finite.
 func largest(v []float32) (best int, ok bool) {
 	for i, x := range v {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {

@@ -7,14 +7,15 @@ import (
 	"entropipe/sparse/hf"
 )
 
-// Logits sets dst to the logits of rows of a hidden state: rows x vocabulary.
-// It panics if the model has no output matrix (hf.Config.Head).
+// Logits sets dst [rows][vocabulary] to the logits of hidden [rows][hidden]. It
+// panics if the model has no output matrix (hf.Config.Head) or the shapes do not
+// fit.
 func (s *Session) Logits(dst, hidden mat.Matrix) {
 	s.product(dst, hidden, s.m.config.Vocab)
 }
 
-// Classify sets dst, images x labels, to the logits of images whose hidden
-// states Images has returned. It panics if the model has no classifier.
+// Classify sets dst [images][labels] to the logits of images, from the result of
+// Images. It panics if the model has no classifier or the shapes do not fit.
 func (s *Session) Classify(dst, hidden mat.Matrix) {
 	n := s.m.config.MaxPositions
 	if hidden.Rows%n != 0 {
@@ -32,9 +33,9 @@ func (s *Session) product(dst, hidden mat.Matrix, outputs int) {
 	s.m.head.w.Mul(dst, hidden, mat.Epilogue{Bias: s.m.head.bias}, s.workers)
 }
 
-// Pool sets dst, of the hidden size, to the embedding of the rows of one
-// sequence. Without rows, and with hf.None, it is zero. A zero vector is not
-// normalised.
+// Pool sets dst [hidden] to the embedding of one sequence, from its rows
+// [tokens][hidden]. Without rows, and with hf.None, dst is zero. A zero vector
+// stays zero when it is normalised.
 func (s *Session) Pool(dst []float32, hidden mat.Matrix, p hf.Pooling) {
 	if len(dst) != s.m.config.Hidden || hidden.Cols != len(dst) {
 		panic(badPooling)
@@ -63,7 +64,7 @@ func (s *Session) Pool(dst []float32, hidden mat.Matrix, p hf.Pooling) {
 	}
 }
 
-// normalize makes a vector's length one.
+// normalize scales a vector to length 1; a zero vector stays zero.
 func normalize(v []float32) {
 	square := 0.0
 	for _, x := range v {

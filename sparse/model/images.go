@@ -5,10 +5,12 @@ import (
 	"entropipe/sparse/hf"
 )
 
-// Images returns the last hidden state of n images [n][channels][height][width]
-// as [n·positions][hidden], after the model's last norm: row 0 of each image is
-// that of the whole, the others its patches, row by row. It is a view until the
-// next call. Pixels are as the model was trained, usually (x/255-mean)/std.
+// Images returns the last hidden state [n·positions][hidden] of n images
+// [n][channels][height][width], after the model's last norm. Row 0 of each image
+// belongs to the whole image, the other rows to its patches, row by row. The result
+// is a view that is valid until the next call. Pixels must be normalised as in
+// training, usually (x/255-mean)/std. Images panics if the model is no ViT or the
+// number of pixels does not fit.
 func (s *Session) Images(pixels []float32, n int, o Options) (mat.Matrix, error) {
 	c := s.m.config
 	if c.Arch != hf.ViT {
@@ -24,13 +26,16 @@ func (s *Session) Images(pixels []float32, n int, o Options) (mat.Matrix, error)
 	s.begin(nil, starts, nil, o)
 	x := s.rows()
 	mat.Share(n, s.workers, func(i, who int) {
-		s.embedImage(x.Slice(i*c.MaxPositions, (i+1)*c.MaxPositions), pixels[i*len(pixels)/n:(i+1)*len(pixels)/n], &s.memory[who])
+		size := len(pixels) / n
+		rows := x.Slice(i*c.MaxPositions, (i+1)*c.MaxPositions)
+		s.embedImage(rows, pixels[i*size:(i+1)*size], &s.memory[who])
 	})
 	s.run(o, s.attend)
 	return s.rows(), nil
 }
 
-// embedImage fills an image's rows: the patches' products, over the positions.
+// embedImage sets an image's rows to the products of its patches plus the
+// positions.
 func (s *Session) embedImage(x mat.Matrix, pixels []float32, t *tileMemory) {
 	c := s.m.config
 	for i := range x.Rows {

@@ -14,8 +14,9 @@ const (
 	NotFinite     = "not_finite"
 )
 
-// InputError says which sequence of a batch cannot be computed, and why.
-// Position is that of the token, or for TooLong the number of tokens.
+// InputError reports a sequence of a batch that the model cannot compute. Reason is
+// one of the constants above. Position is the place of the token in the sequence;
+// for TooLong it is the number of tokens.
 type InputError struct {
 	Reason             string
 	Sequence, Position int
@@ -33,8 +34,9 @@ func (e *InputError) Error() string {
 	return fmt.Sprintf("sequence %d: a result at position %d is not finite", e.Sequence, e.Position)
 }
 
-// Batch is ragged: sequence i is IDs[Starts[i]:Starts[i+1]]. Starts has one
-// more number than there are sequences, and begins with 0.
+// Batch holds the ids of several sequences: sequence i is
+// IDs[Starts[i]:Starts[i+1]]. Starts begins with 0 and has one more number than
+// there are sequences. The zero value has no sequences.
 type Batch struct {
 	IDs, Starts []int32
 }
@@ -42,23 +44,23 @@ type Batch struct {
 // Len returns the number of sequences.
 func (b Batch) Len() int { return max(len(b.Starts)-1, 0) }
 
-// Sequence returns sequence i, a view.
+// Sequence returns the ids of sequence i, a view.
 func (b Batch) Sequence(i int) []int32 { return b.IDs[b.Starts[i]:b.Starts[i+1]] }
 
-// What a caller can do wrong.
+// Panics of a caller's mistakes.
 const (
 	badStarts  = "model: the starts of a batch do not ascend from 0 to its end"
 	badImages  = "model: pixels do not fit the number of images"
-	badClass   = "model: this model does not take such inputs"
+	badClass   = "model: this model does not accept such inputs"
 	badHead    = "model: this model has no such head, or a matrix does not fit it"
-	badPooling = "model: a mode of pooling that is not known, or a destination of another length"
-	badWeights = "model: no such form of weights"
-	badLadder  = "model: a ladder for a causal model, or beside another attention"
+	badPooling = "model: the mode of pooling is unknown, or the destination has another length"
+	badWeights = "model: weights must be f32 or bf16"
+	badLadder  = "model: a ladder was given with a causal model or with another attention"
 	badWorkers = "model: a session needs a worker"
 )
 
-// check returns the first sequence that the model cannot take, with room for
-// more tokens.
+// check returns an *InputError for the first sequence that the model cannot
+// compute, if more tokens are to follow each sequence.
 func (b Batch) check(c *hf.Config, more int) error {
 	if len(b.Starts) == 0 && len(b.IDs) == 0 {
 		return nil

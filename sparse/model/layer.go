@@ -5,15 +5,16 @@ import (
 	"entropipe/sparse/hf"
 )
 
-// Rows of a tile: so many that the weights, which every tile reads, are used
-// often, and so few that its rows of the MLP stay in a core's cache.
+// Numbers of rows of a tile. Every tile reads all weights, so that more rows use
+// them more often; fewer rows let the MLP's rows stay in a core's cache.
 const (
 	tileRows = 240
-	tileStep = 4  // rows are whole register blocks, or nearly, and tiles nearly equal
-	fewRows  = 48 // for each worker; below it products share their columns
+	tileStep = 4  // tiles are a multiple of it, so that they fill register blocks
+	fewRows  = 48 // with fewer rows for each worker, products are shared by columns
 )
 
-// tile returns how many rows a tile of n has, and the workers within it.
+// tile returns the number of rows of a tile for a batch of n rows, and the number
+// of workers within a tile.
 func tile(n, workers int) (rows, within int) {
 	if n < fewRows*workers {
 		return max(n, 1), workers
@@ -23,8 +24,8 @@ func tile(n, workers int) (rows, within int) {
 	return (rows + tileStep - 1) / tileStep * tileStep, 1
 }
 
-// run takes the batch through all layers and the last norm; attend does
-// what lies between two tiles' chains, when the rows of all have come so far.
+// run computes all layers and the last norm of the batch. It calls attend for each
+// layer, after all tiles have computed their queries, keys and values.
 func (s *Session) run(o Options, attend func(layer int, o Options)) {
 	n := len(s.x) / s.m.config.Hidden
 	s.turnsTo(s.longest())
@@ -38,11 +39,11 @@ func (s *Session) run(o Options, attend func(layer int, o Options)) {
 			attend(l, o)
 		}
 	}
-	s.ids = nil // the caller's
+	s.ids = nil // keep no reference to the caller's ids
 }
 
-// chain computes rows lo to hi-1 from the attention of layer l-1 up to that of
-// layer l.
+// chain computes rows lo to hi-1 from the results of attention in layer l-1 up to
+// the queries, keys and values of layer l.
 func (s *Session) chain(l, lo, hi int, t *tileMemory, workers int) {
 	c := s.m.config
 	x := s.rows().Slice(lo, hi)
@@ -76,8 +77,9 @@ func (s *Session) chain(l, lo, hi int, t *tileMemory, workers int) {
 	}
 }
 
-// finish adds what follows an attention: its projection, and the MLP. BERT
-// normalises each sum, the others what goes into the products.
+// finish adds the projection of attention and the MLP of a layer to x. BERT
+// normalises each sum; the other architectures normalise the inputs of the
+// products.
 func (s *Session) finish(y *layer, x, ctx, scratch mat.Matrix, t *tileMemory, workers int) {
 	c := s.m.config
 	y.out.w.Mul(x, ctx, mat.Epilogue{Add: true, Bias: y.out.bias}, workers)
@@ -103,10 +105,14 @@ func (s *Session) finish(y *layer, x, ctx, scratch mat.Matrix, t *tileMemory, wo
 	}
 }
 
-// functions are the activations that are no part of every product.
-var functions = map[hf.Activation]func(dst, src []float32){hf.GELU: mat.GELU, hf.GELUTanh: mat.GELUTanh, hf.SiLU: mat.SiLU}
+// functions are the activations for Epilogue.Apply. ReLU is missing because the
+// kernels of products apply it.
+var functions = map[hf.Activation]func(dst, src []float32){
+	hf.GELU: mat.GELU, hf.GELUTanh: mat.GELUTanh, hf.SiLU: mat.SiLU,
+}
 
-// normalize applies a norm; the zero value is none, and then dst is src.
+// normalize applies a norm. For the zero value it does nothing, and dst must be
+// src.
 func (m *Model) normalize(dst, src mat.Matrix, n norm) {
 	switch {
 	case n.gamma == nil:

@@ -8,8 +8,8 @@ import (
 	"entropipe/sparse/hf"
 )
 
-// loader reads tensors; after the first error it reads zeros of no length,
-// which are never used.
+// loader reads tensors. After the first error it returns empty slices, which
+// nothing uses.
 type loader struct {
 	*hf.Checkpoint
 	c       *hf.Config
@@ -46,7 +46,7 @@ func load(c *hf.Checkpoint, w Weights) (_ *Model, err error) {
 	return m, nil
 }
 
-// tables reads what is outside the layers.
+// tables reads the weights outside the layers.
 func (l *loader) tables(m *Model) {
 	h := l.c.Hidden
 	switch l.c.Arch {
@@ -61,10 +61,10 @@ func (l *loader) tables(m *Model) {
 	case hf.ViT:
 		m.class = l.values("embeddings.cls_token")
 		m.positions = l.matrix("embeddings.position_embeddings", h)
-		m.patch = l.linear(l.c.Colors*l.c.Patch[0]*l.c.Patch[1], true, "embeddings.patch_embeddings.projection")
+		m.patch = l.biased(l.c.Colors*l.c.Patch[0]*l.c.Patch[1], "embeddings.patch_embeddings.projection")
 		m.last = l.norm("layernorm")
 		if l.c.Head {
-			m.head = l.linear(h, true, "classifier")
+			m.head = l.biased(h, "classifier")
 		}
 	case hf.GPT2:
 		m.words, m.positions = l.matrix("wte.weight", h), l.matrix("wpe.weight", h)
@@ -78,7 +78,7 @@ func (l *loader) tables(m *Model) {
 	}
 }
 
-// output packs the matrix that makes logits: its own, or the embeddings.
+// output packs the matrix of the logits: its own tensor, or the embeddings.
 func (l *loader) output(m *Model) {
 	if !l.c.Head || l.err != nil {
 		return
@@ -89,7 +89,7 @@ func (l *loader) output(m *Model) {
 	}
 	m.head.w.PackT(table)
 	if l.c.Tied && l.weights != BF16 {
-		m.words = mat.Matrix{} // rows are read from the packed form
+		m.words = mat.Matrix{} // word reads rows from the packed form
 	}
 	l.round(&m.head.w)
 }
@@ -104,19 +104,19 @@ func addRow(m mat.Matrix, row []float32) {
 
 func (l *loader) bert(y *layer, p string) {
 	h := l.c.Hidden
-	y.qkv = l.linear(h, true, p+"attention.self.query", p+"attention.self.key", p+"attention.self.value")
-	y.out = l.linear(h, true, p+"attention.output.dense")
+	y.qkv = l.biased(h, p+"attention.self.query", p+"attention.self.key", p+"attention.self.value")
+	y.out = l.biased(h, p+"attention.output.dense")
 	y.first = l.norm(p + "attention.output.LayerNorm")
-	y.up, y.down = l.linear(h, true, p+"intermediate.dense"), l.linear(l.c.Inner, true, p+"output.dense")
+	y.up, y.down = l.biased(h, p+"intermediate.dense"), l.biased(l.c.Inner, p+"output.dense")
 	y.second = l.norm(p + "output.LayerNorm")
 }
 
 func (l *loader) vit(y *layer, p string) {
-	h := l.c.Hidden
-	y.qkv = l.linear(h, l.c.QKVBias, p+"attention.attention.query", p+"attention.attention.key", p+"attention.attention.value")
-	y.out = l.linear(h, true, p+"attention.output.dense")
+	h, self := l.c.Hidden, p+"attention.attention."
+	y.qkv = l.linearIf(l.c.QKVBias)(h, self+"query", self+"key", self+"value")
+	y.out = l.biased(h, p+"attention.output.dense")
 	y.first, y.second = l.norm(p+"layernorm_before"), l.norm(p+"layernorm_after")
-	y.up, y.down = l.linear(h, true, p+"intermediate.dense"), l.linear(l.c.Inner, true, p+"output.dense")
+	y.up, y.down = l.biased(h, p+"intermediate.dense"), l.biased(l.c.Inner, p+"output.dense")
 }
 
 func (l *loader) gpt2(y *layer, p string) {
@@ -137,14 +137,16 @@ func (l *loader) gpt2(y *layer, p string) {
 
 func (l *loader) llama(y *layer, p string) {
 	h, c := l.c.Hidden, l.c
-	y.qkv = l.linear(h, c.QKVBias, p+"self_attn.q_proj", p+"self_attn.k_proj", p+"self_attn.v_proj")
-	y.out = l.linear(c.Heads*c.Dim, c.OutBias, p+"self_attn.o_proj")
-	y.up, y.times = l.linear(h, c.MLPBias, p+"mlp.gate_proj"), l.linear(h, c.MLPBias, p+"mlp.up_proj")
-	y.down = l.linear(c.Inner, c.MLPBias, p+"mlp.down_proj")
-	y.first, y.second = norm{gamma: l.values(p + "input_layernorm.weight")}, norm{gamma: l.values(p + "post_attention_layernorm.weight")}
+	attention, mlp := p+"self_attn.", l.linearIf(c.MLPBias)
+	y.qkv = l.linearIf(c.QKVBias)(h, attention+"q_proj", attention+"k_proj", attention+"v_proj")
+	y.out = l.linearIf(c.OutBias)(c.Heads*c.Dim, attention+"o_proj")
+	y.up, y.times = mlp(h, p+"mlp.gate_proj"), mlp(h, p+"mlp.up_proj")
+	y.down = mlp(c.Inner, p+"mlp.down_proj")
+	y.first = norm{gamma: l.values(p + "input_layernorm.weight")}
+	y.second = norm{gamma: l.values(p + "post_attention_layernorm.weight")}
 }
 
-// values reads a tensor's numbers.
+// values reads the numbers of a tensor.
 func (l *loader) values(name string) []float32 {
 	if l.err != nil {
 		return nil
@@ -163,16 +165,21 @@ func (l *loader) norm(name string) norm {
 	return norm{l.values(name + ".weight"), l.values(name + ".bias")}
 }
 
-// linear packs layers [out][in] of the same inputs, their outputs side by side.
-func (l *loader) linear(in int, bias bool, names ...string) (f linear) {
+// biased packs layers [out][in] with the same inputs as one layer, whose outputs
+// are the outputs of all. Each layer has a bias.
+func (l *loader) biased(in int, names ...string) linear {
+	f := l.unbiased(in, names...)
+	for _, name := range names {
+		f.bias = append(f.bias, l.values(name+".bias")...)
+	}
+	return f
+}
+
+// unbiased is biased for layers without a bias.
+func (l *loader) unbiased(in int, names ...string) (f linear) {
 	var all []float32
 	for _, name := range names {
 		all = append(all, l.values(name+".weight")...)
-	}
-	if bias {
-		for _, name := range names {
-			f.bias = append(f.bias, l.values(name+".bias")...)
-		}
 	}
 	if l.err == nil {
 		f.w.PackT(mat.Of(len(all)/in, in, all))
@@ -181,7 +188,15 @@ func (l *loader) linear(in int, bias bool, names ...string) (f linear) {
 	return f
 }
 
-// round turns packed weights into what they are kept as.
+// linearIf returns biased if the configuration has a bias, or unbiased.
+func (l *loader) linearIf(bias bool) func(in int, names ...string) linear {
+	if bias {
+		return l.biased
+	}
+	return l.unbiased
+}
+
+// round rounds packed weights if the model keeps them in BF16.
 func (l *loader) round(w *mat.Weights) {
 	if l.weights == BF16 {
 		w.Round()

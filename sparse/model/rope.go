@@ -6,7 +6,7 @@ import (
 	"entropipe/models/mat"
 )
 
-// longest is one more than the last position of the batch.
+// longest returns 1 + the last position of the batch.
 func (s *Session) longest() int {
 	n := 0
 	for i := range max(len(s.starts)-1, 0) {
@@ -15,7 +15,7 @@ func (s *Session) longest() int {
 	return n
 }
 
-// turnsTo makes the table of rotations hold n positions.
+// turnsTo extends the table of rotations to at least n positions.
 func (s *Session) turnsTo(n int) {
 	half := len(s.m.inverse)
 	if half == 0 || n <= s.cos.Rows {
@@ -25,15 +25,16 @@ func (s *Session) turnsTo(n int) {
 	s.cos, s.sin = mat.Of(n, half, make([]float32, n*half)), mat.Of(n, half, make([]float32, n*half))
 	for p := range n {
 		for i, f := range s.m.inverse {
-			// The angle is rounded as in training; its functions are not.
+			// The angle is rounded to float32 as in training; sine and cosine are exact.
 			angle := float64(float32(p) * f)
 			s.cos.Row(p)[i], s.sin.Row(p)[i] = float32(math.Cos(angle)), float32(math.Sin(angle))
 		}
 	}
 }
 
-// turn rotates the queries and keys of rows that begin at row lo of the batch:
-// number i of a head with number i+dim/2, by position (Su et al.).
+// turn rotates the queries and keys of qkv, whose first row is row lo of the batch:
+// it rotates the pair of numbers i and i+dim/2 of a head by an angle that grows with
+// the position (Su et al. 2021).
 func (s *Session) turn(qkv mat.Matrix, lo int) {
 	c := s.m.config
 	heads := c.Heads + c.KVHeads

@@ -10,33 +10,35 @@ import (
 	"entropipe/sparse/plan"
 )
 
-// Session is the memory of one caller: one goroutine at a time. It grows to the
-// largest batch, (hidden + 2·heads' width + 2·key heads' width)·4 bytes a token,
-// to a tile's rows of the MLP for every worker, and to the pages of Generate.
+// Session is the memory of one caller. It serves one goroutine at a time. Its
+// memory grows to (hidden + 2·Heads·Dim + 2·KVHeads·Dim)·4 bytes for each token of
+// the largest batch, the rows of the MLP of a tile for every worker, and the pages
+// of Generate.
 type Session struct {
 	m       *Model
 	workers int
 
 	x, qkv, ctx []float32    // rows of the batch
-	memory      []tileMemory // of each worker
+	memory      []tileMemory // [workers]
 	attention   kern.Scratch
 	jobs        []kern.Job
 	plans       []*plan.Plan
-	rungs       []kern.Rungs // of each sequence
-	ids         []int32      // of the batch's rows, a view
-	starts      []int32      // of the rows of each sequence
-	offsets     []int32      // position of each sequence's first row; nil: zeros
+	rungs       []kern.Rungs // [sequences]
+	ids         []int32      // id of each row of the batch, a view of the caller's
+	starts      []int32      // first row of each sequence, and the end of the last
+	offsets     []int32      // position of each sequence's first row; nil if all are 0
 	cos, sin    mat.Matrix
 	sum         []float64
 
-	pool           kv.Pool // of Generate
+	pool           kv.Pool // pages of Generate
 	picked, logits []float32
 }
 
-// tileMemory is what a tile needs between two attentions.
+// tileMemory is the memory of a tile between two attentions.
 type tileMemory struct{ norm, up, gate []float32 }
 
-// NewSession returns a session whose calls use up to workers goroutines.
+// NewSession returns a session whose calls use at most workers goroutines. It
+// panics if workers is below 1.
 func (m *Model) NewSession(workers int) *Session {
 	if workers < 1 {
 		panic(badWorkers)
@@ -46,24 +48,25 @@ func (m *Model) NewSession(workers int) *Session {
 
 // Options change how a batch is computed. The zero value is dense attention.
 type Options struct {
-	// Plan returns what a sequence of n tokens attends to; nil is dense.
+	// Plan returns the plan of a sequence of n tokens. A nil function or plan is
+	// dense.
 	Plan func(n int) *plan.Plan
-	// Hook is called before the attention of each layer and sequence, with
-	// queries and keys as they are attended. It may change the job's Layouts, and
-	// keeps nothing.
+	// Hook is called before the attention of each layer and sequence, with queries
+	// and keys as they will be attended. It may change the job's Layouts and must
+	// keep no reference to the job.
 	Hook func(layer, sequence int, j *kern.Job)
-	// Attend computes the jobs of a layer, as kern.Scratch.Attend does, which nil
-	// stands for; several sessions may call it at once. Not used by Generate.
+	// Attend replaces kern.Scratch.Attend for the jobs of a layer; nil keeps it.
+	// Several sessions may call Attend at once. Generate does not use it.
 	Attend func(jobs []kern.Job, workers int)
-	// Ladder lets rows of an encoder read more than their layouts say; nil: none
-	// does. Not beside Attend.
+	// Ladder extends rows of an encoder beyond their layouts; nil extends none. It
+	// excludes Attend.
 	Ladder *kern.Ladder
 }
 
 // Hidden returns the last hidden state [tokens][hidden] of a batch, after the
-// model's last norm: a view until the next call. A sequence that the model
-// cannot take is an *InputError, and nothing has been computed. An empty batch
-// has no rows.
+// model's last norm: a view that is valid until the next call. If the model cannot
+// compute a sequence, Hidden returns an *InputError and computes nothing. An empty
+// batch has no rows. Hidden panics for a ViT.
 func (s *Session) Hidden(b Batch, o Options) (mat.Matrix, error) {
 	if s.m.config.Arch == hf.ViT {
 		panic(badClass)
@@ -76,13 +79,13 @@ func (s *Session) Hidden(b Batch, o Options) (mat.Matrix, error) {
 	return s.rows(), nil
 }
 
-// Rungs returns what Options.Ladder did with the rows of each sequence of the
-// last batch, of all layers and heads: a view until the next call. Without a
-// ladder they are zero.
+// Rungs returns, for each sequence of the last batch, the counts of Options.Ladder
+// over all layers and heads: a view that is valid until the next call. Without a
+// ladder the counts are zero.
 func (s *Session) Rungs() []kern.Rungs { return s.rungs }
 
-// begin sets up the rows of a batch; ids are nil where they are images, whose
-// rows the caller fills.
+// begin sets up the rows of a batch. ids are nil for images, whose rows the caller
+// fills.
 func (s *Session) begin(ids, starts, offsets []int32, o Options) {
 	if o.Ladder != nil && (s.m.config.Causal || o.Attend != nil) {
 		panic(badLadder)
@@ -112,8 +115,8 @@ func (s *Session) qkvWidth() int {
 	return (s.m.config.Heads + 2*s.m.config.KVHeads) * s.m.config.Dim
 }
 
-// grow returns a slice of n numbers, v's memory if it is large enough; what it
-// holds is of no meaning.
+// grow returns a slice of n elements with undefined contents. It uses the memory
+// of v if that is large enough.
 func grow[T any](v []T, n int) []T {
 	if cap(v) < n {
 		return make([]T, n)
@@ -121,7 +124,7 @@ func grow[T any](v []T, n int) []T {
 	return v[:n]
 }
 
-// rows are the hidden states of the batch.
+// rows returns the hidden states of the batch.
 func (s *Session) rows() mat.Matrix {
 	return mat.Of(len(s.x)/s.m.config.Hidden, s.m.config.Hidden, s.x)
 }
@@ -143,8 +146,8 @@ func (s *Session) embed(lo, hi int) {
 	}
 }
 
-// word returns the embedding of a token: a row of the table, or dst, where the
-// output matrix is the only copy.
+// word returns the embedding of a token: a row of the table, or dst if the output
+// matrix is the only copy.
 func (m *Model) word(id int32, dst []float32) mat.Matrix {
 	if m.words.Rows > 0 {
 		return m.words.Slice(int(id), int(id)+1)
@@ -153,12 +156,12 @@ func (m *Model) word(id int32, dst []float32) mat.Matrix {
 	return mat.Of(1, len(dst), dst)
 }
 
-// sequence returns the one that a row of the batch belongs to.
+// sequence returns the number of the sequence of a row of the batch.
 func (s *Session) sequence(row int) int {
 	return sort.Search(len(s.starts)-1, func(i int) bool { return int(s.starts[i+1]) > row })
 }
 
-// offset is the position of the first row of sequence i.
+// offset returns the position of the first row of sequence i.
 func (s *Session) offset(i int) int {
 	if s.offsets == nil {
 		return 0
@@ -177,8 +180,9 @@ func (s *Session) attend(layer int, o Options) {
 		lo, hi := int(s.starts[i]), int(s.starts[i+1])
 		rows := qkv.Slice(lo, hi)
 		j := kern.Job{
-			Q: rows.Columns(0, q), K: rows.Columns(q, q+kv), V: rows.Columns(q+kv, q+2*kv), Out: ctx.Slice(lo, hi),
-			Heads: c.Heads, KVHeads: c.KVHeads, Dim: c.Dim, Scale: s.m.scale(layer), Causal: c.Causal,
+			Q: rows.Columns(0, q), K: rows.Columns(q, q+kv), V: rows.Columns(q+kv, q+2*kv),
+			Out: ctx.Slice(lo, hi), Heads: c.Heads, KVHeads: c.KVHeads, Dim: c.Dim,
+			Scale: s.m.scale(layer), Causal: c.Causal,
 		}
 		if p := s.plans[i]; p != nil && len(p.Layouts) > 0 {
 			j.Layouts = p.Layouts[layer]
