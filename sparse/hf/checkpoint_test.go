@@ -98,11 +98,11 @@ func TestNamesOfLabels(t *testing.T) {
 func TestSaveRefuses(t *testing.T) {
 	c := hftest.Config(t, hftest.GPT2)
 	for name, change := range map[string]func(c *hf.Config, tensors map[string][]float32) safetensors.DType{
-		"wpe.weight\": 3 numbers": func(_ *hf.Config, m map[string][]float32) safetensors.DType {
+		"wpe.weight\" has 3 numbers": func(_ *hf.Config, m map[string][]float32) safetensors.DType {
 			m["wpe.weight"] = m["wpe.weight"][:3]
 			return safetensors.F32
 		},
-		"none of a gpt2 model": func(_ *hf.Config, m map[string][]float32) safetensors.DType {
+		"does not belong to a gpt2 model": func(_ *hf.Config, m map[string][]float32) safetensors.DType {
 			m["other"] = nil
 			return safetensors.F32
 		},
@@ -118,8 +118,8 @@ func TestSaveRefuses(t *testing.T) {
 			m["ln_f.bias"][5] = math.MaxFloat32
 			return safetensors.BF16
 		},
-		"want F32, F16 or BF16": func(*hf.Config, map[string][]float32) safetensors.DType { return safetensors.F64 },
-		"config.json cannot say": func(c *hf.Config, _ map[string][]float32) safetensors.DType {
+		"must be F32, F16 or BF16": func(*hf.Config, map[string][]float32) safetensors.DType { return safetensors.F64 },
+		"config.json cannot express": func(c *hf.Config, _ map[string][]float32) safetensors.DType {
 			c.Scale = .3
 			return safetensors.F32
 		},
@@ -303,8 +303,8 @@ func TestOpenRefuses(t *testing.T) {
 		{hftest.GPT2, with("h.0.attn.rotary", []float32{1}, 1), `"h.0.attn.rotary" is left over`},
 		{hftest.GPT2, with("lm_head.weight", hftest.Values("other", 61*48), 61, 48), `"lm_head.weight" differs from "wte.weight"`},
 		{hftest.GPT2, with("lm_head.weight", []float32{1}, 1), `"lm_head.weight" differs from "wte.weight"`},
-		{hftest.GPT2, with("transformer.wte.weight", []float32{1}, 1), `are the same one`},
-		{hftest.GPT2, func(m map[string]*safetensors.Array) { m["wte.weight"].Shape = []int{48, 61} }, `"wte.weight" has the shape [48 61], want [61 48]`},
+		{hftest.GPT2, with("transformer.wte.weight", []float32{1}, 1), `have the same meaning`},
+		{hftest.GPT2, func(m map[string]*safetensors.Array) { m["wte.weight"].Shape = []int{48, 61} }, `"wte.weight" has the shape [48 61] but must have [61 48]`},
 		{hftest.GPT2, func(m map[string]*safetensors.Array) { m["ln_f.bias"].Data = make([]float64, 48) }, `"ln_f.bias" is of type F64`},
 		{hftest.GPT2, func(m map[string]*safetensors.Array) { m["ln_f.bias"].Data = make([]int32, 48) }, `"ln_f.bias" is of type I32`},
 	} {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// ParseConfig reads a config.json. A key that is not understood is an error,
-// unless it is known to change nothing.
+// ParseConfig reads the contents of a config.json. A key that is not understood is
+// an error, unless it is known to change nothing. Errors name the key.
 func ParseConfig(data []byte) (*Config, error) {
 	if len(data) > maxConfig {
-		return nil, fmt.Errorf("is longer than %d bytes", maxConfig)
+		return nil, fmt.Errorf("it is longer than %d bytes", maxConfig)
 	}
 	k, err := readKeys(data)
 	if err != nil {
@@ -31,7 +31,7 @@ func ParseConfig(data []byte) (*Config, error) {
 	case "llama", "mistral", "qwen2":
 		k.llama(c)
 	default:
-		return nil, fmt.Errorf("model_type: %q is not understood, want one of bert, vit, gpt2, llama, mistral, qwen2", c.Model)
+		return nil, fmt.Errorf("model_type: %q is not understood: it must be bert, vit, gpt2, llama, mistral or qwen2", c.Model)
 	}
 	if err := k.end(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func ParseConfig(data []byte) (*Config, error) {
 	return c, nil
 }
 
-// architecture says whether the file's class ends with one of the names.
+// architecture reports whether a class in the file ends with one of the names.
 func (k *keys) architecture(names ...string) bool {
 	var classes []string
 	k.get("architectures", &classes)
@@ -51,7 +51,7 @@ func (k *keys) architecture(names ...string) bool {
 	})
 }
 
-// heads fills the sizes of full attention, where all heads have own keys.
+// heads sets the sizes of attention in which every head has its own keys.
 func (c *Config) heads() {
 	c.KVHeads = c.Heads
 	if c.Heads > 0 {
@@ -60,37 +60,44 @@ func (c *Config) heads() {
 	c.Scale = scale(c.Dim)
 }
 
-// scale is 1/√dim, rounded once.
+// scale returns 1/√dim, rounded once.
 func scale(dim int) float32 { return float32(1 / math.Sqrt(float64(max(dim, 1)))) }
+
+// sizes reads the sizes that all classes but GPT-2's have under the same names.
+func (k *keys) sizes(c *Config) {
+	c.Layers, c.Hidden = k.need("num_hidden_layers"), k.need("hidden_size")
+	c.Inner, c.Heads = k.need("intermediate_size"), k.need("num_attention_heads")
+}
 
 func (k *keys) bert(c *Config) {
 	c.Arch, c.QKVBias, c.OutBias, c.MLPBias = BERT, true, true, true
-	c.Layers, c.Hidden, c.Inner, c.Heads = k.need("num_hidden_layers"), k.need("hidden_size"), k.need("intermediate_size"), k.need("num_attention_heads")
+	k.sizes(c)
 	c.Vocab, c.MaxPositions, c.Types = k.need("vocab_size"), k.need("max_position_embeddings"), k.need("type_vocab_size")
 	c.heads()
 	c.Act = k.activation("hidden_act", GELU, GELU, GELUTanh, SiLU, ReLU)
 	c.Eps = float32(number(k, "layer_norm_eps", 1e-12))
 	only(k, "position_embedding_type", "absolute", "absolute")
-	k.pass("tie_word_embeddings", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type", "directionality")
+	k.pass("tie_word_embeddings", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
+		"pooler_size_per_head", "pooler_type", "directionality")
 }
 
 func (k *keys) vit(c *Config) {
 	c.Arch, c.OutBias, c.MLPBias = ViT, true, true
-	c.Layers, c.Hidden, c.Inner, c.Heads = k.need("num_hidden_layers"), k.need("hidden_size"), k.need("intermediate_size"), k.need("num_attention_heads")
+	k.sizes(c)
 	c.heads()
 	c.QKVBias = number(k, "qkv_bias", true)
 	c.Act = k.activation("hidden_act", GELU, GELU, GELUTanh, SiLU, ReLU)
 	c.Eps = float32(number(k, "layer_norm_eps", 1e-12))
 	c.Image, c.Patch, c.Colors = k.size("image_size", 224), k.size("patch_size", 16), number(k, "num_channels", 3)
 	if c.Patch[0] < 1 || c.Patch[1] < 1 {
-		k.fail("patch_size", "%v, want above 0", c.Patch)
+		k.fail("patch_size", "%v is not above 0", c.Patch)
 	} else {
 		rows, cols := c.Patches()
 		c.MaxPositions = rows*cols + 1
 	}
 	if c.Head = k.architecture("ForImageClassification"); c.Head {
 		labels := map[string]any{}
-		c.Labels = 2 // what an absent table stands for
+		c.Labels = 2 // transformers' default without a table
 		if k.get("id2label", &labels) {
 			c.Labels = len(labels)
 		}
@@ -100,8 +107,8 @@ func (k *keys) vit(c *Config) {
 	k.pass("tie_word_embeddings", "pooler_output_size", "pooler_act", "num_labels")
 }
 
-// labelNames returns the names of a table from number to name; nil if it is not
-// one of n, or says no more than the numbers.
+// labelNames returns the names of a table from number to name. It returns nil if
+// the table does not have n names, or only default names.
 func labelNames(byID map[string]any, n int) []string {
 	if len(byID) != n {
 		return nil
@@ -114,11 +121,11 @@ func labelNames(byID map[string]any, n int) []string {
 		}
 		names[i] = name
 	}
-	return saying(names)
+	return named(names)
 }
 
-// saying returns names that say more than the numbers, else nil.
-func saying(names []string) []string {
+// named returns names, or nil if all of them are default names.
+func named(names []string) []string {
 	for i, name := range names {
 		if name != unnamed(i) {
 			return names
@@ -127,7 +134,7 @@ func saying(names []string) []string {
 	return nil
 }
 
-// unnamed is what transformers calls a label without a name.
+// unnamed returns transformers' default name of label i.
 func unnamed(i int) string { return "LABEL_" + strconv.Itoa(i) }
 
 // size reads a number, or a height and a width.
@@ -143,7 +150,7 @@ func (k *keys) size(name string, absent int) [2]int {
 	}
 	var two []int
 	if json.Unmarshal(raw, &two) != nil || len(two) != 2 {
-		k.fail(name, "%s is neither a number nor two", clip(raw))
+		k.fail(name, "%s is neither one number nor two", clip(raw))
 		return [2]int{}
 	}
 	return [2]int{two[0], two[1]}
@@ -166,12 +173,12 @@ func (k *keys) gpt2(c *Config) {
 	if n := number(k, "n_ctx", c.MaxPositions); n != c.MaxPositions {
 		k.fail("n_ctx", "%d is not n_positions", n)
 	}
-	k.pass("reorder_and_upcast_attn") // another order of the same products
+	k.pass("reorder_and_upcast_attn") // it changes the order of the same products
 }
 
 func (k *keys) llama(c *Config) {
 	c.Arch, c.Causal, c.Act = LLaMA, true, k.activation("hidden_act", SiLU, SiLU)
-	c.Layers, c.Hidden, c.Inner, c.Heads = k.need("num_hidden_layers"), k.need("hidden_size"), k.need("intermediate_size"), k.need("num_attention_heads")
+	k.sizes(c)
 	c.Vocab, c.MaxPositions = k.need("vocab_size"), k.need("max_position_embeddings")
 	c.KVHeads = number(k, "num_key_value_heads", c.Heads)
 	c.Dim = number(k, "head_dim", c.Hidden/max(c.Heads, 1))
@@ -189,12 +196,12 @@ func (k *keys) llama(c *Config) {
 	k.window(c)
 }
 
-// absentWindow is the sliding window of Mistral and Qwen2 where the file does not
-// name one; null is none.
+// absentWindow is the sliding window of Mistral and Qwen2 if the file has no key
+// for it. The value null means no window.
 const absentWindow = 4096
 
-// window shortens the positions to a sliding window: within it every token
-// sees all before it, and what is longer is refused as too long.
+// window lowers MaxPositions to the length of a sliding window. Within that length
+// every token sees all tokens before it, so that the window has no effect.
 func (k *keys) window(c *Config) {
 	used := c.Model != "qwen2" || number(k, "use_sliding_window", false)
 	w := number(k, "sliding_window", 0)
@@ -203,11 +210,11 @@ func (k *keys) window(c *Config) {
 	}
 	if w != 0 && used {
 		if w < 1 {
-			k.fail("sliding_window", "%d, want above 0", w)
+			k.fail("sliding_window", "%d is not above 0", w)
 		}
 		c.MaxPositions = min(c.MaxPositions, w)
 	}
-	k.pass("max_window_layers") // which layers slide: none does within the window
+	k.pass("max_window_layers") // no layer slides within the window
 	var types []string
 	if k.get("layer_types", &types) {
 		for _, t := range types {
@@ -218,8 +225,8 @@ func (k *keys) window(c *Config) {
 	}
 }
 
-// rope reads the frequencies, in the form of transformers 5 (rope_parameters)
-// or of those before it (rope_theta and rope_scaling).
+// rope reads the settings of rotary positions, in the form of transformers 5
+// (rope_parameters) or of earlier versions (rope_theta and rope_scaling).
 func (k *keys) rope(c *Config) {
 	c.Rope.Theta = number(k, "rope_theta", 10000.0)
 	for _, name := range []string{"rope_parameters", "rope_scaling"} {
@@ -238,26 +245,27 @@ func (k *keys) rope(c *Config) {
 		}
 	}
 	if part := number(k, "partial_rotary_factor", 1.0); part != 1 {
-		k.fail("partial_rotary_factor", "%v is not understood, want 1", part)
+		k.fail("partial_rotary_factor", "%v is not understood: it must be 1", part)
 	}
-	only(k, "use_mrope", false, false)        // Qwen2.5 writes it
-	only(k, "rope_interleaved", false, false) // SmolLM2 does
+	only(k, "use_mrope", false, false)        // files of Qwen2.5 have it
+	only(k, "rope_interleaved", false, false) // files of SmolLM2 have it
 }
 
 func (k *keys) ropeScaling(c *Config) {
-	kind := number(k, "type", "default") // the old name of the key
+	kind := number(k, "type", "default") // the key had this name in earlier versions
 	kind = only(k, "rope_type", kind, "default", "llama3")
 	c.Rope.Theta = number(k, "rope_theta", c.Rope.Theta)
 	if part := number(k, "partial_rotary_factor", 1.0); part != 1 {
-		k.fail("partial_rotary_factor", "%v is not understood, want 1", part)
+		k.fail("partial_rotary_factor", "%v is not understood: it must be 1", part)
 	}
 	if kind != "llama3" {
 		k.pass("original_max_position_embeddings")
 		return
 	}
-	c.Rope.Factor, c.Rope.LowFreq, c.Rope.HighFreq = number(k, "factor", 0.0), number(k, "low_freq_factor", 0.0), number(k, "high_freq_factor", 0.0)
+	c.Rope.Factor = number(k, "factor", 0.0)
+	c.Rope.LowFreq, c.Rope.HighFreq = number(k, "low_freq_factor", 0.0), number(k, "high_freq_factor", 0.0)
 	c.Rope.Original = number(k, "original_max_position_embeddings", c.MaxPositions)
 	if c.Rope.Factor == 0 {
-		k.fail("factor", "is wanted for llama3")
+		k.fail("factor", "llama3 needs it")
 	}
 }

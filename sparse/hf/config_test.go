@@ -108,9 +108,9 @@ func TestParseConfigRefuses(t *testing.T) {
 		{hftest.BERT, `{`, `{"rotary_value":true,`, "rotary_value: this key is not understood"},
 		{hftest.BERT, `"type_vocab_size":2`, `"type_vocab_size":2,"type_vocab_size":3`, "twice"},
 		{hftest.BERT, `"type_vocab_size":2`, `"type_vocab_size":0`, "types"},
-		{hftest.BERT, `"hidden_size":48,`, ``, "hidden_size: a number is wanted"},
-		{hftest.BERT, `"hidden_size":48`, `"hidden_size":"48"`, `hidden_size: "48", want int`},
-		{hftest.BERT, `"hidden_size":48`, `"hidden_size":4.5`, `hidden_size: 4.5, want int`},
+		{hftest.BERT, `"hidden_size":48,`, ``, "hidden_size: the number is missing"},
+		{hftest.BERT, `"hidden_size":48`, `"hidden_size":"48"`, `hidden_size: "48" is not of type int`},
+		{hftest.BERT, `"hidden_size":48`, `"hidden_size":4.5`, `hidden_size: 4.5 is not of type int`},
 		{hftest.BERT, `"hidden_size":48`, `"hidden_size":50`, "not 4 heads"},
 		{hftest.BERT, `"hidden_size":48`, `"hidden_size":99999999999999999999`, "hidden_size"},
 		{hftest.BERT, `"num_attention_heads":4`, `"num_attention_heads":0`, "heads: 0"},
@@ -142,7 +142,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		{hftest.ViT, `"num_channels":2`, `"num_channels":0`, "channels"},
 		{hftest.ViT, `{"model_type"`, `["model_type"`, "not a JSON object"},
 		{hftest.ViT, `{"model_type"`, "\ufeff" + `{"model_type"`, "not a JSON object: invalid character"},
-		{hftest.ViT, `"patch_size":4`, `"patch_size":4}, {`, "goes on"},
+		{hftest.ViT, `"patch_size":4`, `"patch_size":4}, {`, "further bytes after"},
 	} {
 		text := strings.Replace(c.base, c.from, c.to, 1)
 		if text == c.base {

@@ -1,16 +1,16 @@
-// Package hf reads and writes directories of transformer models as Hugging Face
-// lays them out: config.json, and weights in model.safetensors or in shards with
-// an index.
+// Package hf reads and writes directories of transformer models in the layout of
+// Hugging Face: config.json, and weights in model.safetensors or in shards with an
+// index.
 //
-// It is strict, because a model that is read in part gives plausible nonsense: a
-// key of config.json that may change the arithmetic and is not understood, a
-// tensor that is missing, left over, of another shape, of a type other than F32,
-// F16 and BF16, or with a number that is not finite is an error that names it.
-// It computes nothing: package model does.
+// It computes nothing; package model does. It is strict, because a model that is
+// read in part gives plausible nonsense. Each of these is an error that names the
+// key or tensor: a key of config.json that may change the arithmetic and is not
+// understood; a tensor that is missing, left over, of another shape, of a type
+// other than F32, F16 and BF16, or with a number that is not finite.
 //
-// Words: the architecture is one of four shapes of a network; the class
-// is what transformers calls the Python type, which decides about heads and
-// prefixes of names.
+// Words: the architecture is one of four shapes of a network; the class is the
+// Python type in the library transformers, which decides about heads and about
+// prefixes of tensor names; a canonical name is a tensor's name without the prefix.
 package hf
 
 import (
@@ -38,8 +38,8 @@ const (
 	indexFile   = "model.safetensors.index.json"
 )
 
-// Checkpoint is an open directory whose configuration and headers have been
-// checked. Its tensors may be read by several goroutines at once.
+// Checkpoint is an open directory whose configuration and headers are checked.
+// Several goroutines may read its tensors at once. The owner must call Close.
 type Checkpoint struct {
 	name    string
 	config  *Config
@@ -49,7 +49,9 @@ type Checkpoint struct {
 	sha     string
 }
 
-// Open opens a directory. Close it when no tensor is read any more.
+// Open opens a directory. It reads all bytes of the weights once, for SHA256.
+// Errors name the directory and the file, key or tensor. The caller must call Close
+// after it has read the tensors.
 func Open(dir string) (*Checkpoint, error) {
 	if err := checkFiles(dir); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
@@ -57,13 +59,13 @@ func Open(dir string) (*Checkpoint, error) {
 	return open(dir, plainfile.FS(dir), dir)
 }
 
-// checkFiles refuses what would pass for an absent file, a link to nothing as
-// copies of a snapshot in the cache of Hugging Face's programs are full of, and
-// what would never end, such as a pipe.
+// checkFiles returns an error for a dangling link, which would pass for an absent
+// file (copies of snapshots from the cache of Hugging Face's programs contain such
+// links), and for a pipe or device, which would never end.
 func checkFiles(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // who opens config.json says so
+		return nil // the opening of config.json reports it
 	}
 	for _, e := range entries {
 		if name := e.Name(); e.Type().IsRegular() || !strings.HasSuffix(name, ".json") && !strings.HasSuffix(name, ".safetensors") {
@@ -73,7 +75,7 @@ func checkFiles(dir string) error {
 		info, err := os.Stat(path)
 		switch target, _ := os.Readlink(path); {
 		case errors.Is(err, fs.ErrNotExist) && target != "":
-			return fmt.Errorf("%s is a link to %s, which is not there", e.Name(), target)
+			return fmt.Errorf("%s is a link to %s, which does not exist", e.Name(), target)
 		case err != nil:
 			return err
 		case !info.Mode().IsRegular():
@@ -83,13 +85,13 @@ func checkFiles(dir string) error {
 	return nil
 }
 
-// OpenFS opens a directory of any file system whose files can be read at any
-// offset; shards are read from real directories only. Errors begin with name.
+// OpenFS is Open for any file system whose files implement io.ReaderAt. It does not
+// read shards: only Open does. Errors begin with name.
 func OpenFS(fsys fs.FS, name string) (*Checkpoint, error) {
 	return open(name, fsys, "")
 }
 
-// source is what a file or a set of shards offers.
+// source is a file of tensors or a set of shards.
 type source interface{ Tensors() []safetensors.Tensor }
 
 func open(name string, fsys fs.FS, dir string) (*Checkpoint, error) {
@@ -129,8 +131,8 @@ func readConfig(fsys fs.FS) (*Config, error) {
 	return c, readGeneration(fsys, c)
 }
 
-// readGeneration takes the ends of a text from generation_config.json, which
-// outranks config.json; how others sample from the model is not ours.
+// readGeneration reads the end tokens from generation_config.json, which overrides
+// config.json. It ignores the settings of sampling.
 func readGeneration(fsys fs.FS, c *Config) error {
 	const name = "generation_config.json"
 	data, err := readFile(fsys, name)
@@ -167,14 +169,14 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	return data, err
 }
 
-// openWeights opens the file, or the shards, and sums their bytes.
+// openWeights opens the file or the shards, and computes the SHA-256 of their bytes.
 func (c *Checkpoint) openWeights(fsys fs.FS, dir string) (source, error) {
 	f, err := fsys.Open(weightsFile)
 	if errors.Is(err, fs.ErrNotExist) && dir != "" {
 		if _, e := fs.Stat(fsys, indexFile); e == nil {
 			return c.openShards(dir)
 		}
-		return nil, fmt.Errorf("%w, and no %s: weights in other forms are not read", err, indexFile)
+		return nil, fmt.Errorf("%w, and %s is missing, too: weights in other forms are not read", err, indexFile)
 	}
 	if err != nil {
 		return nil, err
@@ -210,14 +212,14 @@ func (c *Checkpoint) openShards(dir string) (source, error) {
 	return set, nil
 }
 
-// match gives every tensor that the configuration wants its place in the files,
-// and complains of the first that is missing, does not fit, or is left over.
+// match fills c.tensors. It returns an error for the first tensor that is missing,
+// does not fit the configuration, or is left over.
 func (c *Checkpoint) match(stored []safetensors.Tensor) error {
 	c.tensors = map[string]safetensors.Tensor{}
 	for _, t := range stored {
 		name := c.config.canonical(t.Name)
 		if other, ok := c.tensors[name]; ok {
-			return fmt.Errorf("tensors %q and %q are the same one", other.Name, t.Name)
+			return fmt.Errorf("tensors %q and %q have the same meaning", other.Name, t.Name)
 		}
 		c.tensors[name] = t
 	}
@@ -230,9 +232,9 @@ func (c *Checkpoint) match(stored []safetensors.Tensor) error {
 		case !ok:
 			return fmt.Errorf("tensor %q is missing", w.Name)
 		case !slices.Equal(t.Shape, w.Shape):
-			return fmt.Errorf("tensor %q has the shape %v, want %v", t.Name, t.Shape, w.Shape)
+			return fmt.Errorf("tensor %q has the shape %v but must have %v", t.Name, t.Shape, w.Shape)
 		case t.DType != safetensors.F32 && t.DType != safetensors.F16 && t.DType != safetensors.BF16:
-			return fmt.Errorf("tensor %q is of type %s, want F32, F16 or BF16", t.Name, t.DType)
+			return fmt.Errorf("tensor %q is of type %s but must be F32, F16 or BF16", t.Name, t.DType)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.tensors)) {
@@ -245,13 +247,14 @@ func (c *Checkpoint) match(stored []safetensors.Tensor) error {
 			}
 			continue
 		}
-		return fmt.Errorf("tensor %q is left over: nothing in a %s model of this configuration reads it", c.tensors[name].Name, c.config.Model)
+		return fmt.Errorf("tensor %q is left over: nothing in a %s model of this configuration reads it",
+			c.tensors[name].Name, c.config.Model)
 	}
 	return nil
 }
 
-// tied makes sure that an output matrix beside a tied embedding is that
-// embedding, as some programs write it.
+// tied returns an error if the file has an output matrix beside a tied embedding,
+// as some programs write it, and the two differ.
 func (c *Checkpoint) tied() error {
 	table := "wte.weight"
 	if c.config.Arch == LLaMA {
@@ -272,18 +275,18 @@ func (c *Checkpoint) tied() error {
 	return nil
 }
 
-// Config returns the configuration; not to be changed.
+// Config returns the configuration. It belongs to the Checkpoint: do not change it.
 func (c *Checkpoint) Config() *Config { return c.config }
 
-// Pooling returns how the rows of a sequence become one embedding.
+// Pooling returns the way to make one embedding of a sequence's rows.
 func (c *Checkpoint) Pooling() Pooling { return c.pooling }
 
-// SHA256 returns the checksum of the weights' bytes in hexadecimal: of the file,
-// or of the shards one after the other, by name.
+// SHA256 returns the SHA-256 of the bytes of the weights in hexadecimal: the bytes
+// of the file, or of the shards one after the other in the order of their names.
 func (c *Checkpoint) SHA256() string { return c.sha }
 
-// Float32s reads a tensor of Config.Tensors. A number that is not finite is an
-// error.
+// Float32s reads a tensor of Config.Tensors as float32, into new memory. A number
+// that is not finite is an error. It panics for any other name.
 func (c *Checkpoint) Float32s(name string) ([]float32, error) {
 	t, ok := c.tensors[name]
 	if !ok {
@@ -301,7 +304,7 @@ func (c *Checkpoint) Float32s(name string) ([]float32, error) {
 	return values, nil
 }
 
-// Close closes the files.
+// Close closes the files. No tensor can be read afterwards.
 func (c *Checkpoint) Close() error {
 	var errs []error
 	for _, f := range c.files {

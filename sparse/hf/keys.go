@@ -14,8 +14,8 @@ import (
 // maxConfig bounds the bytes of a JSON file; label lists are the longest.
 const maxConfig = 16 << 20
 
-// keys is a JSON object whose keys must all be asked for, so that none that
-// changes the arithmetic is passed over. The first error stays.
+// keys is a JSON object that records which keys are read, so that end can report a
+// key that nothing reads. err is the first error.
 type keys struct {
 	raw  map[string]json.RawMessage
 	seen map[string]bool
@@ -24,7 +24,7 @@ type keys struct {
 
 func readKeys(data []byte) (*keys, error) {
 	if err := oneObject(data); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, errors.New("ends within its JSON object")
+		return nil, errors.New("it ends within its JSON object")
 	} else if err != nil {
 		return nil, err
 	}
@@ -35,16 +35,16 @@ func readKeys(data []byte) (*keys, error) {
 	return k, nil
 }
 
-// oneObject makes sure that data is one object without duplicate keys at its
-// top, which encoding/json would let the last one win.
+// oneObject returns an error unless data is one object without duplicate keys at
+// its top level. encoding/json would silently use the last of two.
 func oneObject(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if t, err := d.Token(); err == io.EOF {
 		return err
 	} else if err != nil {
-		return fmt.Errorf("is not a JSON object: %w", err)
+		return fmt.Errorf("it is not a JSON object: %w", err)
 	} else if t != json.Delim('{') {
-		return errors.New("is not a JSON object")
+		return errors.New("it is not a JSON object")
 	}
 	names := map[string]bool{}
 	for d.More() {
@@ -52,9 +52,9 @@ func oneObject(data []byte) error {
 		if err != nil {
 			return err
 		}
-		name := t.(string) // the decoder lets nothing else stand here
+		name := t.(string) // the decoder accepts nothing else here
 		if names[name] {
-			return fmt.Errorf("%q stands there twice", name)
+			return fmt.Errorf("%q occurs twice", name)
 		}
 		names[name] = true
 		var skip json.RawMessage
@@ -66,7 +66,7 @@ func oneObject(data []byte) error {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("goes on after its object")
+		return errors.New("it has further bytes after its object")
 	}
 	return nil
 }
@@ -77,7 +77,8 @@ func (k *keys) fail(name, format string, args ...any) {
 	}
 }
 
-// get decodes a value into dst and says whether there was one; null is none.
+// get decodes a value into dst and reports whether there is one. null counts as
+// absent.
 func (k *keys) get(name string, dst any) bool {
 	k.seen[name] = true
 	raw, ok := k.raw[name]
@@ -87,7 +88,7 @@ func (k *keys) get(name string, dst any) bool {
 	if err := json.Unmarshal(raw, dst); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			k.fail(name, "%s, want %s", clip(raw), wrong.Type)
+			k.fail(name, "%s is not of type %s", clip(raw), wrong.Type)
 		} else {
 			k.fail(name, "%v", err)
 		}
@@ -103,16 +104,16 @@ func clip(raw []byte) string {
 	return string(raw)
 }
 
-// need reads a whole number that must be there.
+// need reads a required whole number.
 func (k *keys) need(name string) int {
 	n := 0
 	if !k.get(name, &n) {
-		k.fail(name, "a number is wanted")
+		k.fail(name, "the number is missing")
 	}
 	return n
 }
 
-// number reads a value, or returns what stands for an absent one.
+// number reads a value; it returns absent if there is none.
 func number[T int | float64 | bool | string](k *keys, name string, absent T) T {
 	v := absent
 	if !k.get(name, &v) {
@@ -121,23 +122,24 @@ func number[T int | float64 | bool | string](k *keys, name string, absent T) T {
 	return v
 }
 
-// only refuses every value but the ones whose arithmetic this package knows.
+// only reads a value and fails unless it is one of known, whose arithmetic this
+// program implements.
 func only[T int | float64 | bool | string](k *keys, name string, absent T, known ...T) T {
 	v := number(k, name, absent)
 	if !slices.Contains(known, v) {
-		k.fail(name, "%v is not understood, want one of %v", v, known)
+		k.fail(name, "%v is not understood: it must be one of %v", v, known)
 	}
 	return v
 }
 
-// pass marks keys that change nothing here.
+// pass marks keys as read that change nothing in this program.
 func (k *keys) pass(names ...string) {
 	for _, name := range names {
 		k.seen[name] = true
 	}
 }
 
-// end returns the first error, or the first key that nobody asked for.
+// end returns the first error, or an error for the first key that nothing has read.
 func (k *keys) end() error {
 	if k.err != nil {
 		return k.err
@@ -150,7 +152,7 @@ func (k *keys) end() error {
 	return nil
 }
 
-// ids reads one id, a list of them, or null.
+// ids reads one id or a list of ids. It returns nil for null and for an absent key.
 func (k *keys) ids(name string) []int32 {
 	k.seen[name] = true
 	raw, ok := k.raw[name]
@@ -169,8 +171,8 @@ func (k *keys) ids(name string) []int32 {
 	return []int32{one}
 }
 
-// harmless are keys of every class that do not change what these models
-// compute: how they are trained, how others sample from them, and labels.
+// harmless are keys of every class that do not change the results of these models:
+// settings of training and of sampling, and labels.
 var harmless = []string{
 	"architectures", "transformers_version", "torch_dtype", "dtype", "torchscript", "use_bfloat16", "tf_legacy_loss", "attn_implementation",
 	"output_hidden_states", "output_attentions", "return_dict", "use_cache", "gradient_checkpointing", "chunk_size_feed_forward",
@@ -181,11 +183,11 @@ var harmless = []string{
 	"typical_p", "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids",
 	"num_return_sequences", "output_scores", "output_past", "return_dict_in_generate", "forced_bos_token_id", "forced_eos_token_id", "remove_invalid_values",
 	"exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
-	"n_special", "predict_special_tokens", "is_llama_config", "transformers.js_config", // gpt2-medium and SmolLM2 have them, transformers reads none
+	"n_special", "predict_special_tokens", "is_llama_config", "transformers.js_config", // in gpt2-medium and SmolLM2; unused
 	"hidden_dropout_prob", "attention_probs_dropout_prob", "attention_dropout", "hidden_dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop",
 }
 
-// common reads what all classes share.
+// common reads the keys that all classes share.
 func (k *keys) common(c *Config) {
 	k.pass(harmless...)
 	for _, name := range []string{"is_encoder_decoder", "is_decoder", "add_cross_attention"} {
@@ -207,13 +209,13 @@ func (k *keys) common(c *Config) {
 // activation reads the name of an activation.
 func (k *keys) activation(name string, absent Activation, known ...Activation) Activation {
 	alias := map[string]Activation{
-		"gelu": GELU, "gelu_python": GELU, "gelu_new": GELUTanh, "gelu_fast": GELUTanh, "gelu_pytorch_tanh": GELUTanh, "gelu_python_tanh": GELUTanh,
-		"silu": SiLU, "swish": SiLU, "relu": ReLU,
+		"gelu": GELU, "gelu_python": GELU, "gelu_new": GELUTanh, "gelu_fast": GELUTanh,
+		"gelu_pytorch_tanh": GELUTanh, "gelu_python_tanh": GELUTanh, "silu": SiLU, "swish": SiLU, "relu": ReLU,
 	}
 	text := number(k, name, string(absent))
 	a, ok := alias[text]
 	if !ok || !slices.Contains(known, a) {
-		k.fail(name, "%q is not understood, want one of %v", text, known)
+		k.fail(name, "%q is not understood: it must be one of %v", text, known)
 	}
 	return a
 }

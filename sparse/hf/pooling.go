@@ -10,14 +10,15 @@ import (
 	"strings"
 )
 
-// Pooling says how the rows of a sequence become one embedding.
+// Pooling describes how texts are prepared and how the rows of a sequence become
+// one embedding.
 type Pooling struct {
 	Mode      string // Mean, CLS or None
-	Normalize bool   // to unit length
-	LowerCase bool   // texts are to be in lower case before they are tokenized
-	MaxTokens int    // longer sequences lose what is beyond so many tokens; 0: the directory names no limit
-	CutLeft   bool   // they lose their beginning, not their end
-	Stated    bool   // the directory says so; else it is this package's choice
+	Normalize bool   // the embedding is scaled to length 1
+	LowerCase bool   // texts are converted to lower case before they are tokenized
+	MaxTokens int    // longer sequences are cut to MaxTokens; 0 if the directory has no limit
+	CutLeft   bool   // longer sequences lose their beginning, not their end
+	Stated    bool   // the directory states Mode; if false, Mode is this package's default
 }
 
 // Modes of pooling: the mean of all rows, the first row, or no embedding.
@@ -36,9 +37,9 @@ const (
 // module is one step of a model of sentence-transformers.
 type module struct{ Path, Type string }
 
-// checkLayout refuses directories whose transformer lies in a folder of its own,
-// as old versions of sentence-transformers wrote it: what lies beside
-// modules.json would be another model, or none.
+// checkLayout returns an error if the transformer lies in a folder of its own, as
+// old versions of sentence-transformers wrote it. A config.json beside modules.json
+// would then belong to another model.
 func checkLayout(fsys fs.FS) error {
 	var modules []module
 	if err := readIfThere(fsys, modulesFile, &modules); err != nil {
@@ -50,8 +51,8 @@ func checkLayout(fsys fs.FS) error {
 	return nil
 }
 
-// readPooling follows modules.json, as sentence-transformers writes it. Without
-// one the rows' mean is taken, not normalised.
+// readPooling reads modules.json of sentence-transformers. Without that file it
+// returns Mean, not normalised.
 func readPooling(fsys fs.FS, c *Config) (Pooling, error) {
 	p := Pooling{Mode: Mean}
 	var modules []module
@@ -70,15 +71,16 @@ func readPooling(fsys fs.FS, c *Config) (Pooling, error) {
 		case kind == "Normalize" && i == 2:
 			p.Normalize = true
 		default:
-			return p, fmt.Errorf("modules.json: module %d, %q, is not understood: want Transformer, Pooling and perhaps Normalize", i, m.Type)
+			return p, fmt.Errorf("modules.json: module %d, %q, is not understood: modules must be Transformer, Pooling and optionally Normalize",
+				i, m.Type)
 		}
 	}
 	return p, p.readTexts(fsys, c.MaxPositions)
 }
 
-// readTexts reads what sentence-transformers does to a text before the transformer
-// gets it, with as many positions. A prompt that goes before every text is an error:
-// it would be missing in silence.
+// readTexts reads how sentence-transformers prepares a text for a transformer with
+// this number of positions. A prompt that must precede every text is an error,
+// because embeddings without it would be wrong without notice.
 func (p *Pooling) readTexts(fsys fs.FS, positions int) error {
 	var transformer struct {
 		LowerCase bool     `json:"do_lower_case"`
@@ -92,30 +94,34 @@ func (p *Pooling) readTexts(fsys fs.FS, positions int) error {
 		Default *string           `json:"default_prompt_name"`
 		Prompts map[string]string `json:"prompts"`
 	}
-	if err := cmp.Or(readIfThere(fsys, sentenceFile, &transformer), readIfThere(fsys, tokenizerFile, &tokenizer), readIfThere(fsys, "config_sentence_transformers.json", &all)); err != nil {
+	err := cmp.Or(
+		readIfThere(fsys, sentenceFile, &transformer), readIfThere(fsys, tokenizerFile, &tokenizer),
+		readIfThere(fsys, "config_sentence_transformers.json", &all))
+	if err != nil {
 		return err
 	}
 	p.LowerCase = transformer.LowerCase
 	p.CutLeft = tokenizer.Side == "left"
 	most, file, key := transformer.MaxTokens, sentenceFile, "max_seq_length"
-	if most == nil { // what sentence-transformers falls back to
+	if most == nil { // as sentence-transformers does
 		most, file, key = tokenizer.MaxTokens, tokenizerFile, "model_max_length"
 	}
 	switch {
 	case most == nil || *most >= float64(positions): // 1e30 stands for no limit
 	case !(*most >= 1):
-		return fmt.Errorf("%s: %s: %v, want at least 1", file, key, *most)
+		return fmt.Errorf("%s: %s: %v is not at least 1", file, key, *most)
 	default:
 		p.MaxTokens = int(*most)
 	}
 	if all.Default != nil && all.Prompts[*all.Default] != "" {
-		return fmt.Errorf("config_sentence_transformers.json: default_prompt_name: %q, but nothing is put before texts here: send them with %q in front, and make this null",
-			*all.Default, all.Prompts[*all.Default])
+		return fmt.Errorf("config_sentence_transformers.json: default_prompt_name is %q, but this program adds no prompts: "+
+			"send texts with %q in front, and set this key to null", *all.Default, all.Prompts[*all.Default])
 	}
 	return nil
 }
 
-// readIfThere reads JSON into what is as it was where there is no such file.
+// readIfThere decodes a JSON file into a value. Without the file it leaves the
+// value unchanged.
 func readIfThere(fsys fs.FS, name string, into any) error {
 	data, err := readFile(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -153,24 +159,27 @@ func parsePoolingMode(data []byte, c *Config) (string, error) {
 	}
 	for _, key := range []string{"word_embedding_dimension", "embedding_dimension"} {
 		if n := number(k, key, c.Hidden); n != c.Hidden {
-			k.fail(key, "%d, but the model has %d", n, c.Hidden)
+			k.fail(key, "it is %d, but the model has %d", n, c.Hidden)
 		}
 	}
 	mode := number(k, "pooling_mode", "")
 	for _, m := range []struct{ key, mode string }{{"pooling_mode_mean_tokens", Mean}, {"pooling_mode_cls_token", CLS}} {
 		if number(k, m.key, false) {
 			if mode != "" && mode != m.mode {
-				k.fail(m.key, "is not the only mode, and others cannot be joined here")
+				k.fail(m.key, "it is not the only mode, and modes cannot be combined")
 			}
 			mode = m.mode
 		}
 	}
-	for _, key := range []string{"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"} {
+	for _, key := range []string{
+		"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
+		"pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken",
+	} {
 		only(k, key, false, false)
 	}
 	k.pass("include_prompt")
 	if mode != Mean && mode != CLS {
-		k.fail("pooling_mode", "%q is not understood, want mean or cls", mode)
+		k.fail("pooling_mode", "%q is not understood: it must be mean or cls", mode)
 	}
 	return mode, k.end()
 }

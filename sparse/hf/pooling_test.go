@@ -141,7 +141,7 @@ func TestTextsOfSentenceTransformers(t *testing.T) {
 		{"sentence_bert_config.json", `{"do_lower_case":3}`, false, "sentence_bert_config.json: "},
 		{"config_sentence_transformers.json", `{"prompts":{"query":"query: "},"default_prompt_name":null}`, false, ""},
 		{"config_sentence_transformers.json", `{"prompts":{"query":"query: ","document":""},"default_prompt_name":"document"}`, false, ""},
-		{"config_sentence_transformers.json", `{"prompts":{"query":"query: "},"default_prompt_name":"query"}`, false, `default_prompt_name: "query", but nothing is put before texts`},
+		{"config_sentence_transformers.json", `{"prompts":{"query":"query: "},"default_prompt_name":"query"}`, false, `default_prompt_name is "query", but this program adds no prompts`},
 		{"config_sentence_transformers.json", `[]`, false, "config_sentence_transformers.json: "},
 	} {
 		dir := hftest.Dir(t, hftest.Config(t, hftest.BERT))

@@ -18,12 +18,12 @@ import (
 	"entropipe/models/safetensors"
 )
 
-// Save writes config.json and model.safetensors of a model that this package
-// and transformers read: tensors by the names of Config.Tensors, each as long as
-// its shape says, stored as F32, F16 or BF16 (rounded to the nearest, ties to
-// even). What transformers would not read back as the same configuration is an
-// error, and so is a number that is not finite or does not fit the type. The
-// weights are written first, each file whole or not at all.
+// Save writes config.json and model.safetensors of a model, which this package and
+// transformers read. tensors holds the values of each name of Config.Tensors. They
+// are stored as F32, F16 or BF16, rounded to the nearest number, ties to even. It
+// is an error if config.json cannot express c, if tensors do not fit c, or if a
+// number is not finite in the stored type. Save makes dir if it does not exist. It
+// writes the weights first and replaces each file as a whole.
 func Save(dir string, c *Config, tensors map[string][]float32, dtype safetensors.DType) error {
 	config, err := c.marshal(dtype)
 	if err != nil {
@@ -36,7 +36,7 @@ func Save(dir string, c *Config, tensors map[string][]float32, dtype safetensors
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	// transformers wants to know which library's layout this is.
+	// transformers reads from the metadata which library's layout this is.
 	if err := safetensors.WriteFile(filepath.Join(dir, weightsFile), map[string]string{"format": "pt"}, arrays); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (c *Config) arrays(tensors map[string][]float32, dtype safetensors.DType) (
 			size *= n
 		}
 		if !ok || len(values) != size {
-			return nil, fmt.Errorf("tensor %q: %d numbers, want %v", t.Name, len(values), t.Shape)
+			return nil, fmt.Errorf("tensor %q has %d numbers but must have %v", t.Name, len(values), t.Shape)
 		}
 		data, err := encode(values, dtype)
 		if err != nil {
@@ -67,12 +67,12 @@ func (c *Config) arrays(tensors map[string][]float32, dtype safetensors.DType) (
 		arrays = append(arrays, safetensors.Array{Name: c.stored(t.Name), DType: dtype, Shape: t.Shape, Data: data})
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		return nil, fmt.Errorf("tensor %q is none of a %s model", name, c.Arch)
+		return nil, fmt.Errorf("tensor %q does not belong to a %s model", name, c.Arch)
 	}
 	return arrays, nil
 }
 
-// stored is the name in a file of the class that marshal writes.
+// stored returns the name of a tensor in a file of the class that marshal writes.
 func (c *Config) stored(name string) string {
 	if !c.Head || strings.HasPrefix(name, "lm_head.") || strings.HasPrefix(name, "classifier.") {
 		return name
@@ -86,15 +86,15 @@ var classes = map[string][2]string{
 	"llama": {"LlamaModel", "LlamaForCausalLM"}, "mistral": {"MistralModel", "MistralForCausalLM"}, "qwen2": {"Qwen2Model", "Qwen2ForCausalLM"},
 }
 
-// marshal writes the configuration as the class has it, and makes sure that it
-// reads back as the same one.
+// marshal returns the config.json of the class. It returns an error if the text
+// does not read back as the same configuration.
 func (c *Config) marshal(dtype safetensors.DType) ([]byte, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	names := map[safetensors.DType]string{safetensors.F32: "float32", safetensors.F16: "float16", safetensors.BF16: "bfloat16"}
 	if names[dtype] == "" {
-		return nil, fmt.Errorf("weights of type %s are not written, want F32, F16 or BF16", dtype)
+		return nil, fmt.Errorf("weights are of type %s but must be F32, F16 or BF16", dtype)
 	}
 	class := classes[c.Model][0]
 	if c.Head {
@@ -126,10 +126,10 @@ func (c *Config) marshal(dtype safetensors.DType) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	said := *c
-	said.LabelNames = saying(c.LabelNames)
-	if !reflect.DeepEqual(*back, said) {
-		return nil, fmt.Errorf("config.json cannot say %+v, only %+v", *c, *back)
+	want := *c
+	want.LabelNames = named(c.LabelNames)
+	if !reflect.DeepEqual(*back, want) {
+		return nil, fmt.Errorf("config.json cannot express %+v, only %+v", *c, *back)
 	}
 	return append(data, '\n'), nil
 }
@@ -188,12 +188,13 @@ func (c *Config) marshalLLaMA(m map[string]any) {
 	m["rope_parameters"] = rope
 }
 
-// decimal is the shortest number that reads back as the same float32.
+// decimal returns the shortest decimal number that reads back as x.
 func decimal(x float32) json.Number {
 	return json.Number(strconv.FormatFloat(float64(x), 'g', -1, 32))
 }
 
-// encode writes numbers as a type, little-endian.
+// encode returns the values in a type, little-endian. A value that is not finite in
+// that type is an error.
 func encode(values []float32, dtype safetensors.DType) ([]byte, error) {
 	out := make([]byte, 0, len(values)*dtype.Size())
 	for i, x := range values {
@@ -218,7 +219,7 @@ func encode(values []float32, dtype safetensors.DType) ([]byte, error) {
 	return out, nil
 }
 
-// half is the nearest F16, ties to even; infinity beyond the largest.
+// half returns the F16 nearest to x, ties to even, and infinity beyond the largest.
 func half(x float32) uint16 {
 	sign := uint16(math.Float32bits(x) >> 16 & 0x8000)
 	a := math.Abs(float64(x))
@@ -228,7 +229,7 @@ func half(x float32) uint16 {
 	case a < 1.0/(1<<14): // multiples of 2⁻²⁴; rounding up to 2¹⁰ gives the smallest normal
 		return sign | uint16(math.RoundToEven(a*(1<<24)))
 	}
-	// Eleven bits of fraction, the first of which the exponent stands for.
+	// n has eleven bits of fraction; the exponent implies the first one.
 	f, e := math.Frexp(a)
 	n := uint16(math.RoundToEven(f * (1 << 11)))
 	return sign | (uint16(e+13)<<10 + n)

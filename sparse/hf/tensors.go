@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Tensor is a tensor that a checkpoint must hold. The name is the one that
-// the transformers library writes, without the class's prefix (bert.,
-// transformer., model., vit.).
+// Tensor is a tensor that a checkpoint must hold. Its name is canonical: the name
+// in files of transformers, without the prefix of the class (bert., transformer.,
+// model., vit.).
 type Tensor struct {
 	Name  string
 	Shape []int
 }
 
-// Tensors returns what a checkpoint of c must hold, in a fixed order.
-//
-// Linear layers are [out][in], those of GPT-2 [in][out].
+// Tensors returns the tensors that a checkpoint of c must hold, in a fixed order.
+// Linear layers are [out][in]; linear layers of GPT-2 are [in][out]. It panics if
+// c.Arch is unknown.
 func (c *Config) Tensors() []Tensor {
 	switch c.Arch {
 	case BERT:
@@ -27,19 +27,25 @@ func (c *Config) Tensors() []Tensor {
 	case LLaMA:
 		return c.llamaTensors()
 	}
-	panic("hf: tensors of a configuration that is not valid")
+	panic("hf: the configuration is not valid")
 }
 
-// tensorList grows by layers.
+// tensorList is a list of tensors that grows by layers.
 type tensorList []Tensor
 
 func (l *tensorList) add(name string, shape ...int) { *l = append(*l, Tensor{name, shape}) }
 
-// linear adds a layer [out][in] with its bias.
-func (l *tensorList) linear(name string, out, in int, bias bool) {
-	l.add(name+".weight", out, in)
-	if bias {
-		l.add(name+".bias", out)
+// linear is a linear layer: a matrix [out][in] and, if bias is true, a bias [out].
+type linear struct {
+	name    string
+	out, in int
+	bias    bool
+}
+
+func (l *tensorList) linear(f linear) {
+	l.add(f.name+".weight", f.out, f.in)
+	if f.bias {
+		l.add(f.name+".bias", f.out)
 	}
 }
 
@@ -56,12 +62,12 @@ func (c *Config) bertTensors() (l tensorList) {
 	for i := range c.Layers {
 		p := fmt.Sprintf("encoder.layer.%d.", i)
 		for _, name := range []string{"query", "key", "value"} {
-			l.linear(p+"attention.self."+name, c.Hidden, c.Hidden, true)
+			l.linear(linear{p + "attention.self." + name, c.Hidden, c.Hidden, true})
 		}
-		l.linear(p+"attention.output.dense", c.Hidden, c.Hidden, true)
+		l.linear(linear{p + "attention.output.dense", c.Hidden, c.Hidden, true})
 		l.norm(p+"attention.output.LayerNorm", c.Hidden)
-		l.linear(p+"intermediate.dense", c.Inner, c.Hidden, true)
-		l.linear(p+"output.dense", c.Hidden, c.Inner, true)
+		l.linear(linear{p + "intermediate.dense", c.Inner, c.Hidden, true})
+		l.linear(linear{p + "output.dense", c.Hidden, c.Inner, true})
 		l.norm(p+"output.LayerNorm", c.Hidden)
 	}
 	return l
@@ -75,17 +81,17 @@ func (c *Config) vitTensors() (l tensorList) {
 	for i := range c.Layers {
 		p := fmt.Sprintf("encoder.layer.%d.", i)
 		for _, name := range []string{"query", "key", "value"} {
-			l.linear(p+"attention.attention."+name, c.Hidden, c.Hidden, c.QKVBias)
+			l.linear(linear{p + "attention.attention." + name, c.Hidden, c.Hidden, c.QKVBias})
 		}
-		l.linear(p+"attention.output.dense", c.Hidden, c.Hidden, true)
+		l.linear(linear{p + "attention.output.dense", c.Hidden, c.Hidden, true})
 		l.norm(p+"layernorm_before", c.Hidden)
 		l.norm(p+"layernorm_after", c.Hidden)
-		l.linear(p+"intermediate.dense", c.Inner, c.Hidden, true)
-		l.linear(p+"output.dense", c.Hidden, c.Inner, true)
+		l.linear(linear{p + "intermediate.dense", c.Inner, c.Hidden, true})
+		l.linear(linear{p + "output.dense", c.Hidden, c.Inner, true})
 	}
 	l.norm("layernorm", c.Hidden)
 	if c.Head {
-		l.linear("classifier", c.Labels, c.Hidden, true)
+		l.linear(linear{"classifier", c.Labels, c.Hidden, true})
 	}
 	return l
 }
@@ -93,7 +99,7 @@ func (c *Config) vitTensors() (l tensorList) {
 func (c *Config) gpt2Tensors() (l tensorList) {
 	l.add("wte.weight", c.Vocab, c.Hidden)
 	l.add("wpe.weight", c.MaxPositions, c.Hidden)
-	conv := func(name string, in, out int) { // [in][out]: a convolution of width one
+	conv := func(name string, in, out int) { // [in][out], because transformers has a convolution of width 1
 		l.add(name+".weight", in, out)
 		l.add(name+".bias", out)
 	}
@@ -118,14 +124,14 @@ func (c *Config) llamaTensors() (l tensorList) {
 	for i := range c.Layers {
 		p := fmt.Sprintf("layers.%d.", i)
 		l.add(p+"input_layernorm.weight", c.Hidden)
-		l.linear(p+"self_attn.q_proj", c.Heads*c.Dim, c.Hidden, c.QKVBias)
-		l.linear(p+"self_attn.k_proj", c.KVHeads*c.Dim, c.Hidden, c.QKVBias)
-		l.linear(p+"self_attn.v_proj", c.KVHeads*c.Dim, c.Hidden, c.QKVBias)
-		l.linear(p+"self_attn.o_proj", c.Hidden, c.Heads*c.Dim, c.OutBias)
+		l.linear(linear{p + "self_attn.q_proj", c.Heads * c.Dim, c.Hidden, c.QKVBias})
+		l.linear(linear{p + "self_attn.k_proj", c.KVHeads * c.Dim, c.Hidden, c.QKVBias})
+		l.linear(linear{p + "self_attn.v_proj", c.KVHeads * c.Dim, c.Hidden, c.QKVBias})
+		l.linear(linear{p + "self_attn.o_proj", c.Hidden, c.Heads * c.Dim, c.OutBias})
 		l.add(p+"post_attention_layernorm.weight", c.Hidden)
-		l.linear(p+"mlp.gate_proj", c.Inner, c.Hidden, c.MLPBias)
-		l.linear(p+"mlp.up_proj", c.Inner, c.Hidden, c.MLPBias)
-		l.linear(p+"mlp.down_proj", c.Hidden, c.Inner, c.MLPBias)
+		l.linear(linear{p + "mlp.gate_proj", c.Inner, c.Hidden, c.MLPBias})
+		l.linear(linear{p + "mlp.up_proj", c.Inner, c.Hidden, c.MLPBias})
+		l.linear(linear{p + "mlp.down_proj", c.Hidden, c.Inner, c.MLPBias})
 	}
 	l.add("norm.weight", c.Hidden)
 	if c.Head && !c.Tied {
@@ -134,11 +140,10 @@ func (c *Config) llamaTensors() (l tensorList) {
 	return l
 }
 
-// prefix is what classes with a head put before the names of the body.
+// prefix holds, by architecture, the prefix of names in classes with a head.
 var prefix = map[string]string{BERT: "bert.", ViT: "vit.", GPT2: "transformer.", LLaMA: "model."}
 
-// vitNames are the parts of ViT's names in memory since transformers 5, and as
-// they are written.
+// vitNames maps parts of ViT's names in transformers 5 to canonical names.
 var vitNames = strings.NewReplacer(
 	".attention.q_proj.", ".attention.attention.query.",
 	".attention.k_proj.", ".attention.attention.key.",
@@ -148,11 +153,11 @@ var vitNames = strings.NewReplacer(
 	".mlp.fc2.", ".output.dense.",
 )
 
-// canonical returns the name of Tensors for a name in a file.
+// canonical returns the canonical name for a name in a file.
 func (c *Config) canonical(name string) string {
 	name = strings.TrimPrefix(name, prefix[c.Arch])
 	switch c.Arch {
-	case BERT: // older checkpoints, converted from TensorFlow
+	case BERT: // older checkpoints were converted from TensorFlow
 		if stem, ok := strings.CutSuffix(name, "LayerNorm.gamma"); ok {
 			return stem + "LayerNorm.weight"
 		}
@@ -168,8 +173,8 @@ func (c *Config) canonical(name string) string {
 	return name
 }
 
-// leftOver says whether a canonical name may stand in a file although nothing
-// here reads it: heads of the pre-training, and buffers that were saved.
+// leftOver reports whether a file may hold a tensor with this canonical name that
+// nothing reads: heads of the pre-training, and saved buffers.
 func (c *Config) leftOver(name string) bool {
 	switch c.Arch {
 	case BERT:
@@ -178,9 +183,11 @@ func (c *Config) leftOver(name string) bool {
 	case ViT:
 		return strings.HasPrefix(name, "pooler.dense.")
 	case GPT2:
-		return strings.HasPrefix(name, "h.") && (strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias"))
+		buffer := strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias")
+		return strings.HasPrefix(name, "h.") && buffer
 	case LLaMA:
-		return name == "rotary_emb.inv_freq" || strings.HasPrefix(name, "layers.") && strings.HasSuffix(name, ".rotary_emb.inv_freq")
+		return name == "rotary_emb.inv_freq" ||
+			strings.HasPrefix(name, "layers.") && strings.HasSuffix(name, ".rotary_emb.inv_freq")
 	}
 	return false
 }
