@@ -1,10 +1,12 @@
-// Package cuda runs block-sparse attention on an NVIDIA GPU, where there is
-// one: the driver's library is looked for when it is asked for. A program that
-// links this package needs the system's dynamic loader to start, so package
-// main does only with the build tag cuda.
+// Package cuda computes block-sparse attention on an NVIDIA GPU. Open loads the
+// driver's library at run time. A program that links this package needs the system's
+// dynamic loader to start, so that the main program links it only with the build tag
+// cuda.
 //
-// It is here for correctness, not for speed: every job is copied to the GPU and
-// back. What a GPU adds up in another order differs in the last bits, so rows
-// made with it agree with those of package kern within Tolerance, not bit for
-// bit.
+// It is not fast: every job is copied to the GPU and back. It shows that the layouts
+// of package support mean the same on a GPU. A GPU adds numbers in another order, so
+// that results agree with package kern within Tolerance, not bit for bit.
+//
+// Words: a device is one GPU; a job is that of package kern; a slot is a piece of
+// GPU memory that later jobs reuse.
 package cuda

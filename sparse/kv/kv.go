@@ -1,8 +1,9 @@
-// Package kv keeps the keys and values of sequences that grow token by token, in
-// pages as sparse/kern reads them, so that a new token packs and copies nothing,
-// and memory follows what later tokens still read: a frozen mask says when a
-// block of keys is read for the last time, and its page is free from then on.
-// (Pages of a cache: PagedAttention, Kwon et al. 2023.)
+// Package kv stores the keys and values of sequences that grow token by token, in
+// pages as package kern reads them, so that a new token packs and copies nothing.
+// A frozen mask determines the last use of a block of keys; afterwards its page is
+// free. (Pages of a cache: PagedAttention, Kwon et al. 2023.)
+//
+// It computes no attention and does not evict pages that are still read.
 //
 // Words: a head is a key head of a layer; a block is a run of positions that a
 // head's mask treats as one; a page holds the keys and values of a block; the
@@ -14,19 +15,20 @@ import (
 	"entropipe/sparse/kern"
 )
 
-// Pool hands out pages and takes them back; they are used again, by whichever
-// head and sequence needs one. The zero value is ready; one goroutine at a time.
+// Pool allocates pages and reuses freed ones, for all heads and sequences of its
+// caches. The zero value is ready. A Pool and its caches serve one goroutine at a
+// time.
 type Pool struct {
 	slabs       map[int]*slab // by numbers of a page
 	inUse, peak int           // numbers
 }
 
-// slab is the memory of pages of one size. It grows by half, so pages are known
-// by their number.
+// slab is the memory of pages of one size. It moves when it grows, so that pages are
+// identified by numbers.
 type slab struct {
 	size int
 	data []float32
-	next int32 // no page from here on was ever handed out
+	next int32 // number of the first page that was never allocated
 	free []int32
 }
 
@@ -40,7 +42,7 @@ func (p *Pool) slab(size int) *slab {
 	return p.slabs[size]
 }
 
-// get returns a page; what it holds is of no meaning.
+// get returns a page with undefined contents.
 func (p *Pool) get(s *slab) int32 {
 	p.inUse += s.size
 	p.peak = max(p.peak, p.inUse)
@@ -65,26 +67,26 @@ func (p *Pool) put(s *slab, page int32) {
 
 func (s *slab) page(i int32) []float32 { return s.data[int(i)*s.size:][:s.size] }
 
-// Bytes returns what pages in use take, and the most that they took since the
-// last ResetPeak. The pool keeps the memory of its fullest moment and up to half
-// as much more, to use again; what of it is not in use is not counted.
+// Bytes returns the bytes of pages in use, and their largest number since the last
+// ResetPeak. The pool keeps memory for its peak, and up to half as much more, for
+// reuse; memory that is not in use is not counted.
 func (p *Pool) Bytes() (inUse, peak int) { return 4 * p.inUse, 4 * p.peak }
 
-// ResetPeak makes the peak what is in use.
+// ResetPeak sets the peak to the bytes in use.
 func (p *Pool) ResetPeak() { p.peak = p.inUse }
 
-// Shape says how the heads of a cache cut positions into blocks, and for how
-// long they need them.
+// Shape describes the heads of a cache: their blocks, and the last uses of blocks.
 type Shape struct {
-	Layers, Heads, Dim int // Heads: of keys, in each layer
-	// Block returns the positions of a block, a multiple of 16.
+	Layers, Heads, Dim int // Heads is the number of key heads of a layer
+	// Block returns the number of positions of a head's block, a multiple of 16.
 	Block func(layer, head int) int
-	// LastUse returns the last block of queries that reads a block of keys, in
-	// blocks of that head; -1: none does. It is nil where all blocks stay.
+	// LastUse returns the number of the last block of queries that reads a block of
+	// keys of a head, or -1 if none does. A nil function keeps all blocks.
 	LastUse func(layer, head, block int) int
 }
 
-// Cache holds one sequence. One goroutine at a time.
+// Cache holds the keys and values of one sequence. It serves one goroutine at a
+// time, and so do all caches of a pool together. The owner must call Close.
 type Cache struct {
 	pool  *Pool
 	shape Shape
@@ -92,17 +94,17 @@ type Cache struct {
 	views []kern.Paged
 }
 
-// pages are those of one head.
+// pages holds the pages of one head.
 type pages struct {
 	block int
 	slab  *slab
-	of    []int32 // by block; gone: not yet, or no longer, held
-	freed int     // blocks below it are not looked at again: they are gone
+	of    []int32 // [blocks] page of each block, or gone if the block has none
+	freed int     // all blocks below it are gone for good
 }
 
 const gone = -1
 
-// New returns an empty cache whose pages come from the pool.
+// New returns an empty cache that allocates its pages from the pool.
 func New(pool *Pool, shape Shape) *Cache {
 	c := &Cache{pool: pool, shape: shape, views: make([]kern.Paged, shape.Heads)}
 	for l := range shape.Layers {
@@ -114,9 +116,9 @@ func New(pool *Pool, shape Shape) *Cache {
 	return c
 }
 
-// Put stores the keys and values [rows][Heads*Dim] of a layer at positions
-// first onwards. Blocks that no query at or after position next will read are
-// not kept.
+// Put stores keys k and values v [rows][Heads*Dim] of a layer at positions first,
+// first+1, …. Positions must be put in ascending order. Put does not store blocks
+// that no query at position next or later reads.
 func (c *Cache) Put(layer, first int, k, v mat.Matrix, next int) {
 	for h := range c.shape.Heads {
 		p := &c.heads[layer*c.shape.Heads+h]
@@ -129,15 +131,16 @@ func (c *Cache) Put(layer, first int, k, v mat.Matrix, next int) {
 			if p.of[b] == gone && at == 0 && c.last(layer, h, b) >= next/p.block {
 				p.of[b] = c.pool.get(p.slab)
 			}
-			if p.of[b] != gone { // else not kept from its beginning, or needed no more
-				kern.WritePage(p.slab.page(p.of[b]), p.block, c.shape.Dim, at, k.Slice(r, end), v.Slice(r, end), h*c.shape.Dim)
+			if p.of[b] != gone { // a block that is gone was never stored, or has had its last use
+				page := p.slab.page(p.of[b])
+				kern.WritePage(page, p.block, c.shape.Dim, at, k.Slice(r, end), v.Slice(r, end), h*c.shape.Dim)
 			}
 			r = end
 		}
 	}
 }
 
-// last is LastUse, or the end of all times.
+// last returns LastUse of a block, or the largest int if all blocks are kept.
 func (c *Cache) last(layer, head, block int) int {
 	if c.shape.LastUse == nil {
 		return int(^uint(0) >> 1)
@@ -145,7 +148,7 @@ func (c *Cache) last(layer, head, block int) int {
 	return c.shape.LastUse(layer, head, block)
 }
 
-// Free gives back the pages that no query at or after position next will read.
+// Free frees the pages that no query at position next or later reads.
 func (c *Cache) Free(next int) {
 	if c.shape.LastUse == nil {
 		return
@@ -164,9 +167,9 @@ func (c *Cache) Free(next int) {
 	}
 }
 
-// Pages returns where the heads of a layer have what has been put and not been
-// freed, for kern.Job.Paged. The slice is the cache's, until the next Pages; what
-// it names is true until the next Put to any cache of the pool, Free or Close.
+// Pages returns the stored keys and values of the heads of a layer, for
+// kern.Job.Paged. The slice belongs to the cache and is valid until the next Pages.
+// Its contents are valid until the next Put to any cache of the pool, Free or Close.
 func (c *Cache) Pages(layer int) []kern.Paged {
 	for h := range c.views {
 		p := &c.heads[layer*c.shape.Heads+h]
@@ -175,7 +178,7 @@ func (c *Cache) Pages(layer int) []kern.Paged {
 	return c.views
 }
 
-// Close gives back all pages. The cache is empty then and may be used again.
+// Close frees all pages. Afterwards the cache is empty and may be used again.
 func (c *Cache) Close() {
 	for i := range c.heads {
 		p := &c.heads[i]

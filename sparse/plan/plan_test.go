@@ -326,7 +326,7 @@ func TestRoutesTakeWhatPromisesMost(t *testing.T) {
 				}
 			}
 			cols, _ := l.Row(r)
-			least := math.Inf(1) // of what is read, but for the block that must be
+			least := math.Inf(1) // least score of the blocks read, except for the required block
 			for _, c := range cols {
 				if int(c) != slices.Index(l.Order, 0)/block {
 					least = min(least, score[c])

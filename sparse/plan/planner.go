@@ -9,16 +9,17 @@ import (
 	"entropipe/sparse/support"
 )
 
-// Facts say for which model plans are made, and how.
+// Facts identify the model of a planner and hold its options.
 type Facts struct {
 	support.Facts
-	// Always serves the layouts wherever they fit: also where the set says
-	// dense, and where they do not pay. (Where they do not pay a set still serves
-	// whose masks make the model better: dense attention is not what it learned.)
+	// Always uses the layouts wherever they fit, even if the set recommends dense
+	// attention and even if they save no time (kern.Pays). Without Always, layouts
+	// that save no time are still used if the model is better with them than with
+	// dense attention (support.Quality.Better).
 	Always bool
 }
 
-// Planner makes plans. It may be used by several goroutines.
+// Planner makes plans and caches them. It is safe for concurrent use.
 type Planner struct {
 	set   *support.Set
 	facts Facts
@@ -29,19 +30,19 @@ type Planner struct {
 	kept  int // bytes of the layouts that plans hold
 }
 
-// key says which lengths share a plan.
+// key identifies the lengths that share a plan.
 type key struct {
 	bucket, blocks int
-	// last is the tokens of the last block: 1 for any number that does not fill
-	// it, but where bits say which keys are read.
+	// last is the number of tokens of the last block. It is 1 for all lengths that do
+	// not fill that block, except in buckets with masked entries.
 	last int
 }
 
-// maxKept bounds the memory of plans that are kept.
+// maxKept bounds the bytes of the layouts in cached plans.
 const maxKept = 40 << 20
 
-// New makes a planner of a set for a model. A set that was made for another
-// model is an error.
+// New returns a planner of a set for a model. It is an error if the set has a fault
+// or was made for another model. The Planner keeps set, which must not change.
 func New(set *support.Set, of Facts) (*Planner, error) {
 	if err := set.Validate(); err != nil {
 		return nil, fmt.Errorf("mask: %w", err)
@@ -59,21 +60,24 @@ func New(set *support.Set, of Facts) (*Planner, error) {
 func fits(set, model *support.Facts) error {
 	switch {
 	case set.Weights != model.Weights:
-		return fmt.Errorf("made for the weights %.12s…, and the model has %.12s…: freeze it for this checkpoint", set.Weights, model.Weights)
+		return fmt.Errorf("it was made for the weights %.12s…, and the model has %.12s…: freeze it for this checkpoint",
+			set.Weights, model.Weights)
 	case *set != *model:
-		return fmt.Errorf("made for %s, and the model is %s", describe(set), describe(model))
+		return fmt.Errorf("it was made for %s, and the model is %s", describe(set), describe(model))
 	}
 	return nil
 }
 
 func describe(f *support.Facts) string {
-	return fmt.Sprintf("%s with %d layers, %d heads (%d of keys) of %d, causal: %v", f.Arch, f.Layers, f.Heads, f.KVHeads, f.Dim, f.Causal)
+	return fmt.Sprintf("%s with %d layers, %d heads (%d of keys) of %d, causal: %v",
+		f.Arch, f.Layers, f.Heads, f.KVHeads, f.Dim, f.Causal)
 }
 
-// For returns the plan for sequences of n tokens. A sequence that grows while
-// tokens are generated keeps the plan of the longest length that it may reach.
-// In mode support.Anchor a plan that is not dense has no layouts: they are made
-// from each input (Hook).
+// For returns the plan for sequences of n tokens; without tokens it is dense. A
+// sequence that grows while tokens are generated keeps the plan of the longest
+// length that it may reach. In mode support.Anchor a plan that is not dense has no
+// layouts: Hook makes them for each input. Plans are cached, so that only the first
+// call for a length costs O(layers·heads·blocks·entries of a row).
 func (p *Planner) For(n int) *Plan {
 	s := p.set
 	switch {
@@ -103,7 +107,7 @@ func (p *Planner) For(n int) *Plan {
 	if !ok {
 		plan = p.make(k, n)
 		if p.kept > maxKept {
-			clear(p.plans) // plans are pure: the next ones are the same
+			clear(p.plans) // making a plan again gives the same plan
 			p.kept = 0
 		}
 		p.plans[k] = plan
@@ -120,7 +124,8 @@ func (p *Planner) For(n int) *Plan {
 // maxBeyond bounds the blocks that a pattern of any length may read.
 const maxBeyond = 1 << 26
 
-// beyond is an upper bound of the blocks that the pattern reads in n tokens.
+// beyond returns an upper bound of the number of blocks that the pattern reads in n
+// tokens.
 func beyond(s *support.Set, n int) int {
 	blocks := support.Blocks(n, s.Block)
 	row := s.Beyond.Sink + s.Beyond.Local
@@ -160,7 +165,7 @@ func (p *Planner) make(k key, n int) *Plan {
 	return p.assemble(cut, b.Of)
 }
 
-// assemble gives every head its layout.
+// assemble returns the plan in which head i has the layout of[i].
 func (p *Planner) assemble(layouts []*support.Layout, of []int32) *Plan {
 	s := p.set
 	plan := &Plan{MaskSHA: p.sha, kvHeads: s.KVHeads, lastUse: make([][]int32, len(of))}
@@ -190,9 +195,9 @@ func (p *Planner) assemble(layouts []*support.Layout, of []int32) *Plan {
 	return plan
 }
 
-// lastUses is, for every block of keys, the last block of queries that reads
-// it, -1 for none. An order of its own mixes positions: every key is needed to
-// the end.
+// lastUses returns, for every block of keys, the last block of queries that reads
+// it, or -1 if none does. It returns nil for a layout with an Order, whose keys are
+// all needed to the end.
 func lastUses(l *support.Layout) []int32 {
 	if l.Order != nil {
 		return nil
@@ -210,7 +215,7 @@ func lastUses(l *support.Layout) []int32 {
 	return last
 }
 
-// distinct are the layouts of a plan, each once.
+// distinct returns the layouts of a plan without duplicates.
 func (p *Plan) distinct() []*support.Layout {
 	var all []*support.Layout
 	for _, heads := range p.Layouts {

@@ -8,10 +8,10 @@ import (
 	"entropipe/sparse/support"
 )
 
-// Hook serves a set of mode support.Anchor: called before the attention of each
-// layer and sequence, it sets the job's layouts where the plan is not dense. It
-// may be called by several goroutines. nil: the set needs none, its plans have
-// the layouts.
+// Hook returns the function for model.Options.Hook that a set of mode support.Anchor
+// needs, or nil for a set whose plans have layouts. The function sets the job's
+// layouts by Route if the plan for its length is not dense. Several goroutines may
+// call it at once.
 func (p *Planner) Hook() func(layer, sequence int, j *kern.Job) {
 	if p.set.Mode != support.Anchor {
 		return nil
@@ -23,14 +23,14 @@ func (p *Planner) Hook() func(layer, sequence int, j *kern.Job) {
 	}
 }
 
-// Route makes the layouts of a layer for one sequence from its own queries and
-// keys, as a set of mode support.Anchor says: keys are sorted by their nearest
-// anchors and cut into blocks; a block of queries reads the blocks that promise
-// it the most, by the largest q·μ of its queries, μ being the block's mean key,
-// and the logarithm of the block's size; and the block of the first key. The
-// result depends on the job's queries and keys alone. Cost: keys times anchors,
-// and queries times blocks, dot products; it allocates. (Theory: Routing
-// Transformer, Roy et al. 2021; SMYRF, Daras et al. 2020.)
+// Route returns the layouts [kv head] of a layer for one sequence, made from its own
+// queries and keys. The set must be of mode support.Anchor. Keys are sorted by their
+// nearest anchors and cut into blocks. A block of queries reads the block of the
+// first key, and the blocks with the largest max q·μ + ln(size), where the maximum
+// is over its queries and μ is the mean key of the block. The result depends on the
+// job's queries and keys alone. Cost: keys·anchors + queries·blocks dot products;
+// it allocates the layouts. Sources: Routing Transformer (Roy et al. 2021), SMYRF
+// (Daras et al. 2020).
 func (p *Planner) Route(layer int, j *kern.Job) []*support.Layout {
 	layouts := make([]*support.Layout, j.KVHeads)
 	for kv := range layouts {
@@ -40,7 +40,8 @@ func (p *Planner) Route(layer int, j *kern.Job) []*support.Layout {
 	return layouts
 }
 
-// order sorts a head's keys by anchor, stably, and returns where key 0 lands.
+// order returns a head's keys sorted by their nearest anchor, stably, and the place
+// of key 0 among them.
 func (p *Planner) order(layer, kv int, j *kern.Job) (order []int32, first int) {
 	a := p.set.Anchors
 	centres := mat.Of(a.K, j.Dim, a.Of(&p.set.Facts, layer, kv))
@@ -62,8 +63,8 @@ func (p *Planner) order(layer, kv int, j *kern.Job) (order []int32, first int) {
 	return order, first
 }
 
-// nearest returns the row of centres with the least squared distance to x, of
-// equal ones the first.
+// nearest returns the row of centres with the least squared distance to x; among
+// equal distances, the first.
 func nearest(centres mat.Matrix, x []float32) int {
 	best, least := 0, float32(math.Inf(1))
 	for i := range centres.Rows {
@@ -79,7 +80,8 @@ func nearest(centres mat.Matrix, x []float32) int {
 	return best
 }
 
-// route ranks the blocks of ordered keys for every block of queries.
+// route returns the layout of a head: for every block of queries the best blocks of
+// the ordered keys.
 func (p *Planner) route(order []int32, first, kv int, j *kern.Job) *support.Layout {
 	n, block := len(order), p.set.Block
 	blocks := support.Blocks(n, block)
@@ -128,5 +130,5 @@ func (p *Planner) promise(score []float64, means mat.Matrix, r, kv int, j *kern.
 	}
 }
 
-// head is the part of a row that belongs to a head.
+// head returns the numbers of a row that belong to a head.
 func head(m mat.Matrix, row, h, dim int) []float32 { return m.Row(row)[h*dim:][:dim] }

@@ -1,37 +1,37 @@
-// Package sched packs token sequences into batches for a model: at most a
-// budget of tokens each, ragged, so that nothing is padded.
+// Package sched packs token sequences into batches for a model. A batch holds at
+// most a budget of tokens and is ragged: it has no padding.
 //
-// It decides only what is computed together. A model's rows do not depend on
-// their neighbours, so no packing changes a result; it is first fit in order
-// all the same, a pure function of the lengths, so that a run can be repeated.
+// It decides only which sequences are computed together. A model's rows do not
+// depend on their neighbours, so that no packing changes a result. Packing is first
+// fit in order, a pure function of the lengths, so that a run can be repeated.
 //
-// Vocabulary: the budget is the tokens that a batch may hold; the fill of a
-// batch is its tokens over the budget; padding is what is computed beyond the
-// sequences' own tokens.
+// Words: the budget is the largest number of tokens of a batch; the fill of a batch
+// is its tokens divided by the budget; a batch is open while sequences may be added.
 package sched
 
-// window is how many batches stay open. A later sequence may fill one of them,
-// which packs mixed lengths well; more would find little and keep results of
-// early sequences waiting.
+// window is the number of open batches. A later sequence may fill one of them, which
+// packs mixed lengths well. More open batches would gain little and delay the results
+// of early sequences.
 const window = 8
 
-// A Packer packs. The zero value with a Budget is ready; it owns memory that
-// its batches are in, so it is one goroutine's.
+// A Packer packs sequences into batches. The zero value with a Budget is ready. It
+// owns the memory of its batches and serves one goroutine at a time.
 type Packer struct {
-	Budget int // tokens of a batch; below 1: every sequence is a batch of its own
+	Budget int // largest number of tokens of a batch; below 1, every sequence is a batch of its own
 
 	batches [][]int32
 	tokens  []int
 }
 
-// Pack returns batches of indices into lengths, each ascending, in the order
-// of their first sequences; together they hold every index once. A sequence
-// longer than the budget is alone in its batch. No sequences, no batches. Time
-// is linear. The batches are valid until the next call.
+// Pack returns batches of indices into lengths. Together they hold every index once.
+// Indices ascend within a batch, and batches are in the order of their first
+// indices. A sequence longer than the budget is alone in its batch. Without
+// sequences there are no batches. Cost: O(len(lengths)). The batches are valid until
+// the next call.
 func (p *Packer) Pack(lengths []int) [][]int32 {
 	n := 0
 	p.tokens = p.tokens[:0]
-	first := 0 // batches before it are closed
+	first := 0 // first open batch
 	for i, length := range lengths {
 		at := p.fit(first, n, length)
 		if at == n {
@@ -49,8 +49,8 @@ func (p *Packer) Pack(lengths []int) [][]int32 {
 	return p.batches[:n]
 }
 
-// fit returns the first open batch with room, n for a new one. A difference
-// cannot overflow where a sum of hostile lengths could.
+// fit returns the first open batch with room for length tokens, or n for a new
+// batch. It compares a difference because a sum could overflow.
 func (p *Packer) fit(first, n, length int) int {
 	for b := first; b < n; b++ {
 		if length <= p.Budget-p.tokens[b] {
@@ -60,8 +60,8 @@ func (p *Packer) fit(first, n, length int) int {
 	return n
 }
 
-// Fill returns the tokens of batch b of the last Pack over the budget: above 1
-// for a sequence longer than it.
+// Fill returns tokens/budget of batch b of the last Pack. It is above 1 for a
+// sequence longer than the budget.
 func (p *Packer) Fill(b int) float64 {
 	return float64(p.tokens[b]) / float64(max(p.Budget, 1))
 }

@@ -1,11 +1,12 @@
 package support
 
-// Blocks returns the number of blocks that n keys make.
+// Blocks returns the number of blocks of n keys, ⌈n/block⌉.
 func Blocks(n, block int) int { return (n + block - 1) / block }
 
-// New makes the layout of sequences of n tokens whose query block r reads the
-// key blocks row(r), ascending: the diagonal is an Edge when causal, and so is
-// the last column where n cuts it. Validate judges the result.
+// New returns the layout for sequences of n tokens in which query block r reads the
+// key blocks row(r). row must return them in ascending order. Blocks on the diagonal
+// of a causal layout are of kind Edge, and so is the last column if n is no multiple
+// of block; all others are Full. New checks nothing: see Validate.
 func New(n, block int, causal bool, row func(r int) []int32) *Layout {
 	blocks := Blocks(n, block)
 	l := &Layout{Block: block, Rows: blocks, Cols: blocks, RowPtr: make([]int32, 1, blocks+1)}

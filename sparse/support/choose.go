@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Budget is the number of key blocks that query block r reads at a sparsity, of
-// a sequence of blocks blocks: a share of those it can see, at least one. In a
-// causal model it does not depend on the length, so that a layout's first rows
-// are the layout of a shorter sequence.
+// Budget returns the number of key blocks that query block r reads at a sparsity,
+// in a sequence of blocks blocks: the share 1-sparsity of the blocks that it can
+// see, and at least one. In a causal model it does not depend on the length of the
+// sequence, so that a layout's first rows are the layout of a shorter sequence.
 func Budget(sparsity float64, r, blocks int, causal bool) int {
 	if causal {
 		return max(1, int(math.Ceil((1-sparsity)*float64(r+1)-1e-9)))
@@ -17,9 +17,10 @@ func Budget(sparsity float64, r, blocks int, causal bool) int {
 	return min(max(1, int(math.Floor((1-sparsity)*float64(blocks)+0.5+1e-9))), blocks)
 }
 
-// Top returns the columns of row r with the largest scores, ascending: the
-// needed ones in any case, as far as the budget allows. score has a number for
-// every column that the row can see; ties go to the lower one.
+// Top returns budget columns of a row in ascending order: first the columns of
+// need, in their order and as far as the budget allows, then the columns with the
+// largest scores. score has a number for every column that the row can see. Among
+// equal scores the lower column wins. Cost: O(c log c) for c columns.
 func Top(score []float64, budget int, need ...int) []int32 {
 	cols := make([]int32, 0, len(score))
 	for _, c := range need {

@@ -10,7 +10,7 @@ import (
 	"entropipe/models/safetensors"
 )
 
-// Forms of other programs' masks.
+// Forms of masks of other programs.
 const (
 	ORT        = "ort"        // ONNX Runtime, operator SparseAttention
 	Flex       = "flex"       // PyTorch, torch.nn.attention.flex_attention.BlockMask
@@ -20,31 +20,32 @@ const (
 // maxExported bounds the bytes of an exported mask.
 const maxExported int64 = 4 << 30
 
-// Export writes the layouts of the longest bucket as tensors of another
-// program, in one safetensors file whose metadata name form, block, length and
-// causality. All heads of all layers are there, dense ones with every block.
+// Export writes the layouts of the longest bucket as tensors of another program,
+// to one safetensors file. Its metadata hold the form, the block, the length and
+// causality. The tensors cover all heads of all layers; a dense head reads every
+// block.
 //
 //	ort         block_row_indices I32 [layers, heads, rows+1], block_col_indices I32 [layers, heads, most entries],
-//	            -1 behind the last: the operator's two inputs, a layer at a time
+//	            padded with -1: the operator's two inputs, a layer at a time
 //	flex        kv_num_blocks I32 [layers, kv_heads, rows], kv_indices I32 [layers, kv_heads, rows, columns]: blocks
-//	            that positions cut; full_kv_num_blocks, full_kv_indices: the others. Unused indices are 0
+//	            that positions cut; full_kv_num_blocks, full_kv_indices: all other blocks. Unused indices are 0
 //	flashinfer  indptr I32 [layers, kv_heads, rows+1] into indices I32 [entries], packed_mask U8 [entries, block*block/8],
-//	            lowest bit first, in which positions and bits are worked in
+//	            lowest bit first, which combines positions and bits
 //
-// With an order of the keys there is order I32 [layers, kv_heads, length], too:
-// permute keys and values by it. What a form cannot say is an error: orders,
-// encoders and masked blocks in ort, masked blocks in flex, sets that route by
-// anchors in all.
+// If layouts have an Order, there is a tensor order I32 [layers, kv_heads, length],
+// too: keys and values must be permuted by it. Export returns an error if the form
+// cannot express the set: ort has no orders, encoders and masked blocks; flex has no
+// masked blocks; no form has sets of mode Anchor.
 func (s *Set) Export(w io.Writer, form string) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
 	if s.Mode == Anchor {
-		return errors.New("its blocks are chosen for each input: there is no fixed mask to export")
+		return errors.New("the set chooses blocks for each input: it has no fixed mask to export")
 	}
 	x := &exporter{set: s, bucket: &s.Buckets[len(s.Buckets)-1]}
 	if size := x.size(form); size > maxExported {
-		return fmt.Errorf("%d bytes are more than one file should hold", size)
+		return fmt.Errorf("the exported file would have %d bytes, more than %d", size, maxExported)
 	}
 	for i := range x.bucket.Of {
 		x.layouts = append(x.layouts, x.layout(i))
@@ -59,7 +60,7 @@ func (s *Set) Export(w io.Writer, form string) error {
 	case FlashInfer:
 		arrays, err = x.flashInfer()
 	default:
-		err = fmt.Errorf("no form is called %q: want %s, %s or %s", form, ORT, Flex, FlashInfer)
+		err = fmt.Errorf("form is %q but must be %s, %s or %s", form, ORT, Flex, FlashInfer)
 	}
 	if err != nil {
 		return err
@@ -67,8 +68,10 @@ func (s *Set) Export(w io.Writer, form string) error {
 	if x.ordered() {
 		arrays = append(arrays, x.orders())
 	}
-	return safetensors.Write(w, map[string]string{"format": form, "block": strconv.Itoa(s.Block), "length": strconv.Itoa(x.bucket.Length),
-		"causal": strconv.FormatBool(s.Causal)}, arrays)
+	return safetensors.Write(w, map[string]string{
+		"format": form, "block": strconv.Itoa(s.Block), "length": strconv.Itoa(x.bucket.Length),
+		"causal": strconv.FormatBool(s.Causal),
+	}, arrays)
 }
 
 // exporter holds a layout for every head of one bucket.
@@ -78,8 +81,8 @@ type exporter struct {
 	layouts []*Layout
 }
 
-// size is about the bytes that a form takes, layouts of dense heads included, so
-// that no file of a few bytes can ask for more memory than there is.
+// size estimates the bytes of a form, including layouts of dense heads, so that a
+// small file cannot make Export allocate too much memory.
 func (x *exporter) size(form string) int64 {
 	s, blocks := x.set, int64(Blocks(x.bucket.Length, x.set.Block))
 	all, entries, most := blocks*blocks, int64(0), int64(0)
@@ -102,7 +105,7 @@ func (x *exporter) size(form string) int64 {
 	return entries * int64(9+s.Block*s.Block/8)
 }
 
-// layout is that of a head; a dense one has every block.
+// layout returns the layout of a head; the layout of a dense head has every block.
 func (x *exporter) layout(head int) *Layout {
 	if of := x.bucket.Of[head]; of >= 0 {
 		return x.bucket.Layouts[of]
@@ -135,7 +138,7 @@ func (x *exporter) orders() safetensors.Array {
 	var all []int32
 	for _, l := range x.layouts {
 		order := l.Order
-		for k := 0; order == nil && k < x.bucket.Length; k++ { // a dense head among others
+		for k := 0; order == nil && k < x.bucket.Length; k++ { // a dense head has no order
 			all = append(all, int32(k))
 		}
 		all = append(all, order...)
@@ -146,7 +149,7 @@ func (x *exporter) orders() safetensors.Array {
 func (x *exporter) ort() ([]safetensors.Array, error) {
 	s := x.set
 	if !s.Causal || x.ordered() || x.masked() {
-		return nil, errors.New("SparseAttention is causal, and knows neither orders of keys nor masks within blocks")
+		return nil, errors.New("SparseAttention is causal, and supports neither orders of keys nor masks within blocks")
 	}
 	most := 0
 	for _, l := range x.layouts {
@@ -154,7 +157,7 @@ func (x *exporter) ort() ([]safetensors.Array, error) {
 	}
 	var rows, cols []int32
 	for layer := range s.Layers {
-		for h := range s.Heads { // it wants a layout for each head of queries
+		for h := range s.Heads { // the operator has a layout for each query head
 			l := x.layouts[layer*s.KVHeads+h*s.KVHeads/s.Heads]
 			rows, cols = append(rows, l.RowPtr...), append(cols, l.Col...)
 			for range most - len(l.Col) {
@@ -174,7 +177,7 @@ func (x *exporter) flex() ([]safetensors.Array, error) {
 		return nil, errors.New("a BlockMask has no masks within blocks: positions alone cut them")
 	}
 	blocks := x.layouts[0].Cols
-	var numbers, indices [2][]int32 // cut by positions, full
+	var numbers, indices [2][]int32 // blocks that positions cut, full blocks
 	for _, l := range x.layouts {
 		for r := range l.Rows {
 			cols, kinds := l.Row(r)
@@ -229,8 +232,8 @@ func (x *exporter) flashInfer() ([]safetensors.Array, error) {
 	}, nil
 }
 
-// appendBits appends which keys of a block its queries read. Rows beyond the
-// sequence have no query, and read nothing.
+// appendBits appends a bit for each query and key of a block, 1 if the query reads
+// the key. Queries and keys beyond the sequence have 0.
 func (x *exporter) appendBits(dst []uint8, l *Layout, r, c int, bits []uint64) []uint8 {
 	words := make([]uint64, l.Words())
 	for q := range l.Block {

@@ -161,7 +161,7 @@ func TestExportRefusesWhatAFormCannotSay(t *testing.T) {
 		form, want string
 	}{
 		{encoder, ORT, "causal"}, {masked, ORT, "within blocks"}, {masked, Flex, "within blocks"},
-		{long, Flex, "bytes are more"}, {&dense, ORT, "bytes are more"}, {&dense, FlashInfer, "bytes are more"},
+		{long, Flex, "bytes, more than"}, {&dense, ORT, "bytes, more than"}, {&dense, FlashInfer, "bytes, more than"},
 		{anchored, Flex, "each input"}, {example(), "csr", "csr"}, {broken, Flex, "17"},
 	} {
 		if err := c.set.Export(io.Discard, c.form); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -18,20 +18,21 @@ import (
 	"entropipe/models/safetensors"
 )
 
-// The files of a set, beside the model's or in a folder of their own.
+// Names of a set's format and files. The files lie beside the model's files or in a
+// folder of their own.
 const (
 	Format     = "fsm/1"
 	ConfigFile = "sparse_config.json"
 	TensorFile = "sparse_support.safetensors"
 )
 
-// maxTensors bounds the file of a mask's tensors, which is read into memory.
+// maxTensors bounds the bytes of the file of tensors, which is read into memory.
 const maxTensors = 8 << 30
 
-// maxConfig is more than any sparse_config.json needs.
+// maxConfig bounds the bytes of sparse_config.json.
 const maxConfig = 1 << 20
 
-// config is sparse_config.json.
+// config holds the fields of sparse_config.json.
 type config struct {
 	Format  string   `json:"format"`
 	Arch    string   `json:"arch"`
@@ -50,14 +51,13 @@ type config struct {
 	Quality *Quality `json:"quality"`
 	Serve   string   `json:"serve"`
 	Reason  string   `json:"reason"`
-	Tensors string   `json:"support_sha256"` // of the bytes of the other file
+	Tensors string   `json:"support_sha256"` // SHA-256 of the bytes of the tensor file
 }
 
-// Write writes the set's two files into dir, which is made if need be, each
-// whole or not at all. The configuration is last and names the other's hash, so
-// that after a crash between them Read finds the old set, the new one, or says
-// that they do not fit. A set that is not valid is an error. The bytes are the
-// same for the same set.
+// Write writes the set's two files into dir, which it makes if it does not exist.
+// It replaces each file as a whole, the configuration last. The configuration holds
+// the hash of the tensor file, so that after a crash Read finds the old set, the new
+// set, or an error. A set with a fault is an error. Equal sets give equal bytes.
 func (s *Set) Write(dir string) error {
 	if err := s.Validate(); err != nil {
 		return err
@@ -67,8 +67,8 @@ func (s *Set) Write(dir string) error {
 		return err
 	}
 	sum := sha256.Sum256(tensors.Bytes())
-	c := config{Format, s.Arch, s.Weights, s.Layers, s.Heads, s.KVHeads, s.Dim, s.Causal, s.Mode, s.Block, nil, s.Beyond, s.Select, s.Source,
-		s.Quality, s.Serve, s.Reason, hex.EncodeToString(sum[:])}
+	c := config{Format, s.Arch, s.Weights, s.Layers, s.Heads, s.KVHeads, s.Dim, s.Causal, s.Mode, s.Block, nil,
+		s.Beyond, s.Select, s.Source, s.Quality, s.Serve, s.Reason, hex.EncodeToString(sum[:])}
 	for _, b := range s.Buckets {
 		c.Buckets = append(c.Buckets, b.Length)
 	}
@@ -92,10 +92,10 @@ func writeFile(path string, data []byte) error {
 	})
 }
 
-// Read reads the set of a folder. It is strict: an unknown or absent key, a
-// tensor missing, left over or of another shape or type, a hash that does not
-// fit and whatever Validate faults is an error that names the file. Memory is
-// bounded by the sizes of the files.
+// Read reads the set of a folder. Each of these is an error that names the file: an
+// unknown or missing key; a tensor that is missing, left over, or of another shape
+// or type; a hash that does not fit; and every fault of Validate. Memory is bounded
+// by the sizes of the files.
 func Read(dir string) (*Set, error) {
 	text, err := plainfile.Read(filepath.Join(dir, ConfigFile), maxConfig)
 	if err != nil {
@@ -112,7 +112,8 @@ func Read(dir string) (*Set, error) {
 	return s, nil
 }
 
-// Parse reads the bytes of a set's two files, as Read does.
+// Parse reads a set from the contents of its two files, as Read does. It keeps no
+// reference to them.
 func Parse(text, tensors []byte) (*Set, error) {
 	c, err := parseConfig(text)
 	if err != nil {
@@ -121,13 +122,16 @@ func Parse(text, tensors []byte) (*Set, error) {
 	if sum := sha256.Sum256(tensors); hex.EncodeToString(sum[:]) != c.Tensors {
 		return nil, fmt.Errorf("%s is not the file that %s was written with: its SHA-256 differs", TensorFile, ConfigFile)
 	}
-	s := &Set{Facts: Facts{c.Arch, c.Weights, c.Layers, c.Heads, c.KVHeads, c.Dim, c.Causal}, Block: c.Block, Mode: c.Mode, Beyond: c.Beyond,
-		Select: c.Select, Source: c.Source, Quality: c.Quality, Serve: c.Serve, Reason: c.Reason}
+	s := &Set{
+		Facts: Facts{c.Arch, c.Weights, c.Layers, c.Heads, c.KVHeads, c.Dim, c.Causal},
+		Block: c.Block, Mode: c.Mode, Beyond: c.Beyond, Select: c.Select, Source: c.Source,
+		Quality: c.Quality, Serve: c.Serve, Reason: c.Reason,
+	}
 	if err := s.Facts.validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", ConfigFile, err)
 	}
 	if len(c.Buckets) > maxBuckets || !slices.Contains([]int{16, 32, 64, 128}, c.Block) {
-		return nil, fmt.Errorf("%s: %d buckets, blocks of %d", ConfigFile, len(c.Buckets), c.Block)
+		return nil, fmt.Errorf("%s: %d buckets or blocks of %d are out of range", ConfigFile, len(c.Buckets), c.Block)
 	}
 	file, err := safetensors.New(TensorFile, bytes.NewReader(tensors), int64(len(tensors)))
 	if err != nil {
@@ -150,7 +154,7 @@ func parseConfig(text []byte) (*config, error) {
 	}
 	var format string
 	if json.Unmarshal(keys["format"], &format) != nil || format != Format {
-		return nil, fmt.Errorf("its format is %s, want %q", cut(keys["format"]), Format)
+		return nil, fmt.Errorf("its format is %s but must be %q", cut(keys["format"]), Format)
 	}
 	var c config
 	if err := json.Unmarshal(text, &c); err != nil {
@@ -164,18 +168,18 @@ func parseConfig(text []byte) (*config, error) {
 		return nil, err
 	}
 	if c.Buckets == nil {
-		return nil, errors.New("no buckets")
+		return nil, errors.New("it has no buckets")
 	}
 	return &c, nil
 }
 
-// sameKeys compares the keys of an object, and of the objects in it, with those
-// that it is written with: the decoder takes "Format" for "format", and an absent
-// number for zero.
+// sameKeys compares the keys of an object, and of the objects in it, with the keys
+// that Write gives. Without it the decoder would accept "Format" for "format", and a
+// missing number as zero.
 func sameKeys(path string, text, written json.RawMessage) error {
 	var has, want map[string]json.RawMessage
 	if json.Unmarshal(written, &want) != nil || want == nil {
-		return nil // no object
+		return nil // the value is no object
 	}
 	if err := json.Unmarshal(text, &has); err != nil {
 		return err
@@ -183,7 +187,7 @@ func sameKeys(path string, text, written json.RawMessage) error {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		part, ok := has[key]
 		if !ok {
-			return fmt.Errorf("no key %q", path+key)
+			return fmt.Errorf("key %q is missing", path+key)
 		}
 		if err := sameKeys(path+key+".", part, want[key]); err != nil {
 			return err
@@ -191,7 +195,7 @@ func sameKeys(path string, text, written json.RawMessage) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(has)) {
 		if _, ok := want[key]; !ok {
-			return fmt.Errorf("unknown key %q", path+key)
+			return fmt.Errorf("key %q is unknown", path+key)
 		}
 	}
 	return nil

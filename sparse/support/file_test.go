@@ -179,26 +179,26 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{"nothing", nil, "sparse_config.json"},
-		{"format", edit("format", "fsm/2"), `want "fsm/1"`},
-		{"absent key", edit("block", nil), `no key "block"`},
-		{"unknown key", edit("blok", 1), `unknown key "blok"`},
-		{"other case", edit("Block", 1), `unknown key "Block"`},
-		{"unknown inside", edit("selector", map[string]any{"name": "mass", "sparsity": 0, "seed": 0, "temperature": 1}), `unknown key "selector.temperature"`},
-		{"absent inside", edit("selector", map[string]any{"name": "mass", "sparsity": 0}), `no key "selector.seed"`},
-		{"other case inside", edit("calibration", map[string]any{"sha256": "", "Sequences": 1, "tokens": 1}), `no key "calibration.sequences"`},
+		{"format", edit("format", "fsm/2"), `must be "fsm/1"`},
+		{"absent key", edit("block", nil), `key "block" is missing`},
+		{"unknown key", edit("blok", 1), `key "blok" is unknown`},
+		{"other case", edit("Block", 1), `key "Block" is unknown`},
+		{"unknown inside", edit("selector", map[string]any{"name": "mass", "sparsity": 0, "seed": 0, "temperature": 1}), `key "selector.temperature" is unknown`},
+		{"absent inside", edit("selector", map[string]any{"name": "mass", "sparsity": 0}), `key "selector.seed" is missing`},
+		{"other case inside", edit("calibration", map[string]any{"sha256": "", "Sequences": 1, "tokens": 1}), `key "calibration.sequences" is missing`},
 		{"type", edit("layers", "two"), "layers"},
 		{"hash", edit("support_sha256", "00"), "SHA-256 differs"},
 		{"layers", edit("layers", 3), "layout_of"},
 		{"heads", edit("kv_heads", 1<<40), "key heads"},
 		{"block", edit("block", 48), "blocks of 48"},
-		{"bucket", edit("buckets", []int{1 << 30}), "bucket of length"},
+		{"bucket", edit("buckets", []int{1 << 30}), "the length of a bucket"},
 		{"other bucket", edit("buckets", []int{96}), "row_ptr"},
 		{"not causal", edit("causal", false), "full"},
 		{"mode", edit("mode", "anchor"), "anchor"},
 		{"serve", edit("serve", "perhaps"), "serve"},
-		{"selector", edit("selector", map[string]any{"name": "best", "sparsity": 0, "seed": 0}), `selector "best"`},
-		{"sparsity", edit("selector", map[string]any{"name": "mass", "sparsity": 1, "seed": 0}), "sparsity 1"},
-		{"beyond", edit("beyond", map[string]any{"sink": 0, "local": 0, "stride": 0}), "local at least 1"},
+		{"selector", edit("selector", map[string]any{"name": "best", "sparsity": 0, "seed": 0}), `selector is "best"`},
+		{"sparsity", edit("selector", map[string]any{"name": "mass", "sparsity": 1, "seed": 0}), "sparsity is 1"},
+		{"beyond", edit("beyond", map[string]any{"sink": 0, "local": 0, "stride": 0}), "local must be at least 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse(c.text, tensors)
@@ -234,7 +234,7 @@ func TestParseWantsEveryTensorOnceAndNoOther(t *testing.T) {
 		}, "cert.mass_p01"},
 		{"anchors of three dimensions", func(a []safetensors.Array) []safetensors.Array {
 			return append(a, safetensors.Array{Name: "anchors", Shape: []int{2, 2, 1}, Data: make([]float32, 4)})
-		}, "anchors: shape [2 2 1]"},
+		}, "anchors: the shape [2 2 1]"},
 		{"anchors", func(a []safetensors.Array) []safetensors.Array {
 			return append(a, safetensors.Array{Name: "anchors", Shape: []int{2, 2, 1, 5}, Data: make([]float32, 20)})
 		}, "anchors"},

@@ -5,47 +5,48 @@ import (
 	"slices"
 )
 
-// The kinds of a block of a Layout.
+// Kinds of an entry of a Layout.
 const (
-	Full   uint8 = iota // every query of the block reads every key of it
-	Edge                // cut by causality or by the end of the sequence: positions decide
-	Masked              // Bits say, and positions cut further
+	Full   uint8 = iota // every query of the block reads every key of the block
+	Edge                // causality or the end of the sequence cut the block: positions decide
+	Masked              // Bits select keys for each query, and positions cut further
 )
 
 // MaxBlocks is the largest number of rows or columns of a layout: sequences of
 // a million keys in blocks of 16.
 const MaxBlocks = 1 << 16
 
-// Layout says which blocks of keys every block of queries reads: block CSR. It
-// is not changed once it has been made, and may be read by several goroutines.
+// Layout lists the blocks of keys that every block of queries reads, in compressed
+// sparse rows of blocks. A Layout must not change after it is made; several
+// goroutines may then read it at once.
 //
-// A layout serves every sequence of at most Cols*Block keys by its first rows
-// and columns (Prefix), except one with an Order, which serves len(Order) keys.
+// The first rows and columns of a layout serve every sequence of at most Cols*Block
+// keys (Prefix). A layout with an Order serves sequences of len(Order) keys only.
 type Layout struct {
 	Block      int      // queries of a row block and keys of a column block: 16, 32, 64 or 128
 	Rows, Cols int      // numbers of blocks
-	RowPtr     []int32  // [Rows+1]
-	Col        []int32  // [entries], ascending within a row
-	Kind       []uint8  // [entries]: Full, Edge or Masked
-	Bits       []uint64 // of the Masked entries in order, Block*Block bits each, row-major, lowest bit first
-	Order      []int32  // nil, or the keys in the order of the columns: column block c holds keys Order[c*Block:(c+1)*Block]
+	RowPtr     []int32  // [Rows+1] entries of row r are RowPtr[r] to RowPtr[r+1]-1
+	Col        []int32  // [entries] column block, ascending within a row
+	Kind       []uint8  // [entries] Full, Edge or Masked
+	Bits       []uint64 // [masked entries][Block*Block bits], row-major, lowest bit first
+	Order      []int32  // keys in the order of the columns: column block c holds Order[c*Block:(c+1)*Block]; nil if in their own order
 }
 
-// Words is the number of words of a Masked entry's bits.
+// Words returns the number of words of the bits of a Masked entry: Block²/64.
 func (l *Layout) Words() int { return l.Block * l.Block / 64 }
 
-// Row returns the columns that row r reads, and their kinds: views.
+// Row returns the columns that row r reads, and their kinds. Both are views.
 func (l *Layout) Row(r int) (cols []int32, kinds []uint8) {
 	lo, hi := l.RowPtr[r], l.RowPtr[r+1]
 	return l.Col[lo:hi], l.Kind[lo:hi]
 }
 
-// Validate returns what is wrong with a layout, nil if nothing is: sizes out of
-// bounds, columns out of range or order, a row without a block, a Full block
-// where positions must decide, bits too many or too few, an Order that is no
-// permutation. A causal layout has no block above the diagonal and every block
-// on it, with every query's own key, and no Order, which would mix times. In
-// any layout every query is left at least one key. Cost: O(entries + bits).
+// Validate returns an error for the first fault of a layout: a size out of bounds,
+// a column out of range or order, a row without a block, a Full block that
+// positions cut, too many or too few bits, an Order that is no permutation, or a
+// query without a key. A causal layout must have no block above the diagonal, every
+// block on the diagonal with every query's own key, and no Order, because queries
+// would then read later keys. Cost: O(entries + bits).
 func (l *Layout) Validate(causal bool) error {
 	if err := l.validateSizes(causal); err != nil {
 		return err
@@ -68,7 +69,7 @@ func (l *Layout) Validate(causal bool) error {
 				return fmt.Errorf("query block %d reads key block %d, which lies after it", r, c)
 			}
 			if kinds[i] == Full && (causal && int(c) == r || (int(c)+1)*l.Block > l.keys()) {
-				return fmt.Errorf("query block %d: key block %d is cut by positions but called full", r, c)
+				return fmt.Errorf("query block %d: key block %d is cut by positions but its kind is full", r, c)
 			}
 			whole = whole || kinds[i] != Masked
 		}
@@ -86,23 +87,23 @@ func (l *Layout) Validate(causal bool) error {
 
 func (l *Layout) validateSizes(causal bool) error {
 	if !slices.Contains([]int{16, 32, 64, 128}, l.Block) {
-		return fmt.Errorf("blocks of %d: want 16, 32, 64 or 128", l.Block)
+		return fmt.Errorf("the block is %d but must be 16, 32, 64 or 128", l.Block)
 	}
 	if l.Rows <= 0 || l.Cols <= 0 || l.Rows > MaxBlocks || l.Cols > MaxBlocks {
-		return fmt.Errorf("%d x %d blocks: want 1 to %d", l.Rows, l.Cols, MaxBlocks)
+		return fmt.Errorf("the layout has %d x %d blocks, but both must be 1 to %d", l.Rows, l.Cols, MaxBlocks)
 	}
 	if causal && l.Rows != l.Cols {
-		return fmt.Errorf("%d x %d blocks: a causal layout is square", l.Rows, l.Cols)
+		return fmt.Errorf("the layout has %d x %d blocks, but a causal layout is square", l.Rows, l.Cols)
 	}
 	if causal && l.Order != nil {
-		return fmt.Errorf("a causal layout with an order of its own, which would mix times")
+		return fmt.Errorf("a causal layout has an order of keys, with which queries would read later keys")
 	}
 	if len(l.RowPtr) != l.Rows+1 || l.RowPtr[0] != 0 || int(l.RowPtr[l.Rows]) != len(l.Col) || len(l.Kind) != len(l.Col) {
-		return fmt.Errorf("row pointers, columns and kinds do not fit one another")
+		return fmt.Errorf("row pointers, columns and kinds do not fit together")
 	}
 	for r := range l.Rows {
 		if l.RowPtr[r+1] < l.RowPtr[r] {
-			return fmt.Errorf("row pointer %d falls", r+1)
+			return fmt.Errorf("row pointer %d is less than the one before it", r+1)
 		}
 	}
 	masked := 0
@@ -115,13 +116,14 @@ func (l *Layout) validateSizes(causal bool) error {
 		}
 	}
 	if len(l.Bits) != masked*l.Words() {
-		return fmt.Errorf("%d words of bits for %d masked blocks: want %d", len(l.Bits), masked, masked*l.Words())
+		return fmt.Errorf("%d masked blocks have %d words of bits but must have %d", masked, len(l.Bits), masked*l.Words())
 	}
 	return nil
 }
 
-// validateBits looks at the n Masked entries of row r, which start at the
-// first-th of the layout.
+// validateBits checks the n Masked entries of row r, of which the first is number
+// first of the layout's Masked entries. whole is true if the row has an entry of
+// another kind.
 func (l *Layout) validateBits(r, first, n int, whole, causal bool) error {
 	if n == 0 || whole && !causal {
 		return nil
@@ -141,9 +143,9 @@ func (l *Layout) validateBits(r, first, n int, whole, causal bool) error {
 	return nil
 }
 
-// keyless returns the first query of row r whose Masked blocks, which begin with
-// the first-th of the layout, give it none of the first n keys of the layout's
-// order; -1: every query has one, or another kind of block gives all of them some.
+// keyless returns the first query of row r that reads none of the first n keys of
+// the layout's order, or -1 if every query reads one. The row's first Masked entry
+// is number first of the layout's.
 func (l *Layout) keyless(r, first, n int) int {
 	cols, kinds := l.Row(r)
 	for q := range l.Block {
@@ -177,7 +179,7 @@ func (l *Layout) validateOrder() error {
 		return nil
 	}
 	if n := len(l.Order); n > l.Cols*l.Block || n <= (l.Cols-1)*l.Block {
-		return fmt.Errorf("an order of %d keys for %d blocks of %d", n, l.Cols, l.Block)
+		return fmt.Errorf("the order has %d keys, which are not %d blocks of %d", n, l.Cols, l.Block)
 	}
 	seen := make([]bool, len(l.Order))
 	for _, k := range l.Order {
@@ -189,7 +191,7 @@ func (l *Layout) validateOrder() error {
 	return nil
 }
 
-// keys is the largest number of keys that the layout serves.
+// keys returns the largest number of keys that the layout serves.
 func (l *Layout) keys() int {
 	if l.Order != nil {
 		return len(l.Order)
@@ -197,8 +199,8 @@ func (l *Layout) keys() int {
 	return l.Cols * l.Block
 }
 
-// Sparsity is the share of blocks that are not read, of those that a dense
-// layout reads: 0 for a full one. Masked blocks count as read.
+// Sparsity returns 1 - (blocks read)/(blocks that a dense layout reads): 0 for a
+// full layout. Masked blocks count as read.
 func (l *Layout) Sparsity(causal bool) float64 {
 	all := l.Rows * l.Cols
 	if causal {
@@ -210,10 +212,10 @@ func (l *Layout) Sparsity(causal bool) float64 {
 	return 1 - float64(len(l.Col))/float64(all)
 }
 
-// Prefix returns the layout of the first n keys and queries: l itself where it
-// fits exactly. It shares memory with l where it can. nil: l does not serve n,
-// since it has too few columns, an order of another length, or a query of the
-// prefix that reads no key of the prefix.
+// Prefix returns the layout of the first n keys and queries; it is l itself if n is
+// the length of l. Prefix returns nil if l does not serve n: if it has too few
+// columns, an Order of another length, or a query that would read no key. Cost:
+// O(entries + bits) and memory for the result.
 func (l *Layout) Prefix(n int) *Layout {
 	blocks := (n + l.Block - 1) / l.Block
 	switch {
@@ -254,10 +256,11 @@ func (l *Layout) Prefix(n int) *Layout {
 	return p
 }
 
-// Equal says whether two layouts are the same, number by number.
+// Equal reports whether all fields of two layouts are equal.
 func (l *Layout) Equal(m *Layout) bool {
-	return l.Block == m.Block && l.Rows == m.Rows && l.Cols == m.Cols && slices.Equal(l.RowPtr, m.RowPtr) && slices.Equal(l.Col, m.Col) &&
-		slices.Equal(l.Kind, m.Kind) && slices.Equal(l.Bits, m.Bits) && slices.Equal(l.Order, m.Order) && (l.Order == nil) == (m.Order == nil)
+	return l.Block == m.Block && l.Rows == m.Rows && l.Cols == m.Cols &&
+		slices.Equal(l.RowPtr, m.RowPtr) && slices.Equal(l.Col, m.Col) && slices.Equal(l.Kind, m.Kind) &&
+		slices.Equal(l.Bits, m.Bits) && slices.Equal(l.Order, m.Order) && (l.Order == nil) == (m.Order == nil)
 }
 
 func count(kinds []uint8, kind uint8) int {
@@ -270,8 +273,8 @@ func count(kinds []uint8, kind uint8) int {
 	return n
 }
 
-// AppendKeys appends the keys that a query of a sequence of n tokens reads, in
-// the order of the columns. A query beyond the layout's rows reads none.
+// AppendKeys appends to dst the keys that a query of a sequence of n tokens reads,
+// in the order of the columns. A query beyond the layout's rows reads none.
 func (l *Layout) AppendKeys(dst []int32, query, n int, causal bool) []int32 {
 	r, q := query/l.Block, query%l.Block
 	if r >= l.Rows {

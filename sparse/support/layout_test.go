@@ -82,7 +82,7 @@ func TestPrefixReadsWhatTheLayoutReads(t *testing.T) {
 		}
 		for i, k := range p.Kind {
 			if k == Full && l.Order == nil && (int(p.Col[i])+1)*16 > n {
-				t.Fatalf("entry %d of the prefix of %d is called full", i, n)
+				t.Fatalf("entry %d of the prefix of %d is kind is full", i, n)
 			}
 		}
 	})
@@ -186,12 +186,12 @@ func TestValidateFindsEveryFault(t *testing.T) {
 		breaks func(l *Layout)
 		want   string
 	}{
-		{"block", false, func(l *Layout) { l.Block = 17 }, "blocks of 17"},
-		{"no rows", false, func(l *Layout) { l.Rows = 0 }, "want 1 to"},
-		{"huge", false, func(l *Layout) { l.Cols = MaxBlocks + 1 }, "want 1 to"},
+		{"block", false, func(l *Layout) { l.Block = 17 }, "block is 17"},
+		{"no rows", false, func(l *Layout) { l.Rows = 0 }, "must be 1 to"},
+		{"huge", false, func(l *Layout) { l.Cols = MaxBlocks + 1 }, "must be 1 to"},
 		{"not square", true, func(l *Layout) { l.Cols++ }, "square"},
 		{"pointers", false, func(l *Layout) { l.RowPtr = l.RowPtr[1:] }, "do not fit"},
-		{"pointers fall", false, func(l *Layout) { l.RowPtr[1], l.RowPtr[2] = l.RowPtr[2], l.RowPtr[1] }, "falls"},
+		{"pointers fall", false, func(l *Layout) { l.RowPtr[1], l.RowPtr[2] = l.RowPtr[2], l.RowPtr[1] }, "less than the one before"},
 		{"kinds", false, func(l *Layout) { l.Kind = l.Kind[1:] }, "do not fit"},
 		{"kind", false, func(l *Layout) { l.Kind[0] = 3 }, "does not exist"},
 		{"column below", false, func(l *Layout) { l.Col[0] = -1 }, "out of range"},
@@ -199,14 +199,14 @@ func TestValidateFindsEveryFault(t *testing.T) {
 		{"columns fall", false, func(l *Layout) { l.Col[0], l.Col[1] = 1, 0 }, "order"},
 		{"empty row", false, func(l *Layout) { l.RowPtr[1] = 0 }, "reads no key block"},
 		{"future", true, func(l *Layout) { l.Col[0] = 1 }, "after it"},
-		{"full diagonal", true, func(l *Layout) { l.Kind[0] = Full }, "called full"},
+		{"full diagonal", true, func(l *Layout) { l.Kind[0] = Full }, "kind is full"},
 		{"no diagonal", true, func(l *Layout) { *l = *New(64, 16, true, func(int) []int32 { return []int32{0} }) }, "own keys"},
 		{"bits", false, func(l *Layout) { l.Bits = make([]uint64, 4) }, "words of bits"},
 		{"bits missing", false, func(l *Layout) { l.Kind[0] = Masked }, "words of bits"},
 		{"own bit", true, func(l *Layout) { l.Kind[0], l.Bits = Masked, make([]uint64, 4) }, "its own key"},
 		{"no bit", false, func(l *Layout) { diagonalBits(l); clear(l.Bits[8:9]) }, "reads no key"},
-		{"order causal", true, func(l *Layout) { l.Order = []int32{0} }, "mix times"},
-		{"order short", false, func(l *Layout) { l.Order = []int32{0} }, "an order of 1"},
+		{"order causal", true, func(l *Layout) { l.Order = []int32{0} }, "read later keys"},
+		{"order short", false, func(l *Layout) { l.Order = []int32{0} }, "order has 1 keys"},
 		{"order twice", false, func(l *Layout) { l.Order = make([]int32, 64) }, "permutation"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -32,7 +32,7 @@ var certNames = [7]string{"mass_mean", "mass_p01", "mass_min", "error", "bound",
 
 func bucketName(b int, part string) string { return fmt.Sprintf("bucket.%d.%s", b, part) }
 
-// arrays are the tensors of the set, which is valid.
+// arrays returns the tensors of the set, which must be valid.
 func (s *Set) arrays() []safetensors.Array {
 	var of []int32
 	var arrays []safetensors.Array
@@ -84,7 +84,7 @@ func (s *Set) arrays() []safetensors.Array {
 	return arrays
 }
 
-// reader takes tensors from a file, each once.
+// reader reads tensors from a file and records which it has read.
 type reader struct {
 	file *safetensors.File
 	set  *Set
@@ -99,7 +99,7 @@ func (r *reader) read(lengths []int) error {
 	}
 	for b, length := range lengths {
 		if length <= 0 || length > maxLength {
-			return fmt.Errorf("bucket of length %d: want 1 to %d", length, maxLength)
+			return fmt.Errorf("the length of a bucket is %d but must be 1 to %d", length, maxLength)
 		}
 		bucket := Bucket{Length: length, Of: of[b*s.Layers*s.KVHeads:][:s.Layers*s.KVHeads]}
 		if err := r.readBucket(b, &bucket); err != nil {
@@ -112,7 +112,7 @@ func (r *reader) read(lengths []int) error {
 	}
 	if t, ok := r.file.Lookup("anchors"); ok {
 		if len(t.Shape) != 4 || t.Shape[2] <= 0 || t.Shape[2] > maxAnchors {
-			return fmt.Errorf("anchors: shape %v", t.Shape)
+			return fmt.Errorf("anchors: the shape %v does not fit", t.Shape)
 		}
 		a := &Anchors{K: t.Shape[2]}
 		if a.Data, err = r.floats("anchors", s.Layers, s.KVHeads, a.K, s.Dim); err != nil {
@@ -126,7 +126,7 @@ func (r *reader) read(lengths []int) error {
 		}
 	}
 	if m := r.file.Metadata(); len(m) != 1 || m["format"] != Format {
-		return fmt.Errorf("its metadata are %v, want the format %s alone", m, Format)
+		return fmt.Errorf("its metadata are %v but must be the format %s alone", m, Format)
 	}
 	return nil
 }
@@ -134,11 +134,11 @@ func (r *reader) read(lengths []int) error {
 func (r *reader) readBucket(b int, bucket *Bucket) error {
 	t, ok := r.file.Lookup(bucketName(b, "row_ptr"))
 	if !ok {
-		return nil // all heads dense: Validate finds a layout that is named and absent
+		return nil // all heads are dense, or else Validate finds the missing layout
 	}
 	s, blocks := r.set, Blocks(bucket.Length, r.set.Block)
 	if len(t.Shape) != 2 || t.Shape[0] <= 0 || t.Shape[0] > len(bucket.Of) {
-		return fmt.Errorf("%s: shape %v", t.Name, t.Shape)
+		return fmt.Errorf("%s: the shape %v does not fit", t.Name, t.Shape)
 	}
 	n := t.Shape[0]
 	rowPtr, err := r.ints(t.Name, n, blocks+1)
@@ -169,14 +169,15 @@ func (r *reader) readBucket(b int, bucket *Bucket) error {
 	return bucket.cut(s.Block, blocks, rowPtr, col, kind, bits, order)
 }
 
-// cut makes layouts of a bucket's tensors.
+// cut makes the layouts of a bucket from its tensors.
 func (b *Bucket) cut(block, blocks int, rowPtr, col []int32, kind, bits []uint8, order []int32) error {
 	at, word := int32(0), block*block/8
 	for i := range len(rowPtr) / (blocks + 1) {
 		ptr := rowPtr[i*(blocks+1):][:blocks+1]
 		end := ptr[blocks]
 		if ptr[0] != at || end < at || int(end) > len(col) {
-			return fmt.Errorf("row pointers of layout %d run from %d to %d: want from %d on, of %d entries", i, ptr[0], end, at, len(col))
+			return fmt.Errorf("row pointers of layout %d run from %d to %d but must run from %d on, within %d entries",
+				i, ptr[0], end, at, len(col))
 		}
 		l := &Layout{Block: block, Rows: blocks, Cols: blocks, Col: col[at:end:end], Kind: kind[at:end:end], RowPtr: slices.Clone(ptr)}
 		for j := range l.RowPtr {
@@ -195,7 +196,7 @@ func (b *Bucket) cut(block, blocks int, rowPtr, col []int32, kind, bits []uint8,
 		at = end
 	}
 	if int(at) != len(col) {
-		return fmt.Errorf("%d entries, and row pointers for %d", len(col), at)
+		return fmt.Errorf("there are %d entries, and row pointers for %d", len(col), at)
 	}
 	return nil
 }
@@ -219,7 +220,7 @@ func (r *reader) readCerts() error {
 	return nil
 }
 
-// length is the number of values of a tensor, 0 if it is absent.
+// length returns the number of values of a tensor, or 0 if it is absent.
 func (r *reader) length(name string) int {
 	t, ok := r.file.Lookup(name)
 	if !ok {
@@ -228,14 +229,15 @@ func (r *reader) length(name string) int {
 	return t.Len()
 }
 
-// take finds a tensor and compares its type and shape.
+// take returns a tensor. It is an error if the tensor is missing or has another
+// type or shape.
 func (r *reader) take(name string, dtype safetensors.DType, shape []int) (safetensors.Tensor, error) {
 	t, ok := r.file.Lookup(name)
 	switch {
 	case !ok:
-		return t, fmt.Errorf("no tensor %s", name)
+		return t, fmt.Errorf("tensor %s is missing", name)
 	case t.DType != dtype || !slices.Equal(t.Shape, shape):
-		return t, fmt.Errorf("tensor %s is %s %v, want %s %v", name, t.DType, t.Shape, dtype, shape)
+		return t, fmt.Errorf("tensor %s is %s %v but must be %s %v", name, t.DType, t.Shape, dtype, shape)
 	}
 	r.seen[name] = true
 	return t, nil
@@ -312,7 +314,7 @@ func (s *Set) SHA256() (string, error) {
 		for _, x := range s.Anchors.Data {
 			h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)))
 		}
-		// How many blocks a row reads is no layout's; here it decides about rows.
+		// Without layouts, the sparsity decides how many blocks a row reads.
 		h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(s.Select.Sparsity)))
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
