@@ -14,18 +14,18 @@ import (
 	"entropipe/sparse/kern"
 )
 
-// Tolerance bounds the difference to package kern of a number of a result, with
-// values up to 1; for larger ones it grows in proportion.
+// Tolerance bounds the difference of a number of a result from package kern's, for
+// values up to 1. For larger values it grows in proportion.
 const Tolerance = 1e-4
 
-// ErrAbsent means that there is no driver, or no GPU.
+// ErrAbsent reports that there is no driver or no GPU.
 var ErrAbsent = errors.New("cuda: no NVIDIA GPU was found")
 
 //go:generate python3 compile.py libnvrtc.so.12
 //go:embed attend.ptx
 var ptx string
 
-// Device is one GPU. Its methods are for one goroutine at a time; Close ends it.
+// Device is one GPU. It serves one goroutine at a time. The owner must call Close.
 type Device struct {
 	driver  driver
 	name    string
@@ -33,18 +33,18 @@ type Device struct {
 	context uintptr
 	module  uintptr
 	attend  uintptr
-	memory  []block // of earlier jobs, by slot
+	memory  []block // [slots] memory of earlier jobs
 	host    jobs
 }
 
-// block is memory of the GPU.
+// block is a piece of GPU memory.
 type block struct {
 	at   uint64
 	size int
 }
 
-// driver is what is used of the driver's library. Every call returns a status, 0
-// for success.
+// driver holds the functions of the driver's library that this package calls. Every
+// call returns a status, 0 for success.
 type driver struct {
 	init        func(flags uint32) int32
 	count       func(n *int32) int32
@@ -65,9 +65,9 @@ type driver struct {
 	errorName   func(status int32, name **byte) int32
 }
 
-// Open finds the first GPU. The library is that of the driver, or the file
-// named: "" looks for libcuda.so.1. The error is ErrAbsent where there is no
-// driver or no GPU, else it says which step failed.
+// Open opens the first GPU. library is the file of the driver's library; "" means
+// libcuda.so.1. Open returns ErrAbsent if there is no driver or no GPU; other errors
+// name the step that failed.
 func Open(library string) (*Device, error) {
 	missing := library == ""
 	if missing {
@@ -98,7 +98,7 @@ func Open(library string) (*Device, error) {
 	return d, nil
 }
 
-// bind looks the functions up; a library that lacks one is no driver of use.
+// bind looks up the functions. It returns an error if the library lacks one.
 func (d *driver) bind(handle uintptr) error {
 	for name, f := range map[string]any{
 		"cuInit": &d.init, "cuDeviceGetCount": &d.count, "cuDeviceGet": &d.get, "cuDeviceGetName": &d.deviceName,
@@ -118,7 +118,7 @@ func (d *driver) bind(handle uintptr) error {
 
 // begin makes the context and has the driver translate the kernel.
 func (d *Device) begin() error {
-	runtime.LockOSThread() // a context is current on a thread
+	runtime.LockOSThread() // a context is bound to a thread
 	defer runtime.UnlockOSThread()
 	if err := d.check("cuDeviceGet", d.driver.get(&d.handle, 0)); err != nil {
 		return err
@@ -141,10 +141,11 @@ func (d *Device) begin() error {
 	return d.check("cuModuleGetFunction", d.driver.function(&d.attend, d.module, &function[0]))
 }
 
-// Name is the GPU's.
+// Name returns the name of the GPU.
 func (d *Device) Name() string { return d.name }
 
-// Close gives the memory and the context back.
+// Close frees the GPU memory and the context. The Device must not be used
+// afterwards.
 func (d *Device) Close() {
 	if d.context == 0 {
 		return
@@ -164,7 +165,7 @@ func (d *Device) Close() {
 	d.memory, d.context, d.module = nil, 0, 0
 }
 
-// check turns a status into an error.
+// check returns an error for a status other than success.
 func (d *Device) check(call string, status int32) error {
 	if status == 0 {
 		return nil
@@ -176,7 +177,7 @@ func (d *Device) check(call string, status int32) error {
 	return fmt.Errorf("cuda: %s: error %d", call, status)
 }
 
-// text is a string that ends with a zero byte.
+// text returns the string that ends at the first zero byte.
 func text(p *byte) string {
 	n := 0
 	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
@@ -185,10 +186,10 @@ func text(p *byte) string {
 	return string(unsafe.Slice(p, n))
 }
 
-// Attend computes the jobs as kern.Scratch.Attend does, one after the other on
-// the GPU. It fails when the GPU does, when a head is wider than 256, and for what
-// is the processor's alone, jobs whose keys lie in pages or that want sums of
-// weights (Paged, LogSums); then the results are without meaning.
+// Attend computes the jobs as kern.Scratch.Attend does, one after the other, on the
+// GPU. It returns an error if the GPU fails, if Dim is above 256, or if a job has
+// Paged or LogSums, which only the processor supports. After an error the results
+// are undefined.
 func (d *Device) Attend(jobs []kern.Job) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

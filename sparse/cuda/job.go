@@ -12,7 +12,7 @@ import (
 	"entropipe/sparse/support"
 )
 
-// How the kernel is cut: as in attend.cu.
+// Sizes of the kernel's blocks, equal to those in attend.cu.
 const (
 	warps   = 8
 	threads = 32 * warps
@@ -31,8 +31,8 @@ type kernelJob struct {
 	scale                                float32
 }
 
-// jobs is the host's side of a job: matrices without gaps, and all layouts one
-// after the other.
+// jobs holds a job in the form that is copied to the GPU: matrices without gaps, and
+// all layouts one after the other.
 type jobs struct {
 	q, k, v, out      []float32
 	layout            []int32
@@ -111,7 +111,7 @@ func (d *Device) send(slot int, to *uint64, from unsafe.Pointer, size int) (err 
 	return d.check("cuMemcpyHtoD", d.driver.toDevice(*to, from, uintptr(size)))
 }
 
-// reserve returns memory of at least that size; a slot keeps its own.
+// reserve returns the memory of a slot, enlarged to at least size bytes.
 func (d *Device) reserve(slot, size int) (uint64, error) {
 	for len(d.memory) <= slot {
 		d.memory = append(d.memory, block{})
@@ -134,7 +134,7 @@ func (d *Device) reserve(slot, size int) (uint64, error) {
 
 func pointer[T any](v []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(v)) }
 
-// fill copies a job; a layout that several heads share is there once.
+// fill copies a job. A layout that several heads share is copied once.
 func (h *jobs) fill(j *kern.Job) {
 	h.q, h.k, h.v = packed(h.q[:0], j.Q), packed(h.k[:0], j.K), packed(h.v[:0], j.V)
 	h.out = append(h.out[:0], make([]float32, j.Out.Rows*j.Out.Cols)...)

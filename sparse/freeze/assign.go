@@ -6,8 +6,8 @@ import (
 	"entropipe/sparse/model"
 )
 
-// group is the sets of anchors of one head, side by side: one product compares
-// keys with all of them.
+// group holds the sets of anchors of one head side by side, so that one product
+// compares keys with all of them.
 type group struct {
 	sets    []*cluster
 	measure measure
@@ -24,8 +24,9 @@ func newGroup(sets []*cluster) *group {
 	return g
 }
 
-// assign runs the inputs again and averages assignments and cluster attention
-// by position. It returns how many inputs have each position, by bucket.
+// assign runs the calibration inputs again and sums assignments and the attention to
+// clusters by position. It returns, for each bucket, the number of inputs that have
+// each position.
 func (f *run) assign(clusters [][]*cluster) ([][]int, error) {
 	rows := make([][]int, len(f.buckets))
 	for b, n := range f.buckets {
@@ -45,7 +46,7 @@ func (f *run) assign(clusters [][]*cluster) ([][]int, error) {
 			mat.Share(j.KVHeads, f.o.Workers, func(kv, who int) {
 				g := groups[layer*j.KVHeads+kv]
 				g.addKeys(&desks[who], j, kv, b)
-				for h := kv * j.Heads / j.KVHeads; f.o.Select == Entropy && h < (kv+1)*j.Heads/j.KVHeads; h++ {
+				for h := kv * j.Heads / j.KVHeads; h < (kv+1)*j.Heads/j.KVHeads && f.o.Select == Entropy; h++ {
 					g.addQueries(&desks[who], j, h, b, f.o.Block)
 				}
 			})
@@ -61,11 +62,14 @@ func (f *run) assign(clusters [][]*cluster) ([][]int, error) {
 
 // desk is the memory of one goroutine.
 type desk struct {
-	keys, members mat.Weights // of the head at hand: transposed keys, and p
-	p, w, a       []float32   // assignments [keys][sets*k]; of a block of queries weights, and mass of clusters
+	keys, members mat.Weights // packed transposed keys of the current head, and packed p
+	p             []float32   // [keys][sets*k] assignments of keys to anchors
+	w             []float32   // [queries of a block][keys] weights
+	a             []float32   // [queries of a block][sets*k] mass that queries give to clusters
 }
 
-// grown returns a matrix in the memory of v, whatever was there.
+// grown returns a matrix with undefined contents in the memory of v, which it extends
+// if necessary.
 func grown(v *[]float32, rows, cols int) mat.Matrix {
 	if len(*v) < rows*cols {
 		*v = make([]float32, rows*cols)
@@ -73,8 +77,8 @@ func grown(v *[]float32, rows, cols int) mat.Matrix {
 	return mat.Of(rows, cols, *v)
 }
 
-// addKeys takes one input's keys of a head, and leaves their soft assignments
-// and the packed keys on the desk.
+// addKeys adds the soft assignments of one input's keys of a head to the sums. It
+// leaves the packed assignments and the packed keys in d for addQueries.
 func (g *group) addKeys(d *desk, j *kern.Job, kv, b int) {
 	k := g.sets[0].anchors.Rows
 	keys := j.K.Columns(kv*j.Dim, (kv+1)*j.Dim)
@@ -93,8 +97,8 @@ func (g *group) addKeys(d *desk, j *kern.Job, kv, b int) {
 	d.members.Pack(p)
 }
 
-// addQueries takes what the queries of head h give to the clusters: weights
-// times assignments, a block of queries at a time.
+// addQueries adds the mass that the queries of head h give to the clusters, weights
+// times assignments, one block of queries at a time.
 func (g *group) addQueries(d *desk, j *kern.Job, h, b, block int) {
 	k := g.sets[0].anchors.Rows
 	queries := j.Q.Columns(h*j.Dim, (h+1)*j.Dim)

@@ -9,11 +9,11 @@ import (
 	"entropipe/sparse/support"
 )
 
-// capture averages the block mass of one bucket's inputs.
+// capture averages the block mass over the inputs of one bucket.
 type capture struct {
 	block, blocks, group int
-	sums                 [][]float64 // [layer*kv heads+head][blocks][blocks]: over inputs and the head's queries
-	rows                 []int       // [blocks]: inputs that have the block of queries
+	sums                 [][]float64 // [layer*kv heads+head][blocks][blocks] sums over inputs and query heads
+	rows                 []int       // [blocks] number of inputs that have the block of queries
 }
 
 func (f *run) newCapture(bucket int) *capture {
@@ -26,8 +26,8 @@ func (f *run) newCapture(bucket int) *capture {
 	return c
 }
 
-// add adds the attention of a layer in one input, whose keys may have been
-// sorted. Every head is one goroutine's, so sums are taken in the inputs' order.
+// add adds the attention of a layer for one input, whose keys may be sorted. One
+// goroutine handles a head, so that sums are taken in the order of the inputs.
 func (c *capture) add(layer int, j *kern.Job, workers int) {
 	blocks := support.Blocks(j.Q.Rows, c.block)
 	if layer == 0 {
@@ -49,8 +49,8 @@ func (c *capture) add(layer int, j *kern.Job, workers int) {
 	})
 }
 
-// mean turns sums into the mean mass of a query's block row: every row of a
-// head sums to 1.
+// mean divides the sums, so that every row of a head is a mean of masses and sums to
+// 1. It returns an error if no input has the row.
 func (c *capture) mean(length int) error {
 	for r, n := range c.rows {
 		if n == 0 {
@@ -66,10 +66,12 @@ func (c *capture) mean(length int) error {
 }
 
 func tooShort(at, length int) error {
-	return fmt.Errorf("freeze: no input of the calibration reaches token %d, and a bucket has %d: take shorter buckets or longer inputs", at+1, length)
+	return fmt.Errorf("freeze: no input of the calibration reaches token %d, and a bucket has %d: use shorter buckets or longer inputs",
+		at+1, length)
 }
 
-// captureMass runs the calibration inputs once.
+// captureMass runs the calibration inputs once, and returns the mean block masses of
+// each bucket.
 func (f *run) captureMass() ([]*capture, error) {
 	var all []*capture
 	for b := range f.buckets {
@@ -91,7 +93,7 @@ func (f *run) captureMass() ([]*capture, error) {
 	return all, nil
 }
 
-// each runs the model densely on inputs lo to hi-1, with options of each.
+// each runs the model on inputs lo to hi-1, with options(i) for input i.
 func (f *run) each(step string, lo, hi int, options func(i int) model.Options) error {
 	for i := lo; i < hi; i++ {
 		f.progress(step, i-lo, hi-lo)

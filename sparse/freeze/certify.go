@@ -12,10 +12,11 @@ import (
 	"entropipe/sparse/support"
 )
 
-// bins of kept mass: the hundredth part is known to 1/bins.
+// bins is the number of bins of kept mass, and so the precision of its percentiles.
 const bins = 10000
 
-// account is what a head's queries kept and lost, in all inputs that judge.
+// account sums the kept mass and the errors of a head's queries, over all inputs
+// that judge.
 type account struct {
 	histogram          []int64
 	queries            int64
@@ -24,9 +25,9 @@ type account struct {
 	broken             bool // a number was not finite
 }
 
-// certify measures every head on the inputs that judge, each with the layout for
-// its length: on dense passes, so that each head is seen with what it was chosen
-// for.
+// certify sets s.Certs. It measures every head on the inputs that judge, with the
+// layout for each input's length, in dense passes, so that the inputs of a layer are
+// those for which its layout was chosen.
 func (f *run) certify(s *support.Set) error {
 	serve, err := newServing(s)
 	if err != nil {
@@ -54,14 +55,15 @@ func (f *run) certify(s *support.Set) error {
 	s.Certs = make([]support.Cert, len(accounts))
 	for i := range accounts {
 		if accounts[i].broken {
-			return fmt.Errorf("freeze: attention of layer %d, head %d: weights or values are not finite", i/f.c.Heads, i%f.c.Heads)
+			return fmt.Errorf("freeze: attention of layer %d, head %d: weights or values are not finite",
+				i/f.c.Heads, i%f.c.Heads)
 		}
 		s.Certs[i] = accounts[i].cert()
 	}
 	return nil
 }
 
-// serving is a set as it is applied, whatever it says of serving it.
+// serving applies a set, even if the set recommends dense attention.
 type serving struct{ planner *plan.Planner }
 
 func newServing(s *support.Set) (*serving, error) {
@@ -69,7 +71,8 @@ func newServing(s *support.Set) (*serving, error) {
 	return &serving{p}, err
 }
 
-// layouts are those of a layer's key heads for a job, nil if they are dense.
+// layouts returns the layouts of a layer's key heads for a job, or nil if they are
+// dense.
 func (v *serving) layouts(layer int, j *kern.Job) []*support.Layout {
 	switch p := v.planner.For(j.Q.Rows); {
 	case p.Dense != "":
@@ -81,10 +84,10 @@ func (v *serving) layouts(layer int, j *kern.Job) []*support.Layout {
 	}
 }
 
-// add compares the dense attention of a head with what its layout leaves of it,
-// nil being everything: in float64, query by query. The kernel divides what is
-// kept by its mass, so the difference is a sum of values, those that are read
-// by 1-1/mass of their weight.
+// add compares the dense attention of head h with the attention by its layout (nil
+// for dense), query by query, in float64. The sparse result divides the kept sum by
+// its mass, so that the difference is a sum of values: an unread value has its
+// weight w as factor, a read value w·(1-1/mass).
 func (a *account) add(j *kern.Job, h int, l *support.Layout) {
 	n, kv := j.Q.Rows, h*j.KVHeads/j.Heads
 	k, v := floats(j.K, kv, j.Dim), floats(j.V, kv, j.Dim)
@@ -130,7 +133,7 @@ func (a *account) add(j *kern.Job, h int, l *support.Layout) {
 	}
 }
 
-// note takes one query: the mass that is kept, and the norm of the error.
+// note adds one query: its kept mass, the norm of its error, and its mean run.
 func (a *account) note(mass, lost, run float64) {
 	if mass = min(mass, 1); math.IsNaN(mass+lost) || math.IsInf(lost, 0) {
 		a.broken = true
@@ -144,7 +147,7 @@ func (a *account) note(mass, lost, run float64) {
 	a.histogram[int(mass*bins)]++
 }
 
-// cert is the head's line. With nothing seen it keeps everything.
+// cert returns the certificate of the head. Without queries its mass is 1.
 func (a *account) cert() support.Cert {
 	if a.queries == 0 {
 		return support.Cert{MassMean: 1, MassP01: 1, MassMin: 1}
@@ -157,11 +160,12 @@ func (a *account) cert() support.Cert {
 	n := float64(a.queries)
 	return support.Cert{
 		MassMean: float32(a.mass / n), MassP01: float32(float64(bin) / bins), MassMin: float32(a.least),
-		Error: float32(a.worst), Bound: float32(2 * a.radius * (1 - a.least)), Radius: float32(a.radius), Run: float32(a.run / n),
+		Error: float32(a.worst), Bound: float32(2 * a.radius * (1 - a.least)),
+		Radius: float32(a.radius), Run: float32(a.run / n),
 	}
 }
 
-// floats returns a head's part of every row, [rows][dim].
+// floats returns a head's columns of m as float64, [rows][dim].
 func floats(m mat.Matrix, head, dim int) []float64 {
 	v := make([]float64, 0, m.Rows*dim)
 	for i := range m.Rows {
@@ -172,13 +176,14 @@ func floats(m mat.Matrix, head, dim int) []float64 {
 	return v
 }
 
-// weights sets w to the softmax weights that a query gives the first len(w) of
-// keys, [keys][dim]. Four sums at a time keep the processor busy.
+// weights sets w to the softmax weights that a query gives to the first len(w) of
+// keys [keys][dim]. It computes four sums at a time, so that none waits for another.
 func weights(w, query, keys []float64) {
 	dim := len(query)
 	i := 0
 	for ; i+4 <= len(w); i += 4 {
-		a, b, c, d := keys[i*dim:][:dim], keys[(i+1)*dim:][:dim], keys[(i+2)*dim:][:dim], keys[(i+3)*dim:][:dim]
+		a, b := keys[i*dim:][:dim], keys[(i+1)*dim:][:dim]
+		c, d := keys[(i+2)*dim:][:dim], keys[(i+3)*dim:][:dim]
 		var s, t, u, v float64
 		for at, x := range query {
 			s, t, u, v = s+x*a[at], t+x*b[at], u+x*c[at], v+x*d[at]
@@ -201,13 +206,14 @@ func weights(w, query, keys []float64) {
 	}
 }
 
-// weigh sets dst to the sum of values, [values][dim], by weights.
+// weigh sets dst [dim] to the sum of values [len(w)][dim] times their weights.
 func weigh(dst, w, values []float64) {
 	dim := len(dst)
 	clear(dst)
 	i := 0
 	for ; i+4 <= len(w); i += 4 {
-		a, b, c, d := values[i*dim:][:dim], values[(i+1)*dim:][:dim], values[(i+2)*dim:][:dim], values[(i+3)*dim:][:dim]
+		a, b := values[i*dim:][:dim], values[(i+1)*dim:][:dim]
+		c, d := values[(i+2)*dim:][:dim], values[(i+3)*dim:][:dim]
 		s, t, u, v := w[i], w[i+1], w[i+2], w[i+3]
 		for at := range dst {
 			dst[at] += s*a[at] + t*b[at] + u*c[at] + v*d[at]

@@ -7,16 +7,21 @@ import (
 	"entropipe/sparse/support"
 )
 
-// natural makes the layout of a head in the keys' own order: scores returns a
-// number for every block of keys, of which a causal row sees the first r+1.
+// natural returns the layout of a head in the keys' own order. scores returns a
+// score for every block of keys; a causal row uses the first r+1.
 func (f *run) natural(length int, scores func(r int) []float64) *support.Layout {
 	blocks := support.Blocks(length, f.o.Block)
 	return support.New(length, f.o.Block, f.c.Causal, func(r int) []int32 {
-		return support.Top(scores(r)[:f.sees(r, blocks)], support.Budget(f.o.Sparsity, r, blocks, f.c.Causal), r, 0)
+		return support.Top(scores(r)[:f.sees(r, blocks)], f.budget(r, blocks), r, 0)
 	})
 }
 
-// sees is the number of key blocks that query block r can see.
+// budget returns the number of key blocks that query block r reads.
+func (f *run) budget(r, blocks int) int {
+	return support.Budget(f.o.Sparsity, r, blocks, f.c.Causal)
+}
+
+// sees returns the number of key blocks that query block r can see.
 func (f *run) sees(r, blocks int) int {
 	if f.c.Causal {
 		return r + 1
@@ -24,7 +29,7 @@ func (f *run) sees(r, blocks int) int {
 	return blocks
 }
 
-// nearness scores blocks by their distance to the queries' own.
+// nearness scores key blocks by minus their distance to query block r.
 func nearness(r, blocks int) []float64 {
 	score := make([]float64, blocks)
 	for c := range score {
@@ -33,12 +38,13 @@ func nearness(r, blocks int) []float64 {
 	return score
 }
 
-// lots scores blocks for BigBird: of a budget of b the first, the row's own and
-// the nearest up to half of b, then the others by lot. A lot is a hash of seed,
-// head, row and column: the same for every length and program.
+// lots scores blocks for BigBird. The first half of the budget is the row's own
+// block, the first block and the nearest blocks; the scores of the other blocks are
+// random. A random number is a hash of seed, head, row and column, and so equal for
+// every length and program.
 func (f *run) lots(head, r, blocks int) []float64 {
 	seen := f.sees(r, blocks)
-	near := support.Top(nearness(r, seen), (support.Budget(f.o.Sparsity, r, blocks, f.c.Causal)+1)/2, r, 0)
+	near := support.Top(nearness(r, seen), (f.budget(r, blocks)+1)/2, r, 0)
 	score := make([]float64, blocks)
 	for c := range score {
 		score[c] = float64(lot(f.o.Seed, uint64(head), uint64(r), uint64(c))>>11) / (1 << 53)
@@ -49,7 +55,7 @@ func (f *run) lots(head, r, blocks int) []float64 {
 	return score
 }
 
-// lot is a hash of numbers.
+// lot returns a hash of numbers.
 func lot(numbers ...uint64) (h uint64) {
 	for _, n := range numbers {
 		h = mix(h, n)
@@ -57,8 +63,7 @@ func lot(numbers ...uint64) (h uint64) {
 	return h
 }
 
-// mix takes one more number into a hash: a round of splitmix64 (Steele, Lea,
-// Flood 2014).
+// mix adds a number to a hash by a round of SplitMix64 (Steele, Lea and Flood 2014).
 func mix(h, n uint64) uint64 {
 	h += n + 0x9e3779b97f4a7c15
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
@@ -66,7 +71,7 @@ func mix(h, n uint64) uint64 {
 	return h ^ h>>31
 }
 
-// newSet is a set without layouts.
+// newSet returns a set without layouts.
 func (f *run) newSet() *support.Set {
 	s := &support.Set{
 		Facts: Facts(f.m), Block: f.o.Block, Mode: support.Static, Beyond: f.o.Beyond,
@@ -79,7 +84,7 @@ func (f *run) newSet() *support.Set {
 	return s
 }
 
-// put gives a head its layout, which it shares with heads that have the same.
+// put sets the layout of a head. Heads with equal layouts share one.
 func put(b *support.Bucket, head int, l *support.Layout) {
 	i := slices.IndexFunc(b.Layouts, l.Equal)
 	if i < 0 {
@@ -89,13 +94,13 @@ func put(b *support.Bucket, head int, l *support.Layout) {
 	b.Of[head] = int32(i)
 }
 
-// window is the set of windows with the budget of this run.
+// window returns a set of windows with the budget of this run.
 func (f *run) window() *support.Set {
-	return f.windowOf(func(_, r, blocks int) int { return support.Budget(f.o.Sparsity, r, blocks, f.c.Causal) })
+	return f.windowOf(func(_, r, blocks int) int { return f.budget(r, blocks) })
 }
 
-// windowLike is the set of windows that read as much as a set does: row by row
-// the mean of its heads, rounded up.
+// windowLike returns a set of windows that read as many blocks as s: in each row the
+// mean over the heads of s, rounded up.
 func (f *run) windowLike(s *support.Set) *support.Set {
 	if s.Mode == support.Anchor {
 		return f.window()
@@ -144,13 +149,15 @@ func (f *run) choose() (*support.Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		return f.fromScores(func(b, head, r, blocks int) []float64 { return masses[b].sums[head][r*blocks:][:blocks] }), nil
+		return f.fromScores(func(b, head, r, blocks int) []float64 {
+			return masses[b].sums[head][r*blocks:][:blocks]
+		}), nil
 	}
 	return f.clustered()
 }
 
-// fromScores makes the layouts of all buckets and heads from scores, with the keys in
-// their own order.
+// fromScores returns a set whose layouts, in the keys' own order, have the blocks
+// with the largest scores.
 func (f *run) fromScores(scores func(bucket, head, r, blocks int) []float64) *support.Set {
 	s := f.newSet()
 	for i := range s.Buckets {

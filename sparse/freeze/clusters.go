@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	tries   = 4       // sets of anchors of which the selector entropy takes the best
+	tries   = 4       // number of sets of anchors among which the selector entropy chooses
 	balance = 0.5     // weight of the clusters' balance in the objective
-	margin  = 1e-3    // by which a set's objective has to be less than an earlier one's
-	maxSums = 1 << 27 // float32 numbers of averages
+	margin  = 1e-3    // least improvement of the objective over an earlier set
+	maxSums = 1 << 27 // largest number of float32 in averages
 )
 
-// cluster is what the calibration knows of one head's keys with one set of
-// anchors: sums over inputs, by position.
+// cluster holds the statistics of one head's keys with one set of anchors: sums over
+// inputs, by position.
 type cluster struct {
-	anchors mat.Matrix // [k][dim]
-	alpha   float64    // inverse temperature of soft assignments
-	member  [][]float32
-	queries [][]float32 // [bucket][blocks][k]: mass that the queries of a block give to a cluster
-	spread  float64     // sum of H(a_t)
-	seen    float64     // queries in it
-	sizes   []float64   // [k]: soft sizes
+	anchors mat.Matrix  // [k][dim]
+	alpha   float64     // inverse temperature of soft assignments
+	member  [][]float32 // [bucket][positions][k] soft assignments of keys
+	queries [][]float32 // [bucket][blocks][k] mass that the queries of a block give to a cluster
+	spread  float64     // Σ H(a_t) over queries t
+	seen    float64     // number of queries in spread
+	sizes   []float64   // [k] soft sizes of the clusters
 }
 
-// clustered freezes by anchors.
+// clustered runs the selectors affinity and entropy.
 func (f *run) clustered() (*support.Set, error) {
 	k := max(2, int(math.Sqrt(float64(f.buckets[len(f.buckets)-1]))))
 	candidates := 1
@@ -42,7 +42,7 @@ func (f *run) clustered() (*support.Set, error) {
 		size += (n + support.Blocks(n, f.o.Block)) * k
 	}
 	if heads := f.c.Layers * f.c.KVHeads; size*heads*candidates > maxSums || heads*sampleKeys*f.c.Dim > maxSums {
-		return nil, errors.New("freeze: too many clusters, heads and positions for this selector: take shorter buckets")
+		return nil, errors.New("freeze: this selector has too many clusters, heads and positions: use shorter buckets")
 	}
 	clusters, err := f.fit(k, candidates)
 	if err != nil {
@@ -65,11 +65,11 @@ func (f *run) clustered() (*support.Set, error) {
 	return f.positional(best, rows), nil
 }
 
-// bestOf is the set of anchors with the least objective. Two sets that found the
-// same clusters differ by rounding alone: of such the first is taken.
-func bestOf(of []*cluster) *cluster {
-	best := of[0]
-	for _, c := range of[1:] {
+// bestOf returns the set of anchors with the least objective. Sets with the same
+// clusters differ by rounding alone; of these it returns the first.
+func bestOf(sets []*cluster) *cluster {
+	best := sets[0]
+	for _, c := range sets[1:] {
 		if c.objective() < best.objective()-margin {
 			best = c
 		}
@@ -77,11 +77,11 @@ func bestOf(of []*cluster) *cluster {
 	return best
 }
 
-// objective is what the selector entropy makes small: few clusters for a query,
-// and clusters of like size.
+// objective returns mean H(a_t) - balance·H(sizes), which the selector entropy
+// minimises: it is small if a query needs few clusters and clusters have like sizes.
 func (c *cluster) objective() float64 { return c.spread/c.seen - balance*entropyOf(c.sizes) }
 
-// entropyOf is the entropy of sizes, in nats.
+// entropyOf returns the entropy of the shares of sizes, in nats.
 func entropyOf[F float32 | float64](sizes []F) float64 {
 	all, sum := 0.0, 0.0
 	for _, s := range sizes {
@@ -93,7 +93,8 @@ func entropyOf[F float32 | float64](sizes []F) float64 {
 	return math.Log(all) - sum/all
 }
 
-// fit takes keys of all inputs, evenly, and fits anchors to each head's.
+// fit samples keys evenly from all calibration inputs, and fits anchors to the keys
+// of each head.
 func (f *run) fit(k, candidates int) ([][]*cluster, error) {
 	heads := f.c.Layers * f.c.KVHeads
 	samples := make([][]float32, heads)
@@ -130,14 +131,14 @@ func (f *run) fit(k, candidates int) ([][]*cluster, error) {
 }
 
 // shares returns the score of every block of keys for every block of queries,
-// [blocks][blocks], with the keys in an order (nil: their own): how often, by the
-// clusters, the block's queries want one of its keys. A causal row sees the keys
-// up to its own block's.
+// [blocks][blocks]: the sum over clusters of the queries' demand for the cluster
+// times the block's members of it. order is the order of the keys; nil is their own
+// order. A causal row has scores up to its own block.
 func (f *run) shares(c *cluster, b int, rows []int, order []int32) []float64 {
 	k, n := c.anchors.Rows, f.buckets[b]
 	blocks := support.Blocks(n, f.o.Block)
 	parts := make([]float64, blocks*k) // soft members of a cluster in a block of keys
-	want := make([]float64, blocks*k)  // and among the positions of a block of queries
+	want := make([]float64, blocks*k)  // demand of a block of queries for a cluster
 	for t := range n {
 		at := t
 		if order != nil {
@@ -149,7 +150,7 @@ func (f *run) shares(c *cluster, b int, rows []int, order []int32) []float64 {
 		}
 	}
 	score := make([]float64, blocks*blocks)
-	all := make([]float64, k) // members that a row sees
+	all := make([]float64, k) // members of each cluster that a row sees
 	for r := range blocks {
 		seen := f.sees(r, blocks)
 		if f.o.Select == Entropy {
@@ -172,7 +173,7 @@ func (f *run) shares(c *cluster, b int, rows []int, order []int32) []float64 {
 	return score
 }
 
-// positional makes layouts in the keys' own order.
+// positional returns a set with layouts in the keys' own order.
 func (f *run) positional(best []*cluster, rows [][]int) *support.Set {
 	s := f.newSet()
 	for i := range s.Buckets {
@@ -186,9 +187,9 @@ func (f *run) positional(best []*cluster, rows [][]int) *support.Set {
 	return s
 }
 
-// permuted sorts every head's keys by their mean assignment. The selector
-// entropy then averages the mass of the sorted blocks; affinity goes by the
-// clusters.
+// permuted returns a set whose layouts sort every head's keys by their mean
+// assignment. The selector entropy then scores the sorted blocks by their mean mass,
+// affinity by their clusters.
 func (f *run) permuted(best []*cluster) (*support.Set, error) {
 	n, last := f.buckets[0], f.c.Layers*f.c.KVHeads
 	blocks := support.Blocks(n, f.o.Block)
@@ -223,8 +224,9 @@ func (f *run) permuted(best []*cluster) (*support.Set, error) {
 		} else {
 			score = f.shares(best[head], 0, rows, order)
 		}
+		first := slices.Index(order, 0) / f.o.Block
 		l := support.New(n, f.o.Block, false, func(r int) []int32 {
-			return support.Top(score[r*blocks:][:blocks], support.Budget(f.o.Sparsity, r, blocks, false), slices.Index(order, 0)/f.o.Block)
+			return support.Top(score[r*blocks:][:blocks], support.Budget(f.o.Sparsity, r, blocks, false), first)
 		})
 		l.Order = order
 		put(&s.Buckets[0], head, l)
@@ -232,7 +234,7 @@ func (f *run) permuted(best []*cluster) (*support.Set, error) {
 	return s, nil
 }
 
-// order sorts positions by their mean assignment, stably.
+// order returns the positions sorted by their largest mean assignment, stably.
 func (c *cluster) order(n int) []int32 {
 	k := c.anchors.Rows
 	of := make([]int, n)
@@ -250,7 +252,7 @@ func (c *cluster) order(n int) []int32 {
 	return order
 }
 
-// sortKeys returns the keys of a job in an order of each head.
+// sortKeys returns the keys of a job, sorted by the order of each head.
 func sortKeys(j *kern.Job, orders [][]int32) mat.Matrix {
 	sorted := mat.Of(j.K.Rows, j.K.Cols, make([]float32, j.K.Rows*j.K.Cols))
 	for kv, order := range orders {
@@ -261,7 +263,7 @@ func sortKeys(j *kern.Job, orders [][]int32) mat.Matrix {
 	return sorted
 }
 
-// anchored is a set that routes by content.
+// anchored returns a set of mode support.Anchor.
 func (f *run) anchored(best []*cluster) *support.Set {
 	s := f.newSet()
 	s.Mode, s.Anchors = support.Anchor, &support.Anchors{K: best[0].anchors.Rows}

@@ -313,23 +313,23 @@ func TestAccountsAreTheDefinitions(t *testing.T) {
 // A mask that keeps everything loses nothing; the verdict goes by the rule.
 func TestVerdicts(t *testing.T) {
 	for _, c := range []struct {
-		q      support.Quality
-		window bool
-		want   string
+		q        support.Quality
+		selector string
+		want     string
 	}{
-		{support.Quality{Metric: "cosine", LostHigh: 0.4, GainedLow: 0.1}, false, support.Sparse},
-		{support.Quality{Metric: "cosine", LostHigh: 0.6, GainedLow: 0.1}, false, support.Dense},
-		{support.Quality{Metric: "cosine", LostHigh: 0.4, GainedLow: 0}, false, support.Dense},
-		{support.Quality{Metric: "cosine", LostHigh: 0.4}, true, support.Sparse},
-		{support.Quality{Metric: "perplexity", LostHigh: 1.9, GainedLow: 0.1}, false, support.Sparse},
-		{support.Quality{Metric: "perplexity", LostHigh: 2.1, GainedLow: 0.1}, false, support.Dense},
-		{support.Quality{Metric: "perplexity", LostHigh: math.NaN(), GainedLow: 0.1}, false, support.Dense},
+		{support.Quality{Metric: "cosine", LostHigh: 0.4, GainedLow: 0.1}, Mass, support.Sparse},
+		{support.Quality{Metric: "cosine", LostHigh: 0.6, GainedLow: 0.1}, Mass, support.Dense},
+		{support.Quality{Metric: "cosine", LostHigh: 0.4, GainedLow: 0}, Mass, support.Dense},
+		{support.Quality{Metric: "cosine", LostHigh: 0.4}, Window, support.Sparse},
+		{support.Quality{Metric: "perplexity", LostHigh: 1.9, GainedLow: 0.1}, Mass, support.Sparse},
+		{support.Quality{Metric: "perplexity", LostHigh: 2.1, GainedLow: 0.1}, Mass, support.Dense},
+		{support.Quality{Metric: "perplexity", LostHigh: math.NaN(), GainedLow: 0.1}, Mass, support.Dense},
 		// A model that learned with the mask: dense attention is what costs.
-		{support.Quality{Metric: "perplexity", LostLow: -40, LostHigh: -30, GainedLow: -2}, false, support.Sparse},
-		{support.Quality{Metric: "perplexity", LostLow: -2, LostHigh: 0.8, GainedLow: -2}, false, support.Dense},
+		{support.Quality{Metric: "perplexity", LostLow: -40, LostHigh: -30, GainedLow: -2}, Mass, support.Sparse},
+		{support.Quality{Metric: "perplexity", LostLow: -2, LostHigh: 0.8, GainedLow: -2}, Mass, support.Dense},
 	} {
-		if got, why := verdict(&c.q, c.window); got != c.want || why == "" {
-			t.Errorf("%+v, window %v: %s (%s)", c.q, c.window, got, why)
+		if got, why := verdict(&c.q, c.selector); got != c.want || why == "" {
+			t.Errorf("%+v, selector %s: %s (%s)", c.q, c.selector, got, why)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func TestArraysOfEveryKindAreRead(t *testing.T) {
 func TestPixelsAreFinite(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
-		want   string // of the error
+		want   string // part of the error
 	}{
 		{[]float64{0, -1.5, math.MaxFloat32}, ""},
 		{[]float64{0, math.NaN(), 0}, "number 1 is NaN"},
@@ -128,7 +128,7 @@ func TestArraysBecomeLayouts(t *testing.T) {
 	for _, c := range []struct {
 		shape string
 		heads int
-		want  [][]int32 // of row 5 of each key head of layer 0
+		want  [][]int32 // columns of row 5 of each key head in layer 0
 	}{
 		{"6, 6", 1, [][]int32{{0, 5}, {0, 5}}},
 		{"2, 6, 6", 2, [][]int32{{0, 5}, {1, 5}}},

@@ -8,23 +8,24 @@ import (
 )
 
 const (
-	sampleKeys = 2048 // keys of a head that anchors are fitted to
+	sampleKeys = 2048 // keys of a head to which anchors are fitted
 	lloyd      = 8    // steps of k-means
-	sharpness  = 3    // of soft assignments, in the median distance between nearest and second
-	grid       = 4    // steps of an anchor's coordinates in the size of the keys' own
+	sharpness  = 3    // α times the median gap between the squared distances to nearest and second anchor
+	grid       = 4    // grid points of an anchor's coordinates within the power of two below the keys' size
 )
 
-// kMeans places k anchors: keys by lot, far ones first (k-means++, Arthur and
-// Vassilvitskii 2007), then steps of Lloyd with soft assignments that sharpen
-// (deterministic annealing, Rose 1998). An anchor that loses all keys stays. Of
-// fewer different keys than anchors some are taken twice. alpha is the inverse
-// temperature of assignments to the result.
+// kMeans returns k anchors. It starts with random keys, distant ones first (k-means++,
+// Arthur and Vassilvitskii 2007), and takes steps of Lloyd with soft assignments that
+// sharpen (deterministic annealing, Rose 1998). An anchor that loses all keys stays
+// where it is. If there are fewer different keys than anchors, some anchors are
+// equal. alpha is the inverse temperature of assignments to the result.
 //
 // Distances are float32 products, whose last bits differ between CPU levels and
-// programs. So that those do not show, a lot is a race in which every key runs
-// for itself, and the result's coordinates are multiples of a step, an eighth to a
-// quarter of their root mean square about the keys' mean: another program gets the
-// same anchors unless a number lies within rounding of the middle between two.
+// programs. Two measures hide the difference: a random choice is a race in which
+// every key has its own random time, and the coordinates of the result are multiples
+// of a step, an eighth to a quarter of the root mean square of the keys around their
+// mean. Another program gets the same anchors unless a number lies within rounding of
+// the middle between two grid points.
 func kMeans(keys mat.Matrix, k int, lots uint64) (anchors mat.Matrix, alpha float64) {
 	x, center := centered(keys)
 	f := fitter{keys: x, near: mat.Of(x.Rows, k, make([]float32, x.Rows*k)), gaps: make([]float64, x.Rows)}
@@ -53,8 +54,8 @@ func kMeans(keys mat.Matrix, k int, lots uint64) (anchors mat.Matrix, alpha floa
 	return a, f.sharp(a)
 }
 
-// centered returns the keys without their mean, and the mean: distances are the
-// same, and their products are smaller.
+// centered returns the keys minus their mean, and the mean. Distances stay the same,
+// while products are smaller and lose less in rounding.
 func centered(keys mat.Matrix) (x mat.Matrix, center []float64) {
 	x, center = mat.Of(keys.Rows, keys.Cols, make([]float32, keys.Rows*keys.Cols)), make([]float64, keys.Cols)
 	for i := range keys.Rows {
@@ -70,8 +71,8 @@ func centered(keys mat.Matrix) (x mat.Matrix, center []float64) {
 	return x, center
 }
 
-// snap adds the center to anchors and rounds them. The step is a power of two,
-// from the root mean square of x.
+// snap adds the center to the anchors a and rounds them to multiples of a step: a
+// power of two that follows from the root mean square of x.
 func snap(a, x mat.Matrix, center []float64) {
 	square := 0.0
 	for _, v := range x.Data {
@@ -90,7 +91,7 @@ func snap(a, x mat.Matrix, center []float64) {
 	}
 }
 
-// fitter is the keys of a fit, and memory for what is said of each.
+// fitter holds the keys of a fit, and memory for their distances.
 type fitter struct {
 	keys    mat.Matrix
 	near    mat.Matrix // [keys][anchors]
@@ -98,10 +99,10 @@ type fitter struct {
 	gaps    []float64 // [keys]
 }
 
-// start takes k keys by lot: the next with a chance in proportion to its squared
-// distance to the nearest so far. Every key runs a time drawn from the
-// exponential distribution, divided by that distance, and the first is taken
-// (the reservoirs of Efraimidis and Spirakis 2006).
+// start returns k random keys: each next key with a probability in proportion to its
+// squared distance from the nearest key so far. Every key gets a time drawn from the
+// exponential distribution, divided by that distance, and the key with the least time
+// is chosen (as in the reservoirs of Efraimidis and Spirakis 2006).
 func (f *fitter) start(k int, lots uint64) mat.Matrix {
 	a := mat.Of(k, f.keys.Cols, make([]float32, k*f.keys.Cols))
 	far := slices.Repeat([]float64{1}, f.keys.Rows)
@@ -125,9 +126,9 @@ func (f *fitter) start(k int, lots uint64) mat.Matrix {
 	return a
 }
 
-// sharp returns the inverse temperature for anchors, and leaves in near what
-// measure.near does: sharpness by the median over keys of the difference of the
-// squared distances to the second and to the nearest anchor.
+// sharp returns the inverse temperature for anchors, sharpness/median(d₂-d₁), where
+// d₁ and d₂ are the squared distances of a key from its nearest and second anchor.
+// It sets f.near as measure.near does.
 func (f *fitter) sharp(anchors mat.Matrix) float64 {
 	f.measure.set(anchors)
 	f.measure.near(f.near, f.keys)
@@ -147,9 +148,10 @@ func (f *fitter) sharp(anchors mat.Matrix) float64 {
 	return sharpness / max(f.gaps[len(f.gaps)/2], 1e-12)
 }
 
-// measure is anchors, of one or several sets, as keys are compared with them.
+// measure holds the anchors of one or several sets in the form in which keys are
+// compared with them.
 type measure struct {
-	w    mat.Weights // 2(a-c) of every anchor a, c being their mean
+	w    mat.Weights // 2(a-c) for every anchor a, where c is the mean of the anchors
 	bias []float32   // |c|²-|a|²
 }
 
@@ -173,8 +175,8 @@ func (m *measure) set(anchors mat.Matrix) {
 	m.w.PackT(twice)
 }
 
-// near sets dst, [keys][anchors], to minus the squared distances, but for a
-// number of each key's own.
+// near sets dst [keys][anchors] to minus the squared distances, plus a number that is
+// equal for all anchors of a key.
 func (m *measure) near(dst, keys mat.Matrix) {
 	m.w.Mul(dst, keys, mat.Epilogue{Bias: m.bias}, 1)
 }

@@ -13,23 +13,24 @@ import (
 	"entropipe/models/plainfile"
 )
 
-// maxNPY is the largest .npy file that is read, and maxValues the most numbers of
-// one: they become float64.
+// maxNPY bounds the bytes of a .npy file, and maxValues its numbers, each of which
+// becomes a float64.
 const (
 	maxNPY    = 1 << 31
 	maxValues = 1 << 29
 )
 
-// The header of the format, https://numpy.org/neps/nep-0001-npy-format.html: a
-// dictionary in Python's notation, of which these are the three entries.
+// Patterns of the three entries of the format's header, a dictionary in Python's
+// notation: https://numpy.org/neps/nep-0001-npy-format.html.
 var (
 	npyType    = regexp.MustCompile(`'descr': *'([<|=])([biuf])([1248])'`)
 	npyFortran = regexp.MustCompile(`'fortran_order': *False`)
 	npyShape   = regexp.MustCompile(`'shape': *\(([0-9, ]*)\)`)
 )
 
-// ReadPixels reads a .npy file of images, as long as shape says. A number that is
-// not finite, or is too large for a float32, is an error.
+// ReadPixels reads a .npy file of images. It returns the shape of the array and its
+// numbers in C's order. A number that is not finite as float32 is an error. Errors
+// name the file.
 func ReadPixels(path string) (shape []int, pixels []float32, err error) {
 	shape, values, err := readNPY(path)
 	if err != nil {
@@ -44,7 +45,8 @@ func ReadPixels(path string) (shape []int, pixels []float32, err error) {
 	return shape, pixels, nil
 }
 
-// readNPY reads an array of numbers or truth values, in C's order and little-endian.
+// readNPY reads an array of numbers or truth values, which must be little-endian and
+// in C's order.
 func readNPY(path string) (shape []int, values []float64, err error) {
 	data, err := plainfile.Read(path, maxNPY)
 	if err != nil {
@@ -59,7 +61,7 @@ func readNPY(path string) (shape []int, values []float64, err error) {
 func parseNPY(data []byte) (shape []int, values []float64, err error) {
 	rest, ok := bytes.CutPrefix(data, []byte("\x93NUMPY"))
 	if !ok || len(rest) < 6 {
-		return nil, nil, errors.New("is no .npy file")
+		return nil, nil, errors.New("it is no .npy file")
 	}
 	length, from := uint64(binary.LittleEndian.Uint16(rest[2:])), 4
 	if rest[0] > 1 {
@@ -71,12 +73,12 @@ func parseNPY(data []byte) (shape []int, values []float64, err error) {
 	header, body := rest[from:from+int(length)], rest[from+int(length):]
 	kind, dims := npyType.FindSubmatch(header), npyShape.FindSubmatch(header)
 	if kind == nil || dims == nil || !npyFortran.Match(header) {
-		return nil, nil, errors.New("is not of little-endian numbers in C's order")
+		return nil, nil, errors.New("it does not hold little-endian numbers in C's order")
 	}
 	size, _ := strconv.Atoi(string(kind[3]))
 	n := len(body) / size
 	if n > maxValues {
-		return nil, nil, fmt.Errorf("%d numbers, and at most %d are read", n, maxValues)
+		return nil, nil, fmt.Errorf("it has %d numbers, more than %d", n, maxValues)
 	}
 	left := n
 	for d := range strings.SplitSeq(string(dims[1]), ",") {
@@ -85,13 +87,13 @@ func parseNPY(data []byte) (shape []int, values []float64, err error) {
 		}
 		k, err := strconv.Atoi(d)
 		if err != nil || k < 1 || left%k != 0 {
-			return nil, nil, fmt.Errorf("shape (%s) for %d numbers", dims[1], n)
+			return nil, nil, fmt.Errorf("its shape (%s) does not fit %d numbers", dims[1], n)
 		}
 		left /= k
 		shape = append(shape, k)
 	}
 	if left != 1 || len(body)%size != 0 {
-		return nil, nil, fmt.Errorf("shape (%s) for %d bytes", dims[1], len(body))
+		return nil, nil, fmt.Errorf("its shape (%s) does not fit %d bytes", dims[1], len(body))
 	}
 	values = make([]float64, n)
 	for i := range values {

@@ -10,14 +10,15 @@ import (
 	"entropipe/sparse/support"
 )
 
-// What serving a mask may lose: percent of perplexity, and points of cosine.
+// Largest loss with which a mask is recommended: percent of perplexity, points of
+// cosine.
 const (
 	mayLosePercent = 2.0
 	mayLosePoints  = 0.5
 )
 
-// judge compares the model with the set's mask, without, and with a window of
-// the same budget, input by input, and decides what the set says of serving it.
+// judge compares the model with the set's mask, with dense attention, and with a
+// window of the same budget, input by input. It sets Quality, Serve and Reason of s.
 func (f *run) judge(s *support.Set) error {
 	masked, err := newServing(s)
 	if err != nil {
@@ -39,11 +40,11 @@ func (f *run) judge(s *support.Set) error {
 	}
 	f.progress("judge", n-f.calibrate, n-f.calibrate)
 	s.Quality = f.quality(dense, sparse, near)
-	s.Serve, s.Reason = verdict(s.Quality, f.o.Select == Window)
+	s.Serve, s.Reason = verdict(s.Quality, f.o.Select)
 	return nil
 }
 
-// scores are those of input i: dense, masked, and with the window.
+// scores returns the scores of input i: dense, masked, and with the window.
 func (f *run) scores(i int, masked, window *serving) (scores [3]float64, err error) {
 	var first []float32
 	for k, o := range []model.Options{{}, masked.options(), window.options()} {
@@ -65,8 +66,8 @@ func (f *run) scores(i int, masked, window *serving) (scores [3]float64, err err
 	return scores, nil
 }
 
-// pooling is the model's own; a model without one, or that keeps all rows, is
-// judged by their mean, and a ViT by its class row.
+// pooling returns the pooling by which a model is judged: its own, or the mean if it
+// has none, or the class row of a ViT.
 func (f *run) pooling() hf.Pooling {
 	p := f.m.Pooling()
 	if f.c.Arch == hf.ViT {
@@ -78,15 +79,16 @@ func (f *run) pooling() hf.Pooling {
 	return p
 }
 
-// options serve the set.
+// options returns the options that apply the set.
 func (v *serving) options() model.Options {
 	return model.Options{Plan: v.planner.For, Hook: v.planner.Hook()}
 }
 
-// logitRows are computed at a time: rows of a large vocabulary are long.
+// logitRows is the number of rows of logits that are computed at a time, because rows
+// of a large vocabulary are long.
 const logitRows = 64
 
-// nats is the mean of -log p of the tokens after the first.
+// nats returns the mean of -ln p over the tokens after the first.
 func (f *run) nats(hidden mat.Matrix, ids []int32) float64 {
 	logits := mat.Of(logitRows, f.c.Vocab, make([]float32, logitRows*f.c.Vocab))
 	sum := 0.0
@@ -100,7 +102,7 @@ func (f *run) nats(hidden mat.Matrix, ids []int32) float64 {
 	return sum / float64(max(len(ids)-1, 1))
 }
 
-// surprise is -log of the softmax of row at an id.
+// surprise returns -ln softmax(row)[id].
 func surprise(row []float32, id int32) float64 {
 	most, sum := float64(row[0]), 0.0
 	for _, x := range row {
@@ -123,7 +125,8 @@ func cosine(a, b []float32) float64 {
 	return 0
 }
 
-// quality sums up, with intervals over inputs of what is lost.
+// quality summarises the scores of all inputs, with intervals over inputs for the
+// loss and the gain.
 func (f *run) quality(dense, sparse, near []float64) *support.Quality {
 	q := &support.Quality{Sequences: len(dense), Dense: mean(dense), Sparse: mean(sparse), Window: mean(near)}
 	lost, gained := make([]float64, len(dense)), make([]float64, len(dense))
@@ -146,10 +149,11 @@ func (f *run) quality(dense, sparse, near []float64) *support.Quality {
 	return q
 }
 
-// verdict applies the rule: a mask is served where the upper end of what it
-// loses is small, and it is better than a window beyond doubt; or better than
-// dense attention.
-func verdict(q *support.Quality, isWindow bool) (serve, reason string) {
+// verdict returns the recommendation of a set and its reason. A mask is recommended
+// if it is certainly better than dense attention, or if the upper end of its loss is
+// small and it is certainly better than a window. The selector window need not be
+// better than itself.
+func verdict(q *support.Quality, selector string) (serve, reason string) {
 	most := mayLosePoints
 	if q.Metric == "perplexity" {
 		most = mayLosePercent
@@ -160,7 +164,7 @@ func verdict(q *support.Quality, isWindow bool) (serve, reason string) {
 		return support.Sparse, fmt.Sprintf("is better than dense attention by at least %.2f %s %s", -q.LostHigh, q.Unit, name)
 	case !(q.LostHigh <= most):
 		return support.Dense, fmt.Sprintf("loses up to %.2f %s %s, and %.1f are allowed", q.LostHigh, q.Unit, name, most)
-	case !isWindow && !(q.GainedLow > 0):
+	case selector != Window && !(q.GainedLow > 0):
 		return support.Dense, "is not better than a window of the same budget"
 	}
 	return support.Sparse, fmt.Sprintf("loses at most %.2f %s %s", q.LostHigh, q.Unit, name)
@@ -175,7 +179,7 @@ func mean(x []float64) float64 {
 }
 
 // interval returns the mean of at least two differences and the ends of its 95 %
-// interval by Student's t, each turned by unit, which rises.
+// interval by Student's t, each converted by unit, which must be increasing.
 func interval(x []float64, unit func(float64) float64) (at, low, high float64) {
 	m, v := mean(x), 0.0
 	for _, d := range x {
@@ -186,8 +190,8 @@ func interval(x []float64, unit func(float64) float64) (at, low, high float64) {
 	return unit(m), unit(m - half), unit(m + half)
 }
 
-// student is the 97.5 % point of Student's t: a table, then the expansion of
-// Cornish and Fisher, good to 0.0005 there.
+// student returns the 97.5 % point of Student's t: from a table up to 9 degrees of
+// freedom, and by the expansion of Cornish and Fisher, within 0.0005, above.
 func student(freedom int) float64 {
 	table := []float64{12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622}
 	if freedom <= len(table) {

@@ -26,7 +26,7 @@ func TestFreezeRefusesWhatCannotBe(t *testing.T) {
 	}{
 		{"selector", bert, in, func(o *Options) { o.Select = "best" }, `"best"`},
 		{"sparsity", bert, in, func(o *Options) { o.Sparsity = math.NaN() }, "NaN"},
-		{"block", bert, in, func(o *Options) { o.Block = 8 }, "blocks of 8"},
+		{"block", bert, in, func(o *Options) { o.Block = 8 }, "block is 8"},
 		{"no bucket", bert, in, func(o *Options) { o.Buckets = nil }, "buckets"},
 		{"bucket too long", bert, in, func(o *Options) { o.Buckets = []int{97} }, "96 positions"},
 		{"two causal buckets", gpt, in, func(o *Options) { o.Buckets = []int{32, 96} }, "one bucket"},
@@ -69,7 +69,7 @@ func TestFreezeRefusesNumbersThatAreNotFinite(t *testing.T) {
 		t.Fatal(err)
 	}
 	vit := load(t, bigViT)
-	for i, at := range []int{7, 4*2*40*40 + 7} { // of an image that calibrates, and of one that judges
+	for i, at := range []int{7, 4*2*40*40 + 7} { // an image that calibrates, an image that judges
 		pixels := images(5)
 		pixels.Images[at] = float32(math.NaN())
 		for _, selector := range []string{Mass, Window, Entropy} {

@@ -2,15 +2,16 @@ package freeze
 
 import "slices"
 
-// Encoder turns text into ids with the special tokens of its model; package
-// token has it.
+// Encoder appends the ids of a text to dst, with the special tokens of its model.
+// token.Tokenizer implements it.
 type Encoder interface {
 	Encode(dst []int32, text string) []int32
 }
 
-// Pieces cuts a text into sequences of exactly length tokens, at most count,
-// each with the special tokens that the encoder sets around a text. A rest is
-// left out. It returns nil where length has no room for a token of the text.
+// Pieces cuts a text into at most count sequences of exactly length tokens, each with
+// the special tokens that the encoder adds around a text. It drops the last tokens if
+// they do not fill a sequence. It returns nil if length leaves no room for a token of
+// the text.
 func Pieces(e Encoder, text func(yield func(paragraph string) bool), length, count int) [][]int32 {
 	before, after := specials(e)
 	room := length - len(before) - len(after)
@@ -35,8 +36,8 @@ func Pieces(e Encoder, text func(yield func(paragraph string) bool), length, cou
 	return pieces
 }
 
-// specials are the tokens that every text begins and ends with: all of the
-// empty text's, which are cut where the ids of a word stand between them.
+// specials returns the tokens with which every text begins and ends. They are the
+// tokens of the empty text, divided at the place where the ids of a word stand.
 func specials(e Encoder) (before, after []int32) {
 	empty, word := e.Encode(nil, ""), e.Encode(nil, "a")
 	for len(before) < len(empty) && empty[len(before)] == word[len(before)] {
