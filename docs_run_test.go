@@ -67,7 +67,8 @@ func TestREADMERuns(t *testing.T) {
 	writeFiles(t, dir, 0o777, map[string]string{"entropipe": programStub})
 	writeFiles(t, dir, 0o666, map[string]string{"notes.txt": "a first note\na second note\n"})
 	for i := range 3 {
-		writeFiles(t, filepath.Join(dir, "2011_09_26", "2011_09_26_drive_0005_sync"), 0o666, map[string]string{fmt.Sprintf("%010d.bin", i): string(scan(500, i))})
+		drive := filepath.Join(dir, "2011_09_26", "2011_09_26_drive_0005_sync")
+		writeFiles(t, drive, 0o666, map[string]string{fmt.Sprintf("%010d.bin", i): string(scan(500, i))})
 	}
 	if err := os.Rename(writeLM(t, dir, hf.BERT), filepath.Join(dir, "MiniLM")); err != nil {
 		t.Fatal(err)
@@ -83,7 +84,8 @@ func TestREADMERuns(t *testing.T) {
 	}
 	cmd := exec.Command(shell, "-c", sessionOf(commands))
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + stubs + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}
+	path := stubs + string(os.PathListSeparator) + os.Getenv("PATH")
+	cmd.Env = []string{"PATH=" + path, "HOME=" + dir, "TMPDIR=" + os.TempDir()}
 	cmd.WaitDelay = patience // the broker holds the pipe
 	stop := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer stop.Stop()
@@ -210,8 +212,10 @@ func TestPrintedIsComparedLoosely(t *testing.T) {
 func TestPictureOfTheREADME(t *testing.T) {
 	t.Parallel()
 	brokers, dir := startBroker(t), t.TempDir()
-	must(t, dir, "produce", "synthetic", "--brokers", brokers, "--partitions", "1", "--rate", "max", "--seed", "2", "--points", "9000", "--frames", "151")
-	must(t, dir, "run", "--brokers", brokers, "--until-end", "--out", "out", "--tables", "hulls,maxima,triangles,points")
+	must(t, dir, "produce", "synthetic", "--brokers", brokers, "--partitions", "1", "--rate", "max",
+		"--seed", "2", "--points", "9000", "--frames", "151")
+	must(t, dir, "run", "--brokers", brokers, "--until-end", "--out", "out",
+		"--tables", "hulls,maxima,triangles,points")
 	must(t, dir, "export", "out", "--frame-id", "150", "--width", "1000", "-o", "sweep.svg")
 	drawn := readAll(t, dir, "sweep.svg")
 	if kept := readAll(t, "docs", "sweep.svg"); drawn != kept {
@@ -219,7 +223,8 @@ func TestPictureOfTheREADME(t *testing.T) {
 		for at < min(len(drawn), len(kept)) && drawn[at] == kept[at] {
 			at++
 		}
-		t.Errorf("docs/sweep.svg (%d bytes) is another picture than this program draws (%d bytes): they differ from byte %d on", len(kept), len(drawn), at)
+		t.Errorf("docs/sweep.svg has %d bytes, this program draws %d bytes, which differ from byte %d on",
+			len(kept), len(drawn), at)
 	}
 }
 
@@ -267,7 +272,9 @@ func TestLibraryConsumer(t *testing.T) {
 	writeFiles(t, dir, 0o666, files)
 	run := exec.CommandContext(t.Context(), goCommand, "run", ".")
 	run.Dir = dir
-	run.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOSUMDB=off", "GOWORK=off", "PWD="+dir)
+	// The caller's flags stay: with them, such as -trimpath, the standard library is built.
+	flags := strings.TrimSpace(os.Getenv("GOFLAGS") + " -mod=mod")
+	run.Env = append(os.Environ(), "GOFLAGS="+flags, "GOPROXY=off", "GOSUMDB=off", "GOWORK=off", "PWD="+dir)
 	var complaints bytes.Buffer
 	run.Stderr = &complaints
 	printed, err := run.Output()

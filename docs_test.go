@@ -26,7 +26,7 @@ type markdown struct {
 type codeBlock struct {
 	language string // the word behind the fence
 	text     string
-	line     int // of the fence, from 1
+	line     int // line of the opening fence, from 1
 }
 
 // readMarkdown takes a page apart.
@@ -154,14 +154,16 @@ func TestStepsOfArchitecture(t *testing.T) {
 	for _, of := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md", "docs/library.md"} {
 		for _, span := range pathPattern.FindAllStringSubmatch(readMarkdown(t, of).prose, -1) {
 			name := strings.TrimSuffix(span[1], "/")
-			if folder, _, nested := strings.Cut(name, "/"); nested && slices.Contains(topFolders, folder) || path.Ext(name) == ".go" {
+			folder, _, nested := strings.Cut(name, "/")
+			if nested && slices.Contains(topFolders, folder) || path.Ext(name) == ".go" {
 				if _, err := os.Stat(filepath.FromSlash(name)); err != nil {
 					t.Errorf("%s names %s: %v", of, name, err)
 				}
 			}
 		}
 	}
-	if found := functionsOf(t, "docs_test.go"); !slices.Contains(found, "markdown.words") || slices.Contains(found, "words") {
+	found := functionsOf(t, "docs_test.go")
+	if !slices.Contains(found, "markdown.words") || slices.Contains(found, "words") {
 		t.Errorf("the functions of this file are not %q", found)
 	}
 }

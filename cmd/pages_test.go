@@ -112,8 +112,8 @@ func TestCommandsOfPages(t *testing.T) {
 }
 
 func TestWrongCommandsOfPagesAreFound(t *testing.T) {
-	const page = "    entropipe rum\n    entropipe run --opps hull2d\n```sh\nentropipe run --stage of # no mode\n./entropipe verify &\n```\n" +
-		"`go run . run --memory big`\n"
+	const page = "    entropipe rum\n    entropipe run --opps hull2d\n" +
+		"```sh\nentropipe run --stage of # no mode\n./entropipe verify &\n```\n`go run . run --memory big`\n"
 	found := commandsOf("page", page)
 	if len(found) != 5 {
 		t.Errorf("found %+v, want 5 commands", found)
