@@ -34,23 +34,23 @@ import (
 // cli is the grammar. Every flag is also a key of the configuration file and a
 // variable ENTROPIPE_<FLAG>; flag beats variable beats file beats default.
 type cli struct {
-	Run      run.Command          `cmd:"" help:"Process topics into Parquet until stopped."`
-	Demo     demo.Command         `cmd:"" help:"See it work: embedded broker, synthetic LiDAR, sketches and notes, Parquet out."`
-	Broker   broker.Command       `cmd:"" help:"Run an embedded Kafka broker, for laptops and tests."`
-	Produce  produce.Command      `cmd:"" help:"Send a data set or a synthetic scene to a topic."`
-	Train    train.Command        `cmd:"" help:"Train the network that moves points, on a stream's frames."`
-	Freeze   transformer.Freeze   `cmd:"" help:"Choose the attention blocks that a transformer reads, and measure what that costs."`
-	TrainLM  transformer.TrainLM  `cmd:"" name:"train-lm" help:"Train a small language model on text files."`
-	TrainViT transformer.TrainViT `cmd:"" name:"train-vit" help:"Train a small image classifier."`
-	Verify   verify.Command       `cmd:"" help:"Check an output folder: every manifest, file, checksum, row count and offset."`
-	Info     info.Command         `cmd:"" help:"Say what is in a file, an output folder, a folder of a model or mask, or a topic."`
-	Export   export.Command       `cmd:"" help:"Draw a frame from the tables: svg, png, geojson or ply. Or write a model as onnx, a mask for other programs."`
-	Validate validate.Command     `cmd:"" help:"Check a configuration file, and with --connect what it points to."`
-	Bench    bench.Command        `cmd:"" help:"Time the operators on this machine: ns a point, beside one plain read."`
-	Version  versionCmd           `cmd:"" help:"Print the version."`
+	Run      run.Command          `cmd:""`
+	Demo     demo.Command         `cmd:""`
+	Broker   broker.Command       `cmd:""`
+	Produce  produce.Command      `cmd:""`
+	Train    train.Command        `cmd:""`
+	Freeze   transformer.Freeze   `cmd:""`
+	TrainLM  transformer.TrainLM  `cmd:"" name:"train-lm"`
+	TrainViT transformer.TrainViT `cmd:"" name:"train-vit"`
+	Verify   verify.Command       `cmd:""`
+	Info     info.Command         `cmd:""`
+	Export   export.Command       `cmd:""`
+	Validate validate.Command     `cmd:""`
+	Bench    bench.Command        `cmd:""`
+	Version  versionCmd           `cmd:""`
 
-	LogLevel  string `enum:"debug,info,warn,error" default:"info" help:"Least level that is logged (${enum})." group:"Logging" content:"no"`
-	LogFormat string `enum:"text,json" default:"text" help:"Form of the log on stderr (${enum})." group:"Logging" content:"no"`
+	LogLevel  string `enum:"debug,info,warn,error" default:"info" group:"Logging" content:"no"`
+	LogFormat string `enum:"text,json" default:"text" group:"Logging" content:"no"`
 }
 
 // Main runs the command line args and returns the exit status.

@@ -27,27 +27,16 @@ import (
 // numbers of workers, and a plain read of the same coordinates) take turns, so
 // that whatever else the machine does slows all of them.
 type Command struct {
-	Ops     []string      `enum:"hull2d,maxima2d,maxima3d,hull3d,delaunay2d" default:"hull2d,maxima2d,maxima3d,hull3d,delaunay2d" help:"Operators (${enum})."`
-	Sizes   []pointCount  `default:"50,1e3,1e4,1e5,1e6" placeholder:"N" help:"Points a cloud (${default})."`
-	Dist    []string      `enum:"square,disk,gauss,parabola,circle,front,grid,cluster,strokes,rings,lidar,cube,ball,sphere,anti,octant" help:"Distributions (${enum}); by default a few that suit each operator."`
-	Type    []string      `enum:"float32,float64" default:"float32" help:"Types of coordinates (${enum})."`
-	Workers []int         `default:"1,0" placeholder:"N" help:"Goroutines for one cloud; more than one only for clouds of 100000 points and more; 0: one a processor (${default})."`
-	MinTime time.Duration `default:"150ms" help:"Least time for every figure (${default})."`
-	Level   string        `enum:"best,portable,avx2,avx512" default:"best" help:"Widest vector unit to use (${enum})."`
-	KITTI   string        `name:"kitti" type:"existingdir" placeholder:"DIR" help:"Time the first ten scans of a KITTI folder too."`
-	Seed    uint64        `default:"1" help:"Seed of the clouds (${default})."`
-	JSON    bool          `name:"json" help:"Print one JSON document."`
-}
-
-func (Command) Help() string {
-	return `Times the operators on synthetic clouds in memory, without Kafka or Parquet, and prints
-nanoseconds a point: the median, in brackets the least, and as a percentage how near the least comes to
-one plain read of the same coordinates, which took turns with it. Close everything else first.
-
-Examples:
-  entropipe bench
-  entropipe bench --ops delaunay2d --sizes 1e5,1e6 --type float32,float64
-  entropipe bench --ops hull2d --level portable --json`
+	Ops     []string      `enum:"${operators}" default:"${operators}" placeholder:"OP"`
+	Sizes   []pointCount  `default:"50,1e3,1e4,1e5,1e6" placeholder:"N"`
+	Dist    []string      `enum:"${distributions}" placeholder:"DIST"`
+	Type    []string      `enum:"float32,float64" default:"float32"`
+	Workers []int         `default:"1,0" placeholder:"N"`
+	MinTime time.Duration `default:"150ms"`
+	Level   string        `enum:"best,portable,avx2,avx512" default:"best"`
+	KITTI   string        `name:"kitti" type:"existingdir" placeholder:"DIR"`
+	Seed    uint64        `default:"1"`
+	JSON    bool          `name:"json"`
 }
 
 // pointCount is a number of points: 1000000 or 1e6.

@@ -10,19 +10,10 @@ import (
 )
 
 type Command struct {
-	Listen          string     `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Address to listen on (${default})."`
-	Data            string     `type:"path" placeholder:"DIR" help:"Folder of the log, kept. Without it a temporary one, removed at the end."`
-	Partitions      int        `default:"4" help:"Partitions of topics whose creator does not say (${default})."`
-	MaxMessageBytes value.Size `default:"16MiB" help:"Largest message of such topics (${default})."`
-}
-
-func (Command) Help() string {
-	return `A Kafka broker in one process, for laptops and tests: one node, no replication, no
-security. Acknowledged records survive kill -9 when --data is given.
-
-Examples:
-  entropipe broker
-  entropipe broker --listen 127.0.0.1:19092 --data ./kafka --partitions 8`
+	Listen          string     `default:"127.0.0.1:9092" placeholder:"HOST:PORT"`
+	Data            string     `type:"path" placeholder:"DIR"`
+	Partitions      int        `default:"4"`
+	MaxMessageBytes value.Size `default:"16MiB"`
 }
 
 func (c *Command) Run(e *command.Env) error {

@@ -35,14 +35,14 @@ func TopicURL(what string) (brokers []string, topic string, err error) {
 
 // Security say how brokers are spoken to.
 type Security struct {
-	TLS      bool         `name:"tls" help:"Speak TLS with the brokers. The other flags of TLS imply it." group:"Brokers" content:"no"`
-	CA       string       `name:"tls-ca" placeholder:"FILE" help:"Certificates (PEM) of those who sign the brokers'; by default the system's." group:"Brokers" content:"no"`
-	Cert     string       `name:"tls-cert" placeholder:"FILE" help:"Certificate (PEM) to show to the brokers, with --tls-key." group:"Brokers" content:"no"`
-	Key      string       `name:"tls-key" placeholder:"FILE" help:"Its private key (PEM)." group:"Brokers" content:"no"`
-	SASL     string       `name:"sasl" enum:"none,plain,scram-sha-256,scram-sha-512" default:"none" help:"How to log in to the brokers (${enum})." group:"Brokers" content:"no"`
-	User     string       `name:"sasl-user" placeholder:"NAME" help:"Who logs in." group:"Brokers" content:"no"`
-	Password value.Secret `name:"sasl-password" placeholder:"TEXT" help:"With what; a variable, ENTROPIPE_SASL_PASSWORD, does not show in lists of processes. A line end after it, in a variable or file, is no part of it." group:"Brokers" content:"no"`
-	File     string       `name:"sasl-password-file" placeholder:"FILE" help:"File that holds the password, as Kubernetes mounts secrets; read again for every connection. A line end after the password is no part of it." group:"Brokers" content:"no"`
+	TLS      bool         `name:"tls" content:"no"`
+	CA       string       `name:"tls-ca" placeholder:"FILE" content:"no" more:"yes"`
+	Cert     string       `name:"tls-cert" placeholder:"FILE" content:"no" more:"yes"`
+	Key      string       `name:"tls-key" placeholder:"FILE" content:"no" more:"yes"`
+	SASL     string       `name:"sasl" enum:"none,plain,scram-sha-256,scram-sha-512" default:"none" content:"no"`
+	User     string       `name:"sasl-user" placeholder:"NAME" content:"no" more:"yes"`
+	Password value.Secret `name:"sasl-password" placeholder:"TEXT" content:"no" more:"yes"`
+	File     string       `name:"sasl-password-file" placeholder:"FILE" content:"no" more:"yes"`
 }
 
 func (f *Security) login() bool { return f.SASL != "" && f.SASL != "none" }

@@ -27,7 +27,7 @@ import (
 // the file.
 
 // notKeys are flags that ask for something instead of setting something.
-var notKeys = []string{"help", "print-config", "connect", "json"}
+var notKeys = []string{"help", "help-all", "print-config", "connect", "json"}
 
 // NewParser returns the parser of grammar, a pointer to a struct of commands.
 // A positional argument named config is its command's configuration file, or,
@@ -39,14 +39,23 @@ func NewParser(grammar any, options ...kong.Option) (*kong.Kong, error) {
 
 // NewParserOf is NewParser with settings that tell afterwards where values stand.
 func NewParserOf(grammar any, from *Settings, options ...kong.Option) (*kong.Kong, error) {
-	return kong.New(grammar, append([]kong.Option{
+	k, err := kong.New(grammar, append([]kong.Option{
 		kong.Name("entropipe"),
-		kong.Description("Point clouds and tokens from Kafka to Parquet: exact hulls, maxima and Delaunay triangulations, what transformers make of texts, each record exactly once."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Description("Point clouds and tokens from Kafka to Parquet: exact hulls, maxima and Delaunay " +
+			"triangulations, results of transformers, each record exactly once."),
+		kong.ConfigureHelp(helpOptions),
+		kong.Help(printHelp),
+		kong.ValueFormatter(helpText),
+		kong.Embed(&allFlags{}),
+		variablesOf(reflect.TypeOf(grammar)),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(value.DecodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[value.Size](), kong.MapperFunc(value.DecodeSize)),
 		kong.Resolvers(from),
 	}, options...)...)
+	if err != nil {
+		return nil, err
+	}
+	return k, describe(k.Model.Node, reflect.TypeOf(grammar))
 }
 
 // Parse reads the command line and whatever configuration belongs to its
@@ -127,7 +136,7 @@ func (s *Settings) variables(flags map[string]*kong.Flag) (problems []mistake.Pr
 	for _, name := range sortedKeys(flags) {
 		variable := variableName(name)
 		text, ok := s.Lookup(variable)
-		if !ok || text == "" || name == "help" {
+		if !ok || text == "" || name == "help" || name == "help-all" {
 			continue
 		}
 		v, p := value.CheckText(flags[name], text)

@@ -441,3 +441,55 @@ func FuzzConfigFile(f *testing.F) {
 		}
 	})
 }
+
+type strayHelp struct {
+	Run struct {
+		Topic string
+	} `cmd:""`
+}
+
+func (strayHelp) HelpLines() map[string]string {
+	return map[string]string{"run": "Run.", "topic": "Topic."}
+}
+
+func TestHelpLineOfNoFlagIsAnError(t *testing.T) {
+	if _, err := NewParser(&strayHelp{}); err == nil || !strings.Contains(err.Error(), "help lines of no flag: topic") {
+		t.Errorf("got %v, want the name of the line", err)
+	}
+}
+
+type variableTags struct {
+	Run struct {
+		variableFlags
+	} `cmd:""`
+}
+
+type variableFlags struct {
+	Kind string `enum:"${kinds}" default:"b" more:"yes"`
+}
+
+func (variableFlags) Variables() map[string]string { return map[string]string{"kinds": "a,b"} }
+
+func (variableFlags) HelpLines() map[string]string { return map[string]string{"kind": "Kind of it."} }
+
+// A flag that --help leaves out has its line, is set by its name and by its variable.
+func TestFlagWithTheTagMoreWorks(t *testing.T) {
+	g := new(variableTags)
+	k, err := NewParser(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Parse(k, []string{"run", "--kind", "a"}); err != nil || g.Run.Kind != "a" {
+		t.Errorf("got %q, %v", g.Run.Kind, err)
+	}
+	if _, err := Parse(k, []string{"run", "--kind", "c"}); err == nil {
+		t.Error("a value that the variable does not list is taken")
+	}
+	t.Setenv("ENTROPIPE_KIND", "a")
+	if _, err := Parse(k, []string{"run"}); err != nil || g.Run.Kind != "a" {
+		t.Errorf("by the variable: got %q, %v", g.Run.Kind, err)
+	}
+	if help := k.Model.Children[0].Flags[0].Help; help != "Kind of it." {
+		t.Errorf("the line is %q", help)
+	}
+}

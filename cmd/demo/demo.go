@@ -26,26 +26,14 @@ import (
 )
 
 type Command struct {
-	Frames int64       `default:"200" help:"LiDAR frames to send and process (${default}); 0: until stopped."`
-	Out    string      `default:"./entropipe-demo" placeholder:"DIR" help:"Output folder (${default}); the broker's log lies beside the tables, in _broker."`
-	Listen string      `default:"127.0.0.1:8421" placeholder:"HOST:PORT|off" help:"Serve /metrics and health there (${default})."`
-	Keep   bool        `help:"After the last frame, stay up until stopped."`
-	Rate   replay.Rate `default:"realtime" help:"realtime (10 Hz), max, a frequency like 20hz, or a multiple like 2x (${default})."`
-	Points int         `default:"120000" help:"Points of a LiDAR frame, roughly (${default})."`
-	Seed   uint64      `default:"1" help:"Seed of the scene (${default})."`
-	LM     string      `name:"lm" default:"builtin:bytes" placeholder:"DIR" help:"Language model that reads the notes (${default})."`
-}
-
-func (Command) Help() string {
-	return `Starts a broker inside the process, sends it a synthetic 64-beam LiDAR at 10 Hz, a
-thousand synthetic sketches and a hundred short notes a second, and processes them into
-Parquet: exact geometry of the clouds, and what a small language model expects to follow
-each note. A second run in the same folder continues where the first one ended.
-
-Examples:
-  entropipe demo
-  entropipe demo --frames 1000 --rate max --out /tmp/demo
-  entropipe demo --frames 0                              # until Ctrl-C`
+	Frames int64  `default:"200"`
+	Out    string `default:"./entropipe-demo" placeholder:"DIR"`
+	Listen string `default:"127.0.0.1:8421" placeholder:"HOST:PORT|off"`
+	Keep   bool
+	Rate   replay.Rate `default:"realtime"`
+	Points int         `default:"120000"`
+	Seed   uint64      `default:"1"`
+	LM     string      `name:"lm" default:"builtin:bytes" placeholder:"DIR"`
 }
 
 // The demo's topics, and how many drawings and notes are sent for every LiDAR

@@ -22,45 +22,22 @@ import (
 )
 
 type Command struct {
-	Out string `arg:"" type:"path" help:"Output folder, the file of a model (.safetensors), or the folder of a mask."`
+	Out string `arg:"" type:"path"`
 
-	As   string `placeholder:"svg|png|geojson|ply|onnx|…" help:"Format: svg, png, geojson or ply; onnx of a model; ort, flex or flashinfer of a mask. Default: by the name of the file, else svg."`
-	File string `name:"output" short:"o" placeholder:"FILE" help:"Where to write; by default, and with -, to stdout."`
+	As   string `placeholder:"svg|png|geojson|ply|onnx|…"`
+	File string `name:"output" short:"o" placeholder:"FILE"`
 
-	Topic     string `placeholder:"NAME" help:"Topic of the frame." group:"Which frame (the first that fits)"`
-	Partition *int32 `help:"Partition." group:"Which frame (the first that fits)"`
-	Offset    *int64 `help:"Offset of its record." group:"Which frame (the first that fits)"`
-	Index     *int32 `help:"Position within its record." group:"Which frame (the first that fits)"`
-	Dataset   string `placeholder:"NAME" help:"Data set." group:"Which frame (the first that fits)"`
-	Sequence  string `placeholder:"NAME" help:"Sequence." group:"Which frame (the first that fits)"`
-	FrameID   *int64 `help:"Number of the frame." group:"Which frame (the first that fits)"`
+	Topic     string `placeholder:"NAME" group:"Which frame (the first that fits)"`
+	Partition *int32 `group:"Which frame (the first that fits)"`
+	Offset    *int64 `group:"Which frame (the first that fits)"`
+	Index     *int32 `group:"Which frame (the first that fits)"`
+	Dataset   string `placeholder:"NAME" group:"Which frame (the first that fits)"`
+	Sequence  string `placeholder:"NAME" group:"Which frame (the first that fits)"`
+	FrameID   *int64 `group:"Which frame (the first that fits)"`
 
-	Layers []string `enum:"points,hull,maxima,triangles,hull3d" placeholder:"LAYER" help:"What to draw: points, hull, maxima, triangles, hull3d. Default: what the tables hold; geojson leaves triangles out, ply has the faces of hull3d or else the triangles." group:"How"`
-	Width  int      `default:"1200" help:"Width of svg and png in pixels (${default})." group:"How"`
-	ASCII  bool     `name:"ascii" help:"Write ply as text instead of binary." group:"How"`
-}
-
-func (Command) Help() string {
-	return `Draws one frame from the tables, so that a person can look at it. svg and png show it
-from above, to scale; geojson has its polygon and points; ply has the
-points, with flags, and a mesh for MeshLab, Blender, CloudCompare or Open3D.
-GIS programs take GeoJSON for longitude and latitude: QGIS puts a scan's metres at 0° N 0° E.
-For those programs table hulls is GeoParquet without a coordinate system, and opens as it is.
-The network of a model becomes onnx, for ONNX Runtime. The mask of a transformer, as freeze
-writes it, becomes the arrays of ONNX Runtime's SparseAttention (ort), of PyTorch's BlockMask
-(flex) or of FlashInfer, in a .safetensors file.
-
-Coordinates of points are in table points, which is written on request:
-  entropipe run --tables hulls,maxima,triangles,points
-Without it there is the hull in the plane, whose corners table hulls holds.
-
-Examples:
-  entropipe export ./entropipe-out -o frame.svg
-  entropipe export ./entropipe-out --as png --offset 17 > frame.png
-  entropipe export ./entropipe-out --sequence drive_0005 --frame-id 42 --layers hull,maxima -o hull.geojson
-  entropipe export ./entropipe-out --topic points --partition 0 --offset 17 -o mesh.ply
-  entropipe export model.safetensors -o model.onnx
-  entropipe export mask/ --as flex -o blockmask.safetensors`
+	Layers []string `enum:"points,hull,maxima,triangles,hull3d" placeholder:"LAYER" group:"How"`
+	Width  int      `default:"1200" group:"How"`
+	ASCII  bool     `name:"ascii" group:"How"`
 }
 
 const (

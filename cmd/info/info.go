@@ -21,24 +21,12 @@ import (
 )
 
 type Command struct {
-	What    string   `arg:"" help:"Parquet file, output folder, KITTI folder, folder of a transformer or of a mask, .ndjson, .txt, .jsonl or .safetensors file, builtin:MODEL, kafka://HOST:PORT/TOPIC, or the name of a topic, if no folder here has it."`
-	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Brokers to ask for a topic (${default})."`
-	JSON    bool     `name:"json" help:"Print one JSON document." xor:"form"`
-	SQL     bool     `name:"sql" help:"Of an output: print DuckDB views, one a table, and how other programs open each table." xor:"form"`
+	What    string   `arg:""`
+	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT"`
+	JSON    bool     `name:"json" xor:"form"`
+	SQL     bool     `name:"sql" xor:"form"`
 
-	Security command.Security `embed:""`
-}
-
-func (Command) Help() string {
-	return `Examples:
-  entropipe info ./entropipe-out
-  entropipe info ./entropipe-out --sql > views.sql; duckdb -init views.sql
-  entropipe info ./entropipe-out/hulls/dataset=kitti/topic=points/part-0-….parquet
-  entropipe info 2011_09_26/2011_09_26_drive_0005_sync
-  entropipe info model.safetensors
-  entropipe info all-MiniLM-L6-v2/
-  entropipe info builtin:lidar
-  entropipe info kafka://127.0.0.1:9092/points`
+	Security command.Security `embed:"" group:"Brokers"`
 }
 
 func (c *Command) Run(e *command.Env) error {

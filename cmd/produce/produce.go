@@ -17,80 +17,54 @@ import (
 )
 
 type Command struct {
-	KITTI     produceKITTI     `cmd:"" name:"kitti" set:"topic=points" help:"Velodyne scans: a raw drive, an odometry sequence, or a folder of .bin files."`
-	Quickdraw produceQuickdraw `cmd:"" name:"quickdraw" set:"topic=points" help:"QuickDraw drawings, raw or simplified .ndjson."`
-	Synthetic produceSynthetic `cmd:"" name:"synthetic" set:"topic=points" help:"A synthetic LiDAR or synthetic sketches."`
-	Tokens    produceTokens    `cmd:"" name:"tokens" set:"topic=tokens" help:"Texts or token ids: .txt, .jsonl, Parquet."`
+	KITTI     produceKITTI     `cmd:"" name:"kitti" set:"topic=points"`
+	Quickdraw produceQuickdraw `cmd:"" name:"quickdraw" set:"topic=points"`
+	Synthetic produceSynthetic `cmd:"" name:"synthetic" set:"topic=points"`
+	Tokens    produceTokens    `cmd:"" name:"tokens" set:"topic=tokens"`
 }
 
 // producerFlags are common to all sources.
 type producerFlags struct {
-	Brokers         []string    `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Some brokers of the cluster (${default})." group:"Topic"`
-	Topic           string      `default:"${topic}" help:"Topic to send to (${default}); created when absent." group:"Topic"`
-	Partitions      int         `default:"4" help:"Partitions of a topic that is created (${default})." group:"Topic"`
-	Replication     int         `default:"0" help:"Replicas of a topic that is created; 0: the cluster's default." group:"Topic"`
-	MaxMessageBytes value.Size  `default:"16MiB" help:"Largest message of a topic that is created (${default})." group:"Topic"`
-	Compression     string      `enum:"none,lz4,zstd" default:"none" help:"Compression of the Arrow body (${enum})." group:"Topic"`
-	Rate            replay.Rate `default:"realtime" help:"realtime, max, a frequency like 10hz, or a multiple like 2x (${default})." group:"Replay"`
-	Loop            int64       `default:"1" help:"How often to go through the data (${default}); frame numbers and times go on." group:"Replay"`
-	Limit           int64       `default:"0" help:"Frames to send; 0: all." group:"Replay"`
-	Epoch           time.Time   `format:"2006-01-02T15:04:05Z07:00" default:"2020-01-01T00:00:00Z" help:"When frames without a time of their own begin (${default})." group:"Replay"`
-	Dataset         string      `help:"Name of the data set, instead of its own." group:"Names"`
-	Sequence        string      `help:"Name of the sequence, instead of its own." group:"Names"`
-	Sensor          string      `help:"Name of the sensor, instead of its own." group:"Names"`
-	Stage           string      `enum:"off,prune" default:"off" help:"prune: send only the points of a cloud that the operators of --for can depend on (${enum})." group:"Stage"`
-	For             []string    `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" help:"Operators for which consumers are to find the rows of whole frames: hull2d, hull3d, maxima2d, maxima3d." group:"Stage"`
-	Model           string      `placeholder:"FILE" help:"Model whose hints make hull3d faster (.safetensors). May be left out." group:"Stage"`
+	Brokers         []string    `default:"127.0.0.1:9092" placeholder:"HOST:PORT" group:"Topic"`
+	Topic           string      `default:"${topic}" group:"Topic"`
+	Partitions      int         `default:"4" group:"Topic"`
+	Replication     int         `default:"0" group:"Topic" more:"yes"`
+	MaxMessageBytes value.Size  `default:"16MiB" group:"Topic" more:"yes"`
+	Compression     string      `enum:"none,lz4,zstd" default:"none" group:"Topic" more:"yes"`
+	Rate            replay.Rate `default:"realtime" group:"Replay"`
+	Loop            int64       `default:"1" group:"Replay"`
+	Limit           int64       `default:"0" group:"Replay"`
+	Dataset         string      `group:"Names"`
+	Sequence        string      `group:"Names"`
+	Sensor          string      `group:"Names" more:"yes"`
+	Stage           string      `enum:"off,prune" default:"off" group:"Stage"`
+	For             []string    `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" group:"Stage"`
+	Model           string      `placeholder:"FILE" group:"Stage" more:"yes"`
 
-	Security command.Security `embed:""`
+	Epoch time.Time `format:"2006-01-02T15:04:05Z07:00" default:"2020-01-01T00:00:00Z" group:"Replay" more:"yes"`
+
+	Security command.Security `embed:"" group:"Brokers"`
 }
 
 type produceKITTI struct {
-	Dir           string `arg:"" type:"path" help:"Drive, sequence or folder."`
-	SkipBad       bool   `help:"Leave out and count scans that cannot be read, instead of stopping."`
+	Dir           string `arg:"" type:"path"`
+	SkipBad       bool
 	producerFlags `embed:""`
-}
-
-func (produceKITTI) Help() string {
-	return `DIR is a raw drive (2011_09_26_drive_0005_sync, times from timestamps.txt, gaps kept),
-an odometry sequence (velodyne/, times.txt), or any folder of .bin files (10 Hz from --epoch),
-which may be compressed (.bin.gz). Of a folder above, the error names those that have scans.
-
-Examples:
-  entropipe produce kitti 2011_09_26/2011_09_26_drive_0005_sync
-  entropipe produce kitti dataset/sequences/00 --rate max --sequence kitti_00
-  entropipe produce kitti scans/ --stage prune --for hull2d,maxima3d
-  entropipe produce kitti scans/ --rate 2x --loop 10 --brokers kafka1:9092 --topic lidar`
 }
 
 type produceQuickdraw struct {
-	Files         []string `arg:"" type:"path" help:"Files of drawings, .ndjson or .ndjson.gz."`
-	SkipBad       bool     `help:"Leave out and count lines that cannot be read, instead of stopping."`
-	Pack          int      `default:"256" help:"Most drawings in a message (${default})."`
+	Files         []string `arg:"" type:"path"`
+	SkipBad       bool
+	Pack          int `default:"256"`
 	producerFlags `embed:""`
-}
-
-func (produceQuickdraw) Help() string {
-	return `Examples:
-  entropipe produce quickdraw cow.ndjson --rate max
-  entropipe produce quickdraw simplified/*.ndjson --rate 20000hz --topic sketches`
 }
 
 type produceSynthetic struct {
-	Kind          string `enum:"lidar,sketch" default:"lidar" help:"What to make (${enum})."`
-	Frames        int64  `default:"0" help:"Sweeps or drawings to make; 0: until stopped."`
-	Points        int    `default:"0" help:"Points of each, roughly; 0: 120000 a sweep, 40 a drawing."`
-	Seed          uint64 `default:"1" help:"Same seed, same data (${default})."`
+	Kind          string `enum:"lidar,sketch" default:"lidar"`
+	Frames        int64  `default:"0"`
+	Points        int    `default:"0"`
+	Seed          uint64 `default:"1"`
 	producerFlags `embed:""`
-}
-
-func (produceSynthetic) Help() string {
-	return `A 64-beam LiDAR that drives along a street at 10 Hz, or a crowd that draws a thousand
-sketches a second.
-
-Examples:
-  entropipe produce synthetic --kind lidar --frames 600
-  entropipe produce synthetic --kind sketch --frames 100000 --rate max --topic sketches`
 }
 
 func (c *produceKITTI) Run(e *command.Env) error {

@@ -12,29 +12,15 @@ import (
 )
 
 type produceTokens struct {
-	Files         []string `arg:"" type:"path" help:"Files of texts or token ids: .txt, .jsonl, .ndjson (also .gz), .parquet."`
-	Tokenizer     string   `placeholder:"DIR" help:"Folder with a tokenizer.json, or builtin:bytes: send token ids instead of text." group:"Tokens"`
-	Paragraphs    bool     `help:"Of a .txt, take what stands between empty lines for one text, not each line." group:"Tokens"`
-	Lengths       string   `type:"path" placeholder:"TRACE" help:"Cut the ids into sequences as long as the requests of a trace: a .csv with ContextTokens, or lines of JSON with input_length." group:"Tokens"`
-	Clip          int      `default:"512" help:"With --lengths, the longest sequence; 0: none is too long (${default})." group:"Tokens"`
-	Sequences     int64    `default:"0" help:"With --lengths, sequences to make, the trace and the files again and again; 0: one a request of the trace." group:"Tokens"`
-	Pack          int      `default:"64" help:"Most sequences in a message (${default})." group:"Tokens"`
-	SkipBad       bool     `help:"Leave out and count rows that cannot be used, instead of stopping."`
+	Files         []string `arg:"" type:"path"`
+	Tokenizer     string   `placeholder:"DIR" group:"Tokens"`
+	Paragraphs    bool     `group:"Tokens"`
+	Lengths       string   `type:"path" placeholder:"TRACE" group:"Tokens" more:"yes"`
+	Clip          int      `default:"512" group:"Tokens" more:"yes"`
+	Sequences     int64    `default:"0" group:"Tokens" more:"yes"`
+	Pack          int      `default:"64" group:"Tokens"`
+	SkipBad       bool
 	producerFlags `embed:""`
-}
-
-func (produceTokens) Help() string {
-	return `Rows are sent as text (text/1), which run tokenizes with its model's own tokenizer, or as
-token ids (tokens/1) where a file has input_ids or --tokenizer is given. JSON lines and
-Parquet have the keys or columns input_ids, attention_mask (padding at the end is cut off)
-or text, and id; without id a row is called FILE:LINE. A key that comes twice, and half a
-character, make a bad row. Texts have no times: only a
-frequency or --limit holds them back, and --epoch dates them.
-
-Examples:
-  entropipe produce tokens wiki.txt --paragraphs
-  entropipe produce tokens reviews.parquet --tokenizer ./all-MiniLM-L6-v2 --rate 5000hz
-  entropipe produce tokens book.txt --tokenizer builtin:bytes --lengths azure.csv --clip 512 --sequences 100000`
 }
 
 // check returns its mistakes, as usageErrors.

@@ -19,100 +19,74 @@ import (
 )
 
 type Command struct {
-	Config string `arg:"" optional:"" type:"path" help:"Configuration file (YAML). Flags and variables override it."`
+	Config string `arg:"" optional:"" type:"path"`
 
 	Flags `embed:""`
 
-	PrintConfig bool `help:"Print the configuration in effect as YAML, and exit." group:"Other"`
+	PrintConfig bool `group:"Other"`
 }
 
 // Flags are what a configuration file may say.
 type Flags struct {
-	Source   SourceFlags    `embed:""`
-	Output   OutputFlags    `embed:""`
-	Frames   FrameFlags     `embed:""`
-	Stage    stage.Flags    `embed:""`
-	Publish  stage.Publish  `embed:""`
-	Tokens   language.Flags `embed:""`
-	Resource ResourceFlags  `embed:""`
-	Serve    ServeFlags     `embed:""`
-	Progress bool           `help:"Show progress: a bar on a terminal, a log line every ten seconds elsewhere." group:"Other" content:"no"`
-}
-
-func (Command) Help() string {
-	return `Reads point clouds from the topics and writes their hulls, maxima and Delaunay
-triangulations to --out as Parquet, each record exactly once, whatever dies in between.
-With --lm, messages of token sequences and texts become table tokens, just so.
-Several processes with the same --out share the partitions.
-
-Examples:
-  entropipe run                                       # topic points on 127.0.0.1:9092, to ./entropipe-out
-  entropipe run --until-end --progress                # what is there now, then stop
-  entropipe run --retry-for 2h                        # what to wait for room on a full disk
-  entropipe run --max-rejects 5%                      # exit 1 where more than one frame in twenty is refused
-  entropipe run --brokers kafka1:9092,kafka2:9092 --topic lidar,drone --out /data/clouds
-  entropipe run production.yaml --listen 127.0.0.1:8421
-  entropipe run --ops hull2d,maxima3d --roll-age 10s  # no triangulation, a file every 10 s
-  entropipe run --ops hull2d,hull3d                   # hulls in space too: table hulls3d
-  entropipe run --ops hull3d --stage seed --model lidar.safetensors
-  entropipe run --ops none --publish survivors --for hull2d,maxima3d
-  entropipe run --topic points --raw velodyne         # .bin files sent as they are, by clients without headers
-  entropipe run --brokers mirror:9092 --out /data/clouds --topic lidar --accept-topic lidar    # fail over, once
-  entropipe run --topic points,tokens --lm all-MiniLM-L6-v2     # sequences too: table tokens
-  entropipe run --topic tokens --lm all-MiniLM-L6-v2 --mask mask/ --ladder 0.1
-
-SIGTERM or Ctrl-C: finish what was read, commit, leave the group, exit 0; 75 with --until-end, if its
-end was not reached: run it again. A second one: exit at once.`
+	Source   SourceFlags    `embed:"" group:"Source"`
+	Output   OutputFlags    `embed:"" group:"Output"`
+	Frames   FrameFlags     `embed:"" group:"Frames"`
+	Stage    stage.Flags    `embed:"" group:"Stage"`
+	Publish  stage.Publish  `embed:"" group:"Publish"`
+	Tokens   language.Flags `embed:"" group:"Tokens"`
+	Resource ResourceFlags  `embed:"" group:"Service"`
+	Serve    ServeFlags     `embed:"" group:"Service"`
+	Progress bool           `group:"Other" content:"no"`
 }
 
 // SourceFlags say what is read.
 type SourceFlags struct {
-	Security command.Security `embed:""`
+	Security command.Security `embed:"" group:"Brokers"`
 
-	Brokers   []string      `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"Some brokers of the cluster (${default})." group:"Source" content:"no"`
-	Topic     []string      `default:"points" help:"Topics to read (${default})." group:"Source" content:"no"`
-	Group     string        `help:"Consumer group of the processes that share an output; by default named after it, entropipe-<8 digits>." group:"Source" content:"no"`
-	From      string        `enum:"earliest,latest" default:"earliest" help:"Where an output begins that has nothing of a topic yet (${enum})." group:"Source" content:"no"`
-	UntilEnd  bool          `help:"Stop at the last stable offsets seen at the start." group:"Source" content:"no"`
-	Session   time.Duration `name:"session-timeout" default:"10s" help:"Silence after which the group gives a process's partitions to others (${default})." group:"Source" content:"no"`
-	Rebalance time.Duration `name:"rebalance-timeout" default:"30s" help:"How long a process may take to commit what it has when partitions move (${default})." group:"Source" content:"no"`
-	OnGap     string        `enum:"stop,skip" default:"stop" help:"When retention has deleted records before they were read: stop, or record the gap and go on (${enum})." group:"Source" content:"no"`
+	Brokers   []string      `default:"127.0.0.1:9092" placeholder:"HOST:PORT" content:"no"`
+	Topic     []string      `default:"points" content:"no"`
+	Group     string        `content:"no" more:"yes"`
+	From      string        `enum:"earliest,latest" default:"earliest" content:"no"`
+	UntilEnd  bool          `content:"no"`
+	Session   time.Duration `name:"session-timeout" default:"10s" content:"no" more:"yes"`
+	Rebalance time.Duration `name:"rebalance-timeout" default:"30s" content:"no" more:"yes"`
+	OnGap     string        `enum:"stop,skip" default:"stop" content:"no" more:"yes"`
 
-	AcceptTopic []string `placeholder:"TOPIC" help:"Go on in this topic although it has another id, as a mirror on another cluster has: only if the last record that was committed of every partition is there and equal. For one start; it stays accepted." group:"Source" content:"no"`
+	AcceptTopic []string `placeholder:"TOPIC" content:"no" more:"yes"`
 }
 
 // OutputFlags say where and how rows become files.
 type OutputFlags struct {
-	Out          string        `default:"./entropipe-out" placeholder:"DIR" help:"Output folder (${default})." group:"Output" content:"no"`
-	Tables       []string      `enum:"frames,rejects,hulls,hulls3d,maxima,triangles,points,entropy" placeholder:"TABLE" help:"Tables to write besides frames and rejects: hulls, hulls3d, maxima, triangles (the default: those of the operators), points, entropy." group:"Output" content:"yes"`
-	PartitionBy  []string      `enum:"dataset,sequence,date" default:"dataset" help:"Folders of a table: dataset[,sequence][,date]. Fixed once an output exists." group:"Output" content:"no"`
-	StrictConfig bool          `help:"Stop with status 78 when other rows would follow those that are there: at the start, if the newest of its topics were made with another configuration (--ops, --tables, models, …), and when another process writes with another one." group:"Output" content:"no"`
-	NewConfig    bool          `help:"With --strict-config, start with another configuration than the output's newest rows have." group:"Output" content:"no"`
-	RollBytes    value.Size    `default:"256MiB" help:"Commit after so many bytes of input (${default})." group:"Output" content:"no"`
-	RollRecords  int64         `default:"100000" help:"Commit after so many records (${default})." group:"Output" content:"no"`
-	RollAge      time.Duration `default:"60s" help:"Commit after so long; 0 turns the clock off (${default})." group:"Output" content:"no"`
-	RetryFor     time.Duration `default:"10m" help:"How long to try again while the output cannot be written, as on a full or read-only disk; then status 1. 0: not at all (${default})." group:"Output" content:"no"`
+	Out          string        `default:"./entropipe-out" placeholder:"DIR" content:"no"`
+	Tables       []string      `enum:"frames,rejects,hulls,hulls3d,maxima,triangles,points,entropy" content:"yes"`
+	PartitionBy  []string      `enum:"dataset,sequence,date" default:"dataset" content:"no" more:"yes"`
+	StrictConfig bool          `content:"no" more:"yes"`
+	NewConfig    bool          `content:"no" more:"yes"`
+	RollBytes    value.Size    `default:"256MiB" content:"no" more:"yes"`
+	RollRecords  int64         `default:"100000" content:"no" more:"yes"`
+	RollAge      time.Duration `default:"60s" content:"no"`
+	RetryFor     time.Duration `default:"10m" content:"no" more:"yes"`
 }
 
 // FrameFlags say what is done with every frame.
 type FrameFlags struct {
-	Ops           []string    `enum:"hull2d,hull3d,maxima2d,maxima3d,delaunay2d,none" placeholder:"OP" help:"Operators: hull2d, hull3d, maxima2d, maxima3d, delaunay2d; or none, for --publish alone. Default: hull2d, delaunay2d, and maxima3d for clouds with z, maxima2d for those without; hull3d too, for clouds with z, where --tables names hulls3d." group:"Frames" content:"yes"`
-	EntropyEvery  int64       `default:"100" help:"Measure every so many frames for table entropy; 0: none (${default})." group:"Frames" content:"yes"`
-	Raw           []string    `placeholder:"velodyne|TOPIC=velodyne" help:"Take values that no header describes for raw KITTI .bin, if they are no Arrow stream and look like one: velodyne in every topic, TOPIC=velodyne in that one." group:"Frames" content:"yes"`
-	MaxRejects    rejectLimit `default:"auto" placeholder:"N|N%" help:"Stop with status 1 when more frames and sequences than N, or than N in a hundred of the first 100 or more, were refused since the start; none: never; auto: with --until-end when nothing but rejects came (${default})." group:"Frames" content:"no"`
-	MaxFrameBytes value.Size  `default:"64MiB" help:"Largest frame, decompressed (${default})." group:"Frames" content:"yes"`
+	Ops           []string    `enum:"hull2d,hull3d,maxima2d,maxima3d,delaunay2d,none" placeholder:"OP" content:"yes"`
+	EntropyEvery  int64       `default:"100" content:"yes" more:"yes"`
+	Raw           []string    `placeholder:"velodyne|TOPIC=velodyne" content:"yes" more:"yes"`
+	MaxRejects    rejectLimit `default:"auto" placeholder:"N|N%" content:"no" more:"yes"`
+	MaxFrameBytes value.Size  `default:"64MiB" content:"yes" more:"yes"`
 }
 
 // ResourceFlags bound what the process takes.
 type ResourceFlags struct {
-	Workers int        `default:"0" help:"Frames worked on at a time; 0: one a core." group:"Resources" content:"no"`
-	Memory  value.Size `default:"256MiB" help:"Records, results and rows in memory (${default})." group:"Resources" content:"no"`
+	Workers int        `default:"0" content:"no"`
+	Memory  value.Size `default:"256MiB" content:"no"`
 }
 
 // ServeFlags turn the HTTP server on.
 type ServeFlags struct {
-	Listen string `default:"off" placeholder:"HOST:PORT|off" help:"Serve /metrics, /healthz, /readyz and /version there (${default})." group:"Serving" content:"no"`
-	Pprof  bool   `help:"Serve /debug/pprof as well." group:"Serving" content:"no"`
+	Listen string `default:"off" placeholder:"HOST:PORT|off" content:"no"`
+	Pprof  bool   `content:"no" more:"yes"`
 }
 
 func (c *Command) Run(e *command.Env) error {

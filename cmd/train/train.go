@@ -21,50 +21,33 @@ import (
 )
 
 type Command struct {
-	Source []string `arg:"" name:"source" placeholder:"DIR|FILE…|kafka://HOST:PORT/TOPIC|synthetic" help:"Frames to learn from: a KITTI folder, QuickDraw files, a topic, or the word synthetic."`
+	Source []string `arg:"" name:"source" placeholder:"DIR|FILE…|kafka://HOST:PORT/TOPIC|synthetic"`
 
-	Mode        string  `enum:"perturb,denoise,seed" default:"perturb" help:"What the model is to do (${enum})." group:"Model"`
-	Ops         string  `placeholder:"hull2d,…" help:"Operators it is for: hull2d, hull3d, maxima2d, maxima3d (perturb: hull2d; denoise: maxima2d; seed: hull3d)." group:"Model"`
-	Regulariser string  `enum:"F,hdiff,hsoft,none" default:"F" help:"Entropy that is lowered beside the task (${enum}); hdiff and hsoft are to compare with." group:"Model"`
-	Sigma       float64 `default:"0" help:"Largest displacement of a coordinate, in the data's units; 0: a hundredth of the frames' extent, to denoise three times the noise." group:"Model"`
-	Directions  int     `default:"32" help:"Directions of a seed model, from 24 (${default})." group:"Model"`
-	Out         string  `required:"" placeholder:"FILE.safetensors" help:"The model. Card (.card.md, .card.json) and, but for seed, history (.jsonl) and curves (.svg) are put beside it." group:"Model"`
+	Mode        string  `enum:"perturb,denoise,seed" default:"perturb" group:"Model"`
+	Ops         string  `placeholder:"hull2d,…" group:"Model"`
+	Regulariser string  `enum:"F,hdiff,hsoft,none" default:"F" group:"Model"`
+	Sigma       float64 `default:"0" group:"Model" more:"yes"`
+	Directions  int     `default:"32" group:"Model" more:"yes"`
+	Out         string  `required:"" placeholder:"FILE.safetensors" group:"Model"`
 
-	Steps     int     `default:"2000" help:"Steps (${default}); fewer when held-out frames no longer gain." group:"Training"`
-	Seed      uint64  `default:"1" help:"Of everything that is drawn (${default}): same seed and data, same model." group:"Training"`
-	Batch     int     `default:"8" help:"Clouds a step (${default})." group:"Training"`
-	Points    int     `default:"2048" help:"Points of a cloud (${default})." group:"Training"`
-	Lambda    float64 `default:"0.01" help:"Weight of the regulariser (${default})." group:"Training"`
-	Tolerance float64 `default:"0.0025" help:"Mean error of the answers on held-out frames, in diagonals of the frame, that a model to be kept may have (${default}; perturb)." group:"Training"`
-	Noise     float64 `default:"0" help:"Deviation of the noise that is added, in the data's units; 0: a 300th of the frames' extent (denoise)." group:"Training"`
-	Resume    bool    `help:"Go on from the checkpoint that an interrupted training of the same FILE left." group:"Training"`
-	Workers   int     `default:"0" help:"Goroutines; 0: one a processor. The model does not depend on it." group:"Training"`
-	Progress  bool    `help:"Show how far it is." group:"Training"`
+	Steps     int     `default:"2000" group:"Training"`
+	Seed      uint64  `default:"1" group:"Training"`
+	Batch     int     `default:"8" group:"Training" more:"yes"`
+	Points    int     `default:"2048" group:"Training" more:"yes"`
+	Lambda    float64 `default:"0.01" group:"Training" more:"yes"`
+	Tolerance float64 `default:"0.0025" group:"Training" more:"yes"`
+	Noise     float64 `default:"0" group:"Training" more:"yes"`
+	Resume    bool    `group:"Training"`
+	Workers   int     `default:"0" group:"Training"`
+	Progress  bool    `group:"Training"`
 
-	Frames  int      `default:"200" help:"Most frames to learn from, the first ones (${default})." group:"Data"`
-	Kind    string   `enum:"lidar,sketch" default:"lidar" help:"What synthetic frames are (${enum})." group:"Data"`
-	Raw     []string `placeholder:"velodyne" help:"Take values of a topic that no header describes for raw KITTI .bin, if they look like one: velodyne." group:"Data"`
-	Dataset string   `help:"Data set that the model is for, instead of the frames' own; any: not bound to one." group:"Data"`
-	Sensor  string   `help:"Sensor that the model is for, instead of the frames' own; any: not bound to one." group:"Data"`
+	Frames  int      `default:"200" group:"Data"`
+	Kind    string   `enum:"lidar,sketch" default:"lidar" group:"Data"`
+	Raw     []string `placeholder:"velodyne" group:"Data" more:"yes"`
+	Dataset string   `group:"Data"`
+	Sensor  string   `group:"Data"`
 
-	Security command.Security `embed:""`
-}
-
-func (Command) Help() string {
-	return `Trains the network that moves points (modes perturb and denoise of run), or chooses the directions of
-a seed model (mode seed), which takes seconds and no steps. Every fifth frame is held out. Judged on those are the entropy G that a legal partition of the moved cloud proves and the exact
-error of the answers, to denoise F1; they choose the step that is kept and end the training early.
-
-A checkpoint, FILE.checkpoint, is written at every judgement and when a signal ends the training;
---resume goes on from it to the same bits.
-
-Examples:
-  entropipe train scans/ --mode perturb --ops hull2d --steps 2000 --out lidar.safetensors --progress
-  entropipe train kafka://127.0.0.1:9092/points --mode perturb --ops hull3d --out points.safetensors
-  entropipe train cow.ndjson dog.ndjson --mode perturb --ops maxima2d,hull2d --out sketch.safetensors
-  entropipe train synthetic --mode denoise --ops maxima3d --seed 42 --out denoise.safetensors
-  entropipe train scans/ --steps 2000 --out lidar.safetensors --resume
-  entropipe train scans/ --mode seed --out seeds.safetensors`
+	Security command.Security `embed:"" group:"Brokers"`
 }
 
 // Run trains, writes what comes of it and says what that is.

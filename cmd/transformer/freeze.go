@@ -23,41 +23,24 @@ import (
 )
 
 type Freeze struct {
-	LM        string `name:"lm" required:"" placeholder:"DIR" help:"Model: a Hugging Face folder, or builtin:bytes."`
-	Calibrate string `required:"" placeholder:"FILE" help:"What the model reads meanwhile: text (.txt), lines with text or input_ids (.jsonl; also .gz), or Parquet with such a column; for a ViT pixels (.npy)."`
-	Out       string `required:"" placeholder:"DIR" help:"Folder of the mask, for run --mask; the model's own will do, too."`
+	LM        string `name:"lm" required:"" placeholder:"DIR"`
+	Calibrate string `required:"" placeholder:"FILE"`
+	Out       string `required:"" placeholder:"DIR"`
 
-	Select   string  `enum:"mass,window,bigbird,affinity,entropy,imported" default:"mass" help:"How blocks are chosen (${enum})." group:"Mask"`
-	Sparsity float64 `default:"0.75" help:"Share of the blocks that are not read (${default})." group:"Mask"`
-	Block    int     `default:"64" help:"Queries and keys of a block: 16, 32, 64 or 128 (${default})." group:"Mask"`
-	Bucket   []int   `placeholder:"N" help:"Lengths that masks are made for; of a causal model one. Default: the model's positions, at most 2048." group:"Mask"`
-	Mode     string  `enum:"static,anchor" default:"static" help:"static: the same blocks for every input; anchor: blocks by each input's keys, for encoders (${enum})." group:"Mask"`
-	Import   string  `placeholder:"FILE" help:"Mask of the selector imported: another folder of a mask, gates.safetensors of a training that closed blocks, .safetensors with indptr and indices as FlashInfer has them, or .npy with 1 where a block is read, [layers, heads, rows, columns] or fewer dimensions." group:"Mask"`
-	Beyond   []int   `placeholder:"SINK,LOCAL,STRIDE" help:"Longer sequences than the longest bucket read so many first blocks, near blocks, and every so-many-th one. Default: everything." group:"Mask"`
-	Seed     uint64  `default:"1" help:"Of everything that is drawn (${default})." group:"Mask"`
+	Select   string  `enum:"mass,window,bigbird,affinity,entropy,imported" default:"mass" group:"Mask"`
+	Sparsity float64 `default:"0.75" group:"Mask"`
+	Block    int     `default:"64" group:"Mask"`
+	Bucket   []int   `placeholder:"N" group:"Mask"`
+	Mode     string  `enum:"static,anchor" default:"static" group:"Mask"`
+	Import   string  `placeholder:"FILE" group:"Mask"`
+	Beyond   []int   `placeholder:"SINK,LOCAL,STRIDE" group:"Mask"`
+	Seed     uint64  `default:"1" group:"Mask"`
 
-	Sequences int  `default:"64" help:"Pieces of text, or sequences of the file, that are used; the last quarter judges (${default})." group:"Calibration"`
-	Tokens    int  `default:"0" help:"Most tokens that are used; 0: those of --sequences." group:"Calibration"`
-	Workers   int  `default:"0" help:"Goroutines; 0: one a processor. The mask does not depend on it." group:"Calibration"`
-	Progress  bool `help:"Show how far it is." group:"Calibration"`
-	JSON      bool `name:"json" help:"Print one JSON document."`
-}
-
-func (Freeze) Help() string {
-	return `Chooses which blocks of keys the attention heads of a model read, from what its dense attention does on
-a text, and writes that as a mask beside the unchanged checkpoint. Every head gets a certificate, measured on
-the last quarter of the text: the mass that its queries keep, the largest error of its output, and the bound
-2·B·delta. Then the whole model is compared with itself dense and with a window of the same budget; only a
-mask that loses at most 0.5 points of cosine or 2 % of perplexity, and is better than the window, is called
-sparse: run --mask serves any other dense, and says so. Sparse is, too, what is better than dense attention,
-because the model learned with such a mask; it is served where it is no faster, too.
-
-Examples:
-  entropipe freeze --lm MiniLM/ --select mass --sparsity 0.75 --block 64 --calibrate wiki.txt --out mask/
-  entropipe freeze --lm gpt2/ --select window --calibrate wiki.txt --bucket 1024 --out window/ --progress
-  entropipe freeze --lm builtin:bytes --select entropy --block 32 --calibrate notes.txt --out mask/
-  entropipe freeze --lm MiniLM/ --select imported --import blocks.npy --calibrate wiki.txt --out mask/
-  entropipe freeze --lm model/ --select imported --import model/gates.safetensors --block 16 --calibrate book.txt --out mask/`
+	Sequences int  `default:"64" group:"Calibration"`
+	Tokens    int  `default:"0" group:"Calibration"`
+	Workers   int  `default:"0" group:"Calibration"`
+	Progress  bool `group:"Calibration"`
+	JSON      bool `name:"json"`
 }
 
 // longestBucket is the default's bound: what calibrates in minutes.

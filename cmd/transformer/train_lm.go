@@ -24,26 +24,26 @@ import (
 
 // transformerFlags are what train-lm and train-vit have in common.
 type transformerFlags struct {
-	Layers      int     `default:"2" help:"Blocks (${default})." group:"Model"`
-	Dim         int     `default:"128" help:"Numbers of a token (${default})." group:"Model"`
-	Heads       int     `default:"4" help:"Heads of attention (${default})." group:"Model"`
-	Regulariser string  `enum:"none,entropy,paper,l1,window" default:"none" help:"What is lowered beside the loss, so that attention can be cut to few blocks (${enum}); paper and window, which lowers nothing and ends with the nearest blocks, are to compare with." group:"Model"`
-	Lambda      float64 `default:"0" help:"Weight of the regulariser; 0: 0.03, of l1 0.01." group:"Model"`
-	Mu          float64 `default:"0" help:"Weight of the clusters' balance; 0: half of lambda (entropy)." group:"Model"`
-	Block       int     `default:"16" help:"Tokens a side of a block with a gate (${default}; l1, window)." group:"Model"`
-	Sparsity    float64 `default:"0" help:"Share of the blocks that are closed for good after seven tenths of the training; 0: none (l1, window)." group:"Model"`
-	DType       string  `name:"dtype" enum:"f32,f16,bf16" default:"f32" help:"Type of the weights in the file (${enum})." group:"Model"`
-	Out         string  `required:"" placeholder:"DIR" help:"The model, as a Hugging Face directory, with card (README.md) and history (train.jsonl)." group:"Model"`
+	Layers      int     `default:"2" group:"Model"`
+	Dim         int     `default:"128" group:"Model"`
+	Heads       int     `default:"4" group:"Model"`
+	Regulariser string  `enum:"none,entropy,paper,l1,window" default:"none" group:"Model"`
+	Lambda      float64 `default:"0" group:"Model"`
+	Mu          float64 `default:"0" group:"Model"`
+	Block       int     `default:"16" group:"Model"`
+	Sparsity    float64 `default:"0" group:"Model"`
+	DType       string  `name:"dtype" enum:"f32,f16,bf16" default:"f32" group:"Model"`
+	Out         string  `required:"" placeholder:"DIR" group:"Model"`
 
-	About string `placeholder:"TEXT" help:"Where the data come from and who may use them, for the card." group:"Model"`
+	About string `placeholder:"TEXT" group:"Model"`
 
-	Minutes  float64 `default:"0" help:"How long to train, looks at held-out data included only in part; 5 unless --steps are given." group:"Training"`
-	Steps    int     `default:"0" help:"Steps, instead of minutes: same steps, seed and data, same model." group:"Training"`
-	Seed     uint64  `default:"1" help:"Of everything that is drawn (${default})." group:"Training"`
-	Rate     float64 `default:"0" help:"Largest rate of learning; 0: 0.006, of images 0.0007." group:"Training"`
-	Resume   bool    `help:"Go on from the checkpoint that an interrupted training of the same DIR left." group:"Training"`
-	Workers  int     `default:"0" help:"Goroutines; 0: one a processor. The model does not depend on it." group:"Training"`
-	Progress bool    `help:"Show how far it is." group:"Training"`
+	Minutes  float64 `default:"0" group:"Training"`
+	Steps    int     `default:"0" group:"Training"`
+	Seed     uint64  `default:"1" group:"Training"`
+	Rate     float64 `default:"0" group:"Training"`
+	Resume   bool    `group:"Training"`
+	Workers  int     `default:"0" group:"Training"`
+	Progress bool    `group:"Training"`
 }
 
 // config turns the flags into settings.
@@ -180,25 +180,12 @@ func (c *transformerFlags) text(t *train.Trainer) string {
 }
 
 type TrainLM struct {
-	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Text to learn from, one file after the other; the last tenth is held out."`
+	Files []string `arg:"" name:"file" placeholder:"FILE"`
 
-	Context   int    `default:"256" help:"Tokens of a sequence, and positions of the model (${default})." group:"Model"`
-	Tokenizer string `placeholder:"FILE" help:"tokenizer.json; without it every byte is a token." group:"Model"`
-	Batch     int    `default:"4" help:"Sequences a step (${default})." group:"Training"`
+	Context   int    `default:"256" group:"Model"`
+	Tokenizer string `placeholder:"FILE" group:"Model"`
+	Batch     int    `default:"4" group:"Training"`
 	transformerFlags
-}
-
-func (TrainLM) Help() string {
-	return `Trains a causal language model of the GPT-2 class from nothing, on this machine's processor, and writes
-it as a directory that run --lm, freeze and Hugging Face's transformers open.
-
-A checkpoint in DIR is written every half minute and when a signal ends the training; --resume goes on
-from it, with --steps to the same bits.
-
-Examples:
-  entropipe train-lm shakespeare.txt --minutes 5 --out bytes/ --progress
-  entropipe train-lm a.txt b.txt --tokenizer tokenizer.json --layers 4 --dim 256 --steps 4000 --out model/
-  entropipe train-lm shakespeare.txt --regulariser entropy --steps 3000 --seed 42 --out entropy/`
 }
 
 // Run trains, writes the directory and says what came of it.

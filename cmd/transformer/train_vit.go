@@ -13,24 +13,14 @@ import (
 )
 
 type TrainViT struct {
-	Source string `arg:"" name:"source" placeholder:"DIR|shapes" help:"Images to learn from: a folder with a folder of PNG files for every class, or with sheets whose rows are images beside a file labels.js; or the word shapes. Every sixth image is held out."`
+	Source string `arg:"" name:"source" placeholder:"DIR|shapes"`
 
-	Patch  int `default:"4" help:"Pixels a side of a patch (${default})." group:"Model"`
-	Batch  int `default:"32" help:"Images a step (${default})." group:"Training"`
-	Shift  int `default:"0" help:"Move every image by up to so many pixels each way (${default})." group:"Training"`
-	Images int `default:"12000" help:"Number of drawn shapes (${default})." group:"Data"`
-	Side   int `default:"28" help:"Pixels a side of drawn shapes (${default})." group:"Data"`
+	Patch  int `default:"4" group:"Model"`
+	Batch  int `default:"32" group:"Training"`
+	Shift  int `default:"0" group:"Training"`
+	Images int `default:"12000" group:"Data"`
+	Side   int `default:"28" group:"Data"`
 	transformerFlags
-}
-
-func (TrainViT) Help() string {
-	return `Trains an image classifier of the ViT class from nothing, on this machine's processor, and writes it as
-a directory that Hugging Face's transformers opens. Images become grey. The word shapes stands for drawn
-images, an object of one of eight classes on a texture, whose pixels are known.
-
-Examples:
-  entropipe train-vit mnist/ --shift 2 --minutes 5 --out digits/ --progress
-  entropipe train-vit shapes --steps 3000 --seed 42 --regulariser entropy --out shapes/`
 }
 
 // Run trains, writes the directory and says what came of it.

@@ -25,22 +25,13 @@ import (
 )
 
 type Command struct {
-	Config string `arg:"" type:"path" keys:"run" help:"Configuration file (YAML) of run."`
+	Config string `arg:"" type:"path" keys:"run"`
 
 	run.Flags `embed:""`
 
-	Connect    bool       `help:"Also ask the brokers and try the output folder." group:"Validate"`
-	FrameBytes value.Size `default:"2MiB" help:"Size of the frames you send: a topic must take it (${default})." group:"Validate"`
-	JSON       bool       `name:"json" help:"Print one JSON document." group:"Validate"`
-}
-
-func (Command) Help() string {
-	return `Checks a configuration file of run, with variables and flags on top. Mistakes are
-printed as file:line:col, all at once; exit status 78.
-
-Examples:
-  entropipe validate production.yaml
-  entropipe validate production.yaml --connect --frame-bytes 4MiB`
+	Connect    bool       `group:"Validate"`
+	FrameBytes value.Size `default:"2MiB" group:"Validate"`
+	JSON       bool       `name:"json" group:"Validate"`
 }
 
 // checkResult is one thing that was looked at.

@@ -14,13 +14,13 @@ import (
 
 // repairFlags say whether, and how, verify mends an output.
 type repairFlags struct {
-	Repair  bool     `help:"Explain which faults can be mended by moving files aside, so that run writes their records again." group:"Repair"`
-	Yes     bool     `help:"With --repair: move them, to OUT/_quarantine. Nothing is deleted." group:"Repair"`
-	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT" help:"With --repair: brokers to ask for the group's members and for the records (${default})." group:"Repair"`
-	Group   string   `help:"With --repair: the consumer group of the processes that write to the output; by default named after it." group:"Repair"`
-	Offline bool     `help:"With --repair: ask no broker, because there is none any more. Files are moved though nobody knows whether a process writes there, and whether their records can be read again." group:"Repair"`
+	Repair  bool     `group:"Repair"`
+	Yes     bool     `group:"Repair"`
+	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT" group:"Repair"`
+	Group   string   `group:"Repair"`
+	Offline bool     `group:"Repair"`
 
-	Security command.Security `embed:""`
+	Security command.Security `embed:"" group:"Brokers"`
 }
 
 // check returns the first mistake, as a Usage.

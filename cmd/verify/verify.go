@@ -13,30 +13,10 @@ import (
 )
 
 type Command struct {
-	Out  string `arg:"" type:"path" help:"Output folder."`
-	JSON bool   `name:"json" help:"Print one JSON document."`
+	Out  string `arg:"" type:"path"`
+	JSON bool   `name:"json"`
 
 	repairFlags `embed:""`
-}
-
-func (Command) Help() string {
-	return `Reads every manifest and every file: checksums, row counts, an unbroken chain of offsets
-without overlap, and for every record a row, a reject or a counted hole. It may run beside
-writers. Exit status 1 when anything is wrong.
-
-With --repair it also explains which faults can be mended, and how: where the newest
-manifests of a partition are lost or damaged, or the newest commit has lost files, and
-where files stand that no manifest names, these are moved to OUT/_quarantine, and run
-writes the records again. Nothing is moved without --yes, and nothing is ever deleted.
-Nor is anything moved while a process may write to the output: the brokers are asked for
-the members of its group, and whether the topics still have the records.
-
-Examples:
-  entropipe verify ./entropipe-out
-  entropipe verify ./entropipe-out --repair                             # explains, and changes nothing
-  entropipe verify ./entropipe-out --repair --yes --brokers kafka1:9092
-  entropipe verify ./entropipe-out --repair --yes --group mine          # run was given --group mine
-  entropipe verify ./entropipe-out --repair --yes --offline             # no broker is there any more`
 }
 
 func (c *Command) Run(e *command.Env) error {

@@ -22,20 +22,20 @@ import (
 
 // Flags say what is done with sequences of tokens.
 type Flags struct {
-	LM           string  `name:"lm" placeholder:"DIR" help:"Model for messages of tokens and texts: a Hugging Face folder (BERT, GPT-2 or LLaMA class), or builtin:bytes." group:"Tokens" content:"yes"`
-	Weights      string  `enum:"f32,bf16" default:"f32" help:"Form of the model's matrices (${enum}): bf16 takes half of the memory of those in layers, and on processors with AVX512_BF16 half of the time of their products; rows are then approximate, and say so." group:"Tokens" content:"yes"`
-	Task         string  `enum:"embed,logits,generate" default:"embed" help:"What is made of a sequence (${enum}): one vector, the likeliest next tokens, or the tokens that follow." group:"Tokens" content:"yes"`
-	Mask         string  `placeholder:"DIR" help:"Frozen masks of the model's attention, as freeze writes them." group:"Tokens" content:"no"`
-	MaskUse      string  `enum:"auto,always" default:"auto" help:"When masks serve (${enum}): auto leaves attention dense where that is as fast, or where freeze found that the masks cost too much." group:"Tokens" content:"yes"`
-	Ladder       float64 `default:"0" placeholder:"DELTA" help:"With --mask, for encoders: a row of attention that masks keep from more than this share of its softmax reads more blocks, or all, so that no head is farther from dense attention than 2·B·DELTA, B its longest value; 0: rows read what masks say (${default})." group:"Tokens" content:"yes"`
-	LadderBlocks int     `default:"0" placeholder:"N" help:"Blocks that such a row may read besides before it reads all keys (${default})." group:"Tokens" content:"yes"`
-	MaxNew       int     `default:"32" help:"Tokens that --task generate adds (${default})." group:"Tokens" content:"yes"`
-	TopK         int     `default:"5" help:"Next tokens that --task logits names (${default})." group:"Tokens" content:"yes"`
-	Truncate     bool    `help:"Cut sequences that are longer than the model's positions; else they are rejects. Within them --task embed cuts at max_seq_length, as the model's sentence_bert_config.json says, in any case." group:"Tokens" content:"yes"`
-	TruncateSide string  `enum:"auto,left,right" default:"auto" help:"Where sequences are cut (${enum}): left drops their beginning, right their end, auto follows truncation_side of the model's tokenizer_config.json, else right." group:"Tokens" content:"yes"`
-	AuditEvery   int64   `default:"1000" help:"With --mask, compare one sequence in so many with dense attention, for table attention_stats; 0: none (${default})." group:"Tokens" content:"yes"`
-	Device       string  `enum:"cpu,cuda" default:"cpu" help:"What computes attention (${enum}): cuda is an NVIDIA GPU, for programs built with the tag cuda; rows then differ in their last digits. Not for --task generate." group:"Tokens" content:"yes"`
-	TokenBudget  int     `default:"4096" help:"Tokens of a batch (${default})." group:"Tokens" content:"no"`
+	LM           string  `name:"lm" placeholder:"DIR" content:"yes"`
+	Weights      string  `enum:"f32,bf16" default:"f32" content:"yes" more:"yes"`
+	Task         string  `enum:"embed,logits,generate" default:"embed" content:"yes"`
+	Mask         string  `placeholder:"DIR" content:"no"`
+	MaskUse      string  `enum:"auto,always" default:"auto" content:"yes" more:"yes"`
+	Ladder       float64 `default:"0" placeholder:"DELTA" content:"yes" more:"yes"`
+	LadderBlocks int     `default:"0" placeholder:"N" content:"yes" more:"yes"`
+	MaxNew       int     `default:"32" content:"yes" more:"yes"`
+	TopK         int     `default:"5" content:"yes" more:"yes"`
+	Truncate     bool    `content:"yes" more:"yes"`
+	TruncateSide string  `enum:"auto,left,right" default:"auto" content:"yes" more:"yes"`
+	AuditEvery   int64   `default:"1000" content:"yes" more:"yes"`
+	Device       string  `enum:"cpu,cuda" default:"cpu" content:"yes" more:"yes"`
+	TokenBudget  int     `default:"4096" content:"no" more:"yes"`
 }
 
 // Bounds of flags, far from what anybody needs.

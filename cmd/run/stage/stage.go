@@ -19,15 +19,15 @@ import (
 
 // Flags say what stands between the messages and the operators.
 type Flags struct {
-	Stage     string `enum:"off,seed,prune,perturb,denoise" default:"off" help:"Mode of the stage before the operators (${enum}). seed: hints of a trained model, for the same rows in less time. prune: the same beside --publish, with or without a model. perturb, denoise: a network moves the points, and the rows of the operators that it was trained for are approximate, each with its error." group:"Stage" content:"yes"`
-	Model     string `placeholder:"FILE" help:"Model of the stage (.safetensors), or builtin:lidar. A model of mode seed is read again when its file changes." group:"Stage" content:"no"`
-	OnForeign string `enum:"go-on,stop" default:"go-on" help:"When frames are of another stream than the model's: go on without it, or stop (${enum})." group:"Stage" content:"no"`
+	Stage     string `enum:"off,seed,prune,perturb,denoise" default:"off" content:"yes"`
+	Model     string `placeholder:"FILE" content:"no"`
+	OnForeign string `enum:"go-on,stop" default:"go-on" content:"no" more:"yes"`
 }
 
 // Publish say what is sent on.
 type Publish struct {
-	Publish string   `placeholder:"TOPIC" help:"Send what is left of every frame to this topic; created when absent." group:"Publish" content:"no"`
-	For     []string `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" help:"Operators for which consumers of --publish are to find the rows of whole frames: hull2d, hull3d, maxima2d, maxima3d." group:"Publish" content:"no"`
+	Publish string   `placeholder:"TOPIC" content:"no" more:"yes"`
+	For     []string `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" content:"no" more:"yes"`
 }
 
 // Check returns its mistakes, as usageErrors.

@@ -1,0 +1,24 @@
+package cmd
+
+// HelpLines describes the commands and the flags that all of them have.
+func (cli) HelpLines() map[string]string {
+	return map[string]string{
+		"run":       "Process topics into Parquet until stopped.",
+		"demo":      "Show everything at work: broker, synthetic clouds and notes, Parquet.",
+		"broker":    "Run an embedded Kafka broker, for laptops and tests.",
+		"produce":   "Send a data set or a synthetic scene to a topic.",
+		"train":     "Train a model for the stage before the operators.",
+		"freeze":    "Choose the attention blocks that a transformer reads, and measure the loss.",
+		"train-lm":  "Train a small language model on text files.",
+		"train-vit": "Train a small image classifier.",
+		"verify":    "Check an output: manifests, files, checksums, row counts and offsets.",
+		"info":      "Describe a file, an output, a model, a mask or a topic.",
+		"export":    "Draw a frame from the tables, or convert a model or a mask.",
+		"validate":  "Check a configuration file and, with --connect, brokers and output.",
+		"bench":     "Time the operators on this machine.",
+		"version":   "Print the version.",
+
+		"log-level":  "Lowest level that is logged.",
+		"log-format": "Format of the log on stderr.",
+	}
+}

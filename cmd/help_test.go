@@ -1,0 +1,126 @@
+package cmd
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+
+	"entropipe/cmd/config"
+)
+
+// grammar returns the nodes of the command line: the program and every command.
+func grammar(t *testing.T) (*kong.Kong, []*kong.Node) {
+	t.Helper()
+	parser, err := config.NewParser(&cli{})
+	if err != nil {
+		t.Fatal(err) // also for a help line that belongs to no flag
+	}
+	nodes := []*kong.Node{parser.Model.Node}
+	for i := 0; i < len(nodes); i++ {
+		nodes = append(nodes, nodes[i].Children...)
+	}
+	if len(nodes) < 15 {
+		t.Fatalf("only %d commands", len(nodes))
+	}
+	return parser, nodes
+}
+
+// switchVerbs are the words that lines of flags without a value begin with.
+var switchVerbs = []string{"Check", "Connect", "Continue", "Cut", "Explain", "Move", "Print", "Send", "Serve",
+	"Show", "Skip", "Start", "Stay", "Stop", "Write"}
+
+// Each line says with its first word whether the flag takes a value: a flag that does
+// begins with the noun of its value, a flag that does not with a verb.
+func TestHelpLinesOfFlags(t *testing.T) {
+	_, nodes := grammar(t)
+	for _, node := range nodes {
+		for _, flag := range node.Flags {
+			first, _, _ := strings.Cut(flag.Help, " ")
+			if verb := slices.Contains(switchVerbs, first); verb != flag.IsBool() {
+				t.Errorf("%s --%s: %q begins with a verb: %v, takes no value: %v", node.FullPath(), flag.Name, flag.Help, verb, flag.IsBool())
+			}
+			checkHelpLine(t, node.FullPath()+" --"+flag.Name, flag.Help)
+		}
+		for _, argument := range node.Positional {
+			checkHelpLine(t, node.FullPath()+" "+argument.Name, argument.Help)
+		}
+		if node.Parent != nil {
+			checkHelpLine(t, node.FullPath(), node.Help)
+		}
+	}
+}
+
+// notFirst are words that open a fragment instead of naming a thing or an action.
+var notFirst = regexp.MustCompile(`^(Of|That|Who|What|When|Where|How|With|Else|Those|Its?|The|An?) `)
+
+func checkHelpLine(t *testing.T, name, line string) {
+	t.Helper()
+	switch {
+	case line == "":
+		t.Errorf("%s has no help line", name)
+	case utf8.RuneCountInString(line) > 100 || strings.ContainsAny(line, "\n\t"):
+		t.Errorf("%s: %q is longer than a line of 100 characters", name, line)
+	case !strings.HasSuffix(line, ".") || strings.HasSuffix(line, "..") || line[0] < 'A' || line[0] > 'Z':
+		t.Errorf("%s: %q is not a sentence from a capital to a full stop", name, line)
+	case notFirst.MatchString(line):
+		t.Errorf("%s: %q begins neither with a noun nor with a verb", name, line)
+	}
+}
+
+// --help fits a page of 80 lines and columns, but for examples, which are not wrapped;
+// --help-all shows every flag; and --help says how many it leaves out.
+func TestHelpFitsAPage(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	_, nodes := grammar(t)
+	left := 0
+	for _, node := range nodes {
+		words := strings.Fields(node.FullPath())[1:]
+		brief, all := helpOf(t, append(words, "--help")), helpOf(t, append(words, "--help-all"))
+		if n := strings.Count(brief, "\n"); n > 80 {
+			t.Errorf("%s --help has %d lines", node.FullPath(), n)
+		}
+		for line := range strings.Lines(brief + all) {
+			if utf8.RuneCountInString(line) > 81 && !strings.HasPrefix(strings.TrimSpace(line), "entropipe ") {
+				t.Errorf("%s --help: %q is longer than 80 columns", node.FullPath(), line)
+			}
+		}
+		more := 0
+		for _, flags := range node.AllFlags(true) {
+			for _, flag := range flags {
+				shown := regexp.MustCompile(`(?m)^ +(-\w, )?--` + flag.Name + `\b`)
+				if !shown.MatchString(all) {
+					t.Errorf("%s --help-all does not show --%s", node.FullPath(), flag.Name)
+				}
+				if !shown.MatchString(brief) {
+					more++
+				}
+			}
+		}
+		found := regexp.MustCompile(`(?m)^(\d+) more flags?: (.*) --help-all$`).FindStringSubmatch(brief)
+		switch {
+		case more == 0 && found != nil, more > 0 && found == nil:
+			t.Errorf("%s --help leaves out %d flags and says %q", node.FullPath(), more, found)
+		case more > 0 && (found[1] != strconv.Itoa(more) || found[2] != node.FullPath()):
+			t.Errorf("%s --help leaves out %d flags and says %q", node.FullPath(), more, found[0])
+		}
+		left += more
+	}
+	if left == 0 {
+		t.Error("no flag has the tag more")
+	}
+}
+
+func helpOf(t *testing.T, args []string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if status := Main(args, &stdout, &stderr); status != 0 || stderr.Len() > 0 {
+		t.Fatalf("%q: status %d, %s", args, status, stderr.String())
+	}
+	return stdout.String()
+}

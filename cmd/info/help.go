@@ -1,0 +1,24 @@
+package info
+
+// Help opens the help of info.
+func (Command) Help() string {
+	return `Examples:
+  entropipe info ./entropipe-out
+  entropipe info ./entropipe-out --sql > views.sql; duckdb -init views.sql
+  entropipe info ./entropipe-out/hulls/dataset=kitti/topic=points/part-0-….parquet
+  entropipe info 2011_09_26/2011_09_26_drive_0005_sync
+  entropipe info model.safetensors
+  entropipe info all-MiniLM-L6-v2/
+  entropipe info builtin:lidar
+  entropipe info kafka://127.0.0.1:9092/points`
+}
+
+// HelpLines describes the argument and flags of info.
+func (Command) HelpLines() map[string]string {
+	return map[string]string{
+		"what":    "Data file, output, KITTI folder, model, mask, builtin:MODEL, kafka://HOST:PORT/TOPIC or topic.",
+		"brokers": "Bootstrap brokers, for a topic.",
+		"json":    "Print one JSON document.",
+		"sql":     "Print DuckDB views of an output, and how other programs open its tables.",
+	}
+}

@@ -1,0 +1,119 @@
+package produce
+
+// HelpLines describes the sources.
+func (Command) HelpLines() map[string]string {
+	return map[string]string{
+		"kitti":     "Send Velodyne scans: a raw drive, an odometry sequence, or .bin files.",
+		"quickdraw": "Send QuickDraw drawings, raw or simplified .ndjson.",
+		"synthetic": "Send a synthetic LiDAR or synthetic sketches.",
+		"tokens":    "Send texts or token ids: .txt, .jsonl, Parquet.",
+	}
+}
+
+// HelpLines describes the flags of every source.
+func (producerFlags) HelpLines() map[string]string {
+	return map[string]string{
+		"brokers":           "Bootstrap brokers.",
+		"topic":             "Topic to send to; created when absent.",
+		"partitions":        "Number of partitions of a topic that is created.",
+		"replication":       "Number of replicas of a topic that is created; 0: the cluster's default.",
+		"max-message-bytes": "Size limit of a message, for a topic that is created.",
+		"compression":       "Compression of the Arrow body.",
+		"rate":              "Speed of the replay: realtime, max, a frequency (10hz) or a multiple (2x).",
+		"loop":              "Number of passes over the data; frame numbers and times continue.",
+		"limit":             "Number of frames to send; 0: all.",
+		"epoch":             "Time of the first frame, where frames have no times of their own.",
+		"dataset":           "Name of the data set, instead of its own.",
+		"sequence":          "Name of the sequence, instead of its own.",
+		"sensor":            "Name of the sensor, instead of its own.",
+		"stage":             "Stage before sending; prune sends only points that the operators of --for depend on.",
+		"for":               "Operators whose rows consumers find unchanged by --stage prune.",
+		"model":             "Model (.safetensors) whose hints make --for hull3d faster; optional.",
+	}
+}
+
+// Help opens the help of produce kitti.
+func (produceKITTI) Help() string {
+	return `DIR is a raw drive (2011_09_26_drive_0005_sync: times from timestamps.txt, gaps kept), an
+odometry sequence (velodyne/, times.txt), or any folder of .bin or .bin.gz files (10 Hz
+from --epoch). For a folder above these, the error names the folders with scans.
+
+Examples:
+  entropipe produce kitti 2011_09_26/2011_09_26_drive_0005_sync
+  entropipe produce kitti dataset/sequences/00 --rate max --sequence kitti_00
+  entropipe produce kitti scans/ --stage prune --for hull2d,maxima3d
+  entropipe produce kitti scans/ --rate 2x --loop 10 --brokers kafka1:9092 --topic lidar`
+}
+
+// HelpLines describes the argument and flag of produce kitti.
+func (produceKITTI) HelpLines() map[string]string {
+	return map[string]string{
+		"dir":      "Folder of a drive, of a sequence, or of scans.",
+		"skip-bad": "Skip and count scans that cannot be read, instead of stopping.",
+	}
+}
+
+// Help opens the help of produce quickdraw.
+func (produceQuickdraw) Help() string {
+	return `Examples:
+  entropipe produce quickdraw cow.ndjson --rate max
+  entropipe produce quickdraw simplified/*.ndjson --rate 20000hz --topic sketches`
+}
+
+// HelpLines describes the arguments and flags of produce quickdraw.
+func (produceQuickdraw) HelpLines() map[string]string {
+	return map[string]string{
+		"files":    "Files of drawings, .ndjson or .ndjson.gz.",
+		"skip-bad": "Skip and count lines that cannot be read, instead of stopping.",
+		"pack":     "Number of drawings of a message, at most.",
+	}
+}
+
+// Help opens the help of produce synthetic.
+func (produceSynthetic) Help() string {
+	return `Sends a 64-beam LiDAR that drives along a street at 10 Hz, or a crowd that draws a
+thousand sketches a second.
+
+Examples:
+  entropipe produce synthetic --kind lidar --frames 600
+  entropipe produce synthetic --kind sketch --frames 100000 --rate max --topic sketches`
+}
+
+// HelpLines describes the flags of produce synthetic.
+func (produceSynthetic) HelpLines() map[string]string {
+	return map[string]string{
+		"kind":   "Kind of scene.",
+		"frames": "Number of sweeps or drawings; 0: until stopped.",
+		"points": "Approximate number of points of each; 0: 120000 a sweep, 40 a drawing.",
+		"seed":   "Seed of the scene: the same seed makes the same data.",
+	}
+}
+
+// Help opens the help of produce tokens.
+func (produceTokens) Help() string {
+	return `Sends rows as text (text/1), which run tokenizes with the tokenizer of its model, or as
+token ids (tokens/1) if a file has input_ids or --tokenizer is given. JSON lines and
+Parquet have the keys or columns input_ids, attention_mask (padding at the end is cut
+off) or text, and id; a row without id is called FILE:LINE. A key that comes twice and
+half a character make a bad row. Texts have no times: a frequency in --rate and --limit
+hold them back, and --epoch dates them.
+
+Examples:
+  entropipe produce tokens wiki.txt --paragraphs
+  entropipe produce tokens reviews.parquet --tokenizer ./all-MiniLM-L6-v2 --rate 5000hz
+  entropipe produce tokens book.txt --tokenizer builtin:bytes --lengths azure.csv --sequences 100000`
+}
+
+// HelpLines describes the arguments and flags of produce tokens.
+func (produceTokens) HelpLines() map[string]string {
+	return map[string]string{
+		"files":      "Files of texts or token ids: .txt, .jsonl, .ndjson (also .gz), .parquet.",
+		"tokenizer":  "Folder with a tokenizer.json, or builtin:bytes: send token ids instead of text.",
+		"paragraphs": "Send each paragraph of a .txt as a text, instead of each line.",
+		"lengths":    "Trace of requests (.csv, JSON lines) whose lengths the sequences get.",
+		"clip":       "Length limit of a sequence of --lengths; 0: none.",
+		"sequences":  "Number of sequences of --lengths; 0: one for each request of the trace.",
+		"pack":       "Number of sequences of a message, at most.",
+		"skip-bad":   "Skip and count rows that cannot be used, instead of stopping.",
+	}
+}
