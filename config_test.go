@@ -390,7 +390,7 @@ func TestBenchHelpShowsExamplesAndDefaults(t *testing.T) {
 	if status := cmd.Main([]string{"bench", "--help"}, &stdout, &stderr); status != 0 {
 		t.Fatalf("status %d: %s", status, stderr.String())
 	}
-	for _, want := range []string{"Examples:", "(50,1e3,1e4,1e5,1e6)", "(150ms)", "hull3d", "--level"} {
+	for _, want := range []string{"Examples:", "50,1e3,1e4,1e5,1e6)", "--min-time=150ms", "hull3d", "--level"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %q in\n%s", want, stdout.String())
 		}
