@@ -6,8 +6,8 @@ import (
 )
 
 // batch is a RecordBatch whose metadata has been checked against its layout:
-// every buffer lies within the body, every top-level column has rows rows.
-// What its columns hold has not been looked at.
+// every buffer lies within the body, every top-level column has rows rows. The
+// values of its columns have not been checked.
 type batch struct {
 	flat
 	body     []byte
@@ -64,7 +64,7 @@ func newBatch(m *ipcMessage, t table, l *layout, limit int64) (b batch, declared
 	if comp.size > 0 {
 		codec, method := b.byteField(comp, 0, 0), b.byteField(comp, 1, 0)
 		if codec > codecZstd || method != 0 {
-			return b, 0, formatErr(ReasonUnsupported, m.at, "body compression %d (method %d); none, lz4 (0) and zstd (1) can be read", codec, method)
+			return b, 0, formatErr(ReasonUnsupported, m.at, "the body is compressed with codec %d (method %d); only none, lz4 (0) and zstd (1) can be read", codec, method)
 		}
 		b.codec = int8(codec)
 	}
@@ -86,7 +86,7 @@ func newBatch(m *ipcMessage, t table, l *layout, limit int64) (b batch, declared
 func (b *batch) checkCounts(at int, l *layout, nodes, buffers, views int) *FormatError {
 	want := int64(l.buffers)
 	if views != l.views {
-		return formatErr(ReasonCorrupt, at, "the batch has %d variadic counts, its schema %d columns of views", views, l.views)
+		return formatErr(ReasonCorrupt, at, "the batch has %d variadic counts, but its schema has %d columns of views", views, l.views)
 	}
 	for i := range views {
 		n := b.i64(b.variadic + 8*i)
@@ -96,7 +96,7 @@ func (b *batch) checkCounts(at int, l *layout, nodes, buffers, views int) *Forma
 		want += n
 	}
 	if nodes != l.nodes || int64(buffers) != want {
-		return formatErr(ReasonCorrupt, at, "the batch has %d field nodes and %d buffers, its schema calls for %d and %d", nodes, buffers, l.nodes, want)
+		return formatErr(ReasonCorrupt, at, "the batch has %d field nodes and %d buffers, but its schema needs %d and %d", nodes, buffers, l.nodes, want)
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (b *batch) checkNodes(at int, l *layout) *FormatError {
 	}
 	for i, node := range l.top {
 		if n, _ := b.fieldNode(int(node)); n != int64(b.rows) {
-			return formatErr(ReasonBadLength, at, "column %d has %d values, the batch %d rows", i, n, b.rows)
+			return formatErr(ReasonBadLength, at, "column %d has %d values, but the batch has %d rows", i, n, b.rows)
 		}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 )
 
-// The columns that a decoder looks for; all others are skipped unread.
+// The columns that a decoder reads. It skips all others.
 const (
 	colX = iota
 	colY
@@ -29,20 +29,20 @@ var columnNames = [numColumns]string{"x", "y", "z", "intensity", "drawing_id", "
 
 // column says where a column's values stand in every batch of a schema.
 type column struct {
-	name   string         // as the schema spells it; empty: there is no such column
-	dt     arrow.DataType // nil: a type that no column of ours can have
-	desc   string         // the type, for errors
-	dict   bool           // dictionary-encoded: dt is the type of its words
-	dictID int64          // if dict
-	index  arrow.DataType // if dict: type of the indices; nil: none that there is
-	node   int            // number of its field node
-	buffer int            // number of its first buffer, variadic ones before it not counted
+	name   string         // the name as the schema spells it; empty if there is no such column
+	dt     arrow.DataType // the type; nil if no column of ours can have it
+	desc   string         // the type's name, for errors
+	dict   bool           // the column is dictionary-encoded: dt is the type of its words
+	dictID int64          // the dictionary's id, if dict
+	index  arrow.DataType // the type of the indices, if dict; nil if it is not an integer type
+	node   int            // number of the column's field node
+	buffer int            // number of the column's first buffer, variadic ones before it not counted
 	views  int            // view columns before it, each with a variadic count
-	twice  bool           // the name is there again
-	list   byte           // typeList and its like; 0: the column is none of lists
-	size   int            // of a list of fixed size
-	elem   *column        // what the lists hold
-	unit   int            // of a timestamp: nanoseconds; 0: it is none
+	twice  bool           // two columns have the name
+	list   byte           // typeList or another type of list; 0 if the column holds no lists
+	size   int            // elements in each list, if list is typeFixedSizeList
+	elem   *column        // the column of the lists' elements; nil if the column holds no lists
+	unit   int            // nanoseconds in one unit of a timestamp; 0 if the column is no timestamp
 }
 
 // readType sets the types of c, the column of field t.
@@ -121,15 +121,20 @@ func intType(bits int, signed bool) arrow.DataType {
 	return nil
 }
 
-// require returns an error unless column i is there, once, and of a type that
-// ok accepts. A column that is optional may be missing.
-func (l *layout) require(i int, optional bool, ok func(*column) bool, types string) *FormatError {
-	c := &l.cols[i]
-	switch {
-	case c.name == "" && optional:
-		return nil
-	case c.name == "":
+// require returns an error unless the schema has column i once, with a type that ok
+// accepts. types names these types.
+func (l *layout) require(i int, ok func(*column) bool, types string) *FormatError {
+	if l.cols[i].name == "" {
 		return formatErr(ReasonMissingColumn, 0, "there is no column %s; the columns are %s", columnNames[i], l.columnList())
+	}
+	return l.allow(i, ok, types)
+}
+
+// allow is require for a column that may be missing.
+func (l *layout) allow(i int, ok func(*column) bool, types string) *FormatError {
+	switch c := &l.cols[i]; {
+	case c.name == "":
+		return nil
 	case c.twice:
 		return formatErr(ReasonDuplicateColumn, 0, "there are two columns %s", c.name)
 	case !ok(c):
@@ -152,28 +157,38 @@ func (l *layout) columnList() string {
 
 // checkPoints tells whether the schema can be read as points/1.
 func (l *layout) checkPoints() *FormatError {
-	for _, i := range [...]int{colX, colY, colZ, colIntensity} {
-		if err := l.require(i, i == colZ || i == colIntensity, (*column).isNumber, "a floating-point or integer number"); err != nil {
-			return err
-		}
+	if err := l.requirePlane(); err != nil {
+		return err
 	}
-	return nil
+	if err := l.allow(colZ, (*column).isNumber, numberTypes); err != nil {
+		return err
+	}
+	return l.allow(colIntensity, (*column).isNumber, numberTypes)
+}
+
+// numberTypes names the types of coordinates, for errors.
+const numberTypes = "a floating-point or integer number"
+
+// requirePlane checks columns x and y.
+func (l *layout) requirePlane() *FormatError {
+	if err := l.require(colX, (*column).isNumber, numberTypes); err != nil {
+		return err
+	}
+	return l.require(colY, (*column).isNumber, numberTypes)
 }
 
 // checkSketches tells whether the schema can be read as sketches/1.
 func (l *layout) checkSketches() *FormatError {
-	for _, i := range [...]int{colX, colY} {
-		if err := l.require(i, false, (*column).isNumber, "a floating-point or integer number"); err != nil {
-			return err
-		}
-	}
-	if err := l.require(colDrawing, false, (*column).isInteger, "an integer"); err != nil {
+	if err := l.requirePlane(); err != nil {
 		return err
 	}
-	if err := l.require(colLabel, true, (*column).isString, "a string, or a dictionary of strings"); err != nil {
+	if err := l.require(colDrawing, (*column).isInteger, "an integer"); err != nil {
 		return err
 	}
-	return l.require(colTime, true, (*column).isTime, "an integer or a timestamp in nanoseconds")
+	if err := l.allow(colLabel, (*column).isString, "a string, or a dictionary of strings"); err != nil {
+		return err
+	}
+	return l.allow(colTime, (*column).isTime, "an integer or a timestamp in nanoseconds")
 }
 
 func (c *column) isFloat() bool {

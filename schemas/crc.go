@@ -2,12 +2,12 @@ package schemas
 
 import "hash/crc32"
 
-// ShiftCRC returns what makes CRC-32C sums of parts into the sum of the whole:
+// ShiftCRC returns the CRC-32C sum shifted by n bytes. With it the sum of a whole
+// follows from the sums of its parts, without reading their bytes again:
 //
 //	crc(a+b) = ShiftCRC(crc(a), len(b)) ^ crc(b)
 //
-// so that bytes which were summed once, within something larger, need not be
-// read again. Cost: less than a microsecond, whatever n is. n is not negative.
+// n must not be negative. ShiftCRC takes less than a microsecond for every n.
 //
 // A sum is a polynomial over GF(2), modulo Castagnoli's; n bytes more multiply
 // it by x^8n, which the squares of x give in log n steps. (After zlib's

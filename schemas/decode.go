@@ -9,8 +9,9 @@ import (
 // DefaultMaxBytes is the limit of a Decoder whose MaxBytes is 0.
 const DefaultMaxBytes = 64 << 20
 
-// Decoder turns messages into frames. The zero value is ready. It owns memory
-// that its frames point into: one a worker, not for concurrent use.
+// Decoder turns messages into frames or sequences. The zero value is ready. A
+// Decoder owns memory that its frames point into, and is not for concurrent use:
+// each worker has its own.
 //
 // The common message, float32 or float64 coordinates without a null in one
 // batch under a schema that came before, is read in place: no value is copied
@@ -19,19 +20,19 @@ const DefaultMaxBytes = 64 << 20
 // Everything else (nulls, integers, half floats, several batches, unaligned
 // buffers) is gathered, through Arrow's arrays where a conversion is needed.
 //
-// The metadata is read here, every length and position checked before it is
-// believed, and not by Arrow's ipc.Reader, which trusts them: a few corrupt
-// bytes there ask for gigabytes. That reader is the reference that the tests
-// compare with.
+// The Decoder reads the metadata itself, and checks every length and position before
+// it uses them. Arrow's ipc.Reader trusts them: a few corrupt bytes make it allocate
+// gigabytes. The tests compare the Decoder with that reader.
 type Decoder struct {
-	// MaxBytes bounds a message: its value; what its buffers say they hold
-	// decompressed; its values as they are decoded; the frames made of it.
-	// Decoding allocates at most about four times as much, and that only
-	// for a message that declares so. 0: DefaultMaxBytes.
+	// MaxBytes bounds each of four sizes of a message: its value, the declared sizes
+	// of its buffers after decompression, its decoded values, and the bookkeeping of
+	// its frames. Decoding allocates at most about four times MaxBytes, and only for
+	// a message that declares as much. 0 means DefaultMaxBytes.
 	MaxBytes int64
 
-	// Raw names the topics in which a value that no header describes and that is
-	// no Arrow stream is read as a raw KITTI .bin, if its numbers could be a scan's.
+	// Raw names the topics whose values may be raw KITTI .bin without a header: a
+	// value there that is no Arrow stream is read as one if its numbers are
+	// plausible for a scan.
 	Raw RawTopics
 
 	throughArrow bool // tests: read nothing in place
@@ -42,23 +43,23 @@ type Decoder struct {
 	frames   []Frame
 	batches  []batch
 	tokenMemory
-	rows  int // of all batches
+	rows  int // rows of all batches together
 	f32   [4][]float32
 	f64   [3][]float64
 	i64   [2][]int64
-	index []int32 // of a pruned frame
+	index []int32 // scratch for Pruned.Index
 }
 
-// Decode returns the frames of a message of points: one of schema points/1, one a
-// drawing of sketches/1. They are views of the value or of the decoder's
-// memory, valid until the next Decode and as long as the value is; their names
-// and Drawings own their memory.
+// Decode returns the frames of a message of points: one frame of a points/1 message,
+// one frame for each drawing of a sketches/1 message. The frames are views of the
+// value or of the decoder's memory, valid until the next Decode and as long as the
+// value; their names and Drawings own their memory.
 //
-// A cloud without points is a frame too. The error is a *FormatError; a
-// tombstone, an empty Arrow value and a message of no drawings are ReasonEmpty.
-// Whatever the bytes are, Decode returns, and within the limits of MaxBytes.
+// A cloud without points is a frame, too. The error is a *FormatError; its reason is
+// ReasonEmpty for a tombstone, an empty Arrow value and a message without drawings.
+// Decode returns for any bytes, and stays within the limits of MaxBytes.
 //
-// What a message means is written in docs/messages.md.
+// docs/messages.md defines the meaning of messages.
 func (d *Decoder) Decode(m Message) ([]Frame, error) {
 	d.begin()
 	if err := d.decode(&m); err != nil {
@@ -67,7 +68,7 @@ func (d *Decoder) Decode(m Message) ([]Frame, error) {
 	return d.frames, nil
 }
 
-// begin lets go of the last message.
+// begin drops all references to the last message.
 func (d *Decoder) begin() {
 	clear(d.frames)
 	clear(d.sequences)
@@ -78,13 +79,15 @@ func (d *Decoder) begin() {
 	d.names.grown = 0
 }
 
-// checkValue tells whether there is a value, and of a size that may be read.
+// checkValue returns an error if the message has no value or one that is too large.
 func (d *Decoder) checkValue(m *Message) *FormatError {
 	if m.Value == nil {
 		return formatErr(ReasonEmpty, -1, "the record is a tombstone: it has no value")
 	}
 	if m.Oversize > 0 {
-		return formatErr(ReasonTooLarge, -1, "the value has %d bytes, or the record too many headers: more than the %d bytes that a message may hold (--max-frame-bytes)", m.Oversize, d.limit())
+		return formatErr(ReasonTooLarge, -1,
+			"the value has %d bytes, or the record too many headers: a message may hold at most %d bytes (--max-frame-bytes)",
+			m.Oversize, d.limit())
 	}
 	if int64(len(m.Value)) > d.limit() {
 		return formatErr(ReasonTooLarge, -1, "the value has %d bytes, more than the %d that a message may hold (--max-frame-bytes)", len(m.Value), d.limit())
@@ -92,7 +95,8 @@ func (d *Decoder) checkValue(m *Message) *FormatError {
 	return nil
 }
 
-// decode returns an untyped nil, which a *FormatError in an error is not.
+// decode returns an error, not a *FormatError: a nil *FormatError in an error is not
+// nil.
 func (d *Decoder) decode(m *Message) error {
 	if err := d.checkValue(m); err != nil {
 		return err
@@ -123,8 +127,7 @@ func (d *Decoder) limit() int64 {
 	return DefaultMaxBytes
 }
 
-// formatOf returns the content type of the value, ours of those that mean the
-// same.
+// formatOf returns the content type of the value, and maps aliases to our names.
 func formatOf(m *Message) (string, *FormatError) {
 	full := headerValue(m.Headers, HeaderContentType)
 	ct, _, _ := bytes.Cut(full, []byte{';'}) // without parameters
@@ -143,7 +146,8 @@ func formatOf(m *Message) (string, *FormatError) {
 	return "", formatErr(ReasonUnknownContentType, -1, "content-type is %.80q; this build reads %s and %s", full, ContentTypeArrow, ContentTypeKITTI)
 }
 
-// isOctets tells whether header content-type says only that there are bytes.
+// isOctets tells whether header content-type is application/octet-stream, which says
+// nothing about the bytes.
 func isOctets(m *Message) bool {
 	ct, _, _ := bytes.Cut(headerValue(m.Headers, HeaderContentType), []byte{';'})
 	return bytes.EqualFold(bytes.TrimSpace(ct), []byte(contentTypeOctets))
@@ -152,8 +156,8 @@ func isOctets(m *Message) bool {
 // arrow decodes an Arrow IPC stream.
 func (d *Decoder) arrow(m *Message, key FrameKey) (err *FormatError) {
 	defer func() {
-		// Arrays of a version that trusts its input: a value that passed the
-		// checks and still trips one is the record's fault, not ours.
+		// This version's arrays trust their input. A value that passed the checks and
+		// still makes an array panic is refused.
 		if p := recover(); p != nil {
 			err = formatErr(ReasonArrowPanic, -1, "Arrow failed on the value: %v", p)
 		}
@@ -183,7 +187,7 @@ func (d *Decoder) arrow(m *Message, key FrameKey) (err *FormatError) {
 		return err
 	}
 	if sketches && pruned != nil {
-		return formatErr(ReasonBadHeader, -1, "header %s: drawings are not pruned", HeaderPrunedFor)
+		return formatErr(ReasonBadHeader, -1, "header %s is set, but drawings cannot be pruned", HeaderPrunedFor)
 	}
 	if sketches {
 		return d.sketches(l, key)
@@ -191,8 +195,8 @@ func (d *Decoder) arrow(m *Message, key FrameKey) (err *FormatError) {
 	return d.points(l, key, pruned)
 }
 
-// layout returns what the schema of the stream says, and where the next
-// message starts.
+// layout returns the layout of the stream's batches, and the position of the message
+// after the schema.
 func (d *Decoder) layout(value []byte) (*layout, int, *FormatError) {
 	if l := d.layouts.find(value); l != nil {
 		return l, len(l.raw), nil
@@ -209,8 +213,8 @@ func (d *Decoder) layout(value []byte) (*layout, int, *FormatError) {
 	return l, next, nil
 }
 
-// isSketches tells whether the message is sketches/1, else points/1, and
-// checks that it has the columns. Without a header they decide.
+// isSketches tells whether the message is sketches/1 (true) or points/1, and checks
+// its columns. If there is no header schema, the columns decide.
 func isSketches(m *Message, l *layout) (bool, *FormatError) {
 	switch name := headerValue(m.Headers, HeaderSchema); {
 	case string(name) == SchemaPoints:
@@ -220,7 +224,8 @@ func isSketches(m *Message, l *layout) (bool, *FormatError) {
 	case len(name) > 0:
 		return false, formatErr(ReasonUnknownSchema, -1, "schema is %.80q; this build reads %s, %s, %s and %s", name, SchemaPoints, SchemaSketches, SchemaTokens, SchemaText)
 	case l.cols[colTokens].name != "":
-		return false, formatErr(ReasonUnknownSchema, -1, "column %s makes this a message of tokens, which has no frame of points", l.cols[colTokens].name)
+		return false, formatErr(ReasonUnknownSchema, -1,
+			"column %s makes this a message of tokens, which has no frame of points", l.cols[colTokens].name)
 	case l.cols[colDrawing].name != "":
 		return true, l.checkSketches()
 	}
@@ -253,8 +258,8 @@ func (d *Decoder) readBatches(value []byte, at int, l *layout, texts ...int) *Fo
 			b.words = dicts
 			d.batches = append(d.batches, b)
 			d.rows += b.rows
-		case kindDictionaryBatch: // of another column: skipped
-			for k, i := range texts { // one dictionary may be that of both
+		case kindDictionaryBatch: // dictionaries of other columns are skipped
+			for k, i := range texts { // two columns may share one dictionary
 				if c := &l.cols[i]; c.dict && m.longField(m.header, 0, 0) == c.dictID {
 					if declared, err = d.readWords(&dicts[k], &m, c, limit); err != nil {
 						return err
@@ -262,15 +267,15 @@ func (d *Decoder) readBatches(value []byte, at int, l *layout, texts ...int) *Fo
 				}
 			}
 		default:
-			return formatErr(ReasonUnsupported, at, "a message of kind %d; a stream holds one schema (1), dictionaries (2) and batches (3)", m.kind)
+			return formatErr(ReasonUnsupported, at, "the stream has a message of kind %d; it may hold one schema (1), dictionaries (2) and batches (3)", m.kind)
 		}
 		limit -= declared
 		at = next
 	}
 }
 
-// checkSize compares what the decoded values will need with the limit: width
-// bytes a row.
+// checkSize returns an error if the decoded values, width bytes a row, exceed the
+// limit.
 func (d *Decoder) checkSize(width int64) *FormatError {
 	if size := int64(d.rows) * width; size > d.limit() {
 		return formatErr(ReasonTooLarge, -1, "%d rows take %d bytes, more than the %d that a message may hold (--max-frame-bytes)", d.rows, size, d.limit())
@@ -282,7 +287,8 @@ func (d *Decoder) checkSize(width int64) *FormatError {
 func (d *Decoder) newFrames(n int, key *FrameKey) ([]Frame, *FormatError) {
 	size := int64(unsafe.Sizeof(Frame{}) + unsafe.Sizeof(Drawing{}))
 	if int64(n) > 1 && int64(n)*size > d.limit() {
-		return nil, formatErr(ReasonTooLarge, -1, "%d frames in one message, each %d bytes of bookkeeping; %d is the most (--max-frame-bytes)", n, size, d.limit()/size)
+		return nil, formatErr(ReasonTooLarge, -1, "the message has %d frames, each with %d bytes of bookkeeping; it may have at most %d (--max-frame-bytes)",
+			n, size, d.limit()/size)
 	}
 	d.frames = resize(d.frames, n)
 	for i := range d.frames {
@@ -346,8 +352,8 @@ func (d *Decoder) points(l *layout, key FrameKey, pruned *Pruned) *FormatError {
 	return nil
 }
 
-// kitti makes a frame of a raw .bin file: x, y, z and reflectance of each point
-// as little-endian float32. No byte is no point.
+// kitti makes a frame from a raw .bin file: x, y, z and reflectance of each point as
+// little-endian float32. An empty value is a cloud without points.
 func (d *Decoder) kitti(m *Message, key FrameKey) *FormatError {
 	const width = rawWidth
 	v := m.Value
@@ -355,13 +361,13 @@ func (d *Decoder) kitti(m *Message, key FrameKey) *FormatError {
 		return formatErr(ReasonUnknownSchema, -1, "schema is %.80q, but a value of %s is %s", name, ContentTypeKITTI, SchemaPoints)
 	}
 	if len(headerValue(m.Headers, HeaderPrunedFor)) > 0 {
-		return formatErr(ReasonBadHeader, -1, "header %s: a value of %s has no place for the numbers of its points", HeaderPrunedFor, ContentTypeKITTI)
+		return formatErr(ReasonBadHeader, -1, "header %s is set, but a value of %s cannot hold the numbers of its points", HeaderPrunedFor, ContentTypeKITTI)
 	}
 	if r := len(v) % width; r != 0 {
-		return formatErr(ReasonBadLength, len(v)-r, "%d bytes are no whole number of points of %d bytes: %d are left over", len(v), width, r)
+		return formatErr(ReasonBadLength, len(v)-r, "the value has %d bytes, which is no multiple of the %d bytes of a point: %d are left over", len(v), width, r)
 	}
 	if len(v)/width > math.MaxInt32 {
-		return formatErr(ReasonTooLarge, -1, "%d points in one frame", len(v)/width)
+		return formatErr(ReasonTooLarge, -1, "the frame has %d points; it may have at most %d", len(v)/width, math.MaxInt32)
 	}
 	frames, err := d.newFrames(1, &key)
 	if err != nil {

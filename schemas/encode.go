@@ -12,15 +12,14 @@ import (
 	"entropipe/algos/geom"
 )
 
-// PointCloud is what a points/1 message carries. Cloud64 is used if Double,
-// else Cloud32; Z and Intensity may be nil, and have as many values as X and Y
-// otherwise.
+// PointCloud is the content of a points/1 message. Cloud64 is used if Double is set,
+// else Cloud32. Z and Intensity are nil or have as many values as X and Y.
 type PointCloud struct {
 	Cloud32   geom.Cloud[float32]
 	Cloud64   geom.Cloud[float64]
 	Double    bool
 	Intensity []float32
-	Index     []int32 // of a pruned message: the points' numbers in the whole frame
+	Index     []int32 // the points' numbers in the whole frame, in a pruned message; else nil
 }
 
 // Sketch is one drawing of a sketches/1 message.
@@ -39,26 +38,27 @@ type Stroke struct {
 }
 
 // Encoder writes the values of messages: complete Arrow IPC streams of one
-// batch. The zero value writes uncompressed bodies. It keeps scratch memory:
-// one a goroutine.
+// batch. The zero value writes uncompressed bodies. An Encoder keeps scratch memory
+// and is not for concurrent use.
 type Encoder struct {
 	Compression string // "" or "none", "lz4", "zstd"
 
 	ids, times []int64
-	labels     []int32 // of each row, its number in words
+	labels     []int32 // index in words of each row's label
 	strokes    []int16
 	x, y       []float64
 	x32, y32   []float32
 	t          []int32
 	words      []string
-	known      map[string]int32 // numbers in words
-	ids32      []int32          // tokens, and where each sequence ends in them
-	ends       []int32
+	known      map[string]int32 // index in words of each label
+	ids32      []int32          // the tokens of all sequences
+	ends       []int32          // the end of each sequence in ids32, after a 0
 }
 
-// AppendPoints appends a points/1 stream of c to dst: columns x, y and, where
-// c has them, z, intensity and index. The coordinates are copied once, as they are:
-// NaN and infinities pass. A cloud without a point is legal.
+// AppendPoints appends a points/1 stream of c to dst: columns x, y and, if c has
+// them, z, intensity and index. It copies the coordinates once and unchanged, NaN and
+// infinities too. A cloud without points is legal. Columns of different lengths and
+// an unknown Compression are errors, and dst is returned unchanged.
 func (e *Encoder) AppendPoints(dst []byte, c PointCloud) ([]byte, error) {
 	cols := columns{rows: c.Cloud32.Len()}
 	if c.Double {
@@ -90,22 +90,22 @@ func (e *Encoder) AppendPoints(dst []byte, c PointCloud) ([]byte, error) {
 // coordinate of the message, else both are float64: a column has one type, and
 // a frame is computed in the type of its columns.
 //
-// Rows are all that the format has, so it cannot carry a drawing without a
-// point, nor tell apart two neighbours of one id: both are errors, and dst
-// comes back as it was.
+// A drawing exists in the format only through its rows. So no drawings, a drawing
+// without points, and two neighbours of the same id are errors, and dst is returned
+// unchanged.
 func (e *Encoder) AppendSketches(dst []byte, drawings []Sketch) ([]byte, error) {
 	e.reset()
 	for i := range drawings {
 		s := &drawings[i]
 		if i > 0 && drawings[i-1].ID == s.ID {
-			return dst, fmt.Errorf("drawings %d and %d of the message have one id, %d: their rows could not be told apart", i-1, i, s.ID)
+			return dst, fmt.Errorf("drawings %d and %d of the message have the same id, %d: readers could not separate their rows", i-1, i, s.ID)
 		}
 		if err := e.addSketch(s); err != nil {
 			return dst, fmt.Errorf("drawing %d (id %d): %w", i, s.ID, err)
 		}
 	}
 	if len(drawings) == 0 {
-		return dst, fmt.Errorf("a message of schema %s needs a drawing", SchemaSketches)
+		return dst, fmt.Errorf("the message has no drawing; schema %s needs at least one", SchemaSketches)
 	}
 	cols := columns{rows: len(e.x)}
 	cols.add("drawing_id", arrow.PrimitiveTypes.Int64, arrow.Int64Traits.CastToBytes(e.ids), len(e.ids))
@@ -131,15 +131,15 @@ func (e *Encoder) reset() {
 // addSketch appends the rows of s.
 func (e *Encoder) addSketch(s *Sketch) error {
 	if len(s.Strokes) > math.MaxInt16+1 {
-		return fmt.Errorf("%d strokes, %d is the most", len(s.Strokes), math.MaxInt16+1)
+		return fmt.Errorf("it has %d strokes; it may have at most %d", len(s.Strokes), math.MaxInt16+1)
 	}
 	before := len(e.x)
 	for k, st := range s.Strokes {
 		if len(st.Y) != len(st.X) || st.T != nil && len(st.T) != len(st.X) {
-			return fmt.Errorf("stroke %d has %d x, %d y, %d t", k, len(st.X), len(st.Y), len(st.T))
+			return fmt.Errorf("stroke %d has %d x, %d y and %d t, which must be equally many", k, len(st.X), len(st.Y), len(st.T))
 		}
 		if timed := len(e.t) > 0; len(e.x) > 0 && len(st.X) > 0 && timed != (st.T != nil) {
-			return fmt.Errorf("stroke %d: either all strokes of a message have times, or none", k)
+			return fmt.Errorf("stroke %d differs from earlier strokes: either all strokes of a message have times, or none", k)
 		}
 		e.x, e.y, e.t = append(e.x, st.X...), append(e.y, st.Y...), append(e.t, st.T...)
 		for len(e.strokes) < len(e.x) {
@@ -210,7 +210,7 @@ func (e *Encoder) append(dst []byte, cols *columns, meta arrow.Metadata) ([]byte
 	case "zstd":
 		opts = append(opts, ipc.WithZstd())
 	default:
-		return dst, fmt.Errorf("compression %q: must be none, lz4 or zstd", e.Compression)
+		return dst, fmt.Errorf("compression %q is unknown; use none, lz4 or zstd", e.Compression)
 	}
 	wr := ipc.NewWriter(&w, opts...)
 	rec := array.NewRecord(schema, cols.arrays, int64(cols.rows))
@@ -243,7 +243,7 @@ type columns struct {
 // add appends a column without nulls of the n values in bytes.
 func (c *columns) add(name string, dt arrow.DataType, values []byte, n int) {
 	if n != c.rows {
-		c.err = fmt.Errorf("column %s has %d values, column x %d", name, n, c.rows)
+		c.err = fmt.Errorf("column %s has %d values, but column x has %d", name, n, c.rows)
 		return
 	}
 	data := array.NewData(dt, n, []*memory.Buffer{nil, memory.NewBufferBytes(values)}, nil, 0, 0)

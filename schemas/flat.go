@@ -2,13 +2,13 @@ package schemas
 
 import "encoding/binary"
 
-// flat reads a FlatBuffer that nobody has checked, the metadata of an Arrow
-// message. Every read is checked against the bytes; one that falls outside
-// sets broken and returns zero, so that callers read a whole table and ask
-// once. The generated readers panic there instead.
+// flat reads an unchecked FlatBuffer, the metadata of an Arrow message. It checks
+// every read against the bytes. A read outside of them sets broken and returns zero,
+// so that a caller reads a whole table and then checks broken once. Generated readers
+// panic there instead.
 //
-// It does not bound the number of reads: tables may share children, so who
-// walks a tree counts its nodes.
+// flat does not bound the number of reads: tables may share children, so a caller
+// that walks a tree counts its nodes.
 type flat struct {
 	b      []byte
 	broken bool
@@ -16,9 +16,9 @@ type flat struct {
 
 // table is a table of a FlatBuffer. The zero value has no fields.
 type table struct {
-	pos    int // of the table
-	vtable int // of its vtable
-	size   int // of the vtable in bytes; 0: no table
+	pos    int // position of the table
+	vtable int // position of its vtable
+	size   int // bytes of its vtable; 0: no table
 }
 
 // at tells whether n bytes at p can be read.

@@ -2,25 +2,26 @@ package schemas
 
 import "entropipe/algos/geom"
 
-// Frame is one point cloud, with where it came from. A message of schema
-// points/1 holds one frame, of schema sketches/1 one a drawing.
+// Frame is one point cloud with its origin. A points/1 message holds one frame, a
+// sketches/1 message one frame for each drawing.
 //
 // The coordinates are views of the message's value or of the decoder's memory:
 // valid until the next Decode of the same Decoder, and no longer than the
-// message. A coordinate that was null on the wire is NaN here.
+// message. A coordinate that is null in the message is NaN here.
 type Frame struct {
 	FrameKey
 	Cloud32 geom.Cloud[float32] // used unless Double
 	Cloud64 geom.Cloud[float64] // used if Double
 	Double  bool                // the cloud came as float64
-	// Intensity is nil when the message has none; otherwise one value a point.
+	// Intensity holds one value a point, or is nil if the message has no intensity.
 	Intensity []float32
-	// Pruned is nil for a whole frame. Its Index is memory like the coordinates.
+	// Pruned is nil for a whole frame. Pruned.Index is valid as long as the
+	// coordinates.
 	Pruned *Pruned
 }
 
-// FrameKey says which frame a row belongs to. (Topic, Partition, Offset,
-// Index) is unique in an output; the rest is what the producer said.
+// FrameKey identifies the frame or sequence of a row. (Topic, Partition, Offset,
+// Index) is unique in an output; the producer chose the other fields.
 type FrameKey struct {
 	Dataset   string
 	Sequence  string

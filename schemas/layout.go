@@ -2,9 +2,9 @@ package schemas
 
 import "bytes"
 
-// layout is what a schema says of its batches. It depends on nothing but the
-// bytes of the schema message, and is kept with them: producers send the same
-// schema again and again, and comparing is cheaper than reading.
+// layout describes the batches of a schema. It depends on nothing but the bytes of
+// the schema message, and is kept with them: producers send the same schema again
+// and again, and comparing the bytes is cheaper than reading the schema.
 type layout struct {
 	raw     []byte
 	version int
@@ -15,7 +15,7 @@ type layout struct {
 	cols    [numColumns]column
 	names   []string // first columns' names, for errors
 
-	tokenizer stated // of a message of tokens or texts
+	tokenizer stated // the tokenizer that the metadata name, if the schema has tokens or texts
 }
 
 // Bounds of a schema. A tree of fields may share its branches, so that a
@@ -184,7 +184,7 @@ type layouts struct{ recent []*layout }
 
 const (
 	maxLayouts     = 16
-	maxLayoutBytes = 64 << 10 // of a schema message that is remembered
+	maxLayoutBytes = 64 << 10 // longest schema message that is kept
 )
 
 // find returns the layout of the schema that value begins with. A schema

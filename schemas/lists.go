@@ -53,8 +53,8 @@ type lists struct {
 	kind   byte
 	valid  []byte // validity of the rows, nil: none is null
 	starts []byte // offsets, or where each view starts
-	sizes  []byte // of views
-	size   int    // of a list of fixed size
+	sizes  []byte // sizes of the lists, if kind is a list view
+	size   int    // size of every list, if kind is typeFixedSizeList
 	elements
 }
 

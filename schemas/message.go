@@ -1,10 +1,15 @@
-// Package schemas defines what flows through the pipeline: the Kafka record as
-// the source hands it over (Message), the point cloud decoded from it (Frame),
-// what the operators found (Result), what could not be used (Reject), and the
-// unit of commit (Batch). It also holds the wire format: Arrow IPC streams and
-// header names, documented byte by byte in schemas/docs.
+// Package schemas defines the values that flow through the pipeline, and the wire
+// format of messages: Arrow IPC streams and header names, documented byte by byte
+// in schemas/docs. It does not know Kafka clients, files or metrics.
 //
-// It knows nothing of Kafka clients, files or metrics.
+// Vocabulary:
+//   - Message: one Kafka record, as the source returns it;
+//   - Frame: one point cloud, decoded from a message;
+//   - Sequence: one row of a message of token ids or texts;
+//   - Result: what operators or a model computed for one frame or sequence;
+//   - Reject: a message, frame or sequence that could not be used, with the reason;
+//   - Batch: the results and rejects of one commit;
+//   - Position: where a partition resumes.
 package schemas
 
 import (
@@ -37,15 +42,15 @@ type Message struct {
 	// record is a reject. Otherwise it is 0.
 	Oversize int64
 
-	// ValueSum is the CRC-32C of Value, if Summed: a source that has summed up
-	// every byte for a check of its own passes on what it knows.
+	// ValueSum is the CRC-32C of Value if Summed is set. A source that computed the
+	// sum for a check of its own sets it, so that ID need not read the value again.
 	ValueSum uint32
 	Summed   bool
 }
 
-// SentAt returns Time in Unix nanoseconds, 0 where there is none (the oldest
-// record format has no room for it, in the others -1 ms stands for it) or where
-// an int64 cannot say it (beyond 2262).
+// SentAt returns Time in Unix nanoseconds. It returns 0 if the record has no time
+// (the oldest record format has no field for it, the others write -1 ms) or if the
+// time, beyond the year 2262, does not fit into an int64.
 func (m *Message) SentAt() int64 {
 	if s := m.Time.Unix(); s < 0 || s >= math.MaxInt64/int64(time.Second) {
 		return 0
@@ -53,19 +58,19 @@ func (m *Message) SentAt() int64 {
 	return m.Time.UnixNano()
 }
 
-// RecordID identifies a data record beyond its offset, so that a topic deleted
-// and created again under the same name is noticed: another record at the same
+// RecordID identifies a data record by more than its offset. It detects a topic that
+// was deleted and created again under the same name: another record at the same
 // offset has another timestamp or checksum.
 type RecordID struct {
 	Offset    int64  `json:"offset"`
 	Timestamp int64  `json:"timestamp_ms"`
-	CRC32C    uint32 `json:"crc32c"` // of the key's bytes followed by the value's
+	CRC32C    uint32 `json:"crc32c"` // sum of the key's bytes followed by the value's bytes
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ID returns the identity of the record that m holds. It reads every byte of
-// the key, and of the value unless its sum is known.
+// ID returns the identity of the record. It reads every byte of the key, and of the
+// value unless Summed is set.
 func (m *Message) ID() RecordID {
 	sum := crc32.Checksum(m.Key, castagnoli)
 	if m.Summed {

@@ -5,64 +5,64 @@ import (
 	"fmt"
 )
 
-// Position is where a partition goes on: the end of its newest manifest, or
-// its base when there is none.
+// Position is where a partition resumes: the end of its newest manifest, or its base
+// if there is no manifest.
 type Position struct {
-	Next    int64
-	Last    *RecordID // last data record before Next; nil: none known
-	TopicID TopicID   // of the topic that the records before Next came from, or that the base was made for; zero: not known
+	Next    int64     // offset of the first record to read
+	Last    *RecordID // last data record before Next; nil if none is known
+	TopicID TopicID   // id of the topic that was read before Next, or that the base was made for; zero: unknown
 }
 
 // Fetched is one answer of the source: data records in offset order, and the
-// offset to ask for next. Offsets between From and Next that have no message
-// hold no data (compaction, control records, aborted transactions).
+// offset to ask for next. Offsets in [From, Next) that have no message hold no data:
+// they were compacted away, or are control records or aborted transactions.
 //
-// The messages' bytes belong to the source. Release hands them back; it is
-// called once, when the last of them is no longer read. It may be nil.
+// The messages' bytes belong to the source. The receiver calls Release once, when it
+// has read the last of them, to hand them back. Release may be nil.
 type Fetched struct {
 	Messages []Message
 	From     int64
 	Next     int64
-	End      int64 // the partition's last stable offset when this was fetched; -1: unknown
+	End      int64 // the partition's last stable offset at the time of the fetch; -1: unknown
 	Bytes    int64 // memory that the messages hold
 	Release  func()
 }
 
-// ErrLost says that another writer committed the range first: what was staged
-// is discarded, and the partition resumes from the store.
+// ErrLost says that another writer committed the range first. The staged files are
+// discarded, and the partition resumes from the store.
 var ErrLost = errors.New("another writer has committed this range")
 
 // UnavailableError says that the output cannot be written for a reason that may
-// pass, such as a full disk. Whether what was being written is in the output is
-// for Resume to say.
+// pass, such as a full disk. The failed write may or may not be in the output; the
+// next Resume tells.
 type UnavailableError struct{ Err error }
 
-// Error is the reason.
+// Error returns the text of the reason.
 func (e *UnavailableError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// GapError says that records were deleted by retention before they were read.
+// GapError says that retention deleted records before they were read.
 type GapError struct {
 	Topic     string
 	Partition int32
-	Next      int64 // first offset wanted
-	LogStart  int64 // first offset there is
+	Next      int64 // the offset to be read
+	LogStart  int64 // the first offset that the log still has
 }
 
 func (e *GapError) Error() string {
-	return fmt.Sprintf("%s/%d: offsets %d to %d were deleted by retention before they were read; to go on without them use --on-gap skip",
+	return fmt.Sprintf("%s/%d: retention deleted offsets %d to %d before they were read; --on-gap skip continues without them",
 		e.Topic, e.Partition, e.Next, e.LogStart-1)
 }
 
-// RecreatedError says that the topic is not the one that the output was
-// written from: it was deleted and created again, or another cluster is asked.
+// RecreatedError says that the topic is not the one that the output was written
+// from: it was deleted and created again, or the brokers belong to another cluster.
 type RecreatedError struct {
 	Topic     string
 	Partition int32   // -1: the whole topic
-	Was, Is   TopicID // zero where the brokers have no ids: then Detail tells how it was noticed
-	Detail    string
+	Was, Is   TopicID // the output's and the brokers' id; zero if the brokers have no ids
+	Detail    string  // how the difference was noticed, if there are no ids
 }
 
 func (e *RecreatedError) Error() string {

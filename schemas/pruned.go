@@ -7,38 +7,39 @@ import (
 	"strings"
 )
 
-// Headers of a pruned message. One with HeaderPrunedFor has all three.
+// Headers of a pruned message. A message with HeaderPrunedFor has all three.
 const (
 	HeaderPrunedFor = "pruned-for" // operators, comma-separated
 	HeaderNPoints   = "n-points"   // points of the whole frame, as received
-	HeaderNDropped  = "n-dropped"  // of these, with a coordinate that is not finite
+	HeaderNDropped  = "n-dropped"  // points of the whole frame that have a non-finite coordinate
 )
 
-// Pruned says of a frame that it is what is left of a larger one: the points
-// that could matter to some operators. Each point that was dropped is certified
-// by points that are there, so that these operators find in the survivors what
-// they would find in the whole frame; for others the frame is of no use.
+// Pruned describes a frame that holds only some points of a whole frame: those that
+// could matter to the operators For. Surviving points certify each dropped point, so
+// these operators find in the survivors what they would find in the whole frame.
+// Other operators cannot use the frame.
 type Pruned struct {
-	For      OpSet   // the operators that the points are enough for
-	NPoints  int32   // of the whole frame, as received
-	NDropped int32   // of these, with a coordinate that is not finite
+	For      OpSet   // the operators for which the points suffice
+	NPoints  int32   // points of the whole frame, as received
+	NDropped int32   // points of the whole frame that have a non-finite coordinate
 	Index    []int32 // number of each point in the whole frame, ascending
 }
 
 // OpSet is a set of operators.
 type OpSet uint8
 
-// Prunable are the operators that a frame can be pruned for. A triangulation
-// is not among them: every point is in it.
+// Prunable are the operators that a frame can be pruned for. Delaunay2D is not among
+// them, because a triangulation contains every point.
 const Prunable OpSet = 1<<Hull2D | 1<<Hull3D | 1<<Maxima2D | 1<<Maxima3D
 
 // Has tells whether op is in s.
 func (s OpSet) Has(op Op) bool { return s>>op&1 != 0 }
 
-// With returns s and op.
+// With returns the union of s and op.
 func (s OpSet) With(op Op) OpSet { return s | 1<<op }
 
-// String returns the names with commas between them, as the header has them.
+// String returns the operators' names, separated by commas, as HeaderPrunedFor has
+// them.
 func (s OpSet) String() string {
 	var names []string
 	for op := range NumOps {
@@ -49,22 +50,22 @@ func (s OpSet) String() string {
 	return strings.Join(names, ",")
 }
 
-// ParseOpSet reads what String writes, with blanks around the commas, too. The
-// operators must be of those that a frame can be pruned for, at least one.
+// ParseOpSet is the inverse of String; it also accepts blanks around the commas. The
+// set must contain at least one operator, and operators of Prunable only.
 func ParseOpSet(text string) (OpSet, error) {
 	var s OpSet
 	for name := range strings.SplitSeq(text, ",") {
 		op, ok := ParseOp(strings.TrimSpace(name))
 		if !ok || !Prunable.Has(op) {
-			return 0, fmt.Errorf("%.40q is none of %s", strings.TrimSpace(name), strings.ReplaceAll(Prunable.String(), ",", ", "))
+			return 0, fmt.Errorf("%.40q is not an operator to prune for; name some of %s", strings.TrimSpace(name), strings.ReplaceAll(Prunable.String(), ",", ", "))
 		}
 		s = s.With(op)
 	}
 	return s, nil
 }
 
-// Headers returns the headers that p adds to those of a points/1 message, whose
-// column index is p.Index.
+// Headers returns the headers of a pruned points/1 message, beside the headers of
+// any. The message's column index is p.Index.
 func (p *Pruned) Headers() []Header {
 	return []Header{
 		{HeaderPrunedFor, []byte(p.For.String())},
@@ -73,8 +74,9 @@ func (p *Pruned) Headers() []Header {
 	}
 }
 
-// prunedOf returns what the headers say of a pruned message, nil of any other.
-// A column index alone makes none: pandas adds one to everything.
+// prunedOf returns what the headers say about a pruned message, or nil if the
+// message is not pruned. A column index alone does not make a message pruned, since
+// pandas adds one to everything.
 func prunedOf(m *Message) (*Pruned, *FormatError) {
 	text := headerValue(m.Headers, HeaderPrunedFor)
 	if len(text) == 0 {
@@ -102,12 +104,12 @@ func countHeader(m *Message, name string, most int32) (int32, error) {
 	return 0, fmt.Errorf("header %s is %.40q; beside %s it must be a number from 0 to %d", name, v, HeaderPrunedFor, most)
 }
 
-// prune reads the column index of a pruned message into p, and checks that the
-// points in f can be what is left of such a frame. Whether they are the right
-// ones only the whole frame could tell.
+// prune reads the column index of a pruned message into p, and checks that f can be
+// the pruned frame that p describes. Only the whole frame could tell whether the
+// right points survived.
 func (d *Decoder) prune(f *Frame, p *Pruned, l *layout) *FormatError {
 	c := &l.cols[colIndex]
-	if err := l.require(colIndex, false, (*column).isInteger, "an integer"); err != nil {
+	if err := l.require(colIndex, (*column).isInteger, "an integer"); err != nil {
 		return err
 	}
 	if err := d.checkSize(8); err != nil {
@@ -118,7 +120,7 @@ func (d *Decoder) prune(f *Frame, p *Pruned, l *layout) *FormatError {
 		return err
 	}
 	finite := int64(p.NPoints) - int64(p.NDropped)
-	found := f.HasZ() || p.For.Has(Hull2D) || p.For.Has(Maxima2D) // else no operator runs: nothing needs to survive
+	found := f.HasZ() || p.For.Has(Hull2D) || p.For.Has(Maxima2D) // if false, no operator runs and no point needs to survive
 	if n := int64(len(index)); n > finite || n == 0 && finite > 0 && found {
 		return formatErr(ReasonBadValue, -1, "%d points cannot be what is left of %d that were finite (%s %d, %s %d)", n, finite, HeaderNPoints, p.NPoints, HeaderNDropped, p.NDropped)
 	}

@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// A raw KITTI .bin says nothing of itself: no magic number, no length. A header
-// tells it from anything else (ContentTypeKITTI). A client that cannot set
-// headers leaves only the bytes to go by, and bytes alone are a guess: so the
-// guess is made in those topics alone that are said to hold raw values, and only
-// where every number could be a measurement.
+// A raw KITTI .bin has no magic number and no length, so a header must identify it
+// (ContentTypeKITTI). From a client that cannot set headers only bytes arrive, and
+// reading them as points is a guess. The decoder guesses only in topics that the user
+// has named, and only if every number could be a measurement.
 
-// RawTopics names the topics whose values may be raw .bin without a header. The
-// zero value names none.
+// RawTopics is the set of topics whose values may be raw .bin without a header. The
+// zero value is empty.
 type RawTopics struct {
 	All   bool
 	Names []string

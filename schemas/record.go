@@ -7,14 +7,12 @@ import (
 	"strings"
 )
 
-// Record is a message to be sent. Its memory belongs to whoever it is handed to.
+// Record is a message to be sent. The receiver of a Record owns its memory.
 type Record struct {
 	Key, Value []byte
 	Headers    []Header
-	// From is the partition that it comes from: its records stay in order.
-	From int32
-	// Points is how many points a pruned frame has; 0 of other records.
-	Points int
+	From       int32 // partition of the source record; records of one partition stay in order
+	Points     int   // points of a pruned frame; 0 for other records
 }
 
 // Bytes estimates the memory that r holds.
@@ -26,14 +24,15 @@ func (r *Record) Bytes() int64 {
 	return int64(n)
 }
 
-// HeaderPublishedFrom names the record that a published one was made of, as
-// topic/partition/offset: what is sent twice has it twice.
+// HeaderPublishedFrom names the source record of a published record, as
+// topic/partition/offset. Two records with the same value are the same record, sent
+// twice.
 const HeaderPublishedFrom = "published-from"
 
-// PrunedRecord returns the message of the survivors c of a frame of m; value is
-// c encoded. The key and the headers are those of m. What m leaves to defaults
-// is spelled out, since they would be others in another topic: the event time,
-// the data set, the number of the frame.
+// PrunedRecord returns the record of the survivors of frame k of m; value is their
+// encoded points, which the record owns. It has the key and the headers of m. Event
+// time, data set and frame number are written as headers even if m leaves them to
+// defaults, because the defaults would differ in another topic.
 func PrunedRecord(m *Message, k FrameKey, p *Pruned, value []byte) *Record {
 	r := publishedRecord(m, value)
 	r.Points = len(p.Index)
@@ -47,9 +46,9 @@ func PrunedRecord(m *Message, k FrameKey, p *Pruned, value []byte) *Record {
 	return r
 }
 
-// ForwardedRecord returns m as it is, for another topic: a message whose frames
-// are not pruned. What it leaves to defaults is spelled out, as the key of its
-// first frame has it.
+// ForwardedRecord returns a copy of m for another topic, for a message whose frames
+// are not pruned. Headers that m leaves to defaults are written with the values of k,
+// the key of its first frame.
 func ForwardedRecord(m *Message, k FrameKey) *Record {
 	r := publishedRecord(m, bytes.Clone(m.Value))
 	spelled := []Header{

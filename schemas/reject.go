@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// Reasons of a FormatError, and of table rejects. docs/rejects.md says what
-// each means and what to do.
+// Reasons of a FormatError, and of table rejects. docs/rejects.md gives the meaning
+// of each and the remedy.
 const (
 	ReasonEmpty              = "empty"
 	ReasonTooLarge           = "too_large"
@@ -41,13 +41,13 @@ const (
 	ReasonInternal           = "internal" // an error that is not a FormatError
 )
 
-// FormatError says why a record, or one frame of it, cannot be used. The
-// record is at fault, not the pipeline: the same bytes fail again.
+// FormatError says why a record, or one frame or sequence of it, cannot be used. The
+// fault is in the record: the same bytes fail again.
 type FormatError struct {
 	Stage  string // StageDecode, …
 	Reason string // one of the Reason constants
 	Detail string // a sentence for people, with names and sizes
-	At     int64  // position of the fault in the message's value; -1: none
+	At     int64  // position of the fault in the message's value; -1: unknown
 }
 
 func (e *FormatError) Error() string {
@@ -62,12 +62,12 @@ func formatErr(reason string, at int, format string, args ...any) *FormatError {
 	return &FormatError{Stage: StageDecode, Reason: reason, Detail: fmt.Sprintf(format, args...), At: int64(at)}
 }
 
-// NewReject describes the record that err refused. It copies what it keeps:
-// at most MaxRejectValue bytes each of the value, of the key and of the
-// headers (the first ones that fit, names included). Index is -1, the whole
-// message; a caller that refuses one frame sets it.
+// NewReject returns the reject of the record m, which err refuses. The reject owns
+// its memory: it copies at most MaxRejectValue bytes each of the value, of the key
+// and of the headers (the first ones that fit, names included). Index is -1, the
+// whole message; a caller that refuses one frame sets it.
 //
-// It reads every byte of the value, for the checksum.
+// NewReject reads every byte of the value, for the checksum.
 func NewReject(m *Message, err error) Reject {
 	r := Reject{
 		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset, Index: -1,
@@ -88,9 +88,9 @@ func NewReject(m *Message, err error) Reject {
 	return r
 }
 
-// Another describes another frame or sequence of the same message that err
-// refused. Key, headers and value stay with r, the first of them: a message may
-// have hundreds of thousands.
+// Another returns the reject of another frame or sequence of the same message. When
+// one message yields several rejects, only the first carries key, headers and value,
+// because a message may yield hundreds of thousands.
 func (r *Reject) Another(index int32, err error) Reject {
 	a := *r
 	a.Index = index
@@ -99,10 +99,11 @@ func (r *Reject) Another(index int32, err error) Reject {
 	return a
 }
 
-// Share drops what an earlier reject of the same message holds.
+// Share drops key, headers and value, which an earlier reject of the same message
+// holds.
 func (r *Reject) Share() { r.Key, r.Headers, r.Value = nil, nil, nil }
 
-// because says why.
+// because sets stage, reason and message from err.
 func (r *Reject) because(err error) {
 	r.Stage, r.Reason, r.Message = StageDecode, ReasonInternal, err.Error()
 	var fe *FormatError

@@ -1,6 +1,6 @@
 package schemas
 
-// Op names an operator. The order is that of the columns of table frames.
+// Op names an operator. Table frames has its columns in the order of the constants.
 type Op uint8
 
 const (
@@ -26,9 +26,9 @@ func ParseOp(name string) (Op, bool) {
 	return 0, false
 }
 
-// Status says how an operator ended on a frame. Degenerate clouds have defined
-// results, so none of these is an error. The empty Status means that the
-// operator was not configured: its columns are null.
+// Status is the outcome of an operator on a frame. Degenerate clouds have defined
+// results, so no Status is an error. The empty Status means that the operator was not
+// configured: its columns are null.
 type Status string
 
 const (
@@ -37,20 +37,20 @@ const (
 	StatusDegeneratePoint Status = "degenerate_point" // one distinct point
 	StatusDegenerateLine  Status = "degenerate_line"  // all points collinear
 	StatusDegeneratePlane Status = "degenerate_plane" // 3-D operators only
-	StatusPrunedInput     Status = "pruned_input"     // the message lacks points this operator needs
+	StatusPrunedInput     Status = "pruned_input"     // the frame was pruned for other operators
 	StatusNotRun          Status = "not_run"          // configured, but the cloud has no z
 )
 
 // OpResult is an operator's entry in table frames.
 type OpResult struct {
 	Status Status
-	N      int32 // hull vertices, maxima, or triangles
-	Ns     int64 // time spent in the operator
+	N      int32 // number of hull vertices, maxima, or triangles
+	Ns     int64 // time spent in the operator, nanoseconds
 }
 
 // Hull is a convex hull in the plane: strict vertices only, counter-clockwise
-// from the lexicographic minimum. One vertex for a degenerate point, two for a
-// degenerate line, none for an empty frame.
+// from the lexicographic minimum. It has one vertex if all points are equal, two if
+// they are collinear, none if the frame is empty.
 type Hull struct {
 	Idx             []int32
 	X, Y            []float64 // coordinates of the vertices
@@ -79,20 +79,21 @@ type Maxima struct {
 	ErrorBound *float64 // nil: exact
 }
 
-// Entropy is what was measured of a frame for one operator: the range-partition
-// entropy, in nats a point, which says how hard the frame is for it. It lies
-// between Lower and Upper, and Kind says how that is known; F estimates it.
+// Entropy is the range-partition entropy of a frame for one operator, in nats a
+// point: a measure of how hard the frame is for the operator. The entropy lies
+// between Lower and Upper, and Kind names the derivation of these bounds. F is an
+// estimate.
 type Entropy struct {
 	Op           Op
 	N            int32 // hull vertices or maxima
 	Lower, Upper float64
 	Kind         string
-	F            *float64 // nil: the frame is not there whole
-	Survivors    int32    // points that the operator could not drop at once, where it tells; else N
+	F            *float64 // nil if the frame is pruned
+	Survivors    int32    // points that the operator could not drop at once (hull3d); N for other operators
 }
 
 // Points is a copy of a frame's finite points, for the optional table points.
-// One of the two coordinate widths is set. Z and Intensity may be nil.
+// Either X32 and Y32 or X64 and Y64 are set. Z and Intensity may be nil.
 type Points struct {
 	Idx           []int32
 	X32, Y32, Z32 []float32
@@ -100,25 +101,25 @@ type Points struct {
 	Intensity     []float32
 }
 
-// Result is everything that the operators found on one frame. It owns its
-// memory: nothing in it points into the message.
+// Result holds the output of all operators for one frame, or of a model for one
+// sequence. It owns its memory: nothing in it points into the message.
 type Result struct {
 	FrameKey
-	NPoints   int32 // as received
-	NDropped  int32 // with a non-finite coordinate
+	NPoints   int32 // points of the whole frame, as received
+	NDropped  int32 // points with a non-finite coordinate
 	Ops       [NumOps]OpResult
 	Hull      *Hull     // nil unless hull2d ran
 	Hull3     *Hull3    // nil unless hull3d ran
-	Maxima    []Maxima  // one an operator that ran
+	Maxima    []Maxima  // one for each maxima operator that ran
 	Triangles []int32   // three a triangle, in canonical order; nil unless delaunay2d ran
-	Entropy   []Entropy // one an operator that was measured
-	Points    *Points   // nil unless table points is asked for
+	Entropy   []Entropy // one for each operator that was measured
+	Points    *Points   // nil unless table points is written
 	Stage     string    // mode of the preprocessing stage; empty: null
 	ModelSHA  string    // empty: null
 	LatencyNs int64     // end of the operators minus Kafka's timestamp
-	Publish   *Record   // what is to be published of the frame; nil: nothing, or it is on its way
-	// Tokens is what a model made of a sequence of tokens; nil: the result is of
-	// a point cloud. A result of a sequence has nothing else but its key.
+	Publish   *Record   // the record to publish for the frame; nil if there is none or it was sent
+	// Tokens is the row of a token sequence, whose Result has only a FrameKey
+	// beside it; nil in the result of a point cloud.
 	Tokens *TokenResult
 }
 
@@ -147,7 +148,7 @@ func (r *Result) Bytes() int64 {
 	return n
 }
 
-// Stage of the pipeline in which a record was refused.
+// Stages of the pipeline that refuse records.
 const (
 	StageDecode   = "decode"
 	StageAssemble = "assemble"
@@ -156,8 +157,8 @@ const (
 	StageModel    = "model"
 )
 
-// Reject is a record, or one frame of it, that could not be used. Every record
-// leaves a trace: rows, a reject, or a counted hole.
+// Reject is a record, or one frame or sequence of it, that could not be used. Every
+// offset leaves a trace: rows, a reject, or a counted hole.
 type Reject struct {
 	Topic     string
 	Partition int32
@@ -169,18 +170,17 @@ type Reject struct {
 	Message   string
 	Key       []byte
 	Headers   []Header
-	Value     []byte // first MaxRejectValue bytes; like key and headers with the first reject of a message only
+	Value     []byte // first MaxRejectValue bytes; only the first reject of a message has key, headers and value
 	ValueSize int64
 	ValueSHA  string // hex SHA-256 of the whole value; empty for a tombstone
 	Retriable bool
 }
 
-// MaxRejectValue is how much of a refused value is kept in table rejects.
+// MaxRejectValue is the number of bytes of a refused value that table rejects keeps.
 const MaxRejectValue = 64 << 10
 
-// Batch is what one commit makes durable: everything that came out of the
-// records [Start, End) of one partition. Results and Rejects are ordered by
-// (Offset, Index).
+// Batch is the unit of commit: the results and rejects of the records [Start, End)
+// of one partition, each ordered by (Offset, Index).
 type Batch struct {
 	Topic      string
 	Partition  int32
@@ -189,8 +189,8 @@ type Batch struct {
 	Rejects    []Reject
 	Messages   int64     // data records, accepted or not
 	Holes      int64     // offsets without a data record: compaction, control records, aborted transactions
-	Bytes      int64     // bytes of the records' values
+	Bytes      int64     // bytes of the records' keys and values
 	Last       *RecordID // last data record at or before End; nil: none since the base
-	Gap        bool      // the records were deleted before they could be read (--on-gap skip); no rows
-	TopicID    TopicID   // of the topic that the records came from; zero: not known
+	Gap        bool      // retention deleted the records before they were read (--on-gap skip); no rows
+	TopicID    TopicID   // id of the topic that the records came from; zero: unknown
 }

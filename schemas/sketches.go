@@ -51,9 +51,9 @@ func (d *Decoder) readWords(dict *words, m *ipcMessage, c *column, limit int64) 
 
 // labels reads a column of text in one batch.
 type labels struct {
-	name  string      // of the column
+	name  string      // name of the column
 	array arrow.Array // the strings, or the indices of them
-	words words       // of a dictionary-encoded column, else nil
+	words words       // the dictionary, if dict
 	dict  bool
 }
 

@@ -2,17 +2,18 @@ package schemas
 
 import "entropipe/algos/geom"
 
-// Survivors gathers the points of a frame that are to go on alone. The zero
-// value is ready; it keeps the memory of what it returns.
+// Survivors gathers the surviving points of pruned frames. The zero value is ready.
+// Survivors owns the memory of the clouds that it returns, and is not for concurrent
+// use.
 type Survivors struct {
 	f32   [4][]float32
 	f64   [3][]float64
 	index []int32
 }
 
-// Of returns the points of f at the positions keep, with their numbers in the
-// whole frame: keep itself, unless f is what is left of one. The result is
-// valid until the next call, and so is f.
+// Of returns the points of f at the positions keep. Index holds their numbers in the
+// whole frame: keep, or, if f is pruned itself, f.Pruned.Index at keep. The result is
+// valid until the next call.
 func (s *Survivors) Of(f *Frame, keep []int32) PointCloud {
 	c := PointCloud{Double: f.Double}
 	if f.Double {

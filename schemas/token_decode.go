@@ -7,37 +7,37 @@ import (
 	"unsafe"
 )
 
-// tokenMemory is what a Decoder keeps for messages of sequences.
+// tokenMemory is a Decoder's memory for messages of sequences.
 type tokenMemory struct {
-	sequences  []Sequence // of the rows from first on
+	sequences  []Sequence // the requested rows, from row first on
 	first      int
-	passed     Sequence // stands for every row that is not asked for
-	ids        []int32  // elements that are not read in place
-	lists      []lists  // input_ids, one a batch
-	masks      []lists
-	vocabulary Vocabulary // of the last message
+	passed     Sequence   // stands for every row that is not requested
+	ids        []int32    // elements that are not read in place
+	lists      []lists    // column input_ids, one entry for each batch
+	masks      []lists    // column attention_mask, likewise
+	vocabulary Vocabulary // the tokenizer that the last message names
 	idText     []byte     // the sequences' names, one after the other
 	idEnds     []int
 }
 
-// IsTokens tells whether the message holds sequences, for Sequences, and not
-// frames, for Decode: by the header schema, and without one by its columns. It
-// reads no more than the names of the columns and allocates nothing. A value
-// that is no Arrow stream holds none.
+// IsTokens tells whether the message holds sequences, which Sequences reads, and not
+// frames, which Decode reads. The header schema decides; without it the columns do.
+// IsTokens reads no more than the names of the columns and allocates nothing. It
+// returns false for a value that is no Arrow stream.
 func IsTokens(m *Message) bool {
 	tokens, texts := branch(m)
 	return tokens || texts
 }
 
-// IsText tells whether the message holds texts, for a tokenizer. It reads what
-// IsTokens reads.
+// IsText tells whether the message holds texts, which need a tokenizer. It decides
+// as IsTokens does.
 func IsText(m *Message) bool {
 	_, texts := branch(m)
 	return texts
 }
 
-// branch tells whether the message holds sequences of ids, or texts; neither of
-// frames, and of what is no Arrow stream.
+// branch tells whether the message holds sequences of ids, or texts. Both are false
+// for frames and for a value that is no Arrow stream.
 func branch(m *Message) (tokens, texts bool) {
 	if name := headerValue(m.Headers, HeaderSchema); len(name) > 0 {
 		return string(name) == SchemaTokens, string(name) == SchemaText
@@ -66,28 +66,29 @@ func branch(m *Message) (tokens, texts bool) {
 	return false, text && !drawing && !x
 }
 
-// Sequences returns the rows of a message of schema tokens/1 or text/1, in
-// their order, with FrameID counted on from the header's. Ids without a null
-// that came as int32 are read in place.
+// Sequences returns the rows of a message of schema tokens/1 or text/1, in their
+// order. FrameID counts up from the header's frame-id. Ids are read in place if they
+// came as int32 without nulls.
 //
-// A row that alone is at fault has Err set: a list or text that is null, an id
-// that is negative or no int32, a mask that is not as long as the ids or hides
-// others than the last of them, text or id that is not UTF-8, no token at all.
-// An error is a *FormatError and refuses the whole message; a tombstone, an
-// empty value and a stream without rows are ReasonEmpty. Whatever the bytes
-// are, Sequences returns, and within the limits of MaxBytes.
+// A faulty row has Err set: its list or text is null, an id is negative or no int32,
+// the mask has another length than the ids or hides ids before the last, text or id
+// is not UTF-8, or there is no token. The error is a *FormatError and refuses the
+// whole message; its reason is ReasonEmpty for a tombstone, an empty value and a
+// stream without rows. Sequences returns for any bytes, and stays within the limits
+// of MaxBytes.
 //
-// What a message means is written in docs/messages.md.
+// docs/messages.md defines the meaning of messages.
 func (d *Decoder) Sequences(m Message) ([]Sequence, error) {
 	sequences, _, err := d.SequencesOf(m, 0, math.MaxInt)
 	return sequences, err
 }
 
-// SequencesOf is Sequences for the rows [from, to) alone, as far as the message
-// has them, for whoever cannot hold a large one at once. rows is how many it has
-// in all. All of them are checked, so that an error is the same for any range:
-// the time is that of the whole message, the memory that of the range, of
-// what was compressed, and of eight bytes a row for each column of numbers.
+// SequencesOf is Sequences for those of the rows [from, to) that the message has, for
+// callers that cannot hold a large message at once. rows is the number of rows of the
+// whole message. All rows are checked, so every range yields the same error.
+//
+// It takes the time of the whole message, and memory for the rows of the range, for
+// decompressed buffers, and eight bytes a row for each column of numbers.
 func (d *Decoder) SequencesOf(m Message, from, to int) (sequences []Sequence, rows int, err error) {
 	d.begin()
 	d.vocabulary = Vocabulary{}
@@ -165,28 +166,41 @@ func isText1(m *Message, l *layout) (bool, *FormatError) {
 	default:
 		texts = l.cols[colTokens].name == "" && l.cols[colText].name != ""
 	}
-	err := l.checkSequences(texts)
-	return texts, err
+	if texts {
+		return true, l.checkTexts()
+	}
+	return false, l.checkTokens()
 }
 
-// checkSequences tells whether the schema can be read as text/1 or tokens/1.
-func (l *layout) checkSequences(texts bool) *FormatError {
-	if err := l.require(colID, true, func(c *column) bool { return c.isString() || c.isInteger() }, "a string, a dictionary of strings or an integer"); err != nil {
+// checkSequences checks the columns that text/1 and tokens/1 have in common.
+func (l *layout) checkSequences() *FormatError {
+	isID := func(c *column) bool { return c.isString() || c.isInteger() }
+	if err := l.allow(colID, isID, "a string, a dictionary of strings or an integer"); err != nil {
 		return err
 	}
-	if err := l.require(colTime, true, (*column).isTime, "an integer or a timestamp in nanoseconds"); err != nil {
+	if err := l.allow(colTime, (*column).isTime, "an integer or a timestamp in nanoseconds"); err != nil {
 		return err
 	}
-	if err := l.require(colStamp, true, func(c *column) bool { return c.unit > 0 && !c.dict }, "a timestamp"); err != nil {
+	return l.allow(colStamp, func(c *column) bool { return c.unit > 0 && !c.dict }, "a timestamp")
+}
+
+// checkTexts tells whether the schema can be read as text/1.
+func (l *layout) checkTexts() *FormatError {
+	if err := l.checkSequences(); err != nil {
 		return err
 	}
-	if texts {
-		return l.require(colText, false, (*column).isString, "a string, or a dictionary of strings")
-	}
-	if err := l.require(colTokens, false, (*column).isTokenList, "a list of integers"); err != nil {
+	return l.require(colText, (*column).isString, "a string, or a dictionary of strings")
+}
+
+// checkTokens tells whether the schema can be read as tokens/1.
+func (l *layout) checkTokens() *FormatError {
+	if err := l.checkSequences(); err != nil {
 		return err
 	}
-	return l.require(colMask, true, (*column).isMaskList, "a list of integers or booleans")
+	if err := l.require(colTokens, (*column).isTokenList, "a list of integers"); err != nil {
+		return err
+	}
+	return l.allow(colMask, (*column).isMaskList, "a list of integers or booleans")
 }
 
 // newSequences makes room for the rows [from, to), with key for each.
@@ -196,7 +210,8 @@ func (d *Decoder) newSequences(key *FrameKey, from, to int) *FormatError {
 	}
 	size := int64(unsafe.Sizeof(Sequence{}))
 	if int64(d.rows) > 1 && int64(d.rows)*size > d.limit() {
-		return formatErr(ReasonTooLarge, -1, "%d sequences in one message, each %d bytes of bookkeeping; %d is the most (--max-frame-bytes)", d.rows, size, d.limit()/size)
+		return formatErr(ReasonTooLarge, -1, "the message has %d sequences, each with %d bytes of bookkeeping; it may have at most %d (--max-frame-bytes)",
+			d.rows, size, d.limit()/size)
 	}
 	if key.FrameID > math.MaxInt64-int64(d.rows) {
 		return formatErr(ReasonBadHeader, -1, "frame-id %d leaves no room for %d sequences", key.FrameID, d.rows)
@@ -234,7 +249,7 @@ func (s *Sequence) refuse(reason, format string, args ...any) {
 	s.Err = formatErr(reason, -1, format, args...)
 	switch reason {
 	case ReasonIDOutOfRange, ReasonEmptySequence, ReasonBadMask:
-		s.Err.Stage = StageModel // who has the same for other reasons
+		s.Err.Stage = StageModel // the pipeline refuses sequences with these reasons at that stage, too
 	}
 	s.IDs, s.Text = nil, ""
 }

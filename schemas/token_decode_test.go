@@ -383,7 +383,7 @@ func checkTokenBytes(t testing.TB, fast, slow *Decoder, m Message, known [][]byt
 	}
 	rows, err := readRows(&m)
 	if err != nil {
-		return // of a column that we skip
+		return // a column that the decoder skips
 	}
 	if diff := compareRows(rows, got, &m); diff != "" {
 		t.Fatalf("Arrow's reader: %s\nvalue %x", diff, m.Value)

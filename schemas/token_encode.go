@@ -12,21 +12,22 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 )
 
-// Vocabulary says which tokenizer the ids of a message come from. What is not
-// known is empty.
+// Vocabulary names the tokenizer that made the ids of a message. Unknown fields are
+// zero.
 type Vocabulary struct {
-	Tokenizer string // its name
-	Size      int    // ids are below
-	SHA256    string // hex, of tokenizer.json
+	Tokenizer string // name of the tokenizer
+	Size      int    // every id is below Size
+	SHA256    string // hex SHA-256 of tokenizer.json
 }
 
 // AppendTokens appends a tokens/1 stream of the sequences to dst: columns id,
-// input_ids and, if any sequence has a TimeNs, ts in microseconds, rounded down.
-// Of the schema's metadata, tokenizer, vocab_size and tokenizer_sha256 say what
-// v does. Of the sequences it reads ID, IDs and TimeNs.
+// input_ids and, if any sequence has a TimeNs, ts in microseconds, rounded down. The
+// schema's metadata tokenizer, vocab_size and tokenizer_sha256 hold v. AppendTokens
+// reads ID, IDs and TimeNs of the sequences.
 //
-// No sequence, one without a token, a negative id, one beyond the vocabulary or
-// an ID that is not UTF-8 is an error: consumers would refuse it. dst comes back as it was.
+// No sequence, a sequence without tokens, an id that is negative or beyond the
+// vocabulary, and an ID that is not UTF-8 are errors, because consumers would refuse
+// the message. dst is then returned unchanged.
 func (e *Encoder) AppendTokens(dst []byte, rows []Sequence, v Vocabulary) ([]byte, error) {
 	e.ids32, e.ends = e.ids32[:0], append(e.ends[:0], 0)
 	for i := range rows {
@@ -36,11 +37,11 @@ func (e *Encoder) AppendTokens(dst []byte, rows []Sequence, v Vocabulary) ([]byt
 		}
 		for k, id := range s.IDs {
 			if id < 0 || v.Size > 0 && int(id) >= v.Size {
-				return dst, fmt.Errorf("sequence %d (id %q): token %d is %d, which the vocabulary of %d has not", i, s.ID, k, id, v.Size)
+				return dst, fmt.Errorf("sequence %d (id %q): token %d is %d, which is not in the vocabulary of %d", i, s.ID, k, id, v.Size)
 			}
 		}
 		if len(e.ids32) > math.MaxInt32-len(s.IDs) {
-			return dst, fmt.Errorf("more than %d tokens in a message", math.MaxInt32)
+			return dst, fmt.Errorf("the sequences have more than %d tokens, the most that a message can hold", math.MaxInt32)
 		}
 		e.ids32 = append(e.ids32, s.IDs...)
 		e.ends = append(e.ends, int32(len(e.ids32)))
@@ -63,10 +64,10 @@ func (e *Encoder) AppendTokens(dst []byte, rows []Sequence, v Vocabulary) ([]byt
 	return e.append(dst, cols, arrow.NewMetadata(keys, values))
 }
 
-// AppendText appends a text/1 stream of the sequences to dst: columns id, text
-// and ts, as AppendTokens has them. Of the sequences it reads ID, Text and
-// TimeNs. No sequence, or text that is not UTF-8, is an error, and dst comes back
-// as it was.
+// AppendText appends a text/1 stream of the sequences to dst: columns id, text and
+// ts, with id and ts as AppendTokens writes them. It reads ID, Text and TimeNs of the
+// sequences. No sequence, and text or an ID that is not UTF-8, are errors, and dst is
+// returned unchanged.
 func (e *Encoder) AppendText(dst []byte, rows []Sequence) ([]byte, error) {
 	cols, err := e.sequenceColumns(rows)
 	if err != nil {
@@ -80,7 +81,7 @@ func (e *Encoder) AppendText(dst []byte, rows []Sequence) ([]byte, error) {
 // sequenceColumns begins the columns of a message of sequences.
 func (e *Encoder) sequenceColumns(rows []Sequence) (*columns, error) {
 	if len(rows) == 0 {
-		return nil, errors.New("a message of sequences needs one")
+		return nil, errors.New("the message has no sequence; it needs at least one")
 	}
 	cols := &columns{rows: len(rows)}
 	cols.addStrings("id", rows, func(s *Sequence) string { return s.ID })

@@ -16,14 +16,13 @@ const (
 	headerSHA256    = "tokenizer-sha256"
 )
 
-// stated is what one place says of a tokenizer, as it stands there. Empty is
-// unsaid.
+// stated is what schema metadata say about a tokenizer, verbatim. Missing fields are
+// empty.
 type stated struct{ name, size, sha string }
 
-// Vocabulary returns what the last message of Sequences says of the tokenizer
-// that made its ids: its schema metadata, or headers. What it does not say is
-// empty. SHA256 is in lower case. It is the zero value after an error, and of
-// texts that name no tokenizer.
+// Vocabulary returns what the schema metadata and headers of the last message that
+// Sequences read say about the tokenizer that made its ids. Missing fields are zero.
+// SHA256 is in lower case. After an error Vocabulary returns the zero value.
 func (d *Decoder) Vocabulary() Vocabulary { return d.vocabulary }
 
 // readVocabulary reads what metadata and headers say of the tokenizer. Two

@@ -1,42 +1,42 @@
 package schemas
 
-// Sequence is one row of a tokens/1 or text/1 message: what a language model
-// reads at once. IDs and Text are views of the message's value or of the
-// decoder's memory: valid until the next call of the same Decoder, and no
-// longer than the message. The names and ID own their memory.
+// Sequence is one row of a tokens/1 or text/1 message: the input of a language
+// model. IDs and Text are views of the message's value or of the decoder's memory:
+// valid until the next call of the same Decoder, and no longer than the message. ID
+// and the names of FrameKey own their memory.
 type Sequence struct {
 	FrameKey
-	ID     string  // as the producer said, else topic/partition/offset/index
-	IDs    []int32 // of tokens, without padding; nil of a text
+	ID     string  // the producer's id, or topic/partition/offset/index
+	IDs    []int32 // token ids without padding; nil if IsText
 	Text   string
 	IsText bool
-	// Err says why this row alone cannot be used; nil: it can.
-	Err *FormatError
+	Err    *FormatError // why this row cannot be used; nil if it can
 }
 
-// TokenResult is what a model made of one sequence.
+// TokenResult is the row of table tokens that a model computed for one sequence. It
+// owns its memory.
 type TokenResult struct {
 	ID       string
-	Model    string // name
+	Model    string // name of the model
 	ModelSHA string // hex SHA-256 of its weights
-	Weights  string // form of its matrices: f32, or bf16, an approximation
-	MaskSHA  string // of the frozen masks; empty: null, attention was dense
+	Weights  string // form of its matrices: f32, or the approximation bf16
+	MaskSHA  string // hex SHA-256 of the frozen masks; empty (null) if attention was dense
 	Task     string // embed, logits, generate
 	Pooling  string // mean, cls, none
 
 	Normalized bool  // the embedding has length 1
 	Truncated  bool  // tokens beyond the model's positions were cut off
-	NTokens    int32 // that the model read, special tokens included
+	NTokens    int32 // tokens that the model read, special tokens included
 
 	Embedding   []float32 // nil: null
-	NextIDs     []int32   // generated; nil: null
+	NextIDs     []int32   // generated tokens; nil: null
 	TopIDs      []int32   // the likeliest next tokens, best first; nil: null
 	TopLogprobs []float32 // their natural logarithms; nil: null
 
-	TokenizerSHA string  // hex SHA-256 of the tokenizer that made the ids; empty: null, it is not known
+	TokenizerSHA string  // hex SHA-256 of the tokenizer that made the ids; empty (null) if it is unknown
 	Text         *string // NextIDs as text; nil: null
 
-	Stats []AttentionStat // of an audited sequence, by layer and head
+	Stats []AttentionStat // one for each layer and head, if the sequence was audited; else nil
 }
 
 // AttentionStat compares one head's sparse attention with dense attention on
@@ -46,8 +46,8 @@ type AttentionStat struct {
 	KeptMass    float32 // mean softmax mass of the keys that were read
 	Delta       float32 // largest mass that a query lost
 	Bound       float32 // 2·B·Delta, the certificate
-	Error       float32 // largest distance that was measured
-	Ladder      bool    // rows might climb; else the numbers of those that did are null
+	Error       float32 // largest measured distance between the outputs for one query
+	Ladder      bool    // queries could climb a ladder; if false, Extended and Dense are null
 	Extended    int32   // queries that read further blocks
 	Dense       int32   // queries that read all keys
 }

@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// TopicID is the id that a Kafka cluster gives a topic when it creates it. A
-// topic that is deleted and created again has another id, and ids never come
-// back. The zero value means that no id is known: brokers before Kafka 2.8 give
-// none.
+// TopicID is the id that a Kafka cluster gives a topic at its creation. A topic that
+// is deleted and created again gets another id, and a cluster never uses an id twice.
+// The zero value means that no id is known: brokers before Kafka 2.8 have none.
 type TopicID [16]byte
 
 // IsZero tells whether no id is known.
@@ -30,7 +29,7 @@ func ParseTopicID(s string) (id TopicID, err error) {
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(b) != len(id) || TopicID(b).IsZero() {
-		return id, fmt.Errorf("topic id %q: want 22 characters of base64", s)
+		return id, fmt.Errorf("topic id %q is malformed; it must be 22 characters of base64", s)
 	}
 	return TopicID(b), nil
 }

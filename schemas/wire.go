@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Names of the schemas on the wire, as header schema gives them.
+// Names of the message schemas, the values of header schema.
 const (
-	SchemaPoints   = "points/1"   // one cloud a message
-	SchemaSketches = "sketches/1" // many drawings a message
-	SchemaTokens   = "tokens/1"   // many sequences of token ids a message
-	SchemaText     = "text/1"     // many texts a message
+	SchemaPoints   = "points/1"   // a message holds one cloud
+	SchemaSketches = "sketches/1" // a message holds drawings
+	SchemaTokens   = "tokens/1"   // a message holds sequences of token ids
+	SchemaText     = "text/1"     // a message holds texts
 )
 
-// Content types of a message's value. Without one the value is Arrow.
+// Content types of a message's value. A value without a content type is Arrow.
 const (
 	ContentTypeArrow = "application/vnd.apache.arrow.stream"
 	ContentTypeKITTI = "application/vnd.kitti.velodyne" // raw .bin: x, y, z, reflectance as float32
 
-	contentTypeOctets = "application/octet-stream" // whatever header format or the topic says
+	contentTypeOctets = "application/octet-stream" // header format or the topic decides what the value is
 )
 
-// Names of the headers, as we write them. Readers take any case, and
-// underscores for hyphens; of a repeated header the last one counts.
+// Names of the headers, as producers here write them. Readers accept any case, and
+// underscores for hyphens. If a header is repeated, its last value counts.
 const (
 	HeaderContentType = "content-type"
 	HeaderFormat      = "format" // "kitti" with content type application/octet-stream
@@ -36,13 +36,14 @@ const (
 	HeaderTimeNs      = "ts-ns"
 )
 
-// Headers returns the headers of a message that holds an Arrow stream of the
-// given schema, the names of CloudEvents 1.0 (Kafka binding, binary mode)
-// among them. Of k it reads Dataset, Sequence, Sensor, FrameID and TimeNs; for
-// many drawings in a message these are the first one's. source names the
-// producer, as a URI reference: "/produce/kitti".
+// Headers returns the headers of a message that holds an Arrow stream of the given
+// schema, with the headers of CloudEvents 1.0 (Kafka binding, binary mode). It reads
+// Dataset, Sequence, Sensor, FrameID and TimeNs of k; if the message holds several
+// drawings, k is the key of the first. source names the producer as a URI reference,
+// for example "/produce/kitti".
 //
-// ce_id depends on k alone, so a message that is produced again is recognised.
+// ce_id depends on k alone, so consumers can recognise a message that was produced
+// twice.
 func Headers(k FrameKey, schema, source string) []Header {
 	id := url.PathEscape(k.Dataset) + "/" + url.PathEscape(k.Sequence) + "/"
 	if k.Sensor != "" {
