@@ -416,7 +416,7 @@ func TestGapOfRetention(t *testing.T) {
 	deleteRecords(t, brokers, "points", 55)
 	stopped := launch(t, dir, run...)
 	stopped.exits(1, patience)
-	stopped.says(`^entropipe: points/0: offsets 40 to 54 were deleted by retention before they were read; to go on without them use --on-gap skip$`)
+	stopped.says(`^entropipe: points/0: retention deleted offsets 40 to 54 before they were read; --on-gap skip continues without them$`)
 	holds(t, out, 40)
 
 	must(t, dir, append(run, "--on-gap", "skip")...)

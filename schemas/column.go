@@ -191,6 +191,37 @@ func (l *layout) checkSketches() *FormatError {
 	return l.allow(colTime, (*column).isTime, "an integer or a timestamp in nanoseconds")
 }
 
+// checkSequences checks the columns that text/1 and tokens/1 have in common.
+func (l *layout) checkSequences() *FormatError {
+	isID := func(c *column) bool { return c.isString() || c.isInteger() }
+	if err := l.allow(colID, isID, "a string, a dictionary of strings or an integer"); err != nil {
+		return err
+	}
+	if err := l.allow(colTime, (*column).isTime, "an integer or a timestamp in nanoseconds"); err != nil {
+		return err
+	}
+	return l.allow(colStamp, func(c *column) bool { return c.unit > 0 && !c.dict }, "a timestamp")
+}
+
+// checkTexts tells whether the schema can be read as text/1.
+func (l *layout) checkTexts() *FormatError {
+	if err := l.checkSequences(); err != nil {
+		return err
+	}
+	return l.require(colText, (*column).isString, "a string, or a dictionary of strings")
+}
+
+// checkTokens tells whether the schema can be read as tokens/1.
+func (l *layout) checkTokens() *FormatError {
+	if err := l.checkSequences(); err != nil {
+		return err
+	}
+	if err := l.require(colTokens, (*column).isTokenList, "a list of integers"); err != nil {
+		return err
+	}
+	return l.allow(colMask, (*column).isMaskList, "a list of integers or booleans")
+}
+
 func (c *column) isFloat() bool {
 	return !c.dict && c.dt != nil && arrow.IsFloating(c.dt.ID())
 }

@@ -122,7 +122,7 @@ func (d *Decoder) decodeSequences(m *Message, from, to int) (failed error) {
 	if err != nil {
 		return err
 	}
-	texts, err := isText1(m, l)
+	texts, err := isTextSchema(m, l)
 	if err != nil {
 		return err
 	}
@@ -154,9 +154,9 @@ func (d *Decoder) decodeSequences(m *Message, from, to int) (failed error) {
 	return nil
 }
 
-// isText1 tells whether the message is text/1, else tokens/1, and checks that
-// it has the columns. Without a header they decide.
-func isText1(m *Message, l *layout) (bool, *FormatError) {
+// isTextSchema tells whether the message is text/1 (true) or tokens/1, and checks its
+// columns. If there is no header schema, the columns decide.
+func isTextSchema(m *Message, l *layout) (bool, *FormatError) {
 	name := headerValue(m.Headers, HeaderSchema)
 	texts := string(name) == SchemaText
 	switch {
@@ -170,37 +170,6 @@ func isText1(m *Message, l *layout) (bool, *FormatError) {
 		return true, l.checkTexts()
 	}
 	return false, l.checkTokens()
-}
-
-// checkSequences checks the columns that text/1 and tokens/1 have in common.
-func (l *layout) checkSequences() *FormatError {
-	isID := func(c *column) bool { return c.isString() || c.isInteger() }
-	if err := l.allow(colID, isID, "a string, a dictionary of strings or an integer"); err != nil {
-		return err
-	}
-	if err := l.allow(colTime, (*column).isTime, "an integer or a timestamp in nanoseconds"); err != nil {
-		return err
-	}
-	return l.allow(colStamp, func(c *column) bool { return c.unit > 0 && !c.dict }, "a timestamp")
-}
-
-// checkTexts tells whether the schema can be read as text/1.
-func (l *layout) checkTexts() *FormatError {
-	if err := l.checkSequences(); err != nil {
-		return err
-	}
-	return l.require(colText, (*column).isString, "a string, or a dictionary of strings")
-}
-
-// checkTokens tells whether the schema can be read as tokens/1.
-func (l *layout) checkTokens() *FormatError {
-	if err := l.checkSequences(); err != nil {
-		return err
-	}
-	if err := l.require(colTokens, (*column).isTokenList, "a list of integers"); err != nil {
-		return err
-	}
-	return l.allow(colMask, (*column).isMaskList, "a list of integers or booleans")
 }
 
 // newSequences makes room for the rows [from, to), with key for each.
