@@ -97,20 +97,20 @@ func (s *Stage[T]) Hull3D(vertices, faces []int32, p *Prepared[T]) (v, f []int32
 // the error: the least ε that, added to each coordinate of one of them, makes
 // it at least as good as any point of p.Cloud.
 func (s *Stage[T]) Maxima2D(dst []int32, p *Prepared[T]) (idx []int32, err float64) {
-	return s.approximate.front(dst, p.Cloud, 2, s.mode == Perturb)
+	return s.approximate.front(dst, p.Cloud, 2, s.mode)
 }
 
 // Maxima3D is Maxima2D in x, y and z.
 func (s *Stage[T]) Maxima3D(dst []int32, p *Prepared[T]) (idx []int32, err float64) {
-	return s.approximate.front(dst, p.Cloud, 3, s.mode == Perturb)
+	return s.approximate.front(dst, p.Cloud, 3, s.mode)
 }
 
-// front appends the maxima found on the moved cloud, with settle without those
-// that another of them beats in the cloud as it is.
-func (a *approximate[T]) front(dst []int32, c geom.Cloud[T], dims int, settle bool) ([]int32, float64) {
+// front appends the maxima found on the moved cloud. In mode Perturb it leaves
+// out those that another found point dominates in the cloud as received.
+func (a *approximate[T]) front(dst []int32, c geom.Cloud[T], dims int, mode Mode) ([]int32, float64) {
 	moved, still := [][]T{a.cloud.X, a.cloud.Y, a.cloud.Z}[:dims], [][]T{c.X, c.Y, c.Z}[:dims]
 	a.found = a.maxima.AppendD(a.found[:0], moved)
-	if settle {
+	if mode == Perturb {
 		for d, axis := range still {
 			a.axes[d] = a.axes[d][:0]
 			for _, i := range a.found {

@@ -7,7 +7,7 @@
 // log must be in the tables exactly once, every operator's rows must be there
 // for every frame, and every record whose offset the broker acknowledged must
 // be the one that the tables show there. The run lives in chaos_test.go, behind
-// the build tag chaos; the judge here is plain, and tested by itself.
+// the build tag chaos; the judge has no tag and tests of its own.
 //
 // It does not meet the zombie, a worker that is frozen between staging and
 // manifest: random moments hit that window too rarely to prove anything. That

@@ -154,22 +154,30 @@ func (b *Broker) start(ctx context.Context) error {
 }
 
 // Kill ends the broker with kill -9.
-func (b *Broker) Kill() error { return b.end(true) }
+func (b *Broker) Kill() error { return b.end(killed) }
 
 // Stop asks the broker to end. Further calls do nothing.
-func (b *Broker) Stop() error { return b.end(false) }
+func (b *Broker) Stop() error { return b.end(asked) }
 
-func (b *Broker) end(kill bool) error {
+// ending is the way in which a broker ends.
+type ending int
+
+const (
+	asked ending = iota
+	killed
+)
+
+func (b *Broker) end(how ending) error {
 	if !b.running {
 		return nil
 	}
 	b.running = false
 	switch {
-	case b.Kind == Kafka && kill:
+	case b.Kind == Kafka && how == killed:
 		return b.script(b.Dir, "-9")
 	case b.Kind == Kafka:
 		return b.script(b.Dir)
-	case kill:
+	case how == killed:
 		b.process.Kill()
 		return nil
 	}

@@ -80,9 +80,9 @@ func TestAttacksRaiseTheLoss(t *testing.T) {
 // What is attacked is what is served: the trainer's losses are those of the model
 // that it writes, read as it was trained.
 func TestAttackedIsServed(t *testing.T) {
-	cfg, _, _ := visionSettings(true)
+	cfg, _, _ := visionSettings(quick)
 	for _, cfg := range trainings(cfg, []float64{robustClosed}) {
-		m, err := newVisionModel(t.Context(), cfg, 8, true)
+		m, err := newVisionModel(t.Context(), cfg, 8, quick)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,7 +50,7 @@ func TestDimensionsInThePlane(t *testing.T) {
 func TestSoftAgainstHard(t *testing.T) {
 	for seed := range uint64(5) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		c := blobs(300, 4, .05, seed%2 == 1, r)
+		c := blobs(300, 4, .05, blobShape(seed%2), r)
 		for _, tau := range []float64{1e-7, 1e-3, .1} {
 			v := softAgainstHard(c, randomHalves(c, 4, r), tau)
 			if v["error"] > v["exact"]+1e-9 || v["error"] > v["quantile"]+1e-9 {

@@ -31,15 +31,15 @@ var baselines = &experiment{
 	verdict: baselineVerdict,
 }
 
-func baselineCells(quick bool) (cells []cell) {
+func baselineCells(how effort) (cells []cell) {
 	points, repeats, steps := 2000, 5, 200
-	if quick {
+	if how == quick {
 		points, repeats, steps = 60, 1, 5
 	}
 	for _, f := range planarFamilies[:2] {
 		key := fmt.Sprintf("%s n=%d repeats=%d steps=%d seed=%d", f.name, points, repeats, steps, seeds[0])
 		cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) { return baselineRun(ctx, f, points, repeats, steps) }})
-		if quick {
+		if how == quick {
 			break
 		}
 	}
@@ -67,8 +67,8 @@ func baselineRun(ctx context.Context, f planar, points, repeats, steps int) ([]r
 		{"NeuralSort, rounded to a permutation", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return neuralSort(c, 0) }},
 		{"NeuralSort, τ = 0.001", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return neuralSort(c, 0.001) }},
 		{"NeuralSort, τ = 1", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return neuralSort(c, 1) }},
-		{"k-means, 16 clusters, order by cluster", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return kMeans(c, 16, false) }},
-		{"k-means, 256 clusters, points to their centres", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return kMeans(c, 256, true) }},
+		{"k-means, 16 clusters, order by cluster", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return kMeans(c, 16, orderByCluster) }},
+		{"k-means, 256 clusters, points to their centres", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return kMeans(c, 256, replaceByCentre) }},
 		{netMethod + ", F", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return m.Move(c), nil }},
 	}
 	truth := truthOf(c, entropy.Hull2D)
@@ -147,10 +147,18 @@ func neuralSort(c geom.Cloud[float32], tau float64) (geom.Cloud[float32], []int3
 	return out, stands
 }
 
+// clusterUse says what kMeans does with the clusters.
+type clusterUse int
+
+const (
+	orderByCluster  clusterUse = iota // return the points cluster by cluster
+	replaceByCentre                   // return each cluster's centre for its points
+)
+
 // kMeans clusters the points (five rounds of Lloyd from k random ones) and
 // returns them cluster by cluster, or each cluster's centre for its points; a
 // centre stands for its nearest point.
-func kMeans(c geom.Cloud[float32], k int, centres bool) (geom.Cloud[float32], []int32) {
+func kMeans(c geom.Cloud[float32], k int, use clusterUse) (geom.Cloud[float32], []int32) {
 	n := c.Len()
 	k = min(k, n)
 	r := rand.New(rand.NewPCG(seeds[0], 5))
@@ -193,7 +201,7 @@ func kMeans(c geom.Cloud[float32], k int, centres bool) (geom.Cloud[float32], []
 	out := geom.Cloud[float32]{X: make([]float32, n), Y: make([]float32, n)}
 	for p, i := range stands {
 		out.X[p], out.Y[p] = c.X[i], c.Y[i]
-		if centres {
+		if use == replaceByCentre {
 			j := own[i]
 			out.X[p], out.Y[p], stands[p] = x[j], y[j], near[j]
 		}

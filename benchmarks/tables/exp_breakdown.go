@@ -28,9 +28,9 @@ var breakdown = &experiment{
 	verdict: breakdownVerdict,
 }
 
-func breakdownCells(quick bool) (cells []cell) {
+func breakdownCells(how effort) (cells []cell) {
 	points, repeats := 10000, 7
-	if quick {
+	if how == quick {
 		points, repeats = 300, 1
 	}
 	streams := []streamOf{
@@ -39,7 +39,7 @@ func breakdownCells(quick bool) (cells []cell) {
 		}},
 		{name: "QuickDraw drawings", frames: func(uint64) ([]geom.Cloud[float32], error) { return drawings(50) }},
 	}
-	if quick {
+	if how == quick {
 		streams = streams[:1]
 	}
 	for _, s := range streams {

@@ -62,9 +62,9 @@ func (r *record) even(train, plain, with float64) {
 	}
 }
 
-func breakEvenCells(quick bool) []cell {
+func breakEvenCells(how effort) []cell {
 	points, scan, steps, repeats := 10000, 120_000, 200, 9
-	if quick {
+	if how == quick {
 		points, scan, steps, repeats = 200, 4000, 2, 1
 	}
 	return []cell{

@@ -39,10 +39,10 @@ func familyProblems() []familyProblem {
 }
 
 // familyCells makes a cell of each family: 240 sets a problem, or few small ones.
-func familyCells(quick bool, measure func(c geom.Cloud[float64], p entropy.Problem, seed uint64) map[string]float64) (cells []cell) {
+func familyCells(how effort, measure func(c geom.Cloud[float64], p entropy.Problem, seed uint64) map[string]float64) (cells []cell) {
 	for _, fp := range familyProblems() {
 		sets, most := 240/len(fp.families), 4000
-		if quick {
+		if how == quick {
 			sets, most, fp.families = 3, 300, fp.families[:3]
 		}
 		for k, f := range fp.families {
@@ -65,8 +65,8 @@ func familyCells(quick bool, measure func(c geom.Cloud[float64], p entropy.Probl
 	return cells
 }
 
-func correlationCells(quick bool) []cell {
-	return familyCells(quick, func(c geom.Cloud[float64], p entropy.Problem, seed uint64) map[string]float64 {
+func correlationCells(how effort) []cell {
+	return familyCells(how, func(c geom.Cloud[float64], p entropy.Problem, seed uint64) map[string]float64 {
 		out := answerOf(c, p)
 		v := guess(c, p, sizeOf(c, out, p), seed)
 		truth := entropy.GroundTruth(c, out, p)

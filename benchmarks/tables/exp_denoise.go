@@ -67,10 +67,10 @@ var scenes = []scene{
 	}},
 }
 
-func denoiseCells(quick bool) (cells []cell) {
+func denoiseCells(how effort) (cells []cell) {
 	size := denoiseSize{4096, 300, seeds}
 	parts, of := []float64{1000, 300}, scenes
-	if quick {
+	if how == quick {
 		size, parts, of = denoiseSize{128, 10, seeds[:2]}, parts[1:], scenes[1:]
 	}
 	for _, s := range of {

@@ -32,9 +32,9 @@ var failure = &experiment{
 
 const failureAnchors = 16
 
-func failureCells(quick bool) (cells []cell) {
+func failureCells(how effort) (cells []cell) {
 	n, sets, dims, of := 600, 8, []int{2, 3, 4, 6, 8, 16, 64, 256, 2048}, seeds
-	if quick {
+	if how == quick {
 		n, sets, dims, of = 60, 2, []int{2, 16}, seeds[:2]
 	}
 	for _, d := range dims {
@@ -52,16 +52,16 @@ func failureCells(quick bool) (cells []cell) {
 			}})
 		}
 	}
-	for _, rings := range []bool{false, true} {
+	for _, shape := range []blobShape{filled, hollow} {
 		for _, k := range []int{1, 4, 16, 64} {
 			what := fmt.Sprintf("(c) %d clusters", k)
-			if rings {
+			if shape == hollow {
 				what += ", rings"
 			}
-			key := fmt.Sprintf("clusters=%d rings=%v n=%d seeds=%v", k, rings, 2*n, of)
+			key := fmt.Sprintf("clusters=%d rings=%v n=%d seeds=%v", k, shape == hollow, 2*n, of)
 			cells = append(cells, cell{key, func(context.Context) ([]record, error) {
 				r := planeRecord("clusters", float64(k), what, of, func(seed uint64) geom.Cloud[float64] {
-					return blobs(2*n, k, .02, rings, rand.New(rand.NewPCG(seed, 17)))
+					return blobs(2*n, k, .02, shape, rand.New(rand.NewPCG(seed, 17)))
 				})
 				return []record{r}, nil
 			}})

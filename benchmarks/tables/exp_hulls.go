@@ -44,9 +44,9 @@ type streamOf struct {
 
 type hullsSize struct{ points, drawings, steps, repeats int }
 
-func hullsCells(quick bool) (cells []cell) {
+func hullsCells(how effort) (cells []cell) {
 	size := hullsSize{10000, 60, 40, 7}
-	if quick {
+	if how == quick {
 		size = hullsSize{300, 4, 2, 1}
 	}
 	families := append(slices.Clone(planarFamilies), planar{"parabola, variance 0.01", wideParabola})
@@ -64,7 +64,7 @@ func hullsCells(quick bool) (cells []cell) {
 		k := slices.Index(seeds, seed)
 		return all[k*len(all)/len(seeds) : (k+1)*len(all)/len(seeds)], nil
 	}})
-	if quick {
+	if how == quick {
 		streams = streams[len(streams)-2:]
 	}
 	for _, s := range streams {
@@ -81,9 +81,9 @@ type method struct {
 	net  bool
 }
 
-func hullMethods(still bool) []method {
+func hullMethods() []method {
 	ours := &hull.Hull2D[float32]{}
-	all := []method{
+	return []method{
 		{name: chainMethod, find: (&chain{}).find},
 		{name: "quickhull", find: (&quickhull{}).find},
 		{name: "Akl and Toussaint, chain", find: (&octagon{}).find},
@@ -95,10 +95,6 @@ func hullMethods(still bool) []method {
 		{name: netMethod + ", Chan 1996", find: (&chan96{}).find, net: true},
 		{name: netMethod + ", " + oursMethod, find: ours.Append, net: true},
 	}
-	if still {
-		all = slices.DeleteFunc(all, func(m method) bool { return strings.HasPrefix(m.name, "last frame") })
-	}
-	return all
 }
 
 func hullsRun(ctx context.Context, s streamOf, size hullsSize) ([]record, error) {
@@ -110,7 +106,10 @@ func hullsRun(ctx context.Context, s streamOf, size hullsSize) ([]record, error)
 	if err != nil {
 		return nil, err
 	}
-	methods := hullMethods(s.still)
+	methods := hullMethods()
+	if s.still {
+		methods = slices.DeleteFunc(methods, func(m method) bool { return strings.HasPrefix(m.name, "last frame") })
+	}
 	out := make([]record, len(methods))
 	values := make([]map[string][]float64, len(methods))
 	for k, m := range methods {

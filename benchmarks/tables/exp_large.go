@@ -35,9 +35,9 @@ const (
 	delaunayTask = "Delaunay triangulation"
 )
 
-func largeCells(quick bool) []cell {
+func largeCells(how effort) []cell {
 	hullPoints, points, repeats := 1_000_000, 100_000, 3
-	if quick {
+	if how == quick {
 		hullPoints, points, repeats = 500, 300, 1
 	}
 	return []cell{

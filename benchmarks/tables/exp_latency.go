@@ -31,16 +31,16 @@ type latencyShape struct {
 	rounds, repeats  int // a turn is the least of some runs
 }
 
-func latencyCells(quick bool) (cells []cell) {
+func latencyCells(how effort) (cells []cell) {
 	lengths, dims, blocks := []int{256, 1024, 4096}, []int{64, 32}, []int{16, 32, 64, 128}
-	if quick {
+	if how == quick {
 		lengths, dims, blocks = []int{128}, []int{16}, []int{16}
 	}
 	add := func(key string, run func(context.Context) ([]record, error)) { cells = append(cells, cell{key, run}) }
 	for _, n := range lengths {
 		for _, dim := range dims {
 			s := latencyShape{keys: n, dim: dim, heads: 12, rounds: max(8, 1<<15/n), repeats: max(1, 1024/n)}
-			if quick {
+			if how == quick {
 				s.heads, s.rounds, s.repeats = 3, 2, 1
 			}
 			for _, block := range blocks {
@@ -53,11 +53,11 @@ func latencyCells(quick bool) (cells []cell) {
 		}
 	}
 	n := 512
-	if quick {
+	if how == quick {
 		n = 64
 	}
 	add(fmt.Sprintf("exactness keys=%d seed=%d", n, seeds[0]), func(context.Context) ([]record, error) { return latencyExactness(n) })
-	for _, l := range latencyLayers(quick) {
+	for _, l := range latencyLayers(how) {
 		add(fmt.Sprintf("layer %s tokens=%d rounds=%d", l.name, l.tokens, l.rounds), func(context.Context) ([]record, error) { return l.measure() })
 	}
 	return cells

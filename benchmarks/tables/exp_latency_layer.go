@@ -41,8 +41,8 @@ type latencyLayer struct {
 	rounds, repeats      int
 }
 
-func latencyLayers(quick bool) []latencyLayer {
-	if quick {
+func latencyLayers(how effort) []latencyLayer {
+	if how == quick {
 		return []latencyLayer{{"small", "1.47", 32, 2, 64, 64, 16, 2, 1}}
 	}
 	return []latencyLayer{

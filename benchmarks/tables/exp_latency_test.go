@@ -154,7 +154,7 @@ func TestRetentionIsItsRecurrence(t *testing.T) {
 // The page has all four parts, and none of its figures is broken.
 func TestLatencyPageIsWhole(t *testing.T) {
 	var records []record
-	for _, c := range latencyCells(true) {
+	for _, c := range latencyCells(quick) {
 		some, err := c.run(t.Context())
 		if err != nil {
 			t.Fatalf("%s: %v", c.key, err)

@@ -30,9 +30,9 @@ var margin = &experiment{
 // marginShare is φ: of so many points the margin may be smaller.
 const marginShare = .05
 
-func marginCells(quick bool) (cells []cell) {
+func marginCells(how effort) (cells []cell) {
 	n, sizes, of := 2000, []float64{.2, .1, .05, .02, .01, .005}, seeds
-	if quick {
+	if how == quick {
 		n, sizes, of = 200, []float64{.1, .005}, seeds[:2]
 	}
 	for _, size := range sizes {
@@ -46,7 +46,7 @@ func marginCells(quick bool) (cells []cell) {
 
 func marginRecords(n int, size float64, seed uint64) (records []record) {
 	r := rand.New(rand.NewPCG(seed, 13))
-	c := blobs(n, 8, size, false, r)
+	c := blobs(n, 8, size, filled, r)
 	truth := entropy.GroundTruth(c, answerOf(c, entropy.UpperHull), entropy.UpperHull).Estimate
 	for _, half := range []struct {
 		name   string
@@ -61,8 +61,16 @@ func marginRecords(n int, size float64, seed uint64) (records []record) {
 	return records
 }
 
-// blobs are Gaussian, or rings, at random places, in the unit box.
-func blobs(n, k int, size float64, rings bool, r *rand.Rand) geom.Cloud[float64] {
+// blobShape is the shape of a cluster.
+type blobShape int
+
+const (
+	filled blobShape = iota // normally distributed about its centre
+	hollow                  // a circle about its centre
+)
+
+// blobs returns n points of k clusters at random places in the unit box.
+func blobs(n, k int, size float64, shape blobShape, r *rand.Rand) geom.Cloud[float64] {
 	at := make([][2]float64, k)
 	for i := range at {
 		at[i] = [2]float64{r.Float64(), r.Float64()}
@@ -70,7 +78,7 @@ func blobs(n, k int, size float64, rings bool, r *rand.Rand) geom.Cloud[float64]
 	c := geom.Cloud[float64]{X: make([]float64, n), Y: make([]float64, n)}
 	for i := range n {
 		a, dx, dy := at[r.IntN(k)], r.NormFloat64(), r.NormFloat64()
-		if rings {
+		if shape == hollow {
 			l := math.Hypot(dx, dy)
 			dx, dy = dx/l, dy/l
 		}

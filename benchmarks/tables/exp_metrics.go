@@ -31,9 +31,9 @@ const (
 	mahalanobis = "learned Mahalanobis"
 )
 
-func metricCells(quick bool) (cells []cell) {
+func metricCells(how effort) (cells []cell) {
 	nodes, pairs, use := 600, 2000, seeds
-	if quick {
+	if how == quick {
 		nodes, pairs, use = 80, 100, seeds[:2]
 	}
 	for _, k := range []graphKind{

@@ -52,12 +52,12 @@ type minilmSize struct{ length, pairs, calibrate int }
 
 // minilmCells has the paper's sparsity first. A cell takes about a minute of one
 // processor.
-func minilmCells(quick bool) (cells []cell) {
+func minilmCells(how effort) (cells []cell) {
 	sizes, of, sparsities := []minilmSize{{256, 60, 24}, {512, 30, 12}}, seeds, []float64{.75, .9, .5}
-	if quick {
+	if how == quick {
 		sizes, of, sparsities = []minilmSize{{64, 4, 8}}, seeds[:2], []float64{.5}
 	}
-	lab := &minilmLab{quick: quick}
+	lab := &minilmLab{how: how}
 	for _, sparsity := range sparsities {
 		for _, size := range sizes {
 			if size.length == 512 && sparsity != .75 {
@@ -74,7 +74,7 @@ func minilmCells(quick bool) (cells []cell) {
 
 // minilmLab holds the model and the articles, which cells share.
 type minilmLab struct {
-	quick    bool
+	how      effort
 	model    *model.Model
 	articles [][]int32 // token ids without special ones
 	ends     [2]int32  // tokens that begin and end a sequence
@@ -92,7 +92,7 @@ func (l *minilmLab) open() error {
 	if l.model != nil {
 		return nil
 	}
-	if l.quick {
+	if l.how == quick {
 		return l.invent()
 	}
 	dir := os.Getenv("ENTROPIPE_MINILM")

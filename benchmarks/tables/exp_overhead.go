@@ -29,9 +29,9 @@ var overhead = &experiment{
 
 const overheadSteps = 500 // steps of the training whose extra time is to be paid for
 
-func overheadCells(quick bool) []cell {
+func overheadCells(how effort) []cell {
 	cfg, rounds := train.Config{Context: 256, Steps: 64, Seed: seeds[0], Every: 1 << 20}, 8
-	if quick {
+	if how == quick {
 		cfg, rounds = train.Config{Layers: 1, Dim: 16, Heads: 2, Context: 64, Steps: 40, Batch: 2, Every: 1 << 20}, 1
 	}
 	return []cell{{fmt.Sprintf("rounds=%d", rounds), func(ctx context.Context) ([]record, error) { return overheadRecords(ctx, cfg, rounds) }}}
@@ -70,7 +70,7 @@ func overheadRecords(ctx context.Context, cfg train.Config, rounds int) (records
 	}
 	short := cfg
 	short.Steps = 4
-	t, err := newLanguageModel(ctx, short, 2, true)
+	t, err := newLanguageModel(ctx, short, 2, quick)
 	if err != nil {
 		return nil, err
 	}

@@ -21,10 +21,10 @@ var pairs = &experiment{
 	verdict: pairsVerdict,
 }
 
-func pairsCells(quick bool) (cells []cell) {
+func pairsCells(how effort) (cells []cell) {
 	frames, turns := 200, 50
 	operators := []string{"hull2d,maxima2d", "hull3d"}
-	if quick {
+	if how == quick {
 		frames, turns, operators = 2, 1, operators[1:]
 	}
 	for _, ops := range operators {
@@ -87,12 +87,12 @@ func pairsVerdict(records []record) string {
 	for _, r := range records {
 		v := r.Values
 		word := "the interval does not decide whether it is 2 % slower"
-		switch {
-		case v["ratio_lo"] > 1:
+		switch times := r.interval("ratio"); {
+		case times.Low > 1:
 			word = "faster"
-		case v["ratio_lo"] >= allowed:
+		case times.Side(allowed) == rig.Above:
 			word = "not 2 % slower"
-		case v["ratio_hi"] < allowed:
+		case times.Side(allowed) == rig.Below:
 			word = "more than 2 % slower"
 		}
 		fmt.Fprintf(&b, "* %s: %.3f s without and %.3f s with the model, %.3f times as fast, %.3f to %.3f over %.0f pairs: %s. Processor time is %.3f times less, %.3f to %.3f.\n",

@@ -43,9 +43,9 @@ const (
 
 type perturbSize struct{ points, steps, tests, repeats int }
 
-func perturbCells(quick bool) (cells []cell) {
+func perturbCells(how effort) (cells []cell) {
 	size, families := perturbSize{10000, 200, 3, 15}, planarFamilies
-	if quick {
+	if how == quick {
 		size, families = perturbSize{200, 5, 2, 2}, families[:1]
 	}
 	for _, f := range families {

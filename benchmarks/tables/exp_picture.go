@@ -27,9 +27,9 @@ var picture = &experiment{
 	verdict: pictureVerdict,
 }
 
-func pictureCells(quick bool) (cells []cell) {
+func pictureCells(how effort) (cells []cell) {
 	points, steps := 800, 300
-	if quick {
+	if how == quick {
 		points, steps = 60, 5
 	}
 	for _, p := range []struct {
@@ -38,7 +38,7 @@ func pictureCells(quick bool) (cells []cell) {
 		tolerance float64
 	}{{"parabola", 0.01, 0.8 * tolerated}, {"ring", 0.01, 0.8 * tolerated}, {"square", 0.1, 1}} {
 		for _, f := range planarFamilies {
-			if f.name != p.family || quick && len(cells) > 0 {
+			if f.name != p.family || how == quick && len(cells) > 0 {
 				continue
 			}
 			key := fmt.Sprintf("%s σ=%g n=%d steps=%d seed=%d", f.name, p.sigma, points, steps, seeds[0])

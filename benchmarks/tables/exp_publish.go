@@ -29,9 +29,9 @@ var publish = &experiment{
 // publishedFor are the queries.
 const publishedFor = "hull2d,maxima3d"
 
-func publishCells(quick bool) []cell {
+func publishCells(how effort) []cell {
 	frames, rounds := 200, 3
-	if quick {
+	if how == quick {
 		frames, rounds = 2, 1
 	}
 	return []cell{{fmt.Sprintf("KITTI for=%s frames=%d rounds=%d", publishedFor, frames, rounds), func(ctx context.Context) ([]record, error) {

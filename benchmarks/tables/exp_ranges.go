@@ -17,9 +17,9 @@ var rangeFamilies = &experiment{
 
 var descentMeasures = []string{measureBall, measureHalf, measureBoxes, measureF}
 
-func rangeCells(quick bool) (cells []cell) {
+func rangeCells(how effort) (cells []cell) {
 	n, steps, of := 1000, 150, seeds
-	if quick {
+	if how == quick {
 		n, steps, of = 60, 5, seeds[:2]
 	}
 	for _, f := range descentFamilies {
@@ -29,7 +29,7 @@ func rangeCells(quick bool) (cells []cell) {
 				lambdas = []float64{3e-5, 1e-4, 3e-4, 1e-3}
 			}
 			for _, lambda := range lambdas {
-				if !quick || f.name == "circle" && lambda >= 3e-4 {
+				if how != quick || f.name == "circle" && lambda >= 3e-4 {
 					cells = append(cells, descentCell(papers(measure, lambda, steps), f.name, n, of))
 				}
 			}

@@ -52,7 +52,7 @@ var realFolders = []realFolder{
 
 // realCells makes a cell of each file, or of each kind that is not there; and one
 // of synthetic scans, which are always there.
-func realCells(quick bool) (cells []cell) {
+func realCells(how effort) (cells []cell) {
 	for _, f := range realFolders {
 		var files []string
 		if dir, err := rig.TestData(f.path[:len(f.path)-1]...); err == nil {
@@ -60,13 +60,13 @@ func realCells(quick bool) (cells []cell) {
 		}
 		slices.Sort(files)
 		files = files[:min(len(files), f.most)]
-		if len(files) == 0 || quick && f.name != "QuickDraw" {
+		if len(files) == 0 || how == quick && f.name != "QuickDraw" {
 			cells = append(cells, cell{f.name + " not there", func(context.Context) ([]record, error) {
 				return []record{{Text: map[string]string{"data": f.name, "problem": "any", "there": "not there"}}}, nil
 			}})
 			continue
 		}
-		if quick {
+		if how == quick {
 			files = files[:1]
 		}
 		for _, path := range files {
@@ -75,7 +75,7 @@ func realCells(quick bool) (cells []cell) {
 				if err != nil {
 					return nil, err
 				}
-				if quick {
+				if how == quick {
 					clouds = clouds[:min(len(clouds), 3)]
 				}
 				return realRecords(ctx, f.name, clouds)
@@ -84,7 +84,7 @@ func realCells(quick bool) (cells []cell) {
 	}
 	return append(cells, cell{"synthetic scans n=20000", func(ctx context.Context) ([]record, error) {
 		n, of := 20000, seeds
-		if quick {
+		if how == quick {
 			n, of = 500, seeds[:3]
 		}
 		var clouds []geom.Cloud[float64]

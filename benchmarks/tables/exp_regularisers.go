@@ -43,10 +43,10 @@ type regulariserSize struct {
 	seeds                        []uint64
 }
 
-func regulariserCells(quick bool) (cells []cell) {
+func regulariserCells(how effort) (cells []cell) {
 	size := regulariserSize{20, 1024, 4, 200, seeds}
 	families, lambdas := []string{"square", "parabola", "ring", "circle"}, []float64{1e-2, 1e-1}
-	if quick {
+	if how == quick {
 		size = regulariserSize{5, 64, 2, 10, seeds[:2]}
 		families, lambdas = families[:1], lambdas[1:]
 	}

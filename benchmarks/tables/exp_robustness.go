@@ -38,13 +38,13 @@ var robustness = &experiment{
 	verdict: robustnessVerdict,
 }
 
-func robustnessCells(quick bool) (cells []cell) {
-	cfg, of, judged := visionSettings(quick)
+func robustnessCells(how effort) (cells []cell) {
+	cfg, of, judged := visionSettings(how)
 	for _, seed := range of {
 		cfg.Seed = seed
 		for _, cfg := range trainings(cfg, []float64{robustClosed}) {
 			cells = append(cells, cell{fmt.Sprintf("%s seed=%d", trainingKey(cfg), seed), func(ctx context.Context) ([]record, error) {
-				t, err := newVisionModel(ctx, cfg, judged, quick)
+				t, err := newVisionModel(ctx, cfg, judged, how)
 				if err != nil {
 					return nil, err
 				}

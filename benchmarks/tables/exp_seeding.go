@@ -40,8 +40,13 @@ func ratioOf(head, name string) column {
 		if _, ok := r.Values[name]; !ok {
 			return ""
 		}
-		return fmt.Sprintf("%.3f (%.3f to %.3f)", r.Values[name], r.Values[name+"_lo"], r.Values[name+"_hi"])
+		return r.interval(name).Text("%.3f")
 	}}
+}
+
+// interval returns what putRatio has put.
+func (r *record) interval(name string) rig.Interval {
+	return rig.Interval{Mid: r.Values[name], Low: r.Values[name+"_lo"], High: r.Values[name+"_hi"]}
 }
 
 // gaussLine is the control: no direction differs from another.
@@ -54,9 +59,9 @@ type seedStream struct {
 	learn, test func() ([]geom.Cloud[float32], error)
 }
 
-func seedingCells(quick bool) (cells []cell) {
+func seedingCells(how effort) (cells []cell) {
 	points, turns := 120_000, 15
-	if quick {
+	if how == quick {
 		points, turns = preprocess.HintFrom, 2
 	}
 	part := func(read func() ([]geom.Cloud[float32], error), from, to int) func() ([]geom.Cloud[float32], error) {
@@ -87,7 +92,7 @@ func seedingCells(quick bool) (cells []cell) {
 		{"made sweeps", "", part(made, 0, 3), part(made, 3, 6)},
 		{gaussLine, "", part(gauss, 0, 3), part(gauss, 3, 6)},
 	}
-	if quick {
+	if how == quick {
 		streams = streams[3:4]
 	}
 	for _, s := range streams {
@@ -222,12 +227,12 @@ func seedingVerdict(records []record) string {
 		}
 		least = min(least, v["ratio"])
 		word := "within the noise of 1"
-		switch {
-		case v["ratio_lo"] >= wanted:
+		switch times := r.interval("ratio"); {
+		case times.Side(wanted) == rig.Above:
 			word = "what is wanted, or more"
-		case v["ratio_lo"] > 1:
+		case times.Low > 1:
 			word = "a gain, but not certainly the one that is wanted"
-		case v["ratio_hi"] < 1:
+		case times.Side(1) == rig.Below:
 			word = "a loss"
 		}
 		fmt.Fprintf(&b, "* %s, %s: %.3f times as fast, %.3f to %.3f: %s; the sieve leaves %.2f %% instead of %.2f %%.\n", r.Text["family"], r.Text["method"], v["ratio"], v["ratio_lo"], v["ratio_hi"], word, v["left"], v["left_plain"])

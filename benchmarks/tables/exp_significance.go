@@ -31,14 +31,14 @@ func span(lo, hi string) func(r *record) string {
 		if _, ok := r.Values[lo]; !ok {
 			return ""
 		}
-		return fmt.Sprintf("%+.3f to %+.3f", r.Values[lo], r.Values[hi])
+		return rig.Interval{Low: r.Values[lo], High: r.Values[hi]}.Span("%+.3f")
 	}
 }
 
-func significanceCells(quick bool) (cells []cell) {
+func significanceCells(how effort) (cells []cell) {
 	n, steps, rounds := 1000, 150, 4000
 	families := []string{"uniform", "parabola", "ring", "circle"}
-	if quick {
+	if how == quick {
 		n, steps, rounds, families = 60, 5, 40, families[2:3]
 	}
 	for _, f := range families {

@@ -34,9 +34,9 @@ const (
 	triangulateName = "delaunay.Triangulate"
 )
 
-func sortingCells(quick bool) (cells []cell) {
+func sortingCells(how effort) (cells []cell) {
 	n, repeats := 10000, 7
-	if quick {
+	if how == quick {
 		n, repeats = 200, 1
 	}
 	for _, f := range twoFamilies {
@@ -45,7 +45,7 @@ func sortingCells(quick bool) (cells []cell) {
 			return sortingRun(f.name, f.make(n, seeds[0]), repeats)
 		}})
 	}
-	if quick {
+	if how == quick {
 		return cells
 	}
 	for _, shuffled := range []bool{false, true} {

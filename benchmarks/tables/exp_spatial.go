@@ -28,9 +28,9 @@ var spatial = &experiment{
 	verdict: spatialVerdict,
 }
 
-func spatialCells(quick bool) (cells []cell) {
+func spatialCells(how effort) (cells []cell) {
 	points, steps, repeats := 150_000, 20, 3
-	if quick {
+	if how == quick {
 		points, steps, repeats = 400, 2, 1
 	}
 	sources := []struct {
@@ -46,7 +46,7 @@ func spatialCells(quick bool) (cells []cell) {
 		{"KITTI", kittiDrive},
 		{"nuScenes", nuscenesSweeps},
 	}
-	if quick {
+	if how == quick {
 		sources = sources[:1]
 	}
 	for _, s := range sources {

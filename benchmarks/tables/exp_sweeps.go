@@ -53,10 +53,10 @@ func turns(steps int) (all []turned) {
 	return all
 }
 
-func sweepCells(quick bool) (cells []cell) {
+func sweepCells(how effort) (cells []cell) {
 	n, steps, of, families := 1000, 150, seeds, []string{"uniform", "ring", "circle"}
 	all := turns(steps)
-	if quick {
+	if how == quick {
 		n, of, families = 60, seeds[:2], families[2:]
 		all = turns(5)[:2]
 	}

@@ -46,19 +46,19 @@ const (
 type taskSize struct {
 	puzzles, judged, calibrating int
 	sparsities                   []float64
-	quick                        bool
+	how                          effort
 }
 
-func taskCells(quick bool) (cells []cell) {
-	cfg, of, size := train.Config{Context: 256}, seeds, taskSize{10000, 80, 8, []float64{.5, .75, .9}, false}
-	if quick {
-		cfg, of, size = train.Config{Layers: 1, Dim: 16, Heads: 2, Context: 64, Batch: 2, Judged: 2, Steps: 4}, seeds[:2], taskSize{40, 3, 4, []float64{.75}, true}
+func taskCells(how effort) (cells []cell) {
+	cfg, of, size := train.Config{Context: 256}, seeds, taskSize{10000, 80, 8, []float64{.5, .75, .9}, whole}
+	if how == quick {
+		cfg, of, size = train.Config{Layers: 1, Dim: 16, Heads: 2, Context: 64, Batch: 2, Judged: 2, Steps: 4}, seeds[:2], taskSize{40, 3, 4, []float64{.75}, quick}
 	}
 	for _, seed := range of {
 		for k := range tasks {
 			task, cfg := &tasks[k], cfg
 			cfg.Seed = seed
-			if !quick {
+			if how != quick {
 				cfg.Steps, cfg.Batch, cfg.Rate = task.steps, task.batch, task.rate
 			}
 			for _, cfg := range trainings(cfg, []float64{closedByL1}) {
@@ -80,7 +80,7 @@ func (t *task) run(ctx context.Context, cfg train.Config, size taskSize, key str
 	if err != nil {
 		return nil, err
 	}
-	result, err := finished(ctx, trainer, "tasks "+key, size.quick)
+	result, err := finished(ctx, trainer, "tasks "+key, size.how)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func about(to map[string]float64, held []*puzzle) {
 func taskRows(records []record) (rows []record) {
 	names, byTask := grouped(records, "task")
 	for _, name := range names {
-		for _, row := range trainedRows(byTask[name], false) {
+		for _, row := range trainedRows(byTask[name], answers) {
 			var far []float64
 			for _, r := range byTask[name] {
 				if r.Text["training"] == row.Text["training"] && r.Text["sparsity"] == row.Text["sparsity"] && r.Text["method"] == row.Text["method"] {
@@ -207,7 +207,7 @@ func taskVerdict(records []record) string {
 	var says []string
 	names, byTask := grouped(records, "task")
 	for _, name := range names {
-		rows := trainedRows(byTask[name], false)
+		rows := trainedRows(byTask[name], answers)
 		line := func(r train.Regulariser, method string) string { return lineOf(rows, r, "75 %", method) }
 		var share, blocks, blind, dense []float64
 		for _, r := range byTask[name] {

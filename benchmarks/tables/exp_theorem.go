@@ -34,9 +34,9 @@ var theoremMeasures = []struct{ title, name string }{
 	{"H of the mean attention", "mean"},
 }
 
-func theoremCells(quick bool) (cells []cell) {
+func theoremCells(how effort) (cells []cell) {
 	heads, n := 48, 256
-	if quick {
+	if how == quick {
 		heads, n = 4, 64
 	}
 	for _, seed := range seeds {

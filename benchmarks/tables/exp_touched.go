@@ -30,8 +30,8 @@ var workTellers = []struct{ name, title string }{
 	{"trace", "the algorithm's own groups"}, {"vertical", "vertical entropy"}, {"logh", "log h"}, {"hdiff", "H_diff, 16 anchors, α 10"},
 }
 
-func touchedCells(quick bool) []cell {
-	return familyCells(quick, func(c geom.Cloud[float64], p entropy.Problem, seed uint64) map[string]float64 {
+func touchedCells(how effort) []cell {
+	return familyCells(how, func(c geom.Cloud[float64], p entropy.Problem, seed uint64) map[string]float64 {
 		out, n := answerOf(c, p), float64(c.Len())
 		s := entropy.Surrogate[float64]{Problem: p, Tau: 2e-4}
 		all := guess(c, p, sizeOf(c, out, p), seed)

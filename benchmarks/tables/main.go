@@ -65,8 +65,8 @@ type experiment struct {
 	claim string // the paper's claim in our words, with the figures it prints
 	timed bool   // wants a machine without other work
 
-	// cells returns what there is to do. quick: the same in seconds, for tests.
-	cells func(quick bool) []cell
+	// cells returns the cells to run.
+	cells func(how effort) []cell
 	// rows turns records into the lines of the table; nil means a line a record.
 	rows func(records []record) []record
 	// columns of the table.
@@ -74,6 +74,32 @@ type experiment struct {
 	// verdict says what the records show, and why that differs from the claim. It
 	// computes every figure in it from the records.
 	verdict func(records []record) string
+}
+
+// effort says how much of an experiment is run.
+type effort int
+
+const (
+	whole effort = iota
+	quick        // the same in seconds, for tests
+)
+
+func (c *cli) effort() effort {
+	if c.Quick {
+		return quick
+	}
+	return whole
+}
+
+// use returns what the records' files are opened for.
+func (c *cli) use() logUse {
+	switch {
+	case c.Render:
+		return readOnly
+	case c.Again:
+		return startAgain
+	}
+	return goOn
 }
 
 // cell is a part of an experiment. Its key names its parameters, seed included;
@@ -156,8 +182,8 @@ func (c *cli) run(ctx context.Context) error {
 
 // repeat runs the cells that are not done and renders the table.
 func (e *experiment) repeat(ctx context.Context, folder string, c *cli, deadline time.Time) error {
-	cells := e.cells(c.Quick)
-	log, err := openLog(folder, e, cells, c.Again && !c.Render, c.Render)
+	cells := e.cells(c.effort())
+	log, err := openLog(folder, e, cells, c.use())
 	if err != nil {
 		return err
 	}

@@ -64,22 +64,30 @@ func (l *log) origin() string {
 	return rig.Origin(stamps)
 }
 
+// logUse says what a log is opened for.
+type logUse int
+
+const (
+	goOn       logUse = iota // keep the cells that are done, and add the others
+	startAgain               // forget all cells
+	readOnly                 // read the records of any machine, and leave the file alone
+)
+
 // openLog reads what there is. A line that was cut by a kill is dropped with
 // the records of its cell; so are those of cells that are no longer asked, and
 // those of another machine, where that matters. The file is written anew without
-// them, whole or not at all, unless it is only to be read: then the records of
-// any machine are what is wanted.
-func openLog(folder string, e *experiment, cells []cell, again, readOnly bool) (*log, error) {
+// them, whole or not at all, unless use is readOnly.
+func openLog(folder string, e *experiment, cells []cell, use logUse) (*log, error) {
 	here := machine{e.name, rig.CPU(), runtime.NumCPU(), vector.Best().String(), runtime.Version()}
 	l := &log{machine: here, done: map[string]bool{}}
 	path := filepath.Join(folder, e.name+".jsonl")
-	if !again {
-		if err := l.read(path, e.timed && !readOnly); err != nil {
+	if use != startAgain {
+		if err := l.read(path, e.timed && use != readOnly); err != nil {
 			return nil, err
 		}
 	}
 	l.keep(cells)
-	if readOnly {
+	if use == readOnly {
 		return l, nil
 	}
 	if err := atomicfile.Write(path, l.write); err != nil {

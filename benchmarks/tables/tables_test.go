@@ -21,7 +21,7 @@ import (
 func counting(runs map[string]int, fail string) *experiment {
 	return &experiment{
 		name: "counting", title: "Counting", claim: "Cells run once.",
-		cells: func(bool) (cells []cell) {
+		cells: func(effort) (cells []cell) {
 			for _, key := range []string{"a", "b", "c"} {
 				cells = append(cells, cell{key, func(context.Context) ([]record, error) {
 					if key == fail {
@@ -166,8 +166,8 @@ func standIn(t *testing.T) {
 func TestPagesComeFromRecords(t *testing.T) {
 	const results = "../results/tables"
 	for _, e := range experiments {
-		cells := e.cells(false)
-		log, err := openLog(results, e, cells, false, true)
+		cells := e.cells(whole)
+		log, err := openLog(results, e, cells, readOnly)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestRecordsHaveStamps(t *testing.T) {
 	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Shown: t.Output()}, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	log, err := openLog(dir, counting(runs, ""), counting(runs, "").cells(false), false, true)
+	log, err := openLog(dir, counting(runs, ""), counting(runs, "").cells(whole), readOnly)
 	if err != nil || len(log.records) != 6 {
 		t.Fatalf("%d records, %v", len(log.records), err)
 	}
@@ -219,7 +219,7 @@ func TestEveryExperimentRuns(t *testing.T) {
 			if err := e.repeat(t.Context(), dir, &cli{Quick: true, Shown: t.Output()}, time.Now().Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
-			log, err := openLog(dir, e, e.cells(true), false, true)
+			log, err := openLog(dir, e, e.cells(quick), readOnly)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,7 +23,7 @@ func networkInside(t *testing.T, records []record) {
 // The experiments that compare times have such lines.
 func TestTimesIncludeTheNetwork(t *testing.T) {
 	for _, e := range []*experiment{perturb, baselines} {
-		for _, c := range e.cells(true) {
+		for _, c := range e.cells(quick) {
 			records, err := c.run(t.Context())
 			if err != nil {
 				t.Fatal(err)

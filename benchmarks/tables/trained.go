@@ -268,9 +268,9 @@ func prune(v []float32) {
 // finished trains t, or takes the checkpoint that an earlier run left of the same
 // training: its bits do not depend on which. Checkpoints lie in a folder of the
 // user's caches; quick keeps none.
-func finished(ctx context.Context, t *train.Trainer, name string, quick bool) (*train.Result, error) {
+func finished(ctx context.Context, t *train.Trainer, name string, how effort) (*train.Result, error) {
 	path, err := "", error(nil)
-	if !quick {
+	if how != quick {
 		if path, err = checkpointOf(name); err != nil {
 			return nil, err
 		}

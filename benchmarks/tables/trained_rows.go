@@ -11,17 +11,24 @@ import (
 	"entropipe/sparse/train"
 )
 
+// lossUnit is the quantity that a loss is a share of.
+type lossUnit int
+
+const (
+	answers lossUnit = iota
+	perplexities
+)
+
 // trainedRows has a line for every training, sparsity and method: how much is lost
 // to the same training dense, to the plain one dense, and gained on the window of
-// the same training and budget. inPerplexity: differences are shares of
-// perplexity, else of answers.
-func trainedRows(records []record, inPerplexity bool) (rows []record) {
+// the same training and budget. Differences are shares of the unit.
+func trainedRows(records []record, unit lossUnit) (rows []record) {
 	seen := map[string]bool{}
 	for _, r := range records {
 		training, sparsity, method := r.Text["training"], r.Text["sparsity"], r.Text["method"]
 		if key := training + sparsity + method; !seen[key] {
 			seen[key] = true
-			rows = append(rows, trainedRow(records, training, sparsity, method, inPerplexity))
+			rows = append(rows, trainedRow(records, training, sparsity, method, unit))
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b record) int {
@@ -32,7 +39,7 @@ func trainedRows(records []record, inPerplexity bool) (rows []record) {
 	return rows
 }
 
-func trainedRow(records []record, training, sparsity, method string, inPerplexity bool) record {
+func trainedRow(records []record, training, sparsity, method string, unit lossUnit) record {
 	of := func(training, sparsity, method string) (some []record) {
 		for _, r := range records {
 			if r.Text["training"] == training && r.Text["method"] == method && r.Text["sparsity"] == sparsity {
@@ -42,13 +49,13 @@ func trainedRow(records []record, training, sparsity, method string, inPerplexit
 		return some
 	}
 	bound := servedPoints
-	if inPerplexity {
+	if unit == perplexities {
 		bound = servedPerplexity
 	}
 	change := func(a, b []record) []float64 { // change from b to a, seed by seed
 		d := against(a, b, "loss")
 		for k := range d {
-			if inPerplexity {
+			if unit == perplexities {
 				d[k] = math.Expm1(d[k])
 			}
 		}

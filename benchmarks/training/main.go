@@ -105,6 +105,14 @@ func (c *cli) run(ctx context.Context) error {
 
 func (c *cli) page() string { return filepath.Join(c.Results, "training.md") }
 
+// kind is the kind of data that a transformer is trained on.
+type kind int
+
+const (
+	text kind = iota
+	images
+)
+
 // measurement is one row to come.
 type measurement struct {
 	key     string
@@ -112,27 +120,27 @@ type measurement struct {
 }
 
 func (c *cli) measurements() (all []measurement) {
-	for _, text := range []bool{true, false} {
+	for _, kind := range []kind{text, images} {
 		for _, reg := range []train.Regulariser{train.None, train.Entropy, train.Paper, train.L1} {
 			for _, workers := range c.Threads {
-				key := fmt.Sprintf("step, text %v, %s, %d workers, %d rounds", text, reg, workers, c.Rounds)
-				all = append(all, measurement{key, func(context.Context) (row, error) { return c.step(text, reg, workers) }})
+				key := fmt.Sprintf("step, text %v, %s, %d workers, %d rounds", kind == text, reg, workers, c.Rounds)
+				all = append(all, measurement{key, func(context.Context) (row, error) { return c.step(kind, reg, workers) }})
 			}
 		}
 	}
-	for _, text := range []bool{true, false} {
-		key := fmt.Sprintf("run, text %v, %v minutes, %d workers", text, c.Minutes, c.Workers)
-		all = append(all, measurement{key, func(ctx context.Context) (row, error) { return c.whole(ctx, text) }})
+	for _, kind := range []kind{text, images} {
+		key := fmt.Sprintf("run, text %v, %v minutes, %d workers", kind == text, c.Minutes, c.Workers)
+		all = append(all, measurement{key, func(ctx context.Context) (row, error) { return c.whole(ctx, kind) }})
 	}
 	return all
 }
 
 // whole trains for the minutes.
-func (c *cli) whole(ctx context.Context, text bool) (row, error) {
+func (c *cli) whole(ctx context.Context, of kind) (row, error) {
 	cfg := train.Config{Time: time.Duration(c.Minutes * float64(time.Minute)), Seed: 1, Workers: c.Workers}
 	var r *train.Result
 	name := "tiny shakespeare, bytes"
-	if text {
+	if of == text {
 		data, err := os.ReadFile(filepath.Join(c.Data, "text", "tinyshakespeare", "input.txt"))
 		if err != nil {
 			return row{}, err
@@ -147,12 +155,12 @@ func (c *cli) whole(ctx context.Context, text bool) (row, error) {
 	} else {
 		name = "MNIST, patches of 4 × 4, moved by up to 2 pixels"
 		folder := filepath.Join(c.Data, "images", "mnist")
-		images, err := train.ReadImages(os.DirFS(folder), name)
+		set, err := train.ReadImages(os.DirFS(folder), name)
 		if err != nil {
 			return row{}, fmt.Errorf("%s: %w", folder, err)
 		}
 		cfg.Shift = 2
-		if r, err = train.ViT(ctx, cfg, images, "", ""); err != nil {
+		if r, err = train.ViT(ctx, cfg, set, "", ""); err != nil {
 			return row{}, err
 		}
 	}

@@ -13,8 +13,8 @@ import (
 
 // step times steps of the default networks, in turns with a product of a
 // chunk's rows by the widest layer, on one core.
-func (c *cli) step(text bool, reg train.Regulariser, workers int) (row, error) {
-	t, name, err := beginning(text, reg, workers)
+func (c *cli) step(of kind, reg train.Regulariser, workers int) (row, error) {
+	t, name, err := beginning(of, reg, workers)
 	if err != nil {
 		return row{}, err
 	}
@@ -38,9 +38,9 @@ func (c *cli) step(text bool, reg train.Regulariser, workers int) (row, error) {
 
 // beginning is a training whose time is over after the first step, so that from
 // the second on the regulariser has its full weight.
-func beginning(text bool, reg train.Regulariser, workers int) (*train.Trainer, string, error) {
+func beginning(of kind, reg train.Regulariser, workers int) (*train.Trainer, string, error) {
 	cfg := train.Config{Time: time.Nanosecond, Judged: 1, Workers: workers, Regulariser: reg, Seed: 1}
-	if !text {
+	if of == images {
 		t, err := train.NewViT(cfg, train.Shapes(200, 28, 1))
 		return t, "shapes, patches of 4 × 4", err
 	}

@@ -81,6 +81,3 @@ func New(m *models.EntropyNet) (*Net, error) {
 
 // Dims is the number of coordinates of the points that the network moves.
 func (n *Net) Dims() int { return n.dims }
-
-// Sigma bounds the displacement of each coordinate, in the units of clouds.
-func (n *Net) Sigma() float64 { return n.sigma }

@@ -100,9 +100,6 @@ func (c *Collector) Add(cloud geom.Cloud[float32]) error {
 	return nil
 }
 
-// Frames is the number of frames taken so far.
-func (c *Collector) Frames() int { return len(c.frames) }
-
 // Skipped is the number of frames that had too few points.
 func (c *Collector) Skipped() int { return c.skipped }
 

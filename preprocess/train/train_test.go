@@ -419,7 +419,7 @@ func TestCollector(t *testing.T) {
 		}
 	}
 	d, err := c.Data()
-	if err != nil || len(d.Learn) != 1 || c.Skipped() != 2 || c.Frames() != 1 {
+	if err != nil || len(d.Learn) != 1 || c.Skipped() != 2 || len(c.frames) != 1 {
 		t.Fatalf("%d frames, %d skipped: %v", len(d.Learn), c.Skipped(), err)
 	}
 	f := d.Learn[0]
