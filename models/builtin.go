@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// shipped are the models that the program brings with it. The command that
-// makes each stands in its card.
+// shipped holds the models that are part of the program. A model's card names the
+// command that makes it.
 //
 //go:generate go run ../ train synthetic --mode seed --frames 25 --seed 1 --dataset any --sensor any --out data/lidar.safetensors
 //go:embed data
 var shipped embed.FS
 
-// builtin begins the names of models that are shipped.
+// builtin is the prefix of the names of shipped models.
 const builtin = "builtin:"
 
-// Open reads the model of a file, or one that is shipped: builtin:lidar holds
-// directions for sweeps of rotating scanners.
+// Open returns the model in a file, or a shipped model: builtin:lidar holds directions
+// for sweeps of rotating scanners.
 func Open(name string) (*EntropyNet, error) {
 	if !strings.HasPrefix(name, builtin) {
 		return ReadEntropyNet(name)
@@ -38,7 +38,7 @@ func readShipped(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Builtins returns the names of the models that are shipped.
+// Builtins returns the names of the shipped models, ascending.
 func Builtins() (names []string) {
 	entries, err := shipped.ReadDir("data")
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 //
 //go:generate go run ../ train-lm $SHAKESPEARE/input.txt --context 512 --batch 2 --steps 3000 --seed 1 --dtype f16 --about "works of Shakespeare, public domain (tiny shakespeare, input.txt of char-rnn)" --out data/bytes
 
-// Transformer returns the directory of a transformer that is shipped, as
-// Hugging Face lays models out: builtin:bytes, a small language model whose
-// tokens are bytes.
+// Transformer returns the folder of a shipped transformer, in the layout of Hugging
+// Face: builtin:bytes is a small language model whose tokens are bytes. Transformer
+// fails for any other name, and names the shipped ones.
 func Transformer(name string) (fs.FS, error) {
 	short, ok := strings.CutPrefix(name, builtin)
 	if ok && short != "" && !strings.ContainsAny(short, `/\.`) {
@@ -26,7 +26,7 @@ func Transformer(name string) (fs.FS, error) {
 	return nil, fmt.Errorf("%s: no such transformer is shipped, want %s", name, strings.Join(Transformers(), ", "))
 }
 
-// Transformers returns the names of the transformers that are shipped.
+// Transformers returns the names of the shipped transformers, ascending.
 func Transformers() (names []string) {
 	entries, err := shipped.ReadDir("data")
 	if err != nil {

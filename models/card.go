@@ -16,9 +16,8 @@ import (
 	"entropipe/models/plainfile"
 )
 
-// Card is what a person should know of a model before using it, besides what
-// its file says of itself. After Mitchell et al., "Model Cards for Model
-// Reporting" (2019).
+// Card describes a model for its users, in addition to the file's metadata, after
+// Mitchell et al., "Model Cards for Model Reporting" (2019).
 type Card struct {
 	Title   string     `json:"title"`
 	Purpose string     `json:"purpose"` // use and users of the model, a paragraph
@@ -27,7 +26,7 @@ type Card struct {
 	Limits  []string   `json:"limits"` // uses that the model is unfit for, a sentence each
 }
 
-// CardData is data that a model has met.
+// CardData is a data set that a model was trained, calibrated or judged on.
 type CardData struct {
 	Name   string `json:"name"`
 	Use    string `json:"use"` // training, calibration, judging
@@ -35,15 +34,15 @@ type CardData struct {
 	Points int64  `json:"points"`
 }
 
-// Metric is a number that was measured with the model.
+// Metric is a measurement of the model.
 type Metric struct {
 	Name  string  `json:"name"`
 	On    string  `json:"on"` // a CardData's name
 	Value float64 `json:"value"`
-	Unit  string  `json:"unit"` // empty: none
+	Unit  string  `json:"unit"` // empty for a number without unit
 }
 
-// cardFile is a card as JSON, with what the model says of itself.
+// cardFile is the JSON form of a card, with the model's metadata.
 type cardFile struct {
 	Format     string            `json:"format"`
 	File       string            `json:"file"`
@@ -56,22 +55,23 @@ type cardFile struct {
 // CardFormat is the format of a card's JSON form.
 const CardFormat = "entropynet-card/1"
 
-// CardPaths returns the names of the cards of a model's file: Markdown for
-// people, JSON for programs.
+// CardPaths returns the paths of the two cards of a model's file, one in Markdown and
+// one in JSON: the path without .safetensors, plus .card.md and .card.json.
 func CardPaths(model string) (markdown, json string) {
 	base := strings.TrimSuffix(model, ".safetensors")
 	return base + ".card.md", base + ".card.json"
 }
 
-// Write writes the card of m, which has been read from or written to the file
-// model, beside it. Equal cards are equal files.
+// Write writes both forms of the card of m beside the model's file. m must have been
+// read from that file or written to it; Write fails if m.SHA256 is empty or a metric
+// is not finite. Equal cards have equal files.
 func (c *Card) Write(model string, m *EntropyNet) error {
 	if m.SHA256 == "" {
-		return fmt.Errorf("%s: a card names the model's file, which has not been written", model)
+		return fmt.Errorf("%s: the card needs the hash of the model's file, which has not been written", model)
 	}
 	for _, metric := range c.Metrics {
 		if math.IsNaN(metric.Value) || math.IsInf(metric.Value, 0) {
-			return fmt.Errorf("%s: metric %q is %v", model, metric.Name, metric.Value)
+			return fmt.Errorf("%s: metric %q is %v, not a finite number", model, metric.Name, metric.Value)
 		}
 	}
 	f := cardFile{CardFormat, filepath.Base(model), m.SHA256, m.Meta.strings(), m.Parameters(), *c}
@@ -93,7 +93,7 @@ func writeText(path, text string) error {
 	})
 }
 
-// markdown is the form for people.
+// markdown returns the card in Markdown.
 func (f *cardFile) markdown(m *EntropyNet) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n", cell(f.Title), f.Purpose)
@@ -130,13 +130,13 @@ func (f *cardFile) markdown(m *EntropyNet) string {
 
 func (v Metric) text() string { return strings.TrimSpace(fmt.Sprintf("%.6g %s", v.Value, v.Unit)) }
 
-// cell returns text that stays within a cell of a table.
+// cell returns s escaped for a cell of a table.
 func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ").Replace(s)
 }
 
-// readCard returns the card beside a model's file, nil when there is none or it
-// is that of another file.
+// readCard returns the card beside a model's file, or nil if there is none or if its
+// hash is that of another file.
 func readCard(model, sha256 string) *Card {
 	_, path := CardPaths(model)
 	r, err := plainfile.Open(path)
@@ -147,8 +147,8 @@ func readCard(model, sha256 string) *Card {
 	return parseCard(r, sha256)
 }
 
-// parseCard returns the card in r, nil when it is not that of the file with
-// this sum.
+// parseCard returns the card in r, or nil if it is not the card of the file with this
+// hash.
 func parseCard(r io.Reader, sha256 string) *Card {
 	var f cardFile
 	const maxCard = 1 << 20

@@ -14,8 +14,8 @@ import (
 	"entropipe/models/safetensors"
 )
 
-// Description is what Describe finds. A file of another format has tensors and
-// metadata alone.
+// Description is the result of Describe. Format, SHA256 and Card are empty for a file
+// of another format.
 type Description struct {
 	File     string              `json:"file"`
 	Format   string              `json:"format,omitempty"` // entropynet/1
@@ -26,16 +26,16 @@ type Description struct {
 	Tensors  []TensorDescription `json:"tensors"`        // by name
 }
 
-// TensorDescription is a tensor without its values.
+// TensorDescription is the name, type and shape of a tensor.
 type TensorDescription struct {
 	Name  string `json:"name"`
 	DType string `json:"dtype"`
 	Shape []int  `json:"shape"`
 }
 
-// Describe says what a safetensors file, the index of several, or a shipped
-// model (builtin:lidar) holds. A model is read and checked; of other files only
-// the headers are read.
+// Describe returns the contents of a safetensors file, of the files of an index, or of
+// a shipped model (builtin:lidar). Describe reads and validates a model; of other files
+// it reads the headers alone.
 func Describe(name string) (*Description, error) {
 	if strings.HasPrefix(name, builtin) {
 		return describeShipped(name)
@@ -91,7 +91,7 @@ func newDescription(file string, metadata map[string]string, tensors []safetenso
 	return d
 }
 
-// String is the description for people.
+// String returns the description as lines of text for a terminal.
 func (d *Description) String() string {
 	var b strings.Builder
 	if d.Format == Format {
@@ -117,7 +117,7 @@ func (d *Description) String() string {
 	return b.String()
 }
 
-// What is shown of a file that may hold anything. The JSON form has all of it.
+// Limits of String, since a file may hold anything. The JSON form has no limits.
 const (
 	shownTensors = 2000
 	shownKeys    = 200
@@ -131,8 +131,8 @@ func sayLeftOut(b *strings.Builder, n int, what string) {
 	}
 }
 
-// Cut returns s, or its first characters in at most so many bytes and a word on
-// what was left out.
+// Cut returns s if it has at most most bytes, or else its first characters within most
+// bytes and the number of bytes that were cut.
 func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -143,7 +143,7 @@ func Cut(s string, most int) string {
 	return fmt.Sprintf("%s… (and %d more bytes; --json has them all)", s[:most], len(s)-most)
 }
 
-// describe writes what a card adds to the file.
+// describe writes the card's lines of a description.
 func (c *Card) describe(b *strings.Builder) {
 	fmt.Fprintf(b, "  %s. %s\n", plain(c.Title), plain(c.Purpose))
 	for _, data := range c.Data {
@@ -157,8 +157,8 @@ func (c *Card) describe(b *strings.Builder) {
 	}
 }
 
-// plain returns s, quoted when it would leave its line or send commands to a
-// terminal.
+// plain returns s, quoted if it holds an unprintable character, such as a line feed or
+// a terminal's escape.
 func plain(s string) string {
 	for _, r := range s {
 		if !strconv.IsPrint(r) {

@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// opDims are the operators that a model can serve, with the least dimensions
-// that their points have.
+// opDims maps the operators that a model can serve to the dimensions of their points.
 var opDims = map[string]int{"hull2d": 2, "hull3d": 3, "maxima2d": 2, "maxima3d": 3}
 
 var (
@@ -21,7 +20,7 @@ var (
 	regularisers = []string{"", "none", "F", "hdiff", "hsoft"}
 )
 
-// strings is the form of the file: all keys of the format that have a value.
+// strings returns the metadata as the file holds them: every key that has a value.
 func (m *Meta) strings() map[string]string {
 	s := map[string]string{
 		"format": Format, "mode": m.Mode, "dims": strconv.Itoa(m.Dims), "ops": strings.Join(m.Ops, ","), "normalise": m.Normalise,
@@ -42,7 +41,7 @@ func (m *Meta) strings() map[string]string {
 	return s
 }
 
-// number returns the shortest text that is read back as v, and none for 0.
+// number returns the shortest text that parses as v, and "" for 0.
 func number(v float64) string {
 	if v == 0 {
 		return ""
@@ -50,11 +49,11 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// parseMeta reads what strings writes; every key is read or an error.
+// parseMeta is the inverse of strings. It fails on an unknown key.
 func parseMeta(s map[string]string) (Meta, error) {
 	switch format, ok := s["format"]; {
 	case !ok:
-		return Meta{}, fmt.Errorf("its metadata names no format: no model of %s", Format)
+		return Meta{}, fmt.Errorf("its metadata names no format: the file is no model of %s", Format)
 	case format != Format:
 		return Meta{}, fmt.Errorf("its format is %q, want %s", format, Format)
 	}
@@ -74,7 +73,7 @@ func parseMeta(s map[string]string) (Meta, error) {
 
 var errNumber = errors.New("is no number that fits here")
 
-// set reads one key.
+// set parses the value of one key.
 func (m *Meta) set(key, value string) (err error) {
 	switch key {
 	case "format":
@@ -128,7 +127,7 @@ func parseSurvivors(text string) (map[string]float64, error) {
 	return survivors, nil
 }
 
-// validate returns the first thing that is wrong.
+// validate returns the first fault of the metadata.
 func (m *Meta) validate() error {
 	switch {
 	case !slices.Contains(modes, m.Mode):

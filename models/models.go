@@ -1,16 +1,16 @@
-// Package models holds what is learned: the files that training writes and the
-// stage before the operators reads, their cards, and their export. It knows
-// nothing of clouds or of training; the layout of the file is in README.md.
+// Package models reads and writes the models of the stage before the operators
+// (package preprocess), their cards, and their export to ONNX. It imports neither
+// clouds nor training. README.md describes the layout of the file.
 //
-// A model is one safetensors file of format entropynet/1 and one of three
-// modes. A seed model is directions: whoever is farthest along one is likely to
-// be a vertex of the hull, or maximal. A perturb or denoise model is a network
-// in the manner of PointNet (Qi et al. 2017), as "Differentiable Entropy
-// Regularization" describes it: three layers a point, the maximum over all
-// points, two layers on both, and a bounded displacement.
+// A model is one safetensors file of format entropynet/1 and has one of three modes.
+// A seed model is a list of directions: the point that is farthest along one of them
+// is likely to be a vertex of the hull, or maximal. A perturb or denoise model is a
+// PointNet (Qi et al. 2017) after "Differentiable Entropy Regularization": three
+// layers a point, the maximum over all points, two layers on both, and a bounded
+// displacement.
 //
-// Files come from strangers: reading checks names, shapes and values, so that
-// who has an *EntropyNet can index its tensors without looking.
+// Files are not trusted. Reading checks names, shapes and values, so callers may
+// index the tensors of an *EntropyNet without further checks.
 package models
 
 import (
@@ -28,21 +28,21 @@ import (
 // Format is the file format that this package reads and writes.
 const Format = "entropynet/1"
 
-// Modes of a model. A seed model serves the stage's mode prune as well.
+// Modes of a model. A seed model serves the stage's mode prune, too.
 const (
-	Seed    = "seed"    // directions: exact results, sooner
-	Perturb = "perturb" // a network that moves points, with the error in the row
-	Denoise = "denoise" // a network that takes noise away
+	Seed    = "seed"    // directions; results are exact
+	Perturb = "perturb" // a network that moves points; each row has its error
+	Denoise = "denoise" // a network that removes noise; results are approximate
 )
 
-// NormaliseBox maps a frame's bounding box to the unit cube, each axis by
-// itself: the coordinates that networks and directions mean.
+// NormaliseBox is the normalisation of a model's coordinates: it maps a frame's
+// bounding box to the unit cube, each axis by itself.
 const NormaliseBox = "box"
 
-// BatchNormEpsilon is added to a variance before its root is taken.
+// BatchNormEpsilon is the ε of batch normalisation, (v − mean)/√(variance + ε).
 const BatchNormEpsilon = 1e-5
 
-// maxFile bounds a model's file, which is read whole.
+// maxFile is the largest size of a model's file, in bytes; the file is read whole.
 const maxFile = 64 << 20
 
 // Tensor is an array in row-major order.
@@ -51,15 +51,15 @@ type Tensor struct {
 	Data  []float32
 }
 
-// EntropyNet is a model, read or trained. Reading leaves it valid (see
-// Validate); it is not to be changed while others use it.
+// EntropyNet is a model. A model that was read is valid (see Validate). Goroutines
+// may share a model that none of them changes.
 type EntropyNet struct {
 	Meta    Meta
 	Tensors map[string]Tensor
 	SHA256  string // hash of the model's file, in hexadecimal
 }
 
-// Meta says what a model is for and where it comes from.
+// Meta is a model's metadata: its use and its origin.
 type Meta struct {
 	Mode        string             // Seed, Perturb or Denoise
 	Dims        int                // dimensions of the points: 2 or 3
@@ -70,7 +70,7 @@ type Meta struct {
 	Tau         float64            // temperature of the regulariser, in normalised coordinates
 	Survivors   map[string]float64 // by operator: the fraction of points that survived at calibration
 
-	// The stream that it was trained for; empty: any.
+	// The stream of the training data; empty: any stream.
 	Dataset, Sensor string
 
 	DataSHA256 string // hash of the training data, in hexadecimal; may be empty
@@ -79,8 +79,8 @@ type Meta struct {
 	Steps      int // steps of training
 }
 
-// ReadEntropyNet reads a model and makes sure that it is valid. Tensors of F16
-// and BF16 are widened.
+// ReadEntropyNet reads the model in a regular file of at most 64 MiB and validates
+// it. Tensors of F16 and BF16 are widened to float32. Errors name the path.
 func ReadEntropyNet(path string) (*EntropyNet, error) {
 	f, err := plainfile.Open(path)
 	if err != nil {
@@ -94,7 +94,7 @@ func ReadEntropyNet(path string) (*EntropyNet, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: is no regular file", path)
 	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s: %d bytes are more than a model may have, %d", path, info.Size(), maxFile)
+		return nil, fmt.Errorf("%s: the file has %d bytes, more than the %d that a model may have", path, info.Size(), maxFile)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
@@ -103,7 +103,8 @@ func ReadEntropyNet(path string) (*EntropyNet, error) {
 	return ParseEntropyNet(path, data)
 }
 
-// ParseEntropyNet is ReadEntropyNet for a file's bytes; errors begin with name.
+// ParseEntropyNet returns the model in a file's bytes, like ReadEntropyNet. Errors
+// begin with name.
 func ParseEntropyNet(name string, data []byte) (*EntropyNet, error) {
 	f, err := safetensors.New(name, bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -131,7 +132,7 @@ func ParseEntropyNet(name string, data []byte) (*EntropyNet, error) {
 }
 
 // Write validates the model, writes it to path, whole or not at all, and sets
-// SHA256. Equal models are equal files.
+// m.SHA256. Equal models have equal files.
 func (m *EntropyNet) Write(path string) error {
 	if err := m.Validate(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -145,7 +146,7 @@ func (m *EntropyNet) Write(path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if b.Len() > maxFile {
-		return fmt.Errorf("%s: %d bytes are more than a model may have, %d", path, b.Len(), maxFile)
+		return fmt.Errorf("%s: the file would have %d bytes, more than the %d that a model may have", path, b.Len(), maxFile)
 	}
 	sum := sha256.Sum256(b.Bytes())
 	err := atomicfile.Write(path, func(w io.Writer) error {
@@ -159,7 +160,7 @@ func (m *EntropyNet) Write(path string) error {
 	return nil
 }
 
-// Parameters returns the number of values.
+// Parameters returns the number of values in all tensors.
 func (m *EntropyNet) Parameters() int {
 	n := 0
 	for _, t := range m.Tensors {
@@ -168,8 +169,9 @@ func (m *EntropyNet) Parameters() int {
 	return n
 }
 
-// Matches says whether the model is one for frames of so many dimensions of the
-// stream (dataset, sensor), and if not, what differs.
+// Matches returns nil if the model is for points of dims dimensions of the stream
+// (dataset, sensor), or an error that names the difference. A model without data set
+// or sensor matches any.
 func (m *EntropyNet) Matches(dataset, sensor string, dims int) error {
 	switch meta := &m.Meta; {
 	case meta.Dims != dims:

@@ -265,7 +265,7 @@ func TestOtherFiles(t *testing.T) {
 		write("integers", meta.strings(), safetensors.Array{Name: "directions2", Shape: []int{1, 2}, Data: []int64{1, 0}}): "values of type I64, want F32, F16, BF16",
 		write("other", map[string]string{"format": "pt"}):                                                                  `its format is "pt"`,
 		write("none", nil): "its metadata names no format",
-		large:              "more than a model may have",
+		large:              "that a model may have",
 		dir:                "not a regular file",
 		dir + "/absent":    "no such file",
 		dir + "/\x00":      "invalid argument",

@@ -17,15 +17,14 @@ const (
 	onnxIR    = 8
 )
 
-// WriteONNX writes the network of a perturb or denoise model for ONNX Runtime
-// and its like. The input "points" is a frame of one point or more in
-// normalised coordinates, float32 [N, dims]; the output "displacement" is what
-// is added to the frame's own coordinates, in metres, of the same shape.
+// WriteONNX writes the network of a perturb or denoise model as an ONNX file. The
+// input "points" is a frame of at least one point in normalised coordinates, float32
+// [N, dims]. The output "displacement" has the same shape, in metres, and is added to
+// the frame's own coordinates. WriteONNX fails for a seed model.
 //
-// Batch normalisation is folded into the weights, and the frame's half of the
-// last hidden layer is computed once a frame, not once a point; so results are
-// those of the formula in README.md up to rounding. The metadata of the model
-// and its hash stand among the file's properties.
+// Batch normalisation is folded into the weights, and the frame's half of the last
+// hidden layer is computed once a frame, so results equal the formula in README.md up
+// to rounding. The file's properties hold the model's metadata and hash.
 func (m *EntropyNet) WriteONNX(w io.Writer) error {
 	graph, err := m.onnxGraph()
 	if err != nil {
@@ -101,10 +100,9 @@ func (m *EntropyNet) onnxGraph() (message, error) {
 	return g.encode(m.Meta.Dims), nil
 }
 
-// Fold returns a layer's weights [out, in] and bias with its batch
-// normalisation in them: one that inference then need not do. Values that
-// together exceed float32 are an error. The layer is one of the README's with
-// a normalisation, and the model a valid network.
+// Fold returns a layer's weights [out, in] and bias with its batch normalisation folded
+// in. m must be a valid network, and layer one of the layers with normalisation that
+// README.md names. Fold fails if a folded value exceeds float32.
 func (m *EntropyNet) Fold(layer string) (weight, bias []float32, err error) {
 	part := func(name string) []float32 { return m.Tensors[layer+name].Data }
 	out, in := len(part(".bias")), m.Tensors[layer+".weight"].Shape[1]

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// tensorSpec is what a mode wants of one tensor.
+// tensorSpec is the requirement of a mode on one tensor.
 type tensorSpec struct {
 	shape []int // 0: any number above 0
 	value func(t Tensor) error
@@ -24,7 +24,7 @@ var (
 // tensorOfOp is the tensor of a seed model that serves an operator.
 var tensorOfOp = map[string]string{"hull2d": "directions2", "hull3d": "directions3", "maxima2d": "orthant2", "maxima3d": "orthant3"}
 
-// specs returns the tensors that a model must have, and may not exceed.
+// specs returns the tensors that a model must have; it may have no others.
 func (m *Meta) specs() map[string]tensorSpec {
 	if m.Mode == Seed {
 		specs := map[string]tensorSpec{}
@@ -59,10 +59,9 @@ func addLayer(specs map[string]tensorSpec, name string, in, out int) {
 	specs[name+".bn.var"] = tensorSpec{[]int{out}, positive}
 }
 
-// Validate returns the first thing that is wrong with a model: metadata that do
-// not fit the mode, a tensor that is missing, left over, of another shape, or
-// not finite, a variance or weight that is not above 0, a direction without
-// unit length.
+// Validate returns the first fault of a model, or nil: metadata that do not fit the
+// mode; a tensor that is missing, unknown, of another shape or not finite; a variance
+// or an orthant weight that is not above 0; a direction without unit length.
 func (m *EntropyNet) Validate() error {
 	if err := m.Meta.validate(); err != nil {
 		return err

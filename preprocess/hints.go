@@ -6,20 +6,20 @@ import (
 	"entropipe/algos/geom"
 )
 
-// HintFrom is the least number of points of a cloud that gets hints. Smaller
-// ones, real frames of 20,000 points among them, have hulls in about the time
-// that hints take.
+// HintFrom is the smallest number of points for which Apply makes hints. The hull
+// of a smaller cloud, such as a real frame of 20,000 points, takes about as long
+// as its hints would.
 const HintFrom = 1 << 15
 
-const sampleMost = 1 << 13 // points that seeds are looked for among, up to twice as many
+const sampleMost = 1 << 13 // sample size of the search for seeds; the sample has up to twice as many points
 
-// findSeeds returns points of c far out: those that a sample has in the model's
-// directions, then those in the normals of their hull, so that what the model
-// does not know of this frame is found too. It returns nothing where the sample
-// has no volume.
+// findSeeds returns extreme points of a sample of c: first in the model's
+// directions, then along the face normals of their hull, which finds extreme
+// points that the model's directions miss. It returns nil if the sample has no
+// volume.
 func (s *Stage[T]) findSeeds(c geom.Cloud[T]) []int32 {
 	s.seeds = s.seeds[:0]
-	s.finder.Every = c.Len()/sampleMost | 1 // odd: see there
+	s.finder.Every = c.Len()/sampleMost | 1 // odd, as extreme.Finder explains
 	if !s.finder.Look(c) {
 		return nil
 	}
@@ -30,8 +30,8 @@ func (s *Stage[T]) findSeeds(c geom.Cloud[T]) []int32 {
 	return s.seeds
 }
 
-// faceNormals fills s.normals with those of the seeds' hull, in the finder's
-// coordinates.
+// faceNormals sets s.normals to the face normals of the seeds' hull, [n][3], in
+// the finder's coordinates.
 func (s *Stage[T]) faceNormals(c geom.Cloud[T]) {
 	p := &s.corners
 	p.X, p.Y, p.Z, s.normals = p.X[:0], p.Y[:0], p.Z[:0], s.normals[:0]

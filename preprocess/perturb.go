@@ -11,23 +11,23 @@ import (
 	"entropipe/preprocess/net"
 )
 
-// In modes perturb and denoise a network moves the points, and the queries that
-// its model serves are answered on the moved cloud: Stage.Hull2D and its like
-// are to be used in place of the operators, where Approximates says so. Every
-// other query gets the points as they are.
+// In modes perturb and denoise a network moves the points. The queries that its
+// model serves are answered on the moved cloud: where Approximates returns true,
+// Stage.Hull2D, Hull3D, Maxima2D and Maxima3D replace the operators. Every other
+// query gets the cloud as received.
 //
-// An answer is indices of points, and comes with its exact error: how far the
-// same answer on the points as they are is from it. In mode perturb hulls and
-// maxima are those, in the coordinates as they are, of the points that were
-// found on the moved ones. In mode denoise maxima are those of the moved ones:
-// the coordinates as they are are what is not trusted.
+// An answer is point numbers and its exact error with respect to the cloud as
+// received. In mode perturb the answer is the hull, or the maxima, in original
+// coordinates, of the points that the operator found on the moved cloud. In mode
+// denoise maxima are those of the moved cloud, since original coordinates are
+// noisy.
 
-// approximate is what a Stage of these modes works with.
+// approximate is the state of a Stage in modes perturb and denoise.
 type approximate[T geom.Float] struct {
-	mover  net.Mover[T] // its Net is nil in other modes
+	mover  net.Mover[T] // mover.Net is nil in other modes
 	serves []Op
 	judge  net.Judge[T]
-	cloud  geom.Cloud[T] // moved, of the last Apply
+	cloud  geom.Cloud[T] // moved cloud of the last Apply
 	hull2  hull.Hull2D[T]
 	hull3  hull.Hull3D[T]
 	maxima maxima.Maxima[T]
@@ -37,7 +37,7 @@ type approximate[T geom.Float] struct {
 	axes   [3][]T // coordinates of the found points
 }
 
-// takeNetwork keeps the model's network.
+// takeNetwork stores the model's network and the queries that it serves.
 func (s *Stage[T]) takeNetwork(m *models.EntropyNet) error {
 	if m.Meta.Mode != string(s.mode) {
 		return fmt.Errorf("mode %s needs a %s model, and this is a %s model", s.mode, s.mode, m.Meta.Mode)
@@ -59,7 +59,8 @@ func (s *Stage[T]) takeNetwork(m *models.EntropyNet) error {
 	return err
 }
 
-// move moves the points of p if there is a network for them.
+// move sets a.cloud to p.Cloud moved, and reports whether there is a network for
+// the cloud's dimensions.
 func (a *approximate[T]) move(p *Prepared[T]) bool {
 	if a.mover.Net == nil || p.Cloud.Len() == 0 || a.mover.Net.Dims() == 3 && p.Cloud.Z == nil {
 		return false
@@ -69,33 +70,36 @@ func (a *approximate[T]) move(p *Prepared[T]) bool {
 	return true
 }
 
-// Approximates tells whether q is to be asked of the Stage for this cloud.
+// Approximates reports whether the Stage, not the exact operator, answers q for
+// this cloud.
 func (s *Stage[T]) Approximates(q Op, p *Prepared[T]) bool {
 	return p.moved && slices.Contains(s.approximate.serves, q)
 }
 
-// Hull2D appends the vertices of the approximate hull in the canonical order of
-// hull.Hull2D and returns the error: the largest distance of a point of p.Cloud
-// to that hull. p is what Apply returned last.
+// Hull2D appends the vertices of the approximate hull to dst, in the canonical
+// order of hull.Hull2D, and returns the error: the largest distance of a point of
+// p.Cloud to that hull, in the units of p.Cloud. p must be the result of the last
+// Apply, and Approximates(Hull2D, p) true.
 //
-// Cost, of all four: that of the operator on the moved cloud and on the cloud
-// as it is, which the error takes. The network's is Apply's.
+// Cost of all four methods: the operator on the moved cloud, and again on p.Cloud
+// for the error. Apply has run the network already.
 func (s *Stage[T]) Hull2D(dst []int32, p *Prepared[T]) (idx []int32, err float64) {
 	a := &s.approximate
 	a.found = a.hull2.Append(a.found[:0], a.cloud)
 	return a.judge.Hull2D(dst, p.Cloud, a.found)
 }
 
-// Hull3D is Hull2D in space; vertices, faces and dim are those of hull.Hull3D.
+// Hull3D is Hull2D in space. It appends vertices and faces as hull.Hull3D does, and
+// returns the dimension of the hull.
 func (s *Stage[T]) Hull3D(vertices, faces []int32, p *Prepared[T]) (v, f []int32, dim int, err float64) {
 	a := &s.approximate
 	a.found, a.faces, _ = a.hull3.Append(a.found[:0], a.faces[:0], a.cloud)
 	return a.judge.Hull3D(vertices, faces, p.Cloud, a.found)
 }
 
-// Maxima2D appends the approximate maxima in x and y, ascending, and returns
-// the error: the least ε that, added to each coordinate of one of them, makes
-// it at least as good as any point of p.Cloud.
+// Maxima2D appends the approximate maxima in x and y to dst, ascending, and returns
+// the error: the least ε such that every point of p.Cloud is dominated by one of
+// them with ε added to each coordinate (additive ε-dominance).
 func (s *Stage[T]) Maxima2D(dst []int32, p *Prepared[T]) (idx []int32, err float64) {
 	return s.approximate.front(dst, p.Cloud, 2, s.mode)
 }

@@ -1,19 +1,18 @@
-// Package preprocess is the stage between decoding and the operators: a cloud
-// goes in, a cloud, hints and a report come out.
+// Package preprocess is the stage between decoding and the operators: it turns a
+// cloud into a prepared cloud, hints and a report.
 //
-// In every mode the stage removes what no operator can use, the points with a
-// non-finite coordinate, and counts them. It never changes a coordinate that an
-// operator is given. Operators work on the prepared cloud; their indices are
-// mapped back to the frame as it was received.
+// In every mode the stage removes and counts the points with a non-finite
+// coordinate, which no operator can use. Operators work on the prepared cloud;
+// Prepared.Original maps their indices back to the frame as received. In modes
+// off, seed and prune the stage changes no coordinate.
 //
-// A "hint" is what a learned model knows of a stream's frames, put into a form
-// that an operator can use and need not believe: with any hint the result is
-// the same. To "prune" is to keep only the points that declared queries can
-// depend on, the "survivors".
+// A "hint" is a model's guess of points that matter, which an operator uses
+// without trusting it: the result is the same with any hint. To "prune" is to
+// keep the "survivors", the points that declared queries can depend on.
 //
-// It is not a filter for performance: operators bring their own. So mode seed
-// hints at hull3d alone: the planar hull and the maxima take less time than it
-// would take to find them better samples.
+// The stage is not a filter for performance, since operators have their own.
+// Mode seed therefore makes hints for hull3d alone: finding samples for the
+// planar hull or the maxima takes longer than these operators.
 package preprocess
 
 import (
@@ -31,9 +30,9 @@ import (
 type Mode string
 
 const (
-	Off   Mode = "off"   // nothing beyond dropping non-finite points
-	Seed  Mode = "seed"  // hints from a frozen model; results are exact
-	Prune Mode = "prune" // as Seed, or without a model; Stage.Prune finds survivors
+	Off   Mode = "off"   // drops non-finite points and does no more
+	Seed  Mode = "seed"  // makes hints from a frozen model; results are exact
+	Prune Mode = "prune" // makes hints if there is a model; Stage.Prune finds survivors
 
 	// Modes whose results are approximate, each with its exact error; see perturb.go.
 	Perturb Mode = "perturb"
@@ -43,7 +42,7 @@ const (
 // Op names a query.
 type Op uint8
 
-// The queries that prune knows, and of which seed hints at Hull3D.
+// The queries of mode Prune. Mode Seed makes hints for Hull3D alone.
 const (
 	Hull2D Op = iota
 	Hull3D
@@ -55,7 +54,7 @@ var opNames = [...]string{"hull2d", "hull3d", "maxima2d", "maxima3d"}
 
 func (o Op) String() string { return opNames[o] }
 
-// ParseOp returns the query of that name.
+// ParseOp returns the query with the name, and false for an unknown name.
 func ParseOp(name string) (o Op, ok bool) {
 	i := slices.Index(opNames[:], name)
 	return Op(max(i, 0)), i >= 0
@@ -66,27 +65,27 @@ type Report struct {
 	Mode     Mode
 	Received int    // points as received
 	Dropped  int    // points with a non-finite coordinate
-	Model    string // SHA-256 of the model that gave hints or moved points; empty: none did
+	Model    string // SHA-256 of the model that made hints or moved points; empty without one
 }
 
-// Hints are for operators on Prepared.Cloud, and indices into it. The zero
-// value gives none.
+// Hints are point numbers in Prepared.Cloud for its operators. The zero value
+// holds no hints.
 type Hints struct {
-	Hull3D []int32 // for hull.Hull3D's Seeds
+	Hull3D []int32 // value for the field Seeds of hull.Hull3D
 }
 
-// Prepared is a cloud that operators may work on: every coordinate is finite.
-// It is valid until the next Apply of the same Stage, and no longer than the
-// cloud that went in.
+// Prepared is a cloud whose coordinates are all finite. It is valid until the
+// next Apply of the same Stage, and as long as the cloud that Apply received.
 type Prepared[T geom.Float] struct {
 	Cloud geom.Cloud[T]
 	Hints Hints
-	index []int32 // position as received of each point; nil: unchanged
+	index []int32 // position of each point in the frame as received; nil: its own number
 	moved bool    // Stage.approximate holds the moved cloud
 }
 
-// Original maps point numbers of p.Cloud to positions in the frame as it was
-// received, in place, and returns idx. Order is kept: the mapping ascends.
+// Original replaces point numbers of p.Cloud by positions in the frame as
+// received, in place, and returns idx. The mapping ascends, so ascending numbers
+// stay ascending.
 func (p *Prepared[T]) Original(idx []int32) []int32 {
 	if p.index != nil {
 		for i, v := range idx {
@@ -96,9 +95,10 @@ func (p *Prepared[T]) Original(idx []int32) []int32 {
 	return idx
 }
 
-// Numbers is the way back: it appends to dst the point numbers in p.Cloud of
-// points that Original gave the positions of. Cost: O(log n) a point where points
-// were dropped.
+// Numbers is the inverse of Original: it appends to dst the point numbers in
+// p.Cloud of points at positions in the frame as received. Every position must
+// be one that Original can return. Cost: O(1) a position, O(log n) if points were
+// dropped.
 func (p *Prepared[T]) Numbers(dst, positions []int32) []int32 {
 	if p.index == nil {
 		return append(dst, positions...)
@@ -110,28 +110,29 @@ func (p *Prepared[T]) Numbers(dst, positions []int32) []int32 {
 	return dst
 }
 
-// Config says what a Stage does.
+// Config is the configuration of a Stage.
 type Config struct {
 	Mode Mode
-	// Model is a seed model for Seed, where it is required, and Prune, where it
-	// is optional; for Perturb and Denoise one of that mode.
+	// Model is a seed model in modes Seed (required) and Prune (optional), and a
+	// model of the same mode in Perturb and Denoise (required).
 	Model *models.EntropyNet
-	// For are the queries: those of Prune, and in both modes those that hints
-	// are for. Seed gives no hints for others; without any, for all that the
-	// model serves.
+	// For holds the queries. Mode Prune keeps the points that they depend on. The
+	// other modes use the model for these queries alone, or for all queries that
+	// it serves if For is empty.
 	For []Op
 }
 
-// Stage prepares clouds. The zero value is ready and in mode off. It owns the
-// memory of what it returns: one Stage a worker, not for concurrent use.
+// Stage prepares clouds. The zero value is a stage in mode off. A Stage owns the
+// memory that it returns and is not safe for concurrent use: each worker has its
+// own.
 type Stage[T geom.Float] struct {
-	// Unhinted leaves out the hints while it is set.
+	// Unhinted turns hints off while it is true.
 	Unhinted bool
 
 	mode       Mode
 	queries    []Op
 	directions []float32 // directions for hull3d, [n][3]; nil: no hints
-	model      string    // its SHA-256
+	model      string    // SHA-256 of the model
 
 	x, y, z []T
 	index   []int32
@@ -149,10 +150,10 @@ type Stage[T geom.Float] struct {
 	approximate approximate[T] // state of modes Perturb and Denoise
 }
 
-// New returns a Stage that works as cfg says. It is an error if the mode lacks
-// what it needs, or if the model is of another mode or serves none of the
-// queries. Which stream a model is for is not checked here: see
-// models.EntropyNet.Matches.
+// New returns a Stage with the configuration. New fails if the mode is unknown,
+// if the mode needs a model or queries that cfg lacks, or if the model has another
+// mode or serves none of the queries. New does not compare the model's stream with
+// the data: models.EntropyNet.Matches does.
 func New[T geom.Float](cfg Config) (*Stage[T], error) {
 	s := &Stage[T]{mode: cfg.Mode, queries: slices.Clone(cfg.For)}
 	switch cfg.Mode {
@@ -167,7 +168,7 @@ func New[T geom.Float](cfg Config) (*Stage[T], error) {
 		}
 	case Prune:
 		if len(cfg.For) == 0 {
-			return nil, fmt.Errorf("mode %s needs queries: points matter to some only", Prune)
+			return nil, fmt.Errorf("mode %s needs queries, which decide the points that are kept", Prune)
 		}
 	default:
 		return nil, fmt.Errorf("mode %q is unknown", cfg.Mode)
@@ -187,7 +188,7 @@ func New[T geom.Float](cfg Config) (*Stage[T], error) {
 	return s, nil
 }
 
-// take keeps what the model knows of the queries.
+// take stores the model's directions for the queries.
 func (s *Stage[T]) take(m *models.EntropyNet) error {
 	if m.Meta.Mode != models.Seed {
 		return fmt.Errorf("mode %s needs a %s model, and this is a %s model", s.mode, models.Seed, m.Meta.Mode)
@@ -208,10 +209,13 @@ func (s *Stage[T]) take(m *models.EntropyNet) error {
 	return nil
 }
 
-// Apply returns c without its non-finite points, hints in modes seed and prune,
-// and in modes perturb and denoise what Hull2D and its like work on. Almost every cloud has none of the former: then the result is c itself
-// and the cost is one read of the coordinates. Hints look at some 10,000 points;
-// clouds without z and those smaller than HintFrom go without.
+// Apply returns c without its non-finite points, with hints in modes seed and
+// prune. In modes perturb and denoise Apply also moves a copy of the points, which
+// Hull2D, Hull3D, Maxima2D and Maxima3D then use. Without non-finite points the
+// prepared cloud is c itself, not a copy.
+//
+// Cost: one read of the coordinates; hints examine some 10,000 points more. Clouds
+// without z or with fewer than HintFrom points get no hints.
 func (s *Stage[T]) Apply(c geom.Cloud[T]) (Prepared[T], Report) {
 	rep := Report{Mode: s.mode, Received: c.Len()}
 	if rep.Mode == "" {

@@ -2,23 +2,20 @@ package preprocess
 
 import "slices"
 
-// Prune appends to dst, ascending, the points of p.Cloud that the declared
-// queries (Config.For) can depend on, the survivors, and returns it. The
-// queries on the survivors alone, in this order, have the same results as on
-// the whole cloud, once indices are mapped back. A query in space is left out
-// for a cloud without z.
+// Prune appends the survivors to dst and returns dst: the points of p.Cloud that
+// the declared queries (Config.For) can depend on, ascending. Each query has the
+// same result on the survivors, in this order, as on the whole cloud, once indices
+// are mapped back. For a cloud without z Prune skips the queries in space.
 //
-// Survivors are the points that the queries' own operators find on the whole
-// cloud, and these are exact: each other point lies in the convex hull of
-// survivors, for every hull asked for, and equals or lies below one survivor on
-// every axis, for the maxima. Of equal points the one of lowest index survives,
-// which is the one that stands for all of them in every result.
+// The survivors are the results of the queries' own exact operators on the whole
+// cloud. So every other point lies in the convex hull of the survivors, for each
+// declared hull, and is dominated by a survivor, for the maxima. Among equal points
+// the one with the lowest number survives, as it does in every result.
 //
-// It is not the first half of an operator, a filter with a margin: that would
-// leave several times as many points and save little time, since the second
-// half works on few.
+// A filter with a margin, the first half of an operator, would keep several times
+// as many points and save little time: the second half works on few points.
 //
-// Cost: that of the operators, hull3d with hints.
+// Cost: the sum of the operators' costs; hull3d uses the hints.
 func (s *Stage[T]) Prune(dst []int32, p *Prepared[T]) []int32 {
 	base := len(dst)
 	for _, q := range s.queries {

@@ -1,22 +1,23 @@
 package preprocess
 
-// Watch decides whether the frames of a stream get hints: they do until the
-// stream has drifted away from what its model was calibrated on, and again when
-// it comes back. It reads no clock, and its decisions change only how long
-// frames take. One a stream; not for concurrent use.
+// Watch decides whether the frames of a stream get hints. Hints are on until the
+// stream drifts away from the data of the model's calibration, and on again when
+// it returns. Watch reads no clock, and its decisions change times, never results.
+// Each stream has its own Watch; a Watch is not safe for concurrent use.
 //
-// Hints are bad for a frame when more than twice the calibration's fraction of
-// points survives, unless lately half as much again did without hints; when more
-// survives than without; or when the operator refused them. After badMost bad frames in a row hints go off. Of the
-// frames then, one in controlEvery gets hints on trial, and after goodLeast good
-// ones in a row hints go on: those must be clearly good, with no more than one
-// and a half times the calibration's fraction. While hints are on, one frame in
-// controlEvery goes without, for comparison. Which one is a matter of offsets.
+// A frame with hints is bad if the operator refused them, if a larger fraction of
+// its points survives than in the last frame without hints, or if more than twice
+// the calibration's fraction survives and that is more than 2/3 of the last
+// fraction without hints. After badMost bad frames in a row hints go off. While
+// hints are off, every controlEvery-th frame tries them, by offset; after goodLeast
+// good trials in a row hints go on. A good trial leaves at most 1.5 times the
+// calibration's fraction, or at most 2/3 of the last fraction without hints.
+// While hints are on, every controlEvery-th frame goes without, for comparison.
 type Watch struct {
 	calibrated float64
 	without    float64 // fraction that survived the last control, or 1
 	off        bool
-	row        int // bad frames while hints are on, good ones while they are off
+	row        int // bad frames in a row while hints are on, good ones while they are off
 }
 
 const (
@@ -25,19 +26,19 @@ const (
 	controlEvery = 64
 )
 
-// NewWatch returns a Watch with hints on. calibrated is the fraction of points
-// that survived at calibration: models.Meta's Survivors.
+// NewWatch returns a Watch with hints on. calibrated is the fraction of points that
+// survived at calibration, the value of the operator in models.Meta.Survivors.
 func NewWatch(calibrated float64) Watch { return Watch{calibrated: calibrated, without: 1} }
 
-// On says whether hints are on.
+// On reports whether hints are on.
 func (w *Watch) On() bool { return !w.off }
 
-// Hinted says whether the frame of a message is to get hints.
+// Hinted reports whether the frame of the message at this offset gets hints.
 func (w *Watch) Hinted(offset int64) bool { return (offset%controlEvery == 0) == w.off }
 
-// Note takes notice of a frame: whether it had hints, whether the operator used
-// them, and the fraction of its points that survived (hull.Hull3D's Survivors).
-// It returns true when that has turned hints on or off.
+// Note records the outcome of a frame: whether it had hints, whether the operator
+// used them, and the fraction of its points that survived (hull.Hull3D.Survivors).
+// Note returns true if hints went on or off.
 func (w *Watch) Note(hinted, used bool, survived float64) (turned bool) {
 	if !hinted {
 		if !w.off {

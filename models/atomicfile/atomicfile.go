@@ -1,5 +1,5 @@
-// Package atomicfile writes files that are whole or absent: a reader, also
-// after a crash, finds the old content or the new one.
+// Package atomicfile writes files atomically: a reader finds the old content or the
+// new content, also after a crash.
 package atomicfile
 
 import (
@@ -12,16 +12,16 @@ import (
 	"path/filepath"
 )
 
-// Write makes path hold what write writes. The bytes are written aside, in the
-// same folder, fsynced, and renamed; then the folder is fsynced. After an error
-// path is as it was, unless the error is that of the last fsync.
+// Write replaces the content of path by the bytes that write writes. It writes them to
+// a temporary file in the same folder, fsyncs and renames the file, and fsyncs the
+// folder. After an error path is unchanged, unless the fsync of the folder failed.
 func Write(path string, write func(w io.Writer) error) (err error) {
 	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text()[:8])
 	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		var at *fs.PathError
 		if errors.As(err, &at) {
-			at.Path = path // the name aside tells nobody anything
+			at.Path = path // the temporary name would not help the user
 		}
 		return err
 	}

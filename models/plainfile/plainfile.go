@@ -1,7 +1,7 @@
-// Package plainfile opens files by names that users give. Opening a pipe waits
-// for its other end, a device may have no end, and neither has a size by which a
-// reader could bound what it takes; signals do not interrupt such a wait. So a
-// name must be a regular file's, or a link's to one.
+// Package plainfile opens regular files by names that users give. Opening a pipe
+// blocks until its other end is open, and signals do not interrupt it; a device may
+// never end; neither has a size that bounds the memory of a reader. So a name must be
+// that of a regular file or of a link to one.
 package plainfile
 
 import (
@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// Open opens a regular file. What else the name is of, is an *fs.PathError that
-// says so; it is found out without waiting.
+// Open opens a regular file. For anything else Open returns an *fs.PathError with a
+// NotRegularError, without blocking.
 func Open(path string) (*os.File, error) {
 	info, err := stat(path)
 	if err != nil {
@@ -39,8 +39,8 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Read returns the bytes of a regular file of at most so many; its size is known
-// before memory is taken.
+// Read returns the bytes of a regular file. Read returns a *TooLongError for a file of
+// more than most bytes, before allocating memory.
 func Read(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -56,14 +56,14 @@ func Read(path string, most int64) ([]byte, error) {
 	}
 	data := make([]byte, info.Size())
 	if _, err := io.ReadFull(f, data); err != nil {
-		return nil, fmt.Errorf("%s: became shorter while it was read: %w", path, err)
+		return nil, fmt.Errorf("%s: the file became shorter while it was read: %w", path, err)
 	}
 	return data, nil
 }
 
-// ReadText returns the bytes of a small file that may also be a pipe, as shells
-// make for <(…): at most so many. A pipe that nobody writes to is an error
-// instead of a wait.
+// ReadText returns the bytes of a regular file or of a pipe, such as a shell makes for
+// <(…). ReadText returns a *TooLongError for more than most bytes, and an error, without
+// blocking, for a pipe that has no writer.
 func ReadText(path string, most int64) ([]byte, error) {
 	info, err := stat(path)
 	if err != nil {
@@ -90,7 +90,7 @@ func ReadText(path string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// FS is os.DirFS for regular files and folders: what is neither cannot be opened.
+// FS is os.DirFS for regular files and folders. Opening anything else fails.
 func FS(dir string) fs.FS { return plainFS{os.DirFS(dir), dir} }
 
 type plainFS struct {
@@ -108,13 +108,13 @@ func (p plainFS) Open(name string) (fs.File, error) {
 	return Open(filepath.Join(p.dir, filepath.FromSlash(name)))
 }
 
-// Stat implements fs.StatFS: nothing is opened.
+// Stat implements fs.StatFS without opening the file.
 func (p plainFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(p.FS, name) }
 
 // ReadDir implements fs.ReadDirFS.
 func (p plainFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(p.FS, name) }
 
-// stat is os.Stat in the words of who wanted to open the file.
+// stat is os.Stat with the error that opening the file would return.
 func stat(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	var failed *fs.PathError
@@ -140,16 +140,17 @@ func check(path string, info fs.FileInfo) error {
 	return &fs.PathError{Op: "open", Path: path, Err: NotRegularError(kind)}
 }
 
-// NotRegularError is the reason why a file is not opened: what it is instead of
-// a regular file.
+// NotRegularError is the kind of a file that is not regular, such as "a pipe".
 type NotRegularError string
 
 func (e NotRegularError) Error() string { return "is " + string(e) + ", not a regular file" }
 
-// TooLongError says that a file has more bytes than its reader takes.
+// TooLongError is the error for a file of more than Most bytes.
 type TooLongError struct {
 	Path string
 	Most int64
 }
 
-func (e *TooLongError) Error() string { return fmt.Sprintf("%s: more than %d bytes", e.Path, e.Most) }
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("%s: more than %d bytes", e.Path, e.Most)
+}

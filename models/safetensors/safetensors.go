@@ -1,16 +1,14 @@
-// Package safetensors reads and writes files of named tensors: 8 bytes of
-// length, a header in JSON, and the values, one tensor after the other.
+// Package safetensors reads and writes files of named tensors: 8 bytes of length, a
+// JSON header, and the values, one tensor after the other.
 //
-// It is strict, since files come from strangers. The header is no longer than
-// the file and 100 MB, of the plain grammar and without duplicate names; the
-// tensors' bytes follow one another from the first to the last of the file,
-// without gap or overlap, as many as shape and type say. Nothing is allocated
-// by a length that has not been compared with the file's. What is wrong is one
-// error that names the file.
+// Files are not trusted. A header must fit the file and 100 MB, follow the plain
+// grammar, and have no duplicate names. The tensors' bytes must cover the data without
+// gap or overlap, each tensor as many as its shape and type need. No memory is
+// allocated by a length that has not been compared with the file's size. Every error
+// names the file.
 //
-// Opening reads the header alone; the values of a tensor are read when they are
-// asked for, in pieces, so that a large file is in memory once. It knows
-// nothing of networks: package models does.
+// Opening a file reads the header alone. The values of a tensor are read on request,
+// in pieces, so a large file is in memory at most once.
 //
 // The format: https://github.com/huggingface/safetensors.
 package safetensors
@@ -25,10 +23,10 @@ import (
 	"entropipe/models/plainfile"
 )
 
-// maxHeader is the length that the format allows a header.
+// maxHeader is the largest length of a header that the format allows, in bytes.
 const maxHeader = 100_000_000
 
-// DType is a type of values, by the format's name.
+// DType is a type of values, named as in the format.
 type DType string
 
 // The types whose values are whole bytes.
@@ -54,7 +52,7 @@ const (
 	C64        DType = "C64" // two F32
 )
 
-// Size returns the bytes of one value, 0 for a type that is not known.
+// Size returns the number of bytes of one value, 0 for an unknown type.
 func (d DType) Size() int {
 	switch d {
 	case BOOL, U8, I8, F8E5M2, F8E4M3, F8E8M0, F8E4M3FNUZ, F8E5M2FNUZ:
@@ -69,12 +67,12 @@ func (d DType) Size() int {
 	return 0
 }
 
-// Tensor is one tensor of an open File: a description, and the way to its
-// values. It may be copied, and read by several goroutines at once.
+// Tensor is one tensor of an open File: its description, and access to its values
+// while the file is open. Tensors may be copied and read concurrently.
 type Tensor struct {
 	Name  string
 	DType DType
-	Shape []int // not to be changed; empty: one value
+	Shape []int // read-only; empty for a single value
 
 	start, size int64 // in the file
 	file        *File
@@ -83,8 +81,7 @@ type Tensor struct {
 // Len returns the number of values.
 func (t Tensor) Len() int { return int(t.size) / t.DType.Size() }
 
-// File is a file whose header has been read and checked. It may be used by
-// several goroutines at once.
+// File is an open file with a valid header. It is safe for concurrent use.
 type File struct {
 	name     string
 	r        io.ReaderAt
@@ -95,7 +92,8 @@ type File struct {
 	byName   func() map[string]int // made when it is first asked for
 }
 
-// Open opens a file. Close it when no tensor is read any more.
+// Open opens a regular file and reads its header. The caller closes the File after
+// the last read of a tensor.
 func Open(path string) (*File, error) {
 	r, err := plainfile.Open(path)
 	if err != nil {
@@ -115,7 +113,8 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// New reads the header of size bytes that r holds. Errors begin with name.
+// New returns a File for the size bytes that r holds, and reads the header. Errors
+// begin with name. Closing the File does not close r.
 func New(name string, r io.ReaderAt, size int64) (*File, error) {
 	f := &File{name: name, r: r, size: size, close: func() error { return nil }}
 	header, err := readHeader(r, size)
@@ -164,16 +163,17 @@ func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
 	return header, nil
 }
 
-// Close closes the file; tensors cannot be read any more.
+// Close closes the file. Its tensors must not be read afterwards.
 func (f *File) Close() error { return f.close() }
 
-// Metadata returns the file's own strings; it is not to be changed.
+// Metadata returns the file's metadata, which the caller must not change.
 func (f *File) Metadata() map[string]string { return f.metadata }
 
-// Tensors returns the tensors in the order of their bytes; not to be changed.
+// Tensors returns the tensors in the order of their bytes. The caller must not change
+// the slice.
 func (f *File) Tensors() []Tensor { return f.tensors }
 
-// Lookup finds a tensor by its name.
+// Lookup returns the tensor with the name, and false if there is none.
 func (f *File) Lookup(name string) (Tensor, bool) {
 	i, ok := f.byName()[name]
 	if !ok {
@@ -182,7 +182,7 @@ func (f *File) Lookup(name string) (Tensor, bool) {
 	return f.tensors[i], true
 }
 
-// Bytes returns the values as they stand in the file, little-endian.
+// Bytes returns a reader of the values as stored in the file, little-endian.
 func (t Tensor) Bytes() *io.SectionReader {
 	return io.NewSectionReader(t.file.r, t.start, t.size)
 }

@@ -14,17 +14,15 @@ import (
 	"entropipe/models/plainfile"
 )
 
-// Set is the tensors of one or several open files, under one roof. It may be
-// used by several goroutines at once.
+// Set holds the tensors of one or several open files. It is safe for concurrent use.
 type Set struct {
 	files   []*File
 	tensors []Tensor // by name
 }
 
-// OpenSet opens a file, or, by the name of an index (*.index.json), the files
-// that the index names, which stand in its folder. The index and the files must
-// agree: every tensor is where the index says, none is elsewhere or left over.
-// Close it when no tensor is read any more.
+// OpenSet opens a file, or all files that an index (*.index.json) names, in the folder
+// of the index. OpenSet fails unless every file holds exactly the tensors that the
+// index assigns to it. The caller closes the Set after the last read of a tensor.
 func OpenSet(path string) (*Set, error) {
 	if !strings.HasSuffix(path, ".index.json") {
 		f, err := Open(path)
@@ -60,8 +58,8 @@ func newSet(files []*File) *Set {
 	return s
 }
 
-// compare makes sure that a file holds the tensors that the index gives it,
-// sorted, and no other.
+// compare returns an error unless a file holds exactly the tensors that the index
+// assigns to it. want is sorted.
 func compare(f *File, want []string) error {
 	for _, name := range want {
 		if _, ok := f.Lookup(name); !ok {
@@ -85,8 +83,8 @@ func (s *Set) Close() error {
 	return errors.Join(errs...)
 }
 
-// Metadata returns the strings of a single file, and of several none, since
-// each has its own; not to be changed.
+// Metadata returns the metadata of a single file, and an empty map for several files,
+// whose metadata differ. The caller must not change the map.
 func (s *Set) Metadata() map[string]string {
 	if len(s.files) == 1 {
 		return s.files[0].metadata
@@ -94,8 +92,8 @@ func (s *Set) Metadata() map[string]string {
 	return map[string]string{}
 }
 
-// WriteTo writes the bytes of the files one after the other, by their names: what
-// a checksum of all weights is of. It implements io.WriterTo.
+// WriteTo writes the bytes of all files in the order of their names, as for a checksum
+// of all weights. It implements io.WriterTo.
 func (s *Set) WriteTo(w io.Writer) (written int64, err error) {
 	for _, f := range s.files {
 		n, err := io.Copy(w, io.NewSectionReader(f.r, 0, f.size))
@@ -110,10 +108,11 @@ func (s *Set) WriteTo(w io.Writer) (written int64, err error) {
 	return written, nil
 }
 
-// Tensors returns the tensors by name; not to be changed.
+// Tensors returns the tensors in the order of their names. The caller must not change
+// the slice.
 func (s *Set) Tensors() []Tensor { return s.tensors }
 
-// Lookup finds a tensor by its name.
+// Lookup returns the tensor with the name, and false if there is none.
 func (s *Set) Lookup(name string) (Tensor, bool) {
 	i, ok := slices.BinarySearchFunc(s.tensors, name, func(t Tensor, name string) int { return cmp.Compare(t.Name, name) })
 	if !ok {

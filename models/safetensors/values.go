@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Float32s appends the values to dst. F16 and BF16 are widened, which is exact;
-// a type that float32 cannot hold is an error, also where the values would fit.
+// Float32s appends the values of F32, F16 or BF16 to dst; widening is exact. Float32s
+// fails for any other type, even if its values would fit.
 func (t Tensor) Float32s(dst []float32) ([]float32, error) {
 	switch t.DType {
 	case F32:
@@ -35,7 +35,8 @@ func (t Tensor) Float32s(dst []float32) ([]float32, error) {
 	return dst, t.wrongType(F32, F16, BF16)
 }
 
-// Float64s appends the values to dst: those of F64, and whatever Float32s reads.
+// Float64s appends the values of F64, F32, F16 or BF16 to dst. Float64s fails for any
+// other type.
 func (t Tensor) Float64s(dst []float64) ([]float64, error) {
 	switch t.DType {
 	case F64:
@@ -58,8 +59,8 @@ func (t Tensor) Float64s(dst []float64) ([]float64, error) {
 	return dst, t.wrongType(F64, F32, F16, BF16)
 }
 
-// Int64s appends the values of an integer type to dst; BOOL gives 0 and 1. An
-// U64 beyond the largest int64 is an error.
+// Int64s appends the values of an integer type, or BOOL as 0 and 1, to dst. Int64s
+// fails for any other type and for a U64 above the largest int64.
 func (t Tensor) Int64s(dst []int64) ([]int64, error) {
 	le := binary.LittleEndian
 	switch t.DType {

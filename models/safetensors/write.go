@@ -14,10 +14,9 @@ import (
 	"entropipe/models/atomicfile"
 )
 
-// Array is a tensor to be written. Data is a slice of the type's values:
-// []float32 for F32, []int64 for I64 and so on; for any DType it may also be
-// the bytes as they shall stand in the file, little-endian. A DType left empty
-// is that of Data.
+// Array is a tensor for Write. Data is a slice of the type's values ([]float32 for F32,
+// []int64 for I64 and so on), or []byte with the little-endian bytes of any type. An
+// empty DType means the type of Data.
 type Array struct {
 	Name  string
 	DType DType
@@ -25,15 +24,15 @@ type Array struct {
 	Data  any
 }
 
-// WriteFile writes a file, whole or not at all.
+// WriteFile writes the arrays to a file, whole or not at all; see Write.
 func WriteFile(path string, metadata map[string]string, arrays []Array) error {
 	return atomicfile.Write(path, func(w io.Writer) error { return Write(w, metadata, arrays) })
 }
 
-// Write writes a file's bytes, the same ones for the same content: tensors of
-// wide types come first, so that each stands at a multiple of its type's size,
-// and those of equal size by name. Shapes that do not fit the data, names that
-// are not text or come twice are errors before anything is written.
+// Write writes the bytes of a file. Equal content has equal bytes: tensors are ordered
+// by the size of their type, widest first, then by name, so each begins at a multiple
+// of its type's size. Before writing, Write fails if a shape does not fit its data, or
+// if a name is not valid UTF-8 or appears twice.
 func Write(w io.Writer, metadata map[string]string, arrays []Array) error {
 	arrays = slices.Clone(arrays)
 	for i := range arrays {

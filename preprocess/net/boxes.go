@@ -24,9 +24,8 @@ func (b *box) join(o *box) {
 	b.add(o.hi)
 }
 
-// boxTree finds the item with the least value among many, when a value is
-// never below what the item's box promises. Nodes lie in one slice: the left
-// child follows its parent.
+// boxTree finds the least value of many items, given a lower bound of the values
+// within a box. Nodes lie in one slice: the left child follows its parent.
 type boxTree struct {
 	items []int32
 	boxes []box // box of each item
@@ -42,7 +41,7 @@ type boxNode struct {
 
 const leafItems = 4
 
-// build arranges items 0 to len(boxes)-1. It keeps boxes.
+// build builds the tree of items 0 to len(boxes)-1 and keeps a reference to boxes.
 func (t *boxTree) build(boxes []box) {
 	t.boxes = boxes
 	t.items, t.nodes = t.items[:0], t.nodes[:0]
@@ -86,8 +85,8 @@ func (t *boxTree) split(lo, hi int32) {
 	t.split(mid, hi)
 }
 
-// least returns the smallest value of an item, +Inf without items. promise may
-// return anything up to the least value of the items within a box.
+// least returns the smallest value of an item, +Inf without items. promise returns a
+// lower bound of the values of the items within a box.
 func (t *boxTree) least(promise func(*box) float64, value func(item int32) float64) float64 {
 	best := math.Inf(1)
 	t.stack = t.stack[:0]

@@ -9,14 +9,14 @@ import (
 	"entropipe/algos/maxima"
 )
 
-// Judge finds how wrong a predicted answer is: exactly, up to the rounding of
-// a distance, not a bound. The zero value is ready. It keeps its scratch
-// memory; one a goroutine.
+// Judge computes the error of a predicted answer: the exact value up to the
+// rounding of a distance, not a bound. The zero value is ready. A Judge keeps its
+// scratch memory and is not safe for concurrent use.
 //
-// What it says about a hull is true of every point of the cloud though only
-// the vertices of the exact hull are looked at: the distance to a convex set
-// is a convex function, so over conv S it is largest at a vertex. The same
-// holds for maxima, whose points are beaten least.
+// The error of a hull is a maximum over all points of the cloud, found at the
+// vertices of the exact hull alone: the distance to a convex set is a convex
+// function, so over conv S it is largest at a vertex. The error of maxima is found
+// at the exact maxima, which dominate all other points.
 type Judge[T geom.Float] struct {
 	Workers int // goroutines for the exact operators; 0 and 1 mean the caller's
 
@@ -36,20 +36,20 @@ type Judge[T geom.Float] struct {
 	in           []bool  // whether a point is a vertex of the inner hull
 }
 
-// Caller's mistakes.
+// Texts of panics about the caller's mistakes.
 const (
 	badNone = "net: no predicted point of a cloud that has some"
 	badFlat = "net: three dimensions asked of a cloud without z"
 )
 
-// Hull2D appends to dst the vertices of the hull of the predicted points, in
-// the coordinates of c and in the canonical order of hull.Hull2D, and returns
-// the largest distance of a point of c to that hull: the Hausdorff distance of
-// the two hulls, in the units of c. An empty cloud has error 0.
+// Hull2D appends the vertices of the hull of the predicted points to dst, in the
+// canonical order of hull.Hull2D. It returns the largest distance of a point of c to
+// that hull, in the units of c: the Hausdorff distance of the two hulls. An empty
+// cloud has error 0.
 //
-// predicted may be in any order and repeat indices, but where c has points it
-// must have one. Cost: that of the exact hull of c, and O(log m) for each of
-// its vertices, where m counts those of the predicted one.
+// predicted may have any order and repeat indices. Hull2D panics if predicted is
+// empty and c is not. Cost: the exact hull of c, plus O(log m) for each of its
+// vertices, where the predicted hull has m vertices.
 func (j *Judge[T]) Hull2D(dst []int32, c geom.Cloud[T], predicted []int32) (idx []int32, err float64) {
 	if c.Len() == 0 {
 		return dst, 0
@@ -69,8 +69,9 @@ func (j *Judge[T]) Hull2D(dst []int32, c geom.Cloud[T], predicted []int32) (idx 
 	return dst, j.farthest(flat, dst[at:], size)
 }
 
-// Hull3D is Hull2D in space: it appends vertices and faces of the hull of the
-// predicted points as hull.Hull3D does, and returns its dimension and the error.
+// Hull3D is Hull2D in space. It appends vertices and faces of the hull of the
+// predicted points as hull.Hull3D does, and returns the dimension of that hull, -1
+// for an empty cloud, and the error. Hull3D panics if c has points without z.
 func (j *Judge[T]) Hull3D(vertices, faces []int32, c geom.Cloud[T], predicted []int32) (v, f []int32, dim int, err float64) {
 	if c.Len() == 0 {
 		return vertices, faces, -1, 0
@@ -93,8 +94,8 @@ func (j *Judge[T]) Hull3D(vertices, faces []int32, c geom.Cloud[T], predicted []
 	return vertices, faces, dim, j.farthest(c, vertices[at:], size)
 }
 
-// pick collects the predicted points, each once and ascending, in j.part and
-// appends their indices to dst.
+// pick sets j.part to the predicted points, each once and ascending, and appends
+// their indices to dst.
 func (j *Judge[T]) pick(dst []int32, c geom.Cloud[T], predicted []int32) []int32 {
 	if len(predicted) == 0 {
 		panic(badNone)
@@ -117,8 +118,8 @@ func (j *Judge[T]) pick(dst []int32, c geom.Cloud[T], predicted []int32) []int32
 	return dst
 }
 
-// translate replaces dst[at:], the indices of the points of j.part, by those of
-// the chosen ones, in their order.
+// translate replaces dst[at:], the indices of the points of j.part, by the indices
+// of the chosen points, in the order of chosen.
 func translate(dst []int32, at int, chosen []int32) []int32 {
 	n := len(dst)
 	for _, k := range chosen {
@@ -237,14 +238,13 @@ func (j *Judge[T]) farthest(c geom.Cloud[T], inner []int32, size float64) float6
 	return math.Sqrt(worst) * size
 }
 
-// Maxima returns by how much the predicted points miss being maxima of c: the
-// least ε >= 0 such that every point of c is dominated, weakly, by a predicted
-// one with ε added on each axis (additive ε-dominance). It looks at x and y,
-// and at z if dims is 3; low says which axes are minimised. An empty cloud has
-// error 0; where c has points, one must be predicted.
+// Maxima returns the additive ε-dominance error of the predicted points: the least
+// ε >= 0 such that every point of c is weakly dominated by a predicted point with ε
+// added on each axis. Axes are x and y, and z if dims is 3; low marks the axes that
+// are minimised. An empty cloud has error 0. Maxima panics if predicted is empty and
+// c is not, or if dims is 3 and c has points without z.
 //
-// Cost: that of the exact maxima of c, and for each of them a search among the
-// predicted ones.
+// Cost: the exact maxima of c, plus a search among the predicted points for each.
 func (j *Judge[T]) Maxima(c geom.Cloud[T], predicted []int32, dims int, low [3]bool) float64 {
 	if c.Len() == 0 {
 		return 0

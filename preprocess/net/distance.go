@@ -10,7 +10,7 @@ func dot(a, b vector) float64 {
 	return float64(a[0]*b[0]) + float64(a[1]*b[1]) + float64(a[2]*b[2])
 }
 
-// squaredDistance is that of p to the box.
+// squaredDistance returns the squared distance of p to the box, 0 inside.
 func (b *box) squaredDistance(p vector) float64 {
 	sum := 0.0
 	for d, v := range p {
@@ -20,7 +20,7 @@ func (b *box) squaredDistance(p vector) float64 {
 	return sum
 }
 
-// toSegment is the squared distance of p to the segment ab, which may be a
+// toSegment returns the squared distance of p to the segment ab, which may be a
 // point.
 func toSegment(p, a, b vector) float64 {
 	ab, ap := minus(b, a), minus(p, a)
@@ -34,9 +34,9 @@ func toSegment(p, a, b vector) float64 {
 	return dot(ap, ap)
 }
 
-// toTriangle is the squared distance of p to the triangle abc, which may be a
-// segment or a point. If p's foot on the plane lies within all three edges the
-// distance is that to the plane, else that to the nearest edge.
+// toTriangle returns the squared distance of p to the triangle abc, which may be a
+// segment or a point. If the foot of p on the plane lies inside all three edges,
+// this is the distance to the plane, otherwise the distance to the nearest edge.
 func toTriangle(p, a, b, c vector) float64 {
 	edges := min(toSegment(p, a, b), toSegment(p, b, c), toSegment(p, c, a))
 	n := cross(minus(b, a), minus(c, a))

@@ -8,11 +8,11 @@ import (
 	"entropipe/models/mat"
 )
 
-// Runner runs networks over many points. The zero value is ready. It keeps its
-// scratch memory between calls, half a kilobyte a point; one a goroutine.
+// Runner runs networks. The zero value is ready. A Runner keeps its scratch memory,
+// half a kilobyte a point, between calls, and is not safe for concurrent use.
 type Runner struct {
-	// Workers is the number of goroutines that share the points; 0 and 1 mean
-	// the caller's alone. The result does not depend on it.
+	// Workers is the number of goroutines that share the points; 0 and 1 mean the
+	// caller's goroutine alone. The result does not depend on Workers.
 	Workers int
 
 	lanes  []lane
@@ -23,14 +23,14 @@ type Runner struct {
 	run    job
 }
 
-// job is what the goroutines work on.
+// job is the work that the goroutines share.
 type job struct {
 	net         *Net
 	dst, points []float32
-	second      bool // pass
+	second      bool // the second pass, which needs the frame's features
 }
 
-// lane is what one goroutine works with.
+// lane is the scratch memory of one goroutine.
 type lane struct {
 	features [3][]float32 // features of one tile, by layer
 	head     []float32
@@ -48,14 +48,15 @@ var ones = func() (v [Head]float32) {
 	return v
 }()
 
-// Displace sets dst to the displacements of points, both [point][n.Dims()],
-// points in normalised coordinates, displacements in units of sigma: -1 to 1.
-// All points belong to one frame.
+// Displace sets dst to the displacements of the points of one frame. Both slices
+// have shape [n][d], d = n.Dims(). Points are in normalised coordinates,
+// displacements in units of sigma, from -1 to 1. Displace panics if the lengths
+// differ. It does nothing without points.
 //
 // Cost: 2·(64d + 64·128 + 2·128·256 + 128d) operations a point. The frame's
-// features enter as one vector that is added to the head of every point, so
-// the head's larger half is done in the first pass over the points already,
-// and only its 128 numbers a point wait for the second.
+// features add one vector to the head of every point, so the first pass over the
+// points computes the head's other half, and the second pass reads 128 numbers a
+// point.
 func (r *Runner) Displace(dst, points []float32, n *Net) {
 	count := len(points) / n.dims
 	if len(points) != count*n.dims || len(dst) != len(points) {
@@ -112,7 +113,8 @@ func (r *Runner) work(l *lane, lo, hi int) {
 	}
 }
 
-// local takes points lo to hi-1 as far as the frame's features are not needed.
+// local computes the layers of points lo to hi-1 that do not need the frame's
+// features.
 func (r *Runner) local(l *lane, lo, hi int) {
 	n := r.run.net
 	x := mat.Of(hi-lo, n.dims, r.run.points[lo*n.dims:hi*n.dims])
@@ -125,7 +127,7 @@ func (r *Runner) local(l *lane, lo, hi int) {
 	n.head.Mul(mat.Of(hi-lo, Head, r.heads[lo*Head:hi*Head]), x, mat.Epilogue{}, 1)
 }
 
-// outputs finishes points lo to hi-1.
+// outputs computes the displacements of points lo to hi-1.
 func (r *Runner) outputs(l *lane, lo, hi int) {
 	n := r.run.net
 	h := mat.Of(hi-lo, Head, l.head)
@@ -135,7 +137,7 @@ func (r *Runner) outputs(l *lane, lo, hi int) {
 	mat.Tanh(out, out)
 }
 
-// share works on all tiles of the points, each goroutine with its lane.
+// share distributes the tiles of the points over the goroutines and their lanes.
 func (r *Runner) share(count int) {
 	if len(r.lanes) == 1 || count <= tile {
 		for lo := 0; lo < count; lo += tile {
@@ -152,7 +154,7 @@ func (r *Runner) share(count int) {
 	wait.Wait()
 }
 
-// take works on tiles as long as there are any.
+// take works on tiles until none is left.
 func (r *Runner) take(l *lane, count int) {
 	for {
 		lo := int(r.next.Add(1)-1) * tile

@@ -6,8 +6,9 @@ import (
 	"entropipe/algos/geom"
 )
 
-// Mover moves the points of clouds. Set Net; the rest may stay zero. It owns
-// the memory of what it returns; one a goroutine.
+// Mover moves the points of clouds. Net must be set; other fields may be zero. A
+// Mover owns the memory of the clouds that it returns, and is not safe for
+// concurrent use.
 type Mover[T geom.Float] struct {
 	Net    *Net
 	Runner Runner
@@ -16,10 +17,10 @@ type Mover[T geom.Float] struct {
 	moved         [3][]T
 }
 
-// Move returns c with every point moved; it is valid until the next call. Of a
-// network for the plane, z comes through as it is. A coordinate that would
-// leave the range of T stays where it is. It panics when the network is for
-// points in space and c has no z, unless c is empty.
+// Move returns a cloud with every point of c moved, valid until the next call. A
+// network for the plane leaves z unchanged. A coordinate that would leave the range
+// of T stays unchanged. An empty cloud is returned as it is. Move panics if the
+// network is for space and c has points without z.
 func (m *Mover[T]) Move(c geom.Cloud[T]) geom.Cloud[T] {
 	n, dims := c.Len(), m.Net.dims
 	if n == 0 {
@@ -42,7 +43,7 @@ func (m *Mover[T]) Move(c geom.Cloud[T]) geom.Cloud[T] {
 	return geom.Cloud[T]{X: axes[0], Y: axes[1], Z: axes[2]}
 }
 
-// shift sets dst to an axis moved.
+// shift sets dst to the coordinates of one axis plus their displacements.
 func (m *Mover[T]) shift(dst, axis []T, d int) {
 	for i, v := range axis {
 		w := T(float64(v) + float64(m.moves[i*m.Net.dims+d])*m.Net.sigma)
@@ -53,9 +54,9 @@ func (m *Mover[T]) shift(dst, axis []T, d int) {
 	}
 }
 
-// Normalise maps an axis of a cloud to the unit interval, its least value to 0
-// and its largest to 1, and writes every stride-th of dst. Where all values are
-// equal they become 0. These are the coordinates that networks are trained in.
+// Normalise maps the values of an axis to [0, 1], the least to 0 and the largest to
+// 1, and writes them to dst[0], dst[stride], dst[2·stride] and so on. Equal values
+// become 0. Networks are trained in these coordinates.
 func Normalise[T geom.Float](dst []float32, stride int, axis []T) {
 	lo, hi := Extent(axis)
 	width := hi/2 - lo/2 // halves, lest the difference overflow
@@ -68,7 +69,7 @@ func Normalise[T geom.Float](dst []float32, stride int, axis []T) {
 	}
 }
 
-// Extent returns the least and the largest value, +Inf and -Inf without any.
+// Extent returns the least and the largest value, +Inf and -Inf for no values.
 func Extent[T geom.Float](axis []T) (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, v := range axis {
@@ -77,7 +78,7 @@ func Extent[T geom.Float](axis []T) (lo, hi float64) {
 	return lo, hi
 }
 
-// grown returns a slice of length n, in s's memory where that is enough.
+// grown returns a slice of length n, in s's memory if that is large enough.
 func grown[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

@@ -1,19 +1,20 @@
-// Package net runs the network that moves points, and says how wrong an answer
-// is that was found on moved points.
+// Package net runs the network that moves points, and computes the exact error of
+// answers that were found on moved points.
 //
-// The network is EntropyNet, as the paper "Differentiable Entropy
-// Regularization" describes it, in the manner of PointNet (Qi et al. 2017):
-// three layers for each point (64, 128, 256), the maximum of each feature over
-// all points, two layers on the point's features beside these (128, then a
-// displacement), ReLU and batch normalisation behind all but the last. A point
-// moves by tanh of that, times sigma. Package train makes such networks.
+// The network is EntropyNet of the paper "Differentiable Entropy Regularization",
+// a PointNet (Qi et al. 2017): three layers on each point (64, 128, 256), the
+// maximum of each feature over all points, and two layers on the point's features
+// and these maxima together (128, then a displacement). ReLU and batch
+// normalisation follow every layer but the last. A point moves by sigma times tanh
+// of the last layer's output. Package train makes such networks.
 //
-// It is not exact, and it is far dearer than the operators: 150 thousand
-// floating-point operations a point, where an exact planar hull needs a
-// nanosecond. What it promises: no coordinate moves by more than sigma; a
-// point's displacement depends on the point and on the frame's global features,
-// not on the order of points or the number of workers; on one class of CPU it
-// is the same bits. Judge adds the exact error of an answer.
+// The network costs 150 thousand floating-point operations a point, far more than
+// the exact operators: an exact planar hull takes about a nanosecond a point.
+//
+// Guarantees: no coordinate moves by more than sigma. A point's displacement
+// depends on the point and on the frame's global features, not on the order of the
+// points or the number of workers. Displacements are the same bits on one class of
+// CPU. Judge computes the exact error of an answer.
 package net
 
 import (
@@ -23,32 +24,31 @@ import (
 	"entropipe/models/mat"
 )
 
-// Local are the widths of the layers of a point by itself, Global that of the
-// frame's features, Head that of the layer on both.
+// Local holds the widths of the three layers on each point.
 var Local = [3]int{64, 128, Global}
 
 const (
-	Global = 256
-	Head   = 128
+	Global = 256 // width of the frame's features
+	Head   = 128 // width of the layer on point and frame together
 )
 
-// Net is a network ready to run: batch normalisation is folded into the
-// weights. It is not changed by use, so many goroutines may share one.
+// Net is a network for inference, with batch normalisation folded into the
+// weights. A Net is immutable, so goroutines may share it.
 type Net struct {
 	dims  int
 	sigma float64
 
 	local  [3]mat.Weights
 	bias   [3][]float32
-	head   mat.Weights // the half that takes a point's features
-	global []float32   // the half that takes the frame's, [Head][Global]
+	head   mat.Weights // half of the head's weights, for the point's features
+	global []float32   // half of the head's weights, for the frame's features, [Head][Global]
 	offset []float32   // bias of the head
 	last   mat.Weights
 	end    []float32 // bias of the last layer
 }
 
-// New makes the network of a model, which must be valid (models.ReadEntropyNet
-// returns no other). A model that moves no points is an error.
+// New returns the network of a valid model; models.ReadEntropyNet returns valid
+// models only. New fails if the model's mode is neither Perturb nor Denoise.
 func New(m *models.EntropyNet) (*Net, error) {
 	if m.Meta.Mode != models.Perturb && m.Meta.Mode != models.Denoise {
 		return nil, fmt.Errorf("a model of mode %s holds no network: want %s or %s", m.Meta.Mode, models.Perturb, models.Denoise)
@@ -79,5 +79,5 @@ func New(m *models.EntropyNet) (*Net, error) {
 	return n, nil
 }
 
-// Dims is the number of coordinates of the points that the network moves.
+// Dims returns the number of coordinates of a point: 2 or 3.
 func (n *Net) Dims() int { return n.dims }

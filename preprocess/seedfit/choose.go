@@ -13,12 +13,12 @@ import (
 // frame is a training frame whose box is the unit cube.
 type frame struct {
 	cloud   geom.Cloud[float64]
-	outside []int32 // points outside the hull of what the directions so far find
+	outside []int32 // points outside the hull of the points that the directions find
 	finder  extreme.Finder[float64]
 	hull    hull.Hull3D[float64]
 }
 
-// boxedFrames copies the frames that have volume.
+// boxedFrames returns copies of the frames that have volume, scaled to the unit cube.
 func boxedFrames[T geom.Float](frames []geom.Cloud[T]) []*frame {
 	var out []*frame
 	for _, c := range frames {
@@ -51,7 +51,8 @@ func unit[T geom.Float](v []T) []float64 {
 	return u
 }
 
-// evenly spreads k directions over the sphere, along a spiral that seed turns.
+// evenly returns k directions spread over the sphere along a spiral, [k][3]. The seed
+// decides the rotation of the spiral.
 func evenly(k int, seed uint64) (u []float32) {
 	turn := rand.New(rand.NewPCG(seed, 0)).Float64()
 	for i := range k {
@@ -62,9 +63,9 @@ func evenly(k int, seed uint64) (u []float32) {
 	return u
 }
 
-// ground are directions that point down, in rings around the vertical. Ground
-// is wide, holds a large part of the points, and its lowest ones differ by little in
-// height: only directions close to the vertical tell them apart.
+// ground returns directions that point down, in rings around the vertical. The
+// ground is wide and has many points, and the heights of its lowest points differ by
+// little: only directions close to the vertical separate them.
 func ground() (u []float32) {
 	for ring, tilt := range [rings]float64{0.32, 0.16} {
 		size := math.Sqrt(1 + tilt*tilt)
@@ -78,13 +79,13 @@ func ground() (u []float32) {
 
 const (
 	rings  = 2
-	around = 8 // directions of a ring
+	around = 8 // directions a ring
 )
 
-// choose adds directions to u until there are count: each the outer normal of
-// the facet that has most points beyond it, among the hulls of what the
-// directions so far find in each frame. So each enlarges one of these hulls at
-// least.
+// choose adds directions to u until u has count directions. Each new direction is
+// the outer normal of the facet with most points beyond it, among the hulls of the
+// points that the directions find in each frame. So each new direction enlarges at
+// least one of these hulls.
 func choose(frames []*frame, u []float32, count int) []float32 {
 	for len(u) < 3*count {
 		var best facet
@@ -101,14 +102,15 @@ func choose(frames []*frame, u []float32, count int) []float32 {
 	return u
 }
 
-// facet is a plane with so many points beyond it.
+// facet is a plane, and the number of points beyond it as weight.
 type facet struct {
 	normal [3]float32
 	weight int
 }
 
-// heaviest returns the facet of the hull of some points that has most points
-// beyond it, and forgets those that are beyond none: later hulls hold this one.
+// heaviest returns the facet of the hull of the points at that has most points
+// beyond it. It removes the points that are beyond no facet from f.outside: later
+// hulls contain this hull.
 func (f *frame) heaviest(at []int32) (best facet) {
 	var c geom.Cloud[float64]
 	for _, i := range at {
@@ -142,8 +144,8 @@ func (f *frame) heaviest(at []int32) (best facet) {
 	return best
 }
 
-// slack hides points that rounding puts beyond a plane; it is in unit
-// coordinates.
+// slack is the distance, in unit coordinates, up to which a point beyond a plane
+// counts as rounding.
 const slack = 1e-6
 
 // planeOf returns the outer normal, of length 1, and the offset of a triangle.

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	judged = 2048 // points of each frame that F is computed of
-	tau    = 5e-4 // its temperature, in unit coordinates
+	judged = 2048 // points of each frame from which F is computed
+	tau    = 5e-4 // temperature of F, in unit coordinates
 )
 
-// judge computes the mean of F over some frames.
+// judge computes the mean of F over the frames.
 type judge struct {
 	frames  []geom.Cloud[float64]
 	finders []extreme.Finder[float64]
@@ -47,8 +47,8 @@ func (j *judge) of(u []float32) float64 {
 	return sum / float64(len(j.frames))
 }
 
-// refine turns directions, one a step, by less and less, and keeps what lowers
-// F.
+// refine turns one direction a step, by decreasing angles, and keeps a turn that
+// lowers F.
 func refine(frames []*frame, u []float32, steps int, seed uint64) {
 	j, r := newJudge(frames), rand.New(rand.NewPCG(seed, 1))
 	best := j.of(u)
@@ -65,7 +65,7 @@ func refine(frames []*frame, u []float32, steps int, seed uint64) {
 	}
 }
 
-// turn moves a direction by about size.
+// turn adds normal noise of deviation size to a direction and normalises it.
 func turn(u []float32, size float64, r *rand.Rand) {
 	var v [3]float64
 	sum := 0.0

@@ -1,7 +1,7 @@
-// Package seedfit finds the directions of a seed model: those in which the
-// frames of a stream have the points that make the largest inner polytope.
+// Package seedfit finds the directions of a seed model: the directions whose
+// extreme points span the largest inner polytope of a stream's frames.
 //
-// It is no training of a network: directions are few, and chosen one by one.
+// Seedfit chooses few directions, one by one. It trains no network.
 package seedfit
 
 import (
@@ -12,11 +12,11 @@ import (
 	"entropipe/models"
 )
 
-// Options say what to fit.
+// Options are the settings of Fit.
 type Options struct {
-	Directions int    // how many, from 24; 0: 32
-	Seed       uint64 // turns the directions that fitting begins with, and draws those that Refine tries
-	Refine     int    // steps of descent on F after the choice; see Fit
+	Directions int    // number of directions, 24 to 1024; 0: 32
+	Seed       uint64 // seed of the first directions' rotation and of the directions that Refine tries
+	Refine     int    // steps of descent on F after the choice
 
 	Dataset, Sensor string // names of the stream, for the model's metadata
 	DataSHA256      string
@@ -24,36 +24,36 @@ type Options struct {
 }
 
 const (
-	usual = 32 // directions
+	usual = 32 // directions by default
 	even  = 8  // directions that are spread evenly
 	least = even + rings*around
 	most  = 1024
 )
 
-// Fit returns a seed model for hull3d. Frames without z, without volume or with
-// fewer than four points are left out; it is an error when none is left. The
-// model is a function of the frames and the options: equal ones give the same
-// bits on processors of one kind.
+// Fit returns a seed model for hull3d. Fit skips frames without z, without volume,
+// with fewer than four points or with non-finite coordinates, and fails if no frame
+// is left. The model is a function of frames and options: equal inputs give the same
+// bits on one class of CPU.
 //
-// It begins with eight directions spread evenly and sixteen that find the
-// ground, and adds the outer normal of the facet that has most points beyond it,
-// among the hulls of what the directions find in each frame. Cost: less than a
-// second for five frames of 120,000 points.
+// Fit begins with eight directions spread evenly and sixteen that point down, to
+// find the ground. Then it repeats: in each frame it takes the hull of the points
+// that the directions find; among all facets of these hulls it takes the one with
+// most points beyond it, and adds its outer normal. Cost: less than a second for
+// five frames of 120,000 points.
 //
-// With Refine, that many times one direction is turned a little, and stays so
-// if that lowers the mean of F, the entropy of what the points found leave open
-// (package entropy). F has no derivative by directions: which points they find
-// changes by jumps.
+// Refine is a number of steps. Each step turns one direction a little, and keeps the
+// turn if it lowers the mean of F (package entropy) over the frames. F has no
+// derivative with respect to directions: the points that they find change by jumps.
 func Fit[T geom.Float](frames []geom.Cloud[T], o Options) (*models.EntropyNet, error) {
 	boxed := boxedFrames(frames)
 	if len(boxed) == 0 {
-		return nil, errors.New("no frame with four points in space that are not in one plane")
+		return nil, errors.New("no frame has four points in space that are not in one plane")
 	}
 	if o.Directions == 0 {
 		o.Directions = usual
 	}
 	if o.Directions < least || o.Directions > most {
-		return nil, fmt.Errorf("%d directions: want %d to %d", o.Directions, least, most)
+		return nil, fmt.Errorf("a seed model cannot have %d directions, want %d to %d", o.Directions, least, most)
 	}
 	u := append(evenly(even, o.Seed), ground()...)
 	u = choose(boxed, u, o.Directions)

@@ -7,9 +7,10 @@ import (
 	"entropipe/preprocess"
 )
 
-// Survivors returns the mean fraction of points that hull3d's sieve leaves with
-// the model's hints, over the frames that get any: the calibration's fraction.
-// It is 1 when none does.
+// Survivors returns the mean fraction of points that hull3d's sieve keeps with the
+// model's hints, over the frames that get hints: the fraction of the calibration.
+// Survivors returns 1 if no frame gets hints. It fails if the model is no seed model
+// for hull3d.
 func Survivors[T geom.Float](m *models.EntropyNet, frames []geom.Cloud[T]) (float64, error) {
 	s, err := preprocess.New[T](preprocess.Config{Mode: preprocess.Seed, Model: m, For: []preprocess.Op{preprocess.Hull3D}})
 	if err != nil {
@@ -32,8 +33,8 @@ func Survivors[T geom.Float](m *models.EntropyNet, frames []geom.Cloud[T]) (floa
 	return sum / float64(count), nil
 }
 
-// Unhinted returns the mean fraction of points that hull3d's sieve leaves
-// without hints, of the frames in space; 1 for none.
+// Unhinted returns the mean fraction of points that hull3d's sieve keeps without
+// hints, over the frames with points in space, and 1 without such a frame.
 func Unhinted[T geom.Float](frames []geom.Cloud[T]) float64 {
 	var h hull.Hull3D[T]
 	sum, count := 0.0, 0

@@ -6,11 +6,11 @@ import (
 	"entropipe/models"
 )
 
-// Best is the judgement of the model that Model returns, zero before the first
-// one.
+// Best returns the judgement of the model that Model returns, the zero value before
+// the first judgement.
 func (t *Trainer) Best() Judgement { return t.best.judgement }
 
-// Card is the card of the model that Model returns.
+// Card returns the card of the model that Model returns.
 func (t *Trainer) Card() models.Card {
 	c, j := &t.cfg, t.best.judgement
 	learn, judged := models.CardData{Name: "learned", Use: "training"}, models.CardData{Name: "held out", Use: "judging"}

@@ -8,11 +8,10 @@ import (
 	"entropipe/models/safetensors"
 )
 
-// checkpointFormat is in a checkpoint's metadata, beside the configuration and
-// what a step changes besides numbers.
+// checkpointFormat is the value of format in a checkpoint's metadata.
 const checkpointFormat = "entropynet-checkpoint/1"
 
-// state is what of a checkpoint is no tensor.
+// state holds the parts of a checkpoint that are not tensors.
 type state struct {
 	Step     int       `json:"step"`
 	Waited   int       `json:"waited"`
@@ -21,7 +20,7 @@ type state struct {
 	Records  []Record  `json:"records"`
 }
 
-// arrays lists all numbers that a step changes, by name.
+// arrays returns all arrays that a step changes, with their names.
 func (t *Trainer) arrays() []safetensors.Array {
 	var all []safetensors.Array
 	add := func(name string, data []float32) {
@@ -45,7 +44,7 @@ func (t *Trainer) arrays() []safetensors.Array {
 	return all
 }
 
-// Save writes a checkpoint, whole or not at all.
+// Save writes a checkpoint to path, whole or not at all.
 func (t *Trainer) Save(path string) error {
 	config, err := json.Marshal(t.cfg)
 	if err != nil {
@@ -59,9 +58,9 @@ func (t *Trainer) Save(path string) error {
 		"format": checkpointFormat, "config": string(config), "data_sha256": t.data.SHA256, "state": string(rest)}, t.arrays())
 }
 
-// Resume goes on from a checkpoint, with the bits that training without the
-// interruption would have, given the same binary and class of CPU. A
-// checkpoint of another configuration or other data is an error.
+// Resume returns the training of a checkpoint. It continues with the same bits as a
+// training without interruption, given the same binary and class of CPU. Resume fails
+// if the checkpoint has another configuration or other data.
 func Resume(path string, cfg Config, data *Data) (*Trainer, error) {
 	t, err := New(cfg, data)
 	if err != nil {
@@ -86,7 +85,7 @@ func (t *Trainer) restore(f *safetensors.File) error {
 	}
 	switch {
 	case about["format"] != checkpointFormat:
-		return fmt.Errorf("format %q: no checkpoint of this program, want %s", about["format"], checkpointFormat)
+		return fmt.Errorf("format %q is not that of a checkpoint, want %s", about["format"], checkpointFormat)
 	case about["config"] != string(config):
 		return fmt.Errorf("the checkpoint was made with other settings: it has %s, and these are %s", about["config"], config)
 	case about["data_sha256"] != t.data.SHA256:
@@ -94,10 +93,10 @@ func (t *Trainer) restore(f *safetensors.File) error {
 	}
 	var s state
 	if err := json.Unmarshal([]byte(about["state"]), &s); err != nil {
-		return fmt.Errorf("state: %w", err)
+		return fmt.Errorf("state cannot be read: %w", err)
 	}
 	if s.Step < 0 || s.Step > t.cfg.Steps {
-		return fmt.Errorf("state: step %d of %d", s.Step, t.cfg.Steps)
+		return fmt.Errorf("state has step %d of %d", s.Step, t.cfg.Steps)
 	}
 	t.step, t.waited, t.records = s.Step, s.Waited, s.Records
 	if s.BestStep > 0 {
@@ -117,7 +116,7 @@ func (t *Trainer) restore(f *safetensors.File) error {
 func restoreArray(f *safetensors.File, name string, to []float32) error {
 	tensor, ok := f.Lookup(name)
 	if !ok || tensor.Len() != len(to) {
-		return fmt.Errorf("tensor %q is missing or not of %d values", name, len(to))
+		return fmt.Errorf("tensor %q is missing or does not have %d values", name, len(to))
 	}
 	values, err := tensor.Float32s(nil)
 	copy(to, values)

@@ -9,21 +9,21 @@ import (
 	"entropipe/models"
 )
 
-// Regulariser names what is added to the task's loss.
+// Regulariser names the term that is added to the task's loss.
 type Regulariser string
 
-// The regularisers. HDiff and HSoft are the paper's, kept to compare with.
+// The regularisers. HDiff and HSoft are the paper's, for comparison.
 const (
 	None  Regulariser = "none"
-	F     Regulariser = "F"     // entropy.Surrogate: follows the entropy of the frame
+	F     Regulariser = "F"     // entropy.Surrogate, which follows the entropy of the frame
 	HDiff Regulariser = "hdiff" // entropy.BallEntropy, anchors learned with the network
 	HSoft Regulariser = "hsoft" // entropy.CellEntropy, half-spaces learned with the network
 )
 
-// Problems are the operators that a network can be trained for, by name.
+// Problems holds the operators that a network can be trained for.
 var Problems = []entropy.Problem{entropy.Hull2D, entropy.Hull3D, entropy.Maxima2D, entropy.Maxima3D}
 
-// ParseProblem returns the operator of that name.
+// ParseProblem returns the operator with the name, and false for an unknown name.
 func ParseProblem(name string) (entropy.Problem, bool) {
 	i := slices.IndexFunc(Problems, func(p entropy.Problem) bool { return p.String() == name })
 	if i < 0 {
@@ -32,8 +32,8 @@ func ParseProblem(name string) (entropy.Problem, bool) {
 	return Problems[i], true
 }
 
-// Config says what to train and how. Fields that are 0 get defaults. All of it
-// but Workers decides the result.
+// Config is the configuration of a training. A field that is 0 gets its default,
+// which its comment names. The result depends on all fields but Workers.
 type Config struct {
 	Mode        string // models.Perturb or models.Denoise
 	Ops         []entropy.Problem
@@ -47,12 +47,12 @@ type Config struct {
 	Witnesses   int     // witnesses of F: 32
 	Noise       Noise   // for Denoise: 1/300 of the extent, 1 % outliers within 8 deviations
 	Every       int     // steps between two judgements: 100
-	Patience    int     // judgements without a better one that end training: 10
+	Patience    int     // judgements in a row without a better one that end the training: 10
 	Tolerance   float64 // for Perturb: tolerated mean error of the answers, in diagonals of the frame: 0.0025
 	Workers     int     `json:"-"`
 }
 
-// Constants of training: the paper's, where it has them.
+// Constants of training, from the paper where it prints them.
 const (
 	learningRate = 1e-3
 	weightDecay  = 1e-4
@@ -65,7 +65,7 @@ const (
 	halfSpaceCount        = 8
 )
 
-// withDefaults fills what is 0 and checks the rest.
+// withDefaults returns c with defaults in place of zeros, or what is wrong with c.
 func (c Config) withDefaults(d *Data) (Config, error) {
 	set(&c.Regulariser, F)
 	set(&c.Steps, 2000)
@@ -97,28 +97,28 @@ func set[T comparable](v *T, to T) {
 func (c *Config) check(d *Data) error {
 	switch {
 	case c.Mode != models.Perturb && c.Mode != models.Denoise:
-		return fmt.Errorf("mode %q: want %s or %s", c.Mode, models.Perturb, models.Denoise)
+		return fmt.Errorf("mode %q cannot be trained here, want %s or %s", c.Mode, models.Perturb, models.Denoise)
 	case !slices.Contains([]Regulariser{None, F, HDiff, HSoft}, c.Regulariser):
-		return fmt.Errorf("regulariser %q: want none, F, hdiff or hsoft", c.Regulariser)
+		return fmt.Errorf("regulariser %q is unknown, want none, F, hdiff or hsoft", c.Regulariser)
 	case len(c.Ops) == 0:
-		return fmt.Errorf("no operator to train for: want %s", problemNames(Problems))
+		return fmt.Errorf("the training names no operator, want %s", problemNames(Problems))
 	case c.Steps < 1 || c.Batch < 1 || c.Points < leastPoints || c.Witnesses < 2 || c.Every < 1 || c.Patience < 1:
-		return fmt.Errorf("steps %d, batch %d, points %d, witnesses %d, every %d, patience %d: one is too small", c.Steps, c.Batch, c.Points, c.Witnesses, c.Every, c.Patience)
+		return fmt.Errorf("one of steps %d, batch %d, points %d, witnesses %d, every %d, patience %d is too small", c.Steps, c.Batch, c.Points, c.Witnesses, c.Every, c.Patience)
 	case !(c.Sigma > 0) || !(c.Lambda >= 0) || !(c.Tolerance > 0):
-		return fmt.Errorf("sigma %v, lambda %v, tolerance %v: want numbers above 0 (a frame of equal points has no extent)", c.Sigma, c.Lambda, c.Tolerance)
+		return fmt.Errorf("sigma %v, lambda %v and tolerance %v must be numbers above 0 (a frame of equal points has no extent)", c.Sigma, c.Lambda, c.Tolerance)
 	case c.Mode == models.Denoise && !(c.Noise.Sigma > 0 && c.Noise.Outliers >= 0 && c.Noise.Outliers <= 1 && c.Noise.Reach >= 0):
-		return fmt.Errorf("noise %+v: want a deviation above 0, a fraction of outliers, and a reach", c.Noise)
+		return fmt.Errorf("noise %+v needs a deviation above 0, a fraction of outliers, and a reach", c.Noise)
 	}
 	for i, op := range c.Ops {
 		switch {
 		case !slices.Contains(Problems, op):
-			return fmt.Errorf("operator %v: want %s", op, problemNames(Problems))
+			return fmt.Errorf("operator %v cannot be trained for, want %s", op, problemNames(Problems))
 		case slices.Contains(c.Ops[:i], op):
-			return fmt.Errorf("operator %v comes twice", op)
+			return fmt.Errorf("operator %v is named twice", op)
 		case d.Dims < 3 && inSpace(op):
 			return fmt.Errorf("operator %v needs points of 3 dimensions, and the data have %d", op, d.Dims)
 		case c.Mode == models.Denoise && !isMaxima(op):
-			return fmt.Errorf("operator %v: mode %s is for maxima", op, models.Denoise)
+			return fmt.Errorf("mode %s does not serve operator %v, it serves maxima alone", models.Denoise, op)
 		}
 	}
 	return nil

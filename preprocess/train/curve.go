@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// WriteRecords writes the history as lines of JSON. They hold no times: equal
-// trainings have equal histories.
+// WriteRecords writes the history, one JSON object a line. Records hold no times, so
+// equal trainings write equal bytes.
 func (t *Trainer) WriteRecords(w io.Writer) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -23,20 +23,21 @@ func (t *Trainer) WriteRecords(w io.Writer) error {
 	return err
 }
 
-// series is one line of a picture.
+// series is one curve of a panel.
 type series struct {
 	name, colour string
 	x, y         []float64
 }
 
-// panel is a picture with axes.
+// panel is one diagram: curves with axes.
 type panel struct {
 	title string
 	lines []series
 }
 
-// WriteCurves draws the history as an SVG picture: the loss and its parts, the
-// entropy of the held-out frames, and the error, or F1, of the answers.
+// WriteCurves writes the history as an SVG picture with four panels: loss and task
+// loss, regulariser, entropy of the held-out frames, and error (mode denoise: F1) of
+// the answers, each over the steps.
 func (t *Trainer) WriteCurves(w io.Writer) error {
 	loss, task, reg := series{name: "loss", colour: "#1f4e79"}, series{name: "task", colour: "#c55a11"}, series{name: string(t.cfg.Regulariser), colour: "#548235"}
 	before, after := series{name: "G as it is", colour: "#7f7f7f"}, series{name: "G moved", colour: "#1f4e79"}
@@ -77,7 +78,7 @@ const (
 	marginRight, marginLow  = 16.0, 36.0
 )
 
-// drawPanels puts panels side by side, two in a row, over steps 0 to last.
+// drawPanels returns the picture of the panels, two in a row, over steps 0 to last.
 func drawPanels(panels []panel, last int) string {
 	var b strings.Builder
 	rows := float64((len(panels) + 1) / 2)
@@ -120,8 +121,8 @@ func (p *panel) draw(b *strings.Builder, last float64) {
 	}
 }
 
-// extent is the range of the values, 0 included where they are near it, and
-// never empty.
+// extent returns the range of the values, never empty. The range begins at 0 if all
+// values are positive and the least is below half the largest.
 func (p *panel) extent() (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, s := range p.lines {

@@ -14,29 +14,29 @@ import (
 	"entropipe/preprocess/net"
 )
 
-// Frame is a cloud to learn from: some points of a frame, spread over it, in
-// the frame's own units.
+// Frame is a cloud to learn from: points sampled evenly from a frame, in the frame's
+// own units.
 type Frame struct {
 	Cloud  geom.Cloud[float32]
-	Lo, Hi [3]float64 // box of all points of the frame
+	Lo, Hi [3]float64 // bounding box of all finite points of the frame
 }
 
-// Data are the frames of one stream. It is not changed by training.
+// Data holds the frames of one stream. Training does not change it.
 type Data struct {
 	Dims   int
-	Learn  []Frame // to descend on
-	Judge  []Frame // held out: every fifth frame; of a single one the same
-	Points int64   // in the frames as they were given
+	Learn  []Frame // frames that steps draw from
+	Judge  []Frame // held-out frames: every fifth; the last one of Learn if there are fewer than five
+	Points int64   // points of the frames as received
 	SHA256 string  // hash of the kept points, in order
 
 	Dataset, Sensor string
 }
 
-// Collector gathers Data from frames as they come. Set Dims; the other fields
-// have defaults.
+// Collector collects Data frame by frame. Dims must be set; Points has a default. It
+// is not safe for concurrent use.
 type Collector struct {
 	Dims   int
-	Points int // most points kept of a frame, every so many-th; 0 means 16384
+	Points int // largest number of points kept of a frame, evenly spaced; 0: 16384
 
 	frames  []Frame
 	points  int64
@@ -50,12 +50,12 @@ const (
 	judgeEvery  = 5
 )
 
-// Add takes a frame; the cloud is copied. Points with a non-finite coordinate
-// are left out, and frames with fewer than four others are skipped. It is an
-// error when the cloud has no z and three dimensions are asked for.
+// Add adds a copy of a frame's points with finite coordinates. Add skips a frame with
+// fewer than four such points. Add fails if Dims is 3 and the cloud has points
+// without z.
 func (c *Collector) Add(cloud geom.Cloud[float32]) error {
 	if c.Dims == 3 && cloud.Z == nil && cloud.Len() > 0 {
-		return errors.New("a frame has no z, and the model is to have 3 dimensions")
+		return errors.New("a frame has no z, and the model needs 3 dimensions")
 	}
 	if c.sum == nil {
 		c.sum = sha256.New()
@@ -100,13 +100,14 @@ func (c *Collector) Add(cloud geom.Cloud[float32]) error {
 	return nil
 }
 
-// Skipped is the number of frames that had too few points.
+// Skipped returns the number of frames that had too few points.
 func (c *Collector) Skipped() int { return c.skipped }
 
-// Data returns what was gathered. No usable frame is an error.
+// Data returns the collected frames, parted into Learn and Judge. Data fails if every
+// frame was skipped.
 func (c *Collector) Data() (*Data, error) {
 	if len(c.frames) == 0 {
-		return nil, fmt.Errorf("no frame to learn from: %d had fewer than %d points", c.skipped, leastPoints)
+		return nil, fmt.Errorf("there is no frame to learn from: %d frames have fewer than %d points", c.skipped, leastPoints)
 	}
 	d := &Data{Dims: c.Dims, Points: c.points, SHA256: hex.EncodeToString(c.sum.Sum(nil))}
 	for i, f := range c.frames {
@@ -122,7 +123,7 @@ func (c *Collector) Data() (*Data, error) {
 	return d, nil
 }
 
-// extent is the mean over frames of the longest side of their boxes.
+// extent returns the mean over the frames of their boxes' longest sides.
 func (d *Data) extent() float64 {
 	sum := 0.0
 	for _, f := range d.Learn {
@@ -135,8 +136,8 @@ func (d *Data) extent() float64 {
 	return sum / float64(len(d.Learn))
 }
 
-// sample fills dst with at most most points of the frame, one at random of each
-// of as many equal shares, in order.
+// sample sets dst to at most most points of the frame: it parts the points into as
+// many equal shares, in order, and draws one point from each share.
 func (f *Frame) sample(dst *geom.Cloud[float32], most int, r *rand.Rand) {
 	n := f.Cloud.Len()
 	m := min(n, most)
@@ -157,8 +158,8 @@ func (f *Frame) sample(dst *geom.Cloud[float32], most int, r *rand.Rand) {
 	}
 }
 
-// Noise is the protocol for denoising: every coordinate gets a normal error,
-// and some points are outliers, anywhere within Reach deviations.
+// Noise is the noise model of mode denoise: a normal error on every coordinate, and
+// for outliers a uniform error of at most Reach deviations instead.
 type Noise struct {
 	Sigma    float64 // standard deviation, in the units of the frames
 	Outliers float64 // fraction of the points
@@ -187,8 +188,8 @@ func (n Noise) Add(dst *geom.Cloud[float32], c geom.Cloud[float32], r *rand.Rand
 	}
 }
 
-// normalised sets dst to the points of c as fractions of a box, and returns the
-// widths of the box; an axis without width becomes 0.
+// normalised sets dst to (c − lo)/(hi − lo) on each axis and returns the widths
+// hi − lo. Coordinates on an axis without width become 0.
 func normalised(dst *geom.Cloud[float32], c geom.Cloud[float32], lo, hi [3]float64) (width [3]float64) {
 	z := dst.Z
 	dst.X, dst.Y, dst.Z = grown(dst.X, c.Len()), grown(dst.Y, c.Len()), nil
@@ -210,7 +211,7 @@ func normalised(dst *geom.Cloud[float32], c geom.Cloud[float32], lo, hi [3]float
 	return width
 }
 
-// boxOf is the box of a cloud.
+// boxOf returns the bounding box of a cloud.
 func boxOf(c geom.Cloud[float32]) (lo, hi [3]float64) {
 	for d, axis := range [...][]float32{c.X, c.Y, c.Z} {
 		if axis != nil {

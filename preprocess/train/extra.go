@@ -7,10 +7,10 @@ import (
 	"entropipe/algos/geom"
 )
 
-// What the paper's surrogates learn beside the network: H_diff's anchors and
-// H_soft's half-spaces, one for the whole stream, in normalised coordinates.
-// They begin as the paper has them: anchors by k-means++ and a few rounds of
-// Lloyd, half-spaces along the principal directions, both on the first frame.
+// The paper's surrogates have parameters of their own: H_diff has anchors and H_soft
+// half-spaces, in normalised coordinates, shared by all frames of the stream. Their
+// first values come from the first frame, as in the paper: anchors by k-means++ and
+// eight rounds of Lloyd, half-spaces along the principal directions.
 
 func (t *Trainer) beginExtra(r *rand.Rand) {
 	c := t.firstFrame()
@@ -45,7 +45,8 @@ func (t *Trainer) extraViews() {
 	}
 }
 
-// extraGradient sets gExtra to the batch's gradient times weight.
+// extraGradient sets gExtra to weight times the batch's gradient of the extra
+// parameters.
 func (t *Trainer) extraGradient(weight float64) {
 	sum := make([]float64, len(t.extra))
 	for b := range t.net.ends {
@@ -71,8 +72,8 @@ func (t *Trainer) extraGradient(weight float64) {
 	}
 }
 
-// clusterCentres is k-means++ (Arthur and Vassilvitskii) with eight rounds of
-// Lloyd.
+// clusterCentres returns k cluster centres by k-means++ (Arthur and Vassilvitskii
+// 2007) and eight rounds of Lloyd.
 func clusterCentres(c geom.Cloud[float32], k int, r *rand.Rand) [][3]float64 {
 	at := func(i int) (p [3]float64) {
 		for d, a := range [...][]float32{c.X, c.Y, c.Z} {

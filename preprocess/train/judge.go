@@ -13,24 +13,25 @@ import (
 	"entropipe/preprocess/net"
 )
 
-// Judgement is what held-out frames say of a network, in its form for
-// inference: means over frames and operators, but for Worst.
+// Judgement holds measurements of a network, in its form for inference, on held-out
+// frames: means over frames and operators, but for Worst.
 type Judgement struct {
-	Before float64 `json:"g_before"` // G of the frames as they are, nats a point
-	After  float64 `json:"g_after"`  // G of the moved ones: certified, the entropy is no more
+	Before float64 `json:"g_before"` // G of the original frames, nats a point
+	After  float64 `json:"g_after"`  // G of the moved frames, a certified upper bound of their entropy
 	Error  float64 `json:"error"`    // exact error of the answers, in diagonals of the frame
 	Worst  float64 `json:"worst"`    // largest error
 
-	// To denoise, against the maxima of the clean frame.
+	// In mode denoise, relative to the maxima of the clean frame.
 	Raw      float64 `json:"f1_raw"` // F1 of the maxima of the noisy frame
 	F1       float64 `json:"f1"`     // F1 of the maxima of the moved frame
 	Tolerant float64 `json:"f1_tolerant"`
 
-	Best bool `json:"best"` // so far
+	Best bool `json:"best"` // no earlier judgement was better
 }
 
-// better tells whether j is better than o. To perturb: entropy decides among
-// those whose mean error is tolerated, else the error does. To denoise: F1.
+// better reports whether j is better than o. In mode perturb, a tolerated mean error
+// beats a larger one, less entropy decides between two tolerated errors, and less
+// error between two others. In mode denoise F1 decides, then Tolerant.
 func (j *Judgement) better(o *Judgement, c *Config) bool {
 	if c.Mode == models.Denoise {
 		return j.F1 > o.F1 || j.F1 == o.F1 && j.Tolerant > o.Tolerant
@@ -45,10 +46,10 @@ func (j *Judgement) better(o *Judgement, c *Config) bool {
 	return j.Error < o.Error
 }
 
-// Judgements look at few frames, since they come often.
+// judgedFrames is the largest number of frames of a judgement, which is made often.
 const judgedFrames = 16
 
-// judge measures the network as it is and keeps it if it is the best so far.
+// judge measures the current network and keeps a copy if no earlier one was better.
 func (t *Trainer) judge() (Judgement, error) {
 	k := t.current()
 	n, err := net.New(t.export(&k))
@@ -107,14 +108,14 @@ func judgeFrame(c *Config, n *net.Net, f *Frame, r *rand.Rand) Judgement {
 	return mean(each)
 }
 
-// hard is G with witnesses chosen for the cloud.
+// hard returns G with witnesses chosen for the cloud.
 func hard(c geom.Cloud[float32], op entropy.Problem) float64 {
 	s := entropy.Surrogate[float32]{Problem: op}
 	return s.Hard(c, s.Witnesses(nil, c, 64)).Upper
 }
 
-// answerError is the exact error of the operator's answer on the moved cloud,
-// taken for an answer on the cloud.
+// answerError returns the exact error of the operator's answer on the moved cloud,
+// used as the answer on c.
 func answerError(c, moved geom.Cloud[float32], op entropy.Problem) (e float64) {
 	var j net.Judge[float32]
 	switch op {
@@ -144,7 +145,7 @@ func maximaOf(c geom.Cloud[float32], op entropy.Problem) []int32 {
 	return m.Append2D(nil, c)
 }
 
-// score compares the maxima found with those of the clean cloud.
+// score compares the maxima of noisy and moved cloud with the clean cloud's.
 func (j *Judgement) score(c *Config, clean, noisy, moved geom.Cloud[float32], op entropy.Problem) {
 	truth, found := maximaOf(clean, op), maximaOf(moved, op)
 	j.Raw = F1(truth, maximaOf(noisy, op))
@@ -152,8 +153,8 @@ func (j *Judgement) score(c *Config, clean, noisy, moved geom.Cloud[float32], op
 	j.Tolerant = TolerantF1(clean, truth, found, maximaDims(op), c.Noise.Sigma)
 }
 
-// F1 is the harmonic mean of precision and recall of the indices found; both
-// lists ascend. Two empty lists agree: 1.
+// F1 returns the harmonic mean of precision and recall of the found indices. Both
+// lists must ascend. Two empty lists have F1 1.
 func F1(truth, found []int32) float64 {
 	both, k := 0, 0
 	for _, i := range found {
@@ -170,9 +171,9 @@ func F1(truth, found []int32) float64 {
 	return 2 * float64(both) / float64(len(truth)+len(found))
 }
 
-// TolerantF1 counts an index as found right when its point in the clean cloud
-// is within epsilon, on every axis, of one of the truth, and one of the truth
-// as found when an index found is that near to it.
+// TolerantF1 is F1 with a tolerance: two indices match if their points in the clean
+// cloud differ by at most epsilon on each of the dims axes. Two empty lists have
+// TolerantF1 1. Cost: O(len(truth)·len(found)).
 func TolerantF1(clean geom.Cloud[float32], truth, found []int32, dims int, epsilon float64) float64 {
 	if len(truth)+len(found) == 0 {
 		return 1

@@ -8,15 +8,15 @@ import (
 	"entropipe/preprocess/net"
 )
 
-// norm is a layer of batch normalisation behind a linear one: its parameters,
-// their gradients, the running figures that inference uses, and what one batch
-// leaves for the way back.
+// norm is a layer of batch normalisation after a linear layer: its parameters, their
+// gradients, the running statistics for inference, and the values of one batch that
+// the backward pass needs.
 type norm struct {
 	gamma, beta   []float32
 	gGamma, gBeta []float32
 	mean, vari    []float32 // running, as PyTorch keeps them: vari is unbiased
 
-	center       []float32 // about which this batch is summed: the running mean before it
+	center       []float32 // subtracted before this batch is summed: the running mean before it
 	batch        []float32 // mean of this batch
 	inverse      []float32 // 1/√(variance+eps)
 	scale, shift []float32
@@ -39,22 +39,21 @@ const (
 	momentum = 0.1 // weight of a batch in the running statistics
 )
 
-// tileRows is how many rows are worked on at a time: what they need, some
-// kilobytes each, stays in the second cache. Sums of a tile are added in
-// float64.
+// tileRows is the number of rows of a tile. The memory of a tile, some kilobytes a
+// row, stays in the second-level cache. Sums over tiles are in float64.
 const tileRows = 192
 
-// network is EntropyNet while it learns. A batch is some clouds, one after the
-// other; clouds are the unit of work of a goroutine, and everything that is
-// summed over a batch is summed cloud by cloud, so that the bits of a step do
-// not depend on the number of goroutines.
+// network is EntropyNet during training. The rows of a batch are the points of its
+// clouds, one cloud after the other. A goroutine works on one cloud at a time, and
+// sums over the batch are taken cloud by cloud, so the bits of a step do not depend on
+// the number of goroutines.
 type network struct {
 	dims    int
 	workers int
 	tile    int // tileRows, but for tests
 	dropout float64
 
-	params, grads []float32 // all that is trained; the slices below are views
+	params, grads []float32 // all trained parameters; the slices below are views of them
 	weights       [4][]float32
 	gWeights      [4][]float32
 	last, gLast   []float32 // [dims][net.Head]
@@ -77,12 +76,12 @@ type network struct {
 	state uint64    // random state of dropout, set for every step
 }
 
-// cloudScratch is what one cloud needs besides the rows.
+// cloudScratch is the scratch memory of one cloud besides its rows.
 type cloudScratch struct {
 	tile   [2][]float32
 	sum    [2][]float32
 	peak   []float32 // the global feature
-	at     []int32   // the row where it stands
+	at     []int32   // row of each maximum
 	offset []float32 // the global feature's part of each row of the head
 	shift  []float32
 	center []float32
@@ -93,7 +92,7 @@ type cloudScratch struct {
 	gBias  []float32
 }
 
-// widths of the input of each normalised layer, given the dimension.
+// in returns the width of the input of a layer.
 func (n *network) in(layer int) int {
 	if layer == 0 {
 		return n.dims
@@ -108,9 +107,9 @@ func (n *network) width(layer int) int {
 	return net.Local[layer]
 }
 
-// newNetwork makes a network that drops out with that probability, to 1/256. It
-// has weights drawn from r: He's for the hidden layers, and last ones so small
-// that it begins by moving nothing far.
+// newNetwork returns a network with dropout of that probability, rounded to 1/256. Its
+// weights are drawn from r: with He's variance in the hidden layers, and so small in
+// the last layer that first displacements are short.
 func newNetwork(dims, workers int, dropout float64, r *rand.Rand) *network {
 	n := &network{dims: dims, workers: workers, tile: tileRows, dropout: math.Round(dropout*256) / 256}
 	n.lay()
@@ -132,8 +131,8 @@ func newNetwork(dims, workers int, dropout float64, r *rand.Rand) *network {
 	return n
 }
 
-// lay makes the parameters one slice, so that a step and a checkpoint are each
-// one loop.
+// lay allocates all parameters as one slice, so that a step and a checkpoint are one
+// loop each.
 func (n *network) lay() {
 	type view struct {
 		p, g *[]float32
@@ -164,8 +163,8 @@ func (n *network) lay() {
 	n.lastS = make([]float32, len(n.last))
 }
 
-// reserve makes room for a batch of clouds that end at these rows, and returns
-// the inputs to be filled.
+// reserve allocates a batch whose clouds end at the rows ends, and returns the inputs
+// for the caller to fill, [rows][dims].
 func (n *network) reserve(ends []int) []float32 {
 	n.ends = append(n.ends[:0], ends...)
 	rows := 0
@@ -206,7 +205,7 @@ func (n *network) newScratch() cloudScratch {
 	return s
 }
 
-// grown returns a slice of length n, in s's memory where that is enough.
+// grown returns a slice of length n, in s's memory if that is large enough.
 func grown[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -227,12 +226,12 @@ func (n *network) eachCloud(f func(b int, s *cloudScratch)) {
 	mat.Tiles(len(n.ends), 1, n.workers, func(b, _ int) { f(b, &n.pool[b]) })
 }
 
-// eachTile calls f for the rows of cloud b, some at a time.
+// eachTile calls f for the rows of cloud b, tile by tile.
 func (n *network) eachTile(b int, f func(lo, hi int)) {
 	mat.Tiles(n.ends[b]-n.begin(b), n.tile, 1, func(lo, hi int) { f(n.begin(b)+lo, n.begin(b)+hi) })
 }
 
-// rowsOf returns rows lo to hi-1 of a matrix of that width.
+// rowsOf returns rows lo to hi-1 of a matrix with the width.
 func rowsOf(data []float32, width, lo, hi int) mat.Matrix {
 	return mat.Of(hi-lo, width, data[lo*width:hi*width])
 }

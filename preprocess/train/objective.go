@@ -8,17 +8,17 @@ import (
 	"entropipe/models"
 )
 
-// objective computes the loss of one cloud and its gradient. One belongs to
-// each cloud of a batch, so that clouds may be worked on at the same time.
+// objective computes the loss of one cloud and its gradient. Each cloud of a batch
+// has its own objective, so goroutines can work on clouds in parallel.
 //
-// The task: 100·mean(Δsupport²) over some directions, which keeps the hull or
-// the front where it is, and mean|δ|² (to perturb), or the mean squared
-// distance to the clean point in units of the noise (to denoise). All in
-// coordinates of the unit box.
+// The task's loss is 100·mean(Δsupport²) over the task's directions, which keeps the
+// hull or the front in place, plus mean|δ|² in mode perturb, or the mean squared
+// distance to the clean points over that of the noise in mode denoise. Coordinates
+// are those of the unit box.
 //
-// Witnesses of F are chosen on the original cloud (to denoise: the clean one)
-// and pinned: they stand there in the moved cloud too and are not moved by F.
-// Otherwise the hull drifts inward, since that lowers F as well.
+// Witnesses of F are chosen on the original cloud (mode denoise: the clean cloud) and
+// pinned: they keep their places in the moved cloud, and F does not move them.
+// Otherwise the hull would drift inward, which lowers F too.
 type objective struct {
 	raw, noisy geom.Cloud[float32] // points as drawn; with noise
 	original   geom.Cloud[float32] // normalised: what the network sees
@@ -43,7 +43,7 @@ type objective struct {
 	task, regulariser float64
 }
 
-// prepare finds what does not depend on the network.
+// prepare computes the values that do not depend on the network.
 func (o *objective) prepare(c *Config, dims int) {
 	for d := range dims {
 		if o.reach[d] = 0; o.width[d] > 0 {
@@ -68,8 +68,8 @@ func (o *objective) prepare(c *Config, dims int) {
 	}
 }
 
-// gradient sets the losses from the network's outputs, [point][dims], and dOut
-// to the gradient of their sum, times weight.
+// gradient computes the losses from the network's outputs, [n][dims], and sets dOut to
+// weight times the gradient of task + lambda·regulariser.
 func (o *objective) gradient(t *Trainer, p plan, out, dOut []float32, weight float64) {
 	dims := t.data.Dims
 	o.move(out, dims)
@@ -92,7 +92,7 @@ func (o *objective) gradient(t *Trainer, p plan, out, dOut []float32, weight flo
 	}
 }
 
-// move sets moved.
+// move sets o.moved to the original points plus reach·tanh(out).
 func (o *objective) move(out []float32, dims int) {
 	o.tanh = grown(o.tanh, len(out))
 	tanh(o.tanh, out)
@@ -105,7 +105,7 @@ func (o *objective) move(out []float32, dims int) {
 	}
 }
 
-// taskLoss returns the task's loss and sets grad.
+// taskLoss returns the task's loss and sets o.grad to its gradient.
 func (o *objective) taskLoss(c *Config, directions [][3]float64, dims int) float64 {
 	n := float64(o.moved.Len())
 	still, scale := o.original, 1.0
@@ -136,7 +136,7 @@ func (o *objective) taskLoss(c *Config, directions [][3]float64, dims int) float
 	return loss
 }
 
-// support returns the point farthest along u, and how far that is.
+// support returns the point that is farthest along u, and max u·x.
 func support(c geom.Cloud[float32], u [3]float64, dims int) (at int, far float64) {
 	far = math.Inf(-1)
 	x, y := c.X, c.Y[:len(c.X)]
@@ -157,8 +157,8 @@ func support(c geom.Cloud[float32], u [3]float64, dims int) (at int, far float64
 	return at, far
 }
 
-// regularise sets the regulariser's value, the mean over the operators, and
-// push.
+// regularise sets o.regulariser to the mean over the operators, and o.push to its
+// gradient.
 func (o *objective) regularise(t *Trainer, p plan) {
 	resize(&o.push, o.moved)
 	switch t.cfg.Regulariser {
@@ -211,10 +211,10 @@ func (o *objective) regulariseF(c *Config, p plan, dims int) {
 	}
 }
 
-// axis returns a coordinate of all points.
+// axis returns coordinate d of all points.
 func axis(c geom.Cloud[float32], d int) []float32 { return [...][]float32{c.X, c.Y, c.Z}[d] }
 
-// resize gives c as many points, and axes, as like.
+// resize sets the lengths and the axes of c to those of like.
 func resize(c *geom.Cloud[float32], like geom.Cloud[float32]) {
 	n := like.Len()
 	c.X, c.Y = grown(c.X, n), grown(c.Y, n)

@@ -2,8 +2,8 @@ package train
 
 import "math"
 
-// plan is what a step is taken with: functions of the step alone, so that a
-// resumed training goes on where it was.
+// plan holds the scheduled values of one step. They are functions of the step alone,
+// so a resumed training continues with the same values.
 type plan struct {
 	rate   float64
 	lambda float64
@@ -11,12 +11,12 @@ type plan struct {
 	alpha  float64 // sharpness of HDiff
 }
 
-// planOf is the plan of a step, counted from 0. The regulariser begins after a
-// tenth of the steps (the paper: epoch 20 of 200) and grows to its full weight
-// over another tenth. From then on tau falls geometrically: ranges become
-// sharper. HDiff's alpha goes from 10 to 5 by a cosine over half of that time,
-// as the paper has it, though that softens. The rate falls by a cosine to a
-// hundredth in the end.
+// planOf returns the plan of a step, counted from 0. The regulariser's weight is 0
+// for a tenth of the steps (the paper: 20 of 200 epochs) and grows to its full value
+// over another tenth. After the first tenth tau falls geometrically, so ranges become
+// sharper; HDiff's alpha falls from 10 to 5 by a cosine over half of that time, as in
+// the paper, although a smaller alpha makes assignments softer. The learning rate
+// falls by a cosine to a hundredth of its first value.
 func planOf(c *Config, step int) plan {
 	t := float64(step) / float64(max(c.Steps, 2)-1)
 	begun := clamp((t - 0.1) / 0.9)

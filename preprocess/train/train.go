@@ -1,20 +1,19 @@
-// Package train makes the models that move points: it trains EntropyNet
-// (package net) on the frames of a stream, by hand-written gradients over the
-// matrix kernels of package mat.
+// Package train trains the models that move points: EntropyNet (package net) on the
+// frames of a stream, with hand-written gradients over the matrix kernels of package
+// mat.
 //
-// Training is offline; a stream's processing never learns. It is a function of
-// data, configuration, binary and class of CPU: the bits of a model do not
-// depend on the number of workers, nor on whether training was interrupted and
-// resumed from a checkpoint. For that every step draws its own random numbers
-// from seed and step, and everything summed over a batch is summed in the order
-// of its clouds.
+// Training is offline; processing a stream never changes a model. A model is a
+// function of data, configuration, binary and class of CPU: its bits depend neither
+// on the number of workers nor on interruptions, after which Resume continues from a
+// checkpoint. For that, every step draws its random numbers from seed and step, and
+// sums over a batch are taken in the order of its clouds.
 //
-// A "step" is one batch of clouds, forward, backward, and an update by AdamW. A
-// "judgement" looks at held-out frames with the network as it would ship, and
-// measures what is certain: the entropy G of a legal partition of the moved
-// cloud (entropy.Surrogate.Hard) and the exact error of the answer
-// (net.Judge), or, to denoise, the F1 of the maxima found. Judgements choose
-// the model that is kept, and end training; the loss never does.
+// A "step" is a forward and a backward pass over one batch of clouds and an update
+// by AdamW. A "judgement" runs the network in its form for inference on held-out
+// frames. It measures the entropy G of a legal partition of the moved cloud
+// (entropy.Surrogate.Hard) and the exact error of the answer (net.Judge), or, in
+// mode denoise, the F1 of the maxima. Judgements choose the model that is kept and
+// end the training; the loss does neither.
 package train
 
 import (
@@ -29,7 +28,8 @@ import (
 	"entropipe/preprocess/net"
 )
 
-// Trainer is a training under way. One goroutine uses it; it starts others.
+// Trainer is the state of one training. It is not safe for concurrent use; its
+// methods start goroutines of their own (Config.Workers).
 type Trainer struct {
 	cfg  Config
 	data *Data
@@ -41,7 +41,7 @@ type Trainer struct {
 	objectives []objective
 	frames     []int // frame of each cloud of the batch
 
-	// What HDiff and HSoft learn with the network, and its moments.
+	// Parameters that HDiff and HSoft learn with the network, and their moments.
 	extra, gExtra, mExtra, vExtra []float32
 	anchors                       [][3]float64
 	halves                        []entropy.HalfSpace
@@ -51,8 +51,7 @@ type Trainer struct {
 	records []Record
 }
 
-// Record is one line of the training's history. Numbers are means over the
-// batch.
+// Record is one line of the training's history. Losses are means over the batch.
 type Record struct {
 	Step        int        `json:"step"` // steps taken
 	Loss        float64    `json:"loss"`
@@ -64,8 +63,8 @@ type Record struct {
 	Judged      *Judgement `json:"judged,omitempty"`
 }
 
-// New begins a training. Errors say what is wrong with the configuration or
-// does not fit the data.
+// New begins a training. New fails if the configuration is invalid or does not fit
+// the data.
 func New(cfg Config, data *Data) (*Trainer, error) {
 	cfg, err := cfg.withDefaults(data)
 	if err != nil {
@@ -86,9 +85,10 @@ func (t *Trainer) Config() Config { return t.cfg }
 // Steps returns the number of steps taken.
 func (t *Trainer) Steps() int { return t.step }
 
-// Done tells whether training has ended: after all steps, or when judgements
-// have not improved for long. Patience begins when the regulariser has had its
-// full weight for a while, at two fifths of the steps.
+// Done reports whether training has ended: after Config.Steps steps, or after
+// Config.Patience judgements without a better one. Judgements count against the
+// patience after two fifths of the steps, when the regulariser has had its full
+// weight for a while.
 func (t *Trainer) Done() bool {
 	return t.step >= t.cfg.Steps || t.waited >= t.cfg.Patience
 }
@@ -96,11 +96,12 @@ func (t *Trainer) Done() bool {
 // Records returns the history so far.
 func (t *Trainer) Records() []Record { return t.records }
 
-// recordEvery is how many steps go by between two records.
+// recordEvery is the number of steps between two records.
 const recordEvery = 10
 
-// Step takes one step, and judges where one is due. The error is that of a
-// training that has diverged.
+// Step takes one step, and judges the network every Config.Every steps and after the
+// last step. Step fails if the loss or the gradient is not finite: the training has
+// diverged.
 func (t *Trainer) Step() error {
 	p := planOf(&t.cfg, t.step)
 	t.batch()
@@ -142,7 +143,7 @@ func lengthOf(g []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// batch draws the clouds of this step and gives them to network and objectives.
+// batch draws the clouds of this step, for the network and the objectives.
 func (t *Trainer) batch() {
 	ends := make([]int, t.cfg.Batch)
 	rows := 0
@@ -166,12 +167,12 @@ func (t *Trainer) batch() {
 	})
 }
 
-// random returns the random numbers of cloud b of this step.
+// random returns the source of random numbers for cloud b of this step.
 func (t *Trainer) random(b int) *rand.Rand {
 	return rand.New(rand.NewPCG(t.cfg.Seed, uint64(t.step+1)<<16+uint64(b)))
 }
 
-// draw takes points of a frame for the objective.
+// draw samples points of a frame for the objective and normalises them.
 func (t *Trainer) draw(o *objective, f *Frame, r *rand.Rand) {
 	f.sample(&o.raw, t.cfg.Points, r)
 	lo, hi := f.Lo, f.Hi
@@ -185,7 +186,7 @@ func (t *Trainer) draw(o *objective, f *Frame, r *rand.Rand) {
 	o.width = normalised(&o.clean, o.raw, lo, hi)
 }
 
-// record sums the losses up.
+// record returns the record of this step, without norm and judgement.
 func (t *Trainer) record(p plan) Record {
 	rec := Record{Lambda: p.lambda, Tau: p.tau}
 	for b := range t.net.ends {
@@ -196,7 +197,7 @@ func (t *Trainer) record(p plan) Record {
 	return rec
 }
 
-// update moves all that is learned.
+// update updates the network and the parameters of the regulariser.
 func (t *Trainer) update(p plan, size float64) {
 	scale := float32(min(1, gradientNorm/max(size, 1e-30)))
 	o := mat.AdamW{Rate: p.rate, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: weightDecay}
@@ -205,7 +206,7 @@ func (t *Trainer) update(p plan, size float64) {
 		return
 	}
 	t.extraGradient(p.lambda / float64(len(t.net.ends)))
-	o.Decay = 0 // towards the origin is no simpler for an anchor
+	o.Decay = 0 // an anchor near the origin is no simpler than another
 	o.Update(t.extra, t.gExtra, t.mExtra, t.vExtra, t.step+1, 1)
 	t.extraViews()
 }
@@ -239,8 +240,8 @@ func taskDirections(ops []entropy.Problem) (u [][3]float64) {
 	return u
 }
 
-// Model returns the model that judgements found best, or, before the first
-// one, the network as it is.
+// Model returns the model of the best judgement, or the current network before the
+// first judgement. The model owns its memory.
 func (t *Trainer) Model() *models.EntropyNet {
 	if t.best.params != nil {
 		return t.export(&t.best)
@@ -249,7 +250,7 @@ func (t *Trainer) Model() *models.EntropyNet {
 	return t.export(&k)
 }
 
-// keep is a network at one moment.
+// keep is the state of a network after one step.
 type keep struct {
 	params     []float32
 	mean, vari [4][]float32
@@ -257,7 +258,7 @@ type keep struct {
 	judgement  Judgement
 }
 
-// current is a view of the network as it is.
+// current returns a view of the network's current state.
 func (t *Trainer) current() keep {
 	k := keep{params: t.net.params, step: t.step}
 	for l := range t.net.norms {
@@ -274,7 +275,7 @@ func (k *keep) clone() keep {
 	return c
 }
 
-// export makes a model of a network.
+// export returns the state as a model.
 func (t *Trainer) export(k *keep) *models.EntropyNet {
 	dims := t.data.Dims
 	m := &models.EntropyNet{Tensors: map[string]models.Tensor{}, Meta: models.Meta{
@@ -309,8 +310,8 @@ func (t *Trainer) export(k *keep) *models.EntropyNet {
 	return m
 }
 
-// positive copies variances; one that is 0, of a feature that never fires,
-// becomes the least that the format allows.
+// positive returns a copy of variances in which 0, the variance of a feature that is
+// never active, is replaced by the least value that the format allows.
 func positive(v []float32) []float32 {
 	out := append([]float32(nil), v...)
 	for i := range out {
@@ -319,7 +320,7 @@ func positive(v []float32) []float32 {
 	return out
 }
 
-// firstFrame is normalised, as the network sees it.
+// firstFrame returns the first frame in normalised coordinates.
 func (t *Trainer) firstFrame() geom.Cloud[float32] {
 	var c geom.Cloud[float32]
 	f := &t.data.Learn[0]

@@ -316,7 +316,7 @@ func TestCheckpointOfSomethingElse(t *testing.T) {
 	if err := trainer(t, cfg, d, 7).Model().Write(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Resume(path, cfg, d); err == nil || !strings.Contains(err.Error(), "no checkpoint") {
+	if _, err := Resume(path, cfg, d); err == nil || !strings.Contains(err.Error(), "not that of a checkpoint") {
 		t.Errorf("a model: %v", err)
 	}
 	if _, err := Resume(path+".none", cfg, d); err == nil {
@@ -392,8 +392,8 @@ func TestSettingsThatCannotBe(t *testing.T) {
 		{Config{Mode: models.Perturb}, flat, "no operator"},
 		{Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull3D}}, flat, "hull3d needs points of 3"},
 		{Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.UpperHull}}, flat, "upperhull"},
-		{Config{Mode: models.Perturb, Ops: append(hulls, hulls...)}, solid, "comes twice"},
-		{Config{Mode: models.Denoise, Ops: hulls}, flat, "for maxima"},
+		{Config{Mode: models.Perturb, Ops: append(hulls, hulls...)}, solid, "is named twice"},
+		{Config{Mode: models.Denoise, Ops: hulls}, flat, "serves maxima alone"},
 		{Config{Mode: models.Perturb, Ops: hulls, Regulariser: "G"}, flat, `"G"`},
 		{Config{Mode: models.Perturb, Ops: hulls, Batch: -1}, flat, "batch -1"},
 		{Config{Mode: models.Perturb, Ops: hulls, Sigma: math.NaN()}, flat, "sigma NaN"},
