@@ -87,22 +87,18 @@ type Kind uint8
 
 // Kinds.
 const (
-	Size          Kind = iota // the number of maximal points or vertices alone
-	Exact                     // the least entropy of all legal partitions
-	Greedy                    // a greedy cover by ranges, at most one nat from the best cover
-	Fractional                // a fractional cover: a lower bound
-	Pointwise                 // the largest range of every point: a lower bound
-	Tree                      // the cells of a kd-tree that lie in ranges
-	Trace                     // the groups in which an algorithm dropped the points
-	Vertical                  // slabs under single hull edges
-	Triangulation             // the least over triangulations of the hull polygon
-	Witness                   // a greedy cover by the ranges of some witnesses
-	Joint                     // the best bounds of several kinds
+	Size     Kind = iota // the number of maximal points or vertices alone
+	Exact                // the least entropy of all legal partitions
+	Greedy               // a greedy cover by ranges, at most one nat from the best cover
+	Tree                 // the cells of a kd-tree that lie in ranges
+	Trace                // the groups in which an algorithm dropped the points
+	Vertical             // slabs under single hull edges
+	Witness              // a greedy cover by the ranges of some witnesses
+	Joint                // the best bounds of several kinds
 )
 
 func (k Kind) String() string {
-	return [...]string{"size", "exact", "greedy", "fractional", "pointwise", "tree", "trace", "vertical",
-		"triangulation", "witness", "joint"}[k]
+	return [...]string{"size", "exact", "greedy", "tree", "trace", "vertical", "witness", "joint"}[k]
 }
 
 // Bracket holds bounds of an entropy in nats a point: the entropy is at least Lower
@@ -166,16 +162,6 @@ func mlogm(m float64) float64 {
 		return 0
 	}
 	return m * math.Log(m)
-}
-
-// FromTrace returns OfSizes as an upper bound, for the sizes of the groups in which an
-// algorithm dropped all points, each group by one range: those of optimal.Trace.
-func FromTrace[N int | int32 | float64](sizes []N) Bracket {
-	n := 0.0
-	for _, s := range sizes {
-		n += float64(s)
-	}
-	return bracket(0, OfSizes(sizes), n, Trace)
 }
 
 // Panics at mistakes of the caller.

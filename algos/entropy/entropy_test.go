@@ -121,7 +121,7 @@ func TestSurrogateLaws(t *testing.T) {
 			s.Tau = tau
 			f := s.Value(c, w)
 			above := math.Log(float64(max(s.table.ranges, 1))) / float64(s.Steps)
-			if p == Hull2D { // of two sides, of at most all pairs of 12 witnesses
+			if p == Hull2D { // two sides, each with at most all pairs of 12 witnesses
 				above = 2 * math.Log(12*11/2) / float64(s.Steps)
 			}
 			if f > last+above+1e-9 {
@@ -180,7 +180,7 @@ func TestBracketArithmetic(t *testing.T) {
 	if got := a.Plus(a); got != (Bracket{2, 6, Greedy}) || got.Gap() != 4 {
 		t.Error(got)
 	}
-	if got := FromTrace([]int32{1, 2, 1}); got != (Bracket{0, 1.5 * math.Ln2, Trace}) {
+	if got := fromTrace([]int32{1, 2, 1}); got != (Bracket{0, 1.5 * math.Ln2, Trace}) {
 		t.Error(got)
 	}
 	for _, got := range []float64{OfSizes([]int{}), OfSizes([]int{7, 0})} {
@@ -213,7 +213,6 @@ func TestCallersMistakesPanic(t *testing.T) {
 		badProblem: func() { Ranges(&f, flat, nil, Hull2D) },
 		badHalves:  func() { cells.Cells(nil, flat, make([]HalfSpace, 65)) },
 		badTau:     func() { cells.Value(flat, nil, nil) },
-		badWeight:  func() { FractionalBound(&Family{Weight: []float64{}}, 1) },
 	} {
 		func() {
 			defer func() {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"entropipe/algos/exact"
 	"entropipe/algos/geom"
 )
 
@@ -112,67 +111,4 @@ func (s *staircase) interval(x, y float64) (first, last int) {
 		return 1
 	})
 	return first, last - 1
-}
-
-// MaxCorners is the largest number of hull vertices for BestTriangulation.
-const MaxCorners = 500
-
-// BestTriangulation returns the least entropy over the triangulations of the hull
-// polygon by its vertices, and true. The points of a triangle are a group, and every
-// vertex is a single point. It is an upper bound of the entropy of the whole hull
-// with triangles inside the hull as ranges. (That entropy is at least the larger one
-// of the upper and the lower hull, and at most their sum plus log 4.) vertices are
-// those of the hull, counter-clockwise. For more than MaxCorners vertices it does
-// nothing and returns false; fewer than three vertices give entropy 0. Cost:
-// O(n·h² + h³) for h vertices.
-func BestTriangulation[T geom.Float](c geom.Cloud[T], vertices []int32) (Bracket, bool) {
-	check(c, 2)
-	checkIndices(vertices, c.Len())
-	n, h := c.Len(), len(vertices)
-	if h > MaxCorners {
-		return Bracket{}, false
-	}
-	if h < 3 {
-		return bracket(0, 0, float64(n), Triangulation), true
-	}
-	var p points
-	load(&p, c, Hull2D)
-	cut := caps(&p, vertices)
-	best := make([]float64, h*h)
-	for width := 2; width < h; width++ {
-		for i := 0; i+width < h; i++ {
-			j, most := i+width, 0.0
-			for k := i + 1; k < j; k++ {
-				m := float64(cut[i*h+j] - cut[i*h+k] - cut[k*h+j])
-				most = max(most, best[i*h+k]+best[k*h+j]+mlogm(m))
-			}
-			best[i*h+j] = most
-		}
-	}
-	return bracket(0, math.Log(float64(n))-best[h-1]/float64(n), float64(n), Triangulation), true
-}
-
-// caps counts for vertices i < j of a polygon the points strictly right of the line
-// from i to j, without vertices. The entry of the last edge, which has no points on
-// its right, is the number of all points: points on that edge belong to some
-// triangle, too.
-func caps(p *points, vertices []int32) []int32 {
-	x, y, h := p[0], p[1], len(vertices)
-	cut := make([]int32, h*h)
-	corner := make([]bool, len(x))
-	for _, v := range vertices {
-		corner[v] = true
-	}
-	for i := range h {
-		for j := i + 2; j < h; j++ {
-			a, b := vertices[i], vertices[j]
-			for k := range x {
-				if !corner[k] && exact.Orient2D(x[a], y[a], x[b], y[b], x[k], y[k]) < 0 {
-					cut[i*h+j]++
-				}
-			}
-		}
-	}
-	cut[h-1] = int32(len(x) - h)
-	return cut
 }

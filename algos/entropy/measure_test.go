@@ -50,7 +50,7 @@ func TestMeasureVectors(t *testing.T) {
 			near(t, "greedy chords", i, g.Greedy(&f).Upper, row.Greedy)
 		}
 		near(t, "slabs", i, FromSlabs(c, row.HullByX, UpperHull).Upper, row.HVert)
-		b, _ := BestTriangulation(c, geomtest.Hull2D(c))
+		b := bestTriangulation(c, geomtest.Hull2D(c))
 		near(t, "triangulation", i, b.Upper, row.HTriangulation)
 	}
 }
@@ -158,13 +158,13 @@ func wrongBracket(c geom.Cloud[float64], k int) string {
 	var g Cover
 	const eps = 1e-9
 	n := c.Len()
-	both := 0.0 // of the two hulls in the plane
+	both := 0.0 // sum over the two hulls in the plane
 	for _, p := range []Problem{Maxima2D, Maxima3D, UpperHull, LowerHull, Hull3D} {
 		out := outputs(c, p)
 		Ranges(&f, c, out, p)
 		least := leastPartition(n, setsOf(&f))
 		greedy := g.Greedy(&f)
-		answers := []Bracket{greedy, PointwiseBound(&f), FractionalBound(&f, 50), FromSize(p, n, len(out)), FromTree(c, out, p), GroundTruth(c, out, p).Bracket}
+		answers := []Bracket{greedy, pointwiseBound(&f), fractionalBound(&f, 50), FromSize(p, n, len(out)), FromTree(c, out, p), GroundTruth(c, out, p).Bracket}
 		switch p {
 		case Maxima2D:
 			b, _ := ExactMaxima(c, out)
@@ -173,7 +173,7 @@ func wrongBracket(c geom.Cloud[float64], k int) string {
 			}
 			var o optimal.Maxima[float64]
 			o.Append(nil, c)
-			answers = append(answers, b, FromTrace(groups(&o.Trace)))
+			answers = append(answers, b, fromTrace(groups(&o.Trace)))
 		case UpperHull, LowerHull:
 			var o optimal.Hull2D[float64]
 			o.Append(nil, c)
@@ -188,9 +188,9 @@ func wrongBracket(c geom.Cloud[float64], k int) string {
 			}
 			chain, _ := chainOf(c, out, p)
 			answers[3] = FromSize(p, n, len(chain))
-			answers = append(answers, FromSlabs(c, out, p), FromQuickhull(c, out, p), FromTrace(groups(trace)))
+			answers = append(answers, FromSlabs(c, out, p), FromQuickhull(c, out, p), fromTrace(groups(trace)))
 		case Hull3D: // the fans are not all tetrahedra: only what needs no more than them
-			answers = []Bracket{{Upper: greedy.Upper, Kind: Greedy}, FractionalBound(&f, 50), {FromSize(p, n, len(out)).Lower, math.Inf(1), Size}}
+			answers = []Bracket{{Upper: greedy.Upper, Kind: Greedy}, fractionalBound(&f, 50), {FromSize(p, n, len(out)).Lower, math.Inf(1), Size}}
 		}
 		s := Surrogate[float64]{Problem: p}
 		witnesses := out[:min(k, len(out))]
@@ -255,8 +255,8 @@ func TestBracketsAgree(t *testing.T) {
 				continue
 			}
 			Ranges(&f, c, out, p)
-			fractional, greedy := FractionalBound(&f, 30), g.Greedy(&f)
-			if fractional.Lower > greedy.Upper+eps || greedy.Lower > truth.Upper+eps || PointwiseBound(&f).Lower > truth.Upper+eps {
+			fractional, greedy := fractionalBound(&f, 30), g.Greedy(&f)
+			if fractional.Lower > greedy.Upper+eps || greedy.Lower > truth.Upper+eps || pointwiseBound(&f).Lower > truth.Upper+eps {
 				t.Errorf("%s, %v: %+v, %+v, truth %+v", named.Name, p, fractional, greedy, truth)
 			}
 			if p == Maxima2D {
@@ -273,7 +273,7 @@ func TestBracketsAgree(t *testing.T) {
 // ceil(exp(H)/delta), is false, from 77 masses on; exp(H/delta) is true.
 func TestEntropyTailOfThePaperIsFalse(t *testing.T) {
 	for _, row := range []struct {
-		others             int // that share what the first mass leaves
+		others             int // number of masses that share the rest of the first mass
 		share, delta       float64
 		needed, paperBound int
 	}{

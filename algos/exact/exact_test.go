@@ -22,11 +22,11 @@ type predicate struct {
 func (q predicate) size() int { return q.dims * q.points }
 
 var predicates = []predicate{
-	{"Orient2D", 2, 3, orient, func(p []float64) int { return determinant(rows(p, 2, false)).Sign() }},
-	{"InCircle", 2, 4, inCircle, func(p []float64) int { return determinant(rows(p, 2, true)).Sign() }},
+	{"Orient2D", 2, 3, orient, func(p []float64) int { return determinant(rows(p, 2, plain)).Sign() }},
+	{"InCircle", 2, 4, inCircle, func(p []float64) int { return determinant(rows(p, 2, lifted)).Sign() }},
 	// Rows are taken from the last point, but Orient3D looks from the first.
-	{"Orient3D", 3, 4, orient3, func(p []float64) int { return -determinant(rows(p, 3, false)).Sign() }},
-	{"InSphere", 3, 5, inSphere, func(p []float64) int { return -determinant(rows(p, 3, true)).Sign() }},
+	{"Orient3D", 3, 4, orient3, func(p []float64) int { return -determinant(rows(p, 3, plain)).Sign() }},
+	{"InSphere", 3, 5, inSphere, func(p []float64) int { return -determinant(rows(p, 3, lifted)).Sign() }},
 }
 
 func orient(p []float64) int { return exact.Orient2D(p[0], p[1], p[2], p[3], p[4], p[5]) }
@@ -43,9 +43,16 @@ func inSphere(p []float64) int {
 	return exact.InSphere(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12], p[13], p[14])
 }
 
-// rows returns the points of p less the last one, with their squared lengths
-// when lifted.
-func rows(p []float64, dims int, lifted bool) (m [][]*big.Rat) {
+// form is the kind of a determinant's rows.
+type form int
+
+const (
+	plain  form = iota // differences of coordinates
+	lifted             // differences and their squared length
+)
+
+// rows returns the points of p minus the last point, in the given form.
+func rows(p []float64, dims int, f form) (m [][]*big.Rat) {
 	last := len(p) - dims
 	for i := 0; i < last; i += dims {
 		var row []*big.Rat
@@ -55,7 +62,7 @@ func rows(p []float64, dims int, lifted bool) (m [][]*big.Rat) {
 			square.Add(square, new(big.Rat).Mul(d, d))
 			row = append(row, d)
 		}
-		if lifted {
+		if f == lifted {
 			row = append(row, square)
 		}
 		m = append(m, row)

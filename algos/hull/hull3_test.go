@@ -319,7 +319,7 @@ func TestHull3DOfCube(t *testing.T) {
 	if dim != 3 || !slices.Equal(v, want) || len(f) != 36 {
 		t.Fatalf("dimension %d, vertices %v, faces %v", dim, v, f)
 	}
-	around := 0 // of the least corner: three fans of two triangles
+	around := 0 // number of triangles at the least corner: three fans of two
 	for _, i := range f {
 		if i == 0 {
 			around++

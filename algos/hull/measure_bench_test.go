@@ -18,7 +18,7 @@ func BenchmarkMeasure(b *testing.B) {
 		cloud geom.Cloud[float64]
 	}{
 		{"ball", geomtest.Ball[float64](10_000, seed)}, {"sphere", geomtest.Sphere[float64](20_000, seed)},
-		{"flat", flatSphere(2000)}, // what doubles do not prove
+		{"flat", flatSphere(2000)}, // a hull whose measures doubles do not prove
 	} {
 		var h Hull2D[float64]
 		idx := h.Append(nil, c.cloud)

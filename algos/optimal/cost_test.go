@@ -145,15 +145,20 @@ var staircases = []family{
 		return cloud(n, func(int) (x, y float64) { x = r.Float64(); return x, 1 - x - width*r.Float64() })
 	}},
 	{"steps", func(r *rand.Rand, n, k int) geom.Cloud[float64] { // 1, 4, 16, 64, 256 maximal points, as many points under each
-		return cloud(n, func(i int) (x, y float64) { return under(r, i%(1<<(2*k)), 1<<(2*k), i < 1<<(2*k)) })
+		steps := 1 << (2 * k)
+		return cloud(n, func(i int) (x, y float64) {
+			if i < steps {
+				return corner(i, steps)
+			}
+			return under(r, i%steps, steps)
+		})
 	}},
 	{"skewed", func(r *rand.Rand, n, k int) geom.Cloud[float64] { // 200 maximal points, most points under one
 		return cloud(n, func(i int) (x, y float64) {
-			step := i % 200
-			if i >= 200 {
-				step = int(200 * math.Pow(r.Float64(), float64(9-2*k)))
+			if i < 200 {
+				return corner(i, 200)
 			}
-			return under(r, step, 200, i < 200)
+			return under(r, int(200*math.Pow(r.Float64(), float64(9-2*k))), 200)
 		})
 	}},
 	{"normal", func(r *rand.Rand, n, k int) geom.Cloud[float64] { // correlation towards -1
@@ -162,13 +167,15 @@ var staircases = []family{
 	}},
 }
 
-// under returns the given step of a staircase of some, or a point just under it.
-func under(r *rand.Rand, step, of int, itself bool) (x, y float64) {
-	x, y = (float64(step)+.5)/float64(of), 1-(float64(step)+.5)/float64(of)
-	if !itself {
-		x, y = x-r.Float64()/float64(2*of), y-r.Float64()/float64(2*of)
-	}
-	return x, y
+// corner returns the corner of a step of a staircase with the given number of steps.
+func corner(step, steps int) (x, y float64) {
+	return (float64(step) + .5) / float64(steps), 1 - (float64(step)+.5)/float64(steps)
+}
+
+// under returns a point just under the corner of a step.
+func under(r *rand.Rand, step, steps int) (x, y float64) {
+	x, y = corner(step, steps)
+	return x - r.Float64()/float64(2*steps), y - r.Float64()/float64(2*steps)
 }
 
 // arcs are families for upper hulls.

@@ -27,10 +27,10 @@ func main() {
 	Generate()
 }
 
-// table says where the fields of Chords are.
+// table addresses the fields of Chords.
 type table struct {
 	base reg.Register
-	size int // of a coordinate, in bytes
+	size int // bytes of a coordinate
 }
 
 func (t table) field(k int) Mem    { return Mem{Base: t.base, Disp: k * t.size} }
@@ -51,7 +51,7 @@ const (
 	low
 )
 
-// frame is what both forms begin with.
+// frame holds the registers that both forms load first.
 type frame struct {
 	table                            table
 	x, y, blocks, dst, room, written reg.GPVirtual

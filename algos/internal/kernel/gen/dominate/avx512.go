@@ -14,9 +14,9 @@ func wide[F any](bits int, single, double F) F {
 	return double
 }
 
-// dominate512 writes the numbers of the points that no pivot dominates. The
-// first group of four pivots is compared with all; the others with vectors
-// that still have a point alive.
+// dominate512 writes the numbers of the points that no pivot dominates. The first group
+// of four pivots is compared with all vectors; the other groups with the vectors that
+// still have a point alive.
 func dominate512(bits, dims int) {
 	a := begin("dominate", bits, dims, "AVX512", "dominateArgs", "is the loop of Undominated over whole vectors")
 	size := bits / 8
@@ -43,7 +43,7 @@ func dominate512(bits, dims int) {
 		wide(bits, VMINPS, VMINPD)(lowest, v[k], lowest) // a NaN leaves it as it is
 	}
 	dead := K()
-	group(bits, dims, v, table, dead, true)
+	group(bits, dims, v, table, dead, fresh)
 	kortest(bits, dead)
 	JCS(LabelRef("next"))
 	rest, more := GP64(), GP64()
@@ -53,7 +53,7 @@ func dominate512(bits, dims int) {
 	DECQ(more)
 	JZ(LabelRef("write"))
 	ADDQ(U32(uint32(4*dims*size)), rest)
-	group(bits, dims, v, rest, dead, false)
+	group(bits, dims, v, rest, dead, filled)
 	kortest(bits, dead)
 	JCC(LabelRef("group"))
 	JMP(LabelRef("next"))
@@ -108,8 +108,17 @@ var ramp Mem
 
 func kortest(bits int, k reg.Register) { wide(bits, KORTESTW, KORTESTB)(k, k) }
 
-// group adds to dead the lanes that one of four pivots dominates.
-func group(bits, dims int, v []reg.VecVirtual, table reg.Register, dead reg.Register, fresh bool) {
+// state says whether a mask holds lanes already.
+type state int
+
+const (
+	fresh state = iota
+	filled
+)
+
+// group adds to dead the lanes that one of four pivots dominates. With state fresh, dead
+// holds nothing before.
+func group(bits, dims int, v []reg.VecVirtual, table reg.Register, dead reg.Register, before state) {
 	for p := range 4 {
 		k := K()
 		for x := range dims {
@@ -120,7 +129,7 @@ func group(bits, dims int, v []reg.VecVirtual, table reg.Register, dead reg.Regi
 				wide(bits, VCMPPS_BCST, VCMPPD_BCST)(comparison(x, dims), at, v[x], k, k)
 			}
 		}
-		if p == 0 && fresh {
+		if p == 0 && before == fresh {
 			KMOVW(k, dead)
 		} else {
 			KORW(k, dead, dead)
