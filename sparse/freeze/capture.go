@@ -66,7 +66,8 @@ func (c *capture) mean(length int) error {
 }
 
 func tooShort(at, length int) error {
-	return fmt.Errorf("freeze: no input of the calibration reaches token %d, and a bucket has %d: use shorter buckets or longer inputs",
+	return fmt.Errorf("freeze: no input of the calibration reaches token %d, and a bucket has %d: use shorter "+
+		"buckets or longer inputs",
 		at+1, length)
 }
 

@@ -159,7 +159,8 @@ func newRun(ctx context.Context, m *model.Model, in Inputs, o Options) (*run, er
 		held = max(n/4, 2)
 	}
 	if f.calibrate = n - held; f.calibrate < 1 || held < 2 {
-		return nil, fmt.Errorf("freeze: there are %d inputs, of which %d judge: at least one must calibrate and two judge",
+		return nil, fmt.Errorf("freeze: there are %d inputs, of which %d judge: at least one must calibrate and "+
+			"two judge",
 			n, held)
 	}
 	return f, f.cut()
@@ -238,7 +239,8 @@ func (f *run) cut() error {
 	f.in.Sequences = slices.Clone(f.in.Sequences)
 	for i, s := range f.in.Sequences {
 		if f.o.Permute && len(s) < longest {
-			return fmt.Errorf("freeze: sequence %d has %d tokens, and where keys are sorted by cluster all need the bucket's %d",
+			return fmt.Errorf("freeze: sequence %d has %d tokens, and where keys are sorted by cluster all need "+
+				"the bucket's %d",
 				i, len(s), longest)
 		}
 		f.in.Sequences[i] = s[:min(len(s), longest)]

@@ -58,7 +58,8 @@ func (m *Mask) readArray(path string) error {
 		return err
 	}
 	if len(shape) < 2 || len(shape) > 4 {
-		return fmt.Errorf("%s: its shape is %v but must be [layers, heads, rows, columns], or the last two or three", path, shape)
+		return fmt.Errorf("%s: its shape is %v but must be [layers, heads, rows, columns], or the last two or three",
+			path, shape)
 	}
 	m.shape, m.blocks = shape, make([]bool, len(values))
 	for i, v := range values {
@@ -104,7 +105,8 @@ func (m *Mask) readRows(path string) error {
 		for r := range rows {
 			lo, hi := indptr[h*(rows+1)+r], indptr[h*(rows+1)+r+1]
 			if lo < 0 || hi < lo || hi > int64(len(indices)) {
-				return fmt.Errorf("%s: head %d, row %d: entries %d to %d are not within %d", path, h, r, lo, hi, len(indices))
+				return fmt.Errorf("%s: head %d, row %d: entries %d to %d are not within %d",
+					path, h, r, lo, hi, len(indices))
 			}
 			for _, c := range indices[lo:hi] {
 				if c < 0 || c >= int64(rows) {

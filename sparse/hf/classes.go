@@ -31,7 +31,8 @@ func ParseConfig(data []byte) (*Config, error) {
 	case "llama", "mistral", "qwen2":
 		k.llama(c)
 	default:
-		return nil, fmt.Errorf("model_type: %q is not understood: it must be bert, vit, gpt2, llama, mistral or qwen2", c.Model)
+		return nil, fmt.Errorf("model_type: %q is not understood: it must be bert, vit, gpt2, llama, mistral or qwen2",
+			c.Model)
 	}
 	if err := k.end(); err != nil {
 		return nil, err

@@ -170,7 +170,8 @@ func (r *Rope) validate(dim int) error {
 		return nil
 	case !(r.Factor >= 1 && r.Factor <= math.MaxFloat32), r.Original < 1,
 		!(r.LowFreq > 0 && r.HighFreq > r.LowFreq && r.HighFreq <= math.MaxFloat32):
-		return errors.New("llama3 rope needs factor >= 1, 0 < low_freq_factor < high_freq_factor and original_max_position_embeddings > 0")
+		return errors.New("llama3 rope needs factor >= 1, 0 < low_freq_factor < high_freq_factor and " +
+			"original_max_position_embeddings > 0")
 	}
 	return nil
 }

@@ -183,7 +183,8 @@ var harmless = []string{
 	"typical_p", "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids",
 	"num_return_sequences", "output_scores", "output_past", "return_dict_in_generate", "forced_bos_token_id", "forced_eos_token_id", "remove_invalid_values",
 	"exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
-	"n_special", "predict_special_tokens", "is_llama_config", "transformers.js_config", // in gpt2-medium and SmolLM2; unused
+	// Files of gpt2-medium and SmolLM2 have the next four; transformers reads none of them.
+	"n_special", "predict_special_tokens", "is_llama_config", "transformers.js_config",
 	"hidden_dropout_prob", "attention_probs_dropout_prob", "attention_dropout", "hidden_dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop",
 }
 

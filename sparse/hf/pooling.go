@@ -71,7 +71,8 @@ func readPooling(fsys fs.FS, c *Config) (Pooling, error) {
 		case kind == "Normalize" && i == 2:
 			p.Normalize = true
 		default:
-			return p, fmt.Errorf("modules.json: module %d, %q, is not understood: modules must be Transformer, Pooling and optionally Normalize",
+			return p, fmt.Errorf("modules.json: module %d, %q, is not understood: modules must be Transformer, "+
+				"Pooling and optionally Normalize",
 				i, m.Type)
 		}
 	}
@@ -114,7 +115,8 @@ func (p *Pooling) readTexts(fsys fs.FS, positions int) error {
 		p.MaxTokens = int(*most)
 	}
 	if all.Default != nil && all.Prompts[*all.Default] != "" {
-		return fmt.Errorf("config_sentence_transformers.json: default_prompt_name is %q, but this program adds no prompts: "+
+		return fmt.Errorf("config_sentence_transformers.json: default_prompt_name is %q, but this program adds "+
+			"no prompts: "+
 			"send texts with %q in front, and set this key to null", *all.Default, all.Prompts[*all.Default])
 	}
 	return nil

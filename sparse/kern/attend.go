@@ -124,21 +124,21 @@ func (w *worker) abreast(p *pack) {
 	per := p.job.Heads / p.job.KVHeads
 	for h, end := p.kv*per, (p.kv+1)*per; h < end; {
 		rows := min(tileRows, end-h)
-		v := w.start(p, h, 0, rows)
-		w.run(&v, rows)
-		w.finish(&v, rows)
+		view := w.start(p, h, 0, rows)
+		w.run(&view, rows)
+		w.finish(&view, rows)
 		h += rows
 	}
 }
 
 // few attends a head whose queries form one tile: see pack.few.
 func (w *worker) few(p *pack) {
-	j := p.job
-	per := j.Heads / j.KVHeads
+	job := p.job
+	per := job.Heads / job.KVHeads
 	for h := p.kv * per; h < (p.kv+1)*per; h++ {
-		v := w.start(p, h, 0, j.Q.Rows)
+		view := w.start(p, h, 0, job.Q.Rows)
 		if h == p.kv*per {
-			if n := (len(w.list) + 1) * panel * j.Dim; cap(w.packed) < n {
+			if n := (len(w.list) + 1) * panel * job.Dim; cap(w.packed) < n {
 				w.packed = make([]float32, n)
 			}
 			p.fillListed(w.list, w.packed[:cap(w.packed)], &w.tmp)
@@ -147,24 +147,24 @@ func (w *worker) few(p *pack) {
 			w.ascending = append(w.ascending, int32(n))
 		}
 		w.at = w.ascending[:len(w.list)]
-		v.data, v.listed = j.V.Data[p.kv*j.Dim:], false
-		v.panel, v.step = 4*panel*j.V.Stride, 4*j.V.Stride
-		w.run(&v, j.Q.Rows)
-		w.finish(&v, j.Q.Rows)
+		view.data, view.listed = job.V.Data[p.kv*job.Dim:], false
+		view.panel, view.step = 4*panel*job.V.Stride, 4*job.V.Stride
+		w.run(&view, job.Q.Rows)
+		w.finish(&view, job.Q.Rows)
 	}
 }
 
 // tiles calls f for every tile of the query heads that read p.
 func (p *pack) tiles(f func(head, lo, hi int)) {
-	j := p.job
-	per := j.Heads / j.KVHeads
+	job := p.job
+	per := job.Heads / job.KVHeads
 	for h := p.kv * per; h < (p.kv+1)*per; h++ {
 		rows := tileRows
-		if l := j.layout(h); l != nil {
+		if l := job.layout(h); l != nil {
 			rows = min(rows, l.Block)
 		}
-		for lo := 0; lo < j.Q.Rows; {
-			hi := min(j.Q.Rows, ((j.Offset+lo)/rows+1)*rows-j.Offset)
+		for lo := 0; lo < job.Q.Rows; {
+			hi := min(job.Q.Rows, ((job.Offset+lo)/rows+1)*rows-job.Offset)
 			f(h, lo, hi)
 			lo = hi
 		}

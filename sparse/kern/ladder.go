@@ -127,49 +127,50 @@ func (w *worker) room(n int) []float32 {
 
 // measure decides what every row reads, from the weights of all keys.
 func (c *climber) measure(w *worker, p *pack) {
-	j, l := c.job, c.job.layout(c.head)
-	var sums []float64 // [6][l.Cols] weights of six rows, summed by block
+	job, layout := c.job, c.job.layout(c.head)
+	var sums []float64 // [6][layout.Cols] weights of six rows, summed by block
 	if c.Most > 0 {
-		sums = make([]float64, 6*l.Cols)
+		sums = make([]float64, 6*layout.Cols)
 	}
-	for lo := 0; lo < j.Q.Rows; lo += tileRows {
-		hi := min(lo+tileRows, j.Q.Rows)
-		v := w.start(p, c.head, lo, hi)
-		v.layout = nil // the rows read all keys, in the layout's order
-		w.read(&v, j.K.Rows)
+	scale := math.Abs(float64(job.Scale))
+	for lo := 0; lo < job.Q.Rows; lo += tileRows {
+		hi := min(lo+tileRows, job.Q.Rows)
+		view := w.start(p, c.head, lo, hi)
+		view.layout = nil // the rows read all keys, in the layout's order
+		w.read(&view, job.K.Rows)
 		w.at = w.list
 		for r := 0; r < hi-lo; {
-			h := height(hi - lo - r)
-			w.blockSums(&v, r, h, l.Block, l.Cols, sums)
-			for q := r; q < r+h; q++ {
+			group := height(hi - lo - r)
+			w.blockSums(&view, r, group, layout.Block, layout.Cols, sums)
+			for q := r; q < r+group; q++ {
 				total := float64(w.total[q])
 				var shares []float64
 				if c.Most > 0 {
-					shares = sums[(q-r)*l.Cols:][:l.Cols]
+					shares = sums[(q-r)*layout.Cols:][:layout.Cols]
 					for b := range shares {
 						shares[b] /= total
 					}
 				}
-				c.decide(lo+q, float64(w.top[q])*math.Abs(float64(j.Scale))+math.Log(total), shares)
+				c.decide(lo+q, float64(w.top[q])*scale+math.Log(total), shares)
 			}
-			r += h
+			r += group
 		}
 	}
 }
 
 // measurePortable is the definition of measure, in float64.
 func (c *climber) measurePortable() {
-	j, l := c.job, c.job.layout(c.head)
-	shares := make([]float64, l.Cols)
-	for i := range j.Q.Rows {
+	job, layout := c.job, c.job.layout(c.head)
+	shares := make([]float64, layout.Cols)
+	for i := range job.Q.Rows {
 		whole := math.Inf(-1)
-		for k := range j.K.Rows {
-			whole = logAdd(whole, j.score(i, k, c.head))
+		for key := range job.K.Rows {
+			whole = logAdd(whole, job.score(i, key, c.head))
 		}
 		clear(shares)
-		for place := range l.Cols * l.Block {
-			if k := keyOf(l, place); k >= 0 && k < j.K.Rows {
-				shares[place/l.Block] += math.Exp(j.score(i, k, c.head) - whole)
+		for place := range layout.Cols * layout.Block {
+			if key := keyOf(layout, place); key >= 0 && key < job.K.Rows {
+				shares[place/layout.Block] += math.Exp(job.score(i, key, c.head) - whole)
 			}
 		}
 		c.decide(i, whole, shares)
@@ -180,14 +181,14 @@ func (c *climber) measurePortable() {
 // holds the share of each block in that sum, and decide overwrites it. A row whose
 // δ is NaN reads all keys.
 func (c *climber) decide(i int, whole float64, shares []float64) {
-	j, l := c.job, c.job.layout(c.head)
-	delta := dropped(j.LogSums[i*j.Heads+c.head], whole) + slack
+	job, layout := c.job, c.job.layout(c.head)
+	delta := dropped(job.LogSums[i*job.Heads+c.head], whole) + slack
 	if delta <= c.Delta {
 		return
 	}
 	var add []int32
 	if c.Most > 0 {
-		cols, _ := l.Row((j.Offset + i) / l.Block)
+		cols, _ := layout.Row((job.Offset + i) / layout.Block)
 		for _, b := range cols {
 			shares[b] = -1
 		}
@@ -216,38 +217,39 @@ func (c *climber) decide(i int, whole float64, shares []float64) {
 
 // again attends one row once more, with its further blocks.
 func (c *climber) again(w *worker, p pack, x wider) {
-	j, l := *c.job, c.job.layout(c.head)
-	j.Q, j.Out, j.Offset = j.Q.Slice(x.row, x.row+1), j.Out.Slice(x.row, x.row+1), j.Offset+x.row
-	j.LogSums = j.LogSums[x.row*j.Heads : (x.row+1)*j.Heads]
-	j.Layouts = make([]*support.Layout, j.KVHeads)
-	j.Layouts[j.kv(c.head)] = widened(l, j.Offset/l.Block, x.blocks)
+	one, layout := *c.job, c.job.layout(c.head)
+	one.Q, one.Out = one.Q.Slice(x.row, x.row+1), one.Out.Slice(x.row, x.row+1)
+	one.Offset += x.row
+	one.LogSums = one.LogSums[x.row*one.Heads : (x.row+1)*one.Heads]
+	one.Layouts = make([]*support.Layout, one.KVHeads)
+	one.Layouts[one.kv(c.head)] = widened(layout, one.Offset/layout.Block, x.blocks)
 	if mat.Best() == mat.Portable {
-		j.attendRow(0, c.head, make([]float64, j.K.Rows), make([]float64, j.Dim))
+		one.attendRow(0, c.head, make([]float64, one.K.Rows), make([]float64, one.Dim))
 		return
 	}
-	p.job = &j
+	p.job = &one
 	w.tile(&p, c.head, 0, 1)
 }
 
 // all attends the rows that read all keys, in common tiles. p is the pack of
 // their head.
 func (c *climber) all(w *worker, p pack) {
-	n, j := len(c.dense), c.job
+	n, job := len(c.dense), c.job
 	if n == 0 {
 		return
 	}
-	from, to := j.kv(c.head)*j.Dim, (j.kv(c.head)+1)*j.Dim
-	rows := make([]float32, 2*n*j.Dim)
+	from, to := job.kv(c.head)*job.Dim, (job.kv(c.head)+1)*job.Dim
+	rows := make([]float32, 2*n*job.Dim)
 	gathered := Job{
-		Q: mat.Of(n, j.Dim, rows[:n*j.Dim]), Out: mat.Of(n, j.Dim, rows[n*j.Dim:]),
-		K: j.K.Columns(from, to), V: j.V.Columns(from, to),
-		Heads: 1, KVHeads: 1, Dim: j.Dim, Scale: j.Scale, LogSums: make([]float64, n),
+		Q: mat.Of(n, job.Dim, rows[:n*job.Dim]), Out: mat.Of(n, job.Dim, rows[n*job.Dim:]),
+		K: job.K.Columns(from, to), V: job.V.Columns(from, to),
+		Heads: 1, KVHeads: 1, Dim: job.Dim, Scale: job.Scale, LogSums: make([]float64, n),
 	}
 	for at, i := range c.dense {
-		copy(gathered.Q.Row(at), j.query(i, c.head))
+		copy(gathered.Q.Row(at), job.query(i, c.head))
 	}
 	if mat.Best() == mat.Portable {
-		weights, sum := make([]float64, j.K.Rows), make([]float64, j.Dim)
+		weights, sum := make([]float64, job.K.Rows), make([]float64, job.Dim)
 		for at := range n {
 			gathered.attendRow(at, 0, weights, sum)
 		}
@@ -260,8 +262,8 @@ func (c *climber) all(w *worker, p pack) {
 		p.tiles(func(_, lo, hi int) { w.tile(&p, 0, lo, hi) })
 	}
 	for at, i := range c.dense {
-		copy(j.out(i, c.head), gathered.Out.Row(at))
-		j.LogSums[i*j.Heads+c.head] = gathered.LogSums[at]
+		copy(job.out(i, c.head), gathered.Out.Row(at))
+		job.LogSums[i*job.Heads+c.head] = gathered.LogSums[at]
 	}
 }
 
@@ -269,20 +271,20 @@ func (c *climber) all(w *worker, p pack) {
 // whose earlier rows are empty.
 func widened(l *support.Layout, r int, add []int32) *support.Layout {
 	cols, kinds := l.Row(r)
-	w := &support.Layout{Block: l.Block, Rows: r + 1, Cols: l.Cols, RowPtr: make([]int32, r+2), Order: l.Order}
-	w.Col, w.Kind = slices.Clone(cols), slices.Clone(kinds)
+	wide := &support.Layout{Block: l.Block, Rows: r + 1, Cols: l.Cols, RowPtr: make([]int32, r+2), Order: l.Order}
+	wide.Col, wide.Kind = slices.Clone(cols), slices.Clone(kinds)
 	for _, b := range add {
-		at, _ := slices.BinarySearch(w.Col, b)
-		w.Col = slices.Insert(w.Col, at, b)
-		w.Kind = slices.Insert(w.Kind, at, support.Edge)
+		at, _ := slices.BinarySearch(wide.Col, b)
+		wide.Col = slices.Insert(wide.Col, at, b)
+		wide.Kind = slices.Insert(wide.Kind, at, support.Edge)
 	}
-	w.RowPtr[r+1] = int32(len(w.Col))
+	wide.RowPtr[r+1] = int32(len(wide.Col))
 	first, n := maskedBefore(l, r), 0
 	for _, k := range kinds {
 		if k == support.Masked {
 			n++
 		}
 	}
-	w.Bits = l.Bits[first*l.Words() : (first+n)*l.Words()]
-	return w
+	wide.Bits = l.Bits[first*l.Words() : (first+n)*l.Words()]
+	return wide
 }

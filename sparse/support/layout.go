@@ -29,7 +29,9 @@ type Layout struct {
 	Col        []int32  // [entries] column block, ascending within a row
 	Kind       []uint8  // [entries] Full, Edge or Masked
 	Bits       []uint64 // [masked entries][Block*Block bits], row-major, lowest bit first
-	Order      []int32  // keys in the order of the columns: column block c holds Order[c*Block:(c+1)*Block]; nil if in their own order
+	// Order holds the keys in the order of the columns: column block c consists of keys
+	// Order[c*Block:(c+1)*Block]. It is nil if the keys have their own order.
+	Order []int32
 }
 
 // Words returns the number of words of the bits of a Masked entry: Block²/64.
@@ -116,7 +118,8 @@ func (l *Layout) validateSizes(causal bool) error {
 		}
 	}
 	if len(l.Bits) != masked*l.Words() {
-		return fmt.Errorf("%d masked blocks have %d words of bits but must have %d", masked, len(l.Bits), masked*l.Words())
+		return fmt.Errorf("%d masked blocks have %d words of bits but must have %d",
+			masked, len(l.Bits), masked*l.Words())
 	}
 	return nil
 }

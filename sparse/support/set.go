@@ -163,7 +163,8 @@ func (s *Set) Validate() error {
 	case s.Source.Sequences < 0 || s.Source.Tokens < 0:
 		return errors.New("the calibration has a negative number of sequences or tokens")
 	case s.Mode == Anchor && s.Causal:
-		return errors.New("a causal model cannot use anchors: they route whole blocks of queries, so that early queries would depend on later ones")
+		return errors.New("a causal model cannot use anchors: they route whole blocks of queries, so that early " +
+			"queries would depend on later ones")
 	case (s.Mode == Anchor) != (s.Anchors != nil):
 		return fmt.Errorf("mode %s and anchors do not fit", s.Mode)
 	}
@@ -191,7 +192,8 @@ func (s *Set) validateBuckets() error {
 	for i := range s.Buckets {
 		b := &s.Buckets[i]
 		if b.Length <= last || b.Length > maxLength {
-			return fmt.Errorf("bucket %d: the length is %d but must be above %d and at most %d", i, b.Length, last, maxLength)
+			return fmt.Errorf("bucket %d: the length is %d but must be above %d and at most %d",
+				i, b.Length, last, maxLength)
 		}
 		last = b.Length
 		if err := s.validateBucket(b); err != nil {
@@ -235,7 +237,8 @@ func (s *Set) validateBeyond() error {
 		return nil
 	}
 	if b.Local < 1 || b.Sink < 0 || b.Stride < 0 || b.Local > MaxBlocks || b.Sink > MaxBlocks || b.Stride > MaxBlocks {
-		return fmt.Errorf("beyond the largest bucket: sink %d, local %d or stride %d is out of range; local must be at least 1",
+		return fmt.Errorf("beyond the largest bucket: sink %d, local %d or stride %d is out of range; local must "+
+			"be at least 1",
 			b.Sink, b.Local, b.Stride)
 	}
 	return nil
@@ -248,7 +251,8 @@ func (s *Set) validateNumbers() error {
 	for i := range s.Certs {
 		for _, x := range s.Certs[i].numbers() {
 			if x < 0 || !finite(float64(x)) {
-				return fmt.Errorf("certificate of layer %d, head %d: %v is negative or not finite", i/s.Heads, i%s.Heads, x)
+				return fmt.Errorf("certificate of layer %d, head %d: %v is negative or not finite",
+					i/s.Heads, i%s.Heads, x)
 			}
 		}
 	}

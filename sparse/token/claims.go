@@ -15,7 +15,8 @@ import (
 type TooManyError struct{ ID, Most int }
 
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("tokenizer.json has ids up to %d, but the embedding of the model has %d rows: they do not belong together",
+	return fmt.Sprintf("tokenizer.json has ids up to %d, but the embedding of the model has %d rows: they do not "+
+		"belong together",
 		e.ID, e.Most)
 }
 

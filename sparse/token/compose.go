@@ -11,8 +11,10 @@ import (
 // A composer brings text into NFC. norm.NFC does not serve, for the reason that
 // decomposer gives, and because it follows a later Unicode than the reference.
 type composer struct {
-	pairs    map[[2]rune]rune                    // composition of two code points
-	unstable [(unicode.MaxRune + 64) / 64]uint64 // a bit for each code point that NFC may alter, move or join to one before it
+	pairs map[[2]rune]rune // composition of two code points
+	// unstable has a bit for each code point that NFC may alter, move or join to the
+	// one before it.
+	unstable [(unicode.MaxRune + 64) / 64]uint64
 }
 
 // composition is computed when the first tokenizer with NFC is read. It takes

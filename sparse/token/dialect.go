@@ -75,7 +75,8 @@ func noNestedRepeats(expr string) error {
 			open = open[:last]
 			open[last-1] = open[last-1] || within
 			if i+1 < len(expr) && within && strings.IndexByte("*+{", expr[i+1]) >= 0 {
-				return fmt.Errorf("pattern %q: a repeated group that repeats or chooses within, at byte %d, is not supported",
+				return fmt.Errorf("pattern %q: a repeated group that repeats or chooses within, at byte %d, is "+
+					"not supported",
 					expr, i)
 			}
 		case strings.IndexByte("*+?{|", c) >= 0:

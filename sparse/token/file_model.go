@@ -162,7 +162,8 @@ func (t *Tokenizer) readBPE(m *fileModel) error {
 		right, knownRight := m.Vocab[pieces[1]]
 		id, known := m.Vocab[pieces[0]+pieces[1]]
 		if !knownLeft || !knownRight || !known {
-			return fmt.Errorf("merge %d, %q: one of its tokens, or the merged token, is not in the vocabulary", rank, pieces)
+			return fmt.Errorf("merge %d, %q: one of its tokens, or the merged token, is not in the vocabulary",
+				rank, pieces)
 		}
 		b.merges.set(left, right, merge{uint32(rank), id})
 	}

@@ -139,7 +139,8 @@ func (t *Trainer) restore(f *safetensors.File) error {
 	}
 	switch {
 	case about["format"] != checkpointFormat:
-		return fmt.Errorf("its format is %q, not %s: the file is no checkpoint of this program", about["format"], checkpointFormat)
+		return fmt.Errorf("its format is %q, not %s: the file is no checkpoint of this program",
+			about["format"], checkpointFormat)
 	case about["config"] != config:
 		return fmt.Errorf("the checkpoint was made with other settings: %s", differences(about["config"], config))
 	case about["data_sha256"] != t.dataSHA256():

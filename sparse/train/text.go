@@ -95,7 +95,8 @@ func hashOf(numbers ...[]int32) string {
 // random. The Text keeps the slices.
 func AnswerText(name string, ids, targets []int32, length, vocab int, tokenizer []byte) (*Text, error) {
 	if length < 2 || len(ids)%length != 0 || len(ids) < 2*length || len(targets) != len(ids) {
-		return nil, fmt.Errorf("%s: %d tokens with %d targets are not two or more sequences of %d, two or more tokens each",
+		return nil, fmt.Errorf("%s: %d tokens with %d targets are not two or more sequences of %d, two or more "+
+			"tokens each",
 			name, len(ids), len(targets), length)
 	}
 	text, err := TokenText(name, ids, vocab, tokenizer)
@@ -117,7 +118,8 @@ func AnswerText(name string, ids, targets []int32, length, vocab int, tokenizer 
 			text.answers = asked
 		}
 		if asked == 0 || asked != text.answers {
-			return nil, fmt.Errorf("%s: sequence %d asks %d times, and the first %d times: each must ask equally often, at least once",
+			return nil, fmt.Errorf("%s: sequence %d asks %d times, and the first %d times: each must ask equally "+
+				"often, at least once",
 				name, i/length, asked, text.answers)
 		}
 		asked = 0
@@ -197,7 +199,8 @@ func NewLM(cfg Config, text *Text) (*Trainer, error) {
 			text.Name, cfg.Context, text.length)
 	}
 	if w.heldOut() == 0 {
-		return nil, fmt.Errorf("%s: the held-out tenth has %d tokens and no window of %d: use more text or a shorter context",
+		return nil, fmt.Errorf("%s: the held-out tenth has %d tokens and no window of %d: use more text or a "+
+			"shorter context",
 			text.Name, len(text.Held), cfg.Context)
 	}
 	f := form{
