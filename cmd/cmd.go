@@ -1,9 +1,9 @@
 // Package cmd is the command line of entropipe: the grammar, and Main, which runs one
-// command line.
+// command line. It holds no command: each is a package below this one, with its flags,
+// its checks and its help text. Package cmd/command has what commands share, cmd/config
+// reads flags from variables and files, cmd/mistake has the errors of users.
 //
-// Each command is a package below this one, with its flags, its checks and its help
-// text. What commands share is in cmd/command; where their flags come from besides the
-// command line, in cmd/config.
+// The grammar is a struct whose fields are the commands and whose tags declare the flags.
 package cmd
 
 import (
@@ -60,7 +60,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	screen := command.NewScreen(stderr)
 	stderr = screen
 	from := &config.Settings{Lookup: os.LookupEnv, Grammar: func() any { return &cli{} }}
-	parser, err := config.NewParserOf(&c, from, kong.Writers(stdout, stderr), kong.Exit(func(code int) { status = max(status, code) }))
+	parser, err := config.NewParser(&c, from, kong.Writers(stdout, stderr), kong.Exit(func(code int) { status = max(status, code) }))
 	if err != nil {
 		panic("main: grammar: " + err.Error())
 	}
@@ -76,10 +76,10 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	}
 	signalled, stop := command.UntilSignal(context.Background(), screen.Abandon)
 	defer stop()
-	e := &command.Env{Ctx: signalled, Stdout: stdout, Stderr: stderr, Log: command.NewLogger(stderr, c.LogLevel, c.LogFormat), Model: parser, Args: args}
+	e := &command.Env{Ctx: signalled, Stdout: stdout, Stderr: stderr, Log: command.NewLogger(stderr, c.LogLevel, c.LogFormat), Parser: parser}
 	config.WarnOfSlips(e.Log, ctx, os.Environ())
 	if err := ctx.Run(e); err != nil {
-		if signalled.Err() != nil && errors.Is(err, context.Canceled) { // of what has no result before its end
+		if signalled.Err() != nil && errors.Is(err, context.Canceled) { // the command has no partial result
 			err = errors.New("stopped before the end")
 		}
 		return command.Fail(stderr, from.Blame(err))

@@ -17,7 +17,7 @@ import (
 // grammar returns the nodes of the command line: the program and every command.
 func grammar(t *testing.T) (*kong.Kong, []*kong.Node) {
 	t.Helper()
-	parser, err := config.NewParser(&cli{})
+	parser, err := config.NewParser(&cli{}, nil)
 	if err != nil {
 		t.Fatal(err) // also for a help line that belongs to no flag
 	}

@@ -131,7 +131,7 @@ func parsed(t *testing.T, args []string) error {
 	var c cli
 	helped := false
 	none := func(string) (string, bool) { return "", false }
-	parser, err := config.NewParserOf(&c, &config.Settings{Lookup: none},
+	parser, err := config.NewParser(&c, &config.Settings{Lookup: none},
 		kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) { helped = true }))
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func parsed(t *testing.T, args []string) error {
 // No page names a flag within a sentence that no command has.
 func TestFlagsOfPages(t *testing.T) {
 	var c cli
-	parser, err := config.NewParser(&c)
+	parser, err := config.NewParser(&c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

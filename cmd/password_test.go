@@ -34,7 +34,7 @@ func TestLineEndIsNoPartOfAPassword(t *testing.T) {
 func parsedPassword(t *testing.T, args ...string) value.Secret {
 	t.Helper()
 	var c cli
-	k, err := config.NewParser(&c)
+	k, err := config.NewParser(&c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,9 @@
+// Package bench is the command bench: it times the operators on the processor at hand.
+// Measurements across packages, and of other programs, are in benchmarks.
+//
+// A cell is an operator on one distribution and size of cloud. A floor is the time of one
+// read of the operator's coordinates, so no operator can be faster. A round times every
+// variant of a cell once, so that a change of the clock rate meets all of them.
 package bench
 
 import (

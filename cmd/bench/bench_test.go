@@ -29,7 +29,7 @@ func runBench(t *testing.T, args ...string) benchReport {
 	var grammar struct {
 		Bench Command `cmd:""`
 	}
-	parser, err := config.NewParser(&grammar)
+	parser, err := config.NewParser(&grammar, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func runBench(t *testing.T, args ...string) benchReport {
 		t.Fatalf("%q: %v", args, err)
 	}
 	var stdout, stderr bytes.Buffer
-	e := &command.Env{Ctx: t.Context(), Stdout: &stdout, Stderr: &stderr, Log: command.NewLogger(&stderr, "info", "text"), Model: parser, Args: args}
+	e := &command.Env{Ctx: t.Context(), Stdout: &stdout, Stderr: &stderr, Log: command.NewLogger(&stderr, "info", "text"), Parser: parser}
 	if err := parsed.Run(e); err != nil {
 		t.Fatalf("%q: %v: %s", args, err, stderr.String())
 	}

@@ -1,3 +1,6 @@
+// Package broker is the command broker: an embedded Kafka broker of a single node,
+// without replication or security, for laptops and tests. Package ingest/broker holds the
+// broker itself.
 package broker
 
 import (

@@ -13,10 +13,11 @@ import (
 	"entropipe/ingest"
 )
 
-// What the grammar cannot say of flags: the checks here are made before
-// anything is opened or made, so that a mistake leaves no trace.
+// The checks here are those that the grammar cannot express. Commands make them before
+// they open or create anything, so that a mistake leaves no trace.
 
-// CheckAmount returns a Usage if a flag's value is out of range.
+// CheckAmount returns a Usage if the value of a flag is not in [least, most].
+// math.MaxInt64 stands for no upper bound.
 func CheckAmount[T int | int64 | value.Size | time.Duration](flag string, is, least, most T) error {
 	switch {
 	case is >= least && is <= most:
@@ -27,6 +28,7 @@ func CheckAmount[T int | int64 | value.Size | time.Duration](flag string, is, le
 	return mistake.Value(flag, " %v: want %v to %v", is, least, most)
 }
 
+// CheckOut returns a Usage if --out is empty or a URL.
 func CheckOut(out string) error {
 	if scheme, _, ok := strings.Cut(out, "://"); ok {
 		return mistake.Value("out", " %s: this version writes to folders, not to %s", value.Discreet(out), scheme)
@@ -37,7 +39,7 @@ func CheckOut(out string) error {
 	return nil
 }
 
-// CheckListen takes an address to serve on, or off.
+// CheckListen returns a Usage if --listen is neither HOST:PORT nor off.
 func CheckListen(address string) error {
 	if address == "off" {
 		return nil
@@ -48,9 +50,10 @@ func CheckListen(address string) error {
 	return nil
 }
 
+// CheckListenOn returns a Usage if --listen is not HOST:PORT.
 func CheckListenOn(address string) error {
 	_, port, err := net.SplitHostPort(address)
-	if err == nil && value.Digits(port) { // else the name of a service
+	if err == nil && value.Digits(port) { // a port may also be the name of a service
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
@@ -59,7 +62,8 @@ func CheckListenOn(address string) error {
 	return nil
 }
 
-// CheckBrokers gives brokers that are named without a port Kafka's, 9092.
+// CheckBrokers returns a Usage if --brokers is empty or no list of addresses. It adds
+// Kafka's port, 9092, to addresses without one.
 func CheckBrokers(brokers *[]string) error {
 	if len(*brokers) == 0 {
 		return mistake.Value("brokers", ": want HOST[:PORT][,HOST[:PORT]…]")
@@ -72,11 +76,13 @@ func CheckBrokers(brokers *[]string) error {
 	return nil
 }
 
-// topicName is what brokers take as one.
+// topicName matches the names that brokers accept, with . and .. besides.
 var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
 
+// CheckTopicName returns a Usage if the value of --topic is no name of a topic.
 func CheckTopicName(topic string) error { return CheckNameOfTopic("topic", topic) }
 
+// CheckNameOfTopic is CheckTopicName for the value of another flag.
 func CheckNameOfTopic(flag, topic string) error {
 	if !topicName.MatchString(topic) || topic == "." || topic == ".." {
 		return mistake.Value(flag, ": %.300q is no name of a topic: want letters, digits, dot, _ and -", topic)
@@ -84,7 +90,8 @@ func CheckNameOfTopic(flag, topic string) error {
 	return nil
 }
 
-// Bounds of flags, far from what anybody needs.
+// Bounds of flags, far beyond useful values: they keep sums from overflowing and requests
+// from exhausting memory.
 const (
 	MinMemory     = 64 << 10
 	MaxSize       = 1 << 50

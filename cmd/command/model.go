@@ -13,11 +13,11 @@ import (
 	"entropipe/sparse/token"
 )
 
-// hubName is how models are called on a hub: an owner and a name.
+// hubName matches names of models on a hub: OWNER/NAME.
 var hubName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*$`)
 
-// LocalFolder says of a name that is a hub's and no folder's that nothing is
-// fetched.
+// LocalFolder returns an error if lm is no path here but looks like the name of a model
+// on a hub: models are not fetched by name.
 func LocalFolder(lm string) error {
 	if _, err := os.Stat(lm); !errors.Is(err, fs.ErrNotExist) || !hubName.MatchString(lm) {
 		return nil
@@ -25,9 +25,9 @@ func LocalFolder(lm string) error {
 	return fmt.Errorf("%s: there is no such folder. Local folders only: no model is fetched by name; hf download %s --local-dir %s makes a folder", lm, lm, filepath.Base(lm))
 }
 
-// NameOfModel is what table tokens calls the model: the last folder of its path,
-// or its name where that is a snapshot in the cache of Hugging Face's programs,
-// models--ORG--NAME/snapshots/COMMIT.
+// NameOfModel returns the name of a model for the table tokens: the last folder of its
+// path; ORG/NAME if the path is a snapshot in the cache of Hugging Face's programs,
+// models--ORG--NAME/snapshots/COMMIT; builtin:NAME as it is.
 func NameOfModel(lm string) string {
 	if strings.HasPrefix(lm, "builtin:") {
 		return lm
@@ -42,8 +42,9 @@ func NameOfModel(lm string) string {
 	return filepath.Base(lm)
 }
 
-// OpenTokenizer reads the tokenizer.json beside a model with so many embeddings
-// (0: it is not known); nil if there is none.
+// OpenTokenizer reads the tokenizer.json in the folder of a model. embeddings is the
+// number of rows of the model's embedding matrix, which bounds the ids; 0 if it is
+// unknown. It returns nil without an error if there is no such file.
 func OpenTokenizer(lm string, embeddings int) (*token.Tokenizer, error) {
 	if strings.HasPrefix(lm, "builtin:") {
 		dir, err := models.Transformer(lm)

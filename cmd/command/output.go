@@ -15,9 +15,9 @@ import (
 	"entropipe/sinks"
 )
 
-// OpenOutput opens the folder of an output for reading. A folder that holds none is
-// an error that names an output near it, where there is one: such a folder is told
-// from a damaged output, and nothing else of it is read.
+// OpenOutput opens the folder of an output for reading. If the folder is no output, the
+// error names an output above or below it, where there is one. A damaged output is
+// another error than a folder that never was one.
 func OpenOutput(dir string) (*sinks.Local, error) {
 	info, err := os.Stat(dir)
 	switch {
@@ -32,7 +32,7 @@ func OpenOutput(dir string) (*sinks.Local, error) {
 	return sinks.OpenExisting(dir)
 }
 
-// reason is err without the path that the system puts before it.
+// reason returns err without the path that the os package puts before it.
 func reason(err error) error {
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		return at.Err
@@ -40,16 +40,17 @@ func reason(err error) error {
 	return err
 }
 
-// identityFile is what makes a folder an output.
+// identityFile is the file that every output has, and no other folder.
 const identityFile = "_commits/store.json"
 
-// isOutput tells whether dir has the file that makes it an output, readable or not.
+// isOutput reports whether dir has the identity file, readable or not.
 func isOutput(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, filepath.FromSlash(identityFile)))
 	return err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 }
 
-// notAnOutput says that dir holds no output, and what may have been meant.
+// notAnOutput returns the error for a folder without an identity file, with the output
+// that was probably meant.
 func notAnOutput(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "_commits", "topics")); err == nil {
 		return fmt.Errorf("%s has commit records, but not %s, which names the output: it is damaged, or a copy of a part", config.ShownPath(dir), identityFile)
@@ -61,8 +62,8 @@ func notAnOutput(dir string) error {
 	return errors.New(text)
 }
 
-// outputNear returns the output in which dir lies, else one that lies in dir; "" if
-// there is neither.
+// outputNear returns the output in which dir lies, or else an output in dir; "" if there
+// is neither.
 func outputNear(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
 		for up := filepath.Dir(whole); up != whole; whole, up = up, filepath.Dir(up) {
@@ -76,7 +77,7 @@ func outputNear(dir string) string {
 		return ""
 	}
 	defer f.Close()
-	names, _ := f.Readdirnames(manyFolders) // what cannot be listed has nothing near
+	names, _ := f.Readdirnames(manyFolders) // on an error fewer names are looked at
 	slices.Sort(names)
 	for _, name := range names {
 		if below := filepath.Join(dir, name); isOutput(below) {
@@ -86,10 +87,10 @@ func outputNear(dir string) string {
 	return ""
 }
 
-// manyFolders is how many names of a folder are looked at for an output.
+// manyFolders bounds the names of a folder that outputNear looks at.
 const manyFolders = 1000
 
-// PrintResult writes v as JSON or as its String.
+// PrintResult writes v as one indented JSON document, or as its String.
 func PrintResult(w io.Writer, asJSON bool, v fmt.Stringer) error {
 	if !asJSON {
 		_, err := io.WriteString(w, v.String())

@@ -9,40 +9,40 @@ import (
 	"time"
 )
 
-// progress shows how long work goes on: a bar on a terminal, a log line every
-// ten seconds elsewhere. It polls, so the work itself never waits for it.
-type progress struct {
+// Progress displays the state of work: a bar on a terminal, a log line every ten seconds
+// elsewhere. It polls, so the work never waits for it.
+type Progress struct {
 	stop chan struct{}
 	once sync.Once
 	wg   sync.WaitGroup
 }
 
-// ProgressSource returns what is done so far and a text beside it, such as
+// ProgressSource returns the amount of work that is done and a text beside it, such as
 // rates. It is called from another goroutine.
 type ProgressSource func() (done int64, text string)
 
-// StartProgress begins to show name on w, which is a *screen where bars are wanted.
-// total 0 means that the end is not known; else the time that is left is estimated,
-// from what is done since now. Work may end below its total, or above.
-func StartProgress(w io.Writer, log *slog.Logger, name string, total int64, source ProgressSource) *progress {
-	p := &progress{stop: make(chan struct{})}
+// StartProgress displays work called name on w, which must be a *Screen for a bar. total is
+// the amount at the end, 0 if it is unknown; with a total the time left is estimated from
+// the work since this call. Work may end below or above its total.
+func StartProgress(w io.Writer, log *slog.Logger, name string, total int64, source ProgressSource) *Progress {
+	p := &Progress{stop: make(chan struct{})}
 	show := p.lines
-	if s, ok := w.(*screen); ok && s.width != nil {
+	if s, ok := w.(*Screen); ok && s.width != nil {
 		show = func(_ *slog.Logger, name string, total int64, source ProgressSource) { p.bar(s, name, total, source) }
 	}
 	p.wg.Go(func() { show(log, name, total, source) })
 	return p
 }
 
-// Stop shows the last state and returns when nothing more will be written. It waits
-// for nothing else, however much of the work is done. Further calls do nothing.
-func (p *progress) Stop() {
+// Stop displays the last state and returns when nothing more will be written. Further
+// calls do nothing.
+func (p *Progress) Stop() {
 	p.once.Do(func() { close(p.stop) })
 	p.wg.Wait()
 }
 
-// bar draws the state on a terminal until the work ends. Then it leaves it there.
-func (p *progress) bar(s *screen, name string, total int64, source ProgressSource) {
+// bar draws the state on a terminal until Stop, and leaves the last state there.
+func (p *Progress) bar(s *Screen, name string, total int64, source ProgressSource) {
 	left := newTimeLeft(source, total)
 	turn := 0
 	show := func(last bool) {
@@ -58,8 +58,8 @@ func (p *progress) bar(s *screen, name string, total int64, source ProgressSourc
 	s.leave()
 }
 
-// barLine returns the line of a bar: the share of the total that is done, or
-// something that turns where the total is not known, the amount, and a text.
+// barLine returns the line of a bar: name, the share of the total in blocks (or a turning
+// sign if the total is unknown), the amount, and a text.
 func barLine(name string, done, total int64, turn int, text string, width int) string {
 	if total <= 0 {
 		return fmt.Sprintf("%s %c %d %s", name, []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[turn%10], done, text)
@@ -69,8 +69,8 @@ func barLine(name string, done, total int64, turn int, text string, width int) s
 	return fmt.Sprintf("%s %s%s %d/%d %s", name, strings.Repeat("█", full), strings.Repeat("░", cells-full), done, total, text)
 }
 
-// lines writes the state to the log every ten seconds, and when the work ends.
-func (p *progress) lines(log *slog.Logger, name string, total int64, source ProgressSource) {
+// lines writes the state to the log every ten seconds, and at Stop.
+func (p *Progress) lines(log *slog.Logger, name string, total int64, source ProgressSource) {
 	left := newTimeLeft(source, total)
 	p.poll(10*time.Second, func(last bool) {
 		done, text := source()
@@ -86,14 +86,14 @@ func (p *progress) lines(log *slog.Logger, name string, total int64, source Prog
 	})
 }
 
-// TimeLeft estimates how long work goes on, as if it went on as it did since
-// the start. What an earlier run had done took no time of this one.
+// TimeLeft estimates the time until work ends from its speed since the start. Work that an
+// earlier run had done does not count for the speed.
 type TimeLeft struct {
 	start       time.Time
 	done, total int64
 }
 
-// Since is a TimeLeft of work of a known total that began at start with nothing done.
+// Since returns the TimeLeft of work that began at start with nothing done.
 func Since(start time.Time, total int64) TimeLeft { return TimeLeft{start: start, total: total} }
 
 func newTimeLeft(source ProgressSource, total int64) TimeLeft {
@@ -101,17 +101,18 @@ func newTimeLeft(source ProgressSource, total int64) TimeLeft {
 	return TimeLeft{start: time.Now(), done: done, total: total}
 }
 
-// Text returns ", 2m30s left"; nothing while the end or the speed is not known.
+// Text returns ", 2m30s left" for the amount that is done; "" while the end or the speed
+// is unknown.
 func (l TimeLeft) Text(done int64) string {
 	since := time.Since(l.start)
 	if l.total <= done || done <= l.done || since < time.Second {
 		return ""
 	}
 	seconds := since.Seconds() / float64(done-l.done) * float64(l.total-done)
-	if seconds > 1e8 { // years: a guess of nothing
+	if seconds > 1e8 { // three years: the speed is not known yet
 		return ""
 	}
-	exact := time.Second // as far as it can be known
+	exact := time.Second // the precision of the estimate
 	switch {
 	case seconds >= 3600:
 		exact = time.Minute
@@ -125,8 +126,8 @@ func (l TimeLeft) Text(done int64) string {
 	return ", " + left + " left"
 }
 
-// poll calls f at every interval and once more, with last set, at the end.
-func (p *progress) poll(every time.Duration, f func(last bool)) {
+// poll calls f at every interval, and once more with last set after Stop.
+func (p *Progress) poll(every time.Duration, f func(last bool)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -140,13 +141,13 @@ func (p *progress) poll(every time.Duration, f func(last bool)) {
 	}
 }
 
-// Rate says how fast n things of a unit came since start.
+// Rate returns n/since as a text: 12 345 frames/s.
 func Rate(n int64, unit string, since time.Duration) string {
 	s := max(since.Seconds(), 1e-9)
 	return fmt.Sprintf("%s %s/s", Count(int64(float64(n)/s)), unit)
 }
 
-// Count writes n with thousands separated by blanks: 12 345 678.
+// Count returns n with blanks between thousands: 12 345 678.
 func Count(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -155,7 +156,7 @@ func Count(n int64) string {
 	return s
 }
 
-// ByteSize writes n bytes in binary units with three digits: 1.86 MiB.
+// ByteSize returns n bytes in binary units with three digits: 1.86 MiB.
 func ByteSize(n int64) string {
 	v, unit := float64(n), "B"
 	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {

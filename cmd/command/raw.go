@@ -9,12 +9,12 @@ import (
 	"entropipe/schemas"
 )
 
-// rawVelodyne is the one raw format: points of x, y, z and reflectance as float32.
+// rawVelodyne is the only raw format: x, y, z and reflectance of each point as float32.
 const rawVelodyne = "velodyne"
 
-// RawTopics reads --raw: velodyne for all topics, TOPIC=velodyne for one of them. A
-// Usage names what is neither, and a topic that is not among topics; nil topics
-// are any.
+// RawTopics reads the values of --raw: velodyne for all topics, TOPIC=velodyne for one.
+// The error is a Usage about a value that is neither, or about a topic that is not among
+// topics; nil allows every topic.
 func RawTopics(settings, topics []string) (schemas.RawTopics, error) {
 	var raw schemas.RawTopics
 	for _, text := range settings {

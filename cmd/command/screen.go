@@ -9,25 +9,25 @@ import (
 	"unicode/utf8"
 )
 
-// screen is stderr. On a terminal its last line may be a bar, which is drawn again
-// and again: what is written meanwhile, such as the log, appears above the bar. No
-// control sequence is used but the carriage return, which every terminal knows.
-// Methods may be called concurrently.
+// Screen is stderr. On a terminal its last line may be a bar, which is drawn repeatedly;
+// other text, such as the log, appears above the bar. Besides line ends the only control
+// character in use is the carriage return, which every terminal supports. Methods may be
+// called concurrently.
 //
-// vbauerster/mpb does not serve: its bar of a known total ends only when all work is
-// done, which interrupted work never is, and it draws over log lines that are written
-// between its frames.
-type screen struct {
+// The module vbauerster/mpb does not serve: its bar of a known total ends only when all
+// work is done, which interrupted work never is, and it draws over log lines that are
+// written between its frames.
+type Screen struct {
 	mu    sync.Mutex
 	w     io.Writer
-	width func() int // columns of the terminal; nil: w is none that bars are for
-	line  string     // the bar as it stands there; "": none
+	width func() int // returns the columns of the terminal; nil: no bars on w
+	line  string     // the bar on the terminal; "": none
 }
 
-// NewScreen returns a screen on w. A terminal without carriage returns (TERM=dumb,
-// or unset) counts as none.
-func NewScreen(w io.Writer) *screen {
-	s := &screen{w: w}
+// NewScreen returns a Screen on w. Bars need a terminal; one without carriage returns
+// (TERM=dumb, or unset) gets none.
+func NewScreen(w io.Writer) *Screen {
+	s := &Screen{w: w}
 	if f, ok := w.(*os.File); ok && IsTerminal(f) && !isDumb(os.Getenv("TERM")) {
 		s.width = func() int { return columns(f) }
 	}
@@ -35,11 +35,11 @@ func NewScreen(w io.Writer) *screen {
 }
 
 func isDumb(term string) bool {
-	return term == "dumb" || term == "" && runtime.GOOS != "windows" // which has no such variable
+	return term == "dumb" || term == "" && runtime.GOOS != "windows" // Windows does not set TERM
 }
 
-// Write writes text above the bar, if there is one.
-func (s *screen) Write(text []byte) (int, error) {
+// Write writes text, above the bar if there is one.
+func (s *Screen) Write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.line == "" {
@@ -55,10 +55,10 @@ func (s *screen) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// draw makes line the bar, cut to the width of the terminal. The rest of the row is
-// blanked, since there may be more of the last bar, or what was typed; then the line
-// is written once more, so that the cursor stands behind it.
-func (s *screen) draw(line string) {
+// draw makes line the bar, cut to the width of the terminal. It blanks the rest of the
+// row, where a longer bar or typed characters may stand, and writes the line once more, so
+// that the cursor ends behind it.
+func (s *Screen) draw(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	width := s.width() - 1 // a full row would begin another
@@ -66,19 +66,19 @@ func (s *screen) draw(line string) {
 	io.WriteString(s.w, "\r"+s.line+strings.Repeat(" ", width-utf8.RuneCountInString(s.line))+"\r"+s.line)
 }
 
-// typed is how many columns the terminal itself writes behind the bar: ^C.
+// typed is the number of columns that the terminal itself writes behind the bar for ^C.
 const typed = 2
 
-// leave lets the bar stand where it is, as it is.
-func (s *screen) leave() {
+// leave ends the bar and leaves its last state on the terminal.
+func (s *Screen) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.end()
 }
 
-// Abandon is leave for a process that ends at once: it does not wait for a terminal
-// that takes nothing.
-func (s *screen) Abandon() {
+// Abandon ends the bar for a process that exits at once: it does not wait for a writer
+// that is blocked on the terminal.
+func (s *Screen) Abandon() {
 	if s.mu.TryLock() {
 		defer s.mu.Unlock()
 		s.end()
@@ -86,7 +86,7 @@ func (s *screen) Abandon() {
 }
 
 // end is leave with the lock held.
-func (s *screen) end() {
+func (s *Screen) end() {
 	if s.line != "" {
 		s.line = ""
 		io.WriteString(s.w, "\n")
@@ -101,8 +101,8 @@ func cut(line string, n int) string {
 	return line
 }
 
-// usualWidth is how many columns a terminal has that does not tell: one in a
-// container, or of a program that runs another.
+// usualWidth is the assumed number of columns of a terminal that reports none, as some in
+// containers do.
 const usualWidth = 80
 
 // leastWidth is the narrowest window that a bar is drawn for.

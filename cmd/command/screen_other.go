@@ -4,7 +4,7 @@ package command
 
 import "os"
 
-// IsTerminal tells whether f is a device of characters, as terminals are.
+// IsTerminal reports whether f is a character device, as terminals are.
 func IsTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

@@ -15,7 +15,7 @@ import (
 func TestLogAboveTheBar(t *testing.T) {
 	t.Parallel()
 	var tape bytes.Buffer
-	s := &screen{w: &tape, width: func() int { return 30 }}
+	s := &Screen{w: &tape, width: func() int { return 30 }}
 	fmt.Fprintln(s, "before")
 	s.draw("a bar that is too long for the window")
 	fmt.Fprintln(s, "first, longer than the bar and the window")

@@ -8,14 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsTerminal tells whether f is a terminal, and not another device such as
-// /dev/null.
+// IsTerminal reports whether f is a terminal; other devices such as /dev/null are not.
 func IsTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	return err == nil
 }
 
-// columns returns the width of the terminal f, usualWidth if f does not tell.
+// columns returns the width of the terminal f, or usualWidth if f reports none.
 func columns(f *os.File) int {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil || size.Col == 0 {

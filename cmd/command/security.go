@@ -12,16 +12,17 @@ import (
 	"entropipe/ingest"
 )
 
-// topicScheme is how the address of a topic begins.
+// topicScheme begins the address of a topic.
 const topicScheme = "kafka://"
 
+// IsTopicURL reports whether what begins with kafka://, in any case.
 func IsTopicURL(what string) bool {
 	return len(what) >= len(topicScheme) && strings.EqualFold(what[:len(topicScheme)], topicScheme)
 }
 
-// TopicURL takes kafka://HOST[:PORT][,…]/TOPIC apart. It is no matter of package
-// url, whose errors quote what they refuse. What is wrong is a Usage, which
-// quotes nothing where there may be a password.
+// TopicURL splits kafka://HOST[:PORT][,…]/TOPIC, a text for which IsTopicURL holds. The
+// error is a Usage, and does not quote a text with an @, which may hold a password; the
+// errors of package net/url would.
 func TopicURL(what string) (brokers []string, topic string, err error) {
 	hosts, topic, _ := strings.Cut(what[len(topicScheme):], "/")
 	if strings.Contains(what, "@") {
@@ -33,7 +34,7 @@ func TopicURL(what string) (brokers []string, topic string, err error) {
 	return strings.Split(hosts, ","), topic, nil
 }
 
-// Security say how brokers are spoken to.
+// Security are the flags of secure connections to brokers: TLS and SASL.
 type Security struct {
 	TLS      bool         `name:"tls" content:"no"`
 	CA       string       `name:"tls-ca" placeholder:"FILE" content:"no" more:"yes"`
@@ -47,7 +48,7 @@ type Security struct {
 
 func (f *Security) login() bool { return f.SASL != "" && f.SASL != "none" }
 
-// check returns all mistakes, as usageErrors.
+// Check returns all mistakes of the flags, joined, each a Usage. It opens no file.
 func (f *Security) Check() error {
 	var pair, login error
 	if (f.Cert == "") != (f.Key == "") {
@@ -64,8 +65,8 @@ func (f *Security) Check() error {
 	return errors.Join(pair, login)
 }
 
-// Open checks the flags and reads the files that they name. What is wrong is a
-// Usage.
+// Open checks the flags and reads the files that they name. The error is a Usage. A
+// password that would be sent unencrypted is logged as a warning.
 func (f *Security) Open(log *slog.Logger) (s ingest.Security, err error) {
 	if err := f.Check(); err != nil {
 		return s, err
@@ -84,7 +85,7 @@ func (f *Security) Open(log *slog.Logger) (s ingest.Security, err error) {
 	return s, f.openLogin(&s)
 }
 
-// openLogin makes the mechanism of SASL.
+// openLogin sets the mechanism of SASL in s.
 func (f *Security) openLogin(s *ingest.Security) (err error) {
 	password := func() (string, error) { return string(f.Password), nil }
 	flag := "sasl-password"
@@ -100,7 +101,7 @@ func (f *Security) openLogin(s *ingest.Security) (err error) {
 	return nil
 }
 
-// tlsFiles names the flags whose files err may be about.
+// tlsFiles returns the flags whose files err may be about.
 func (f *Security) tlsFiles(err error) []string {
 	if f.CA != "" && strings.Contains(err.Error(), f.CA) {
 		return []string{"tls-ca"}

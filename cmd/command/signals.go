@@ -10,10 +10,9 @@ import (
 	"entropipe/ingest"
 )
 
-// UntilSignal returns a context that the first SIGTERM or Ctrl-C ends, so that
-// work drains. The second one ends the process at once: everything that is
-// committed stays, everything else will be read again. Before that, aborted is
-// called.
+// UntilSignal returns a context that the first SIGTERM or Ctrl-C ends, so that work
+// drains. The second signal calls aborted and ends the process with status 130: committed
+// records stay, all others will be read again. The CancelFunc stops listening to signals.
 func UntilSignal(parent context.Context, aborted func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
@@ -34,10 +33,10 @@ func UntilSignal(parent context.Context, aborted func()) (context.Context, conte
 	return ctx, func() { signal.Stop(signals); cancel() }
 }
 
-// UntilStopped calls f and returns its error, or, when a signal comes first, that
-// there is none to wait for: f may be in a call that no signal interrupts, as
-// parsing a large file is. f goes on until the process ends, so it must leave
-// nothing half done.
+// UntilStopped calls f and returns its error, or the context's error if a signal comes
+// first. It is for calls that no context interrupts, such as parsing a large file. After a
+// signal f runs on in its goroutine until the process ends, so f must leave nothing half
+// written.
 func UntilStopped(e *Env, f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -49,8 +48,8 @@ func UntilStopped(e *Env, f func() error) error {
 	}
 }
 
-// UnlessStopped drops an error that came of being stopped: what a call says
-// that was waiting for brokers is no news to who has pressed Ctrl-C.
+// UnlessStopped returns err, or nil if a signal has come and err is its consequence: a
+// cancelled context, or brokers that had not answered yet.
 func UnlessStopped(e *Env, err error) error {
 	if err == nil || e.Ctx.Err() == nil || !errors.Is(err, context.Canceled) && !errors.Is(err, ingest.ErrNoBroker) {
 		return err

@@ -12,15 +12,16 @@ import (
 	"entropipe/cmd/mistake"
 )
 
-// Exit statuses. 130, after a second signal, is in signals.go.
+// Exit statuses of the program; 0 is success.
 const (
 	ExitRuntime     = 1
 	ExitUsage       = 2
-	exitInterrupted = 75 // before the end that was to be reached: trying again helps
+	exitInterrupted = 75 // a signal came before --until-end was reached: another run goes on
 	ExitConfig      = 78
 )
 
-// Fail prints err as one line, or one a problem, and returns its exit status.
+// Fail prints err as one line, or one line for each problem of a configuration, without
+// passwords, and returns its exit status.
 func Fail(to io.Writer, err error) int {
 	var text strings.Builder
 	defer func() { io.WriteString(to, value.Discreet(text.String())) }()
@@ -49,11 +50,13 @@ func Fail(to io.Writer, err error) int {
 // exitAborted is the exit status after a second signal.
 const exitAborted = 130
 
-// InterruptedError says that a signal ended what was to go on to an end: another
-// run goes on from there.
-type InterruptedError struct{ Left string }
+// InterruptedError says that a signal ended a run before the end that it was to reach.
+// Another run continues from there.
+type InterruptedError struct {
+	Left string // the partitions that have not reached the end; empty: nothing was read
+}
 
-// Error says what is missing.
+// Error names the partitions that have not reached the end.
 func (e *InterruptedError) Error() string {
 	if e.Left == "" {
 		return "interrupted before it began; run it again"

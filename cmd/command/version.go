@@ -7,10 +7,10 @@ import (
 	"entropipe/ops/metrics"
 )
 
-// VersionString names release, revision and toolchain.
+// VersionString returns release, revision, toolchain and platform.
 func VersionString() string {
 	return fmt.Sprintf("%s (%s, %s %s/%s)", Version, metrics.Revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// Version names the release; the revision comes from the build.
+// Version is the release. The revision comes from the build.
 const Version = "0.1.0"

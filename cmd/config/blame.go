@@ -7,7 +7,7 @@ import (
 	"entropipe/cmd/mistake"
 )
 
-// place is where the value of a flag was set, other than on the command line.
+// place is the position in a file, or the variable, where the value of a flag was set.
 type place struct {
 	file      string
 	line, col int
@@ -27,11 +27,11 @@ func (at place) at(p mistake.Problem) mistake.Problem {
 	return p
 }
 
-// place returns where flag, which may be an element of a list, was set; false if
-// on the command line or nowhere.
+// place returns where flag, which may be an element of a list, was set; false if it was
+// set on the command line or not at all.
 func (s *Settings) place(flag string) (place, bool) {
 	name, _, _ := strings.Cut(flag, "[")
-	if !s.resolved[name] { // the command line has it, and hides what others say
+	if !s.resolved[name] { // the command line sets it and overrides the rest
 		return place{}, false
 	}
 	if p, ok := s.places[flag]; ok {
@@ -41,14 +41,14 @@ func (s *Settings) place(flag string) (place, bool) {
 	return p, ok
 }
 
-// problem returns m as a problem of the configuration, if that is where the first
-// of its flags was set.
+// problem returns m as a problem of the configuration; false if the first of its flags
+// that was set stands on the command line.
 func (s *Settings) problem(m *mistake.Flagged) (mistake.Problem, bool) {
 	for _, flag := range m.Flags {
 		name, _, _ := strings.Cut(flag, "[")
 		at, ok := s.place(flag)
 		if !ok && s.resolved[name] {
-			continue // nowhere
+			continue // it was not set
 		}
 		if !ok {
 			return mistake.Problem{}, false
@@ -62,8 +62,8 @@ func (s *Settings) problem(m *mistake.Flagged) (mistake.Problem, bool) {
 	return mistake.Problem{}, false
 }
 
-// Blame returns err with its mistakes where they were made: a *ConfigError if any
-// of them stands in a file or a variable, else err.
+// Blame adds to the mistakes in err the places where their values were set. It returns a
+// *mistake.Config if at least one value stands in a file or a variable, else err.
 func (s *Settings) Blame(err error) error {
 	if config := (*mistake.Config)(nil); errors.As(err, &config) {
 		s.locate(config)
@@ -89,7 +89,7 @@ func (s *Settings) Blame(err error) error {
 	return &mistake.Config{Problems: mistake.SortedProblems(problems)}
 }
 
-// locate adds where they were set to problems that name a flag only.
+// locate adds places to the problems that name a flag only.
 func (s *Settings) locate(config *mistake.Config) {
 	for i, p := range config.Problems {
 		if at, ok := s.place(p.Path); ok && p.File == "" {
@@ -101,12 +101,13 @@ func (s *Settings) locate(config *mistake.Config) {
 // checker is a command that checks its flags.
 type checker interface{ Check() error }
 
-// More returns the mistakes that stand in file and variables beside values of the
-// wrong type: those of flags that are wrong by themselves, since what depends on
-// others may be wrong only for want of a value that could not be read.
+// More returns the further mistakes of file and variables after some values had the wrong
+// type, so that the user sees all of them in one run. Only flags that are wrong by
+// themselves count: a mistake that involves other flags may be due to a value that could
+// not be read.
 func (s *Settings) More(args []string) (problems []mistake.Problem) {
 	again := &Settings{Lookup: s.Lookup, given: true, values: s.values, places: s.places}
-	parser, err := NewParserOf(s.Grammar(), again)
+	parser, err := NewParser(s.Grammar(), again)
 	if err != nil {
 		return nil
 	}

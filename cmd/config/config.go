@@ -1,3 +1,13 @@
+// Package config reads the configuration of a command from three sources: the command
+// line, variables ENTROPIPE_<FLAG>, and a YAML file. A flag on the command line beats the
+// variable, the variable beats the file, the file beats the default. The grammar (the
+// command's struct) is the only declaration: names, types, allowed values and defaults of
+// keys and variables are those of its flags. The package knows no command.
+//
+// A key is a flag as it stands in a file. A place is the file, line and column, or the
+// variable, where a value was set. Values are checked in every source, also where another
+// source overrides them, and all problems are reported together. file.go reads the file,
+// blame.go adds places to mistakes, print.go writes a configuration.
 package config
 
 import (
@@ -16,29 +26,17 @@ import (
 	"entropipe/cmd/mistake"
 )
 
-// Configuration: one grammar, three sources. Every flag of a command is also
-// a key of its configuration file and a variable ENTROPIPE_<FLAG>; a flag
-// beats the variable, the variable the file, the file the default. The grammar
-// is the command's struct and nothing else: names, types, allowed values and
-// defaults of keys and variables are those of the flags.
-//
-// Values are checked wherever they come from, also where another source
-// overrides them, and every problem is reported at once. config_file.go reads
-// the file.
-
-// notKeys are flags that ask for something instead of setting something.
+// notKeys are the flags that ask for an action and set no value.
 var notKeys = []string{"help", "help-all", "print-config", "connect", "json"}
 
-// NewParser returns the parser of grammar, a pointer to a struct of commands.
-// A positional argument named config is its command's configuration file, or,
-// with the tag keys:"run", a file of the command run. The parser is for one
-// goroutine.
-func NewParser(grammar any, options ...kong.Option) (*kong.Kong, error) {
-	return NewParserOf(grammar, &Settings{Lookup: os.LookupEnv}, options...)
-}
-
-// NewParserOf is NewParser with settings that tell afterwards where values stand.
-func NewParserOf(grammar any, from *Settings, options ...kong.Option) (*kong.Kong, error) {
+// NewParser returns the parser of grammar, a pointer to a struct of commands. Afterwards
+// from knows where values were set; nil takes variables from the environment. A
+// positional argument named config is its command's configuration file, or, with the tag
+// keys:"run", a file of the command run. The parser is not safe for concurrent use.
+func NewParser(grammar any, from *Settings, options ...kong.Option) (*kong.Kong, error) {
+	if from == nil {
+		from = &Settings{Lookup: os.LookupEnv}
+	}
 	k, err := kong.New(grammar, append([]kong.Option{
 		kong.Name("entropipe"),
 		kong.Description("Point clouds and tokens from Kafka to Parquet: exact hulls, maxima and Delaunay " +
@@ -58,37 +56,38 @@ func NewParserOf(grammar any, from *Settings, options ...kong.Option) (*kong.Kon
 	return k, describe(k.Model.Node, reflect.TypeOf(grammar))
 }
 
-// Parse reads the command line and whatever configuration belongs to its
-// command. The error is a *ConfigError when a variable or the file is wrong,
-// and a *kong.ParseError when the command line is.
+// Parse reads the command line, and the variables and the file that belong to its
+// command. The error is a *mistake.Config if a variable or the file is wrong, and a
+// *kong.ParseError if the command line is.
 func Parse(k *kong.Kong, args []string) (*kong.Context, error) {
 	ctx, err := k.Parse(args)
 	var config *mistake.Config
 	if errors.As(err, &config) {
-		return nil, config // without the flag that kong was resolving
+		return nil, config // without kong's prefix, the flag that it was resolving
 	}
 	return ctx, err
 }
 
-// Settings supplies the flags that the command line leaves out.
+// Settings supplies the values of flags that the command line leaves out. It is a
+// kong.Resolver.
 type Settings struct {
-	Lookup  func(string) (string, bool) // environment
-	Grammar func() any                  // an unused grammar, a pointer to a struct of commands, for more
+	Lookup  func(string) (string, bool) // reads a variable of the environment
+	Grammar func() any                  // makes an unused grammar, a pointer to a struct of commands; More needs it
 
-	given bool // values and places are there: nothing is read
+	given bool // values and places are set already: Resolve reads nothing
 
-	ctx      *kong.Context    // the one that the rest belongs to
-	values   map[string]any   // by flag: string or []any of strings; those without a problem
-	places   map[string]place // by flag, and of elements by flag[i]
+	ctx      *kong.Context    // the parse that the fields below belong to
+	values   map[string]any   // valid values by flag: a string, or []any of strings
+	places   map[string]place // where values were set, by flag, and by flag[i] for elements
 	resolved map[string]bool  // flags that were not on the command line
 	err      error
 }
 
-// Validate has nothing left to do: Resolve has checked every value.
+// Validate does nothing: Resolve checks every value.
 func (s *Settings) Validate(*kong.Application) error { return nil }
 
-// Resolve returns the value of flag from variable or file, nil without one.
-// The first call for a command line reads all of them.
+// Resolve returns the value of flag from its variable or the file; nil if neither sets
+// it. The first call for a command line reads variables and file.
 func (s *Settings) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if s.ctx != ctx {
 		s.ctx, s.resolved = ctx, map[string]bool{}
@@ -103,7 +102,7 @@ func (s *Settings) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (an
 	return s.values[flag.Name], nil
 }
 
-// load reads file and variables. The error is a *ConfigError.
+// load reads file and variables. The error is a *mistake.Config.
 func (s *Settings) load(ctx *kong.Context) error {
 	file, command, flags := "", ctx.Selected(), map[string]*kong.Flag{}
 	for _, at := range ctx.Path {
@@ -131,7 +130,7 @@ func (s *Settings) load(ctx *kong.Context) error {
 	return nil
 }
 
-// variables takes what the environment sets. An empty variable is not set.
+// variables adds the values of variables. An empty variable counts as unset.
 func (s *Settings) variables(flags map[string]*kong.Flag) (problems []mistake.Problem) {
 	for _, name := range sortedKeys(flags) {
 		variable := variableName(name)
@@ -146,13 +145,13 @@ func (s *Settings) variables(flags map[string]*kong.Flag) (problems []mistake.Pr
 			delete(s.values, name)
 			continue
 		}
-		maps.DeleteFunc(s.places, func(at string, _ place) bool { return strings.HasPrefix(at, name+"[") }) // the file's
+		maps.DeleteFunc(s.places, func(at string, _ place) bool { return strings.HasPrefix(at, name+"[") }) // places in the file
 		s.values[name], s.places[name] = v, place{variable: variable}
 	}
 	return problems
 }
 
-// variableName returns the variable of a flag: ENTROPIPE_ROLL_AGE of roll-age.
+// variableName returns the variable of a flag: ENTROPIPE_ROLL_AGE for roll-age.
 func variableName(flag string) string {
 	return "ENTROPIPE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -166,8 +165,8 @@ func commandNamed(app *kong.Node, name string) *kong.Node {
 	panic("config: no command is called " + name)
 }
 
-// KeysOf returns the flags of a command, and of those it belongs to, that are
-// keys of its file.
+// KeysOf returns the flags, by name, that are keys of a command's file: its own and those
+// of the commands above it.
 func KeysOf(command *kong.Node) map[string]*kong.Flag {
 	flags := map[string]*kong.Flag{}
 	for n := command; n != nil; n = n.Parent {
@@ -180,7 +179,7 @@ func KeysOf(command *kong.Node) map[string]*kong.Flag {
 	return flags
 }
 
-// ShownPath returns path as a user in the working directory would write it.
+// ShownPath returns path relative to the working directory if it lies in it, else path.
 func ShownPath(path string) string {
 	if wd, err := os.Getwd(); err == nil && filepath.IsAbs(path) {
 		if rel, err := filepath.Rel(wd, path); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {

@@ -53,7 +53,7 @@ func load(t testing.TB, text string, args ...string) (*sampleGrammar, *kong.Kong
 		t.Fatal(err)
 	}
 	g := new(sampleGrammar)
-	k, err := NewParser(g)
+	k, err := NewParser(g, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestFileThatIsNoFileIsOneClearLine(t *testing.T) {
 		large:              "large: is larger than 64KiB; expected a YAML file of flags",
 		"/dev/zero":        "/dev/zero: is a device, not a regular file; expected a YAML file of flags",
 	} {
-		k, err := NewParser(new(sampleGrammar))
+		k, err := NewParser(new(sampleGrammar), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestFileIsShownAsWrittenInTheWorkingDirectory(t *testing.T) {
 	if err := os.WriteFile("c.yaml", []byte("a: b"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	k, err := NewParser(new(sampleGrammar))
+	k, err := NewParser(new(sampleGrammar), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ ENTROPIPE_TABLES[1]: "max" is not allowed; expected one of hulls, maxima, triang
 
 func TestVariablesOfOtherCommandsDoNotMatter(t *testing.T) {
 	t.Setenv("ENTROPIPE_ROLL_AGE", "soon")
-	k, err := NewParser(new(sampleGrammar))
+	k, err := NewParser(new(sampleGrammar), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +331,7 @@ func TestFileOfAnotherCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := new(sampleGrammar)
-		k, err := NewParser(g)
+		k, err := NewParser(g, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -415,7 +415,7 @@ func FuzzConfigFile(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	g := new(sampleGrammar)
-	k, err := NewParser(g)
+	k, err := NewParser(g, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -453,7 +453,7 @@ func (strayHelp) HelpLines() map[string]string {
 }
 
 func TestHelpLineOfNoFlagIsAnError(t *testing.T) {
-	if _, err := NewParser(&strayHelp{}); err == nil || !strings.Contains(err.Error(), "help lines of no flag: topic") {
+	if _, err := NewParser(&strayHelp{}, nil); err == nil || !strings.Contains(err.Error(), "help lines of no flag: topic") {
 		t.Errorf("got %v, want the name of the line", err)
 	}
 }
@@ -475,7 +475,7 @@ func (variableFlags) HelpLines() map[string]string { return map[string]string{"k
 // A flag that --help leaves out has its line, is set by its name and by its variable.
 func TestFlagWithTheTagMoreWorks(t *testing.T) {
 	g := new(variableTags)
-	k, err := NewParser(g)
+	k, err := NewParser(g, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

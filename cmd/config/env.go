@@ -10,9 +10,10 @@ import (
 	"entropipe/cmd/config/value"
 )
 
-// WarnOfSlips logs variables of environ that no flag reads and that are all but
-// one that a flag of the command does. It is no error: others set variables
-// that begin with ENTROPIPE_ too, Kubernetes for a service of that name.
+// WarnOfSlips logs each variable of environ that no flag reads and that differs from the
+// variable of one of the command's flags by its underscores or by one character. It is no
+// error, because other programs set variables that begin with ENTROPIPE_ too: Kubernetes
+// does for a service of that name.
 func WarnOfSlips(log *slog.Logger, ctx *kong.Context, environ []string) {
 	known, own := map[string]bool{}, []string(nil)
 	_ = kong.Visit(ctx.Model, func(n kong.Visitable, next kong.Next) error {
@@ -38,8 +39,8 @@ func WarnOfSlips(log *slog.Logger, ctx *kong.Context, environ []string) {
 	}
 }
 
-// slipOf returns the one of known that name differs from by its underscores or
-// by one character, "" if there is none.
+// slipOf returns the element of known that differs from name by underscores or by one
+// character only; "" if there is none.
 func slipOf(name string, known []string) string {
 	bare := func(s string) string { return strings.ReplaceAll(s, "_", "") }
 	for _, k := range known {

@@ -25,8 +25,8 @@ import (
 
 // The configuration file is one YAML mapping of flag names to scalars or lists
 // of scalars. It is read strictly, from the syntax tree, because only the tree
-// knows where a value stands. Strings may hold ${VARIABLE} or
-// ${VARIABLE:default}, put in after parsing, so that no value of a variable
+// has the position of a value. Strings may hold ${VARIABLE} or
+// ${VARIABLE:default}, replaced after parsing, so that no value of a variable
 // becomes syntax; $${ stands for ${.
 
 // The parser recurses on nested brackets and takes quadratic time on them (16 s
@@ -38,17 +38,17 @@ const (
 
 // fileReader reads one file for one command.
 type fileReader struct {
-	file     string // as shown to the user
+	file     string // path as shown to the user
 	command  string
 	flags    map[string]*kong.Flag
-	lookup   func(string) (string, bool) // environment
-	places   map[string]place            // filled with where values stand
+	lookup   func(string) (string, bool) // reads a variable of the environment
+	places   map[string]place            // receives the place of each value
 	anchors  map[string]ast.Node
 	problems []mistake.Problem
 }
 
-// load returns the values of the file at path, by flag, and all problems. An
-// empty file has no values.
+// load returns the values of the file at path, by flag, and all its problems in the order
+// of their places. An empty file has no values.
 func (r *fileReader) load(path string) (map[string]any, []mistake.Problem) {
 	text, err := readConfig(path)
 	if err != nil {
@@ -103,8 +103,8 @@ func (r *fileReader) parse(text []byte) map[string]any {
 	return r.entries(entries)
 }
 
-// parseYAML keeps a panic of the parser, should one be left, from ending the
-// program without a word.
+// parseYAML turns a panic of the YAML parser into an error, so that a hostile file cannot
+// end the program with a stack trace.
 func parseYAML(text []byte) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -114,7 +114,8 @@ func parseYAML(text []byte) (file *ast.File, err error) {
 	return parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 }
 
-// checkBytes finds what the parser reports badly or not at all.
+// checkBytes finds the faults that the YAML parser reports badly or not at all; false if
+// there are any.
 func (r *fileReader) checkBytes(text []byte) bool {
 	brackets := 0
 	for i, line := range strings.Split(string(text), "\n") {
@@ -149,7 +150,7 @@ func (r *fileReader) syntaxProblem(err error) {
 	r.problem(p)
 }
 
-// body returns the one document of the file, nil when there is none.
+// body returns the only document of the file; nil if the file is empty.
 func (r *fileReader) body(file *ast.File) ast.Node {
 	var bodies []ast.Node
 	for _, doc := range file.Docs {
@@ -184,7 +185,7 @@ func (r *fileReader) collectAnchors(body ast.Node) {
 
 type anchorVisitor map[string]ast.Node
 
-// Visit notes the node of every anchor.
+// Visit records the node of every anchor.
 func (v anchorVisitor) Visit(n ast.Node) ast.Visitor {
 	if a, ok := n.(*ast.AnchorNode); ok && a.Name != nil {
 		v[a.Name.GetToken().Value] = a.Value
@@ -231,7 +232,7 @@ func keyText(key ast.MapKeyNode) string {
 
 func (r *fileReader) unknownKey(at ast.Node, key string) {
 	p := mistake.Problem{What: "unknown key", Expected: "a flag of " + r.command}
-	// run_age, --run-age and RunAge are slips of habit, not of spelling.
+	// The habits of other programs (run_age, --run-age, Run-Age) are tried before spelling.
 	plain := strings.ToLower(strings.ReplaceAll(strings.TrimLeft(key, "-"), "_", "-"))
 	if p.Hint = plain; r.flags[plain] == nil {
 		p.Hint = value.Closest(plain, sortedKeys(r.flags))
@@ -239,7 +240,8 @@ func (r *fileReader) unknownKey(at ast.Node, key string) {
 	r.at(at, value.DiscreetKey(key), p)
 }
 
-// value returns what the parser takes as the value of flag, nil for none.
+// value returns the value of flag in the form that kong takes; nil if there is none or it
+// has a problem.
 func (r *fileReader) value(flag *kong.Flag, n ast.Node) any {
 	n = r.resolve(n)
 	list, isList := n.(*ast.SequenceNode)
@@ -274,12 +276,12 @@ func (r *fileReader) list(flag *kong.Flag, n *ast.SequenceNode) any {
 		r.at(n, flag.Name, mistake.Problem{What: "an empty list", Expected: value.Expected(flag)})
 	}
 	if len(list) == 0 {
-		return nil // what the flag is without a value
+		return nil // the same as an unset flag
 	}
 	return list
 }
 
-// stands notes where a value stands, and the elements of a list.
+// stands records the place of a value, and of each element of a list.
 func (r *fileReader) stands(key string, n ast.Node) {
 	if r.places == nil {
 		r.places = map[string]place{}
@@ -298,9 +300,9 @@ func (r *fileReader) stands(key string, n ast.Node) {
 	}
 }
 
-// resolve follows anchors and aliases. An alias of nothing stays as it is.
+// resolve follows anchors and aliases. An alias of an unknown anchor is returned as it is.
 func (r *fileReader) resolve(n ast.Node) ast.Node {
-	for range 16 { // an anchor may hold an alias, also of itself
+	for range 16 { // an anchor may hold an alias, even of itself
 		switch v := n.(type) {
 		case *ast.AnchorNode:
 			n = v.Value
@@ -317,9 +319,9 @@ func (r *fileReader) resolve(n ast.Node) ast.Node {
 	return n
 }
 
-// scalar returns the text of n, with variables put in. YAML has given n a type
-// already; a text such as 5 for a string has to be quoted, as in every
-// typed reading of YAML, so that 007 or 1e3 keep their characters.
+// scalar returns the text of n with variables replaced; false after a problem. YAML has
+// given n a type: a number for a flag that takes a string has to be quoted, so that 007
+// and 1e3 keep their characters.
 func (r *fileReader) scalar(flag *kong.Flag, n ast.Node, path, want string) (string, bool) {
 	switch v := n.(type) {
 	case *ast.StringNode:
@@ -353,31 +355,31 @@ func (r *fileReader) scalar(flag *kong.Flag, n ast.Node, path, want string) (str
 	return "", false
 }
 
-// text interpolates s. Only a value made of a variable may become a number or
-// a boolean: what is written as a string is one.
+// text replaces the variables in s. A boolean flag takes a string only if a variable made
+// it: what the file writes as a string is no boolean.
 func (r *fileReader) text(flag *kong.Flag, n ast.Node, s, path string) (string, bool) {
 	out, problem := value.Interpolate(s, r.lookup)
 	if problem != nil {
-		if hidden(flag) && !wholeReference.MatchString(s) { // the name of a variable may be a part of the secret
+		if hidden(flag) && !wholeReference.MatchString(s) { // the text between the braces may be a part of the secret
 			problem.What = "a reference to a variable that cannot be followed"
 			problem.Expected = "${VARIABLE} or ${VARIABLE:default}; $${ stands for the characters ${"
 		}
 		r.at(n, path, *problem)
 		return "", false
 	}
-	if out == s && value.ElementType(flag).Kind() == reflect.Bool { // yes is no boolean in YAML 1.2
+	if out == s && value.ElementType(flag).Kind() == reflect.Bool { // in YAML 1.2 yes is a string
 		r.at(n, path, mistake.Problem{What: fmt.Sprintf("the string %q", s), Expected: "true or false"})
 		return "", false
 	}
 	return out, true
 }
 
-// hidden tells whether the value of a flag may be, or hold, a password.
+// hidden reports whether the value of a flag may be or contain a password.
 func hidden(flag *kong.Flag) bool {
 	return value.ElementType(flag) == reflect.TypeFor[value.Secret]() || flag.Name == "brokers"
 }
 
-// wholeReference is a value that is nothing but a variable's.
+// wholeReference matches a value that is one reference to a variable and nothing else.
 var wholeReference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
 
 func takesNumbers(flag *kong.Flag) bool {
@@ -385,7 +387,7 @@ func takesNumbers(flag *kong.Flag) bool {
 	return flag.Enum == "" && t != "a string" && t != "true or false"
 }
 
-// kindOf names what stands in the file, as the subject of a problem.
+// kindOf names the kind of a node, as the subject of a problem.
 func kindOf(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.NullNode:
@@ -410,8 +412,7 @@ func kindOf(n ast.Node) string {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_.<-]{1,64}$`)
 
-// at adds p at the place of n under a key, which is quoted when it could be
-// mistaken for something else.
+// at adds p with the place of n and the key path. A key with unusual characters is quoted.
 func (r *fileReader) at(n ast.Node, path string, p mistake.Problem) {
 	if key, _, _ := strings.Cut(path, "["); path != "" && !plainKey.MatchString(key) {
 		path = fmt.Sprintf("%.66q", path)
@@ -423,8 +424,8 @@ func (r *fileReader) at(n ast.Node, path string, p mistake.Problem) {
 	r.problem(p)
 }
 
-// firstToken returns the token a reader sees first; that of a mapping is its
-// colon and that of a block text its bar.
+// firstToken returns the first token of n in the file. GetToken would return the colon of
+// a mapping.
 func firstToken(n ast.Node) *token.Token {
 	if entries, ok := mapping(n); ok && len(entries) > 0 {
 		if m, isMap := n.(*ast.MappingNode); !isMap || !m.IsFlowStyle {

@@ -16,10 +16,11 @@ import (
 	"entropipe/cmd/config/value"
 )
 
-// Effective returns the configuration that command, a pointer to a
-// command's struct within the grammar of k, has after parsing: a file that
-// sets every flag of it, keys in order. Read again, it gives the same values.
-// The text depends on the values only, so it can be hashed.
+// Effective returns the configuration of command after parsing, as the text of a file
+// that sets every flag, keys sorted. command is a pointer to a command's struct within
+// the grammar of k; another pointer panics. Read again, the text gives the same values. It
+// depends on the values only, so it can be hashed. A secret is a reference to its
+// variable.
 func Effective(k *kong.Kong, command any) string {
 	node := NodeOf(k.Model.Node, command)
 	if node == nil {
@@ -37,8 +38,8 @@ func Effective(k *kong.Kong, command any) string {
 	return b.String()
 }
 
-// Differs returns whether a flag of command has another value than its default.
-// The flag's type is one whose text is its value: a number, a string or a bool.
+// Differs returns a function that reports whether a flag of command has another value
+// than its default. The flag's type must be a number, a string or a bool.
 func Differs(k *kong.Kong, command any) func(flag string) bool {
 	flags := KeysOf(NodeOf(k.Model.Node, command))
 	return func(flag string) bool {
@@ -47,6 +48,8 @@ func Differs(k *kong.Kong, command any) func(flag string) bool {
 	}
 }
 
+// NodeOf returns the node at or below n whose struct command points to; nil if there is
+// none.
 func NodeOf(n *kong.Node, command any) *kong.Node {
 	if n.Target.CanAddr() && n.Target.Addr().Interface() == command {
 		return n
@@ -80,19 +83,20 @@ func yamlValue(v reflect.Value) string {
 	}
 	text := fmt.Sprint(v.Interface())
 	if v.CanInt() && value.Digits(text) {
-		return text // a size without a unit
+		return text // a Size without a unit
 	}
 	return yamlString(text)
 }
 
-// plainString matches what every YAML reader takes as a string without quotes.
+// plainString matches text that every YAML reader takes as a string without quotes,
+// notPlain aside.
 var plainString = regexp.MustCompile(`^[A-Za-z./][A-Za-z0-9_./-]*$|^[0-9]+[A-Za-z][A-Za-z0-9.]*$`)
 
-// notPlain would be something else without quotes, some in YAML 1.1 only:
-// constants, and numbers in exponents and other bases.
+// notPlain matches text that is no string without quotes, in YAML 1.1 or 1.2: constants,
+// and numbers with exponents or in other bases.
 var notPlain = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|y|n|null|[.]+[0-9einfa+-]*|[0-9]+e[0-9.]+|0[xob].*)$`)
 
-// yamlString quotes s as JSON does, which is YAML too, where it has to be.
+// yamlString returns s, in quotes where YAML needs them. JSON's quotes are YAML too.
 func yamlString(s string) string {
 	s = strings.ReplaceAll(s, "${", "$${")
 	if plainString.MatchString(s) && !notPlain.MatchString(s) {

@@ -1,3 +1,9 @@
+// Package demo is the command demo: a broker, producers of synthetic sweeps, sketches and
+// notes, and the service of the command run, in one process. It needs nothing else and
+// has no flags of its own for what run decides.
+//
+// A note is a made-up sentence for the language model. The backlog of a topic is the
+// messages that earlier demos in the folder sent and none committed.
 package demo
 
 import (
@@ -79,7 +85,7 @@ func (c *Command) Run(e *command.Env) error {
 		}
 	}
 	flags := d.flags()
-	s, err := run.Start(e.Ctx, flags, config.Effective(e.Model, c), d.log)
+	s, err := run.Start(e.Ctx, flags, config.Effective(e.Parser, c), d.log)
 	if err != nil {
 		return err
 	}

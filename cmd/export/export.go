@@ -1,3 +1,8 @@
+// Package export is the command export: it writes one frame of an output as svg, png,
+// geojson or ply, a model of the stage as onnx, or a mask in the form of another program.
+// Package sinks/picture draws; support and models write the other two.
+//
+// A layer is one kind of thing in a picture: points, hull, maxima, triangles, hull3d.
 package export
 
 import (

@@ -1,3 +1,9 @@
+// Package info is the command info: it says what is in a file, a folder, a topic or a
+// shipped model, and prints SQL that opens an output's tables. It changes nothing; the
+// command verify finds faults, which info does not look for.
+//
+// A source is a data set that the command produce can send. A checkpoint is the folder of
+// a transformer.
 package info
 
 import (

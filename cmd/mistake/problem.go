@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with the configuration.
+// Problem is one fault of the configuration.
 type Problem struct {
-	File      string // as shown to the user; empty for a variable
+	File      string // path as shown to the user; empty for a variable
 	Line, Col int    // from 1; 0: the whole file
 	Path      string // key, with [i] for an element of a list, or name of the variable
-	What      string
-	Expected  string
-	Hint      string // what was probably meant
+	What      string // the fault
+	Expected  string // the object of "expected"; may be empty
+	Hint      string // the probable intention; may be empty
 }
 
 // String writes p as file:line:col: path: what; expected …; did you mean "…"?
@@ -38,12 +38,18 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Config is a configuration that cannot be used: exit status 78.
+// Config is a configuration that cannot be used. It ends the program with status 78.
 type Config struct {
-	Problems []Problem // at least one; the file's in the order of their positions
+	Problems []Problem // at least one; problems of a file in the order of their places
 }
 
-// Error returns one line a problem.
+// NewConfig returns a Config with one problem about the value of a key. Where the value
+// was set is added later, if it is known.
+func NewConfig(key, format string, args ...any) *Config {
+	return &Config{Problems: []Problem{{Path: key, What: fmt.Sprintf(format, args...)}}}
+}
+
+// Error returns one line for each problem.
 func (e *Config) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {

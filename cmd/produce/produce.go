@@ -1,3 +1,8 @@
+// Package produce is the command produce: it sends a data set, or a synthetic scene, to a
+// topic at a rate. Package ingest/replay reads the data and paces the messages.
+//
+// A source is what is sent: KITTI scans, QuickDraw drawings, texts or ids, synthetic
+// frames. A pass is one way through it; --loop makes several.
 package produce
 
 import (

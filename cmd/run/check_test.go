@@ -32,7 +32,7 @@ func TestFlagsThatDoNothingAreNamed(t *testing.T) {
 		var grammar struct {
 			Run Command `cmd:""`
 		}
-		parser, err := config.NewParser(&grammar)
+		parser, err := config.NewParser(&grammar, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

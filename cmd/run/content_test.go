@@ -19,7 +19,7 @@ func TestEveryFlagOfRunSaysWhetherItDecidesRows(t *testing.T) {
 	var grammar struct {
 		Run Command `cmd:""`
 	}
-	k, err := config.NewParser(&grammar)
+	k, err := config.NewParser(&grammar, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func contentOf(t *testing.T, args ...string) sinks.Content {
 	var grammar struct {
 		Run Command `cmd:""`
 	}
-	k, err := config.NewParser(&grammar)
+	k, err := config.NewParser(&grammar, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

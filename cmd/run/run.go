@@ -1,3 +1,12 @@
+// Package run is the command run: it reads topics and writes tables, until a signal or
+// the end. The Service wires consumer, stage, operators, language model, output and HTTP
+// server; the work itself is in the packages ingest, ops/pipeline and sinks. The commands
+// demo and validate use its Flags and, demo, its Service.
+//
+// Content is what decides rows: the schema, operators, tables, and hashes of models. Two
+// configurations with equal content write equal rows. A foreign process writes to the
+// same output with other content. The base of a topic is the offset of each partition
+// where an output begins. The verdict says whether a run without an error succeeded.
 package run
 
 import (
@@ -94,14 +103,14 @@ func (c *Command) Run(e *command.Env) error {
 		return err
 	}
 	if c.PrintConfig {
-		_, err := fmt.Fprint(e.Stdout, config.Effective(e.Model, c))
+		_, err := fmt.Fprint(e.Stdout, config.Effective(e.Parser, c))
 		return err
 	}
-	flags, want := c.idle(config.Differs(e.Model, c))
+	flags, want := c.idle(config.Differs(e.Parser, c))
 	for i, flag := range flags {
 		e.Log.Warn("this flag does nothing without another", "flag", "--"+flag, "want", want[i])
 	}
-	s, err := Start(e.Ctx, &c.Flags, config.Effective(e.Model, c), e.Log)
+	s, err := Start(e.Ctx, &c.Flags, config.Effective(e.Parser, c), e.Log)
 	if err != nil {
 		if err = command.UnlessStopped(e, err); err == nil && c.Source.UntilEnd {
 			err = &command.InterruptedError{}

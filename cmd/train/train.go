@@ -1,3 +1,9 @@
+// Package train is the command train: it trains a model of the stage before the operators
+// on frames of a data set, a topic or a synthetic scene. Package preprocess/train has the
+// optimiser; package transformer trains language and image models.
+//
+// A checkpoint is the state from which --resume goes on. A stream is the pair of data set
+// and sensor that a model is for.
 package train
 
 import (

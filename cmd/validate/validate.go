@@ -1,3 +1,7 @@
+// Package validate is the command validate: it checks a configuration file of the command
+// run, and with --connect also topics and the output folder. It processes no message.
+//
+// A check is one thing that was looked at, with a verdict and a detail.
 package validate
 
 import (

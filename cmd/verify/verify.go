@@ -1,3 +1,9 @@
+// Package verify is the command verify: it checks an output, and with --repair moves
+// files aside so that the command run writes their records again. Package sinks/read has
+// the checks and the plan of a repair; the questions to the brokers are here.
+//
+// A fault is anything in an output that breaks the commit protocol. A plan lists the
+// files that a repair moves, in steps, one for each manifest or group of files.
 package verify
 
 import (

@@ -1,3 +1,10 @@
+// Package picture draws one frame of an output: as svg or png from above, as geojson in
+// the plane, as ply in space. It reads no tables: package sinks/read does, and hands over
+// the rows of the frame.
+//
+// A Frame is what is asked for of those rows, in the frame's own coordinates. A Picture is
+// a list of paths and marks on a canvas, in pixels, y downward; both svg and png write it.
+// A layer is one kind of thing that is drawn: points, hull, maxima, triangles, hull3d.
 package picture
 
 import (

@@ -14,11 +14,11 @@ import (
 	"entropipe/ingest"
 )
 
-// CheckText checks the text of a variable, or of a value of the file, against
-// flag. It returns what the parser takes: the text, or a list. The Path of the
-// problem is empty or the [i] of an element.
+// CheckText checks text, from a variable or the file, against the type of flag. It
+// returns the value in the form that kong takes: the text, or []any of texts. The Path of
+// the problem is empty, or [i] for an element.
 func CheckText(flag *kong.Flag, text string) (any, *mistake.Problem) {
-	if ElementType(flag) == reflect.TypeFor[Secret]() { // an editor, or who mounts a secret, leaves a line end
+	if ElementType(flag) == reflect.TypeFor[Secret]() { // editors and mounted secrets end in a line end
 		text = ingest.TrimLineEnd(text)
 	}
 	if !flag.IsSlice() {
@@ -42,6 +42,8 @@ func CheckText(flag *kong.Flag, text string) (any, *mistake.Problem) {
 	return list, nil
 }
 
+// CheckElement checks list[i], a string, against the type of flag's elements. It returns
+// nil if the element fits.
 func CheckElement(flag *kong.Flag, list []any, i int) *mistake.Problem {
 	text := list[i].(string)
 	p := checkScalar(flag, text)
@@ -54,8 +56,8 @@ func CheckElement(flag *kong.Flag, list []any, i int) *mistake.Problem {
 	return p
 }
 
-// checkScalar says what is wrong with text as the value, or as an element, of
-// flag; nil if nothing is.
+// checkScalar checks text as the value of flag, or as an element of its list. It returns
+// nil if the text fits.
 func checkScalar(flag *kong.Flag, text string) *mistake.Problem {
 	if flag.Enum != "" {
 		if allowed := flag.EnumSlice(); !slices.Contains(allowed, text) {
@@ -73,7 +75,7 @@ func checkScalar(flag *kong.Flag, text string) *mistake.Problem {
 	}
 	p := &mistake.Problem{What: fmt.Sprintf("%q does not fit", text), Expected: ExpectedElement(flag)}
 	if p.Expected == "" {
-		p.What = err.Error() // a type that knows its own grammar
+		p.What = err.Error() // the type describes its own grammar
 	}
 	var own *Error
 	if errors.As(err, &own) {
@@ -82,7 +84,7 @@ func checkScalar(flag *kong.Flag, text string) *mistake.Problem {
 	return p
 }
 
-// Expected says what a flag takes, as the object of "expected".
+// Expected describes the values of a flag, as the object of "expected".
 func Expected(flag *kong.Flag) string {
 	if flag.IsSlice() {
 		return "a list, or a comma-separated string, of " + plural(flag)
@@ -90,6 +92,8 @@ func Expected(flag *kong.Flag) string {
 	return ExpectedElement(flag)
 }
 
+// ExpectedElement describes an element of flag's list, or the value of a flag that is no
+// list; "" for a type that describes itself in its errors.
 func ExpectedElement(flag *kong.Flag) string {
 	if flag.Enum != "" {
 		return "one of " + strings.Join(flag.EnumSlice(), ", ")
@@ -120,6 +124,8 @@ func plural(flag *kong.Flag) string {
 	return strings.TrimPrefix(ExpectedElement(flag), "a ") + "s"
 }
 
+// ElementType returns the type of the elements of flag's list, or of its value if it is
+// no list.
 func ElementType(flag *kong.Flag) reflect.Type {
 	if t := flag.Target.Type(); flag.IsSlice() {
 		return t.Elem()
@@ -127,9 +133,10 @@ func ElementType(flag *kong.Flag) reflect.Type {
 	return flag.Target.Type()
 }
 
-// Closest returns the candidate that text is probably a slip or the beginning
-// of, "" if none is near: one mistake is allowed, and one more every four
-// characters. Of several as near, the one that begins most like it.
+// Closest returns the candidate that text probably stands for; "" if none is near. A
+// candidate is near if its EditDistance is at most 1 plus one for every four characters of
+// text, or if text is its beginning and has three characters or more. Among candidates of
+// equal distance the one with the longest common beginning wins.
 func Closest(text string, candidates []string) string {
 	best, limit := "", len(text)/4+2
 	if len(text) > 64 {
@@ -149,7 +156,7 @@ func Closest(text string, candidates []string) string {
 	return best
 }
 
-// begins returns how many bytes a and b have in common at their beginnings.
+// begins returns the length in bytes of the common prefix of a and b.
 func begins(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -158,8 +165,9 @@ func begins(a, b string) int {
 	return n
 }
 
-// EditDistance counts insertions, deletions, substitutions and exchanges of
-// neighbours (optimal string alignment), in O(len(a) len(b)).
+// EditDistance returns the least number of insertions, deletions, substitutions and
+// exchanges of neighbouring bytes that turn a into b (optimal string alignment), in
+// O(len(a)·len(b)) time.
 func EditDistance(a, b string) int {
 	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range above {

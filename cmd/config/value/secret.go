@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Secret is a text that is not shown.
+// Secret is a text that no output shows.
 type Secret string
 
 // String hides s.
@@ -24,19 +24,19 @@ func (s Secret) GoString() string { return strconv.Quote(s.String()) }
 // MarshalText hides s from encoders, among them slog's.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// userinfo is what stands between :// and the last @ of a word. Where the URL was
-// taken for a path, one slash is left.
+// userinfo matches the part of a word between :// and the last @. A URL that was cleaned
+// as a path has one slash only.
 var userinfo = regexp.MustCompile(`:/{1,2}\S*@`)
 
-// Discreet returns text with the user's name and password of every URL replaced.
-// No value of such a form is ever taken; what refuses one may quote it.
+// Discreet returns text with the user and password of every URL replaced. No flag takes a
+// URL with a password, but an error that refuses one may quote it.
 func Discreet(text string) string { return userinfo.ReplaceAllString(text, "://(hidden)@") }
 
-// secretWord ends the part of a key that may be shown: what follows may be the
-// password, behind a slip such as = for a colon.
+// secretWord ends the part of a key that may be shown: after a slip such as = for a colon
+// the password follows it.
 var secretWord = regexp.MustCompile(`(?i)passw(or)?d|secret`)
 
-// DiscreetKey returns a key of a file that no flag has, as it may be shown.
+// DiscreetKey returns an unknown key of a file without the parts that may be a password.
 func DiscreetKey(key string) string {
 	if at := secretWord.FindStringIndex(key); at != nil && at[1] < len(key) {
 		return key[:at[1]] + "…"
@@ -47,7 +47,8 @@ func DiscreetKey(key string) string {
 	return key
 }
 
-// DiscreetAttr is discreet for what a log is told.
+// DiscreetAttr applies Discreet to strings and errors of a log. It is a
+// slog.HandlerOptions.ReplaceAttr.
 func DiscreetAttr(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case string:

@@ -1,3 +1,9 @@
+// Package value reads and checks the text of a single flag, variable or key: sizes,
+// durations, secrets, enumerations, lists, and references to variables in it. Where a
+// text comes from, and which flags there are, is not its matter: that is package config.
+//
+// A secret is a text that no output shows. A problem is a text that its flag does not
+// take, with what is expected and, where a candidate is near, what was probably meant.
 package value
 
 import (
@@ -15,20 +21,20 @@ import (
 	"entropipe/cmd/mistake"
 )
 
-// Size is a number of bytes, never negative. Its text is a plain number or one
-// with a unit: KiB, MiB, GiB, TiB (powers of 1024), KB, MB, GB, TB (of 1000),
-// B; 1.5GiB too, where it is a whole number of bytes.
+// Size is a number of bytes, never negative. Its text is a plain number or a number with
+// a unit: KiB, MiB, GiB, TiB (powers of 1024), KB, MB, GB, TB (powers of 1000), B. A
+// fraction such as 1.5GiB is allowed if the result is a whole number of bytes.
 type Size int64
 
 const expectedSize = `a size such as 256MiB, 900KB or 1048576`
 
-// Error is a text that its type does not take.
+// Error says that a type does not take a text.
 type Error struct{ what, expected string }
 
-// NewError returns an error about a text: what is wrong with it, and what is expected
-// instead.
+// NewError returns an Error: what is wrong with the text, and what is expected instead.
 func NewError(what, expected string) *Error { return &Error{what: what, expected: expected} }
 
+// Error returns both parts: WHAT; expected EXPECTED.
 func (e *Error) Error() string { return e.what + "; expected " + e.expected }
 
 var sizeUnits = []struct {
@@ -39,8 +45,8 @@ var sizeUnits = []struct {
 	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"B", 1},
 }
 
-// UnmarshalText reads a size. Units are accepted in any case, and blanks
-// before them.
+// UnmarshalText reads a size. Units may be in any case, with blanks before them. The error
+// is an *Error.
 func (s *Size) UnmarshalText(text []byte) error {
 	number, unit := string(text), int64(1)
 	for _, u := range sizeUnits {
@@ -69,7 +75,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns s in the largest binary unit that holds it exactly.
+// String returns s in the largest binary unit of which s is a multiple.
 func (s Size) String() string {
 	for _, u := range sizeUnits[:4] {
 		if s != 0 && int64(s)%u.bytes == 0 {
@@ -79,10 +85,12 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
+// Digits reports whether s is one or more decimal digits.
 func Digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
+// DecodeSize reads a flag's Size. It is a kong.MapperFunc.
 func DecodeSize(ctx *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("size", &text); err != nil {
@@ -93,9 +101,8 @@ func DecodeSize(ctx *kong.DecodeContext, target reflect.Value) error {
 
 const expectedDuration = `a duration such as 90s, 1m30s or 0`
 
-// parseDuration reads Go's form, or a plain number of seconds: what a config
-// file's number means. Negative durations are refused: none of ours has a use
-// for them.
+// parseDuration reads a duration in Go's form, or a plain number of seconds, which is how
+// a file writes one. Negative durations are refused: no flag has a use for them.
 func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -114,6 +121,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// DecodeDuration reads a flag's duration, as parseDuration does. It is a kong.MapperFunc.
 func DecodeDuration(ctx *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
@@ -126,7 +134,8 @@ func DecodeDuration(ctx *kong.DecodeContext, target reflect.Value) error {
 
 var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Interpolate replaces ${NAME} and ${NAME:default} in s; $${ stands for ${.
+// Interpolate replaces ${NAME} and ${NAME:default} in s by variables from lookup; $${
+// stands for ${. A reference that cannot be followed is a Problem.
 func Interpolate(s string, lookup func(string) (string, bool)) (string, *mistake.Problem) {
 	var out strings.Builder
 	for {

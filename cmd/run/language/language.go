@@ -1,3 +1,11 @@
+// Package language opens the language model of the command run, with its tokenizer,
+// masks and device, as --lm and its sister flags name them, and checks that they fit
+// each other and the task. It reads no messages: package pipeline does that, with the
+// configuration that Open returns.
+//
+// A mask names the blocks of keys that attention reads. A ladder is the bound on what a
+// row of attention may miss before it reads more. The served lengths are the numbers of
+// tokens for which attention is sparse.
 package language
 
 import (

@@ -1,3 +1,9 @@
+// Package stage opens the stage before the operators and its model, as --stage, --model
+// and --publish name them. The commands run, produce and validate use it. The stage
+// itself is in packages preprocess and ops/pipeline.
+//
+// Survivors are the points of a frame that remain after pruning. A model is idle if
+// nothing that the command runs uses it.
 package stage
 
 import (
