@@ -63,9 +63,9 @@ var outcomes = rig.Table[outcome]{
 	{Head: "broker", Text: func(o outcome) string { return o.broker }},
 	{Head: "result", Text: func(o outcome) string { return o.result }},
 	{Head: "rounds", Align: rig.Right, Text: func(o outcome) string { return fmt.Sprint(len(o.run)) }},
-	{Head: "commit", Text: func(o outcome) string { return rig.Each(o.run, func(m measurement) string { return m.Revision() }) }},
-	{Head: "date", Text: func(o outcome) string { return rig.Each(o.run, func(m measurement) string { return m.Date() }) }},
-	{Head: "CPU", Text: func(o outcome) string { return rig.Each(o.run, func(m measurement) string { return m.Machine() }) }},
+	{Head: "commit", Text: func(o outcome) string { return rig.Each(rig.StampsOf(o.run), rig.Stamp.Revision) }},
+	{Head: "date", Text: func(o outcome) string { return rig.Each(rig.StampsOf(o.run), rig.Stamp.Date) }},
+	{Head: "CPU", Text: func(o outcome) string { return rig.Each(rig.StampsOf(o.run), rig.Stamp.Machine) }},
 }
 
 // report returns the page.
@@ -75,7 +75,8 @@ func report(folder string) (string, error) {
 		name  string
 		lines func([]measurement) []outcome
 	}{
-		{"throughput", throughputLines}, {"drawings", drawingLines}, {"tokens", tokenLines}, {"memory", memoryLines}, {"correctness", correctnessLines},
+		{"throughput", throughputLines}, {"drawings", drawingLines}, {"tokens", tokenLines},
+		{"memory", memoryLines}, {"correctness", correctnessLines},
 	} {
 		j, err := rig.ReadJournal[figures]("e2e "+part.name, filepath.Join(folder, part.name+".jsonl"))
 		if err != nil {
@@ -85,11 +86,14 @@ func report(folder string) (string, error) {
 	}
 	return `# Kafka to committed Parquet
 
-` + "`go run ./benchmarks/e2e report`" + ` writes this page from the newest run of each command (` + "`throughput`, `drawings`, `tokens`, `memory`, `correctness`" + `)
-and broker. Figures are medians of rounds. A share is our rate over that of the raw fetch loop, or of the model alone, which takes turns with ours in
-the same run; net leaves out what starting and ending takes. The Python pipeline is confluent-kafka, pyarrow, SciPy and moocore on the same topic; its
-rate counts from its first message on, or, in records without that rate, from its start. The embedded broker shares the cores and reads its log more
-slowly than the pipeline computes, so its raw loop waits for the broker: a real Kafka is the harder measure.
+` + "`go run ./benchmarks/e2e report`" + ` writes this page from the newest run of each command
+(` + "`throughput`, `drawings`, `tokens`, `memory`, `correctness`" + `) and broker. Figures are medians of rounds.
+
+A share is our rate over that of the raw fetch loop, or of the model alone, which takes turns with ours in the same run;
+a net share leaves out the time of starting and ending. The Python pipeline is confluent-kafka, pyarrow, SciPy and
+moocore on the same topic; its rate counts from its first message, or, in records without that rate, from its start. The
+embedded broker shares the cores and reads its log more slowly than the pipeline computes, so its raw loop waits for the
+broker: a real Kafka is the harder measure.
 
 ` + outcomes.Markdown(all), nil
 }
@@ -121,14 +125,16 @@ func throughputLines(records []measurement) (all []outcome) {
 			ours := medianOf(run, func(f figures) float64 { return f.ValueBytes / f.Seconds })
 			net := medianOf(run, func(f figures) float64 { return f.ValueBytes / max(f.Seconds-f.StartUp, 1e-3) })
 			raw := medianOf(run, func(f figures) float64 { return f.ValueBytes / f.FetchSeconds })
-			all = append(all, outcome{"KITTI frames, " + run[0].Figures.Ops, broker, fmt.Sprintf("%.0f frames/s, %.0f MB/s; raw fetch %.0f MB/s; share %.2f (net %.2f)",
-				medianOf(run, framesPerSecond), ours/1e6, raw/1e6, ours/raw, net/raw), run})
+			result := fmt.Sprintf("%.0f frames/s, %.0f MB/s; raw fetch %.0f MB/s; share %.2f (net %.2f)",
+				medianOf(run, framesPerSecond), ours/1e6, raw/1e6, ours/raw, net/raw)
+			all = append(all, outcome{"KITTI frames, " + run[0].Figures.Ops, broker, result, run})
 		}
 	}
 	for _, broker := range brokers {
 		if run := of(broker, "delaunay"); len(run) > 0 {
-			all = append(all, outcome{"KITTI frames, " + run[0].Figures.Ops, broker, fmt.Sprintf("%.1f frames/s, %.3f core-seconds a frame",
-				medianOf(run, framesPerSecond), medianOf(run, func(f figures) float64 { return f.CPUSeconds / f.Frames })), run})
+			cores := medianOf(run, func(f figures) float64 { return f.CPUSeconds / f.Frames })
+			result := fmt.Sprintf("%.1f frames/s, %.3f core-seconds a frame", medianOf(run, framesPerSecond), cores)
+			all = append(all, outcome{"KITTI frames, " + run[0].Figures.Ops, broker, result, run})
 		}
 	}
 	for _, broker := range brokers {
@@ -163,7 +169,8 @@ func pythonLines(records []measurement, broker string) (all []outcome) {
 func drawingLines(records []measurement) (all []outcome) {
 	for _, broker := range brokers {
 		if run := newest(records, func(f figures) bool { return f.Broker == broker }); len(run) > 0 {
-			all = append(all, outcome{"QuickDraw drawings, " + run[0].Figures.Ops, broker, fmt.Sprintf("%.0f drawings/s", medianOf(run, framesPerSecond)), run})
+			result := fmt.Sprintf("%.0f drawings/s", medianOf(run, framesPerSecond))
+			all = append(all, outcome{"QuickDraw drawings, " + run[0].Figures.Ops, broker, result, run})
 		}
 	}
 	return all
@@ -172,7 +179,8 @@ func drawingLines(records []measurement) (all []outcome) {
 // tokenLines has a line for every model, task, broker and size of messages.
 func tokenLines(records []measurement) (all []outcome) {
 	name := func(f figures) string {
-		return fmt.Sprintf("%s %s, %.0f sequences of %.0f tokens, %d a message", f.LM, f.Task, f.Sequences, f.Tokens/f.Sequences, f.Pack)
+		return fmt.Sprintf("%s %s, %.0f sequences of %.0f tokens, %d a message",
+			f.LM, f.Task, f.Sequences, f.Tokens/f.Sequences, f.Pack)
 	}
 	seen := map[string]bool{}
 	for _, r := range records {
@@ -185,21 +193,26 @@ func tokenLines(records []measurement) (all []outcome) {
 		rate := func(seconds func(figures) float64) float64 {
 			return medianOf(run, func(f figures) float64 { return f.Tokens / seconds(f) })
 		}
-		ours, alone := rate(func(f figures) float64 { return f.Seconds }), rate(func(f figures) float64 { return f.AloneSeconds })
+		ours := rate(func(f figures) float64 { return f.Seconds })
+		alone := rate(func(f figures) float64 { return f.AloneSeconds })
 		net := rate(func(f figures) float64 { return f.Seconds - f.StartUp })
 		padding, rss := 0.0, 0.0
 		for _, m := range run {
 			padding, rss = max(padding, m.Figures.Padding), max(rss, m.Figures.MaxRSS)
 		}
-		all = append(all, outcome{measured, broker, fmt.Sprintf("%.0f sequences/s, %.0f tokens/s; the model alone %.0f tokens/s; share %.2f (net %.2f); padding %.1f %%; peak %.0f MB resident",
-			medianOf(run, func(f figures) float64 { return f.Sequences / f.Seconds }), ours, alone, ours/alone, net/alone, 100*padding, rss/1e6), run})
+		sequences := medianOf(run, func(f figures) float64 { return f.Sequences / f.Seconds })
+		result := fmt.Sprintf("%.0f sequences/s, %.0f tokens/s; the model alone %.0f tokens/s; share %.2f (net %.2f); ",
+			sequences, ours, alone, ours/alone, net/alone)
+		result += fmt.Sprintf("padding %.1f %%; peak %.0f MB resident", 100*padding, rss/1e6)
+		all = append(all, outcome{measured, broker, result, run})
 	}
 	return all
 }
 
 func memoryLines(records []measurement) (all []outcome) {
 	for _, broker := range brokers {
-		if run := newest(records, func(f figures) bool { return f.Broker == broker && f.What == "peak" }); len(run) > 0 {
+		peak := func(f figures) bool { return f.Broker == broker && f.What == "peak" }
+		if run := newest(records, peak); len(run) > 0 {
 			f := run[len(run)-1].Figures
 			all = append(all, outcome{fmt.Sprintf("memory over %.0f KITTI frames, %s", f.Frames, f.Ops), broker,
 				fmt.Sprintf("peak %.0f MB resident, %+.1f MB from frame 1,000 on", f.MaxRSS/1e6, f.Growth/1e6), run[len(run)-1:]})

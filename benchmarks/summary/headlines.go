@@ -138,7 +138,9 @@ func endToEnd(results string) ([]headline, error) {
 		return nil, err
 	}
 	h := headline{command: "e2e throughput --broker kafka", against: "fetching alone"}
-	run := rig.LastRun(file.Records, func(r round) (int, bool) { return r.Round, r.What == "share" && r.Broker == "kafka" })
+	run := rig.LastRun(file.Records, func(r round) (int, bool) {
+		return r.Round, r.What == "share" && r.Broker == "kafka"
+	})
 	var rates, fetches, shares []float64
 	for _, r := range run {
 		f := r.Figures
@@ -149,7 +151,8 @@ func endToEnd(results string) ([]headline, error) {
 		return nil, fmt.Errorf("%s has no round of Kafka", file.Path)
 	}
 	h.what = fmt.Sprintf("KITTI scans, Kafka to Parquet, %.0f frames/s", rig.Median(rates))
-	h.ratio = rig.Interval{Mid: rig.Median(rates) / rig.Median(fetches), Low: slices.Min(shares), High: slices.Max(shares)}
+	share := rig.Median(rates) / rig.Median(fetches)
+	h.ratio = rig.Interval{Mid: share, Low: slices.Min(shares), High: slices.Max(shares)}
 	h.word = fmt.Sprintf("share of the raw fetch, %d rounds", len(run))
 	h.stamps = rig.StampsOf(run)
 	return []headline{h}, nil
@@ -179,15 +182,23 @@ func overAll(h headline, path, above, below string, keep func(timed) bool) ([]he
 
 // encoders compares whole dense encoders with ONNX Runtime, the stronger peer.
 func encoders(results string) ([]headline, error) {
-	h := headline{what: "dense encoders, 32 to 4096 tokens", against: "ONNX Runtime", command: "attention dense"}
-	return overAll(h, filepath.Join(results, "attention-dense.jsonl"), "ONNX Runtime", "entropipe", func(timed) bool { return true })
+	h := headline{
+		what:    "dense encoders, 32 to 4096 tokens",
+		against: "ONNX Runtime", command: "attention dense",
+	}
+	all := func(timed) bool { return true }
+	return overAll(h, filepath.Join(results, "attention-dense.jsonl"), "ONNX Runtime", "entropipe", all)
 }
 
 // attention compares block-sparse attention with PyTorch's compiled form of the
 // same mask.
 func attention(results string) ([]headline, error) {
-	h := headline{what: "attention to a quarter of the blocks", against: "compiled FlexAttention", command: "attention sparse"}
-	return overAll(h, filepath.Join(results, "attention-sparse.jsonl"), "FlexAttention", "sparse", func(t timed) bool { return t.Queries > 1 })
+	h := headline{
+		what:    "attention to a quarter of the blocks",
+		against: "compiled FlexAttention", command: "attention sparse",
+	}
+	whole := func(t timed) bool { return t.Queries > 1 } // not the single queries of decoding
+	return overAll(h, filepath.Join(results, "attention-sparse.jsonl"), "FlexAttention", "sparse", whole)
 }
 
 // hinted is a record of `go run ./benchmarks/tables --only seeding`.
@@ -198,7 +209,10 @@ type hinted struct {
 
 // seeds compares hulls in space with the hints of the shipped model and without.
 func seeds(results string) ([]headline, error) {
-	h := headline{what: "hulls in space with learned hints", against: "hulls without hints", command: "tables --only seeding"}
+	h := headline{
+		what:    "hulls in space with learned hints",
+		against: "hulls without hints", command: "tables --only seeding",
+	}
 	file, err := rig.ReadJournal[hinted](h.command, filepath.Join(results, "tables", "seeding.jsonl"))
 	if err != nil {
 		return nil, err

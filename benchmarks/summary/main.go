@@ -21,7 +21,7 @@ import (
 
 type cli struct {
 	Results string `placeholder:"DIR" help:"Folder of the records and of summary.md (benchmarks/results)."`
-	Readme  string `placeholder:"FILE" help:"File whose lines between the markers are replaced, if it has them (README.md of the module)."`
+	Readme  string `placeholder:"FILE" help:"File that gets the table between its markers (README.md of the module)."`
 }
 
 func main() {
@@ -71,13 +71,14 @@ func (c *cli) run() error {
 func page(lines []headline) string {
 	return `# Headline ratios
 
-` + "`go run ./benchmarks/summary`" + ` computes this page from the newest records of this folder, and copies the first table into README.md. The command in a
-line measures its records again.
+` + "`go run ./benchmarks/summary`" + ` computes this page from the newest records of this
+folder, and copies the first table into README.md. The command in a line measures its records again.
 
-A ratio is the peer's time over ours, so above 1 ours is faster: the geometric mean over the inputs, with the least and the largest. Geometry is
-float64, one thread on both sides. The line of Kafka is a quotient of rates, ours over that of a loop that fetches the same topic, by the medians
-of the rounds of one run, with the least and the largest round; operators are hull2d and maxima3d. Encoders have the shapes of MiniLM and BERT-base.
-Hints are those of builtin:lidar, their ratio is a median with its 95 % interval, and the time that they take is in it.
+A ratio is the peer's time over ours, so above 1 ours is faster: the geometric mean over the inputs, with the least and
+the largest. Geometry is float64, one thread on both sides. The line of Kafka is a quotient of rates, ours over that of
+a loop that fetches the same topic, by the medians of the rounds of one run, with the least and the largest round; its
+operators are hull2d and maxima3d. Encoders have the shapes of MiniLM and BERT-base. Hints are those of builtin:lidar;
+their ratio is a median with its 95 % interval and includes the time that they take.
 
 ` + beginMarker + "\n" + columns.Markdown(lines) + endMarker + "\n\n" + origins.Markdown(lines)
 }
