@@ -101,8 +101,8 @@ func near(r *rand.Rand, v float64) float64 {
 	return v
 }
 
-// Random sets of every family, in both types, are what the oracle says; and
-// again after one of their points went elsewhere, when that is an update.
+// The triangulations of random sets of every family, in both types, pass the oracle, and
+// so do the updates after one of their points has moved.
 // go test -run Campaign -v -campaign 100000
 func TestCampaign(t *testing.T) {
 	const seed = 11

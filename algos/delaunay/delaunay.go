@@ -82,8 +82,8 @@ const maxPoints = 1 << 28
 
 // Triangulate returns the triangulation of the points of c. Unless Unsorted is
 // set, triangles are in canonical order: each begins with its smallest index, and
-// they ascend by their indices. Of equal points (-0 equals 0) only the one with
-// the lowest index is a vertex. Clouds with no, one or only collinear points have
+// they ascend by their indices. Equal points (-0 equals 0) share one vertex, the
+// lowest of their indices. Clouds with no, one or only collinear points have
 // no triangles, see geom.Mesh.
 //
 // The mesh is exact for all finite coordinates. Its slices belong to t and are
@@ -139,7 +139,7 @@ func (t *Triangulator[T]) write() geom.Mesh {
 func (t *Triangulator[T]) parts(n int) int { return max(1, min(t.Workers, n/pointsAWorker, maxZones)) }
 
 // extremes returns the two ends of a collinear cloud, one index where all points
-// are equal, nil for no point. Of equal points the lowest index stands.
+// are equal, nil for no point. Equal points count as the one with the lowest index.
 func (t *Triangulator[T]) extremes() []int32 {
 	if len(t.pts) == 0 {
 		return nil

@@ -251,25 +251,25 @@ func (w *inserter) bad(e int32) (bad, ok bool) {
 // the two triangles share another edge.
 func (m *mover) flip(e int32) bool {
 	w := m.w
-	k, s := e>>2, e&3
-	near := w.tris[k]
-	o := near.n[s]
-	f, q := o>>2, o&3
-	far := w.tris[f]
-	a, b, c, d := near.v[s], near.v[next[s]], near.v[prev[s]], far.v[prev[q]]
-	outside := [4]int32{near.n[next[s]], near.n[prev[s]], far.n[next[q]], far.n[prev[q]]}
+	one, slot := e>>2, e&3
+	near := w.tris[one]
+	two, twin := near.n[slot]>>2, near.n[slot]&3
+	far := w.tris[two]
+	// The edge leads from a to b; c is the third vertex of near, d that of far.
+	a, b, c, d := near.v[slot], near.v[next[slot]], near.v[prev[slot]], far.v[prev[twin]]
+	outside := [4]int32{near.n[next[slot]], near.n[prev[slot]], far.n[next[twin]], far.n[prev[twin]]}
 	for _, code := range outside {
-		if code>>2 == k || code>>2 == f {
+		if code>>2 == one || code>>2 == two {
 			return false
 		}
 	}
-	w.set(k, a, d, c)
-	w.set(f, d, b, c)
-	w.link(w.from(f, b), outside[0])
-	w.link(w.from(k, c), outside[1])
-	w.link(w.from(k, a), outside[2])
-	w.link(w.from(f, d), outside[3])
-	w.link(w.from(k, d), w.from(f, c))
+	w.set(one, a, d, c)
+	w.set(two, d, b, c)
+	w.link(w.from(two, b), outside[0])
+	w.link(w.from(one, c), outside[1])
+	w.link(w.from(one, a), outside[2])
+	w.link(w.from(two, d), outside[3])
+	w.link(w.from(one, d), w.from(two, c))
 	m.edges = append(m.edges, outside[:]...)
 	m.report.Flips++
 	return true

@@ -139,8 +139,8 @@ func interval(x, y []float64, r *rand.Rand) (lo, hi float64) {
 	return all[rounds/40], all[rounds-rounds/40-1]
 }
 
-// F follows the entropy over families of sets, what the paper measures does not,
-// and the work of an instance-optimal algorithm does.
+// Over families of sets, F follows the entropy, the paper's losses do not, and the work
+// of an instance-optimal algorithm does.
 func TestCorrelationOverFamilies(t *testing.T) {
 	sets, most := *campaign, 4000
 	if sets < 240 {

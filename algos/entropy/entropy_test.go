@@ -105,8 +105,8 @@ func testHostileLosses[T geom.Float](t *testing.T, named geomtest.Named[T]) {
 // F falls as ranges get softer, does not change with the unit of length, nor, but
 // for rounding, with the order of the points.
 //
-// The least F falls; what Steps rounds of expectation and maximisation find is
-// above it by at most log K / Steps for K ranges, as the roundings of the
+// The least F falls. The F of Steps rounds of expectation and maximisation is above the
+// least F by at most log K / Steps for K ranges, as the roundings of the
 // minimisation add up to the divergence of the best weights from equal ones
 // (Csiszár and Tusnády, 1984). In another order sums of n points and K ranges are
 // off by (n+K)·2⁻⁵³, and each of 10 rounds at most doubles that: 1e-11 of 60 points.

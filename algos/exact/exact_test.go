@@ -279,8 +279,8 @@ func TestConventions(t *testing.T) {
 	}
 }
 
-// Points a few floats off a line, circle, plane and sphere: what a filter alone
-// gets wrong.
+// Points a few floats off a line, circle, plane and sphere, whose signs a filter alone gets
+// wrong.
 func TestNeighboursOfLineAndCircle(t *testing.T) {
 	side, wrong := 32, 0
 	if testing.Short() {

@@ -23,8 +23,8 @@ func sphere(k int) (u []float32) {
 	return u
 }
 
-// What is found lies at least nearly as far out as every point of the sample,
-// in the cube that the sample's box is stretched to.
+// Every result lies at least nearly as far out as every point of the sample, in the cube
+// to which the sample's box is stretched.
 func TestAppendFindsTheFarthest(t *testing.T) {
 	testFarthest[float32](t)
 	testFarthest[float64](t)
@@ -76,7 +76,7 @@ func boxOf[T geom.Float](c geom.Cloud[T], every int) (size, low [3]float64) {
 	return size, low
 }
 
-// Whatever comes, indices are in range; levels agree.
+// For any input, indices are in range, and levels agree.
 func TestAppendTakesAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := geomtest.Tied[float64](3).Draw(t, "cloud")

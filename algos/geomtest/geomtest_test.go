@@ -160,7 +160,7 @@ func spanned(c geom.Cloud[float64], reps []int32, p int32) bool {
 	return false
 }
 
-// The fast maxima oracle gives what the definition gives.
+// The fast maxima oracle agrees with the definition.
 func TestMaximaOracleIsTheDefinition(t *testing.T) {
 	for _, c := range slices.Concat(Clouds3D[float32](150, seed), lifted(Clouds2D[float32](150, seed))) {
 		for mask := range 8 {

@@ -40,7 +40,7 @@ func BenchmarkLarge(b *testing.B) {
 	}
 }
 
-// BenchmarkLevels: what vector units are worth.
+// BenchmarkLevels compares the levels of vector units.
 func BenchmarkLevels(b *testing.B) {
 	for _, l := range []kernel.Level{kernel.Portable, kernel.AVX2, kernel.AVX512} {
 		if l > kernel.Best() {

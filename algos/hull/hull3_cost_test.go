@@ -119,8 +119,8 @@ func circleRing(seed uint64) (ring [][2]float64) {
 	return ring
 }
 
-// What the sieve drops is strictly inside, by exact arithmetic: points are
-// tried in the middle of faces, on edges and corners, moved by some units in
+// Every point that the sieve drops is strictly inside, by exact arithmetic. Points are in
+// the middle of faces, on edges and corners, moved by some units in
 // the last place and by small fractions.
 func TestSieveNeverDropsAVertex(t *testing.T) {
 	testSieve[float32](t)

@@ -78,7 +78,7 @@ func TestHullOfTiedClouds(t *testing.T) {
 // finite draws any finite float64, often zero, denormal or enormous.
 var finite = rapid.Float64().Filter(func(v float64) bool { return v-v == 0 })
 
-// Many lanes find what one finds, however the vertices are spread over them.
+// Many lanes find the same hull as one lane, for every spread of the vertices over them.
 func TestHullOfManyLanes(t *testing.T) {
 	const n = 3*laneFrom + 3
 	inputs := append(hostile[float64]()[:6], geomtest.Generator[float64]{Name: "circle", Make: geomtest.Circle[float64]},
@@ -197,7 +197,7 @@ func TestHullUnderExactMaps(t *testing.T) {
 	}
 }
 
-// Whatever the filter calls inside lies inside, by exact arithmetic: tried at
+// Every point that the filter calls inside lies inside, by exact arithmetic. Points are at
 // the corners, on the edges and a few units in the last place beside them, for
 // polygons of every shape and scale.
 func TestFilterNeverDropsAVertex(t *testing.T) {
@@ -239,7 +239,7 @@ func testFilter[T geom.Float](t *testing.T) {
 	}
 }
 
-// drops tells whether one of the tables calls a point inside.
+// drops reports whether one of the tables calls a point inside.
 func drops[T geom.Float](f *filter[T], x, y T) bool {
 	var dst [kernel.OutsideRoom]int32
 	x, y = T(float64(x)*f.scales.x), T(float64(y)*f.scales.y)

@@ -119,8 +119,8 @@ func ratio(b *testing.B, hull, former, measure func(c geom.Cloud[float32])) {
 	b.ReportMetric(float64(sums[1])/float64(sums[0]), "best")
 }
 
-// formerMeasure is Measure as it was, without bounds: what the ratio compares
-// with.
+// formerMeasure is Measure without error bounds, as it was before. The ratio compares
+// with it.
 func formerMeasure[T geom.Float](c geom.Cloud[T], idx []int32) (area, perimeter float64) {
 	largest := 0.0
 	for _, i := range idx {
@@ -182,8 +182,8 @@ func (s *neumaier) add(v float64) {
 	s.sum = t
 }
 
-// Law: the former measures are what the comments of the new ones say of them,
-// wrong for flat hulls; else the ratio would compare with something else.
+// The former measures are wrong for flat hulls; otherwise the ratio would compare with
+// something else.
 func TestFormerMeasuresWereWrong(t *testing.T) {
 	wrong := 0
 	for round := range 400 {

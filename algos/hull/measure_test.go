@@ -95,7 +95,7 @@ func checkSpace[T geom.Float](c geom.Cloud[T], n *counts) error {
 		measured{"area in integers", areaInIntegers, wantArea}, measured{"volume in integers", volumeInIntegers, wantVolume})
 }
 
-// few returns c where it is short enough to be printed, else its vertices.
+// few returns c where it is short enough to be printed, otherwise its vertices.
 func few[T geom.Float](c geom.Cloud[T], idx []int32) geom.Cloud[T] {
 	if c.Len() <= 50 {
 		return c
@@ -193,8 +193,8 @@ func nearFlat(r *rand.Rand, n int) (line, plane geom.Cloud[float64]) {
 	return line, plane
 }
 
-// The measures of flat hulls: at their flattest, area and volume are what the
-// roundings of coordinates leave, some 2^-50 of those of their box.
+// The measures of flat hulls. At their flattest, area and volume are as small as the
+// rounding errors of coordinates, some 2^-50 of those of their box.
 func TestMeasureOfNearFlatHulls(t *testing.T) {
 	var plane, space, narrow counts
 	for round := range shorter(4000, 400) {

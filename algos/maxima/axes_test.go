@@ -199,7 +199,7 @@ func TestOneAxis(t *testing.T) {
 	}
 }
 
-// Two and three axes are what the cloud's methods answer.
+// AppendD with two and three axes agrees with Append2D and Append3D.
 func TestAxesOfACloud(t *testing.T) {
 	var m Maxima[float32]
 	for _, c := range geomtest.Clouds3D[float32](3000, seed) {
@@ -335,8 +335,8 @@ func checkGrowth(t *testing.T, name string, factor float64, small, large [][]flo
 	t.Logf("%-40s %8.2f %8.2f", name, few, many)
 }
 
-// Whatever is covered is dropped: laws of any number of axes. Repeating the
-// last axis, or adding a constant one, changes nothing; maxima of maxima are all.
+// Laws of any number of axes: covered points are dropped; repeating the last axis, or
+// adding a constant axis, changes nothing; all maxima of maxima are maximal.
 func TestLawsOfAxes(t *testing.T) {
 	var m Maxima[float64]
 	rapid.Check(t, func(t *rapid.T) {

@@ -181,7 +181,7 @@ func TestMinimisingIsNegating(t *testing.T) {
 
 func (m *Maxima[T]) allOf(c geom.Cloud[T]) []int32 { return appendAll(nil, c.Len()) }
 
-// What stands in dst stays; z means nothing in the plane.
+// The contents of dst stay; z means nothing in the plane.
 func TestAppendKeepsDstAndIgnoresZ(t *testing.T) {
 	var m Maxima[float64]
 	c := geomtest.Points3([3]float64{1, 2, math.NaN()}, [3]float64{2, 1, 0}, [3]float64{0, 0, 9})

@@ -11,9 +11,9 @@ import (
 	"entropipe/algos/geomtest"
 )
 
-// No input makes the algorithms quadratic: with four times the points, what is
-// touched grows at most like n log n, and the work for each touched point (sides
-// of lines, points looked at to find medians) stays below a constant.
+// No input makes the algorithms quadratic: with four times the points, the number of
+// touched points grows at most like n log n, and the work for each of them (orientations,
+// points looked at to find medians) stays below a constant.
 func TestTouchedGrowsLikeNLogN(t *testing.T) {
 	small := 4096
 	if testing.Short() {
@@ -74,7 +74,7 @@ func cloud(n int, point func(i int) (x, y float64)) geom.Cloud[float64] {
 	return c
 }
 
-// What is touched follows the structural entropy, computed by other means: a
+// The number of touched points follows the structural entropy, computed by other means: a
 // line fits it with R² of 0.9 and more.
 func TestTouchedFollowsEntropy(t *testing.T) {
 	if testing.Short() {

@@ -160,7 +160,7 @@ func accounts(trace *Trace, used []bool) string {
 	return ""
 }
 
-// What is touched depends on the set of points only.
+// The number of touched points depends on the set of points only.
 func TestTouchedDoesNotDependOnOrder(t *testing.T) {
 	var m Maxima[float64]
 	var h Hull2D[float64]

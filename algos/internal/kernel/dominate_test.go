@@ -34,8 +34,8 @@ func tied[T float32 | float64](r *rand.Rand, dims, n, offset int) [][]T {
 	return axes
 }
 
-// For every number of axes, length, alignment and direction, and several
-// numbers of pivots: what is left is what the definition says.
+// The points left are those of the definition, for every number of axes, length, alignment
+// and direction, and several numbers of pivots.
 func TestUndominated(t *testing.T) {
 	atEveryLevel(t, func(t *testing.T) {
 		testUndominated[float32](t)
@@ -91,7 +91,7 @@ func dominatedByOne[T float32 | float64](axes [][]T, p *Pivots[T], i int) bool {
 	return false
 }
 
-// Whatever is not finite is left over or reported, at every place.
+// A point that is not finite is left or reported, at every place.
 func TestUndominatedSeesWhatIsNotFinite(t *testing.T) {
 	atEveryLevel(t, func(t *testing.T) {
 		testNotFinite[float32](t)
@@ -127,7 +127,7 @@ func testNotFinite[T float32 | float64](t *testing.T) {
 	}
 }
 
-// More points than a chunk, and growth of what is left.
+// More points than a chunk, and growth of the points left.
 func TestUndominatedInChunks(t *testing.T) {
 	atEveryLevel(t, func(t *testing.T) {
 		n := 3*pivotChunk + 21
@@ -143,8 +143,8 @@ func TestUndominatedInChunks(t *testing.T) {
 	})
 }
 
-// The list holds what the definition says, for every number of axes and length
-// and several ways to cut the points into calls.
+// The list holds the points of the definition, for every number of axes and length and
+// several ways to cut the points into calls.
 func TestFront(t *testing.T) {
 	atEveryLevel(t, func(t *testing.T) {
 		testFront[float32](t)

@@ -69,8 +69,8 @@ func softRun(l Level, s *Soft, at [3][]float64, q []float64) (rows []float64, su
 	return rows, sums, a, g
 }
 
-// Vectors give what the portable loops give, but for rounding, for every number of
-// points and ranges; hard ranges, too.
+// The vector loops agree with the portable loops up to rounding, for every number of
+// points and ranges, and for hard ranges.
 func TestSoftAgreesWithPortable(t *testing.T) {
 	for _, l := range []Level{AVX2, AVX512} {
 		t.Run(l.String(), func(t *testing.T) {

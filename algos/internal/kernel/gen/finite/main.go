@@ -20,7 +20,7 @@ func main() {
 	Generate()
 }
 
-// avx512 tells whether n values, a multiple of 64 bytes of them, are finite.
+// avx512 generates the test whether whole blocks of 64 bytes hold finite values only.
 func avx512(bits int) {
 	TEXT(fmt.Sprintf("finite%dAVX512", bits), NOSPLIT, fmt.Sprintf("func(v *float%d, blocks int) bool", bits))
 	Doc(fmt.Sprintf("finite%dAVX512 tells whether blocks of 64 bytes at v hold finite values only.", bits))

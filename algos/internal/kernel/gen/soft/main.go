@@ -17,7 +17,7 @@ const (
 	lessEqual = 0x12
 )
 
-// hashFactor is that of package kernel.
+// hashFactor equals hashFactor of package kernel.
 const hashFactor = 0x9e3779b97f4a7c15
 
 // zmm is the bytes of a vector.
@@ -214,7 +214,7 @@ func mix(hash, block, held reg.GPVirtual) {
 	IMULQ(mixed, hash)
 }
 
-// sum adds the lanes of z; what it returns is its lowest lane.
+// sum adds the lanes of z. The lowest lane of the result holds the sum.
 func sum(z reg.VecVirtual) reg.VecVirtual {
 	y, x := YMM(), XMM()
 	VEXTRACTF64X4(Imm(1), z, y)
