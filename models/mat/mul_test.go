@@ -340,10 +340,9 @@ func BenchmarkTMul(b *testing.B) {
 	}
 }
 
-// Law: what a product is added to costs one rounding, however large it is: sums
-// that begin with it would be rounded as coarsely at each of their steps. The
-// numbers that transformers add products to, their residuals, may be 10⁴ times
-// as large as these.
+// Law: an old number of dst costs one rounding, however large it is. A sum that began
+// with it would be rounded as coarsely at each of its steps. The residuals of
+// transformers, to which products are added, may be 10⁴ times as large as these.
 func TestAddingRoundsOnce(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		for seed := range uint64(4) {

@@ -189,7 +189,7 @@ func TestVectorLevelsGiveTheSameBits(t *testing.T) {
 	})
 }
 
-// A row must not feel which rows are computed beside it, nor in which job.
+// A row does not depend on the rows computed beside it or on its job.
 func TestRowsDoNotDependOnTheirBatch(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -212,7 +212,7 @@ func TestRowsDoNotDependOnTheirBatch(t *testing.T) {
 	})
 }
 
-// A causal row must not feel the keys after it, not even their number.
+// A causal row depends neither on the keys after it nor on their number.
 func TestCausalRowsDoNotDependOnLaterKeys(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))

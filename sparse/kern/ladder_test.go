@@ -66,8 +66,8 @@ func TestLadderKeepsItsPromise(t *testing.T) {
 	})
 }
 
-// What a row reads is the row's own affair: neither other rows, nor other jobs,
-// nor workers change a bit of it, nor what is counted.
+// The keys that a row reads, its bits and the counts do not depend on other rows, on
+// other jobs, or on the number of workers.
 func TestLadderRowsDoNotDependOnTheirBatch(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(0, 18))

@@ -80,7 +80,7 @@ func apart(a, b mat.Matrix) (off, cosine float64) {
 	return off, cosine
 }
 
-// What the comment of BF16 says of MiniLM, at every level, against PyTorch.
+// The limits in the comment of BF16 hold for MiniLM at every level, against PyTorch.
 func TestMiniLMRounded(t *testing.T) {
 	_, dir := minilm(t)
 	sentences, hidden := readSentences(t)

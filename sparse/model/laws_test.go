@@ -94,7 +94,7 @@ func rowsAreAlone(t *testing.T, m *Model) {
 	})
 }
 
-// Rows of a causal model do not see what follows.
+// Rows of a causal model do not depend on later tokens.
 func TestPrefixesHaveTheSameRows(t *testing.T) {
 	all := load4(t)
 	for _, arch := range []string{hf.GPT2, hf.LLaMA} {
@@ -118,7 +118,7 @@ func TestPrefixesHaveTheSameRows(t *testing.T) {
 	}
 }
 
-// What computes attention may be another: it gets the jobs of every layer.
+// Options.Attend gets the jobs of every layer.
 func TestAnotherAttention(t *testing.T) {
 	for arch, m := range load4(t) {
 		if arch == hf.ViT {

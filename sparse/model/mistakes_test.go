@@ -9,8 +9,7 @@ import (
 	"entropipe/sparse/kern"
 )
 
-// What only a caller can have done wrong panics with a constant, before anything
-// is computed.
+// A caller's mistake panics with a constant text before anything is computed.
 func TestMistakesPanic(t *testing.T) {
 	bert, gpt, vit := loadText(t, hftest.BERT).NewSession(1), loadText(t, hftest.GPT2).NewSession(1), loadText(t, hftest.ViT).NewSession(1)
 	matrix := func(rows, cols int) mat.Matrix { return mat.Of(rows, cols, make([]float32, rows*cols)) }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// An id beyond the model's embeddings is refused wherever it stands, by name,
-// and what is no JSON is left to the parser.
+// An id beyond the model's embeddings is an error wherever it stands in the file. The
+// parser reports files that are not JSON.
 func TestOpenWithin(t *testing.T) {
 	dir := t.TempDir()
 	open := func(text string, most int) error {

@@ -18,8 +18,8 @@ func composed(text string) string {
 	return string(composition().append(nil, []byte(text), new(decomposer)))
 }
 
-// NFC is that of package norm, where both know the code points; it changes
-// nothing twice, and what is canonically the same becomes the same.
+// NFC equals that of package norm for code points that both know. It is idempotent,
+// and canonically equivalent texts have the same NFC.
 func TestCompose(t *testing.T) {
 	const seed = 16
 	r := rand.New(rand.NewPCG(seed, seed))
@@ -94,8 +94,8 @@ func TestReferenceComposesEveryCodePoint(t *testing.T) {
 	}
 }
 
-// An added token that is looked for in normalized text is decoded as it stands
-// there.
+// Decode gives the normalized spelling of an added token that matches in normalized
+// text.
 func TestDecodeOfNormalizedTokens(t *testing.T) {
 	tok, err := Parse([]byte(`{"version":"1.0","added_tokens":[{"id":3,"content":"foo bar","normalized":true},{"id":4,"content":"x y","normalized":false}],
 		"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"_"},
@@ -116,7 +116,7 @@ func TestDecodeOfNormalizedTokens(t *testing.T) {
 	}
 }
 
-// An empty match at the end of the match before is none.
+// An empty match at the end of the previous match does not count.
 func TestEmptyMatches(t *testing.T) {
 	p, err := compilePattern("a*")
 	if err != nil {

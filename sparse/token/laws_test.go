@@ -168,7 +168,7 @@ func TestLongTextsTakeLinearTime(t *testing.T) {
 	}
 }
 
-// What is given again costs no memory.
+// Encode allocates nothing once its buffers have grown.
 func TestEncodeAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties pools")

@@ -51,7 +51,7 @@ func TestSearchEnds(t *testing.T) {
 	}
 }
 
-// The scanners cut as the patterns do that they stand for.
+// A scanner cuts text as its pattern does.
 func TestScannersCutAsTheirPatterns(t *testing.T) {
 	for expr, k := range scanPatterns {
 		p, err := compilePattern(expr)

@@ -134,8 +134,8 @@ func TestRuneSets(t *testing.T) {
 	})
 }
 
-// What a pattern means is spelled so that regexp2's older Unicode, its folding and
-// its complements within classes play no part.
+// A translated pattern does not depend on regexp2's older Unicode, its folding, or its
+// complements within classes.
 func TestTranslation(t *testing.T) {
 	for expr, want := range map[string]string{
 		`a\.b`:                `a\.b`,

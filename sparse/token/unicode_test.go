@@ -45,7 +45,7 @@ func readTables(t *testing.T) referenceTables {
 	return tables
 }
 
-// Every code point is to this package what it is to the reference.
+// Every code point has the classes of the reference.
 func TestUnicodeIsTheReferences(t *testing.T) {
 	tables := readTables(t)
 	if *update {

@@ -35,8 +35,8 @@ func someAnswers(t testing.TB, sequences, length int, seed uint64) *Text {
 	return text
 }
 
-// What is not asked has no part in loss and gradient: they are the reference's,
-// which leaves it out.
+// Tokens without a target do not change loss and gradient: both equal those of the
+// reference, which omits such tokens.
 func TestGradientsOfAnswersAreFiniteDifferences(t *testing.T) {
 	c := Config{Dim: 24, Heads: 3, Context: 67, Steps: 100, Batch: 2, Regulariser: Entropy, Lambda: 0.7, Seed: 3}
 	tr, err := NewLM(c, someAnswers(t, 40, 67, 1))

@@ -13,9 +13,9 @@ import (
 	"entropipe/models/safetensors"
 )
 
-// The gradient of a batch of more chunks than parts is the sum of its chunks', in
-// every tensor, gate and anchor: nothing is forgotten where a part goes on with
-// another chunk.
+// In a batch with more chunks than parts, the gradient of every tensor, gate and
+// anchor is the sum of the gradients of the chunks: a part that continues with
+// another chunk keeps its sum.
 func TestGradientsOfManyChunksAddUp(t *testing.T) {
 	for _, text := range []bool{true, false} {
 		for _, reg := range []Regulariser{None, Paper, L1} {

@@ -92,7 +92,7 @@ func TestReadFolders(t *testing.T) {
 	}
 }
 
-// Of every class a sixth is held out, whatever the number of classes.
+// A sixth of every class is held out, for any number of classes.
 func TestEveryClassIsHeldOut(t *testing.T) {
 	for classes := 2; classes <= 12; classes++ {
 		dir := fstest.MapFS{}

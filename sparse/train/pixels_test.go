@@ -102,7 +102,7 @@ func TestPixelGradientsDoNotDependOnTheBatch(t *testing.T) {
 	}
 }
 
-// Training goes on as if nobody had asked.
+// PixelGradients does not change the following steps of a training.
 func TestPixelGradientsLeaveTrainingAlone(t *testing.T) {
 	for _, reg := range []Regulariser{Paper, L1} {
 		asked, _ := settled(t, false, reg, 2)
@@ -154,7 +154,7 @@ func TestPixelGradientsRefuse(t *testing.T) {
 	}
 }
 
-// Gradients are those of PyTorch through the model that is written.
+// Gradients equal those of PyTorch through the written model.
 func TestTransformersPixelGradients(t *testing.T) {
 	c := small(None)
 	c.Steps, c.Patch = 30, 4

@@ -81,9 +81,8 @@ func blobs(n int) *Images {
 	return m
 }
 
-// Entropy means that queries see fewer clusters: its training ends with a lower
-// value than one that does not pay for it has, and the paper's takes its own
-// entropy towards nothing.
+// The regulariser Entropy makes queries use fewer clusters: its value ends lower than
+// in a training without it. The regulariser Paper lowers its own entropy towards 0.
 func TestRegularisersLowerWhatTheySay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -112,8 +111,8 @@ func TestRegularisersLowerWhatTheySay(t *testing.T) {
 	}
 }
 
-// Gates that are closed for good leave no weight, as many of every row as the
-// sparsity says, and never the diagonal.
+// Gates that are closed for good leave no weight. Sparsity sets their number in every
+// row, and the diagonal stays open.
 func TestGatesClose(t *testing.T) {
 	for _, reg := range []Regulariser{L1, Window} {
 		t.Run(string(reg), func(t *testing.T) { gatesClose(t, reg) })
@@ -240,7 +239,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// What is written opens, and computes what the trainer computed.
+// A written model opens and computes the trainer's logits.
 func TestDirectoriesOpen(t *testing.T) {
 	c := small(None)
 	c.Steps = 12
@@ -325,8 +324,8 @@ func TestImageDirectoriesOpen(t *testing.T) {
 	}
 }
 
-// A directory that an earlier training wrote holds afterwards what this one
-// writes, and gates, anchors and tokenizers of none before.
+// Write leaves no gates, anchors or tokenizer of an earlier training in its
+// directory.
 func TestOneTrainingADirectory(t *testing.T) {
 	dir := t.TempDir()
 	begin := []string{cardFile, "config.json", "model.safetensors", logFile}

@@ -87,7 +87,7 @@ func compare(t *testing.T, got mat.Matrix, want []float64) {
 	}
 }
 
-// What is written, transformers opens and computes the same logits with.
+// transformers opens a written model and computes the same logits.
 func TestTransformersOpensText(t *testing.T) {
 	c := small(Entropy)
 	c.Steps = 30
