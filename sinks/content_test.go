@@ -159,7 +159,7 @@ func TestVerifyFindsContents(t *testing.T) {
 		if n := strings.Count(r.String(), "fault: "); n > 1 {
 			t.Errorf("%s: %d faults of one record:\n%s", name, n, r)
 		}
-		if name == "flipped" { // who writes with it says what to do
+		if name == "flipped" { // the error of a writer with this content says what to do
 			o, _ := contentWriter(t, d, c)
 			pos, err := o.Resume(context.Background(), sinktest.LogTopic, 0)
 			if err != nil {

@@ -77,7 +77,7 @@ func TestRepeatedCrashes(t *testing.T) {
 			if err := w.Run(p.Ctx); err != nil && !p.Dead {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
-			if rng.IntN(2) == 0 { // else the process alone has died, and the next one sees what is not fsynced
+			if rng.IntN(2) == 0 { // otherwise only the process has died, and the next process sees unsynced data
 				d = d.Crash(sinktest.KeepSome(rng.Uint64()))
 			}
 		}

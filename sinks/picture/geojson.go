@@ -134,7 +134,7 @@ func (p *jsonWriter) hull(s *Frame) {
 	}
 	switch n := len(h.X); n {
 	case 0:
-		p.begin("MultiPoint") // of no position: nothing there
+		p.begin("MultiPoint") // no position: there is nothing to draw
 		p.WriteString("[]")
 	case 1:
 		p.begin("Point")

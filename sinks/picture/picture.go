@@ -44,13 +44,13 @@ const (
 type pictureLayer struct {
 	name   string
 	stroke color.NRGBA
-	fill   color.NRGBA // of closed paths; the zero colour is none
-	width  float64     // of strokes
+	fill   color.NRGBA // colour of closed paths; zero: none
+	width  float64     // width of strokes
 	paths  [][]spot
 	closed bool
 	marks  []spot // in the stroke's colour, filled
 	form   mark
-	size   float64 // of a mark, across
+	size   float64 // diameter of a mark
 }
 
 type pictureText struct {
@@ -82,7 +82,7 @@ const (
 const (
 	pictureMargin = 24.0
 	pictureTop    = 64.0
-	pictureLine   = 20.0 // of the legend
+	pictureLine   = 20.0 // height of a line of the legend
 	textSize      = 13.0
 	titleSize     = 18.0
 )
@@ -92,7 +92,7 @@ const (
 type view struct {
 	left, bottom float64 // halves of the coordinates
 	unit         float64 // half a coordinate's length of one pixel; 0: everything is at one place
-	at           spot    // of left, bottom
+	at           spot    // position of (left, bottom) in the picture
 	down         bool    // y runs down, as drawings are drawn
 }
 

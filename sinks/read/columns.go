@@ -10,25 +10,24 @@ import (
 	"entropipe/schemas/codec/parquetfile"
 )
 
-// footerOf returns a value of a file's key-value metadata, empty if it is not
-// there.
+// footerOf returns a value of a file's key-value metadata; "": the key is missing.
 func footerOf(f *parquetfile.File, key string) string {
 	value, _ := f.Lookup(key)
 	return value
 }
 
-// rowKey says which frame a row belongs to, within a partition.
+// rowKey identifies a frame or sequence within a partition.
 type rowKey struct {
 	offset int64
 	index  int32
 }
 
-// rowKeys appends the keys of a file's rows, in their order. All of them must
-// be of the given partition.
+// rowKeys appends the keys of a file's rows to dst, in order. Rows of another partition
+// are an error.
 func rowKeys(dst []rowKey, f *parquetfile.File, partition int32) ([]rowKey, error) {
 	err := parquetfile.Guard(func() error {
 		for g := range f.RowGroups() {
-			// The number of rows is the footer's word: nothing is reserved for it.
+			// The number of rows is a claim of the footer: no memory is reserved by it.
 			from, foreign := len(dst), 0
 			offset := func(_ int, v parquet.Value) { dst = append(dst, rowKey{offset: v.Int64()}) }
 			index := func(i int, v parquet.Value) { dst[from+i].index = v.Int32() }
@@ -83,8 +82,8 @@ func readColumn(f *parquetfile.File, g int, name string, put func(i int, v parqu
 	return nil
 }
 
-// readPage calls put for each value of a page, which is given back. The first
-// one is number i of at most n.
+// readPage calls put for each value of a page and releases the page. The index of the
+// first value is i; index n is an error. It returns the next index.
 func readPage(page parquet.Page, i, n int64, put func(i int, v parquet.Value)) (int64, error) {
 	defer parquet.Release(page)
 	var values [256]parquet.Value
@@ -107,8 +106,8 @@ func readPage(page parquet.Page, i, n int64, put func(i int, v parquet.Value)) (
 	}
 }
 
-// columnRange returns the smallest and largest value of an int64 column from
-// the footer's statistics; ok is false if there are none.
+// columnRange returns the smallest and largest value of an int64 column from the
+// footer's statistics; not ok: a row group has none.
 func columnRange(f *parquetfile.File, name string) (low, high int64, ok bool) {
 	leaf, found := f.Schema().Lookup(name)
 	if !found || leaf.Node.Type().Kind() != parquet.Int64 {

@@ -15,7 +15,7 @@ import (
 	"entropipe/sinks/tables"
 )
 
-// contents checks the files of a manifest, which it reads through buffer.
+// contents checks the files of a manifest. It reads them through buffer.
 func (v *verifier) contents(ctx context.Context, m manifestJob, buffer []byte) {
 	var frames, sequences, rejects []rowKey
 	readable := true
@@ -38,13 +38,13 @@ func (v *verifier) contents(ctx context.Context, m manifestJob, buffer []byte) {
 			rejects = append(rejects, keys...)
 		}
 	}
-	if readable { // else the sums cannot be right, and the fault has been told
+	if readable { // otherwise the counts must differ, and the fault is reported already
 		v.accounts(m, frames, sequences, rejects)
 	}
 }
 
-// file checks one file, and returns the keys of its rows if its table says
-// what became of each record.
+// file checks one file: existence, size, checksum, footer and rows. It returns the keys
+// of the rows if the table is frames, tokens or rejects; ok: the file could be read.
 func (v *verifier) file(ctx context.Context, m manifestJob, f *record.File, buffer []byte) (keys []rowKey, ok bool) {
 	v.checked(checkFiles, 1)
 	o, pending, err := v.find(ctx, m, f)
@@ -96,16 +96,16 @@ func (v *verifier) file(ctx context.Context, m manifestJob, f *record.File, buff
 	return keys, err == nil
 }
 
-// spoilt notes, for a plan of repair, a file that is missing or not what its
-// manifest says. One that cannot be read is not noted: it may be whole.
+// spoilt notes for the plan of a repair that a file is missing or differs from its
+// manifest. Unreadable files are not noted: they may be whole.
 func (v *verifier) spoilt(f *record.File) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.repair.spoilt(f.Path)
 }
 
-// staged tells whether a file is in staging. A writer's move takes it from there
-// in the moment in which it appears in its place.
+// staged tells whether a file is in staging. The rename that publishes a file removes
+// it from there atomically.
 func (v *verifier) staged(ctx context.Context, f *record.File) (bool, error) {
 	o, err := v.store.Open(ctx, f.Staged)
 	if errors.Is(err, sinks.ErrNotFound) {
@@ -119,7 +119,7 @@ func (v *verifier) staged(ctx context.Context, f *record.File) (bool, error) {
 
 var errMissing = errors.New("the file of a commit is missing")
 
-// find opens a file where it should be, or where it may still be.
+// find opens a file at its path, or in staging if its manifest m is the newest.
 func (v *verifier) find(ctx context.Context, m manifestJob, f *record.File) (o sinks.Object, pending bool, err error) {
 	o, err = v.store.Open(ctx, f.Path)
 	if errors.Is(err, sinks.ErrNotFound) && m.newest {
@@ -127,7 +127,7 @@ func (v *verifier) find(ctx context.Context, m manifestJob, f *record.File) (o s
 			return o, true, nil
 		}
 	}
-	if errors.Is(err, sinks.ErrNotFound) { // moved between the two looks?
+	if errors.Is(err, sinks.ErrNotFound) { // it may have been published between the two calls
 		o, err = v.store.Open(ctx, f.Path)
 	}
 	if errors.Is(err, sinks.ErrNotFound) {
@@ -136,9 +136,9 @@ func (v *verifier) find(ctx context.Context, m manifestJob, f *record.File) (o s
 	return o, false, err
 }
 
-// readKeys compares a file's footer with its manifest, and with the schema of
-// the output (0: unknown). It returns the keys of the file's rows if its table
-// says what became of each record.
+// readKeys compares a file's footer with its manifest and with the schema of the
+// output (0: unknown). It returns the keys of the rows if the table is frames, tokens
+// or rejects.
 func readKeys(o sinks.Object, m *record.Manifest, f *record.File, schema int) ([]rowKey, error) {
 	file, err := parquetfile.Open(o, o.Size())
 	if err != nil {
@@ -162,7 +162,7 @@ func readKeys(o sinks.Object, m *record.Manifest, f *record.File, schema int) ([
 	return rowKeys(nil, file, m.Partition)
 }
 
-// accounts checks that every message of a manifest left a trace.
+// accounts checks that every message of a manifest has a row or a reject, and no row twice.
 func (v *verifier) accounts(m manifestJob, frames, sequences, rejects []rowKey) {
 	v.checked(checkAccounts, m.End-m.Start)
 	c := &m.Counts

@@ -16,7 +16,7 @@ import (
 	"entropipe/sinks/tables"
 )
 
-// FrameQuery says which frame is meant. What is nil or empty may be anything.
+// FrameQuery selects frames. A field that is nil or empty matches all frames.
 type FrameQuery struct {
 	Topic             string
 	Dataset, Sequence string
@@ -24,7 +24,7 @@ type FrameQuery struct {
 	Offset, FrameID   *int64
 }
 
-// String names what is asked for.
+// String lists the fields that are set, as "topic a, offset 5".
 func (q FrameQuery) String() string {
 	var said []string
 	add := func(name string, value any) { said = append(said, fmt.Sprintf("%s %v", name, value)) }
@@ -48,11 +48,11 @@ func (q FrameQuery) String() string {
 	return strings.Join(said, ", ")
 }
 
-// NoFrameError says that an output has no frame of that kind.
+// NoFrameError is the error for a query that matches no frame of an output.
 type NoFrameError struct {
 	Query  FrameQuery
-	Within bool     // a commit covers the offset asked for: its record gave a reject, or nothing
-	There  []string // what there is instead, a line a partition
+	Within bool     // a commit covers the query's offset: its record has no such frame
+	There  []string // descriptions of what the output has, one for each partition
 }
 
 func (e *NoFrameError) Error() string {
@@ -74,25 +74,25 @@ func (e *NoFrameError) Error() string {
 	return text + "; there are " + strings.Join(e.There[:min(most, len(e.There))], "; ") + more
 }
 
-// foundFrame is where a frame stands: a commit, and a row of its frames.
+// foundFrame is the place of a frame: its commit, and the key of its row in frames.
 type foundFrame struct {
 	manifest *record.Manifest
-	file     *record.File // of table frames
+	file     *record.File // file of table frames
 	offset   int64
 	index    int32
 }
 
-// finder looks for a frame.
+// finder searches an output for a frame and gathers the parts of a NoFrameError.
 type finder struct {
 	store     sinks.Reader
 	query     FrameQuery
 	within    bool
 	there     []string
-	sequences map[string]bool // of what was looked at, some of them
+	sequences map[string]bool // up to 1000 sequences met
 }
 
-// find returns the first frame that the query means: by topic and partition,
-// then offset and index.
+// find returns the first frame that matches the query, by topic and partition, then
+// offset and index.
 func (s *finder) find(ctx context.Context) (*foundFrame, error) {
 	topics, err := listTopics(ctx, s.store, func(string) {})
 	if err != nil {
@@ -146,8 +146,7 @@ func (s *finder) partition(ctx context.Context, names []string) (*foundFrame, er
 	return nil, nil
 }
 
-// manifest looks through the frames of one commit, which stand in several
-// files if they are of several folders.
+// manifest searches the frames of one commit, which has a file of frames in each folder.
 func (s *finder) manifest(ctx context.Context, m *record.Manifest, datasets map[string]bool) (best *foundFrame, err error) {
 	q := &s.query
 	if q.Topic != "" && m.Topic != q.Topic || q.Partition != nil && m.Partition != *q.Partition ||
@@ -179,7 +178,7 @@ func (s *finder) manifest(ctx context.Context, m *record.Manifest, datasets map[
 	return best, nil
 }
 
-// file returns the first row of a file of table frames that the query means.
+// file returns the key of the first row of a file of table frames that matches.
 func (s *finder) file(file *parquetfile.File) (key rowKey, ok bool, err error) {
 	if _, column := file.Schema().Lookup("sequence"); !column && s.query.Sequence != "" {
 		sequence := footerOf(file, "entropipe.sequence")
@@ -200,10 +199,10 @@ func (s *finder) file(file *parquetfile.File) (key rowKey, ok bool, err error) {
 	return key, false, nil
 }
 
-// group looks through a row group, column by column.
+// group searches a row group, column by column.
 func (s *finder) group(file *parquetfile.File, g int) (key rowKey, ok bool, err error) {
 	q := &s.query
-	var keys []rowKey // grows with what is read: the number of rows is the footer's word
+	var keys []rowKey // grows as values are read: the footer's number of rows is a claim
 	var wrong []bool
 	read := func(column string, put func(i int, v parquet.Value)) {
 		if err == nil {
@@ -246,8 +245,8 @@ func (s *finder) saw(sequence string) {
 	s.sequences[sequence] = true
 }
 
-// groupMayHold tells from the footer whether a row group may have rows of an
-// offset.
+// groupMayHold tells from the footer's statistics whether a row group may have rows
+// with an offset.
 func groupMayHold(f *parquetfile.File, group int, offset int64) bool {
 	leaf, ok := f.Schema().Lookup("offset")
 	if !ok {
@@ -260,11 +259,11 @@ func groupMayHold(f *parquetfile.File, group int, offset int64) bool {
 	return parquet.Int64.Value(s.MinValue).Int64() <= offset && offset <= parquet.Int64.Value(s.MaxValue).Int64()
 }
 
-// withParquet opens a file of a commit for the time of f. The newest commit's
-// may still be in staging.
+// withParquet opens a file of a commit, published or staged, and calls f with it. It
+// closes the file when f returns.
 func withParquet(ctx context.Context, store sinks.Reader, m *record.File, f func(*parquetfile.File) error) error {
 	o, err := store.Open(ctx, m.Path)
-	for _, other := range []string{m.Staged, m.Path} { // moved between the looks?
+	for _, other := range []string{m.Staged, m.Path} { // it may be published between the calls
 		if errors.Is(err, sinks.ErrNotFound) {
 			o, err = store.Open(ctx, other)
 		}

@@ -18,14 +18,14 @@ import (
 	"entropipe/sinks/tables"
 )
 
-// ReadFrame is the way back from the tables: the first frame that the query
-// means, by topic and partition, then offset and index. Besides table frames it
-// reads the others that are named, out of hulls, hulls3d, maxima, triangles and
-// points; absent are those of them that the frame's commit has no file of. *NoFrameError:
+// ReadFrame is the inverse of a commit: it returns the first frame that matches query
+// q, by topic and partition, then offset and index. Besides table frames it reads the
+// other named tables, out of hulls, hulls3d, maxima, triangles and points; absent
+// lists the tables of which the frame's commit has no file in the frame's folder. *NoFrameError:
 // there is no such frame.
 //
-// What it reads streams by, so that memory is the frame's own and a row
-// group's keys; row groups without the frame are not read.
+// Cost: all manifests before the frame's are opened, and row groups that may have the
+// frame are read. Memory: the frame, and the keys of one row group.
 func ReadFrame(ctx context.Context, store sinks.Reader, q FrameQuery, others ...string) (r *schemas.Result, absent []string, err error) {
 	if _, err := Identify(ctx, store); err != nil {
 		return nil, nil, err
@@ -52,7 +52,7 @@ func ReadFrame(ctx context.Context, store sinks.Reader, q FrameQuery, others ...
 	return r, absent, nil
 }
 
-// fileOf returns the file of a table in the folder of the frame; nil: none.
+// fileOf returns the file of a table in the folder of the frame; nil: there is none.
 func (f *foundFrame) fileOf(name string) *record.File {
 	path := name + strings.TrimPrefix(f.file.Path, tables.Frames)
 	for i := range f.manifest.Files {
@@ -73,8 +73,8 @@ var tableReaders = map[string]func(*frameRows, *schemas.Result){
 	tables.Points:    fillPoints,
 }
 
-// readRows finds the rows of r's frame and calls read with them, if there are
-// any. They stand together, in one row group.
+// readRows finds the rows of r's frame and calls read with them, if there are any. The
+// rows of a frame are adjacent and in one row group.
 func readRows(f *parquetfile.File, r *schemas.Result, read func(*frameRows, *schemas.Result)) error {
 	for g := range f.RowGroups() {
 		if !groupMayHold(f, g, r.Offset) {
@@ -113,8 +113,8 @@ func readRows(f *parquetfile.File, r *schemas.Result, read func(*frameRows, *sch
 	return nil
 }
 
-// frameRows are the rows of one frame in a file. The first error stays, and
-// what is read after it is nothing.
+// frameRows are the rows of one frame in a file. The first error is kept; columns read
+// after it are empty.
 type frameRows struct {
 	file     *parquetfile.File
 	group    int
@@ -122,8 +122,8 @@ type frameRows struct {
 	err      error
 }
 
-// each calls put for each value of a column, in order. The parts of the name
-// of a nested column are divided by dots.
+// each calls put for each value of a column, in order. Dots separate the parts of a
+// nested column's name.
 func (r *frameRows) each(column string, put func(v parquet.Value)) {
 	if r.err == nil {
 		r.err = r.read(column, put)
@@ -140,7 +140,7 @@ func (r *frameRows) read(column string, put func(v parquet.Value)) error {
 	if err := pages.SeekToRow(r.from); err != nil {
 		return err
 	}
-	row := r.from                                                  // that begins with the next value of repetition level 0
+	row := r.from                                                  // index of the row that begins with the next value of repetition level 0
 	for row < r.to || row == r.to && leaf.MaxRepetitionLevel > 0 { // a list may go on in the next page
 		page, err := pages.ReadPage()
 		if errors.Is(err, io.EOF) {
@@ -159,9 +159,9 @@ func (r *frameRows) read(column string, put func(v parquet.Value)) error {
 	return nil
 }
 
-// readValues calls put for the values of a page that belong to rows before to,
-// and gives the page back. It returns the row that is next, to+1 when what
-// follows belongs to none of them.
+// readValues calls put for the values of a page that belong to rows before to, and
+// releases the page. It returns the next row; to+1: the values that follow belong to
+// later rows.
 func readValues(page parquet.Page, row, to int64, put func(v parquet.Value)) (int64, error) {
 	defer parquet.Release(page)
 	var values [256]parquet.Value
@@ -186,7 +186,8 @@ func readValues(page parquet.Page, row, to int64, put func(v parquet.Value)) (in
 	}
 }
 
-// The columns of a single row, or of each row. A null is zero, nil or nothing.
+// The methods below return the value of a column in the last row, or in all rows. A null
+// is zero, nil or left out.
 
 func (r *frameRows) int32(column string) (n int32) {
 	r.each(column, func(v parquet.Value) { n = v.Int32() })

@@ -83,7 +83,7 @@ func TestReadFrameIsTheInverseOfCommit(t *testing.T) {
 			b := batches.Synthetic(batches.Spec{Topic: "points", Start: 45, Records: 20, Frames: 2, Points: 9, Points64: true, Seed: 2})
 			c := batches.Synthetic(batches.Spec{Topic: "other", Partition: 3, Records: 9, Frames: 1, Points: 5, Seed: 3})
 			a.Results[6].Hull.ErrorBound, a.Results[6].Hull3.ErrorBound, a.Results[7].Maxima[1].ErrorBound = new(0.25), new(0.5), new(0.125)
-			a.Results[5].Triangles = batches.Mesh(5000, 1) // of several pages
+			a.Results[5].Triangles = batches.Mesh(5000, 1) // several pages
 			a.Results[8].Stage, a.Results[8].ModelSHA = "seed", "abc"
 			b.Results[3].Points, b.Results[3].Points.Z64 = a.Results[5].Points, nil // a file with both widths
 			store := outputOf(t, cfg, a, b, c)

@@ -17,31 +17,31 @@ import (
 	"entropipe/sinks/tables"
 )
 
-// Summary is what an output holds, by its manifests: nothing is checked.
+// Summary describes an output by its manifests. Nothing is verified.
 type Summary struct {
-	Store       string             `json:"store"` // uuid
+	Store       string             `json:"store"` // uuid of the output
 	Format      int                `json:"format"`
 	Schema      int                `json:"schema"`
 	Created     time.Time          `json:"created"`
 	PartitionBy []string           `json:"partition_by"`
 	Partitions  []PartitionSummary `json:"partitions"`
 	Tables      []TableReport      `json:"tables"`
-	// Configurations are the contents that rows were made with, in the order in
-	// which the topics' partitions met them.
+	// Configurations are the contents with which rows were made, in the order of the
+	// first manifests that have them, by topic and partition.
 	Configurations []Configuration `json:"configurations,omitempty"`
-	First          *time.Time      `json:"first,omitempty"` // event times of frames and sequences; nil: none
+	First          *time.Time      `json:"first,omitempty"` // smallest event time of a frame or sequence; nil: there is none
 	Last           *time.Time      `json:"last,omitempty"`
 }
 
-// PartitionSummary is what an output holds of one partition.
+// PartitionSummary sums up the manifests of one partition.
 type PartitionSummary struct {
 	PartitionReport
 	LastCommit time.Time `json:"last_commit"`
 }
 
-// Identify reads what an output says of itself: of the Summary Store, Created and
-// PartitionBy. ErrNotFound: there is none in this store. It costs one small file,
-// however much the output holds.
+// Identify reads store.json. The Summary has Store, Format, Schema, Created and
+// PartitionBy; its lists are empty. sinks.ErrNotFound: the store has no output. Cost: one
+// small file.
 func Identify(ctx context.Context, store sinks.Reader) (*Summary, error) {
 	data, err := sinks.ReadRecord(ctx, store, record.StoreFile)
 	if err != nil {
@@ -55,8 +55,8 @@ func Identify(ctx context.Context, store sinks.Reader) (*Summary, error) {
 		Partitions: []PartitionSummary{}, Tables: []TableReport{}}, nil
 }
 
-// Describe reads the manifests of an output, and for the range of times the
-// footers of tables frames and tokens.
+// Describe summarises an output. Cost: it reads all manifests, and for the event times
+// the footers of all files of tables frames and tokens.
 func Describe(ctx context.Context, store sinks.Reader) (*Summary, error) {
 	s, err := Identify(ctx, store)
 	if err != nil {
@@ -82,9 +82,8 @@ func Describe(ctx context.Context, store sinks.Reader) (*Summary, error) {
 	return d.Summary, nil
 }
 
-// WrittenTables returns the names of the tables that have a file, in the order in
-// which a commit writes them. The cost is a few listings for each table,
-// however much the output holds. Files that wait in staging do not count.
+// WrittenTables returns the names of the tables that have a published file, in the order
+// of tables.Names. Cost: each table's folder is listed up to its first file.
 func WrittenTables(ctx context.Context, store sinks.Reader) ([]string, error) {
 	var written []string
 	for _, table := range tables.Names() {
@@ -137,8 +136,8 @@ func (d *describer) partition(ctx context.Context, names []string) error {
 	return nil
 }
 
-// times widens the range of times by a file's. A file that is not in its place
-// yet is left out.
+// times widens the range of event times by that of a file. Files that are not published
+// or cannot be read are left out.
 func (d *describer) times(ctx context.Context, f *record.File) {
 	o, err := d.store.Open(ctx, f.Path)
 	if err != nil {
@@ -160,7 +159,7 @@ func (d *describer) times(ctx context.Context, f *record.File) {
 	}
 }
 
-// String is the summary for people.
+// String returns the summary as text, a line for each partition, configuration and table.
 func (s *Summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "output %s, format %d, made %s, folders by %s\n", s.Store, s.Format, s.Created.Format(time.RFC3339), strings.Join(s.PartitionBy, ", "))
@@ -178,7 +177,7 @@ func (s *Summary) String() string {
 	return b.String()
 }
 
-// kinds names what has the times.
+// kinds returns "frames", "sequences" or both: the rows that have event times.
 func (s *Summary) kinds() string {
 	names := []string{}
 	for _, k := range [][2]string{{tables.Frames, "frames"}, {tables.Tokens, "sequences"}} {
@@ -189,7 +188,7 @@ func (s *Summary) kinds() string {
 	return strings.Join(names, " and ")
 }
 
-// FileSummary is what a Parquet file says of itself.
+// FileSummary describes a Parquet file by its footer.
 type FileSummary struct {
 	Path      string            `json:"path"`
 	Bytes     int64             `json:"bytes"`
@@ -204,13 +203,13 @@ type FileSummary struct {
 type ColumnSummary struct {
 	Name       string `json:"name"`
 	Type       string `json:"type"`
-	Encoding   string `json:"encoding"` // of the first row group's pages
+	Encoding   string `json:"encoding"` // encodings of the first row group's pages
 	Codec      string `json:"codec"`
 	Compressed int64  `json:"compressed_bytes"`
 	Plain      int64  `json:"uncompressed_bytes"`
 }
 
-// DescribeFile reads the footer of a Parquet file, of ours or another's.
+// DescribeFile reads the footer of any Parquet file. name must be a regular file.
 func DescribeFile(name string) (*FileSummary, error) {
 	o, err := plainfile.Open(name)
 	if err != nil {
@@ -250,7 +249,7 @@ func (s *FileSummary) fill(f *parquetfile.File) {
 	}
 }
 
-// String is the summary for people.
+// String returns the summary as text of bounded length.
 func (s *FileSummary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d rows in %d row groups, %d bytes, written by %s\n", s.Path, s.Rows, s.RowGroups, s.Bytes, s.CreatedBy)
@@ -274,15 +273,15 @@ func (s *FileSummary) String() string {
 	return b.String()
 }
 
-// What String shows of a file that may hold anything.
+// Limits of FileSummary.String: a footer may have any number of columns and keys.
 const (
 	shownColumns = 1000
 	shownKeys    = 200
 	shownText    = 4000 // bytes
 )
 
-// cutText returns s, or its beginning and a word on what was left out, on one line
-// and without commands to a terminal.
+// cutText returns s on one line and without control characters; of a long text its
+// beginning and the number of bytes left out.
 func cutText(s string) string {
 	rest := ""
 	if n := len(s) - shownText; n > 0 {

@@ -10,14 +10,14 @@ import (
 	"entropipe/sinks/record"
 )
 
-// Configuration is a content that rows of an output were made with.
+// Configuration is a content with which rows of an output were made.
 type Configuration struct {
 	Hash    string        `json:"content_hash"`
-	Content sinks.Content `json:"content"` // null: the output has no record of it
+	Content sinks.Content `json:"content"` // null: the output has no readable record of it
 	Ranges  []OffsetRange `json:"ranges"`
 }
 
-// OffsetRange is a part of a partition: offsets [Start, End).
+// OffsetRange is the offsets [Start, End) of a partition.
 type OffsetRange struct {
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
@@ -25,8 +25,8 @@ type OffsetRange struct {
 	End       int64  `json:"end"`
 }
 
-// configuration adds the range of a manifest to its configuration. Manifests of a
-// partition come in order.
+// configuration adds the range of a manifest to its configuration. It is called with the
+// manifests of a partition in order.
 func (d *describer) configuration(m *record.Manifest) {
 	if m.ContentHash == "" {
 		return
@@ -50,14 +50,14 @@ func (d *describer) configuration(m *record.Manifest) {
 func (d *describer) readContents(ctx context.Context) {
 	for i := range d.Configurations {
 		c := &d.Configurations[i]
-		if content, err := sinks.ReadContent(ctx, d.store, c.Hash); err == nil { // verify says what is wrong with the others
+		if content, err := sinks.ReadContent(ctx, d.store, c.Hash); err == nil { // Verify reports the others
 			c.Content = content
 		}
 	}
 }
 
-// writeConfigurations writes the configurations for people: of the only one what
-// it says, of several the first one and what differs from it, each with its
+// writeConfigurations writes the first configuration in full, and of each further one
+// the settings that differ from the first. If there are several, each is followed by its
 // ranges of offsets.
 func (s *Summary) writeConfigurations(b *strings.Builder) {
 	for i, c := range s.Configurations {

@@ -9,21 +9,21 @@ import (
 	"entropipe/sinks/record"
 )
 
-// topicListing is what the names under _commits say of one topic.
+// topicListing holds the names of one topic's commit records.
 type topicListing struct {
 	folder     string
 	base       bool
-	accepted   []string // later bases
+	accepted   []string // names of later bases
 	partitions []partitionListing
 }
 
 type partitionListing struct {
 	id        string
-	manifests []string // names, in order of their starts
+	manifests []string // paths, in order of their starts
 }
 
-// listTopics lists the commit records of all topics. strange is called for
-// names that have no place there.
+// listTopics lists the commit records of all topics. It calls strange with each path
+// that is not that of a commit record.
 func listTopics(ctx context.Context, store sinks.Reader, strange func(name string)) ([]*topicListing, error) {
 	var topics []*topicListing
 	err := store.List(ctx, record.CommitsFolder, func(e sinks.Entry) error {

@@ -12,62 +12,62 @@ import (
 	"entropipe/sinks/record"
 )
 
-// Repair says what of a damaged output can be mended by moving files out of the
-// readers' sight, so that run writes their records again, and what cannot. It is
-// made by Verify, which moves nothing; Apply does.
+// Repair is a plan to mend a damaged output by moving files to quarantine, so that run
+// writes their records again. It lists the faults that moves cannot mend, too. Verify
+// makes the plan and moves nothing; Apply moves the files.
 //
-// What can be mended stands at the end of a partition: a newest manifest that is
-// lost, damaged, or without its files, and files that no manifest names. A hole in
-// front of commits that are whole cannot: those commits go on from it, and no
-// program would write its records again.
+// Faults at the end of a partition can be mended: a newest manifest that is lost,
+// damaged or without its files, and files that no manifest names. A hole before whole
+// commits cannot: writers continue after the last commit, so no program would write the
+// records of the hole again.
 type Repair struct {
-	Folder  string       `json:"folder"`            // where files are moved to
-	Steps   []RepairStep `json:"steps"`             // in the order in which they are done
-	Left    []RepairLeft `json:"left"`              // faults that stay
-	Writers string       `json:"writers,omitempty"` // what is known of processes that write to the output
+	Folder  string       `json:"folder"`            // folder that receives the files
+	Steps   []RepairStep `json:"steps"`             // in the order of Apply
+	Left    []RepairLeft `json:"left"`              // faults that remain
+	Writers string       `json:"writers,omitempty"` // a sentence on processes that write to the output; set by the caller
 	Done    bool         `json:"done"`              // the files have been moved
 }
 
-// RepairStep mends one partition, or, without Topic, moves what belongs to none.
+// RepairStep mends one partition. Without Topic it moves files that belong to none.
 type RepairStep struct {
 	Topic     string           `json:"topic,omitempty"`
 	Partition int32            `json:"partition"`
-	Wrong     []string         `json:"wrong"` // what is wrong, a sentence each
-	Then      string           `json:"then"`  // what comes of it
-	Start     int64            `json:"start"` // run writes the records [Start, End) again; none if they are equal
+	Wrong     []string         `json:"wrong"` // the faults, a sentence each
+	Then      string           `json:"then"`  // the result of the step
+	Start     int64            `json:"start"` // run writes the records [Start, End) again; none if Start = End
 	End       int64            `json:"end"`
 	Moves     []QuarantineMove `json:"moves"` // manifests last, so that no manifest is gone before its files
 
-	ids    []string // that the topic may have for this output
+	ids    []string // ids that the topic may have for this output
 	newest int64    // start of the newest manifest, by name, when the plan was made; -1: none
 }
 
-// Continues tells whether the output would go on in a topic of this id: a topic that
-// was created again has another, and its records are others. Without ids nothing is
-// known, and true.
+// Continues tells whether the output continues a topic with this id. A topic that was
+// created again has another id and other records. The result is true if either side
+// has no ids.
 func (s *RepairStep) Continues(id schemas.TopicID) bool {
 	return id.IsZero() || len(s.ids) == 0 || slices.Contains(s.ids, id.String())
 }
 
-// QuarantineMove is one file that is moved aside.
+// QuarantineMove is the move of one file to quarantine.
 type QuarantineMove struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Bytes int64  `json:"bytes"`
 }
 
-// RepairLeft is a fault that no move mends.
+// RepairLeft is a fault that moves do not mend.
 type RepairLeft struct {
 	Where   string `json:"where"`
 	Problem string `json:"problem"`
 	Advice  string `json:"advice"`
 }
 
-// quarantineSuffix ends the names of files in quarantine, so that no glob for
-// tables or records finds them.
+// quarantineSuffix ends the names of quarantined files, so that no glob for tables or
+// records matches them.
 const quarantineSuffix = ".quarantined"
 
-// Files returns how many files the plan moves.
+// Files returns the number of files that the plan moves.
 func (r *Repair) Files() (n int) {
 	for i := range r.Steps {
 		n += len(r.Steps[i].Moves)
@@ -75,21 +75,21 @@ func (r *Repair) Files() (n int) {
 	return n
 }
 
-// Leave takes the step of a partition out of the plan: its faults stay.
+// Leave removes the step of a partition from the plan. Its faults remain, with advice.
 func (r *Repair) Leave(step *RepairStep, advice string) {
 	where := fmt.Sprintf("%s/%d", step.Topic, step.Partition)
 	r.Left = append(r.Left, RepairLeft{where, strings.Join(step.Wrong, "; "), advice})
 	r.Steps = slices.DeleteFunc(r.Steps, func(s RepairStep) bool { return s.Topic == step.Topic && s.Partition == step.Partition })
 }
 
-// Apply moves the files of the plan, durably, and never removes one. No process
-// may write to the output meanwhile. If it dies half way, a new plan finds what is
-// left, and ends where this one would have: data files go before the manifest that
-// names them, newer manifests before older ones, so a commit whose files are gone
-// stays visible as such, and no hole comes before a commit that stands.
+// Apply moves the files of the plan durably; it removes none. No process may write to
+// the output meanwhile. Data files are moved before the manifest that names them, and
+// newer manifests before older ones. So if Apply dies half way, a commit without its
+// files can be recognised, no hole comes before a remaining commit, and a new plan
+// completes the repair.
 //
-// An output that has got or lost manifests since the plan was made is an error, and
-// nothing is moved.
+// If a partition has got or lost manifests since the plan was made, Apply returns an
+// error and moves nothing.
 func (r *Repair) Apply(ctx context.Context, store sinks.Store) error {
 	for i := range r.Steps {
 		s := &r.Steps[i]
@@ -118,8 +118,7 @@ func (r *Repair) Apply(ctx context.Context, store sinks.Store) error {
 	return nil
 }
 
-// newestStart returns the highest start among the names of a partition's
-// manifests, -1 if there is none.
+// newestStart returns the highest start of a partition's manifests; -1: it has none.
 func newestStart(ctx context.Context, store sinks.Reader, p record.TopicPartition) (int64, error) {
 	names, err := store.Names(ctx, record.ManifestFolder(p))
 	newest := int64(-1)
@@ -131,7 +130,7 @@ func newestStart(ctx context.Context, store sinks.Reader, p record.TopicPartitio
 	return newest, err
 }
 
-// quarantineFor names a folder that no repair has used.
+// quarantineFor returns the path of a quarantine folder that no repair has used.
 func quarantineFor(ctx context.Context, store sinks.Reader, now time.Time) (string, error) {
 	taken, err := store.Names(ctx, record.QuarantineFolder)
 	name := now.UTC().Format("2006-01-02T15-04-05Z")
@@ -141,7 +140,7 @@ func quarantineFor(ctx context.Context, store sinks.Reader, now time.Time) (stri
 	return record.QuarantineFolder + "/" + name, err
 }
 
-// text is the plan for people.
+// text writes the plan as text.
 func (r *Repair) text(b *strings.Builder) {
 	moves := "would move"
 	if r.Done {
@@ -181,5 +180,5 @@ func (r *Repair) text(b *strings.Builder) {
 	}
 }
 
-// maxShownMoves bounds what is printed of one step; JSON has all.
+// maxShownMoves bounds the moves of one step in the text; JSON has all.
 const maxShownMoves = 20

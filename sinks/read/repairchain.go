@@ -8,29 +8,29 @@ import (
 	"entropipe/sinks/record"
 )
 
-// repairer gathers, while an output is verified, what a plan of repair needs.
-// Where it is nil nothing is gathered.
+// repairer gathers the data of a plan while an output is verified. Its methods do
+// nothing on a nil repairer.
 type repairer struct {
 	topics map[string]*repairTopic // by folder of their commit records
-	bad    map[string]bool         // files that are missing, or not what their manifest says
+	bad    map[string]bool         // files that are missing or differ from their manifest
 }
 
 type repairTopic struct {
-	base   *record.Base // nil: it cannot be read
+	base   *record.Base // nil: no base can be read
 	chains map[string]*repairChain
 }
 
 // repairChain is the manifests of a partition, in order of their starts.
 type repairChain struct {
 	links []repairLink
-	last  *record.Manifest // the newest that can be read
+	last  *record.Manifest // the newest readable manifest
 }
 
 // repairLink is one manifest.
 type repairLink struct {
 	name       string
-	start, end int64 // end is start if it cannot be read
-	err        error // why it cannot be read
+	start, end int64 // start = end: it cannot be read
+	err        error // the reason why it cannot be read
 }
 
 func newRepairer() *repairer {
@@ -44,7 +44,7 @@ func (r *repairer) topic(folder string, base *record.Base) {
 	}
 }
 
-// add notes a manifest, or why it cannot be read.
+// add notes a manifest, or the reason why it cannot be read.
 func (r *repairer) add(name string, m *record.Manifest, err error) {
 	if r == nil {
 		return
@@ -66,7 +66,7 @@ func (r *repairer) add(name string, m *record.Manifest, err error) {
 	c.links = append(c.links, l)
 }
 
-// spoilt notes a file that is not what its manifest says. The caller holds the
+// spoilt notes a file that is missing or differs from its manifest. The caller holds the
 // verifier's lock.
 func (r *repairer) spoilt(file string) {
 	if r != nil {
@@ -74,8 +74,9 @@ func (r *repairer) spoilt(file string) {
 	}
 }
 
-// whole returns how many manifests follow each other from the base, and where the
-// last of them ends. why is set if what comes after them cannot be moved.
+// whole returns the number n of manifests that follow each other from the base, and the
+// end of the last of them. why is the reason if the manifests after them cannot be
+// moved.
 func (c *repairChain) whole(base int64) (n int, end int64, why string) {
 	end = base
 	for n < len(c.links) && c.links[n].err == nil && c.links[n].start == end {

@@ -23,22 +23,22 @@ type stray struct {
 	start, end int64
 }
 
-// strayName is the end of a data file's name: topic, partition, start, end.
+// strayName matches the end of a data file's path: topic, partition, start, end.
 var strayName = regexp.MustCompile(`/topic=([^/]+)/part-(\d{1,10})-(\d{20})-(\d{20})(?:-\d+)?\.parquet$`)
 
-// planner makes a plan of what a verifier found.
+// planner makes a Repair from the findings of a verifier.
 type planner struct {
 	*Repair
 	v      *verifier
 	strays map[string][]stray // by folder of the partition's manifests
-	nobody []string           // strays whose names are not those of data files
-	mended map[string]bool    // where faults stand that the moves mend
-	why    map[string]string  // where faults stand, and why they stay
-	moved  map[string]bool    // files that are moved
+	nobody []string           // strays whose names no data file has
+	mended map[string]bool    // paths whose faults the moves mend
+	why    map[string]string  // reason why the faults of a path remain
+	moved  map[string]bool    // files that the plan moves
 }
 
-// plan says how the faults of an output can be mended. Verify has looked at all of
-// it, and faults says what it found.
+// plan returns a plan that mends the faults of an output, after the whole output was
+// verified. broken is the fault of store.json.
 func (v *verifier) plan(ctx context.Context, identity record.Store, broken error) (*Repair, error) {
 	folder, err := quarantineFor(ctx, v.store, time.Now())
 	if err != nil {
@@ -62,14 +62,14 @@ func (v *verifier) plan(ctx context.Context, identity record.Store, broken error
 	return p.Repair, nil
 }
 
-// leaveAll gives one reason for all faults.
+// leaveAll sets one reason why all faults remain.
 func (p *planner) leaveAll(why string) {
 	for _, f := range p.v.Faults {
 		p.why[f.Where] = why
 	}
 }
 
-// sort finds the partitions of the strays.
+// sort assigns the strays to partitions by their names.
 func (p *planner) sort() {
 	for _, f := range p.v.Faults {
 		if f.Check != checkOrphans {
@@ -112,8 +112,8 @@ func (p *planner) partitions(ctx context.Context) error {
 	return nil
 }
 
-// partition plans for one partition: what comes after the part of its chain that
-// is whole is moved, unless a commit among it is whole itself.
+// partition plans the step of one partition: files and manifests after the whole part
+// of its chain are moved, unless they include a readable commit.
 func (p *planner) partition(ctx context.Context, folder string) error {
 	t := p.v.repair.topics[path.Dir(folder)]
 	if t == nil || t.base == nil {
@@ -167,8 +167,8 @@ func (p *planner) partition(ctx context.Context, folder string) error {
 	return nil
 }
 
-// ids returns the ids that a topic may have: those of its bases, and that of the
-// newest manifest, for outputs that were begun without.
+// ids returns the ids that a topic may have: those of its bases, and that of the newest
+// manifest, for outputs that were begun without ids.
 func (p *planner) ids(topic string, last *record.Manifest) (ids []string) {
 	for known := range p.v.ids {
 		if id, ok := strings.CutPrefix(known, topic+"/"); ok && id != "" {
@@ -181,7 +181,7 @@ func (p *planner) ids(topic string, last *record.Manifest) (ids []string) {
 	return ids
 }
 
-// keep says why the faults of a partition stay.
+// keep sets the reason why the faults of a partition remain.
 func (p *planner) keep(folder, why string) {
 	for _, f := range p.v.Faults {
 		if strings.HasPrefix(f.Where, folder+"/") {
@@ -193,14 +193,15 @@ func (p *planner) keep(folder, why string) {
 	}
 }
 
-// spoilt tells whether files of m are missing or not what m says.
+// spoilt tells whether files of m are missing or differ from m.
 func (p *planner) spoilt(m *record.Manifest) bool {
 	return slices.ContainsFunc(m.Files, func(f record.File) bool { return p.v.repair.bad[f.Path] })
 }
 
-// undo moves the files of the newest commit, some of which are spoilt, so that its
-// records are written again. Where the files of the commit are all still staged,
-// and others have taken their places, only those are moved: then the commit stands.
+// undo plans for the newest commit m, which has spoilt files. If the spoilt files are
+// all still staged, and other files have taken their places, it moves only these other
+// files, and the commit remains. Otherwise it moves all files of the commit, so that its
+// records are written again.
 func (p *planner) undo(ctx context.Context, s *RepairStep, m *record.Manifest) (undone bool, err error) {
 	strangers := true
 	for i := range m.Files {
@@ -237,7 +238,7 @@ func (p *planner) undo(ctx context.Context, s *RepairStep, m *record.Manifest) (
 	return true, nil
 }
 
-// stagedWhole tells whether a file is still staged, as its manifest describes it.
+// stagedWhole tells whether a file is staged with the size and checksum of its manifest.
 func (p *planner) stagedWhole(ctx context.Context, f *record.File) bool {
 	o, err := p.v.store.Open(ctx, f.Staged)
 	if err != nil {
@@ -251,7 +252,7 @@ func (p *planner) stagedWhole(ctx context.Context, f *record.File) bool {
 	return err == nil && sum == f.SHA256
 }
 
-// takeStrays moves the files of a partition that no manifest names.
+// takeStrays plans the moves of a partition's files that no manifest names.
 func (p *planner) takeStrays(s *RepairStep, folder string, base int64) {
 	lost, doubled := 0, 0
 	first, end := int64(math.MaxInt64), int64(0)
@@ -278,7 +279,7 @@ func (p *planner) takeStrays(s *RepairStep, folder string, base int64) {
 	}
 }
 
-// takeDamaged moves what attempts have staged for manifests that cannot be read.
+// takeDamaged plans the moves of files that are staged for damaged manifests.
 func (p *planner) takeDamaged(ctx context.Context, s *RepairStep, damaged []repairLink) error {
 	if len(damaged) == 0 {
 		return nil
@@ -298,7 +299,7 @@ func (p *planner) takeDamaged(ctx context.Context, s *RepairStep, damaged []repa
 	})
 }
 
-// take moves a file if it is there.
+// take plans the move of a file if it exists.
 func (p *planner) take(ctx context.Context, s *RepairStep, name string) error {
 	o, err := p.v.store.Open(ctx, name)
 	if errors.Is(err, sinks.ErrNotFound) {
@@ -318,7 +319,7 @@ func (p *planner) move(s *RepairStep, name string, size int64) {
 	}
 }
 
-// finish adds a step that moves something to the plan.
+// finish adds a step to the plan if it has moves.
 func (p *planner) finish(s *RepairStep) {
 	if len(s.Moves) == 0 {
 		return
@@ -334,7 +335,7 @@ func (p *planner) finish(s *RepairStep) {
 	p.Steps = append(p.Steps, *s)
 }
 
-// strangers moves the files in the tables' way that are no data files of ours.
+// strangers plans the moves of files in the folders of tables that no commit can have.
 func (p *planner) strangers() {
 	s := RepairStep{Wrong: []string{"these files are in the way of readers, but their names are not those of an output's files"}}
 	for _, name := range p.nobody {
@@ -344,7 +345,7 @@ func (p *planner) strangers() {
 	p.finish(&s)
 }
 
-// leftovers lists the faults that no move mends.
+// leftovers lists the faults that the moves do not mend.
 func (p *planner) leftovers() {
 	seen := map[RepairLeft]bool{}
 	for _, f := range p.v.Faults {
@@ -362,7 +363,7 @@ func (p *planner) leftovers() {
 	}
 }
 
-// advice says why a fault cannot be mended by moving files.
+// advice returns the reason why moving files does not mend a fault.
 func (p *planner) advice(f Fault) string {
 	switch f.Check {
 	case checkFiles, checkSums:

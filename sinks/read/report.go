@@ -11,7 +11,7 @@ import (
 	"entropipe/sinks/record"
 )
 
-// Report is what Verify found. It is meant to be printed, or encoded as JSON.
+// Report is the result of Verify, for printing or as JSON.
 type Report struct {
 	Store      string            `json:"store"` // uuid of the output
 	Format     int               `json:"format"`
@@ -20,13 +20,13 @@ type Report struct {
 	Checks     []Check           `json:"checks"`
 	Partitions []PartitionReport `json:"partitions"`
 	Tables     []TableReport     `json:"tables"`
-	Faults     []Fault           `json:"faults"`      // the first maxFaults of them
-	FaultCount int64             `json:"fault_count"` // all of them
-	Notes      []string          `json:"notes"`       // worth knowing, no faults
+	Faults     []Fault           `json:"faults"`      // the first maxFaults faults
+	FaultCount int64             `json:"fault_count"` // number of all faults
+	Notes      []string          `json:"notes"`       // observations that are no faults
 	Repair     *Repair           `json:"repair,omitempty"`
 }
 
-// Check is one thing that was looked at, and how often.
+// Check counts how often one property was checked.
 type Check struct {
 	Name   string `json:"name"`
 	What   string `json:"what"`
@@ -34,7 +34,7 @@ type Check struct {
 	Faults int64  `json:"faults"`
 }
 
-// Fault is one thing that is wrong.
+// Fault is one violation of a check.
 type Fault struct {
 	Check   string `json:"check"`
 	Where   string `json:"where"`
@@ -45,8 +45,8 @@ type Fault struct {
 type PartitionReport struct {
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
-	Base      int64  `json:"base"` // where the output begins
-	End       int64  `json:"end"`  // where the newest manifest ends
+	Base      int64  `json:"base"` // offset at which the output begins
+	End       int64  `json:"end"`  // end of the newest manifest
 	Manifests int64  `json:"manifests"`
 	record.Counts
 	Gaps []Gap `json:"gaps,omitempty"`
@@ -79,10 +79,10 @@ type TableReport struct {
 	Files   int64  `json:"files"`
 	Rows    int64  `json:"rows"`
 	Bytes   int64  `json:"bytes"`
-	Pending int64  `json:"pending,omitempty"` // committed, but not moved to their place yet
+	Pending int64  `json:"pending,omitempty"` // files that are committed and still staged
 }
 
-// add counts a manifest.
+// add adds the counts of a manifest.
 func (p *PartitionReport) add(m *record.Manifest) {
 	p.Manifests++
 	p.End = max(p.End, m.End)
@@ -97,7 +97,7 @@ func (p *PartitionReport) add(m *record.Manifest) {
 	}
 }
 
-// addFile counts a file into its table, and returns that.
+// addFile adds a file to the report of its table, and returns that report.
 func addFile(tables *[]TableReport, f *record.File) *TableReport {
 	i := slices.IndexFunc(*tables, func(t TableReport) bool { return t.Table == f.Table })
 	if i < 0 {
@@ -122,7 +122,7 @@ const (
 	checkOrphans  = "orphans"
 )
 
-// maxFaults bounds what a report holds of a badly damaged output.
+// maxFaults bounds the faults and the notes of a report.
 const maxFaults = 1000
 
 func newReport() *Report {
@@ -137,17 +137,17 @@ func newReport() *Report {
 	}}
 }
 
-// reporter fills a Report from several goroutines.
+// reporter fills a Report. Several goroutines may call its methods at once.
 type reporter struct {
 	mu    sync.Mutex
-	limit int // of faults and of notes that are kept; 0: maxFaults
+	limit int // largest number of faults, and of notes, that are kept; 0: maxFaults
 	*Report
 }
 
-// room tells whether one more of n is kept.
+// room tells whether a list of length n may grow.
 func (r *reporter) room(n int) bool { return n < cmp.Or(r.limit, maxFaults) }
 
-// checked counts n things that check has looked at.
+// checked adds n to the number of times that check was made.
 func (r *reporter) checked(check string, n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,7 +177,7 @@ func (r *reporter) note(format string, args ...any) {
 	}
 }
 
-// file counts a file that is there.
+// file counts a file that exists.
 func (r *reporter) file(f *record.File, pending bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +186,7 @@ func (r *reporter) file(f *record.File, pending bool) {
 	}
 }
 
-// sorted ends the report: the same output gives the same one.
+// sorted completes the report. Equal outputs have equal reports.
 func (r *reporter) sorted() *Report {
 	r.OK = r.FaultCount == 0
 	slices.SortFunc(r.Faults, func(a, b Fault) int {
@@ -200,14 +200,14 @@ func (r *reporter) sorted() *Report {
 	return r.Report
 }
 
-// String is the report for people.
+// String returns the text that WriteTo writes.
 func (r *Report) String() string {
 	var b strings.Builder
 	r.WriteTo(&b)
 	return b.String()
 }
 
-// WriteTo writes the report for people.
+// WriteTo writes the report as text.
 func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "output %s\n", r.Store)

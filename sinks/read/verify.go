@@ -18,24 +18,24 @@ import (
 	"entropipe/sinks/tables"
 )
 
-// VerifyOptions says how Verify works. The zero value is usable.
+// VerifyOptions are the options of Verify. The zero value is usable.
 type VerifyOptions struct {
-	Workers  int                        // files read at once; 0: one a CPU
+	Workers  int                        // number of manifests checked at once; 0: GOMAXPROCS
 	Progress func(done, total int)      // called after each manifest, from several goroutines; may be nil
-	Ends     map[string]map[int32]int64 // topics and partitions that must be there, up to these offsets at least
-	Repair   bool                       // make a plan of what can be mended, Report.Repair, and keep all faults
+	Ends     map[string]map[int32]int64 // offsets that the output must reach at least, by topic and partition
+	Repair   bool                       // plan a repair, Report.Repair, and keep all faults
 }
 
-// Verify checks a whole output: its commit records, every file's bytes and
-// rows, and that every record between base and end left a trace. An error
-// means that it could not look; what it found wrong stands in the report.
+// Verify checks a whole output: its commit records, the bytes and rows of every file,
+// and that every record from base to end is a row, a reject or a counted hole. Faults
+// are in the report; an error means that the check could not be completed.
 //
-// It may run beside writers. Files are listed before manifests, so that a file
-// without a manifest is an orphan and not just new; a file that is missing is
-// looked for again, in staging if its manifest is the newest.
+// Verify may run beside writers. It lists files before manifests, so that a new file
+// is not taken for an orphan, and looks for a missing file again, in staging if its
+// manifest is the newest.
 //
-// It reads every byte of the output once. Memory is bounded by the number of
-// files, at some 200 bytes each, and the rows of one commit.
+// Cost: every byte of the output is read once. Memory: about 200 bytes for each file,
+// and for each worker the keys of one commit's rows.
 func Verify(ctx context.Context, store sinks.Reader, opts VerifyOptions) (*Report, error) {
 	if opts.Workers <= 0 {
 		opts.Workers = runtime.GOMAXPROCS(0)
@@ -44,7 +44,7 @@ func Verify(ctx context.Context, store sinks.Reader, opts VerifyOptions) (*Repor
 	if opts.Repair {
 		v.repair, v.limit = newRepairer(), math.MaxInt
 	}
-	set, setBytes := 0, int64(0) // aside, by repairs
+	set, setBytes := 0, int64(0) // quarantined files and their bytes
 	err := store.List(ctx, ".", func(e sinks.Entry) error {
 		switch folder, _, _ := strings.Cut(e.Name, "/"); folder {
 		case record.CommitsFolder, record.StagingFolder:
@@ -98,30 +98,30 @@ type verifier struct {
 	reporter
 	listed  map[string]int64 // data files that were there at the start and belong to no manifest so far
 	pending map[string]bool  // staging folders of newest manifests
-	ids     map[string]bool  // topic/id: the output may continue the topic with this id; topic: its base is known
+	ids     map[string]bool  // topic/id: the output may continue the topic with this id; topic: its base was read
 	configs map[string]bool  // content hashes whose records were looked for
-	total   int              // manifests
-	done    int              // of them
-	repair  *repairer        // nil: no plan is wanted
+	total   int              // number of manifests
+	done    int              // number of checked manifests
+	repair  *repairer        // nil: no repair is planned
 }
 
-// oneFormat faults a record whose format is not that of the output: programs
-// that write one format refuse outputs of another.
+// oneFormat reports a record whose format is not that of store.json: no program writes
+// both.
 func (v *verifier) oneFormat(name string, format int) {
 	if v.Format != 0 && format != v.Format {
 		v.fault(checkRecords, name, "its format is %d, that of the output is %d", format, v.Format)
 	}
 }
 
-// notARecord is the problem with a file that has no place among commit records.
+// notARecord is the problem of a file that does not belong among commit records.
 const notARecord = "this is no commit record"
 
-// strange faults a file among the commit records that is none.
+// strange reports a file among the commit records that is none.
 func (v *verifier) strange(name string) {
 	v.fault(checkRecords, name, notARecord)
 }
 
-// manifests checks the chains, and hands each manifest to the workers.
+// manifests checks the chains and gives each manifest to a worker, which checks its files.
 func (v *verifier) manifests(ctx context.Context, topics []*topicListing) {
 	for _, t := range topics {
 		for _, p := range t.partitions {
@@ -162,13 +162,13 @@ func (v *verifier) progress() {
 	}
 }
 
-// topic follows the chains of a topic's partitions.
+// topic checks the bases of a topic and the chains of its partitions.
 func (v *verifier) topic(ctx context.Context, t *topicListing, jobs chan<- manifestJob) {
 	name := t.folder + "/" + record.BaseFile
 	base, err := v.readBase(ctx, name)
 	if err != nil {
 		v.fault(checkRecords, name, "%v", err)
-		base = nil // the first manifest of each partition is believed
+		base = nil // chains then begin at their first manifest
 	}
 	v.repair.topic(t.folder, base)
 	v.checked(checkRecords, 1)
@@ -182,7 +182,7 @@ func (v *verifier) topic(ctx context.Context, t *topicListing, jobs chan<- manif
 	if base == nil {
 		return
 	}
-	for id, start := range base.Starts { // partitions that have nothing yet
+	for id, start := range base.Starts { // partitions without a manifest
 		if !slices.ContainsFunc(t.partitions, func(p partitionListing) bool { return p.id == id }) {
 			n, _ := strconv.ParseInt(id, 10, 32)
 			v.partition(PartitionReport{Topic: base.Topic, Partition: int32(n), Base: start, End: start})
@@ -190,7 +190,7 @@ func (v *verifier) topic(ctx context.Context, t *topicListing, jobs chan<- manif
 	}
 }
 
-// accepted reads the ids that the topic may have: that of its base, and those that
+// accepted reads the ids that the topic may have: the id of its base and the ids that
 // were accepted later.
 func (v *verifier) accepted(ctx context.Context, t *topicListing, base *record.Base) {
 	if base != nil {
@@ -211,15 +211,15 @@ func (v *verifier) accepted(ctx context.Context, t *topicListing, base *record.B
 	}
 }
 
-// otherTopic tells whether m has an id that is not that of the manifest before it
-// and was not accepted either. An output that was begun without ids takes the
-// first that it meets.
+// otherTopic tells whether m has another topic id than the manifest last before it, and
+// that id was not accepted. An output that was begun without ids takes the first id
+// that follows.
 func (v *verifier) otherTopic(last, m *record.Manifest) bool {
 	switch {
 	case v.ids[m.Topic+"/"+m.TopicID]:
 		return m.TopicID == "" && last != nil && last.TopicID != ""
 	case last == nil || last.TopicID == "":
-		return v.ids[m.Topic] && !v.ids[m.Topic+"/"] // without a base the first is believed
+		return v.ids[m.Topic] && !v.ids[m.Topic+"/"] // without a base any first id is valid
 	}
 	return m.TopicID != last.TopicID
 }
@@ -230,7 +230,7 @@ func (v *verifier) partition(p PartitionReport) {
 	v.Partitions = append(v.Partitions, p)
 }
 
-// readBase reads a base whose topic is not known yet.
+// readBase reads a base; the record itself names its topic.
 func (v *verifier) readBase(ctx context.Context, name string) (*record.Base, error) {
 	data, err := sinks.ReadRecord(ctx, v.store, name)
 	if err != nil {
@@ -246,7 +246,7 @@ func (v *verifier) readBase(ctx context.Context, name string) (*record.Base, err
 	return record.ParseBase(name, data, head.Topic)
 }
 
-// chain follows the manifests of one partition from its base.
+// chain checks the manifests of one partition from its base on.
 func (v *verifier) chain(ctx context.Context, base *record.Base, p partitionListing, jobs chan<- manifestJob) {
 	var sum PartitionReport
 	var last *record.Manifest
@@ -283,15 +283,15 @@ func (v *verifier) chain(ctx context.Context, base *record.Base, p partitionList
 	}
 }
 
-// unlisted follows the chain through manifests before m that were not listed,
-// and returns the last of them, or last. A listing is not made in one moment: of
-// two manifests that are created meanwhile it may have the second only.
+// unlisted follows the chain through manifests before m that were not listed, and
+// returns the last of them, or last. A listing is not atomic: of two manifests created
+// during it, it may have only the second.
 func (v *verifier) unlisted(ctx context.Context, sum *PartitionReport, last, m *record.Manifest, jobs chan<- manifestJob) *record.Manifest {
 	for sum.End < m.Start {
 		name := record.ManifestName(m.TopicPartition(), sum.End)
 		between, err := sinks.ReadManifest(ctx, v.store, name)
 		if err != nil {
-			break // there is none, or it was listed, and faulted
+			break // no such manifest, or a listed one that was reported
 		}
 		v.mu.Lock()
 		v.total++
@@ -306,7 +306,7 @@ func (v *verifier) unlisted(ctx context.Context, sum *PartitionReport, last, m *
 	return last
 }
 
-// link checks that m follows what came before, and adds it up.
+// link checks that m continues its chain, and adds its counts to sum.
 func (v *verifier) link(ctx context.Context, sum *PartitionReport, last, m *record.Manifest, name string) {
 	v.checked(checkChain, 1)
 	v.content(ctx, m, name)
@@ -323,8 +323,8 @@ func (v *verifier) link(ctx context.Context, sum *PartitionReport, last, m *reco
 	sum.add(m)
 }
 
-// content checks that the output says what the rows of a manifest were made with.
-// Each hash is looked up once, and is one fault.
+// content checks that the output has a record of a manifest's content. A missing or
+// damaged record is reported once, not for each of its manifests.
 func (v *verifier) content(ctx context.Context, m *record.Manifest, name string) {
 	if m.ContentHash == "" || v.configs[m.ContentHash] {
 		return
@@ -336,10 +336,10 @@ func (v *verifier) content(ctx context.Context, m *record.Manifest, name string)
 	}
 }
 
-// orphans faults the files that readers of the tables would see and that no
-// manifest names.
+// orphans reports the files that readers of tables would find and that no manifest
+// names.
 func (v *verifier) orphans() {
-	foreign := map[string]int{} // files that are nobody's business here, by their first folder
+	foreign := map[string]int{} // number of files outside of tables, by first folder
 	defer func() {
 		for _, name := range slices.Sorted(maps.Keys(foreign)) {
 			if n := foreign[name]; n > 1 {
@@ -360,7 +360,7 @@ func (v *verifier) orphans() {
 	}
 }
 
-// expected checks that the output reaches as far as the caller knows it must.
+// expected checks that the output reaches the offsets of VerifyOptions.Ends.
 func (v *verifier) expected() {
 	for topic, ends := range v.opts.Ends {
 		for id, end := range ends {
@@ -375,7 +375,7 @@ func (v *verifier) expected() {
 	}
 }
 
-// staging notes the attempts that have left something.
+// staging notes the attempts that have staged files, apart from pending ones.
 func (v *verifier) staging(ctx context.Context) error {
 	attempts := map[string]int64{}
 	err := v.store.List(ctx, record.StagingFolder, func(e sinks.Entry) error {

@@ -121,13 +121,13 @@ func bombs(t *testing.T) map[string]map[string][]byte {
 	ints := func(encoding format.Encoding, element format.SchemaElement, values int32, body []byte) []byte {
 		return column{element: element, rows: int64(values), meta: format.ColumnMetaData{NumValues: int64(values)}, pages: []page{dataPage(encoding, values, body)}}.file(t)
 	}
-	add("runs of more than", "levels", ints(format.Plain, optional, 8, append(levels(run(1<<31-1, 1)...), 0)))
-	add("runs of more than", "many levels", ints(format.Plain, optional, 8, append(levels(bytes.Repeat(run(1<<27, 0), 50)...), 0)))
-	add("runs of more than", "runs without values", ints(format.Plain, optional, 8, append(levels(append([]byte{0, 1}, run(1<<30, 1)...)...), 0)))
-	add("runs of more than", "indices", ints(format.RLEDictionary, required, 8, append([]byte{1}, run(1<<30, 1)...)))
-	add("runs of more than", "indices of no bit", ints(format.RLEDictionary, required, 8, append([]byte{0}, binary.AppendUvarint(nil, 1<<31|1)...)))
-	add("runs of more than", "booleans", ints(format.RLE, leaf(format.Boolean, format.Required), 8, levels(run(1<<31-1, 1)...)))
-	add("indices of 200 bits", "wide indices", ints(format.RLEDictionary, required, 8, []byte{200, 2, 1}))
+	add("its runs have more than", "levels", ints(format.Plain, optional, 8, append(levels(run(1<<31-1, 1)...), 0)))
+	add("its runs have more than", "many levels", ints(format.Plain, optional, 8, append(levels(bytes.Repeat(run(1<<27, 0), 50)...), 0)))
+	add("its runs have more than", "runs without values", ints(format.Plain, optional, 8, append(levels(append([]byte{0, 1}, run(1<<30, 1)...)...), 0)))
+	add("its runs have more than", "indices", ints(format.RLEDictionary, required, 8, append([]byte{1}, run(1<<30, 1)...)))
+	add("its runs have more than", "indices of no bit", ints(format.RLEDictionary, required, 8, append([]byte{0}, binary.AppendUvarint(nil, 1<<31|1)...)))
+	add("its runs have more than", "booleans", ints(format.RLE, leaf(format.Boolean, format.Required), 8, levels(run(1<<31-1, 1)...)))
+	add("its indices have 200 bits", "wide indices", ints(format.RLEDictionary, required, 8, []byte{200, 2, 1}))
 	add("integers of at most 8", "differences", ints(format.DeltaBinaryPacked, required, 8, []byte{0x80, 1, 4, 0xff, 0xff, 0xff, 0xff, 7, 0}))
 	add("integers of at most 8", "lengths", ints(format.DeltaLengthByteArray, leaf(format.ByteArray, format.Required), 8, []byte{0x80, 1, 4, 0xff, 0xff, 0xff, 0xff, 7, 0}))
 	add("values; at most", "more values than its chunk", func() []byte {
@@ -137,7 +137,7 @@ func bombs(t *testing.T) map[string]map[string][]byte {
 	add("at most 33554432 are possible", "more values than the limit", ints(format.Plain, optional, many+1, append(levels(run(many+1, 0)...), 0)))
 	prefix, _ := new(delta.BinaryPackedEncoding).EncodeInt32(nil, append([]int32{0}, bytes32(1000, 1<<20)...))
 	suffix, _ := new(delta.BinaryPackedEncoding).EncodeInt32(nil, append([]int32{1 << 20}, bytes32(1000, 0)...))
-	add("texts of", "prefixes", ints(format.DeltaByteArray, leaf(format.ByteArray, format.Required), 1001, append(append(prefix, suffix...), make([]byte, 1<<20)...)))
+	add("its texts have", "prefixes", ints(format.DeltaByteArray, leaf(format.ByteArray, format.Required), 1001, append(append(prefix, suffix...), make([]byte, 1<<20)...)))
 	add("values in 4 bytes", "dictionary", column{element: required, rows: 4, meta: format.ColumnMetaData{NumValues: 4}, pages: []page{{format.PageHeader{Type: format.DictionaryPage,
 		UncompressedPageSize: 4, CompressedPageSize: 4, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{NumValues: 1 << 24})}, make([]byte, 4)}}}.file(t))
 	add("a dictionary that is not there", "no dictionary", ints(format.RLEDictionary, required, 8, append([]byte{1}, run(8, 0)...)))
@@ -218,7 +218,7 @@ func TestFooterBombs(t *testing.T) {
 		"a list of 1000000000 elements":              raw(list(4, 1e9, thriftStruct)...),
 		"a list of 100 elements":                     raw(list(5, 100, thriftBinary)...),
 		"unexpected EOF":                             raw(6<<4|thriftBinary, 0xff, 0xff, 0xff, 0xff, 7),
-		"a schema of 100000 elements":                raw(append(list(2, 100000, thriftStruct), make([]byte, 100001)...)...),
+		"its schema has 100000 elements":             raw(append(list(2, 100000, thriftStruct), make([]byte, 100001)...)...),
 		"40000 row groups":                           raw(append(list(4, 40000, thriftStruct), make([]byte, 40001)...)...),
 		"more than 262144 column chunks":             raw(append(append(list(4, 1, thriftStruct), list(1, 300000, thriftStruct)...), make([]byte, 300003)...)...),
 		"more than 4194304 elements":                 raw(append(list(5, 5<<20, thriftByte), make([]byte, 5<<20+1)...)...),

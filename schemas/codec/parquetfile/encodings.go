@@ -12,12 +12,12 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// runSlack is how many values runs may have beyond a page's: bit-packed ones
-// come in groups of eight, and some writers pad the last run to a longer one.
+// runSlack is the number of values that runs may have beyond those of a page: bit-packed
+// values come in groups of eight, and some writers pad the last run.
 const runSlack = 512
 
-// checkBody compares the lengths inside an unpacked page with the number of
-// its values, since the library's decoders reserve what they say.
+// checkBody compares the lengths inside an unpacked page with the number of its values,
+// because the library's decoders reserve memory by these lengths.
 func (s *stream) checkBody(h *format.PageHeader, body []byte) error {
 	switch h.Type {
 	case format.DictionaryPage:
@@ -66,8 +66,8 @@ func (s *stream) checkLevels(data []byte, most, n int) error {
 	return nil
 }
 
-// checkRuns walks the hybrid of runs and bit-packed groups: no more than n
-// values and what pads them.
+// checkRuns walks the RLE/bit-packed hybrid encoding. It accepts at most n values and
+// runSlack values of padding.
 func checkRuns(data []byte, width, n int) error {
 	total := uint64(0)
 	for at := 0; at < len(data); {
@@ -87,20 +87,20 @@ func checkRuns(data []byte, width, n int) error {
 			total += count
 		}
 		if total > uint64(n)+runSlack {
-			return fmt.Errorf("runs of more than %d values", n)
+			return fmt.Errorf("its runs have more than %d values", n)
 		}
 	}
 	return nil
 }
 
-// plainDictionary is what files of Parquet 1 say of a dictionary and of numbers
-// of its values, which are there to be read.
+// plainDictionary is the encoding that files of Parquet 1 name for a dictionary and for
+// indices into it. Such files must be readable.
 //
 //lint:ignore SA1019 deprecated for writers
 const plainDictionary = format.PlainDictionary
 
-// checkDictionary knows that dictionaries are plain: every value has bytes of
-// its own.
+// checkDictionary compares the number of a dictionary's values with its bytes:
+// dictionaries are plain, so every value has bytes of its own.
 func (s *stream) checkDictionary(v *format.DictionaryPageHeader, body []byte) error {
 	if v.Encoding != format.Plain && v.Encoding != plainDictionary {
 		return fmt.Errorf("a dictionary cannot be encoded as %s", v.Encoding)
@@ -118,7 +118,7 @@ func (s *stream) checkDictionary(v *format.DictionaryPageHeader, body []byte) er
 	return nil
 }
 
-// fixedWidth returns the bytes of a value, 0 for texts and booleans.
+// fixedWidth returns the number of bytes of a value; 0 for texts and booleans.
 func fixedWidth(c *parquet.Column) int {
 	switch c.Type().Kind() {
 	case parquet.Int32, parquet.Float:
@@ -133,7 +133,8 @@ func fixedWidth(c *parquet.Column) int {
 	return 0
 }
 
-// checkValues looks at the values of a data page: at most n that are not null.
+// checkValues compares the lengths in the values of a data page with n, the largest
+// number of values that are not null.
 func (s *stream) checkValues(encoding format.Encoding, n int, data []byte) error {
 	switch encoding {
 	case plainDictionary, format.RLEDictionary:
@@ -141,7 +142,7 @@ func (s *stream) checkValues(encoding format.Encoding, n int, data []byte) error
 			return nil
 		}
 		if data[0] > 32 {
-			return fmt.Errorf("indices of %d bits", data[0])
+			return fmt.Errorf("its indices have %d bits", data[0])
 		}
 		return checkRuns(data[1:], int(data[0]), n)
 	case format.RLE:
@@ -162,8 +163,8 @@ func (s *stream) checkValues(encoding format.Encoding, n int, data []byte) error
 	return nil
 }
 
-// deltaLength returns how many bytes the integers at the beginning of data
-// take, which are at most n.
+// deltaLength returns the number of bytes of the delta-encoded integers at the beginning
+// of data. More than n integers are an error.
 func deltaLength(data []byte, n int) (int, error) {
 	at := 0
 	var head [4]uint64 // values a block, miniblocks a block, values, the first one
@@ -178,9 +179,9 @@ func deltaLength(data []byte, n int) (int, error) {
 	block, minis, total := head[0], head[1], head[2]
 	switch {
 	case total > uint64(n):
-		return 0, fmt.Errorf("%d integers of at most %d", total, n)
+		return 0, fmt.Errorf("it claims %d integers of at most %d", total, n)
 	case block == 0 || minis == 0 || block > 1<<20 || minis > block || block%minis != 0:
-		return 0, fmt.Errorf("blocks of %d integers in %d parts", block, minis)
+		return 0, fmt.Errorf("it claims blocks of %d integers in %d parts", block, minis)
 	}
 	each := block / minis
 	for left := int64(total) - 1; left > 0; {
@@ -199,7 +200,7 @@ func deltaLength(data []byte, n int) (int, error) {
 				break
 			}
 			if width > 64 {
-				return 0, fmt.Errorf("integers of %d bits", width)
+				return 0, fmt.Errorf("it claims integers of %d bits", width)
 			}
 			at = min(at+int(each)*int(width)/8, len(data)) // writers may cut the last part
 			left -= int64(each)
@@ -208,8 +209,8 @@ func deltaLength(data []byte, n int) (int, error) {
 	return at, nil
 }
 
-// checkPrefixes adds up the lengths of texts of which each begins as the one
-// before it: a few bytes can claim any number.
+// checkPrefixes checks texts in incremental encoding. It adds up the lengths of shared
+// prefixes and suffixes, since a few bytes can claim any total.
 func checkPrefixes(data []byte, n int) error {
 	total := int64(0)
 	for range 2 {
@@ -223,14 +224,14 @@ func checkPrefixes(data []byte, n int) error {
 		}
 		for _, length := range lengths {
 			if length < 0 {
-				return errors.New("a text of negative length")
+				return errors.New("it claims a text of negative length")
 			}
 			total += int64(length)
 		}
 		data = data[end:]
 	}
 	if total > MaxPageBytes {
-		return fmt.Errorf("texts of %d bytes; at most %d are read", total, MaxPageBytes)
+		return fmt.Errorf("its texts have %d bytes; at most %d are read", total, MaxPageBytes)
 	}
 	return nil
 }

@@ -14,21 +14,21 @@ import (
 
 const magic = "PAR1"
 
-// maxNames bounds the names of all paths of a schema: the library keeps the
-// whole path of every column.
+// maxNames bounds the number of names in the paths of all columns, because the library
+// keeps the whole path of every column.
 const maxNames = 1 << 20
 
 // maxFixedBytes bounds the values of a column of FIXED_LEN_BYTE_ARRAY.
 const maxFixedBytes = 16 << 20
 
-// endless is the size that the library is told of each column chunk; a stream
-// says itself when it ends.
+// endless is the size of each column chunk in the footer that the library sees. The
+// stream returns io.EOF at its real end.
 const endless = 1 << 62
 
 // readFooter returns the bytes of the footer.
 func (f *File) readFooter() ([]byte, error) {
 	if f.size < 12 {
-		return nil, fmt.Errorf("%d bytes", f.size)
+		return nil, fmt.Errorf("it has %d bytes", f.size)
 	}
 	var tail [8]byte
 	if err := readFull(f.r, tail[:], f.size-8); err != nil {
@@ -43,10 +43,10 @@ func (f *File) readFooter() ([]byte, error) {
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
 	if n > f.size-12 {
-		return nil, fmt.Errorf("a footer of %d bytes in a file of %d", n, f.size)
+		return nil, fmt.Errorf("it claims a footer of %d bytes in a file of %d", n, f.size)
 	}
 	if n > MaxFooterBytes {
-		return nil, fmt.Errorf("a footer of %d bytes; at most %d are read", n, MaxFooterBytes)
+		return nil, fmt.Errorf("its footer has %d bytes; at most %d are read", n, MaxFooterBytes)
 	}
 	f.footer = f.size - 8 - n
 	footer := make([]byte, n)
@@ -71,34 +71,34 @@ func scanFooter(footer []byte) error {
 	rowGroup := func() error {
 		return s.fields(func(id int64, kind byte) error {
 			if id != 1 || kind != thriftList {
-				return s.skip(kind, false)
+				return s.skip(kind, inStruct)
 			}
 			n, elem, err := s.list()
 			if err != nil {
 				return err
 			}
 			if chunks += n; chunks > MaxColumnChunks {
-				return fmt.Errorf("more than %d column chunks", MaxColumnChunks)
+				return fmt.Errorf("it has more than %d column chunks", MaxColumnChunks)
 			}
-			return s.each(n, func() error { return s.skip(elem, true) })
+			return s.each(n, func() error { return s.skip(elem, inList) })
 		})
 	}
 	return s.fields(func(id int64, kind byte) error {
 		if kind != thriftList || id != 2 && id != 4 {
-			return s.skip(kind, false)
+			return s.skip(kind, inStruct)
 		}
 		n, elem, err := s.list()
 		switch {
 		case err != nil:
 			return err
 		case id == 2 && n > MaxColumns:
-			return fmt.Errorf("a schema of %d elements; at most %d are read", n, MaxColumns)
+			return fmt.Errorf("its schema has %d elements; at most %d are read", n, MaxColumns)
 		case id == 4 && n > parquet.MaxRowGroups:
-			return fmt.Errorf("%d row groups; at most %d are read", n, parquet.MaxRowGroups)
+			return fmt.Errorf("it has %d row groups; at most %d are read", n, parquet.MaxRowGroups)
 		case id == 4 && elem == thriftStruct:
 			return s.each(n, rowGroup)
 		}
-		return s.each(n, func() error { return s.skip(elem, true) })
+		return s.each(n, func() error { return s.skip(elem, inList) })
 	})
 }
 
@@ -147,8 +147,8 @@ func (f *File) findLeaves(c *parquet.Column) {
 	}
 }
 
-// disguise returns metadata of the same rows in uncompressed pages. Every chunk
-// begins at the first byte of its own stream.
+// disguise returns the metadata of the file that the library sees: the same rows in
+// uncompressed pages. Every chunk begins at the first byte of its own stream.
 func (f *File) disguise() *format.FileMetaData {
 	m := &format.FileMetaData{Version: f.meta.Version, Schema: f.meta.Schema, NumRows: f.meta.NumRows,
 		ColumnOrders: f.meta.ColumnOrders, RowGroups: make([]format.RowGroup, len(f.meta.RowGroups))}
@@ -165,7 +165,7 @@ func (f *File) disguise() *format.FileMetaData {
 	return m
 }
 
-// check compares what the footer claims with itself and with the file.
+// check compares the claims of the footer with each other and with the file.
 func (f *File) check() error {
 	if err := f.checkSchema(); err != nil {
 		return err
@@ -216,10 +216,10 @@ func chunkRange(c *format.ColumnMetaData) (from, to int64) {
 	return from, from + c.TotalCompressedSize
 }
 
-// checkSchema walks the schema, a list in the order of a walk through its tree,
-// as the library will.
+// checkSchema walks the schema as the library does: a list of the elements of a tree in
+// depth-first order.
 func (f *File) checkSchema() error {
-	var open []int32 // children that are still to come, of each group around
+	var open []int32 // number of missing children of each enclosing group
 	names := 0
 	for i := range f.meta.Schema {
 		e := &f.meta.Schema[i]

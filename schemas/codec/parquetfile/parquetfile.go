@@ -1,20 +1,24 @@
-// Package parquetfile opens Parquet files that nobody vouches for.
+// Package parquetfile opens Parquet files from untrusted sources.
 //
-// parquet-go trusts what a file says of itself. Its LZ4_RAW codec doubles its
-// buffer at any error, so that one damaged byte takes all memory; its readers
-// of gzip and brotli follow a page to whatever size it unpacks; a run length, a
-// count of values or the length of a prefix reserves what it names; a footer's
-// lists are made as long as they say. This package stands between the library
-// and the file. It reads the footer and every page first, compares each claim
-// with the others and with the limits below, unpacks pages into buffers of
-// their declared size, and shows the library a file of uncompressed pages. So
-// no codec of the library is ever called.
+// It is not a Parquet reader: parquet-go decodes schema and values. It checks a file
+// before parquet-go sees it, because the library trusts the file. The library's
+// LZ4_RAW codec doubles its buffer at any error, so that one damaged byte takes all
+// memory; its gzip and brotli readers have no limit for the unpacked size of a page;
+// it reserves memory by run lengths, counts of values, lengths of prefixes and lengths
+// of a footer's lists. This package reads the footer and every page first, compares
+// each claim with the others and with the limits below, unpacks pages into buffers of
+// their declared size, and gives the library a file of uncompressed pages. So no codec
+// of the library is ever called.
 //
-// A claim is refused when it contradicts another claim (a page is larger than
-// its column chunk, holds more values than the chunk has, unpacks to another
-// size than its header says), when no encoder could have made it (a ratio
-// beyond the codec's), or when it exceeds a limit. Limits are far beyond what
-// writers make: pages are 1 MiB by default, and up to 100 MB in DuckDB.
+// Vocabulary. A claim is a number in the file: a length, a count, an offset. It is
+// refused if it contradicts another claim (a page is larger than its column chunk,
+// holds more values than the chunk has, or unpacks to another size than its header
+// has), if no encoder can produce it (the ratio exceeds the codec's), or if it exceeds
+// a limit. Writers stay far below the limits: their pages have 1 MiB by default, and
+// up to 100 MB in DuckDB. A stream is a column chunk as the library sees it.
+//
+//	file ─▶ footer: compared, decoded ─▶ footer of uncompressed pages ─▶ parquet-go
+//	     └▶ page: header, lengths inside, unpacked, checked ─▶ stream ─▶ parquet-go
 package parquetfile
 
 import (
@@ -27,17 +31,17 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Limits of a file. One that exceeds them is refused by name.
+// Limits of a file. The error for a file that exceeds one names the limit.
 const (
-	MaxFooterBytes  = 64 << 20  // of the footer, compact thrift
-	MaxPageBytes    = 256 << 20 // of a page, uncompressed, and of a page as it is stored
-	MaxPageValues   = 32 << 20  // of a page, nulls included
-	MaxColumnChunks = 256 << 10 // of a file: row groups times columns
+	MaxFooterBytes  = 64 << 20  // bytes of the footer, compact thrift
+	MaxPageBytes    = 256 << 20 // bytes of a page, stored and unpacked
+	MaxPageValues   = 32 << 20  // values of a page, nulls included
+	MaxColumnChunks = 256 << 10 // column chunks of a file: row groups times columns
 	MaxColumns      = 32 << 10  // elements of the schema, groups included
-	MaxDepth        = 64        // of the schema
+	MaxDepth        = 64        // nested groups of the schema
 )
 
-// FormatError says that a file is damaged, is no Parquet file, or exceeds a
+// FormatError is the error for a file that is damaged, is no Parquet file, or exceeds a
 // limit of this package.
 type FormatError struct{ Err error }
 
@@ -45,8 +49,9 @@ func (e *FormatError) Error() string { return "not a readable Parquet file: " + 
 
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// Guard calls f. A panic of the library, and a fault of its assembly, become a
-// *FormatError; an error of f is returned as it is.
+// Guard calls f and returns its error. A panic of the library, or a memory fault of its
+// assembly, becomes a *FormatError. Callers use it around calls of the library on a
+// File's pages.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -57,19 +62,19 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// File is an open file. Its methods may be called concurrently.
+// File is an open Parquet file. Its methods may be called concurrently.
 type File struct {
 	r      io.ReaderAt
 	size   int64
 	footer int64 // offset at which the footer begins, and pages end
 	shown  *parquet.File
-	meta   format.FileMetaData // as the file has it
+	meta   format.FileMetaData // the footer as it is in the file
 	leaves []*parquet.Column
 }
 
-// Open reads the footer of a file of the given size: at most twice
-// MaxFooterBytes, and what its structures take, a few hundred bytes a column
-// chunk. What is wrong with the file is a *FormatError.
+// Open reads the footer of a file with the given size. Every error, that of r included,
+// is a *FormatError. The File keeps r. Memory: at most twice MaxFooterBytes, and a few
+// hundred bytes for each column chunk.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	f := &File{r: r, size: size}
 	footer, err := f.readFooter()
@@ -86,7 +91,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	return f, nil
 }
 
-// Metadata returns the footer as the file has it. It must not be changed.
+// Metadata returns the footer as it is in the file. The caller must not change it.
 func (f *File) Metadata() *format.FileMetaData { return &f.meta }
 
 // NumRows returns the number of rows that the footer claims.
@@ -95,14 +100,14 @@ func (f *File) NumRows() int64 { return f.meta.NumRows }
 // Size returns the size of the file in bytes.
 func (f *File) Size() int64 { return f.size }
 
-// Root returns the root of the schema. Pages must be read with Pages, not
-// through its columns.
+// Root returns the root of the schema. Read pages with Pages, not through its columns,
+// which have no pages.
 func (f *File) Root() *parquet.Column { return f.shown.Root() }
 
 // Schema returns the schema.
 func (f *File) Schema() *parquet.Schema { return f.shown.Schema() }
 
-// Lookup returns a value of the key-value metadata.
+// Lookup returns the value of a key of the footer's metadata.
 func (f *File) Lookup(key string) (value string, ok bool) {
 	for _, kv := range f.meta.KeyValueMetadata {
 		if kv.Key == key {
@@ -118,16 +123,17 @@ func (f *File) RowGroups() int { return len(f.meta.RowGroups) }
 // GroupRows returns the number of rows that the footer claims for a row group.
 func (f *File) GroupRows(group int) int64 { return f.meta.RowGroups[group].NumRows }
 
-// Pages returns a reader of the pages of one leaf column in one row group. It
-// holds two pages at a time. What is wrong with a page is a *FormatError that
-// names page and column; every later call returns it again.
+// Pages returns a reader of the pages of one leaf column in one row group. The error
+// for a damaged page is a *FormatError that names page and column; every later call
+// returns it again. The reader is for one goroutine. Memory: two pages at a time, each as
+// it is stored and unpacked.
 func (f *File) Pages(group, column int) parquet.Pages {
 	chunk := f.shown.RowGroups()[group].ColumnChunks()[column].(*parquet.FileColumnChunk)
 	s := newStream(f, group, column)
 	return &pages{Pages: chunk.PagesFrom(s), stream: s}
 }
 
-// pages replaces what the library says of a stream's error by the error.
+// pages returns a stream's error instead of the error that the library makes of it.
 type pages struct {
 	parquet.Pages
 	stream *stream

@@ -87,7 +87,7 @@ func withoutChecksums(t testing.TB, data []byte) []byte {
 			for rest := data[from:to]; len(rest) > 0; {
 				scan := scanner{b: rest}
 				var h format.PageHeader
-				if err := errors.Join(scan.skip(thriftStruct, false), thrift.Unmarshal(&protocol, rest[:scan.at], &h)); err != nil {
+				if err := errors.Join(scan.skip(thriftStruct, inStruct), thrift.Unmarshal(&protocol, rest[:scan.at], &h)); err != nil {
 					t.Fatal(err)
 				}
 				h.CRC = 0

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// streamStart is the offset at which every stream begins: behind the magic
-	// bytes, since the library takes 0 for no offset.
+	// streamStart is the offset at which every stream begins: after the magic bytes,
+	// because the library takes 0 for a missing offset.
 	streamStart  = int64(len(magic))
 	streamBuffer = 64 << 10
 )
 
-// headerWindows are how far a page's header is looked for: most have 50 bytes,
-// and those with statistics of long texts more.
+// headerWindows are the numbers of bytes in which a page's header is searched, in this
+// order. Most headers have 50 bytes; statistics of long texts make them longer.
 var headerWindows = []int{512, 64 << 10, 4 << 20}
 
 // stream is a column chunk as the library sees it: the pages of the file one
@@ -33,16 +33,16 @@ type stream struct {
 	leaf   *parquet.Column
 	chunk  *format.ColumnMetaData
 	in     *bufio.Reader
-	left   int64 // bytes of the chunk that are still to read
-	values int64 // that pages may still hold
+	left   int64 // unread bytes of the chunk
+	values int64 // number of values that further pages may hold
 	page   int   // number of pages begun
 	stored []byte
 	plain  []byte
 	header []byte
 	unpack unpacker
-	rest   [2][]byte // of the page: what is left of its header and its body
+	rest   [2][]byte // unread bytes of the page's header and of its body
 	at     int64     // offset of rest in the file that the library sees
-	err    error     // what ended the stream
+	err    error     // error that ended the stream
 }
 
 func newStream(f *File, group, column int) *stream {
@@ -54,7 +54,7 @@ func newStream(f *File, group, column int) *stream {
 
 func (s *stream) failed() bool { return s.err != nil && s.err != io.EOF }
 
-// release gives up the memory of pages.
+// release drops the memory of pages.
 func (s *stream) release() {
 	s.stored, s.plain, s.header, s.in, s.rest, s.unpack = nil, nil, nil, nil, [2][]byte{}, unpacker{}
 	if !s.failed() {
@@ -65,7 +65,7 @@ func (s *stream) release() {
 // ReadAt implements io.ReaderAt for a reader that never goes back.
 func (s *stream) ReadAt(p []byte, off int64) (n int, err error) {
 	if (s.err == nil || s.err == io.EOF) && off != s.at {
-		// The library goes back for a dictionary that it has not met.
+		// The library reads backwards only to find a dictionary that it has not met.
 		s.err = s.wrong(errors.New("it refers to a dictionary that is not there"))
 	}
 	for n < len(p) && s.err == nil {
@@ -90,7 +90,7 @@ func (s *stream) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, s.err
 }
 
-// wrong names the page that err is about.
+// wrong returns err as a *FormatError that names page and column.
 func (s *stream) wrong(err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
@@ -98,7 +98,7 @@ func (s *stream) wrong(err error) error {
 	return &FormatError{fmt.Errorf("column %.100q, row group %d, page %d: %w", strings.Join(s.leaf.Path(), "."), s.group, max(0, s.page-1), err)}
 }
 
-// next reads the next page. io.EOF: the chunk has no more.
+// next reads the next page. io.EOF: the chunk has no further page.
 func (s *stream) next() error {
 	if s.left == 0 {
 		return io.EOF
@@ -129,8 +129,8 @@ func (s *stream) next() error {
 	return s.show(h, body)
 }
 
-// readHeader reads a page's header, whose lengths it compares with its bytes
-// before it is decoded.
+// readHeader reads a page's header. Before it decodes the header, it compares the lengths
+// in the header with its bytes.
 func (s *stream) readHeader() (*format.PageHeader, error) {
 	for i, window := range headerWindows {
 		window = int(min(int64(window), s.left))
@@ -142,7 +142,7 @@ func (s *stream) readHeader() (*format.PageHeader, error) {
 			return nil, err
 		}
 		scan := scanner{b: b}
-		err = scan.skip(thriftStruct, false)
+		err = scan.skip(thriftStruct, inStruct)
 		if errors.Is(err, io.ErrUnexpectedEOF) && len(b) == window && i+1 < len(headerWindows) {
 			continue
 		}
@@ -161,8 +161,7 @@ func (s *stream) readHeader() (*format.PageHeader, error) {
 	return nil, errors.New("its header is too long")
 }
 
-// checkHeader compares what a page claims with what its chunk and the limits
-// leave.
+// checkHeader compares the claims of a page's header with its chunk and the limits.
 func (s *stream) checkHeader(h *format.PageHeader) error {
 	switch plain, stored := int64(h.UncompressedPageSize), int64(h.CompressedPageSize); {
 	case plain < 0 || stored < 0:
@@ -212,8 +211,8 @@ func (s *stream) checkCount(n int32, most int64) error {
 	return nil
 }
 
-// body returns the page's bytes unpacked. Levels of a data page of version 2
-// stand before what is packed.
+// body returns the unpacked bytes of a page. The levels of a data page of version 2 are
+// not packed and precede its values.
 func (s *stream) body(h *format.PageHeader) ([]byte, error) {
 	levels := 0
 	packed := s.chunk.Codec != format.Uncompressed
@@ -240,8 +239,8 @@ func (s *stream) body(h *format.PageHeader) ([]byte, error) {
 	return plain, nil
 }
 
-// show puts the page before the library. What the library does not need, as
-// statistics, is left out.
+// show makes the page the next bytes of the stream. It leaves out parts of the header
+// that the library does not need, such as statistics.
 func (s *stream) show(h *format.PageHeader, body []byte) error {
 	shown := format.PageHeader{Type: h.Type, UncompressedPageSize: int32(len(body)), CompressedPageSize: int32(len(body)),
 		DataPageHeader: h.DataPageHeader, DictionaryPageHeader: h.DictionaryPageHeader, DataPageHeaderV2: h.DataPageHeaderV2}

@@ -23,22 +23,22 @@ const (
 	thriftStruct = 12
 )
 
-// maxThriftDepth is how deep structures of Parquet nest, with room for later
-// versions of the format.
+// maxThriftDepth bounds the nesting of structures, with room for later versions of the
+// format.
 const maxThriftDepth = 24
 
 // maxThriftElements bounds the elements of all lists of a footer: encodings,
 // statistics and names of MaxColumnChunks column chunks.
 const maxThriftElements = 4 << 20
 
-// scanner walks compact thrift and reserves nothing. What it has passed holds
-// no length beyond its bytes, so that the library's decoder, which reserves
-// what a length says, takes a bounded multiple of them.
+// scanner walks compact thrift and reserves no memory. Bytes that it accepts contain no
+// length beyond their end, so the library's decoder, which reserves memory by these
+// lengths, takes a bounded multiple of the bytes.
 type scanner struct {
 	b        []byte
 	at       int
 	depth    int
-	elements int // of lists, so far
+	elements int // number of list elements so far
 }
 
 var errThriftDepth = errors.New("its metadata nest too deep")
@@ -71,7 +71,7 @@ func (s *scanner) byte() (byte, error) {
 	return s.b[s.at-1], nil
 }
 
-// fields calls field for each field of a struct; it must consume the value.
+// fields calls field for each field of a struct; field must consume the value.
 func (s *scanner) fields(field func(id int64, kind byte) error) error {
 	if s.depth++; s.depth > maxThriftDepth {
 		return errThriftDepth
@@ -98,7 +98,7 @@ func (s *scanner) fields(field func(id int64, kind byte) error) error {
 	}
 }
 
-// list reads the head of a list. Each of its elements takes at least a byte.
+// list reads the head of a list. Each element takes at least a byte, so n is bounded.
 func (s *scanner) list() (n int, kind byte, err error) {
 	b, err := s.byte()
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *scanner) list() (n int, kind byte, err error) {
 
 func (s *scanner) count(n uint64) error {
 	if n > uint64(len(s.b)-s.at) {
-		return fmt.Errorf("a list of %d elements in metadata with %d bytes left: %w", n, len(s.b)-s.at, io.ErrUnexpectedEOF)
+		return fmt.Errorf("its metadata claim a list of %d elements with %d bytes left: %w", n, len(s.b)-s.at, io.ErrUnexpectedEOF)
 	}
 	if s.elements += int(n); s.elements > maxThriftElements {
 		return fmt.Errorf("its metadata have more than %d elements", maxThriftElements)
@@ -126,12 +126,19 @@ func (s *scanner) count(n uint64) error {
 	return nil
 }
 
-// skip passes over a value. A bool that is a field has its value in its type;
-// inList says that it takes a byte.
-func (s *scanner) skip(kind byte, inList bool) error {
+// place is the place of a value in a structure.
+type place int
+
+const (
+	inStruct place = iota // the value of a field: the field's type is the value of a bool
+	inList                // an element of a list or map: a bool takes a byte
+)
+
+// skip passes over a value.
+func (s *scanner) skip(kind byte, at place) error {
 	switch kind {
 	case thriftTrue, thriftFalse:
-		if inList {
+		if at == inList {
 			return s.bytes(1)
 		}
 		return nil
@@ -153,11 +160,11 @@ func (s *scanner) skip(kind byte, inList bool) error {
 		if err != nil {
 			return err
 		}
-		return s.each(n, func() error { return s.skip(elem, true) })
+		return s.each(n, func() error { return s.skip(elem, inList) })
 	case thriftMap:
 		return s.skipMap()
 	case thriftStruct:
-		return s.fields(func(_ int64, kind byte) error { return s.skip(kind, false) })
+		return s.fields(func(_ int64, kind byte) error { return s.skip(kind, inStruct) })
 	}
 	return fmt.Errorf("its metadata have a value of the unknown type %d", kind)
 }
@@ -188,9 +195,9 @@ func (s *scanner) skipMap() error {
 		return err
 	}
 	return s.each(int(n), func() error {
-		if err := s.skip(kinds>>4, true); err != nil {
+		if err := s.skip(kinds>>4, inList); err != nil {
 			return err
 		}
-		return s.skip(kinds&15, true)
+		return s.skip(kinds&15, inList)
 	})
 }

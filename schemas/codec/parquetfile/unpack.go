@@ -16,28 +16,27 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// ratios bound what a byte of a page can become. LZ4 adds at most 255 bytes to
-// a match by a byte; a copy of snappy is 64 bytes in 2; deflate's longest match
-// is 258 bytes in 2 bits; a block of zstd is at most 128 KiB in 4 bytes. Only
-// brotli's are not bounded in any useful way.
+// ratios bound the unpacked bytes of a stored byte. A byte lengthens a match of LZ4 by
+// at most 255 bytes; 2 bytes of snappy copy 64; 2 bits of deflate are a match of at most
+// 258 bytes; 4 bytes of zstd are a block of at most 128 KiB. Brotli has no useful bound.
 var ratios = map[format.CompressionCodec]int{format.Lz4Raw: 255, format.Snappy: 32, format.Gzip: 1032, format.Zstd: 32 << 10}
 
-// unpacker unpacks pages; it keeps the memory of readers. The zero value is
-// ready.
+// unpacker unpacks pages and keeps the memory of its readers. The zero value is ready to
+// use.
 type unpacker struct {
 	src    bytes.Reader
 	gzip   *gzip.Reader
 	brotli *brotli.Reader
 }
 
-// zstdDecoder never writes beyond the capacity of what it appends to.
+// zstdDecoder returns a decoder that never writes beyond the capacity of its destination.
 var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(MaxPageBytes), zstd.WithDecoderConcurrency(0))
 })
 
-// append unpacks src behind dst: size bytes, or fewer if src ends early, never
-// more. It reserves size bytes at most, and of gzip and brotli little more than
-// comes out of them.
+// append unpacks src and appends size bytes to dst, or fewer if src ends early; more
+// are an error. It reserves at most size bytes, and for gzip and brotli little more than
+// they unpack to.
 func (u *unpacker) append(dst, src []byte, size int, codec format.CompressionCodec) ([]byte, error) {
 	if ratio, ok := ratios[codec]; ok && size > 64+ratio*len(src) {
 		return dst, fmt.Errorf("%d bytes cannot become %d", len(src), size)
@@ -86,8 +85,7 @@ func (u *unpacker) append(dst, src []byte, size int, codec format.CompressionCod
 	return dst, errors.New("this codec is not supported")
 }
 
-// reserve makes room for exactly n more bytes, so that what a page claims is
-// never doubled.
+// reserve makes room for exactly n more bytes. append would double the claim of a page.
 func reserve(dst []byte, n int) []byte {
 	if cap(dst)-len(dst) >= n {
 		return dst
@@ -102,8 +100,8 @@ func cmpErr(err, other error) error {
 	return other
 }
 
-// appendStream reads size bytes of r and looks that there are no more. The
-// buffer grows with what has come.
+// appendStream appends size bytes of r to dst; further bytes are an error. dst grows as
+// bytes arrive.
 func appendStream(dst []byte, r io.Reader, size int) ([]byte, error) {
 	end := len(dst) + size
 	for len(dst) < end {

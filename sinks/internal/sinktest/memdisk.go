@@ -26,7 +26,7 @@ type MemDisk struct {
 	mu      sync.Mutex
 	Live    names
 	durable names
-	pending []change // of live, not of durable
+	pending []change // changes of live that durable lacks
 }
 
 type names struct {

@@ -26,11 +26,11 @@ import (
 type Writer struct {
 	Store  sinks.Store
 	End    int64
-	base   int64             // what it would like the base to be
-	Roll   func() int        // records of its next batch
-	Fail   func(error) error // what to do about an error: nil to go on from Resume
-	Tables []string          // besides those that are always written
-	Parts  int               // parts of a batch that are staged before its commit
+	base   int64             // offset that it asks Base for
+	Roll   func() int        // number of records of its next batch
+	Fail   func(error) error // called with an error; nil makes the writer continue from Resume
+	Tables []string          // tables besides those that are always written
+	Parts  int               // number of parts of a batch that are staged before its commit
 }
 
 // Run copies until the end, and returns what fail returns.
