@@ -21,12 +21,11 @@ const (
 	limitConfig = "max.message.bytes"
 )
 
-// TopicSpec says what a topic must be like. A zero leaves the choice to the
-// brokers.
+// TopicSpec describes a topic. A zero field leaves the choice to the brokers.
 type TopicSpec struct {
 	Partitions        int
 	ReplicationFactor int
-	MaxMessageBytes   int64 // the largest message, as Kafka counts it: the whole batch
+	MaxMessageBytes   int64 // bytes of the largest batch, which Kafka calls a message
 }
 
 // LimitError says that a topic refuses messages of the needed size.
@@ -42,9 +41,9 @@ func (e *LimitError) Error() string {
 		e.Topic, e.Limit, e.Needed, e.Broker, e.Topic, limitConfig, e.Needed)
 }
 
-// EnsureTopic creates the topic if there is none, and waits until it can be
-// used. A topic that exists is left as it is; if its limit is below
-// spec.MaxMessageBytes, that is a *LimitError.
+// EnsureTopic creates the topic if it does not exist, and waits until it can be
+// used. It does not change an existing topic; if the limit of an existing topic is
+// below spec.MaxMessageBytes, the error is a *LimitError.
 func EnsureTopic(ctx context.Context, brokers []string, security Security, topic string, spec TopicSpec) error {
 	return administer(ctx, brokers, security, topic, func(k *cluster) error {
 		counts, err := k.partitions(ctx, []string{topic})
@@ -91,16 +90,7 @@ func (k *cluster) accepts(ctx context.Context, topic string, spec TopicSpec) err
 	return nil
 }
 
-// TopicLimit returns the topic's max.message.bytes.
-func TopicLimit(ctx context.Context, brokers []string, security Security, topic string) (limit int64, err error) {
-	err = administer(ctx, brokers, security, topic, func(k *cluster) error {
-		limit, err = k.limit(ctx, topic)
-		return err
-	})
-	return limit, err
-}
-
-// Topic is what Describe tells.
+// Topic describes a topic.
 type Topic struct {
 	Name            string
 	ID              schemas.TopicID // zero: the brokers have no ids
@@ -108,14 +98,15 @@ type Topic struct {
 	Partitions      []TopicPartition
 }
 
-// TopicPartition is the part of a partition's log that is there: offsets
-// [Start, End), of which [Start, Stable) belong to no open transaction.
+// TopicPartition describes a partition's log: it holds the offsets [Start, End), and
+// no open transaction has records in [Start, Stable).
 type TopicPartition struct {
 	ID                 int32
 	Start, Stable, End int64
 }
 
-// Describe tells what is in a topic. ErrNoTopic: there is none.
+// Describe returns the id, the limit and the partitions of a topic. The error is
+// ErrNoTopic if the topic does not exist.
 func Describe(ctx context.Context, brokers []string, security Security, topic string) (Topic, error) {
 	t := Topic{Name: topic}
 	err := administer(ctx, brokers, security, topic, func(k *cluster) error {
@@ -137,16 +128,16 @@ func Describe(ctx context.Context, brokers []string, security Security, topic st
 			t.Partitions = append(t.Partitions, TopicPartition{ID: id, Start: stable[id].start, Stable: stable[id].end, End: ends[id]})
 		}
 		if t.MaxMessageBytes, err = k.limit(ctx, topic); err != nil {
-			t.MaxMessageBytes = -1 // to describe settings is a permission of its own
+			t.MaxMessageBytes = -1 // reading settings needs a further permission
 		}
 		return nil
 	})
 	return t, err
 }
 
-// Find returns nil when the brokers answer and have every one of the topics, which
-// must be at least one. It waits for brokers as Consumer.Starts does, and its
-// errors are the same.
+// Find returns nil when the brokers answer and have all of the topics, of which there
+// must be at least one. It waits for brokers as Consumer.Starts does, and returns the
+// same errors.
 func Find(ctx context.Context, brokers []string, security Security, topics []string) error {
 	if len(topics) == 0 {
 		return errors.New("no topic given")

@@ -24,7 +24,7 @@ func TestEnsureTopic(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if limit, err := TopicLimit(ctx, brokers, Security{}, topic); err != nil || limit != 3<<20 {
+	if limit, err := topicLimit(ctx, brokers, topic); err != nil || limit != 3<<20 {
 		t.Errorf("limit is %d, %v", limit, err)
 	}
 	if err := EnsureTopic(ctx, brokers, Security{}, topic, TopicSpec{}); err != nil {
@@ -54,7 +54,7 @@ func TestTopicThatCannotBeCreated(t *testing.T) {
 	if err := EnsureTopic(ctx, []string{addr}, Security{}, "", TopicSpec{}); err == nil {
 		t.Error("a topic without a name was accepted")
 	}
-	if _, err := TopicLimit(ctx, []string{addr}, Security{}, topic); !errors.Is(err, ErrNoTopic) {
+	if _, err := topicLimit(ctx, []string{addr}, topic); !errors.Is(err, ErrNoTopic) {
 		t.Errorf("limit of no topic: %v", err)
 	}
 }

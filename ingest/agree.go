@@ -68,12 +68,12 @@ func (c *Consumer) conflict(member string, said []byte) *OutputError {
 	return e
 }
 
-// OutputError says that a member of the group writes to another output. Where
-// Output is not empty the other output is a copy: both have this name.
+// OutputError says that a member of the group writes to another output. If Output is
+// not empty, the other output is a copy with the same name.
 type OutputError struct {
 	Group, Member string
 	Output        string // name of both; empty: the outputs have different names
-	Inode, Own    string // of the member's copy, and of this one's
+	Inode, Own    string // inode of the member's copy, and inode of this one
 }
 
 func (e *OutputError) Error() string {

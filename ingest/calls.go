@@ -181,7 +181,7 @@ func (k *cluster) extents(ctx context.Context, topic string, within time.Duratio
 			return nil, no
 		}
 		if stopped := b.wait(ctx); errors.Is(stopped, context.Canceled) {
-			return nil, fmt.Errorf("topic %s: its offsets: %w", topic, stopped) // what the answer said is of the end, too
+			return nil, fmt.Errorf("topic %s: its offsets were not read: %w", topic, stopped) // err only says that ctx ended, too
 		} else if stopped != nil {
 			return nil, fmt.Errorf("topic %s: its offsets cannot be read: %w", topic, err)
 		}

@@ -40,7 +40,7 @@ func newCluster(brokers []string, security Security, clientID string, topics []s
 		Dial:           dialer((&net.Dialer{Timeout: 3 * time.Second, KeepAlive: 10 * time.Second}).DialContext).link,
 		DialTimeout:    callTimeout,
 		MetadataTTL:    2 * time.Second,
-		MetadataTopics: topics, // else every topic of the cluster is asked for each time
+		MetadataTopics: topics, // without it each request asks for every topic of the cluster
 		ClientID:       clientID,
 		TLS:            security.TLS,
 		SASL:           security.SASL,
@@ -71,7 +71,7 @@ func (k *cluster) reach(ctx context.Context, within time.Duration) error {
 	defer cancel()
 	d := kafka.Dialer{ClientID: k.clientID, Timeout: min(3*time.Second, within), TLS: k.security.TLS, SASLMechanism: k.security.SASL}
 	var b backoff
-	var last error // that says something: the end of the time cuts an attempt off, and is no reason
+	var last error // the last informative error; a timeout that cuts an attempt off is none
 	for {
 		for _, addr := range k.brokers {
 			err := k.greet(ctx, &d, addr)

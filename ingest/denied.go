@@ -15,9 +15,9 @@ import (
 // that allows it is missing. Waiting does not help.
 type DeniedError struct {
 	Resource  string // topic, group or cluster
-	Name      string // of the topic or group
-	Operation string // Describe, Read, Write, Create: the first one that is missing
-	Principal string // who asked, as ACLs name them
+	Name      string // name of the topic or group
+	Operation string // the first missing permission: Describe, Read, Write or Create
+	Principal string // this client, as ACLs name it
 	Broker    string
 	Err       error // Kafka's code
 }

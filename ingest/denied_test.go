@@ -38,7 +38,7 @@ func TestMissingACLsAreNamed(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return errors.Join(o.Send(t.Context(), &schemas.Record{Value: []byte("v")}, func() {}), o.Close(true))
+			return errors.Join(o.Send(t.Context(), &schemas.Record{Value: []byte("v")}, func() {}), o.Close())
 		}
 	}
 	for _, c := range []struct {
@@ -74,7 +74,7 @@ func TestMissingACLsAreNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(o.Send(t.Context(), &schemas.Record{Value: []byte("v")}, func() {}), o.Close(true)); err != nil {
+			if err := errors.Join(o.Send(t.Context(), &schemas.Record{Value: []byte("v")}, func() {}), o.Close()); err != nil {
 				t.Fatal(err)
 			}
 			t.Parallel()

@@ -39,7 +39,7 @@ type answer struct {
 	throttled bool
 	stable    int64 // last stable offset; -1: unknown
 	wire      int64 // bytes of the record set
-	err       error // what was wrong with the first batch that could not be used
+	err       error // the fault of the first batch that could not be used
 
 	messages []schemas.Message
 	next     int64 // where to go on
@@ -319,7 +319,7 @@ type guarded struct {
 	net.Conn
 	ctx  context.Context
 	each time.Duration // for every single read
-	err  error         // of a read
+	err  error         // the error of a read
 }
 
 func (g *guarded) Read(p []byte) (int, error) {
@@ -348,7 +348,7 @@ func guard(ctx context.Context, rw io.ReadWriter, each time.Duration) (g *guarde
 	})
 	return g, func() {
 		if !stop() {
-			<-fired // else it could hit the next user of the connection
+			<-fired // a late deadline would hit the next user of the connection
 		}
 		conn.SetDeadline(time.Time{})
 	}

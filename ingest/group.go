@@ -21,7 +21,7 @@ const (
 	syncVersion      = 2
 	heartbeatVersion = 0
 	leaveVersion     = 2
-	metadataVersion  = 0 // of the subscription and the assignment within them
+	metadataVersion  = 0 // version of the subscription and the assignment within them
 )
 
 // memberIDRequired is the answer to a first join: join again, with this name.

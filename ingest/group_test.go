@@ -237,7 +237,7 @@ func TestDrainingMemberStaysAlive(t *testing.T) {
 	r := newReader(t)
 	var drained atomic.Bool
 	r.drain = sync.OnceFunc(func() { time.Sleep(4 * time.Second); drained.Store(true) })
-	short := func(c *Config) { c.Timing.Session = 3 * time.Second } // of which heartbeats take a sixtieth
+	short := func(c *Config) { c.Timing.Session = 3 * time.Second } // heartbeats come every sixth of it
 	first := consumer(t, addr, []string{topic}, in(group), short)
 	running(t, first, r.handle("first"))
 	eventually(t, "first holds all", func() bool { return r.owners()["first"] == 2 })

@@ -1,19 +1,18 @@
-// Package ingest reads records from Kafka for the pipeline: it joins a consumer
-// group, reads the partitions that it is assigned, and hands their records over
-// in offset order without copying them. It also sends records, for whoever
-// has some (Outbox).
+// Package ingest reads records from Kafka for the pipeline: a Consumer joins a
+// consumer group, reads its assigned partitions, and returns their records in
+// offset order without copying them. An Outbox sends records to a topic.
 //
-// It does not decode, and it does not remember how far it came: offsets
-// committed to Kafka are advice for lag tools, and the output alone knows where
-// a partition goes on. Two members may therefore read one partition for a
-// moment (a frozen process that wakes up); the output decides who was first.
+// Package ingest does not decode values, and it does not store positions: offsets
+// committed to Kafka only serve lag tools, and the output alone knows where a
+// partition resumes. So two members may read one partition for a moment, for example
+// after a frozen process wakes up; the output decides which of them commits.
 //
-// Words used here: a member of the group holds an assignment of partitions for
-// one generation. A rebalance ends a generation: its partitions are revoked,
-// drained, and assigned anew. A hole is a run of offsets without a data record:
-// compaction, control records, aborted transactions. A target is the offset at
-// which a partition ends for --until-end. A batch is what Kafka stores and
-// compresses, a block is the memory that records of one fetch lie in.
+// Vocabulary: a member of the group holds an assignment of partitions for one
+// generation. A rebalance ends a generation: its partitions are revoked, drained,
+// and assigned anew. A hole is a run of offsets without a data record: compacted
+// records, control records, aborted transactions. A target is the offset at which a
+// partition ends for --until-end. A batch is Kafka's unit of storage and compression;
+// a block is memory that holds records of one fetch.
 //
 // kafka-go does the connections, the routing and most requests. Two things are
 // done here instead, through the raw connections of its Transport. Fetch
@@ -44,62 +43,64 @@ import (
 // defaultClientID is what a client calls itself that has no other name.
 const defaultClientID = "entropipe"
 
-// DefaultMaxFrameBytes is the largest value that is handed over whole.
+// DefaultMaxFrameBytes is the default of Config.MaxFrameBytes.
 const DefaultMaxFrameBytes = 64 << 20
 
-// Config says what a Consumer reads. Brokers, Topics and Group are required.
+// Config configures a Consumer. Brokers, Topics and Group are required.
 type Config struct {
-	Brokers  []string // HOST or HOST:PORT of some brokers; the others are found through them
-	Security Security // how they are spoken to
+	Brokers  []string // HOST or HOST:PORT of some brokers, which name the others
+	Security Security // encryption and login for connections to the brokers
 	Topics   []string
 	Group    string
-	ClientID string // named in the brokers' logs and quotas; empty: entropipe. Members of the group are called so and by their process
+	ClientID string // name in the brokers' logs, quotas and group members; empty: entropipe
 
-	// Output names where the results go. A group whose members name another is
-	// not joined: each output would get a part of the records. Empty: any will do.
+	// Output names the output of the results. The Consumer does not join a group
+	// whose members name another output, since each output would get a part of the
+	// records. Empty: the Consumer joins any group.
 	Output string
 
-	// OutputInode tells copies of an output, which have its name, from each
-	// other. A member of the group that says another inode writes to a copy.
-	// Empty: unknown, which fits all.
+	// OutputInode distinguishes copies of an output, which have the same name. A
+	// member of the group with another inode writes to a copy. Empty: unknown, which
+	// matches every inode.
 	OutputInode string
 
 	// UntilEnd ends every partition at the last stable offset that it had when
 	// the consumer first saw it.
 	UntilEnd bool
 
-	// Reached tells whether everything of a partition before end is durable,
-	// whoever made it so; Run asks it with UntilEnd, for every partition of the
-	// topics, when the handles of this member are done. So a partition that
-	// another member took and left, by dying for one, is not forgotten. nil: Run
-	// does not care for what it was not given.
+	// Reached tells whether all records of a partition before end are durable,
+	// whichever process committed them. With UntilEnd, Run calls Reached for every
+	// partition of the topics when the handles of this member have returned, so that
+	// the partitions of a member that died are waited for. nil: Run waits only for
+	// the partitions that were assigned to this member.
 	Reached func(ctx context.Context, topic string, partition int32, end int64) (bool, error)
 
-	// MaxFrameBytes bounds the memory one record may take: of a longer value
-	// only the beginning is handed over, and Message.Oversize tells its length.
+	// MaxFrameBytes bounds the memory of one record. A Message holds only the
+	// beginning of a longer value, and the length in Oversize. 0:
+	// DefaultMaxFrameBytes.
 	MaxFrameBytes int64
 
 	Timing Timing
-	Log    *slog.Logger // nil: silent
-	// Complaints are shared with an Outbox of the same brokers, so that one that is
-	// away is a line a minute of both. nil: the Consumer's own.
+	Log    *slog.Logger // nil: no log
+	// Complaints are shared with an Outbox of the same brokers, so that both together
+	// log one line a minute about a broker that is away. nil: the Consumer's own.
 	Complaints *Complaints
 }
 
-// Timing holds the durations that a Consumer waits for. The zero value of each
-// means its default.
+// Timing holds the intervals and timeouts of a Consumer. A zero field means the
+// default that its comment names.
 type Timing struct {
 	Session   time.Duration // silence after which the group drops a member; 10 s
-	Rebalance time.Duration // time the members have to drain and rejoin; 30 s
-	Heartbeat time.Duration // 500 ms, and at most a fifth of Session
-	Poll      time.Duration // how long a fetch waits for a first record; 500 ms
-	Watch     time.Duration // between looks for new partitions and deleted topics; 3 s
-	Missing   time.Duration // how long a topic may be gone before that is an error; 10 s
-	Connect   time.Duration // for a first answer of the brokers; 10 s
+	Rebalance time.Duration // time that members have to drain and rejoin; 30 s
+	Heartbeat time.Duration // interval of heartbeats; 500 ms, and at most a fifth of Session
+	Poll      time.Duration // time that a fetch waits for a first record; 500 ms
+	Watch     time.Duration // interval of checks for new partitions and deleted topics; 3 s
+	Missing   time.Duration // time after which a missing topic is an error; 10 s
+	Connect   time.Duration // timeout of the brokers' first answer; 10 s
 }
 
-// Consumer reads the topics of one configuration as one member of a group. Its
-// methods may be called concurrently, Run only once at a time.
+// Consumer reads the topics of one configuration as one member of a group. Any
+// goroutine may call its methods, but only one at a time may call Run.
 type Consumer struct {
 	cfg     Config
 	log     *slog.Logger
@@ -111,12 +112,12 @@ type Consumer struct {
 	complaints *Complaints
 
 	mu      sync.Mutex
-	targets map[string]map[int32]int64 // topic, partition: where it ends; nil without UntilEnd
-	ids     map[string]schemas.TopicID // of the topics that Starts was asked for
-	reached map[string]bool            // topic/partition: its end is durable; Run's alone
+	targets map[string]map[int32]int64 // by topic and partition, the target; nil without UntilEnd
+	ids     map[string]schemas.TopicID // by topic, the id that Starts found
+	reached map[string]bool            // by topic/partition, whether all before the target is durable; used by Run alone
 }
 
-// NewConsumer checks cfg. It does not touch the network.
+// NewConsumer checks cfg and returns a Consumer. It does not use the network.
 func NewConsumer(cfg Config) (*Consumer, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func NewConsumer(cfg Config) (*Consumer, error) {
 	return c, err
 }
 
-// Close drops the idle connections and the pooled memory. It is called after
+// Close closes idle connections and frees pooled memory. The caller makes sure that
 // Run has returned.
 func (c *Consumer) Close() {
 	c.cluster.close()
@@ -159,7 +160,7 @@ func (c *Config) check() error {
 		c.MaxFrameBytes = DefaultMaxFrameBytes
 	}
 	if c.MaxFrameBytes < 0 || c.MaxFrameBytes > 1<<30 {
-		return fmt.Errorf("frames of up to %d bytes: want at most 1 GiB", c.MaxFrameBytes)
+		return fmt.Errorf("the largest frame has %d bytes; want at most 1 GiB (--max-frame-bytes)", c.MaxFrameBytes)
 	}
 	c.Topics = slices.Compact(slices.Sorted(slices.Values(c.Topics)))
 	return nil

@@ -148,7 +148,7 @@ func receive(conn *guarded, br *bufio.Reader, id uint32) (h header, err error) {
 // field is zero.
 type header struct {
 	r       *bufio.Reader
-	rest    *io.LimitedReader // what r has not read yet
+	rest    *io.LimitedReader // bytes that r has not read yet
 	version int16
 	err     error
 }

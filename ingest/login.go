@@ -19,15 +19,10 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
-// Mechanism returns the SASL mechanism of that name, in any case: PLAIN,
-// SCRAM-SHA-256 or SCRAM-SHA-512. No error of it, and none of its sessions,
-// holds the password.
-func Mechanism(name, user, password string) (sasl.Mechanism, error) {
-	return MechanismOf(name, user, func() (string, error) { return password, nil })
-}
-
-// MechanismOf is Mechanism with a password that may change: password is called
-// now, and for every new connection. It must be safe for concurrent use.
+// MechanismOf returns the SASL mechanism of that name, PLAIN, SCRAM-SHA-256 or
+// SCRAM-SHA-512 in any case. It calls password now, and for every new connection,
+// since the password may change; password must be safe for concurrent use. No error
+// of the mechanism and its sessions contains the password.
 func MechanismOf(name, user string, password func() (string, error)) (sasl.Mechanism, error) {
 	c := &credentials{name: strings.ToUpper(name), user: user, password: password}
 	switch c.name {
@@ -46,14 +41,14 @@ type credentials struct {
 	password   func() (string, error)
 
 	mu     sync.Mutex
-	secret string         // that made is for
+	secret string         // the password of made
 	made   sasl.Mechanism // kept while the password is the same: it caches the key, which takes thousands of hashes
 }
 
-// Name is the mechanism's name in Kafka's protocol.
+// Name returns the mechanism's name in Kafka's protocol.
 func (c *credentials) Name() string { return c.name }
 
-// String names the mechanism and the user, and not the password.
+// String names the mechanism and the user, without the password.
 func (c *credentials) String() string { return c.name + " as " + c.user }
 
 // GoString is String: %#v would show the password.
@@ -192,10 +187,10 @@ func (d *discreet) RoundTrip(ctx context.Context, addr net.Addr, request kafka.R
 const maxPassword = 64 << 10
 
 // PasswordFile returns a function that reads a password from a file, for
-// MechanismOf. One line end after the password is no part of it, as editors and
-// Kubernetes' kubectl leave one. What is no regular file, such as a pipe, can be
-// read once only: the function then keeps the password. The first read is done
-// here. The errors name the file and do not quote it.
+// MechanismOf. It drops one line end after the password, because editors and kubectl
+// leave one. PasswordFile reads the file once itself; if the file is not regular, for
+// example a pipe, the function keeps that password. Errors name the file and do not
+// quote its content.
 func PasswordFile(name string) (func() (string, error), error) {
 	first, regular, err := readPassword(name)
 	if err != nil {
@@ -225,9 +220,9 @@ func readPassword(name string) (password string, regular bool, err error) {
 	case err != nil:
 		return "", false, err
 	case len(text) > maxPassword:
-		return "", false, fmt.Errorf("%s: more than %d KiB: this is no file of a password", name, maxPassword>>10)
+		return "", false, fmt.Errorf("%s: the file has more than %d KiB; name a file that holds a password only", name, maxPassword>>10)
 	case password == "":
-		return "", false, fmt.Errorf("%s: there is no password in it", name)
+		return "", false, fmt.Errorf("%s: the file holds no password", name)
 	}
 	return password, info.Mode().IsRegular(), nil
 }

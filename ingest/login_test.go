@@ -28,7 +28,7 @@ func TestRefusedPasswordsAreNotShown(t *testing.T) {
 		{"hunter2\n", "hunter2\n", "user's name"},
 	} {
 		for _, name := range []string{"SCRAM-SHA-256", "scram-sha-512"} {
-			_, err := Mechanism(name, c.user, c.password)
+			_, err := mechanism(name, c.user, c.password)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s %q: %v; want %s", name, c.password, err, c.want)
 				continue
@@ -39,7 +39,7 @@ func TestRefusedPasswordsAreNotShown(t *testing.T) {
 				}
 			}
 		}
-		if m, err := Mechanism("plain", c.user, c.password); err != nil || strings.Contains(fmt.Sprintf("%v %+v %#v %s", m, m, m, m), "hun") && !strings.Contains(c.user, "hun") {
+		if m, err := mechanism("plain", c.user, c.password); err != nil || strings.Contains(fmt.Sprintf("%v %+v %#v %s", m, m, m, m), "hun") && !strings.Contains(c.user, "hun") {
 			t.Errorf("PLAIN %q: %v, %v", c.password, m, err)
 		}
 	}
@@ -47,7 +47,7 @@ func TestRefusedPasswordsAreNotShown(t *testing.T) {
 
 // A broker's own words stand in kafka-go's errors, and may quote what they refuse.
 func TestBrokersWordsDoNotShowThePassword(t *testing.T) {
-	m, err := Mechanism("PLAIN", "ann", "kafka")
+	m, err := mechanism("PLAIN", "ann", "kafka")
 	if err != nil {
 		t.Fatal(err)
 	}

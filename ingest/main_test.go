@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/segmentio/kafka-go/sasl"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -217,3 +218,17 @@ func big(n int, seed byte) []byte {
 var longAgo = time.UnixMilli(1_700_000_000_000)
 
 func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// mechanism is MechanismOf with a password that does not change.
+func mechanism(name, user, password string) (sasl.Mechanism, error) {
+	return MechanismOf(name, user, func() (string, error) { return password, nil })
+}
+
+// topicLimit returns the topic's max.message.bytes.
+func topicLimit(ctx context.Context, brokers []string, topic string) (limit int64, err error) {
+	err = administer(ctx, brokers, Security{}, topic, func(k *cluster) error {
+		limit, err = k.limit(ctx, topic)
+		return err
+	})
+	return limit, err
+}

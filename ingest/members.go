@@ -12,15 +12,15 @@ import (
 
 // Member is a member of a consumer group.
 type Member struct {
-	ID       string // the coordinator's name for it
-	ClientID string // what it calls itself
-	Host     string // from where it connects, as the coordinator sees it
+	ID       string // id that the coordinator gave the member
+	ClientID string // client id that the member sends
+	Host     string // address of the member, as the coordinator sees it
 }
 
-// Members returns the members of a group, none if there is no such group. Members
-// whose processes were on this machine and are dead, which the group keeps until
-// their sessions end, are left out. Brokers that do not answer, or refuse to tell,
-// are an error after ten seconds at most for each.
+// Members returns the members of a group; none if the group does not exist. It leaves
+// out members whose processes ran on this machine and are dead, though the group
+// keeps them until their sessions end. It returns an error after at most ten seconds
+// if the brokers do not answer, and after ten more if they do not name the members.
 func Members(ctx context.Context, brokers []string, security Security, group string) ([]Member, error) {
 	if group == "" {
 		return nil, errors.New("no consumer group given")
@@ -35,7 +35,7 @@ func Members(ctx context.Context, brokers []string, security Security, group str
 	}
 	described, err := k.describeGroup(ctx, group)
 	if err != nil {
-		return nil, fmt.Errorf("group %s: its members are not told: %w", group, err)
+		return nil, fmt.Errorf("group %s: the brokers do not name its members: %w", group, err)
 	}
 	self := thisProcess()
 	var members []Member

@@ -15,29 +15,29 @@ import (
 	kafka "github.com/segmentio/kafka-go"
 )
 
-// OutboxConfig says where an Outbox sends to. Brokers and Topic are required.
+// OutboxConfig configures an Outbox. Brokers and Topic are required.
 type OutboxConfig struct {
 	Brokers  []string
-	Security Security // how they are spoken to
+	Security Security // encryption and login for connections to the brokers
 	Topic    string
-	// Create is how the topic is made if it does not exist; a zero
+	// Create describes the topic that is created if Topic does not exist; a zero
 	// MaxMessageBytes means 16 MiB, zero Partitions 4.
 	Create TopicSpec
-	// Window is how many bytes may be on their way; 0: 32 MiB.
+	// Window bounds the bytes that are sent and not acknowledged; 0: 32 MiB.
 	Window int64
-	// Patience is how long brokers may be away before that is an error; 0:
-	// three minutes.
+	// Patience is the time after which brokers that are away are an error; 0: three
+	// minutes.
 	Patience time.Duration
-	ClientID string       // named in the brokers' logs and quotas; empty: entropipe
-	Log      *slog.Logger // nil: silent
+	ClientID string       // name in the brokers' logs and quotas; empty: entropipe
+	Log      *slog.Logger // nil: no log
 	// Complaints are shared with a Consumer of the same brokers; nil: the Outbox's own.
 	Complaints *Complaints
-	// OnRetry is told of every request that is sent again. May be nil.
+	// OnRetry, if not nil, is called for every request that is sent again.
 	OnRetry func()
 }
 
-// Outbox sends records to a topic, with a goroutine for every partition that
-// gets some.
+// Outbox sends records to a topic, with a goroutine for every partition. Any
+// goroutine may call its methods, but for the two that end it.
 //
 // Delivery is at least once: a record counts when all replicas in sync have it,
 // and a request whose answer was lost is sent again, which may make a second
@@ -46,7 +46,7 @@ type OutboxConfig struct {
 type Outbox struct {
 	cfg        OutboxConfig
 	brokers    string
-	limit      int64 // of a message, or of a batch of them
+	limit      int64 // bytes of the largest message, or batch of messages
 	partitions []int
 	window     *window
 
@@ -88,7 +88,7 @@ func OpenOutbox(ctx context.Context, cfg OutboxConfig) (*Outbox, error) {
 	o.open(ctx)
 	if err := o.findPartitions(); err != nil {
 		o.kill()
-		return nil, errors.Join(err, o.Close(false))
+		return nil, errors.Join(err, o.Abort())
 	}
 	return o, nil
 }
@@ -120,13 +120,15 @@ func (c *OutboxConfig) setDefaults() {
 	}
 }
 
-// Context ends when the outbox cannot go on: its cause says why.
+// Context returns a context that ends when the outbox has failed; its cause is the
+// reason.
 func (o *Outbox) Context() context.Context { return o.ctx }
 
-// Done is closed when the outbox cannot go on; Err then says why.
+// Done returns a channel that is closed when the outbox has failed; Err then returns
+// the reason.
 func (o *Outbox) Done() <-chan struct{} { return o.ctx.Done() }
 
-// Err returns why the outbox cannot go on, nil while it can.
+// Err returns why the outbox has failed, or nil if it has not.
 func (o *Outbox) Err() error { return context.Cause(o.ctx) }
 
 // Buffer returns an empty slice for a value, with the memory of one that has
@@ -271,13 +273,18 @@ func (o *Outbox) tooLarge(m *message, size int64) error {
 	return e
 }
 
-// Close waits until everything is acknowledged, if drain, or not at all; and
-// ends all goroutines and connections. Every Send must have returned. The error
-// is why the outbox could not go on, if so.
-func (o *Outbox) Close(drain bool) error {
-	if !drain {
-		o.stop(errStopped)
-	}
+// Abort ends all goroutines and connections without waiting for acknowledgements.
+// Every Send must have returned. The error is the one that the outbox failed with
+// before, if it did.
+func (o *Outbox) Abort() error {
+	o.stop(errStopped)
+	return o.Close()
+}
+
+// Close waits until every record is acknowledged, and ends all goroutines and
+// connections. Every Send must have returned. The error is the one that the outbox
+// failed with, if it did.
+func (o *Outbox) Close() error {
 	for _, q := range o.queues {
 		close(q)
 	}

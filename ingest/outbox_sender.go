@@ -41,9 +41,9 @@ func (m *message) size() int64 {
 type TooLargeError struct {
 	Topic    string
 	Sequence string
-	Frame    string // what is too large: "frame 12", or "text 12"
+	Frame    string // the frame that is too large: "frame 12", or "text 12"
 	Size     int64  // bytes of the message
-	Limit    int64  // of the topic
+	Limit    int64  // bytes of the largest message that the topic takes
 	Brokers  string
 }
 

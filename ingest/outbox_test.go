@@ -62,7 +62,7 @@ func TestOutboxKeepsTheOrderOfEverySender(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := o.Close(true); err != nil || acked.Load() != senders*each {
+	if err := o.Close(); err != nil || acked.Load() != senders*each {
 		t.Fatalf("%d of %d acknowledged, %v", acked.Load(), senders*each, err)
 	}
 	d, err := Describe(deadline(t), []string{b.Addr()}, Security{}, "survivors")
@@ -109,7 +109,7 @@ func TestOutboxFails(t *testing.T) {
 	case <-time.After(hangs):
 		t.Fatal("it goes on")
 	}
-	for name, err := range map[string]error{"Err": o.Err(), "Send": o.Send(context.Background(), &schemas.Record{Value: make([]byte, 1<<20)}, func() {}), "Close": o.Close(true)} {
+	for name, err := range map[string]error{"Err": o.Err(), "Send": o.Send(context.Background(), &schemas.Record{Value: make([]byte, 1<<20)}, func() {}), "Close": o.Close()} {
 		if err == nil || !strings.Contains(err.Error(), "survivors/0: the brokers at "+b.Addr()+" took nothing for 300ms") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -124,7 +124,7 @@ func TestOutboxFails(t *testing.T) {
 func TestSendEndsWithItsContext(t *testing.T) {
 	b := tellingBroker(t)
 	o := openOutbox(t, b.Addr(), func(c *OutboxConfig) { c.Window = 100 })
-	defer o.Close(false)
+	defer o.Abort()
 	if err := o.window.acquire(t.Context(), t.Context(), 100); err != nil { // as if on its way
 		t.Fatal(err)
 	}

@@ -16,8 +16,9 @@ import (
 	"entropipe/schemas"
 )
 
-// Partition is one partition of the assignment, for one generation. It is used
-// by one goroutine at a time. It has no position: each Fetch says where.
+// Partition is one partition of the assignment, for one generation. One goroutine at
+// a time may call Check and Fetch; another may call Committed meanwhile. A Partition
+// has no position: each Fetch names its first offset.
 type Partition struct {
 	Topic string
 	ID    int32
@@ -32,7 +33,7 @@ type Partition struct {
 	logged  time.Time
 	backoff backoff
 
-	topicID schemas.TopicID  // of the topic that is read; zero: the brokers have no ids
+	topicID schemas.TopicID  // id of the topic that p reads; zero: the brokers have no ids
 	pinned  bool             // topicID is settled
 	others  int              // answers in a row that named another id
 	doubt   bool             // the topic was away, or seemed to be
@@ -49,8 +50,8 @@ func (c *Consumer) partition(topic string, id int32, gen *generation) *Partition
 	}
 }
 
-// CorruptError says that the broker serves a batch that cannot be read: its
-// checksum does not hold, or what it says of itself.
+// CorruptError says that the broker serves a batch that cannot be read: its checksum
+// or one of its lengths is wrong.
 type CorruptError struct {
 	Topic     string
 	Partition int32
@@ -66,17 +67,15 @@ func (e *CorruptError) Error() string {
 func (e *CorruptError) Unwrap() error { return e.Err }
 
 // Fetch returns the data records from offset from on: at most about maxBytes of
-// memory, but always one whole record if there is any; none when none came
-// within the poll time. Their bytes are views of pooled memory until Release is
-// called; values of 1 KiB and more that stand first in their batch, or were
-// compressed, begin at a multiple of 64.
+// memory, but at least one whole record; no record if none came within the poll time.
+// The records are views of pooled memory until Release is called. Values of 1 KiB and
+// more that are first in their batch, or were compressed, begin at a multiple of 64.
 //
-// It asks again, with growing pauses, as long as the broker is away or leads no
-// more, until ctx ends. Its errors are final: io.EOF at the target of
-// --until-end, *schemas.GapError, *schemas.RecreatedError, *CorruptError, or a
-// refusal such as a missing permission. Records of another topic of the same
-// name are never handed over, where brokers have ids or the topic's absence was
-// seen.
+// While the broker is away or no longer the leader, Fetch retries with growing pauses
+// until ctx ends. Its errors are final: io.EOF at the target of --until-end,
+// *schemas.GapError, *schemas.RecreatedError, *CorruptError, or a refusal such as a
+// missing permission. Fetch never returns records of another topic of the same name,
+// if the brokers have topic ids or the topic's absence was noticed.
 func (p *Partition) Fetch(ctx context.Context, from int64, maxBytes int32) (schemas.Fetched, error) {
 	for tries, need := 0, int64(0); ; tries++ {
 		if from >= p.target {
@@ -302,8 +301,8 @@ func (p *Partition) reread(ctx context.Context, offset int64) (*schemas.RecordID
 	}
 }
 
-// Committed tells the group's coordinator that everything before next is
-// durable. Nothing depends on it, so a failure is only counted and logged; it
+// Committed tells the group's coordinator that all records before next are durable.
+// Nothing depends on that offset, so a failure is only counted and logged. Committed
 // takes at most two seconds, also after ctx has ended.
 func (p *Partition) Committed(ctx context.Context, next int64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

@@ -13,16 +13,15 @@ import (
 	"entropipe/schemas"
 )
 
-// Handle reads one partition until ctx ends (its partition is revoked, or Run
-// ends) or the partition does (io.EOF of Fetch), makes durable what it has, and
-// returns nil. It may use ctx's values and the Partition after ctx has ended:
-// this process stays a member of the group until Handle returns.
+// Handle reads one partition until ctx ends (the partition is revoked, or Run ends)
+// or Fetch returns io.EOF. Then it makes durable what it has read, and returns nil.
+// It may use ctx's values and the Partition after ctx has ended, because this process
+// stays a member of the group until Handle returns.
 type Handle func(ctx context.Context, p *Partition) error
 
-// Starts returns the offset at which each partition of topic begins: with from
-// "earliest" its first, with "latest" its last stable offset. An unknown topic
-// and unreachable brokers are errors that say what to do; the latter after
-// Timing.Connect.
+// Starts returns the start of each partition of topic: its first offset if from is
+// "earliest", its last stable offset if from is "latest". It waits for unreachable
+// brokers for Timing.Connect. An unknown topic is an error, too.
 func (c *Consumer) Starts(ctx context.Context, topic, from string) (map[int32]int64, error) {
 	if from != "earliest" && from != "latest" {
 		return nil, fmt.Errorf("start %q: want earliest or latest", from)
@@ -48,9 +47,9 @@ func (c *Consumer) Starts(ctx context.Context, topic, from string) (map[int32]in
 	return starts, nil
 }
 
-// TopicID returns the id that the topic had when Starts was called, which its
-// offsets and the targets belong to; zero: the brokers have no ids, or Starts was
-// not called.
+// TopicID returns the id that the topic had when Starts was called; the offsets of
+// Starts and the targets belong to that topic. It returns zero if the brokers have no
+// ids or Starts was not called.
 func (c *Consumer) TopicID(topic string) schemas.TopicID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +150,7 @@ type result struct {
 // session is one generation while its handles run.
 type session struct {
 	c       *Consumer
-	ctx     context.Context // of the handles
+	ctx     context.Context // context of the handles
 	revoke  context.CancelFunc
 	running int
 	again   bool // join again when all handles have returned
@@ -263,7 +262,7 @@ func (c *Consumer) unreached(ctx context.Context) (string, error) {
 			}
 			done, err := c.cfg.Reached(ctx, topic, id, end)
 			if err != nil {
-				return place, fmt.Errorf("%s: is offset %d durable: %w", place, end, err)
+				return place, fmt.Errorf("%s: the output does not say whether offset %d is durable: %w", place, end, err)
 			}
 			if !done {
 				return place, nil
@@ -274,9 +273,10 @@ func (c *Consumer) unreached(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// Left names a partition that has not reached the end of UntilEnd: by
-// Config.Reached, which must be set, of all partitions of the topics, whoever has
-// them. "": all have. It is for who stopped Run, and is called after Run has returned.
+// Left returns the first partition of the topics, as topic/partition, whose target is
+// not durable according to Config.Reached, which must be set; "" if all targets are.
+// It considers the partitions of all members. The caller makes sure that Run has
+// returned.
 func (c *Consumer) Left(ctx context.Context) (string, error) { return c.unreached(ctx) }
 
 func (s *session) finished(r result) {

@@ -18,22 +18,23 @@ import (
 	"entropipe/models/plainfile"
 )
 
-// Security says how brokers are spoken to. The zero value: in plain text, without
-// a name. It is not changed after use, and may be shared.
+// Security configures encryption and login for connections to brokers. The zero value
+// means plain text and no login. It must not change after its first use, and may be
+// shared.
 type Security struct {
 	TLS  *tls.Config    // nil: plain text
-	SASL sasl.Mechanism // nil: no name
+	SASL sasl.Mechanism // nil: no login
 }
 
 // maxPEM is the largest file of certificates that is read: all that the world's
 // authorities have are a quarter of a megabyte.
 const maxPEM = 16 << 20
 
-// LoadTLS returns a configuration that trusts brokers whose certificates are
-// signed by one in the PEM file ca, or by one of the system's where ca is empty.
-// With cert and key, PEM files too, it shows a certificate of its own to brokers
-// that ask for one; the files are read again for every connection, since those
-// who issue certificates for hours renew them in place.
+// LoadTLS returns a configuration that trusts brokers whose certificates are signed
+// by a certificate in the PEM file ca, or by one of the system's if ca is empty. If
+// cert and key name PEM files, it shows that client certificate to brokers that ask
+// for one. It reads cert and key again for every connection, since short-lived
+// certificates are renewed in place.
 func LoadTLS(ca, cert, key string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
@@ -43,7 +44,7 @@ func LoadTLS(ca, cert, key string) (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s: no certificate in PEM form", ca)
+			return nil, fmt.Errorf("%s: the file holds no certificate in PEM form", ca)
 		}
 	}
 	if cert == "" && key == "" {
@@ -62,7 +63,7 @@ func LoadTLS(ca, cert, key string) (*tls.Config, error) {
 		return &pair, err
 	}
 	if _, err := load(nil); err != nil {
-		return nil, fmt.Errorf("certificate %s with key %s: %w", cert, key, err)
+		return nil, fmt.Errorf("certificate %s cannot be used with key %s: %w", cert, key, err)
 	}
 	c.GetClientCertificate = load
 	return c, nil

@@ -33,7 +33,7 @@ type authority struct {
 	ca     *x509.Certificate
 	caFile string
 	serial int64
-	change func(*x509.Certificate) // of what is signed next; nil: none
+	change func(*x509.Certificate) // applied to each certificate before it is signed; may be nil
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -103,7 +103,7 @@ func loaded(t *testing.T, ca, cert, key string) *tls.Config {
 
 func login(t *testing.T, name, user, password string) Security {
 	t.Helper()
-	m, err := Mechanism(name, user, password)
+	m, err := mechanism(name, user, password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func roundTrip(t *testing.T, addr string, s Security) {
 			t.Fatal(err)
 		}
 	}
-	if err := o.Close(true); err != nil {
+	if err := o.Close(); err != nil {
 		t.Fatal(err)
 	}
 	d, err := Describe(ctx, []string{addr}, s, topic)
@@ -205,7 +205,7 @@ func TestSecurityThatDoesNotFit(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer k.close()
-			t.Parallel() // those that wait, together
+			t.Parallel() // the cases that wait do so together
 			within := 4 * hangs
 			if c.waits {
 				within = 3 * time.Second
@@ -294,7 +294,7 @@ func TestFilesThatAreNoCertificates(t *testing.T) {
 			}
 		}
 	}
-	if m, err := Mechanism("GSSAPI", "ann", "x"); err == nil {
+	if m, err := mechanism("GSSAPI", "ann", "x"); err == nil {
 		t.Errorf("GSSAPI is %v", m)
 	}
 }

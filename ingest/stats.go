@@ -2,7 +2,7 @@ package ingest
 
 import "sync/atomic"
 
-// Stats are numbers for metrics, counted since the consumer was made.
+// Stats is a snapshot of a Consumer's counters since NewConsumer.
 type Stats struct {
 	Fetches      int64 // answers of brokers
 	Bytes        int64 // bytes of record batches received
@@ -11,12 +11,12 @@ type Stats struct {
 	Rebalances   int64 // generations that ended because the group changed
 	JoinErrors   int64 // attempts to join that failed
 	CommitErrors int64 // offset commits that failed
-	Generation   int32 // of the group; -1: not a member now
+	Generation   int32 // generation of the group; -1: this process is no member now
 	Assigned     int   // partitions held now
 	Connected    bool  // the last request to the brokers was answered
 }
 
-// Stats returns the numbers as they are now.
+// Stats returns the present counters.
 func (c *Consumer) Stats() Stats {
 	s := &c.stats
 	return Stats{

@@ -13,8 +13,8 @@ import (
 // Whole batches are read here, with their sums.
 
 const (
-	crcStart = 21        // of what the sum of a batch covers
-	crcChunk = 256 << 10 // read and summed at a time, so that it is still in the cache
+	crcStart = 21        // first byte of a batch that its sum covers
+	crcChunk = 256 << 10 // bytes that are read and summed at a time, so that they are still in the cache
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -169,7 +169,7 @@ func appendUvarint(b []byte, v uint64) []byte {
 
 const (
 	maxEntries  = 1 << 20 // brokers or partitions in one answer
-	maxTextSize = 1 << 15 // of names
+	maxTextSize = 1 << 15 // bytes of a name
 )
 
 // topic reads the answer's fields up to those of the one topic. An answer

@@ -240,7 +240,7 @@ func (s *Service) Close() {
 		s.Pipeline.Close()
 	}
 	if s.outbox != nil {
-		s.outbox.Close(false) // what counts is acknowledged
+		s.outbox.Abort() // every record that a commit needs is acknowledged
 	}
 	if s.consumer != nil {
 		s.consumer.Close()

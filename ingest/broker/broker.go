@@ -1,15 +1,14 @@
-// Package broker runs a Kafka broker inside the process, with its log on disk:
-// what demo, laptops and tests talk to when no cluster is at hand.
+// Package broker runs a Kafka broker inside the process, with its log on disk, for
+// demo, laptops and tests that have no cluster.
 //
-// It is not a broker for production: one node, no replication, no security.
-// Records are in the page cache when they are acknowledged, so they survive
-// the death of the process (kill -9), not that of the machine.
+// It is not a broker for production: it is one node without replication and
+// security. Records are in the page cache when they are acknowledged, so they
+// survive the death of the process (kill -9), but not of the machine.
 //
-// The protocol and the log are those of kfake. This package adds what a broker
-// of its own needs: it listens only where it is told to, holds a lock on its
-// folder, refuses topic names that are no file names, and gives every new
-// topic, also one created by its first use, the limit on message sizes and a
-// place in the folder at once.
+// kfake implements the protocol and the log. This package adds a choice of the
+// listening address, a lock on the folder, and the refusal of topic names that are no
+// file names. It also gives every new topic, even one that its first use creates, the
+// limit on message sizes and its folder at once.
 package broker
 
 import (
@@ -33,8 +32,8 @@ const (
 	DefaultMaxMessageBytes = 16 << 20
 )
 
-// Config says where a broker listens and what its topics are like. The zero
-// value is a usable broker on DefaultListen whose data vanish with it.
+// Config configures a Broker. The zero value is a broker on DefaultListen that
+// deletes its data when it closes.
 type Config struct {
 	// Listen is the HOST:PORT to listen on, and nothing else is. Port 0 takes
 	// a free one.
@@ -54,7 +53,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Broker is a running broker. Its methods may be called concurrently.
+// Broker is a running broker. Any goroutine may call its methods.
 type Broker struct {
 	cluster *kfake.Cluster
 	addr    string

@@ -37,7 +37,7 @@ var drawingKeys = [4]string{"key_id", "drawing", "word", "timestamp"}
 func (p *drawingParser) parse(line []byte, d *Drawing) error {
 	p.s, p.i = line, 0
 	d.ID, d.Label, d.TimeNs = 0, "", 0
-	var seen [4]bool // of drawingKeys
+	var seen [4]bool // seen[i]: the line has drawingKeys[i]
 	if err := p.expect('{', "an object"); err != nil {
 		return err
 	}

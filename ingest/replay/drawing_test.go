@@ -35,7 +35,7 @@ func TestSimplifiedAndRawDrawings(t *testing.T) {
 		strings.Replace(simplifiedLine, `[[[0,10,255],[0,20,30]],[[5,6],[7,8]]]`, `[[[0,10,255],[0,20,30],[0,17,33]],[[5,6],[7,8],[500,512.4]]]`, 1): raw,
 	} {
 		var p drawingParser
-		d := Drawing{X: []float64{9}, T: []int32{9}, Ends: []int32{9}} // of the line before
+		d := Drawing{X: []float64{9}, T: []int32{9}, Ends: []int32{9}} // left over from the line before
 		if err := p.parse([]byte(line), &d); err != nil {
 			t.Errorf("%s: %v", line, err)
 		} else if diff := cmp.Diff(want, d); diff != "" {
@@ -48,7 +48,7 @@ func TestBrokenDrawingsAreNamedByColumn(t *testing.T) {
 	with := func(old, new string) string { return strings.Replace(simplifiedLine, old, new, 1) }
 	for _, c := range []struct {
 		line   string
-		rest   string // what the fault points at
+		rest   string // the text that the fault points at
 		detail string
 	}{
 		{`[]`, `[]`, "want an object"},

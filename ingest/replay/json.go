@@ -69,7 +69,7 @@ func (p *drawingParser) text() ([]byte, error) {
 			return p.unescape(start - 1)
 		case c == '\\':
 			plain = false
-			p.i++ // what follows is no end, whatever it is
+			p.i++ // an escaped character never ends the string
 		case c < ' ':
 			return nil, p.fault("a control character in a string")
 		case c >= 0x80:

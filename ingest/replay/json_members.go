@@ -71,7 +71,7 @@ func endOfJSON(s []byte, i int) int {
 		case '}', ']':
 			depth--
 			if depth < 0 {
-				return i // of the object around
+				return i // the bracket closes the object around the members
 			}
 		case ',':
 			if depth == 0 {

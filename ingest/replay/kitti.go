@@ -14,19 +14,19 @@ import (
 	"strings"
 )
 
-// KITTI says how to read velodyne scans. The zero value, with Dir set, reads
-// strictly.
+// KITTI configures a Source of velodyne scans. Dir is required; the zero value of the
+// other fields stops at the first fault.
 type KITTI struct {
 	// Dir is a raw drive (…_sync or …_extract), the date folder that holds
 	// exactly one, its velodyne_points or data folder, an odometry sequence,
 	// an object folder (training, testing), or any folder of .bin files. Files may
 	// be compressed with gzip (.bin.gz).
 	Dir string
-	// SkipBad counts scans that cannot be read instead of stopping.
+	// SkipBad counts scans that cannot be read, instead of stopping.
 	SkipBad bool
-	// MaxFrameBytes limits a scan's file; 0: 64 MiB.
+	// MaxFrameBytes bounds the size of a scan; 0: 64 MiB.
 	MaxFrameBytes int64
-	// Log receives what is missing or skipped; nil: nobody.
+	// Log names missing and skipped scans; nil: no log.
 	Log *slog.Logger
 }
 
@@ -39,7 +39,7 @@ type kitti struct {
 	max    int64
 	next   int
 	reader scanReader
-	warned bool // that coordinates were rounded
+	warned bool // the log has the warning about rounded coordinates
 }
 
 // layout says where the parts of a folder of scans are.
@@ -226,7 +226,7 @@ func scansNamed(entries []fs.DirEntry, suffix string) (scans []scan, numbered bo
 			continue
 		}
 		if packed := plainName(e.Name()) != e.Name(); packed && there[plainName(e.Name())] {
-			continue // who unpacks often keeps the packed file
+			continue // the folder has the unpacked file, too
 		}
 		if suffix == ".txt" && (stem == "timestamps" || stem == "times") {
 			continue

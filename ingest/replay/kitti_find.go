@@ -13,9 +13,9 @@ import (
 // explained at once, also where the folder is a whole disk.
 const (
 	findDepth   = 5    // data sets are: dates, drives, velodyne_points, data
-	findFolders = 2000 // that are looked into
-	findNames   = 4096 // of each
-	findMost    = 4    // that are named
+	findFolders = 2000 // folders that are read
+	findNames   = 4096 // names that are read of each folder
+	findMost    = 4    // data sets that the error names
 )
 
 // noScans is the error of a folder without scans. It names folders below that
@@ -72,7 +72,7 @@ func someEntries(folder string) []fs.DirEntry {
 		return nil
 	}
 	defer f.Close()
-	entries, _ := f.ReadDir(findNames) // what was read before an error is enough
+	entries, _ := f.ReadDir(findNames) // the names read before an error are enough
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries
 }

@@ -20,10 +20,11 @@ const maxLengths = 1 << 24
 // lengthNames are what traces of requests call the number of input tokens.
 var lengthNames = []string{"contexttokens", "input_length", "input_tokens", "n_tokens", "length"}
 
-// ReadLengths reads how long the requests of a trace are, in tokens: from a .csv
-// with a column ContextTokens (Azure's traces), or lines of JSON with
-// input_length (Mooncake's); input_tokens, n_tokens and length will do. Lengths
-// above clip become clip, unless that is 0; those below 1 are left out.
+// ReadLengths reads the lengths of a trace's requests, in tokens, from a .csv with a
+// column ContextTokens (Azure's traces), or from lines of JSON with input_length
+// (Mooncake's); it accepts the names input_tokens, n_tokens and length, too. Lengths
+// above clip become clip, unless clip is 0. Lengths below 1 are left out; a trace
+// without any other is an error.
 func ReadLengths(name string, clip int) ([]int32, error) {
 	f, err := plainfile.Open(name)
 	if err != nil {
@@ -37,9 +38,9 @@ func ReadLengths(name string, clip int) ([]int32, error) {
 		}
 		switch {
 		case n > keptTrace:
-			return fmt.Errorf("%s: a sequence of %d tokens; clip them", name, n)
+			return fmt.Errorf("%s: a request has %d tokens; clip the lengths", name, n)
 		case len(lengths) == maxLengths:
-			return fmt.Errorf("%s: more than %d requests", name, maxLengths)
+			return fmt.Errorf("%s: the trace has more than %d requests", name, maxLengths)
 		case n > 0:
 			lengths = append(lengths, int32(n))
 		}
@@ -51,7 +52,7 @@ func ReadLengths(name string, clip int) ([]int32, error) {
 		err = lengthsOfJSON(name, add)
 	}
 	if err == nil && len(lengths) == 0 {
-		err = fmt.Errorf("%s: no request in it has a token", name)
+		err = fmt.Errorf("%s: the trace has no request with a token", name)
 	}
 	return lengths, err
 }
@@ -137,7 +138,7 @@ type cutter struct {
 	name    string
 	row     schemas.Sequence
 	buffer  []int32
-	used    int   // of the buffer
+	used    int   // ids of the buffer that are used
 	pass    int64 // ids in this pass over the files
 }
 

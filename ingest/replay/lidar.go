@@ -15,7 +15,7 @@ import (
 // returns that are lost, leave no point. The same seed gives the same bytes on
 // every CPU. A frame costs some 25 ns a point.
 type LiDAR struct {
-	Frames int64 // 0: without end
+	Frames int64 // number of frames; 0: endless
 	// Points is about how many points a frame has; 0: 120,000.
 	Points int
 	Seed   uint64
@@ -38,7 +38,7 @@ type lidar struct {
 
 	street street
 	beams  []beam
-	sin    []float64 // of each azimuth
+	sin    []float64 // sine and cosine of each azimuth
 	cos    []float64
 	hits   []hit // [beam][azimuth]
 	near   []crossing
@@ -68,10 +68,10 @@ func (l LiDAR) Open() (Source, error) {
 		l.Points = 120_000
 	}
 	if l.Points < 1 || l.Points > MaxSyntheticPoints {
-		return nil, fmt.Errorf("synthetic: %d points a frame: want 1 to %d", l.Points, MaxSyntheticPoints)
+		return nil, fmt.Errorf("synthetic: a frame has %d points; want 1 to %d", l.Points, MaxSyntheticPoints)
 	}
 	if l.Frames < 0 {
-		return nil, fmt.Errorf("synthetic: %d frames", l.Frames)
+		return nil, fmt.Errorf("synthetic: the scene has %d frames; want at least 0", l.Frames)
 	}
 	s := &lidar{frames: l.Frames, seed: l.Seed, street: street{seed: l.Seed}}
 	// Fewer beams for very few points, so that the sweep still goes round.

@@ -21,7 +21,7 @@ type ndjson struct {
 	f      *os.File
 	r      *bufio.Reader
 	long   []byte // a line that the reader's buffer cannot hold
-	number int    // of the last line, from 1
+	number int    // number of the last line, from 1
 	broken bool   // nothing more can be read
 }
 

@@ -230,7 +230,7 @@ func TestCancelStopsAtOnceWithExactStats(t *testing.T) {
 			defer cancel()
 			eventually(t, "it is at work", func() bool { return p.Progress().Messages >= c.messages })
 			at = time.Now()
-			time.Sleep(50 * time.Millisecond) // that must be in Elapsed
+			time.Sleep(50 * time.Millisecond) // Elapsed must contain this pause
 			asked = time.Now()
 		}()
 		st, err := p.Run(ctx, &ticking{})
@@ -265,7 +265,7 @@ func TestCancelDoesNotWaitForAnAnswer(t *testing.T) {
 	}}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if took := time.Since(asked); took > 12*time.Second { // of the 15 s and more of a request
+	if took := time.Since(asked); took > 12*time.Second { // a request may take 15 s and more
 		t.Errorf("it took %s", took)
 	}
 }

@@ -28,7 +28,7 @@ import (
 // at a time; Progress may be called beside it.
 type Producer struct {
 	Brokers  []string
-	Security ingest.Security // how they are spoken to
+	Security ingest.Security // encryption and login for connections to the brokers
 	Topic    string
 	// Create is how the topic is made if it does not exist; a zero
 	// MaxMessageBytes means 16 MiB, zero Partitions 4.
@@ -40,49 +40,49 @@ type Producer struct {
 	Prune *Pruner
 	// Compression of the Arrow body: none, lz4 or zstd.
 	Compression string
-	// Window is how many bytes may be on their way; 0: 32 MiB.
+	// Window bounds the bytes that are sent and not acknowledged; 0: 32 MiB.
 	Window int64
-	// Patience is how long brokers may be away before that is an error; 0:
-	// three minutes.
+	// Patience is the time after which brokers that are away are an error; 0: three
+	// minutes.
 	Patience time.Duration
 	Log      *slog.Logger // nil: silent
 
 	stats counters
 }
 
-// Pruner finds the points of a cloud that operators can depend on.
+// Pruner finds the points of a cloud that the results of the operators For depend on.
 type Pruner struct {
 	For schemas.OpSet
-	// Survivors returns the numbers of these points, ascending, and how many
-	// points have a coordinate that is not finite. The result is valid until the
-	// next call.
+	// Survivors returns the numbers of these points, ascending, and the number of
+	// points that have a non-finite coordinate. keep is valid until the next call.
 	Survivors func(c geom.Cloud[float32]) (keep []int32, dropped int)
 }
 
-// Play says how a source is turned into a stream.
+// Play says how fast, how often and how far a source is read.
 type Play struct {
 	Rate  Rate
-	Loop  int64     // how often the source is read; 0: once
+	Loop  int64     // passes over the source; 0: one
 	Limit int64     // frames to send; 0: all
-	Epoch time.Time // when frames without a date begin; zero: DefaultEpoch
+	Epoch time.Time // time of the first frame of a source without dates; zero: DefaultEpoch
 }
 
-// Names replaces what the source calls itself, where not empty.
+// Names replaces the source's names of data set, sequence and sensor. An empty field
+// keeps the source's name.
 type Names struct{ Dataset, Sequence, Sensor string }
 
 // Stats counts what brokers have acknowledged.
 type Stats struct {
 	Messages, Frames, Points int64 // points, or token ids of sequences
-	Bytes                    int64 // of the values
+	Bytes                    int64 // bytes of the values
 	Retries                  int64 // requests that were sent again
 	Skipped                  int64 // bad inputs left out, if the source counts them
 	Elapsed                  time.Duration
 }
 
-// Run sends what src yields until it ends, the limit is reached, ctx ends, or
-// something fails that will not pass. The Stats are exact in every case, but a
-// request that was cut off in the middle is not in them: it waits a second for
-// its answer when ctx ends. Then the error is ctx's.
+// Run sends the items of src until src or ctx ends, the limit is reached, or a final
+// error occurs. When ctx ends, Run waits a second for the answers of unfinished
+// requests, and returns ctx's error. The Stats count every acknowledged record; they
+// lack a request whose answer was not awaited.
 func (p *Producer) Run(ctx context.Context, src Source) (Stats, error) {
 	p.stats.begin()
 	err := p.run(ctx, src)
@@ -93,7 +93,7 @@ func (p *Producer) Run(ctx context.Context, src Source) (Stats, error) {
 	return p.Progress(), err
 }
 
-// Progress returns what was acknowledged so far.
+// Progress returns the Stats so far. Any goroutine may call it.
 func (p *Producer) Progress() Stats { return p.stats.snapshot() }
 
 func (p *Producer) run(ctx context.Context, src Source) error {
@@ -110,8 +110,9 @@ func (p *Producer) run(ctx context.Context, src Source) error {
 		return err
 	}
 	err = p.pump(t, out)
-	// What was read before the source failed is sent, whatever the timing.
-	if failed := out.Close(out.Err() == nil); err == nil {
+	// Items that were read before the source failed are sent, too. An outbox that has
+	// failed itself closes at once.
+	if failed := out.Close(); err == nil {
 		return failed
 	}
 	return err

@@ -92,7 +92,7 @@ func fetch(t *testing.T, client *kafka.Client, req *kafka.FetchRequest) (out []s
 			break
 		}
 		if rec.Offset < req.Offset {
-			continue // of the same batch
+			continue // the batch begins before the offset
 		}
 		m := schemas.Message{Topic: req.Topic, Partition: int32(req.Partition), Offset: rec.Offset, Time: rec.Time}
 		m.Key, _ = kafka.ReadAll(rec.Key)

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// QuickDraw says how to read drawings. The zero value, with Files set, reads
-// strictly.
+// QuickDraw configures a Source of drawings. Files is required; the zero value of the
+// other fields stops at the first fault.
 type QuickDraw struct {
-	// Files are .ndjson, raw or simplified, one category each; those that are
-	// compressed with gzip are recognised.
+	// Files are .ndjson, raw or simplified, one category each. Files may be
+	// compressed with gzip.
 	Files []string
-	// SkipBad counts lines that cannot be read instead of stopping.
+	// SkipBad counts lines that cannot be read, instead of stopping.
 	SkipBad bool
-	// Pack is how many drawings a message holds at most; 0: 256. Half a
-	// megabyte of points ends a pack too.
+	// Pack is the most drawings that a message holds; 0: 256. Half a megabyte of
+	// points ends a pack, too.
 	Pack int
-	// Log receives what is skipped; nil: nobody.
+	// Log names skipped lines; nil: no log.
 	Log *slog.Logger
 }
 

@@ -108,7 +108,7 @@ func TestBrokenLines(t *testing.T) {
 			t.Errorf("%s, %v; want %s", got, err, want)
 		}
 	}
-	next("cat 0+1") // what stands before the fault is not lost
+	next("cat 0+1") // the drawings before the fault are not lost
 	next("", "cat.ndjson:2:32: want a number", "--skip-bad")
 	next("cat 1+1")
 	next("", "cat.ndjson:4: raw and simplified drawings are mixed")

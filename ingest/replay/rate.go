@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Rate says how fast items are sent. The zero value is real time.
+// Rate is the speed at which items are sent. The zero value is real time.
 type Rate struct {
 	max   bool
 	speed float64 // times real time; 0: not set
@@ -47,7 +47,7 @@ func positive(s string) (float64, error) {
 	return v, nil
 }
 
-// UnmarshalText reads what ParseRate does.
+// UnmarshalText sets r as ParseRate does.
 func (r *Rate) UnmarshalText(text []byte) (err error) {
 	*r, err = ParseRate(string(text))
 	return err
@@ -73,8 +73,8 @@ func (r Rate) Times(n int) Rate {
 	return r
 }
 
-// Hz returns how many frames a second are due of a source that has natural frames a
-// second in real time; 0: as many as go through.
+// Hz returns the frames a second that a source of natural frames a second, in real
+// time, sends at this rate; 0 if the rate is max.
 func (r Rate) Hz(natural float64) float64 {
 	switch {
 	case r.max:
@@ -87,13 +87,13 @@ func (r Rate) Hz(natural float64) float64 {
 	return natural
 }
 
-// Untimed returns the rate at which to send what has no time: r if it is a
-// frequency, else as fast as possible.
+// Untimed returns the rate for items that have no time: r if r is a frequency, else
+// max.
 func (r Rate) Untimed() Rate { return Rate{max: r.hz == 0, hz: r.hz} }
 
-// Pack returns how many drawings a message should hold at this rate, at most
-// most (0: 256): no message waits longer than a tenth of a second for its
-// drawings.
+// Pack returns the number of drawings that a message should hold at this rate, at
+// most most (0: 256), so that no message waits longer than a tenth of a second for
+// its drawings.
 func (r Rate) Pack(most int) int {
 	if most <= 0 {
 		most = defaultPack

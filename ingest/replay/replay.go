@@ -1,15 +1,15 @@
 // Package replay turns data sets and synthetic scenes into Kafka messages: a
-// Source yields frames, a Producer numbers, paces, encodes and sends them.
+// Source yields items, a Producer numbers, paces, encodes and sends them.
 //
 // It reads files as they are published (KITTI's velodyne scans, QuickDraw's
 // drawings, texts and token ids) and never holds more than one message's worth
-// of them. It knows nothing of the tables that come out at the other end.
+// of them. It does not consume messages, and does not know the tables.
 //
-// Vocabulary: an item is what one message carries, one sweep of a LiDAR or a
-// pack of drawings or sequences; a frame is one cloud or one sequence of tokens,
-// so a sweep is one frame and a pack as many as it holds; a pass is one reading of the whole source, of
-// which --loop asks for several; the epoch is the moment at which frames
-// without a date of their own begin.
+// Vocabulary: an item is the content of one message: one sweep of a LiDAR, or a pack
+// of drawings or sequences. A frame is one cloud, one drawing or one token sequence,
+// so a sweep is one frame and a pack has several. A pass is one reading of the whole
+// source; --loop asks for several. The epoch is the time of the first frame of a
+// source without dates.
 package replay
 
 import (
@@ -22,20 +22,19 @@ import (
 
 // Source yields the items of a data set in order.
 //
-// Next fills it with the next item and returns io.EOF after the last one. The
-// slices in it belong to the source and are valid until the next call of any
-// method. A *BadInputError leaves the source usable: the next call goes on
-// behind what was broken. Rewind starts again from the first item, which then
-// yields the same items. Close releases files. A Source is used by one
-// goroutine at a time.
+// Next sets it to the next item, and returns io.EOF after the last one. The slices of
+// the item belong to the source and are valid until the next call of any method.
+// After a *BadInputError the source is still usable: the next call continues behind
+// the fault. Rewind returns to the first item; the source then yields the same items
+// again. Close closes files. One goroutine at a time may use a Source.
 type Source interface {
 	Next(it *Item) error
 	Rewind() error
 	Close() error
 }
 
-// Clock says what an item's TimeNs counts from, and whether items follow each
-// other in time.
+// Clock defines the zero of an item's TimeNs, and whether items come in the order of
+// their times.
 type Clock uint8
 
 const (
@@ -51,12 +50,12 @@ const (
 	Unordered
 )
 
-// Item is what one message carries: a cloud, or a pack of drawings or sequences.
+// Item is the content of one message: a cloud, or a pack of drawings or sequences.
 type Item struct {
 	Dataset  string // kitti, quickdraw, synthetic, tokens
 	Sequence string
 	Sensor   string
-	Number   int64 // frame number within the sequence; of a pack: of the first in it
+	Number   int64 // number of the item's first frame within the sequence
 	TimeNs   int64
 	Clock    Clock
 
@@ -67,10 +66,10 @@ type Item struct {
 	// A pack of drawings, all with or all without times; nil for others.
 	Drawings []Drawing
 
-	// A pack of sequences, all of ids or all of text; nil for others. Of each, ID
-	// and IDs, or IsText and Text, are set.
+	// A pack of sequences, all of ids or all of text; nil for others. Each has either
+	// ID and IDs or ID, IsText and Text.
 	Sequences  []schemas.Sequence
-	Vocabulary *schemas.Vocabulary // of the ids; nil: unknown
+	Vocabulary *schemas.Vocabulary // vocabulary of the ids; nil: unknown
 }
 
 // Drawing is a sequence of pen strokes. Stroke s holds the points from
@@ -80,7 +79,7 @@ type Item struct {
 type Drawing struct {
 	ID     int64
 	Label  string
-	TimeNs int64 // when it was drawn, since 1970; 0: unknown
+	TimeNs int64 // time of the drawing, nanoseconds since 1970; 0: unknown
 	X, Y   []float64
 	T      []int32 // milliseconds since the first point; nil: none
 	Ends   []int32
@@ -94,7 +93,7 @@ func (it *Item) Frames() int64 {
 	return 1
 }
 
-// Points returns the number of points in the item, or of token ids.
+// Points returns the number of points, or of token ids, in the item.
 func (it *Item) Points() int64 {
 	if it.Sequences != nil {
 		n := 0
@@ -113,8 +112,8 @@ func (it *Item) Points() int64 {
 	return int64(n)
 }
 
-// BadInputError says which part of a file cannot be used. Line and Col count
-// from 1 and are 0 where they mean nothing.
+// BadInputError says which part of a file cannot be used. Line and Col count from 1;
+// they are 0 if the file has no lines or the fault no column.
 type BadInputError struct {
 	File      string
 	Line, Col int

@@ -14,7 +14,7 @@ const (
 	roadY     = 1.75 // middle of the road
 	egoSpeed  = 10
 	oncoming  = 12 // speed of the traffic in the other lane
-	spacing   = 35 // of that traffic
+	spacing   = 35 // distance between its cars
 	cellsView = int64(maxRange/cellSize) + 1
 )
 
@@ -37,7 +37,7 @@ type solid struct {
 // pose is where the sensor stands at one moment, and where it looks.
 type pose struct {
 	t, x, y  float64
-	sin, cos float64 // of the yaw
+	sin, cos float64 // sine and cosine of the yaw
 }
 
 // poseAt returns the pose of a frame: straight on, with a slow sway.

@@ -13,7 +13,7 @@ import (
 // kind, which is also their sequence. The same seed gives the same bytes on
 // every CPU.
 type Sketches struct {
-	Frames int64 // drawings; 0: without end
+	Frames int64 // number of drawings; 0: endless
 	// Points is about how many points a drawing has; 0: 40.
 	Points int
 	// Pack is how many drawings a message holds; 0: 100, a tenth of a second.

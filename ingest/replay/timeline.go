@@ -11,7 +11,7 @@ import (
 // gapWithoutClock separates frames that have no times of their own: 10 Hz.
 const gapWithoutClock = int64(100 * time.Millisecond)
 
-// DefaultEpoch is when frames without a date of their own begin.
+// DefaultEpoch is the default of Play.Epoch.
 var DefaultEpoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // timeline plays a source several times as one long recording: every pass
@@ -28,15 +28,15 @@ type timeline struct {
 	names  Names
 
 	pass    int64
-	items   int64            // of this pass
+	items   int64            // items of this pass
 	played  int64            // frames of this pass
-	frames  int64            // of all passes
+	frames  int64            // frames of all passes
 	last    map[string]int64 // highest frame number, by sequence
 	first   int64            // least time of a pass, without its shift
 	final   int64            // greatest
 	before  int64            // time of the item before
 	gaps    []int64          // between neighbours of the first pass
-	shiftNs int64            // of this pass
+	shiftNs int64            // shift of this pass's times
 }
 
 // maxGaps bounds the memory for gaps: more do not change the median of a

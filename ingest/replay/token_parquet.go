@@ -27,12 +27,12 @@ type parquetRows struct {
 	file   *parquetfile.File
 	group  int   // the next row group
 	left   int64 // rows of the one before it
-	number int64 // of the last row in the file, from 1
+	number int64 // number of the last row in the file, from 1
 	id     *parquetColumn
 	ids    *parquetColumn // nil: texts
 	mask   *parquetColumn
 	text   *parquetColumn
-	list   []int64 // of the row
+	list   []int64 // elements of the row's list
 	ones   []int64
 }
 
@@ -147,7 +147,7 @@ func (p *parquetRows) column(name string, isList, number bool) (*parquetColumn, 
 	c.text = kind == parquet.ByteArray
 	isInteger := kind == parquet.Int32 || kind == parquet.Int64
 	if logical := leaf.Type().LogicalType(); logical != nil && isInteger {
-		var as *format.IntType // else a date, a time, a decimal
+		var as *format.IntType // other types are dates, times and decimals
 		as, isInteger = logical.Value.(*format.IntType)
 		c.unsigned = isInteger && !as.IsSigned
 	}

@@ -12,39 +12,38 @@ import (
 	"entropipe/schemas"
 )
 
-// Tokens says how to read texts and token ids. The zero value, with Files set,
-// reads strictly and yields a text a line.
+// Tokens configures a Source of texts or token ids. Files is required; the zero value
+// of the other fields yields one text a line and stops at the first fault.
 type Tokens struct {
 	// Files are .txt (a line a text), .jsonl or .ndjson (objects with text, or
 	// input_ids and attention_mask, and id) and .parquet (columns of these
 	// names). The first two may be compressed with gzip.
 	Files []string
-	// Paragraphs takes what stands between empty lines of a .txt for one text.
+	// Paragraphs makes each paragraph of a .txt, up to an empty line, one text.
 	Paragraphs bool
-	// Encode appends the ids of a text; nil: texts are sent as they are. Ids that
-	// a file has are never touched.
+	// Encode appends the ids of a text; nil: texts are sent as texts. Ids in a file
+	// are sent unchanged.
 	Encode func(dst []int32, text string) []int32
-	// Vocabulary is that of all ids, of which none may be beyond it. What is not
-	// known is empty.
+	// Vocabulary is the vocabulary of all ids; an id beyond its Size is a fault.
+	// Unknown fields are zero.
 	Vocabulary schemas.Vocabulary
-	// Lengths are those of the sequences, one after the other and again from the
-	// first: the ids of the files, joined, are cut at them, also from the
-	// beginning again, until there are Sequences (0: as many as Lengths). nil: a
-	// row of a file is a sequence.
+	// Lengths are the lengths of the sequences: the ids of all files are joined and
+	// cut to these lengths, in turn and over again, until there are Sequences (0: as
+	// many as Lengths). nil: each row of a file is one sequence.
 	Lengths   []int32
 	Sequences int64
-	// SkipBad counts rows that cannot be used instead of stopping.
+	// SkipBad counts rows that cannot be used, instead of stopping.
 	SkipBad bool
-	// Pack is how many sequences a message holds at most; 0: 64. Half a megabyte
-	// ends a pack too.
+	// Pack is the most sequences that a message holds; 0: 64. Half a megabyte ends a
+	// pack, too.
 	Pack int
-	// Log receives what is skipped; nil: nobody.
+	// Log names skipped rows; nil: no log.
 	Log *slog.Logger
 }
 
 const (
 	defaultTokenPack = 64
-	packBytes        = 512 << 10 // of ids or text in a message
+	packBytes        = 512 << 10 // bytes of ids or text in a message
 )
 
 // rows reads the sequences of a file. next fills s, whose IDs it reuses; an
@@ -114,7 +113,7 @@ func kindOfFile(name string) string {
 	return ""
 }
 
-// Len returns how many sequences there are, 0 if only reading would tell.
+// Len returns the number of sequences; 0 if it is unknown before reading.
 func (s *tokens) Len() int64 {
 	if s.cut == nil {
 		return 0
