@@ -70,7 +70,8 @@ var moduleNames = map[string]string{
 }
 
 // testModules serve the tests of every package.
-var testModules = []string{"pgregory.net/rapid", "github.com/google/go-cmp", "go.uber.org/goleak", "github.com/rogpeppe/go-internal"}
+var testModules = []string{"pgregory.net/rapid", "github.com/google/go-cmp", "go.uber.org/goleak", "github.com/rogpeppe/go-internal",
+	"github.com/santhosh-tekuri/jsonschema/v6"}
 
 // topFolders are the folders of the repository; another one needs a reason
 // in ARCHITECTURE.md, and a place here.

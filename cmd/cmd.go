@@ -22,6 +22,7 @@ import (
 	"entropipe/cmd/demo"
 	"entropipe/cmd/export"
 	"entropipe/cmd/info"
+	"entropipe/cmd/initialize"
 	"entropipe/cmd/mistake"
 	"entropipe/cmd/produce"
 	"entropipe/cmd/run"
@@ -30,6 +31,8 @@ import (
 	"entropipe/cmd/validate"
 	"entropipe/cmd/verify"
 )
+
+//go:generate go test -run TestDescribedFiles -update .
 
 // cli is the grammar. Every flag is also a key of the configuration file and a
 // variable ENTROPIPE_<FLAG>; flag beats variable beats file beats default.
@@ -45,6 +48,7 @@ type cli struct {
 	Verify   verify.Command       `cmd:""`
 	Info     info.Command         `cmd:""`
 	Export   export.Command       `cmd:""`
+	Init     initialize.Command   `cmd:""`
 	Validate validate.Command     `cmd:""`
 	Bench    bench.Command        `cmd:""`
 	Version  versionCmd           `cmd:""`

@@ -14,6 +14,7 @@ func (cli) HelpLines() map[string]string {
 		"verify":    "Check an output: manifests, files, checksums, row counts and offsets.",
 		"info":      "Describe a file, an output, a model, a mask or a topic.",
 		"export":    "Draw a frame from the tables, or convert a model or a mask.",
+		"init":      "Write an example configuration file.",
 		"validate":  "Check a configuration file and, with --connect, brokers and output.",
 		"bench":     "Time the operators on this machine.",
 		"version":   "Print the version.",

@@ -27,7 +27,7 @@ import (
 )
 
 // notKeys are the flags that ask for an action and set no value.
-var notKeys = []string{"help", "help-all", "print-config", "connect", "json"}
+var notKeys = []string{"help", "help-all", "print-config", "commented", "connect", "json", "schema"}
 
 // NewParser returns the parser of grammar, a pointer to a struct of commands. Afterwards
 // from knows where values were set; nil takes variables from the environment. A
@@ -109,7 +109,7 @@ func (s *Settings) load(ctx *kong.Context) error {
 		if at.Positional != nil && at.Positional.Name == "config" {
 			file = ctx.Value(at).String()
 			if other := at.Positional.Tag.Get("keys"); other != "" {
-				command = commandNamed(ctx.Model.Node, other)
+				command = CommandNamed(ctx.Model.Node, other)
 			}
 		}
 		for _, f := range at.Flags {
@@ -156,7 +156,8 @@ func variableName(flag string) string {
 	return "ENTROPIPE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-func commandNamed(app *kong.Node, name string) *kong.Node {
+// CommandNamed returns a command of the program; it panics if there is none.
+func CommandNamed(app *kong.Node, name string) *kong.Node {
 	for _, n := range app.Children {
 		if n.Name == name {
 			return n

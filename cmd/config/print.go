@@ -29,13 +29,17 @@ func Effective(k *kong.Kong, command any) string {
 	flags := KeysOf(node)
 	var b strings.Builder
 	for _, name := range sortedKeys(flags) {
-		text := yamlValue(flags[name].Target)
-		if s, ok := flags[name].Target.Interface().(value.Secret); ok && s != "" {
-			text = `"${` + variableName(name) + `}"`
-		}
-		fmt.Fprintf(&b, "%s: %s\n", name, text)
+		fmt.Fprintf(&b, "%s: %s\n", name, ValueText(flags[name]))
 	}
 	return b.String()
+}
+
+// ValueText returns the value of a flag as YAML, with a variable in place of a secret.
+func ValueText(flag *kong.Flag) string {
+	if s, ok := flag.Target.Interface().(value.Secret); ok && s != "" {
+		return `"${` + variableName(flag.Name) + `}"`
+	}
+	return yamlValue(flag.Target)
 }
 
 // Differs returns a function that reports whether a flag of command has another value

@@ -24,6 +24,7 @@ func (Command) HelpLines() map[string]string {
 	return map[string]string{
 		"config":       "Configuration file (YAML); flags and variables override it.",
 		"print-config": "Print the configuration in effect as YAML, and exit.",
+		"commented":    "Print the help of every key with --print-config.",
 	}
 }
 

@@ -58,6 +58,9 @@ func (l *rejectLimit) UnmarshalText(data []byte) error {
 	return fmt.Errorf("%q: expected %s", text, expectedRejects)
 }
 
+// Pattern returns a regular expression of the texts that UnmarshalText reads.
+func (rejectLimit) Pattern() string { return `^ *(auto|none|[0-9]+|[0-9]+([.][0-9]*)?%) *$` }
+
 // String returns l in the form that UnmarshalText reads.
 func (l rejectLimit) String() string {
 	switch l.kind {

@@ -19,6 +19,7 @@ import (
 
 	"entropipe/cmd/command"
 	"entropipe/cmd/config"
+	"entropipe/cmd/config/describe"
 	"entropipe/cmd/config/value"
 	"entropipe/cmd/mistake"
 	"entropipe/cmd/run/language"
@@ -33,6 +34,7 @@ type Command struct {
 	Flags `embed:""`
 
 	PrintConfig bool `group:"Other"`
+	Commented   bool `group:"Other" more:"yes"`
 }
 
 // Flags are what a configuration file may say.
@@ -102,7 +104,13 @@ func (c *Command) Run(e *command.Env) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	if c.PrintConfig {
+	switch {
+	case c.Commented && !c.PrintConfig:
+		return mistake.NewUsage(errors.New("--commented needs --print-config"))
+	case c.Commented:
+		_, err := fmt.Fprint(e.Stdout, describe.Commented(e.Parser, c))
+		return err
+	case c.PrintConfig:
 		_, err := fmt.Fprint(e.Stdout, config.Effective(e.Parser, c))
 		return err
 	}

@@ -7,7 +7,8 @@ printed as file:line:col; the exit status is then 78.
 
 Examples:
   entropipe validate production.yaml
-  entropipe validate production.yaml --connect --frame-bytes 4MiB`
+  entropipe validate production.yaml --connect --frame-bytes 4MiB
+  entropipe validate --schema > entropipe.schema.json   # for editors`
 }
 
 // HelpLines describes the argument of validate, and the flags that run does not have.
@@ -17,5 +18,6 @@ func (Command) HelpLines() map[string]string {
 		"connect":     "Check also that brokers answer and that the output folder can be used.",
 		"frame-bytes": "Size of the frames that are sent; every topic must take it.",
 		"json":        "Print one JSON document.",
+		"schema":      "Print the JSON Schema of a configuration file, and exit.",
 	}
 }

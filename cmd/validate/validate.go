@@ -18,7 +18,9 @@ import (
 
 	"entropipe/cmd/command"
 	"entropipe/cmd/config"
+	"entropipe/cmd/config/describe"
 	"entropipe/cmd/config/value"
+	"entropipe/cmd/mistake"
 	"entropipe/cmd/run"
 	"entropipe/ingest"
 	"entropipe/ops/metrics"
@@ -29,13 +31,14 @@ import (
 )
 
 type Command struct {
-	Config string `arg:"" type:"path" keys:"run"`
+	Config string `arg:"" optional:"" type:"path" keys:"run"`
 
 	run.Flags `embed:""`
 
 	Connect    bool       `group:"Validate"`
 	FrameBytes value.Size `default:"2MiB" group:"Validate"`
 	JSON       bool       `name:"json" group:"Validate"`
+	Schema     bool       `group:"Validate"`
 }
 
 // checkResult is one thing that was looked at.
@@ -84,6 +87,13 @@ func (r checkResults) failed() error {
 // Run is reached only when file, variables and flags have been read without a
 // mistake: the parser has checked them.
 func (c *Command) Run(e *command.Env) error {
+	switch {
+	case c.Schema:
+		_, err := e.Stdout.Write(describe.Schema(config.CommandNamed(e.Parser.Model.Node, "run")))
+		return err
+	case c.Config == "":
+		return mistake.NewUsage(errors.New("validate needs CONFIG, a configuration file, or --schema"))
+	}
 	if err := c.Check(); err != nil {
 		return err
 	}
