@@ -274,7 +274,7 @@ func TestRepairLeavesAHole(t *testing.T) {
 func TestRepairFlagsAlone(t *testing.T) {
 	for _, flag := range []string{"--yes", "--offline"} {
 		var stdout, stderr strings.Builder
-		if status := cmd.Main([]string{"verify", t.TempDir(), flag}, &stdout, &stderr); status != command.ExitUsage || !strings.Contains(stderr.String(), "wants --repair") {
+		if status := cmd.Main([]string{"verify", t.TempDir(), flag}, &stdout, &stderr); status != command.ExitUsage || !strings.Contains(stderr.String(), "needs --repair") {
 			t.Errorf("%s: status %d, %s", flag, status, stderr.String())
 		}
 	}

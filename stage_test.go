@@ -65,12 +65,12 @@ func TestStagesThatCannotBe(t *testing.T) {
 		status int
 		want   string // in stderr
 	}{
-		{"--stage seed", command.ExitUsage, "--stage seed: want a --model"},
-		{"--stage denoise", command.ExitUsage, "--stage denoise: want a --model"},
+		{"--stage seed", command.ExitUsage, "--stage seed needs --model"},
+		{"--stage denoise", command.ExitUsage, "--stage denoise needs --model"},
 		{"--model x.safetensors", command.ExitUsage, "--model x.safetensors: --stage says what to do with it"},
-		{"--stage prune", command.ExitUsage, "--stage prune: want --publish"},
-		{"--publish survivors", command.ExitUsage, "--publish: want --for"},
-		{"--for hull2d", command.ExitUsage, "--for: want --publish"},
+		{"--stage prune", command.ExitUsage, "--stage prune needs --publish"},
+		{"--publish survivors", command.ExitUsage, "--publish needs --for"},
+		{"--for hull2d", command.ExitUsage, "--for needs --publish"},
 		{"--publish points --for hull2d", command.ExitUsage, "--publish points: this topic is read"},
 		{"--publish a/b --for hull2d", command.ExitUsage, `--publish: "a/b" is no name of a topic`},
 		{"--publish a --for delaunay2d", command.ExitUsage, "--for must be one of"},

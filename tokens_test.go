@@ -209,9 +209,9 @@ func TestModelsThatCannotServe(t *testing.T) {
 		{[]string{"--lm", encoder, "--task", "logits"}, 78, `^task: logits: .*bert is an encoder`},
 		{[]string{"--lm", decoder, "--task", "generate", "--max-new", "32"}, 78, `^task: generate: --max-new 32 leaves no room in the 32 positions`},
 		{[]string{"--lm", decoder, "--mask", "nowhere"}, 78, `^mask: .*nowhere`},
-		{[]string{"--mask", "nowhere"}, 2, `--mask nowhere: want --lm`},
-		{[]string{"--task", "generate"}, 2, `--task generate: want --lm`},
-		{[]string{"--weights", "bf16"}, 2, `--weights bf16: want --lm`},
+		{[]string{"--mask", "nowhere"}, 2, `--mask nowhere needs --lm`},
+		{[]string{"--task", "generate"}, 2, `--task generate needs --lm`},
+		{[]string{"--weights", "bf16"}, 2, `--weights bf16 needs --lm`},
 		{[]string{"--lm", decoder, "--top-k", "0"}, 2, `--top-k 0: want 1 to`},
 		{[]string{"--lm", decoder, "--token-budget", "0"}, 2, `--token-budget 0: want 1 to`},
 		{[]string{"--lm", decoder, "--task", "classify"}, 2, `--task must be one of`},
@@ -474,13 +474,13 @@ func TestLadderMistakes(t *testing.T) {
 	}{
 		{[]string{"--lm", decoder, "--mask", causal, "--ladder", "0.1"}, 78, `^ladder: .*is a decoder`},
 		{[]string{"--lm", encoder, "--mask", filepath.Join(dir, "anchored"), "--ladder", "0.1"}, 78, `^ladder: the masks of .*anchored follow each input`},
-		{[]string{"--lm", encoder, "--ladder", "0.1"}, 2, `--ladder 0\.1: want --mask`},
+		{[]string{"--lm", encoder, "--ladder", "0.1"}, 2, `--ladder 0\.1 needs --mask`},
 		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "0.1", "--device", "cuda"}, 2, `--ladder 0\.1: .*--device is cuda`},
 		{[]string{"--lm", decoder, "--task", "generate", "--device", "cuda"}, 2, `--device cuda: --task generate .* would never use the GPU`},
 		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "1"}, 2, `--ladder 1: want a share of the softmax, at least 0 and below 1`},
 		{[]string{"--lm", encoder, "--mask", fixed, "--ladder=-0.1"}, 2, `--ladder -0\.1: want a share`},
 		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "NaN"}, 2, `--ladder NaN: want a share`},
-		{[]string{"--lm", encoder, "--mask", fixed, "--ladder-blocks", "2"}, 2, `--ladder-blocks 2: want --ladder`},
+		{[]string{"--lm", encoder, "--mask", fixed, "--ladder-blocks", "2"}, 2, `--ladder-blocks 2 needs --ladder`},
 		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "0.1", "--ladder-blocks=-1"}, 2, `--ladder-blocks -1: want 0 to`},
 	} {
 		p := launch(t, dir, append([]string{"run", "--out", "out"}, c.args...)...)

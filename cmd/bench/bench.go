@@ -66,6 +66,7 @@ func (p pointCount) String() string {
 	return strconv.Itoa(int(p))
 }
 
+// Run checks the flags and runs the command.
 func (c *Command) Run(e *command.Env) error {
 	plan, err := c.plan()
 	if err != nil {
@@ -199,7 +200,7 @@ type contender struct {
 	workers int    // 0: the plain read
 	run     func() int
 	reps    int
-	times   []float64 // of each turn: nanoseconds a run
+	times   []float64 // nanoseconds a run, by turn
 	found   int
 }
 
@@ -307,7 +308,7 @@ const turns, leastTurns = 8, 3
 // takeTurns runs the contenders one after the other, again and again, until
 // each has had least of time.
 func takeTurns(ctx context.Context, all []contender, least time.Duration) error {
-	runtime.GC() // of what made the clouds
+	runtime.GC() // frees the data behind the clouds
 	rounds := turns
 	for i := range all {
 		c := &all[i]

@@ -30,7 +30,7 @@ type benchRow struct {
 	Distribution string  `json:"distribution"`
 	Size         int     `json:"size,omitempty"` // absent: KITTI's scans as they are
 	Clouds       int     `json:"clouds"`
-	Points       int     `json:"points"` // of all clouds
+	Points       int     `json:"points"` // total of all clouds
 	Type         string  `json:"type"`
 	Workers      int     `json:"workers"`
 	Median       float64 `json:"median_ns"`

@@ -12,6 +12,7 @@ import (
 	"entropipe/ingest/broker"
 )
 
+// Command is the command broker: its flags and arguments.
 type Command struct {
 	Listen          string     `default:"127.0.0.1:9092" placeholder:"HOST:PORT"`
 	Data            string     `type:"path" placeholder:"DIR"`
@@ -19,6 +20,7 @@ type Command struct {
 	MaxMessageBytes value.Size `default:"16MiB"`
 }
 
+// Run checks the flags and runs the command.
 func (c *Command) Run(e *command.Env) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -34,7 +36,7 @@ func (c *Command) Run(e *command.Env) error {
 	return nil
 }
 
-// check returns its mistakes, as usageErrors.
+// Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Command) Check() error {
 	return errors.Join(command.CheckListenOn(c.Listen), command.CheckAmount("partitions", c.Partitions, 1, command.MaxPartitions), command.CheckAmount("max-message-bytes", c.MaxMessageBytes, 1<<10, 1<<30))
 }

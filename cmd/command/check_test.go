@@ -15,7 +15,7 @@ func TestTimeLeft(t *testing.T) {
 		want               string
 	}{
 		{0, 10, 100, 10 * time.Second, ", 1m30s left"},
-		{50, 60, 100, 10 * time.Second, ", 40s left"}, // of a training that was resumed
+		{50, 60, 100, 10 * time.Second, ", 40s left"}, // total of a resumed training
 		{0, 50, 100, 59 * time.Second, ", 59s left"},
 		{0, 50, 100, 184 * time.Second, ", 3m left"},
 		{0, 1, 121, time.Minute, ", 2h0m left"},

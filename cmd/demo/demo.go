@@ -31,6 +31,7 @@ import (
 	"entropipe/ingest/replay"
 )
 
+// Command is the command demo: its flags and arguments.
 type Command struct {
 	Frames int64  `default:"200"`
 	Out    string `default:"./entropipe-demo" placeholder:"DIR"`
@@ -60,11 +61,12 @@ type demo struct {
 	brokers []string
 	log     *slog.Logger
 	sent    map[string]int64 // frames there before, by topic
-	backlog map[string]int64 // of them, messages that no run has committed
+	backlog map[string]int64 // messages that no run has committed, by topic
 	pace    pace
 	took    time.Duration // until everything was committed; 0: it was not
 }
 
+// Run checks the flags and runs the command.
 func (c *Command) Run(e *command.Env) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -365,7 +367,7 @@ func (h atLeast) WithAttrs(a []slog.Attr) slog.Handler { return atLeast{h.Handle
 
 func (h atLeast) WithGroup(name string) slog.Handler { return atLeast{h.Handler.WithGroup(name)} }
 
-// check returns all mistakes, as usageErrors.
+// Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Command) Check() error {
 	return errors.Join(command.CheckAmount("frames", c.Frames, 0, math.MaxInt64),
 		command.CheckAmount("points", c.Points, 1, replay.MaxSyntheticPoints),

@@ -26,6 +26,7 @@ import (
 	"entropipe/sparse/support"
 )
 
+// Command is the command export: its flags and arguments.
 type Command struct {
 	Out string `arg:"" type:"path"`
 
@@ -50,6 +51,7 @@ const (
 	maxPictureWidth = 4000
 )
 
+// Run checks the flags and runs the command.
 func (c *Command) Run(e *command.Env) error {
 	if c.isModel() {
 		return c.exportModel(e)

@@ -31,7 +31,7 @@ type modelInfo struct {
 	Vocabulary int      `json:"vocabulary,omitempty"`
 	Labels     []string `json:"labels,omitempty"`
 	Pooling    string   `json:"pooling"`
-	MaxTokens  int      `json:"max_seq_length,omitempty"` // of embeddings; 0: the positions
+	MaxTokens  int      `json:"max_seq_length,omitempty"` // bound for embeddings; 0: the positions
 	Tasks      []string `json:"tasks"`
 	Tokenizer  string   `json:"tokenizer_sha256,omitempty"` // empty: there is none
 	SHA256     string   `json:"sha256"`
@@ -43,7 +43,7 @@ type maskInfo struct {
 	Block    int              `json:"block"`
 	Mode     string           `json:"mode"`
 	Lengths  []int            `json:"lengths"`
-	Sparsity float64          `json:"sparsity"` // of the longest
+	Sparsity float64          `json:"sparsity"` // share of blocks not read, at the longest length
 	Weights  string           `json:"weights_sha256"`
 	Serve    string           `json:"serve"`
 	Reason   string           `json:"reason"`

@@ -26,6 +26,7 @@ import (
 	"entropipe/sinks/read"
 )
 
+// Command is the command info: its flags and arguments.
 type Command struct {
 	What    string   `arg:""`
 	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT"`
@@ -35,6 +36,7 @@ type Command struct {
 	Security command.Security `embed:"" group:"Brokers"`
 }
 
+// Run checks the flags and runs the command.
 func (c *Command) Run(e *command.Env) error {
 	if c.SQL {
 		return c.printSQL(e)
@@ -98,7 +100,7 @@ func (c *Command) describe(e *command.Env) (fmt.Stringer, error) {
 	case ".safetensors":
 		return models.Describe(c.What)
 	}
-	if strings.HasSuffix(c.What, ".index.json") { // of tensors in several files
+	if strings.HasSuffix(c.What, ".index.json") { // the index of tensors in several files
 		return models.Describe(c.What)
 	}
 	return nil, fmt.Errorf("%s: not a file that entropipe knows: want .parquet, .bin, .ndjson, .ndjson.gz, .txt, .jsonl or .safetensors", c.What)
@@ -210,7 +212,7 @@ type sourceInfo struct {
 	Frames   int64      `json:"frames"`
 	Points   int64      `json:"points"`
 	Skipped  int64      `json:"skipped"` // could not be read
-	Least    [2]float64 `json:"least"`   // of x and y
+	Least    [2]float64 `json:"least"`   // least x and y
 	Most     [2]float64 `json:"most"`
 	First    *time.Time `json:"first,omitempty"`
 	Last     *time.Time `json:"last,omitempty"`

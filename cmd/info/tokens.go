@@ -13,11 +13,11 @@ import (
 type sequencesInfo struct {
 	Path       string `json:"path"`
 	Sequences  int64  `json:"sequences"`
-	Texts      int64  `json:"texts"`       // of them, the others are ids
-	Bytes      int64  `json:"bytes"`       // of the texts
-	Tokens     int64  `json:"tokens"`      // of the others
-	MostBytes  int    `json:"most_bytes"`  // of a text
-	MostTokens int    `json:"most_tokens"` // of a sequence of ids
+	Texts      int64  `json:"texts"`       // sequences that are text; the others are ids
+	Bytes      int64  `json:"bytes"`       // total of the texts
+	Tokens     int64  `json:"tokens"`      // total of the ids
+	MostBytes  int    `json:"most_bytes"`  // longest text
+	MostTokens int    `json:"most_tokens"` // longest sequence of ids
 	Skipped    int64  `json:"skipped"`     // could not be read
 }
 

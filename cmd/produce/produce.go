@@ -21,6 +21,7 @@ import (
 	"entropipe/preprocess"
 )
 
+// Command is the command produce: its flags and arguments.
 type Command struct {
 	KITTI     produceKITTI     `cmd:"" name:"kitti" set:"topic=points"`
 	Quickdraw produceQuickdraw `cmd:"" name:"quickdraw" set:"topic=points"`
@@ -72,6 +73,7 @@ type produceSynthetic struct {
 	producerFlags `embed:""`
 }
 
+// Run checks the flags and runs the command.
 func (c *produceKITTI) Run(e *command.Env) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -83,6 +85,7 @@ func (c *produceKITTI) Run(e *command.Env) error {
 	return c.produce(e, src)
 }
 
+// Run checks the flags and runs the command.
 func (c *produceQuickdraw) Run(e *command.Env) error {
 	if err := errors.Join(c.Check(), command.CheckAmount("pack", c.Pack, 1, command.MaxPack)); err != nil {
 		return err
@@ -94,6 +97,7 @@ func (c *produceQuickdraw) Run(e *command.Env) error {
 	return c.produce(e, src)
 }
 
+// Run checks the flags and runs the command.
 func (c *produceSynthetic) Run(e *command.Env) error {
 	if err := errors.Join(c.Check(), command.CheckAmount("frames", c.Frames, 0, math.MaxInt64)); err != nil {
 		return err
@@ -193,14 +197,14 @@ func (c *producerFlags) total(src replay.Source) int64 {
 	return n
 }
 
-// check returns all mistakes, as usageErrors.
+// Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *producerFlags) Check() error {
 	var stage error
 	switch {
 	case c.Stage == "off" && (len(c.For) > 0 || c.Model != ""):
-		stage = mistake.About("--for, --model: want --stage prune", "for", "model")
+		stage = mistake.About("--for, --model need --stage prune", "for", "model")
 	case c.Stage == "prune" && len(c.For) == 0:
-		stage = mistake.About("--stage prune: want --for, the operators that consumers run", "stage")
+		stage = mistake.About("--stage prune needs --for, the operators that consumers run", "stage")
 	}
 	return errors.Join(stage, command.CheckBrokers(&c.Brokers), c.Security.Check(), command.CheckTopicName(c.Topic),
 		command.CheckAmount("partitions", c.Partitions, 1, command.MaxPartitions),

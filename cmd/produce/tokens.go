@@ -23,20 +23,21 @@ type produceTokens struct {
 	producerFlags `embed:""`
 }
 
-// check returns its mistakes, as usageErrors.
+// Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *produceTokens) Check() error {
 	switch {
 	case c.Stage != "off":
 		return mistake.NewUsage(fmt.Errorf("--stage %s: only clouds of points are pruned", c.Stage))
 	case c.Lengths == "" && c.Clip != 512: // its default
-		return mistake.NewUsage(errors.New("--clip: want --lengths, the trace to cut at"))
+		return mistake.NewUsage(errors.New("--clip needs --lengths, the trace to cut at"))
 	case c.Lengths == "" && c.Sequences > 0:
-		return mistake.NewUsage(errors.New("--sequences: want --lengths, the trace to cut at; --limit ends any source"))
+		return mistake.NewUsage(errors.New("--sequences needs --lengths, the trace to cut at; --limit ends any source"))
 	}
 	return errors.Join(c.producerFlags.Check(), command.CheckAmount("pack", c.Pack, 1, command.MaxPack), command.CheckAmount("clip", c.Clip, 0, math.MaxInt32),
 		command.CheckAmount("sequences", c.Sequences, 0, math.MaxInt64))
 }
 
+// Run checks the flags and runs the command.
 func (c *produceTokens) Run(e *command.Env) error {
 	if err := c.Check(); err != nil {
 		return err

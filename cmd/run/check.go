@@ -11,7 +11,7 @@ import (
 	"entropipe/cmd/mistake"
 )
 
-// check returns all mistakes, as usageErrors.
+// Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Flags) Check() error {
 	topics := []error{}
 	if len(c.Source.Topic) == 0 {

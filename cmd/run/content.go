@@ -143,7 +143,7 @@ func contentTables(frames *pipeline.FrameConfig, tables []string, ops []schemas.
 }
 
 // checkContent compares what this process writes with the newest manifest of its
-// topics. With --strict-config a difference is a *ConfigError, unless
+// topics. With --strict-config a difference is a *mistake.Config, unless
 // --new-config says that it is meant.
 func (s *Service) checkContent(ctx context.Context) error {
 	var problems []mistake.Problem

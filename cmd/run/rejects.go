@@ -14,8 +14,8 @@ import (
 // run calls the stream wrong. The zero value is auto.
 type rejectLimit struct {
 	kind    limitKind
-	most    int64   // of limitCount
-	percent float64 // of limitShare
+	most    int64   // bound for limitCount
+	percent float64 // bound for limitShare
 }
 
 type limitKind int

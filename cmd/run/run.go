@@ -28,6 +28,7 @@ import (
 	"entropipe/schemas"
 )
 
+// Command is the command run: its flags and arguments.
 type Command struct {
 	Config string `arg:"" optional:"" type:"path"`
 
@@ -100,6 +101,7 @@ type ServeFlags struct {
 	Pprof  bool   `content:"no" more:"yes"`
 }
 
+// Run checks the flags and runs the command.
 func (c *Command) Run(e *command.Env) error {
 	if err := c.Check(); err != nil {
 		return err

@@ -37,7 +37,7 @@ type Service struct {
 	store      *sinks.Local
 	Output     *sinks.Output
 	consumer   *ingest.Consumer
-	outbox     *ingest.Outbox // of --publish; nil without
+	outbox     *ingest.Outbox // nil without --publish
 	Pipeline   *pipeline.Pipeline
 	complaints ingest.Complaints  // about brokers, of consumer and outbox
 	question   *pipeline.Question // whether a partition's end is reached
@@ -49,8 +49,8 @@ type Service struct {
 	Server     *metrics.Server
 	group      string
 	log        *slog.Logger
-	hashes     string                            // of the models, a line each; the stage's first
-	content    func(hashes string) sinks.Content // what decides rows, with these models
+	hashes     string                            // a line for each model; the stage's first
+	content    func(hashes string) sinks.Content // returns the content with models of these hashes
 	started    atomic.Bool                       // the fields above are there
 	stop       func()                            // ends the goroutine that watches
 	failed     chan error                        // why a worker wants the run to end
@@ -231,6 +231,7 @@ func (s *Service) serve(registry *prometheus.Registry) (err error) {
 	return err
 }
 
+// Close ends what Start began, in the opposite order. It may be called after a failed Start.
 func (s *Service) Close() {
 	s.stop()
 	if s.Server != nil {
@@ -318,7 +319,7 @@ func (s *Service) fixBase(ctx context.Context) (partitions int, err error) {
 				return 0, err
 			}
 		}
-		if known { // who wants other rows of the same records wants another folder
+		if known { // other rows of the same records need another folder
 			s.log.Info("the output has this topic: it goes on behind the records that it holds", "topic", topic)
 		}
 		if err := s.Output.Base(ctx, topic, s.consumer.TopicID(topic), starts); err != nil {

@@ -26,6 +26,7 @@ import (
 	"entropipe/preprocess/train"
 )
 
+// Command is the command train: its flags and arguments.
 type Command struct {
 	Source []string `arg:"" name:"source" placeholder:"DIR|FILE…|kafka://HOST:PORT/TOPIC|synthetic"`
 
@@ -113,7 +114,7 @@ func (c *Command) config() (cfg train.Config, dims int, err error) {
 	return cfg, dims, nil
 }
 
-// check returns its mistakes, as usageErrors.
+// Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Command) Check() error {
 	if filepath.Ext(c.Out) != ".safetensors" {
 		return mistake.NewUsage(fmt.Errorf("--out %s: want a name that ends in .safetensors", c.Out))

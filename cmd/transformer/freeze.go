@@ -22,6 +22,7 @@ import (
 	"entropipe/sparse/support"
 )
 
+// Freeze is the command freeze: its flags.
 type Freeze struct {
 	LM        string `name:"lm" required:"" placeholder:"DIR"`
 	Calibrate string `required:"" placeholder:"FILE"`
@@ -85,7 +86,7 @@ func (c *Freeze) Run(e *command.Env) error {
 	return c.report(e.Stdout, set)
 }
 
-// check returns its mistakes, as usageErrors.
+// Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Freeze) Check() error {
 	switch {
 	case !(c.Sparsity >= 0 && c.Sparsity < 1):

@@ -73,7 +73,7 @@ func (c *calibration) readRows(path string, most int) error {
 		case err == io.EOF:
 			return nil
 		case errors.As(err, &bad):
-			return bad // what is around it names a flag of produce
+			return bad // without the wrapper, which names a flag of produce
 		case err != nil:
 			return err
 		}

@@ -179,6 +179,7 @@ func (c *transformerFlags) text(t *train.Trainer) string {
 	return text + fmt.Sprintf(" --batch %d --seed %d --dtype %s --out %s", cfg.Batch, cfg.Seed, c.DType, filepath.Base(c.Out))
 }
 
+// TrainLM is the command train-lm: its flags and arguments.
 type TrainLM struct {
 	Files []string `arg:"" name:"file" placeholder:"FILE"`
 

@@ -12,6 +12,7 @@ import (
 	"entropipe/sparse/train"
 )
 
+// TrainViT is the command train-vit: its flags and argument.
 type TrainViT struct {
 	Source string `arg:"" name:"source" placeholder:"DIR|shapes"`
 

@@ -30,6 +30,7 @@ import (
 	"entropipe/sinks/tables"
 )
 
+// Command is the command validate: its flags and arguments.
 type Command struct {
 	Config string `arg:"" optional:"" type:"path" keys:"run"`
 
@@ -130,7 +131,7 @@ func (c *Command) Run(e *command.Env) error {
 func (c *Command) written(tables []string, ops []schemas.Op) []string {
 	if c.Output.Tables == nil {
 		tables = slices.DeleteFunc(tables, func(t string) bool {
-			if ops == nil { // those of the default: hull3d is not among them
+			if ops == nil { // hull3d is no default operator
 				return t == "hulls3d"
 			}
 			return !slices.ContainsFunc(run.TableOps[t], func(op schemas.Op) bool { return slices.Contains(ops, op) })

@@ -23,13 +23,13 @@ type repairFlags struct {
 	Security command.Security `embed:"" group:"Brokers"`
 }
 
-// check returns the first mistake, as a Usage.
+// Check returns the first mistake of the flags, as a mistake.Usage.
 func (f *repairFlags) Check() error {
 	switch {
 	case f.Yes && !f.Repair:
-		return mistake.NewUsage(errors.New("--yes: wants --repair"))
+		return mistake.NewUsage(errors.New("--yes needs --repair"))
 	case f.Offline && !f.Repair:
-		return mistake.NewUsage(errors.New("--offline: wants --repair"))
+		return mistake.NewUsage(errors.New("--offline needs --repair"))
 	case f.Repair && !f.Offline:
 		return command.CheckBrokers(&f.Brokers)
 	}
@@ -49,7 +49,7 @@ type repairer struct {
 func (f *repairFlags) open(e *command.Env, store *sinks.Local) (r *repairer, err error) {
 	r = &repairer{repairFlags: f, store: store, group: f.Group}
 	if r.group == "" {
-		if found, err := read.Identify(e.Ctx, store); err == nil { // else there is nothing to mend, which the plan explains
+		if found, err := read.Identify(e.Ctx, store); err == nil { // otherwise the plan says why nothing can be mended
 			r.group = sinks.DefaultGroup(found.Store)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"entropipe/sinks/read"
 )
 
+// Command is the command verify: its flags and arguments.
 type Command struct {
 	Out  string `arg:"" type:"path"`
 	JSON bool   `name:"json"`
@@ -25,6 +26,7 @@ type Command struct {
 	repairFlags `embed:""`
 }
 
+// Run checks the flags and runs the command.
 func (c *Command) Run(e *command.Env) error {
 	if err := c.Check(); err != nil {
 		return err

@@ -55,20 +55,20 @@ const (
 	maxLadderBlocks = 1 << 16
 )
 
-// check returns its mistakes, as usageErrors.
+// Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Flags) Check() error {
 	var needs []error
 	if c.LM == "" && c.Mask != "" {
-		needs = append(needs, mistake.About(fmt.Sprintf("--mask %s: want --lm, the model whose attention it is for", c.Mask), "mask"))
+		needs = append(needs, mistake.About(fmt.Sprintf("--mask %s needs --lm, the model whose attention it is for", c.Mask), "mask"))
 	}
 	if c.LM == "" && c.Task != "embed" {
-		needs = append(needs, mistake.About(fmt.Sprintf("--task %s: want --lm, the model that does it", c.Task), "task"))
+		needs = append(needs, mistake.About(fmt.Sprintf("--task %s needs --lm, the model that does it", c.Task), "task"))
 	}
 	if c.LM == "" && c.Weights != "f32" {
-		needs = append(needs, mistake.About(fmt.Sprintf("--weights %s: want --lm, the model whose they are", c.Weights), "weights"))
+		needs = append(needs, mistake.About(fmt.Sprintf("--weights %s needs --lm, the model of these weights", c.Weights), "weights"))
 	}
 	if c.Device == "cuda" && c.Task == "generate" {
-		needs = append(needs, mistake.About("--device cuda: --task generate reads its keys from pages in the processor's memory, and would never use the GPU: want --task embed or logits, or --device cpu", "device", "task"))
+		needs = append(needs, mistake.About("--device cuda: --task generate reads its keys from pages in the processor's memory, and would never use the GPU: say --task embed or logits, or --device cpu", "device", "task"))
 	}
 	return errors.Join(errors.Join(needs...), c.checkLadder(), command.CheckAmount("max-new", c.MaxNew, 1, maxNewTokens), command.CheckAmount("top-k", c.TopK, 1, maxTopK),
 		command.CheckAmount("audit-every", c.AuditEvery, 0, math.MaxInt64), command.CheckAmount("token-budget", c.TokenBudget, 1, maxTokenBudget),
@@ -81,9 +81,9 @@ func (c *Flags) checkLadder() error {
 	case !(c.Ladder >= 0 && c.Ladder < 1):
 		return mistake.Value("ladder", " %v: want a share of the softmax, at least 0 and below 1", c.Ladder)
 	case c.Ladder == 0 && c.LadderBlocks != 0:
-		return mistake.About(fmt.Sprintf("--ladder-blocks %d: want --ladder, the share of the softmax that rows may miss", c.LadderBlocks), "ladder-blocks")
+		return mistake.About(fmt.Sprintf("--ladder-blocks %d needs --ladder, the share of the softmax that rows may miss", c.LadderBlocks), "ladder-blocks")
 	case c.Ladder > 0 && c.Mask == "":
-		return mistake.About(fmt.Sprintf("--ladder %v: want --mask; without masks rows read everything", c.Ladder), "ladder")
+		return mistake.About(fmt.Sprintf("--ladder %v needs --mask; without masks rows read everything", c.Ladder), "ladder")
 	case c.Ladder > 0 && c.Device == "cuda":
 		return mistake.About(fmt.Sprintf("--ladder %v: it climbs on the processor only, and --device is cuda", c.Ladder), "ladder")
 	}
@@ -93,15 +93,15 @@ func (c *Flags) checkLadder() error {
 // Language is a model with all that it takes to read sequences.
 type Language struct {
 	pipeline.TokenConfig
-	Config string // what the configuration's hash is to cover besides flags
+	Config string // lines that the configuration's hash covers besides flags
 	mask   string // SHA-256 of the masks; empty: none
 	made   []int  // lengths that the masks were made for
-	Bytes  int64  // of the weights in memory, and of the workers' scratch
+	Bytes  int64  // memory of the weights and of the workers' scratch
 }
 
 // Open reads model, tokenizer and masks, and checks that they go together and
 // can do the task. Without a model it returns what refuses every sequence. The
-// error is a *ConfigError.
+// error is a *mistake.Config.
 func (c *Flags) Open(workers int) (Language, error) {
 	l := Language{TokenConfig: pipeline.TokenConfig{Task: pipeline.Task(c.Task), TopK: c.TopK, MaxNew: c.MaxNew,
 		Truncate: c.Truncate, Budget: c.TokenBudget, Audit: c.AuditEvery, Threads: max(1, runtime.GOMAXPROCS(0)/workers)}}
@@ -138,6 +138,7 @@ func (l *Language) scratch() int64 {
 	return int64(l.Budget)*int64(6*c.Hidden+3*c.KVHeads*c.Dim)*4 + 32<<20
 }
 
+// BadFlag returns err as a problem of the value of flag.
 func BadFlag(flag string, err error) error {
 	return &mistake.Config{Problems: []mistake.Problem{{Path: flag, What: err.Error()}}}
 }

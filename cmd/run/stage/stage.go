@@ -36,28 +36,28 @@ type Publish struct {
 	For     []string `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" content:"no" more:"yes"`
 }
 
-// Check returns its mistakes, as usageErrors.
+// Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Flags) Check(publish *Publish) error {
 	switch {
 	case c.Stage == "off" && c.Model != "":
 		return mistake.About(fmt.Sprintf("--model %s: --stage says what to do with it", c.Model), "model")
 	case c.Stage != "off" && c.Stage != "prune" && c.Model == "":
-		return mistake.About(fmt.Sprintf("--stage %s: want a --model", c.Stage), "stage")
+		return mistake.About(fmt.Sprintf("--stage %s needs --model", c.Stage), "stage")
 	case c.Stage == "prune" && publish.Publish == "":
-		return mistake.About("--stage prune: want --publish, the topic for what is left of frames", "stage")
+		return mistake.About("--stage prune needs --publish TOPIC, where surviving points are sent", "stage")
 	}
 	return nil
 }
 
-// Check returns its mistakes, as usageErrors.
+// Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Publish) Check(topics []string) error {
 	switch {
 	case c.Publish == "" && len(c.For) > 0:
-		return mistake.About("--for: want --publish, the topic for what is left of frames", "for")
+		return mistake.About("--for needs --publish TOPIC, where surviving points are sent", "for")
 	case c.Publish == "":
 		return nil
 	case len(c.For) == 0:
-		return mistake.About("--publish: want --for, the operators that its consumers run", "publish")
+		return mistake.About("--publish needs --for, the operators that its consumers run", "publish")
 	case slices.Contains(topics, c.Publish):
 		return mistake.About(fmt.Sprintf("--publish %s: this topic is read", c.Publish), "publish")
 	}
@@ -84,7 +84,7 @@ func PruneOps(names []string) (ops []preprocess.Op) {
 	return ops
 }
 
-// ReadModel reads the model; nil if there is none. The error is a *ConfigError.
+// ReadModel reads the model; nil if there is none. The error is a *mistake.Config.
 func (c *Flags) ReadModel() (*models.EntropyNet, error) {
 	if c.Model == "" {
 		return nil, nil
@@ -144,6 +144,7 @@ type ModelFile struct {
 	seen os.FileInfo
 }
 
+// NewModelFile returns the ModelFile of path, with its present state as seen.
 func NewModelFile(path string) *ModelFile {
 	f := &ModelFile{path: path}
 	f.changed()
