@@ -29,8 +29,8 @@ type bf16Cmd struct {
 	Rounds  int           `help:"Turns of each entry in a cell (7; with --quick 3)."`
 	Turn    time.Duration `help:"Time of a turn, at least one run (50ms; with --quick 10ms)."`
 	Pieces  int           `default:"64" help:"Pieces of 256 tokens of WikiText-2, with --mini-lm (${default})."`
-	MiniLM  string        `env:"ENTROPIPE_MINILM" placeholder:"DIR" help:"The MiniLM checkpoint (${env}); without it, random weights of its shape, and no texts."`
-	Results string        `placeholder:"DIR" help:"Folder for attention-bf16.md and .jsonl (benchmarks/results; with --quick none); - for none."`
+	MiniLM  string        `env:"ENTROPIPE_MINILM" placeholder:"DIR" help:"MiniLM checkpoint (${env}); else random weights, no texts."`
+	Results string        `placeholder:"DIR" help:"Folder of the result (benchmarks/results; --quick: none); -: none."`
 	Resume  bool          `help:"Keep the cells that attention-bf16.jsonl has, and measure the others."`
 }
 

@@ -25,14 +25,14 @@ import (
 // cell take turns.
 type denseCmd struct {
 	Quick   bool          `help:"Four lengths and short turns, less than two minutes."`
-	Models  []string      `default:"minilm,bert" help:"minilm: six layers of 384, 12 heads of 32; bert: four layers of 768, 12 heads of 64 (${default})."`
+	Models  []string      `default:"minilm,bert" help:"minilm: 6 layers of 384; bert: 4 of 768 (${default})."`
 	Lengths []int         `help:"Tokens of a sequence (32 to 4096, doubling; with --quick 32, 128, 512, 1024)."`
 	Threads []int         `default:"1,2" help:"Numbers of threads, of all (${default})."`
-	Rounds  int           `help:"Turns of each entry in a cell (15; with --quick 3; at most 7 from 1024 tokens, 3 from 2048)."`
+	Rounds  int           `help:"Turns in a cell (15; --quick: 3; at most 7 from 1024 tokens, 3 from 2048)."`
 	Turn    time.Duration `help:"Time of a turn, at least one run (150ms; with --quick 60ms)."`
-	Python  string        `env:"ENTROPIPE_TORCH_PYTHON" placeholder:"PATH" help:"A Python with torch, transformers, onnx and onnxruntime (${env})."`
-	MiniLM  string        `env:"ENTROPIPE_MINILM" placeholder:"DIR" help:"The MiniLM checkpoint (${env}); without it, random weights of its shape."`
-	Results string        `placeholder:"DIR" help:"Folder for attention-dense.md and .jsonl (benchmarks/results; with --quick none); - for none."`
+	Python  string        `env:"ENTROPIPE_TORCH_PYTHON" placeholder:"PATH" help:"Python with torch, transformers, onnx, onnxruntime."`
+	MiniLM  string        `env:"ENTROPIPE_MINILM" placeholder:"DIR" help:"MiniLM checkpoint (${env}); else random weights."`
+	Results string        `placeholder:"DIR" help:"Folder of the result (benchmarks/results; --quick: none); -: none."`
 	Resume  bool          `help:"Keep the cells that attention-dense.jsonl has, and measure the others."`
 }
 

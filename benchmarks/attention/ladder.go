@@ -27,7 +27,7 @@ type ladderCmd struct {
 	Sparsity float64   `default:"0.75" help:"Share of the blocks, of 16 tokens, that masks do not read (${default})."`
 	Delta    []float64 `default:"0.05,0.1,0.2,0.5" help:"Limits of the ladders (${default})."`
 	Pieces   int       `help:"Pieces of WikiText-2 that are read (24; with --quick 3)."`
-	Results  string    `placeholder:"DIR" help:"Folder for attention-ladder.md and .jsonl (benchmarks/results; with --quick none); - for none."`
+	Results  string    `placeholder:"DIR" help:"Folder of the result (benchmarks/results; --quick: none); -: none."`
 	Resume   bool      `help:"Keep the cells that attention-ladder.jsonl has, and measure the others."`
 }
 

@@ -16,7 +16,7 @@ type cli struct {
 	Dense  denseCmd  `cmd:"" help:"Whole encoders beside ONNX Runtime and PyTorch."`
 	Ladder ladderCmd `cmd:"" help:"What run --ladder costs on MiniLM, and how many rows climb."`
 	Sparse sparseCmd `cmd:"" help:"Attention alone, block-sparse and dense, beside PyTorch."`
-	BF16   bf16Cmd   `cmd:"" name:"bf16" help:"Weights in bf16 beside float32: products, whole encoders, and what is lost."`
+	BF16   bf16Cmd   `cmd:"" name:"bf16" help:"Weights in bf16 beside float32: products, encoders, their errors."`
 	Render renderCmd `cmd:"" help:"Write the four pages again from their records; measure nothing."`
 }
 

@@ -29,8 +29,8 @@ type sparseCmd struct {
 	Keep    float64       `default:"0.25" help:"Share of the blocks that the layout reads (${default})."`
 	Rounds  int           `help:"Turns of each entry in a cell (15; with --quick 3)."`
 	Turn    time.Duration `help:"Time of a turn, at least one run (80ms; with --quick 30ms)."`
-	Python  string        `env:"ENTROPIPE_TORCH_PYTHON" placeholder:"PATH" help:"A Python with torch (${env}); without it, ours alone."`
-	Results string        `placeholder:"DIR" help:"Folder for attention-sparse.md and .jsonl (benchmarks/results; with --quick none); - for none."`
+	Python  string        `env:"ENTROPIPE_TORCH_PYTHON" placeholder:"PATH" help:"Python with torch (${env}); else ours alone."`
+	Results string        `placeholder:"DIR" help:"Folder of the result (benchmarks/results; --quick: none); -: none."`
 	Resume  bool          `help:"Keep the cells that attention-sparse.jsonl has, and measure the others."`
 }
 

@@ -12,11 +12,11 @@ import (
 )
 
 type correctnessCmd struct {
-	Data    []string `placeholder:"DIR" help:"Folders of KITTI .bin files, one output each (kitti/raw_2011_09_26_drive_0005 and kitti/object_training/reduced_fov of the real data)."`
+	Data    []string `placeholder:"DIR" help:"Folders of KITTI .bin files, one output each; default: two of the real data."`
 	Frames  int64    `default:"300" help:"Frames of each folder, looped (${default})."`
 	Brokers []string `default:"embedded,kafka" help:"Kinds of brokers (${default})."`
 	Python  string   `default:"python3" placeholder:"PATH" help:"Interpreter of the checker (${default})."`
-	Checker string   `required:"" placeholder:"PATH" help:"A program that checks the geometry: called with OUT --frames DIR --sample N; status 0 means that all is well."`
+	Checker string   `required:"" placeholder:"PATH" help:"Program that checks OUT --frames DIR --sample N; exit 0: all is well."`
 	Sample  int      `default:"20" help:"Frames of each table that the checker looks at closely; 0: all (${default})."`
 }
 

@@ -11,7 +11,7 @@ import (
 const opsDrawings = "hull2d,maxima2d,delaunay2d"
 
 type drawingsCmd struct {
-	Data       string `placeholder:"DIR" help:"Folder of QuickDraw .ndjson files (sketch/quickdraw_simplified of the real data)."`
+	Data       string `placeholder:"DIR" help:"QuickDraw .ndjson files (sketch/quickdraw_simplified of the real data)."`
 	Loop       int64  `default:"200" help:"How often the files are sent (${default})."`
 	Partitions int    `default:"4" help:"Partitions of the topic (${default})."`
 	Rounds     int    `default:"5" help:"Runs (${default})."`

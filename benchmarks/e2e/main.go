@@ -29,19 +29,19 @@ import (
 )
 
 type cli struct {
-	Throughput  throughputCmd  `cmd:"" help:"KITTI frames through hull2d and maxima3d, as a share of a raw fetch loop; with delaunay2d; against a Python pipeline."`
+	Throughput  throughputCmd  `cmd:"" help:"Frames a second, beside a raw fetch loop and a Python pipeline."`
 	Drawings    drawingsCmd    `cmd:"" help:"QuickDraw drawings a second through hull2d, maxima2d and delaunay2d."`
 	Profile     profileCmd     `cmd:"" help:"Where the processor time of a run goes, stage by stage."`
 	Memory      memoryCmd      `cmd:"" help:"Resident memory over thousands of KITTI frames at full rate."`
-	Tokens      tokensCmd      `cmd:"" help:"Sequences of tokens as long as real requests through a language model, as a share of what the model does alone."`
-	Correctness correctnessCmd `cmd:"" help:"The same frames through an embedded broker and a real Kafka: both checked, and compared row by row."`
+	Tokens      tokensCmd      `cmd:"" help:"Tokens a second through a model, beside the model alone."`
+	Correctness correctnessCmd `cmd:"" help:"Rows by an embedded broker and by a real Kafka, compared."`
 	Compare     compareCmd     `cmd:"" help:"Compare the tables of two outputs row by row."`
 	Report      reportCmd      `cmd:"" help:"Measure nothing; write e2e.md from the newest records."`
 	Fetch       fetchCmd       `cmd:"" hidden:"" help:"The raw fetch loop, in a process of its own."`
 
-	Broker  string `enum:"embedded,kafka" default:"embedded" help:"Kind of broker, started as a process of its own (${enum}); kafka: a real one, by .ci/kafka or the scripts that ENTROPIPE_KAFKA_START and ENTROPIPE_KAFKA_STOP name."`
+	Broker  string `enum:"embedded,kafka" default:"embedded" help:"Broker to start (${enum}); kafka: by .ci/kafka or ENTROPIPE_KAFKA_START."`
 	Results string `placeholder:"DIR" help:"Folder of the raw figures (benchmarks/results of this module); - for none."`
-	Scratch string `placeholder:"DIR" help:"Folder for logs and outputs, empty or not there yet; by default a temporary one, removed at the end."`
+	Scratch string `placeholder:"DIR" help:"Empty or new folder for logs and outputs (default: temporary)."`
 
 	Timeout time.Duration `default:"1h" help:"When to give up (${default})."`
 }

@@ -20,13 +20,13 @@ import (
 )
 
 type memoryCmd struct {
-	Data       string        `placeholder:"DIR" help:"Folder of KITTI .bin files (kitti/raw_2011_09_26_drive_0005 of the real data)."`
+	Data       string        `placeholder:"DIR" help:"KITTI .bin files (a drive of the real data)."`
 	Frames     int64         `default:"10000" help:"Frames (${default})."`
 	Partitions int           `default:"4" help:"Partitions of the topic (${default})."`
 	Ops        string        `default:"hull2d,maxima3d" help:"Operators (${default})."`
 	Limit      int64         `default:"400" help:"Largest resident set that passes, in MB (${default})."`
-	Growth     float64       `default:"32" help:"How much more may be resident during the last quarter of the frames than from frame 1,000 up to a quarter, medians, in MB (${default})."`
-	Prefill    bool          `help:"Send everything before the run starts, so that it is never short of records; takes 2 GB of disk for 1,000 frames."`
+	Growth     float64       `default:"32" help:"Growth of the median resident size that fails, in MB (${default})."`
+	Prefill    bool          `help:"Send all before the run starts; 2 GB of disk for 1,000 frames."`
 	Every      time.Duration `default:"250ms" help:"Time between samples (${default})."`
 }
 

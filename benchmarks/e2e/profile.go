@@ -22,7 +22,7 @@ type profileCmd struct {
 	Data       string `placeholder:"DIR" help:"Folder of the input, if not of the real data."`
 	Frames     int64  `default:"3000" help:"KITTI frames in the topic (${default}): enough for a run of some seconds."`
 	Loop       int64  `default:"200" help:"How often QuickDraw's files are sent (${default})."`
-	Ops        string `placeholder:"OP,…" help:"Operators (hull2d,maxima3d of kitti, hull2d,maxima2d,delaunay2d of quickdraw)."`
+	Ops        string `placeholder:"OP,…" help:"Operators (default: hull and maxima; delaunay2d of drawings)."`
 	Partitions int    `default:"4" help:"Partitions of the topic (${default})."`
 }
 

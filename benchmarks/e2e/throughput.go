@@ -15,15 +15,15 @@ const (
 )
 
 type throughputCmd struct {
-	Data           string `placeholder:"DIR" help:"Folder of KITTI .bin files (kitti/raw_2011_09_26_drive_0005 of the real data)."`
+	Data           string `placeholder:"DIR" help:"KITTI .bin files (a drive of the real data)."`
 	Frames         int64  `default:"2000" help:"Frames in the topic (${default})."`
 	DelaunayFrames int64  `default:"200" help:"Frames in the topic for delaunay2d (${default}); 0: leave it out."`
 	Partitions     int    `default:"4" help:"Partitions of both topics (${default})."`
 	Rounds         int    `default:"5" help:"How often each contender runs (${default})."`
 
-	Python         string `placeholder:"PATH" help:"Interpreter of the Python pipeline; without it that comparison is left out."`
-	Baseline       string `placeholder:"PATH" help:"The Python pipeline: called with --brokers --topic --out --ops --maxima --max-messages, prints one JSON line."`
-	BaselineFrames int    `default:"300" help:"Frames the Python pipeline gets, and with Delaunay a tenth of them (${default})."`
+	Python         string `placeholder:"PATH" help:"Interpreter of the Python pipeline; else it is left out."`
+	Baseline       string `placeholder:"PATH" help:"The Python pipeline, which prints one JSON line."`
+	BaselineFrames int    `default:"300" help:"Frames of the Python pipeline; Delaunay: a tenth (${default})."`
 }
 
 func (c *throughputCmd) Run(e *env) error {

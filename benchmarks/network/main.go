@@ -32,11 +32,11 @@ type cli struct {
 	Quick   bool          `help:"Up to 1e5 points and few turns."`
 	Threads []int         `default:"1,2" help:"Numbers of threads, of both sides (${default})."`
 	Forms   []string      `default:"split,tiled,split-compiled,tiled-compiled" help:"Forms in PyTorch (${default})."`
-	Sizes   []int         `default:"10000,100000,1000000" help:"Points of a pass (${default}; with --quick none above 100000)."`
+	Sizes   []int         `default:"10000,100000,1000000" help:"Points of a pass (${default}; --quick: to 100000)."`
 	Turn    time.Duration `default:"400ms" help:"Time of a turn, at least one run (${default})."`
 	Rounds  int           `default:"5" help:"Turns of each entry (${default}; with --quick 3)."`
-	Python  string        `placeholder:"PATH" help:"A Python that has torch; by default one is set up in the user's cache."`
-	Results string        `placeholder:"DIR" help:"Folder for network.jsonl and network.md (benchmarks/results; with --quick none); - for none."`
+	Python  string        `placeholder:"PATH" help:"Python with torch (default: set up in the user's cache)."`
+	Results string        `placeholder:"DIR" help:"Folder of the result (benchmarks/results; --quick: none); -: none."`
 	Render  bool          `help:"Measure nothing; write the page again from network.jsonl."`
 	Seed    uint64        `default:"1" help:"Seed of points and weights (${default})."`
 }

@@ -36,23 +36,23 @@ type cli struct {
 
 type timeCmd struct {
 	Quick   bool     `help:"Two sizes, less than three minutes once everything is built."`
-	Only    []string `placeholder:"NAME" help:"Peers to time: cgal, scipy, shapely, moocore, manifold, delaunator, spade, geo, parry, quickhull, chull, simplefeatures, s2; none: only ours. By default all."`
-	Ops     []string `enum:"hull2d,maxima2d,maxima3d,hull3d,delaunay2d" default:"hull2d,maxima2d,maxima3d,hull3d,delaunay2d" help:"Operations (${enum})."`
+	Only    []string `placeholder:"NAME" help:"Peers to time, as the page names them; none: only ours (default: all)."`
+	Ops     []string `enum:"${ops}" default:"${ops}" help:"Operations (${enum})."`
 	Sizes   []string `placeholder:"N" help:"Points a cloud (1e3,1e4,1e5,1e6 and, of some, 1e7; with --quick 1e3,1e5)."`
 	Dist    []string `placeholder:"NAME" help:"Distributions; by default those that suit each operation, and kitti."`
 	Threads []int    `default:"1,2" help:"Numbers of threads of ours (${default}); the peers have one."`
 	Seed    uint64   `default:"1" help:"Seed of the clouds (${default})."`
 	Strict  bool     `help:"Fail when a peer cannot be built, or finds something else."`
-	Results string   `placeholder:"DIR" help:"Folder for peers.jsonl and peers.md (benchmarks/results; with --quick or --only none); - for none."`
-	Scratch string   `placeholder:"DIR" help:"Folder for inputs and outputs; by default a temporary one, removed at the end."`
+	Results string   `placeholder:"DIR" help:"Folder of the result (benchmarks/results; --quick, --only: none); -: none."`
+	Scratch string   `placeholder:"DIR" help:"Folder for inputs and outputs (default: temporary)."`
 
-	Limit   time.Duration `default:"10s" help:"Longest run of an entry that is begun, as far as smaller clouds tell (${default}; with --quick 1s at most)."`
-	Timeout time.Duration `default:"25m" help:"Time for all measurements, without building (${default}; with --quick 150s at most); inputs that it does not reach are left out."`
+	Limit   time.Duration `default:"10s" help:"Longest run of an entry that is begun (${default}; --quick: 1s)."`
+	Timeout time.Duration `default:"25m" help:"Time for all measurements, without building (${default}; --quick: 150s)."`
 }
 
 func main() {
 	var c cli
-	k := kong.Parse(&c, kong.Name("peers"), kong.Description("Times other libraries beside ours. benchmarks/peers/README.md says what is judged against what."))
+	k := kong.Parse(&c, kong.Name("peers"), kong.Vars{"ops": "hull2d,maxima2d,maxima3d,hull3d,delaunay2d"}, kong.Description("Times other libraries beside ours. benchmarks/peers/README.md says what is judged against what."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	k.BindTo(ctx, (*context.Context)(nil))

@@ -114,8 +114,8 @@ type column = rig.Column[*record]
 
 type cli struct {
 	Only    []string      `placeholder:"NAME" help:"Experiments to run, by default all: ${names}."`
-	Results string        `default:"benchmarks/results/tables" placeholder:"DIR" help:"Folder of the records and tables (${default})."`
-	Quick   bool          `help:"Each experiment in seconds, in a folder of its own that is removed: does everything run?"`
+	Results string        `default:"benchmarks/results/tables" placeholder:"DIR" help:"Folder of records and tables (${default})."`
+	Quick   bool          `help:"Each experiment in seconds, in a temporary folder: does everything run?"`
 	Again   bool          `help:"Forget the records there are of these experiments."`
 	Render  bool          `help:"Run nothing; render the tables from the records."`
 	Timeout time.Duration `default:"4h" help:"No cell begins later than this (${default})."`

@@ -26,8 +26,8 @@ import (
 )
 
 type cli struct {
-	Data    string  `env:"ENTROPIPE_TESTDATA" default:"../shared/data" help:"Folder of real data: text/tinyshakespeare/input.txt, images/mnist (${default})."`
-	Minutes float64 `default:"5" help:"Of each whole training (${default}). There are two; the speeds take about two minutes more."`
+	Data    string  `env:"ENTROPIPE_TESTDATA" default:"../shared/data" help:"Folder of real data (${default})."`
+	Minutes float64 `default:"5" help:"Minutes of each of the two trainings (${default})."`
 	Rounds  int     `default:"12" help:"Steps of each speed, after one that is not counted (${default})."`
 	Results string  `default:"benchmarks/results" help:"Folder for training.jsonl and training.md (${default})."`
 	Again   bool    `help:"Measure also what training.jsonl holds."`

@@ -106,7 +106,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	m.modelLoads = counter("stage_model_loads_total", "Models that were read again because their file changed, by result: ok, failed.", "result")
 	m.keptRatio = histogram("points_kept_ratio", "Fraction of a frame's points that an operator could not drop at once.", ratioBuckets, "op")
 	m.entropy = gauge("entropy_nats",
-		"Range-partition entropy of the last measured frame in nats a point: bounds (lower, upper) and an estimate (f).", "source", "op", "bound")
+		"Range-partition entropy of the last measured frame, nats a point: bounds (lower, upper), estimate (f).", "source", "op", "bound")
 	m.errorBound = gauge("error_bound", "Exact error of the last approximated result, in units of the coordinates.", "source", "op")
 	m.foreign = counter("foreign_configurations_total",
 		"Commits to this output by other processes that are newer than a commit of this process and have another configuration.", "topic")
