@@ -24,6 +24,7 @@ import (
 	"entropipe/cmd/command"
 	"entropipe/cmd/config"
 	"entropipe/cmd/run"
+	"entropipe/cmd/run/flags"
 	"entropipe/cmd/run/language"
 	"entropipe/cmd/run/stage"
 	"entropipe/ingest"
@@ -123,15 +124,15 @@ func servedAt(s *run.Service) string {
 }
 
 // flags are those of the `run` command that the demo stands for.
-func (d *demo) flags() *run.Flags {
-	return &run.Flags{
-		Source:   run.SourceFlags{Brokers: d.brokers, Topic: demoTopics, From: "earliest", OnGap: "stop"},
-		Output:   run.OutputFlags{Out: d.Out, Tables: []string{"hulls", "maxima", "triangles", "points"}, PartitionBy: []string{"dataset"}, RollBytes: 256 << 20, RollRecords: 100_000, RollAge: time.Second},
-		Frames:   run.FrameFlags{MaxFrameBytes: 64 << 20},
+func (d *demo) flags() *flags.Flags {
+	return &flags.Flags{
+		Source:   flags.SourceFlags{Brokers: d.brokers, Topic: demoTopics, From: "earliest", OnGap: "stop"},
+		Output:   flags.OutputFlags{Out: d.Out, Tables: []string{"hulls", "maxima", "triangles", "points"}, PartitionBy: []string{"dataset"}, RollBytes: 256 << 20, RollRecords: 100_000, RollAge: time.Second},
+		Frames:   flags.FrameFlags{MaxFrameBytes: 64 << 20},
 		Stage:    stage.Flags{Stage: "off"},
 		Tokens:   language.Flags{LM: d.LM, Weights: "f32", Task: "logits", TruncateSide: "auto", TopK: 5, MaxNew: 1, TokenBudget: 4096},
-		Resource: run.ResourceFlags{Memory: 256 << 20},
-		Serve:    run.ServeFlags{Listen: d.Listen},
+		Resource: flags.ResourceFlags{Memory: 256 << 20},
+		Serve:    flags.ServeFlags{Listen: d.Listen},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"entropipe/cmd/run/flags"
 	"entropipe/cmd/run/stage"
 	"entropipe/ingest"
 )
@@ -11,7 +12,7 @@ import (
 // openOutbox connects to the topic of --publish, which gets as many partitions
 // as the largest of those that are read. It ends with close, not with ctx: what
 // a stopping run has read is published.
-func (c *Flags) openOutbox(ctx context.Context, security ingest.Security, partitions int, log *slog.Logger, complaints *ingest.Complaints) (*ingest.Outbox, error) {
+func openOutbox(ctx context.Context, c *flags.Flags, security ingest.Security, partitions int, log *slog.Logger, complaints *ingest.Complaints) (*ingest.Outbox, error) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, cancel)()
 	o, err := ingest.OpenOutbox(lasting, ingest.OutboxConfig{Brokers: c.Source.Brokers, Security: security, Complaints: complaints, Topic: c.Publish.Publish,

@@ -19,6 +19,7 @@ import (
 
 	"entropipe/cmd/command"
 	"entropipe/cmd/mistake"
+	"entropipe/cmd/run/flags"
 	"entropipe/cmd/run/language"
 	"entropipe/cmd/run/stage"
 	"entropipe/ingest"
@@ -31,7 +32,7 @@ import (
 
 // Service is everything that `run` is made of, wired.
 type Service struct {
-	flags      *Flags
+	flags      *flags.Flags
 	security   ingest.Security
 	workers    int
 	store      *sinks.Local
@@ -60,7 +61,7 @@ type Service struct {
 // fixes its base, and starts the workers. The output comes late, so that a start
 // that fails for another reason leaves no folder. What start makes, close ends,
 // in the opposite order.
-func Start(ctx context.Context, c *Flags, config string, log *slog.Logger) (s *Service, err error) {
+func Start(ctx context.Context, c *flags.Flags, config string, log *slog.Logger) (s *Service, err error) {
 	s = &Service{flags: c, workers: c.Resource.Workers, stop: func() {}, log: log, failed: make(chan error, 1)}
 	defer func() {
 		if err != nil {
@@ -98,7 +99,7 @@ func Start(ctx context.Context, c *Flags, config string, log *slog.Logger) (s *S
 		return s, err
 	}
 	s.hashes = staged + lm.Config
-	s.content = func(hashes string) sinks.Content { return c.content(&frames, names, hashes) }
+	s.content = func(hashes string) sinks.Content { return c.Content(&frames, names, hashes) }
 	if err := s.openOutput(ctx, names, config+s.hashes); err != nil {
 		return s, err
 	}
@@ -198,7 +199,7 @@ func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipel
 	c := s.flags
 	var publisher pipeline.Publisher
 	if c.Publish.Publish != "" {
-		if s.outbox, err = c.openOutbox(ctx, s.security, partitions, s.log, &s.complaints); err != nil {
+		if s.outbox, err = openOutbox(ctx, c, s.security, partitions, s.log, &s.complaints); err != nil {
 			return err
 		}
 		publisher = s.outbox
@@ -363,8 +364,8 @@ func (s *Service) watch() {
 			now := s.consumer.Stats()
 			s.metrics.Consumer(now.Rebalances-seen.Rebalances, now.FetchErrors+now.JoinErrors-seen.FetchErrors-seen.JoinErrors, now.Connected)
 			seen = now
-			if st := s.Pipeline.Stats(); s.flags.Frames.MaxRejects.kind > limitNone {
-				if err := s.flags.Frames.MaxRejects.exceeded(&st, false); err != nil {
+			if st := s.Pipeline.Stats(); s.flags.Frames.MaxRejects.Limited() {
+				if err := s.flags.Frames.MaxRejects.Exceeded(&st, false); err != nil {
 					s.fail(err)
 				}
 			}

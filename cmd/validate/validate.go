@@ -21,7 +21,7 @@ import (
 	"entropipe/cmd/config/describe"
 	"entropipe/cmd/config/value"
 	"entropipe/cmd/mistake"
-	"entropipe/cmd/run"
+	"entropipe/cmd/run/flags"
 	"entropipe/ingest"
 	"entropipe/ops/metrics"
 	"entropipe/schemas"
@@ -34,7 +34,7 @@ import (
 type Command struct {
 	Config string `arg:"" optional:"" type:"path" keys:"run"`
 
-	run.Flags `embed:""`
+	flags.Flags `embed:""`
 
 	Connect    bool       `group:"Validate"`
 	FrameBytes value.Size `default:"2MiB" group:"Validate"`
@@ -134,7 +134,7 @@ func (c *Command) written(tables []string, ops []schemas.Op) []string {
 			if ops == nil { // hull3d is no default operator
 				return t == "hulls3d"
 			}
-			return !slices.ContainsFunc(run.TableOps[t], func(op schemas.Op) bool { return slices.Contains(ops, op) })
+			return !slices.ContainsFunc(flags.TableOps[t], func(op schemas.Op) bool { return slices.Contains(ops, op) })
 		})
 	}
 	tables = append([]string{"frames", "rejects"}, tables...)

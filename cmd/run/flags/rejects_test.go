@@ -1,4 +1,4 @@
-package run
+package flags
 
 import (
 	"strings"
@@ -53,7 +53,7 @@ func TestRejectLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		st := pipeline.Stats{Frames: c.frames, Sequences: c.tokens, Rejects: c.rejects}
-		now, atEnd := l.exceeded(&st, false), l.exceeded(&st, true)
+		now, atEnd := l.Exceeded(&st, false), l.Exceeded(&st, true)
 		if (now != nil) != c.now || (atEnd != nil) != c.atEnd {
 			t.Errorf("%s of %d frames, %d sequences, %d rejects: %v, at the end %v", c.limit, c.frames, c.tokens, c.rejects, now, atEnd)
 		}

@@ -1,7 +1,6 @@
-package run
+package flags
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -74,10 +73,10 @@ func (l rejectLimit) String() string {
 	return "auto"
 }
 
-// exceeded says in which way the totals of this process are beyond the limit, nil
+// Exceeded says in which way the totals of this process are beyond the limit, nil
 // if they are not. atEnd: run has reached the end of --until-end, so that there is
 // nothing to wait for.
-func (l *rejectLimit) exceeded(st *pipeline.Stats, atEnd bool) error {
+func (l *rejectLimit) Exceeded(st *pipeline.Stats, atEnd bool) error {
 	all := st.Rejects + st.Frames + st.Sequences
 	over := false
 	switch l.kind {
@@ -91,17 +90,17 @@ func (l *rejectLimit) exceeded(st *pipeline.Stats, atEnd bool) error {
 	if !over {
 		return nil
 	}
-	return &rejectsError{limit: *l, rejects: st.Rejects, all: all}
+	return &RejectsError{limit: *l, rejects: st.Rejects, all: all}
 }
 
-// rejectsError says that more was refused than --max-rejects allows.
-type rejectsError struct {
+// RejectsError says that more was refused than --max-rejects allows.
+type RejectsError struct {
 	limit        rejectLimit
 	rejects, all int64
 }
 
 // Error names the limit, how it was missed, and where the reasons are.
-func (e *rejectsError) Error() string {
+func (e *RejectsError) Error() string {
 	const where = "table rejects has the reasons, and what is committed stays"
 	if e.limit.kind == limitAuto {
 		return fmt.Sprintf("nothing but rejects came, %s of them: %s (--max-rejects none takes that for success)", command.Count(e.rejects), where)
@@ -109,19 +108,5 @@ func (e *rejectsError) Error() string {
 	return fmt.Sprintf("%s of %s frames and sequences were refused, more than --max-rejects %s: %s", command.Count(e.rejects), command.Count(e.all), e.limit, where)
 }
 
-// verdict says why a run that ended without an error is no success: it was to go on to
-// the end and was interrupted, or too much was refused.
-func (s *Service) verdict(ctx context.Context) error {
-	untilEnd := s.flags.Source.UntilEnd
-	if ctx.Err() != nil && untilEnd {
-		left, err := s.consumer.Left(context.WithoutCancel(ctx))
-		if err != nil {
-			return err
-		}
-		if left != "" {
-			return &command.InterruptedError{Left: left}
-		}
-	}
-	st := s.Pipeline.Stats()
-	return s.flags.Frames.MaxRejects.exceeded(&st, untilEnd)
-}
+// Limited tells whether the limit can be exceeded before the end.
+func (l rejectLimit) Limited() bool { return l.kind > limitNone }

@@ -1,4 +1,4 @@
-package run
+package flags
 
 import (
 	"slices"
@@ -30,7 +30,7 @@ func TestFlagsThatDoNothingAreNamed(t *testing.T) {
 		{"--on-foreign stop --stage seed --model builtin:lidar", ""},
 	} {
 		var grammar struct {
-			Run Command `cmd:""`
+			Run Flags `cmd:""`
 		}
 		parser, err := config.NewParser(&grammar, nil)
 		if err != nil {
@@ -39,7 +39,7 @@ func TestFlagsThatDoNothingAreNamed(t *testing.T) {
 		if _, err := config.Parse(parser, append([]string{"run"}, strings.Fields(c.args)...)); err != nil {
 			t.Fatalf("%s: %v", c.args, err)
 		}
-		flags, want := grammar.Run.idle(config.Differs(parser, &grammar.Run))
+		flags, want := grammar.Run.Idle(config.Differs(parser, &grammar.Run))
 		if got := strings.Join(flags, " "); got != c.want || len(want) != len(flags) {
 			t.Errorf("run %s: %q do nothing, want %q", c.args, got, c.want)
 		}

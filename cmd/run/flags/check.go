@@ -1,4 +1,4 @@
-package run
+package flags
 
 import (
 	"errors"
@@ -72,10 +72,10 @@ func checkPartitionBy(by []string) error {
 	return nil
 }
 
-// idle returns the flags that were given another value than their default, as
+// Idle returns the flags that were given another value than their default, as
 // differs tells, and do nothing without others, with what these are. It is no
 // mistake: a file may hold the settings of several tasks.
-func (c *Flags) idle(differs func(flag string) bool) (flags, want []string) {
+func (c *Flags) Idle(differs func(flag string) bool) (flags, want []string) {
 	t := &c.Tokens
 	for _, f := range []struct {
 		name  string

@@ -1,4 +1,4 @@
-package run
+package flags
 
 import (
 	"maps"
@@ -17,7 +17,7 @@ import (
 // contents use are the flags'.
 func TestEveryFlagOfRunSaysWhetherItDecidesRows(t *testing.T) {
 	var grammar struct {
-		Run Command `cmd:""`
+		Run Flags `cmd:""`
 	}
 	k, err := config.NewParser(&grammar, nil)
 	if err != nil {
@@ -34,7 +34,7 @@ func TestEveryFlagOfRunSaysWhetherItDecidesRows(t *testing.T) {
 		}
 	}
 	found := sinks.Content{}
-	contentFlags(reflect.ValueOf(&grammar.Run.Flags).Elem(), found)
+	contentFlags(reflect.ValueOf(&grammar.Run).Elem(), found)
 	slices.Sort(tagged)
 	if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, tagged) || len(got) < 10 {
 		t.Errorf("contents have the flags\n%q, tagged are\n%q", got, tagged)
@@ -50,7 +50,7 @@ func TestEveryFlagOfRunSaysWhetherItDecidesRows(t *testing.T) {
 func contentOf(t *testing.T, args ...string) sinks.Content {
 	t.Helper()
 	var grammar struct {
-		Run Command `cmd:""`
+		Run Flags `cmd:""`
 	}
 	k, err := config.NewParser(&grammar, nil)
 	if err != nil {
@@ -59,12 +59,12 @@ func contentOf(t *testing.T, args ...string) sinks.Content {
 	if _, err := config.Parse(k, append([]string{"run"}, args...)); err != nil {
 		t.Fatal(err)
 	}
-	c := &grammar.Run.Flags
+	c := &grammar.Run
 	frames, tables, err := c.FrameConfig(command.NewLogger(&strings.Builder{}, "error", "text"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.content(&frames, tables, "")
+	return c.Content(&frames, tables, "")
 }
 
 // Law: what cannot change a row leaves the content as it is: places, sizes of
@@ -103,7 +103,7 @@ func TestContentIsWhatDecidesRows(t *testing.T) {
 	}
 	var c Flags
 	frames, tables, _ := c.FrameConfig(command.NewLogger(&strings.Builder{}, "error", "text"))
-	if got := c.content(&frames, tables, "model_sha256: abc\ndevice: cuda\nmask_sha256: def\n"); got["model_sha256"] != "abc" || got["mask_sha256"] != "def" {
+	if got := c.Content(&frames, tables, "model_sha256: abc\ndevice: cuda\nmask_sha256: def\n"); got["model_sha256"] != "abc" || got["mask_sha256"] != "def" {
 		t.Errorf("%v has not the hashes of models", got)
 	}
 }
