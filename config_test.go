@@ -68,7 +68,8 @@ ENTROPIPE_TOP_K: 0: want 1 to 1000
 `
 	for _, verb := range []string{"run", "validate"} {
 		var stdout, stderr bytes.Buffer
-		if status := cmd.Main([]string{verb, "c.yaml"}, &stdout, &stderr); status != command.ExitConfig || stderr.String() != want || stdout.Len() > 0 {
+		if status := cmd.Main([]string{verb, "c.yaml"}, &stdout, &stderr); status != command.ExitConfig ||
+			stderr.String() != want || stdout.Len() > 0 {
 			t.Errorf("%s: status %d, %s\n%swant\n%s", verb, status, &stdout, &stderr, want)
 		}
 	}
@@ -90,17 +91,23 @@ func TestMistakesAreWhereValuesWereSet(t *testing.T) {
 		{"topic: [a, /]", "ENTROPIPE_TOPIC=a,b,/", "", command.ExitConfig, "ENTROPIPE_TOPIC[2]: \"/\" is no name"},
 		{"topic: [a, b, c, /]", "ENTROPIPE_TOPIC=/", "", command.ExitConfig, "ENTROPIPE_TOPIC[0]: \"/\" is no name"},
 		{"topic: a,/", "", "", command.ExitConfig, "c.yaml:1:8: topic[1]: \"/\" is no name"},
-		{"workers: -3", "", "--roll-records=0", command.ExitConfig, "c.yaml:1:10: workers: -3: want 0 to 4096\n--roll-records 0: want 1 to 1125899906842624\n"},
+		{"workers: -3", "", "--roll-records=0", command.ExitConfig,
+			"c.yaml:1:10: workers: -3: want 0 to 4096\n--roll-records 0: want 1 to 1125899906842624\n"},
 		{"a: &n -3\nworkers: *n", "", "", command.ExitConfig, "c.yaml:1:1: a: unknown key"},
 		{"stage: seed", "", "", command.ExitConfig, "c.yaml:1:8: stage: seed needs --model\n"},
 		{"model: x", "", "--stage off", command.ExitConfig, "c.yaml:1:8: model: x: --stage says what to do with it\n"},
-		{"mask: x\ntask: logits", "", "", command.ExitConfig, "c.yaml:1:7: mask: x needs --lm, the model whose attention it is for\nc.yaml:2:7: task: logits needs --lm"},
-		{"sasl-user: ann", "", "", command.ExitConfig, "c.yaml:1:12: sasl-user: --sasl-user, --sasl-password, --sasl-password-file need --sasl"},
-		{"tls-cert: x.pem", "", "", command.ExitConfig, "c.yaml:1:11: tls-cert: --tls-cert, --tls-key: want both or none\n"},
+		{"mask: x\ntask: logits", "", "", command.ExitConfig,
+			"c.yaml:1:7: mask: x needs --lm, the model whose attention it is for\nc.yaml:2:7: task: logits needs --lm"},
+		{"sasl-user: ann", "", "", command.ExitConfig,
+			"c.yaml:1:12: sasl-user: --sasl-user, --sasl-password, --sasl-password-file need --sasl"},
+		{"tls-cert: x.pem", "", "", command.ExitConfig,
+			"c.yaml:1:11: tls-cert: --tls-cert, --tls-key: want both or none\n"},
 		{"tls-ca: nowhere.pem", "", "", command.ExitConfig, "c.yaml:1:9: tls-ca: TLS: open nowhere.pem"},
-		{"stage: seed\nmodel: nowhere.safetensors\nout: out", "", "", command.ExitConfig, "c.yaml:2:8: model: open nowhere.safetensors"},
+		{"stage: seed\nmodel: nowhere.safetensors\nout: out", "", "", command.ExitConfig,
+			"c.yaml:2:8: model: open nowhere.safetensors"},
 		{"lm: nowhere\nout: out", "", "", command.ExitConfig, "c.yaml:1:5: lm: "},
-		{"", "", "--workers=-3 --roll-records=0", command.ExitUsage, "entropipe: --workers -3: want 0 to 4096\n--roll-records 0: want 1 to 1125899906842624\n"},
+		{"", "", "--workers=-3 --roll-records=0", command.ExitUsage,
+			"entropipe: --workers -3: want 0 to 4096\n--roll-records 0: want 1 to 1125899906842624\n"},
 		{"", "", "--lm nowhere", command.ExitConfig, "lm: "},
 	} {
 		if err := os.WriteFile("c.yaml", []byte(c.file), 0o600); err != nil {
@@ -120,7 +127,8 @@ func TestMistakesAreWhereValuesWereSet(t *testing.T) {
 			os.Unsetenv(name)
 		}
 		if status != c.status || !strings.Contains(stderr.String(), c.want) {
-			t.Errorf("%q %q %q: status %d, want %d and %q:\n%s", c.file, c.env, c.args, status, c.status, c.want, &stderr)
+			t.Errorf("%q %q %q: status %d, want %d and %q:\n%s", c.file, c.env, c.args, status,
+				c.status, c.want, &stderr)
 		}
 		if _, err := os.Stat(filepath.Join("out")); err == nil {
 			t.Errorf("%q %q: the mistake left an output", c.file, c.args)
@@ -167,7 +175,8 @@ func TestConfigErrorEndsWithStatus78(t *testing.T) {
 // The real grammar: what run prints is a file of run, and validate takes it.
 func TestPrintedConfigIsAFile(t *testing.T) {
 	var printed, again, errs bytes.Buffer
-	args := []string{"run", "--print-config", "--topic", "lidar,drone", "--roll-age", "0", "--memory", "900MB", "--out", "a b/${X}"}
+	args := []string{"run", "--print-config", "--topic", "lidar,drone", "--roll-age", "0", "--memory", "900MB",
+		"--out", "a b/${X}"}
 	if status := cmd.Main(args, &printed, &errs); status != 0 {
 		t.Fatalf("status %d: %s", status, &errs)
 	}
@@ -175,7 +184,8 @@ func TestPrintedConfigIsAFile(t *testing.T) {
 	if err := os.WriteFile(file, printed.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status := cmd.Main([]string{"run", file, "--print-config"}, &again, &errs); status != 0 || again.String() != printed.String() {
+	if status := cmd.Main([]string{"run", file, "--print-config"}, &again, &errs); status != 0 ||
+		again.String() != printed.String() {
 		t.Errorf("status %d: %s\nprinted\n%sthen\n%s", status, &errs, &printed, &again)
 	}
 	if status := cmd.Main([]string{"validate", file}, io.Discard, &errs); status != 0 {
@@ -203,43 +213,63 @@ func TestNoOutputShowsAPassword(t *testing.T) {
 	}
 	var attempts []attempt
 	// A URL with a user, of every verb that takes brokers, by flag, variable and file.
-	for _, broker := range []string{"sasl://ann:hun%ter2@kafka1:9092", "ann:hun,ter2@kafka1", "sasl://hun/ter2@kafka1", "kafka1:9092,sasl://ann:hun@ter2@kafka2"} {
-		for _, verb := range []string{"run", "run --print-config", "produce synthetic", "produce quickdraw x.ndjson", "produce tokens x.txt", "produce kitti .", "info points"} {
+	for _, broker := range []string{"sasl://ann:hun%ter2@kafka1:9092", "ann:hun,ter2@kafka1", "sasl://hun/ter2@kafka1",
+		"kafka1:9092,sasl://ann:hun@ter2@kafka2"} {
+		for _, verb := range []string{"run", "run --print-config", "produce synthetic", "produce quickdraw x.ndjson",
+			"produce tokens x.txt", "produce kitti .", "info points"} {
 			args := strings.Fields(verb)
-			attempts = append(attempts, attempt{append(args, "--brokers", broker), "", 2, "no URL"}, attempt{args, "ENTROPIPE_BROKERS=" + broker, 78, "ENTROPIPE_BROKERS: want HOST"})
+			attempts = append(attempts, attempt{append(args, "--brokers", broker), "", 2, "no URL"},
+				attempt{args, "ENTROPIPE_BROKERS=" + broker, 78, "ENTROPIPE_BROKERS: want HOST"})
 		}
-		name := file(fmt.Sprintf("brokers-%d.yaml", len(attempts)), "topic: points\nbrokers: '"+broker+"'\nworkers: x\n")
+		name := file(fmt.Sprintf("brokers-%d.yaml", len(attempts)),
+			"topic: points\nbrokers: '"+broker+"'\nworkers: x\n")
 		list := file(fmt.Sprintf("list-%d.yaml", len(attempts)), "brokers:\n  - kafka1\n  - \""+broker+"\"\n")
 		for _, verb := range []string{"run", "validate"} {
-			attempts = append(attempts, attempt{[]string{verb, name}, "", 78, name + ":2:10: brokers: want HOST"}, attempt{[]string{verb, list}, "", 78, list + ":2:3: brokers: want HOST"})
+			attempts = append(attempts, attempt{[]string{verb, name}, "", 78, name + ":2:10: brokers: want HOST"},
+				attempt{[]string{verb, list}, "", 78, list + ":2:3: brokers: want HOST"})
 		}
-		for _, url := range []string{"kafka://" + strings.TrimPrefix(broker, "sasl://") + "/points", "KAFKA://ann:hun ter2@kafka1/points", "kafka://ann:hunter2@kafka1:port/points", "kafka://ann:hun#ter2@kafka1:9092/points"} {
-			attempts = append(attempts, attempt{[]string{"info", url}, "", 2, "kafka://HOST"}, attempt{[]string{"train", url, "--out", "m.safetensors"}, "", 2, "kafka://HOST"})
+		for _, url := range []string{"kafka://" + strings.TrimPrefix(broker, "sasl://") + "/points",
+			"KAFKA://ann:hun ter2@kafka1/points", "kafka://ann:hunter2@kafka1:port/points",
+			"kafka://ann:hun#ter2@kafka1:9092/points"} {
+			attempts = append(attempts, attempt{[]string{"info", url}, "", 2, "kafka://HOST"},
+				attempt{[]string{"train", url, "--out", "m.safetensors"}, "", 2, "kafka://HOST"})
 		}
 	}
 	// Passwords that SASLprep refuses, in a variable, a file of its own, and YAML.
 	for i, password := range []string{"hun\nter2", "hunter2\u0378", "hun\x01ter2"} {
 		quoted := strings.NewReplacer("\n", `\n`, "\u0378", `\u0378`, "\x01", `\x01`).Replace(password)
-		config := file(fmt.Sprintf("password-%d.yaml", i), "sasl: scram-sha-256\nsasl-user: ann\nsasl-password: \""+quoted+"\"\n")
+		config := file(fmt.Sprintf("password-%d.yaml", i),
+			"sasl: scram-sha-256\nsasl-user: ann\nsasl-password: \""+quoted+"\"\n")
 		secret := file(fmt.Sprintf("password-%d", i), password+"\n")
 		for _, verb := range []string{"run", "produce synthetic", "info points"} {
 			args := strings.Fields(verb + login)
-			attempts = append(attempts, attempt{args, "ENTROPIPE_SASL_PASSWORD=" + password, 78, "ENTROPIPE_SASL_PASSWORD: --sasl: SCRAM-SHA-512 cannot use the password"},
+			attempts = append(attempts, attempt{args, "ENTROPIPE_SASL_PASSWORD=" + password, 78,
+				"ENTROPIPE_SASL_PASSWORD: --sasl: SCRAM-SHA-512 cannot use the password"},
 				attempt{append(args, "--sasl-password", password), "", 2, "cannot use the password"},
 				attempt{append(args, "--sasl-password-file", secret), "", 2, "cannot use the password"})
 		}
 		for _, verb := range []string{"run", "validate"} {
-			attempts = append(attempts, attempt{[]string{verb, config}, "", 78, config + ":3:16: sasl-password: --sasl: SCRAM-SHA-256 cannot use the password"})
+			attempts = append(attempts, attempt{[]string{verb, config}, "", 78,
+				config + ":3:16: sasl-password: --sasl: SCRAM-SHA-256 cannot use the password"})
 		}
 	}
 	// Slips of YAML beside a password.
-	for i, text := range []string{"sasl-password:hunter2", "{sasl-password:hunter2}", "sasl-password: hunter2: ter2", "sasl-password: [hunter2]", "sasl-password: 'hunter2", "sasl-password: \"hunter2",
-		"sasl-password: a${hunter2}", "sasl-password: ${hun ter2}", "brokers: ${x}${hunter2", "sasl-password: {hunter2: ter2}", "sasl_password: hunter2", "sasl-password: &hunter2", "sasl-password: *hunter2", "sasl-password: !hunter2 x",
-		"sasl-password=hunter2: 1", "? sasl-password hunter2\n: x", "sasl-password: 1\nsasl-password-hunter2: x", "brokers: sasl://ann:${hunter2}@kafka1", "kafka://ann:hunter2@kafka1: x", "ann:hunter2@kafka1: x"} {
-		attempts = append(attempts, attempt{[]string{"validate", file(fmt.Sprintf("slip-%d.yaml", i), "topic: points\n"+text+"\nworkers: x\n")}, "", 78, ".yaml:"})
+	for i, text := range []string{"sasl-password:hunter2", "{sasl-password:hunter2}", "sasl-password: hunter2: ter2",
+		"sasl-password: [hunter2]", "sasl-password: 'hunter2", "sasl-password: \"hunter2",
+		"sasl-password: a${hunter2}", "sasl-password: ${hun ter2}", "brokers: ${x}${hunter2",
+		"sasl-password: {hunter2: ter2}", "sasl_password: hunter2", "sasl-password: &hunter2",
+		"sasl-password: *hunter2", "sasl-password: !hunter2 x",
+		"sasl-password=hunter2: 1", "? sasl-password hunter2\n: x", "sasl-password: 1\nsasl-password-hunter2: x",
+		"brokers: sasl://ann:${hunter2}@kafka1", "kafka://ann:hunter2@kafka1: x", "ann:hunter2@kafka1: x"} {
+		attempts = append(attempts, attempt{[]string{"validate",
+			file(fmt.Sprintf("slip-%d.yaml", i), "topic: points\n"+text+"\nworkers: x\n")}, "", 78, ".yaml:"})
 	}
-	for _, slip := range []string{"run --sasl-passwort=hunter2", "run --sasl-password-fil=hunter2", "run a.yaml kafka://ann:hunter2@kafka1", "run --out s3://ann:hunter2@bucket", "verify s3://ann:hunter2@bucket/x", "run kafka://ann:hunter2@kafka1",
-		"info https://ann:hunter2@bucket/x", "export s3://ann:hunter2@bucket/x -o x.svg", "produce kitti s3://ann:hunter2@bucket/x --brokers 127.0.0.1:1", "run --sasl-password-file ./ --sasl-password hunter2" + login} {
+	for _, slip := range []string{"run --sasl-passwort=hunter2", "run --sasl-password-fil=hunter2",
+		"run a.yaml kafka://ann:hunter2@kafka1", "run --out s3://ann:hunter2@bucket",
+		"verify s3://ann:hunter2@bucket/x", "run kafka://ann:hunter2@kafka1",
+		"info https://ann:hunter2@bucket/x", "export s3://ann:hunter2@bucket/x -o x.svg",
+		"produce kitti s3://ann:hunter2@bucket/x --brokers 127.0.0.1:1",
+		"run --sasl-password-file ./ --sasl-password hunter2" + login} {
 		attempts = append(attempts, attempt{strings.Fields(slip), "", -1, ""})
 	}
 	for _, a := range attempts {
@@ -269,7 +299,8 @@ func TestSecureBrokers(t *testing.T) {
 	web.Close()
 	dir := t.TempDir()
 	ca, out := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "out")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	const password = "8461739205" // which YAML takes for a number
@@ -277,7 +308,8 @@ func TestSecureBrokers(t *testing.T) {
 	if err := os.WriteFile(number, []byte("sasl-password: "+password), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(&tls.Config{Certificates: web.TLS.Certificates}), kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-512", "ann", password))
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(&tls.Config{Certificates: web.TLS.Certificates}),
+		kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-512", "ann", password))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,14 +330,17 @@ func TestSecureBrokers(t *testing.T) {
 	}{
 		{[]string{"produce", "synthetic", "--kind", "sketch", "--frames", "30", "--rate", "max"}, 0, "30 frames"},
 		{[]string{"info", "points"}, 0, "points"},
-		{[]string{"run", "--out", out, "--until-end", "--publish", "survivors", "--for", "hull2d", "--log-level", "debug"}, 0, "msg=done frames=30"},
+		{[]string{"run", "--out", out, "--until-end", "--publish", "survivors", "--for", "hull2d", "--log-level",
+			"debug"}, 0, "msg=done frames=30"},
 		{[]string{"run", "--topic", "survivors", "--out", out + "2", "--until-end"}, 0, "msg=done frames=30"},
-		{[]string{"train", "kafka://" + broker.ListenAddrs()[0] + "/points", "--steps", "1", "--frames", "10", "--out", filepath.Join(dir, "model.safetensors")}, 0, "model.safetensors"},
+		{[]string{"train", "kafka://" + broker.ListenAddrs()[0] + "/points", "--steps", "1", "--frames", "10", "--out",
+			filepath.Join(dir, "model.safetensors")}, 0, "model.safetensors"},
 		{[]string{"run", "--out", out, "--print-config"}, 0, `sasl-password: "${ENTROPIPE_SASL_PASSWORD}"`},
 		{[]string{"validate", config, "--connect"}, 0, "partitions"},
 		{[]string{"run", "--out", out, "--until-end", "--sasl-password", "another"}, 1, "--sasl-password"},
 		{[]string{"validate", number}, 78, "a string: write it in quotes"},
-		{[]string{"run", "--out", out, "--until-end", "--tls-cert", filepath.Join(dir, "nowhere.pem"), "--tls-key", ca}, 2, "nowhere.pem"},
+		{[]string{"run", "--out", out, "--until-end", "--tls-cert", filepath.Join(dir, "nowhere.pem"), "--tls-key", ca},
+			2, "nowhere.pem"},
 		{[]string{"run", "--out", out, "--until-end", "--tls-cert", ca}, 2, "--tls-key"},
 		{[]string{"info", "points", "--sasl-password-file", secret}, 2, "want one of them"},
 		{[]string{"unset"}, 0, ""}, // from here on the file has the password
@@ -343,7 +378,8 @@ func TestSizesOfFramesAndTopics(t *testing.T) {
 	brokers, dir := startBroker(t), t.TempDir() // its topics take 16 MiB
 	must(t, dir, "produce", "synthetic", "--frames", "3", "--points", "100", "--rate", "max", "--brokers", brokers)
 	config := filepath.Join(dir, "run.yaml")
-	if err := os.WriteFile(config, []byte("brokers: "+brokers+"\nout: "+filepath.Join(dir, "out")+"\n"), 0o666); err != nil {
+	if err := os.WriteFile(config, []byte("brokers: "+brokers+"\nout: "+filepath.Join(dir, "out")+"\n"),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range []struct {
@@ -357,7 +393,8 @@ func TestSizesOfFramesAndTopics(t *testing.T) {
 		{"64MiB", "17MiB", command.ExitRuntime, "max.message.bytes"},
 	} {
 		var stdout, stderr bytes.Buffer
-		status := cmd.Main([]string{"validate", config, "--connect", "--max-frame-bytes", c.max, "--frame-bytes", c.frames}, &stdout, &stderr)
+		status := cmd.Main([]string{"validate", config, "--connect", "--max-frame-bytes", c.max, "--frame-bytes",
+			c.frames}, &stdout, &stderr)
 		if all := stdout.String() + stderr.String(); status != c.status || !strings.Contains(all, c.want) {
 			t.Errorf("row %d: exit status %d, want %d and %q:\n%s", i, status, c.status, c.want, all)
 		}

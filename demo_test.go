@@ -13,7 +13,8 @@ import (
 
 // scene are the flags of a demo that takes no time.
 func scene(more ...string) []string {
-	return append([]string{"demo", "--frames", "3", "--points", "2000", "--rate", "max", "--listen", "off", "--out", "out"}, more...)
+	return append([]string{"demo", "--frames", "3", "--points", "2000", "--rate", "max", "--listen", "off",
+		"--out", "out"}, more...)
 }
 
 func TestDemo(t *testing.T) {
@@ -23,9 +24,13 @@ func TestDemo(t *testing.T) {
 	first := launch(t, dir, scene()...)
 	first.exits(0, patience)
 	for _, want := range []string{
-		`^ +LiDAR +sketches +tokens$`, `^ +frames, notes +3 +300 +30$`, `^ +points, tokens +[56] \d{3} +\d+ \d{3} +\d \d{3}$`, `^ +rejects +0 +0 +0$`,
+		`^ +LiDAR +sketches +tokens$`, `^ +frames, notes +3 +300 +30$`,
+		`^ +points, tokens +[56] \d{3} +\d+ \d{3} +\d \d{3}$`, `^ +rejects +0 +0 +0$`,
 		`^ +latency p50 +\d+ ms +\d+ ms +\d+ ms$`, `^ +first row after +\d+ ms`,
-		`^  Picture +entropipe export out --topic points -o frame\.png$`, `duckdb -c "SELECT .* read_parquet\('out/hulls/.*\.parquet'`, `duckdb -c "SELECT .* read_parquet\('out/tokens/.*\.parquet'`, `geopandas\.read_parquet\('out/hulls'\)`, `polars\.scan_parquet\('out/triangles/`,
+		`^  Picture +entropipe export out --topic points -o frame\.png$`,
+		`duckdb -c "SELECT .* read_parquet\('out/hulls/.*\.parquet'`,
+		`duckdb -c "SELECT .* read_parquet\('out/tokens/.*\.parquet'`, `geopandas\.read_parquet\('out/hulls'\)`,
+		`polars\.scan_parquet\('out/triangles/`,
 	} {
 		if !regexp.MustCompile("(?m)" + want).MatchString(first.out()) {
 			t.Errorf("stdout has no line that matches %s", want)
@@ -69,7 +74,8 @@ func TestDemo(t *testing.T) {
 func checkDemo(t *testing.T, out string, sweeps int64) {
 	t.Helper()
 	verified(t, out)
-	if rows, err := countRows(filepath.Join(out, "tokens", "dataset=synthetic", "topic=tokens")); err != nil || rows != 10*sweeps {
+	if rows, err := countRows(filepath.Join(out, "tokens", "dataset=synthetic", "topic=tokens")); err != nil ||
+		rows != 10*sweeps {
 		t.Errorf("%d rows of tokens, want %d; %v", rows, 10*sweeps, err)
 	}
 	for topic, want := range map[string]int64{"points": sweeps, "sketches": 100 * sweeps} {
@@ -88,7 +94,9 @@ func TestStoppedDemo(t *testing.T) {
 	dir := t.TempDir()
 	d := launch(t, dir, scene("--frames", "0", "--rate", "1hz", "--listen", "127.0.0.1:0")...)
 	base := d.until(`metrics on (http://127\.0\.0\.1:\d+)/metrics`)[1]
-	waitFor(t, "frames", func() bool { return metric(t, base+"/metrics", "entropipe_frames_total", `direction="out"`) > 20 })
+	waitFor(t, "frames", func() bool {
+		return metric(t, base+"/metrics", "entropipe_frames_total", `direction="out"`) > 20
+	})
 	becomesReady(t, base)
 	d.signal(os.Interrupt)
 	d.exits(0, patience)
@@ -114,7 +122,8 @@ func TestKeptDemoStaysUntilSignalled(t *testing.T) {
 	d := launch(t, dir, scene("--keep", "--listen", "127.0.0.1:0")...)
 	base := d.until(`metrics on (http://127\.0\.0\.1:\d+)/metrics`)[1]
 	waitFor(t, "all frames and notes", func() bool {
-		return metric(t, base+"/metrics", "entropipe_frames_total", `direction="out"`) == 303 && metric(t, base+"/metrics", "entropipe_sequences_total", `direction="out"`) == 30
+		return metric(t, base+"/metrics", "entropipe_frames_total", `direction="out"`) == 303 &&
+			metric(t, base+"/metrics", "entropipe_sequences_total", `direction="out"`) == 30
 	})
 	select {
 	case <-d.done:
@@ -158,7 +167,10 @@ func TestFirstRowComesSoon(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := launch(t, dir, "demo", "--out", "out", "--listen", "off", "--frames", "0", "--points", "2000", "--rate", "1hz")
-	waitFor(t, "a row", func() bool { rows, err := countRows(filepath.Join(dir, "out", "hulls")); return err == nil && rows > 0 })
+	waitFor(t, "a row", func() bool {
+		rows, err := countRows(filepath.Join(dir, "out", "hulls"))
+		return err == nil && rows > 0
+	})
 	d.signal(os.Interrupt)
 	d.exits(0, patience)
 	d.until(`^ +first row after +\d+ ms`)

@@ -70,12 +70,14 @@ var moduleNames = map[string]string{
 }
 
 // testModules serve the tests of every package.
-var testModules = []string{"pgregory.net/rapid", "github.com/google/go-cmp", "go.uber.org/goleak", "github.com/rogpeppe/go-internal",
+var testModules = []string{"pgregory.net/rapid", "github.com/google/go-cmp", "go.uber.org/goleak",
+	"github.com/rogpeppe/go-internal",
 	"github.com/santhosh-tekuri/jsonschema/v6"}
 
 // topFolders are the folders of the repository; another one needs a reason
 // in ARCHITECTURE.md, and a place here.
-var topFolders = []string{"algos", "benchmarks", "cmd", "docs", "ingest", "models", "ops", "preprocess", "schemas", "sinks", "sparse"}
+var topFolders = []string{"algos", "benchmarks", "cmd", "docs", "ingest", "models", "ops", "preprocess",
+	"schemas", "sinks", "sparse"}
 
 const ownModule = "entropipe"
 
@@ -88,12 +90,14 @@ func TestImportPolicy(t *testing.T) {
 // A check that cannot fail is a defect: every rule meets a file that breaks it.
 func TestImportPolicyFindsEveryKindOfViolation(t *testing.T) {
 	for _, c := range []struct{ file, source, want string }{
-		{"algos/hull/a.go", `package hull; import "entropipe/schemas"`, "algos/hull/a.go imports entropipe/schemas, which the policy's line 3 (algos/entropy"},
+		{"algos/hull/a.go", `package hull; import "entropipe/schemas"`,
+			"algos/hull/a.go imports entropipe/schemas, which the policy's line 3 (algos/entropy"},
 		{"algos/hull/a.go", `package hull; import "entropipe/algos/maxima"`, "line 3"},
 		{"algos/hull/a.go", `package hull; import "entropipe/algos/geomtest"`, "line 3"},
 		{"algos/hull/a.go", `package hull; import "github.com/segmentio/kafka-go"`, "line 3"},
 		{"algos/hull/a_test.go", `package hull; import "github.com/segmentio/kafka-go"`, "line 3"},
-		{"algos/hull/tagged.go", "//go:build never\n\npackage hull; import _ \"github.com/prometheus/client_golang/prometheus\"", "line 3"},
+		{"algos/hull/tagged.go", "//go:build never\n\npackage hull; import _ " +
+			"\"github.com/prometheus/client_golang/prometheus\"", "line 3"},
 		{"algos/geom/a.go", `package geom; import "entropipe/algos/exact"`, "line 2"},
 		{"algos/exact/a.go", `package exact; import "C"`, `imports "C"`},
 		{"algos/exact/a_test.go", `package exact; import "C"`, `imports "C"`},
@@ -177,7 +181,8 @@ func parsePolicy(t *testing.T) []policyLine {
 		if len(columns) != 4 {
 			t.Fatalf("policy: %q has %d columns, want 4", text, len(columns))
 		}
-		l := policyLine{number: len(lines) + 1, text: strings.Join(strings.Fields(text), " "), packages: strings.Fields(columns[0]), ours: strings.Fields(columns[1])}
+		l := policyLine{number: len(lines) + 1, text: strings.Join(strings.Fields(text), " "),
+			packages: strings.Fields(columns[0]), ours: strings.Fields(columns[1])}
 		switch columns[1] = strings.TrimSpace(columns[1]); columns[1] {
 		case "earlier":
 			l.ours = slices.Clone(earlier)
@@ -218,7 +223,8 @@ func checkTree(t *testing.T, tree fs.FS) []string {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." && (entry.Name() == "testdata" || strings.ContainsAny(entry.Name()[:1], "._") || slices.Contains(ignored, name)):
+		case entry.IsDir() && name != "." && (entry.Name() == "testdata" ||
+			strings.ContainsAny(entry.Name()[:1], "._") || slices.Contains(ignored, name)):
 			return fs.SkipDir
 		case entry.IsDir() && name != "." && exists(tree, name+"/go.mod"): // a module of its own
 			return fs.SkipDir
@@ -247,7 +253,8 @@ func checkFolders(tree fs.FS) []string {
 	allowed := append(ignoredFolders(tree), topFolders...)
 	for _, e := range entries {
 		if e.IsDir() && e.Name()[0] != '.' && e.Name() != "testdata" && !slices.Contains(allowed, e.Name()) {
-			violations = append(violations, fmt.Sprintf("%s: a top-level folder that the tree does not have: %s", e.Name(), strings.Join(topFolders, " ")))
+			violations = append(violations, fmt.Sprintf("%s: a top-level folder that the tree does not have: %s",
+				e.Name(), strings.Join(topFolders, " ")))
 		}
 	}
 	return violations
@@ -288,11 +295,13 @@ func checkFile(lines []policyLine, tree fs.FS, name string) []string {
 			continue
 		}
 		if imported == "C" {
-			violations = append(violations, fmt.Sprintf(`%s imports "C", which nothing may: the program is built without cgo`, name))
+			violations = append(violations,
+				fmt.Sprintf(`%s imports "C", which nothing may: the program is built without cgo`, name))
 			continue
 		}
 		if !lines[i].allows(folder, imported, strings.HasSuffix(name, "_test.go")) {
-			violations = append(violations, fmt.Sprintf("%s imports %s, which the policy's line %d (%s) does not allow", name, imported, lines[i].number, lines[i].text))
+			violations = append(violations, fmt.Sprintf("%s imports %s, which the policy's line %d (%s) does not allow",
+				name, imported, lines[i].number, lines[i].text))
 		}
 	}
 	return violations
@@ -344,14 +353,16 @@ func covers(modules []string, imported string) bool {
 // parquetOpeners are the functions of parquet-go that trust a file. What the
 // program opens goes through schemas/codec/parquetfile; benchmarks and tests
 // read what the program wrote.
-var parquetOpeners = regexp.MustCompile(`\bparquet\.(OpenFile|NewReader|NewGenericReader|NewRowGroupReader|Read|ReadFile)\b`)
+var parquetOpeners = regexp.MustCompile(
+	`\bparquet\.(OpenFile|NewReader|NewGenericReader|NewRowGroupReader|Read|ReadFile)\b`)
 
 // A reader of Parquet that goes around the checks would take all memory at one
 // wrong byte.
 func TestParquetIsOpenedInOnePlace(t *testing.T) {
 	opened := 0
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "benchmarks/") {
+		if err != nil || d.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") ||
+			strings.HasPrefix(name, "benchmarks/") {
 			return err
 		}
 		source, err := os.ReadFile(name)

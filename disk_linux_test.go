@@ -36,7 +36,8 @@ func TestFullDisk(t *testing.T) {
 	disk, dir := mounted(t, "2m"), t.TempDir()
 	out, brokers := filepath.Join(disk, "out"), startBroker(t)
 	const n = 60
-	must(t, dir, "produce", "synthetic", "--frames", strconv.Itoa(n), "--points", "6000", "--rate", "max", "--brokers", brokers)
+	must(t, dir, "produce", "synthetic", "--frames", strconv.Itoa(n), "--points", "6000", "--rate", "max",
+		"--brokers", brokers)
 	run := []string{"run", "--brokers", brokers, "--out", out, "--until-end", "--roll-records", "5", "--retry-for", "0"}
 	full := launch(t, dir, run...)
 	full.exits(1, patience)
@@ -65,7 +66,8 @@ func TestDiskWithoutRoomForAnOutput(t *testing.T) {
 	t.Parallel()
 	disk, brokers := mounted(t, "64k"), startBroker(t)
 	must(t, t.TempDir(), spread(brokers, "points", "a", "--frames", "1", "--rate", "max")...)
-	if err := os.WriteFile(filepath.Join(disk, "fill"), make([]byte, 100*4096), 0o666); !errors.Is(err, syscall.ENOSPC) {
+	if err := os.WriteFile(filepath.Join(disk, "fill"), make([]byte, 100*4096),
+		0o666); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
 	r := launch(t, t.TempDir(), "run", "--brokers", brokers, "--out", filepath.Join(disk, "out"), "--until-end")
@@ -131,13 +133,16 @@ func TestRunWaitsForRoomOnTheDisk(t *testing.T) {
 	disk, dir := mounted(t, "2m"), t.TempDir()
 	out, brokers := filepath.Join(disk, "out"), startBroker(t)
 	const n = 60
-	must(t, dir, "produce", "synthetic", "--frames", strconv.Itoa(n), "--points", "6000", "--rate", "max", "--brokers", brokers)
-	r := launch(t, dir, "run", "--brokers", brokers, "--out", out, "--until-end", "--roll-records", "5", "--listen", "127.0.0.1:0")
+	must(t, dir, "produce", "synthetic", "--frames", strconv.Itoa(n), "--points", "6000", "--rate", "max",
+		"--brokers", brokers)
+	r := launch(t, dir, "run", "--brokers", brokers, "--out", out, "--until-end", "--roll-records", "5",
+		"--listen", "127.0.0.1:0")
 	base := strings.TrimSuffix(r.until(`metrics=(http://\S+)`)[1], "/metrics")
 	r.until(`level=WARN msg="the output cannot be written, trying again" error=".*no space left on device"`)
 	waitFor(t, "a broker to answer", func() bool {
 		text, status := get(t, base+"/readyz")
-		return status == http.StatusServiceUnavailable && strings.Contains(text, "the output cannot be written: ") && strings.Contains(text, "no space left on device")
+		return status == http.StatusServiceUnavailable && strings.Contains(text, "the output cannot be written: ") &&
+			strings.Contains(text, "no space left on device")
 	})
 	if text, status := get(t, base+"/healthz"); status != http.StatusOK {
 		t.Errorf("a process that waits lives: %d %s", status, text)
@@ -164,7 +169,8 @@ func TestServiceOnADiskThatIsReadOnlyForAWhile(t *testing.T) {
 	out := filepath.Join(disk, "out")
 	send := func() { must(t, dir, spread(brokers, "points", "a", "--frames", "20", "--rate", "max")...) }
 	service := func() *process {
-		return launch(t, dir, "run", "--brokers", brokers, "--out", out, "--roll-records", "5", "--roll-age", "100ms", "--ops", "hull2d", "--listen", "127.0.0.1:0")
+		return launch(t, dir, "run", "--brokers", brokers, "--out", out, "--roll-records", "5", "--roll-age", "100ms",
+			"--ops", "hull2d", "--listen", "127.0.0.1:0")
 	}
 	send()
 	r := service()
@@ -206,7 +212,8 @@ func TestBrokerOnAFullDisk(t *testing.T) {
 	}
 	b := broker()
 	const n = 60
-	p := launch(t, dir, "produce", "synthetic", "--frames", strconv.Itoa(n), "--points", "6000", "--rate", "max", "--brokers", address, "--compression", "none")
+	p := launch(t, dir, "produce", "synthetic", "--frames", strconv.Itoa(n), "--points", "6000", "--rate", "max",
+		"--brokers", address, "--compression", "none")
 	b.until(`level=WARN msg="the broker cannot write its folder: .*no space left on device`)
 	p.until(`brokers do not take messages; trying again`)
 	resized(t, disk, "size=64m", 0)

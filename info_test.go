@@ -18,8 +18,9 @@ import (
 // and returns its file.
 func writeModel(t *testing.T, dir, mode string) string {
 	t.Helper()
-	m := models.EntropyNet{Tensors: map[string]models.Tensor{}, Meta: models.Meta{Mode: mode, Dims: 2, Ops: []string{"hull2d"}, Normalise: models.NormaliseBox,
-		Dataset: "kitti", Command: "entropipe train", Seed: 7}}
+	m := models.EntropyNet{Tensors: map[string]models.Tensor{},
+		Meta: models.Meta{Mode: mode, Dims: 2, Ops: []string{"hull2d"}, Normalise: models.NormaliseBox,
+			Dataset: "kitti", Command: "entropipe train", Seed: 7}}
 	fill := func(name string, value float32, shape ...int) {
 		n := 1
 		for _, d := range shape {
@@ -60,7 +61,8 @@ func TestInfoOfModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	card := models.Card{Title: "A test", Metrics: []models.Metric{{Name: "error", On: "frames", Value: 0.25, Unit: "m"}}}
+	card := models.Card{Title: "A test", Metrics: []models.Metric{{Name: "error", On: "frames",
+		Value: 0.25, Unit: "m"}}}
 	if err := card.Write(path, m); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +70,9 @@ func TestInfoOfModels(t *testing.T) {
 	if status := cmd.Main([]string{"info", path}, &stdout, &stderr); status != 0 {
 		t.Fatalf("exit status %d: %s", status, &stderr)
 	}
-	for _, want := range []string{"perturb.safetensors: a perturb model of 109762 values for hull2d, points of 2 dimensions\n", "  sha256: " + m.SHA256, "  dataset: kitti\n", "  tensor head.0.weight: F32 [128 512]\n", "  error on frames: 0.25 m\n"} {
+	for _, want := range []string{"perturb.safetensors: a perturb model of 109762 values for hull2d, points of 2 " +
+		"dimensions\n", "  sha256: " + m.SHA256, "  dataset: kitti\n", "  tensor head.0.weight: F32 [128 512]\n",
+		"  error on frames: 0.25 m\n"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %q in\n%s", want, &stdout)
 		}
@@ -78,13 +82,16 @@ func TestInfoOfModels(t *testing.T) {
 		SHA256 string
 		Card   models.Card
 	}
-	if status := cmd.Main([]string{"info", "--json", path}, &stdout, &stderr); status != 0 || json.Unmarshal(stdout.Bytes(), &found) != nil || found.SHA256 != m.SHA256 || found.Card.Title != "A test" {
+	if status := cmd.Main([]string{"info", "--json", path}, &stdout, &stderr); status != 0 ||
+		json.Unmarshal(stdout.Bytes(), &found) != nil || found.SHA256 != m.SHA256 || found.Card.Title != "A test" {
 		t.Errorf("exit status %d: %s%s", status, &stdout, &stderr)
 	}
 	if err := os.Truncate(path, 1000); err != nil {
 		t.Fatal(err)
 	}
-	if status := cmd.Main([]string{"info", path}, &stdout, &stderr); status != command.ExitRuntime || stderr.String() != "entropipe: "+path+": its header claims 2192 bytes, and the file has 992 after the length: truncated\n" {
+	if status := cmd.Main([]string{"info", path}, &stdout, &stderr); status != command.ExitRuntime ||
+		stderr.String() != "entropipe: "+path+": its header claims 2192 bytes, and the file has 992 after the "+
+			"length: truncated\n" {
 		t.Errorf("truncated: exit status %d: %s", status, &stderr)
 	}
 }
@@ -105,15 +112,18 @@ func TestExportOfModels(t *testing.T) {
 		{[]string{network, "-o", "network.svg"}, command.ExitUsage, "network.svg: a model is exported as onnx"},
 		{[]string{network, "--as", "ply"}, command.ExitUsage, "--as ply: a model is exported as onnx"},
 		{[]string{network, "--offset", "3"}, command.ExitUsage, "a model has no frames"},
-		{[]string{seed, "-o", filepath.Join(dir, "seed.onnx")}, command.ExitRuntime, "seed.safetensors: a seed model is directions"},
+		{[]string{seed, "-o", filepath.Join(dir, "seed.onnx")}, command.ExitRuntime,
+			"seed.safetensors: a seed model is directions"},
 		{[]string{filepath.Join(dir, "absent.safetensors")}, command.ExitRuntime, "absent.safetensors: no such file"},
 		{[]string{dir, "--as", "onnx"}, command.ExitUsage, "--as onnx is for a model"},
 	} {
 		var stdout, stderr bytes.Buffer
-		if status := cmd.Main(append([]string{"export"}, c.args...), &stdout, &stderr); status != c.status || !strings.Contains(stderr.String(), c.want) || status == 0 && stderr.Len() > 0 {
+		if status := cmd.Main(append([]string{"export"}, c.args...), &stdout, &stderr); status != c.status ||
+			!strings.Contains(stderr.String(), c.want) || status == 0 && stderr.Len() > 0 {
 			t.Errorf("row %d: exit status %d, want %d: %s", i, status, c.status, &stderr)
 		}
-		if file, err := os.ReadFile(onnx); c.status == 0 && stdout.Len() > 0 && (err != nil || !bytes.Equal(file, stdout.Bytes())) {
+		if file, err := os.ReadFile(onnx); c.status == 0 && stdout.Len() > 0 &&
+			(err != nil || !bytes.Equal(file, stdout.Bytes())) {
 			t.Errorf("row %d: %d bytes to stdout, %d to the file, %v", i, stdout.Len(), len(file), err)
 		}
 	}
@@ -129,11 +139,13 @@ func TestExportOfModels(t *testing.T) {
 func TestInfoOfCheckpoints(t *testing.T) {
 	lm := hftest.Dir(t, hftest.Config(t, hftest.GPT2))
 	mask := t.TempDir()
-	if code, _, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", idLines(t, 4, 96), "--out", mask, "--block", "16"); code != 0 {
+	if code, _, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", idLines(t, 4, 96), "--out", mask,
+		"--block", "16"); code != 0 {
 		t.Fatal(log)
 	}
 	for dir, want := range map[string][]string{
-		lm:   {": gpt2 ", "2 layers of 48, 4 heads", "96 positions, 61 tokens", "tasks: embed, logits, generate", "tokenizer: none"},
+		lm: {": gpt2 ", "2 layers of 48, 4 heads", "96 positions, 61 tokens", "tasks: embed, logits, generate",
+			"tokenizer: none"},
 		mask: {": mask mass, blocks of 16, static, lengths to [96]", "for the weights ", "dense: "},
 		hftest.Dir(t, hftest.Config(t, hftest.ViT)): {": vit ", "tasks: none", `labels: ["a" "b" "c"]`},
 	} {
@@ -152,11 +164,13 @@ func TestInfoOfCheckpoints(t *testing.T) {
 		Model any
 		Mask  *struct{ Block int }
 	}
-	if err := json.Unmarshal([]byte(out), &found); code != 0 || err != nil || found.Model != nil || found.Mask == nil || found.Mask.Block != 16 {
+	if err := json.Unmarshal([]byte(out), &found); code != 0 || err != nil || found.Model != nil || found.Mask == nil ||
+		found.Mask.Block != 16 {
 		t.Errorf("status %d, %v:\n%s%s", code, err, out, log)
 	}
 	broken := filepath.Dir(writeText(t, "config.json", `{"model_type":"roberta"}`))
-	if code, _, log := runCommand(t, "info", broken); code != command.ExitRuntime || !strings.Contains(log, `model_type: "roberta" is not understood`) {
+	if code, _, log := runCommand(t, "info", broken); code != command.ExitRuntime ||
+		!strings.Contains(log, `model_type: "roberta" is not understood`) {
 		t.Errorf("status %d: %s", code, log)
 	}
 }

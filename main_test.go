@@ -133,7 +133,8 @@ func cmdKITTI(ts *testscript.TestScript, neg bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o777))
 	for i := range number(ts, args[1]) {
-		ts.Check(os.WriteFile(filepath.Join(dir, fmt.Sprintf("%010d.bin", i)), scan(int(number(ts, args[2])), int(i)), 0o666))
+		ts.Check(os.WriteFile(filepath.Join(dir, fmt.Sprintf("%010d.bin", i)),
+			scan(int(number(ts, args[2])), int(i)), 0o666))
 	}
 }
 
@@ -190,13 +191,15 @@ func cmdSend(ts *testscript.TestScript, neg bool, args []string) {
 func sendRaw(brokers, topic string, messages ...kafka.Message) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := ingest.EnsureTopic(ctx, []string{brokers}, ingest.Security{}, topic, ingest.TopicSpec{Partitions: 2}); err != nil {
+	if err := ingest.EnsureTopic(ctx, []string{brokers}, ingest.Security{}, topic,
+		ingest.TopicSpec{Partitions: 2}); err != nil {
 		return err
 	}
 	// What has no answer in time is sent again, and may be there twice: so there is
 	// much time.
-	w := &kafka.Writer{Addr: kafka.TCP(brokers), Topic: topic, RequiredAcks: kafka.RequireAll, BatchTimeout: time.Millisecond,
-		BatchBytes: 16 << 20, Transport: &kafka.Transport{}, ReadTimeout: patience, WriteTimeout: patience}
+	w := &kafka.Writer{Addr: kafka.TCP(brokers), Topic: topic, RequiredAcks: kafka.RequireAll,
+		BatchTimeout: time.Millisecond,
+		BatchBytes:   16 << 20, Transport: &kafka.Transport{}, ReadTimeout: patience, WriteTimeout: patience}
 	err := w.WriteMessages(ctx, messages...)
 	return errors.Join(err, w.Close())
 }

@@ -30,14 +30,17 @@ func TestFormat1IsReadAndNotWritten(t *testing.T) {
 	}
 	before := treeOf(t, filepath.Join(dir, "old"))
 	must(t, dir, "verify", "old")
-	if said := must(t, dir, "info", "old"); !strings.Contains(said, "format 1,") || !strings.Contains(said, "points/3: offsets 0 to 2 in 1 commits: 2 messages, 2 frames") {
+	if said := must(t, dir, "info", "old"); !strings.Contains(said, "format 1,") ||
+		!strings.Contains(said, "points/3: offsets 0 to 2 in 1 commits: 2 messages, 2 frames") {
 		t.Errorf("info says:\n%s", said)
 	}
 	must(t, dir, "export", "old", "-o", "frame.svg")
-	if picture, err := os.ReadFile(filepath.Join(dir, "frame.svg")); err != nil || !bytes.Contains(picture, []byte("<path")) {
+	if picture, err := os.ReadFile(filepath.Join(dir, "frame.svg")); err != nil ||
+		!bytes.Contains(picture, []byte("<path")) {
 		t.Errorf("the picture of its frame: %.200s, %v", picture, err)
 	}
-	must(t, dir, "produce", "synthetic", "--kind", "lidar", "--frames", "3", "--points", "12", "--rate", "max", "--brokers", brokers, "--topic", "points")
+	must(t, dir, "produce", "synthetic", "--kind", "lidar", "--frames", "3", "--points", "12", "--rate", "max",
+		"--brokers", brokers, "--topic", "points")
 	run := launch(t, dir, "run", "--until-end", "--brokers", brokers, "--topic", "points", "--out", "old")
 	run.exits(78, patience)
 	run.until(`its format is 1, and this program writes format 2.*name a new --out`)
@@ -57,8 +60,10 @@ func TestLaterFormatsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	later, _, _ := bytes.Cut(store, []byte(",\n \"crc32c\""))
-	later = bytes.Replace(bytes.Replace(later, []byte(`"format": 2`), []byte(`"format": 3`), 1), []byte(`"schema": 2`), []byte(`"schema": 3`), 1)
-	later = fmt.Appendf(later, ",\n \"crc32c\": \"%08x\"\n}\n", crc32.Checksum(later, crc32.MakeTable(crc32.Castagnoli)))
+	later = bytes.Replace(bytes.Replace(later, []byte(`"format": 2`), []byte(`"format": 3`), 1), []byte(`"schema": 2`),
+		[]byte(`"schema": 3`), 1)
+	later = fmt.Appendf(later, ",\n \"crc32c\": \"%08x\"\n}\n",
+		crc32.Checksum(later, crc32.MakeTable(crc32.Castagnoli)))
 	if err := os.WriteFile(path, later, 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +119,8 @@ func TestFormat1ProgramRefusesFormat2(t *testing.T) {
 // smallOutput writes three frames of topic points to out.
 func smallOutput(t *testing.T, dir, brokers string) {
 	t.Helper()
-	must(t, dir, "produce", "synthetic", "--kind", "lidar", "--frames", "3", "--points", "12", "--rate", "max", "--brokers", brokers, "--topic", "points")
+	must(t, dir, "produce", "synthetic", "--kind", "lidar", "--frames", "3", "--points", "12", "--rate", "max",
+		"--brokers", brokers, "--topic", "points")
 	must(t, dir, "run", "--until-end", "--brokers", brokers, "--topic", "points", "--out", "out")
 }
 
@@ -138,7 +144,8 @@ func treeOf(t *testing.T, dir string) map[string]string {
 
 // quick is fast with other operators.
 func quick(brokers, ops string, more ...string) []string {
-	return append([]string{"run", "--brokers", brokers, "--out", "out", "--roll-records", "20", "--roll-age", "200ms", "--ops", ops}, more...)
+	return append([]string{"run", "--brokers", brokers, "--out", "out", "--roll-records", "20", "--roll-age", "200ms",
+		"--ops", ops}, more...)
 }
 
 // Two processes on one output, one for hulls and one for maxima: each says what the
@@ -152,17 +159,21 @@ func TestTwoConfigurationsOnOneOutput(t *testing.T) {
 	waitFor(t, "commits", func() bool { return manifests(t, out) > 3 })
 	maxima := launch(t, dir, quick(brokers, "maxima2d", "--workers", "1")...)
 	maxima.until(`level=INFO msg="from offset \d+: ops: hull2d -> maxima2d; tables: hulls -> maxima"`)
-	hulls.until(`level=WARN msg="another process writes to this output with another configuration: rows of both lie side by side" .*here_and_there="ops: hull2d -> maxima2d; tables: hulls -> maxima"`)
-	maxima.until(`level=WARN msg="another process writes .* here_and_there="ops: maxima2d -> hull2d; tables: maxima -> hulls"`)
+	hulls.until(
+		`level=WARN msg="another process writes to this output with another configuration: rows of both lie side by side" .*here_and_there="ops: hull2d -> maxima2d; tables: hulls -> maxima"`)
+	maxima.until(
+		`level=WARN msg="another process writes .* here_and_there="ops: maxima2d -> hull2d; tables: maxima -> hulls"`)
 	url := hulls.until(`msg=listening metrics=(http://\S+)`)[1]
-	if text, _ := get(t, url); !strings.Contains(text, `entropipe_foreign_configurations_total{topic="points"} `) || strings.Contains(text, `entropipe_foreign_configurations_total{topic="points"} 0`) {
+	if text, _ := get(t, url); !strings.Contains(text, `entropipe_foreign_configurations_total{topic="points"} `) ||
+		strings.Contains(text, `entropipe_foreign_configurations_total{topic="points"} 0`) {
 		t.Error("the metric does not count them")
 	}
 	// With --strict-config nobody stays beside others. A group of its own gives it
 	// all partitions, since not all of them have records.
 	strict := launch(t, dir, quick(brokers, "delaunay2d", "--strict-config", "--new-config", "--group", "strict")...)
 	strict.exits(command.ExitConfig, patience)
-	strict.says(`^strict-config: another process writes topic points to out with another configuration \(partition \d, offset \d+\): ops: delaunay2d -> (hull2d|maxima2d); tables: triangles -> (hulls|maxima)$`)
+	strict.says(
+		`^strict-config: another process writes topic points to out with another configuration \(partition \d, offset \d+\): ops: delaunay2d -> (hull2d|maxima2d); tables: triangles -> (hulls|maxima)$`)
 	n := stopFeed(t, brokers, "points", feeding)
 	waitFor(t, "the rest", func() bool { return reached(t, out) >= n })
 	for _, p := range []*process{hulls, maxima} {
@@ -176,7 +187,8 @@ func TestTwoConfigurationsOnOneOutput(t *testing.T) {
 			t.Errorf("info lacks %q:\n%s", want, text)
 		}
 	}
-	if json := must(t, dir, "info", "out", "--json"); !strings.Contains(json, `"content_hash"`) || !strings.Contains(json, `"ops": "maxima2d"`) {
+	if json := must(t, dir, "info", "out", "--json"); !strings.Contains(json, `"content_hash"`) ||
+		!strings.Contains(json, `"ops": "maxima2d"`) {
 		t.Errorf("info --json lacks the configurations:\n%s", json)
 	}
 }
@@ -189,7 +201,8 @@ func TestSameContentIsNoOtherConfiguration(t *testing.T) {
 	feeding := feed(t, dir, brokers, "points")
 	first := launch(t, dir, fast(brokers, "points", "--workers", "1", "--strict-config")...)
 	waitFor(t, "commits", func() bool { return manifests(t, out) > 3 })
-	second := launch(t, dir, fast(brokers, "points", "--workers", "2", "--listen", "127.0.0.1:0", "--memory", "100MiB", "--roll-age", "100ms", "--tables", "hulls", "--strict-config")...)
+	second := launch(t, dir, fast(brokers, "points", "--workers", "2", "--listen", "127.0.0.1:0", "--memory", "100MiB",
+		"--roll-age", "100ms", "--tables", "hulls", "--strict-config")...)
 	second.until(`msg=assigned .* partitions=[1-3]$`)
 	n := stopFeed(t, brokers, "points", feeding)
 	waitFor(t, "the rest", func() bool { return reached(t, out) >= n })
@@ -200,7 +213,8 @@ func TestSameContentIsNoOtherConfiguration(t *testing.T) {
 			t.Errorf("another configuration was seen:\n%s", log)
 		}
 	}
-	if configs, err := filepath.Glob(filepath.Join(out, "_commits", "configs", "*.json")); err != nil || len(configs) != 1 {
+	if configs, err := filepath.Glob(filepath.Join(out, "_commits", "configs", "*.json")); err != nil ||
+		len(configs) != 1 {
 		t.Errorf("%q are on record, want one configuration; %v", configs, err)
 	}
 	holds(t, out, n)
@@ -228,12 +242,15 @@ func TestConfigurationChangesAlongAChain(t *testing.T) {
 		t.Error("records were read before the difference was found")
 	}
 	file := filepath.Join(dir, "strict.yaml")
-	if err := os.WriteFile(file, []byte("topic: points\nstrict-config: true\nops: [hull2d, hull3d]\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("topic: points\nstrict-config: true\nops: [hull2d, hull3d]\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	placed := run(command.ExitConfig, "strict.yaml")
 	placed.says(`^strict\.yaml:2:16: strict-config: out goes on `)
-	run(0, "--ops", "hull2d,hull3d", "--strict-config", "--new-config").says(`level=INFO msg="from offset \d+: ops: hull2d -> hull2d,hull3d; tables: hulls -> hulls,hulls3d" topic=points`)
+	run(0, "--ops", "hull2d,hull3d", "--strict-config",
+		"--new-config").says(
+		`level=INFO msg="from offset \d+: ops: hull2d -> hull2d,hull3d; tables: hulls -> hulls,hulls3d" topic=points`)
 	more("10")
 	run(0, "--ops", "hull3d,hull2d,hull2d", "--strict-config") // what is newest now
 	more("10")
@@ -275,10 +292,12 @@ func TestRealDrive(t *testing.T) {
 	}
 	const most = 4 // scans that are sent
 	brokers, dir := startBroker(t), t.TempDir()
-	if said := must(t, dir, "produce", "kitti", drive, "--rate", "max", "--brokers", brokers, "--limit", fmt.Sprint(most)); frames(t, said) != int64(min(most, len(scans))) {
+	if said := must(t, dir, "produce", "kitti", drive, "--rate", "max", "--brokers", brokers, "--limit",
+		fmt.Sprint(most)); frames(t, said) != int64(min(most, len(scans))) {
 		t.Fatalf("produce says: %s", said)
 	}
-	must(t, dir, "run", "--until-end", "--brokers", brokers, "--out", "out", "--tables", "hulls,maxima,triangles,points")
+	must(t, dir, "run", "--until-end", "--brokers", brokers, "--out", "out", "--tables",
+		"hulls,maxima,triangles,points")
 	out := filepath.Join(dir, "out")
 	holds(t, out, int64(min(most, len(scans))))
 	counts, err := countValues(filepath.Join(out, "frames"), "n_points")
@@ -299,7 +318,8 @@ func TestRealDrive(t *testing.T) {
 	if rows, err := countRows(filepath.Join(out, "points")); err != nil || rows != points {
 		t.Errorf("%d rows of points, the scans have %d; %v", rows, points, err)
 	}
-	if bad, err := countValues(filepath.Join(out, "frames"), "status_delaunay2d"); err != nil || bad["ok"] != min(most, len(scans)) {
+	if bad, err := countValues(filepath.Join(out, "frames"), "status_delaunay2d"); err != nil ||
+		bad["ok"] != min(most, len(scans)) {
 		t.Errorf("triangulations: %v; %v", bad, err)
 	}
 }
@@ -319,7 +339,8 @@ func TestRealDrawings(t *testing.T) {
 	if !strings.HasSuffix(string(text), "\n") {
 		n++
 	}
-	said := must(t, dir, "produce", "quickdraw", "The Eiffel Tower.ndjson", "--rate", "max", "--brokers", brokers, "--topic", "pens")
+	said := must(t, dir, "produce", "quickdraw", "The Eiffel Tower.ndjson", "--rate", "max", "--brokers",
+		brokers, "--topic", "pens")
 	if frames(t, said) != n {
 		t.Fatalf("%d lines, but: %s", n, said)
 	}

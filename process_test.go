@@ -45,7 +45,8 @@ type process struct {
 // launch starts entropipe args in dir.
 func launch(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, name: args[0], cmd: exec.Command("entropipe", args...), done: make(chan struct{}), news: make(chan struct{})}
+	p := &process{t: t, name: args[0], cmd: exec.Command("entropipe", args...), done: make(chan struct{}),
+		news: make(chan struct{})}
 	p.cmd.Dir = dir
 	for _, v := range os.Environ() { // the variables of who runs the tests are not the tests'
 		if !strings.HasPrefix(v, "ENTROPIPE_") {
@@ -310,7 +311,8 @@ func published(t *testing.T, out string, records int64) bool {
 // spread returns a producer's arguments: n small frames, whose sequence, and so
 // partition, is name.
 func spread(brokers, topic, name string, more ...string) []string {
-	return append([]string{"produce", "synthetic", "--points", "200", "--brokers", brokers, "--topic", topic, "--sequence", name}, more...)
+	return append([]string{"produce", "synthetic", "--points", "200", "--brokers", brokers, "--topic", topic,
+		"--sequence", name}, more...)
 }
 
 // runCommand runs a command line and returns its status and what it printed.
@@ -358,7 +360,8 @@ func get(t *testing.T, url string) (string, int) {
 func metric(t *testing.T, url, name, label string) (sum float64) {
 	t.Helper()
 	body, _ := get(t, url)
-	for _, m := range regexp.MustCompile(`(?m)^`+name+`\{[^}]*`+label+`[^}]*\} (\S+)$`).FindAllStringSubmatch(body, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^`+name+`\{[^}]*`+label+`[^}]*\} (\S+)$`).FindAllStringSubmatch(body,
+		-1) {
 		v, err := strconv.ParseFloat(m[1], 64)
 		if err != nil {
 			t.Fatalf("%s: %v", m[0], err)

@@ -47,7 +47,8 @@ const repairRecords = 70
 
 // brokenOutput makes a topic, and an output that has it, and does something to
 // the output's newest manifest.
-func brokenOutput(t *testing.T, harm func(t *testing.T, out, manifest string, m *record.Manifest)) (brokers, dir, out string) {
+func brokenOutput(t *testing.T, harm func(t *testing.T, out, manifest string, m *record.Manifest)) (brokers, dir,
+	out string) {
 	t.Helper()
 	brokers, dir = startBroker(t), t.TempDir()
 	out = filepath.Join(dir, "out")
@@ -108,18 +109,21 @@ func TestRepairOfTheNewestCommit(t *testing.T) {
 
 			dry := launch(t, dir, "verify", "out", "--repair", "--brokers", brokers)
 			dry.exits(1, patience)
-			for _, part := range []string{c.says, "run goes on at offset", "has no members", "nothing is done without --yes"} {
+			for _, part := range []string{c.says, "run goes on at offset", "has no members",
+				"nothing is done without --yes"} {
 				if !strings.Contains(dry.out(), part) {
 					t.Errorf("the plan does not say %q:\n%s", part, dry.out())
 				}
 			}
 			if after := everyFile(t, out); !maps.Equal(before, after) {
-				t.Fatalf("explaining has changed %q to %q", slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
+				t.Fatalf("explaining has changed %q to %q", slices.Sorted(maps.Keys(before)),
+					slices.Sorted(maps.Keys(after)))
 			}
 
 			var report read.Report
 			text := must(t, dir, "verify", "out", "--repair", "--yes", "--json", "--brokers", brokers)
-			if err := json.Unmarshal([]byte(text), &report); err != nil || report.Repair == nil || !report.Repair.Done || report.Repair.Files() == 0 || len(report.Repair.Left) > 0 {
+			if err := json.Unmarshal([]byte(text), &report); err != nil || report.Repair == nil ||
+				!report.Repair.Done || report.Repair.Files() == 0 || len(report.Repair.Left) > 0 {
 				t.Fatalf("%v: %s", err, text)
 			}
 			after := everyFile(t, out)
@@ -136,7 +140,8 @@ func TestRepairOfTheNewestCommit(t *testing.T) {
 			must(t, dir, fast(brokers, "points", "--until-end")...)
 			holds(t, out, repairRecords)
 			must(t, dir, "export", "out", "-o", "frame.svg")
-			if again := must(t, dir, "verify", "out", "--repair", "--yes", "--brokers", brokers); !strings.Contains(again, "nothing to move") {
+			if again := must(t, dir, "verify", "out", "--repair", "--yes", "--brokers",
+				brokers); !strings.Contains(again, "nothing to move") {
 				t.Errorf("there is something to repair:\n%s", again)
 			}
 		})
@@ -176,7 +181,8 @@ func TestRepairIsRefusedBesideAWriter(t *testing.T) {
 		}
 		before := everyFile(t, out)
 		repair := append([]string{"verify", "out", "--repair", "--yes", "--brokers", brokers}, flags...)
-		idle := launch(t, dir, append([]string{"run", "--brokers", brokers, "--topic", "points", "--out", "out", "--roll-age", "0", "--roll-records", "1000000"}, flags...)...)
+		idle := launch(t, dir, append([]string{"run", "--brokers", brokers, "--topic", "points", "--out", "out",
+			"--roll-age", "0", "--roll-records", "1000000"}, flags...)...)
 		idle.until(`msg=assigned .* partitions=4$`)
 		refused := launch(t, dir, repair...)
 		refused.exits(1, patience)
@@ -236,7 +242,9 @@ func TestRepairKeepsRowsWhoseRecordsAreGone(t *testing.T) {
 		}
 		kept := launch(t, dir, "verify", "out", "--repair", "--yes", "--brokers", other)
 		kept.exits(1, patience)
-		if !strings.Contains(kept.out(), "not repaired: points/") || !strings.Contains(kept.out(), "could not write these records again") || !strings.Contains(kept.out(), says) {
+		if !strings.Contains(kept.out(), "not repaired: points/") ||
+			!strings.Contains(kept.out(), "could not write these records again") ||
+			!strings.Contains(kept.out(), says) {
 			t.Errorf("%s: the plan does not say why:\n%s", topic, kept.out())
 		}
 		if !maps.Equal(before, everyFile(t, out)) {
@@ -253,7 +261,8 @@ func TestRepairKeepsRowsWhoseRecordsAreGone(t *testing.T) {
 func TestRepairLeavesAHole(t *testing.T) {
 	t.Parallel()
 	brokers, dir, out := brokenOutput(t, func(t *testing.T, out, _ string, newest *record.Manifest) {
-		names, err := filepath.Glob(filepath.Join(out, "_commits", "topics", "points", strconv.Itoa(int(newest.Partition)), "*.json"))
+		names, err := filepath.Glob(filepath.Join(out, "_commits", "topics", "points",
+			strconv.Itoa(int(newest.Partition)), "*.json"))
 		if err != nil || len(names) < 3 {
 			t.Fatalf("%q, %v", names, err)
 		}
@@ -274,7 +283,8 @@ func TestRepairLeavesAHole(t *testing.T) {
 func TestRepairFlagsAlone(t *testing.T) {
 	for _, flag := range []string{"--yes", "--offline"} {
 		var stdout, stderr strings.Builder
-		if status := cmd.Main([]string{"verify", t.TempDir(), flag}, &stdout, &stderr); status != command.ExitUsage || !strings.Contains(stderr.String(), "needs --repair") {
+		if status := cmd.Main([]string{"verify", t.TempDir(), flag}, &stdout, &stderr); status != command.ExitUsage ||
+			!strings.Contains(stderr.String(), "needs --repair") {
 			t.Errorf("%s: status %d, %s", flag, status, stderr.String())
 		}
 	}

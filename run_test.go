@@ -22,7 +22,8 @@ import (
 
 // fast are flags of run that make it commit often.
 func fast(brokers, topic string, more ...string) []string {
-	return append([]string{"run", "--brokers", brokers, "--topic", topic, "--out", "out", "--roll-records", "20", "--roll-age", "200ms", "--ops", "hull2d"}, more...)
+	return append([]string{"run", "--brokers", brokers, "--topic", topic, "--out", "out", "--roll-records", "20",
+		"--roll-age", "200ms", "--ops", "hull2d"}, more...)
 }
 
 // stopProducer ends a producer as Ctrl-C does, and returns how many frames it
@@ -71,9 +72,12 @@ func TestStoppedRunCommitsWhatItHasRead(t *testing.T) {
 			const n = 150 // few, so that memory is not what makes it commit
 			must(t, dir, spread(brokers, "points", "a", "--frames", strconv.Itoa(n), "--rate", "max")...)
 			// Nothing rolls by itself: only the end can commit.
-			r := launch(t, dir, "run", "--brokers", brokers, "--out", "out", "--roll-age", "0", "--listen", "127.0.0.1:0")
+			r := launch(t, dir, "run", "--brokers", brokers, "--out", "out", "--roll-age", "0",
+				"--listen", "127.0.0.1:0")
 			url := r.until(`metrics=(http://\S+)`)[1]
-			waitFor(t, "the frames", func() bool { return metric(t, url, "entropipe_frames_total", `direction="in"`) == n })
+			waitFor(t, "the frames", func() bool {
+				return metric(t, url, "entropipe_frames_total", `direction="in"`) == n
+			})
 			if m := manifests(t, filepath.Join(dir, "out")); m != 0 {
 				t.Fatalf("%d commits before the end", m)
 			}
@@ -127,7 +131,8 @@ func TestSecondSignalAborts(t *testing.T) {
 	t.Parallel()
 	brokers, dir := startBroker(t), t.TempDir()
 	const n = 40
-	must(t, dir, "produce", "synthetic", "--frames", strconv.Itoa(n), "--points", "40000", "--rate", "max", "--brokers", brokers)
+	must(t, dir, "produce", "synthetic", "--frames", strconv.Itoa(n), "--points", "40000", "--rate", "max",
+		"--brokers", brokers)
 	r := launch(t, dir, "run", "--brokers", brokers, "--out", "out", "--roll-records", "2", "--workers", "1")
 	waitFor(t, "a commit", func() bool { return manifests(t, filepath.Join(dir, "out")) > 0 })
 	// Stopped, it gets both at once: it cannot drain in between.
@@ -215,7 +220,8 @@ func TestTwoGroupsOnOneOutput(t *testing.T) {
 	brokers, dir := startBroker(t), t.TempDir()
 	out := filepath.Join(dir, "out")
 	feeding := feed(t, dir, brokers, "points")
-	runs := []*process{launch(t, dir, fast(brokers, "points", "--group", "one")...), launch(t, dir, fast(brokers, "points", "--group", "two")...)}
+	runs := []*process{launch(t, dir, fast(brokers, "points", "--group", "one")...),
+		launch(t, dir, fast(brokers, "points", "--group", "two")...)}
 	for _, r := range runs {
 		r.until(`msg=assigned .* partitions=4$`)
 	}
@@ -289,14 +295,17 @@ func TestRunOfRejectsFails(t *testing.T) {
 	run(0, `msg=done .* rejects=0 `, "--out", "out")
 	run(0, `msg=done .* rejects=7 `, "--out", "none", "--max-rejects", "none")
 	run(0, `msg=done .* rejects=7 `, "--out", "seven", "--max-rejects", "7")
-	run(1, `^entropipe: 7 of 7 frames and sequences were refused, more than --max-rejects 6: `, "--out", "six", "--max-rejects", "6")
+	run(1, `^entropipe: 7 of 7 frames and sequences were refused, more than --max-rejects 6: `, "--out", "six",
+		"--max-rejects", "6")
 
 	must(t, dir, spread(brokers, "points", "a", "--frames", "21", "--rate", "max")...)
 	run(0, `msg=done frames=21 .* rejects=0 `, "--out", "out")
 	run(0, `msg=done frames=21 .* rejects=7 `, "--out", "both")
 	run(0, `msg=done frames=21 .* rejects=7 `, "--out", "quarter", "--max-rejects", "25%")
-	run(1, `^entropipe: 7 of 28 frames and sequences were refused, more than --max-rejects 24.9%: `, "--out", "less", "--max-rejects", "24.9%")
-	run(2, `^entropipe: .*expected auto, none, a number like 100, or a share like 5%`, "--out", "absent", "--max-rejects", "few")
+	run(1, `^entropipe: 7 of 28 frames and sequences were refused, more than --max-rejects 24.9%: `, "--out", "less",
+		"--max-rejects", "24.9%")
+	run(2, `^entropipe: .*expected auto, none, a number like 100, or a share like 5%`, "--out", "absent",
+		"--max-rejects", "few")
 }
 
 // A service stops by itself, keeps what it has committed, and says why.
@@ -312,7 +321,8 @@ func TestServiceStopsAtTooManyRejects(t *testing.T) {
 			sendBad(t, brokers, "points", 120)
 			r.exits(1, patience)
 			r.says(`msg=stopped frames=30 `)
-			r.says(`^entropipe: \d+ of \d+ frames and sequences were refused, more than --max-rejects ` + limit + `: table rejects has the reasons`)
+			r.says(`^entropipe: \d+ of \d+ frames and sequences were refused, more than --max-rejects ` + limit +
+				`: table rejects has the reasons`)
 			verified(t, filepath.Join(dir, "out"))
 			must(t, dir, append(fast(brokers, "points", "--until-end"), "--max-rejects", "none")...)
 			if n := committed(verified(t, filepath.Join(dir, "out"))); n != 150 {
@@ -360,7 +370,8 @@ func TestServedPages(t *testing.T) {
 		t.Errorf("metrics without help, or not numbers:\n%s", body)
 	}
 	becomesReady(t, base)
-	for path, want := range map[string]string{"/healthz": "", "/version": command.Version, "/debug/pprof/cmdline": "entropipe"} {
+	for path, want := range map[string]string{"/healthz": "", "/version": command.Version,
+		"/debug/pprof/cmdline": "entropipe"} {
 		if body, status := get(t, base+path); status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: status %d, %q, want %q", path, status, body, want)
 		}
@@ -405,7 +416,8 @@ func TestOutageIsALineAMinute(t *testing.T) {
 	address := ownAddress(t) // where no other broker answers later
 	b := brokerProcess(t, dir, address)
 	must(t, dir, append(spread(address, "points", "a", "--frames", "40", "--rate", "max"), "--partitions", "30")...)
-	r := launch(t, dir, fast(address, "points", "--publish", "survivors", "--for", "hull2d", "--listen", "127.0.0.1:0")...)
+	r := launch(t, dir, fast(address, "points", "--publish", "survivors", "--for", "hull2d",
+		"--listen", "127.0.0.1:0")...)
 	url := r.until(`metrics=(http://\S+)`)[1]
 	failures := func() float64 { return metric(t, url, "entropipe_errors_total", `stage="fetch"`) }
 	waitFor(t, "the frames", func() bool { return metric(t, url, "entropipe_frames_total", `direction="out"`) == 40 })
@@ -419,7 +431,9 @@ func TestOutageIsALineAMinute(t *testing.T) {
 	// The broker is there again, and all that it has is read.
 	brokerProcess(t, dir, address)
 	must(t, dir, spread(address, "points", "a", "--frames", "20", "--rate", "max")...)
-	waitFor(t, "the other frames", func() bool { return metric(t, url, "entropipe_frames_total", `direction="out"`) == 60 })
+	waitFor(t, "the other frames", func() bool {
+		return metric(t, url, "entropipe_frames_total", `direction="out"`) == 60
+	})
 	if !strings.Contains(r.log(), address) {
 		t.Errorf("the broker is not named:\n%s", r.log())
 	}

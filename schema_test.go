@@ -65,7 +65,8 @@ func TestSchemaAcceptsWhatTheReaderAccepts(t *testing.T) {
 		"init":        runs(t, 0, "init", "-"),
 		"init tokens": runs(t, 0, "init", "-", "--tokens"),
 		"forms": "topic: a, b\nroll-bytes: 1.5GiB\nmemory: 900 KB\nroll-age: 1m30.5s\nretry-for: 90\nworkers: \"2\"\n" +
-			"max-rejects: 5\ntables: hulls,maxima\nout: a b\ngroup: ${UNSET:x}\nroll-records: ${UNSET:7}\npprof: ${UNSET:true}\n",
+			"max-rejects: 5\ntables: hulls,maxima\nout: a b\ngroup: ${UNSET:x}\nroll-records: ${UNSET:7}\npprof: " +
+			"${UNSET:true}\n",
 	}
 	scripts, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil {
@@ -107,10 +108,14 @@ func TestSchemaAcceptsWhatTheReaderAccepts(t *testing.T) {
 
 func TestSchemaRefusesWhatTheReaderRefuses(t *testing.T) {
 	schema := configurationSchema(t)
-	for _, text := range []string{"topics: a", "config: x", "help: true", "print-config: true", "connect: true", "from: latset", "stage: of",
-		"tables: [hulls, hull]", "tables: hulls,hull", "ops: [hull2d, 5]", "roll-age: soon", "roll-age: -5s", "roll-age: -5", "roll-bytes: 5 parsecs",
-		"roll-bytes: -1", "roll-bytes: 1.5", "out: 7", "out: true", "out: [a]", "out: {a: b}", "out:", "pprof: 1", "pprof: \"yes\"", "workers: many",
-		"workers: 1.5", "workers: true", "ladder: x", "topic: []", "topic: [a, \"\"]", "topic: [[a]]", "max-rejects: many", "max-rejects: [1]",
+	for _, text := range []string{"topics: a", "config: x", "help: true", "print-config: true", "connect: true",
+		"from: latset", "stage: of",
+		"tables: [hulls, hull]", "tables: hulls,hull", "ops: [hull2d, 5]", "roll-age: soon", "roll-age: -5s",
+		"roll-age: -5", "roll-bytes: 5 parsecs",
+		"roll-bytes: -1", "roll-bytes: 1.5", "out: 7", "out: true", "out: [a]", "out: {a: b}", "out:", "pprof: 1",
+		"pprof: \"yes\"", "workers: many",
+		"workers: 1.5", "workers: true", "ladder: x", "topic: []", "topic: [a, \"\"]", "topic: [[a]]",
+		"max-rejects: many", "max-rejects: [1]",
 		"sasl: md5", "sasl-password: 5", "- out", "out"} {
 		file := filepath.Join(t.TempDir(), "c.yaml")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -131,7 +136,8 @@ func TestInitWritesAnExample(t *testing.T) {
 		if len(args) > 1 {
 			file = args[1]
 		}
-		if text := runs(t, 0, args...); !strings.Contains(text, "entropipe validate "+file) || !strings.Contains(text, "entropipe run "+file) {
+		if text := runs(t, 0, args...); !strings.Contains(text, "entropipe validate "+file) ||
+			!strings.Contains(text, "entropipe run "+file) {
 			t.Errorf("%q says %q", args, text)
 		}
 		written, err := os.ReadFile(file)

@@ -49,13 +49,15 @@ func writeSeeds(t *testing.T, path string, k int, angle float64, meta models.Met
 // cannot be used one of the configuration; neither leaves an output behind.
 func TestStagesThatCannotBe(t *testing.T) {
 	dir := t.TempDir()
-	network, seeds, cut, big := writeModel(t, dir, models.Perturb), filepath.Join(dir, "seeds.safetensors"), filepath.Join(dir, "cut.safetensors"), filepath.Join(dir, "big.safetensors")
+	network, seeds, cut, big := writeModel(t, dir, models.Perturb), filepath.Join(dir, "seeds.safetensors"),
+		filepath.Join(dir, "cut.safetensors"), filepath.Join(dir, "big.safetensors")
 	writeSeeds(t, seeds, 16, 0, models.Meta{})
 	whole, err := os.ReadFile(seeds)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, data := range map[string][]byte{cut: whole[:len(whole)-3], big: append([]byte{0, 0, 0, 0, 0, 0, 0, 0x80}, whole[8:]...)} {
+	for path, data := range map[string][]byte{cut: whole[:len(whole)-3],
+		big: append([]byte{0, 0, 0, 0, 0, 0, 0, 0x80}, whole[8:]...)} {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +89,8 @@ func TestStagesThatCannotBe(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		out := filepath.Join(dir, "out")
 		args := append([]string{"run", "--brokers", "127.0.0.1:1", "--out", out}, strings.Fields(c.args)...)
-		if status := cmd.Main(args, &stdout, &stderr); status != c.status || !strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") > 2 {
+		if status := cmd.Main(args, &stdout, &stderr); status != c.status ||
+			!strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") > 2 {
 			t.Errorf("row %d, %s: exit status %d, want %d with %q: %s", i, c.args, status, c.status, c.want, &stderr)
 		}
 		if _, err := os.Stat(out); err == nil {
@@ -104,9 +107,11 @@ func TestSeededRunWritesTheSameRows(t *testing.T) {
 	model := filepath.Join(dir, "model.safetensors")
 	first := writeSeeds(t, model, 64, 0, models.Meta{Dataset: "synthetic"})
 	must(t, dir, "produce", "synthetic", "--frames", "10", "--points", "40000", "--rate", "max", "--brokers", brokers)
-	plain := []string{"run", "--brokers", brokers, "--ops", "hull3d,maxima3d", "--roll-records", "5", "--roll-age", "100ms"}
+	plain := []string{"run", "--brokers", brokers, "--ops", "hull3d,maxima3d", "--roll-records", "5",
+		"--roll-age", "100ms"}
 	must(t, dir, append(plain, "--out", "off", "--until-end")...)
-	r := launch(t, dir, append(plain, "--out", "seed", "--stage", "seed", "--model", model, "--listen", "127.0.0.1:0")...)
+	r := launch(t, dir, append(plain, "--out", "seed", "--stage", "seed", "--model", model,
+		"--listen", "127.0.0.1:0")...)
 	url := r.until(`metrics=(http://\S+)`)[1]
 	out := filepath.Join(dir, "seed")
 	waitFor(t, "the frames", func() bool { return published(t, out, 10) })
@@ -135,7 +140,8 @@ func TestSeededRunWritesTheSameRows(t *testing.T) {
 	r.until("model's file has changed: it is in use now\" .*sha256=" + second.SHA256)
 	must(t, dir, "produce", "synthetic", "--frames", "7", "--points", "40000", "--rate", "max", "--brokers", brokers)
 	waitFor(t, "the last frames", func() bool { return reached(t, out) >= 22 })
-	if ok, failed := metric(t, url, "entropipe_stage_model_loads_total", `result="ok"`), metric(t, url, "entropipe_stage_model_loads_total", `result="failed"`); ok != 1 || failed != 1 {
+	if ok, failed := metric(t, url, "entropipe_stage_model_loads_total", `result="ok"`),
+		metric(t, url, "entropipe_stage_model_loads_total", `result="failed"`); ok != 1 || failed != 1 {
 		t.Errorf("%v loads, %v failures", ok, failed)
 	}
 	r.signal(syscall.SIGTERM)
@@ -157,20 +163,25 @@ func TestPerturbedRun(t *testing.T) {
 	t.Parallel()
 	brokers, dir := startBroker(t), t.TempDir()
 	model := writeModel(t, dir, models.Perturb)
-	must(t, dir, "produce", "synthetic", "--frames", "3", "--points", "2000", "--rate", "max", "--brokers", brokers, "--dataset", "kitti")
-	plain := []string{"run", "--brokers", brokers, "--until-end", "--tables", "hulls,maxima,triangles,entropy", "--entropy-every", "1"}
+	must(t, dir, "produce", "synthetic", "--frames", "3", "--points", "2000", "--rate", "max", "--brokers", brokers,
+		"--dataset", "kitti")
+	plain := []string{"run", "--brokers", brokers, "--until-end", "--tables", "hulls,maxima,triangles,entropy",
+		"--entropy-every", "1"}
 	must(t, dir, append(plain, "--out", "off")...)
 	must(t, dir, append(plain, "--out", "perturb", "--stage", "perturb", "--model", model)...)
 	for _, table := range []string{"hulls", "maxima", "triangles"} {
-		if diff := cmp.Diff(rowsOf(t, filepath.Join(dir, "off"), table, "error_bound"), rowsOf(t, filepath.Join(dir, "perturb"), table, "error_bound")); diff != "" {
+		if diff := cmp.Diff(rowsOf(t, filepath.Join(dir, "off"), table, "error_bound"),
+			rowsOf(t, filepath.Join(dir, "perturb"), table, "error_bound")); diff != "" {
 			t.Errorf("%s (-off +perturb):\n%.2000s", table, diff)
 		}
 	}
 	for _, c := range []struct {
 		table, column string
 		want          map[string]int
-	}{{"hulls", "error_bound", map[string]int{"0": 3}}, {"maxima", "error_bound", map[string]int{"null": 3}}, {"frames", "stage", map[string]int{"perturb": 3}}, {"entropy", "op", map[string]int{"maxima3d": 3}}} {
-		if got, err := countValues(filepath.Join(dir, "perturb", c.table), c.column); err != nil || !cmp.Equal(c.want, got) {
+	}{{"hulls", "error_bound", map[string]int{"0": 3}}, {"maxima", "error_bound", map[string]int{"null": 3}},
+		{"frames", "stage", map[string]int{"perturb": 3}}, {"entropy", "op", map[string]int{"maxima3d": 3}}} {
+		if got, err := countValues(filepath.Join(dir, "perturb", c.table), c.column); err != nil ||
+			!cmp.Equal(c.want, got) {
 			t.Errorf("%s of %s: %v, %v", c.column, c.table, got, err)
 		}
 	}
@@ -185,15 +196,18 @@ func TestModelOfAnotherStream(t *testing.T) {
 	writeSeeds(t, model, 64, 0, models.Meta{Dataset: "kitti", Sensor: "velodyne"})
 	must(t, dir, "produce", "synthetic", "--frames", "10", "--points", "9000", "--rate", "max", "--brokers", brokers)
 	must(t, dir, "produce", "synthetic", "--kind", "sketch", "--frames", "10", "--rate", "max", "--brokers", brokers)
-	args := []string{"run", "--brokers", brokers, "--ops", "hull3d", "--until-end", "--stage", "seed", "--model", model, "--workers", "1"}
+	args := []string{"run", "--brokers", brokers, "--ops", "hull3d", "--until-end", "--stage", "seed", "--model",
+		model, "--workers", "1"}
 	r := launch(t, dir, append(args, "--out", "go-on")...)
 	r.exits(0, patience)
-	for _, want := range []string{`is for data set \\"kitti\\", and this is \\"synthetic\\"`, "points of 3 dimensions, and these have 2"} {
+	for _, want := range []string{`is for data set \\"kitti\\", and this is \\"synthetic\\"`,
+		"points of 3 dimensions, and these have 2"} {
 		if n := strings.Count(r.log(), strings.ReplaceAll(want, `\\`, `\`)); n != 1 {
 			t.Errorf("%d times: %s", n, want)
 		}
 	}
-	if shas, err := countValues(filepath.Join(dir, "go-on", "frames"), "model_sha256"); err != nil || shas["null"] != 20 {
+	if shas, err := countValues(filepath.Join(dir, "go-on", "frames"), "model_sha256"); err != nil ||
+		shas["null"] != 20 {
 		t.Errorf("models %v, %v", shas, err)
 	}
 	r = launch(t, dir, append(args, "--out", "stop", "--on-foreign", "stop")...)
@@ -254,13 +268,15 @@ func records(t *testing.T, brokers, topic string) (all []schemas.Message) {
 		t.Fatal(err)
 	}
 	for _, p := range d.Partitions {
-		r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{brokers}, Topic: topic, Partition: int(p.ID), MaxWait: 100 * time.Millisecond})
+		r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{brokers}, Topic: topic, Partition: int(p.ID),
+			MaxWait: 100 * time.Millisecond})
 		for next := p.Start; next < p.End; {
 			m, err := r.ReadMessage(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			msg := schemas.Message{Topic: topic, Partition: p.ID, Offset: m.Offset, Time: m.Time, Key: m.Key, Value: m.Value}
+			msg := schemas.Message{Topic: topic, Partition: p.ID, Offset: m.Offset, Time: m.Time,
+				Key: m.Key, Value: m.Value}
 			for _, h := range m.Headers {
 				msg.Headers = append(msg.Headers, schemas.Header{Key: h.Key, Value: h.Value})
 			}
@@ -278,11 +294,13 @@ func TestConsumersOfSurvivorsWriteTheSameRows(t *testing.T) {
 	t.Parallel()
 	brokers, dir := startBroker(t), t.TempDir()
 	for _, name := range []string{"a", "b", "e"} {
-		must(t, dir, "produce", "synthetic", "--frames", "6", "--points", "9000", "--rate", "max", "--brokers", brokers, "--sequence", name)
+		must(t, dir, "produce", "synthetic", "--frames", "6", "--points", "9000", "--rate", "max", "--brokers", brokers,
+			"--sequence", name)
 	}
 	must(t, dir, "produce", "synthetic", "--kind", "sketch", "--frames", "50", "--rate", "max", "--brokers", brokers)
 	run := func(topic, out string, more ...string) string {
-		p := launch(t, dir, append([]string{"run", "--brokers", brokers, "--topic", topic, "--out", out, "--until-end"}, more...)...)
+		p := launch(t, dir, append([]string{"run", "--brokers", brokers, "--topic", topic, "--out", out, "--until-end"},
+			more...)...)
 		p.exits(0, patience)
 		return p.log()
 	}
@@ -302,9 +320,11 @@ func TestConsumersOfSurvivorsWriteTheSameRows(t *testing.T) {
 			}
 		}
 		pruned := func(s string) bool { // maxima2d of what was pruned for other operators
-			return strings.Contains(s, fmt.Sprintf("directions=%x ", "x:max,y:max")) && strings.Contains(s, fmt.Sprintf("sensor=%x", "lidar64"))
+			return strings.Contains(s, fmt.Sprintf("directions=%x ", "x:max,y:max")) &&
+				strings.Contains(s, fmt.Sprintf("sensor=%x", "lidar64"))
 		}
-		if diff := cmp.Diff(slices.DeleteFunc(rowsOf(t, whole, "maxima"), pruned), rowsOf(t, part, "maxima")); diff != "" {
+		if diff := cmp.Diff(slices.DeleteFunc(rowsOf(t, whole, "maxima"), pruned),
+			rowsOf(t, part, "maxima")); diff != "" {
 			t.Errorf("maxima of %s (-whole +survivors):\n%.2000s", topic, diff)
 		}
 		status := map[string]map[string]int{}
@@ -315,8 +335,10 @@ func TestConsumersOfSurvivorsWriteTheSameRows(t *testing.T) {
 			}
 			status[op] = counts
 		}
-		want := map[string]map[string]int{"hull2d": {"ok": 67, "degenerate_line": 1}, "hull3d": {"ok": 18, "not_run": 50}, "maxima3d": {"ok": 18, "not_run": 50},
-			"maxima2d": {"ok": 50, "pruned_input": 18}, "delaunay2d": {"ok": 49, "degenerate_line": 1, "pruned_input": 18}}
+		want := map[string]map[string]int{"hull2d": {"ok": 67, "degenerate_line": 1},
+			"hull3d": {"ok": 18, "not_run": 50}, "maxima3d": {"ok": 18, "not_run": 50},
+			"maxima2d":   {"ok": 50, "pruned_input": 18},
+			"delaunay2d": {"ok": 49, "degenerate_line": 1, "pruned_input": 18}}
 		if diff := cmp.Diff(want, status); diff != "" {
 			t.Errorf("statuses of %s (-want +have):\n%s", topic, diff)
 		}
@@ -327,16 +349,19 @@ func TestConsumersOfSurvivorsWriteTheSameRows(t *testing.T) {
 func TestProducedSurvivorsWriteTheSameRows(t *testing.T) {
 	t.Parallel()
 	brokers, dir := startBroker(t), t.TempDir()
-	scene := []string{"produce", "synthetic", "--frames", "12", "--points", "12000", "--rate", "max", "--brokers", brokers}
+	scene := []string{"produce", "synthetic", "--frames", "12", "--points", "12000", "--rate", "max",
+		"--brokers", brokers}
 	model := filepath.Join(dir, "model.safetensors")
 	writeSeeds(t, model, 64, 0, models.Meta{})
 	must(t, dir, scene...)
-	summary := must(t, dir, append(scene, "--topic", "survivors", "--stage", "prune", "--for", "hull2d,hull3d,maxima3d", "--model", model)...)
+	summary := must(t, dir, append(scene, "--topic", "survivors", "--stage", "prune", "--for", "hull2d,hull3d,maxima3d",
+		"--model", model)...)
 	if frames(t, summary) != 12 {
 		t.Errorf("the producer says %s", summary)
 	}
 	for _, topic := range []string{"points", "survivors"} {
-		must(t, dir, "run", "--brokers", brokers, "--topic", topic, "--out", topic, "--until-end", "--ops", "hull2d,hull3d,maxima3d")
+		must(t, dir, "run", "--brokers", brokers, "--topic", topic, "--out", topic, "--until-end", "--ops",
+			"hull2d,hull3d,maxima3d")
 	}
 	for _, table := range []string{"hulls", "hulls3d", "maxima"} {
 		rows := rowsOf(t, filepath.Join(dir, "points"), table)

@@ -40,7 +40,8 @@ type attended struct {
 func attend(t *testing.T, dir string, columns uint16, variables []string, args ...string) *attended {
 	t.Helper()
 	here, there := terminaltest.Open(t, columns)
-	p := &attended{t: t, cmd: exec.Command("entropipe", args...), here: here, done: make(chan struct{}), news: make(chan struct{})}
+	p := &attended{t: t, cmd: exec.Command("entropipe", args...), here: here, done: make(chan struct{}),
+		news: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = dir, there, there, there
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	for _, v := range os.Environ() {
@@ -212,17 +213,23 @@ func sittings(t *testing.T, brokers string) []sitting {
 		{name: "bench/complete", args: "bench --ops maxima2d --sizes 50,60 --dist square --min-time 1ms",
 			rows: []string{`^bench █{32} 2/2 `, `^maxima2d, `}},
 		{name: "bench/interrupted", args: "bench --ops maxima2d --sizes 50 --min-time 1h",
-			cue: `bench ░+ 0/4`, status: 1, rows: []string{`^bench ░+ 0/4 maxima2d square 50`, `^entropipe: stopped before the end$`}},
-		{name: "bench/failing", args: "bench --ops maxima2d --sizes 50 --dist square --min-time 1ms --kitti scans", prepare: brokenScans,
-			status: 1, rows: []string{`^bench █+░+ 1/2 `, `^entropipe: .*0000000002\.bin: 805 bytes`}},
+			cue: `bench ░+ 0/4`, status: 1, rows: []string{`^bench ░+ 0/4 maxima2d square 50`,
+				`^entropipe: stopped before the end$`}},
+		{name: "bench/failing", args: "bench --ops maxima2d --sizes 50 --dist square --min-time 1ms --kitti scans",
+			prepare: brokenScans,
+			status:  1, rows: []string{`^bench █+░+ 1/2 `, `^entropipe: .*0000000002\.bin: 805 bytes`}},
 		{name: "demo/complete", args: "demo --frames 3 --rate max --points 2000 --listen off",
-			rows: []string{`^LiDAR frames █{32} 3/3 `, `LiDAR +sketches +tokens`, `^  Picture +entropipe export \./entropipe-demo --topic points`}},
+			rows: []string{`^LiDAR frames █{32} 3/3 `, `LiDAR +sketches +tokens`,
+				`^  Picture +entropipe export \./entropipe-demo --topic points`}},
 		{name: "demo/interrupted", args: "demo --frames 100000 --points 2000 --listen off",
-			cue: `LiDAR frames \S+ [1-9]\d*/100000 `, rows: []string{`^LiDAR frames ░+ \d+/100000 `, `LiDAR +sketches +tokens`, `^Open it:`}},
+			cue:  `LiDAR frames \S+ [1-9]\d*/100000 `,
+			rows: []string{`^LiDAR frames ░+ \d+/100000 `, `LiDAR +sketches +tokens`, `^Open it:`}},
 		{name: "demo/late", args: "demo --frames 100000 --rate 100000hz --points 2000 --listen off",
-			cue: `s behind real time`, rows: []string{`^LiDAR frames [█░]+ \d+/100000 .*behind real time$`, `^Behind real time by \S+: `, `^Open it:`}},
-		{name: "demo/failing", args: "demo --frames 100000 --points 2000 --listen off", prepare: aFile("entropipe-demo/triangles/dataset=synthetic/topic=points"),
-			status: 1, rows: []string{`^LiDAR frames ░+ \d+/100000 `, `^entropipe: .*triangles`}},
+			cue: `s behind real time`, rows: []string{`^LiDAR frames [█░]+ \d+/100000 .*behind real time$`,
+				`^Behind real time by \S+: `, `^Open it:`}},
+		{name: "demo/failing", args: "demo --frames 100000 --points 2000 --listen off",
+			prepare: aFile("entropipe-demo/triangles/dataset=synthetic/topic=points"),
+			status:  1, rows: []string{`^LiDAR frames ░+ \d+/100000 `, `^entropipe: .*triangles`}},
 	}...)
 }
 
@@ -236,32 +243,42 @@ func produceSittings() []sitting {
 			rows: []string{`^frames █{32} 5/5 `, `^k1: 5 frames in `}},
 		{name: "produce kitti/interrupted", args: "produce kitti scans --loop 1000 --topic k2", prepare: fiveScans,
 			cue: `frames \S+ [1-9]\d*/5000 `, rows: []string{`^frames ░+ \d+/5000 `, `^k2: \d+ frames in `}},
-		{name: "produce kitti/failing", args: "produce kitti scans --rate max --topic k3", prepare: brokenScans, status: 1,
+		{name: "produce kitti/failing", args: "produce kitti scans --rate max --topic k3",
+			prepare: brokenScans, status: 1,
 			rows: []string{`^frames █+░+ 2/5 `, `^k3: 2 frames in `, `^entropipe: .*0000000002\.bin: 805 bytes`}},
-		{name: "produce kitti/short", args: "produce kitti scans --rate max --topic k4 --skip-bad", prepare: brokenScans,
-			rows: []string{`0000000002\.bin`, `^frames █+░+ 4/5 `, `^k4: 4 frames in .*, 1 bad inputs left out$`}},
+		{name: "produce kitti/short", args: "produce kitti scans --rate max --topic k4 --skip-bad",
+			prepare: brokenScans,
+			rows:    []string{`0000000002\.bin`, `^frames █+░+ 4/5 `, `^k4: 4 frames in .*, 1 bad inputs left out$`}},
 		{name: "produce quickdraw/complete", args: "produce quickdraw pens.ndjson --rate max --topic q1", prepare: pens,
 			rows: []string{`^frames \S 2 `, `^q1: 2 frames in `}},
-		{name: "produce quickdraw/interrupted", args: "produce quickdraw pens.ndjson --rate 10hz --loop 1000 --limit 900 --topic q2", prepare: pens,
+		{name: "produce quickdraw/interrupted", args: "produce quickdraw pens.ndjson --rate 10hz --loop 1000 " +
+			"--limit 900 --topic q2", prepare: pens,
 			cue: `frames \S+ [1-9]\d*/900 `, rows: []string{`^frames ░+ \d+/900 `, `^q2: \d+ frames in `}},
-		{name: "produce quickdraw/failing", args: "produce quickdraw pens.ndjson --rate max --limit 9 --pack 1 --topic q3", prepare: broken, status: 1,
+		{name: "produce quickdraw/failing", args: "produce quickdraw pens.ndjson --rate max --limit 9 --pack 1 " +
+			"--topic q3", prepare: broken, status: 1,
 			rows: []string{`^frames █+░+ 1/9 `, `^q3: 1 frames in `, `^entropipe: .*pens\.ndjson:2:`}},
-		{name: "produce quickdraw/short", args: "produce quickdraw pens.ndjson --rate max --limit 9 --skip-bad --topic q4", prepare: broken,
+		{name: "produce quickdraw/short", args: "produce quickdraw pens.ndjson --rate max --limit 9 --skip-bad " +
+			"--topic q4", prepare: broken,
 			rows: []string{`pens\.ndjson.*2`, `^frames █+░+ 2/9 `, `^q4: 2 frames in .*, 1 bad inputs left out$`}},
 		{name: "produce synthetic/complete", args: "produce synthetic --frames 60 --points 200 --rate max --topic s1",
 			rows: []string{`^frames █{32} 60/60 `, `^s1: 60 frames in `}},
 		{name: "produce synthetic/interrupted", args: "produce synthetic --frames 100000 --points 200 --topic s2",
 			cue: `frames \S+ [1-9]\d*/100000 `, rows: []string{`^frames ░+ \d+/100000 `, `^s2: \d+ frames in `}},
-		{name: "produce synthetic/failing", args: "produce synthetic --frames 60 --points 20000 --rate max --max-message-bytes 64KiB --topic s3", status: 1,
+		{name: "produce synthetic/failing", args: "produce synthetic --frames 60 --points 20000 --rate max " +
+			"--max-message-bytes 64KiB --topic s3", status: 1,
 			rows: []string{`^frames ░+ 0/60 `, `^s3: 0 frames in `, `^entropipe: frame 0 of lidar makes a message`}},
 		{name: "produce tokens/complete", args: "produce tokens notes.txt --rate max --topic t1", prepare: notes,
 			rows: []string{`^sequences \S+ `, `^t1: \d+ sequences in `}},
-		{name: "produce tokens/interrupted", args: "produce tokens notes.txt --rate 10hz --loop 1000 --limit 900 --topic t2", prepare: notes,
+		{name: "produce tokens/interrupted", args: "produce tokens notes.txt --rate 10hz --loop 1000 --limit 900 " +
+			"--topic t2", prepare: notes,
 			cue: `sequences \S+ [1-9]\d*/900 `, rows: []string{`^sequences ░+ \d+/900 `, `^t2: \d+ sequences in `}},
-		{name: "produce tokens/failing", args: "produce tokens ids.jsonl --rate max --limit 9 --topic t3", prepare: ids, status: 1,
+		{name: "produce tokens/failing", args: "produce tokens ids.jsonl --rate max --limit 9 --topic t3",
+			prepare: ids, status: 1,
 			rows: []string{`^sequences [█░]+ \d/9 `, `^t3: \d sequences in `, `^entropipe: .*ids\.jsonl:2`}},
-		{name: "produce tokens/short", args: "produce tokens ids.jsonl --rate max --limit 9 --skip-bad --topic t4", prepare: ids,
-			rows: []string{`ids\.jsonl.*2`, `^sequences █+░+ 2/9 `, `^t4: 2 sequences in .*, 1 bad inputs left out$`}},
+		{name: "produce tokens/short", args: "produce tokens ids.jsonl --rate max --limit 9 --skip-bad --topic t4",
+			prepare: ids,
+			rows: []string{`ids\.jsonl.*2`, `^sequences █+░+ 2/9 `,
+				`^t4: 2 sequences in .*, 1 bad inputs left out$`}},
 	}
 }
 
@@ -285,14 +302,20 @@ func runSittings(t *testing.T, brokers string) []sitting {
 		grow(t, filepath.Join(dir, "out"))
 	}
 	return []sitting{
-		{name: "run/complete", args: "run --topic frames --until-end --progress", rows: []string{`^frames \S 30 `, `msg=done frames=30 `}},
-		{name: "run/interrupted", args: "run --topic frames --progress --roll-age 200ms", cue: `frames \S 30 `, rows: []string{`^frames \S 30 `, `msg=done frames=30 `}},
-		{name: "run/failing", args: "run --topic frames --progress --until-end --roll-records 1", prepare: aFile("entropipe-out/triangles/dataset=synthetic"), status: 1,
+		{name: "run/complete", args: "run --topic frames --until-end --progress",
+			rows: []string{`^frames \S 30 `, `msg=done frames=30 `}},
+		{name: "run/interrupted", args: "run --topic frames --progress --roll-age 200ms", cue: `frames \S 30 `,
+			rows: []string{`^frames \S 30 `, `msg=done frames=30 `}},
+		{name: "run/failing", args: "run --topic frames --progress --until-end --roll-records 1",
+			prepare: aFile("entropipe-out/triangles/dataset=synthetic"), status: 1,
 			rows: []string{`^frames \S \d+ `, `^entropipe: .*triangles`}},
-		{name: "verify/complete", args: "verify out", prepare: output, rows: []string{`^manifests \S \d+ of `, `^output `}},
+		{name: "verify/complete", args: "verify out", prepare: output,
+			rows: []string{`^manifests \S \d+ of `, `^output `}},
 		{name: "verify/interrupted", args: "verify out", prepare: endless, cue: `manifests \S [1-9]\d* of `, status: 1,
-			rows: []string{`^manifests \S \d+ of `, `^entropipe: verify out: context canceled$|^entropipe: stopped before the end$`}},
-		{name: "verify/failing", args: "verify out", prepare: damaged, status: 1, rows: []string{`^manifests \S \d+ of `, `^output `, `^entropipe: verify out: \d+ faults$`}},
+			rows: []string{`^manifests \S \d+ of `,
+				`^entropipe: verify out: context canceled$|^entropipe: stopped before the end$`}},
+		{name: "verify/failing", args: "verify out", prepare: damaged, status: 1,
+			rows: []string{`^manifests \S \d+ of `, `^output `, `^entropipe: verify out: \d+ faults$`}},
 	}
 }
 
@@ -327,36 +350,51 @@ func grow(t *testing.T, out string) {
 
 func trainSittings(text string) []sitting {
 	const (
-		points = "train synthetic --kind sketch --frames 10 --points 16 --batch 1 --tolerance 1 --out m.safetensors --progress"
-		vit    = "train-vit shapes --images 24 --side 16 --patch 8 --layers 1 --dim 16 --heads 2 --out m --progress"
+		points = "train synthetic --kind sketch --frames 10 --points 16 --batch 1 --tolerance 1 --out m.safetensors " +
+			"--progress"
+		vit = "train-vit shapes --images 24 --side 16 --patch 8 --layers 1 --dim 16 --heads 2 --out m --progress"
 	)
 	lm := "train-lm " + text + " --layers 1 --dim 32 --heads 2 --context 32 --out m --progress"
 	return []sitting{
-		{name: "train/complete", args: points + " --steps 30", rows: []string{`^steps █{32} 30/30 `, `^m\.safetensors: perturb model`}},
-		{name: "train/interrupted", args: strings.Replace(points, "--points 16 --batch 1", "--points 512 --batch 8", 1) + " --steps 10000000", cue: `steps \S+ [1-9]\d*/10000000 `,
+		{name: "train/complete", args: points + " --steps 30",
+			rows: []string{`^steps █{32} 30/30 `, `^m\.safetensors: perturb model`}},
+		{name: "train/interrupted", args: strings.Replace(points, "--points 16 --batch 1", "--points 512 --batch 8",
+			1) + " --steps 10000000", cue: `steps \S+ [1-9]\d*/10000000 `,
 			rows: []string{`^steps ░+ \d+/10000000 `, `^stopped after step \d+ of 10000000: --resume goes on`}},
-		{name: "train/failing", args: points + " --steps 10000000", prepare: aFile("m.safetensors.checkpoint/file"), status: 1,
-			rows: []string{`^steps ░+ 100/10000000 `, `^entropipe: .*m\.safetensors\.checkpoint`}},
+		{name: "train/failing", args: points + " --steps 10000000", prepare: aFile("m.safetensors.checkpoint/file"),
+			status: 1,
+			rows:   []string{`^steps ░+ 100/10000000 `, `^entropipe: .*m\.safetensors\.checkpoint`}},
 		{name: "train/short", args: points + " --steps 3000 --sigma 1e-9",
-			rows: []string{`^steps █+░+ 2200/3000 `, `^m\.safetensors: perturb model for hull2d, step 100 of 2200 kept`}},
-		{name: "train-lm/complete", args: lm + " --steps 3", rows: []string{`^‰ █{32} 1000/1000 step 3,`, `^m: \d+ parameters, 3 steps`}},
-		{name: "train-lm/interrupted", args: lm + " --minutes 10000", cue: `‰ \S+ 0/1000 step [1-9]`, rows: []string{`^‰ ░+ \d+/1000 step`, `^stopped after step \d+: --resume goes on`}},
-		{name: "train-lm/failing", args: lm + " --minutes 10000", prepare: aFile("m/checkpoint.safetensors/file"), cue: `‰ \S+ 0/1000 step [1-9]`, status: 1,
+			rows: []string{`^steps █+░+ 2200/3000 `,
+				`^m\.safetensors: perturb model for hull2d, step 100 of 2200 kept`}},
+		{name: "train-lm/complete", args: lm + " --steps 3",
+			rows: []string{`^‰ █{32} 1000/1000 step 3,`, `^m: \d+ parameters, 3 steps`}},
+		{name: "train-lm/interrupted", args: lm + " --minutes 10000", cue: `‰ \S+ 0/1000 step [1-9]`,
+			rows: []string{`^‰ ░+ \d+/1000 step`, `^stopped after step \d+: --resume goes on`}},
+		{name: "train-lm/failing", args: lm + " --minutes 10000", prepare: aFile("m/checkpoint.safetensors/file"),
+			cue: `‰ \S+ 0/1000 step [1-9]`, status: 1,
 			rows: []string{`^‰ ░+ \d+/1000 step`, `^entropipe: .*checkpoint\.safetensors`}},
-		{name: "train-vit/complete", args: vit + " --steps 3", rows: []string{`^‰ █{32} 1000/1000 step 3,`, `^m: \d+ parameters, 3 steps`}},
-		{name: "train-vit/interrupted", args: vit + " --minutes 10000", cue: `‰ \S+ 0/1000 step [1-9]`, rows: []string{`^‰ ░+ \d+/1000 step`, `^stopped after step \d+: --resume goes on`}},
-		{name: "train-vit/failing", args: vit + " --minutes 10000", prepare: aFile("m/checkpoint.safetensors/file"), cue: `‰ \S+ 0/1000 step [1-9]`, status: 1,
+		{name: "train-vit/complete", args: vit + " --steps 3",
+			rows: []string{`^‰ █{32} 1000/1000 step 3,`, `^m: \d+ parameters, 3 steps`}},
+		{name: "train-vit/interrupted", args: vit + " --minutes 10000", cue: `‰ \S+ 0/1000 step [1-9]`,
+			rows: []string{`^‰ ░+ \d+/1000 step`, `^stopped after step \d+: --resume goes on`}},
+		{name: "train-vit/failing", args: vit + " --minutes 10000", prepare: aFile("m/checkpoint.safetensors/file"),
+			cue: `‰ \S+ 0/1000 step [1-9]`, status: 1,
 			rows: []string{`^‰ ░+ \d+/1000 step`, `^entropipe: .*checkpoint\.safetensors`}},
 	}
 }
 
 func freezeSittings(t *testing.T, text string) []sitting {
-	small := "freeze --lm " + hftest.Dir(t, hftest.Config(t, hftest.GPT2)) + " --calibrate " + idLines(t, 8, 96) + " --out mask --block 16 --sparsity 0.5 --progress"
+	small := "freeze --lm " + hftest.Dir(t, hftest.Config(t, hftest.GPT2)) + " --calibrate " + idLines(t, 8, 96) +
+		" --out mask --block 16 --sparsity 0.5 --progress"
 	return []sitting{
-		{name: "freeze/complete", args: small, rows: []string{`^inputs \S 2 judge 2 of 2`, `^mask/sparse_config\.json: `}},
-		{name: "freeze/interrupted", args: "freeze --lm builtin:bytes --calibrate " + text + " --sequences 100000 --bucket 64 --block 16 --workers 1 --out mask --progress", cue: `inputs \S [1-9]`,
+		{name: "freeze/complete", args: small, rows: []string{`^inputs \S 2 judge 2 of 2`,
+			`^mask/sparse_config\.json: `}},
+		{name: "freeze/interrupted", args: "freeze --lm builtin:bytes --calibrate " + text +
+			" --sequences 100000 --bucket 64 --block 16 --workers 1 --out mask --progress", cue: `inputs \S [1-9]`,
 			rows: []string{`^inputs \S \d+ \w+ `, `^stopped: no mask has been written$`}},
-		{name: "freeze/failing", args: small, prepare: aFile("mask"), status: 1, rows: []string{`^inputs \S 2 judge 2 of 2`, `^entropipe: .*mask`}},
+		{name: "freeze/failing", args: small, prepare: aFile("mask"), status: 1,
+			rows: []string{`^inputs \S 2 judge 2 of 2`, `^entropipe: .*mask`}},
 	}
 }
 
@@ -405,7 +443,8 @@ func TestTerminalsWithoutBars(t *testing.T) {
 		{"TERM=", `msg="frames 3/3 `, wide},
 		{"TERM=xterm", `^frames █{26} 3/3 `, 0}, // a window that does not tell its size
 	} {
-		p := attend(t, t.TempDir(), c.columns, []string{c.term}, spread(brokers, "p", "a", "--frames", "3", "--rate", "max")...)
+		p := attend(t, t.TempDir(), c.columns, []string{c.term},
+			spread(brokers, "p", "a", "--frames", "3", "--rate", "max")...)
 		if err := inOrder(p.ends(0), []string{c.want, `^p: 3 frames in `}); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}

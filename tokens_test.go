@@ -25,7 +25,8 @@ import (
 // 32 positions, and returns its folder. Its tokenizer has a token for each byte.
 func writeLM(t *testing.T, dir, arch string) string {
 	t.Helper()
-	c := &hf.Config{Arch: arch, Model: arch, Layers: 1, Hidden: 32, Inner: 64, Heads: 2, KVHeads: 2, Dim: 16, Vocab: 256, MaxPositions: 32,
+	c := &hf.Config{Arch: arch, Model: arch, Layers: 1, Hidden: 32, Inner: 64, Heads: 2, KVHeads: 2, Dim: 16,
+		Vocab: 256, MaxPositions: 32,
 		Act: hf.GELU, Eps: 1e-5, Scale: .25, QKVBias: true, OutBias: true, MLPBias: true, BOS: -1}
 	if arch == hf.GPT2 {
 		c.Causal, c.Tied, c.Head, c.Act = true, true, true, hf.GELUTanh
@@ -85,7 +86,8 @@ func sendSequences(t *testing.T, brokers, topic string, packs ...int) {
 		value, err := enc.AppendTokens(nil, rows, schemas.Vocabulary{})
 		add(value, err, schemas.SchemaTokens)
 	}
-	value, err := enc.AppendText(nil, []schemas.Sequence{{ID: "hello", Text: "hello"}, {ID: "long", Text: strings.Repeat("long ", 20)}})
+	value, err := enc.AppendText(nil, []schemas.Sequence{{ID: "hello", Text: "hello"},
+		{ID: "long", Text: strings.Repeat("long ", 20)}})
 	add(value, err, schemas.SchemaText)
 	if err := sendRaw(brokers, topic, all...); err != nil {
 		t.Fatal(err)
@@ -99,9 +101,11 @@ func TestSequencesBecomeRows(t *testing.T) {
 	dir, brokers := t.TempDir(), startBroker(t)
 	lm := writeLM(t, dir, hf.GPT2)
 	sendSequences(t, brokers, "tokens", 3, 1, 40, 1, 1, 1, 7)
-	must(t, dir, "produce", "synthetic", "--brokers", brokers, "--topic", "points", "--frames", "3", "--points", "500", "--rate", "max")
+	must(t, dir, "produce", "synthetic", "--brokers", brokers, "--topic", "points", "--frames", "3", "--points",
+		"500", "--rate", "max")
 	run := func(out string, more ...string) *process {
-		p := launch(t, dir, append([]string{"run", "--brokers", brokers, "--topic", "tokens", "--out", out, "--until-end", "--lm", lm, "--truncate"}, more...)...)
+		p := launch(t, dir, append([]string{"run", "--brokers", brokers, "--topic", "tokens", "--out", out,
+			"--until-end", "--lm", lm, "--truncate"}, more...)...)
 		p.exits(0, patience)
 		return p
 	}
@@ -130,7 +134,8 @@ func TestRoundedWeightsOfTheCommandLine(t *testing.T) {
 	lm := writeLM(t, dir, hf.BERT)
 	sendSequences(t, brokers, "tokens", 3, 1, 40, 7)
 	run := func(out string, more ...string) *process {
-		p := launch(t, dir, append([]string{"run", "--brokers", brokers, "--topic", "tokens", "--out", out, "--until-end", "--lm", lm, "--truncate"}, more...)...)
+		p := launch(t, dir, append([]string{"run", "--brokers", brokers, "--topic", "tokens", "--out", out,
+			"--until-end", "--lm", lm, "--truncate"}, more...)...)
 		p.exits(0, patience)
 		return p
 	}
@@ -139,7 +144,8 @@ func TestRoundedWeightsOfTheCommandLine(t *testing.T) {
 	run("rounded2", "--weights", "bf16", "--workers", "1", "--token-budget", "40")
 	for out, want := range map[string]string{"plain": "f32", "rounded": "bf16"} {
 		verified(t, filepath.Join(dir, out))
-		if got, err := countValues(filepath.Join(dir, out, "tokens"), "weights"); err != nil || len(got) != 1 || got[want] == 0 {
+		if got, err := countValues(filepath.Join(dir, out, "tokens"), "weights"); err != nil ||
+			len(got) != 1 || got[want] == 0 {
 			t.Errorf("%s: weights %v, %v, want %s", out, got, err, want)
 		}
 	}
@@ -165,7 +171,8 @@ func TestSequencesThatAreRefused(t *testing.T) {
 		t.Errorf("without a model: %v, %v", got, err)
 	}
 	must(t, dir, append(args, "--out", "some", "--lm", lm)...)
-	if got, err := countValues(filepath.Join(dir, "some", "rejects"), "reason"); err != nil || got["too_long"] != 1 || len(got) != 1 {
+	if got, err := countValues(filepath.Join(dir, "some", "rejects"), "reason"); err != nil ||
+		got["too_long"] != 1 || len(got) != 1 {
 		t.Errorf("with one: %v, %v", got, err)
 	}
 	if n, err := countRows(filepath.Join(dir, "some", "tokens")); err != nil || n != 3 {
@@ -186,7 +193,8 @@ func TestModelsThatCannotServe(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(cased, "p"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"modules.json": `[{"path":"","type":"Transformer"},{"path":"p","type":"Pooling"}]`,
+	for name, text := range map[string]string{
+		"modules.json":  `[{"path":"","type":"Transformer"},{"path":"p","type":"Pooling"}]`,
 		"p/config.json": `{"pooling_mode":"mean"}`, "sentence_bert_config.json": `{"do_lower_case":true}`} {
 		if err := os.WriteFile(filepath.Join(cased, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -207,7 +215,8 @@ func TestModelsThatCannotServe(t *testing.T) {
 		{[]string{"--lm", odd}, 78, `^lm: .*tokenizer\.json`},
 		{[]string{"--lm", cased}, 78, `^lm: .*do_lower_case: its tokenizer knows capitals`},
 		{[]string{"--lm", encoder, "--task", "logits"}, 78, `^task: logits: .*bert is an encoder`},
-		{[]string{"--lm", decoder, "--task", "generate", "--max-new", "32"}, 78, `^task: generate: --max-new 32 leaves no room in the 32 positions`},
+		{[]string{"--lm", decoder, "--task", "generate", "--max-new", "32"}, 78,
+			`^task: generate: --max-new 32 leaves no room in the 32 positions`},
 		{[]string{"--lm", decoder, "--mask", "nowhere"}, 78, `^mask: .*nowhere`},
 		{[]string{"--mask", "nowhere"}, 2, `--mask nowhere needs --lm`},
 		{[]string{"--task", "generate"}, 2, `--task generate needs --lm`},
@@ -234,7 +243,8 @@ func TestValidateReadsTheModel(t *testing.T) {
 	if err := os.WriteFile(file, []byte("lm: "+lm+"\ntask: generate\nmax-new: 8\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if out := must(t, dir, "validate", file); !strings.Contains(out, "gpt2, 1 layers of 32, up to 32 tokens, for generate; with a tokenizer") {
+	if out := must(t, dir, "validate", file); !strings.Contains(out,
+		"gpt2, 1 layers of 32, up to 32 tokens, for generate; with a tokenizer") {
 		t.Errorf("it says\n%s", out)
 	}
 	m, err := model.Load(lm)
@@ -242,8 +252,10 @@ func TestValidateReadsTheModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	mask := writeMask(t, filepath.Join(dir, "mask"), hf.GPT2, m.SHA256(), 16)
-	for use, want := range map[string]string{"always": "; attention by " + mask + " from 1 to 16 tokens\n", "auto": "; attention dense in spite of " + mask + ": the mask says dense: a test\n"} {
-		if out := must(t, dir, "validate", file, "--mask", mask, "--mask-use", use); !strings.Contains(out, want) || !strings.Contains(out, "triangles, tokens, attention_stats\n") {
+	for use, want := range map[string]string{"always": "; attention by " + mask + " from 1 to 16 tokens\n",
+		"auto": "; attention dense in spite of " + mask + ": the mask says dense: a test\n"} {
+		if out := must(t, dir, "validate", file, "--mask", mask, "--mask-use", use); !strings.Contains(out, want) ||
+			!strings.Contains(out, "triangles, tokens, attention_stats\n") {
 			t.Errorf("%s: it says\n%s\nwant %q", use, out, want)
 		}
 	}
@@ -257,10 +269,13 @@ func writeMask(t *testing.T, dir, arch, weights string, tokens int) string {
 	t.Helper()
 	causal := arch == hf.GPT2
 	facts := support.Facts{Arch: arch, Weights: weights, Layers: 1, Heads: 2, KVHeads: 2, Dim: 16, Causal: causal}
-	set := &support.Set{Facts: facts, Block: 16, Mode: support.Static, Serve: support.Dense, Reason: "a test", Select: support.Selector{Name: "window"},
+	set := &support.Set{Facts: facts, Block: 16, Mode: support.Static, Serve: support.Dense, Reason: "a test",
+		Select: support.Selector{Name: "window"},
 		Source: support.Source{SHA256: strings.Repeat("0", 64)},
 		Buckets: []support.Bucket{{Length: tokens, Of: []int32{0, 0},
-			Layouts: []*support.Layout{support.New(tokens, 16, causal, func(r int) []int32 { return []int32{int32(r)} })}}}}
+			Layouts: []*support.Layout{support.New(tokens, 16, causal, func(r int) []int32 {
+				return []int32{int32(r)}
+			})}}}}
 	if err := set.Write(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +297,8 @@ func TestMasksOfTheCommandLine(t *testing.T) {
 	short := writeMask(t, filepath.Join(dir, "short"), hf.GPT2, m.SHA256(), 16)
 	foreign := writeMask(t, filepath.Join(dir, "foreign"), hf.GPT2, strings.Repeat("ab", 32), 32)
 	sendSequences(t, brokers, "tokens", 20)
-	args := []string{"run", "--brokers", brokers, "--topic", "tokens", "--until-end", "--lm", lm, "--truncate", "--audit-every", "1"}
+	args := []string{"run", "--brokers", brokers, "--topic", "tokens", "--until-end", "--lm", lm, "--truncate",
+		"--audit-every", "1"}
 	must(t, dir, append(args, "--out", "sparse", "--mask", mask, "--mask-use", "always")...)
 	verified(t, filepath.Join(dir, "sparse"))
 	p := launch(t, dir, append(args, "--out", "short", "--mask", short, "--mask-use", "always")...)
@@ -298,7 +314,8 @@ func TestMasksOfTheCommandLine(t *testing.T) {
 		t.Errorf("%d rows of attention_stats without a mask at work; %v", n, err)
 	}
 	without := "mask_sha256"
-	if a, b := rowsOf(t, filepath.Join(dir, "sparse"), "tokens", without), rowsOf(t, filepath.Join(dir, "dense"), "tokens", without); len(a) != len(b) || slices.Equal(a, b) {
+	if a, b := rowsOf(t, filepath.Join(dir, "sparse"), "tokens", without),
+		rowsOf(t, filepath.Join(dir, "dense"), "tokens", without); len(a) != len(b) || slices.Equal(a, b) {
 		t.Errorf("%d rows with masks, %d without, and they are equal: %v", len(a), len(b), slices.Equal(a, b))
 	}
 	p = launch(t, dir, append(args, "--out", "none", "--mask", foreign)...)
@@ -313,7 +330,8 @@ func permuted(t *testing.T, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := strings.NewReplacer(`"a": 97`, `"a": 98`, `"b": 98`, `"b": 97`, `"a":97`, `"a":98`, `"b":98`, `"b":97`).Replace(string(data))
+	s := strings.NewReplacer(`"a": 97`, `"a": 98`, `"b": 98`, `"b": 97`, `"a":97`, `"a":98`, `"b":98`,
+		`"b":97`).Replace(string(data))
 	if s == string(data) {
 		t.Fatal("the tokenizer is as it was")
 	}
@@ -338,9 +356,11 @@ func TestIDsOfAPermutedVocabulary(t *testing.T) {
 	}
 	for tokenizer, want := range map[string]string{"permuted": "rejects", lm: "tokens"} {
 		topic := "of-" + want
-		must(t, dir, "produce", "tokens", text, "--tokenizer", tokenizer, "--brokers", brokers, "--topic", topic, "--rate", "max", "--pack", "1")
+		must(t, dir, "produce", "tokens", text, "--tokenizer", tokenizer, "--brokers", brokers, "--topic", topic,
+			"--rate", "max", "--pack", "1")
 		sendSequences(t, brokers, topic) // two texts
-		must(t, dir, "run", "--brokers", brokers, "--topic", topic, "--until-end", "--lm", lm, "--truncate", "--out", topic)
+		must(t, dir, "run", "--brokers", brokers, "--topic", topic, "--until-end", "--lm", lm,
+			"--truncate", "--out", topic)
 		for table, rows := range map[string]int64{"rejects": 0, "tokens": 2} {
 			if table == want {
 				rows += 50
@@ -350,11 +370,13 @@ func TestIDsOfAPermutedVocabulary(t *testing.T) {
 			}
 		}
 	}
-	if got, err := countValues(filepath.Join(dir, "of-rejects", "rejects"), "reason"); err != nil || got["other_tokenizer"] != 50 {
+	if got, err := countValues(filepath.Join(dir, "of-rejects", "rejects"), "reason"); err != nil ||
+		got["other_tokenizer"] != 50 {
 		t.Errorf("reasons: %v, %v", got, err)
 	}
 	sendSequences(t, brokers, "unnamed", 3, 4)
-	p := launch(t, dir, "run", "--brokers", brokers, "--topic", "unnamed", "--until-end", "--lm", lm, "--truncate", "--out", "unnamed")
+	p := launch(t, dir, "run", "--brokers", brokers, "--topic", "unnamed", "--until-end", "--lm", lm, "--truncate",
+		"--out", "unnamed")
 	p.exits(0, patience)
 	p.says(`msg=done .* unverified=7`)
 }
@@ -369,8 +391,10 @@ func TestTokenizersAtTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	added := strings.Replace(string(data), `"added_tokens": []`, `"added_tokens": [{"id": 256, "content": "<pad>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}]`, 1)
-	if err := os.WriteFile(filepath.Join(large, "tokenizer.json"), []byte(added), 0o666); err != nil || added == string(data) {
+	added := strings.Replace(string(data), `"added_tokens": []`,
+		`"added_tokens": [{"id": 256, "content": "<pad>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}]`, 1)
+	if err := os.WriteFile(filepath.Join(large, "tokenizer.json"), []byte(added), 0o666); err != nil ||
+		added == string(data) {
 		t.Fatal("no token was added: ", err)
 	}
 	p := launch(t, dir, "run", "--brokers", brokers, "--topic", "texts", "--until-end", "--lm", large, "--out", "a")
@@ -388,7 +412,8 @@ func TestTokenizersAtTheStart(t *testing.T) {
 		t.Error("the start that failed left an output")
 	}
 	sendSequences(t, brokers, "ids", 3)
-	p = launch(t, dir, "run", "--brokers", brokers, "--topic", "ids", "--until-end", "--lm", lm, "--truncate", "--out", "c")
+	p = launch(t, dir, "run", "--brokers", brokers, "--topic", "ids", "--until-end", "--lm", lm,
+		"--truncate", "--out", "c")
 	p.exits(0, patience)
 	p.says(`level=WARN msg="the model's folder has no tokenizer.json: texts become rejects`)
 	p.says(`msg=done .* unverified=3`)
@@ -408,7 +433,9 @@ func TestNamesOfHubsAreNotFetched(t *testing.T) {
 		{"produce", "tokens", text, "--tokenizer", "sentence-transformers/all-MiniLM-L6-v2"},
 	} {
 		var out, said bytes.Buffer
-		if status := cmd.Main(args, &out, &said); status == 0 || !strings.Contains(out.String()+said.String(), "Local folders only") || !strings.Contains(out.String()+said.String(), "--local-dir all-MiniLM-L6-v2") {
+		if status := cmd.Main(args, &out, &said); status == 0 ||
+			!strings.Contains(out.String()+said.String(), "Local folders only") ||
+			!strings.Contains(out.String()+said.String(), "--local-dir all-MiniLM-L6-v2") {
 			t.Errorf("%q: status %d, %s%s", args, status, out.String(), said.String())
 		}
 	}
@@ -428,7 +455,8 @@ func TestLadderOfTheCommandLine(t *testing.T) {
 	mask := writeMask(t, filepath.Join(dir, "mask"), hf.BERT, m.SHA256(), 32)
 	sendSequences(t, brokers, "tokens", 20)
 	run := func(out string, more ...string) []string {
-		args := []string{"run", "--brokers", brokers, "--topic", "tokens", "--until-end", "--lm", lm, "--truncate", "--audit-every", "1", "--out", out}
+		args := []string{"run", "--brokers", brokers, "--topic", "tokens", "--until-end", "--lm", lm, "--truncate",
+			"--audit-every", "1", "--out", out}
 		p := launch(t, dir, append(args, more...)...)
 		p.exits(0, patience)
 		if slices.Contains(more, "--ladder") {
@@ -442,7 +470,8 @@ func TestLadderOfTheCommandLine(t *testing.T) {
 	plain, some := run("plain", masked...), run("some", append(masked, "--ladder", "0.4")...)
 	all, dense := run("all", append(masked, "--ladder", "1e-7")...), run("dense")
 	if slices.Equal(plain, some) || slices.Equal(some, dense) || !slices.Equal(all, dense) {
-		t.Errorf("rows by masks and by the ladder are equal: %v, by the ladder and dense: %v, dense and by a ladder without tolerance: %v",
+		t.Errorf("rows by masks and by the ladder are equal: %v, by the ladder and dense: %v, dense and by a ladder "+
+			"without tolerance: %v",
 			slices.Equal(plain, some), slices.Equal(some, dense), slices.Equal(all, dense))
 	}
 }
@@ -461,9 +490,13 @@ func TestLadderMistakes(t *testing.T) {
 	}
 	causal := writeMask(t, filepath.Join(dir, "causal"), hf.GPT2, shaOf(decoder), 32)
 	fixed := writeMask(t, filepath.Join(dir, "fixed"), hf.BERT, shaOf(encoder), 32)
-	anchored := &support.Set{Facts: support.Facts{Arch: hf.BERT, Weights: shaOf(encoder), Layers: 1, Heads: 2, KVHeads: 2, Dim: 16},
-		Block: 16, Mode: support.Anchor, Serve: support.Dense, Reason: "a test", Select: support.Selector{Name: "affinity", Sparsity: .5}, Source: support.Source{SHA256: strings.Repeat("0", 64)},
-		Buckets: []support.Bucket{{Length: 32, Of: []int32{-1, -1}}}, Anchors: &support.Anchors{K: 2, Data: make([]float32, 2*2*16)}}
+	anchored := &support.Set{Facts: support.Facts{Arch: hf.BERT, Weights: shaOf(encoder), Layers: 1, Heads: 2,
+		KVHeads: 2, Dim: 16},
+		Block: 16, Mode: support.Anchor, Serve: support.Dense, Reason: "a test",
+		Select:  support.Selector{Name: "affinity", Sparsity: .5},
+		Source:  support.Source{SHA256: strings.Repeat("0", 64)},
+		Buckets: []support.Bucket{{Length: 32, Of: []int32{-1, -1}}},
+		Anchors: &support.Anchors{K: 2, Data: make([]float32, 2*2*16)}}
 	if err := anchored.Write(filepath.Join(dir, "anchored")); err != nil {
 		t.Fatal(err)
 	}
@@ -473,15 +506,20 @@ func TestLadderMistakes(t *testing.T) {
 		says   string
 	}{
 		{[]string{"--lm", decoder, "--mask", causal, "--ladder", "0.1"}, 78, `^ladder: .*is a decoder`},
-		{[]string{"--lm", encoder, "--mask", filepath.Join(dir, "anchored"), "--ladder", "0.1"}, 78, `^ladder: the masks of .*anchored follow each input`},
+		{[]string{"--lm", encoder, "--mask", filepath.Join(dir, "anchored"), "--ladder", "0.1"}, 78,
+			`^ladder: the masks of .*anchored follow each input`},
 		{[]string{"--lm", encoder, "--ladder", "0.1"}, 2, `--ladder 0\.1 needs --mask`},
-		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "0.1", "--device", "cuda"}, 2, `--ladder 0\.1: .*--device is cuda`},
-		{[]string{"--lm", decoder, "--task", "generate", "--device", "cuda"}, 2, `--device cuda: --task generate .* would never use the GPU`},
-		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "1"}, 2, `--ladder 1: want a share of the softmax, at least 0 and below 1`},
+		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "0.1", "--device", "cuda"}, 2,
+			`--ladder 0\.1: .*--device is cuda`},
+		{[]string{"--lm", decoder, "--task", "generate", "--device", "cuda"}, 2,
+			`--device cuda: --task generate .* would never use the GPU`},
+		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "1"}, 2,
+			`--ladder 1: want a share of the softmax, at least 0 and below 1`},
 		{[]string{"--lm", encoder, "--mask", fixed, "--ladder=-0.1"}, 2, `--ladder -0\.1: want a share`},
 		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "NaN"}, 2, `--ladder NaN: want a share`},
 		{[]string{"--lm", encoder, "--mask", fixed, "--ladder-blocks", "2"}, 2, `--ladder-blocks 2 needs --ladder`},
-		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "0.1", "--ladder-blocks=-1"}, 2, `--ladder-blocks -1: want 0 to`},
+		{[]string{"--lm", encoder, "--mask", fixed, "--ladder", "0.1", "--ladder-blocks=-1"}, 2,
+			`--ladder-blocks -1: want 0 to`},
 	} {
 		p := launch(t, dir, append([]string{"run", "--out", "out"}, c.args...)...)
 		p.exits(c.status, patience)

@@ -48,7 +48,8 @@ func fill(t *testing.T, brokers, topic, what string, partitions int32, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := ingest.EnsureTopic(ctx, []string{brokers}, ingest.Security{}, topic, ingest.TopicSpec{Partitions: int(partitions)}); err != nil {
+	if err := ingest.EnsureTopic(ctx, []string{brokers}, ingest.Security{}, topic,
+		ingest.TopicSpec{Partitions: int(partitions)}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers), kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -59,7 +60,8 @@ func fill(t *testing.T, brokers, topic, what string, partitions int32, n int) {
 	var rs []*kgo.Record
 	for i := range n {
 		for p := range partitions {
-			rs = append(rs, &kgo.Record{Topic: topic, Partition: p, Value: fmt.Appendf(nil, "%-4096s", fmt.Sprint(what, " ", i))})
+			rs = append(rs, &kgo.Record{Topic: topic, Partition: p,
+				Value: fmt.Appendf(nil, "%-4096s", fmt.Sprint(what, " ", i))})
 		}
 	}
 	if err := c.ProduceSync(ctx, rs...).FirstErr(); err != nil {
@@ -98,7 +100,8 @@ func TestTopicRemadeWhileReadersWaitForMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		consumer, err := ingest.NewConsumer(ingest.Config{Brokers: []string{brokers}, Topics: []string{topic}, Group: topic})
+		consumer, err := ingest.NewConsumer(ingest.Config{Brokers: []string{brokers},
+			Topics: []string{topic}, Group: topic})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,10 +125,14 @@ func TestTopicRemadeWhileReadersWaitForMemory(t *testing.T) {
 			default:
 			}
 			<-gate
-			return nil, []schemas.Reject{{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset, Index: -1, Reason: "test", Stage: "decode", ValueSize: int64(len(m.Value))}}
+			return nil, []schemas.Reject{{Topic: m.Topic, Partition: m.Partition, Offset: m.Offset, Index: -1,
+				Reason: "test", Stage: "decode", ValueSize: int64(len(m.Value))}}
 		}
-		p := pipeline.New(pipeline.Config{Output: out, NewProcess: func() pipeline.Process { return process }, Workers: 2, Memory: 64 << 10,
-			Roll: pipeline.Roll{Bytes: 1 << 30, Records: 100}, Metrics: metrics.New(prometheus.NewRegistry(), "test"), Log: slog.New(slog.DiscardHandler)})
+		p := pipeline.New(pipeline.Config{Output: out, NewProcess: func() pipeline.Process {
+			return process
+		}, Workers: 2, Memory: 64 << 10,
+			Roll: pipeline.Roll{Bytes: 1 << 30, Records: 100}, Metrics: metrics.New(prometheus.NewRegistry(), "test"),
+			Log: slog.New(slog.DiscardHandler)})
 		defer p.Close()
 		ended := make(chan error, 1)
 		go func() {
@@ -167,8 +174,10 @@ func TestTopicMadeAgainUnderTwoProcesses(t *testing.T) {
 			eachBroker(t, func(t *testing.T, brokers string) {
 				dir, topic := t.TempDir(), topicOf(t)
 				send := func(n int, seed string) {
-					must(t, dir, spread(brokers, topic, "a", "--partitions", "4", "--frames", strconv.Itoa(n), "--rate", "max", "--seed", seed)...)
-					must(t, dir, spread(brokers, topic, "b", "--partitions", "4", "--frames", strconv.Itoa(n), "--rate", "max", "--seed", seed)...)
+					must(t, dir, spread(brokers, topic, "a", "--partitions", "4", "--frames", strconv.Itoa(n), "--rate",
+						"max", "--seed", seed)...)
+					must(t, dir, spread(brokers, topic, "b", "--partitions", "4", "--frames", strconv.Itoa(n), "--rate",
+						"max", "--seed", seed)...)
 				}
 				send(50, "1")
 				one := launch(t, dir, fast(brokers, topic)...)
@@ -189,14 +198,16 @@ func TestTopicMadeAgainUnderTwoProcesses(t *testing.T) {
 				}
 				for _, r := range []*process{one, two} {
 					r.exits(1, patience)
-					r.says(`^entropipe: ` + topic + `(/\d)?: the topic was deleted and created again since this output was written \(its id was \S{22}, now it is \S{22}\); write to a new --out\.`)
+					r.says(`^entropipe: ` + topic +
+						`(/\d)?: the topic was deleted and created again since this output was written \(its id was \S{22}, now it is \S{22}\); write to a new --out\.`)
 				}
 				holds(t, out, 100)
 				again := launch(t, dir, fast(brokers, topic, "--until-end")...)
 				again.exits(1, patience)
 				refused := launch(t, dir, fast(brokers, topic, "--until-end", "--accept-topic", topic)...)
 				refused.exits(1, patience)
-				refused.says(`^entropipe: --accept-topic ` + topic + `: ` + topic + `/\d: the record at offset \d+ is not the last one of the output; write to a new --out$`)
+				refused.says(`^entropipe: --accept-topic ` + topic + `: ` + topic +
+					`/\d: the record at offset \d+ is not the last one of the output; write to a new --out$`)
 				holds(t, out, 100)
 			})
 		})
@@ -208,14 +219,16 @@ func mirror(t *testing.T, from, to, topic string, partitions int32) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := ingest.EnsureTopic(ctx, []string{to}, ingest.Security{}, topic, ingest.TopicSpec{Partitions: int(partitions)}); err != nil {
+	if err := ingest.EnsureTopic(ctx, []string{to}, ingest.Security{}, topic,
+		ingest.TopicSpec{Partitions: int(partitions)}); err != nil {
 		t.Fatal(err)
 	}
 	info, err := ingest.Describe(ctx, []string{from}, ingest.Security{}, topic)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := kgo.NewClient(kgo.SeedBrokers(from), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	in, err := kgo.NewClient(kgo.SeedBrokers(from), kgo.ConsumeTopics(topic),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +244,8 @@ func mirror(t *testing.T, from, to, topic string, partitions int32) {
 	}
 	for left > 0 {
 		for _, r := range in.PollFetches(ctx).Records() {
-			c := &kgo.Record{Topic: topic, Partition: r.Partition, Key: r.Key, Value: r.Value, Headers: r.Headers, Timestamp: r.Timestamp}
+			c := &kgo.Record{Topic: topic, Partition: r.Partition, Key: r.Key, Value: r.Value, Headers: r.Headers,
+				Timestamp: r.Timestamp}
 			if err := out.ProduceSync(ctx, c).FirstErr(); err != nil || c.Offset != r.Offset {
 				t.Fatalf("offset %d became %d, %v", r.Offset, c.Offset, err)
 			}
@@ -250,7 +264,8 @@ func TestMirrorIsAccepted(t *testing.T) {
 	first, second, dir := startBroker(t), startBroker(t), t.TempDir()
 	out := filepath.Join(dir, "out")
 	run := func(brokers string, more ...string) *process {
-		return launch(t, dir, append([]string{"run", "--brokers", brokers, "--topic", "points,quiet", "--out", "out", "--ops", "hull2d", "--until-end"}, more...)...)
+		return launch(t, dir, append([]string{"run", "--brokers", brokers, "--topic", "points,quiet", "--out", "out",
+			"--ops", "hull2d", "--until-end"}, more...)...)
 	}
 	for _, topic := range []string{"points", "quiet"} {
 		must(t, dir, spread(first, topic, "a", "--partitions", "2", "--frames", "10", "--rate", "max")...)
@@ -264,7 +279,8 @@ func TestMirrorIsAccepted(t *testing.T) {
 
 	stopped := run(second)
 	stopped.exits(1, patience)
-	stopped.says(`^entropipe: points: the topic was deleted and created again .* start once with --accept-topic points$`)
+	stopped.says(
+		`^entropipe: points: the topic was deleted and created again .* start once with --accept-topic points$`)
 	stopped = run(second, "--accept-topic", "points")
 	stopped.exits(1, patience)
 	stopped.says(`^entropipe: quiet: .* start once with --accept-topic quiet$`)
@@ -314,7 +330,8 @@ func TestInfoAndValidateNameTheTopic(t *testing.T) {
 	onePartition(t, dir, brokers, "points", 3)
 	must(t, dir, "run", "--brokers", brokers, "--out", "out", "--until-end")
 	config := filepath.Join(dir, "run.yaml")
-	if err := os.WriteFile(config, []byte("brokers: "+brokers+"\nout: "+filepath.Join(dir, "out")+"\n"), 0o666); err != nil {
+	if err := os.WriteFile(config, []byte("brokers: "+brokers+"\nout: "+filepath.Join(dir, "out")+"\n"),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	must(t, dir, "validate", config, "--connect")
@@ -342,7 +359,8 @@ func TestInfoAndValidateNameTheTopic(t *testing.T) {
 // onePartition makes a topic of n small frames in its only partition.
 func onePartition(t *testing.T, dir, brokers, topic string, n int, more ...string) {
 	t.Helper()
-	must(t, dir, spread(brokers, topic, "a", append(more, "--partitions", "1", "--frames", strconv.Itoa(n), "--rate", "max")...)...)
+	must(t, dir, spread(brokers, topic, "a",
+		append(more, "--partitions", "1", "--frames", strconv.Itoa(n), "--rate", "max")...)...)
 }
 
 func request[R any](t *testing.T, brokers string, do func(context.Context, *kgo.Client) (R, error)) R {
@@ -416,12 +434,14 @@ func TestGapOfRetention(t *testing.T) {
 	deleteRecords(t, brokers, "points", 55)
 	stopped := launch(t, dir, run...)
 	stopped.exits(1, patience)
-	stopped.says(`^entropipe: points/0: retention deleted offsets 40 to 54 before they were read; --on-gap skip continues without them$`)
+	stopped.says(
+		`^entropipe: points/0: retention deleted offsets 40 to 54 before they were read; --on-gap skip continues without them$`)
 	holds(t, out, 40)
 
 	must(t, dir, append(run, "--on-gap", "skip")...)
 	r := verified(t, out)
-	if p := r.Partitions[0]; p.End != 60 || p.Messages != 45 || p.Holes != 15 || len(p.Gaps) != 1 || p.Gaps[0].Start != 40 || p.Gaps[0].End != 55 {
+	if p := r.Partitions[0]; p.End != 60 || p.Messages != 45 || p.Holes != 15 || len(p.Gaps) != 1 ||
+		p.Gaps[0].Start != 40 || p.Gaps[0].End != 55 {
 		t.Errorf("want 45 messages and a gap from 40 to 55:\n%s", r)
 	}
 	verify := launch(t, dir, "verify", "out")
@@ -470,7 +490,8 @@ func TestTopicDeletedWhileItIsRead(t *testing.T) {
 	brokers, dir := startBroker(t), t.TempDir()
 	onePartition(t, dir, brokers, "points", 10)
 	r := launch(t, dir, fast(brokers, "points")...)
-	waitFor(t, "the records", func() bool { return reached(t, filepath.Join(dir, "out")) >= 10 }) // one commit or several
+	// one commit or several
+	waitFor(t, "the records", func() bool { return reached(t, filepath.Join(dir, "out")) >= 10 })
 	deleteTopic(t, brokers, "points")
 	r.exits(1, patience)
 	r.says(`^entropipe: topic "points" was deleted while it was read; a topic that is created again needs a new --out$`)

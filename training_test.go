@@ -51,7 +51,8 @@ func idLines(t *testing.T, count, n int) string {
 func TestFreezeWritesAMaskAndJudgesIt(t *testing.T) {
 	lm := hftest.Dir(t, hftest.Config(t, hftest.GPT2))
 	ids, out := idLines(t, 8, 96), t.TempDir()
-	code, text, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", ids, "--out", out, "--block", "16", "--sparsity", "0.5")
+	code, text, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", ids, "--out", out, "--block", "16",
+		"--sparsity", "0.5")
 	if code != 0 {
 		t.Fatal(log)
 	}
@@ -65,7 +66,8 @@ func TestFreezeWritesAMaskAndJudgesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := t.TempDir()
-	code, text, log = runCommand(t, "freeze", "--lm", lm, "--calibrate", ids, "--out", other, "--block", "16", "--select", "imported", "--import", out, "--json")
+	code, text, log = runCommand(t, "freeze", "--lm", lm, "--calibrate", ids, "--out", other, "--block", "16",
+		"--select", "imported", "--import", out, "--json")
 	if code != 0 {
 		t.Fatal(log)
 	}
@@ -97,7 +99,8 @@ func TestFreezeWritesAMaskAndJudgesIt(t *testing.T) {
 		f.Close()
 	}
 	// What was exported can be imported.
-	code, _, log = runCommand(t, "freeze", "--lm", lm, "--calibrate", ids, "--out", other, "--block", "16", "--select", "imported",
+	code, _, log = runCommand(t, "freeze", "--lm", lm, "--calibrate", ids, "--out", other, "--block", "16",
+		"--select", "imported",
 		"--import", filepath.Join(other, "flashinfer.safetensors"))
 	if code != 0 {
 		t.Fatal(log)
@@ -115,7 +118,8 @@ func TestFreezeWritesAMaskAndJudgesIt(t *testing.T) {
 // Text goes through the tokenizer of the shipped model.
 func TestFreezeReadsText(t *testing.T) {
 	text := writeText(t, "notes.txt", strings.Repeat("Points, lines and planes; what is hidden stays so.\n", 20))
-	code, out, log := runCommand(t, "freeze", "--lm", "builtin:bytes", "--calibrate", text, "--out", t.TempDir(), "--block", "32", "--bucket", "128",
+	code, out, log := runCommand(t, "freeze", "--lm", "builtin:bytes", "--calibrate", text, "--out", t.TempDir(),
+		"--block", "32", "--bucket", "128",
 		"--sequences", "4", "--select", "window")
 	if code != 0 {
 		t.Fatal(log)
@@ -139,13 +143,18 @@ func TestFreezeSaysWhatIsWrong(t *testing.T) {
 		{[]string{"--calibrate", ids, "--beyond", "1,2"}, command.ExitUsage, "--beyond"},
 		{[]string{"--calibrate", ids, "--sequences", "2"}, command.ExitUsage, "--sequences"},
 		{[]string{"--calibrate", "absent.txt"}, command.ExitRuntime, "absent.txt"},
-		{[]string{"--calibrate", writeText(t, "a.txt", "text"), "--block", "16"}, command.ExitRuntime, "tokenizer.json"},
-		{[]string{"--calibrate", writeText(t, "a.jsonl", "{\"input_ids\":[1]}\n[2]\n")}, command.ExitRuntime, "a.jsonl:2:"},
-		{[]string{"--calibrate", writeText(t, "f.jsonl", strings.Repeat("{\"input_ids\":[61]}\n", 9))}, command.ExitRuntime, "f.jsonl: sequence 1 has the id 61"},
-		{[]string{"--calibrate", writeText(t, "g.txt", "\x1f\x8b\x08")}, command.ExitRuntime, "g.txt: is not text in UTF-8"},
+		{[]string{"--calibrate", writeText(t, "a.txt", "text"), "--block", "16"},
+			command.ExitRuntime, "tokenizer.json"},
+		{[]string{"--calibrate", writeText(t, "a.jsonl", "{\"input_ids\":[1]}\n[2]\n")},
+			command.ExitRuntime, "a.jsonl:2:"},
+		{[]string{"--calibrate", writeText(t, "f.jsonl", strings.Repeat("{\"input_ids\":[61]}\n", 9))},
+			command.ExitRuntime, "f.jsonl: sequence 1 has the id 61"},
+		{[]string{"--calibrate", writeText(t, "g.txt", "\x1f\x8b\x08")}, command.ExitRuntime,
+			"g.txt: is not text in UTF-8"},
 		{[]string{"--calibrate", writeText(t, "h.txt.gz", "text")}, command.ExitRuntime, "h.txt.gz: "},
 		{[]string{"--calibrate", writeText(t, "b.jsonl", "{\"ids\":[1]}")}, command.ExitRuntime, "b.jsonl:1: "},
-		{[]string{"--calibrate", writeText(t, "c.jsonl", "{\"input_ids\":[1]}\n{\"text\":\"a\"}")}, command.ExitRuntime, "mixed"},
+		{[]string{"--calibrate", writeText(t, "c.jsonl", "{\"input_ids\":[1]}\n{\"text\":\"a\"}")},
+			command.ExitRuntime, "mixed"},
 		{[]string{"--calibrate", writeText(t, "d.parquet", "PAR1")}, command.ExitRuntime, "d.parquet"},
 		{[]string{"--calibrate", writeText(t, "e.jsonl", "")}, command.ExitRuntime, "neither text nor sequences"},
 		{[]string{"--calibrate", ids, "--block", "16", "--bucket", "0"}, command.ExitUsage, "bucket"},
@@ -163,7 +172,8 @@ func TestFreezeSaysWhatIsWrong(t *testing.T) {
 
 func TestExportOfAMaskSaysForWhom(t *testing.T) {
 	lm, out := hftest.Dir(t, hftest.Config(t, hftest.BERT)), t.TempDir()
-	code, _, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", idLines(t, 4, 96), "--out", out, "--block", "16", "--select", "window")
+	code, _, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", idLines(t, 4, 96), "--out", out, "--block", "16",
+		"--select", "window")
 	if code != 0 {
 		t.Fatal(log)
 	}
@@ -197,7 +207,8 @@ func TestAMaskMayLieBesideItsModel(t *testing.T) {
 	lm := hftest.Dir(t, hftest.Config(t, hftest.BERT))
 	ids := idLines(t, 4, 96)
 	for range 2 { // the second reads a folder that has a mask
-		if code, _, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", ids, "--out", lm, "--block", "16", "--progress"); code != 0 {
+		if code, _, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", ids, "--out", lm, "--block", "16",
+			"--progress"); code != 0 {
 			t.Fatal(log)
 		}
 	}
@@ -211,7 +222,8 @@ func TestFreezeOfImages(t *testing.T) {
 	lm := hftest.Dir(t, hftest.Config(t, hftest.ViT))
 	header := fmt.Sprintf("%-117s\n", "{'descr': '|u1', 'fortran_order': False, 'shape': (4, 2, 8, 12), }")
 	pixels := writeText(t, "pixels.npy", "\x93NUMPY\x01\x00\x76\x00"+header+strings.Repeat("\x01\x02\x03", 4*2*8*12/3))
-	code, out, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", pixels, "--out", t.TempDir(), "--block", "16", "--select", freeze.Entropy)
+	code, out, log := runCommand(t, "freeze", "--lm", lm, "--calibrate", pixels, "--out", t.TempDir(), "--block", "16",
+		"--select", freeze.Entropy)
 	if code != 0 {
 		t.Fatal(log)
 	}
@@ -219,7 +231,8 @@ func TestFreezeOfImages(t *testing.T) {
 		t.Error(out)
 	}
 	bert := hftest.Dir(t, hftest.Config(t, hftest.BERT))
-	if code, _, log := runCommand(t, "freeze", "--lm", bert, "--calibrate", pixels, "--out", t.TempDir()); code != command.ExitRuntime {
+	if code, _, log := runCommand(t, "freeze", "--lm", bert, "--calibrate", pixels, "--out",
+		t.TempDir()); code != command.ExitRuntime {
 		t.Errorf("pixels for a model of tokens: status %d\n%s", code, log)
 	}
 }
@@ -231,10 +244,12 @@ func TestLanguageModelTrainingResumes(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	t.Parallel()
-	args := []string{"train-lm", "text.txt", "--layers", "1", "--dim", "32", "--heads", "2", "--context", "32", "--steps", "1500", "--regulariser", "entropy", "--dtype", "f16", "--out", "m"}
+	args := []string{"train-lm", "text.txt", "--layers", "1", "--dim", "32", "--heads", "2", "--context", "32",
+		"--steps", "1500", "--regulariser", "entropy", "--dtype", "f16", "--out", "m"}
 	whole, cut := t.TempDir(), t.TempDir()
 	for _, dir := range []string{whole, cut} {
-		if err := os.WriteFile(filepath.Join(dir, "text.txt"), bytes.Repeat([]byte("ask what it was; "), 200), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "text.txt"), bytes.Repeat([]byte("ask what it was; "), 200),
+			0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -251,7 +266,8 @@ func TestLanguageModelTrainingResumes(t *testing.T) {
 	if strings.Contains(p.out(), "stopped after step") { // else it was faster than the signal
 		must(t, cut, append(args, "--resume", "--workers", "3")...)
 	}
-	for _, name := range []string{"model.safetensors", "config.json", "tokenizer.json", "README.md", "train.jsonl", "anchors.safetensors"} {
+	for _, name := range []string{"model.safetensors", "config.json", "tokenizer.json", "README.md", "train.jsonl",
+		"anchors.safetensors"} {
 		want, err := os.ReadFile(filepath.Join(whole, "m", name))
 		if err != nil {
 			t.Fatal(err)
@@ -288,7 +304,8 @@ func TestImageTraining(t *testing.T) {
 		}
 	}
 	args := []string{"train-vit", "images", "--layers", "1", "--dim", "16", "--heads", "2"}
-	if out := must(t, dir, append(args, "--steps", "160", "--out", "learned")...); !strings.Contains(out, "160 steps") || !strings.Contains(out, "accuracy 100.00 % of 4") {
+	if out := must(t, dir, append(args, "--steps", "160", "--out", "learned")...); !strings.Contains(out,
+		"160 steps") || !strings.Contains(out, "accuracy 100.00 % of 4") {
 		t.Errorf("got %q", out)
 	}
 	must(t, dir, append(args, "--minutes", "0.01", "--out", "timed")...) // how much is learned depends on the machine
@@ -318,18 +335,25 @@ func TestTransformerTrainingMistakes(t *testing.T) {
 		status int
 		want   string
 	}{
-		{[]string{"train-lm", text, "--minutes", "1", "--steps", "5", "--out", dir}, command.ExitUsage, "--minutes or --steps"},
-		{[]string{"train-lm", text, "--heads", "5", "--steps", "5", "--out", dir}, command.ExitUsage, "does not divide into 5 heads"},
+		{[]string{"train-lm", text, "--minutes", "1", "--steps", "5", "--out", dir}, command.ExitUsage,
+			"--minutes or --steps"},
+		{[]string{"train-lm", text, "--heads", "5", "--steps", "5", "--out", dir}, command.ExitUsage,
+			"does not divide into 5 heads"},
 		{[]string{"train-lm", text, "--steps", "5", "--out", dir}, command.ExitUsage, "no window of 256"},
 		{[]string{"train-lm", text, "--context", "1", "--steps", "5", "--out", dir}, command.ExitUsage, "--context 1"},
 		{[]string{"train-lm", text + "x", "--steps", "5", "--out", dir}, command.ExitRuntime, "no such file"},
-		{[]string{"train-lm", text, "--tokenizer", text, "--steps", "5", "--out", dir}, command.ExitRuntime, "text.txt"},
-		{[]string{"train-lm", text, "--context", "16", "--steps", "5", "--out", filepath.Join(dir, "new"), "--resume"}, command.ExitRuntime, "nothing was interrupted"},
-		{[]string{"train-lm", text, "--context", "16", "--steps", "1", "--layers", "1", "--dim", "16", "--heads", "2", "--out", cut}, 0, "an interrupted training's checkpoint is there and will be replaced"},
+		{[]string{"train-lm", text, "--tokenizer", text, "--steps", "5", "--out", dir},
+			command.ExitRuntime, "text.txt"},
+		{[]string{"train-lm", text, "--context", "16", "--steps", "5", "--out", filepath.Join(dir, "new"), "--resume"},
+			command.ExitRuntime, "nothing was interrupted"},
+		{[]string{"train-lm", text, "--context", "16", "--steps", "1", "--layers", "1", "--dim", "16", "--heads", "2",
+			"--out", cut}, 0, "an interrupted training's checkpoint is there and will be replaced"},
 		{[]string{"train-vit", text, "--steps", "5", "--out", dir}, command.ExitRuntime, "is no folder"},
 		{[]string{"train-vit", dir, "--steps", "5", "--out", dir}, command.ExitRuntime, "neither folders of PNG"},
-		{[]string{"train-vit", "shapes", "--images", "60", "--patch", "5", "--steps", "5", "--out", dir}, command.ExitUsage, "do not divide into patches of 5"},
-		{[]string{"train-vit", "shapes", "--sparsity", "0.5", "--steps", "5", "--out", dir}, command.ExitUsage, "sparsity is for the regularisers l1 and window"},
+		{[]string{"train-vit", "shapes", "--images", "60", "--patch", "5", "--steps", "5", "--out", dir},
+			command.ExitUsage, "do not divide into patches of 5"},
+		{[]string{"train-vit", "shapes", "--sparsity", "0.5", "--steps", "5", "--out", dir}, command.ExitUsage,
+			"sparsity is for the regularisers l1 and window"},
 	} {
 		var out, errs bytes.Buffer
 		if status := cmd.Main(c.args, &out, &errs); status != c.status || !strings.Contains(errs.String(), c.want) {
@@ -345,7 +369,8 @@ func TestTrainSeeds(t *testing.T) {
 	var files [2][]byte
 	for k := range files {
 		dir := t.TempDir()
-		said := must(t, dir, "train", "synthetic", "--mode", "seed", "--frames", "5", "--directions", "40", "--dataset", "any", "--out", "s.safetensors")
+		said := must(t, dir, "train", "synthetic", "--mode", "seed", "--frames", "5", "--directions", "40", "--dataset",
+			"any", "--out", "s.safetensors")
 		if !strings.Contains(said, "s.safetensors: seed model for hull3d, 40 directions (") {
 			t.Errorf("said %q", said)
 		}
@@ -353,7 +378,8 @@ func TestTrainSeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := m.Meta.Survivors["hull3d"]; !(s > 0 && s < 0.1) || m.Meta.Dataset != "" || len(m.Tensors["directions3"].Data) != 120 {
+		if s := m.Meta.Survivors["hull3d"]; !(s > 0 && s < 0.1) || m.Meta.Dataset != "" ||
+			len(m.Tensors["directions3"].Data) != 120 {
 			t.Errorf("%+v", m.Meta)
 		}
 		for _, name := range []string{"s.card.md", "s.card.json"} {
@@ -399,7 +425,8 @@ func TestTrainingSurvivesKill(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	t.Parallel()
-	args := []string{"train", "synthetic", "--kind", "sketch", "--frames", "60", "--points", "64", "--batch", "3", "--steps", "600", "--tolerance", "1", "--out", "m.safetensors"}
+	args := []string{"train", "synthetic", "--kind", "sketch", "--frames", "60", "--points", "64", "--batch", "3",
+		"--steps", "600", "--tolerance", "1", "--out", "m.safetensors"}
 	whole, cut := t.TempDir(), t.TempDir()
 	must(t, whole, args...)
 	for k, signal := range []os.Signal{syscall.SIGKILL, syscall.SIGTERM} {

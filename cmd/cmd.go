@@ -64,7 +64,8 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	screen := command.NewScreen(stderr)
 	stderr = screen
 	from := &config.Settings{Lookup: os.LookupEnv, Grammar: func() any { return &cli{} }}
-	parser, err := config.NewParser(&c, from, kong.Writers(stdout, stderr), kong.Exit(func(code int) { status = max(status, code) }))
+	parser, err := config.NewParser(&c, from, kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { status = max(status, code) }))
 	if err != nil {
 		panic("main: grammar: " + err.Error())
 	}
@@ -80,7 +81,8 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	}
 	signalled, stop := command.UntilSignal(context.Background(), screen.Abandon)
 	defer stop()
-	e := &command.Env{Ctx: signalled, Stdout: stdout, Stderr: stderr, Log: command.NewLogger(stderr, c.LogLevel, c.LogFormat), Parser: parser}
+	e := &command.Env{Ctx: signalled, Stdout: stdout, Stderr: stderr,
+		Log: command.NewLogger(stderr, c.LogLevel, c.LogFormat), Parser: parser}
 	config.WarnOfSlips(e.Log, ctx, os.Environ())
 	if err := ctx.Run(e); err != nil {
 		if signalled.Err() != nil && errors.Is(err, context.Canceled) { // the command has no partial result

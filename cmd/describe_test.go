@@ -26,7 +26,8 @@ var update = flag.Bool("update", false, "write the files in docs that are made f
 func TestDescribedFiles(t *testing.T) {
 	k, _ := grammar(t)
 	run := config.CommandNamed(k.Model.Node, "run")
-	for name, want := range map[string]string{"configuration.md": describe.Page(run), "entropipe.schema.json": string(describe.Schema(run))} {
+	for name, want := range map[string]string{"configuration.md": describe.Page(run),
+		"entropipe.schema.json": string(describe.Schema(run))} {
 		file := filepath.Join("..", "docs", name)
 		if *update {
 			if err := os.WriteFile(file, []byte(want), 0o666); err != nil {
@@ -93,7 +94,8 @@ func TestCommentedConfigurationReadsBack(t *testing.T) {
 		if diff := cmp.Diff(plain, plainAgain); diff != "" || first != again {
 			t.Errorf("%s: read again (-first +again):\n%s", name, diff)
 		}
-		if strings.Contains(first, "hunter2") || !strings.Contains(first, `sasl-password: "${ENTROPIPE_SASL_PASSWORD}"`) {
+		if strings.Contains(first, "hunter2") ||
+			!strings.Contains(first, `sasl-password: "${ENTROPIPE_SASL_PASSWORD}"`) {
 			t.Errorf("%s: the password is not hidden:\n%s", name, first)
 		}
 		for key, f := range config.KeysOf(config.CommandNamed(k.Model.Node, "run")) {

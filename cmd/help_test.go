@@ -43,7 +43,8 @@ func TestHelpLinesOfFlags(t *testing.T) {
 		for _, flag := range node.Flags {
 			first, _, _ := strings.Cut(flag.Help, " ")
 			if verb := slices.Contains(switchVerbs, first); verb != flag.IsBool() {
-				t.Errorf("%s --%s: %q begins with a verb: %v, takes no value: %v", node.FullPath(), flag.Name, flag.Help, verb, flag.IsBool())
+				t.Errorf("%s --%s: %q begins with a verb: %v, takes no value: %v", node.FullPath(), flag.Name,
+					flag.Help, verb, flag.IsBool())
 			}
 			checkHelpLine(t, node.FullPath()+" --"+flag.Name, flag.Help)
 		}

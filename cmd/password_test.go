@@ -12,7 +12,8 @@ import (
 // One line end behind a password in a variable or a file is no part of it.
 func TestLineEndIsNoPartOfAPassword(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"block.yaml": "sasl-password: |\n  hunter2\n", "quoted.yaml": "sasl-password: \"hunter2\\r\\n\"\n", "variable.yaml": "sasl-password: ${PASSWORD_OF_KAFKA}\n"} {
+	for name, text := range map[string]string{"block.yaml": "sasl-password: |\n  hunter2\n",
+		"quoted.yaml": "sasl-password: \"hunter2\\r\\n\"\n", "variable.yaml": "sasl-password: ${PASSWORD_OF_KAFKA}\n"} {
 		file := filepath.Join(dir, name)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

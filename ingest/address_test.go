@@ -10,9 +10,14 @@ import (
 // Law: a broker without a port has Kafka's; what is no address is refused.
 func TestBrokerWithoutPortHasKafkas(t *testing.T) {
 	for given, want := range map[string]string{
-		"kafka1": "kafka1:9092", "kafka1:9093": "kafka1:9093", " kafka1:9093 ": "kafka1:9093", "127.0.0.1": "127.0.0.1:9092",
-		"::1": "[::1]:9092", "[::1]": "[::1]:9092", "[::1]:19092": "[::1]:19092", "fe80::1%eth0": "[fe80::1%eth0]:9092", "2001:db8::7:9093": "[2001:db8::7:9093]:9092",
-		"": "", "kafka1:": "", ":9092": "", "kafka1:0": "", "kafka1:65536": "", "kafka1:http": "", "[::1": "", "::1]": "", "a:b:c": "", "a b": "", "kafka1:9092/topic": "",
+		"kafka1": "kafka1:9092", "kafka1:9093": "kafka1:9093", " kafka1:9093 ": "kafka1:9093",
+		"127.0.0.1": "127.0.0.1:9092",
+		"::1":       "[::1]:9092", "[::1]": "[::1]:9092", "[::1]:19092": "[::1]:19092",
+		"fe80::1%eth0":     "[fe80::1%eth0]:9092",
+		"2001:db8::7:9093": "[2001:db8::7:9093]:9092",
+		"":                 "", "kafka1:": "", ":9092": "", "kafka1:0": "", "kafka1:65536": "",
+		"kafka1:http": "", "[::1": "",
+		"::1]": "", "a:b:c": "", "a b": "", "kafka1:9092/topic": "",
 	} {
 		got, err := Addresses([]string{given})
 		switch {
@@ -32,7 +37,8 @@ func TestBrokersWithAUserAreNotQuoted(t *testing.T) {
 		{"ann:hunter2", "x@kafka1:9092"}, {"SASL_SSL://hunter2"}, {"https://hunter2:1/"},
 	} {
 		_, err := Addresses(brokers)
-		if !errors.Is(err, ErrUserInBroker) || strings.Contains(err.Error(), "hun") || strings.Contains(err.Error(), "ter2") {
+		if !errors.Is(err, ErrUserInBroker) || strings.Contains(err.Error(), "hun") ||
+			strings.Contains(err.Error(), "ter2") {
 			t.Errorf("%q: %v", brokers, err)
 		}
 		for name, try := range map[string]func() error{

@@ -37,7 +37,8 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("topic %q takes messages of up to %d bytes, but %d are needed; raise its limit with: kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config %s=%d",
+	return fmt.Sprintf("topic %q takes messages of up to %d bytes, but %d are needed; raise its limit with: "+
+		"kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config %s=%d",
 		e.Topic, e.Limit, e.Needed, e.Broker, e.Topic, limitConfig, e.Needed)
 }
 
@@ -125,7 +126,8 @@ func Describe(ctx context.Context, brokers []string, security Security, topic st
 			return err
 		}
 		for _, id := range ids {
-			t.Partitions = append(t.Partitions, TopicPartition{ID: id, Start: stable[id].start, Stable: stable[id].end, End: ends[id]})
+			t.Partitions = append(t.Partitions, TopicPartition{ID: id, Start: stable[id].start,
+				Stable: stable[id].end, End: ends[id]})
 		}
 		if t.MaxMessageBytes, err = k.limit(ctx, topic); err != nil {
 			t.MaxMessageBytes = -1 // reading settings needs a further permission
@@ -179,7 +181,8 @@ func (k *cluster) create(ctx context.Context, topic string, spec TopicSpec) erro
 		config.ReplicationFactor = -1
 	}
 	if spec.MaxMessageBytes > 0 {
-		config.ConfigEntries = []kafka.ConfigEntry{{ConfigName: limitConfig, ConfigValue: strconv.FormatInt(spec.MaxMessageBytes, 10)}}
+		config.ConfigEntries = []kafka.ConfigEntry{{ConfigName: limitConfig,
+			ConfigValue: strconv.FormatInt(spec.MaxMessageBytes, 10)}}
 	}
 	r, err := k.client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{config}})
 	if err == nil {
@@ -191,7 +194,8 @@ func (k *cluster) create(ctx context.Context, topic string, spec TopicSpec) erro
 	if no := k.denied(err, "Create", topic); no != err {
 		return fmt.Errorf("topic %q does not exist and cannot be created: %w", topic, no)
 	}
-	return fmt.Errorf("topic %q does not exist and cannot be created: %w; create it with: kafka-topics.sh --bootstrap-server %s --create --topic %s%s",
+	return fmt.Errorf("topic %q does not exist and cannot be created: %w; create it with: kafka-topics.sh "+
+		"--bootstrap-server %s --create --topic %s%s",
 		topic, err, k.brokers[0], topic, spec.flags())
 }
 
@@ -211,8 +215,9 @@ func (s TopicSpec) flags() string {
 }
 
 func (k *cluster) limit(ctx context.Context, topic string) (int64, error) {
-	r, err := k.client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
-		{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, ConfigNames: []string{limitConfig}}}})
+	r, err := k.client.DescribeConfigs(ctx,
+		&kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
+			{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, ConfigNames: []string{limitConfig}}}})
 	if err == nil && len(r.Resources) > 0 {
 		err = r.Resources[0].Error
 	}

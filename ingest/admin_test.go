@@ -36,7 +36,8 @@ func TestEnsureTopic(t *testing.T) {
 	if !errors.As(err, &low) || low.Limit != 3<<20 || low.Needed != 3<<20+1 {
 		t.Fatalf("a limit that is too low: %v", err)
 	}
-	for _, part := range []string{"3145728", "3145729", "kafka-configs.sh --bootstrap-server " + addr, "--entity-name " + topic, "--add-config max.message.bytes=3145729"} {
+	for _, part := range []string{"3145728", "3145729", "kafka-configs.sh --bootstrap-server " + addr,
+		"--entity-name " + topic, "--add-config max.message.bytes=3145729"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error lacks %q: %v", part, err)
 		}
@@ -47,8 +48,10 @@ func TestTopicThatCannotBeCreated(t *testing.T) {
 	addr, _ := start(t)
 	ctx := deadline(t)
 	topic := name(t)
-	err := EnsureTopic(ctx, []string{addr}, Security{}, topic, TopicSpec{Partitions: 2, ReplicationFactor: 9, MaxMessageBytes: 5000})
-	if err == nil || !strings.Contains(err.Error(), "--partitions 2 --replication-factor 9 --config max.message.bytes=5000") {
+	err := EnsureTopic(ctx, []string{addr}, Security{}, topic,
+		TopicSpec{Partitions: 2, ReplicationFactor: 9, MaxMessageBytes: 5000})
+	if err == nil || !strings.Contains(err.Error(),
+		"--partitions 2 --replication-factor 9 --config max.message.bytes=5000") {
 		t.Errorf("nine replicas on one broker: %v", err)
 	}
 	if err := EnsureTopic(ctx, []string{addr}, Security{}, "", TopicSpec{}); err == nil {
@@ -79,7 +82,8 @@ func TestDescribe(t *testing.T) {
 	if got.ID.IsZero() {
 		t.Error("no id, though the broker has them")
 	}
-	want := Topic{Name: topic, ID: got.ID, MaxMessageBytes: 16 << 20, Partitions: []TopicPartition{{ID: 0, Start: 2, Stable: 3, End: 4}, {ID: 1, Start: 0, Stable: 1, End: 1}}}
+	want := Topic{Name: topic, ID: got.ID, MaxMessageBytes: 16 << 20,
+		Partitions: []TopicPartition{{ID: 0, Start: 2, Stable: 3, End: 4}, {ID: 1, Start: 0, Stable: 1, End: 1}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -78,10 +78,13 @@ type OutputError struct {
 
 func (e *OutputError) Error() string {
 	if e.Output == "" {
-		return fmt.Sprintf("group %s: another member, %s, writes to another output, so each would get a part of the records: give this one a group of its own", e.Group, e.Member)
+		return fmt.Sprintf("group %s: another member, %s, writes to another output, so each would get a part of the "+
+			"records: give this one a group of its own", e.Group, e.Member)
 	}
-	return fmt.Sprintf("group %s: another member, %s, writes to another copy of this output: both are %s, but their _commits/store.json are two files (one was copied, or came from a backup), of inodes %s there and %s here. "+
-		"Copies take partitions from each other, and each gets a part of the records. Stop the other one, or give this one a group of its own with --group NAME, now and at every later start; "+
+	return fmt.Sprintf("group %s: another member, %s, writes to another copy of this output: both are %s, but their "+
+		"_commits/store.json are two files (one was copied, or came from a backup), of inodes %s there and %s here. "+
+		"Copies take partitions from each other, and each gets a part of the records. Stop the other one, or give "+
+		"this one a group of its own with --group NAME, now and at every later start; "+
 		"to make of this copy an output with a name of its own, remove its _commits/store.json, and nothing else",
 		e.Group, e.Member, e.Output, e.Inode, e.Own)
 }
@@ -119,7 +122,8 @@ func (c *Consumer) agree(ctx context.Context) error {
 func (c *Consumer) otherOutput(members []describegroups.ResponseGroupMember) *OutputError {
 	for _, m := range members {
 		var s groupdata.Subscription
-		if protocol.Unmarshal(m.MemberMetadata, metadataVersion, &s) != nil { // none while the group divides, or a stranger's
+		// none while the group divides, or a stranger's
+		if protocol.Unmarshal(m.MemberMetadata, metadataVersion, &s) != nil {
 			continue
 		}
 		if other := c.conflict(m.MemberID, s.UserData); other != nil {
@@ -131,7 +135,8 @@ func (c *Consumer) otherOutput(members []describegroups.ResponseGroupMember) *Ou
 
 // members is what the group's coordinator knows of its members.
 func (c *Consumer) members(ctx context.Context) (members []describegroups.ResponseGroupMember, err error) {
-	r, err := c.cluster.call(ctx, c.cfg.Group, describeVersion, callTimeout, &describegroups.Request{Groups: []string{c.cfg.Group}})
+	r, err := c.cluster.call(ctx, c.cfg.Group, describeVersion, callTimeout,
+		&describegroups.Request{Groups: []string{c.cfg.Group}})
 	if err != nil {
 		return nil, err
 	}

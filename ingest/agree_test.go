@@ -29,7 +29,8 @@ func TestMembersOfAGroupShareAnOutput(t *testing.T) {
 	eventually(t, "the first member holds all", func() bool { return r.owners()["first"] == 2 })
 
 	err := consumer("b", time.Second).Run(deadline(t), r.handle("other"))
-	if err == nil || !strings.Contains(err.Error(), "writes to another output") || !strings.Contains(err.Error(), group) {
+	if err == nil || !strings.Contains(err.Error(), "writes to another output") ||
+		!strings.Contains(err.Error(), group) {
 		t.Errorf("another output in the group: %v", err)
 	}
 	if r.owners()["first"] != 2 {
@@ -38,7 +39,8 @@ func TestMembersOfAGroupShareAnOutput(t *testing.T) {
 
 	for _, output := range []string{"a", ""} { // "": a consumer that does not care
 		stopOne, _ := running(t, consumer(output, time.Minute), r.handle("joins"))
-		eventually(t, "a member of the same output, or of any, gets a share", func() bool { return r.owners()["joins"] == 1 })
+		eventually(t, "a member of the same output, or of any, gets a share",
+			func() bool { return r.owners()["joins"] == 1 })
 		stopOne()
 	}
 
@@ -83,7 +85,8 @@ func TestMembersOfAGroupShareACopyOfAnOutput(t *testing.T) {
 	}
 	for _, inode := range []string{"17", ""} {
 		stopOne, _ := running(t, consumer(inode, time.Minute), r.handle("joins"))
-		eventually(t, "a member of the same copy, or of any, gets a share", func() bool { return r.owners()["joins"] == 1 })
+		eventually(t, "a member of the same copy, or of any, gets a share",
+			func() bool { return r.owners()["joins"] == 1 })
 		stopOne()
 	}
 	stop()
@@ -128,7 +131,10 @@ func TestMembersThatJoinAtOnceShareAnOutput(t *testing.T) {
 	var members sync.WaitGroup
 	for _, output := range outputs {
 		members.Go(func() { // as Run, without looking at the group before
-			m := &membership{c: consumer(t, addr, []string{topic}, func(c *Config) { c.Group = group; c.Output, c.OutputInode, _ = strings.Cut(output, " ") })}
+			m := &membership{c: consumer(t, addr, []string{topic}, func(c *Config) {
+				c.Group = group
+				c.Output, c.OutputInode, _ = strings.Cut(output, " ")
+			})}
 			defer m.leave(ctx)
 			for ctx.Err() == nil {
 				gen, err := m.join(ctx)

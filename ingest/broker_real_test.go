@@ -55,7 +55,8 @@ func TestRealBrokerIsKilledAndReturns(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", restart, err, out)
 		}
 		began := time.Now()
-		eventually(t, "the consumer is a member again", func() bool { s := c.Stats(); return s.Connected && s.Assigned == 3 })
+		eventually(t, "the consumer is a member again",
+			func() bool { s := c.Stats(); return s.Connected && s.Assigned == 3 })
 		t.Logf("a member again after %v", time.Since(began))
 	}
 	if r.count() != total || len(r.clash) > 0 {
@@ -74,7 +75,8 @@ func TestRealCompaction(t *testing.T) {
 	req.TimeoutMillis = 60_000
 	rt := kmsg.NewCreateTopicsRequestTopic()
 	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = topic, 1, 1
-	for k, v := range map[string]string{"cleanup.policy": "compact", "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "100"} {
+	for k, v := range map[string]string{"cleanup.policy": "compact", "segment.bytes": "1048576",
+		"min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "100"} {
 		c := kmsg.NewCreateTopicsRequestTopicConfig()
 		c.Name, c.Value = k, kmsg.StringPtr(v)
 		rt.Configs = append(rt.Configs, c)

@@ -59,12 +59,14 @@ func (g *toGroup) Group() string { return g.group }
 
 // call sends a pinned request to the coordinator of group, or to any broker if
 // that is empty, and waits for at most wait.
-func (k *cluster) call(ctx context.Context, group string, version int16, wait time.Duration, m protocol.Message) (protocol.Message, error) {
+func (k *cluster) call(ctx context.Context, group string, version int16, wait time.Duration,
+	m protocol.Message) (protocol.Message, error) {
 	return k.callAs(ctx, k.clientID, group, version, wait, m)
 }
 
 // callAs is call by another name.
-func (k *cluster) callAs(ctx context.Context, clientID, group string, version int16, wait time.Duration, m protocol.Message) (protocol.Message, error) {
+func (k *cluster) callAs(ctx context.Context, clientID, group string, version int16, wait time.Duration,
+	m protocol.Message) (protocol.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+callTimeout)
 	defer cancel()
 	p := pinned{Message: m, ctx: ctx, version: version, clientID: clientID, wait: wait}
@@ -126,7 +128,8 @@ func (k *cluster) offsets(ctx context.Context, topic string, ids []int32, stable
 	return out, nil
 }
 
-func (k *cluster) listOffsets(ctx context.Context, topic string, ids []int32, at int64, stable bool) (map[int32]int64, error) {
+func (k *cluster) listOffsets(ctx context.Context, topic string, ids []int32, at int64,
+	stable bool) (map[int32]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	req := &listoffsets.Request{ReplicaID: -1, Topics: []listoffsets.RequestTopic{{Topic: topic}}}
@@ -134,7 +137,8 @@ func (k *cluster) listOffsets(ctx context.Context, topic string, ids []int32, at
 		req.IsolationLevel = readCommitted
 	}
 	for _, id := range ids {
-		req.Topics[0].Partitions = append(req.Topics[0].Partitions, listoffsets.RequestPartition{Partition: id, CurrentLeaderEpoch: -1, Timestamp: at})
+		req.Topics[0].Partitions = append(req.Topics[0].Partitions,
+			listoffsets.RequestPartition{Partition: id, CurrentLeaderEpoch: -1, Timestamp: at})
 	}
 	m, err := k.transport.RoundTrip(ctx, k.addr, req)
 	if err != nil {
@@ -144,7 +148,8 @@ func (k *cluster) listOffsets(ctx context.Context, topic string, ids []int32, at
 	for _, t := range m.(*listoffsets.Response).Topics {
 		for _, p := range t.Partitions {
 			if p.ErrorCode != 0 {
-				return nil, k.denied(fmt.Errorf("%s/%d: %w", topic, p.Partition, kafka.Error(p.ErrorCode)), "Describe", topic)
+				return nil, k.denied(fmt.Errorf("%s/%d: %w", topic, p.Partition, kafka.Error(p.ErrorCode)), "Describe",
+					topic)
 			}
 			out[p.Partition] = p.Offset
 		}
@@ -181,7 +186,8 @@ func (k *cluster) extents(ctx context.Context, topic string, within time.Duratio
 			return nil, no
 		}
 		if stopped := b.wait(ctx); errors.Is(stopped, context.Canceled) {
-			return nil, fmt.Errorf("topic %s: its offsets were not read: %w", topic, stopped) // err only says that ctx ended, too
+			// err only says that ctx ended, too
+			return nil, fmt.Errorf("topic %s: its offsets were not read: %w", topic, stopped)
 		} else if stopped != nil {
 			return nil, fmt.Errorf("topic %s: its offsets cannot be read: %w", topic, err)
 		}
@@ -192,6 +198,7 @@ func (k *cluster) extents(ctx context.Context, topic string, within time.Duratio
 var ErrNoTopic = errors.New("the topic does not exist")
 
 func (k *cluster) noTopic(topic string) error {
-	return fmt.Errorf("topic %q: %w on %s; \"entropipe produce … --topic %s\" creates it, as does kafka-topics.sh --bootstrap-server %s --create --topic %s",
+	return fmt.Errorf("topic %q: %w on %s; \"entropipe produce … --topic %s\" creates it, as does kafka-topics.sh "+
+		"--bootstrap-server %s --create --topic %s",
 		topic, ErrNoTopic, strings.Join(k.brokers, ","), topic, k.brokers[0], topic)
 }

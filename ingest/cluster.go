@@ -69,7 +69,8 @@ var ErrNoBroker = errors.New("no Kafka broker answers")
 func (k *cluster) reach(ctx context.Context, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	d := kafka.Dialer{ClientID: k.clientID, Timeout: min(3*time.Second, within), TLS: k.security.TLS, SASLMechanism: k.security.SASL}
+	d := kafka.Dialer{ClientID: k.clientID, Timeout: min(3*time.Second, within), TLS: k.security.TLS,
+		SASLMechanism: k.security.SASL}
 	var b backoff
 	var last error // the last informative error; a timeout that cuts an attempt off is none
 	for {

@@ -83,7 +83,8 @@ func (c *codecs) zstdReader(b []byte) (io.Reader, error) {
 	if c.zstd != nil {
 		return readerOnly{c.zstd}, c.zstd.Reset(bytes.NewReader(b))
 	}
-	d, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	d, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,9 @@ type Complaints struct {
 }
 
 const (
-	complainEvery = time.Minute     // a line about a broker
-	namelessAlone = 5 * time.Second // in an outage of brokers that were named, before failures that name none are a line
+	complainEvery = time.Minute // a line about a broker
+	// in an outage of brokers that were named, before failures that name none are a line
+	namelessAlone = 5 * time.Second
 	namelessRests = time.Minute     // after which these begin anew
 	outageLasts   = 2 * time.Minute // after the last failure that names a broker
 	debugEvery    = 5 * time.Second // a line of a partition for those who debug

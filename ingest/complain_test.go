@@ -18,7 +18,8 @@ import (
 
 // refusedBy is a connection that a broker refuses.
 func refusedBy(host int) error {
-	return fmt.Errorf("kafka: %w", &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, byte(host)), Port: 9092}, Err: syscall.ECONNREFUSED})
+	return fmt.Errorf("kafka: %w", &net.OpError{Op: "dial", Net: "tcp",
+		Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, byte(host)), Port: 9092}, Err: syscall.ECONNREFUSED})
 }
 
 // Law: however many partitions fail, and the group and the outbox beside them, each
@@ -29,7 +30,8 @@ func TestOutagesAreALineAMinuteAndBroker(t *testing.T) {
 		partitions, brokers int
 		nameless            bool // every third failure does not say whose it is
 		lines               int  // in ten minutes
-	}{{1, 1, false, 10}, {500, 1, false, 10}, {500, 3, false, 30}, {500, 3, true, 30}, {1, 1, true, 10}, {3, 0, true, 10}} {
+	}{{1, 1, false, 10}, {500, 1, false, 10}, {500, 3, false, 30}, {500, 3, true, 30}, {1, 1, true, 10},
+		{3, 0, true, 10}} {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
 			consumer := &Consumer{log: slog.New(slog.NewTextHandler(&log, nil)), complaints: new(Complaints)}
@@ -84,11 +86,13 @@ func TestFailuresNameTheirBroker(t *testing.T) {
 	defer conn.Close()
 	for _, err := range []error{io.EOF, fmt.Errorf("reading: %w", io.ErrUnexpectedEOF)} {
 		got := from(conn, err)
-		if brokerOf(got) != l.Addr().String() || !errors.Is(got, errors.Unwrap(err)) && !errors.Is(got, err) || !strings.HasPrefix(got.Error(), l.Addr().String()+": ") {
+		if brokerOf(got) != l.Addr().String() || !errors.Is(got, errors.Unwrap(err)) && !errors.Is(got, err) ||
+			!strings.HasPrefix(got.Error(), l.Addr().String()+": ") {
 			t.Errorf("%v: %v, of %q", err, got, brokerOf(got))
 		}
 	}
-	if got := from(conn, refusedBy(3)); brokerOf(got) != "10.0.0.3:9092" || strings.HasPrefix(got.Error(), l.Addr().String()) {
+	if got := from(conn, refusedBy(3)); brokerOf(got) != "10.0.0.3:9092" ||
+		strings.HasPrefix(got.Error(), l.Addr().String()) {
 		t.Errorf("%v, of %q", got, brokerOf(got))
 	}
 	if from(conn, nil) != nil {

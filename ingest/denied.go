@@ -31,7 +31,8 @@ func (e *DeniedError) Error() string {
 	if operation == "Describe" { // Read and Write include it, and are what is wanted next
 		operation, also = "Read", " (or Write, to send)"
 	}
-	return fmt.Sprintf("%s: the brokers do not let %s %s it: an ACL is missing (%v); who administers them allows it with: kafka-acls.sh --bootstrap-server %s --add --allow-principal '%s' --operation %s%s %s",
+	return fmt.Sprintf("%s: the brokers do not let %s %s it: an ACL is missing (%v); who administers them allows it "+
+		"with: kafka-acls.sh --bootstrap-server %s --add --allow-principal '%s' --operation %s%s %s",
 		of, e.Principal, strings.ToLower(e.Operation), e.Err, e.Broker, e.Principal, operation, also, flag)
 }
 

@@ -22,7 +22,8 @@ import (
 func TestMissingACLsAreNamed(t *testing.T) {
 	const topic, group = "lidar", "crew"
 	allow := func(resource kmsg.ACLResourceType, name string, operation kmsg.ACLOperation) kfake.ACL {
-		return kfake.ACL{Resource: resource, Name: name, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: operation, Allow: true}
+		return kfake.ACL{Resource: resource, Name: name, Pattern: kmsg.ACLResourcePatternTypeLiteral,
+			Operation: operation, Allow: true}
 	}
 	describe := allow(kmsg.ACLResourceTypeTopic, topic, kmsg.ACLOperationDescribe)
 	read := allow(kmsg.ACLResourceTypeTopic, topic, kmsg.ACLOperationRead)
@@ -48,8 +49,10 @@ func TestMissingACLsAreNamed(t *testing.T) {
 		want DeniedError
 	}{
 		{"nothing", nil, consume, DeniedError{Resource: "topic", Name: topic, Operation: "Describe"}},
-		{"topic to be seen", []kfake.ACL{describe, ofGroup}, consume, DeniedError{Resource: "topic", Name: topic, Operation: "Read"}},
-		{"topic without group", []kfake.ACL{read}, consume, DeniedError{Resource: "group", Name: group, Operation: "Read"}},
+		{"topic to be seen", []kfake.ACL{describe, ofGroup}, consume,
+			DeniedError{Resource: "topic", Name: topic, Operation: "Read"}},
+		{"topic without group", []kfake.ACL{read}, consume,
+			DeniedError{Resource: "group", Name: group, Operation: "Read"}},
 		{"find", nil, func(t *testing.T, addr string, s Security) error {
 			return Find(t.Context(), []string{addr}, s, []string{topic})
 		}, DeniedError{Resource: "topic", Name: topic, Operation: "Describe"}},
@@ -57,15 +60,18 @@ func TestMissingACLsAreNamed(t *testing.T) {
 			_, err := Describe(t.Context(), []string{addr}, s, topic)
 			return err
 		}, DeniedError{Resource: "topic", Name: topic, Operation: "Describe"}},
-		{"send without Write", []kfake.ACL{describe}, send(topic), DeniedError{Resource: "topic", Name: topic, Operation: "Write"}},
+		{"send without Write", []kfake.ACL{describe}, send(topic),
+			DeniedError{Resource: "topic", Name: topic, Operation: "Write"}},
 		{"send without anything", nil, send(topic), DeniedError{Resource: "topic", Name: topic, Operation: "Describe"}},
-		{"create", []kfake.ACL{allow(kmsg.ACLResourceTypeTopic, "fresh", kmsg.ACLOperationDescribe)}, send("fresh"), DeniedError{Resource: "topic", Name: "fresh", Operation: "Create"}},
+		{"create", []kfake.ACL{allow(kmsg.ACLResourceTypeTopic, "fresh", kmsg.ACLOperationDescribe)}, send("fresh"),
+			DeniedError{Resource: "topic", Name: "fresh", Operation: "Create"}},
 		{"all that is needed", []kfake.ACL{read, write, ofGroup}, func(t *testing.T, addr string, s Security) error {
 			return errors.Join(send(topic)(t, addr, s), consume(t, addr, s))
 		}, DeniedError{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			addr, _ := start(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "root", "x"), kfake.User("PLAIN", "ann", "y", c.acls...))
+			addr, _ := start(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "root", "x"),
+				kfake.User("PLAIN", "ann", "y", c.acls...))
 			root := login(t, "plain", "root", "x")
 			if err := EnsureTopic(t.Context(), []string{addr}, root, topic, TopicSpec{Partitions: 2}); err != nil {
 				t.Fatal(err)
@@ -74,7 +80,8 @@ func TestMissingACLsAreNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(o.Send(t.Context(), &schemas.Record{Value: []byte("v")}, func() {}), o.Close()); err != nil {
+			if err := errors.Join(o.Send(t.Context(), &schemas.Record{Value: []byte("v")}, func() {}),
+				o.Close()); err != nil {
 				t.Fatal(err)
 			}
 			t.Parallel()
@@ -89,10 +96,12 @@ func TestMissingACLsAreNamed(t *testing.T) {
 			case got == nil:
 				t.Fatalf("%v, want that an ACL is missing", err)
 			}
-			if got.Resource != c.want.Resource || got.Name != c.want.Name || got.Operation != c.want.Operation || got.Principal != "User:ann" || got.Broker != addr {
+			if got.Resource != c.want.Resource || got.Name != c.want.Name || got.Operation != c.want.Operation ||
+				got.Principal != "User:ann" || got.Broker != addr {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
-			for _, text := range []string{"an ACL is missing", "kafka-acls.sh --bootstrap-server " + addr, "--allow-principal 'User:ann'", "--" + got.Resource + " " + got.Name} {
+			for _, text := range []string{"an ACL is missing", "kafka-acls.sh --bootstrap-server " + addr,
+				"--allow-principal 'User:ann'", "--" + got.Resource + " " + got.Name} {
 				if !strings.Contains(err.Error(), text) {
 					t.Errorf("%v lacks %q", err, text)
 				}
@@ -105,7 +114,8 @@ func TestMissingACLsAreNamed(t *testing.T) {
 // Waiting does not add an ACL: what takes as long as brokers are waited for is not
 // told at once.
 func TestMissingACLIsNotWaitedFor(t *testing.T) {
-	addr, _ := start(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "root", "x"), kfake.User("PLAIN", "ann", "y"))
+	addr, _ := start(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "root", "x"),
+		kfake.User("PLAIN", "ann", "y"))
 	k, err := newCluster([]string{addr}, login(t, "plain", "ann", "y"), "test", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -140,17 +150,32 @@ func TestRefusedCertificatesAreNamed(t *testing.T) {
 		client func(*x509.Certificate) // nil: it shows none
 		want   string
 	}{
-		{"expired", func(c *x509.Certificate) { c.NotAfter = yesterday; c.NotBefore = yesterday.Add(-time.Hour) }, nil, "its certificate has expired on " + yesterday.UTC().Format("2006-01-02 15:04:05 UTC")},
-		{"too early", func(c *x509.Certificate) { c.NotBefore = tomorrow; c.NotAfter = tomorrow.Add(time.Hour) }, nil, "its certificate is not valid before " + tomorrow.UTC().Format("2006-01-02 15:04:05 UTC") + ": a clock is wrong"},
+		{"expired", func(c *x509.Certificate) { c.NotAfter = yesterday; c.NotBefore = yesterday.Add(-time.Hour) }, nil,
+			"its certificate has expired on " + yesterday.UTC().Format("2006-01-02 15:04:05 UTC")},
+		{"too early", func(c *x509.Certificate) { c.NotBefore = tomorrow; c.NotAfter = tomorrow.Add(time.Hour) }, nil,
+			"its certificate is not valid before " + tomorrow.UTC().Format("2006-01-02 15:04:05 UTC") +
+				": a clock is wrong"},
 		{"another name", func(c *x509.Certificate) {
 			c.IPAddresses = nil
 			c.DNSNames = []string{"kafka1.example", "kafka2.example"}
 		}, nil, "its certificate is for kafka1.example, kafka2.example, and not for 127.0.0.1"},
-		{"another address", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 7)}; c.DNSNames = nil }, nil, "its certificate is for 10.0.0.7, and not for 127.0.0.1"},
-		{"no name", func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, nil }, nil, "its certificate is for no name of a host"},
-		{"not of a server", func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }, nil, "its certificate cannot be used: x509: certificate specifies an incompatible key usage"},
-		{"client's expired", nil, func(c *x509.Certificate) { c.NotAfter = yesterday; c.NotBefore = yesterday.Add(-time.Hour) }, "the certificate of --tls-cert has expired on " + yesterday.UTC().Format("2006-01-02 15:04:05 UTC")},
-		{"client's too early", nil, func(c *x509.Certificate) { c.NotBefore = tomorrow; c.NotAfter = tomorrow.Add(time.Hour) }, "the certificate of --tls-cert is not valid before"},
+		{"another address", func(c *x509.Certificate) {
+			c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 7)}
+			c.DNSNames = nil
+		}, nil, "its certificate is for 10.0.0.7, and not for 127.0.0.1"},
+		{"no name", func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, nil }, nil,
+			"its certificate is for no name of a host"},
+		{"not of a server", func(c *x509.Certificate) {
+			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+		}, nil, "its certificate cannot be used: x509: certificate specifies an incompatible key usage"},
+		{"client's expired", nil, func(c *x509.Certificate) {
+			c.NotAfter = yesterday
+			c.NotBefore = yesterday.Add(-time.Hour)
+		}, "the certificate of --tls-cert has expired on " + yesterday.UTC().Format("2006-01-02 15:04:05 UTC")},
+		{"client's too early", nil, func(c *x509.Certificate) {
+			c.NotBefore = tomorrow
+			c.NotAfter = tomorrow.Add(time.Hour)
+		}, "the certificate of --tls-cert is not valid before"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := newAuthority(t)

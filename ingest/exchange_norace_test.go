@@ -27,8 +27,9 @@ func TestFetchesByIDAllocateNoMore(t *testing.T) {
 	free := &freeList{limit: freeLimit}
 	in := bytes.NewReader(nil)
 	conn := &guarded{Conn: &wire{r: in}, ctx: t.Context(), each: time.Minute}
-	f := &fetchCall{topicID: someID, dec: d, ans: new(answer), br: bufio.NewReaderSize(nil, readBuffer), Request: &fetch.Request{
-		Topics: []fetch.RequestTopic{{Topic: "t", Partitions: make([]fetch.RequestPartition, 1)}}}}
+	f := &fetchCall{topicID: someID, dec: d, ans: new(answer), br: bufio.NewReaderSize(nil, readBuffer),
+		Request: &fetch.Request{
+			Topics: []fetch.RequestTopic{{Topic: "t", Partitions: make([]fetch.RequestPartition, 1)}}}}
 	measure := func(version int16, raw []byte) float64 {
 		return testing.AllocsPerRun(5, func() {
 			in.Reset(raw)

@@ -27,14 +27,19 @@ func asKmsg(r kmsg.Request, version int16, correlation int32, clientID string) [
 
 func TestRequestsByIDAreThoseOfAnotherLibrary(t *testing.T) {
 	for range 100 {
-		part := fetch.RequestPartition{Partition: rand.Int32(), CurrentLeaderEpoch: -1, FetchOffset: rand.Int64(), LogStartOffset: -1, PartitionMaxBytes: rand.Int32()}
-		f := fetchCall{clientID: "someone", topicID: schemas.TopicID{1, byte(rand.Int()), 3}, Request: &fetch.Request{ReplicaID: -1, MaxWaitTime: rand.Int32(), MinBytes: 1, MaxBytes: rand.Int32(),
-			IsolationLevel: readCommitted, SessionEpoch: -1, Topics: []fetch.RequestTopic{{Topic: "t", Partitions: []fetch.RequestPartition{part}}}}}
+		part := fetch.RequestPartition{Partition: rand.Int32(), CurrentLeaderEpoch: -1, FetchOffset: rand.Int64(),
+			LogStartOffset: -1, PartitionMaxBytes: rand.Int32()}
+		f := fetchCall{clientID: "someone", topicID: schemas.TopicID{1, byte(rand.Int()), 3},
+			Request: &fetch.Request{ReplicaID: -1, MaxWaitTime: rand.Int32(), MinBytes: 1, MaxBytes: rand.Int32(),
+				IsolationLevel: readCommitted, SessionEpoch: -1,
+				Topics: []fetch.RequestTopic{{Topic: "t", Partitions: []fetch.RequestPartition{part}}}}}
 		want := kmsg.NewFetchRequest()
-		want.ReplicaID, want.MaxWaitMillis, want.MinBytes, want.MaxBytes, want.IsolationLevel, want.SessionEpoch = -1, f.MaxWaitTime, 1, f.MaxBytes, 1, -1
+		want.ReplicaID, want.MaxWaitMillis, want.MinBytes, want.MaxBytes, want.IsolationLevel, want.SessionEpoch = -1,
+			f.MaxWaitTime, 1, f.MaxBytes, 1, -1
 		rt, rp := kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
 		rt.TopicID = f.topicID
-		rp.Partition, rp.CurrentLeaderEpoch, rp.FetchOffset, rp.LogStartOffset, rp.PartitionMaxBytes = part.Partition, -1, part.FetchOffset, -1, part.PartitionMaxBytes
+		rp.Partition, rp.CurrentLeaderEpoch, rp.FetchOffset, rp.LogStartOffset, rp.PartitionMaxBytes = part.Partition,
+			-1, part.FetchOffset, -1, part.PartitionMaxBytes
 		rt.Partitions = append(rt.Partitions, rp)
 		want.Topics = append(want.Topics, rt)
 		if diff := cmp.Diff(asKmsg(&want, fetchByIDVersion, correlation, "someone"), f.appendByID(nil)); diff != "" {
@@ -46,13 +51,15 @@ func TestRequestsByIDAreThoseOfAnotherLibrary(t *testing.T) {
 			want, rt := kmsg.NewMetadataRequest(), kmsg.NewMetadataRequestTopic()
 			rt.Topic = &topic
 			want.Topics = append(want.Topics, rt)
-			if diff := cmp.Diff(asKmsg(&want, version, correlationTopic, "someone"), appendTopicRequest(nil, version, topic, "someone")); diff != "" {
+			if diff := cmp.Diff(asKmsg(&want, version, correlationTopic, "someone"),
+				appendTopicRequest(nil, version, topic, "someone")); diff != "" {
 				t.Fatalf("metadata %d (-want +got):\n%s", version, diff)
 			}
 		}
 	}
 	want := kmsg.NewApiVersionsRequest()
-	if diff := cmp.Diff(asKmsg(&want, 0, correlationVersions, "someone"), sized(appendHead(nil, protocol.ApiVersions, 0, correlationVersions, "someone"))); diff != "" {
+	if diff := cmp.Diff(asKmsg(&want, 0, correlationVersions, "someone"),
+		sized(appendHead(nil, protocol.ApiVersions, 0, correlationVersions, "someone"))); diff != "" {
 		t.Errorf("versions (-want +got):\n%s", diff)
 	}
 }
@@ -113,7 +120,8 @@ func wired(t testing.TB, b []byte) *guarded {
 func answered(t testing.TB, id schemas.TopicID, raw []byte) (*fetchCall, error) {
 	d := &decoder{topic: "t", maxValue: 1 << 18}
 	d.prepare(new(answer), &freeList{limit: freeLimit}, 0, math.MaxInt64, 1<<16)
-	f := &fetchCall{topicID: id, version: fetchByIDVersion, dec: d, ans: d.out, br: bufio.NewReaderSize(nil, readBuffer)}
+	f := &fetchCall{topicID: id, version: fetchByIDVersion, dec: d, ans: d.out,
+		br: bufio.NewReaderSize(nil, readBuffer)}
 	return f, f.read(wired(t, raw))
 }
 
@@ -122,14 +130,16 @@ var someID = schemas.TopicID{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 
 func TestAnswersByIDAreReadAsAnotherLibraryWritesThem(t *testing.T) {
 	set := batchOf(0, 1, [][]byte{rec(0, []byte("a")), rec(1, []byte("b"))})
 	f, err := answered(t, someID, fetchAnswer(someID, set, func(r *kmsg.FetchResponse) { r.ThrottleMillis = 3 }))
-	if a := f.ans; err != nil || a.err != nil || len(a.messages) != 2 || a.stable != 60 || a.next != 2 || !a.throttled || a.wire != int64(len(set)) {
+	if a := f.ans; err != nil || a.err != nil || len(a.messages) != 2 || a.stable != 60 || a.next != 2 ||
+		!a.throttled || a.wire != int64(len(set)) {
 		t.Errorf("%+v, %v", f.ans, err)
 	}
 	if diff := cmp.Diff([]abortedTx{{8, 20}, {7, 30}}, f.dec.abortedL, cmp.AllowUnexported(abortedTx{})); diff != "" {
 		t.Errorf("aborted transactions (-want +got):\n%s", diff)
 	}
 	for _, none := range [][]byte{nil, {}} {
-		if f, err := answered(t, someID, fetchAnswer(someID, none)); err != nil || f.ans.err != nil || len(f.ans.messages) != 0 || f.ans.next != 0 {
+		if f, err := answered(t, someID, fetchAnswer(someID, none)); err != nil || f.ans.err != nil ||
+			len(f.ans.messages) != 0 || f.ans.next != 0 {
 			t.Errorf("without records: %+v, %v", f.ans, err)
 		}
 	}
@@ -157,23 +167,26 @@ func TestImpossibleAnswersByID(t *testing.T) {
 	huge := []byte{0xff, 0xff, 0xff, 0xff, 0x0f}
 	with := func(b []byte, more ...byte) []byte { return framed(correlation, append(bytes.Clone(b), more...)) }
 	for name, raw := range map[string][]byte{
-		"nothing":                       {},
-		"another request's":             framed(correlation+1, good[8:]),
-		"a negative length":             {0xff, 0xff, 0xff, 0xff, 0, 0, 0, correlation},
-		"another topic's":               fetchAnswer(schemas.TopicID{9}, set),
-		"no topic and no reason":        fetchAnswer(someID, nil, func(r *kmsg.FetchResponse) { r.Topics = nil }),
-		"no partition":                  fetchAnswer(someID, nil, func(r *kmsg.FetchResponse) { r.Topics[0].Partitions = nil }),
-		"two topics":                    fetchAnswer(someID, nil, func(r *kmsg.FetchResponse) { r.Topics = append(r.Topics, r.Topics...) }),
-		"4 billion tags":                with(huge),
-		"a tag of 4 GB":                 with([]byte{1, 0}, huge...),
-		"an endless count":              with(head, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff),
-		"a count of more than 32 bits":  with(head, 0xff, 0xff, 0xff, 0xff, 0x1f),
-		"4 billion topics":              with(head, huge...),
-		"4 billion partitions":          with(topic, huge...),
-		"4 billion transactions":        with(part, huge...),
-		"a million transactions":        with(part, 0x80, 0x80, 0x40),
-		"a record set of 4 GB":          with(append(append(bytes.Clone(part), 1), 0, 0, 0, 0), huge...),
-		"a record set of 2 GB, cut off": with(append(append(bytes.Clone(part), 1), 0, 0, 0, 0), 0xff, 0xff, 0xff, 0xff, 0x07),
+		"nothing":                {},
+		"another request's":      framed(correlation+1, good[8:]),
+		"a negative length":      {0xff, 0xff, 0xff, 0xff, 0, 0, 0, correlation},
+		"another topic's":        fetchAnswer(schemas.TopicID{9}, set),
+		"no topic and no reason": fetchAnswer(someID, nil, func(r *kmsg.FetchResponse) { r.Topics = nil }),
+		"no partition": fetchAnswer(someID, nil,
+			func(r *kmsg.FetchResponse) { r.Topics[0].Partitions = nil }),
+		"two topics": fetchAnswer(someID, nil,
+			func(r *kmsg.FetchResponse) { r.Topics = append(r.Topics, r.Topics...) }),
+		"4 billion tags":               with(huge),
+		"a tag of 4 GB":                with([]byte{1, 0}, huge...),
+		"an endless count":             with(head, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff),
+		"a count of more than 32 bits": with(head, 0xff, 0xff, 0xff, 0xff, 0x1f),
+		"4 billion topics":             with(head, huge...),
+		"4 billion partitions":         with(topic, huge...),
+		"4 billion transactions":       with(part, huge...),
+		"a million transactions":       with(part, 0x80, 0x80, 0x40),
+		"a record set of 4 GB":         with(append(append(bytes.Clone(part), 1), 0, 0, 0, 0), huge...),
+		"a record set of 2 GB, cut off": with(append(append(bytes.Clone(part), 1), 0, 0, 0, 0), 0xff,
+			0xff, 0xff, 0xff, 0x07),
 	} {
 		f, err := answered(t, someID, raw)
 		if err == nil && f.ans.err == nil && f.ans.wire < 1<<30 || len(f.ans.messages) > 0 {
@@ -203,7 +216,8 @@ func topicInfo(version int16, topic string, id schemas.TopicID, code int16) []by
 	}
 	rt, rp := kmsg.NewMetadataResponseTopic(), kmsg.NewMetadataResponseTopicPartition()
 	rp.Replicas, rp.ISR, rp.UnknownTags = []int32{0, 1, 2}, []int32{0}, tagged()
-	rt.Topic, rt.TopicID, rt.ErrorCode, rt.Partitions, rt.UnknownTags = &topic, id, code, append(rt.Partitions, rp), tagged()
+	rt.Topic, rt.TopicID, rt.ErrorCode, rt.Partitions, rt.UnknownTags = &topic, id, code,
+		append(rt.Partitions, rp), tagged()
 	r.Topics = append(r.Topics, rt)
 	return framed(correlationTopic, append([]byte{0}, r.AppendTo(nil)...))
 }
@@ -223,9 +237,11 @@ func TestTopicsAreAskedInTheVersionThatBrokersHave(t *testing.T) {
 	cases := []struct {
 		least, most, version int16
 		ids                  bool
-	}{{0, 13, 12, true}, {0, 12, 12, true}, {0, 11, 11, true}, {0, 10, 10, true}, {12, 14, 12, true}, {0, 9, 0, false}, {13, 15, 0, false}}
+	}{{0, 13, 12, true}, {0, 12, 12, true}, {0, 11, 11, true}, {0, 10, 10, true}, {12, 14, 12, true}, {0, 9, 0, false},
+		{13, 15, 0, false}}
 	for _, c := range cases {
-		raw := bytes.Join([][]byte{spoken(key(protocol.Produce, 0, 9), key(protocol.Metadata, c.least, c.most), key(-1, 1, 2), key(999, 0, 1)), topicInfo(c.version, "t", someID, 0)}, nil)
+		raw := bytes.Join([][]byte{spoken(key(protocol.Produce, 0, 9), key(protocol.Metadata, c.least, c.most),
+			key(-1, 1, 2), key(999, 0, 1)), topicInfo(c.version, "t", someID, 0)}, nil)
 		a, err := askTopic(wired(t, raw), bufio.NewReader(nil), "t", "me")
 		if err != nil || a.withIDs != c.ids || c.ids && (a.id != someID || a.cluster != "the cluster" || a.code != 0) {
 			t.Errorf("versions %d to %d: %+v, %v", c.least, c.most, a, err)
@@ -247,7 +263,8 @@ func TestImpossibleAnswersAboutTopics(t *testing.T) {
 		"4 billion brokers":     framed(correlationTopic, append([]byte{0, 0, 0, 0, 0}, huge...)),
 		"a cluster's id of 4 G": framed(correlationTopic, append([]byte{0, 0, 0, 0, 0, 1}, huge...)),
 	} {
-		if a, err := askTopic(wired(t, append(bytes.Clone(versions), raw...)), bufio.NewReader(nil), "t", "me"); err == nil {
+		if a, err := askTopic(wired(t, append(bytes.Clone(versions), raw...)), bufio.NewReader(nil), "t",
+			"me"); err == nil {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
@@ -257,7 +274,8 @@ func TestImpossibleAnswersAboutTopics(t *testing.T) {
 			t.Errorf("cut after %d of %d bytes: %+v", cut, len(all), a)
 		}
 	}
-	if _, err := askTopic(wired(t, framed(correlationVersions, []byte{0, 35, 0, 0, 0, 0})), bufio.NewReader(nil), "t", "me"); err == nil {
+	if _, err := askTopic(wired(t, framed(correlationVersions, []byte{0, 35, 0, 0, 0, 0})), bufio.NewReader(nil), "t",
+		"me"); err == nil {
 		t.Error("a broker that does not tell its versions passes")
 	}
 }
@@ -278,7 +296,8 @@ func FuzzAnswerByID(f *testing.F) {
 		if err == nil && got.ans.code == 0 && got.ans.next < 0 {
 			t.Fatalf("%+v", got.ans)
 		}
-		if held := got.dec.arena.held() + got.ans.extra + int64(cap(got.dec.abortedL))*16; held > int64(len(raw))*4+4<<20 {
+		if held := got.dec.arena.held() + got.ans.extra + int64(cap(got.dec.abortedL))*16; held > int64(len(raw))*4+
+			4<<20 {
 			t.Fatalf("%d bytes make it hold %d", len(raw), held)
 		}
 		if len(raw) < 8 {

@@ -52,7 +52,8 @@ func TestHeadersTombstonesAndEmptyValues(t *testing.T) {
 	at := time.UnixMilli(time.Now().UnixMilli() - 5000)
 	send(t, producer(t, addr), topic,
 		&kgo.Record{Key: []byte("k"), Value: nil, Timestamp: at},
-		&kgo.Record{Value: []byte{}, Headers: []kgo.RecordHeader{{Key: "frame-id", Value: []byte("7")}, {Key: "none"}, {Key: "empty", Value: []byte{}}}})
+		&kgo.Record{Value: []byte{}, Headers: []kgo.RecordHeader{{Key: "frame-id", Value: []byte("7")}, {Key: "none"},
+			{Key: "empty", Value: []byte{}}}})
 	f, err := partition0(t, addr, topic).Fetch(deadline(t), 0, 1<<20)
 	if err != nil || len(f.Messages) != 2 {
 		t.Fatalf("%+v, %v", f, err)
@@ -73,7 +74,8 @@ func TestHeadersTombstonesAndEmptyValues(t *testing.T) {
 
 func TestAllCodecs(t *testing.T) {
 	addr, _ := start(t)
-	for name, codec := range map[string]kgo.CompressionCodec{"gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression()} {
+	for name, codec := range map[string]kgo.CompressionCodec{"gzip": kgo.GzipCompression(),
+		"snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression()} {
 		topic := makeTopic(t, addr, 1)
 		c := producer(t, addr, kgo.ProducerBatchCompression(codec))
 		var want []got
@@ -100,7 +102,8 @@ func TestRecordLargerThanTheFetch(t *testing.T) {
 	addr, _ := start(t)
 	topic := makeTopic(t, addr, 1)
 	c := producer(t, addr)
-	want := []got{{Offset: 0, Value: "a"}, {Offset: 1, Value: string(big(3<<20, 1))}, {Offset: 2, Value: string(big(5<<20, 2))}, {Offset: 3, Value: "b"}}
+	want := []got{{Offset: 0, Value: "a"}, {Offset: 1, Value: string(big(3<<20, 1))},
+		{Offset: 2, Value: string(big(5<<20, 2))}, {Offset: 3, Value: "b"}}
 	for _, g := range want {
 		send(t, c, topic, &kgo.Record{Value: []byte(g.Value)})
 	}
@@ -113,11 +116,13 @@ func TestRecordLargerThanTheFetch(t *testing.T) {
 // plain or compressed, alone in it or not; memory stays small.
 func TestOversizedRecordIsCut(t *testing.T) {
 	addr, _ := start(t)
-	for name, codec := range map[string]kgo.CompressionCodec{"plain": kgo.NoCompression(), "zstd bomb": kgo.ZstdCompression(), "gzip bomb": kgo.GzipCompression()} {
+	for name, codec := range map[string]kgo.CompressionCodec{"plain": kgo.NoCompression(),
+		"zstd bomb": kgo.ZstdCompression(), "gzip bomb": kgo.GzipCompression()} {
 		topic := makeTopic(t, addr, 1)
 		c := producer(t, addr, kgo.ProducerBatchCompression(codec))
 		huge := make([]byte, 8<<20)
-		send(t, c, topic, &kgo.Record{Value: []byte("a")}, &kgo.Record{Key: []byte("k"), Value: huge}, &kgo.Record{Value: []byte("b")})
+		send(t, c, topic, &kgo.Record{Value: []byte("a")}, &kgo.Record{Key: []byte("k"), Value: huge},
+			&kgo.Record{Value: []byte("b")})
 		send(t, c, topic, &kgo.Record{Value: huge[:6<<20], Headers: []kgo.RecordHeader{{Key: "h"}}})
 		p := partition0(t, addr, topic, func(c *Config) { c.MaxFrameBytes = 1 << 20 })
 		var all []schemas.Message
@@ -136,7 +141,8 @@ func TestOversizedRecordIsCut(t *testing.T) {
 		}
 		for i, size := range []int64{0, 8 << 20, 0, 6 << 20} {
 			if all[i].Offset != int64(i) || all[i].Oversize != size || size > 0 && len(all[i].Value) != oversizeKept {
-				t.Errorf("%s: record %d has offset %d, oversize %d, %d bytes", name, i, all[i].Offset, all[i].Oversize, len(all[i].Value))
+				t.Errorf("%s: record %d has offset %d, oversize %d, %d bytes", name, i, all[i].Offset,
+					all[i].Oversize, len(all[i].Value))
 			}
 		}
 		if string(all[1].Key) != "k" || string(all[2].Value) != "b" {
@@ -150,7 +156,8 @@ func TestLargeValuesAreAligned(t *testing.T) {
 	topic := makeTopic(t, addr, 1)
 	plain, packed := producer(t, addr), producer(t, addr, kgo.ProducerBatchCompression(kgo.Lz4Compression()))
 	for i := range 6 {
-		r := &kgo.Record{Key: bytes.Repeat([]byte("k"), i), Value: big(100_000+4*i, byte(i)), Headers: []kgo.RecordHeader{{Key: "h", Value: make([]byte, i)}}}
+		r := &kgo.Record{Key: bytes.Repeat([]byte("k"), i), Value: big(100_000+4*i, byte(i)),
+			Headers: []kgo.RecordHeader{{Key: "h", Value: make([]byte, i)}}}
 		send(t, plain, topic, r)
 		send(t, packed, topic, &kgo.Record{Value: big(50_000, 1)}, &kgo.Record{Value: big(60_004, 2)})
 	}
@@ -398,12 +405,14 @@ func TestCompactionHoles(t *testing.T) {
 		t.Skip("a real broker compacts when it pleases; TestCompactedBatches holds the bytes it leaves")
 	}
 	topic := name(t)
-	if err := fake.CreateTopic(topic, 1, map[string]string{"cleanup.policy": "compact", "segment.bytes": "400"}); err != nil {
+	if err := fake.CreateTopic(topic, 1, map[string]string{"cleanup.policy": "compact",
+		"segment.bytes": "400"}); err != nil {
 		t.Fatal(err)
 	}
 	c := producer(t, addr)
 	for i := range 60 {
-		send(t, c, topic, &kgo.Record{Key: []byte(fmt.Sprint(i % 7)), Value: []byte(fmt.Sprint(i))}, &kgo.Record{Key: []byte("x"), Value: []byte("y")})
+		send(t, c, topic, &kgo.Record{Key: []byte(fmt.Sprint(i % 7)), Value: []byte(fmt.Sprint(i))},
+			&kgo.Record{Key: []byte("x"), Value: []byte("y")})
 	}
 	fake.Compact()
 	p := partition0(t, addr, topic)
@@ -416,7 +425,8 @@ func TestCompactionHoles(t *testing.T) {
 		t.Fatalf("no hole after the first of the %d of 120 records that are left: %+v", n, got)
 	}
 	hole := got[0].Offset + 1
-	if _, err := p.Check(deadline(t), schemas.Position{Next: hole + 1, Last: &schemas.RecordID{Offset: hole}}); err != nil {
+	if _, err := p.Check(deadline(t), schemas.Position{Next: hole + 1,
+		Last: &schemas.RecordID{Offset: hole}}); err != nil {
 		t.Errorf("a record that compaction removed: %v", err)
 	}
 }
@@ -437,7 +447,8 @@ func TestUntilEndOverATailWithoutBatches(t *testing.T) {
 		}
 		resp := req.ResponseKind().(*kmsg.FetchResponse)
 		rt, rp := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
-		rt.Topic, rt.TopicID, rp.HighWatermark, rp.LastStableOffset, rp.LogStartOffset = topic, req.Topics[0].TopicID, 9, 9, 0
+		rt.Topic, rt.TopicID, rp.HighWatermark, rp.LastStableOffset, rp.LogStartOffset = topic,
+			req.Topics[0].TopicID, 9, 9, 0
 		rt.Partitions = append(rt.Partitions, rp)
 		resp.Topics = append(resp.Topics, rt)
 		return resp, nil, true
@@ -469,7 +480,8 @@ func TestDamagedBatchIsAnErrorThatNamesTheOffset(t *testing.T) {
 	f.Release()
 	var bad *CorruptError
 	_, err = p.Fetch(deadline(t), 1, 1<<20)
-	if !errors.As(err, &bad) || bad.Offset != 1 || !strings.Contains(err.Error(), topic+"/0@1") || !strings.Contains(err.Error(), "checksum") {
+	if !errors.As(err, &bad) || bad.Offset != 1 || !strings.Contains(err.Error(), topic+"/0@1") ||
+		!strings.Contains(err.Error(), "checksum") {
 		t.Errorf("at the damage: %v", err)
 	}
 }
@@ -480,7 +492,8 @@ func serve(fake *kfake.Cluster, topic string, set []byte) func(kmsg.Request) (km
 		fake.KeepControl()
 		resp := r.(*kmsg.FetchRequest).ResponseKind().(*kmsg.FetchResponse)
 		rt, rp := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
-		rt.Topic, rt.TopicID, rp.HighWatermark, rp.LastStableOffset, rp.RecordBatches = topic, r.(*kmsg.FetchRequest).Topics[0].TopicID, 1000, 1000, set
+		rt.Topic, rt.TopicID, rp.HighWatermark, rp.LastStableOffset, rp.RecordBatches = topic,
+			r.(*kmsg.FetchRequest).Topics[0].TopicID, 1000, 1000, set
 		rt.Partitions = append(rt.Partitions, rp)
 		resp.Topics = append(resp.Topics, rt)
 		return resp, nil, true

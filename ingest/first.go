@@ -17,7 +17,8 @@ const firstBytes = 64 << 10
 // is valid during the call. It is for a look before the run: a partition without
 // a record there, or whose record cannot be read now, is passed over, and the
 // reading ends after Timing.Connect. Its only error is that of ctx.
-func (c *Consumer) First(ctx context.Context, topic string, from map[int32]int64, use func(schemas.Message) bool) error {
+func (c *Consumer) First(ctx context.Context, topic string, from map[int32]int64,
+	use func(schemas.Message) bool) error {
 	within, cancel := context.WithTimeout(ctx, c.cfg.Timing.Connect)
 	defer cancel()
 	extents, err := c.cluster.extents(within, topic, c.cfg.Timing.Connect)

@@ -80,7 +80,8 @@ func (m *membership) join(ctx context.Context) (*generation, error) {
 		}
 		m.c.stats.joinErrors.Add(1)
 		if refused(code) || !m.joined && time.Since(started) > firstJoin {
-			return nil, m.c.cluster.denied(fmt.Errorf("group %s cannot be joined: %w", m.c.cfg.Group, err), "Read", m.c.cfg.Group)
+			return nil, m.c.cluster.denied(fmt.Errorf("group %s cannot be joined: %w", m.c.cfg.Group, err),
+				"Read", m.c.cfg.Group)
 		}
 		if time.Since(logged) > debugEvery {
 			logged = time.Now()
@@ -97,7 +98,8 @@ const firstJoin = time.Minute
 // refused tells answers that will not change.
 func refused(e kafka.Error) bool {
 	switch e {
-	case kafka.GroupAuthorizationFailed, kafka.TopicAuthorizationFailed, kafka.InvalidSessionTimeout, kafka.InvalidGroupId,
+	case kafka.GroupAuthorizationFailed, kafka.TopicAuthorizationFailed, kafka.InvalidSessionTimeout,
+		kafka.InvalidGroupId,
 		kafka.InconsistentGroupProtocol, kafka.GroupMaxSizeReached, kafka.UnsupportedVersion:
 		return true
 	}
@@ -119,7 +121,8 @@ func (m *membership) tryJoin(ctx context.Context) (*generation, error) {
 	}
 	// The answer comes when every member has joined, or has been given up.
 	// Members may have asked for a longer time than this one.
-	r, err := m.c.cluster.callAs(ctx, m.c.self.clientID(m.c.cfg.ClientID), m.c.cfg.Group, joinVersion, 2*t.Rebalance+callTimeout, req)
+	r, err := m.c.cluster.callAs(ctx, m.c.self.clientID(m.c.cfg.ClientID), m.c.cfg.Group, joinVersion,
+		2*t.Rebalance+callTimeout, req)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +138,8 @@ func (m *membership) tryJoin(ctx context.Context) (*generation, error) {
 
 // sync gives or gets the assignment.
 func (m *membership) sync(ctx context.Context, join *joingroup.Response) (*generation, error) {
-	gen := &generation{id: join.GenerationID, member: m.id, leader: join.LeaderID == m.id, assigned: map[string][]int32{}}
+	gen := &generation{id: join.GenerationID, member: m.id, leader: join.LeaderID == m.id,
+		assigned: map[string][]int32{}}
 	req := &syncgroup.Request{GroupID: m.c.cfg.Group, GenerationID: gen.id, MemberID: m.id}
 	if gen.leader {
 		var err error
@@ -170,7 +174,8 @@ func (m *membership) sync(ctx context.Context, join *joingroup.Response) (*gener
 // divide is the leader's work: every partition of every topic goes to a member
 // that reads the topic. With every assignment goes the leader's output: a member
 // that writes to another sees it and leaves.
-func (m *membership) divide(ctx context.Context, gen *generation, join *joingroup.Response) ([]syncgroup.RequestAssignment, error) {
+func (m *membership) divide(ctx context.Context, gen *generation,
+	join *joingroup.Response) ([]syncgroup.RequestAssignment, error) {
 	members := make([]kafka.GroupMember, len(join.Members))
 	var topics []string
 	for i, jm := range join.Members {
@@ -199,7 +204,8 @@ func (m *membership) divide(ctx context.Context, gen *generation, join *joingrou
 	return encodeAssignments(members, balancers[i].AssignGroups(members, all), m.c.ownOutput())
 }
 
-func encodeAssignments(members []kafka.GroupMember, byMember kafka.GroupMemberAssignments, output []byte) ([]syncgroup.RequestAssignment, error) {
+func encodeAssignments(members []kafka.GroupMember, byMember kafka.GroupMemberAssignments,
+	output []byte) ([]syncgroup.RequestAssignment, error) {
 	var out []syncgroup.RequestAssignment
 	for _, member := range members {
 		a := groupdata.Assignment{UserData: output}
@@ -230,7 +236,8 @@ const (
 
 // heartbeat tells the coordinator that the member lives.
 func (m *membership) heartbeat(ctx context.Context, gen *generation) beat {
-	r, err := m.c.cluster.call(ctx, m.c.cfg.Group, heartbeatVersion, callTimeout, &heartbeat.Request{GroupID: m.c.cfg.Group, GenerationID: gen.id, MemberID: gen.member})
+	r, err := m.c.cluster.call(ctx, m.c.cfg.Group, heartbeatVersion, callTimeout,
+		&heartbeat.Request{GroupID: m.c.cfg.Group, GenerationID: gen.id, MemberID: gen.member})
 	if err != nil {
 		return beatFine
 	}

@@ -36,7 +36,8 @@ type reader struct {
 }
 
 func newReader(t *testing.T) *reader {
-	return &reader{t: t, drain: func() {}, next: map[string]int64{}, holder: map[string]string{}, held: map[string]int{}}
+	return &reader{t: t, drain: func() {}, next: map[string]int64{}, holder: map[string]string{},
+		held: map[string]int{}}
 }
 
 func (r *reader) handle(member string) Handle {
@@ -331,7 +332,9 @@ func TestUntilEndOutlivesAMemberThatDied(t *testing.T) {
 		send(t, c, topic, &kgo.Record{Partition: int32(i % 4), Value: []byte(fmt.Sprint(i))})
 	}
 	ctx := deadline(t)
-	dying := &membership{c: consumer(t, addr, []string{topic}, in(group), func(c *Config) { c.Timing.Session = 3 * time.Second })}
+	dying := &membership{c: consumer(t, addr, []string{topic}, in(group), func(c *Config) {
+		c.Timing.Session = 3 * time.Second
+	})}
 	gen, err := dying.join(ctx)
 	if err != nil || len(gen.assigned[topic]) != 4 {
 		t.Fatalf("the first member got %v, %v", gen, err)
@@ -340,7 +343,9 @@ func TestUntilEndOutlivesAMemberThatDied(t *testing.T) {
 	reached := func(_ context.Context, topic string, id int32, end int64) (bool, error) {
 		return r.position(fmt.Sprintf("%s/%d", topic, id)) >= end, nil
 	}
-	_, result := running(t, consumer(t, addr, []string{topic}, untilEnd, in(group), func(c *Config) { c.Reached = reached }), r.handle("survivor"))
+	_, result := running(t, consumer(t, addr, []string{topic}, untilEnd, in(group), func(c *Config) {
+		c.Reached = reached
+	}), r.handle("survivor"))
 	for dying.heartbeat(ctx, gen) == beatFine {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -386,7 +391,8 @@ func TestErrorOfAHandleEndsTheRun(t *testing.T) {
 		return ctx.Err()
 	})
 	err := ended(t, result)
-	if !errors.Is(err, boom) || !strings.HasPrefix(err.Error(), topic+"/1: ") || strings.Count(err.Error(), topic) != 1 {
+	if !errors.Is(err, boom) || !strings.HasPrefix(err.Error(), topic+"/1: ") ||
+		strings.Count(err.Error(), topic) != 1 {
 		t.Errorf("Run: %v", err)
 	}
 	if stopped != 2 {
@@ -423,7 +429,8 @@ func TestTopicDeletedWhileItIsRead(t *testing.T) {
 	eventually(t, "the partitions are held", func() bool { return r.owners()["m"] == 2 })
 	c := producer(t, addr)
 	deleteTopic(t, c, topic)
-	if err := ended(t, result); err == nil || !strings.Contains(err.Error(), topic) || !strings.Contains(err.Error(), "deleted") {
+	if err := ended(t, result); err == nil || !strings.Contains(err.Error(), topic) ||
+		!strings.Contains(err.Error(), "deleted") {
 		t.Errorf("Run: %v", err)
 	}
 	if _, err := Describe(deadline(t), []string{addr}, Security{}, topic); !errors.Is(err, ErrNoTopic) {
@@ -437,7 +444,8 @@ func TestTopicThatDoesNotExist(t *testing.T) {
 	c := consumer(t, addr, []string{topic})
 	for range 2 { // asking must not create it
 		_, err := c.Starts(deadline(t), topic, "earliest")
-		if !errors.Is(err, ErrNoTopic) || !strings.Contains(err.Error(), topic) || !strings.Contains(err.Error(), "entropipe produce") {
+		if !errors.Is(err, ErrNoTopic) || !strings.Contains(err.Error(), topic) ||
+			!strings.Contains(err.Error(), "entropipe produce") {
 			t.Errorf("Starts: %v", err)
 		}
 		err = c.Run(deadline(t), newReader(t).handle("m"))
@@ -462,7 +470,8 @@ func TestUnreachableBrokersAreNamedSoon(t *testing.T) {
 	for _, addr := range []string{conn.LocalAddr().String(), mute.Addr().String()} {
 		c := consumer(t, addr, []string{"t"}, func(c *Config) { c.Timing.Connect = 700 * time.Millisecond })
 		_, err := c.Starts(deadline(t), "t", "earliest")
-		if err == nil || !strings.Contains(err.Error(), addr+" within 700ms") || !strings.Contains(err.Error(), "--brokers") {
+		if err == nil || !strings.Contains(err.Error(), addr+" within 700ms") ||
+			!strings.Contains(err.Error(), "--brokers") {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}
@@ -516,7 +525,8 @@ func TestBrokerGoesAwayAndReturns(t *testing.T) {
 	dir, addr := t.TempDir(), ownHost()+":0"
 	up := func() *kfake.Cluster {
 		listen := func(network, _ string) (net.Listener, error) { return net.Listen(network, addr) }
-		c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(listen), kfake.DataDir(dir), kfake.GroupMinSessionTimeout(time.Second))
+		c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.ListenFn(listen), kfake.DataDir(dir),
+			kfake.GroupMinSessionTimeout(time.Second))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -541,7 +551,8 @@ func TestBrokerGoesAwayAndReturns(t *testing.T) {
 		eventually(t, "the consumer notices", func() bool { return !c.Stats().Connected })
 		fake = up()
 	}
-	eventually(t, "the consumer is a member again", func() bool { s := c.Stats(); return s.Connected && s.Assigned == 2 })
+	eventually(t, "the consumer is a member again",
+		func() bool { s := c.Stats(); return s.Connected && s.Assigned == 2 })
 	defer fake.Close()
 	if r.count() != total || len(r.clash) > 0 {
 		t.Errorf("%d values, want %d; %v", r.count(), total, r.clash)

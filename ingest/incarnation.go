@@ -92,7 +92,8 @@ func (p *Partition) askID(ctx context.Context, from int64) (settled bool, err er
 // lost tells whether a request failed as it does when the topic or the partition
 // is gone, or another topic has the name.
 func lost(err error) bool {
-	for _, e := range []error{kafka.UnknownTopicOrPartition, kafka.UnknownTopicID, kafka.InconsistentTopicID, protocol.ErrNoTopic, protocol.ErrNoPartition} {
+	for _, e := range []error{kafka.UnknownTopicOrPartition, kafka.UnknownTopicID, kafka.InconsistentTopicID,
+		protocol.ErrNoTopic, protocol.ErrNoPartition} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -154,7 +155,8 @@ func (p *Partition) holds(ctx context.Context, pos schemas.Position) error {
 	if err != nil || got == nil || *got == *pos.Last {
 		return err
 	}
-	return &schemas.RecreatedError{Topic: p.Topic, Partition: p.ID, Detail: fmt.Sprintf("the record at offset %d is another one", pos.Last.Offset)}
+	return &schemas.RecreatedError{Topic: p.Topic, Partition: p.ID,
+		Detail: fmt.Sprintf("the record at offset %d is another one", pos.Last.Offset)}
 }
 
 // within tells whether from is in the log of the topic that p reads, and returns
@@ -185,9 +187,11 @@ func (c *Consumer) Holds(ctx context.Context, topic string, id int32, pos schema
 	case err != nil:
 		return err
 	case got == nil:
-		return fmt.Errorf("%s/%d: the last record of the output, at offset %d, is not there", topic, id, pos.Last.Offset)
+		return fmt.Errorf("%s/%d: the last record of the output, at offset %d, is not there", topic,
+			id, pos.Last.Offset)
 	case *got != *pos.Last:
-		return fmt.Errorf("%s/%d: the record at offset %d is not the last one of the output", topic, id, pos.Last.Offset)
+		return fmt.Errorf("%s/%d: the record at offset %d is not the last one of the output", topic,
+			id, pos.Last.Offset)
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func remake(t *testing.T, addr, topic string, partitions int) {
 		_, err := Describe(deadline(t), []string{addr}, Security{}, topic)
 		return errors.Is(err, ErrNoTopic)
 	})
-	if err := EnsureTopic(deadline(t), []string{addr}, Security{}, topic, TopicSpec{Partitions: partitions, MaxMessageBytes: 16 << 20}); err != nil {
+	if err := EnsureTopic(deadline(t), []string{addr}, Security{}, topic,
+		TopicSpec{Partitions: partitions, MaxMessageBytes: 16 << 20}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -109,13 +110,15 @@ func TestTopicRemadeWhileNobodyFetches(t *testing.T) {
 		send(t, producer(t, addr), topic, numbered("new", 900)...)
 		var other *schemas.RecreatedError
 		if g.ids {
-			if err := readOn(t, p, f.Next); !errors.As(err, &other) || other.Was != id || other.Is.IsZero() || other.Is == id {
+			if err := readOn(t, p, f.Next); !errors.As(err, &other) || other.Was != id ||
+				other.Is.IsZero() || other.Is == id {
 				t.Errorf("reading on: %v", err)
 			}
 		}
 		// Without ids nothing is to be noticed before the partition is resumed.
 		other = nil
-		if _, err := p.Check(deadline(t), schemas.Position{Next: f.Next, Last: &last, TopicID: id}); !errors.As(err, &other) {
+		if _, err := p.Check(deadline(t), schemas.Position{Next: f.Next, Last: &last, TopicID: id}); !errors.As(err,
+			&other) {
 			t.Errorf("resuming: %v", err)
 		}
 	})
@@ -205,7 +208,8 @@ func TestEqualRecordsInAnotherTopic(t *testing.T) {
 	fill()
 	at := schemas.Position{Next: 7, Last: last, TopicID: id}
 	var other *schemas.RecreatedError
-	if _, err := p.Check(deadline(t), at); !errors.As(err, &other) || other.Was != id || !strings.Contains(err.Error(), "--accept-topic "+topic) {
+	if _, err := p.Check(deadline(t), at); !errors.As(err, &other) || other.Was != id ||
+		!strings.Contains(err.Error(), "--accept-topic "+topic) {
 		t.Errorf("check: %v", err)
 	}
 	c := consumer(t, addr, []string{topic})
@@ -298,7 +302,8 @@ func TestIDUnknownForAMoment(t *testing.T) {
 		resp.Topics = append(resp.Topics, rt)
 		return resp, nil, true
 	})
-	if got := readUntil(t, partition0(t, addr, topic), 0, 3, 1<<20); len(got) != 3 || asked.Load() != int64(len(codes))+1 {
+	if got := readUntil(t, partition0(t, addr, topic), 0, 3, 1<<20); len(got) != 3 ||
+		asked.Load() != int64(len(codes))+1 {
 		t.Errorf("%d fetches brought %+v", asked.Load(), got)
 	}
 }
@@ -336,7 +341,8 @@ func TestBrokerThatLagsBehind(t *testing.T) {
 		withID(fake, topic, schemas.TopicID{9}, lag)
 		id, err := c.partition(topic, 0, &generation{}).Check(deadline(t), schemas.Position{TopicID: c.TopicID(topic)})
 		var other *schemas.RecreatedError
-		if lag < otherEnough && (err != nil || id != c.TopicID(topic)) || lag >= otherEnough && !errors.As(err, &other) {
+		if lag < otherEnough && (err != nil || id != c.TopicID(topic)) ||
+			lag >= otherEnough && !errors.As(err, &other) {
 			t.Errorf("after %d answers with another id: %s, %v", lag, id, err)
 		}
 	}

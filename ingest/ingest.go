@@ -114,7 +114,8 @@ type Consumer struct {
 	mu      sync.Mutex
 	targets map[string]map[int32]int64 // by topic and partition, the target; nil without UntilEnd
 	ids     map[string]schemas.TopicID // by topic, the id that Starts found
-	reached map[string]bool            // by topic/partition, whether all before the target is durable; used by Run alone
+	// by topic/partition, whether all before the target is durable; used by Run alone
+	reached map[string]bool
 }
 
 // NewConsumer checks cfg and returns a Consumer. It does not use the network.
@@ -123,7 +124,8 @@ func NewConsumer(cfg Config) (*Consumer, error) {
 		return nil, err
 	}
 	cfg.Timing.setDefaults()
-	c := &Consumer{cfg: cfg, log: cfg.Log, self: thisProcess(), ids: map[string]schemas.TopicID{}, complaints: cfg.Complaints}
+	c := &Consumer{cfg: cfg, log: cfg.Log, self: thisProcess(), ids: map[string]schemas.TopicID{},
+		complaints: cfg.Complaints}
 	if c.complaints == nil {
 		c.complaints = new(Complaints)
 	}
@@ -172,7 +174,8 @@ func (t *Timing) setDefaults() {
 		want time.Duration
 	}{
 		{&t.Session, 10 * time.Second}, {&t.Rebalance, 30 * time.Second}, {&t.Heartbeat, 500 * time.Millisecond},
-		{&t.Poll, 500 * time.Millisecond}, {&t.Watch, 3 * time.Second}, {&t.Missing, 10 * time.Second}, {&t.Connect, 10 * time.Second},
+		{&t.Poll, 500 * time.Millisecond}, {&t.Watch, 3 * time.Second}, {&t.Missing, 10 * time.Second},
+		{&t.Connect, 10 * time.Second},
 	} {
 		if *d.v <= 0 {
 			*d.v = d.want

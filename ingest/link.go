@@ -84,7 +84,8 @@ func (l *link) offers(conn *guarded, br *bufio.Reader, key protocol.ApiKey, clie
 // ask sends ApiVersions in its first version, which every broker knows.
 func (l *link) ask(conn *guarded, br *bufio.Reader, clientID string) error {
 	defer conn.patience(callTimeout)()
-	if _, err := conn.Write(sized(appendHead(nil, protocol.ApiVersions, 0, correlationVersions, clientID))); err != nil {
+	if _, err := conn.Write(sized(appendHead(nil, protocol.ApiVersions, 0, correlationVersions,
+		clientID))); err != nil {
 		return err
 	}
 	h, err := receive(conn, br, correlationVersions)

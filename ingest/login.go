@@ -160,7 +160,8 @@ func conceal(err error, secret string) error {
 func (s *Security) conceal(err error) error {
 	c, ok := s.SASL.(*credentials)
 	code := kafka.Error(0)
-	if !ok || !errors.As(err, &code) || code != kafka.SASLAuthenticationFailed && code != kafka.IllegalSASLState && code != kafka.UnsupportedSASLMechanism {
+	if !ok || !errors.As(err, &code) || code != kafka.SASLAuthenticationFailed && code != kafka.IllegalSASLState &&
+		code != kafka.UnsupportedSASLMechanism {
 		return err
 	}
 	c.mu.Lock()
@@ -206,7 +207,8 @@ func PasswordFile(name string) (func() (string, error), error) {
 }
 
 func readPassword(name string) (password string, regular bool, err error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody writes to is empty, instead of a wait without end
+	// a pipe that nobody writes to is empty, instead of a wait without end
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", false, err
 	}
@@ -220,7 +222,8 @@ func readPassword(name string) (password string, regular bool, err error) {
 	case err != nil:
 		return "", false, err
 	case len(text) > maxPassword:
-		return "", false, fmt.Errorf("%s: the file has more than %d KiB; name a file that holds a password only", name, maxPassword>>10)
+		return "", false, fmt.Errorf("%s: the file has more than %d KiB; name a file that holds a password only",
+			name, maxPassword>>10)
 	case password == "":
 		return "", false, fmt.Errorf("%s: the file holds no password", name)
 	}

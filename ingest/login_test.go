@@ -34,12 +34,14 @@ func TestRefusedPasswordsAreNotShown(t *testing.T) {
 				continue
 			}
 			for e := err; e != nil; e = errors.Unwrap(e) {
-				if text := e.Error(); strings.Contains(text, "hun") || strings.Contains(text, "ter2") || strings.Contains(text, "\\u") {
+				if text := e.Error(); strings.Contains(text, "hun") || strings.Contains(text, "ter2") ||
+					strings.Contains(text, "\\u") {
 					t.Errorf("%s: %q shows the password", name, text)
 				}
 			}
 		}
-		if m, err := mechanism("plain", c.user, c.password); err != nil || strings.Contains(fmt.Sprintf("%v %+v %#v %s", m, m, m, m), "hun") && !strings.Contains(c.user, "hun") {
+		if m, err := mechanism("plain", c.user, c.password); err != nil ||
+			strings.Contains(fmt.Sprintf("%v %+v %#v %s", m, m, m, m), "hun") && !strings.Contains(c.user, "hun") {
 			t.Errorf("PLAIN %q: %v, %v", c.password, m, err)
 		}
 	}
@@ -52,11 +54,14 @@ func TestBrokersWordsDoNotShowThePassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := Security{SASL: m}
-	quoting := fmt.Errorf("dial kafka1: %w", fmt.Errorf("%w: no user ann with password kafka", kafka.SASLAuthenticationFailed))
-	if got := s.conceal(quoting); strings.Contains(got.Error(), "password kafka") || !errors.Is(got, kafka.SASLAuthenticationFailed) {
+	quoting := fmt.Errorf("dial kafka1: %w",
+		fmt.Errorf("%w: no user ann with password kafka", kafka.SASLAuthenticationFailed))
+	if got := s.conceal(quoting); strings.Contains(got.Error(), "password kafka") ||
+		!errors.Is(got, kafka.SASLAuthenticationFailed) {
 		t.Errorf("%v", got)
 	}
-	for _, plain := range []error{errors.New("dial tcp kafka:9092: connection refused"), fmt.Errorf("kafka: %w", kafka.TopicAuthorizationFailed), fmt.Errorf("x: %w", kafka.SASLAuthenticationFailed)} {
+	for _, plain := range []error{errors.New("dial tcp kafka:9092: connection refused"),
+		fmt.Errorf("kafka: %w", kafka.TopicAuthorizationFailed), fmt.Errorf("x: %w", kafka.SASLAuthenticationFailed)} {
 		if got := s.conceal(plain); got.Error() != plain.Error() {
 			t.Errorf("%v became %v: that a name is hidden tells that it is the password", plain, got)
 		}
@@ -75,7 +80,9 @@ func TestPasswordFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for text, want := range map[string]string{"hunter2": "hunter2", "hunter2\n": "hunter2", "hunter2\r\n": "hunter2", "hunter2\n\n": "hunter2\n", "hunter2\r": "hunter2\r", " x ": " x ", "": "", "\n": "", strings.Repeat("x", maxPassword+1): ""} {
+	for text, want := range map[string]string{"hunter2": "hunter2", "hunter2\n": "hunter2", "hunter2\r\n": "hunter2",
+		"hunter2\n\n": "hunter2\n", "hunter2\r": "hunter2\r", " x ": " x ", "": "", "\n": "",
+		strings.Repeat("x", maxPassword+1): ""} {
 		write(text)
 		password, err := PasswordFile(file)
 		if want == "" {
@@ -117,7 +124,8 @@ func TestPasswordFile(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := m.Start(context.Background()); err == nil || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), "second") {
+	if _, _, err := m.Start(context.Background()); err == nil || !strings.Contains(err.Error(), file) ||
+		strings.Contains(err.Error(), "second") {
 		t.Errorf("%v after the file has gone", err)
 	}
 }

@@ -34,7 +34,8 @@ var serial atomic.Int64
 
 // name makes a topic or group name that no other test uses, on any broker.
 func name(t *testing.T) string {
-	return fmt.Sprintf("t%x-%d-%s", time.Now().UnixNano()&0xffffffffff, serial.Add(1), strings.ToLower(strings.ReplaceAll(t.Name(), "/", ".")))
+	return fmt.Sprintf("t%x-%d-%s", time.Now().UnixNano()&0xffffffffff, serial.Add(1),
+		strings.ToLower(strings.ReplaceAll(t.Name(), "/", ".")))
 }
 
 // deadline is a context that ends a test which hangs.
@@ -48,7 +49,8 @@ func deadline(t *testing.T) context.Context {
 func makeTopic(t *testing.T, addr string, partitions int) string {
 	t.Helper()
 	topic := name(t)
-	if err := EnsureTopic(deadline(t), []string{addr}, Security{}, topic, TopicSpec{Partitions: partitions, MaxMessageBytes: 16 << 20}); err != nil {
+	if err := EnsureTopic(deadline(t), []string{addr}, Security{}, topic,
+		TopicSpec{Partitions: partitions, MaxMessageBytes: 16 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	return topic
@@ -56,8 +58,10 @@ func makeTopic(t *testing.T, addr string, partitions int) string {
 
 func producer(t *testing.T, addr string, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	opts = append([]kgo.Opt{kgo.SeedBrokers(addr), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(15 << 20),
-		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(0), kgo.BrokerMaxReadBytes(1 << 30)}, opts...)
+	opts = append([]kgo.Opt{kgo.SeedBrokers(addr), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchMaxBytes(15 << 20),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(0), kgo.BrokerMaxReadBytes(1 << 30)},
+		opts...)
 	c, err := kgo.NewClient(opts...)
 	if err != nil {
 		t.Fatal(err)

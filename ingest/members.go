@@ -40,7 +40,8 @@ func Members(ctx context.Context, brokers []string, security Security, group str
 	self := thisProcess()
 	var members []Member
 	for _, m := range described {
-		if p, ok := processOf(defaultClientID, m.ClientID); ok && self.place != "" && p.place == self.place && p.dead() {
+		if p, ok := processOf(defaultClientID, m.ClientID); ok && self.place != "" &&
+			p.place == self.place && p.dead() {
 			continue
 		}
 		members = append(members, Member{m.MemberID, m.ClientID, m.ClientHost})

@@ -19,7 +19,8 @@ func TestMembers(t *testing.T) {
 	running(t, consumer(t, addr, []string{topic}, one), r.handle("two"))
 	eventually(t, "both have a share", func() bool { return r.owners()["one"] == 1 && r.owners()["two"] == 1 })
 	found, err := Members(deadline(t), []string{addr}, Security{}, group)
-	if err != nil || len(found) != 2 || found[0].ID == found[1].ID || !strings.HasPrefix(found[0].ClientID, "entropipe") || found[0].Host == "" {
+	if err != nil || len(found) != 2 || found[0].ID == found[1].ID ||
+		!strings.HasPrefix(found[0].ClientID, "entropipe") || found[0].Host == "" {
 		t.Errorf("two members: %+v, %v", found, err)
 	}
 	stop()

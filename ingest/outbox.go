@@ -80,7 +80,8 @@ func OpenOutbox(ctx context.Context, cfg OutboxConfig) (*Outbox, error) {
 	if cfg.Brokers, err = Addresses(cfg.Brokers); err != nil {
 		return nil, fmt.Errorf("brokers: %w", err)
 	}
-	o := &Outbox{cfg: cfg, brokers: strings.Join(cfg.Brokers, ","), window: newWindow(cfg.Window), queues: map[int]chan message{}, turn: make(chan struct{}, 1)}
+	o := &Outbox{cfg: cfg, brokers: strings.Join(cfg.Brokers, ","), window: newWindow(cfg.Window),
+		queues: map[int]chan message{}, turn: make(chan struct{}, 1)}
 	o.turn <- struct{}{}
 	if o.limit, err = ensureTopic(ctx, &cfg); err != nil {
 		return nil, err
@@ -196,7 +197,8 @@ func (o *Outbox) findPartitions() error {
 			if o.ctx.Err() != nil {
 				return context.Cause(o.ctx)
 			}
-			return fmt.Errorf("the brokers at %s do not name the partitions of topic %s: %w", o.brokers, o.cfg.Topic, err)
+			return fmt.Errorf("the brokers at %s do not name the partitions of topic %s: %w",
+				o.brokers, o.cfg.Topic, err)
 		}
 	}
 }

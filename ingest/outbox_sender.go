@@ -50,7 +50,8 @@ type TooLargeError struct {
 func (e *TooLargeError) Error() string {
 	want := int64(1) << max(20, int64(math.Ceil(math.Log2(float64(e.Size)+batchOverhead))))
 	return fmt.Sprintf("%s of %s makes a message of %d bytes, but topic %s takes at most %d; raise it: "+
-		"kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config max.message.bytes=%d",
+		"kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config "+
+		"max.message.bytes=%d",
 		e.Frame, e.Sequence, e.Size, e.Topic, e.Limit, e.Brokers, e.Topic, want)
 }
 
@@ -150,11 +151,13 @@ func (o *Outbox) deliver(partition int, batch []message) error {
 			failing = now
 		}
 		if now.Sub(failing) > o.cfg.Patience {
-			return fmt.Errorf("send to %s/%d: the brokers at %s took nothing for %s: %w", o.cfg.Topic, partition, o.brokers, o.cfg.Patience, err)
+			return fmt.Errorf("send to %s/%d: the brokers at %s took nothing for %s: %w", o.cfg.Topic, partition,
+				o.brokers, o.cfg.Patience, err)
 		}
 		if now.Sub(logged) > debugEvery {
 			logged = now
-			o.cfg.Complaints.warn(o.cfg.Log, "brokers do not take messages; trying again", err, "topic", o.cfg.Topic, "partition", partition, "for", o.cfg.Patience-now.Sub(failing))
+			o.cfg.Complaints.warn(o.cfg.Log, "brokers do not take messages; trying again", err, "topic", o.cfg.Topic,
+				"partition", partition, "for", o.cfg.Patience-now.Sub(failing))
 		}
 		o.cfg.OnRetry()
 		if sleep(o.ctx, wait) != nil {
@@ -176,7 +179,8 @@ func (o *Outbox) permanent(err error, batch []message) error {
 		}
 		return fmt.Errorf("%w (the brokers refused it)", o.tooLarge(&batch[0], size))
 	}
-	return o.cfg.Security.denied(fmt.Errorf("send to topic %s: %w", o.cfg.Topic, err), "Write", o.cfg.Topic, o.cfg.Brokers[0])
+	return o.cfg.Security.denied(fmt.Errorf("send to topic %s: %w", o.cfg.Topic, err), "Write",
+		o.cfg.Topic, o.cfg.Brokers[0])
 }
 
 // produce makes one attempt.
@@ -189,7 +193,8 @@ func (o *Outbox) produce(partition int, batch []message, sent time.Time) error {
 		for k, h := range m.Headers {
 			headers[k] = kafka.Header{Key: h.Key, Value: h.Value}
 		}
-		records[i] = kafka.Record{Time: sent, Key: kafka.NewBytes(m.Key), Value: kafka.NewBytes(m.Value), Headers: headers}
+		records[i] = kafka.Record{Time: sent, Key: kafka.NewBytes(m.Key),
+			Value: kafka.NewBytes(m.Value), Headers: headers}
 		bytes += len(m.Value)
 	}
 	ctx, cancel := context.WithTimeout(o.hard, requestTime+time.Duration(bytes>>20)*time.Second)

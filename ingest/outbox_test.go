@@ -51,7 +51,8 @@ func TestOutboxKeepsTheOrderOfEverySender(t *testing.T) {
 	for s := range senders {
 		wg.Go(func() {
 			for i := range each {
-				r := &schemas.Record{From: int32(s), Value: fmt.Appendf(nil, "%d %d", s, i), Headers: []schemas.Header{{Key: "a", Value: []byte("b")}}}
+				r := &schemas.Record{From: int32(s), Value: fmt.Appendf(nil, "%d %d", s, i),
+					Headers: []schemas.Header{{Key: "a", Value: []byte("b")}}}
 				if s%2 == 0 {
 					r.Key = fmt.Appendf(nil, "key %d", s)
 				}
@@ -95,7 +96,9 @@ func TestOutboxKeepsTheOrderOfEverySender(t *testing.T) {
 func TestOutboxFails(t *testing.T) {
 	b := tellingBroker(t)
 	var retries atomic.Int64
-	o := openOutbox(t, b.Addr(), func(c *OutboxConfig) { c.Patience, c.OnRetry = 300*time.Millisecond, func() { retries.Add(1) } })
+	o := openOutbox(t, b.Addr(), func(c *OutboxConfig) {
+		c.Patience, c.OnRetry = 300*time.Millisecond, func() { retries.Add(1) }
+	})
 	if o.Err() != nil {
 		t.Fatal(o.Err())
 	}
@@ -109,8 +112,11 @@ func TestOutboxFails(t *testing.T) {
 	case <-time.After(hangs):
 		t.Fatal("it goes on")
 	}
-	for name, err := range map[string]error{"Err": o.Err(), "Send": o.Send(context.Background(), &schemas.Record{Value: make([]byte, 1<<20)}, func() {}), "Close": o.Close()} {
-		if err == nil || !strings.Contains(err.Error(), "survivors/0: the brokers at "+b.Addr()+" took nothing for 300ms") {
+	for name, err := range map[string]error{"Err": o.Err(),
+		"Send":  o.Send(context.Background(), &schemas.Record{Value: make([]byte, 1<<20)}, func() {}),
+		"Close": o.Close()} {
+		if err == nil || !strings.Contains(err.Error(),
+			"survivors/0: the brokers at "+b.Addr()+" took nothing for 300ms") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -133,7 +139,8 @@ func TestSendEndsWithItsContext(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 3 { // one waits for the window, two for the first
 		wg.Go(func() {
-			if err := o.Send(ctx, &schemas.Record{Value: []byte("x")}, func() {}); !errors.Is(err, context.DeadlineExceeded) {
+			if err := o.Send(ctx, &schemas.Record{Value: []byte("x")}, func() {}); !errors.Is(err,
+				context.DeadlineExceeded) {
 				t.Error(err)
 			}
 		})
@@ -146,12 +153,14 @@ func TestSendEndsWithItsContext(t *testing.T) {
 	}
 	<-done
 	var large *TooLargeError
-	if err := o.Send(t.Context(), &schemas.Record{Key: []byte("drive"), Value: make([]byte, 17<<20)}, func() {}); !errors.As(err, &large) || large.Sequence != "drive" {
+	if err := o.Send(t.Context(), &schemas.Record{Key: []byte("drive"), Value: make([]byte, 17<<20)},
+		func() {}); !errors.As(err, &large) || large.Sequence != "drive" {
 		t.Errorf("17 MiB: %v", err)
 	}
 	// A message of texts has no key, and says all the same where it is from.
 	err := o.Send(t.Context(), &schemas.Record{Value: make([]byte, 17<<20), Headers: []schemas.Header{
-		{Key: schemas.HeaderSchema, Value: []byte(schemas.SchemaText)}, {Key: schemas.HeaderSequence, Value: []byte("wiki")}, {Key: schemas.HeaderFrameID, Value: []byte("3")},
+		{Key: schemas.HeaderSchema, Value: []byte(schemas.SchemaText)},
+		{Key: schemas.HeaderSequence, Value: []byte("wiki")}, {Key: schemas.HeaderFrameID, Value: []byte("3")},
 	}}, func() {})
 	if want := "text 3 of wiki makes a message of "; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v; want %q", err, want)

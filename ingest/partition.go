@@ -60,7 +60,8 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%s/%d@%d: the broker's log is damaged: %v; restore the partition from a replica, or delete the records up to a later offset with kafka-delete-records.sh",
+	return fmt.Sprintf("%s/%d@%d: the broker's log is damaged: %v; restore the partition from a replica, or delete "+
+		"the records up to a later offset with kafka-delete-records.sh",
 		e.Topic, e.Partition, e.Offset, e.Err)
 }
 
@@ -124,7 +125,8 @@ func (p *Partition) hand(a *answer, from int64) schemas.Fetched {
 	c.fetches.Add(1)
 	c.bytes.Add(a.wire)
 	c.records.Add(int64(len(a.messages)))
-	f := schemas.Fetched{Messages: a.messages, From: from, Next: a.next, End: a.stable, Bytes: p.dec.arena.held() + a.extra + int64(len(a.messages))*messageCost}
+	f := schemas.Fetched{Messages: a.messages, From: from, Next: a.next, End: a.stable,
+		Bytes: p.dec.arena.held() + a.extra + int64(len(a.messages))*messageCost}
 	if len(a.messages) == 0 {
 		p.dec.arena.release()
 		f.Bytes = 0
@@ -170,11 +172,14 @@ func (p *Partition) ask(ctx context.Context, from, limit, budget, need int64) (*
 	// transactions of an answer that the request's limit cuts.
 	f := &fetchCall{
 		Request: &fetch.Request{
-			ReplicaID: -1, MaxWaitTime: int32(p.c.cfg.Timing.Poll.Milliseconds()), MinBytes: 1, MaxBytes: math.MaxInt32, IsolationLevel: readCommitted, SessionEpoch: -1,
+			ReplicaID: -1, MaxWaitTime: int32(p.c.cfg.Timing.Poll.Milliseconds()), MinBytes: 1, MaxBytes: math.MaxInt32,
+			IsolationLevel: readCommitted, SessionEpoch: -1,
 			Topics: []fetch.RequestTopic{{Topic: p.Topic, Partitions: []fetch.RequestPartition{{
-				Partition: p.ID, CurrentLeaderEpoch: -1, FetchOffset: from, LogStartOffset: -1, PartitionMaxBytes: wire}}}},
+				Partition: p.ID, CurrentLeaderEpoch: -1, FetchOffset: from, LogStartOffset: -1,
+				PartitionMaxBytes: wire}}}},
 		},
-		topicID: p.topicID, buf: p.request, ctx: ctx, clientID: p.c.cfg.ClientID, wait: p.c.cfg.Timing.Poll, dec: &p.dec, br: p.br, done: make(chan struct{}), ans: p.dec.out,
+		topicID: p.topicID, buf: p.request, ctx: ctx, clientID: p.c.cfg.ClientID, wait: p.c.cfg.Timing.Poll,
+		dec: &p.dec, br: p.br, done: make(chan struct{}), ans: p.dec.out,
 	}
 	_, err := p.c.cluster.transport.RoundTrip(ctx, p.c.cluster.addr, f)
 	if !f.state.CompareAndSwap(callWaiting, callAbandoned) {
@@ -232,7 +237,8 @@ func passes(e kafka.Error) bool {
 }
 
 func (p *Partition) fatal(from int64, err error) error {
-	return p.c.cluster.denied(fmt.Errorf("%s/%d@%d: the broker refuses to serve the partition: %w", p.Topic, p.ID, from, err), "Read", p.Topic)
+	return p.c.cluster.denied(fmt.Errorf("%s/%d@%d: the broker refuses to serve the partition: %w", p.Topic, p.ID, from,
+		err), "Read", p.Topic)
 }
 
 // compare tells why from is not in a log that begins and ends at these offsets.
@@ -242,7 +248,8 @@ func (p *Partition) compare(from, start, end int64) error {
 	case start > from:
 		return &schemas.GapError{Topic: p.Topic, Partition: p.ID, Next: from, LogStart: start}
 	case end < from:
-		return &schemas.RecreatedError{Topic: p.Topic, Partition: p.ID, Detail: fmt.Sprintf("its log ends at offset %d, before %d", end, from)}
+		return &schemas.RecreatedError{Topic: p.Topic, Partition: p.ID,
+			Detail: fmt.Sprintf("its log ends at offset %d, before %d", end, from)}
 	}
 	return nil
 }

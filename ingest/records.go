@@ -175,7 +175,8 @@ func parseBatch(h []byte) (b batch, err error) {
 	b.count = int32(be.Uint32(h[57:]))
 	b.last = b.base + int64(delta)
 	if b.size < batchHeader || b.base < 0 || delta < 0 || b.last < 0 || b.count < 0 {
-		return b, corrupt("its header is impossible (base offset %d, length %d, %d records, last offset +%d)", b.base, b.size-12, b.count, delta)
+		return b, corrupt("its header is impossible (base offset %d, length %d, %d records, last offset +%d)", b.base,
+			b.size-12, b.count, delta)
 	}
 	return b, nil
 }

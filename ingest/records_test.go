@@ -56,8 +56,10 @@ func rec(delta int32, value []byte, change ...func(*kmsg.Record)) []byte {
 
 // batchOf makes a batch of encoded records.
 func batchOf(base int64, lastDelta int32, records [][]byte, change ...func(*kmsg.RecordBatch)) []byte {
-	b := kmsg.RecordBatch{FirstOffset: base, PartitionLeaderEpoch: -1, Magic: 2, LastOffsetDelta: lastDelta, FirstTimestamp: 1000, MaxTimestamp: 2000,
-		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1, NumRecords: int32(len(records)), Records: bytes.Join(records, nil)}
+	b := kmsg.RecordBatch{FirstOffset: base, PartitionLeaderEpoch: -1, Magic: 2, LastOffsetDelta: lastDelta,
+		FirstTimestamp: 1000, MaxTimestamp: 2000,
+		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1, NumRecords: int32(len(records)),
+		Records: bytes.Join(records, nil)}
 	for _, f := range change {
 		f(&b)
 	}
@@ -110,7 +112,8 @@ func TestSetsOfKafkaGo(t *testing.T) {
 				}
 				rs, want = append(rs, r), append(want, g)
 			}
-			set := protocol.RecordSet{Version: version, Attributes: protocol.Attributes(codec), Records: protocol.NewRecordReader(rs...)}
+			set := protocol.RecordSet{Version: version, Attributes: protocol.Attributes(codec),
+				Records: protocol.NewRecordReader(rs...)}
 			var buf bytes.Buffer
 			if _, err := set.WriteTo(&buf); err != nil {
 				t.Fatal(err)
@@ -209,7 +212,9 @@ func TestCompactedBatches(t *testing.T) {
 }
 
 func TestLogAppendTime(t *testing.T) {
-	a := all(t, batchOf(0, 0, [][]byte{rec(0, []byte("a"), func(r *kmsg.Record) { r.TimestampDelta64 = 77 })}, attributes(1<<3, -1)))
+	a := all(t, batchOf(0, 0, [][]byte{rec(0, []byte("a"), func(r *kmsg.Record) {
+		r.TimestampDelta64 = 77
+	})}, attributes(1<<3, -1)))
 	if ms := a.messages[0].Time.UnixMilli(); ms != 2000 {
 		t.Errorf("time is %d, want the broker's, 2000", ms)
 	}
@@ -227,7 +232,8 @@ func TestInterleavedTransactions(t *testing.T) {
 	}
 	set := bytes.Join([][]byte{
 		one(0, 1, "no"), one(1, 2, "yes"), one(2, 1, "no"), marker(3, 1, 0), one(4, 1, "yes"), one(5, 3, "no"),
-		marker(6, 2, 1), marker(7, 1, 1), one(8, 2, "no"), marker(9, 3, 0), marker(10, 2, 0), batchOf(11, 0, [][]byte{rec(0, []byte("yes"))}),
+		marker(6, 2, 1), marker(7, 1, 1), one(8, 2, "no"), marker(9, 3, 0), marker(10, 2, 0),
+		batchOf(11, 0, [][]byte{rec(0, []byte("yes"))}),
 	}, nil)
 	a, _, err := decoded(set, 0, math.MaxInt64, 1<<20, 1<<20, abortedTx{1, 0}, abortedTx{3, 5}, abortedTx{2, 8})
 	if diff := cmp.Diff([]int64{1, 4, 11}, offsets(a)); diff != "" || a.next != 12 || err != nil {
@@ -280,7 +286,8 @@ func TestImpossibleBatches(t *testing.T) {
 		"not lz4":             with(func(b []byte) { b[22] = codecLZ4 }),
 		"not snappy":          with(func(b []byte) { b[22] = codecSnappy }),
 		"snappy of 4 GiB":     batchOf(0, 0, [][]byte{{0xff, 0xff, 0xff, 0xff, 0x0f, 0}}, attributes(codecSnappy, -1)),
-		"xerial of 4 GiB":     batchOf(0, 0, [][]byte{append([]byte(xerialMagic+"\x00\x00\x00\x01\x00\x00\x00\x01"), 0xff, 0xff, 0xff, 0xff)}, attributes(codecSnappy, -1)),
+		"xerial of 4 GiB": batchOf(0, 0, [][]byte{append([]byte(xerialMagic+"\x00\x00\x00\x01\x00\x00\x00\x01"),
+			0xff, 0xff, 0xff, 0xff)}, attributes(codecSnappy, -1)),
 		"record of 1 GiB":     batchOf(0, 0, [][]byte{huge}),
 		"record of -5":        batchOf(0, 0, [][]byte{binary.AppendVarint(nil, -5)}),
 		"key of 1 GiB":        batchOf(0, 0, [][]byte{append([]byte{20, 0, 0, 0}, huge...), make([]byte, 10)}),
@@ -288,9 +295,13 @@ func TestImpossibleBatches(t *testing.T) {
 		"endless integer":     batchOf(0, 0, [][]byte{bytes.Repeat([]byte{0xff}, 40)}),
 		"bytes after headers": batchOf(0, 0, [][]byte{{16, 0, 0, 0, 1, 1, 0, 9, 9}}),
 		"flipped bit":         func() []byte { b := bytes.Clone(good); b[70] ^= 1; return b }(),
-		"old entry of 5":      func() []byte { b := entry(1, 0, 0, 0, nil); binary.BigEndian.PutUint32(b[8:], 5); return b }(),
-		"old entry, bad sum":  func() []byte { b := entry(1, 0, 0, 0, []byte("a")); b[30] ^= 1; return b }(),
-		"old entry, nested":   entry(1, codecGzip, 0, 0, packed(compress.Gzip, entry(1, codecGzip, 0, 0, []byte("x")))),
+		"old entry of 5": func() []byte {
+			b := entry(1, 0, 0, 0, nil)
+			binary.BigEndian.PutUint32(b[8:], 5)
+			return b
+		}(),
+		"old entry, bad sum": func() []byte { b := entry(1, 0, 0, 0, []byte("a")); b[30] ^= 1; return b }(),
+		"old entry, nested":  entry(1, codecGzip, 0, 0, packed(compress.Gzip, entry(1, codecGzip, 0, 0, []byte("x")))),
 	}
 	before := batchOf(0, 0, [][]byte{rec(0, []byte("sound"))})
 	for name, set := range cases {
@@ -304,7 +315,8 @@ func TestImpossibleBatches(t *testing.T) {
 		if set[16] == 2 && set[0] == 0 {
 			later := bytes.Clone(set)
 			binary.BigEndian.PutUint64(later, 1)
-			if a, _, _ := decoded(append(bytes.Clone(before), later...), 0, math.MaxInt64, 1<<20, 1<<26); len(a.messages) != 1 || a.next != 1 {
+			if a, _, _ := decoded(append(bytes.Clone(before), later...), 0, math.MaxInt64, 1<<20,
+				1<<26); len(a.messages) != 1 || a.next != 1 {
 				t.Errorf("%s, after a sound batch: %v, next %d", name, offsets(a), a.next)
 			}
 		}
@@ -322,7 +334,8 @@ func TestDamageInAStreamedBatch(t *testing.T) {
 	for _, at := range []int{30, 70, 300_000, len(set) - 1} {
 		damaged := bytes.Clone(set)
 		damaged[at] ^= 4
-		if a, _, err := decoded(damaged, 0, math.MaxInt64, 1<<20, 1<<16); !errors.Is(err, errCorrupt) || len(a.messages) != 0 || a.next != 0 {
+		if a, _, err := decoded(damaged, 0, math.MaxInt64, 1<<20, 1<<16); !errors.Is(err, errCorrupt) ||
+			len(a.messages) != 0 || a.next != 0 {
 			t.Errorf("bit at %d flipped: %v, next %d, %v", at, offsets(a), a.next, err)
 		}
 	}
@@ -356,8 +369,11 @@ func TestInflatingBatchComesInPieces(t *testing.T) {
 // as oversized instead.
 func TestTooManyHeaders(t *testing.T) {
 	hs := make([]kmsg.Header, maxHeaders+1)
-	a := all(t, batchOf(0, 1, [][]byte{rec(0, []byte("v"), func(r *kmsg.Record) { r.Headers = hs }), rec(1, []byte("next"))}))
-	if len(a.messages) != 2 || a.messages[0].Oversize == 0 || a.messages[0].Headers != nil || a.messages[1].Oversize != 0 {
+	a := all(t, batchOf(0, 1, [][]byte{rec(0, []byte("v"), func(r *kmsg.Record) {
+		r.Headers = hs
+	}), rec(1, []byte("next"))}))
+	if len(a.messages) != 2 || a.messages[0].Oversize == 0 || a.messages[0].Headers != nil ||
+		a.messages[1].Oversize != 0 {
 		t.Errorf("%+v", a.messages)
 	}
 }
@@ -373,7 +389,8 @@ func TestSnappyFramings(t *testing.T) {
 		java, body = append(binary.BigEndian.AppendUint32(java, uint32(len(b))), b...), body[n:]
 	}
 	for name, packed := range map[string][]byte{"block": block, "java": java} {
-		set := batchOf(0, 0, [][]byte{nil}, attributes(codecSnappy, -1), func(b *kmsg.RecordBatch) { b.Records = packed })
+		set := batchOf(0, 0, [][]byte{nil}, attributes(codecSnappy, -1),
+			func(b *kmsg.RecordBatch) { b.Records = packed })
 		if a := all(t, set); len(a.messages) != 1 || !bytes.Equal(a.messages[0].Value, big(100_000, 3)) {
 			t.Errorf("%s: %v", name, offsets(a))
 		}
@@ -469,8 +486,10 @@ func TestValuesAreSummedWithTheirBatch(t *testing.T) {
 // multiple of what it was given, or break its promises.
 func FuzzDecoder(f *testing.F) {
 	f.Add(batchOf(0, 1, [][]byte{rec(0, []byte("a")), rec(1, nil)}), int64(0), true)
-	f.Add(batchOf(5, 1, [][]byte{packed(compress.Zstd, rec(0, []byte("a")))}, attributes(codecZstd, -1)), int64(5), true)
-	f.Add(batchOf(5, 1, [][]byte{packed(compress.Snappy, rec(0, []byte("a")))}, attributes(codecSnappy, -1)), int64(6), true)
+	f.Add(batchOf(5, 1, [][]byte{packed(compress.Zstd, rec(0, []byte("a")))}, attributes(codecZstd, -1)), int64(5),
+		true)
+	f.Add(batchOf(5, 1, [][]byte{packed(compress.Snappy, rec(0, []byte("a")))}, attributes(codecSnappy, -1)), int64(6),
+		true)
 	f.Add(marker(0, 1, 0), int64(0), true)
 	f.Add(entry(0, 0, 3, 0, []byte("v")), int64(0), false)
 	f.Add(entry(1, codecGzip, 3, 0, packed(compress.Gzip, entry(1, 0, 3, 7, []byte("v")))), int64(2), false)

@@ -159,7 +159,8 @@ type session struct {
 }
 
 // generation runs the handles of one generation. again: the group has changed.
-func (c *Consumer) generation(ctx context.Context, m *membership, gen *generation, handle Handle) (again bool, err error) {
+func (c *Consumer) generation(ctx context.Context, m *membership, gen *generation,
+	handle Handle) (again bool, err error) {
 	s := &session{c: c}
 	s.ctx, s.revoke = context.WithCancel(ctx)
 	defer s.revoke()
@@ -240,7 +241,8 @@ func (s *session) over() bool {
 	}
 	if left != "" && time.Since(s.logged) > 10*time.Second {
 		s.logged = time.Now()
-		s.c.log.Info("all partitions given to this process are done; waiting for those that other members of the group have", "group", s.c.cfg.Group, "first", left)
+		s.c.log.Info("all partitions given to this process are done; waiting for those that other members of the "+
+			"group have", "group", s.c.cfg.Group, "first", left)
 	}
 	return left == ""
 }
@@ -262,7 +264,8 @@ func (c *Consumer) unreached(ctx context.Context) (string, error) {
 			}
 			done, err := c.cfg.Reached(ctx, topic, id, end)
 			if err != nil {
-				return place, fmt.Errorf("%s: the output does not say whether offset %d is durable: %w", place, end, err)
+				return place, fmt.Errorf("%s: the output does not say whether offset %d is durable: %w", place, end,
+					err)
 			}
 			if !done {
 				return place, nil
@@ -356,7 +359,8 @@ func (c *Consumer) watch(ctx context.Context, gen *generation, out chan<- error)
 			case counts[topic] == 0 && !gone:
 				missing[topic] = time.Now()
 			case counts[topic] == 0 && time.Since(since) >= c.cfg.Timing.Missing:
-				err = fmt.Errorf("topic %q was deleted while it was read; a topic that is created again needs a new --out", topic)
+				err = fmt.Errorf("topic %q was deleted while it was read; a topic that is created again needs a new "+
+					"--out", topic)
 			case counts[topic] == 0:
 			case gone: // created again: everything is to be checked
 				news = true

@@ -98,7 +98,8 @@ func untrusted(addr string, err *tls.CertificateVerificationError) string {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &name):
-		return fmt.Sprintf("its certificate is for %s, and not for %s: --brokers names it otherwise than its certificate does", names(name.Certificate), name.Host)
+		return fmt.Sprintf("its certificate is for %s, and not for %s: --brokers names it otherwise than its "+
+			"certificate does", names(name.Certificate), name.Host)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return ofDates(whose(invalid.Cert, err.UnverifiedCertificates), invalid.Cert)
 	case errors.As(err, &invalid):
@@ -125,7 +126,8 @@ func ofDates(what string, c *x509.Certificate) string {
 		}
 		return what + " has expired" + when + ": it is to be renewed"
 	}
-	return fmt.Sprintf("%s is not valid before %s: a clock is wrong, here or where it was signed", what, c.NotBefore.UTC().Format("2006-01-02 15:04:05 UTC"))
+	return fmt.Sprintf("%s is not valid before %s: a clock is wrong, here or where it was signed", what,
+		c.NotBefore.UTC().Format("2006-01-02 15:04:05 UTC"))
 }
 
 // names lists for whom a certificate is.
@@ -149,10 +151,12 @@ func names(c *x509.Certificate) string {
 func (s *Security) alert(err error) string {
 	text, own := err.Error(), s.certificate()
 	switch {
-	case own != nil && (strings.Contains(text, "expired certificate") || time.Now().After(own.NotAfter) || time.Now().Before(own.NotBefore)):
+	case own != nil && (strings.Contains(text, "expired certificate") || time.Now().After(own.NotAfter) ||
+		time.Now().Before(own.NotBefore)):
 		return "it refuses this client's TLS: " + ofDates("the certificate of --tls-cert", own)
 	case own != nil && strings.Contains(text, "unknown certificate authority"):
-		return fmt.Sprintf("it refuses this client's TLS: it does not trust who signed the certificate of --tls-cert, %q", own.Issuer)
+		return fmt.Sprintf("it refuses this client's TLS: it does not trust who signed the certificate of "+
+			"--tls-cert, %q", own.Issuer)
 	case own != nil:
 		return "it refuses this client's TLS, or the certificate of --tls-cert"
 	}
@@ -173,7 +177,8 @@ func (s *Security) certificate() *x509.Certificate {
 
 // hangsUp tells a connection that the broker has closed without an answer.
 func hangsUp(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE)
 }
 
 // want says what a broker may want that hangs up.

@@ -50,8 +50,10 @@ func (a *authority) sign(t *testing.T, name string) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: mathbig.NewInt(a.serial), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}, IsCA: a.ca == nil, BasicConstraintsValid: true}
+	c := &x509.Certificate{SerialNumber: mathbig.NewInt(a.serial), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}, IsCA: a.ca == nil,
+		BasicConstraintsValid: true}
 	if a.ca == nil {
 		a.ca, a.key = c, k
 	} else if a.change != nil {
@@ -66,7 +68,8 @@ func (a *authority) sign(t *testing.T, name string) (cert, key string) {
 		t.Fatal(err)
 	}
 	cert, key = filepath.Join(a.dir, name+".pem"), filepath.Join(a.dir, name+".key")
-	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: private}} {
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der},
+		key: {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +125,8 @@ func TestRecordsPassSecureConnections(t *testing.T) {
 				var s Security
 				if mechanism != "" {
 					s = login(t, mechanism, "ann", "päss=,word")
-					broker = append(broker, kfake.EnableSASL(), kfake.Superuser(strings.ToUpper(mechanism), "ann", "päss=,word"))
+					broker = append(broker, kfake.EnableSASL(),
+						kfake.Superuser(strings.ToUpper(mechanism), "ann", "päss=,word"))
 				}
 				switch encrypted {
 				case "TLS":
@@ -143,7 +147,8 @@ func TestRecordsPassSecureConnections(t *testing.T) {
 func roundTrip(t *testing.T, addr string, s Security) {
 	t.Helper()
 	ctx, topic := deadline(t), name(t)
-	o, err := OpenOutbox(ctx, OutboxConfig{Brokers: []string{addr}, Security: s, Topic: topic, Create: TopicSpec{Partitions: 2}})
+	o, err := OpenOutbox(ctx, OutboxConfig{Brokers: []string{addr}, Security: s, Topic: topic,
+		Create: TopicSpec{Partitions: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,12 +196,15 @@ func TestSecurityThatDoesNotFit(t *testing.T) {
 		{"wrong user", sasl, login(t, "plain", "bob", "right"), "--sasl-user", false},
 		{"other mechanism", sasl, login(t, "scram-sha-512", "ann", "right"), "--sasl", false},
 		{"nameless", sasl, Security{}, "may want --tls, --sasl", true},
-		{"certificate of a stranger", []kfake.Opt{a.server(t, false)}, Security{TLS: loaded(t, stranger.caFile, "", "")}, "--tls-ca", false},
-		{"certificate of nobody that the system knows", []kfake.Opt{a.server(t, false)}, Security{TLS: loaded(t, "", "", "")}, "--tls-ca", false},
+		{"certificate of a stranger", []kfake.Opt{a.server(t, false)},
+			Security{TLS: loaded(t, stranger.caFile, "", "")}, "--tls-ca", false},
+		{"certificate of nobody that the system knows", []kfake.Opt{a.server(t, false)},
+			Security{TLS: loaded(t, "", "", "")}, "--tls-ca", false},
 		{"TLS to a broker of plain text", nil, ssl, "may speak no TLS", true},
 		{"plain text to a broker of TLS", []kfake.Opt{a.server(t, false)}, Security{}, "may want --tls", true},
 		{"no certificate", []kfake.Opt{a.server(t, true)}, ssl, "--tls-cert", false},
-		{"a stranger's certificate", []kfake.Opt{a.server(t, true)}, Security{TLS: loaded(t, a.caFile, strangers, strangersKey)}, "--tls-cert", false},
+		{"a stranger's certificate", []kfake.Opt{a.server(t, true)},
+			Security{TLS: loaded(t, a.caFile, strangers, strangersKey)}, "--tls-cert", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			addr, _ := start(t, c.broker...)
@@ -250,7 +258,8 @@ func TestReasonOutlivesTheTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.close()
-	if err := k.reach(context.Background(), 2*time.Second); err == nil || !strings.Contains(err.Error(), "closes the connection") {
+	if err := k.reach(context.Background(), 2*time.Second); err == nil ||
+		!strings.Contains(err.Error(), "closes the connection") {
 		t.Errorf("%v, want what the broker did first", err)
 	}
 }
@@ -282,7 +291,8 @@ func TestFilesThatAreNoCertificates(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range [][3]string{{empty, "", ""}, {key, "", ""}, {"/nowhere.pem", "", ""}, {"", cert, other}, {"", cert, ""}, {"", "", key}, {"", cert, empty}, {"", cert, "/nowhere.key"}} {
+	for _, c := range [][3]string{{empty, "", ""}, {key, "", ""}, {"/nowhere.pem", "", ""}, {"", cert, other},
+		{"", cert, ""}, {"", "", key}, {"", cert, empty}, {"", cert, "/nowhere.key"}} {
 		_, err := LoadTLS(c[0], c[1], c[2])
 		if err == nil {
 			t.Errorf("%q is no error", c)

@@ -72,7 +72,8 @@ func (c *Consumer) dismiss(ctx context.Context) {
 			continue
 		}
 		if err := c.leave(ctx, m.MemberID); err != nil {
-			c.log.Info("a member whose process is dead stays in the group until its session ends", "group", c.cfg.Group, "pid", p.pid, "error", err)
+			c.log.Info("a member whose process is dead stays in the group until its session ends", "group", c.cfg.Group,
+				"pid", p.pid, "error", err)
 			continue
 		}
 		c.log.Info("a member of the group is sent away: its process is dead", "group", c.cfg.Group, "pid", p.pid)

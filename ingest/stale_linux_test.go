@@ -109,7 +109,8 @@ func TestOthersAreNotSentAway(t *testing.T) {
 	} {
 		group := fmt.Sprint(group, i)
 		as := func(name string) *Consumer {
-			return consumer(t, addr, []string{topic}, func(cfg *Config) { cfg.Group, cfg.ClientID, cfg.Timing.Session = group, name, 5*time.Minute })
+			return consumer(t, addr, []string{topic},
+				func(cfg *Config) { cfg.Group, cfg.ClientID, cfg.Timing.Session = group, name, 5*time.Minute })
 		}
 		member(t, as(c.name), c.p)
 		looker := as("entropipe")
@@ -123,7 +124,8 @@ func TestOthersAreNotSentAway(t *testing.T) {
 // members counts those of the group.
 func members(t *testing.T, c *Consumer) (n int) {
 	t.Helper()
-	r, err := c.cluster.call(deadline(t), c.cfg.Group, describeVersion, callTimeout, &describegroups.Request{Groups: []string{c.cfg.Group}})
+	r, err := c.cluster.call(deadline(t), c.cfg.Group, describeVersion, callTimeout,
+		&describegroups.Request{Groups: []string{c.cfg.Group}})
 	if err != nil {
 		t.Fatal(err)
 	}

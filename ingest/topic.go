@@ -51,7 +51,8 @@ func (k *cluster) identify(ctx context.Context, topic string) (identity, error) 
 // identified returns the extents of a topic's partitions and the topic that they
 // are of: ids never come back, so one that is the same before and after holds for
 // what was told between.
-func (k *cluster) identified(ctx context.Context, topic string, within time.Duration) (map[int32]extent, identity, error) {
+func (k *cluster) identified(ctx context.Context, topic string, within time.Duration) (map[int32]extent, identity,
+	error) {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	var b backoff

@@ -19,7 +19,8 @@ import (
 func Transformer(name string) (fs.FS, error) {
 	short, ok := strings.CutPrefix(name, builtin)
 	if ok && short != "" && !strings.ContainsAny(short, `/\.`) {
-		if info, err := fs.Stat(shipped, path.Join("data", short, "config.json")); err == nil && info.Mode().IsRegular() {
+		if info, err := fs.Stat(shipped, path.Join("data", short, "config.json")); err == nil &&
+			info.Mode().IsRegular() {
 			return fs.Sub(shipped, path.Join("data", short))
 		}
 	}

@@ -56,7 +56,8 @@ func TestTransformer(t *testing.T) {
 }
 
 func TestTransformersThatAreNotShipped(t *testing.T) {
-	for _, name := range []string{"builtin:", "builtin:lidar", "builtin:../data/bytes", "builtin:bytes/", "bytes", "", "builtin:..", "builtin:absent"} {
+	for _, name := range []string{"builtin:", "builtin:lidar", "builtin:../data/bytes", "builtin:bytes/", "bytes", "",
+		"builtin:..", "builtin:absent"} {
 		if _, err := Transformer(name); err == nil || !strings.Contains(err.Error(), "builtin:bytes") {
 			t.Errorf("%q: %v, want an error that names what is shipped", name, err)
 		}

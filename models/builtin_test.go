@@ -24,7 +24,8 @@ func TestShippedModels(t *testing.T) {
 		if m.Meta.Dataset != "" || m.Meta.Sensor != "" || m.Meta.Command == "" || m.Meta.DataSHA256 == "" {
 			t.Errorf("%s: %+v", name, m.Meta)
 		}
-		if d, err := Describe(name); err != nil || d.SHA256 != m.SHA256 || d.Card == nil || !strings.HasPrefix(d.String(), name+": a seed model") {
+		if d, err := Describe(name); err != nil || d.SHA256 != m.SHA256 || d.Card == nil ||
+			!strings.HasPrefix(d.String(), name+": a seed model") {
 			t.Errorf("%s: described as %v, %v", name, d, err)
 		}
 		file := filepath.Join("data", strings.TrimPrefix(name, builtin)+".safetensors")
@@ -35,7 +36,8 @@ func TestShippedModels(t *testing.T) {
 			continue
 		}
 		var card struct{ File, SHA256 string }
-		if err := json.Unmarshal(text, &card); err != nil || card.SHA256 != m.SHA256 || card.File != filepath.Base(file) {
+		if err := json.Unmarshal(text, &card); err != nil || card.SHA256 != m.SHA256 ||
+			card.File != filepath.Base(file) {
 			t.Errorf("%s: %v, card %+v is not of %s", path, err, card, m.SHA256)
 		}
 	}

@@ -152,7 +152,8 @@ func readCard(model, sha256 string) *Card {
 func parseCard(r io.Reader, sha256 string) *Card {
 	var f cardFile
 	const maxCard = 1 << 20
-	if err := json.NewDecoder(io.LimitReader(r, maxCard)).Decode(&f); err != nil || f.Format != CardFormat || f.SHA256 != sha256 {
+	if err := json.NewDecoder(io.LimitReader(r, maxCard)).Decode(&f); err != nil || f.Format != CardFormat ||
+		f.SHA256 != sha256 {
 		return nil
 	}
 	return &f.Card

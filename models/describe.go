@@ -95,7 +95,8 @@ func newDescription(file string, metadata map[string]string, tensors []safetenso
 func (d *Description) String() string {
 	var b strings.Builder
 	if d.Format == Format {
-		fmt.Fprintf(&b, "%s: a %s model of %d values for %s, points of %s dimensions\n", d.File, d.Metadata["mode"], d.Values, d.Metadata["ops"], d.Metadata["dims"])
+		fmt.Fprintf(&b, "%s: a %s model of %d values for %s, points of %s dimensions\n", d.File, d.Metadata["mode"],
+			d.Values, d.Metadata["ops"], d.Metadata["dims"])
 		fmt.Fprintf(&b, "  sha256: %s\n", d.SHA256)
 	} else {
 		fmt.Fprintf(&b, "%s: %d tensors of %d values\n", d.File, len(d.Tensors), d.Values)

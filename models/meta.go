@@ -23,16 +23,18 @@ var (
 // strings returns the metadata as the file holds them: every key that has a value.
 func (m *Meta) strings() map[string]string {
 	s := map[string]string{
-		"format": Format, "mode": m.Mode, "dims": strconv.Itoa(m.Dims), "ops": strings.Join(m.Ops, ","), "normalise": m.Normalise,
-		"seed": strconv.FormatUint(m.Seed, 10), "steps": strconv.Itoa(m.Steps),
+		"format": Format, "mode": m.Mode, "dims": strconv.Itoa(m.Dims), "ops": strings.Join(m.Ops, ","),
+		"normalise": m.Normalise,
+		"seed":      strconv.FormatUint(m.Seed, 10), "steps": strconv.Itoa(m.Steps),
 	}
 	var survivors []string
 	for _, op := range slices.Sorted(maps.Keys(m.Survivors)) {
 		survivors = append(survivors, op+"="+cmp.Or(number(m.Survivors[op]), "0"))
 	}
 	for key, value := range map[string]string{
-		"sigma": number(m.Sigma), "regulariser": m.Regulariser, "tau": number(m.Tau), "survivors": strings.Join(survivors, ","),
-		"dataset": m.Dataset, "sensor": m.Sensor, "data_sha256": m.DataSHA256, "command": m.Command,
+		"sigma": number(m.Sigma), "regulariser": m.Regulariser, "tau": number(m.Tau),
+		"survivors": strings.Join(survivors, ","),
+		"dataset":   m.Dataset, "sensor": m.Sensor, "data_sha256": m.DataSHA256, "command": m.Command,
 	} {
 		if value != "" {
 			s[key] = value
@@ -147,7 +149,8 @@ func (m *Meta) validate() error {
 	case m.Steps < 0:
 		return fmt.Errorf("steps %d: want none or some", m.Steps)
 	}
-	if raw, err := hex.DecodeString(m.DataSHA256); err != nil || len(raw) != 0 && len(raw) != 32 || strings.ToLower(m.DataSHA256) != m.DataSHA256 {
+	if raw, err := hex.DecodeString(m.DataSHA256); err != nil || len(raw) != 0 && len(raw) != 32 ||
+		strings.ToLower(m.DataSHA256) != m.DataSHA256 {
 		return fmt.Errorf("data_sha256 %q: want 64 hexadecimal digits", m.DataSHA256)
 	}
 	return m.validateOps()

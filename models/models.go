@@ -94,7 +94,8 @@ func ReadEntropyNet(path string) (*EntropyNet, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: is no regular file", path)
 	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s: the file has %d bytes, more than the %d that a model may have", path, info.Size(), maxFile)
+		return nil, fmt.Errorf("%s: the file has %d bytes, more than the %d that a model may have", path,
+			info.Size(), maxFile)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
@@ -146,7 +147,8 @@ func (m *EntropyNet) Write(path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if b.Len() > maxFile {
-		return fmt.Errorf("%s: the file would have %d bytes, more than the %d that a model may have", path, b.Len(), maxFile)
+		return fmt.Errorf("%s: the file would have %d bytes, more than the %d that a model may have",
+			path, b.Len(), maxFile)
 	}
 	sum := sha256.Sum256(b.Bytes())
 	err := atomicfile.Write(path, func(w io.Writer) error {

@@ -70,9 +70,12 @@ func unit(row []float32) {
 }
 
 var (
-	seedMeta = Meta{Mode: Seed, Dims: 3, Ops: []string{"hull3d", "maxima3d", "hull2d", "maxima2d"}, Normalise: NormaliseBox, Survivors: map[string]float64{"hull3d": 0.0125, "hull2d": 0},
-		Dataset: "kitti", Sensor: "velodyne, left", DataSHA256: strings.Repeat("0a", 32), Command: `entropipe train "x" --seed 7`, Seed: math.MaxUint64, Steps: 40}
-	netMeta = Meta{Mode: Perturb, Dims: 2, Ops: []string{"hull2d"}, Normalise: NormaliseBox, Sigma: 0.1, Regulariser: "F", Tau: 5e-4}
+	seedMeta = Meta{Mode: Seed, Dims: 3, Ops: []string{"hull3d", "maxima3d", "hull2d", "maxima2d"},
+		Normalise: NormaliseBox, Survivors: map[string]float64{"hull3d": 0.0125, "hull2d": 0},
+		Dataset: "kitti", Sensor: "velodyne, left", DataSHA256: strings.Repeat("0a", 32),
+		Command: `entropipe train "x" --seed 7`, Seed: math.MaxUint64, Steps: 40}
+	netMeta = Meta{Mode: Perturb, Dims: 2, Ops: []string{"hull2d"}, Normalise: NormaliseBox, Sigma: 0.1,
+		Regulariser: "F", Tau: 5e-4}
 )
 
 var sameMeta = cmpopts.EquateEmpty()
@@ -80,7 +83,8 @@ var sameMeta = cmpopts.EquateEmpty()
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	for i, meta := range []Meta{
 		seedMeta, netMeta,
-		{Mode: Denoise, Dims: 3, Ops: []string{"maxima3d"}, Normalise: NormaliseBox, Sigma: 1e-3, Regulariser: "hsoft", Tau: 0.1, Steps: 1, Dataset: "0"},
+		{Mode: Denoise, Dims: 3, Ops: []string{"maxima3d"}, Normalise: NormaliseBox, Sigma: 1e-3, Regulariser: "hsoft",
+			Tau: 0.1, Steps: 1, Dataset: "0"},
 		{Mode: Seed, Dims: 2, Ops: []string{"maxima2d"}, Normalise: NormaliseBox},
 	} {
 		path := filepath.Join(t.TempDir(), "m.safetensors")
@@ -109,10 +113,12 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 func TestMetadataRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		meta := Meta{Mode: Denoise, Dims: 3, Ops: []string{"hull3d", "maxima2d"}, Normalise: NormaliseBox,
-			Sigma: rapid.Float64Range(1e-30, 1e30).Draw(t, "sigma"), Tau: rapid.Float64Range(0, 1).Draw(t, "tau"), Regulariser: rapid.SampledFrom(regularisers).Draw(t, "regulariser"),
-			Survivors: map[string]float64{"hull3d": rapid.Float64Range(0, 1).Draw(t, "survivors")},
-			Dataset:   rapid.String().Draw(t, "dataset"), Sensor: rapid.String().Draw(t, "sensor"), Command: rapid.String().Draw(t, "command"),
-			Seed: rapid.Uint64().Draw(t, "seed"), Steps: rapid.IntRange(0, math.MaxInt).Draw(t, "steps")}
+			Sigma: rapid.Float64Range(1e-30, 1e30).Draw(t, "sigma"), Tau: rapid.Float64Range(0, 1).Draw(t, "tau"),
+			Regulariser: rapid.SampledFrom(regularisers).Draw(t, "regulariser"),
+			Survivors:   map[string]float64{"hull3d": rapid.Float64Range(0, 1).Draw(t, "survivors")},
+			Dataset:     rapid.String().Draw(t, "dataset"), Sensor: rapid.String().Draw(t, "sensor"),
+			Command: rapid.String().Draw(t, "command"),
+			Seed:    rapid.Uint64().Draw(t, "seed"), Steps: rapid.IntRange(0, math.MaxInt).Draw(t, "steps")}
 		got, err := parseMeta(meta.strings())
 		if err != nil || got.validate() != nil {
 			t.Fatalf("%+v: %v, %v", meta, err, got.validate())
@@ -133,43 +139,74 @@ func TestFaultyModelsAreRefused(t *testing.T) {
 		spoil func(m *EntropyNet)
 		want  string
 	}{
-		{"NaN weight", netMeta, func(m *EntropyNet) { m.Tensors["local.1.weight"].Data[7] = nan }, `tensor "local.1.weight": value 7 is NaN`},
-		{"infinite bias", netMeta, func(m *EntropyNet) { m.Tensors["head.1.bias"].Data[1] = inf }, `tensor "head.1.bias": value 1 is -Inf`},
-		{"variance 0", netMeta, func(m *EntropyNet) { m.Tensors["head.0.bn.var"].Data[2] = 0 }, `tensor "head.0.bn.var": value 2 is 0, want one above 0`},
-		{"negative variance", netMeta, func(m *EntropyNet) { m.Tensors["local.0.bn.var"].Data[0] = -1 }, `value 0 is -1`},
-		{"missing", netMeta, func(m *EntropyNet) { delete(m.Tensors, "local.2.bn.beta") }, `tensor "local.2.bn.beta" is missing from a perturb model for hull2d`},
-		{"left over", netMeta, func(m *EntropyNet) { m.Tensors["local.3.bias"] = m.Tensors["local.0.bias"] }, `tensor "local.3.bias" has no place in a perturb model`},
-		{"wrong shape", netMeta, func(m *EntropyNet) { m.Tensors["local.2.bias"] = m.Tensors["local.1.bias"] }, `tensor "local.2.bias": shape [128], want [256]`},
-		{"transposed", netMeta, func(m *EntropyNet) { m.Tensors["local.1.weight"] = Tensor{[]int{64, 128}, make([]float32, 64*128)} }, "shape [64 128], want [128 64]"},
-		{"a vector as matrix", netMeta, func(m *EntropyNet) { m.Tensors["head.1.bias"] = Tensor{[]int{2, 1}, make([]float32, 2)} }, "shape [2 1], want [2]"},
-		{"other dimensions", netMeta, func(m *EntropyNet) { m.Meta.Dims = 3 }, `tensor "head.1.bias": shape [2], want [3]`},
-		{"length", netMeta, func(m *EntropyNet) { m.Tensors["head.1.bias"] = Tensor{[]int{2}, make([]float32, 3)} }, "3 values, want 2"},
+		{"NaN weight", netMeta, func(m *EntropyNet) { m.Tensors["local.1.weight"].Data[7] = nan },
+			`tensor "local.1.weight": value 7 is NaN`},
+		{"infinite bias", netMeta, func(m *EntropyNet) { m.Tensors["head.1.bias"].Data[1] = inf },
+			`tensor "head.1.bias": value 1 is -Inf`},
+		{"variance 0", netMeta, func(m *EntropyNet) { m.Tensors["head.0.bn.var"].Data[2] = 0 },
+			`tensor "head.0.bn.var": value 2 is 0, want one above 0`},
+		{"negative variance", netMeta, func(m *EntropyNet) { m.Tensors["local.0.bn.var"].Data[0] = -1 },
+			`value 0 is -1`},
+		{"missing", netMeta, func(m *EntropyNet) { delete(m.Tensors, "local.2.bn.beta") },
+			`tensor "local.2.bn.beta" is missing from a perturb model for hull2d`},
+		{"left over", netMeta, func(m *EntropyNet) { m.Tensors["local.3.bias"] = m.Tensors["local.0.bias"] },
+			`tensor "local.3.bias" has no place in a perturb model`},
+		{"wrong shape", netMeta, func(m *EntropyNet) { m.Tensors["local.2.bias"] = m.Tensors["local.1.bias"] },
+			`tensor "local.2.bias": shape [128], want [256]`},
+		{"transposed", netMeta, func(m *EntropyNet) {
+			m.Tensors["local.1.weight"] = Tensor{[]int{64, 128}, make([]float32, 64*128)}
+		}, "shape [64 128], want [128 64]"},
+		{"a vector as matrix", netMeta, func(m *EntropyNet) {
+			m.Tensors["head.1.bias"] = Tensor{[]int{2, 1}, make([]float32, 2)}
+		}, "shape [2 1], want [2]"},
+		{"other dimensions", netMeta, func(m *EntropyNet) { m.Meta.Dims = 3 },
+			`tensor "head.1.bias": shape [2], want [3]`},
+		{"length", netMeta, func(m *EntropyNet) { m.Tensors["head.1.bias"] = Tensor{[]int{2}, make([]float32, 3)} },
+			"3 values, want 2"},
 		{"no sigma", netMeta, func(m *EntropyNet) { m.Meta.Sigma = 0 }, "sigma 0: want"},
 		{"NaN sigma", netMeta, func(m *EntropyNet) { m.Meta.Sigma = math.NaN() }, "sigma NaN: want"},
 		{"sigma beyond float32", netMeta, func(m *EntropyNet) { m.Meta.Sigma = 1e39 }, "sigma 1e+39: want"},
 		{"sigma below float32", netMeta, func(m *EntropyNet) { m.Meta.Sigma = 1e-60 }, "sigma 1e-60: want"},
 		{"negative tau", netMeta, func(m *EntropyNet) { m.Meta.Tau = -1 }, "tau -1: want"},
-		{"unknown mode", netMeta, func(m *EntropyNet) { m.Meta.Mode = "prune" }, `mode "prune": want seed, perturb, denoise`},
+		{"unknown mode", netMeta, func(m *EntropyNet) { m.Meta.Mode = "prune" },
+			`mode "prune": want seed, perturb, denoise`},
 		{"dimensions", netMeta, func(m *EntropyNet) { m.Meta.Dims = 4 }, "dims 4: want 2 or 3"},
 		{"normalisation", netMeta, func(m *EntropyNet) { m.Meta.Normalise = "" }, `normalise "": want box`},
-		{"regulariser", netMeta, func(m *EntropyNet) { m.Meta.Regulariser = "L2" }, `regulariser "L2": want none, F, hdiff, hsoft`},
+		{"regulariser", netMeta, func(m *EntropyNet) { m.Meta.Regulariser = "L2" },
+			`regulariser "L2": want none, F, hdiff, hsoft`},
 		{"hash", netMeta, func(m *EntropyNet) { m.Meta.DataSHA256 = "abcd" }, "want 64 hexadecimal digits"},
-		{"hash in capitals", netMeta, func(m *EntropyNet) { m.Meta.DataSHA256 = strings.Repeat("AB", 32) }, "want 64 hexadecimal digits"},
+		{"hash in capitals", netMeta, func(m *EntropyNet) { m.Meta.DataSHA256 = strings.Repeat("AB", 32) },
+			"want 64 hexadecimal digits"},
 		{"steps", netMeta, func(m *EntropyNet) { m.Meta.Steps = -1 }, "steps -1"},
 		{"no operator", netMeta, func(m *EntropyNet) { m.Meta.Ops = nil }, "ops: "},
-		{"unknown operator", netMeta, func(m *EntropyNet) { m.Meta.Ops = []string{"delaunay2d"} }, `ops: "delaunay2d": want hull2d, hull3d, maxima2d, maxima3d`},
-		{"operator twice", netMeta, func(m *EntropyNet) { m.Meta.Ops = []string{"hull2d", "hull2d"} }, "ops: hull2d comes twice"},
-		{"operator in space", netMeta, func(m *EntropyNet) { m.Meta.Ops = []string{"hull3d"} }, "ops: hull3d is not for points of 2 dimensions"},
-		{"survivors of a stranger", netMeta, func(m *EntropyNet) { m.Meta.Survivors = map[string]float64{"maxima2d": 0.5} }, `survivors: "maxima2d" is not among ops`},
-		{"survivors", netMeta, func(m *EntropyNet) { m.Meta.Survivors = map[string]float64{"hull2d": 1.5} }, "hull2d: 1.5 is no fraction"},
-		{"NaN survivors", netMeta, func(m *EntropyNet) { m.Meta.Survivors = map[string]float64{"hull2d": math.NaN()} }, "NaN is no fraction"},
-		{"seed with sigma", seedMeta, func(m *EntropyNet) { m.Meta.Sigma = 0.1 }, "sigma 0.1: a seed model moves no point"},
-		{"no direction", seedMeta, func(m *EntropyNet) { m.Tensors["directions3"] = Tensor{[]int{0, 3}, nil} }, `tensor "directions3": shape [0 3], want [K 3]`},
-		{"directions for other dimensions", seedMeta, func(m *EntropyNet) { m.Tensors["directions3"] = m.Tensors["directions2"] }, `shape [5 2], want [K 3]`},
+		{"unknown operator", netMeta, func(m *EntropyNet) { m.Meta.Ops = []string{"delaunay2d"} },
+			`ops: "delaunay2d": want hull2d, hull3d, maxima2d, maxima3d`},
+		{"operator twice", netMeta, func(m *EntropyNet) { m.Meta.Ops = []string{"hull2d", "hull2d"} },
+			"ops: hull2d comes twice"},
+		{"operator in space", netMeta, func(m *EntropyNet) { m.Meta.Ops = []string{"hull3d"} },
+			"ops: hull3d is not for points of 2 dimensions"},
+		{"survivors of a stranger", netMeta, func(m *EntropyNet) {
+			m.Meta.Survivors = map[string]float64{"maxima2d": 0.5}
+		}, `survivors: "maxima2d" is not among ops`},
+		{"survivors", netMeta, func(m *EntropyNet) { m.Meta.Survivors = map[string]float64{"hull2d": 1.5} },
+			"hull2d: 1.5 is no fraction"},
+		{"NaN survivors", netMeta, func(m *EntropyNet) { m.Meta.Survivors = map[string]float64{"hull2d": math.NaN()} },
+			"NaN is no fraction"},
+		{"seed with sigma", seedMeta, func(m *EntropyNet) { m.Meta.Sigma = 0.1 },
+			"sigma 0.1: a seed model moves no point"},
+		{"no direction", seedMeta, func(m *EntropyNet) { m.Tensors["directions3"] = Tensor{[]int{0, 3}, nil} },
+			`tensor "directions3": shape [0 3], want [K 3]`},
+		{"directions for other dimensions", seedMeta,
+			func(m *EntropyNet) { m.Tensors["directions3"] = m.Tensors["directions2"] }, `shape [5 2], want [K 3]`},
 		{"not of length 1", seedMeta, func(m *EntropyNet) { m.Tensors["directions2"].Data[0] += 1 }, `has length`},
-		{"no direction at all", seedMeta, func(m *EntropyNet) { clear(m.Tensors["directions2"].Data[:2]) }, "direction [0 0] has length 0, want 1"},
-		{"weight 0", seedMeta, func(m *EntropyNet) { m.Tensors["orthant3"].Data[4] = 0 }, `tensor "orthant3": value 4 is 0`},
-		{"an operator's tensor", seedMeta, func(m *EntropyNet) { m.Meta.Ops = []string{"hull3d"}; m.Meta.Survivors = nil }, `tensor "directions2" has no place in a seed model for hull3d`},
+		{"no direction at all", seedMeta, func(m *EntropyNet) { clear(m.Tensors["directions2"].Data[:2]) },
+			"direction [0 0] has length 0, want 1"},
+		{"weight 0", seedMeta, func(m *EntropyNet) { m.Tensors["orthant3"].Data[4] = 0 },
+			`tensor "orthant3": value 4 is 0`},
+		{"an operator's tensor", seedMeta, func(m *EntropyNet) {
+			m.Meta.Ops = []string{"hull3d"}
+			m.Meta.Survivors = nil
+		}, `tensor "directions2" has no place in a seed model for hull3d`},
 	} {
 		dir := t.TempDir()
 		m := random(c.meta, 1)
@@ -177,7 +214,8 @@ func TestFaultyModelsAreRefused(t *testing.T) {
 		path := filepath.Join(dir, "m.safetensors")
 		check := func(err error) {
 			t.Helper()
-			if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), c.want) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: %v, want one line with %q", c.name, err, c.want)
 			}
 		}
@@ -250,7 +288,8 @@ func TestOtherFiles(t *testing.T) {
 	}
 	meta := Meta{Mode: Seed, Dims: 2, Ops: []string{"hull2d"}, Normalise: NormaliseBox}
 	half := []byte{0x00, 0x3c, 0, 0, 0, 0, 0x00, 0xbc} // 1, 0, 0, -1
-	m, err := ReadEntropyNet(write("half", meta.strings(), safetensors.Array{Name: "directions2", DType: safetensors.F16, Shape: []int{2, 2}, Data: half}))
+	m, err := ReadEntropyNet(write("half", meta.strings(),
+		safetensors.Array{Name: "directions2", DType: safetensors.F16, Shape: []int{2, 2}, Data: half}))
 	if err != nil || !slices.Equal(m.Tensors["directions2"].Data, []float32{1, 0, 0, -1}) {
 		t.Errorf("halves: %v, %v", m, err)
 	}
@@ -262,15 +301,18 @@ func TestOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		write("integers", meta.strings(), safetensors.Array{Name: "directions2", Shape: []int{1, 2}, Data: []int64{1, 0}}): "values of type I64, want F32, F16, BF16",
-		write("other", map[string]string{"format": "pt"}):                                                                  `its format is "pt"`,
+		write("integers", meta.strings(), safetensors.Array{Name: "directions2", Shape: []int{1, 2},
+			Data: []int64{1, 0}}): "values of type I64, want F32, F16, BF16",
+		write("other",
+			map[string]string{"format": "pt"}): `its format is "pt"`,
 		write("none", nil): "its metadata names no format",
 		large:              "that a model may have",
 		dir:                "not a regular file",
 		dir + "/absent":    "no such file",
 		dir + "/\x00":      "invalid argument",
 	} {
-		if _, err := ReadEntropyNet(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if _, err := ReadEntropyNet(path); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
@@ -364,7 +406,8 @@ func TestDescriptionsAreBounded(t *testing.T) {
 		d.Tensors = append(d.Tensors, TensorDescription{strings.Repeat("n", 10000), "F32", []int{1}})
 	}
 	text := d.String()
-	for _, want := range []string{"and 3000 more tensors; --json", "and 4801 more metadata; --json", "and 9500 more bytes", "and 2093152 more bytes"} {
+	for _, want := range []string{"and 3000 more tensors; --json", "and 4801 more metadata; --json",
+		"and 9500 more bytes", "and 2093152 more bytes"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q", want)
 		}

@@ -111,7 +111,8 @@ func (m *EntropyNet) Fold(layer string) (weight, bias []float32, err error) {
 		for _, v := range part(".weight")[j*in : (j+1)*in] {
 			weight = append(weight, float32(scale*float64(v)))
 		}
-		bias = append(bias, float32(float64(scale*(float64(part(".bias")[j])-float64(part(".bn.mean")[j])))+float64(part(".bn.beta")[j])))
+		bias = append(bias, float32(float64(scale*(float64(part(".bias")[j])-float64(part(".bn.mean")[j])))+
+			float64(part(".bn.beta")[j])))
 	}
 	for _, v := range slices.Concat(weight, bias) {
 		if v-v != 0 {

@@ -27,7 +27,8 @@ func reference(m *EntropyNet, points []float32) []float64 {
 					sum += v * float64(w.Data[j*len(row)+k])
 				}
 				if normed {
-					sum = (sum-float64(mean.Data[j]))/math.Sqrt(float64(variance.Data[j])+1e-5)*float64(gamma.Data[j]) + float64(beta.Data[j])
+					sum = (sum-float64(mean.Data[j]))/math.Sqrt(float64(variance.Data[j])+1e-5)*float64(gamma.Data[j]) +
+						float64(beta.Data[j])
 				}
 				if relu {
 					sum = max(sum, 0)
@@ -80,7 +81,8 @@ func unitPoints(rng *rand.Rand, n, dims int) []float32 {
 func networks() []*EntropyNet {
 	return []*EntropyNet{
 		random(netMeta, 5),
-		random(Meta{Mode: Denoise, Dims: 3, Ops: []string{"maxima3d"}, Normalise: NormaliseBox, Sigma: 2.5, Command: "a, \"b\" é"}, 6),
+		random(Meta{Mode: Denoise, Dims: 3, Ops: []string{"maxima3d"}, Normalise: NormaliseBox, Sigma: 2.5,
+			Command: "a, \"b\" é"}, 6),
 	}
 }
 

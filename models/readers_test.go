@@ -47,7 +47,8 @@ func TestONNXRuntime(t *testing.T) {
 		python(t, "onnx", path, dir)
 		if i == 0 { // a check that cannot fail is a defect
 			writeValues(t, filepath.Join(dir, "1.want"), []float64{1, 1})
-			if err := exec.Command(os.Getenv("ENTROPIPE_PYTHON"), "testdata/check.py", "onnx", path, dir).Run(); err == nil {
+			if err := exec.Command(os.Getenv("ENTROPIPE_PYTHON"), "testdata/check.py", "onnx", path,
+				dir).Run(); err == nil {
 				t.Error("a wrong displacement was not noticed")
 			}
 		}

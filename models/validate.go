@@ -22,7 +22,8 @@ var (
 )
 
 // tensorOfOp is the tensor of a seed model that serves an operator.
-var tensorOfOp = map[string]string{"hull2d": "directions2", "hull3d": "directions3", "maxima2d": "orthant2", "maxima3d": "orthant3"}
+var tensorOfOp = map[string]string{"hull2d": "directions2", "hull3d": "directions3", "maxima2d": "orthant2",
+	"maxima3d": "orthant3"}
 
 // specs returns the tensors that a model must have; it may have no others.
 func (m *Meta) specs() map[string]tensorSpec {
@@ -70,7 +71,8 @@ func (m *EntropyNet) Validate() error {
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
 		t, ok := m.Tensors[name]
 		if !ok {
-			return fmt.Errorf("tensor %q is missing from a %s model for %s", name, m.Meta.Mode, strings.Join(m.Meta.Ops, ","))
+			return fmt.Errorf("tensor %q is missing from a %s model for %s", name, m.Meta.Mode,
+				strings.Join(m.Meta.Ops, ","))
 		}
 		if err := specs[name].check(t); err != nil {
 			return fmt.Errorf("tensor %q: %w", name, err)
@@ -78,7 +80,8 @@ func (m *EntropyNet) Validate() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Tensors)) {
 		if _, ok := specs[name]; !ok {
-			return fmt.Errorf("tensor %q has no place in a %s model for %s", name, m.Meta.Mode, strings.Join(m.Meta.Ops, ","))
+			return fmt.Errorf("tensor %q has no place in a %s model for %s", name, m.Meta.Mode,
+				strings.Join(m.Meta.Ops, ","))
 		}
 	}
 	return nil

@@ -99,7 +99,8 @@ func TestHintsChangeNoRealFrame(t *testing.T) {
 // number).
 func BenchmarkPrune(b *testing.B) {
 	_, judged := sweeps(b)
-	s, err := preprocess.New[float32](preprocess.Config{Mode: preprocess.Prune, For: []preprocess.Op{preprocess.Hull2D, preprocess.Maxima3D}})
+	s, err := preprocess.New[float32](preprocess.Config{Mode: preprocess.Prune,
+		For: []preprocess.Op{preprocess.Hull2D, preprocess.Maxima3D}})
 	if err != nil {
 		b.Fatal(err)
 	}

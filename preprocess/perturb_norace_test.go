@@ -12,7 +12,8 @@ import (
 // A frame costs no allocation once memory has grown (instrumented for the
 // race detector, it costs two).
 func TestApproximateAnswersAllocateNothing(t *testing.T) {
-	s, err := New[float32](Config{Mode: Perturb, Model: networkModel(t, "perturb", 0.1, entropy.Hull2D, entropy.Maxima3D, entropy.Hull3D)})
+	s, err := New[float32](Config{Mode: Perturb,
+		Model: networkModel(t, "perturb", 0.1, entropy.Hull2D, entropy.Maxima3D, entropy.Hull3D)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,9 +82,12 @@ func TestPerturbedHullCarriesItsError(t *testing.T) {
 	}
 	some := false
 	for seed := range uint64(20) {
-		for _, c := range []geom.Cloud[float64]{geomtest.Square[float64](300, seed), geomtest.Circle[float64](200, seed), geomtest.Strokes[float64](100, seed), geomtest.Square[float64](int(seed%5)+1, seed)} {
+		for _, c := range []geom.Cloud[float64]{geomtest.Square[float64](300, seed),
+			geomtest.Circle[float64](200, seed), geomtest.Strokes[float64](100, seed),
+			geomtest.Square[float64](int(seed%5)+1, seed)} {
 			p, rep := s.Apply(c)
-			if !s.Approximates(Hull2D, &p) || s.Approximates(Maxima2D, &p) || rep.Mode != Perturb || rep.Model != "of the network" {
+			if !s.Approximates(Hull2D, &p) || s.Approximates(Maxima2D, &p) || rep.Mode != Perturb ||
+				rep.Model != "of the network" {
 				t.Fatalf("report %+v", rep)
 			}
 			if &p.Cloud.X[0] != &c.X[0] {
@@ -165,7 +168,9 @@ func beyond(c geom.Cloud[float64], a, b, d int32) (far float64) {
 // Answers in space and maxima carry their errors; what a network leaves alone
 // is exact.
 func TestApproximateAnswersInSpace(t *testing.T) {
-	s, err := New[float32](Config{Mode: Perturb, Model: networkModel(t, "perturb", 0.1, entropy.Hull3D, entropy.Maxima3D), For: []Op{Hull3D, Maxima3D, Maxima2D}})
+	s, err := New[float32](Config{Mode: Perturb,
+		Model: networkModel(t, "perturb", 0.1, entropy.Hull3D, entropy.Maxima3D),
+		For:   []Op{Hull3D, Maxima3D, Maxima2D}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +182,8 @@ func TestApproximateAnswersInSpace(t *testing.T) {
 		t.Errorf("report %+v, maxima2d approximate %v", rep, s.Approximates(Maxima2D, &p))
 	}
 	v, f, dim, e := s.Hull3D(nil, nil, &p)
-	if dim != 3 || e <= 0 || e > 0.1*2*math.Sqrt(3) || geomtest.CheckHull3D(geomtest.Gather(p.Cloud, v), ranks(v, v), ranks(f, v)) != nil {
+	if dim != 3 || e <= 0 || e > 0.1*2*math.Sqrt(3) ||
+		geomtest.CheckHull3D(geomtest.Gather(p.Cloud, v), ranks(v, v), ranks(f, v)) != nil {
 		t.Errorf("dimension %d, error %v, %d vertices, %d faces", dim, e, len(v), len(f)/3)
 	}
 	some := false
@@ -244,7 +250,8 @@ func TestNetworkModelsThatDoNotFit(t *testing.T) {
 		{Config{Mode: Perturb}, "mode perturb needs a model"},
 		{Config{Mode: Denoise, Model: perturb}, "mode denoise needs a denoise model, and this is a perturb model"},
 		{Config{Mode: Seed, Model: perturb}, "mode seed needs a seed model"},
-		{Config{Mode: Perturb, Model: modelOf([]float32{1, 0, 0})}, "mode perturb needs a perturb model, and this is a seed model"},
+		{Config{Mode: Perturb, Model: modelOf([]float32{1, 0, 0})},
+			"mode perturb needs a perturb model, and this is a seed model"},
 		{Config{Mode: Perturb, Model: perturb, For: []Op{Maxima2D}}, "the model serves [hull2d], none of [maxima2d]"},
 		{Config{Mode: Perturb, Model: broken}, `tensor "head.1.bias": value 0 is NaN`},
 	} {

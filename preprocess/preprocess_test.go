@@ -14,7 +14,8 @@ import (
 
 // A cloud without non-finite points comes back as it is, not copied.
 func TestApplyReturnsFiniteCloudItself(t *testing.T) {
-	c := geom.Cloud[float32]{X: []float32{1, -0}, Y: []float32{2, math.MaxFloat32}, Z: []float32{3, math.SmallestNonzeroFloat32}}
+	c := geom.Cloud[float32]{X: []float32{1, -0}, Y: []float32{2, math.MaxFloat32},
+		Z: []float32{3, math.SmallestNonzeroFloat32}}
 	var s Stage[float32]
 	p, rep := s.Apply(c)
 	if &p.Cloud.X[0] != &c.X[0] || &p.Cloud.Z[1] != &c.Z[1] {

@@ -66,7 +66,8 @@ func checkPruned[T geom.Float](s *Stage[T], k *client[T], c geom.Cloud[T]) error
 			}
 		}
 		if dim != wantDim || !slices.Equal(got[0], want[0]) || !slices.Equal(got[1], want[1]) {
-			return fmt.Errorf("%v of the survivors %v: %v in %d dimensions, want %v in %d", q, at, got, dim, want, wantDim)
+			return fmt.Errorf("%v of the survivors %v: %v in %d dimensions, want %v in %d", q, at, got,
+				dim, want, wantDim)
 		}
 	}
 	return nil
@@ -104,7 +105,8 @@ func TestPruneKeepsEveryAnswer(t *testing.T) {
 			t.Fatalf("%s, round %d, seed %d, queries %04b: %v; the frame is %#v", kind, round, seed, set, err, c)
 		}
 		if err := checkPruned(narrow[set], &k32, narrowed(c)); err != nil {
-			t.Fatalf("%s in float32, round %d, seed %d, queries %04b: %v; the frame is %#v", kind, round, seed, set, err, narrowed(c))
+			t.Fatalf("%s in float32, round %d, seed %d, queries %04b: %v; the frame is %#v", kind, round, seed,
+				set, err, narrowed(c))
 		}
 	}
 }
@@ -116,7 +118,8 @@ func arbitraryFrame(r *rand.Rand) (kind string, c geom.Cloud[float64]) {
 	if r.IntN(4) > 0 {
 		n = r.IntN(60)
 	}
-	kinds := []string{"uniform", "lattice", "duplicates", "equal", "collinear", "coplanar", "huge", "tiny", "signed zeros", "not finite"}
+	kinds := []string{"uniform", "lattice", "duplicates", "equal", "collinear", "coplanar", "huge", "tiny",
+		"signed zeros", "not finite"}
 	kind = kinds[r.IntN(len(kinds))]
 	few := make([][3]float64, 1+r.IntN(8))
 	for i := range few {
@@ -225,7 +228,8 @@ func TestPrunedPointsAreCertified(t *testing.T) {
 			}
 			inside := !slices.Contains(geomtest.Hull2D(with), int32(len(at)))
 			if !beaten || !inside {
-				t.Fatalf("%s, round %d, seed %d: point %d of %#v was dropped: below a survivor %v, inside their hull %v", kind, round, seed, i, c, beaten, inside)
+				t.Fatalf("%s, round %d, seed %d: point %d of %#v was dropped: below a survivor %v, inside their "+
+					"hull %v", kind, round, seed, i, c, beaten, inside)
 			}
 		}
 	}
@@ -251,7 +255,8 @@ func TestPruneOfRealFrames(t *testing.T) {
 
 func TestWarmStageDoesNotAllocate(t *testing.T) {
 	c := geomtest.Lidar[float32](20_000, seed)
-	s := newStage[float32](t, Config{Mode: Prune, For: []Op{Hull2D, Hull3D, Maxima2D, Maxima3D}, Model: modelOf(even(32))})
+	s := newStage[float32](t, Config{Mode: Prune, For: []Op{Hull2D, Hull3D, Maxima2D, Maxima3D},
+		Model: modelOf(even(32))})
 	var at []int32
 	if a := testing.AllocsPerRun(5, func() {
 		p, _ := s.Apply(c)

@@ -51,7 +51,8 @@ func TestHintsChangeNothing(t *testing.T) {
 
 func testHints[T geom.Float](t *testing.T) {
 	stages := map[string]*Stage[T]{}
-	for name, u := range map[string][]float32{"even": even(40), "one": even(1), "repeated": slices.Repeat(even(3), 20)} {
+	for name, u := range map[string][]float32{"even": even(40), "one": even(1),
+		"repeated": slices.Repeat(even(3), 20)} {
 		stages[name] = newStage[T](t, Config{Mode: Seed, Model: modelOf(u)})
 	}
 	hinted := 0
@@ -68,7 +69,8 @@ func testHints[T geom.Float](t *testing.T) {
 				h.Seeds = p.Hints.Hull3D
 				w, e, d := h.Append(nil, nil, p.Cloud)
 				if d != dim || !slices.Equal(v, w) || !slices.Equal(f, e) {
-					t.Errorf("%s[%T], %d points, seed %d, model %s: another hull with seeds %v", g.Name, T(0), n, seed, name, h.Seeds)
+					t.Errorf("%s[%T], %d points, seed %d, model %s: another hull with seeds %v", g.Name, T(0), n,
+						seed, name, h.Seeds)
 				}
 				if (rep.Model != "") != (len(h.Seeds) > 0) || rep.Mode != Seed {
 					t.Errorf("%s, model %s: report %+v with %d seeds", g.Name, name, rep, len(h.Seeds))
@@ -90,7 +92,8 @@ func TestHintsAreLeftOut(t *testing.T) {
 	if p, _ := s.Apply(c); len(p.Hints.Hull3D) == 0 {
 		t.Error("no hints for a sweep")
 	}
-	for name, c := range map[string]geom.Cloud[float32]{"plane": {X: c.X, Y: c.Y}, "small": c.Slice(0, HintFrom-1), "empty": {}} {
+	for name, c := range map[string]geom.Cloud[float32]{"plane": {X: c.X, Y: c.Y},
+		"small": c.Slice(0, HintFrom-1), "empty": {}} {
 		if p, rep := s.Apply(c); p.Hints.Hull3D != nil || rep.Model != "" {
 			t.Errorf("%s: hints %v, report %+v", name, p.Hints, rep)
 		}

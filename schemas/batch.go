@@ -64,7 +64,9 @@ func newBatch(m *ipcMessage, t table, l *layout, limit int64) (b batch, declared
 	if comp.size > 0 {
 		codec, method := b.byteField(comp, 0, 0), b.byteField(comp, 1, 0)
 		if codec > codecZstd || method != 0 {
-			return b, 0, formatErr(ReasonUnsupported, m.at, "the body is compressed with codec %d (method %d); only none, lz4 (0) and zstd (1) can be read", codec, method)
+			return b, 0, formatErr(ReasonUnsupported, m.at,
+				"the body is compressed with codec %d (method %d); only none, lz4 (0) and zstd (1) can be read", codec,
+				method)
 		}
 		b.codec = int8(codec)
 	}
@@ -86,7 +88,8 @@ func newBatch(m *ipcMessage, t table, l *layout, limit int64) (b batch, declared
 func (b *batch) checkCounts(at int, l *layout, nodes, buffers, views int) *FormatError {
 	want := int64(l.buffers)
 	if views != l.views {
-		return formatErr(ReasonCorrupt, at, "the batch has %d variadic counts, but its schema has %d columns of views", views, l.views)
+		return formatErr(ReasonCorrupt, at, "the batch has %d variadic counts, but its schema has %d columns of views",
+			views, l.views)
 	}
 	for i := range views {
 		n := b.i64(b.variadic + 8*i)
@@ -96,7 +99,8 @@ func (b *batch) checkCounts(at int, l *layout, nodes, buffers, views int) *Forma
 		want += n
 	}
 	if nodes != l.nodes || int64(buffers) != want {
-		return formatErr(ReasonCorrupt, at, "the batch has %d field nodes and %d buffers, but its schema needs %d and %d", nodes, buffers, l.nodes, want)
+		return formatErr(ReasonCorrupt, at, "the batch has %d field nodes and %d buffers, but its schema needs %d "+
+			"and %d", nodes, buffers, l.nodes, want)
 	}
 	return nil
 }
@@ -122,12 +126,14 @@ func (b *batch) checkBuffers(buffers int, limit int64) (declared int64, err *For
 	for i := range buffers {
 		off, n := b.bufferAt(i)
 		if off < 0 || n < 0 || off > int64(len(b.body)) || n > int64(len(b.body))-off {
-			return 0, formatErr(ReasonCorrupt, b.bodyAt, "buffer %d is bytes %d to %d of a body of %d", i, off, off+n, len(b.body))
+			return 0, formatErr(ReasonCorrupt, b.bodyAt, "buffer %d is bytes %d to %d of a body of %d", i, off,
+				off+n, len(b.body))
 		}
 		size := n
 		if b.codec != codecNone && n > 0 {
 			if n < 8 {
-				return 0, formatErr(ReasonCorrupt, b.bodyAt+int(off), "compressed buffer %d has %d bytes, less than its length prefix", i, n)
+				return 0, formatErr(ReasonCorrupt, b.bodyAt+int(off),
+					"compressed buffer %d has %d bytes, less than its length prefix", i, n)
 			}
 			if size = int64(binary.LittleEndian.Uint64(b.body[off:])); size == -1 {
 				size = n - 8 // stored as it is
@@ -137,7 +143,8 @@ func (b *batch) checkBuffers(buffers int, limit int64) (declared int64, err *For
 			}
 		}
 		if size > limit-declared {
-			return 0, formatErr(ReasonTooLarge, b.bodyAt+int(off), "the buffers declare more than %d bytes, the most that a message may hold (--max-frame-bytes)", limit)
+			return 0, formatErr(ReasonTooLarge, b.bodyAt+int(off),
+				"the buffers declare more than %d bytes, the most that a message may hold (--max-frame-bytes)", limit)
 		}
 		declared += size
 	}

@@ -48,7 +48,8 @@ func BenchmarkDecodePoints(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		m := Message{Topic: "t", Value: value, Headers: Headers(FrameKey{Dataset: "kitti", Sequence: "0001", Sensor: "velodyne"}, SchemaPoints, "/bench")}
+		m := Message{Topic: "t", Value: value, Headers: Headers(FrameKey{Dataset: "kitti", Sequence: "0001",
+			Sensor: "velodyne"}, SchemaPoints, "/bench")}
 		for name, d := range map[string]*Decoder{"inplace": {}, "arrow": {throughArrow: true}} {
 			b.Run(codec+"/"+name, func(b *testing.B) {
 				benchDecode(b, d, m, 1)
@@ -58,7 +59,8 @@ func BenchmarkDecodePoints(b *testing.B) {
 }
 
 func BenchmarkDecodeKITTI(b *testing.B) {
-	m := Message{Topic: "t", Value: make([]byte, 16*sweep), Headers: []Header{{HeaderContentType, []byte(ContentTypeKITTI)}}}
+	m := Message{Topic: "t", Value: make([]byte, 16*sweep),
+		Headers: []Header{{HeaderContentType, []byte(ContentTypeKITTI)}}}
 	benchDecode(b, &Decoder{}, m, 1)
 }
 

@@ -25,7 +25,8 @@ const (
 	numColumns
 )
 
-var columnNames = [numColumns]string{"x", "y", "z", "intensity", "drawing_id", "label", "ts_ns", "input_ids", "index", "id", "text", "attention_mask", "ts"}
+var columnNames = [numColumns]string{"x", "y", "z", "intensity", "drawing_id", "label", "ts_ns", "input_ids", "index",
+	"id", "text", "attention_mask", "ts"}
 
 // column says where a column's values stand in every batch of a schema.
 type column struct {
@@ -125,7 +126,8 @@ func intType(bits int, signed bool) arrow.DataType {
 // accepts. types names these types.
 func (l *layout) require(i int, ok func(*column) bool, types string) *FormatError {
 	if l.cols[i].name == "" {
-		return formatErr(ReasonMissingColumn, 0, "there is no column %s; the columns are %s", columnNames[i], l.columnList())
+		return formatErr(ReasonMissingColumn, 0, "there is no column %s; the columns are %s",
+			columnNames[i], l.columnList())
 	}
 	return l.allow(i, ok, types)
 }

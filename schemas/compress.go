@@ -95,8 +95,8 @@ func (f *inflater) inflateZstd(dst, src []byte) error {
 }
 
 // resize returns a slice of n values, in s where there is room, and never nil: a
-// column without a value is still a column. What they hold is undefined. Memory far beyond the need is given back: one huge message
-// must not stay with a worker for ever.
+// column without a value is still a column. What they hold is undefined. Memory far beyond the need
+// is given back: one huge message must not stay with a worker for ever.
 func resize[T any](s []T, n int) []T {
 	var v T
 	keep := 8 << 20 / int(unsafe.Sizeof(v)) // and 8 times the need

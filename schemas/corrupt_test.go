@@ -36,7 +36,8 @@ func checkBytes(t testing.TB, fast, slow *Decoder, m Message, known [][]byte) {
 	}
 	for i := range frames {
 		if !sameBits(&frames[i], &again[i]) {
-			t.Fatalf("frame %d differs\nin place:      %+v\nthrough Arrow: %+v\nvalue %x", i, frames[i], again[i], m.Value)
+			t.Fatalf("frame %d differs\nin place:      %+v\nthrough Arrow: %+v\nvalue %x", i,
+				frames[i], again[i], m.Value)
 		}
 	}
 	hasSchema := func(raw []byte) bool { return bytes.HasPrefix(m.Value, raw) }
@@ -53,11 +54,14 @@ func checkBytes(t testing.TB, fast, slow *Decoder, m Message, known [][]byte) {
 }
 
 func sameBits(a, b *Frame) bool {
-	same := bytes.Equal(bytesOf(a.Intensity), bytesOf(b.Intensity)) && a.Double == b.Double && a.HasZ() == b.HasZ() && a.TimeNs == b.TimeNs
+	same := bytes.Equal(bytesOf(a.Intensity), bytesOf(b.Intensity)) && a.Double == b.Double && a.HasZ() == b.HasZ() &&
+		a.TimeNs == b.TimeNs
 	x, y := a.Cloud32, b.Cloud32
-	same = same && bytes.Equal(bytesOf(x.X), bytesOf(y.X)) && bytes.Equal(bytesOf(x.Y), bytesOf(y.Y)) && bytes.Equal(bytesOf(x.Z), bytesOf(y.Z))
+	same = same && bytes.Equal(bytesOf(x.X), bytesOf(y.X)) && bytes.Equal(bytesOf(x.Y), bytesOf(y.Y)) &&
+		bytes.Equal(bytesOf(x.Z), bytesOf(y.Z))
 	v, w := a.Cloud64, b.Cloud64
-	same = same && bytes.Equal(bytesOf(v.X), bytesOf(w.X)) && bytes.Equal(bytesOf(v.Y), bytesOf(w.Y)) && bytes.Equal(bytesOf(v.Z), bytesOf(w.Z))
+	same = same && bytes.Equal(bytesOf(v.X), bytesOf(w.X)) && bytes.Equal(bytesOf(v.Y), bytesOf(w.Y)) &&
+		bytes.Equal(bytesOf(v.Z), bytesOf(w.Z))
 	if a.Drawing == nil || b.Drawing == nil {
 		return same && a.Drawing == b.Drawing
 	}
@@ -184,7 +188,8 @@ func largeBlocks(t testing.TB, fields ...field) []byte {
 // warm makes the decoder allocate what it keeps for ever.
 func warm(t testing.TB, d *Decoder) {
 	for _, opt := range []ipc.Option{ipc.WithLZ4(), ipc.WithZstd()} {
-		if _, err := d.Decode(Message{Topic: "t", Value: write(t, []arrow.Record{record(t, xyz(f32)...)}, opt)}); err != nil {
+		if _, err := d.Decode(Message{Topic: "t",
+			Value: write(t, []arrow.Record{record(t, xyz(f32)...)}, opt)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -86,11 +86,13 @@ func (d *Decoder) checkValue(m *Message) *FormatError {
 	}
 	if m.Oversize > 0 {
 		return formatErr(ReasonTooLarge, -1,
-			"the value has %d bytes, or the record too many headers: a message may hold at most %d bytes (--max-frame-bytes)",
+			"the value has %d bytes, or the record too many headers: a message may hold at most %d bytes "+
+				"(--max-frame-bytes)",
 			m.Oversize, d.limit())
 	}
 	if int64(len(m.Value)) > d.limit() {
-		return formatErr(ReasonTooLarge, -1, "the value has %d bytes, more than the %d that a message may hold (--max-frame-bytes)", len(m.Value), d.limit())
+		return formatErr(ReasonTooLarge, -1, "the value has %d bytes, more than the %d that a message may hold "+
+			"(--max-frame-bytes)", len(m.Value), d.limit())
 	}
 	return nil
 }
@@ -143,7 +145,8 @@ func formatOf(m *Message) (string, *FormatError) {
 		}
 		return ContentTypeArrow, nil
 	}
-	return "", formatErr(ReasonUnknownContentType, -1, "content-type is %.80q; this build reads %s and %s", full, ContentTypeArrow, ContentTypeKITTI)
+	return "", formatErr(ReasonUnknownContentType, -1, "content-type is %.80q; this build reads %s and %s", full,
+		ContentTypeArrow, ContentTypeKITTI)
 }
 
 // isOctets tells whether header content-type is application/octet-stream, which says
@@ -222,7 +225,8 @@ func isSketches(m *Message, l *layout) (bool, *FormatError) {
 	case string(name) == SchemaSketches:
 		return true, l.checkSketches()
 	case len(name) > 0:
-		return false, formatErr(ReasonUnknownSchema, -1, "schema is %.80q; this build reads %s, %s, %s and %s", name, SchemaPoints, SchemaSketches, SchemaTokens, SchemaText)
+		return false, formatErr(ReasonUnknownSchema, -1, "schema is %.80q; this build reads %s, %s, %s and %s", name,
+			SchemaPoints, SchemaSketches, SchemaTokens, SchemaText)
 	case l.cols[colTokens].name != "":
 		return false, formatErr(ReasonUnknownSchema, -1,
 			"column %s makes this a message of tokens, which has no frame of points", l.cols[colTokens].name)
@@ -267,7 +271,8 @@ func (d *Decoder) readBatches(value []byte, at int, l *layout, texts ...int) *Fo
 				}
 			}
 		default:
-			return formatErr(ReasonUnsupported, at, "the stream has a message of kind %d; it may hold one schema (1), dictionaries (2) and batches (3)", m.kind)
+			return formatErr(ReasonUnsupported, at, "the stream has a message of kind %d; it may hold one schema "+
+				"(1), dictionaries (2) and batches (3)", m.kind)
 		}
 		limit -= declared
 		at = next
@@ -278,7 +283,8 @@ func (d *Decoder) readBatches(value []byte, at int, l *layout, texts ...int) *Fo
 // limit.
 func (d *Decoder) checkSize(width int64) *FormatError {
 	if size := int64(d.rows) * width; size > d.limit() {
-		return formatErr(ReasonTooLarge, -1, "%d rows take %d bytes, more than the %d that a message may hold (--max-frame-bytes)", d.rows, size, d.limit())
+		return formatErr(ReasonTooLarge, -1, "%d rows take %d bytes, more than the %d that a message may hold "+
+			"(--max-frame-bytes)", d.rows, size, d.limit())
 	}
 	return nil
 }
@@ -287,7 +293,8 @@ func (d *Decoder) checkSize(width int64) *FormatError {
 func (d *Decoder) newFrames(n int, key *FrameKey) ([]Frame, *FormatError) {
 	size := int64(unsafe.Sizeof(Frame{}) + unsafe.Sizeof(Drawing{}))
 	if int64(n) > 1 && int64(n)*size > d.limit() {
-		return nil, formatErr(ReasonTooLarge, -1, "the message has %d frames, each with %d bytes of bookkeeping; it may have at most %d (--max-frame-bytes)",
+		return nil, formatErr(ReasonTooLarge, -1,
+			"the message has %d frames, each with %d bytes of bookkeeping; it may have at most %d (--max-frame-bytes)",
 			n, size, d.limit()/size)
 	}
 	d.frames = resize(d.frames, n)
@@ -358,16 +365,21 @@ func (d *Decoder) kitti(m *Message, key FrameKey) *FormatError {
 	const width = rawWidth
 	v := m.Value
 	if name := headerValue(m.Headers, HeaderSchema); len(name) > 0 && string(name) != SchemaPoints {
-		return formatErr(ReasonUnknownSchema, -1, "schema is %.80q, but a value of %s is %s", name, ContentTypeKITTI, SchemaPoints)
+		return formatErr(ReasonUnknownSchema, -1, "schema is %.80q, but a value of %s is %s", name,
+			ContentTypeKITTI, SchemaPoints)
 	}
 	if len(headerValue(m.Headers, HeaderPrunedFor)) > 0 {
-		return formatErr(ReasonBadHeader, -1, "header %s is set, but a value of %s cannot hold the numbers of its points", HeaderPrunedFor, ContentTypeKITTI)
+		return formatErr(ReasonBadHeader, -1, "header %s is set, but a value of %s cannot hold the numbers of its "+
+			"points", HeaderPrunedFor, ContentTypeKITTI)
 	}
 	if r := len(v) % width; r != 0 {
-		return formatErr(ReasonBadLength, len(v)-r, "the value has %d bytes, which is no multiple of the %d bytes of a point: %d are left over", len(v), width, r)
+		return formatErr(ReasonBadLength, len(v)-r,
+			"the value has %d bytes, which is no multiple of the %d bytes of a point: %d are left over", len(v), width,
+			r)
 	}
 	if len(v)/width > math.MaxInt32 {
-		return formatErr(ReasonTooLarge, -1, "the frame has %d points; it may have at most %d", len(v)/width, math.MaxInt32)
+		return formatErr(ReasonTooLarge, -1, "the frame has %d points; it may have at most %d",
+			len(v)/width, math.MaxInt32)
 	}
 	frames, err := d.newFrames(1, &key)
 	if err != nil {

@@ -68,7 +68,8 @@ func TestPlainFrameIsReadInPlace(t *testing.T) {
 	for _, dt := range []arrow.DataType{f32, f64} {
 		value := write(t, []arrow.Record{record(t, xyz(dt)...)})
 		var d Decoder
-		m := Message{Topic: "t", Value: value, Headers: Headers(FrameKey{Dataset: "kitti", Sequence: "0001", Sensor: "velodyne", FrameID: 3}, SchemaPoints, "/test")}
+		m := Message{Topic: "t", Value: value, Headers: Headers(FrameKey{Dataset: "kitti", Sequence: "0001",
+			Sensor: "velodyne", FrameID: 3}, SchemaPoints, "/test")}
 		frames, err := d.Decode(m)
 		if err != nil {
 			t.Fatal(err)
@@ -128,23 +129,29 @@ func badStreams(t testing.TB) []bad {
 		{name: "x a list", value: one(list, y), reason: ReasonBadType},
 		{name: "x a string", value: one(field{"x", text, `["1"]`}, y), reason: ReasonBadType},
 		{name: "x a dictionary", value: one(field{"x", dictOf(i32, f32), "[1]"}, y), reason: ReasonBadType},
-		{name: "z a struct", value: one(x, y, field{"z", arrow.StructOf(arrow.Field{Name: "a", Type: f32}), `[{"a": 1}]`}), reason: ReasonBadType},
+		{name: "z a struct", value: one(x, y, field{"z", arrow.StructOf(arrow.Field{Name: "a", Type: f32}),
+			`[{"a": 1}]`}), reason: ReasonBadType},
 		{name: "x beyond float64", value: integers(t, i64, 1<<53+1), reason: ReasonBadValue},
-		{name: "x beyond float64, unsigned", value: integers(t, arrow.PrimitiveTypes.Uint64, -1), reason: ReasonBadValue},
+		{name: "x beyond float64, unsigned", value: integers(t, arrow.PrimitiveTypes.Uint64, -1),
+			reason: ReasonBadValue},
 		{name: "tokens", value: one(field{"input_ids", arrow.ListOf(i32), "[[1]]"}), reason: ReasonUnknownSchema},
 		{name: "unknown schema", value: value, schema: "meshes/1", reason: ReasonUnknownSchema},
 		{name: "points as sketches", value: value, schema: SchemaSketches, reason: ReasonMissingColumn},
-		{name: "sketches without a drawing", value: write(t, []arrow.Record{record(t, id, x, y).NewSlice(0, 0)}), reason: ReasonEmpty},
+		{name: "sketches without a drawing", value: write(t, []arrow.Record{record(t, id, x, y).NewSlice(0, 0)}),
+			reason: ReasonEmpty},
 		{name: "null drawing_id", value: one(field{"drawing_id", i64, "[null]"}, x, y), reason: ReasonBadValue},
 		{name: "drawing_id a float", value: one(field{"drawing_id", f64, "[1]"}, x, y), reason: ReasonBadType},
-		{name: "drawing_id beyond int64", value: one(field{"drawing_id", arrow.PrimitiveTypes.Uint64, "[9223372036854775808]"}, x, y), reason: ReasonBadValue},
+		{name: "drawing_id beyond int64", value: one(field{"drawing_id", arrow.PrimitiveTypes.Uint64,
+			"[9223372036854775808]"}, x, y), reason: ReasonBadValue},
 		{name: "label a number", value: one(id, x, y, field{"label", i32, "[1]"}), reason: ReasonBadType},
-		{name: "label with indices of 24 bits", value: patchSchema(one(id, x, y, field{"label", dictOf(i64, text), `["a"]`}), func(f *flat, schema table) {
+		{name: "label with indices of 24 bits", value: patchSchema(one(id, x, y,
+			field{"label", dictOf(i64, text), `["a"]`}), func(f *flat, schema table) {
 			fields, _ := f.vector(schema, 1, 4)
 			index := f.sub(f.sub(f.table(f.deref(fields+12)), 4), 1)
 			f.b[f.field(index, 0)] = 24
 		}), reason: ReasonBadType},
-		{name: "label too long", value: one(id, x, y, field{"label", text, `["` + strings.Repeat("a", maxName+1) + `"]`}), reason: ReasonBadLength},
+		{name: "label too long", value: one(id, x, y,
+			field{"label", text, `["` + strings.Repeat("a", maxName+1) + `"]`}), reason: ReasonBadLength},
 		{name: "rows beyond the buffer", value: patchBatch(value, func(f *flat, b table) {
 			nodes, n := f.vector(b, 1, 16)
 			for i := range n {
@@ -240,8 +247,10 @@ func TestDecoderRecovers(t *testing.T) {
 // The header decides between the schemas; without it the columns do.
 func TestSchemaHeaderDecides(t *testing.T) {
 	num := "[1, 1, 2]"
-	value := write(t, []arrow.Record{record(t, field{"drawing_id", i64, num}, field{"input_ids", i64, num}, field{"x", f32, num}, field{"y", f32, num})})
-	drawn := write(t, []arrow.Record{record(t, field{"drawing_id", i64, num}, field{"x", f32, num}, field{"y", f32, num})})
+	value := write(t, []arrow.Record{record(t, field{"drawing_id", i64, num}, field{"input_ids", i64, num},
+		field{"x", f32, num}, field{"y", f32, num})})
+	drawn := write(t, []arrow.Record{record(t, field{"drawing_id", i64, num}, field{"x", f32, num},
+		field{"y", f32, num})})
 	var d Decoder
 	for _, c := range []struct {
 		value  []byte
@@ -249,10 +258,12 @@ func TestSchemaHeaderDecides(t *testing.T) {
 		frames int
 		reason string
 	}{
-		{value, SchemaPoints, 1, ""}, {value, SchemaSketches, 2, ""}, {value, "tokens/1", 0, ReasonUnknownSchema}, {value, "", 0, ReasonUnknownSchema},
+		{value, SchemaPoints, 1, ""}, {value, SchemaSketches, 2, ""}, {value, "tokens/1", 0, ReasonUnknownSchema},
+		{value, "", 0, ReasonUnknownSchema},
 		{drawn, "", 2, ""}, {drawn, SchemaPoints, 1, ""},
 	} {
-		frames, err := d.Decode(Message{Topic: "t", Value: c.value, Headers: []Header{{HeaderSchema, []byte(c.schema)}}})
+		frames, err := d.Decode(Message{Topic: "t", Value: c.value,
+			Headers: []Header{{HeaderSchema, []byte(c.schema)}}})
 		if reasonOf(t, err) != c.reason || len(frames) != c.frames {
 			t.Errorf("schema %q: %d frames, %v; want %d, reason %q", c.schema, len(frames), err, c.frames, c.reason)
 		}
@@ -263,7 +274,8 @@ func TestSchemaHeaderDecides(t *testing.T) {
 // ones are small.
 func TestMemoryOfHugeMessagesIsGivenBack(t *testing.T) {
 	n := 3 << 20
-	huge, err := (&Encoder{Compression: "lz4"}).AppendPoints(nil, PointCloud{Cloud32: geom.Cloud[float32]{X: make([]float32, n), Y: make([]float32, n)}})
+	huge, err := (&Encoder{Compression: "lz4"}).AppendPoints(nil,
+		PointCloud{Cloud32: geom.Cloud[float32]{X: make([]float32, n), Y: make([]float32, n)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,12 +306,14 @@ func TestDeclaredSizesAreLimited(t *testing.T) {
 	wide := "[" + strings.Repeat("0,", 1<<14) + "0]"
 	many := "[" + strings.TrimSuffix(strings.Repeat("1,2,", 200), ",") + "]"
 	for name, value := range map[string][]byte{
-		"plain":                  write(t, []arrow.Record{zeros}),
-		"zstd bomb":              write(t, []arrow.Record{zeros}, ipc.WithZstd()),
-		"lz4 bomb":               write(t, []arrow.Record{zeros}, ipc.WithLZ4()),
-		"zeros":                  make([]byte, limit+1),
-		"int8 that widen":        write(t, []arrow.Record{record(t, field{"x", arrow.PrimitiveTypes.Int8, wide}, field{"y", arrow.PrimitiveTypes.Int8, wide})}),
-		"one-point drawings":     write(t, []arrow.Record{record(t, field{"drawing_id", i64, many}, field{"x", f32, many}, field{"y", f32, many})}),
+		"plain":     write(t, []arrow.Record{zeros}),
+		"zstd bomb": write(t, []arrow.Record{zeros}, ipc.WithZstd()),
+		"lz4 bomb":  write(t, []arrow.Record{zeros}, ipc.WithLZ4()),
+		"zeros":     make([]byte, limit+1),
+		"int8 that widen": write(t, []arrow.Record{record(t, field{"x", arrow.PrimitiveTypes.Int8, wide},
+			field{"y", arrow.PrimitiveTypes.Int8, wide})}),
+		"one-point drawings": write(t, []arrow.Record{record(t, field{"drawing_id", i64, many},
+			field{"x", f32, many}, field{"y", f32, many})}),
 		"declared decompression": patchPrefix(small, 1<<40),
 	} {
 		d := Decoder{MaxBytes: limit}
@@ -384,7 +398,8 @@ func TestKITTI(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		f := frames[0]
-		if f.Double || !cmp.Equal(f.Cloud32.X, []float32{1, -1.5, 49.52}) || !cmp.Equal(f.Cloud32.Y, []float32{2, 0, 22.668}) ||
+		if f.Double || !cmp.Equal(f.Cloud32.X, []float32{1, -1.5, 49.52}) ||
+			!cmp.Equal(f.Cloud32.Y, []float32{2, 0, 22.668}) ||
 			!cmp.Equal(f.Cloud32.Z, []float32{3, -1.73, 2.051}) || !cmp.Equal(f.Intensity, []float32{.5, 0, .99}) {
 			t.Errorf("%s: %+v", name, f)
 		}
@@ -395,7 +410,8 @@ func TestKITTI(t *testing.T) {
 		t.Errorf("no bytes: %v %v, want an empty frame with z", frames, err)
 	}
 	_, err = d.Decode(Message{Topic: "t", Value: kittiValue()[:40], Headers: hs})
-	if reasonOf(t, err) != ReasonBadLength || !strings.Contains(err.Error(), "40") || !strings.Contains(err.Error(), "8 are left over") {
+	if reasonOf(t, err) != ReasonBadLength || !strings.Contains(err.Error(), "40") ||
+		!strings.Contains(err.Error(), "8 are left over") {
 		t.Errorf("40 bytes: %v", err)
 	}
 	_, err = d.Decode(Message{Topic: "t", Headers: hs})
@@ -430,7 +446,8 @@ func TestEmptyCloudsKeepTheirZ(t *testing.T) {
 				}
 				frames, err := d.Decode(Message{Topic: "t", Value: value})
 				if err != nil || len(frames) != 1 || frames[0].Len() != 0 || !frames[0].HasZ() {
-					t.Errorf("%s, through Arrow %v, after %s: %+v, %v, want an empty frame with z", name, slow, before, frames, err)
+					t.Errorf("%s, through Arrow %v, after %s: %+v, %v, want an empty frame with z", name, slow,
+						before, frames, err)
 				}
 			}
 		}

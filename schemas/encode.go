@@ -98,7 +98,8 @@ func (e *Encoder) AppendSketches(dst []byte, drawings []Sketch) ([]byte, error) 
 	for i := range drawings {
 		s := &drawings[i]
 		if i > 0 && drawings[i-1].ID == s.ID {
-			return dst, fmt.Errorf("drawings %d and %d of the message have the same id, %d: readers could not separate their rows", i-1, i, s.ID)
+			return dst, fmt.Errorf("drawings %d and %d of the message have the same id, %d: readers could not "+
+				"separate their rows", i-1, i, s.ID)
 		}
 		if err := e.addSketch(s); err != nil {
 			return dst, fmt.Errorf("drawing %d (id %d): %w", i, s.ID, err)
@@ -136,10 +137,12 @@ func (e *Encoder) addSketch(s *Sketch) error {
 	before := len(e.x)
 	for k, st := range s.Strokes {
 		if len(st.Y) != len(st.X) || st.T != nil && len(st.T) != len(st.X) {
-			return fmt.Errorf("stroke %d has %d x, %d y and %d t, which must be equally many", k, len(st.X), len(st.Y), len(st.T))
+			return fmt.Errorf("stroke %d has %d x, %d y and %d t, which must be equally many", k, len(st.X),
+				len(st.Y), len(st.T))
 		}
 		if timed := len(e.t) > 0; len(e.x) > 0 && len(st.X) > 0 && timed != (st.T != nil) {
-			return fmt.Errorf("stroke %d differs from earlier strokes: either all strokes of a message have times, or none", k)
+			return fmt.Errorf("stroke %d differs from earlier strokes: either all strokes of a message have times, "+
+				"or none", k)
 		}
 		e.x, e.y, e.t = append(e.x, st.X...), append(e.y, st.Y...), append(e.t, st.T...)
 		for len(e.strokes) < len(e.x) {
@@ -262,7 +265,8 @@ func (c *columns) addLabels(name string, rows []int32, words []string) {
 	b.AppendValues(words, nil)
 	dict := b.NewStringArray()
 	dt := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
-	idx := array.NewData(dt.IndexType, len(rows), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(rows))}, nil, 0, 0)
+	idx := array.NewData(dt.IndexType, len(rows),
+		[]*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(rows))}, nil, 0, 0)
 	c.fields = append(c.fields, arrow.Field{Name: name, Type: dt})
 	c.arrays = append(c.arrays, array.NewDictionaryArray(dt, array.MakeFromData(idx), dict))
 }

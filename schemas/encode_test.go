@@ -28,7 +28,8 @@ func TestPointsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 50).Draw(t, "n")
 		draw := func(name string) []float32 { return float32s(n).Draw(t, name) }
-		c := PointCloud{Cloud32: geom.Cloud[float32]{X: draw("x"), Y: draw("y")}, Double: rapid.Bool().Draw(t, "double")}
+		c := PointCloud{Cloud32: geom.Cloud[float32]{X: draw("x"), Y: draw("y")},
+			Double: rapid.Bool().Draw(t, "double")}
 		if rapid.Bool().Draw(t, "with z") {
 			c.Cloud32.Z = draw("z")
 		}
@@ -52,7 +53,8 @@ func TestPointsRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Frame{FrameKey: frames[0].FrameKey, Cloud32: c.Cloud32, Cloud64: c.Cloud64, Double: c.Double, Intensity: c.Intensity}
+		want := Frame{FrameKey: frames[0].FrameKey, Cloud32: c.Cloud32, Cloud64: c.Cloud64, Double: c.Double,
+			Intensity: c.Intensity}
 		if !sameBits(&frames[0], &want) || (frames[0].Intensity == nil) != (c.Intensity == nil) {
 			t.Fatalf("have %+v\nwant %+v", frames[0], want)
 		}
@@ -167,7 +169,8 @@ func TestEncoderRefuses(t *testing.T) {
 		}
 	}
 	cloud := PointCloud{Cloud32: geom.Cloud[float32]{X: []float32{1}, Y: []float32{1}}}
-	if _, err := (&Encoder{Compression: "gzip"}).AppendPoints(nil, cloud); err == nil || !strings.Contains(err.Error(), "gzip") {
+	if _, err := (&Encoder{Compression: "gzip"}).AppendPoints(nil, cloud); err == nil ||
+		!strings.Contains(err.Error(), "gzip") {
 		t.Errorf("gzip: %v", err)
 	}
 	cloud.Cloud32.Z = []float32{1, 2}
@@ -184,7 +187,8 @@ func TestHeaders(t *testing.T) {
 		got = append(got, h.Key+"="+string(h.Value))
 	}
 	want := []string{
-		"ce_specversion=1.0", "ce_id=a%2Fb/2011%2009/velodyne/12", "ce_type=entropipe.points.v1", "ce_source=/produce/kitti",
+		"ce_specversion=1.0", "ce_id=a%2Fb/2011%2009/velodyne/12", "ce_type=entropipe.points.v1",
+		"ce_source=/produce/kitti",
 		"ce_time=2011-09-26T13:02:25.964389445Z", "content-type=application/vnd.apache.arrow.stream", "schema=points/1",
 		"dataset=a/b", "sequence=2011 09", "frame-id=12", "ts-ns=1317042145964389445", "sensor=velodyne",
 	}
@@ -198,13 +202,15 @@ func TestHeadersRoundTrip(t *testing.T) {
 	var d Decoder
 	name := rapid.StringN(1, 20, 200)
 	rapid.Check(t, func(t *rapid.T) {
-		k := FrameKey{Dataset: name.Draw(t, "dataset"), Sequence: name.Draw(t, "sequence"), Sensor: rapid.StringN(0, 9, 99).Draw(t, "sensor"),
+		k := FrameKey{Dataset: name.Draw(t, "dataset"), Sequence: name.Draw(t, "sequence"),
+			Sensor:  rapid.StringN(0, 9, 99).Draw(t, "sensor"),
 			FrameID: rapid.Int64().Draw(t, "frame"), TimeNs: rapid.Int64().Draw(t, "time"), Topic: "t", Offset: 3}
 		value, err := new(Encoder).AppendPoints(nil, PointCloud{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		frames, err := d.Decode(Message{Topic: "t", Offset: 3, Value: value, Headers: Headers(k, SchemaPoints, "/test")})
+		frames, err := d.Decode(Message{Topic: "t", Offset: 3, Value: value,
+			Headers: Headers(k, SchemaPoints, "/test")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,8 @@ func TestEveryHalfIsDecoded(t *testing.T) {
 		doubles.Append(0.1)
 	}
 	for name, y := range map[string]arrow.Array{"float32": x, "float64": doubles.NewArray()} {
-		frames, err := new(Decoder).Decode(Message{Topic: "t", Value: streamOf(t, []string{"x", "y", "intensity"}, x, y, x)})
+		frames, err := new(Decoder).Decode(Message{Topic: "t",
+			Value: streamOf(t, []string{"x", "y", "intensity"}, x, y, x)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,16 +68,20 @@ var arrowTypes = [numTypes]struct {
 	typeUtf8: {"utf8", 3, 0}, typeBool: {"bool", 2, 0}, typeDecimal: {"decimal", 2, 0}, typeDate: {"date", 2, 0},
 	typeTime: {"time", 2, 0}, typeTimestamp: {"timestamp", 2, 0}, typeInterval: {"interval", 2, 0},
 	typeList: {"list", 2, 1}, typeStruct: {"struct", 1, -1}, typeUnion: {"union", 1, -1},
-	typeFixedSizeBinary: {"fixed_size_binary", 2, 0}, typeFixedSizeList: {"fixed_size_list", 1, 1}, typeMap: {"map", 2, 1},
+	typeFixedSizeBinary: {"fixed_size_binary", 2, 0}, typeFixedSizeList: {"fixed_size_list", 1, 1},
+	typeMap:      {"map", 2, 1},
 	typeDuration: {"duration", 2, 0}, typeLargeBinary: {"large_binary", 3, 0}, typeLargeUtf8: {"large_utf8", 3, 0},
-	typeLargeList: {"large_list", 2, 1}, typeRunEndEncoded: {"run_end_encoded", 0, 2}, typeBinaryView: {"binary_view", 2, 0},
-	typeUtf8View: {"utf8_view", 2, 0}, typeListView: {"list_view", 3, 1}, typeLargeListView: {"large_list_view", 3, 1},
+	typeLargeList: {"large_list", 2, 1}, typeRunEndEncoded: {"run_end_encoded", 0, 2},
+	typeBinaryView: {"binary_view", 2, 0},
+	typeUtf8View:   {"utf8_view", 2, 0}, typeListView: {"list_view", 3, 1},
+	typeLargeListView: {"large_list_view", 3, 1},
 }
 
 // newLayout reads the schema that m holds.
 func newLayout(m *ipcMessage) (*layout, *FormatError) {
 	if endian := m.shortField(m.header, 0, 0); endian != 0 {
-		return nil, formatErr(ReasonUnsupported, m.at, "the stream is big-endian; only little-endian streams can be read")
+		return nil, formatErr(ReasonUnsupported, m.at,
+			"the stream is big-endian; only little-endian streams can be read")
 	}
 	l := &layout{version: m.version}
 	start, n := m.vector(m.header, 1, 4)

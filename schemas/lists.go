@@ -74,7 +74,8 @@ func (d *Decoder) listsOf(b *batch, c *column) (l lists, err *FormatError) {
 	switch c.list {
 	case typeFixedSizeList:
 		if l.size < 0 || int64(b.rows)*int64(l.size) > int64(l.n) {
-			return l, formatErr(ReasonCorrupt, b.bodyAt, "column %s has %d elements, but %d rows of %d", c.name, l.n, b.rows, l.size)
+			return l, formatErr(ReasonCorrupt, b.bodyAt, "column %s has %d elements, but %d rows of %d", c.name,
+				l.n, b.rows, l.size)
 		}
 		return l, nil
 	case typeList, typeLargeList:
@@ -91,7 +92,8 @@ func (d *Decoder) listsOf(b *batch, c *column) (l lists, err *FormatError) {
 func (d *Decoder) sized(b *batch, c *column, i int, n int64) ([]byte, *FormatError) {
 	v, err := d.buffer(b, c, i)
 	if err == nil && int64(len(v)) < n && b.rows > 0 {
-		err = formatErr(ReasonBadLength, b.bodyAt, "column %s has %d bytes of offsets or sizes, but %d rows", c.name, len(v), b.rows)
+		err = formatErr(ReasonBadLength, b.bodyAt, "column %s has %d bytes of offsets or sizes, but %d rows",
+			c.name, len(v), b.rows)
 	}
 	return v, err
 }
@@ -105,14 +107,17 @@ func (d *Decoder) elementsOf(b *batch, c *column) (e elements, err *FormatError)
 	}
 	width := int64(c.dt.(arrow.FixedWidthDataType).BitWidth())
 	if n > math.MaxInt32 || n*width > int64(len(e.raw))*8 {
-		return e, formatErr(ReasonBadLength, b.bodyAt, "the lists of column %s have %d bytes, but %d elements", c.name, len(e.raw), n)
+		return e, formatErr(ReasonBadLength, b.bodyAt, "the lists of column %s have %d bytes, but %d elements",
+			c.name, len(e.raw), n)
 	}
 	if nulls > 0 {
 		if e.nulls, err = d.buffer(b, c, first); err != nil {
 			return e, err
 		}
 		if int64(len(e.nulls)) < (n+7)/8 {
-			return e, formatErr(ReasonBadLength, b.bodyAt, "the lists of column %s have nulls, but a validity bitmap of %d bytes for %d elements", c.name, len(e.nulls), n)
+			return e, formatErr(ReasonBadLength, b.bodyAt,
+				"the lists of column %s have nulls, but a validity bitmap of %d bytes for %d elements",
+				c.name, len(e.nulls), n)
 		}
 	}
 	e.kind, e.n = c.dt.ID(), int(n)
@@ -145,7 +150,8 @@ func (l *lists) row(i int) (from, to int, null bool, err *FormatError) {
 		}
 	}
 	if start < 0 || start > end || end > int64(l.n) {
-		return 0, 0, false, formatErr(ReasonCorrupt, -1, "column %s: the list of row %d is elements %d to %d of %d", l.name, i, start, end, l.n)
+		return 0, 0, false, formatErr(ReasonCorrupt, -1, "column %s: the list of row %d is elements %d to %d of %d",
+			l.name, i, start, end, l.n)
 	}
 	return int(start), int(end), false, nil
 }

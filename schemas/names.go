@@ -79,7 +79,9 @@ func (d *Decoder) key(m *Message) (k FrameKey, err *FormatError) {
 // hexadecimal digits for a key that is no text, such as a binary integer.
 func (d *Decoder) keyName(key []byte) (string, *FormatError) {
 	if len(key) > maxName/2-1 {
-		return "", formatErr(ReasonBadHeader, -1, "the key has %d bytes and there is no header %s; a key that names a sequence has at most %d", len(key), HeaderSequence, maxName/2-1)
+		return "", formatErr(ReasonBadHeader, -1,
+			"the key has %d bytes and there is no header %s; a key that names a sequence has at most %d", len(key),
+			HeaderSequence, maxName/2-1)
 	}
 	if isText(key) {
 		return d.names.getBytes(key), nil
@@ -99,7 +101,8 @@ func isText(b []byte) bool {
 
 func (d *Decoder) name(h *Header) (string, *FormatError) {
 	if len(h.Value) > maxName {
-		return "", formatErr(ReasonBadHeader, -1, "%s has %d bytes; a name has at most %d", h.Key, len(h.Value), maxName)
+		return "", formatErr(ReasonBadHeader, -1, "%s has %d bytes; a name has at most %d", h.Key,
+			len(h.Value), maxName)
 	}
 	if !utf8.Valid(h.Value) {
 		return "", formatErr(ReasonBadHeader, -1, "%s is %.40q, which is not UTF-8", h.Key, h.Value)
@@ -110,7 +113,8 @@ func (d *Decoder) name(h *Header) (string, *FormatError) {
 func (d *Decoder) integer(h *Header) (int64, *FormatError) {
 	n, ok := parseInt(h.Value)
 	if !ok {
-		return 0, formatErr(ReasonBadHeader, -1, "header %s is %.40q; it must be a decimal integer of 64 bits", h.Key, h.Value)
+		return 0, formatErr(ReasonBadHeader, -1, "header %s is %.40q; it must be a decimal integer of 64 bits", h.Key,
+			h.Value)
 	}
 	return n, nil
 }

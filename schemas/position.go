@@ -52,7 +52,8 @@ type GapError struct {
 }
 
 func (e *GapError) Error() string {
-	return fmt.Sprintf("%s/%d: retention deleted offsets %d to %d before they were read; --on-gap skip continues without them",
+	return fmt.Sprintf("%s/%d: retention deleted offsets %d to %d before they were read; --on-gap skip continues "+
+		"without them",
 		e.Topic, e.Partition, e.Next, e.LogStart-1)
 }
 
@@ -71,8 +72,11 @@ func (e *RecreatedError) Error() string {
 		place = fmt.Sprintf("%s/%d", e.Topic, e.Partition)
 	}
 	if e.Is.IsZero() {
-		return fmt.Sprintf("%s: the topic was deleted and created again since this output was written (%s); write to a new --out", place, e.Detail)
+		return fmt.Sprintf("%s: the topic was deleted and created again since this output was written (%s); write "+
+			"to a new --out", place, e.Detail)
 	}
-	return fmt.Sprintf("%s: the topic was deleted and created again since this output was written (its id was %s, now it is %s); write to a new --out. "+
-		"If this is a mirror of the same topic on another cluster, with equal offsets, start once with --accept-topic %s", place, e.Was, e.Is, e.Topic)
+	return fmt.Sprintf("%s: the topic was deleted and created again since this output was written (its id was %s, "+
+		"now it is %s); write to a new --out. "+
+		"If this is a mirror of the same topic on another cluster, with equal offsets, start once with "+
+		"--accept-topic %s", place, e.Was, e.Is, e.Topic)
 }

@@ -57,7 +57,8 @@ func ParseOpSet(text string) (OpSet, error) {
 	for name := range strings.SplitSeq(text, ",") {
 		op, ok := ParseOp(strings.TrimSpace(name))
 		if !ok || !Prunable.Has(op) {
-			return 0, fmt.Errorf("%.40q is not an operator to prune for; name some of %s", strings.TrimSpace(name), strings.ReplaceAll(Prunable.String(), ",", ", "))
+			return 0, fmt.Errorf("%.40q is not an operator to prune for; name some of %s", strings.TrimSpace(name),
+				strings.ReplaceAll(Prunable.String(), ",", ", "))
 		}
 		s = s.With(op)
 	}
@@ -101,7 +102,8 @@ func countHeader(m *Message, name string, most int32) (int32, error) {
 	if n, ok := parseInt(v); ok && n >= 0 && n <= int64(most) {
 		return int32(n), nil
 	}
-	return 0, fmt.Errorf("header %s is %.40q; beside %s it must be a number from 0 to %d", name, v, HeaderPrunedFor, most)
+	return 0, fmt.Errorf("header %s is %.40q; beside %s it must be a number from 0 to %d", name, v,
+		HeaderPrunedFor, most)
 }
 
 // prune reads the column index of a pruned message into p, and checks that f can be
@@ -120,20 +122,24 @@ func (d *Decoder) prune(f *Frame, p *Pruned, l *layout) *FormatError {
 		return err
 	}
 	finite := int64(p.NPoints) - int64(p.NDropped)
-	found := f.HasZ() || p.For.Has(Hull2D) || p.For.Has(Maxima2D) // if false, no operator runs and no point needs to survive
+	// if false, no operator runs and no point needs to survive
+	found := f.HasZ() || p.For.Has(Hull2D) || p.For.Has(Maxima2D)
 	if n := int64(len(index)); n > finite || n == 0 && finite > 0 && found {
-		return formatErr(ReasonBadValue, -1, "%d points cannot be what is left of %d that were finite (%s %d, %s %d)", n, finite, HeaderNPoints, p.NPoints, HeaderNDropped, p.NDropped)
+		return formatErr(ReasonBadValue, -1, "%d points cannot be what is left of %d that were finite (%s %d, %s %d)",
+			n, finite, HeaderNPoints, p.NPoints, HeaderNDropped, p.NDropped)
 	}
 	d.index = resize(d.index, len(index))
 	last := int64(-1)
 	for i, v := range index {
 		if v <= last || v >= int64(p.NPoints) {
-			return formatErr(ReasonBadValue, -1, "column %s holds %d in row %d, after %d; its values must ascend, and be below %s, %d", c.name, v, i, last, HeaderNPoints, p.NPoints)
+			return formatErr(ReasonBadValue, -1, "column %s holds %d in row %d, after %d; its values must ascend, "+
+				"and be below %s, %d", c.name, v, i, last, HeaderNPoints, p.NPoints)
 		}
 		d.index[i], last = int32(v), v
 	}
 	if !f.Cloud32.Finite() || !f.Cloud64.Finite() {
-		return formatErr(ReasonBadValue, -1, "a pruned message has a coordinate that is not finite; such points are only counted (%s)", HeaderNDropped)
+		return formatErr(ReasonBadValue, -1, "a pruned message has a coordinate that is not finite; such points are "+
+			"only counted (%s)", HeaderNDropped)
 	}
 	p.Index = d.index
 	f.Pruned = p

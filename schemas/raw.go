@@ -59,7 +59,8 @@ func implausible(value []byte) string {
 			coordinate := k < 12 && (size == 0 || size >= minRawCoordinate) && size <= maxRawCoordinate
 			reflectance := k == 12 && v >= 0 && v <= maxRawReflectance
 			if !coordinate && !reflectance {
-				return fmt.Sprintf("point %d would have %s %g", i/rawWidth, [4]string{"x", "y", "z", "reflectance"}[k/4], v)
+				return fmt.Sprintf("point %d would have %s %g", i/rawWidth,
+					[4]string{"x", "y", "z", "reflectance"}[k/4], v)
 			}
 		}
 		if !finite {
@@ -94,10 +95,12 @@ func (d *Decoder) unnamed(m *Message, err *FormatError) *FormatError {
 		return err
 	}
 	if why == "" && err.Reason == ReasonNotArrow {
-		err.Detail += fmt.Sprintf("; it may be a raw KITTI .bin of %d points: send it with header %s: %s, or run with --raw %s=velodyne",
+		err.Detail += fmt.Sprintf("; it may be a raw KITTI .bin of %d points: send it with header %s: %s, or run "+
+			"with --raw %s=velodyne",
 			len(m.Value)/rawWidth, HeaderContentType, ContentTypeKITTI, m.Topic)
 	} else if err.Reason == ReasonNotArrow {
-		err.Detail += fmt.Sprintf("; a raw KITTI .bin needs header %s: %s, or --raw %s=velodyne", HeaderContentType, ContentTypeKITTI, m.Topic)
+		err.Detail += fmt.Sprintf("; a raw KITTI .bin needs header %s: %s, or --raw %s=velodyne", HeaderContentType,
+			ContentTypeKITTI, m.Topic)
 	}
 	return err
 }

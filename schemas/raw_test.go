@@ -25,7 +25,8 @@ var rawHere = RawTopics{Names: []string{"scans"}}
 // A value without a header is a raw .bin only in a topic that is said to hold
 // some. Elsewhere its reject says what would make it readable.
 func TestRawValuesWithoutHeader(t *testing.T) {
-	want, err := new(Decoder).Decode(Message{Topic: "scans", Value: kittiValue(), Headers: []Header{{HeaderContentType, []byte(ContentTypeKITTI)}}})
+	want, err := new(Decoder).Decode(Message{Topic: "scans", Value: kittiValue(),
+		Headers: []Header{{HeaderContentType, []byte(ContentTypeKITTI)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,13 +37,15 @@ func TestRawValuesWithoutHeader(t *testing.T) {
 		"this topic":        {raw: rawHere},
 		"all topics":        {raw: RawTopics{All: true}},
 		"nothing but bytes": {raw: rawHere, headers: []Header{{HeaderContentType, []byte("application/octet-stream")}}},
-		"its schema":        {raw: rawHere, headers: []Header{{HeaderSchema, []byte(SchemaPoints)}, {HeaderSequence, []byte("scans")}}},
+		"its schema": {raw: rawHere, headers: []Header{{HeaderSchema, []byte(SchemaPoints)},
+			{HeaderSequence, []byte("scans")}}},
 	} {
 		d := Decoder{Raw: c.raw}
 		got, err := d.Decode(Message{Topic: "scans", Value: kittiValue(), Headers: c.headers})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if !sameCloud(got[0].Cloud32, want[0].Cloud32) || !bytes.Equal(bytesOf(got[0].Intensity), bytesOf(want[0].Intensity)) {
+		} else if !sameCloud(got[0].Cloud32, want[0].Cloud32) ||
+			!bytes.Equal(bytesOf(got[0].Intensity), bytesOf(want[0].Intensity)) {
 			t.Errorf("%s: %+v", name, got[0])
 		}
 	}
@@ -65,7 +68,8 @@ func TestHeadersGoBeforeTheTopicsSetting(t *testing.T) {
 		"drawings": {Header{HeaderSchema, []byte(SchemaSketches)}, ReasonNotArrow},
 		"foreign":  {Header{HeaderContentType, []byte("text/plain")}, ReasonUnknownContentType},
 	} {
-		_, err := (&Decoder{Raw: rawHere}).Decode(Message{Topic: "scans", Value: kittiValue(), Headers: []Header{c.header}})
+		_, err := (&Decoder{Raw: rawHere}).Decode(Message{Topic: "scans", Value: kittiValue(),
+			Headers: []Header{c.header}})
 		if reasonOf(t, err) != c.reason || strings.Contains(err.Error(), "--raw") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -92,22 +96,24 @@ func pointsValue(t *testing.T) []byte {
 // What a scan cannot hold is a reject that says where.
 func TestRawValuesMustBePlausible(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	float64s := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, math.Float64bits(1.1)), math.Float64bits(2.3))
+	float64s := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, math.Float64bits(1.1)),
+		math.Float64bits(2.3))
 	for name, c := range map[string]struct {
 		value []byte
 		says  string // "": a frame
 	}{
-		"no byte":             {[]byte{}, ""},
-		"zeros":               {make([]byte, 64), ""},
-		"far":                 {scanOf(-99999, 1e5, 0, 65535), ""},
-		"half without echo":   {scanOf(1, 2, 3, 0, nan, inf, nan, nan), ""},
-		"most without echo":   {scanOf(1, 2, 3, 0, nan, 0, 0, 0, 0, inf, 0, 0), "2 of 3 points"},
-		"too far":             {scanOf(1, 2, 3, 0, 1, 2e5, 3, 0), "point 1 would have y 200000"},
-		"tiny":                {scanOf(1, 2, 1e-30, 0), "point 0 would have z"},
-		"negative echo":       {scanOf(1, 2, 3, -1), "reflectance -1"},
-		"text":                {[]byte("sixteen letters."), "point 0"},
-		"JSON":                {[]byte(`{"x":[1,2],"y":[3,4],"z":[1,2],"i":[1,2,3,4,5]}` + " "), "point 0"},
-		"integers":            {binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, 1<<32+7), 3), "point 0"},
+		"no byte":           {[]byte{}, ""},
+		"zeros":             {make([]byte, 64), ""},
+		"far":               {scanOf(-99999, 1e5, 0, 65535), ""},
+		"half without echo": {scanOf(1, 2, 3, 0, nan, inf, nan, nan), ""},
+		"most without echo": {scanOf(1, 2, 3, 0, nan, 0, 0, 0, 0, inf, 0, 0), "2 of 3 points"},
+		"too far":           {scanOf(1, 2, 3, 0, 1, 2e5, 3, 0), "point 1 would have y 200000"},
+		"tiny":              {scanOf(1, 2, 1e-30, 0), "point 0 would have z"},
+		"negative echo":     {scanOf(1, 2, 3, -1), "reflectance -1"},
+		"text":              {[]byte("sixteen letters."), "point 0"},
+		"JSON":              {[]byte(`{"x":[1,2],"y":[3,4],"z":[1,2],"i":[1,2,3,4,5]}` + " "), "point 0"},
+		"integers": {binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, 1<<32+7), 3),
+			"point 0"},
 		"digits":              {bytes.Repeat([]byte("0123"), 64), "no coordinate would be larger"},
 		"float64":             {float64s, "point 0"},
 		"cut":                 {kittiValue()[:40], "40 bytes are no whole number"},

@@ -35,7 +35,8 @@ func TestRealFrames(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s, %s: %v", f.Name, e.Compression, err)
 		}
-		if !sameCloud(frames[0].Cloud32, cloud) || !bytes.Equal(bytesOf(frames[0].Intensity), bytesOf(raw[0].Intensity)) {
+		if !sameCloud(frames[0].Cloud32, cloud) ||
+			!bytes.Equal(bytesOf(frames[0].Intensity), bytesOf(raw[0].Intensity)) {
 			t.Errorf("%s, %s: the cloud changed", f.Name, e.Compression)
 		}
 	}
@@ -52,7 +53,8 @@ func TestRealDrawings(t *testing.T) {
 		var of []geom.Cloud[float32]
 		for i, n := range part {
 			if n.Cloud.Len() > 0 {
-				sketches = append(sketches, Sketch{Drawing: Drawing{ID: int64(start + i), Label: n.Name}, Strokes: []Stroke{{X: widen(n.Cloud.X), Y: widen(n.Cloud.Y)}}})
+				sketches = append(sketches, Sketch{Drawing: Drawing{ID: int64(start + i), Label: n.Name},
+					Strokes: []Stroke{{X: widen(n.Cloud.X), Y: widen(n.Cloud.Y)}}})
 				of = append(of, n.Cloud)
 			}
 		}
@@ -73,5 +75,6 @@ func TestRealDrawings(t *testing.T) {
 }
 
 func sameCloud(a, b geom.Cloud[float32]) bool {
-	return bytes.Equal(bytesOf(a.X), bytesOf(b.X)) && bytes.Equal(bytesOf(a.Y), bytesOf(b.Y)) && bytes.Equal(bytesOf(a.Z), bytesOf(b.Z))
+	return bytes.Equal(bytesOf(a.X), bytesOf(b.X)) && bytes.Equal(bytesOf(a.Y), bytesOf(b.Y)) &&
+		bytes.Equal(bytesOf(a.Z), bytesOf(b.Z))
 }

@@ -53,7 +53,8 @@ func ForwardedRecord(m *Message, k FrameKey) *Record {
 	r := publishedRecord(m, bytes.Clone(m.Value))
 	spelled := []Header{
 		{HeaderDataset, []byte(k.Dataset)}, {HeaderSequence, []byte(k.Sequence)},
-		{HeaderFrameID, strconv.AppendInt(nil, k.FrameID, 10)}, {HeaderTimeNs, strconv.AppendInt(nil, eventTime(m), 10)}}
+		{HeaderFrameID, strconv.AppendInt(nil, k.FrameID, 10)},
+		{HeaderTimeNs, strconv.AppendInt(nil, eventTime(m), 10)}}
 	for _, h := range spelled {
 		if len(headerValue(m.Headers, h.Key)) == 0 {
 			r.Headers = append(r.Headers, h)
@@ -69,13 +70,16 @@ func ForwardedRecord(m *Message, k FrameKey) *Record {
 
 func publishedRecord(m *Message, value []byte) *Record {
 	from := fmt.Sprintf("%s/%d/%d", m.Topic, m.Partition, m.Offset)
-	return &Record{Key: bytes.Clone(m.Key), Value: value, From: m.Partition, Headers: []Header{{HeaderPublishedFrom, []byte(from)}}}
+	return &Record{Key: bytes.Clone(m.Key), Value: value, From: m.Partition,
+		Headers: []Header{{HeaderPublishedFrom, []byte(from)}}}
 }
 
 // replaced tells whether a pruned record has a header of that name of its own.
 func replaced(key string) bool {
-	for _, name := range [...]string{"ce-specversion", "ce-id", "ce-type", "ce-source", "ce-time", HeaderContentType, HeaderFormat, HeaderSchema,
-		HeaderDataset, HeaderSequence, HeaderSensor, HeaderFrameID, HeaderTimeNs, HeaderPrunedFor, HeaderNPoints, HeaderNDropped, HeaderPublishedFrom} {
+	for _, name := range [...]string{"ce-specversion", "ce-id", "ce-type", "ce-source", "ce-time", HeaderContentType,
+		HeaderFormat, HeaderSchema,
+		HeaderDataset, HeaderSequence, HeaderSensor, HeaderFrameID, HeaderTimeNs, HeaderPrunedFor, HeaderNPoints,
+		HeaderNDropped, HeaderPublishedFrom} {
 		if sameName(key, name) {
 			return true
 		}

@@ -17,10 +17,12 @@ func TestNewReject(t *testing.T) {
 		Headers: []Header{{"ts-ns", []byte("77")}, {"big", make([]byte, MaxRejectValue)}, {"last", nil}}}
 	r := NewReject(&m, fmt.Errorf("wrapped: %w", formatErr(ReasonCorrupt, 9, "broken")))
 	value[0], m.Key[0] = 0, 0 // the source has its memory back
-	if r.Stage != StageDecode || r.Reason != ReasonCorrupt || r.Message != "broken (at byte 9)" || r.Index != -1 || r.TimeNs != 77 || r.Retriable {
+	if r.Stage != StageDecode || r.Reason != ReasonCorrupt || r.Message != "broken (at byte 9)" || r.Index != -1 ||
+		r.TimeNs != 77 || r.Retriable {
 		t.Errorf("%+v", r)
 	}
-	if len(r.Value) != MaxRejectValue || r.Value[0] != 7 || string(r.Key) != "k" || r.ValueSize != MaxRejectValue+10 || len(r.Headers) != 1 {
+	if len(r.Value) != MaxRejectValue || r.Value[0] != 7 || string(r.Key) != "k" || r.ValueSize != MaxRejectValue+10 ||
+		len(r.Headers) != 1 {
 		t.Errorf("value %d bytes of %d, key %q, %d headers", len(r.Value), r.ValueSize, r.Key, len(r.Headers))
 	}
 	if r.ValueSHA != "f8b8d18a11621c4ba395542037e870c4041f11ffa95e2cfe9524eaabbff6e4d6" {
@@ -36,7 +38,8 @@ func TestNewReject(t *testing.T) {
 // A message whose every sequence is refused costs its own bytes once, not once
 // a sequence.
 func TestRejectsOfOneMessageShareWhatTheyHave(t *testing.T) {
-	m := Message{Topic: "t", Partition: 2, Offset: 9, Key: []byte("key"), Value: bytes.Repeat([]byte("v"), MaxRejectValue), Headers: []Header{{Key: "h", Value: []byte("x")}}}
+	m := Message{Topic: "t", Partition: 2, Offset: 9, Key: []byte("key"),
+		Value: bytes.Repeat([]byte("v"), MaxRejectValue), Headers: []Header{{Key: "h", Value: []byte("x")}}}
 	first := NewReject(&m, formatErr(ReasonBadValue, 7, "first"))
 	got := first.Another(5, &FormatError{Stage: StageModel, Reason: ReasonTooLong, Detail: "second", At: -1})
 	want := first

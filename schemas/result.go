@@ -137,7 +137,8 @@ func (r *Result) Bytes() int64 {
 	}
 	n += int64(len(r.Entropy)) * 80
 	if p := r.Points; p != nil {
-		n += 256 + int64(len(p.Idx))*4 + int64(len(p.X32)+len(p.Y32)+len(p.Z32)+len(p.Intensity))*4 + int64(len(p.X64)+len(p.Y64)+len(p.Z64))*8
+		n += 256 + int64(len(p.Idx))*4 + int64(len(p.X32)+len(p.Y32)+len(p.Z32)+len(p.Intensity))*4 +
+			int64(len(p.X64)+len(p.Y64)+len(p.Z64))*8
 	}
 	if r.Publish != nil {
 		n += r.Publish.Bytes()

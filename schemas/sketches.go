@@ -67,7 +67,8 @@ func (d *Decoder) label(l *labels, row int) (string, *FormatError) {
 		return "", formatErr(ReasonCorrupt, -1, "column %s: value %d is not UTF-8", l.name, row)
 	}
 	if len(s) > maxName {
-		return "", formatErr(ReasonBadLength, -1, "column %s has a label of %d bytes; %d is the most", l.name, len(s), maxName)
+		return "", formatErr(ReasonBadLength, -1, "column %s has a label of %d bytes; %d is the most",
+			l.name, len(s), maxName)
 	}
 	s = d.names.get(s)
 	if d.names.grown > d.limit() { // views may overlap: many long labels in few bytes
@@ -86,14 +87,16 @@ func (l *labels) text(row int) (s string, ok bool, err *FormatError) {
 	if l.dict {
 		i, ok := intAt(a, row)
 		if a, row = l.words.find(i); !ok || a == nil {
-			return "", false, formatErr(ReasonCorrupt, -1, "column %s refers to word %d, which its dictionary has not", l.name, i)
+			return "", false, formatErr(ReasonCorrupt, -1, "column %s refers to word %d, which its dictionary has not",
+				l.name, i)
 		}
 		if a.IsNull(row) {
 			return "", false, nil
 		}
 	}
 	if s, ok = textAt(a, row); !ok {
-		return "", false, formatErr(ReasonCorrupt, -1, "column %s: the text of value %d lies outside its buffer", l.name, row)
+		return "", false, formatErr(ReasonCorrupt, -1, "column %s: the text of value %d lies outside its buffer",
+			l.name, row)
 	}
 	return s, true, nil
 }

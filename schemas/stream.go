@@ -46,12 +46,14 @@ func readMessage(value []byte, at int) (m ipcMessage, next int, err *FormatError
 	}
 	if size == 0 {
 		if over := len(rest) - prefix; over > 0 {
-			return m, 0, formatErr(ReasonTrailingBytes, at+prefix, "%d bytes follow the end of the Arrow stream; a message holds one stream and nothing else", over)
+			return m, 0, formatErr(ReasonTrailingBytes, at+prefix,
+				"%d bytes follow the end of the Arrow stream; a message holds one stream and nothing else", over)
 		}
 		return m, -1, nil
 	}
 	if size > len(rest)-prefix {
-		return m, 0, formatErr(ReasonTruncated, at, "the message declares %d bytes of metadata, but only %d are left", size, len(rest)-prefix)
+		return m, 0, formatErr(ReasonTruncated, at, "the message declares %d bytes of metadata, but only %d are left",
+			size, len(rest)-prefix)
 	}
 	m = ipcMessage{flat: flat{b: rest[prefix : prefix+size : prefix+size]}, at: at, bodyAt: at + prefix + size}
 	root := m.root()
@@ -65,7 +67,8 @@ func readMessage(value []byte, at int) (m ipcMessage, next int, err *FormatError
 	case bodyLen < 0:
 		return m, 0, formatErr(ReasonCorrupt, at, "the message declares a body of %d bytes", bodyLen)
 	case bodyLen > int64(len(value)-m.bodyAt):
-		return m, 0, formatErr(ReasonTruncated, at, "the message declares a body of %d bytes, but only %d are left", bodyLen, len(value)-m.bodyAt)
+		return m, 0, formatErr(ReasonTruncated, at, "the message declares a body of %d bytes, but only %d are left",
+			bodyLen, len(value)-m.bodyAt)
 	}
 	next = m.bodyAt + int(bodyLen)
 	m.body = value[m.bodyAt:next:next]
@@ -98,9 +101,11 @@ func readSchemaMessage(value []byte) (ipcMessage, int, *FormatError) {
 	case len(value) == 0:
 		return ipcMessage{}, 0, formatErr(ReasonEmpty, -1, "the value has no bytes")
 	case bytes.HasPrefix(value, []byte("ARROW1")):
-		return ipcMessage{}, 0, formatErr(ReasonFileFormat, 0, "the value is an Arrow file (or Feather); messages hold the stream format (pyarrow.ipc.new_stream)")
+		return ipcMessage{}, 0, formatErr(ReasonFileFormat, 0,
+			"the value is an Arrow file (or Feather); messages hold the stream format (pyarrow.ipc.new_stream)")
 	case bytes.HasPrefix(value, []byte("FEA1")):
-		return ipcMessage{}, 0, formatErr(ReasonFileFormat, 0, "the value is a Feather V1 file; messages hold Arrow's stream format (pyarrow.ipc.new_stream)")
+		return ipcMessage{}, 0, formatErr(ReasonFileFormat, 0,
+			"the value is a Feather V1 file; messages hold Arrow's stream format (pyarrow.ipc.new_stream)")
 	}
 	modern := len(value) >= 4 && binary.LittleEndian.Uint32(value) == continuation
 	m, next, err := readMessage(value, 0)
@@ -108,11 +113,13 @@ func readSchemaMessage(value []byte) (ipcMessage, int, *FormatError) {
 	case err != nil && modern && err.Reason != ReasonTrailingBytes:
 		return m, 0, err
 	case err != nil && !modern: // four bytes that are no length say nothing of a schema
-		return m, 0, formatErr(ReasonNotArrow, 0, "the value (%d bytes, beginning % x) is no Arrow IPC stream", len(value), value[:min(len(value), 8)])
+		return m, 0, formatErr(ReasonNotArrow, 0, "the value (%d bytes, beginning % x) is no Arrow IPC stream",
+			len(value), value[:min(len(value), 8)])
 	case err != nil || next < 0:
 		return m, 0, formatErr(ReasonTruncated, 0, "the Arrow stream ends before its schema")
 	case m.kind != kindSchema:
-		return m, 0, formatErr(ReasonCorrupt, 0, "the Arrow stream begins with a message of kind %d, not with its schema", m.kind)
+		return m, 0, formatErr(ReasonCorrupt, 0,
+			"the Arrow stream begins with a message of kind %d, not with its schema", m.kind)
 	case len(m.body) > 0:
 		return m, 0, formatErr(ReasonCorrupt, m.bodyAt, "the schema has a body of %d bytes", len(m.body))
 	}

@@ -101,14 +101,18 @@ func pointStreams(t testing.TB) []stream {
 		{name: "nulls", value: write(t, []arrow.Record{nulls})},
 		{name: "nulls, lz4", value: write(t, []arrow.Record{nulls}, ipc.WithLZ4())},
 		{name: "sliced nulls", value: write(t, []arrow.Record{nulls.NewSlice(1, 5)})},
-		{name: "mixed", value: write(t, []arrow.Record{record(t, field{"x", f32, "[0.1]"}, field{"y", f64, "[0.1]"}, field{"z", i32, "[7]"})})},
-		{name: "upper case", value: write(t, []arrow.Record{record(t, field{"Y", f32, "[2]"}, field{"X", f32, "[1]"}, field{"x", f32, "[3]"}, field{"Intensity", arrow.PrimitiveTypes.Uint8, "[255]"})})},
+		{name: "mixed", value: write(t, []arrow.Record{record(t, field{"x", f32, "[0.1]"}, field{"y", f64, "[0.1]"},
+			field{"z", i32, "[7]"})})},
+		{name: "upper case", value: write(t, []arrow.Record{record(t, field{"Y", f32, "[2]"}, field{"X", f32, "[1]"},
+			field{"x", f32, "[3]"}, field{"Intensity", arrow.PrimitiveTypes.Uint8, "[255]"})})},
 		{name: "extra columns", value: write(t, []arrow.Record{record(t, append(extraFields(), xyz(f64)...)...)})},
-		{name: "extra columns, zstd", value: write(t, []arrow.Record{record(t, append(extraFields(), xyz(f64)...)...)}, ipc.WithZstd())},
+		{name: "extra columns, zstd", value: write(t, []arrow.Record{record(t, append(extraFields(), xyz(f64)...)...)},
+			ipc.WithZstd())},
 	}
 	out = append(out, stream{name: "unions", value: write(t, []arrow.Record{withUnions(t, plain)})})
 	for _, dt := range []arrow.DataType{f16, f64, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, i32, i64,
-		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64} {
+		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32,
+		arrow.PrimitiveTypes.Uint64} {
 		out = append(out, stream{name: dt.Name(), value: write(t, []arrow.Record{record(t, xyz(dt)...)})})
 	}
 	for i := range out {
@@ -128,7 +132,9 @@ func extraFields() []field {
 		{"l", arrow.ListOf(i32), "[[1, 2], [], null, [3], [4]]"},
 		{"ll", arrow.ListOf(arrow.ListOf(text)), `[[["a"]], [], null, [[]], [["b", "c"]]]`},
 		{"fsl", arrow.FixedSizeListOf(2, f32), "[[1, 2], [3, 4], [5, 6], [7, 8], [9, 0]]"},
-		{"st", arrow.StructOf(arrow.Field{Name: "x", Type: f64}, arrow.Field{Name: "v", Type: arrow.BinaryTypes.StringView}), `[{"x": 1, "v": "short"}, {"x": 2, "v": "longer than twelve bytes"}, null, {"x": 3, "v": ""}, {"x": 4, "v": "another that is longer"}]`},
+		{"st", arrow.StructOf(arrow.Field{Name: "x", Type: f64},
+			arrow.Field{Name: "v", Type: arrow.BinaryTypes.StringView}),
+			`[{"x": 1, "v": "short"}, {"x": 2, "v": "longer than twelve bytes"}, null, {"x": 3, "v": ""}, {"x": 4, "v": "another that is longer"}]`},
 		{"b", arrow.BinaryTypes.LargeBinary, `["YQ==", "", "", "", ""]`},
 		{"m", arrow.MapOf(text, i32), `[[{"key": "a", "value": 1}], [], [], [], []]`},
 	}
@@ -143,16 +149,20 @@ func withUnions(t testing.TB, rec arrow.Record) arrow.Record {
 	}
 	i8 := arrow.PrimitiveTypes.Int8
 	kinds := col(i8, "[0, 1, 1, 0, 0]")
-	sparse, err := array.NewSparseUnionFromArrays(kinds, []arrow.Array{col(i32, "[1, 2, 3, 4, 5]"), col(text, `["a", "b", "c", "d", "e"]`)})
+	sparse, err := array.NewSparseUnionFromArrays(kinds,
+		[]arrow.Array{col(i32, "[1, 2, 3, 4, 5]"), col(text, `["a", "b", "c", "d", "e"]`)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dense, err := array.NewDenseUnionFromArrays(kinds, col(i32, "[0, 0, 1, 1, 2]"), []arrow.Array{col(i32, "[1, 4, 5]"), col(text, `["b", "c"]`)})
+	dense, err := array.NewDenseUnionFromArrays(kinds, col(i32, "[0, 0, 1, 1, 2]"),
+		[]arrow.Array{col(i32, "[1, 4, 5]"), col(text, `["b", "c"]`)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := append([]arrow.Field{{Name: "sparse", Type: sparse.DataType()}, {Name: "dense", Type: dense.DataType()}}, rec.Schema().Fields()...)
-	return array.NewRecord(arrow.NewSchema(fields, nil), append([]arrow.Array{sparse, dense}, rec.Columns()...), rec.NumRows())
+	fields := append([]arrow.Field{{Name: "sparse", Type: sparse.DataType()}, {Name: "dense", Type: dense.DataType()}},
+		rec.Schema().Fields()...)
+	return array.NewRecord(arrow.NewSchema(fields, nil), append([]arrow.Array{sparse, dense}, rec.Columns()...),
+		rec.NumRows())
 }
 
 // sketchStreams returns streams of sketches/1 with drawings of ids 7, 8, 7.
@@ -169,7 +179,8 @@ func sketchStreams(t testing.TB) []stream {
 		out = append(out, stream{name: name, value: write(t, recs, opts...), frames: 3})
 	}
 	for _, label := range []arrow.DataType{text, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView,
-		dictOf(arrow.PrimitiveTypes.Int8, text), dictOf(arrow.PrimitiveTypes.Uint16, text), dictOf(i32, text), dictOf(i64, text), dictOf(arrow.PrimitiveTypes.Uint64, text)} {
+		dictOf(arrow.PrimitiveTypes.Int8, text), dictOf(arrow.PrimitiveTypes.Uint16, text), dictOf(i32, text),
+		dictOf(i64, text), dictOf(arrow.PrimitiveTypes.Uint64, text)} {
 		rec := record(t, append(base(i64, label), ts)...)
 		name := strings.ReplaceAll(fmt.Sprint("label ", label), " ", "_")
 		add(name, []arrow.Record{rec})
@@ -178,20 +189,26 @@ func sketchStreams(t testing.TB) []stream {
 	for _, id := range []arrow.DataType{i32, arrow.PrimitiveTypes.Uint64, arrow.PrimitiveTypes.Int16} {
 		rec := record(t, base(id, text)...)
 		add("id "+id.Name(), []arrow.Record{rec})
-		add("id "+id.Name()+", batches", []arrow.Record{rec.NewSlice(0, 1), rec.NewSlice(1, 1), rec.NewSlice(1, 4), rec.NewSlice(4, 6)})
+		add("id "+id.Name()+", batches", []arrow.Record{rec.NewSlice(0, 1), rec.NewSlice(1, 1), rec.NewSlice(1, 4),
+			rec.NewSlice(4, 6)})
 	}
 	first, second := record(t, base(i64, dictOf(i32, text))...), record(t,
-		field{"drawing_id", i64, "[9, 9]"}, field{"label", dictOf(i32, text), `["emu", "emu"]`}, field{"x", f32, "[1, 2]"}, field{"y", f32, "[2, 3]"})
+		field{"drawing_id", i64, "[9, 9]"}, field{"label", dictOf(i32, text), `["emu", "emu"]`},
+		field{"x", f32, "[1, 2]"}, field{"y", f32, "[2, 3]"})
 	add("dictionary replaced", []arrow.Record{first, second})
 	out[len(out)-1].frames = 4
 	grown := record(t,
-		field{"drawing_id", i64, "[9, 9]"}, field{"label", dictOf(i32, text), `["cat", "cat"]`}, field{"x", f32, "[1, 2]"}, field{"y", f32, "[2, 3]"})
-	add("dictionary delta", []arrow.Record{first, withWords(grown, "cat", "dog", "emu", "fox"), withWords(grown, "cat", "dog", "emu", "fox", "gnu")}, ipc.WithDictionaryDeltas(true))
+		field{"drawing_id", i64, "[9, 9]"}, field{"label", dictOf(i32, text), `["cat", "cat"]`},
+		field{"x", f32, "[1, 2]"}, field{"y", f32, "[2, 3]"})
+	add("dictionary delta", []arrow.Record{first, withWords(grown, "cat", "dog", "emu", "fox"),
+		withWords(grown, "cat", "dog", "emu", "fox", "gnu")}, ipc.WithDictionaryDeltas(true))
 	out[len(out)-1].frames = 4
-	add("null labels", []arrow.Record{record(t, base(i64, text)[0], field{"label", text, `[null, "x", "dog", null, null, null]`}, base(i64, text)[2], base(i64, text)[3],
+	add("null labels", []arrow.Record{record(t, base(i64, text)[0],
+		field{"label", text, `[null, "x", "dog", null, null, null]`}, base(i64, text)[2], base(i64, text)[3],
 		field{"ts_ns", arrow.FixedWidthTypes.Timestamp_ns, `["1970-01-01 00:00:01", null, null, null, null, null]`})})
 	bare := base(i64, text)
-	add("no label, float64", []arrow.Record{record(t, bare[0], field{"x", f64, bare[2].json}, field{"y", f64, bare[3].json}, field{"z", text, `["", "", "", "", "", ""]`})})
+	add("no label, float64", []arrow.Record{record(t, bare[0], field{"x", f64, bare[2].json},
+		field{"y", f64, bare[3].json}, field{"z", text, `["", "", "", "", "", ""]`})})
 	return out
 }
 

@@ -111,7 +111,8 @@ func (d *Decoder) decodeSequences(m *Message, from, to int) (failed error) {
 		return err
 	}
 	if kind != ContentTypeArrow {
-		return formatErr(ReasonUnknownContentType, -1, "content-type is %s; sequences come as %s", kind, ContentTypeArrow)
+		return formatErr(ReasonUnknownContentType, -1, "content-type is %s; sequences come as %s",
+			kind, ContentTypeArrow)
 	}
 	defer func() { // as in Decoder.arrow: text is read through Arrow's arrays
 		if p := recover(); p != nil {
@@ -162,7 +163,8 @@ func isTextSchema(m *Message, l *layout) (bool, *FormatError) {
 	switch {
 	case texts || string(name) == SchemaTokens:
 	case len(name) > 0:
-		return false, formatErr(ReasonUnknownSchema, -1, "schema is %.80q; sequences come as %s or %s", name, SchemaTokens, SchemaText)
+		return false, formatErr(ReasonUnknownSchema, -1, "schema is %.80q; sequences come as %s or %s", name,
+			SchemaTokens, SchemaText)
 	default:
 		texts = l.cols[colTokens].name == "" && l.cols[colText].name != ""
 	}
@@ -179,7 +181,8 @@ func (d *Decoder) newSequences(key *FrameKey, from, to int) *FormatError {
 	}
 	size := int64(unsafe.Sizeof(Sequence{}))
 	if int64(d.rows) > 1 && int64(d.rows)*size > d.limit() {
-		return formatErr(ReasonTooLarge, -1, "the message has %d sequences, each with %d bytes of bookkeeping; it may have at most %d (--max-frame-bytes)",
+		return formatErr(ReasonTooLarge, -1, "the message has %d sequences, each with %d bytes of bookkeeping; it "+
+			"may have at most %d (--max-frame-bytes)",
 			d.rows, size, d.limit()/size)
 	}
 	if key.FrameID > math.MaxInt64-int64(d.rows) {
@@ -254,7 +257,8 @@ func (d *Decoder) tokens(l *layout) *FormatError {
 				continue
 			}
 			if tokens += int64(to - from); tokens*4 > d.limit() { // views may overlap: many tokens in few bytes
-				return formatErr(ReasonTooLarge, -1, "the sequences take more than %d bytes (--max-frame-bytes)", d.limit())
+				return formatErr(ReasonTooLarge, -1, "the sequences take more than %d bytes (--max-frame-bytes)",
+					d.limit())
 			}
 			n := to - from
 			if masked {
@@ -332,7 +336,8 @@ func (d *Decoder) roomForIDs() *FormatError {
 		}
 	}
 	if int64(n)*4 > d.limit() {
-		return formatErr(ReasonTooLarge, -1, "%d tokens take %d bytes, more than the %d that a message may hold (--max-frame-bytes)", n, 4*n, d.limit())
+		return formatErr(ReasonTooLarge, -1, "%d tokens take %d bytes, more than the %d that a message may hold "+
+			"(--max-frame-bytes)", n, 4*n, d.limit())
 	}
 	d.ids = resize(d.ids, n)[:0]
 	return nil

@@ -84,7 +84,8 @@ func TestFaultyRowsAreRefusedAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []string{ReasonBadValue, ReasonEmptySequence, ReasonIDOutOfRange, ReasonIDOutOfRange, "", ReasonEmptySequence, ReasonBadMask, ReasonBadMask, ReasonBadMask}
+		want := []string{ReasonBadValue, ReasonEmptySequence, ReasonIDOutOfRange, ReasonIDOutOfRange, "",
+			ReasonEmptySequence, ReasonBadMask, ReasonBadMask, ReasonBadMask}
 		for i, q := range got {
 			reason := ""
 			if q.Err != nil {
@@ -104,7 +105,8 @@ func TestFaultyRowsAreRefusedAlone(t *testing.T) {
 
 // Ids of int32 are not copied, and a message costs one string of names.
 func TestPlainTokensAreReadInPlace(t *testing.T) {
-	value := write(t, []arrow.Record{record(t, field{"id", text, fiveIDs}, field{"input_ids", arrow.ListOf(i32), fiveLists})})
+	value := write(t, []arrow.Record{record(t, field{"id", text, fiveIDs},
+		field{"input_ids", arrow.ListOf(i32), fiveLists})})
 	var d Decoder
 	m := Message{Topic: "t", Value: value}
 	got, err := d.Sequences(m)
@@ -151,19 +153,25 @@ func badTokenStreams(t testing.TB) []bad {
 		{name: "points", value: one(xyz(f32)...), schema: SchemaPoints, reason: ReasonUnknownSchema},
 		{name: "points without a header", value: one(xyz(f32)...), reason: ReasonMissingColumn},
 		{name: "tokens as text", value: value, schema: SchemaText, reason: ReasonMissingColumn},
-		{name: "text as tokens", value: one(field{"text", text, `["a"]`}), schema: SchemaTokens, reason: ReasonMissingColumn},
+		{name: "text as tokens", value: one(field{"text", text, `["a"]`}), schema: SchemaTokens,
+			reason: ReasonMissingColumn},
 		{name: "ids twice", value: one(list, list), reason: ReasonDuplicateColumn},
 		{name: "ids no list", value: one(field{"input_ids", i32, "[1]"}), reason: ReasonBadType},
 		{name: "ids of floats", value: one(field{"input_ids", arrow.ListOf(f32), "[[1]]"}), reason: ReasonBadType},
-		{name: "ids of booleans", value: one(field{"input_ids", arrow.ListOf(arrow.FixedWidthTypes.Boolean), "[[true]]"}), reason: ReasonBadType},
-		{name: "ids of lists", value: one(field{"input_ids", arrow.ListOf(arrow.ListOf(i32)), "[[[1]]]"}), reason: ReasonBadType},
-		{name: "ids a map", value: one(field{"input_ids", arrow.MapOf(i32, i32), `[[{"key": 1, "value": 1}]]`}), reason: ReasonBadType},
-		{name: "mask of floats", value: one(list, field{"attention_mask", arrow.ListOf(f32), "[[1, 1]]"}), reason: ReasonBadType},
+		{name: "ids of booleans", value: one(field{"input_ids", arrow.ListOf(arrow.FixedWidthTypes.Boolean),
+			"[[true]]"}), reason: ReasonBadType},
+		{name: "ids of lists", value: one(field{"input_ids", arrow.ListOf(arrow.ListOf(i32)), "[[[1]]]"}),
+			reason: ReasonBadType},
+		{name: "ids a map", value: one(field{"input_ids", arrow.MapOf(i32, i32), `[[{"key": 1, "value": 1}]]`}),
+			reason: ReasonBadType},
+		{name: "mask of floats", value: one(list, field{"attention_mask", arrow.ListOf(f32), "[[1, 1]]"}),
+			reason: ReasonBadType},
 		{name: "mask a number", value: one(list, field{"attention_mask", i32, "[1]"}), reason: ReasonBadType},
 		{name: "id a float", value: one(list, field{"id", f64, "[1]"}), reason: ReasonBadType},
 		{name: "text a number", value: one(field{"text", i32, "[1]"}), reason: ReasonBadType},
 		{name: "ts a number", value: one(list, field{"ts", i64, "[1]"}), reason: ReasonBadType},
-		{name: "ts_ns in microseconds", value: one(list, field{"ts_ns", arrow.FixedWidthTypes.Timestamp_us, `["1970-01-01 00:00:01"]`}), reason: ReasonBadType},
+		{name: "ts_ns in microseconds", value: one(list,
+			field{"ts_ns", arrow.FixedWidthTypes.Timestamp_us, `["1970-01-01 00:00:01"]`}), reason: ReasonBadType},
 		{name: "more elements than bytes", value: node(2, 1000), reason: ReasonBadLength},
 		{name: "elements beyond int32", value: node(2, 1<<40), reason: ReasonBadLength},
 		{name: "elements beyond bits", value: node(2, math.MaxInt64), reason: ReasonBadLength},
@@ -178,7 +186,8 @@ func badTokenStreams(t testing.TB) []bad {
 			bufs, _ := m.vector(m.header, 2, 16)
 			put64(m.b, bufs+16+8, 4)
 		}), reason: ReasonBadLength},
-		{name: "fixed lists of negative size", value: patchSchema(one(field{"input_ids", arrow.FixedSizeListOf(2, i32), "[[1, 2]]"}), func(f *flat, schema table) {
+		{name: "fixed lists of negative size", value: patchSchema(one(field{"input_ids", arrow.FixedSizeListOf(2, i32),
+			"[[1, 2]]"}), func(f *flat, schema table) {
 			fields, _ := f.vector(schema, 1, 4)
 			copy(f.b[f.field(f.sub(f.table(f.deref(fields)), 3), 0):], []byte{255, 255, 255, 255})
 		}), reason: ReasonCorrupt},
@@ -198,11 +207,14 @@ func TestBadSequencesAreRefused(t *testing.T) {
 		if reason := reasonOf(t, err); reason != c.reason || got != nil {
 			t.Errorf("%s: reason %q (%v), want %q; %d sequences", c.name, reason, err, c.reason, len(got))
 		}
-		if got, err := d.Sequences(Message{Topic: "t", Value: good.value}); err != nil || len(got) != 5 || !slices.Equal(got[3].IDs, []int32{9}) {
+		if got, err := d.Sequences(Message{Topic: "t", Value: good.value}); err != nil || len(got) != 5 ||
+			!slices.Equal(got[3].IDs, []int32{9}) {
 			t.Fatalf("after %s: %v, %v", c.name, got, err)
 		}
 	}
-	if _, err := d.Sequences(Message{Topic: "t", Value: kittiValue(), Headers: []Header{{HeaderContentType, []byte(ContentTypeKITTI)}}}); reasonOf(t, err) != ReasonUnknownContentType {
+	if _, err := d.Sequences(Message{Topic: "t", Value: kittiValue(),
+		Headers: []Header{{HeaderContentType, []byte(ContentTypeKITTI)}}}); reasonOf(t,
+		err) != ReasonUnknownContentType {
 		t.Errorf("a .bin file: %v", err)
 	}
 }
@@ -224,20 +236,23 @@ func TestWhatIsTokens(t *testing.T) {
 	}{
 		{one("input_ids"), "", true}, {one("x", "y", "INPUT_IDS"), "", true}, {one("id", "text"), "", true},
 		{one("x", "text"), "", false}, {one("drawing_id", "text"), "", false}, {one("x", "y"), "", false},
-		{one("input_ids"), SchemaPoints, false}, {one("x"), SchemaTokens, true}, {one("x"), SchemaText, true}, {one("input_ids"), "meshes/1", false},
+		{one("input_ids"), SchemaPoints, false}, {one("x"), SchemaTokens, true}, {one("x"), SchemaText, true},
+		{one("input_ids"), "meshes/1", false},
 		{nil, "", false}, {nil, SchemaTokens, true}, {[]byte("text"), "", false}, {kittiValue(), "", false},
 	} {
 		m := Message{Value: c.value, Headers: []Header{{"SCHEMA", []byte(c.schema)}}}
 		if got := IsTokens(&m); got != c.want {
 			t.Errorf("schema %q, %d bytes: IsTokens says %v", c.schema, len(c.value), got)
 		}
-		wantText := c.schema == SchemaText || c.schema == "" && c.want && !bytes.Contains(bytes.ToLower(c.value), []byte("input_ids"))
+		wantText := c.schema == SchemaText || c.schema == "" && c.want &&
+			!bytes.Contains(bytes.ToLower(c.value), []byte("input_ids"))
 		if got := IsText(&m); got != wantText {
 			t.Errorf("schema %q, %d bytes: IsText says %v", c.schema, len(c.value), got)
 		}
 	}
 	var d Decoder
-	if _, err := d.Decode(Message{Topic: "t", Value: tokenStreams(t)[0].value}); reasonOf(t, err) != ReasonUnknownSchema {
+	if _, err := d.Decode(Message{Topic: "t", Value: tokenStreams(t)[0].value}); reasonOf(t,
+		err) != ReasonUnknownSchema {
 		t.Errorf("Decode of tokens: %v", err)
 	}
 }
@@ -250,17 +265,21 @@ func TestSizesOfSequencesAreLimited(t *testing.T) {
 	long := `["` + strings.Repeat("a", 2000) + `"`
 	again := long + strings.Repeat(`,"`+strings.Repeat("a", 2000)+`"`, 39) + "]"
 	for name, value := range map[string][]byte{
-		"plain":               write(t, []arrow.Record{record(t, field{"input_ids", arrow.ListOf(i32), zeros})}),
-		"zstd bomb":           write(t, []arrow.Record{record(t, field{"input_ids", arrow.ListOf(i32), zeros})}, ipc.WithZstd()),
-		"int8 that widen":     write(t, []arrow.Record{record(t, field{"input_ids", arrow.ListOf(arrow.PrimitiveTypes.Int8), zeros})}),
-		"overlapping views":   overlapping(t, 200, 200),
-		"one token a row":     write(t, []arrow.Record{record(t, field{"input_ids", arrow.ListOf(i32), rows})}),
-		"texts of one word":   write(t, []arrow.Record{record(t, field{"text", dictOf(i32, text), again})}),
-		"ids of one word":     write(t, []arrow.Record{record(t, field{"id", dictOf(i32, text), again}, field{"text", dictOf(i32, text), again})}),
+		"plain": write(t, []arrow.Record{record(t, field{"input_ids", arrow.ListOf(i32), zeros})}),
+		"zstd bomb": write(t, []arrow.Record{record(t, field{"input_ids", arrow.ListOf(i32), zeros})},
+			ipc.WithZstd()),
+		"int8 that widen": write(t, []arrow.Record{record(t,
+			field{"input_ids", arrow.ListOf(arrow.PrimitiveTypes.Int8), zeros})}),
+		"overlapping views": overlapping(t, 200, 200),
+		"one token a row":   write(t, []arrow.Record{record(t, field{"input_ids", arrow.ListOf(i32), rows})}),
+		"texts of one word": write(t, []arrow.Record{record(t, field{"text", dictOf(i32, text), again})}),
+		"ids of one word": write(t, []arrow.Record{record(t, field{"id", dictOf(i32, text), again},
+			field{"text", dictOf(i32, text), again})}),
 		"more than the limit": make([]byte, limit+1),
 	} {
 		d := Decoder{MaxBytes: limit}
-		if _, err := d.Sequences(Message{Topic: "t", Value: value, Headers: []Header{{HeaderSchema, nil}}}); reasonOf(t, err) != ReasonTooLarge {
+		if _, err := d.Sequences(Message{Topic: "t", Value: value, Headers: []Header{{HeaderSchema, nil}}}); reasonOf(t,
+			err) != ReasonTooLarge {
 			t.Errorf("%s: %v, want %s", name, err, ReasonTooLarge)
 		}
 	}
@@ -328,9 +347,11 @@ func TestSequencesRoundTrip(t *testing.T) {
 func TestEncoderRefusesSequences(t *testing.T) {
 	good := Sequence{ID: "a", IDs: []int32{1}}
 	for name, rows := range map[string][]Sequence{
-		"no sequence": nil, "no token": {good, {ID: "b"}}, "negative": {{IDs: []int32{-1}}}, "beyond the vocabulary": {good, {IDs: []int32{9, 10}}}, "no UTF-8": {{ID: "\xff", IDs: []int32{1}}},
+		"no sequence": nil, "no token": {good, {ID: "b"}}, "negative": {{IDs: []int32{-1}}},
+		"beyond the vocabulary": {good, {IDs: []int32{9, 10}}}, "no UTF-8": {{ID: "\xff", IDs: []int32{1}}},
 	} {
-		if out, err := new(Encoder).AppendTokens([]byte("dst"), rows, Vocabulary{Size: 10}); err == nil || string(out) != "dst" {
+		if out, err := new(Encoder).AppendTokens([]byte("dst"), rows, Vocabulary{Size: 10}); err == nil ||
+			string(out) != "dst" {
 			t.Errorf("%s: %v, %q", name, err, out)
 		}
 	}
@@ -344,7 +365,8 @@ func TestEncoderRefusesSequences(t *testing.T) {
 // The schema's metadata tell consumers which tokenizer made the ids.
 func TestTokenMetadata(t *testing.T) {
 	sha := strings.Repeat("ab", 32)
-	value, err := new(Encoder).AppendTokens(nil, []Sequence{{ID: "a", IDs: []int32{1}}}, Vocabulary{"minilm", 30522, sha})
+	value, err := new(Encoder).AppendTokens(nil, []Sequence{{ID: "a", IDs: []int32{1}}},
+		Vocabulary{"minilm", 30522, sha})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +376,8 @@ func TestTokenMetadata(t *testing.T) {
 	}
 	defer r.Release()
 	meta := r.Schema().Metadata()
-	want := map[string]string{"schema": SchemaTokens, "tokenizer": "minilm", "vocab_size": "30522", "tokenizer_sha256": sha}
+	want := map[string]string{"schema": SchemaTokens, "tokenizer": "minilm", "vocab_size": "30522",
+		"tokenizer_sha256": sha}
 	if diff := cmp.Diff(want, meta.ToMap()); diff != "" {
 		t.Error(diff)
 	}

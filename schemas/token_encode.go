@@ -37,11 +37,13 @@ func (e *Encoder) AppendTokens(dst []byte, rows []Sequence, v Vocabulary) ([]byt
 		}
 		for k, id := range s.IDs {
 			if id < 0 || v.Size > 0 && int(id) >= v.Size {
-				return dst, fmt.Errorf("sequence %d (id %q): token %d is %d, which is not in the vocabulary of %d", i, s.ID, k, id, v.Size)
+				return dst, fmt.Errorf("sequence %d (id %q): token %d is %d, which is not in the vocabulary of %d", i,
+					s.ID, k, id, v.Size)
 			}
 		}
 		if len(e.ids32) > math.MaxInt32-len(s.IDs) {
-			return dst, fmt.Errorf("the sequences have more than %d tokens, the most that a message can hold", math.MaxInt32)
+			return dst, fmt.Errorf("the sequences have more than %d tokens, the most that a message can hold",
+				math.MaxInt32)
 		}
 		e.ids32 = append(e.ids32, s.IDs...)
 		e.ends = append(e.ends, int32(len(e.ids32)))
@@ -135,7 +137,10 @@ func (c *columns) addStrings(name string, rows []Sequence, text func(*Sequence) 
 
 // addLists appends a column of lists: row i holds values[ends[i]:ends[i+1]].
 func (c *columns) addLists(name string, ends, values []int32) {
-	elem := array.NewData(arrow.PrimitiveTypes.Int32, len(values), []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(values))}, nil, 0, 0)
+	elem := array.NewData(arrow.PrimitiveTypes.Int32, len(values),
+		[]*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(values))}, nil, 0, 0)
 	dt := arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int32)
-	c.addArray(name, array.NewListData(array.NewData(dt, len(ends)-1, []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(ends))}, []arrow.ArrayData{elem}, 0, 0)))
+	c.addArray(name, array.NewListData(array.NewData(dt, len(ends)-1,
+		[]*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(ends))},
+		[]arrow.ArrayData{elem}, 0, 0)))
 }

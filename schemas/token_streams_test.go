@@ -35,49 +35,68 @@ func tokenStreams(t testing.TB) []stream {
 		out = append(out, stream{name: name, value: write(t, recs, opts...), frames: rows})
 	}
 	ids := field{"id", text, fiveIDs}
-	whole := record(t, ids, field{"input_ids", arrow.ListOf(i32), fiveLists}, field{"attention_mask", arrow.ListOf(arrow.PrimitiveTypes.Int8), fiveMasks})
+	whole := record(t, ids, field{"input_ids", arrow.ListOf(i32), fiveLists},
+		field{"attention_mask", arrow.ListOf(arrow.PrimitiveTypes.Int8), fiveMasks})
 	add("list", []arrow.Record{whole})
 	add("list, lz4", []arrow.Record{whole}, ipc.WithLZ4())
 	add("list, zstd", []arrow.Record{whole}, ipc.WithZstd())
 	add("batches", []arrow.Record{whole.NewSlice(0, 2), whole.NewSlice(2, 2), whole.NewSlice(2, 5)})
 	add("sliced", []arrow.Record{whole.NewSlice(1, 4)})
 	add("no id", []arrow.Record{record(t, field{"input_ids", arrow.ListOf(i32), fiveLists})})
-	for _, dt := range []arrow.DataType{arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, i64, arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64} {
-		rec := record(t, ids, field{"input_ids", arrow.ListOf(dt), fiveSmall}, field{"attention_mask", arrow.ListOf(dt), fiveMasks})
+	for _, dt := range []arrow.DataType{arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, i64,
+		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32,
+		arrow.PrimitiveTypes.Uint64} {
+		rec := record(t, ids, field{"input_ids", arrow.ListOf(dt), fiveSmall},
+			field{"attention_mask", arrow.ListOf(dt), fiveMasks})
 		add("list of "+dt.Name(), []arrow.Record{rec, rec.NewSlice(1, 3)})
 	}
-	add("mask of booleans", []arrow.Record{record(t, ids, field{"input_ids", arrow.LargeListOf(i32), fiveLists}, field{"attention_mask", arrow.LargeListOf(arrow.FixedWidthTypes.Boolean), fiveBools})})
-	for _, dt := range []arrow.DataType{arrow.ListViewOf(i32), arrow.LargeListViewOf(i64), arrow.LargeListOf(arrow.PrimitiveTypes.Int16)} {
+	add("mask of booleans", []arrow.Record{record(t, ids, field{"input_ids", arrow.LargeListOf(i32), fiveLists},
+		field{"attention_mask", arrow.LargeListOf(arrow.FixedWidthTypes.Boolean), fiveBools})})
+	for _, dt := range []arrow.DataType{arrow.ListViewOf(i32), arrow.LargeListViewOf(i64),
+		arrow.LargeListOf(arrow.PrimitiveTypes.Int16)} {
 		rec := record(t, ids, field{"input_ids", dt, fiveLists})
 		add(strings.ReplaceAll(fmt.Sprint(dt), " ", "_"), []arrow.Record{rec})
-		add(strings.ReplaceAll(fmt.Sprint(dt), " ", "_")+", batches, zstd", []arrow.Record{rec, rec.NewSlice(0, 0), rec.NewSlice(0, 2)}, ipc.WithZstd()) // Arrow's writer fails on views sliced elsewhere
+		// Arrow's writer fails on views sliced elsewhere
+		add(strings.ReplaceAll(fmt.Sprint(dt), " ", "_")+", batches, zstd",
+			[]arrow.Record{rec, rec.NewSlice(0, 0), rec.NewSlice(0, 2)}, ipc.WithZstd())
 	}
-	fixed := record(t, field{"input_ids", arrow.FixedSizeListOf(2, i32), `[[1, 2], [3, 4], null, [7, 8], [9, 0]]`}, field{"ID", i64, "[5, null, 7, 8, -9]"})
+	fixed := record(t, field{"input_ids", arrow.FixedSizeListOf(2, i32), `[[1, 2], [3, 4], null, [7, 8], [9, 0]]`},
+		field{"ID", i64, "[5, null, 7, 8, -9]"})
 	add("fixed_size_list", []arrow.Record{fixed})
 	add("fixed_size_list, sliced", []arrow.Record{fixed.NewSlice(1, 4)}, ipc.WithLZ4())
 	add("faulty rows", []arrow.Record{record(t,
-		field{"id", arrow.BinaryTypes.LargeString, `["null", "empty", "negative", "hole", "good", null, "ones", "late", "short"]`},
+		field{"id", arrow.BinaryTypes.LargeString,
+			`["null", "empty", "negative", "hole", "good", null, "ones", "late", "short"]`},
 		field{"input_ids", arrow.ListOf(i32), `[null, [], [3, -1], [1, null], [1, 2], [4], [5, 6], [7, 8], [9, 9, 9]]`},
 		field{"attention_mask", arrow.ListOf(i64), `[[1], [], [1, 1], [1, 1], null, [0], [2, 1], [0, 1], [1, 1]]`})})
 	wide := record(t, field{"input_ids", arrow.ListOf(i64), `[[1, 4000000000], [2147483647], [-7]]`})
 	add("beyond int32", []arrow.Record{wide})
-	for _, stamp := range []arrow.DataType{arrow.FixedWidthTypes.Timestamp_s, arrow.FixedWidthTypes.Timestamp_ms, arrow.FixedWidthTypes.Timestamp_us, arrow.FixedWidthTypes.Timestamp_ns} {
+	for _, stamp := range []arrow.DataType{arrow.FixedWidthTypes.Timestamp_s, arrow.FixedWidthTypes.Timestamp_ms,
+		arrow.FixedWidthTypes.Timestamp_us, arrow.FixedWidthTypes.Timestamp_ns} {
 		rec := record(t, field{"input_ids", arrow.ListOf(i32), fiveLists},
-			field{"ts", stamp, `["1970-01-01 00:00:01", null, "2026-11-22 05:06:07", "1960-01-01 00:00:00", "2000-01-01 00:00:00"]`})
+			field{"ts", stamp,
+				`["1970-01-01 00:00:01", null, "2026-11-22 05:06:07", "1960-01-01 00:00:00", "2000-01-01 00:00:00"]`})
 		add("ts "+fmt.Sprint(stamp.(*arrow.TimestampType).Unit), []arrow.Record{rec})
 	}
-	add("ts_ns before ts", []arrow.Record{record(t, field{"ts_ns", i64, "[1, 2, null, 4, 5]"}, field{"ts", arrow.FixedWidthTypes.Timestamp_us, `["1970-01-01 00:00:01", null, null, null, null]`}, ids, field{"input_ids", arrow.ListOf(i32), fiveLists})})
-	add("extra columns", []arrow.Record{record(t, append(extraFields(), field{"input_ids", arrow.ListOf(i32), fiveLists}, field{"text", text, fiveTexts})...)})
-	for _, dt := range []arrow.DataType{text, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView, dictOf(arrow.PrimitiveTypes.Int8, text), dictOf(i64, text)} {
+	add("ts_ns before ts", []arrow.Record{record(t, field{"ts_ns", i64, "[1, 2, null, 4, 5]"},
+		field{"ts", arrow.FixedWidthTypes.Timestamp_us, `["1970-01-01 00:00:01", null, null, null, null]`}, ids,
+		field{"input_ids", arrow.ListOf(i32), fiveLists})})
+	add("extra columns", []arrow.Record{record(t,
+		append(extraFields(), field{"input_ids", arrow.ListOf(i32), fiveLists}, field{"text", text, fiveTexts})...)})
+	for _, dt := range []arrow.DataType{text, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView,
+		dictOf(arrow.PrimitiveTypes.Int8, text), dictOf(i64, text)} {
 		rec := record(t, field{"id", dt, fiveIDs}, field{"text", dt, fiveTexts})
 		name := strings.ReplaceAll(fmt.Sprint("text as ", dt), " ", "_")
 		add(name, []arrow.Record{rec})
 		add(name+", batches, lz4", []arrow.Record{rec.NewSlice(0, 3), rec.NewSlice(3, 5)}, ipc.WithLZ4())
 	}
-	hashes := record(t, field{"id", arrow.PrimitiveTypes.Uint64, `[13835058055282163712, null, 0, 9223372036854775808, 7]`}, field{"text", text, fiveTexts})
+	hashes := record(t, field{"id", arrow.PrimitiveTypes.Uint64,
+		`[13835058055282163712, null, 0, 9223372036854775808, 7]`}, field{"text", text, fiveTexts})
 	add("ids of uint64", []arrow.Record{hashes})
-	add("ids of uint64, batches, zstd", []arrow.Record{hashes.NewSlice(0, 2), hashes.NewSlice(2, 2), hashes.NewSlice(2, 5)}, ipc.WithZstd())
-	add("null texts", []arrow.Record{record(t, field{"text", text, `[null, "a", null]`}, field{"id", text, `["x", null, "z"]`})})
+	add("ids of uint64, batches, zstd", []arrow.Record{hashes.NewSlice(0, 2), hashes.NewSlice(2, 2),
+		hashes.NewSlice(2, 5)}, ipc.WithZstd())
+	add("null texts", []arrow.Record{record(t, field{"text", text, `[null, "a", null]`},
+		field{"id", text, `["x", null, "z"]`})})
 	return out
 }
 
@@ -205,7 +224,8 @@ func maskOf(m array.ListLike, i int, n int64) int64 {
 	}
 	ones := strings.TrimRight(s.String(), "0,")
 	k := strings.Count(s.String(), "1,")
-	if strings.ReplaceAll(ones, "1,", "") != "" && ones != strings.Repeat("1,", k)[:max(0, 2*k-1)] || s.String() != strings.Repeat("1,", k)+strings.Repeat("0,", int(n)-k) {
+	if strings.ReplaceAll(ones, "1,", "") != "" && ones != strings.Repeat("1,", k)[:max(0, 2*k-1)] ||
+		s.String() != strings.Repeat("1,", k)+strings.Repeat("0,", int(n)-k) {
 		return -1
 	}
 	return int64(k)
@@ -257,7 +277,9 @@ func overlapping(t testing.TB, rows, n int) []byte {
 	for i := range sizes {
 		sizes[i] = int32(n)
 	}
-	data := array.NewData(arrow.ListViewOf(i32), rows, []*memory.Buffer{nil, memory.NewBufferBytes(make([]byte, 4*rows)), memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(sizes))}, []arrow.ArrayData{elem}, 0, 0)
+	data := array.NewData(arrow.ListViewOf(i32), rows,
+		[]*memory.Buffer{nil, memory.NewBufferBytes(make([]byte, 4*rows)),
+			memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(sizes))}, []arrow.ArrayData{elem}, 0, 0)
 	a := array.NewListViewData(data)
 	schema := arrow.NewSchema([]arrow.Field{{Name: "input_ids", Type: a.DataType()}}, nil)
 	return write(t, []arrow.Record{array.NewRecord(schema, []arrow.Array{a}, int64(rows))})

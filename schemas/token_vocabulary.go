@@ -42,7 +42,8 @@ func readVocabulary(m *Message, l *layout) (v Vocabulary, err *FormatError) {
 			return Vocabulary{}, err
 		}
 		if v.SHA256 != "" && v.SHA256 != sha {
-			return Vocabulary{}, formatErr(ReasonBadHeader, -1, "header %s is %s, but the schema metadata say %s", headerSHA256, sha, v.SHA256)
+			return Vocabulary{}, formatErr(ReasonBadHeader, -1, "header %s is %s, but the schema metadata say %s",
+				headerSHA256, sha, v.SHA256)
 		}
 		v.SHA256 = sha
 	}
@@ -52,7 +53,8 @@ func readVocabulary(m *Message, l *layout) (v Vocabulary, err *FormatError) {
 			return Vocabulary{}, err
 		}
 		if v.Size != 0 && v.Size != size {
-			return Vocabulary{}, formatErr(ReasonBadHeader, -1, "header %s is %d, but the schema metadata say %d", headerVocabSize, size, v.Size)
+			return Vocabulary{}, formatErr(ReasonBadHeader, -1, "header %s is %d, but the schema metadata say %d",
+				headerVocabSize, size, v.Size)
 		}
 		v.Size = size
 	}
@@ -65,7 +67,8 @@ func readSHA256(s string) (string, *FormatError) {
 		return "", nil
 	}
 	if len(s) != 64 || strings.Trim(s, "0123456789abcdefABCDEF") != "" {
-		return "", formatErr(ReasonBadHeader, -1, "%s is %.80q; want the SHA-256 of tokenizer.json, 64 hexadecimal digits", metaSHA256, s)
+		return "", formatErr(ReasonBadHeader, -1,
+			"%s is %.80q; want the SHA-256 of tokenizer.json, 64 hexadecimal digits", metaSHA256, s)
 	}
 	return strings.ToLower(s), nil
 }

@@ -39,9 +39,12 @@ func TestVocabularyOfAMessage(t *testing.T) {
 		{"nothing", encode(Vocabulary{}), nil, Vocabulary{}, ""},
 		{"metadata", encode(Vocabulary{"minilm", 30522, sha}), nil, Vocabulary{"minilm", 30522, sha}, ""},
 		{"capitals", encode(Vocabulary{SHA256: strings.ToUpper(sha)}), nil, Vocabulary{SHA256: sha}, ""},
-		{"headers", encode(Vocabulary{}), header("Tokenizer_SHA256", sha, "vocab-size", "7"), Vocabulary{"", 7, sha}, ""},
-		{"both", encode(Vocabulary{"x", 7, sha}), header("tokenizer-sha256", sha, "vocab_size", "7"), Vocabulary{"x", 7, sha}, ""},
-		{"empty headers", encode(Vocabulary{"x", 7, sha}), header("tokenizer-sha256", "", "vocab_size", ""), Vocabulary{"x", 7, sha}, ""},
+		{"headers", encode(Vocabulary{}), header("Tokenizer_SHA256", sha, "vocab-size", "7"),
+			Vocabulary{"", 7, sha}, ""},
+		{"both", encode(Vocabulary{"x", 7, sha}), header("tokenizer-sha256", sha, "vocab_size", "7"),
+			Vocabulary{"x", 7, sha}, ""},
+		{"empty headers", encode(Vocabulary{"x", 7, sha}), header("tokenizer-sha256", "", "vocab_size", ""),
+			Vocabulary{"x", 7, sha}, ""},
 		{"of texts", text, header("tokenizer-sha256", sha), Vocabulary{SHA256: sha}, ""},
 		{"two hashes", encode(Vocabulary{"x", 7, sha}), header("tokenizer-sha256", other), Vocabulary{}, other},
 		{"two sizes", encode(Vocabulary{"x", 7, sha}), header("vocab-size", "8"), Vocabulary{}, "vocab-size is 8"},
@@ -55,7 +58,8 @@ func TestVocabularyOfAMessage(t *testing.T) {
 		for range 2 { // the second time from the schemas that are remembered
 			_, err := d.Sequences(Message{Value: c.value, Headers: c.headers})
 			switch {
-			case c.bad == "" && err != nil || c.bad != "" && (reasonOf(t, err) != ReasonBadHeader || !strings.Contains(err.Error(), c.bad)):
+			case c.bad == "" && err != nil || c.bad != "" &&
+				(reasonOf(t, err) != ReasonBadHeader || !strings.Contains(err.Error(), c.bad)):
 				t.Errorf("%s: %v, want %q", c.name, err, c.bad)
 			case d.Vocabulary() != c.want:
 				t.Errorf("%s: %+v, want %+v", c.name, d.Vocabulary(), c.want)
@@ -68,12 +72,14 @@ func TestVocabularyOfAMessage(t *testing.T) {
 // one counts.
 func TestVocabularyAmongOtherMetadata(t *testing.T) {
 	sha := strings.Repeat("0f", 32)
-	meta := arrow.NewMetadata([]string{"pandas", "vocab_size", "tokenizer_sha256", "tokenizer_sha256"}, []string{strings.Repeat("{}", 5000), "9", "no hash", sha})
+	meta := arrow.NewMetadata([]string{"pandas", "vocab_size", "tokenizer_sha256", "tokenizer_sha256"},
+		[]string{strings.Repeat("{}", 5000), "9", "no hash", sha})
 	rec := record(t, field{"input_ids", arrow.ListOf(i32), fiveLists})
 	schema := arrow.NewSchema(rec.Schema().Fields(), &meta)
 	value := write(t, []arrow.Record{array.NewRecord(schema, rec.Columns(), rec.NumRows())})
 	var d Decoder
-	if _, err := d.Sequences(Message{Value: value}); err != nil || d.Vocabulary() != (Vocabulary{Size: 9, SHA256: sha}) {
+	if _, err := d.Sequences(Message{Value: value}); err != nil ||
+		d.Vocabulary() != (Vocabulary{Size: 9, SHA256: sha}) {
 		t.Errorf("%+v, %v", d.Vocabulary(), err)
 	}
 	if _, err := d.Sequences(Message{}); err == nil || d.Vocabulary() != (Vocabulary{}) {

@@ -58,5 +58,6 @@ func (t *TokenResult) bytes() int64 {
 	if t.Text != nil {
 		text = len(*t.Text)
 	}
-	return 256 + int64(len(t.ID)+text) + 4*int64(len(t.Embedding)+len(t.NextIDs)+len(t.TopIDs)+len(t.TopLogprobs)) + 32*int64(len(t.Stats))
+	return 256 + int64(len(t.ID)+text) + 4*int64(len(t.Embedding)+len(t.NextIDs)+len(t.TopIDs)+len(t.TopLogprobs)) +
+		32*int64(len(t.Stats))
 }

@@ -22,7 +22,8 @@ func TestTopicIDsAreWrittenAsKafkaWritesThem(t *testing.T) {
 }
 
 func TestWhatIsNoTopicIDIsRefused(t *testing.T) {
-	for _, s := range []string{"x", "-Y2b8cmETi-zPDOwnjpf_g==", "-Y2b8cmETi-zPDOwnjpf_h", "+Y2b8cmETi+zPDOwnjpf/g", strings.Repeat("A", 22), strings.Repeat("A", 23), " "} {
+	for _, s := range []string{"x", "-Y2b8cmETi-zPDOwnjpf_g==", "-Y2b8cmETi-zPDOwnjpf_h", "+Y2b8cmETi+zPDOwnjpf/g",
+		strings.Repeat("A", 22), strings.Repeat("A", 23), " "} {
 		if id, err := ParseTopicID(s); err == nil {
 			t.Errorf("%q passes for %x", s, id[:])
 		}
@@ -35,15 +36,18 @@ func TestWhatIsNoTopicIDIsRefused(t *testing.T) {
 func TestRecreatedTopicIsNamedWithItsIDs(t *testing.T) {
 	was, is := TopicID{1}, TopicID{2}
 	err := (&RecreatedError{Topic: "points", Partition: 3, Was: was, Is: is}).Error()
-	for _, part := range []string{"points/3: ", "deleted and created again", was.String(), is.String(), "--out", "--accept-topic points"} {
+	for _, part := range []string{"points/3: ", "deleted and created again", was.String(), is.String(), "--out",
+		"--accept-topic points"} {
 		if !strings.Contains(err, part) {
 			t.Errorf("%q lacks %q", err, part)
 		}
 	}
-	if err := (&RecreatedError{Topic: "points", Partition: -1, Was: was, Is: is}).Error(); !strings.HasPrefix(err, "points: ") {
+	if err := (&RecreatedError{Topic: "points", Partition: -1, Was: was, Is: is}).Error(); !strings.HasPrefix(err,
+		"points: ") {
 		t.Errorf("of a whole topic: %q", err)
 	}
-	if err := (&RecreatedError{Topic: "points", Detail: "its log ends at offset 3"}).Error(); strings.Contains(err, "accept-topic") || !strings.Contains(err, "its log ends at offset 3") {
+	if err := (&RecreatedError{Topic: "points", Detail: "its log ends at offset 3"}).Error(); strings.Contains(err,
+		"accept-topic") || !strings.Contains(err, "its log ends at offset 3") {
 		t.Errorf("without ids: %q", err)
 	}
 }

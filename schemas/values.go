@@ -41,7 +41,8 @@ func (d *Decoder) fixed(b *batch, c *column, dt arrow.DataType) ([]byte, *Format
 	}
 	width := dt.(arrow.FixedWidthDataType).BitWidth() / 8
 	if len(v) < b.rows*width {
-		return nil, formatErr(ReasonBadLength, b.bodyAt, "column %s has %d bytes, but %d rows of %d bytes", c.name, len(v), b.rows, width)
+		return nil, formatErr(ReasonBadLength, b.bodyAt, "column %s has %d bytes, but %d rows of %d bytes", c.name,
+			len(v), b.rows, width)
 	}
 	return v[:b.rows*width], nil
 }
@@ -57,7 +58,8 @@ func (d *Decoder) validity(b *batch, c *column) ([]byte, *FormatError) {
 		return nil, err
 	}
 	if len(v) < (b.rows+7)/8 {
-		return nil, formatErr(ReasonBadLength, b.bodyAt, "column %s has nulls, but a validity bitmap of %d bytes for %d rows", c.name, len(v), b.rows)
+		return nil, formatErr(ReasonBadLength, b.bodyAt,
+			"column %s has nulls, but a validity bitmap of %d bytes for %d rows", c.name, len(v), b.rows)
 	}
 	return v, nil
 }
@@ -91,7 +93,8 @@ func (d *Decoder) array(b *batch, c *column, dt arrow.DataType) (arrow.Array, *F
 // stringBuffers appends the buffers of a string column: offsets and bytes, or
 // views and any number of bytes. Where the text of a row lies is checked when
 // it is read, except for the end of the last one, at which Arrow looks now.
-func (d *Decoder) stringBuffers(buffers []*memory.Buffer, b *batch, c *column, dt arrow.DataType) ([]*memory.Buffer, *FormatError) {
+func (d *Decoder) stringBuffers(buffers []*memory.Buffer, b *batch, c *column,
+	dt arrow.DataType) ([]*memory.Buffer, *FormatError) {
 	width, need, count := 4, b.rows+1, 3
 	switch dt.ID() {
 	case arrow.LARGE_STRING:
@@ -110,13 +113,15 @@ func (d *Decoder) stringBuffers(buffers []*memory.Buffer, b *batch, c *column, d
 		switch {
 		case b.rows == 0 || width == 16 && k > 1:
 		case k == 1 && len(v) < need*width:
-			return nil, formatErr(ReasonBadLength, b.bodyAt, "column %s has %d bytes of offsets or views, but %d rows", c.name, len(v), b.rows)
+			return nil, formatErr(ReasonBadLength, b.bodyAt, "column %s has %d bytes of offsets or views, but %d rows",
+				c.name, len(v), b.rows)
 		case k == 1 && width == 4:
 			last = int64(int32(binary.LittleEndian.Uint32(v[4*b.rows:])))
 		case k == 1 && width == 8:
 			last = int64(binary.LittleEndian.Uint64(v[8*b.rows:]))
 		case last < 0 || last > int64(len(v)):
-			return nil, formatErr(ReasonCorrupt, b.bodyAt, "column %s: its last text ends at byte %d of %d", c.name, last, len(v))
+			return nil, formatErr(ReasonCorrupt, b.bodyAt, "column %s: its last text ends at byte %d of %d",
+				c.name, last, len(v))
 		}
 		buffers = append(buffers, d.arrowBuffer(v))
 	}
@@ -162,7 +167,8 @@ func bytesOf[T geom.Float | int64](v []T) []byte {
 // values reads a whole column: in place if it is one batch of values of type T,
 // none of them null, aligned; else gathered into scratch, where fill converts
 // what is not of type T.
-func values[T geom.Float | int64](d *Decoder, c *column, scratch *[]T, fill func([]T, arrow.Array, *column) *FormatError) ([]T, *FormatError) {
+func values[T geom.Float | int64](d *Decoder, c *column, scratch *[]T,
+	fill func([]T, arrow.Array, *column) *FormatError) ([]T, *FormatError) {
 	if len(d.batches) == 1 && d.inPlace(&d.batches[0], c, typeID[T]()) {
 		raw, err := d.fixed(&d.batches[0], c, c.dt)
 		if err != nil {
@@ -188,7 +194,8 @@ func values[T geom.Float | int64](d *Decoder, c *column, scratch *[]T, fill func
 }
 
 // gather copies one batch of a column to dst.
-func gather[T geom.Float | int64](d *Decoder, b *batch, c *column, dst []T, fill func([]T, arrow.Array, *column) *FormatError) *FormatError {
+func gather[T geom.Float | int64](d *Decoder, b *batch, c *column, dst []T,
+	fill func([]T, arrow.Array, *column) *FormatError) *FormatError {
 	mark := d.inflater.used
 	defer func() { d.inflater.used = mark }() // dst holds the values: the slots are free again
 	if d.inPlace(b, c, typeID[T]()) {

@@ -62,7 +62,8 @@ func (o *Output) attempt(ctx context.Context, b *schemas.Batch) (*attempt, error
 	a, id := o.open[p], o.ids[p]
 	o.mu.Unlock()
 	if !id.IsZero() && b.TopicID != id {
-		return nil, o.refuse(ctx, p, fmt.Errorf("a batch has records of the topic with id %s, but %s/%d continues the topic with id %s", b.TopicID, b.Topic, b.Partition, id))
+		return nil, o.refuse(ctx, p, fmt.Errorf("a batch has records of the topic with id %s, but %s/%d continues "+
+			"the topic with id %s", b.TopicID, b.Topic, b.Partition, id))
 	}
 	if a != nil && a.m.Start == b.Start && a.m.End == b.End && a.m.Gap == b.Gap {
 		return a, nil
@@ -97,11 +98,14 @@ func (o *Output) refuse(ctx context.Context, p partition, err error) error {
 // counts, offsets, order or keys are inconsistent: no commit is better than a wrong
 // one.
 func (a *attempt) follow(b *schemas.Batch) error {
-	if b.Start < 0 || b.End <= b.Start || b.Messages < 0 || b.Holes < 0 || b.Messages > b.End-b.Start || b.Holes != b.End-b.Start-b.Messages {
+	if b.Start < 0 || b.End <= b.Start || b.Messages < 0 || b.Holes < 0 || b.Messages > b.End-b.Start ||
+		b.Holes != b.End-b.Start-b.Messages {
 		return fmt.Errorf("a batch of [%d, %d) has %d messages and %d holes", b.Start, b.End, b.Messages, b.Holes)
 	}
-	if b.Gap && b.Messages > 0 || b.Messages > 0 && (b.Last == nil || b.Last.Offset < b.Start || b.Last.Offset >= b.End) {
-		return fmt.Errorf("a batch of [%d, %d) with %d messages: gap %t, last record %+v", b.Start, b.End, b.Messages, b.Gap, b.Last)
+	if b.Gap && b.Messages > 0 || b.Messages > 0 &&
+		(b.Last == nil || b.Last.Offset < b.Start || b.Last.Offset >= b.End) {
+		return fmt.Errorf("a batch of [%d, %d) with %d messages: gap %t, last record %+v", b.Start, b.End,
+			b.Messages, b.Gap, b.Last)
 	}
 	rejects := b.Rejects
 	for i := 0; i < len(b.Results) || len(rejects) > 0; {
@@ -151,7 +155,8 @@ func (a *attempt) complete(b *schemas.Batch) error {
 		return err
 	}
 	if a.traces != b.Messages {
-		return fmt.Errorf("a batch of [%d, %d) has %d messages, but %d of its offsets have rows or rejects", b.Start, b.End, b.Messages, a.traces)
+		return fmt.Errorf("a batch of [%d, %d) has %d messages, but %d of its offsets have rows or rejects", b.Start,
+			b.End, b.Messages, a.traces)
 	}
 	a.m.Counts.Messages, a.m.Counts.Holes = b.Messages, b.Holes
 	if b.Last != nil {

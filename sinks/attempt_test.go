@@ -62,11 +62,13 @@ func TestPartsAreOneCommit(t *testing.T) {
 				t.Fatalf("cuts %d, %d: %v", first, second, err)
 			}
 			for _, table := range done.Tables {
-				if table.Table == tables.Frames && table.Rows != whole.Frames || table.Table == tables.Rejects && table.Rows != whole.Rejects {
+				if table.Table == tables.Frames && table.Rows != whole.Frames ||
+					table.Table == tables.Rejects && table.Rows != whole.Rejects {
 					t.Errorf("cuts %d, %d: %+v of %+v", first, second, table, whole)
 				}
 			}
-			if _, err := o.Commit(ctx, sinktest.LogBatch(10, 5)); err != nil { // nothing of the first attempt is left in it
+			// nothing of the first attempt is left in it
+			if _, err := o.Commit(ctx, sinktest.LogBatch(10, 5)); err != nil {
 				t.Fatal(err)
 			}
 			_, m := sinktest.ManifestOf(t, d, 0)

@@ -66,7 +66,8 @@ func (o *Output) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committe
 }
 
 func notReady(p partition, start int64) error {
-	return fmt.Errorf("offset %d is not where partition %s/%d goes on: it was not resumed, or its last commit failed", start, p.Topic, p.ID)
+	return fmt.Errorf("offset %d is not where partition %s/%d goes on: it was not resumed, or its last commit failed",
+		start, p.Topic, p.ID)
 }
 
 // take removes a partition's next start and tells whether it was start. Unless the
@@ -90,8 +91,10 @@ func (o *Output) give(p partition, next int64) {
 }
 
 func (o *Output) newManifest(b *schemas.Batch) *record.Manifest {
-	return &record.Manifest{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: b.Topic, TopicID: b.TopicID.String(), Partition: b.Partition, Start: b.Start, End: b.End, Gap: b.Gap,
-		Files: []record.File{}, ConfigHash: o.cfg.ConfigHash, ContentHash: o.contentHash(), Created: time.Now().UTC(), Writer: o.cfg.Version}
+	return &record.Manifest{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: b.Topic,
+		TopicID: b.TopicID.String(), Partition: b.Partition, Start: b.Start, End: b.End, Gap: b.Gap,
+		Files: []record.File{}, ConfigHash: o.cfg.ConfigHash, ContentHash: o.contentHash(), Created: time.Now().UTC(),
+		Writer: o.cfg.Version}
 }
 
 // stage writes the files of b, one at a time, and lists them in the manifest.
@@ -99,7 +102,8 @@ func (o *Output) stage(ctx context.Context, a *attempt, b *schemas.Batch) error 
 	m := a.m
 	folder := record.StagingName(m.TopicPartition(), m.Start, m.UUID)
 	for _, f := range o.encoder.Plan(b, a.parts) {
-		file := record.File{Table: f.Table, Path: f.Path, Staged: fmt.Sprintf("%s/%s-%d", folder, f.Table, len(m.Files))}
+		file := record.File{Table: f.Table, Path: f.Path,
+			Staged: fmt.Sprintf("%s/%s-%d", folder, f.Table, len(m.Files))}
 		if err := o.stageFile(ctx, f, b, &file); err != nil {
 			return fmt.Errorf("stage %s: %w", f.Path, err)
 		}

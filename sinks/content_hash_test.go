@@ -16,7 +16,8 @@ func TestHashOfContent(t *testing.T) {
 	if got := (Content{}).Hash() + Content(nil).Hash(); got != "" {
 		t.Errorf("no content has hash %s", got)
 	}
-	if got, want := (Content{"b": "2", "a": "1"}).Hash(), (Content{"a": "1", "b": "2"}).Hash(); got != want || !record.IsHash(got) {
+	if got, want := (Content{"b": "2", "a": "1"}).Hash(),
+		(Content{"a": "1", "b": "2"}).Hash(); got != want || !record.IsHash(got) {
 		t.Errorf("%s is not %s", got, want)
 	}
 	value := rapid.SampledFrom([]string{"a", "b", "a,b", "\x00", "<&>", "\u2028", "a -> b"})
@@ -24,12 +25,14 @@ func TestHashOfContent(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		a, b := Content(content.Draw(rt, "a")), Content(content.Draw(rt, "b"))
 		equal := maps.Equal(a, b)
-		if (a.Hash() == b.Hash()) != equal || (len(a.Changes(b)) == 0) != equal || len(a.Changes(b)) != len(b.Changes(a)) {
+		if (a.Hash() == b.Hash()) != equal || (len(a.Changes(b)) == 0) != equal ||
+			len(a.Changes(b)) != len(b.Changes(a)) {
 			rt.Fatalf("%v and %v: hashes %s %s, changes %q", a, b, a.Hash(), b.Hash(), a.Changes(b))
 		}
 	})
 	got := Content{"ops": "hull2d", "lm": "gpt2"}.Changes(Content{"ops": "hull2d,maxima2d", "raw": "velodyne"})
-	if want := []string{"lm: gpt2 -> (none)", "ops: hull2d -> hull2d,maxima2d", "raw: (none) -> velodyne"}; !slices.Equal(got, want) {
+	if want := []string{"lm: gpt2 -> (none)", "ops: hull2d -> hull2d,maxima2d",
+		"raw: (none) -> velodyne"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -66,13 +66,16 @@ func TestContentsAlongAChain(t *testing.T) {
 	commit()
 	commit()
 	var told []*sinks.ContentChange
-	o, _ := configWriter(t, d, sinks.Config{Content: b, OnChange: func(c *sinks.ContentChange) { told = append(told, c) }})
+	o, _ := configWriter(t, d, sinks.Config{Content: b, OnChange: func(c *sinks.ContentChange) {
+		told = append(told, c)
+	}})
 	for range 2 { // resumed twice
 		if _, err := o.Resume(ctx, sinktest.LogTopic, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(told) != 1 || told[0].Offset != 20 || told[0].Was != a.Hash() || told[0].Is != b.Hash() || told[0].String() != "ops: hull2d -> hull2d,maxima2d" {
+	if len(told) != 1 || told[0].Offset != 20 || told[0].Was != a.Hash() || told[0].Is != b.Hash() ||
+		told[0].String() != "ops: hull2d -> hull2d,maxima2d" {
 		t.Errorf("told %+v", told)
 	}
 	if c, err := o.Changed(ctx, sinktest.LogTopic); err != nil || c == nil || c.String() != told[0].String() {
@@ -89,7 +92,8 @@ func TestContentsAlongAChain(t *testing.T) {
 	}
 	for start, want := range map[int64]sinks.Content{0: a, 10: a, 20: b} {
 		_, m := sinktest.ManifestOf(t, d, start)
-		if got, err := sinks.ReadContent(ctx, sinktest.MemStore(d), m.ContentHash); err != nil || !maps.Equal(got, want) {
+		if got, err := sinks.ReadContent(ctx, sinktest.MemStore(d), m.ContentHash); err != nil ||
+			!maps.Equal(got, want) {
 			t.Errorf("the manifest at %d: %v, %v; want %v", start, got, err, want)
 		}
 	}
@@ -105,8 +109,10 @@ func TestContentsAlongAChain(t *testing.T) {
 	}) {
 		t.Errorf("info has %+v", s.Configurations)
 	}
-	for _, line := range []string{"configuration " + a.Hash()[:8] + ": max-frame-bytes: 64MiB; ops: hull2d\n  points/0: offsets 0 to 20\n",
-		"configuration " + b.Hash()[:8] + ", against " + a.Hash()[:8] + ": ops: hull2d -> hull2d,maxima2d\n  points/0: offsets 20 to 30\n"} {
+	for _, line := range []string{"configuration " + a.Hash()[:8] +
+		": max-frame-bytes: 64MiB; ops: hull2d\n  points/0: offsets 0 to 20\n",
+		"configuration " + b.Hash()[:8] + ", against " + a.Hash()[:8] +
+			": ops: hull2d -> hull2d,maxima2d\n  points/0: offsets 20 to 30\n"} {
 		if !strings.Contains(s.String(), line) {
 			t.Errorf("info lacks %q:\n%s", line, s)
 		}
@@ -127,7 +133,8 @@ func TestVerifyFindsContents(t *testing.T) {
 			other := opsOf("maxima2d")
 			d.Live.Files[record.ContentName(other.Hash())] = &sinktest.Inode{Data: contentText(other)}
 		}, ""},
-		"gone": {func(d *sinktest.MemDisk) { delete(d.Live.Files, record.ContentName(c.Hash())) }, sinks.ErrNotFound.Error()},
+		"gone": {func(d *sinktest.MemDisk) { delete(d.Live.Files, record.ContentName(c.Hash())) },
+			sinks.ErrNotFound.Error()},
 		"another": {func(d *sinktest.MemDisk) {
 			d.Live.Files[record.ContentName(c.Hash())].Data = contentText(opsOf("maxima2d"))
 		}, "belongs into"},
@@ -136,8 +143,10 @@ func TestVerifyFindsContents(t *testing.T) {
 			f.Data = slices.Clone(f.Data)
 			f.Data[30] ^= 1
 		}, "damaged"},
-		"empty":    {func(d *sinktest.MemDisk) { d.Live.Files[record.ContentName(c.Hash())] = &sinktest.Inode{} }, "damaged"},
-		"stranger": {func(d *sinktest.MemDisk) { d.Live.Files[record.ConfigsFolder+"/note.txt"] = &sinktest.Inode{} }, "no commit record"},
+		"empty": {func(d *sinktest.MemDisk) { d.Live.Files[record.ContentName(c.Hash())] = &sinktest.Inode{} },
+			"damaged"},
+		"stranger": {func(d *sinktest.MemDisk) { d.Live.Files[record.ConfigsFolder+"/note.txt"] = &sinktest.Inode{} },
+			"no commit record"},
 		"no hash": {func(d *sinktest.MemDisk) {
 			file, m := sinktest.ManifestOf(t, d, 10)
 			m.ContentHash = "../../store"
@@ -165,7 +174,8 @@ func TestVerifyFindsContents(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := o.Commit(context.Background(), sinktest.LogBatch(pos.Next, 10)); err == nil || !strings.Contains(err.Error(), "remove this file") {
+			if _, err := o.Commit(context.Background(), sinktest.LogBatch(pos.Next, 10)); err == nil ||
+				!strings.Contains(err.Error(), "remove this file") {
 				t.Errorf("a commit over a damaged record: %v", err)
 			}
 		}

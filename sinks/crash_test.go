@@ -29,7 +29,8 @@ func TestCrashAtEveryOperation(t *testing.T) {
 			if parts > 0 && name != "some is lost" {
 				continue // the other ways lose nothing that this does not lose at some change
 			}
-			t.Run(fmt.Sprintf("%s, %d parts ahead", name, parts), func(t *testing.T) { crashEverywhere(t, keep, end, parts) })
+			t.Run(fmt.Sprintf("%s, %d parts ahead", name, parts),
+				func(t *testing.T) { crashEverywhere(t, keep, end, parts) })
 		}
 	}
 }
@@ -41,7 +42,8 @@ func crashEverywhere(t *testing.T, keep func(n int) func() bool, end int64, part
 	for n := 0; ; n += batches.Sparse {
 		d := sinktest.NewMemDisk()
 		p := sinktest.DieAt(d, n)
-		w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: sinktest.Roll(7), Fail: sinktest.IsCrash, Parts: parts}
+		w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: sinktest.Roll(7),
+			Fail: sinktest.IsCrash, Parts: parts}
 		if err := w.Run(p.Ctx); !p.Dead {
 			if err != nil {
 				t.Fatalf("without a crash: %v", err)
@@ -50,7 +52,9 @@ func crashEverywhere(t *testing.T, keep func(n int) func() bool, end int64, part
 			break
 		}
 		d = d.Crash(keep(n))
-		w = sinktest.Writer{Store: sinktest.MemStore(d), End: end, Roll: sinktest.Roll(6), Fail: sinktest.IsCrash, Parts: 1 - parts} // other batches than before
+		// other batches than before
+		w = sinktest.Writer{Store: sinktest.MemStore(d), End: end, Roll: sinktest.Roll(6),
+			Fail: sinktest.IsCrash, Parts: 1 - parts}
 		if err := w.Run(ctx); err != nil {
 			t.Fatalf("after a crash at change %d: %v", n, err)
 		}
@@ -73,7 +77,8 @@ func TestRepeatedCrashes(t *testing.T) {
 		d := sinktest.NewMemDisk()
 		for range 16 {
 			p := sinktest.DieAt(d, rng.IntN(120))
-			w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: func() int { return 1 + rng.IntN(12) }, Fail: sinktest.IsCrash, Parts: rng.IntN(3)}
+			w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end,
+				Roll: func() int { return 1 + rng.IntN(12) }, Fail: sinktest.IsCrash, Parts: rng.IntN(3)}
 			if err := w.Run(p.Ctx); err != nil && !p.Dead {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -100,11 +105,13 @@ func TestPowerCutAfterResume(t *testing.T) {
 	for n := 0; ; n += batches.Sparse {
 		d := sinktest.NewMemDisk()
 		p := sinktest.DieAt(d, n)
-		w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: sinktest.Roll(6), Fail: sinktest.IsCrash}
+		w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: sinktest.Roll(6),
+			Fail: sinktest.IsCrash}
 		if w.Run(p.Ctx); !p.Dead {
 			break
 		}
-		next := sinktest.Writer{Store: sinktest.MemStore(d), End: 0, Fail: sinktest.IsCrash} // resumes, and does nothing
+		// resumes, and does nothing
+		next := sinktest.Writer{Store: sinktest.MemStore(d), End: 0, Fail: sinktest.IsCrash}
 		if err := next.Run(ctx); err != nil {
 			t.Fatalf("death at change %d: %v", n, err)
 		}
@@ -133,16 +140,17 @@ func TestFullDisk(t *testing.T) {
 			}
 			return nil
 		}}
-		w := sinktest.Writer{Store: sinktest.MemStore(f), End: end, Roll: sinktest.Roll(10), Parts: parts, Fail: func(err error) error {
-			failures++
-			if !errors.Is(err, syscall.ENOSPC) {
-				return fmt.Errorf("not ENOSPC: %w", err)
-			}
-			if left, _ := d.ReadDir(record.StagingFolder); len(left) > 0 {
-				return fmt.Errorf("%s is left in staging after %w", left[0].Name(), err)
-			}
-			return nil
-		}}
+		w := sinktest.Writer{Store: sinktest.MemStore(f), End: end, Roll: sinktest.Roll(10), Parts: parts,
+			Fail: func(err error) error {
+				failures++
+				if !errors.Is(err, syscall.ENOSPC) {
+					return fmt.Errorf("not ENOSPC: %w", err)
+				}
+				if left, _ := d.ReadDir(record.StagingFolder); len(left) > 0 {
+					return fmt.Errorf("%s is left in staging after %w", left[0].Name(), err)
+				}
+				return nil
+			}}
 		if err := w.Run(ctx); err != nil {
 			t.Fatalf("full at write %d: %v", full, err)
 		}
@@ -162,7 +170,8 @@ func TestReachedAfterACrashAtEveryOperation(t *testing.T) {
 	for n := 0; ; n++ {
 		d := sinktest.NewMemDisk()
 		p := sinktest.DieAt(d, n)
-		w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: sinktest.Roll(end), Fail: sinktest.IsCrash}
+		w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: sinktest.Roll(end),
+			Fail: sinktest.IsCrash}
 		w.Run(p.Ctx)
 		d = d.Crash(sinktest.KeepNone)
 		o, err := sinks.Open(ctx, sinktest.MemStore(d), sinktest.EncoderOf(), sinks.Config{})

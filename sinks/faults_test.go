@@ -21,7 +21,8 @@ import (
 
 // What disks answer. Which of them comes matters: some say for certain that
 // nothing was done.
-var refusals = []syscall.Errno{syscall.EIO, syscall.ENOSPC, syscall.EROFS, syscall.EMFILE, syscall.EACCES, syscall.EDQUOT, syscall.ETIMEDOUT}
+var refusals = []syscall.Errno{syscall.EIO, syscall.ENOSPC, syscall.EROFS, syscall.EMFILE, syscall.EACCES,
+	syscall.EDQUOT, syscall.ETIMEDOUT}
 
 // brokenFrom returns a disk whose calls from number n on fail, so many of them:
 // those that only look too, reads of an open file included. Where they are hidden
@@ -65,7 +66,8 @@ func TestFaultAtEveryCall(t *testing.T) {
 				r := &runs[n]
 				r.disk, r.refusal = sinktest.NewMemDisk(), refusals[(n+way)%len(refusals)]
 				room <- struct{}{}
-				wg.Go(func() { r.run(n, c.calls, c.hidden, end); <-room }) // to wait together between tries of a creation
+				// to wait together between tries of a creation
+				wg.Go(func() { r.run(n, c.calls, c.hidden, end); <-room })
 			}
 			wg.Wait()
 			last := 0
@@ -100,12 +102,13 @@ type faultyRun struct {
 
 func (r *faultyRun) run(n, calls int, hidden bool, end int64) {
 	f, failed := brokenFrom(r.disk, n, calls, r.refusal, hidden)
-	w := sinktest.Writer{Store: sinktest.MemStore(f), End: end, Roll: sinktest.Roll(4), Parts: 1, Fail: func(err error) error {
-		if !errors.Is(err, r.refusal) {
-			return fmt.Errorf("the disk's error is lost: %w", err)
-		}
-		return nil
-	}}
+	w := sinktest.Writer{Store: sinktest.MemStore(f), End: end, Roll: sinktest.Roll(4), Parts: 1,
+		Fail: func(err error) error {
+			if !errors.Is(err, r.refusal) {
+				return fmt.Errorf("the disk's error is lost: %w", err)
+			}
+			return nil
+		}}
 	r.err = w.Run(context.Background())
 	r.failed = *failed
 }
@@ -113,7 +116,8 @@ func (r *faultyRun) run(n, calls int, hidden bool, end int64) {
 // A disk that refuses for certain leaves nothing staged, even if it is the
 // manifest's name that it refuses: what is staged would keep a full disk full.
 func TestRefusedManifestLeavesNoStaging(t *testing.T) {
-	for _, refusal := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EMFILE, syscall.ENOTSUP} {
+	for _, refusal := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES,
+		syscall.EMFILE, syscall.ENOTSUP} {
 		d := sinktest.NewMemDisk()
 		f := &sinktest.FaultDisk{Disk: d}
 		o := sinktest.OpenResumed(t, f)
@@ -124,7 +128,8 @@ func TestRefusedManifestLeavesNoStaging(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := o.Commit(t.Context(), sinktest.LogBatch(0, 5)); !errors.Is(err, refusal) || !errors.Is(err, sinks.ErrNotCreated) {
+		if _, err := o.Commit(t.Context(), sinktest.LogBatch(0, 5)); !errors.Is(err, refusal) ||
+			!errors.Is(err, sinks.ErrNotCreated) {
 			t.Errorf("%v: %v", refusal, err)
 		}
 		f.Before = nil
@@ -180,7 +185,11 @@ func TestVerifyFindsManifestsThatAListingLacks(t *testing.T) {
 	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 30, 10)
 	for _, start := range []int64{0, 10} {
 		var done, total int
-		r, err := read.Verify(t.Context(), leavingOut{sinktest.MemStore(d), record.ManifestName(record.TopicPartition{Topic: sinktest.LogTopic, ID: 0}, start)}, read.VerifyOptions{Workers: 1, Progress: func(d, n int) { done, total = d, n }})
+		r, err := read.Verify(t.Context(), leavingOut{sinktest.MemStore(d),
+			record.ManifestName(record.TopicPartition{Topic: sinktest.LogTopic, ID: 0}, start)},
+			read.VerifyOptions{Workers: 1, Progress: func(d, n int) {
+				done, total = d, n
+			}})
 		if err != nil || !r.OK || r.Partitions[0].Manifests != 3 || done != 3 || total != 3 {
 			t.Errorf("without %d: %v, %d of %d done\n%s", start, err, done, total, r)
 		}
@@ -202,7 +211,8 @@ func TestRefusedPartsAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		wrong, rest := split(rest, 4)
-		wrong.Results = append(wrong.Results[:len(wrong.Results):len(wrong.Results)], wrong.Results[0]) // in order up to here
+		// in order up to here
+		wrong.Results = append(wrong.Results[:len(wrong.Results):len(wrong.Results)], wrong.Results[0])
 		if err := stage(o, wrong); err == nil {
 			t.Fatalf("%s: a part out of order is taken", name)
 		}
@@ -245,7 +255,8 @@ func TestTablesOnAnotherFileSystem(t *testing.T) {
 // A record that nobody could read again is not created.
 func TestRecordTooLargeToRead(t *testing.T) {
 	d := sinktest.NewMemDisk()
-	if err := sinktest.MemStore(d).Create(t.Context(), record.StoreFile, make([]byte, record.MaxSize+1)); !errors.Is(err, sinks.ErrNotCreated) || len(d.Live.Files) > 0 {
+	if err := sinktest.MemStore(d).Create(t.Context(), record.StoreFile,
+		make([]byte, record.MaxSize+1)); !errors.Is(err, sinks.ErrNotCreated) || len(d.Live.Files) > 0 {
 		t.Errorf("%v; %d files", err, len(d.Live.Files))
 	}
 }

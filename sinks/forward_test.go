@@ -81,11 +81,13 @@ func TestRollForwardComparesWhatIsStaged(t *testing.T) {
 				if _, err := o.Commit(t.Context(), sinktest.LogBatch(30, 5)); err == nil {
 					t.Errorf("%s: the next commit goes on behind it", what)
 				}
-				if ok, err := o.Reached(t.Context(), sinktest.LogTopic, 0, 30); ok && err == nil || !namesDamaged(err, f) {
+				if ok, err := o.Reached(t.Context(), sinktest.LogTopic, 0, 30); ok && err == nil ||
+					!namesDamaged(err, f) {
 					t.Errorf("%s: reached: %t, %v", what, ok, err)
 				}
 				if after := sinktest.ContentsOf(d); !maps.Equal(before, after) {
-					t.Errorf("%s: files were %q, are %q", what, slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
+					t.Errorf("%s: files were %q, are %q", what, slices.Sorted(maps.Keys(before)),
+						slices.Sorted(maps.Keys(after)))
 				}
 				node.Data = []byte(good)
 			}
@@ -99,7 +101,8 @@ func TestRollForwardComparesWhatIsStaged(t *testing.T) {
 // namesDamaged tells whether err is that of a damaged file, f, and names it.
 func namesDamaged(err error, f record.File) bool {
 	var damaged *sinks.DamagedFileError
-	return errors.As(err, &damaged) && damaged.From == f.Staged && strings.Contains(err.Error(), f.Staged) && strings.Contains(err.Error(), f.Path)
+	return errors.As(err, &damaged) && damaged.From == f.Staged && strings.Contains(err.Error(), f.Staged) &&
+		strings.Contains(err.Error(), f.Path)
 }
 
 // Who has lost a race publishes the winner's files where the winner died, and
@@ -185,7 +188,8 @@ func TestFramesArePublishedLast(t *testing.T) {
 	for n := 0; ; n++ {
 		d := sinktest.NewMemDisk()
 		p := sinktest.DieAt(d, n)
-		w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: sinktest.Roll(6), Fail: sinktest.IsCrash, Tables: hulls}
+		w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: sinktest.Roll(6),
+			Fail: sinktest.IsCrash, Tables: hulls}
 		w.Run(p.Ctx)
 		for seed := range uint64(4) {
 			after := d.Crash(sinktest.KeepSome(seed))

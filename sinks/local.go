@@ -76,7 +76,8 @@ func OpenExisting(dir string) (*Local, error) {
 // LocalOn returns a store on a disk of this module: tests have disks whose calls fail
 // and disks that lose unsynced data. Error texts call it name.
 func LocalOn(d disk.Disk, name string) *Local {
-	return &Local{disk: d, name: name, close: func() error { return nil }, durable: map[string]bool{".": true}, swept: map[string]bool{}}
+	return &Local{disk: d, name: name, close: func() error { return nil }, durable: map[string]bool{".": true},
+		swept: map[string]bool{}}
 }
 
 // Close releases the folder.
@@ -90,7 +91,8 @@ func (l *Local) String() string { return l.name }
 func (l *Local) Create(_ context.Context, name string, data []byte) error {
 	dir := path.Dir(name)
 	if len(data) > record.MaxSize {
-		return fmt.Errorf("%w: %d bytes are too many for a commit record (at most %d)", ErrNotCreated, len(data), record.MaxSize)
+		return fmt.Errorf("%w: %d bytes are too many for a commit record (at most %d)", ErrNotCreated,
+			len(data), record.MaxSize)
 	}
 	if err := l.makeFolder(dir); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotCreated, err)
@@ -106,7 +108,8 @@ func (l *Local) Create(_ context.Context, name string, data []byte) error {
 		err = ErrExists
 	case isOneOf(err, syscall.ENOTSUP, syscall.EPERM, syscall.ENOSYS):
 		l.disk.Remove(tmp)
-		return fmt.Errorf("%w: %w (the file system of %s has no hard links, which exactly-once output needs; choose another)", ErrNotCreated, err, l.name)
+		return fmt.Errorf("%w: %w (the file system of %s has no hard links, which exactly-once output needs; choose "+
+			"another)", ErrNotCreated, err, l.name)
 	case isOneOf(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EMFILE, syscall.ENFILE):
 		l.disk.Remove(tmp)
 		return fmt.Errorf("%w: %w", ErrNotCreated, err) // the call was refused before any change
@@ -284,7 +287,8 @@ func (l *Local) move(m Move) error {
 	}
 	err = l.disk.Rename(m.From, m.To)
 	if errors.Is(err, syscall.EXDEV) {
-		return fmt.Errorf("%w (all of %s must be on one file system: undo the mount, and what is committed will be moved)", err, l.name)
+		return fmt.Errorf("%w (all of %s must be on one file system: undo the mount, and what is committed will be "+
+			"moved)", err, l.name)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -293,7 +297,8 @@ func (l *Local) move(m Move) error {
 		return err // the destination's folder was removed meanwhile
 	}
 	if done, err = l.moved(m); err == nil && !done {
-		err = &LostFileError{m, "its commit is recorded, but the file is neither here nor in " + m.From + "; nothing in this output explains it"}
+		err = &LostFileError{m, "its commit is recorded, but the file is neither here nor in " + m.From +
+			"; nothing in this output explains it"}
 	}
 	return err
 }

@@ -35,7 +35,8 @@ func everyStore(t *testing.T, f func(t *testing.T, s *sinks.Local)) {
 func namesIn(t *testing.T, s sinks.Reader, folder string) []string {
 	t.Helper()
 	var found []string
-	if err := s.List(context.Background(), folder, func(e sinks.Entry) error { found = append(found, e.Name); return nil }); err != nil {
+	if err := s.List(context.Background(), folder,
+		func(e sinks.Entry) error { found = append(found, e.Name); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return found
@@ -81,7 +82,8 @@ func TestStoreCreateIsExclusive(t *testing.T) {
 func TestStorePublish(t *testing.T) {
 	everyStore(t, func(t *testing.T, s *sinks.Local) {
 		ctx, folder := context.Background(), record.StagingFolder+"/x"
-		moves := []sinks.Move{{From: folder + "/a-0", To: "a/dataset=1/part.parquet", Bytes: 3}, {From: folder + "/b-1", To: "b/part.parquet", Bytes: 4}}
+		moves := []sinks.Move{{From: folder + "/a-0", To: "a/dataset=1/part.parquet", Bytes: 3},
+			{From: folder + "/b-1", To: "b/part.parquet", Bytes: 4}}
 		stageText(t, s, moves[0].From, "one")
 		stageText(t, s, moves[1].From, "four")
 		if got := namesIn(t, s, "."); !slices.Equal(got, []string{moves[0].From, moves[1].From}) {
@@ -108,11 +110,13 @@ func TestStorePublish(t *testing.T) {
 		if err := s.Publish(ctx, []sinks.Move{wrongSize}); !errors.As(err, &lost) {
 			t.Errorf("a destination of another size: %v", err)
 		}
-		if err := s.Publish(ctx, []sinks.Move{{From: folder + "/gone", To: "a/gone.parquet", Bytes: 3}}); !errors.As(err, &lost) || !strings.Contains(err.Error(), "neither here nor in") {
+		if err := s.Publish(ctx, []sinks.Move{{From: folder + "/gone", To: "a/gone.parquet",
+			Bytes: 3}}); !errors.As(err, &lost) || !strings.Contains(err.Error(), "neither here nor in") {
 			t.Errorf("gone at both places: %v", err)
 		}
 		stageText(t, s, moves[0].From, "two")
-		if err := s.Publish(ctx, moves[:1]); !errors.As(err, &lost) || !strings.Contains(err.Error(), "another file has this name") {
+		if err := s.Publish(ctx, moves[:1]); !errors.As(err, &lost) ||
+			!strings.Contains(err.Error(), "another file has this name") {
 			t.Errorf("a stranger at the destination: %v", err)
 		}
 		if data, err := sinks.ReadRecord(ctx, s, moves[0].To); err != nil || string(data) != "one" {
@@ -160,7 +164,8 @@ func TestLocalStaysInItsFolder(t *testing.T) {
 		}
 	}
 	stageText(t, s, record.StagingFolder+"/x/a", "1")
-	if err := s.Publish(ctx, []sinks.Move{{From: record.StagingFolder + "/x/a", To: "frames/stolen", Bytes: 1}}); err == nil {
+	if err := s.Publish(ctx, []sinks.Move{{From: record.StagingFolder + "/x/a", To: "frames/stolen",
+		Bytes: 1}}); err == nil {
 		t.Error("a file was moved out")
 	}
 }
@@ -239,7 +244,8 @@ func TestFileSystemWithoutLinks(t *testing.T) {
 		}
 		return nil
 	}}
-	if _, err := sinks.Open(context.Background(), sinktest.MemStore(f), sinktest.EncoderOf(), sinks.Config{}); err == nil || !strings.Contains(err.Error(), "no hard links") {
+	if _, err := sinks.Open(context.Background(), sinktest.MemStore(f), sinktest.EncoderOf(),
+		sinks.Config{}); err == nil || !strings.Contains(err.Error(), "no hard links") {
 		t.Errorf("open: %v", err)
 	}
 }
@@ -255,7 +261,8 @@ func TestNamesOfOutputsAndTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	topics := []string{"points", "a.b_c-d", "...", "x-", "Größe/ß", strings.Repeat("t", 249), strings.Repeat("t", 248) + "u", "points-2147483647"}
+	topics := []string{"points", "a.b_c-d", "...", "x-", "Größe/ß", strings.Repeat("t", 249),
+		strings.Repeat("t", 248) + "u", "points-2147483647"}
 	for i, out := range []string{"real", "real/", "./real//", "link", "link/", dir + "/link/../real"} {
 		s, err := sinks.OpenLocal(out)
 		if err != nil {
@@ -274,7 +281,8 @@ func TestNamesOfOutputsAndTopics(t *testing.T) {
 				if err != nil || pos.Next != int64(3*i) {
 					t.Fatalf("%s: %q/%d resumes at %d, want %d; %v", out, topic, id, pos.Next, 3*i, err)
 				}
-				b := batches.Synthetic(batches.Spec{Topic: topic, Partition: id, Start: pos.Next, Records: 3, Frames: 1, Points: 3, Seed: sinktest.LogSeed})
+				b := batches.Synthetic(batches.Spec{Topic: topic, Partition: id, Start: pos.Next, Records: 3, Frames: 1,
+					Points: 3, Seed: sinktest.LogSeed})
 				if b.Last == nil {
 					b.Last = pos.Last
 				}

@@ -107,7 +107,8 @@ func freeze(t *testing.T, store sinks.Store, base int64, n int) *zombie {
 	z := &zombie{make(chan struct{}), make(chan struct{}), make(chan error, 1)}
 	once := sync.OnceFunc(func() { close(z.frozen); <-z.thaw })
 	o, err := sinks.Open(ctx, &faultStore{Store: store, before: func(op, name string) error {
-		if _, isManifest := record.ManifestStart(name[strings.LastIndexByte(name, '/')+1:]); op == "create" && isManifest {
+		if _, isManifest := record.ManifestStart(name[strings.LastIndexByte(name, '/')+1:]); op == "create" &&
+			isManifest {
 			once()
 		}
 		return nil
@@ -317,7 +318,8 @@ func TestRacingWriters(t *testing.T) {
 			}
 			die := p.Disk.Before
 			p.Disk.Before = func(op, name string) error { s.wait(); return die(op, name) }
-			w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end, Roll: func() int { return 1 + rng.IntN(12) }, Fail: sinktest.IsCrash}
+			w := sinktest.Writer{Store: sinktest.MemStore(&p.Disk), End: end,
+				Roll: func() int { return 1 + rng.IntN(12) }, Fail: sinktest.IsCrash}
 			wg.Go(func() {
 				defer s.done()
 				if err := w.Run(p.Ctx); err != nil && !p.Dead {

@@ -21,7 +21,8 @@ func (o *Output) Base(ctx context.Context, topic string, id schemas.TopicID, sta
 	if found, err := o.HasBase(ctx, topic); found || err != nil {
 		return err
 	}
-	b := record.Base{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: topic, TopicID: id.String(), Created: time.Now().UTC(), Starts: map[string]int64{}}
+	b := record.Base{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: topic, TopicID: id.String(),
+		Created: time.Now().UTC(), Starts: map[string]int64{}}
 	for p, start := range starts {
 		if p < 0 || start < 0 {
 			return fmt.Errorf("topic %s: partition %d cannot begin at %d", topic, p, start)

@@ -16,14 +16,14 @@
 // staged in parts before its Commit.
 //
 //	OUT/
-//	  frames/dataset=<d>/topic=<t>/part-<partition>-<start>-<end>.parquet   a file per table, folder and commit; later parts of a batch: <end>-1, <end>-2, …
+//	  frames/dataset=<d>/topic=<t>/part-<partition>-<start>-<end>.parquet   a file per table, folder and commit
 //	  hulls/…  maxima/…  triangles/…  points/…                              columns: schemas/docs/tables.md
 //	  rejects/topic=<t>/part-<partition>-<start>-<end>.parquet
 //	  _staging/<t>-<partition>-<start>-<uuid>/<table>-<number>              until published
 //	  _quarantine/<time>/<path>.quarantined                                 files that a repair moved aside
 //	  _commits/store.json                                                   uuid, format, partition_by
 //	  _commits/configs/<hash>.json                                          the content whose hash is in manifests
-//	  _commits/topics/<t>/base.json                                         first offset of each partition; base-2.json: the topic's next id
+//	  _commits/topics/<t>/base.json                                         first offset of each partition
 //	  _commits/topics/<t>/<partition>/<start, 20 digits>.json               manifests
 //
 // The states of a commit, and the result of a crash in each:
@@ -88,10 +88,11 @@ type Output struct {
 	own      ownCommits
 	mu       sync.Mutex
 	contents contents
-	ready    map[partition]int64           // the offset at which a partition may commit next: all before it is published
-	open     map[partition]*attempt        // attempts with staged parts
-	seen     map[partition]int64           // start of the newest known manifest
-	ids      map[partition]schemas.TopicID // id of the topic that a partition continues; zero: any
+	// the offset at which a partition may commit next: all before it is published
+	ready map[partition]int64
+	open  map[partition]*attempt        // attempts with staged parts
+	seen  map[partition]int64           // start of the newest known manifest
+	ids   map[partition]schemas.TopicID // id of the topic that a partition continues; zero: any
 }
 
 // Open opens the output in a store, and makes the store an output if it is none. It
@@ -106,8 +107,10 @@ func Open(ctx context.Context, store Store, encoder Encoder, cfg Config) (*Outpu
 	if err != nil {
 		return nil, fmt.Errorf("open output: %w", err)
 	}
-	return &Output{contents: newContents(cfg.Content), store: store, encoder: encoder, cfg: cfg, identity: identity, inode: inode,
-		ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{}, ids: map[partition]schemas.TopicID{}}, nil
+	return &Output{contents: newContents(cfg.Content), store: store, encoder: encoder, cfg: cfg,
+		identity: identity, inode: inode,
+		ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{},
+		ids: map[partition]schemas.TopicID{}}, nil
 }
 
 // UUID returns the uuid of the output, which Open drew when it made the output.
@@ -123,7 +126,8 @@ func DefaultGroup(uuid string) string { return "entropipe-" + uuid[:min(8, len(u
 // openIdentity reads store.json, or creates it with this layout.
 func openIdentity(ctx context.Context, store Store, layout Layout) (record.Store, error) {
 	by := layout.PartitionBy
-	mine := record.Store{Format: record.FormatVersion, Schema: layout.Schema, UUID: record.NewUUID(), Created: time.Now().UTC(), PartitionBy: by}
+	mine := record.Store{Format: record.FormatVersion, Schema: layout.Schema, UUID: record.NewUUID(),
+		Created: time.Now().UTC(), PartitionBy: by}
 	data, err := store.Read(ctx, record.StoreFile)
 	if errors.Is(err, ErrNotFound) {
 		data, _, err = createOrAdopt(ctx, store, record.StoreFile, record.Encode(mine))
@@ -142,8 +146,9 @@ func openIdentity(ctx context.Context, store Store, layout Layout) (record.Store
 		return found, err
 	}
 	if !slices.Equal(found.PartitionBy, by) {
-		return found, &ConfigError{"partition-by", fmt.Sprintf("this output was made with %s; it cannot be changed to %s: write to another folder",
-			strings.Join(found.PartitionBy, ","), strings.Join(by, ","))}
+		return found, &ConfigError{"partition-by",
+			fmt.Sprintf("this output was made with %s; it cannot be changed to %s: write to another folder",
+				strings.Join(found.PartitionBy, ","), strings.Join(by, ","))}
 	}
 	return found, nil
 }

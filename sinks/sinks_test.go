@@ -27,7 +27,8 @@ func TestOpenAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(first.UUID()) {
+	if !regexp.MustCompile(
+		`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(first.UUID()) {
 		t.Errorf("uuid %q", first.UUID())
 	}
 	if want := "entropipe-" + first.UUID()[:8]; first.DefaultGroup() != want {
@@ -38,10 +39,12 @@ func TestOpenAgain(t *testing.T) {
 		t.Errorf("opened again as %v, %v", second, err)
 	}
 	var wrong *sinks.ConfigError
-	if _, err := sinks.Open(ctx, sinktest.MemStore(d), sinktest.EncoderOf(), sinks.Config{}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "dataset,date") {
+	if _, err := sinks.Open(ctx, sinktest.MemStore(d), sinktest.EncoderOf(), sinks.Config{}); !errors.As(err, &wrong) ||
+		!strings.Contains(err.Error(), "dataset,date") {
 		t.Errorf("opened with another partition-by: %v", err)
 	}
-	for _, cfg := range []tables.Config{{PartitionBy: []string{"label"}}, {Tables: []string{"hulls4d"}}, {Tables: []string{"nonsense"}}} {
+	for _, cfg := range []tables.Config{{PartitionBy: []string{"label"}}, {Tables: []string{"hulls4d"}},
+		{Tables: []string{"nonsense"}}} {
 		if _, err := tables.New(cfg); !errors.As(err, &wrong) {
 			t.Errorf("an encoder of %+v: %v", cfg, err)
 		}
@@ -109,7 +112,8 @@ func TestHostileTopicNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	topics := []string{".", "..", "00", "points", "Points", "x-", "x-00", "a-0", "a", "base.json", strings.Repeat("t", 249), strings.Repeat("t", 248) + "u"}
+	topics := []string{".", "..", "00", "points", "Points", "x-", "x-00", "a-0", "a", "base.json",
+		strings.Repeat("t", 249), strings.Repeat("t", 248) + "u"}
 	for i, topic := range topics {
 		if err := o.Base(ctx, topic, schemas.TopicID{}, map[int32]int64{0: int64(i)}); err != nil {
 			t.Fatalf("%q: %v", topic, err)
@@ -120,7 +124,8 @@ func TestHostileTopicNames(t *testing.T) {
 		if err != nil || pos.Next != int64(i) {
 			t.Fatalf("%q resumes at %+v (%v), want %d", topic, pos, err, i)
 		}
-		b := batches.Synthetic(batches.Spec{Topic: topic, Start: pos.Next, Records: 5, Frames: 1, Points: 4, Datasets: []string{"../..", ""}})
+		b := batches.Synthetic(batches.Spec{Topic: topic, Start: pos.Next, Records: 5, Frames: 1, Points: 4,
+			Datasets: []string{"../..", ""}})
 		if _, err := o.Commit(ctx, b); err != nil {
 			t.Fatalf("%q: %v", topic, err)
 		}
@@ -232,7 +237,8 @@ func TestPartitionsAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				b := batches.Synthetic(batches.Spec{Topic: sinktest.LogTopic, Partition: id, Start: pos.Next, Records: 20, Frames: 2, Points: 9, Seed: uint64(id)})
+				b := batches.Synthetic(batches.Spec{Topic: sinktest.LogTopic, Partition: id, Start: pos.Next,
+					Records: 20, Frames: 2, Points: 9, Seed: uint64(id)})
 				_, err = o.Commit(ctx, b)
 				pos.Next = b.End
 			}
@@ -253,7 +259,8 @@ func TestPartitionsAtOnce(t *testing.T) {
 // Committed counts what was written, table by table.
 func TestCommitted(t *testing.T) {
 	ctx := context.Background()
-	o, err := sinks.Open(ctx, sinktest.MemStore(sinktest.NewMemDisk()), sinktest.EncoderOf(tables.Hulls, tables.Maxima), sinks.Config{})
+	o, err := sinks.Open(ctx, sinktest.MemStore(sinktest.NewMemDisk()), sinktest.EncoderOf(tables.Hulls, tables.Maxima),
+		sinks.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +282,8 @@ func TestCommitted(t *testing.T) {
 			t.Errorf("%+v", table)
 		}
 	}
-	if n := int64(len(b.Results)); rows[tables.Frames] != n || rows[tables.Hulls] != n || rows[tables.Maxima] != 2*n || rows[tables.Rejects] != int64(len(b.Rejects)) {
+	if n := int64(len(b.Results)); rows[tables.Frames] != n || rows[tables.Hulls] != n || rows[tables.Maxima] != 2*n ||
+		rows[tables.Rejects] != int64(len(b.Rejects)) {
 		t.Errorf("rows %v of %d frames", rows, n)
 	}
 }

@@ -112,7 +112,8 @@ type DamagedFileError struct {
 }
 
 func (e *DamagedFileError) Error() string {
-	return fmt.Sprintf("%s, staged to become %s: %s; it has changed since it was written, so nothing of its commit is moved or removed", e.From, e.To, e.Problem)
+	return fmt.Sprintf("%s, staged to become %s: %s; it has changed since it was written, so nothing of its commit "+
+		"is moved or removed", e.From, e.To, e.Problem)
 }
 
 // createTries bounds the tries of an exclusive creation whose outcome is unknown.

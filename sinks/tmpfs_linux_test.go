@@ -30,18 +30,19 @@ func TestFullFileSystem(t *testing.T) {
 	defer s.Close()
 	const end = 1000
 	var full error
-	w := sinktest.Writer{Store: s, End: end, Roll: sinktest.Roll(40), Tables: []string{tables.Hulls}, Fail: func(err error) error {
-		if full = err; !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("%v, want ENOSPC", err)
-		}
-		if left := namesIn(t, s, record.StagingFolder); len(left) > 0 {
-			t.Errorf("%q is left in staging", left)
-		}
-		if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT, "size=64m"); err != nil {
-			return err
-		}
-		return nil
-	}}
+	w := sinktest.Writer{Store: s, End: end, Roll: sinktest.Roll(40), Tables: []string{tables.Hulls},
+		Fail: func(err error) error {
+			if full = err; !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("%v, want ENOSPC", err)
+			}
+			if left := namesIn(t, s, record.StagingFolder); len(left) > 0 {
+				t.Errorf("%q is left in staging", left)
+			}
+			if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT, "size=64m"); err != nil {
+				return err
+			}
+			return nil
+		}}
 	if err := w.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

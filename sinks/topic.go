@@ -30,7 +30,8 @@ func topicID(text string) schemas.TopicID {
 }
 
 // newestBase returns the number of the topic's newest base, and that base.
-func (o *Output) newestBase(ctx context.Context, topic string, first *record.Base) (n int, newest *record.Base, err error) {
+func (o *Output) newestBase(ctx context.Context, topic string, first *record.Base) (n int,
+	newest *record.Base, err error) {
 	newest = first
 	for n = 1; n < record.MaxBases; n++ {
 		next, err := o.readBase(ctx, topic, n+1)
@@ -151,7 +152,8 @@ func (o *Output) Positions(ctx context.Context, topic string) (map[int32]schemas
 // Accept makes id the topic's id from the given positions on, durably and for all
 // writers. The caller must have checked that the topic with this id continues the
 // committed records. When two writers accept different ids at once, one of them fails.
-func (o *Output) Accept(ctx context.Context, topic string, id schemas.TopicID, positions map[int32]schemas.Position) error {
+func (o *Output) Accept(ctx context.Context, topic string, id schemas.TopicID,
+	positions map[int32]schemas.Position) error {
 	first, err := o.base(ctx, topic)
 	if err != nil {
 		return err
@@ -160,7 +162,8 @@ func (o *Output) Accept(ctx context.Context, topic string, id schemas.TopicID, p
 	if err != nil || topicID(newest.TopicID) == id {
 		return err
 	}
-	b := record.Base{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: topic, TopicID: id.String(), Created: time.Now().UTC(), Starts: map[string]int64{}}
+	b := record.Base{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: topic, TopicID: id.String(),
+		Created: time.Now().UTC(), Starts: map[string]int64{}}
 	for p, pos := range positions {
 		b.Starts[strconv.Itoa(int(p))] = pos.Next
 	}

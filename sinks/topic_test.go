@@ -49,7 +49,8 @@ func commitHoles(t *testing.T, o *sinks.Output, start, end int64, id schemas.Top
 	if err != nil || pos.Next != start {
 		t.Fatalf("resumed at %+v, %v", pos, err)
 	}
-	if _, err := o.Commit(t.Context(), &schemas.Batch{Topic: sinktest.LogTopic, Start: start, End: end, Holes: end - start, TopicID: id}); err != nil {
+	if _, err := o.Commit(t.Context(), &schemas.Batch{Topic: sinktest.LogTopic, Start: start, End: end,
+		Holes: end - start, TopicID: id}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -132,7 +133,8 @@ func TestAcceptedTopicStaysAccepted(t *testing.T) {
 				t.Errorf("a reader finds id %s, %v; accepted was %s", id, err, idOf(n))
 			}
 			for p := range int32(2) {
-				if pos, err := o.Resume(t.Context(), sinktest.LogTopic, p); err != nil || pos.TopicID != idOf(n) || pos.Next != at[p].Next {
+				if pos, err := o.Resume(t.Context(), sinktest.LogTopic, p); err != nil || pos.TopicID != idOf(n) ||
+					pos.Next != at[p].Next {
 					t.Errorf("partition %d resumes at %+v, %v", p, pos, err)
 				}
 			}
@@ -196,8 +198,10 @@ func TestVerifyFindsTheRecordsOfAnotherTopic(t *testing.T) {
 			}
 		}
 		for i, id := range []schemas.TopicID{c.first, c.second} { // as no Output would
-			m := &record.Manifest{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: sinktest.LogTopic, TopicID: id.String(), Start: 5 + int64(i), End: 6 + int64(i), Counts: record.Counts{Holes: 1}}
-			if err := store.Create(t.Context(), record.ManifestName(m.TopicPartition(), m.Start), record.Encode(m)); err != nil {
+			m := &record.Manifest{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: sinktest.LogTopic,
+				TopicID: id.String(), Start: 5 + int64(i), End: 6 + int64(i), Counts: record.Counts{Holes: 1}}
+			if err := store.Create(t.Context(), record.ManifestName(m.TopicPartition(), m.Start),
+				record.Encode(m)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -214,9 +218,11 @@ func TestDamagedBases(t *testing.T) {
 	o, store := continued(t, idOf(1), idOf(1))
 	name := record.TopicFolder(sinktest.LogTopic) + "/" + record.BaseName(2)
 	for what, text := range map[string]string{
-		"a strange id":  strings.Replace(string(record.Encode(record.Base{Format: record.FormatVersion, Topic: sinktest.LogTopic, TopicID: idOf(3).String()})), idOf(3).String(), "0123", 1),
-		"another topic": string(record.Encode(record.Base{Format: record.FormatVersion, Topic: "elsewhere", TopicID: idOf(3).String()})),
-		"no JSON":       "{",
+		"a strange id": strings.Replace(string(record.Encode(record.Base{Format: record.FormatVersion,
+			Topic: sinktest.LogTopic, TopicID: idOf(3).String()})), idOf(3).String(), "0123", 1),
+		"another topic": string(record.Encode(record.Base{Format: record.FormatVersion, Topic: "elsewhere",
+			TopicID: idOf(3).String()})),
+		"no JSON": "{",
 	} {
 		if err := store.Create(t.Context(), name, []byte(text)); err != nil {
 			t.Fatal(err)

@@ -21,9 +21,11 @@ func TestWaitingForTheDisk(t *testing.T) {
 	// Creations are tried again after a while. The time cannot be a bubble's of
 	// synctest: encoders made in one would come out of their pool in other tests.
 	defer sinks.SetCreateWait(sinks.SetCreateWait(time.Microsecond))
-	for _, refusal := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EMFILE, syscall.EIO, syscall.ENOENT, syscall.EACCES} {
+	for _, refusal := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EMFILE, syscall.EIO,
+		syscall.ENOENT, syscall.EACCES} {
 		passes := slices.Contains(sinks.Passing, refusal)
-		if want := !slices.Contains([]syscall.Errno{syscall.EIO, syscall.ENOENT, syscall.EACCES}, refusal); passes != want {
+		if want := !slices.Contains([]syscall.Errno{syscall.EIO, syscall.ENOENT, syscall.EACCES},
+			refusal); passes != want {
 			t.Fatalf("%v passes: %v", refusal, passes)
 		}
 		refused := 0

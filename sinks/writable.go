@@ -77,7 +77,8 @@ func (l *Local) tryFile(folder string) error {
 		if !strings.HasPrefix(name, begin) {
 			continue
 		}
-		if err := l.disk.Remove(folder + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) { // another process may remove it, too
+		// another process may remove it, too
+		if err := l.disk.Remove(folder + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -94,7 +94,8 @@ func TestFolderThatCannotBeWrittenIsFound(t *testing.T) {
 		}
 	}
 	// What a crash leaves of the look, the next one takes away.
-	if _, err := d.Create(record.StagingFolder + "/" + record.NewPrefix + "store.json-" + record.NewUUID()); err != nil {
+	if _, err := d.Create(record.StagingFolder + "/" + record.NewPrefix + "store.json-" +
+		record.NewUUID()); err != nil {
 		t.Fatal(err)
 	}
 	if err := sinktest.MemStore(d).CheckWritable(tables.Names()); err != nil || len(d.Live.Files) != len(before) {
@@ -124,7 +125,8 @@ func TestFolderWithoutPermission(t *testing.T) {
 		if err := os.Chmod(name, 0o555); err != nil {
 			return err
 		}
-		if err := s.CheckWritable(tables.Names()); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), name+" cannot be written") {
+		if err := s.CheckWritable(tables.Names()); !errors.Is(err, fs.ErrPermission) ||
+			!strings.Contains(err.Error(), name+" cannot be written") {
 			t.Errorf("%s: %v", name, err)
 		}
 		return os.Chmod(name, 0o755)

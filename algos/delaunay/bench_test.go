@@ -30,7 +30,8 @@ func bench[T geom.Float](b *testing.B) {
 				continue
 			}
 			c := g.Make(n, 1)
-			for _, tr := range []delaunay.Triangulator[T]{{}, {Unsorted: true}, {Workers: 2}, {Workers: 2, Unsorted: true}} {
+			for _, tr := range []delaunay.Triangulator[T]{{}, {Unsorted: true}, {Workers: 2},
+				{Workers: 2, Unsorted: true}} {
 				if tr.Workers > 1 && n < 100_000 {
 					continue
 				}

@@ -25,7 +25,8 @@ var families = []struct {
 	}},
 	{"cocircular", func(r *rand.Rand) func() (x, y float64) {
 		// Whole numbers with x² + y² = 5² · 13² · 17².
-		legs := [][2]float64{{0, 1105}, {47, 1104}, {105, 1100}, {169, 1092}, {264, 1073}, {272, 1071}, {425, 1020}, {468, 1001}, {520, 975}, {561, 952}, {576, 943}, {663, 884}, {700, 855}, {744, 817}}
+		legs := [][2]float64{{0, 1105}, {47, 1104}, {105, 1100}, {169, 1092}, {264, 1073}, {272, 1071}, {425, 1020},
+			{468, 1001}, {520, 975}, {561, 952}, {576, 943}, {663, 884}, {700, 855}, {744, 817}}
 		cx, cy := float64(r.IntN(1<<20)), float64(r.IntN(1<<20))
 		return func() (x, y float64) {
 			leg := legs[r.IntN(len(legs))]
@@ -80,7 +81,8 @@ var families = []struct {
 	}},
 	{"subnormal float32", func(r *rand.Rand) func() (x, y float64) {
 		return func() (x, y float64) {
-			return math.SmallestNonzeroFloat32 * float64(r.IntN(50)-25), math.SmallestNonzeroFloat32 * float64(r.IntN(3000))
+			return math.SmallestNonzeroFloat32 * float64(r.IntN(50)-25),
+				math.SmallestNonzeroFloat32 * float64(r.IntN(3000))
 		}
 	}},
 	{"smooth", func(r *rand.Rand) func() (x, y float64) {

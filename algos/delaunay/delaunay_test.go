@@ -76,7 +76,8 @@ func unsorted[T geom.Float](t *testing.T) {
 		for _, n := range []int{0, 2, 3, 5, 65, 300, 3000} {
 			c := g.Make(n, 4)
 			twice := geom.Cloud[T]{X: slices.Concat(c.X, c.X), Y: slices.Concat(c.Y, c.Y)}
-			for _, c := range []geom.Cloud[T]{c, twice, moved(twice, extentOr1(twice)/1000, 0.01, rand.New(rand.NewPCG(4, 0)))} {
+			for _, c := range []geom.Cloud[T]{c, twice,
+				moved(twice, extentOr1(twice)/1000, 0.01, rand.New(rand.NewPCG(4, 0)))} {
 				m, _ := free.Update(c)
 				if err := delaunay.Validate(c, m); err != nil {
 					t.Fatalf("%s, %d points, seed 4: %v", g.Name, c.Len(), err)
@@ -90,11 +91,13 @@ func unsorted[T geom.Float](t *testing.T) {
 				want := tr.Triangulate(c)
 				for k, row := range rows {
 					if !slices.Equal(row[:], want.Triangles[3*k:3*k+3]) {
-						t.Fatalf("%s, %d points, seed 4: triangle %d is %v, want %v", g.Name, c.Len(), k, row, want.Triangles[3*k:3*k+3])
+						t.Fatalf("%s, %d points, seed 4: triangle %d is %v, want %v", g.Name, c.Len(), k, row,
+							want.Triangles[3*k:3*k+3])
 					}
 				}
 				if len(rows) != len(want.Triangles)/3 || !slices.Equal(m.Hull, want.Hull) {
-					t.Fatalf("%s, %d points, seed 4: %d triangles, hull %v; want %d and %v", g.Name, c.Len(), len(rows), m.Hull, len(want.Triangles)/3, want.Hull)
+					t.Fatalf("%s, %d points, seed 4: %d triangles, hull %v; want %d and %v", g.Name, c.Len(), len(rows),
+						m.Hull, len(want.Triangles)/3, want.Hull)
 				}
 			}
 		}

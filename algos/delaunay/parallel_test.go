@@ -35,7 +35,8 @@ func workers[T geom.Float](t *testing.T) {
 					continue
 				}
 				if got := many.Triangulate(c); !equal(got, want) {
-					t.Errorf("%s, %d points, seed 3, unsorted %v, %d workers: not the mesh of one", g.Name, c.Len(), one.Unsorted, many.Workers)
+					t.Errorf("%s, %d points, seed 3, unsorted %v, %d workers: not the mesh of one", g.Name, c.Len(),
+						one.Unsorted, many.Workers)
 				}
 			}
 		}
@@ -43,7 +44,8 @@ func workers[T geom.Float](t *testing.T) {
 }
 
 func equal(a, b geom.Mesh) bool {
-	return slices.Equal(a.Triangles, b.Triangles) && slices.Equal(a.Halfedges, b.Halfedges) && slices.Equal(a.Hull, b.Hull)
+	return slices.Equal(a.Triangles, b.Triangles) && slices.Equal(a.Halfedges, b.Halfedges) &&
+		slices.Equal(a.Hull, b.Hull)
 }
 
 // Only points along the borders of zones are left to one goroutine.

@@ -105,7 +105,8 @@ func updateEvery[T geom.Float](t *testing.T) {
 }
 
 func extent[T geom.Float](c geom.Cloud[T]) float64 {
-	return max(float64(slices.Max(c.X))/2-float64(slices.Min(c.X))/2, float64(slices.Max(c.Y))/2-float64(slices.Min(c.Y))/2)
+	return max(float64(slices.Max(c.X))/2-float64(slices.Min(c.X))/2,
+		float64(slices.Max(c.Y))/2-float64(slices.Min(c.Y))/2)
 }
 
 // Points on a lattice that step to other places of it meet and part.

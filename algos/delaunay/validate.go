@@ -194,7 +194,8 @@ func (v validator[T]) circles() error {
 		a, b, c, d := v.point(ia), v.point(ib), v.point(ic), v.point(id)
 		sign := exact.InCircle(a.x, a.y, b.x, b.y, c.x, c.y, d.x, d.y)
 		if sign > 0 {
-			return fmt.Errorf("delaunay: point %d lies inside the circle of triangle %d (%d %d %d)", id, e/3, ia, ib, ic)
+			return fmt.Errorf("delaunay: point %d lies inside the circle of triangle %d (%d %d %d)",
+				id, e/3, ia, ib, ic)
 		}
 		if sign == 0 && tie(a, b, c, d) {
 			return fmt.Errorf("delaunay: edge %d-%d is the wrong diagonal of the cocircular points %d %d %d %d",

@@ -14,10 +14,12 @@ import (
 func TestValidateFindsFaults(t *testing.T) {
 	var tr delaunay.Triangulator[float64]
 	// A square with its centre twice, and a point beyond.
-	c := geomtest.Points([2]float64{0, 0}, [2]float64{2, 0}, [2]float64{2, 2}, [2]float64{0, 2}, [2]float64{1, 1}, [2]float64{1, 1}, [2]float64{5, 1})
+	c := geomtest.Points([2]float64{0, 0}, [2]float64{2, 0}, [2]float64{2, 2}, [2]float64{0, 2}, [2]float64{1, 1},
+		[2]float64{1, 1}, [2]float64{5, 1})
 	square := geomtest.Points([2]float64{0, 0}, [2]float64{1, 0}, [2]float64{1, 1}, [2]float64{0, 1})
 	kite := geomtest.Points([2]float64{0, 0}, [2]float64{1, -3}, [2]float64{2, 0}, [2]float64{1, 3})
-	otherDiagonal := geom.Mesh{Triangles: []int32{0, 1, 2, 0, 2, 3}, Halfedges: []int32{-1, -1, 3, 2, -1, -1}, Hull: []int32{0, 1, 2, 3}}
+	otherDiagonal := geom.Mesh{Triangles: []int32{0, 1, 2, 0, 2, 3}, Halfedges: []int32{-1, -1, 3, 2, -1, -1},
+		Hull: []int32{0, 1, 2, 3}}
 	line := geomtest.Points([2]float64{0, 0}, [2]float64{1, 1}, [2]float64{2, 2})
 	for _, test := range []struct {
 		want  string
@@ -27,7 +29,9 @@ func TestValidateFindsFaults(t *testing.T) {
 		{"half-edges", c, func(m *geom.Mesh) { m.Halfedges = nil }},
 		{"of a cloud of 7", c, func(m *geom.Mesh) { m.Triangles[4] = 7 }},
 		{"of a cloud of 7", c, func(m *geom.Mesh) { m.Hull[1] = -1 }},
-		{"not counter-clockwise", c, func(m *geom.Mesh) { m.Triangles[1], m.Triangles[2] = m.Triangles[2], m.Triangles[1] }},
+		{"not counter-clockwise", c, func(m *geom.Mesh) {
+			m.Triangles[1], m.Triangles[2] = m.Triangles[2], m.Triangles[1]
+		}},
 		{"not one edge", c, func(m *geom.Mesh) { copy(m.Triangles[3:], m.Triangles[:3]) }},
 		{"not twin", c, func(m *geom.Mesh) {
 			m.Halfedges[slices.IndexFunc(m.Halfedges, func(h int32) bool { return h > 0 })] = 0
@@ -47,7 +51,8 @@ func TestValidateFindsFaults(t *testing.T) {
 		{"lower index", c, func(m *geom.Mesh) { replace(m.Triangles, 4, 5) }},
 		{"wrong diagonal", square, func(m *geom.Mesh) { *m = otherDiagonal }},
 		{"inside the circle", kite, func(m *geom.Mesh) {
-			*m = geom.Mesh{Triangles: []int32{0, 1, 3, 1, 2, 3}, Halfedges: []int32{-1, 5, -1, -1, -1, 1}, Hull: []int32{0, 1, 2, 3}}
+			*m = geom.Mesh{Triangles: []int32{0, 1, 3, 1, 2, 3}, Halfedges: []int32{-1, 5, -1, -1, -1, 1},
+				Hull: []int32{0, 1, 2, 3}}
 		}},
 		{"in no triangle", c, func(m *geom.Mesh) { *m = tr.Triangulate(c.Slice(0, 4)) }},
 		{"collinear", line, func(m *geom.Mesh) { m.Hull = []int32{0} }},
@@ -57,7 +62,8 @@ func TestValidateFindsFaults(t *testing.T) {
 		if err := delaunay.Validate(test.c, m); err != nil {
 			t.Fatalf("%q: already before: %v", test.want, err)
 		}
-		m = geom.Mesh{Triangles: slices.Clone(m.Triangles), Halfedges: slices.Clone(m.Halfedges), Hull: slices.Clone(m.Hull)}
+		m = geom.Mesh{Triangles: slices.Clone(m.Triangles), Halfedges: slices.Clone(m.Halfedges),
+			Hull: slices.Clone(m.Hull)}
 		test.fault(&m)
 		if err := delaunay.Validate(test.c, m); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("error %v, want one with %q\nmesh %+v", err, test.want, m)

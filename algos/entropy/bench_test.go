@@ -30,7 +30,8 @@ func BenchmarkSurrogate(b *testing.B) {
 				if n == 2048 {
 					w := s.Witnesses(nil, c.Cloud, 64)
 					run(b, fmt.Sprint("value/", c.Name, "/", p, "/tau=", tau), n, func() { s.Value(c.Cloud, w) })
-					run(b, fmt.Sprint("gradient/", c.Name, "/", p, "/tau=", tau), n, func() { s.Gradient(grad, c.Cloud, w) })
+					run(b, fmt.Sprint("gradient/", c.Name, "/", p, "/tau=", tau), n,
+						func() { s.Gradient(grad, c.Cloud, w) })
 					continue
 				}
 				if tau > 5e-4 {
@@ -38,7 +39,8 @@ func BenchmarkSurrogate(b *testing.B) {
 				}
 				out := s.Witnesses(nil, c.Cloud, 64)
 				for _, m := range []int{512, 2048, n} {
-					run(b, fmt.Sprint("estimate/", c.Name, "/", p, "/", m), m, func() { s.EstimateGiven(c.Cloud, out, m, 64) })
+					run(b, fmt.Sprint("estimate/", c.Name, "/", p, "/", m), m,
+						func() { s.EstimateGiven(c.Cloud, out, m, 64) })
 				}
 			}
 		}

@@ -12,7 +12,8 @@ import (
 	"entropipe/algos/optimal"
 )
 
-var campaign = flag.Int("campaign", 48, "random sets a problem to compare surrogates and measured work with the entropy; 240 for published figures")
+var campaign = flag.Int("campaign", 48, "random sets a problem to compare surrogates and measured work with the "+
+	"entropy; 240 for published figures")
 
 // measured is what is known of one set.
 type measured struct {
@@ -154,8 +155,10 @@ func TestCorrelationOverFamilies(t *testing.T) {
 		families []geomtest.Family
 		least    map[string]float64
 	}{
-		{Maxima2D, geomtest.MaximaFamilies(), map[string]float64{"F, 64 witnesses": .97, "G, 64 witnesses": .97, "F, 512 points": .93, "work": .9}},
-		{UpperHull, geomtest.HullFamilies(), map[string]float64{"F, 64 witnesses": .97, "G, 64 witnesses": .97, "F, 512 points": .93, "work": .9}},
+		{Maxima2D, geomtest.MaximaFamilies(), map[string]float64{"F, 64 witnesses": .97, "G, 64 witnesses": .97,
+			"F, 512 points": .93, "work": .9}},
+		{UpperHull, geomtest.HullFamilies(), map[string]float64{"F, 64 witnesses": .97, "G, 64 witnesses": .97,
+			"F, 512 points": .93, "work": .9}},
 	} {
 		t.Run(problem.p.String(), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 7))
@@ -178,7 +181,8 @@ func TestCorrelationOverFamilies(t *testing.T) {
 				for i := range v {
 					square += (v[i] - truth[i]) * (v[i] - truth[i]) / float64(sets)
 				}
-				t.Logf("%-16s R² %.3f [%.3f, %.3f], slope %+.2f, root mean square error %.2f", name, r2, lo, hi, slope, math.Sqrt(square))
+				t.Logf("%-16s R² %.3f [%.3f, %.3f], slope %+.2f, root mean square error %.2f", name, r2, lo, hi,
+					slope, math.Sqrt(square))
 				if least := problem.least[name]; r2 < least && sets >= 48 || least > 0 && slope <= 0 {
 					t.Errorf("seed %d, %s: R² %.3f, at least %.2f wanted", seed, name, r2, least)
 				}

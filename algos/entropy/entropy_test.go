@@ -97,7 +97,8 @@ func testHostileLosses[T geom.Float](t *testing.T, named geomtest.Named[T]) {
 	cells := CellEntropy[T]{Tau: .1}
 	halves := PrincipalHalves(c, 5)
 	list := cells.Cells(nil, c, halves)
-	if h := cells.Gradient(grad, make([]HalfSpace, 5), c, halves, list); !(h >= 0 && h <= math.Log(float64(len(list)))+1e-12 || n == 0 && h == 0) {
+	if h := cells.Gradient(grad, make([]HalfSpace, 5), c, halves,
+		list); !(h >= 0 && h <= math.Log(float64(len(list)))+1e-12 || n == 0 && h == 0) {
 		t.Errorf("%s, seed %d: H_soft is %v of %d cells", named.Name, seed, h, len(list))
 	}
 }
@@ -148,7 +149,8 @@ func TestSurrogateLaws(t *testing.T) {
 
 // Directions find the extreme points, which suffice for a polygon.
 func TestAlong(t *testing.T) {
-	c := geomtest.Points([2]float64{0, 0}, [2]float64{4, 0}, [2]float64{4, 2}, [2]float64{0, 2}, [2]float64{1, 1}, [2]float64{4, 2})
+	c := geomtest.Points([2]float64{0, 0}, [2]float64{4, 0}, [2]float64{4, 2}, [2]float64{0, 2},
+		[2]float64{1, 1}, [2]float64{4, 2})
 	for _, row := range []struct {
 		p    Problem
 		d    [][3]float64

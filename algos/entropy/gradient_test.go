@@ -67,7 +67,9 @@ func TestSurrogateGradientIsTheSlope(t *testing.T) {
 					for d, v := range axes(c, i) {
 						want := slope(v, 1e-4, func() float64 { return s.Value(c, w) })
 						if got := *axes(grad, i)[d]; math.Abs(got-want) > 1e-4 {
-							if other := slope(v, 3e-5, func() float64 { return s.Value(c, w) }); math.Abs(other-want) > 1e-7 {
+							if other := slope(v, 3e-5, func() float64 {
+								return s.Value(c, w)
+							}); math.Abs(other-want) > 1e-7 {
 								kinks++ // a maximum changes sides here
 								continue
 							}

@@ -164,7 +164,8 @@ func wrongBracket(c geom.Cloud[float64], k int) string {
 		Ranges(&f, c, out, p)
 		least := leastPartition(n, setsOf(&f))
 		greedy := g.Greedy(&f)
-		answers := []Bracket{greedy, pointwiseBound(&f), fractionalBound(&f, 50), FromSize(p, n, len(out)), FromTree(c, out, p), GroundTruth(c, out, p).Bracket}
+		answers := []Bracket{greedy, pointwiseBound(&f), fractionalBound(&f, 50), FromSize(p, n, len(out)),
+			FromTree(c, out, p), GroundTruth(c, out, p).Bracket}
 		switch p {
 		case Maxima2D:
 			b, _ := ExactMaxima(c, out)
@@ -190,7 +191,8 @@ func wrongBracket(c geom.Cloud[float64], k int) string {
 			answers[3] = FromSize(p, n, len(chain))
 			answers = append(answers, FromSlabs(c, out, p), FromQuickhull(c, out, p), fromTrace(groups(trace)))
 		case Hull3D: // the fans are not all tetrahedra: only what needs no more than them
-			answers = []Bracket{{Upper: greedy.Upper, Kind: Greedy}, fractionalBound(&f, 50), {FromSize(p, n, len(out)).Lower, math.Inf(1), Size}}
+			answers = []Bracket{{Upper: greedy.Upper, Kind: Greedy}, fractionalBound(&f, 50),
+				{FromSize(p, n, len(out)).Lower, math.Inf(1), Size}}
 		}
 		s := Surrogate[float64]{Problem: p}
 		witnesses := out[:min(k, len(out))]
@@ -199,7 +201,8 @@ func wrongBracket(c geom.Cloud[float64], k int) string {
 		} else { // the fans of few vertices have tetrahedra that those of all have not
 			Ranges(&f, c, witnesses, p)
 			if own := leastPartition(n, setsOf(&f)); b.Lower > own+eps || b.Upper < own-eps || b.Upper > own+1+eps {
-				return fmt.Sprintf("%v, %d witnesses: [%v, %v], of their tetrahedra %v", p, len(witnesses), b.Lower, b.Upper, own)
+				return fmt.Sprintf("%v, %d witnesses: [%v, %v], of their tetrahedra %v", p, len(witnesses),
+					b.Lower, b.Upper, own)
 			}
 		}
 		for _, b := range answers {
@@ -248,7 +251,8 @@ func TestBracketsAgree(t *testing.T) {
 			}
 			out := outputs(c, p)
 			truth := GroundTruth(c, out, p)
-			if truth.Lower > truth.Upper || truth.Lower > truth.Estimate+eps || truth.Estimate < 0 || truth.Upper > 2*math.Log(300)+eps {
+			if truth.Lower > truth.Upper || truth.Lower > truth.Estimate+eps || truth.Estimate < 0 ||
+				truth.Upper > 2*math.Log(300)+eps {
 				t.Errorf("%s, %v: %+v", named.Name, p, truth)
 			}
 			if p == Hull2D {
@@ -256,13 +260,15 @@ func TestBracketsAgree(t *testing.T) {
 			}
 			Ranges(&f, c, out, p)
 			fractional, greedy := fractionalBound(&f, 30), g.Greedy(&f)
-			if fractional.Lower > greedy.Upper+eps || greedy.Lower > truth.Upper+eps || pointwiseBound(&f).Lower > truth.Upper+eps {
+			if fractional.Lower > greedy.Upper+eps || greedy.Lower > truth.Upper+eps ||
+				pointwiseBound(&f).Lower > truth.Upper+eps {
 				t.Errorf("%s, %v: %+v, %+v, truth %+v", named.Name, p, fractional, greedy, truth)
 			}
 			if p == Maxima2D {
 				s := Surrogate[float64]{Problem: p, Steps: 300}
 				if v := s.Value(c, out); v > truth.Upper+0.02 || v < fractional.Lower-math.Ln2-eps {
-					t.Errorf("%s: F of all maximal points %v, H %v, fractional %v", named.Name, v, truth.Upper, fractional.Lower)
+					t.Errorf("%s: F of all maximal points %v, H %v, fractional %v", named.Name, v,
+						truth.Upper, fractional.Lower)
 				}
 			}
 		}

@@ -93,7 +93,8 @@ func compareReal(t *testing.T, clouds []geomtest.Named[float32], most, least flo
 			t.Logf("%v, %d clouds, H %.3f to %.3f, %-15s root mean square error %.3f, R² %.3f, Spearman %.3f",
 				p, len(v), slices.Min(truth), slices.Max(truth), name+":", rmse, r2, math.Sqrt(rank))
 			if rmse > most || math.Sqrt(rank) < least {
-				t.Errorf("%v, %s: error %.3f, at most %.2f wanted; Spearman %.3f, at least %.2f", p, name, rmse, most, math.Sqrt(rank), least)
+				t.Errorf("%v, %s: error %.3f, at most %.2f wanted; Spearman %.3f, at least %.2f", p, name, rmse, most,
+					math.Sqrt(rank), least)
 			}
 		}
 	}

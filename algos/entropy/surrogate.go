@@ -87,7 +87,8 @@ func (s *Surrogate[T]) Value(c geom.Cloud[T], witnesses []int32) float64 {
 // descent must keep the witnesses in place.
 func (s *Surrogate[T]) Gradient(grad, c geom.Cloud[T], witnesses []int32) float64 {
 	n := c.Len()
-	if len(grad.X) < n || len(grad.Y) < n || grad.Z != nil && len(grad.Z) < n || grad.Z == nil && s.Problem.dims() == 3 {
+	if len(grad.X) < n || len(grad.Y) < n || grad.Z != nil && len(grad.Z) < n ||
+		grad.Z == nil && s.Problem.dims() == 3 {
 		panic(badRoom)
 	}
 	for k := range s.total {

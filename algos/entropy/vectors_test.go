@@ -170,7 +170,8 @@ func TestSurrogateAgreesWithPython(t *testing.T) {
 			s.Gradient(grad, c, row.Witnesses)
 			for _, slope := range row.Slopes {
 				if got := *axes(grad, slope.Point)[slope.Axis]; math.Abs(got-slope.Slope) > 1e-6 {
-					t.Errorf("row %d, point %d axis %d: gradient %.9f, slope %.9f", i, slope.Point, slope.Axis, got, slope.Slope)
+					t.Errorf("row %d, point %d axis %d: gradient %.9f, slope %.9f", i, slope.Point,
+						slope.Axis, got, slope.Slope)
 				}
 			}
 		}

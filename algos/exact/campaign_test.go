@@ -27,9 +27,13 @@ var families = []family{
 	{"utm round", moved(round, 1e7)},
 	{"1e-150", scaled(flat, 1e-150)},
 	{"1e+150", scaled(flat, 1e150)},
-	{"1e±150", each(func(r *rand.Rand) float64 { return float64(r.IntN(3)-1) * math.Pow(1e150, float64(r.IntN(3)-1)) })},
+	{"1e±150", each(func(r *rand.Rand) float64 {
+		return float64(r.IntN(3)-1) * math.Pow(1e150, float64(r.IntN(3)-1))
+	})},
 	{"float32", each(func(r *rand.Rand) float64 { return float64(r.Float32()) })},
-	{"float32 subnormal", each(func(r *rand.Rand) float64 { return float64(r.IntN(9)-4) * math.SmallestNonzeroFloat32 })},
+	{"float32 subnormal", each(func(r *rand.Rand) float64 {
+		return float64(r.IntN(9)-4) * math.SmallestNonzeroFloat32
+	})},
 	{"denormal", each(func(r *rand.Rand) float64 { return float64(r.IntN(9)-4) * math.SmallestNonzeroFloat64 })},
 	{"ends", each(func(r *rand.Rand) float64 {
 		return []float64{-math.MaxFloat64, -5e-324, 0, 1, 5e-324, math.MaxFloat64}[r.IntN(6)]
@@ -114,7 +118,8 @@ func nudged(draw func(r *rand.Rand, dims, points int) []float64) func(r *rand.Ra
 	}
 }
 
-func scaled(draw func(r *rand.Rand, dims, points int) []float64, by float64) func(r *rand.Rand, dims, points int) []float64 {
+func scaled(draw func(r *rand.Rand, dims, points int) []float64, by float64) func(r *rand.Rand, dims,
+	points int) []float64 {
 	return func(r *rand.Rand, dims, points int) []float64 {
 		p := draw(r, dims, points)
 		for i := range p {
@@ -124,7 +129,8 @@ func scaled(draw func(r *rand.Rand, dims, points int) []float64, by float64) fun
 	}
 }
 
-func moved(draw func(r *rand.Rand, dims, points int) []float64, by float64) func(r *rand.Rand, dims, points int) []float64 {
+func moved(draw func(r *rand.Rand, dims, points int) []float64, by float64) func(r *rand.Rand, dims,
+	points int) []float64 {
 	return func(r *rand.Rand, dims, points int) []float64 {
 		p := draw(r, dims, points)
 		for i := range p {

@@ -108,7 +108,8 @@ var coordinate = rapid.Custom(func(t *rapid.T) float64 {
 	case 4:
 		return 1e7 + rapid.Float64Range(0, 1).Draw(t, "utm")
 	case 5:
-		return math.Ldexp(rapid.Float64Range(-1, 1).Draw(t, "mantissa"), rapid.IntRange(-1074, 1023).Draw(t, "exponent"))
+		return math.Ldexp(rapid.Float64Range(-1, 1).Draw(t, "mantissa"),
+			rapid.IntRange(-1074, 1023).Draw(t, "exponent"))
 	}
 	return rapid.Float64Range(-10, 10).Draw(t, "v")
 })
@@ -242,7 +243,8 @@ func TestScalingAndMovingKeepTheSign(t *testing.T) {
 func TestSignedZeros(t *testing.T) {
 	for _, q := range predicates {
 		rapid.Check(t, func(t *rapid.T) {
-			p := rapid.SliceOfN(rapid.SampledFrom([]float64{-1, 0, 1, 0.1, 5e-324}), q.size(), q.size()).Draw(t, "points")
+			p := rapid.SliceOfN(rapid.SampledFrom([]float64{-1, 0, 1, 0.1, 5e-324}), q.size(),
+				q.size()).Draw(t, "points")
 			minus := append([]float64(nil), p...)
 			for i, v := range p {
 				if v == 0 && rapid.Bool().Draw(t, "minus") {

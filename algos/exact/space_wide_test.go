@@ -74,7 +74,8 @@ func TestWideStageInSpaceAtEveryLength(t *testing.T) {
 		draw := func() float64 { return math.Ldexp(2*r.Float64()-1, low+r.IntN(bits+1)) }
 		a, b, c := draw(), draw(), draw()
 		for _, v := range [][15]float64{
-			{draw(), draw(), draw(), draw(), draw(), draw(), draw(), draw(), draw(), draw(), draw(), draw(), draw(), draw(), draw()},
+			{draw(), draw(), draw(), draw(), draw(), draw(), draw(), draw(), draw(), draw(), draw(), draw(),
+				draw(), draw(), draw()},
 			{a, b, c, a, b, -c, -a, b, -c, a, -b, c, -a, -b, -c},
 			{a, b, c, a, b, -c, -a, b, -c, a, -b, c, -a, -b, math.Nextafter(-c, 0)},
 			{a, b, a, b, a, b, c, -a, c, -b, c, -b, -c, -c, -c}, // x = z
@@ -137,7 +138,8 @@ func TestIntegersAtTheirLimit(t *testing.T) {
 			{"circleWords", wordBits, plane[:], func() int { return circleWords(&plane) }, bigLifted},
 			{"circleIntegers", circleBits, plane[:], func() int { return circleIntegers(&plane) }, bigLifted},
 			{"volumeWords", wordBits, space[:], func() int { return volumeWords(&space) }, bigVolume},
-			{"volume", spaceBits, space[:], func() int { return volume(space[0:3], space[3:6], space[6:9]).sign() }, bigVolume},
+			{"volume", spaceBits, space[:], func() int { return volume(space[0:3], space[3:6], space[6:9]).sign() },
+				bigVolume},
 			{"sphereWords", sphereWordBits, sphere[:], func() int { return sphereWords(&sphere) }, bigSphere},
 			{"sphereIntegers", spaceBits, sphere[:], func() int { return sphereIntegers(&sphere) }, bigSphere},
 		} {
@@ -206,10 +208,12 @@ func TestEndsOfTheRangeInSpace(t *testing.T) {
 		for i := range v {
 			v[i] = []float64{-m, -e, 0, e, m}[r.IntN(5)]
 		}
-		if got, want := Orient3D(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11]), -bigVolume(bigDifferences(v[:12])).Sign(); got != want {
+		if got, want := Orient3D(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11]),
+			-bigVolume(bigDifferences(v[:12])).Sign(); got != want {
 			t.Fatalf("seed %d: Orient3D(%v) = %d, want %d", seed, v[:12], got, want)
 		}
-		if got, want := InSphere(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12], v[13], v[14]), bigSphere(bigDifferences(v[:])).Sign(); got != want {
+		if got, want := InSphere(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12], v[13],
+			v[14]), bigSphere(bigDifferences(v[:])).Sign(); got != want {
 			t.Fatalf("seed %d: InSphere(%v) = %d, want %d", seed, v, got, want)
 		}
 	}

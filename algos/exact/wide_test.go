@@ -62,7 +62,8 @@ func TestWideStageAtEveryLength(t *testing.T) {
 
 // Non-finite coordinates give some sign, not a panic.
 func TestNonFiniteIsHarmless(t *testing.T) {
-	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 5e-324, 0, math.MaxFloat64, math.Float64frombits(0x7ff0000000000001)}
+	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 5e-324, 0, math.MaxFloat64,
+		math.Float64frombits(0x7ff0000000000001)}
 	r := rand.New(rand.NewPCG(13, 0))
 	for range 2000 {
 		var v [15]float64

@@ -40,7 +40,8 @@ func testFarthest[T geom.Float](t *testing.T) {
 				f.Look(c)
 				got := f.Append([]int32{-1}, dirs)[1:]
 				size, center := boxOf(c, max(1, every))
-				if least, most := slices.Min(size[:]), slices.Max(size[:]); !(least > sizeLeast*2) || !(most < sizeMost/2) {
+				if least, most := slices.Min(size[:]), slices.Max(size[:]); !(least > sizeLeast*2) ||
+					!(most < sizeMost/2) {
 					continue // no box, or one at the limit of what is looked at
 				}
 				if !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) || len(got) == 0 {
@@ -48,7 +49,9 @@ func testFarthest[T geom.Float](t *testing.T) {
 				}
 				for k := 0; k < len(dirs); k += 3 {
 					height := func(i int) float64 {
-						return float64(dirs[k])*(float64(c.X[i])-center[0])/size[0] + float64(dirs[k+1])*(float64(c.Y[i])-center[1])/size[1] + float64(dirs[k+2])*(float64(c.Z[i])-center[2])/size[2]
+						return float64(dirs[k])*(float64(c.X[i])-center[0])/size[0] +
+							float64(dirs[k+1])*(float64(c.Y[i])-center[1])/size[1] +
+							float64(dirs[k+2])*(float64(c.Z[i])-center[2])/size[2]
 					}
 					best := math.Inf(-1)
 					for _, i := range got {
@@ -56,7 +59,8 @@ func testFarthest[T geom.Float](t *testing.T) {
 					}
 					for i := 0; i < n; i += max(1, every) {
 						if height(i) > best+1e-5 {
-							t.Fatalf("%s[%T], %d points, every %d, direction %d: point %d is farther out than any of %v", g.Name, T(0), n, every, k/3, i, got)
+							t.Fatalf("%s[%T], %d points, every %d, direction %d: point %d is farther out than any "+
+								"of %v", g.Name, T(0), n, every, k/3, i, got)
 						}
 					}
 				}

@@ -192,7 +192,8 @@ func (k checker[T]) empty() error {
 				if k.less(a, b) {
 					a, b = b, a
 				}
-				return fmt.Errorf("edge %d-%d of the cocircular %d %d %d %d meets the greatest point, %d", a, b, a, b, c, d, a)
+				return fmt.Errorf("edge %d-%d of the cocircular %d %d %d %d meets the greatest point, %d",
+					a, b, a, b, c, d, a)
 			}
 		}
 	}

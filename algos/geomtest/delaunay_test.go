@@ -99,27 +99,34 @@ func TestCheckDelaunayTakesTheDefinition(t *testing.T) {
 
 // Every kind of fault is seen, and named.
 func TestCheckDelaunaySeesFaults(t *testing.T) {
-	c := Points([2]float64{0, 0}, [2]float64{1, 0}, [2]float64{2, 0}, [2]float64{0, 1}, [2]float64{1, 1}, [2]float64{2, 1},
+	c := Points([2]float64{0, 0}, [2]float64{1, 0}, [2]float64{2, 0}, [2]float64{0, 1},
+		[2]float64{1, 1}, [2]float64{2, 1},
 		[2]float64{0, 2}, [2]float64{1, 2}, [2]float64{2, 2}, [2]float64{1, 1})
 	good := brute(c)
 	if err := CheckDelaunay(c, good); err != nil {
 		t.Fatal(err)
 	}
 	for want, fault := range map[string]func(m *geom.Mesh){
-		"halfedges":                func(m *geom.Mesh) { m.Halfedges = m.Halfedges[3:] },
-		"vertex 10 of a cloud":     func(m *geom.Mesh) { m.Triangles[4] = 10 },
-		"equals a point of lower":  func(m *geom.Mesh) { m.Triangles[slices.Index(m.Triangles, 4)] = 9 },
-		"not counter-clockwise":    func(m *geom.Mesh) { m.Triangles[1], m.Triangles[2] = m.Triangles[2], m.Triangles[1] },
-		"smallest vertex":          func(m *geom.Mesh) { rotate(m.Triangles[:3]) },
-		"out of order":             func(m *geom.Mesh) { swapRows(m.Triangles) },
-		"does not point back":      func(m *geom.Mesh) { m.Halfedges[interior(m)] = m.Halfedges[interior(m)] ^ 1 },
-		"boundary edges":           func(m *geom.Mesh) { m.Hull = m.Hull[:len(m.Hull)-1] },
-		"lexicographic minimum":    func(m *geom.Mesh) { rotate(m.Hull) },
-		"no boundary edge":         func(m *geom.Mesh) { slices.Reverse(m.Hull[1:]) },
-		"is in no triangle":        func(m *geom.Mesh) { *m = finish(c, geom.Mesh{Triangles: []int32{0, 1, 3, 1, 4, 3}}) },
+		"halfedges":               func(m *geom.Mesh) { m.Halfedges = m.Halfedges[3:] },
+		"vertex 10 of a cloud":    func(m *geom.Mesh) { m.Triangles[4] = 10 },
+		"equals a point of lower": func(m *geom.Mesh) { m.Triangles[slices.Index(m.Triangles, 4)] = 9 },
+		"not counter-clockwise": func(m *geom.Mesh) {
+			m.Triangles[1], m.Triangles[2] = m.Triangles[2],
+				m.Triangles[1]
+		},
+		"smallest vertex":       func(m *geom.Mesh) { rotate(m.Triangles[:3]) },
+		"out of order":          func(m *geom.Mesh) { swapRows(m.Triangles) },
+		"does not point back":   func(m *geom.Mesh) { m.Halfedges[interior(m)] = m.Halfedges[interior(m)] ^ 1 },
+		"boundary edges":        func(m *geom.Mesh) { m.Hull = m.Hull[:len(m.Hull)-1] },
+		"lexicographic minimum": func(m *geom.Mesh) { rotate(m.Hull) },
+		"no boundary edge":      func(m *geom.Mesh) { slices.Reverse(m.Hull[1:]) },
+		"is in no triangle": func(m *geom.Mesh) {
+			*m = finish(c, geom.Mesh{Triangles: []int32{0, 1, 3, 1, 4, 3}})
+		},
 		"meets the greatest point": func(m *geom.Mesh) { *m = otherDiagonal(c, *m) },
 	} {
-		m := geom.Mesh{Triangles: slices.Clone(good.Triangles), Halfedges: slices.Clone(good.Halfedges), Hull: slices.Clone(good.Hull)}
+		m := geom.Mesh{Triangles: slices.Clone(good.Triangles), Halfedges: slices.Clone(good.Halfedges),
+			Hull: slices.Clone(good.Hull)}
 		fault(&m)
 		if err := CheckDelaunay(c, m); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q expected, got %v", want, err)
@@ -154,7 +161,8 @@ func otherDiagonal(c geom.Cloud[float64], m geom.Mesh) geom.Mesh {
 // halfedges are in order.
 func TestCheckDelaunaySeesWrongTriangulations(t *testing.T) {
 	kite := Points([2]float64{0, 0}, [2]float64{4, -1}, [2]float64{8, 0}, [2]float64{4, 1})
-	if err := CheckDelaunay(kite, finish(kite, geom.Mesh{Triangles: []int32{0, 1, 2, 0, 2, 3}})); err == nil || !strings.Contains(err.Error(), "lies in the circle") {
+	if err := CheckDelaunay(kite, finish(kite, geom.Mesh{Triangles: []int32{0, 1, 2, 0, 2, 3}})); err == nil ||
+		!strings.Contains(err.Error(), "lies in the circle") {
 		t.Errorf("flat diagonal: %v", err)
 	}
 	if err := CheckDelaunay(kite, finish(kite, geom.Mesh{Triangles: []int32{0, 1, 3}})); err == nil {

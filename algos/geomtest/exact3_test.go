@@ -90,7 +90,8 @@ func TestInSphereExactIsAntisymmetric(t *testing.T) {
 	const seed = 7
 	r := rand.New(rand.NewPCG(seed, 0))
 	sphere := func(v [15]float64) int {
-		return InSphereExact(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12], v[13], v[14])
+		return InSphereExact(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11],
+			v[12], v[13], v[14])
 	}
 	for range 500 {
 		v := spaceCase(r)

@@ -17,7 +17,8 @@ func TestFamilies(t *testing.T) {
 				for _, v := range [][]float64{c.X, c.Y} {
 					sorted := slices.Sorted(slices.Values(v))
 					if sorted[0] != 0 || sorted[499] != 1 || len(slices.Compact(sorted)) < 499 {
-						t.Errorf("%s, %s, seed %d: from %v to %v, %d distinct", kind, f.Name, seed, sorted[0], sorted[499], len(slices.Compact(sorted)))
+						t.Errorf("%s, %s, seed %d: from %v to %v, %d distinct", kind, f.Name, seed, sorted[0],
+							sorted[499], len(slices.Compact(sorted)))
 					}
 				}
 				if f.Make(0, seed).Len() != 0 || f.Make(1, seed).Len() != 1 {

@@ -31,7 +31,8 @@ func TestGeneratorsAreSeededAndFinite(t *testing.T) {
 func testGenerators[T geom.Float](t *testing.T, gens []Generator[T], n int) {
 	for _, g := range gens {
 		a, b := g.Make(n, seed), g.Make(n, seed)
-		if a.Len() != n && !strings.HasPrefix(g.Name, "grid") || len(a.Y) != a.Len() || a.Z != nil && len(a.Z) != a.Len() {
+		if a.Len() != n && !strings.HasPrefix(g.Name, "grid") || len(a.Y) != a.Len() ||
+			a.Z != nil && len(a.Z) != a.Len() {
 			t.Errorf("%s: %d points asked, slices of %d, %d, %d", g.Name, n, len(a.X), len(a.Y), len(a.Z))
 		}
 		if !slices.Equal(a.X, b.X) || !slices.Equal(a.Y, b.Y) || !slices.Equal(a.Z, b.Z) {
@@ -57,7 +58,8 @@ func TestFloatFiltersAgreeWithWholeNumbers(t *testing.T) {
 			i := r.IntN(c.Len())
 			p[2*k], p[2*k+1] = c.X[i], c.Y[i]
 		}
-		if got, want := OrientExact(p[0], p[1], p[2], p[3], p[4], p[5]), orientBig(p[0], p[1], p[2], p[3], p[4], p[5]); got != want {
+		if got, want := OrientExact(p[0], p[1], p[2], p[3], p[4], p[5]),
+			orientBig(p[0], p[1], p[2], p[3], p[4], p[5]); got != want {
 			t.Fatalf("orient %v: %d, want %d", p[:6], got, want)
 		}
 		got := InCircleExact(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7])
@@ -150,7 +152,8 @@ func spanned(c geom.Cloud[float64], reps []int32, p int32) bool {
 				if j != k && orientOf(c, i, j, k) > 0 && a >= 0 && b >= 0 && d >= 0 {
 					return true
 				}
-				between := min(c.X[i], c.X[j]) <= c.X[p] && c.X[p] <= max(c.X[i], c.X[j]) && min(c.Y[i], c.Y[j]) <= c.Y[p] && c.Y[p] <= max(c.Y[i], c.Y[j])
+				between := min(c.X[i], c.X[j]) <= c.X[p] && c.X[p] <= max(c.X[i], c.X[j]) &&
+					min(c.Y[i], c.Y[j]) <= c.Y[p] && c.Y[p] <= max(c.Y[i], c.Y[j])
 				if a == 0 && between {
 					return true
 				}

@@ -34,7 +34,8 @@ func straight[T geom.Float](c geom.Cloud[T], p, q, r int32) bool {
 }
 
 func turn[T geom.Float](c geom.Cloud[T], p, q, r int32) int {
-	return OrientExact(float64(c.X[p]), float64(c.Y[p]), float64(c.X[q]), float64(c.Y[q]), float64(c.X[r]), float64(c.Y[r]))
+	return OrientExact(float64(c.X[p]), float64(c.Y[p]), float64(c.X[q]), float64(c.Y[q]),
+		float64(c.X[r]), float64(c.Y[r]))
 }
 
 // Hull3D is the oracle of the convex hull in space, by definition: every plane

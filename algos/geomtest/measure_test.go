@@ -9,12 +9,14 @@ import (
 func TestMeasureExactOfKnownShapes(t *testing.T) {
 	// A box of 3 by 4 by 12, far from the origin; its base first.
 	at := func(x, y, z float64) [3]float64 { return [3]float64{x + 0x1p40, y - 0x1p40, z + 0x1p-10} }
-	c := Points3(at(0, 0, 0), at(3, 0, 0), at(3, 4, 0), at(0, 4, 0), at(0, 0, 12), at(3, 0, 12), at(3, 4, 12), at(0, 4, 12))
+	c := Points3(at(0, 0, 0), at(3, 0, 0), at(3, 4, 0), at(0, 4, 0), at(0, 0, 12), at(3, 0, 12),
+		at(3, 4, 12), at(0, 4, 12))
 	area, perimeter := MeasureExact(c, []int32{0, 1, 2, 3})
 	if p, _ := perimeter.Float64(); area.Cmp(big.NewRat(12, 1)) != 0 || p != 14 {
 		t.Errorf("3 x 4: area %v, perimeter %v", area, p)
 	}
-	faces := []int32{0, 2, 1, 0, 3, 2, 4, 5, 6, 4, 6, 7, 0, 1, 5, 0, 5, 4, 1, 2, 6, 1, 6, 5, 2, 3, 7, 2, 7, 6, 3, 0, 4, 3, 4, 7}
+	faces := []int32{0, 2, 1, 0, 3, 2, 4, 5, 6, 4, 6, 7, 0, 1, 5, 0, 5, 4, 1, 2, 6, 1, 6, 5, 2, 3, 7, 2, 7,
+		6, 3, 0, 4, 3, 4, 7}
 	surface, volume := MeasureExact3(c, faces)
 	if s, _ := surface.Float64(); s != 2*(12+36+48) || volume.Cmp(big.NewRat(144, 1)) != 0 {
 		t.Errorf("3 x 4 x 12: area %v, volume %v", s, volume)

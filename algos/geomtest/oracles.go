@@ -17,7 +17,8 @@ func Hull2D[T geom.Float](c geom.Cloud[T]) []int32 {
 		return p
 	}
 	turn := func(a, b, i int32) int {
-		return OrientExact(float64(c.X[a]), float64(c.Y[a]), float64(c.X[b]), float64(c.Y[b]), float64(c.X[i]), float64(c.Y[i]))
+		return OrientExact(float64(c.X[a]), float64(c.Y[a]), float64(c.X[b]), float64(c.Y[b]),
+			float64(c.X[i]), float64(c.Y[i]))
 	}
 	half := func() []int32 {
 		var h []int32

@@ -36,7 +36,8 @@ func benchDistributions[T geom.Float](b *testing.B, n int) {
 func BenchmarkLarge(b *testing.B) {
 	c := geomtest.Square[float64](10_000_000, seed)
 	for workers := 1; workers <= 2; workers++ {
-		b.Run(fmt.Sprintf("square/10000000/float64/%v/%d", kernel.Best(), workers), func(b *testing.B) { bench(b, workers, c) })
+		b.Run(fmt.Sprintf("square/10000000/float64/%v/%d", kernel.Best(), workers),
+			func(b *testing.B) { bench(b, workers, c) })
 	}
 }
 

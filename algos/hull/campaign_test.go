@@ -28,7 +28,8 @@ var families = []struct {
 		return func(int) (float64, float64) { return step * float64(r.IntN(side)), step * float64(r.IntN(side)) }
 	}},
 	{"cocircular", func(r *rand.Rand) func(int) (float64, float64) {
-		on := [][2]float64{{65, 0}, {63, 16}, {60, 25}, {56, 33}, {52, 39}, {39, 52}, {33, 56}, {25, 60}, {16, 63}, {0, 65}}
+		on := [][2]float64{{65, 0}, {63, 16}, {60, 25}, {56, 33}, {52, 39}, {39, 52}, {33, 56},
+			{25, 60}, {16, 63}, {0, 65}}
 		return func(int) (float64, float64) {
 			p := on[r.IntN(len(on))]
 			return p[0] * float64(2*r.IntN(2)-1), p[1] * float64(2*r.IntN(2)-1)
@@ -67,16 +68,19 @@ var families = []struct {
 	}},
 	{"large and tiny", func(r *rand.Rand) func(int) (float64, float64) {
 		return func(int) (float64, float64) {
-			return math.Pow(10, float64(150-300*r.IntN(2))) * r.NormFloat64(), math.Pow(10, float64(150-300*r.IntN(2))) * r.NormFloat64()
+			return math.Pow(10, float64(150-300*r.IntN(2))) * r.NormFloat64(),
+				math.Pow(10, float64(150-300*r.IntN(2))) * r.NormFloat64()
 		}
 	}},
 	{"subnormal float32", func(r *rand.Rand) func(int) (float64, float64) {
 		return func(int) (float64, float64) {
-			return math.SmallestNonzeroFloat32 * float64(r.IntN(40)-20), math.SmallestNonzeroFloat32 * float64(r.IntN(4000)-2000)
+			return math.SmallestNonzeroFloat32 * float64(r.IntN(40)-20),
+				math.SmallestNonzeroFloat32 * float64(r.IntN(4000)-2000)
 		}
 	}},
 	{"ends of the range", func(r *rand.Rand) func(int) (float64, float64) {
-		ends := []float64{-math.MaxFloat64, -1, math.Copysign(0, -1), 0, math.SmallestNonzeroFloat64, 1, math.MaxFloat64}
+		ends := []float64{-math.MaxFloat64, -1, math.Copysign(0, -1), 0, math.SmallestNonzeroFloat64,
+			1, math.MaxFloat64}
 		return func(int) (float64, float64) { return ends[r.IntN(len(ends))], ends[r.IntN(len(ends))] }
 	}},
 	{"round", func(r *rand.Rand) func(int) (float64, float64) {

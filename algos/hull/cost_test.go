@@ -43,7 +43,8 @@ func testTouched[T geom.Float](t *testing.T, n, workers int, inputs []geomtest.G
 		// 40 is a handful of looks at each of log2 n places: nothing quadratic
 		// stays below it.
 		if large > grown*small+float64(n) || large > 40*4*float64(n) {
-			t.Errorf("%s[%T], %d workers, %v, seed %d: %.0f looks at %d points, %.0f at %d", g.Name, T(0), workers, kernel.Best(), seed, small, n, large, 4*n)
+			t.Errorf("%s[%T], %d workers, %v, seed %d: %.0f looks at %d points, %.0f at %d", g.Name, T(0), workers,
+				kernel.Best(), seed, small, n, large, 4*n)
 		}
 	}
 }

@@ -166,7 +166,8 @@ func makeTable[T geom.Float](t *table, s scales, h []vertex[T], buckets int, end
 	// The outer two bounds become the ends of the interval; rounding must have
 	// left the outer buckets at least half of their fraction.
 	part := t.width * end / 2
-	if !(from > t.bound[0]+part && from < t.bound[1]-part && to > t.bound[buckets-1]+part && to < t.bound[buckets]-part) {
+	if !(from > t.bound[0]+part && from < t.bound[1]-part && to > t.bound[buckets-1]+part &&
+		to < t.bound[buckets]-part) {
 		return false
 	}
 	t.bound[0], t.bound[buckets] = from, to

@@ -20,14 +20,16 @@ func benchHull3[T geom.Float](b *testing.B) {
 		n    int
 		make func(int, uint64) geom.Cloud[T]
 	}{
-		{"lidar", 120_000, geomtest.Lidar[T]}, {"ball", 1_000_000, geomtest.Ball[T]}, {"cube", 1_000_000, geomtest.Cube[T]},
+		{"lidar", 120_000, geomtest.Lidar[T]}, {"ball", 1_000_000, geomtest.Ball[T]},
+		{"cube", 1_000_000, geomtest.Cube[T]},
 		{"gauss", 1_000_000, geomtest.Gauss3[T]}, {"sphere", 100_000, geomtest.Sphere[T]},
 		{"faces", 100_000, geomtest.CubeFaces[T]}, {"grid", 100_000, geomtest.Grid3[T]},
 		{"ball", 10_000, geomtest.Ball[T]}, {"ball", 1000, geomtest.Ball[T]}, {"ball", 50, geomtest.Ball[T]},
 	} {
 		c := g.make(g.n, seed)
 		for workers := 1; workers <= 2; workers++ {
-			b.Run(fmt.Sprintf("%T/%s/%d/%dT", T(0), g.name, g.n, workers), func(b *testing.B) { benchClouds3(b, workers, c) })
+			b.Run(fmt.Sprintf("%T/%s/%d/%dT", T(0), g.name, g.n, workers),
+				func(b *testing.B) { benchClouds3(b, workers, c) })
 		}
 	}
 }

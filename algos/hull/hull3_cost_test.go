@@ -88,7 +88,8 @@ func TestHull3DSearchesLargeFans(t *testing.T) {
 		for q := int32(len(ring) + 1); int(q) < len(b.points); q++ {
 			sees := slices.ContainsFunc(b.fan, func(f int32) bool { _, yes := b.sees(&b.faces[f], q); return yes })
 			if b.assignFar(q); sees != (b.points[q].on != none) {
-				t.Fatalf("round %d, seed %d, %d corners: point %v sees a face: %v, on the list of %d", round, seed, len(ring), b.points[q], sees, b.points[q].on)
+				t.Fatalf("round %d, seed %d, %d corners: point %v sees a face: %v, on the list of %d", round, seed,
+					len(ring), b.points[q], sees, b.points[q].on)
 			}
 			if sees {
 				found++
@@ -162,9 +163,11 @@ func testSieve[T geom.Float](t *testing.T) {
 					continue
 				}
 				dropped++
-				all := geom.Cloud[T]{X: append(slices.Clone(c.X), p.X[i]), Y: append(slices.Clone(c.Y), p.Y[i]), Z: append(slices.Clone(c.Z), p.Z[i])}
+				all := geom.Cloud[T]{X: append(slices.Clone(c.X), p.X[i]), Y: append(slices.Clone(c.Y), p.Y[i]),
+					Z: append(slices.Clone(c.Z), p.Z[i])}
 				if !geomtest.InsideHull3D(all, f, c.Len()) {
-					t.Fatalf("%s, round %d, seed %d: (%v, %v, %v), outside, is dropped", g.Name, round, seed, p.X[i], p.Y[i], p.Z[i])
+					t.Fatalf("%s, round %d, seed %d: (%v, %v, %v), outside, is dropped", g.Name, round, seed,
+						p.X[i], p.Y[i], p.Z[i])
 				}
 			}
 		}

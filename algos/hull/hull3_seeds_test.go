@@ -55,7 +55,8 @@ func testHull3Seeds[T geom.Float](t *testing.T) {
 				h.Seeds = s.pick(r, n, v)
 				w, e, d := h.Append(nil, nil, c)
 				if d != dim || !slices.Equal(v, w) || !slices.Equal(f, e) {
-					t.Errorf("%s[%T], %d points, seed %d, seeds %s: dimension %d, %d vertices, %d faces, want %d, %d, %d",
+					t.Errorf("%s[%T], %d points, seed %d, seeds %s: dimension %d, %d vertices, %d faces, want %d, "+
+						"%d, %d",
 						g.Name, T(0), n, seed, s.name, d, len(w), len(e), dim, len(v), len(f))
 				}
 				if _, seeded := h.Survivors(); seeded {
@@ -96,7 +97,8 @@ func TestHull3DSeedsOfHostileClouds(t *testing.T) {
 		s := seedings[r.IntN(len(seedings))]
 		seeded.Seeds = s.pick(r, n, v)
 		if w, e, d := seeded.Append(nil, nil, c); d != dim || !slices.Equal(v, w) || !slices.Equal(f, e) {
-			t.Fatalf("round %d, seed %d, kind %d, %d values an axis, scaled %g, seeds %s: dimension %d, %d vertices, %d faces, want %d, %d, %d",
+			t.Fatalf("round %d, seed %d, kind %d, %d values an axis, scaled %g, seeds %s: dimension %d, %d "+
+				"vertices, %d faces, want %d, %d, %d",
 				round, seed, kind, side, scale, s.name, d, len(w), len(e), dim, len(v), len(f))
 		}
 	}
@@ -115,7 +117,8 @@ func TestHull3DSeedsAtEveryLevel(t *testing.T) {
 		for _, h.Workers = range []int{1, 2, 100} {
 			w, e, _ := h.Append(nil, nil, c)
 			if _, seeded := h.Survivors(); !seeded || !slices.Equal(v, w) || !slices.Equal(f, e) {
-				t.Errorf("%v, %d workers, seeded %v: %d vertices, %d faces, want %d, %d", level, h.Workers, seeded, len(w), len(e), len(v), len(f))
+				t.Errorf("%v, %d workers, seeded %v: %d vertices, %d faces, want %d, %d", level, h.Workers, seeded,
+					len(w), len(e), len(v), len(f))
 			}
 		}
 		restore()

@@ -22,7 +22,8 @@ func wantHull3[T geom.Float](h *Hull3D[T], c geom.Cloud[T]) error {
 	v, f, dim := h.Append(nil, nil, c)
 	wantV, wantF, wantDim := geomtest.Hull3D(c)
 	if dim != wantDim || !slices.Equal(v, wantV) || !slices.Equal(f, wantF) {
-		return fmt.Errorf("hull of %#v: dimension %d, vertices %v, faces %v; want %d, %v, %v", c, dim, v, f, wantDim, wantV, wantF)
+		return fmt.Errorf("hull of %#v: dimension %d, vertices %v, faces %v; want %d, %v, %v", c, dim, v, f,
+			wantDim, wantV, wantF)
 	}
 	return nil
 }
@@ -202,7 +203,8 @@ func testHull3Function[T geom.Float](t *testing.T) {
 				w, e, again := h.Append(nil, nil, c)
 				restore()
 				if !slices.Equal(v, w) || !slices.Equal(f, e) || dim != again {
-					t.Fatalf("%s, %v, %d workers, seed %d: %d vertices, %d faces, want %d, %d", g.Name, level, h.Workers, seed, len(w), len(e), len(v), len(f))
+					t.Fatalf("%s, %v, %d workers, seed %d: %d vertices, %d faces, want %d, %d", g.Name, level,
+						h.Workers, seed, len(w), len(e), len(v), len(f))
 				}
 			}
 		}
@@ -216,7 +218,8 @@ func testHull3Function[T geom.Float](t *testing.T) {
 
 // renamed gives vertices and faces of cloud from the indices that vertices
 // names have in cloud to, in canonical order; -1 where there is none.
-func renamed[T geom.Float](from geom.Cloud[T], vertices, faces []int32, to geom.Cloud[T], names []int32) (v, f []int32) {
+func renamed[T geom.Float](from geom.Cloud[T], vertices, faces []int32, to geom.Cloud[T],
+	names []int32) (v, f []int32) {
 	index := map[[3]T]int32{} // 0 and -0 are one key
 	for _, i := range names {
 		index[[3]T{to.X[i], to.Y[i], to.Z[i]}] = i
@@ -261,7 +264,8 @@ func TestHull3DSievesChangeNothing(t *testing.T) {
 			h.takeAll(c)
 			w, e, again := h.finish(nil, nil, c)
 			if !slices.Equal(v, w) || !slices.Equal(f, e) || dim != again {
-				t.Errorf("%s, %d points, seed %d: dimension %d, %d vertices, %d faces, want %d, %d, %d", g.Name, n, seed, dim, len(v), len(f)/3, again, len(w), len(e)/3)
+				t.Errorf("%s, %d points, seed %d: dimension %d, %d vertices, %d faces, want %d, %d, %d", g.Name, n,
+					seed, dim, len(v), len(f)/3, again, len(w), len(e)/3)
 			}
 		}
 	}
@@ -296,15 +300,18 @@ func TestHull3DOfDegenerateClouds(t *testing.T) {
 		{"one", p([3]float64{1, 2, 3}), 0, []int32{0}},
 		{"equal, with both zeros", p([3]float64{0, 1, 0}, [3]float64{math.Copysign(0, -1), 1, 0}), 0, []int32{0}},
 		{"two", p([3]float64{1, 2, 3}, [3]float64{1, 2, 2}), 1, []int32{0, 1}},
-		{"line", p([3]float64{1, 1, 1}, [3]float64{3, 3, 3}, [3]float64{2, 2, 2}, [3]float64{3, 3, 3}), 1, []int32{0, 1}},
-		{"square, its middle and an edge's", p([3]float64{1, 1, 1}, [3]float64{0, 0, 1}, [3]float64{2, 0, 1}, [3]float64{2, 2, 1}, [3]float64{0, 2, 1}, [3]float64{1, 0, 1}), 2, []int32{1, 2, 3, 4}},
+		{"line", p([3]float64{1, 1, 1}, [3]float64{3, 3, 3}, [3]float64{2, 2, 2}, [3]float64{3, 3, 3}), 1,
+			[]int32{0, 1}},
+		{"square, its middle and an edge's", p([3]float64{1, 1, 1}, [3]float64{0, 0, 1}, [3]float64{2, 0, 1},
+			[3]float64{2, 2, 1}, [3]float64{0, 2, 1}, [3]float64{1, 0, 1}), 2, []int32{1, 2, 3, 4}},
 		{"upright triangle", p([3]float64{1, 1, 0}, [3]float64{2, 2, 0}, [3]float64{1, 1, 5}), 2, []int32{0, 1, 2}},
 		{"upright, across x", p([3]float64{1, 1, 0}, [3]float64{1, 2, 0}, [3]float64{1, 1, 5}), 2, []int32{0, 1, 2}},
 	} {
 		var h Hull3D[float64]
 		v, f, dim := h.Append([]int32{-7}, []int32{-9}, test.c)
 		if dim != test.dim || !slices.Equal(v, append([]int32{-7}, test.vertices...)) || !slices.Equal(f, []int32{-9}) {
-			t.Errorf("%s: dimension %d, vertices %v, faces %v; want %d, %v and none", test.name, dim, v, f, test.dim, test.vertices)
+			t.Errorf("%s: dimension %d, vertices %v, faces %v; want %d, %v and none", test.name, dim, v, f,
+				test.dim, test.vertices)
 		}
 	}
 }
@@ -345,7 +352,8 @@ func TestHull3DCallersMistakesPanic(t *testing.T) {
 				bad[at] = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[axis]
 				wantPanic(t, badFinite, func() { h.Append(nil, nil, c) })
 				bad[at] = was
-				if v, f, _ := h.Append(nil, nil, c); n < 100 && checkHull3(&h, c) != nil || n > 100 && len(f) != 6*len(v)-12 {
+				if v, f, _ := h.Append(nil, nil, c); n < 100 && checkHull3(&h, c) != nil ||
+					n > 100 && len(f) != 6*len(v)-12 {
 					t.Fatalf("%d points, after a panic: %d vertices, %d indices of faces", n, len(v), len(f))
 				}
 			}
@@ -356,7 +364,8 @@ func TestHull3DCallersMistakesPanic(t *testing.T) {
 func FuzzHull3D(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 0, 9, 3, 3, 3})
 	f.Add([]byte{1, 0, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 0, 9, 3, 3, 3, 9, 9, 9})
-	f.Add(append([]byte{0x30, 63}, []byte("points repeated, each copy a little off, enough for the sieve: sixty-four times sixteen")...))
+	f.Add(append([]byte{0x30, 63}, []byte("points repeated, each copy a little off, enough for the sieve: "+
+		"sixty-four times sixteen")...))
 	f.Add(append([]byte{2, 0}, make([]byte, 120)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h32 Hull3D[float32]

@@ -37,12 +37,13 @@ import (
 // corners a, b, c of that face, g(d) <= α + β + γ, where a negative coefficient
 // counts as |α|·√3/ρ.
 type sieve[T geom.Float] struct {
-	planes         kernel.Planes[T]
-	exits          [kernel.Cells + 1][kernel.Cells + 1]vector // d/g(d) for the corners of one side's cells
-	exit           [kernel.CubeCells]int32                    // for each cell, the face where its first corner's ray leaves
-	at             []vector                                   // Q's corners, scaled, relative to o
-	sides          []triangle                                 // its faces
-	radius         float64                                    // ρ
+	planes kernel.Planes[T]
+	exits  [kernel.Cells + 1][kernel.Cells + 1]vector // d/g(d) for the corners of one side's cells
+	// for each cell, the face where its first corner's ray leaves
+	exit           [kernel.CubeCells]int32
+	at             []vector   // Q's corners, scaled, relative to o
+	sides          []triangle // its faces
+	radius         float64    // ρ
 	order, tmp     []uint64
 	sorted         []corner
 	centre, factor vector // Center and Scale of planes

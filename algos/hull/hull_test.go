@@ -68,7 +68,8 @@ func TestHullOfTiedClouds(t *testing.T) {
 		if got, want := h32.Append(nil, c), geomtest.Hull2D(c); !slices.Equal(got, want) {
 			t.Fatalf("hull of %#v: %v, want %v", c, got, want)
 		}
-		d := geom.Cloud[float64]{X: rapid.SliceOfN(finite, 5, 5).Draw(t, "x"), Y: rapid.SliceOfN(finite, 5, 5).Draw(t, "y")}
+		d := geom.Cloud[float64]{X: rapid.SliceOfN(finite, 5, 5).Draw(t, "x"),
+			Y: rapid.SliceOfN(finite, 5, 5).Draw(t, "y")}
 		if got, want := h64.Append(nil, d), geomtest.Hull2D(d); !slices.Equal(got, want) {
 			t.Fatalf("hull of %#v: %v, want %v", d, got, want)
 		}
@@ -81,8 +82,10 @@ var finite = rapid.Float64().Filter(func(v float64) bool { return v-v == 0 })
 // Many lanes find the same hull as one lane, for every spread of the vertices over them.
 func TestHullOfManyLanes(t *testing.T) {
 	const n = 3*laneFrom + 3
-	inputs := append(hostile[float64]()[:6], geomtest.Generator[float64]{Name: "circle", Make: geomtest.Circle[float64]},
-		geomtest.Generator[float64]{Name: "strokes", Make: geomtest.Strokes[float64]}, geomtest.Generator[float64]{Name: "disk", Make: geomtest.Disk[float64]})
+	inputs := append(hostile[float64]()[:6],
+		geomtest.Generator[float64]{Name: "circle", Make: geomtest.Circle[float64]},
+		geomtest.Generator[float64]{Name: "strokes", Make: geomtest.Strokes[float64]},
+		geomtest.Generator[float64]{Name: "disk", Make: geomtest.Disk[float64]})
 	for _, g := range inputs {
 		c := g.Make(n, seed)
 		h := Hull2D[float64]{}
@@ -127,13 +130,19 @@ func TestHullOfDegenerateClouds(t *testing.T) {
 		want []int32
 	}{
 		{"no point", geomtest.Points[float64](), nil},
-		{"equal points, zeros of both signs", geomtest.Points([2]float64{0, negative}, [2]float64{negative, 0}, [2]float64{0, 0}), []int32{0}},
+		{"equal points, zeros of both signs", geomtest.Points([2]float64{0, negative}, [2]float64{negative, 0},
+			[2]float64{0, 0}), []int32{0}},
 		{"two points, the greater first", geomtest.Points([2]float64{1, 1}, [2]float64{1, 0}), []int32{1, 0}},
-		{"vertical line", geomtest.Points([2]float64{2, 5}, [2]float64{2, 9}, [2]float64{2, 1}, [2]float64{2, 1}), []int32{2, 1}},
-		{"sloping line", geomtest.Points([2]float64{1, 2}, [2]float64{0, 0}, [2]float64{3, 6}, [2]float64{2, 4}), []int32{1, 2}},
-		{"points on edges", geomtest.Points([2]float64{1, 0}, [2]float64{0, 0}, [2]float64{2, 0}, [2]float64{2, 1}, [2]float64{2, 2}, [2]float64{1, 1}), []int32{1, 2, 4}},
-		{"lowest index of equal vertices", geomtest.Points([2]float64{0, 0}, [2]float64{1, 0}, [2]float64{0, 1}, [2]float64{1, 0}, [2]float64{0, 0}), []int32{0, 1, 2}},
-		{"ends of the number line", geomtest.Points([2]float64{-math.MaxFloat64, 0}, [2]float64{math.MaxFloat64, 0}, [2]float64{0, math.SmallestNonzeroFloat64}), []int32{0, 1, 2}},
+		{"vertical line", geomtest.Points([2]float64{2, 5}, [2]float64{2, 9}, [2]float64{2, 1}, [2]float64{2, 1}),
+			[]int32{2, 1}},
+		{"sloping line", geomtest.Points([2]float64{1, 2}, [2]float64{0, 0}, [2]float64{3, 6}, [2]float64{2, 4}),
+			[]int32{1, 2}},
+		{"points on edges", geomtest.Points([2]float64{1, 0}, [2]float64{0, 0}, [2]float64{2, 0}, [2]float64{2, 1},
+			[2]float64{2, 2}, [2]float64{1, 1}), []int32{1, 2, 4}},
+		{"lowest index of equal vertices", geomtest.Points([2]float64{0, 0}, [2]float64{1, 0}, [2]float64{0, 1},
+			[2]float64{1, 0}, [2]float64{0, 0}), []int32{0, 1, 2}},
+		{"ends of the number line", geomtest.Points([2]float64{-math.MaxFloat64, 0}, [2]float64{math.MaxFloat64, 0},
+			[2]float64{0, math.SmallestNonzeroFloat64}), []int32{0, 1, 2}},
 	} {
 		var h Hull2D[float64]
 		if got := h.Append([]int32{-9}, test.c); !slices.Equal(got, append([]int32{-9}, test.want...)) {
@@ -183,7 +192,9 @@ func TestHullUnderExactMaps(t *testing.T) {
 		return h.Append(nil, m)
 	}
 	for _, k := range []float64{0x1p-500, 0x1p-20, 1, 0x1p30, 0x1p900} {
-		if got := mapped(func(x, y float64) (float64, float64) { return k * (x + 0x1p20), k * (y - 0x1p40) }); !slices.Equal(got, base) {
+		if got := mapped(func(x, y float64) (float64, float64) {
+			return k * (x + 0x1p20), k * (y - 0x1p40)
+		}); !slices.Equal(got, base) {
 			t.Errorf("scaled by %g: %s", k, difference(got, base))
 		}
 	}
@@ -229,7 +240,8 @@ func testFilter[T geom.Float](t *testing.T) {
 				part := T(r.Float64())
 				x, y := nudge(r, a.x+part*(b.x-a.x)), nudge(r, a.y+part*(b.y-a.y))
 				if drops(&f, x, y) && !strictlyInside(h, x, y) || drops(&f, a.x, a.y) {
-					t.Fatalf("%s, round %d, seed %d: (%v, %v) near edge %d of %v is called inside", g.Name, round, seed, x, y, k, h)
+					t.Fatalf("%s, round %d, seed %d: (%v, %v) near edge %d of %v is called inside", g.Name,
+						round, seed, x, y, k, h)
 				}
 			}
 		}

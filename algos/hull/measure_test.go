@@ -72,7 +72,8 @@ func checkPlane[T geom.Float](c geom.Cloud[T], n *counts) error {
 	n.add(proven)
 	wantArea, wantPerimeter := geomtest.MeasureExact(c, idx)
 	return firstOf(fmt.Sprintf("hull %v of %#v (proven in doubles: %v)", idx, few(c, idx), proven),
-		measured{"area", area, wantArea}, measured{"perimeter", perimeter, wantPerimeter}, measured{"area in integers", exactArea(c, idx), wantArea})
+		measured{"area", area, wantArea}, measured{"perimeter", perimeter, wantPerimeter},
+		measured{"area in integers", exactArea(c, idx), wantArea})
 }
 
 // checkSpace is checkPlane in space.
@@ -92,7 +93,8 @@ func checkSpace[T geom.Float](c geom.Cloud[T], n *counts) error {
 	areaInIntegers, volumeInIntegers := exactSurface(c, faces)
 	return firstOf(fmt.Sprintf("faces %v of %#v (proven in doubles: %v)", faces, few(c, v), proven),
 		measured{"area", area, wantArea}, measured{"volume", volume, wantVolume},
-		measured{"area in integers", areaInIntegers, wantArea}, measured{"volume in integers", volumeInIntegers, wantVolume})
+		measured{"area in integers", areaInIntegers, wantArea},
+		measured{"volume in integers", volumeInIntegers, wantVolume})
 }
 
 // few returns c where it is short enough to be printed, otherwise its vertices.
@@ -138,7 +140,8 @@ func measureDistributions[T geom.Float](t *testing.T, sizes []float64) {
 						continue
 					}
 					if err := checkPlane(c, &plane); err != nil {
-						t.Fatalf("%s[%T], %d points, seed %d, moved by %g, times %g: %v", g.Name, T(0), n, seed, move, size, err)
+						t.Fatalf("%s[%T], %d points, seed %d, moved by %g, times %g: %v", g.Name, T(0), n,
+							seed, move, size, err)
 					}
 				}
 			}
@@ -149,7 +152,8 @@ func measureDistributions[T geom.Float](t *testing.T, sizes []float64) {
 						continue
 					}
 					if err := checkSpace(c, &space); err != nil {
-						t.Fatalf("%s[%T], %d points, seed %d, moved by %g, times %g: %v", g.Name, T(0), n, seed, move, size, err)
+						t.Fatalf("%s[%T], %d points, seed %d, moved by %g, times %g: %v", g.Name, T(0), n,
+							seed, move, size, err)
 					}
 				}
 			}
@@ -188,7 +192,8 @@ func nearFlat(r *rand.Rand, n int) (line, plane geom.Cloud[float64]) {
 	for range n {
 		x, y := size*(2*r.Float64()-1), size*(2*r.Float64()-1)
 		line.X, line.Y = append(line.X, x), append(line.Y, nudge(r, a*x+rough*r.Float64()))
-		plane.X, plane.Y, plane.Z = append(plane.X, x), append(plane.Y, y), append(plane.Z, nudge(r, a*x+b*y+rough*r.Float64()))
+		plane.X, plane.Y, plane.Z = append(plane.X, x), append(plane.Y, y),
+			append(plane.Z, nudge(r, a*x+b*y+rough*r.Float64()))
 	}
 	return line, plane
 }
@@ -212,7 +217,8 @@ func TestMeasureOfNearFlatHulls(t *testing.T) {
 	}
 	t.Logf("in the plane %+v, in space %+v, in space in float32 %+v", plane, space, narrow)
 	if min(plane.exact, plane.proven, space.exact, space.proven, narrow.proven) < 100 {
-		t.Errorf("the sets do not reach both ways to measure: in the plane %+v, in space %+v, in float32 %+v", plane, space, narrow)
+		t.Errorf("the sets do not reach both ways to measure: in the plane %+v, in space %+v, in float32 %+v",
+			plane, space, narrow)
 	}
 }
 

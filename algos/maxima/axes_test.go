@@ -137,7 +137,8 @@ func runCampaign[T geom.Float](t *testing.T, seed uint64) {
 			m.Min[k] = r.IntN(2) == 0
 		}
 		if got, want := m.AppendD(nil, axes), brute(axes, m.Min); !slices.Equal(got, want) {
-			t.Fatalf("%v, seed %d, set %d, %s: %d axes, min %v\n%#v\ngot  %v\nwant %v", kernel.Best(), seed, k, name, dims, m.Min, axes, got, want)
+			t.Fatalf("%v, seed %d, set %d, %s: %d axes, min %v\n%#v\ngot  %v\nwant %v", kernel.Best(), seed, k, name,
+				dims, m.Min, axes, got, want)
 		}
 		counts[fmt.Sprintf("%d axes", dims)]++
 	}
@@ -203,10 +204,12 @@ func TestOneAxis(t *testing.T) {
 func TestAxesOfACloud(t *testing.T) {
 	var m Maxima[float32]
 	for _, c := range geomtest.Clouds3D[float32](3000, seed) {
-		if got, want := m.AppendD(nil, [][]float32{c.Cloud.X, c.Cloud.Y, c.Cloud.Z}), m.Append3D(nil, c.Cloud); !slices.Equal(got, want) {
+		if got, want := m.AppendD(nil, [][]float32{c.Cloud.X, c.Cloud.Y, c.Cloud.Z}),
+			m.Append3D(nil, c.Cloud); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", c.Name, got, want)
 		}
-		if got, want := m.AppendD(nil, [][]float32{c.Cloud.Y, c.Cloud.X}), m.Append2D(nil, c.Cloud); !slices.Equal(got, want) {
+		if got, want := m.AppendD(nil, [][]float32{c.Cloud.Y, c.Cloud.X}),
+			m.Append2D(nil, c.Cloud); !slices.Equal(got, want) {
 			t.Errorf("%s, axes exchanged: %v, want %v", c.Name, got, want)
 		}
 	}
@@ -276,7 +279,8 @@ func TestWrongAxesPanic(t *testing.T) {
 func TestWarmCallsWithManyAxesDoNotAllocate(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, dims := range []int{1, 2, 4, 6, 8} {
-		for _, axes := range [][][]float64{simplex(r, dims, 3000, 0), simplex(r, dims, 3000, 8), simplex(r, dims, 30, 0)} {
+		for _, axes := range [][][]float64{simplex(r, dims, 3000, 0), simplex(r, dims, 3000, 8),
+			simplex(r, dims, 30, 0)} {
 			var m Maxima[float64]
 			dst := m.AppendD(nil, axes)
 			if n := testing.AllocsPerRun(5, func() { dst = m.AppendD(dst[:0], axes) }); n > 0 {
@@ -330,7 +334,8 @@ func checkGrowth(t *testing.T, name string, factor float64, small, large [][]flo
 	}
 	few, many := per(small), per(large)
 	if many > factor*few+3 {
-		t.Errorf("%s: a point is touched %.1f times among %d, %.1f times among %d", name, few, len(small[0]), many, len(large[0]))
+		t.Errorf("%s: a point is touched %.1f times among %d, %.1f times among %d", name, few, len(small[0]),
+			many, len(large[0]))
 	}
 	t.Logf("%-40s %8.2f %8.2f", name, few, many)
 }

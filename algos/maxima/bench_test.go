@@ -29,9 +29,12 @@ func BenchmarkSpace(b *testing.B) {
 
 func spaces[T geom.Float](b *testing.B, n, workers int) {
 	for _, g := range []geomtest.Generator[T]{
-		{Name: "cube", Make: geomtest.Cube[T]}, {Name: "gauss", Make: geomtest.Gauss3[T]}, {Name: "lidar", Make: geomtest.Lidar[T]},
-		{Name: "anti", Make: anticorrelated[T]}, {Name: "octant", Make: geomtest.Octant[T]}, {Name: "plane", Make: geomtest.Plane[T]},
-		{Name: "ridge", Make: geomtest.Ridge[T]}, {Name: "integers", Make: geomtest.Integers3[T]}, {Name: "spread", Make: geomtest.Spread3[T]},
+		{Name: "cube", Make: geomtest.Cube[T]}, {Name: "gauss", Make: geomtest.Gauss3[T]},
+		{Name: "lidar", Make: geomtest.Lidar[T]},
+		{Name: "anti", Make: anticorrelated[T]}, {Name: "octant", Make: geomtest.Octant[T]},
+		{Name: "plane", Make: geomtest.Plane[T]},
+		{Name: "ridge", Make: geomtest.Ridge[T]}, {Name: "integers", Make: geomtest.Integers3[T]},
+		{Name: "spread", Make: geomtest.Spread3[T]},
 	} {
 		c := g.Make(n, seed)
 		bench(b, fmt.Sprintf("%s/%d/%T/%v/%d", g.Name, n, T(0), kernel.Best(), workers), workers, [][]T{c.X, c.Y, c.Z})

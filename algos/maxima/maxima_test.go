@@ -67,7 +67,8 @@ func testDistributions[T geom.Float](t *testing.T) {
 	check := func(c geomtest.Named[T], dims int, low [3]bool) {
 		m.Min = axes(low)
 		if got, want := m.run(dims, c.Cloud), geomtest.Maxima(c.Cloud, dims, low); !slices.Equal(got, want) {
-			t.Errorf("%s[%T], %d points, seed %d, %dD min %v: %d maxima, want %d", c.Name, T(0), c.Cloud.Len(), seed, dims, low, len(got), len(want))
+			t.Errorf("%s[%T], %d points, seed %d, %dD min %v: %d maxima, want %d", c.Name, T(0), c.Cloud.Len(), seed,
+				dims, low, len(got), len(want))
 		}
 	}
 	for _, n := range []int{0, 1, 2, 3, 50, filterFrom, 3000} {
@@ -92,7 +93,8 @@ func TestMaximaOfLargeAdversaries(t *testing.T) {
 	const n = 100_000
 	var m Maxima[float64]
 	for _, g := range []geomtest.Generator[float64]{
-		{Name: "plane", Make: geomtest.Plane[float64]}, {Name: "ridge", Make: geomtest.Ridge[float64]}, {Name: "equal", Make: geomtest.Equal3[float64]},
+		{Name: "plane", Make: geomtest.Plane[float64]}, {Name: "ridge", Make: geomtest.Ridge[float64]},
+		{Name: "equal", Make: geomtest.Equal3[float64]},
 		{Name: "duplicates", Make: geomtest.Duplicates3[float64]}, {Name: "grid", Make: geomtest.Grid3[float64]},
 	} {
 		c := g.Make(n, seed)
@@ -280,7 +282,8 @@ func TestAllMaximalIsNotQuadratic(t *testing.T) {
 		t.Skip("the same on every processor, and an emulated one is slow")
 	}
 	defer kernel.Limit(kernel.AVX2)() // where what a staircase writes is counted
-	for _, g := range []geomtest.Generator[float64]{{Name: "octant", Make: geomtest.Octant[float64]}, {Name: "plane", Make: geomtest.Plane[float64]}, {Name: "ridge", Make: geomtest.Ridge[float64]}} {
+	for _, g := range []geomtest.Generator[float64]{{Name: "octant", Make: geomtest.Octant[float64]},
+		{Name: "plane", Make: geomtest.Plane[float64]}, {Name: "ridge", Make: geomtest.Ridge[float64]}} {
 		small, large := g.Make(1<<12, seed), g.Make(1<<18, seed)
 		checkGrowth(t, g.Name, 1.5, [][]float64{small.X, small.Y, small.Z}, [][]float64{large.X, large.Y, large.Z})
 		var m Maxima[float64]

@@ -34,7 +34,8 @@ func TestTouchedGrowsLikeNLogN(t *testing.T) {
 			h.AppendLower(nil, c)
 			touched[k][2] = h.Lower.Touched
 			if perPoint := float64(m.looked) / float64(m.Trace.Touched+1); perPoint > luckFactor {
-				t.Errorf("%s, %d points, seed %d: selection looked at %.1f points a touched one", g.Name, n, seed, perPoint)
+				t.Errorf("%s, %d points, seed %d: selection looked at %.1f points a touched one",
+					g.Name, n, seed, perPoint)
 			}
 			if perPoint := float64(upper+h.half.tests) / float64(h.Upper.Touched+h.Lower.Touched+1); perPoint > 8 {
 				t.Errorf("%s, %d points, seed %d: %.1f sides of lines a touched point", g.Name, n, seed, perPoint)
@@ -57,7 +58,8 @@ var hard = []geomtest.Generator[float64]{
 	{Name: "convex", Make: func(n int, _ uint64) geom.Cloud[float64] { // all are vertices, x in powers of two
 		return cloud(n, func(i int) (x, y float64) { x = math.Ldexp(1, i%1000-500); return x, math.Sqrt(x) })
 	}},
-	{Name: "nested", Make: func(n int, _ uint64) geom.Cloud[float64] { // chords under chords: quickhull peels one a level
+	// chords under chords: quickhull peels one a level
+	{Name: "nested", Make: func(n int, _ uint64) geom.Cloud[float64] {
 		return cloud(n, func(i int) (x, y float64) { s := math.Ldexp(1, -i%1000); return s, math.Sqrt(s) * (1 - s) })
 	}},
 	{Name: "columns", Make: func(n int, seed uint64) geom.Cloud[float64] { // medians full of ties
@@ -89,8 +91,12 @@ func TestTouchedFollowsEntropy(t *testing.T) {
 		run      func(c geom.Cloud[float64]) *Trace
 		slack    float64 // by which the reference may be above the least
 	}{
-		{"maxima", staircases, maximaEntropy, func(c geom.Cloud[float64]) *Trace { m.Append(nil, c); return &m.Trace }, 0},
-		{"upper hull", arcs, chordEntropy, func(c geom.Cloud[float64]) *Trace { h.AppendUpper(nil, c); return &h.Upper }, 1 + math.Ln2},
+		{"maxima", staircases, maximaEntropy, func(c geom.Cloud[float64]) *Trace { m.Append(nil, c); return &m.Trace },
+			0},
+		{"upper hull", arcs, chordEntropy, func(c geom.Cloud[float64]) *Trace {
+			h.AppendUpper(nil, c)
+			return &h.Upper
+		}, 1 + math.Ln2},
 	} {
 		t.Run(problem.name, func(t *testing.T) {
 			const n = 600
@@ -101,11 +107,13 @@ func TestTouchedFollowsEntropy(t *testing.T) {
 					c := f.make(r, n, k)
 					e, trace := problem.entropy(c), problem.run(c)
 					if own := trace.Entropy(); own < e-problem.slack-1e-9 {
-						t.Errorf("%s %d, seed %d: entropy %.4f of the trace is below the least, %.4f", f.name, k, seed, own, e)
+						t.Errorf("%s %d, seed %d: entropy %.4f of the trace is below the least, %.4f",
+							f.name, k, seed, own, e)
 					}
 					entropies = append(entropies, e)
 					touched = append(touched, float64(trace.Touched)/n)
-					t.Logf("%-10s %d: H %.3f, trace %.3f, touched/n %.3f", f.name, k, e, trace.Entropy(), touched[len(touched)-1])
+					t.Logf("%-10s %d: H %.3f, trace %.3f, touched/n %.3f", f.name, k, e, trace.Entropy(),
+						touched[len(touched)-1])
 				}
 			}
 			slope, base, fit := line(entropies, touched)
@@ -144,7 +152,8 @@ var staircases = []family{
 		width := math.Pow(10, -float64(k))
 		return cloud(n, func(int) (x, y float64) { x = r.Float64(); return x, 1 - x - width*r.Float64() })
 	}},
-	{"steps", func(r *rand.Rand, n, k int) geom.Cloud[float64] { // 1, 4, 16, 64, 256 maximal points, as many points under each
+	// 1, 4, 16, 64, 256 maximal points, as many points under each
+	{"steps", func(r *rand.Rand, n, k int) geom.Cloud[float64] {
 		steps := 1 << (2 * k)
 		return cloud(n, func(i int) (x, y float64) {
 			if i < steps {
@@ -294,7 +303,8 @@ func chordEntropy(c geom.Cloud[float64]) float64 {
 			a, b := v[j], v[j+step]
 			var below []int
 			for i := range n {
-				if c.X[a] <= c.X[i] && c.X[i] <= c.X[b] && exact.Orient2D(c.X[a], c.Y[a], c.X[b], c.Y[b], c.X[i], c.Y[i]) <= 0 {
+				if c.X[a] <= c.X[i] && c.X[i] <= c.X[b] &&
+					exact.Orient2D(c.X[a], c.Y[a], c.X[b], c.Y[b], c.X[i], c.Y[i]) <= 0 {
 					below = append(below, i)
 				}
 			}

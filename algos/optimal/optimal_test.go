@@ -202,7 +202,8 @@ func TestChoose(t *testing.T) {
 					}
 					for i, s := range q {
 						if i < k && !s.before(q[k]) || i > k && !q[k].before(s) {
-							t.Fatalf("%s, %d points, luck %d: %v at %d is on the wrong side of %v at %d", c.Name, n, luck, s, i, q[k], k)
+							t.Fatalf("%s, %d points, luck %d: %v at %d is on the wrong side of %v at %d", c.Name, n,
+								luck, s, i, q[k], k)
 						}
 					}
 					if looked > 40*len(q) {

@@ -31,8 +31,11 @@ func TestPointsLieInTheirShape(t *testing.T) {
 		"parabola": {shapes.Parabola, func(x, y float64) bool { return math.Abs(x) <= 1 && math.Abs(y-x*x) < 0.1 }},
 		"circle":   {shapes.Circle, func(x, y float64) bool { return math.Abs(norm(x, y)-1) < slack }},
 		"front":    {shapes.Front, func(x, y float64) bool { return unit(x) && x+y == 1 }},
-		"grid":     {shapes.Grid, func(x, y float64) bool { return x == math.Floor(x) && y == math.Floor(y) && max(x, y) < 45 }},
-		"clusters": {shapes.Clusters(n, rand.New(rand.NewPCG(seed, 1))), func(x, y float64) bool { return max(x, y) < 1.1 && min(x, y) > -0.1 }},
+		"grid": {shapes.Grid, func(x, y float64) bool {
+			return x == math.Floor(x) && y == math.Floor(y) && max(x, y) < 45
+		}},
+		"clusters": {shapes.Clusters(n, rand.New(rand.NewPCG(seed, 1))),
+			func(x, y float64) bool { return max(x, y) < 1.1 && min(x, y) > -0.1 }},
 	} {
 		cloud := shapes.Plane[float64](n, rand.New(rand.NewPCG(seed, 0)), c.draw)
 		if cloud.Len() != n || cloud.Z != nil {
@@ -51,8 +54,10 @@ func TestPointsLieInTheirShape(t *testing.T) {
 		"cube":   {shapes.Cube, func(x, y, z float64) bool { return unit(x) && unit(y) && unit(z) }},
 		"ball":   {shapes.Ball, func(x, y, z float64) bool { return norm(x, y, z) <= 1+slack }},
 		"sphere": {shapes.Sphere, func(x, y, z float64) bool { return math.Abs(norm(x, y, z)-1) < slack }},
-		"octant": {shapes.Octant, func(x, y, z float64) bool { return min(x, y, z) >= 0 && math.Abs(norm(x, y, z)-1) < slack }},
-		"anti":   {shapes.Anti, func(x, y, z float64) bool { return min(x, y, z) >= 0 && math.Abs(x+y+z-1.5) < 1 }},
+		"octant": {shapes.Octant, func(x, y, z float64) bool {
+			return min(x, y, z) >= 0 && math.Abs(norm(x, y, z)-1) < slack
+		}},
+		"anti": {shapes.Anti, func(x, y, z float64) bool { return min(x, y, z) >= 0 && math.Abs(x+y+z-1.5) < 1 }},
 	} {
 		cloud := shapes.Space[float64](n, rand.New(rand.NewPCG(seed, 0)), c.draw)
 		for i, x := range cloud.X {

@@ -29,7 +29,7 @@ type bf16Cmd struct {
 	Rounds  int           `help:"Turns of each entry in a cell (7; with --quick 3)."`
 	Turn    time.Duration `help:"Time of a turn, at least one run (50ms; with --quick 10ms)."`
 	Pieces  int           `default:"64" help:"Pieces of 256 tokens of WikiText-2, with --mini-lm (${default})."`
-	MiniLM  string        `env:"ENTROPIPE_MINILM" placeholder:"DIR" help:"MiniLM checkpoint (${env}); else random weights, no texts."`
+	MiniLM  string        `env:"ENTROPIPE_MINILM" placeholder:"DIR" help:"MiniLM checkpoint; else random weights."`
 	Results string        `placeholder:"DIR" help:"Folder of the result (benchmarks/results; --quick: none); -: none."`
 	Resume  bool          `help:"Keep the cells that attention-bf16.jsonl has, and measure the others."`
 }
@@ -38,7 +38,8 @@ type bf16Cmd struct {
 var bf16Forms = []string{string(model.F32), string(model.BF16)}
 
 // layers are the products of MiniLM's layers and of BERT-base's.
-var bf16Layers = [][2]int{{384, 1152}, {384, 384}, {384, 1536}, {1536, 384}, {768, 2304}, {768, 768}, {768, 3072}, {3072, 768}}
+var bf16Layers = [][2]int{{384, 1152}, {384, 384}, {384, 1536}, {1536, 384}, {768, 2304}, {768, 768},
+	{768, 3072}, {3072, 768}}
 
 func (c *bf16Cmd) defaults() {
 	rows, rounds, turn := []int{1, 32, 128, 512}, 7, 50*time.Millisecond
@@ -94,7 +95,8 @@ func (c *bf16Cmd) products(ctx context.Context, r *bf16Report, k, n int) error {
 	for _, rows := range c.Rows {
 		a, dst := numbers(rows, k), mat.Of(rows, n, make([]float32, rows*n))
 		for _, threads := range c.Threads {
-			cell := &bf16Cell{Of: fmt.Sprintf("%d→%d", k, n), Rows: rows, Threads: threads, How: howBF16(), Work: 2 * float64(rows) * float64(k) * float64(n)}
+			cell := &bf16Cell{Of: fmt.Sprintf("%d→%d", k, n), Rows: rows, Threads: threads, How: howBF16(),
+				Work: 2 * float64(rows) * float64(k) * float64(n)}
 			if err := c.measure(ctx, r, cell, func(form int) error {
 				[]*mat.Weights{&plain, &rounded}[form].Mul(dst, a, mat.Epilogue{Bias: bias}, threads)
 				return nil
@@ -240,7 +242,8 @@ func wikiPieces(folder string, length, most int) (pieces [][]int32, err error) {
 // saveRandom writes an encoder of MiniLM's shape, or of four layers of
 // BERT-base's, with random weights.
 func saveRandom(folder, name string) error {
-	c := &hf.Config{Arch: hf.BERT, Model: "bert", Layers: 4, Hidden: 768, Inner: 3072, Heads: 12, KVHeads: 12, Dim: 64, Vocab: 2048, MaxPositions: 512, Types: 2,
+	c := &hf.Config{Arch: hf.BERT, Model: "bert", Layers: 4, Hidden: 768, Inner: 3072, Heads: 12, KVHeads: 12, Dim: 64,
+		Vocab: 2048, MaxPositions: 512, Types: 2,
 		Act: hf.GELU, Eps: 1e-12, Scale: .125, QKVBias: true, OutBias: true, MLPBias: true, BOS: -1}
 	if name == "minilm" {
 		c.Layers, c.Hidden, c.Inner, c.Dim, c.Scale = 6, 384, 1536, 32, float32(1/math.Sqrt(32))

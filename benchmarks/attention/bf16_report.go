@@ -55,7 +55,8 @@ func (r *bf16Report) has(of string, rows, threads int) bool {
 
 func (r *bf16Report) add(c *bf16Cell) error {
 	if c.Ns == nil {
-		return r.keep(c, fmt.Sprintf("%d texts: %.2g apart, cosines %.6f and %.6f\n", c.Rows, c.Off, c.Cosine, c.Embedding))
+		return r.keep(c, fmt.Sprintf("%d texts: %.2g apart, cosines %.6f and %.6f\n", c.Rows, c.Off,
+			c.Cosine, c.Embedding))
 	}
 	return r.keep(c, bf16Products.Row(c))
 }
@@ -75,26 +76,34 @@ func bf16Columns(what string) rig.Table[*bf16Cell] {
 		{Head: "rows", Text: func(c *bf16Cell) string { return fmt.Sprint(c.Rows) }},
 		{Head: "threads", Text: func(c *bf16Cell) string { return fmt.Sprint(c.Threads) }},
 		form(0), form(1),
-		{Head: "f32 / bf16", Text: func(c *bf16Cell) string { return fmt.Sprintf("%.2f (%.2f)", c.ratio(0), c.ratio(1)) }},
+		{Head: "f32 / bf16", Text: func(c *bf16Cell) string {
+			return fmt.Sprintf("%.2f (%.2f)", c.ratio(0), c.ratio(1))
+		}},
 	}
 }
 
 var bf16Encoders = bf16Columns("encoder")
 
-var bf16Products = append(bf16Columns("product"), rig.Column[*bf16Cell]{Head: "GFLOP/s of each", Text: func(c *bf16Cell) string {
-	return fmt.Sprintf("%.0f, %.0f", c.Work/float64(c.Ns[bf16Forms[0]][0]), c.Work/float64(c.Ns[bf16Forms[1]][0]))
-}})
+var bf16Products = append(bf16Columns("product"),
+	rig.Column[*bf16Cell]{Head: "GFLOP/s of each", Text: func(c *bf16Cell) string {
+		return fmt.Sprintf("%.0f, %.0f", c.Work/float64(c.Ns[bf16Forms[0]][0]), c.Work/float64(c.Ns[bf16Forms[1]][0]))
+	}})
 
 func (r *bf16Report) markdown() string {
 	var b strings.Builder
 	b.WriteString("# Weights in bf16 beside float32\n\n")
-	fmt.Fprintf(&b, "`go run ./benchmarks/attention bf16`, %s, %s. Both forms take turns. Milliseconds of the shortest run, the median in brackets; a ratio is the time of float32 over that of bf16, above 1 bf16 is faster. Rounding of the rows is in the times.\n\n",
+	fmt.Fprintf(&b, "`go run ./benchmarks/attention bf16`, %s, %s. Both forms take turns. Milliseconds of the "+
+		"shortest run, the median in brackets; a ratio is the time of float32 over that of bf16, above 1 bf16 is "+
+		"faster. Rounding of the rows is in the times.\n\n",
 		rig.Origin(r.Stamps()), rig.Each(r.cells(nil), func(c *bf16Cell) string { return c.How }))
 	r.table(&b, bf16Products, func(c *bf16Cell) bool { return c.Ns != nil && c.Work > 0 })
-	b.WriteString("Whole encoders, one sequence, from ids to the last hidden state: minilm, six layers of 384; bert, four layers of 768. Attention is float32 in both.\n\n")
+	b.WriteString("Whole encoders, one sequence, from ids to the last hidden state: minilm, six layers of 384; " +
+		"bert, four layers of 768. Attention is float32 in both.\n\n")
 	r.table(&b, bf16Encoders, func(c *bf16Cell) bool { return c.Ns != nil && c.Work == 0 })
 	for _, c := range r.cells(func(c *bf16Cell) bool { return c.Ns == nil }) {
-		fmt.Fprintf(&b, "MiniLM on %d pieces of 256 tokens of WikiText-2: numbers of the last hidden states are at most %.2g apart, at a mean size of %.2g (root mean square) and a mean distance of %.2g; the cosine of a token's states is at least %.6f, that of an embedding %.6f.\n",
+		fmt.Fprintf(&b, "MiniLM on %d pieces of 256 tokens of WikiText-2: numbers of the last hidden states are at "+
+			"most %.2g apart, at a mean size of %.2g (root mean square) and a mean distance of %.2g; the cosine of "+
+			"a token's states is at least %.6f, that of an embedding %.6f.\n",
 			c.Rows, c.Off, math.Sqrt(c.Size/c.numbers()), math.Sqrt(c.Square/c.numbers()), c.Cosine, c.Embedding)
 	}
 	return b.String()

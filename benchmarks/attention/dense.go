@@ -30,8 +30,8 @@ type denseCmd struct {
 	Threads []int         `default:"1,2" help:"Numbers of threads, of all (${default})."`
 	Rounds  int           `help:"Turns in a cell (15; --quick: 3; at most 7 from 1024 tokens, 3 from 2048)."`
 	Turn    time.Duration `help:"Time of a turn, at least one run (150ms; with --quick 60ms)."`
-	Python  string        `env:"ENTROPIPE_TORCH_PYTHON" placeholder:"PATH" help:"Python with torch, transformers, onnx, onnxruntime."`
-	MiniLM  string        `env:"ENTROPIPE_MINILM" placeholder:"DIR" help:"MiniLM checkpoint (${env}); else random weights."`
+	Python  string        `env:"ENTROPIPE_TORCH_PYTHON" placeholder:"PATH" help:"Python with torch and onnxruntime."`
+	MiniLM  string        `env:"ENTROPIPE_MINILM" placeholder:"DIR" help:"MiniLM checkpoint; else random weights."`
 	Results string        `placeholder:"DIR" help:"Folder of the result (benchmarks/results; --quick: none); -: none."`
 	Resume  bool          `help:"Keep the cells that attention-dense.jsonl has, and measure the others."`
 }
@@ -72,7 +72,8 @@ func (c *denseCmd) defaults() {
 func (c *denseCmd) Run(ctx context.Context) error {
 	c.defaults()
 	if c.Python == "" {
-		return errors.New("name a Python that has torch, transformers, onnx and onnxruntime: --python or ENTROPIPE_TORCH_PYTHON")
+		return errors.New("name a Python that has torch, transformers, onnx and onnxruntime: --python or " +
+			"ENTROPIPE_TORCH_PYTHON")
 	}
 	if slices.Max(c.Lengths) > maxRows || slices.Min(c.Lengths) < 1 {
 		return fmt.Errorf("lengths are from 1 to %d", maxRows)
@@ -130,7 +131,8 @@ func (c *denseCmd) measureModel(ctx context.Context, p *densePeer, m *model.Mode
 // measure lets the entries of a cell take turns. Who begins changes from round
 // to round.
 func (c *denseCmd) measure(p *densePeer, m *model.Model, name string, n, threads int) (*denseCell, error) {
-	cell := &denseCell{Model: name, Tokens: n, Threads: threads, Versions: p.versions, Weights: trainedWeights, Ns: rig.Times{}}
+	cell := &denseCell{Model: name, Tokens: n, Threads: threads, Versions: p.versions,
+		Weights: trainedWeights, Ns: rig.Times{}}
 	if c.MiniLM == "" {
 		cell.Weights = randomWeights
 	}

@@ -42,14 +42,16 @@ func startDensePeer(ctx context.Context, c *denseCmd, folder string) (*densePeer
 // turn asks for runs of an engine that take span, at least one.
 func (p *densePeer) turn(engine, name string, n, threads int, span time.Duration) ([]int64, error) {
 	var a peerAnswer
-	err := p.Ask(map[string]any{"engine": engine, "model": name, "n": n, "threads": threads, "span": span.Seconds()}, &a)
+	err := p.Ask(map[string]any{"engine": engine, "model": name, "n": n, "threads": threads, "span": span.Seconds()},
+		&a)
 	return a.Ns, err
 }
 
 // hidden asks for what an engine computes.
 func (p *densePeer) hidden(engine, name string, n int) ([]float32, error) {
 	path := filepath.Join(p.folder, "hidden")
-	if err := p.Ask(map[string]any{"engine": engine, "model": name, "n": n, "threads": 2, "file": path}, &peerAnswer{}); err != nil {
+	if err := p.Ask(map[string]any{"engine": engine, "model": name, "n": n, "threads": 2, "file": path},
+		&peerAnswer{}); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(path)

@@ -97,8 +97,15 @@ func (r *denseReport) markdown() string {
 	var b strings.Builder
 	cells := r.cells(nil)
 	b.WriteString("# Dense encoders beside ONNX Runtime and PyTorch\n\n")
-	fmt.Fprintf(&b, "`go run ./benchmarks/attention dense`, %s, %s. One sequence, from ids to the last hidden state. minilm: six layers of 384, 12 heads of 32, MLP of 1536, %s. bert: four layers of 768, 12 heads of 64, MLP of 3072, random weights. Entries take turns; all compute the same hidden states within %g, which the run checks. Milliseconds of the shortest run, the median in brackets. A ratio is the peer's time over ours, so above 1 ours is faster; by the shortest runs, by medians in brackets. The sparse entry reads a quarter of the blocks of 64 keys, and its ratio is to our dense one: this forces a plan that serving would not choose where it does not pay.\n\n",
-		rig.Origin(r.Stamps()), rig.Each(cells, func(c *denseCell) string { return c.Versions }), rig.Each(cells, func(c *denseCell) string { return c.Weights }), tolerance)
+	fmt.Fprintf(&b, "`go run ./benchmarks/attention dense`, %s, %s. One sequence, from ids to the last hidden "+
+		"state. minilm: six layers of 384, 12 heads of 32, MLP of 1536, %s. bert: four layers of 768, 12 heads of "+
+		"64, MLP of 3072, random weights. Entries take turns; all compute the same hidden states within %g, which "+
+		"the run checks. Milliseconds of the shortest run, the median in brackets. A ratio is the peer's time over "+
+		"ours, so above 1 ours is faster; by the shortest runs, by medians in brackets. The sparse entry reads a "+
+		"quarter of the blocks of 64 keys, and its ratio is to our dense one: this forces a plan that serving would "+
+		"not choose where it does not pay.\n\n",
+		rig.Origin(r.Stamps()), rig.Each(cells, func(c *denseCell) string { return c.Versions }),
+		rig.Each(cells, func(c *denseCell) string { return c.Weights }), tolerance)
 	b.WriteString(denseTable.Markdown(cells))
 	b.WriteString("\n" + denseSummaries.Markdown(r.summaries()))
 	return b.String()

@@ -110,7 +110,8 @@ func TestDefaults(t *testing.T) {
 	quick, full := denseCmd{Quick: true}, denseCmd{}
 	quick.defaults()
 	full.defaults()
-	if len(full.Lengths) != 8 || slices.Max(full.Lengths) != maxRows || full.Rounds != 15 || full.Turn != 150*time.Millisecond {
+	if len(full.Lengths) != 8 || slices.Max(full.Lengths) != maxRows || full.Rounds != 15 ||
+		full.Turn != 150*time.Millisecond {
 		t.Errorf("full: %+v", full)
 	}
 	if len(quick.Lengths) != 4 || quick.Rounds != 3 {

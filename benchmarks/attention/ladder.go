@@ -103,8 +103,9 @@ func (c *ladderCmd) measure(ctx context.Context, m *model.Model, length int, sel
 	if len(pieces) <= calibrate {
 		return nil, errors.New("the texts are too short")
 	}
-	set, err := freeze.Freeze(ctx, m, freeze.Inputs{Sequences: pieces[:calibrate]}, freeze.Options{Select: selector, Sparsity: c.Sparsity, Block: 16,
-		Buckets: []int{length}, Seed: 1, Mode: support.Static, Workers: 1})
+	set, err := freeze.Freeze(ctx, m, freeze.Inputs{Sequences: pieces[:calibrate]},
+		freeze.Options{Select: selector, Sparsity: c.Sparsity, Block: 16,
+			Buckets: []int{length}, Seed: 1, Mode: support.Static, Workers: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +113,12 @@ func (c *ladderCmd) measure(ctx context.Context, m *model.Model, length int, sel
 	if err != nil {
 		return nil, err
 	}
-	cell := &ladderCell{Length: length, Select: selector, Pieces: c.Pieces, Sparsity: c.Sparsity, Ways: []ladderResult{{Way: "dense"}, {Way: "mask", options: model.Options{Plan: planner.For}}}}
+	cell := &ladderCell{Length: length, Select: selector, Pieces: c.Pieces, Sparsity: c.Sparsity,
+		Ways: []ladderResult{{Way: "dense"}, {Way: "mask", options: model.Options{Plan: planner.For}}}}
 	for _, d := range c.Delta {
 		l := &kern.Ladder{Delta: d}
-		cell.Ways = append(cell.Ways, ladderResult{Way: fmt.Sprintf("ladder %g", d), ladder: l, options: model.Options{Plan: planner.For, Ladder: l}})
+		cell.Ways = append(cell.Ways, ladderResult{Way: fmt.Sprintf("ladder %g", d), ladder: l,
+			options: model.Options{Plan: planner.For, Ladder: l}})
 	}
 	return cell, cell.read(ctx, m.NewSession(1), m, pieces[calibrate:])
 }

@@ -46,7 +46,13 @@ func (r *ladderReport) markdown() string {
 	var b strings.Builder
 	cells := r.cells(nil)
 	b.WriteString("# What a ladder costs\n\n")
-	fmt.Fprintf(&b, "`go run ./benchmarks/attention ladder`, %s. MiniLM-L6 on %s pieces of WikiText-2, one at a time, one thread; masks of blocks of 16 tokens that leave out %s %% of the blocks, frozen on 12 other pieces. A ladder lets every row of a head that misses more than its limit of the softmax read all keys. Ways take turns; milliseconds are the mean over pieces of each one's fastest of three runs. `stay` is the share of rows that read what the mask says, `summaries` the share that would stay if bounds from block summaries decided instead of all scores (some rows of one piece); error is the largest distance of a row of a head from dense attention, over its certificate 2·B·δ.\n\n",
+	fmt.Fprintf(&b, "`go run ./benchmarks/attention ladder`, %s. MiniLM-L6 on %s pieces of WikiText-2, one at a "+
+		"time, one thread; masks of blocks of 16 tokens that leave out %s %% of the blocks, frozen on 12 other "+
+		"pieces. A ladder lets every row of a head that misses more than its limit of the softmax read all keys. "+
+		"Ways take turns; milliseconds are the mean over pieces of each one's fastest of three runs. `stay` is the "+
+		"share of rows that read what the mask says, `summaries` the share that would stay if bounds from block "+
+		"summaries decided instead of all scores (some rows of one piece); error is the largest distance of a row "+
+		"of a head from dense attention, over its certificate 2·B·δ.\n\n",
 		rig.Origin(r.Stamps()), rig.Each(cells, func(c *ladderCell) string { return fmt.Sprint(c.Pieces) }),
 		rig.Each(cells, func(c *ladderCell) string { return fmt.Sprintf("%.0f", 100*c.Sparsity) }))
 	var lines []ladderLine

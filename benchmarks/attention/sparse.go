@@ -29,7 +29,7 @@ type sparseCmd struct {
 	Keep    float64       `default:"0.25" help:"Share of the blocks that the layout reads (${default})."`
 	Rounds  int           `help:"Turns of each entry in a cell (15; with --quick 3)."`
 	Turn    time.Duration `help:"Time of a turn, at least one run (80ms; with --quick 30ms)."`
-	Python  string        `env:"ENTROPIPE_TORCH_PYTHON" placeholder:"PATH" help:"Python with torch (${env}); else ours alone."`
+	Python  string        `env:"ENTROPIPE_TORCH_PYTHON" placeholder:"PATH" help:"Python with torch; else ours alone."`
 	Results string        `placeholder:"DIR" help:"Folder of the result (benchmarks/results; --quick: none); -: none."`
 	Resume  bool          `help:"Keep the cells that attention-sparse.jsonl has, and measure the others."`
 }
@@ -225,7 +225,9 @@ func (s *sparseCase) entries(span time.Duration, threads int) []entry {
 // them.
 func (s *sparseCase) cached(j *kern.Job) (put func()) {
 	last := j.K.Rows - 1
-	cache := kv.New(new(kv.Pool), kv.Shape{Layers: 1, Heads: j.KVHeads, Dim: j.Dim, Block: func(int, int) int { return s.sparse.Block }})
+	cache := kv.New(new(kv.Pool), kv.Shape{Layers: 1, Heads: j.KVHeads, Dim: j.Dim, Block: func(int, int) int {
+		return s.sparse.Block
+	}})
 	cache.Put(0, 0, j.K.Slice(0, last), j.V.Slice(0, last), last)
 	k, v := j.K.Slice(last, last+1), j.V.Slice(last, last+1)
 	put = func() { cache.Put(0, last, k, v, last) }

@@ -43,7 +43,8 @@ func (s *sparseCase) peers(p *sparsePeer, span time.Duration, folder string) ([]
 		return nil, err
 	}
 	j := &s.job
-	if err := p.Ask(map[string]any{"do": "load", "folder": folder, "heads": j.Heads, "rows": j.K.Rows, "dim": j.Dim}, &peerAnswer{}); err != nil {
+	if err := p.Ask(map[string]any{"do": "load", "folder": folder, "heads": j.Heads, "rows": j.K.Rows, "dim": j.Dim},
+		&peerAnswer{}); err != nil {
 		return nil, err
 	}
 	engines := []struct {
@@ -70,7 +71,8 @@ func (s *sparseCase) peers(p *sparsePeer, span time.Duration, folder string) ([]
 // same says how far the peer's result is from ours, where that is too far.
 func (s *sparseCase) same(p *sparsePeer, engine string, l *support.Layout, folder string) error {
 	path := filepath.Join(folder, "out")
-	if err := p.Ask(map[string]any{"do": "result", "folder": folder, "engine": engine, "file": path}, &peerAnswer{}); err != nil {
+	if err := p.Ask(map[string]any{"do": "result", "folder": folder, "engine": engine, "file": path},
+		&peerAnswer{}); err != nil {
 		return err
 	}
 	want, err := readFloats(path)

@@ -61,11 +61,18 @@ func (r *sparseReport) markdown() string {
 	var b strings.Builder
 	cells := r.cells(nil)
 	b.WriteString("# Block-sparse attention beside FlexAttention and SDPA\n\n")
-	fmt.Fprintf(&b, "`go run ./benchmarks/attention sparse`, %s, %s. Attention alone, %s heads, float32, no causality; the layout reads the first block and those nearest to the diagonal, blocks of %s. Entries take turns; ours and the peers' results agree within 1e-5, which the run checks. FlexAttention is compiled for each shape and number of threads and gets every block as full; compiling is not in its time, packing of keys and values is in ours. Milliseconds of the shortest run, the median in brackets; ratios of shortest runs, of medians in brackets.\n\n",
+	fmt.Fprintf(&b, "`go run ./benchmarks/attention sparse`, %s, %s. Attention alone, %s heads, float32, no "+
+		"causality; the layout reads the first block and those nearest to the diagonal, blocks of %s. Entries take "+
+		"turns; ours and the peers' results agree within 1e-5, which the run checks. FlexAttention is compiled for "+
+		"each shape and number of threads and gets every block as full; compiling is not in its time, packing of "+
+		"keys and values is in ours. Milliseconds of the shortest run, the median in brackets; ratios of shortest "+
+		"runs, of medians in brackets.\n\n",
 		rig.Origin(r.Stamps()), rig.Each(cells, func(c *sparseCell) string { return c.Versions }),
-		rig.Each(cells, func(c *sparseCell) string { return fmt.Sprint(c.Heads) }), rig.Each(cells, func(c *sparseCell) string { return fmt.Sprint(c.Block) }))
+		rig.Each(cells, func(c *sparseCell) string { return fmt.Sprint(c.Heads) }),
+		rig.Each(cells, func(c *sparseCell) string { return fmt.Sprint(c.Block) }))
 	b.WriteString(sparseTable.Markdown(r.cells(func(c *sparseCell) bool { return c.Queries > 1 })))
-	b.WriteString("\nOne query at the end of a sequence, as in decoding: ours has keys and values in the pages of `sparse/kv` and its time has the writing of the new ones; SDPA has them contiguous by head.\n\n")
+	b.WriteString("\nOne query at the end of a sequence, as in decoding: ours has keys and values in the pages of " +
+		"`sparse/kv` and its time has the writing of the new ones; SDPA has them contiguous by head.\n\n")
 	b.WriteString(sparseTable.Markdown(r.cells(func(c *sparseCell) bool { return c.Queries == 1 })))
 	return b.String()
 }

@@ -18,12 +18,15 @@ import (
 )
 
 var (
-	kills   = flag.Int("chaos.kills", 15, "workers to kill; other events in proportion")
-	seed    = flag.Uint64("chaos.seed", 0, "seed of the events; 0: from the clock")
-	kind    = flag.String("chaos.broker", rig.Embedded, "embedded, or kafka: a real one, by .ci/kafka or the scripts that ENTROPIPE_KAFKA_START and ENTROPIPE_KAFKA_STOP name")
+	kills = flag.Int("chaos.kills", 15, "workers to kill; other events in proportion")
+	seed  = flag.Uint64("chaos.seed", 0, "seed of the events; 0: from the clock")
+	kind  = flag.String("chaos.broker", rig.Embedded,
+		"embedded, or kafka: a real one, by .ci/kafka or the scripts that ENTROPIPE_KAFKA_START and "+
+			"ENTROPIPE_KAFKA_STOP name")
 	keep    = flag.Bool("chaos.keep", false, "keep the folder of a run that passed")
 	pause   = flag.Duration("chaos.pause", 1500*time.Millisecond, "mean time between events")
-	session = flag.Duration("chaos.session", 1500*time.Millisecond, "session timeout of the group; much longer than the pauses, and the crew hardly comes to work")
+	session = flag.Duration("chaos.session", 1500*time.Millisecond,
+		"session timeout of the group; much longer than the pauses, and the crew hardly comes to work")
 )
 
 const (
@@ -118,7 +121,8 @@ func (r *run) newBroker(ctx context.Context) (*rig.Broker, error) {
 func (r *run) produce() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stop = cancel
-	r.producer = &producer{client: r.client, topic: topic, every: 100 * time.Millisecond, batch: 5, acked: map[Place]Sent{}}
+	r.producer = &producer{client: r.client, topic: topic, every: 100 * time.Millisecond, batch: 5,
+		acked: map[Place]Sent{}}
 	go func() {
 		defer close(r.produced)
 		r.producer.run(ctx, partitions, *seed)
@@ -246,7 +250,8 @@ func (r *run) drain(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errors.New("5 minutes to drain"))
 	defer cancel()
-	p, err := rig.Start(rig.Spec{Path: r.program.Path, Args: append(r.args(), "--until-end"), Log: filepath.Join(r.dir, "drain.log")})
+	p, err := rig.Start(rig.Spec{Path: r.program.Path, Args: append(r.args(), "--until-end"),
+		Log: filepath.Join(r.dir, "drain.log")})
 	if err == nil {
 		_, err = p.Wait(ctx)
 	}
@@ -257,8 +262,10 @@ func (r *run) drain(ctx context.Context) {
 
 // args is the command line of every worker.
 func (r *run) args() []string {
-	return []string{"run", "--brokers", r.broker.Addr, "--topic", topic, "--out", r.out, "--ops", "hull2d,maxima2d,delaunay2d",
-		"--roll-age", "300ms", "--memory", "64MiB", "--session-timeout", session.String(), "--rebalance-timeout", (2 * *session).String()}
+	return []string{"run", "--brokers", r.broker.Addr, "--topic", topic, "--out", r.out, "--ops",
+		"hull2d,maxima2d,delaunay2d",
+		"--roll-age", "300ms", "--memory", "64MiB", "--session-timeout", session.String(), "--rebalance-timeout",
+		(2 * *session).String()}
 }
 
 // judge compares the output with the log, and then makes sure that both judges
@@ -269,8 +276,11 @@ func (r *run) judge(ctx context.Context) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	fmt.Printf("chaos: broker %s, seed %d, records %d (%d acknowledged, %d requests sent again, %d left to the last run), kills %d, freezes %d, stops %d, broker kills %d, verified beside %d times, assignments %d, commits %d, missing %d, doubled %d, stray %d, wrong %d, torn %d\n",
-		r.broker.Kind, *seed, v.Records, len(want.Acked), r.producer.retries, r.left, r.kills, r.freezes, r.stops, r.brokerKills, r.verifies,
+	fmt.Printf("chaos: broker %s, seed %d, records %d (%d acknowledged, %d requests sent again, %d left to the last "+
+		"run), kills %d, freezes %d, stops %d, broker kills %d, verified beside %d times, assignments %d, commits "+
+		"%d, missing %d, doubled %d, stray %d, wrong %d, torn %d\n",
+		r.broker.Kind, *seed, v.Records, len(want.Acked), r.producer.retries, r.left, r.kills, r.freezes, r.stops,
+		r.brokerKills, r.verifies,
 		r.assignments(), r.commits(), v.Missing, v.Doubled, v.Stray, v.Wrong, v.Torn)
 	r.phase("judged")
 	if !v.OK() {

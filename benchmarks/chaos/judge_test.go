@@ -45,7 +45,8 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T) fixture {
-	f := fixture{t, t.TempDir(), Expected{Topic: "points", Logs: map[int32]rig.Range{0: {Start: 0, End: 10}, 1: {Start: 4, End: 14}}, Acked: map[Place]Sent{}}}
+	f := fixture{t, t.TempDir(), Expected{Topic: "points",
+		Logs: map[int32]rig.Range{0: {Start: 0, End: 10}, 1: {Start: 4, End: 14}}, Acked: map[Place]Sent{}}}
 	for p, log := range f.want.Logs {
 		for start := log.Start; start < log.End; start += 5 {
 			f.commit(p, start, start+5, log.Start)
@@ -74,7 +75,8 @@ func (f fixture) commit(p int32, start, end, base int64) {
 		}
 		for i := range int32(sent.Frames) {
 			key.Index = i
-			frames = append(frames, frameRow{FrameID: sent.Number + int64(i), Partition: p, Offset: o, Index: i, StatusHull: &ok, StatusMaxima: &ok, NTriangles: &two})
+			frames = append(frames, frameRow{FrameID: sent.Number + int64(i), Partition: p, Offset: o, Index: i,
+				StatusHull: &ok, StatusMaxima: &ok, NTriangles: &two})
 			hulls, maxima, triangles = append(hulls, key), append(maxima, key), append(triangles, key, key)
 		}
 		f.want.Acked[Place{p, o}] = sent
@@ -145,11 +147,15 @@ func TestJudgeFindsPlantedFaults(t *testing.T) {
 		{"nothing", func(*fixture) {}, Verdict{}},
 		{"a record whose answer was lost", func(f *fixture) { delete(f.want.Acked, Place{0, 2}) }, Verdict{}},
 		{"a file of frames dropped", func(f *fixture) { f.remove(framesHead) }, Verdict{Missing: 5, Torn: 7}},
-		{"a file of frames doubled", func(f *fixture) { f.copyTo(f.file(framesHead), "part-0-copy.parquet") }, Verdict{Doubled: 5, Torn: 7}},
+		{"a file of frames doubled", func(f *fixture) { f.copyTo(f.file(framesHead), "part-0-copy.parquet") },
+			Verdict{Doubled: 5, Torn: 7}},
 		{"a file of rejects dropped", func(f *fixture) { f.remove("rejects/*/part-0-*") }, Verdict{Missing: 1}},
-		{"a file of rejects doubled", func(f *fixture) { f.copyTo(f.file("rejects/*/part-0-*"), "part-0-copy.parquet") }, Verdict{Doubled: 1}},
+		{"a file of rejects doubled", func(f *fixture) {
+			f.copyTo(f.file("rejects/*/part-0-*"), "part-0-copy.parquet")
+		}, Verdict{Doubled: 1}},
 		{"a file of hulls dropped", func(f *fixture) { f.remove(hullsHead) }, Verdict{Torn: 7}},
-		{"a file of hulls doubled", func(f *fixture) { f.copyTo(f.file(hullsHead), "part-0-copy.parquet") }, Verdict{Torn: 7}},
+		{"a file of hulls doubled", func(f *fixture) { f.copyTo(f.file(hullsHead), "part-0-copy.parquet") },
+			Verdict{Torn: 7}},
 		{"a file of triangles dropped", func(f *fixture) { f.remove(trianglesAt) }, Verdict{Torn: 7}},
 		{"a whole commit twice, under another name", func(f *fixture) {
 			for _, table := range []string{"frames", "hulls", "maxima", "triangles"} {
@@ -158,15 +164,20 @@ func TestJudgeFindsPlantedFaults(t *testing.T) {
 		}, Verdict{Doubled: 5}},
 		{"the log is longer", func(f *fixture) { f.want.Logs[0] = rig.Range{End: 12} }, Verdict{Missing: 2}},
 		{"the log is shorter", func(f *fixture) { f.want.Logs[1] = rig.Range{Start: 4, End: 13} }, Verdict{Stray: 1}},
-		{"another record is there", func(f *fixture) { f.want.Acked[Place{1, 5}] = Sent{Number: 9, Frames: 1} }, Verdict{Wrong: 1}},
-		{"a frame of a record is lacking", func(f *fixture) { f.want.Acked[Place{0, 3}] = Sent{Number: 30, Frames: 4} }, Verdict{Wrong: 1}},
-		{"a good record refused", func(f *fixture) { f.want.Acked[Place{0, 7}] = Sent{Number: 70, Frames: 1} }, Verdict{Wrong: 1}},
+		{"another record is there", func(f *fixture) { f.want.Acked[Place{1, 5}] = Sent{Number: 9, Frames: 1} },
+			Verdict{Wrong: 1}},
+		{"a frame of a record is lacking", func(f *fixture) { f.want.Acked[Place{0, 3}] = Sent{Number: 30, Frames: 4} },
+			Verdict{Wrong: 1}},
+		{"a good record refused", func(f *fixture) { f.want.Acked[Place{0, 7}] = Sent{Number: 70, Frames: 1} },
+			Verdict{Wrong: 1}},
 		{"a bad record accepted", func(f *fixture) { f.want.Acked[Place{0, 8}] = Sent{} }, Verdict{Wrong: 1}},
 		{"refused as well as accepted", func(f *fixture) {
-			writeRows(t, filepath.Join(f.out, "rejects", "topic=points", "part-0-more.parquet"), []rejectRow{{"points", keyRow{0, 2, -1}}})
+			writeRows(t, filepath.Join(f.out, "rejects", "topic=points", "part-0-more.parquet"),
+				[]rejectRow{{"points", keyRow{0, 2, -1}}})
 		}, Verdict{Doubled: 1}},
 		{"another topic beside it", func(f *fixture) {
-			writeRows(t, filepath.Join(f.out, "rejects", "topic=other", "part-0-more.parquet"), []rejectRow{{"other", keyRow{0, 2, -1}}})
+			writeRows(t, filepath.Join(f.out, "rejects", "topic=other", "part-0-more.parquet"),
+				[]rejectRow{{"other", keyRow{0, 2, -1}}})
 		}, Verdict{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -176,7 +187,8 @@ func TestJudgeFindsPlantedFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Missing != c.want.Missing || got.Doubled != c.want.Doubled || got.Stray != c.want.Stray || got.Wrong != c.want.Wrong || got.Torn != c.want.Torn {
+			if got.Missing != c.want.Missing || got.Doubled != c.want.Doubled || got.Stray != c.want.Stray ||
+				got.Wrong != c.want.Wrong || got.Torn != c.want.Torn {
 				t.Errorf("got  %v\nwant %v", got, &c.want)
 			}
 			if clean := c.want.OK(); got.OK() != clean {

@@ -79,7 +79,8 @@ func (p *producer) send(ctx context.Context, id int32, records []kafka.Record) (
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	r, err := p.client.Produce(ctx, &kafka.ProduceRequest{
-		Topic: p.topic, Partition: int(id), RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(renew(records)...),
+		Topic: p.topic, Partition: int(id), RequiredAcks: kafka.RequireAll,
+		Records: kafka.NewRecordReader(renew(records)...),
 	})
 	if err != nil {
 		return 0, err
@@ -118,7 +119,8 @@ func (m *maker) records(n int) ([]kafka.Record, []Sent) {
 	records, sent := make([]kafka.Record, n), make([]Sent, n)
 	for i := range records {
 		v, schema, frames := m.value()
-		key := schemas.FrameKey{Dataset: "chaos", Sequence: fmt.Sprintf("p%d", m.partition), FrameID: m.next, TimeNs: time.Now().UnixNano()}
+		key := schemas.FrameKey{Dataset: "chaos", Sequence: fmt.Sprintf("p%d", m.partition), FrameID: m.next,
+			TimeNs: time.Now().UnixNano()}
 		for _, h := range schemas.Headers(key, schema, "/chaos") {
 			records[i].Headers = append(records[i].Headers, kafka.Header{Key: h.Key, Value: h.Value})
 		}
@@ -172,7 +174,8 @@ func (m *maker) drawings(n int) []byte {
 	var ds []schemas.Sketch
 	for i := range n {
 		k := 1 + m.rng.IntN(30)
-		ds = append(ds, schemas.Sketch{Drawing: schemas.Drawing{ID: int64(i) + 1, Label: "scrawl"}, Strokes: []schemas.Stroke{{X: coordinates[float64](m, k), Y: coordinates[float64](m, k)}}})
+		ds = append(ds, schemas.Sketch{Drawing: schemas.Drawing{ID: int64(i) + 1, Label: "scrawl"},
+			Strokes: []schemas.Stroke{{X: coordinates[float64](m, k), Y: coordinates[float64](m, k)}}})
 	}
 	b, err := m.enc.AppendSketches(nil, ds)
 	if err != nil {

@@ -31,7 +31,8 @@ type TokenRows map[Place]map[int32][]Row
 func ReadTokens(out, topic string) (rows TokenRows, files int, err error) {
 	rows = TokenRows{}
 	err = filepath.WalkDir(filepath.Join(out, "tokens"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".parquet" || !strings.Contains(path, "topic="+topic+string(filepath.Separator)) {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".parquet" ||
+			!strings.Contains(path, "topic="+topic+string(filepath.Separator)) {
 			return err
 		}
 		files++
@@ -136,7 +137,8 @@ func (v *TokenVerdict) OK() bool { return v.Missing+v.Doubled+v.Stray+v.Differ =
 
 // String returns the counts, and a few examples of every fault.
 func (v *TokenVerdict) String() string {
-	s := fmt.Sprintf("sequences %d, missing %d, doubled %d, stray %d, different %d", v.Sequences, v.Missing, v.Doubled, v.Stray, v.Differ)
+	s := fmt.Sprintf("sequences %d, missing %d, doubled %d, stray %d, different %d", v.Sequences, v.Missing,
+		v.Doubled, v.Stray, v.Differ)
 	return strings.Join(append([]string{s}, v.examples...), "\n  ")
 }
 

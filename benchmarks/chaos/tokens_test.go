@@ -51,7 +51,8 @@ func TestTokensSurviveKills(t *testing.T) {
 		*seed = uint64(time.Now().UnixNano())
 	}
 	limit := time.Duration(*minutes) * time.Minute
-	ctx, cancel := context.WithTimeoutCause(t.Context(), limit, fmt.Errorf("the run took longer than %v (-chaos.minutes)", limit))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), limit,
+		fmt.Errorf("the run took longer than %v (-chaos.minutes)", limit))
 	defer cancel()
 	r := newTokenRun(ctx, t)
 	r.phase("built, sending")
@@ -97,8 +98,10 @@ func newTokenRun(ctx context.Context, t *testing.T) *tokenRun {
 
 // tokenArgs is the command line of a worker.
 func (r *tokenRun) tokenArgs(out string, args ...string) []string {
-	return append([]string{"run", "--brokers", r.broker.Addr, "--topic", tokenTopic, "--out", out, "--lm", *lm, "--task", *task,
-		"--memory", "64MiB", "--session-timeout", session.String(), "--rebalance-timeout", (2 * *session).String()}, slices.Concat(strings.Fields(*more), args)...)
+	return append([]string{"run", "--brokers", r.broker.Addr, "--topic", tokenTopic, "--out", out, "--lm",
+		*lm, "--task", *task,
+		"--memory", "64MiB", "--session-timeout", session.String(), "--rebalance-timeout", (2 * *session).String()},
+		slices.Concat(strings.Fields(*more), args)...)
 }
 
 func (r *tokenRun) begin(name string, args []string) *rig.Process {
@@ -200,8 +203,10 @@ func (r *tokenRun) peace() string { return filepath.Join(r.dir, "peace") }
 // no.
 func (r *tokenRun) judgeTokens(ctx context.Context) {
 	v := r.verdict()
-	fmt.Printf("chaos of sequences: broker %s, seed %d, model %s, task %s, %d sequences of %d tokens, kills %d, commits %d, peak RSS %.0f MB, missing %d, doubled %d, stray %d, different %d\n",
-		r.broker.Kind, *seed, *lm, *task, *sequences, r.stream.Tokens(*sequences), r.kills, r.commits(), float64(r.peak)/1e6, v.Missing, v.Doubled, v.Stray, v.Differ)
+	fmt.Printf("chaos of sequences: broker %s, seed %d, model %s, task %s, %d sequences of %d tokens, kills %d, "+
+		"commits %d, peak RSS %.0f MB, missing %d, doubled %d, stray %d, different %d\n",
+		r.broker.Kind, *seed, *lm, *task, *sequences, r.stream.Tokens(*sequences), r.kills, r.commits(),
+		float64(r.peak)/1e6, v.Missing, v.Doubled, v.Stray, v.Differ)
 	if !v.OK() {
 		r.t.Fatal(v)
 	}

@@ -72,7 +72,8 @@ func (v *Verdict) fault(count *int64, format string, args ...any) {
 // frameColumns and keyColumns are what the judge reads of the tables.
 var (
 	keyColumns   = []string{"partition", "offset", "index"}
-	frameColumns = append(keyColumns[:3:3], "frame_id", "status_hull2d", "status_maxima2d", "status_maxima3d", "n_delaunay2d")
+	frameColumns = append(keyColumns[:3:3], "frame_id", "status_hull2d", "status_maxima2d",
+		"status_maxima3d", "n_delaunay2d")
 )
 
 // key names a frame, or with index -1 a record.
@@ -191,7 +192,8 @@ func (j *judge) record(at Place, traces map[int32]*trace) {
 		frames, rejects = frames+min(t.frames, 1), rejects+min(t.rejects, 1)
 		twice = twice || t.frames+t.rejects > 1
 		if t.hulls != t.wantHulls || t.maxima != t.wantMaxima || t.triangles != t.wantTriangles {
-			j.v.fault(&j.v.Torn, "torn: %d@%d frame %d has %d, %d, %d rows in hulls, maxima, triangles; frames tells of %d, %d, %d",
+			j.v.fault(&j.v.Torn, "torn: %d@%d frame %d has %d, %d, %d rows in hulls, maxima, triangles; frames "+
+				"tells of %d, %d, %d",
 				at.Partition, at.Offset, i, t.hulls, t.maxima, t.triangles, t.wantHulls, t.wantMaxima, t.wantTriangles)
 		}
 	}
@@ -236,7 +238,8 @@ func (j *judge) compare(at Place, traces map[int32]*trace, n int) {
 // holds the values of the columns, and is valid during the call.
 func (j *judge) read(out, table string, columns []string, add func([]parquet.Value)) error {
 	err := filepath.WalkDir(filepath.Join(out, table), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".parquet" || !strings.Contains(path, "topic="+j.want.Topic+string(filepath.Separator)) {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".parquet" ||
+			!strings.Contains(path, "topic="+j.want.Topic+string(filepath.Separator)) {
 			return err
 		}
 		j.v.Files++

@@ -28,14 +28,16 @@ func (c *throughputCmd) peers(b *bench, plain, delaunay float64) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("hull, maxima: Python (moocore) %.1f frames/s, ours %.1f: %.1f times\n", p.FramesPerS, plain, plain/p.FramesPerS)
+	fmt.Printf("hull, maxima: Python (moocore) %.1f frames/s, ours %.1f: %.1f times\n", p.FramesPerS, plain,
+		plain/p.FramesPerS)
 	if c.DelaunayFrames == 0 {
 		return nil
 	}
 	if p, err = c.peer(b, "delaunay", "hull,maxima,delaunay", max(1, c.BaselineFrames/10)); err != nil {
 		return err
 	}
-	fmt.Printf("with Delaunay: Python (SciPy) %.2f frames/s, ours %.1f: %.1f times\n", p.FramesPerS, delaunay, delaunay/p.FramesPerS)
+	fmt.Printf("with Delaunay: Python (SciPy) %.2f frames/s, ours %.1f: %.1f times\n", p.FramesPerS, delaunay,
+		delaunay/p.FramesPerS)
 	return nil
 }
 
@@ -43,8 +45,9 @@ func (c *throughputCmd) peer(b *bench, topic, ops string, frames int) (peer, err
 	var p peer
 	out := b.newOutput()
 	defer os.RemoveAll(out)
-	_, text, err := rig.Run(b.ctx, rig.Spec{Path: c.Python, Args: []string{c.Baseline, "--brokers", b.broker.Addr, "--topic", topic, "--out", out,
-		"--ops", ops, "--maxima", "moocore", "--max-messages", strconv.Itoa(frames)}})
+	_, text, err := rig.Run(b.ctx, rig.Spec{Path: c.Python,
+		Args: []string{c.Baseline, "--brokers", b.broker.Addr, "--topic", topic, "--out", out,
+			"--ops", ops, "--maxima", "moocore", "--max-messages", strconv.Itoa(frames)}})
 	if err != nil {
 		return p, err
 	}
@@ -52,6 +55,7 @@ func (c *throughputCmd) peer(b *bench, topic, ops string, frames int) (peer, err
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &p); err != nil || p.FramesPerS <= 0 {
 		return p, fmt.Errorf("%s: %w: %q", c.Baseline, orMismatch(err), text)
 	}
-	return p, b.results.add(map[string]any{"what": "python", "ops": ops, "frames": p.Frames, "seconds": p.WallSeconds, "frames_per_second": p.FramesPerS,
-		"cpu_seconds": p.CPUMsAFrame * float64(p.Frames) / 1e3, "max_rss": p.MaxRSSMiB << 20})
+	return p, b.results.add(map[string]any{"what": "python", "ops": ops, "frames": p.Frames, "seconds": p.WallSeconds,
+		"frames_per_second": p.FramesPerS,
+		"cpu_seconds":       p.CPUMsAFrame * float64(p.Frames) / 1e3, "max_rss": p.MaxRSSMiB << 20})
 }

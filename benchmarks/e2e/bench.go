@@ -146,7 +146,8 @@ func sequences(n int) []string {
 
 // runUntilEnd processes what a topic holds into out.
 func (b *bench) runUntilEnd(topic, out, ops string) (rig.Exit, error) {
-	exit, _, err := b.program.Run(b.ctx, "run", "--brokers", b.broker.Addr, "--topic", topic, "--out", out, "--ops", ops, "--until-end")
+	exit, _, err := b.program.Run(b.ctx, "run", "--brokers", b.broker.Addr, "--topic", topic, "--out", out, "--ops",
+		ops, "--until-end")
 	return exit, err
 }
 

@@ -26,7 +26,8 @@ func compareOutputs(a, b string, tables []string) error {
 	for _, table := range tables {
 		d, err := compareTable(a, b, table)
 		if err == nil && d.total() > 0 {
-			err = fmt.Errorf("%d rows differ, %d of them only in partition or offset; the first: %s", d.total(), d.keyOnly, d.first)
+			err = fmt.Errorf("%d rows differ, %d of them only in partition or offset; the first: %s", d.total(),
+				d.keyOnly, d.first)
 		}
 		if err == nil && d.rows == 0 {
 			err = errors.New("no rows to compare")

@@ -12,18 +12,19 @@ import (
 )
 
 type correctnessCmd struct {
-	Data    []string `placeholder:"DIR" help:"Folders of KITTI .bin files, one output each; default: two of the real data."`
+	Data    []string `placeholder:"DIR" help:"Folders of KITTI .bin files; default: two of the real data."`
 	Frames  int64    `default:"300" help:"Frames of each folder, looped (${default})."`
 	Brokers []string `default:"embedded,kafka" help:"Kinds of brokers (${default})."`
 	Python  string   `default:"python3" placeholder:"PATH" help:"Interpreter of the checker (${default})."`
-	Checker string   `required:"" placeholder:"PATH" help:"Program that checks OUT --frames DIR --sample N; exit 0: all is well."`
+	Checker string   `required:"" placeholder:"PATH" help:"Program that checks OUT --frames DIR --sample N."`
 	Sample  int      `default:"20" help:"Frames of each table that the checker looks at closely; 0: all (${default})."`
 }
 
 func (c *correctnessCmd) Run(e *env) error {
 	dirs := c.Data
 	if len(dirs) == 0 {
-		for _, parts := range [][]string{{"kitti", "raw_2011_09_26_drive_0005"}, {"kitti", "object_training", "reduced_fov"}} {
+		for _, parts := range [][]string{{"kitti", "raw_2011_09_26_drive_0005"},
+			{"kitti", "object_training", "reduced_fov"}} {
 			dir, err := rig.TestData(parts...)
 			if err != nil {
 				return err
@@ -49,7 +50,8 @@ func (c *correctnessCmd) Run(e *env) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	fmt.Printf("correctness: %d folders of %d frames through %v: checked, verified, identical\n", len(dirs), c.Frames, c.Brokers)
+	fmt.Printf("correctness: %d folders of %d frames through %v: checked, verified, identical\n", len(dirs),
+		c.Frames, c.Brokers)
 	return nil
 }
 
@@ -101,7 +103,8 @@ func (c *correctnessCmd) process(e *env, kind, base string, dirs []string, outs 
 			return fmt.Errorf("%w\n%s", err, text)
 		}
 		note("%s broker, %s: %d frames in %.1f s, verified", kind, sequence, c.Frames, exit.Wall.Seconds())
-		if err := b.results.add(map[string]any{"what": "process", "sequence": sequence, "frames": c.Frames, "seconds": exit.Wall.Seconds(), "cpu_seconds": exit.CPU.Seconds(), "max_rss": exit.MaxRSS}); err != nil {
+		if err := b.results.add(map[string]any{"what": "process", "sequence": sequence, "frames": c.Frames,
+			"seconds": exit.Wall.Seconds(), "cpu_seconds": exit.CPU.Seconds(), "max_rss": exit.MaxRSS}); err != nil {
 			return err
 		}
 		outs[i] = append(outs[i], out)
@@ -114,7 +117,8 @@ func (c *correctnessCmd) check(e *env, dir string, outs []string) error {
 	var errs []error
 	for _, out := range outs {
 		begin := time.Now()
-		_, text, err := rig.Run(e.ctx, rig.Spec{Path: c.Python, Args: []string{c.Checker, out, "--frames", dir, "--sample", strconv.Itoa(c.Sample)}})
+		_, text, err := rig.Run(e.ctx, rig.Spec{Path: c.Python,
+			Args: []string{c.Checker, out, "--frames", dir, "--sample", strconv.Itoa(c.Sample)}})
 		fmt.Printf("%s (%.0f s):\n%s", out, time.Since(begin).Seconds(), text)
 		errs = append(errs, err)
 		if out != outs[0] {

@@ -48,7 +48,8 @@ func (c *drawingsCmd) Run(e *env) error {
 			return err
 		}
 	}
-	fmt.Printf("%s to committed Parquet, %s broker, %d drawings of %d files: %.0f drawings/s (net of start-up %.0f); medians of %d rounds\n",
+	fmt.Printf("%s to committed Parquet, %s broker, %d drawings of %d files: %.0f drawings/s (net of start-up "+
+		"%.0f); medians of %d rounds\n",
 		opsDrawings, b.broker.Kind, drawings, files, rig.Median(rates), rig.Median(net), c.Rounds)
 	return nil
 }
@@ -64,6 +65,7 @@ func (b *bench) fillDrawings(topic, dir string, loop int64, partitions int) (int
 		return 0, err
 	}
 	args := append([]string{"produce", "quickdraw"}, files...)
-	_, _, err = b.program.Run(b.ctx, append(args, "--brokers", b.broker.Addr, "--topic", topic, "--rate", "max", "--loop", strconv.FormatInt(loop, 10))...)
+	_, _, err = b.program.Run(b.ctx, append(args, "--brokers", b.broker.Addr, "--topic", topic, "--rate", "max",
+		"--loop", strconv.FormatInt(loop, 10))...)
 	return len(files), err
 }

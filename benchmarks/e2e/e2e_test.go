@@ -151,8 +151,9 @@ func TestFetchReadsEveryByte(t *testing.T) {
 	var want fetched
 	for i := range 30 {
 		size := 1000 * i
-		r, err := c.Produce(t.Context(), &kafka.ProduceRequest{Topic: "bytes", Partition: i % 3, RequiredAcks: kafka.RequireAll,
-			Records: kafka.NewRecordReader(kafka.Record{Value: kafka.NewBytes(make([]byte, size))})})
+		r, err := c.Produce(t.Context(), &kafka.ProduceRequest{Topic: "bytes", Partition: i % 3,
+			RequiredAcks: kafka.RequireAll,
+			Records:      kafka.NewRecordReader(kafka.Record{Value: kafka.NewBytes(make([]byte, size))})})
 		if err != nil || r.Error != nil {
 			t.Fatal(err, r)
 		}
@@ -181,14 +182,17 @@ func TestPageComesFromRecords(t *testing.T) {
 // of its own command.
 func TestReportTakesRunsTogether(t *testing.T) {
 	share := func(round int, seconds float64) measurement {
-		return measurement{Figures: figures{What: "share", Broker: rig.Kafka, Ops: opsPlain, Round: round, Frames: 100, Seconds: seconds, FetchSeconds: 1, ValueBytes: 1e8}}
+		return measurement{Figures: figures{What: "share", Broker: rig.Kafka, Ops: opsPlain, Round: round, Frames: 100,
+			Seconds: seconds, FetchSeconds: 1, ValueBytes: 1e8}}
 	}
-	python := measurement{Figures: figures{What: "python", Broker: rig.Kafka, Ops: "hull,maxima", Frames: 30, Seconds: 10, FramesPerSecond: 5}}
+	python := measurement{Figures: figures{What: "python", Broker: rig.Kafka, Ops: "hull,maxima", Frames: 30,
+		Seconds: 10, FramesPerSecond: 5}}
 	lines := throughputLines([]measurement{share(1, 4), share(2, 4), share(3, 5), python, share(1, 2)})
 	if len(lines) != 2 {
 		t.Fatalf("lines: %v", lines)
 	}
-	if want := "50 frames/s, 50 MB/s; raw fetch 100 MB/s; share 0.50 (net 0.50)"; lines[0].result != want || len(lines[0].run) != 1 {
+	if want := "50 frames/s, 50 MB/s; raw fetch 100 MB/s; share 0.50 (net 0.50)"; lines[0].result != want ||
+		len(lines[0].run) != 1 {
 		t.Errorf("%q of %d rounds, want %q of one", lines[0].result, len(lines[0].run), want)
 	}
 	if want := "5.0 times: 25.0 frames/s beside 5.00"; lines[1].result != want || len(lines[1].run) != 3 {

@@ -48,7 +48,8 @@ func fetchAll(ctx context.Context, broker, topic string) (fetched, error) {
 		total       fetched
 		first, last time.Time
 	)
-	c, err := ingest.NewConsumer(ingest.Config{Brokers: []string{broker}, Topics: []string{topic}, Group: group("fetch", topic), UntilEnd: true})
+	c, err := ingest.NewConsumer(ingest.Config{Brokers: []string{broker}, Topics: []string{topic},
+		Group: group("fetch", topic), UntilEnd: true})
 	if err != nil {
 		return total, err
 	}
@@ -101,7 +102,8 @@ func (b *bench) rawFetch(topic string) (fetched, error) {
 	if err != nil {
 		return f, err
 	}
-	_, out, err := rig.Run(b.ctx, rig.Spec{Path: self, Args: []string{"fetch", "--brokers", b.broker.Addr, "--topic", topic}})
+	_, out, err := rig.Run(b.ctx, rig.Spec{Path: self,
+		Args: []string{"fetch", "--brokers", b.broker.Addr, "--topic", topic}})
 	if err != nil {
 		return f, err
 	}

@@ -39,7 +39,7 @@ type cli struct {
 	Report      reportCmd      `cmd:"" help:"Measure nothing; write e2e.md from the newest records."`
 	Fetch       fetchCmd       `cmd:"" hidden:"" help:"The raw fetch loop, in a process of its own."`
 
-	Broker  string `enum:"embedded,kafka" default:"embedded" help:"Broker to start (${enum}); kafka: by .ci/kafka or ENTROPIPE_KAFKA_START."`
+	Broker  string `enum:"embedded,kafka" default:"embedded" help:"Broker to start (${enum}; kafka by .ci/kafka)."`
 	Results string `placeholder:"DIR" help:"Folder of the raw figures (benchmarks/results of this module); - for none."`
 	Scratch string `placeholder:"DIR" help:"Empty or new folder for logs and outputs (default: temporary)."`
 
@@ -48,7 +48,8 @@ type cli struct {
 
 func main() {
 	var c cli
-	k := kong.Parse(&c, kong.Name("e2e"), kong.Description("Measures entropipe end to end. benchmarks/README.md says what is judged against what."))
+	k := kong.Parse(&c, kong.Name("e2e"), kong.Description("Measures entropipe end to end. benchmarks/README.md "+
+		"says what is judged against what."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("--timeout %v is over", c.Timeout))

@@ -57,7 +57,8 @@ func (c *memoryCmd) Run(e *env) error {
 		return err
 	}
 	for _, s := range samples {
-		if err := b.results.add(map[string]any{"what": "sample", "seconds": s.Seconds, "frames": s.Frames, "rss": s.RSS, "broker_rss": s.BrokerRSS}); err != nil {
+		if err := b.results.add(map[string]any{"what": "sample", "seconds": s.Seconds, "frames": s.Frames, "rss": s.RSS,
+			"broker_rss": s.BrokerRSS}); err != nil {
 			return err
 		}
 	}
@@ -85,8 +86,9 @@ func (c *memoryCmd) watch(b *bench, dir string) ([]sample, rig.Exit, error) {
 	}
 	out := b.newOutput()
 	defer os.RemoveAll(out)
-	p, err := rig.Start(rig.Spec{Path: b.program.Path, Log: filepath.Join(b.scratch, "run.log"), Args: []string{"run", "--brokers", b.broker.Addr, "--topic", "memory",
-		"--out", out, "--ops", c.Ops, "--roll-age", "5s", "--listen", "127.0.0.1:0"}})
+	p, err := rig.Start(rig.Spec{Path: b.program.Path, Log: filepath.Join(b.scratch, "run.log"),
+		Args: []string{"run", "--brokers", b.broker.Addr, "--topic", "memory",
+			"--out", out, "--ops", c.Ops, "--roll-age", "5s", "--listen", "127.0.0.1:0"}})
 	if err != nil {
 		return nil, rig.Exit{}, err
 	}
@@ -201,7 +203,8 @@ func residentSet(pid int) (int64, error) {
 	}
 	for line := range bytes.Lines(b) {
 		if v, ok := bytes.CutPrefix(line, []byte("VmRSS:")); ok {
-			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(string(v)), "kB")), 10, 64)
+			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(string(v)), "kB")), 10,
+				64)
 			return kib << 10, err
 		}
 	}
@@ -252,7 +255,8 @@ func sumMetric(r io.Reader, name, label string) (sum float64, err error) {
 func (c *memoryCmd) report(b *bench, samples []sample, exit rig.Exit, took time.Duration) error {
 	fmt.Printf("%10s %10s %12s %12s\n", "frames", "seconds", "RSS MB", "broker MB")
 	for i := int64(1); i <= 10; i++ {
-		k, _ := slices.BinarySearchFunc(samples, c.Frames*i/10, func(s sample, n int64) int { return int(s.Frames - n) })
+		k, _ := slices.BinarySearchFunc(samples, c.Frames*i/10,
+			func(s sample, n int64) int { return int(s.Frames - n) })
 		s := samples[min(k, len(samples)-1)]
 		fmt.Printf("%10d %10.1f %12.1f %12.1f\n", s.Frames, s.Seconds, float64(s.RSS)/1e6, float64(s.BrokerRSS)/1e6)
 	}
@@ -261,12 +265,15 @@ func (c *memoryCmd) report(b *bench, samples []sample, exit rig.Exit, took time.
 	if ok {
 		curve = fmt.Sprintf("last quarter against frames 1,000 to a quarter: %+.1f MB", growth/1e6)
 	}
-	fmt.Printf("%s, %s broker, %d frames in %.0f s: peak RSS %s; %s\n", c.Ops, b.broker.Kind, c.Frames, took.Seconds(), megabytes(float64(exit.MaxRSS)), curve)
-	if err := b.results.add(map[string]any{"what": "peak", "ops": c.Ops, "frames": c.Frames, "max_rss": exit.MaxRSS, "growth": growth, "cpu_seconds": exit.CPU.Seconds(), "prefill": c.Prefill}); err != nil {
+	fmt.Printf("%s, %s broker, %d frames in %.0f s: peak RSS %s; %s\n", c.Ops, b.broker.Kind, c.Frames, took.Seconds(),
+		megabytes(float64(exit.MaxRSS)), curve)
+	if err := b.results.add(map[string]any{"what": "peak", "ops": c.Ops, "frames": c.Frames, "max_rss": exit.MaxRSS,
+		"growth": growth, "cpu_seconds": exit.CPU.Seconds(), "prefill": c.Prefill}); err != nil {
 		return err
 	}
 	if exit.MaxRSS > c.Limit*1e6 || growth > c.Growth*1e6 {
-		return fmt.Errorf("peak RSS %d MB, growth %.1f MB: want at most %d MB and %.1f", exit.MaxRSS/1e6, growth/1e6, c.Limit, c.Growth)
+		return fmt.Errorf("peak RSS %d MB, growth %.1f MB: want at most %d MB and %.1f", exit.MaxRSS/1e6,
+			growth/1e6, c.Limit, c.Growth)
 	}
 	return nil
 }

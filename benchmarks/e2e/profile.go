@@ -83,8 +83,9 @@ type profile struct {
 func (c *profileCmd) profiled(b *bench) (p profile, err error) {
 	out := b.newOutput()
 	defer os.RemoveAll(out)
-	run, err := rig.Start(rig.Spec{Path: b.program.Path, Log: filepath.Join(b.scratch, "profiled.log"), Args: []string{"run", "--brokers", b.broker.Addr, "--topic", "profile",
-		"--out", out, "--ops", c.Ops, "--until-end", "--listen", "127.0.0.1:0", "--pprof"}})
+	run, err := rig.Start(rig.Spec{Path: b.program.Path, Log: filepath.Join(b.scratch, "profiled.log"),
+		Args: []string{"run", "--brokers", b.broker.Addr, "--topic", "profile",
+			"--out", out, "--ops", c.Ops, "--until-end", "--listen", "127.0.0.1:0", "--pprof"}})
 	if err != nil {
 		return p, err
 	}
@@ -117,7 +118,8 @@ func (c *profileCmd) profiled(b *bench) (p profile, err error) {
 	if p.frames, err = parseFrames(bytes.NewReader(page)); err != nil {
 		return p, err
 	}
-	if p.commit, err = sumMetric(bytes.NewReader(page), "entropipe_stage_duration_seconds_sum{", `stage="commit"`); err != nil {
+	if p.commit, err = sumMetric(bytes.NewReader(page), "entropipe_stage_duration_seconds_sum{",
+		`stage="commit"`); err != nil {
 		return p, err
 	}
 	p.spent, err = b.traces(files)
@@ -144,7 +146,8 @@ func (b *bench) get(url string) ([]byte, error) {
 
 // traces has the Go toolchain, which built the program, read its profiles.
 func (b *bench) traces(files []string) (map[string]float64, error) {
-	cmd := exec.CommandContext(b.ctx, "go", append([]string{"tool", "pprof", "-traces", "-unit=ms", b.program.Path}, files...)...)
+	cmd := exec.CommandContext(b.ctx, "go", append([]string{"tool", "pprof", "-traces", "-unit=ms", b.program.Path},
+		files...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	text, err := cmd.Output()
@@ -176,8 +179,10 @@ func (c *profileCmd) report(b *bench, m *measured, p profile) error {
 	cpu := m.exit.CPU.Seconds() * 1e3 / frames
 	rest := m.exit.Wall.Seconds()*1e3*float64(runtime.NumCPU())/frames - cpu
 	commit := p.commit * 1e3 / float64(max(p.frames, 1))
-	fmt.Printf("%s, %s broker, %d frames in %.2f s on %d cores (%s): core-milliseconds a frame\n\n", c.Ops, b.broker.Kind, m.frames, m.exit.Wall.Seconds(), runtime.NumCPU(), rig.CPU())
-	figure := map[string]any{"what": "profile", "ops": c.Ops, "frames": m.frames, "seconds": m.exit.Wall.Seconds(), "cpu_seconds": m.exit.CPU.Seconds(), "commit_ms_a_frame": commit}
+	fmt.Printf("%s, %s broker, %d frames in %.2f s on %d cores (%s): core-milliseconds a frame\n\n", c.Ops,
+		b.broker.Kind, m.frames, m.exit.Wall.Seconds(), runtime.NumCPU(), rig.CPU())
+	figure := map[string]any{"what": "profile", "ops": c.Ops, "frames": m.frames, "seconds": m.exit.Wall.Seconds(),
+		"cpu_seconds": m.exit.CPU.Seconds(), "commit_ms_a_frame": commit}
 	var lines []stageLine
 	for _, s := range stages {
 		if share := p.spent[s] / sum; share > 0 {
@@ -185,10 +190,12 @@ func (c *profileCmd) report(b *bench, m *measured, p profile) error {
 			figure["share: "+s] = share
 		}
 	}
-	lines = append(lines, stageLine{"**the program**", fmt.Sprintf("**%.4f**", cpu), "100 %"}, stageLine{"the broker, others, idle", fmt.Sprintf("%.4f", rest), ""})
+	lines = append(lines, stageLine{"**the program**", fmt.Sprintf("**%.4f**", cpu), "100 %"},
+		stageLine{"the broker, others, idle", fmt.Sprintf("%.4f", rest), ""})
 	fmt.Println(stageTable.Markdown(lines))
 	if p.frames > 0 {
-		fmt.Printf("Commits (encode, hash, fsync, rename) take %.4f ms a frame by the clock, while the workers go on.\n", commit)
+		fmt.Printf("Commits (encode, hash, fsync, rename) take %.4f ms a frame by the clock, while the workers go "+
+			"on.\n", commit)
 	}
 	return b.results.add(figure)
 }

@@ -215,7 +215,8 @@ func memoryLines(records []measurement) (all []outcome) {
 		if run := newest(records, peak); len(run) > 0 {
 			f := run[len(run)-1].Figures
 			all = append(all, outcome{fmt.Sprintf("memory over %.0f KITTI frames, %s", f.Frames, f.Ops), broker,
-				fmt.Sprintf("peak %.0f MB resident, %+.1f MB from frame 1,000 on", f.MaxRSS/1e6, f.Growth/1e6), run[len(run)-1:]})
+				fmt.Sprintf("peak %.0f MB resident, %+.1f MB from frame 1,000 on", f.MaxRSS/1e6, f.Growth/1e6),
+				run[len(run)-1:]})
 		}
 	}
 	return all

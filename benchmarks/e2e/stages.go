@@ -11,7 +11,8 @@ import (
 
 // stages are where the program's processor time can go, in the order in which a
 // frame meets them.
-var stages = []string{stageReceive, stageChecksum, stageFetch, stageDecode, stageIdentity, stagePrepare, stageHull, stageMaxima, stageDelaunay,
+var stages = []string{stageReceive, stageChecksum, stageFetch, stageDecode, stageIdentity, stagePrepare, stageHull,
+	stageMaxima, stageDelaunay,
 	stagePipeline, stageEncode, stageHash, stageCommit, stageMetrics, stageGC, stageRuntime}
 
 const (
@@ -59,7 +60,9 @@ var stageOfFunction = []struct{ prefix, stage string }{
 // stageOf returns the stage of a stack, innermost function first.
 func stageOf(stack []string) string {
 	for i, f := range stack {
-		k := slices.IndexFunc(stageOfFunction, func(r struct{ prefix, stage string }) bool { return strings.HasPrefix(f, r.prefix) })
+		k := slices.IndexFunc(stageOfFunction, func(r struct{ prefix, stage string }) bool {
+			return strings.HasPrefix(f, r.prefix)
+		})
 		if k < 0 {
 			continue
 		}

@@ -13,20 +13,29 @@ func TestStageOfStacks(t *testing.T) {
 		stack string // innermost first
 		want  string
 	}{
-		{"internal/runtime/syscall/linux.Syscall6 syscall.read entropipe/ingest.(*guarded).Read entropipe/ingest.(*summing).fill", stageReceive},
+		{"internal/runtime/syscall/linux.Syscall6 syscall.read entropipe/ingest.(*guarded).Read " +
+			"entropipe/ingest.(*summing).fill", stageReceive},
 		{"hash/crc32.castagnoliSSE42Triple entropipe/ingest.(*summing).fill", stageChecksum},
 		{"runtime.memmove entropipe/ingest.(*cursor).bytes", stageFetch},
-		{"hash/crc32.archUpdateCastagnoli entropipe/schemas.(*Message).ID entropipe/ops/pipeline.(*Pipeline).work", stageIdentity},
-		{"entropipe/schemas.(*flat).table entropipe/schemas.(*Decoder).Decode entropipe/ops/pipeline.(*Frames).Process", stageDecode},
-		{"entropipe/algos/internal/kernel.Finite entropipe/algos/geom.Cloud.Finite entropipe/preprocess.(*Stage).Apply", stagePrepare},
-		{"entropipe/algos/exact.Orient2D entropipe/algos/hull.(*lane).chain entropipe/ops/pipeline.(*operators).hullOf", stageHull},
+		{"hash/crc32.archUpdateCastagnoli entropipe/schemas.(*Message).ID entropipe/ops/pipeline.(*Pipeline).work",
+			stageIdentity},
+		{"entropipe/schemas.(*flat).table entropipe/schemas.(*Decoder).Decode entropipe/ops/pipeline.(*Frames).Process",
+			stageDecode},
+		{"entropipe/algos/internal/kernel.Finite entropipe/algos/geom.Cloud.Finite entropipe/preprocess.(*Stage).Apply",
+			stagePrepare},
+		{"entropipe/algos/exact.Orient2D entropipe/algos/hull.(*lane).chain entropipe/ops/pipeline.(*operators).hullOf",
+			stageHull},
 		{"entropipe/algos/exact.InCircle entropipe/algos/delaunay.(*Triangulator).inside", stageDelaunay},
 		{"runtime.mallocgc entropipe/ops/pipeline.(*memory).room", stagePipeline},
-		{"runtime.scanobject runtime.gcDrainN runtime.gcAssistAlloc runtime.mallocgc entropipe/ops/pipeline.(*memory).room", stageGC},
-		{"github.com/parquet-go/parquet-go/encoding/delta.encodeInt32 entropipe/sinks/tables.(*tableWriter).flushPage entropipe/sinks/tables.(*Encoder).Encode", stageEncode},
-		{"crypto/sha256.block entropipe/sinks.(*summingWriter).Write bufio.(*Writer).Write entropipe/sinks/tables.(*Encoder).Encode", stageHash},
+		{"runtime.scanobject runtime.gcDrainN runtime.gcAssistAlloc runtime.mallocgc " +
+			"entropipe/ops/pipeline.(*memory).room", stageGC},
+		{"github.com/parquet-go/parquet-go/encoding/delta.encodeInt32 " +
+			"entropipe/sinks/tables.(*tableWriter).flushPage entropipe/sinks/tables.(*Encoder).Encode", stageEncode},
+		{"crypto/sha256.block entropipe/sinks.(*summingWriter).Write bufio.(*Writer).Write " +
+			"entropipe/sinks/tables.(*Encoder).Encode", stageHash},
 		{"syscall.Fsync entropipe/sinks.(*stagedFile).Close entropipe/sinks.(*Output).stageFile", stageCommit},
-		{"github.com/prometheus/client_golang/prometheus.(*counter).Add entropipe/ops/metrics.(*Source).Processed entropipe/ops/pipeline.(*Pipeline).work", stageMetrics},
+		{"github.com/prometheus/client_golang/prometheus.(*counter).Add entropipe/ops/metrics.(*Source).Processed " +
+			"entropipe/ops/pipeline.(*Pipeline).work", stageMetrics},
 		{"runtime.futex runtime.findRunnable runtime.schedule", stageRuntime},
 	} {
 		if got := stageOf(strings.Fields(c.stack)); got != c.want {

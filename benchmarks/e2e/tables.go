@@ -49,7 +49,8 @@ func openTable(path string) (*tableFile, error) {
 	st, err := f.Stat()
 	if err == nil {
 		var file *parquet.File
-		if file, err = parquet.OpenFile(f, st.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true)); err == nil {
+		if file, err = parquet.OpenFile(f, st.Size(), parquet.SkipPageIndex(true),
+			parquet.SkipBloomFilters(true)); err == nil {
 			return &tableFile{file, f}, nil
 		}
 	}

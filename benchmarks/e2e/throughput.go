@@ -28,7 +28,8 @@ type throughputCmd struct {
 
 func (c *throughputCmd) Run(e *env) error {
 	if c.Partitions < 1 || c.Rounds < 1 || c.Frames < int64(c.Partitions) || (c.Python == "") != (c.Baseline == "") {
-		return fmt.Errorf("%w: want at least one round, partition, and frame a partition; --python goes with --baseline", errUsage)
+		return fmt.Errorf("%w: want at least one round, partition, and frame a partition; --python goes with "+
+			"--baseline", errUsage)
 	}
 	dir, err := dataDir(c.Data, "kitti", "raw_2011_09_26_drive_0005")
 	if err != nil {
@@ -83,8 +84,10 @@ func (c *throughputCmd) share(b *bench, dir string) (float64, error) {
 			return 0, err
 		}
 	}
-	fmt.Printf("%s to committed Parquet, %s broker, %d frames: %s/s; raw fetch %s/s; share %.2f (net of start-up %.2f); medians of %d rounds\n",
-		opsPlain, b.broker.Kind, c.Frames, megabytes(rig.Median(ours)), megabytes(rig.Median(raw)), rig.Median(ours)/rig.Median(raw), rig.Median(net)/rig.Median(raw), c.Rounds)
+	fmt.Printf("%s to committed Parquet, %s broker, %d frames: %s/s; raw fetch %s/s; share %.2f (net of start-up "+
+		"%.2f); medians of %d rounds\n",
+		opsPlain, b.broker.Kind, c.Frames, megabytes(rig.Median(ours)), megabytes(rig.Median(raw)),
+		rig.Median(ours)/rig.Median(raw), rig.Median(net)/rig.Median(raw), c.Rounds)
 	return rig.Median(rates), nil
 }
 
@@ -103,7 +106,8 @@ func (c *throughputCmd) delaunay(b *bench, dir string) (float64, error) {
 			return 0, err
 		}
 	}
-	fmt.Printf("%s, %s broker, %d frames: %.1f frames/s, %.4f core-seconds a frame (%.1f frames/s a core); medians of %d rounds\n",
+	fmt.Printf("%s, %s broker, %d frames: %.1f frames/s, %.4f core-seconds a frame (%.1f frames/s a core); medians "+
+		"of %d rounds\n",
 		opsDelaunay, b.broker.Kind, c.DelaunayFrames, rig.Median(rates), rig.Median(cpu), 1/rig.Median(cpu), c.Rounds)
 	return rig.Median(rates), nil
 }
@@ -124,8 +128,9 @@ func (m *measured) seconds() float64 { return m.exit.Wall.Seconds() }
 func (m *measured) net() float64 { return max(m.exit.Wall-m.startUp, time.Millisecond).Seconds() }
 
 func (m *measured) figure(what string, round int) map[string]any {
-	return map[string]any{"what": what, "round": round + 1, "ops": m.ops, "frames": m.frames, "seconds": m.seconds(), "start_up_seconds": m.startUp.Seconds(),
-		"cpu_seconds": m.exit.CPU.Seconds(), "max_rss": m.exit.MaxRSS, "table_bytes": m.bytes}
+	return map[string]any{"what": what, "round": round + 1, "ops": m.ops, "frames": m.frames, "seconds": m.seconds(),
+		"start_up_seconds": m.startUp.Seconds(),
+		"cpu_seconds":      m.exit.CPU.Seconds(), "max_rss": m.exit.MaxRSS, "table_bytes": m.bytes}
 }
 
 // measure runs the program over a topic into a new output, makes sure that it
@@ -146,7 +151,8 @@ func (b *bench) measure(topic, ops string, want int64) (m measured, err error) {
 		return m, err
 	}
 	if rejects, err := countRows(out, "rejects"); err != nil || rejects > 0 || want > 0 && m.frames != want {
-		return m, fmt.Errorf("%s: %d rows in frames, %d in rejects, %d frames were sent: %w", out, m.frames, rejects, want, orMismatch(err))
+		return m, fmt.Errorf("%s: %d rows in frames, %d in rejects, %d frames were sent: %w", out, m.frames, rejects,
+			want, orMismatch(err))
 	}
 	m.bytes, err = tableBytes(out)
 	return m, err

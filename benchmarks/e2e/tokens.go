@@ -64,25 +64,34 @@ func (c *tokensCmd) Run(e *env) error {
 			return err
 		}
 		if r.sequences != c.Sequences || r.tokens != tokens {
-			return fmt.Errorf("%d sequences of %d tokens came through, %d of %d were sent", r.sequences, r.tokens, c.Sequences, tokens)
+			return fmt.Errorf("%d sequences of %d tokens came through, %d of %d were sent", r.sequences, r.tokens,
+				c.Sequences, tokens)
 		}
 		n := float64(tokens)
 		bare, ours = append(bare, n/alone.Seconds()), append(ours, n/r.exit.Wall.Seconds())
-		net, rates = append(net, n/(r.exit.Wall-r.startUp).Seconds()), append(rates, float64(c.Sequences)/r.exit.Wall.Seconds())
+		net, rates = append(net, n/(r.exit.Wall-r.startUp).Seconds()),
+			append(rates, float64(c.Sequences)/r.exit.Wall.Seconds())
 		worst.waste, worst.exit.MaxRSS = max(worst.waste, r.waste), max(worst.exit.MaxRSS, r.exit.MaxRSS)
 		note("round %d: model alone %.0f tokens/s, pipeline %.0f", round+1, bare[round], ours[round])
-		err = b.results.add(map[string]any{"what": "tokens", "round": round + 1, "lm": c.LM, "task": c.Task, "sequences": c.Sequences, "tokens": tokens, "pack": c.Pack, "clip": c.Clip, "budget": c.Budget,
-			"alone_seconds": alone.Seconds(), "seconds": r.exit.Wall.Seconds(), "start_up_seconds": r.startUp.Seconds(), "cpu_seconds": r.exit.CPU.Seconds(), "max_rss": r.exit.MaxRSS,
+		err = b.results.add(map[string]any{"what": "tokens", "round": round + 1, "lm": c.LM, "task": c.Task,
+			"sequences": c.Sequences, "tokens": tokens, "pack": c.Pack, "clip": c.Clip, "budget": c.Budget,
+			"alone_seconds": alone.Seconds(), "seconds": r.exit.Wall.Seconds(), "start_up_seconds": r.startUp.Seconds(),
+			"cpu_seconds": r.exit.CPU.Seconds(), "max_rss": r.exit.MaxRSS,
 			"fill": r.fill, "padding_share": r.waste, "table_bytes": r.bytes})
 		if err != nil {
 			return err
 		}
 	}
-	fmt.Printf("%s %s, %s broker, %d sequences of %.0f tokens (traces, clipped to %d), %d a message: %.0f sequences/s, %.0f tokens/s; the model alone %.0f tokens/s; share %.2f (net of start-up %.2f); padding %.1f %%; peak RSS %s; medians of %d rounds\n",
-		c.LM, c.Task, b.broker.Kind, c.Sequences, float64(tokens)/float64(c.Sequences), c.Clip, c.Pack, rig.Median(rates), rig.Median(ours), rig.Median(bare),
-		rig.Median(ours)/rig.Median(bare), rig.Median(net)/rig.Median(bare), 100*worst.waste, megabytes(float64(worst.exit.MaxRSS)), c.Rounds)
+	fmt.Printf("%s %s, %s broker, %d sequences of %.0f tokens (traces, clipped to %d), %d a message: %.0f "+
+		"sequences/s, %.0f tokens/s; the model alone %.0f tokens/s; share %.2f (net of start-up %.2f); padding %.1f "+
+		"%%; peak RSS %s; medians of %d rounds\n",
+		c.LM, c.Task, b.broker.Kind, c.Sequences, float64(tokens)/float64(c.Sequences), c.Clip, c.Pack,
+		rig.Median(rates), rig.Median(ours), rig.Median(bare),
+		rig.Median(ours)/rig.Median(bare), rig.Median(net)/rig.Median(bare), 100*worst.waste,
+		megabytes(float64(worst.exit.MaxRSS)), c.Rounds)
 	if worst.waste > c.Waste || worst.exit.MaxRSS > c.Limit*1e6 {
-		return fmt.Errorf("padding %.3f, peak RSS %d MB: want at most %.3f and %d MB", worst.waste, worst.exit.MaxRSS/1e6, c.Waste, c.Limit)
+		return fmt.Errorf("padding %.3f, peak RSS %d MB: want at most %.3f and %d MB", worst.waste,
+			worst.exit.MaxRSS/1e6, c.Waste, c.Limit)
 	}
 	return nil
 }
@@ -147,7 +156,8 @@ type tokenRun struct {
 func (c *tokensCmd) piped(b *bench) (r tokenRun, err error) {
 	out := b.newOutput()
 	defer os.RemoveAll(out)
-	args := []string{"run", "--brokers", b.broker.Addr, "--topic", "tokens", "--out", out, "--lm", c.LM, "--task", c.Task, "--token-budget", strconv.Itoa(c.Budget), "--until-end"}
+	args := []string{"run", "--brokers", b.broker.Addr, "--topic", "tokens", "--out", out, "--lm", c.LM, "--task",
+		c.Task, "--token-budget", strconv.Itoa(c.Budget), "--until-end"}
 	p, err := rig.Start(rig.Spec{Path: b.program.Path, Args: args, Log: filepath.Join(b.scratch, "tokens.log")})
 	if err != nil {
 		return r, err

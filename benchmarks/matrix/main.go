@@ -62,7 +62,8 @@ func main() {
 }
 
 func (c *cli) run(out io.Writer) error {
-	fmt.Fprintf(out, "%s, %d CPUs, level %v. Shortest of %d turns of %v each; above 1, ours is faster.\n\n", runtime.GOARCH, runtime.NumCPU(), mat.Best(), c.Rounds, c.Turn)
+	fmt.Fprintf(out, "%s, %d CPUs, level %v. Shortest of %d turns of %v each; above 1, ours is faster.\n\n",
+		runtime.GOARCH, runtime.NumCPU(), mat.Best(), c.Rounds, c.Turn)
 	fmt.Fprint(out, table.Head())
 	j := rig.Journal[result]{Bench: "matrix", Path: c.Results}
 	for _, threads := range c.Threads {

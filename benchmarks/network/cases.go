@@ -69,7 +69,8 @@ func (c *cli) prepare(folder string) (*prepared, error) {
 // settings are those of our training step; the network and the loss are those
 // of peer.py's. Every tenth step would be recorded, none is judged.
 func settings(seed uint64, workers int) train.Config {
-	return train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Regulariser: train.F, Steps: 400, Seed: seed, Batch: stepClouds, Points: stepPoints,
+	return train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Regulariser: train.F, Steps: 400,
+		Seed: seed, Batch: stepClouds, Points: stepPoints,
 		Witnesses: witnesses, Lambda: lambda, Every: 1 << 20, Workers: workers}
 }
 

@@ -41,8 +41,10 @@ func (c *cli) measureWith(ctx context.Context, p *peer, made *prepared, threads 
 	// The rate that products reach in this run, with the shape of the largest layer.
 	const rows, in, out = 100_000, 128, 256
 	gemm := 2.0 * rows * in * out
-	entries := []entry{{ours, ourProduct(rows, in, out, threads)}, {"product", p.timed(map[string]any{"do": "mul", "m": rows, "k": in, "n": out})}}
-	if err := c.take(ctx, r, row{Case: "product", Size: fmt.Sprintf("%d×%d×%d", rows, in, out), Threads: threads, Work: gemm}, entries); err != nil {
+	entries := []entry{{ours, ourProduct(rows, in, out, threads)},
+		{"product", p.timed(map[string]any{"do": "mul", "m": rows, "k": in, "n": out})}}
+	if err := c.take(ctx, r, row{Case: "product", Size: fmt.Sprintf("%d×%d×%d", rows, in, out), Threads: threads,
+		Work: gemm}, entries); err != nil {
 		return err
 	}
 	for _, n := range c.Sizes {
@@ -86,7 +88,8 @@ func (c *cli) pass(ctx context.Context, p *peer, made *prepared, n, threads int,
 		}
 		entries = append(entries, entry{form, p.timed(map[string]any{"do": "displace", "form": form})})
 	}
-	return c.take(ctx, r, row{Case: "pass", Size: fmt.Sprintf("%d points", n), Threads: threads, Work: passWork * float64(n)}, entries)
+	return c.take(ctx, r, row{Case: "pass", Size: fmt.Sprintf("%d points", n), Threads: threads,
+		Work: passWork * float64(n)}, entries)
 }
 
 // same compares displacements, in units of sigma.
@@ -109,7 +112,8 @@ func same(path string, want []float32) error {
 }
 
 func (c *cli) step(ctx context.Context, p *peer, made *prepared, threads int, r *report) error {
-	got, err := p.ask(map[string]any{"do": "case", "folder": made.folder, "clouds": stepClouds, "points": stepPoints, "tau": tau, "lambda": lambda, "reach": reach})
+	got, err := p.ask(map[string]any{"do": "case", "folder": made.folder, "clouds": stepClouds, "points": stepPoints,
+		"tau": tau, "lambda": lambda, "reach": reach})
 	if err != nil {
 		return err
 	}
@@ -201,5 +205,8 @@ func ourProduct(rows, in, out, threads int) func(times int) ([]int64, error) {
 	}
 	var w mat.Weights
 	w.Pack(mat.Of(in, out, b))
-	return repeated(func() error { w.Mul(mat.Of(rows, out, dst), mat.Of(rows, in, a), mat.Epilogue{}, threads); return nil })
+	return repeated(func() error {
+		w.Mul(mat.Of(rows, out, dst), mat.Of(rows, in, a), mat.Epilogue{}, threads)
+		return nil
+	})
 }

@@ -94,7 +94,10 @@ func (r *report) markdown() string {
 		rows = append(rows, &r.rows.Records[i].Figures)
 	}
 	fmt.Fprintf(&b, "# EntropyNet beside PyTorch %s\n\n", rig.Each(rows, func(w *row) string { return w.Torch }))
-	fmt.Fprintf(&b, "`go run ./benchmarks/network`, %s. Median milliseconds of turns that took turns (shortest in brackets); the ratio is ours over the fastest form of PyTorch, by medians and by the shortest. Both sides compute the same displacements and the same F, which the run checks. The rate is that of the least number of operations; its share is of the product's rate in the same run.\n\n",
+	fmt.Fprintf(&b, "`go run ./benchmarks/network`, %s. Median milliseconds of turns that took turns (shortest in "+
+		"brackets); the ratio is ours over the fastest form of PyTorch, by medians and by the shortest. Both sides "+
+		"compute the same displacements and the same F, which the run checks. The rate is that of the least number "+
+		"of operations; its share is of the product's rate in the same run.\n\n",
 		rig.Origin(r.rows.Stamps()))
 	b.WriteString(columns(rows).Markdown(rows))
 	return b.String()
@@ -130,8 +133,11 @@ func columns(rows []*row) rig.Table[*row] {
 	return append(table,
 		rig.Column[*row]{Head: "ratio", Text: func(w *row) string {
 			best := w.fastest()
-			return fmt.Sprintf("%.2f (%.2f)", float64(w.Median[ours])/float64(w.Median[best]), float64(w.Least[ours])/float64(w.Least[best]))
+			return fmt.Sprintf("%.2f (%.2f)", float64(w.Median[ours])/float64(w.Median[best]),
+				float64(w.Least[ours])/float64(w.Least[best]))
 		}},
 		rig.Column[*row]{Head: "GFLOP/s", Text: func(w *row) string { return fmt.Sprintf("%.0f", w.rate()) }},
-		rig.Column[*row]{Head: "share", Text: func(w *row) string { return fmt.Sprintf("%.0f %%", 100*w.rate()/product[w.Threads]) }})
+		rig.Column[*row]{Head: "share", Text: func(w *row) string {
+			return fmt.Sprintf("%.0f %%", 100*w.rate()/product[w.Threads])
+		}})
 }

@@ -25,8 +25,10 @@ func TestRowsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	r := newReport(dir)
 	r.torch = "1.0"
-	r.add(row{Case: "product", Size: "1×1×1", Threads: 1, Work: 4e6}, map[string][]int64{ours: {2e6, 3e6, 1e6}, "product": {4e6}})
-	r.add(row{Case: "pass", Size: "9 points", Threads: 1, Work: 1e6}, map[string][]int64{ours: {1e6}, "a": {4e6}, "b": {2e6}})
+	r.add(row{Case: "product", Size: "1×1×1", Threads: 1, Work: 4e6},
+		map[string][]int64{ours: {2e6, 3e6, 1e6}, "product": {4e6}})
+	r.add(row{Case: "pass", Size: "9 points", Threads: 1, Work: 1e6},
+		map[string][]int64{ours: {1e6}, "a": {4e6}, "b": {2e6}})
 	if err := r.write(t.Output()); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,8 @@ type peer struct{ name, kit string }
 
 var peers = []peer{
 	{"cgal", "cgal"}, {"scipy", "python"}, {"shapely", "python"}, {"moocore", "python"}, {"manifold", "python"},
-	{"delaunator", "rust"}, {"spade", "rust"}, {"geo", "rust"}, {"parry", "rust"}, {"quickhull", "rust"}, {"chull", "rust"},
+	{"delaunator", "rust"}, {"spade", "rust"}, {"geo", "rust"}, {"parry", "rust"},
+	{"quickhull", "rust"}, {"chull", "rust"},
 	{"simplefeatures", "golang"}, {"s2", "golang"},
 }
 
@@ -58,7 +59,9 @@ var kits = map[string]kit{
 	"rust": {buildRust, func(_, cache, library string) []string {
 		return []string{filepath.Join(cache, "release", "peer"), library}
 	}},
-	"golang": {buildGo, func(_, cache, library string) []string { return []string{filepath.Join(cache, "peer"), library} }},
+	"golang": {buildGo, func(_, cache, library string) []string {
+		return []string{filepath.Join(cache, "peer"), library}
+	}},
 }
 
 // cacheFolder is where builds stay from one run to the next.
@@ -89,7 +92,8 @@ func buildCGAL(ctx context.Context, source, cache string) error {
 	if err := os.MkdirAll(cache, 0o777); err != nil {
 		return err
 	}
-	return command(ctx, 10*time.Minute, "", nil, "g++", "-std=c++17", "-O3", "-DNDEBUG", "-DCGAL_NDEBUG", "-march=native", "-ffp-contract=off", "-frounding-math",
+	return command(ctx, 10*time.Minute, "", nil, "g++", "-std=c++17", "-O3", "-DNDEBUG", "-DCGAL_NDEBUG",
+		"-march=native", "-ffp-contract=off", "-frounding-math",
 		"-o", program, filepath.Join(source, "peer.cpp"), "-lgmp", "-lmpfr")
 }
 
@@ -108,7 +112,8 @@ func install(ctx context.Context, packages ...string) error {
 	env := []string{"DEBIAN_FRONTEND=noninteractive"}
 	return errors.Join(
 		command(ctx, 3*time.Minute, "", env, "apt-get", "-qq", "update"),
-		command(ctx, 10*time.Minute, "", env, "apt-get", append([]string{"-qq", "install", "-y", "--no-install-recommends"}, packages...)...))
+		command(ctx, 10*time.Minute, "", env, "apt-get",
+			append([]string{"-qq", "install", "-y", "--no-install-recommends"}, packages...)...))
 }
 
 // pythonOf is the interpreter of the environment with what is pinned now.
@@ -128,18 +133,21 @@ func buildPython(ctx context.Context, source, cache string) error {
 	if err := command(ctx, 2*time.Minute, "", nil, "python3", "-m", "venv", venv); err != nil {
 		return err
 	}
-	if err := command(ctx, 10*time.Minute, "", nil, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", filepath.Join(source, "requirements.txt")); err != nil {
+	if err := command(ctx, 10*time.Minute, "", nil, python, "-m", "pip", "install", "--quiet",
+		"--disable-pip-version-check", "-r", filepath.Join(source, "requirements.txt")); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(venv, "complete"), nil, 0o666)
 }
 
 func buildRust(ctx context.Context, source, cache string) error {
-	return command(ctx, 15*time.Minute, source, []string{"RUSTFLAGS=-C target-cpu=native"}, "cargo", "build", "--quiet", "--release", "--locked", "--target-dir", cache)
+	return command(ctx, 15*time.Minute, source, []string{"RUSTFLAGS=-C target-cpu=native"}, "cargo", "build", "--quiet",
+		"--release", "--locked", "--target-dir", cache)
 }
 
 func buildGo(ctx context.Context, source, cache string) error {
-	return command(ctx, 5*time.Minute, source, []string{"GOFLAGS=-mod=readonly"}, "go", "build", "-o", filepath.Join(cache, "peer"), ".")
+	return command(ctx, 5*time.Minute, source, []string{"GOFLAGS=-mod=readonly"}, "go", "build", "-o",
+		filepath.Join(cache, "peer"), ".")
 }
 
 // markOf names a file by its content. Of one that is not there nothing can be

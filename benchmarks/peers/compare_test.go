@@ -16,7 +16,8 @@ import (
 	"entropipe/algos/geomtest"
 )
 
-var square = geomtest.Points([2]float64{0, 0}, [2]float64{1, 0}, [2]float64{1, 1}, [2]float64{0, 1}, [2]float64{math.Copysign(0, -1), 0})
+var square = geomtest.Points([2]float64{0, 0}, [2]float64{1, 0}, [2]float64{1, 1}, [2]float64{0, 1},
+	[2]float64{math.Copysign(0, -1), 0})
 
 func mustResult(t *testing.T, f found, c geom.Cloud[float64], dims int) result {
 	t.Helper()
@@ -60,13 +61,20 @@ func TestEveryKindOfDifferenceIsNamed(t *testing.T) {
 	mesh := mustResult(t, found{form: "triangles", indices: triangles}, five, 2)
 	tie := mustResult(t, found{form: "triangles", indices: []int32{0, 1, 2, 0, 2, 3}}, square, 2)
 	for name, c := range map[string]struct{ got, want string }{
-		"a vertex lost":    {agreement(hull, mustResult(t, found{form: "vertices", indices: []int32{0, 1, 2}}, five, 2), 4, 3, five), "1 missing, 0 too many"},
-		"an inner point":   {agreement(hull, mustResult(t, found{form: "points", points: []float64{0, 0, 4, 0, 4, 4, 0, 4, 1, 2}}, five, 2), 4, 5, five), "0 missing, 1 too many"},
-		"another count":    {agreement(hull, mustResult(t, found{form: "count"}, five, 2), 4, 5, five), "5 instead of 4"},
-		"a triangle lost":  {agreement(mesh, mustResult(t, found{form: "triangles", indices: triangles[3:]}, five, 2), 4, 3, five), "1 missing, 0 too many"},
-		"another diagonal": {agreement(tie, mustResult(t, found{form: "triangles", indices: []int32{0, 1, 3, 1, 2, 3}}, square, 2), 2, 2, square), otherTies},
+		"a vertex lost": {agreement(hull, mustResult(t, found{form: "vertices", indices: []int32{0, 1, 2}}, five, 2),
+			4, 3, five), "1 missing, 0 too many"},
+		"an inner point": {agreement(hull, mustResult(t,
+			found{form: "points", points: []float64{0, 0, 4, 0, 4, 4, 0, 4, 1, 2}}, five, 2), 4, 5, five),
+			"0 missing, 1 too many"},
+		"another count": {agreement(hull, mustResult(t, found{form: "count"}, five, 2), 4, 5, five),
+			"5 instead of 4"},
+		"a triangle lost": {agreement(mesh, mustResult(t, found{form: "triangles", indices: triangles[3:]}, five, 2),
+			4, 3, five), "1 missing, 0 too many"},
+		"another diagonal": {agreement(tie, mustResult(t, found{form: "triangles", indices: []int32{0, 1, 3, 1, 2, 3}},
+			square, 2), 2, 2, square), otherTies},
 		"not Delaunay": {agreement(mustResult(t, found{form: "triangles", indices: []int32{0, 1, 2, 0, 2, 3}}, kite, 2),
-			mustResult(t, found{form: "triangles", indices: []int32{0, 1, 3, 1, 2, 3}}, kite, 2), 2, 2, kite), "1 edges not Delaunay"},
+			mustResult(t, found{form: "triangles", indices: []int32{0, 1, 3, 1, 2, 3}}, kite, 2), 2, 2, kite),
+			"1 edges not Delaunay"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %q, want %q", name, c.got, c.want)
@@ -79,7 +87,8 @@ var kite = geomtest.Points([2]float64{5, -1}, [2]float64{10, 0}, [2]float64{5, 1
 
 func TestIndicesBeyondTheCloudAreAnError(t *testing.T) {
 	for _, i := range []int32{-1, 5} {
-		if _, err := resultOf(found{form: "vertices", indices: []int32{0, i}}, square, 2); err == nil || !strings.Contains(err.Error(), "of 5 points") {
+		if _, err := resultOf(found{form: "vertices", indices: []int32{0, i}}, square, 2); err == nil ||
+			!strings.Contains(err.Error(), "of 5 points") {
 			t.Errorf("index %d: %v", i, err)
 		}
 	}

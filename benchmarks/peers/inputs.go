@@ -126,7 +126,9 @@ func (c *timeCmd) inputs() ([]input, error) {
 			if len(ops) == 0 || !c.wants(d.name) || size >= hugeSize && !d.huge && len(c.Sizes) == 0 {
 				continue
 			}
-			all = append(all, input{d.name, size, ops, d.dims, func() (geom.Cloud[float64], error) { return d.make(size, c.Seed), nil }})
+			all = append(all, input{d.name, size, ops, d.dims, func() (geom.Cloud[float64], error) {
+				return d.make(size, c.Seed), nil
+			}})
 		}
 	}
 	if c.wants("kitti") {

@@ -43,16 +43,18 @@ type timeCmd struct {
 	Threads []int    `default:"1,2" help:"Numbers of threads of ours (${default}); the peers have one."`
 	Seed    uint64   `default:"1" help:"Seed of the clouds (${default})."`
 	Strict  bool     `help:"Fail when a peer cannot be built, or finds something else."`
-	Results string   `placeholder:"DIR" help:"Folder of the result (benchmarks/results; --quick, --only: none); -: none."`
+	Results string   `placeholder:"DIR" help:"Folder of the result (benchmarks/results); -: none."`
 	Scratch string   `placeholder:"DIR" help:"Folder for inputs and outputs (default: temporary)."`
 
 	Limit   time.Duration `default:"10s" help:"Longest run of an entry that is begun (${default}; --quick: 1s)."`
-	Timeout time.Duration `default:"25m" help:"Time for all measurements, without building (${default}; --quick: 150s)."`
+	Timeout time.Duration `default:"25m" help:"Time for all measurements (${default}; --quick: 150s)."`
 }
 
 func main() {
 	var c cli
-	k := kong.Parse(&c, kong.Name("peers"), kong.Vars{"ops": "hull2d,maxima2d,maxima3d,hull3d,delaunay2d"}, kong.Description("Times other libraries beside ours. benchmarks/peers/README.md says what is judged against what."))
+	k := kong.Parse(&c, kong.Name("peers"), kong.Vars{"ops": "hull2d,maxima2d,maxima3d,hull3d,delaunay2d"},
+		kong.Description("Times other libraries beside ours. benchmarks/peers/README.md says what is judged against "+
+			"what."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	k.BindTo(ctx, (*context.Context)(nil))
@@ -144,7 +146,8 @@ func (c *timeCmd) sources(ctx context.Context, report *report) (sources []*proce
 		report.Versions[s.name()] = s.version()
 		sources = append(sources, s)
 	}
-	begin(ours, []string{self, "ours", "--threads", strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Threads), " ", ","), "[]")})
+	begin(ours, []string{self, "ours", "--threads",
+		strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Threads), " ", ","), "[]")})
 	built := map[string]error{}
 	for _, p := range wanted {
 		kit, source, cache := kits[p.kit], filepath.Join(folder, p.kit), filepath.Join(cache, p.kit)

@@ -14,10 +14,13 @@ import (
 // is missing.
 func (r *report) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Peers, side by side\n\n`go run ./benchmarks/peers`, %s, seed %d. Nanoseconds a point, medians of runs that took turns; clouds of float64, in memory.\n",
+	fmt.Fprintf(&b, "# Peers, side by side\n\n`go run ./benchmarks/peers`, %s, seed %d. Nanoseconds a point, medians "+
+		"of runs that took turns; clouds of float64, in memory.\n",
 		rig.Origin(r.Stamps), r.Seed)
-	b.WriteString("“×” is the time of the strongest peer over ours, whatever that peer gives; every peer has one thread, since none of them offers more for these operations. " +
-		"Peers that give less than indices are named below; bare ones leave out the output. A line is of the newest run that has its input.\n")
+	b.WriteString("“×” is the time of the strongest peer over ours, whatever that peer gives; every peer has one " +
+		"thread, since none of them offers more for these operations. " +
+		"Peers that give less than indices are named below; bare ones leave out the output. A line is of the newest " +
+		"run that has its input.\n")
 	for _, op := range r.ops() {
 		r.table(&b, op)
 	}
@@ -33,8 +36,10 @@ func (r *report) markdown() string {
 
 // gives says where a peer gives less than indices, or is helped.
 var gives = map[string]string{
-	"CGAL":                           ": hulls as points; -O3 -march=native -ffp-contract=off, since fused products would change signs; bare: no indices, no output",
-	"SciPy (Qhull)":                  ": default options; drops slivers, and points that lie close together far from the origin",
+	"CGAL": ": hulls as points; -O3 -march=native -ffp-contract=off, since fused products " +
+		"would change signs; bare: no indices, no output",
+	"SciPy (Qhull)": ": default options; drops slivers, and points that lie close together far " +
+		"from the origin",
 	"shapely (GEOS)":                 ": coordinates, not indices",
 	"Manifold (akuukka's quickhull)": ": coordinates, not indices; a solid, ready for further operations",
 	"spade":                          ": bulk_load; its triangles are turned into indices outside the clock",
@@ -117,11 +122,12 @@ func (r *report) table(b *strings.Builder, op string) {
 		}}
 	}
 	for _, label := range mine {
-		table = append(table, entry(label), rig.Column[comparison]{Head: "×", Align: rig.Right, Text: func(c comparison) string {
-			_, best := c.strongest(theirs)
-			f, ok := c.figures[label]
-			return ratio(best, f, ok)
-		}})
+		table = append(table, entry(label), rig.Column[comparison]{Head: "×", Align: rig.Right,
+			Text: func(c comparison) string {
+				_, best := c.strongest(theirs)
+				f, ok := c.figures[label]
+				return ratio(best, f, ok)
+			}})
 	}
 	table = append(table, rig.Column[comparison]{Head: "strongest peer", Text: func(c comparison) string {
 		label, _ := c.strongest(theirs)

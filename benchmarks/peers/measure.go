@@ -51,7 +51,8 @@ func (c *timeCmd) patience() (rounds int, most time.Duration) {
 const fromPoints = 90_000
 
 // measureAll measures one input after the other, until the time is over.
-func (c *timeCmd) measureAll(ctx context.Context, report *report, sources []*process, inputs []input, scratch string) error {
+func (c *timeCmd) measureAll(ctx context.Context, report *report, sources []*process, inputs []input,
+	scratch string) error {
 	deadline := time.Now().Add(c.timeout())
 	known := forecast{}
 	for i, in := range inputs {
@@ -82,7 +83,8 @@ func (c *timeCmd) measureAll(ctx context.Context, report *report, sources []*pro
 }
 
 // measure times every entry of one operation on one input, and compares.
-func (c *timeCmd) measure(ctx context.Context, report *report, known forecast, sources []*process, in input, op string, file *cloudFile, loaded map[*process]error) error {
+func (c *timeCmd) measure(ctx context.Context, report *report, known forecast, sources []*process, in input, op string,
+	file *cloudFile, loaded map[*process]error) error {
 	var all []*entry
 	n := file.cloud.Len()
 	for _, s := range sources {
@@ -93,7 +95,8 @@ func (c *timeCmd) measure(ctx context.Context, report *report, known forecast, s
 			}
 			e := &entry{source: s, op: name, variant: variant}
 			if would := known.of(e.label(), op, in.dist, n); would > c.limit() {
-				report.leaveOut(e.label(), fmt.Sprintf("%s %v", op, in), fmt.Sprintf("would take some %v", would.Round(100*time.Millisecond)))
+				report.leaveOut(e.label(), fmt.Sprintf("%s %v", op, in),
+					fmt.Sprintf("would take some %v", would.Round(100*time.Millisecond)))
 				continue
 			}
 			if _, done := loaded[s]; !done {

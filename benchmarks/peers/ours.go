@@ -49,7 +49,8 @@ func (c *oursCmd) Run() error {
 		}
 	}
 	names = append(names, "delaunay2d:"+sortedRows)
-	o.ops["delaunay2d:"+sortedRows] = &operation{op: "delaunay2d", variant: variant{threads: 1, sorted: true, level: vector.Best()}}
+	o.ops["delaunay2d:"+sortedRows] = &operation{op: "delaunay2d",
+		variant: variant{threads: 1, sorted: true, level: vector.Best()}}
 	answer := json.NewEncoder(os.Stdout).Encode
 	version := fmt.Sprintf("%s, %s", vector.Best(), runtime.Version())
 	if err := answer(hello{Peer: ours, Version: version, Ops: names}); err != nil {

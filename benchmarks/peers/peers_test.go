@@ -144,7 +144,8 @@ func TestPeerThatFailsIsLeftOut(t *testing.T) {
 
 func measureFake(t *testing.T, sources ...*process) *report {
 	t.Helper()
-	c := &timeCmd{Quick: true, Ops: []string{"hull2d"}, Sizes: []string{"100"}, Dist: []string{"square"}, Seed: 1, Limit: time.Second, Timeout: time.Minute}
+	c := &timeCmd{Quick: true, Ops: []string{"hull2d"}, Sizes: []string{"100"}, Dist: []string{"square"}, Seed: 1,
+		Limit: time.Second, Timeout: time.Minute}
 	inputs, err := c.inputs()
 	if err != nil {
 		t.Fatal(err)
@@ -170,12 +171,14 @@ func TestInterruptedRunEnds(t *testing.T) {
 	p := start(t, "hangs", time.Minute)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	c := &timeCmd{Quick: true, Ops: []string{"hull2d"}, Sizes: []string{"100"}, Dist: []string{"square"}, Limit: time.Second, Timeout: time.Minute}
+	c := &timeCmd{Quick: true, Ops: []string{"hull2d"}, Sizes: []string{"100"}, Dist: []string{"square"},
+		Limit: time.Second, Timeout: time.Minute}
 	inputs, err := c.inputs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.measureAll(ctx, newReport(1), []*process{p}, inputs, t.TempDir()); !errors.Is(err, context.DeadlineExceeded) {
+	if err := c.measureAll(ctx, newReport(1), []*process{p}, inputs, t.TempDir()); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 	}
 }
@@ -227,7 +230,8 @@ func TestInputsComeSmallFirstAndHugeOnesAreFew(t *testing.T) {
 	for _, in := range all {
 		got = append(got, in.String())
 	}
-	want := []string{"square 1e3", "disk 1e3", "square 1e4", "disk 1e4", "square 1e5", "disk 1e5", "square 1e6", "disk 1e6", "square 1e7"}
+	want := []string{"square 1e3", "disk 1e3", "square 1e4", "disk 1e4", "square 1e5", "disk 1e5", "square 1e6",
+		"disk 1e6", "square 1e7"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("inputs (-want +got):\n%s", diff)
 	}
@@ -235,7 +239,8 @@ func TestInputsComeSmallFirstAndHugeOnesAreFew(t *testing.T) {
 
 // Every peer of the list has a folder that pins its version.
 func TestEveryPeerHasAFolderWithPinnedVersions(t *testing.T) {
-	pins := map[string]string{"cgal": "peer.cpp", "python": "requirements.txt", "rust": "Cargo.lock", "golang": "go.sum"}
+	pins := map[string]string{"cgal": "peer.cpp", "python": "requirements.txt", "rust": "Cargo.lock",
+		"golang": "go.sum"}
 	for _, p := range peers {
 		if _, err := os.Stat(filepath.Join(p.kit, pins[p.kit])); err != nil || kits[p.kit].build == nil {
 			t.Errorf("%s: %v", p.name, err)
@@ -246,12 +251,16 @@ func TestEveryPeerHasAFolderWithPinnedVersions(t *testing.T) {
 func TestReportIsWritten(t *testing.T) {
 	f := func(op, peer, variant string, ns float64, agreement string) figure {
 		version := map[string]string{ours: "avx2", "CGAL": "5.5.1"}[peer]
-		return figure{Op: op, Dist: "square", Size: 1000, Points: 1000, Peer: peer, Version: version, Variant: variant, Median: ns, Least: ns / 2, Runs: 3, Ns: []int64{1, 2, 3}, Found: 9, Agreement: agreement}
+		return figure{Op: op, Dist: "square", Size: 1000, Points: 1000, Peer: peer, Version: version, Variant: variant,
+			Median: ns, Least: ns / 2, Runs: 3, Ns: []int64{1, 2, 3}, Found: 9, Agreement: agreement}
 	}
-	r := &report{Stamps: []rig.Stamp{{Bench: "peers", Time: "2026-01-02T03:04:05Z", Commit: "0123456789ab", CPU: "Abacus", Cores: 2, Go: "go1"}}, Seed: 7, Versions: map[string]string{ours: "avx2", "CGAL": "5.5.1"},
-		Figures: []figure{f("hull2d", ours, "", 2, ""), f("hull2d", "CGAL", "", 30, same), f("hull2d", "CGAL", "bare", 20, same), f("hull2d", "X", "", 100, "1 missing, 0 too many"),
+	r := &report{Stamps: []rig.Stamp{{Bench: "peers", Time: "2026-01-02T03:04:05Z", Commit: "0123456789ab",
+		CPU: "Abacus", Cores: 2, Go: "go1"}}, Seed: 7, Versions: map[string]string{ours: "avx2", "CGAL": "5.5.1"},
+		Figures: []figure{f("hull2d", ours, "", 2, ""), f("hull2d", "CGAL", "", 30, same),
+			f("hull2d", "CGAL", "bare", 20, same), f("hull2d", "X", "", 100, "1 missing, 0 too many"),
 			f("delaunay2d", ours, "", 300, ""), f("delaunay2d", "CGAL", "", 450, otherTies)},
-		LeftOut: []leftOut{{"Y", "", "could not be built"}, {"", "disk 1e6", "no time left"}, {"Z", "hull2d disk 1e6", "slow"}}}
+		LeftOut: []leftOut{{"Y", "", "could not be built"}, {"", "disk 1e6", "no time left"},
+			{"Z", "hull2d disk 1e6", "slow"}}}
 	dir := t.TempDir()
 	var printed bytes.Buffer
 	if err := r.write(dir, &printed); err != nil {
@@ -275,7 +284,8 @@ func TestReportIsWritten(t *testing.T) {
 		}
 	}
 	checkLines(t, filepath.Join(dir, "peers.jsonl"), len(r.Figures)+len(r.LeftOut))
-	if again, err := readReport(dir); err != nil || len(again.Figures) != len(r.Figures) || again.differ() != r.differ() || again.LeftOut[0] != r.LeftOut[0] {
+	if again, err := readReport(dir); err != nil || len(again.Figures) != len(r.Figures) ||
+		again.differ() != r.differ() || again.LeftOut[0] != r.LeftOut[0] {
 		t.Errorf("read again: %+v, %v", again, err)
 	}
 	if err := r.write(dir, &printed); err != nil {
@@ -293,7 +303,8 @@ func checkLines(t *testing.T, path string, want int) {
 	n := 0
 	for line := range bytes.Lines(b) {
 		var v map[string]any
-		if err := json.Unmarshal(line, &v); err != nil || v["cpu"] != "Abacus" || v["seed"] != 7.0 || v["why"] == nil && v["median_ns_per_point"] == nil {
+		if err := json.Unmarshal(line, &v); err != nil || v["cpu"] != "Abacus" || v["seed"] != 7.0 ||
+			v["why"] == nil && v["median_ns_per_point"] == nil {
 			t.Errorf("line %d: %v: %s", n+1, err, line)
 		}
 		n++
@@ -315,7 +326,8 @@ func TestPageShowsTheNewestRunOfEachInput(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run("2026-01-01T00:00:00Z", 1, []leftOut{{"X", "hull2d square 1e3", "old"}, {"X", "hull2d square 1e4", "stays"}, {"", "disk 1e7", "late"}}, 1000, 10000)
+	run("2026-01-01T00:00:00Z", 1, []leftOut{{"X", "hull2d square 1e3", "old"}, {"X", "hull2d square 1e4", "stays"},
+		{"", "disk 1e7", "late"}}, 1000, 10000)
 	run("2026-01-02T00:00:00Z", 2, []leftOut{{"X", "hull2d square 1e3", "new"}}, 1000)
 	r, err := readReport(dir)
 	if err != nil {
@@ -328,7 +340,8 @@ func TestPageShowsTheNewestRunOfEachInput(t *testing.T) {
 	for _, l := range r.LeftOut {
 		got = append(got, l.String())
 	}
-	want := []string{"square 1e3 2", "square 1e4 1", "X, hull2d square 1e4: stays", "disk 1e7: late", "X, hull2d square 1e3: new"}
+	want := []string{"square 1e3 2", "square 1e4 1", "X, hull2d square 1e4: stays", "disk 1e7: late",
+		"X, hull2d square 1e3: new"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -76,9 +76,11 @@ func (r *report) add(in input, op string, points int, e *entry) {
 	sorted := slices.Sorted(slices.Values(e.ns))
 	perPoint := func(ns float64) float64 { return ns / float64(max(1, points)) }
 	r.Figures = append(r.Figures, figure{
-		Op: op, Dist: in.dist, Points: points, Size: in.size, Peer: e.source.name(), Variant: e.variant, Version: e.source.version(),
-		Median: perPoint(float64(sorted[(len(sorted)-1)/2]+sorted[len(sorted)/2]) / 2), Least: perPoint(float64(sorted[0])),
-		Runs: len(e.ns), Ns: e.ns[:min(len(e.ns), mostNs)], Found: e.count, Agreement: e.agreement,
+		Op: op, Dist: in.dist, Points: points, Size: in.size, Peer: e.source.name(), Variant: e.variant,
+		Version: e.source.version(),
+		Median:  perPoint(float64(sorted[(len(sorted)-1)/2]+sorted[len(sorted)/2]) / 2),
+		Least:   perPoint(float64(sorted[0])),
+		Runs:    len(e.ns), Ns: e.ns[:min(len(e.ns), mostNs)], Found: e.count, Agreement: e.agreement,
 	})
 }
 
@@ -160,8 +162,9 @@ func readReport(folder string) (*report, error) {
 	if len(file.Records) == 0 {
 		return nil, fmt.Errorf("%s holds no records", file.Path)
 	}
-	newest, used := map[string]string{}, map[string]bool{} // time of the run by operation and input; runs that are shown
-	var order []string                                     // operations and inputs as they were first measured
+	// time of the run by operation and input; runs that are shown
+	newest, used := map[string]string{}, map[string]bool{}
+	var order []string // operations and inputs as they were first measured
 	for _, l := range file.Records {
 		if l.Figures.Why != "" {
 			continue

@@ -29,7 +29,8 @@ func ScriptsFromEnv() (Scripts, error) {
 	if err != nil {
 		return Scripts{}, err
 	}
-	s := Scripts{cmp.Or(os.Getenv("ENTROPIPE_KAFKA_START"), ".ci/kafka/start"), cmp.Or(os.Getenv("ENTROPIPE_KAFKA_STOP"), ".ci/kafka/stop")}
+	s := Scripts{cmp.Or(os.Getenv("ENTROPIPE_KAFKA_START"), ".ci/kafka/start"),
+		cmp.Or(os.Getenv("ENTROPIPE_KAFKA_STOP"), ".ci/kafka/stop")}
 	for _, path := range []*string{&s.Start, &s.Stop} {
 		if !filepath.IsAbs(*path) {
 			*path = filepath.Join(root, *path)
@@ -131,7 +132,9 @@ func (b *Broker) start(ctx context.Context) error {
 		_, _, err := Run(ctx, Spec{Path: b.scripts.Start, Args: []string{b.port, b.Dir}})
 		return err
 	}
-	p, err := Start(Spec{Path: b.program.Path, Args: []string{"broker", "--listen", b.Addr, "--data", filepath.Join(b.Dir, "log")}, Log: filepath.Join(b.Dir, "broker.log")})
+	p, err := Start(Spec{Path: b.program.Path,
+		Args: []string{"broker", "--listen", b.Addr, "--data", filepath.Join(b.Dir, "log")},
+		Log:  filepath.Join(b.Dir, "broker.log")})
 	if err != nil {
 		return err
 	}

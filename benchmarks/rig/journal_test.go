@@ -43,14 +43,16 @@ func TestJournalKeepsRecords(t *testing.T) {
 		t.Fatalf("%d records, %v", len(read.Records), err)
 	}
 	first := read.Records[0]
-	if first.Stamp != j.Records[0].Stamp || first.Figures.Case != "first" || len(first.Figures.Ns) != 2 || read.Records[1].Figures.Case != "second" {
+	if first.Stamp != j.Records[0].Stamp || first.Figures.Case != "first" || len(first.Figures.Ns) != 2 ||
+		read.Records[1].Figures.Case != "second" {
 		t.Errorf("read %+v", read.Records)
 	}
 	read.Records = read.Records[1:]
 	if err := read.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if read, err = ReadJournal[speed]("rig", path); err != nil || len(read.Records) != 1 || read.Records[0].Figures.Case != "second" {
+	if read, err = ReadJournal[speed]("rig", path); err != nil || len(read.Records) != 1 ||
+		read.Records[0].Figures.Case != "second" {
 		t.Errorf("saved %+v, %v", read.Records, err)
 	}
 	if err := read.Forget(); err != nil || len(read.Records) > 0 {
@@ -79,7 +81,8 @@ func TestJournalRefuses(t *testing.T) {
 // A new stamp has every field.
 func TestStampIsWhole(t *testing.T) {
 	s := Here("rig")
-	if s.Bench != "rig" || s.Commit == "" || s.Cores < 1 || s.Go == "" || s.Vector == "" || s.CPU != cmp.Or(CPU(), unknown) {
+	if s.Bench != "rig" || s.Commit == "" || s.Cores < 1 || s.Go == "" || s.Vector == "" ||
+		s.CPU != cmp.Or(CPU(), unknown) {
 		t.Errorf("%+v", s)
 	}
 	at, err := time.Parse(time.RFC3339, s.Time)

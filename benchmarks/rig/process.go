@@ -117,7 +117,8 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	case <-p.done:
 	case <-ctx.Done():
 		tail := p.Tail(10)
-		return p.Kill(), fmt.Errorf("%s: not ended in time (%w), killed; the last it logged:\n%s", p.name(), context.Cause(ctx), tail)
+		return p.Kill(), fmt.Errorf("%s: not ended in time (%w), killed; the last it logged:\n%s", p.name(),
+			context.Cause(ctx), tail)
 	}
 	defer p.forget()
 	if p.exit.Status != 0 {

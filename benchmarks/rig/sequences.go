@@ -136,7 +136,8 @@ func (s *Sequences) Tokens(n int64) (tokens int64) {
 
 // Send writes the first n sequences to a topic as tokens/1, message by message
 // over its partitions. It returns the number of messages.
-func (s *Sequences) Send(ctx context.Context, c *Client, topic string, partitions int, n int64) (messages int64, err error) {
+func (s *Sequences) Send(ctx context.Context, c *Client, topic string, partitions int,
+	n int64) (messages int64, err error) {
 	const each = 16 // messages of a request
 	var enc schemas.Encoder
 	pending := make([][]kafka.Record, partitions)
@@ -144,7 +145,8 @@ func (s *Sequences) Send(ctx context.Context, c *Client, topic string, partition
 		if len(pending[p]) == 0 {
 			return nil
 		}
-		r, err := c.Produce(ctx, &kafka.ProduceRequest{Topic: topic, Partition: p, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(pending[p]...)})
+		r, err := c.Produce(ctx, &kafka.ProduceRequest{Topic: topic, Partition: p, RequiredAcks: kafka.RequireAll,
+			Records: kafka.NewRecordReader(pending[p]...)})
 		if err == nil {
 			err = r.Error
 		}

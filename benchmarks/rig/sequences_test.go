@@ -29,7 +29,8 @@ func TestSequencesRepeat(t *testing.T) {
 }
 
 func TestRequestsOfATrace(t *testing.T) {
-	got, err := appendRequests(nil, json.NewDecoder(strings.NewReader(`{"timestamp": 0, "input_length": 7} {"input_length": 900}`)))
+	got, err := appendRequests(nil,
+		json.NewDecoder(strings.NewReader(`{"timestamp": 0, "input_length": 7} {"input_length": 900}`)))
 	if err != nil || !slices.Equal(got, []int{7, 900}) {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -34,7 +34,8 @@ func (c *Client) CreateTopic(ctx context.Context, topic string, partitions int, 
 	err := c.again(ctx, func(ctx context.Context) error {
 		r, err := c.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{
 			Topic: topic, NumPartitions: partitions, ReplicationFactor: 1,
-			ConfigEntries: []kafka.ConfigEntry{{ConfigName: "max.message.bytes", ConfigValue: strconv.FormatInt(maxBytes, 10)}},
+			ConfigEntries: []kafka.ConfigEntry{{ConfigName: "max.message.bytes",
+				ConfigValue: strconv.FormatInt(maxBytes, 10)}},
 		}}})
 		if err == nil {
 			err = r.Errors[topic]

@@ -27,7 +27,8 @@ func TestSummaryIsOfTheNewestRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if has, want := strings.Contains(string(text), beginMarker), strings.Contains(string(text), endMarker); has != want {
+	if has, want := strings.Contains(string(text), beginMarker),
+		strings.Contains(string(text), endMarker); has != want {
 		t.Errorf("%s has one of the markers %s and %s alone", readme, beginMarker, endMarker)
 	}
 	if inside, ok := block(string(text)); ok && inside != table {
@@ -52,7 +53,8 @@ func TestSummaryIsCopied(t *testing.T) {
 	var peers strings.Builder
 	for _, op := range []string{"hull2d", "maxima3d", "hull3d", "delaunay2d"} {
 		line := func(time, peer, median string) {
-			peers.WriteString(`{"time":"` + time + `","cpu":"Abacus","commit":"0123456789ab","op":"` + op + `","dist":"kitti a","peer":"` + peer + `","median_ns_per_point":` + median + "}\n")
+			peers.WriteString(`{"time":"` + time + `","cpu":"Abacus","commit":"0123456789ab","op":"` + op +
+				`","dist":"kitti a","peer":"` + peer + `","median_ns_per_point":` + median + "}\n")
 		}
 		line("2026-01-01T00:00:00Z", "entropipe", "1")
 		line("2026-01-01T00:00:00Z", "X", "9")
@@ -61,7 +63,8 @@ func TestSummaryIsCopied(t *testing.T) {
 		line("2026-01-02T00:00:00Z", "Y", "5")
 	}
 	write("peers.jsonl", peers.String())
-	write("throughput.jsonl", `{"time":"2026-01-02T00:00:00Z","what":"share","broker":"kafka","round":1,"frames":100,"seconds":9,"fetch_seconds":1}
+	write("throughput.jsonl",
+		`{"time":"2026-01-02T00:00:00Z","what":"share","broker":"kafka","round":1,"frames":100,"seconds":9,"fetch_seconds":1}
 {"time":"2026-01-03T00:00:00Z","what":"share","broker":"kafka","round":1,"frames":100,"seconds":2,"fetch_seconds":1}
 {"time":"2026-01-03T00:00:00Z","what":"delaunay","broker":"kafka","round":1,"frames":100,"seconds":2}
 {"time":"2026-01-03T00:00:00Z","what":"share","broker":"embedded","round":1,"frames":100,"seconds":1,"fetch_seconds":1}
@@ -85,11 +88,13 @@ func TestSummaryIsCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := string(text)
-	if !strings.HasPrefix(got, "before\n"+beginMarker+"\n| measured |") || !strings.HasSuffix(got, "|\n"+endMarker+"\nafter\n") {
+	if !strings.HasPrefix(got, "before\n"+beginMarker+"\n| measured |") ||
+		!strings.HasSuffix(got, "|\n"+endMarker+"\nafter\n") {
 		t.Errorf("around the table:\n%s", got)
 	}
 	for _, want := range []string{
-		"| Delaunay triangulations of KITTI scans | 2.50 (2.50–2.50) | strongest peer: Y | `go run ./benchmarks/peers` |\n",
+		"| Delaunay triangulations of KITTI scans | 2.50 (2.50–2.50) | strongest peer: Y | `go run " +
+			"./benchmarks/peers` |\n",
 		"Kafka to Parquet, 50 frames/s | 0.50 (0.50–0.50) |",
 		"| 1.41 (0.50–4.00) | ONNX Runtime |",
 		"| 1.10 (0.90–1.20) | hulls without hints | `go run ./benchmarks/tables --only seeding` |\n",

@@ -30,7 +30,8 @@ var (
 
 // change returns changed images, as train.Normalised has them, and what the
 // network loses on them. numbers, one an image, decide where it begins.
-func (a attack) change(t *train.Trainer, pixels []float32, labels []int32, numbers []int) (changed []float32, losses []float64) {
+func (a attack) change(t *train.Trainer, pixels []float32, labels []int32, numbers []int) (changed []float32,
+	losses []float64) {
 	changed = make([]float32, len(pixels))
 	copy(changed, pixels)
 	if a.random {

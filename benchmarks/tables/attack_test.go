@@ -18,7 +18,8 @@ import (
 func learnedShapes(t *testing.T) (tr *train.Trainer, pixels []float32, labels []int32, numbers []int) {
 	t.Helper()
 	images := train.Shapes(200, 16, 5)
-	tr, err := train.NewViT(train.Config{Layers: 1, Dim: 32, Heads: 2, Steps: 60, Batch: 8, Judged: 1, Rate: .003}, images)
+	tr, err := train.NewViT(train.Config{Layers: 1, Dim: 32, Heads: 2, Steps: 60, Batch: 8, Judged: 1, Rate: .003},
+		images)
 	for err == nil && !tr.Done() {
 		err = tr.Step()
 	}
@@ -66,13 +67,16 @@ func TestAttacksRaiseTheLoss(t *testing.T) {
 			_, losses := a.change(tr, pixels, labels, numbers)
 			return meanOf(losses)
 		}
-		noise := meanOf(tr.PixelGradients(make([]float32, len(pixels)), attack{eps: eps}.noisy(pixels, numbers), labels))
-		once, often := loss(attack{steps: 1, eps: eps, step: eps}), loss(attack{steps: 10, eps: eps, step: eps / 4, random: true})
+		noise := meanOf(tr.PixelGradients(make([]float32, len(pixels)), attack{eps: eps}.noisy(pixels, numbers),
+			labels))
+		once, often := loss(attack{steps: 1, eps: eps, step: eps}),
+			loss(attack{steps: 10, eps: eps, step: eps / 4, random: true})
 		if !(once > clean && once > noise && often >= once*.98) {
 			t.Errorf("eps %v: loss %v, of noise %v, of one step %v, of ten %v", eps, clean, noise, once, often)
 		}
 	}
-	if same, _ := (attack{steps: 2, step: .1, random: true}).change(tr, pixels, labels, numbers); !slices.Equal(same, pixels) {
+	if same, _ := (attack{steps: 2, step: .1, random: true}).change(tr, pixels, labels,
+		numbers); !slices.Equal(same, pixels) {
 		t.Error("an attack of eps 0 changes pixels")
 	}
 }

@@ -23,11 +23,18 @@ var descentColumns = rig.Table[*record]{
 }
 
 // descentNote says how a descent's table is to be read.
-const descentNote = "Every point of the cloud moves on its own, by at most 0.1 of the box, by Adam (150 steps, 1000 points) on task loss plus λ times the measure. A network has less freedom than that, and takes time that these descents, which cannot serve at run time, do not count. H is the entropy of the hull (upper plus lower); work counts the points touched by the instance-optimal hull, twice a point at least, for it has two sides; the error is the exact Hausdorff distance between the hull and that of the original points found on moved ones. Temperatures of F and H_soft fall meanwhile, so the measure in the first step and in the last are not of one scale; H_diff's are. Intervals are 95 %, over 5 seeds."
+const descentNote = "Every point of the cloud moves on its own, by at most 0.1 of the box, by Adam (150 steps, 1000 " +
+	"points) on task loss plus λ times the measure. A network has less freedom than that, and takes time that these " +
+	"descents, which cannot serve at run time, do not count. H is the entropy of the hull (upper plus lower); work " +
+	"counts the points touched by the instance-optimal hull, twice a point at least, for it has two sides; the " +
+	"error is the exact Hausdorff distance between the hull and that of the original points found on moved ones. " +
+	"Temperatures of F and H_soft fall meanwhile, so the measure in the first step and in the last are not of one " +
+	"scale; H_diff's are. Intervals are 95 %, over 5 seeds."
 
 // descentCell is a cell of one descent over seeds.
 func descentCell(d descent, family string, n int, seeds []uint64) cell {
-	key := fmt.Sprintf("%s %s λ=%g K=%d α=%g τ=%g fixed=%v unpinned=%v steps=%d n=%d seeds=%v", family, d.measure, d.lambda, d.k, d.alpha, d.tau, d.fixed, d.unpin, d.steps, n, seeds)
+	key := fmt.Sprintf("%s %s λ=%g K=%d α=%g τ=%g fixed=%v unpinned=%v steps=%d n=%d seeds=%v", family, d.measure,
+		d.lambda, d.k, d.alpha, d.tau, d.fixed, d.unpin, d.steps, n, seeds)
 	return cell{key, func(context.Context) ([]record, error) { return []record{descend(d, family, n, seeds)}, nil }}
 }
 

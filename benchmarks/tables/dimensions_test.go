@@ -54,7 +54,8 @@ func TestSoftAgainstHard(t *testing.T) {
 		for _, tau := range []float64{1e-7, 1e-3, .1} {
 			v := softAgainstHard(c, randomHalves(c, 4, r), tau)
 			if v["error"] > v["exact"]+1e-9 || v["error"] > v["quantile"]+1e-9 {
-				t.Errorf("seed %d, τ %g: entropies differ by %g, bounds %g and %g", seed, tau, v["error"], v["exact"], v["quantile"])
+				t.Errorf("seed %d, τ %g: entropies differ by %g, bounds %g and %g", seed, tau, v["error"],
+					v["exact"], v["quantile"])
 			}
 			// A random point lies on each line, half in both cells: a few of 300.
 			if tau < 1e-6 && v["error"] > .1 {

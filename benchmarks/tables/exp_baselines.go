@@ -20,13 +20,21 @@ import (
 var baselines = &experiment{
 	name:  "baselines",
 	title: "NeuralSort and k-means before the hull",
-	claim: "The paper prints 4.8 ms and a fall of entropy by 12 % for NeuralSort before the hull of 10,000 points, 2.1 ms and 68 % for EntropyNet, 8.7 ms for nothing, and mentions k-means without a figure. NeuralSort (Grover and others 2019) relaxes the permutation that sorts by x to a matrix of n × n weights, 10⁸ of them there; here n is 2000. Each total holds all that a frame costs. An order of points has no part in the entropy; only lines that move points can change it, and then the hull errs. The strongest peer is the exact hull with nothing before it.",
+	claim: "The paper prints 4.8 ms and a fall of entropy by 12 % for NeuralSort before the hull of 10,000 points, " +
+		"2.1 ms and 68 % for EntropyNet, 8.7 ms for nothing, and mentions k-means without a figure. NeuralSort " +
+		"(Grover and others 2019) relaxes the permutation that sorts by x to a matrix of n × n weights, 10⁸ of them " +
+		"there; here n is 2000. Each total holds all that a frame costs. An order of points has no part in the " +
+		"entropy; only lines that move points can change it, and then the hull errs. The strongest peer is the " +
+		"exact hull with nothing before it.",
 	timed: true,
 	cells: baselineCells,
 	columns: rig.Table[*record]{
-		text("frames", "family"), text("method", "method"), value("network, ms", "network_ms", "%.3f"), value("before the hull, ms", "before_ms", "%.4f"),
-		value("hull, ms", "hull_ms", "%.4f"), value("total, ms", "total_ms", "%.4f"), value("times as fast as exact", "speedup", "%.2g"),
-		value("H, nats a point", "entropy", "%.3f"), value("change, %", "change", "%+.1f"), value("hull error, %", "error", "%.3f"),
+		text("frames", "family"), text("method", "method"), value("network, ms", "network_ms", "%.3f"),
+		value("before the hull, ms", "before_ms", "%.4f"),
+		value("hull, ms", "hull_ms", "%.4f"), value("total, ms", "total_ms", "%.4f"),
+		value("times as fast as exact", "speedup", "%.2g"),
+		value("H, nats a point", "entropy", "%.3f"), value("change, %", "change", "%+.1f"),
+		value("hull error, %", "error", "%.3f"),
 	},
 	verdict: baselineVerdict,
 }
@@ -38,7 +46,9 @@ func baselineCells(how effort) (cells []cell) {
 	}
 	for _, f := range planarFamilies[:2] {
 		key := fmt.Sprintf("%s n=%d repeats=%d steps=%d seed=%d", f.name, points, repeats, steps, seeds[0])
-		cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) { return baselineRun(ctx, f, points, repeats, steps) }})
+		cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) {
+			return baselineRun(ctx, f, points, repeats, steps)
+		}})
 		if how == quick {
 			break
 		}
@@ -54,7 +64,8 @@ type preparation struct {
 }
 
 func baselineRun(ctx context.Context, f planar, points, repeats, steps int) ([]record, error) {
-	cfg := train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Steps: steps, Seed: seeds[0], Batch: 4, Points: 1024,
+	cfg := train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Steps: steps, Seed: seeds[0],
+		Batch: 4, Points: 1024,
 		Every: max(steps/10, 1), Patience: steps, Tolerance: 0.8 * tolerated, Workers: 2}
 	n, _, err := trainOn(ctx, cfg, 2, f.frames(15, points, learnSeeds))
 	if err != nil {
@@ -64,11 +75,16 @@ func baselineRun(ctx context.Context, f planar, points, repeats, steps int) ([]r
 	c := f.make(points, testSeeds)
 	all := []preparation{
 		{exactMethod, func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return c, nil }},
-		{"NeuralSort, rounded to a permutation", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return neuralSort(c, 0) }},
-		{"NeuralSort, τ = 0.001", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return neuralSort(c, 0.001) }},
+		{"NeuralSort, rounded to a permutation",
+			func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return neuralSort(c, 0) }},
+		{"NeuralSort, τ = 0.001", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) {
+			return neuralSort(c, 0.001)
+		}},
 		{"NeuralSort, τ = 1", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return neuralSort(c, 1) }},
-		{"k-means, 16 clusters, order by cluster", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return kMeans(c, 16, orderByCluster) }},
-		{"k-means, 256 clusters, points to their centres", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return kMeans(c, 256, replaceByCentre) }},
+		{"k-means, 16 clusters, order by cluster",
+			func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return kMeans(c, 16, orderByCluster) }},
+		{"k-means, 256 clusters, points to their centres",
+			func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return kMeans(c, 256, replaceByCentre) }},
 		{netMethod + ", F", func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return m.Move(c), nil }},
 	}
 	truth := truthOf(c, entropy.Hull2D)
@@ -238,7 +254,8 @@ func baselineVerdict(records []record) string {
 			lowest[family] = r
 		}
 	}
-	fmt.Fprintf(&b, "Of %d lines %d are faster than the exact hull alone; the least takes %.1f times as long (%s). %d leave the entropy as it is. ", others, faster, least, who, still)
+	fmt.Fprintf(&b, "Of %d lines %d are faster than the exact hull alone; the least takes %.1f times as long (%s). "+
+		"%d leave the entropy as it is. ", others, faster, least, who, still)
 	for _, family := range slices.Sorted(func(yield func(string) bool) {
 		for f := range families {
 			if !yield(f) {
@@ -247,9 +264,14 @@ func baselineVerdict(records []record) string {
 		}
 	}) {
 		if l := lowest[family]; l != nil {
-			fmt.Fprintf(&b, "On %s the lowest entropy within an error of %g %% is that of %s (%+.1f %%). ", family, 100*tolerated, l.Text["method"], l.Values["change"])
+			fmt.Fprintf(&b, "On %s the lowest entropy within an error of %g %% is that of %s (%+.1f %%). ", family,
+				100*tolerated, l.Text["method"], l.Values["change"])
 		}
 	}
-	b.WriteString("\n\nWhy they differ: the paper's entropy of a sorted frame cannot fall, since sets have no order, and a soft sort averages what is near in x, whatever its y: the frame collapses towards a curve, which has another hull. The n × n weights of NeuralSort cost more than any hull, and for 10,000 points in 4.8 ms they would have to be made at 83 gigabytes a second. k-means needs a distance from every point to every centre, dozens of times what a hull looks at.")
+	b.WriteString("\n\nWhy they differ: the paper's entropy of a sorted frame cannot fall, since sets have no order, " +
+		"and a soft sort averages what is near in x, whatever its y: the frame collapses towards a curve, which has " +
+		"another hull. The n × n weights of NeuralSort cost more than any hull, and for 10,000 points in 4.8 ms " +
+		"they would have to be made at 83 gigabytes a second. k-means needs a distance from every point to every " +
+		"centre, dozens of times what a hull looks at.")
 	return b.String()
 }

@@ -18,12 +18,18 @@ import (
 var breakdown = &experiment{
 	name:  "breakdown",
 	title: "Where a frame's time goes behind a network",
-	claim: "The paper prints, for 10,000 uniform points, 0.8 ms of EntropyNet and 2.1 ms of Chan's algorithm, 2.9 ms in all, so 5.8 ms saved; for drawings 0.6, 1.5 and 2.1 ms, so 1.3 ms saved. Here the stage's own parts: a check that coordinates are finite, the network with the normalising of points and their moving, the hull of the moved points, and the exact error of that answer, which every row in the tables carries. Saved is against the exact hull alone. Means over frames.",
+	claim: "The paper prints, for 10,000 uniform points, 0.8 ms of EntropyNet and 2.1 ms of Chan's algorithm, 2.9 " +
+		"ms in all, so 5.8 ms saved; for drawings 0.6, 1.5 and 2.1 ms, so 1.3 ms saved. Here the stage's own parts: " +
+		"a check that coordinates are finite, the network with the normalising of points and their moving, the hull " +
+		"of the moved points, and the exact error of that answer, which every row in the tables carries. Saved is " +
+		"against the exact hull alone. Means over frames.",
 	timed: true,
 	cells: breakdownCells,
 	columns: rig.Table[*record]{
-		text("frames", "family"), text("method", "method"), value("points", "points", "%.0f"), value("check, ms", "check_ms", "%.4f"), value("network, ms", "network_ms", "%.4f"),
-		value("hull, ms", "hull_ms", "%.4f"), value("error, ms", "error_ms", "%.4f"), value("total, ms", "total_ms", "%.4f"), value("saved, ms", "saved_ms", "%.4f"),
+		text("frames", "family"), text("method", "method"), value("points", "points", "%.0f"),
+		value("check, ms", "check_ms", "%.4f"), value("network, ms", "network_ms", "%.4f"),
+		value("hull, ms", "hull_ms", "%.4f"), value("error, ms", "error_ms", "%.4f"),
+		value("total, ms", "total_ms", "%.4f"), value("saved, ms", "saved_ms", "%.4f"),
 	},
 	verdict: breakdownVerdict,
 }
@@ -43,13 +49,14 @@ func breakdownCells(how effort) (cells []cell) {
 		streams = streams[:1]
 	}
 	for _, s := range streams {
-		cells = append(cells, cell{fmt.Sprintf("%s points=%d repeats=%d seed=%d", s.name, points, repeats, seeds[0]), func(ctx context.Context) ([]record, error) {
-			frames, err := s.frames(seeds[0])
-			if err != nil {
-				return absent(s.name, err), nil
-			}
-			return breakdownRun(ctx, s.name, frames, repeats)
-		}})
+		cells = append(cells, cell{fmt.Sprintf("%s points=%d repeats=%d seed=%d", s.name, points, repeats, seeds[0]),
+			func(ctx context.Context) ([]record, error) {
+				frames, err := s.frames(seeds[0])
+				if err != nil {
+					return absent(s.name, err), nil
+				}
+				return breakdownRun(ctx, s.name, frames, repeats)
+			}})
 	}
 	return cells
 }
@@ -59,8 +66,10 @@ func breakdownRun(ctx context.Context, family string, frames []geom.Cloud[float3
 	if err != nil {
 		return nil, err
 	}
-	exact := record{Text: map[string]string{"family": family, "method": oursMethod}, Values: map[string]float64{"saved_ms": 0}}
-	moving := record{Text: map[string]string{"family": family, "method": netMethod + ", " + oursMethod}, Values: map[string]float64{"saved_ms": 0}}
+	exact := record{Text: map[string]string{"family": family, "method": oursMethod},
+		Values: map[string]float64{"saved_ms": 0}}
+	moving := record{Text: map[string]string{"family": family, "method": netMethod + ", " + oursMethod},
+		Values: map[string]float64{"saved_ms": 0}}
 	var off preprocess.Stage[float32]
 	var h hull.Hull2D[float32]
 	var judge net.Judge[float32]
@@ -100,9 +109,13 @@ func breakdownVerdict(records []record) string {
 		if moving["saved_ms"] < 0 {
 			word = "costs"
 		}
-		fmt.Fprintf(&b, "* %s: the network takes %.3f of %.3f ms, %.1f %%; the exact hull takes %.4f ms in all. So the network %s %.3f ms a frame.\n",
-			group[0].Text["family"], moving["network_ms"], moving["total_ms"], 100*moving["network_ms"]/moving["total_ms"], exact["total_ms"], word, math.Abs(moving["saved_ms"]))
+		fmt.Fprintf(&b, "* %s: the network takes %.3f of %.3f ms, %.1f %%; the exact hull takes %.4f ms in all. So "+
+			"the network %s %.3f ms a frame.\n",
+			group[0].Text["family"], moving["network_ms"], moving["total_ms"],
+			100*moving["network_ms"]/moving["total_ms"], exact["total_ms"], word, math.Abs(moving["saved_ms"]))
 	}
-	b.WriteString("\nWhy they differ: 10,000 points in 0.8 ms would be 1.9 to 2.7 billion operations a millisecond on the paper's network, more than its processor can do in single precision. What is saved there is the difference of two algorithms, Qhull and Chan's.")
+	b.WriteString("\nWhy they differ: 10,000 points in 0.8 ms would be 1.9 to 2.7 billion operations a millisecond " +
+		"on the paper's network, more than its processor can do in single precision. What is saved there is the " +
+		"difference of two algorithms, Qhull and Chan's.")
 	return b.String()
 }

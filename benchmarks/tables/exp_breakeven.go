@@ -20,13 +20,20 @@ import (
 var breakEven = &experiment{
 	name:  "breakeven",
 	title: "When training has paid for itself",
-	claim: "With T for training, t for a frame and S times the speed, N = T / ((1 - 1/S) t) frames pay for training. The paper prints 1,500 batches for three minutes and 4.1 times, and 180,000 for a language model with 48 hours and 1.6 times. The lines of the paper are computed from its own figures; ours from what was measured here, every cost of a frame included.",
+	claim: "With T for training, t for a frame and S times the speed, N = T / ((1 - 1/S) t) frames pay for " +
+		"training. The paper prints 1,500 batches for three minutes and 4.1 times, and 180,000 for a language model " +
+		"with 48 hours and 1.6 times. The lines of the paper are computed from its own figures; ours from what was " +
+		"measured here, every cost of a frame included.",
 	timed: true,
 	cells: breakEvenCells,
 	columns: rig.Table[*record]{
-		text("what", "family"), text("figures", "method"), value("training, s", "train_s", "%.2f"), value("network, ms", "network_ms", "%.3f"), value("without, ms", "plain_ms", "%.4f"), value("with, ms", "total_ms", "%.4f"),
-		value("times as fast", "speedup", "%.4f"), value("printed", "printed", "%.0f"), {Head: "pays after", Text: paysAfter},
-		value("cost at 10⁴ frames, s", "at4", "%.1f"), value("without", "plain4", "%.1f"), value("at 10⁶ frames, s", "at6", "%.0f"), value("without, s", "plain6", "%.0f"),
+		text("what", "family"), text("figures", "method"), value("training, s", "train_s", "%.2f"),
+		value("network, ms", "network_ms", "%.3f"), value("without, ms", "plain_ms", "%.4f"),
+		value("with, ms", "total_ms", "%.4f"),
+		value("times as fast", "speedup", "%.4f"), value("printed", "printed", "%.0f"),
+		{Head: "pays after", Text: paysAfter},
+		value("cost at 10⁴ frames, s", "at4", "%.1f"), value("without", "plain4", "%.1f"),
+		value("at 10⁶ frames, s", "at6", "%.0f"), value("without, s", "plain6", "%.0f"),
 	},
 	verdict: breakEvenVerdict,
 }
@@ -69,10 +76,12 @@ func breakEvenCells(how effort) []cell {
 	}
 	return []cell{
 		{"the paper's figures", func(context.Context) ([]record, error) { return paperBreakEven(), nil }},
-		{fmt.Sprintf("perturb points=%d steps=%d repeats=%d seed=%d", points, steps, repeats, seeds[0]), func(ctx context.Context) ([]record, error) {
-			return networkBreakEven(ctx, points, steps, repeats)
-		}},
-		{fmt.Sprintf("seed points=%d repeats=%d seed=%d", scan, repeats, seeds[0]), func(context.Context) ([]record, error) { return seedBreakEven(scan, repeats) }},
+		{fmt.Sprintf("perturb points=%d steps=%d repeats=%d seed=%d", points, steps, repeats, seeds[0]),
+			func(ctx context.Context) ([]record, error) {
+				return networkBreakEven(ctx, points, steps, repeats)
+			}},
+		{fmt.Sprintf("seed points=%d repeats=%d seed=%d", scan, repeats, seeds[0]),
+			func(context.Context) ([]record, error) { return seedBreakEven(scan, repeats) }},
 	}
 }
 
@@ -110,7 +119,8 @@ func networkBreakEven(ctx context.Context, points, steps, repeats int) ([]record
 	var h hull.Hull2D[float32]
 	var moved geom.Cloud[float32]
 	var idx []int32
-	ms := leastTimes(repeats, func() { idx = h.Append(idx[:0], c) }, func() { moved = mover.Move(c) }, func() { idx = h.Append(idx[:0], moved) })
+	ms := leastTimes(repeats, func() { idx = h.Append(idx[:0], c) }, func() { moved = mover.Move(c) },
+		func() { idx = h.Append(idx[:0], moved) })
 	r := record{Text: map[string]string{"family": "mode perturb, planar hull", "method": netMethod + ", measured"}}
 	r.even(train, ms[0], ms[1]+ms[2])
 	r.put("network_ms", ms[1])
@@ -133,7 +143,8 @@ func seedBreakEven(points, repeats int) ([]record, error) {
 		return nil, err
 	}
 	train := time.Since(start).Seconds()
-	stage, err := preprocess.New[float32](preprocess.Config{Mode: preprocess.Seed, Model: m, For: []preprocess.Op{preprocess.Hull3D}})
+	stage, err := preprocess.New[float32](preprocess.Config{Mode: preprocess.Seed, Model: m,
+		For: []preprocess.Op{preprocess.Hull3D}})
 	if err != nil {
 		return nil, err
 	}
@@ -165,11 +176,14 @@ func breakEvenVerdict(records []record) string {
 				fmt.Fprintf(&b, ", where %.0f are printed, %.2f times that", v["printed"], n/v["printed"])
 			}
 		} else {
-			fmt.Fprintf(&b, "* %s, %s: never, since a frame takes %.1f times as long", r.Text["family"], r.Text["method"], v["total_ms"]/v["plain_ms"])
+			fmt.Fprintf(&b, "* %s, %s: never, since a frame takes %.1f times as long", r.Text["family"],
+				r.Text["method"], v["total_ms"]/v["plain_ms"])
 		}
 		b.WriteString(".\n")
 	}
-	b.WriteString("\nWhy they differ: the formula is right. For its 1,500 batches the paper's hull would have to take 159 ms a batch instead of 8.7, or a batch to hold some 18 clouds without saying so. A model that makes every frame slower never pays, however cheap its training")
+	b.WriteString("\nWhy they differ: the formula is right. For its 1,500 batches the paper's hull would have to " +
+		"take 159 ms a batch instead of 8.7, or a batch to hold some 18 clouds without saying so. A model that " +
+		"makes every frame slower never pays, however cheap its training")
 	for _, r := range here(records) {
 		if r.Text["family"] == seedLine {
 			fmt.Fprintf(&b, "; directions are fitted in %.2f s, so little that any gain soon pays", r.Values["train_s"])

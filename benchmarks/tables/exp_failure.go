@@ -19,12 +19,21 @@ import (
 var failure = &experiment{
 	name:  "failure",
 	title: "Where the measures fail",
-	claim: "The paper names three failures of H_diff: more than 10 dimensions, where assignments become uniform; elongated clusters, which balls fit badly; and clusters with structure of their own. It prints no figures. Here (a) maxima of 600 points in 2 to 8 dimensions, 24 sets each of three kinds, H by a greedy cover, and H_diff alone up to 2048 dimensions, its distances as they are and divided by the dimension; (b) sets of three families that are only stretched, along a slanted axis: their hulls stay, but for which part of them is the upper one, whose entropy is measured; every seed makes a set of each family; (c) one to 64 clusters, filled or rings. Means over sets or 5 seeds.",
+	claim: "The paper names three failures of H_diff: more than 10 dimensions, where assignments become uniform; " +
+		"elongated clusters, which balls fit badly; and clusters with structure of their own. It prints no figures. " +
+		"Here (a) maxima of 600 points in 2 to 8 dimensions, 24 sets each of three kinds, H by a greedy cover, and " +
+		"H_diff alone up to 2048 dimensions, its distances as they are and divided by the dimension; (b) sets of " +
+		"three families that are only stretched, along a slanted axis: their hulls stay, but for which part of them " +
+		"is the upper one, whose entropy is measured; every seed makes a set of each family; (c) one to 64 " +
+		"clusters, filled or rings. Means over sets or 5 seeds.",
 	cells: failureCells,
 	rows:  failureRows,
 	columns: rig.Table[*record]{
-		text("what", "what"), value("H, nats", "truth", "%.2f"), value("log n", "logn", "%.2f"), value("F", "f", "%.2f"), value("G", "g", "%.2f"), value("R² of F", "f_r2", "%.2f"),
-		value("H_diff", "hdiff", "%.3f"), value("of log k", "hdiff_share", "%.3f"), value("largest p, mean", "sure", "%.2f"), value("H_diff, distances by dimension", "scaled", "%.3f"), value("largest p", "scaled_sure", "%.2f"),
+		text("what", "what"), value("H, nats", "truth", "%.2f"), value("log n", "logn", "%.2f"),
+		value("F", "f", "%.2f"), value("G", "g", "%.2f"), value("R² of F", "f_r2", "%.2f"),
+		value("H_diff", "hdiff", "%.3f"), value("of log k", "hdiff_share", "%.3f"),
+		value("largest p, mean", "sure", "%.2f"), value("H_diff, distances by dimension", "scaled", "%.3f"),
+		value("largest p", "scaled_sure", "%.2f"),
 		value("R² of H_diff", "hdiff_r2", "%.2f"), value("H_soft", "hsoft", "%.3f"),
 	},
 	verdict: failureVerdict,
@@ -39,14 +48,17 @@ func failureCells(how effort) (cells []cell) {
 	}
 	for _, d := range dims {
 		key := fmt.Sprintf("dimensions=%d n=%d sets=3x%d seeds=0+i", d, n, sets)
-		cells = append(cells, cell{key, func(context.Context) ([]record, error) { return []record{dimensionRecord(d, n, sets)}, nil }})
+		cells = append(cells, cell{key, func(context.Context) ([]record, error) {
+			return []record{dimensionRecord(d, n, sets)}, nil
+		}})
 	}
 	for _, f := range stretchFamilies {
 		for _, stretch := range stretches {
 			key := fmt.Sprintf("stretch=%g family=%s n=%d seeds=%v", stretch, f.name, 2*n, of)
 			cells = append(cells, cell{key, func(context.Context) ([]record, error) {
 				what := fmt.Sprintf("(b) %s, stretched %g times", f.name, stretch)
-				r := planeRecord("stretch", stretch, what, of, func(seed uint64) geom.Cloud[float64] { return stretched(f.make(2*n, seed), stretch) })
+				r := planeRecord("stretch", stretch, what, of,
+					func(seed uint64) geom.Cloud[float64] { return stretched(f.make(2*n, seed), stretch) })
 				r.Text["family"] = f.name
 				return []record{r}, nil
 			}})
@@ -78,7 +90,8 @@ var stretches = []float64{1, 10, 100, 1000, 10000}
 var stretchFamilies = []struct {
 	name string
 	make func(n int, seed uint64) geom.Cloud[float64]
-}{{"disks", geomtest.Disk[float64]}, {"normal clouds", geomtest.Gauss[float64]}, {"parabolas", geomtest.Parabola[float64]}}
+}{{"disks", geomtest.Disk[float64]}, {"normal clouds", geomtest.Gauss[float64]},
+	{"parabolas", geomtest.Parabola[float64]}}
 
 // failureRows puts the parts in their order, whichever was measured last.
 func failureRows(records []record) []record {
@@ -102,7 +115,8 @@ func stretched(c geom.Cloud[float64], by float64) geom.Cloud[float64] {
 }
 
 // planeRecord measures clouds in the plane: the upper hull's entropy.
-func planeRecord(kind string, parameter float64, what string, seeds []uint64, draw func(seed uint64) geom.Cloud[float64]) record {
+func planeRecord(kind string, parameter float64, what string, seeds []uint64,
+	draw func(seed uint64) geom.Cloud[float64]) record {
 	r := record{Text: map[string]string{"kind": kind, "what": what}, Values: map[string]float64{"parameter": parameter}}
 	all := map[string][]float64{}
 	for _, seed := range seeds {
@@ -160,7 +174,8 @@ func dimensionRecord(dims, n, sets int) record {
 		v["hdiff_r2"], _, _ = fitLine(truth, balls)
 		v["f_error"] = rootMeanSquare(truth, f)
 	}
-	return record{Text: map[string]string{"kind": "dimensions", "what": fmt.Sprintf("(a) %d dimensions", dims)}, Values: v}
+	return record{Text: map[string]string{"kind": "dimensions", "what": fmt.Sprintf("(a) %d dimensions", dims)},
+		Values: v}
 }
 
 // stretchVerdict says of each family what stretching does to its measures: means
@@ -168,7 +183,8 @@ func dimensionRecord(dims, n, sets int) record {
 func stretchVerdict(records []record) string {
 	families, of := grouped(records, "family")
 	var b strings.Builder
-	fmt.Fprintf(&b, "From %g to %g times, means of differences of the same set with their 95 %% intervals over seeds:", stretches[0], stretches[len(stretches)-1])
+	fmt.Fprintf(&b, "From %g to %g times, means of differences of the same set with their 95 %% intervals over seeds:",
+		stretches[0], stretches[len(stretches)-1])
 	stays, off := 0, 0
 	for k, name := range families {
 		rows := of[name]
@@ -180,10 +196,12 @@ func stretchVerdict(records []record) string {
 		if f, fHalf := changeOf(least, most, "f_error"); f > fHalf {
 			off++
 		}
-		fmt.Fprintf(&b, "%s of %s, H (%.2f nats) %s, F %s, the hard bound G %s, H_diff %s, H_soft %s", [2]string{"", ";"}[min(k, 1)], name, least.Values["truth"], moves(least, most, "truth"),
+		fmt.Fprintf(&b, "%s of %s, H (%.2f nats) %s, F %s, the hard bound G %s, H_diff %s, H_soft %s",
+			[2]string{"", ";"}[min(k, 1)], name, least.Values["truth"], moves(least, most, "truth"),
 			moves(least, most, "f"), moves(least, most, "g"), moves(least, most, "hdiff"), moves(least, most, "hsoft"))
 	}
-	fmt.Fprintf(&b, ". H keeps its value, as far as %d seeds tell, in %d of %d families. F comes to be further off in %d: its temperature is a length.", len(seedsOf(&records[0], "truth")), stays, len(families), off)
+	fmt.Fprintf(&b, ". H keeps its value, as far as %d seeds tell, in %d of %d families. F comes to be further off "+
+		"in %d: its temperature is a length.", len(seedsOf(&records[0], "truth")), stays, len(families), off)
 	return b.String()
 }
 
@@ -233,14 +251,22 @@ func failureVerdict(records []record) string {
 	for _, r := range maxima {
 		leastF, mostBall = min(leastF, r.Values["f_r2"]), max(mostBall, r.Values["hdiff_r2"])
 	}
-	fmt.Fprintf(&b, "(a) It is the problem that becomes hard with dimensions, not only its measure: mean H rises from %.2f of at most %.2f nats in %.0f dimensions to %.2f in %.0f, for the share of maximal points goes from %.0f to %.0f %%. R² with H is at least %.2f for F, at most %.2f for H_diff.", first["truth"], first["logn"], first["parameter"], last["truth"], last["parameter"], 100*first["maximal"], 100*last["maximal"], leastF, mostBall)
+	fmt.Fprintf(&b, "(a) It is the problem that becomes hard with dimensions, not only its measure: mean H rises "+
+		"from %.2f of at most %.2f nats in %.0f dimensions to %.2f in %.0f, for the share of maximal points goes "+
+		"from %.0f to %.0f %%. R² with H is at least %.2f for F, at most %.2f for H_diff.", first["truth"],
+		first["logn"], first["parameter"], last["truth"], last["parameter"], 100*first["maximal"],
+		100*last["maximal"], leastF, mostBall)
 	low, high := of["dimensions"][0].Values, of["dimensions"][len(of["dimensions"])-1].Values
 	uniform := "do not become uniform but sharper"
 	if high["sure"] <= low["sure"] {
 		uniform = "become more uniform"
 	}
-	fmt.Fprintf(&b, " As the formula stands, assignments %s with the dimension: the largest p is %.2f in %.0f dimensions, %.2f in %.0f, as squared distances grow with it; divided by the dimension they come to %.2f, where 1/k = %.2f is no assignment at all. H_diff meanwhile is %.3f and %.3f of log k: it has said as little in the plane.\n\n",
-		uniform, low["sure"], low["parameter"], high["sure"], high["parameter"], high["scaled_sure"], 1./failureAnchors, low["hdiff_share"], high["hdiff_share"])
+	fmt.Fprintf(&b, " As the formula stands, assignments %s with the dimension: the largest p is %.2f in %.0f "+
+		"dimensions, %.2f in %.0f, as squared distances grow with it; divided by the dimension they come to %.2f, "+
+		"where 1/k = %.2f is no assignment at all. H_diff meanwhile is %.3f and %.3f of log k: it has said as "+
+		"little in the plane.\n\n",
+		uniform, low["sure"], low["parameter"], high["sure"], high["parameter"], high["scaled_sure"], 1./failureAnchors,
+		low["hdiff_share"], high["hdiff_share"])
 	fmt.Fprintf(&b, "(b) %s\n\n", stretchVerdict(of["stretch"]))
 	worst, worstBall := 0.0, 0.0
 	var truth, ball []float64
@@ -250,6 +276,8 @@ func failureVerdict(records []record) string {
 		truth, ball = append(truth, r.Values["truth"]), append(ball, r.Values["hdiff"])
 	}
 	r2, _, _ := fitLine(truth, ball)
-	fmt.Fprintf(&b, "(c) However many clusters, filled or not, F is off by at most %.2f nat in the mean. H_diff stays within %.1f %% of log k, R² with H %.2f: with one cluster or 64 it says that k-means shares points evenly.", worst, 100*worstBall, r2)
+	fmt.Fprintf(&b, "(c) However many clusters, filled or not, F is off by at most %.2f nat in the mean. H_diff "+
+		"stays within %.1f %% of log k, R² with H %.2f: with one cluster or 64 it says that k-means shares points "+
+		"evenly.", worst, 100*worstBall, r2)
 	return b.String()
 }

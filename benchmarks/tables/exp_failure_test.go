@@ -41,7 +41,8 @@ func TestFamiliesDoNotDependOnSeeds(t *testing.T) {
 func TestNothingIsChosenBySeeds(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") { // tests take seeds in a row
+		// tests take seeds in a row
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		source, err := os.ReadFile(path)
@@ -57,7 +58,8 @@ func TestNothingIsChosenBySeeds(t *testing.T) {
 	if err != nil || files < 100 {
 		t.Errorf("%d files, %v", files, err)
 	}
-	for _, source := range []string{"makers[seed%3]", "makers[int(o.Seed)%len(makers)]", "seeds[k]&1 == 0", "seeds[k]/2"} {
+	for _, source := range []string{"makers[seed%3]", "makers[int(o.Seed)%len(makers)]",
+		"seeds[k]&1 == 0", "seeds[k]/2"} {
 		if len(chosenBySeeds(t, "a.go", "package a\nvar x = "+source)) == 0 {
 			t.Errorf("%s is not found", source)
 		}
@@ -108,7 +110,8 @@ func TestMovesAreWordedByTheirIntervals(t *testing.T) {
 	for _, c := range []struct {
 		from, to *record
 		want     string
-	}{{&from, &up, "rises by 0.510 ± 0.025"}, {&up, &from, "falls by 0.510 ± 0.025"}, {&from, &around, "which is not told from zero"}} {
+	}{{&from, &up, "rises by 0.510 ± 0.025"}, {&up, &from, "falls by 0.510 ± 0.025"},
+		{&from, &around, "which is not told from zero"}} {
 		if got := moves(c.from, c.to, "h"); !strings.Contains(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
 		}

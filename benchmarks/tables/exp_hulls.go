@@ -19,13 +19,22 @@ import (
 var hulls = &experiment{
 	name:  "hulls",
 	title: "Planar hulls: every method, everything counted",
-	claim: "The paper's table of 10,000 points prints 8.7 ms for the hull of uniform points, 5.2 ms with a heuristic sort before it, 2.1 ms (4.14 times as fast, error 0.11 %) with EntropyNet; 4.2, 3.9 and 1.8 ms (2.33 times, 0.09 %) for the noisy parabola; for drawings, 3.4 ms become 2.1. Here every line's total is all that a frame costs, in one goroutine: filters, sorting, and the network, whose time stands in a column of its own. A family is a stream of three frames, each point moving by a thousandth from one to the next; the noise of the parabola is read both as a deviation and as a variance of 0.01. Methods in plain Go: the monotone chain, quickhull, Akl and Toussaint's octagon, Chan's algorithm of 1996, Kirkpatrick and Seidel's as Afshani, Barbay and Chan improved it, and row filters from 32 even directions or from the last frame's hull. Means over 5 seeds with 95 % intervals; times are the least of several turns.",
+	claim: "The paper's table of 10,000 points prints 8.7 ms for the hull of uniform points, 5.2 ms with a " +
+		"heuristic sort before it, 2.1 ms (4.14 times as fast, error 0.11 %) with EntropyNet; 4.2, 3.9 and 1.8 ms " +
+		"(2.33 times, 0.09 %) for the noisy parabola; for drawings, 3.4 ms become 2.1. Here every line's total is " +
+		"all that a frame costs, in one goroutine: filters, sorting, and the network, whose time stands in a column " +
+		"of its own. A family is a stream of three frames, each point moving by a thousandth from one to the next; " +
+		"the noise of the parabola is read both as a deviation and as a variance of 0.01. Methods in plain Go: the " +
+		"monotone chain, quickhull, Akl and Toussaint's octagon, Chan's algorithm of 1996, Kirkpatrick and Seidel's " +
+		"as Afshani, Barbay and Chan improved it, and row filters from 32 even directions or from the last frame's " +
+		"hull. Means over 5 seeds with 95 % intervals; times are the least of several turns.",
 	timed: true,
 	cells: hullsCells,
 	columns: rig.Table[*record]{
 		text("frames", "family"), text("method", "method"), value("points", "points", "%.0f"),
 		overSeeds("network, ms", "network_ms", "%.4f", 1), overSeeds("total, ms", "total_ms", "%.4f", 1),
-		overSeeds("ns a point", "ns", "%.2f", 1), overSeeds("times as fast as the chain", "speedup", "%.3f", 1), overSeeds("error, %", "error", "%.4f", 100),
+		overSeeds("ns a point", "ns", "%.2f", 1), overSeeds("times as fast as the chain", "speedup", "%.3f", 1),
+		overSeeds("error, %", "error", "%.4f", 100),
 	},
 	verdict: hullsVerdict,
 }
@@ -56,19 +65,21 @@ func hullsCells(how effort) (cells []cell) {
 			return drift(f.make(size.points, seed), 3, seed), nil
 		}})
 	}
-	streams = append(streams, streamOf{name: "QuickDraw drawings", still: true, frames: func(seed uint64) ([]geom.Cloud[float32], error) {
-		all, err := drawings(size.drawings * len(seeds))
-		if err != nil || len(all) < len(seeds) {
-			return nil, err
-		}
-		k := slices.Index(seeds, seed)
-		return all[k*len(all)/len(seeds) : (k+1)*len(all)/len(seeds)], nil
-	}})
+	streams = append(streams, streamOf{name: "QuickDraw drawings", still: true,
+		frames: func(seed uint64) ([]geom.Cloud[float32], error) {
+			all, err := drawings(size.drawings * len(seeds))
+			if err != nil || len(all) < len(seeds) {
+				return nil, err
+			}
+			k := slices.Index(seeds, seed)
+			return all[k*len(all)/len(seeds) : (k+1)*len(all)/len(seeds)], nil
+		}})
 	if how == quick {
 		streams = streams[len(streams)-2:]
 	}
 	for _, s := range streams {
-		key := fmt.Sprintf("%s points=%d steps=%d repeats=%d seeds=%v", s.name, size.points, size.steps, size.repeats, seeds)
+		key := fmt.Sprintf("%s points=%d steps=%d repeats=%d seeds=%v", s.name, size.points, size.steps,
+			size.repeats, seeds)
 		cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) { return hullsRun(ctx, s, size) }})
 	}
 	return cells
@@ -135,7 +146,8 @@ func hullsRun(ctx context.Context, s streamOf, size hullsSize) ([]record, error)
 
 // hullsSeed times every method on one seed's frames, in turn, and adds a value
 // of each measure to its lists: means over the frames.
-func hullsSeed(values []map[string][]float64, methods []method, frames []geom.Cloud[float32], n *net.Net, repeats int) error {
+func hullsSeed(values []map[string][]float64, methods []method, frames []geom.Cloud[float32], n *net.Net,
+	repeats int) error {
 	mover := net.Mover[float32]{Net: n}
 	points, share := 0, 1/float64(len(frames))
 	sums := make([]map[string]float64, len(methods))
@@ -210,21 +222,29 @@ func hullsVerdict(records []record) string {
 			slower++
 		}
 		least = min(least, v)
-		fmt.Fprintf(&b, "* %s: of the others the fastest is %s, %.4f ms; %s takes %.4f ms (%.2f times as fast); with the network, at best, %.3f ms, of which the network's own are %.3f, for an error of %.3f %%.\n",
-			group[0].Text["family"], best.Text["method"], best.Values["total_ms"], oursMethod, ours.Values["total_ms"], best.Values["total_ms"]/ours.Values["total_ms"],
+		fmt.Fprintf(&b, "* %s: of the others the fastest is %s, %.4f ms; %s takes %.4f ms (%.2f times as fast); "+
+			"with the network, at best, %.3f ms, of which the network's own are %.3f, for an error of %.3f %%.\n",
+			group[0].Text["family"], best.Text["method"], best.Values["total_ms"], oursMethod, ours.Values["total_ms"],
+			best.Values["total_ms"]/ours.Values["total_ms"],
 			network.Values["total_ms"], network.Values["network_ms"], 100*network.Values["error"])
 	}
 	if families == 0 {
 		return "No data are there."
 	}
-	fmt.Fprintf(&b, "\nWith the network a frame takes longer than %s in %d of %d families, at the least %.1f times as long.\n\n", oursMethod, slower, families, least)
+	fmt.Fprintf(&b, "\nWith the network a frame takes longer than %s in %d of %d families, at the least %.1f times "+
+		"as long.\n\n", oursMethod, slower, families, least)
 	slowest, where := 0.0, ""
 	for _, r := range here(records) {
 		if r.Text["method"] == chainMethod && r.Values["total_ms"] > slowest {
 			slowest, where = r.Values["total_ms"], r.Text["family"]
 		}
 	}
-	fmt.Fprintf(&b, "Why they differ: the paper's 4.14 is 8.7 / 2.1 and leaves its network's 0.8 ms out; with it the factor is 3.00 by its own figures. Its 8.7 ms are Qhull's through Python, where the textbook's monotone chain takes at most %.2f ms here (%s), and it compares Qhull without the network with Chan's algorithm behind it, so the change of algorithm is counted as the network's gain. The network needs some 150,000 operations a point, a planar hull some nanoseconds, and filters find easy points without having learned anything.", slowest, where)
+	fmt.Fprintf(&b, "Why they differ: the paper's 4.14 is 8.7 / 2.1 and leaves its network's 0.8 ms out; with it "+
+		"the factor is 3.00 by its own figures. Its 8.7 ms are Qhull's through Python, where the textbook's "+
+		"monotone chain takes at most %.2f ms here (%s), and it compares Qhull without the network with Chan's "+
+		"algorithm behind it, so the change of algorithm is counted as the network's gain. The network needs some "+
+		"150,000 operations a point, a planar hull some nanoseconds, and filters find easy points without having "+
+		"learned anything.", slowest, where)
 	return b.String()
 }
 

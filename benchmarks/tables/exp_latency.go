@@ -15,12 +15,25 @@ import (
 var latencyKernels = &experiment{
 	name:  "latency",
 	title: "Attention at equal budget in one kernel",
-	claim: "The paper prints, for ViT-Small with as many keys a query (b) in the same kernel, 43 ms for masks by magnitude or L1 with runs (\"mean block length\") of 8.1 and 8.4, and 41 ms for its own with 12.7, where dense attention takes 52; and against dense attention of 85 ms FlashAttention 1.63 times as fast, RetNet 1.20, LongNet 1.15, L1 1.05, its masks 1.47 (ViT-Base and LLaMA-2: 1.60), FlashAttention with its masks 2.07. Here: the same kernel for all masks, 12 heads, float32, no causality, one thread, entries in turns, the same number of blocks in every row of every mask. The first table is the time of a mask as a share of dense attention by the same kernel (median of paired turns, 95 % of resamples), and the mean length of the runs of neighbouring keys that a query reads, in the order in which the kernel has them. The share of the blocks that are read is what their count alone would promise. Masks are drawn, for time does not depend on which blocks are chosen, only on how they lie: a window and the first block; LongNet's dilation (Ding et al. 2023), heads by turns with every, every second, fourth … block of a segment; BigBird (Zaheer et al. 2020), half near, half by lot; clusters of keys, which the kernel sorts by cluster, as for affinity; and blocks by lot for each head, as masks by mass may lie. Beside PyTorch's kernels: ../attention-sparse.md.",
+	claim: "The paper prints, for ViT-Small with as many keys a query (b) in the same kernel, 43 ms for masks by " +
+		"magnitude or L1 with runs (\"mean block length\") of 8.1 and 8.4, and 41 ms for its own with 12.7, where " +
+		"dense attention takes 52; and against dense attention of 85 ms FlashAttention 1.63 times as fast, RetNet " +
+		"1.20, LongNet 1.15, L1 1.05, its masks 1.47 (ViT-Base and LLaMA-2: 1.60), FlashAttention with its masks " +
+		"2.07. Here: the same kernel for all masks, 12 heads, float32, no causality, one thread, entries in turns, " +
+		"the same number of blocks in every row of every mask. The first table is the time of a mask as a share of " +
+		"dense attention by the same kernel (median of paired turns, 95 % of resamples), and the mean length of the " +
+		"runs of neighbouring keys that a query reads, in the order in which the kernel has them. The share of the " +
+		"blocks that are read is what their count alone would promise. Masks are drawn, for time does not depend on " +
+		"which blocks are chosen, only on how they lie: a window and the first block; LongNet's dilation (Ding et " +
+		"al. 2023), heads by turns with every, every second, fourth … block of a segment; BigBird (Zaheer et al. " +
+		"2020), half near, half by lot; clusters of keys, which the kernel sorts by cluster, as for affinity; and " +
+		"blocks by lot for each head, as masks by mass may lie. Beside PyTorch's kernels: ../attention-sparse.md.",
 	timed: true,
 	cells: latencyCells,
 	rows:  latencyRows,
 	columns: append(rig.Table[*record]{
-		value("keys", "keys", "%.0f"), value("of a head", "dim", "%.0f"), value("block", "block", "%.0f"), value("read and promised, %", "read", "%.1f"),
+		value("keys", "keys", "%.0f"), value("of a head", "dim", "%.0f"), value("block", "block", "%.0f"),
+		value("read and promised, %", "read", "%.1f"),
 	}, latencyMaskColumns()...),
 	verdict: latencyVerdict,
 }
@@ -47,18 +60,22 @@ func latencyCells(how effort) (cells []cell) {
 				if len(latencyBudgets(n/block)) == 0 {
 					continue
 				}
-				add(fmt.Sprintf("masks keys=%d dim=%d block=%d rounds=%d", n, dim, block, s.rounds), func(context.Context) ([]record, error) { return latencyMasks(s, block) })
+				add(fmt.Sprintf("masks keys=%d dim=%d block=%d rounds=%d", n, dim, block, s.rounds),
+					func(context.Context) ([]record, error) { return latencyMasks(s, block) })
 			}
-			add(fmt.Sprintf("forms keys=%d dim=%d rounds=%d", n, dim, s.rounds), func(context.Context) ([]record, error) { return latencyForms(s) })
+			add(fmt.Sprintf("forms keys=%d dim=%d rounds=%d", n, dim, s.rounds),
+				func(context.Context) ([]record, error) { return latencyForms(s) })
 		}
 	}
 	n := 512
 	if how == quick {
 		n = 64
 	}
-	add(fmt.Sprintf("exactness keys=%d seed=%d", n, seeds[0]), func(context.Context) ([]record, error) { return latencyExactness(n) })
+	add(fmt.Sprintf("exactness keys=%d seed=%d", n, seeds[0]),
+		func(context.Context) ([]record, error) { return latencyExactness(n) })
 	for _, l := range latencyLayers(how) {
-		add(fmt.Sprintf("layer %s tokens=%d rounds=%d", l.name, l.tokens, l.rounds), func(context.Context) ([]record, error) { return l.measure() })
+		add(fmt.Sprintf("layer %s tokens=%d rounds=%d", l.name, l.tokens, l.rounds),
+			func(context.Context) ([]record, error) { return l.measure() })
 	}
 	return cells
 }

@@ -11,10 +11,17 @@ import (
 	"entropipe/sparse/support"
 )
 
-const latencyExactText = "The paper's table of compatibility prints accuracies with FlashAttention: 93.5 % dense and 92.7 % with its masks at 75 % on SST-2, 81.8 % and 80.3 % at 80 % on ImageNet. What can be checked of it is whether a tiled kernel computes the same function as attention written out, with a mask and without, for scores of any size. Below, the largest difference of any number of the output: values are normal, 64 numbers a head; the reference computes in float64 from the same inputs. The bound is what rounding in float32 allows at worst, mostly that of the scores before exp."
+const latencyExactText = "The paper's table of compatibility prints accuracies with FlashAttention: 93.5 % dense " +
+	"and 92.7 % with its masks at 75 % on SST-2, 81.8 % and 80.3 % at 80 % on ImageNet. What can be checked of it " +
+	"is whether a tiled kernel computes the same function as attention written out, with a mask and without, for " +
+	"scores of any size. Below, the largest difference of any number of the output: values are normal, 64 numbers a " +
+	"head; the reference computes in float64 from the same inputs. The bound is what rounding in float32 allows at " +
+	"worst, mostly that of the scores before exp."
 
 var latencyExactColumns = rig.Table[*record]{
-	text("mask", "mask"), value("largest score", "score", "%.1f"), value("tiled and plain", "apart", "%.1e"), value("tiled and float64", "tiled", "%.1e"), value("plain and float64", "plain", "%.1e"), value("bound", "bound", "%.1e"),
+	text("mask", "mask"), value("largest score", "score", "%.1f"), value("tiled and plain", "apart", "%.1e"),
+	value("tiled and float64", "tiled", "%.1e"), value("plain and float64", "plain", "%.1e"),
+	value("bound", "bound", "%.1e"),
 }
 
 // latencyExactness compares the tiled kernel, the plain form and float64.
@@ -152,6 +159,10 @@ func latencyExactVerdict(records []record) string {
 			small = append(small, r)
 		}
 	}
-	return fmt.Sprintf("Tiled and plain attention are within %.1e of each other for scores up to 10 and within %.1e up to %.0f; %d of %d lines are beyond the bound, %s. Both lie up to %.1e from float64, which scores rounded to float32 explain; the tiled kernel at most %.1f times as far as the plain form.",
-		slices.Max(valuesOf(small, "apart")), slices.Max(valuesOf(records, "apart")), slices.Max(valuesOf(records, "score")), beyond, len(records), word, slices.Max(valuesOf(records, "tiled")), widest)
+	return fmt.Sprintf("Tiled and plain attention are within %.1e of each other for scores up to 10 and within %.1e "+
+		"up to %.0f; %d of %d lines are beyond the bound, %s. Both lie up to %.1e from float64, which scores "+
+		"rounded to float32 explain; the tiled kernel at most %.1f times as far as the plain form.",
+		slices.Max(valuesOf(small, "apart")), slices.Max(valuesOf(records, "apart")),
+		slices.Max(valuesOf(records, "score")), beyond, len(records), word,
+		slices.Max(valuesOf(records, "tiled")), widest)
 }

@@ -13,10 +13,19 @@ import (
 	"entropipe/sparse/support"
 )
 
-const latencyFormsText = "12 heads, one thread, in turns. Plain: for every head q·kᵀ by a matrix product, softmax of whole rows, and a product with the values (package mat); the scores of all queries in memory at once, as the paper's dense baseline has them, or of 48 queries at a time, which stay in the second cache. Tiled: the kernel of the first table, online softmax over chunks of keys, which is what FlashAttention is on a CPU (Dao et al. 2022). Retention in chunks of 64 (RetNet, Sun et al. 2023) is causal and **another function**: it has no softmax, and a model has to be trained with it; only its time is compared. Memory is what a first call allocates beyond input and output. What the paper prints is for a whole ViT-Small on a GPU, with 2.4 GB of memory dense, 1.8 with FlashAttention, 1.7 with its masks."
+const latencyFormsText = "12 heads, one thread, in turns. Plain: for every head q·kᵀ by a matrix product, softmax " +
+	"of whole rows, and a product with the values (package mat); the scores of all queries in memory at once, as " +
+	"the paper's dense baseline has them, or of 48 queries at a time, which stay in the second cache. Tiled: the " +
+	"kernel of the first table, online softmax over chunks of keys, which is what FlashAttention is on a CPU (Dao " +
+	"et al. 2022). Retention in chunks of 64 (RetNet, Sun et al. 2023) is causal and **another function**: it has " +
+	"no softmax, and a model has to be trained with it; only its time is compared. Memory is what a first call " +
+	"allocates beyond input and output. What the paper prints is for a whole ViT-Small on a GPU, with 2.4 GB of " +
+	"memory dense, 1.8 with FlashAttention, 1.7 with its masks."
 
 var latencyFormColumns = rig.Table[*record]{
-	value("keys", "keys", "%.0f"), value("of a head", "dim", "%.0f"), text("form", "form"), ratioOf("times as fast as plain (95 %)", "speed"), value("memory, MB", "memory", "%.2f"), text("printed", "printed"),
+	value("keys", "keys", "%.0f"), value("of a head", "dim", "%.0f"), text("form", "form"),
+	ratioOf("times as fast as plain (95 %)", "speed"), value("memory, MB", "memory", "%.2f"),
+	text("printed", "printed"),
 }
 
 // plainAttention is attention with scores in memory, one head after the other.
@@ -80,10 +89,12 @@ type retention struct {
 // newRetention returns one for jobs of a number of heads; head h forgets by
 // γ = 1-2^-(5+h) a step, as in RetNet, but no more slowly than 1-2^-16.
 func newRetention(heads, dim, chunk int, scale float32) *retention {
-	r := &retention{chunk: chunk, scores: make([]float32, chunk*chunk), later: make([]float32, chunk*dim), state: make([]float32, dim*dim)}
+	r := &retention{chunk: chunk, scores: make([]float32, chunk*chunk), later: make([]float32, chunk*dim),
+		state: make([]float32, dim*dim)}
 	for h := range heads {
 		gamma := retentionDecay(h)
-		inside, from, to, all := make([]float32, chunk*chunk), make([]float32, chunk*dim), make([]float32, chunk*dim), make([]float32, dim*dim)
+		inside, from, to, all := make([]float32, chunk*chunk), make([]float32, chunk*dim), make([]float32, chunk*dim),
+			make([]float32, dim*dim)
 		for i := range chunk {
 			for j := range i + 1 {
 				inside[i*chunk+j] = scale * float32(math.Pow(gamma, float64(i-j)))
@@ -96,7 +107,8 @@ func newRetention(heads, dim, chunk int, scale float32) *retention {
 		for c := range all {
 			all[c] = float32(math.Pow(gamma, float64(chunk)))
 		}
-		r.inside, r.from, r.to, r.all = append(r.inside, inside), append(r.from, from), append(r.to, to), append(r.all, all)
+		r.inside, r.from, r.to, r.all = append(r.inside, inside), append(r.from, from),
+			append(r.to, to), append(r.all, all)
 	}
 	return r
 }
@@ -204,8 +216,10 @@ func latencyForms(s latencyShape) (records []record, err error) {
 		run()
 		runtime.ReadMemStats(&after)
 		entries = append(entries, run)
-		records = append(records, record{Text: map[string]string{"part": "forms", "form": f.name, "printed": f.printed}, Values: map[string]float64{
-			"keys": float64(s.keys), "dim": float64(s.dim), "memory": float64(after.TotalAlloc-before.TotalAlloc) / 1e6}})
+		records = append(records, record{Text: map[string]string{"part": "forms", "form": f.name, "printed": f.printed},
+			Values: map[string]float64{
+				"keys": float64(s.keys), "dim": float64(s.dim),
+				"memory": float64(after.TotalAlloc-before.TotalAlloc) / 1e6}})
 	}
 	ms := inTurns(s.rounds, s.repeats, entries...)
 	for k := range records {
@@ -231,7 +245,8 @@ func latencyFormsVerdict(records []record) string {
 	}
 	var b strings.Builder
 	for _, f := range []string{formRows, formTiled, formWindow, formClusters, formDilated, formRetention} {
-		fmt.Fprintf(&b, "* %s: %.2f times as fast as plain on average, %.2f at %.0f keys.\n", f, mean(f, 0, "speed"), mean(f, longest, "speed"), longest)
+		fmt.Fprintf(&b, "* %s: %.2f times as fast as plain on average, %.2f at %.0f keys.\n", f, mean(f, 0, "speed"),
+			mean(f, longest, "speed"), longest)
 	}
 	var ahead []float64 // speed relative to the faster plain form, by shape
 	for k, r := range records {
@@ -244,7 +259,12 @@ func latencyFormsVerdict(records []record) string {
 	if geometric(ahead) > 1.1 {
 		word = "so it is not only that scores stay in the caches"
 	}
-	fmt.Fprintf(&b, "\nTiled is %.2f times as fast as the faster plain form, %s; at %.0f keys it takes %.0f times less memory than all scores. A mask is worth %.2f times on top of it at three quarters (window), where the paper prints %.2f (2.07 for 1.63, of a whole model). Retention, which computes something else, is %.2f times as fast as causal tiled attention at %.0f keys: its cost grows with their number, not with its square.",
-		geometric(ahead), word, longest, mean(formPlain, longest, "memory")/mean(formTiled, longest, "memory"), mean(formWindow, 0, "speed")/mean(formTiled, 0, "speed"), 2.07/1.63, mean(formRetention, longest, "speed")/mean(formCausal, longest, "speed"), longest)
+	fmt.Fprintf(&b, "\nTiled is %.2f times as fast as the faster plain form, %s; at %.0f keys it takes %.0f times "+
+		"less memory than all scores. A mask is worth %.2f times on top of it at three quarters (window), where the "+
+		"paper prints %.2f (2.07 for 1.63, of a whole model). Retention, which computes something else, is %.2f "+
+		"times as fast as causal tiled attention at %.0f keys: its cost grows with their number, not with its square.",
+		geometric(ahead), word, longest, mean(formPlain, longest, "memory")/mean(formTiled, longest, "memory"),
+		mean(formWindow, 0, "speed")/mean(formTiled, 0, "speed"), 2.07/1.63,
+		mean(formRetention, longest, "speed")/mean(formCausal, longest, "speed"), longest)
 	return b.String()
 }

@@ -17,12 +17,20 @@ import (
 	"entropipe/sparse/support"
 )
 
-const latencyLayerText = "One layer with drawn weights, as package model serves it: table of embeddings, projections, attention, MLP with GELU, norms, one thread; a sequence dense and with a mask of 75 % (the first block and a window, which is the fastest), in turns. Where attention takes the share a of a layer's time, and a mask reads the share r of its blocks, a layer becomes at most 1/(1-a+a·r) times as fast (Amdahl), and 1/(1-a) if attention cost nothing at all. The last column is the paper's formula for when training pays, with its own 3.4 hours and 85 ms a batch but the speed-up measured here; it prints 450,000 batches at 1.47."
+const latencyLayerText = "One layer with drawn weights, as package model serves it: table of embeddings, " +
+	"projections, attention, MLP with GELU, norms, one thread; a sequence dense and with a mask of 75 % (the first " +
+	"block and a window, which is the fastest), in turns. Where attention takes the share a of a layer's time, and " +
+	"a mask reads the share r of its blocks, a layer becomes at most 1/(1-a+a·r) times as fast (Amdahl), and " +
+	"1/(1-a) if attention cost nothing at all. The last column is the paper's formula for when training pays, with " +
+	"its own 3.4 hours and 85 ms a batch but the speed-up measured here; it prints 450,000 batches at 1.47."
 
 var latencyLayerColumns = rig.Table[*record]{
-	text("layer", "layer"), value("tokens", "tokens", "%.0f"), value("block", "block", "%.0f"), value("attention, % of multiplications", "counted", "%.1f"), value("of the time", "share", "%.1f"),
-	value("read, %", "read", "%.1f"), value("bound", "bound", "%.3f"), value("attention free", "free", "%.3f"), ratioOf("measured (95 %)", "speed"), value("attention alone", "attention", "%.2f"),
-	text("printed", "printed"), {Head: "training pays after, batches", Text: func(r *record) string { return paysAfterBatches(r.Values["speed"]) }},
+	text("layer", "layer"), value("tokens", "tokens", "%.0f"), value("block", "block", "%.0f"),
+	value("attention, % of multiplications", "counted", "%.1f"), value("of the time", "share", "%.1f"),
+	value("read, %", "read", "%.1f"), value("bound", "bound", "%.3f"), value("attention free", "free", "%.3f"),
+	ratioOf("measured (95 %)", "speed"), value("attention alone", "attention", "%.2f"),
+	text("printed", "printed"), {Head: "training pays after, batches",
+		Text: func(r *record) string { return paysAfterBatches(r.Values["speed"]) }},
 }
 
 // paysAfterBatches is the paper's formula for ViT-Base.
@@ -57,7 +65,8 @@ func latencyLayers(how effort) []latencyLayer {
 // load makes a model of one layer with drawn weights. All shapes are BERT's:
 // where ViT's norms stand makes no difference to the time.
 func (l *latencyLayer) load() (*model.Model, error) {
-	c, err := hf.ParseConfig(fmt.Appendf(nil, `{"model_type":"bert","architectures":["BertModel"],"hidden_size":%d,"num_hidden_layers":1,"num_attention_heads":%d,"intermediate_size":%d,"vocab_size":1024,"max_position_embeddings":%d,"type_vocab_size":2}`,
+	c, err := hf.ParseConfig(fmt.Appendf(nil,
+		`{"model_type":"bert","architectures":["BertModel"],"hidden_size":%d,"num_hidden_layers":1,"num_attention_heads":%d,"intermediate_size":%d,"vocab_size":1024,"max_position_embeddings":%d,"type_vocab_size":2}`,
 		l.hidden, l.heads, l.inner, l.tokens))
 	if err != nil {
 		return nil, err
@@ -140,10 +149,13 @@ func (l *latencyLayer) record(ms [][]float64, dense, masked *layerEntry, read fl
 	// Of a token: projections and MLP; attention twice its width for each key.
 	linear, attention := float64(4*l.hidden*l.hidden+2*l.hidden*l.inner), float64(2*l.hidden*l.tokens)
 	share := middle(dense.shares)
-	r := record{Text: map[string]string{"part": "layer", "layer": l.name, "printed": l.printed}, Values: map[string]float64{
-		"tokens": float64(l.tokens), "block": float64(l.block), "counted": 100 * attention / (linear + attention), "share": 100 * share, "read": 100 * read,
-		"bound": amdahl(share, read), "free": amdahl(share, 0), "attention": middle(dense.attention) / middle(masked.attention),
-	}}
+	r := record{Text: map[string]string{"part": "layer", "layer": l.name, "printed": l.printed},
+		Values: map[string]float64{
+			"tokens": float64(l.tokens), "block": float64(l.block), "counted": 100 * attention / (linear + attention),
+			"share": 100 * share, "read": 100 * read,
+			"bound": amdahl(share, read), "free": amdahl(share, 0),
+			"attention": middle(dense.attention) / middle(masked.attention),
+		}}
 	r.putRatio("speed", quotients(ms[0], ms[1]))
 	return r
 }
@@ -159,7 +171,8 @@ func latencyLayerVerdict(records []record) string {
 	var b strings.Builder
 	for _, r := range records {
 		v := r.Values
-		fmt.Fprintf(&b, "* %s, %.0f tokens: attention is %.1f %% of the time; %.3f times as fast with the mask (bound %.3f)", r.Text["layer"], v["tokens"], v["share"], v["speed"], v["bound"])
+		fmt.Fprintf(&b, "* %s, %.0f tokens: attention is %.1f %% of the time; %.3f times as fast with the mask "+
+			"(bound %.3f)", r.Text["layer"], v["tokens"], v["share"], v["speed"], v["bound"])
 		if v["free"] < 1.47 {
 			fmt.Fprintf(&b, "; with no attention at all it would be %.3f times, so no mask can give 1.47", v["free"])
 		} else if v["bound"] < 1.47 {
@@ -169,7 +182,8 @@ func latencyLayerVerdict(records []record) string {
 		}
 		b.WriteString(".\n")
 	}
-	fmt.Fprintf(&b, "\nAt three quarters, a speed-up of 1.47 needs attention to take %.0f %% of a layer, 1.60 %.0f %%.", 100*shareFor(1.47, .25), 100*shareFor(1.6, .25))
+	fmt.Fprintf(&b, "\nAt three quarters, a speed-up of 1.47 needs attention to take %.0f %% of a layer, 1.60 %.0f %%.",
+		100*shareFor(1.47, .25), 100*shareFor(1.6, .25))
 	return b.String()
 }
 

@@ -57,7 +57,9 @@ func near(r, blocks int) []float64 {
 }
 
 func drawWindow(n, block, budget, _ int) *support.Layout {
-	return support.New(n, block, false, func(r int) []int32 { return support.Top(near(r, support.Blocks(n, block)), budget, r, 0) })
+	return support.New(n, block, false, func(r int) []int32 {
+		return support.Top(near(r, support.Blocks(n, block)), budget, r, 0)
+	})
 }
 
 // drawDilated gives heads by turns the rates 1, 2, 4, … as far as the sequence
@@ -167,7 +169,8 @@ func newLatencyJob(s latencyShape) kern.Job {
 		fused.Data[i] = float32(r.NormFloat64())
 	}
 	return kern.Job{
-		Q: fused.Columns(0, e), K: fused.Columns(e, 2*e), V: fused.Columns(2*e, 3*e), Out: mat.Of(s.keys, e, make([]float32, s.keys*e)),
+		Q: fused.Columns(0, e), K: fused.Columns(e, 2*e), V: fused.Columns(2*e, 3*e),
+		Out:   mat.Of(s.keys, e, make([]float32, s.keys*e)),
 		Heads: s.heads, KVHeads: s.heads, Dim: s.dim, Scale: float32(1 / math.Sqrt(float64(s.dim))),
 	}
 }
@@ -196,7 +199,8 @@ func latencyMasks(s latencyShape, block int) (records []record, err error) {
 			m := &latencyMaskList[i]
 			j := m.masked(job, block, budget)
 			r := record{Text: map[string]string{"part": "masks", "mask": m.name}, Values: map[string]float64{
-				"keys": float64(s.keys), "dim": float64(s.dim), "block": float64(block), "asked": 100 * sparsity, "read": 100 * float64(budget) / float64(blocks),
+				"keys": float64(s.keys), "dim": float64(s.dim), "block": float64(block), "asked": 100 * sparsity,
+				"read": 100 * float64(budget) / float64(blocks),
 			}}
 			for _, l := range j.Layouts {
 				if err := l.Validate(false); err != nil {
@@ -234,7 +238,8 @@ func latencyRows(records []record) (rows []record) {
 		v := r.Values
 		at := slices.IndexFunc(rows, func(row record) bool {
 			w := row.Values
-			return w["keys"] == v["keys"] && w["dim"] == v["dim"] && w["block"] == v["block"] && w["asked"] == v["asked"]
+			return w["keys"] == v["keys"] && w["dim"] == v["dim"] && w["block"] == v["block"] &&
+				w["asked"] == v["asked"]
 		})
 		if at < 0 {
 			at = len(rows)
@@ -263,7 +268,8 @@ func latencyMasksVerdict(records []record) string {
 		return "No masks are timed yet."
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "From %.0f keys on, geometric means: a block that is read, of keys in their own order, costs in units of what a block costs dense attention", slices.Min(valuesOf(lines, "keys")))
+	fmt.Fprintf(&b, "From %.0f keys on, geometric means: a block that is read, of keys in their own order, costs in "+
+		"units of what a block costs dense attention", slices.Min(valuesOf(lines, "keys")))
 	var bySize []float64
 	for _, block := range []float64{16, 32, 64, 128} {
 		var over []float64
@@ -279,7 +285,8 @@ func latencyMasksVerdict(records []record) string {
 			fmt.Fprintf(&b, " %.2f in blocks of %.0f,", geometric(over), block)
 		}
 	}
-	fmt.Fprintf(&b, " so counting blocks is right within %.0f %%.\n\nAt equal budget in blocks of one size, beside the window:\n", 100*max(slices.Max(bySize)-1, 1-slices.Min(bySize)))
+	fmt.Fprintf(&b, " so counting blocks is right within %.0f %%.\n\nAt equal budget in blocks of one size, beside "+
+		"the window:\n", 100*max(slices.Max(bySize)-1, 1-slices.Min(bySize)))
 	slowest, sorted := 1.0, 1.0
 	for _, m := range latencyMaskList[1:] {
 		var times, shorter []float64
@@ -292,14 +299,22 @@ func latencyMasksVerdict(records []record) string {
 		} else {
 			slowest = max(slowest, geometric(times))
 		}
-		fmt.Fprintf(&b, "* %s takes %.3f times as long (%.3f to %.3f), with runs %.1f times shorter.\n", m.title, geometric(times), slices.Min(times), slices.Max(times), geometric(shorter))
+		fmt.Fprintf(&b, "* %s takes %.3f times as long (%.3f to %.3f), with runs %.1f times shorter.\n", m.title,
+			geometric(times), slices.Min(times), slices.Max(times), geometric(shorter))
 	}
-	fmt.Fprintf(&b, "\nThe paper's masks have runs half as long again (12.7 for 8.1) and %.1f %% less time at equal b. Here the slowest mask in the keys' own order takes %.1f %% longer than the window on average. ", 100*(1-41.0/43), 100*(slowest-1))
+	fmt.Fprintf(&b, "\nThe paper's masks have runs half as long again (12.7 for 8.1) and %.1f %% less time at equal "+
+		"b. Here the slowest mask in the keys' own order takes %.1f %% longer than the window on average. ",
+		100*(1-41.0/43), 100*(slowest-1))
 	if slowest < 1.05 {
-		b.WriteString("Runs longer than a block buy next to nothing in this kernel: it reads keys and values that it has packed in panels of 16, from a list, and the next panel costs as much as one elsewhere. So a mask may lie as its scores want.")
+		b.WriteString("Runs longer than a block buy next to nothing in this kernel: it reads keys and values that " +
+			"it has packed in panels of 16, from a list, and the next panel costs as much as one elsewhere. So a " +
+			"mask may lie as its scores want.")
 	} else {
-		b.WriteString("So runs longer than a block are worth something in this kernel, too, though it reads keys and values that it has packed in panels of 16, from a list.")
+		b.WriteString("So runs longer than a block are worth something in this kernel, too, though it reads keys " +
+			"and values that it has packed in panels of 16, from a list.")
 	}
-	fmt.Fprintf(&b, " Sorting keys by cluster makes runs out of keys that lie apart in the sequence, and costs %.1f %%: what packing and the ends of the sequence take when the kernel has to look up which key stands where.", 100*(sorted-1))
+	fmt.Fprintf(&b, " Sorting keys by cluster makes runs out of keys that lie apart in the sequence, and costs %.1f "+
+		"%%: what packing and the ends of the sequence take when the kernel has to look up which key stands where.",
+		100*(sorted-1))
 	return b.String()
 }

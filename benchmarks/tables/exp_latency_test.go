@@ -35,8 +35,10 @@ func TestMasksReadTheirBudget(t *testing.T) {
 				}
 			}
 			kernel, sequence := runs(l, n)
-			if sequence > kernel+1e-9 && l.Order == nil || kernel < float64(block) || kernel > float64(budget*block) || sequence < 1 {
-				t.Fatalf("%s: runs of %v keys, of %v in the sequence, with %d blocks of %d", m.name, kernel, sequence, budget, block)
+			if sequence > kernel+1e-9 && l.Order == nil || kernel < float64(block) ||
+				kernel > float64(budget*block) || sequence < 1 {
+				t.Fatalf("%s: runs of %v keys, of %v in the sequence, with %d blocks of %d", m.name, kernel,
+					sequence, budget, block)
 			}
 			if l.Order == nil && kernel != sequence {
 				t.Fatalf("%s: runs of %v and %v in the same order", m.name, kernel, sequence)
@@ -124,7 +126,8 @@ func TestPlainTilesAreTheWhole(t *testing.T) {
 // rounded at most once for a key, twice where its chunk begins, and in two sums.
 func TestRetentionIsItsRecurrence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := latencyShape{keys: rapid.IntRange(1, 70).Draw(t, "keys"), dim: rapid.SampledFrom([]int{1, 8, 20}).Draw(t, "dim"), heads: rapid.IntRange(1, 3).Draw(t, "heads")}
+		s := latencyShape{keys: rapid.IntRange(1, 70).Draw(t, "keys"),
+			dim: rapid.SampledFrom([]int{1, 8, 20}).Draw(t, "dim"), heads: rapid.IntRange(1, 3).Draw(t, "heads")}
 		chunk := rapid.SampledFrom([]int{1, 16, 32, 100}).Draw(t, "chunk")
 		j := newLatencyJob(s)
 		newRetention(s.heads, s.dim, chunk, j.Scale).attend(&j)
@@ -174,7 +177,8 @@ func TestLatencyPageIsWhole(t *testing.T) {
 		}
 	}
 	page := latencyVerdict(records)
-	for _, want := range []string{"At equal budget", "## Forms of attention", formRetention, "## Is the tiled kernel", "0 of 12 lines", "## What reaches a whole layer", "attention is "} {
+	for _, want := range []string{"At equal budget", "## Forms of attention", formRetention, "## Is the tiled kernel",
+		"0 of 12 lines", "## What reaches a whole layer", "attention is "} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
@@ -192,7 +196,8 @@ func TestLatencyPageWithoutRecords(t *testing.T) {
 }
 
 func TestAmdahl(t *testing.T) {
-	for _, c := range []struct{ share, part, want float64 }{{0, .25, 1}, {1, .25, 4}, {.5, 0, 2}, {.5, .5, 4. / 3}, {.3, 1, 1}} {
+	for _, c := range []struct{ share, part, want float64 }{{0, .25, 1}, {1, .25, 4}, {.5, 0, 2},
+		{.5, .5, 4. / 3}, {.3, 1, 1}} {
 		if got := amdahl(c.share, c.part); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("share %v in part %v: %v, want %v", c.share, c.part, got, c.want)
 		}

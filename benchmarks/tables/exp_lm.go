@@ -17,12 +17,21 @@ import (
 var languageModel = &experiment{
 	name:  "lm",
 	title: "Regularised attention in a language model",
-	claim: "The paper prints for GPT-2 class models 64 to 75 % sparsity at little loss when trained with its regulariser (LLaMA-2: ROUGE-L 42.5 at 75 % beside 42.8 dense, 42.0 BigBird, 41.6 Linformer), and that masks and magnitude pruning add up. Here: 2 layers of 128 numbers, 4 heads, bytes, context 256, tinyshakespeare, five seeds, trained without a regulariser, with the corrected one, with the paper's, with L1 on gates, which close for good after seven tenths of the training, and as a control to that with a window that closes then; blocks of 16, masks frozen on what the models learned from, judged on the last tenth. Linformer is not causal and cannot be served here. All methods read as many blocks a row. Losses are in perplexity, against the plain dense model of the same seed; intervals are Student's over seeds.",
+	claim: "The paper prints for GPT-2 class models 64 to 75 % sparsity at little loss when trained with its " +
+		"regulariser (LLaMA-2: ROUGE-L 42.5 at 75 % beside 42.8 dense, 42.0 BigBird, 41.6 Linformer), and that " +
+		"masks and magnitude pruning add up. Here: 2 layers of 128 numbers, 4 heads, bytes, context 256, " +
+		"tinyshakespeare, five seeds, trained without a regulariser, with the corrected one, with the paper's, with " +
+		"L1 on gates, which close for good after seven tenths of the training, and as a control to that with a " +
+		"window that closes then; blocks of 16, masks frozen on what the models learned from, judged on the last " +
+		"tenth. Linformer is not causal and cannot be served here. All methods read as many blocks a row. Losses " +
+		"are in perplexity, against the plain dense model of the same seed; intervals are Student's over seeds.",
 	cells: languageModelCells,
 	rows:  func(records []record) []record { return trainedRows(records, perplexities) },
 	columns: rig.Table[*record]{
-		text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"), overSeeds("nats a byte", "loss", "%.4f", 1),
-		overSeeds("lost to plain dense, % of perplexity", "lost", "%+.2f", 100), overSeeds("lost to own dense, %", "own", "%+.2f", 100),
+		text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"),
+		overSeeds("nats a byte", "loss", "%.4f", 1),
+		overSeeds("lost to plain dense, % of perplexity", "lost", "%+.2f", 100),
+		overSeeds("lost to own dense, %", "own", "%+.2f", 100),
 		overSeeds("gained on window, %", "gained", "%+.2f", 100), text("serve", "serve"),
 	},
 	verdict: languageModelVerdict,
@@ -31,7 +40,8 @@ var languageModel = &experiment{
 func languageModelCells(how effort) (cells []cell) {
 	cfg, of, sparsities, judged := train.Config{Context: 256, Steps: 500}, seeds, []float64{.5, .75, .9}, 40
 	if how == quick {
-		cfg, of, sparsities, judged = train.Config{Layers: 1, Dim: 16, Heads: 2, Context: 64, Steps: 4, Batch: 2, Judged: 2}, seeds[:2], []float64{.5, .75}, 2
+		cfg, of, sparsities, judged = train.Config{Layers: 1, Dim: 16, Heads: 2, Context: 64, Steps: 4, Batch: 2,
+			Judged: 2}, seeds[:2], []float64{.5, .75}, 2
 	}
 	for _, seed := range of {
 		cfg.Seed = seed
@@ -69,7 +79,8 @@ func newLanguageModel(ctx context.Context, cfg train.Config, judged int, how eff
 	if err != nil {
 		return nil, err
 	}
-	result, err := finished(ctx, trainer, fmt.Sprintf("lm %s context=%d seed=%d", trainingKey(cfg), cfg.Context, cfg.Seed), how)
+	result, err := finished(ctx, trainer, fmt.Sprintf("lm %s context=%d seed=%d", trainingKey(cfg),
+		cfg.Context, cfg.Seed), how)
 	if err != nil {
 		return nil, err
 	}
@@ -134,11 +145,21 @@ func invented(n int) string {
 func languageModelVerdict(records []record) string {
 	rows := trainedRows(records, perplexities)
 	line := func(r train.Regulariser, sparsity, method string) string { return lineOf(rows, r, sparsity, method) }
-	return fmt.Sprintf("%s\n\nAt 75 %%, in percent of the plain dense model's perplexity: plain training with a window %s, with masks by mass %s, by entropy %s, by affinity (the paper's clusters) %s, BigBird %s; the corrected regulariser with masks by entropy %s; the paper's regulariser with its affinity masks %s. Trained to the end with what is served: L1's own gates at 50, 75, 90 %% %s, %s, %s; a plain window %s, %s, %s. Dense, the regularisers alone cost: corrected %s, paper's %s, L1 %s. Half of the weights pruned by magnitude costs %s alone and %s with masks by mass at 75 %%.",
-		servedOf(rows), line(train.None, "75 %", freeze.Window), line(train.None, "75 %", freeze.Mass), line(train.None, "75 %", freeze.Entropy), line(train.None, "75 %", freeze.Affinity), line(train.None, "75 %", freeze.BigBird),
+	return fmt.Sprintf("%s\n\nAt 75 %%, in percent of the plain dense model's perplexity: plain training with a "+
+		"window %s, with masks by mass %s, by entropy %s, by affinity (the paper's clusters) %s, BigBird %s; the "+
+		"corrected regulariser with masks by entropy %s; the paper's regulariser with its affinity masks %s. "+
+		"Trained to the end with what is served: L1's own gates at 50, 75, 90 %% %s, %s, %s; a plain window %s, %s, "+
+		"%s. Dense, the regularisers alone cost: corrected %s, paper's %s, L1 %s. Half of the weights pruned by "+
+		"magnitude costs %s alone and %s with masks by mass at 75 %%.",
+		servedOf(rows), line(train.None, "75 %", freeze.Window), line(train.None, "75 %", freeze.Mass),
+		line(train.None, "75 %", freeze.Entropy), line(train.None, "75 %", freeze.Affinity),
+		line(train.None, "75 %", freeze.BigBird),
 		line(train.Entropy, "75 %", freeze.Entropy), line(train.Paper, "75 %", freeze.Affinity),
 		line(train.L1, "50 %", methodGates), line(train.L1, "75 %", methodGates), line(train.L1, "90 %", methodGates),
-		line(train.Window, "50 %", methodLearnedW), line(train.Window, "75 %", methodLearnedW), line(train.Window, "90 %", methodLearnedW),
-		line(train.Entropy, "0 %", methodDense), line(train.Paper, "0 %", methodDense), line(train.L1, "0 %", methodDense),
-		line(train.None, "0 %", "dense, half of the weights pruned"), line(train.None, "75 %", "mass, half of the weights pruned"))
+		line(train.Window, "50 %", methodLearnedW), line(train.Window, "75 %", methodLearnedW),
+		line(train.Window, "90 %", methodLearnedW),
+		line(train.Entropy, "0 %", methodDense), line(train.Paper, "0 %", methodDense),
+		line(train.L1, "0 %", methodDense),
+		line(train.None, "0 %", "dense, half of the weights pruned"),
+		line(train.None, "75 %", "mass, half of the weights pruned"))
 }

@@ -15,12 +15,21 @@ import (
 var margin = &experiment{
 	name:  "margin",
 	title: "Margins and the error of soft cells",
-	claim: "The paper's figure says that |H - H_soft| falls as the empirical margin γ̂ grows, and its theorem bounds it by x log(K/x) with x = exp(-γ̂/4τ) (and sampling terms). Here the difference of soft and hard cells meets the margin, with the bounds that hold: (a) x = 2/n Σ (1 - the point's membership in its own cell), computed; (b) x = 2φ + 2m exp(-γ/τ) of the quantile γ that only the share φ = 5 % of the points is below; both with the continuity of the entropy after Fannes and Audenaert. Clouds are of 2000 points: eight blobs in the unit box, from wide to narrow; half-spaces go through random points, along principal directions, or through the widest gaps. A line of the table holds all (cloud, half-spaces, τ) whose 5 % quantile of margins, in τ, is in a range.",
+	claim: "The paper's figure says that |H - H_soft| falls as the empirical margin γ̂ grows, and its theorem " +
+		"bounds it by x log(K/x) with x = exp(-γ̂/4τ) (and sampling terms). Here the difference of soft and hard " +
+		"cells meets the margin, with the bounds that hold: (a) x = 2/n Σ (1 - the point's membership in its own " +
+		"cell), computed; (b) x = 2φ + 2m exp(-γ/τ) of the quantile γ that only the share φ = 5 % of the points is " +
+		"below; both with the continuity of the entropy after Fannes and Audenaert. Clouds are of 2000 points: " +
+		"eight blobs in the unit box, from wide to narrow; half-spaces go through random points, along principal " +
+		"directions, or through the widest gaps. A line of the table holds all (cloud, half-spaces, τ) whose 5 % " +
+		"quantile of margins, in τ, is in a range.",
 	cells: marginCells,
 	rows:  marginRows,
 	columns: rig.Table[*record]{
-		text("margin / τ", "bin"), value("cases", "cases", "%.0f"), value("mean abs(hard - soft), nats", "error", "%.4f"),
-		value("largest", "worst", "%.4f"), value("mean bound (a)", "exact", "%.3f"), value("mean bound (b)", "quantile", "%.2f"),
+		text("margin / τ", "bin"), value("cases", "cases", "%.0f"),
+		value("mean abs(hard - soft), nats", "error", "%.4f"),
+		value("largest", "worst", "%.4f"), value("mean bound (a)", "exact", "%.3f"),
+		value("mean bound (b)", "quantile", "%.2f"),
 		value("(a) or (b) broken", "broken", "%.0f"), value("paper's x of γ̂ too small", "paper", "%.0f"),
 		value("mean abs(H - soft), nats", "real", "%.2f"),
 	},
@@ -38,7 +47,9 @@ func marginCells(how effort) (cells []cell) {
 	for _, size := range sizes {
 		for _, seed := range of {
 			key := fmt.Sprintf("blobs=8 size=%g n=%d seed=%d", size, n, seed)
-			cells = append(cells, cell{key, func(context.Context) ([]record, error) { return marginRecords(n, size, seed), nil }})
+			cells = append(cells, cell{key, func(context.Context) ([]record, error) {
+				return marginRecords(n, size, seed), nil
+			}})
 		}
 	}
 	return cells
@@ -51,7 +62,8 @@ func marginRecords(n int, size float64, seed uint64) (records []record) {
 	for _, half := range []struct {
 		name   string
 		halves []entropy.HalfSpace
-	}{{"random", randomHalves(c, 6, r)}, {"principal", entropy.PrincipalHalves(c, 6)}, {"widest gaps", gapHalves(c, 6, r)}} {
+	}{{"random", randomHalves(c, 6, r)}, {"principal", entropy.PrincipalHalves(c, 6)},
+		{"widest gaps", gapHalves(c, 6, r)}} {
 		for _, tau := range []float64{.001, .002, .005, .01, .02, .05} {
 			v := softAgainstHard(c, half.halves, tau)
 			v["size"], v["tau"], v["seed"], v["truth"] = size, tau, float64(seed), truth
@@ -266,6 +278,17 @@ func marginVerdict(records []record) string {
 	for 2*(1-math.Pow(1/(1+math.Exp(-4)), float64(half))) <= math.Exp(-1) {
 		half++
 	}
-	return fmt.Sprintf("%s: of %d cases, rank correlation of the error with the 5 %% quantile of margins over τ %+.2f, with the least margin γ̂ %+.2f. The least margin is below τ/10 in %d cases, and only %d meet the theorem's condition τ ≤ γ̂/4; that is why a quantile is used. The corrected bounds are broken %d times; the theorem's distance exp(-γ̂/4τ) is too small for the entropies seen %d times of its %d, but from %d half-spaces on, there are clouds where it is wrong (all points at distance γ = 4τ from each of m half-spaces in m dimensions: the distance is 2 - 2σ(4)^m).\n\nThe entropy H of the hull is another matter: H_soft is %.2f nats off on average at margins below τ, and %.2f from 4τ on, though there it is all but the hard cells' entropy; the rank correlation of |H - H_soft| with the margin is %+.2f. Hard cells are no legal groups, however wide their margins; and the theorem compares with the least entropy of any partition, which is 0. Its factor of the number of half-spaces is missing, and its sampling term is not needed: both distributions are of the same points.",
-		says, len(records), byQuantile, byLeast, zero, premise, broken(records), paperTooSmall(records), premise, half, meanOf(narrow), meanOf(wide), toH)
+	return fmt.Sprintf("%s: of %d cases, rank correlation of the error with the 5 %% quantile of margins over τ "+
+		"%+.2f, with the least margin γ̂ %+.2f. The least margin is below τ/10 in %d cases, and only %d meet the "+
+		"theorem's condition τ ≤ γ̂/4; that is why a quantile is used. The corrected bounds are broken %d times; "+
+		"the theorem's distance exp(-γ̂/4τ) is too small for the entropies seen %d times of its %d, but from %d "+
+		"half-spaces on, there are clouds where it is wrong (all points at distance γ = 4τ from each of m "+
+		"half-spaces in m dimensions: the distance is 2 - 2σ(4)^m).\n\nThe entropy H of the hull is another matter: "+
+		"H_soft is %.2f nats off on average at margins below τ, and %.2f from 4τ on, though there it is all but the "+
+		"hard cells' entropy; the rank correlation of |H - H_soft| with the margin is %+.2f. Hard cells are no "+
+		"legal groups, however wide their margins; and the theorem compares with the least entropy of any "+
+		"partition, which is 0. Its factor of the number of half-spaces is missing, and its sampling term is not "+
+		"needed: both distributions are of the same points.",
+		says, len(records), byQuantile, byLeast, zero, premise, broken(records), paperTooSmall(records), premise, half,
+		meanOf(narrow), meanOf(wide), toH)
 }

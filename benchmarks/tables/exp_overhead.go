@@ -16,13 +16,18 @@ import (
 var overhead = &experiment{
 	name:  "overhead",
 	title: "What regularised attention costs to train, and when that pays",
-	claim: "The paper prints that its regulariser makes the training of ViT-Small 8.2 % longer (2.1 % with its mitigations), ViT-Base 12.1 % (3.5 %), BERT-base 9.5 % (2.8 %), and that the time comes back after 450,000 batches of 85 ms at a speed-up of 1.47. Here: the language model of 2 layers of 128 numbers on 256 tokens, its steps under each regulariser, taken in turns, and one sequence at serving, dense and with masks by mass at 75 %, blocks of 16, in turns too. The saving has to pay for all of the extra training of 500 steps.",
+	claim: "The paper prints that its regulariser makes the training of ViT-Small 8.2 % longer (2.1 % with its " +
+		"mitigations), ViT-Base 12.1 % (3.5 %), BERT-base 9.5 % (2.8 %), and that the time comes back after 450,000 " +
+		"batches of 85 ms at a speed-up of 1.47. Here: the language model of 2 layers of 128 numbers on 256 tokens, " +
+		"its steps under each regulariser, taken in turns, and one sequence at serving, dense and with masks by " +
+		"mass at 75 %, blocks of 16, in turns too. The saving has to pay for all of the extra training of 500 steps.",
 	timed: true,
 	cells: overheadCells,
 	rows:  overheadRows,
 	columns: rig.Table[*record]{
 		text("training", "training"), value("ms a step", "step", "%.1f"), value("against none", "ratio", "%.3f"),
-		value("a sequence dense, ms", "dense", "%.3f"), value("masked, ms", "masked", "%.3f"), value("speed-up", "speedup", "%.2f"), text("pays after", "pays"),
+		value("a sequence dense, ms", "dense", "%.3f"), value("masked, ms", "masked", "%.3f"),
+		value("speed-up", "speedup", "%.2f"), text("pays after", "pays"),
 	},
 	verdict: overheadVerdict,
 }
@@ -34,7 +39,9 @@ func overheadCells(how effort) []cell {
 	if how == quick {
 		cfg, rounds = train.Config{Layers: 1, Dim: 16, Heads: 2, Context: 64, Steps: 40, Batch: 2, Every: 1 << 20}, 1
 	}
-	return []cell{{fmt.Sprintf("rounds=%d", rounds), func(ctx context.Context) ([]record, error) { return overheadRecords(ctx, cfg, rounds) }}}
+	return []cell{{fmt.Sprintf("rounds=%d", rounds), func(ctx context.Context) ([]record, error) {
+		return overheadRecords(ctx, cfg, rounds)
+	}}}
 }
 
 // overheadRecords times trainings and servings in turns; a record is the least of
@@ -45,7 +52,8 @@ func overheadRecords(ctx context.Context, cfg train.Config, rounds int) (records
 	if err != nil {
 		return nil, err
 	}
-	trainers, least := make([]*train.Trainer, len(regularisersOfAttention)), make([]time.Duration, len(regularisersOfAttention))
+	trainers, least := make([]*train.Trainer, len(regularisersOfAttention)),
+		make([]time.Duration, len(regularisersOfAttention))
 	for k, r := range regularisersOfAttention {
 		cfg := cfg
 		cfg.Regulariser = r
@@ -63,7 +71,8 @@ func overheadRecords(ctx context.Context, cfg train.Config, rounds int) (records
 			if took := time.Since(start); step >= cfg.Steps/2 {
 				least[k] = min(least[k], took)
 			}
-			if r := t.Records(); step >= cfg.Steps/2 && regularisersOfAttention[k] != train.None && r[len(r)-1].Lambda == 0 {
+			if r := t.Records(); step >= cfg.Steps/2 && regularisersOfAttention[k] != train.None &&
+				r[len(r)-1].Lambda == 0 {
 				return nil, fmt.Errorf("%s: the regulariser does not work in step %d", regularisersOfAttention[k], step)
 			}
 		}
@@ -80,7 +89,8 @@ func overheadRecords(ctx context.Context, cfg train.Config, rounds int) (records
 	}
 	for k, r := range regularisersOfAttention {
 		records = append(records, record{Text: map[string]string{"training": string(r)},
-			Values: map[string]float64{"step": 1e3 * least[k].Seconds(), "dense": 1e3 * dense.Seconds(), "masked": 1e3 * masked.Seconds()}})
+			Values: map[string]float64{"step": 1e3 * least[k].Seconds(), "dense": 1e3 * dense.Seconds(),
+				"masked": 1e3 * masked.Seconds()}})
 	}
 	return records, nil
 }
@@ -112,7 +122,8 @@ func overheadRows(records []record) (rows []record) {
 	for _, r := range records {
 		v := r.Values
 		row := record{Text: map[string]string{"training": r.Text["training"]}, Values: map[string]float64{
-			"step": v["step"], "ratio": v["step"] / plain.Values["step"], "dense": v["dense"], "masked": v["masked"], "speedup": v["dense"] / v["masked"]}}
+			"step": v["step"], "ratio": v["step"] / plain.Values["step"], "dense": v["dense"], "masked": v["masked"],
+			"speedup": v["dense"] / v["masked"]}}
 		saved, extra := v["dense"]-v["masked"], overheadSteps*(v["step"]-plain.Values["step"])
 		switch {
 		case r.Text["training"] == string(train.None):
@@ -131,8 +142,10 @@ func overheadVerdict(records []record) string {
 	says := ""
 	for _, r := range overheadRows(records) {
 		if name := r.Text["training"]; name != string(train.None) {
-			says += fmt.Sprintf("A step with %s takes %.1f %% longer and pays after %s. ", name, 100*(r.Values["ratio"]-1), r.Text["pays"])
+			says += fmt.Sprintf("A step with %s takes %.1f %% longer and pays after %s. ", name,
+				100*(r.Values["ratio"]-1), r.Text["pays"])
 		}
 	}
-	return says + "That is the arithmetic of time alone: it assumes that the masks of the regularised training may be served, which the table on the language model decides."
+	return says + "That is the arithmetic of time alone: it assumes that the masks of the regularised training may " +
+		"be served, which the table on the language model decides."
 }

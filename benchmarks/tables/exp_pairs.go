@@ -11,11 +11,16 @@ import (
 var pairs = &experiment{
 	name:  "pairs",
 	title: "The stage with a model against the stage off, end to end",
-	claim: "Not in the paper: a stage with a model must not cost what it does not give back. The whole program reads a topic of KITTI scans to its end, from its start to its end, tables committed, without a model and with builtin:lidar, in turns; ratios are medians over pairs, their intervals from resampling (95 %). Processor time is that of all threads. For planar hulls and maxima the model has nothing to say, and may cost 2 %.",
+	claim: "Not in the paper: a stage with a model must not cost what it does not give back. The whole program " +
+		"reads a topic of KITTI scans to its end, from its start to its end, tables committed, without a model and " +
+		"with builtin:lidar, in turns; ratios are medians over pairs, their intervals from resampling (95 %). " +
+		"Processor time is that of all threads. For planar hulls and maxima the model has nothing to say, and may " +
+		"cost 2 %.",
 	timed: true,
 	cells: pairsCells,
 	columns: rig.Table[*record]{
-		text("operators", "family"), value("frames", "frames", "%.0f"), value("pairs", "pairs", "%.0f"), value("off, s", "off_s", "%.3f"), value("seed, s", "seed_s", "%.3f"), ratioColumn,
+		text("operators", "family"), value("frames", "frames", "%.0f"), value("pairs", "pairs", "%.0f"),
+		value("off, s", "off_s", "%.3f"), value("seed, s", "seed_s", "%.3f"), ratioColumn,
 		ratioOf("processor time, times less (95 %)", "cpu"),
 	},
 	verdict: pairsVerdict,
@@ -28,9 +33,10 @@ func pairsCells(how effort) (cells []cell) {
 		frames, turns, operators = 2, 1, operators[1:]
 	}
 	for _, ops := range operators {
-		cells = append(cells, cell{fmt.Sprintf("KITTI ops=%s frames=%d turns=%d", ops, frames, turns), func(ctx context.Context) ([]record, error) {
-			return pairsRun(ctx, ops, frames, turns)
-		}})
+		cells = append(cells, cell{fmt.Sprintf("KITTI ops=%s frames=%d turns=%d", ops, frames, turns),
+			func(ctx context.Context) ([]record, error) {
+				return pairsRun(ctx, ops, frames, turns)
+			}})
 	}
 	return cells
 }
@@ -95,9 +101,14 @@ func pairsVerdict(records []record) string {
 		case times.Side(allowed) == rig.Below:
 			word = "more than 2 % slower"
 		}
-		fmt.Fprintf(&b, "* %s: %.3f s without and %.3f s with the model, %.3f times as fast, %.3f to %.3f over %.0f pairs: %s. Processor time is %.3f times less, %.3f to %.3f.\n",
-			r.Text["family"], v["off_s"], v["seed_s"], v["ratio"], v["ratio_lo"], v["ratio_hi"], v["pairs"], word, v["cpu"], v["cpu_lo"], v["cpu_hi"])
+		fmt.Fprintf(&b, "* %s: %.3f s without and %.3f s with the model, %.3f times as fast, %.3f to %.3f over %.0f "+
+			"pairs: %s. Processor time is %.3f times less, %.3f to %.3f.\n",
+			r.Text["family"], v["off_s"], v["seed_s"], v["ratio"], v["ratio_lo"], v["ratio_hi"], v["pairs"], word,
+			v["cpu"], v["cpu_lo"], v["cpu_hi"])
 	}
-	b.WriteString("\nWhy it is so: hints are made only for operators that use them, and those of the plane do not: their own filters take less time than a look along learned directions would. In a whole run an operator is a part of the time beside fetching, checking and writing, so what it gains there is less than in the experiment seeding.")
+	b.WriteString("\nWhy it is so: hints are made only for operators that use them, and those of the plane do not: " +
+		"their own filters take less time than a look along learned directions would. In a whole run an operator is " +
+		"a part of the time beside fetching, checking and writing, so what it gains there is less than in the " +
+		"experiment seeding.")
 	return b.String()
 }

@@ -25,7 +25,8 @@ func perturbSpace(ctx context.Context, size perturbSize) ([]record, error) {
 		}
 		return out
 	}
-	cfg := train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull3D}, Steps: size.steps, Seed: seeds[0], Batch: 4, Points: 1024,
+	cfg := train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull3D}, Steps: size.steps, Seed: seeds[0],
+		Batch: 4, Points: 1024,
 		Every: max(size.steps/10, 1), Patience: size.steps, Tolerance: 0.8 * tolerated, Workers: 2}
 	n, _, err := trainOn(ctx, cfg, 3, frames(15, learnSeeds))
 	if err != nil {
@@ -56,7 +57,8 @@ func perturbSpace(ctx context.Context, size perturbSize) ([]record, error) {
 }
 
 // perturbSolid adds one frame's share to the three records.
-func perturbSolid(out []record, m *net.Mover[float32], c geom.Cloud[float32], directions []float32, repeats int, share float64) {
+func perturbSolid(out []record, m *net.Mover[float32], c geom.Cloud[float32], directions []float32,
+	repeats int, share float64) {
 	var h hull.Hull3D[float32]
 	var f extreme.Finder[float32]
 	var moved geom.Cloud[float32]

@@ -17,12 +17,19 @@ import (
 var picture = &experiment{
 	name:  "picture",
 	title: "Points before and after the network",
-	claim: "The paper shows a frame before and after EntropyNet, says that the distortion is hardly visible and that local order improves, and gives no figure. Here a network trained with F moves a frame that it has not seen; the pictures have the frame with its hull, the moved frame with its hull, and the surroundings of the point that moves most, where lines lead from grey (before) to blue (after). The bound of a displacement on each axis, σ, is a hundredth of the extent, and in the last picture a tenth, as the paper has it, without a bound on the error.",
+	claim: "The paper shows a frame before and after EntropyNet, says that the distortion is hardly visible and " +
+		"that local order improves, and gives no figure. Here a network trained with F moves a frame that it has " +
+		"not seen; the pictures have the frame with its hull, the moved frame with its hull, and the surroundings " +
+		"of the point that moves most, where lines lead from grey (before) to blue (after). The bound of a " +
+		"displacement on each axis, σ, is a hundredth of the extent, and in the last picture a tenth, as the paper " +
+		"has it, without a bound on the error.",
 	cells: pictureCells,
 	columns: rig.Table[*record]{
-		text("frame", "family"), value("σ, of the extent", "sigma", "%g"), value("H before, nats a point", "before", "%.3f"), value("H after", "after", "%.3f"),
+		text("frame", "family"), value("σ, of the extent", "sigma", "%g"),
+		value("H before, nats a point", "before", "%.3f"), value("H after", "after", "%.3f"),
 		value("vertices before", "h_before", "%.0f"), value("after", "h_after", "%.0f"),
-		value("hull error, % of the diagonal", "error", "%.3f"), value("largest displacement, %", "largest", "%.3f"), value("mean, %", "mean", "%.3f"),
+		value("hull error, % of the diagonal", "error", "%.3f"), value("largest displacement, %", "largest", "%.3f"),
+		value("mean, %", "mean", "%.3f"),
 	},
 	verdict: pictureVerdict,
 }
@@ -52,7 +59,8 @@ func pictureCells(how effort) (cells []cell) {
 
 func pictureRun(ctx context.Context, f planar, sigma, tolerance float64, points, steps int) ([]record, error) {
 	learn, c := f.frames(20, points, learnSeeds), f.make(points, testSeeds)
-	cfg := train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Lambda: 0.05, Sigma: sigma * longestSide(learn), Tolerance: tolerance,
+	cfg := train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Lambda: 0.05,
+		Sigma: sigma * longestSide(learn), Tolerance: tolerance,
 		Steps: steps, Seed: seeds[0], Batch: 4, Points: points, Every: max(steps/10, 1), Patience: steps, Workers: 2}
 	n, _, err := trainOn(ctx, cfg, 2, learn)
 	if err != nil {
@@ -75,7 +83,8 @@ func pictureRun(ctx context.Context, f planar, sigma, tolerance float64, points,
 		"h_before": float64(len(was)), "h_after": float64(len(is)), "error": 100 * hullError(c, is),
 		"largest": 100 * length(most), "mean": 100 * sum / float64(len(c.X)),
 	}}
-	r.Text["svg"] = beforeAfter(c, moved, was, is, most, fmt.Sprintf("%s: %.2f nats", f.name, r.Values["before"]), fmt.Sprintf("moved: %.2f nats", r.Values["after"]))
+	r.Text["svg"] = beforeAfter(c, moved, was, is, most, fmt.Sprintf("%s: %.2f nats", f.name, r.Values["before"]),
+		fmt.Sprintf("moved: %.2f nats", r.Values["after"]))
 	return []record{r}, nil
 }
 
@@ -86,7 +95,8 @@ const panelSide, panelMargin = 300.0, 24.0
 type view struct{ left, x, y, scale float64 }
 
 func (v view) at(c geom.Cloud[float32], i int32) string {
-	return fmt.Sprintf("%.1f %.1f", v.left+v.scale*(float64(c.X[i])-v.x), panelMargin+panelSide-v.scale*(float64(c.Y[i])-v.y))
+	return fmt.Sprintf("%.1f %.1f", v.left+v.scale*(float64(c.X[i])-v.x),
+		panelMargin+panelSide-v.scale*(float64(c.Y[i])-v.y))
 }
 
 // beforeAfter draws a frame, the moved frame, and what is near point most.
@@ -96,7 +106,9 @@ func beforeAfter(c, moved geom.Cloud[float32], was, is []int32, most int, before
 	whole := view{left: panelMargin, x: xlo, y: ylo, scale: panelSide / max(xhi-xlo, yhi-ylo, 1e-30)}
 	var b strings.Builder
 	step := panelSide + panelMargin
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="sans-serif" font-size="12">`, 3*step+panelMargin, panelSide+2*panelMargin)
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="sans-serif" font-size="12">`,
+		3*step+panelMargin, panelSide+2*panelMargin)
 	fmt.Fprintf(&b, `<rect width="%g" height="%g" fill="white"/>`, 3*step+panelMargin, panelSide+2*panelMargin)
 	drawFrame(&b, whole, c, was, before, "#666")
 	whole.left += step
@@ -121,7 +133,9 @@ func drawFrame(b *strings.Builder, v view, c geom.Cloud[float32], hull []int32, 
 // drawNear draws the square of that half side around point most, both frames.
 func drawNear(b *strings.Builder, c, moved geom.Cloud[float32], most int, left, half float64) {
 	v := view{left: left, x: float64(c.X[most]) - half, y: float64(c.Y[most]) - half, scale: panelSide / 2 / half}
-	fmt.Fprintf(b, `<text x="%g" y="16">enlarged</text><rect x="%g" y="%g" width="%g" height="%g" fill="none" stroke="#ddd"/>`, left, left, panelMargin, panelSide, panelSide)
+	fmt.Fprintf(b,
+		`<text x="%g" y="16">enlarged</text><rect x="%g" y="%g" width="%g" height="%g" fill="none" stroke="#ddd"/>`,
+		left, left, panelMargin, panelSide, panelSide)
 	var lines, grey, blue strings.Builder
 	inside := func(c geom.Cloud[float32], i int) bool {
 		return math.Abs(float64(c.X[i])-v.x-half) < half && math.Abs(float64(c.Y[i])-v.y-half) < half
@@ -146,9 +160,13 @@ func pictureVerdict(records []record) string {
 		if v["after"] >= v["before"] {
 			word = "does not fall"
 		}
-		fmt.Fprintf(&b, "* %s, σ = %g: points move by %.2f %% of the diagonal on average; the entropy %s, from %.3f to %.3f, while the hull errs by %.3f %%.\n",
+		fmt.Fprintf(&b, "* %s, σ = %g: points move by %.2f %% of the diagonal on average; the entropy %s, from %.3f "+
+			"to %.3f, while the hull errs by %.3f %%.\n",
 			r.Text["family"], v["sigma"], v["mean"], word, v["before"], v["after"], v["error"])
 	}
-	b.WriteString("\nWhere this differs from the paper: the order of points plays no part in the entropy of its definition, and none improves. What changes is the border, in a band that an eye does not see at this scale: the hull loses vertices, which is what lowers the entropy, and also what makes the answer wrong. With σ of a tenth the bound allows displacements of 14 % of a square's side, which anyone would see.")
+	b.WriteString("\nWhere this differs from the paper: the order of points plays no part in the entropy of its " +
+		"definition, and none improves. What changes is the border, in a band that an eye does not see at this " +
+		"scale: the hull loses vertices, which is what lowers the entropy, and also what makes the answer wrong. " +
+		"With σ of a tenth the bound allows displacements of 14 % of a square's side, which anyone would see.")
 	return b.String()
 }

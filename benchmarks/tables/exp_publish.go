@@ -16,12 +16,19 @@ import (
 var publish = &experiment{
 	name:  "publish",
 	title: "Sending on what queries can depend on",
-	claim: "Not in the paper: in place of moved points, those points are sent on that declared queries can depend on, with their numbers; a consumer that asks these finds the rows of whole scans. Wanted are 20 times fewer bytes through the broker for hull2d and maxima3d on KITTI. Bytes are those of message values; frames a second are of the whole program from its start to its end, committed tables included. The last line sends no points but the two answers themselves, packed as numbers and coordinates of four bytes each: the strongest peer where nobody else will ask.",
+	claim: "Not in the paper: in place of moved points, those points are sent on that declared queries can depend " +
+		"on, with their numbers; a consumer that asks these finds the rows of whole scans. Wanted are 20 times " +
+		"fewer bytes through the broker for hull2d and maxima3d on KITTI. Bytes are those of message values; frames " +
+		"a second are of the whole program from its start to its end, committed tables included. The last line " +
+		"sends no points but the two answers themselves, packed as numbers and coordinates of four bytes each: the " +
+		"strongest peer where nobody else will ask.",
 	timed: true,
 	cells: publishCells,
 	columns: rig.Table[*record]{
-		text("sent", "method"), value("frames", "frames", "%.0f"), value("bytes a frame", "bytes", "%.0f"), value("times fewer", "fewer", "%.1f"),
-		value("producer, frames/s", "producer_rate", "%.0f"), value("consumer, frames/s", "consumer_rate", "%.0f"), value("equal answers, %", "same", "%.0f"),
+		text("sent", "method"), value("frames", "frames", "%.0f"), value("bytes a frame", "bytes", "%.0f"),
+		value("times fewer", "fewer", "%.1f"),
+		value("producer, frames/s", "producer_rate", "%.0f"), value("consumer, frames/s", "consumer_rate", "%.0f"),
+		value("equal answers, %", "same", "%.0f"),
 	},
 	verdict: publishVerdict,
 }
@@ -34,9 +41,10 @@ func publishCells(how effort) []cell {
 	if how == quick {
 		frames, rounds = 2, 1
 	}
-	return []cell{{fmt.Sprintf("KITTI for=%s frames=%d rounds=%d", publishedFor, frames, rounds), func(ctx context.Context) ([]record, error) {
-		return publishRun(ctx, frames, rounds)
-	}}}
+	return []cell{{fmt.Sprintf("KITTI for=%s frames=%d rounds=%d", publishedFor, frames, rounds),
+		func(ctx context.Context) ([]record, error) {
+			return publishRun(ctx, frames, rounds)
+		}}}
 }
 
 func publishRun(ctx context.Context, frames, rounds int) ([]record, error) {
@@ -49,7 +57,9 @@ func publishRun(ctx context.Context, frames, rounds int) ([]record, error) {
 		return nil, err
 	}
 	defer s.close()
-	whole, pruned, answers := record{Text: map[string]string{"method": "whole scans"}}, record{Text: map[string]string{"method": "what the queries can depend on"}}, record{Text: map[string]string{"method": "the answers"}}
+	whole, pruned, answers := record{Text: map[string]string{"method": "whole scans"}},
+		record{Text: map[string]string{"method": "what the queries can depend on"}},
+		record{Text: map[string]string{"method": "the answers"}}
 	for _, part := range []struct {
 		r     *record
 		topic string
@@ -103,7 +113,8 @@ func answersOf() (bytes, same float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	stage, err := preprocess.New[float32](preprocess.Config{Mode: preprocess.Prune, For: []preprocess.Op{preprocess.Hull2D, preprocess.Maxima3D}})
+	stage, err := preprocess.New[float32](preprocess.Config{Mode: preprocess.Prune,
+		For: []preprocess.Op{preprocess.Hull2D, preprocess.Maxima3D}})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -117,7 +128,8 @@ func answersOf() (bytes, same float64, err error) {
 		keep := stage.Prune(nil, &p)
 		var left geom.Cloud[float32]
 		for _, i := range keep {
-			left.X, left.Y, left.Z = append(left.X, p.Cloud.X[i]), append(left.Y, p.Cloud.Y[i]), append(left.Z, p.Cloud.Z[i])
+			left.X, left.Y, left.Z = append(left.X, p.Cloud.X[i]), append(left.Y, p.Cloud.Y[i]),
+				append(left.Z, p.Cloud.Z[i])
 		}
 		back := func(idx []int32) []int32 {
 			for k, i := range idx {
@@ -144,9 +156,16 @@ func publishVerdict(records []record) string {
 		word = "fewer than wanted"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Of %.0f bytes a scan, %.0f are sent on: %.1f times fewer, %s (%d). The program that reads them processes %.0f frames a second instead of %.0f (%.2f times), starting and ending included; the producer sends %.0f instead of %.0f. Answers are equal for %.0f %% of the scans. ",
-		whole["bytes"], pruned["bytes"], pruned["fewer"], word, goal, pruned["consumer_rate"], whole["consumer_rate"], pruned["consumer_rate"]/whole["consumer_rate"], pruned["producer_rate"], whole["producer_rate"], pruned["same"])
-	fmt.Fprintf(&b, "The answers alone are %.0f bytes, %.2f times fewer than the survivors, which carry all columns of their points, numbers and a schema.\n\nWhy it is so: survivors are the answers' own points. So where one consumer wants these answers and nothing more, sending the answers is the better way; survivors are for consumers that run their own code on points, cannot trust a producer's answers, or ask several of the declared queries.",
+	fmt.Fprintf(&b, "Of %.0f bytes a scan, %.0f are sent on: %.1f times fewer, %s (%d). The program that reads them "+
+		"processes %.0f frames a second instead of %.0f (%.2f times), starting and ending included; the producer "+
+		"sends %.0f instead of %.0f. Answers are equal for %.0f %% of the scans. ",
+		whole["bytes"], pruned["bytes"], pruned["fewer"], word, goal, pruned["consumer_rate"], whole["consumer_rate"],
+		pruned["consumer_rate"]/whole["consumer_rate"], pruned["producer_rate"], whole["producer_rate"], pruned["same"])
+	fmt.Fprintf(&b, "The answers alone are %.0f bytes, %.2f times fewer than the survivors, which carry all columns "+
+		"of their points, numbers and a schema.\n\nWhy it is so: survivors are the answers' own points. So where one "+
+		"consumer wants these answers and nothing more, sending the answers is the better way; survivors are for "+
+		"consumers that run their own code on points, cannot trust a producer's answers, or ask several of the "+
+		"declared queries.",
 		answers["bytes"], pruned["bytes"]/answers["bytes"])
 	return b.String()
 }

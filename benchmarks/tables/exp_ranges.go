@@ -7,9 +7,12 @@ import (
 )
 
 var rangeFamilies = &experiment{
-	name:    "ranges",
-	title:   "Which family of ranges should the loss know?",
-	claim:   "The paper prints, for hulls in the plane of 10,000 points, 4.14× at an error of 0.11 % with balls (H_diff), 4.82× at 0.09 % with half-spaces, 3.87× at 0.13 % with axis-parallel rectangles, at λ = 0.1. Here the same losses, and F, lower themselves on single clouds, at several λ; as a control points move at random, with a deviation of λ. " + descentNote,
+	name:  "ranges",
+	title: "Which family of ranges should the loss know?",
+	claim: "The paper prints, for hulls in the plane of 10,000 points, 4.14× at an error of 0.11 % with balls " +
+		"(H_diff), 4.82× at 0.09 % with half-spaces, 3.87× at 0.13 % with axis-parallel rectangles, at λ = 0.1. " +
+		"Here the same losses, and F, lower themselves on single clouds, at several λ; as a control points move at " +
+		"random, with a deviation of λ. " + descentNote,
 	cells:   rangeCells,
 	columns: descentColumns,
 	verdict: rangeVerdict,
@@ -43,7 +46,8 @@ func rangeCells(how effort) (cells []cell) {
 func bestOf(records []record, family, measure string) (best *record) {
 	for k := range records {
 		r := &records[k]
-		if r.Text["family"] == family && r.Text["measure"] == measure && r.Values["err"] <= worthIt && (best == nil || r.Values["after"] < best.Values["after"]) {
+		if r.Text["family"] == family && r.Text["measure"] == measure && r.Values["err"] <= worthIt &&
+			(best == nil || r.Values["after"] < best.Values["after"]) {
 			best = r
 		}
 	}
@@ -67,7 +71,8 @@ func rangeVerdict(records []record) string {
 				parts = append(parts, m+" never that exact")
 				continue
 			}
-			parts = append(parts, fmt.Sprintf("%s %+.1f %% (work %+.1f %%, λ %g)", m, 100*r.Values["change"], 100*(r.Values["work"]-1), r.Values["lambda"]))
+			parts = append(parts, fmt.Sprintf("%s %+.1f %% (work %+.1f %%, λ %g)", m, 100*r.Values["change"],
+				100*(r.Values["work"]-1), r.Values["lambda"]))
 			if win == "" || r.Values["change"] < lowest {
 				win, lowest = m, r.Values["change"]
 			}
@@ -99,6 +104,14 @@ func rangeVerdict(records []record) string {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "\nF lowers H most on %d of %d kinds of clouds. With the paper's three the work left is %.2f to %.2f of what it was, the same class of result whichever the ranges: at most %.1f times less work, before any network's time; the paper prints 3.87 to 4.82 times with it. H_diff itself falls below a tenth of what it was in %d of %d cases, while points move by at most %.3f %% of the diagonal in the mean: what moves is the anchors, until one takes all points. All three are softmaxes of linear forms, so balls, half-spaces and rectangles differ in parameters, not in kind. Random jitter of the same error lowers H as much as the best of the three on %d of %d kinds: where many points are near the hull, any motion moves some of them inwards. The uniform cloud, the paper's largest gain, has hardly any entropy to lose.", wins, judged, least, most, 1/least, zero, balls, 100*shift, noise, judged)
+	fmt.Fprintf(&b, "\nF lowers H most on %d of %d kinds of clouds. With the paper's three the work left is %.2f to "+
+		"%.2f of what it was, the same class of result whichever the ranges: at most %.1f times less work, before "+
+		"any network's time; the paper prints 3.87 to 4.82 times with it. H_diff itself falls below a tenth of what "+
+		"it was in %d of %d cases, while points move by at most %.3f %% of the diagonal in the mean: what moves is "+
+		"the anchors, until one takes all points. All three are softmaxes of linear forms, so balls, half-spaces "+
+		"and rectangles differ in parameters, not in kind. Random jitter of the same error lowers H as much as the "+
+		"best of the three on %d of %d kinds: where many points are near the hull, any motion moves some of them "+
+		"inwards. The uniform cloud, the paper's largest gain, has hardly any entropy to lose.", wins, judged, least,
+		most, 1/least, zero, balls, 100*shift, noise, judged)
 	return b.String()
 }

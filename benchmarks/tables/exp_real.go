@@ -21,13 +21,19 @@ import (
 var realEntropy = &experiment{
 	name:  "realentropy",
 	title: "The entropy of real data, and estimates of it",
-	claim: "The paper measures no entropy of real data; it says that speed-ups on QuickDraw are smaller because its entropy is low. Here: laser scans (KITTI, nuScenes; all points, seen from above) and drawings (QuickDraw, simplified and raw), each with the entropy of its maxima and upper hull, and F beside it. Entropies of scans are so small and alike that R² says little there: the goal is an error of at most 0.1 nat, and the ranks.",
+	claim: "The paper measures no entropy of real data; it says that speed-ups on QuickDraw are smaller because its " +
+		"entropy is low. Here: laser scans (KITTI, nuScenes; all points, seen from above) and drawings (QuickDraw, " +
+		"simplified and raw), each with the entropy of its maxima and upper hull, and F beside it. Entropies of " +
+		"scans are so small and alike that R² says little there: the goal is an error of at most 0.1 nat, and the " +
+		"ranks.",
 	cells: realCells,
 	rows:  realRows,
 	columns: rig.Table[*record]{
-		text("data", "data"), text("problem", "problem"), value("clouds", "clouds", "%.0f"), value("points, mean", "n", "%.0f"), value("h, mean", "h", "%.0f"),
+		text("data", "data"), text("problem", "problem"), value("clouds", "clouds", "%.0f"),
+		value("points, mean", "n", "%.0f"), value("h, mean", "h", "%.0f"),
 		value("H, least", "least", "%.3f"), value("mean", "truth", "%.3f"), value("most", "most", "%.3f"),
-		value("error of F, nats", "f_rmse", "%.3f"), value("of F of 16384 points", "f16384_rmse", "%.3f"), value("of F of 2048 points", "f2048_rmse", "%.3f"), value("mean G - H", "g_gap", "%.3f"),
+		value("error of F, nats", "f_rmse", "%.3f"), value("of F of 16384 points", "f16384_rmse", "%.3f"),
+		value("of F of 2048 points", "f2048_rmse", "%.3f"), value("mean G - H", "g_gap", "%.3f"),
 		value("Spearman of F", "f_rank", "%+.2f"), value("R² of F", "f_r2", "%.2f"), text("there", "there"),
 	},
 	verdict: realVerdict,
@@ -107,12 +113,14 @@ func realRecords(ctx context.Context, name string, clouds []geom.Cloud[float64])
 			truth := entropy.GroundTruth(c, out, p)
 			s := entropy.Surrogate[float64]{Problem: p, Tau: 2e-4}
 			v := map[string]float64{
-				"truth": truth.Estimate, "lower": truth.Lower, "upper": truth.Upper, "n": float64(c.Len()), "h": float64(sizeOf(c, out, p)),
+				"truth": truth.Estimate, "lower": truth.Lower, "upper": truth.Upper, "n": float64(c.Len()),
+				"h":      float64(sizeOf(c, out, p)),
 				"f16384": s.Estimate(c, 16384, 64).F, "f2048": s.Estimate(c, 2048, 64).F,
 			}
 			w := s.Witnesses(nil, c, 64)
 			v["f"], v["g"] = s.Value(c, w), s.Hard(c, w).Upper
-			records = append(records, record{Text: map[string]string{"data": name, "problem": p.String(), "there": "yes"}, Values: v})
+			records = append(records, record{Text: map[string]string{"data": name, "problem": p.String(),
+				"there": "yes"}, Values: v})
 		}
 	}
 	return records, nil
@@ -191,8 +199,9 @@ func realRow(name, problem string, records []record) record {
 		"clouds": float64(len(records)), "n": meanOf(valuesOf(records, "n")), "h": meanOf(valuesOf(records, "h")),
 		"least": slices.Min(truth), "truth": meanOf(truth), "most": slices.Max(truth),
 		"f_rmse": rootMeanSquare(truth, f), "f2048_rmse": rootMeanSquare(truth, valuesOf(records, "f2048")),
-		"f16384_rmse": rootMeanSquare(truth, valuesOf(records, "f16384")), "g_gap": meanOf(valuesOf(records, "g")) - meanOf(truth),
-		"f_bias": meanOf(f) - meanOf(truth),
+		"f16384_rmse": rootMeanSquare(truth, valuesOf(records, "f16384")),
+		"g_gap":       meanOf(valuesOf(records, "g")) - meanOf(truth),
+		"f_bias":      meanOf(f) - meanOf(truth),
 	}
 	if len(records) > 2 {
 		row.Values["f_rank"] = spearman(truth, f)
@@ -211,11 +220,13 @@ func realVerdict(records []record) string {
 		case r.Text["there"] != "yes":
 			absent = append(absent, r.Text["data"])
 		case strings.HasPrefix(r.Text["data"], "QuickDraw"):
-			drawings = append(drawings, fmt.Sprintf("%s: Spearman %+.2f, R² %.2f, error %.2f nat", at, v["f_rank"], v["f_r2"], v["f_rmse"]))
+			drawings = append(drawings, fmt.Sprintf("%s: Spearman %+.2f, R² %.2f, error %.2f nat", at, v["f_rank"],
+				v["f_r2"], v["f_rmse"]))
 			most[false] = max(most[false], v["truth"])
 		default:
 			lidar = append(lidar, at)
-			worst, worst16384, worst2048 = max(worst, v["f_rmse"]), max(worst16384, v["f16384_rmse"]), max(worst2048, v["f2048_rmse"])
+			worst, worst16384, worst2048 = max(worst, v["f_rmse"]), max(worst16384, v["f16384_rmse"]),
+				max(worst2048, v["f2048_rmse"])
 			gap = max(gap, v["g_gap"])
 			most[true] = max(most[true], v["truth"])
 			if v["f_rmse"] > .1 {
@@ -229,10 +240,16 @@ func realVerdict(records []record) string {
 		if len(missed) > 0 {
 			met = "The goal of 0.1 nat is missed by F of all points on " + strings.Join(missed, "; ")
 		}
-		fmt.Fprintf(&b, "%s (the largest error is %.3f nat); of samples it is %.3f for 16384 points and %.3f for 2048: a sample may miss the one point that dominates most of the others, or a corner of the hull, and F is then of another cloud. G of all points, which is certain, is at most %.3f nat above H in the mean. Mean entropies of scans are at most %.2f nat a point: an instance-optimal algorithm touches few points of a scan twice, so lowering its entropy has next to nothing to gain.", met, worst, worst16384, worst2048, gap, most[true])
+		fmt.Fprintf(&b, "%s (the largest error is %.3f nat); of samples it is %.3f for 16384 points and %.3f for "+
+			"2048: a sample may miss the one point that dominates most of the others, or a corner of the hull, and "+
+			"F is then of another cloud. G of all points, which is certain, is at most %.3f nat above H in the "+
+			"mean. Mean entropies of scans are at most %.2f nat a point: an instance-optimal algorithm touches few "+
+			"points of a scan twice, so lowering its entropy has next to nothing to gain.", met, worst, worst16384,
+			worst2048, gap, most[true])
 	}
 	if len(drawings) > 0 {
-		fmt.Fprintf(&b, " Drawings: %s; their mean entropy is up to %.2f nats: few points, and many of them vertices.", strings.Join(drawings, "; "), most[false])
+		fmt.Fprintf(&b, " Drawings: %s; their mean entropy is up to %.2f nats: few points, and many of them vertices.",
+			strings.Join(drawings, "; "), most[false])
 	}
 	if len(absent) > 0 {
 		fmt.Fprintf(&b, " Not there when this ran: %s.", strings.Join(absent, ", "))

@@ -23,13 +23,19 @@ const tolerated = 0.0025
 var regularisers = &experiment{
 	name:  "regularisers",
 	title: "Does training with a regulariser lower the entropy?",
-	claim: "The paper trains EntropyNet with H_diff, or its half-space form H_soft, and prints that entropy falls by 68 % for hulls in the plane, at a hull error of 0.11 % (uniform) and 0.09 % (parabola), with R² = 0.96 between H_diff and the true entropy. Here each regulariser trains the same network on the same frames, with nothing else changed; the entropy before and after is measured, not estimated by the loss, on frames that training never saw. Control: random jitter of every point, as large as the same error allows.",
+	claim: "The paper trains EntropyNet with H_diff, or its half-space form H_soft, and prints that entropy falls " +
+		"by 68 % for hulls in the plane, at a hull error of 0.11 % (uniform) and 0.09 % (parabola), with R² = 0.96 " +
+		"between H_diff and the true entropy. Here each regulariser trains the same network on the same frames, " +
+		"with nothing else changed; the entropy before and after is measured, not estimated by the loss, on frames " +
+		"that training never saw. Control: random jitter of every point, as large as the same error allows.",
 	cells: regulariserCells,
 	columns: rig.Table[*record]{
 		text("frames", "family"), text("regulariser", "regulariser"), value("λ", "lambda", "%g"),
 		value("H before, nats a point", "before", "%.3f"), overSeeds("H after", "after", "%.3f", 1),
-		overSeeds("change, %", "change", "%+.1f", 100), overSeeds("hull error, % of the diagonal", "error", "%.3f", 100),
-		overSeeds("R² of the loss with G along training", "r2", "%.2f", 1), value("vertices before", "h_before", "%.0f"), overSeeds("vertices after", "h_after", "%.0f", 1),
+		overSeeds("change, %", "change", "%+.1f", 100),
+		overSeeds("hull error, % of the diagonal", "error", "%.3f", 100),
+		overSeeds("R² of the loss with G along training", "r2", "%.2f", 1),
+		value("vertices before", "h_before", "%.0f"), overSeeds("vertices after", "h_after", "%.0f", 1),
 	},
 	verdict: regulariserVerdict,
 }
@@ -55,8 +61,11 @@ func regulariserCells(how effort) (cells []cell) {
 			continue
 		}
 		add := func(r string, lambda float64) {
-			key := fmt.Sprintf("%s %s λ=%g n=%d steps=%d seeds=%v", f.name, r, lambda, size.points, size.steps, size.seeds)
-			cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) { return regulariserRun(ctx, f, r, lambda, size) }})
+			key := fmt.Sprintf("%s %s λ=%g n=%d steps=%d seeds=%v", f.name, r, lambda, size.points,
+				size.steps, size.seeds)
+			cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) {
+				return regulariserRun(ctx, f, r, lambda, size)
+			}})
 		}
 		add(jitter, 0)
 		add(string(train.None), 0)
@@ -110,13 +119,17 @@ func regulariserRun(ctx context.Context, f planar, r string, lambda float64, siz
 // mover returns what moves frames: a trained network, or jitter as large as the
 // learning frames tolerate. With the former comes R² of the regulariser and G
 // along training.
-func mover(ctx context.Context, r string, lambda float64, size regulariserSize, seed uint64, learn []geom.Cloud[float32]) (func(geom.Cloud[float32], uint64) geom.Cloud[float32], float64, error) {
+func mover(ctx context.Context, r string, lambda float64, size regulariserSize, seed uint64,
+	learn []geom.Cloud[float32]) (func(geom.Cloud[float32], uint64) geom.Cloud[float32], float64, error) {
 	if r == jitter {
 		reach := toleratedJitter(learn, seed)
-		return func(c geom.Cloud[float32], seed uint64) geom.Cloud[float32] { return shaken(c, reach, seed) }, math.NaN(), nil
+		return func(c geom.Cloud[float32], seed uint64) geom.Cloud[float32] { return shaken(c, reach, seed) },
+			math.NaN(), nil
 	}
-	cfg := train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Regulariser: train.Regulariser(r), Lambda: max(lambda, 1e-12),
-		Steps: size.steps, Seed: seed, Batch: 4, Points: 512, Every: max(size.steps/10, 1), Patience: size.steps, Tolerance: 0.8 * tolerated, Workers: 2}
+	cfg := train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Regulariser: train.Regulariser(r),
+		Lambda: max(lambda, 1e-12),
+		Steps:  size.steps, Seed: seed, Batch: 4, Points: 512, Every: max(size.steps/10, 1), Patience: size.steps,
+		Tolerance: 0.8 * tolerated, Workers: 2}
 	n, t, err := trainOn(ctx, cfg, 2, learn)
 	if err != nil {
 		return nil, 0, err
@@ -128,7 +141,8 @@ func mover(ctx context.Context, r string, lambda float64, size regulariserSize, 
 			loss, g = append(loss, rec.Regulariser), append(g, rec.Judged.After)
 		}
 	}
-	return func(c geom.Cloud[float32], _ uint64) geom.Cloud[float32] { return m.Move(c) }, squaredCorrelation(loss, g), nil
+	return func(c geom.Cloud[float32], _ uint64) geom.Cloud[float32] { return m.Move(c) },
+		squaredCorrelation(loss, g), nil
 }
 
 // shaken moves every point by up to reach on each axis.
@@ -165,7 +179,8 @@ func toleratedJitter(frames []geom.Cloud[float32], seed uint64) float64 {
 func tolerable(records []record, family, regulariser string) (best *record) {
 	for k := range records {
 		r := &records[k]
-		if r.Text["family"] == family && r.Text["regulariser"] == regulariser && r.Values["error"] <= tolerated && (best == nil || r.Values["after"] < best.Values["after"]) {
+		if r.Text["family"] == family && r.Text["regulariser"] == regulariser && r.Values["error"] <= tolerated &&
+			(best == nil || r.Values["after"] < best.Values["after"]) {
 			best = r
 		}
 	}
@@ -181,7 +196,8 @@ func regulariserVerdict(records []record) string {
 	}
 	names := []string{string(train.F), string(train.HDiff), string(train.HSoft), string(train.None), jitter}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Best λ of each at a mean error of at most %g %% of the diagonal, change of the entropy in per cent, with 95 %% intervals over the seeds:\n\n", 100*tolerated)
+	fmt.Fprintf(&b, "Best λ of each at a mean error of at most %g %% of the diagonal, change of the entropy in per "+
+		"cent, with 95 %% intervals over the seeds:\n\n", 100*tolerated)
 	table := rig.Table[string]{{Head: "family", Text: func(family string) string { return family }}}
 	for _, name := range names {
 		table = append(table, rig.Column[string]{Head: name, Text: func(family string) string {
@@ -227,8 +243,16 @@ func regulariserVerdict(records []record) string {
 	}
 	fmt.Fprintf(&b, "the largest fall with H_diff is %.1f %%, where the paper prints 68 %%.\n\n", -100*largest)
 	if first[jitter] > 0 {
-		b.WriteString("Jitter wins where many points lie along the border: a network's displacement is a smooth function of a point's place, so neighbours move together and stay vertices, while jitter parts them. A fall of the entropy alone is therefore no merit of a network. ")
+		b.WriteString("Jitter wins where many points lie along the border: a network's displacement is a smooth " +
+			"function of a point's place, so neighbours move together and stay vertices, while jitter parts them. A " +
+			"fall of the entropy alone is therefore no merit of a network. ")
 	}
-	b.WriteString("Why they differ: H_diff says how evenly anchors share the points, and anchors that learn may lower it without moving a point; half-spaces of H_soft prove nothing about the hull either. Only F is made of ranges that real points certify. And the paper's entropy is not defined so that it could be measured: over all partitions its least is 0. Uniform points in a square have little entropy to begin with, so there is little to gain where the paper gains most. Trainings here are short, of 200 steps on 20 frames of 1024 points; [another page](ranges.md) has what each does where nothing but the error is in its way, every point moving by itself.")
+	b.WriteString("Why they differ: H_diff says how evenly anchors share the points, and anchors that learn may " +
+		"lower it without moving a point; half-spaces of H_soft prove nothing about the hull either. Only F is made " +
+		"of ranges that real points certify. And the paper's entropy is not defined so that it could be measured: " +
+		"over all partitions its least is 0. Uniform points in a square have little entropy to begin with, so there " +
+		"is little to gain where the paper gains most. Trainings here are short, of 200 steps on 20 frames of 1024 " +
+		"points; [another page](ranges.md) has what each does where nothing but the error is in its way, every " +
+		"point moving by itself.")
 	return b.String()
 }

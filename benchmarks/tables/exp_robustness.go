@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	robustClosed = .5  // share of closed blocks; at 75 % every row of 50 tokens keeps its own block, whatever was learned
+	// share of closed blocks; at 75 % every row of 50 tokens keeps its own block, whatever was learned
+	robustClosed = .5
 	attacked     = 300 // held-out images
 	ink          = 128 // the least pixel that belongs to a digit
 	inkShare     = 4   // a patch belongs to it when a quarter of its pixels do
@@ -25,15 +26,31 @@ const (
 var robustness = &experiment{
 	name:  "robustness",
 	title: "Corrupted and attacked images, and where attention looks",
-	claim: "The paper prints for ViT-Small that its regulariser lowers the corruption error on CIFAR-10-C from 55.4 to 48.7 and raises the accuracy on SVHN from 88.2 to 91.3 %; under PGD-10 both have 0.0 %. Of masks it prints an IoU with objects of 0.73 beside 0.41 with L1, and on COCO 0.56 beside 0.36 at 75 % sparsity, without that of chance. " +
-		"Here: the models of table `vit`, five seeds, L1 and the window with half of their blocks closed, each as it was trained. Corruptions of 1000 held-out digits, of pixels from 0 to 255: as named; there is no second set of digits. Attacks on 300 of them, by gradients through the model itself: ten steps of projected gradients (Madry et al. 2018) of eps/4 from a random place within eps, pixels from 0 to 1, without restarts, so what is left is an upper bound; one step (FGSM); and signs by lot. With masks of half of the blocks the model sees the images that were made against it dense. " +
-		"IoU: the patches most attended by the class token, as many as the digit has, with those of the digit: pixels of at least 128 are ink, and a patch is the digit's when a quarter of it is ink. A random choice has f/(2-f) for a share f of such patches. The brightest patches need no model. Best head: of all of the model's, chosen afterwards on the same images. With blocks closed no head of the class token sees all patches, which is a ceiling. Everything in percent, losses in nats; intervals are Student's over seeds, differences of pairs.",
+	claim: "The paper prints for ViT-Small that its regulariser lowers the corruption error on CIFAR-10-C from 55.4 " +
+		"to 48.7 and raises the accuracy on SVHN from 88.2 to 91.3 %; under PGD-10 both have 0.0 %. Of masks it " +
+		"prints an IoU with objects of 0.73 beside 0.41 with L1, and on COCO 0.56 beside 0.36 at 75 % sparsity, " +
+		"without that of chance. " +
+		"Here: the models of table `vit`, five seeds, L1 and the window with half of their blocks closed, each as " +
+		"it was trained. Corruptions of 1000 held-out digits, of pixels from 0 to 255: as named; there is no second " +
+		"set of digits. Attacks on 300 of them, by gradients through the model itself: ten steps of projected " +
+		"gradients (Madry et al. 2018) of eps/4 from a random place within eps, pixels from 0 to 1, without " +
+		"restarts, so what is left is an upper bound; one step (FGSM); and signs by lot. With masks of half of the " +
+		"blocks the model sees the images that were made against it dense. " +
+		"IoU: the patches most attended by the class token, as many as the digit has, with those of the digit: " +
+		"pixels of at least 128 are ink, and a patch is the digit's when a quarter of it is ink. A random choice " +
+		"has f/(2-f) for a share f of such patches. The brightest patches need no model. Best head: of all of the " +
+		"model's, chosen afterwards on the same images. With blocks closed no head of the class token sees all " +
+		"patches, which is a ceiling. Everything in percent, losses in nats; intervals are Student's over seeds, " +
+		"differences of pairs.",
 	cells: robustnessCells,
 	rows:  robustnessRows,
 	columns: rig.Table[*record]{
-		text("", "measure"), overSeeds("none", "none", "%.2f", 1), overSeeds("entropy", "entropy", "%.2f", 1), overSeeds("paper", "paper", "%.2f", 1),
-		overSeeds("L1", "l1", "%.2f", 1), overSeeds("window", "window", "%.2f", 1), overSeeds("entropy - none", "gain entropy", "%+.2f", 1),
-		overSeeds("paper - none", "gain paper", "%+.2f", 1), overSeeds("L1 - none", "gain l1", "%+.2f", 1), overSeeds("window - none", "gain window", "%+.2f", 1),
+		text("", "measure"), overSeeds("none", "none", "%.2f", 1), overSeeds("entropy", "entropy", "%.2f", 1),
+		overSeeds("paper", "paper", "%.2f", 1),
+		overSeeds("L1", "l1", "%.2f", 1), overSeeds("window", "window", "%.2f", 1),
+		overSeeds("entropy - none", "gain entropy", "%+.2f", 1),
+		overSeeds("paper - none", "gain paper", "%+.2f", 1), overSeeds("L1 - none", "gain l1", "%+.2f", 1),
+		overSeeds("window - none", "gain window", "%+.2f", 1),
 	},
 	verdict: robustnessVerdict,
 }
@@ -43,13 +60,14 @@ func robustnessCells(how effort) (cells []cell) {
 	for _, seed := range of {
 		cfg.Seed = seed
 		for _, cfg := range trainings(cfg, []float64{robustClosed}) {
-			cells = append(cells, cell{fmt.Sprintf("%s seed=%d", trainingKey(cfg), seed), func(ctx context.Context) ([]record, error) {
-				t, err := newVisionModel(ctx, cfg, judged, how)
-				if err != nil {
-					return nil, err
-				}
-				return t.robust(ctx)
-			}})
+			cells = append(cells, cell{fmt.Sprintf("%s seed=%d", trainingKey(cfg), seed),
+				func(ctx context.Context) ([]record, error) {
+					t, err := newVisionModel(ctx, cfg, judged, how)
+					if err != nil {
+						return nil, err
+					}
+					return t.robust(ctx)
+				}})
 		}
 	}
 	return cells
@@ -93,7 +111,8 @@ func (t *visionTrained) robust(ctx context.Context) ([]record, error) {
 	_, clean := attack{}.change(t.result.Trainer, pixels, labels, numbers)
 	v["loss"], v["loss pgd"] = meanOf(clean), meanOf(lost)
 	for mask, o := range masks {
-		for name, changed := range map[string][]float32{"whole": pixels, "noisy": projected.noisy(pixels, numbers), "fgsm": fast, "pgd8": weak, "pgd": strong} {
+		for name, changed := range map[string][]float32{"whole": pixels, "noisy": projected.noisy(pixels, numbers),
+			"fgsm": fast, "pgd8": weak, "pgd": strong} {
 			if mask != "" && name != "whole" && name != "pgd" {
 				continue
 			}
@@ -153,14 +172,15 @@ func (t *visionTrained) overlap(v map[string]float64, o model.Options, numbers [
 		if count == 0 || count == rows*cols {
 			continue
 		}
-		_, err := session.Images(normalised(t.images.Image(i)), 1, model.Options{Plan: o.Plan, Hook: func(layer, sequence int, j *kern.Job) {
-			if o.Hook != nil {
-				o.Hook(layer, sequence, j)
-			}
-			for h := range j.Heads {
-				attention[layer*c.Heads+h] = classAttention(j, h, rows*cols)
-			}
-		}})
+		_, err := session.Images(normalised(t.images.Image(i)), 1,
+			model.Options{Plan: o.Plan, Hook: func(layer, sequence int, j *kern.Job) {
+				if o.Hook != nil {
+					o.Hook(layer, sequence, j)
+				}
+				for h := range j.Heads {
+					attention[layer*c.Heads+h] = classAttention(j, h, rows*cols)
+				}
+			}})
 		if err != nil {
 			return err
 		}
@@ -265,13 +285,20 @@ func robustMeasures() []measure {
 	}
 	return append(all,
 		measure{name: "corrupted", what: "mean of the eight"}, measure{name: "worst", what: "worst of the eight"},
-		measure{name: "whole", what: "accuracy on the images to attack"}, measure{name: "noisy", what: "signs by lot, 0.1"},
-		measure{name: "fgsm", what: "FGSM, 0.1"}, measure{name: "pgd8", what: "PGD-10, 8/255"}, measure{name: "pgd", what: "PGD-10, 0.1"},
-		measure{name: "loss", what: "loss on the images to attack, nats", loss: true}, measure{name: "loss pgd", what: "loss under PGD-10, 0.1, nats", loss: true},
-		measure{name: "whole window", what: "with a window of half: accuracy"}, measure{name: "pgd window", what: "with a window of half: PGD-10, 0.1"},
-		measure{name: "whole own", what: "with masks of half (mass; entropy; affinity): accuracy"}, measure{name: "pgd own", what: "with masks of half: PGD-10, 0.1"},
-		measure{name: "iou", what: "IoU of the last layer's attention"}, measure{name: "iou head", what: "IoU of the best head"},
-		measure{name: "bright", what: "IoU of the brightest patches", given: true}, measure{name: "chance", what: "IoU of chance", given: true})
+		measure{name: "whole", what: "accuracy on the images to attack"},
+		measure{name: "noisy", what: "signs by lot, 0.1"},
+		measure{name: "fgsm", what: "FGSM, 0.1"}, measure{name: "pgd8", what: "PGD-10, 8/255"},
+		measure{name: "pgd", what: "PGD-10, 0.1"},
+		measure{name: "loss", what: "loss on the images to attack, nats", loss: true},
+		measure{name: "loss pgd", what: "loss under PGD-10, 0.1, nats", loss: true},
+		measure{name: "whole window", what: "with a window of half: accuracy"},
+		measure{name: "pgd window", what: "with a window of half: PGD-10, 0.1"},
+		measure{name: "whole own", what: "with masks of half (mass; entropy; affinity): accuracy"},
+		measure{name: "pgd own", what: "with masks of half: PGD-10, 0.1"},
+		measure{name: "iou", what: "IoU of the last layer's attention"},
+		measure{name: "iou head", what: "IoU of the best head"},
+		measure{name: "bright", what: "IoU of the brightest patches", given: true},
+		measure{name: "chance", what: "IoU of chance", given: true})
 }
 
 func robustnessRows(records []record) (rows []record) {
@@ -314,10 +341,16 @@ func robustnessVerdict(records []record) string {
 	bright := line("bright")[none]
 	trivial := "The best head of any training overlaps more than those."
 	if bright > best {
-		trivial = fmt.Sprintf("The best head of any training has %.2f %%: where the object is what is bright, an IoU says little about understanding.", best)
+		trivial = fmt.Sprintf("The best head of any training has %.2f %%: where the object is what is bright, an "+
+			"IoU says little about understanding.", best)
 	}
-	return fmt.Sprintf("Against plain training of the same seed, in points. Accuracy: %s. Corrupted, mean of the eight: %s. Under PGD-10 within 8/255, where plain training keeps %.2f %%: %s. Within 0.1, where it keeps %.2f %%: %s.\n\nIoU of the last layer's attention, %.2f %% with plain training, %.2f by chance: %s. The brightest patches, for which no model is needed, have %.2f %%. %s\n\nOf so many intervals one in twenty leaves out 0 by chance.",
-		differences(line("clean")), differences(line("corrupted")), line("pgd8")[none], differences(line("pgd8")), line("pgd")[none], differences(line("pgd")),
+	return fmt.Sprintf("Against plain training of the same seed, in points. Accuracy: %s. Corrupted, mean of the "+
+		"eight: %s. Under PGD-10 within 8/255, where plain training keeps %.2f %%: %s. Within 0.1, where it keeps "+
+		"%.2f %%: %s.\n\nIoU of the last layer's attention, %.2f %% with plain training, %.2f by chance: %s. The "+
+		"brightest patches, for which no model is needed, have %.2f %%. %s\n\nOf so many intervals one in twenty "+
+		"leaves out 0 by chance.",
+		differences(line("clean")), differences(line("corrupted")), line("pgd8")[none], differences(line("pgd8")),
+		line("pgd")[none], differences(line("pgd")),
 		line("iou")[none], line("chance")[none], differences(line("iou")), bright, trivial)
 }
 

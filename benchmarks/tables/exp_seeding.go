@@ -21,13 +21,21 @@ import (
 var seeding = &experiment{
 	name:  "seeding",
 	title: "Hints of learned directions for the hull in space",
-	claim: "Not in the paper: what of its idea is left when results have to be exact. A model of some directions, fitted to the first frames of a stream, hints at points that are far out; hull3d believes nothing of it. The stage and the operator are both in the total, for frames that fitting has not seen. Each pair is one frame without and with hints, in turns; the ratio is the median over pairs, its interval that of 1000 resamples (95 %). The peer is the operator itself without hints, which is faster than the libraries in ../peers.md.",
+	claim: "Not in the paper: what of its idea is left when results have to be exact. A model of some directions, " +
+		"fitted to the first frames of a stream, hints at points that are far out; hull3d believes nothing of it. " +
+		"The stage and the operator are both in the total, for frames that fitting has not seen. Each pair is one " +
+		"frame without and with hints, in turns; the ratio is the median over pairs, its interval that of 1000 " +
+		"resamples (95 %). The peer is the operator itself without hints, which is faster than the libraries in " +
+		"../peers.md.",
 	timed: true,
 	cells: seedingCells,
 	columns: rig.Table[*record]{
-		text("frames", "family"), text("model", "method"), value("frames", "frames", "%.0f"), value("points", "points", "%.0f"),
-		value("without, ms", "plain_ms", "%.3f"), value("with, ms", "total_ms", "%.3f"), value("of it the stage, ms", "stage_ms", "%.3f"), ratioColumn,
-		value("left by the sieve without, %", "left_plain", "%.2f"), value("with, %", "left", "%.2f"), value("equal results, %", "same", "%.0f"),
+		text("frames", "family"), text("model", "method"), value("frames", "frames", "%.0f"),
+		value("points", "points", "%.0f"),
+		value("without, ms", "plain_ms", "%.3f"), value("with, ms", "total_ms", "%.3f"),
+		value("of it the stage, ms", "stage_ms", "%.3f"), ratioColumn,
+		value("left by the sieve without, %", "left_plain", "%.2f"), value("with, %", "left", "%.2f"),
+		value("equal results, %", "same", "%.0f"),
 	},
 	verdict: seedingVerdict,
 }
@@ -125,7 +133,8 @@ func seedingRun(s seedStream, turns int) ([]record, error) {
 	if err != nil {
 		return nil, err
 	}
-	hinting, err := preprocess.New[float32](preprocess.Config{Mode: preprocess.Seed, Model: m, For: []preprocess.Op{preprocess.Hull3D}})
+	hinting, err := preprocess.New[float32](preprocess.Config{Mode: preprocess.Seed, Model: m,
+		For: []preprocess.Op{preprocess.Hull3D}})
 	if err != nil {
 		return nil, err
 	}
@@ -171,8 +180,10 @@ func seedingRun(s seedStream, turns int) ([]record, error) {
 		if slices.Equal(v, w) && slices.Equal(f, g) {
 			same++
 		}
-		for name, x := range map[string]float64{"plain_ms": middle(without), "total_ms": middle(with), "stage_ms": middle(stage), "points": float64(c.Len()),
-			"left_plain": 100 * float64(left) / float64(c.Len()), "left": 100 * float64(leftHinted) / float64(c.Len())} {
+		for name, x := range map[string]float64{"plain_ms": middle(without), "total_ms": middle(with),
+			"stage_ms": middle(stage), "points": float64(c.Len()),
+			"left_plain": 100 * float64(left) / float64(c.Len()),
+			"left":       100 * float64(leftHinted) / float64(c.Len())} {
 			r.put(name, r.Values[name]+share*x)
 		}
 	}
@@ -235,12 +246,19 @@ func seedingVerdict(records []record) string {
 		case times.Side(1) == rig.Below:
 			word = "a loss"
 		}
-		fmt.Fprintf(&b, "* %s, %s: %.3f times as fast, %.3f to %.3f: %s; the sieve leaves %.2f %% instead of %.2f %%.\n", r.Text["family"], r.Text["method"], v["ratio"], v["ratio_lo"], v["ratio_hi"], word, v["left"], v["left_plain"])
+		fmt.Fprintf(&b, "* %s, %s: %.3f times as fast, %.3f to %.3f: %s; the sieve leaves %.2f %% instead of %.2f "+
+			"%%.\n", r.Text["family"], r.Text["method"], v["ratio"], v["ratio_lo"], v["ratio_hi"], word,
+			v["left"], v["left_plain"])
 	}
-	fmt.Fprintf(&b, "\nWanted is %.1f. Results are equal, bit for bit, on every frame of %d of %d lines; the smallest factor is %.3f.\n\nWhy it is so: the operator's own sieve is the hull of a sample, and a sample misses the few far points of a scan. Learned directions find those by looking at some ten thousand points instead of hundreds, and the sieve then leaves fewer; that pays where the hull of what is left costs more than the look.", wanted, same, len(records), least)
+	fmt.Fprintf(&b, "\nWanted is %.1f. Results are equal, bit for bit, on every frame of %d of %d lines; the "+
+		"smallest factor is %.3f.\n\nWhy it is so: the operator's own sieve is the hull of a sample, and a sample "+
+		"misses the few far points of a scan. Learned directions find those by looking at some ten thousand points "+
+		"instead of hundreds, and the sieve then leaves fewer; that pays where the hull of what is left costs more "+
+		"than the look.", wanted, same, len(records), least)
 	for _, r := range records {
 		if r.Text["family"] == gaussLine {
-			fmt.Fprintf(&b, " The Gauss cloud is a control: its directions are all alike, so the factor of %.3f there comes of looking at more points, not of what was learned.", r.Values["ratio"])
+			fmt.Fprintf(&b, " The Gauss cloud is a control: its directions are all alike, so the factor of %.3f "+
+				"there comes of looking at more points, not of what was learned.", r.Values["ratio"])
 		}
 	}
 	return b.String()

@@ -14,12 +14,21 @@ import (
 var significance = &experiment{
 	name:  "significance",
 	title: "What five seeds can tell",
-	claim: "The paper tests with paired t-tests over five seeds (42, 123, 456, 789, 999) and speaks of p-values, but prints none, nor whether ± is a deviation, an error, or an interval. Here the protocol does what it says: the entropy left after descent on F and on H_diff (λ = 0.01 and 0.1, at their settings otherwise), on the same clouds, paired by seed: t with 4 degrees of freedom, the interval of the mean difference, the same by bootstrap, the exact test by signs, and p after Holm's correction for as many comparisons as there are. The last lines ask of the protocol itself how often an interval of five values that claims 95 % holds the mean.",
+	claim: "The paper tests with paired t-tests over five seeds (42, 123, 456, 789, 999) and speaks of p-values, " +
+		"but prints none, nor whether ± is a deviation, an error, or an interval. Here the protocol does what it " +
+		"says: the entropy left after descent on F and on H_diff (λ = 0.01 and 0.1, at their settings otherwise), " +
+		"on the same clouds, paired by seed: t with 4 degrees of freedom, the interval of the mean difference, the " +
+		"same by bootstrap, the exact test by signs, and p after Holm's correction for as many comparisons as there " +
+		"are. The last lines ask of the protocol itself how often an interval of five values that claims 95 % holds " +
+		"the mean.",
 	cells: significanceCells,
 	rows:  significanceRows,
 	columns: rig.Table[*record]{
-		text("what", "what"), value("mean difference, nats", "mean", "%+.3f"), {Head: "interval after Student", Text: span("t_lo", "t_hi")}, {Head: "by bootstrap", Text: span("b_lo", "b_hi")},
-		value("t", "t", "%+.1f"), value("p", "p", "%.2g"), value("p after Holm", "holm", "%.2g"), value("p by signs", "signs", "%.3f"),
+		text("what", "what"), value("mean difference, nats", "mean", "%+.3f"),
+		{Head: "interval after Student", Text: span("t_lo", "t_hi")},
+		{Head: "by bootstrap", Text: span("b_lo", "b_hi")},
+		value("t", "t", "%+.1f"), value("p", "p", "%.2g"), value("p after Holm", "holm", "%.2g"),
+		value("p by signs", "signs", "%.3f"),
 		value("Student holds the mean, %", "covers_t", "%.1f"), value("bootstrap, %", "covers_b", "%.1f"),
 	},
 	verdict: significanceVerdict,
@@ -47,7 +56,8 @@ func significanceCells(how effort) (cells []cell) {
 			cells = append(cells, cell{key, func(context.Context) ([]record, error) {
 				ours := descend(papers(measureF, lambda, steps), f, n, seeds)
 				theirs := descend(papers(measureBall, lambda, steps), f, n, seeds)
-				r := record{Text: map[string]string{"what": fmt.Sprintf("%s, λ %g: H left by F less H left by H_diff", f, lambda)}}
+				r := record{Text: map[string]string{"what": fmt.Sprintf("%s, λ %g: H left by F less H left by H_diff",
+					f, lambda)}}
 				d := make([]float64, len(seeds))
 				for k, s := range seeds {
 					at := fmt.Sprintf("after_%d", s)
@@ -61,7 +71,9 @@ func significanceCells(how effort) (cells []cell) {
 	}
 	for _, kind := range []string{"normal", "exponential", "rare"} {
 		key := fmt.Sprintf("coverage %s rounds=%d seed=1", kind, rounds)
-		cells = append(cells, cell{key, func(context.Context) ([]record, error) { return []record{coverage(kind, rounds)}, nil }})
+		cells = append(cells, cell{key, func(context.Context) ([]record, error) {
+			return []record{coverage(kind, rounds)}, nil
+		}})
 	}
 	return cells
 }
@@ -100,7 +112,8 @@ func coverage(kind string, rounds int) record {
 			byBootstrap += 100 / float64(rounds)
 		}
 	}
-	return record{Text: map[string]string{"what": "intervals of five values, " + kind}, Values: map[string]float64{"covers_t": byT, "covers_b": byBootstrap}}
+	return record{Text: map[string]string{"what": "intervals of five values, " + kind},
+		Values: map[string]float64{"covers_t": byT, "covers_b": byBootstrap}}
 }
 
 func significanceRows(records []record) (rows []record) {
@@ -180,7 +193,9 @@ func significanceVerdict(records []record) string {
 	var covers []string
 	for _, r := range significanceRows(records) {
 		if _, ok := r.Values["covers_t"]; ok {
-			covers = append(covers, fmt.Sprintf("%s: %.1f %% after Student, %.1f %% by bootstrap", strings.TrimPrefix(r.Text["what"], "intervals of five values, "), r.Values["covers_t"], r.Values["covers_b"]))
+			covers = append(covers, fmt.Sprintf("%s: %.1f %% after Student, %.1f %% by bootstrap",
+				strings.TrimPrefix(r.Text["what"], "intervals of five values, "), r.Values["covers_t"],
+				r.Values["covers_b"]))
 			continue
 		}
 		tests++
@@ -198,6 +213,12 @@ func significanceVerdict(records []record) string {
 			signs++
 		}
 	}
-	return fmt.Sprintf("Of %d comparisons %d are below p = 0.05 by the t-test, %d after Holm's correction (in %d of these F leaves less entropy), and %d by signs, which with five pairs cannot go below %.4f, whatever the effect (the least here is %.4f): five seeds never suffice for a test without assumptions. Intervals that claim 95 %% hold the mean so often: %s. So the tables here give Student's intervals for means over five seeds, and bootstrap only over dozens of sets or more; seeds of a training and repeated runs of one binary are not the same kind of repetition, and a thousand of the latter say nothing about the former.",
-		tests, plain, corrected, better, signs, 2/math.Pow(2, float64(len(seeds))), leastSigns, strings.Join(covers, "; "))
+	return fmt.Sprintf("Of %d comparisons %d are below p = 0.05 by the t-test, %d after Holm's correction (in %d of "+
+		"these F leaves less entropy), and %d by signs, which with five pairs cannot go below %.4f, whatever the "+
+		"effect (the least here is %.4f): five seeds never suffice for a test without assumptions. Intervals that "+
+		"claim 95 %% hold the mean so often: %s. So the tables here give Student's intervals for means over five "+
+		"seeds, and bootstrap only over dozens of sets or more; seeds of a training and repeated runs of one binary "+
+		"are not the same kind of repetition, and a thousand of the latter say nothing about the former.",
+		tests, plain, corrected, better, signs, 2/math.Pow(2, float64(len(seeds))), leastSigns,
+		strings.Join(covers, "; "))
 }

@@ -13,7 +13,11 @@ import (
 var sweeps = &experiment{
 	name:  "sweeps",
 	title: "Anchors, temperatures, and the weight of the loss",
-	claim: "The paper prints, for hulls in the plane of 10,000 points, speed-ups of 3.8, 4.1, 4.2, 4.0× at errors of 0.09, 0.11, 0.12, 0.15 % for 8, 16, 32, 64 anchors; 4.14× at 0.0011 in full, 2.87× with fixed anchors, 3.21× with α = 1, 5.21× with an error of 0.0234 for λ = 1; and a sweet spot at λ = 0.1. Here each knob turns alone, for H_diff around K = 16, α = 10, λ = 0.1, and for F around K = 32, τ = 5e-4, λ = 0.01. " + descentNote,
+	claim: "The paper prints, for hulls in the plane of 10,000 points, speed-ups of 3.8, 4.1, 4.2, 4.0× at errors " +
+		"of 0.09, 0.11, 0.12, 0.15 % for 8, 16, 32, 64 anchors; 4.14× at 0.0011 in full, 2.87× with fixed anchors, " +
+		"3.21× with α = 1, 5.21× with an error of 0.0234 for λ = 1; and a sweet spot at λ = 0.1. Here each knob " +
+		"turns alone, for H_diff around K = 16, α = 10, λ = 0.1, and for F around K = 32, τ = 5e-4, λ = 0.01. " +
+		descentNote,
 	cells: sweepCells,
 	columns: append(rig.Table[*record]{text("what turns", "knob"), value("α", "alpha", "%g"), value("τ", "tau", "%g")},
 		descentColumns...),
@@ -89,12 +93,15 @@ func sweepVerdict(records []record) string {
 				}
 			}
 			for _, r := range sortedBy(knobs["K"], "k") {
-				k = append(k, fmt.Sprintf("%.0f: %.3f at %.2f %%", r.Values["k"], r.Values["work"], 100*r.Values["err"]))
+				k = append(k, fmt.Sprintf("%.0f: %.3f at %.2f %%", r.Values["k"], r.Values["work"],
+					100*r.Values["err"]))
 			}
 			for _, r := range sortedBy(knobs["λ"], "lambda") {
-				lambda = append(lambda, fmt.Sprintf("%g: %.3f at %.2f %%", r.Values["lambda"], r.Values["work"], 100*r.Values["err"]))
+				lambda = append(lambda, fmt.Sprintf("%g: %.3f at %.2f %%", r.Values["lambda"], r.Values["work"],
+					100*r.Values["err"]))
 			}
-			fmt.Fprintf(&b, "* %s, %s: work left at error by K: %s; by λ: %s.\n", f, m, strings.Join(k, ", "), strings.Join(lambda, ", "))
+			fmt.Fprintf(&b, "* %s, %s: work left at error by K: %s; by λ: %s.\n", f, m, strings.Join(k, ", "),
+				strings.Join(lambda, ", "))
 		}
 	}
 	spread := func(m string, knob string) float64 {
@@ -125,8 +132,13 @@ func sweepVerdict(records []record) string {
 	}
 	most := "no setting of H_diff has an error of so little"
 	if !math.IsInf(best, 1) {
-		most = fmt.Sprintf("no setting of H_diff leaves less than %.2f of the work at an error of at most %.1f %%", best, 100*worthIt)
+		most = fmt.Sprintf("no setting of H_diff leaves less than %.2f of the work at an error of at most %.1f %%",
+			best, 100*worthIt)
 	}
-	fmt.Fprintf(&b, "\nThe number of anchors %s: it changes the work left by at most %.3f of it on one kind of cloud, as they tell nothing about the hull. λ trades work for error with F (by up to %.3f); %s. α is an inverse temperature, so the paper's \"low temperature\" of α = 1 is its highest, and its annealing from 10 to 5 softens. Speed-ups of a network's time cannot be read off here; they are of the work that is left to save.", reading, flat, steep, most)
+	fmt.Fprintf(&b, "\nThe number of anchors %s: it changes the work left by at most %.3f of it on one kind of "+
+		"cloud, as they tell nothing about the hull. λ trades work for error with F (by up to %.3f); %s. α is an "+
+		"inverse temperature, so the paper's \"low temperature\" of α = 1 is its highest, and its annealing from 10 "+
+		"to 5 softens. Speed-ups of a network's time cannot be read off here; they are of the work that is left to "+
+		"save.", reading, flat, steep, most)
 	return b.String()
 }

@@ -17,13 +17,24 @@ import (
 var tokenTasks = &experiment{
 	name:  "tasks",
 	title: "Regularised attention where the answer stands far back",
-	claim: "The paper prints for BERT-base on GLUE, at 75 % sparsity: 78.4 ± 0.4 with its regulariser beside 79.6 ± 0.4 dense, 77.8 ± 0.5 BigBird and 77.2 ± 0.6 Linformer in its table, and 80.1 beside 79.2 BigBird in its text; of Long Range Arena it says that the regulariser is better and faster than BigBird on the text part, without a figure, and of PG-19 that it does not pay. Here tasks whose answers stand in the sequence, made by a generator: " + tasksAbout() + ". A causal model of bytes of 2 layers of 128 numbers, 4 heads, 256 tokens in blocks of 16, five seeds; it learns the answers alone, and only they are judged, on sequences that it did not learn from. All methods read as many blocks a row; masks are frozen on sequences that the model learned from, and a mask by position cannot follow a source that stands elsewhere in each sequence. Far answers need a token more than 32 tokens back. Linformer is not causal. Losses are points of accuracy; intervals are Student's over seeds.",
+	claim: "The paper prints for BERT-base on GLUE, at 75 % sparsity: 78.4 ± 0.4 with its regulariser beside 79.6 ± " +
+		"0.4 dense, 77.8 ± 0.5 BigBird and 77.2 ± 0.6 Linformer in its table, and 80.1 beside 79.2 BigBird in its " +
+		"text; of Long Range Arena it says that the regulariser is better and faster than BigBird on the text part, " +
+		"without a figure, and of PG-19 that it does not pay. Here tasks whose answers stand in the sequence, made " +
+		"by a generator: " + tasksAbout() + ". A causal model of bytes of 2 layers of 128 numbers, 4 heads, 256 " +
+		"tokens in blocks of 16, five seeds; it learns the answers alone, and only they are judged, on sequences " +
+		"that it did not learn from. All methods read as many blocks a row; masks are frozen on sequences that the " +
+		"model learned from, and a mask by position cannot follow a source that stands elsewhere in each sequence. " +
+		"Far answers need a token more than 32 tokens back. Linformer is not causal. Losses are points of accuracy; " +
+		"intervals are Student's over seeds.",
 	cells: taskCells,
 	rows:  taskRows,
 	columns: rig.Table[*record]{
-		text("task", "task"), text("training", "training"), text("sparsity asked", "sparsity"), text("method", "method"),
+		text("task", "task"), text("training", "training"), text("sparsity asked", "sparsity"),
+		text("method", "method"),
 		overSeeds("wrong, %", "loss", "%.2f", 100), overSeeds("far answers wrong, %", "far", "%.2f", 100),
-		overSeeds("lost to plain dense, points", "lost", "%+.2f", 100), overSeeds("lost to own dense, points", "own", "%+.2f", 100),
+		overSeeds("lost to plain dense, points", "lost", "%+.2f", 100),
+		overSeeds("lost to own dense, points", "own", "%+.2f", 100),
 		overSeeds("gained on window, points", "gained", "%+.2f", 100), text("serve", "serve"),
 	},
 	verdict: taskVerdict,
@@ -52,7 +63,8 @@ type taskSize struct {
 func taskCells(how effort) (cells []cell) {
 	cfg, of, size := train.Config{Context: 256}, seeds, taskSize{10000, 80, 8, []float64{.5, .75, .9}, whole}
 	if how == quick {
-		cfg, of, size = train.Config{Layers: 1, Dim: 16, Heads: 2, Context: 64, Batch: 2, Judged: 2, Steps: 4}, seeds[:2], taskSize{40, 3, 4, []float64{.75}, quick}
+		cfg, of, size = train.Config{Layers: 1, Dim: 16, Heads: 2, Context: 64, Batch: 2, Judged: 2, Steps: 4},
+			seeds[:2], taskSize{40, 3, 4, []float64{.75}, quick}
 	}
 	for _, seed := range of {
 		for k := range tasks {
@@ -63,7 +75,9 @@ func taskCells(how effort) (cells []cell) {
 			}
 			for _, cfg := range trainings(cfg, []float64{closedByL1}) {
 				key := fmt.Sprintf("%s %s context=%d seed=%d", task.name, trainingKey(cfg), cfg.Context, seed)
-				cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) { return task.run(ctx, cfg, size, key) }})
+				cells = append(cells, cell{key, func(ctx context.Context) ([]record, error) {
+					return task.run(ctx, cfg, size, key)
+				}})
 			}
 		}
 	}
@@ -100,7 +114,8 @@ func (t *task) run(ctx context.Context, cfg train.Config, size taskSize, key str
 		}
 		values["seed"], values["sparsity"] = float64(cfg.Seed), sparsity
 		records = append(records, record{Values: values,
-			Text: map[string]string{"task": t.name, "training": string(cfg.Regulariser), "method": method, "sparsity": percent(sparsity)}})
+			Text: map[string]string{"task": t.name, "training": string(cfg.Regulariser), "method": method,
+				"sparsity": percent(sparsity)}})
 		return nil
 	}
 	if cfg.Regulariser != train.Window {
@@ -191,7 +206,8 @@ func taskRows(records []record) (rows []record) {
 		for _, row := range trainedRows(byTask[name], answers) {
 			var far []float64
 			for _, r := range byTask[name] {
-				if r.Text["training"] == row.Text["training"] && r.Text["sparsity"] == row.Text["sparsity"] && r.Text["method"] == row.Text["method"] {
+				if r.Text["training"] == row.Text["training"] && r.Text["sparsity"] == row.Text["sparsity"] &&
+					r.Text["method"] == row.Text["method"] {
 					far = append(far, r.Values["far"])
 				}
 			}
@@ -216,10 +232,17 @@ func taskVerdict(records []record) string {
 				blind, dense = append(blind, r.Values["blind"]), append(dense, r.Values["loss"])
 			}
 		}
-		says = append(says, fmt.Sprintf("**%s.** The source of an answer stands %.1f blocks back on average, and %.0f %% of the answers are far. Dense, %.1f %% are wrong; always naming the most frequent answer, %.1f %%. %s Points lost at 75 %%: plain training with a window %s, mass %s, entropy %s, affinity (the paper's clusters) %s, BigBird %s, blocks by an oracle that sees the sequence %s; the corrected regulariser with masks by entropy %s; the paper's with its affinity masks %s; L1 with its own gates %s; learning with the window %s.",
+		says = append(says, fmt.Sprintf("**%s.** The source of an answer stands %.1f blocks back on average, and "+
+			"%.0f %% of the answers are far. Dense, %.1f %% are wrong; always naming the most frequent answer, %.1f "+
+			"%%. %s Points lost at 75 %%: plain training with a window %s, mass %s, entropy %s, affinity (the "+
+			"paper's clusters) %s, BigBird %s, blocks by an oracle that sees the sequence %s; the corrected "+
+			"regulariser with masks by entropy %s; the paper's with its affinity masks %s; L1 with its own gates "+
+			"%s; learning with the window %s.",
 			name, meanOf(blocks), 100*meanOf(share), 100*meanOf(dense), 100*meanOf(blind), servedOf(rows),
-			line(train.None, freeze.Window), line(train.None, freeze.Mass), line(train.None, freeze.Entropy), line(train.None, freeze.Affinity), line(train.None, freeze.BigBird), line(train.None, methodOracle),
-			line(train.Entropy, freeze.Entropy), line(train.Paper, freeze.Affinity), line(train.L1, methodGates), line(train.Window, methodLearnedW)))
+			line(train.None, freeze.Window), line(train.None, freeze.Mass), line(train.None, freeze.Entropy),
+			line(train.None, freeze.Affinity), line(train.None, freeze.BigBird), line(train.None, methodOracle),
+			line(train.Entropy, freeze.Entropy), line(train.Paper, freeze.Affinity), line(train.L1, methodGates),
+			line(train.Window, methodLearnedW)))
 	}
 	return strings.Join(says, "\n\n")
 }

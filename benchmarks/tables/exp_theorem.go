@@ -13,11 +13,18 @@ import (
 var theorem = &experiment{
 	name:  "theorem",
 	title: "What tells how sparse attention can be",
-	claim: "The paper's theorem on attention: when the partition of the keys has low entropy H(p), few clusters suffice for every query, R ≤ ⌈e^H(p)/δ⌉, and attention to one set of clusters for all queries saves work in proportion; its constraints are that clusters are balanced and that attention is spread as the keys are. The corrected form: R_t ≤ min(k, e^(H(a_t)/δ)) clusters hold the share 1-δ of the attention a_t of query t on clusters, and ‖y-ỹ‖ ≤ δ_t·diam(V) ≤ 2Bδ_t. Random heads of 256 keys in 32 dimensions: keys around 16 centers, queries that look for one more or less firmly; 16 clusters by k-means; δ = 5 %. The paper prints no figure for this; R² below is with the share of the keys that a query needs.",
+	claim: "The paper's theorem on attention: when the partition of the keys has low entropy H(p), few clusters " +
+		"suffice for every query, R ≤ ⌈e^H(p)/δ⌉, and attention to one set of clusters for all queries saves work " +
+		"in proportion; its constraints are that clusters are balanced and that attention is spread as the keys " +
+		"are. The corrected form: R_t ≤ min(k, e^(H(a_t)/δ)) clusters hold the share 1-δ of the attention a_t of " +
+		"query t on clusters, and ‖y-ỹ‖ ≤ δ_t·diam(V) ≤ 2Bδ_t. Random heads of 256 keys in 32 dimensions: keys " +
+		"around 16 centers, queries that look for one more or less firmly; 16 clusters by k-means; δ = 5 %. The " +
+		"paper prints no figure for this; R² below is with the share of the keys that a query needs.",
 	cells: theoremCells,
 	rows:  theoremRows,
 	columns: rig.Table[*record]{
-		text("measure", "measure"), value("R² with the share of keys needed", "r2", "%.3f"), value("from", "lo", "%.3f"), value("to", "hi", "%.3f"),
+		text("measure", "measure"), value("R² with the share of keys needed", "r2", "%.3f"),
+		value("from", "lo", "%.3f"), value("to", "hi", "%.3f"),
 		value("slope", "slope", "%+.3f"),
 	},
 	verdict: theoremVerdict,
@@ -168,7 +175,8 @@ func theoremRows(records []record) (rows []record) {
 		x := valuesOf(records, m.name)
 		r2, slope, _ := fitLine(x, need)
 		lo, hi := bootstrapR2(x, need)
-		rows = append(rows, record{Text: map[string]string{"measure": m.title}, Values: map[string]float64{"r2": r2, "lo": lo, "hi": hi, "slope": slope}})
+		rows = append(rows, record{Text: map[string]string{"measure": m.title},
+			Values: map[string]float64{"r2": r2, "lo": lo, "hi": hi, "slope": slope}})
 	}
 	return rows
 }
@@ -187,7 +195,17 @@ func theoremVerdict(records []record) string {
 		}
 	}
 	alignment := valuesOf(records, "alignment")
-	return fmt.Sprintf("%d heads, %.0f queries. Sets of clusters of its own let a query do with %.0f %% of the keys on average; one set that suffices for all queries needs %.0f %%. The set of the paper's theorem keeps %.0f %% of the keys, as it must: the mass of a cluster is its share of the keys, so 1-δ of the mass is 1-δ of the keys, and no saving above δ can follow. Its bound on the number of clusters is that of all clusters in %d of %d heads, and its constant of alignment would have to be %.1f in the median (it is assumed to be a constant near 1).\n\nThe corrected bound R_t ≤ e^(H(a_t)/δ) is broken %.0f times, and says nothing (at least k) for %.0f %% of the queries: it is a reason to want low mean H(a_t), not a way to choose R, which one gets by sorting. The bound 2Bδ_t on the output is broken %.0f times (mean error %.4f B), and the identity ‖y-ỹ‖ = δ‖ȳ_tail-ỹ‖ holds within %.1e.",
-		len(records), queries, 100*meanOf(valuesOf(records, "needed")), 100*meanOf(valuesOf(records, "union")), 100*meanOf(valuesOf(records, "paper_keys")),
-		vacuous, len(records), quantile(alignment, .5), total("broken"), 100*meanOf(valuesOf(records, "vacuous")), total("error_broken"), meanOf(valuesOf(records, "error")), slices.Max(valuesOf(records, "identity")))
+	return fmt.Sprintf("%d heads, %.0f queries. Sets of clusters of its own let a query do with %.0f %% of the keys "+
+		"on average; one set that suffices for all queries needs %.0f %%. The set of the paper's theorem keeps %.0f "+
+		"%% of the keys, as it must: the mass of a cluster is its share of the keys, so 1-δ of the mass is 1-δ of "+
+		"the keys, and no saving above δ can follow. Its bound on the number of clusters is that of all clusters in "+
+		"%d of %d heads, and its constant of alignment would have to be %.1f in the median (it is assumed to be a "+
+		"constant near 1).\n\nThe corrected bound R_t ≤ e^(H(a_t)/δ) is broken %.0f times, and says nothing (at least "+
+		"k) for %.0f %% of the queries: it is a reason to want low mean H(a_t), not a way to choose R, which one "+
+		"gets by sorting. The bound 2Bδ_t on the output is broken %.0f times (mean error %.4f B), and the identity "+
+		"‖y-ỹ‖ = δ‖ȳ_tail-ỹ‖ holds within %.1e.",
+		len(records), queries, 100*meanOf(valuesOf(records, "needed")), 100*meanOf(valuesOf(records, "union")),
+		100*meanOf(valuesOf(records, "paper_keys")),
+		vacuous, len(records), quantile(alignment, .5), total("broken"), 100*meanOf(valuesOf(records, "vacuous")),
+		total("error_broken"), meanOf(valuesOf(records, "error")), slices.Max(valuesOf(records, "identity")))
 }

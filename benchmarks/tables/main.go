@@ -114,7 +114,7 @@ type column = rig.Column[*record]
 
 type cli struct {
 	Only    []string      `placeholder:"NAME" help:"Experiments to run, by default all: ${names}."`
-	Results string        `default:"benchmarks/results/tables" placeholder:"DIR" help:"Folder of records and tables (${default})."`
+	Results string        `default:"benchmarks/results/tables" placeholder:"DIR" help:"Folder of the records."`
 	Quick   bool          `help:"Each experiment in seconds, in a temporary folder: does everything run?"`
 	Again   bool          `help:"Forget the records there are of these experiments."`
 	Render  bool          `help:"Run nothing; render the tables from the records."`

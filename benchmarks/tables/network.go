@@ -63,7 +63,8 @@ const (
 
 // trainOn trains a network on frames; the collector holds every fifth back to
 // choose the best model by.
-func trainOn(ctx context.Context, cfg train.Config, dims int, frames []geom.Cloud[float32]) (*net.Net, *train.Trainer, error) {
+func trainOn(ctx context.Context, cfg train.Config, dims int, frames []geom.Cloud[float32]) (*net.Net,
+	*train.Trainer, error) {
 	c := train.Collector{Dims: dims}
 	for _, f := range frames {
 		if err := c.Add(f); err != nil {

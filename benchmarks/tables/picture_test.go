@@ -15,7 +15,8 @@ import (
 // page, and is linked there.
 func TestPictureIsLinked(t *testing.T) {
 	dir := t.TempDir()
-	if err := picture.repeat(t.Context(), dir, &cli{Quick: true, Shown: t.Output()}, time.Now().Add(time.Hour)); err != nil {
+	if err := picture.repeat(t.Context(), dir, &cli{Quick: true, Shown: t.Output()},
+		time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	svg, err := os.ReadFile(filepath.Join(dir, "picture-1.svg"))

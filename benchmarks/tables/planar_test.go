@@ -12,7 +12,8 @@ import (
 // is good for the coordinates.
 func TestPlanarPeersAreExact(t *testing.T) {
 	finders := map[string]hullOf{
-		"chain": (&chain{}).find, "quickhull": (&quickhull{}).find, "Chan": (&chan96{}).find, "octagon": (&octagon{}).find,
+		"chain": (&chain{}).find, "quickhull": (&quickhull{}).find, "Chan": (&chan96{}).find,
+		"octagon": (&octagon{}).find,
 		"uniform": (&rowFilter{}).uniform, "last frame": (&rowFilter{}).lastFrame(),
 	}
 	skipped := map[string]bool{"huge": true, "spread": true, "denormal": true} // differences overflow, products vanish
@@ -33,7 +34,8 @@ func TestPlanarPeersAreExact(t *testing.T) {
 
 func TestSamePolygon(t *testing.T) {
 	c := geomtest.Points([2]float32{0, 0}, [2]float32{1, 0}, [2]float32{0, 1}, [2]float32{0, 0})
-	if !samePolygon(c, []int32{0, 1, 2}, []int32{3, 1, 2}) || samePolygon(c, []int32{0, 1, 2}, []int32{0, 2, 1}) || samePolygon(c, []int32{0, 1}, []int32{0, 1, 2}) {
+	if !samePolygon(c, []int32{0, 1, 2}, []int32{3, 1, 2}) || samePolygon(c, []int32{0, 1, 2}, []int32{0, 2, 1}) ||
+		samePolygon(c, []int32{0, 1}, []int32{0, 1, 2}) {
 		t.Error("polygons of equal points are equal, no others")
 	}
 	if !samePolygon(geom.Cloud[float32]{}, nil, nil) {
@@ -53,7 +55,8 @@ func TestHilbertCurve(t *testing.T) {
 	for d := range uint32(side * side) {
 		p, ok := at[d]
 		q, next := at[d+1]
-		if step := max(p[0]-q[0], q[0]-p[0]) + max(p[1]-q[1], q[1]-p[1]); !ok || next != (d+1 < side*side) || next && step != 1 {
+		if step := max(p[0]-q[0], q[0]-p[0]) + max(p[1]-q[1], q[1]-p[1]); !ok || next != (d+1 < side*side) ||
+			next && step != 1 {
 			t.Fatalf("place %d: cell %v (%v), then %v (%v)", d, p, ok, q, next)
 		}
 	}

@@ -93,9 +93,11 @@ func (s *session) close() error {
 
 // produce sends so many scans to a topic of one partition, and returns how long
 // that took, the start of the process included.
-func (s *session) produce(ctx context.Context, topic, folder string, frames int, more ...string) (time.Duration, error) {
+func (s *session) produce(ctx context.Context, topic, folder string, frames int,
+	more ...string) (time.Duration, error) {
 	n := strconv.Itoa(frames)
-	exit, _, err := s.program.Run(ctx, append([]string{"produce", "kitti", folder, "--brokers", s.broker.Addr, "--topic", topic, "--partitions", "1",
+	exit, _, err := s.program.Run(ctx, append([]string{"produce", "kitti", folder, "--brokers", s.broker.Addr,
+		"--topic", topic, "--partitions", "1",
 		"--rate", "max", "--loop", n, "--limit", n}, more...)...)
 	return exit.Wall, err
 }
@@ -104,13 +106,15 @@ func (s *session) produce(ctx context.Context, topic, folder string, frames int,
 func (s *session) run(ctx context.Context, topic string, more ...string) (rig.Exit, string, error) {
 	s.outputs++
 	out := filepath.Join(s.dir, "out-"+strconv.Itoa(s.outputs))
-	exit, _, err := s.program.Run(ctx, append([]string{"run", "--brokers", s.broker.Addr, "--topic", topic, "--out", out, "--until-end", "--entropy-every", "0"}, more...)...)
+	exit, _, err := s.program.Run(ctx, append([]string{"run", "--brokers", s.broker.Addr, "--topic", topic, "--out",
+		out, "--until-end", "--entropy-every", "0"}, more...)...)
 	return exit, out, err
 }
 
 // valueBytes adds up the values of a topic of one partition, and counts them.
 func (s *session) valueBytes(ctx context.Context, topic string) (bytes, records int64, err error) {
-	c, err := ingest.NewConsumer(ingest.Config{Brokers: []string{s.broker.Addr}, Topics: []string{topic}, Group: "tables-" + topic + strconv.Itoa(os.Getpid()), UntilEnd: true})
+	c, err := ingest.NewConsumer(ingest.Config{Brokers: []string{s.broker.Addr}, Topics: []string{topic},
+		Group: "tables-" + topic + strconv.Itoa(os.Getpid()), UntilEnd: true})
 	if err != nil {
 		return 0, 0, err
 	}

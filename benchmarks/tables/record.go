@@ -55,7 +55,8 @@ func (l *log) origin() string {
 	stamps := rig.StampsOf(l.records)
 	for k := range stamps {
 		if stamps[k].CPU == "" {
-			stamps[k].CPU, stamps[k].Cores, stamps[k].Vector, stamps[k].Go = l.machine.CPU, l.machine.Cores, l.machine.Vector, l.machine.Go
+			stamps[k].CPU, stamps[k].Cores, stamps[k].Vector, stamps[k].Go = l.machine.CPU, l.machine.Cores,
+				l.machine.Vector, l.machine.Go
 		}
 	}
 	if len(stamps) == 0 {

@@ -32,7 +32,8 @@ func (e *experiment) render(folder string, l *log, cells int) error {
 	for range l.done {
 		done++
 	}
-	fmt.Fprintf(&b, "Command: `go run ./benchmarks/tables --only %s`. %s; records in `%s.jsonl`.", e.name, l.origin(), e.name)
+	fmt.Fprintf(&b, "Command: `go run ./benchmarks/tables --only %s`. %s; records in `%s.jsonl`.", e.name,
+		l.origin(), e.name)
 	if done < cells {
 		fmt.Fprintf(&b, " **%d of %d cells are done.**", done, cells)
 	}
@@ -83,7 +84,8 @@ func (e *experiment) lines(records []record) []record {
 // writeIndex lists the tables that there are.
 func writeIndex(folder string) error {
 	var b strings.Builder
-	b.WriteString("# The paper's experiments, repeated\n\nOne page a table: the claim, what was measured, and why they differ. `go run ./benchmarks/tables` goes on where it was interrupted.\n\n")
+	b.WriteString("# The paper's experiments, repeated\n\nOne page a table: the claim, what was measured, and why " +
+		"they differ. `go run ./benchmarks/tables` goes on where it was interrupted.\n\n")
 	for _, e := range experiments {
 		if _, err := os.Stat(filepath.Join(folder, e.name+".md")); err == nil {
 			fmt.Fprintf(&b, "* [%s](%s.md)\n", e.title, e.name)

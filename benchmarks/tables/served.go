@@ -90,15 +90,19 @@ func minilmVerdict(records []record) string {
 	for _, r := range rows {
 		if r.Text["serve"] == "sparse" {
 			served++
-			says = append(says, fmt.Sprintf("%s at %s tokens and %s", r.Text["method"], r.Text["length"], r.Text["sparsity"]))
+			says = append(says, fmt.Sprintf("%s at %s tokens and %s", r.Text["method"], r.Text["length"],
+				r.Text["sparsity"]))
 		}
 	}
-	verdict := "No mask passes the rule (at most half a point lost at the upper end of the interval, and better than the window beyond the interval): dense is better, and is what is served."
+	verdict := "No mask passes the rule (at most half a point lost at the upper end of the interval, and better " +
+		"than the window beyond the interval): dense is better, and is what is served."
 	if served > 0 {
-		verdict = "The rule (at most half a point lost at the upper end of the interval, and better than the window beyond the interval) is passed by " + strings.Join(says, "; ") + "."
+		verdict = "The rule (at most half a point lost at the upper end of the interval, and better than the window " +
+			"beyond the interval) is passed by " + strings.Join(says, "; ") + "."
 	}
 	best := map[string]string{}
-	for _, name := range []string{"window", "bigbird", "mass", "entropy", methodRouting, "affinity", methodLinformer, methodOracle} {
+	for _, name := range []string{"window", "bigbird", "mass", "entropy", methodRouting, "affinity",
+		methodLinformer, methodOracle} {
 		var cosines []float64
 		for _, r := range records {
 			if r.Text["method"] == name {
@@ -107,8 +111,12 @@ func minilmVerdict(records []record) string {
 		}
 		best[name] = fmt.Sprintf("%s %.4f", name, meanOf(cosines))
 	}
-	return fmt.Sprintf("%s Mean cosine to dense over all cells: %s, %s, %s, %s, %s, %s, %s, %s. %s The oracle shows what any fixed mask cannot reach: it sees the input. That the paper's method is 0.6 or 0.9 points above BigBird on GLUE at 75 %%, as its table or its text has it, is not contradicted by numbers of another task, but nothing here points that way.",
-		verdict, best["window"], best["bigbird"], best["mass"], best["entropy"], best[methodRouting], best["affinity"], best[methodLinformer], best[methodOracle], beyondMass(rows))
+	return fmt.Sprintf("%s Mean cosine to dense over all cells: %s, %s, %s, %s, %s, %s, %s, %s. %s The oracle shows "+
+		"what any fixed mask cannot reach: it sees the input. That the paper's method is 0.6 or 0.9 points above "+
+		"BigBird on GLUE at 75 %%, as its table or its text has it, is not contradicted by numbers of another task, "+
+		"but nothing here points that way.",
+		verdict, best["window"], best["bigbird"], best["mass"], best["entropy"], best[methodRouting], best["affinity"],
+		best[methodLinformer], best[methodOracle], beyondMass(rows))
 }
 
 // beyondMass counts the lengths and sparsities where masks that look at no
@@ -132,7 +140,8 @@ func beyondMass(rows []record) string {
 			window++
 		}
 	}
-	says := fmt.Sprintf("Of all fixed masks mass keeps the most attention of the calibration, and yet BigBird is nearer to dense in %d and the window in %d of %d pairs of length and sparsity", bigbird, window, all)
+	says := fmt.Sprintf("Of all fixed masks mass keeps the most attention of the calibration, and yet BigBird is "+
+		"nearer to dense in %d and the window in %d of %d pairs of length and sparsity", bigbird, window, all)
 	if 2*min(bigbird, window) > all {
 		says += ": the mass that is kept is not what matters most"
 	}

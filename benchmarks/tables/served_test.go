@@ -27,13 +27,15 @@ func TestServe(t *testing.T) {
 // The count is of lengths and sparsities, and its moral needs most of them.
 func TestBeyondMass(t *testing.T) {
 	row := func(method, sparsity string, cosine float64) record {
-		return record{Text: map[string]string{"method": method, "length": "256", "sparsity": sparsity}, Values: map[string]float64{"cosine": cosine}}
+		return record{Text: map[string]string{"method": method, "length": "256", "sparsity": sparsity},
+			Values: map[string]float64{"cosine": cosine}}
 	}
 	half := []record{row("mass", "50 %", .9), row("window", "50 %", .95), row("bigbird", "50 %", .96)}
 	both := append(half, row("mass", "90 %", .8), row("window", "90 %", .7), row("bigbird", "90 %", .75))
 	for want, rows := range map[string][]record{
-		"in 1 and the window in 1 of 1 pairs of length and sparsity: the mass that is kept is not what matters most.": half,
-		"in 1 and the window in 1 of 2 pairs of length and sparsity.":                                                 both,
+		"in 1 and the window in 1 of 1 pairs of length and sparsity: " +
+			"the mass that is kept is not what matters most.": half,
+		"in 1 and the window in 1 of 2 pairs of length and sparsity.": both,
 	} {
 		if got := beyondMass(rows); !strings.HasSuffix(got, want) {
 			t.Errorf("got %q, want ... %q", got, want)

@@ -26,7 +26,8 @@ import (
 
 // absent is the record of a cell whose real data are not there.
 func absent(family string, err error) []record {
-	return []record{{Text: map[string]string{"family": family, "method": "not there: " + strings.ReplaceAll(err.Error(), "|", "/")}, Values: map[string]float64{"absent": 1}}}
+	return []record{{Text: map[string]string{"family": family,
+		"method": "not there: " + strings.ReplaceAll(err.Error(), "|", "/")}, Values: map[string]float64{"absent": 1}}}
 }
 
 // here leaves out the records of absent data.
@@ -164,7 +165,8 @@ func quickNet(ctx context.Context, frames []geom.Cloud[float32], op entropy.Prob
 	if op == entropy.Maxima3D || op == entropy.Hull3D {
 		dims = 3
 	}
-	n, _, err := trainOn(ctx, train.Config{Mode: models.Perturb, Ops: []entropy.Problem{op}, Steps: steps, Seed: seeds[0], Batch: 4, Points: 512,
+	n, _, err := trainOn(ctx, train.Config{Mode: models.Perturb, Ops: []entropy.Problem{op}, Steps: steps,
+		Seed: seeds[0], Batch: 4, Points: 512,
 		Every: max(steps/4, 1), Patience: steps, Workers: 2}, dims, frames)
 	return n, err
 }

@@ -26,7 +26,8 @@ func TestPairedRatio(t *testing.T) {
 		t.Errorf("equal pairs: %v", v)
 	}
 	r.putRatio("ratio", []float64{1.2, 1.4, 1.3, 1.25, 1.35, 1.1, 1.5})
-	if v := r.Values; v["ratio"] != 1.3 || v["ratio_lo"] >= 1.3 || v["ratio_hi"] <= 1.3 || v["ratio_lo"] < 1.1 || v["ratio_hi"] > 1.5 {
+	if v := r.Values; v["ratio"] != 1.3 || v["ratio_lo"] >= 1.3 || v["ratio_hi"] <= 1.3 || v["ratio_lo"] < 1.1 ||
+		v["ratio_hi"] > 1.5 {
 		t.Errorf("noisy pairs: %v", v)
 	}
 }

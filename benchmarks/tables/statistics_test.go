@@ -33,7 +33,8 @@ func TestCorrelations(t *testing.T) {
 	for i, v := range x {
 		line[i], curve[i] = 7-2*v, math.Exp(v)
 	}
-	if r2, slope, offset := fitLine(x, line); math.Abs(r2-1) > 1e-12 || math.Abs(slope+2) > 1e-12 || math.Abs(offset-7) > 1e-12 {
+	if r2, slope, offset := fitLine(x, line); math.Abs(r2-1) > 1e-12 || math.Abs(slope+2) > 1e-12 ||
+		math.Abs(offset-7) > 1e-12 {
 		t.Errorf("a line: R² %g, %g + %g x", r2, offset, slope)
 	}
 	if s := spearman(x, curve); math.Abs(s-1) > 1e-12 {
@@ -48,7 +49,8 @@ func TestCorrelations(t *testing.T) {
 	if r2, _, _ := fitLine(x, make([]float64, len(x))); r2 != 0 {
 		t.Errorf("a constant: R² %g", r2)
 	}
-	if got := within([]float64{1, 3, 10, 10}, []string{"a", "a", "b", "b"}); !slices.Equal(got, []float64{-1, 1, 0, 0}) {
+	if got := within([]float64{1, 3, 10, 10}, []string{"a", "a", "b", "b"}); !slices.Equal(got,
+		[]float64{-1, 1, 0, 0}) {
 		t.Errorf("within groups %v", got)
 	}
 }
@@ -83,7 +85,8 @@ func TestContinuity(t *testing.T) {
 			far += math.Abs(p[i] - q[i])
 		}
 		if d := math.Abs(entropy.OfSizes(p) - entropy.OfSizes(q)); d > continuity(far, k)+1e-9 {
-			t.Fatalf("round %d, %d values at distance %g: entropies differ by %g, at most %g", round, k, far, d, continuity(far, k))
+			t.Fatalf("round %d, %d values at distance %g: entropies differ by %g, at most %g", round, k, far, d,
+				continuity(far, k))
 		}
 	}
 	if c := continuity(2, 5); math.Abs(c-math.Log(5)) > 1e-12 {

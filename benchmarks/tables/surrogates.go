@@ -25,7 +25,8 @@ func answerOf[T geom.Float](c geom.Cloud[T], p entropy.Problem) []int32 {
 var guesses = []struct{ name, title string }{
 	{"f64", "F, 64 witnesses, τ 2e-4"}, {"f32", "F, 32 witnesses, τ 5e-4"}, {"g64", "G, 64 witnesses"},
 	{"f512", "F of 512 points"}, {"logh", "log h"}, {"hdiff10", "H_diff, 16 anchors, α 10"},
-	{"hdiff1000", "H_diff, 16 anchors, α 1000"}, {"hsoft", "H_soft, 8 random lines"}, {"hsoftp", "H_soft, 8 principal lines"},
+	{"hdiff1000", "H_diff, 16 anchors, α 1000"}, {"hsoft", "H_soft, 8 random lines"},
+	{"hsoftp", "H_soft, 8 principal lines"},
 }
 
 // guess computes them all. answer is the operator's, h how much of it is the
@@ -33,7 +34,8 @@ var guesses = []struct{ name, title string }{
 func guess(c geom.Cloud[float64], p entropy.Problem, h int, seed uint64) map[string]float64 {
 	s := entropy.Surrogate[float64]{Problem: p, Tau: 2e-4}
 	w := s.Witnesses(nil, c, 64)
-	v := map[string]float64{"f64": s.Value(c, w), "g64": s.Hard(c, w).Upper, "f512": s.Estimate(c, 512, 64).F, "logh": math.Log(float64(h))}
+	v := map[string]float64{"f64": s.Value(c, w), "g64": s.Hard(c, w).Upper, "f512": s.Estimate(c, 512, 64).F,
+		"logh": math.Log(float64(h))}
 	s.Tau = 5e-4
 	v["f32"] = s.Value(c, s.Witnesses(nil, c, 32))
 	r := rand.New(rand.NewPCG(seed, 5))

@@ -28,7 +28,8 @@ func counting(runs map[string]int, fail string) *experiment {
 						return nil, errors.New("failed")
 					}
 					runs[key]++
-					return []record{{Values: map[string]float64{"v": 1}}, {Values: map[string]float64{"v": float64(runs[key])}}}, nil
+					return []record{{Values: map[string]float64{"v": 1}},
+						{Values: map[string]float64{"v": float64(runs[key])}}}, nil
 				}})
 			}
 			return cells
@@ -44,7 +45,8 @@ func TestSweepGoesOn(t *testing.T) {
 	dir, runs := t.TempDir(), map[string]int{}
 	c := &cli{Shown: t.Output()}
 	soon := time.Now().Add(time.Hour)
-	if err := counting(runs, "c").repeat(t.Context(), dir, c, soon); err == nil || !strings.Contains(err.Error(), "c: failed") {
+	if err := counting(runs, "c").repeat(t.Context(), dir, c, soon); err == nil ||
+		!strings.Contains(err.Error(), "c: failed") {
 		t.Fatalf("error %v, want that of cell c", err)
 	}
 	path := filepath.Join(dir, "counting.jsonl")
@@ -68,7 +70,8 @@ func TestSweepGoesOn(t *testing.T) {
 	if !strings.Contains(string(page), "There are 6 records.") || strings.Contains(string(page), "cells are done") {
 		t.Errorf("page:\n%s", page)
 	}
-	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Again: true, Shown: t.Output()}, soon); err != nil || runs["a"] != 2 {
+	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Again: true, Shown: t.Output()}, soon); err != nil ||
+		runs["a"] != 2 {
 		t.Errorf("--again: error %v, runs %v", err, runs)
 	}
 }
@@ -76,7 +79,8 @@ func TestSweepGoesOn(t *testing.T) {
 // A page of a sweep that is not whole says so.
 func TestPageOfAnUnfinishedSweep(t *testing.T) {
 	dir, runs := t.TempDir(), map[string]int{}
-	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Shown: t.Output()}, time.Now().Add(-time.Second)); err != nil {
+	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Shown: t.Output()},
+		time.Now().Add(-time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "counting.md"))
@@ -122,13 +126,15 @@ func TestRecordsOfAnotherMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "counting.md"))
-	if err != nil || !strings.Contains(string(page), "There are 6 records.") || !strings.Contains(string(page), "CPU another") {
+	if err != nil || !strings.Contains(string(page), "There are 6 records.") ||
+		!strings.Contains(string(page), "CPU another") {
 		t.Errorf("rendered (%v):\n%s", err, page)
 	}
 	if now, err := os.ReadFile(path); err != nil || string(now) != other {
 		t.Errorf("rendering changed the records (%v):\n%s", err, now)
 	}
-	if err := timed.repeat(t.Context(), dir, &cli{Shown: t.Output()}, soon); err != nil || runs["a"] != 2 || runs["c"] != 2 {
+	if err := timed.repeat(t.Context(), dir, &cli{Shown: t.Output()}, soon); err != nil ||
+		runs["a"] != 2 || runs["c"] != 2 {
 		t.Errorf("error %v, runs %v, want every cell again", err, runs)
 	}
 }
@@ -188,7 +194,8 @@ func TestPagesComeFromRecords(t *testing.T) {
 // New records say when, where and by which commit they were measured.
 func TestRecordsHaveStamps(t *testing.T) {
 	dir, runs := t.TempDir(), map[string]int{}
-	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Shown: t.Output()}, time.Now().Add(time.Hour)); err != nil {
+	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Shown: t.Output()},
+		time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	log, err := openLog(dir, counting(runs, ""), counting(runs, "").cells(whole), readOnly)
@@ -196,7 +203,8 @@ func TestRecordsHaveStamps(t *testing.T) {
 		t.Fatalf("%d records, %v", len(log.records), err)
 	}
 	for _, r := range log.records {
-		if r.Bench != "tables --only counting" || r.Commit == "" || r.Time == "" || r.Cores == 0 || r.Go == "" || r.CPU == "" {
+		if r.Bench != "tables --only counting" || r.Commit == "" || r.Time == "" || r.Cores == 0 ||
+			r.Go == "" || r.CPU == "" {
 			t.Errorf("stamp %+v", r.Stamp)
 		}
 	}
@@ -216,7 +224,8 @@ func TestEveryExperimentRuns(t *testing.T) {
 			}
 			names[e.name] = true
 			dir := t.TempDir()
-			if err := e.repeat(t.Context(), dir, &cli{Quick: true, Shown: t.Output()}, time.Now().Add(time.Hour)); err != nil {
+			if err := e.repeat(t.Context(), dir, &cli{Quick: true, Shown: t.Output()},
+				time.Now().Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
 			log, err := openLog(dir, e, e.cells(quick), readOnly)

@@ -46,11 +46,14 @@ type task struct {
 // something stands and what belongs together, and ListOps is made anyway.
 var tasks = []task{
 	{name: "brackets", draw: brackets, steps: 600, batch: 4, rate: 0.003,
-		about: "a word of balanced brackets of three kinds, at most five deep: of which kind is each bracket that closes"},
+		about: "a word of balanced brackets of three kinds, at most five deep: of which kind is each bracket that " +
+			"closes"},
 	{name: "listops", draw: listOps, steps: 500, batch: 4, rate: 0.003,
-		about: "prefix expressions of digits with minimum, maximum, median and sum modulo 10, at most four deep: the value of each one that closes (Nangia and Bowman 2018, Tay et al. 2021)"},
+		about: "prefix expressions of digits with minimum, maximum, median and sum modulo 10, at most four deep: " +
+			"the value of each one that closes (Nangia and Bowman 2018, Tay et al. 2021)"},
 	{name: "recall", draw: recall, steps: 600, batch: 4, rate: 0.001,
-		about: "one symbol of each of eight sets of four at places by lot in the first half, filler between them, names of sets in the second half: which of its symbols was it"},
+		about: "one symbol of each of eight sets of four at places by lot in the first half, filler between them, " +
+			"names of sets in the second half: which of its symbols was it"},
 }
 
 const (

@@ -73,11 +73,13 @@ func TestBrackets(t *testing.T) {
 			} else {
 				from := open[len(open)-1]
 				if id != pair[p.ids[from]] || p.targets[i-1] != id || i-1-int(p.back[i-1]) != from {
-					t.Errorf("token %d: %c after %d is asked, %c opened at %d", i, p.targets[i-1], p.back[i-1], p.ids[from], from)
+					t.Errorf("token %d: %c after %d is asked, %c opened at %d", i, p.targets[i-1],
+						p.back[i-1], p.ids[from], from)
 				}
 				open = open[:len(open)-1]
 			}
-			if closes := i+1 < len(p.ids) && pair[p.ids[i+1]] == 0; closes != (p.targets[i] != train.NoTarget) || len(open) > deepest {
+			if closes := i+1 < len(p.ids) && pair[p.ids[i+1]] == 0; closes != (p.targets[i] != train.NoTarget) ||
+				len(open) > deepest {
 				t.Errorf("token %d: asked %d, depth %d", i, p.targets[i], len(open))
 			}
 		}

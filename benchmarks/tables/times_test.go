@@ -56,7 +56,8 @@ func TestStripsComeNearTheHull(t *testing.T) {
 				t.Errorf("%s, %d strips: error %v, brute force %v", f.name, strips, e, brute)
 			}
 			if bound := 1.0 / float64(strips); e > bound || e > last {
-				t.Errorf("%s, %d strips: error %v, want at most %v and no more than with fewer strips, %v", f.name, strips, e, bound, last)
+				t.Errorf("%s, %d strips: error %v, want at most %v and no more than with fewer strips, %v", f.name,
+					strips, e, bound, last)
 			}
 			last = e
 		}
@@ -69,7 +70,8 @@ func TestNeuralSortSorts(t *testing.T) {
 	sorted, stands := neuralSort(c, 0)
 	for k, i := range stands {
 		if sorted.X[k] != c.X[i] || sorted.Y[k] != c.Y[i] || k > 0 && sorted.X[k] > sorted.X[k-1] {
-			t.Fatalf("row %d holds %v, point %d is at %v, the row before at %v", k, sorted.X[k], i, c.X[i], sorted.X[max(k-1, 0)])
+			t.Fatalf("row %d holds %v, point %d is at %v, the row before at %v", k, sorted.X[k], i, c.X[i],
+				sorted.X[max(k-1, 0)])
 		}
 	}
 	soft, _ := neuralSort(c, 1e-6)

@@ -111,7 +111,8 @@ func (t *trained) judge(ctx context.Context, sparsities []float64) (records []re
 		if err != nil {
 			return fmt.Errorf("%s: %w", method, err)
 		}
-		records = append(records, record{Text: map[string]string{"training": string(r), "method": method, "sparsity": percent(sparsity)},
+		records = append(records, record{Text: map[string]string{"training": string(r), "method": method,
+			"sparsity": percent(sparsity)},
 			Values: map[string]float64{"loss": meanOf(losses), "seed": float64(t.seed), "sparsity": sparsity}})
 		return nil
 	}
@@ -162,7 +163,8 @@ func (t *trained) method(ctx context.Context, name string, sparsity float64) (mo
 	case methodGates, methodLearnedW:
 		return t.gated(), nil
 	}
-	o := freeze.Options{Select: name, Sparsity: sparsity, Block: t.block, Seed: t.seed, Mode: support.Static, HeldOut: 2, Workers: 1}
+	o := freeze.Options{Select: name, Sparsity: sparsity, Block: t.block, Seed: t.seed, Mode: support.Static,
+		HeldOut: 2, Workers: 1}
 	if t.model.Config().Arch == hf.ViT {
 		o.Permute = name == freeze.Affinity || name == freeze.Entropy
 	} else {
@@ -240,7 +242,8 @@ func (t *trained) lighter() (*model.Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		if layer := strings.HasPrefix(tensor.Name, "h.") || strings.Contains(tensor.Name, "layer."); layer && len(tensor.Shape) == 2 {
+		if layer := strings.HasPrefix(tensor.Name, "h.") ||
+			strings.Contains(tensor.Name, "layer."); layer && len(tensor.Shape) == 2 {
 			prune(v)
 		}
 		tensors[tensor.Name] = v

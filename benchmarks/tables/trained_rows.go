@@ -71,7 +71,8 @@ func trainedRow(records []record, training, sparsity, method string, unit lossUn
 	if method == methodDense || strings.Contains(method, "pruned") {
 		return row
 	}
-	if own := of(training, "0 %", methodDense); method != methodLearnedW && (method != methodGates || sparsity == percent(closedByL1)) {
+	if own := of(training, "0 %", methodDense); method != methodLearnedW &&
+		(method != methodGates || sparsity == percent(closedByL1)) {
 		row.add("own", nil, change(here, own))
 	}
 	row.Text["serve"] = "dense: it is the window"
@@ -109,7 +110,8 @@ func servedOf(rows []record) string {
 	var which []string
 	for _, r := range rows {
 		if r.Text["serve"] == "sparse" {
-			which = append(which, fmt.Sprintf("%s at %s, trained with %s", r.Text["method"], r.Text["sparsity"], r.Text["training"]))
+			which = append(which, fmt.Sprintf("%s at %s, trained with %s", r.Text["method"], r.Text["sparsity"],
+				r.Text["training"]))
 		}
 	}
 	if which == nil {

@@ -54,7 +54,8 @@ type row struct {
 
 func main() {
 	var c cli
-	kong.Parse(&c, kong.Name("training"), kong.Description("Trains small transformers, and says how fast and how well."))
+	kong.Parse(&c, kong.Name("training"),
+		kong.Description("Trains small transformers, and says how fast and how well."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := c.run(ctx); err != nil {
@@ -124,7 +125,9 @@ func (c *cli) measurements() (all []measurement) {
 		for _, reg := range []train.Regulariser{train.None, train.Entropy, train.Paper, train.L1} {
 			for _, workers := range c.Threads {
 				key := fmt.Sprintf("step, text %v, %s, %d workers, %d rounds", kind == text, reg, workers, c.Rounds)
-				all = append(all, measurement{key, func(context.Context) (row, error) { return c.step(kind, reg, workers) }})
+				all = append(all, measurement{key, func(context.Context) (row, error) {
+					return c.step(kind, reg, workers)
+				}})
 			}
 		}
 	}
@@ -165,6 +168,8 @@ func (c *cli) whole(ctx context.Context, of kind) (row, error) {
 		}
 	}
 	return row{Kind: "run", Data: name, Regulariser: "none", Workers: c.Workers, Steps: r.Steps, Seconds: r.Seconds,
-		TokensPerSecond: float64(r.Tokens) / r.Seconds, GFLOPs: 2e-9 * r.Trainer.Multiplications() * float64(r.Steps) / r.Seconds,
-		Loss: r.Held.Loss, Accuracy: r.Held.Accuracy, Parameters: r.Trainer.Parameters(), SequenceLen: r.Trainer.Tokens() / r.Trainer.Config().Batch}, nil
+		TokensPerSecond: float64(r.Tokens) / r.Seconds,
+		GFLOPs:          2e-9 * r.Trainer.Multiplications() * float64(r.Steps) / r.Seconds,
+		Loss:            r.Held.Loss, Accuracy: r.Held.Accuracy, Parameters: r.Trainer.Parameters(),
+		SequenceLen: r.Trainer.Tokens() / r.Trainer.Config().Batch}, nil
 }

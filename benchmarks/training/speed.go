@@ -32,7 +32,8 @@ func (c *cli) step(of kind, reg train.Regulariser, workers int) (row, error) {
 	}
 	gflops := 2e-9 * t.Multiplications() / least
 	return row{Kind: "step", Data: name, Regulariser: string(reg), Workers: workers, Steps: c.Rounds, Seconds: least,
-		TokensPerSecond: float64(t.Tokens()) / least, GFLOPs: gflops, Share: gflops / float64(workers) / (2e-9 * p.work() / product),
+		TokensPerSecond: float64(t.Tokens()) / least, GFLOPs: gflops,
+		Share:      gflops / float64(workers) / (2e-9 * p.work() / product),
 		Parameters: t.Parameters(), SequenceLen: t.Tokens() / t.Config().Batch}, nil
 }
 
@@ -82,7 +83,8 @@ func (p *product) seconds() float64 {
 
 // column returns a column whose cells stand at the right.
 func column(head, format string, get func(*row) any) rig.Column[*row] {
-	return rig.Column[*row]{Head: head, Align: rig.Right, Text: func(r *row) string { return fmt.Sprintf(format, get(r)) }}
+	return rig.Column[*row]{Head: head, Align: rig.Right,
+		Text: func(r *row) string { return fmt.Sprintf(format, get(r)) }}
 }
 
 var stepTable = rig.Table[*row]{
@@ -114,9 +116,13 @@ func report(j *rig.Journal[row]) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Training small transformers\n\n`go run ./benchmarks/training`, %s.", rig.Origin(j.Stamps()))
-	b.WriteString(" Two layers, 128 wide, four heads. The rate is that of the multiplications of forward and backward, regularisers left out; its share is of one product of 256×128×512 on each core, timed in turns in the same process, the shortest of each.\n\n## A step\n\n")
+	b.WriteString(" Two layers, 128 wide, four heads. The rate is that of the multiplications of forward and " +
+		"backward, regularisers left out; its share is of one product of 256×128×512 on each core, timed in turns " +
+		"in the same process, the shortest of each.\n\n## A step\n\n")
 	b.WriteString(stepTable.Markdown(kind["step"]))
-	b.WriteString("\n## Whole trainings\n\nHeld out: the last tenth of the text, every sixth image; all of it. Bounded by minutes, so steps differ from run to run.\n\n")
+	b.WriteString(
+		"\n## Whole trainings\n\nHeld out: the last tenth of the text, every sixth image; all of it. Bounded " +
+			"by minutes, so steps differ from run to run.\n\n")
 	b.WriteString(runTable.Markdown(kind["run"]))
 	return b.String()
 }

@@ -358,9 +358,11 @@ func benchRows(cell cell, all []contender, clouds, points int) (rows []benchRow)
 		}
 		least := slices.Min(c.times) / float64(max(points, 1))
 		rows = append(rows, benchRow{
-			Op: cell.op.name, Distribution: cell.dist.name, Size: cell.size, Clouds: clouds, Points: points, Type: c.kind, Workers: c.workers,
-			Median: median(c.times) / float64(max(points, 1)), Least: least, Floor: floor[c.kind], FloorShare: floor[c.kind] / max(least, 1e-9),
-			Rounds: len(c.times), Found: c.found,
+			Op: cell.op.name, Distribution: cell.dist.name, Size: cell.size, Clouds: clouds, Points: points,
+			Type: c.kind, Workers: c.workers,
+			Median: median(c.times) / float64(max(points, 1)), Least: least, Floor: floor[c.kind],
+			FloorShare: floor[c.kind] / max(least, 1e-9),
+			Rounds:     len(c.times), Found: c.found,
 		})
 	}
 	slices.SortStableFunc(rows, func(a, b benchRow) int { return cmp.Compare(a.Workers, b.Workers) })

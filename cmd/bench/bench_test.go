@@ -39,7 +39,8 @@ func runBench(t *testing.T, args ...string) benchReport {
 		t.Fatalf("%q: %v", args, err)
 	}
 	var stdout, stderr bytes.Buffer
-	e := &command.Env{Ctx: t.Context(), Stdout: &stdout, Stderr: &stderr, Log: command.NewLogger(&stderr, "info", "text"), Parser: parser}
+	e := &command.Env{Ctx: t.Context(), Stdout: &stdout, Stderr: &stderr,
+		Log: command.NewLogger(&stderr, "info", "text"), Parser: parser}
 	if err := parsed.Run(e); err != nil {
 		t.Fatalf("%q: %v: %s", args, err, stderr.String())
 	}
@@ -61,7 +62,8 @@ func TestBenchTimesEveryCell(t *testing.T) {
 	}
 	for _, row := range r.Rows {
 		switch {
-		case row.Workers != 1, row.Least <= 0, row.Median < row.Least, row.Floor <= 0, row.Rounds < leastTurns, row.Found <= 0:
+		case row.Workers != 1, row.Least <= 0, row.Median < row.Least, row.Floor <= 0,
+			row.Rounds < leastTurns, row.Found <= 0:
 			t.Errorf("implausible: %+v", row)
 		case row.Points < fewPoints/2:
 			t.Errorf("only %d points in %d clouds: %+v", row.Points, row.Clouds, row)
@@ -74,7 +76,8 @@ func TestBenchTimesEveryCell(t *testing.T) {
 
 // The clouds depend on the seed alone; what is found, on the clouds alone.
 func TestBenchFindsTheSameAtEveryLevelAndType(t *testing.T) {
-	args := []string{"--sizes", "100000", "--dist", "lidar,strokes,grid", "--ops", "hull2d,maxima2d,maxima3d,hull3d", "--type", "float32,float64", "--workers", "1,2"}
+	args := []string{"--sizes", "100000", "--dist", "lidar,strokes,grid", "--ops", "hull2d,maxima2d,maxima3d,hull3d",
+		"--type", "float32,float64", "--workers", "1,2"}
 	found := func(r benchReport) map[[2]string]int {
 		m := map[[2]string]int{}
 		for _, row := range r.Rows {
@@ -142,7 +145,8 @@ func TestBenchStopsWhenAsked(t *testing.T) {
 }
 
 func TestPointCountIsReadAsWritten(t *testing.T) {
-	for text, want := range map[string]string{"50": "50", "1e3": "1e3", "1000": "1e3", "1000000": "1e6", "120000": "120000", "1e8": "1e8", "1.5e3": "1500", "100": "100", "999": "999"} {
+	for text, want := range map[string]string{"50": "50", "1e3": "1e3", "1000": "1e3", "1000000": "1e6",
+		"120000": "120000", "1e8": "1e8", "1.5e3": "1500", "100": "100", "999": "999"} {
 		var p pointCount
 		if err := p.UnmarshalText([]byte(text)); err != nil || p.String() != want {
 			t.Errorf("%s: %v, %v, want %s", text, p, err, want)
@@ -166,7 +170,8 @@ func TestDistributionsAreRepeatableAndFinite(t *testing.T) {
 				t.Errorf("%s of %d, seed %d: not repeatable:\n%s", d.name, n, seed, diff)
 			}
 			about := slices.Contains([]string{"lidar", "rings"}, d.name) // a sensor decides
-			if !c.Finite() || len(c.Y) != c.Len() || c.Len() != n && !about || c.Len() > 2*n || c.Z == nil && d.dims == 3 {
+			if !c.Finite() || len(c.Y) != c.Len() || c.Len() != n && !about || c.Len() > 2*n ||
+				c.Z == nil && d.dims == 3 {
 				t.Errorf("%s of %d, seed %d: %d points, finite %v", d.name, n, seed, c.Len(), c.Finite())
 			}
 		}
@@ -175,10 +180,12 @@ func TestDistributionsAreRepeatableAndFinite(t *testing.T) {
 
 func TestBenchTable(t *testing.T) {
 	row := func(dist string, size, workers int, ns float64) benchRow {
-		return benchRow{Op: "hull2d", Distribution: dist, Size: size, Type: "float32", Workers: workers, Median: 2 * ns, Least: ns, FloorShare: 0.5 / ns}
+		return benchRow{Op: "hull2d", Distribution: dist, Size: size, Type: "float32", Workers: workers, Median: 2 * ns,
+			Least: ns, FloorShare: 0.5 / ns}
 	}
 	r := benchReport{Version: "1.2.3", CPU: "Abacus", Processors: 2, Level: "avx2", Seed: 7,
-		Rows: []benchRow{row("square", 1000, 1, 9.87654), row("square", 1e6, 1, 0.98765), row("square", 1e6, 2, 0.5), row("disk", 1000, 1, 123.4)}}
+		Rows: []benchRow{row("square", 1000, 1, 9.87654), row("square", 1e6, 1, 0.98765), row("square", 1e6, 2, 0.5),
+			row("disk", 1000, 1, 123.4)}}
 	want := `Abacus, 2 processors, level avx2, entropipe 1.2.3, seed 7
 ns/point: median (least, its share of one read of the coordinates)
 

@@ -42,7 +42,8 @@ type benchRow struct {
 }
 
 func newBenchReport(level vector.Level, seed uint64) *benchReport {
-	return &benchReport{Version: command.VersionString(), CPU: cpuModel(), Processors: runtime.GOMAXPROCS(0), Level: level.String(), Seed: seed, Rows: []benchRow{}}
+	return &benchReport{Version: command.VersionString(), CPU: cpuModel(), Processors: runtime.GOMAXPROCS(0),
+		Level: level.String(), Seed: seed, Rows: []benchRow{}}
 }
 
 // cpuModel returns the processor's name, or its kind where the system does not
@@ -61,7 +62,8 @@ func cpuModel() string {
 // distribution, a column a size.
 func (r *benchReport) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %d processors, level %s, entropipe %s, seed %d\n", r.CPU, r.Processors, r.Level, r.Version, r.Seed)
+	fmt.Fprintf(&b, "%s, %d processors, level %s, entropipe %s, seed %d\n", r.CPU, r.Processors,
+		r.Level, r.Version, r.Seed)
 	b.WriteString("ns/point: median (least, its share of one read of the coordinates)\n")
 	for rows := r.Rows; len(rows) > 0; {
 		op := rows[0].Op
@@ -96,7 +98,8 @@ func (r *benchReport) tables(b *strings.Builder, rows []benchRow) {
 			plural = ""
 		}
 		fmt.Fprintf(b, "\n%s, %s, %d worker%s\n", rows[0].Op, h.kind, h.workers, plural)
-		mine := slices.DeleteFunc(slices.Clone(rows), func(row benchRow) bool { return row.Type != h.kind || row.Workers != h.workers })
+		mine := slices.DeleteFunc(slices.Clone(rows),
+			func(row benchRow) bool { return row.Type != h.kind || row.Workers != h.workers })
 		writeTable(b, mine)
 	}
 }
@@ -114,7 +117,8 @@ func writeTable(b *strings.Builder, rows []benchRow) {
 		if !slices.Contains(sizes, row.Size) {
 			sizes = append(sizes, row.Size)
 		}
-		cells[fmt.Sprint(row.Distribution, row.Size)] = fmt.Sprintf("%s (%s, %.0f%%)", digits3(row.Median), digits3(row.Least), 100*row.FloorShare)
+		cells[fmt.Sprint(row.Distribution, row.Size)] = fmt.Sprintf("%s (%s, %.0f%%)", digits3(row.Median),
+			digits3(row.Least), 100*row.FloorShare)
 	}
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, size := range sizes {

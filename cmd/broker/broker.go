@@ -25,7 +25,8 @@ func (c *Command) Run(e *command.Env) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	b, err := broker.Start(broker.Config{Listen: c.Listen, Dir: c.Data, Partitions: c.Partitions, MaxMessageBytes: int64(c.MaxMessageBytes), Log: e.Log})
+	b, err := broker.Start(broker.Config{Listen: c.Listen, Dir: c.Data, Partitions: c.Partitions,
+		MaxMessageBytes: int64(c.MaxMessageBytes), Log: e.Log})
 	if err != nil {
 		return err
 	}
@@ -38,5 +39,7 @@ func (c *Command) Run(e *command.Env) error {
 
 // Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Command) Check() error {
-	return errors.Join(command.CheckListenOn(c.Listen), command.CheckAmount("partitions", c.Partitions, 1, command.MaxPartitions), command.CheckAmount("max-message-bytes", c.MaxMessageBytes, 1<<10, 1<<30))
+	return errors.Join(command.CheckListenOn(c.Listen),
+		command.CheckAmount("partitions", c.Partitions, 1, command.MaxPartitions),
+		command.CheckAmount("max-message-bytes", c.MaxMessageBytes, 1<<10, 1<<30))
 }

@@ -41,8 +41,10 @@ func TestTimeLeft(t *testing.T) {
 
 // Law: an address to serve on has a port that there can be.
 func TestAddressesToServeOn(t *testing.T) {
-	for address, want := range map[string]bool{"off": true, "127.0.0.1:0": true, ":8421": true, "[::1]:65535": true, "localhost:http": true,
-		"127.0.0.1:65536": false, "127.0.0.1:99999999999999999999": false, "8421": false, "": false, "127.0.0.1": false} {
+	for address, want := range map[string]bool{"off": true, "127.0.0.1:0": true, ":8421": true, "[::1]:65535": true,
+		"localhost:http":  true,
+		"127.0.0.1:65536": false, "127.0.0.1:99999999999999999999": false, "8421": false, "": false,
+		"127.0.0.1": false} {
 		if err := CheckListen(address); (err == nil) != want {
 			t.Errorf("--listen %s: %v", address, err)
 		}

@@ -22,7 +22,8 @@ func LocalFolder(lm string) error {
 	if _, err := os.Stat(lm); !errors.Is(err, fs.ErrNotExist) || !hubName.MatchString(lm) {
 		return nil
 	}
-	return fmt.Errorf("%s: there is no such folder. Local folders only: no model is fetched by name; hf download %s --local-dir %s makes a folder", lm, lm, filepath.Base(lm))
+	return fmt.Errorf("%s: there is no such folder. Local folders only: no model is fetched by name; hf download %s "+
+		"--local-dir %s makes a folder", lm, lm, filepath.Base(lm))
 }
 
 // NameOfModel returns the name of a model for the table tokens: the last folder of its

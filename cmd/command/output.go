@@ -53,7 +53,8 @@ func isOutput(dir string) bool {
 // that was probably meant.
 func notAnOutput(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "_commits", "topics")); err == nil {
-		return fmt.Errorf("%s has commit records, but not %s, which names the output: it is damaged, or a copy of a part", config.ShownPath(dir), identityFile)
+		return fmt.Errorf("%s has commit records, but not %s, which names the output: it is damaged, or a copy of a "+
+			"part", config.ShownPath(dir), identityFile)
 	}
 	text := fmt.Sprintf("%s is not an output: it has no %s, which run makes", config.ShownPath(dir), identityFile)
 	if near := outputNear(dir); near != "" {

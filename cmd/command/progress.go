@@ -66,7 +66,8 @@ func barLine(name string, done, total int64, turn int, text string, width int) s
 	}
 	cells := min(32, width/3)
 	full := int(float64(cells) * float64(min(max(done, 0), total)) / float64(total))
-	return fmt.Sprintf("%s %s%s %d/%d %s", name, strings.Repeat("█", full), strings.Repeat("░", cells-full), done, total, text)
+	return fmt.Sprintf("%s %s%s %d/%d %s", name, strings.Repeat("█", full),
+		strings.Repeat("░", cells-full), done, total, text)
 }
 
 // lines writes the state to the log every ten seconds, and at Stop.

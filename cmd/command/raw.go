@@ -28,7 +28,8 @@ func RawTopics(settings, topics []string) (schemas.RawTopics, error) {
 		case !named:
 			raw.All = true
 		case topics != nil && !slices.Contains(topics, topic):
-			return raw, mistake.About(fmt.Sprintf("--raw %s: %q is not among --topic %s", text, topic, strings.Join(topics, ",")), "raw")
+			return raw, mistake.About(fmt.Sprintf("--raw %s: %q is not among --topic %s", text, topic,
+				strings.Join(topics, ",")), "raw")
 		case !slices.Contains(raw.Names, topic):
 			raw.Names = append(raw.Names, topic)
 		}

@@ -31,7 +31,8 @@ func TestLogAboveTheBar(t *testing.T) {
 	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%v\n%q\nwant\n%q", err, got, want)
 	}
-	if wrong := regexp.MustCompile(`[^\n\r]{30}`).FindString(strings.ReplaceAll(tape.String(), "first, longer than the bar and the window", "")); wrong != "" {
+	if wrong := regexp.MustCompile(`[^\n\r]{30}`).FindString(strings.ReplaceAll(tape.String(),
+		"first, longer than the bar and the window", "")); wrong != "" {
 		t.Errorf("a full row: %q", wrong)
 	}
 }

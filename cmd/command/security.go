@@ -56,9 +56,11 @@ func (f *Security) Check() error {
 	}
 	switch {
 	case f.Password != "" && f.File != "":
-		login = mistake.About("--sasl-password, --sasl-password-file: want one of them", "sasl-password-file", "sasl-password")
+		login = mistake.About("--sasl-password, --sasl-password-file: want one of them",
+			"sasl-password-file", "sasl-password")
 	case !f.login() && (f.User != "" || f.Password != "" || f.File != ""):
-		login = mistake.About("--sasl-user, --sasl-password, --sasl-password-file need --sasl, the mechanism", "sasl-user", "sasl-password", "sasl-password-file")
+		login = mistake.About("--sasl-user, --sasl-password, --sasl-password-file need --sasl, the mechanism",
+			"sasl-user", "sasl-password", "sasl-password-file")
 	case f.login() && (f.User == "" || f.Password == "" && f.File == ""):
 		login = mistake.About("--sasl "+f.SASL+" needs --sasl-user and --sasl-password or --sasl-password-file", "sasl")
 	}

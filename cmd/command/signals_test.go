@@ -16,7 +16,8 @@ func TestUntilStopped(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("it ends with %v", err)
 	}
-	if err := UntilStopped(&Env{Ctx: context.Background()}, func() error { return errors.ErrUnsupported }); err != errors.ErrUnsupported {
+	if err := UntilStopped(&Env{Ctx: context.Background()},
+		func() error { return errors.ErrUnsupported }); err != errors.ErrUnsupported {
 		t.Errorf("what f says becomes %v", err)
 	}
 }

@@ -37,7 +37,8 @@ func Fail(to io.Writer, err error) int {
 		fmt.Fprintln(w, err)
 		return ExitConfig
 	case errors.As(err, &usage), errors.As(err, &parsing):
-		fmt.Fprintf(w, "entropipe: %v\nentropipe --help lists the commands; entropipe COMMAND --help their flags.\n", err)
+		fmt.Fprintf(w, "entropipe: %v\nentropipe --help lists the commands; entropipe COMMAND --help their flags.\n",
+			err)
 		return ExitUsage
 	}
 	fmt.Fprintf(w, "entropipe: %v\n", err)

@@ -9,7 +9,8 @@ import (
 
 // VersionString returns release, revision, toolchain and platform.
 func VersionString() string {
-	return fmt.Sprintf("%s (%s, %s %s/%s)", Version, metrics.Revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s (%s, %s %s/%s)", Version, metrics.Revision(), runtime.Version(),
+		runtime.GOOS, runtime.GOARCH)
 }
 
 // Version is the release. The revision comes from the build.

@@ -54,7 +54,8 @@ func (s *Settings) problem(m *mistake.Flagged) (mistake.Problem, bool) {
 			return mistake.Problem{}, false
 		}
 		what := m.Text
-		if rest, ok := strings.CutPrefix(what, "--"+name); ok && (strings.HasPrefix(rest, " ") || strings.HasPrefix(rest, ":")) {
+		if rest, ok := strings.CutPrefix(what, "--"+name); ok &&
+			(strings.HasPrefix(rest, " ") || strings.HasPrefix(rest, ":")) {
 			what = strings.TrimLeft(rest, " :")
 		}
 		return at.at(mistake.Problem{Path: flag, What: what}), true

@@ -119,7 +119,8 @@ func (s *Settings) load(ctx *kong.Context) error {
 	s.values, s.places = map[string]any{}, map[string]place{}
 	var problems []mistake.Problem
 	if file != "" {
-		r := fileReader{file: ShownPath(file), command: command.FullPath(), flags: KeysOf(command), lookup: s.Lookup, places: s.places}
+		r := fileReader{file: ShownPath(file), command: command.FullPath(), flags: KeysOf(command),
+			lookup: s.Lookup, places: s.places}
 		var ofFile map[string]any
 		ofFile, problems = r.load(file)
 		maps.Copy(s.values, ofFile)
@@ -145,7 +146,8 @@ func (s *Settings) variables(flags map[string]*kong.Flag) (problems []mistake.Pr
 			delete(s.values, name)
 			continue
 		}
-		maps.DeleteFunc(s.places, func(at string, _ place) bool { return strings.HasPrefix(at, name+"[") }) // places in the file
+		// places in the file
+		maps.DeleteFunc(s.places, func(at string, _ place) bool { return strings.HasPrefix(at, name+"[") })
 		s.values[name], s.places[name] = v, place{variable: variable}
 	}
 	return problems

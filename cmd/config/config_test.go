@@ -70,47 +70,65 @@ func load(t testing.TB, text string, args ...string) (*sampleGrammar, *kong.Kong
 func TestBrokenFileNamesEveryProblemAndItsPlace(t *testing.T) {
 	t.Setenv("SET", "ten")
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown key", "roll-aeg: 5s", `c.yaml:1:1: roll-aeg: unknown key; expected a flag of entropipe run; did you mean "roll-age"?`},
+		{"unknown key", "roll-aeg: 5s",
+			`c.yaml:1:1: roll-aeg: unknown key; expected a flag of entropipe run; did you mean "roll-age"?`},
 		{"unknown key, habits", "roll_age: 5s\n--out: x\nTopic: a", `
 c.yaml:1:1: roll_age: unknown key; expected a flag of entropipe run; did you mean "roll-age"?
 c.yaml:2:1: --out: unknown key; expected a flag of entropipe run; did you mean "out"?
 c.yaml:3:1: Topic: unknown key; expected a flag of entropipe run; did you mean "topic"?`},
-		{"unknown key, nothing near", "colour: red", `c.yaml:1:1: colour: unknown key; expected a flag of entropipe run`},
-		{"keys that ask for something", "help: true", `c.yaml:1:1: help: unknown key; expected a flag of entropipe run`},
+		{"unknown key, nothing near", "colour: red",
+			`c.yaml:1:1: colour: unknown key; expected a flag of entropipe run`},
+		{"keys that ask for something", "help: true",
+			`c.yaml:1:1: help: unknown key; expected a flag of entropipe run`},
 		{"the file's own key", "config: x", `c.yaml:1:1: config: unknown key; expected a flag of entropipe run`},
 		{"hostile key", "\"a\\nb: c\": 1\n5: x\n", `
 c.yaml:1:1: "a\nb: c": unknown key; expected a flag of entropipe run
 c.yaml:2:1: 5: unknown key; expected a flag of entropipe run`},
 		{"set twice", "out: a\nfrom: latest\nout: b", `c.yaml:3:1: out: set twice, first in line 1`},
-		{"enum", "from: latset", `c.yaml:1:7: from: "latset" is not allowed; expected one of earliest, latest; did you mean "latest"?`},
-		{"enum in a list", "tables: [hulls, hull]\n", `c.yaml:1:17: tables[1]: "hull" is not allowed; expected one of hulls, maxima, triangles; did you mean "hulls"?`},
-		{"enum in a string", "tables: hulls,points", `c.yaml:1:9: tables[1]: "points" is not allowed; expected one of hulls, maxima, triangles`},
-		{"durations", "roll-age: soon", `c.yaml:1:11: roll-age: "soon" is not a duration; expected a duration such as 90s, 1m30s or 0`},
-		{"negative duration", "roll-age: -5s", `c.yaml:1:11: roll-age: "-5s" is negative; expected a duration such as 90s, 1m30s or 0`},
-		{"sizes", "roll-size: 5 parsecs", `c.yaml:1:12: roll-size: "5 parsecs" is not a size; expected a size such as 256MiB, 900KB or 1048576`},
-		{"negative size", "roll-size: -1", `c.yaml:1:12: roll-size: "-1" is negative; expected a size such as 256MiB, 900KB or 1048576`},
-		{"size as fraction", "roll-size: 1.5", `c.yaml:1:12: roll-size: "1.5" is not a whole number of bytes; expected a size such as 256MiB, 900KB or 1048576`},
-		{"huge size", "roll-size: 9000000TiB", `c.yaml:1:12: roll-size: "9000000TiB" is too large; expected a size such as 256MiB, 900KB or 1048576`},
+		{"enum", "from: latset",
+			`c.yaml:1:7: from: "latset" is not allowed; expected one of earliest, latest; did you mean "latest"?`},
+		{"enum in a list", "tables: [hulls, hull]\n",
+			`c.yaml:1:17: tables[1]: "hull" is not allowed; expected one of hulls, maxima, triangles; did you mean "hulls"?`},
+		{"enum in a string", "tables: hulls,points",
+			`c.yaml:1:9: tables[1]: "points" is not allowed; expected one of hulls, maxima, triangles`},
+		{"durations", "roll-age: soon",
+			`c.yaml:1:11: roll-age: "soon" is not a duration; expected a duration such as 90s, 1m30s or 0`},
+		{"negative duration", "roll-age: -5s",
+			`c.yaml:1:11: roll-age: "-5s" is negative; expected a duration such as 90s, 1m30s or 0`},
+		{"sizes", "roll-size: 5 parsecs",
+			`c.yaml:1:12: roll-size: "5 parsecs" is not a size; expected a size such as 256MiB, 900KB or 1048576`},
+		{"negative size", "roll-size: -1",
+			`c.yaml:1:12: roll-size: "-1" is negative; expected a size such as 256MiB, 900KB or 1048576`},
+		{"size as fraction", "roll-size: 1.5",
+			`c.yaml:1:12: roll-size: "1.5" is not a whole number of bytes; expected a size such as 256MiB, 900KB or 1048576`},
+		{"huge size", "roll-size: 9000000TiB",
+			`c.yaml:1:12: roll-size: "9000000TiB" is too large; expected a size such as 256MiB, 900KB or 1048576`},
 		{"number for a string", "out: 007", `c.yaml:1:6: out: the number 007; expected a string: write "007"`},
 		{"boolean for a string", "out: true", `c.yaml:1:6: out: the boolean true; expected a string: write "true"`},
 		{"string for a boolean", "progress: yes", `c.yaml:1:11: progress: the string "yes"; expected true or false`},
 		{"number for a boolean", "progress: 1", `c.yaml:1:11: progress: the number 1; expected true or false`},
 		{"string for a number", "workers: many", `c.yaml:1:10: workers: "many" does not fit; expected a whole number`},
-		{"fraction for a whole number", "workers: 1.5", `c.yaml:1:10: workers: "1.5" does not fit; expected a whole number`},
-		{"too large a number", "workers: 99999999999999999999", `c.yaml:1:10: workers: "99999999999999999999" does not fit; expected a whole number`},
+		{"fraction for a whole number", "workers: 1.5",
+			`c.yaml:1:10: workers: "1.5" does not fit; expected a whole number`},
+		{"too large a number", "workers: 99999999999999999999",
+			`c.yaml:1:10: workers: "99999999999999999999" does not fit; expected a whole number`},
 		{"negative count", "shards: -1", `c.yaml:1:9: shards: "-1" does not fit; expected a whole number, 0 or more`},
 		{"no value", "out:\nfrom: ~", `
 c.yaml:1:5: out: no value; expected a string
 c.yaml:2:7: from: no value; expected one of earliest, latest`},
 		{"list for a scalar", "out: [a]", `c.yaml:1:6: out: a list; expected a string`},
 		{"mapping for a scalar", "out:\n  dir: a", `c.yaml:2:3: out: a mapping; expected a string`},
-		{"mapping for a list", "topic: {a: b}", `c.yaml:1:8: topic: a mapping; expected a list, or a comma-separated string, of strings`},
+		{"mapping for a list", "topic: {a: b}",
+			`c.yaml:1:8: topic: a mapping; expected a list, or a comma-separated string, of strings`},
 		{"list in a list", "topic:\n  - a\n  - [b]", `c.yaml:3:5: topic[1]: a list; expected a string`},
 		{"number in a list", "topic: [1]", `c.yaml:1:9: topic[0]: the number 1; expected a string: write "1"`},
-		{"empty list", "topic: []", `c.yaml:1:8: topic: an empty list; expected a list, or a comma-separated string, of strings`},
+		{"empty list", "topic: []",
+			`c.yaml:1:8: topic: an empty list; expected a list, or a comma-separated string, of strings`},
 		{"empty element", "topic: a,,b", `c.yaml:1:8: topic[1]: an empty element; expected a string`},
-		{"list at the top", "- out: a", `c.yaml:1:1: a list at the top; expected a mapping of flags of entropipe run to values`},
-		{"text at the top", "out", `c.yaml:1:1: a string at the top; expected a mapping of flags of entropipe run to values`},
+		{"list at the top", "- out: a",
+			`c.yaml:1:1: a list at the top; expected a mapping of flags of entropipe run to values`},
+		{"text at the top", "out",
+			`c.yaml:1:1: a string at the top; expected a mapping of flags of entropipe run to values`},
 		{"several documents", "out: a\n---\nout: b", `c.yaml:3:1: another document; expected one document a file`},
 		{"tab", "topic:\n\t- a", `c.yaml:2:1: a tab in the indentation; expected spaces`},
 		{"NUL", "out: a\x00b", `c.yaml:1:7: a NUL byte; expected text`},
@@ -118,10 +136,14 @@ c.yaml:2:7: from: no value; expected one of earliest, latest`},
 		{"unknown alias", "out: *a", `c.yaml:1:6: out: an alias of an unknown anchor; expected a string`},
 		{"tag", "out: !!str 5", `c.yaml:1:6: out: a tag; expected a string`},
 		{"merge key", "<<: {out: a}", `c.yaml:1:1: <<: unknown key; expected a flag of entropipe run`},
-		{"unset variable", "out: ${UNSET_VARIABLE}", `c.yaml:1:6: out: variable UNSET_VARIABLE is not set; expected it to be set, or a default: ${UNSET_VARIABLE:…}`},
-		{"bad variable", `out: "${a b}"`, `c.yaml:1:6: out: "a b" is no name of a variable; expected ${VARIABLE} or ${VARIABLE:default}, or $${ for the characters`},
-		{"open variable", `out: "${SET"`, `c.yaml:1:6: out: ${ without }; expected ${VARIABLE} or ${VARIABLE:default}, or $${ for the characters`},
-		{"variable of a wrong type", "workers: ${SET}", `c.yaml:1:10: workers: "ten" does not fit; expected a whole number`},
+		{"unset variable", "out: ${UNSET_VARIABLE}",
+			`c.yaml:1:6: out: variable UNSET_VARIABLE is not set; expected it to be set, or a default: ${UNSET_VARIABLE:…}`},
+		{"bad variable", `out: "${a b}"`,
+			`c.yaml:1:6: out: "a b" is no name of a variable; expected ${VARIABLE} or ${VARIABLE:default}, or $${ for the characters`},
+		{"open variable", `out: "${SET"`,
+			`c.yaml:1:6: out: ${ without }; expected ${VARIABLE} or ${VARIABLE:default}, or $${ for the characters`},
+		{"variable of a wrong type", "workers: ${SET}",
+			`c.yaml:1:10: workers: "ten" does not fit; expected a whole number`},
 		{"all at once, in order", "workers: x\nfrom: y\nroll-siz: 1\nlog-level: warn\nout: a\nout: b", `
 c.yaml:1:10: workers: "x" does not fit; expected a whole number
 c.yaml:2:7: from: "y" is not allowed; expected one of earliest, latest
@@ -211,12 +233,17 @@ func TestFileSetsFlags(t *testing.T) {
 		{"comments only", "# nothing\n\n  # here\n", func(g *sampleGrammar) any { return g.Run.Out }, "./out"},
 		{"explicit null", "~", func(g *sampleGrammar) any { return g.Run.Out }, "./out"},
 		{"empty mapping", "{}", func(g *sampleGrammar) any { return g.Run.Out }, "./out"},
-		{"comment, then a document mark", "# mine\n---\nout: x\n...\n", func(g *sampleGrammar) any { return g.Run.Out }, "x"},
-		{"byte order mark, CRLF", "\ufeffout: x\r\nfrom: latest\r\n", func(g *sampleGrammar) any { return g.Run.Out + g.Run.From }, "xlatest"},
-		{"flow mapping", "{out: x, workers: 2}", func(g *sampleGrammar) any { return fmt.Sprint(g.Run.Out, g.Run.Workers) }, "x2"},
-		{"list", "topic: [a, 'b c', \"d\"]", func(g *sampleGrammar) any { return g.Run.Topic }, []string{"a", "b c", "d"}},
+		{"comment, then a document mark", "# mine\n---\nout: x\n...\n", func(g *sampleGrammar) any { return g.Run.Out },
+			"x"},
+		{"byte order mark, CRLF", "\ufeffout: x\r\nfrom: latest\r\n",
+			func(g *sampleGrammar) any { return g.Run.Out + g.Run.From }, "xlatest"},
+		{"flow mapping", "{out: x, workers: 2}",
+			func(g *sampleGrammar) any { return fmt.Sprint(g.Run.Out, g.Run.Workers) }, "x2"},
+		{"list", "topic: [a, 'b c', \"d\"]", func(g *sampleGrammar) any { return g.Run.Topic },
+			[]string{"a", "b c", "d"}},
 		{"block list", "topic:\n- a\n- b", func(g *sampleGrammar) any { return g.Run.Topic }, []string{"a", "b"}},
-		{"comma in an element of a list", "topic: ['a,b']", func(g *sampleGrammar) any { return g.Run.Topic }, []string{"a,b"}},
+		{"comma in an element of a list", "topic: ['a,b']", func(g *sampleGrammar) any { return g.Run.Topic },
+			[]string{"a,b"}},
 		{"comma string", "topic: a, b", func(g *sampleGrammar) any { return g.Run.Topic }, []string{"a", "b"}},
 		{"no tables", "tables: []", func(g *sampleGrammar) any { return g.Run.Tables }, []string(nil)},
 		{"size", "roll-size: 1.5KiB", func(g *sampleGrammar) any { return g.Run.RollSize }, value.Size(1536)},
@@ -224,18 +251,23 @@ func TestFileSetsFlags(t *testing.T) {
 		{"duration", "roll-age: 1m30s", func(g *sampleGrammar) any { return g.Run.RollAge }, 90 * time.Second},
 		{"seconds", "roll-age: 1.5", func(g *sampleGrammar) any { return g.Run.RollAge }, 1500 * time.Millisecond},
 		{"no age", "roll-age: 0", func(g *sampleGrammar) any { return g.Run.RollAge }, time.Duration(0)},
-		{"numbers", "workers: 0x10\nshare: 1e-3", func(g *sampleGrammar) any { return fmt.Sprint(g.Run.Workers, g.Run.Share) }, "16 0.001"},
+		{"numbers", "workers: 0x10\nshare: 1e-3",
+			func(g *sampleGrammar) any { return fmt.Sprint(g.Run.Workers, g.Run.Share) }, "16 0.001"},
 		{"boolean", "progress: true", func(g *sampleGrammar) any { return g.Run.Progress }, true},
 		{"flag of the program", "log-level: debug", func(g *sampleGrammar) any { return g.LogLevel }, "debug"},
-		{"anchor and alias", "out: &a x\ntopic: [*a, *a]", func(g *sampleGrammar) any { return g.Run.Topic }, []string{"x", "x"}},
+		{"anchor and alias", "out: &a x\ntopic: [*a, *a]", func(g *sampleGrammar) any { return g.Run.Topic },
+			[]string{"x", "x"}},
 		{"off is a string", "out: off", func(g *sampleGrammar) any { return g.Run.Out }, "off"},
 		{"quoted number is a string", "out: '5'", func(g *sampleGrammar) any { return g.Run.Out }, "5"},
 		{"block text", "out: |-\n  x\n", func(g *sampleGrammar) any { return g.Run.Out }, "x"},
 		{"variable", "topic: ${SET}", func(g *sampleGrammar) any { return g.Run.Topic }, []string{"a", "b"}},
-		{"variable in an element", "topic: ['${SET}']", func(g *sampleGrammar) any { return g.Run.Topic }, []string{"a,b"}},
+		{"variable in an element", "topic: ['${SET}']", func(g *sampleGrammar) any { return g.Run.Topic },
+			[]string{"a,b"}},
 		{"variable as a number", "workers: ${COUNT}", func(g *sampleGrammar) any { return g.Run.Workers }, 3},
-		{"default of a variable", "out: s3://${UNSET_VARIABLE:bucket}/${UNSET_VARIABLE:}x", func(g *sampleGrammar) any { return g.Run.Out }, "s3://bucket/x"},
-		{"boolean by default of a variable", "progress: ${UNSET_VARIABLE:true}", func(g *sampleGrammar) any { return g.Run.Progress }, true},
+		{"default of a variable", "out: s3://${UNSET_VARIABLE:bucket}/${UNSET_VARIABLE:}x",
+			func(g *sampleGrammar) any { return g.Run.Out }, "s3://bucket/x"},
+		{"boolean by default of a variable", "progress: ${UNSET_VARIABLE:true}",
+			func(g *sampleGrammar) any { return g.Run.Progress }, true},
 		{"escaped", "out: $${SET}$", func(g *sampleGrammar) any { return g.Run.Out }, "${SET}$"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -275,13 +307,15 @@ func TestFlagBeatsVariableBeatsFileBeatsDefault(t *testing.T) {
 		t.Setenv("ENTROPIPE_OUT", c.variable) // an empty variable counts as unset
 		g, _, err := load(t, c.file, c.args...)
 		if err != nil || g.Run.Out != c.want {
-			t.Errorf("variable %q, file %q, %q: got %q, %v; want %q", c.variable, c.file, c.args, g.Run.Out, err, c.want)
+			t.Errorf("variable %q, file %q, %q: got %q, %v; want %q", c.variable, c.file, c.args,
+				g.Run.Out, err, c.want)
 		}
 	}
 }
 
 func TestVariablesOfEveryKind(t *testing.T) {
-	for name, value := range map[string]string{"TOPIC": "a, b", "ROLL_SIZE": "1KiB", "ROLL_AGE": "5", "WORKERS": "7", "PROGRESS": "true", "LOG_LEVEL": "debug"} {
+	for name, value := range map[string]string{"TOPIC": "a, b", "ROLL_SIZE": "1KiB", "ROLL_AGE": "5", "WORKERS": "7",
+		"PROGRESS": "true", "LOG_LEVEL": "debug"} {
 		t.Setenv("ENTROPIPE_"+name, value)
 	}
 	g, _, err := load(t, "")
@@ -290,7 +324,8 @@ func TestVariablesOfEveryKind(t *testing.T) {
 	}
 	want := new(sampleGrammar)
 	want.Run.Config, want.Run.Topic, want.Run.Out, want.Run.From = g.Run.Config, []string{"a", "b"}, "./out", "earliest"
-	want.Run.RollSize, want.Run.RollAge, want.Run.Workers, want.Run.Shards, want.Run.Share = 1024, 5*time.Second, 7, 1, 0.5
+	want.Run.RollSize, want.Run.RollAge, want.Run.Workers, want.Run.Shards, want.Run.Share = 1024,
+		5*time.Second, 7, 1, 0.5
 	want.Run.Progress, want.LogLevel = true, "debug"
 	if diff := cmp.Diff(want, g); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -336,7 +371,8 @@ func TestFileOfAnotherCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = Parse(k, []string{"check", file, "--connect"})
-		if want == "" && (err != nil || g.Check.Out != "x" || !g.Check.Connect) || want != "" && (err == nil || !strings.HasSuffix(err.Error(), want)) {
+		if want == "" && (err != nil || g.Check.Out != "x" || !g.Check.Connect) ||
+			want != "" && (err == nil || !strings.HasSuffix(err.Error(), want)) {
 			t.Errorf("%q: got %+v, %v; want %q", text, g.Check, err, want)
 		}
 	}
@@ -355,7 +391,8 @@ func TestBadCommandLineIsNoConfigError(t *testing.T) {
 
 func TestEffectiveConfigReadsBackAsItself(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[-a-z0-9_.:/${}#'"\\ ,\[\]]{0,12}`),
-		rapid.SampledFrom([]string{"", "off", "null", "~", "0x1", "1e3", ".5", "...", "127.0.0.1:9092", "${A}", "$${A:b}", "- a", "a: b", "#", "\u2028", "5MiB", "NaN", ".inf", "1_0"}))
+		rapid.SampledFrom([]string{"", "off", "null", "~", "0x1", "1e3", ".5", "...", "127.0.0.1:9092", "${A}",
+			"$${A:b}", "- a", "a: b", "#", "\u2028", "5MiB", "NaN", ".inf", "1_0"}))
 	element := text.Filter(func(s string) bool { return strings.TrimSpace(s) != "" })
 	rapid.Check(t, func(rt *rapid.T) {
 		first, k, err := load(t, "")
@@ -411,7 +448,8 @@ workers: 0
 
 // FuzzConfigFile: no text makes the reader panic, hang or say nothing.
 func FuzzConfigFile(f *testing.F) {
-	for _, seed := range []string{"out: a\n", "topic: [a, b]\n", "a: &x [*x]\nout: *x", "? [a]\n: b", "out: ${A:b}", "--- !!str\n...", "%YAML", "out: |\n  x", "{{{", "\ufeff", "out: !!binary x", "<<: *a"} {
+	for _, seed := range []string{"out: a\n", "topic: [a, b]\n", "a: &x [*x]\nout: *x", "? [a]\n: b", "out: ${A:b}",
+		"--- !!str\n...", "%YAML", "out: |\n  x", "{{{", "\ufeff", "out: !!binary x", "<<: *a"} {
 		f.Add([]byte(seed))
 	}
 	g := new(sampleGrammar)
@@ -427,7 +465,8 @@ func FuzzConfigFile(f *testing.F) {
 		if len(text) > 4096 {
 			return
 		}
-		r := fileReader{file: "c.yaml", command: "run", flags: flags, lookup: func(string) (string, bool) { return "", false }}
+		r := fileReader{file: "c.yaml", command: "run", flags: flags,
+			lookup: func(string) (string, bool) { return "", false }}
 		values := r.parse(text)
 		for name, v := range values {
 			if flags[name] == nil || v == nil {
@@ -453,7 +492,8 @@ func (strayHelp) HelpLines() map[string]string {
 }
 
 func TestHelpLineOfNoFlagIsAnError(t *testing.T) {
-	if _, err := NewParser(&strayHelp{}, nil); err == nil || !strings.Contains(err.Error(), "help lines of no flag: topic") {
+	if _, err := NewParser(&strayHelp{}, nil); err == nil ||
+		!strings.Contains(err.Error(), "help lines of no flag: topic") {
 		t.Errorf("got %v, want the name of the line", err)
 	}
 }

@@ -97,7 +97,8 @@ func (r *fileReader) parse(text []byte) map[string]any {
 	r.collectAnchors(body)
 	entries, ok := mapping(body)
 	if !ok {
-		r.at(body, "", mistake.Problem{What: kindOf(body) + " at the top", Expected: "a mapping of flags of " + r.command + " to values"})
+		r.at(body, "", mistake.Problem{What: kindOf(body) + " at the top",
+			Expected: "a mapping of flags of " + r.command + " to values"})
 		return nil
 	}
 	return r.entries(entries)
@@ -125,12 +126,14 @@ func (r *fileReader) checkBytes(text []byte) bool {
 		case !utf8.ValidString(line):
 			r.problem(mistake.Problem{Line: i + 1, Col: 1, What: "not UTF-8", Expected: "text in UTF-8"})
 		case strings.ContainsRune(line, 0):
-			r.problem(mistake.Problem{Line: i + 1, Col: strings.IndexByte(line, 0) + 1, What: "a NUL byte", Expected: "text"})
+			r.problem(mistake.Problem{Line: i + 1, Col: strings.IndexByte(line, 0) + 1,
+				What: "a NUL byte", Expected: "text"})
 		case tab >= 0 && rest != "" && rest[0] != '#':
 			r.problem(mistake.Problem{Line: i + 1, Col: tab + 1, What: "a tab in the indentation", Expected: "spaces"})
 		}
 		if brackets += strings.Count(line, "[") + strings.Count(line, "{"); brackets > maxBrackets {
-			r.problem(mistake.Problem{Line: i + 1, Col: 1, What: fmt.Sprintf("more than %d brackets", maxBrackets), Expected: "a mapping of flags to values"})
+			r.problem(mistake.Problem{Line: i + 1, Col: 1, What: fmt.Sprintf("more than %d brackets", maxBrackets),
+				Expected: "a mapping of flags to values"})
 			break
 		}
 	}

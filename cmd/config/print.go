@@ -48,7 +48,8 @@ func Differs(k *kong.Kong, command any) func(flag string) bool {
 	flags := KeysOf(NodeOf(k.Model.Node, command))
 	return func(flag string) bool {
 		f := flags[flag]
-		return fmt.Sprint(f.Target.Interface()) != cmp.Or(f.Default, fmt.Sprint(reflect.Zero(f.Target.Type()).Interface()))
+		return fmt.Sprint(f.Target.Interface()) != cmp.Or(f.Default,
+			fmt.Sprint(reflect.Zero(f.Target.Type()).Interface()))
 	}
 }
 

@@ -76,14 +76,17 @@ func (c *Command) Run(e *command.Env) error {
 	if err := os.MkdirAll(c.Out, 0o777); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	b, err := broker.Start(broker.Config{Listen: "127.0.0.1:0", Dir: filepath.Join(c.Out, "_broker"), Partitions: 2, Log: e.Log})
+	b, err := broker.Start(broker.Config{Listen: "127.0.0.1:0", Dir: filepath.Join(c.Out, "_broker"),
+		Partitions: 2, Log: e.Log})
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	d := &demo{Command: c, brokers: []string{b.Addr()}, log: quiet(e.Log), sent: map[string]int64{}, backlog: map[string]int64{}}
+	d := &demo{Command: c, brokers: []string{b.Addr()}, log: quiet(e.Log), sent: map[string]int64{},
+		backlog: map[string]int64{}}
 	for _, topic := range demoTopics {
-		if err := ingest.EnsureTopic(e.Ctx, d.brokers, ingest.Security{}, topic, ingest.TopicSpec{Partitions: 2, MaxMessageBytes: 64 << 20}); err != nil {
+		if err := ingest.EnsureTopic(e.Ctx, d.brokers, ingest.Security{}, topic,
+			ingest.TopicSpec{Partitions: 2, MaxMessageBytes: 64 << 20}); err != nil {
 			return err
 		}
 	}
@@ -103,8 +106,10 @@ func (c *Command) Run(e *command.Env) error {
 	d.pace = pace{begin: time.Now(), hz: c.Rate.Hz(10), total: c.Frames}
 	show := command.StartProgress(e.Stderr, e.Log, "LiDAR frames", c.Frames, func() (int64, string) {
 		lidar, all, since := s.Pipeline.Stats(demoLidar), s.Pipeline.Stats(), time.Since(begin)
-		return lidar.Frames, command.Rate(lidar.Frames, "frames", since) + ", " + command.Rate(lidar.Points, "points", since) + ", " +
-			command.Count(all.Frames-lidar.Frames) + " sketches, " + command.Rate(all.Tokens, "tokens", since) + ", " + command.ByteSize(all.FileBytes) + " written" +
+		return lidar.Frames, command.Rate(lidar.Frames, "frames", since) + ", " +
+			command.Rate(lidar.Points, "points", since) + ", " +
+			command.Count(all.Frames-lidar.Frames) + " sketches, " + command.Rate(all.Tokens, "tokens", since) + ", " +
+			command.ByteSize(all.FileBytes) + " written" +
 			d.pace.text(lidar.Frames-d.backlog[demoLidar], time.Since(d.pace.begin))
 	})
 	err = d.stream(e.Ctx, s)
@@ -126,11 +131,13 @@ func servedAt(s *run.Service) string {
 // flags are those of the `run` command that the demo stands for.
 func (d *demo) flags() *flags.Flags {
 	return &flags.Flags{
-		Source:   flags.SourceFlags{Brokers: d.brokers, Topic: demoTopics, From: "earliest", OnGap: "stop"},
-		Output:   flags.OutputFlags{Out: d.Out, Tables: []string{"hulls", "maxima", "triangles", "points"}, PartitionBy: []string{"dataset"}, RollBytes: 256 << 20, RollRecords: 100_000, RollAge: time.Second},
-		Frames:   flags.FrameFlags{MaxFrameBytes: 64 << 20},
-		Stage:    stage.Flags{Stage: "off"},
-		Tokens:   language.Flags{LM: d.LM, Weights: "f32", Task: "logits", TruncateSide: "auto", TopK: 5, MaxNew: 1, TokenBudget: 4096},
+		Source: flags.SourceFlags{Brokers: d.brokers, Topic: demoTopics, From: "earliest", OnGap: "stop"},
+		Output: flags.OutputFlags{Out: d.Out, Tables: []string{"hulls", "maxima", "triangles", "points"},
+			PartitionBy: []string{"dataset"}, RollBytes: 256 << 20, RollRecords: 100_000, RollAge: time.Second},
+		Frames: flags.FrameFlags{MaxFrameBytes: 64 << 20},
+		Stage:  stage.Flags{Stage: "off"},
+		Tokens: language.Flags{LM: d.LM, Weights: "f32", Task: "logits", TruncateSide: "auto", TopK: 5, MaxNew: 1,
+			TokenBudget: 4096},
 		Resource: flags.ResourceFlags{Memory: 256 << 20},
 		Serve:    flags.ServeFlags{Listen: d.Listen},
 	}
@@ -278,7 +285,8 @@ func (d *demo) report(w io.Writer, s *run.Service, begin time.Time, ended time.D
 	each("rows", command.Count, lidar.Rows, sketches.Rows, tokens.Rows)
 	each("bytes in", command.ByteSize, lidar.BytesIn, sketches.BytesIn, tokens.BytesIn)
 	each("bytes written", command.ByteSize, lidar.FileBytes, sketches.FileBytes, tokens.FileBytes)
-	each("a second", command.Count, perSecond(lidar.Frames, elapsed), perSecond(sketches.Frames, elapsed), perSecond(tokens.Sequences, elapsed))
+	each("a second", command.Count, perSecond(lidar.Frames, elapsed), perSecond(sketches.Frames, elapsed),
+		perSecond(tokens.Sequences, elapsed))
 	row("latency p50", ms(lidar.LatencyP50), ms(sketches.LatencyP50), ms(tokens.LatencyP50))
 	row("latency p99", ms(lidar.LatencyP99), ms(sketches.LatencyP99), ms(tokens.LatencyP99))
 	each("rejects", command.Count, lidar.Rejects, sketches.Rejects, tokens.Rejects)
@@ -337,14 +345,16 @@ func (p pace) verdict(done int64, ended time.Duration) string {
 	if late < fallsBehind {
 		return ""
 	}
-	return fmt.Sprintf("\nBehind real time by %v: %s frames took %v. This machine keeps up with fewer --points, or with a lower --rate.\n",
+	return fmt.Sprintf("\nBehind real time by %v: %s frames took %v. This machine keeps up with fewer --points, or "+
+		"with a lower --rate.\n",
 		late.Round(time.Second), command.Count(done), ended.Round(time.Second))
 }
 
 // shellWord returns text as a word of a shell's command.
 func shellWord(text string) string {
 	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./:=,@%+-", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("_./:=,@%+-", r))
 	}) {
 		return text
 	}

@@ -22,10 +22,14 @@ type sentences struct {
 
 // What notes are made of.
 var (
-	watchers = []string{"the pilot", "a fisher", "the keeper of the lamp", "an old sailor", "the night watch", "a child on the pier", "the crane driver"}
-	sights   = []string{"counted seven gulls", "heard a bell", "lost sight of the buoy", "painted the last plank", "waited for the tide", "found a blue bottle", "turned the wheel to port"}
-	places   = []string{"by the north mole", "under the old crane", "off the sand bank", "near the rope yard", "between two ferries", "at the fish market"}
-	weathers = []string{"while the rain went on", "before the fog came in", "after a calm night", "as the wind turned", "though nobody asked"}
+	watchers = []string{"the pilot", "a fisher", "the keeper of the lamp", "an old sailor", "the night watch",
+		"a child on the pier", "the crane driver"}
+	sights = []string{"counted seven gulls", "heard a bell", "lost sight of the buoy", "painted the last plank",
+		"waited for the tide", "found a blue bottle", "turned the wheel to port"}
+	places = []string{"by the north mole", "under the old crane", "off the sand bank", "near the rope yard",
+		"between two ferries", "at the fish market"}
+	weathers = []string{"while the rain went on", "before the fog came in", "after a calm night", "as the wind turned",
+		"though nobody asked"}
 )
 
 func pick(r *rand.Rand, words []string) string { return words[r.IntN(len(words))] }
@@ -55,9 +59,11 @@ func (s *sentences) Next(it *replay.Item) error {
 	}
 	s.pack = s.pack[:0]
 	for i := range n {
-		s.pack = append(s.pack, schemas.Sequence{ID: fmt.Sprintf("note-%d", s.next+i), Text: s.note(s.next + i), IsText: true})
+		s.pack = append(s.pack, schemas.Sequence{ID: fmt.Sprintf("note-%d", s.next+i),
+			Text: s.note(s.next + i), IsText: true})
 	}
-	*it = replay.Item{Dataset: "synthetic", Sequence: "notes", Sensor: "pen", Number: s.next, TimeNs: s.next * 1e8 / sentencesEach, Clock: replay.SinceEpoch, Sequences: s.pack}
+	*it = replay.Item{Dataset: "synthetic", Sequence: "notes", Sensor: "pen", Number: s.next,
+		TimeNs: s.next * 1e8 / sentencesEach, Clock: replay.SinceEpoch, Sequences: s.pack}
 	s.next += n
 	return nil
 }

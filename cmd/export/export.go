@@ -108,20 +108,24 @@ func (c *Command) check(stdout io.Writer) error {
 		case c.File == "" || c.File == "-":
 			c.As = "svg"
 		default:
-			return mistake.NewUsage(fmt.Errorf("-o %s: its name does not say the format; add --as %s", c.File, strings.Join(formats, "|")))
+			return mistake.NewUsage(fmt.Errorf("-o %s: its name does not say the format; add --as %s", c.File,
+				strings.Join(formats, "|")))
 		}
 	}
 	if c.As == "onnx" {
-		return mistake.NewUsage(errors.New("--as onnx is for a model, which is named in place of the output folder: entropipe export FILE.safetensors"))
+		return mistake.NewUsage(errors.New("--as onnx is for a model, which is named in place of the output folder: " +
+			"entropipe export FILE.safetensors"))
 	}
 	if slices.Contains(maskForms, c.As) {
-		return mistake.NewUsage(fmt.Errorf("--as %s is for a mask: there is no %s in %s", c.As, support.ConfigFile, config.ShownPath(c.Out)))
+		return mistake.NewUsage(fmt.Errorf("--as %s is for a mask: there is no %s in %s", c.As, support.ConfigFile,
+			config.ShownPath(c.Out)))
 	}
 	if !slices.Contains(formats, c.As) {
 		return mistake.NewUsage(fmt.Errorf("--as %s: want %s", c.As, strings.Join(formats, ", ")))
 	}
 	if c.As == "geojson" && slices.Contains(c.Layers, picture.LayerHull3D) {
-		return mistake.NewUsage(errors.New("--layers hull3d: geojson is flat; ply has the mesh, svg and png its edges from above"))
+		return mistake.NewUsage(errors.New("--layers hull3d: geojson is flat; ply has the mesh, svg and png its " +
+			"edges from above"))
 	}
 	if c.ASCII && c.As != "ply" {
 		return mistake.NewUsage(fmt.Errorf("--ascii: it is for ply, not for %s", c.As))
@@ -155,7 +159,8 @@ func (c *Command) layers() []string {
 	case c.As == "geojson":
 		return []string{picture.LayerPoints, picture.LayerHull, picture.LayerMaxima}
 	}
-	return []string{picture.LayerTriangles, picture.LayerPoints, picture.LayerHull3D, picture.LayerHull, picture.LayerMaxima}
+	return []string{picture.LayerTriangles, picture.LayerPoints, picture.LayerHull3D, picture.LayerHull,
+		picture.LayerMaxima}
 }
 
 // load reads the frame and says which one it is.
@@ -183,9 +188,11 @@ func (c *Command) load(e *command.Env, store sinks.Reader) (*picture.Frame, erro
 	}
 	if r.Points == nil && r.NPoints > r.NDropped {
 		if r.Hull == nil {
-			return nil, errors.New("there are no coordinates to draw: tables hulls and points have nothing of this frame; write them with entropipe run --tables hulls,maxima,triangles,points")
+			return nil, errors.New("there are no coordinates to draw: tables hulls and points have nothing of this " +
+				"frame; write them with entropipe run --tables hulls,maxima,triangles,points")
 		}
-		e.Log.Warn("only the hull in the plane is drawn: the rest needs coordinates, from table points, which entropipe run --tables hulls,maxima,triangles,points writes")
+		e.Log.Warn("only the hull in the plane is drawn: the rest needs coordinates, from table points, which " +
+			"entropipe run --tables hulls,maxima,triangles,points writes")
 	}
 	s := picture.NewFrame(r, asked)
 	if c.As == "geojson" {
@@ -214,8 +221,11 @@ func (c *Command) warnOfNullIsland(e *command.Env, s *picture.Frame) {
 	unit := picture.LongUnits[s.Unit()]
 	instead := "write table hulls (entropipe run --tables hulls,…): it is GeoParquet without a coordinate system"
 	if s.Hull != nil {
-		instead = "open table hulls, " + filepath.ToSlash(filepath.Join(config.ShownPath(c.Out), picture.TableOfLayer[picture.LayerHull])) + ": it is GeoParquet without a coordinate system, and opens right"
+		instead = "open table hulls, " + filepath.ToSlash(filepath.Join(config.ShownPath(c.Out),
+			picture.TableOfLayer[picture.LayerHull])) +
+			": it is GeoParquet without a coordinate system, and opens right"
 	}
-	e.Log.Warn("QGIS and other GIS programs take GeoJSON for longitude and latitude: they put these "+unit+" at Null Island, 0° N 0° E, one for a degree",
+	e.Log.Warn("QGIS and other GIS programs take GeoJSON for longitude and latitude: they put these "+unit+
+		" at Null Island, 0° N 0° E, one for a degree",
 		"coordinates", "local "+unit, "instead", instead)
 }

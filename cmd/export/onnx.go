@@ -26,8 +26,10 @@ func (c *Command) exportModel(e *command.Env) error {
 	case c.As != "" && c.As != "onnx":
 		return mistake.NewUsage(fmt.Errorf("--as %s: a model is exported as onnx", c.As))
 	case c.As == "" && ext != ".onnx" && ext != "" && c.File != "-":
-		return mistake.NewUsage(fmt.Errorf("-o %s: a model is exported as onnx; add --as onnx to write it there all the same", c.File))
-	case c.Topic != "" || c.Partition != nil || c.Offset != nil || c.Index != nil || c.Dataset != "" || c.Sequence != "" || c.FrameID != nil || len(c.Layers) > 0 || c.ASCII:
+		return mistake.NewUsage(fmt.Errorf("-o %s: a model is exported as onnx; add --as onnx to write it there all "+
+			"the same", c.File))
+	case c.Topic != "" || c.Partition != nil || c.Offset != nil || c.Index != nil || c.Dataset != "" ||
+		c.Sequence != "" || c.FrameID != nil || len(c.Layers) > 0 || c.ASCII:
 		return mistake.NewUsage(errors.New("a model has no frames: which frame, and how, is said of an output folder"))
 	}
 	c.As = "onnx"
@@ -39,7 +41,8 @@ func (c *Command) exportModel(e *command.Env) error {
 		return err
 	}
 	if m.Meta.Mode == models.Seed {
-		return fmt.Errorf("export %s: a %s model is directions and has no network that onnx could hold", config.ShownPath(c.Out), m.Meta.Mode)
+		return fmt.Errorf("export %s: a %s model is directions and has no network that onnx could hold",
+			config.ShownPath(c.Out), m.Meta.Mode)
 	}
 	return c.send(e.Stdout, func(w *bufio.Writer) error { return m.WriteONNX(w) })
 }

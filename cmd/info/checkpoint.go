@@ -82,8 +82,10 @@ func describeModel(dir string) (*modelInfo, error) {
 		return nil, err
 	}
 	c, pooling := k.Config(), k.Pooling()
-	m := &modelInfo{Name: command.NameOfModel(dir), Type: c.Model, Layers: c.Layers, Hidden: c.Hidden, Heads: c.Heads, KeyHeads: c.KVHeads,
-		Positions: c.MaxPositions, Vocabulary: c.Vocab, Labels: c.LabelNames, Pooling: pooling.Mode, MaxTokens: pooling.MaxTokens, Tasks: []string{}, SHA256: k.SHA256()}
+	m := &modelInfo{Name: command.NameOfModel(dir), Type: c.Model, Layers: c.Layers, Hidden: c.Hidden, Heads: c.Heads,
+		KeyHeads:  c.KVHeads,
+		Positions: c.MaxPositions, Vocabulary: c.Vocab, Labels: c.LabelNames, Pooling: pooling.Mode,
+		MaxTokens: pooling.MaxTokens, Tasks: []string{}, SHA256: k.SHA256()}
 	if err := k.Close(); err != nil {
 		return nil, err
 	}
@@ -114,7 +116,8 @@ func describeMask(dir string) (*maskInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &maskInfo{Selector: s.Select, Block: s.Block, Mode: s.Mode, Sparsity: s.Sparsity(), Weights: s.Weights, Serve: s.Serve, Reason: s.Reason, Quality: s.Quality}
+	m := &maskInfo{Selector: s.Select, Block: s.Block, Mode: s.Mode, Sparsity: s.Sparsity(), Weights: s.Weights,
+		Serve: s.Serve, Reason: s.Reason, Quality: s.Quality}
 	for _, b := range s.Buckets {
 		m.Lengths = append(m.Lengths, b.Length)
 	}
@@ -126,21 +129,25 @@ func describeMask(dir string) (*maskInfo, error) {
 func (c *checkpointInfo) String() string {
 	var b strings.Builder
 	if m := c.Model; m != nil {
-		fmt.Fprintf(&b, "%s: %s %s, %s parameters, sha256 %s\n", c.Path, m.Type, m.Name, command.Count(m.Parameters), m.SHA256)
-		fmt.Fprintf(&b, "  %d layers of %d, %d heads, %d of keys, %s positions", m.Layers, m.Hidden, m.Heads, m.KeyHeads, command.Count(int64(m.Positions)))
+		fmt.Fprintf(&b, "%s: %s %s, %s parameters, sha256 %s\n", c.Path, m.Type, m.Name,
+			command.Count(m.Parameters), m.SHA256)
+		fmt.Fprintf(&b, "  %d layers of %d, %d heads, %d of keys, %s positions", m.Layers, m.Hidden, m.Heads,
+			m.KeyHeads, command.Count(int64(m.Positions)))
 		if m.Vocabulary > 0 {
 			fmt.Fprintf(&b, ", %s tokens", command.Count(int64(m.Vocabulary)))
 		}
 		if m.MaxTokens > 0 {
 			fmt.Fprintf(&b, ", embeddings of the first %s", command.Count(int64(m.MaxTokens)))
 		}
-		fmt.Fprintf(&b, "\n  tasks: %s; pooling: %s; tokenizer: %s\n", orNone(strings.Join(m.Tasks, ", ")), m.Pooling, orNone(m.Tokenizer))
+		fmt.Fprintf(&b, "\n  tasks: %s; pooling: %s; tokenizer: %s\n", orNone(strings.Join(m.Tasks, ", ")), m.Pooling,
+			orNone(m.Tokenizer))
 		if m.Labels != nil {
 			fmt.Fprintf(&b, "  labels: %.200q\n", m.Labels)
 		}
 	}
 	if m := c.Mask; m != nil {
-		fmt.Fprintf(&b, "%s: mask %s, blocks of %d, %s, lengths to %v, %.1f %% not read, sha256 %s\n", filepath.Join(c.Path, support.ConfigFile),
+		fmt.Fprintf(&b, "%s: mask %s, blocks of %d, %s, lengths to %v, %.1f %% not read, sha256 %s\n",
+			filepath.Join(c.Path, support.ConfigFile),
 			m.Selector.Name, m.Block, m.Mode, m.Lengths, 100*m.Sparsity, m.SHA256)
 		fmt.Fprintf(&b, "  for the weights %s\n  %s: %s\n", m.Weights, m.Serve, m.Reason)
 	}

@@ -85,7 +85,8 @@ func (c *Command) describe(e *command.Env) (fmt.Stringer, error) {
 		case ".txt", ".jsonl":
 			ext = inner
 		case ".bin":
-			return nil, fmt.Errorf("%s: a scan in gzip, which is read with the others of its folder: entropipe info %s", c.What, filepath.Dir(c.What))
+			return nil, fmt.Errorf("%s: a scan in gzip, which is read with the others of its folder: entropipe info %s",
+				c.What, filepath.Dir(c.What))
 		}
 	}
 	switch ext {
@@ -103,7 +104,8 @@ func (c *Command) describe(e *command.Env) (fmt.Stringer, error) {
 	if strings.HasSuffix(c.What, ".index.json") { // the index of tensors in several files
 		return models.Describe(c.What)
 	}
-	return nil, fmt.Errorf("%s: not a file that entropipe knows: want .parquet, .bin, .ndjson, .ndjson.gz, .txt, .jsonl or .safetensors", c.What)
+	return nil, fmt.Errorf("%s: not a file that entropipe knows: want .parquet, .bin, .ndjson, .ndjson.gz, .txt, "+
+		".jsonl or .safetensors", c.What)
 }
 
 // sayFolder says that a name was taken for a folder's, when a topic could have it
@@ -113,7 +115,8 @@ func (c *Command) sayFolder(e *command.Env) {
 	if len(c.Brokers) == 0 || strings.ContainsAny(c.What, `/\`) || command.CheckTopicName(c.What) != nil {
 		return
 	}
-	e.Log.Info("the folder of this name is described; a topic of this name has an address", "folder", c.What, "topic", "kafka://"+c.Brokers[0]+"/"+c.What)
+	e.Log.Info("the folder of this name is described; a topic of this name has an address", "folder", c.What, "topic",
+		"kafka://"+c.Brokers[0]+"/"+c.What)
 }
 
 func describeFolder(e *command.Env, dir string) (fmt.Stringer, error) {
@@ -131,7 +134,8 @@ func describeFolder(e *command.Env, dir string) (fmt.Stringer, error) {
 	found, err := describeSource(replay.KITTI{Dir: dir, SkipBad: true, Log: e.Log}.Open())
 	if err != nil {
 		if file := firstTable(dir); file != "" {
-			return nil, fmt.Errorf("%s: a folder of tables: want the output's folder, or one file such as %s", dir, file)
+			return nil, fmt.Errorf("%s: a folder of tables: want the output's folder, or one file such as %s", dir,
+				file)
 		}
 	}
 	return found, err
@@ -177,7 +181,8 @@ func (c *Command) describeTopic(e *command.Env, brokers []string, topic string) 
 	if err != nil {
 		return nil, err
 	}
-	found := &topicInfo{Topic: t.Name, TopicID: t.ID.String(), MaxMessageBytes: t.MaxMessageBytes, Partitions: []partitionInfo{}}
+	found := &topicInfo{Topic: t.Name, TopicID: t.ID.String(), MaxMessageBytes: t.MaxMessageBytes,
+		Partitions: []partitionInfo{}}
 	for _, p := range t.Partitions {
 		found.Partitions = append(found.Partitions, partitionInfo{p.ID, p.Start, p.Stable, p.End})
 	}
@@ -231,11 +236,13 @@ func describeScan(path string) (fmt.Stringer, error) {
 		return nil, err
 	}
 	if strings.HasSuffix(path, ".pcd.bin") {
-		return nil, fmt.Errorf("%s: a nuScenes scan has five numbers a point where KITTI has four: entropipe does not read it", path)
+		return nil, fmt.Errorf("%s: a nuScenes scan has five numbers a point where KITTI has four: entropipe does "+
+			"not read it", path)
 	}
 	n := info.Size()
 	if n%16 != 0 {
-		return nil, fmt.Errorf("%s: %d bytes are not a whole number of points of 16 bytes: %d are left over", path, n, n%16)
+		return nil, fmt.Errorf("%s: %d bytes are not a whole number of points of 16 bytes: %d are left over", path, n,
+			n%16)
 	}
 	return text(fmt.Sprintf("%s: a KITTI scan of %s points, %s\n", path, command.Count(n/16), command.ByteSize(n))), nil
 }
@@ -307,7 +314,8 @@ func cover[T geom.Float](s *sourceInfo, axis int, v []T) {
 // String is the summary for people.
 func (s *sourceInfo) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s frames, %s points, x %g to %g, y %g to %g\n", s.Dataset, s.Sequence, command.Count(s.Frames), command.Count(s.Points), s.Least[0], s.Most[0], s.Least[1], s.Most[1])
+	fmt.Fprintf(&b, "%s %s: %s frames, %s points, x %g to %g, y %g to %g\n", s.Dataset, s.Sequence,
+		command.Count(s.Frames), command.Count(s.Points), s.Least[0], s.Most[0], s.Least[1], s.Most[1])
 	if s.First != nil {
 		fmt.Fprintf(&b, "  from %s to %s\n", s.First.Format(time.RFC3339Nano), s.Last.Format(time.RFC3339Nano))
 	}

@@ -35,13 +35,15 @@ func (c *Command) printSQL(e *command.Env) error {
 	}
 	root := filepath.ToSlash(filepath.Clean(c.What))
 	w := bufio.NewWriter(e.Stdout)
-	fmt.Fprintf(w, "-- One view a table. A glob over the whole folder (%s/**/*.parquet) would mix the rows of all tables, without an error.\n", comment(root))
+	fmt.Fprintf(w, "-- One view a table. A glob over the whole folder (%s/**/*.parquet) would mix the rows of all "+
+		"tables, without an error.\n", comment(root))
 	for _, t := range tables {
 		options := "hive_partitioning=true"
 		if t == "points" { // files of float32 beside files of float64
 			options += ", union_by_name=true"
 		}
-		fmt.Fprintf(w, "CREATE OR REPLACE VIEW %s AS SELECT * FROM read_parquet(%s, %s);\n", t, quoteSQL(globOf(root)+"/"+t+"/**/*.parquet"), options)
+		fmt.Fprintf(w, "CREATE OR REPLACE VIEW %s AS SELECT * FROM read_parquet(%s, %s);\n", t,
+			quoteSQL(globOf(root)+"/"+t+"/**/*.parquet"), options)
 	}
 	fmt.Fprintf(w, "-- The same elsewhere, one table at a time:\n")
 	for _, t := range tables {

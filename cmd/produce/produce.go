@@ -119,10 +119,12 @@ func (c *produceSynthetic) Run(e *command.Env) error {
 }
 
 func (c *producerFlags) producer(e *command.Env, security ingest.Security, prune *replay.Pruner) *replay.Producer {
-	return &replay.Producer{Brokers: c.Brokers, Security: security, Prune: prune, Topic: c.Topic, Compression: c.Compression, Log: e.Log,
-		Create: ingest.TopicSpec{Partitions: c.Partitions, ReplicationFactor: c.Replication, MaxMessageBytes: int64(c.MaxMessageBytes)},
-		Play:   replay.Play{Rate: c.Rate, Loop: c.Loop, Limit: c.Limit, Epoch: c.Epoch},
-		Names:  replay.Names{Dataset: c.Dataset, Sequence: c.Sequence, Sensor: c.Sensor}}
+	return &replay.Producer{Brokers: c.Brokers, Security: security, Prune: prune, Topic: c.Topic,
+		Compression: c.Compression, Log: e.Log,
+		Create: ingest.TopicSpec{Partitions: c.Partitions, ReplicationFactor: c.Replication,
+			MaxMessageBytes: int64(c.MaxMessageBytes)},
+		Play:  replay.Play{Rate: c.Rate, Loop: c.Loop, Limit: c.Limit, Epoch: c.Epoch},
+		Names: replay.Names{Dataset: c.Dataset, Sequence: c.Sequence, Sensor: c.Sensor}}
 }
 
 // produce sends src and says what became of it. A signal ends it in order:
@@ -146,7 +148,8 @@ func (c *producerFlags) produceAs(e *command.Env, src replay.Source, frames, poi
 	p := c.producer(e, security, prune)
 	show := command.StartProgress(e.Stderr, e.Log, frames, c.total(src), func() (int64, string) {
 		st := p.Progress()
-		return st.Frames, command.ByteSize(st.Bytes) + ", " + command.Rate(st.Frames, frames, st.Elapsed) + ", " + command.ByteSize(int64(float64(st.Bytes)/max(st.Elapsed.Seconds(), 1e-9))) + "/s"
+		return st.Frames, command.ByteSize(st.Bytes) + ", " + command.Rate(st.Frames, frames, st.Elapsed) + ", " +
+			command.ByteSize(int64(float64(st.Bytes)/max(st.Elapsed.Seconds(), 1e-9))) + "/s"
 	})
 	st, err := p.Run(e.Ctx, src)
 	show.Stop()
@@ -154,8 +157,10 @@ func (c *producerFlags) produceAs(e *command.Env, src replay.Source, frames, poi
 	if st.Points > 0 || frames == "frames" {
 		amount = command.Count(st.Points) + " " + points + ", "
 	}
-	fmt.Fprintf(e.Stdout, "%s: %s %s in %s messages, %s%s in %.1f s (%s/s)", c.Topic, command.Count(st.Frames), frames, command.Count(st.Messages), amount,
-		command.ByteSize(st.Bytes), st.Elapsed.Seconds(), command.ByteSize(int64(float64(st.Bytes)/max(st.Elapsed.Seconds(), 1e-9))))
+	fmt.Fprintf(e.Stdout, "%s: %s %s in %s messages, %s%s in %.1f s (%s/s)", c.Topic, command.Count(st.Frames), frames,
+		command.Count(st.Messages), amount,
+		command.ByteSize(st.Bytes), st.Elapsed.Seconds(),
+		command.ByteSize(int64(float64(st.Bytes)/max(st.Elapsed.Seconds(), 1e-9))))
 	if st.Skipped > 0 {
 		fmt.Fprintf(e.Stdout, ", %s bad inputs left out", command.Count(st.Skipped))
 	}

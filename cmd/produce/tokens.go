@@ -33,7 +33,8 @@ func (c *produceTokens) Check() error {
 	case c.Lengths == "" && c.Sequences > 0:
 		return mistake.NewUsage(errors.New("--sequences needs --lengths, the trace to cut at; --limit ends any source"))
 	}
-	return errors.Join(c.producerFlags.Check(), command.CheckAmount("pack", c.Pack, 1, command.MaxPack), command.CheckAmount("clip", c.Clip, 0, math.MaxInt32),
+	return errors.Join(c.producerFlags.Check(), command.CheckAmount("pack", c.Pack, 1, command.MaxPack),
+		command.CheckAmount("clip", c.Clip, 0, math.MaxInt32),
 		command.CheckAmount("sequences", c.Sequences, 0, math.MaxInt64))
 }
 
@@ -43,7 +44,8 @@ func (c *produceTokens) Run(e *command.Env) error {
 		return err
 	}
 	c.Rate = c.Rate.Untimed()
-	t := replay.Tokens{Files: c.Files, Paragraphs: c.Paragraphs, Sequences: c.Sequences, SkipBad: c.SkipBad, Pack: c.Rate.Pack(c.Pack), Log: e.Log}
+	t := replay.Tokens{Files: c.Files, Paragraphs: c.Paragraphs, Sequences: c.Sequences, SkipBad: c.SkipBad,
+		Pack: c.Rate.Pack(c.Pack), Log: e.Log}
 	if err := c.openTokenizer(&t); err != nil {
 		return err
 	}
@@ -76,6 +78,7 @@ func (c *produceTokens) openTokenizer(t *replay.Tokens) error {
 		return fmt.Errorf("--tokenizer %s: there is no tokenizer.json", c.Tokenizer)
 	}
 	t.Encode = found.Encode
-	t.Vocabulary = schemas.Vocabulary{Tokenizer: command.NameOfModel(c.Tokenizer), Size: found.Vocab(), SHA256: found.SHA256()}
+	t.Vocabulary = schemas.Vocabulary{Tokenizer: command.NameOfModel(c.Tokenizer), Size: found.Vocab(),
+		SHA256: found.SHA256()}
 	return nil
 }

@@ -23,8 +23,10 @@ func (s *Service) checkContent(ctx context.Context) error {
 		if change == nil || !s.flags.Output.StrictConfig || s.flags.Output.NewConfig {
 			continue
 		}
-		problems = append(problems, mistake.Problem{Path: "strict-config", What: fmt.Sprintf("%s goes on with topic %s from offset %d of partition %d, where another configuration ended: %s; --new-config allows this change",
-			s.flags.Output.Out, topic, change.Offset, change.Partition, change)})
+		problems = append(problems, mistake.Problem{Path: "strict-config",
+			What: fmt.Sprintf("%s goes on with topic %s from offset %d of partition %d, where another configuration "+
+				"ended: %s; --new-config allows this change",
+				s.flags.Output.Out, topic, change.Offset, change.Partition, change)})
 	}
 	if len(problems) > 0 {
 		return &mistake.Config{Problems: problems}
@@ -34,7 +36,8 @@ func (s *Service) checkContent(ctx context.Context) error {
 
 // contentChanged logs that rows change along a partition's chain.
 func (s *Service) contentChanged(c *sinks.ContentChange) {
-	s.log.Info(fmt.Sprintf("from offset %d: %s", c.Offset, c), "topic", c.Topic, "partition", c.Partition, "note", "other partitions change where they go on")
+	s.log.Info(fmt.Sprintf("from offset %d: %s", c.Offset, c), "topic", c.Topic, "partition", c.Partition, "note",
+		"other partitions change where they go on")
 }
 
 // foreignWatch looks for other processes that write to the output with another
@@ -71,10 +74,13 @@ func (s *Service) foreignFound(c *sinks.ContentChange, told map[string]time.Time
 		return
 	}
 	told[c.Is] = time.Now()
-	s.log.Warn("another process writes to this output with another configuration: rows of both lie side by side", "topic", c.Topic, "partition", c.Partition, "offset", c.Offset, "here_and_there", c.String())
+	s.log.Warn("another process writes to this output with another configuration: rows of both lie side by side",
+		"topic", c.Topic, "partition", c.Partition, "offset", c.Offset, "here_and_there", c.String())
 	if s.flags.Output.StrictConfig {
-		s.fail(&mistake.Config{Problems: []mistake.Problem{{Path: "strict-config", What: fmt.Sprintf("another process writes topic %s to %s with another configuration (partition %d, offset %d): %s",
-			c.Topic, s.flags.Output.Out, c.Partition, c.Offset, c)}}})
+		s.fail(&mistake.Config{Problems: []mistake.Problem{{Path: "strict-config",
+			What: fmt.Sprintf("another process writes topic %s to %s with another configuration (partition %d, "+
+				"offset %d): %s",
+				c.Topic, s.flags.Output.Out, c.Partition, c.Offset, c)}}})
 	}
 }
 

@@ -59,7 +59,8 @@ func (c *Command) Run(e *command.Env) error {
 		return err
 	}
 	defer s.Close()
-	e.Log.Info("running", "brokers", strings.Join(c.Source.Brokers, ","), "topics", strings.Join(c.Source.Topic, ","), "group", s.group, "out", c.Output.Out)
+	e.Log.Info("running", "brokers", strings.Join(c.Source.Brokers, ","), "topics", strings.Join(c.Source.Topic, ","),
+		"group", s.group, "out", c.Output.Out)
 	begin := time.Now()
 	stop := func() {}
 	if c.Progress {
@@ -88,7 +89,8 @@ func (c *Command) totals(log *slog.Logger, s *Service, begin time.Time, err erro
 		}
 	}
 	st := s.Pipeline.Stats()
-	done := []any{"frames", st.Frames, "points", st.Points, "rejects", st.Rejects, "rows", st.Rows, "bytes", st.FileBytes, "seconds", time.Since(begin).Seconds()}
+	done := []any{"frames", st.Frames, "points", st.Points, "rejects", st.Rejects, "rows", st.Rows, "bytes",
+		st.FileBytes, "seconds", time.Since(begin).Seconds()}
 	if c.Tokens.LM != "" {
 		done = append(done, s.tokens(&st)...)
 	}
@@ -107,7 +109,8 @@ func (s *Service) progress(begin time.Time) command.ProgressSource {
 			text += command.Rate(st.Frames, "frames", since) + ", " + command.Rate(st.Points, "points", since) + ", "
 		}
 		if st.Sequences > 0 {
-			text += command.Rate(st.Sequences, "sequences", since) + ", " + command.Rate(st.Tokens, "tokens", since) + ", "
+			text += command.Rate(st.Sequences, "sequences", since) + ", " +
+				command.Rate(st.Tokens, "tokens", since) + ", "
 		}
 		text += command.ByteSize(st.FileBytes) + " written"
 		if st.Rejects > 0 {
@@ -120,12 +123,14 @@ func (s *Service) progress(begin time.Time) command.ProgressSource {
 // tokens are the totals of sequences, for the last line of the log.
 func (s *Service) tokens(st *pipeline.Stats) []any {
 	b := &s.batches
-	done := []any{"sequences", st.Sequences, "tokens", st.Tokens, "batches", b.Batches.Load(), "batch_fill", b.Fill(), "padding", b.Padding.Load()}
+	done := []any{"sequences", st.Sequences, "tokens", st.Tokens, "batches", b.Batches.Load(), "batch_fill", b.Fill(),
+		"padding", b.Padding.Load()}
 	if n := b.Unverified.Load(); n > 0 {
 		done = append(done, "unverified", n)
 	}
 	if s.flags.Tokens.Ladder > 0 {
-		done = append(done, "ladder_rows", b.Rows.Load(), "ladder_extended", b.Extended.Load(), "ladder_dense", b.Dense.Load())
+		done = append(done, "ladder_rows", b.Rows.Load(), "ladder_extended", b.Extended.Load(),
+			"ladder_dense", b.Dense.Load())
 	}
 	return done
 }

@@ -133,7 +133,8 @@ func (s *Service) openStage(frames *pipeline.FrameConfig) (config string, err er
 		return "", nil
 	}
 	if stage.Idle(model, frames) {
-		s.log.Warn("the model has nothing to do: what it serves does not run", "file", c.Model, "stage", c.Stage, "serves", strings.Join(model.Meta.Ops, ","))
+		s.log.Warn("the model has nothing to do: what it serves does not run", "file", c.Model, "stage", c.Stage,
+			"serves", strings.Join(model.Meta.Ops, ","))
 	}
 	return modelHash(model.SHA256), nil
 }
@@ -160,7 +161,8 @@ func (s *Service) openOutput(ctx context.Context, names []string, settings strin
 		return fmt.Errorf("--out: %w", err)
 	}
 	hash := sha256.Sum256([]byte(settings))
-	encoder, err := tables.New(tables.Config{PartitionBy: c.PartitionBy, Tables: names, Version: command.Version, Build: metrics.Revision()})
+	encoder, err := tables.New(tables.Config{PartitionBy: c.PartitionBy, Tables: names, Version: command.Version,
+		Build: metrics.Revision()})
 	if err == nil {
 		s.Output, err = sinks.Open(ctx, s.store, encoder, sinks.Config{ConfigHash: hex.EncodeToString(hash[:]),
 			Content: s.content(s.hashes), OnChange: s.contentChanged, Version: command.Version})
@@ -184,9 +186,11 @@ func (s *Service) connect(ctx context.Context) (partitions int, err error) {
 	if s.group = c.Group; s.group == "" {
 		s.group = s.Output.DefaultGroup()
 	}
-	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic, Group: s.group, Output: s.Output.UUID(), OutputInode: s.Output.Inode(),
-		UntilEnd: c.UntilEnd, Reached: s.reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log, Complaints: &s.complaints,
-		Timing: ingest.Timing{Session: c.Session, Rebalance: c.Rebalance}})
+	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic,
+		Group: s.group, Output: s.Output.UUID(), OutputInode: s.Output.Inode(),
+		UntilEnd: c.UntilEnd, Reached: s.reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log,
+		Complaints: &s.complaints,
+		Timing:     ingest.Timing{Session: c.Session, Rebalance: c.Rebalance}})
 	if err != nil {
 		return 0, err
 	}
@@ -195,7 +199,8 @@ func (s *Service) connect(ctx context.Context) (partitions int, err error) {
 }
 
 // openPipeline starts the workers, and with --publish the outbox before.
-func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipeline.FrameConfig, lm *language.Language) (err error) {
+func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipeline.FrameConfig,
+	lm *language.Language) (err error) {
 	c := s.flags
 	var publisher pipeline.Publisher
 	if c.Publish.Publish != "" {
@@ -211,9 +216,10 @@ func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipel
 	s.Pipeline = pipeline.New(pipeline.Config{Output: s.Output, Publisher: publisher, Queue: queue,
 		NewProcess: func() pipeline.Process { return pipeline.NewFrames(frames).Process },
 		NewTokens:  func() *pipeline.Tokens { return pipeline.NewTokens(lm.TokenConfig) },
-		Workers:    s.workers, Memory: int64(c.Resource.Memory), RetryFor: c.Output.RetryFor, SkipGaps: c.Source.OnGap == "skip",
-		Roll:    pipeline.Roll{Bytes: int64(c.Output.RollBytes), Records: c.Output.RollRecords, Age: c.Output.RollAge},
-		Metrics: s.metrics, Log: s.log})
+		Workers:    s.workers, Memory: int64(c.Resource.Memory), RetryFor: c.Output.RetryFor,
+		SkipGaps: c.Source.OnGap == "skip",
+		Roll:     pipeline.Roll{Bytes: int64(c.Output.RollBytes), Records: c.Output.RollRecords, Age: c.Output.RollAge},
+		Metrics:  s.metrics, Log: s.log})
 	s.question = s.Pipeline.Question(s.Output.Reached)
 	return nil
 }
@@ -225,7 +231,8 @@ func (s *Service) serve(registry *prometheus.Registry) (err error) {
 	if c.Listen == "off" {
 		return nil
 	}
-	s.Server, err = metrics.Serve(metrics.ServerConfig{Listen: c.Listen, Gatherer: registry, Version: command.Version, Pprof: c.Pprof, Ready: s.ready})
+	s.Server, err = metrics.Serve(metrics.ServerConfig{Listen: c.Listen, Gatherer: registry, Version: command.Version,
+		Pprof: c.Pprof, Ready: s.ready})
 	if err == nil {
 		s.log.Info("listening", "metrics", "http://"+s.Server.Addr()+"/metrics")
 	}
@@ -284,7 +291,8 @@ func (s *Service) unlessRevoked(run, handle context.Context, p *ingest.Partition
 	if run.Err() != nil || handle.Err() == nil || !errors.As(err, &passing) {
 		return err
 	}
-	s.log.Warn("a partition moved on before the output could be written; whoever has it next begins behind what is committed", "topic", p.Topic, "partition", p.ID, "error", err)
+	s.log.Warn("a partition moved on before the output could be written; whoever has it next begins behind what is "+
+		"committed", "topic", p.Topic, "partition", p.ID, "error", err)
 	return nil
 }
 
@@ -362,7 +370,8 @@ func (s *Service) watch() {
 		var seen ingest.Stats
 		for {
 			now := s.consumer.Stats()
-			s.metrics.Consumer(now.Rebalances-seen.Rebalances, now.FetchErrors+now.JoinErrors-seen.FetchErrors-seen.JoinErrors, now.Connected)
+			s.metrics.Consumer(now.Rebalances-seen.Rebalances,
+				now.FetchErrors+now.JoinErrors-seen.FetchErrors-seen.JoinErrors, now.Connected)
 			seen = now
 			if st := s.Pipeline.Stats(); s.flags.Frames.MaxRejects.Limited() {
 				if err := s.flags.Frames.MaxRejects.Exceeded(&st, false); err != nil {

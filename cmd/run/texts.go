@@ -21,7 +21,8 @@ func (s *Service) lookForTexts(ctx context.Context) error {
 	if !s.textless || !isNew(ctx, s.flags.Output.Out) {
 		return nil
 	}
-	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic, Group: "entropipe-look-" + rand.Text(),
+	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic,
+		Group:         "entropipe-look-" + rand.Text(),
 		MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
@@ -55,7 +56,8 @@ func isNew(ctx context.Context, out string) bool {
 // tokenizer for them: all of them would become rejects. A topic where ids begin a
 // partition, and one that the output has already, takes texts as rejects, so that
 // one text does not keep the service from starting.
-func (s *Service) checkTexts(ctx context.Context, consumer *ingest.Consumer, topic string, starts map[int32]int64) error {
+func (s *Service) checkTexts(ctx context.Context, consumer *ingest.Consumer, topic string,
+	starts map[int32]int64) error {
 	if !s.textless {
 		return nil
 	}
@@ -73,5 +75,7 @@ func (s *Service) checkTexts(ctx context.Context, consumer *ingest.Consumer, top
 	if found == nil || ids || err != nil {
 		return err
 	}
-	return language.BadFlag("lm", fmt.Errorf("%s has no tokenizer.json, but topic %s begins with texts (partition %d, offset %d): put the model's tokenizer.json into its folder, or send token ids", s.flags.Tokens.LM, topic, found.Partition, found.Offset))
+	return language.BadFlag("lm", fmt.Errorf("%s has no tokenizer.json, but topic %s begins with texts (partition "+
+		"%d, offset %d): put the model's tokenizer.json into its folder, or send token ids", s.flags.Tokens.LM, topic,
+		found.Partition, found.Offset))
 }

@@ -37,7 +37,8 @@ func (s *Service) accept(ctx context.Context, topic string, is schemas.TopicID, 
 	known := func(p schemas.Position) bool { return p.TopicID.IsZero() || p.TopicID == is }
 	all := slices.Collect(maps.Values(positions))
 	if is.IsZero() || !slices.ContainsFunc(all, func(p schemas.Position) bool { return !known(p) }) {
-		s.log.Info("--accept-topic has nothing to do: the topic is the one that the output was written from, or the brokers have no ids", "topic", topic, "topic_id", is.String())
+		s.log.Info("--accept-topic has nothing to do: the topic is the one that the output was written from, or the "+
+			"brokers have no ids", "topic", topic, "topic_id", is.String())
 		return nil
 	}
 	refused := func(why error) error { return fmt.Errorf("--accept-topic %s: %w; write to a new --out", topic, why) }
@@ -55,6 +56,7 @@ func (s *Service) accept(ctx context.Context, topic string, is schemas.TopicID, 
 	if err := s.Output.Accept(ctx, topic, is, positions); err != nil {
 		return err
 	}
-	s.log.Warn("the topic has another id and is accepted: the last committed record of every partition is there and equal", "topic", topic, "topic_id", is.String(), "partitions", len(positions))
+	s.log.Warn("the topic has another id and is accepted: the last committed record of every partition is there and "+
+		"equal", "topic", topic, "topic_id", is.String(), "partitions", len(positions))
 	return nil
 }

@@ -44,7 +44,8 @@ func (c *Command) data(e *command.Env, dims int) (*train.Data, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(c.Source, " "), err)
 	}
-	e.Log.Info("frames to learn from", "learn", len(data.Learn), "judge", len(data.Judge), "skipped", collector.Skipped(), "points", data.Points)
+	e.Log.Info("frames to learn from", "learn", len(data.Learn), "judge", len(data.Judge), "skipped",
+		collector.Skipped(), "points", data.Points)
 	data.Dataset, data.Sensor = dataset.or(c.Dataset), sensor.or(c.Sensor)
 	return data, nil
 }
@@ -125,7 +126,8 @@ func (c *Command) open(e *command.Env) (replay.Source, error) {
 	}
 	info, err := os.Stat(first)
 	if err != nil {
-		return nil, fmt.Errorf("%w (a source is a folder, .ndjson files, kafka://HOST:PORT/TOPIC, or the word synthetic)", err)
+		return nil, fmt.Errorf("%w (a source is a folder, .ndjson files, kafka://HOST:PORT/TOPIC, or the word "+
+			"synthetic)", err)
 	}
 	if info.IsDir() {
 		if len(c.Source) > 1 {
@@ -173,7 +175,8 @@ func (c *Command) eachOfTopic(e *command.Env, brokers []string, topic string, f 
 	if err != nil {
 		return err
 	}
-	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: brokers, Security: security, Topics: []string{topic}, Group: "entropipe-train-" + rand.Text(), UntilEnd: true, Log: e.Log})
+	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: brokers, Security: security, Topics: []string{topic},
+		Group: "entropipe-train-" + rand.Text(), UntilEnd: true, Log: e.Log})
 	if err != nil {
 		return err
 	}
@@ -234,7 +237,8 @@ func (r *topicReader) read(ctx context.Context, p *ingest.Partition) error {
 // copied is a frame's cloud in memory of its own, as float32.
 func copied(f *schemas.Frame) geom.Cloud[float32] {
 	if !f.Double {
-		return geom.Cloud[float32]{X: slices.Clone(f.Cloud32.X), Y: slices.Clone(f.Cloud32.Y), Z: slices.Clone(f.Cloud32.Z)}
+		return geom.Cloud[float32]{X: slices.Clone(f.Cloud32.X), Y: slices.Clone(f.Cloud32.Y),
+			Z: slices.Clone(f.Cloud32.Z)}
 	}
 	var c geom.Cloud[float32]
 	for d, to := range []*[]float32{&c.X, &c.Y, &c.Z} {

@@ -29,7 +29,8 @@ func (c *Command) runSeed(e *command.Env) error {
 	if err := c.each(e, d.add); err != nil {
 		return err
 	}
-	m, err := seedfit.Fit(d.learn, seedfit.Options{Directions: c.Directions, Seed: c.Seed, Dataset: d.dataset.or(c.Dataset), Sensor: d.sensor.or(c.Sensor),
+	m, err := seedfit.Fit(d.learn, seedfit.Options{Directions: c.Directions, Seed: c.Seed,
+		Dataset: d.dataset.or(c.Dataset), Sensor: d.sensor.or(c.Sensor),
 		DataSHA256: hex.EncodeToString(d.sum.Sum(nil)), Command: c.seedCommand()})
 	if err != nil {
 		return fmt.Errorf("%s: %w", strings.Join(c.Source, " "), err)
@@ -44,7 +45,8 @@ func (c *Command) runSeed(e *command.Env) error {
 	if err := card.Write(c.Out, m); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.Stdout, "%s: seed model for hull3d, %d directions (%.3g %% of the points survive hull3d's sieve), SHA-256 %.12s…\n",
+	_, err = fmt.Fprintf(e.Stdout, "%s: seed model for hull3d, %d directions (%.3g %% of the points survive "+
+		"hull3d's sieve), SHA-256 %.12s…\n",
 		c.Out, c.Directions, 100*m.Meta.Survivors["hull3d"], m.SHA256)
 	return err
 }
@@ -53,7 +55,8 @@ func (c *Command) runSeed(e *command.Env) error {
 func (c *Command) checkSeed() error {
 	c.Directions = cmp.Or(c.Directions, 32)
 	if c.Ops != "" && c.Ops != "hull3d" {
-		return mistake.NewUsage(fmt.Errorf("--ops %s: seed models are for hull3d; the other operators find better samples themselves", c.Ops))
+		return mistake.NewUsage(fmt.Errorf("--ops %s: seed models are for hull3d; the other operators find better "+
+			"samples themselves", c.Ops))
 	}
 	if filepath.Ext(c.Out) != ".safetensors" {
 		return mistake.NewUsage(fmt.Errorf("--out %s: want a name that ends in .safetensors", c.Out))
@@ -61,7 +64,8 @@ func (c *Command) checkSeed() error {
 	if c.Resume {
 		return mistake.NewUsage(errors.New("--resume: fitting directions takes seconds, and leaves no checkpoint"))
 	}
-	return errors.Join(command.CheckAmount("directions", c.Directions, 24, 1024), command.CheckAmount("frames", c.Frames, 1, 1<<20))
+	return errors.Join(command.CheckAmount("directions", c.Directions, 24, 1024),
+		command.CheckAmount("frames", c.Frames, 1, 1<<20))
 }
 
 // seedCommand is the command line that makes the model.
@@ -70,7 +74,8 @@ func (c *Command) seedCommand() string {
 	if c.Source[0] == "synthetic" {
 		args = append(args, "--kind", c.Kind)
 	}
-	args = append(args, "--mode", c.Mode, "--directions", fmt.Sprint(c.Directions), "--seed", fmt.Sprint(c.Seed), "--frames", fmt.Sprint(c.Frames))
+	args = append(args, "--mode", c.Mode, "--directions", fmt.Sprint(c.Directions), "--seed", fmt.Sprint(c.Seed),
+		"--frames", fmt.Sprint(c.Frames))
 	if c.Dataset != "" {
 		args = append(args, "--dataset", c.Dataset)
 	}
@@ -126,8 +131,9 @@ func (d *seedData) add(f learned) error {
 // where there are any.
 func (d *seedData) card(m *models.EntropyNet) (*models.Card, error) {
 	card := &models.Card{
-		Title:   "Directions for hull3d",
-		Purpose: "Tells the hull in space which points of a frame to begin with. Rows are the same with any model; only the time differs.",
+		Title: "Directions for hull3d",
+		Purpose: "Tells the hull in space which points of a frame to begin with. Rows are the same with any model; " +
+			"only the time differs.",
 		Limits: []string{
 			"Frames below 32,768 points get no hints: their hulls take about the time that hints take.",
 			"Made for frames like those it was fitted to; the stage turns hints off where they do not help.",
@@ -151,8 +157,10 @@ func (d *seedData) card(m *models.EntropyNet) (*models.Card, error) {
 		}
 		m.Meta.Survivors["hull3d"] = survived
 		card.Metrics = append(card.Metrics,
-			models.Metric{Name: "points that hull3d's sieve leaves, with hints", On: part.name, Value: 100 * survived, Unit: "%"},
-			models.Metric{Name: "the same, without", On: part.name, Value: 100 * seedfit.Unhinted(part.frames), Unit: "%"})
+			models.Metric{Name: "points that hull3d's sieve leaves, with hints", On: part.name,
+				Value: 100 * survived, Unit: "%"},
+			models.Metric{Name: "the same, without", On: part.name, Value: 100 * seedfit.Unhinted(part.frames),
+				Unit: "%"})
 	}
 	return card, nil
 }

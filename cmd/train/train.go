@@ -76,7 +76,8 @@ func (c *Command) Run(e *command.Env) error {
 	}
 	switch err := c.steps(e, t); {
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintf(e.Stdout, "stopped after step %d of %d: --resume goes on from %s\n", t.Steps(), c.Steps, c.checkpoint())
+		fmt.Fprintf(e.Stdout, "stopped after step %d of %d: --resume goes on from %s\n", t.Steps(),
+			c.Steps, c.checkpoint())
 		return nil
 	case err != nil:
 		return err
@@ -98,7 +99,8 @@ func (c *Command) config() (cfg train.Config, dims int, err error) {
 	if err := errors.Join(c.Check(), c.checkOps()); err != nil {
 		return cfg, 0, err
 	}
-	cfg = train.Config{Mode: c.Mode, Regulariser: train.Regulariser(c.Regulariser), Steps: c.Steps, Seed: c.Seed, Batch: c.Batch, Points: c.Points,
+	cfg = train.Config{Mode: c.Mode, Regulariser: train.Regulariser(c.Regulariser), Steps: c.Steps, Seed: c.Seed,
+		Batch: c.Batch, Points: c.Points,
 		Sigma: c.Sigma, Lambda: c.Lambda, Tolerance: c.Tolerance, Workers: cmp.Or(c.Workers, runtime.GOMAXPROCS(0))}
 	if c.Mode == models.Denoise && c.Noise > 0 {
 		cfg.Noise = train.Noise{Sigma: c.Noise, Outliers: 0.01, Reach: 8}
@@ -141,7 +143,8 @@ func (c *Command) checkOps() error {
 	}
 	for name := range strings.SplitSeq(c.Ops, ",") {
 		if _, ok := train.ParseProblem(name); !ok {
-			return mistake.NewUsage(fmt.Errorf("--ops: %q is no operator that a model can be trained for: want hull2d, hull3d, maxima2d, maxima3d", name))
+			return mistake.NewUsage(fmt.Errorf("--ops: %q is no operator that a model can be trained for: want "+
+				"hull2d, hull3d, maxima2d, maxima3d", name))
 		}
 	}
 	return nil
@@ -165,7 +168,8 @@ func (c *Command) begin(cfg train.Config, data *train.Data) (*train.Trainer, err
 	}
 	t, err := train.Resume(c.checkpoint(), cfg, data)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("--resume: %s is not there: nothing was interrupted; leave --resume out to begin", c.checkpoint())
+		return nil, fmt.Errorf("--resume: %s is not there: nothing was interrupted; leave --resume out to begin",
+			c.checkpoint())
 	}
 	return t, err
 }
@@ -178,7 +182,8 @@ func (c *Command) steps(e *command.Env, t *train.Trainer) error {
 	text.Store(&none)
 	done.Store(int64(t.Steps()))
 	if c.Progress {
-		show := command.StartProgress(e.Stderr, e.Log, "steps", int64(c.Steps), func() (int64, string) { return done.Load(), *text.Load() })
+		show := command.StartProgress(e.Stderr, e.Log, "steps", int64(c.Steps),
+			func() (int64, string) { return done.Load(), *text.Load() })
 		defer show.Stop()
 	}
 	for !t.Done() {
@@ -230,8 +235,10 @@ func (c *Command) command() string {
 	for _, f := range []struct {
 		flag  string
 		value any
-	}{{"sigma", c.Sigma}, {"steps", c.Steps}, {"seed", c.Seed}, {"batch", c.Batch}, {"points", c.Points}, {"lambda", c.Lambda},
-		{"tolerance", c.Tolerance}, {"noise", c.Noise}, {"frames", c.Frames}, {"dataset", c.Dataset}, {"sensor", c.Sensor}} {
+	}{{"sigma", c.Sigma}, {"steps", c.Steps}, {"seed", c.Seed}, {"batch", c.Batch}, {"points", c.Points},
+		{"lambda", c.Lambda},
+		{"tolerance", c.Tolerance}, {"noise", c.Noise}, {"frames", c.Frames}, {"dataset", c.Dataset},
+		{"sensor", c.Sensor}} {
 		if text := fmt.Sprint(f.value); text != "" && text != "0" {
 			args = append(args, "--"+f.flag, text)
 		}
@@ -253,7 +260,8 @@ func trained(path string, m *models.EntropyNet, t *train.Trainer) string {
 	if m.Meta.Mode == models.Denoise {
 		what = fmt.Sprintf("F1 of maxima %.3f, was %.3f", j.F1, j.Raw)
 	} else {
-		what = fmt.Sprintf("G %.3f nats a point, was %.3f; error %.4f %% of a frame's diagonal, at most %.4f %%", j.After, j.Before, 100*j.Error, 100*j.Worst)
+		what = fmt.Sprintf("G %.3f nats a point, was %.3f; error %.4f %% of a frame's diagonal, at most %.4f %%",
+			j.After, j.Before, 100*j.Error, 100*j.Worst)
 		if j.After >= j.Before {
 			what += ", no gain"
 		}
@@ -261,5 +269,6 @@ func trained(path string, m *models.EntropyNet, t *train.Trainer) string {
 			what += fmt.Sprintf(", more than the %.4f %% asked for", 100*c.Tolerance)
 		}
 	}
-	return fmt.Sprintf("%s: %s model for %s, step %d of %d kept (%s), SHA-256 %.12s…\n", path, m.Meta.Mode, strings.Join(m.Meta.Ops, ","), m.Meta.Steps, t.Steps(), what, m.SHA256)
+	return fmt.Sprintf("%s: %s model for %s, step %d of %d kept (%s), SHA-256 %.12s…\n", path, m.Meta.Mode,
+		strings.Join(m.Meta.Ops, ","), m.Meta.Steps, t.Steps(), what, m.SHA256)
 }

@@ -25,7 +25,8 @@ func TestCalibrationsOfOtherWriters(t *testing.T) {
 		}
 		return textFile(t, name, b.String())
 	}
-	const rows, text = "\ufeff{\"input_ids\":[1,2,0],\"attention_mask\":[1,1,0]}\n{\"input_ids\":[3]}\n", "\ufeffone\ntwo"
+	const rows, text = "\ufeff{\"input_ids\":[1,2,0],\"attention_mask\":[1,1,0]}\n{\"input_ids\":[3]}\n",
+		"\ufeffone\ntwo"
 	ids, lines := &calibration{sequences: [][]int32{{1, 2}, {3}}}, &calibration{paragraphs: []string{"one\n", "two"}}
 	for path, want := range map[string]*calibration{textFile(t, "a.jsonl", rows): ids, packed("b.jsonl.gz", rows): ids,
 		textFile(t, "c.txt", text): lines, packed("d.txt.gz", text): lines} {
@@ -43,7 +44,8 @@ func TestCalibrationsOfOtherWriters(t *testing.T) {
 // and texts.
 func TestCalibrationsOfParquet(t *testing.T) {
 	dir := t.TempDir()
-	small, wide, text := filepath.Join(dir, "32.parquet"), filepath.Join(dir, "64.parquet"), filepath.Join(dir, "text.parquet")
+	small, wide, text := filepath.Join(dir, "32.parquet"), filepath.Join(dir, "64.parquet"),
+		filepath.Join(dir, "text.parquet")
 	for _, err := range []error{
 		parquet.WriteFile(small, []struct {
 			ID  string  `parquet:"id"`
@@ -61,7 +63,8 @@ func TestCalibrationsOfParquet(t *testing.T) {
 		}
 	}
 	want := &calibration{sequences: [][]int32{{1, 2}, {3}}}
-	for path, want := range map[string]*calibration{small: want, wide: want, text: {paragraphs: []string{"one\n", "two\n"}}} {
+	for path, want := range map[string]*calibration{small: want, wide: want,
+		text: {paragraphs: []string{"one\n", "two\n"}}} {
 		got, err := readCalibration(path, 9)
 		if err != nil {
 			t.Fatal(err)

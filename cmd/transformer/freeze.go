@@ -103,15 +103,18 @@ func (c *Freeze) Check() error {
 			return err
 		}
 	}
-	return errors.Join(command.CheckAmount("sequences", c.Sequences, 3, 1<<20), command.CheckAmount("tokens", c.Tokens, 0, math.MaxInt32),
+	return errors.Join(command.CheckAmount("sequences", c.Sequences, 3, 1<<20),
+		command.CheckAmount("tokens", c.Tokens, 0, math.MaxInt32),
 		command.CheckAmount("workers", c.Workers, 0, command.MaxWorkers))
 }
 
 func (c *Freeze) options(m *model.Model) (freeze.Options, error) {
-	o := freeze.Options{Select: c.Select, Sparsity: c.Sparsity, Block: c.Block, Buckets: c.Bucket, Seed: c.Seed, Mode: c.Mode,
+	o := freeze.Options{Select: c.Select, Sparsity: c.Sparsity, Block: c.Block, Buckets: c.Bucket,
+		Seed: c.Seed, Mode: c.Mode,
 		Workers: cmp.Or(c.Workers, runtime.GOMAXPROCS(0))}
 	cfg := m.Config()
-	o.Permute = cfg.Arch == hf.ViT && c.Mode == support.Static && (c.Select == freeze.Affinity || c.Select == freeze.Entropy)
+	o.Permute = cfg.Arch == hf.ViT && c.Mode == support.Static &&
+		(c.Select == freeze.Affinity || c.Select == freeze.Entropy)
 	if len(o.Buckets) == 0 {
 		o.Buckets = []int{min(cfg.MaxPositions, longestBucket)}
 	}
@@ -141,7 +144,8 @@ func (c *Freeze) inputs(m *model.Model, buckets []int) (freeze.Inputs, error) {
 			return in, err
 		}
 		if tokenizer == nil {
-			return in, fmt.Errorf("%s: no tokenizer.json beside the model, and %s is text: give input_ids", c.LM, c.Calibrate)
+			return in, fmt.Errorf("%s: no tokenizer.json beside the model, and %s is text: give input_ids", c.LM,
+				c.Calibrate)
 		}
 		in.Sequences = cutText(tokenizer, read.paragraphs, buckets, c.Sequences)
 	}
@@ -149,7 +153,8 @@ func (c *Freeze) inputs(m *model.Model, buckets []int) (freeze.Inputs, error) {
 	for i, s := range in.Sequences {
 		for _, id := range s {
 			if id >= vocab {
-				return in, fmt.Errorf("%s: sequence %d has the id %d, and the model's are below %d: is it of another tokenizer?", c.Calibrate, i+1, id, vocab)
+				return in, fmt.Errorf("%s: sequence %d has the id %d, and the model's are below %d: is it of "+
+					"another tokenizer?", c.Calibrate, i+1, id, vocab)
 			}
 		}
 		if total += len(s); c.Tokens > 0 && total > c.Tokens {
@@ -158,7 +163,8 @@ func (c *Freeze) inputs(m *model.Model, buckets []int) (freeze.Inputs, error) {
 		}
 	}
 	if len(in.Sequences) < 3 {
-		return in, fmt.Errorf("%s: %d sequences of the asked length, and 3 are the least: give more text, a shorter --bucket or more --tokens", c.Calibrate, len(in.Sequences))
+		return in, fmt.Errorf("%s: %d sequences of the asked length, and 3 are the least: give more text, a shorter "+
+			"--bucket or more --tokens", c.Calibrate, len(in.Sequences))
 	}
 	return in, nil
 }
@@ -171,7 +177,8 @@ func (c *Freeze) images(m *model.Model) (freeze.Inputs, error) {
 		return freeze.Inputs{}, err
 	}
 	if len(shape) != 4 || shape[1] != cfg.Colors || shape[2] != cfg.Image[0] || shape[3] != cfg.Image[1] {
-		return freeze.Inputs{}, fmt.Errorf("%s: pixels of shape %v, want [n %d %d %d]", c.Calibrate, shape, cfg.Colors, cfg.Image[0], cfg.Image[1])
+		return freeze.Inputs{}, fmt.Errorf("%s: pixels of shape %v, want [n %d %d %d]", c.Calibrate, shape, cfg.Colors,
+			cfg.Image[0], cfg.Image[1])
 	}
 	return freeze.Inputs{Images: pixels[:min(shape[0], c.Sequences)*shape[1]*shape[2]*shape[3]]}, nil
 }
@@ -188,7 +195,8 @@ func (c *Freeze) freeze(e *command.Env, m *model.Model, in freeze.Inputs, o free
 			step.Store(&text)
 			done.Store(int64(i))
 		}
-		defer command.StartProgress(e.Stderr, e.Log, "inputs", 0, func() (int64, string) { return done.Load(), *step.Load() }).Stop()
+		defer command.StartProgress(e.Stderr, e.Log, "inputs", 0,
+			func() (int64, string) { return done.Load(), *step.Load() }).Stop()
 	}
 	return freeze.Freeze(e.Ctx, m, in, o)
 }
@@ -200,13 +208,15 @@ func (c *Freeze) report(w io.Writer, s *support.Set) error {
 		return err
 	}
 	if c.JSON {
-		return writeJSON(w, map[string]any{"out": c.Out, "mask_sha256": sha, "selector": s.Select, "calibration": s.Source, "sparsity": s.Sparsity(),
+		return writeJSON(w, map[string]any{"out": c.Out, "mask_sha256": sha, "selector": s.Select,
+			"calibration": s.Source, "sparsity": s.Sparsity(),
 			"quality": s.Quality, "serve": s.Serve, "reason": s.Reason, "certificates": s.Certs, "heads": s.Heads})
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "layer\thead\tmass kept\t1 % keep\tleast\terror\t2·B·delta\tB\trun\t")
 	for i, cert := range s.Certs {
-		fmt.Fprintf(t, "%d\t%d\t%.4f\t%.4f\t%.4f\t%.4g\t%.4g\t%.4g\t%.1f\t\n", i/s.Heads, i%s.Heads, cert.MassMean, cert.MassP01, cert.MassMin,
+		fmt.Fprintf(t, "%d\t%d\t%.4f\t%.4f\t%.4f\t%.4g\t%.4g\t%.4g\t%.1f\t\n", i/s.Heads, i%s.Heads, cert.MassMean,
+			cert.MassP01, cert.MassMin,
 			cert.Error, cert.Bound, cert.Radius, cert.Run)
 	}
 	if err := t.Flush(); err != nil {
@@ -223,7 +233,8 @@ func (c *Freeze) report(w io.Writer, s *support.Set) error {
 loses %.3f %s (95 %%: %.3f to %.3f), gains on the window %.3f (%.3f to %.3f)
 %s: %s
 `, filepath.Join(c.Out, support.ConfigFile), s.Select.Name, s.Block, 100*s.Sparsity(), strings.Join(lengths, ", "),
-		q.Metric, q.Sequences, q.Dense, q.Sparse, q.Window, q.Lost, q.Unit, q.LostLow, q.LostHigh, q.Gained, q.GainedLow, q.GainedHigh,
+		q.Metric, q.Sequences, q.Dense, q.Sparse, q.Window, q.Lost, q.Unit, q.LostLow, q.LostHigh, q.Gained,
+		q.GainedLow, q.GainedHigh,
 		s.Serve, s.Reason)
 	return err
 }

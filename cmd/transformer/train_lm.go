@@ -54,12 +54,16 @@ func (c *transformerFlags) config() (train.Config, error) {
 	if c.Minutes == 0 && c.Steps == 0 {
 		c.Minutes = 5
 	}
-	if err := errors.Join(command.CheckAmount("layers", c.Layers, 1, 1<<10), command.CheckAmount("dim", c.Dim, 1, 1<<16), command.CheckAmount("heads", c.Heads, 1, 1<<16),
-		command.CheckAmount("steps", c.Steps, 0, 1<<30), command.CheckAmount("workers", c.Workers, 0, command.MaxWorkers)); err != nil {
+	if err := errors.Join(command.CheckAmount("layers", c.Layers, 1, 1<<10),
+		command.CheckAmount("dim", c.Dim, 1, 1<<16), command.CheckAmount("heads", c.Heads, 1, 1<<16),
+		command.CheckAmount("steps", c.Steps, 0, 1<<30),
+		command.CheckAmount("workers", c.Workers, 0, command.MaxWorkers)); err != nil {
 		return train.Config{}, err
 	}
-	return train.Config{Layers: c.Layers, Dim: c.Dim, Heads: c.Heads, Regulariser: train.Regulariser(c.Regulariser), Lambda: c.Lambda, Mu: c.Mu,
-		Block: c.Block, Sparsity: c.Sparsity, Steps: c.Steps, Time: time.Duration(c.Minutes * float64(time.Minute)), Seed: c.Seed, Rate: c.Rate,
+	return train.Config{Layers: c.Layers, Dim: c.Dim, Heads: c.Heads, Regulariser: train.Regulariser(c.Regulariser),
+		Lambda: c.Lambda, Mu: c.Mu,
+		Block: c.Block, Sparsity: c.Sparsity, Steps: c.Steps, Time: time.Duration(c.Minutes * float64(time.Minute)),
+		Seed: c.Seed, Rate: c.Rate,
 		Workers: cmp.Or(c.Workers, runtime.GOMAXPROCS(0))}, nil
 }
 
@@ -70,12 +74,14 @@ func (c *transformerFlags) checkpoint() string { return filepath.Join(c.Out, "ch
 func (c *transformerFlags) run(e *command.Env, t *train.Trainer, command string) error {
 	if c.Resume {
 		if err := t.Resume(c.checkpoint()); errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("--resume: %s is not there: nothing was interrupted; leave --resume out to begin", c.checkpoint())
+			return fmt.Errorf("--resume: %s is not there: nothing was interrupted; leave --resume out to begin",
+				c.checkpoint())
 		} else if err != nil {
 			return err
 		}
 	} else if _, err := os.Stat(c.checkpoint()); err == nil {
-		e.Log.Warn("an interrupted training's checkpoint is there and will be replaced: --resume goes on from it", "file", c.checkpoint())
+		e.Log.Warn("an interrupted training's checkpoint is there and will be replaced: --resume goes on from it",
+			"file", c.checkpoint())
 	}
 	if err := os.MkdirAll(c.Out, 0o777); err != nil {
 		return err
@@ -88,15 +94,18 @@ func (c *transformerFlags) run(e *command.Env, t *train.Trainer, command string)
 		return err
 	}
 	r := t.Result()
-	dtype := map[string]safetensors.DType{"f32": safetensors.F32, "f16": safetensors.F16, "bf16": safetensors.BF16}[c.DType]
+	dtype := map[string]safetensors.DType{"f32": safetensors.F32, "f16": safetensors.F16,
+		"bf16": safetensors.BF16}[c.DType]
 	if err := t.Write(c.Out, dtype, command+c.text(t)); err != nil {
 		return err
 	}
 	if err := os.Remove(c.checkpoint()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	_, err := fmt.Fprintf(e.Stdout, "%s: %d parameters, %d steps in %.0f s, %.0f tokens/s; held out: loss %.4f nats, perplexity %.3f, accuracy %.2f %% of %d\n",
-		c.Out, t.Parameters(), r.Steps, r.Seconds, float64(r.Tokens)/max(r.Seconds, 1e-9), r.Held.Loss, r.Held.Perplexity(), 100*r.Held.Accuracy, r.Held.Targets)
+	_, err := fmt.Fprintf(e.Stdout, "%s: %d parameters, %d steps in %.0f s, %.0f tokens/s; held out: loss %.4f "+
+		"nats, perplexity %.3f, accuracy %.2f %% of %d\n",
+		c.Out, t.Parameters(), r.Steps, r.Seconds, float64(r.Tokens)/max(r.Seconds, 1e-9), r.Held.Loss,
+		r.Held.Perplexity(), 100*r.Held.Accuracy, r.Held.Targets)
 	return err
 }
 
@@ -111,7 +120,8 @@ func (c *transformerFlags) steps(e *command.Env, t *train.Trainer) error {
 	text.Store(&none)
 	done.Store(int64(1000 * t.Progress()))
 	if c.Progress {
-		show := command.StartProgress(e.Stderr, e.Log, "‰", 1000, func() (int64, string) { return done.Load(), *text.Load() })
+		show := command.StartProgress(e.Stderr, e.Log, "‰", 1000,
+			func() (int64, string) { return done.Load(), *text.Load() })
 		defer show.Stop()
 	}
 	saved := time.Now()
@@ -142,7 +152,8 @@ func trainingText(t *train.Trainer) string {
 		return ""
 	}
 	last := &records[len(records)-1]
-	text := fmt.Sprintf("step %d, loss %.3f, %.0f tokens/s", t.Steps(), last.Loss, float64(t.Steps()*t.Tokens())/max(t.Elapsed().Seconds(), 1e-9))
+	text := fmt.Sprintf("step %d, loss %.3f, %.0f tokens/s", t.Steps(), last.Loss,
+		float64(t.Steps()*t.Tokens())/max(t.Elapsed().Seconds(), 1e-9))
 	for i := len(records) - 1; i >= 0; i-- {
 		if h := records[i].Held; h != nil {
 			return text + fmt.Sprintf(", held out %.3f, accuracy %.1f %%", h.Loss, 100*h.Accuracy)
@@ -156,7 +167,8 @@ func trainingText(t *train.Trainer) string {
 // steps makes the same model.
 func (c *transformerFlags) text(t *train.Trainer) string {
 	cfg := t.Config()
-	text := fmt.Sprintf(" --layers %d --dim %d --heads %d --regulariser %s", cfg.Layers, cfg.Dim, cfg.Heads, cfg.Regulariser)
+	text := fmt.Sprintf(" --layers %d --dim %d --heads %d --regulariser %s", cfg.Layers, cfg.Dim,
+		cfg.Heads, cfg.Regulariser)
 	for _, f := range []struct {
 		flag  string
 		value float64
@@ -176,7 +188,8 @@ func (c *transformerFlags) text(t *train.Trainer) string {
 	if c.About != "" {
 		text += fmt.Sprintf(" --about %q", c.About)
 	}
-	return text + fmt.Sprintf(" --batch %d --seed %d --dtype %s --out %s", cfg.Batch, cfg.Seed, c.DType, filepath.Base(c.Out))
+	return text + fmt.Sprintf(" --batch %d --seed %d --dtype %s --out %s", cfg.Batch, cfg.Seed, c.DType,
+		filepath.Base(c.Out))
 }
 
 // TrainLM is the command train-lm: its flags and arguments.
@@ -196,7 +209,8 @@ func (c *TrainLM) Run(e *command.Env) error {
 		return err
 	}
 	cfg.Context, cfg.Batch = c.Context, c.Batch
-	if err := errors.Join(command.CheckAmount("context", c.Context, 2, 1<<14), command.CheckAmount("batch", c.Batch, 1, 1<<14)); err != nil {
+	if err := errors.Join(command.CheckAmount("context", c.Context, 2, 1<<14),
+		command.CheckAmount("batch", c.Batch, 1, 1<<14)); err != nil {
 		return err
 	}
 	text, err := c.read()

@@ -18,8 +18,11 @@ func TestTokenizedDocumentsHaveNoSpecialTokens(t *testing.T) {
 	tokenizer, a, b := filepath.Join(dir, "tokenizer.json"), filepath.Join(dir, "a.txt"), filepath.Join(dir, "b.txt")
 	before, rest, _ := bytes.Cut(train.ByteTokenizer(), []byte(`"post_processor":{`))
 	_, rest, _ = bytes.Cut(rest, []byte("}"))
-	marked := slices.Concat(before, []byte(`"post_processor":{"type":"BertProcessing","sep":["<|endoftext|>",256],"cls":["<|endoftext|>",256]}`), rest)
-	for path, data := range map[string][]byte{tokenizer: marked, a: []byte("one document and "), b: []byte("another one")} {
+	marked := slices.Concat(before,
+		[]byte(`"post_processor":{"type":"BertProcessing","sep":["<|endoftext|>",256],"cls":["<|endoftext|>",256]}`),
+		rest)
+	for path, data := range map[string][]byte{tokenizer: marked, a: []byte("one document and "),
+		b: []byte("another one")} {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +44,8 @@ func TestTokenizedDocumentsHaveNoSpecialTokens(t *testing.T) {
 	if err := os.WriteFile(b, []byte("not \xff text"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&TrainLM{Files: []string{a, b}, Tokenizer: tokenizer}).read(); err == nil || !strings.Contains(err.Error(), "b.txt: is not text in UTF-8") {
+	if _, err := (&TrainLM{Files: []string{a, b}, Tokenizer: tokenizer}).read(); err == nil ||
+		!strings.Contains(err.Error(), "b.txt: is not text in UTF-8") {
 		t.Errorf("bytes that are no text: %v", err)
 	}
 	if text, err := (&TrainLM{Files: []string{a, b}}).read(); err != nil || text.Vocab != train.Bytes {

@@ -31,7 +31,8 @@ func (c *TrainViT) Run(e *command.Env) error {
 		return err
 	}
 	cfg.Patch, cfg.Batch, cfg.Shift = c.Patch, c.Batch, c.Shift
-	if err := errors.Join(command.CheckAmount("patch", c.Patch, 1, 1<<10), command.CheckAmount("batch", c.Batch, 1, 1<<14), command.CheckAmount("shift", c.Shift, 0, 1<<10),
+	if err := errors.Join(command.CheckAmount("patch", c.Patch, 1, 1<<10),
+		command.CheckAmount("batch", c.Batch, 1, 1<<14), command.CheckAmount("shift", c.Shift, 0, 1<<10),
 		command.CheckAmount("images", c.Images, 12, 1<<20), command.CheckAmount("side", c.Side, 8, 1<<10)); err != nil {
 		return err
 	}
@@ -40,12 +41,14 @@ func (c *TrainViT) Run(e *command.Env) error {
 		return err
 	}
 	images.Name = cmp.Or(c.About, images.Name)
-	e.Log.Info("images to learn from", "images", images.Len(), "held_out", len(images.HeldOut()), "side", images.Side, "classes", len(images.Names))
+	e.Log.Info("images to learn from", "images", images.Len(), "held_out", len(images.HeldOut()), "side", images.Side,
+		"classes", len(images.Names))
 	t, err := train.NewViT(cfg, images)
 	if err != nil {
 		return mistake.NewUsage(err)
 	}
-	command := "entropipe train-vit " + filepath.Base(c.Source) + fmt.Sprintf(" --patch %d --shift %d", c.Patch, c.Shift)
+	command := "entropipe train-vit " + filepath.Base(c.Source) +
+		fmt.Sprintf(" --patch %d --shift %d", c.Patch, c.Shift)
 	if c.Source == shapesSource {
 		command += fmt.Sprintf(" --images %d --side %d", c.Images, c.Side)
 	}

@@ -107,7 +107,8 @@ func (c *Command) Run(e *command.Env) error {
 		return err
 	}
 	var r checkResults
-	r.add("configuration", fmt.Sprintf("%s: topics %s to %s, tables %s", config.ShownPath(c.Config), strings.Join(c.Source.Topic, ", "), c.Output.Out, strings.Join(c.written(tables, frames.Ops), ", ")), nil)
+	r.add("configuration", fmt.Sprintf("%s: topics %s to %s, tables %s", config.ShownPath(c.Config),
+		strings.Join(c.Source.Topic, ", "), c.Output.Out, strings.Join(c.written(tables, frames.Ops), ", ")), nil)
 	if c.Stage.Stage != "off" {
 		r.add(c.checkStage())
 	}
@@ -154,7 +155,8 @@ func (c *Command) checkStage() (name, detail string, err error) {
 	if err != nil {
 		return name, "", err
 	}
-	if _, err = c.Stage.NewStage(m, metrics.New(prometheus.NewRegistry(), command.Version), slog.New(slog.DiscardHandler), nil); err != nil || m == nil {
+	if _, err = c.Stage.NewStage(m, metrics.New(prometheus.NewRegistry(), command.Version),
+		slog.New(slog.DiscardHandler), nil); err != nil || m == nil {
 		return name, "without a model", err
 	}
 	return name, fmt.Sprintf("%s, for %s", c.Stage.Model, strings.Join(m.Meta.Ops, ", ")), nil
@@ -178,12 +180,14 @@ func (c *Command) checkModel() (name, detail string, err error) {
 			masks = "; attention dense in spite of " + c.Tokens.Mask + ": " + dense
 		}
 	}
-	return name, fmt.Sprintf("%s, %d layers of %d, up to %d tokens, for %s; %s%s", cfg.Arch, cfg.Layers, cfg.Hidden, cfg.MaxPositions, c.Tokens.Task, texts, masks), nil
+	return name, fmt.Sprintf("%s, %d layers of %d, up to %d tokens, for %s; %s%s", cfg.Arch, cfg.Layers, cfg.Hidden,
+		cfg.MaxPositions, c.Tokens.Task, texts, masks), nil
 }
 
 // checkTopic asks the brokers for a topic and compares its limit with the
 // frames to come.
-func (c *Command) checkTopic(ctx context.Context, security ingest.Security, topic string) (name, detail string, err error) {
+func (c *Command) checkTopic(ctx context.Context, security ingest.Security, topic string) (name,
+	detail string, err error) {
 	name = "topic " + topic
 	t, err := ingest.Describe(ctx, c.Source.Brokers, security, topic)
 	if err != nil {
@@ -193,10 +197,12 @@ func (c *Command) checkTopic(ctx context.Context, security ingest.Security, topi
 		return name, "", err
 	}
 	if need := int64(c.FrameBytes); t.MaxMessageBytes >= 0 && t.MaxMessageBytes < need {
-		return name, "", &ingest.LimitError{Topic: topic, Limit: t.MaxMessageBytes, Needed: need, Broker: c.Source.Brokers[0]}
+		return name, "", &ingest.LimitError{Topic: topic, Limit: t.MaxMessageBytes, Needed: need,
+			Broker: c.Source.Brokers[0]}
 	}
 	if c.FrameBytes > c.Frames.MaxFrameBytes {
-		return name, "", fmt.Errorf("frames of %s would become rejects: --max-frame-bytes is %s", c.FrameBytes, c.Frames.MaxFrameBytes)
+		return name, "", fmt.Errorf("frames of %s would become rejects: --max-frame-bytes is %s", c.FrameBytes,
+			c.Frames.MaxFrameBytes)
 	}
 	limit := command.ByteSize(t.MaxMessageBytes)
 	if t.MaxMessageBytes > int64(c.Frames.MaxFrameBytes) {
@@ -206,7 +212,8 @@ func (c *Command) checkTopic(ctx context.Context, security ingest.Security, topi
 	for _, p := range t.Partitions {
 		records += p.End - p.Start
 	}
-	return name, fmt.Sprintf("%d partitions, about %s records, messages of up to %s", len(t.Partitions), command.Count(records), limit), nil
+	return name, fmt.Sprintf("%d partitions, about %s records, messages of up to %s", len(t.Partitions),
+		command.Count(records), limit), nil
 }
 
 // checkContinues compares the topic with the one that the output was written from,
@@ -274,7 +281,8 @@ func tryFolder(dir string) (err error) {
 		return fmt.Errorf("the file system has no hard links, which commits need: %w", err)
 	}
 	if err := os.Link(a, b); !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("a second link of the same name gives %v: the file system cannot be trusted with commits", err)
+		return fmt.Errorf("a second link of the same name gives %v: the file system cannot be trusted with commits",
+			err)
 	}
 	return os.Rename(b, filepath.Join(tmp, "c"))
 }

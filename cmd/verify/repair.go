@@ -69,7 +69,8 @@ func (f *repairFlags) open(e *command.Env, store *sinks.Local) (r *repairer, err
 func (r *repairer) quiet(e *command.Env) error {
 	members, err := ingest.Members(e.Ctx, r.Brokers, r.security, r.group)
 	if err != nil {
-		return fmt.Errorf("whether a process writes to this output cannot be asked, so nothing was moved: %w; where no broker is there any more, and no process writes to the folder, say --offline", err)
+		return fmt.Errorf("whether a process writes to this output cannot be asked, so nothing was moved: %w; where "+
+			"no broker is there any more, and no process writes to the folder, say --offline", err)
 	}
 	if len(members) == 0 {
 		return nil
@@ -78,7 +79,9 @@ func (r *repairer) quiet(e *command.Env) error {
 	for _, m := range members[:min(len(members), 4)] {
 		names = append(names, fmt.Sprintf("%s at %s", m.ClientID, strings.TrimPrefix(m.Host, "/")))
 	}
-	return fmt.Errorf("group %s has %d members (%s), which may write to this output, so nothing was moved: stop them, and begin again; of one that died elsewhere wait for the session", r.group, len(members), strings.Join(names, ", "))
+	return fmt.Errorf("group %s has %d members (%s), which may write to this output, so nothing was moved: stop "+
+		"them, and begin again; of one that died elsewhere wait for the session", r.group, len(members),
+		strings.Join(names, ", "))
 }
 
 // repair does what the plan says, or adds to it what speaks against that.
@@ -87,7 +90,8 @@ func (r *repairer) repair(e *command.Env, plan *read.Repair) error {
 		return nil
 	}
 	if r.Offline {
-		plan.Writers = "no broker was asked: whether a process writes to this output, and whether the topics still have the records, is for you to know"
+		plan.Writers = "no broker was asked: whether a process writes to this output, and whether the topics still " +
+			"have the records, is for you to know"
 	} else if err := r.ask(e, plan); err != nil {
 		if !r.Yes {
 			plan.Writers = "--yes would be refused now: " + err.Error()
@@ -117,12 +121,14 @@ func (r *repairer) ask(e *command.Env, plan *read.Repair) error {
 			case err == nil:
 				topic = &found
 			case !errors.Is(err, ingest.ErrNoTopic):
-				return fmt.Errorf("whether the records of topic %s are still there cannot be asked: %w; where no broker is there any more, say --offline", s.Topic, err)
+				return fmt.Errorf("whether the records of topic %s are still there cannot be asked: %w; where no "+
+					"broker is there any more, say --offline", s.Topic, err)
 			}
 			topics[s.Topic] = topic
 		}
 		if gone := missing(topic, &s); gone != "" {
-			plan.Leave(&s, gone+", so run could not write these records again, and their rows would be gone from the tables; with --offline the files are moved all the same")
+			plan.Leave(&s, gone+", so run could not write these records again, and their rows would be gone from "+
+				"the tables; with --offline the files are moved all the same")
 		}
 	}
 	if err := r.quiet(e); err != nil {

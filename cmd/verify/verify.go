@@ -48,7 +48,8 @@ func (c *Command) Run(e *command.Env) error {
 	}
 	if r != nil {
 		if err := r.repair(e, report.Repair); err != nil {
-			return errors.Join(command.PrintResult(e.Stdout, c.JSON, report), fmt.Errorf("verify --repair %s: %w", config.ShownPath(c.Out), err))
+			return errors.Join(command.PrintResult(e.Stdout, c.JSON, report),
+				fmt.Errorf("verify --repair %s: %w", config.ShownPath(c.Out), err))
 		}
 	}
 	if err := command.PrintResult(e.Stdout, c.JSON, report); err != nil {
@@ -60,9 +61,11 @@ func (c *Command) Run(e *command.Env) error {
 	case plan == nil || !plan.Done && plan.Files() == 0:
 		return fmt.Errorf("verify %s: %d faults", config.ShownPath(c.Out), report.FaultCount)
 	case !plan.Done:
-		return fmt.Errorf("verify --repair %s: %d faults; nothing was moved: --yes moves %d files", config.ShownPath(c.Out), report.FaultCount, plan.Files())
+		return fmt.Errorf("verify --repair %s: %d faults; nothing was moved: --yes moves %d files",
+			config.ShownPath(c.Out), report.FaultCount, plan.Files())
 	case len(plan.Left) > 0:
-		return fmt.Errorf("verify --repair %s: %d faults are left, which moving files does not mend", config.ShownPath(c.Out), len(plan.Left))
+		return fmt.Errorf("verify --repair %s: %d faults are left, which moving files does not mend",
+			config.ShownPath(c.Out), len(plan.Left))
 	}
 	return nil
 }
@@ -71,10 +74,14 @@ func (c *Command) Run(e *command.Env) error {
 func (c *Command) verify(e *command.Env, store sinks.Reader) (*read.Report, error) {
 	var done, total atomic.Int64
 	begin := time.Now()
-	show := command.StartProgress(e.Stderr, e.Log, "manifests", 0, func() (int64, string) { // their number is known later
+	// their number is known later
+	show := command.StartProgress(e.Stderr, e.Log, "manifests", 0, func() (int64, string) {
 		d, t := done.Load(), total.Load()
 		return d, fmt.Sprintf("of %d", t) + command.Since(begin, t).Text(d)
 	})
 	defer show.Stop()
-	return read.Verify(e.Ctx, store, read.VerifyOptions{Repair: c.Repair, Progress: func(d, t int) { done.Store(int64(d)); total.Store(int64(t)) }})
+	return read.Verify(e.Ctx, store, read.VerifyOptions{Repair: c.Repair, Progress: func(d, t int) {
+		done.Store(int64(d))
+		total.Store(int64(t))
+	}})
 }

@@ -69,7 +69,8 @@ type Broker struct {
 func Start(cfg Config) (*Broker, error) {
 	cfg = cfg.withDefaults()
 	if cfg.Partitions < 1 || cfg.MaxMessageBytes < 1024 || cfg.MaxMessageBytes > 1<<30 {
-		return nil, fmt.Errorf("broker: %d partitions and messages of %d bytes: want at least 1, and 1 KiB to 1 GiB", cfg.Partitions, cfg.MaxMessageBytes)
+		return nil, fmt.Errorf("broker: %d partitions and messages of %d bytes: want at least 1, and 1 KiB to 1 GiB",
+			cfg.Partitions, cfg.MaxMessageBytes)
 	}
 	b := &Broker{dir: cfg.Dir}
 	if err := b.openDir(); err != nil {
@@ -161,7 +162,8 @@ func listen(addr, advertise string) (net.Listener, error) {
 	}
 	ln, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("broker: another process listens on %s already; name another address with --listen", addr)
+		return nil, fmt.Errorf("broker: another process listens on %s already; name another address with --listen",
+			addr)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("broker: cannot listen on %s: %w", addr, err)

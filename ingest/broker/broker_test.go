@@ -56,8 +56,10 @@ func client(t *testing.T, addr string) *kafka.Client {
 
 func write(t *testing.T, c *kafka.Client, topic string, values ...[]byte) error {
 	t.Helper()
-	w := &kafka.Writer{Addr: c.Addr, Topic: topic, Transport: c.Transport, RequiredAcks: kafka.RequireAll, AllowAutoTopicCreation: true,
-		BatchTimeout: time.Millisecond, BatchBytes: 64 << 20, MaxAttempts: 5, WriteBackoffMin: 50 * time.Millisecond}
+	w := &kafka.Writer{Addr: c.Addr, Topic: topic, Transport: c.Transport, RequiredAcks: kafka.RequireAll,
+		AllowAutoTopicCreation: true,
+		BatchTimeout:           time.Millisecond, BatchBytes: 64 << 20, MaxAttempts: 5,
+		WriteBackoffMin: 50 * time.Millisecond}
 	defer w.Close()
 	for _, v := range values {
 		if err := w.WriteMessages(context.Background(), kafka.Message{Value: v}); err != nil {
@@ -69,8 +71,9 @@ func write(t *testing.T, c *kafka.Client, topic string, values ...[]byte) error 
 
 func limitOf(t *testing.T, c *kafka.Client, topic string) string {
 	t.Helper()
-	r, err := c.DescribeConfigs(context.Background(), &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
-		{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, ConfigNames: []string{limitConfig}}}})
+	r, err := c.DescribeConfigs(context.Background(),
+		&kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
+			{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, ConfigNames: []string{limitConfig}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +118,8 @@ func TestNewTopicsHaveTheBrokersLimit(t *testing.T) {
 	}
 	r, err := c.CreateTopics(context.Background(), &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{
 		{Topic: "by-request", NumPartitions: 1, ReplicationFactor: 1},
-		{Topic: "own-limit", NumPartitions: 1, ReplicationFactor: 1, ConfigEntries: []kafka.ConfigEntry{{ConfigName: limitConfig, ConfigValue: "5000"}}},
+		{Topic: "own-limit", NumPartitions: 1, ReplicationFactor: 1,
+			ConfigEntries: []kafka.ConfigEntry{{ConfigName: limitConfig, ConfigValue: "5000"}}},
 	}})
 	if err != nil || r.Errors["by-request"] != nil || r.Errors["own-limit"] != nil {
 		t.Fatalf("create: %v, %v", err, r)
@@ -136,7 +140,9 @@ func TestTopicNamesThatArePathsAreRefused(t *testing.T) {
 	b := start(t, Config{})
 	c := client(t, b.Addr())
 	for _, name := range []string{"../../escaped", "a/b", "", ".", "..", "bad name", strings.Repeat("x", 250)} {
-		r, err := c.CreateTopics(context.Background(), &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: name, NumPartitions: 1, ReplicationFactor: 1}}})
+		r, err := c.CreateTopics(context.Background(),
+			&kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: name, NumPartitions: 1,
+				ReplicationFactor: 1}}})
 		if err != nil {
 			t.Fatalf("create %q: %v", name, err)
 		}
@@ -166,8 +172,10 @@ func TestFolderOfAnotherBrokerIsRefused(t *testing.T) {
 }
 
 func TestBadConfigIsRefused(t *testing.T) {
-	for _, cfg := range []Config{{Listen: "9092"}, {Listen: "127.0.0.1:0", Partitions: -1}, {Listen: "127.0.0.1:0", MaxMessageBytes: 5},
-		{Listen: "127.0.0.1:0", Advertise: "host"}, {Listen: "192.0.2.1:0"}, {Listen: "127.0.0.1:0", Dir: "/dev/null/x"}} {
+	for _, cfg := range []Config{{Listen: "9092"}, {Listen: "127.0.0.1:0", Partitions: -1},
+		{Listen: "127.0.0.1:0", MaxMessageBytes: 5},
+		{Listen: "127.0.0.1:0", Advertise: "host"}, {Listen: "192.0.2.1:0"},
+		{Listen: "127.0.0.1:0", Dir: "/dev/null/x"}} {
 		if b, err := Start(cfg); err == nil {
 			b.Close()
 			t.Errorf("%+v: started", cfg)

@@ -25,7 +25,8 @@ func (b *Broker) openDir() error {
 	}
 	if err := lockFile(f); err != nil {
 		f.Close()
-		return fmt.Errorf("broker: another broker uses the folder %s; stop it or name another folder with --data", b.dir)
+		return fmt.Errorf("broker: another broker uses the folder %s; stop it or name another folder with --data",
+			b.dir)
 	}
 	b.lock = f
 	return nil

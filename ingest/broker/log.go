@@ -48,7 +48,8 @@ func (l *brokerLog) disk(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); l.logged.IsZero() || now.Sub(l.logged) >= diskEvery {
-		l.log.Warn("the broker cannot write its folder: producers get an error, and what they are told is acknowledged is there", "folder", l.dir, "error", text, "failures_not_logged", l.untold)
+		l.log.Warn("the broker cannot write its folder: producers get an error, and what they are told is "+
+			"acknowledged is there", "folder", l.dir, "error", text, "failures_not_logged", l.untold)
 		l.logged, l.untold = now, 0
 		return
 	}

@@ -80,7 +80,8 @@ func refuse(req *kmsg.CreateTopicsRequest) kmsg.Response {
 	for _, t := range req.Topics {
 		rt := kmsg.NewCreateTopicsResponseTopic()
 		rt.Topic, rt.ErrorCode = t.Topic, invalidTopic
-		rt.ErrorMessage = kmsg.StringPtr("a topic name is 1 to 249 of the characters a-z A-Z 0-9 . _ -, and neither . nor ..")
+		rt.ErrorMessage = kmsg.StringPtr("a topic name is 1 to 249 of the characters a-z A-Z 0-9 . _ -, and neither " +
+			". nor ..")
 		resp.Topics = append(resp.Topics, rt)
 	}
 	return resp

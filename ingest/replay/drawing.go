@@ -205,7 +205,8 @@ func (p *drawingParser) stroke(d *Drawing) error {
 	}
 	if len(d.X) != len(d.Y) || timed && len(d.T) != len(d.X) || !timed && len(d.T) > 0 {
 		p.i = at
-		return p.fault("stroke %d: its arrays have unequal lengths (x %d, y %d, t %d so far), or not all strokes have times",
+		return p.fault("stroke %d: its arrays have unequal lengths (x %d, y %d, t %d so far), or not all strokes "+
+			"have times",
 			len(d.Ends)-1, len(d.X), len(d.Y), len(d.T))
 	}
 	return nil

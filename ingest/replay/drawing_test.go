@@ -32,7 +32,8 @@ func TestSimplifiedAndRawDrawings(t *testing.T) {
 		// another order of keys, space, escapes, keys that nobody knows, floats
 		` { "drawing" : [ [ [ 0 , 1e1 , 255.0 ] , [ 0, 20, 30 ] ] , [[5,6],[7,8]] ] , "more":[{"a":[null,-1.5e-3,"]"]},{}], "key_id":"5891796615823360",` +
 			`"timestamp":"2017-03-01 20:41:36.70725 UTC", "word" : "c\u0061t" }` + "\r": want,
-		strings.Replace(simplifiedLine, `[[[0,10,255],[0,20,30]],[[5,6],[7,8]]]`, `[[[0,10,255],[0,20,30],[0,17,33]],[[5,6],[7,8],[500,512.4]]]`, 1): raw,
+		strings.Replace(simplifiedLine, `[[[0,10,255],[0,20,30]],[[5,6],[7,8]]]`,
+			`[[[0,10,255],[0,20,30],[0,17,33]],[[5,6],[7,8],[500,512.4]]]`, 1): raw,
 	} {
 		var p drawingParser
 		d := Drawing{X: []float64{9}, T: []int32{9}, Ends: []int32{9}} // left over from the line before
@@ -59,7 +60,8 @@ func TestBrokenDrawingsAreNamedByColumn(t *testing.T) {
 		{`{"key_id":"1",}`, `}`, "want a string"},
 		{`{"key_id":1}`, `1}`, "want a string"},
 		{`{"key_id": "-1"}`, `"-1"}`, "want a decimal number"},
-		{`{"key_id":"9223372036854775808"}`, `"9223372036854775808"}`, "key_id 9223372036854775808 is larger than an int64"},
+		{`{"key_id":"9223372036854775808"}`, `"9223372036854775808"}`,
+			"key_id 9223372036854775808 is larger than an int64"},
 		{`{"key_id":"18446744073709551616"}`, `"18446744073709551616"}`, "want a decimal number of 64 bits"},
 		{`{"word":"a` + "\n" + `"}`, "\n\"}", "control character"},
 		{`{"word":"\x"}`, `"\x"}`, "escape"},
@@ -208,7 +210,8 @@ func FuzzDrawing(f *testing.F) {
 		err := p.parse(line, &got)
 		want, refused := reference(line)
 		var deep *syntaxError
-		if errors.As(err, &deep) && (strings.Contains(deep.detail, "nested") || strings.Contains(deep.detail, "more than")) {
+		if errors.As(err, &deep) && (strings.Contains(deep.detail, "nested") ||
+			strings.Contains(deep.detail, "more than")) {
 			return // our limits
 		}
 		if (err == nil) != (refused == nil) {
@@ -247,7 +250,8 @@ func TestRealDrawings(t *testing.T) {
 				var got Drawing
 				err := p.parse(line, &got)
 				want, refused := reference(line)
-				if err != nil || refused != nil || !sameDrawing(got, want) || (kind == "quickdraw_raw") != (got.T != nil) {
+				if err != nil || refused != nil || !sameDrawing(got, want) ||
+					(kind == "quickdraw_raw") != (got.T != nil) {
 					t.Fatalf("%s: %v, encoding/json: %v", line, err, refused)
 				}
 				lines++
@@ -261,7 +265,8 @@ func TestRealDrawings(t *testing.T) {
 
 func BenchmarkDrawing(b *testing.B) {
 	line := []byte(simplifiedLine)
-	if files, _ := filepath.Glob(filepath.Join(geomtest.TestData(b, "sketch", "quickdraw_simplified"), "*.ndjson")); len(files) > 0 {
+	if files, _ := filepath.Glob(filepath.Join(geomtest.TestData(b, "sketch", "quickdraw_simplified"),
+		"*.ndjson")); len(files) > 0 {
 		content, err := os.ReadFile(files[0])
 		if err != nil {
 			b.Fatal(err)

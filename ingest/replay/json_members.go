@@ -49,7 +49,8 @@ func checkMembers(line []byte) error {
 		i = endOfJSON(line, i)
 		if key == "text" || key == "id" {
 			if at := loneSurrogate(line[value:min(i, len(line))]); at >= 0 {
-				return &syntaxError{at: value + at, detail: key + " has half a character: " + string(line[value+at:value+at+6])}
+				return &syntaxError{at: value + at, detail: key + " has half a character: " +
+					string(line[value+at:value+at+6])}
 			}
 		}
 	}

@@ -30,7 +30,8 @@ func TestMembersOfRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"rows.jsonl:10=\U0001f600 \\ud83d \"text\": }{", "7=g", "rows.jsonl:12[1 2]"}, names(all)); diff != "" || src.(*tokens).Skipped() != 9 {
+	if diff := cmp.Diff([]string{"rows.jsonl:10=\U0001f600 \\ud83d \"text\": }{", "7=g", "rows.jsonl:12[1 2]"},
+		names(all)); diff != "" || src.(*tokens).Skipped() != 9 {
 		t.Errorf("%d skipped, want 9: %s", src.(*tokens).Skipped(), diff)
 	}
 	for line, want := range map[string]string{

@@ -197,7 +197,8 @@ func listScans(dir string) ([]scan, error) {
 	}
 	// A multiple of 20 bytes is often one of 16, and the points then nonsense.
 	if name := scans[0].name; strings.HasSuffix(plainName(name), ".pcd.bin") {
-		return nil, fmt.Errorf("kitti: %s in %s is a nuScenes scan, of five numbers a point where KITTI has four: send its columns as Arrow messages", name, dir)
+		return nil, fmt.Errorf("kitti: %s in %s is a nuScenes scan, of five numbers a point where KITTI has four: "+
+			"send its columns as Arrow messages", name, dir)
 	}
 	if !numbered {
 		for i := range scans { // ReadDir has sorted them
@@ -246,7 +247,8 @@ func (s *kitti) reportGaps() {
 	if s.log == nil || missing == 0 || missing/10 > int64(len(s.scans)) {
 		return
 	}
-	s.log.Warn(fmt.Sprintf("%d %s missing: %s", missing, plural(missing, "scan", "scans"), gaps(s.scans)), "folder", s.layout.data)
+	s.log.Warn(fmt.Sprintf("%d %s missing: %s", missing, plural(missing, "scan", "scans"), gaps(s.scans)),
+		"folder", s.layout.data)
 }
 
 func plural(n int64, one, many string) string {
@@ -315,7 +317,8 @@ func (s *kitti) read(it *Item, sc scan) error {
 	err := s.reader.read(it, filepath.Join(s.layout.data, sc.name), s.max)
 	if err == nil && s.reader.lossy && s.log != nil && !s.warned {
 		s.warned = true
-		s.log.Warn("coordinates have more digits than float32 holds; scans are float32, so these are rounded", "folder", s.layout.data, "first", sc.name)
+		s.log.Warn("coordinates have more digits than float32 holds; scans are float32, so these are rounded", "folder",
+			s.layout.data, "first", sc.name)
 	}
 	return err
 }

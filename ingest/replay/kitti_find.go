@@ -23,7 +23,8 @@ const (
 func noScans(dir string) error {
 	found, more := foldersWithScans(dir)
 	if len(found) == 0 {
-		return fmt.Errorf("kitti: %w in %s; want a raw drive (velodyne_points/data), a sequence (velodyne), or a folder of .bin files", errNoScans, dir)
+		return fmt.Errorf("kitti: %w in %s; want a raw drive (velodyne_points/data), a sequence (velodyne), or a "+
+			"folder of .bin files", errNoScans, dir)
 	}
 	text := strings.Join(found, ", ")
 	if more {

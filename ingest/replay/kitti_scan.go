@@ -58,7 +58,8 @@ func (r *scanReader) load(path string, max int64) error {
 		return &BadInputError{File: path, Detail: "not a regular file"}
 	}
 	if info.Size() > max {
-		return &BadInputError{File: path, Detail: fmt.Sprintf("%d bytes are more than a frame may have (%d)", info.Size(), max)}
+		return &BadInputError{File: path, Detail: fmt.Sprintf("%d bytes are more than a frame may have (%d)",
+			info.Size(), max)}
 	}
 	f, err := plainfile.Open(path)
 	if err != nil {
@@ -88,7 +89,8 @@ func (r *scanReader) unpack(f io.Reader, path string, max int64) error {
 	case err != nil:
 		return &BadInputError{File: path, Detail: "damaged gzip: " + err.Error()}
 	case int64(len(r.raw)) > max:
-		return &BadInputError{File: path, Detail: fmt.Sprintf("more than %d bytes unpacked, which is what a frame may have", max)}
+		return &BadInputError{File: path, Detail: fmt.Sprintf("more than %d bytes unpacked, which is what a frame "+
+			"may have", max)}
 	}
 	return nil
 }
@@ -144,13 +146,15 @@ func (r *scanReader) decodeText(path string) error {
 			}
 			v, err := strconv.ParseFloat(string(field), 32)
 			if err != nil {
-				return &BadInputError{File: path, Line: n, Detail: fmt.Sprintf("want x y z reflectance, got %.80q", lines.Text())}
+				return &BadInputError{File: path, Line: n,
+					Detail: fmt.Sprintf("want x y z reflectance, got %.80q", lines.Text())}
 			}
 			r.column[k] = append(r.column[k], float32(v))
 			r.lossy = r.lossy || k < 3 && losesDigits(string(field), float32(v))
 		}
 		if field, _ := cutField(rest); len(field) != 0 {
-			return &BadInputError{File: path, Line: n, Detail: fmt.Sprintf("want 4 numbers, got more: %.80q", lines.Text())}
+			return &BadInputError{File: path, Line: n,
+				Detail: fmt.Sprintf("want 4 numbers, got more: %.80q", lines.Text())}
 		}
 	}
 	if lines.Err() != nil {

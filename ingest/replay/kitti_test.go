@@ -62,14 +62,17 @@ func TestRawDriveKeepsNumbersTimesAndGaps(t *testing.T) {
 	date := t.TempDir()
 	root := filepath.Join(date, "2011_09_26_drive_0009_sync")
 	drive(t, root, []string{"0000000000.bin", "0000000001.bin", "0000000004.bin", "0000000006.bin"},
-		"2011-09-26 13:02:25.964389445", "2011-09-26 13:02:26.067", "", "", "2011-09-26 13:02:26.4", "", "2011-09-26 13:02:26.6")
+		"2011-09-26 13:02:25.964389445", "2011-09-26 13:02:26.067", "", "", "2011-09-26 13:02:26.4", "",
+		"2011-09-26 13:02:26.6")
 	const t0 = 1317042145964389445
-	for _, dir := range []string{date, root, filepath.Join(root, "velodyne_points"), filepath.Join(root, "velodyne_points", "data"), root + "/."} {
+	for _, dir := range []string{date, root, filepath.Join(root, "velodyne_points"),
+		filepath.Join(root, "velodyne_points", "data"), root + "/."} {
 		log, book := logBook()
 		var numbers, times []int64
 		for _, it := range all(t, open(t, KITTI{Dir: dir, Log: log})) {
 			numbers, times = append(numbers, it.Number), append(times, it.TimeNs)
-			if it.Sequence != "2011_09_26_drive_0009_sync" || it.Dataset != "kitti" || it.Sensor != "velodyne" || it.Clock != UTC {
+			if it.Sequence != "2011_09_26_drive_0009_sync" || it.Dataset != "kitti" ||
+				it.Sensor != "velodyne" || it.Clock != UTC {
 				t.Errorf("%s: item is %s/%s/%s, clock %d", dir, it.Dataset, it.Sequence, it.Sensor, it.Clock)
 			}
 			checkGolden(t, &it)
@@ -93,8 +96,10 @@ func TestOdometrySequenceHasTimesSinceItsStart(t *testing.T) {
 	write(t, []byte("0.000000e+00\n1.036224e-01\n2.072e-01\n"), root, "times.txt")
 	for _, dir := range []string{root, filepath.Join(root, "velodyne")} {
 		items := all(t, open(t, KITTI{Dir: dir}))
-		if len(items) != 2 || items[1].Sequence != "odometry_07" || items[1].Clock != SinceEpoch || items[1].TimeNs != 103622400 {
-			t.Errorf("%s: %d items, the last %s at %d, clock %d", dir, len(items), items[1].Sequence, items[1].TimeNs, items[1].Clock)
+		if len(items) != 2 || items[1].Sequence != "odometry_07" || items[1].Clock != SinceEpoch ||
+			items[1].TimeNs != 103622400 {
+			t.Errorf("%s: %d items, the last %s at %d, clock %d", dir, len(items), items[1].Sequence,
+				items[1].TimeNs, items[1].Clock)
 		}
 	}
 }
@@ -139,7 +144,8 @@ func TestFoldersWithoutTimes(t *testing.T) {
 
 func TestUnsynchronisedDriveIsText(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "2011_09_26_drive_0001_extract")
-	write(t, []byte("1 2 3 0.5\n-1.5 0 -1.73 0.00\r\n\n49.52\t22.668 2.051 .99"), root, "velodyne_points", "data", "0000000000.txt")
+	write(t, []byte("1 2 3 0.5\n-1.5 0 -1.73 0.00\r\n\n49.52\t22.668 2.051 .99"), root, "velodyne_points",
+		"data", "0000000000.txt")
 	write(t, []byte("1 2 3 0.5\n1 2 3\n"), root, "velodyne_points", "data", "0000000001.txt")
 	write(t, []byte("1 2 3 0.5 9\n"), root, "velodyne_points", "data", "0000000002.txt")
 	write(t, []byte("1 2 three 0.5\n"), root, "velodyne_points", "data", "0000000003.txt")
@@ -276,10 +282,12 @@ func TestFolderAboveScansNamesThem(t *testing.T) {
 	}
 	write(t, nil, folder(wide, "zz"), "0.bin")
 	for dir, words := range map[string][]string{
-		one:     {"no .bin file in " + one + " itself; name the folder that has them: ", filepath.Join(one, "2011_09_26", "drive_1", "velodyne_points", "data")},
-		several: {"name one of the folders that have them: ", filepath.Join(several, "sequences", "00", "velodyne") + ", ", filepath.Join("03", "velodyne") + ", …"},
-		deep:    {"no .bin file in " + deep + "; want"},
-		wide:    {"no .bin file in " + wide},
+		one: {"no .bin file in " + one + " itself; name the folder that has them: ",
+			filepath.Join(one, "2011_09_26", "drive_1", "velodyne_points", "data")},
+		several: {"name one of the folders that have them: ",
+			filepath.Join(several, "sequences", "00", "velodyne") + ", ", filepath.Join("03", "velodyne") + ", …"},
+		deep: {"no .bin file in " + deep + "; want"},
+		wide: {"no .bin file in " + wide},
 	} {
 		_, err := KITTI{Dir: dir}.Open()
 		failsWith(t, err, words...)
@@ -302,7 +310,8 @@ func TestScansInGzip(t *testing.T) {
 	write(t, packed(nil), dir, "2.bin.gz")
 	text := t.TempDir()
 	write(t, packed([]byte("1 2 3 0.5\n")), text, "3.txt.gz")
-	if lines := all(t, open(t, KITTI{Dir: text})); len(lines) != 1 || len(lines[0].Cloud.X) != 1 || lines[0].Cloud.Z[0] != 3 {
+	if lines := all(t, open(t, KITTI{Dir: text})); len(lines) != 1 || len(lines[0].Cloud.X) != 1 ||
+		lines[0].Cloud.Z[0] != 3 {
 		t.Errorf("text in gzip: %+v", lines)
 	}
 	want, got := all(t, open(t, KITTI{Dir: plain})), all(t, open(t, KITTI{Dir: dir}))
@@ -310,7 +319,8 @@ func TestScansInGzip(t *testing.T) {
 		t.Fatalf("%d items: %+v", len(got), got)
 	}
 	for i, n := range []int{len(want[0].Cloud.X), len(want[0].Cloud.X), 0} {
-		if len(got[i].Cloud.X) != n || n > 0 && (!slices.Equal(got[i].Cloud.X, want[0].Cloud.X) || !slices.Equal(got[i].Intensity, want[0].Intensity)) {
+		if len(got[i].Cloud.X) != n || n > 0 && (!slices.Equal(got[i].Cloud.X, want[0].Cloud.X) ||
+			!slices.Equal(got[i].Intensity, want[0].Intensity)) {
 			t.Errorf("scan %d differs: %d points, want %d", i, len(got[i].Cloud.X), n)
 		}
 	}
@@ -385,14 +395,16 @@ func TestTimestampsRoundTrip(t *testing.T) {
 }
 
 func FuzzTimestamps(f *testing.F) {
-	for _, s := range []string{"2011-09-26 13:02:25.964389445", "2017-03-01 20:41:36.70725 UTC", "1.036224e-01", "nan", "-0", "9e99", "2011-09-26 13:02:25,5", "9999-12-31 23:59:59", "2011-09-26  3:02:25", "2011-09-26 3:02:25 UTC"} {
+	for _, s := range []string{"2011-09-26 13:02:25.964389445", "2017-03-01 20:41:36.70725 UTC", "1.036224e-01", "nan",
+		"-0", "9e99", "2011-09-26 13:02:25,5", "9999-12-31 23:59:59", "2011-09-26  3:02:25", "2011-09-26 3:02:25 UTC"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		if ns, err := parseTimestamp(s); err == nil && timeOf(ns).Format("2006-01-02 15:04:05") != s[:19] {
 			t.Errorf("%q is read as %v", s, timeOf(ns))
 		}
-		if ns, err := parseDrawn(s); err == nil && timeOf(ns).Format("2006-01-02 15:04:05")+" UTC" != s[:19]+s[len(s)-4:] {
+		if ns, err := parseDrawn(s); err == nil &&
+			timeOf(ns).Format("2006-01-02 15:04:05")+" UTC" != s[:19]+s[len(s)-4:] {
 			t.Errorf("%q is read as %v", s, timeOf(ns))
 		}
 		if ns, err := parseSeconds(s); err == nil && (ns < 0 || ns > 1e18) {
@@ -408,14 +420,16 @@ func TestRealScans(t *testing.T) {
 	matched := 0
 	for _, it := range items {
 		for _, f := range frames {
-			if slices.Equal(f.Cloud.X, it.Cloud.X) && slices.Equal(f.Cloud.Y, it.Cloud.Y) && slices.Equal(f.Cloud.Z, it.Cloud.Z) {
+			if slices.Equal(f.Cloud.X, it.Cloud.X) && slices.Equal(f.Cloud.Y, it.Cloud.Y) &&
+				slices.Equal(f.Cloud.Z, it.Cloud.Z) {
 				matched++
 				break
 			}
 		}
 	}
 	if len(items) != 10 || matched != 10 || items[9].Number != 9 {
-		t.Errorf("%d scans, %d of them as the oracle's reader has them, the last numbered %d", len(items), matched, items[9].Number)
+		t.Errorf("%d scans, %d of them as the oracle's reader has them, the last numbered %d", len(items),
+			matched, items[9].Number)
 	}
 }
 

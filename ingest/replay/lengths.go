@@ -163,7 +163,8 @@ func (c *cutter) next(q *schemas.Sequence) error {
 			return err
 		}
 	}
-	*q = schemas.Sequence{ID: c.name + "-" + strconv.FormatInt(c.made, 10), IDs: append(q.IDs[:0], c.buffer[c.used:c.used+n]...)}
+	*q = schemas.Sequence{ID: c.name + "-" + strconv.FormatInt(c.made, 10),
+		IDs: append(q.IDs[:0], c.buffer[c.used:c.used+n]...)}
 	c.used += n
 	c.made++
 	c.src.name = c.name
@@ -185,7 +186,8 @@ func (c *cutter) read() error {
 	case err != nil:
 		return err
 	case c.row.IsText:
-		return fmt.Errorf("tokens: %s holds texts: lengths count tokens, so they need a tokenizer", c.src.Files[c.src.at-1])
+		return fmt.Errorf("tokens: %s holds texts: lengths count tokens, so they need a tokenizer",
+			c.src.Files[c.src.at-1])
 	}
 	c.pass += int64(len(c.row.IDs))
 	c.buffer = append(c.buffer, c.row.IDs...)

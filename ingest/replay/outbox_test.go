@@ -146,7 +146,8 @@ func (s *ticking) Close() error  { return nil }
 func TestBrokerThatGoesAwayAndReturns(t *testing.T) {
 	x, _, direct := behindProxy(t)
 	log, book := logBook()
-	p := &Producer{Brokers: []string{x.Addr().String()}, Topic: "t", Create: ingest.TopicSpec{Partitions: 1}, Play: Play{Limit: 1500}, Log: log}
+	p := &Producer{Brokers: []string{x.Addr().String()}, Topic: "t", Create: ingest.TopicSpec{Partitions: 1},
+		Play: Play{Limit: 1500}, Log: log}
 	cut := func() { x.cut(false) }
 	st := produce(t, p, &ticking{before: map[int64]func(){300: cut, 600: func() {
 		x.cut(true)
@@ -222,7 +223,8 @@ func TestCancelStopsAtOnceWithExactStats(t *testing.T) {
 	}{{Rate{max: true}, 500}, {Rate{}, 100}, {Rate{hz: 1e-4}, 1}} {
 		rate := c.rate
 		topic := "t" + rate.String()
-		p := &Producer{Brokers: []string{b.Addr()}, Topic: topic, Create: ingest.TopicSpec{Partitions: 1}, Play: Play{Rate: rate}}
+		p := &Producer{Brokers: []string{b.Addr()}, Topic: topic, Create: ingest.TopicSpec{Partitions: 1},
+			Play: Play{Rate: rate}}
 		ctx, cancel := context.WithCancel(soon(t)) // the second frame at the lowest rate is due in hours
 		var at, asked time.Time
 		begun := time.Now()

@@ -104,7 +104,8 @@ func (p *Producer) run(ctx context.Context, src Source) error {
 	if err != nil {
 		return err
 	}
-	out, err := ingest.OpenOutbox(ctx, ingest.OutboxConfig{Brokers: p.Brokers, Security: p.Security, Topic: p.Topic, Create: p.Create, Window: p.Window,
+	out, err := ingest.OpenOutbox(ctx, ingest.OutboxConfig{Brokers: p.Brokers, Security: p.Security, Topic: p.Topic,
+		Create: p.Create, Window: p.Window,
 		Patience: p.Patience, ClientID: "entropipe-produce", Log: p.Log, OnRetry: func() { p.stats.retries.Add(1) }})
 	if err != nil {
 		return err
@@ -126,7 +127,8 @@ func (p *Producer) timeline(src Source) (*timeline, error) {
 	if y := epoch.Year(); y < 1700 || y > 2200 {
 		return nil, fmt.Errorf("produce: epoch %s: want a year from 1700 to 2200", epoch.Format(time.RFC3339))
 	}
-	return &timeline{source: src, loops: max(1, p.Play.Loop), limit: p.Play.Limit, epoch: epoch.UnixNano(), names: p.Names}, nil
+	return &timeline{source: src, loops: max(1, p.Play.Loop), limit: p.Play.Limit, epoch: epoch.UnixNano(),
+		names: p.Names}, nil
 }
 
 // pump moves items from the timeline to their partitions.
@@ -268,6 +270,7 @@ func (e *encoder) sketch(d *Drawing) schemas.Sketch {
 }
 
 func headers(it *Item, schema string) []schemas.Header {
-	key := schemas.FrameKey{Dataset: it.Dataset, Sequence: it.Sequence, Sensor: it.Sensor, FrameID: it.Number, TimeNs: it.TimeNs}
+	key := schemas.FrameKey{Dataset: it.Dataset, Sequence: it.Sequence, Sensor: it.Sensor,
+		FrameID: it.Number, TimeNs: it.TimeNs}
 	return schemas.Headers(key, schema, "/produce/"+it.Dataset)
 }

@@ -68,7 +68,8 @@ func consume(t *testing.T, addr, topic string, partitions, n int) (out []schemas
 	client := kafka.Client{Addr: kafka.TCP(addr), Transport: tr}
 	for _, p := range d.Partitions {
 		for off := p.Start; off < p.End; {
-			got := fetch(t, &client, &kafka.FetchRequest{Topic: topic, Partition: int(p.ID), Offset: off, MinBytes: 1, MaxBytes: 4 << 20, MaxWait: time.Second})
+			got := fetch(t, &client, &kafka.FetchRequest{Topic: topic, Partition: int(p.ID), Offset: off, MinBytes: 1,
+				MaxBytes: 4 << 20, MaxWait: time.Second})
 			out = append(out, got...)
 			off += int64(len(got))
 		}
@@ -135,8 +136,10 @@ func TestDriveArrivesAsItIs(t *testing.T) {
 	began := time.Now().Add(-time.Second)
 	for _, compression := range []string{"", "lz4", "zstd"} {
 		topic := "points" + compression
-		p := &Producer{Brokers: []string{b.Addr()}, Topic: topic, Compression: compression, Play: Play{Rate: Rate{max: true}, Loop: 2}}
-		if st := produce(t, p, open(t, KITTI{Dir: root})); st.Messages != 4 || st.Frames != 4 || st.Points != 12 || st.Retries != 0 || st.Bytes == 0 {
+		p := &Producer{Brokers: []string{b.Addr()}, Topic: topic, Compression: compression,
+			Play: Play{Rate: Rate{max: true}, Loop: 2}}
+		if st := produce(t, p, open(t, KITTI{Dir: root})); st.Messages != 4 || st.Frames != 4 || st.Points != 12 ||
+			st.Retries != 0 || st.Bytes == 0 {
 			t.Errorf("%s: %+v", topic, st)
 		}
 		var d schemas.Decoder
@@ -145,7 +148,8 @@ func TestDriveArrivesAsItIs(t *testing.T) {
 			f := decode(t, &d, m)[0]
 			ids, times = append(ids, f.FrameID), append(times, f.TimeNs)
 			checkGolden(t, &Item{Cloud: f.Cloud32, Intensity: f.Intensity})
-			if f.Dataset != "kitti" || f.Sequence != "2011_09_26_drive_0005_sync" || f.Sensor != "velodyne" || string(m.Key) != f.Sequence {
+			if f.Dataset != "kitti" || f.Sequence != "2011_09_26_drive_0005_sync" || f.Sensor != "velodyne" ||
+				string(m.Key) != f.Sequence {
 				t.Errorf("%s: %+v, key %s", topic, f.FrameKey, m.Key)
 			}
 			if m.Time.Before(began) || m.Time.After(time.Now().Add(time.Second)) {
@@ -172,7 +176,8 @@ func TestDrawingsArriveAsTheyAre(t *testing.T) {
 	if err := src.Rewind(); err != nil {
 		t.Fatal(err)
 	}
-	p := &Producer{Brokers: []string{b.Addr()}, Topic: "sketches", Create: ingest.TopicSpec{Partitions: 3}, Play: Play{Rate: Rate{max: true}}, Names: Names{Sensor: "tablet"}}
+	p := &Producer{Brokers: []string{b.Addr()}, Topic: "sketches", Create: ingest.TopicSpec{Partitions: 3},
+		Play: Play{Rate: Rate{max: true}}, Names: Names{Sensor: "tablet"}}
 	if st := produce(t, p, src); st.Messages != 12 || st.Frames != 1150 {
 		t.Errorf("%+v", st)
 	}
@@ -210,8 +215,10 @@ func TestDecimalsArriveUnrounded(t *testing.T) {
 	raw := func(id int, x, y string) string {
 		return fmt.Sprintf(`{"key_id":"%d","word":"cow","drawing":[[[%s],[%s],[0,5,9]]]}`+"\n", id, x, y)
 	}
-	file := write(t, []byte(raw(1, "0,1,2", "3,4,5.5")+raw(2, "0.5,16777216,1e10", "-0.25,7,8")+ // float32 holds all of them
-		raw(3, "0,1,2", "0,1,2")+raw(4, "62.9,30.000000000000004,1e300", "16777217,0.1,-5e-324")), t.TempDir(), "cow.ndjson")
+	// float32 holds all of them
+	file := write(t, []byte(raw(1, "0,1,2", "3,4,5.5")+raw(2, "0.5,16777216,1e10", "-0.25,7,8")+
+		raw(3, "0,1,2", "0,1,2")+raw(4, "62.9,30.000000000000004,1e300", "16777217,0.1,-5e-324")),
+		t.TempDir(), "cow.ndjson")
 	p := &Producer{Brokers: []string{b.Addr()}, Topic: "q", Create: ingest.TopicSpec{Partitions: 1}}
 	produce(t, p, open(t, QuickDraw{Files: []string{file}, Pack: 2}))
 	var got []string
@@ -248,7 +255,9 @@ func TestRealDrawingsArrive(t *testing.T) {
 		t.Fatal(err)
 	}
 	// One partition: messages come in the order of the source.
-	p := &Producer{Brokers: []string{b.Addr()}, Topic: "q", Create: ingest.TopicSpec{Partitions: 1}, Compression: "zstd"} // real time: drawings have no rate
+	// real time: drawings have no rate
+	p := &Producer{Brokers: []string{b.Addr()}, Topic: "q", Create: ingest.TopicSpec{Partitions: 1},
+		Compression: "zstd"}
 	produce(t, p, src)
 	var d schemas.Decoder
 	n := 0
@@ -291,7 +300,8 @@ func TestSequencesKeepTheirOrder(t *testing.T) {
 func TestFrameLargerThanItsTopicTakes(t *testing.T) {
 	b := startBroker(t, broker.Config{})
 	addr := []string{b.Addr()}
-	if err := ingest.EnsureTopic(soon(t), addr, ingest.Security{}, "small", ingest.TopicSpec{Partitions: 1, MaxMessageBytes: 100_000}); err != nil {
+	if err := ingest.EnsureTopic(soon(t), addr, ingest.Security{}, "small",
+		ingest.TopicSpec{Partitions: 1, MaxMessageBytes: 100_000}); err != nil {
 		t.Fatal(err)
 	}
 	src := &listed{items: []Item{{Sequence: "a"}, {Sequence: "a", Number: 7}}}
@@ -301,7 +311,8 @@ func TestFrameLargerThanItsTopicTakes(t *testing.T) {
 	if !errors.As(err, &large) || large.Limit != 100_000 || large.Size < 160_000 {
 		t.Fatalf("%v", err)
 	}
-	failsWith(t, err, "frame 7 of a", "100000", fmt.Sprint(large.Size), "kafka-configs.sh --bootstrap-server "+b.Addr(), "max.message.bytes=1048576")
+	failsWith(t, err, "frame 7 of a", "100000", fmt.Sprint(large.Size), "kafka-configs.sh --bootstrap-server "+b.Addr(),
+		"max.message.bytes=1048576")
 	if st.Messages > 1 {
 		t.Errorf("%+v", st)
 	}
@@ -384,7 +395,8 @@ func BenchmarkProduce(b *testing.B) {
 	const frames = 200
 	b.SetBytes(frames * points * pointBytes)
 	for i := 0; b.Loop(); i++ {
-		p := &Producer{Brokers: []string{k.Addr()}, Topic: fmt.Sprint("t", i%3), Play: Play{Rate: Rate{max: true}, Loop: frames}}
+		p := &Producer{Brokers: []string{k.Addr()}, Topic: fmt.Sprint("t", i%3),
+			Play: Play{Rate: Rate{max: true}, Loop: frames}}
 		if _, err := p.Run(context.Background(), src); err != nil {
 			b.Fatal(err)
 		}

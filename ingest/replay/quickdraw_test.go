@@ -15,7 +15,8 @@ import (
 // line is a drawing of that many points.
 func line(id int64, word string, points int) string {
 	xy := strings.TrimSuffix(strings.Repeat("7,", points), ",")
-	return fmt.Sprintf(`{"key_id":"%d","word":%q,"timestamp":"2017-03-01 20:41:36 UTC","drawing":[[[%s],[%s]]]}`, id, word, xy, xy) + "\n"
+	return fmt.Sprintf(`{"key_id":"%d","word":%q,"timestamp":"2017-03-01 20:41:36 UTC","drawing":[[[%s],[%s]]]}`, id,
+		word, xy, xy) + "\n"
 }
 
 // packs tells of each item: sequence, number, drawings.
@@ -53,12 +54,14 @@ func TestPacksEndWithTheirFileAndCountOn(t *testing.T) {
 // Rows of a message are grouped by drawing_id: two drawings of one id beside
 // each other would be read as one.
 func TestEqualNeighboursAreNotInOnePack(t *testing.T) {
-	f := write(t, []byte(line(1, "cat", 1)+line(1, "cat", 2)+line(1, "cat", 3)+line(2, "cat", 4)+line(1, "cat", 5)), t.TempDir(), "cat.ndjson")
+	f := write(t, []byte(line(1, "cat", 1)+line(1, "cat", 2)+line(1, "cat", 3)+line(2, "cat", 4)+line(1, "cat", 5)),
+		t.TempDir(), "cat.ndjson")
 	items := all(t, open(t, QuickDraw{Files: []string{f}}))
 	if d := cmp.Diff([]string{"cat 0+1", "cat 1+1", "cat 2+3"}, packs(items)); d != "" {
 		t.Error(d)
 	}
-	if n := []int{len(items[0].Drawings[0].X), len(items[1].Drawings[0].X), len(items[2].Drawings[2].X)}; !cmp.Equal(n, []int{1, 2, 5}) {
+	if n := []int{len(items[0].Drawings[0].X), len(items[1].Drawings[0].X),
+		len(items[2].Drawings[2].X)}; !cmp.Equal(n, []int{1, 2, 5}) {
 		t.Errorf("points %v", n)
 	}
 }
@@ -82,12 +85,14 @@ func TestCategoryComesFromWordElseFromTheFile(t *testing.T) {
 
 func TestDrawingWithoutAPointIsCountedNotSent(t *testing.T) {
 	log, book := logBook()
-	f := write(t, []byte(line(1, "cat", 0)+"\n \r\n"+line(2, "cat", 1)+`{"key_id":"3","drawing":[]}`), t.TempDir(), "cat.ndjson")
+	f := write(t, []byte(line(1, "cat", 0)+"\n \r\n"+line(2, "cat", 1)+`{"key_id":"3","drawing":[]}`),
+		t.TempDir(), "cat.ndjson")
 	s := open(t, QuickDraw{Files: []string{f}, Log: log})
 	if d := cmp.Diff([]string{"cat 0+1"}, packs(all(t, s))); d != "" {
 		t.Error(d)
 	}
-	if n := s.(*quickdraw).Empty(); n != 2 || !strings.Contains(book.String(), "without a point were left out\" count=2") {
+	if n := s.(*quickdraw).Empty(); n != 2 ||
+		!strings.Contains(book.String(), "without a point were left out\" count=2") {
 		t.Errorf("%d empty, logged %q", n, book)
 	}
 }
@@ -95,7 +100,8 @@ func TestDrawingWithoutAPointIsCountedNotSent(t *testing.T) {
 func TestBrokenLines(t *testing.T) {
 	dir := t.TempDir()
 	timed := `{"key_id":"5","drawing":[[[1],[2],[0]]]}` + "\n"
-	f := write(t, []byte(line(1, "cat", 1)+`{"key_id":"2","drawing":[[[1],[x]]]}`+"\n"+line(3, "cat", 1)+timed+line(4, "cat", 1)+`{"key_id":"9"`), dir, "cat.ndjson")
+	f := write(t, []byte(line(1, "cat", 1)+`{"key_id":"2","drawing":[[[1],[x]]]}`+"\n"+line(3, "cat", 1)+timed+
+		line(4, "cat", 1)+`{"key_id":"9"`), dir, "cat.ndjson")
 
 	s := open(t, QuickDraw{Files: []string{f}})
 	var it Item

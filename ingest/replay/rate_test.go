@@ -11,7 +11,8 @@ import (
 
 func TestRatesAreReadAndWritten(t *testing.T) {
 	for in, want := range map[string]string{
-		"": "realtime", "realtime": "realtime", "REALTIME": "realtime", "max": "max", "10hz": "10hz", "10Hz": "10hz", "2x": "2x", "0.5x": "0.5x", "2.5hz": "2.5hz",
+		"": "realtime", "realtime": "realtime", "REALTIME": "realtime", "max": "max", "10hz": "10hz", "10Hz": "10hz",
+		"2x": "2x", "0.5x": "0.5x", "2.5hz": "2.5hz",
 	} {
 		r, err := ParseRate(in)
 		if err != nil || r.String() != want {
@@ -38,7 +39,8 @@ func TestRatesRoundTrip(t *testing.T) {
 }
 
 func TestNoDrawingWaitsLongForItsPack(t *testing.T) {
-	for s, want := range map[string]int{"max": 256, "realtime": 256, "2x": 256, "1000hz": 100, "10hz": 1, "0.1hz": 1, "1e6hz": 256} {
+	for s, want := range map[string]int{"max": 256, "realtime": 256, "2x": 256, "1000hz": 100, "10hz": 1,
+		"0.1hz": 1, "1e6hz": 256} {
 		r, err := ParseRate(s)
 		if err != nil || r.Pack(256) != want {
 			t.Errorf("%s: %d, %v; want %d", s, r.Pack(256), err, want)

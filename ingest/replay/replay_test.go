@@ -40,7 +40,8 @@ func all(t *testing.T, s Source) []Item {
 }
 
 func clone(it Item) Item {
-	it.Cloud = geom.Cloud[float32]{X: slices.Clone(it.Cloud.X), Y: slices.Clone(it.Cloud.Y), Z: slices.Clone(it.Cloud.Z)}
+	it.Cloud = geom.Cloud[float32]{X: slices.Clone(it.Cloud.X), Y: slices.Clone(it.Cloud.Y),
+		Z: slices.Clone(it.Cloud.Z)}
 	it.Intensity = slices.Clone(it.Intensity)
 	it.Drawings = slices.Clone(it.Drawings)
 	for i := range it.Drawings {

@@ -83,7 +83,8 @@ func (s *street) place(o solid) {
 // box adds an upright box that stands on the ground.
 func (s *street) box(x, y, yaw float64, size [3]float64, m material) {
 	sin, cos := sincos(yaw)
-	s.place(solid{cx: x, cy: y, ux: cos, uy: sin, hx: size[0] / 2, hy: size[1] / 2, z0: groundZ, z1: groundZ + size[2], material: m})
+	s.place(solid{cx: x, cy: y, ux: cos, uy: sin, hx: size[0] / 2, hy: size[1] / 2, z0: groundZ,
+		z1: groundZ + size[2], material: m})
 }
 
 // post adds a cylinder that stands on the ground.
@@ -123,18 +124,21 @@ func (s *street) kerb(r *random, x, side float64) {
 		}
 	}
 	if r.chance(0.5) {
-		s.post(x+r.between(0, cellSize), roadY+float64(side*6.4), r.between(0.06, 0.15), r.between(4, 9), material{reflectance: 60, loss: 4})
+		s.post(x+r.between(0, cellSize), roadY+float64(side*6.4), r.between(0.06, 0.15), r.between(4, 9),
+			material{reflectance: 60, loss: 4})
 	}
 	if r.chance(0.4) {
 		tx, ty := x+r.between(3, 17), roadY+float64(side*7.2)
 		s.post(tx, ty, r.between(0.12, 0.3), 4, material{reflectance: 25, loss: 10})
-		crown := solid{cx: tx, cy: ty, ux: 1, hx: r.between(1, 2.2), z0: groundZ + r.between(2.2, 3), z1: groundZ + r.between(5, 8)}
+		crown := solid{cx: tx, cy: ty, ux: 1, hx: r.between(1, 2.2), z0: groundZ + r.between(2.2, 3),
+			z1: groundZ + r.between(5, 8)}
 		crown.material = material{reflectance: 35, loss: 110}
 		s.place(crown)
 	}
 	if r.chance(0.3) {
 		walk, _ := sincos(float64(math.Mod(s.pose.t, 30) * (2 * math.Pi / 30)))
-		s.post(x+r.between(4, 16)+float64(3*walk), roadY+float64(side*5.9), 0.28, r.between(1.5, 1.9), material{reflectance: 28, loss: 16})
+		s.post(x+r.between(4, 16)+float64(3*walk), roadY+float64(side*5.9), 0.28, r.between(1.5, 1.9),
+			material{reflectance: 28, loss: 16})
 	}
 }
 
@@ -143,7 +147,8 @@ func (s *street) car(r *random, x, y, yaw float64) {
 	length, width := r.between(3.8, 4.8), r.between(1.7, 1.9)
 	paint := material{reflectance: uint8(r.between(5, 90)), loss: 12}
 	s.box(x, y, yaw, [3]float64{length, width, r.between(0.8, 1)}, paint)
-	s.box(x, y, yaw, [3]float64{float64(length * 0.5), float64(width * 0.9), r.between(1.4, 1.6)}, material{reflectance: 8, loss: 90})
+	s.box(x, y, yaw, [3]float64{float64(length * 0.5), float64(width * 0.9), r.between(1.4, 1.6)},
+		material{reflectance: 8, loss: 90})
 }
 
 // traffic adds the cars that move: one before and one behind at our own speed,

@@ -46,7 +46,8 @@ func (k Sketches) Open() (Source, error) {
 		k.Pack = 100
 	}
 	if k.Frames < 0 || k.Points < 1 || k.Points > maxSketchDots || k.Pack < 1 || k.Pack > 10_000 {
-		return nil, fmt.Errorf("synthetic: %d drawings of %d points, %d a message: want at least 0, 1 to %d, 1 to 10000", k.Frames, k.Points, k.Pack, maxSketchDots)
+		return nil, fmt.Errorf("synthetic: %d drawings of %d points, %d a message: want at least 0, 1 to %d, 1 to "+
+			"10000", k.Frames, k.Points, k.Pack, maxSketchDots)
 	}
 	return &sketches{Sketches: k, drawings: make([]Drawing, k.Pack)}, nil
 }

@@ -96,7 +96,8 @@ func TestLiDARLooksLikeASweep(t *testing.T) {
 			}
 			for q := range beside {
 				if beside[q] < n/6 || road[q] < n/16 || beyond[q] < n/200 {
-					t.Errorf("seed %d, frame %d, quadrant %d: %d points, %d on the road, %d farther than 20 m", seed, it.Number, q, beside[q], road[q], beyond[q])
+					t.Errorf("seed %d, frame %d, quadrant %d: %d points, %d on the road, %d farther than 20 m", seed,
+						it.Number, q, beside[q], road[q], beyond[q])
 				}
 			}
 		}
@@ -193,7 +194,8 @@ func TestSketchesAreDrawings(t *testing.T) {
 		}
 		numbers[it.Sequence] += it.Frames()
 		for _, d := range it.Drawings {
-			if d.Label != it.Sequence || ids[d.ID] || d.ID < 0 || len(d.X) != len(d.Y) || len(d.X) == 0 || int(d.Ends[len(d.Ends)-1]) != len(d.X) {
+			if d.Label != it.Sequence || ids[d.ID] || d.ID < 0 || len(d.X) != len(d.Y) || len(d.X) == 0 ||
+				int(d.Ends[len(d.Ends)-1]) != len(d.X) {
 				t.Fatalf("%+v in %s", d, it.Sequence)
 			}
 			ids[d.ID] = true

@@ -147,7 +147,8 @@ func (t *timeline) number(it *Item) error {
 	}
 	step := t.last[it.Sequence] + 1
 	if t.pass > 0 && (step <= 0 || step > (math.MaxInt64-own)/t.pass) {
-		return fmt.Errorf("frame numbers of pass %d would pass %d; ask for fewer with --loop", t.pass+1, int64(math.MaxInt64))
+		return fmt.Errorf("frame numbers of pass %d would pass %d; ask for fewer with --loop", t.pass+1,
+			int64(math.MaxInt64))
 	}
 	it.Number = own + t.pass*step
 	return nil

@@ -75,7 +75,8 @@ func TestLoopsNumberAndDateOn(t *testing.T) {
 func TestFramesWithoutAClockAreTenHertzFromTheEpoch(t *testing.T) {
 	src := &listed{items: []Item{{Number: 7}, {Number: 9}, {Number: 10, TimeNs: 5e9, Clock: SinceEpoch}}}
 	got, err := (&timeline{source: src, loops: 1, epoch: 1e18}).rest()
-	if d := cmp.Diff([]string{"/7@1000000000000000000", "/9@1000000000100000000", "/10@1000000005000000000"}, frames(got)); d != "" || err != nil {
+	if d := cmp.Diff([]string{"/7@1000000000000000000", "/9@1000000000100000000", "/10@1000000005000000000"},
+		frames(got)); d != "" || err != nil {
 		t.Error(d, err)
 	}
 	single := &listed{items: []Item{{}}}
@@ -97,7 +98,8 @@ func TestDrawingsCountWithinTheirSequence(t *testing.T) {
 		t.Fatal(err)
 	}
 	// span 60, one gap forwards, of 60
-	if d := cmp.Diff([]string{"cat/0@50", "dog/0@30", "cat/3@90", "cat/6@170", "dog/1@150", "cat/9@210"}, frames(got)); d != "" {
+	if d := cmp.Diff([]string{"cat/0@50", "dog/0@30", "cat/3@90", "cat/6@170", "dog/1@150", "cat/9@210"},
+		frames(got)); d != "" {
 		t.Error(d)
 	}
 	if d := got[3].Drawings; d[0].TimeNs != 170 || d[1].TimeNs != 170 || d[2].TimeNs != 130 {
@@ -107,7 +109,8 @@ func TestDrawingsCountWithinTheirSequence(t *testing.T) {
 	// One name for all: they are numbered through, so that no number is twice.
 	src.next = 0
 	got, err = (&timeline{source: src, loops: 2, names: Names{Sequence: "all", Dataset: "d", Sensor: "s"}}).rest()
-	if d := cmp.Diff([]string{"all/0@50", "all/3@30", "all/4@90", "all/7@170", "all/10@150", "all/11@210"}, frames(got)); d != "" || err != nil {
+	if d := cmp.Diff([]string{"all/0@50", "all/3@30", "all/4@90", "all/7@170", "all/10@150", "all/11@210"},
+		frames(got)); d != "" || err != nil {
 		t.Error(d, err)
 	}
 	if got[0].Dataset != "d" || got[0].Sensor != "s" {

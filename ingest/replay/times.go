@@ -60,10 +60,12 @@ func readTimes(path string) (*times, error) {
 // at returns the time of scan number n.
 func (t *times) at(n int64) (int64, error) {
 	if n >= int64(len(t.ns)) {
-		return 0, &BadInputError{File: t.file, Detail: fmt.Sprintf("no line for scan %d: the file has %d lines", n, len(t.ns))}
+		return 0, &BadInputError{File: t.file, Detail: fmt.Sprintf("no line for scan %d: the file has %d lines", n,
+			len(t.ns))}
 	}
 	if t.ns[n] == noTime {
-		return 0, &BadInputError{File: t.file, Line: int(n) + 1, Detail: fmt.Sprintf("empty, but there is a scan %d", n)}
+		return 0, &BadInputError{File: t.file, Line: int(n) + 1,
+			Detail: fmt.Sprintf("empty, but there is a scan %d", n)}
 	}
 	return t.ns[n], nil
 }

@@ -41,7 +41,8 @@ type (
 func writeParquet[T any](t testing.TB, rows []T, groupRows int64) string {
 	t.Helper()
 	var out bytes.Buffer
-	w := parquet.NewGenericWriter[T](&out, parquet.PageBufferSize(64), parquet.MaxRowsPerRowGroup(groupRows), parquet.Compression(&parquet.Snappy))
+	w := parquet.NewGenericWriter[T](&out, parquet.PageBufferSize(64), parquet.MaxRowsPerRowGroup(groupRows),
+		parquet.Compression(&parquet.Snappy))
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
@@ -71,13 +72,19 @@ func TestParquetRows(t *testing.T) {
 		skips int64
 		want  []string
 	}{
-		{"modern", writeParquet(t, []modernRow{{&a, []int32{1, 2, 3}, []bool{true, true, false}}, {&b, nil, nil}, {nil, []int32{4}, nil}, {nil, []int32{}, nil}, {nil, long, nil}, {nil, []int32{1, 2}, []bool{true}}}, 2), 3,
+		{"modern", writeParquet(t, []modernRow{{&a, []int32{1, 2, 3}, []bool{true, true, false}}, {&b, nil, nil},
+			{nil, []int32{4}, nil}, {nil, []int32{}, nil}, {nil, long, nil}, {nil, []int32{1, 2}, []bool{true}}}, 2), 3,
 			[]string{"a[1 2]", "rows.parquet:3[4]", "rows.parquet:5" + fmt.Sprint(long)}},
 		{"bare", writeParquet(t, many, 100), 0, manyNames},
-		{"unsigned", writeParquet(t, []bareRow{{1, []uint32{1 << 31}}, {2, nil}, {3, []uint32{5}}}, 9), 2, []string{"3[5]"}},
-		{"wide", writeParquet(t, []wideRow{{[]string{"x"}, []int64{1, 2}, []int16{1, 0}}, {nil, []int64{1 << 40}, []int16{1}}, {nil, []int64{3}, []int16{2}}, {nil, []int64{4}, []int16{1}}}, 1), 2, []string{"rows.parquet:1[1]", "rows.parquet:4[4]"}},
-		{"null elements", writeParquet(t, []elementRow{{[]*int32{&long[1], nil}}, {[]*int32{&long[2]}}}, 9), 1, []string{"rows.parquet:2[2]"}},
-		{"texts", writeParquet(t, []textRow{{&a, "x"}, {nil, "y"}, {&b, ""}, {&a, "z"}}, 3), 1, []string{"x=a", "rows.parquet:3=", "z=a"}},
+		{"unsigned", writeParquet(t, []bareRow{{1, []uint32{1 << 31}}, {2, nil}, {3, []uint32{5}}}, 9),
+			2, []string{"3[5]"}},
+		{"wide", writeParquet(t, []wideRow{{[]string{"x"}, []int64{1, 2}, []int16{1, 0}},
+			{nil, []int64{1 << 40}, []int16{1}}, {nil, []int64{3}, []int16{2}}, {nil, []int64{4}, []int16{1}}}, 1), 2,
+			[]string{"rows.parquet:1[1]", "rows.parquet:4[4]"}},
+		{"null elements", writeParquet(t, []elementRow{{[]*int32{&long[1], nil}}, {[]*int32{&long[2]}}}, 9), 1,
+			[]string{"rows.parquet:2[2]"}},
+		{"texts", writeParquet(t, []textRow{{&a, "x"}, {nil, "y"}, {&b, ""}, {&a, "z"}}, 3), 1,
+			[]string{"x=a", "rows.parquet:3=", "z=a"}},
 	} {
 		src := openTokens(t, Tokens{Files: []string{c.file}, SkipBad: true})
 		all, _, err := readAll(src)

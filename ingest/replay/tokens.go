@@ -84,7 +84,8 @@ func (t Tokens) Open() (Source, error) {
 	if t.Pack <= 0 {
 		t.Pack = defaultTokenPack
 	}
-	s := &tokens{skips: skips{allowed: t.SkipBad, log: t.Log}, Tokens: t, numbers: map[string]int64{}, pack: make([]schemas.Sequence, t.Pack+1)}
+	s := &tokens{skips: skips{allowed: t.SkipBad, log: t.Log}, Tokens: t, numbers: map[string]int64{},
+		pack: make([]schemas.Sequence, t.Pack+1)}
 	if t.Lengths != nil {
 		var err error
 		if s.cut, err = newCutter(s, t.Lengths, t.Sequences); err != nil {
@@ -147,7 +148,8 @@ func (s *tokens) Next(it *Item) error {
 		}
 		n, bytes, name = n+1, bytes+sizeOf(q), s.name
 	}
-	*it = Item{Dataset: "tokens", Sequence: name, Number: s.numbers[name], Sequences: s.pack[:n], Vocabulary: &s.Vocabulary}
+	*it = Item{Dataset: "tokens", Sequence: name, Number: s.numbers[name], Sequences: s.pack[:n],
+		Vocabulary: &s.Vocabulary}
 	s.numbers[name] += int64(n)
 	return nil
 }
@@ -245,7 +247,8 @@ func (s *tokens) check(q *schemas.Sequence) error {
 		q.Text, q.IsText = "", false
 	}
 	bad := func(format string, args ...any) error {
-		return &BadInputError{File: s.Files[s.at-1], Detail: fmt.Sprintf("sequence %.80q: ", q.ID) + fmt.Sprintf(format, args...)}
+		return &BadInputError{File: s.Files[s.at-1],
+			Detail: fmt.Sprintf("sequence %.80q: ", q.ID) + fmt.Sprintf(format, args...)}
 	}
 	if len(q.IDs) == 0 {
 		return bad("it has no token")

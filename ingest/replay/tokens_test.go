@@ -95,10 +95,12 @@ func TestTexts(t *testing.T) {
 	}{
 		{"a.txt", plain, false, []string{"a.txt:1=one", "a.txt:4=two two", "a.txt:5=three", "a.txt:8=four"}},
 		{"a.txt", plain, true, []string{"a.txt:1=one", "a.txt:4=two two\nthree", "a.txt:8=four"}},
-		{"b.txt.gz", zipped.String(), false, []string{"b.txt.gz:1=one", "b.txt.gz:4=two two", "b.txt.gz:5=three", "b.txt.gz:8=four"}},
+		{"b.txt.gz", zipped.String(), false, []string{"b.txt.gz:1=one", "b.txt.gz:4=two two", "b.txt.gz:5=three",
+			"b.txt.gz:8=four"}},
 		{"c.txt", "", false, nil}, {"c.txt", "\n\n \n", true, nil},
 	} {
-		all, items, err := readAll(openTokens(t, Tokens{Files: []string{writeFile(t, c.name, []byte(c.data))}, Paragraphs: c.paragraphs}))
+		all, items, err := readAll(openTokens(t,
+			Tokens{Files: []string{writeFile(t, c.name, []byte(c.data))}, Paragraphs: c.paragraphs}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,15 +133,21 @@ func TestJSONLines(t *testing.T) {
 		t.Error(diff)
 	}
 	for line, want := range map[string]string{
-		`{"input_ids": [1, null]}`: "element 1", `{"input_ids": [1.5]}`: "1.5", `{"input_ids": [[1]]}`: "element 0", `{"input_ids": 5}`: "arrays of integers", `{"input_ids": []}`: "no token",
-		`{"input_ids": [-1]}`: "token 0 is -1", `{"input_ids": [2147483648]}`: "2147483648", `{"input_ids": [1], "attention_mask": [1, 1]}`: "2 values",
-		`{"input_ids": [1, 2], "attention_mask": [0, 1]}`: "padding at the end", `{"input_ids": [1], "attention_mask": [0]}`: "no token", `{"input_ids": [300]}`: "below 256",
-		`{"id": "x"}`: "neither", `{"text": 5}`: "text is a JSON number, want a string", `{"id": {}, "text": "a"}`: "id is neither", `{"text": "a"`: ":1:", "{\"text\": \"\xff\"}": "UTF-8", `[]`: "is a JSON array, want an object", `{"input_ids": [9223372036854775808]}`: "9223372036854775808",
+		`{"input_ids": [1, null]}`: "element 1", `{"input_ids": [1.5]}`: "1.5", `{"input_ids": [[1]]}`: "element 0",
+		`{"input_ids": 5}`: "arrays of integers", `{"input_ids": []}`: "no token",
+		`{"input_ids": [-1]}`: "token 0 is -1", `{"input_ids": [2147483648]}`: "2147483648",
+		`{"input_ids": [1], "attention_mask": [1, 1]}`:    "2 values",
+		`{"input_ids": [1, 2], "attention_mask": [0, 1]}`: "padding at the end",
+		`{"input_ids": [1], "attention_mask": [0]}`:       "no token", `{"input_ids": [300]}`: "below 256",
+		`{"id": "x"}`: "neither", `{"text": 5}`: "text is a JSON number, want a string",
+		`{"id": {}, "text": "a"}`: "id is neither", `{"text": "a"`: ":1:", "{\"text\": \"\xff\"}": "UTF-8",
+		`[]`: "is a JSON array, want an object", `{"input_ids": [9223372036854775808]}`: "9223372036854775808",
 	} {
 		path := writeFile(t, "bad.jsonl", []byte(line+"\n{\"text\": \"after\"}\n"))
 		_, _, err := readAll(openTokens(t, Tokens{Files: []string{path}, Vocabulary: schemas.Vocabulary{Size: 256}}))
 		var bad *BadInputError
-		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--skip-bad") {
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "--skip-bad") {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 		src := openTokens(t, Tokens{Files: []string{path}, SkipBad: true, Vocabulary: schemas.Vocabulary{Size: 256}})
@@ -179,7 +187,8 @@ func TestTokenPacks(t *testing.T) {
 		}
 	}
 	big := strings.Repeat("x", 200<<10)
-	_, items, err := readAll(openTokens(t, Tokens{Files: []string{writeFile(t, "c.txt", []byte(strings.Repeat(big+"\n", 7)))}}))
+	_, items, err := readAll(openTokens(t, Tokens{Files: []string{writeFile(t, "c.txt",
+		[]byte(strings.Repeat(big+"\n", 7)))}}))
 	if err != nil || len(items) != 3 || len(items[0].Sequences) != 3 {
 		t.Errorf("%d packs of 200 KiB lines, %v", len(items), err)
 	}
@@ -190,7 +199,8 @@ func TestEncodedTexts(t *testing.T) {
 	path := writeFile(t, "a.jsonl", []byte("{\"text\": \"ab\"}\n{\"text\": \"\"}\n{\"input_ids\": [5]}\n"))
 	src := openTokens(t, Tokens{Files: []string{path}, Encode: byteIDs, SkipBad: true})
 	all, items, err := readAll(src)
-	if diff := cmp.Diff([]string{"a.jsonl:1[97 98]", "a.jsonl:3[5]"}, names(all)); diff != "" || err != nil || len(items) != 1 || items[0].Points() != 3 || items[0].Frames() != 2 {
+	if diff := cmp.Diff([]string{"a.jsonl:1[97 98]", "a.jsonl:3[5]"}, names(all)); diff != "" || err != nil ||
+		len(items) != 1 || items[0].Points() != 3 || items[0].Frames() != 2 {
 		t.Errorf("%v %+v %s", err, items, diff)
 	}
 }
@@ -267,8 +277,10 @@ func TestWhatCannotBeCut(t *testing.T) {
 		}
 	}
 	for want, cfg := range map[string]Tokens{
-		"1 or more": {Files: []string{text}, Lengths: []int32{0}}, "no file": {}, "no such file": {Files: []string{"absent.txt"}}, "is not a file": {Files: []string{"."}},
-		"want .txt": {Files: []string{writeFile(t, "a.csv", nil)}}, ".parquet.gz: want": {Files: []string{writeFile(t, "a.parquet.gz", nil)}},
+		"1 or more": {Files: []string{text}, Lengths: []int32{0}}, "no file": {},
+		"no such file": {Files: []string{"absent.txt"}}, "is not a file": {Files: []string{"."}},
+		"want .txt":         {Files: []string{writeFile(t, "a.csv", nil)}},
+		".parquet.gz: want": {Files: []string{writeFile(t, "a.parquet.gz", nil)}},
 	} {
 		if _, err := cfg.Open(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -278,7 +290,8 @@ func TestWhatCannotBeCut(t *testing.T) {
 
 // The two forms of traces, and what is wrong with others.
 func TestReadLengths(t *testing.T) {
-	azure := "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,0,8\n2023-11-16 18:17:05,12,8\n"
+	azure := "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 " +
+		"18:17:04.0319600,0,8\n2023-11-16 18:17:05,12,8\n"
 	mooncake := "{\"timestamp\": 0, \"input_length\": 40160, \"output_length\": 6}\n\n{\"input_length\": 7}\n"
 	for _, c := range []struct {
 		name, data string
@@ -286,12 +299,17 @@ func TestReadLengths(t *testing.T) {
 		want       []int32
 		fault      string
 	}{
-		{"a.csv", azure, 512, []int32{512, 12}, ""}, {"a.csv", azure, 0, []int32{4808, 12}, ""}, {"a.jsonl", mooncake, 512, []int32{512, 7}, ""}, {"a.CSV", "\ufefflength\n 3 \n", 0, []int32{3}, ""},
-		{"a.csv", "a,b\n1,2\n", 0, nil, "none of its columns"}, {"a.csv", "length\nx\n", 0, nil, ":2:"}, {"a.csv", "length\n0\n", 0, nil, "no request"}, {"a.csv", "", 0, nil, "a.csv"},
-		{"a.csv", "length\n99999999999\n", 0, nil, "clip"}, {"a.csv", "length,b\n1\n", 0, nil, "fields"}, {"a.jsonl", "{\"x\": 1}\n", 0, nil, ":1:"}, {"a.jsonl", "{\"length\": 1.5}\n", 0, nil, ":1:"}, {"a.jsonl", "nonsense\n", 0, nil, ":1:"},
+		{"a.csv", azure, 512, []int32{512, 12}, ""}, {"a.csv", azure, 0, []int32{4808, 12}, ""},
+		{"a.jsonl", mooncake, 512, []int32{512, 7}, ""}, {"a.CSV", "\ufefflength\n 3 \n", 0, []int32{3}, ""},
+		{"a.csv", "a,b\n1,2\n", 0, nil, "none of its columns"}, {"a.csv", "length\nx\n", 0, nil, ":2:"},
+		{"a.csv", "length\n0\n", 0, nil, "no request"}, {"a.csv", "", 0, nil, "a.csv"},
+		{"a.csv", "length\n99999999999\n", 0, nil, "clip"}, {"a.csv", "length,b\n1\n", 0, nil, "fields"},
+		{"a.jsonl", "{\"x\": 1}\n", 0, nil, ":1:"}, {"a.jsonl", "{\"length\": 1.5}\n", 0, nil, ":1:"},
+		{"a.jsonl", "nonsense\n", 0, nil, ":1:"},
 	} {
 		got, err := ReadLengths(writeFile(t, c.name, []byte(c.data)), c.clip)
-		if c.fault == "" && (err != nil || !slices.Equal(got, c.want)) || c.fault != "" && (err == nil || !strings.Contains(err.Error(), c.fault)) {
+		if c.fault == "" && (err != nil || !slices.Equal(got, c.want)) ||
+			c.fault != "" && (err == nil || !strings.Contains(err.Error(), c.fault)) {
 			t.Errorf("%s %q: %v, %v, want %v, %q", c.name, c.data, got, err, c.want, c.fault)
 		}
 	}
@@ -312,8 +330,10 @@ func TestTokensReachTheirTopic(t *testing.T) {
 		encode func([]int32, string) []int32
 		schema string
 	}{{"texts", nil, schemas.SchemaText}, {"ids", byteIDs, schemas.SchemaTokens}} {
-		p := &Producer{Brokers: []string{b.Addr()}, Topic: c.topic, Create: ingest.TopicSpec{Partitions: 3}, Compression: "lz4", Play: Play{Rate: Rate{}.Untimed(), Loop: 3, Limit: 50}}
-		st, err := p.Run(soon(t), openTokens(t, Tokens{Files: []string{path}, Pack: 4, Encode: c.encode, Vocabulary: schemas.Vocabulary{Tokenizer: "bytes", Size: 256}}))
+		p := &Producer{Brokers: []string{b.Addr()}, Topic: c.topic, Create: ingest.TopicSpec{Partitions: 3},
+			Compression: "lz4", Play: Play{Rate: Rate{}.Untimed(), Loop: 3, Limit: 50}}
+		st, err := p.Run(soon(t), openTokens(t, Tokens{Files: []string{path}, Pack: 4, Encode: c.encode,
+			Vocabulary: schemas.Vocabulary{Tokenizer: "bytes", Size: 256}}))
 		if err != nil || st.Frames != 50 || st.Messages != 13 || (st.Points > 0) != (c.encode != nil) {
 			t.Fatalf("%+v, %v", st, err)
 		}
@@ -333,7 +353,8 @@ func TestTokensReachTheirTopic(t *testing.T) {
 				for _, id := range s.IDs {
 					line += string(rune(id))
 				}
-				if s.Err != nil || s.Dataset != "tokens" || s.Sequence != "book" || s.IsText != (c.encode == nil) || s.TimeNs < DefaultEpoch.UnixNano() {
+				if s.Err != nil || s.Dataset != "tokens" || s.Sequence != "book" || s.IsText != (c.encode == nil) ||
+					s.TimeNs < DefaultEpoch.UnixNano() {
 					t.Fatalf("%+v", s)
 				}
 				got[s.FrameID] = s.ID + "=" + line

@@ -21,10 +21,12 @@ func TestAdamW(t *testing.T) {
 					d := 0.5 * float64(g.Data[i])
 					m1 := o.Beta1*float64(m.Data[i]) + (1-o.Beta1)*d
 					v1 := o.Beta2*float64(v.Data[i]) + (1-o.Beta2)*d*d
-					change := o.Rate * m1 / (1 - math.Pow(o.Beta1, float64(step))) / (math.Sqrt(v1/(1-math.Pow(o.Beta2, float64(step)))) + o.Eps)
+					change := o.Rate * m1 / (1 - math.Pow(o.Beta1,
+						float64(step))) / (math.Sqrt(v1/(1-math.Pow(o.Beta2, float64(step)))) + o.Eps)
 					p1 := float64(p.Data[i])*(1-o.Rate*o.Decay) - change
 					want[0], size[0] = append(want[0], p1), append(size[0], math.Abs(p1)+8*math.Abs(change))
-					want[1], size[1] = append(want[1], m1), append(size[1], math.Abs(o.Beta1*float64(m.Data[i]))+math.Abs(d))
+					want[1], size[1] = append(want[1], m1), append(size[1],
+						math.Abs(o.Beta1*float64(m.Data[i]))+math.Abs(d))
 					want[2], size[2] = append(want[2], v1), append(size[2], math.Abs(v1))
 				}
 				o.Update(p.Row(0), g.Row(0), m.Data, v.Data, step, 0.5)

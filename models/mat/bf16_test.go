@@ -264,7 +264,8 @@ func TestRound(t *testing.T) {
 
 // float32 and rounded weights in turns: BERT's and MiniLM's layers.
 func BenchmarkRoundedMul(b *testing.B) {
-	for _, s := range [][3]int{{128, 384, 1152}, {128, 384, 1536}, {128, 1536, 384}, {512, 384, 1536}, {128, 768, 2304}, {128, 768, 3072}, {512, 3072, 768}, {1, 768, 3072}, {8, 768, 3072}} {
+	for _, s := range [][3]int{{128, 384, 1152}, {128, 384, 1536}, {128, 1536, 384}, {512, 384, 1536}, {128, 768, 2304},
+		{128, 768, 3072}, {512, 3072, 768}, {1, 768, 3072}, {8, 768, 3072}} {
 		m, k, n := s[0], s[1], s[2]
 		r := rand.New(rand.NewPCG(7, 7))
 		x, y, dst := random(r, m, k), random(r, k, n), Of(m, n, make([]float32, m*n))

@@ -79,7 +79,8 @@ func TestReLUBackward(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		r := seeded(33)
 		columnShapes(func(rows, cols int, what string) {
-			d, h, z, center := random(r, rows, cols), random(r, rows, cols), random(r, rows, cols), random(r, 1, cols).Row(0)
+			d, h, z, center := random(r, rows, cols), random(r, rows, cols), random(r, rows, cols),
+				random(r, 1, cols).Row(0)
 			sum, dot := random(r, 1, cols), random(r, 1, cols)
 			kept := random(r, rows, cols)
 			want, size := make([][]float64, 2), make([][]float64, 2)

@@ -37,7 +37,9 @@ var functions = []function{
 	{"exp", Exp, math.Exp, ulps(1.02)},
 	{"tanh", Tanh, math.Tanh, ulps(3)},
 	{"gelu", GELU, func(x float64) float64 { return 0.5 * x * math.Erfc(-x/math.Sqrt2) }, gated},
-	{"gelu tanh", GELUTanh, func(x float64) float64 { return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))) }, gated},
+	{"gelu tanh", GELUTanh, func(x float64) float64 {
+		return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+	}, gated},
 	{"silu", SiLU, func(x float64) float64 { return x / (1 + math.Exp(-x)) }, sloped},
 }
 

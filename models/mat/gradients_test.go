@@ -168,7 +168,8 @@ func TestLayerNormBackward(t *testing.T) {
 		for cols := 1; cols <= 140; cols++ {
 			const eps = 1e-5
 			rows := 1 + cols%4
-			x, dy, dx, want := random(r, rows, cols), random(r, rows, cols), random(r, rows, cols), random(r, rows, cols)
+			x, dy, dx, want := random(r, rows, cols), random(r, rows, cols), random(r, rows, cols),
+				random(r, rows, cols)
 			gamma := random(r, 1, cols).Row(0)
 			sums, wantSums := random(r, 2, cols), random(r, 2, cols)
 			for i := range 2 {

@@ -78,7 +78,8 @@ func sameBits(t *testing.T, got, want Matrix, what string) {
 
 func TestViews(t *testing.T) {
 	m := Of(3, 2, []float32{1, 2, 3, 4, 5, 6})
-	if got := fmt.Sprint(m.Row(1), m.Slice(1, 3).Row(1), m.Columns(1, 2).Row(2), m.Slice(3, 3).Rows, m.Columns(2, 2).Cols); got != "[3 4] [5 6] [6] 0 0" {
+	if got := fmt.Sprint(m.Row(1), m.Slice(1, 3).Row(1), m.Columns(1, 2).Row(2), m.Slice(3, 3).Rows,
+		m.Columns(2, 2).Cols); got != "[3 4] [5 6] [6] 0 0" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -110,7 +110,8 @@ func TestMul(t *testing.T) {
 	})
 }
 
-var campaign = flag.Int("campaign", 300, "random shapes of products to compare with the definition, up to 70×70·70×70; all of them are 343000")
+var campaign = flag.Int("campaign", 300,
+	"random shapes of products to compare with the definition, up to 70×70·70×70; all of them are 343000")
 
 // Shapes at random, or all of them one by one.
 func TestProductsOfEveryShape(t *testing.T) {
@@ -215,7 +216,8 @@ func TestMulVectorLevelsAgree(t *testing.T) {
 // bands can be shared so.
 func TestBandsOfTask(t *testing.T) {
 	for _, c := range []struct{ bands, down, workers, want int }{
-		{1, 1, 2, 1}, {6, 1, 2, 1}, {12, 1, 2, 2}, {18, 1, 2, 3}, {24, 1, 2, 3}, {48, 1, 2, 6}, {7, 1, 2, 1}, {18, 2, 2, 6}, {6, 1, 16, 1},
+		{1, 1, 2, 1}, {6, 1, 2, 1}, {12, 1, 2, 2}, {18, 1, 2, 3}, {24, 1, 2, 3}, {48, 1, 2, 6}, {7, 1, 2, 1},
+		{18, 2, 2, 6}, {6, 1, 16, 1},
 	} {
 		if got := bandsOfTask(c.bands, c.down, c.workers); got != c.want {
 			t.Errorf("%d bands, %d rows of tasks, %d workers: %d, want %d", c.bands, c.down, c.workers, got, c.want)
@@ -307,7 +309,8 @@ func TestProductsDoNotAllocate(t *testing.T) {
 }
 
 func BenchmarkMul(b *testing.B) {
-	for _, s := range [][3]int{{1024, 1024, 1024}, {100_000, 64, 128}, {100_000, 256, 128}, {128, 768, 768}, {1, 768, 3072}, {32, 384, 1152}, {32, 384, 384}, {64, 768, 768}, {100_000, 128, 2}, {100_000, 2, 64}} {
+	for _, s := range [][3]int{{1024, 1024, 1024}, {100_000, 64, 128}, {100_000, 256, 128}, {128, 768, 768},
+		{1, 768, 3072}, {32, 384, 1152}, {32, 384, 384}, {64, 768, 768}, {100_000, 128, 2}, {100_000, 2, 64}} {
 		for _, workers := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%dx%dx%d/workers=%d", s[0], s[1], s[2], workers), func(b *testing.B) {
 				m, k, n := s[0], s[1], s[2]

@@ -43,7 +43,8 @@ func TestSoftmax(t *testing.T) {
 				}
 				for j, x := range m.Row(i) {
 					want[i][j] /= sum
-					allowed[i] = append(allowed[i], want[i][j]*(1+math.Abs(top-scale*float64(x))+float64(m.Cols)/500)+0x1p-106)
+					allowed[i] = append(allowed[i], want[i][j]*(1+math.Abs(top-scale*float64(x))+float64(m.Cols)/500)+
+						0x1p-106)
 				}
 			}
 			Softmax(m, scale)
@@ -72,7 +73,8 @@ func TestLayerNorm(t *testing.T) {
 				for j, x := range m.Row(i) {
 					y := (float64(x) - mean) * f
 					want[i] = append(want[i], y*float64(gamma[j])+float64(beta[j]))
-					allowed[i] = append(allowed[i], (1+float64(m.Cols)/500)*(math.Abs(mean)*f+math.Abs(y))*math.Abs(float64(gamma[j]))+math.Abs(float64(beta[j])))
+					allowed[i] = append(allowed[i], (1+float64(m.Cols)/500)*(math.Abs(mean)*f+
+						math.Abs(y))*math.Abs(float64(gamma[j]))+math.Abs(float64(beta[j])))
 				}
 			}
 			dst := random(r, m.Rows, m.Cols)

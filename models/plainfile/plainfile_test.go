@@ -30,7 +30,8 @@ func TestOnlyRegularFiles(t *testing.T) {
 		t.Skip("no sockets here: ", err)
 	}
 	defer listener.Close()
-	for path, want := range map[string]string{pipe: "a pipe", link: "a pipe", socket: "a socket", dir: "a directory", "/dev/zero": "a device"} {
+	for path, want := range map[string]string{pipe: "a pipe", link: "a pipe", socket: "a socket", dir: "a directory",
+		"/dev/zero": "a device"} {
 		var kind NotRegularError
 		if f, err := Open(path); f != nil || !errors.As(err, &kind) || string(kind) != want {
 			t.Errorf("%s: %v, want %s", path, err, want)

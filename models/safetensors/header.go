@@ -65,9 +65,11 @@ func checkPlaces(tensors []Tensor, dataSize int64) error {
 	for _, t := range tensors {
 		switch {
 		case t.start < end:
-			return fmt.Errorf("tensor %q begins at byte %d of the data, within another that ends at %d", t.Name, t.start, end)
+			return fmt.Errorf("tensor %q begins at byte %d of the data, within another that ends at %d",
+				t.Name, t.start, end)
 		case t.start > end:
-			return fmt.Errorf("tensor %q begins at byte %d of the data, where %d bytes before it belong to none", t.Name, t.start, t.start-end)
+			return fmt.Errorf("tensor %q begins at byte %d of the data, where %d bytes before it belong to none",
+				t.Name, t.start, t.start-end)
 		}
 		end += t.size
 	}
@@ -116,7 +118,8 @@ func (s *scanner) tensor(name string, dataSize int64) (Tensor, error) {
 	t.start, t.size = offsets[0], offsets[1]-offsets[0]
 	n, ok := elements(t.Shape, dataSize)
 	if !ok || n > t.size || n*int64(t.DType.Size()) != t.size { // n <= t.size: the product cannot overflow
-		return t, s.fault("tensor %q: %s of shape %v are not the %d bytes of its data_offsets", name, t.DType, t.Shape, t.size)
+		return t, s.fault("tensor %q: %s of shape %v are not the %d bytes of its data_offsets", name,
+			t.DType, t.Shape, t.size)
 	}
 	return t, nil
 }

@@ -25,7 +25,8 @@ func TestReferenceLibrary(t *testing.T) {
 	if err := WriteFile(ours, metadata, every()); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := exec.Command(interpreter, "../testdata/check.py", "tensors", ours, theirs).CombinedOutput(); err != nil {
+	if said, err := exec.Command(interpreter, "../testdata/check.py", "tensors", ours,
+		theirs).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	if diff := cmp.Diff(content(t, ours), content(t, theirs)); diff != "" {

@@ -147,7 +147,8 @@ func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
 		return nil, err
 	}
 	if string(length[:]) == "version " {
-		return nil, errors.New("begins like a pointer of Git LFS, which stands for a file that was not fetched: git lfs pull fetches it")
+		return nil, errors.New("begins like a pointer of Git LFS, which stands for a file that was not fetched: git " +
+			"lfs pull fetches it")
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader {

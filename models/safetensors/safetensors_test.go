@@ -38,7 +38,8 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		return append(binary.LittleEndian.AppendUint64(nil, n), rest...)
 	}
 	two := func(a, b string) string {
-		return fmt.Sprintf(`{"a":{"dtype":"U8","shape":[4],"data_offsets":%s},"b":{"dtype":"U8","shape":[4],"data_offsets":%s}}`, a, b)
+		return fmt.Sprintf(
+			`{"a":{"dtype":"U8","shape":[4],"data_offsets":%s},"b":{"dtype":"U8","shape":[4],"data_offsets":%s}}`, a, b)
 	}
 	for _, c := range []struct {
 		name string
@@ -65,7 +66,8 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		{"control character", file("{\"a\nb\":{}}", 0), "control character"},
 		{"deep", file(`{"a":`+strings.Repeat("[", 1<<20), 0), `tensor "a": byte 5 of the header: '[' where '{' is due`},
 		{"deep shape", file(`{"a":{"shape":`+strings.Repeat("[", 1<<20), 0), "a whole number is due"},
-		{"duplicate name", file(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"\u0061":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `"a" twice`},
+		{"duplicate name",
+			file(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"\u0061":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `"a" twice`},
 		{"duplicate field", file(`{"a":{"dtype":"U8","dtype":"U8"}}`, 0), `"dtype" twice`},
 		{"duplicate metadata", file(`{"__metadata__":{"a":"1","a":"2"}}`, 0), `"a" twice`},
 		{"two metadata", file(`{"__metadata__":{},"__metadata__":{}}`, 0), `"__metadata__" twice`},
@@ -76,7 +78,8 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		{"no type", file(`{"a":{"shape":[4],"data_offsets":[0,4]}}`, 4), "is missing"},
 		{"no shape", file(`{"a":{"dtype":"U8","data_offsets":[0,4]}}`, 4), "is missing"},
 		{"no offsets", file(`{"a":{"dtype":"U8","shape":[4]}}`, 4), "is missing"},
-		{"another field", file(`{"a":{"dtype":"U8","shape":[4],"strides":[1],"data_offsets":[0,4]}}`, 4), `not "strides"`},
+		{"another field", file(`{"a":{"dtype":"U8","shape":[4],"strides":[1],"data_offsets":[0,4]}}`, 4),
+			`not "strides"`},
 		{"unknown type", file(`{"a":{"dtype":"F31","shape":[1],"data_offsets":[0,4]}}`, 4), `no type is called "F31"`},
 		{"half bytes", file(`{"a":{"dtype":"F4","shape":[8],"data_offsets":[0,4]}}`, 4), `no type is called "F4"`},
 		{"type a number", file(`{"a":{"dtype":4,"shape":[4],"data_offsets":[0,4]}}`, 4), `'4' where '"' is due`},
@@ -89,11 +92,14 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		{"exponent", file(`{"a":{"dtype":"U8","shape":[4e0],"data_offsets":[0,4]}}`, 4), `'e' where ']' is due`},
 		{"leading zero", file(`{"a":{"dtype":"U8","shape":[04],"data_offsets":[0,4]}}`, 4), "whole number"},
 		{"huge", file(`{"a":{"dtype":"U8","shape":[9223372036854775808],"data_offsets":[0,4]}}`, 4), "a number beyond"},
-		{"product overflows", file(`{"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,4]}}`, 4), "are not the 4 bytes"},
-		{"bytes overflow", file(`{"a":{"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,4]}}`, 4), "are not the 4 bytes"},
+		{"product overflows", file(`{"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,4]}}`, 4),
+			"are not the 4 bytes"},
+		{"bytes overflow", file(`{"a":{"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,4]}}`, 4),
+			"are not the 4 bytes"},
 		{"too few bytes", file(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, 4), "are not the 4 bytes"},
 		{"too many bytes", file(`{"a":{"dtype":"U8","shape":[3],"data_offsets":[0,4]}}`, 4), "are not the 4 bytes"},
-		{"dimensions", file(`{"a":{"dtype":"U8","shape":[`+strings.Repeat("1,", 64)+`1],"data_offsets":[0,1]}}`, 1), "more than 64 numbers"},
+		{"dimensions", file(`{"a":{"dtype":"U8","shape":[`+strings.Repeat("1,", 64)+`1],"data_offsets":[0,1]}}`, 1),
+			"more than 64 numbers"},
 		{"overlap", file(two("[0,4]", "[3,7]"), 7), `"b" begins at byte 3 of the data, within another`},
 		{"the same bytes", file(two("[0,4]", "[0,4]"), 4), "within another"},
 		{"gap", file(two("[0,4]", "[5,9]"), 9), "1 bytes before it belong to none"},
@@ -102,7 +108,8 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		{"data without tensors", file(`{}`, 1), "1 bytes after"},
 	} {
 		f, err := open(c.file)
-		if err == nil || !strings.HasPrefix(err.Error(), "m.safetensors: ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.HasPrefix(err.Error(), "m.safetensors: ") || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v, %v, want one line with %q", c.name, f, err, c.want)
 		}
 	}
@@ -117,10 +124,14 @@ func TestUnusualFilesAreRead(t *testing.T) {
 	}{
 		{"nothing", `{}`, 0, nil},
 		{"padding", oneTensor + "   ", 4, []string{"a"}},
-		{"white space", "{ \"a\" :\n{\"shape\":[ 2 , 2 ],\t\"data_offsets\":[0,4], \"dtype\":\"U8\"}}\r\n", 4, []string{"a"}},
+		{"white space", "{ \"a\" :\n{\"shape\":[ 2 , 2 ],\t\"data_offsets\":[0,4], \"dtype\":\"U8\"}}\r\n", 4,
+			[]string{"a"}},
 		{"no metadata", `{"__metadata__":{}}`, 0, nil},
-		{"header in another order than the data", `{"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]},"a":{"dtype":"I32","shape":[],"data_offsets":[0,4]}}`, 8, []string{"a", "b"}},
-		{"empty tensors", `{"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"F64","shape":[0,9223372036854775807],"data_offsets":[0,0]},"c":{"dtype":"F64","shape":[3,0],"data_offsets":[4,4]}}`, 4, []string{"a", "b", "c"}},
+		{"header in another order than the data",
+			`{"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]},"a":{"dtype":"I32","shape":[],"data_offsets":[0,4]}}`,
+			8, []string{"a", "b"}},
+		{"empty tensors",
+			`{"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"F64","shape":[0,9223372036854775807],"data_offsets":[0,0]},"c":{"dtype":"F64","shape":[3,0],"data_offsets":[4,4]}}`, 4, []string{"a", "b", "c"}},
 		{"names", `{"":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"\ud83d\ude00 \"\\\/\b\f\n\r\té":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0, []string{"", "😀 \"\\/\b\f\n\r\té"}},
 	} {
 		f, err := open(file(c.header, c.data))
@@ -182,9 +193,11 @@ func TestValuesOfEveryType(t *testing.T) {
 	if diff := cmp.Diff(metadata, f.Metadata()); diff != "" {
 		t.Error("metadata:", diff)
 	}
-	floats := map[string][]float64{"f64": {math.Inf(-1), 5e-324, math.Pi, math.MaxFloat64}, "f32": {math.Inf(1), 0x1p-149, -0.5, math.MaxFloat32},
+	floats := map[string][]float64{"f64": {math.Inf(-1), 5e-324, math.Pi, math.MaxFloat64},
+		"f32": {math.Inf(1), 0x1p-149, -0.5, math.MaxFloat32},
 		"f16": {1, -0x1p-24, 65504}, "bf16": {1, -3.140625}, "none": nil}
-	integers := map[string][]int64{"i64": {math.MinInt64, math.MaxInt64}, "i32": {math.MinInt32, math.MaxInt32}, "i16": {math.MinInt16, math.MaxInt16}, "i8": {-128, 127},
+	integers := map[string][]int64{"i64": {math.MinInt64, math.MaxInt64}, "i32": {math.MinInt32, math.MaxInt32},
+		"i16": {math.MinInt16, math.MaxInt16}, "i8": {-128, 127},
 		"u64": {math.MaxInt64}, "u32": {math.MaxUint32}, "u16": {math.MaxUint16}, "u8": {0, 1, 255}, "bool": {0, 1}}
 	for _, x := range f.Tensors() {
 		if x.start%int64(x.DType.Size()) != 0 {
@@ -225,7 +238,8 @@ func TestLargeTensorsAreReadInPieces(t *testing.T) {
 		binary.LittleEndian.PutUint16(half[2*i:], uint16(i))
 	}
 	var b bytes.Buffer
-	if err := Write(&b, nil, []Array{{"a", "", []int{len(values)}, values}, {"h", BF16, []int{pieceSize + 3}, half}}); err != nil {
+	if err := Write(&b, nil, []Array{{"a", "", []int{len(values)}, values},
+		{"h", BF16, []int{pieceSize + 3}, half}}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := open(b.Bytes())
@@ -267,7 +281,8 @@ func TestReadingATruncatedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, _ := f.Lookup("a")
-	if got, err := x.Float32s([]float32{9}); err == nil || !strings.Contains(err.Error(), `m.safetensors: tensor "a": unexpected EOF`) || len(got) != 1 {
+	if got, err := x.Float32s([]float32{9}); err == nil ||
+		!strings.Contains(err.Error(), `m.safetensors: tensor "a": unexpected EOF`) || len(got) != 1 {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err := Open(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "not a regular file") {
@@ -322,7 +337,9 @@ func FuzzOpen(f *testing.F) {
 	n := 8 + binary.LittleEndian.Uint64(all.Bytes())
 	f.Add(all.Bytes()[8:n], all.Bytes()[n:])
 	f.Add([]byte(oneTensor), make([]byte, 4))
-	f.Add([]byte(`{"b":{"dtype":"I16","shape":[2],"data_offsets":[1,5]},"a":{"dtype":"BOOL","shape":[],"data_offsets":[0,1]}}`), make([]byte, 5))
+	f.Add([]byte(
+		`{"b":{"dtype":"I16","shape":[2],"data_offsets":[1,5]},"a":{"dtype":"BOOL","shape":[],"data_offsets":[0,1]}}`),
+		make([]byte, 5))
 	f.Add([]byte(`{"\ud83d\ude00":{"dtype":"U8","shape":[0,7],"data_offsets":[0,0]}}`), []byte{})
 	f.Fuzz(func(t *testing.T, header, data []byte) {
 		b := slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header, data)
@@ -366,7 +383,8 @@ func arraysOf(t *testing.T, f *File, size int) []Array {
 		f32, err32 := x.Float32s(nil)
 		f64, err64 := x.Float64s(nil)
 		i64, _ := x.Int64s(nil)
-		if err32 == nil && len(f32) != x.Len() || err64 == nil && len(f64) != x.Len() || len(i64) != 0 && len(i64) != x.Len() {
+		if err32 == nil && len(f32) != x.Len() || err64 == nil && len(f64) != x.Len() ||
+			len(i64) != 0 && len(i64) != x.Len() {
 			t.Fatalf("%q: %d, %d and %d values of %v", x.Name, len(f32), len(f64), len(i64), x)
 		}
 		arrays = append(arrays, Array{x.Name, x.DType, slices.Clone(x.Shape), raw})
@@ -408,7 +426,8 @@ func TestManyTensors(t *testing.T) {
 		t.Skip("not short: a million tensors")
 	}
 	data := header(maxTensors + 1)
-	if _, err := New("many", bytes.NewReader(data), int64(len(data))); err == nil || !strings.Contains(err.Error(), "more than 1048576 tensors") {
+	if _, err := New("many", bytes.NewReader(data), int64(len(data))); err == nil ||
+		!strings.Contains(err.Error(), "more than 1048576 tensors") {
 		t.Errorf("%d tensors: %v", maxTensors+1, err)
 	}
 }

@@ -154,7 +154,8 @@ func (s *scanner) string() (string, error) {
 	}
 	// Most strings escape nothing, and are as they stand.
 	if n := bytes.IndexByte(s.text[s.at:], '"'); n >= 0 {
-		if text := s.text[s.at : s.at+n]; !slices.ContainsFunc(text, func(c byte) bool { return c < 0x20 || c == '\\' }) {
+		if text := s.text[s.at : s.at+n]; !slices.ContainsFunc(text,
+			func(c byte) bool { return c < 0x20 || c == '\\' }) {
 			s.at += n + 1
 			return string(text), nil
 		}

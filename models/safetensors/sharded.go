@@ -114,7 +114,8 @@ func (s *Set) Tensors() []Tensor { return s.tensors }
 
 // Lookup returns the tensor with the name, and false if there is none.
 func (s *Set) Lookup(name string) (Tensor, bool) {
-	i, ok := slices.BinarySearchFunc(s.tensors, name, func(t Tensor, name string) int { return cmp.Compare(t.Name, name) })
+	i, ok := slices.BinarySearchFunc(s.tensors, name,
+		func(t Tensor, name string) int { return cmp.Compare(t.Name, name) })
 	if !ok {
 		return Tensor{}, false
 	}

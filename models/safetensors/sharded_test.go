@@ -89,21 +89,27 @@ func TestWrongIndicesAreRefused(t *testing.T) {
 		{"more", goodIndex + "x", "'x' after the end"},
 		{"a path up", strings.Replace(goodIndex, "model-2", "../model-2", 1), "no name of a file beside it"},
 		{"an absolute path", strings.Replace(goodIndex, "model-2", "/model-2", 1), "no name of a file beside it"},
-		{"a path of another system", strings.Replace(goodIndex, "model-2", `x\\model-2`, 1), "no name of a file beside it"},
+		{"a path of another system", strings.Replace(goodIndex, "model-2", `x\\model-2`, 1),
+			"no name of a file beside it"},
 		{"no name", `{"weight_map":{"a":""}}`, "no name of a file beside it"},
 		{"the folder", `{"weight_map":{"a":"."}}`, "not a regular file"},
 		{"absent file", strings.Replace(goodIndex, "model-2", "model-3", 1), "model-3.safetensors: no such file"},
-		{"not a tensor's file", strings.Replace(goodIndex, "model-2.safetensors", "model.safetensors.index.json", 1), "index.json: its header"},
-		{"elsewhere", strings.Replace(goodIndex, `"b": "model-2`, `"b": "model-1`, 1), `model-1.safetensors does not hold tensor "b"`},
-		{"left over", strings.Replace(goodIndex, `, "c": "model-1.safetensors"`, "", 1), `holds tensor "c", which the index does not give it`},
+		{"not a tensor's file", strings.Replace(goodIndex, "model-2.safetensors", "model.safetensors.index.json", 1),
+			"index.json: its header"},
+		{"elsewhere", strings.Replace(goodIndex, `"b": "model-2`, `"b": "model-1`, 1),
+			`model-1.safetensors does not hold tensor "b"`},
+		{"left over", strings.Replace(goodIndex, `, "c": "model-1.safetensors"`, "", 1),
+			`holds tensor "c", which the index does not give it`},
 	} {
 		path := shards(t, c.index)
 		s, err := OpenSet(path)
-		if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v, %v, want one line with %q", c.name, s, err, c.want)
 		}
 	}
-	if _, err := OpenSet(filepath.Join(t.TempDir(), "x.index.json")); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := OpenSet(filepath.Join(t.TempDir(), "x.index.json")); err == nil ||
+		!strings.Contains(err.Error(), "no such file") {
 		t.Errorf("absent: %v", err)
 	}
 }
@@ -117,7 +123,8 @@ func FuzzIndex(f *testing.F) {
 			return
 		}
 		for file, names := range files {
-			if filepath.Join("dir", file) == "dir" && file != "." || strings.ContainsAny(file, `/\`) || !slices.IsSorted(names) || len(names) == 0 {
+			if filepath.Join("dir", file) == "dir" && file != "." || strings.ContainsAny(file, `/\`) ||
+				!slices.IsSorted(names) || len(names) == 0 {
 				t.Errorf("%q: %q holds %q", text, file, names)
 			}
 		}

@@ -94,7 +94,8 @@ func (t Tensor) wrongType(want ...DType) error {
 	for _, w := range want {
 		names = append(names, string(w))
 	}
-	return fmt.Errorf("%s: tensor %q has values of type %s, want %s", t.file.name, t.Name, t.DType, strings.Join(names, ", "))
+	return fmt.Errorf("%s: tensor %q has values of type %s, want %s", t.file.name, t.Name, t.DType,
+		strings.Join(names, ", "))
 }
 
 // readInts takes value by value, which costs some nanoseconds each: integers

@@ -154,7 +154,8 @@ func encodeHeader(metadata map[string]string, arrays []Array) ([]byte, error) {
 			return nil, err
 		}
 		end := at + int64(n)*int64(width)
-		fmt.Fprintf(&b, `%s%s:{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}`, between, quote(a.Name), a.DType, shape, at, end)
+		fmt.Fprintf(&b, `%s%s:{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}`, between, quote(a.Name),
+			a.DType, shape, at, end)
 		between, at = ",", end
 	}
 	if between == "{" {

@@ -75,44 +75,66 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		return g
 	}
 	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "entropipe_" + name, Help: help, Buckets: buckets,
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "entropipe_" + name,
+			Help: help, Buckets: buckets,
 			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160}, labels)
 		reg.MustRegister(h)
 		return h
 	}
 	m.recordsIn = counter("records_in_total", "Kafka records that entered a stage.", "stage", "source")
 	m.recordsOut = counter("records_out_total", "Kafka records that left a stage.", "stage", "source")
-	m.frames = counter("frames_total", "Point clouds that entered (in) or left (out) a stage.", "stage", "source", "direction")
-	m.points = counter("points_total", "Points that entered (in) or left (out) a stage.", "stage", "source", "direction")
-	m.bytes = counter("bytes_total", "Bytes of record values that were fetched or published, and of files that were committed.", "stage", "source", "direction")
-	m.stageSeconds = histogram("stage_duration_seconds", "Time that a stage or an operator spent on one message or frame.", stageBuckets, "stage", "op")
-	m.latency = histogram("frame_latency_seconds", "Time from a record's Kafka timestamp to the commit of its rows.", latencyBuckets, "source")
-	m.errors = counter("errors_total", "Records and frames that were refused, and failures, by stage and reason.", "stage", "reason")
-	m.degenerate = counter("degenerate_frames_total", "Frames for which an operator's result is degenerate, by operator and kind.", "op", "kind")
-	m.lagRecords = gauge("consumer_lag_records", "Offsets from the end of the committed records to the end of the partition.", "topic", "partition")
+	m.frames = counter("frames_total", "Point clouds that entered (in) or left (out) a stage.", "stage",
+		"source", "direction")
+	m.points = counter("points_total", "Points that entered (in) or left (out) a stage.", "stage",
+		"source", "direction")
+	m.bytes = counter("bytes_total", "Bytes of record values that were fetched or published, and of files that were "+
+		"committed.", "stage", "source", "direction")
+	m.stageSeconds = histogram("stage_duration_seconds",
+		"Time that a stage or an operator spent on one message or frame.", stageBuckets, "stage", "op")
+	m.latency = histogram("frame_latency_seconds", "Time from a record's Kafka timestamp to the commit of its rows.",
+		latencyBuckets, "source")
+	m.errors = counter("errors_total", "Records and frames that were refused, and failures, by stage and reason.",
+		"stage", "reason")
+	m.degenerate = counter("degenerate_frames_total",
+		"Frames for which an operator's result is degenerate, by operator and kind.", "op", "kind")
+	m.lagRecords = gauge("consumer_lag_records",
+		"Offsets from the end of the committed records to the end of the partition.", "topic", "partition")
 	m.lagSeconds = gauge("consumer_lag_seconds",
-		"Age of the last committed record while the partition lags; before the first commit, age of the first record read; 0 without lag.", "topic", "partition")
-	m.lastFrame = gauge("last_frame_timestamp_seconds", "Unix time of the commit of the last frame or sequence.", "source")
+		"Age of the last committed record while the partition lags; before the first commit, age of the first "+
+			"record read; 0 without lag.", "topic", "partition")
+	m.lastFrame = gauge("last_frame_timestamp_seconds", "Unix time of the commit of the last frame or sequence.",
+		"source")
 	m.outFiles = counter("output_files_total", "Parquet files that were committed.", "table")
 	m.outRows = counter("output_rows_total", "Rows that were committed.", "table")
 	m.outBytes = counter("output_file_bytes_total", "Bytes of the Parquet files that were committed.", "table")
-	m.outClosed = gauge("output_last_close_timestamp_seconds", "Unix time of the last commit of a file of the table.", "table")
-	m.inflight = gauge("stage_inflight_bytes", "Bytes of memory that fetched records, results and buffered rows take.", "stage")
+	m.outClosed = gauge("output_last_close_timestamp_seconds", "Unix time of the last commit of a file of the table.",
+		"table")
+	m.inflight = gauge("stage_inflight_bytes", "Bytes of memory that fetched records, results and buffered rows take.",
+		"stage")
 	m.queueLength = gauge("queue_length", "Messages that wait for a worker.", "stage")
-	m.queueLimit = gauge("queue_capacity", "Limit at which back-pressure begins; pipeline_bytes: bytes of memory.", "stage")
+	m.queueLimit = gauge("queue_capacity", "Limit at which back-pressure begins; pipeline_bytes: bytes of memory.",
+		"stage")
 	m.streams = gauge("stage_streams",
-		"Streams (a data set and a sensor each) by the state of their hints: on, off (the stream drifted), foreign (the model is for another stream).", "hints")
-	m.hintsTurned = counter("stage_hints_turned_total", "Times that drift turned the hints of a stream on or off.", "to")
-	m.modelLoads = counter("stage_model_loads_total", "Models that were read again because their file changed, by result: ok, failed.", "result")
-	m.keptRatio = histogram("points_kept_ratio", "Fraction of a frame's points that an operator could not drop at once.", ratioBuckets, "op")
+		"Streams (a data set and a sensor each) by the state of their hints: on, off (the stream drifted), foreign "+
+			"(the model is for another stream).", "hints")
+	m.hintsTurned = counter("stage_hints_turned_total", "Times that drift turned the hints of a stream on or off.",
+		"to")
+	m.modelLoads = counter("stage_model_loads_total",
+		"Models that were read again because their file changed, by result: ok, failed.", "result")
+	m.keptRatio = histogram("points_kept_ratio",
+		"Fraction of a frame's points that an operator could not drop at once.", ratioBuckets, "op")
 	m.entropy = gauge("entropy_nats",
-		"Range-partition entropy of the last measured frame, nats a point: bounds (lower, upper), estimate (f).", "source", "op", "bound")
-	m.errorBound = gauge("error_bound", "Exact error of the last approximated result, in units of the coordinates.", "source", "op")
+		"Range-partition entropy of the last measured frame, nats a point: bounds (lower, upper), estimate (f).",
+		"source", "op", "bound")
+	m.errorBound = gauge("error_bound", "Exact error of the last approximated result, in units of the coordinates.",
+		"source", "op")
 	m.foreign = counter("foreign_configurations_total",
-		"Commits to this output by other processes that are newer than a commit of this process and have another configuration.", "topic")
+		"Commits to this output by other processes that are newer than a commit of this process and have another "+
+			"configuration.", "topic")
 	m.rebalances = prometheus.NewCounter(prometheus.CounterOpts{Name: "entropipe_rebalances_total",
 		Help: "Times that the consumer group assigned its partitions anew while this process was a member."})
-	m.ready = prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_ready", Help: "1 while broker and output are connected, else 0."})
+	m.ready = prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_ready",
+		Help: "1 while broker and output are connected, else 0."})
 	m.tokens = newTokenMetrics(counter, histogram, reg)
 	reg.MustRegister(m.rebalances, m.ready, buildInfo(version), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -120,7 +142,8 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 }
 
 func buildInfo(version string) prometheus.Collector {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_build_info", Help: "Always 1; the labels name the build.",
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "entropipe_build_info",
+		Help:        "Always 1; the labels name the build.",
 		ConstLabels: prometheus.Labels{"version": version, "revision": Revision(), "goversion": runtime.Version()}})
 	g.Set(1)
 	return g
@@ -231,12 +254,15 @@ func (m *Metrics) ForPartition(topic string, partition int32) *Source {
 	p := strconv.Itoa(int(partition))
 	s := &Source{m: m, topic: topic,
 		in: m.recordsIn.WithLabelValues("fetch", topic), out: m.recordsOut.WithLabelValues("commit", topic),
-		framesIn: m.frames.WithLabelValues("operate", topic, "in"), framesOut: m.frames.WithLabelValues("commit", topic, "out"),
-		pointsIn: m.points.WithLabelValues("operate", topic, "in"),
-		bytesIn:  m.bytes.WithLabelValues("fetch", topic, "in"), bytesOut: m.bytes.WithLabelValues("commit", topic, "out"),
-		latency: observer{of: m.latency, labels: []string{topic}}, lastFrame: m.lastFrame.WithLabelValues(topic),
+		framesIn:  m.frames.WithLabelValues("operate", topic, "in"),
+		framesOut: m.frames.WithLabelValues("commit", topic, "out"),
+		pointsIn:  m.points.WithLabelValues("operate", topic, "in"),
+		bytesIn:   m.bytes.WithLabelValues("fetch", topic, "in"),
+		bytesOut:  m.bytes.WithLabelValues("commit", topic, "out"),
+		latency:   observer{of: m.latency, labels: []string{topic}}, lastFrame: m.lastFrame.WithLabelValues(topic),
 		lagRecords: m.lagRecords.WithLabelValues(topic, p), lagSecon: m.lagSeconds.WithLabelValues(topic, p),
-		decode: observer{of: m.stageSeconds, labels: []string{"message", "all"}}, commit: observer{of: m.stageSeconds, labels: []string{"commit", "all"}}}
+		decode: observer{of: m.stageSeconds, labels: []string{"message", "all"}},
+		commit: observer{of: m.stageSeconds, labels: []string{"commit", "all"}}}
 	s.sequences = m.tokens.forTopic(topic)
 	for op := range schemas.NumOps {
 		s.ops[op].of, s.ops[op].labels = m.stageSeconds, []string{"operate", op.String()}

@@ -51,7 +51,8 @@ func TestNamesFollowTheConventions(t *testing.T) {
 	m := New(reg, "1")
 	s := m.ForPartition("t", 3)
 	b := &schemas.Batch{Start: 5, End: 9, Messages: 4, Results: make([]schemas.Result, 4)}
-	s.Committed(b, schemas.Committed{Tables: []schemas.TableFiles{{Table: "hulls", Files: 1, Rows: 4, Bytes: 100}}}, time.Second)
+	s.Committed(b, schemas.Committed{Tables: []schemas.TableFiles{{Table: "hulls", Files: 1, Rows: 4, Bytes: 100}}},
+		time.Second)
 	s.Lag(3, time.Now().Add(-time.Minute))
 	m.Failed("commit", "lost_race")
 	problems, err := testutil.GatherAndLint(reg)
@@ -85,7 +86,9 @@ func TestServerEndpoints(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	New(reg, "1.2.3")
 	var notReady error
-	s, err := Serve(ServerConfig{Listen: "127.0.0.1:0", Gatherer: reg, Version: "1.2.3", Ready: func() error { return notReady }})
+	s, err := Serve(ServerConfig{Listen: "127.0.0.1:0", Gatherer: reg, Version: "1.2.3", Ready: func() error {
+		return notReady
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +106,8 @@ func TestServerEndpoints(t *testing.T) {
 		body, _ := io.ReadAll(resp.Body)
 		return resp.StatusCode, string(body)
 	}
-	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready", "/version": `"version":"1.2.3"`, "/metrics": "entropipe_build_info", "/": "/metrics"} {
+	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready", "/version": `"version":"1.2.3"`,
+		"/metrics": "entropipe_build_info", "/": "/metrics"} {
 		if code, body := get(path); code != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %q, want 200 and %q", path, code, body, want)
 		}
@@ -117,7 +121,8 @@ func TestServerEndpoints(t *testing.T) {
 	if code, body := get("/readyz"); code != 503 || !strings.Contains(body, "closed pipe") {
 		t.Errorf("/readyz: %d %q, want 503 and the reason", code, body)
 	}
-	if _, err := Serve(ServerConfig{Listen: s.Addr(), Gatherer: reg}); err == nil || !strings.Contains(err.Error(), "--listen "+s.Addr()) {
+	if _, err := Serve(ServerConfig{Listen: s.Addr(), Gatherer: reg}); err == nil ||
+		!strings.Contains(err.Error(), "--listen "+s.Addr()) {
 		t.Errorf("a taken address gives %v", err)
 	}
 }
@@ -156,7 +161,8 @@ func TestHistogramsOfWhatIsOffAreNotExported(t *testing.T) {
 	m.Batch(2, .5, 0)
 	m.Inferred("embed", time.Second)
 	m.Audited(.1, .9)
-	for _, name := range []string{"frame_latency_seconds", "batch_fill_ratio", "batch_sequences", "model_batch_duration_seconds", "attention_drift_ratio", "attention_kept_mass_ratio"} {
+	for _, name := range []string{"frame_latency_seconds", "batch_fill_ratio", "batch_sequences",
+		"model_batch_duration_seconds", "attention_drift_ratio", "attention_kept_mass_ratio"} {
 		if histograms()["entropipe_"+name] != 1 {
 			t.Errorf("%s is not exported once it has a value", name)
 		}

@@ -64,7 +64,8 @@ func routes(cfg ServerConfig) http.Handler {
 	})
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]string{"version": cfg.Version, "revision": Revision(), "go": runtime.Version()})
+		json.NewEncoder(w).Encode(map[string]string{"version": cfg.Version, "revision": Revision(),
+			"go": runtime.Version()})
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "entropipe: /metrics /healthz /readyz /version")

@@ -30,23 +30,37 @@ var (
 // newTokenMetrics registers the metrics with counter and histogram, which New
 // gives it.
 func newTokenMetrics(counter func(name, help string, labels ...string) *prometheus.CounterVec,
-	histogram func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec, reg prometheus.Registerer) (m tokenMetrics) {
-	m.sequences = counter("sequences_total", "Token sequences that a model read (in) or that were committed (out).", "stage", "source", "direction")
+	histogram func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec,
+	reg prometheus.Registerer) (m tokenMetrics) {
+	m.sequences = counter("sequences_total", "Token sequences that a model read (in) or that were committed (out).",
+		"stage", "source", "direction")
 	m.tokens = counter("tokens_total",
-		"Tokens that models read (in), that were committed with their sequences (out), and that models generated (generated).", "stage", "source", "direction")
+		"Tokens that models read (in), that were committed with their sequences (out), and that models generated "+
+			"(generated).", "stage", "source", "direction")
 	m.plans = counter("attention_plans_total",
-		"Sequences by their attention: sparse (by frozen masks), dense (the model has masks, but not for this sequence), none (no masks).", "source", "plan")
+		"Sequences by their attention: sparse (by frozen masks), dense (the model has masks, but not for this "+
+			"sequence), none (no masks).", "source", "plan")
 	m.unverified = counter("sequences_unverified_total",
-		"Id sequences whose tokenizer could not be compared with the model's: the message has no tokenizer_sha256, or the model's folder has no tokenizer.", "source")
+		"Id sequences whose tokenizer could not be compared with the model's: the message has no tokenizer_sha256, "+
+			"or the model's folder has no tokenizer.", "source")
 	m.rows = counter("attention_rows_total",
-		"Rows of attention heads under a ladder by the keys that they read: layout (the masks' blocks), extended (further blocks), dense (all keys).", "source", "rung")
-	m.audits = counter("attention_audits_total", "Sequences that were compared with dense attention, by result: ok, failed.", "result")
-	m.seconds = histogram("model_batch_duration_seconds", "Seconds that a model took for one batch.", stageBuckets, "task")
-	m.fill = histogram("batch_fill_ratio", "Tokens of a batch over the token budget; above 1: the batch is one sequence longer than the budget.", fillBuckets)
+		"Rows of attention heads under a ladder by the keys that they read: layout (the masks' blocks), extended "+
+			"(further blocks), dense (all keys).", "source", "rung")
+	m.audits = counter("attention_audits_total",
+		"Sequences that were compared with dense attention, by result: ok, failed.", "result")
+	m.seconds = histogram("model_batch_duration_seconds", "Seconds that a model took for one batch.",
+		stageBuckets, "task")
+	m.fill = histogram("batch_fill_ratio", "Tokens of a batch over the token budget; above 1: the batch is one "+
+		"sequence longer than the budget.", fillBuckets)
 	m.size = histogram("batch_sequences", "Sequences in a batch.", sizeBuckets)
-	m.padding = counter("batch_padding_tokens_total", "Padding tokens that models computed beside the sequences' tokens.").WithLabelValues()
-	m.drift = histogram("attention_drift_ratio", "Distance from an audited sequence's hidden states to the hidden states under dense attention, over the length of the latter.", driftBuckets)
-	m.keptMass = histogram("attention_kept_mass_ratio", "Softmax mass that a head's masks keep, mean over its queries; the least of all heads of an audited sequence.", massBuckets)
+	m.padding = counter("batch_padding_tokens_total",
+		"Padding tokens that models computed beside the sequences' tokens.").WithLabelValues()
+	m.drift = histogram("attention_drift_ratio",
+		"Distance from an audited sequence's hidden states to the hidden states under dense attention, over the "+
+			"length of the latter.", driftBuckets)
+	m.keptMass = histogram("attention_kept_mass_ratio",
+		"Softmax mass that a head's masks keep, mean over its queries; the least of all heads of an audited sequence.",
+		massBuckets)
 	return m
 }
 
@@ -99,7 +113,8 @@ type sequenceSource struct {
 func (m *tokenMetrics) forTopic(topic string) sequenceSource {
 	return sequenceSource{
 		in: m.sequences.WithLabelValues("model", topic, "in"), out: m.sequences.WithLabelValues("commit", topic, "out"),
-		tokensIn: m.tokens.WithLabelValues("model", topic, "in"), tokensOut: m.tokens.WithLabelValues("commit", topic, "out"),
+		tokensIn:  m.tokens.WithLabelValues("model", topic, "in"),
+		tokensOut: m.tokens.WithLabelValues("commit", topic, "out"),
 		generated: m.tokens.WithLabelValues("model", topic, "generated"),
 	}
 }

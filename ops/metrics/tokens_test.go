@@ -59,7 +59,9 @@ entropipe_sequences_total{direction="out",source="t",stage="commit"} 2
 entropipe_tokens_total{direction="generated",source="t",stage="model"} 2
 entropipe_tokens_total{direction="in",source="t",stage="model"} 10
 entropipe_tokens_total{direction="out",source="t",stage="commit"} 10
-`), "entropipe_attention_audits_total", "entropipe_attention_rows_total", "entropipe_batch_padding_tokens_total", "entropipe_frames_total", "entropipe_points_total", "entropipe_sequences_total", "entropipe_tokens_total"); err != nil {
+`), "entropipe_attention_audits_total", "entropipe_attention_rows_total",
+		"entropipe_batch_padding_tokens_total", "entropipe_frames_total", "entropipe_points_total",
+		"entropipe_sequences_total", "entropipe_tokens_total"); err != nil {
 		t.Error(err)
 	}
 	problems, err := testutil.GatherAndLint(reg)

@@ -22,7 +22,8 @@ import (
 func network(mode string, sigma float64, ops ...string) *models.EntropyNet {
 	rng := rand.New(rand.NewPCG(5, 5))
 	m := &models.EntropyNet{SHA256: "network", Tensors: map[string]models.Tensor{},
-		Meta: models.Meta{Mode: mode, Dims: 2, Ops: ops, Normalise: models.NormaliseBox, Dataset: "points", Sigma: sigma}}
+		Meta: models.Meta{Mode: mode, Dims: 2, Ops: ops, Normalise: models.NormaliseBox,
+			Dataset: "points", Sigma: sigma}}
 	fill := func(name string, value func() float64, shape ...int) {
 		n := shape[0]
 		if len(shape) > 1 {
@@ -53,7 +54,8 @@ func network(mode string, sigma float64, ops ...string) *models.EntropyNet {
 
 func newNetworkStage(t *testing.T, m *models.EntropyNet) *Stage {
 	t.Helper()
-	s, err := NewStage(StageConfig{Mode: preprocess.Mode(m.Meta.Mode), Model: m, Metrics: metrics.New(prometheus.NewRegistry(), "test"), Log: slog.New(slog.DiscardHandler)})
+	s, err := NewStage(StageConfig{Mode: preprocess.Mode(m.Meta.Mode), Model: m,
+		Metrics: metrics.New(prometheus.NewRegistry(), "test"), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,8 @@ func distance(x, y float64, px, py []float64) float64 {
 // else is as without it, and so is what is published.
 func TestApproximateRowsHaveTheirError(t *testing.T) {
 	publish := schemas.OpSet(0).With(schemas.Hull2D)
-	f := NewFrames(FrameConfig{Ops: all, Stage: newNetworkStage(t, network("perturb", 40, "hull2d", "maxima2d")), EntropyEvery: 1, Publish: publish})
+	f := NewFrames(FrameConfig{Ops: all, Stage: newNetworkStage(t, network("perturb", 40, "hull2d", "maxima2d")),
+		EntropyEvery: 1, Publish: publish})
 	plain := NewFrames(FrameConfig{Ops: all, Publish: publish})
 	wrong := 0
 	for seed := range uint64(12) {
@@ -94,7 +97,8 @@ func TestApproximateRowsHaveTheirError(t *testing.T) {
 		a, _ := f.Process(m)
 		b, _ := plain.Process(m)
 		got, want := &a[0], &b[0]
-		if got.Stage != "perturb" || got.ModelSHA != "network" || got.Hull.ErrorBound == nil || got.Maxima[0].ErrorBound == nil || got.Maxima[1].ErrorBound != nil || got.Hull3.ErrorBound != nil {
+		if got.Stage != "perturb" || got.ModelSHA != "network" || got.Hull.ErrorBound == nil ||
+			got.Maxima[0].ErrorBound == nil || got.Maxima[1].ErrorBound != nil || got.Hull3.ErrorBound != nil {
 			t.Fatalf("seed %d: %+v", seed, got)
 		}
 		true2 := 0.0
@@ -112,7 +116,8 @@ func TestApproximateRowsHaveTheirError(t *testing.T) {
 				t.Fatalf("seed %d: a vertex was moved", seed)
 			}
 		}
-		if diff := cmp.Diff(want.Hull3, got.Hull3); diff != "" || !slices.Equal(got.Triangles, want.Triangles) || !slices.Equal(got.Maxima[1].Idx, want.Maxima[1].Idx) {
+		if diff := cmp.Diff(want.Hull3, got.Hull3); diff != "" || !slices.Equal(got.Triangles, want.Triangles) ||
+			!slices.Equal(got.Maxima[1].Idx, want.Maxima[1].Idx) {
 			t.Errorf("seed %d: what the network does not serve has changed %s", seed, diff)
 		}
 		if !slices.Equal(got.Publish.Value, want.Publish.Value) {

@@ -65,11 +65,14 @@ func (t *Tokens) compare(it *item) (stats []schemas.AttentionStat, drift float64
 		a.stats = a.stats[:0]
 		for _, s := range a.scratch.Audit(a.stats, j, t.cfg.Ladder, t.cfg.Threads) {
 			stats = append(stats, schemas.AttentionStat{Layer: int16(layer), Head: int16(s.Head),
-				KeptMass: float32(s.KeptMass), Delta: float32(s.Delta), Bound: float32(s.Bound), Error: float32(s.Error),
+				KeptMass: float32(s.KeptMass), Delta: float32(s.Delta), Bound: float32(s.Bound),
+				Error:  float32(s.Error),
 				Ladder: t.cfg.Ladder != nil, Extended: int32(s.Rungs.Extended), Dense: int32(s.Rungs.Dense)})
 		}
 	}
-	sparse, e := t.session.Hidden(t.batch, model.Options{Plan: func(int) *plan.Plan { return served }, Hook: hook, Ladder: t.cfg.Ladder})
+	sparse, e := t.session.Hidden(t.batch, model.Options{Plan: func(int) *plan.Plan {
+		return served
+	}, Hook: hook, Ladder: t.cfg.Ladder})
 	if e != nil {
 		return nil, 0, inputErr(e)
 	}

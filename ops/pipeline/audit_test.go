@@ -25,10 +25,14 @@ import (
 func windowed(t testing.TB, m *model.Model) *plan.Planner {
 	t.Helper()
 	c := m.Config()
-	facts := support.Facts{Arch: c.Arch, Weights: m.SHA256(), Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads, Dim: c.Dim, Causal: c.Causal}
+	facts := support.Facts{Arch: c.Arch, Weights: m.SHA256(), Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads,
+		Dim: c.Dim, Causal: c.Causal}
 	set := &support.Set{Facts: facts, Block: 16, Mode: support.Static, Serve: support.Sparse, Reason: "a test",
-		Select:  support.Selector{Name: "window"},
-		Buckets: []support.Bucket{{Length: 48, Layouts: []*support.Layout{support.New(48, 16, c.Causal, func(r int) []int32 { return []int32{int32(r)} })}, Of: make([]int32, c.Layers*c.KVHeads)}}}
+		Select: support.Selector{Name: "window"},
+		Buckets: []support.Bucket{{Length: 48, Layouts: []*support.Layout{support.New(48, 16, c.Causal,
+			func(r int) []int32 {
+				return []int32{int32(r)}
+			})}, Of: make([]int32, c.Layers*c.KVHeads)}}}
 	p, err := plan.New(set, plan.Facts{Facts: facts, Always: true})
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +70,8 @@ func TestAudits(t *testing.T) {
 				t.Fatalf("%s: %+v", task, r.Stats)
 			}
 			for _, s := range r.Stats {
-				if s.KeptMass <= 0 || s.KeptMass >= 1 || s.Delta <= 0 || s.Delta > 1 || s.Error <= 0 || s.Error > s.Bound*(1+1e-6) {
+				if s.KeptMass <= 0 || s.KeptMass >= 1 || s.Delta <= 0 || s.Delta > 1 || s.Error <= 0 ||
+					s.Error > s.Bound*(1+1e-6) {
 					t.Errorf("%s: %s: %+v", task, r.ID, s)
 				}
 			}
@@ -121,7 +126,8 @@ func TestWaitingMessagesShareBatches(t *testing.T) {
 	const messages = 300
 	m := tiny(t, 1)
 	cfg := tokenConfig(m, Embed)
-	log := &tokenLog{read: make(chan struct{}), topicLog: topicLog{data: map[int64]int{}, end: messages, perFetch: 100, rng: rand.New(rand.NewPCG(4, 0))}}
+	log := &tokenLog{read: make(chan struct{}),
+		topicLog: topicLog{data: map[int64]int{}, end: messages, perFetch: 100, rng: rand.New(rand.NewPCG(4, 0))}}
 	// The model begins when all are waiting, whoever is quicker.
 	cfg.Route = func(int, int, *kern.Job) { <-log.read }
 	for o := range int64(messages) {
@@ -134,7 +140,8 @@ func TestWaitingMessagesShareBatches(t *testing.T) {
 	}
 	log.value = func(o int64) schemas.Message {
 		if o%50 == 49 {
-			return schemas.Message{Topic: "t", Offset: o, Time: time.Unix(1, 0), Value: []byte("a cloud"), Headers: header(schemas.SchemaPoints)}
+			return schemas.Message{Topic: "t", Offset: o, Time: time.Unix(1, 0), Value: []byte("a cloud"),
+				Headers: header(schemas.SchemaPoints)}
 		}
 		return idMessage(t, o, ids[o])
 	}
@@ -160,7 +167,8 @@ func TestWaitingMessagesShareBatches(t *testing.T) {
 			}
 			if r.Tokens != nil {
 				tokens += int(r.Tokens.NTokens)
-				if want := process(t, tokenConfig(m, Embed), idMessage(t, next, ids[next])).Results[0]; i%17 == 0 && !cmp.Equal(want, *r) {
+				if want := process(t, tokenConfig(m, Embed), idMessage(t, next, ids[next])).Results[0]; i%17 == 0 &&
+					!cmp.Equal(want, *r) {
 					t.Errorf("offset %d: another row than by itself", next)
 				}
 			}
@@ -168,7 +176,8 @@ func TestWaitingMessagesShareBatches(t *testing.T) {
 		}
 	}
 	st := p.Stats()
-	if b := cfg.Totals.Batches.Load(); b >= 294/3 || st.Sequences != 294 || st.Tokens != int64(tokens) || st.Frames+st.Rejects != 6 {
+	if b := cfg.Totals.Batches.Load(); b >= 294/3 || st.Sequences != 294 || st.Tokens != int64(tokens) ||
+		st.Frames+st.Rejects != 6 {
 		t.Errorf("294 messages in %d batches; %+v", b, st)
 	}
 }

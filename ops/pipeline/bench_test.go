@@ -24,7 +24,8 @@ func BenchmarkFrames(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	stage, err := NewStage(StageConfig{Mode: preprocess.Seed, Model: model, Metrics: metrics.New(prometheus.NewRegistry(), "bench"), Log: slog.New(slog.DiscardHandler)})
+	stage, err := NewStage(StageConfig{Mode: preprocess.Seed, Model: model,
+		Metrics: metrics.New(prometheus.NewRegistry(), "bench"), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -154,7 +154,8 @@ func (c *collector) commit(ctx context.Context) error {
 	c.p.cfg.Metrics.Memory(c.p.budget.used(), c.p.cfg.Memory)
 	clear(b.Results)
 	clear(b.Rejects)
-	*b = schemas.Batch{Topic: b.Topic, Partition: b.Partition, Start: b.End, End: b.End, Last: b.Last, TopicID: b.TopicID,
+	*b = schemas.Batch{Topic: b.Topic, Partition: b.Partition, Start: b.End, End: b.End, Last: b.Last,
+		TopicID: b.TopicID,
 		Results: b.Results[:0], Rejects: b.Rejects[:0]}
 	c.times = c.times[:0]
 	return nil

@@ -38,7 +38,8 @@ func measured(k *schemas.FrameKey, n int, every int64) bool {
 func (o *operators[T]) measure(r *schemas.Result, in *preprocess.Prepared[T]) {
 	for op := range schemas.NumOps {
 		ran := &r.Ops[op]
-		if op == schemas.Delaunay2D || ran.Status == "" || ran.Status == schemas.StatusNotRun || ran.Status == schemas.StatusPrunedInput || approximate(op, r) {
+		if op == schemas.Delaunay2D || ran.Status == "" || ran.Status == schemas.StatusNotRun ||
+			ran.Status == schemas.StatusPrunedInput || approximate(op, r) {
 			continue
 		}
 		b := entropy.FromSize(entropyProblems[op], int(r.NPoints-r.NDropped), int(ran.N))

@@ -27,13 +27,15 @@ func TestEntropyOfEveryNthFrame(t *testing.T) {
 			continue
 		}
 		at = append(at, offset)
-		problems := map[schemas.Op][]int32{schemas.Maxima2D: r.Maxima[0].Idx, schemas.Maxima3D: r.Maxima[1].Idx, schemas.Hull2D: r.Hull.Idx, schemas.Hull3D: r.Hull3.Idx}
+		problems := map[schemas.Op][]int32{schemas.Maxima2D: r.Maxima[0].Idx, schemas.Maxima3D: r.Maxima[1].Idx,
+			schemas.Hull2D: r.Hull.Idx, schemas.Hull3D: r.Hull3.Idx}
 		if len(r.Entropy) != len(problems) {
 			t.Fatalf("offset %d: %+v", offset, r.Entropy)
 		}
 		for _, e := range r.Entropy {
 			truth := entropy.GroundTruth(c, problems[e.Op], entropyProblems[e.Op])
-			if e.Lower > truth.Upper || e.Upper < truth.Lower || e.Lower > e.Upper || e.Kind != "size" || int(e.N) != len(problems[e.Op]) || e.Survivors < e.N {
+			if e.Lower > truth.Upper || e.Upper < truth.Lower || e.Lower > e.Upper || e.Kind != "size" ||
+				int(e.N) != len(problems[e.Op]) || e.Survivors < e.N {
 				t.Errorf("offset %d: %+v, truth %+v", offset, e, truth)
 			}
 			if e.F == nil || *e.F < 0 || *e.F > 2*math.Log(entropyPoints) {

@@ -144,7 +144,8 @@ func TestManyPartitionsInTrouble(t *testing.T) {
 				}
 			}
 			p := newPipeline(o, sized, func(c *Config) {
-				c.Memory, c.Workers, c.SkipGaps, c.Roll = limit, workers, true, Roll{Bytes: 1 << 40, Records: 17, Age: 3 * time.Second}
+				c.Memory, c.Workers, c.SkipGaps, c.Roll = limit, workers, true,
+					Roll{Bytes: 1 << 40, Records: 17, Age: 3 * time.Second}
 			})
 			var peak atomic.Int64
 			o.look = func() { peak.Store(max(peak.Load(), p.budget.used())) }
@@ -159,7 +160,8 @@ func TestManyPartitionsInTrouble(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, uint64(id)))
 				wg.Go(func() {
 					for tries := 0; o.outs[id].end() < l.end; tries++ {
-						ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rng.IntN(20_000))*time.Millisecond)
+						ctx, cancel := context.WithTimeout(context.Background(),
+							time.Duration(rng.IntN(20_000))*time.Millisecond)
 						err := p.Partition(ctx, "t", int32(id), troubledLog{l, &o.trouble})
 						if ctx.Err() != nil {
 							revoked.Add(1)
@@ -211,7 +213,8 @@ func (l *heavyLog) Fetch(ctx context.Context, from int64, _ int32) (schemas.Fetc
 	}
 	l.leased.Add(1)
 	l.look()
-	return schemas.Fetched{From: from, Next: from + 1, End: l.end, Messages: []schemas.Message{{Topic: "t", Offset: from}}, Bytes: l.bytes,
+	return schemas.Fetched{From: from, Next: from + 1, End: l.end,
+		Messages: []schemas.Message{{Topic: "t", Offset: from}}, Bytes: l.bytes,
 		Release: func() { l.leased.Add(-1) }}, nil
 }
 

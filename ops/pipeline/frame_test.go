@@ -20,7 +20,8 @@ import (
 
 // message wraps a value as a record that says nothing else of itself.
 func message(value []byte) schemas.Message {
-	return schemas.Message{Topic: "points", Partition: 2, Offset: 77, Time: time.Unix(100, 5e6).UTC(), Key: []byte("seq"), Value: value}
+	return schemas.Message{Topic: "points", Partition: 2, Offset: 77, Time: time.Unix(100, 5e6).UTC(),
+		Key: []byte("seq"), Value: value}
 }
 
 func points32(t testing.TB, c geom.Cloud[float32]) []byte {
@@ -83,7 +84,8 @@ func TestBrokenValuesBecomeRejects(t *testing.T) {
 				t.Fatalf("%d results and %d rejects, want one reject", len(results), len(rejects))
 			}
 			r := rejects[0]
-			if r.Offset != 77 || r.Partition != 2 || r.Index != -1 || r.Stage != schemas.StageDecode || r.Message == "" || r.Reason == "" {
+			if r.Offset != 77 || r.Partition != 2 || r.Index != -1 || r.Stage != schemas.StageDecode ||
+				r.Message == "" || r.Reason == "" {
 				t.Errorf("reject %+v", r)
 			}
 			if test.reason != "" && r.Reason != test.reason {
@@ -103,7 +105,8 @@ func TestBrokenValuesBecomeRejects(t *testing.T) {
 // when it is believed.
 func bomb(t *testing.T) []byte {
 	e := schemas.Encoder{Compression: "zstd"}
-	v, err := e.AppendPoints(nil, schemas.PointCloud{Cloud32: geom.Cloud[float32]{X: make([]float32, 1<<18), Y: make([]float32, 1<<18)}})
+	v, err := e.AppendPoints(nil, schemas.PointCloud{Cloud32: geom.Cloud[float32]{X: make([]float32, 1<<18),
+		Y: make([]float32, 1<<18)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,14 +138,19 @@ func TestDegenerateCloudsHaveDefinedRows(t *testing.T) {
 		area, perimeter float64
 		triangles       int32
 	}{
-		"no point":      {geom.Cloud[float32]{}, "empty", "empty", nil, nil, 0, 0, 0, 0},
-		"one":           {geom.Cloud[float32]{X: []float32{1}, Y: []float32{2}}, "degenerate_point", "degenerate_point", []int32{0}, []int32{0}, 0, 0, 0, 0},
-		"two":           {geom.Cloud[float32]{X: []float32{4, 1}, Y: []float32{4, 0}}, "degenerate_line", "degenerate_line", []int32{1, 0}, []int32{0}, 0, 0, 0, 0},
-		"two equal":     {geom.Cloud[float32]{X: []float32{0, float32(math.Copysign(0, -1))}, Y: []float32{1, 1}}, "degenerate_point", "degenerate_point", []int32{0}, []int32{0}, 0, 0, 0, 0},
+		"no point": {geom.Cloud[float32]{}, "empty", "empty", nil, nil, 0, 0, 0, 0},
+		"one": {geom.Cloud[float32]{X: []float32{1}, Y: []float32{2}}, "degenerate_point", "degenerate_point",
+			[]int32{0}, []int32{0}, 0, 0, 0, 0},
+		"two": {geom.Cloud[float32]{X: []float32{4, 1}, Y: []float32{4, 0}}, "degenerate_line",
+			"degenerate_line", []int32{1, 0}, []int32{0}, 0, 0, 0, 0},
+		"two equal": {geom.Cloud[float32]{X: []float32{0, float32(math.Copysign(0, -1))}, Y: []float32{1, 1}},
+			"degenerate_point", "degenerate_point", []int32{0}, []int32{0}, 0, 0, 0, 0},
 		"collinear":     {line, "degenerate_line", "degenerate_line", []int32{1, 0}, []int32{0}, 0, 0, 0, 0},
 		"100,000 equal": {many, "degenerate_point", "degenerate_point", []int32{0}, []int32{0}, 0, 0, 0, 0},
-		"all NaN":       {geom.Cloud[float32]{X: []float32{nan, 1, inf}, Y: []float32{1, nan, 2}}, "empty", "empty", nil, nil, 3, 0, 0, 0},
-		"triangle, NaN": {geom.Cloud[float32]{X: []float32{nan, 0, 2, 0}, Y: []float32{1, 0, 0, 2}}, "ok", "ok", []int32{1, 2, 3}, []int32{2, 3}, 1, 2, 4 + 2*math.Sqrt2, 1},
+		"all NaN": {geom.Cloud[float32]{X: []float32{nan, 1, inf}, Y: []float32{1, nan, 2}}, "empty", "empty",
+			nil, nil, 3, 0, 0, 0},
+		"triangle, NaN": {geom.Cloud[float32]{X: []float32{nan, 0, 2, 0}, Y: []float32{1, 0, 0, 2}}, "ok", "ok",
+			[]int32{1, 2, 3}, []int32{2, 3}, 1, 2, 4 + 2*math.Sqrt2, 1},
 	}
 	f := NewFrames(FrameConfig{})
 	for name, test := range tests {
@@ -153,7 +161,8 @@ func TestDegenerateCloudsHaveDefinedRows(t *testing.T) {
 			}
 			r := results[0]
 			h, d := r.Ops[schemas.Hull2D], r.Ops[schemas.Delaunay2D]
-			if h.Status != test.hull || d.Status != test.mesh || r.Hull.Status != test.hull || d.N != test.triangles || int(h.N) != len(test.idx) {
+			if h.Status != test.hull || d.Status != test.mesh || r.Hull.Status != test.hull || d.N != test.triangles ||
+				int(h.N) != len(test.idx) {
 				t.Errorf("hull %+v, Delaunay %+v", h, d)
 			}
 			if !slices.Equal(r.Hull.Idx, test.idx) || !slices.Equal(r.Maxima[0].Idx, test.maxima) {
@@ -165,7 +174,8 @@ func TestDegenerateCloudsHaveDefinedRows(t *testing.T) {
 			if r.Hull.Area != test.area || math.Abs(r.Hull.Perimeter-test.perimeter) > 1e-12 {
 				t.Errorf("area %v, perimeter %v, want %v, %v", r.Hull.Area, r.Hull.Perimeter, test.area, test.perimeter)
 			}
-			if want := (schemas.FrameKey{Dataset: "points", Sequence: "seq", FrameID: 77, TimeNs: 100_005_000_000, Topic: "points", Partition: 2, Offset: 77}); !cmp.Equal(r.FrameKey, want) {
+			if want := (schemas.FrameKey{Dataset: "points", Sequence: "seq", FrameID: 77, TimeNs: 100_005_000_000,
+				Topic: "points", Partition: 2, Offset: 77}); !cmp.Equal(r.FrameKey, want) {
 				t.Errorf("key %s", cmp.Diff(want, r.FrameKey))
 			}
 		})
@@ -207,7 +217,8 @@ func TestOperatorsFollowTheCloud(t *testing.T) {
 // The latency of a frame counts from Kafka's timestamp, and is 0 without one.
 func TestLatencyOfAFrame(t *testing.T) {
 	m := message(points64(t, geomtest.Square[float64](5, 1)))
-	for sent, want := range map[time.Time]int64{time.Now().Add(-time.Hour): time.Hour.Nanoseconds(), {}: 0, time.UnixMilli(-1): 0} {
+	for sent, want := range map[time.Time]int64{time.Now().Add(-time.Hour): time.Hour.Nanoseconds(), {}: 0,
+		time.UnixMilli(-1): 0} {
 		m.Time = sent
 		results, _ := NewFrames(FrameConfig{}).Process(m)
 		if got := results[0].LatencyNs; got < want || got > want+time.Minute.Nanoseconds()*min(want, 1) {
@@ -227,14 +238,20 @@ func TestHullsInSpace(t *testing.T) {
 		area, volume float64
 	}{
 		"no finite point": {[]float64{nan, 1}, []float64{0, 1}, []float64{0, math.Inf(1)}, "empty", nil, nil, 0, 0},
-		"equal points":    {[]float64{1, 1, 1}, []float64{2, 2, 2}, []float64{0, math.Copysign(0, -1), 0}, "degenerate_point", []int32{0}, nil, 0, 0},
-		"a line":          {[]float64{3, 1, 2, 4}, []float64{3, 1, 2, 4}, []float64{3, 1, 2, 4}, "degenerate_line", []int32{1, 3}, nil, 0, 0},
-		"a plane":         {[]float64{0, 2, 2, 0, 1}, []float64{0, 0, 2, 2, 1}, []float64{0, 2, 2, 0, 1}, "degenerate_plane", []int32{0, 1, 2, 3}, nil, 0, 0},
-		"a corner of a cube, NaN first": {[]float64{nan, 0, 2, 0, 0, 0.5}, []float64{0, 0, 0, 2, 0, 0.5}, []float64{0, 0, 0, 0, 2, 0.5}, "ok",
+		"equal points": {[]float64{1, 1, 1}, []float64{2, 2, 2}, []float64{0, math.Copysign(0, -1), 0},
+			"degenerate_point", []int32{0}, nil, 0, 0},
+		"a line": {[]float64{3, 1, 2, 4}, []float64{3, 1, 2, 4}, []float64{3, 1, 2, 4}, "degenerate_line",
+			[]int32{1, 3}, nil, 0, 0},
+		"a plane": {[]float64{0, 2, 2, 0, 1}, []float64{0, 0, 2, 2, 1}, []float64{0, 2, 2, 0, 1},
+			"degenerate_plane", []int32{0, 1, 2, 3}, nil, 0, 0},
+		"a corner of a cube, NaN first": {[]float64{nan, 0, 2, 0, 0, 0.5}, []float64{0, 0, 0, 2, 0, 0.5},
+			[]float64{0, 0, 0, 0, 2, 0.5}, "ok",
 			[]int32{1, 2, 3, 4}, []int32{1, 2, 4, 1, 3, 2, 1, 4, 3, 2, 3, 4}, 6 + 2*math.Sqrt(3), 8. / 6},
-		"four points near a plane": {[]float64{5060.398, -8610.71, 4024.078, 3470.444}, []float64{-1723.443, 5979.228, -1510.146, 4562.827},
+		"four points near a plane": {[]float64{5060.398, -8610.71, 4024.078, 3470.444},
+			[]float64{-1723.443, 5979.228, -1510.146, 4562.827},
 			[]float64{-5627.530889927057, 9875.558738515163, -4488.810436786282, -3294.0380905516877}, "ok",
-			[]int32{0, 1, 2, 3}, []int32{0, 1, 3, 0, 2, 1, 0, 3, 2, 1, 2, 3}, 1.160997835253967e+08, 1.961036756686275e-07},
+			[]int32{0, 1, 2, 3}, []int32{0, 1, 3, 0, 2, 1, 0, 3, 2, 1, 2, 3}, 1.160997835253967e+08,
+			1.961036756686275e-07},
 	}
 	f := NewFrames(FrameConfig{Ops: []schemas.Op{schemas.Hull3D}})
 	for name, test := range tests {
@@ -250,8 +267,10 @@ func TestHullsInSpace(t *testing.T) {
 			if !slices.Equal(h.Idx, test.idx) || !slices.Equal(h.Faces, test.faces) {
 				t.Errorf("corners %v, faces %v, want %v, %v", h.Idx, h.Faces, test.idx, test.faces)
 			}
-			if math.Abs(h.Area-test.area) > 1e-14*test.area || math.Abs(h.Volume-test.volume) > 1e-14*test.volume || h.ErrorBound != nil {
-				t.Errorf("area %v, volume %v, want %v, %v; error bound %v", h.Area, h.Volume, test.area, test.volume, h.ErrorBound)
+			if math.Abs(h.Area-test.area) > 1e-14*test.area || math.Abs(h.Volume-test.volume) > 1e-14*test.volume ||
+				h.ErrorBound != nil {
+				t.Errorf("area %v, volume %v, want %v, %v; error bound %v", h.Area, h.Volume, test.area,
+					test.volume, h.ErrorBound)
 			}
 		})
 	}
@@ -280,7 +299,8 @@ func TestIndicesArePositionsAsReceived(t *testing.T) {
 			holes.X, holes.Y, holes.Z = append(holes.X, 1), append(holes.Y, float32(math.NaN())), append(holes.Z, 1)
 		}
 		position = append(position, int32(len(holes.X)))
-		holes.X, holes.Y, holes.Z = append(holes.X, clean.X[i]), append(holes.Y, clean.Y[i]), append(holes.Z, clean.Z[i])
+		holes.X, holes.Y, holes.Z = append(holes.X, clean.X[i]), append(holes.Y, clean.Y[i]),
+			append(holes.Z, clean.Z[i])
 	}
 	f := NewFrames(FrameConfig{Points: true, Hull3D: true})
 	a, _ := f.Process(message(points32(t, clean)))
@@ -292,11 +312,15 @@ func TestIndicesArePositionsAsReceived(t *testing.T) {
 		}
 		return out
 	}
-	if !slices.Equal(b[0].Hull.Idx, renamed(a[0].Hull.Idx)) || !slices.Equal(b[0].Maxima[0].Idx, renamed(a[0].Maxima[0].Idx)) || !slices.Equal(b[0].Triangles, renamed(a[0].Triangles)) ||
-		!slices.Equal(b[0].Hull3.Idx, renamed(a[0].Hull3.Idx)) || !slices.Equal(b[0].Hull3.Faces, renamed(a[0].Hull3.Faces)) {
+	if !slices.Equal(b[0].Hull.Idx, renamed(a[0].Hull.Idx)) ||
+		!slices.Equal(b[0].Maxima[0].Idx, renamed(a[0].Maxima[0].Idx)) ||
+		!slices.Equal(b[0].Triangles, renamed(a[0].Triangles)) ||
+		!slices.Equal(b[0].Hull3.Idx, renamed(a[0].Hull3.Idx)) ||
+		!slices.Equal(b[0].Hull3.Faces, renamed(a[0].Hull3.Faces)) {
 		t.Error("results on the cloud with holes are not those on the clean one")
 	}
-	if !slices.Equal(b[0].Points.Idx, position) || !slices.Equal(b[0].Points.X32, clean.X) || !slices.Equal(b[0].Points.Z32, clean.Z) {
+	if !slices.Equal(b[0].Points.Idx, position) || !slices.Equal(b[0].Points.X32, clean.X) ||
+		!slices.Equal(b[0].Points.Z32, clean.Z) {
 		t.Error("the copied points are not the finite ones at their positions")
 	}
 	if a[0].NDropped != 0 || int(b[0].NDropped) != len(holes.X)-len(clean.X) {
@@ -309,10 +333,13 @@ func TestIndicesArePositionsAsReceived(t *testing.T) {
 func TestPanicCostsOneFrame(t *testing.T) {
 	good := points32(t, geomtest.Lidar[float32](300, 1))
 	var told []any
-	f := NewFrames(FrameConfig{OnPanic: func(k schemas.FrameKey, what any, stack []byte) { told = append(told, k.Offset, what, len(stack) > 0) }})
+	f := NewFrames(FrameConfig{OnPanic: func(k schemas.FrameKey, what any, stack []byte) {
+		told = append(told, k.Offset, what, len(stack) > 0)
+	}})
 	f.cfg.Ops = []schemas.Op{schemas.Hull2D, schemas.NumOps} // no operator: running it is a bug
 	results, rejects := f.Process(message(good))
-	if len(results) != 0 || len(rejects) != 1 || rejects[0].Stage != schemas.StageOperate || rejects[0].Reason != "panic" || rejects[0].Index != 0 {
+	if len(results) != 0 || len(rejects) != 1 || rejects[0].Stage != schemas.StageOperate ||
+		rejects[0].Reason != "panic" || rejects[0].Index != 0 {
 		t.Fatalf("results %v, rejects %+v", results, rejects)
 	}
 	if want := []any{int64(77), "pipeline: operate does not know the operator", true}; !cmp.Equal(told, want) {
@@ -335,7 +362,8 @@ func TestDrawingsAgainstExactOracles(t *testing.T) {
 		var sketches []schemas.Sketch
 		for i, d := range pack {
 			if d.Cloud.Len() > 0 {
-				sketches = append(sketches, schemas.Sketch{Drawing: schemas.Drawing{ID: int64(i), Label: "x"}, Strokes: []schemas.Stroke{{X: d.Cloud.X, Y: d.Cloud.Y}}})
+				sketches = append(sketches, schemas.Sketch{Drawing: schemas.Drawing{ID: int64(i), Label: "x"},
+					Strokes: []schemas.Stroke{{X: d.Cloud.X, Y: d.Cloud.Y}}})
 			}
 		}
 		var e schemas.Encoder

@@ -141,8 +141,10 @@ func (t *Tokens) try(items []*item) (err *schemas.FormatError) {
 // newResult returns the row of a sequence with the fields that are known before
 // the model has read the sequence, and sets it.plan.
 func (t *Tokens) newResult(it *item) *schemas.TokenResult {
-	r := &schemas.TokenResult{ID: it.id, Model: t.cfg.Name, ModelSHA: t.cfg.Model.SHA256(), Weights: string(t.cfg.Model.Weights()),
-		Task: string(t.cfg.Task), Pooling: "none", Truncated: it.truncated, NTokens: int32(it.tokens()), TokenizerSHA: it.tokenizer}
+	r := &schemas.TokenResult{ID: it.id, Model: t.cfg.Name, ModelSHA: t.cfg.Model.SHA256(),
+		Weights: string(t.cfg.Model.Weights()),
+		Task:    string(t.cfg.Task), Pooling: "none", Truncated: it.truncated, NTokens: int32(it.tokens()),
+		TokenizerSHA: it.tokenizer}
 	if t.cfg.Task == Embed {
 		r.Pooling, r.Normalized = t.cfg.Pooling.Mode, t.cfg.Pooling.Normalize
 	}

@@ -21,7 +21,8 @@ import (
 // tinyEncoder is a BERT of random weights that reads 48 tokens.
 func tinyEncoder(t testing.TB) *model.Model {
 	t.Helper()
-	return save(t, &hf.Config{Arch: hf.BERT, Model: "bert", Layers: 2, Hidden: 32, Inner: 64, Heads: 2, KVHeads: 2, Dim: 16, Vocab: 256, MaxPositions: 48, Types: 2,
+	return save(t, &hf.Config{Arch: hf.BERT, Model: "bert", Layers: 2, Hidden: 32, Inner: 64, Heads: 2, KVHeads: 2,
+		Dim: 16, Vocab: 256, MaxPositions: 48, Types: 2,
 		Act: hf.GELU, Eps: 1e-12, Scale: .25, QKVBias: true, OutBias: true, MLPBias: true, BOS: -1}, 4)
 }
 
@@ -35,7 +36,8 @@ func TestLadderRowsDoNotDependOnCompany(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
 		alone := masked
-		alone.Ladder = &kern.Ladder{Delta: rapid.Float64Range(.05, .6).Draw(rt, "delta"), Most: rapid.IntRange(0, 2).Draw(rt, "most")}
+		alone.Ladder = &kern.Ladder{Delta: rapid.Float64Range(.05, .6).Draw(rt, "delta"),
+			Most: rapid.IntRange(0, 2).Draw(rt, "most")}
 		alone.Budget, alone.Totals = 1, new(BatchTotals)
 		dense, all := tokenConfig(m, Embed), alone
 		all.Ladder, all.Totals = &kern.Ladder{Delta: 1e-9}, new(BatchTotals)
@@ -63,8 +65,10 @@ func TestLadderRowsDoNotDependOnCompany(t *testing.T) {
 		if d := cmp.Diff(want, NewTokens(cfg).Process(msgs)); d != "" {
 			rt.Fatal(d)
 		}
-		if a, b := cfg.Totals, alone.Totals; a.Extended.Load() != b.Extended.Load() || a.Dense.Load() != b.Dense.Load() || a.Rows.Load() != b.Rows.Load() || a.Rows.Load() == 0 {
-			rt.Fatalf("together %d rows, %d extended, %d dense; alone %d, %d, %d", a.Rows.Load(), a.Extended.Load(), a.Dense.Load(), b.Rows.Load(), b.Extended.Load(), b.Dense.Load())
+		if a, b := cfg.Totals, alone.Totals; a.Extended.Load() != b.Extended.Load() ||
+			a.Dense.Load() != b.Dense.Load() || a.Rows.Load() != b.Rows.Load() || a.Rows.Load() == 0 {
+			rt.Fatalf("together %d rows, %d extended, %d dense; alone %d, %d, %d", a.Rows.Load(), a.Extended.Load(),
+				a.Dense.Load(), b.Rows.Load(), b.Extended.Load(), b.Dense.Load())
 		}
 		climbed += int(cfg.Totals.Extended.Load())
 	})
@@ -86,7 +90,8 @@ func TestAuditsOfALadder(t *testing.T) {
 	}
 	reg := prometheus.NewRegistry()
 	cfg := tokenConfig(m, Embed)
-	cfg.Plan, cfg.Audit, cfg.Metrics, cfg.Ladder = windowed(t, m).For, 1, metrics.New(reg, "1"), &kern.Ladder{Delta: .3, Most: 1}
+	cfg.Plan, cfg.Audit, cfg.Metrics, cfg.Ladder = windowed(t, m).For, 1, metrics.New(reg, "1"),
+		&kern.Ladder{Delta: .3, Most: 1}
 	extended, dense := 0, 0
 	for _, r := range process(t, cfg, idMessage(t, 0, ids...)).Results {
 		if len(r.Tokens.Stats) != 4 {
@@ -111,7 +116,8 @@ entropipe_attention_rows_total{rung="layout",source="t"} %d
 `, dense, extended, 4*tokens-dense-extended)), "entropipe_attention_rows_total"); err != nil {
 		t.Error(err)
 	}
-	if b := cfg.Totals; b.Rows.Load() != int64(4*tokens) || b.Extended.Load() != int64(extended) || b.Dense.Load() != int64(dense) {
+	if b := cfg.Totals; b.Rows.Load() != int64(4*tokens) || b.Extended.Load() != int64(extended) ||
+		b.Dense.Load() != int64(dense) {
 		t.Errorf("totals: %d rows, %d extended, %d dense", b.Rows.Load(), b.Extended.Load(), b.Dense.Load())
 	}
 }

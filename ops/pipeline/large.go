@@ -137,7 +137,8 @@ func partsOf(t *task) *parts { return &parts{of: t} }
 func (p *parts) next() *task {
 	t := p.of
 	for p.begun < t.rows && len(p.flying) < t.s.p.cfg.Workers {
-		u := &task{msg: t.msg, s: t.s, tokens: true, from: p.begun, to: min(p.begun+t.each, t.rows), done: make(chan struct{})}
+		u := &task{msg: t.msg, s: t.s, tokens: true, from: p.begun, to: min(p.begun+t.each, t.rows),
+			done: make(chan struct{})}
 		p.begun = u.to
 		p.flying = append(p.flying, u)
 		t.s.p.submit(u)

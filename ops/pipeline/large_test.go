@@ -34,7 +34,8 @@ func (l *listLog) Fetch(ctx context.Context, from int64, _ int32) (schemas.Fetch
 	}
 	l.leased.Add(1)
 	m := l.messages[from]
-	return schemas.Fetched{From: from, Next: from + 1, End: int64(len(l.messages)), Messages: []schemas.Message{m}, Bytes: int64(len(m.Value)),
+	return schemas.Fetched{From: from, Next: from + 1, End: int64(len(l.messages)), Messages: []schemas.Message{m},
+		Bytes:   int64(len(m.Value)),
 		Release: func() { l.leased.Add(-1) }}, ctx.Err()
 }
 
@@ -78,12 +79,14 @@ func TestLargeMessagesAreReadInParts(t *testing.T) {
 		}
 		p.Close()
 		if o.parts < 3 || p.budget.used() != 0 || l.leased.Load() != 0 {
-			t.Errorf("%d workers: %d parts were staged, %d bytes are still counted, %d fetches held", workers, o.parts, p.budget.used(), l.leased.Load())
+			t.Errorf("%d workers: %d parts were staged, %d bytes are still counted, %d fetches held", workers, o.parts,
+				p.budget.used(), l.leased.Load())
 		}
 		var next, sequences, rejects int64
 		for _, b := range o.batches {
 			var want Outcome
-			if b.Start != next || b.Holes != 0 || b.Messages != b.End-b.Start || b.Last.Offset != b.End-1 || b.TopicID != (schemas.TopicID{5}) {
+			if b.Start != next || b.Holes != 0 || b.Messages != b.End-b.Start || b.Last.Offset != b.End-1 ||
+				b.TopicID != (schemas.TopicID{5}) {
 				t.Fatalf("%d workers: batch [%d, %d) after %d, last record %+v", workers, b.Start, b.End, next, b.Last)
 			}
 			for _, m := range l.messages[b.Start:b.End] {
@@ -98,8 +101,10 @@ func TestLargeMessagesAreReadInParts(t *testing.T) {
 			}
 			next, sequences, rejects = b.End, sequences+int64(len(b.Results)), rejects+int64(len(b.Rejects))
 		}
-		if s := p.Stats(); next != 7 || s.Messages != 7 || s.Sequences != sequences || s.Rejects != rejects || s.Tokens < sequences {
-			t.Errorf("%d workers: end %d, stats %+v, want %d sequences and %d rejects", workers, next, s, sequences, rejects)
+		if s := p.Stats(); next != 7 || s.Messages != 7 || s.Sequences != sequences || s.Rejects != rejects ||
+			s.Tokens < sequences {
+			t.Errorf("%d workers: end %d, stats %+v, want %d sequences and %d rejects", workers, next, s,
+				sequences, rejects)
 		}
 	}
 }
@@ -122,7 +127,8 @@ func (o *stopper) Stage(ctx context.Context, b *schemas.Batch) error {
 // A large message that is interrupted, by a revocation or an output that fails,
 // leaves no row and no memory; whoever has the partition next begins with it.
 func TestLargeMessageIsAllOrNothing(t *testing.T) {
-	l := &listLog{messages: []schemas.Message{idMessage(t, 0, []int32{1}), idMessage(t, 1, someIDs(rand.New(rand.NewPCG(1, 1)), 8000)...), idMessage(t, 2, []int32{2})}}
+	l := &listLog{messages: []schemas.Message{idMessage(t, 0, []int32{1}),
+		idMessage(t, 1, someIDs(rand.New(rand.NewPCG(1, 1)), 8000)...), idMessage(t, 2, []int32{2})}}
 	for _, fails := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())
 		o := &stopper{at: 2}
@@ -136,7 +142,8 @@ func TestLargeMessageIsAllOrNothing(t *testing.T) {
 		}
 		cancel()
 		if len(o.batches) != 1 || o.batches[0].End != 1 || p.budget.used() != 0 || l.leased.Load() != 0 {
-			t.Errorf("fails %v: %d batches, %d bytes are still counted, %d fetches held", fails, len(o.batches), p.budget.used(), l.leased.Load())
+			t.Errorf("fails %v: %d batches, %d bytes are still counted, %d fetches held", fails, len(o.batches),
+				p.budget.used(), l.leased.Load())
 		}
 		o.failStage = nil
 		if err := p.Partition(t.Context(), "t", 0, l); err != nil {

@@ -35,7 +35,8 @@ func drawings(t *rapid.T, sizes []int) schemas.Message {
 // are those of a worker that has seen nothing else, they stay so while it goes
 // on, and appending to one changes no other.
 func TestResultsOwnTheirMemory(t *testing.T) {
-	ignore := []cmp.Option{cmpopts.IgnoreFields(schemas.OpResult{}, "Ns"), cmpopts.IgnoreFields(schemas.Result{}, "LatencyNs"), cmpopts.EquateEmpty()}
+	ignore := []cmp.Option{cmpopts.IgnoreFields(schemas.OpResult{}, "Ns"),
+		cmpopts.IgnoreFields(schemas.Result{}, "LatencyNs"), cmpopts.EquateEmpty()}
 	size := rapid.SampledFrom([]int{1, 2, 3, 4, 10, 45, 45, 100})
 	rapid.Check(t, func(t *rapid.T) {
 		worker := NewFrames(FrameConfig{Ops: []schemas.Op{schemas.Hull2D, schemas.Maxima2D, schemas.Delaunay2D}})

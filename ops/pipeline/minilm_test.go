@@ -52,7 +52,8 @@ func TestMiniLMAsSentenceTransformers(t *testing.T) {
 		if c.Tokens > 256 && !cfg.Truncate {
 			within++
 		}
-		for kind, msg := range map[string]schemas.Message{"text": textMessage(t, 0, c.Text), "ids": idMessage(t, 0, ids)} {
+		for kind, msg := range map[string]schemas.Message{"text": textMessage(t, 0, c.Text),
+			"ids": idMessage(t, 0, ids)} {
 			out := process(t, cfg, msg)
 			if len(out.Results) != 1 {
 				t.Fatalf("%s of %d tokens: %+v", kind, c.Tokens, out.Rejects)

@@ -156,7 +156,8 @@ func (o *operators[T]) noteHints(shared *Stage, k *schemas.FrameKey, in *preproc
 }
 
 // operate runs one operator, adds its rows to r and returns how it ended.
-func (o *operators[T]) operate(op schemas.Op, m *memory, r *schemas.Result, in *preprocess.Prepared[T]) (schemas.Status, int) {
+func (o *operators[T]) operate(op schemas.Op, m *memory, r *schemas.Result,
+	in *preprocess.Prepared[T]) (schemas.Status, int) {
 	switch op {
 	case schemas.Hull2D:
 		r.Hull = o.hullOf(m, in)
@@ -244,7 +245,8 @@ func degenerate(vertices int) schemas.Status {
 	return schemas.StatusOK
 }
 
-func (o *operators[T]) addMaxima(op schemas.Op, m *memory, r *schemas.Result, in *preprocess.Prepared[T]) (schemas.Status, int) {
+func (o *operators[T]) addMaxima(op schemas.Op, m *memory, r *schemas.Result,
+	in *preprocess.Prepared[T]) (schemas.Status, int) {
 	idx, wrong := m.room(), (*float64)(nil)
 	switch space := op == schemas.Maxima3D; {
 	case space && o.active.Approximates(preprocess.Maxima3D, in):

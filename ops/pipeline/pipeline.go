@@ -168,7 +168,8 @@ func (p *Pipeline) commitGap(ctx context.Context, topic string, id int32, gap *s
 		return err
 	}
 	_, err = p.cfg.Output.Commit(ctx, &schemas.Batch{Topic: topic, Partition: id,
-		Start: pos.Next, End: gap.LogStart, Holes: gap.LogStart - pos.Next, Last: pos.Last, TopicID: pos.TopicID, Gap: true})
+		Start: pos.Next, End: gap.LogStart, Holes: gap.LogStart - pos.Next, Last: pos.Last,
+		TopicID: pos.TopicID, Gap: true})
 	return err
 }
 

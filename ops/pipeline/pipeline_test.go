@@ -104,7 +104,8 @@ func (o *memoryOutput) Resume(context.Context, string, int32) (schemas.Position,
 	defer o.mu.Unlock()
 	o.staged = schemas.Batch{}
 	if n := len(o.batches); n > 0 {
-		return schemas.Position{Next: o.batches[n-1].End, Last: o.batches[n-1].Last, TopicID: o.batches[n-1].TopicID}, nil
+		return schemas.Position{Next: o.batches[n-1].End, Last: o.batches[n-1].Last, TopicID: o.batches[n-1].TopicID},
+			nil
 	}
 	return schemas.Position{Next: o.base}, nil
 }
@@ -147,7 +148,8 @@ func (o *memoryOutput) Commit(_ context.Context, b *schemas.Batch) (schemas.Comm
 	c.Rejects = append(o.staged.Rejects, c.Rejects...)
 	o.staged = schemas.Batch{}
 	o.batches = append(o.batches, c)
-	return schemas.Committed{Tables: []schemas.TableFiles{{Table: "frames", Files: 1, Rows: int64(len(b.Results)), Bytes: 10}}}, nil
+	return schemas.Committed{Tables: []schemas.TableFiles{{Table: "frames", Files: 1,
+		Rows: int64(len(b.Results)), Bytes: 10}}}, nil
 }
 
 // echo gives one result a record, after a delay that differs from record to
@@ -167,7 +169,8 @@ func echo(maxDelay time.Duration) func() Process {
 }
 
 func newPipeline(out Output, process func() Process, change func(*Config)) *Pipeline {
-	cfg := Config{Output: out, NewProcess: process, Workers: 4, Memory: 1 << 30, Roll: Roll{Bytes: 1 << 30, Records: 10},
+	cfg := Config{Output: out, NewProcess: process, Workers: 4, Memory: 1 << 30,
+		Roll:    Roll{Bytes: 1 << 30, Records: 10},
 		Metrics: metrics.New(prometheus.NewRegistry(), "test"), Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&cfg)
@@ -257,7 +260,8 @@ func TestEveryRecordIsCommittedOnceAndInOrder(t *testing.T) {
 				t.Errorf("the group was told %d, want %d", l.advised.Load(), l.end)
 			}
 			st := p.Stats()
-			if int(st.Messages) != countFrom(l, o.base) || st.Frames+st.Rejects != st.Messages || st.Points != 2*st.Frames {
+			if int(st.Messages) != countFrom(l, o.base) || st.Frames+st.Rejects != st.Messages ||
+				st.Points != 2*st.Frames {
 				t.Errorf("stats %+v, want %d messages", st, countFrom(l, o.base))
 			}
 		})
@@ -401,7 +405,8 @@ entropipe_consumer_lag_records{partition="0",topic="t"} 40
 # TYPE entropipe_consumer_lag_seconds gauge
 entropipe_consumer_lag_seconds{partition="0",topic="t"} 7200
 `
-		if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "entropipe_consumer_lag_records", "entropipe_consumer_lag_seconds"); err != nil {
+		if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "entropipe_consumer_lag_records",
+			"entropipe_consumer_lag_seconds"); err != nil {
 			t.Error(err)
 		}
 		cancel()
@@ -448,7 +453,8 @@ func TestMemoryStaysBoundedAndRollsEarly(t *testing.T) {
 	const limit = 8 << 20
 	big := func() Process {
 		return func(m schemas.Message) ([]schemas.Result, []schemas.Reject) {
-			return []schemas.Result{{FrameKey: schemas.FrameKey{Offset: m.Offset}, Triangles: make([]int32, 100_000)}}, nil
+			return []schemas.Result{{FrameKey: schemas.FrameKey{Offset: m.Offset}, Triangles: make([]int32, 100_000)}},
+				nil
 		}
 	}
 	o := &memoryOutput{}

@@ -41,7 +41,8 @@ func TestPrunedFramesHaveTheRowsOfWholeOnes(t *testing.T) {
 			rt.Fatal(err)
 		}
 		p := &schemas.Pruned{NPoints: whole.NPoints, NDropped: whole.NDropped}
-		needed := map[schemas.Op][]int32{schemas.Hull2D: whole.Hull.Idx, schemas.Hull3D: whole.Hull3.Idx, schemas.Maxima2D: whole.Maxima[0].Idx, schemas.Maxima3D: whole.Maxima[1].Idx}
+		needed := map[schemas.Op][]int32{schemas.Hull2D: whole.Hull.Idx, schemas.Hull3D: whole.Hull3.Idx,
+			schemas.Maxima2D: whole.Maxima[0].Idx, schemas.Maxima3D: whole.Maxima[1].Idx}
 		var keep []int32
 		for _, op := range []schemas.Op{schemas.Hull2D, schemas.Hull3D, schemas.Maxima2D, schemas.Maxima3D} {
 			if rapid.Bool().Draw(rt, op.String()) {
@@ -115,14 +116,16 @@ func expected(whole schemas.Result, ops schemas.OpSet, keep []int32) schemas.Res
 // Without z, a frame that was pruned for operators in space is like a whole one.
 func TestPrunedFramesWithoutZ(t *testing.T) {
 	var e schemas.Encoder
-	v, err := e.AppendPoints(nil, schemas.PointCloud{Cloud32: geom.Cloud[float32]{X: []float32{1}, Y: []float32{2}}, Index: []int32{4}})
+	v, err := e.AppendPoints(nil, schemas.PointCloud{Cloud32: geom.Cloud[float32]{X: []float32{1}, Y: []float32{2}},
+		Index: []int32{4}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := message(v)
 	m.Headers = (&schemas.Pruned{For: schemas.Prunable, NPoints: 5}).Headers()
 	results, _ := NewFrames(FrameConfig{Ops: all}).Process(m)
-	for op, want := range map[schemas.Op]schemas.Status{schemas.Hull2D: "degenerate_point", schemas.Maxima2D: "ok", schemas.Hull3D: "not_run", schemas.Maxima3D: "not_run", schemas.Delaunay2D: "pruned_input"} {
+	for op, want := range map[schemas.Op]schemas.Status{schemas.Hull2D: "degenerate_point", schemas.Maxima2D: "ok",
+		schemas.Hull3D: "not_run", schemas.Maxima3D: "not_run", schemas.Delaunay2D: "pruned_input"} {
 		if got := results[0].Ops[op].Status; got != want {
 			t.Errorf("%s: %q, want %q", op, got, want)
 		}

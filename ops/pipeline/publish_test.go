@@ -128,7 +128,8 @@ func TestPublishedBeforeCommitted(t *testing.T) {
 			l, topic := randomLog(seed, 300), newSlowTopic(time.Duration(seed)*time.Second, 1+int(seed%40), -1)
 			o := &checkedOutput{topic: topic}
 			reg := prometheus.NewRegistry()
-			p := newPipeline(o, publishing(10*time.Millisecond), func(c *Config) { c.Publisher, c.Metrics = topic, metrics.New(reg, "test") })
+			p := newPipeline(o, publishing(10*time.Millisecond),
+				func(c *Config) { c.Publisher, c.Metrics = topic, metrics.New(reg, "test") })
 			defer p.Close()
 			if err := p.Partition(t.Context(), "t", 0, l); err != nil {
 				t.Fatal(err)
@@ -139,9 +140,12 @@ func TestPublishedBeforeCommitted(t *testing.T) {
 			if len(o.missing) > 0 || st.Published != st.Frames || int64(len(topic.got)) != st.Frames {
 				t.Errorf("seed %d: committed before they were published: %v; stats %+v", seed, o.missing, st)
 			}
-			want := fmt.Sprintf("# HELP entropipe_records_out_total Kafka records that left a stage.\n# TYPE entropipe_records_out_total counter\n"+
-				"entropipe_records_out_total{source=\"t\",stage=\"commit\"} %d\nentropipe_records_out_total{source=\"t\",stage=\"publish\"} %d\n", st.Messages, st.Frames)
-			if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "entropipe_records_out_total"); err != nil {
+			want := fmt.Sprintf("# HELP entropipe_records_out_total Kafka records that left a stage.\n# TYPE "+
+				"entropipe_records_out_total counter\n"+
+				"entropipe_records_out_total{source=\"t\",stage=\"commit\"} "+
+				"%d\nentropipe_records_out_total{source=\"t\",stage=\"publish\"} %d\n", st.Messages, st.Frames)
+			if err := testutil.GatherAndCompare(reg, strings.NewReader(want),
+				"entropipe_records_out_total"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -160,7 +164,8 @@ func TestPublisherFailureStops(t *testing.T) {
 				defer p.Close()
 				err := p.Partition(t.Context(), "t", 5, l)
 				topic.sink.Wait()
-				if err == nil || !strings.HasPrefix(err.Error(), "t/5@") || !strings.HasSuffix(err.Error(), ": publish: the brokers took nothing") {
+				if err == nil || !strings.HasPrefix(err.Error(), "t/5@") ||
+					!strings.HasSuffix(err.Error(), ": publish: the brokers took nothing") {
 					t.Errorf("error %v", err)
 				}
 				if len(o.missing) > 0 {
@@ -237,10 +242,12 @@ func TestWhatIsPublishedCountsAsMemory(t *testing.T) {
 		l, topic := randomLog(2, 400), newSlowTopic(time.Minute, 1<<20, -1)
 		large := func() Process {
 			return func(m schemas.Message) ([]schemas.Result, []schemas.Reject) {
-				return []schemas.Result{{FrameKey: schemas.FrameKey{Offset: m.Offset}, Publish: &schemas.Record{Value: append(fmt.Append(nil, m.Offset), make([]byte, 100_000)...)}}}, nil
+				return []schemas.Result{{FrameKey: schemas.FrameKey{Offset: m.Offset},
+					Publish: &schemas.Record{Value: append(fmt.Append(nil, m.Offset), make([]byte, 100_000)...)}}}, nil
 			}
 		}
-		p := newPipeline(&memoryOutput{}, large, func(c *Config) { c.Publisher, c.Memory, c.Roll = topic, limit, Roll{Bytes: 1 << 40, Records: 1 << 40} })
+		p := newPipeline(&memoryOutput{}, large,
+			func(c *Config) { c.Publisher, c.Memory, c.Roll = topic, limit, Roll{Bytes: 1 << 40, Records: 1 << 40} })
 		defer p.Close()
 		var peak int64
 		over := make(chan struct{})

@@ -57,7 +57,8 @@ func TestQuietPartitionsDisturbNobody(t *testing.T) {
 			p.Close()
 			// A first turn is a poll of as many as fit three quarters of the memory.
 			if most := time.Duration(n/192+1) * 500 * time.Millisecond; took > most {
-				t.Errorf("beside %d quiet partitions %d fetches took %v, at most %v is a turn of each", n, records/each, took, most)
+				t.Errorf("beside %d quiet partitions %d fetches took %v, at most %v is a turn of each", n,
+					records/each, took, most)
 			}
 			if len(out.batches) != 1 || out.batches[0].Messages != records {
 				t.Errorf("beside %d quiet partitions %d records made %d commits", n, records, len(out.batches))
@@ -96,7 +97,8 @@ func TestCommitsAreAskedForWhereTheyHelp(t *testing.T) {
 		}
 		b.press()
 		if (asked > 0) != c.want {
-			t.Errorf("%s (%d fetched, %d held, %d wanted): asked for a commit: %v", c.name, c.fetched, c.held, c.bytes, asked > 0)
+			t.Errorf("%s (%d fetched, %d held, %d wanted): asked for a commit: %v", c.name, c.fetched, c.held,
+				c.bytes, asked > 0)
 		}
 	}
 	// What was fetched goes, and only what is held is left in the way.

@@ -42,7 +42,8 @@ func TestSurvivorsInPython(t *testing.T) {
 			continue
 		}
 		// A check that cannot fail is a defect: a corner of the hull is missing.
-		hull := NewFrames(FrameConfig{Ops: []schemas.Op{schemas.Hull2D}, Publish: schemas.OpSet(0).With(schemas.Maxima3D)})
+		hull := NewFrames(FrameConfig{Ops: []schemas.Op{schemas.Hull2D},
+			Publish: schemas.OpSet(0).With(schemas.Maxima3D)})
 		results, _ = hull.Process(message(value))
 		if err := os.WriteFile(part, results[0].Publish.Value, 0o666); err != nil {
 			t.Fatal(err)

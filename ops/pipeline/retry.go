@@ -119,7 +119,8 @@ func (r *retry) over() { r.p.outage.leave(r) }
 
 // final returns err as the run reports it when there is no further try.
 func (r *retry) final(err error) error {
-	if passing := (*schemas.UnavailableError)(nil); r.since.IsZero() || r.p.cfg.RetryFor == 0 || !errors.As(err, &passing) {
+	if passing := (*schemas.UnavailableError)(nil); r.since.IsZero() || r.p.cfg.RetryFor == 0 ||
+		!errors.As(err, &passing) {
 		return err
 	}
 	return fmt.Errorf("%w (retried for %v)", err, time.Since(r.since).Round(time.Second))

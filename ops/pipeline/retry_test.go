@@ -112,7 +112,8 @@ func TestOutputThatCannotBeWrittenIsWaitedFor(t *testing.T) {
 			if n := l.checks.Load(); n != 1 {
 				t.Errorf("seed %d: %d sessions, want one that keeps its batch", seed, n)
 			}
-			if st := p.Stats(); int(st.Messages) != countFrom(l, 0) || st.Frames+st.Rejects != st.Messages || st.Rows != st.Frames {
+			if st := p.Stats(); int(st.Messages) != countFrom(l, 0) || st.Frames+st.Rejects != st.Messages ||
+				st.Rows != st.Frames {
 				t.Errorf("seed %d: stats %+v, want %d messages", seed, st, countFrom(l, 0))
 			}
 			lines := strings.Count(log.String(), "the output cannot be written, trying again")
@@ -147,7 +148,8 @@ func TestDiskThatIsFullAgainAndAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		minutes := int(time.Since(begin)/time.Minute) + 1
-		if warned, ended := strings.Count(log.String(), "level=WARN msg=\"the output"), strings.Count(log.String(), "written again"); minutes < 2 || warned > minutes || ended > minutes {
+		if warned, ended := strings.Count(log.String(), "level=WARN msg=\"the output"),
+			strings.Count(log.String(), "written again"); minutes < 2 || warned > minutes || ended > minutes {
 			t.Errorf("%d and %d lines in %d minutes", warned, ended, minutes)
 		}
 		checkChain(t, &o.memoryOutput, l, l.end)
@@ -191,10 +193,12 @@ func TestPatienceWithAnOutputEnds(t *testing.T) {
 			begin := time.Now()
 			err := p.Partition(t.Context(), "t", 0, l)
 			took := time.Since(begin)
-			if !errors.Is(err, errFull) || !strings.HasPrefix(err.Error(), "t/0@0: commit: stage: no space left on device") {
+			if !errors.Is(err, errFull) || !strings.HasPrefix(err.Error(),
+				"t/0@0: commit: stage: no space left on device") {
 				t.Errorf("patience of %v: %v", patience, err)
 			}
-			if tried := strings.Contains(err.Error(), "(retried for 1m"); tried != (patience > 0) || took < patience || took > patience+2*mostPause {
+			if tried := strings.Contains(err.Error(), "(retried for 1m"); tried != (patience > 0) || took < patience ||
+				took > patience+2*mostPause {
 				t.Errorf("patience of %v: it took %v: %v", patience, took, err)
 			}
 			if patience == 0 && o.commits != 1 {

@@ -123,7 +123,8 @@ func (s *Stage) meet(k *schemas.FrameKey, m *models.EntropyNet, dims int) *strea
 		if s.cfg.Stop != nil {
 			s.cfg.Stop(&ForeignError{Topic: k.Topic, Partition: k.Partition, Offset: k.Offset, Err: err})
 		} else {
-			s.cfg.Log.Warn("frames of a stream are processed without the model", "dataset", k.Dataset, "sensor", k.Sensor,
+			s.cfg.Log.Warn("frames of a stream are processed without the model", "dataset", k.Dataset,
+				"sensor", k.Sensor,
 				"topic", k.Topic, "offset", k.Offset, "reason", err)
 		}
 	}

@@ -22,8 +22,9 @@ import (
 
 // seeds is a model of k directions, calibrated to a fraction of survivors.
 func seeds(k int, survivors float64, dataset string) *models.EntropyNet {
-	m := &models.EntropyNet{SHA256: fmt.Sprintf("model of %d", k), Meta: models.Meta{Mode: models.Seed, Dims: 3, Ops: []string{"hull3d"}, Normalise: models.NormaliseBox,
-		Dataset: dataset, Survivors: map[string]float64{"hull3d": survivors}}}
+	m := &models.EntropyNet{SHA256: fmt.Sprintf("model of %d", k),
+		Meta: models.Meta{Mode: models.Seed, Dims: 3, Ops: []string{"hull3d"}, Normalise: models.NormaliseBox,
+			Dataset: dataset, Survivors: map[string]float64{"hull3d": survivors}}}
 	var d []float32
 	for i := range k {
 		z := 1 - (2*float64(i)+1)/float64(k)
@@ -44,7 +45,8 @@ type staged struct {
 func newStaged(t *testing.T, m *models.EntropyNet, stop bool) *staged {
 	t.Helper()
 	s := &staged{reg: prometheus.NewRegistry()}
-	cfg := StageConfig{Mode: preprocess.Seed, Model: m, Metrics: metrics.New(s.reg, "test"), Log: slog.New(slog.NewTextHandler(&s.log, nil))}
+	cfg := StageConfig{Mode: preprocess.Seed, Model: m, Metrics: metrics.New(s.reg, "test"),
+		Log: slog.New(slog.NewTextHandler(&s.log, nil))}
 	if stop {
 		cfg.Stop = func(err error) { s.stopped = append(s.stopped, err) }
 	}
@@ -101,7 +103,8 @@ func TestHintsChangeNoRow(t *testing.T) {
 			t.Errorf("offset %d: stage %q, model %q; without a model %q", offset, a[0].Stage, a[0].ModelSHA, b[0].Stage)
 		}
 		h, want := a[0].Hull3, b[0].Hull3
-		if !slices.Equal(h.Idx, want.Idx) || !slices.Equal(h.Faces, want.Faces) || h.Area != want.Area || h.Volume != want.Volume {
+		if !slices.Equal(h.Idx, want.Idx) || !slices.Equal(h.Faces, want.Faces) || h.Area != want.Area ||
+			h.Volume != want.Volume {
 			t.Errorf("offset %d: hull %v, want %v", offset, h, want)
 		}
 	}
@@ -120,8 +123,10 @@ func TestModelsWorkOnlyForTheirOperators(t *testing.T) {
 		cfg  FrameConfig
 		used bool
 	}{
-		{FrameConfig{Stage: s.Stage}, false}, {FrameConfig{Stage: s.Stage, Hull3D: true}, true}, {FrameConfig{Stage: s.Stage, Ops: hull3d}, true}, {FrameConfig{Stage: s.Stage, Publish: deeper}, true},
-		{FrameConfig{Stage: n}, false}, {FrameConfig{Stage: n, Ops: hull3d, Publish: schemas.Prunable}, false}, {FrameConfig{Stage: n, Ops: all}, true},
+		{FrameConfig{Stage: s.Stage}, false}, {FrameConfig{Stage: s.Stage, Hull3D: true}, true},
+		{FrameConfig{Stage: s.Stage, Ops: hull3d}, true}, {FrameConfig{Stage: s.Stage, Publish: deeper}, true},
+		{FrameConfig{Stage: n}, false}, {FrameConfig{Stage: n, Ops: hull3d, Publish: schemas.Prunable}, false},
+		{FrameConfig{Stage: n, Ops: all}, true},
 	} {
 		results, _ := NewFrames(c.cfg).Process(m)
 		if got := results[0].ModelSHA != ""; got != c.used {
@@ -151,7 +156,8 @@ func TestDriftTurnsHintsOff(t *testing.T) {
 		t.Errorf("%d frames have hints", n)
 	}
 	run(64, 200, 0.5)
-	if got := s.streamCounts(t); got != "on 0 off 1 foreign 0" || strings.Count(s.log.String(), "level=WARN") != 1 || !strings.Contains(s.log.String(), "drifted") {
+	if got := s.streamCounts(t); got != "on 0 off 1 foreign 0" || strings.Count(s.log.String(), "level=WARN") != 1 ||
+		!strings.Contains(s.log.String(), "drifted") {
 		t.Errorf("streams %s, log %s", got, &s.log)
 	}
 	if n := run(200, 328, 0.5); n != 2 {
@@ -206,13 +212,16 @@ func TestForeignStreams(t *testing.T) {
 				dims    int
 				hinted  bool
 			}{{"kitti", 3, true}, {"waymo", 3, false}, {"drawings", 2, false}} {
-				if model, hints := s.use(&schemas.FrameKey{Dataset: c.dataset, Topic: "t", Offset: offset}, c.dims, schemas.Prunable); model != c.hinted || hints != c.hinted {
+				if model, hints := s.use(&schemas.FrameKey{Dataset: c.dataset, Topic: "t", Offset: offset}, c.dims,
+					schemas.Prunable); model != c.hinted || hints != c.hinted {
 					t.Errorf("%s at %d: model %v, hints %v", c.dataset, offset, model, hints)
 				}
 			}
 		}
 		var foreign *ForeignError
-		if n := strings.Count(s.log.String(), "are processed without the model"); stop && (n != 0 || len(s.stopped) != 2 || !errors.As(s.stopped[0], &foreign) || foreign.Topic != "t") || !stop && n != 2 {
+		if n := strings.Count(s.log.String(), "are processed without the model"); stop &&
+			(n != 0 || len(s.stopped) != 2 || !errors.As(s.stopped[0], &foreign) || foreign.Topic != "t") ||
+			!stop && n != 2 {
 			t.Errorf("stop %v: %d warnings, stopped %v", stop, n, s.stopped)
 		}
 		if got := s.streamCounts(t); got != "on 1 off 0 foreign 2" {

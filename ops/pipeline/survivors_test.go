@@ -93,7 +93,8 @@ func rowsOf(whole schemas.Result, ops schemas.OpSet) schemas.Result {
 		}
 	}
 	slices.Sort(keep)
-	r := schemas.Result{FrameKey: whole.FrameKey, NPoints: whole.NPoints, NDropped: whole.NDropped, Points: &schemas.Points{Idx: slices.Compact(keep)}}
+	r := schemas.Result{FrameKey: whole.FrameKey, NPoints: whole.NPoints, NDropped: whole.NDropped,
+		Points: &schemas.Points{Idx: slices.Compact(keep)}}
 	for op := range schemas.NumOps {
 		switch status := whole.Ops[op].Status; {
 		case status != schemas.StatusNotRun && !ops.Has(op):
@@ -123,7 +124,8 @@ func TestDrawingsAreForwarded(t *testing.T) {
 	var e schemas.Encoder
 	var sketches []schemas.Sketch
 	for i := range 3 {
-		sketches = append(sketches, schemas.Sketch{Drawing: schemas.Drawing{ID: int64(i)}, Strokes: []schemas.Stroke{{X: []float64{1, 2}, Y: []float64{3, float64(i)}}}})
+		sketches = append(sketches, schemas.Sketch{Drawing: schemas.Drawing{ID: int64(i)},
+			Strokes: []schemas.Stroke{{X: []float64{1, 2}, Y: []float64{3, float64(i)}}}})
 	}
 	v, err := e.AppendSketches(nil, sketches)
 	if err != nil {
@@ -131,12 +133,15 @@ func TestDrawingsAreForwarded(t *testing.T) {
 	}
 	f := NewFrames(FrameConfig{Publish: schemas.Prunable})
 	results, _ := f.Process(message(v))
-	if len(results) != 3 || results[0].Publish == nil || results[1].Publish != nil || results[2].Publish != nil || !slices.Equal(results[0].Publish.Value, v) {
+	if len(results) != 3 || results[0].Publish == nil || results[1].Publish != nil || results[2].Publish != nil ||
+		!slices.Equal(results[0].Publish.Value, v) {
 		t.Fatalf("results %+v", results)
 	}
-	again, _ := NewFrames(FrameConfig{}).Process(schemas.Message{Value: results[0].Publish.Value, Headers: results[0].Publish.Headers, Key: results[0].Publish.Key})
+	again, _ := NewFrames(FrameConfig{}).Process(schemas.Message{Value: results[0].Publish.Value,
+		Headers: results[0].Publish.Headers, Key: results[0].Publish.Key})
 	for i := range again {
-		if diff := cmp.Diff(results[i].Hull, again[i].Hull); diff != "" || again[i].FrameID != results[i].FrameID || again[i].Sequence != results[i].Sequence {
+		if diff := cmp.Diff(results[i].Hull, again[i].Hull); diff != "" || again[i].FrameID != results[i].FrameID ||
+			again[i].Sequence != results[i].Sequence {
 			t.Errorf("drawing %d: %s", i, diff)
 		}
 	}
@@ -148,10 +153,12 @@ func TestDrawingsAreForwarded(t *testing.T) {
 // Without operators and without a stage, a frame still goes on, small.
 func TestPurePruner(t *testing.T) {
 	c := geomtest.Lidar[float32](120_000, 1)
-	f := NewFrames(FrameConfig{Ops: []schemas.Op{}, Publish: schemas.OpSet(0).With(schemas.Hull2D).With(schemas.Maxima3D)})
+	f := NewFrames(FrameConfig{Ops: []schemas.Op{},
+		Publish: schemas.OpSet(0).With(schemas.Hull2D).With(schemas.Maxima3D)})
 	m := message(points32(t, c))
 	results, rejects := f.Process(m)
-	if len(results) != 1 || len(rejects) != 0 || results[0].Hull != nil || results[0].Ops != [schemas.NumOps]schemas.OpResult{} {
+	if len(results) != 1 || len(rejects) != 0 || results[0].Hull != nil ||
+		results[0].Ops != [schemas.NumOps]schemas.OpResult{} {
 		t.Fatalf("results %+v, rejects %+v", results, rejects)
 	}
 	r := results[0].Publish
@@ -159,7 +166,8 @@ func TestPurePruner(t *testing.T) {
 		t.Errorf("%d bytes become %d, of %d points", len(m.Value), len(r.Value), r.Points)
 	}
 	for _, h := range r.Headers {
-		if h.Key == schemas.HeaderPrunedFor && string(h.Value) != "hull2d,maxima3d" || strings.HasPrefix(h.Key, "n-") && len(h.Value) == 0 {
+		if h.Key == schemas.HeaderPrunedFor && string(h.Value) != "hull2d,maxima3d" ||
+			strings.HasPrefix(h.Key, "n-") && len(h.Value) == 0 {
 			t.Errorf("header %s: %s", h.Key, h.Value)
 		}
 	}

@@ -40,7 +40,8 @@ type TokenConfig struct {
 	TopK    int        // tokens that Logits returns, at least 1
 	MaxNew  int        // tokens that Generate returns, at least 1
 
-	Plan   func(n int) *plan.Plan                 // returns the blocks that a sequence of n tokens reads; nil: all blocks
+	// returns the blocks that a sequence of n tokens reads; nil: all blocks
+	Plan   func(n int) *plan.Plan
 	Route  func(layer, sequence int, j *kern.Job) // gives jobs layouts that depend on their keys; may be nil
 	Attend func(jobs []kern.Job, workers int)     // computes attention, but for Generate; nil: package kern
 	Audit  int64                                  // one sequence in Audit is compared with dense attention; 0: none
@@ -215,7 +216,8 @@ func (t *Tokens) process(parts []part) []Outcome {
 func (t *Tokens) read(i int) (rows int, err error) {
 	m := &t.msgs[i]
 	if t.cfg.Model == nil {
-		return 0, modelErr(schemas.ReasonNoModel, "the message holds sequences, but no model is loaded; name one with --lm")
+		return 0, modelErr(schemas.ReasonNoModel,
+			"the message holds sequences, but no model is loaded; name one with --lm")
 	}
 	from, to := m.from, m.to
 	if m.whole() {
@@ -312,7 +314,8 @@ func (t *Tokens) take(it *item, s *schemas.Sequence) (err *schemas.FormatError) 
 	vocab := int32(t.cfg.Model.Config().Vocab)
 	for i, id := range ids {
 		if id < 0 || id >= vocab {
-			return modelErr(schemas.ReasonIDOutOfRange, "id %d at position %d is not in the model's vocabulary, 0 to %d", id, i, vocab-1)
+			return modelErr(schemas.ReasonIDOutOfRange,
+				"id %d at position %d is not in the model's vocabulary, 0 to %d", id, i, vocab-1)
 		}
 	}
 	return nil
@@ -351,7 +354,8 @@ func (t *Tokens) positions() int {
 func (t *Tokens) tooLong(n, most int) *schemas.FormatError {
 	if t.cfg.Task == Generate {
 		return modelErr(schemas.ReasonTooLong,
-			"the sequence has %d tokens, but the model reads at most %d before it generates %d; --truncate cuts longer ones",
+			"the sequence has %d tokens, but the model reads at most %d before it generates %d; --truncate cuts "+
+				"longer ones",
 			n, most, t.cfg.MaxNew)
 	}
 	return modelErr(schemas.ReasonTooLong,

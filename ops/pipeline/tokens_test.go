@@ -30,8 +30,10 @@ import (
 // every byte. big is what the weights are multiplied with.
 func tiny(t testing.TB, big float32) *model.Model {
 	t.Helper()
-	c := &hf.Config{Arch: hf.GPT2, Model: "gpt2", Layers: 2, Hidden: 32, Inner: 64, Heads: 2, KVHeads: 2, Dim: 16, Vocab: 256, MaxPositions: 48,
-		Causal: true, Act: hf.GELUTanh, Eps: 1e-5, Scale: .25, QKVBias: true, OutBias: true, MLPBias: true, Tied: true, Head: true, BOS: -1}
+	c := &hf.Config{Arch: hf.GPT2, Model: "gpt2", Layers: 2, Hidden: 32, Inner: 64, Heads: 2, KVHeads: 2, Dim: 16,
+		Vocab: 256, MaxPositions: 48,
+		Causal: true, Act: hf.GELUTanh, Eps: 1e-5, Scale: .25, QKVBias: true, OutBias: true, MLPBias: true, Tied: true,
+		Head: true, BOS: -1}
 	return save(t, c, big)
 }
 
@@ -95,7 +97,8 @@ func idMessage(t testing.TB, offset int64, ids ...[]int32) schemas.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return schemas.Message{Topic: "t", Offset: offset, Time: time.Unix(1, 0), Value: value, Headers: header(schemas.SchemaTokens)}
+	return schemas.Message{Topic: "t", Offset: offset, Time: time.Unix(1, 0), Value: value,
+		Headers: header(schemas.SchemaTokens)}
 }
 
 // messageBy is a record of sequences whose metadata say which tokenizer made them.
@@ -127,16 +130,22 @@ func TestIDsOfAnotherTokenizer(t *testing.T) {
 		says       []string
 		unverified int64
 	}{
-		{"its own", true, messageBy(t, schemas.Vocabulary{Tokenizer: "x", Size: 256, SHA256: own}, []int32{1}, []int32{2}), "", nil, 0},
-		{"another", true, messageBy(t, schemas.Vocabulary{Size: 256, SHA256: other}, []int32{1}, []int32{2}), "model other_tokenizer", []string{own, other}, 0},
+		{"its own", true, messageBy(t, schemas.Vocabulary{Tokenizer: "x", Size: 256, SHA256: own}, []int32{1},
+			[]int32{2}), "", nil, 0},
+		{"another", true, messageBy(t, schemas.Vocabulary{Size: 256, SHA256: other}, []int32{1}, []int32{2}),
+			"model other_tokenizer", []string{own, other}, 0},
 		{"a text for another", true, text, "model other_tokenizer", []string{own, other}, 0},
 		{"a text", true, textMessage(t, 0, "text"), "", nil, 0},
 		{"no hash", true, messageBy(t, schemas.Vocabulary{Size: 256}, []int32{1}, []int32{2}), "", nil, 2},
 		{"nothing", true, idMessage(t, 0, []int32{1}, []int32{2}, []int32{3}), "", nil, 3},
-		{"too many ids", true, messageBy(t, schemas.Vocabulary{Size: 257}, []int32{1}), "model other_vocabulary", []string{"257", "256"}, 0},
-		{"too few", true, messageBy(t, schemas.Vocabulary{Size: 255}, []int32{1}), "model other_vocabulary", []string{"255", "256"}, 0},
-		{"no tokenizer to compare with", false, messageBy(t, schemas.Vocabulary{Size: 200, SHA256: other}, []int32{1}, []int32{2}), "", nil, 2},
-		{"no tokenizer, too many ids", false, messageBy(t, schemas.Vocabulary{Size: 257, SHA256: other}, []int32{1}), "model other_vocabulary", []string{"257"}, 0},
+		{"too many ids", true, messageBy(t, schemas.Vocabulary{Size: 257}, []int32{1}), "model other_vocabulary",
+			[]string{"257", "256"}, 0},
+		{"too few", true, messageBy(t, schemas.Vocabulary{Size: 255}, []int32{1}), "model other_vocabulary",
+			[]string{"255", "256"}, 0},
+		{"no tokenizer to compare with", false, messageBy(t, schemas.Vocabulary{Size: 200, SHA256: other}, []int32{1},
+			[]int32{2}), "", nil, 2},
+		{"no tokenizer, too many ids", false, messageBy(t, schemas.Vocabulary{Size: 257, SHA256: other}, []int32{1}),
+			"model other_vocabulary", []string{"257"}, 0},
 	} {
 		cfg := tokenConfig(tiny(t, 1), Embed)
 		if c.tokenizer {
@@ -152,7 +161,8 @@ func TestIDsOfAnotherTokenizer(t *testing.T) {
 			}
 			continue
 		}
-		if len(got.Results) != 0 || len(got.Rejects) != 1 || got.Rejects[0].Index != -1 || got.Rejects[0].Stage+" "+got.Rejects[0].Reason != c.reject {
+		if len(got.Results) != 0 || len(got.Rejects) != 1 || got.Rejects[0].Index != -1 ||
+			got.Rejects[0].Stage+" "+got.Rejects[0].Reason != c.reject {
 			t.Errorf("%s: %d rows, %v, want %s", c.name, len(got.Results), got.Rejects, c.reject)
 			continue
 		}
@@ -174,7 +184,8 @@ func textMessage(t testing.TB, offset int64, lines ...string) schemas.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return schemas.Message{Topic: "t", Offset: offset, Time: time.Unix(1, 0), Value: value, Headers: header(schemas.SchemaText)}
+	return schemas.Message{Topic: "t", Offset: offset, Time: time.Unix(1, 0), Value: value,
+		Headers: header(schemas.SchemaText)}
 }
 
 func header(schema string) []schemas.Header {
@@ -241,12 +252,14 @@ func TestTasks(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 	r := out.Results[0]
-	want := &schemas.TokenResult{ID: "3/0", Model: "tiny", ModelSHA: m.SHA256(), Weights: "f32", Task: "embed", Pooling: "mean", NTokens: 3, Embedding: embedding}
+	want := &schemas.TokenResult{ID: "3/0", Model: "tiny", ModelSHA: m.SHA256(), Weights: "f32", Task: "embed",
+		Pooling: "mean", NTokens: 3, Embedding: embedding}
 	if d := cmp.Diff(want, r.Tokens); d != "" || r.Offset != 3 || r.Index != 0 || r.NPoints != 0 {
 		t.Errorf("embed: %s", d)
 	}
 	r = process(t, tokenConfig(m, Logits), msg).Results[1]
-	if n := r.Tokens; len(n.TopIDs) != 3 || len(n.TopLogprobs) != 3 || n.Embedding != nil || n.NextIDs != nil || n.Pooling != "none" || r.Index != 1 {
+	if n := r.Tokens; len(n.TopIDs) != 3 || len(n.TopLogprobs) != 3 || n.Embedding != nil || n.NextIDs != nil ||
+		n.Pooling != "none" || r.Index != 1 {
 		t.Errorf("logits: %+v", n)
 	}
 	r = process(t, tokenConfig(m, Generate), msg).Results[0]
@@ -301,13 +314,18 @@ func TestRejectsOfSequences(t *testing.T) {
 		want   string // stage reason index, of each reject
 		rows   int
 	}{
-		{"no model", func(c *TokenConfig) { c.Model = nil }, idMessage(t, 0, []int32{1}, []int32{2}), "model no_model -1", 0},
-		{"beyond the vocabulary", nil, idMessage(t, 0, []int32{1}, []int32{2, 256}, []int32{3}), "model id_out_of_range 1", 2},
+		{"no model", func(c *TokenConfig) { c.Model = nil }, idMessage(t, 0, []int32{1}, []int32{2}),
+			"model no_model -1", 0},
+		{"beyond the vocabulary", nil, idMessage(t, 0, []int32{1}, []int32{2, 256}, []int32{3}),
+			"model id_out_of_range 1", 2},
 		{"too long", nil, idMessage(t, 0, long, []int32{2}), "model too_long 0", 1},
-		{"no room to generate", func(c *TokenConfig) { c.Task = Generate }, idMessage(t, 0, long[:45], long[:44]), "model too_long 0", 1},
+		{"no room to generate", func(c *TokenConfig) { c.Task = Generate }, idMessage(t, 0, long[:45], long[:44]),
+			"model too_long 0", 1},
 		{"no tokenizer", nil, textMessage(t, 0, "a", "b"), "model no_tokenizer 0, model no_tokenizer 1", 0},
-		{"empty text", func(c *TokenConfig) { c.Tokenizer = letters(t) }, textMessage(t, 0, "a", "", "b"), "model empty_sequence 1", 2},
-		{"broken message", nil, schemas.Message{Topic: "t", Value: []byte("no arrow"), Headers: header(schemas.SchemaTokens)}, "decode not_arrow -1", 0},
+		{"empty text", func(c *TokenConfig) { c.Tokenizer = letters(t) }, textMessage(t, 0, "a", "", "b"),
+			"model empty_sequence 1", 2},
+		{"broken message", nil, schemas.Message{Topic: "t", Value: []byte("no arrow"),
+			Headers: header(schemas.SchemaTokens)}, "decode not_arrow -1", 0},
 	} {
 		cfg := tokenConfig(m, Embed)
 		if c.change != nil {
@@ -355,7 +373,8 @@ func framed(t testing.TB) *token.Tokenizer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(data), `"post_processor": null`, `"post_processor": {"type": "BertProcessing", "cls": ["Ā", 0], "sep": ["ā", 1]}`, 1)
+	text := strings.Replace(string(data), `"post_processor": null`,
+		`"post_processor": {"type": "BertProcessing", "cls": ["Ā", 0], "sep": ["ā", 1]}`, 1)
 	tok, err := token.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +411,8 @@ func TestLongSequencesAreCut(t *testing.T) {
 		cfg := tokenConfig(tiny(t, 1), Embed)
 		cfg.Tokenizer, cfg.Longest, cfg.CutLeft, cfg.Truncate = tok, c.longest, c.left, c.truncate
 		text := text[:c.n]
-		for kind, m := range map[string]schemas.Message{"text": textMessage(t, 0, text), "ids": idMessage(t, 0, ids(text))} {
+		for kind, m := range map[string]schemas.Message{"text": textMessage(t, 0, text),
+			"ids": idMessage(t, 0, ids(text))} {
 			got := process(t, cfg, m)
 			if c.want == nil {
 				if len(got.Rejects) != 1 || got.Rejects[0].Reason != schemas.ReasonTooLong {
@@ -407,8 +427,10 @@ func TestLongSequencesAreCut(t *testing.T) {
 				t.Fatalf("%s, %s: %+v, %+v", c.name, kind, got.Rejects, want.Rejects)
 			}
 			a, b := got.Results[0].Tokens, want.Results[0].Tokens
-			if a.NTokens != b.NTokens || !slices.Equal(a.Embedding, b.Embedding) || a.Truncated != (len(c.want) < len(ids(text))) {
-				t.Errorf("%s, %s: %d tokens, truncated %v, want %d; or another embedding", c.name, kind, a.NTokens, a.Truncated, b.NTokens)
+			if a.NTokens != b.NTokens || !slices.Equal(a.Embedding, b.Embedding) ||
+				a.Truncated != (len(c.want) < len(ids(text))) {
+				t.Errorf("%s, %s: %d tokens, truncated %v, want %d; or another embedding", c.name, kind, a.NTokens,
+					a.Truncated, b.NTokens)
 			}
 		}
 	}
@@ -465,7 +487,8 @@ func TestTextsAreTokenised(t *testing.T) {
 	cfg := tokenConfig(tiny(t, 1), Embed)
 	cfg.Tokenizer = letters(t)
 	got := process(t, cfg, textMessage(t, 0, "hello"))
-	want := process(t, cfg, messageBy(t, schemas.Vocabulary{SHA256: cfg.Tokenizer.SHA256()}, cfg.Tokenizer.Encode(nil, "hello")))
+	want := process(t, cfg, messageBy(t, schemas.Vocabulary{SHA256: cfg.Tokenizer.SHA256()},
+		cfg.Tokenizer.Encode(nil, "hello")))
 	want.Results[0].Tokens.ID = got.Results[0].Tokens.ID
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -477,7 +500,8 @@ func TestResultsAreFinite(t *testing.T) {
 	m := tiny(t, 1e30)
 	for _, task := range []Task{Embed, Logits, Generate} {
 		out := process(t, tokenConfig(m, task), idMessage(t, 0, []int32{1, 2}, []int32{3}))
-		if len(out.Results) != 0 || len(out.Rejects) != 2 || out.Rejects[0].Reason != schemas.ReasonNotFinite || out.Rejects[1].Index != 1 {
+		if len(out.Results) != 0 || len(out.Rejects) != 2 || out.Rejects[0].Reason != schemas.ReasonNotFinite ||
+			out.Rejects[1].Index != 1 {
 			t.Errorf("%s: %+v", task, out)
 		}
 	}
@@ -497,7 +521,8 @@ func TestPanicCostsOneSequence(t *testing.T) {
 	msg := idMessage(t, 0, make([]int32, 4), make([]int32, 5), make([]int32, 6))
 	out := tok.Process([]schemas.Message{msg})[0]
 	want := process(t, tokenConfig(cfg.Model, Embed), idMessage(t, 0, make([]int32, 4)))
-	if len(out.Results) != 2 || len(out.Rejects) != 1 || out.Rejects[0].Stage != schemas.StageOperate || out.Rejects[0].Reason != schemas.ReasonPanic ||
+	if len(out.Results) != 2 || len(out.Rejects) != 1 || out.Rejects[0].Stage != schemas.StageOperate ||
+		out.Rejects[0].Reason != schemas.ReasonPanic ||
 		out.Rejects[0].Index != 1 || !slices.Equal(told, []int32{1}) {
 		t.Fatalf("%+v, told %v", out, told)
 	}
@@ -513,8 +538,10 @@ func TestBatchesAreCounted(t *testing.T) {
 	cfg.Metrics = metrics.New(reg, "1")
 	process(t, cfg, idMessage(t, 0, make([]int32, 40), make([]int32, 30), make([]int32, 30), make([]int32, 20)))
 	b := cfg.Totals
-	if b.Batches.Load() != 2 || b.Tokens.Load() != 120 || b.Room.Load() != 200 || b.Padding.Load() != 0 || b.Fill() != .6 {
-		t.Errorf("%d batches, %d tokens of %d, %d padding, fill %v", b.Batches.Load(), b.Tokens.Load(), b.Room.Load(), b.Padding.Load(), b.Fill())
+	if b.Batches.Load() != 2 || b.Tokens.Load() != 120 || b.Room.Load() != 200 ||
+		b.Padding.Load() != 0 || b.Fill() != .6 {
+		t.Errorf("%d batches, %d tokens of %d, %d padding, fill %v", b.Batches.Load(), b.Tokens.Load(), b.Room.Load(),
+			b.Padding.Load(), b.Fill())
 	}
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(`
 # HELP entropipe_batch_padding_tokens_total Padding tokens that models computed beside the sequences' tokens.

@@ -121,7 +121,8 @@ func TestBranchesShareTime(t *testing.T) {
 			waiting := order[strings.Index(order, "c") : strings.LastIndex(order, "c")+1]
 			for _, served := range strings.FieldsFunc(waiting, func(r rune) bool { return r == 'c' }) {
 				if len(served) > 2*group*workers {
-					t.Errorf("%+v: %d sequences were served between two clouds, at most %d may be", c, len(served)/2, group*workers)
+					t.Errorf("%+v: %d sequences were served between two clouds, at most %d may be", c,
+						len(served)/2, group*workers)
 				}
 			}
 			for _, served := range strings.FieldsFunc(waiting, func(r rune) bool { return r == 't' }) {

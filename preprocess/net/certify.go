@@ -72,7 +72,8 @@ func (j *Judge[T]) Hull2D(dst []int32, c geom.Cloud[T], predicted []int32) (idx 
 // Hull3D is Hull2D in space. It appends vertices and faces of the hull of the
 // predicted points as hull.Hull3D does, and returns the dimension of that hull, -1
 // for an empty cloud, and the error. Hull3D panics if c has points without z.
-func (j *Judge[T]) Hull3D(vertices, faces []int32, c geom.Cloud[T], predicted []int32) (v, f []int32, dim int, err float64) {
+func (j *Judge[T]) Hull3D(vertices, faces []int32, c geom.Cloud[T], predicted []int32) (v, f []int32,
+	dim int, err float64) {
 	if c.Len() == 0 {
 		return vertices, faces, -1, 0
 	}

@@ -51,7 +51,8 @@ type Net struct {
 // models only. New fails if the model's mode is neither Perturb nor Denoise.
 func New(m *models.EntropyNet) (*Net, error) {
 	if m.Meta.Mode != models.Perturb && m.Meta.Mode != models.Denoise {
-		return nil, fmt.Errorf("a model of mode %s holds no network: want %s or %s", m.Meta.Mode, models.Perturb, models.Denoise)
+		return nil, fmt.Errorf("a model of mode %s holds no network: want %s or %s", m.Meta.Mode,
+			models.Perturb, models.Denoise)
 	}
 	n := &Net{dims: m.Meta.Dims, sigma: m.Meta.Sigma}
 	in := n.dims

@@ -15,8 +15,9 @@ import (
 // normalisation that does something.
 func randomModel(dims int, sigma float64, seed uint64) *models.EntropyNet {
 	r := rand.New(rand.NewPCG(seed, 1))
-	m := &models.EntropyNet{Tensors: map[string]models.Tensor{}, Meta: models.Meta{Mode: models.Perturb, Dims: dims, Ops: []string{"hull2d"},
-		Normalise: models.NormaliseBox, Sigma: sigma, Seed: seed}}
+	m := &models.EntropyNet{Tensors: map[string]models.Tensor{},
+		Meta: models.Meta{Mode: models.Perturb, Dims: dims, Ops: []string{"hull2d"},
+			Normalise: models.NormaliseBox, Sigma: sigma, Seed: seed}}
 	tensor := func(name string, scale, about float64, shape ...int) {
 		t := models.Tensor{Shape: shape}
 		size := 1
@@ -63,7 +64,8 @@ func reference(m *models.EntropyNet, points []float32) []float64 {
 			}
 			if gamma, ok := m.Tensors[name+".bn.gamma"]; ok {
 				mean, vari := float64(m.Tensors[name+".bn.mean"].Data[j]), float64(m.Tensors[name+".bn.var"].Data[j])
-				y[j] = max(0, float64(gamma.Data[j])*(y[j]-mean)/math.Sqrt(vari+1e-5)+float64(m.Tensors[name+".bn.beta"].Data[j]))
+				y[j] = max(0, float64(gamma.Data[j])*(y[j]-mean)/math.Sqrt(vari+1e-5)+
+					float64(m.Tensors[name+".bn.beta"].Data[j]))
 			}
 		}
 		return y
@@ -170,7 +172,8 @@ func TestNoCoordinateMovesByMoreThanSigma(t *testing.T) {
 	}
 	m := Mover[float64]{Net: n}
 	for _, g := range geomtest.Clouds3D[float64](200, 2) {
-		was := geom.Cloud[float64]{X: append([]float64(nil), g.Cloud.X...), Y: append([]float64(nil), g.Cloud.Y...), Z: append([]float64(nil), g.Cloud.Z...)}
+		was := geom.Cloud[float64]{X: append([]float64(nil), g.Cloud.X...), Y: append([]float64(nil), g.Cloud.Y...),
+			Z: append([]float64(nil), g.Cloud.Z...)}
 		got := m.Move(g.Cloud)
 		if got.Len() != was.Len() || !got.Finite() {
 			t.Fatalf("%s: %d points, finite %v", g.Name, got.Len(), got.Finite())

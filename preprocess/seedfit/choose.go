@@ -154,7 +154,8 @@ func planeOf(c geom.Cloud[float64], t []int32) (n [3]float64, offset float64) {
 	for k, v := range [][]float64{c.X, c.Y, c.Z} {
 		p[k], a[k], b[k] = v[t[0]], v[t[1]]-v[t[0]], v[t[2]]-v[t[0]]
 	}
-	n = [3]float64{float64(a[1]*b[2]) - float64(a[2]*b[1]), float64(a[2]*b[0]) - float64(a[0]*b[2]), float64(a[0]*b[1]) - float64(a[1]*b[0])}
+	n = [3]float64{float64(a[1]*b[2]) - float64(a[2]*b[1]), float64(a[2]*b[0]) - float64(a[0]*b[2]),
+		float64(a[0]*b[1]) - float64(a[1]*b[0])}
 	size := math.Sqrt(float64(n[0]*n[0]) + float64(n[1]*n[1]) + float64(n[2]*n[2]))
 	if !(size > 0) { // a sliver, its normal lost in rounding
 		return n, math.Inf(1)

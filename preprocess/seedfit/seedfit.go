@@ -63,7 +63,8 @@ func Fit[T geom.Float](frames []geom.Cloud[T], o Options) (*models.EntropyNet, e
 	m := &models.EntropyNet{
 		Meta: models.Meta{
 			Mode: models.Seed, Dims: 3, Ops: []string{"hull3d"}, Normalise: models.NormaliseBox,
-			Dataset: o.Dataset, Sensor: o.Sensor, DataSHA256: o.DataSHA256, Command: o.Command, Seed: o.Seed, Steps: o.Directions - least + o.Refine,
+			Dataset: o.Dataset, Sensor: o.Sensor, DataSHA256: o.DataSHA256, Command: o.Command, Seed: o.Seed,
+			Steps: o.Directions - least + o.Refine,
 		},
 		Tensors: map[string]models.Tensor{"directions3": {Shape: []int{len(u) / 3, 3}, Data: u}},
 	}

@@ -35,7 +35,8 @@ func TestFitIsDeterministic(t *testing.T) {
 	if !slices.Equal(u, b.Tensors["directions3"].Data) || a.Meta.Survivors["hull3d"] != b.Meta.Survivors["hull3d"] {
 		t.Error("two fits differ")
 	}
-	if len(u) != 3*40 || a.Meta.Seed != 7 || a.Meta.Steps != 40-least+3 || a.Meta.Dataset != "d" || a.Meta.Sensor != "s" || a.Meta.Command != "c" {
+	if len(u) != 3*40 || a.Meta.Seed != 7 || a.Meta.Steps != 40-least+3 || a.Meta.Dataset != "d" ||
+		a.Meta.Sensor != "s" || a.Meta.Command != "c" {
 		t.Errorf("%d values, %+v", len(u), a.Meta)
 	}
 	if err := a.Validate(); err != nil {
@@ -108,7 +109,8 @@ func TestRefineLowersF(t *testing.T) {
 	if after := j.of(u); after >= before {
 		t.Errorf("F is %v, was %v", after, before)
 	}
-	m := models.EntropyNet{Meta: models.Meta{Mode: models.Seed, Dims: 3, Ops: []string{"hull3d"}, Normalise: models.NormaliseBox},
+	m := models.EntropyNet{Meta: models.Meta{Mode: models.Seed, Dims: 3, Ops: []string{"hull3d"},
+		Normalise: models.NormaliseBox},
 		Tensors: map[string]models.Tensor{"directions3": {Shape: []int{len(u) / 3, 3}, Data: u}}}
 	if err := m.Validate(); err != nil {
 		t.Error(err)

@@ -12,7 +12,8 @@ import (
 // Survivors returns 1 if no frame gets hints. It fails if the model is no seed model
 // for hull3d.
 func Survivors[T geom.Float](m *models.EntropyNet, frames []geom.Cloud[T]) (float64, error) {
-	s, err := preprocess.New[T](preprocess.Config{Mode: preprocess.Seed, Model: m, For: []preprocess.Op{preprocess.Hull3D}})
+	s, err := preprocess.New[T](preprocess.Config{Mode: preprocess.Seed, Model: m,
+		For: []preprocess.Op{preprocess.Hull3D}})
 	if err != nil {
 		return 0, err
 	}

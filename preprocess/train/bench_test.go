@@ -14,10 +14,12 @@ func BenchmarkStep(b *testing.B) {
 		dims int
 		op   entropy.Problem
 		r    Regulariser
-	}{{2, entropy.Hull2D, F}, {2, entropy.Maxima2D, F}, {3, entropy.Maxima3D, F}, {3, entropy.Hull3D, F}, {2, entropy.Hull2D, None}, {2, entropy.Hull2D, HDiff}, {2, entropy.Hull2D, HSoft}} {
+	}{{2, entropy.Hull2D, F}, {2, entropy.Maxima2D, F}, {3, entropy.Maxima3D, F}, {3, entropy.Hull3D, F},
+		{2, entropy.Hull2D, None}, {2, entropy.Hull2D, HDiff}, {2, entropy.Hull2D, HSoft}} {
 		for _, workers := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%v/%s/workers=%d", c.op, c.r, workers), func(b *testing.B) {
-				t, p := midway(b, Config{Mode: models.Perturb, Ops: []entropy.Problem{c.op}, Regulariser: c.r, Steps: 1 << 20, Every: 1 << 20, Workers: workers}, c.dims)
+				t, p := midway(b, Config{Mode: models.Perturb, Ops: []entropy.Problem{c.op}, Regulariser: c.r,
+					Steps: 1 << 20, Every: 1 << 20, Workers: workers}, c.dims)
 				for b.Loop() {
 					t.batch()
 					t.net.forward()
@@ -33,11 +35,13 @@ func BenchmarkStep(b *testing.B) {
 
 func BenchmarkStepParts(b *testing.B) {
 	for _, workers := range []int{1, 2} {
-		t, p := midway(b, Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Steps: 1 << 20, Every: 1 << 20, Workers: workers}, 2)
+		t, p := midway(b, Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Steps: 1 << 20,
+			Every: 1 << 20, Workers: workers}, 2)
 		for _, part := range []struct {
 			name string
 			f    func()
-		}{{"batch", t.batch}, {"forward", t.net.forward}, {"losses", func() { t.losses(p) }}, {"backward", t.net.backward}, {"update", func() { t.update(p, lengthOf(t.net.grads)) }}} {
+		}{{"batch", t.batch}, {"forward", t.net.forward}, {"losses", func() { t.losses(p) }},
+			{"backward", t.net.backward}, {"update", func() { t.update(p, lengthOf(t.net.grads)) }}} {
 			b.Run(fmt.Sprintf("%s/workers=%d", part.name, workers), func(b *testing.B) {
 				for b.Loop() {
 					part.f()

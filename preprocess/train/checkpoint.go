@@ -25,7 +25,8 @@ func (t *Trainer) arrays() []safetensors.Array {
 	var all []safetensors.Array
 	add := func(name string, data []float32) {
 		if len(data) > 0 {
-			all = append(all, safetensors.Array{Name: name, DType: safetensors.F32, Shape: []int{len(data)}, Data: data})
+			all = append(all, safetensors.Array{Name: name, DType: safetensors.F32,
+				Shape: []int{len(data)}, Data: data})
 		}
 	}
 	now := t.current()
@@ -55,7 +56,8 @@ func (t *Trainer) Save(path string) error {
 		return err
 	}
 	return safetensors.WriteFile(path, map[string]string{
-		"format": checkpointFormat, "config": string(config), "data_sha256": t.data.SHA256, "state": string(rest)}, t.arrays())
+		"format": checkpointFormat, "config": string(config), "data_sha256": t.data.SHA256, "state": string(rest)},
+		t.arrays())
 }
 
 // Resume returns the training of a checkpoint. It continues with the same bits as a
@@ -87,9 +89,11 @@ func (t *Trainer) restore(f *safetensors.File) error {
 	case about["format"] != checkpointFormat:
 		return fmt.Errorf("format %q is not that of a checkpoint, want %s", about["format"], checkpointFormat)
 	case about["config"] != string(config):
-		return fmt.Errorf("the checkpoint was made with other settings: it has %s, and these are %s", about["config"], config)
+		return fmt.Errorf("the checkpoint was made with other settings: it has %s, and these are %s",
+			about["config"], config)
 	case about["data_sha256"] != t.data.SHA256:
-		return fmt.Errorf("the checkpoint was made on other data: it has SHA-256 %s, and these have %s", about["data_sha256"], t.data.SHA256)
+		return fmt.Errorf("the checkpoint was made on other data: it has SHA-256 %s, and these have %s",
+			about["data_sha256"], t.data.SHA256)
 	}
 	var s state
 	if err := json.Unmarshal([]byte(about["state"]), &s); err != nil {

@@ -103,10 +103,13 @@ func (c *Config) check(d *Data) error {
 	case len(c.Ops) == 0:
 		return fmt.Errorf("the training names no operator, want %s", problemNames(Problems))
 	case c.Steps < 1 || c.Batch < 1 || c.Points < leastPoints || c.Witnesses < 2 || c.Every < 1 || c.Patience < 1:
-		return fmt.Errorf("one of steps %d, batch %d, points %d, witnesses %d, every %d, patience %d is too small", c.Steps, c.Batch, c.Points, c.Witnesses, c.Every, c.Patience)
+		return fmt.Errorf("one of steps %d, batch %d, points %d, witnesses %d, every %d, patience %d is too small",
+			c.Steps, c.Batch, c.Points, c.Witnesses, c.Every, c.Patience)
 	case !(c.Sigma > 0) || !(c.Lambda >= 0) || !(c.Tolerance > 0):
-		return fmt.Errorf("sigma %v, lambda %v and tolerance %v must be numbers above 0 (a frame of equal points has no extent)", c.Sigma, c.Lambda, c.Tolerance)
-	case c.Mode == models.Denoise && !(c.Noise.Sigma > 0 && c.Noise.Outliers >= 0 && c.Noise.Outliers <= 1 && c.Noise.Reach >= 0):
+		return fmt.Errorf("sigma %v, lambda %v and tolerance %v must be numbers above 0 (a frame of equal points "+
+			"has no extent)", c.Sigma, c.Lambda, c.Tolerance)
+	case c.Mode == models.Denoise && !(c.Noise.Sigma > 0 && c.Noise.Outliers >= 0 && c.Noise.Outliers <= 1 &&
+		c.Noise.Reach >= 0):
 		return fmt.Errorf("noise %+v needs a deviation above 0, a fraction of outliers, and a reach", c.Noise)
 	}
 	for i, op := range c.Ops {

@@ -39,7 +39,8 @@ type panel struct {
 // loss, regulariser, entropy of the held-out frames, and error (mode denoise: F1) of
 // the answers, each over the steps.
 func (t *Trainer) WriteCurves(w io.Writer) error {
-	loss, task, reg := series{name: "loss", colour: "#1f4e79"}, series{name: "task", colour: "#c55a11"}, series{name: string(t.cfg.Regulariser), colour: "#548235"}
+	loss, task, reg := series{name: "loss", colour: "#1f4e79"}, series{name: "task", colour: "#c55a11"},
+		series{name: string(t.cfg.Regulariser), colour: "#548235"}
 	before, after := series{name: "G as it is", colour: "#7f7f7f"}, series{name: "G moved", colour: "#1f4e79"}
 	bad, worst := series{name: "mean", colour: "#1f4e79"}, series{name: "worst", colour: "#c55a11"}
 	raw, f1 := series{name: "as it is", colour: "#7f7f7f"}, series{name: "moved", colour: "#1f4e79"}
@@ -59,7 +60,8 @@ func (t *Trainer) WriteCurves(w io.Writer) error {
 			f1.add(x, j.F1)
 		}
 	}
-	panels := []panel{{"loss", []series{loss, task}}, {"regulariser, nats a point", []series{reg}}, {"entropy of held-out frames, nats a point", []series{before, after}}}
+	panels := []panel{{"loss", []series{loss, task}}, {"regulariser, nats a point", []series{reg}},
+		{"entropy of held-out frames, nats a point", []series{before, after}}}
 	if t.cfg.Mode == "denoise" {
 		panels = append(panels, panel{"F1 of maxima", []series{raw, f1}})
 	} else {
@@ -82,7 +84,9 @@ const (
 func drawPanels(panels []panel, last int) string {
 	var b strings.Builder
 	rows := float64((len(panels) + 1) / 2)
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="sans-serif" font-size="11">`+"\n", 2*panelWidth, rows*panelHeight)
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="sans-serif" font-size="11">`+"\n",
+		2*panelWidth, rows*panelHeight)
 	fmt.Fprintf(&b, `<rect width="%g" height="%g" fill="white"/>`+"\n", 2*panelWidth, rows*panelHeight)
 	for k, p := range panels {
 		fmt.Fprintf(&b, `<g transform="translate(%g %g)">`+"\n", float64(k%2)*panelWidth, float64(k/2)*panelHeight)
@@ -101,15 +105,18 @@ func (p *panel) draw(b *strings.Builder, last float64) {
 	fmt.Fprintf(b, `<text x="%g" y="16" font-weight="bold">%s</text>`+"\n", marginLeft, p.title)
 	for k := range 5 {
 		y := lo + (hi-lo)*float64(k)/4
-		fmt.Fprintf(b, `<path d="M%.1f %.1fH%.1f" stroke="#ddd"/><text x="%g" y="%.1f" text-anchor="end">%.3g</text>`+"\n", marginLeft, py(y), marginLeft+wide, marginLeft-6, py(y)+4, y)
+		fmt.Fprintf(b, `<path d="M%.1f %.1fH%.1f" stroke="#ddd"/><text x="%g" y="%.1f" text-anchor="end">%.3g</text>`+
+			"\n", marginLeft, py(y), marginLeft+wide, marginLeft-6, py(y)+4, y)
 	}
 	for k := range 3 {
 		x := last * float64(k) / 2
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%.0f</text>`+"\n", px(x), marginTop+high+16, x)
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">steps</text>`+"\n", marginLeft+wide/2, marginTop+high+30)
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">steps</text>`+"\n",
+		marginLeft+wide/2, marginTop+high+30)
 	for k, s := range p.lines {
-		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="%s" text-anchor="end">%s</text>`+"\n", marginLeft+wide, marginTop+12+14*float64(k), s.colour, s.name)
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="%s" text-anchor="end">%s</text>`+"\n", marginLeft+wide,
+			marginTop+12+14*float64(k), s.colour, s.name)
 		if len(s.x) == 0 {
 			continue
 		}

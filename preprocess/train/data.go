@@ -107,7 +107,8 @@ func (c *Collector) Skipped() int { return c.skipped }
 // frame was skipped.
 func (c *Collector) Data() (*Data, error) {
 	if len(c.frames) == 0 {
-		return nil, fmt.Errorf("there is no frame to learn from: %d frames have fewer than %d points", c.skipped, leastPoints)
+		return nil, fmt.Errorf("there is no frame to learn from: %d frames have fewer than %d points",
+			c.skipped, leastPoints)
 	}
 	d := &Data{Dims: c.Dims, Points: c.points, SHA256: hex.EncodeToString(c.sum.Sum(nil))}
 	for i, f := range c.frames {

@@ -40,7 +40,8 @@ func (t *Trainer) extraViews() {
 		}
 	case HSoft:
 		for ; len(e) > 0; e = e[4:] {
-			t.halves = append(t.halves, entropy.HalfSpace{W: [3]float64{float64(e[0]), float64(e[1]), float64(e[2])}, B: float64(e[3])})
+			t.halves = append(t.halves, entropy.HalfSpace{W: [3]float64{float64(e[0]), float64(e[1]), float64(e[2])},
+				B: float64(e[3])})
 		}
 	}
 }

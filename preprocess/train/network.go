@@ -26,7 +26,8 @@ type norm struct {
 }
 
 func (p *norm) size(width int) {
-	for _, v := range []*[]float32{&p.mean, &p.vari, &p.center, &p.batch, &p.inverse, &p.scale, &p.shift, &p.a, &p.b, &p.c} {
+	for _, v := range []*[]float32{&p.mean, &p.vari, &p.center, &p.batch, &p.inverse, &p.scale, &p.shift,
+		&p.a, &p.b, &p.c} {
 		*v = make([]float32, width)
 	}
 	for i := range p.vari {
@@ -190,7 +191,8 @@ func (n *network) reserve(ends []int) []float32 {
 func (n *network) newScratch() cloudScratch {
 	const wide = net.Global
 	floats := func(k int) []float32 { return make([]float32, k) }
-	s := cloudScratch{at: make([]int32, wide), peak: floats(wide), dPeak: floats(wide), offset: floats(net.Head), shift: floats(net.Head),
+	s := cloudScratch{at: make([]int32, wide), peak: floats(wide), dPeak: floats(wide), offset: floats(net.Head),
+		shift:  floats(net.Head),
 		center: floats(net.Head), dRow: floats(net.Head), gLast: floats(len(n.last)), gBias: floats(n.dims)}
 	for k := range 2 {
 		s.tile[k], s.sum[k] = floats(n.tile*wide), floats(wide)

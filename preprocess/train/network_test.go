@@ -216,7 +216,8 @@ func TestGradientsAreFiniteDifferences(t *testing.T) {
 					analytic += float64(g) * dir[i] / norm
 				}
 				if math.Abs(numeric-analytic) > 2e-3*size {
-					t.Errorf("d = %d: %s: slope %v, finite difference %v (gradient %v)", dims, name, analytic, numeric, size)
+					t.Errorf("d = %d: %s: slope %v, finite difference %v (gradient %v)", dims, name,
+						analytic, numeric, size)
 				}
 			}
 		}

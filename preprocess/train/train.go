@@ -279,8 +279,11 @@ func (k *keep) clone() keep {
 func (t *Trainer) export(k *keep) *models.EntropyNet {
 	dims := t.data.Dims
 	m := &models.EntropyNet{Tensors: map[string]models.Tensor{}, Meta: models.Meta{
-		Mode: t.cfg.Mode, Dims: dims, Normalise: models.NormaliseBox, Sigma: t.cfg.Sigma, Regulariser: string(t.cfg.Regulariser),
-		Tau: planOf(&t.cfg, k.step-1).tau, Dataset: t.data.Dataset, Sensor: t.data.Sensor, DataSHA256: t.data.SHA256, Seed: t.cfg.Seed, Steps: k.step}}
+		Mode: t.cfg.Mode, Dims: dims, Normalise: models.NormaliseBox, Sigma: t.cfg.Sigma,
+		Regulariser: string(t.cfg.Regulariser),
+		Tau:         planOf(&t.cfg, k.step-1).tau, Dataset: t.data.Dataset, Sensor: t.data.Sensor,
+		DataSHA256: t.data.SHA256,
+		Seed:       t.cfg.Seed, Steps: k.step}}
 	for _, op := range t.cfg.Ops {
 		m.Meta.Ops = append(m.Meta.Ops, op.String())
 	}
@@ -301,7 +304,8 @@ func (t *Trainer) export(k *keep) *models.EntropyNet {
 		take(name+".weight", out, in)
 		take(name+".bn.gamma", out)
 		take(name+".bn.beta", out)
-		m.Tensors[name+".bias"] = models.Tensor{Shape: []int{out}, Data: make([]float32, out)} // normalisation takes any bias away
+		// normalisation takes any bias away
+		m.Tensors[name+".bias"] = models.Tensor{Shape: []int{out}, Data: make([]float32, out)}
 		m.Tensors[name+".bn.mean"] = models.Tensor{Shape: []int{out}, Data: append([]float32(nil), k.mean[l]...)}
 		m.Tensors[name+".bn.var"] = models.Tensor{Shape: []int{out}, Data: positive(k.vari[l])}
 	}

@@ -42,7 +42,8 @@ func someData(t testing.TB, dims, frames, points int) *Data {
 }
 
 func small(mode string, dims int, r Regulariser) Config {
-	c := Config{Mode: mode, Ops: []entropy.Problem{entropy.Hull2D, entropy.Maxima2D}, Regulariser: r, Steps: 20, Seed: 5, Batch: 3, Points: 120, Every: 7, Workers: 2}
+	c := Config{Mode: mode, Ops: []entropy.Problem{entropy.Hull2D, entropy.Maxima2D}, Regulariser: r, Steps: 20,
+		Seed: 5, Batch: 3, Points: 120, Every: 7, Workers: 2}
 	if dims == 3 {
 		c.Ops = []entropy.Problem{entropy.Maxima3D, entropy.Hull3D}
 	}
@@ -239,7 +240,8 @@ func TestGradientOfAnchorsAndHalfSpaces(t *testing.T) {
 			tr.extra[i] = was - h
 			down, lo := value(), tr.extra[i]
 			tr.extra[i] = was
-			if slope := (up - down) / float64(hi-lo); math.Abs(slope-float64(tr.gExtra[i])) > 2e-2*(0.1+math.Abs(slope)) {
+			if slope := (up - down) / float64(hi-lo); math.Abs(slope-float64(tr.gExtra[i])) > 2e-2*(0.1+
+				math.Abs(slope)) {
 				t.Errorf("%s: number %d: slope %v, finite difference %v", r, i, tr.gExtra[i], slope)
 			}
 		}
@@ -253,7 +255,8 @@ func TestResumedTrainingIsTheSame(t *testing.T) {
 		mode string
 		dims int
 		r    Regulariser
-	}{{models.Perturb, 2, F}, {models.Perturb, 3, F}, {models.Perturb, 2, HDiff}, {models.Perturb, 2, HSoft}, {models.Denoise, 2, F}} {
+	}{{models.Perturb, 2, F}, {models.Perturb, 3, F}, {models.Perturb, 2, HDiff}, {models.Perturb, 2, HSoft},
+		{models.Denoise, 2, F}} {
 		cfg, d := small(c.mode, c.dims, c.r), someData(t, c.dims, 6, 200)
 		whole := trainer(t, cfg, d, 20)
 		want, wantLog := modelBytes(t, whole), recordBytes(t, whole)
@@ -341,7 +344,8 @@ func TestTrainingLowersEntropyWithinTolerance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := trainer(t, Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Steps: 200, Seed: 1, Batch: 3, Points: 200, Every: 40, Workers: 2, Lambda: 0.03}, d, 1000)
+	tr := trainer(t, Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Steps: 200, Seed: 1, Batch: 3,
+		Points: 200, Every: 40, Workers: 2, Lambda: 0.03}, d, 1000)
 	j := tr.best.judgement
 	if j.After >= j.Before || j.Error > tr.cfg.Tolerance {
 		t.Errorf("G from %v to %v nats at error %v", j.Before, j.After, j.Error)
@@ -397,7 +401,8 @@ func TestSettingsThatCannotBe(t *testing.T) {
 		{Config{Mode: models.Perturb, Ops: hulls, Regulariser: "G"}, flat, `"G"`},
 		{Config{Mode: models.Perturb, Ops: hulls, Batch: -1}, flat, "batch -1"},
 		{Config{Mode: models.Perturb, Ops: hulls, Sigma: math.NaN()}, flat, "sigma NaN"},
-		{Config{Mode: models.Denoise, Ops: []entropy.Problem{entropy.Maxima2D}, Sigma: 1, Noise: Noise{Sigma: -1}}, flat, "noise"},
+		{Config{Mode: models.Denoise, Ops: []entropy.Problem{entropy.Maxima2D}, Sigma: 1, Noise: Noise{Sigma: -1}},
+			flat, "noise"},
 	} {
 		if _, err := New(c.cfg, c.data); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.cfg, err, c.want)
@@ -423,7 +428,8 @@ func TestCollector(t *testing.T) {
 		t.Fatalf("%d frames, %d skipped: %v", len(d.Learn), c.Skipped(), err)
 	}
 	f := d.Learn[0]
-	if want := []float32{0, 10, 20, 30, 40, 50, 60, 70, 80, 90}; !slices.Equal(f.Cloud.X, want) || f.Hi[0] != 99 || f.Lo[1] != -99 {
+	if want := []float32{0, 10, 20, 30, 40, 50, 60, 70, 80, 90}; !slices.Equal(f.Cloud.X, want) ||
+		f.Hi[0] != 99 || f.Lo[1] != -99 {
 		t.Errorf("kept %v, box %v %v", f.Cloud.X, f.Lo, f.Hi)
 	}
 	if _, err := (&Collector{Dims: 2}).Data(); err == nil {
@@ -458,7 +464,8 @@ func TestHistoryAndCurves(t *testing.T) {
 		tr := trainer(t, small(mode, 2, F), someData(t, 2, 5, 100), 20)
 		lines := strings.Split(strings.TrimSpace(recordBytes(t, tr)), "\n")
 		var last Record
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Step != 20 || last.Judged == nil {
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Step != 20 ||
+			last.Judged == nil {
 			t.Errorf("last line %q: %v", lines[len(lines)-1], err)
 		}
 		var b bytes.Buffer

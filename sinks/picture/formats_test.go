@@ -38,10 +38,12 @@ func TestExportGeoJSON(t *testing.T) {
 	for i := range e.results {
 		s := e.shown(i)
 		var got geoJSON
-		if err := json.Unmarshal(e.export(t, i, "geojson", LayerPoints, LayerHull, LayerMaxima, LayerTriangles), &got); err != nil {
+		if err := json.Unmarshal(e.export(t, i, "geojson", LayerPoints, LayerHull, LayerMaxima, LayerTriangles),
+			&got); err != nil {
 			t.Fatalf("%s: %v", e.names[i], err)
 		}
-		if got.Type != "FeatureCollection" || !strings.Contains(got.System, "not longitude and latitude") || got.CRS != nil || got.Frame["offset"] != float64(i) {
+		if got.Type != "FeatureCollection" || !strings.Contains(got.System, "not longitude and latitude") ||
+			got.CRS != nil || got.Frame["offset"] != float64(i) {
 			t.Errorf("%s: %+v", e.names[i], got)
 		}
 		for _, f := range got.Feats {
@@ -174,7 +176,8 @@ func (b *plyBody) number(kind string) float64 {
 	var f64 float64
 	var i32 int32
 	var u8 uint8
-	b.err = binary.Read(b.binary, binary.LittleEndian, map[string]any{"float": &f32, "double": &f64, "int": &i32, "uchar": &u8}[kind])
+	b.err = binary.Read(b.binary, binary.LittleEndian,
+		map[string]any{"float": &f32, "double": &f64, "int": &i32, "uchar": &u8}[kind])
 	return float64(f32) + f64 + float64(i32) + float64(u8)
 }
 

@@ -17,7 +17,8 @@ const (
 )
 
 // TableOfLayer is the table that holds a layer.
-var TableOfLayer = map[string]string{LayerTriangles: "triangles", LayerPoints: "points", LayerHull3D: "hulls3d", LayerHull: "hulls", LayerMaxima: "maxima"}
+var TableOfLayer = map[string]string{LayerTriangles: "triangles", LayerPoints: "points", LayerHull3D: "hulls3d",
+	LayerHull: "hulls", LayerMaxima: "maxima"}
 
 // Frame is a frame, as the tables have it, of which some layers are
 // shown. Without points it has those layers alone that bring their
@@ -81,7 +82,8 @@ func (s *Frame) Check() error {
 			}
 			k, found := slices.BinarySearch(s.Points.Idx, i)
 			if !found {
-				return fmt.Errorf("table %s names point %d of this frame, which table points does not have: the output is damaged (entropipe verify)", table, i)
+				return fmt.Errorf("table %s names point %d of this frame, which table points does not have: the "+
+					"output is damaged (entropipe verify)", table, i)
 			}
 			last = k
 		}

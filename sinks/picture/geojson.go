@@ -19,10 +19,13 @@ var LongUnits = map[string]string{"m": "metres", "px": "pixels"}
 func WriteGeoJSON(w *bufio.Writer, s *Frame) error {
 	p := jsonWriter{Writer: w}
 	w.WriteString(`{"type":"FeatureCollection","crs":null,"coordinate_system":`)
-	p.value("local " + LongUnits[s.Unit()] + " in the plane of the sensor or drawing, x and y (and z): not longitude and latitude")
+	p.value("local " + LongUnits[s.Unit()] +
+		" in the plane of the sensor or drawing, x and y (and z): not longitude and latitude")
 	w.WriteString(`,"frame":`)
-	p.value(map[string]any{"topic": s.Topic, "partition": s.Partition, "offset": s.Offset, "index": s.Index, "dataset": s.Dataset, "sequence": s.Sequence,
-		"sensor": s.Sensor, "frame_id": s.FrameID, "ts": time.Unix(0, s.TimeNs).UTC(), "n_points": s.NPoints, "n_dropped": s.NDropped})
+	p.value(map[string]any{"topic": s.Topic, "partition": s.Partition, "offset": s.Offset, "index": s.Index,
+		"dataset": s.Dataset, "sequence": s.Sequence,
+		"sensor": s.Sensor, "frame_id": s.FrameID, "ts": time.Unix(0, s.TimeNs).UTC(), "n_points": s.NPoints,
+		"n_dropped": s.NDropped})
 	w.WriteString(`,"features":[`)
 	if s.layers[LayerTriangles] && len(s.Triangles) > 0 {
 		p.triangles(s)
@@ -148,7 +151,8 @@ func (p *jsonWriter) hull(s *Frame) {
 		positions(n + 1)
 		p.WriteByte(']')
 	}
-	p.end(map[string]any{"layer": LayerHull, "status": h.Status, "n_points": s.NPoints, "n_hull": len(h.Idx), "area": finite(h.Area), "perimeter": finite(h.Perimeter), "idx": h.Idx})
+	p.end(map[string]any{"layer": LayerHull, "status": h.Status, "n_points": s.NPoints, "n_hull": len(h.Idx),
+		"area": finite(h.Area), "perimeter": finite(h.Perimeter), "idx": h.Idx})
 }
 
 // finite returns v, or nil where it is out of range: JSON has no infinities.

@@ -259,7 +259,8 @@ func (b *pictureBuilder) points() {
 		spots = thinned(spots)
 		note = fmt.Sprintf(", %s of them drawn", grouped(int64(len(spots))))
 	}
-	b.add(pictureLayer{name: LayerPoints, stroke: inkPoints, marks: spots, form: markDot, size: size}, "%s points%s", grouped(int64(n)), note)
+	b.add(pictureLayer{name: LayerPoints, stroke: inkPoints, marks: spots, form: markDot, size: size}, "%s points%s",
+		grouped(int64(n)), note)
 }
 
 // thinned keeps the first spot of every pixel, and of these, if there are
@@ -288,8 +289,10 @@ func (b *pictureBuilder) hull3D() {
 	for _, i := range h.Idx {
 		l.marks = append(l.marks, b.spotOf(i))
 	}
-	b.add(l, "hull in space, from above: %s", measured(h.Status, fmt.Sprintf("%s corners, %s faces, area %s %s², volume %s %s³",
-		grouped(int64(len(h.Idx))), grouped(int64(len(h.Faces)/3)), short(h.Area), b.Unit(), short(h.Volume), b.Unit())))
+	b.add(l, "hull in space, from above: %s",
+		measured(h.Status, fmt.Sprintf("%s corners, %s faces, area %s %s², volume %s %s³",
+			grouped(int64(len(h.Idx))), grouped(int64(len(h.Faces)/3)), short(h.Area), b.Unit(),
+			short(h.Volume), b.Unit())))
 }
 
 func (b *pictureBuilder) hull() {
@@ -298,8 +301,10 @@ func (b *pictureBuilder) hull() {
 	for i := range ring {
 		ring[i] = b.view.spot(h.X[i], h.Y[i])
 	}
-	b.add(pictureLayer{name: LayerHull, stroke: inkHull, fill: inkHullFill, width: 1.8, paths: [][]spot{ring}, closed: true, marks: ring, form: markCircle, size: 6},
-		"hull: %s", measured(h.Status, fmt.Sprintf("%s vertices, area %s %s², perimeter %s %s", grouped(int64(len(h.Idx))), short(h.Area), b.Unit(), short(h.Perimeter), b.Unit())))
+	b.add(pictureLayer{name: LayerHull, stroke: inkHull, fill: inkHullFill, width: 1.8, paths: [][]spot{ring},
+		closed: true, marks: ring, form: markCircle, size: 6},
+		"hull: %s", measured(h.Status, fmt.Sprintf("%s vertices, area %s %s², perimeter %s %s",
+			grouped(int64(len(h.Idx))), short(h.Area), b.Unit(), short(h.Perimeter), b.Unit())))
 }
 
 // measured is a legend's text of a hull, or what became of it.
@@ -330,7 +335,8 @@ func (b *pictureBuilder) frame() {
 	if b.NDropped > 0 {
 		dropped = fmt.Sprintf(", %s of them not finite", grouped(int64(b.NDropped)))
 	}
-	say(pictureMargin, 50, textSize, fmt.Sprintf("%s/%d, offset %d, index %d; %s; %s points received%s", b.Topic, b.Partition, b.Offset, b.Index,
+	say(pictureMargin, 50, textSize, fmt.Sprintf("%s/%d, offset %d, index %d; %s; %s points received%s", b.Topic,
+		b.Partition, b.Offset, b.Index,
 		time.Unix(0, b.TimeNs).UTC().Format(time.RFC3339Nano), grouped(int64(b.NPoints)), dropped))
 	y := pictureTop + b.plot + 36
 	b.scale(y)
@@ -363,11 +369,14 @@ func (b *pictureBuilder) scale(y float64) {
 		const most = 160 // pixels
 		length := roundBelow(2 * most * b.view.unit)
 		pixels := length / 2 / b.view.unit
-		b.picture.layers = append(b.picture.layers, pictureLayer{name: "scale", stroke: inkText, width: 2, paths: [][]spot{
-			{{right - pixels, y}, {right, y}}, {{right - pixels, y - 5}, {right - pixels, y + 1}}, {{right, y - 5}, {right, y + 1}}}})
+		b.picture.layers = append(b.picture.layers,
+			pictureLayer{name: "scale", stroke: inkText, width: 2, paths: [][]spot{
+				{{right - pixels, y}, {right, y}}, {{right - pixels, y - 5}, {right - pixels, y + 1}},
+				{{right, y - 5}, {right, y + 1}}}})
 		way = fmt.Sprintf("%s %s, %s", short(length), b.Unit(), way)
 	}
-	b.texts = append(b.texts, pictureText{at: spot{right, y + 16}, size: textSize, atEnd: true, text: way, color: inkText})
+	b.texts = append(b.texts, pictureText{at: spot{right, y + 16}, size: textSize, atEnd: true,
+		text: way, color: inkText})
 }
 
 // roundBelow returns the largest of 1, 2, 5 times a power of ten that is not

@@ -35,7 +35,8 @@ type exported struct {
 	names   []string
 }
 
-func exportOf(t *testing.T, names []string, clouds []geomtest.Named[float64], narrow []geomtest.Named[float32], sketches ...schemas.Sketch) *exported {
+func exportOf(t *testing.T, names []string, clouds []geomtest.Named[float64], narrow []geomtest.Named[float32],
+	sketches ...schemas.Sketch) *exported {
 	t.Helper()
 	ctx, e := context.Background(), &exported{dir: filepath.Join(t.TempDir(), "out")}
 	frames := pipeline.NewFrames(pipeline.FrameConfig{Hull3D: true, Points: slices.Contains(names, "points")})
@@ -45,7 +46,8 @@ func exportOf(t *testing.T, names []string, clouds []geomtest.Named[float64], na
 			t.Fatal(err)
 		}
 		at := int64(len(e.results))
-		results, rejects := frames.Process(schemas.Message{Topic: "points", Offset: at, Time: time.Unix(1, 0), Key: []byte("seq " + name), Value: value})
+		results, rejects := frames.Process(schemas.Message{Topic: "points", Offset: at, Time: time.Unix(1, 0),
+			Key: []byte("seq " + name), Value: value})
 		if len(results) != 1 || len(rejects) > 0 {
 			t.Fatalf("%s: %d results, rejects %+v", name, len(results), rejects)
 		}
@@ -83,7 +85,8 @@ func exportOf(t *testing.T, names []string, clouds []geomtest.Named[float64], na
 	if _, err := out.Resume(ctx, "points", 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := out.Commit(ctx, &schemas.Batch{Topic: "points", End: n, Results: e.results, Messages: n, Last: &schemas.RecordID{Offset: n - 1}}); err != nil {
+	if _, err := out.Commit(ctx, &schemas.Batch{Topic: "points", End: n, Results: e.results, Messages: n,
+		Last: &schemas.RecordID{Offset: n - 1}}); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -148,10 +151,13 @@ func hostile(t *testing.T) *exported {
 	nan := math.NaN()
 	holes := geomtest.Lidar[float32](300, 5)
 	holes.X[0], holes.Y[7], holes.Z[20] = float32(nan), float32(math.Inf(1)), float32(nan)
-	sketch := schemas.Sketch{Drawing: schemas.Drawing{ID: 7, Label: `a <cow> & "co" ` + "\x01"}, Strokes: []schemas.Stroke{{X: []float64{0, 255, 255, 10}, Y: []float64{0, 10, 255, 200}}}}
-	clouds := append(geomtest.Clouds2D[float64](60, 1), geomtest.Named[float64]{Name: "empty"}, geomtest.Named[float64]{Name: "empty3", Cloud: geom.Cloud[float64]{Z: []float64{}}},
+	sketch := schemas.Sketch{Drawing: schemas.Drawing{ID: 7, Label: `a <cow> & "co" ` + "\x01"},
+		Strokes: []schemas.Stroke{{X: []float64{0, 255, 255, 10}, Y: []float64{0, 10, 255, 200}}}}
+	clouds := append(geomtest.Clouds2D[float64](60, 1), geomtest.Named[float64]{Name: "empty"},
+		geomtest.Named[float64]{Name: "empty3", Cloud: geom.Cloud[float64]{Z: []float64{}}},
 		geomtest.Named[float64]{Name: "one", Cloud: geom.Cloud[float64]{X: []float64{3}, Y: []float64{-4}}},
-		geomtest.Named[float64]{Name: "ends", Cloud: geom.Cloud[float64]{X: []float64{-math.MaxFloat64, math.MaxFloat64, 0}, Y: []float64{-math.MaxFloat64, math.MaxFloat64, 1}}},
+		geomtest.Named[float64]{Name: "ends", Cloud: geom.Cloud[float64]{X: []float64{-math.MaxFloat64, math.MaxFloat64,
+			0}, Y: []float64{-math.MaxFloat64, math.MaxFloat64, 1}}},
 		geomtest.Named[float64]{Name: "nothing finite", Cloud: geom.Cloud[float64]{X: []float64{nan}, Y: []float64{1}}})
 	narrow := append(geomtest.Clouds3D[float32](60, 2), geomtest.Named[float32]{Name: "holes", Cloud: holes})
 	return exportOf(t, allTables, clouds, narrow, sketch)
@@ -226,7 +232,8 @@ func checkOrientation(t *testing.T, name string, s *Frame) {
 				scale = (m.x - l.marks[0].x) / dx
 			}
 			if !math.IsInf(scale, 1) && math.Abs((m.y-l.marks[0].y)-scale*dy) > 1e-6*p.width {
-				t.Errorf("%s: corner %d is at %v, the first at %v, which is not %g pixels a half unit up", name, i, m, l.marks[0], scale)
+				t.Errorf("%s: corner %d is at %v, the first at %v, which is not %g pixels a half unit up", name, i,
+					m, l.marks[0], scale)
 				return
 			}
 		}
@@ -277,7 +284,8 @@ func readSVG(t *testing.T, name string, data []byte) *svgPicture {
 			class = attr["class"]
 		case "path":
 			svg.marks[class] = strings.Count(attr["d"], "M")
-			for _, part := range strings.FieldsFunc(attr["d"], func(r rune) bool { return r == 'M' || r == 'L' || r == 'Z' }) {
+			for _, part := range strings.FieldsFunc(attr["d"],
+				func(r rune) bool { return r == 'M' || r == 'L' || r == 'Z' }) {
 				part, _, _ = strings.Cut(part, "h")
 				if x, y, relative := strings.Cut(part, " "); !strings.Contains(part, "l") && relative {
 					var s spot
@@ -342,7 +350,8 @@ func TestExportWithoutPoints(t *testing.T) {
 	e := exportOf(t, []string{"hulls", "maxima", "triangles"}, square, nil)
 	h := e.results[0].Hull
 	svg := readSVG(t, "svg", e.export(t, 0, "svg"))
-	if svg.marks[LayerHull] != len(h.Idx) || svg.marks[LayerMaxima]+svg.marks[LayerPoints]+svg.marks[LayerTriangles] > 0 {
+	if svg.marks[LayerHull] != len(h.Idx) ||
+		svg.marks[LayerMaxima]+svg.marks[LayerPoints]+svg.marks[LayerTriangles] > 0 {
 		t.Errorf("marks %v, a hull of %d", svg.marks, len(h.Idx))
 	}
 	f, err := readPLY(e.export(t, 0, "ply"))
@@ -350,7 +359,8 @@ func TestExportWithoutPoints(t *testing.T) {
 		t.Errorf("%v: %+v, want a fan of %d corners", err, f, len(h.Idx))
 	}
 	var g geoJSON
-	if err := json.Unmarshal(e.export(t, 0, "geojson", LayerPoints, LayerHull, LayerMaxima), &g); err != nil || len(g.Feats) != 1 {
+	if err := json.Unmarshal(e.export(t, 0, "geojson", LayerPoints, LayerHull, LayerMaxima), &g); err != nil ||
+		len(g.Feats) != 1 {
 		t.Errorf("%v: %d features, want the hull", err, len(g.Feats))
 	}
 }
@@ -376,7 +386,8 @@ func TestExportThinsManyPoints(t *testing.T) {
 
 // The bar has a round length of at most so many pixels, at any scale.
 func TestRoundBelow(t *testing.T) {
-	for _, c := range []struct{ x, want float64 }{{1, 1}, {9.99, 5}, {10, 10}, {0.034, 0.02}, {4.9e21, 2e21}, {1.9e-300, 1e-300}} {
+	for _, c := range []struct{ x, want float64 }{{1, 1}, {9.99, 5}, {10, 10}, {0.034, 0.02}, {4.9e21, 2e21},
+		{1.9e-300, 1e-300}} {
 		if got := roundBelow(c.x); math.Abs(got-c.want) > 1e-12*c.want {
 			t.Errorf("below %g: %g, want %g", c.x, got, c.want)
 		}
@@ -388,9 +399,11 @@ func TestRoundBelow(t *testing.T) {
 
 // An output that contradicts itself is named, not drawn.
 func TestExportOfADamagedOutput(t *testing.T) {
-	r := exportOf(t, allTables, []geomtest.Named[float64]{{Name: "square", Cloud: geomtest.Square[float64](40, 1)}}, nil).results[0]
+	r := exportOf(t, allTables, []geomtest.Named[float64]{{Name: "square", Cloud: geomtest.Square[float64](40, 1)}},
+		nil).results[0]
 	r.Triangles[5] = 40
-	if err := NewFrame(&r, []string{LayerTriangles}).Check(); err == nil || !strings.Contains(err.Error(), "triangles names point 40") {
+	if err := NewFrame(&r, []string{LayerTriangles}).Check(); err == nil ||
+		!strings.Contains(err.Error(), "triangles names point 40") {
 		t.Errorf("%v", err)
 	}
 	if err := NewFrame(&r, []string{LayerHull}).Check(); err != nil {

@@ -112,19 +112,24 @@ func (p *plyWriter) header(s *Frame, faces []plyFaces) {
 	if s.Points.X64 != nil {
 		coordinate = "double"
 	}
-	fmt.Fprintf(p, "ply\nformat %s 1.0\ncomment %s\ncomment topic %s partition %d offset %d index %d; %s; entropipe export\n", format,
-		oneLine(s.name()), s.Topic, s.Partition, s.Offset, s.Index, map[string]string{"m": "metres", "px": "pixels, y down"}[s.Unit()])
-	fmt.Fprintf(p, "element vertex %d\nproperty %[2]s x\nproperty %[2]s y\nproperty %[2]s z\n", len(s.Points.Idx), coordinate)
+	fmt.Fprintf(p, "ply\nformat %s 1.0\ncomment %s\ncomment topic %s partition %d offset %d index %d; %s; entropipe "+
+		"export\n", format,
+		oneLine(s.name()), s.Topic, s.Partition, s.Offset, s.Index,
+		map[string]string{"m": "metres", "px": "pixels, y down"}[s.Unit()])
+	fmt.Fprintf(p, "element vertex %d\nproperty %[2]s x\nproperty %[2]s y\nproperty %[2]s z\n",
+		len(s.Points.Idx), coordinate)
 	if s.Points.Intensity != nil {
 		p.WriteString("property float intensity\n")
 	}
-	p.WriteString("property int index\nproperty uchar hull\nproperty uchar hull3d\nproperty uchar maxima\nproperty uchar red\nproperty uchar green\nproperty uchar blue\n")
+	p.WriteString("property int index\nproperty uchar hull\nproperty uchar hull3d\nproperty uchar maxima\nproperty " +
+		"uchar red\nproperty uchar green\nproperty uchar blue\n")
 	n := 0
 	for _, f := range faces {
 		n += len(f.corners) / 3
 	}
 	if n > 0 {
-		fmt.Fprintf(p, "element face %d\nproperty list uchar int vertex_indices\nproperty uchar red\nproperty uchar green\nproperty uchar blue\n", n)
+		fmt.Fprintf(p, "element face %d\nproperty list uchar int vertex_indices\nproperty uchar red\nproperty uchar "+
+			"green\nproperty uchar blue\n", n)
 	}
 	p.WriteString("end_header\n")
 }

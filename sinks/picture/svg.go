@@ -23,7 +23,8 @@ func WriteSVG(w *bufio.Writer, s *picture) error {
 		if t.atEnd {
 			anchor = ` text-anchor="end"`
 		}
-		p.printf("<text x=\"%s\" y=\"%s\" font-size=\"%s\" fill=\"%s\"%s>%s</text>\n", decimal(t.at.x), decimal(t.at.y), decimal(t.size), colorName(t.color), anchor, escaped(t.text))
+		p.printf("<text x=\"%s\" y=\"%s\" font-size=\"%s\" fill=\"%s\"%s>%s</text>\n", decimal(t.at.x), decimal(t.at.y),
+			decimal(t.size), colorName(t.color), anchor, escaped(t.text))
 	}
 	p.printf("</svg>\n")
 	return w.Flush()
@@ -66,7 +67,8 @@ func (p *svgWriter) layer(l *pictureLayer) {
 // marks writes dots and circles as lines of no length with round ends.
 func (p *svgWriter) marks(l *pictureLayer) {
 	if l.form != markDiamond {
-		p.printf(`<path fill="none" stroke="%s" stroke-width="%s" stroke-linecap="round" d="`, colorName(l.stroke), decimal(l.size))
+		p.printf(`<path fill="none" stroke="%s" stroke-width="%s" stroke-linecap="round" d="`,
+			colorName(l.stroke), decimal(l.size))
 		for _, s := range l.marks {
 			p.spot('M', s)
 			p.WriteString("h0")

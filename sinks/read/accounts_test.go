@@ -20,7 +20,8 @@ func TestVerifyMissesSequences(t *testing.T) {
 		{"a message less", func(b *schemas.Batch) { b.Results = b.Results[len(b.Results)-8:] }},
 	} {
 		b := batches.Tokens("tokens", 0, 20, 8)
-		counts := record.Counts{Messages: b.Messages, Sequences: int64(len(b.Results)), Rejects: int64(len(b.Rejects)), Holes: b.Holes}
+		counts := record.Counts{Messages: b.Messages, Sequences: int64(len(b.Results)),
+			Rejects: int64(len(b.Rejects)), Holes: b.Holes}
 		m := manifestJob{&record.Manifest{Topic: "tokens", End: 20, Counts: counts}, c.name, false}
 		var rejects []rowKey
 		for i := range b.Rejects {

@@ -67,7 +67,8 @@ func (v *verifier) file(ctx context.Context, m manifestJob, f *record.File, buff
 			v.fault(checkFiles, f.Path, "whether it is still staged is unknown: %v", err)
 		case staged:
 			v.spoilt(f)
-			v.fault(checkFiles, f.Path, "another file has this name, whatever is in it: the one of the commit is still staged, and cannot be published")
+			v.fault(checkFiles, f.Path, "another file has this name, whatever is in it: the one of the commit is "+
+				"still staged, and cannot be published")
 			return nil, false
 		}
 	}
@@ -151,10 +152,12 @@ func readKeys(o sinks.Object, m *record.Manifest, f *record.File, schema int) ([
 		return nil, fmt.Errorf("its footer says offsets %q, its manifest %q", got, want)
 	}
 	if got := footerOf(file, "entropipe.schema"); schema != 0 && got != strconv.Itoa(schema) {
-		return nil, fmt.Errorf("its footer says schema %q, the output has %d: readers of the whole table would fail, or lose columns", got, schema)
+		return nil, fmt.Errorf("its footer says schema %q, the output has %d: readers of the whole table would "+
+			"fail, or lose columns", got, schema)
 	}
 	if low, high, ok := columnRange(file, "offset"); ok && (low < m.Start || high >= m.End) {
-		return nil, fmt.Errorf("it has rows of offsets %d to %d, its manifest covers [%d, %d)", low, high, m.Start, m.End)
+		return nil, fmt.Errorf("it has rows of offsets %d to %d, its manifest covers [%d, %d)", low,
+			high, m.Start, m.End)
 	}
 	if f.Table != tables.Frames && f.Table != tables.Tokens && f.Table != tables.Rejects {
 		return nil, nil
@@ -167,7 +170,8 @@ func (v *verifier) accounts(m manifestJob, frames, sequences, rejects []rowKey) 
 	v.checked(checkAccounts, m.End-m.Start)
 	c := &m.Counts
 	if int64(len(frames)) != c.Frames || int64(len(sequences)) != c.Sequences || int64(len(rejects)) != c.Rejects {
-		v.fault(checkAccounts, m.name, "its files have %d frames, %d sequences and %d rejects, it says %d, %d and %d", len(frames), len(sequences), len(rejects), c.Frames, c.Sequences, c.Rejects)
+		v.fault(checkAccounts, m.name, "its files have %d frames, %d sequences and %d rejects, it says %d, %d and %d",
+			len(frames), len(sequences), len(rejects), c.Frames, c.Sequences, c.Rejects)
 	}
 	all := append(frames, sequences...)
 	slices.SortFunc(all, compareKeys)
@@ -188,7 +192,8 @@ func (v *verifier) accounts(m manifestJob, frames, sequences, rejects []rowKey) 
 		}
 	}
 	if traces != m.Counts.Messages {
-		v.fault(checkAccounts, m.name, "of its %d messages %d have a frame, a sequence or a reject", m.Counts.Messages, traces)
+		v.fault(checkAccounts, m.name, "of its %d messages %d have a frame, a sequence or a reject",
+			m.Counts.Messages, traces)
 	}
 }
 

@@ -28,7 +28,8 @@ type FrameQuery struct {
 func (q FrameQuery) String() string {
 	var said []string
 	add := func(name string, value any) { said = append(said, fmt.Sprintf("%s %v", name, value)) }
-	for _, text := range []struct{ name, value string }{{"topic", q.Topic}, {"dataset", q.Dataset}, {"sequence", q.Sequence}} {
+	for _, text := range []struct{ name, value string }{{"topic", q.Topic}, {"dataset", q.Dataset},
+		{"sequence", q.Sequence}} {
 		if text.value != "" {
 			add(text.name, text.value)
 		}
@@ -135,7 +136,8 @@ func (s *finder) partition(ctx context.Context, names []string) (*foundFrame, er
 	}
 	switch {
 	case frames == 0 && sequences > 0:
-		s.there = append(s.there, fmt.Sprintf("%s/%d: %d sequences of tokens of offsets %d to %d, and none of points", topic, id, sequences, first, end-1))
+		s.there = append(s.there, fmt.Sprintf("%s/%d: %d sequences of tokens of offsets %d to %d, and none of points",
+			topic, id, sequences, first, end-1))
 	case frames > 0:
 		text := fmt.Sprintf("%s/%d: %d frames of offsets %d to %d", topic, id, frames, first, end-1)
 		if len(datasets) > 0 {
@@ -147,7 +149,8 @@ func (s *finder) partition(ctx context.Context, names []string) (*foundFrame, er
 }
 
 // manifest searches the frames of one commit, which has a file of frames in each folder.
-func (s *finder) manifest(ctx context.Context, m *record.Manifest, datasets map[string]bool) (best *foundFrame, err error) {
+func (s *finder) manifest(ctx context.Context, m *record.Manifest, datasets map[string]bool) (best *foundFrame,
+	err error) {
 	q := &s.query
 	if q.Topic != "" && m.Topic != q.Topic || q.Partition != nil && m.Partition != *q.Partition ||
 		q.Offset != nil && (*q.Offset < m.Start || *q.Offset >= m.End) {

@@ -26,7 +26,8 @@ import (
 //
 // Cost: all manifests before the frame's are opened, and row groups that may have the
 // frame are read. Memory: the frame, and the keys of one row group.
-func ReadFrame(ctx context.Context, store sinks.Reader, q FrameQuery, others ...string) (r *schemas.Result, absent []string, err error) {
+func ReadFrame(ctx context.Context, store sinks.Reader, q FrameQuery, others ...string) (r *schemas.Result,
+	absent []string, err error) {
 	if _, err := Identify(ctx, store); err != nil {
 		return nil, nil, err
 	}
@@ -34,7 +35,8 @@ func ReadFrame(ctx context.Context, store sinks.Reader, q FrameQuery, others ...
 	if err != nil {
 		return nil, nil, err
 	}
-	r = &schemas.Result{FrameKey: schemas.FrameKey{Topic: found.manifest.Topic, Partition: found.manifest.Partition, Offset: found.offset, Index: found.index}}
+	r = &schemas.Result{FrameKey: schemas.FrameKey{Topic: found.manifest.Topic, Partition: found.manifest.Partition,
+		Offset: found.offset, Index: found.index}}
 	for _, name := range append([]string{tables.Frames}, others...) {
 		t := tableReaders[name]
 		if t == nil {
@@ -45,7 +47,9 @@ func ReadFrame(ctx context.Context, store sinks.Reader, q FrameQuery, others ...
 			absent = append(absent, name)
 			continue
 		}
-		if err := withParquet(ctx, store, f, func(file *parquetfile.File) error { return readRows(file, r, t) }); err != nil {
+		if err := withParquet(ctx, store, f, func(file *parquetfile.File) error {
+			return readRows(file, r, t)
+		}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -94,7 +98,9 @@ func readRows(f *parquetfile.File, r *schemas.Result, read func(*frameRows, *sch
 			}
 		}
 		offsets := narrow(0)
-		if err := readColumn(f, g, "offset", func(i int, v parquet.Value) { offsets(i, v.Int64() == r.Offset) }); err != nil {
+		if err := readColumn(f, g, "offset", func(i int, v parquet.Value) {
+			offsets(i, v.Int64() == r.Offset)
+		}); err != nil {
 			return err
 		}
 		if from < 0 {
@@ -140,7 +146,8 @@ func (r *frameRows) read(column string, put func(v parquet.Value)) error {
 	if err := pages.SeekToRow(r.from); err != nil {
 		return err
 	}
-	row := r.from                                                  // index of the row that begins with the next value of repetition level 0
+	// index of the row that begins with the next value of repetition level 0
+	row := r.from
 	for row < r.to || row == r.to && leaf.MaxRepetitionLevel > 0 { // a list may go on in the next page
 		page, err := pages.ReadPage()
 		if errors.Is(err, io.EOF) {
@@ -254,7 +261,8 @@ func fillFrame(rows *frameRows, r *schemas.Result) {
 	r.NPoints, r.NDropped = rows.int32("n_points"), rows.int32("n_dropped")
 	for op := range schemas.NumOps {
 		name := op.String()
-		r.Ops[op] = schemas.OpResult{Status: schemas.Status(rows.text("status_" + name)), N: rows.int32("n_" + name), Ns: rows.int64(name + "_ns")}
+		r.Ops[op] = schemas.OpResult{Status: schemas.Status(rows.text("status_" + name)), N: rows.int32("n_" + name),
+			Ns: rows.int64(name + "_ns")}
 	}
 	rows.each("drawing_id", func(v parquet.Value) {
 		if !v.IsNull() {
@@ -268,7 +276,8 @@ func fillFrame(rows *frameRows, r *schemas.Result) {
 }
 
 func fillHull(rows *frameRows, r *schemas.Result) {
-	h := &schemas.Hull{Idx: rows.int32s("hull_idx.list.element"), Area: rows.float64("area"), Perimeter: rows.float64("perimeter"),
+	h := &schemas.Hull{Idx: rows.int32s("hull_idx.list.element"), Area: rows.float64("area"),
+		Perimeter:  rows.float64("perimeter"),
 		ErrorBound: rows.floatOrNil("error_bound"), Status: schemas.Status(rows.text("status"))}
 	r.Hull = h
 	var vertices []orb.Point
@@ -296,8 +305,10 @@ func fillHull(rows *frameRows, r *schemas.Result) {
 }
 
 func fillHull3D(rows *frameRows, r *schemas.Result) {
-	r.Hull3 = &schemas.Hull3{Idx: rows.int32s("hull_idx.list.element"), Faces: rows.int32s("faces.list.element"), Area: rows.float64("area"),
-		Volume: rows.float64("volume"), ErrorBound: rows.floatOrNil("error_bound"), Status: schemas.Status(rows.text("status"))}
+	r.Hull3 = &schemas.Hull3{Idx: rows.int32s("hull_idx.list.element"), Faces: rows.int32s("faces.list.element"),
+		Area:   rows.float64("area"),
+		Volume: rows.float64("volume"), ErrorBound: rows.floatOrNil("error_bound"),
+		Status: schemas.Status(rows.text("status"))}
 }
 
 func fillMaxima(rows *frameRows, r *schemas.Result) {

@@ -59,7 +59,8 @@ func asRead(r schemas.Result, wide bool) *schemas.Result {
 	p := *r.Points
 	if wide && p.X64 == nil {
 		for i := range p.X32 {
-			p.X64, p.Y64, p.Z64 = append(p.X64, float64(p.X32[i])), append(p.Y64, float64(p.Y32[i])), append(p.Z64, float64(p.Z32[i]))
+			p.X64, p.Y64, p.Z64 = append(p.X64, float64(p.X32[i])), append(p.Y64, float64(p.Y32[i])),
+				append(p.Z64, float64(p.Z32[i]))
 		}
 		p.X32, p.Y32, p.Z32 = nil, nil, nil
 	}
@@ -79,10 +80,14 @@ func TestReadFrameIsTheInverseOfCommit(t *testing.T) {
 		"little groups": {RowGroupRows: 7, RowGroupBytes: 3000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := batches.Synthetic(batches.Spec{Topic: "points", Start: 5, Records: 40, Frames: 3, Points: 30, Datasets: []string{"a", "2011-09-26"}, Seed: 1})
-			b := batches.Synthetic(batches.Spec{Topic: "points", Start: 45, Records: 20, Frames: 2, Points: 9, Points64: true, Seed: 2})
-			c := batches.Synthetic(batches.Spec{Topic: "other", Partition: 3, Records: 9, Frames: 1, Points: 5, Seed: 3})
-			a.Results[6].Hull.ErrorBound, a.Results[6].Hull3.ErrorBound, a.Results[7].Maxima[1].ErrorBound = new(0.25), new(0.5), new(0.125)
+			a := batches.Synthetic(batches.Spec{Topic: "points", Start: 5, Records: 40, Frames: 3, Points: 30,
+				Datasets: []string{"a", "2011-09-26"}, Seed: 1})
+			b := batches.Synthetic(batches.Spec{Topic: "points", Start: 45, Records: 20, Frames: 2, Points: 9,
+				Points64: true, Seed: 2})
+			c := batches.Synthetic(batches.Spec{Topic: "other", Partition: 3, Records: 9, Frames: 1,
+				Points: 5, Seed: 3})
+			a.Results[6].Hull.ErrorBound, a.Results[6].Hull3.ErrorBound, a.Results[7].Maxima[1].ErrorBound = new(0.25),
+				new(0.5), new(0.125)
 			a.Results[5].Triangles = batches.Mesh(5000, 1) // several pages
 			a.Results[8].Stage, a.Results[8].ModelSHA = "seed", "abc"
 			b.Results[3].Points, b.Results[3].Points.Z64 = a.Results[5].Points, nil // a file with both widths
@@ -107,7 +112,8 @@ func TestReadFrameIsTheInverseOfCommit(t *testing.T) {
 // Each part of a query leaves the first frame that fits it, in the order of
 // topic, partition, offset and index.
 func TestReadFrameQueries(t *testing.T) {
-	a := batches.Synthetic(batches.Spec{Topic: "points", Start: 5, Records: 40, Frames: 3, Points: 4, Datasets: []string{"b", "a"}, Plain: true})
+	a := batches.Synthetic(batches.Spec{Topic: "points", Start: 5, Records: 40, Frames: 3, Points: 4,
+		Datasets: []string{"b", "a"}, Plain: true})
 	b := batches.Synthetic(batches.Spec{Topic: "others", Partition: 3, Records: 9, Frames: 2, Points: 5, Plain: true})
 	for i := range a.Results {
 		a.Results[i].Sequence = fmt.Sprint("s", i)
@@ -150,11 +156,17 @@ func TestReadFrameSaysWhatIsThere(t *testing.T) {
 		q    read.FrameQuery
 		want string
 	}{
-		{read.FrameQuery{Offset: new(int64(99))}, "no frame of offset 99; there are points/0: 14 frames of offsets 5 to 24"},
-		{read.FrameQuery{Offset: new(int64(7))}, "no frame of offset 7 (a commit covers that offset: table rejects may say why); there are points/0: 14 frames of offsets 5 to 24 of dataset synthetic"},
-		{read.FrameQuery{Topic: "none", Partition: new(int32(1))}, "no frame of topic none, partition 1; there are points/0"},
-		{read.FrameQuery{Sequence: "none"}, "no frame of sequence none; there are points/0: 14 frames of offsets 5 to 24 of dataset synthetic; sequences such as seq-1"},
-		{read.FrameQuery{FrameID: new(int64(-1)), Index: new(int32(4)), Dataset: "synthetic"}, "no frame of dataset synthetic, index 4, frame_id -1; there are points/0"},
+		{read.FrameQuery{Offset: new(int64(99))},
+			"no frame of offset 99; there are points/0: 14 frames of offsets 5 to 24"},
+		{read.FrameQuery{Offset: new(int64(7))},
+			"no frame of offset 7 (a commit covers that offset: table rejects may say why); there are points/0: 14 " +
+				"frames of offsets 5 to 24 of dataset synthetic"},
+		{read.FrameQuery{Topic: "none", Partition: new(int32(1))},
+			"no frame of topic none, partition 1; there are points/0"},
+		{read.FrameQuery{Sequence: "none"}, "no frame of sequence none; there are points/0: 14 frames of offsets 5 " +
+			"to 24 of dataset synthetic; sequences such as seq-1"},
+		{read.FrameQuery{FrameID: new(int64(-1)), Index: new(int32(4)), Dataset: "synthetic"},
+			"no frame of dataset synthetic, index 4, frame_id -1; there are points/0"},
 	} {
 		_, _, err := read.ReadFrame(context.Background(), store, c.q)
 		if missing := (*read.NoFrameError)(nil); !errors.As(err, &missing) || !strings.Contains(err.Error(), c.want) {
@@ -162,15 +174,19 @@ func TestReadFrameSaysWhatIsThere(t *testing.T) {
 		}
 	}
 	empty := outputOf(t, tables.Config{})
-	if _, _, err := read.ReadFrame(context.Background(), empty, read.FrameQuery{}); err == nil || !strings.Contains(err.Error(), "no frame: it is empty") {
+	if _, _, err := read.ReadFrame(context.Background(), empty, read.FrameQuery{}); err == nil ||
+		!strings.Contains(err.Error(), "no frame: it is empty") {
 		t.Errorf("an empty output: %v", err)
 	}
 	texts := batches.Tokens("texts", 3, 40, 8)
-	want := fmt.Sprintf("no frame; there are texts/0: %d sequences of tokens of offsets 3 to 42, and none of points", len(texts.Results))
-	if _, _, err := read.ReadFrame(context.Background(), outputOf(t, tables.Config{}, texts), read.FrameQuery{}); err == nil || !strings.Contains(err.Error(), want) {
+	want := fmt.Sprintf("no frame; there are texts/0: %d sequences of tokens of offsets 3 to 42, and none of points",
+		len(texts.Results))
+	if _, _, err := read.ReadFrame(context.Background(), outputOf(t, tables.Config{}, texts),
+		read.FrameQuery{}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("an output of sequences: %v\nwant %s", err, want)
 	}
-	if _, _, err := read.ReadFrame(context.Background(), sinktest.MemStore(sinktest.NewMemDisk()), read.FrameQuery{}); !errors.Is(err, sinks.ErrNotFound) {
+	if _, _, err := read.ReadFrame(context.Background(), sinktest.MemStore(sinktest.NewMemDisk()),
+		read.FrameQuery{}); !errors.Is(err, sinks.ErrNotFound) {
 		t.Errorf("no output: %v", err)
 	}
 	if _, _, err := read.ReadFrame(context.Background(), store, read.FrameQuery{}, tables.Rejects); err == nil {
@@ -188,7 +204,8 @@ func TestReadFrameNamesAbsentTables(t *testing.T) {
 	b.Results[1].Triangles = nil
 	store := outputOf(t, tables.Config{}, b)
 	r, absent, err := read.ReadFrame(context.Background(), store, read.FrameQuery{Index: new(int32(1))}, everyTable...)
-	if err != nil || !slices.Equal(absent, []string{tables.Hulls3D, tables.Points}) || r.Triangles != nil || r.Hull == nil {
+	if err != nil || !slices.Equal(absent, []string{tables.Hulls3D, tables.Points}) ||
+		r.Triangles != nil || r.Hull == nil {
 		t.Errorf("absent %v, %v; %+v", absent, err, r)
 	}
 }
@@ -203,9 +220,12 @@ func TestReadFrameOfDamagedFiles(t *testing.T) {
 			continue
 		}
 		whole := slices.Clone(file.Data)
-		for _, data := range [][]byte{nil, whole[:len(whole)/2], append(make([]byte, len(whole)/2), whole[len(whole)/2:]...), slices.Concat(whole[:len(whole)-8], []byte{255, 255, 255, 127}, whole[len(whole)-4:])} {
+		for _, data := range [][]byte{nil, whole[:len(whole)/2],
+			append(make([]byte, len(whole)/2), whole[len(whole)/2:]...),
+			slices.Concat(whole[:len(whole)-8], []byte{255, 255, 255, 127}, whole[len(whole)-4:])} {
 			file.Data = data
-			if _, _, err := read.ReadFrame(context.Background(), sinktest.MemStore(d), read.FrameQuery{}, everyTable...); err == nil || !strings.Contains(err.Error(), name) {
+			if _, _, err := read.ReadFrame(context.Background(), sinktest.MemStore(d), read.FrameQuery{},
+				everyTable...); err == nil || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s damaged: %v", name, err)
 			}
 		}

@@ -15,7 +15,8 @@ import (
 func damagedOutput(t *testing.T, harm func(t *testing.T, d *sinktest.MemDisk)) *sinktest.MemDisk {
 	t.Helper()
 	d := sinktest.NewMemDisk()
-	w := sinktest.Writer{Store: sinktest.MemStore(d), End: repairEnd, Roll: sinktest.Roll(10), Fail: sinktest.IsCrash, Tables: []string{tables.Hulls}}
+	w := sinktest.Writer{Store: sinktest.MemStore(d), End: repairEnd, Roll: sinktest.Roll(10), Fail: sinktest.IsCrash,
+		Tables: []string{tables.Hulls}}
 	if err := w.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,8 @@ func flipped(b []byte) []byte { b[len(b)/2] ^= 1; return b }
 // written has a writer go on with commits of n records, as far as it comes.
 func wroteOn(n int) func(*testing.T, *sinktest.MemDisk) {
 	return func(t *testing.T, d *sinktest.MemDisk) {
-		w := sinktest.Writer{Store: sinktest.MemStore(d), End: repairEnd, Roll: sinktest.Roll(n), Fail: sinktest.IsCrash, Tables: []string{tables.Hulls}}
+		w := sinktest.Writer{Store: sinktest.MemStore(d), End: repairEnd, Roll: sinktest.Roll(n),
+			Fail: sinktest.IsCrash, Tables: []string{tables.Hulls}}
 		w.Run(t.Context())
 	}
 }
@@ -94,19 +96,31 @@ var mendable = map[string]struct {
 	"newest damaged, the one before lost":    {after(lose(10), spoil(half, 20)), 10},
 	"newest lost, the one before damaged":    {after(lose(20), spoil(half, 10)), 10},
 	"newest damaged, its files still staged": {after(ofFile(20, unpublish), spoil(half, 20)), 20},
-	"file of the newest missing":             {ofFile(20, func(d *sinktest.MemDisk, f *record.File) { delete(d.Live.Files, f.Path) }), 20},
-	"file of the newest cut":                 {ofFile(20, func(d *sinktest.MemDisk, f *record.File) { n := d.Live.Files[f.Path]; n.Data = half(n.Data) }), 20},
-	"file of the newest flipped":             {ofFile(20, func(d *sinktest.MemDisk, f *record.File) { n := d.Live.Files[f.Path]; n.Data = flipped(n.Data) }), 20},
+	"file of the newest missing": {ofFile(20, func(d *sinktest.MemDisk, f *record.File) {
+		delete(d.Live.Files, f.Path)
+	}), 20},
+	"file of the newest cut": {ofFile(20, func(d *sinktest.MemDisk, f *record.File) {
+		n := d.Live.Files[f.Path]
+		n.Data = half(n.Data)
+	}), 20},
+	"file of the newest flipped": {ofFile(20, func(d *sinktest.MemDisk, f *record.File) {
+		n := d.Live.Files[f.Path]
+		n.Data = flipped(n.Data)
+	}), 20},
 	"staged file of the newest flipped": {ofFile(20, func(d *sinktest.MemDisk, f *record.File) {
 		unpublish(d, f)
 		n := d.Live.Files[f.Staged]
 		n.Data = flipped(n.Data)
 	}), 20},
-	"newest damaged, file of the one before too":              {after(spoil(half, 20), ofFile(10, func(d *sinktest.MemDisk, f *record.File) { delete(d.Live.Files, f.Path) })), 10},
+	"newest damaged, file of the one before too": {after(spoil(half, 20),
+		ofFile(10, func(d *sinktest.MemDisk, f *record.File) {
+			delete(d.Live.Files, f.Path)
+		})), 10},
 	"newest lost, records written again in other commits":     {after(lose(20), wroteOn(4)), 30},
 	"newest lost, records being written again under its name": {after(lose(20), wroteOn(10)), 30},
 	"stranger among the tables": {func(_ *testing.T, d *sinktest.MemDisk) {
-		d.Live.Files["frames/copy.parquet"], d.Live.Files["hulls/notes.txt"] = &sinktest.Inode{Data: []byte("P")}, &sinktest.Inode{Data: []byte("N")}
+		d.Live.Files["frames/copy.parquet"], d.Live.Files["hulls/notes.txt"] = &sinktest.Inode{Data: []byte("P")},
+			&sinktest.Inode{Data: []byte("N")}
 	}, 30},
 	"stranger that has a commit's name": {func(t *testing.T, d *sinktest.MemDisk) {
 		_, m := sinktest.ManifestOf(t, d, 10)

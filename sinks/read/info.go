@@ -29,8 +29,9 @@ type Summary struct {
 	// Configurations are the contents with which rows were made, in the order of the
 	// first manifests that have them, by topic and partition.
 	Configurations []Configuration `json:"configurations,omitempty"`
-	First          *time.Time      `json:"first,omitempty"` // smallest event time of a frame or sequence; nil: there is none
-	Last           *time.Time      `json:"last,omitempty"`
+	// smallest event time of a frame or sequence; nil: there is none
+	First *time.Time `json:"first,omitempty"`
+	Last  *time.Time `json:"last,omitempty"`
 }
 
 // PartitionSummary sums up the manifests of one partition.
@@ -51,8 +52,9 @@ func Identify(ctx context.Context, store sinks.Reader) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Summary{Store: identity.UUID, Format: identity.Format, Schema: identity.Schema, Created: identity.Created, PartitionBy: identity.PartitionBy,
-		Partitions: []PartitionSummary{}, Tables: []TableReport{}}, nil
+	return &Summary{Store: identity.UUID, Format: identity.Format, Schema: identity.Schema, Created: identity.Created,
+		PartitionBy: identity.PartitionBy,
+		Partitions:  []PartitionSummary{}, Tables: []TableReport{}}, nil
 }
 
 // Describe summarises an output. Cost: it reads all manifests, and for the event times
@@ -162,17 +164,20 @@ func (d *describer) times(ctx context.Context, f *record.File) {
 // String returns the summary as text, a line for each partition, configuration and table.
 func (s *Summary) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "output %s, format %d, made %s, folders by %s\n", s.Store, s.Format, s.Created.Format(time.RFC3339), strings.Join(s.PartitionBy, ", "))
+	fmt.Fprintf(&b, "output %s, format %d, made %s, folders by %s\n", s.Store, s.Format, s.Created.Format(time.RFC3339),
+		strings.Join(s.PartitionBy, ", "))
 	for _, p := range s.Partitions {
 		fmt.Fprintf(&b, "%s/%d: offsets %d to %d in %d commits: %s, %d gaps; last commit %s\n",
-			p.Topic, p.Partition, p.Base, p.End, p.Manifests, countsText(&p.Counts), len(p.Gaps), p.LastCommit.Format(time.RFC3339))
+			p.Topic, p.Partition, p.Base, p.End, p.Manifests, countsText(&p.Counts), len(p.Gaps),
+			p.LastCommit.Format(time.RFC3339))
 	}
 	s.writeConfigurations(&b)
 	for _, t := range s.Tables {
 		fmt.Fprintf(&b, "%-10s %d files, %d rows, %d bytes\n", t.Table, t.Files, t.Rows, t.Bytes)
 	}
 	if s.First != nil {
-		fmt.Fprintf(&b, "%s from %s to %s\n", s.kinds(), s.First.Format(time.RFC3339Nano), s.Last.Format(time.RFC3339Nano))
+		fmt.Fprintf(&b, "%s from %s to %s\n", s.kinds(), s.First.Format(time.RFC3339Nano),
+			s.Last.Format(time.RFC3339Nano))
 	}
 	return b.String()
 }
@@ -252,9 +257,11 @@ func (s *FileSummary) fill(f *parquetfile.File) {
 // String returns the summary as text of bounded length.
 func (s *FileSummary) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d rows in %d row groups, %d bytes, written by %s\n", s.Path, s.Rows, s.RowGroups, s.Bytes, s.CreatedBy)
+	fmt.Fprintf(&b, "%s: %d rows in %d row groups, %d bytes, written by %s\n", s.Path, s.Rows, s.RowGroups,
+		s.Bytes, s.CreatedBy)
 	for _, c := range s.Columns[:min(len(s.Columns), shownColumns)] {
-		fmt.Fprintf(&b, "  %-24s %-28s %-30s %10d bytes of %d\n", c.Name, c.Type, c.Codec+" "+c.Encoding, c.Compressed, c.Plain)
+		fmt.Fprintf(&b, "  %-24s %-28s %-30s %10d bytes of %d\n", c.Name, c.Type, c.Codec+" "+c.Encoding,
+			c.Compressed, c.Plain)
 	}
 	keys := make([]string, 0, len(s.Metadata))
 	for k := range s.Metadata {

@@ -67,7 +67,8 @@ func (s *Summary) writeConfigurations(b *strings.Builder) {
 		case i == 0 || first == nil:
 			fmt.Fprintf(b, "configuration %.8s: %s", c.Hash, c.Content)
 		default:
-			fmt.Fprintf(b, "configuration %.8s, against %.8s: %s", c.Hash, s.Configurations[0].Hash, strings.Join(first.Changes(c.Content), "; "))
+			fmt.Fprintf(b, "configuration %.8s, against %.8s: %s", c.Hash, s.Configurations[0].Hash,
+				strings.Join(first.Changes(c.Content), "; "))
 		}
 		b.WriteByte('\n')
 		if len(s.Configurations) == 1 {

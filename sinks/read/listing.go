@@ -28,7 +28,8 @@ func listTopics(ctx context.Context, store sinks.Reader, strange func(name strin
 	var topics []*topicListing
 	err := store.List(ctx, record.CommitsFolder, func(e sinks.Entry) error {
 		part := strings.Split(e.Name, "/")
-		if e.Name == record.StoreFile || record.IsContentName(e.Name) || strings.HasPrefix(path.Base(e.Name), record.NewPrefix) {
+		if e.Name == record.StoreFile || record.IsContentName(e.Name) ||
+			strings.HasPrefix(path.Base(e.Name), record.NewPrefix) {
 			return nil
 		}
 		if len(part) < 4 || part[1] != "topics" {

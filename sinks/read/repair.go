@@ -21,11 +21,12 @@ import (
 // commits cannot: writers continue after the last commit, so no program would write the
 // records of the hole again.
 type Repair struct {
-	Folder  string       `json:"folder"`            // folder that receives the files
-	Steps   []RepairStep `json:"steps"`             // in the order of Apply
-	Left    []RepairLeft `json:"left"`              // faults that remain
-	Writers string       `json:"writers,omitempty"` // a sentence on processes that write to the output; set by the caller
-	Done    bool         `json:"done"`              // the files have been moved
+	Folder string       `json:"folder"` // folder that receives the files
+	Steps  []RepairStep `json:"steps"`  // in the order of Apply
+	Left   []RepairLeft `json:"left"`   // faults that remain
+	// a sentence on processes that write to the output; set by the caller
+	Writers string `json:"writers,omitempty"`
+	Done    bool   `json:"done"` // the files have been moved
 }
 
 // RepairStep mends one partition. Without Topic it moves files that belong to none.
@@ -79,7 +80,9 @@ func (r *Repair) Files() (n int) {
 func (r *Repair) Leave(step *RepairStep, advice string) {
 	where := fmt.Sprintf("%s/%d", step.Topic, step.Partition)
 	r.Left = append(r.Left, RepairLeft{where, strings.Join(step.Wrong, "; "), advice})
-	r.Steps = slices.DeleteFunc(r.Steps, func(s RepairStep) bool { return s.Topic == step.Topic && s.Partition == step.Partition })
+	r.Steps = slices.DeleteFunc(r.Steps, func(s RepairStep) bool {
+		return s.Topic == step.Topic && s.Partition == step.Partition
+	})
 }
 
 // Apply moves the files of the plan durably; it removes none. No process may write to
@@ -101,7 +104,8 @@ func (r *Repair) Apply(ctx context.Context, store sinks.Store) error {
 			return err
 		}
 		if newest != s.newest {
-			return fmt.Errorf("%s/%d has other manifests than when it was checked: somebody writes to this output; nothing was moved", s.Topic, s.Partition)
+			return fmt.Errorf("%s/%d has other manifests than when it was checked: somebody writes to this output; "+
+				"nothing was moved", s.Topic, s.Partition)
 		}
 	}
 	for i := range r.Steps {
@@ -176,7 +180,8 @@ func (r *Repair) text(b *strings.Builder) {
 	case r.Done:
 		fmt.Fprintf(b, "repair: %d files were moved to %s; none was deleted\n", n, r.Folder)
 	default:
-		fmt.Fprintf(b, "repair: %d files would be moved to %s, and none deleted; nothing is done without --yes\n", n, r.Folder)
+		fmt.Fprintf(b, "repair: %d files would be moved to %s, and none deleted; nothing is done without --yes\n", n,
+			r.Folder)
 	}
 }
 

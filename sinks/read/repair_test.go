@@ -73,12 +73,14 @@ func TestRepairMendsTheEnd(t *testing.T) {
 			if err != nil || pos.Next != c.next {
 				t.Errorf("the writer goes on at %d (%v), want %d", pos.Next, err, c.next)
 			}
-			w := sinktest.Writer{Store: sinktest.MemStore(d), End: repairEnd + 5, Roll: sinktest.Roll(7), Fail: sinktest.IsCrash, Tables: []string{tables.Hulls}}
+			w := sinktest.Writer{Store: sinktest.MemStore(d), End: repairEnd + 5, Roll: sinktest.Roll(7),
+				Fail: sinktest.IsCrash, Tables: []string{tables.Hulls}}
 			if err := w.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, repairEnd+5)
-			if s, err := read.Describe(t.Context(), sinktest.MemStore(d)); err != nil || s.Partitions[0].End != repairEnd+5 {
+			if s, err := read.Describe(t.Context(), sinktest.MemStore(d)); err != nil ||
+				s.Partitions[0].End != repairEnd+5 {
 				t.Errorf("described as %+v, %v", s, err)
 			}
 		})
@@ -94,10 +96,12 @@ func quarantined(t *testing.T, d *sinktest.MemDisk, r *read.Repair, before map[s
 			if d.Live.Files[m.From] != nil {
 				t.Errorf("%s is still there", m.From)
 			}
-			if node := d.Live.Files[m.To]; node == nil || string(node.Data) != before[m.From] || int64(len(node.Data)) != m.Bytes {
+			if node := d.Live.Files[m.To]; node == nil || string(node.Data) != before[m.From] ||
+				int64(len(node.Data)) != m.Bytes {
 				t.Errorf("%s is not in %s", m.From, m.To)
 			}
-			if want := r.Folder + "/" + m.From + ".quarantined"; m.To != want || !strings.HasPrefix(want, "_quarantine/") {
+			if want := r.Folder + "/" + m.From + ".quarantined"; m.To != want ||
+				!strings.HasPrefix(want, "_quarantine/") {
 				t.Errorf("%s is moved to %s", m.From, m.To)
 			}
 		}
@@ -121,15 +125,28 @@ func TestRepairLeavesWhatItCannotMend(t *testing.T) {
 		"first manifest lost":            {lose(0), of(10), "has a hole: offsets 0 to 9"},
 		"manifest in the middle damaged": {spoil(half, 10), of(10), "has a hole: offsets 10 to 19"},
 		"middle lost, newest damaged":    {after(lose(0), spoil(half, 20)), of(20), "has a hole: offsets 0 to 9"},
-		"file in the middle missing":     {ofFile(10, func(d *sinktest.MemDisk, f *record.File) { delete(d.Live.Files, f.Path) }), "", "restore the file from a backup"},
-		"file in the middle flipped":     {ofFile(0, func(d *sinktest.MemDisk, f *record.File) { flipped(d.Live.Files[f.Path].Data) }), "", "restore the file from a backup"},
-		"base lost":                      {func(_ *testing.T, d *sinktest.MemDisk) { delete(d.Live.Files, base) }, base, "restore it from a backup"},
-		"base damaged, newest lost":      {after(lose(20), func(_ *testing.T, d *sinktest.MemDisk) { flipped(d.Live.Files[base].Data) }), base, "restore it from a backup"},
-		"store.json damaged":             {after(lose(20), func(_ *testing.T, d *sinktest.MemDisk) { flipped(d.Live.Files[record.StoreFile].Data) }), record.StoreFile, "store.json"},
+		"file in the middle missing": {ofFile(10, func(d *sinktest.MemDisk, f *record.File) {
+			delete(d.Live.Files, f.Path)
+		}), "", "restore the file from a backup"},
+		"file in the middle flipped": {ofFile(0, func(d *sinktest.MemDisk, f *record.File) {
+			flipped(d.Live.Files[f.Path].Data)
+		}), "", "restore the file from a backup"},
+		"base lost": {func(_ *testing.T, d *sinktest.MemDisk) { delete(d.Live.Files, base) }, base,
+			"restore it from a backup"},
+		"base damaged, newest lost": {after(lose(20), func(_ *testing.T, d *sinktest.MemDisk) {
+			flipped(d.Live.Files[base].Data)
+		}), base, "restore it from a backup"},
+		"store.json damaged": {after(lose(20), func(_ *testing.T, d *sinktest.MemDisk) {
+			flipped(d.Live.Files[record.StoreFile].Data)
+		}), record.StoreFile, "store.json"},
 		"all records of the topic lost": {func(_ *testing.T, d *sinktest.MemDisk) {
-			maps.DeleteFunc(d.Live.Files, func(name string, _ *sinktest.Inode) bool { return strings.HasPrefix(name, record.TopicsFolder) })
+			maps.DeleteFunc(d.Live.Files, func(name string, _ *sinktest.Inode) bool {
+				return strings.HasPrefix(name, record.TopicsFolder)
+			})
 		}, "frames/", "base.json of this topic"},
-		"stranger among the records": {func(_ *testing.T, d *sinktest.MemDisk) { d.Live.Files[strange] = &sinktest.Inode{} }, strange, "by hand"},
+		"stranger among the records": {func(_ *testing.T, d *sinktest.MemDisk) {
+			d.Live.Files[strange] = &sinktest.Inode{}
+		}, strange, "by hand"},
 		"newest manifest of a later version": {func(t *testing.T, d *sinktest.MemDisk) {
 			name, m := sinktest.ManifestOf(t, d, 20)
 			m.Format = record.FormatVersion + 1
@@ -164,7 +181,8 @@ func TestRepairLeavesWhatItCannotMend(t *testing.T) {
 			if len(r.Repair.Left) < int(r.FaultCount) && name != "all records of the topic lost" {
 				t.Errorf("%d of %d faults are explained:\n%s", len(r.Repair.Left), r.FaultCount, r)
 			}
-			if err := r.Repair.Apply(t.Context(), sinktest.MemStore(d)); err != nil || !maps.Equal(before, sinktest.ContentsOf(d)) {
+			if err := r.Repair.Apply(t.Context(), sinktest.MemStore(d)); err != nil ||
+				!maps.Equal(before, sinktest.ContentsOf(d)) {
 				t.Errorf("a plan without moves has changed the output, or fails: %v", err)
 			}
 		})
@@ -183,7 +201,8 @@ func TestRepairMendsPartitionsOneByOne(t *testing.T) {
 		if _, err := o.Resume(ctx, sinktest.LogTopic, id); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := o.Commit(ctx, batches.Synthetic(batches.Spec{Topic: sinktest.LogTopic, Partition: id, Start: start, Records: 10, Frames: 1, Points: 4})); err != nil {
+		if _, err := o.Commit(ctx, batches.Synthetic(batches.Spec{Topic: sinktest.LogTopic, Partition: id, Start: start,
+			Records: 10, Frames: 1, Points: 4})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -195,7 +214,8 @@ func TestRepairMendsPartitionsOneByOne(t *testing.T) {
 	delete(d.Live.Files, record.ManifestName(record.TopicPartition{Topic: sinktest.LogTopic, ID: 0}, 10))
 	delete(d.Live.Files, record.ManifestName(record.TopicPartition{Topic: sinktest.LogTopic, ID: 1}, 20))
 	r := planned(t, sinktest.MemStore(d))
-	if len(r.Repair.Steps) != 1 || r.Repair.Steps[0].Partition != 1 || r.Repair.Steps[0].Start != 20 || r.Repair.Steps[0].End != 30 {
+	if len(r.Repair.Steps) != 1 || r.Repair.Steps[0].Partition != 1 || r.Repair.Steps[0].Start != 20 ||
+		r.Repair.Steps[0].End != 30 {
 		t.Fatalf("steps:\n%s", r)
 	}
 	if err := r.Repair.Apply(ctx, sinktest.MemStore(d)); err != nil {
@@ -205,7 +225,8 @@ func TestRepairMendsPartitionsOneByOne(t *testing.T) {
 	commit(1, 20)
 	r = planned(t, sinktest.MemStore(d))
 	for _, f := range r.Faults {
-		if !strings.Contains(f.Where, "/part-0-") && !strings.HasPrefix(f.Where, record.ManifestFolder(record.TopicPartition{Topic: sinktest.LogTopic, ID: 0})) {
+		if !strings.Contains(f.Where, "/part-0-") &&
+			!strings.HasPrefix(f.Where, record.ManifestFolder(record.TopicPartition{Topic: sinktest.LogTopic, ID: 0})) {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -223,7 +244,8 @@ func TestRepairLeavesStepsOut(t *testing.T) {
 	if r.Repair.Files() > 0 || !strings.Contains(r.String(), "the records are gone") {
 		t.Errorf("the step is still there:\n%s", r)
 	}
-	if err := r.Repair.Apply(t.Context(), sinktest.MemStore(d)); err != nil || !maps.Equal(before, sinktest.ContentsOf(d)) {
+	if err := r.Repair.Apply(t.Context(), sinktest.MemStore(d)); err != nil ||
+		!maps.Equal(before, sinktest.ContentsOf(d)) {
 		t.Errorf("the step was done all the same; %v", err)
 	}
 }
@@ -263,7 +285,8 @@ func TestRepairDiesAnywhere(t *testing.T) {
 			if err := second.Repair.Apply(context.Background(), sinktest.MemStore(d)); err != nil {
 				t.Fatalf("%s: the second repair: %v", what, err)
 			}
-			w := sinktest.Writer{Store: sinktest.MemStore(d), End: repairEnd, Roll: sinktest.Roll(4), Fail: sinktest.IsCrash, Tables: []string{tables.Hulls}}
+			w := sinktest.Writer{Store: sinktest.MemStore(d), End: repairEnd, Roll: sinktest.Roll(4),
+				Fail: sinktest.IsCrash, Tables: []string{tables.Hulls}}
 			if err := w.Run(t.Context()); err != nil {
 				t.Fatalf("%s: the writer: %v", what, err)
 			}
@@ -298,7 +321,8 @@ func TestRepairNoticesAWriter(t *testing.T) {
 	r := planned(t, sinktest.MemStore(d))
 	wroteOn(4)(t, d)
 	before := sinktest.ContentsOf(d)
-	if err := r.Repair.Apply(t.Context(), sinktest.MemStore(d)); err == nil || !strings.Contains(err.Error(), "somebody writes") {
+	if err := r.Repair.Apply(t.Context(), sinktest.MemStore(d)); err == nil ||
+		!strings.Contains(err.Error(), "somebody writes") {
 		t.Errorf("%v", err)
 	}
 	if !maps.Equal(before, sinktest.ContentsOf(d)) {

@@ -89,8 +89,10 @@ func (c *repairChain) whole(base int64) (n int, end int64, why string) {
 		case l.err == nil && l.start < end:
 			return n, end, fmt.Sprintf("its chain is broken: %s begins before the commits in front of it end", l.name)
 		case l.err == nil:
-			return n, end, fmt.Sprintf("its chain has a hole: offsets %d to %d are in no manifest that can be read, but %s and the commits after it go on behind them, so no program would write them again. "+
-				"Restore the manifests of these offsets from a backup; files of theirs that still stand are left where they are", end, l.start-1, l.name)
+			return n, end, fmt.Sprintf("its chain has a hole: offsets %d to %d are in no manifest that can be read, "+
+				"but %s and the commits after it go on behind them, so no program would write them again. "+
+				"Restore the manifests of these offsets from a backup; files of theirs that still stand are left "+
+				"where they are", end, l.start-1, l.name)
 		case !errors.As(l.err, &damaged):
 			return n, end, fmt.Sprintf("its chain is unknown: %v", l.err)
 		}

@@ -44,7 +44,8 @@ func (v *verifier) plan(ctx context.Context, identity record.Store, broken error
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{Repair: &Repair{Folder: folder, Steps: []RepairStep{}, Left: []RepairLeft{}}, v: v, strays: map[string][]stray{},
+	p := &planner{Repair: &Repair{Folder: folder, Steps: []RepairStep{}, Left: []RepairLeft{}}, v: v,
+		strays: map[string][]stray{},
 		mended: map[string]bool{}, why: map[string]string{}, moved: map[string]bool{}}
 	switch {
 	case broken != nil:
@@ -117,7 +118,8 @@ func (p *planner) partitions(ctx context.Context) error {
 func (p *planner) partition(ctx context.Context, folder string) error {
 	t := p.v.repair.topics[path.Dir(folder)]
 	if t == nil || t.base == nil {
-		p.keep(folder, "the base.json of this topic is lost or damaged, so where its records begin is unknown: restore its folder in _commits/topics from a backup")
+		p.keep(folder, "the base.json of this topic is lost or damaged, so where its records begin is unknown: "+
+			"restore its folder in _commits/topics from a backup")
 		return nil
 	}
 	id, err := strconv.ParseInt(path.Base(folder), 10, 32)
@@ -227,13 +229,15 @@ func (p *planner) undo(ctx context.Context, s *RepairStep, m *record.Manifest) (
 		}
 	}
 	if strangers {
-		s.Wrong = append(s.Wrong, fmt.Sprintf("files that are not those of the newest commit, offsets %d to %d, have taken their places; its own are still staged", m.Start, m.End-1))
+		s.Wrong = append(s.Wrong, fmt.Sprintf("files that are not those of the newest commit, offsets %d to %d, "+
+			"have taken their places; its own are still staged", m.Start, m.End-1))
 		return false, nil
 	}
 	for i := range m.Files {
 		p.mended[m.Files[i].Path] = true
 	}
-	s.Wrong = append(s.Wrong, fmt.Sprintf("the newest commit, offsets %d to %d, has files that are missing or damaged", m.Start, m.End-1))
+	s.Wrong = append(s.Wrong, fmt.Sprintf("the newest commit, offsets %d to %d, has files that are missing or damaged",
+		m.Start, m.End-1))
 	s.End = max(s.End, m.End)
 	return true, nil
 }
@@ -258,7 +262,8 @@ func (p *planner) takeStrays(s *RepairStep, folder string, base int64) {
 	first, end := int64(math.MaxInt64), int64(0)
 	for _, f := range p.strays[folder] {
 		if f.start < base {
-			p.why[f.name] = fmt.Sprintf("its offsets begin before %d, where this output begins, so no program would write them again: move it away by hand if it is not wanted", base)
+			p.why[f.name] = fmt.Sprintf("its offsets begin before %d, where this output begins, so no program would "+
+				"write them again: move it away by hand if it is not wanted", base)
 			continue
 		}
 		if f.end > s.Start {
@@ -271,11 +276,13 @@ func (p *planner) takeStrays(s *RepairStep, folder string, base int64) {
 		p.mended[f.name] = true
 	}
 	if lost > 0 {
-		s.Wrong = append(s.Wrong, fmt.Sprintf("%d files have rows of offsets %d to %d, which are in no manifest that can be read", lost, first, end-1))
+		s.Wrong = append(s.Wrong, fmt.Sprintf("%d files have rows of offsets %d to %d, which are in no manifest "+
+			"that can be read", lost, first, end-1))
 		s.End = max(s.End, end)
 	}
 	if doubled > 0 {
-		s.Wrong = append(s.Wrong, fmt.Sprintf("%d files hold rows of offsets whose commits have files of their own, so readers see these rows twice", doubled))
+		s.Wrong = append(s.Wrong, fmt.Sprintf("%d files hold rows of offsets whose commits have files of their own, "+
+			"so readers see these rows twice", doubled))
 	}
 }
 
@@ -291,7 +298,8 @@ func (p *planner) takeDamaged(ctx context.Context, s *RepairStep, damaged []repa
 		s.End = max(s.End, l.start+1)
 	}
 	return p.v.store.List(ctx, record.StagingFolder, func(e sinks.Entry) error {
-		start, _, ours := record.ParseStagingName(record.TopicPartition{Topic: s.Topic, ID: s.Partition}, strings.SplitN(e.Name, "/", 3)[1])
+		start, _, ours := record.ParseStagingName(record.TopicPartition{Topic: s.Topic, ID: s.Partition},
+			strings.SplitN(e.Name, "/", 3)[1])
 		if ours && starts[start] {
 			p.move(s, e.Name, e.Size)
 		}
@@ -328,7 +336,8 @@ func (p *planner) finish(s *RepairStep) {
 	case s.Topic == "":
 		s.Then = "readers of the tables do not see them any more"
 	case s.End > s.Start:
-		s.Then = fmt.Sprintf("run goes on at offset %d, and writes the records up to %d at least again, from the topic", s.Start, s.End-1)
+		s.Then = fmt.Sprintf("run goes on at offset %d, and writes the records up to %d at least again, from the topic",
+			s.Start, s.End-1)
 	default:
 		s.Then = fmt.Sprintf("run goes on at offset %d, as it would without", s.Start)
 	}
@@ -337,7 +346,8 @@ func (p *planner) finish(s *RepairStep) {
 
 // strangers plans the moves of files in the folders of tables that no commit can have.
 func (p *planner) strangers() {
-	s := RepairStep{Wrong: []string{"these files are in the way of readers, but their names are not those of an output's files"}}
+	s := RepairStep{Wrong: []string{"these files are in the way of readers, but their names are not those of an " +
+		"output's files"}}
 	for _, name := range p.nobody {
 		p.move(&s, name, p.v.listed[name])
 		p.mended[name] = true
@@ -370,14 +380,17 @@ func (p *planner) advice(f Fault) string {
 		if !p.v.repair.bad[f.Where] {
 			return "it may be whole: mend what keeps it from being read"
 		}
-		return "commits after this one go on behind it, so no program would write its records again: restore the file from a backup; its manifest has the SHA-256"
+		return "commits after this one go on behind it, so no program would write its records again: restore the " +
+			"file from a backup; its manifest has the SHA-256"
 	case checkRecords:
 		if record.IsBaseName(path.Base(f.Where)) {
 			return "restore it from a backup: where the records of this topic begin is written nowhere else"
 		}
 		if f.Problem == notARecord {
-			return "no reader looks there, and another version of the program may have put it there: move it away by hand if it is not wanted"
+			return "no reader looks there, and another version of the program may have put it there: move it away " +
+				"by hand if it is not wanted"
 		}
 	}
-	return "moving files does not mend this: restore the output from a backup, or read the topic again into another --out"
+	return "moving files does not mend this: restore the output from a backup, or read the topic again into another " +
+		"--out"
 }

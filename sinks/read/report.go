@@ -126,15 +126,19 @@ const (
 const maxFaults = 1000
 
 func newReport() *Report {
-	return &Report{Faults: []Fault{}, Notes: []string{}, Partitions: []PartitionReport{}, Tables: []TableReport{}, Checks: []Check{
-		{Name: checkRecords, What: "store, base and manifests can be read, agree with their names, and have one format"},
-		{Name: checkChain, What: "manifests follow each other from the base on, without hole or overlap"},
-		{Name: checkFiles, What: "every file of a manifest is there, in its size"},
-		{Name: checkSums, What: "files have the SHA-256 of their manifest"},
-		{Name: checkRows, What: "files have the rows of their manifest, only of its offsets, and the schema of the output"},
-		{Name: checkAccounts, What: "every record is a row, a reject or a counted hole, and none twice"},
-		{Name: checkOrphans, What: "every file of a table belongs to a manifest"},
-	}}
+	return &Report{Faults: []Fault{}, Notes: []string{}, Partitions: []PartitionReport{},
+		Tables: []TableReport{}, Checks: []Check{
+			{Name: checkRecords,
+				What: "store, base and manifests can be read, agree with their names, and have one format"},
+			{Name: checkChain, What: "manifests follow each other from the base on, without hole or overlap"},
+			{Name: checkFiles, What: "every file of a manifest is there, in its size"},
+			{Name: checkSums, What: "files have the SHA-256 of their manifest"},
+			{Name: checkRows, What: "files have the rows of their manifest, only of its offsets, and the schema of " +
+				"the " +
+				"output"},
+			{Name: checkAccounts, What: "every record is a row, a reject or a counted hole, and none twice"},
+			{Name: checkOrphans, What: "every file of a table belongs to a manifest"},
+		}}
 }
 
 // reporter fills a Report. Several goroutines may call its methods at once.
@@ -212,9 +216,11 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "output %s\n", r.Store)
 	for _, p := range r.Partitions {
-		fmt.Fprintf(&b, "%s/%d: offsets %d to %d in %d manifests: %s\n", p.Topic, p.Partition, p.Base, p.End, p.Manifests, countsText(&p.Counts))
+		fmt.Fprintf(&b, "%s/%d: offsets %d to %d in %d manifests: %s\n", p.Topic, p.Partition, p.Base, p.End,
+			p.Manifests, countsText(&p.Counts))
 		for _, g := range p.Gaps {
-			fmt.Fprintf(&b, "%s/%d: gap: offsets %d to %d were deleted before they could be read\n", p.Topic, p.Partition, g.Start, g.End)
+			fmt.Fprintf(&b, "%s/%d: gap: offsets %d to %d were deleted before they could be read\n", p.Topic,
+				p.Partition, g.Start, g.End)
 		}
 	}
 	for _, t := range r.Tables {

@@ -20,7 +20,8 @@ import (
 // and verify counts each once.
 func TestSequencesAreCommitted(t *testing.T) {
 	ctx, d := context.Background(), sinktest.NewMemDisk()
-	o, err := sinks.Open(ctx, sinktest.MemStore(d), sinktest.EncoderOf("hulls", "tokens", "attention_stats"), sinks.Config{})
+	o, err := sinks.Open(ctx, sinktest.MemStore(d), sinktest.EncoderOf("hulls", "tokens", "attention_stats"),
+		sinks.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,9 +45,11 @@ func TestSequencesAreCommitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := sinktest.CountsOf(b)
-		want.Messages, want.Frames, want.Sequences, want.Rejects, want.Holes = want.Messages+c.Messages, want.Frames+c.Frames, want.Sequences+c.Sequences, want.Rejects+c.Rejects, want.Holes+c.Holes
+		want.Messages, want.Frames, want.Sequences, want.Rejects, want.Holes = want.Messages+c.Messages,
+			want.Frames+c.Frames, want.Sequences+c.Sequences, want.Rejects+c.Rejects, want.Holes+c.Holes
 		for _, table := range done.Tables {
-			if table.Table == tables.Tokens && table.Rows != c.Sequences || table.Table == tables.Frames && (table.Rows != c.Frames || c.Frames == 0) {
+			if table.Table == tables.Tokens && table.Rows != c.Sequences ||
+				table.Table == tables.Frames && (table.Rows != c.Frames || c.Frames == 0) {
 				t.Errorf("commit at %d: %+v of %+v", start, table, c)
 			}
 		}
@@ -59,7 +62,9 @@ func TestSequencesAreCommitted(t *testing.T) {
 		t.Errorf("%v\n%v\nwant %+v", err, r, want)
 	}
 	s, err := read.Describe(ctx, sinktest.MemStore(d))
-	if err != nil || s.First == nil || !strings.Contains(s.String(), fmt.Sprintf("%d frames, %d sequences", want.Frames, want.Sequences)) || !strings.Contains(s.String(), "frames and sequences from") {
+	if err != nil || s.First == nil || !strings.Contains(s.String(),
+		fmt.Sprintf("%d frames, %d sequences", want.Frames, want.Sequences)) ||
+		!strings.Contains(s.String(), "frames and sequences from") {
 		t.Errorf("%v\n%v", err, s)
 	}
 }

@@ -40,7 +40,8 @@ func Verify(ctx context.Context, store sinks.Reader, opts VerifyOptions) (*Repor
 	if opts.Workers <= 0 {
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
-	v := &verifier{store: store, opts: opts, reporter: reporter{Report: newReport()}, listed: map[string]int64{}, pending: map[string]bool{}, ids: map[string]bool{}, configs: map[string]bool{}}
+	v := &verifier{store: store, opts: opts, reporter: reporter{Report: newReport()}, listed: map[string]int64{},
+		pending: map[string]bool{}, ids: map[string]bool{}, configs: map[string]bool{}}
 	if opts.Repair {
 		v.repair, v.limit = newRepairer(), math.MaxInt
 	}
@@ -56,7 +57,8 @@ func Verify(ctx context.Context, store sinks.Reader, opts VerifyOptions) (*Repor
 		return nil
 	})
 	if set > 0 {
-		v.note("%s holds %d files, %d bytes, that repairs have moved there: nothing reads them", record.QuarantineFolder, set, setBytes)
+		v.note("%s holds %d files, %d bytes, that repairs have moved there: nothing reads them",
+			record.QuarantineFolder, set, setBytes)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list files: %w", err)
@@ -286,7 +288,8 @@ func (v *verifier) chain(ctx context.Context, base *record.Base, p partitionList
 // unlisted follows the chain through manifests before m that were not listed, and
 // returns the last of them, or last. A listing is not atomic: of two manifests created
 // during it, it may have only the second.
-func (v *verifier) unlisted(ctx context.Context, sum *PartitionReport, last, m *record.Manifest, jobs chan<- manifestJob) *record.Manifest {
+func (v *verifier) unlisted(ctx context.Context, sum *PartitionReport, last, m *record.Manifest,
+	jobs chan<- manifestJob) *record.Manifest {
 	for sum.End < m.Start {
 		name := record.ManifestName(m.TopicPartition(), sum.End)
 		between, err := sinks.ReadManifest(ctx, v.store, name)
@@ -314,9 +317,11 @@ func (v *verifier) link(ctx context.Context, sum *PartitionReport, last, m *reco
 	case m.Start > sum.End:
 		v.fault(checkChain, name, "offsets %d to %d are in no manifest", sum.End, m.Start-1)
 	case m.Start < sum.End:
-		v.fault(checkChain, name, "offsets %d to %d are in two manifests, or before the base", m.Start, min(m.End, sum.End)-1)
+		v.fault(checkChain, name, "offsets %d to %d are in two manifests, or before the base", m.Start,
+			min(m.End, sum.End)-1)
 	case v.otherTopic(last, m):
-		v.fault(checkChain, name, "its records come from another topic of the same name, with id %q, which was not accepted", m.TopicID)
+		v.fault(checkChain, name, "its records come from another topic of the same name, with id %q, which was not "+
+			"accepted", m.TopicID)
 	case m.Counts.Messages == 0 && last != nil && last.Last != nil && (m.Last == nil || *m.Last != *last.Last):
 		v.fault(checkChain, name, "it has no message, but does not inherit the last record of the manifest before it")
 	}
@@ -332,7 +337,9 @@ func (v *verifier) content(ctx context.Context, m *record.Manifest, name string)
 	v.configs[m.ContentHash] = true
 	v.checked(checkRecords, 1)
 	if _, err := sinks.ReadContent(ctx, v.store, m.ContentHash); err != nil {
-		v.fault(checkRecords, record.ContentName(m.ContentHash), "the configuration of %s: %v; the rows are not affected, and a run with that configuration writes the record again, once a damaged one is removed", name, err)
+		v.fault(checkRecords, record.ContentName(m.ContentHash),
+			"the configuration of %s: %v; the rows are not affected, and a run with that configuration writes the "+
+				"record again, once a damaged one is removed", name, err)
 	}
 }
 
@@ -364,12 +371,16 @@ func (v *verifier) orphans() {
 func (v *verifier) expected() {
 	for topic, ends := range v.opts.Ends {
 		for id, end := range ends {
-			i := slices.IndexFunc(v.Partitions, func(p PartitionReport) bool { return p.Topic == topic && p.Partition == id })
+			i := slices.IndexFunc(v.Partitions, func(p PartitionReport) bool {
+				return p.Topic == topic && p.Partition == id
+			})
 			switch {
 			case i < 0 && end > 0:
-				v.fault(checkChain, fmt.Sprintf("%s/%d", topic, id), "nothing of this partition is in the output; it should reach offset %d", end)
+				v.fault(checkChain, fmt.Sprintf("%s/%d", topic, id),
+					"nothing of this partition is in the output; it should reach offset %d", end)
 			case i >= 0 && v.Partitions[i].End < end:
-				v.fault(checkChain, fmt.Sprintf("%s/%d", topic, id), "the output ends at offset %d; it should reach %d", v.Partitions[i].End, end)
+				v.fault(checkChain, fmt.Sprintf("%s/%d", topic, id), "the output ends at offset %d; it should reach %d",
+					v.Partitions[i].End, end)
 			}
 		}
 	}
@@ -386,7 +397,8 @@ func (v *verifier) staging(ctx context.Context) error {
 		if v.pending[record.StagingFolder+"/"+name] {
 			continue
 		}
-		v.note("%s/%s holds %d bytes: an attempt in progress, or one that died; it is removed when its partition is resumed after another commit", record.StagingFolder, name, size)
+		v.note("%s/%s holds %d bytes: an attempt in progress, or one that died; it is removed when its partition is "+
+			"resumed after another commit", record.StagingFolder, name, size)
 	}
 	return err
 }

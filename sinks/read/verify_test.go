@@ -25,7 +25,8 @@ import (
 func verified(t *testing.T, harm func(*sinktest.MemDisk)) *read.Report {
 	t.Helper()
 	d := sinktest.NewMemDisk()
-	w := sinktest.Writer{Store: sinktest.MemStore(d), End: 30, Roll: sinktest.Roll(10), Fail: sinktest.IsCrash, Tables: []string{tables.Hulls}}
+	w := sinktest.Writer{Store: sinktest.MemStore(d), End: 30, Roll: sinktest.Roll(10), Fail: sinktest.IsCrash,
+		Tables: []string{tables.Hulls}}
 	if err := w.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -59,14 +60,23 @@ func TestVerifyFindsPlantedFaults(t *testing.T) {
 		check string
 		harm  func(*sinktest.MemDisk)
 	}{
-		"file missing":        {"files", file(0, func(d *sinktest.MemDisk, f record.File) { delete(d.Live.Files, f.Path) })},
-		"newest file missing": {"files", file(20, func(d *sinktest.MemDisk, f record.File) { delete(d.Live.Files, f.Path) })},
+		"file missing": {"files", file(0, func(d *sinktest.MemDisk, f record.File) {
+			delete(d.Live.Files, f.Path)
+		})},
+		"newest file missing": {"files", file(20, func(d *sinktest.MemDisk, f record.File) {
+			delete(d.Live.Files, f.Path)
+		})},
 		"older file staged": {"files", file(10, func(d *sinktest.MemDisk, f record.File) {
 			d.Live.Files[f.Staged] = d.Live.Files[f.Path]
 			delete(d.Live.Files, f.Path)
 		})},
-		"file short":  {"files", file(0, func(d *sinktest.MemDisk, f record.File) { n := d.Live.Files[f.Path]; n.Data = n.Data[:len(n.Data)-1] })},
-		"bit flipped": {"checksums", file(0, func(d *sinktest.MemDisk, f record.File) { d.Live.Files[f.Path].Data[100] ^= 1 })},
+		"file short": {"files", file(0, func(d *sinktest.MemDisk, f record.File) {
+			n := d.Live.Files[f.Path]
+			n.Data = n.Data[:len(n.Data)-1]
+		})},
+		"bit flipped": {"checksums", file(0, func(d *sinktest.MemDisk, f record.File) {
+			d.Live.Files[f.Path].Data[100] ^= 1
+		})},
 		"name taken by another": {"files", file(20, func(d *sinktest.MemDisk, f record.File) {
 			d.Live.Dirs[path.Dir(f.Staged)] = true
 			d.Live.Files[f.Staged] = d.Live.Files[f.Path]
@@ -76,15 +86,20 @@ func TestVerifyFindsPlantedFaults(t *testing.T) {
 			delete(d.Live.Files, f.Path)
 			d.Live.Files[f.Staged].Data[100] ^= 1
 		})},
-		"newest bit flipped": {"checksums", file(20, func(d *sinktest.MemDisk, f record.File) { d.Live.Files[f.Path].Data[100] ^= 1 })},
-		"sum changed":        {"checksums", edit(10, func(m *record.Manifest) { m.Files[1].SHA256 = "00" })},
-		"rows changed":       {"rows", edit(10, func(m *record.Manifest) { m.Files[1].Rows++ })},
+		"newest bit flipped": {"checksums", file(20, func(d *sinktest.MemDisk, f record.File) {
+			d.Live.Files[f.Path].Data[100] ^= 1
+		})},
+		"sum changed":  {"checksums", edit(10, func(m *record.Manifest) { m.Files[1].SHA256 = "00" })},
+		"rows changed": {"rows", edit(10, func(m *record.Manifest) { m.Files[1].Rows++ })},
 		"files exchanged": {"checksums", edit(10, func(m *record.Manifest) {
 			m.Files[0].Path, m.Files[1].Path = m.Files[1].Path, m.Files[0].Path
 			m.Files[0].Bytes, m.Files[1].Bytes = m.Files[1].Bytes, m.Files[0].Bytes
 		})},
 		"frames count changed": {"accounts", edit(10, func(m *record.Manifest) { m.Counts.Frames++ })},
-		"message is a hole":    {"accounts", edit(10, func(m *record.Manifest) { m.Counts.Messages--; m.Counts.Holes++ })},
+		"message is a hole": {"accounts", edit(10, func(m *record.Manifest) {
+			m.Counts.Messages--
+			m.Counts.Holes++
+		})},
 		"file left out":        {"orphans", edit(10, func(m *record.Manifest) { m.Files = m.Files[1:] })},
 		"counts do not add up": {"records", edit(10, func(m *record.Manifest) { m.Counts.Holes++ })},
 		"manifest missing": {"chain", func(d *sinktest.MemDisk) {
@@ -94,7 +109,8 @@ func TestVerifyFindsPlantedFaults(t *testing.T) {
 			delete(d.Live.Files, record.ManifestName(record.TopicPartition{Topic: sinktest.LogTopic, ID: 0}, 0))
 		}},
 		"last record not kept": {"chain", func(d *sinktest.MemDisk) {
-			gap := &record.Manifest{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: sinktest.LogTopic, Start: 30, End: 40, Gap: true, Counts: record.Counts{Holes: 10}}
+			gap := &record.Manifest{Format: record.FormatVersion, UUID: record.NewUUID(), Topic: sinktest.LogTopic,
+				Start: 30, End: 40, Gap: true, Counts: record.Counts{Holes: 10}}
 			d.Live.Files[record.ManifestName(gap.TopicPartition(), 30)] = &sinktest.Inode{Data: record.Encode(gap)}
 		}},
 		"range twice": {"chain", func(d *sinktest.MemDisk) {
@@ -103,7 +119,8 @@ func TestVerifyFindsPlantedFaults(t *testing.T) {
 			d.Live.Files[record.ManifestName(m.TopicPartition(), 15)] = &sinktest.Inode{Data: record.Encode(m)}
 		}},
 		"manifest damaged": {"records", func(d *sinktest.MemDisk) {
-			d.Live.Files[record.ManifestName(record.TopicPartition{Topic: sinktest.LogTopic, ID: 0}, 10)].Data = []byte("{}")
+			d.Live.Files[record.ManifestName(record.TopicPartition{Topic: sinktest.LogTopic, ID: 0},
+				10)].Data = []byte("{}")
 		}},
 		"store damaged": {"records", func(d *sinktest.MemDisk) { d.Live.Files[record.StoreFile].Data = []byte("{}") }},
 		"base missing": {"records", func(d *sinktest.MemDisk) {
@@ -220,7 +237,8 @@ func TestVerifyAcceptsWorkInProgress(t *testing.T) {
 	if !r.OK {
 		t.Errorf("faults:\n%s", r)
 	}
-	if i := slices.IndexFunc(r.Tables, func(t read.TableReport) bool { return t.Table == tables.Frames }); i < 0 || r.Tables[i].Pending != 1 {
+	if i := slices.IndexFunc(r.Tables, func(t read.TableReport) bool { return t.Table == tables.Frames }); i < 0 ||
+		r.Tables[i].Pending != 1 {
 		t.Errorf("tables %+v: want one pending file of frames", r.Tables)
 	}
 	if len(r.Notes) != 2 {
@@ -240,7 +258,8 @@ func TestGap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Commit(ctx, &schemas.Batch{Topic: sinktest.LogTopic, Start: 10, End: 25, Holes: 15, Last: pos.Last, Gap: true}); err != nil {
+	if _, err := o.Commit(ctx, &schemas.Batch{Topic: sinktest.LogTopic, Start: 10, End: 25, Holes: 15, Last: pos.Last,
+		Gap: true}); err != nil {
 		t.Fatal(err)
 	}
 	again, err := o.Resume(ctx, sinktest.LogTopic, 0)
@@ -261,7 +280,8 @@ func TestVerifyExpectedEnds(t *testing.T) {
 	d := sinktest.NewMemDisk()
 	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 10, 10)
 	for ends, ok := range map[int64]bool{0: true, 10: true, 11: false} {
-		r, err := read.Verify(context.Background(), sinktest.MemStore(d), read.VerifyOptions{Ends: map[string]map[int32]int64{sinktest.LogTopic: {0: ends}, "other": {0: 0}}})
+		r, err := read.Verify(context.Background(), sinktest.MemStore(d),
+			read.VerifyOptions{Ends: map[string]map[int32]int64{sinktest.LogTopic: {0: ends}, "other": {0: 0}}})
 		if err != nil || r.OK != ok {
 			t.Errorf("expected to reach %d (%v): ok %t\n%s", ends, err, r.OK, r)
 		}

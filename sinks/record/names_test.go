@@ -46,7 +46,8 @@ var plainValue = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9._-]|%[0-9A-F]{2})*$`)
 
 func value(t *rapid.T, label string) string {
 	return rapid.OneOf(
-		rapid.SampledFrom([]string{"", ".", "..", "../..", "x-", "x-x-", "x-sha256-", "00", "2011-09-26", "12:30:00", "con", "CON", "é", strings.Repeat("y", 500)}),
+		rapid.SampledFrom([]string{"", ".", "..", "../..", "x-", "x-x-", "x-sha256-", "00", "2011-09-26", "12:30:00",
+			"con", "CON", "é", strings.Repeat("y", 500)}),
 		rapid.String(),
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 600), func(b []byte) string { return string(b) }),
 		rapid.StringMatching(`x-.{0,20}`),
@@ -69,7 +70,8 @@ func TestFolderValueIsPlain(t *testing.T) {
 func TestFolderValueIsInjective(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := value(t, "a")
-		b := rapid.OneOf(rapid.Just(FolderValue(a, MaxFolderValue)), rapid.Custom(func(t *rapid.T) string { return value(t, "b") }),
+		b := rapid.OneOf(rapid.Just(FolderValue(a, MaxFolderValue)),
+			rapid.Custom(func(t *rapid.T) string { return value(t, "b") }),
 			rapid.Just(strings.ToUpper(a)), rapid.Just(a+"."), rapid.Just("x-"+a)).Draw(t, "other")
 		if a != b && FolderValue(a, MaxFolderValue) == FolderValue(b, MaxFolderValue) {
 			t.Fatalf("%q and %q both become %q", a, b, FolderValue(a, MaxFolderValue))
@@ -80,7 +82,8 @@ func TestFolderValueIsInjective(t *testing.T) {
 // Attempts are found again by their staging folder's name, and only by the
 // partition they belong to, whatever topics are called.
 func TestStagingNamesAreUnambiguous(t *testing.T) {
-	topics := rapid.OneOf(rapid.StringMatching(`[a-zA-Z0-9._-]{1,249}`), rapid.SampledFrom([]string{"a", "a-1", "a-1-2", "..", "1-1"}))
+	topics := rapid.OneOf(rapid.StringMatching(`[a-zA-Z0-9._-]{1,249}`),
+		rapid.SampledFrom([]string{"a", "a-1", "a-1-2", "..", "1-1"}))
 	rapid.Check(t, func(t *rapid.T) {
 		p := TopicPartition{topics.Draw(t, "topic"), rapid.Int32Range(0, 20).Draw(t, "partition")}
 		q := TopicPartition{topics.Draw(t, "other topic"), rapid.Int32Range(0, 20).Draw(t, "other partition")}
@@ -106,7 +109,8 @@ func TestManifestNames(t *testing.T) {
 			t.Fatalf("%q is read as %d, %t", name, got, ok)
 		}
 	})
-	for _, name := range []string{"", "base.json", "1.json", "-0000000000000000001.json", "00000000000000000001.JSON", ".new-00000000000000000001.json-x", "99999999999999999999.json"} {
+	for _, name := range []string{"", "base.json", "1.json", "-0000000000000000001.json", "00000000000000000001.JSON",
+		".new-00000000000000000001.json-x", "99999999999999999999.json"} {
 		if start, ok := ManifestStart(name); ok {
 			t.Errorf("%q is read as the manifest of %d", name, start)
 		}
@@ -115,8 +119,10 @@ func TestManifestNames(t *testing.T) {
 
 // Keys of folders are fixed in number and order, so that outputs are alike.
 func TestPartitionBy(t *testing.T) {
-	for by, ok := range map[string]bool{"dataset": true, "dataset,sequence": true, "dataset,date": true, "dataset,sequence,date": true,
-		"sequence": false, "date,dataset": false, "dataset,dataset": false, "dataset,label": false, "": false} {
+	for by, ok := range map[string]bool{"dataset": true, "dataset,sequence": true, "dataset,date": true,
+		"dataset,sequence,date": true,
+		"sequence":              false, "date,dataset": false, "dataset,dataset": false,
+		"dataset,label": false, "": false} {
 		if err := CheckPartitionBy(strings.Split(by, ",")); (err == nil) != ok {
 			t.Errorf("partition-by %q: %v", by, err)
 		}

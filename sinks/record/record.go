@@ -51,10 +51,13 @@ type FormatError struct {
 
 func (e *FormatError) Error() string {
 	if e.Format >= 1 && e.Format < FormatVersion {
-		return fmt.Sprintf("%s: its format is %d, and this program writes format %d: verify, info and export read this output; to go on writing, name a new --out, "+
-			"into which the topics are read again from --from, or use the version of entropipe that made it", e.Name, e.Format, FormatVersion)
+		return fmt.Sprintf("%s: its format is %d, and this program writes format %d: verify, info and export read "+
+			"this output; to go on writing, name a new --out, "+
+			"into which the topics are read again from --from, or use the version of entropipe that made it", e.Name,
+			e.Format, FormatVersion)
 	}
-	return fmt.Sprintf("%s: its format is %d, this program knows formats 1 to %d: it was written by a later version of entropipe, which is needed to use this output",
+	return fmt.Sprintf("%s: its format is %d, this program knows formats 1 to %d: it was written by a later version "+
+		"of entropipe, which is needed to use this output",
 		e.Name, e.Format, FormatVersion)
 }
 
@@ -177,7 +180,8 @@ func Encode(v any) []byte {
 func checkSum(data []byte) error {
 	i := bytes.LastIndex(data, []byte(sumBegin))
 	last := len(data) - len(sumBegin) - len("01234567") - len(sumEnd)
-	if i < 0 && last >= 0 && bytes.Contains(data[last:], fmt.Appendf(nil, "%08x", crc32.Checksum(data[:last], castagnoli))) {
+	if i < 0 && last >= 0 && bytes.Contains(data[last:],
+		fmt.Appendf(nil, "%08x", crc32.Checksum(data[:last], castagnoli))) {
 		i = last
 	}
 	if i < 0 {
@@ -280,8 +284,10 @@ func (m *Manifest) problem() string {
 	case m.Partition < 0 || m.Start < 0 || m.End <= m.Start:
 		return fmt.Sprintf("partition %d, offsets [%d, %d)", m.Partition, m.Start, m.End)
 	case c.Messages < 0 || c.Chunks < 0 || c.Holes < 0 || c.Frames < 0 || c.Sequences < 0 || c.Rejects < 0 ||
-		c.Messages > m.End-m.Start || c.Chunks > m.End-m.Start-c.Messages || c.Holes != m.End-m.Start-c.Messages-c.Chunks:
-		return fmt.Sprintf("%d messages, %d chunks and %d holes are not the %d offsets of [%d, %d)", c.Messages, c.Chunks, c.Holes, m.End-m.Start, m.Start, m.End)
+		c.Messages > m.End-m.Start || c.Chunks > m.End-m.Start-c.Messages ||
+		c.Holes != m.End-m.Start-c.Messages-c.Chunks:
+		return fmt.Sprintf("%d messages, %d chunks and %d holes are not the %d offsets of [%d, %d)", c.Messages,
+			c.Chunks, c.Holes, m.End-m.Start, m.Start, m.End)
 	case m.Chunks != nil && !m.Chunks.valid(m.End):
 		return fmt.Sprintf("chunks ahead at %d, %d closed", m.Chunks.Ahead, len(m.Chunks.Closed))
 	case m.Gap && (c.Messages > 0 || len(m.Files) > 0):
@@ -297,7 +303,8 @@ func (m *Manifest) problem() string {
 	for _, f := range m.Files {
 		staging := StagingName(m.TopicPartition(), m.Start, m.UUID) + "/"
 		if !fs.ValidPath(f.Path) || !strings.HasPrefix(f.Path, f.Table+"/") || !strings.HasSuffix(f.Path, DataSuffix) ||
-			!strings.HasPrefix(f.Staged, staging) || !fs.ValidPath(f.Staged) || f.Rows < 0 || f.Bytes < 0 || f.SHA256 == "" {
+			!strings.HasPrefix(f.Staged, staging) || !fs.ValidPath(f.Staged) || f.Rows < 0 ||
+			f.Bytes < 0 || f.SHA256 == "" {
 			return fmt.Sprintf("file %q, staged as %q, SHA-256 %q", f.Path, f.Staged, f.SHA256)
 		}
 	}

@@ -15,8 +15,11 @@ import (
 func goodManifest() *Manifest {
 	m := &Manifest{Format: FormatVersion, UUID: NewUUID(), Topic: "points", Partition: 2, Start: 10, End: 20,
 		TopicID: "ABEiM0RVZneImaq7zN3u_w", ContentHash: "ab", AdoptedFrom: NewUUID(),
-		Counts: Counts{Messages: 7, Chunks: 1, Frames: 12, Rejects: 1, Holes: 2}, Chunks: &Chunks{Ahead: []int64{20, 22}, Closed: []string{"0123456789abcdef"}}, Last: &schemas.RecordID{Offset: 19, Timestamp: 5, CRC32C: 7}}
-	m.Files = []File{{Table: "frames", Path: "frames/dataset=a/topic=points/part-2-x.parquet", Staged: StagingName(m.TopicPartition(), 10, m.UUID) + "/frames-0", Rows: 12, Bytes: 5, SHA256: "00"}}
+		Counts: Counts{Messages: 7, Chunks: 1, Frames: 12, Rejects: 1, Holes: 2},
+		Chunks: &Chunks{Ahead: []int64{20, 22}, Closed: []string{"0123456789abcdef"}},
+		Last:   &schemas.RecordID{Offset: 19, Timestamp: 5, CRC32C: 7}}
+	m.Files = []File{{Table: "frames", Path: "frames/dataset=a/topic=points/part-2-x.parquet",
+		Staged: StagingName(m.TopicPartition(), 10, m.UUID) + "/frames-0", Rows: 12, Bytes: 5, SHA256: "00"}}
 	return m
 }
 
@@ -62,7 +65,9 @@ func TestDamagedManifests(t *testing.T) {
 		"path of other table": func(m *Manifest) { m.Files[0].Path = "hulls/a.parquet" },
 		"path of a record":    func(m *Manifest) { m.Files[0].Path = "frames/a.json" },
 		"staged elsewhere":    func(m *Manifest) { m.Files[0].Staged = "_commits/store.json" },
-		"staged by another":   func(m *Manifest) { m.Files[0].Staged = StagingName(m.TopicPartition(), 10, NewUUID()) + "/frames-0" },
+		"staged by another": func(m *Manifest) {
+			m.Files[0].Staged = StagingName(m.TopicPartition(), 10, NewUUID()) + "/frames-0"
+		},
 		"staged climbs": func(m *Manifest) {
 			m.Files[0].Staged = StagingName(m.TopicPartition(), 10, m.UUID) + "/../../_commits/store.json"
 		},
@@ -81,14 +86,19 @@ func TestDamagedManifests(t *testing.T) {
 }
 
 func TestDamagedStoreAndBase(t *testing.T) {
-	for _, text := range []string{"", "{", "[]", `{"format":1}`, `{"format":3,"schema":3,"uuid":"` + NewUUID() + `","partition_by":["dataset"]}`,
-		`{"format":2,"uuid":"` + NewUUID() + `","partition_by":["dataset"]}`, `{"format":2,"schema":1,"uuid":"` + NewUUID() + `","partition_by":["dataset"]}`,
-		`{"format":1,"uuid":"` + NewUUID() + `","partition_by":[]}`, `{"format":1,"uuid":"` + NewUUID() + `","partition_by":["label"]}`} {
+	for _, text := range []string{"", "{", "[]", `{"format":1}`,
+		`{"format":3,"schema":3,"uuid":"` + NewUUID() + `","partition_by":["dataset"]}`,
+		`{"format":2,"uuid":"` + NewUUID() + `","partition_by":["dataset"]}`,
+		`{"format":2,"schema":1,"uuid":"` + NewUUID() + `","partition_by":["dataset"]}`,
+		`{"format":1,"uuid":"` + NewUUID() + `","partition_by":[]}`,
+		`{"format":1,"uuid":"` + NewUUID() + `","partition_by":["label"]}`} {
 		if r, err := ParseStore([]byte(text)); err == nil {
 			t.Errorf("store %s: accepted as %+v", text, r)
 		}
 	}
-	for _, text := range []string{"", "null", `{"format":1,"topic":"other"}`, `{"format":1,"topic":"t","starts":{"a":1}}`, `{"format":1,"topic":"t","starts":{"-1":1}}`, `{"format":1,"topic":"t","starts":{"0":-1}}`} {
+	for _, text := range []string{"", "null", `{"format":1,"topic":"other"}`,
+		`{"format":1,"topic":"t","starts":{"a":1}}`, `{"format":1,"topic":"t","starts":{"-1":1}}`,
+		`{"format":1,"topic":"t","starts":{"0":-1}}`} {
 		if r, err := ParseBase("base.json", []byte(text), "t"); err == nil {
 			t.Errorf("base %s: accepted as %+v", text, r)
 		}
@@ -117,7 +127,8 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 		if got, err := ParseManifest(name, data[:n]); err == nil {
 			t.Errorf("its first %d bytes are accepted as %+v", n, got)
 		}
-		torn := append(slices.Clone(data[:n]), make([]byte, len(data)-n)...) // as file systems leave a file whose length came before its bytes
+		// as file systems leave a file whose length came before its bytes
+		torn := append(slices.Clone(data[:n]), make([]byte, len(data)-n)...)
 		if got, err := ParseManifest(name, torn); err == nil {
 			t.Errorf("its first %d bytes and zeroes are accepted as %+v", n, got)
 		}
@@ -152,7 +163,8 @@ func FuzzManifest(f *testing.F) {
 			return
 		}
 		for _, file := range got.Files {
-			if !strings.HasPrefix(file.Staged, StagingFolder+"/points-2-10-") || strings.HasPrefix(file.Path, "_") || !fs.ValidPath(file.Path) || !strings.HasSuffix(file.Path, DataSuffix) {
+			if !strings.HasPrefix(file.Staged, StagingFolder+"/points-2-10-") || strings.HasPrefix(file.Path, "_") ||
+				!fs.ValidPath(file.Path) || !strings.HasSuffix(file.Path, DataSuffix) {
 				t.Errorf("%s is accepted with file %+v", data, file)
 			}
 		}

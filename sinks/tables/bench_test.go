@@ -56,7 +56,8 @@ func BenchmarkTriangles(b *testing.B) {
 
 // BenchmarkHulls: 10,000 hulls of 45 vertices.
 func BenchmarkHulls(b *testing.B) {
-	benchmarkEncode(b, batches.Synthetic(batches.Spec{Topic: "points", Records: 100, Frames: 100, Points: 45, Plain: true}), hullsTable)
+	benchmarkEncode(b, batches.Synthetic(batches.Spec{Topic: "points", Records: 100, Frames: 100, Points: 45,
+		Plain: true}), hullsTable)
 }
 
 // BenchmarkDrawings: all tables of 100,000 drawings of 45 points, the hull of
@@ -74,9 +75,11 @@ func BenchmarkPoints(b *testing.B) {
 	batch := batches.Synthetic(batches.Spec{Topic: "points", Records: 2, Frames: 1, Points: 3, Plain: true})
 	for i := range batch.Results {
 		const n = 120_000
-		p := &schemas.Points{Idx: make([]int32, n), X32: make([]float32, n), Y32: make([]float32, n), Z32: make([]float32, n), Intensity: make([]float32, n)}
+		p := &schemas.Points{Idx: make([]int32, n), X32: make([]float32, n), Y32: make([]float32, n),
+			Z32: make([]float32, n), Intensity: make([]float32, n)}
 		for j := range n {
-			p.Idx[j], p.X32[j], p.Y32[j], p.Z32[j], p.Intensity[j] = int32(j), float32(j%977)/16, float32(j%1319)/16, float32(j%64)/32, float32(j%100)/100
+			p.Idx[j], p.X32[j], p.Y32[j], p.Z32[j], p.Intensity[j] = int32(j), float32(j%977)/16, float32(j%1319)/16,
+				float32(j%64)/32, float32(j%100)/100
 		}
 		batch.Results[i].Points = p
 	}

@@ -135,7 +135,8 @@ func tableOf(f sinks.File, b *schemas.Batch) *table {
 	if i < 0 {
 		return nil
 	}
-	if allTables[i] == pointsTable && slices.ContainsFunc(f.Rows, func(r int32) bool { return b.Results[r].Points.X64 != nil }) {
+	if allTables[i] == pointsTable && slices.ContainsFunc(f.Rows,
+		func(r int32) bool { return b.Results[r].Points.X64 != nil }) {
 		return pointsTableWide
 	}
 	return allTables[i]

@@ -18,7 +18,8 @@ import (
 )
 
 func testConfig() Config {
-	return Config{PartitionBy: []string{record.ByDataset}, RowGroupRows: 1 << 20, RowGroupBytes: 64e6, Version: "1.2.3", Build: "abc"}
+	return Config{PartitionBy: []string{record.ByDataset}, RowGroupRows: 1 << 20, RowGroupBytes: 64e6,
+		Version: "1.2.3", Build: "abc"}
 }
 
 // newEncoder returns an encoder that writes all tables.
@@ -70,11 +71,13 @@ func rowsOf[T any](t *testing.T, data []byte) []T {
 
 // The same batch gives the same bytes, whatever the encoder wrote before.
 func TestFilesAreDeterministic(t *testing.T) {
-	spec := batches.Spec{Topic: "points", Start: 5, Records: 50, Frames: 4, Points: 30, Datasets: []string{"a", "b"}, Seed: 1}
+	spec := batches.Spec{Topic: "points", Start: 5, Records: 50, Frames: 4, Points: 30,
+		Datasets: []string{"a", "b"}, Seed: 1}
 	want := encodeAll(t, newEncoder(testConfig()), batches.Synthetic(spec))
 	used := newEncoder(testConfig())
 	for seed := range uint64(3) { // the third file of a reused writer is where parquet-go once lost the columns' names
-		encodeAll(t, used, batches.Synthetic(batches.Spec{Topic: "other", Records: 300, Frames: 7, Points: 45, Seed: seed}))
+		encodeAll(t, used, batches.Synthetic(batches.Spec{Topic: "other", Records: 300, Frames: 7,
+			Points: 45, Seed: seed}))
 	}
 	got := encodeAll(t, used, batches.Synthetic(spec))
 	if len(want) != len(got) || len(got) == 0 {
@@ -91,7 +94,8 @@ func TestFilesAreDeterministic(t *testing.T) {
 // is larger has a group to itself.
 func TestRowGroups(t *testing.T) {
 	b := batches.Synthetic(batches.Spec{Topic: "points", Records: 40, Frames: 1, Points: 300, Plain: true})
-	for _, c := range []Config{{RowGroupRows: 1, RowGroupBytes: 1 << 40}, {RowGroupRows: 1000, RowGroupBytes: 1 << 40}, {RowGroupRows: 1 << 20, RowGroupBytes: 1}, {RowGroupRows: 1 << 20, RowGroupBytes: 100_000}} {
+	for _, c := range []Config{{RowGroupRows: 1, RowGroupBytes: 1 << 40}, {RowGroupRows: 1000, RowGroupBytes: 1 << 40},
+		{RowGroupRows: 1 << 20, RowGroupBytes: 1}, {RowGroupRows: 1 << 20, RowGroupBytes: 100_000}} {
 		c.PartitionBy = []string{record.ByDataset}
 		files := encodeAll(t, newEncoder(c), b)
 		limit := min(c.RowGroupRows, c.RowGroupBytes/40)
@@ -104,7 +108,9 @@ func TestRowGroups(t *testing.T) {
 // of geometry, where they would double the file), the footer, and no timestamp
 // in nanoseconds or geometry type.
 func TestStorage(t *testing.T) {
-	files := encodeAll(t, newEncoder(testConfig()), batches.Synthetic(batches.Spec{Topic: "points", Start: 5, Records: 40, Frames: 2, Points: 9, Datasets: []string{"2011-09-26"}}))
+	files := encodeAll(t, newEncoder(testConfig()),
+		batches.Synthetic(batches.Spec{Topic: "points", Start: 5, Records: 40, Frames: 2, Points: 9,
+			Datasets: []string{"2011-09-26"}}))
 	if len(files) != 7 {
 		t.Fatalf("%d files, want one a table", len(files))
 	}
@@ -115,11 +121,13 @@ func TestStorage(t *testing.T) {
 			if c.MetaData.Codec != format.Zstd || c.OffsetIndexOffset == 0 || c.ColumnIndexOffset == 0 {
 				t.Errorf("%s: %s: %v, offset index at %d", name, column, c.MetaData.Codec, c.OffsetIndexOffset)
 			}
-			if s := c.MetaData.Statistics; column == "geometry" && s.MinValue != nil || column == "offset" && len(s.MinValue) != 8 {
+			if s := c.MetaData.Statistics; column == "geometry" && s.MinValue != nil ||
+				column == "offset" && len(s.MinValue) != 8 {
 				t.Errorf("%s: %s: minimum %x", name, column, s.MinValue)
 			}
 		}
-		want := map[string]string{"entropipe.table": strings.Split(name, "/")[0], "entropipe.schema": "2", "entropipe.topic": "points", "entropipe.partition": "0", "entropipe.offsets": "5-45"}
+		want := map[string]string{"entropipe.table": strings.Split(name, "/")[0], "entropipe.schema": "2",
+			"entropipe.topic": "points", "entropipe.partition": "0", "entropipe.offsets": "5-45"}
 		if !strings.HasPrefix(name, Rejects) {
 			want["entropipe.dataset"] = "2011-09-26"
 		}
@@ -133,7 +141,8 @@ func TestStorage(t *testing.T) {
 		}
 	}
 	schema := openBytes(t, fileOf(t, files, "hulls/")).Schema().String()
-	for _, want := range []string{"required int64 ts (TIMESTAMP(isAdjustedToUTC=true,unit=MICROS))", "optional binary geometry;", "optional group bbox"} {
+	for _, want := range []string{"required int64 ts (TIMESTAMP(isAdjustedToUTC=true,unit=MICROS))",
+		"optional binary geometry;", "optional group bbox"} {
 		if !strings.Contains(schema, want) {
 			t.Errorf("the schema of hulls has no %q:\n%s", want, schema)
 		}
@@ -182,17 +191,23 @@ func TestColumns(t *testing.T) {
 		t    *table
 		want string
 	}{
-		{framesTable, key + "n_points n_dropped status_hull2d n_hull2d hull2d_ns status_hull3d n_hull3d hull3d_ns status_maxima2d n_maxima2d maxima2d_ns status_maxima3d n_maxima3d maxima3d_ns status_delaunay2d n_delaunay2d delaunay2d_ns drawing_id label stage model_sha256 latency_ns pose"},
+		{framesTable, key + "n_points n_dropped status_hull2d n_hull2d hull2d_ns status_hull3d n_hull3d hull3d_ns " +
+			"status_maxima2d n_maxima2d maxima2d_ns status_maxima3d n_maxima3d maxima3d_ns status_delaunay2d " +
+			"n_delaunay2d delaunay2d_ns drawing_id label stage model_sha256 latency_ns pose"},
 		{hullsTable, key + "n_points n_hull area perimeter geometry bbox hull_idx error_bound status"},
 		{hulls3DTable, key + "n_points n_hull hull_idx faces area volume error_bound status"},
 		{maximaTable, key + "directions idx error_bound"},
 		{trianglesTable, "frame_id partition offset index tri_id v0 v1 v2"},
-		{pointsTable, "frame_id partition offset index point_idx x y z intensity ring return laser label elongation t_offset_ns red green blue"},
-		{pointsTableWide, "frame_id partition offset index point_idx x y z intensity ring return laser label elongation t_offset_ns red green blue"},
+		{pointsTable, "frame_id partition offset index point_idx x y z intensity ring return laser label elongation " +
+			"t_offset_ns red green blue"},
+		{pointsTableWide, "frame_id partition offset index point_idx x y z intensity ring return laser label " +
+			"elongation t_offset_ns red green blue"},
 		{entropyTable, key + "op n_hull_or_maxima lower upper kind f n_survivors stage"},
-		{tokensTable, key + "id model model_sha256 weights mask_sha256 task pooling normalized n_tokens truncated embedding next_ids top_ids top_logprobs tokenizer_sha256 text scores"},
+		{tokensTable, key + "id model model_sha256 weights mask_sha256 task pooling normalized n_tokens truncated " +
+			"embedding next_ids top_ids top_logprobs tokenizer_sha256 text scores"},
 		{attentionStatsTable, key + "id layer head kept_mass delta bound error n_extended n_dense"},
-		{rejectsTable, "partition offset index ts ts_ns stage reason message key headers value value_size value_sha256 retriable"},
+		{rejectsTable, "partition offset index ts ts_ns stage reason message key headers value value_size " +
+			"value_sha256 retriable"},
 	} {
 		var names []string
 		for _, field := range parquet.SchemaOf(c.t.row).Fields() {
@@ -257,8 +272,10 @@ func TestTablesAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := strings.FieldsFunc(string(page), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' || r == '*') })
-	for _, table := range []*table{framesTable, hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable, entropyTable, tokensTable, attentionStatsTable, rejectsTable} {
+	words := strings.FieldsFunc(string(page),
+		func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' || r == '*') })
+	for _, table := range []*table{framesTable, hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable,
+		entropyTable, tokensTable, attentionStatsTable, rejectsTable} {
 		if !strings.Contains(string(page), "\n## "+table.name+":") {
 			t.Errorf("table %s has no section", table.name)
 		}

@@ -48,7 +48,8 @@ func (e *Encoder) dataFile(table string, key folderKey, b *schemas.Batch, part i
 			name.WriteString("/" + by + "=" + record.FolderValue(key.value(by), record.MaxFolderValue))
 		}
 	}
-	fmt.Fprintf(&name, "/topic=%s/part-%d-%020d-%020d", record.FolderValue(b.Topic, record.MaxFolderValue), b.Partition, b.Start, b.End)
+	fmt.Fprintf(&name, "/topic=%s/part-%d-%020d-%020d", record.FolderValue(b.Topic, record.MaxFolderValue),
+		b.Partition, b.Start, b.End)
 	if part > 0 {
 		fmt.Fprintf(&name, "-%d", part)
 	}

@@ -88,7 +88,8 @@ func boxOf(h *schemas.Hull) bbox {
 // add adds a geometry with bounding box b to the file's metadata.
 func (f *geoFile) add(g orb.Geometry, b bbox) {
 	if f.point || f.line || f.polygon {
-		b = bbox{math.Min(b.XMin, f.box.XMin), math.Min(b.YMin, f.box.YMin), math.Max(b.XMax, f.box.XMax), math.Max(b.YMax, f.box.YMax)}
+		b = bbox{math.Min(b.XMin, f.box.XMin), math.Min(b.YMin, f.box.YMin), math.Max(b.XMax, f.box.XMax),
+			math.Max(b.YMax, f.box.YMax)}
 	}
 	f.box = b
 	switch g.(type) {
@@ -127,7 +128,8 @@ func (f *geoFile) metadata() string {
 			c.BBox = []float64{f.box.XMin, f.box.YMin, f.box.XMax, f.box.YMax}
 		}
 	}
-	data, err := json.Marshal(map[string]any{"version": "1.1.0", "primary_column": "geometry", "columns": map[string]any{"geometry": c}})
+	data, err := json.Marshal(map[string]any{"version": "1.1.0", "primary_column": "geometry",
+		"columns": map[string]any{"geometry": c}})
 	if err != nil {
 		panic("tables: the metadata of a geometry cannot be encoded")
 	}

@@ -223,7 +223,8 @@ func withNumbers(schema *parquet.Schema) (*parquet.Schema, map[int]parquet.Colum
 	buffers := map[int]parquet.ColumnBuffer{}
 	for _, f := range schema.Fields() {
 		leaf, found := schema.Lookup(f.Name())
-		if found && f.Leaf() && f.Required() && f.Encoding() != nil && f.Encoding().Encoding() == parquet.DeltaBinaryPacked.Encoding() {
+		if found && f.Leaf() && f.Required() && f.Encoding() != nil &&
+			f.Encoding().Encoding() == parquet.DeltaBinaryPacked.Encoding() {
 			var b parquet.ColumnBuffer
 			switch f.Type().Kind() {
 			case parquet.Int32:

@@ -52,7 +52,8 @@ func drawPieces(t *rapid.T) []piece {
 	n := rapid.IntRange(1, 12).Draw(t, "pieces")
 	var out []piece
 	for range n {
-		length := rapid.SampledFrom([]int{1, 1, 1, 2, 3, 127, 128, 129, longRun - 1, longRun, longRun + 1, 40_000}).Draw(t, "length")
+		length := rapid.SampledFrom([]int{1, 1, 1, 2, 3, 127, 128, 129, longRun - 1, longRun, longRun + 1,
+			40_000}).Draw(t, "length")
 		p := piece{step: rapid.IntRange(0, 2).Draw(t, "step"), length: length}
 		if p.from = edge.Draw(t, "edge"); rapid.Bool().Draw(t, "any") {
 			p.from = rapid.Int32().Draw(t, "from")
@@ -110,7 +111,8 @@ func TestNumbersComeBack(t *testing.T) {
 			}
 		})
 		for i, get := range []func(v parquet.Value) int64{
-			func(v parquet.Value) int64 { return int64(v.Int32()) }, parquet.Value.Int64, func(v parquet.Value) int64 { return ^v.Int64() },
+			func(v parquet.Value) int64 { return int64(v.Int32()) }, parquet.Value.Int64,
+			func(v parquet.Value) int64 { return ^v.Int64() },
 			func(v parquet.Value) int64 { return wide(v.Int32()) }} {
 			expect := func(k int) int64 {
 				if i == 0 {
@@ -148,7 +150,8 @@ func addPiece(w *tableWriter, p piece) {
 	}
 }
 
-func compareColumn(f *parquet.File, column, rows int, get func(parquet.Value) int64, want func(int) int64, negative bool) error {
+func compareColumn(f *parquet.File, column, rows int, get func(parquet.Value) int64, want func(int) int64,
+	negative bool) error {
 	at := 0
 	for _, g := range f.RowGroups() {
 		chunk := g.ColumnChunks()[column]
@@ -175,7 +178,8 @@ func compareColumn(f *parquet.File, column, rows int, get func(parquet.Value) in
 				low, high = high, low
 			}
 			if low != slices.Min(have) || high != slices.Max(have) {
-				return fmt.Errorf("page %d: bounds %d and %d in the index, %d and %d in the page", k, low, high, slices.Min(have), slices.Max(have))
+				return fmt.Errorf("page %d: bounds %d and %d in the index, %d and %d in the page", k, low, high,
+					slices.Min(have), slices.Max(have))
 			}
 			at += n
 		}

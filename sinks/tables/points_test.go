@@ -27,7 +27,8 @@ func TestTrianglesRoundTrip(t *testing.T) {
 	for i := range b.Results {
 		r := &b.Results[i]
 		for k := 0; k < len(r.Triangles); k += 3 {
-			want := trianglesRow{shortKeys{r.FrameID, r.Partition, r.Offset, r.Index}, int32(k / 3), r.Triangles[k], r.Triangles[k+1], r.Triangles[k+2]}
+			want := trianglesRow{shortKeys{r.FrameID, r.Partition, r.Offset, r.Index}, int32(k / 3), r.Triangles[k],
+				r.Triangles[k+1], r.Triangles[k+2]}
 			if len(rows) == 0 || rows[0] != want {
 				t.Fatalf("frame %d, triangle %d: %+v, want %+v", i, k/3, rows[:min(1, len(rows))], want)
 			}
@@ -89,7 +90,8 @@ func wholeFrames(t *testing.T, data []byte, limit int64) {
 // Coordinates keep their width; a file with frames of both has the wider one.
 func TestPointsRoundTrip(t *testing.T) {
 	narrow := batches.Synthetic(batches.Spec{Topic: "points", Records: 5, Frames: 2, Points: 5, Plain: true})
-	wide := batches.Synthetic(batches.Spec{Topic: "points", Records: 5, Frames: 2, Points: 5, Plain: true, Points64: true})
+	wide := batches.Synthetic(batches.Spec{Topic: "points", Records: 5, Frames: 2, Points: 5,
+		Plain: true, Points64: true})
 	mixed := batches.Synthetic(batches.Spec{Topic: "points", Records: 5, Frames: 2, Points: 5, Plain: true})
 	mixed.Results[3] = wide.Results[3]
 	e := newEncoder(testConfig())
@@ -98,7 +100,9 @@ func TestPointsRoundTrip(t *testing.T) {
 	for _, r := range narrow.Results {
 		for j, x := range r.Points.X32 {
 			got := rows32[i]
-			if got.X != x || got.Y != r.Points.Y32[j] || *got.Z != 1 || *got.Intensity != 1 || got.PointIdx != r.Points.Idx[j] || got.Offset != r.Offset || got.Index != r.Index || got.FrameID != r.FrameID {
+			if got.X != x || got.Y != r.Points.Y32[j] || *got.Z != 1 || *got.Intensity != 1 ||
+				got.PointIdx != r.Points.Idx[j] || got.Offset != r.Offset || got.Index != r.Index ||
+				got.FrameID != r.FrameID {
 				t.Fatalf("row %d: %+v", i, got)
 			}
 			i++
@@ -116,7 +120,8 @@ func TestPointsRoundTrip(t *testing.T) {
 				} else {
 					want = float64(r.Points.X32[j])
 				}
-				if got := rows[i]; got.X != want || (got.Z == nil) != (x != nil) || (got.Intensity == nil) != (x != nil) {
+				if got := rows[i]; got.X != want || (got.Z == nil) != (x != nil) ||
+					(got.Intensity == nil) != (x != nil) {
 					t.Fatalf("row %d: %+v", i, got)
 				}
 				i++

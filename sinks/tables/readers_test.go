@@ -48,16 +48,19 @@ func TestTokensInPython(t *testing.T) {
 		for i := range b.Results {
 			switch s := b.Results[i].Tokens; i % 4 {
 			case 1:
-				s.Task, s.Pooling, s.Normalized, s.Embedding, s.NextIDs = "generate", "none", false, nil, []int32{5, 6}[:i%2]
+				s.Task, s.Pooling, s.Normalized, s.Embedding, s.NextIDs = "generate", "none", false, nil,
+					[]int32{5, 6}[:i%2]
 			case 2:
-				s.Task, s.Pooling, s.Normalized, s.Embedding, s.TopIDs, s.TopLogprobs = "logits", "none", false, nil, []int32{5, 6}, []float32{-0.5, -1.5}
+				s.Task, s.Pooling, s.Normalized, s.Embedding, s.TopIDs, s.TopLogprobs = "logits", "none", false, nil,
+					[]int32{5, 6}, []float32{-0.5, -1.5}
 			}
 		}
 		if _, err := o.Commit(ctx, b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	said, err := exec.Command(interpreter, "../../.ci/readers/check.py", dir, "tokens", "attention_stats", "rejects").CombinedOutput()
+	said, err := exec.Command(interpreter, "../../.ci/readers/check.py", dir, "tokens", "attention_stats",
+		"rejects").CombinedOutput()
 	t.Logf("%s", bytes.TrimSpace(said))
 	if err != nil {
 		t.Error(err)

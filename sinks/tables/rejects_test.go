@@ -35,15 +35,18 @@ func TestRejectsRoundTrip(t *testing.T) {
 		b.Rejects = append(b.Rejects, batches.SyntheticReject(b, o))
 		b.Rejects[o].Value = bytes.Repeat([]byte{byte(o)}, int(o)*10) // more than one chunk
 	}
-	b.Rejects[7].Value, b.Rejects[7].ValueSHA, b.Rejects[7].Key, b.Rejects[7].Retriable, b.Rejects[7].TimeNs = nil, "", nil, true, -1
+	b.Rejects[7].Value, b.Rejects[7].ValueSHA, b.Rejects[7].Key, b.Rejects[7].Retriable, b.Rejects[7].TimeNs = nil, "",
+		nil, true, -1
 	rows := rowsOf[readRejects](t, fileOf(t, encodeAll(t, newEncoder(testConfig()), b), "rejects/topic=points/"))
 	if len(rows) != 300 {
 		t.Fatalf("%d rows", len(rows))
 	}
 	for i, got := range rows {
 		r := &b.Rejects[i]
-		want := readRejects{r.Partition, r.Offset, r.Index, microseconds(r.TimeNs), r.TimeNs, r.Stage, r.Reason, validText(r.Message), r.Key,
-			`{"dataset":"synthetic","none":null,"raw":"data:;base64,Af4="}`, r.Value, r.ValueSize, &r.ValueSHA, r.Retriable}
+		want := readRejects{r.Partition, r.Offset, r.Index, microseconds(r.TimeNs), r.TimeNs, r.Stage, r.Reason,
+			validText(r.Message), r.Key,
+			`{"dataset":"synthetic","none":null,"raw":"data:;base64,Af4="}`, r.Value, r.ValueSize,
+			&r.ValueSHA, r.Retriable}
 		if i == 7 {
 			want.ValueSHA256 = nil
 			if got.TS != -1 {

@@ -50,14 +50,16 @@ type table struct {
 // The tables. Table points has two forms, because the coordinates of a file have one
 // width: float32, or float64 if any frame of the file has float64.
 var (
-	framesTable      = &table{Frames, framesRow{}, func(r *schemas.Result) bool { return r.Tokens == nil }, addFrame}
-	hullsTable       = &table{Hulls, hullsRow{}, func(r *schemas.Result) bool { return r.Hull != nil }, addHull}
-	hulls3DTable     = &table{Hulls3D, hulls3DRow{}, func(r *schemas.Result) bool { return r.Hull3 != nil }, addHull3D}
-	maximaTable      = &table{Maxima, maximaRow{}, func(r *schemas.Result) bool { return len(r.Maxima) > 0 }, addMaxima}
-	trianglesTable   = &table{Triangles, trianglesRow{}, func(r *schemas.Result) bool { return len(r.Triangles) > 0 }, addTriangles}
-	pointsTable      = &table{Points, pointsRow{}, hasPoints, addPoints}
-	pointsTableWide  = &table{Points, pointsRowWide{}, hasPoints, addPointsWide}
-	entropyTable     = &table{Entropy, entropyRow{}, func(r *schemas.Result) bool { return len(r.Entropy) > 0 }, addEntropy}
+	framesTable    = &table{Frames, framesRow{}, func(r *schemas.Result) bool { return r.Tokens == nil }, addFrame}
+	hullsTable     = &table{Hulls, hullsRow{}, func(r *schemas.Result) bool { return r.Hull != nil }, addHull}
+	hulls3DTable   = &table{Hulls3D, hulls3DRow{}, func(r *schemas.Result) bool { return r.Hull3 != nil }, addHull3D}
+	maximaTable    = &table{Maxima, maximaRow{}, func(r *schemas.Result) bool { return len(r.Maxima) > 0 }, addMaxima}
+	trianglesTable = &table{Triangles, trianglesRow{}, func(r *schemas.Result) bool { return len(r.Triangles) > 0 },
+		addTriangles}
+	pointsTable     = &table{Points, pointsRow{}, hasPoints, addPoints}
+	pointsTableWide = &table{Points, pointsRowWide{}, hasPoints, addPointsWide}
+	entropyTable    = &table{Entropy, entropyRow{}, func(r *schemas.Result) bool { return len(r.Entropy) > 0 },
+		addEntropy}
 	rejectsTable     = &table{name: Rejects, row: rejectsRow{}}
 	selectableTables = []*table{hullsTable, hulls3DTable, maximaTable, trianglesTable, pointsTable, entropyTable}
 	allTables        = slices.Concat([]*table{framesTable}, selectableTables, sequenceTables, []*table{rejectsTable})
@@ -96,8 +98,9 @@ func selectTables(names []string) ([]*table, error) {
 	}
 	for _, name := range names {
 		if want[name] {
-			return nil, &sinks.ConfigError{Field: "tables", Problem: fmt.Sprintf("there is no table %q; there are frames, tokens, "+
-				"attention_stats and rejects (always), hulls, hulls3d, maxima, triangles, points, entropy", name)}
+			return nil, &sinks.ConfigError{Field: "tables",
+				Problem: fmt.Sprintf("there is no table %q; there are frames, tokens, "+
+					"attention_stats and rejects (always), hulls, hulls3d, maxima, triangles, points, entropy", name)}
 		}
 	}
 	return append(selected, sequenceTables...), nil

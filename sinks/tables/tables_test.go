@@ -39,7 +39,8 @@ type readFrames struct {
 }
 
 func keysOf(k *schemas.FrameKey) keys {
-	return keys{k.Sequence, k.FrameID, k.Sensor, time.Unix(0, k.TimeNs).UnixMicro(), k.TimeNs, k.Partition, k.Offset, k.Index}
+	return keys{k.Sequence, k.FrameID, k.Sensor, time.Unix(0, k.TimeNs).UnixMicro(), k.TimeNs,
+		k.Partition, k.Offset, k.Index}
 }
 
 // A column that is null says that there is nothing; 0 is a number.
@@ -54,7 +55,8 @@ func TestFramesRoundTrip(t *testing.T) {
 	for i, got := range rows {
 		r := &b.Results[i]
 		want := readFrames{keys: keysOf(&r.FrameKey), NPoints: r.NPoints, NDropped: r.NDropped, LatencyNs: r.LatencyNs,
-			StatusHull2D: new(string(r.Ops[schemas.Hull2D].Status)), NHull2D: &r.Ops[schemas.Hull2D].N, Hull2DNs: &r.Ops[schemas.Hull2D].Ns,
+			StatusHull2D: new(string(r.Ops[schemas.Hull2D].Status)), NHull2D: &r.Ops[schemas.Hull2D].N,
+			Hull2DNs:    &r.Ops[schemas.Hull2D].Ns,
 			NDelaunay2D: &r.Ops[schemas.Delaunay2D].N, Delaunay2DNs: &r.Ops[schemas.Delaunay2D].Ns}
 		want.Sequence = validText(r.Sequence)
 		if op := &r.Ops[schemas.Hull3D]; op.Status != "" {
@@ -99,8 +101,10 @@ func TestHullsRoundTrip(t *testing.T) {
 		}
 		for i, got := range rows {
 			r, h := &b.Results[i], b.Results[i].Hull
-			if got.keys != keysOf(&r.FrameKey) || got.NPoints != r.NPoints || int(got.NHull) != len(h.Idx) || !slices.Equal(got.HullIdx, h.Idx) ||
-				got.Area != h.Area || got.Perimeter != h.Perimeter || got.Status != string(h.Status) || (got.ErrorBound == nil) != (h.ErrorBound == nil) {
+			if got.keys != keysOf(&r.FrameKey) || got.NPoints != r.NPoints || int(got.NHull) != len(h.Idx) ||
+				!slices.Equal(got.HullIdx, h.Idx) ||
+				got.Area != h.Area || got.Perimeter != h.Perimeter || got.Status != string(h.Status) ||
+				(got.ErrorBound == nil) != (h.ErrorBound == nil) {
 				t.Fatalf("row %d: %+v of %+v", i, got, h)
 			}
 			if len(h.Idx) == 0 || null && len(h.Idx) < 3 {
@@ -155,10 +159,12 @@ func TestGeoMetadata(t *testing.T) {
 	for _, c := range []struct {
 		points []int
 		types  []string
-	}{{[]int{4, 5}, []string{"Polygon"}}, {[]int{1, 1}, []string{"Point"}}, {[]int{2, 0}, []string{"LineString"}}, {[]int{0, 0}, []string{}}, {[]int{1, 2, 3}, []string{"Polygon", "LineString", "Point"}}} {
+	}{{[]int{4, 5}, []string{"Polygon"}}, {[]int{1, 1}, []string{"Point"}}, {[]int{2, 0}, []string{"LineString"}},
+		{[]int{0, 0}, []string{}}, {[]int{1, 2, 3}, []string{"Polygon", "LineString", "Point"}}} {
 		b := &schemas.Batch{Topic: "points", End: int64(len(c.points)), Messages: int64(len(c.points))}
 		for i, n := range c.points {
-			b.Results = append(b.Results, batches.SyntheticResult(batches.Spec{Points: n, Plain: true, Seed: 4, Datasets: []string{"a"}}, b, int64(i), 0))
+			b.Results = append(b.Results, batches.SyntheticResult(batches.Spec{Points: n, Plain: true, Seed: 4,
+				Datasets: []string{"a"}}, b, int64(i), 0))
 		}
 		text, _ := openBytes(t, fileOf(t, encodeAll(t, e, b), "hulls/")).Lookup("geo")
 		var meta struct {
@@ -170,7 +176,8 @@ func TestGeoMetadata(t *testing.T) {
 			t.Fatalf("%v: %s", err, text)
 		}
 		g := meta.Columns["geometry"]
-		if crs, present := g["crs"]; !present || crs != nil || meta.Version != "1.1.0" || meta.Primary != "geometry" || g["encoding"] != "WKB" || g["orientation"] != "counterclockwise" {
+		if crs, present := g["crs"]; !present || crs != nil || meta.Version != "1.1.0" || meta.Primary != "geometry" ||
+			g["encoding"] != "WKB" || g["orientation"] != "counterclockwise" {
 			t.Errorf("metadata %s", text)
 		}
 		types := []string{}
@@ -193,7 +200,8 @@ func TestGeoMetadata(t *testing.T) {
 				want = want.Extend(orb.Point{b.Results[i].Hull.X[j], b.Results[i].Hull.Y[j]})
 			}
 		}
-		if got := (orb.Bound{Min: orb.Point{box[0].(float64), box[1].(float64)}, Max: orb.Point{box[2].(float64), box[3].(float64)}}); got != want {
+		if got := (orb.Bound{Min: orb.Point{box[0].(float64), box[1].(float64)},
+			Max: orb.Point{box[2].(float64), box[3].(float64)}}); got != want {
 			t.Errorf("hulls of %v vertices: bbox %v, want %v", c.points, got, want)
 		}
 	}
@@ -226,8 +234,10 @@ func TestHulls3DRoundTrip(t *testing.T) {
 			t.Fatalf("%d rows, and more hulls", i)
 		}
 		got := rows[i]
-		if got.keys != keysOf(&r.FrameKey) || got.NPoints != r.NPoints || int(got.NHull) != len(h.Idx) || !slices.Equal(got.HullIdx, h.Idx) || !slices.Equal(got.Faces, h.Faces) ||
-			got.Area != h.Area || got.Volume != h.Volume || !reflect.DeepEqual(got.ErrorBound, h.ErrorBound) || got.Status != string(h.Status) {
+		if got.keys != keysOf(&r.FrameKey) || got.NPoints != r.NPoints || int(got.NHull) != len(h.Idx) ||
+			!slices.Equal(got.HullIdx, h.Idx) || !slices.Equal(got.Faces, h.Faces) ||
+			got.Area != h.Area || got.Volume != h.Volume || !reflect.DeepEqual(got.ErrorBound, h.ErrorBound) ||
+			got.Status != string(h.Status) {
 			t.Fatalf("row %d: %+v of %+v", i, got, h)
 		}
 		i++
@@ -251,13 +261,16 @@ type readEntropy struct {
 // A frame that was not measured has no row, one that was has one an operator.
 func TestEntropyRoundTrip(t *testing.T) {
 	b := batches.Synthetic(batches.Spec{Topic: "points", Records: 20, Frames: 1, Points: 5})
-	b.Results[2].Entropy = []schemas.Entropy{{Op: schemas.Hull2D, N: 5, Lower: 0.25, Upper: 1.5, Kind: "size", F: new(0.5), Survivors: 7}, {Op: schemas.Maxima3D, N: 1, Kind: "size", Survivors: 1}}
-	b.Results[7].Entropy = []schemas.Entropy{{Op: schemas.Hull3D, N: 4, Upper: 0.125, Kind: "joint", F: new(0.), Survivors: 4}}
+	b.Results[2].Entropy = []schemas.Entropy{{Op: schemas.Hull2D, N: 5, Lower: 0.25, Upper: 1.5, Kind: "size",
+		F: new(0.5), Survivors: 7}, {Op: schemas.Maxima3D, N: 1, Kind: "size", Survivors: 1}}
+	b.Results[7].Entropy = []schemas.Entropy{{Op: schemas.Hull3D, N: 4, Upper: 0.125, Kind: "joint",
+		F: new(0.), Survivors: 4}}
 	rows := rowsOf[readEntropy](t, fileOf(t, encodeAll(t, newEncoder(testConfig()), b), "entropy/dataset=synthetic/"))
 	var want []readEntropy
 	for i := range b.Results {
 		for _, e := range b.Results[i].Entropy {
-			want = append(want, readEntropy{keysOf(&b.Results[i].FrameKey), e.Op.String(), e.N, e.Lower, e.Upper, e.Kind, e.F, e.Survivors})
+			want = append(want, readEntropy{keysOf(&b.Results[i].FrameKey), e.Op.String(), e.N, e.Lower, e.Upper,
+				e.Kind, e.F, e.Survivors})
 		}
 	}
 	if diff := cmp.Diff(want, rows, cmp.AllowUnexported(readEntropy{}, keys{})); diff != "" {
@@ -280,7 +293,8 @@ func TestMaximaRoundTrip(t *testing.T) {
 	for j := range b.Results {
 		for _, m := range b.Results[j].Maxima {
 			got := rows[i]
-			if got.keys != keysOf(&b.Results[j].FrameKey) || got.Directions != m.Directions || !slices.Equal(got.Idx, m.Idx) || !reflect.DeepEqual(got.ErrorBound, m.ErrorBound) {
+			if got.keys != keysOf(&b.Results[j].FrameKey) || got.Directions != m.Directions ||
+				!slices.Equal(got.Idx, m.Idx) || !reflect.DeepEqual(got.ErrorBound, m.ErrorBound) {
 				t.Fatalf("row %d: %+v, want %+v", i, got, m)
 			}
 			i++

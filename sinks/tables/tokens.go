@@ -19,8 +19,9 @@ const (
 
 var (
 	tokensTable         = &table{Tokens, tokensRow{}, hasTokens, addTokens}
-	attentionStatsTable = &table{AttentionStats, attentionStatsRow{}, func(r *schemas.Result) bool { return hasTokens(r) && len(r.Tokens.Stats) > 0 }, addAttentionStats}
-	sequenceTables      = []*table{tokensTable, attentionStatsTable}
+	attentionStatsTable = &table{AttentionStats, attentionStatsRow{},
+		func(r *schemas.Result) bool { return hasTokens(r) && len(r.Tokens.Stats) > 0 }, addAttentionStats}
+	sequenceTables = []*table{tokensTable, attentionStatsTable}
 )
 
 func hasTokens(r *schemas.Result) bool { return r.Tokens != nil }

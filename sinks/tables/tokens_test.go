@@ -46,13 +46,15 @@ func TestTokensRoundTrip(t *testing.T) {
 			s.Task, s.NextIDs = "generate", []int32{int32(i), math.MaxInt32}
 		}
 	}
-	rows := rowsOf[readTokens](t, fileOf(t, encodeAll(t, newEncoder(testConfig()), b), "tokens/dataset=corpus/topic=tokens/"))
+	rows := rowsOf[readTokens](t, fileOf(t, encodeAll(t, newEncoder(testConfig()), b),
+		"tokens/dataset=corpus/topic=tokens/"))
 	if len(rows) != len(b.Results) {
 		t.Fatalf("%d rows of %d sequences", len(rows), len(b.Results))
 	}
 	for i, got := range rows {
 		s := b.Results[i].Tokens
-		want := readTokens{keysOf(&b.Results[i].FrameKey), s.ID, s.Model, s.ModelSHA, s.Weights, nil, s.Task, s.Pooling, s.Normalized, s.NTokens, s.Truncated,
+		want := readTokens{keysOf(&b.Results[i].FrameKey), s.ID, s.Model, s.ModelSHA, s.Weights, nil, s.Task, s.Pooling,
+			s.Normalized, s.NTokens, s.Truncated,
 			s.Embedding, s.NextIDs, s.TopIDs, s.TopLogprobs}
 		if s.MaskSHA != "" {
 			want.MaskSHA256 = &s.MaskSHA
@@ -79,12 +81,15 @@ type readStats struct {
 // A sequence that was not audited has no row, one that was has one a head.
 func TestAttentionStatsRoundTrip(t *testing.T) {
 	b := batches.Tokens("tokens", 0, 100, 4)
-	b.Results[0].Tokens.Stats = []schemas.AttentionStat{{Layer: math.MaxInt16, Head: -1}, {Ladder: true, Extended: 7, Dense: math.MaxInt32}, {Ladder: true}}
-	rows := rowsOf[readStats](t, fileOf(t, encodeAll(t, newEncoder(testConfig()), b), "attention_stats/dataset=corpus/"))
+	b.Results[0].Tokens.Stats = []schemas.AttentionStat{{Layer: math.MaxInt16, Head: -1},
+		{Ladder: true, Extended: 7, Dense: math.MaxInt32}, {Ladder: true}}
+	rows := rowsOf[readStats](t, fileOf(t, encodeAll(t, newEncoder(testConfig()), b),
+		"attention_stats/dataset=corpus/"))
 	var want []readStats
 	for i := range b.Results {
 		for _, a := range b.Results[i].Tokens.Stats {
-			row := readStats{keysOf(&b.Results[i].FrameKey), b.Results[i].Tokens.ID, a.Layer, a.Head, a.KeptMass, a.Delta, a.Bound, a.Error, nil, nil}
+			row := readStats{keysOf(&b.Results[i].FrameKey), b.Results[i].Tokens.ID, a.Layer, a.Head, a.KeptMass,
+				a.Delta, a.Bound, a.Error, nil, nil}
 			if a.Ladder {
 				row.Extended, row.Dense = &a.Extended, &a.Dense
 			}
@@ -102,7 +107,8 @@ func TestEmbeddingDim(t *testing.T) {
 	for _, c := range []struct {
 		dims []int // -1: null
 		want string
-	}{{[]int{8, 8}, "8"}, {[]int{-1, 8}, "8"}, {[]int{8, 9}, ""}, {[]int{8, 9, 8}, ""}, {[]int{-1}, ""}, {[]int{384}, "384"}} {
+	}{{[]int{8, 8}, "8"}, {[]int{-1, 8}, "8"}, {[]int{8, 9}, ""}, {[]int{8, 9, 8}, ""}, {[]int{-1}, ""},
+		{[]int{384}, "384"}} {
 		b := batches.Tokens("tokens", 0, 2, 1)
 		b.Results = b.Results[:len(c.dims)]
 		for i, dim := range c.dims {
@@ -123,15 +129,18 @@ func TestTokenStorage(t *testing.T) {
 	f := openBytes(t, fileOf(t, encodeAll(t, newEncoder(testConfig()), b), "tokens/"))
 	low, high := float32(math.Inf(1)), float32(math.Inf(-1))
 	for i := range b.Results {
-		low, high = min(low, slices.Min(b.Results[i].Tokens.Embedding)), max(high, slices.Max(b.Results[i].Tokens.Embedding))
+		low, high = min(low, slices.Min(b.Results[i].Tokens.Embedding)),
+			max(high, slices.Max(b.Results[i].Tokens.Embedding))
 	}
 	leaf, _ := f.Schema().Lookup("embedding", "list", "element")
 	c := &f.Metadata().RowGroups[0].Columns[leaf.ColumnIndex]
-	if c.MetaData.Codec != format.Zstd || c.OffsetIndexOffset == 0 || !slices.Contains(c.MetaData.Encoding, format.ByteStreamSplit) {
+	if c.MetaData.Codec != format.Zstd || c.OffsetIndexOffset == 0 ||
+		!slices.Contains(c.MetaData.Encoding, format.ByteStreamSplit) {
 		t.Errorf("embeddings: %v, %v, offset index at %d", c.MetaData.Codec, c.MetaData.Encoding, c.OffsetIndexOffset)
 	}
 	index := f.ColumnIndexes()[leaf.ColumnIndex]
-	if got := [2]float32{parquet.Float.Value(index.MinValues[0]).Float(), parquet.Float.Value(index.MaxValues[0]).Float()}; got != [2]float32{low, high} {
+	if got := [2]float32{parquet.Float.Value(index.MinValues[0]).Float(),
+		parquet.Float.Value(index.MaxValues[0]).Float()}; got != [2]float32{low, high} {
 		t.Errorf("the index says %v, the embeddings are from %v to %v", got, low, high)
 	}
 }

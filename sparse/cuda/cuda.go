@@ -46,21 +46,22 @@ type block struct {
 // driver holds the functions of the driver's library that this package calls. Every
 // call returns a status, 0 for success.
 type driver struct {
-	init        func(flags uint32) int32
-	count       func(n *int32) int32
-	get         func(device *int32, ordinal int32) int32
-	deviceName  func(name *byte, n int32, device int32) int32
-	retain      func(context *uintptr, device int32) int32
-	release     func(device int32) int32
-	setCurrent  func(context uintptr) int32
-	load        func(module *uintptr, image *byte) int32
-	unload      func(module uintptr) int32
-	function    func(f *uintptr, module uintptr, name *byte) int32
-	alloc       func(at *uint64, size uintptr) int32
-	free        func(at uint64) int32
-	toDevice    func(to uint64, from unsafe.Pointer, size uintptr) int32
-	fromDevice  func(to unsafe.Pointer, from uint64, size uintptr) int32
-	launch      func(f uintptr, gx, gy, gz, bx, by, bz, shared uint32, stream uintptr, args *unsafe.Pointer, extra uintptr) int32
+	init       func(flags uint32) int32
+	count      func(n *int32) int32
+	get        func(device *int32, ordinal int32) int32
+	deviceName func(name *byte, n int32, device int32) int32
+	retain     func(context *uintptr, device int32) int32
+	release    func(device int32) int32
+	setCurrent func(context uintptr) int32
+	load       func(module *uintptr, image *byte) int32
+	unload     func(module uintptr) int32
+	function   func(f *uintptr, module uintptr, name *byte) int32
+	alloc      func(at *uint64, size uintptr) int32
+	free       func(at uint64) int32
+	toDevice   func(to uint64, from unsafe.Pointer, size uintptr) int32
+	fromDevice func(to unsafe.Pointer, from uint64, size uintptr) int32
+	launch     func(f uintptr, gx, gy, gz, bx, by, bz, shared uint32, stream uintptr, args *unsafe.Pointer,
+		extra uintptr) int32
 	synchronise func() int32
 	errorName   func(status int32, name **byte) int32
 }
@@ -102,10 +103,12 @@ func Open(library string) (*Device, error) {
 func (d *driver) bind(handle uintptr) error {
 	for name, f := range map[string]any{
 		"cuInit": &d.init, "cuDeviceGetCount": &d.count, "cuDeviceGet": &d.get, "cuDeviceGetName": &d.deviceName,
-		"cuDevicePrimaryCtxRetain": &d.retain, "cuDevicePrimaryCtxRelease_v2": &d.release, "cuCtxSetCurrent": &d.setCurrent,
+		"cuDevicePrimaryCtxRetain": &d.retain, "cuDevicePrimaryCtxRelease_v2": &d.release,
+		"cuCtxSetCurrent":  &d.setCurrent,
 		"cuModuleLoadData": &d.load, "cuModuleUnload": &d.unload, "cuModuleGetFunction": &d.function,
-		"cuMemAlloc_v2": &d.alloc, "cuMemFree_v2": &d.free, "cuMemcpyHtoD_v2": &d.toDevice, "cuMemcpyDtoH_v2": &d.fromDevice,
-		"cuLaunchKernel": &d.launch, "cuCtxSynchronize": &d.synchronise, "cuGetErrorName": &d.errorName,
+		"cuMemAlloc_v2": &d.alloc, "cuMemFree_v2": &d.free, "cuMemcpyHtoD_v2": &d.toDevice,
+		"cuMemcpyDtoH_v2": &d.fromDevice,
+		"cuLaunchKernel":  &d.launch, "cuCtxSynchronize": &d.synchronise, "cuGetErrorName": &d.errorName,
 	} {
 		at, err := purego.Dlsym(handle, name)
 		if err != nil {

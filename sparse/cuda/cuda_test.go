@@ -26,7 +26,8 @@ func emulated(t *testing.T) *Device {
 		t.Skip("no g++ for the emulated driver: the kernel and the launch were not tested")
 	}
 	library := filepath.Join(t.TempDir(), "driver.so")
-	if out, err := exec.Command(compiler, "-O1", "-std=c++17", "-shared", "-fPIC", "-Wno-unknown-pragmas", "-o", library, "testdata/driver.cc").CombinedOutput(); err != nil {
+	if out, err := exec.Command(compiler, "-O1", "-std=c++17", "-shared", "-fPIC", "-Wno-unknown-pragmas", "-o",
+		library, "testdata/driver.cc").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	d, err := Open(library)
@@ -122,10 +123,12 @@ func newJob(r *rand.Rand, queries, keys, heads, kvHeads, dim int) kern.Job {
 		}
 		return m
 	}
-	j := kern.Job{Heads: heads, KVHeads: kvHeads, Dim: dim, Scale: float32(1 / math.Sqrt(float64(dim))), Out: random(queries, heads*dim)}
+	j := kern.Job{Heads: heads, KVHeads: kvHeads, Dim: dim, Scale: float32(1 / math.Sqrt(float64(dim))),
+		Out: random(queries, heads*dim)}
 	if queries == keys {
 		qkv := random(keys, (heads+2*kvHeads)*dim)
-		j.Q, j.K, j.V = qkv.Columns(0, heads*dim), qkv.Columns(heads*dim, (heads+kvHeads)*dim), qkv.Columns((heads+kvHeads)*dim, (heads+2*kvHeads)*dim)
+		j.Q, j.K, j.V = qkv.Columns(0, heads*dim), qkv.Columns(heads*dim, (heads+kvHeads)*dim),
+			qkv.Columns((heads+kvHeads)*dim, (heads+2*kvHeads)*dim)
 		return j
 	}
 	j.Q, j.K, j.V = random(queries, heads*dim), random(keys, kvHeads*dim), random(keys, kvHeads*dim)
@@ -185,12 +188,14 @@ func TestErrors(t *testing.T) {
 	if err := d.Attend([]kern.Job{sums}); err == nil || !strings.Contains(err.Error(), "the processor's") {
 		t.Errorf("sums of weights: %v", err)
 	}
-	if _, err := d.reserve(0, 2<<30); err == nil || !strings.Contains(err.Error(), "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY") {
+	if _, err := d.reserve(0, 2<<30); err == nil ||
+		!strings.Contains(err.Error(), "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY") {
 		t.Errorf("memory that is not there: %v", err)
 	}
 	d.Close()
 	d.Close()
-	if err := d.Attend([]kern.Job{newJob(rand.New(rand.NewPCG(1, 1)), 2, 2, 1, 1, 32)}); err == nil || !strings.Contains(err.Error(), "cuCtxSetCurrent") {
+	if err := d.Attend([]kern.Job{newJob(rand.New(rand.NewPCG(1, 1)), 2, 2, 1, 1, 32)}); err == nil ||
+		!strings.Contains(err.Error(), "cuCtxSetCurrent") {
 		t.Errorf("a closed device: %v", err)
 	}
 }

@@ -54,7 +54,8 @@ func (d *Device) run(j *kern.Job) error {
 	h := &d.host
 	h.fill(j)
 	k := kernelJob{
-		queries: int32(j.Q.Rows), keys: int32(j.K.Rows), heads: int32(j.Heads), kvHeads: int32(j.KVHeads), dim: int32(j.Dim),
+		queries: int32(j.Q.Rows), keys: int32(j.K.Rows), heads: int32(j.Heads),
+		kvHeads: int32(j.KVHeads), dim: int32(j.Dim),
 		qStride: int32(j.Q.Cols), kStride: int32(j.K.Cols), vStride: int32(j.V.Cols), outStride: int32(j.Out.Cols),
 		offset: int32(j.Offset), scale: j.Scale,
 	}
@@ -67,8 +68,10 @@ func (d *Device) run(j *kern.Job) error {
 		size int
 	}{
 		{&k.q, pointer(h.q), 4 * len(h.q)}, {&k.k, pointer(h.k), 4 * len(h.k)}, {&k.v, pointer(h.v), 4 * len(h.v)},
-		{&k.layout, pointer(h.layout), 4 * len(h.layout)}, {&k.block, pointer(h.block), 4 * len(h.block)}, {&k.rowStart, pointer(h.rowStart), 4 * len(h.rowStart)},
-		{&k.rowPtr, pointer(h.rowPtr), 4 * len(h.rowPtr)}, {&k.col, pointer(h.col), 4 * len(h.col)}, {&k.kind, pointer(h.kind), len(h.kind)},
+		{&k.layout, pointer(h.layout), 4 * len(h.layout)}, {&k.block, pointer(h.block), 4 * len(h.block)},
+		{&k.rowStart, pointer(h.rowStart), 4 * len(h.rowStart)},
+		{&k.rowPtr, pointer(h.rowPtr), 4 * len(h.rowPtr)}, {&k.col, pointer(h.col), 4 * len(h.col)},
+		{&k.kind, pointer(h.kind), len(h.kind)},
 		{&k.at, pointer(h.at), 4 * len(h.at)}, {&k.bits, pointer(h.bits), 8 * len(h.bits)},
 		{&k.order, pointer(h.order), 4 * len(h.order)}, {&k.orderStart, pointer(h.orderStart), 4 * len(h.orderStart)},
 	}
@@ -97,7 +100,8 @@ func (d *Device) run(j *kern.Job) error {
 func (d *Device) start(k *kernelJob) error {
 	args := []unsafe.Pointer{unsafe.Pointer(k)}
 	tiles := min((uint32(k.queries)+warps-1)/warps, 1<<16)
-	if err := d.check("cuLaunchKernel", d.driver.launch(d.attend, tiles, uint32(k.heads), 1, threads, 1, 1, 0, 0, &args[0], 0)); err != nil {
+	if err := d.check("cuLaunchKernel", d.driver.launch(d.attend, tiles, uint32(k.heads), 1, threads, 1, 1, 0, 0,
+		&args[0], 0)); err != nil {
 		return err
 	}
 	return d.check("cuCtxSynchronize", d.driver.synchronise())
@@ -138,7 +142,8 @@ func pointer[T any](v []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceDa
 func (h *jobs) fill(j *kern.Job) {
 	h.q, h.k, h.v = packed(h.q[:0], j.Q), packed(h.k[:0], j.K), packed(h.v[:0], j.V)
 	h.out = append(h.out[:0], make([]float32, j.Out.Rows*j.Out.Cols)...)
-	h.layout, h.block, h.rowStart, h.rowPtr, h.col, h.kind = h.layout[:0], h.block[:0], h.rowStart[:0], h.rowPtr[:0], h.col[:0], h.kind[:0]
+	h.layout, h.block, h.rowStart, h.rowPtr, h.col, h.kind = h.layout[:0], h.block[:0], h.rowStart[:0], h.rowPtr[:0],
+		h.col[:0], h.kind[:0]
 	h.at, h.bits, h.order, h.orderStart = h.at[:0], h.bits[:0], h.order[:0], h.orderStart[:0]
 	for kv := range j.KVHeads {
 		h.layout = append(h.layout, -1)

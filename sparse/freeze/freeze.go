@@ -195,7 +195,8 @@ func (f *run) check() error {
 	case o.Mode != support.Static && o.Mode != support.Anchor:
 		return fmt.Errorf("freeze: the mode is %q but must be static or anchor", o.Mode)
 	case o.Mode == support.Anchor && (f.c.Causal || o.Select != Entropy && o.Select != Affinity):
-		return errors.New("freeze: anchors route the blocks of encoders, and are chosen by the selectors entropy and affinity")
+		return errors.New("freeze: anchors route the blocks of encoders, and are chosen by the selectors entropy " +
+			"and affinity")
 	case o.Permute && (f.c.Causal || o.Select != Entropy && o.Select != Affinity):
 		return errors.New("freeze: keys are sorted by cluster for encoders, and by the selectors entropy and affinity")
 	case o.Permute && len(f.buckets) > 1:

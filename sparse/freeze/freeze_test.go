@@ -70,10 +70,12 @@ func cases() map[string]struct {
 			if name == "llama" && selector != Mass && selector != Entropy {
 				continue // shared keys are the same to the others
 			}
-			all[name+" "+selector] = run{config, sequences(5, 96), Options{Select: selector, Sparsity: 0.5, Block: 16, Buckets: []int{96}, Seed: 1}}
+			all[name+" "+selector] = run{config, sequences(5, 96),
+				Options{Select: selector, Sparsity: 0.5, Block: 16, Buckets: []int{96}, Seed: 1}}
 		}
 	}
-	all["bert anchor"] = run{hftest.BERT, sequences(5, 96), Options{Select: Entropy, Mode: support.Anchor, Sparsity: 0.5, Block: 16, Buckets: []int{96}}}
+	all["bert anchor"] = run{hftest.BERT, sequences(5, 96),
+		Options{Select: Entropy, Mode: support.Anchor, Sparsity: 0.5, Block: 16, Buckets: []int{96}}}
 	all["vit entropy"] = run{bigViT, images(5), Options{Select: Entropy, Permute: true, Sparsity: 0.5, Block: 16}}
 	all["vit affinity"] = run{bigViT, images(5), Options{Select: Affinity, Permute: true, Sparsity: 0.5, Block: 16}}
 	all["vit mass"] = run{bigViT, images(5), Options{Select: Mass, Sparsity: 0.7, Block: 16}}
@@ -96,11 +98,14 @@ func TestSelectorsKeepTheirBudgetAndTheirWord(t *testing.T) {
 			}
 			checkBudgets(t, s, c.o)
 			for i, cert := range s.Certs {
-				if cert.Error > cert.Bound+1e-5 || cert.MassMin > cert.MassP01+1e-4 || cert.MassP01 > cert.MassMean+1e-4 || cert.MassMean > 1 || cert.Run < 1 {
+				if cert.Error > cert.Bound+1e-5 || cert.MassMin > cert.MassP01+1e-4 ||
+					cert.MassP01 > cert.MassMean+1e-4 || cert.MassMean > 1 || cert.Run < 1 {
 					t.Errorf("head %d: %+v", i, cert)
 				}
 			}
-			if !slices.ContainsFunc(s.Certs, func(c support.Cert) bool { return c.MassMin < 0.999 && c.Error > 1e-3 }) || s.Quality.Dense == s.Quality.Sparse {
+			if !slices.ContainsFunc(s.Certs, func(c support.Cert) bool {
+				return c.MassMin < 0.999 && c.Error > 1e-3
+			}) || s.Quality.Dense == s.Quality.Sparse {
 				t.Errorf("certificates and quality are those of dense attention: %+v, %+v", s.Certs, s.Quality)
 			}
 			if s.Quality.Window == s.Quality.Dense || (s.Quality.Window == s.Quality.Sparse) != (c.o.Select == Window) {
@@ -271,7 +276,8 @@ func TestAccountsAreTheDefinitions(t *testing.T) {
 			}
 			return x
 		}
-		j := &kern.Job{Q: matrix(16), Out: matrix(16), K: matrix(8), V: matrix(8), Heads: 2, KVHeads: 1, Dim: 8, Scale: 0.5, Causal: causal}
+		j := &kern.Job{Q: matrix(16), Out: matrix(16), K: matrix(8), V: matrix(8), Heads: 2, KVHeads: 1, Dim: 8,
+			Scale: 0.5, Causal: causal}
 		l := support.New(n, 16, causal, func(r int) []int32 {
 			if r == 0 {
 				return []int32{0}
@@ -335,7 +341,8 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestIntervalsAreStudents(t *testing.T) {
-	for freedom, want := range map[int]float64{1: 12.7062, 4: 2.7764, 9: 2.2622, 10: 2.2281, 15: 2.1314, 30: 2.0423, 1000: 1.9623} {
+	for freedom, want := range map[int]float64{1: 12.7062, 4: 2.7764, 9: 2.2622, 10: 2.2281, 15: 2.1314,
+		30: 2.0423, 1000: 1.9623} {
 		if got := student(freedom); math.Abs(got-want) > 6e-4 {
 			t.Errorf("%d degrees: %v, want %v", freedom, got, want)
 		}
@@ -391,7 +398,8 @@ func TestAnchorsFindClouds(t *testing.T) {
 		for i := range keys.Rows {
 			near := slices.Index(p.Row(i), slices.Max(p.Row(i)))
 			if d := distance(keys.Row(i), anchors.Row(near)); d > 40 {
-				t.Fatalf("seed %d, key %d, %v: nearest %v, assigned %v", seed, i, keys.Row(i), anchors.Row(near), p.Row(i))
+				t.Fatalf("seed %d, key %d, %v: nearest %v, assigned %v", seed, i, keys.Row(i),
+					anchors.Row(near), p.Row(i))
 			}
 		}
 		for i, x := range keys.Data {

@@ -20,7 +20,9 @@ func TestGatesOfATrainingAreImported(t *testing.T) {
 	}
 	for _, r := range []train.Regulariser{train.L1, train.Window} {
 		dir := t.TempDir()
-		result, err := train.LM(context.Background(), train.Config{Layers: 2, Dim: 32, Heads: 2, Context: 64, Steps: 30, Seed: 1, Regulariser: r, Sparsity: 0.5}, text, dir, "")
+		result, err := train.LM(context.Background(),
+			train.Config{Layers: 2, Dim: 32, Heads: 2, Context: 64, Steps: 30, Seed: 1, Regulariser: r, Sparsity: 0.5},
+			text, dir, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +57,8 @@ func TestGatesOfATrainingAreImported(t *testing.T) {
 							closed++
 						}
 						if read != open[row*4+c] {
-							t.Errorf("%s, layer %d, head %d: block %d of row %d is read: %v, and was left open: %v", r, l, h, c, row, read, open[row*4+c])
+							t.Errorf("%s, layer %d, head %d: block %d of row %d is read: %v, and was left open: %v", r,
+								l, h, c, row, read, open[row*4+c])
 						}
 					}
 				}
@@ -69,7 +72,8 @@ func TestGatesOfATrainingAreImported(t *testing.T) {
 
 func TestGatesOfAnotherForm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gates.safetensors")
-	if err := safetensors.WriteFile(path, nil, []safetensors.Array{{Name: "open", Shape: []int{2, 2}, Data: make([]bool, 4)}}); err != nil {
+	if err := safetensors.WriteFile(path, nil,
+		[]safetensors.Array{{Name: "open", Shape: []int{2, 2}, Data: make([]bool, 4)}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ReadMask(path); err == nil || !strings.Contains(err.Error(), "BOOL [layers, heads, rows, columns]") {

@@ -151,7 +151,8 @@ func TestArraysBecomeLayouts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := Freeze(t.Context(), m, sequences(4, 96), Options{Select: Imported, Import: mask, Block: 16, Buckets: []int{96}})
+			s, err := Freeze(t.Context(), m, sequences(4, 96),
+				Options{Select: Imported, Import: mask, Block: 16, Buckets: []int{96}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -212,11 +213,13 @@ func TestMasksThatDoNotFitAreRefused(t *testing.T) {
 	}
 	rows := filepath.Join(dir, "rows.safetensors")
 	err := safetensors.WriteFile(rows, nil, []safetensors.Array{
-		{Name: "indptr", Shape: []int{1, 1, 2}, Data: []int32{0, 9}}, {Name: "indices", Shape: []int{1}, Data: []int32{0}}})
+		{Name: "indptr", Shape: []int{1, 1, 2}, Data: []int32{0, 9}},
+		{Name: "indices", Shape: []int{1}, Data: []int32{0}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(dir, "absent"), dir, file("a.txt", nil), file("a.npy", nil), file("b.npy", npy("|b1", "2", make([]byte, 2))), rows,
+	for _, path := range []string{filepath.Join(dir, "absent"), dir, file("a.txt", nil), file("a.npy", nil),
+		file("b.npy", npy("|b1", "2", make([]byte, 2))), rows,
 		file("a.safetensors", make([]byte, 8))} {
 		if _, err := ReadMask(path); err == nil || !strings.Contains(err.Error(), filepath.Base(path)) {
 			t.Errorf("%s: %v", path, err)
@@ -235,12 +238,14 @@ func TestMasksThatDoNotFitAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Freeze(t.Context(), m, sequences(4, 96), Options{Select: Imported, Import: mask, Block: 16, Buckets: []int{96}})
+		_, err = Freeze(t.Context(), m, sequences(4, 96),
+			Options{Select: Imported, Import: mask, Block: 16, Buckets: []int{96}})
 		if err == nil || !strings.Contains(err.Error(), "m.npy") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	other, err := Freeze(t.Context(), load(t, hftest.GPT2), sequences(4, 96), Options{Select: Window, Sparsity: 0.5, Block: 16, Buckets: []int{96}})
+	other, err := Freeze(t.Context(), load(t, hftest.GPT2), sequences(4, 96),
+		Options{Select: Window, Sparsity: 0.5, Block: 16, Buckets: []int{96}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +257,8 @@ func TestMasksThatDoNotFitAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Freeze(t.Context(), m, sequences(4, 96), Options{Select: Imported, Import: mask, Block: 16, Buckets: []int{96}})
+	_, err = Freeze(t.Context(), m, sequences(4, 96),
+		Options{Select: Imported, Import: mask, Block: 16, Buckets: []int{96}})
 	if err == nil || !strings.Contains(err.Error(), "causal") {
 		t.Errorf("a causal set for an encoder: %v", err)
 	}
@@ -265,7 +271,8 @@ func TestMasksThatDoNotFitAreRefused(t *testing.T) {
 // their own budget; those of other weights are refused.
 func TestAnchorsAreImportedForTheirOwnWeights(t *testing.T) {
 	m, in := load(t, hftest.BERT), sequences(4, 96)
-	made, err := Freeze(t.Context(), m, in, Options{Select: Affinity, Mode: support.Anchor, Sparsity: 0.5, Block: 16, Buckets: []int{96}})
+	made, err := Freeze(t.Context(), m, in, Options{Select: Affinity, Mode: support.Anchor, Sparsity: 0.5, Block: 16,
+		Buckets: []int{96}})
 	if err != nil {
 		t.Fatal(err)
 	}

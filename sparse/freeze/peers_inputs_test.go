@@ -29,7 +29,8 @@ func TestPeersReadTheSameCalibration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const rows, text = "\ufeff{\"input_ids\":[1,2,0],\"attention_mask\":[1,1,0]}\n{\"input_ids\":[3]}\n", "\ufeffone\ntwo"
+	const rows, text = "\ufeff{\"input_ids\":[1,2,0],\"attention_mask\":[1,1,0]}\n{\"input_ids\":[3]}\n",
+		"\ufeffone\ntwo"
 	put("a.jsonl", rows, false)
 	put("b.jsonl.gz", rows, true)
 	put("c.txt", text, false)
@@ -55,8 +56,10 @@ except SystemExit as e:
 // the verb refuses.
 func TestPeersTakeTheSameFlagsAndRefuseTheSameRows(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"double": `{"text": "a", "text": "b"}`, "case": `{"text": "a", "Text": "b"}`, "half": `{"text": "\ud83d"}`, "list": `[1]`} {
-		if err := os.WriteFile(filepath.Join(dir, name+".jsonl"), []byte("{\"text\": \"good \\ud83d\\ude00\", \"x\": {\"a\": 1, \"a\": 2}}\n"+text+"\n"), 0o666); err != nil {
+	for name, text := range map[string]string{"double": `{"text": "a", "text": "b"}`,
+		"case": `{"text": "a", "Text": "b"}`, "half": `{"text": "\ud83d"}`, "list": `[1]`} {
+		if err := os.WriteFile(filepath.Join(dir, name+".jsonl"),
+			[]byte("{\"text\": \"good \\ud83d\\ude00\", \"x\": {\"a\": 1, \"a\": 2}}\n"+text+"\n"), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}

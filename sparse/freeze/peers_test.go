@@ -31,7 +31,8 @@ func peerPython(t *testing.T) string {
 	t.Helper()
 	program := os.Getenv("ENTROPIPE_TORCH_PYTHON")
 	if program == "" {
-		t.Skip("peers: ENTROPIPE_TORCH_PYTHON is not set (a Python with torch, transformers, tokenizers and safetensors)")
+		t.Skip("peers: ENTROPIPE_TORCH_PYTHON is not set (a Python with torch, transformers, tokenizers and " +
+			"safetensors)")
 	}
 	return program
 }
@@ -43,7 +44,8 @@ func python(t *testing.T, args ...string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1") // small models: threads that wait for each other awake take minutes on a busy machine
+	// small models: threads that wait for each other awake take minutes on a busy machine
+	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1")
 	text, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, text)
@@ -56,7 +58,8 @@ func python(t *testing.T, args ...string) {
 func peerModels(t *testing.T) map[string]string {
 	t.Helper()
 	dirs := map[string]string{}
-	for name, config := range map[string]string{"bert": hftest.BERT, "gpt2": hftest.GPT2, "llama": hftest.LLaMA, "vit": bigViT} {
+	for name, config := range map[string]string{"bert": hftest.BERT, "gpt2": hftest.GPT2,
+		"llama": hftest.LLaMA, "vit": bigViT} {
 		c := hftest.Config(t, config)
 		dirs[name] = t.TempDir()
 		if err := hf.Save(dirs[name], c, hftest.Tensors(c), safetensors.F32); err != nil {
@@ -76,7 +79,8 @@ func writeInputs(t *testing.T, in Inputs) string {
 	t.Helper()
 	if in.Images != nil {
 		path := filepath.Join(t.TempDir(), "pixels.npy")
-		header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 2, 40, 40), }", len(in.Images)/(2*40*40))
+		header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 2, 40, 40), }",
+			len(in.Images)/(2*40*40))
 		header += strings.Repeat(" ", 63-(len(header)+10)%64) + "\n"
 		data := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(header)))
 		data = append(data, header...)
@@ -144,8 +148,10 @@ func peers(t *testing.T) (all []*peer) {
 
 // arguments are the script's.
 func (p *peer) arguments(inputs string) []string {
-	args := []string{"--lm", p.dir, "--calibrate", inputs, "--out", p.out, "--select", p.o.Select, "--mode", p.o.Mode, "--sparsity", fmt.Sprint(p.o.Sparsity),
-		"--block", fmt.Sprint(p.o.Block), "--seed", fmt.Sprint(p.o.Seed), "--device", "cpu", "--masses", filepath.Join(p.out, "masses.npz")}
+	args := []string{"--lm", p.dir, "--calibrate", inputs, "--out", p.out, "--select", p.o.Select, "--mode", p.o.Mode,
+		"--sparsity", fmt.Sprint(p.o.Sparsity),
+		"--block", fmt.Sprint(p.o.Block), "--seed", fmt.Sprint(p.o.Seed), "--device", "cpu", "--masses",
+		filepath.Join(p.out, "masses.npz")}
 	for _, n := range p.o.Buckets {
 		args = append(args, "--bucket", fmt.Sprint(n))
 	}
@@ -238,7 +244,8 @@ func BenchmarkSelectors(b *testing.B) {
 	for _, selector := range []string{Window, Mass, Affinity, Entropy} {
 		b.Run(selector, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Freeze(b.Context(), m, in, Options{Select: selector, Sparsity: 0.75, Block: 16, Buckets: []int{512}, Seed: 1, Workers: 1}); err != nil {
+				if _, err := Freeze(b.Context(), m, in, Options{Select: selector, Sparsity: 0.75, Block: 16,
+					Buckets: []int{512}, Seed: 1, Workers: 1}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -250,8 +257,10 @@ func BenchmarkSelectors(b *testing.B) {
 // whether none has.
 func compareSets(t *testing.T, here, there *support.Set, may int) bool {
 	t.Helper()
-	if here.Facts != there.Facts || here.Source != there.Source || here.Select != there.Select || here.Mode != there.Mode {
-		t.Errorf("%+v %+v %+v %s\n%+v %+v %+v %s", here.Facts, here.Source, here.Select, here.Mode, there.Facts, there.Source, there.Select, there.Mode)
+	if here.Facts != there.Facts || here.Source != there.Source || here.Select != there.Select ||
+		here.Mode != there.Mode {
+		t.Errorf("%+v %+v %+v %s\n%+v %+v %+v %s", here.Facts, here.Source, here.Select, here.Mode, there.Facts,
+			there.Source, there.Select, there.Mode)
 	}
 	differ := 0
 	for head := range here.Buckets[0].Of {

@@ -161,9 +161,11 @@ func verdict(q *support.Quality, selector string) (serve, reason string) {
 	name := "of " + q.Metric
 	switch {
 	case q.Better():
-		return support.Sparse, fmt.Sprintf("is better than dense attention by at least %.2f %s %s", -q.LostHigh, q.Unit, name)
+		return support.Sparse, fmt.Sprintf("is better than dense attention by at least %.2f %s %s",
+			-q.LostHigh, q.Unit, name)
 	case !(q.LostHigh <= most):
-		return support.Dense, fmt.Sprintf("loses up to %.2f %s %s, and %.1f are allowed", q.LostHigh, q.Unit, name, most)
+		return support.Dense, fmt.Sprintf("loses up to %.2f %s %s, and %.1f are allowed", q.LostHigh,
+			q.Unit, name, most)
 	case selector != Window && !(q.GainedLow > 0):
 		return support.Dense, "is not better than a window of the same budget"
 	}

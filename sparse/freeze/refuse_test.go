@@ -33,12 +33,15 @@ func TestFreezeRefusesWhatCannotBe(t *testing.T) {
 		{"causal anchors", gpt, in, func(o *Options) { o.Mode, o.Select = support.Anchor, Entropy }, "encoders"},
 		{"anchors by mass", bert, in, func(o *Options) { o.Mode = support.Anchor }, "entropy and affinity"},
 		{"sorted causal keys", gpt, in, func(o *Options) { o.Permute, o.Select = true, Entropy }, "encoders"},
-		{"sorted keys of two buckets", bert, in, func(o *Options) { o.Permute, o.Select, o.Buckets = true, Affinity, []int{48, 96} }, "one bucket"},
-		{"sorted keys of short inputs", bert, sequences(4, 90), func(o *Options) { o.Permute, o.Select = true, Entropy }, "sequence 0 has 90 tokens"},
+		{"sorted keys of two buckets", bert, in,
+			func(o *Options) { o.Permute, o.Select, o.Buckets = true, Affinity, []int{48, 96} }, "one bucket"},
+		{"sorted keys of short inputs", bert, sequences(4, 90),
+			func(o *Options) { o.Permute, o.Select = true, Entropy }, "sequence 0 has 90 tokens"},
 		{"no import", bert, in, func(o *Options) { o.Select = Imported }, "needs a mask"},
 		{"few inputs", bert, sequences(2, 96), func(o *Options) {}, "must calibrate"},
 		{"short inputs", bert, sequences(4, 50), func(o *Options) {}, "reaches token 65"},
-		{"short inputs for clusters", bert, sequences(4, 50), func(o *Options) { o.Select = Entropy }, "reaches token 81"},
+		{"short inputs for clusters", bert, sequences(4, 50), func(o *Options) { o.Select = Entropy },
+			"reaches token 81"},
 		{"id", bert, Inputs{Sequences: [][]int32{{1}, {99}, {1}, {1}}}, func(o *Options) {}, "sequence 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -83,7 +86,8 @@ func TestFreezeRefusesNumbersThatAreNotFinite(t *testing.T) {
 		}
 	}
 	for _, selector := range []string{Mass, Window, Entropy} {
-		_, err := Freeze(t.Context(), large, sequences(5, 96), Options{Select: selector, Sparsity: 0.5, Block: 16, Buckets: []int{96}})
+		_, err := Freeze(t.Context(), large, sequences(5, 96),
+			Options{Select: selector, Sparsity: 0.5, Block: 16, Buckets: []int{96}})
 		if err == nil || !strings.Contains(err.Error(), "not finite") {
 			t.Errorf("%s, large weights: got %v", selector, err)
 		}

@@ -19,12 +19,16 @@ import (
 
 var small = map[string]string{
 	"bert": hftest.BERT, "vit": hftest.ViT, "gpt2": hftest.GPT2, "llama": hftest.LLaMA,
-	"gpt2 untied":       strings.Replace(hftest.GPT2, `{`, `{"tie_word_embeddings":false,"scale_attn_weights":false,"eos_token_id":[3,4],`, 1),
-	"llama with biases": strings.Replace(hftest.LLaMA, `{`, `{"attention_bias":true,"mlp_bias":true,"head_dim":10,"eos_token_id":3,"bos_token_id":2,`, 1),
-	"llama 3.1": strings.Replace(hftest.LLaMA, `{`, `{"rope_parameters":{"rope_type":"llama3","rope_theta":5e5,"factor":8,"low_freq_factor":1,
+	"gpt2 untied": strings.Replace(hftest.GPT2, `{`,
+		`{"tie_word_embeddings":false,"scale_attn_weights":false,"eos_token_id":[3,4],`, 1),
+	"llama with biases": strings.Replace(hftest.LLaMA, `{`,
+		`{"attention_bias":true,"mlp_bias":true,"head_dim":10,"eos_token_id":3,"bos_token_id":2,`, 1),
+	"llama 3.1": strings.Replace(hftest.LLaMA, `{`,
+		`{"rope_parameters":{"rope_type":"llama3","rope_theta":5e5,"factor":8,"low_freq_factor":1,
 		"high_freq_factor":4,"original_max_position_embeddings":32},`, 1),
-	"mistral":        strings.Replace(hftest.LLaMA, `"llama"`, `"mistral"`, 1),
-	"qwen2 tied":     strings.Replace(hftest.LLaMA, `"model_type":"llama"`, `"model_type":"qwen2","tie_word_embeddings":true`, 1),
+	"mistral": strings.Replace(hftest.LLaMA, `"llama"`, `"mistral"`, 1),
+	"qwen2 tied": strings.Replace(hftest.LLaMA, `"model_type":"llama"`,
+		`"model_type":"qwen2","tie_word_embeddings":true`, 1),
 	"llama no head":  strings.Replace(hftest.LLaMA, `LlamaForCausalLM`, `LlamaModel`, 1),
 	"vit no head":    strings.Replace(hftest.ViT, `ViTForImageClassification`, `ViTModel`, 1),
 	"vit no biases":  strings.Replace(hftest.ViT, `{`, `{"qkv_bias":false,`, 1),
@@ -46,7 +50,8 @@ func TestSaveAndOpenAgree(t *testing.T) {
 	for name, text := range small {
 		c := hftest.Config(t, text)
 		tensors := hftest.Tensors(c)
-		for dtype, within := range map[safetensors.DType]float64{safetensors.F32: 0, safetensors.F16: 1.0 / 2048, safetensors.BF16: 1.0 / 256} {
+		for dtype, within := range map[safetensors.DType]float64{safetensors.F32: 0, safetensors.F16: 1.0 / 2048,
+			safetensors.BF16: 1.0 / 256} {
 			dir := t.TempDir()
 			if err := hf.Save(dir, c, tensors, dtype); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -75,7 +80,8 @@ func TestSaveAndOpenAgree(t *testing.T) {
 // number are none.
 func TestNamesOfLabels(t *testing.T) {
 	c := hftest.Config(t, hftest.ViT)
-	for _, names := range [][]string{{"cat", "dog", "owl"}, {"LABEL_0", "dog", "LABEL_2"}, {"LABEL_0", "LABEL_1", "LABEL_2"}, nil} {
+	for _, names := range [][]string{{"cat", "dog", "owl"}, {"LABEL_0", "dog", "LABEL_2"},
+		{"LABEL_0", "LABEL_1", "LABEL_2"}, nil} {
 		c.LabelNames = names
 		dir := t.TempDir()
 		if err := hf.Save(dir, c, hftest.Tensors(c), safetensors.F32); err != nil {
@@ -143,7 +149,8 @@ func TestSaveRefuses(t *testing.T) {
 // F16 to F32 is exact, so every half must come back; halfway numbers go to the
 // even one.
 func TestHalvesAreRoundedToTheNearest(t *testing.T) {
-	c := hftest.Config(t, strings.NewReplacer(`"vocab_size":61`, `"vocab_size":1329`).Replace(hftest.GPT2)) // 1329·48 numbers hold 63488 halves
+	// 1329·48 numbers hold 63488 halves
+	c := hftest.Config(t, strings.NewReplacer(`"vocab_size":61`, `"vocab_size":1329`).Replace(hftest.GPT2))
 	tensors := hftest.Tensors(c)
 	table := tensors["wte.weight"]
 	value := func(h uint16) float64 {
@@ -257,27 +264,32 @@ func with(name string, data any, shape ...int) func(map[string]*safetensors.Arra
 func TestNamesOfEveryWriter(t *testing.T) {
 	prefixed := func(p string) func(string) string { return func(n string) string { return p + n } }
 	oldNorms := strings.NewReplacer("LayerNorm.weight", "LayerNorm.gamma", "LayerNorm.bias", "LayerNorm.beta")
-	newViT := strings.NewReplacer("encoder.layer.", "layers.", "attention.attention.query", "attention.q_proj", "attention.attention.key", "attention.k_proj",
-		"attention.attention.value", "attention.v_proj", "attention.output.dense", "attention.o_proj", "intermediate.dense", "mlp.fc1", "output.dense", "mlp.fc2")
+	newViT := strings.NewReplacer("encoder.layer.", "layers.", "attention.attention.query", "attention.q_proj",
+		"attention.attention.key", "attention.k_proj",
+		"attention.attention.value", "attention.v_proj", "attention.output.dense", "attention.o_proj",
+		"intermediate.dense", "mlp.fc1", "output.dense", "mlp.fc2")
 	for name, c := range map[string]struct {
 		text   string
 		change func(map[string]*safetensors.Array)
 	}{
-		"bert, prefix":             {hftest.BERT, rename(prefixed("bert."))},
-		"bert, gamma and beta":     {hftest.BERT, rename(func(n string) string { return "bert." + oldNorms.Replace(n) })},
-		"bert, position ids":       {hftest.BERT, with("embeddings.position_ids", []int64{0, 1}, 1, 2)},
-		"bert, pooler":             {hftest.BERT, with("bert.pooler.dense.bias", []float32{1}, 1)},
-		"bert, masked LM's head":   {hftest.BERT, with("cls.predictions.bias", []float32{1}, 1)},
-		"bert, next sentence":      {hftest.BERT, with("cls.seq_relationship.bias", []float32{1, 2}, 2)},
-		"vit, names in memory":     {hftest.ViT, rename(newViT.Replace)},
-		"vit, names and prefix":    {hftest.ViT, rename(func(n string) string { return "vit." + newViT.Replace(n) })},
-		"vit, pooler":              {hftest.ViT, with("pooler.dense.bias", []float32{1}, 1)},
-		"gpt2, prefix":             {hftest.GPT2, rename(prefixed("transformer."))},
-		"gpt2, masks":              {hftest.GPT2, with("h.1.attn.bias", []uint8{1}, 1, 1, 1, 1)},
-		"gpt2, another mask":       {hftest.GPT2, with("transformer.h.0.attn.masked_bias", []float32{-1e4})},
-		"gpt2, the same head":      {hftest.GPT2, with("lm_head.weight", hftest.Values("wte.weight", 61*48), 61, 48)},
-		"llama, prefix":            {hftest.LLaMA, rename(func(n string) string { return strings.Replace("model."+n, "model.lm_head", "lm_head", 1) })},
-		"llama, saved frequencies": {hftest.LLaMA, with("model.layers.0.self_attn.rotary_emb.inv_freq", []float32{1}, 1)},
+		"bert, prefix": {hftest.BERT, rename(prefixed("bert."))},
+		"bert, gamma and beta": {hftest.BERT,
+			rename(func(n string) string { return "bert." + oldNorms.Replace(n) })},
+		"bert, position ids":     {hftest.BERT, with("embeddings.position_ids", []int64{0, 1}, 1, 2)},
+		"bert, pooler":           {hftest.BERT, with("bert.pooler.dense.bias", []float32{1}, 1)},
+		"bert, masked LM's head": {hftest.BERT, with("cls.predictions.bias", []float32{1}, 1)},
+		"bert, next sentence":    {hftest.BERT, with("cls.seq_relationship.bias", []float32{1, 2}, 2)},
+		"vit, names in memory":   {hftest.ViT, rename(newViT.Replace)},
+		"vit, names and prefix":  {hftest.ViT, rename(func(n string) string { return "vit." + newViT.Replace(n) })},
+		"vit, pooler":            {hftest.ViT, with("pooler.dense.bias", []float32{1}, 1)},
+		"gpt2, prefix":           {hftest.GPT2, rename(prefixed("transformer."))},
+		"gpt2, masks":            {hftest.GPT2, with("h.1.attn.bias", []uint8{1}, 1, 1, 1, 1)},
+		"gpt2, another mask":     {hftest.GPT2, with("transformer.h.0.attn.masked_bias", []float32{-1e4})},
+		"gpt2, the same head":    {hftest.GPT2, with("lm_head.weight", hftest.Values("wte.weight", 61*48), 61, 48)},
+		"llama, prefix": {hftest.LLaMA,
+			rename(func(n string) string { return strings.Replace("model."+n, "model.lm_head", "lm_head", 1) })},
+		"llama, saved frequencies": {hftest.LLaMA,
+			with("model.layers.0.self_attn.rotary_emb.inv_freq", []float32{1}, 1)},
 	} {
 		k := open(t, rewrite(t, c.text, c.change))
 		for _, w := range k.Config().Tensors() {
@@ -296,25 +308,34 @@ func TestOpenRefuses(t *testing.T) {
 		change func(map[string]*safetensors.Array)
 		want   string
 	}{
-		{hftest.BERT, func(m map[string]*safetensors.Array) { delete(m, "encoder.layer.1.output.dense.bias") }, `"encoder.layer.1.output.dense.bias" is missing`},
-		{hftest.LLaMA, func(m map[string]*safetensors.Array) { delete(m, "lm_head.weight") }, `"lm_head.weight" is missing`},
+		{hftest.BERT, func(m map[string]*safetensors.Array) { delete(m, "encoder.layer.1.output.dense.bias") },
+			`"encoder.layer.1.output.dense.bias" is missing`},
+		{hftest.LLaMA, func(m map[string]*safetensors.Array) { delete(m, "lm_head.weight") },
+			`"lm_head.weight" is missing`},
 		{hftest.BERT, with("classifier.weight", []float32{1, 2}, 1, 2), `"classifier.weight" is left over`},
-		{hftest.BERT, with("encoder.layer.2.output.dense.bias", []float32{1}, 1), `"encoder.layer.2.output.dense.bias" is left over`},
+		{hftest.BERT, with("encoder.layer.2.output.dense.bias", []float32{1}, 1),
+			`"encoder.layer.2.output.dense.bias" is left over`},
 		{hftest.GPT2, with("h.0.attn.rotary", []float32{1}, 1), `"h.0.attn.rotary" is left over`},
-		{hftest.GPT2, with("lm_head.weight", hftest.Values("other", 61*48), 61, 48), `"lm_head.weight" differs from "wte.weight"`},
+		{hftest.GPT2, with("lm_head.weight", hftest.Values("other", 61*48), 61, 48),
+			`"lm_head.weight" differs from "wte.weight"`},
 		{hftest.GPT2, with("lm_head.weight", []float32{1}, 1), `"lm_head.weight" differs from "wte.weight"`},
 		{hftest.GPT2, with("transformer.wte.weight", []float32{1}, 1), `have the same meaning`},
-		{hftest.GPT2, func(m map[string]*safetensors.Array) { m["wte.weight"].Shape = []int{48, 61} }, `"wte.weight" has the shape [48 61] but must have [61 48]`},
-		{hftest.GPT2, func(m map[string]*safetensors.Array) { m["ln_f.bias"].Data = make([]float64, 48) }, `"ln_f.bias" is of type F64`},
-		{hftest.GPT2, func(m map[string]*safetensors.Array) { m["ln_f.bias"].Data = make([]int32, 48) }, `"ln_f.bias" is of type I32`},
+		{hftest.GPT2, func(m map[string]*safetensors.Array) { m["wte.weight"].Shape = []int{48, 61} },
+			`"wte.weight" has the shape [48 61] but must have [61 48]`},
+		{hftest.GPT2, func(m map[string]*safetensors.Array) { m["ln_f.bias"].Data = make([]float64, 48) },
+			`"ln_f.bias" is of type F64`},
+		{hftest.GPT2, func(m map[string]*safetensors.Array) { m["ln_f.bias"].Data = make([]int32, 48) },
+			`"ln_f.bias" is of type I32`},
 	} {
 		dir := rewrite(t, c.text, c.change)
 		k, err := hf.Open(dir)
-		if err == nil || k != nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), dir+": ") {
+		if err == nil || k != nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), dir+": ") {
 			t.Errorf("got %v, want an error of %s with %q", err, dir, c.want)
 		}
 	}
-	for what, want := range map[string]string{"no files": "config.json", "no weights": "model.safetensors", "broken weights": "model.safetensors"} {
+	for what, want := range map[string]string{"no files": "config.json", "no weights": "model.safetensors",
+		"broken weights": "model.safetensors"} {
 		dir := t.TempDir()
 		if what != "no files" {
 			put(t, dir, "config.json", hftest.GPT2)
@@ -330,7 +351,9 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestNumbersThatAreNotFiniteAreNamed(t *testing.T) {
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		k := open(t, rewrite(t, hftest.GPT2, func(m map[string]*safetensors.Array) { m["wpe.weight"].Data.([]float32)[77] = float32(x) }))
+		k := open(t, rewrite(t, hftest.GPT2, func(m map[string]*safetensors.Array) {
+			m["wpe.weight"].Data.([]float32)[77] = float32(x)
+		}))
 		if _, err := k.Float32s("wpe.weight"); err == nil || !strings.Contains(err.Error(), `"wpe.weight": number 77`) {
 			t.Errorf("%v: got %v", x, err)
 		}

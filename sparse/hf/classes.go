@@ -73,7 +73,8 @@ func (k *keys) sizes(c *Config) {
 func (k *keys) bert(c *Config) {
 	c.Arch, c.QKVBias, c.OutBias, c.MLPBias = BERT, true, true, true
 	k.sizes(c)
-	c.Vocab, c.MaxPositions, c.Types = k.need("vocab_size"), k.need("max_position_embeddings"), k.need("type_vocab_size")
+	c.Vocab, c.MaxPositions, c.Types = k.need("vocab_size"), k.need("max_position_embeddings"),
+		k.need("type_vocab_size")
 	c.heads()
 	c.Act = k.activation("hidden_act", GELU, GELU, GELUTanh, SiLU, ReLU)
 	c.Eps = float32(number(k, "layer_norm_eps", 1e-12))

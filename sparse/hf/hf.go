@@ -68,7 +68,8 @@ func checkFiles(dir string) error {
 		return nil // the opening of config.json reports it
 	}
 	for _, e := range entries {
-		if name := e.Name(); e.Type().IsRegular() || !strings.HasSuffix(name, ".json") && !strings.HasSuffix(name, ".safetensors") {
+		if name := e.Name(); e.Type().IsRegular() ||
+			!strings.HasSuffix(name, ".json") && !strings.HasSuffix(name, ".safetensors") {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
@@ -270,7 +271,8 @@ func (c *Checkpoint) tied() error {
 		return err
 	}
 	if !slices.EqualFunc(x, y, func(p, q float32) bool { return math.Float32bits(p) == math.Float32bits(q) }) {
-		return fmt.Errorf("tensor %q differs from %q, although tie_word_embeddings says that they are one", a.Name, b.Name)
+		return fmt.Errorf("tensor %q differs from %q, although tie_word_embeddings says that they are one", a.Name,
+			b.Name)
 	}
 	return nil
 }

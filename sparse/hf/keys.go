@@ -174,18 +174,27 @@ func (k *keys) ids(name string) []int32 {
 // harmless are keys of every class that do not change the results of these models:
 // settings of training and of sampling, and labels.
 var harmless = []string{
-	"architectures", "transformers_version", "torch_dtype", "dtype", "torchscript", "use_bfloat16", "tf_legacy_loss", "attn_implementation",
-	"output_hidden_states", "output_attentions", "return_dict", "use_cache", "gradient_checkpointing", "chunk_size_feed_forward",
-	"initializer_range", "finetuning_task", "problem_type", "label2id", "id2label", "tokenizer_class", "prefix", "task_specific_params", "summary_type",
-	"summary_use_proj", "summary_activation", "summary_proj_to_labels", "summary_first_dropout", "classifier_dropout", "name_or_path", "model_max_length",
-	"sep_token_id", "pad_token_id", "unk_token_id", "decoder_start_token_id", "tie_encoder_decoder", "pretraining_tp", "encoder_stride",
-	"max_length", "min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p",
-	"typical_p", "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids",
-	"num_return_sequences", "output_scores", "output_past", "return_dict_in_generate", "forced_bos_token_id", "forced_eos_token_id", "remove_invalid_values",
+	"architectures", "transformers_version", "torch_dtype", "dtype", "torchscript", "use_bfloat16", "tf_legacy_loss",
+	"attn_implementation",
+	"output_hidden_states", "output_attentions", "return_dict", "use_cache", "gradient_checkpointing",
+	"chunk_size_feed_forward",
+	"initializer_range", "finetuning_task", "problem_type", "label2id", "id2label", "tokenizer_class", "prefix",
+	"task_specific_params", "summary_type",
+	"summary_use_proj", "summary_activation", "summary_proj_to_labels", "summary_first_dropout", "classifier_dropout",
+	"name_or_path", "model_max_length",
+	"sep_token_id", "pad_token_id", "unk_token_id", "decoder_start_token_id", "tie_encoder_decoder",
+	"pretraining_tp", "encoder_stride",
+	"max_length", "min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty",
+	"temperature", "top_k", "top_p",
+	"typical_p", "repetition_penalty", "length_penalty", "no_repeat_ngram_size",
+	"encoder_no_repeat_ngram_size", "bad_words_ids",
+	"num_return_sequences", "output_scores", "output_past", "return_dict_in_generate", "forced_bos_token_id",
+	"forced_eos_token_id", "remove_invalid_values",
 	"exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
 	// Files of gpt2-medium and SmolLM2 have the next four; transformers reads none of them.
 	"n_special", "predict_special_tokens", "is_llama_config", "transformers.js_config",
-	"hidden_dropout_prob", "attention_probs_dropout_prob", "attention_dropout", "hidden_dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop",
+	"hidden_dropout_prob", "attention_probs_dropout_prob", "attention_dropout", "hidden_dropout", "attn_pdrop",
+	"embd_pdrop", "resid_pdrop",
 }
 
 // common reads the keys that all classes share.

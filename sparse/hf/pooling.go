@@ -46,7 +46,8 @@ func checkLayout(fsys fs.FS) error {
 		return err
 	}
 	if len(modules) > 0 && path.Clean(modules[0].Path) != "." {
-		return fmt.Errorf("%s: the transformer lies in %s: move its files, with those of the tokenizer, beside %[1]s, and make this path empty", modulesFile, modules[0].Path)
+		return fmt.Errorf("%s: the transformer lies in %s: move its files, with those of the tokenizer, beside "+
+			"%[1]s, and make this path empty", modulesFile, modules[0].Path)
 	}
 	return nil
 }
@@ -165,7 +166,8 @@ func parsePoolingMode(data []byte, c *Config) (string, error) {
 		}
 	}
 	mode := number(k, "pooling_mode", "")
-	for _, m := range []struct{ key, mode string }{{"pooling_mode_mean_tokens", Mean}, {"pooling_mode_cls_token", CLS}} {
+	for _, m := range []struct{ key, mode string }{{"pooling_mode_mean_tokens", Mean},
+		{"pooling_mode_cls_token", CLS}} {
 		if number(k, m.key, false) {
 			if mode != "" && mode != m.mode {
 				k.fail(m.key, "it is not the only mode, and modes cannot be combined")

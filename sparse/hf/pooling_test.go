@@ -54,7 +54,8 @@ func TestLongestSequence(t *testing.T) {
 	} {
 		dir := hftest.Dir(t, hftest.Config(t, hftest.BERT))
 		put(t, dir, "1_Pooling/config.json", `{"pooling_mode":"mean"}`)
-		for name, text := range map[string]string{"modules.json": modules, "sentence_bert_config.json": c.sentence, "tokenizer_config.json": c.tokenizer} {
+		for name, text := range map[string]string{"modules.json": modules, "sentence_bert_config.json": c.sentence,
+			"tokenizer_config.json": c.tokenizer} {
 			if text != "" && (name != "modules.json" || c.modules) {
 				put(t, dir, name, text)
 			}
@@ -86,21 +87,30 @@ func TestPooling(t *testing.T) {
 		want                           hf.Pooling
 	}{
 		{"none is stated", "", "", "", hf.Pooling{Mode: hf.Mean}},
-		{"mean", modules + `]`, `{"word_embedding_dimension":48,"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":false}`, "",
+		{"mean", modules + `]`,
+			`{"word_embedding_dimension":48,"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":false}`, "",
 			hf.Pooling{Mode: hf.Mean, Stated: true}},
-		{"cls, normalised", modules + normalize, `{"word_embedding_dimension":48,"pooling_mode_cls_token":true,"pooling_mode_max_tokens":false,"include_prompt":true}`, "",
+		{"cls, normalised", modules + normalize,
+			`{"word_embedding_dimension":48,"pooling_mode_cls_token":true,"pooling_mode_max_tokens":false,"include_prompt":true}`, "",
 			hf.Pooling{Mode: hf.CLS, Normalize: true, Stated: true}},
-		{"the new form", modules + `]`, `{"embedding_dimension":48,"pooling_mode":"mean"}`, "", hf.Pooling{Mode: hf.Mean, Stated: true}},
-		{"a transformer alone", `[{"path":"","type":"sentence_transformers.models.Transformer"}]`, "", "", hf.Pooling{Mode: hf.None, Stated: true}},
-		{"max", modules + `]`, `{"pooling_mode_max_tokens":true,"pooling_mode_mean_tokens":true}`, "pooling_mode_max_tokens", hf.Pooling{}},
-		{"two modes", modules + `]`, `{"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":true}`, "not the only mode", hf.Pooling{}},
+		{"the new form", modules + `]`, `{"embedding_dimension":48,"pooling_mode":"mean"}`, "",
+			hf.Pooling{Mode: hf.Mean, Stated: true}},
+		{"a transformer alone", `[{"path":"","type":"sentence_transformers.models.Transformer"}]`, "", "",
+			hf.Pooling{Mode: hf.None, Stated: true}},
+		{"max", modules + `]`, `{"pooling_mode_max_tokens":true,"pooling_mode_mean_tokens":true}`,
+			"pooling_mode_max_tokens", hf.Pooling{}},
+		{"two modes", modules + `]`, `{"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":true}`,
+			"not the only mode", hf.Pooling{}},
 		{"no mode", modules + `]`, `{}`, "pooling_mode", hf.Pooling{}},
-		{"another dimension", modules + `]`, `{"word_embedding_dimension":47,"pooling_mode_mean_tokens":true}`, "word_embedding_dimension", hf.Pooling{}},
+		{"another dimension", modules + `]`, `{"word_embedding_dimension":47,"pooling_mode_mean_tokens":true}`,
+			"word_embedding_dimension", hf.Pooling{}},
 		{"an unknown key", modules + `]`, `{"pooling_mode_mean_tokens":true,"weights":[1]}`, "weights", hf.Pooling{}},
 		{"a dense layer", strings.Replace(modules, "Pooling", "Dense", 2) + `]`, "", "Dense", hf.Pooling{}},
 		{"outside", strings.Replace(modules, "1_Pooling", "../x", 1) + `]`, "", "not in the directory", hf.Pooling{}},
-		{"a transformer in a folder", strings.Replace(modules, `"path":""`, `"path":"0_Transformer"`, 1) + `]`, "", "the transformer lies in 0_Transformer", hf.Pooling{}},
-		{"a transformer here", strings.Replace(modules, `"path":""`, `"path":"./"`, 1) + `]`, `{"pooling_mode":"mean"}`, "", hf.Pooling{Mode: hf.Mean, Stated: true}},
+		{"a transformer in a folder", strings.Replace(modules, `"path":""`, `"path":"0_Transformer"`, 1) + `]`, "",
+			"the transformer lies in 0_Transformer", hf.Pooling{}},
+		{"a transformer here", strings.Replace(modules, `"path":""`, `"path":"./"`, 1) + `]`, `{"pooling_mode":"mean"}`,
+			"", hf.Pooling{Mode: hf.Mean, Stated: true}},
 		{"no file", modules + `]`, "", "1_Pooling", hf.Pooling{}},
 		{"no list", `{}`, "", "modules.json", hf.Pooling{}},
 	} {
@@ -140,12 +150,15 @@ func TestTextsOfSentenceTransformers(t *testing.T) {
 		{"sentence_bert_config.json", `{"max_seq_length":128,"do_lower_case":true}`, true, ""},
 		{"sentence_bert_config.json", `{"do_lower_case":3}`, false, "sentence_bert_config.json: "},
 		{"config_sentence_transformers.json", `{"prompts":{"query":"query: "},"default_prompt_name":null}`, false, ""},
-		{"config_sentence_transformers.json", `{"prompts":{"query":"query: ","document":""},"default_prompt_name":"document"}`, false, ""},
-		{"config_sentence_transformers.json", `{"prompts":{"query":"query: "},"default_prompt_name":"query"}`, false, `default_prompt_name is "query", but this program adds no prompts`},
+		{"config_sentence_transformers.json",
+			`{"prompts":{"query":"query: ","document":""},"default_prompt_name":"document"}`, false, ""},
+		{"config_sentence_transformers.json", `{"prompts":{"query":"query: "},"default_prompt_name":"query"}`, false,
+			`default_prompt_name is "query", but this program adds no prompts`},
 		{"config_sentence_transformers.json", `[]`, false, "config_sentence_transformers.json: "},
 	} {
 		dir := hftest.Dir(t, hftest.Config(t, hftest.BERT))
-		put(t, dir, "modules.json", `[{"path":"","type":"sentence_transformers.models.Transformer"},{"path":"p","type":"sentence_transformers.models.Pooling"}]`)
+		put(t, dir, "modules.json",
+			`[{"path":"","type":"sentence_transformers.models.Transformer"},{"path":"p","type":"sentence_transformers.models.Pooling"}]`)
 		put(t, dir, "p/config.json", `{"embedding_dimension":48,"pooling_mode":"mean"}`)
 		put(t, dir, c.file, c.text)
 		k, err := hf.Open(dir)

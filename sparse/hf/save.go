@@ -37,7 +37,8 @@ func Save(dir string, c *Config, tensors map[string][]float32, dtype safetensors
 		return err
 	}
 	// transformers reads from the metadata which library's layout this is.
-	if err := safetensors.WriteFile(filepath.Join(dir, weightsFile), map[string]string{"format": "pt"}, arrays); err != nil {
+	if err := safetensors.WriteFile(filepath.Join(dir, weightsFile), map[string]string{"format": "pt"},
+		arrays); err != nil {
 		return err
 	}
 	return atomicfile.Write(filepath.Join(dir, configFile), func(w io.Writer) error {
@@ -83,7 +84,8 @@ func (c *Config) stored(name string) string {
 // classes are the Python types without and with a head.
 var classes = map[string][2]string{
 	"bert": {"BertModel"}, "vit": {"ViTModel", "ViTForImageClassification"}, "gpt2": {"GPT2Model", "GPT2LMHeadModel"},
-	"llama": {"LlamaModel", "LlamaForCausalLM"}, "mistral": {"MistralModel", "MistralForCausalLM"}, "qwen2": {"Qwen2Model", "Qwen2ForCausalLM"},
+	"llama": {"LlamaModel", "LlamaForCausalLM"}, "mistral": {"MistralModel", "MistralForCausalLM"},
+	"qwen2": {"Qwen2Model", "Qwen2ForCausalLM"},
 }
 
 // marshal returns the config.json of the class. It returns an error if the text
@@ -92,7 +94,8 @@ func (c *Config) marshal(dtype safetensors.DType) ([]byte, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	names := map[safetensors.DType]string{safetensors.F32: "float32", safetensors.F16: "float16", safetensors.BF16: "bfloat16"}
+	names := map[safetensors.DType]string{safetensors.F32: "float32", safetensors.F16: "float16",
+		safetensors.BF16: "bfloat16"}
 	if names[dtype] == "" {
 		return nil, fmt.Errorf("weights are of type %s but must be F32, F16 or BF16", dtype)
 	}
@@ -100,7 +103,8 @@ func (c *Config) marshal(dtype safetensors.DType) ([]byte, error) {
 	if c.Head {
 		class = classes[c.Model][1]
 	}
-	m := map[string]any{"model_type": c.Model, "architectures": []string{class}, "dtype": names[dtype], "bos_token_id": nil, "eos_token_id": nil}
+	m := map[string]any{"model_type": c.Model, "architectures": []string{class}, "dtype": names[dtype],
+		"bos_token_id": nil, "eos_token_id": nil}
 	if c.BOS >= 0 {
 		m["bos_token_id"] = c.BOS
 	}
@@ -135,7 +139,8 @@ func (c *Config) marshal(dtype safetensors.DType) ([]byte, error) {
 }
 
 func (c *Config) marshalEncoder(m map[string]any) {
-	m["num_hidden_layers"], m["hidden_size"], m["intermediate_size"], m["num_attention_heads"] = c.Layers, c.Hidden, c.Inner, c.Heads
+	m["num_hidden_layers"], m["hidden_size"], m["intermediate_size"], m["num_attention_heads"] = c.Layers,
+		c.Hidden, c.Inner, c.Heads
 	m["hidden_act"], m["layer_norm_eps"] = c.Act, decimal(c.Eps)
 	if c.Arch == BERT {
 		m["vocab_size"], m["max_position_embeddings"], m["type_vocab_size"] = c.Vocab, c.MaxPositions, c.Types

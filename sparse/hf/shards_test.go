@@ -27,10 +27,12 @@ func split(t *testing.T, text string) string {
 		for _, n := range w.Shape {
 			size *= n
 		}
-		shards[i%2] = append(shards[i%2], safetensors.Array{Name: w.Name, Shape: w.Shape, Data: hftest.Values(w.Name, size)})
+		shards[i%2] = append(shards[i%2], safetensors.Array{Name: w.Name, Shape: w.Shape,
+			Data: hftest.Values(w.Name, size)})
 	}
 	for i, arrays := range shards {
-		if err := safetensors.WriteFile(filepath.Join(dir, fmt.Sprintf("model-0000%d-of-00002.safetensors", i+1)), nil, arrays); err != nil {
+		if err := safetensors.WriteFile(filepath.Join(dir, fmt.Sprintf("model-0000%d-of-00002.safetensors", i+1)), nil,
+			arrays); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,7 +65,8 @@ func TestShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A key that is no weight_map names no shard, however it is spelled.
-	put(t, dir, "model.safetensors.index.json", strings.Replace(string(index), "{", `{"WEIGHT_MAP":{"x":"../../config.json"},`, 1))
+	put(t, dir, "model.safetensors.index.json",
+		strings.Replace(string(index), "{", `{"WEIGHT_MAP":{"x":"../../config.json"},`, 1))
 	if again := open(t, dir).SHA256(); again != sum {
 		t.Errorf("the shards' checksum %s follows another key's files: %s", sum, again)
 	}

@@ -31,7 +31,8 @@ func TestTensorsAreThoseOfTransformers(t *testing.T) {
 	if err := json.Unmarshal(tensorsOfTransformers, &cases); err != nil {
 		t.Fatal(err)
 	}
-	absent := map[string][]string{"vit": {"qkv_bias"}, "gpt2": {"tie_word_embeddings", "n_inner"}, "llama": {"attention_bias", "mlp_bias", "tie_word_embeddings", "head_dim"}}
+	absent := map[string][]string{"vit": {"qkv_bias"}, "gpt2": {"tie_word_embeddings", "n_inner"},
+		"llama": {"attention_bias", "mlp_bias", "tie_word_embeddings", "head_dim"}}
 	for _, c := range cases {
 		for _, keys := range [][]string{nil, absent[c.Name]} {
 			for _, key := range keys {
@@ -52,7 +53,8 @@ func TestTensorsAreThoseOfTransformers(t *testing.T) {
 				for _, n := range c.Tensors[name] {
 					size *= n
 				}
-				arrays = append(arrays, safetensors.Array{Name: name, Shape: c.Tensors[name], Data: hftest.Values(name, size)})
+				arrays = append(arrays, safetensors.Array{Name: name, Shape: c.Tensors[name],
+					Data: hftest.Values(name, size)})
 			}
 			if err := safetensors.WriteFile(filepath.Join(dir, "model.safetensors"), nil, arrays); err != nil {
 				t.Fatal(err)
@@ -80,7 +82,8 @@ func TestNothingIsPassedOver(t *testing.T) {
 	if _, err := hf.Open(dir); err == nil || !strings.Contains(err.Error(), `"zeros" is left over`) {
 		t.Errorf("got %v", err)
 	}
-	c := hftest.Config(t, strings.Replace(hftest.BERT, `{`, `{"quantization_config":null,"pruned_heads":{},"cross_attention_hidden_size":null,`, 1))
+	c := hftest.Config(t, strings.Replace(hftest.BERT, `{`,
+		`{"quantization_config":null,"pruned_heads":{},"cross_attention_hidden_size":null,`, 1))
 	if want := hftest.Config(t, hftest.BERT); c.Layers != want.Layers || c.Hidden != want.Hidden {
 		t.Errorf("%+v, want %+v", c, want)
 	}

@@ -142,9 +142,11 @@ func TestCertificatesHold(t *testing.T) {
 						wrong++
 					}
 				} else if !ok {
-					t.Errorf("seed %d, query %d, method %d: δ %g, error %g, certificate %+v", seed, i, c.Method, is.delta, is.error, got)
+					t.Errorf("seed %d, query %d, method %d: δ %g, error %g, certificate %+v", seed, i, c.Method,
+						is.delta, is.error, got)
 				}
-				if got.Bound > 2*is.radius*got.Upper+room || got.Upper > 1 || got.Lower < 0 || got.Lower > got.Upper+1e-12 {
+				if got.Bound > 2*is.radius*got.Upper+room || got.Upper > 1 || got.Lower < 0 ||
+					got.Lower > got.Upper+1e-12 {
 					t.Errorf("seed %d, query %d, method %d: %+v", seed, i, c.Method, got)
 				}
 				if c.Method == Exact && math.Abs(got.Upper-is.delta) > 1e-12 {
@@ -232,7 +234,8 @@ func TestAuditMeasuresWhatIsLeftOut(t *testing.T) {
 				want.Delta, want.Error = max(want.Delta, is.delta), max(want.Error, is.error)
 			}
 			got := stats[0]
-			if len(stats) != 1 || math.Abs(got.KeptMass-want.KeptMass) > 2e-5 || math.Abs(got.Delta-want.Delta) > 2e-5 || math.Abs(got.Error-want.Error) > 1e-4 {
+			if len(stats) != 1 || math.Abs(got.KeptMass-want.KeptMass) > 2e-5 ||
+				math.Abs(got.Delta-want.Delta) > 2e-5 || math.Abs(got.Error-want.Error) > 1e-4 {
 				t.Errorf("seed %d: %+v, want %+v", seed, got, want)
 			}
 			if got.Error > got.Bound {

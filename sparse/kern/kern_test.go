@@ -69,7 +69,8 @@ func TestFullLayoutEqualsDense(t *testing.T) {
 					j.Layouts = []*support.Layout{full, nil}
 					for i, row := range attended(j, 2) {
 						if !slices.Equal(row, dense[i]) {
-							t.Fatalf("causal %v, n %d, block %d: row %d is %g, dense %g", causal, n, block, i, row, dense[i])
+							t.Fatalf("causal %v, n %d, block %d: row %d is %g, dense %g", causal, n,
+								block, i, row, dense[i])
 						}
 					}
 					full = fullLayout(n, block, false)

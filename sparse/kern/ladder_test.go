@@ -27,7 +27,8 @@ func TestLadderKeepsItsPromise(t *testing.T) {
 			var rungs [1]Rungs
 			s.AttendWithin([]Job{j}, l, rungs[:], 1)
 			got := rungs[0]
-			if got.Rows != j.Q.Rows || got.Extended+got.Dense > got.Rows || got.Blocks > got.Extended*l.Most || got.Blocks < got.Extended {
+			if got.Rows != j.Q.Rows || got.Extended+got.Dense > got.Rows || got.Blocks > got.Extended*l.Most ||
+				got.Blocks < got.Extended {
 				t.Fatalf("seed %d: %+v", seed, got)
 			}
 			all.Add(got)

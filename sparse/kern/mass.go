@@ -130,5 +130,6 @@ func (w *worker) blockSums(view *tileView, r, h, block, cols int, sums []float64
 // addition would wait for the one before.
 func sumOf(s []float32) float32 {
 	_ = s[panel-1]
-	return s[0] + s[4] + s[8] + s[12] + (s[1] + s[5] + s[9] + s[13]) + (s[2] + s[6] + s[10] + s[14] + (s[3] + s[7] + s[11] + s[15]))
+	return s[0] + s[4] + s[8] + s[12] + (s[1] + s[5] + s[9] + s[13]) +
+		(s[2] + s[6] + s[10] + s[14] + (s[3] + s[7] + s[11] + s[15]))
 }

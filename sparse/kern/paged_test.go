@@ -38,7 +38,8 @@ func paged(t *rapid.T, r *rand.Rand, j Job) Job {
 			for at := 0; at < end; {
 				n := 1 + r.IntN(end-at)
 				first := b*of.Block + at
-				WritePage(of.Pages[page*size:][:size], of.Block, j.Dim, at, k.Slice(first, first+n), v.Slice(first, first+n), h*j.Dim)
+				WritePage(of.Pages[page*size:][:size], of.Block, j.Dim, at, k.Slice(first, first+n),
+					v.Slice(first, first+n), h*j.Dim)
 				at += n
 			}
 		}

@@ -184,7 +184,8 @@ func TestWindowsTakeNoMoreMemoryForLongerSequences(t *testing.T) {
 }
 
 func TestCacheWithoutMasksKeepsEverything(t *testing.T) {
-	m := &masks{layers: 1, heads: 1, dim: 2, length: 40, block: []int{16}, last: [][]int{{math.MaxInt, math.MaxInt, math.MaxInt}}}
+	m := &masks{layers: 1, heads: 1, dim: 2, length: 40, block: []int{16},
+		last: [][]int{{math.MaxInt, math.MaxInt, math.MaxInt}}}
 	shape := m.shape()
 	shape.LastUse = nil
 	var pool kv.Pool

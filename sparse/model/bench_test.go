@@ -44,7 +44,8 @@ func ramp(n, from int) []int32 {
 
 // One more token of each of some sequences, four layers of GPT-2's width.
 func BenchmarkStep(b *testing.B) {
-	c := hftest.Config(b, `{"model_type":"gpt2","architectures":["GPT2LMHeadModel"],"n_embd":768,"n_layer":4,"n_head":12,"vocab_size":8000,"n_positions":4096}`)
+	c := hftest.Config(b,
+		`{"model_type":"gpt2","architectures":["GPT2LMHeadModel"],"n_embd":768,"n_layer":4,"n_head":12,"vocab_size":8000,"n_positions":4096}`)
 	tensors := hftest.Tensors(c)
 	for _, v := range tensors {
 		for i := range v {

@@ -111,7 +111,8 @@ func TestMiniLMRounded(t *testing.T) {
 			_, c = apart(mat.Of(1, 384, embedding), mat.Of(1, 384, q.Embedding))
 			embeddings = min(embeddings, c)
 		}
-		t.Logf("hidden states are at most %.2g from PyTorch's, with a cosine of at least %.6f; embeddings of %.6f", off, cosine, embeddings)
+		t.Logf("hidden states are at most %.2g from PyTorch's, with a cosine of at least %.6f; embeddings of %.6f", off,
+			cosine, embeddings)
 		if off > 0.04 || cosine < 0.9998 || embeddings < 0.9999 {
 			t.Errorf("that is more than the comment of BF16 says")
 		}
@@ -161,7 +162,8 @@ func TestMiniLMRoundedOnTexts(t *testing.T) {
 		u.Pool(y.Row(i), got.Slice(i*length, (i+1)*length), plain.Pooling())
 	}
 	_, embeddings := apart(x, y)
-	t.Logf("hidden states are at most %.2g apart, with a cosine of at least %.6f; embeddings of %.6f", off, cosine, embeddings)
+	t.Logf("hidden states are at most %.2g apart, with a cosine of at least %.6f; embeddings of %.6f", off,
+		cosine, embeddings)
 	if off > 0.06 || cosine < 0.9997 || embeddings < 0.9999 {
 		t.Errorf("that is more than the comment of BF16 says")
 	}

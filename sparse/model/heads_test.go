@@ -74,17 +74,19 @@ func TestLogitsDoNotDependOnTheirBatch(t *testing.T) {
 func TestTheHookSeesWhatIsAttended(t *testing.T) {
 	m := loadText(t, hftest.LLaMA)
 	var layers []int
-	_, err := m.NewSession(1).Hidden(join([][]int32{{5, 5}, {5}}), Options{Hook: func(layer, sequence int, j *kern.Job) {
-		if sequence == 0 {
-			layers = append(layers, layer)
-			if layer == 0 && same(j.K.Row(0), j.K.Row(1)) {
-				t.Error("keys of equal tokens at two positions are the same")
+	_, err := m.NewSession(1).Hidden(join([][]int32{{5, 5}, {5}}),
+		Options{Hook: func(layer, sequence int, j *kern.Job) {
+			if sequence == 0 {
+				layers = append(layers, layer)
+				if layer == 0 && same(j.K.Row(0), j.K.Row(1)) {
+					t.Error("keys of equal tokens at two positions are the same")
+				}
 			}
-		}
-		if want := []int{2, 1}[sequence]; j.Q.Rows != want || j.Q.Cols != 48 || j.K.Cols != 24 || !j.Causal || j.Scale != m.config.Scale {
-			t.Errorf("layer %d, sequence %d: %+v", layer, sequence, *j)
-		}
-	}})
+			if want := []int{2, 1}[sequence]; j.Q.Rows != want || j.Q.Cols != 48 || j.K.Cols != 24 || !j.Causal ||
+				j.Scale != m.config.Scale {
+				t.Errorf("layer %d, sequence %d: %+v", layer, sequence, *j)
+			}
+		}})
 	if err != nil || len(layers) != 2 || layers[0] != 0 || layers[1] != 1 {
 		t.Errorf("layers %v, %v", layers, err)
 	}

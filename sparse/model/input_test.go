@@ -33,7 +33,8 @@ func TestInputErrorsNameSequenceAndPosition(t *testing.T) {
 		}
 	}
 	var bad *InputError
-	if _, err := s.Generate(one(long[:90]), 7, Options{}); !errors.As(err, &bad) || *bad != (InputError{TooLong, 0, 97}) {
+	if _, err := s.Generate(one(long[:90]), 7, Options{}); !errors.As(err, &bad) ||
+		*bad != (InputError{TooLong, 0, 97}) {
 		t.Errorf("90 tokens and 7 more: %v", err)
 	}
 	if h, err := s.Hidden(Batch{}, Options{}); err != nil || h.Rows != 0 {

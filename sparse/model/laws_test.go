@@ -88,7 +88,8 @@ func rowsAreAlone(t *testing.T, m *Model) {
 				t.Fatal(err)
 			}
 			if !same(h.Data, together.Slice(int(b.Starts[i]), int(b.Starts[i+1])).Data[:len(h.Data)]) {
-				t.Fatalf("%s, %d workers: sequence %d of %v differs from itself alone", m.config.Arch, workers, i, sequences)
+				t.Fatalf("%s, %d workers: sequence %d of %v differs from itself alone", m.config.Arch,
+					workers, i, sequences)
 			}
 		}
 	})
@@ -190,7 +191,8 @@ func testSet(m *Model) *support.Set {
 	c := m.config
 	const n = 96
 	s := &support.Set{
-		Facts: support.Facts{Arch: c.Arch, Weights: m.sha, Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads, Dim: c.Dim, Causal: c.Causal},
+		Facts: support.Facts{Arch: c.Arch, Weights: m.sha, Layers: c.Layers, Heads: c.Heads, KVHeads: c.KVHeads,
+			Dim: c.Dim, Causal: c.Causal},
 		Block: 16, Mode: support.Static, Select: support.Selector{Name: "imported"}, Serve: support.Sparse,
 		Buckets: []support.Bucket{{Length: n, Layouts: []*support.Layout{causal(n, false), causal(n, true)}}},
 	}
@@ -264,7 +266,8 @@ func recompute(t *testing.T, m *Model, forPlan func(int) *plan.Plan) {
 			}
 			s.Logits(logits, h.Slice(h.Rows-1, h.Rows))
 			if best, _ := largest(logits.Data); int32(best) != got[i][k] {
-				t.Fatalf("sequence %d, token %d: %d, computed again %d (prompt %v)", i, k, got[i][k], best, sequences[i])
+				t.Fatalf("sequence %d, token %d: %d, computed again %d (prompt %v)", i, k, got[i][k],
+					best, sequences[i])
 			}
 			q = append(q, got[i][k])
 		}
@@ -276,7 +279,8 @@ func TestStepsHaveTheBitsOfPrompts(t *testing.T) {
 	all := load4(t)
 	levels(t, func(t *testing.T) {
 		for _, arch := range []string{hf.GPT2, hf.LLaMA} {
-			for name, forPlan := range map[string]func(int) *plan.Plan{"dense": nil, "sparse": sparsePlan(t, all[arch])} {
+			for name, forPlan := range map[string]func(int) *plan.Plan{"dense": nil,
+				"sparse": sparsePlan(t, all[arch])} {
 				t.Run(fmt.Sprint(arch, " ", name), func(t *testing.T) { stepBits(t, all[arch], forPlan) })
 			}
 		}

@@ -104,7 +104,8 @@ func TestMiniLMIsThatOfPyTorch(t *testing.T) {
 		embedding, worst := make([]float32, 384), 0.0
 		for i := range b.Len() {
 			q, rows := sentences[i], got.Slice(int(b.Starts[i]), int(b.Starts[i+1]))
-			worst = max(worst, near(t, "hidden of "+q.Text[:min(20, len(q.Text))], rows.Data[:rows.Rows*384], hidden.Slice(q.Rows[0], q.Rows[1]).Data[:rows.Rows*384], 5e-5))
+			worst = max(worst, near(t, "hidden of "+q.Text[:min(20, len(q.Text))], rows.Data[:rows.Rows*384],
+				hidden.Slice(q.Rows[0], q.Rows[1]).Data[:rows.Rows*384], 5e-5))
 			s.Pool(embedding, rows, m.Pooling())
 			near(t, "embedding", embedding, q.Embedding, 1e-6)
 		}

@@ -11,7 +11,8 @@ import (
 
 // A caller's mistake panics with a constant text before anything is computed.
 func TestMistakesPanic(t *testing.T) {
-	bert, gpt, vit := loadText(t, hftest.BERT).NewSession(1), loadText(t, hftest.GPT2).NewSession(1), loadText(t, hftest.ViT).NewSession(1)
+	bert, gpt, vit := loadText(t, hftest.BERT).NewSession(1), loadText(t, hftest.GPT2).NewSession(1),
+		loadText(t, hftest.ViT).NewSession(1)
 	matrix := func(rows, cols int) mat.Matrix { return mat.Of(rows, cols, make([]float32, rows*cols)) }
 	batch := Batch{IDs: []int32{1, 2, 3}, Starts: []int32{0, 3}}
 	const image = 2 * 8 * 12
@@ -24,7 +25,8 @@ func TestMistakesPanic(t *testing.T) {
 		{"no starts", func() { bert.Hidden(Batch{IDs: batch.IDs}, Options{}) }, badStarts},
 		{"starts from 1", func() { bert.Hidden(Batch{IDs: batch.IDs, Starts: []int32{1, 3}}, Options{}) }, badStarts},
 		{"starts to 2", func() { bert.Hidden(Batch{IDs: batch.IDs, Starts: []int32{0, 2}}, Options{}) }, badStarts},
-		{"starts that fall", func() { bert.Hidden(Batch{IDs: batch.IDs, Starts: []int32{0, 2, 1, 3}}, Options{}) }, badStarts},
+		{"starts that fall", func() { bert.Hidden(Batch{IDs: batch.IDs, Starts: []int32{0, 2, 1, 3}}, Options{}) },
+			badStarts},
 		{"a ladder beside another attention", func() {
 			bert.Hidden(batch, Options{Ladder: &kern.Ladder{Delta: .1}, Attend: new(kern.Scratch).Attend})
 		}, badLadder},
@@ -40,8 +42,11 @@ func TestMistakesPanic(t *testing.T) {
 		{"logits of other states", func() { gpt.Logits(matrix(1, 61), matrix(1, 47)) }, badHead},
 		{"classes of part of an image", func() { vit.Classify(matrix(1, 3), matrix(6, 48)) }, badHead},
 		{"classes of too many images", func() { vit.Classify(matrix(2, 3), matrix(7, 48)) }, badHead},
-		{"an embedding of another width", func() { bert.Pool(make([]float32, 47), matrix(1, 48), hf.Pooling{Mode: hf.CLS}) }, badPooling},
-		{"a mode that is none", func() { bert.Pool(make([]float32, 48), matrix(1, 48), hf.Pooling{Mode: "max"}) }, badPooling},
+		{"an embedding of another width", func() {
+			bert.Pool(make([]float32, 47), matrix(1, 48), hf.Pooling{Mode: hf.CLS})
+		}, badPooling},
+		{"a mode that is none", func() { bert.Pool(make([]float32, 48), matrix(1, 48), hf.Pooling{Mode: "max"}) },
+			badPooling},
 	} {
 		got := func() (p any) {
 			defer func() {

@@ -23,7 +23,8 @@ func python(t *testing.T, script string, args ...string) {
 	t.Helper()
 	program := os.Getenv("ENTROPIPE_TORCH_PYTHON")
 	if program == "" {
-		t.Skip("peers: ENTROPIPE_TORCH_PYTHON is not set (a Python with torch, transformers, safetensors, onnx and onnxruntime)")
+		t.Skip("peers: ENTROPIPE_TORCH_PYTHON is not set (a Python with torch, transformers, safetensors, onnx and " +
+			"onnxruntime)")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -135,7 +136,8 @@ func checkTexts(t *testing.T, name string, m *Model, r reference) {
 	}
 	worst := 0.0
 	for i := range all {
-		off := near(t, fmt.Sprint(name, " sequence ", i), got.Data[int(b.Starts[i])*got.Cols:int(b.Starts[i+1])*got.Cols], r.numbers(fmt.Sprint("out ", i)), 1e-4)
+		off := near(t, fmt.Sprint(name, " sequence ", i),
+			got.Data[int(b.Starts[i])*got.Cols:int(b.Starts[i+1])*got.Cols], r.numbers(fmt.Sprint("out ", i)), 1e-4)
 		worst = max(worst, off)
 	}
 	t.Logf("%s: at most %.2g apart", name, worst)
@@ -160,7 +162,8 @@ func checkTexts(t *testing.T, name string, m *Model, r reference) {
 func TestErrorBesideTransformers(t *testing.T) {
 	folder := os.Getenv("ENTROPIPE_CAUSAL_LM")
 	if folder == "" {
-		t.Skip("peers: ENTROPIPE_CAUSAL_LM does not name the folder of a causal model, such as testdata/smollm2.py makes")
+		t.Skip("peers: ENTROPIPE_CAUSAL_LM does not name the folder of a causal model, such as testdata/smollm2.py " +
+			"makes")
 	}
 	m, err := Load(folder)
 	if err != nil {
@@ -230,7 +233,8 @@ func TestMiniLMIsThatOfONNXRuntime(t *testing.T) {
 	}
 	worst := 0.0
 	for i := range all {
-		off := near(t, fmt.Sprint("sentence ", i), got.Data[int(b.Starts[i])*got.Cols:int(b.Starts[i+1])*got.Cols], r.numbers(fmt.Sprint("out ", i)), 1e-4)
+		off := near(t, fmt.Sprint("sentence ", i), got.Data[int(b.Starts[i])*got.Cols:int(b.Starts[i+1])*got.Cols],
+			r.numbers(fmt.Sprint("out ", i)), 1e-4)
 		worst = max(worst, off)
 	}
 	t.Logf("hidden states are at most %.2g from ONNX Runtime's", worst)

@@ -14,8 +14,10 @@ import (
 // Embeddings that are the output matrix are kept once, and give the bits of a
 // model that has both.
 func TestTiedEmbeddingsAreOneCopy(t *testing.T) {
-	c := &hf.Config{Arch: hf.GPT2, Model: "gpt2", Layers: 1, Hidden: 48, Inner: 64, Heads: 3, KVHeads: 3, Dim: 16, Vocab: 133, MaxPositions: 16,
-		Causal: true, Act: hf.GELUTanh, Eps: 1e-5, Scale: .25, QKVBias: true, OutBias: true, MLPBias: true, Head: true, BOS: -1}
+	c := &hf.Config{Arch: hf.GPT2, Model: "gpt2", Layers: 1, Hidden: 48, Inner: 64, Heads: 3, KVHeads: 3, Dim: 16,
+		Vocab: 133, MaxPositions: 16,
+		Causal: true, Act: hf.GELUTanh, Eps: 1e-5, Scale: .25, QKVBias: true, OutBias: true, MLPBias: true,
+		Head: true, BOS: -1}
 	r, tensors := rand.New(rand.NewPCG(4, 4)), map[string][]float32{}
 	for _, tensor := range c.Tensors() { // not tied: both are there
 		n := 1
@@ -55,7 +57,8 @@ func TestTiedEmbeddingsAreOneCopy(t *testing.T) {
 	one, got := run(F32)
 	_, gotRounded := run(BF16)
 	if two.words.Rows != c.Vocab || one.words.Rows != 0 {
-		t.Errorf("%d and %d rows of embeddings beside the output matrix, want %d and 0", two.words.Rows, one.words.Rows, c.Vocab)
+		t.Errorf("%d and %d rows of embeddings beside the output matrix, want %d and 0", two.words.Rows,
+			one.words.Rows, c.Vocab)
 	}
 	if !slices.Equal(got, want) || !slices.Equal(gotRounded, wantRounded) {
 		t.Error("other bits than with two copies")

@@ -90,7 +90,8 @@ func TestPlansSayWhyTheyAreDense(t *testing.T) {
 // length is, too.
 func TestPlansLeaveEveryQueryAKeyAndHaveBounds(t *testing.T) {
 	s := newSet(false, 32, 1)
-	l := &support.Layout{Block: 16, Rows: 2, Cols: 2, RowPtr: []int32{0, 2, 3}, Col: []int32{0, 1, 0}, Kind: []uint8{support.Masked, support.Masked, support.Full}}
+	l := &support.Layout{Block: 16, Rows: 2, Cols: 2, RowPtr: []int32{0, 2, 3}, Col: []int32{0, 1, 0},
+		Kind: []uint8{support.Masked, support.Masked, support.Full}}
 	l.Bits = make([]uint64, 2*l.Words())
 	for q := range 16 { // query 3 reads key 26, the others key 0
 		at := q * 16
@@ -119,7 +120,8 @@ func TestPlansLeaveEveryQueryAKeyAndHaveBounds(t *testing.T) {
 	} {
 		s := newSet(true, 64, 1)
 		s.Beyond = &c.beyond
-		if got := newPlanner(t, s, true).For(c.n).Dense; (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
+		if got := newPlanner(t, s, true).For(c.n).Dense; (got == "") != (c.want == "") ||
+			!strings.HasPrefix(got, c.want) {
 			t.Errorf("%+v, %d tokens: %q, want %q", c.beyond, c.n, got, c.want)
 		}
 	}
@@ -258,7 +260,8 @@ func newJob(n int, seed uint64) *kern.Job {
 		}
 		return m
 	}
-	return &kern.Job{Q: matrix(128), Out: matrix(128), K: matrix(64), V: matrix(64), Heads: 4, KVHeads: 2, Dim: 32, Scale: 0.17}
+	return &kern.Job{Q: matrix(128), Out: matrix(128), K: matrix(64), V: matrix(64), Heads: 4, KVHeads: 2,
+		Dim: 32, Scale: 0.17}
 }
 
 func anchored(seed uint64) *support.Set {
@@ -334,7 +337,8 @@ func TestRoutesTakeWhatPromisesMost(t *testing.T) {
 			}
 			for b, s := range score {
 				if s > least+1e-5 && !slices.Contains(cols, int32(b)) {
-					t.Fatalf("key head %d, row %d reads %v, and block %d promises %v, more than %v", kv, r, cols, b, s, least)
+					t.Fatalf("key head %d, row %d reads %v, and block %d promises %v, more than %v", kv,
+						r, cols, b, s, least)
 				}
 			}
 		}
@@ -381,8 +385,10 @@ func ExamplePlanner() {
 	}
 	set := &support.Set{
 		Facts: support.Facts{Arch: "gpt2", Layers: 1, Heads: 1, KVHeads: 1, Dim: 64, Causal: true},
-		Block: 64, Mode: support.Static, Select: support.Selector{Name: "window", Sparsity: 0.75}, Serve: support.Sparse,
-		Buckets: []support.Bucket{{Length: 1024, Layouts: []*support.Layout{support.New(1024, 64, true, causal)}, Of: []int32{0}}},
+		Block: 64, Mode: support.Static, Select: support.Selector{Name: "window", Sparsity: 0.75},
+		Serve: support.Sparse,
+		Buckets: []support.Bucket{{Length: 1024, Layouts: []*support.Layout{support.New(1024, 64, true, causal)},
+			Of: []int32{0}}},
 	}
 	planner, err := New(set, Facts{Facts: set.Facts})
 	if err != nil {

@@ -116,7 +116,8 @@ func (p *Planner) For(n int) *Plan {
 		}
 	}
 	if plan.Dense == "" && !p.facts.Always && !s.Quality.Better() && !kern.Pays(n, p.facts.Dim, plan.density) {
-		return p.dense(fmt.Sprintf("%d tokens with %.0f %% of the blocks are not faster than dense", n, 100*plan.density))
+		return p.dense(fmt.Sprintf("%d tokens with %.0f %% of the blocks are not faster than dense",
+			n, 100*plan.density))
 	}
 	return plan
 }

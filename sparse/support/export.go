@@ -29,7 +29,8 @@ const maxExported int64 = 4 << 30
 //	            padded with -1: the operator's two inputs, a layer at a time
 //	flex        kv_num_blocks I32 [layers, kv_heads, rows], kv_indices I32 [layers, kv_heads, rows, columns]: blocks
 //	            that positions cut; full_kv_num_blocks, full_kv_indices: all other blocks. Unused indices are 0
-//	flashinfer  indptr I32 [layers, kv_heads, rows+1] into indices I32 [entries], packed_mask U8 [entries, block*block/8],
+//	flashinfer  indptr I32 [layers, kv_heads, rows+1] into indices I32 [entries],
+//	            packed_mask U8 [entries, block*block/8],
 //	            lowest bit first, which combines positions and bits
 //
 // If layouts have an Order, there is a tensor order I32 [layers, kv_heads, length],
@@ -199,7 +200,8 @@ func (x *exporter) flex() ([]safetensors.Array, error) {
 	table := append(heads[:3:3], blocks)
 	return []safetensors.Array{
 		{Name: "kv_num_blocks", Shape: heads, Data: numbers[0]}, {Name: "kv_indices", Shape: table, Data: indices[0]},
-		{Name: "full_kv_num_blocks", Shape: heads, Data: numbers[1]}, {Name: "full_kv_indices", Shape: table, Data: indices[1]},
+		{Name: "full_kv_num_blocks", Shape: heads, Data: numbers[1]},
+		{Name: "full_kv_indices", Shape: table, Data: indices[1]},
 	}, nil
 }
 
@@ -240,7 +242,8 @@ func (x *exporter) appendBits(dst []uint8, l *Layout, r, c int, bits []uint64) [
 		for k := range l.Block {
 			query, key := r*l.Block+q, c*l.Block+k
 			at := q*l.Block + k
-			if query < x.bucket.Length && key < x.bucket.Length && (!x.set.Causal || key <= query) && (bits == nil || l.bit(bits, q, k)) {
+			if query < x.bucket.Length && key < x.bucket.Length && (!x.set.Causal || key <= query) &&
+				(bits == nil || l.bit(bits, q, k)) {
 				words[at/64] |= 1 << (at % 64)
 			}
 		}

@@ -151,7 +151,8 @@ func TestExportRefusesWhatAFormCannotSay(t *testing.T) {
 	broken.Block = 17
 	// A file of a few hundred kilobytes, whose table of blocks would be 32 GiB; and
 	// a dense head beside it.
-	long := &Set{Facts: Facts{Arch: "gpt2", Layers: 1, Heads: 1, KVHeads: 1, Dim: 4, Causal: true}, Block: 16, Mode: Static,
+	long := &Set{Facts: Facts{Arch: "gpt2", Layers: 1, Heads: 1, KVHeads: 1, Dim: 4, Causal: true},
+		Block: 16, Mode: Static,
 		Select: Selector{Name: "window"}, Serve: Sparse, Buckets: []Bucket{{Length: 1 << 20, Of: []int32{0}}}}
 	long.Buckets[0].Layouts = []*Layout{New(1<<20, 16, true, func(r int) []int32 { return []int32{int32(r)} })}
 	dense := *long

@@ -120,7 +120,8 @@ func Parse(text, tensors []byte) (*Set, error) {
 		return nil, fmt.Errorf("%s: %w", ConfigFile, err)
 	}
 	if sum := sha256.Sum256(tensors); hex.EncodeToString(sum[:]) != c.Tensors {
-		return nil, fmt.Errorf("%s is not the file that %s was written with: its SHA-256 differs", TensorFile, ConfigFile)
+		return nil, fmt.Errorf("%s is not the file that %s was written with: its SHA-256 differs",
+			TensorFile, ConfigFile)
 	}
 	s := &Set{
 		Facts: Facts{c.Arch, c.Weights, c.Layers, c.Heads, c.KVHeads, c.Dim, c.Causal},

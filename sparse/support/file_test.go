@@ -19,9 +19,11 @@ import (
 // drawSet draws a valid set.
 func drawSet(t *rapid.T) *Set {
 	s := &Set{
-		Facts: Facts{Arch: "bert", Weights: strings.Repeat("ab", 32), Layers: rapid.IntRange(1, 3).Draw(t, "layers"), KVHeads: rapid.IntRange(1, 3).Draw(t, "heads"),
-			Dim: 4, Causal: rapid.Bool().Draw(t, "causal")},
-		Block: 16, Mode: Static, Select: Selector{"mass", 0.5, 7}, Source: Source{"00", 3, 40}, Serve: Sparse, Reason: "loses nothing",
+		Facts: Facts{Arch: "bert", Weights: strings.Repeat("ab", 32), Layers: rapid.IntRange(1, 3).Draw(t, "layers"),
+			KVHeads: rapid.IntRange(1, 3).Draw(t, "heads"),
+			Dim:     4, Causal: rapid.Bool().Draw(t, "causal")},
+		Block: 16, Mode: Static, Select: Selector{"mass", 0.5, 7}, Source: Source{"00", 3, 40}, Serve: Sparse,
+		Reason: "loses nothing",
 	}
 	s.Heads = s.KVHeads * rapid.IntRange(1, 2).Draw(t, "group")
 	l, n := drawLayout(t, s.Causal)
@@ -183,9 +185,12 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		{"absent key", edit("block", nil), `key "block" is missing`},
 		{"unknown key", edit("blok", 1), `key "blok" is unknown`},
 		{"other case", edit("Block", 1), `key "Block" is unknown`},
-		{"unknown inside", edit("selector", map[string]any{"name": "mass", "sparsity": 0, "seed": 0, "temperature": 1}), `key "selector.temperature" is unknown`},
-		{"absent inside", edit("selector", map[string]any{"name": "mass", "sparsity": 0}), `key "selector.seed" is missing`},
-		{"other case inside", edit("calibration", map[string]any{"sha256": "", "Sequences": 1, "tokens": 1}), `key "calibration.sequences" is missing`},
+		{"unknown inside", edit("selector", map[string]any{"name": "mass", "sparsity": 0, "seed": 0, "temperature": 1}),
+			`key "selector.temperature" is unknown`},
+		{"absent inside", edit("selector", map[string]any{"name": "mass", "sparsity": 0}),
+			`key "selector.seed" is missing`},
+		{"other case inside", edit("calibration", map[string]any{"sha256": "", "Sequences": 1, "tokens": 1}),
+			`key "calibration.sequences" is missing`},
 		{"type", edit("layers", "two"), "layers"},
 		{"hash", edit("support_sha256", "00"), "SHA-256 differs"},
 		{"layers", edit("layers", 3), "layout_of"},
@@ -227,8 +232,10 @@ func TestParseWantsEveryTensorOnceAndNoOther(t *testing.T) {
 			return append(a, safetensors.Array{Name: "more", Shape: []int{1}, Data: []int32{1}})
 		}, "left over"},
 		{"absent", func(a []safetensors.Array) []safetensors.Array { return a[1:] }, "layout 0 of 0"},
-		{"type", func(a []safetensors.Array) []safetensors.Array { a[1].Data = make([]int64, a[1].Shape[0]); return a }, "I64"},
-		{"pointers", func(a []safetensors.Array) []safetensors.Array { a[0].Data.([]int32)[3] = 1 << 30; return a }, "row pointers"},
+		{"type", func(a []safetensors.Array) []safetensors.Array { a[1].Data = make([]int64, a[1].Shape[0]); return a },
+			"I64"},
+		{"pointers", func(a []safetensors.Array) []safetensors.Array { a[0].Data.([]int32)[3] = 1 << 30; return a },
+			"row pointers"},
 		{"half a certificate", func(a []safetensors.Array) []safetensors.Array {
 			return append(a, safetensors.Array{Name: "cert.mass_mean", Shape: []int{2, 2}, Data: make([]float32, 4)})
 		}, "cert.mass_p01"},

@@ -100,7 +100,8 @@ func (l *Layout) validateSizes(causal bool) error {
 	if causal && l.Order != nil {
 		return fmt.Errorf("a causal layout has an order of keys, with which queries would read later keys")
 	}
-	if len(l.RowPtr) != l.Rows+1 || l.RowPtr[0] != 0 || int(l.RowPtr[l.Rows]) != len(l.Col) || len(l.Kind) != len(l.Col) {
+	if len(l.RowPtr) != l.Rows+1 || l.RowPtr[0] != 0 || int(l.RowPtr[l.Rows]) != len(l.Col) ||
+		len(l.Kind) != len(l.Col) {
 		return fmt.Errorf("row pointers, columns and kinds do not fit together")
 	}
 	for r := range l.Rows {

@@ -100,7 +100,8 @@ func leavesARowEmpty(l *Layout, n int) bool {
 // A query whose bits name keys beyond a prefix alone would read nothing there:
 // such a prefix does not exist, and longer ones do.
 func TestPrefixLeavesEveryQueryAKey(t *testing.T) {
-	l := &Layout{Block: 16, Rows: 2, Cols: 2, RowPtr: []int32{0, 2, 4}, Col: []int32{0, 1, 0, 1}, Kind: []uint8{Masked, Masked, Full, Full}}
+	l := &Layout{Block: 16, Rows: 2, Cols: 2, RowPtr: []int32{0, 2, 4}, Col: []int32{0, 1, 0, 1},
+		Kind: []uint8{Masked, Masked, Full, Full}}
 	l.Bits = make([]uint64, 2*l.Words())
 	for q := range 16 { // query 3 reads key 26, the others key 0
 		at := q * 16
@@ -130,7 +131,8 @@ func TestPrefixLeavesEveryQueryAKey(t *testing.T) {
 	if err := l.Validate(false); err == nil || !strings.Contains(err.Error(), "query 3 of it reads no key") {
 		t.Errorf("bits where an order has no key: %v", err)
 	}
-	beyond := &Layout{Block: 16, Rows: 1, Cols: 1, RowPtr: []int32{0, 1}, Col: []int32{0}, Kind: []uint8{Masked}, Order: []int32{2, 0, 1}}
+	beyond := &Layout{Block: 16, Rows: 1, Cols: 1, RowPtr: []int32{0, 1}, Col: []int32{0}, Kind: []uint8{Masked},
+		Order: []int32{2, 0, 1}}
 	beyond.Bits = make([]uint64, beyond.Words())
 	for q := range 3 {
 		beyond.Bits[q*16/64] |= 1 << (q * 16 % 64)
@@ -191,7 +193,8 @@ func TestValidateFindsEveryFault(t *testing.T) {
 		{"huge", false, func(l *Layout) { l.Cols = MaxBlocks + 1 }, "must be 1 to"},
 		{"not square", true, func(l *Layout) { l.Cols++ }, "square"},
 		{"pointers", false, func(l *Layout) { l.RowPtr = l.RowPtr[1:] }, "do not fit"},
-		{"pointers fall", false, func(l *Layout) { l.RowPtr[1], l.RowPtr[2] = l.RowPtr[2], l.RowPtr[1] }, "less than the one before"},
+		{"pointers fall", false, func(l *Layout) { l.RowPtr[1], l.RowPtr[2] = l.RowPtr[2], l.RowPtr[1] },
+			"less than the one before"},
 		{"kinds", false, func(l *Layout) { l.Kind = l.Kind[1:] }, "do not fit"},
 		{"kind", false, func(l *Layout) { l.Kind[0] = 3 }, "does not exist"},
 		{"column below", false, func(l *Layout) { l.Col[0] = -1 }, "out of range"},
@@ -200,7 +203,8 @@ func TestValidateFindsEveryFault(t *testing.T) {
 		{"empty row", false, func(l *Layout) { l.RowPtr[1] = 0 }, "reads no key block"},
 		{"future", true, func(l *Layout) { l.Col[0] = 1 }, "after it"},
 		{"full diagonal", true, func(l *Layout) { l.Kind[0] = Full }, "kind is full"},
-		{"no diagonal", true, func(l *Layout) { *l = *New(64, 16, true, func(int) []int32 { return []int32{0} }) }, "own keys"},
+		{"no diagonal", true, func(l *Layout) { *l = *New(64, 16, true, func(int) []int32 { return []int32{0} }) },
+			"own keys"},
 		{"bits", false, func(l *Layout) { l.Bits = make([]uint64, 4) }, "words of bits"},
 		{"bits missing", false, func(l *Layout) { l.Kind[0] = Masked }, "words of bits"},
 		{"own bit", true, func(l *Layout) { l.Kind[0], l.Bits = Masked, make([]uint64, 4) }, "its own key"},
@@ -242,7 +246,8 @@ func TestBudgetsOfCausalRowsDoNotDependOnTheLength(t *testing.T) {
 			t.Fatalf("%d and %d of %d", a, b, r+1)
 		}
 		exact := (1 - sparsity) * 200
-		if whole := Budget(sparsity, r, 200, false); whole < 1 || math.Abs(float64(whole)-exact) > 0.5+1e-6 && !(whole == 1 && exact < 1) {
+		if whole := Budget(sparsity, r, 200, false); whole < 1 ||
+			math.Abs(float64(whole)-exact) > 0.5+1e-6 && !(whole == 1 && exact < 1) {
 			t.Fatalf("%d of 200 at %v", whole, sparsity)
 		}
 	})

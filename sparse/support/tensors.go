@@ -179,7 +179,8 @@ func (b *Bucket) cut(block, blocks int, rowPtr, col []int32, kind, bits []uint8,
 			return fmt.Errorf("row pointers of layout %d run from %d to %d but must run from %d on, within %d entries",
 				i, ptr[0], end, at, len(col))
 		}
-		l := &Layout{Block: block, Rows: blocks, Cols: blocks, Col: col[at:end:end], Kind: kind[at:end:end], RowPtr: slices.Clone(ptr)}
+		l := &Layout{Block: block, Rows: blocks, Cols: blocks, Col: col[at:end:end], Kind: kind[at:end:end],
+			RowPtr: slices.Clone(ptr)}
 		for j := range l.RowPtr {
 			l.RowPtr[j] -= at
 		}
@@ -215,7 +216,8 @@ func (r *reader) readCerts() error {
 	}
 	s.Certs = make([]Cert, s.Layers*s.Heads)
 	for i := range s.Certs {
-		s.Certs[i] = Cert{columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i], columns[5][i], columns[6][i]}
+		s.Certs[i] = Cert{columns[0][i], columns[1][i], columns[2][i], columns[3][i], columns[4][i],
+			columns[5][i], columns[6][i]}
 	}
 	return nil
 }

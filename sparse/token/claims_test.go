@@ -32,7 +32,8 @@ func TestOpenWithin(t *testing.T) {
 		t.Errorf("as many ids as embeddings: %v", err)
 	}
 	var many *TooManyError
-	if err := open(good, n-1); !errors.As(err, &many) || many.ID != n-1 || many.Most != n-1 || !strings.HasPrefix(err.Error(), dir) {
+	if err := open(good, n-1); !errors.As(err, &many) || many.ID != n-1 || many.Most != n-1 ||
+		!strings.HasPrefix(err.Error(), dir) {
 		t.Errorf("one embedding fewer: %v", err)
 	}
 	added := `{"added_tokens": [{"content": "\"}]", "id": 70}], "model": {"vocab": {"{\"id\":": 5, "b\\": 60}, "merges": [["a", "b"], 99]}, "other": {"vocab": {"a": 900}}, "id": 300}`
@@ -42,7 +43,8 @@ func TestOpenWithin(t *testing.T) {
 	if err := open(added, 71); err == nil || errors.As(err, &many) {
 		t.Errorf("numbers that are no ids: %v", err)
 	}
-	for _, text := range []string{"", "{", `{"model`, `{"model": {"vocab": {"a" 5}}}`, strings.Repeat("[", 5000), `{"model": {"vocab": {"a": 5`} {
+	for _, text := range []string{"", "{", `{"model`, `{"model": {"vocab": {"a" 5}}}`, strings.Repeat("[", 5000),
+		`{"model": {"vocab": {"a": 5`} {
 		if err := open(text, 10); err == nil || errors.As(err, &many) {
 			t.Errorf("%.30q: %v", text, err)
 		}

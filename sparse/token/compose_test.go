@@ -52,7 +52,8 @@ func TestCompose(t *testing.T) {
 // More marks than package norm lets stand behind one letter.
 func TestComposeManyMarks(t *testing.T) {
 	marks := strings.Repeat("\u0301", 40) + strings.Repeat("\u0323", 40)
-	if got, want := composed("xa"+marks), "x\u1ea1"+strings.Repeat("\u0323", 39)+strings.Repeat("\u0301", 40); got != want {
+	if got, want := composed("xa"+marks), "x\u1ea1"+strings.Repeat("\u0323", 39)+
+		strings.Repeat("\u0301", 40); got != want {
 		t.Errorf("got %+q\nwant %+q", got, want)
 	}
 }
@@ -81,7 +82,8 @@ func TestReferenceComposesEveryCodePoint(t *testing.T) {
 	dir := t.TempDir()
 	plain := string(seamsFile(t, ""))
 	bytes := `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":%v}`
-	digits := `{"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":false},` + fmt.Sprintf(bytes, false) + `]}`
+	digits := `{"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":false},` +
+		fmt.Sprintf(bytes, false) + `]}`
 	for name, file := range map[string]string{
 		"nfc":    strings.Replace(plain, `"normalizer":null`, `"normalizer":{"type":"NFC"}`, 1),
 		"digits": strings.Replace(plain, fmt.Sprintf(bytes, true), digits, 1),
@@ -97,7 +99,8 @@ func TestReferenceComposesEveryCodePoint(t *testing.T) {
 // Decode gives the normalized spelling of an added token that matches in normalized
 // text.
 func TestDecodeOfNormalizedTokens(t *testing.T) {
-	tok, err := Parse([]byte(`{"version":"1.0","added_tokens":[{"id":3,"content":"foo bar","normalized":true},{"id":4,"content":"x y","normalized":false}],
+	tok, err := Parse(
+		[]byte(`{"version":"1.0","added_tokens":[{"id":3,"content":"foo bar","normalized":true},{"id":4,"content":"x y","normalized":false}],
 		"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"_"},
 		"decoder":{"type":"Replace","pattern":{"String":"_"},"content":"+"},
 		"model":{"type":"BPE","vocab":{"a":0,"b":1,"_":2},"merges":[]}}`))

@@ -37,7 +37,9 @@ func TestReference(t *testing.T) {
 		files[kind] = filepath.Join("testdata", kind+".json")
 	}
 	dir := t.TempDir()
-	for name, data := range map[string][]byte{"gpt2-50257": gpt2File(t, false), "llama3-50257": gpt2File(t, true), "seams-gpt2": seamsFile(t, ""), "seams-llama3": seamsFile(t, patternOf(scanLLaMA3)), "seams-qwen2": seamsFile(t, patternOf(scanQwen2))} {
+	for name, data := range map[string][]byte{"gpt2-50257": gpt2File(t, false), "llama3-50257": gpt2File(t, true),
+		"seams-gpt2": seamsFile(t, ""), "seams-llama3": seamsFile(t, patternOf(scanLLaMA3)),
+		"seams-qwen2": seamsFile(t, patternOf(scanQwen2))} {
 		files[name] = filepath.Join(dir, name+".json")
 		if err := os.WriteFile(files[name], data, 0o644); err != nil {
 			t.Fatal(err)
@@ -91,7 +93,8 @@ func TestReferenceEveryCodePoint(t *testing.T) {
 // realTexts returns the lines of three corpora, and one of them whole.
 func realTexts(t *testing.T) []string {
 	var texts []string
-	for _, parts := range [][]string{{"text", "wikitext-2", "valid.txt"}, {"text", "tinyshakespeare", "input.txt"}, {"text", "sst2", "dev.tsv"}} {
+	for _, parts := range [][]string{{"text", "wikitext-2", "valid.txt"}, {"text", "tinyshakespeare", "input.txt"},
+		{"text", "sst2", "dev.tsv"}} {
 		data, err := os.ReadFile(testData(t, parts...))
 		if err != nil {
 			t.Fatal(err)
@@ -122,17 +125,20 @@ func gpt2File(t testing.TB, llama3 bool) []byte {
 	if llama3 {
 		pattern = patternOf(scanLLaMA3)
 	}
-	return byteLevelFile(string(bytes.TrimSpace(vocab)), string(list), pattern, llama3, `{"id":50256,"content":"<|endoftext|>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}`)
+	return byteLevelFile(string(bytes.TrimSpace(vocab)), string(list), pattern, llama3,
+		`{"id":50256,"content":"<|endoftext|>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}`)
 }
 
 func byteLevelFile(vocab, merges, pattern string, ignoreMerges bool, added string) []byte {
 	pre := `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}`
 	if pattern != "" {
 		quoted, _ := json.Marshal(pattern)
-		pre = fmt.Sprintf(`{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":%s},"behavior":"Isolated","invert":false},
+		pre = fmt.Sprintf(
+			`{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":%s},"behavior":"Isolated","invert":false},
 			{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}`, quoted)
 	}
-	return fmt.Appendf(nil, `{"version":"1.0","truncation":null,"padding":null,"added_tokens":[%s],"normalizer":null,"pre_tokenizer":%s,
+	return fmt.Appendf(nil,
+		`{"version":"1.0","truncation":null,"padding":null,"added_tokens":[%s],"normalizer":null,"pre_tokenizer":%s,
 		"post_processor":null,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},
 		"model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,
 		"fuse_unk":false,"byte_fallback":false,"ignore_merges":%v,"vocab":%s,"merges":%s}}`, added, pre, ignoreMerges, vocab, merges)

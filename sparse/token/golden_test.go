@@ -10,7 +10,8 @@ import (
 )
 
 // goldenKinds are the small tokenizers of testdata/reference.py.
-var goldenKinds = []string{"wordpiece", "wordpiece-cased", "gpt2", "roberta", "llama3", "qwen2", "o200k", "classes", "digits", "digits-runs", "llama2", "metaspace", "metaspace-first"}
+var goldenKinds = []string{"wordpiece", "wordpiece-cased", "gpt2", "roberta", "llama3", "qwen2", "o200k", "classes",
+	"digits", "digits-runs", "llama2", "metaspace", "metaspace-first"}
 
 // The reference's answers to hostile texts, kept as they were given.
 func TestGolden(t *testing.T) {
@@ -49,7 +50,8 @@ func compare(t *testing.T, name string, tok *Tokenizer, texts []string, want []e
 			continue
 		}
 		if wrong++; wrong <= 5 {
-			t.Errorf("%s: text %d %+.300q:\n got %d %+.300q\nwant %d %+.300q", name, i, text, got, decoded, want[i].IDs, want[i].Decoded)
+			t.Errorf("%s: text %d %+.300q:\n got %d %+.300q\nwant %d %+.300q", name, i, text, got, decoded,
+				want[i].IDs, want[i].Decoded)
 		}
 	}
 	if wrong > 0 {

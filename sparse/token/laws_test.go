@@ -148,7 +148,8 @@ func mergeByRule(m *bpe, symbols []int32) []int32 {
 // model and decoder between them; a campaign tries all, and a megabyte.
 func TestLongTextsTakeLinearTime(t *testing.T) {
 	const most = 30 * time.Second
-	size, kinds := 1<<18, []string{"wordpiece", "wordpiece-cased", "gpt2", "llama3", "qwen2", "digits", "llama2", "metaspace"}
+	size, kinds := 1<<18, []string{"wordpiece", "wordpiece-cased", "gpt2", "llama3", "qwen2", "digits",
+		"llama2", "metaspace"}
 	switch {
 	case *campaign > defaultCampaign:
 		size, kinds = 1<<20, goldenKinds
@@ -157,7 +158,9 @@ func TestLongTextsTakeLinearTime(t *testing.T) {
 	}
 	for _, kind := range kinds {
 		tok := load(t, filepath.Join("testdata", kind+".json"))
-		for _, part := range []string{"a", "ab", "the", " ", "\n", "1", "!", "'", "é", "\u0301", "\u0323\u0301", "灯", "[CLS", "<mask> ", " <both>", "left ", "word", "<|endoftext", "\xff", "\xe2\x82", " \n", "▁", "<0x0A>", "Å"} {
+		for _, part := range []string{"a", "ab", "the", " ", "\n", "1", "!", "'", "é", "\u0301", "\u0323\u0301", "灯",
+			"[CLS", "<mask> ", " <both>", "left ", "word", "<|endoftext", "\xff", "\xe2\x82", " \n",
+			"▁", "<0x0A>", "Å"} {
 			text := strings.Repeat(part, size/len(part))
 			start := time.Now()
 			tok.Decode(tok.Encode(nil, text))

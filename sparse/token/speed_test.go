@@ -27,7 +27,8 @@ type speedRow struct {
 
 // TestSpeedBesideTheReference measures only when -speed names a file:
 //
-//	ENTROPIPE_TORCH_PYTHON=… ENTROPIPE_MINILM=… go test ./sparse/token -run SpeedBeside -speed ../../benchmarks/results/tokenizers.md
+//	ENTROPIPE_TORCH_PYTHON=… ENTROPIPE_MINILM=… go test ./sparse/token -run SpeedBeside \
+//	  -speed ../../benchmarks/results/tokenizers.md
 //
 // It takes two minutes. Both run on one thread, in turns, and the least time of
 // each counts.
@@ -74,7 +75,8 @@ func (r *speedRow) measure(t *testing.T, file, text string) string {
 			}
 			r.ours = least(r.ours, time.Since(start).Seconds())
 		}
-		out, err := exec.Command(python(t), filepath.Join("testdata", "reference.py"), "speed", file, text, "2").Output()
+		out, err := exec.Command(python(t), filepath.Join("testdata", "reference.py"), "speed", file,
+			text, "2").Output()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,15 +106,20 @@ func least(sofar, x float64) float64 {
 
 func speedMarkdown(rows []speedRow, version string) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Tokenizers\n\nText to ids, line by line, on one thread, in turns; the least time of each. Python: `tokenizers` %s, single calls and one batch without offsets. "+
+	fmt.Fprintf(&b, "# Tokenizers\n\nText to ids, line by line, on one thread, in turns; the least time of each. "+
+		"Python: `tokenizers` %s, single calls and one batch without offsets. "+
 		"The file `llama3` is GPT-2's vocabulary behind LLaMA-3's pre-tokenizer.\n\n", version)
 	fmt.Fprintf(&b, "%s, %s, %s\n\n", cpuName(), runtime.Version(), time.Now().UTC().Format(time.DateOnly))
-	b.WriteString("| tokenizer | text | bytes | tokens | Go MB/s | Python single MB/s | Python batch MB/s | ratio to the faster |\n|---|---|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| tokenizer | text | bytes | tokens | Go MB/s | Python single MB/s | Python batch MB/s | ratio " +
+		"to the faster |\n|---|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range rows {
 		mb := float64(r.bytes) / 1e6
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %.1f | %.1f | %.1f | %.1f |\n", r.tokenizer, r.text, r.bytes, r.tokens, mb/r.ours, mb/r.single, mb/r.batch, min(r.single, r.batch)/r.ours)
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %.1f | %.1f | %.1f | %.1f |\n", r.tokenizer, r.text, r.bytes, r.tokens,
+			mb/r.ours, mb/r.single, mb/r.batch, min(r.single, r.batch)/r.ours)
 	}
-	b.WriteString("\nMade by `go test ./sparse/token -run SpeedBeside -speed ../../benchmarks/results/tokenizers.md`, with the Python named by ENTROPIPE_TORCH_PYTHON and MiniLM's directory by ENTROPIPE_MINILM.\n")
+	b.WriteString("\nMade by `go test ./sparse/token -run SpeedBeside -speed " +
+		"../../benchmarks/results/tokenizers.md`, with the Python named by ENTROPIPE_TORCH_PYTHON and MiniLM's " +
+		"directory by ENTROPIPE_MINILM.\n")
 	return []byte(b.String())
 }
 

@@ -247,7 +247,8 @@ func (t *translator) hexadecimal(from int, kind byte) classItem {
 	}
 	r, err := strconv.ParseInt(digits, 16, 32)
 	t.at += size
-	if err != nil || r < 0 || r > most || len(digits) < 2 || !utf8.ValidRune(rune(r)) || strings.ContainsAny(digits, "+-_") {
+	if err != nil || r < 0 || r > most || len(digits) < 2 || !utf8.ValidRune(rune(r)) ||
+		strings.ContainsAny(digits, "+-_") {
 		t.refuse(from, "")
 	}
 	return classItem{first: rune(r)}

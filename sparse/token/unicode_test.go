@@ -126,7 +126,8 @@ func writeTables(t *testing.T, tables referenceTables) {
 		}
 		return more
 	}
-	put("moreWordSigns are signs of words beyond those of Unicode "+unicode.Version, "moreWordSigns", beyond(sets["wordSigns"], goWordSign))
+	put("moreWordSigns are signs of words beyond those of Unicode "+unicode.Version, "moreWordSigns",
+		beyond(sets["wordSigns"], goWordSign))
 	var later []rune
 	for r := range unicode.MaxRune + 1 {
 		p := norm.NFD.PropertiesString(string(r))
@@ -136,7 +137,8 @@ func writeTables(t *testing.T, tables referenceTables) {
 			later = append(later, r)
 		}
 	}
-	put("laterDecompositions have a decomposition or a combining class that the reference does not know", "laterDecompositions", later)
+	put("laterDecompositions have a decomposition or a combining class that the reference does not know",
+		"laterDecompositions", later)
 	putLower(&b, tables.lowers)
 	source, err := format.Source(b.Bytes())
 	if err != nil {
@@ -148,7 +150,8 @@ func writeTables(t *testing.T, tables referenceTables) {
 }
 
 func putLower(b *bytes.Buffer, lowers map[rune]rune) {
-	fmt.Fprintf(b, "\n// moreLower are letters with a lower case beyond those of Unicode %s: first, last, and the way to it.\nvar moreLower = [][3]rune{\n", unicode.Version)
+	fmt.Fprintf(b, "\n// moreLower are letters with a lower case beyond those of Unicode %s: first, last, and the "+
+		"way to it.\nvar moreLower = [][3]rune{\n", unicode.Version)
 	var runs [][3]rune
 	for r := range unicode.MaxRune + 1 {
 		to, ok := lowers[r]
@@ -168,5 +171,6 @@ func putLower(b *bytes.Buffer, lowers map[rune]rune) {
 }
 
 func goWordSign(r rune) bool {
-	return unicode.In(r, unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control)
+	return unicode.In(r, unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.M, unicode.Nd, unicode.Pc,
+		unicode.Join_Control)
 }

@@ -67,7 +67,8 @@ func TestGradientsOfAnswersAreFiniteDifferences(t *testing.T) {
 // Answers are learned, and held-out ones are counted by what is asked alone.
 func TestAnswersAreLearned(t *testing.T) {
 	text := someAnswers(t, 400, 12, 2)
-	tr, err := NewLM(Config{Layers: 1, Dim: 16, Heads: 2, Context: 12, Steps: 150, Batch: 16, Rate: 0.01, Seed: 1}, text)
+	tr, err := NewLM(Config{Layers: 1, Dim: 16, Heads: 2, Context: 12, Steps: 150, Batch: 16, Rate: 0.01, Seed: 1},
+		text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,8 @@ func TestAnswersAreLearned(t *testing.T) {
 	if !(before.Accuracy < 0.5 && after.Accuracy > 0.9) {
 		t.Errorf("accuracy %v before, %v after", before.Accuracy, after.Accuracy)
 	}
-	if card := tr.Card(""); !strings.Contains(card, "answer what is asked 3 times in a sequence") || !strings.Contains(card, "targets looked at | 120 of 120") {
+	if card := tr.Card(""); !strings.Contains(card, "answer what is asked 3 times in a sequence") ||
+		!strings.Contains(card, "targets looked at | 120 of 120") {
 		t.Errorf("card:\n%s", card)
 	}
 	losses, right := tr.Each(0)

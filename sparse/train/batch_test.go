@@ -20,7 +20,8 @@ func TestGradientsOfManyChunksAddUp(t *testing.T) {
 	for _, text := range []bool{true, false} {
 		for _, reg := range []Regulariser{None, Paper, L1} {
 			t.Run(fmt.Sprintf("text=%v/%s", text, reg), func(t *testing.T) {
-				tr := trainerOf(t, text, Config{Layers: 1, Dim: 12, Heads: 2, Context: 60, Patch: 2, Steps: 10, Batch: 44, Regulariser: reg, Lambda: 0.7, Workers: 2, Block: 16, Seed: 3})
+				tr := trainerOf(t, text, Config{Layers: 1, Dim: 12, Heads: 2, Context: 60, Patch: 2, Steps: 10,
+					Batch: 44, Regulariser: reg, Lambda: 0.7, Workers: 2, Block: 16, Seed: 3})
 				tr.step = 5
 				p := tr.plan()
 				tr.prepareRegulariser(p)
@@ -41,7 +42,8 @@ func TestGradientsOfManyChunksAddUp(t *testing.T) {
 					tr.data.batch(s, tr.cfg.Seed, tr.step, c*size)
 					tr.chunk(s, g, p)
 					loss += g.loss
-					for name, v := range map[string][]float32{"tensors": g.grads, "gates": g.gates, "anchors": g.anchors} {
+					for name, v := range map[string][]float32{"tensors": g.grads, "gates": g.gates,
+						"anchors": g.anchors} {
 						if want[name] == nil {
 							want[name] = make([]float64, len(v))
 						}
@@ -60,14 +62,16 @@ func TestGradientsOfManyChunksAddUp(t *testing.T) {
 				if math.Abs(loss-rec.Loss) > 1e-9 {
 					t.Errorf("loss %v, and of the chunks %v", rec.Loss, loss)
 				}
-				for name, got := range map[string][]float32{"tensors": tr.parts[0].grads, "gates": tr.parts[0].gates, "anchors": tr.parts[0].anchors} {
+				for name, got := range map[string][]float32{"tensors": tr.parts[0].grads, "gates": tr.parts[0].gates,
+					"anchors": tr.parts[0].anchors} {
 					largest := 0.0
 					for _, w := range want[name] {
 						largest = max(largest, math.Abs(w))
 					}
 					for i, w := range want[name] {
 						if math.Abs(float64(got[i])-w) > 2e-5*largest {
-							t.Fatalf("%s, number %d: %v, and of the chunks %v (largest %v)", name, i, got[i], w, largest)
+							t.Fatalf("%s, number %d: %v, and of the chunks %v (largest %v)", name, i,
+								got[i], w, largest)
 						}
 					}
 				}
@@ -109,7 +113,8 @@ func TestAnchorsFollowTheirKeys(t *testing.T) {
 	}
 	for i := range 3 {
 		x, y := cloud(i)
-		near := slices.IndexFunc([]int{0, 1, 2}, func(a int) bool { return distance(c.Row(a), []float32{x, y}) < 9 }) // 5 % of the others' keys pull, too
+		// 5 % of the others' keys pull, too
+		near := slices.IndexFunc([]int{0, 1, 2}, func(a int) bool { return distance(c.Row(a), []float32{x, y}) < 9 })
 		if near < 0 {
 			t.Fatalf("no anchor stands in the cloud about %v, %v: %v", x, y, c.Data)
 		}
@@ -120,7 +125,8 @@ func TestAnchorsFollowTheirKeys(t *testing.T) {
 	}
 	centre(c, keys, 0.2)
 	for i := range 3 {
-		if dx, dy := c.Row(i)[0]-was[2*i], c.Row(i)[1]-was[2*i+1]; math.Abs(float64(dx)-1) > 0.3 || math.Abs(float64(dy)) > 0.3 {
+		if dx, dy := c.Row(i)[0]-was[2*i], c.Row(i)[1]-was[2*i+1]; math.Abs(float64(dx)-1) > 0.3 ||
+			math.Abs(float64(dy)) > 0.3 {
 			t.Errorf("anchor %d went by %v, %v, and its keys by 5, 0", i, dx, dy)
 		}
 	}
@@ -128,7 +134,8 @@ func TestAnchorsFollowTheirKeys(t *testing.T) {
 
 // A checkpoint whose state cannot be is an error; so is one of another form.
 func TestBrokenCheckpointsAreRefused(t *testing.T) {
-	c := Config{Layers: 1, Dim: 12, Heads: 2, Context: 60, Steps: 10, Batch: 2, Regulariser: L1, Sparsity: 0.5, Block: 16, Seed: 3}
+	c := Config{Layers: 1, Dim: 12, Heads: 2, Context: 60, Steps: 10, Batch: 2, Regulariser: L1, Sparsity: 0.5,
+		Block: 16, Seed: 3}
 	tr := trainerOf(t, true, c)
 	good := filepath.Join(t.TempDir(), "good.safetensors")
 	if err := tr.Save(good); err != nil {
@@ -151,7 +158,8 @@ func TestBrokenCheckpointsAreRefused(t *testing.T) {
 		{"state", `{"step":-1}`, "step is -1"},
 		{"state", `{"step":11}`, "step is 11 of 10"},
 		{"state", `{"step":3,"elapsed_ns":-5}`, "step is 3"},
-		{"state", fmt.Sprintf(`{"step":9,"hard":true,"shut":[%d]}`, gates), fmt.Sprintf("gate %d does not exist: there are %d", gates, gates)},
+		{"state", fmt.Sprintf(`{"step":9,"hard":true,"shut":[%d]}`, gates),
+			fmt.Sprintf("gate %d does not exist: there are %d", gates, gates)},
 		{"state", `{"step":9,"hard":true,"shut":[-1]}`, "gate -1"},
 		{"state", fmt.Sprintf(`{"step":10,"hard":true,"shut":[%d]}`, gates-1), ""},
 	} {
@@ -165,7 +173,8 @@ func TestBrokenCheckpointsAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := trainerOf(t, true, c).Resume(path)
-		if x.want == "" && err != nil || x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), "edited")) {
+		if x.want == "" && err != nil || x.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), "edited")) {
 			t.Errorf("%s %s: got %v, want %q", x.key, x.value, err, x.want)
 		}
 	}

@@ -26,11 +26,13 @@ func (t *Trainer) Card(command string) string {
 		if f.answers > 0 {
 			what = fmt.Sprintf("answer what is asked %d times in a sequence", f.answers)
 		}
-		line("A causal transformer of the GPT-2 class, trained from nothing to %s. It is small: for tests, demonstrations and tables about attention, not for its prose.\n", what)
+		line("A causal transformer of the GPT-2 class, trained from nothing to %s. It is small: for tests, "+
+			"demonstrations and tables about attention, not for its prose.\n", what)
 	case *gallery:
 		name, learn = d.images.Name, len(d.learn)
 		line("# Classifier of images, %d layers, %d wide\n", f.layers, f.dim)
-		line("A transformer of the ViT class over patches of %d × %d pixels of grey images of %d × %d, trained from nothing. It is for tables about attention.\n", f.patch, f.patch, f.side, f.side)
+		line("A transformer of the ViT class over patches of %d × %d pixels of grey images of %d × %d, trained from "+
+			"nothing. It is for tables about attention.\n", f.patch, f.patch, f.side, f.side)
 	}
 	line("| | |\n|---|---|")
 	line("| layers, width, heads | %d, %d, %d |", f.layers, f.dim, f.heads)
@@ -42,7 +44,8 @@ func (t *Trainer) Card(command string) string {
 	line("| regulariser | %s |", t.regulariserText())
 	line("| steps, sequences a step, seed | %d, %d, %d |", t.step, c.Batch, c.Seed)
 	if t.gates != nil && t.gates.hard {
-		line("| blocks closed for good | %.3g of those that a row of blocks sees, but for the one on the diagonal; %d tokens a side (gates.safetensors) |", c.Sparsity, c.Block)
+		line("| blocks closed for good | %.3g of those that a row of blocks sees, but for the one on the diagonal; "+
+			"%d tokens a side (gates.safetensors) |", c.Sparsity, c.Block)
 	}
 	line("\nMade by\n\n    %s\n", command)
 	line("## Held out\n\nMeasured with the weights before they were rounded to the type of the file.\n")
@@ -56,7 +59,8 @@ func (t *Trainer) Card(command string) string {
 	line("\n## Limits\n")
 	line("* Made for sequences of at most %d tokens of data like those it learned from.", f.n)
 	if t.gates != nil {
-		line("* It learned with gates on its attention, which are no part of the directory's model: dense attention is not what it was trained with.")
+		line("* It learned with gates on its attention, which are no part of the directory's model: dense attention " +
+			"is not what it was trained with.")
 	}
 	return b.String()
 }

@@ -94,13 +94,18 @@ func (t *Trainer) companions() map[string][]byte {
 			files[tokenizerFile] = w.text.Tokenizer
 		}
 		if w.text.Vocab == Bytes {
-			files[classFile] = []byte(fmt.Sprintf(`{"tokenizer_class":"PreTrainedTokenizerFast","bos_token":null,"eos_token":"<|endoftext|>","unk_token":null,"model_max_length":%d}`+"\n", w.n))
+			files[classFile] = []byte(
+				fmt.Sprintf(
+					`{"tokenizer_class":"PreTrainedTokenizerFast","bos_token":null,"eos_token":"<|endoftext|>","unk_token":null,"model_max_length":%d}`+"\n", w.n))
 		}
 		return files
 	}
 	f := &t.net.form
-	return map[string][]byte{imagesFile: []byte(fmt.Sprintf(`{"image_processor_type":"ViTImageProcessor","do_resize":true,"size":{"height":%d,"width":%d},"do_rescale":true,"rescale_factor":%v,"do_normalize":true,"image_mean":[0.5],"image_std":[0.5]}`+"\n",
-		f.side, f.side, 1.0/255))}
+	return map[string][]byte{
+		imagesFile: []byte(
+			fmt.Sprintf(
+				`{"image_processor_type":"ViTImageProcessor","do_resize":true,"size":{"height":%d,"width":%d},"do_rescale":true,"rescale_factor":%v,"do_normalize":true,"image_mean":[0.5],"image_std":[0.5]}`+"\n",
+				f.side, f.side, 1.0/255))}
 }
 
 func (t *Trainer) writeExtras(dir string) error {
@@ -113,10 +118,12 @@ func (t *Trainer) writeExtras(dir string) error {
 		if open := t.Open(); open != nil {
 			all = append(all, safetensors.Array{Name: "open", Shape: shape, Data: flat(open)})
 		}
-		return safetensors.WriteFile(filepath.Join(dir, gatesFile), map[string]string{"block": fmt.Sprint(g.block), "tokens": fmt.Sprint(t.net.form.n)}, all)
+		return safetensors.WriteFile(filepath.Join(dir, gatesFile),
+			map[string]string{"block": fmt.Sprint(g.block), "tokens": fmt.Sprint(t.net.form.n)}, all)
 	}
 	if a := t.anchors; a != nil && a.placed {
-		return safetensors.WriteFile(filepath.Join(dir, anchorsFile), nil, []safetensors.Array{{Name: "anchors", Shape: []int{a.layers, a.heads, a.k, a.dim}, Data: a.c}})
+		return safetensors.WriteFile(filepath.Join(dir, anchorsFile), nil,
+			[]safetensors.Array{{Name: "anchors", Shape: []int{a.layers, a.heads, a.k, a.dim}, Data: a.c}})
 	}
 	return nil
 }
@@ -181,8 +188,10 @@ func (t *Trainer) Gates() (gates [][][]float32, block int) {
 // hfConfig describes the network as the config.json of its class does.
 func (t *Trainer) hfConfig() *hf.Config {
 	f := &t.net.form
-	c := &hf.Config{Layers: f.layers, Hidden: f.dim, Inner: 4 * f.dim, Heads: f.heads, KVHeads: f.heads, Dim: f.headDim(), MaxPositions: f.n,
-		Eps: f.eps, Scale: float32(1 / math.Sqrt(float64(f.headDim()))), QKVBias: true, OutBias: true, MLPBias: true, Head: true, BOS: -1}
+	c := &hf.Config{Layers: f.layers, Hidden: f.dim, Inner: 4 * f.dim, Heads: f.heads, KVHeads: f.heads,
+		Dim: f.headDim(), MaxPositions: f.n,
+		Eps: f.eps, Scale: float32(1 / math.Sqrt(float64(f.headDim()))), QKVBias: true, OutBias: true, MLPBias: true,
+		Head: true, BOS: -1}
 	if f.causal() {
 		c.Arch, c.Model, c.Vocab, c.Causal, c.Tied, c.Act = hf.GPT2, "gpt2", f.vocab, true, true, hf.GELUTanh
 		if f.vocab == Bytes {
@@ -209,7 +218,8 @@ func (t *Trainer) tensors() map[string][]float32 {
 		}
 	} else {
 		all["embeddings.cls_token"], all["embeddings.position_embeddings"] = w.class, w.positions.Data
-		all["embeddings.patch_embeddings.projection.weight"], all["embeddings.patch_embeddings.projection.bias"] = transposed(w.patches), w.patchB
+		all["embeddings.patch_embeddings.projection.weight"] = transposed(w.patches)
+		all["embeddings.patch_embeddings.projection.bias"] = w.patchB
 		all["layernorm.weight"], all["layernorm.bias"] = w.gamma, w.beta
 		all["classifier.weight"], all["classifier.bias"] = transposed(w.head), w.headB
 		for l := range w.blocks {
@@ -223,9 +233,11 @@ func (t *Trainer) tensors() map[string][]float32 {
 }
 
 func (b *blockWeights) gpt2(all map[string][]float32, p string) {
-	for name, v := range map[string][]float32{"ln_1.weight": b.gamma1, "ln_1.bias": b.beta1, "attn.c_attn.weight": b.qkv.Data, "attn.c_attn.bias": b.qkvB,
+	for name, v := range map[string][]float32{"ln_1.weight": b.gamma1, "ln_1.bias": b.beta1,
+		"attn.c_attn.weight": b.qkv.Data, "attn.c_attn.bias": b.qkvB,
 		"attn.c_proj.weight": b.proj.Data, "attn.c_proj.bias": b.projB, "ln_2.weight": b.gamma2, "ln_2.bias": b.beta2,
-		"mlp.c_fc.weight": b.up.Data, "mlp.c_fc.bias": b.upB, "mlp.c_proj.weight": b.down.Data, "mlp.c_proj.bias": b.downB} {
+		"mlp.c_fc.weight": b.up.Data, "mlp.c_fc.bias": b.upB, "mlp.c_proj.weight": b.down.Data,
+		"mlp.c_proj.bias": b.downB} {
 		all[p+name] = v
 	}
 }
@@ -235,9 +247,11 @@ func (b *blockWeights) vit(all map[string][]float32, p string, dim int) {
 		all[p+"attention.attention."+name+".weight"] = transposed(b.qkv.Columns(i*dim, (i+1)*dim))
 		all[p+"attention.attention."+name+".bias"] = b.qkvB[i*dim : (i+1)*dim]
 	}
-	for name, v := range map[string][]float32{"layernorm_before.weight": b.gamma1, "layernorm_before.bias": b.beta1, "layernorm_after.weight": b.gamma2, "layernorm_after.bias": b.beta2,
+	for name, v := range map[string][]float32{"layernorm_before.weight": b.gamma1, "layernorm_before.bias": b.beta1,
+		"layernorm_after.weight": b.gamma2, "layernorm_after.bias": b.beta2,
 		"attention.output.dense.weight": transposed(b.proj), "attention.output.dense.bias": b.projB,
-		"intermediate.dense.weight": transposed(b.up), "intermediate.dense.bias": b.upB, "output.dense.weight": transposed(b.down), "output.dense.bias": b.downB} {
+		"intermediate.dense.weight": transposed(b.up), "intermediate.dense.bias": b.upB,
+		"output.dense.weight": transposed(b.down), "output.dense.bias": b.downB} {
 		all[p+name] = v
 	}
 }

@@ -33,7 +33,8 @@ func someText(t testing.TB, length int, seed uint64) *Text {
 // values, at a step where the regulariser has its weight, and that step's plan.
 func settled(t testing.TB, text bool, r Regulariser, workers int) (*Trainer, plan) {
 	t.Helper()
-	c := Config{Layers: 2, Dim: 24, Heads: 3, Context: 67, Patch: 2, Steps: 100, Batch: 2, Regulariser: r, Lambda: 0.7, Workers: workers, Block: 16, Seed: 3, Shift: 1}
+	c := Config{Layers: 2, Dim: 24, Heads: 3, Context: 67, Patch: 2, Steps: 100, Batch: 2, Regulariser: r, Lambda: 0.7,
+		Workers: workers, Block: 16, Seed: 3, Shift: 1}
 	var tr *Trainer
 	var err error
 	if text {
@@ -151,9 +152,11 @@ func TestGradientsAreFiniteDifferences(t *testing.T) {
 				rec := tr.sum(pl)
 				ref := referenceOf(tr, pl)
 				if want := ref.total(tr, pl); math.Abs(rec.Loss+pl.lambda*rec.Regulariser-want) > 1e-4*math.Abs(want) {
-					t.Errorf("loss %v and regulariser %v: together %v, the reference has %v", rec.Loss, rec.Regulariser, rec.Loss+pl.lambda*rec.Regulariser, want)
+					t.Errorf("loss %v and regulariser %v: together %v, the reference has %v", rec.Loss, rec.Regulariser,
+						rec.Loss+pl.lambda*rec.Regulariser, want)
 				}
-				check := slopes{t: t, tries: 1, value: func() float64 { return ref.total(tr, pl) }, r: rand.New(rand.NewPCG(3, 3))}
+				check := slopes{t: t, tries: 1, value: func() float64 { return ref.total(tr, pl) },
+					r: rand.New(rand.NewPCG(3, 3))}
 				if reg == None {
 					check.tries = 2
 				}
@@ -214,7 +217,8 @@ func (s *slopes) compare(name string, x []float64, grad []float32) {
 			slope += float64(g) * dir[i] / norm
 		}
 		if math.Abs(numeric-slope) > 1e-3*size+1e-8 || size == 0 {
-			s.t.Errorf("%s, direction %d: slope %v, finite difference %v (gradient %v)", name, try, slope, numeric, size)
+			s.t.Errorf("%s, direction %d: slope %v, finite difference %v (gradient %v)", name, try,
+				slope, numeric, size)
 		}
 	}
 }
@@ -236,7 +240,8 @@ func TestStepDoesNotDependOnWorkers(t *testing.T) {
 				}
 				for i, v := range tr.net.params {
 					if math.Float32bits(v) != math.Float32bits(want[i]) {
-						t.Fatalf("text %v, %s: with %d workers parameter %d is %v, with one %v", text, reg, workers, i, v, want[i])
+						t.Fatalf("text %v, %s: with %d workers parameter %d is %v, with one %v", text, reg,
+							workers, i, v, want[i])
 					}
 				}
 			}
@@ -254,7 +259,8 @@ func TestEveryLevel(t *testing.T) {
 			tr.gradients(pl)
 			rec := tr.sum(pl)
 			ref := referenceOf(tr, pl)
-			if got, want := rec.Loss+pl.lambda*rec.Regulariser, ref.total(tr, pl); math.Abs(got-want) > 1e-4*math.Abs(want) {
+			if got, want := rec.Loss+pl.lambda*rec.Regulariser,
+				ref.total(tr, pl); math.Abs(got-want) > 1e-4*math.Abs(want) {
 				t.Errorf("text %v: loss and regulariser %v, the reference has %v", text, got, want)
 			}
 			check := slopes{t: t, tries: 1, value: func() float64 { return ref.total(tr, pl) }}

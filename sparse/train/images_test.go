@@ -122,13 +122,17 @@ func TestReadImagesErrors(t *testing.T) {
 	}{
 		{"empty", fstest.MapFS{}, "neither folders"},
 		{"no labels", fstest.MapFS{"a.png": sheet}, "neither folders"},
-		{"no square", fstest.MapFS{"a.png": file(pngOf(t, 15, 13, false)), "labels.js": labels}, "15 pixels, which do not form a square"},
-		{"two sizes", fstest.MapFS{"a.png": sheet, "b.png": file(pngOf(t, 25, 13, false)), "labels.js": labels}, "5 pixels a side, but earlier images have 4"},
+		{"no square", fstest.MapFS{"a.png": file(pngOf(t, 15, 13, false)), "labels.js": labels},
+			"15 pixels, which do not form a square"},
+		{"two sizes", fstest.MapFS{"a.png": sheet, "b.png": file(pngOf(t, 25, 13, false)), "labels.js": labels},
+			"5 pixels a side, but earlier images have 4"},
 		{"too few labels", fstest.MapFS{"a.png": sheet, "labels.js": file([]byte("[0,1]"))}, "2 labels for 13"},
 		{"no list", fstest.MapFS{"a.png": sheet, "labels.js": file([]byte("labels"))}, "holds no list"},
 		{"not numbers", fstest.MapFS{"a.png": sheet, "labels.js": file([]byte(`["a"]`))}, "labels.js"},
-		{"negative", fstest.MapFS{"a.png": sheet, "labels.js": file([]byte("[0,1,0,1,0,1,0,1,0,1,0,1,-1]"))}, "label 12 is -1"},
-		{"one class", fstest.MapFS{"a.png": sheet, "labels.js": file([]byte("[0,0,0,0,0,0,0,0,0,0,0,0,0]"))}, "one class"},
+		{"negative", fstest.MapFS{"a.png": sheet, "labels.js": file([]byte("[0,1,0,1,0,1,0,1,0,1,0,1,-1]"))},
+			"label 12 is -1"},
+		{"one class", fstest.MapFS{"a.png": sheet, "labels.js": file([]byte("[0,0,0,0,0,0,0,0,0,0,0,0,0]"))},
+			"one class"},
 		{"few", fstest.MapFS{"a.png": file(pngOf(t, 16, 3, false)), "labels.js": labels}, "too few"},
 		{"no png", fstest.MapFS{"a/a.png": file([]byte("text"))}, "a/a.png"},
 		{"not square", fstest.MapFS{"a/a.png": file(pngOf(t, 4, 5, false))}, "must be square"},
@@ -274,8 +278,10 @@ func TestByteText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(one.Learn) != 90 || len(one.Held) != 10 || len(two.Learn)+len(two.Held) != 102 || two.Learn[50] != EndOfText || one.SHA256 == two.SHA256 {
-		t.Errorf("lengths %d+%d, %d+%d, token 50 is %d", len(one.Learn), len(one.Held), len(two.Learn), len(two.Held), two.Learn[50])
+	if len(one.Learn) != 90 || len(one.Held) != 10 || len(two.Learn)+len(two.Held) != 102 ||
+		two.Learn[50] != EndOfText || one.SHA256 == two.SHA256 {
+		t.Errorf("lengths %d+%d, %d+%d, token 50 is %d", len(one.Learn), len(one.Held), len(two.Learn),
+			len(two.Held), two.Learn[50])
 	}
 	ids, next := one.Windows(3)
 	if len(ids) != 3 || ids[1][0] != one.Held[3] || next[2][2] != one.Held[9] {
@@ -284,7 +290,8 @@ func TestByteText(t *testing.T) {
 	if _, err := ByteText("few", []byte("abc")); err == nil {
 		t.Error("three bytes are enough to learn from")
 	}
-	if _, err := TokenText("beyond", []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}, 20, nil); err == nil || !strings.Contains(err.Error(), "token 19 is 20") {
+	if _, err := TokenText("beyond", []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}, 20,
+		nil); err == nil || !strings.Contains(err.Error(), "token 19 is 20") {
 		t.Errorf("a token beyond the vocabulary: %v", err)
 	}
 }

@@ -65,7 +65,8 @@ func TestPixelGradientsAreFiniteDifferences(t *testing.T) {
 					if want := ref.image(x, label); math.Abs(losses[i]-want) > 1e-4*want {
 						t.Errorf("image %d: loss %v, the reference has %v", i, losses[i], want)
 					}
-					check := slopes{t: t, tries: 2, value: func() float64 { return ref.image(x, label) }, r: rand.New(rand.NewPCG(5, 5))}
+					check := slopes{t: t, tries: 2, value: func() float64 { return ref.image(x, label) },
+						r: rand.New(rand.NewPCG(5, 5))}
 					check.compare(fmt.Sprintf("image %d", i), x, grads[i*size:(i+1)*size])
 				}
 			})
@@ -164,7 +165,8 @@ func TestTransformersPixelGradients(t *testing.T) {
 		t.Fatal(err)
 	}
 	pixels, labels := somePixels(r.Trainer, 3, 2)
-	want := ask(t, map[string]any{"kind": "gradients", "dir": dir, "side": images.Side, "pixels": pixels, "labels": labels})
+	want := ask(t, map[string]any{"kind": "gradients", "dir": dir, "side": images.Side,
+		"pixels": pixels, "labels": labels})
 	grads := make([]float32, len(pixels))
 	r.Trainer.PixelGradients(grads, pixels, labels)
 	compare(t, mat.Of(len(labels), len(pixels)/len(labels), grads), want)

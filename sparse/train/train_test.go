@@ -20,7 +20,8 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // small is a configuration that learns in a second.
 func small(r Regulariser) Config {
-	return Config{Layers: 2, Dim: 32, Heads: 2, Context: 40, Steps: 80, Batch: 4, Rate: 0.01, Every: 40, Workers: 2, Seed: 5, Regulariser: r, Block: 8}
+	return Config{Layers: 2, Dim: 32, Heads: 2, Context: 40, Steps: 80, Batch: 4, Rate: 0.01, Every: 40, Workers: 2,
+		Seed: 5, Regulariser: r, Block: 8}
 }
 
 // A language model learns what there is to learn: its text's next token is,
@@ -38,7 +39,8 @@ func TestLanguageModelLearns(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Held.Loss > 1.9 || r.Held.Accuracy < 0.45 {
-			t.Errorf("%s: held-out loss %.3f and accuracy %.3f after %d steps, want less than 1.9 and more than 0.45 (seed %d)", reg, r.Held.Loss, r.Held.Accuracy, r.Steps, c.Seed)
+			t.Errorf("%s: held-out loss %.3f and accuracy %.3f after %d steps, want less than 1.9 and more than "+
+				"0.45 (seed %d)", reg, r.Held.Loss, r.Held.Accuracy, r.Steps, c.Seed)
 		}
 		if n := len(r.Losses) * c.Context; r.Held.Targets != n || len(r.Losses) != 49 {
 			t.Errorf("%s: %d sequences held out, %d targets; want 49, %d", reg, len(r.Losses), r.Held.Targets, n)
@@ -159,7 +161,8 @@ func gatesClose(t *testing.T, reg Regulariser) {
 					}
 				}
 				if want := int(c.Sparsity * float64(u+1)); shut != want || !open[u*rows+u] {
-					t.Errorf("layer %d head %d, row %d: %d blocks closed (diagonal open: %v), want %d", l, h, u, shut, open[u*rows+u], want)
+					t.Errorf("layer %d head %d, row %d: %d blocks closed (diagonal open: %v), want %d", l, h, u, shut,
+						open[u*rows+u], want)
 				}
 			}
 		}
@@ -171,7 +174,8 @@ func gatesClose(t *testing.T, reg Regulariser) {
 		}
 		return
 	}
-	if block != c.Block || gates[0][0][0] != 1 || gates[0][0][1] != 0 || !(gates[0][0][rows] > 0 && gates[0][0][rows] < 1) {
+	if block != c.Block || gates[0][0][0] != 1 || gates[0][0][1] != 0 ||
+		!(gates[0][0][rows] > 0 && gates[0][0][rows] < 1) {
 		t.Errorf("gates of blocks of %d: %v", block, gates[0][0][:rows+1])
 	}
 }

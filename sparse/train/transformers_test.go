@@ -106,7 +106,8 @@ func TestTransformersOpensText(t *testing.T) {
 	r.Trainer.data.held(p, 1, 2)
 	p.forward(nil)
 	logits := p.outputs()
-	compare(t, logits, ask(t, map[string]any{"kind": "text", "dir": dir, "ids": [][]int32{p.ids[:c.Context], p.ids[c.Context:]}}))
+	compare(t, logits, ask(t, map[string]any{"kind": "text", "dir": dir,
+		"ids": [][]int32{p.ids[:c.Context], p.ids[c.Context:]}}))
 }
 
 func TestTransformersOpensImages(t *testing.T) {

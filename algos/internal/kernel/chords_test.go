@@ -57,7 +57,8 @@ func testOutside[T float32 | float64](t *testing.T) {
 			from += read
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("%T, seed %d, round %d: %d points from %d:\ngot  %v\nwant %v", c.Left, seed, round, n, at, got, want)
+			t.Fatalf("%T, seed %d, round %d: %d points from %d:\ngot  %v\nwant %v", c.Left, seed,
+				round, n, at, got, want)
 		}
 	}
 }

@@ -64,7 +64,8 @@ func testUndominated[T float32 | float64](t *testing.T) {
 				}
 			}
 			if got, ok := p.Undominated([]int32{-5}, axes, 9); !ok || !slices.Equal(got, want) {
-				t.Fatalf("seed %d, %d axes of %T, %d points, %d pivots, low %v: ok %v\ngot  %v\nwant %v", seed, dims, T(0), n, len(p.Values)/dims, p.Low, ok, got, want)
+				t.Fatalf("seed %d, %d axes of %T, %d points, %d pivots, low %v: ok %v\ngot  %v\nwant %v", seed, dims,
+					T(0), n, len(p.Values)/dims, p.Low, ok, got, want)
 			}
 			if p.args.axes[0] != nil {
 				t.Fatal("a pointer to the points stays")
@@ -118,7 +119,8 @@ func testNotFinite[T float32 | float64](t *testing.T) {
 						p.Low[axis] = low
 						got, ok := p.Undominated(nil, axes, 0)
 						if seen := !ok || slices.Contains(got, int32(at)); !seen || len(got) > 1 {
-							t.Fatalf("%d axes of %T: %v on axis %d of point %d, low %v: left %v, ok %v", dims, T(0), bad, axis, at, low, got, ok)
+							t.Fatalf("%d axes of %T: %v on axis %d of point %d, low %v: left %v, ok %v", dims, T(0),
+								bad, axis, at, low, got, ok)
 						}
 					}
 				}
@@ -163,7 +165,8 @@ func testFront[T float32 | float64](t *testing.T) {
 			next, left := f.Add(axes, n/3, 1<<30)
 			want := frontOf(axes, n/3)
 			if next != n+1 || left >= 1<<30 && len(want) > 1 || !slices.Equal(f.IDs, want) {
-				t.Fatalf("seed %d, %d axes of %T, %d points: stopped at %d, left %d\ngot  %v\nwant %v", seed, dims, T(0), n+1, next, left, f.IDs, want)
+				t.Fatalf("seed %d, %d axes of %T, %d points: stopped at %d, left %d\ngot  %v\nwant %v", seed, dims,
+					T(0), n+1, next, left, f.IDs, want)
 			}
 			for k := range dims {
 				for j, v := range f.Values(k) {
@@ -215,7 +218,8 @@ func TestFrontStops(t *testing.T) {
 			t.Errorf("%d calls to %d, %d in the list", calls, next, len(f.IDs))
 		}
 		f.Reset(2)
-		if next, _ := f.Add(axes, n-3, 100); next != n || !slices.Equal(f.IDs, []int32{int32(n - 3), int32(n - 2), int32(n - 1)}) {
+		if next, _ := f.Add(axes, n-3, 100); next != n ||
+			!slices.Equal(f.IDs, []int32{int32(n - 3), int32(n - 2), int32(n - 1)}) {
 			t.Errorf("after Reset: %d, %v", next, f.IDs)
 		}
 	})
@@ -225,9 +229,13 @@ func TestFrontStops(t *testing.T) {
 func TestOffsetsOfArguments(t *testing.T) {
 	var d dominateArgs
 	var f frontArgs
-	got := []uintptr{unsafe.Offsetof(d.sign), unsafe.Offsetof(d.pivots), unsafe.Offsetof(d.groups), unsafe.Offsetof(d.blocks), unsafe.Offsetof(d.ids), unsafe.Offsetof(d.first), unsafe.Offsetof(d.found), unsafe.Offsetof(d.low),
-		unsafe.Offsetof(f.list), unsafe.Offsetof(f.stride), unsafe.Offsetof(f.kept), unsafe.Offsetof(f.points), unsafe.Offsetof(f.count), unsafe.Offsetof(f.limit), unsafe.Offsetof(f.budget), unsafe.Offsetof(f.done)}
-	if want := []uintptr{64, 128, 136, 144, 152, 160, 168, 176, 64, 72, 80, 88, 96, 104, 112, 120}; unsafe.Sizeof(uintptr(0)) == 8 && !slices.Equal(got, want) {
+	got := []uintptr{unsafe.Offsetof(d.sign), unsafe.Offsetof(d.pivots), unsafe.Offsetof(d.groups),
+		unsafe.Offsetof(d.blocks), unsafe.Offsetof(d.ids), unsafe.Offsetof(d.first), unsafe.Offsetof(d.found),
+		unsafe.Offsetof(d.low),
+		unsafe.Offsetof(f.list), unsafe.Offsetof(f.stride), unsafe.Offsetof(f.kept), unsafe.Offsetof(f.points),
+		unsafe.Offsetof(f.count), unsafe.Offsetof(f.limit), unsafe.Offsetof(f.budget), unsafe.Offsetof(f.done)}
+	if want := []uintptr{64, 128, 136, 144, 152, 160, 168, 176, 64, 72, 80, 88, 96, 104, 112,
+		120}; unsafe.Sizeof(uintptr(0)) == 8 && !slices.Equal(got, want) {
 		t.Errorf("fields at %v, the generator has %v", got, want)
 	}
 }

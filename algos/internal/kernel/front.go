@@ -69,7 +69,8 @@ func (f *Front[T]) Add(axes [][]T, from, budget int) (next, left int) {
 			a.axes[k] = unsafe.Pointer(&v[0])
 		}
 		perBudget := 64 / (lanes * int(unsafe.Sizeof(T(0))))
-		a.list, a.stride, a.kept = unsafe.Pointer(&f.values[0]), FrontMax*int(unsafe.Sizeof(T(0))), unsafe.Pointer(&f.IDs[:1][0])
+		a.list, a.stride, a.kept = unsafe.Pointer(&f.values[0]), FrontMax*int(unsafe.Sizeof(T(0))),
+			unsafe.Pointer(&f.IDs[:1][0])
 		a.points, a.count, a.limit, a.budget, a.done = n, len(f.IDs), FrontMax, budget*perBudget, from
 		loop((*byte)(unsafe.Pointer(a)))
 		clear(a.axes[:]) // the pointers would keep the points' memory alive

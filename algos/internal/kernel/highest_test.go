@@ -38,7 +38,8 @@ func TestHighest(t *testing.T) {
 					}
 				}
 				if int(at[k]) != want || best[k] != top {
-					t.Fatalf("round %d, %d points, direction %d of %d: point %d, %v, want %d, %v", round, n, k, dirs, at[k], best[k], want, top)
+					t.Fatalf("round %d, %d points, direction %d of %d: point %d, %v, want %d, %v", round, n, k, dirs,
+						at[k], best[k], want, top)
 				}
 			}
 		}

@@ -11,15 +11,19 @@ type loops struct {
 }
 
 var dominateLoops = loops{
-	wide32:   [MaxAxes + 1]func(*byte){2: dominate32x2AVX512, dominate32x3AVX512, dominate32x4AVX512, dominate32x5AVX512, dominate32x6AVX512, dominate32x7AVX512, dominate32x8AVX512},
-	wide64:   [MaxAxes + 1]func(*byte){2: dominate64x2AVX512, dominate64x3AVX512, dominate64x4AVX512, dominate64x5AVX512, dominate64x6AVX512, dominate64x7AVX512, dominate64x8AVX512},
+	wide32: [MaxAxes + 1]func(*byte){2: dominate32x2AVX512, dominate32x3AVX512, dominate32x4AVX512,
+		dominate32x5AVX512, dominate32x6AVX512, dominate32x7AVX512, dominate32x8AVX512},
+	wide64: [MaxAxes + 1]func(*byte){2: dominate64x2AVX512, dominate64x3AVX512, dominate64x4AVX512,
+		dominate64x5AVX512, dominate64x6AVX512, dominate64x7AVX512, dominate64x8AVX512},
 	narrow32: [4]func(*byte){2: dominate32x2AVX2, dominate32x3AVX2},
 	narrow64: [4]func(*byte){2: dominate64x2AVX2, dominate64x3AVX2},
 }
 
 var frontLoops = loops{
-	wide32:   [MaxAxes + 1]func(*byte){2: front32x2AVX512, front32x3AVX512, front32x4AVX512, front32x5AVX512, front32x6AVX512, front32x7AVX512, front32x8AVX512},
-	wide64:   [MaxAxes + 1]func(*byte){2: front64x2AVX512, front64x3AVX512, front64x4AVX512, front64x5AVX512, front64x6AVX512, front64x7AVX512, front64x8AVX512},
+	wide32: [MaxAxes + 1]func(*byte){2: front32x2AVX512, front32x3AVX512, front32x4AVX512, front32x5AVX512,
+		front32x6AVX512, front32x7AVX512, front32x8AVX512},
+	wide64: [MaxAxes + 1]func(*byte){2: front64x2AVX512, front64x3AVX512, front64x4AVX512, front64x5AVX512,
+		front64x6AVX512, front64x7AVX512, front64x8AVX512},
 	narrow32: [4]func(*byte){2: front32x2AVX2, front32x3AVX2},
 	narrow64: [4]func(*byte){2: front64x2AVX2, front64x3AVX2},
 }

@@ -206,7 +206,8 @@ func (s *Soft) Push(gx, gy, gz, q, a, x, y, z []float64) {
 	if s.Dims == 3 {
 		pz, pgz = &z[:n][0], &gz[:n][0]
 	}
-	l.push[shape](&x[0], &y[0], pz, &s.Table[0], n, &s.values[0], &s.index[0], &s.bounds[0], &s.rows[0], &q[0], &a[0], &gx[0], &gy[0], pgz)
+	l.push[shape](&x[0], &y[0], pz, &s.Table[0], n, &s.values[0], &s.index[0], &s.bounds[0], &s.rows[0], &q[0], &a[0],
+		&gx[0], &gy[0], pgz)
 }
 
 // push is the portable form of Push.

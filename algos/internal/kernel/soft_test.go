@@ -101,13 +101,15 @@ func testSoft(t *testing.T, l Level) {
 				}
 				m, sums, a, g := softRun(Portable, s, at, q)
 				m2, sums2, a2, g2 := softRun(l, s, at, q)
-				for _, pair := range [][2][]float64{{m, m2}, {sums, sums2}, {a, a2}, {g[0], g2[0]}, {g[1], g2[1]}, {g[2], g2[2]}} {
+				for _, pair := range [][2][]float64{{m, m2}, {sums, sums2}, {a, a2}, {g[0], g2[0]},
+					{g[1], g2[1]}, {g[2], g2[2]}} {
 					if len(pair[0]) != len(pair[1]) {
 						t.Fatalf("shape %v: %d and %d numbers", shape, len(pair[0]), len(pair[1]))
 					}
 					for i, v := range pair[0] {
 						if w := pair[1][i]; !(math.Abs(v-w) <= 1e-12*(1+math.Abs(v))) {
-							t.Fatalf("shape %v, %d points, %d ranges: number %d is %v, portable %v", shape, n, ranges, i, w, v)
+							t.Fatalf("shape %v, %d points, %d ranges: number %d is %v, portable %v", shape,
+								n, ranges, i, w, v)
 						}
 					}
 				}
@@ -139,7 +141,8 @@ func TestSoftRowsAreShared(t *testing.T) {
 			for row := range rows {
 				from, to := s.bounds[row], s.bounds[row+1]
 				total += weights[row]
-				if soft := slices.ContainsFunc(s.values[from*SoftLanes:to*SoftLanes], func(v float64) bool { return v != 0 && v != 1 }); soft {
+				if soft := slices.ContainsFunc(s.values[from*SoftLanes:to*SoftLanes],
+					func(v float64) bool { return v != 0 && v != 1 }); soft {
 					if weights[row] != 1 {
 						t.Errorf("%v, shape %v: a row near a border has weight %v", l, shape, weights[row])
 					}
@@ -149,7 +152,8 @@ func TestSoftRowsAreShared(t *testing.T) {
 				seen[fmt.Sprint(s.index[from:to], s.values[from*SoftLanes:to*SoftLanes])] = true
 			}
 			if len(seen) != pure || total != n || len(s.rows) != n || rows > 3*n/4 {
-				t.Errorf("%v, shape %v: %d rows, %d of them hard, %d different; weights add up to %v", l, shape, rows, pure, len(seen), total)
+				t.Errorf("%v, shape %v: %d rows, %d of them hard, %d different; weights add up to %v", l, shape, rows,
+					pure, len(seen), total)
 			}
 		}
 		restore()

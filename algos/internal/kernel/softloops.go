@@ -2,8 +2,10 @@ package kernel
 
 // softFill, softPush and softStep are the loops of Fill, Push and Step.
 type (
-	softFill = func(x, y, z, table *float64, n, blocks int, values *float64, index, ends *int32, hashes *uint64, stored int, scale, cut float64) int
-	softPush = func(x, y, z, table *float64, n int, values *float64, index, bounds, rows *int32, q, a, gx, gy, gz *float64)
+	softFill = func(x, y, z, table *float64, n, blocks int, values *float64, index, ends *int32, hashes *uint64,
+		stored int, scale, cut float64) int
+	softPush = func(x, y, z, table *float64, n int, values *float64, index, bounds, rows *int32, q, a,
+		gx, gy, gz *float64)
 	softStep = func(values *float64, index, bounds *int32, weights *float64, n int, q, sums, a *float64, floor float64)
 )
 

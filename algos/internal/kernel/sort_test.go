@@ -21,11 +21,14 @@ func TestSortByKeyIsAStableSort(t *testing.T) {
 				unsorted, want := slices.Clone(a), slices.Clone(a)
 				slices.SortStableFunc(want, func(x, y uint64) int { return int(x>>32) - int(y>>32) })
 				if got, _ := SortByKey(a, make([]uint64, n), passes); !slices.Equal(got, want) {
-					t.Fatalf("seed %d: %d passes, %d values, %d distinct keys: not the stable order", seed, passes, n, distinct)
+					t.Fatalf("seed %d: %d passes, %d values, %d distinct keys: not the stable order", seed,
+						passes, n, distinct)
 				}
 				for workers := 1; workers <= 3; workers++ {
-					if got, _ := SortByKeyParallel(slices.Clone(unsorted), make([]uint64, n), passes, workers); !slices.Equal(got, want) {
-						t.Fatalf("seed %d: %d passes, %d values, %d distinct keys, %d workers: not the stable order", seed, passes, n, distinct, workers)
+					if got, _ := SortByKeyParallel(slices.Clone(unsorted), make([]uint64, n), passes,
+						workers); !slices.Equal(got, want) {
+						t.Fatalf("seed %d: %d passes, %d values, %d distinct keys, %d workers: not the stable order",
+							seed, passes, n, distinct, workers)
 					}
 				}
 			}

@@ -89,7 +89,8 @@ func (s *Stair[T]) Climb(out []int32, steps []Step[T]) []int32 {
 		for k, l := range s.levels {
 			a.levels[k] = unsafe.Pointer(&l[0])
 		}
-		a.count, a.steps, a.n, a.out = len(s.levels), unsafe.Pointer(&steps[0]), len(steps), unsafe.Pointer(&out[:len(out)+1][len(out)])
+		a.count, a.steps, a.n, a.out = len(s.levels), unsafe.Pointer(&steps[0]), len(steps),
+			unsafe.Pointer(&out[:len(out)+1][len(out)])
 		loop((*byte)(unsafe.Pointer(a)))
 		a.steps, a.out = nil, nil
 		return out[:len(out)+a.up]

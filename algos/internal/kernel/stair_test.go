@@ -20,7 +20,8 @@ func testStair[T float32 | float64](t *testing.T) {
 	const seed = 3
 	r := rand.New(rand.NewPCG(seed, 0))
 	var s Stair[T]
-	for _, n := range []int{1, 2, fan - 1, fan, fan + 1, 3 * fan, fan*fan - 1, fan * fan, fan*fan + 5, 3 * fan * fan, fan*fan*fan + 1} {
+	for _, n := range []int{1, 2, fan - 1, fan, fan + 1, 3 * fan, fan*fan - 1, fan * fan, fan*fan + 5,
+		3 * fan * fan, fan*fan*fan + 1} {
 		for _, values := range []int{1, 20, 1 << 20} {
 			s.Reset(n)
 			var all []Step[T]
@@ -28,7 +29,8 @@ func testStair[T float32 | float64](t *testing.T) {
 			for len(all) < 600 {
 				var steps []Step[T]
 				for range r.IntN(40) {
-					p := Step[T]{Y: T(r.IntN(values) - values/2), Rank: int32(r.IntN(n)), ID: int32(len(all) + len(steps))}
+					p := Step[T]{Y: T(r.IntN(values) - values/2), Rank: int32(r.IntN(n)),
+						ID: int32(len(all) + len(steps))}
 					steps = append(steps, p)
 				}
 				for _, p := range steps {
@@ -60,9 +62,12 @@ func TestOffsetsOfStairArguments(t *testing.T) {
 	var a stairArgs
 	var s Step[float32]
 	var d Step[float64]
-	got := []uintptr{unsafe.Offsetof(a.count), unsafe.Offsetof(a.steps), unsafe.Offsetof(a.n), unsafe.Offsetof(a.out), unsafe.Offsetof(a.up),
-		unsafe.Offsetof(s.Rank), unsafe.Offsetof(s.ID), unsafe.Sizeof(s), unsafe.Offsetof(d.Rank), unsafe.Offsetof(d.ID), unsafe.Sizeof(d)}
-	if want := []uintptr{64, 72, 80, 88, 96, 4, 8, 12, 8, 12, 16}; unsafe.Sizeof(uintptr(0)) == 8 && !slices.Equal(got, want) {
+	got := []uintptr{unsafe.Offsetof(a.count), unsafe.Offsetof(a.steps), unsafe.Offsetof(a.n), unsafe.Offsetof(a.out),
+		unsafe.Offsetof(a.up),
+		unsafe.Offsetof(s.Rank), unsafe.Offsetof(s.ID), unsafe.Sizeof(s), unsafe.Offsetof(d.Rank),
+		unsafe.Offsetof(d.ID), unsafe.Sizeof(d)}
+	if want := []uintptr{64, 72, 80, 88, 96, 4, 8, 12, 8, 12, 16}; unsafe.Sizeof(uintptr(0)) == 8 &&
+		!slices.Equal(got, want) {
 		t.Errorf("fields at %v, the generator has %v", got, want)
 	}
 }

@@ -61,7 +61,8 @@ func CheckElement(flag *kong.Flag, list []any, i int) *mistake.Problem {
 func checkScalar(flag *kong.Flag, text string) *mistake.Problem {
 	if flag.Enum != "" {
 		if allowed := flag.EnumSlice(); !slices.Contains(allowed, text) {
-			return &mistake.Problem{What: fmt.Sprintf("%q is not allowed", text), Expected: ExpectedElement(flag), Hint: Closest(text, allowed)}
+			return &mistake.Problem{What: fmt.Sprintf("%q is not allowed", text), Expected: ExpectedElement(flag),
+				Hint: Closest(text, allowed)}
 		}
 	}
 	target := reflect.New(flag.Target.Type()).Elem()
@@ -69,7 +70,8 @@ func checkScalar(flag *kong.Flag, text string) *mistake.Problem {
 	if flag.IsSlice() {
 		token = []any{text}
 	}
-	err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: kong.Scan().PushTyped(token, kong.FlagValueToken)}, target)
+	err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value,
+		Scan: kong.Scan().PushTyped(token, kong.FlagValueToken)}, target)
 	if err == nil {
 		return nil
 	}

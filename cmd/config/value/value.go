@@ -154,11 +154,14 @@ func Interpolate(s string, lookup func(string) (string, bool)) (string, *mistake
 		value, set := lookup(name)
 		switch {
 		case !closed:
-			return "", &mistake.Problem{What: "${ without }", Expected: "${VARIABLE} or ${VARIABLE:default}, or $${ for the characters"}
+			return "", &mistake.Problem{What: "${ without }",
+				Expected: "${VARIABLE} or ${VARIABLE:default}, or $${ for the characters"}
 		case !variableForm.MatchString(name):
-			return "", &mistake.Problem{What: fmt.Sprintf("%q is no name of a variable", name), Expected: "${VARIABLE} or ${VARIABLE:default}, or $${ for the characters"}
+			return "", &mistake.Problem{What: fmt.Sprintf("%q is no name of a variable", name),
+				Expected: "${VARIABLE} or ${VARIABLE:default}, or $${ for the characters"}
 		case !set && !hasDefault:
-			return "", &mistake.Problem{What: "variable " + name + " is not set", Expected: "it to be set, or a default: ${" + name + ":…}"}
+			return "", &mistake.Problem{What: "variable " + name + " is not set",
+				Expected: "it to be set, or a default: ${" + name + ":…}"}
 		case !set:
 			value = fallback
 		}

@@ -22,12 +22,14 @@ func (c *Flags) Check() error {
 	}
 	for i, topic := range c.Source.AcceptTopic {
 		if !slices.Contains(c.Source.Topic, topic) {
-			topics = append(topics, mistake.Value(fmt.Sprintf("accept-topic[%d]", i), " %s: it is not among --topic", topic))
+			topics = append(topics, mistake.Value(fmt.Sprintf("accept-topic[%d]", i),
+				" %s: it is not among --topic", topic))
 		}
 	}
 	return errors.Join(command.CheckBrokers(&c.Source.Brokers), c.Source.Security.Check(), errors.Join(topics...),
 		command.CheckOut(c.Output.Out), checkPartitionBy(c.Output.PartitionBy), command.CheckListen(c.Serve.Listen),
-		c.Stage.Check(&c.Publish), c.Publish.Check(c.Source.Topic), c.Tokens.Check(), checkOps(c.Frames.Ops), checkRaw(c.Frames.Raw, c.Source.Topic),
+		c.Stage.Check(&c.Publish), c.Publish.Check(c.Source.Topic), c.Tokens.Check(), checkOps(c.Frames.Ops),
+		checkRaw(c.Frames.Raw, c.Source.Topic),
 		c.checkAmounts())
 }
 

@@ -112,7 +112,8 @@ func contentOps(frames *pipeline.FrameConfig) (text string, space []schemas.Op) 
 	flat, space := frames.OpsForPlane(), frames.OpsForSpace()
 	var names []string
 	for op := range schemas.NumOps {
-		switch op, f, s := schemas.Op(op), slices.Contains(flat, schemas.Op(op)), slices.Contains(space, schemas.Op(op)); {
+		switch op, f, s := schemas.Op(op), slices.Contains(flat, schemas.Op(op)),
+			slices.Contains(space, schemas.Op(op)); {
 		case f && s:
 			names = append(names, op.String())
 		case f:
@@ -132,7 +133,8 @@ func contentOps(frames *pipeline.FrameConfig) (text string, space []schemas.Op) 
 func contentTables(frames *pipeline.FrameConfig, tables []string, ops []schemas.Op) string {
 	tables = slices.DeleteFunc(slices.Clone(tables), func(t string) bool {
 		writers := TableOps[t]
-		return writers != nil && !slices.ContainsFunc(writers, func(op schemas.Op) bool { return slices.Contains(ops, op) }) ||
+		return writers != nil && !slices.ContainsFunc(writers,
+			func(op schemas.Op) bool { return slices.Contains(ops, op) }) ||
 			t == "entropy" && frames.EntropyEvery == 0
 	})
 	slices.Sort(tables)

@@ -30,7 +30,8 @@ func TestEveryFlagOfRunSaysWhetherItDecidesRows(t *testing.T) {
 			tagged = append(tagged, name)
 		case "no":
 		default:
-			t.Errorf("--%s: its field needs the tag content:\"yes\" if another value makes other rows of the same records, content:\"no\" if not; it has %q", name, class)
+			t.Errorf("--%s: its field needs the tag content:\"yes\" if another value makes other rows of the same "+
+				"records, content:\"no\" if not; it has %q", name, class)
 		}
 	}
 	found := sinks.Content{}
@@ -39,7 +40,8 @@ func TestEveryFlagOfRunSaysWhetherItDecidesRows(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, tagged) || len(got) < 10 {
 		t.Errorf("contents have the flags\n%q, tagged are\n%q", got, tagged)
 	}
-	for _, name := range []string{"workers", "listen", "brokers", "memory", "roll-age", "roll-bytes", "roll-records", "out", "group"} {
+	for _, name := range []string{"workers", "listen", "brokers", "memory", "roll-age", "roll-bytes",
+		"roll-records", "out", "group"} {
 		if slices.Contains(tagged, name) {
 			t.Errorf("--%s decides rows", name)
 		}
@@ -71,39 +73,51 @@ func contentOf(t *testing.T, args ...string) sinks.Content {
 // batches, defaults that are written out, orders of lists, flags that do nothing.
 func TestContentIsWhatDecidesRows(t *testing.T) {
 	plain := contentOf(t)
-	if plain["ops"] != "delaunay2d,hull2d,maxima2d (without z),maxima3d (with z)" || plain["tables"] != "hulls,maxima,triangles" || plain["max-frame-bytes"] != "64MiB" || plain["stage"] != "off" {
+	if plain["ops"] != "delaunay2d,hull2d,maxima2d (without z),maxima3d (with z)" ||
+		plain["tables"] != "hulls,maxima,triangles" || plain["max-frame-bytes"] != "64MiB" || plain["stage"] != "off" {
 		t.Errorf("%v", plain)
 	}
 	for _, args := range []string{
-		"--workers 7 --listen 127.0.0.1:0 --brokers kafka1,kafka2 --memory 1GiB --roll-age 1s --roll-bytes 1MiB --roll-records 5 --group x --out y --topic a,b --progress --pprof",
-		"--tables hulls,maxima,triangles", "--tables triangles,hulls,maxima,hulls,rejects,frames", "--max-frame-bytes 65536KiB",
-		"--top-k 9 --max-new 7 --truncate --audit-every 1 --device cuda --token-budget 9", "--entropy-every 7", "--strict-config --new-config --max-rejects none", "--tls --sasl plain --sasl-user a --sasl-password b",
+		"--workers 7 --listen 127.0.0.1:0 --brokers kafka1,kafka2 --memory 1GiB --roll-age 1s --roll-bytes 1MiB " +
+			"--roll-records 5 --group x --out y --topic a,b --progress --pprof",
+		"--tables hulls,maxima,triangles", "--tables triangles,hulls,maxima,hulls,rejects,frames",
+		"--max-frame-bytes 65536KiB",
+		"--top-k 9 --max-new 7 --truncate --audit-every 1 --device cuda --token-budget 9", "--entropy-every 7",
+		"--strict-config --new-config --max-rejects none", "--tls --sasl plain --sasl-user a --sasl-password b",
 	} {
 		if got := contentOf(t, strings.Fields(args)...); got.Hash() != plain.Hash() {
 			t.Errorf("%s: %q", args, plain.Changes(got))
 		}
 	}
 	for args, want := range map[string]string{
-		"--ops hull2d":                           "ops: delaunay2d,hull2d,maxima2d (without z),maxima3d (with z) -> hull2d; tables: hulls,maxima,triangles -> hulls",
-		"--ops none":                             "ops: delaunay2d,hull2d,maxima2d (without z),maxima3d (with z) -> none; tables: hulls,maxima,triangles -> (none)",
-		"--tables hulls,hulls3d":                 "ops: delaunay2d,hull2d,maxima2d (without z),maxima3d (with z) -> delaunay2d,hull2d,hull3d (with z),maxima2d (without z),maxima3d (with z); tables: hulls,maxima,triangles -> hulls,hulls3d",
+		"--ops hull2d": "ops: delaunay2d,hull2d,maxima2d (without z),maxima3d (with z) -> " +
+			"hull2d; tables: hulls,maxima,triangles -> hulls",
+		"--ops none": "ops: delaunay2d,hull2d,maxima2d (without z),maxima3d (with z) -> " +
+			"none; tables: hulls,maxima,triangles -> (none)",
+		"--tables hulls,hulls3d": "ops: delaunay2d,hull2d,maxima2d (without z),maxima3d (with z) -> " +
+			"delaunay2d,hull2d,hull3d (with z),maxima2d (without z),maxima3d (with z); tables: " +
+			"hulls,maxima,triangles -> hulls,hulls3d",
 		"--tables hulls,maxima,triangles,points": "tables: hulls,maxima,triangles -> hulls,maxima,points,triangles",
-		"--tables hulls,maxima,triangles,entropy --entropy-every 5": "entropy-every: (none) -> 5; tables: hulls,maxima,triangles -> entropy,hulls,maxima,triangles",
-		"--max-frame-bytes 1MiB":                                    "max-frame-bytes: 64MiB -> 1MiB",
-		"--raw velodyne":                                            "raw: (none) -> velodyne",
-		"--stage prune --publish x --for hull2d":                    "stage: off -> prune",
+		"--tables hulls,maxima,triangles,entropy --entropy-every 5": "entropy-every: (none) -> 5; tables: " +
+			"hulls,maxima,triangles -> entropy,hulls,maxima,triangles",
+		"--max-frame-bytes 1MiB":                 "max-frame-bytes: 64MiB -> 1MiB",
+		"--raw velodyne":                         "raw: (none) -> velodyne",
+		"--stage prune --publish x --for hull2d": "stage: off -> prune",
 	} {
 		if got := strings.Join(plain.Changes(contentOf(t, strings.Fields(args)...)), "; "); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", args, got, want)
 		}
 	}
 	lm := contentOf(t, "--lm", "a/b/gpt2", "--task", "logits")
-	if got := contentOf(t, "--lm", "c/gpt2", "--task", "logits", "--max-new", "3", "--audit-every", "2"); got.Hash() != lm.Hash() || lm["lm"] != "gpt2" || lm["top-k"] != "5" {
+	if got := contentOf(t, "--lm", "c/gpt2", "--task", "logits", "--max-new", "3", "--audit-every",
+		"2"); got.Hash() != lm.Hash() || lm["lm"] != "gpt2" || lm["top-k"] != "5" {
 		t.Errorf("%q of %v", lm.Changes(got), lm)
 	}
 	var c Flags
 	frames, tables, _ := c.FrameConfig(command.NewLogger(&strings.Builder{}, "error", "text"))
-	if got := c.Content(&frames, tables, "model_sha256: abc\ndevice: cuda\nmask_sha256: def\n"); got["model_sha256"] != "abc" || got["mask_sha256"] != "def" {
+	if got := c.Content(&frames, tables,
+		"model_sha256: abc\ndevice: cuda\nmask_sha256: def\n"); got["model_sha256"] != "abc" ||
+		got["mask_sha256"] != "def" {
 		t.Errorf("%v has not the hashes of models", got)
 	}
 }

@@ -88,9 +88,11 @@ type ServeFlags struct {
 // FrameConfig checks the operators and tables asked for and returns what is done
 // with a frame, and the tables besides frames and rejects.
 func (c *Flags) FrameConfig(log *slog.Logger) (pipeline.FrameConfig, []string, error) {
-	cfg := pipeline.FrameConfig{MaxBytes: int64(c.Frames.MaxFrameBytes), OnPanic: func(k schemas.FrameKey, what any, stack []byte) {
-		log.Error("an operator panicked: the frame, or sequence, becomes a reject", "topic", k.Topic, "partition", k.Partition, "offset", k.Offset, "index", k.Index, "panic", what, "stack", string(stack))
-	}}
+	cfg := pipeline.FrameConfig{MaxBytes: int64(c.Frames.MaxFrameBytes),
+		OnPanic: func(k schemas.FrameKey, what any, stack []byte) {
+			log.Error("an operator panicked: the frame, or sequence, becomes a reject", "topic", k.Topic, "partition",
+				k.Partition, "offset", k.Offset, "index", k.Index, "panic", what, "stack", string(stack))
+		}}
 	for _, name := range c.Frames.Ops {
 		if name == "none" {
 			cfg.Ops = []schemas.Op{}
@@ -98,7 +100,8 @@ func (c *Flags) FrameConfig(log *slog.Logger) (pipeline.FrameConfig, []string, e
 		}
 		op, ok := schemas.ParseOp(name)
 		if !ok {
-			return cfg, nil, mistake.NewUsage(fmt.Errorf("--ops %s: want hull2d, hull3d, maxima2d, maxima3d or delaunay2d", name))
+			return cfg, nil, mistake.NewUsage(fmt.Errorf("--ops %s: want hull2d, hull3d, maxima2d, maxima3d or "+
+				"delaunay2d", name))
 		}
 		if !slices.Contains(cfg.Ops, op) {
 			cfg.Ops = append(cfg.Ops, op)
@@ -112,15 +115,19 @@ func (c *Flags) FrameConfig(log *slog.Logger) (pipeline.FrameConfig, []string, e
 	if tables == nil {
 		tables = []string{"hulls", "hulls3d", "maxima", "triangles"}
 	}
-	tables = slices.DeleteFunc(slices.Clone(tables), func(t string) bool { return t == "frames" || t == "rejects" }) // always written
+	// always written
+	tables = slices.DeleteFunc(slices.Clone(tables), func(t string) bool { return t == "frames" || t == "rejects" })
 	for _, t := range tables {
 		if !slices.Contains([]string{"hulls", "hulls3d", "maxima", "triangles", "points", "entropy"}, t) {
-			return cfg, nil, mistake.NewUsage(fmt.Errorf("--tables %s: want hulls, hulls3d, maxima, triangles, points or entropy", t))
+			return cfg, nil, mistake.NewUsage(fmt.Errorf("--tables %s: want hulls, hulls3d, maxima, triangles, "+
+				"points or entropy", t))
 		}
 	}
 	for _, t := range tables {
-		if writers := TableOps[t]; cfg.Ops != nil && c.Output.Tables != nil && writers != nil && !slices.ContainsFunc(writers, func(op schemas.Op) bool { return slices.Contains(cfg.Ops, op) }) {
-			log.Warn("this table stays empty: no operator of --ops writes it", "table", t, "ops", strings.Join(c.Frames.Ops, ","))
+		if writers := TableOps[t]; cfg.Ops != nil && c.Output.Tables != nil && writers != nil &&
+			!slices.ContainsFunc(writers, func(op schemas.Op) bool { return slices.Contains(cfg.Ops, op) }) {
+			log.Warn("this table stays empty: no operator of --ops writes it", "table", t, "ops",
+				strings.Join(c.Frames.Ops, ","))
 		}
 	}
 	cfg.Publish = stage.OpSet(c.Publish.For)

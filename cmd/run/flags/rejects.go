@@ -103,9 +103,11 @@ type RejectsError struct {
 func (e *RejectsError) Error() string {
 	const where = "table rejects has the reasons, and what is committed stays"
 	if e.limit.kind == limitAuto {
-		return fmt.Sprintf("nothing but rejects came, %s of them: %s (--max-rejects none takes that for success)", command.Count(e.rejects), where)
+		return fmt.Sprintf("nothing but rejects came, %s of them: %s (--max-rejects none takes that for success)",
+			command.Count(e.rejects), where)
 	}
-	return fmt.Sprintf("%s of %s frames and sequences were refused, more than --max-rejects %s: %s", command.Count(e.rejects), command.Count(e.all), e.limit, where)
+	return fmt.Sprintf("%s of %s frames and sequences were refused, more than --max-rejects %s: %s",
+		command.Count(e.rejects), command.Count(e.all), e.limit, where)
 }
 
 // Limited tells whether the limit can be exceeded before the end.

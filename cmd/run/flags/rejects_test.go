@@ -14,7 +14,8 @@ func TestRejectLimitTexts(t *testing.T) {
 			t.Errorf("%q is read as %q; %v", text, l, err)
 		}
 	}
-	for _, text := range []string{"", "all", "-1", "1.5", "%", "-1%", "101%", "nan%", "5 %%", "1e3", "9223372036854775808"} {
+	for _, text := range []string{"", "all", "-1", "1.5", "%", "-1%", "101%", "nan%", "5 %%", "1e3",
+		"9223372036854775808"} {
 		var l rejectLimit
 		if err := l.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), "auto, none") {
 			t.Errorf("%q is read as %q; %v", text, l, err)
@@ -55,7 +56,8 @@ func TestRejectLimits(t *testing.T) {
 		st := pipeline.Stats{Frames: c.frames, Sequences: c.tokens, Rejects: c.rejects}
 		now, atEnd := l.Exceeded(&st, false), l.Exceeded(&st, true)
 		if (now != nil) != c.now || (atEnd != nil) != c.atEnd {
-			t.Errorf("%s of %d frames, %d sequences, %d rejects: %v, at the end %v", c.limit, c.frames, c.tokens, c.rejects, now, atEnd)
+			t.Errorf("%s of %d frames, %d sequences, %d rejects: %v, at the end %v", c.limit, c.frames, c.tokens,
+				c.rejects, now, atEnd)
 		}
 	}
 }

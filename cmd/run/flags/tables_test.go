@@ -22,7 +22,8 @@ func TestTableOps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for op := range schemas.NumOps {
-		results, rejects := pipeline.NewFrames(pipeline.FrameConfig{Ops: []schemas.Op{op}}).Process(schemas.Message{Topic: "points", Value: value})
+		results, rejects := pipeline.NewFrames(
+			pipeline.FrameConfig{Ops: []schemas.Op{op}}).Process(schemas.Message{Topic: "points", Value: value})
 		if len(results) != 1 || len(rejects) > 0 || results[0].Ops[op].Status != schemas.StatusOK {
 			t.Fatalf("%v: %+v, %+v", op, results, rejects)
 		}
@@ -44,12 +45,14 @@ func TestTableOps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		done, err := out.Commit(t.Context(), &schemas.Batch{Topic: "points", End: 1, Messages: 1, Last: &schemas.RecordID{}, Results: results})
+		done, err := out.Commit(t.Context(), &schemas.Batch{Topic: "points", End: 1, Messages: 1,
+			Last: &schemas.RecordID{}, Results: results})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, table := range selectable {
-			written := slices.ContainsFunc(done.Tables, func(f schemas.TableFiles) bool { return f.Table == table && f.Rows > 0 })
+			written := slices.ContainsFunc(done.Tables,
+				func(f schemas.TableFiles) bool { return f.Table == table && f.Rows > 0 })
 			if said := slices.Contains(TableOps[table], op); said != written {
 				t.Errorf("%v writes table %s: %t, tableOps says %t", op, table, written, said)
 			}

@@ -59,19 +59,26 @@ const (
 func (c *Flags) Check() error {
 	var needs []error
 	if c.LM == "" && c.Mask != "" {
-		needs = append(needs, mistake.About(fmt.Sprintf("--mask %s needs --lm, the model whose attention it is for", c.Mask), "mask"))
+		needs = append(needs, mistake.About(fmt.Sprintf("--mask %s needs --lm, the model whose attention it is for",
+			c.Mask), "mask"))
 	}
 	if c.LM == "" && c.Task != "embed" {
-		needs = append(needs, mistake.About(fmt.Sprintf("--task %s needs --lm, the model that does it", c.Task), "task"))
+		needs = append(needs, mistake.About(fmt.Sprintf("--task %s needs --lm, the model that does it", c.Task),
+			"task"))
 	}
 	if c.LM == "" && c.Weights != "f32" {
-		needs = append(needs, mistake.About(fmt.Sprintf("--weights %s needs --lm, the model of these weights", c.Weights), "weights"))
+		needs = append(needs, mistake.About(fmt.Sprintf("--weights %s needs --lm, the model of these weights",
+			c.Weights), "weights"))
 	}
 	if c.Device == "cuda" && c.Task == "generate" {
-		needs = append(needs, mistake.About("--device cuda: --task generate reads its keys from pages in the processor's memory, and would never use the GPU: say --task embed or logits, or --device cpu", "device", "task"))
+		needs = append(needs, mistake.About("--device cuda: --task generate reads its keys from pages in the "+
+			"processor's memory, and would never use the GPU: say --task embed or logits, or --device cpu", "device",
+			"task"))
 	}
-	return errors.Join(errors.Join(needs...), c.checkLadder(), command.CheckAmount("max-new", c.MaxNew, 1, maxNewTokens), command.CheckAmount("top-k", c.TopK, 1, maxTopK),
-		command.CheckAmount("audit-every", c.AuditEvery, 0, math.MaxInt64), command.CheckAmount("token-budget", c.TokenBudget, 1, maxTokenBudget),
+	return errors.Join(errors.Join(needs...), c.checkLadder(),
+		command.CheckAmount("max-new", c.MaxNew, 1, maxNewTokens), command.CheckAmount("top-k", c.TopK, 1, maxTopK),
+		command.CheckAmount("audit-every", c.AuditEvery, 0, math.MaxInt64),
+		command.CheckAmount("token-budget", c.TokenBudget, 1, maxTokenBudget),
 		command.CheckAmount("ladder-blocks", c.LadderBlocks, 0, maxLadderBlocks))
 }
 
@@ -81,11 +88,14 @@ func (c *Flags) checkLadder() error {
 	case !(c.Ladder >= 0 && c.Ladder < 1):
 		return mistake.Value("ladder", " %v: want a share of the softmax, at least 0 and below 1", c.Ladder)
 	case c.Ladder == 0 && c.LadderBlocks != 0:
-		return mistake.About(fmt.Sprintf("--ladder-blocks %d needs --ladder, the share of the softmax that rows may miss", c.LadderBlocks), "ladder-blocks")
+		return mistake.About(fmt.Sprintf("--ladder-blocks %d needs --ladder, the share of the softmax that rows may "+
+			"miss", c.LadderBlocks), "ladder-blocks")
 	case c.Ladder > 0 && c.Mask == "":
-		return mistake.About(fmt.Sprintf("--ladder %v needs --mask; without masks rows read everything", c.Ladder), "ladder")
+		return mistake.About(fmt.Sprintf("--ladder %v needs --mask; without masks rows read everything", c.Ladder),
+			"ladder")
 	case c.Ladder > 0 && c.Device == "cuda":
-		return mistake.About(fmt.Sprintf("--ladder %v: it climbs on the processor only, and --device is cuda", c.Ladder), "ladder")
+		return mistake.About(fmt.Sprintf("--ladder %v: it climbs on the processor only, and --device is cuda",
+			c.Ladder), "ladder")
 	}
 	return nil
 }
@@ -104,7 +114,8 @@ type Language struct {
 // error is a *mistake.Config.
 func (c *Flags) Open(workers int) (Language, error) {
 	l := Language{TokenConfig: pipeline.TokenConfig{Task: pipeline.Task(c.Task), TopK: c.TopK, MaxNew: c.MaxNew,
-		Truncate: c.Truncate, Budget: c.TokenBudget, Audit: c.AuditEvery, Threads: max(1, runtime.GOMAXPROCS(0)/workers)}}
+		Truncate: c.Truncate, Budget: c.TokenBudget, Audit: c.AuditEvery,
+		Threads: max(1, runtime.GOMAXPROCS(0)/workers)}}
 	if c.LM == "" {
 		return l, nil
 	}
@@ -163,10 +174,12 @@ func (c *Flags) openModel(l *Language) error {
 		return BadFlag("lm", err)
 	}
 	if l.Tokenizer != nil && l.Pooling.LowerCase && !ignoresCase(l.Tokenizer) {
-		return BadFlag("lm", fmt.Errorf("%s: sentence_bert_config.json: do_lower_case: its tokenizer knows capitals, and texts are not changed before it here: send them in lower case, and say false", c.LM))
+		return BadFlag("lm", fmt.Errorf("%s: sentence_bert_config.json: do_lower_case: its tokenizer knows "+
+			"capitals, and texts are not changed before it here: send them in lower case, and say false", c.LM))
 	}
 	if l.Tokenizer != nil && l.Tokenizer.Vocab() > m.Config().Vocab {
-		return BadFlag("lm", fmt.Errorf("%s: tokenizer.json has ids up to %d, but the embedding of the model has %d rows: they are not of one model", c.LM, l.Tokenizer.Vocab()-1, m.Config().Vocab))
+		return BadFlag("lm", fmt.Errorf("%s: tokenizer.json has ids up to %d, but the embedding of the model has %d "+
+			"rows: they are not of one model", c.LM, l.Tokenizer.Vocab()-1, m.Config().Vocab))
 	}
 	l.Config = "lm_sha256: " + m.SHA256() + "\n"
 	if l.Tokenizer != nil {
@@ -188,7 +201,8 @@ func (c *Flags) checkTask(m *model.Model) error {
 	case c.Task != "embed" && !cfg.Head:
 		return fmt.Errorf("%s: %s has no output matrix; it can do embed", c.Task, c.LM)
 	case c.Task == "generate" && c.MaxNew >= cfg.MaxPositions:
-		return fmt.Errorf("generate: --max-new %d leaves no room in the %d positions of %s", c.MaxNew, cfg.MaxPositions, c.LM)
+		return fmt.Errorf("generate: --max-new %d leaves no room in the %d positions of %s", c.MaxNew,
+			cfg.MaxPositions, c.LM)
 	}
 	return nil
 }
@@ -221,9 +235,11 @@ func (c *Flags) openMask(l *Language) error {
 	switch {
 	case c.Ladder == 0:
 	case l.Model.Config().Causal:
-		return BadFlag("ladder", fmt.Errorf("%s is a decoder: its rows read what was fixed before, so that the tokens to come can, too; a ladder is for encoders", c.LM))
+		return BadFlag("ladder", fmt.Errorf("%s is a decoder: its rows read what was fixed before, so that the "+
+			"tokens to come can, too; a ladder is for encoders", c.LM))
 	case l.Route != nil:
-		return BadFlag("ladder", fmt.Errorf("the masks of %s follow each input (mode anchor); a ladder is for masks that are fixed", c.Mask))
+		return BadFlag("ladder", fmt.Errorf("the masks of %s follow each input (mode anchor); a ladder is for masks "+
+			"that are fixed", c.Mask))
 	default:
 		l.Ladder = &kern.Ladder{Delta: c.Ladder, Most: c.LadderBlocks}
 	}
@@ -237,15 +253,19 @@ func (l *Language) Report(log *slog.Logger, c *Flags) {
 		return
 	}
 	cfg := l.Model.Config()
-	log.Info("language model", "lm", c.LM, "arch", cfg.Arch, "layers", cfg.Layers, "hidden", cfg.Hidden, "weights", c.Weights, "task", c.Task, "pooling", l.Pooling.Mode, "tokenizer", l.Tokenizer != nil, "sha256", l.Model.SHA256())
+	log.Info("language model", "lm", c.LM, "arch", cfg.Arch, "layers", cfg.Layers, "hidden", cfg.Hidden, "weights",
+		c.Weights, "task", c.Task, "pooling", l.Pooling.Mode, "tokenizer", l.Tokenizer != nil,
+		"sha256", l.Model.SHA256())
 	if l.Tokenizer == nil {
-		log.Warn("the model's folder has no tokenizer.json: texts become rejects, and ids are taken on trust", "lm", c.LM)
+		log.Warn("the model's folder has no tokenizer.json: texts become rejects, and ids are taken on trust", "lm",
+			c.LM)
 	}
 	if c.Task == "embed" && !l.Pooling.Stated {
 		log.Info("the model's folder does not say how rows become an embedding: their mean is taken", "lm", c.LM)
 	}
 	if l.Longest > 0 {
-		log.Info("longer sequences are cut, as the model's folder says", "max_seq_length", l.Longest, "positions", cfg.MaxPositions)
+		log.Info("longer sequences are cut, as the model's folder says", "max_seq_length", l.Longest,
+			"positions", cfg.MaxPositions)
 	}
 	if l.Plan == nil {
 		return
@@ -255,7 +275,8 @@ func (l *Language) Report(log *slog.Logger, c *Flags) {
 		log.Warn("attention is dense in spite of the masks", "mask", c.Mask, "reason", dense)
 		return
 	}
-	log.Info("attention is sparse, by frozen masks", "mask", c.Mask, "sha256", l.mask, "from", from, "to", to, "ladder", c.Ladder)
+	log.Info("attention is sparse, by frozen masks", "mask", c.Mask, "sha256", l.mask, "from", from, "to", to,
+		"ladder", c.Ladder)
 }
 
 // Served returns the least and the most tokens that masks serve, of powers of

@@ -102,19 +102,22 @@ func (c *Flags) BadModel(err error) error {
 }
 
 // NewStage returns the stage with its model; nil for mode off.
-func (c *Flags) NewStage(m *models.EntropyNet, met *metrics.Metrics, log *slog.Logger, stop func(error)) (*pipeline.Stage, error) {
+func (c *Flags) NewStage(m *models.EntropyNet, met *metrics.Metrics, log *slog.Logger,
+	stop func(error)) (*pipeline.Stage, error) {
 	if c.Stage == "off" {
 		return nil, nil
 	}
 	if c.OnForeign != "stop" {
 		stop = nil
 	}
-	s, err := pipeline.NewStage(pipeline.StageConfig{Mode: preprocess.Mode(c.Stage), Model: m, Stop: stop, Metrics: met, Log: log})
+	s, err := pipeline.NewStage(pipeline.StageConfig{Mode: preprocess.Mode(c.Stage), Model: m, Stop: stop,
+		Metrics: met, Log: log})
 	if err != nil {
 		return nil, c.BadModel(err)
 	}
 	if m != nil {
-		log.Info("model", "file", c.Model, "ops", strings.Join(m.Meta.Ops, ","), "dataset", m.Meta.Dataset, "sensor", m.Meta.Sensor, "sha256", m.SHA256)
+		log.Info("model", "file", c.Model, "ops", strings.Join(m.Meta.Ops, ","), "dataset", m.Meta.Dataset, "sensor",
+			m.Meta.Sensor, "sha256", m.SHA256)
 	}
 	return s, nil
 }
@@ -182,7 +185,8 @@ func (f *ModelFile) Reload(s *pipeline.Stage, met *metrics.Metrics, log *slog.Lo
 	}
 	met.ModelLoaded(err)
 	if err != nil {
-		log.Warn("the model's file has changed, but cannot be used; going on with the old one", "file", f.path, "error", err)
+		log.Warn("the model's file has changed, but cannot be used; going on with the old one", "file",
+			f.path, "error", err)
 		return ""
 	}
 	log.Info("the model's file has changed: it is in use now", "file", f.path, "sha256", m.SHA256)

@@ -22,7 +22,8 @@ import (
 
 // A model that has nothing to do is told apart from one that has.
 func TestIdleModels(t *testing.T) {
-	seeds, network := &models.EntropyNet{Meta: models.Meta{Mode: models.Seed, Ops: []string{"hull2d", "hull3d"}}}, &models.EntropyNet{Meta: models.Meta{Mode: models.Perturb, Ops: []string{"maxima2d"}}}
+	seeds, network := &models.EntropyNet{Meta: models.Meta{Mode: models.Seed, Ops: []string{"hull2d", "hull3d"}}},
+		&models.EntropyNet{Meta: models.Meta{Mode: models.Perturb, Ops: []string{"maxima2d"}}}
 	for i, c := range []struct {
 		m    *models.EntropyNet
 		cfg  pipeline.FrameConfig
@@ -77,7 +78,8 @@ func TestModelIsUsedOncePerFile(t *testing.T) {
 		}
 		file.Reload(stage, met, log)
 	}
-	if n := strings.Count(said.String(), "it is in use now"); n == 0 || !strings.HasSuffix(said.String(), shas[len(shas)-1]+"\n") {
+	if n := strings.Count(said.String(), "it is in use now"); n == 0 ||
+		!strings.HasSuffix(said.String(), shas[len(shas)-1]+"\n") {
 		t.Errorf("%d models were used, and the last one is another:\n%s", n, said)
 	}
 	for i, sha := range shas {
@@ -100,7 +102,8 @@ func writeDirections(t *testing.T, path string, angle float64) *models.EntropyNe
 		directions = append(directions, float32(math.Cos(a)), float32(math.Sin(a)), 0)
 	}
 	m := &models.EntropyNet{Tensors: map[string]models.Tensor{"directions3": {Shape: []int{4, 3}, Data: directions}},
-		Meta: models.Meta{Mode: models.Seed, Dims: 3, Ops: []string{"hull3d"}, Normalise: models.NormaliseBox, Survivors: map[string]float64{"hull3d": 0.5}}}
+		Meta: models.Meta{Mode: models.Seed, Dims: 3, Ops: []string{"hull3d"}, Normalise: models.NormaliseBox,
+			Survivors: map[string]float64{"hull3d": 0.5}}}
 	if err := m.Write(path); err != nil {
 		t.Fatal(err)
 	}

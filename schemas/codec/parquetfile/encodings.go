@@ -24,7 +24,8 @@ func (s *stream) checkBody(h *format.PageHeader, body []byte) error {
 		return s.checkDictionary(&h.DictionaryPageHeader.V, body)
 	case format.DataPageV2:
 		v := &h.DataPageHeaderV2.V
-		n, repetition, definition := int(v.NumValues), int(v.RepetitionLevelsByteLength), int(v.DefinitionLevelsByteLength)
+		n, repetition, definition := int(v.NumValues), int(v.RepetitionLevelsByteLength),
+			int(v.DefinitionLevelsByteLength)
 		if err := s.checkLevels(body[:repetition], s.leaf.MaxRepetitionLevel(), n); err != nil {
 			return err
 		}
@@ -38,7 +39,8 @@ func (s *stream) checkBody(h *format.PageHeader, body []byte) error {
 	for _, level := range []struct {
 		most     int
 		encoding format.Encoding
-	}{{s.leaf.MaxRepetitionLevel(), v.RepetitionLevelEncoding}, {s.leaf.MaxDefinitionLevel(), v.DefinitionLevelEncoding}} {
+	}{{s.leaf.MaxRepetitionLevel(), v.RepetitionLevelEncoding},
+		{s.leaf.MaxDefinitionLevel(), v.DefinitionLevelEncoding}} {
 		if level.most == 0 {
 			continue
 		}

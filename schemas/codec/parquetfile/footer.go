@@ -154,11 +154,14 @@ func (f *File) disguise() *format.FileMetaData {
 		ColumnOrders: f.meta.ColumnOrders, RowGroups: make([]format.RowGroup, len(f.meta.RowGroups))}
 	for i := range m.RowGroups {
 		from := &f.meta.RowGroups[i]
-		to := format.RowGroup{NumRows: from.NumRows, TotalByteSize: from.TotalByteSize, Ordinal: int16(i), Columns: make([]format.ColumnChunk, len(from.Columns))}
+		to := format.RowGroup{NumRows: from.NumRows, TotalByteSize: from.TotalByteSize, Ordinal: int16(i),
+			Columns: make([]format.ColumnChunk, len(from.Columns))}
 		for j := range to.Columns {
 			c := &from.Columns[j].MetaData
-			to.Columns[j].MetaData = format.ColumnMetaData{Type: c.Type, Encoding: c.Encoding, PathInSchema: c.PathInSchema, Codec: format.Uncompressed,
-				NumValues: c.NumValues, TotalUncompressedSize: endless, TotalCompressedSize: endless, DataPageOffset: streamStart}
+			to.Columns[j].MetaData = format.ColumnMetaData{Type: c.Type, Encoding: c.Encoding,
+				PathInSchema: c.PathInSchema, Codec: format.Uncompressed,
+				NumValues: c.NumValues, TotalUncompressedSize: endless, TotalCompressedSize: endless,
+				DataPageOffset: streamStart}
 		}
 		m.RowGroups[i] = to
 	}
@@ -229,12 +232,15 @@ func (f *File) checkSchema() error {
 		if names += len(open) + 1; len(open) > MaxDepth || names > maxNames {
 			return fmt.Errorf("its schema nests deeper than %d groups, or too many columns do", MaxDepth)
 		}
-		if e.Type.Valid && format.Type(e.Type.V) == format.FixedLenByteArray && (!e.TypeLength.Valid || e.TypeLength.V < 1 || e.TypeLength.V > maxFixedBytes) {
-			return fmt.Errorf("column %.100q has values of %d bytes; 1 to %d are read", e.Name, e.TypeLength.V, maxFixedBytes)
+		if e.Type.Valid && format.Type(e.Type.V) == format.FixedLenByteArray &&
+			(!e.TypeLength.Valid || e.TypeLength.V < 1 || e.TypeLength.V > maxFixedBytes) {
+			return fmt.Errorf("column %.100q has values of %d bytes; 1 to %d are read", e.Name,
+				e.TypeLength.V, maxFixedBytes)
 		}
 		switch n := e.NumChildren; {
 		case n.Valid && (n.V < 0 || int(n.V) > len(f.meta.Schema)-1-i):
-			return fmt.Errorf("column %.100q claims %d children of a schema of %d elements", e.Name, n.V, len(f.meta.Schema))
+			return fmt.Errorf("column %.100q claims %d children of a schema of %d elements", e.Name, n.V,
+				len(f.meta.Schema))
 		case n.Valid && n.V > 0 && e.Type.Valid:
 			return fmt.Errorf("column %.100q is a group and has a type", e.Name)
 		case n.Valid && n.V > 0:

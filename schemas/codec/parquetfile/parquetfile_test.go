@@ -35,16 +35,19 @@ type row struct {
 }
 
 // codecs are those that the library knows.
-var codecs = map[string]compress.Codec{"uncompressed": &parquet.Uncompressed, "snappy": &parquet.Snappy, "gzip": &parquet.Gzip,
+var codecs = map[string]compress.Codec{"uncompressed": &parquet.Uncompressed, "snappy": &parquet.Snappy,
+	"gzip":   &parquet.Gzip,
 	"brotli": &parquet.Brotli, "zstd": &parquet.Zstd, "lz4_raw": &parquet.Lz4Raw}
 
 func rows(n int) []row {
 	r := rand.New(rand.NewPCG(9, 24))
 	all := make([]row, n)
 	for i := range all {
-		all[i] = row{ID: int64(i) * 1000, Plain: r.Int32N(100), Short: int32(i), Kind: []string{"car", "bus", "tram"}[i%3], Text: strings.Repeat("word ", r.IntN(9)),
-			Long: "prefix of all texts " + fmt.Sprint(i), Names: []byte(fmt.Sprint("name", r.Uint32())), Flag: i%7 < 3, Split: r.Float64(),
-			IDs: make([]int32, r.IntN(6)), Words: []string{"a", "b", "c"}[:r.IntN(4)]}
+		all[i] = row{ID: int64(i) * 1000, Plain: r.Int32N(100), Short: int32(i),
+			Kind: []string{"car", "bus", "tram"}[i%3], Text: strings.Repeat("word ", r.IntN(9)),
+			Long: "prefix of all texts " + fmt.Sprint(i), Names: []byte(fmt.Sprint("name", r.Uint32())), Flag: i%7 < 3,
+			Split: r.Float64(),
+			IDs:   make([]int32, r.IntN(6)), Words: []string{"a", "b", "c"}[:r.IntN(4)]}
 		all[i].Hash[i%16] = byte(i)
 		for k := range all[i].IDs {
 			all[i].IDs[k] = r.Int32N(30000)
@@ -59,7 +62,8 @@ func rows(n int) []row {
 func write(t testing.TB, codec compress.Codec, version, n, groupRows int) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w := parquet.NewGenericWriter[row](&out, parquet.Compression(codec), parquet.DataPageVersion(version), parquet.PageBufferSize(256), parquet.MaxRowsPerRowGroup(int64(groupRows)))
+	w := parquet.NewGenericWriter[row](&out, parquet.Compression(codec), parquet.DataPageVersion(version),
+		parquet.PageBufferSize(256), parquet.MaxRowsPerRowGroup(int64(groupRows)))
 	if _, err := w.Write(rows(n)); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +91,8 @@ func withoutChecksums(t testing.TB, data []byte) []byte {
 			for rest := data[from:to]; len(rest) > 0; {
 				scan := scanner{b: rest}
 				var h format.PageHeader
-				if err := errors.Join(scan.skip(thriftStruct, inStruct), thrift.Unmarshal(&protocol, rest[:scan.at], &h)); err != nil {
+				if err := errors.Join(scan.skip(thriftStruct, inStruct),
+					thrift.Unmarshal(&protocol, rest[:scan.at], &h)); err != nil {
 					t.Fatal(err)
 				}
 				h.CRC = 0
@@ -99,8 +104,10 @@ func withoutChecksums(t testing.TB, data []byte) []byte {
 				out = append(append(out, header...), rest[scan.at:end]...)
 				rest = rest[end:]
 			}
-			*c = format.ColumnMetaData{Type: c.Type, Encoding: c.Encoding, PathInSchema: c.PathInSchema, Codec: c.Codec, NumValues: c.NumValues,
-				TotalUncompressedSize: c.TotalUncompressedSize, TotalCompressedSize: int64(len(out) - start), DataPageOffset: int64(start)}
+			*c = format.ColumnMetaData{Type: c.Type, Encoding: c.Encoding, PathInSchema: c.PathInSchema, Codec: c.Codec,
+				NumValues:             c.NumValues,
+				TotalUncompressedSize: c.TotalUncompressedSize, TotalCompressedSize: int64(len(out) - start),
+				DataPageOffset: int64(start)}
 			g.Columns[i] = format.ColumnChunk{MetaData: *c}
 		}
 	}
@@ -254,12 +261,14 @@ func TestOneWrongByte(t *testing.T) {
 				}
 			}
 			if most > mutationLimit {
-				t.Errorf("%s, pages of version %d: byte %d makes a file of %d bytes take %d", name, version, where, len(good), most)
+				t.Errorf("%s, pages of version %d: byte %d makes a file of %d bytes take %d", name, version,
+					where, len(good), most)
 			}
 			if broken == 0 {
 				t.Errorf("%s, pages of version %d: no byte matters", name, version)
 			}
-			t.Logf("%s, pages of version %d: %d bytes, %d errors, at most %d bytes reserved (byte %d)", name, version, len(good), broken, most, where)
+			t.Logf("%s, pages of version %d: %d bytes, %d errors, at most %d bytes reserved (byte %d)", name, version,
+				len(good), broken, most, where)
 		}
 	}
 }

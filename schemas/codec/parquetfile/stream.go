@@ -48,8 +48,10 @@ type stream struct {
 func newStream(f *File, group, column int) *stream {
 	c := &f.meta.RowGroups[group].Columns[column].MetaData
 	from, to := chunkRange(c)
-	return &stream{file: f, group: group, column: column, leaf: f.leaves[column], chunk: c, left: to - from, values: c.NumValues,
-		in: bufio.NewReaderSize(io.NewSectionReader(f.r, from, to-from), int(min(streamBuffer, max(to-from, int64(headerWindows[0]))))), at: streamStart}
+	return &stream{file: f, group: group, column: column, leaf: f.leaves[column], chunk: c, left: to - from,
+		values: c.NumValues,
+		in: bufio.NewReaderSize(io.NewSectionReader(f.r, from, to-from),
+			int(min(streamBuffer, max(to-from, int64(headerWindows[0]))))), at: streamStart}
 }
 
 func (s *stream) failed() bool { return s.err != nil && s.err != io.EOF }
@@ -95,7 +97,8 @@ func (s *stream) wrong(err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return &FormatError{fmt.Errorf("column %.100q, row group %d, page %d: %w", strings.Join(s.leaf.Path(), "."), s.group, max(0, s.page-1), err)}
+	return &FormatError{fmt.Errorf("column %.100q, row group %d, page %d: %w", strings.Join(s.leaf.Path(), "."),
+		s.group, max(0, s.page-1), err)}
 }
 
 // next reads the next page. io.EOF: the chunk has no further page.
@@ -195,8 +198,10 @@ func (s *stream) checkHeader(h *format.PageHeader) error {
 		case d.V.NumNulls < 0 || d.V.NumNulls > d.V.NumValues || d.V.NumRows < 0 || d.V.NumRows > d.V.NumValues:
 			return fmt.Errorf("it claims %d rows and %d nulls in %d values", d.V.NumRows, d.V.NumNulls, d.V.NumValues)
 		case d.V.RepetitionLevelsByteLength < 0 || d.V.DefinitionLevelsByteLength < 0 ||
-			int64(d.V.RepetitionLevelsByteLength)+int64(d.V.DefinitionLevelsByteLength) > int64(min(h.CompressedPageSize, h.UncompressedPageSize)):
-			return fmt.Errorf("it claims levels of %d and %d bytes", d.V.RepetitionLevelsByteLength, d.V.DefinitionLevelsByteLength)
+			int64(d.V.RepetitionLevelsByteLength)+
+				int64(d.V.DefinitionLevelsByteLength) > int64(min(h.CompressedPageSize, h.UncompressedPageSize)):
+			return fmt.Errorf("it claims levels of %d and %d bytes", d.V.RepetitionLevelsByteLength,
+				d.V.DefinitionLevelsByteLength)
 		}
 		s.values -= int64(d.V.NumValues)
 		return s.checkCount(d.V.NumValues, s.values+int64(d.V.NumValues))
@@ -223,12 +228,14 @@ func (s *stream) body(h *format.PageHeader) ([]byte, error) {
 	}
 	if !packed {
 		if h.CompressedPageSize != h.UncompressedPageSize {
-			return nil, fmt.Errorf("it is not compressed and claims %d bytes, %d as stored", h.UncompressedPageSize, h.CompressedPageSize)
+			return nil, fmt.Errorf("it is not compressed and claims %d bytes, %d as stored", h.UncompressedPageSize,
+				h.CompressedPageSize)
 		}
 		return s.stored, nil
 	}
 	size := int(h.UncompressedPageSize)
-	plain, err := s.unpack.append(append(s.plain[:0], s.stored[:levels]...), s.stored[levels:], size-levels, s.chunk.Codec)
+	plain, err := s.unpack.append(append(s.plain[:0], s.stored[:levels]...), s.stored[levels:],
+		size-levels, s.chunk.Codec)
 	s.plain = plain[:0]
 	if err == nil && len(plain) != size {
 		err = fmt.Errorf("%d bytes instead of the %d that its header says", len(plain), size)
@@ -242,8 +249,10 @@ func (s *stream) body(h *format.PageHeader) ([]byte, error) {
 // show makes the page the next bytes of the stream. It leaves out parts of the header
 // that the library does not need, such as statistics.
 func (s *stream) show(h *format.PageHeader, body []byte) error {
-	shown := format.PageHeader{Type: h.Type, UncompressedPageSize: int32(len(body)), CompressedPageSize: int32(len(body)),
-		DataPageHeader: h.DataPageHeader, DictionaryPageHeader: h.DictionaryPageHeader, DataPageHeaderV2: h.DataPageHeaderV2}
+	shown := format.PageHeader{Type: h.Type, UncompressedPageSize: int32(len(body)),
+		CompressedPageSize: int32(len(body)),
+		DataPageHeader:     h.DataPageHeader, DictionaryPageHeader: h.DictionaryPageHeader,
+		DataPageHeaderV2: h.DataPageHeaderV2}
 	shown.DataPageHeader.V.Statistics = format.Statistics{}
 	shown.DataPageHeaderV2.V.Statistics = format.Statistics{}
 	shown.DataPageHeaderV2.V.IsCompressed = thrift.New(false)

@@ -118,7 +118,8 @@ func (s *scanner) list() (n int, kind byte, err error) {
 
 func (s *scanner) count(n uint64) error {
 	if n > uint64(len(s.b)-s.at) {
-		return fmt.Errorf("its metadata claim a list of %d elements with %d bytes left: %w", n, len(s.b)-s.at, io.ErrUnexpectedEOF)
+		return fmt.Errorf("its metadata claim a list of %d elements with %d bytes left: %w", n, len(s.b)-s.at,
+			io.ErrUnexpectedEOF)
 	}
 	if s.elements += int(n); s.elements > maxThriftElements {
 		return fmt.Errorf("its metadata have more than %d elements", maxThriftElements)

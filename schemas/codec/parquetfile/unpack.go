@@ -19,7 +19,8 @@ import (
 // ratios bound the unpacked bytes of a stored byte. A byte lengthens a match of LZ4 by
 // at most 255 bytes; 2 bytes of snappy copy 64; 2 bits of deflate are a match of at most
 // 258 bytes; 4 bytes of zstd are a block of at most 128 KiB. Brotli has no useful bound.
-var ratios = map[format.CompressionCodec]int{format.Lz4Raw: 255, format.Snappy: 32, format.Gzip: 1032, format.Zstd: 32 << 10}
+var ratios = map[format.CompressionCodec]int{format.Lz4Raw: 255, format.Snappy: 32, format.Gzip: 1032,
+	format.Zstd: 32 << 10}
 
 // unpacker unpacks pages and keeps the memory of its readers. The zero value is ready to
 // use.
@@ -31,7 +32,8 @@ type unpacker struct {
 
 // zstdDecoder returns a decoder that never writes beyond the capacity of its destination.
 var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-	return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(MaxPageBytes), zstd.WithDecoderConcurrency(0))
+	return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(MaxPageBytes),
+		zstd.WithDecoderConcurrency(0))
 })
 
 // append unpacks src and appends size bytes to dst, or fewer if src ends early; more

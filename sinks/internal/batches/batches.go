@@ -53,9 +53,12 @@ func Synthetic(s Spec) *schemas.Batch {
 }
 
 func SyntheticReject(b *schemas.Batch, offset int64) schemas.Reject {
-	return schemas.Reject{Topic: b.Topic, Partition: b.Partition, Offset: offset, Index: -1, TimeNs: 1700000000000000000 + offset,
-		Stage: schemas.StageDecode, Reason: "not_arrow", Message: fmt.Sprintf("record %d is no Arrow stream \xff", offset),
-		Key: []byte{0, 255}, Headers: []schemas.Header{{Key: "dataset", Value: []byte("synthetic")}, {Key: "raw", Value: []byte{1, 254}}, {Key: "none"}},
+	return schemas.Reject{Topic: b.Topic, Partition: b.Partition, Offset: offset, Index: -1,
+		TimeNs: 1700000000000000000 + offset,
+		Stage:  schemas.StageDecode, Reason: "not_arrow",
+		Message: fmt.Sprintf("record %d is no Arrow stream \xff", offset),
+		Key:     []byte{0, 255}, Headers: []schemas.Header{{Key: "dataset", Value: []byte("synthetic")},
+			{Key: "raw", Value: []byte{1, 254}}, {Key: "none"}},
 		Value: []byte("garbage"), ValueSize: 7, ValueSHA: "00"}
 }
 
@@ -72,8 +75,10 @@ func SyntheticResult(s Spec, b *schemas.Batch, offset int64, index int32) schema
 			n = 2
 		}
 	}
-	r := schemas.Result{FrameKey: schemas.FrameKey{Dataset: s.Datasets[int(offset)%len(s.Datasets)], Sequence: "seq-1", Sensor: "lidar",
-		FrameID: offset*1000 + int64(index), TimeNs: 1316995200123456789 + offset*100e6, Topic: b.Topic, Partition: b.Partition, Offset: offset, Index: index},
+	r := schemas.Result{FrameKey: schemas.FrameKey{Dataset: s.Datasets[int(offset)%len(s.Datasets)],
+		Sequence: "seq-1", Sensor: "lidar",
+		FrameID: offset*1000 + int64(index), TimeNs: 1316995200123456789 + offset*100e6, Topic: b.Topic,
+		Partition: b.Partition, Offset: offset, Index: index},
 		NPoints: int32(n), LatencyNs: 1000}
 	if index%2 == 1 {
 		r.Drawing = &schemas.Drawing{ID: offset<<8 | int64(index), Label: fmt.Sprintf("label %d", index%16)}
@@ -105,7 +110,8 @@ func SyntheticResult(s Spec, b *schemas.Batch, offset int64, index int32) schema
 		}
 		r.Ops[schemas.Hull3D] = schemas.OpResult{Status: r.Hull3.Status, N: int32(n), Ns: 1000}
 	}
-	r.Maxima = []schemas.Maxima{{Directions: "x:max,y:max", Idx: h.Idx[:n/2]}, {Directions: "x:max,y:max,z:max", Idx: h.Idx}}
+	r.Maxima = []schemas.Maxima{{Directions: "x:max,y:max", Idx: h.Idx[:n/2]},
+		{Directions: "x:max,y:max,z:max", Idx: h.Idx}}
 	for i := int32(1); int(i)+1 < n; i++ {
 		r.Triangles = append(r.Triangles, 0, i, i+1)
 	}

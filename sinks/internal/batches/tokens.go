@@ -33,15 +33,18 @@ func Tokens(topic string, start int64, records, dim int) *schemas.Batch {
 				b.Rejects = append(b.Rejects, reject)
 				continue
 			}
-			b.Results = append(b.Results, schemas.Result{FrameKey: schemas.FrameKey{Dataset: "corpus", Sequence: "wiki", FrameID: o*4 + int64(i), TimeNs: 1700000000123456789 + o,
-				Topic: topic, Offset: o, Index: i}, Tokens: syntheticSequence(rng, fmt.Sprintf("doc-%d-%d", o, i), dim)})
+			b.Results = append(b.Results, schemas.Result{FrameKey: schemas.FrameKey{Dataset: "corpus", Sequence: "wiki",
+				FrameID: o*4 + int64(i), TimeNs: 1700000000123456789 + o,
+				Topic: topic, Offset: o, Index: i}, Tokens: syntheticSequence(rng,
+				fmt.Sprintf("doc-%d-%d", o, i), dim)})
 		}
 	}
 	return b
 }
 
 func syntheticSequence(rng *rand.Rand, id string, dim int) *schemas.TokenResult {
-	r := &schemas.TokenResult{ID: id, Model: "minilm", ModelSHA: strings.Repeat("0a", 32), Weights: "bf16", Task: "embed", Pooling: "mean", Normalized: true, NTokens: 1 + rng.Int32N(512), Embedding: make([]float32, dim)}
+	r := &schemas.TokenResult{ID: id, Model: "minilm", ModelSHA: strings.Repeat("0a", 32), Weights: "bf16",
+		Task: "embed", Pooling: "mean", Normalized: true, NTokens: 1 + rng.Int32N(512), Embedding: make([]float32, dim)}
 	norm := 0.0
 	for i := range r.Embedding {
 		r.Embedding[i] = float32(rng.NormFloat64())
@@ -53,7 +56,8 @@ func syntheticSequence(rng *rand.Rand, id string, dim int) *schemas.TokenResult 
 	if rng.IntN(4) == 0 {
 		r.MaskSHA, r.Truncated = strings.Repeat("0b", 32), true
 		for h := range int16(6) {
-			r.Stats = append(r.Stats, schemas.AttentionStat{Layer: h / 2, Head: h, KeptMass: rng.Float32(), Delta: rng.Float32(), Bound: 2, Error: rng.Float32()})
+			r.Stats = append(r.Stats, schemas.AttentionStat{Layer: h / 2, Head: h, KeptMass: rng.Float32(),
+				Delta: rng.Float32(), Bound: 2, Error: rng.Float32()})
 		}
 	}
 	return r

@@ -79,7 +79,8 @@ func (w *Writer) stage(ctx context.Context, o *sinks.Output, b *schemas.Batch) e
 		part.Results, b.Results = b.Results[:n], b.Results[n:]
 		k := len(b.Rejects)
 		if len(b.Results) > 0 {
-			k = slices.IndexFunc(append(b.Rejects, schemas.Reject{Offset: b.End}), func(r schemas.Reject) bool { return r.Offset >= b.Results[0].Offset })
+			k = slices.IndexFunc(append(b.Rejects, schemas.Reject{Offset: b.End}),
+				func(r schemas.Reject) bool { return r.Offset >= b.Results[0].Offset })
 		}
 		part.Rejects, b.Rejects = b.Rejects[:k], b.Rejects[k:]
 		if err := o.Stage(ctx, &part); err != nil {
@@ -92,7 +93,8 @@ func (w *Writer) stage(ctx context.Context, o *sinks.Output, b *schemas.Batch) e
 // LogBatch is what the log's records [start, start+n) become, whoever reads
 // them and however they are cut.
 func LogBatch(start int64, n int) *schemas.Batch {
-	return batches.Synthetic(batches.Spec{Topic: LogTopic, Start: start, Records: n, Frames: 2, Points: 4, Datasets: []string{"a", "b"}, Seed: LogSeed})
+	return batches.Synthetic(batches.Spec{Topic: LogTopic, Start: start, Records: n, Frames: 2, Points: 4,
+		Datasets: []string{"a", "b"}, Seed: LogSeed})
 }
 
 // logRow is the key of a row of table frames or rejects.
@@ -112,7 +114,8 @@ func Tally(t *testing.T, store sinks.Reader) map[logRow]int {
 	t.Helper()
 	ctx, rows := context.Background(), map[logRow]int{}
 	err := store.List(ctx, ".", func(e sinks.Entry) error {
-		if !strings.HasSuffix(e.Name, record.DataSuffix) || !strings.HasPrefix(e.Name, tables.Frames+"/") && !strings.HasPrefix(e.Name, tables.Rejects+"/") {
+		if !strings.HasSuffix(e.Name, record.DataSuffix) ||
+			!strings.HasPrefix(e.Name, tables.Frames+"/") && !strings.HasPrefix(e.Name, tables.Rejects+"/") {
 			return nil
 		}
 		o, err := store.Open(ctx, e.Name)
@@ -153,7 +156,8 @@ func ExactlyOnce(t *testing.T, store sinks.Reader, from, end int64) string {
 		expect(want.Rejects[i].Offset, want.Rejects[i].Index)
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(got), compareRows) {
-		wrong = append(wrong, fmt.Sprintf("partition %d offset %d index %d: %d times, but it is not in the log", k.Partition, k.Offset, k.Index, got[k]))
+		wrong = append(wrong, fmt.Sprintf("partition %d offset %d index %d: %d times, but it is not in the log",
+			k.Partition, k.Offset, k.Index, got[k]))
 	}
 	return strings.Join(wrong, "\n")
 }
@@ -165,7 +169,8 @@ func MustBeWhole(t *testing.T, store sinks.Reader, from, end int64) {
 	if wrong := ExactlyOnce(t, store, from, end); wrong != "" {
 		t.Errorf("not exactly once:\n%s", wrong)
 	}
-	report, err := read.Verify(context.Background(), store, read.VerifyOptions{Workers: 1, Ends: map[string]map[int32]int64{LogTopic: {0: end}}})
+	report, err := read.Verify(context.Background(), store,
+		read.VerifyOptions{Workers: 1, Ends: map[string]map[int32]int64{LogTopic: {0: end}}})
 	if err != nil {
 		t.Fatalf("verify: %v", err)
 	}

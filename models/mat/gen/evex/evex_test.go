@@ -40,7 +40,9 @@ func TestEncode(t *testing.T) {
 // Every operation in a text becomes bytes, and nothing else changes.
 func TestBytes(t *testing.T) {
 	in := "\tVMOVUPS   (AX), Z1\n\tVDPBF16PS Z29, Z5, Z18\n\tVCVTNE2PS2BF16 Z0, Z1, Z16 \n\tRET\n"
-	want := "\tVMOVUPS   (AX), Z1\n\tLONG $0x48568262; WORD $0xd552 // VDPBF16PS Z29, Z5, Z18\n\tVCVTNE2PS2BF16 Z0, Z1, Z16 \n\tRET\n"
+	want := "\tVMOVUPS   (AX), Z1\n\tLONG $0x48568262; WORD $0xd552 // VDPBF16PS Z29, Z5, Z18\n" +
+		"\tVCVTNE2PS2BF16 Z0, Z1, " +
+		"Z16 \n\tRET\n"
 	if got := string(Bytes([]byte(in))); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

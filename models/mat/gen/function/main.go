@@ -24,7 +24,8 @@ func main() {
 	for _, u := range unit.Units {
 		generate2(u, "multiply", "the product", func(a, b reg.VecVirtual) { VMULPS(a, b, a) })
 		generate2(u, "geluGrad", "a times GELU's derivative at b", func(a, b reg.VecVirtual) { geluGrad(u, a, b) })
-		generate2(u, "geluTanhGrad", "a times GELUTanh's derivative at b", func(a, b reg.VecVirtual) { geluTanhGrad(u, a, b) })
+		generate2(u, "geluTanhGrad", "a times GELUTanh's derivative at b",
+			func(a, b reg.VecVirtual) { geluTanhGrad(u, a, b) })
 	}
 	Generate()
 }

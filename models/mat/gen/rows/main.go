@@ -150,7 +150,8 @@ func rowSquares(u unit.Unit) {
 }
 
 func rowExp(u unit.Unit) {
-	x, n := begin(u, "rowExp", ", top, scale float32) float32", "replaces numbers by exp(scale·(x-top)) and returns their sum.")
+	x, n := begin(u, "rowExp", ", top, scale float32) float32",
+		"replaces numbers by exp(scale·(x-top)) and returns their sum.")
 	top, scale := broadcastParam(u, "top"), broadcastParam(u, "scale")
 	s := zeros(u)
 	each(u, n, []reg.GPVirtual{x}, func(sum int, m unit.Mask) {

@@ -215,7 +215,8 @@ func (u Unit) reduce(x reg.VecVirtual) (n, p reg.VecVirtual) {
 	ln2 := float32(math.Ln2)
 	VFNMADD231PS(u.Const(ln2), n, x)
 	VFNMADD231PS(u.Const(float32(math.Ln2-float64(ln2))), n, x)
-	u.Polynomial(p, x, 0.4999999345057988, 0.1666652067306389, 0.04166838755861632, 0.008368711859902884, 0.0013814609044174855)
+	u.Polynomial(p, x, 0.4999999345057988, 0.1666652067306389, 0.04166838755861632, 0.008368711859902884,
+		0.0013814609044174855)
 	square := u.Vector()
 	VMULPS(x, x, square)
 	VFMADD213PS(x, square, p)

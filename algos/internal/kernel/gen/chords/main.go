@@ -58,7 +58,8 @@ type frame struct {
 }
 
 func begin(name string, bits, block int) frame {
-	TEXT(name, NOSPLIT, fmt.Sprintf("func(c, x, y *float%d, blocks int, from int32, dst *int32, room int) (read, written int)", bits))
+	TEXT(name, NOSPLIT, fmt.Sprintf("func(c, x, y *float%d, blocks int, from int32, dst *int32, room int) (read, "+
+		"written int)", bits))
 	Doc(name+" writes to dst from + the positions of points that are not inside, block after",
 		fmt.Sprintf("block of %d points, until fewer than 64 of the room places are left.", block))
 	f := frame{table: table{Load(Param("c"), GP64()), bits / 8}}
@@ -172,9 +173,10 @@ type operations struct {
 
 func ops(bits int) operations {
 	if bits == 32 {
-		return operations{VMOVUPS, VBROADCASTSS, VSUBPS, VMULPS, VADDPS, func(t [2]reg.VecVirtual, at, out reg.VecVirtual) {
-			VPERMPS(t[0], at, out)
-		}, VCMPPS}
+		return operations{VMOVUPS, VBROADCASTSS, VSUBPS, VMULPS, VADDPS,
+			func(t [2]reg.VecVirtual, at, out reg.VecVirtual) {
+				VPERMPS(t[0], at, out)
+			}, VCMPPS}
 	}
 	return operations{VMOVUPD, VBROADCASTSD, VSUBPD, VMULPD, VADDPD, func(t [2]reg.VecVirtual, at, out reg.VecVirtual) {
 		VMOVAPD(at, out)
@@ -189,7 +191,8 @@ const (
 )
 
 // test sets in k which points of one vector are inside.
-func (o operations) test(f frame, at int, constant *[5]reg.VecVirtual, tables *[4][2]reg.VecVirtual, k reg.OpmaskVirtual) {
+func (o operations) test(f frame, at int, constant *[5]reg.VecVirtual, tables *[4][2]reg.VecVirtual,
+	k reg.OpmaskVirtual) {
 	x, y, bucket := ZMM(), ZMM(), ZMM()
 	o.load(Mem{Base: f.x, Disp: at}, x)
 	o.load(Mem{Base: f.y, Disp: at}, y)

@@ -19,7 +19,8 @@ func dominate256(bits, dims int) {
 	}
 	lowest := YMM()
 	VMOVUPS(a.Offset(low), lowest)
-	left, table, out, from, number := load(a.Offset(blocks)), load(a.Offset(pivots)), load(a.Offset(ids)), GP64(), GP64()
+	left, table, out, from, number := load(a.Offset(blocks)), load(a.Offset(pivots)),
+		load(a.Offset(ids)), GP64(), GP64()
 	MOVQ(a.Offset(first), number)
 	XORQ(from, from)
 

@@ -23,7 +23,8 @@ func main() {
 // highest keeps count vectors of lanes points in registers while all directions
 // pass by.
 func highest(unit string, lanes, count int) {
-	TEXT("highest"+unit, NOSPLIT, "func(directions *float32, n int, x, y, z *float32, tiles int, best *float32, at *int32)")
+	TEXT("highest"+unit, NOSPLIT, "func(directions *float32, n int, x, y, z *float32, tiles int, best *float32, at "+
+		"*int32)")
 	Doc("highest" + unit + " is highest for n directions and some tiles of 64 points.")
 	load := func(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
 	directions, n, tiles, best, at := load("directions"), load("n"), load("tiles"), load("best"), load("at")

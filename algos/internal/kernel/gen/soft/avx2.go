@@ -16,7 +16,8 @@ func (s shape) half(table reg.Register, plane, row, half int) Mem {
 }
 
 // distance2 is distance for half a block; seen gets a vector of masks.
-func (s shape) distance2(table reg.Register, at []reg.VecVirtual, half int, seen func(plane int, where reg.VecVirtual)) reg.VecVirtual {
+func (s shape) distance2(table reg.Register, at []reg.VecVirtual, half int,
+	seen func(plane int, where reg.VecVirtual)) reg.VecVirtual {
 	out := YMM()
 	for j := range s.planes {
 		v := YMM()

@@ -38,9 +38,12 @@ func main() {
 }
 
 const (
-	fillSignature = "func(x, y, z, table *float64, n, blocks int, values *float64, index, ends *int32, hashes *uint64, stored int, scale, cut float64) int"
-	stepSignature = "func(values *float64, index, bounds *int32, weights *float64, n int, q, sums, a *float64, floor float64)"
-	pushSignature = "func(x, y, z, table *float64, n int, values *float64, index, bounds, rows *int32, q, a, gx, gy, gz *float64)"
+	fillSignature = "func(x, y, z, table *float64, n, blocks int, values *float64, index, ends *int32, hashes " +
+		"*uint64, stored int, scale, cut float64) int"
+	stepSignature = "func(values *float64, index, bounds *int32, weights *float64, n int, q, sums, a *float64, " +
+		"floor float64)"
+	pushSignature = "func(x, y, z, table *float64, n int, values *float64, index, bounds, rows *int32, q, a, gx, " +
+		"gy, gz *float64)"
 )
 
 // shape is a kind of ranges: coordinates and planes of each.
@@ -94,7 +97,8 @@ func (s shape) coordinates() (p []reg.GPVirtual) {
 
 // distance computes the largest plane value of the ranges of a block; after
 // each plane but the first, seen is told where it is the largest so far.
-func (s shape) distance(table reg.Register, at []reg.VecVirtual, seen func(plane int, where reg.Register)) reg.VecVirtual {
+func (s shape) distance(table reg.Register, at []reg.VecVirtual,
+	seen func(plane int, where reg.Register)) reg.VecVirtual {
 	out := ZMM()
 	for j := range s.planes {
 		v := ZMM()
@@ -125,7 +129,8 @@ func fill(s shape) {
 	Doc(name + fmt.Sprintf(" is the loop of Fill for %d planes in %d coordinates.", s.planes, s.dims))
 	coords := s.coordinates()
 	n, blocks := pointer("n"), pointer("blocks")
-	values, index, ends, hashes, stored := pointer("values"), pointer("index"), pointer("ends"), pointer("hashes"), pointer("stored")
+	values, index, ends, hashes, stored := pointer("values"), pointer("index"), pointer("ends"),
+		pointer("hashes"), pointer("stored")
 	scale, cut, zero := ZMM(), ZMM(), ZMM()
 	VBROADCASTSD(parameter("scale"), scale)
 	VBROADCASTSD(parameter("cut"), cut)
@@ -326,7 +331,8 @@ func (p *pushLoop) each(name string, scale uint8) Mem {
 
 // beginPush begins the loop over points.
 func beginPush() *pushLoop {
-	p := &pushLoop{pointer("table"), pointer("values"), pointer("index"), pointer("q"), GP64(), GP64(), GP64(), GP64(), XMM()}
+	p := &pushLoop{pointer("table"), pointer("values"), pointer("index"), pointer("q"), GP64(), GP64(),
+		GP64(), GP64(), XMM()}
 	VMOVSD(global.one, p.one)
 	XORQ(p.i, p.i)
 	Label("point")

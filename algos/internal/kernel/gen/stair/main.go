@@ -57,7 +57,8 @@ func avx512(bits int) {
 	best, r, level, at := XMM(), GP64(), GP64(), GP64()
 	MOVLQSX(Mem{Base: step, Disp: size}, r)
 	MOVQ(a.Offset(levels), at)
-	wide(bits, func(m, x Op) { VMOVSS(m, x) }, func(m, x Op) { VMOVSD(m, x) })(Mem{Base: at, Index: r, Scale: uint8(size)}, best)
+	wide(bits, func(m, x Op) { VMOVSS(m, x) },
+		func(m, x Op) { VMOVSD(m, x) })(Mem{Base: at, Index: r, Scale: uint8(size)}, best)
 	MOVQ(U32(1), level)
 	Label("look")
 	CMPQ(level, most)
