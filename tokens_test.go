@@ -320,7 +320,7 @@ func TestMasksOfTheCommandLine(t *testing.T) {
 	}
 	p = launch(t, dir, append(args, "--out", "none", "--mask", foreign)...)
 	p.exits(78, patience)
-	p.says(`^mask: .*foreign: mask: made for the weights abab.*freeze it for this checkpoint`)
+	p.says(`^mask: .*foreign: mask: it was made for the weights abab.*freeze it for this checkpoint`)
 }
 
 // permuted writes the tokenizer of a folder again with two tokens exchanged.

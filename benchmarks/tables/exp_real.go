@@ -58,6 +58,9 @@ var realFolders = []realFolder{
 
 // realCells makes a cell of each file, or of each kind that is not there; and one
 // of synthetic scans, which are always there.
+// notThere ends the key of the cell that stands for data which this machine lacks.
+const notThere = " not there"
+
 func realCells(how effort) (cells []cell) {
 	for _, f := range realFolders {
 		var files []string
@@ -67,7 +70,7 @@ func realCells(how effort) (cells []cell) {
 		slices.Sort(files)
 		files = files[:min(len(files), f.most)]
 		if len(files) == 0 || how == quick && f.name != "QuickDraw" {
-			cells = append(cells, cell{f.name + " not there", func(context.Context) ([]record, error) {
+			cells = append(cells, cell{f.name + notThere, func(context.Context) ([]record, error) {
 				return []record{{Text: map[string]string{"data": f.name, "problem": "any", "there": "not there"}}}, nil
 			}})
 			continue

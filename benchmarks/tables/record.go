@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"entropipe/algos/vector"
 	"entropipe/benchmarks/rig"
@@ -86,6 +87,9 @@ func openLog(folder string, e *experiment, cells []cell, use logUse) (*log, erro
 		if err := l.read(path, e.timed && use != readOnly); err != nil {
 			return nil, err
 		}
+	}
+	if use == readOnly && slices.ContainsFunc(cells, func(c cell) bool { return strings.HasSuffix(c.key, notThere) }) {
+		return l, nil // the cells of data that are not here cannot be listed: their records stay
 	}
 	l.keep(cells)
 	if use == readOnly {

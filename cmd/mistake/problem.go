@@ -43,12 +43,6 @@ type Config struct {
 	Problems []Problem // at least one; problems of a file in the order of their places
 }
 
-// NewConfig returns a Config with one problem about the value of a key. Where the value
-// was set is added later, if it is known.
-func NewConfig(key, format string, args ...any) *Config {
-	return &Config{Problems: []Problem{{Path: key, What: fmt.Sprintf(format, args...)}}}
-}
-
 // Error returns one line for each problem.
 func (e *Config) Error() string {
 	lines := make([]string, len(e.Problems))
