@@ -2,6 +2,6 @@
 
 package batches
 
-// sparse is by how much the long tests are thinned: the race detector makes
-// them ten times slower, and looks for something else than they do.
-const sparse = 16
+// Sparse divides the repetitions of long tests: under the race detector they take ten
+// times as long, and the detector looks for something else.
+const Sparse = 16
