@@ -49,6 +49,8 @@ var moduleNames = map[string]string{
 	"arrow":       "github.com/apache/arrow/go/v15",
 	"brotli":      "github.com/andybalholm/brotli",
 	"compress":    "github.com/klauspost/compress",
+	"protobuf":    "google.golang.org/protobuf",
+	"sqlite":      "modernc.org/sqlite",
 	"flatbuffers": "github.com/google/flatbuffers",
 	"franz-go":    "github.com/twmb/franz-go",
 	"goleak":      "go.uber.org/goleak",
