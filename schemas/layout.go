@@ -14,6 +14,8 @@ type layout struct {
 	top     []int32 // nodes of the top-level columns
 	cols    [numColumns]column
 	names   []string // first columns' names, for errors
+	keep    bool     // all is filled
+	all     []column // every top-level column in the order of the schema, if keep
 
 	tokenizer stated // the tokenizer that the metadata name, if the schema has tokens or texts
 }
@@ -78,12 +80,15 @@ var arrowTypes = [numTypes]struct {
 }
 
 // newLayout reads the schema that m holds.
-func newLayout(m *ipcMessage) (*layout, *FormatError) {
+func newLayout(m *ipcMessage) (*layout, *FormatError) { return readLayout(m, false) }
+
+// readLayout is newLayout; keep makes it fill layout.all.
+func readLayout(m *ipcMessage, keep bool) (*layout, *FormatError) {
 	if endian := m.shortField(m.header, 0, 0); endian != 0 {
 		return nil, formatErr(ReasonUnsupported, m.at,
 			"the stream is big-endian; only little-endian streams can be read")
 	}
-	l := &layout{version: m.version}
+	l := &layout{version: m.version, keep: keep}
 	start, n := m.vector(m.header, 1, 4)
 	r := layoutReader{flat: &m.flat, layout: l}
 	for i := 0; i < n && r.err == nil && !m.broken; i++ {
@@ -120,6 +125,12 @@ func (r *layoutReader) readColumn(t table) {
 		r.names = append(r.names, string(name[:min(len(name), 40)]))
 	}
 	r.readField(t, 0)
+	if r.keep {
+		every := c
+		every.name = string(name)
+		r.readType(&every, t)
+		r.all = append(r.all, every)
+	}
 	for i, want := range columnNames {
 		if !bytes.EqualFold(name, []byte(want)) {
 			continue
