@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"entropipe/algos/geom"
+	"entropipe/schemas/codec"
 )
 
 const sweep = 120_000 // points of a 64-beam LiDAR in one turn
@@ -21,7 +22,9 @@ func sweepCloud() PointCloud {
 		}
 		return v
 	}
-	return PointCloud{Cloud32: geom.Cloud[float32]{X: axis(80), Y: axis(60), Z: axis(4)}, Intensity: axis(1)}
+	return PointCloud{
+		Points: codec.Points{Cloud32: geom.Cloud[float32]{X: axis(80), Y: axis(60), Z: axis(4)}, Intensity: axis(1)},
+	}
 }
 
 // sketchBatch is 500 drawings of 50 points in 4 strokes.
@@ -29,7 +32,10 @@ func sketchBatch() []Sketch {
 	rng := rand.New(rand.NewPCG(3, 4))
 	out := make([]Sketch, 500)
 	for i := range out {
-		out[i] = Sketch{Drawing: Drawing{ID: int64(i), Label: fmt.Sprint("category ", rng.IntN(345))}, TimeNs: int64(i)}
+		out[i] = Sketch{
+			Drawing: Drawing{ID: int64(i), Label: fmt.Sprint("category ", rng.IntN(345))},
+			TimeNs:  int64(i),
+		}
 		for range 4 {
 			var st Stroke
 			for range 13 {

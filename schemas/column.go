@@ -22,11 +22,20 @@ const (
 	colText
 	colMask
 	colStamp
+	colRing
+	colReturn
+	colLaser
+	colRed
+	colGreen
+	colBlue
+	colElongation
+	colTOffset
 	numColumns
 )
 
 var columnNames = [numColumns]string{"x", "y", "z", "intensity", "drawing_id", "label", "ts_ns", "input_ids", "index",
-	"id", "text", "attention_mask", "ts"}
+	"id", "text", "attention_mask", "ts", "ring", "return", "laser", "red", "green", "blue", "elongation",
+	"t_offset_ns"}
 
 // column says where a column's values stand in every batch of a schema.
 type column struct {

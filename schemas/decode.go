@@ -43,11 +43,12 @@ type Decoder struct {
 	frames   []Frame
 	batches  []batch
 	tokenMemory
-	rows  int // rows of all batches together
-	f32   [4][]float32
-	f64   [3][]float64
-	i64   [2][]int64
-	index []int32 // scratch for Pruned.Index
+	rows   int // rows of all batches together
+	f32    [4][]float32
+	f64    [3][]float64
+	i64    [2][]int64
+	others extraMemory
+	index  []int32 // scratch for Pruned.Index
 }
 
 // Decode returns the frames of a message of points: one frame of a points/1 message,
@@ -293,9 +294,14 @@ func (d *Decoder) checkSize(width int64) *FormatError {
 func (d *Decoder) newFrames(n int, key *FrameKey) ([]Frame, *FormatError) {
 	size := int64(unsafe.Sizeof(Frame{}) + unsafe.Sizeof(Drawing{}))
 	if int64(n) > 1 && int64(n)*size > d.limit() {
-		return nil, formatErr(ReasonTooLarge, -1,
+		return nil, formatErr(
+			ReasonTooLarge,
+			-1,
 			"the message has %d frames, each with %d bytes of bookkeeping; it may have at most %d (--max-frame-bytes)",
-			n, size, d.limit()/size)
+			n,
+			size,
+			d.limit()/size,
+		)
 	}
 	d.frames = resize(d.frames, n)
 	for i := range d.frames {
@@ -353,6 +359,9 @@ func (d *Decoder) points(l *layout, key FrameKey, pruned *Pruned) *FormatError {
 			return err
 		}
 	}
+	if err := d.extra(f, l); err != nil {
+		return err
+	}
 	if pruned != nil {
 		return d.prune(f, pruned, l)
 	}
@@ -373,9 +382,14 @@ func (d *Decoder) kitti(m *Message, key FrameKey) *FormatError {
 			"points", HeaderPrunedFor, ContentTypeKITTI)
 	}
 	if r := len(v) % width; r != 0 {
-		return formatErr(ReasonBadLength, len(v)-r,
-			"the value has %d bytes, which is no multiple of the %d bytes of a point: %d are left over", len(v), width,
-			r)
+		return formatErr(
+			ReasonBadLength,
+			len(v)-r,
+			"the value has %d bytes, which is no multiple of the %d bytes of a point: %d are left over",
+			len(v),
+			width,
+			r,
+		)
 	}
 	if len(v)/width > math.MaxInt32 {
 		return formatErr(ReasonTooLarge, -1, "the frame has %d points; it may have at most %d",

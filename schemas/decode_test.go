@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"entropipe/algos/geom"
+	"entropipe/schemas/codec"
 )
 
 // reasonOf returns the reason of a FormatError, "" for nil, and fails on any
@@ -125,7 +126,11 @@ func badStreams(t testing.TB) []bad {
 		{name: "no y", value: one(x), reason: ReasonMissingColumn},
 		{name: "no column", value: write(t, []arrow.Record{record(t)}), reason: ReasonMissingColumn},
 		{name: "x twice", value: one(x, y, x), reason: ReasonDuplicateColumn},
-		{name: "X twice", value: one(field{"X", f32, "[1]"}, y, field{"X", f32, "[1]"}), reason: ReasonDuplicateColumn},
+		{
+			name:   "X twice",
+			value:  one(field{"X", f32, "[1]"}, y, field{"X", f32, "[1]"}),
+			reason: ReasonDuplicateColumn,
+		},
 		{name: "x a list", value: one(list, y), reason: ReasonBadType},
 		{name: "x a string", value: one(field{"x", text, `["1"]`}, y), reason: ReasonBadType},
 		{name: "x a dictionary", value: one(field{"x", dictOf(i32, f32), "[1]"}, y), reason: ReasonBadType},
@@ -275,7 +280,7 @@ func TestSchemaHeaderDecides(t *testing.T) {
 func TestMemoryOfHugeMessagesIsGivenBack(t *testing.T) {
 	n := 3 << 20
 	huge, err := (&Encoder{Compression: "lz4"}).AppendPoints(nil,
-		PointCloud{Cloud32: geom.Cloud[float32]{X: make([]float32, n), Y: make([]float32, n)}})
+		PointCloud{Points: codec.Points{Cloud32: geom.Cloud[float32]{X: make([]float32, n), Y: make([]float32, n)}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,17 +9,13 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/ipc"
 	"github.com/apache/arrow/go/v15/arrow/memory"
 
-	"entropipe/algos/geom"
+	"entropipe/schemas/codec"
 )
 
-// PointCloud is the content of a points/1 message. Cloud64 is used if Double is set,
-// else Cloud32. Z and Intensity are nil or have as many values as X and Y.
+// PointCloud is the content of a points/1 message.
 type PointCloud struct {
-	Cloud32   geom.Cloud[float32]
-	Cloud64   geom.Cloud[float64]
-	Double    bool
-	Intensity []float32
-	Index     []int32 // the points' numbers in the whole frame, in a pruned message; else nil
+	codec.Points
+	Index []int32 // the points' numbers in the whole frame, in a pruned message; else nil
 }
 
 // Sketch is one drawing of a sketches/1 message.
@@ -56,7 +52,7 @@ type Encoder struct {
 }
 
 // AppendPoints appends a points/1 stream of c to dst: columns x, y and, if c has
-// them, z, intensity and index. It copies the coordinates once and unchanged, NaN and
+// them, z, intensity, the columns of c.Extra and index. It copies the coordinates once and unchanged, NaN and
 // infinities too. A cloud without points is legal. Columns of different lengths and
 // an unknown Compression are errors, and dst is returned unchanged.
 func (e *Encoder) AppendPoints(dst []byte, c PointCloud) ([]byte, error) {
@@ -66,7 +62,12 @@ func (e *Encoder) AppendPoints(dst []byte, c PointCloud) ([]byte, error) {
 		cols.add("x", arrow.PrimitiveTypes.Float64, arrow.Float64Traits.CastToBytes(c.Cloud64.X), len(c.Cloud64.X))
 		cols.add("y", arrow.PrimitiveTypes.Float64, arrow.Float64Traits.CastToBytes(c.Cloud64.Y), len(c.Cloud64.Y))
 		if c.Cloud64.Z != nil {
-			cols.add("z", arrow.PrimitiveTypes.Float64, arrow.Float64Traits.CastToBytes(c.Cloud64.Z), len(c.Cloud64.Z))
+			cols.add(
+				"z",
+				arrow.PrimitiveTypes.Float64,
+				arrow.Float64Traits.CastToBytes(c.Cloud64.Z),
+				len(c.Cloud64.Z),
+			)
 		}
 	} else {
 		cols.addFloats("x", c.Cloud32.X)
@@ -78,6 +79,7 @@ func (e *Encoder) AppendPoints(dst []byte, c PointCloud) ([]byte, error) {
 	if c.Intensity != nil {
 		cols.addFloats("intensity", c.Intensity)
 	}
+	cols.addExtra(&c.Extra)
 	if c.Index != nil {
 		cols.add("index", arrow.PrimitiveTypes.Int32, arrow.Int32Traits.CastToBytes(c.Index), len(c.Index))
 	}
@@ -256,6 +258,21 @@ func (c *columns) add(name string, dt arrow.DataType, values []byte, n int) {
 
 func (c *columns) addFloats(name string, v []float32) {
 	c.add(name, arrow.PrimitiveTypes.Float32, arrow.Float32Traits.CastToBytes(v), len(v))
+}
+
+// addExtra appends the columns that e has.
+func (c *columns) addExtra(e *codec.Extra) {
+	for i, v := range e.Int32s() {
+		if *v != nil {
+			c.add(codec.Int32Names[i], arrow.PrimitiveTypes.Int32, arrow.Int32Traits.CastToBytes(*v), len(*v))
+		}
+	}
+	if e.Elongation != nil {
+		c.addFloats("elongation", e.Elongation)
+	}
+	if e.TOffsetNs != nil {
+		c.add("t_offset_ns", arrow.PrimitiveTypes.Int64, arrow.Int64Traits.CastToBytes(e.TOffsetNs), len(e.TOffsetNs))
+	}
 }
 
 // addLabels appends a dictionary-encoded column: a label a row would be most

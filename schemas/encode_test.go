@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"entropipe/algos/geom"
+	"entropipe/schemas/codec"
 )
 
 var codecs = []string{"", "none", "lz4", "zstd"}
@@ -28,8 +29,12 @@ func TestPointsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 50).Draw(t, "n")
 		draw := func(name string) []float32 { return float32s(n).Draw(t, name) }
-		c := PointCloud{Cloud32: geom.Cloud[float32]{X: draw("x"), Y: draw("y")},
-			Double: rapid.Bool().Draw(t, "double")}
+		c := PointCloud{
+			Points: codec.Points{
+				Cloud32: geom.Cloud[float32]{X: draw("x"), Y: draw("y")},
+				Double:  rapid.Bool().Draw(t, "double"),
+			},
+		}
 		if rapid.Bool().Draw(t, "with z") {
 			c.Cloud32.Z = draw("z")
 		}
@@ -53,8 +58,10 @@ func TestPointsRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Frame{FrameKey: frames[0].FrameKey, Cloud32: c.Cloud32, Cloud64: c.Cloud64, Double: c.Double,
-			Intensity: c.Intensity}
+		want := Frame{
+			FrameKey: frames[0].FrameKey,
+			Points:   codec.Points{Cloud32: c.Cloud32, Cloud64: c.Cloud64, Double: c.Double, Intensity: c.Intensity},
+		}
 		if !sameBits(&frames[0], &want) || (frames[0].Intensity == nil) != (c.Intensity == nil) {
 			t.Fatalf("have %+v\nwant %+v", frames[0], want)
 		}
@@ -168,13 +175,14 @@ func TestEncoderRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %q", name, err, out)
 		}
 	}
-	cloud := PointCloud{Cloud32: geom.Cloud[float32]{X: []float32{1}, Y: []float32{1}}}
+	cloud := PointCloud{Points: codec.Points{Cloud32: geom.Cloud[float32]{X: []float32{1}, Y: []float32{1}}}}
 	if _, err := (&Encoder{Compression: "gzip"}).AppendPoints(nil, cloud); err == nil ||
 		!strings.Contains(err.Error(), "gzip") {
 		t.Errorf("gzip: %v", err)
 	}
 	cloud.Cloud32.Z = []float32{1, 2}
-	if _, err := new(Encoder).AppendPoints(nil, cloud); err == nil || !strings.Contains(err.Error(), "z has 2 values") {
+	if _, err := new(Encoder).AppendPoints(nil, cloud); err == nil ||
+		!strings.Contains(err.Error(), "z has 2 values") {
 		t.Errorf("two z for one x: %v", err)
 	}
 }

@@ -1,6 +1,6 @@
 package schemas
 
-import "entropipe/algos/geom"
+import "entropipe/schemas/codec"
 
 // Frame is one point cloud with its origin. A points/1 message holds one frame, a
 // sketches/1 message one frame for each drawing.
@@ -10,11 +10,7 @@ import "entropipe/algos/geom"
 // message. A coordinate that is null in the message is NaN here.
 type Frame struct {
 	FrameKey
-	Cloud32 geom.Cloud[float32] // used unless Double
-	Cloud64 geom.Cloud[float64] // used if Double
-	Double  bool                // the cloud came as float64
-	// Intensity holds one value a point, or is nil if the message has no intensity.
-	Intensity []float32
+	codec.Points
 	// Pruned is nil for a whole frame. Pruned.Index is valid as long as the
 	// coordinates.
 	Pruned *Pruned
@@ -33,6 +29,8 @@ type FrameKey struct {
 	Offset    int64
 	Index     int32    // position of the frame within its message
 	Drawing   *Drawing // nil unless the frame is a drawing
+	// Pose is the motion from the sensor to the world at the frame's time; nil: unknown.
+	Pose *codec.Pose
 }
 
 // Drawing names the drawing that a frame of schema sketches/1 holds.
@@ -40,14 +38,3 @@ type Drawing struct {
 	ID    int64
 	Label string
 }
-
-// Len returns the number of points in the message.
-func (f *Frame) Len() int {
-	if f.Double {
-		return f.Cloud64.Len()
-	}
-	return f.Cloud32.Len()
-}
-
-// HasZ tells whether the cloud is three-dimensional.
-func (f *Frame) HasZ() bool { return f.Cloud32.Z != nil || f.Cloud64.Z != nil }

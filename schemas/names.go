@@ -64,6 +64,8 @@ func (d *Decoder) key(m *Message) (k FrameKey, err *FormatError) {
 			k.FrameID, err = d.integer(h)
 		case sameName(h.Key, HeaderTimeNs):
 			k.TimeNs, err = d.integer(h)
+		case sameName(h.Key, HeaderPose):
+			k.Pose, err = pose(h)
 		}
 		if err != nil {
 			return k, err

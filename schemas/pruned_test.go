@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"entropipe/algos/geom"
+	"entropipe/schemas/codec"
 )
 
 // finite32s draws n finite values of any size.
@@ -31,8 +32,12 @@ func TestPrunedRecordRoundTrip(t *testing.T) {
 	var s Survivors
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "n")
-		c := PointCloud{Cloud32: geom.Cloud[float32]{X: finite32s(n).Draw(t, "x"), Y: finite32s(n).Draw(t, "y")},
-			Double: rapid.Bool().Draw(t, "double")}
+		c := PointCloud{
+			Points: codec.Points{
+				Cloud32: geom.Cloud[float32]{X: finite32s(n).Draw(t, "x"), Y: finite32s(n).Draw(t, "y")},
+				Double:  rapid.Bool().Draw(t, "double"),
+			},
+		}
 		if rapid.Bool().Draw(t, "with z") {
 			c.Cloud32.Z = finite32s(n).Draw(t, "z")
 		}
@@ -120,8 +125,15 @@ func one(t fataler, d *Decoder, m Message) *Frame {
 
 // sent is r as a consumer of another topic gets it.
 func sent(r *Record) Message {
-	return Message{Topic: "survivors", Partition: 1, Offset: 400, Time: time.Unix(12345, 0), Key: r.Key, Value: r.Value,
-		Headers: r.Headers}
+	return Message{
+		Topic:     "survivors",
+		Partition: 1,
+		Offset:    400,
+		Time:      time.Unix(12345, 0),
+		Key:       r.Key,
+		Value:     r.Value,
+		Headers:   r.Headers,
+	}
 }
 
 func count(hs []Header, name string) (n int) {
@@ -137,8 +149,10 @@ func count(hs []Header, name string) (n int) {
 func checkSurvivors(t fataler, whole, part *Frame, keep, index []int32) {
 	var s Survivors
 	c := s.Of(whole, keep)
-	want := Frame{FrameKey: part.FrameKey, Cloud32: c.Cloud32, Cloud64: c.Cloud64, Double: c.Double,
-		Intensity: c.Intensity}
+	want := Frame{
+		FrameKey: part.FrameKey,
+		Points:   codec.Points{Cloud32: c.Cloud32, Cloud64: c.Cloud64, Double: c.Double, Intensity: c.Intensity},
+	}
 	if !sameBits(part, &want) {
 		t.Fatalf("have %+v\nwant %+v", part, want)
 	}
@@ -262,8 +276,16 @@ func FuzzPruned(f *testing.F) {
 	}
 	var e Encoder
 	e.Compression = "lz4"
-	value, err := e.AppendPoints(nil, PointCloud{Double: true,
-		Cloud64: geom.Cloud[float64]{X: []float64{1, math.Inf(1)}, Y: []float64{1, 2}}, Index: []int32{2, 7}})
+	value, err := e.AppendPoints(
+		nil,
+		PointCloud{
+			Index: []int32{2, 7},
+			Points: codec.Points{
+				Double:  true,
+				Cloud64: geom.Cloud[float64]{X: []float64{1, math.Inf(1)}, Y: []float64{1, 2}},
+			},
+		},
+	)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
+	"entropipe/schemas/codec"
 )
 
 // Real frames come through every codec bit for bit, and a .bin is read as the
@@ -28,7 +29,7 @@ func TestRealFrames(t *testing.T) {
 			t.Fatalf("%s: %d points in %d bytes, or other ones", f.Name, len(cloud.X), len(value))
 		}
 		e := Encoder{Compression: codecs[i%len(codecs)]}
-		if value, err = e.AppendPoints(nil, PointCloud{Cloud32: cloud, Intensity: raw[0].Intensity}); err != nil {
+		if value, err = e.AppendPoints(nil, PointCloud{Points: codec.Points{Cloud32: cloud, Intensity: raw[0].Intensity}}); err != nil {
 			t.Fatal(err)
 		}
 		frames, err := arrows.Decode(Message{Topic: "t", Value: value})
@@ -67,7 +68,8 @@ func TestRealDrawings(t *testing.T) {
 			t.Fatalf("drawings %d to %d: %d frames, %v", start, start+len(part), len(frames), err)
 		}
 		for i, f := range frames {
-			if !sameCloud(f.Cloud32, geom.Cloud[float32]{X: of[i].X, Y: of[i].Y}) || *f.Drawing != sketches[i].Drawing {
+			if !sameCloud(f.Cloud32, geom.Cloud[float32]{X: of[i].X, Y: of[i].Y}) ||
+				*f.Drawing != sketches[i].Drawing {
 				t.Errorf("%s: the drawing changed", sketches[i].Label)
 			}
 		}

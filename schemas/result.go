@@ -1,5 +1,7 @@
 package schemas
 
+import "entropipe/schemas/codec"
+
 // Op names an operator. Table frames has its columns in the order of the constants.
 type Op uint8
 
@@ -99,6 +101,7 @@ type Points struct {
 	X32, Y32, Z32 []float32
 	X64, Y64, Z64 []float64
 	Intensity     []float32
+	codec.Extra
 }
 
 // Result holds the output of all operators for one frame, or of a model for one
@@ -138,7 +141,10 @@ func (r *Result) Bytes() int64 {
 	n += int64(len(r.Entropy)) * 80
 	if p := r.Points; p != nil {
 		n += 256 + int64(len(p.Idx))*4 + int64(len(p.X32)+len(p.Y32)+len(p.Z32)+len(p.Intensity))*4 +
-			int64(len(p.X64)+len(p.Y64)+len(p.Z64))*8
+			int64(len(p.X64)+len(p.Y64)+len(p.Z64)+len(p.TOffsetNs))*8 + int64(len(p.Elongation))*4
+		for _, v := range p.Int32s() {
+			n += int64(len(*v)) * 4
+		}
 	}
 	if r.Publish != nil {
 		n += r.Publish.Bytes()

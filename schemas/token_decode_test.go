@@ -186,11 +186,15 @@ func badTokenStreams(t testing.TB) []bad {
 			bufs, _ := m.vector(m.header, 2, 16)
 			put64(m.b, bufs+16+8, 4)
 		}), reason: ReasonBadLength},
-		{name: "fixed lists of negative size", value: patchSchema(one(field{"input_ids", arrow.FixedSizeListOf(2, i32),
-			"[[1, 2]]"}), func(f *flat, schema table) {
-			fields, _ := f.vector(schema, 1, 4)
-			copy(f.b[f.field(f.sub(f.table(f.deref(fields)), 3), 0):], []byte{255, 255, 255, 255})
-		}), reason: ReasonCorrupt},
+		{
+			name: "fixed lists of negative size",
+			value: patchSchema(one(field{"input_ids", arrow.FixedSizeListOf(2, i32),
+				"[[1, 2]]"}), func(f *flat, schema table) {
+				fields, _ := f.vector(schema, 1, 4)
+				copy(f.b[f.field(f.sub(f.table(f.deref(fields)), 3), 0):], []byte{255, 255, 255, 255})
+			}),
+			reason: ReasonCorrupt,
+		},
 	}
 }
 
@@ -278,8 +282,10 @@ func TestSizesOfSequencesAreLimited(t *testing.T) {
 		"more than the limit": make([]byte, limit+1),
 	} {
 		d := Decoder{MaxBytes: limit}
-		if _, err := d.Sequences(Message{Topic: "t", Value: value, Headers: []Header{{HeaderSchema, nil}}}); reasonOf(t,
-			err) != ReasonTooLarge {
+		if _, err := d.Sequences(Message{Topic: "t", Value: value, Headers: []Header{{HeaderSchema, nil}}}); reasonOf(
+			t,
+			err,
+		) != ReasonTooLarge {
 			t.Errorf("%s: %v, want %s", name, err, ReasonTooLarge)
 		}
 	}
@@ -475,7 +481,7 @@ func FuzzSequences(f *testing.F) {
 
 // docs/messages.md says how many sequences fit into a message.
 func TestBookkeepingOfSequencesIsDocumented(t *testing.T) {
-	if size := unsafe.Sizeof(Sequence{}); size != 184 || DefaultMaxBytes/size != 364_722 {
+	if size := unsafe.Sizeof(Sequence{}); size != 192 || DefaultMaxBytes/size != 349_525 {
 		t.Errorf("a Sequence has %d bytes, %d of them fit into %d", size, DefaultMaxBytes/size, DefaultMaxBytes)
 	}
 }

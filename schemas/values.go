@@ -113,8 +113,14 @@ func (d *Decoder) stringBuffers(buffers []*memory.Buffer, b *batch, c *column,
 		switch {
 		case b.rows == 0 || width == 16 && k > 1:
 		case k == 1 && len(v) < need*width:
-			return nil, formatErr(ReasonBadLength, b.bodyAt, "column %s has %d bytes of offsets or views, but %d rows",
-				c.name, len(v), b.rows)
+			return nil, formatErr(
+				ReasonBadLength,
+				b.bodyAt,
+				"column %s has %d bytes of offsets or views, but %d rows",
+				c.name,
+				len(v),
+				b.rows,
+			)
 		case k == 1 && width == 4:
 			last = int64(int32(binary.LittleEndian.Uint32(v[4*b.rows:])))
 		case k == 1 && width == 8:
@@ -145,7 +151,7 @@ func (d *Decoder) inPlace(b *batch, c *column, id arrow.Type) bool {
 }
 
 // view returns the values in b in place; false if they are not aligned.
-func view[T geom.Float | int64](b []byte) ([]T, bool) {
+func view[T geom.Float | int32 | int64](b []byte) ([]T, bool) {
 	if len(b) == 0 {
 		return []T{}, true
 	}
@@ -157,7 +163,7 @@ func view[T geom.Float | int64](b []byte) ([]T, bool) {
 }
 
 // bytesOf is the inverse of view.
-func bytesOf[T geom.Float | int64](v []T) []byte {
+func bytesOf[T geom.Float | int32 | int64](v []T) []byte {
 	if len(v) == 0 {
 		return nil
 	}
@@ -167,7 +173,7 @@ func bytesOf[T geom.Float | int64](v []T) []byte {
 // values reads a whole column: in place if it is one batch of values of type T,
 // none of them null, aligned; else gathered into scratch, where fill converts
 // what is not of type T.
-func values[T geom.Float | int64](d *Decoder, c *column, scratch *[]T,
+func values[T geom.Float | int32 | int64](d *Decoder, c *column, scratch *[]T,
 	fill func([]T, arrow.Array, *column) *FormatError) ([]T, *FormatError) {
 	if len(d.batches) == 1 && d.inPlace(&d.batches[0], c, typeID[T]()) {
 		raw, err := d.fixed(&d.batches[0], c, c.dt)
@@ -194,7 +200,7 @@ func values[T geom.Float | int64](d *Decoder, c *column, scratch *[]T,
 }
 
 // gather copies one batch of a column to dst.
-func gather[T geom.Float | int64](d *Decoder, b *batch, c *column, dst []T,
+func gather[T geom.Float | int32 | int64](d *Decoder, b *batch, c *column, dst []T,
 	fill func([]T, arrow.Array, *column) *FormatError) *FormatError {
 	mark := d.inflater.used
 	defer func() { d.inflater.used = mark }() // dst holds the values: the slots are free again
@@ -214,13 +220,15 @@ func gather[T geom.Float | int64](d *Decoder, b *batch, c *column, dst []T,
 }
 
 // typeID returns Arrow's name of T.
-func typeID[T geom.Float | int64]() arrow.Type {
+func typeID[T geom.Float | int32 | int64]() arrow.Type {
 	var v T
 	switch any(v).(type) {
 	case float32:
 		return arrow.FLOAT32
 	case float64:
 		return arrow.FLOAT64
+	case int32:
+		return arrow.INT32
 	}
 	return arrow.INT64
 }

@@ -34,11 +34,12 @@ const (
 	HeaderSensor      = "sensor"
 	HeaderFrameID     = "frame-id"
 	HeaderTimeNs      = "ts-ns"
+	HeaderPose        = "pose" // 12 decimals with commas: the upper three rows of sensor to world
 )
 
 // Headers returns the headers of a message that holds an Arrow stream of the given
 // schema, with the headers of CloudEvents 1.0 (Kafka binding, binary mode). It reads
-// Dataset, Sequence, Sensor, FrameID and TimeNs of k; if the message holds several
+// Dataset, Sequence, Sensor, FrameID, TimeNs and Pose of k; if the message holds several
 // drawings, k is the key of the first. source names the producer as a URI reference,
 // for example "/produce/kitti".
 //
@@ -65,6 +66,9 @@ func Headers(k FrameKey, schema, source string) []Header {
 	}
 	if k.Sensor != "" {
 		hs = append(hs, Header{HeaderSensor, []byte(k.Sensor)})
+	}
+	if k.Pose != nil {
+		hs = append(hs, Header{HeaderPose, appendPose(nil, k.Pose)})
 	}
 	return hs
 }

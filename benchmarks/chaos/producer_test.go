@@ -14,6 +14,7 @@ import (
 	"entropipe/algos/geom"
 	"entropipe/benchmarks/rig"
 	"entropipe/schemas"
+	"entropipe/schemas/codec"
 )
 
 // producer writes records at a steady rate, one goroutine a partition, and
@@ -154,7 +155,7 @@ func (m *maker) value() ([]byte, string, int) {
 func (m *maker) points() []byte {
 	n := m.rng.IntN(60)
 	c := geom.Cloud[float32]{X: coordinates[float32](m, n), Y: coordinates[float32](m, n)}
-	b, err := m.enc.AppendPoints(nil, schemas.PointCloud{Cloud32: c})
+	b, err := m.enc.AppendPoints(nil, schemas.PointCloud{Points: codec.Points{Cloud32: c}})
 	if err != nil {
 		panic("chaos: a cloud cannot be encoded: " + err.Error())
 	}

@@ -92,7 +92,8 @@ func lidar(n int, r *rand.Rand) (geom.Cloud[float64], error) {
 		if err := src.Next(&it); err != nil {
 			return c, err
 		}
-		c.X, c.Y, c.Z = appendAs(c.X, it.Cloud.X), appendAs(c.Y, it.Cloud.Y), appendAs(c.Z, it.Cloud.Z)
+		c.X, c.Y, c.Z = appendAs(c.X, it.Cloud.Cloud32.X), appendAs(c.Y, it.Cloud.Cloud32.Y),
+			appendAs(c.Z, it.Cloud.Cloud32.Z)
 	}
 	return c, nil
 }
@@ -112,7 +113,7 @@ func scans(dir string, most int) (clouds []geom.Cloud[float64], err error) {
 		} else if err != nil {
 			return nil, err
 		}
-		in, c := it.Cloud, geom.Cloud[float64]{Z: []float64{}}
+		in, c := it.Cloud.Cloud32, geom.Cloud[float64]{Z: []float64{}}
 		for i := range in.X {
 			if x, y, z := float64(in.X[i]), float64(in.Y[i]), float64(in.Z[i]); x-x == 0 && y-y == 0 && z-z == 0 {
 				c.X, c.Y, c.Z = append(c.X, x), append(c.Y, y), append(c.Z, z)

@@ -85,8 +85,11 @@ func (c *Command) describe(e *command.Env) (fmt.Stringer, error) {
 		case ".txt", ".jsonl":
 			ext = inner
 		case ".bin":
-			return nil, fmt.Errorf("%s: a scan in gzip, which is read with the others of its folder: entropipe info %s",
-				c.What, filepath.Dir(c.What))
+			return nil, fmt.Errorf(
+				"%s: a scan in gzip, which is read with the others of its folder: entropipe info %s",
+				c.What,
+				filepath.Dir(c.What),
+			)
 		}
 	}
 	switch ext {
@@ -244,7 +247,9 @@ func describeScan(path string) (fmt.Stringer, error) {
 		return nil, fmt.Errorf("%s: %d bytes are not a whole number of points of 16 bytes: %d are left over", path, n,
 			n%16)
 	}
-	return text(fmt.Sprintf("%s: a KITTI scan of %s points, %s\n", path, command.Count(n/16), command.ByteSize(n))), nil
+	return text(
+		fmt.Sprintf("%s: a KITTI scan of %s points, %s\n", path, command.Count(n/16), command.ByteSize(n)),
+	), nil
 }
 
 type text string
@@ -286,8 +291,10 @@ func (s *sourceInfo) add(it *replay.Item) {
 	}
 	s.Frames += it.Frames()
 	s.Points += it.Points()
-	cover(s, 0, it.Cloud.X)
-	cover(s, 1, it.Cloud.Y)
+	cover(s, 0, it.Cloud.Cloud32.X)
+	cover(s, 1, it.Cloud.Cloud32.Y)
+	cover(s, 0, it.Cloud.Cloud64.X)
+	cover(s, 1, it.Cloud.Cloud64.Y)
 	for i := range it.Drawings {
 		cover(s, 0, it.Drawings[i].X)
 		cover(s, 1, it.Drawings[i].Y)

@@ -19,6 +19,7 @@ import (
 	"entropipe/ingest"
 	"entropipe/ingest/replay"
 	"entropipe/preprocess"
+	"entropipe/schemas/codec"
 )
 
 // Command is the command produce: its flags and arguments.
@@ -157,10 +158,18 @@ func (c *producerFlags) produceAs(e *command.Env, src replay.Source, frames, poi
 	if st.Points > 0 || frames == "frames" {
 		amount = command.Count(st.Points) + " " + points + ", "
 	}
-	fmt.Fprintf(e.Stdout, "%s: %s %s in %s messages, %s%s in %.1f s (%s/s)", c.Topic, command.Count(st.Frames), frames,
-		command.Count(st.Messages), amount,
-		command.ByteSize(st.Bytes), st.Elapsed.Seconds(),
-		command.ByteSize(int64(float64(st.Bytes)/max(st.Elapsed.Seconds(), 1e-9))))
+	fmt.Fprintf(
+		e.Stdout,
+		"%s: %s %s in %s messages, %s%s in %.1f s (%s/s)",
+		c.Topic,
+		command.Count(st.Frames),
+		frames,
+		command.Count(st.Messages),
+		amount,
+		command.ByteSize(st.Bytes),
+		st.Elapsed.Seconds(),
+		command.ByteSize(int64(float64(st.Bytes)/max(st.Elapsed.Seconds(), 1e-9))),
+	)
 	if st.Skipped > 0 {
 		fmt.Fprintf(e.Stdout, ", %s bad inputs left out", command.Count(st.Skipped))
 	}
@@ -178,16 +187,30 @@ func (c *producerFlags) pruner() (*replay.Pruner, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := preprocess.New[float32](preprocess.Config{Mode: preprocess.Prune, Model: m, For: stage.PruneOps(c.For)})
+	cfg := preprocess.Config{Mode: preprocess.Prune, Model: m, For: stage.PruneOps(c.For)}
+	narrow, err := preprocess.New[float32](cfg)
+	if err != nil {
+		return nil, flags.BadModel(err)
+	}
+	wide, err := preprocess.New[float64](cfg)
 	if err != nil {
 		return nil, flags.BadModel(err)
 	}
 	var keep []int32
-	return &replay.Pruner{For: stage.OpSet(c.For), Survivors: func(cloud geom.Cloud[float32]) ([]int32, int) {
-		in, report := s.Apply(cloud)
-		keep = in.Original(s.Prune(keep[:0], &in))
-		return keep, report.Dropped
+	return &replay.Pruner{For: stage.OpSet(c.For), Survivors: func(p *codec.Points) (_ []int32, dropped int) {
+		if p.Double {
+			keep, dropped = survivors(wide, keep, p.Cloud64)
+		} else {
+			keep, dropped = survivors(narrow, keep, p.Cloud32)
+		}
+		return keep, dropped
 	}}, nil
+}
+
+// survivors returns the numbers of the points that s keeps of cloud, in the memory of keep.
+func survivors[T geom.Float](s *preprocess.Stage[T], keep []int32, cloud geom.Cloud[T]) ([]int32, int) {
+	in, report := s.Apply(cloud)
+	return in.Original(s.Prune(keep[:0], &in)), report.Dropped
 }
 
 // total is how many frames will be sent, 0 if the source cannot tell.

@@ -141,7 +141,7 @@ func (c *Command) open(e *command.Env) (replay.Source, error) {
 // clouds are the frames of an item, as float32: networks compute in float32.
 func clouds(it *replay.Item) []geom.Cloud[float32] {
 	if it.Drawings == nil {
-		return []geom.Cloud[float32]{it.Cloud}
+		return []geom.Cloud[float32]{it.Cloud.Cloud32}
 	}
 	var all []geom.Cloud[float32]
 	for _, d := range it.Drawings {

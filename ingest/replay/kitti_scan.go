@@ -42,8 +42,8 @@ func (r *scanReader) read(it *Item, path string, max int64) error {
 	if err := decode(path); err != nil {
 		return err
 	}
-	it.Cloud = geom.Cloud[float32]{X: r.column[0], Y: r.column[1], Z: r.column[2]}
-	it.Intensity = r.column[3]
+	it.Cloud.Cloud32 = geom.Cloud[float32]{X: r.column[0], Y: r.column[1], Z: r.column[2]}
+	it.Cloud.Intensity = r.column[3]
 	return nil
 }
 

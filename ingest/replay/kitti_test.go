@@ -30,7 +30,7 @@ func golden(t *testing.T) []byte {
 
 func checkGolden(t *testing.T, it *Item) {
 	t.Helper()
-	got := [][]float32{it.Cloud.X, it.Cloud.Y, it.Cloud.Z, it.Intensity}
+	got := [][]float32{it.Cloud.Cloud32.X, it.Cloud.Cloud32.Y, it.Cloud.Cloud32.Z, it.Cloud.Intensity}
 	want := [][]float32{{1, -1.5, 49.52}, {2, 0, 22.668}, {3, -1.73, 2.051}, {.5, 0, .99}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("points differ (-want +got):\n%s", d)
@@ -129,8 +129,8 @@ func TestFoldersWithoutTimes(t *testing.T) {
 		var got []frame
 		for _, it := range all(t, open(t, KITTI{Dir: dir, Log: log})) {
 			got = append(got, frame{it.Sequence, it.Number, it.Points()})
-			if it.Clock != NoClock || it.Cloud.Z == nil || it.Intensity == nil {
-				t.Errorf("%s: clock %d, z %v", dir, it.Clock, it.Cloud.Z)
+			if it.Clock != NoClock || it.Cloud.Cloud32.Z == nil || it.Cloud.Intensity == nil {
+				t.Errorf("%s: clock %d, z %v", dir, it.Clock, it.Cloud.Cloud32.Z)
 			}
 		}
 		if d := cmp.Diff(want, got); d != "" {
@@ -310,18 +310,19 @@ func TestScansInGzip(t *testing.T) {
 	write(t, packed(nil), dir, "2.bin.gz")
 	text := t.TempDir()
 	write(t, packed([]byte("1 2 3 0.5\n")), text, "3.txt.gz")
-	if lines := all(t, open(t, KITTI{Dir: text})); len(lines) != 1 || len(lines[0].Cloud.X) != 1 ||
-		lines[0].Cloud.Z[0] != 3 {
+	if lines := all(t, open(t, KITTI{Dir: text})); len(lines) != 1 || len(lines[0].Cloud.Cloud32.X) != 1 ||
+		lines[0].Cloud.Cloud32.Z[0] != 3 {
 		t.Errorf("text in gzip: %+v", lines)
 	}
 	want, got := all(t, open(t, KITTI{Dir: plain})), all(t, open(t, KITTI{Dir: dir}))
 	if len(got) != 3 || got[0].Number != 0 || got[1].Number != 1 || got[2].Number != 2 {
 		t.Fatalf("%d items: %+v", len(got), got)
 	}
-	for i, n := range []int{len(want[0].Cloud.X), len(want[0].Cloud.X), 0} {
-		if len(got[i].Cloud.X) != n || n > 0 && (!slices.Equal(got[i].Cloud.X, want[0].Cloud.X) ||
-			!slices.Equal(got[i].Intensity, want[0].Intensity)) {
-			t.Errorf("scan %d differs: %d points, want %d", i, len(got[i].Cloud.X), n)
+	for i, n := range []int{len(want[0].Cloud.Cloud32.X), len(want[0].Cloud.Cloud32.X), 0} {
+		if len(got[i].Cloud.Cloud32.X) != n ||
+			n > 0 && (!slices.Equal(got[i].Cloud.Cloud32.X, want[0].Cloud.Cloud32.X) ||
+				!slices.Equal(got[i].Cloud.Intensity, want[0].Cloud.Intensity)) {
+			t.Errorf("scan %d differs: %d points, want %d", i, len(got[i].Cloud.Cloud32.X), n)
 		}
 	}
 	whole := packed(golden(t))
@@ -420,8 +421,8 @@ func TestRealScans(t *testing.T) {
 	matched := 0
 	for _, it := range items {
 		for _, f := range frames {
-			if slices.Equal(f.Cloud.X, it.Cloud.X) && slices.Equal(f.Cloud.Y, it.Cloud.Y) &&
-				slices.Equal(f.Cloud.Z, it.Cloud.Z) {
+			if slices.Equal(f.Cloud.X, it.Cloud.Cloud32.X) && slices.Equal(f.Cloud.Y, it.Cloud.Cloud32.Y) &&
+				slices.Equal(f.Cloud.Z, it.Cloud.Cloud32.Z) {
 				matched++
 				break
 			}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"entropipe/algos/geom"
+	"entropipe/schemas/codec"
 )
 
 // LiDAR is a synthetic sensor with 64 beams that drives along a street and
@@ -117,8 +118,8 @@ func (s *lidar) Next(it *Item) error {
 	*it = Item{
 		Dataset: "synthetic", Sequence: "lidar", Sensor: "lidar64",
 		Number: frame, TimeNs: frame * gapWithoutClock, Clock: SinceEpoch,
-		Cloud:     geom.Cloud[float32]{X: s.column[0][:n], Y: s.column[1][:n], Z: s.column[2][:n]},
-		Intensity: s.column[3][:n],
+		Cloud: codec.Points{Intensity: s.column[3][:n],
+			Cloud32: geom.Cloud[float32]{X: s.column[0][:n], Y: s.column[1][:n], Z: s.column[2][:n]}},
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func (s *ticking) Next(it *Item) error {
 	}
 	x := make([]float32, 1000)
 	*it = Item{Sequence: "a", Number: s.n, Clock: SinceEpoch, TimeNs: s.n * 1e6}
-	it.Cloud.X, it.Cloud.Y = x, x
+	it.Cloud.Cloud32.X, it.Cloud.Cloud32.Y = x, x
 	s.n++
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"entropipe/algos/geom"
 	"entropipe/ingest"
 	"entropipe/schemas"
+	"entropipe/schemas/codec"
 )
 
 // Producer sends a Source to a topic. Brokers and Topic are required.
@@ -55,7 +55,7 @@ type Pruner struct {
 	For schemas.OpSet
 	// Survivors returns the numbers of these points, ascending, and the number of
 	// points that have a non-finite coordinate. keep is valid until the next call.
-	Survivors func(c geom.Cloud[float32]) (keep []int32, dropped int)
+	Survivors func(c *codec.Points) (keep []int32, dropped int)
 }
 
 // Play says how fast, how often and how far a source is read.
@@ -242,12 +242,12 @@ func (e *encoder) append(dst []byte, it *Item) (value []byte, hs []schemas.Heade
 		value, err = e.AppendSketches(dst, e.sketches)
 		return value, headers(it, schemas.SchemaSketches), err
 	case e.prune != nil:
-		keep, dropped := e.prune.Survivors(it.Cloud)
+		keep, dropped := e.prune.Survivors(&it.Cloud)
 		p := schemas.Pruned{For: e.prune.For, NPoints: int32(it.Cloud.Len()), NDropped: int32(dropped)}
-		value, err = e.AppendPoints(dst, e.points.Of(&schemas.Frame{Cloud32: it.Cloud, Intensity: it.Intensity}, keep))
+		value, err = e.AppendPoints(dst, e.points.Of(&schemas.Frame{Points: it.Cloud}, keep))
 		return value, append(headers(it, schemas.SchemaPoints), p.Headers()...), err
 	}
-	value, err = e.AppendPoints(dst, schemas.PointCloud{Cloud32: it.Cloud, Intensity: it.Intensity})
+	value, err = e.AppendPoints(dst, schemas.PointCloud{Points: it.Cloud})
 	return value, headers(it, schemas.SchemaPoints), err
 }
 
@@ -271,6 +271,6 @@ func (e *encoder) sketch(d *Drawing) schemas.Sketch {
 
 func headers(it *Item, schema string) []schemas.Header {
 	key := schemas.FrameKey{Dataset: it.Dataset, Sequence: it.Sequence, Sensor: it.Sensor,
-		FrameID: it.Number, TimeNs: it.TimeNs}
+		FrameID: it.Number, TimeNs: it.TimeNs, Pose: it.Pose}
 	return schemas.Headers(key, schema, "/produce/"+it.Dataset)
 }

@@ -147,7 +147,7 @@ func TestDriveArrivesAsItIs(t *testing.T) {
 		for _, m := range consume(t, b.Addr(), topic, 4, 4) {
 			f := decode(t, &d, m)[0]
 			ids, times = append(ids, f.FrameID), append(times, f.TimeNs)
-			checkGolden(t, &Item{Cloud: f.Cloud32, Intensity: f.Intensity})
+			checkGolden(t, &Item{Cloud: f.Points})
 			if f.Dataset != "kitti" || f.Sequence != "2011_09_26_drive_0005_sync" || f.Sensor != "velodyne" ||
 				string(m.Key) != f.Sequence {
 				t.Errorf("%s: %+v, key %s", topic, f.FrameKey, m.Key)
@@ -158,7 +158,8 @@ func TestDriveArrivesAsItIs(t *testing.T) {
 		}
 		const t0 = 1317042145900000000
 		// last + 1 = 3; span 200 ms, one gap, of 200 ms
-		if !slices.Equal(ids, []int64{0, 2, 3, 5}) || !slices.Equal(times, []int64{t0, t0 + 2e8, t0 + 4e8, t0 + 6e8}) {
+		if !slices.Equal(ids, []int64{0, 2, 3, 5}) ||
+			!slices.Equal(times, []int64{t0, t0 + 2e8, t0 + 4e8, t0 + 6e8}) {
 			t.Errorf("%s: frames %v at %v", topic, ids, times)
 		}
 	}
@@ -186,7 +187,8 @@ func TestDrawingsArriveAsTheyAre(t *testing.T) {
 	for _, m := range consume(t, b.Addr(), "sketches", 3, 12) {
 		for _, f := range decode(t, &d, m) {
 			w := want[f.Drawing.ID]
-			if f.Drawing.Label != w.Label || f.FrameID != seen[f.Sequence] || f.Sensor != "tablet" || !sameInk(&f, &w) {
+			if f.Drawing.Label != w.Label || f.FrameID != seen[f.Sequence] || f.Sensor != "tablet" ||
+				!sameInk(&f, &w) {
 				t.Fatalf("%+v: got %+v, want %+v", f.FrameKey, f, w)
 			}
 			delete(want, f.Drawing.ID)
@@ -305,14 +307,21 @@ func TestFrameLargerThanItsTopicTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := &listed{items: []Item{{Sequence: "a"}, {Sequence: "a", Number: 7}}}
-	src.items[1].Cloud.X, src.items[1].Cloud.Y = make([]float32, 20_000), make([]float32, 20_000)
+	src.items[1].Cloud.Cloud32.X, src.items[1].Cloud.Cloud32.Y = make([]float32, 20_000), make([]float32, 20_000)
 	st, err := (&Producer{Brokers: addr, Topic: "small"}).Run(soon(t), src)
 	var large *ingest.TooLargeError
 	if !errors.As(err, &large) || large.Limit != 100_000 || large.Size < 160_000 {
 		t.Fatalf("%v", err)
 	}
-	failsWith(t, err, "frame 7 of a", "100000", fmt.Sprint(large.Size), "kafka-configs.sh --bootstrap-server "+b.Addr(),
-		"max.message.bytes=1048576")
+	failsWith(
+		t,
+		err,
+		"frame 7 of a",
+		"100000",
+		fmt.Sprint(large.Size),
+		"kafka-configs.sh --bootstrap-server "+b.Addr(),
+		"max.message.bytes=1048576",
+	)
 	if st.Messages > 1 {
 		t.Errorf("%+v", st)
 	}
@@ -322,7 +331,7 @@ func TestFrameLargerThanItsTopicTakes(t *testing.T) {
 	sent := false
 	for n := 12_300; n < 12_420; n += 11 {
 		src := &listed{items: []Item{{Sequence: "a"}}}
-		src.items[0].Cloud.X, src.items[0].Cloud.Y = make([]float32, n), make([]float32, n)
+		src.items[0].Cloud.Cloud32.X, src.items[0].Cloud.Cloud32.Y = make([]float32, n), make([]float32, n)
 		_, err := (&Producer{Brokers: addr, Topic: "small"}).Run(soon(t), src)
 		if err != nil && (!errors.As(err, &large) || strings.Contains(err.Error(), "refused")) {
 			t.Fatalf("%d points: %v", n, err)

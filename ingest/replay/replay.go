@@ -16,8 +16,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"entropipe/algos/geom"
 	"entropipe/schemas"
+	"entropipe/schemas/codec"
 )
 
 // Source yields the items of a data set in order.
@@ -59,9 +59,10 @@ type Item struct {
 	TimeNs   int64
 	Clock    Clock
 
-	// A sweep. Intensity is nil or has a value a point.
-	Cloud     geom.Cloud[float32]
-	Intensity []float32
+	// A sweep, where the sensor stood, and the names of the fields that were left out.
+	Cloud   codec.Points
+	Pose    *codec.Pose // nil: unknown
+	Ignored []string
 
 	// A pack of drawings, all with or all without times; nil for others.
 	Drawings []Drawing

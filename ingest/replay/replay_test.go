@@ -40,9 +40,9 @@ func all(t *testing.T, s Source) []Item {
 }
 
 func clone(it Item) Item {
-	it.Cloud = geom.Cloud[float32]{X: slices.Clone(it.Cloud.X), Y: slices.Clone(it.Cloud.Y),
-		Z: slices.Clone(it.Cloud.Z)}
-	it.Intensity = slices.Clone(it.Intensity)
+	it.Cloud.Cloud32 = geom.Cloud[float32]{X: slices.Clone(it.Cloud.Cloud32.X), Y: slices.Clone(it.Cloud.Cloud32.Y),
+		Z: slices.Clone(it.Cloud.Cloud32.Z)}
+	it.Cloud.Intensity = slices.Clone(it.Cloud.Intensity)
 	it.Drawings = slices.Clone(it.Drawings)
 	for i := range it.Drawings {
 		d := &it.Drawings[i]

@@ -16,7 +16,7 @@ func digest(items []Item) string {
 	for i := range items {
 		it := &items[i]
 		binary.Write(h, binary.LittleEndian, []int64{it.Number, it.TimeNs})
-		for _, c := range [][]float32{it.Cloud.X, it.Cloud.Y, it.Cloud.Z, it.Intensity} {
+		for _, c := range [][]float32{it.Cloud.Cloud32.X, it.Cloud.Cloud32.Y, it.Cloud.Cloud32.Z, it.Cloud.Intensity} {
 			binary.Write(h, binary.LittleEndian, c)
 		}
 		for k := range it.Drawings {
@@ -64,7 +64,7 @@ func TestLiDARLooksLikeASweep(t *testing.T) {
 		s := open(t, LiDAR{Frames: 10, Seed: seed})
 		rays := len(s.(*lidar).hits)
 		for _, it := range all(t, s) {
-			c := it.Cloud
+			c := it.Cloud.Cloud32
 			n := c.Len()
 			if share := float64(n) / float64(rays); share < 0.8 || share > 0.97 {
 				t.Errorf("seed %d: %d points of %d rays", seed, n, rays)
@@ -74,7 +74,7 @@ func TestLiDARLooksLikeASweep(t *testing.T) {
 			}
 			var road, beyond, beside [4]int
 			for i := range c.X {
-				x, y, z, w := float64(c.X[i]), float64(c.Y[i]), float64(c.Z[i]), it.Intensity[i]
+				x, y, z, w := float64(c.X[i]), float64(c.Y[i]), float64(c.Z[i]), it.Cloud.Intensity[i]
 				r := math.Sqrt(x*x + y*y + z*z)
 				if !(r > 0.5 && r < maxRange+1) || z < groundZ-0.3 || z > 15 || w < 0 || w >= 1 {
 					t.Fatalf("seed %d, frame %d: point %d (%v, %v, %v) %v", seed, it.Number, i, x, y, z, w)
@@ -109,7 +109,7 @@ func TestLiDARMoves(t *testing.T) {
 	items := all(t, open(t, LiDAR{Frames: 40, Seed: 3}))
 	same := 0
 	for i := 1; i < len(items); i++ {
-		if slices.Equal(items[i].Cloud.X, items[i-1].Cloud.X) {
+		if slices.Equal(items[i].Cloud.Cloud32.X, items[i-1].Cloud.Cloud32.X) {
 			same++
 		}
 		if items[i].Number != int64(i) || items[i].TimeNs-items[i-1].TimeNs != 1e8 {

@@ -16,6 +16,7 @@ import (
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
 	"entropipe/schemas"
+	"entropipe/schemas/codec"
 )
 
 // message wraps a value as a record that says nothing else of itself.
@@ -27,7 +28,7 @@ func message(value []byte) schemas.Message {
 func points32(t testing.TB, c geom.Cloud[float32]) []byte {
 	t.Helper()
 	var e schemas.Encoder
-	v, err := e.AppendPoints(nil, schemas.PointCloud{Cloud32: c})
+	v, err := e.AppendPoints(nil, schemas.PointCloud{Points: codec.Points{Cloud32: c}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func points32(t testing.TB, c geom.Cloud[float32]) []byte {
 func points64(t testing.TB, c geom.Cloud[float64]) []byte {
 	t.Helper()
 	var e schemas.Encoder
-	v, err := e.AppendPoints(nil, schemas.PointCloud{Cloud64: c, Double: true})
+	v, err := e.AppendPoints(nil, schemas.PointCloud{Points: codec.Points{Cloud64: c, Double: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,8 @@ func TestBrokenValuesBecomeRejects(t *testing.T) {
 			if test.reason != "" && r.Reason != test.reason {
 				t.Errorf("reason %q (%s), want %q", r.Reason, r.Message, test.reason)
 			}
-			if r.ValueSize != max(test.m.Oversize, int64(len(test.m.Value))) || len(r.Value) > schemas.MaxRejectValue {
+			if r.ValueSize != max(test.m.Oversize, int64(len(test.m.Value))) ||
+				len(r.Value) > schemas.MaxRejectValue {
 				t.Errorf("value of %d bytes, %d kept, want %d", r.ValueSize, len(r.Value), len(test.m.Value))
 			}
 			if results, rejects := f.Process(message(good)); len(results) != 1 || len(rejects) != 0 {
@@ -105,8 +107,11 @@ func TestBrokenValuesBecomeRejects(t *testing.T) {
 // when it is believed.
 func bomb(t *testing.T) []byte {
 	e := schemas.Encoder{Compression: "zstd"}
-	v, err := e.AppendPoints(nil, schemas.PointCloud{Cloud32: geom.Cloud[float32]{X: make([]float32, 1<<18),
-		Y: make([]float32, 1<<18)}})
+	v, err := e.AppendPoints(
+		nil,
+		schemas.PointCloud{Points: codec.Points{Cloud32: geom.Cloud[float32]{X: make([]float32, 1<<18),
+			Y: make([]float32, 1<<18)}}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +166,8 @@ func TestDegenerateCloudsHaveDefinedRows(t *testing.T) {
 			}
 			r := results[0]
 			h, d := r.Ops[schemas.Hull2D], r.Ops[schemas.Delaunay2D]
-			if h.Status != test.hull || d.Status != test.mesh || r.Hull.Status != test.hull || d.N != test.triangles ||
+			if h.Status != test.hull || d.Status != test.mesh || r.Hull.Status != test.hull ||
+				d.N != test.triangles ||
 				int(h.N) != len(test.idx) {
 				t.Errorf("hull %+v, Delaunay %+v", h, d)
 			}
@@ -172,7 +178,13 @@ func TestDegenerateCloudsHaveDefinedRows(t *testing.T) {
 				t.Errorf("%d points, %d dropped, want %d, %d", r.NPoints, r.NDropped, test.c.Len(), test.dropped)
 			}
 			if r.Hull.Area != test.area || math.Abs(r.Hull.Perimeter-test.perimeter) > 1e-12 {
-				t.Errorf("area %v, perimeter %v, want %v, %v", r.Hull.Area, r.Hull.Perimeter, test.area, test.perimeter)
+				t.Errorf(
+					"area %v, perimeter %v, want %v, %v",
+					r.Hull.Area,
+					r.Hull.Perimeter,
+					test.area,
+					test.perimeter,
+				)
 			}
 			if want := (schemas.FrameKey{Dataset: "points", Sequence: "seq", FrameID: 77, TimeNs: 100_005_000_000,
 				Topic: "points", Partition: 2, Offset: 77}); !cmp.Equal(r.FrameKey, want) {

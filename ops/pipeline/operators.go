@@ -11,6 +11,7 @@ import (
 	"entropipe/models"
 	"entropipe/preprocess"
 	"entropipe/schemas"
+	"entropipe/schemas/codec"
 )
 
 var (
@@ -54,7 +55,13 @@ func newOperators[T geom.Float](shared *Stage, m *models.EntropyNet) *operators[
 // run sets r from fr, whose cloud is c: it runs the stage and then each operator in
 // turn. It returns the numbers of the points to publish, or nil if the frame's
 // points are not to be published.
-func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *schemas.Frame, c geom.Cloud[T]) []int32 {
+func (o *operators[T]) run(
+	cfg *FrameConfig,
+	m *memory,
+	r *schemas.Result,
+	fr *schemas.Frame,
+	c geom.Cloud[T],
+) []int32 {
 	ops := cfg.OpsForPlane()
 	if c.Z != nil {
 		ops = cfg.OpsForSpace()
@@ -87,7 +94,7 @@ func (o *operators[T]) run(cfg *FrameConfig, m *memory, r *schemas.Result, fr *s
 		o.measure(r, &in)
 	}
 	if cfg.Points {
-		r.Points = o.copyPoints(&in, fr.Intensity)
+		r.Points = o.copyPoints(&in, &fr.Points)
 	}
 	if cfg.Publish == 0 || fr.Drawing != nil {
 		return nil
@@ -271,9 +278,21 @@ func (o *operators[T]) addMaxima(op schemas.Op, m *memory, r *schemas.Result,
 	return schemas.StatusOK, len(idx)
 }
 
+// pick returns the values of column at the positions idx; nil for a column that is absent.
+func pick[T any](column []T, idx []int32) []T {
+	if column == nil {
+		return nil
+	}
+	values := make([]T, len(idx))
+	for k, i := range idx {
+		values[k] = column[i]
+	}
+	return values
+}
+
 // copyPoints copies the prepared cloud, with each point's number in the frame as
 // received.
-func (o *operators[T]) copyPoints(in *preprocess.Prepared[T], intensity []float32) *schemas.Points {
+func (o *operators[T]) copyPoints(in *preprocess.Prepared[T], from *codec.Points) *schemas.Points {
 	p := &schemas.Points{Idx: make([]int32, in.Cloud.Len())}
 	for i := range p.Idx {
 		p.Idx[i] = int32(i)
@@ -285,11 +304,12 @@ func (o *operators[T]) copyPoints(in *preprocess.Prepared[T], intensity []float3
 	case geom.Cloud[float64]:
 		p.X64, p.Y64, p.Z64 = clone(c.X), clone(c.Y), clone(c.Z)
 	}
-	if intensity != nil {
-		p.Intensity = make([]float32, len(p.Idx))
-		for k, i := range p.Idx {
-			p.Intensity[k] = intensity[i]
-		}
+	p.Intensity = pick(from.Intensity, p.Idx)
+	p.Elongation = pick(from.Elongation, p.Idx)
+	p.TOffsetNs = pick(from.TOffsetNs, p.Idx)
+	columns := p.Extra.Int32s()
+	for i, v := range from.Extra.Int32s() {
+		*columns[i] = pick(*v, p.Idx)
 	}
 	if o.pruned != nil {
 		for k, i := range p.Idx {

@@ -5,13 +5,15 @@ import (
 
 	"entropipe/algos/geom"
 	"entropipe/schemas"
+	"entropipe/schemas/codec"
 )
 
 // Scratch memory goes back after a giant, and only when it is out of use for
 // good: neither between large frames nor where nothing is large.
 func TestOutgrownScratch(t *testing.T) {
 	frames := func(n int) []schemas.Frame {
-		return []schemas.Frame{{Cloud32: geom.Cloud[float32]{X: make([]float32, n), Y: make([]float32, n)}}, {}}
+		cloud := geom.Cloud[float32]{X: make([]float32, n), Y: make([]float32, n)}
+		return []schemas.Frame{{Points: codec.Points{Cloud32: cloud}}, {}}
 	}
 	giant, middle, small := frames(8*largeFrame), frames(largeFrame), frames(100)
 	var o outgrown

@@ -11,6 +11,7 @@ import (
 	"entropipe/algos/geom"
 	"entropipe/algos/geomtest"
 	"entropipe/schemas"
+	"entropipe/schemas/codec"
 )
 
 var all = []schemas.Op{schemas.Hull2D, schemas.Hull3D, schemas.Maxima2D, schemas.Maxima3D, schemas.Delaunay2D}
@@ -116,8 +117,13 @@ func expected(whole schemas.Result, ops schemas.OpSet, keep []int32) schemas.Res
 // Without z, a frame that was pruned for operators in space is like a whole one.
 func TestPrunedFramesWithoutZ(t *testing.T) {
 	var e schemas.Encoder
-	v, err := e.AppendPoints(nil, schemas.PointCloud{Cloud32: geom.Cloud[float32]{X: []float32{1}, Y: []float32{2}},
-		Index: []int32{4}})
+	v, err := e.AppendPoints(
+		nil,
+		schemas.PointCloud{
+			Index:  []int32{4},
+			Points: codec.Points{Cloud32: geom.Cloud[float32]{X: []float32{1}, Y: []float32{2}}},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ package codec
 
 import (
 	"fmt"
+	"math"
 
 	"entropipe/algos/geom"
 )
@@ -47,6 +48,13 @@ type Extra struct {
 	TOffsetNs        []int64   // time of the point after the time of the frame, nanoseconds
 	Red, Green, Blue []int32   // colour, in the range of the source (0..255 or 0..65535)
 }
+
+// NoInt32 and NoInt64 stand for a point without a value, in columns of integers. Tables
+// hold null there.
+const (
+	NoInt32 = math.MinInt32
+	NoInt64 = math.MinInt64
+)
 
 // Int32Columns is the number of columns that Extra.Int32s returns.
 const Int32Columns = 7

@@ -23,6 +23,7 @@ import (
 	"entropipe/algos/geomtest"
 	"entropipe/ops/pipeline"
 	"entropipe/schemas"
+	"entropipe/schemas/codec"
 	"entropipe/sinks"
 	"entropipe/sinks/read"
 	"entropipe/sinks/tables"
@@ -54,11 +55,14 @@ func exportOf(t *testing.T, names []string, clouds []geomtest.Named[float64], na
 		e.results, e.names = append(e.results, results[0]), append(e.names, name)
 	}
 	for _, c := range clouds {
-		value, err := enc.AppendPoints(nil, schemas.PointCloud{Cloud64: c.Cloud, Double: true})
+		value, err := enc.AppendPoints(nil, schemas.PointCloud{Points: codec.Points{Cloud64: c.Cloud, Double: true}})
 		process(c.Name, value, err)
 	}
 	for _, c := range narrow {
-		value, err := enc.AppendPoints(nil, schemas.PointCloud{Cloud32: c.Cloud, Intensity: c.Cloud.X})
+		value, err := enc.AppendPoints(
+			nil,
+			schemas.PointCloud{Points: codec.Points{Cloud32: c.Cloud, Intensity: c.Cloud.X}},
+		)
 		process(c.Name, value, err)
 	}
 	for _, s := range sketches {
@@ -153,12 +157,21 @@ func hostile(t *testing.T) *exported {
 	holes.X[0], holes.Y[7], holes.Z[20] = float32(nan), float32(math.Inf(1)), float32(nan)
 	sketch := schemas.Sketch{Drawing: schemas.Drawing{ID: 7, Label: `a <cow> & "co" ` + "\x01"},
 		Strokes: []schemas.Stroke{{X: []float64{0, 255, 255, 10}, Y: []float64{0, 10, 255, 200}}}}
-	clouds := append(geomtest.Clouds2D[float64](60, 1), geomtest.Named[float64]{Name: "empty"},
+	clouds := append(
+		geomtest.Clouds2D[float64](60, 1),
+		geomtest.Named[float64]{Name: "empty"},
 		geomtest.Named[float64]{Name: "empty3", Cloud: geom.Cloud[float64]{Z: []float64{}}},
 		geomtest.Named[float64]{Name: "one", Cloud: geom.Cloud[float64]{X: []float64{3}, Y: []float64{-4}}},
-		geomtest.Named[float64]{Name: "ends", Cloud: geom.Cloud[float64]{X: []float64{-math.MaxFloat64, math.MaxFloat64,
-			0}, Y: []float64{-math.MaxFloat64, math.MaxFloat64, 1}}},
-		geomtest.Named[float64]{Name: "nothing finite", Cloud: geom.Cloud[float64]{X: []float64{nan}, Y: []float64{1}}})
+		geomtest.Named[float64]{
+			Name: "ends",
+			Cloud: geom.Cloud[float64]{X: []float64{-math.MaxFloat64, math.MaxFloat64,
+				0}, Y: []float64{-math.MaxFloat64, math.MaxFloat64, 1}},
+		},
+		geomtest.Named[float64]{
+			Name:  "nothing finite",
+			Cloud: geom.Cloud[float64]{X: []float64{nan}, Y: []float64{1}},
+		},
+	)
 	narrow := append(geomtest.Clouds3D[float32](60, 2), geomtest.Named[float32]{Name: "holes", Cloud: holes})
 	return exportOf(t, allTables, clouds, narrow, sketch)
 }

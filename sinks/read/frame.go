@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -12,6 +13,7 @@ import (
 	"github.com/paulmach/orb/encoding/wkb"
 
 	"entropipe/schemas"
+	"entropipe/schemas/codec"
 	"entropipe/schemas/codec/parquetfile"
 	"entropipe/sinks"
 	"entropipe/sinks/record"
@@ -252,6 +254,62 @@ func (r *frameRows) float64s(column string) (list []float64) {
 	return list
 }
 
+// optional32s returns the column with codec.NoInt32 for null; nil if the file has no such
+// column, or nothing but nulls.
+func (r *frameRows) optional32s(column string) (list []int32) {
+	some := false
+	r.eachIfThere(column, func(v parquet.Value) {
+		if v.IsNull() {
+			list = append(list, codec.NoInt32)
+			return
+		}
+		list, some = append(list, v.Int32()), true
+	})
+	if !some {
+		return nil
+	}
+	return list
+}
+
+// optional64s is optional32s for int64.
+func (r *frameRows) optional64s(column string) (list []int64) {
+	some := false
+	r.eachIfThere(column, func(v parquet.Value) {
+		if v.IsNull() {
+			list = append(list, codec.NoInt64)
+			return
+		}
+		list, some = append(list, v.Int64()), true
+	})
+	if !some {
+		return nil
+	}
+	return list
+}
+
+// elongation returns the column of that name; nil if the file has none, or only nulls.
+func (r *frameRows) elongation() (list []float32) {
+	some := false
+	r.eachIfThere("elongation", func(v parquet.Value) {
+		if v.IsNull() {
+			list = append(list, float32(math.NaN()))
+			return
+		}
+		list, some = append(list, v.Float()), true
+	})
+	if !some {
+		return nil
+	}
+	return list
+}
+
+// eachIfThere is each for a column that files of an earlier format lack.
+func (r *frameRows) eachIfThere(column string, put func(v parquet.Value)) {
+	if _, ok := r.file.Schema().Lookup(strings.Split(column, ".")...); ok {
+		r.each(column, put)
+	}
+}
+
 func fillFrame(rows *frameRows, r *schemas.Result) {
 	r.Dataset = footerOf(rows.file, "entropipe.dataset")
 	if r.Sequence = footerOf(rows.file, "entropipe.sequence"); r.Sequence == "" {
@@ -271,6 +329,15 @@ func fillFrame(rows *frameRows, r *schemas.Result) {
 	})
 	if r.Drawing != nil {
 		r.Drawing.Label = rows.text("label")
+	}
+	var pose []float64
+	rows.eachIfThere("pose.list.element", func(v parquet.Value) {
+		if !v.IsNull() {
+			pose = append(pose, v.Double())
+		}
+	})
+	if len(pose) == len(codec.Pose{}) {
+		r.Pose = (*codec.Pose)(pose)
 	}
 	r.Stage, r.ModelSHA, r.LatencyNs = rows.text("stage"), rows.text("model_sha256"), rows.int64("latency_ns")
 }
@@ -344,6 +411,11 @@ func fillTriangles(rows *frameRows, r *schemas.Result) {
 func fillPoints(rows *frameRows, r *schemas.Result) {
 	p := &schemas.Points{Idx: rows.int32s("point_idx"), Intensity: rows.float32s("intensity")}
 	r.Points = p
+	columns := p.Extra.Int32s()
+	for i, name := range codec.Int32Names {
+		*columns[i] = rows.optional32s(name)
+	}
+	p.Elongation, p.TOffsetNs = rows.elongation(), rows.optional64s("t_offset_ns")
 	if leaf, ok := rows.file.Schema().Lookup("x"); ok && leaf.Node.Type().Kind() == parquet.Double {
 		p.X64, p.Y64, p.Z64 = rows.float64s("x"), rows.float64s("y"), rows.float64s("z")
 		return

@@ -136,9 +136,6 @@ type pointFields struct {
 	Blue       int32   `parquet:"blue,optional,delta"`
 }
 
-// numPointFields is the number of columns of pointFields.
-const numPointFields = 9
-
 type entropyRow struct {
 	keys
 	Op            string  `parquet:"op,dict"`

@@ -52,7 +52,7 @@ func addFrame(t *tableWriter, r *schemas.Result) {
 	t.textOrNull(r.Stage)
 	t.textOrNull(r.ModelSHA)
 	t.int64(r.LatencyNs)
-	t.nulls(1) // pose
+	t.pose(r.Pose)
 	t.end(1)
 }
 

@@ -1,6 +1,11 @@
 package tables
 
-import "entropipe/schemas"
+import (
+	"github.com/parquet-go/parquet-go"
+
+	"entropipe/schemas"
+	"entropipe/schemas/codec"
+)
 
 func addPoints(t *tableWriter, r *schemas.Result) {
 	p := r.Points
@@ -35,6 +40,32 @@ func addPointsWide(t *tableWriter, r *schemas.Result) {
 	})
 }
 
+// addExtra appends the columns of pointFields, of points [from, to).
+func addExtra(t *tableWriter, e *codec.Extra, from, to int) {
+	columns := e.Int32s()
+	integers := func(first, end int) {
+		for _, v := range columns[first:end] {
+			if *v == nil {
+				t.absent(1, to-from)
+			} else {
+				optionalIntegers(t, (*v)[from:to], codec.NoInt32, parquet.Int32Value)
+			}
+		}
+	}
+	integers(0, 4)
+	if e.Elongation == nil {
+		t.absent(1, to-from)
+	} else {
+		t.floats32(e.Elongation[from:to])
+	}
+	if e.TOffsetNs == nil {
+		t.absent(1, to-from)
+	} else {
+		optionalIntegers(t, e.TOffsetNs[from:to], codec.NoInt64, parquet.Int64Value)
+	}
+	integers(4, len(columns))
+}
+
 // addPointColumns appends the points of a frame column by column, chunkRows rows at a
 // time; coordinates appends columns x, y and z of points [from, to).
 func addPointColumns(t *tableWriter, r *schemas.Result, coordinates func(from, to int)) {
@@ -50,7 +81,7 @@ func addPointColumns(t *tableWriter, r *schemas.Result, coordinates func(from, t
 		} else {
 			t.floats32(p.Intensity[from:to])
 		}
-		t.absent(numPointFields, to-from)
+		addExtra(t, &p.Extra, from, to)
 		t.end(to - from)
 	}
 }

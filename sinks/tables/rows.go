@@ -7,11 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	"entropipe/sinks/record"
-
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 	"github.com/paulmach/orb/encoding/wkb"
+
+	"entropipe/schemas/codec"
+	"entropipe/sinks/record"
 )
 
 // tableWriter writes files of one table, one after the other. Its caller appends rows
@@ -90,8 +91,8 @@ func (t *table) pageSize() int {
 	return pageBytes
 }
 
-// codec is shared by all writers: it holds pools.
-var codec = &zstd.Codec{Level: zstd.SpeedFastest}
+// compression is shared by all writers: it holds pools.
+var compression = &zstd.Codec{Level: zstd.SpeedFastest}
 
 // newTableWriter returns a writer of table t. Column sequence is left out if it is a
 // folder key, except in rejects, whose files have no folder keys.
@@ -105,7 +106,7 @@ func newTableWriter(t *table, cfg *Config) *tableWriter {
 	tw := &tableWriter{noSequence: noSequence, limit: groupSize{cfg.RowGroupRows, cfg.RowGroupBytes},
 		degenerateNull: cfg.NullDegenerate}
 	tw.options = []parquet.WriterOption{schema,
-		parquet.Compression(codec),
+		parquet.Compression(compression),
 		parquet.PageBufferSize(t.pageSize()),
 		parquet.WriteBufferSize(pageBytes),
 		parquet.DataPageStatistics(false), // the page index has them, once
@@ -271,6 +272,19 @@ func floats64[T float32 | float64](t *tableWriter, v []T) {
 	t.next++
 }
 
+// optionalIntegers appends a value of the next column for each of v, and null for none.
+func optionalIntegers[T int32 | int64](t *tableWriter, v []T, none T, value func(T) parquet.Value) {
+	c := &t.columns[t.next]
+	for _, x := range v {
+		if x == none {
+			c.values = append(c.values, parquet.NullValue().Level(0, 0, t.next))
+		} else {
+			c.values = append(c.values, value(x).Level(0, c.optional, t.next))
+		}
+	}
+	t.next++
+}
+
 func (t *tableWriter) floatOrNull(v *float64) {
 	if v == nil {
 		t.nulls(1)
@@ -319,6 +333,20 @@ func (t *tableWriter) list(v []int32) {
 		c.values = append(c.values, parquet.Int32Value(x).Level(min(i, 1), 1, t.next))
 	}
 	t.bytes += 24 * len(v)
+	t.next++
+}
+
+// pose appends an optional list of twelve required numbers.
+func (t *tableWriter) pose(p *codec.Pose) {
+	if p == nil {
+		t.nulls(1)
+		return
+	}
+	c := &t.columns[t.next]
+	for i, x := range p {
+		c.values = append(c.values, parquet.DoubleValue(x).Level(min(i, 1), 2, t.next))
+	}
+	t.bytes += 8 * len(p)
 	t.next++
 }
 

@@ -7,6 +7,7 @@ import (
 	"entropipe/algos/geom"
 	"entropipe/ops/pipeline"
 	"entropipe/schemas"
+	"entropipe/schemas/codec"
 	"entropipe/sinks"
 	"entropipe/sinks/tables"
 )
@@ -17,7 +18,7 @@ func TestTableOps(t *testing.T) {
 	selectable := []string{"hulls", "hulls3d", "maxima", "triangles", "points", "entropy"}
 	var e schemas.Encoder
 	cube := geom.Cloud[float32]{X: []float32{0, 1, 0, 0, 1}, Y: []float32{0, 0, 1, 0, 1}, Z: []float32{0, 0, 0, 1, 1}}
-	value, err := e.AppendPoints(nil, schemas.PointCloud{Cloud32: cube})
+	value, err := e.AppendPoints(nil, schemas.PointCloud{Points: codec.Points{Cloud32: cube}})
 	if err != nil {
 		t.Fatal(err)
 	}

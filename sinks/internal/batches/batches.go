@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"entropipe/schemas"
+	"entropipe/schemas/codec"
 )
 
 // Spec says what a synthetic batch looks like.
@@ -125,6 +126,20 @@ func SyntheticResult(s Spec, b *schemas.Batch, offset int64, index int32) schema
 			p.X32, p.Y32, p.Z32 = append(p.X32, float32(h.X[i])), append(p.Y32, float32(h.Y[i])), append(p.Z32, 1)
 		}
 		p.Intensity = p.Z32
+	}
+	if r.Offset%2 == 1 { // every other frame has everything that a sensor gives
+		r.Pose = &codec.Pose{0, -1, 0, float64(r.Offset), 1, 0, 0, 1e4, 0, 0, 1, -.25}
+		for i, v := range p.Int32s() {
+			for k := range p.Idx {
+				*v = append(*v, int32(i*k))
+			}
+		}
+		for k := range p.Idx {
+			p.Elongation, p.TOffsetNs = append(p.Elongation, float32(k)/4), append(p.TOffsetNs, int64(k)-1)
+		}
+		if len(p.Idx) > 1 { // a point without a value
+			p.Label[1], p.TOffsetNs[1] = codec.NoInt32, codec.NoInt64
+		}
 	}
 	r.Points = p
 	return r
