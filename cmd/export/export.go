@@ -1,5 +1,5 @@
 // Package export is the command export: it writes one frame of an output as svg, png,
-// geojson or ply, a model of the stage as onnx, or a mask in the form of another program.
+// geojson, ply or gpkg, all frames as gpkg, a model of the stage as onnx, or a mask in the form of another program.
 // Package sinks/picture draws; support and models write the other two.
 //
 // A layer is one kind of thing in a picture: points, hull, maxima, triangles, hull3d.
@@ -30,7 +30,7 @@ import (
 type Command struct {
 	Out string `arg:"" type:"path"`
 
-	As   string `placeholder:"svg|png|geojson|ply|onnx|…"`
+	As   string `placeholder:"svg|png|geojson|ply|gpkg|onnx|…"`
 	File string `name:"output" short:"o" placeholder:"FILE"`
 
 	Topic     string `placeholder:"NAME" group:"Which frame (the first that fits)"`
@@ -40,6 +40,7 @@ type Command struct {
 	Dataset   string `placeholder:"NAME" group:"Which frame (the first that fits)"`
 	Sequence  string `placeholder:"NAME" group:"Which frame (the first that fits)"`
 	FrameID   *int64 `group:"Which frame (the first that fits)"`
+	All       bool   `group:"Which frame (the first that fits)"`
 
 	Layers []string `enum:"points,hull,maxima,triangles,hull3d" placeholder:"LAYER" group:"How"`
 	Width  int      `default:"1200" group:"How"`
@@ -50,6 +51,9 @@ const (
 	minPictureWidth = 100
 	maxPictureWidth = 4000
 )
+
+// sequenceFormats are the formats that hold more than one frame.
+var sequenceFormats = []string{"gpkg"}
 
 // Run checks the flags and runs the command.
 func (c *Command) Run(e *command.Env) error {
@@ -67,6 +71,12 @@ func (c *Command) Run(e *command.Env) error {
 		return fmt.Errorf("export: %w", err)
 	}
 	defer store.Close()
+	if c.As == "gpkg" {
+		if err := c.exportGeoPackage(e, store); err != nil {
+			return fmt.Errorf("export %s: %w", config.ShownPath(c.Out), err)
+		}
+		return nil
+	}
 	shown, err := c.load(e, store)
 	if err != nil {
 		return fmt.Errorf("export %s: %w", config.ShownPath(c.Out), err)
@@ -98,7 +108,7 @@ func (c *Command) send(stdout io.Writer, write func(w *bufio.Writer) error) erro
 
 // check fills in the format and returns the first mistake, as a Usage.
 func (c *Command) check(stdout io.Writer) error {
-	formats := []string{"svg", "png", "geojson", "ply"}
+	formats := []string{"svg", "png", "geojson", "ply", "gpkg"}
 	if c.As == "" {
 		switch ext := strings.ToLower(strings.TrimPrefix(filepath.Ext(c.File), ".")); {
 		case slices.Contains(formats, ext):
@@ -123,9 +133,13 @@ func (c *Command) check(stdout io.Writer) error {
 	if !slices.Contains(formats, c.As) {
 		return mistake.NewUsage(fmt.Errorf("--as %s: want %s", c.As, strings.Join(formats, ", ")))
 	}
-	if c.As == "geojson" && slices.Contains(c.Layers, picture.LayerHull3D) {
-		return mistake.NewUsage(errors.New("--layers hull3d: geojson is flat; ply has the mesh, svg and png its " +
-			"edges from above"))
+	if (c.As == "geojson" || c.As == "gpkg") && slices.Contains(c.Layers, picture.LayerHull3D) {
+		return mistake.NewUsage(fmt.Errorf("--layers hull3d: %s is flat; ply has the mesh, svg and png its "+
+			"edges from above", c.As))
+	}
+	if c.All && !slices.Contains(sequenceFormats, c.As) {
+		return mistake.NewUsage(fmt.Errorf("--all: %s holds one frame; a sequence needs --as %s", c.As,
+			strings.Join(sequenceFormats, "|")))
 	}
 	if c.ASCII && c.As != "ply" {
 		return mistake.NewUsage(fmt.Errorf("--ascii: it is for ply, not for %s", c.As))
@@ -139,7 +153,7 @@ func (c *Command) check(stdout io.Writer) error {
 // checkTerminal refuses to write bytes to a screen.
 func (c *Command) checkTerminal(stdout io.Writer) error {
 	f, isFile := stdout.(*os.File)
-	binary := c.As == "png" || c.As == "onnx" || c.As == "ply" && !c.ASCII
+	binary := c.As == "png" || c.As == "onnx" || c.As == "gpkg" || c.As == "ply" && !c.ASCII
 	if binary && (c.File == "" || c.File == "-") && isFile && command.IsTerminal(f) {
 		return mistake.NewUsage(fmt.Errorf("%s is binary, and stdout a terminal: name a file with -o", c.As))
 	}
@@ -156,7 +170,7 @@ func (c *Command) layers() []string {
 	switch {
 	case len(c.Layers) > 0:
 		return c.Layers
-	case c.As == "geojson":
+	case c.As == "geojson" || c.As == "gpkg":
 		return []string{picture.LayerPoints, picture.LayerHull, picture.LayerMaxima}
 	}
 	return []string{picture.LayerTriangles, picture.LayerPoints, picture.LayerHull3D, picture.LayerHull,
@@ -166,16 +180,7 @@ func (c *Command) layers() []string {
 // load reads the frame and says which one it is.
 func (c *Command) load(e *command.Env, store sinks.Reader) (*picture.Frame, error) {
 	asked := c.layers()
-	tables := []string{"points"} // the coordinates of everything
-	for _, layer := range asked {
-		if t := picture.TableOfLayer[layer]; !slices.Contains(tables, t) {
-			tables = append(tables, t)
-		}
-	}
-	if !slices.Contains(tables, "hulls") {
-		tables = append(tables, "hulls") // coordinates too, if points has none
-	}
-	r, absent, err := read.ReadFrame(e.Ctx, store, c.query(), tables...)
+	r, absent, err := read.ReadFrame(e.Ctx, store, c.query(), tablesOf(asked)...)
 	if err != nil {
 		return nil, err
 	}

@@ -4,9 +4,10 @@ package export
 func (Command) Help() string {
 	return `Draws one frame from the tables. svg and png show it from above, to scale; geojson has
 its polygon and points; ply has the points, with flags, and a mesh for MeshLab, Blender,
-CloudCompare or Open3D. GIS programs take GeoJSON for longitude and latitude: QGIS puts
-the metres of a scan at 0° N 0° E. For GIS programs table hulls is GeoParquet without a
-coordinate system, and opens as it is.
+CloudCompare or Open3D. For QGIS and other GIS programs gpkg is a GeoPackage of one frame,
+or with --all of all frames: tables hulls, maxima, points and, where --layers names them,
+triangles, in an undefined Cartesian system. GIS programs take GeoJSON for longitude and
+latitude: QGIS puts the metres of a scan at 0° N 0° E.
 
 The network of a model becomes onnx, for ONNX Runtime. The mask of a transformer becomes
 arrays in a .safetensors file: for ONNX Runtime's SparseAttention (ort), PyTorch's
@@ -21,6 +22,7 @@ Examples:
   entropipe export ./entropipe-out --as png --offset 17 > frame.png
   entropipe export ./entropipe-out --frame-id 42 --layers hull,maxima -o hull.geojson
   entropipe export ./entropipe-out --topic points --partition 0 --offset 17 -o mesh.ply
+  entropipe export ./entropipe-out --sequence drive_0005 --all -o drive.gpkg
   entropipe export model.safetensors -o model.onnx
   entropipe export mask/ --as flex -o blockmask.safetensors`
 }
@@ -39,8 +41,9 @@ func (Command) HelpLines() map[string]string {
 		"dataset":   "Data set of the frame.",
 		"sequence":  "Sequence of the frame.",
 		"frame-id":  "Number of the frame.",
+		"all":       "Write every frame that fits, in order, instead of the first; for gpkg.",
 
-		"layers": "Layers to draw; default: those of the tables, for geojson without triangles.",
+		"layers": "Layers to draw; default: those of the tables, for geojson and gpkg without triangles.",
 		"width":  "Width of svg and png in pixels.",
 		"ascii":  "Write ply as text instead of binary.",
 	}

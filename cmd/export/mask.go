@@ -31,7 +31,7 @@ func (c *Command) exportMask(e *command.Env) error {
 		return mistake.NewUsage(fmt.Errorf("%s is a mask: say for whom with --as %s", config.ShownPath(c.Out),
 			strings.Join(maskForms, "|")))
 	case c.Topic != "" || c.Partition != nil || c.Offset != nil || c.Index != nil || c.Dataset != "" ||
-		c.Sequence != "" || c.FrameID != nil || len(c.Layers) > 0 || c.ASCII:
+		c.Sequence != "" || c.FrameID != nil || len(c.Layers) > 0 || c.ASCII || c.All:
 		return mistake.NewUsage(errors.New("a mask has no frames: which frame, and how, is said of an output folder"))
 	}
 	if f, ok := e.Stdout.(*os.File); ok && (c.File == "" || c.File == "-") && command.IsTerminal(f) {

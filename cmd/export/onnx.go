@@ -29,7 +29,7 @@ func (c *Command) exportModel(e *command.Env) error {
 		return mistake.NewUsage(fmt.Errorf("-o %s: a model is exported as onnx; add --as onnx to write it there all "+
 			"the same", c.File))
 	case c.Topic != "" || c.Partition != nil || c.Offset != nil || c.Index != nil || c.Dataset != "" ||
-		c.Sequence != "" || c.FrameID != nil || len(c.Layers) > 0 || c.ASCII:
+		c.Sequence != "" || c.FrameID != nil || len(c.Layers) > 0 || c.ASCII || c.All:
 		return mistake.NewUsage(errors.New("a model has no frames: which frame, and how, is said of an output folder"))
 	}
 	c.As = "onnx"

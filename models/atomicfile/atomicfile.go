@@ -16,7 +16,7 @@ import (
 // a temporary file in the same folder, fsyncs and renames the file, and fsyncs the
 // folder. After an error path is unchanged, unless the fsync of the folder failed.
 func Write(path string, write func(w io.Writer) error) (err error) {
-	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text()[:8])
+	aside := asideOf(path)
 	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		var at *fs.PathError
@@ -40,6 +40,36 @@ func Write(path string, write func(w io.Writer) error) (err error) {
 		return err
 	}
 	return syncFolder(filepath.Dir(path))
+}
+
+// Make is Write for a library that makes files by name: build makes the file aside, which
+// is not there, closes it, and Make moves it to path.
+func Make(path string, build func(aside string) error) (err error) {
+	aside := asideOf(path)
+	defer func() {
+		if err != nil {
+			os.Remove(aside)
+		}
+	}()
+	if err := build(aside); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(aside, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(aside, path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// asideOf returns a name in the folder of path that no file has.
+func asideOf(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text()[:8])
 }
 
 func syncFolder(dir string) error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,4 +75,37 @@ func TestWritersDoNotMix(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// A file that is made by name comes whole or not at all, and leaves nothing beside it.
+func TestMake(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	build := func(text string, err error) func(string) error {
+		return func(aside string) error {
+			if filepath.Dir(aside) != dir || aside == path {
+				t.Errorf("%s is aside of %s", aside, path)
+			}
+			return errors.Join(os.WriteFile(aside, []byte(text), 0o666), err)
+		}
+	}
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		text string
+		err  error
+		want string
+	}{{"half", broken, ""}, {"old", nil, "old"}, {"half", broken, "old"}, {"new", nil, "new"}} {
+		if err := Make(path, build(c.text, c.err)); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, want %v", c.text, err, c.err)
+		}
+		if got, _ := os.ReadFile(path); string(got) != c.want {
+			t.Errorf("%s: %q, want %q", c.text, got, c.want)
+		}
+		if entries, err := os.ReadDir(dir); len(entries) != min(1, len(c.want)) || err != nil {
+			t.Errorf("%s: %v, %v", c.text, entries, err)
+		}
+	}
+	if err := Make(path, func(string) error { return nil }); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing was made: %v", err)
+	}
 }

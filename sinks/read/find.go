@@ -90,6 +90,9 @@ type finder struct {
 	within    bool
 	there     []string
 	sequences map[string]bool // up to 1000 sequences met
+
+	// visit, unless nil, takes the frames of each commit that match, and find goes on.
+	visit func(frames []foundFrame) error
 }
 
 // find returns the first frame that matches the query, by topic and partition, then
@@ -157,6 +160,23 @@ func (s *finder) manifest(ctx context.Context, m *record.Manifest, datasets map[
 		return nil, nil
 	}
 	s.within = s.within || q.Offset != nil
+	if s.visit != nil {
+		return nil, s.visitManifest(ctx, m, datasets)
+	}
+	err = s.eachFile(ctx, m, datasets, func(f *record.File, file *parquetfile.File) error {
+		key, ok, err := s.file(file)
+		if ok && (best == nil || compareKeys(key, rowKey{best.offset, best.index}) < 0) {
+			best = &foundFrame{manifest: m, file: f, offset: key.offset, index: key.index}
+		}
+		return err
+	})
+	return best, err
+}
+
+// eachFile calls use with the files of table frames of a commit that may hold frames of
+// the query, and adds their data sets to datasets.
+func (s *finder) eachFile(ctx context.Context, m *record.Manifest, datasets map[string]bool,
+	use func(f *record.File, file *parquetfile.File) error) error {
 	for i := range m.Files {
 		f := &m.Files[i]
 		if f.Table != tables.Frames {
@@ -165,31 +185,31 @@ func (s *finder) manifest(ctx context.Context, m *record.Manifest, datasets map[
 		err := withParquet(ctx, s.store, f, func(file *parquetfile.File) error {
 			dataset := footerOf(file, "entropipe.dataset")
 			datasets[dataset] = true
-			if q.Dataset != "" && dataset != q.Dataset {
+			if s.query.Dataset != "" && dataset != s.query.Dataset || !s.mayHold(file) {
 				return nil
 			}
-			key, ok, err := s.file(file)
-			if ok && (best == nil || compareKeys(key, rowKey{best.offset, best.index}) < 0) {
-				best = &foundFrame{manifest: m, file: f, offset: key.offset, index: key.index}
-			}
-			return err
+			return use(f, file)
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return best, nil
+	return nil
+}
+
+// mayHold reports whether a file may have frames of the query's sequence: the file of a
+// folder of one sequence names it in its footer.
+func (s *finder) mayHold(file *parquetfile.File) bool {
+	if _, column := file.Schema().Lookup("sequence"); column || s.query.Sequence == "" {
+		return true
+	}
+	sequence := footerOf(file, "entropipe.sequence")
+	s.saw(sequence)
+	return sequence == s.query.Sequence
 }
 
 // file returns the key of the first row of a file of table frames that matches.
 func (s *finder) file(file *parquetfile.File) (key rowKey, ok bool, err error) {
-	if _, column := file.Schema().Lookup("sequence"); !column && s.query.Sequence != "" {
-		sequence := footerOf(file, "entropipe.sequence")
-		s.saw(sequence)
-		if sequence != s.query.Sequence {
-			return key, false, nil
-		}
-	}
 	for g := range file.RowGroups() {
 		if s.query.Offset != nil && !groupMayHold(file, g, *s.query.Offset) {
 			continue
@@ -202,16 +222,28 @@ func (s *finder) file(file *parquetfile.File) (key rowKey, ok bool, err error) {
 	return key, false, nil
 }
 
-// group searches a row group, column by column.
+// group returns the key of the first row of a row group that matches.
 func (s *finder) group(file *parquetfile.File, g int) (key rowKey, ok bool, err error) {
+	keys, wrong, err := s.match(file, g)
+	if err != nil {
+		return key, false, err
+	}
+	if i := slices.Index(wrong, false); i >= 0 {
+		return keys[i], true, nil
+	}
+	return key, false, nil
+}
+
+// match reads the keys of a row group, column by column, and tells which rows do not
+// match.
+func (s *finder) match(file *parquetfile.File, g int) (keys []rowKey, wrong []bool, err error) {
 	q := &s.query
-	var keys []rowKey // grows as values are read: the footer's number of rows is a claim
-	var wrong []bool
 	read := func(column string, put func(i int, v parquet.Value)) {
 		if err == nil {
 			err = readColumn(file, g, column, put)
 		}
 	}
+	// Both grow as values are read: the footer's number of rows is a claim.
 	read("offset", func(_ int, v parquet.Value) {
 		keys = append(keys, rowKey{offset: v.Int64()})
 		wrong = append(wrong, q.Offset != nil && v.Int64() != *q.Offset)
@@ -232,13 +264,7 @@ func (s *finder) group(file *parquetfile.File, g int) (key rowKey, ok bool, err 
 			wrong[i] = wrong[i] || !same
 		})
 	}
-	if err != nil {
-		return key, false, err
-	}
-	if i := slices.Index(wrong, false); i >= 0 {
-		return keys[i], true, nil
-	}
-	return key, false, nil
+	return keys, wrong, err
 }
 
 func (s *finder) saw(sequence string) {
@@ -265,12 +291,7 @@ func groupMayHold(f *parquetfile.File, group int, offset int64) bool {
 // withParquet opens a file of a commit, published or staged, and calls f with it. It
 // closes the file when f returns.
 func withParquet(ctx context.Context, store sinks.Reader, m *record.File, f func(*parquetfile.File) error) error {
-	o, err := store.Open(ctx, m.Path)
-	for _, other := range []string{m.Staged, m.Path} { // it may be published between the calls
-		if errors.Is(err, sinks.ErrNotFound) {
-			o, err = store.Open(ctx, other)
-		}
-	}
+	o, err := openFile(ctx, store, m)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Path, err)
 	}
@@ -283,4 +304,15 @@ func withParquet(ctx context.Context, store sinks.Reader, m *record.File, f func
 		return fmt.Errorf("%s: %w", m.Path, err)
 	}
 	return nil
+}
+
+// openFile opens a file of a commit, published or staged.
+func openFile(ctx context.Context, store sinks.Reader, m *record.File) (sinks.Object, error) {
+	o, err := store.Open(ctx, m.Path)
+	for _, other := range []string{m.Staged, m.Path} { // it may be published between the calls
+		if errors.Is(err, sinks.ErrNotFound) {
+			o, err = store.Open(ctx, other)
+		}
+	}
+	return o, err
 }

@@ -37,25 +37,9 @@ func ReadFrame(ctx context.Context, store sinks.Reader, q FrameQuery, others ...
 	if err != nil {
 		return nil, nil, err
 	}
-	r = &schemas.Result{FrameKey: schemas.FrameKey{Topic: found.manifest.Topic, Partition: found.manifest.Partition,
-		Offset: found.offset, Index: found.index}}
-	for _, name := range append([]string{tables.Frames}, others...) {
-		t := tableReaders[name]
-		if t == nil {
-			return nil, nil, fmt.Errorf("frames cannot be read from a table %q", name)
-		}
-		f := found.fileOf(name)
-		if f == nil {
-			absent = append(absent, name)
-			continue
-		}
-		if err := withParquet(ctx, store, f, func(file *parquetfile.File) error {
-			return readRows(file, r, t)
-		}); err != nil {
-			return nil, nil, err
-		}
-	}
-	return r, absent, nil
+	open := openTables{ctx: ctx, store: store}
+	defer open.close()
+	return open.frame(found, others)
 }
 
 // fileOf returns the file of a table in the folder of the frame; nil: there is none.
@@ -77,48 +61,6 @@ var tableReaders = map[string]func(*frameRows, *schemas.Result){
 	tables.Maxima:    fillMaxima,
 	tables.Triangles: fillTriangles,
 	tables.Points:    fillPoints,
-}
-
-// readRows finds the rows of r's frame and calls read with them, if there are any. The
-// rows of a frame are adjacent and in one row group.
-func readRows(f *parquetfile.File, r *schemas.Result, read func(*frameRows, *schemas.Result)) error {
-	for g := range f.RowGroups() {
-		if !groupMayHold(f, g, r.Offset) {
-			continue
-		}
-		rows := frameRows{file: f, group: g}
-		from, to := int64(-1), int64(-1)
-		narrow := func(first int64) func(i int, same bool) {
-			from, to = -1, -1
-			return func(i int, same bool) {
-				if same {
-					if from < 0 {
-						from = first + int64(i)
-					}
-					to = first + int64(i) + 1
-				}
-			}
-		}
-		offsets := narrow(0)
-		if err := readColumn(f, g, "offset", func(i int, v parquet.Value) {
-			offsets(i, v.Int64() == r.Offset)
-		}); err != nil {
-			return err
-		}
-		if from < 0 {
-			continue
-		}
-		rows.from, rows.to = from, to
-		indices, i := narrow(from), 0
-		rows.each("index", func(v parquet.Value) { indices(i, v.Int32() == r.Index); i++ })
-		if from < 0 {
-			continue
-		}
-		rows.from, rows.to = from, to
-		read(&rows, r)
-		return rows.err
-	}
-	return nil
 }
 
 // frameRows are the rows of one frame in a file. The first error is kept; columns read

@@ -105,7 +105,75 @@ func TestReadFrameIsTheInverseOfCommit(t *testing.T) {
 					}
 				}
 			}
+			compareAll(t, store, b, c, a, b)
 		})
+	}
+}
+
+// compareAll has all frames read at once, and expects those of the batches in order.
+func compareAll(t *testing.T, store sinks.Reader, wide *schemas.Batch, want ...*schemas.Batch) {
+	t.Helper()
+	n, all := 0, []*schemas.Result{}
+	for _, batch := range want {
+		for i := range batch.Results {
+			all = append(all, asRead(batch.Results[i], batch == wide))
+		}
+	}
+	everything := read.FrameQuery{}
+	err := read.ReadFrames(context.Background(), store, everything, func(got *schemas.Result, _ []string) error {
+		if n < len(all) {
+			if diff := cmp.Diff(all[n], got, cmpopts.EquateEmpty()); diff != "" {
+				return fmt.Errorf("frame %d (-want +got): %s", n, diff)
+			}
+		}
+		n++
+		return nil
+	}, everyTable...)
+	if err != nil || n != len(all) {
+		t.Fatalf("%d frames of %d, %v", n, len(all), err)
+	}
+}
+
+// Frames of a query come in the order of their keys; none, an unknown table and an error
+// of the receiver end the reading.
+func TestReadFrames(t *testing.T) {
+	a := batches.Synthetic(batches.Spec{Topic: "points", Start: 5, Records: 40, Frames: 3, Points: 4,
+		Datasets: []string{"b", "a"}, Plain: true})
+	b := batches.Synthetic(batches.Spec{Topic: "points", Start: 45, Records: 9, Frames: 2, Points: 5, Plain: true})
+	store, ctx, stop := outputOf(t, tables.Config{RowGroupRows: 7}, a, b), context.Background(), errors.New("stop")
+	for _, c := range []struct {
+		q    read.FrameQuery
+		want int
+	}{{read.FrameQuery{}, 138}, {read.FrameQuery{Offset: new(int64(7))}, 3}, {read.FrameQuery{Index: new(int32(2))}, 40},
+		{read.FrameQuery{FrameID: new(int64(8001))}, 1}} {
+		n, last := 0, [2]int64{-1, 0}
+		if err := read.ReadFrames(ctx, store, c.q, func(r *schemas.Result, absent []string) error {
+			if at := [2]int64{r.Offset, int64(r.Index)}; slices.Compare(last[:], at[:]) >= 0 || len(absent) > 0 ||
+				r.Hull == nil {
+				t.Errorf("%s: %v after %v, absent %v", c.q, at, last, absent)
+			} else {
+				last = at
+			}
+			n++
+			return nil
+		}, tables.Hulls); err != nil || n != c.want {
+			t.Errorf("%s: %d frames, want %d; %v", c.q, n, c.want, err)
+		}
+		n = 0
+		if err := read.ReadFrames(ctx, store, c.q, func(*schemas.Result, []string) error {
+			n++
+			return stop
+		}); err != stop || n != 1 {
+			t.Errorf("%s: %v after %d frames", c.q, err, n)
+		}
+	}
+	never := func(*schemas.Result, []string) error { t.Error("a frame"); return nil }
+	err := read.ReadFrames(ctx, store, read.FrameQuery{Topic: "absent"}, never)
+	if none := (*read.NoFrameError)(nil); !errors.As(err, &none) {
+		t.Error(err)
+	}
+	if err := read.ReadFrames(ctx, store, read.FrameQuery{}, never, "clouds"); err == nil {
+		t.Error("a table that there is not")
 	}
 }
 
