@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	"entropipe/schemas/codec"
+	"entropipe/schemas/codec/nuscenes"
 )
 
 // Content types of a message's value, as producers here write them. A value without a
 // content type is Arrow. docs/messages.md lists them with the names that are read, too.
 const (
-	ContentTypeArrow = "application/vnd.apache.arrow.stream"
-	ContentTypeKITTI = "application/vnd.kitti.velodyne" // raw .bin: x, y, z, reflectance as float32
+	ContentTypeArrow    = "application/vnd.apache.arrow.stream"
+	ContentTypeKITTI    = "application/vnd.kitti.velodyne" // raw .bin: x, y, z, reflectance as float32
+	ContentTypeNuScenes = "application/vnd.nuscenes.lidar" // .pcd.bin: x, y, z, intensity, ring as float32
 
 	contentTypeOctets   = "application/octet-stream" // header format or the topic decides what the value is
 	contentTypeJSON     = "application/json"         // likewise, of texts in JSON
@@ -46,6 +48,8 @@ var formats = []*format{
 	arrowFormat,
 	{name: "kitti", contentType: ContentTypeKITTI, within: contentTypeOctets, what: "a raw KITTI .bin",
 		decode: decodeKITTI},
+	{name: "nuscenes", contentType: ContentTypeNuScenes, within: contentTypeOctets, what: "a nuScenes .pcd.bin",
+		decode: nuscenes.Decode},
 }
 
 // contentTypesHelp lists the content types that header content-type may have.
@@ -205,8 +209,8 @@ func (d *Decoder) formatOf(m *Message) (*format, authority, *FormatError) {
 		case f != nil:
 			return f, byHeader, nil
 		case other != nil:
-			return nil, 0, formatErr(ReasonUnknownContentType, -1, "content-type is %.120q, a message %.80s; this build "+
-				"reads %s", full, other, contentTypesHelp())
+			return nil, 0, formatErr(ReasonUnknownContentType, -1, "content-type is %.120q, a message %.80s; this "+
+				"build reads %s", full, other, contentTypesHelp())
 		}
 		return nil, 0, formatErr(ReasonUnknownContentType, -1, "content-type is %.120q; this build reads %s", full,
 			contentTypesHelp())
@@ -223,8 +227,8 @@ func (d *Decoder) formatOf(m *Message) (*format, authority, *FormatError) {
 	case kind == contentTypeOctets:
 		return arrowFormat, byNobody, nil
 	}
-	return nil, 0, formatErr(ReasonUnknownContentType, -1, "content-type is %.120q, which does not say what message the "+
-		"value is%s", full, wanted(kind, m.Topic))
+	return nil, 0, formatErr(ReasonUnknownContentType, -1, "content-type is %.120q, which does not say what message "+
+		"the value is%s", full, wanted(kind, m.Topic))
 }
 
 // fits reports whether values of f may come under the general content type kind.

@@ -105,8 +105,8 @@ func decodeKITTI(c *codec.Cloud, value []byte, limit int64) error {
 	}
 	n := len(value) / rawWidth
 	if n > math.MaxInt32 || int64(len(value)) > limit {
-		return codec.Errorf(codec.TooLarge, -1, "the frame has %d points of %d bytes, more than the limit of %d bytes", n,
-			rawWidth, limit)
+		return codec.Errorf(codec.TooLarge, -1, "the frame has %d points of %d bytes, more than the limit of %d bytes",
+			n, rawWidth, limit)
 	}
 	x, y, z, w := c.Float32s(codec.X, n), c.Float32s(codec.Y, n), c.Float32s(codec.Z, n), c.Float32s(codec.Intensity, n)
 	for i := range x {

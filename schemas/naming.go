@@ -80,8 +80,8 @@ func named(m *Message, f *format, by authority, err *FormatError) *FormatError {
 		}
 	}
 	if what := confluent(m.Value, f); what != "" && !maybeKITTI {
-		return formatErr(ReasonSchemaRegistry, 0, "the value has Confluent's wire format, %s: %sentropipe asks no schema "+
-			"registry; send the value with a plain serializer%s", what, saidType(m), aboutContentType(f))
+		return formatErr(ReasonSchemaRegistry, 0, "the value has Confluent's wire format, %s: %sentropipe asks no "+
+			"schema registry; send the value with a plain serializer%s", what, saidType(m), aboutContentType(f))
 	}
 	if f == nil && name != "" {
 		err.Detail += "; the value is " + name
@@ -89,9 +89,9 @@ func named(m *Message, f *format, by authority, err *FormatError) *FormatError {
 	if f == arrowFormat && by == byNobody && len(headerValue(m.Headers, HeaderContentType)) == 0 {
 		err.Detail += "; a value without header content-type is Arrow, unless --content-type says more of its topic"
 	}
-	if id := headerValue(m.Headers, "__value-schema-id"); len(id) == 17 && id[0] == 1 {
-		err.Detail += fmt.Sprintf("; header __value_schema_id names schema %x-%x-%x-%x-%x of Confluent's registry, which "+
-			"entropipe does not ask", id[1:5], id[5:7], id[7:9], id[9:11], id[11:])
+	if id := headerValue(m.Headers, "--value-schema-id"); len(id) == 17 && id[0] == 1 {
+		err.Detail += fmt.Sprintf("; header __value_schema_id names schema %x-%x-%x-%x-%x of Confluent's registry, "+
+			"which entropipe does not ask", id[1:5], id[5:7], id[7:9], id[9:11], id[11:])
 	}
 	return err
 }

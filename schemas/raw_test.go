@@ -62,7 +62,8 @@ func TestRawValuesWithoutHeader(t *testing.T) {
 	for name, raw := range map[string]ContentTypes{"no topic": {}, "another topic": valuesOf("others", "kitti")} {
 		_, err := (&Decoder{ContentTypes: raw}).Decode(Message{Topic: "scans", Value: kittiValue()})
 		if reasonOf(t, err) != ReasonNotArrow || !strings.Contains(err.Error(), "content-type: "+ContentTypeKITTI) ||
-			!strings.Contains(err.Error(), "--content-type scans=kitti") || !strings.Contains(err.Error(), "of 3 points") {
+			!strings.Contains(err.Error(), "--content-type scans=kitti") ||
+			!strings.Contains(err.Error(), "of 3 points") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
