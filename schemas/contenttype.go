@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"entropipe/schemas/codec"
+	"entropipe/schemas/codec/foxglove"
 	"entropipe/schemas/codec/nuscenes"
+	"entropipe/schemas/codec/pointcloud2"
 )
 
 // Content types of a message's value, as producers here write them. A value without a
@@ -16,6 +18,11 @@ const (
 	ContentTypeArrow    = "application/vnd.apache.arrow.stream"
 	ContentTypeKITTI    = "application/vnd.kitti.velodyne" // raw .bin: x, y, z, reflectance as float32
 	ContentTypeNuScenes = "application/vnd.nuscenes.lidar" // .pcd.bin: x, y, z, intensity, ring as float32
+
+	// sensor_msgs/msg/PointCloud2 of ROS 2 in CDR; headers add ";type=sensor_msgs/msg/PointCloud2".
+	ContentTypeCDR          = "application/vnd.ros2.cdr"
+	ContentTypeFoxglove     = "application/vnd.foxglove.pointcloud+protobuf"
+	ContentTypeFoxgloveJSON = "application/vnd.foxglove.pointcloud+json"
 
 	contentTypeOctets   = "application/octet-stream" // header format or the topic decides what the value is
 	contentTypeJSON     = "application/json"         // likewise, of texts in JSON
@@ -35,8 +42,11 @@ type format struct {
 
 	// decode turns a value into columns; its error is a *codec.Error.
 	decode func(c *codec.Cloud, value []byte, limit int64) error
-	// is reports whether a value begins as one of the format; nil: the format has no magic.
-	is func(head []byte) bool
+	// is reports whether a value begins as one of the format, or, where the format has no
+	// magic, is one. Nil: nothing tells values of the format from other numbers.
+	is func(value []byte) bool
+	// numbers is set if any bytes of a fitting length are a value, perhaps with nonsense.
+	numbers bool
 }
 
 // arrowFormat stands for the values that the decoder reads itself.
@@ -47,9 +57,17 @@ var arrowFormat = &format{name: "arrow", contentType: ContentTypeArrow, within: 
 var formats = []*format{
 	arrowFormat,
 	{name: "kitti", contentType: ContentTypeKITTI, within: contentTypeOctets, what: "a raw KITTI .bin",
-		decode: decodeKITTI},
+		decode: decodeKITTI, numbers: true},
 	{name: "nuscenes", contentType: ContentTypeNuScenes, within: contentTypeOctets, what: "a nuScenes .pcd.bin",
-		decode: nuscenes.Decode},
+		decode: nuscenes.Decode, numbers: true},
+	{name: "pointcloud2", contentType: ContentTypeCDR, within: contentTypeOctets, what: "a PointCloud2 of ROS 2",
+		params: []string{pointcloud2.Schema, "sensor_msgs/PointCloud2"}, decode: pointcloud2.Decode, is: isPointCloud2},
+	{name: "foxglove", contentType: ContentTypeFoxglove, within: contentTypeProtobuf,
+		what: "a foxglove.PointCloud in Protobuf", params: []string{foxglove.PointCloudSchema}, decode: foxglove.Decode,
+		is: isFoxglove},
+	{name: "foxglove-json", contentType: ContentTypeFoxgloveJSON, within: contentTypeJSON,
+		what: "a foxglove.PointCloud in JSON", params: []string{foxglove.PointCloudSchema}, decode: foxglove.DecodeJSON,
+		is: isFoxgloveJSON},
 }
 
 // contentTypesHelp lists the content types that header content-type may have.
@@ -235,10 +253,10 @@ func (d *Decoder) formatOf(m *Message) (*format, authority, *FormatError) {
 func fits(f *format, kind string) bool { return kind == contentTypeOctets || kind == f.within }
 
 // isArrow reports whether a value without a content type is Arrow, though its topic holds
-// values of f: it begins as a stream. Streams of before Arrow 0.15 are told apart from formats
-// without magic only.
+// values of f: it begins as a stream. Streams of before Arrow 0.15 are told apart from plain
+// numbers only.
 func (d *Decoder) isArrow(value []byte, f *format) bool {
-	if f.is != nil {
+	if !f.numbers {
 		return bytes.HasPrefix(value, []byte{0xff, 0xff, 0xff, 0xff})
 	}
 	_, _, err := d.layout(value)

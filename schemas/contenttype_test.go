@@ -3,57 +3,60 @@ package schemas
 import (
 	"bytes"
 	"encoding/binary"
-	"math"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"entropipe/schemas/codec"
+	"entropipe/schemas/codec/codectest"
 )
 
-// sample is a value of a content type with the three points of kittiValue.
+// sample is a value of a content type with the points of samplePoints.
 type sample struct {
 	name  string // short name of the content type
 	value []byte
 }
 
-// samples has one value or more of every content type.
+// samplePoints are the numbers of three points, which every format holds exactly.
+func samplePoints() []float32 {
+	return []float32{1, 2, 3, 5, -1.5, 0, -1.75, 0, 49.515625, 22.65625, 2.046875, 99}
+}
+
+// sampleNs is the time that samples with a time have.
+const sampleNs = 1317042737_000000005
+
+// samples has a value of every content type.
 func samples(t testing.TB) []sample {
 	t.Helper()
-	points := kittiPoints()
-	var nuscenes []byte
-	for i := range 3 {
-		nuscenes = append(nuscenes, scanOf(slices.Concat(points[4*i:4*i+4], []float32{float32(i)})...)...)
+	points := samplePoints()
+	c := codectest.Cloud{Frame: "top", Sec: sampleNs / 1_000_000_000, Nsec: sampleNs % 1_000_000_000}
+	for i := 0; i < len(points); i += 4 {
+		c.X, c.Y, c.Z = append(c.X, points[i]), append(c.Y, points[i+1]), append(c.Z, points[i+2])
+		c.Intensity = append(c.Intensity, points[i+3])
 	}
-	arrow, err := new(Encoder).AppendPoints(nil, sampleCloud(t))
+	var cloud PointCloud
+	cloud.Cloud32.X, cloud.Cloud32.Y, cloud.Cloud32.Z, cloud.Intensity = c.X, c.Y, c.Z, c.Intensity
+	arrow, err := new(Encoder).AppendPoints(nil, cloud)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []sample{
-		{"arrow", arrow},
-		{"kitti", kittiValue()},
-		{"nuscenes", nuscenes},
+	list := []sample{{"arrow", arrow}}
+	for _, name := range codectest.Names() {
+		if formatNamed([]byte(name)) != nil {
+			list = append(list, sample{name, c.Value(name)})
+		}
 	}
-}
-
-func kittiPoints() []float32 {
-	return []float32{1, 2, 3, .5, -1.5, 0, -1.73, 0, 49.52, 22.668, 2.051, .99}
-}
-
-func sampleCloud(t testing.TB) PointCloud {
-	t.Helper()
-	frames, err := new(Decoder).Decode(Message{Topic: "t", Value: kittiValue(), Headers: typed(ContentTypeKITTI)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return PointCloud{Cloud32: frames[0].Cloud32, Intensity: frames[0].Intensity}
+	return list
 }
 
 // typed are the headers of a value of that content type.
 func typed(contentType string) []Header { return []Header{{HeaderContentType, []byte(contentType)}} }
 
-// same reports whether f holds the points of kittiValue.
+// same reports whether f holds samplePoints.
 func same(f *Frame) bool {
-	want := kittiPoints()
+	want := samplePoints()
 	if f.Len() != 3 || !f.HasZ() || len(f.Intensity) != 3 {
 		return false
 	}
@@ -65,7 +68,7 @@ func same(f *Frame) bool {
 			got[0], got[1], got[2] = float64(f.Cloud32.X[i]), float64(f.Cloud32.Y[i]), float64(f.Cloud32.Z[i])
 		}
 		for k, v := range got {
-			if math.Abs(v-float64(want[4*i+k])) > 1e-6 {
+			if v != float64(want[4*i+k]) {
 				return false
 			}
 		}
@@ -73,7 +76,7 @@ func same(f *Frame) bool {
 	return true
 }
 
-// checkSame asserts that m holds the points of kittiValue.
+// checkSame asserts that m holds the samplePoints.
 func checkSame(t *testing.T, d *Decoder, m Message, name string, about ...any) {
 	t.Helper()
 	if frames, err := d.Decode(m); err != nil {
@@ -181,6 +184,95 @@ func TestHeadersOfForeignValues(t *testing.T) {
 	}
 }
 
+// What a value says of itself counts where no header says it: the frame it names is the
+// sensor, its stamp is the time unless it is 0.
+func TestNamesWithinForeignValues(t *testing.T) {
+	var d Decoder
+	for _, s := range samples(t) {
+		k := FrameKey{TimeNs: 7_000_000}
+		switch s.name {
+		case "pointcloud2", "foxglove", "foxglove-json":
+			k.Sensor, k.TimeNs = "top", sampleNs
+		}
+		m := Message{Topic: "t", Value: s.value, Time: time.UnixMilli(7),
+			Headers: typed(formatNamed([]byte(s.name)).contentType)}
+		frames, err := d.Decode(m)
+		if err != nil {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+		if got := frames[0]; got.Sensor != k.Sensor || got.TimeNs != k.TimeNs || got.Pose != nil {
+			t.Errorf("%s: sensor %q, time %d, pose %v; want %q, %d, none", s.name, got.Sensor, got.TimeNs, got.Pose,
+				k.Sensor, k.TimeNs)
+		}
+	}
+	c := codectest.Cloud{Frame: strings.Repeat("x", maxName+1), X: []float32{1}, Y: []float32{2}, Z: []float32{3},
+		Intensity: []float32{4}}
+	for _, name := range []string{"pointcloud2", "foxglove", "foxglove-json"} {
+		for _, frame := range []string{"", c.Frame, "\xff\xfe"} {
+			if frame == "\xff\xfe" && name == "foxglove-json" {
+				continue // JSON cannot hold it
+			}
+			of := c
+			of.Frame = frame
+			m := Message{Topic: "t", Value: of.Value(name), Headers: typed(formatNamed([]byte(name)).contentType)}
+			frames, err := d.Decode(m)
+			switch {
+			case frame == "" && (err != nil || frames[0].TimeNs != 0 || frames[0].Sensor != ""):
+				t.Errorf("%s without frame and stamp: %+v, %v", name, frames, err)
+			case frame != "" && err == nil:
+				t.Errorf("%s in frame %.8q of %d bytes is accepted", name, frame, len(frame))
+			}
+			if reason := reasonOf(t, err); frame != "" && reason != ReasonBadValue && reason != ReasonCorrupt {
+				t.Errorf("%s in frame %.8q: %v", name, frame, err)
+			}
+		}
+	}
+}
+
+// A pose of the value is that of the frame, unless header pose has one, and owns its memory.
+func TestPoseWithinForeignValues(t *testing.T) {
+	value := []byte(`{"frame_id":"map","pose":{"position":{"x":4,"y":5,"z":6},"orientation":{"w":1}},` +
+		`"point_stride":8,"fields":[{"name":"x","offset":0,"type":7},{"name":"y","offset":4,"type":7}],` +
+		`"data":"AACAPwAAAEA="}`)
+	var d Decoder
+	m := Message{Topic: "t", Value: value, Headers: typed(ContentTypeFoxgloveJSON)}
+	frames, err := d.Decode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := frames[0].Pose
+	if want := (codec.Pose{1, 0, 0, 4, 0, 1, 0, 5, 0, 0, 1, 6}); first == nil || *first != want || frames[0].HasZ() {
+		t.Errorf("pose %v, want %v", first, want)
+	}
+	m.Headers = append(m.Headers, Header{HeaderPose, []byte("1,0,0,7,0,1,0,8,0,0,1,9")})
+	if frames, err = d.Decode(m); err != nil || frames[0].Pose[3] != 7 || first[3] != 4 {
+		t.Errorf("with header pose: %v, %v; before %v", frames, err, first)
+	}
+}
+
+// A value of a registry is named whatever content type it comes as, and at least hinted at
+// where its first bytes may be numbers.
+func TestRegistriesBeforeForeignValues(t *testing.T) {
+	for _, s := range samples(t) {
+		f := formatNamed([]byte(s.name))
+		if f == arrowFormat {
+			continue
+		}
+		value := append([]byte{0, 0, 0, 2, 0x39}, s.value...)
+		if s.name == "foxglove" {
+			value = append([]byte{0, 0, 0, 2, 0x39, 0}, s.value...)
+		}
+		_, err := new(Decoder).Decode(Message{Topic: "t", Value: value, Headers: typed(f.contentType)})
+		reason := reasonOf(t, err)
+		if !strings.Contains(err.Error(), "schema id 569") || reason != ReasonSchemaRegistry && !f.numbers {
+			t.Errorf("%s: %v", s.name, err)
+		}
+		if s.name == "foxglove" && !strings.Contains(err.Error(), "message index [0]") {
+			t.Errorf("%s: %v", s.name, err)
+		}
+	}
+}
+
 // Columns of an earlier value do not remain, whatever its content type was.
 func TestNothingRemainsOfTheLastValue(t *testing.T) {
 	all := samples(t)
@@ -214,10 +306,12 @@ func TestCutValuesOfEveryContentType(t *testing.T) {
 	t.Logf("%d values", n)
 }
 
-// In the steady state a value of fixed layout is decoded without allocating.
-func TestDecodingForeignValuesDoesNotAllocate(t *testing.T) {
+// In the steady state a value of numbers is decoded without allocating, and one with names of
+// fields allocates these.
+func TestAllocationsOfForeignValues(t *testing.T) {
 	for _, s := range samples(t) {
-		if most, ok := map[string]float64{"kitti": 0, "nuscenes": 0}[s.name]; ok {
+		if most, ok := map[string]float64{"kitti": 0, "nuscenes": 0, "pointcloud2": 8,
+			"foxglove": 16}[s.name]; ok {
 			var d Decoder
 			m := Message{Topic: "t", Value: s.value, Headers: typed(formatNamed([]byte(s.name)).contentType)}
 			if n := testing.AllocsPerRun(20, func() {

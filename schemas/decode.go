@@ -48,7 +48,7 @@ type Decoder struct {
 	f64    [3][]float64
 	i64    [2][]int64
 	others extraMemory
-	index  []int32 // scratch for Pruned.Index
+	index  []int32     // scratch for Pruned.Index
 	cloud  codec.Cloud // of a value that is not Arrow
 }
 

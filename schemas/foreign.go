@@ -28,8 +28,7 @@ func (d *Decoder) foreign(m *Message, f *format, by authority, key FrameKey) *Fo
 	if err != nil {
 		return err
 	}
-	c, to := &d.cloud, &frames[0]
-	to.Cloud32, to.Cloud64, to.Double, to.Intensity = c.Cloud32, c.Cloud64, c.Double, c.Points.Intensity
+	frames[0].Points = d.cloud.Points
 	return nil
 }
 
@@ -43,7 +42,7 @@ func (d *Decoder) decodeCloud(m *Message, f *format, by authority) (failed *Form
 			failed = formatErr(ReasonInternal, -1, "the reader of %s failed on the value: %v", f.contentType, p)
 		}
 	}()
-	if f.is == nil { // any bytes of a fitting length are such a value
+	if f.numbers {
 		if why := d.otherThan(m.Value, f, by); why != nil {
 			return why
 		}
@@ -78,7 +77,7 @@ func (d *Decoder) otherThan(value []byte, f *format, by authority) *FormatError 
 		".bin: %s", len(value), value[:min(len(value), 8)], why)
 }
 
-// cloudNames fills the names and the time that the headers of m leave to the value.
+// cloudNames fills the names, the time and the pose that the headers of m leave to the value.
 func (d *Decoder) cloudNames(m *Message, key *FrameKey) *FormatError {
 	c := &d.cloud
 	if key.Sensor == "" && c.Sensor != "" {
@@ -90,6 +89,10 @@ func (d *Decoder) cloudNames(m *Message, key *FrameKey) *FormatError {
 	}
 	if c.HasTime && c.TimeNs != 0 && len(headerValue(m.Headers, HeaderTimeNs)) == 0 {
 		key.TimeNs = c.TimeNs
+	}
+	if c.Pose != nil && key.Pose == nil {
+		pose := *c.Pose // the row outlives the cloud
+		key.Pose = &pose
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"entropipe/schemas/codec"
+	"entropipe/schemas/codec/foxglove"
+	"entropipe/schemas/codec/pointcloud2"
 )
 
 // What is no cloud of the expected format is often a file of another, or wrapped by a client
@@ -61,7 +63,7 @@ func named(m *Message, f *format, by authority, err *FormatError) *FormatError {
 		return formatErr(ReasonContainer, 0, "the value is %s, which is no message of one cloud: %s", name,
 			containers[i].remedy)
 	}
-	if f != nil && f != arrowFormat && f.is == nil {
+	if f != nil && f.numbers {
 		if what := confluent(m.Value, f); what != "" {
 			err.Detail += "; if a serializer of Confluent's schema registry wrote it, it has " + what
 		}
@@ -107,6 +109,28 @@ func beginsAs(value []byte) *format {
 		}
 	}
 	return nil
+}
+
+// isPointCloud2 reports whether value is a PointCloud2 in plain CDR. It decodes it.
+func isPointCloud2(value []byte) bool {
+	if len(value) < 4 || value[0] != 0 || value[1] > 1 {
+		return false
+	}
+	return pointcloud2.Decode(new(codec.Cloud), value, int64(len(value))*8) == nil
+}
+
+// isFoxglove reports whether value is a PointCloud in Protobuf. It decodes it.
+func isFoxglove(value []byte) bool {
+	if len(value) == 0 || value[0] != 1<<3|2 && value[0] != 2<<3|2 { // timestamp or frame_id
+		return false
+	}
+	return foxglove.Decode(new(codec.Cloud), value, int64(len(value))*8) == nil
+}
+
+// isFoxgloveJSON reports whether value may be a PointCloud in JSON.
+func isFoxgloveJSON(value []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(value, " \t\r\n"), []byte{'{'}) &&
+		bytes.Contains(value, []byte(`"point_stride"`))
 }
 
 // saidType repeats a content type that is not read.
