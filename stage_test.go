@@ -74,6 +74,9 @@ func TestStagesThatCannotBe(t *testing.T) {
 		{"--publish survivors", command.ExitUsage, "--publish needs --for"},
 		{"--for hull2d", command.ExitUsage, "--for needs --publish"},
 		{"--publish points --for hull2d", command.ExitUsage, "--publish points: this topic is read"},
+		{"--publish-results points", command.ExitConfig, "publish-results: points: this topic is read"},
+		{"--publish-results a --publish a --for hull2d", command.ExitUsage, "--publish sends survivors there"},
+		{"--publish-results a/b", command.ExitUsage, `--publish-results: "a/b" is no name of a topic`},
 		{"--publish a/b --for hull2d", command.ExitUsage, `--publish: "a/b" is no name of a topic`},
 		{"--publish a --for delaunay2d", command.ExitUsage, "--for must be one of"},
 		{"--ops none,hull2d", command.ExitUsage, "--ops none: it stands alone"},
@@ -419,8 +422,19 @@ func TestSurvivorsArePublishedWhateverDies(t *testing.T) {
 	r.exits(0, patience)
 	holds(t, out, n)
 
+	values := publishedOnce(t, address, "survivors")
+	if int64(len(values)) != n {
+		t.Errorf("survivors of %d records are in the topic, want %d", len(values), n)
+	}
+}
+
+// publishedOnce returns the values of a topic that "points" is published to, by
+// HeaderPublishedFrom. Records with equal headers must be equal, and the offsets of a key
+// ascend where they are there for the first time.
+func publishedOnce(t *testing.T, brokers, topic string) map[string]string {
+	t.Helper()
 	values, next := map[string]string{}, map[int32]map[string]int64{}
-	for _, m := range records(t, address, "survivors") {
+	for _, m := range records(t, brokers, topic) {
 		var from string
 		for _, h := range m.Headers {
 			if h.Key == schemas.HeaderPublishedFrom {
@@ -447,7 +461,5 @@ func TestSurvivorsArePublishedWhateverDies(t *testing.T) {
 		}
 		next[partition][string(m.Key)] = offset
 	}
-	if int64(len(values)) != n {
-		t.Errorf("survivors of %d records are in the topic, want %d", len(values), n)
-	}
+	return values
 }

@@ -49,6 +49,7 @@ type Encoder struct {
 	known      map[string]int32 // index in words of each label
 	ids32      []int32          // the tokens of all sequences
 	ends       []int32          // the end of each sequence in ids32, after a 0
+	row        resultsRow       // the columns of results
 }
 
 // AppendPoints appends a points/1 stream of c to dst: columns x, y and, if c has

@@ -20,17 +20,7 @@ func scanOf(numbers ...float32) []byte {
 	return b
 }
 
-// valuesOf are the content types of topics, as --content-type names them.
-func valuesOf(settings ...string) (c ContentTypes) {
-	for i := 0; i < len(settings); i += 2 {
-		if !c.Set(settings[i], settings[i+1]) {
-			panic("no content type: " + settings[i+1])
-		}
-	}
-	return c
-}
-
-var rawHere = valuesOf("scans", "kitti")
+var rawHere = RawTopics{Names: []string{"scans"}}
 
 // A value without a header is a raw .bin only in a topic that is said to hold
 // some. Elsewhere its reject says what would make it readable.
@@ -41,16 +31,16 @@ func TestRawValuesWithoutHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		raw     ContentTypes
+		raw     RawTopics
 		headers []Header
 	}{
 		"this topic":        {raw: rawHere},
-		"all topics":        {raw: valuesOf("", "kitti")},
+		"all topics":        {raw: RawTopics{All: true}},
 		"nothing but bytes": {raw: rawHere, headers: []Header{{HeaderContentType, []byte("application/octet-stream")}}},
 		"its schema": {raw: rawHere, headers: []Header{{HeaderSchema, []byte(SchemaPoints)},
 			{HeaderSequence, []byte("scans")}}},
 	} {
-		d := Decoder{ContentTypes: c.raw}
+		d := Decoder{Raw: c.raw}
 		got, err := d.Decode(Message{Topic: "scans", Value: kittiValue(), Headers: c.headers})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -59,11 +49,10 @@ func TestRawValuesWithoutHeader(t *testing.T) {
 			t.Errorf("%s: %+v", name, got[0])
 		}
 	}
-	for name, raw := range map[string]ContentTypes{"no topic": {}, "another topic": valuesOf("others", "kitti")} {
-		_, err := (&Decoder{ContentTypes: raw}).Decode(Message{Topic: "scans", Value: kittiValue()})
+	for name, raw := range map[string]RawTopics{"no topic": {}, "another topic": {Names: []string{"others"}}} {
+		_, err := (&Decoder{Raw: raw}).Decode(Message{Topic: "scans", Value: kittiValue()})
 		if reasonOf(t, err) != ReasonNotArrow || !strings.Contains(err.Error(), "content-type: "+ContentTypeKITTI) ||
-			!strings.Contains(err.Error(), "--content-type scans=kitti") ||
-			!strings.Contains(err.Error(), "of 3 points") {
+			!strings.Contains(err.Error(), "--raw scans=velodyne") || !strings.Contains(err.Error(), "of 3 points") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -79,13 +68,13 @@ func TestHeadersGoBeforeTheTopicsSetting(t *testing.T) {
 		"drawings": {Header{HeaderSchema, []byte(SchemaSketches)}, ReasonNotArrow},
 		"foreign":  {Header{HeaderContentType, []byte("text/plain")}, ReasonUnknownContentType},
 	} {
-		_, err := (&Decoder{ContentTypes: rawHere}).Decode(Message{Topic: "scans", Value: kittiValue(),
+		_, err := (&Decoder{Raw: rawHere}).Decode(Message{Topic: "scans", Value: kittiValue(),
 			Headers: []Header{c.header}})
-		if reasonOf(t, err) != c.reason || strings.Contains(err.Error(), "--content-type") {
+		if reasonOf(t, err) != c.reason || strings.Contains(err.Error(), "--raw") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	d := Decoder{ContentTypes: rawHere}
+	d := Decoder{Raw: rawHere}
 	arrow := pointsValue(t)
 	frames, err := d.Decode(Message{Topic: "scans", Value: arrow})
 	if err != nil || frames[0].Len() != 2 {
@@ -130,7 +119,7 @@ func TestRawValuesMustBePlausible(t *testing.T) {
 		"cut":                 {kittiValue()[:40], "40 bytes are no whole number"},
 		"five values a point": {scanOf(1, 2, 3, 0, 31), "20 bytes are no whole number"},
 	} {
-		d := Decoder{ContentTypes: rawHere}
+		d := Decoder{Raw: rawHere}
 		frames, err := d.Decode(Message{Topic: "scans", Value: c.value})
 		switch {
 		case c.says == "" && err != nil:
@@ -141,7 +130,7 @@ func TestRawValuesMustBePlausible(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}
-	if _, err := (&Decoder{ContentTypes: rawHere}).Decode(Message{Topic: "scans"}); reasonOf(t, err) != ReasonEmpty {
+	if _, err := (&Decoder{Raw: rawHere}).Decode(Message{Topic: "scans"}); reasonOf(t, err) != ReasonEmpty {
 		t.Errorf("a tombstone: %v", err)
 	}
 }

@@ -25,8 +25,8 @@ func (r *Record) Bytes() int64 {
 }
 
 // HeaderPublishedFrom names the source record of a published record, as
-// topic/partition/offset. Two records with the same value are the same record, sent
-// twice.
+// topic/partition/offset, followed by /index for the results of a drawing. Two records
+// with the same value are the same record, sent twice.
 const HeaderPublishedFrom = "published-from"
 
 // PrunedRecord returns the record of the survivors of frame k of m; value is their

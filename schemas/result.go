@@ -120,7 +120,8 @@ type Result struct {
 	Stage     string    // mode of the preprocessing stage; empty: null
 	ModelSHA  string    // empty: null
 	LatencyNs int64     // end of the operators minus Kafka's timestamp
-	Publish   *Record   // the record to publish for the frame; nil if there is none or it was sent
+	Publish   *Record   // the record of survivors to publish; nil if there is none or it was sent
+	Found     *Record   // the record of schema results/1 to publish; nil as Publish
 	// Tokens is the row of a token sequence, whose Result has only a FrameKey
 	// beside it; nil in the result of a point cloud.
 	Tokens *TokenResult
@@ -148,6 +149,9 @@ func (r *Result) Bytes() int64 {
 	}
 	if r.Publish != nil {
 		n += r.Publish.Bytes()
+	}
+	if r.Found != nil {
+		n += r.Found.Bytes()
 	}
 	if r.Tokens != nil {
 		n += r.Tokens.bytes()

@@ -97,6 +97,9 @@ func (c *Command) totals(log *slog.Logger, s *Service, begin time.Time, err erro
 	if c.Publish.Publish != "" {
 		done = append(done, "bytes_in", st.BytesIn, "published", st.Published, "published_bytes", st.PublishedBytes)
 	}
+	if c.Publish.Results != "" {
+		done = append(done, "results", st.Found, "results_bytes", st.FoundBytes)
+	}
 	log.Info(text, done...)
 }
 

@@ -39,6 +39,7 @@ type Service struct {
 	Output     *sinks.Output
 	consumer   *ingest.Consumer
 	outbox     *ingest.Outbox // nil without --publish
+	found      *ingest.Outbox // nil without --publish-results
 	Pipeline   *pipeline.Pipeline
 	complaints ingest.Complaints  // about brokers, of consumer and outbox
 	question   *pipeline.Question // whether a partition's end is reached
@@ -198,22 +199,30 @@ func (s *Service) connect(ctx context.Context) (partitions int, err error) {
 	return s.fixBase(ctx)
 }
 
-// openPipeline starts the workers, and with --publish the outbox before.
+// openPipeline starts the workers, and before them the outboxes of what is published.
 func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipeline.FrameConfig,
 	lm *language.Language) (err error) {
 	c := s.flags
-	var publisher pipeline.Publisher
-	if c.Publish.Publish != "" {
-		if s.outbox, err = openOutbox(ctx, c, s.security, partitions, s.log, &s.complaints); err != nil {
+	var publisher, results pipeline.Publisher
+	if topic := c.Publish.Publish; topic != "" {
+		if s.outbox, err = openOutbox(ctx, c, topic, 0, s.security, partitions, s.log, &s.complaints); err != nil {
 			return err
 		}
 		publisher = s.outbox
+	}
+	if topic := c.Publish.Results; topic != "" {
+		if s.found, err = openOutbox(ctx, c, topic, resultsLimit, s.security, partitions, s.log,
+			&s.complaints); err != nil {
+			return err
+		}
+		results = s.found
 	}
 	queue := 0
 	if lm.Model != nil {
 		queue = 128 * s.workers // messages of one sequence fill batches only where many wait
 	}
-	s.Pipeline = pipeline.New(pipeline.Config{Output: s.Output, Publisher: publisher, Queue: queue,
+	s.Pipeline = pipeline.New(pipeline.Config{Output: s.Output, Publisher: publisher, Results: results,
+		Queue:      queue,
 		NewProcess: func() pipeline.Process { return pipeline.NewFrames(frames).Process },
 		NewTokens:  func() *pipeline.Tokens { return pipeline.NewTokens(lm.TokenConfig) },
 		Workers:    s.workers, Memory: int64(c.Resource.Memory), RetryFor: c.Output.RetryFor,
@@ -248,8 +257,10 @@ func (s *Service) Close() {
 	if s.Pipeline != nil {
 		s.Pipeline.Close()
 	}
-	if s.outbox != nil {
-		s.outbox.Abort() // every record that a commit needs is acknowledged
+	for _, o := range []*ingest.Outbox{s.outbox, s.found} {
+		if o != nil {
+			o.Abort() // every record that a commit needs is acknowledged
+		}
 	}
 	if s.consumer != nil {
 		s.consumer.Close()

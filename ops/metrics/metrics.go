@@ -360,6 +360,12 @@ func (s *Source) Published(bytes, points int64) {
 	s.m.points.WithLabelValues("publish", s.topic, "out").Add(float64(points))
 }
 
+// PublishedResults counts one acknowledged record of results, and the bytes of its value.
+func (s *Source) PublishedResults(bytes int64) {
+	s.m.recordsOut.WithLabelValues("results", s.topic).Inc()
+	s.m.bytes.WithLabelValues("results", s.topic, "out").Add(float64(bytes))
+}
+
 // Latency records the time from one record's Kafka timestamp to its commit.
 func (s *Source) Latency(d time.Duration) { s.latency.Observe(d.Seconds()) }
 

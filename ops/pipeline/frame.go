@@ -24,14 +24,15 @@ type FrameConfig struct {
 	// Publish are the operators for which the published points of a frame suffice;
 	// 0 publishes nothing.
 	Publish schemas.OpSet
+	// Results publishes what the operators found in each frame, as results/1.
+	Results bool
 	// EntropyEvery is the stride of entropy measurements: one frame in EntropyEvery
 	// gets rows in table entropy; 0 measures none.
 	EntropyEvery int64
 	// MaxBytes bounds the memory of one decoded message; 0 is the decoder's default.
 	MaxBytes int64
-	// ContentTypes names the topics whose values without header content-type are no Arrow
-	// streams.
-	ContentTypes schemas.ContentTypes
+	// Raw names the topics whose values may be raw .bin without a header.
+	Raw schemas.RawTopics
 	// OnPanic, if not nil, is called in the worker with the value and the stack of
 	// an operator's panic.
 	OnPanic func(key schemas.FrameKey, what any, stack []byte)
@@ -53,7 +54,7 @@ type Frames struct {
 
 // NewFrames returns a Frames with the configuration cfg.
 func NewFrames(cfg FrameConfig) *Frames {
-	f := &Frames{cfg: cfg, decoder: schemas.Decoder{MaxBytes: cfg.MaxBytes, ContentTypes: cfg.ContentTypes}}
+	f := &Frames{cfg: cfg, decoder: schemas.Decoder{MaxBytes: cfg.MaxBytes, Raw: cfg.Raw}}
 	if cfg.Stage != nil {
 		f.model = cfg.Stage.model.Load()
 	}
@@ -99,7 +100,8 @@ func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject)
 		results[0].Publish = f.sender.record(&m, frames, results[0].Publish)
 	}
 	if f.scratch.after(frames) {
-		f.decoder = schemas.Decoder{MaxBytes: f.cfg.MaxBytes, ContentTypes: f.cfg.ContentTypes}
+		f.decoder = schemas.Decoder{MaxBytes: f.cfg.MaxBytes, Raw: f.cfg.Raw}
+		f.sender = sender{}
 		f.begin()
 	}
 	return results, rejects
@@ -138,6 +140,9 @@ func (f *Frames) operate(m *schemas.Message, fr *schemas.Frame) (r schemas.Resul
 	}
 	if keep != nil {
 		r.Publish, err = f.sender.survivors(m, fr, &r, keep, f.cfg.Publish)
+	}
+	if f.cfg.Results && err == nil {
+		r.Found, err = f.sender.found(m, fr, &r)
 	}
 	return r, err
 }

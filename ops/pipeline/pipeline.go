@@ -20,7 +20,7 @@
 //   - large message: a message of so many sequences that their rows do not fit into
 //     memory at once; a part is some of its sequences.
 //
-// A record that a frame publishes is sent when the frame enters its batch, and the
+// A record that a frame publishes (its survivors, or what was found in it) is sent when the frame enters its batch, and the
 // batch is committed after brokers have acknowledged all of its records. So every
 // such record is published at least once, and again after a commit that failed.
 //
@@ -57,7 +57,8 @@ type Roll struct {
 // and Log are required.
 type Config struct {
 	Output     Output
-	Publisher  Publisher      // takes the records that results publish; nil if no result has one
+	Publisher  Publisher      // takes the survivors that results publish; nil if no result has some
+	Results    Publisher      // takes the records Found of results; nil if no result has one
 	NewProcess func() Process // called once for each worker
 	NewTokens  func() *Tokens // called once for each worker; nil: the Process gets messages of sequences, too
 	Workers    int

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"entropipe/schemas"
 )
 
 // outbox counts the records that a session has sent and brokers have not
@@ -75,24 +77,23 @@ func (o *outbox) wait() <-chan struct{} {
 	return o.empty
 }
 
-// publish sends the records that the results of t publish.
+// publish sends the records that the results of t publish: survivors, and what was found.
 func (c *collector) publish(ctx context.Context, t *task) error {
+	total := c.p.statsOf(c.topic)
 	for i := range t.results {
-		r := t.results[i].Publish
-		if r == nil {
-			continue
-		}
-		t.results[i].Publish = nil
-		bytes, value, points, total := r.Bytes(), int64(len(r.Value)), int64(r.Points), c.p.statsOf(c.topic)
-		t.bytes -= bytes
-		c.outbox.sent(bytes)
-		err := c.p.cfg.Publisher.Send(ctx, r, func() {
-			c.src.Published(value, points)
+		r := &t.results[i]
+		err := c.send(ctx, t, &r.Publish, c.p.cfg.Publisher, func(bytes, points int64) {
+			c.src.Published(bytes, points)
 			total.published.Add(1)
-			total.publishedBytes.Add(value)
-			c.p.budget.hold(-c.outbox.acked(bytes))
-			c.outbox.done()
+			total.publishedBytes.Add(bytes)
 		})
+		if err == nil {
+			err = c.send(ctx, t, &r.Found, c.p.cfg.Results, func(bytes, _ int64) {
+				c.src.PublishedResults(bytes)
+				total.found.Add(1)
+				total.foundBytes.Add(bytes)
+			})
+		}
 		if err != nil {
 			c.p.budget.hold(-t.bytes) // the rest of the task, which is in no batch
 			return c.notPublished(t.msg.Offset, err)
@@ -101,8 +102,27 @@ func (c *collector) publish(ctx context.Context, t *task) error {
 	return nil
 }
 
+// send takes a record of t, if there is one, and sends it to a topic. count is called, from
+// any goroutine, when the record is acknowledged.
+func (c *collector) send(ctx context.Context, t *task, from **schemas.Record, to Publisher,
+	count func(bytes, points int64)) error {
+	r := *from
+	if r == nil {
+		return nil
+	}
+	*from = nil
+	bytes, value, points := r.Bytes(), int64(len(r.Value)), int64(r.Points)
+	t.bytes -= bytes
+	c.outbox.sent(bytes)
+	return to.Send(ctx, r, func() {
+		count(value, points)
+		c.p.budget.hold(-c.outbox.acked(bytes))
+		c.outbox.done()
+	})
+}
+
 // published returns when every record that was sent is acknowledged, or with an
-// error when the Publisher has failed or ctx ends.
+// error when a Publisher has failed or ctx ends.
 func (c *collector) published(ctx context.Context) error {
 	empty := c.outbox.wait()
 	if empty == nil {
@@ -111,13 +131,23 @@ func (c *collector) published(ctx context.Context) error {
 	select {
 	case <-empty:
 		return nil
-	case <-c.p.cfg.Publisher.Done():
+	case <-failed(c.p.cfg.Publisher):
 		return c.notPublished(c.batch.Start, c.p.cfg.Publisher.Err())
+	case <-failed(c.p.cfg.Results):
+		return c.notPublished(c.batch.Start, c.p.cfg.Results.Err())
 	case <-ctx.Done():
 		c.p.cfg.Log.Warn("the partition is given up before brokers acknowledged its published records; "+
 			"its next owner publishes again from here", "topic", c.topic, "partition", c.id, "offset", c.batch.Start)
 		return c.notPublished(c.batch.Start, context.Cause(ctx))
 	}
+}
+
+// failed returns the channel that is closed when p has failed, or nil for no Publisher.
+func failed(p Publisher) <-chan struct{} {
+	if p == nil {
+		return nil
+	}
+	return p.Done()
 }
 
 func (c *collector) notPublished(offset int64, err error) error {

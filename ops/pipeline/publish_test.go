@@ -200,6 +200,43 @@ func TestLostRacePublishesAgain(t *testing.T) {
 	})
 }
 
+// Survivors and results go to topics of their own: a commit waits for both, and the failure
+// of either ends the partition.
+func TestResultsArePublishedBesideSurvivors(t *testing.T) {
+	for _, until := range []int{-1, 0, 40} {
+		synctest.Test(t, func(t *testing.T) {
+			l, survivors, found := randomLog(5, 300), newSlowTopic(time.Second, 9, -1), newSlowTopic(time.Minute, 20, until)
+			o := &checkedOutput{topic: found}
+			inner := publishing(time.Millisecond)
+			p := newPipeline(o, func() Process {
+				process := inner()
+				return func(m schemas.Message) ([]schemas.Result, []schemas.Reject) {
+					results, rejects := process(m)
+					for i := range results {
+						results[i].Found = &schemas.Record{Value: fmt.Append(nil, m.Offset)}
+					}
+					return results, rejects
+				}
+			}, func(c *Config) { c.Publisher, c.Results = survivors, found })
+			defer p.Close()
+			err := p.Partition(t.Context(), "t", 0, l)
+			found.sink.Wait()
+			survivors.sink.Wait()
+			if st := p.Stats(); until < 0 && (err != nil || st.Found != st.Frames || st.Published != st.Frames ||
+				st.FoundBytes == 0) {
+				t.Errorf("error %v, stats %+v", err, st)
+			}
+			if until >= 0 && (err == nil || !strings.HasSuffix(err.Error(), ": publish: the brokers took nothing")) {
+				t.Errorf("the topic takes %d records: error %v", until, err)
+			}
+			if len(o.missing) > 0 {
+				t.Errorf("the topic takes %d records: committed before they were published: %v", until, o.missing)
+			}
+			checkMemory(t, p, l)
+		})
+	}
+}
+
 // A revoked partition waits for brokers, but not for ever: then it leaves its
 // batch to whoever is next.
 func TestRevocationWaitsForWhatIsPublished(t *testing.T) {
@@ -237,17 +274,31 @@ func TestRevocationWaitsForWhatIsPublished(t *testing.T) {
 // What is on its way counts against the memory: a topic that is slow holds the
 // reader up instead of filling the process.
 func TestWhatIsPublishedCountsAsMemory(t *testing.T) {
+	t.Run("survivors", func(t *testing.T) {
+		countsAsMemory(t, func(r *schemas.Result, rec *schemas.Record) { r.Publish = rec },
+			func(c *Config, topic Publisher) { c.Publisher = topic })
+	})
+	t.Run("results", func(t *testing.T) {
+		countsAsMemory(t, func(r *schemas.Result, rec *schemas.Record) { r.Found = rec },
+			func(c *Config, topic Publisher) { c.Results = topic })
+	})
+}
+
+func countsAsMemory(t *testing.T, set func(*schemas.Result, *schemas.Record), to func(*Config, Publisher)) {
 	const limit = 4 << 20
 	synctest.Test(t, func(t *testing.T) {
 		l, topic := randomLog(2, 400), newSlowTopic(time.Minute, 1<<20, -1)
 		large := func() Process {
 			return func(m schemas.Message) ([]schemas.Result, []schemas.Reject) {
-				return []schemas.Result{{FrameKey: schemas.FrameKey{Offset: m.Offset},
-					Publish: &schemas.Record{Value: append(fmt.Append(nil, m.Offset), make([]byte, 100_000)...)}}}, nil
+				r := schemas.Result{FrameKey: schemas.FrameKey{Offset: m.Offset}}
+				set(&r, &schemas.Record{Value: append(fmt.Append(nil, m.Offset), make([]byte, 100_000)...)})
+				return []schemas.Result{r}, nil
 			}
 		}
-		p := newPipeline(&memoryOutput{}, large,
-			func(c *Config) { c.Publisher, c.Memory, c.Roll = topic, limit, Roll{Bytes: 1 << 40, Records: 1 << 40} })
+		p := newPipeline(&memoryOutput{}, large, func(c *Config) {
+			to(c, topic)
+			c.Memory, c.Roll = limit, Roll{Bytes: 1 << 40, Records: 1 << 40}
+		})
 		defer p.Close()
 		var peak int64
 		over := make(chan struct{})

@@ -15,6 +15,7 @@ type counters struct {
 	messages, frames, points, rejects atomic.Int64
 	bytesIn, rows, fileBytes, batches atomic.Int64
 	published, publishedBytes         atomic.Int64
+	found, foundBytes                 atomic.Int64
 	sequences, tokens                 atomic.Int64
 	firstCommit                       atomic.Int64 // Unix ns; 0 before the first commit
 	latency                           metrics.Quantiles
@@ -24,12 +25,13 @@ type counters struct {
 }
 
 // Stats is a snapshot of totals since the start. It counts committed records only,
-// but for Published and PublishedBytes.
+// but for Published, Found and their bytes.
 type Stats struct {
 	Messages, Frames, Points, Rejects int64         // records, point clouds, their points, rejects
 	BytesIn, Rows, FileBytes, Batches int64         // bytes of keys and values, rows, bytes of files, commits
 	Sequences, Tokens                 int64         // token sequences, not in Frames, and the tokens read of them
 	Published, PublishedBytes         int64         // acknowledged records and bytes of their values, committed or not
+	Found, FoundBytes                 int64         // the same of published results
 	FirstCommit                       time.Time     // zero before the first commit
 	LatencyP50, LatencyP99            time.Duration // from a record's Kafka timestamp to its commit
 }
@@ -56,6 +58,8 @@ func (p *Pipeline) Stats(topics ...string) Stats {
 		s.Tokens += c.tokens.Load()
 		s.Published += c.published.Load()
 		s.PublishedBytes += c.publishedBytes.Load()
+		s.Found += c.found.Load()
+		s.FoundBytes += c.foundBytes.Load()
 		if ns := c.firstCommit.Load(); ns != 0 && (s.FirstCommit.IsZero() || ns < s.FirstCommit.UnixNano()) {
 			s.FirstCommit = time.Unix(0, ns)
 		}

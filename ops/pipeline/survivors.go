@@ -101,6 +101,15 @@ func (s *sender) survivors(m *schemas.Message, fr *schemas.Frame, r *schemas.Res
 	return schemas.PrunedRecord(m, fr.FrameKey, &p, bytes.Clone(s.value)), nil
 }
 
+// found makes the record of the results r of the frame fr of m.
+func (s *sender) found(m *schemas.Message, fr *schemas.Frame, r *schemas.Result) (*schemas.Record, error) {
+	var err error
+	if s.value, err = s.encoder.AppendResults(s.value[:0], r, fr); err != nil {
+		return nil, err
+	}
+	return schemas.ResultsRecord(m, r, bytes.Clone(s.value)), nil
+}
+
 // record returns the record to publish for m: its pruned frame, or m unchanged if it
 // holds drawings or a frame that was pruned for other operators.
 func (s *sender) record(m *schemas.Message, frames []schemas.Frame, pruned *schemas.Record) *schemas.Record {

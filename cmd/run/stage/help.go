@@ -14,5 +14,7 @@ func (Publish) HelpLines() map[string]string {
 	return map[string]string{
 		"publish": "Topic for the surviving points of every frame; created when absent.",
 		"for":     "Operators whose rows consumers of --publish find unchanged.",
+
+		"publish-results": "Topic for what is found in every frame; created when absent.",
 	}
 }

@@ -7,6 +7,7 @@
 package stage
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -34,6 +35,7 @@ type Flags struct {
 type Publish struct {
 	Publish string   `placeholder:"TOPIC" content:"no" more:"yes"`
 	For     []string `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" content:"no" more:"yes"`
+	Results string   `name:"publish-results" placeholder:"TOPIC" content:"no" more:"yes"`
 }
 
 // Check returns all mistakes of the flags, joined, each a mistake.Usage.
@@ -49,8 +51,29 @@ func (c *Flags) Check(publish *Publish) error {
 	return nil
 }
 
-// Check returns all mistakes of the flags, joined, each a mistake.Usage.
+// Check returns all mistakes of the flags, joined: each a mistake.Usage, but for a topic of
+// results that is read, which is a *mistake.Config.
 func (c *Publish) Check(topics []string) error {
+	return errors.Join(c.checkSurvivors(topics), c.checkResults(topics))
+}
+
+// checkResults finds mistakes of --publish-results.
+func (c *Publish) checkResults(topics []string) error {
+	switch {
+	case c.Results == "":
+		return nil
+	case slices.Contains(topics, c.Results):
+		return &mistake.Config{Problems: []mistake.Problem{{Path: "publish-results",
+			What: c.Results + ": this topic is read, and results cannot be"}}}
+	case c.Results == c.Publish:
+		return mistake.About(fmt.Sprintf("--publish-results %s: --publish sends survivors there", c.Results),
+			"publish-results", "publish")
+	}
+	return command.CheckNameOfTopic("publish-results", c.Results)
+}
+
+// checkSurvivors finds mistakes of --publish and --for.
+func (c *Publish) checkSurvivors(topics []string) error {
 	switch {
 	case c.Publish == "" && len(c.For) > 0:
 		return mistake.About("--for needs --publish TOPIC, where surviving points are sent", "for")
