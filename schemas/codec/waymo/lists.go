@@ -200,24 +200,18 @@ func (l *lists) open(group int) {
 	l.pages = l.file.Pages(group, l.index)
 }
 
-// seek makes row the next one. It reads the pages between, and begins its row group again
-// if the row is behind.
-func (l *lists) seek(row int) error {
-	if l.group < 0 || row < l.row || row >= l.end {
-		group, end := 0, 0
-		for end = int(l.file.GroupRows(0)); row >= end; end += int(l.file.GroupRows(group)) {
-			group++
-		}
-		if group != l.group || row < l.row || l.pages == nil {
-			l.open(group)
-		}
+// find opens the row group of a row, unless the next row is that row or one before it in the
+// group.
+func (l *lists) find(row int) {
+	if l.group >= 0 && row >= l.row && row < l.end {
+		return
 	}
-	for l.row < row {
-		if _, err := l.next(nil, 0, false); err != nil {
-			return err
-		}
+	group, end := 0, int(l.file.GroupRows(0))
+	for row >= end {
+		group++
+		end += int(l.file.GroupRows(group))
 	}
-	return nil
+	l.open(group)
 }
 
 // next appends the list of the next row to dst; a null list has no element. A list of more

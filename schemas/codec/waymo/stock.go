@@ -37,21 +37,17 @@ func (s *stock[T]) get(row, now int) (*T, *codec.Error) {
 			return nil, f.err
 		}
 	}
-	if row < s.lists.row || row >= s.lists.end || s.lists.group < 0 {
-		if err := s.seek(row); err != nil {
-			return nil, err
-		}
-	}
+	s.lists.find(row)
 	for s.lists.row < row {
 		ahead := s.lists.row
-		if rank := s.rank[ahead]; rank > now && s.held[ahead] == nil && s.room(rank) {
+		if rank := s.rank[ahead]; rank >= now && s.held[ahead] == nil && (rank == now || s.room(rank)) {
 			if _, err := s.read(ahead); err != nil && s.lists.row == ahead {
 				return nil, err // a fault of the pages; one of that row alone waits until its frame
 			}
 			continue
 		}
-		if err := s.seek(ahead + 1); err != nil {
-			return nil, err
+		if _, err := s.lists.next(nil, 0, false); err != nil {
+			return nil, s.fail(ahead, err)
 		}
 	}
 	return s.read(row)
@@ -102,14 +98,6 @@ func (s *stock[T]) read(row int) (*T, *codec.Error) {
 	s.held[row] = image
 	s.bytes += s.size(image)
 	return image, nil
-}
-
-// seek is that of lists.
-func (s *stock[T]) seek(row int) *codec.Error {
-	if err := s.lists.seek(row); err != nil {
-		return s.fail(s.lists.row, err)
-	}
-	return nil
 }
 
 // fail remembers that rows from here on cannot be read in this row group.
