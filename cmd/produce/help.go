@@ -7,6 +7,7 @@ func (Command) HelpLines() map[string]string {
 		"quickdraw": "Send QuickDraw drawings, raw or simplified .ndjson.",
 		"synthetic": "Send a synthetic LiDAR or synthetic sketches.",
 		"tokens":    "Send texts or token ids: .txt, .jsonl, Parquet.",
+		"waymo":     "Send LiDAR frames of the Waymo Open Dataset, version 1 or 2.",
 	}
 }
 

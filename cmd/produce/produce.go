@@ -28,6 +28,7 @@ type Command struct {
 	Quickdraw produceQuickdraw `cmd:"" name:"quickdraw" set:"topic=points"`
 	Synthetic produceSynthetic `cmd:"" name:"synthetic" set:"topic=points"`
 	Tokens    produceTokens    `cmd:"" name:"tokens" set:"topic=tokens"`
+	Waymo     produceWaymo     `cmd:"" name:"waymo" set:"topic=points"`
 }
 
 // producerFlags are common to all sources.

@@ -214,7 +214,8 @@ func (s *waymoSource) item(it *Item, lasers waymo.LaserSet, sensor string) error
 	if sequence == "" {
 		sequence = s.segments[s.at-1].name()
 	}
-	*it = Item{Dataset: "waymo", Sequence: sequence, Sensor: sensor, Number: s.number, TimeNs: s.cloud.TimeNs, Clock: UTC,
+	*it = Item{Dataset: "waymo", Sequence: sequence, Sensor: sensor, Number: s.number, TimeNs: s.cloud.TimeNs,
+		Clock: UTC,
 		Cloud: s.cloud.Points, Pose: s.cloud.Pose, Ignored: s.cloud.Ignored}
 	return nil
 }

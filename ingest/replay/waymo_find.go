@@ -53,8 +53,9 @@ func findWaymo(path string) ([]waymoInput, error) {
 	if kind := codec.Name(head); kind != "" {
 		return nil, fmt.Errorf("%s is %s, neither a TFRecord nor a Parquet file", path, kind)
 	}
-	return nil, fmt.Errorf("%s is neither a TFRecord nor a Parquet file: the checksum of its first length does not match",
-		path)
+	return nil,
+		fmt.Errorf("%s is neither a TFRecord nor a Parquet file: the checksum of its first length does not match",
+			path)
 }
 
 func firstBytes(path string) ([]byte, error) {

@@ -91,7 +91,8 @@ func summary(items []Item) (all []string) {
 func TestWaymoVersionsGiveTheSameItems(t *testing.T) {
 	s := waymotest.New(16)
 	dir := t.TempDir()
-	writeRecords(t, filepath.Join(dir, "v1", "segment-"+s.Context+"_with_camera_labels.tfrecord"), s, waymotest.Encoding{},
+	writeRecords(t, filepath.Join(dir, "v1", "segment-"+s.Context+"_with_camera_labels.tfrecord"), s,
+		waymotest.Encoding{},
 		0, 1, 2)
 	o := waymotest.Files{Frames: 3, GroupRows: 4, Shuffle: true, Codec: &brotli.Codec{}}
 	lidar := writeSegment(t, filepath.Join(dir, "v2", "training"), s, o)
@@ -132,7 +133,8 @@ func compareItems(t *testing.T, first, second *Item, in func(laser, echo int32) 
 			continue
 		}
 		a, b := first.Cloud.Cloud32, second.Cloud.Cloud32
-		if k >= second.Cloud.Len() || math.Abs(float64(a.X[i]-b.X[k])) > 1e-3 || math.Abs(float64(a.Y[i]-b.Y[k])) > 1e-3 ||
+		if k >= second.Cloud.Len() || math.Abs(float64(a.X[i]-b.X[k])) > 1e-3 ||
+			math.Abs(float64(a.Y[i]-b.Y[k])) > 1e-3 ||
 			math.Abs(float64(a.Z[i]-b.Z[k])) > 1e-3 {
 			t.Errorf("frame %d: point %d differs", first.Number, i)
 			return
@@ -187,7 +189,8 @@ func TestWaymoSelectsLasersAndReturns(t *testing.T) {
 					test.w.PerLaser, frame, got, test.want)
 			}
 		}
-		lines := strings.Count(log.String(), "without laser front") + strings.Count(log.String(), "range image of laser rear")
+		lines := strings.Count(log.String(), "without laser front") + strings.Count(log.String(),
+			"range image of laser rear")
 		want := 0
 		if test.w.Lasers == nil {
 			want = 2
@@ -231,7 +234,8 @@ func TestWaymoSkipsBadRecords(t *testing.T) {
 		bad := filepath.Join(dir, "a.tfrecord")
 		putFile(t, bad, test.file)
 		_, _, err := waymoItems(t, Waymo{Paths: []string{dir}})
-		if err == nil || !strings.Contains(err.Error(), bad+": "+test.says) || !strings.Contains(err.Error(), "--skip-bad") {
+		if err == nil || !strings.Contains(err.Error(), bad+": "+test.says) || !strings.Contains(err.Error(),
+			"--skip-bad") {
 			t.Errorf("%s: %v, want %q", test.name, err, test.says)
 		}
 		items, skipped, err := waymoItems(t, Waymo{Paths: []string{dir}, SkipBad: true})

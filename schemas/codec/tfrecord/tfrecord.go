@@ -99,7 +99,8 @@ func (r *Reader) Next() ([]byte, error) {
 	}
 	if binary.LittleEndian.Uint32(head[8:]) != Mask(head[:8]) {
 		r.end = true
-		return nil, r.fault(codec.Corrupt, "the checksum of its length does not match: the records behind cannot be found")
+		return nil, r.fault(codec.Corrupt,
+			"the checksum of its length does not match: the records behind cannot be found")
 	}
 	length := binary.LittleEndian.Uint64(head[:])
 	if length > 1<<62 {

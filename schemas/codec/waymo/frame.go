@@ -117,8 +117,9 @@ func (d *Decoder) frameField(v *field) *codec.Error {
 	switch v.number {
 	case 1:
 		if v.kind == protowire.Fixed64Type { // Scenario.timestamps_seconds
-			return codec.Errorf(codec.Unsupported, v.at, "the record is a scenario of the motion data set, which has no "+
-				"LiDAR frames")
+			return codec.Errorf(codec.Unsupported, v.at,
+				"the record is a scenario of the motion data set, which has no "+
+					"LiDAR frames")
 		}
 		if err := v.is(what, protowire.BytesType); err != nil {
 			return err
@@ -333,7 +334,8 @@ func (d *Decoder) unpack(packed []byte, what string, at int, limit int64) ([]byt
 		n, err = d.unpacker.Read(d.plain[len(d.plain):cap(d.plain)])
 		d.plain = d.plain[:len(d.plain)+n]
 		if int64(len(d.plain)) > limit {
-			return nil, codec.Errorf(codec.TooLarge, at, "the %s unpacks to more than the limit of %d bytes", what, limit)
+			return nil, codec.Errorf(codec.TooLarge, at, "the %s unpacks to more than the limit of %d bytes", what,
+				limit)
 		}
 	}
 	if err != io.EOF {

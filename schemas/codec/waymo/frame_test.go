@@ -72,8 +72,10 @@ func TestDecoderSelects(t *testing.T) {
 		{"second return of top", full, 1 << Top, 2, 1 << Top},
 		{"first return of all", full, AllLasers, 1, AllLasers},
 		{"front and rear", full, 1<<Front | 1<<Rear, BothReturns, 1<<Front | 1<<Rear},
-		{"without front", waymotest.Encoding{Without: map[int]bool{2: true}}, AllLasers, BothReturns, AllLasers &^ (1 << Front)},
-		{"empty rear", waymotest.Encoding{Empty: map[int]bool{5: true}}, AllLasers, BothReturns, AllLasers &^ (1 << Rear)},
+		{"without front", waymotest.Encoding{Without: map[int]bool{2: true}}, AllLasers, BothReturns,
+			AllLasers &^ (1 << Front)},
+		{"empty rear", waymotest.Encoding{Empty: map[int]bool{5: true}}, AllLasers, BothReturns,
+			AllLasers &^ (1 << Rear)},
 		{"no second return", waymotest.Encoding{Single: true}, AllLasers, 2, 0},
 	} {
 		c, f, err := decode(s.Record(0, test.e), test.lasers, test.returns)
@@ -134,9 +136,11 @@ func TestDecoderRefuses(t *testing.T) {
 		{"a laser twice", codec.Duplicate, "top twice", slices.Concat(good, laser(top))},
 		{"image is no zlib", codec.Corrupt, "does not unpack", laser(top, message(2, message(2, []byte("none"))))},
 		{"no calibration", codec.Missing, "no calibration", withoutContext(good)},
-		{"pose of 19 values", codec.BadLength, "19 values", append(bytes.Clone(good), message(3, message(1, make([]byte, 24)))...)},
+		{"pose of 19 values", codec.BadLength, "19 values", append(bytes.Clone(good), message(3, message(1,
+			make([]byte, 24)))...)},
 		{"laser as a number", codec.BadType, "wire type 0", append(bytes.Clone(good), 5<<3, 1)},
-		{"time beyond nanoseconds", codec.BadValue, "time", protowire.AppendVarint(append(bytes.Clone(good), 2<<3), 1<<60)},
+		{"time beyond nanoseconds", codec.BadValue, "time", protowire.AppendVarint(append(bytes.Clone(good), 2<<3),
+			1<<60)},
 	} {
 		_, _, err := decode(test.record, AllLasers, BothReturns)
 		if err == nil || err.Reason != test.reason || !strings.Contains(err.Detail, test.says) {

@@ -101,7 +101,8 @@ func (p *Projector) project(c *codec.Cloud, from int, f *Frame, laser Laser, ima
 		return nil
 	}
 	if pose.H != image.H || pose.W != image.W {
-		return codec.Errorf(codec.BadLength, -1, "the pose image of laser %s has %d x %d pixels, its range image %d x %d",
+		return codec.Errorf(codec.BadLength, -1,
+			"the pose image of laser %s has %d x %d pixels, its range image %d x %d",
 			laser, pose.H, pose.W, image.H, image.W)
 	}
 	b.moving(x, y, z, image, pose, f.World)
@@ -124,7 +125,8 @@ func (b *beams) prepare(laser Laser, c *Calibration, h, w int) *codec.Error {
 	values := append(b.calibration.Inclinations[:0], c.Inclinations...)
 	b.calibration = *c
 	b.calibration.Inclinations = values
-	b.cos, b.up, b.across = slices.Grow(b.cos[:0], h)[:h], slices.Grow(b.up[:0], h)[:h], slices.Grow(b.across[:0], w)[:w]
+	b.cos, b.up = slices.Grow(b.cos[:0], h)[:h], slices.Grow(b.up[:0], h)[:h]
+	b.across = slices.Grow(b.across[:0], w)[:w]
 	e := &c.Extrinsic
 	for row := range h {
 		from := h - 1 - row // stored from the lowest beam

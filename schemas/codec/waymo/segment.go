@@ -265,7 +265,8 @@ func (s *Segment) openPose(f *parquetfile.File, limit int64) *codec.Error {
 
 func (s *Segment) sameContext(context string) *codec.Error {
 	if context != "" && s.context != "" && context != s.context {
-		return codec.Errorf(codec.BadValue, -1, "its segment is %.100q, that of component lidar %.100q", context, s.context)
+		return codec.Errorf(codec.BadValue, -1, "its segment is %.100q, that of component lidar %.100q", context,
+			s.context)
 	}
 	return nil
 }
@@ -291,7 +292,8 @@ func byKey(keys []key) (map[key]int, *codec.Error) {
 			continue
 		}
 		if old, ok := rows[k]; ok {
-			return nil, codec.Errorf(codec.Duplicate, -1, "rows %d and %d both hold laser %s of the frame at %d", old, row,
+			return nil, codec.Errorf(codec.Duplicate, -1, "rows %d and %d both hold laser %s of the frame at %d",
+				old, row,
 				k.laser, k.micros)
 		}
 		rows[k] = row
@@ -359,7 +361,8 @@ func (c *column) only() (text string, err *codec.Error) {
 		case row == 0:
 			text = string(v.ByteArray())
 		case string(v.ByteArray()) != text:
-			return codec.Errorf(codec.BadValue, -1, "row %d: the segment is %.100q, in row 0 %.100q", row, v.ByteArray(), text)
+			return codec.Errorf(codec.BadValue, -1, "row %d: the segment is %.100q, in row 0 %.100q", row,
+				v.ByteArray(), text)
 		}
 		return nil
 	})
@@ -429,7 +432,8 @@ func imageColumns(f *parquetfile.File, name string, limit int64) (values *column
 		dim, _ := integer(v)
 		product := int64(all.values(row))
 		if dim < 0 || len(all[row]) == 3 || product > 0 && dim > limit/4/product || dim > maxPixels {
-			return codec.Errorf(codec.BadLength, -1, "row %d, column %s.shape: %v and %d are no shape of at most %d bytes",
+			return codec.Errorf(codec.BadLength, -1,
+				"row %d, column %s.shape: %v and %d are no shape of at most %d bytes",
 				row, name, all[row], dim, limit)
 		}
 		all[row] = append(all[row], int(dim))

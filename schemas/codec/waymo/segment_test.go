@@ -202,10 +202,12 @@ func TestSegmentRefuses(t *testing.T) {
 	}{
 		{"vehicle poses as lidar", "no column [LiDARComponent]", "lidar", "vehicle_pose", good},
 		{"lidar as calibration", "no column [LiDARCalibrationComponent]", "lidar_calibration", "lidar", good},
-		{"calibration as poses", "component vehicle_pose: there is no column key.frame_timestamp_micros", "vehicle_pose",
+		{"calibration as poses", "component vehicle_pose: there is no column key.frame_timestamp_micros",
+			"vehicle_pose",
 			"lidar_calibration", good},
 		{"poses of another segment", `its segment is "another"`, "vehicle_pose", "vehicle_pose", foreign},
-		{"calibration of another segment", `its segment is "another"`, "lidar_calibration", "lidar_calibration", foreign},
+		{"calibration of another segment", `its segment is "another"`, "lidar_calibration", "lidar_calibration",
+			foreign},
 	} {
 		files := map[string][]byte{}
 		for name, data := range good {

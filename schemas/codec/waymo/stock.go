@@ -81,7 +81,8 @@ func (s *stock[T]) read(row int) (*T, *codec.Error) {
 	}
 	s.scratch = values
 	if err == nil && len(values) > 0 && len(values) != most {
-		return nil, codec.Errorf(codec.BadLength, -1, "row %d, column %s: %d values, its shape has %d", row, s.lists.name,
+		return nil, codec.Errorf(codec.BadLength, -1, "row %d, column %s: %d values, its shape has %d", row,
+			s.lists.name,
 			len(values), most)
 	}
 	if err != nil {

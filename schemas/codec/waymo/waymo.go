@@ -112,7 +112,8 @@ func (t *Transform) rigid(what string) *codec.Error {
 				want = 1
 			}
 			if !(math.Abs(dot-want) < 1e-3) {
-				return codec.Errorf(codec.BadValue, -1, "the %s is no rigid motion: rows %d and %d have the product %g", what,
+				return codec.Errorf(codec.BadValue, -1,
+					"the %s is no rigid motion: rows %d and %d have the product %g", what,
 					j, i, dot)
 			}
 		}
@@ -153,7 +154,8 @@ const maxPixels = 1 << 24
 // than least channels.
 func checkShape(what string, dims []int, n, least int) *codec.Error {
 	if len(dims) != 3 || dims[0] < 1 || dims[1] < 1 || dims[0] > maxPixels/dims[1] || dims[2] < least || dims[2] > 64 {
-		return codec.Errorf(codec.BadLength, -1, "the %s has the shape %v; rows, columns and at least %d channels are read",
+		return codec.Errorf(codec.BadLength, -1,
+			"the %s has the shape %v; rows, columns and at least %d channels are read",
 			what, dims[:min(len(dims), 8)], least)
 	}
 	if want := dims[0] * dims[1] * dims[2]; want != n {

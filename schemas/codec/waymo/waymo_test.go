@@ -116,7 +116,8 @@ func checkPoints(t testing.TB, name string, c *codec.Cloud, want []waymotest.Poi
 		}
 		if int(c.Laser[i]) != p.Laser || int(c.Return[i]) != p.Return || c.Intensity[i] != p.Intensity ||
 			c.Elongation[i] != p.Elongation || !(worst < 1e-4) {
-			t.Errorf("%s: point %d: laser %d, return %d, %v, intensity %g, elongation %g; want %+v", name, i, c.Laser[i],
+			t.Errorf("%s: point %d: laser %d, return %d, %v, intensity %g, elongation %g; want %+v", name, i,
+				c.Laser[i],
 				c.Return[i], got, c.Intensity[i], c.Elongation[i], p)
 			return
 		}

@@ -66,7 +66,8 @@ func wireError(what string, at, n int) *codec.Error {
 // is returns an error unless the field is of the kind.
 func (f *field) is(what string, kind protowire.Type) *codec.Error {
 	if f.kind != kind {
-		return codec.Errorf(codec.BadType, f.at, "field %d of %s has wire type %d, want %d", f.number, what, f.kind, kind)
+		return codec.Errorf(codec.BadType, f.at, "field %d of %s has wire type %d, want %d", f.number, what, f.kind,
+			kind)
 	}
 	return nil
 }

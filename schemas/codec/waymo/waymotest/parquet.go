@@ -47,7 +47,8 @@ type at struct{ frame, laser int }
 
 func (o *Files) order(rows []at) []at {
 	if o.Shuffle {
-		rand.New(rand.NewPCG(7, uint64(len(rows)))).Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+		random := rand.New(rand.NewPCG(7, uint64(len(rows))))
+		random.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	}
 	return rows
 }
@@ -119,8 +120,9 @@ func (s *Scene) writeLiDAR(o Files, open func(string) (io.WriteCloser, error)) e
 		l := &s.Lasers[r.laser-1]
 		sw := s.Sweep(r.frame, l)
 		shape := []int32{int32(l.H), int32(l.W), 4}
-		row := map[string]any{"index": fmt.Sprintf("%s;%d;%d", s.Context, s.Time(r.frame), r.laser), contextKey: s.Context,
-			timeKey: s.Time(r.frame), laserKey: o.laserValue(r.laser), column + "1.values": sw.Returns[0],
+		row := map[string]any{"index": fmt.Sprintf("%s;%d;%d", s.Context, s.Time(r.frame), r.laser),
+			contextKey: s.Context,
+			timeKey:    s.Time(r.frame), laserKey: o.laserValue(r.laser), column + "1.values": sw.Returns[0],
 			column + "1.shape": shape, column + "2.values": sw.Returns[1], column + "2.shape": shape}
 		if r.laser == 4 && r.frame%2 == 1 { // no second return
 			row[column+"2.values"], row[column+"2.shape"] = nil, nil
@@ -150,7 +152,8 @@ func (s *Scene) writePose(o Files, open func(string) (io.WriteCloser, error)) er
 	for _, r := range o.order(rows) {
 		l := &s.Lasers[r.laser-1]
 		values, _ := s.pixelPoses(r.frame, l)
-		if err := t.write(map[string]any{contextKey: s.Context, timeKey: s.Time(r.frame), laserKey: o.laserValue(r.laser),
+		if err := t.write(map[string]any{contextKey: s.Context, timeKey: s.Time(r.frame),
+			laserKey:           o.laserValue(r.laser),
 			column + ".values": values, column + ".shape": []int32{int32(l.H), int32(l.W), 6}}); err != nil {
 			return err
 		}
@@ -171,7 +174,8 @@ func (s *Scene) writeVehiclePose(o Files, open func(string) (io.WriteCloser, err
 	}
 	for _, r := range o.order(rows) {
 		world := s.World(r.frame, 0)
-		if err := t.write(map[string]any{contextKey: s.Context, timeKey: s.Time(r.frame), column: world[:]}); err != nil {
+		if err := t.write(map[string]any{contextKey: s.Context, timeKey: s.Time(r.frame),
+			column: world[:]}); err != nil {
 			return err
 		}
 	}
@@ -213,8 +217,8 @@ type table struct {
 	rows   int
 }
 
-func newTable(open func(string) (io.WriteCloser, error), component string, o Files, group parquet.Group) (*table, error) {
-	out, err := open(component)
+func newTable(open func(string) (io.WriteCloser, error), name string, o Files, group parquet.Group) (*table, error) {
+	out, err := open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,8 @@ func (s *Scene) world(frame int, after float64) (roll, pitch, yaw float64, t [3]
 		after = 0
 	}
 	u := float64(frame) + after
-	return 0.01 * math.Sin(u/9), 0.02 * math.Cos(u/7), 2.2 + 0.03*u, [3]float64{-13501.25 + 1.1*u, 8123.5 - 0.7*u, 41.25 + 0.02*u}
+	return 0.01 * math.Sin(u/9), 0.02 * math.Cos(u/7), 2.2 + 0.03*u, [3]float64{-13501.25 + 1.1*u, 8123.5 - 0.7*u,
+		41.25 + 0.02*u}
 }
 
 // Point is a point in the vehicle frame.
@@ -235,7 +236,8 @@ func (s *Scene) pixelPoses(frame int, l *Laser) (image []float32, poses []Matrix
 		for k, value := range []float64{roll, pitch, yaw, t[0], t[1], t[2]} {
 			v[k] = float32(value)
 		}
-		poses[i] = Pose(float64(v[0]), float64(v[1]), float64(v[2]), [3]float64{float64(v[3]), float64(v[4]), float64(v[5])})
+		poses[i] = Pose(float64(v[0]), float64(v[1]), float64(v[2]), [3]float64{float64(v[3]), float64(v[4]),
+			float64(v[5])})
 	}
 	return image, poses
 }
