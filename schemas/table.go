@@ -182,9 +182,9 @@ func (t *Table) Float64s(i int, dst []float64) ([]float64, error) {
 	return readColumn(t, i, dst, 8, fillFloats[float64])
 }
 
-// Int64s is Float32s for integers: another type is an error, and so is a null.
+// Int64s is Float32s for integers: another type is an error. Null is math.MinInt64.
 func (t *Table) Int64s(i int, dst []int64) ([]int64, error) {
-	return readColumn(t, i, dst, 8, fillIDs)
+	return readColumn(t, i, dst, 8, fillInts)
 }
 
 // readColumn reads column i into dst, or in place.

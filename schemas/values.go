@@ -274,7 +274,7 @@ func fillRounded[T geom.Float](dst []T, a arrow.Array, c *column) *FormatError {
 	switch a := a.(type) {
 	case *array.Float16:
 		for i := range dst {
-			dst[i] = T(widenHalf(a.Value(i).Uint16()))
+			dst[i] = T(WidenHalf(a.Value(i).Uint16()))
 		}
 	case *array.Float32:
 		convert(dst, a.Float32Values())
@@ -303,12 +303,12 @@ func fillRounded[T geom.Float](dst []T, a arrow.Array, c *column) *FormatError {
 	return nil
 }
 
-// widenHalf returns the value of a float16 given by its bits: 5 of exponent, 10
+// WidenHalf returns the value of a float16 given by its bits: 5 of exponent, 10
 // of fraction. The result is exact. The function moves both fields to their
 // places in a float32, which then holds 2^-112 of the value, also where the
 // value is subnormal; only infinity and NaN need their exponent set. Arrow's
 // own float16.Num.Float32 returns 2^-112 of each subnormal.
-func widenHalf(h uint16) float32 {
+func WidenHalf(h uint16) float32 {
 	b := math.Float32bits(math.Float32frombits(uint32(h&0x7fff)<<13) * 0x1p112)
 	if h&0x7c00 == 0x7c00 {
 		b |= 0x7f800000

@@ -1,0 +1,247 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"entropipe/models/plainfile"
+	"entropipe/schemas"
+	"entropipe/schemas/codec"
+)
+
+// The formats of tables.
+const (
+	FormatCSV     = "csv"
+	FormatParquet = "parquet"
+	FormatArrow   = "arrow"
+)
+
+// Table configures a Source of tables of points: a file is a cloud, a row a point. Paths and
+// Format are required; the zero value of the other fields stops at the first fault.
+type Table struct {
+	// Paths are files, or folders, of which the files with the format's endings are taken: .csv,
+	// .tsv, .txt, .xyz, .asc; .parquet; .arrow, .arrows, .feather, .ipc. Files of text and of
+	// Arrow may be compressed with gzip (.gz).
+	Paths []string
+	// Format is FormatCSV, FormatParquet or FormatArrow.
+	Format string
+	// Columns names the columns of points where their names do not say what they hold.
+	Columns Columns
+	// SkipBad counts files that cannot be read, instead of stopping.
+	SkipBad bool
+	// MaxFrameBytes bounds the columns of a cloud, and an Arrow file; 0: 64 MiB.
+	MaxFrameBytes int64
+	// Log names skipped files; nil: no log.
+	Log *slog.Logger
+}
+
+// tableEndings are the endings of files by format, without that of gzip.
+var tableEndings = map[string][]string{
+	FormatCSV:     {".csv", ".tsv", ".txt", ".xyz", ".asc"},
+	FormatParquet: {".parquet"},
+	FormatArrow:   {".arrow", ".arrows", ".feather", ".ipc"},
+}
+
+// tableFiles is an open list of tables.
+type tableFiles struct {
+	skips
+	Table
+	files  []tableFile
+	next   int
+	reader scanReader
+	arrow  schemas.Table
+	text   textTable
+	cloud  codec.Cloud
+}
+
+// tableFile is one file. Its number is that of its name where all names of its folder are numbers,
+// else its position in the folder.
+type tableFile struct {
+	path, sequence string
+	number         int64
+}
+
+// Open lists the files. It opens none.
+func (t Table) Open() (Source, error) {
+	if len(t.Paths) == 0 {
+		return nil, fmt.Errorf("%s: no folder or file named", t.Format)
+	}
+	if tableEndings[t.Format] == nil {
+		return nil, fmt.Errorf("a table of format %q is not known; use csv, parquet or arrow", t.Format)
+	}
+	if t.MaxFrameBytes <= 0 {
+		t.MaxFrameBytes = 64 << 20
+	}
+	s := &tableFiles{skips: skips{allowed: t.SkipBad, log: t.Log}, Table: t}
+	for _, path := range t.Paths {
+		path, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.add(path); err != nil {
+			return nil, err
+		}
+	}
+	return s, numberTables(s.files)
+}
+
+// add appends the files at path.
+func (s *tableFiles) add(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Format, err)
+	}
+	if !info.IsDir() {
+		s.files = append(s.files, tableFile{path: path, sequence: filepath.Base(filepath.Dir(path))})
+		return nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Format, err)
+	}
+	before := len(s.files)
+	endings := tableEndings[s.Format]
+	for _, e := range entries {
+		name := plainName(e.Name())
+		packed := name != e.Name() && s.Format == FormatParquet // pages are compressed, never the file
+		if e.IsDir() || strings.HasPrefix(name, ".") || packed ||
+			!slices.Contains(endings, strings.ToLower(filepath.Ext(name))) {
+			continue
+		}
+		s.files = append(s.files, tableFile{path: filepath.Join(path, e.Name()), sequence: filepath.Base(path)})
+	}
+	if len(s.files) == before {
+		return fmt.Errorf("%s: no file in %s that ends with %s", s.Format, path, strings.Join(endings, ", "))
+	}
+	return nil
+}
+
+// numberTables numbers the files of each folder, and puts those with numbers as names in their order.
+func numberTables(files []tableFile) error {
+	named := true
+	for i := range files {
+		stem := plainName(filepath.Base(files[i].path))
+		stem = strings.TrimSuffix(stem, filepath.Ext(stem))
+		n, err := strconv.ParseUint(stem, 10, 63)
+		files[i].number = int64(n)
+		named = named && err == nil
+	}
+	if named {
+		slices.SortStableFunc(files, func(a, b tableFile) int {
+			return cmp.Or(strings.Compare(filepath.Dir(a.path), filepath.Dir(b.path)), cmp.Compare(a.number, b.number))
+		})
+	}
+	last := map[string]int64{}
+	for i := range files {
+		f := &files[i]
+		before, ok := last[f.sequence]
+		switch {
+		case !named && ok:
+			f.number = before + 1
+		case !named:
+			f.number = 0
+		case ok && before == f.number:
+			return fmt.Errorf("%s: there are two files with the number %d", filepath.Dir(f.path), f.number)
+		}
+		last[f.sequence] = f.number
+	}
+	return nil
+}
+
+// Next implements Source.
+func (s *tableFiles) Next(it *Item) error {
+	for s.next < len(s.files) {
+		at := &s.files[s.next]
+		s.next++
+		err := s.read(at.path)
+		if err == nil {
+			*it = Item{Dataset: s.Format, Sequence: at.sequence, Number: at.number, Cloud: s.cloud.Points,
+				Ignored: s.cloud.Ignored}
+			return nil
+		}
+		var bad *BadInputError
+		if !errors.As(err, &bad) {
+			return err
+		}
+		if err := s.pass(bad); err != nil {
+			return err
+		}
+	}
+	return io.EOF
+}
+
+// read reads the cloud of a file. The error is a *BadInputError.
+func (s *tableFiles) read(path string) error {
+	switch s.Format {
+	case FormatCSV:
+		return s.readText(path)
+	case FormatParquet:
+		return s.readParquet(path)
+	}
+	if err := s.reader.load(path, s.MaxFrameBytes); err != nil {
+		return err
+	}
+	s.arrow.MaxBytes = s.MaxFrameBytes
+	err := s.arrow.Read(s.reader.raw)
+	if err == nil {
+		err = fillCloud(&s.cloud, &s.arrow, s.Columns, s.MaxFrameBytes)
+	}
+	if err != nil {
+		return &BadInputError{File: path, Detail: err.Error()}
+	}
+	return nil
+}
+
+func (s *tableFiles) readParquet(path string) error {
+	t, err := openParquetTable(path)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if err := fillCloud(&s.cloud, t, s.Columns, s.MaxFrameBytes); err != nil {
+		return &BadInputError{File: path, Detail: err.Error()}
+	}
+	return nil
+}
+
+// readText reads a file of text, through gzip where it is compressed.
+func (s *tableFiles) readText(path string) error {
+	f, err := plainfile.Open(path)
+	if err != nil {
+		return badFile(path, err)
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 256<<10)
+	from := io.Reader(r)
+	if magic, _ := r.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return &BadInputError{File: path, Detail: "not gzip: " + err.Error()}
+		}
+		from = z
+	}
+	return s.text.read(&s.cloud, from, path, s.Columns, s.MaxFrameBytes)
+}
+
+// Len returns the number of files.
+func (s *tableFiles) Len() int64 { return int64(len(s.files)) }
+
+// Rewind implements Source.
+func (s *tableFiles) Rewind() error {
+	s.next, s.quiet = 0, true
+	return nil
+}
+
+// Close implements Source. No file is open between calls.
+func (s *tableFiles) Close() error { return nil }
