@@ -62,13 +62,13 @@ func (s *nuScenes) readTables(folder string, wanted []string) error {
 
 // each reads a table and calls take for each record, with its members by key. A record that
 // take refuses is passed over or ends the reading; a file that is no table ends it always.
-func (t *nuTables) each(name string, keys []string, take func(r *record) error) error {
+func (t *nuTables) each(name string, keys []string, take func(r *tableRecord) error) error {
 	table, err := openJSONTable(filepath.Join(t.folder, name))
 	if err != nil {
 		return err
 	}
 	defer table.close()
-	r := record{table: table, keys: keys, texts: make([][]byte, len(keys))}
+	r := tableRecord{table: table, keys: keys, texts: make([][]byte, len(keys))}
 	for {
 		if err := table.next(); err == io.EOF {
 			return nil
@@ -92,8 +92,8 @@ func (t *nuTables) each(name string, keys []string, take func(r *record) error) 
 	}
 }
 
-// record is a record of a table: texts[i] is the text of keys[i].
-type record struct {
+// tableRecord is a record of a table: texts[i] is the text of keys[i].
+type tableRecord struct {
 	table       *jsonTable
 	keys        []string
 	texts       [][]byte
@@ -103,7 +103,7 @@ type record struct {
 }
 
 // read reads the members of the table's object. Every key must be there.
-func (r *record) read() error {
+func (r *tableRecord) read() error {
 	for i := range r.texts {
 		r.texts[i] = nil
 	}
@@ -144,10 +144,10 @@ func (r *record) read() error {
 	return nil
 }
 
-func (r *record) token(i int) token { return tokenOf(r.texts[i]) }
+func (r *tableRecord) token(i int) token { return tokenOf(r.texts[i]) }
 
 // motion returns rotation and translation.
-func (r *record) motion() (*rigid, error) {
+func (r *tableRecord) motion() (*rigid, error) {
 	m, ok := rigidOf(r.rotation, r.translation)
 	if !ok {
 		return nil, r.table.bad("rotation %v and translation %v are no motion", r.rotation, r.translation)
@@ -156,7 +156,7 @@ func (r *record) motion() (*rigid, error) {
 }
 
 func (t *nuTables) readSensors() error {
-	return t.each("sensor.json", []string{"token", "channel", "modality"}, func(r *record) error {
+	return t.each("sensor.json", []string{"token", "channel", "modality"}, func(r *tableRecord) error {
 		if string(r.texts[2]) == "lidar" {
 			t.channels[r.token(0)] = string(r.texts[1])
 		}
@@ -166,7 +166,7 @@ func (t *nuTables) readSensors() error {
 
 func (t *nuTables) readMounts() error {
 	keys := []string{"token", "sensor_token", "translation", "rotation"}
-	return t.each("calibrated_sensor.json", keys, func(r *record) error {
+	return t.each("calibrated_sensor.json", keys, func(r *tableRecord) error {
 		channel, ok := t.channels[r.token(1)]
 		if !ok {
 			return nil
@@ -180,7 +180,7 @@ func (t *nuTables) readMounts() error {
 }
 
 func (t *nuTables) readScenes(wanted []string) error {
-	err := t.each("scene.json", []string{"token", "name"}, func(r *record) error {
+	err := t.each("scene.json", []string{"token", "name"}, func(r *tableRecord) error {
 		name := string(r.texts[1])
 		if slices.Contains(t.names, name) {
 			return r.table.bad("there are two scenes %.80q", name)
@@ -200,7 +200,7 @@ func (t *nuTables) readScenes(wanted []string) error {
 }
 
 func (t *nuTables) readSamples() error {
-	return t.each("sample.json", []string{"token", "scene_token"}, func(r *record) error {
+	return t.each("sample.json", []string{"token", "scene_token"}, func(r *tableRecord) error {
 		if scene, ok := t.scenes[r.token(1)]; ok {
 			t.samples[r.token(0)] = scene
 		}
@@ -210,7 +210,7 @@ func (t *nuTables) readSamples() error {
 
 func (t *nuTables) readSweeps() error {
 	keys := []string{"token", "sample_token", "ego_pose_token", "calibrated_sensor_token", "filename", "timestamp"}
-	return t.each("sample_data.json", keys, func(r *record) error {
+	return t.each("sample_data.json", keys, func(r *tableRecord) error {
 		at, lidar := t.mounts[r.token(3)]
 		scene, ours := t.samples[r.token(1)]
 		if !lidar || !ours {
@@ -239,7 +239,7 @@ func (t *nuTables) readSweeps() error {
 }
 
 func (t *nuTables) readEgos() error {
-	return t.each("ego_pose.json", []string{"token", "translation", "rotation"}, func(r *record) error {
+	return t.each("ego_pose.json", []string{"token", "translation", "rotation"}, func(r *tableRecord) error {
 		i, ok := t.egos[r.token(0)]
 		if !ok {
 			return nil

@@ -305,7 +305,7 @@ func FuzzNuScenesTables(f *testing.F) {
 		table, err := openJSONTable(path)
 		if err == nil {
 			defer table.close()
-			r := record{table: table, keys: []string{"token", "translation"}, texts: make([][]byte, 2)}
+			r := tableRecord{table: table, keys: []string{"token", "translation"}, texts: make([][]byte, 2)}
 			for err == nil {
 				if err = table.next(); err == nil {
 					if bad := r.read(); bad != nil {
