@@ -173,7 +173,8 @@ func TestPublishedResultsEqualTheTables(t *testing.T) {
 	if len(seen) != 28 {
 		t.Errorf("messages of %d frames, want 28", len(seen))
 	}
-	must(t, dir, "run", "--brokers", brokers, "--topic", "found", "--out", "again", "--until-end", "--max-rejects", "none")
+	must(t, dir, "run", "--brokers", brokers, "--topic", "found", "--out", "again", "--until-end", "--max-rejects",
+		"none")
 	reasons, err := countValues(filepath.Join(dir, "again", "rejects"), "reason")
 	if err != nil || len(reasons) != 1 || reasons[schemas.ReasonUnknownSchema] != 28 {
 		t.Errorf("results that are read: rejects %v, %v", reasons, err)

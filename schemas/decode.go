@@ -1,9 +1,10 @@
 package schemas
 
 import (
-	"bytes"
 	"math"
 	"unsafe"
+
+	"entropipe/schemas/codec"
 )
 
 // DefaultMaxBytes is the limit of a Decoder whose MaxBytes is 0.
@@ -30,10 +31,9 @@ type Decoder struct {
 	// a message that declares as much. 0 means DefaultMaxBytes.
 	MaxBytes int64
 
-	// Raw names the topics whose values may be raw KITTI .bin without a header: a
-	// value there that is no Arrow stream is read as one if its numbers are
-	// plausible for a scan.
-	Raw RawTopics
+	// ContentTypes names the topics whose values without header content-type are no Arrow
+	// streams. A value there that begins as an Arrow stream is read as one.
+	ContentTypes ContentTypes
 
 	throughArrow bool // tests: read nothing in place
 
@@ -48,7 +48,8 @@ type Decoder struct {
 	f64    [3][]float64
 	i64    [2][]int64
 	others extraMemory
-	index  []int32 // scratch for Pruned.Index
+	index  []int32     // scratch for Pruned.Index
+	cloud  codec.Cloud // of a value that is not Arrow
 }
 
 // Decode returns the frames of a message of points: one frame of a points/1 message,
@@ -108,14 +109,16 @@ func (d *Decoder) decode(m *Message) error {
 	if err != nil {
 		return err
 	}
-	kind, err := formatOf(m)
-	if err != nil {
-		return err
-	}
-	if kind == ContentTypeKITTI {
-		err = d.kitti(m, key)
-	} else {
-		err = d.arrow(m, key)
+	f, by, err := d.formatOf(m)
+	switch {
+	case err != nil:
+		err = named(m, nil, byNobody, err)
+	case f == arrowFormat:
+		if err = d.arrow(m, key); err != nil {
+			err = named(m, f, by, err)
+		}
+	default:
+		err = d.foreign(m, f, by, key)
 	}
 	if err != nil {
 		return err
@@ -130,33 +133,6 @@ func (d *Decoder) limit() int64 {
 	return DefaultMaxBytes
 }
 
-// formatOf returns the content type of the value, and maps aliases to our names.
-func formatOf(m *Message) (string, *FormatError) {
-	full := headerValue(m.Headers, HeaderContentType)
-	ct, _, _ := bytes.Cut(full, []byte{';'}) // without parameters
-	ct = bytes.TrimSpace(ct)
-	switch {
-	case len(ct) == 0 || bytes.EqualFold(ct, []byte(ContentTypeArrow)):
-		return ContentTypeArrow, nil
-	case bytes.EqualFold(ct, []byte(ContentTypeKITTI)):
-		return ContentTypeKITTI, nil
-	case bytes.EqualFold(ct, []byte(contentTypeOctets)):
-		if bytes.EqualFold(headerValue(m.Headers, HeaderFormat), []byte("kitti")) {
-			return ContentTypeKITTI, nil
-		}
-		return ContentTypeArrow, nil
-	}
-	return "", formatErr(ReasonUnknownContentType, -1, "content-type is %.80q; this build reads %s and %s", full,
-		ContentTypeArrow, ContentTypeKITTI)
-}
-
-// isOctets tells whether header content-type is application/octet-stream, which says
-// nothing about the bytes.
-func isOctets(m *Message) bool {
-	ct, _, _ := bytes.Cut(headerValue(m.Headers, HeaderContentType), []byte{';'})
-	return bytes.EqualFold(bytes.TrimSpace(ct), []byte(contentTypeOctets))
-}
-
 // arrow decodes an Arrow IPC stream.
 func (d *Decoder) arrow(m *Message, key FrameKey) (err *FormatError) {
 	defer func() {
@@ -167,11 +143,6 @@ func (d *Decoder) arrow(m *Message, key FrameKey) (err *FormatError) {
 		}
 	}()
 	l, next, err := d.layout(m.Value)
-	if err != nil && (err.Reason == ReasonNotArrow || len(m.Value) == 0) {
-		if err = d.unnamed(m, err); err == nil {
-			return d.kitti(m, key)
-		}
-	}
 	if err != nil {
 		return err
 	}
@@ -369,52 +340,4 @@ func (d *Decoder) points(l *layout, key FrameKey, pruned *Pruned) *FormatError {
 		return d.prune(f, pruned, l)
 	}
 	return nil
-}
-
-// kitti makes a frame from a raw .bin file: x, y, z and reflectance of each point as
-// little-endian float32. An empty value is a cloud without points.
-func (d *Decoder) kitti(m *Message, key FrameKey) *FormatError {
-	const width = rawWidth
-	v := m.Value
-	if name := headerValue(m.Headers, HeaderSchema); len(name) > 0 && string(name) != SchemaPoints {
-		return formatErr(ReasonUnknownSchema, -1, "schema is %.80q, but a value of %s is %s", name,
-			ContentTypeKITTI, SchemaPoints)
-	}
-	if len(headerValue(m.Headers, HeaderPrunedFor)) > 0 {
-		return formatErr(ReasonBadHeader, -1, "header %s is set, but a value of %s cannot hold the numbers of its "+
-			"points", HeaderPrunedFor, ContentTypeKITTI)
-	}
-	if r := len(v) % width; r != 0 {
-		return formatErr(
-			ReasonBadLength,
-			len(v)-r,
-			"the value has %d bytes, which is no multiple of the %d bytes of a point: %d are left over",
-			len(v),
-			width,
-			r,
-		)
-	}
-	if len(v)/width > math.MaxInt32 {
-		return formatErr(ReasonTooLarge, -1, "the frame has %d points; it may have at most %d",
-			len(v)/width, math.MaxInt32)
-	}
-	frames, err := d.newFrames(1, &key)
-	if err != nil {
-		return err
-	}
-	for i := range d.f32 {
-		d.f32[i] = resize(d.f32[i], len(v)/width)
-	}
-	x, y, z, w := d.f32[0], d.f32[1], d.f32[2], d.f32[3]
-	for i := range x {
-		p := (*[width]byte)(v[i*width:])
-		x[i], y[i], z[i], w[i] = float32At(p, 0), float32At(p, 4), float32At(p, 8), float32At(p, 12)
-	}
-	f := &frames[0]
-	f.Cloud32.X, f.Cloud32.Y, f.Cloud32.Z, f.Intensity = x, y, z, w
-	return nil
-}
-
-func float32At(p *[rawWidth]byte, i int) float32 {
-	return math.Float32frombits(uint32(p[i]) | uint32(p[i+1])<<8 | uint32(p[i+2])<<16 | uint32(p[i+3])<<24)
 }

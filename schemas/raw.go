@@ -3,23 +3,12 @@ package schemas
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
 // A raw KITTI .bin has no magic number and no length, so a header must identify it
 // (ContentTypeKITTI). From a client that cannot set headers only bytes arrive, and
 // reading them as points is a guess. The decoder guesses only in topics that the user
-// has named, and only if every number could be a measurement.
-
-// RawTopics is the set of topics whose values may be raw .bin without a header. The
-// zero value is empty.
-type RawTopics struct {
-	All   bool
-	Names []string
-}
-
-// Has tells whether values of the topic may be raw .bin without a header.
-func (r *RawTopics) Has(topic string) bool { return r.All || slices.Contains(r.Names, topic) }
+// has named (ContentTypes), and only if every number could be a measurement.
 
 // rawWidth is the size of a point: x, y, z and reflectance as float32.
 const rawWidth = 16
@@ -74,33 +63,4 @@ func implausible(value []byte) string {
 		return fmt.Sprintf("no coordinate would be larger than %g", largest)
 	}
 	return ""
-}
-
-// unnamed decides about a value that no header describes and that is no Arrow
-// stream, which err says: nil if it is to be read as a raw .bin, else err with
-// what would make it readable.
-func (d *Decoder) unnamed(m *Message, err *FormatError) *FormatError {
-	if len(headerValue(m.Headers, HeaderContentType)) > 0 && !isOctets(m) {
-		return err // the sender says that it is Arrow
-	}
-	if name := headerValue(m.Headers, HeaderSchema); len(name) > 0 && string(name) != SchemaPoints {
-		return err
-	}
-	why := implausible(m.Value)
-	if d.Raw.Has(m.Topic) {
-		if why == "" {
-			return nil
-		}
-		err.Detail += ", and no raw KITTI .bin: " + why
-		return err
-	}
-	if why == "" && err.Reason == ReasonNotArrow {
-		err.Detail += fmt.Sprintf("; it may be a raw KITTI .bin of %d points: send it with header %s: %s, or run "+
-			"with --raw %s=velodyne",
-			len(m.Value)/rawWidth, HeaderContentType, ContentTypeKITTI, m.Topic)
-	} else if err.Reason == ReasonNotArrow {
-		err.Detail += fmt.Sprintf("; a raw KITTI .bin needs header %s: %s, or --raw %s=velodyne", HeaderContentType,
-			ContentTypeKITTI, m.Topic)
-	}
-	return err
 }

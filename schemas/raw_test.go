@@ -20,7 +20,17 @@ func scanOf(numbers ...float32) []byte {
 	return b
 }
 
-var rawHere = RawTopics{Names: []string{"scans"}}
+// valuesOf are the content types of topics, as --content-type names them.
+func valuesOf(settings ...string) (c ContentTypes) {
+	for i := 0; i < len(settings); i += 2 {
+		if !c.Set(settings[i], settings[i+1]) {
+			panic("no content type: " + settings[i+1])
+		}
+	}
+	return c
+}
+
+var rawHere = valuesOf("scans", "kitti")
 
 // A value without a header is a raw .bin only in a topic that is said to hold
 // some. Elsewhere its reject says what would make it readable.
@@ -31,16 +41,16 @@ func TestRawValuesWithoutHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		raw     RawTopics
+		raw     ContentTypes
 		headers []Header
 	}{
 		"this topic":        {raw: rawHere},
-		"all topics":        {raw: RawTopics{All: true}},
+		"all topics":        {raw: valuesOf("", "kitti")},
 		"nothing but bytes": {raw: rawHere, headers: []Header{{HeaderContentType, []byte("application/octet-stream")}}},
 		"its schema": {raw: rawHere, headers: []Header{{HeaderSchema, []byte(SchemaPoints)},
 			{HeaderSequence, []byte("scans")}}},
 	} {
-		d := Decoder{Raw: c.raw}
+		d := Decoder{ContentTypes: c.raw}
 		got, err := d.Decode(Message{Topic: "scans", Value: kittiValue(), Headers: c.headers})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -49,10 +59,11 @@ func TestRawValuesWithoutHeader(t *testing.T) {
 			t.Errorf("%s: %+v", name, got[0])
 		}
 	}
-	for name, raw := range map[string]RawTopics{"no topic": {}, "another topic": {Names: []string{"others"}}} {
-		_, err := (&Decoder{Raw: raw}).Decode(Message{Topic: "scans", Value: kittiValue()})
+	for name, raw := range map[string]ContentTypes{"no topic": {}, "another topic": valuesOf("others", "kitti")} {
+		_, err := (&Decoder{ContentTypes: raw}).Decode(Message{Topic: "scans", Value: kittiValue()})
 		if reasonOf(t, err) != ReasonNotArrow || !strings.Contains(err.Error(), "content-type: "+ContentTypeKITTI) ||
-			!strings.Contains(err.Error(), "--raw scans=velodyne") || !strings.Contains(err.Error(), "of 3 points") {
+			!strings.Contains(err.Error(), "--content-type scans=kitti") ||
+			!strings.Contains(err.Error(), "of 3 points") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -68,13 +79,13 @@ func TestHeadersGoBeforeTheTopicsSetting(t *testing.T) {
 		"drawings": {Header{HeaderSchema, []byte(SchemaSketches)}, ReasonNotArrow},
 		"foreign":  {Header{HeaderContentType, []byte("text/plain")}, ReasonUnknownContentType},
 	} {
-		_, err := (&Decoder{Raw: rawHere}).Decode(Message{Topic: "scans", Value: kittiValue(),
+		_, err := (&Decoder{ContentTypes: rawHere}).Decode(Message{Topic: "scans", Value: kittiValue(),
 			Headers: []Header{c.header}})
-		if reasonOf(t, err) != c.reason || strings.Contains(err.Error(), "--raw") {
+		if reasonOf(t, err) != c.reason || strings.Contains(err.Error(), "--content-type") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	d := Decoder{Raw: rawHere}
+	d := Decoder{ContentTypes: rawHere}
 	arrow := pointsValue(t)
 	frames, err := d.Decode(Message{Topic: "scans", Value: arrow})
 	if err != nil || frames[0].Len() != 2 {
@@ -119,7 +130,7 @@ func TestRawValuesMustBePlausible(t *testing.T) {
 		"cut":                 {kittiValue()[:40], "40 bytes are no whole number"},
 		"five values a point": {scanOf(1, 2, 3, 0, 31), "20 bytes are no whole number"},
 	} {
-		d := Decoder{Raw: rawHere}
+		d := Decoder{ContentTypes: rawHere}
 		frames, err := d.Decode(Message{Topic: "scans", Value: c.value})
 		switch {
 		case c.says == "" && err != nil:
@@ -130,7 +141,7 @@ func TestRawValuesMustBePlausible(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}
-	if _, err := (&Decoder{Raw: rawHere}).Decode(Message{Topic: "scans"}); reasonOf(t, err) != ReasonEmpty {
+	if _, err := (&Decoder{ContentTypes: rawHere}).Decode(Message{Topic: "scans"}); reasonOf(t, err) != ReasonEmpty {
 		t.Errorf("a tombstone: %v", err)
 	}
 }

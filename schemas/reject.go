@@ -27,6 +27,9 @@ const (
 	ReasonBadHeader          = "bad_header"
 	ReasonUnknownSchema      = "unknown_schema"
 	ReasonUnknownContentType = "unknown_content_type"
+	ReasonWrongMagic         = "wrong_magic"     // the value has the magic number of another format
+	ReasonContainer          = "container"       // a file of many clouds, or a compressed one
+	ReasonSchemaRegistry     = "schema_registry" // the wire format of Confluent's schema registry
 	ReasonArrowPanic         = "arrow_panic"
 	ReasonIDOutOfRange       = "id_out_of_range" // a sequence (stage model), as the next seven
 	ReasonEmptySequence      = "empty_sequence"

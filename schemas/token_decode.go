@@ -42,8 +42,10 @@ func branch(m *Message) (tokens, texts bool) {
 	if name := headerValue(m.Headers, HeaderSchema); len(name) > 0 {
 		return string(name) == SchemaTokens, string(name) == SchemaText
 	}
-	if kind, err := formatOf(m); err != nil || kind != ContentTypeArrow {
-		return false, false
+	if ct := headerValue(m.Headers, HeaderContentType); general(ct) != contentTypeOctets {
+		if f, _ := formatOfType(ct); f != arrowFormat {
+			return false, false
+		}
 	}
 	schema, _, err := readMessage(m.Value, 0)
 	if err != nil || schema.kind != kindSchema {
@@ -106,13 +108,13 @@ func (d *Decoder) decodeSequences(m *Message, from, to int) (failed error) {
 	if err != nil {
 		return err
 	}
-	kind, err := formatOf(m)
+	f, by, err := d.formatOf(m)
 	if err != nil {
 		return err
 	}
-	if kind != ContentTypeArrow {
-		return formatErr(ReasonUnknownContentType, -1, "content-type is %s; sequences come as %s",
-			kind, ContentTypeArrow)
+	if by == byHeader && f != arrowFormat {
+		return formatErr(ReasonUnknownContentType, -1, "content-type is %s; sequences come as %s", f.contentType,
+			ContentTypeArrow)
 	}
 	defer func() { // as in Decoder.arrow: text is read through Arrow's arrays
 		if p := recover(); p != nil {

@@ -15,19 +15,11 @@ const (
 	SchemaText     = "text/1"     // a message holds texts
 )
 
-// Content types of a message's value. A value without a content type is Arrow.
-const (
-	ContentTypeArrow = "application/vnd.apache.arrow.stream"
-	ContentTypeKITTI = "application/vnd.kitti.velodyne" // raw .bin: x, y, z, reflectance as float32
-
-	contentTypeOctets = "application/octet-stream" // header format or the topic decides what the value is
-)
-
 // Names of the headers, as producers here write them. Readers accept any case, and
 // underscores for hyphens. If a header is repeated, its last value counts.
 const (
 	HeaderContentType = "content-type"
-	HeaderFormat      = "format" // "kitti" with content type application/octet-stream
+	HeaderFormat      = "format" // short name of a content type, beside application/octet-stream
 	HeaderSchema      = "schema"
 	HeaderDataset     = "dataset"
 	HeaderSequence    = "sequence"

@@ -30,9 +30,9 @@ func TestHashOfContent(t *testing.T) {
 			rt.Fatalf("%v and %v: hashes %s %s, changes %q", a, b, a.Hash(), b.Hash(), a.Changes(b))
 		}
 	})
-	got := Content{"ops": "hull2d", "lm": "gpt2"}.Changes(Content{"ops": "hull2d,maxima2d", "raw": "velodyne"})
-	if want := []string{"lm: gpt2 -> (none)", "ops: hull2d -> hull2d,maxima2d",
-		"raw: (none) -> velodyne"}; !slices.Equal(got, want) {
+	got := Content{"ops": "hull2d", "lm": "gpt2"}.Changes(Content{"ops": "hull2d,maxima2d", "content-type": "kitti"})
+	if want := []string{"content-type: (none) -> kitti", "lm: gpt2 -> (none)",
+		"ops: hull2d -> hull2d,maxima2d"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -5,7 +5,7 @@
 
 kcat sends a raw KITTI frame, an Arrow stream, an Arrow stream without any header, something
 that is no frame, and a raw frame without any header; rows for them must come out of the program
-PROGRAM, for the last one where --raw says so. Then the program sends, and
+PROGRAM, for the last one where --content-type says so. Then the program sends, and
 kcat and pyarrow read. BROKER is HOST:PORT of a Kafka that creates topics on demand; FOLDER, for
 files, must not exist.
 
@@ -87,12 +87,12 @@ def receive(program, broker, topic, folder):
         check(f"hull of {h['sequence']} is shapely's", {tuple(p) for p in cloud[h["hull_idx"], :2].astype("f8")}, want)
     rejects = rows(out, "rejects")
     check("rejects", [(r["offset"], r["stage"], r["value_size"]) for r in rejects], [(3, "decode", 8), (4, "decode", 16 * POINTS)])
-    check("the reject says what is missing", all(s in rejects[1]["message"] for s in ("content-type: application/vnd.kitti.velodyne", f"--raw {topic}=velodyne")), True)
+    check("the reject says what is missing", all(s in rejects[1]["message"] for s in ("content-type: application/vnd.kitti.velodyne", f"--content-type {topic}=kitti")), True)
     raw = folder / "raw"
-    call(program, "run", "--brokers", broker, "--topic", topic, "--raw", "velodyne", "--out", raw, "--ops", "hull2d", "--until-end", "--log-level", "warn")
+    call(program, "run", "--brokers", broker, "--topic", topic, "--content-type", "kitti", "--out", raw, "--ops", "hull2d", "--until-end", "--log-level", "warn")
     call(program, "verify", raw)
     check("a raw frame without headers", [(f["offset"], f["sequence"], f["n_points"]) for f in rows(raw, "frames")][3:], [(4, "bare", POINTS)])
-    check("rejects with --raw", [r["offset"] for r in rows(raw, "rejects")], [3])
+    check("rejects with --content-type", [r["offset"] for r in rows(raw, "rejects")], [3])
 
 
 def give(program, broker, topic):

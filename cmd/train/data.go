@@ -154,7 +154,7 @@ func clouds(it *replay.Item) []geom.Cloud[float32] {
 type topicReader struct {
 	starts map[int32]int64
 	most   int // frames of a partition
-	raw    schemas.RawTopics
+	types  schemas.ContentTypes
 
 	mu     sync.Mutex
 	frames map[int32][]learned
@@ -167,7 +167,7 @@ func (c *Command) eachOfTopic(e *command.Env, brokers []string, topic string, f 
 	if err := cmp.Or(command.CheckBrokers(&brokers), command.CheckTopicName(topic)); err != nil {
 		return err
 	}
-	raw, err := command.RawTopics(c.Raw, nil)
+	types, err := command.ContentTypes(c.ContentType, nil)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (c *Command) eachOfTopic(e *command.Env, brokers []string, topic string, f 
 		return err
 	}
 	defer consumer.Close()
-	r := topicReader{raw: raw, frames: map[int32][]learned{}}
+	r := topicReader{types: types, frames: map[int32][]learned{}}
 	if r.starts, err = consumer.Starts(e.Ctx, topic, "earliest"); err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (c *Command) eachOfTopic(e *command.Env, brokers []string, topic string, f 
 // read collects the frames of a partition. Messages that are no frames are
 // left out, as the pipeline refuses them.
 func (r *topicReader) read(ctx context.Context, p *ingest.Partition) error {
-	decoder := schemas.Decoder{Raw: r.raw}
+	decoder := schemas.Decoder{ContentTypes: r.types}
 	var frames []learned
 	for next := r.starts[p.ID]; len(frames) < r.most; {
 		fetched, err := p.Fetch(ctx, next, 16<<20)

@@ -44,10 +44,10 @@ func (Command) HelpLines() map[string]string {
 		"workers":   "Number of goroutines; 0: one per processor. The model does not depend on it.",
 		"progress":  "Show progress.",
 
-		"frames":  "Number of frames to learn from, at most; the first ones are taken.",
-		"kind":    "Kind of synthetic frames.",
-		"raw":     "Format of values without headers in a topic: velodyne for raw KITTI .bin.",
-		"dataset": "Data set that the model is for, instead of the frames' own; any: every data set.",
-		"sensor":  "Sensor that the model is for, instead of the frames' own; any: every sensor.",
+		"frames":       "Number of frames to learn from, at most; the first ones are taken.",
+		"kind":         "Kind of synthetic frames.",
+		"content-type": "Content type of a topic's values without header content-type.",
+		"dataset":      "Data set that the model is for, instead of the frames' own; any: every data set.",
+		"sensor":       "Sensor that the model is for, instead of the frames' own; any: every sensor.",
 	}
 }

@@ -48,11 +48,11 @@ type Command struct {
 	Workers   int     `default:"0" group:"Training"`
 	Progress  bool    `group:"Training"`
 
-	Frames  int      `default:"200" group:"Data"`
-	Kind    string   `enum:"lidar,sketch" default:"lidar" group:"Data"`
-	Raw     []string `placeholder:"velodyne" group:"Data" more:"yes"`
-	Dataset string   `group:"Data"`
-	Sensor  string   `group:"Data"`
+	Frames      int      `default:"200" group:"Data"`
+	Kind        string   `enum:"lidar,sketch" default:"lidar" group:"Data"`
+	ContentType []string `placeholder:"TYPE" group:"Data" more:"yes"`
+	Dataset     string   `group:"Data"`
+	Sensor      string   `group:"Data"`
 
 	Security command.Security `embed:"" group:"Brokers"`
 }

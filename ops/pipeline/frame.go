@@ -31,8 +31,9 @@ type FrameConfig struct {
 	EntropyEvery int64
 	// MaxBytes bounds the memory of one decoded message; 0 is the decoder's default.
 	MaxBytes int64
-	// Raw names the topics whose values may be raw .bin without a header.
-	Raw schemas.RawTopics
+	// ContentTypes names the topics whose values without header content-type are no Arrow
+	// streams.
+	ContentTypes schemas.ContentTypes
 	// OnPanic, if not nil, is called in the worker with the value and the stack of
 	// an operator's panic.
 	OnPanic func(key schemas.FrameKey, what any, stack []byte)
@@ -54,7 +55,7 @@ type Frames struct {
 
 // NewFrames returns a Frames with the configuration cfg.
 func NewFrames(cfg FrameConfig) *Frames {
-	f := &Frames{cfg: cfg, decoder: schemas.Decoder{MaxBytes: cfg.MaxBytes, Raw: cfg.Raw}}
+	f := &Frames{cfg: cfg, decoder: schemas.Decoder{MaxBytes: cfg.MaxBytes, ContentTypes: cfg.ContentTypes}}
 	if cfg.Stage != nil {
 		f.model = cfg.Stage.model.Load()
 	}
@@ -100,7 +101,7 @@ func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject)
 		results[0].Publish = f.sender.record(&m, frames, results[0].Publish)
 	}
 	if f.scratch.after(frames) {
-		f.decoder = schemas.Decoder{MaxBytes: f.cfg.MaxBytes, Raw: f.cfg.Raw}
+		f.decoder = schemas.Decoder{MaxBytes: f.cfg.MaxBytes, ContentTypes: f.cfg.ContentTypes}
 		f.sender = sender{}
 		f.begin()
 	}

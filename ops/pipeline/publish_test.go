@@ -205,7 +205,8 @@ func TestLostRacePublishesAgain(t *testing.T) {
 func TestResultsArePublishedBesideSurvivors(t *testing.T) {
 	for _, until := range []int{-1, 0, 40} {
 		synctest.Test(t, func(t *testing.T) {
-			l, survivors, found := randomLog(5, 300), newSlowTopic(time.Second, 9, -1), newSlowTopic(time.Minute, 20, until)
+			l, survivors := randomLog(5, 300), newSlowTopic(time.Second, 9, -1)
+			found := newSlowTopic(time.Minute, 20, until)
 			o := &checkedOutput{topic: found}
 			inner := publishing(time.Millisecond)
 			p := newPipeline(o, func() Process {

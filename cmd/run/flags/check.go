@@ -29,7 +29,7 @@ func (c *Flags) Check() error {
 	return errors.Join(command.CheckBrokers(&c.Source.Brokers), c.Source.Security.Check(), errors.Join(topics...),
 		command.CheckOut(c.Output.Out), checkPartitionBy(c.Output.PartitionBy), command.CheckListen(c.Serve.Listen),
 		c.Stage.Check(&c.Publish), c.Publish.Check(c.Source.Topic), c.Tokens.Check(), checkOps(c.Frames.Ops),
-		checkRaw(c.Frames.Raw, c.Source.Topic),
+		checkContentTypes(c.Frames.ContentType, c.Source.Topic),
 		c.checkAmounts())
 }
 
@@ -41,9 +41,9 @@ func checkOps(ops []string) error {
 	return nil
 }
 
-// checkRaw finds what --raw does not know.
-func checkRaw(settings, topics []string) error {
-	_, err := command.RawTopics(settings, topics)
+// checkContentTypes finds what --content-type does not know.
+func checkContentTypes(settings, topics []string) error {
+	_, err := command.ContentTypes(settings, topics)
 	return err
 }
 

@@ -68,7 +68,7 @@ type OutputFlags struct {
 type FrameFlags struct {
 	Ops           []string    `enum:"hull2d,hull3d,maxima2d,maxima3d,delaunay2d,none" placeholder:"OP" content:"yes"`
 	EntropyEvery  int64       `default:"100" content:"yes" more:"yes"`
-	Raw           []string    `placeholder:"velodyne|TOPIC=velodyne" content:"yes" more:"yes"`
+	ContentType   []string    `placeholder:"TYPE|TOPIC=TYPE" content:"yes" more:"yes"`
 	MaxRejects    rejectLimit `default:"auto" placeholder:"N|N%" content:"no" more:"yes"`
 	MaxFrameBytes value.Size  `default:"64MiB" content:"yes" more:"yes"`
 }
@@ -108,7 +108,7 @@ func (c *Flags) FrameConfig(log *slog.Logger) (pipeline.FrameConfig, []string, e
 		}
 	}
 	var err error
-	if cfg.Raw, err = command.RawTopics(c.Frames.Raw, c.Source.Topic); err != nil {
+	if cfg.ContentTypes, err = command.ContentTypes(c.Frames.ContentType, c.Source.Topic); err != nil {
 		return cfg, nil, err
 	}
 	tables := c.Output.Tables

@@ -42,7 +42,7 @@ func (FrameFlags) HelpLines() map[string]string {
 	return map[string]string{
 		"ops":             "Operators; default: hull2d, delaunay2d and the maxima of the cloud's dimension.",
 		"entropy-every":   "Interval, in frames, of rows in table entropy; 0: none.",
-		"raw":             "Topics of raw KITTI .bin values without headers; velodyne stands for every topic.",
+		"content-type":    "Content type of values without header content-type, of all topics or of one.",
 		"max-rejects":     "Rejects above which run exits 1: N, N%, none, or auto: all of them under --until-end.",
 		"max-frame-bytes": "Size limit of a decompressed frame.",
 	}

@@ -62,7 +62,8 @@ func faultJSON(err error) error {
 		}
 		return codec.Errorf(reason, int(err.Offset), "the message is no JSON: %v", err)
 	case *json.UnmarshalTypeError:
-		return codec.Errorf(codec.BadType, int(err.Offset), "%s is a %s, which is no %s", err.Field, err.Value, err.Type)
+		return codec.Errorf(codec.BadType, int(err.Offset), "%s is a %s, which is no %s", err.Field, err.Value,
+			err.Type)
 	}
 	return codec.Errorf(codec.BadValue, -1, "%v", err)
 }

@@ -40,7 +40,8 @@ func (r *Reader) chunk() error {
 	}
 	records, err := r.unpack(&h)
 	if err == errUnknown {
-		return r.fault(codec.Unsupported, "the chunk's compression is %.40q; zstd, lz4 and none are known", h.compression)
+		return r.fault(codec.Unsupported, "the chunk's compression is %.40q; zstd, lz4 and none are known",
+			h.compression)
 	}
 	if err != nil {
 		return r.fault(codec.Corrupt, "the chunk cannot be decompressed (%s): %v", h.compression, err)

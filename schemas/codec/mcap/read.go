@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
@@ -76,6 +78,15 @@ func (r *Reader) Use(s *Summary) {
 // Unclosed says where a file ends that has no footer, after Next has returned io.EOF; nil
 // for a file that was closed. All messages before that place were delivered.
 func (r *Reader) Unclosed() *Error { return r.ended }
+
+// Channels returns the channels that have come so far, by id.
+func (r *Reader) Channels() []*Channel {
+	list := make([]*Channel, 0, len(r.byID))
+	for _, id := range slices.Sorted(maps.Keys(r.byID)) {
+		list = append(list, r.byID[id])
+	}
+	return list
+}
 
 // Next sets m to the next message and returns io.EOF after the last one. An *Error names a
 // record that cannot be used: the next call goes on behind it, or returns io.EOF where
@@ -198,6 +209,8 @@ func orDefault(limit, otherwise int64) int64 {
 // magic reads the begin of the file.
 func (r *Reader) magic() error {
 	r.begun = true
+	head, _ := r.in.Peek(128)
+	name := codec.Name(head) // before the reads below, which end its memory
 	var b [len(Magic)]byte
 	n, err := r.read(b[:])
 	if err != nil {
@@ -218,7 +231,10 @@ func (r *Reader) magic() error {
 		return r.fault(codec.Unsupported, "the file has MCAP version %q; version 0 is known", b[5])
 	}
 	r.done = true
-	return r.fault(codec.WrongMagic, "the file does not begin with the magic bytes of MCAP")
+	if name != "" {
+		return r.fault(codec.WrongMagic, "this is %s, not an MCAP file", name)
+	}
+	return r.fault(codec.WrongMagic, "this is no MCAP file: it begins with %q", b[:n])
 }
 
 // read fills b as far as the file goes.
@@ -379,8 +395,8 @@ func (r *Reader) endInner(at int, size uint64) error {
 	if r.partial {
 		return nil
 	}
-	return r.fault(codec.Corrupt, "the record at byte %d of the chunk's records has %d bytes; the chunk has %d more", at,
-		size, left)
+	return r.fault(codec.Corrupt, "the record at byte %d of the chunk's records has %d bytes; the chunk has %d more",
+		at, size, left)
 }
 
 // entry takes a schema, a channel or a message. within is its place in a chunk, or -1.

@@ -192,7 +192,8 @@ func TestFaults(t *testing.T) {
 		{"more points than data", codec.Truncated, "need", change(func(c *cloud) { c.width = 4 }), 1 << 20},
 		{"limit", codec.TooLarge, "limit", kittiBytes(), 90},
 		{"many fields", codec.Corrupt, "fields", change(func(c *cloud) { c.countOfFields = 1 << 30 }), 1 << 20},
-		{"some more fields", codec.Truncated, "ends within", change(func(c *cloud) { c.countOfFields = 4000 }), 1 << 20},
+		{"some more fields", codec.Truncated, "ends within", change(func(c *cloud) { c.countOfFields = 4000 }),
+			1 << 20},
 		{"step 0", codec.BadLength, "0 bytes", change(func(c *cloud) { c.step = 0 }), 1 << 20},
 		{"step 2^31", codec.BadLength, "bytes", change(func(c *cloud) { c.step = 1 << 31 }), 1 << 20},
 		{"short step", codec.BadLength, "stands at", change(func(c *cloud) { c.step = 15 }), 1 << 20},
@@ -235,8 +236,8 @@ func TestLegalOddities(t *testing.T) {
 		{"a column of points", func(c *cloud) { c.height, c.width, c.row = 3, 1, 16 }, 3, true},
 		{"more data", func(c *cloud) { c.data = append(c.data, 1, 2, 3) }, 3, true},
 		{"no frame", func(c *cloud) { c.frame = "" }, 3, true},
-		{"unknown field of an unknown type", func(c *cloud) { c.fields = append(c.fields[:3:3], point{"q", 99, 77, 9}) }, 3,
-			true},
+		{"unknown type of an unknown field", func(c *cloud) { c.fields = append(xyzi[:3:3], point{"q", 99, 77, 9}) },
+			3, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := kitti()

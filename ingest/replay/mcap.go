@@ -1,0 +1,383 @@
+package replay
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"entropipe/models/plainfile"
+	"entropipe/schemas/codec"
+	"entropipe/schemas/codec/mcap"
+)
+
+// Times that a cloud of a recording can have.
+const (
+	HeaderTime  = "header"  // stamp of the message; log time where it is 0
+	LogTime     = "log"     // when the recorder received the message
+	PublishTime = "publish" // when the message was sent
+)
+
+// MCAP configures a Source of the point clouds in MCAP files. Paths is required; the zero
+// value of the other fields takes every topic of point clouds and stops at the first fault.
+//
+// Messages come in the order of the file. A file is a sequence; the parts of a ROS 2 bag are
+// one. A topic is a sensor, and its messages are numbered from 0, also those that cannot be
+// used. A file that was not closed is read to its last whole message, and the log says so.
+type MCAP struct {
+	// Paths are files, folders of files, and folders of ROS 2 bags (with metadata.yaml).
+	Paths []string
+	// Topics are the topics to read; nil: all that hold point clouds.
+	Topics []string
+	// Time is the time of a cloud: HeaderTime, LogTime or PublishTime; "": HeaderTime.
+	Time string
+	// SkipBad counts messages and chunks that cannot be used, instead of stopping.
+	SkipBad bool
+	// MaxFrameBytes bounds the size of a message; 0: 64 MiB.
+	MaxFrameBytes int64
+	// Log names skipped messages, and files that were not closed; nil: no log.
+	Log *slog.Logger
+}
+
+// recording is a file of messages.
+type recording struct{ path, sequence string }
+
+// mcapSource reads the files one after the other.
+type mcapSource struct {
+	skips
+	MCAP
+	files   []recording
+	total   int64 // messages of the topics; 0: unknown
+	checked bool  // the topics were checked when the files were opened
+	topics  map[topicInfo]bool
+
+	next    int // the next file
+	path    string
+	file    *os.File
+	reader  *mcap.Reader
+	streams map[*mcap.Channel]*stream
+	numbers map[[2]string]*int64 // number of the next message, by sequence and topic
+	cloud   codec.Cloud
+}
+
+// stream is a channel whose messages are wanted.
+type stream struct {
+	decode cloudDecoder
+	number *int64
+}
+
+// Open finds the files and reads their summaries. Files without point clouds, and topics that
+// are not there, are an error that lists the topics. Where a file has no summary, that error
+// comes at the end of the last file.
+func (m MCAP) Open() (Source, error) {
+	s := &mcapSource{skips: skips{allowed: m.SkipBad, log: m.Log}, MCAP: m, topics: map[topicInfo]bool{}}
+	s.Time = cmp.Or(m.Time, HeaderTime)
+	s.MaxFrameBytes = cmp.Or(m.MaxFrameBytes, 64<<20)
+	if s.Time != HeaderTime && s.Time != LogTime && s.Time != PublishTime {
+		return nil, fmt.Errorf("mcap: time %q; want header, log or publish", m.Time)
+	}
+	for _, path := range m.Paths {
+		files, err := recordings(path)
+		if err != nil {
+			return nil, err
+		}
+		s.files = append(s.files, files...)
+	}
+	if len(s.files) == 0 {
+		return nil, errors.New("mcap: no file is named")
+	}
+	s.checked = true
+	for _, f := range s.files {
+		if err := s.inspect(f.path); err != nil {
+			return nil, err
+		}
+	}
+	if s.checked {
+		if err := s.check(); err != nil {
+			return nil, err
+		}
+	} else {
+		s.total = 0
+	}
+	return s, s.Rewind()
+}
+
+// recordings returns the files of a path.
+func recordings(path string) ([]recording, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("mcap: %w", err)
+	}
+	if !info.IsDir() {
+		return []recording{{path, strings.TrimSuffix(filepath.Base(path), ".mcap")}}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("mcap: %w", err)
+	}
+	bag := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == "metadata.yaml" })
+	var files []recording
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".mcap")
+		if !ok || e.IsDir() || strings.HasPrefix(name, ".") {
+			continue
+		}
+		if bag {
+			whole, err := filepath.Abs(path)
+			if err != nil {
+				return nil, err
+			}
+			name = filepath.Base(whole)
+		}
+		files = append(files, recording{filepath.Join(path, e.Name()), name})
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("mcap: no .mcap file in %s", path)
+	}
+	slices.SortStableFunc(files, func(a, b recording) int { return byNumbers(a.path, b.path) })
+	return files, nil
+}
+
+// byNumbers compares names as people do: bag_2 comes before bag_10.
+func byNumbers(a, b string) int {
+	for a != "" && b != "" {
+		x, restA := leadingDigits(a)
+		y, restB := leadingDigits(b)
+		if x != "" && y != "" {
+			x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+			if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
+				return c
+			}
+			a, b = restA, restB
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+func leadingDigits(s string) (digits, rest string) {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return s[:n], s[n:]
+}
+
+// inspect reads the topics of a file from its summary.
+func (s *mcapSource) inspect(path string) error {
+	f, err := plainfile.Open(path)
+	if err != nil {
+		return fmt.Errorf("mcap: %w", err)
+	}
+	defer f.Close()
+	summary, err := s.summary(f)
+	if err != nil {
+		return fmt.Errorf("mcap: %s: %w", path, err)
+	}
+	if summary == nil || len(summary.Channels) == 0 || summary.Counts == nil {
+		s.checked = false
+		return nil
+	}
+	for _, c := range summary.Channels {
+		s.topics[infoOf(c)] = true
+		if s.wanted(c) {
+			s.total += int64(min(summary.Counts[c.ID], math.MaxInt32))
+		}
+	}
+	return nil
+}
+
+// summary returns nil for a file without one.
+func (s *mcapSource) summary(f *os.File) (*mcap.Summary, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return mcap.ReadSummary(f, info.Size())
+}
+
+func infoOf(c *mcap.Channel) topicInfo { return topicInfo{c.Topic, c.SchemaName(), c.MessageEncoding} }
+
+func (s *mcapSource) wanted(c *mcap.Channel) bool {
+	return (len(s.Topics) == 0 || slices.Contains(s.Topics, c.Topic)) &&
+		decoderOf(c.SchemaName(), c.MessageEncoding) != nil
+}
+
+// check compares the topics that were seen with those that are wanted.
+func (s *mcapSource) check() error {
+	err := checkTopics(s.topics, s.Topics)
+	if err == nil {
+		return nil
+	}
+	if len(s.files) == 1 {
+		return fmt.Errorf("mcap: %s: %w", s.files[0].path, err)
+	}
+	return fmt.Errorf("mcap: %d files from %s on: %w", len(s.files), s.files[0].path, err)
+}
+
+// Next implements Source.
+func (s *mcapSource) Next(it *Item) error {
+	for {
+		if s.file == nil {
+			if err := s.open(); err != nil {
+				return err
+			}
+		}
+		var m mcap.Message
+		err := s.reader.Next(&m)
+		if err == io.EOF {
+			s.end()
+			continue
+		}
+		var fault *mcap.Error
+		if errors.As(err, &fault) {
+			err = &BadInputError{File: s.path, Detail: fault.Error()}
+		} else if err != nil {
+			return fmt.Errorf("mcap: %s: %w", s.path, err)
+		} else {
+			stream := s.stream(m.Channel)
+			if stream == nil {
+				continue
+			}
+			if err = s.item(it, &m, stream); err == nil {
+				return nil
+			}
+		}
+		var bad *BadInputError
+		if !errors.As(err, &bad) {
+			return err
+		}
+		if err := s.pass(bad); err != nil {
+			return err
+		}
+	}
+}
+
+// open opens the next file. io.EOF: there is none.
+func (s *mcapSource) open() error {
+	if s.next == len(s.files) {
+		if s.checked {
+			return io.EOF
+		}
+		s.checked = true
+		if err := s.check(); err != nil {
+			return err
+		}
+		return io.EOF
+	}
+	s.path = s.files[s.next].path
+	f, err := plainfile.Open(s.path)
+	if err != nil {
+		return fmt.Errorf("mcap: %w", err)
+	}
+	s.file, s.reader = f, mcap.NewReader(f)
+	s.streams = map[*mcap.Channel]*stream{}
+	if s.allowed {
+		summary, err := s.summary(f)
+		if err != nil {
+			return fmt.Errorf("mcap: %s: %w", s.path, err)
+		}
+		if summary != nil {
+			s.reader.Use(summary)
+		}
+	}
+	s.next++
+	return nil
+}
+
+// end closes the file, and says if it was never closed before.
+func (s *mcapSource) end() {
+	for _, c := range s.reader.Channels() {
+		s.topics[infoOf(c)] = true
+	}
+	if ended := s.reader.Unclosed(); ended != nil && s.log != nil && !s.quiet {
+		s.log.Warn("read to the last whole message", "file", s.path, "end", ended.Error())
+	}
+	s.file.Close()
+	s.file, s.reader = nil, nil
+}
+
+// stream returns nil for a channel that is not wanted.
+func (s *mcapSource) stream(c *mcap.Channel) *stream {
+	st, known := s.streams[c]
+	if known {
+		return st
+	}
+	if s.wanted(c) {
+		key := [2]string{s.files[s.next-1].sequence, c.Topic}
+		if s.numbers[key] == nil {
+			s.numbers[key] = new(int64)
+		}
+		st = &stream{decode: decoderOf(c.SchemaName(), c.MessageEncoding), number: s.numbers[key]}
+	}
+	s.streams[c] = st
+	return st
+}
+
+// item decodes a message.
+func (s *mcapSource) item(it *Item, m *mcap.Message, st *stream) error {
+	number := *st.number
+	*st.number++
+	bad := func(format string, args ...any) error {
+		return &BadInputError{File: s.path, Detail: fmt.Sprintf("record %d at byte %d, message %d of %s: ", m.Record,
+			m.Offset, number, m.Channel.Topic) + fmt.Sprintf(format, args...)}
+	}
+	if size := int64(len(m.Data)); size > s.MaxFrameBytes {
+		return bad("it has %d bytes, more than the limit of %d", size, s.MaxFrameBytes)
+	}
+	c := &s.cloud
+	// Points of few bytes become columns of four or eight bytes a value.
+	if err := st.decode(c, m.Data, 4*s.MaxFrameBytes); err != nil {
+		return bad("%v", err)
+	}
+	ns := c.TimeNs
+	if s.Time != HeaderTime || !c.HasTime {
+		stamp := m.LogTime
+		if s.Time == PublishTime {
+			stamp = m.PublishTime
+		}
+		if stamp > math.MaxInt64 {
+			return bad("the time of %d ns is after the year 2262", stamp)
+		}
+		ns = int64(stamp)
+		if c.HasTime { // offsets begin at the frame's time
+			for i := range c.TOffsetNs {
+				c.TOffsetNs[i] += c.TimeNs - ns
+			}
+		}
+	}
+	*it = Item{Dataset: "mcap", Sequence: s.files[s.next-1].sequence, Sensor: m.Channel.Topic, Number: number,
+		TimeNs: ns, Clock: UTC, Cloud: c.Points, Pose: c.Pose, Ignored: c.Ignored}
+	return nil
+}
+
+// Len returns the number of clouds; 0 if a file does not say.
+func (s *mcapSource) Len() int64 { return s.total }
+
+// Rewind implements Source.
+func (s *mcapSource) Rewind() error {
+	err := s.Close()
+	s.quiet = s.next > 0
+	s.next, s.numbers = 0, map[[2]string]*int64{}
+	return err
+}
+
+// Close implements Source.
+func (s *mcapSource) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	err := s.file.Close()
+	s.file, s.reader = nil, nil
+	return err
+}
