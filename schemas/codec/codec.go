@@ -95,6 +95,17 @@ type memory struct {
 	f64 map[Role][]float64
 	i32 map[Role][]int32
 	i64 map[Role][]int64
+
+	bytes []byte
+}
+
+// Bytes returns n bytes of scratch memory of c, for a format that rewrites its records
+// before Unpack. Their content is undefined, and the next call of Bytes reuses them.
+func (c *Cloud) Bytes(n int) []byte {
+	if cap(c.memory.bytes) < n {
+		c.memory.bytes = make([]byte, n, n+n/8)
+	}
+	return c.memory.bytes[:n:n]
 }
 
 // Float32s returns a column of n values for role, in memory of c. Values are undefined.

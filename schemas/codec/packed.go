@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"strings"
@@ -95,7 +96,10 @@ type Field struct {
 	Name   string
 	Role   Role // NoRole: Unpack ignores the field, and names it in Cloud.Ignored unless Name is "" or "_"
 	Offset int  // bytes from the begin of the record to the value
-	Type   Type
+	// Step is the distance in bytes from a value to that of the next record, where values of
+	// one field stand together; Offset then counts from the begin of the data. 0: Stride.
+	Step int
+	Type Type
 	// NsPerUnit converts a time to nanoseconds; 0: integers are nanoseconds and floats are
 	// seconds.
 	NsPerUnit float64
@@ -157,7 +161,13 @@ func (p *Packed) check(c *Cloud, data []byte, n int, limit int64) (fields [numRo
 		if f.Type.Size() == 0 {
 			return fields, Errorf(BadType, -1, "field %s has type %d, which is not known", f.Name, f.Type)
 		}
-		if f.Offset < 0 || f.Offset > p.Stride-f.Type.Size() {
+		if f.Step > 0 {
+			need := int64(f.Offset) + int64(max(n-1, 0))*int64(f.Step) + int64(f.Type.Size())
+			if n > 0 && (f.Offset < 0 || n > math.MaxInt32 || p.RowStride > 0 || need > int64(len(data))) {
+				return fields, Errorf(Truncated, len(data), "%d values of field %s need %d bytes of data; there are %d",
+					n, f.Name, need, len(data))
+			}
+		} else if f.Offset < 0 || f.Offset > p.Stride-f.Type.Size() {
 			return fields, Errorf(BadLength, -1, "field %s of %d bytes stands at byte %d of a point of %d bytes", f.Name,
 				f.Type.Size(), f.Offset, p.Stride)
 		}
@@ -233,7 +243,15 @@ func (c *Cloud) unpackField(p *Packed, f *Field, data []byte, n int) *Error {
 		c.unpackColours(p, f, data, n)
 	default:
 		v := c.Int32s(f.Role, n)
-		unpack(p, f, data, v)
+		if f.Type.IsFloat() {
+			wide := c.Float64s(f.Role, n)
+			unpack(p, f, data, wide)
+			for i, w := range wide {
+				v[i] = roundInt32(w)
+			}
+		} else {
+			unpack(p, f, data, v)
+		}
 		switch f.Role {
 		case Ring:
 			c.Ring = v
@@ -260,21 +278,21 @@ func exact(p *Packed, f *Field, data []byte, n int) *Error {
 		return nil
 	}
 	for i := range n {
-		v := int64(p.bits(data, p.at(i)+f.Offset, 8))
-		if f.Type == Uint64 && v < 0 || max(v, -v) > 1<<53 {
-			return Errorf(BadValue, p.at(i)+f.Offset, "field %s of point %d is an integer that float64 does not hold",
+		v := int64(p.bits(data, p.at(f, i), 8))
+		if f.Type == Uint64 && v < 0 || max(v, -v) > 1<<53 || v == math.MinInt64 {
+			return Errorf(BadValue, p.at(f, i), "field %s of point %d is an integer that float64 does not hold",
 				f.Name, i)
 		}
 	}
 	return nil
 }
 
-// at returns where record i begins.
-func (p *Packed) at(i int) int {
+// at returns the position of f's value in record i.
+func (p *Packed) at(f *Field, i int) int {
 	if p.RowStride > 0 {
-		return i/p.Width*p.RowStride + i%p.Width*p.Stride
+		return i/p.Width*p.RowStride + i%p.Width*p.Stride + f.Offset
 	}
-	return i * p.Stride
+	return i*cmp.Or(f.Step, p.Stride) + f.Offset
 }
 
 // bits returns the value of size bytes at data[at:].
@@ -326,6 +344,14 @@ func roundNs(ns float64) int64 {
 	return int64(ns)
 }
 
+// roundInt32 returns the nearest integer; NoInt32 for NaN, the nearest bound beyond int32.
+func roundInt32(v float64) int32 {
+	if v != v {
+		return NoInt32
+	}
+	return int32(math.RoundToEven(min(max(v, math.MinInt32+1), math.MaxInt32)))
+}
+
 // unpackColours fills Red, Green and Blue from the bits of one value.
 func (c *Cloud) unpackColours(p *Packed, f *Field, data []byte, n int) {
 	if f.Type.Size() != 4 { // not the layout that the name promises
@@ -338,7 +364,7 @@ func (c *Cloud) unpackColours(p *Packed, f *Field, data []byte, n int) {
 	}
 	c.Red, c.Green, c.Blue = c.Int32s(Red, n), c.Int32s(Green, n), c.Int32s(Blue, n)
 	for i := range n {
-		v := uint32(p.bits(data, p.at(i)+f.Offset, 4))
+		v := uint32(p.bits(data, p.at(f, i), 4))
 		c.Red[i], c.Green[i], c.Blue[i] = int32(v>>16&0xff), int32(v>>8&0xff), int32(v&0xff)
 	}
 }
@@ -349,8 +375,8 @@ type number interface {
 }
 
 // unpack converts the values of f to dst, one for each record, as Go converts. A float
-// that is no int32 or int64 becomes an undefined integer, as Go has it; fields of integers
-// are integers in every format.
+// that is no int32 or int64 becomes an undefined integer, as Go has it: callers unpack
+// floats into floats.
 func unpack[T number](p *Packed, f *Field, data []byte, dst []T) {
 	if len(dst) == 0 {
 		return
@@ -366,7 +392,7 @@ func unpack[T number](p *Packed, f *Field, data []byte, dst []T) {
 }
 
 func unpackRow[T number](p *Packed, f *Field, data []byte, dst []T) {
-	at, step := f.Offset, p.Stride
+	at, step := f.Offset, cmp.Or(f.Step, p.Stride)
 	if p.BigEndian {
 		unpackBig(f.Type, data, at, step, dst)
 		return

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -86,5 +87,94 @@ func TestUnpackRoundsNoCoordinate(t *testing.T) {
 	p.Fields[0].Type = Int64
 	if err := c.Unpack(&p, data, 1, 1<<20); err == nil || err.Reason != BadValue {
 		t.Errorf("2^53+1: %v, want %s", err, BadValue)
+	}
+}
+
+// Values of one field that stand together give the columns that records give.
+func TestUnpackReadsColumns(t *testing.T) {
+	for _, big := range []bool{false, true} {
+		var order binary.AppendByteOrder = binary.LittleEndian
+		if big {
+			order = binary.BigEndian
+		}
+		var data []byte
+		for i := range 4 {
+			data = order.AppendUint64(data, math.Float64bits(float64(i)/3))
+		}
+		for i := range 4 {
+			data = order.AppendUint32(data, math.Float32bits(float32(-i)))
+		}
+		data = order.AppendUint32(order.AppendUint32(data, 0x010203), 0x040506)
+		data = order.AppendUint32(order.AppendUint32(data, 0x070809), 0x0a0b0c)
+		p := Packed{Stride: 16, BigEndian: big, Fields: []Field{{Name: "x", Role: X, Step: 8, Type: Float64},
+			{Name: "y", Role: Y, Offset: 32, Step: 4, Type: Float32},
+			{Name: "rgb", Role: RGB, Offset: 48, Step: 4, Type: Uint32}}}
+		var c Cloud
+		if err := c.Unpack(&p, data, 4, 1<<20); err != nil {
+			t.Fatalf("big endian %v: %v", big, err)
+		}
+		if x, y := []float64{0, 1. / 3, 2. / 3, 1}, []float64{0, -1, -2, -3}; !slices.Equal(c.Cloud64.X, x) ||
+			!slices.Equal(c.Cloud64.Y, y) {
+			t.Errorf("big endian %v: got %v and %v, want %v and %v", big, c.Cloud64.X, c.Cloud64.Y, x, y)
+		}
+		if want := []int32{2, 5, 8, 11}; !slices.Equal(c.Green, want) {
+			t.Errorf("big endian %v: green is %v, want %v", big, c.Green, want)
+		}
+		if err := c.Unpack(&p, data[:len(data)-1], 4, 1<<20); err == nil || err.Reason != Truncated {
+			t.Errorf("data without the last byte: %v, want %s", err, Truncated)
+		}
+	}
+}
+
+// Floats that are no integers become a marked or a bounded integer on every CPU.
+func TestUnpackRoundsFloatsOfIntegerColumns(t *testing.T) {
+	var data []byte
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300, 7, 6.75, -3} {
+		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(v))
+	}
+	p := Packed{Stride: 8, Fields: []Field{{Name: "x", Role: X, Type: Float64}, {Name: "y", Role: Y, Type: Float64},
+		{Name: "label", Role: Label, Type: Float64}}}
+	var c Cloud
+	if err := c.Unpack(&p, data, 7, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	want := []int32{NoInt32, math.MaxInt32, math.MinInt32 + 1, math.MaxInt32, 7, 7, -3}
+	if !slices.Equal(c.Label, want) {
+		t.Errorf("labels are %v, want %v", c.Label, want)
+	}
+}
+
+func TestAssignRoles(t *testing.T) {
+	for _, test := range []struct {
+		names []string
+		want  []Role
+		wrong string
+	}{
+		{[]string{"x", "y", "z", "intensity"}, []Role{X, Y, Z, Intensity}, ""},
+		{[]string{"X", "Y", "nx"}, []Role{X, Y, NoRole}, ""},
+		{[]string{"x", "y", "reflectivity", "intensity"}, []Role{X, Y, NoRole, Intensity}, ""},
+		{[]string{"x", "y", "intensity", "reflectivity"}, []Role{X, Y, Intensity, NoRole}, ""},
+		{[]string{"x", "y", "i", "reflectance"}, []Role{X, Y, Intensity, NoRole}, ""},
+		{[]string{"_", "_", "x", "y"}, []Role{NoRole, NoRole, X, Y}, ""},
+		{[]string{"x", "y", "x"}, nil, "two fields x"},
+		{[]string{"x", "y", "X"}, nil, "two fields X"},
+	} {
+		fields := make([]Field, len(test.names))
+		for i, name := range test.names {
+			fields[i].Name = name
+		}
+		err := AssignRoles(fields, nil)
+		if test.wrong != "" {
+			if err == nil || err.Reason != Duplicate || !strings.Contains(err.Detail, test.wrong) {
+				t.Errorf("%q: %v, want %s with %q", test.names, err, Duplicate, test.wrong)
+			}
+			continue
+		}
+		for i := range fields {
+			if err != nil || fields[i].Role != test.want[i] {
+				t.Errorf("%q: field %s has role %d (%v), want %d", test.names, fields[i].Name, fields[i].Role, err,
+					test.want[i])
+			}
+		}
 	}
 }
