@@ -1,0 +1,226 @@
+package replay
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"entropipe/schemas/codec"
+	"entropipe/schemas/codec/las"
+	"entropipe/schemas/codec/pcd"
+	"entropipe/schemas/codec/ply"
+)
+
+// CloudFormat is a format whose files hold one cloud each.
+type CloudFormat struct {
+	Name string // name of the data set
+	// Suffixes are the ends of the names that files of the format have, in small letters.
+	Suffixes []string
+	// Is reports whether a file that begins with head is of the format; nil: the format has
+	// no magic.
+	Is func(head []byte) bool
+	// Decode reads a file into the columns of c, which takes at most limit bytes. Errors are
+	// of type *codec.Error.
+	Decode func(c *codec.Cloud, value []byte, limit int64) error
+}
+
+// The formats of clouds that need no data set around them.
+var (
+	PCD = CloudFormat{Name: "pcd", Suffixes: []string{".pcd"}, Is: pcd.Is, Decode: pcd.Decode}
+	PLY = CloudFormat{Name: "ply", Suffixes: []string{".ply"}, Is: ply.Is, Decode: ply.Decode}
+	LAS = CloudFormat{Name: "las", Suffixes: []string{".las"}, Is: las.Is, Decode: las.Decode}
+)
+
+// CloudFiles configures a Source of files with one cloud each. Format and Paths are
+// required; the zero value of the other fields stops at the first fault.
+//
+// Files come in the natural order of their names. The files of one folder are a sequence,
+// which has the folder's name. A file's number is the integer that its name is, if the names
+// of all files of the folder are different integers, else its position. Times come from the
+// files, else from their names: see nameTimes.
+type CloudFiles struct {
+	Format CloudFormat
+	// Paths are files, and folders whose files with a suffix of Format are read. Files may be
+	// compressed with gzip or Zstandard.
+	Paths []string
+	// SkipBad counts files that cannot be read, instead of stopping.
+	SkipBad bool
+	// MaxFrameBytes bounds the size of a file, unpacked; 0: 64 MiB. The columns of a cloud
+	// take at most four times as much.
+	MaxFrameBytes int64
+	// Log names skipped files and ignored fields; nil: no log.
+	Log *slog.Logger
+}
+
+// DefaultMaxFrameBytes is the most bytes that a frame's file has by default.
+const DefaultMaxFrameBytes = 64 << 20
+
+// columnsPerByte is how many bytes of columns a byte of a file may give: columns are wider
+// than the values of most formats.
+const columnsPerByte = 4
+
+// cloudFiles is an open set of files.
+type cloudFiles struct {
+	skips
+	format CloudFormat
+	files  []cloudFile
+	max    int64
+	next   int
+	file   fileReader
+	cloud  codec.Cloud
+	told   map[string]bool // fields that the log has named
+}
+
+type cloudFile struct {
+	path     string
+	sequence string
+	number   int64
+	timeNs   int64
+	timed    bool
+}
+
+// Open lists the folders among the paths. Open reads no file. The errors are: a path that
+// does not exist, and a folder that cannot be read or has no file of the format.
+func (f CloudFiles) Open() (Source, error) {
+	s := &cloudFiles{skips: skips{allowed: f.SkipBad, log: f.Log}, format: f.Format,
+		max: cmp.Or(max(f.MaxFrameBytes, 0), DefaultMaxFrameBytes), told: map[string]bool{}}
+	var paths []string
+	for _, path := range f.Paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Format.Name, err)
+		}
+		if !info.IsDir() {
+			paths = append(paths, path)
+			continue
+		}
+		found, err := f.Format.list(path)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, found...)
+	}
+	s.files = numberFiles(paths, f.Log)
+	return s, nil
+}
+
+// list returns the files of dir that have a suffix of the format.
+func (f *CloudFormat) list(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	there := map[string]bool{}
+	for _, e := range entries {
+		there[e.Name()] = true
+	}
+	var paths []string
+	for _, e := range entries {
+		name, plain := e.Name(), unpackedName(e.Name())
+		if e.IsDir() || strings.HasPrefix(name, ".") || plain != name && there[plain] {
+			continue
+		}
+		if f.owns(plain) {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%s: no file %s in %s", f.Name, strings.Join(f.Suffixes, " or "), dir)
+	}
+	return paths, nil
+}
+
+// owns reports whether a file's name has a suffix of the format.
+func (f *CloudFormat) owns(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(f.Suffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+}
+
+// Next implements Source.
+func (s *cloudFiles) Next(it *Item) error {
+	for s.next < len(s.files) {
+		f := &s.files[s.next]
+		s.next++
+		err := s.read(it, f)
+		if err == nil {
+			return nil
+		}
+		var bad *BadInputError
+		if !errors.As(err, &bad) {
+			return err
+		}
+		if err := s.pass(bad); err != nil {
+			return err
+		}
+	}
+	return io.EOF
+}
+
+func (s *cloudFiles) read(it *Item, f *cloudFile) error {
+	*it = Item{Dataset: s.format.Name, Sequence: f.sequence, Number: f.number}
+	value, err := s.file.read(f.path, s.max, s.format.Is)
+	if err != nil {
+		return err
+	}
+	limit := s.max * columnsPerByte
+	if err := s.format.Decode(&s.cloud, value, limit); err != nil {
+		return badCloud(f.path, err, limit)
+	}
+	it.Cloud, it.Pose, it.Ignored, it.Sensor = s.cloud.Points, s.cloud.Pose, s.cloud.Ignored, s.cloud.Sensor
+	switch {
+	case s.cloud.HasTime:
+		it.TimeNs, it.Clock = s.cloud.TimeNs, UTC
+	case f.timed:
+		it.TimeNs, it.Clock = f.timeNs, UTC
+	}
+	s.tellIgnored(f.path)
+	return nil
+}
+
+// badCloud adds the file to an error of Decode.
+func badCloud(path string, err error, limit int64) error {
+	var e *codec.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	detail := e.Error()
+	if e.Reason == codec.TooLarge {
+		detail = fmt.Sprintf("%s; --max-frame-bytes raises the limit, which is %d times its value", detail, columnsPerByte)
+	}
+	return &BadInputError{File: path, Detail: detail}
+}
+
+// tellIgnored logs each ignored field once.
+func (s *cloudFiles) tellIgnored(path string) {
+	if s.log == nil {
+		return
+	}
+	var names []string
+	for _, name := range s.cloud.Ignored {
+		if !s.told[name] && len(s.told) < maxLogged {
+			s.told[name] = true
+			names = append(names, name)
+		}
+	}
+	if names != nil {
+		s.log.Info("fields without a column are ignored", "fields", strings.Join(names, ", "), "first", path)
+	}
+}
+
+// Len returns the number of files.
+func (s *cloudFiles) Len() int64 { return int64(len(s.files)) }
+
+// Rewind implements Source.
+func (s *cloudFiles) Rewind() error {
+	s.next, s.quiet = 0, true
+	return nil
+}
+
+// Close implements Source. No file is open between calls.
+func (s *cloudFiles) Close() error { return s.file.close() }
