@@ -72,8 +72,18 @@ func (o *Files) list(of parquet.Node) parquet.Node {
 	if item == "" {
 		item = "element"
 	}
-	return parquet.Optional(parquet.Group{"list": parquet.Repeated(parquet.Group{item: parquet.Optional(of)})})
+	list := parquet.Group{"list": parquet.Repeated(parquet.Group{item: parquet.Optional(of)})}
+	return parquet.Optional(annotated{list, parquet.List(of).Type()})
 }
+
+// annotated is a group with the type of a list.
+type annotated struct {
+	parquet.Group
+	is parquet.Type
+}
+
+// Type returns the type of a list.
+func (a annotated) Type() parquet.Type { return a.is }
 
 func (o *Files) image() parquet.Node {
 	node := parquet.Leaf(parquet.FloatType)

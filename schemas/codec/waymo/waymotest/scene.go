@@ -76,6 +76,9 @@ type Scene struct {
 	Start   int64   // microseconds since 1970
 	// Moving scenes have a vehicle that turns and drives within a frame.
 	Moving bool
+	// Noisy scenes have noise in ranges and intensities, and about as many points as a
+	// published frame: few in the images of the four small lasers.
+	Noisy bool
 }
 
 // New returns a scene of images with 1/shrink of the rows and columns of the data set, and
@@ -150,10 +153,15 @@ func (s *Scene) Sweep(frame int, l *Laser) *Sweep {
 		}
 		for row := range l.H {
 			for column := range l.W {
-				if random.IntN(8) == 0 || k == 1 && random.IntN(16) != 0 {
+				if random.IntN(8) == 0 || k == 1 && random.IntN(16) != 0 ||
+					s.Noisy && l.Number != 1 && (row/8+column/16)%12 != 0 {
 					continue
 				}
-				p := s.point(l, row, column, float64(frame), k)
+				noise := 0.0
+				if s.Noisy {
+					noise = random.NormFloat64()
+				}
+				p := s.point(l, row, column, float64(frame), k, noise)
 				p.At = l.Extrinsic.Move(p.At)
 				if poses != nil {
 					pose := poses[row*l.W+column]
@@ -173,7 +181,7 @@ func (s *Scene) Sweep(frame int, l *Laser) *Sweep {
 
 // point returns a point in the laser's frame, in the middle of a pixel. Its range is a
 // multiple of 1/128 m, as coarse as that of the data set.
-func (s *Scene) point(l *Laser, row, column int, time float64, echo int) Point {
+func (s *Scene) point(l *Laser, row, column int, time float64, echo int, noise float64) Point {
 	from := l.H - 1 - row
 	inclination := l.Min + (float64(from)+0.5)/float64(l.H)*(l.Max-l.Min)
 	if l.Inclinations != nil {
@@ -186,11 +194,11 @@ func (s *Scene) point(l *Laser, row, column int, time float64, echo int) Point {
 	if inclination < -0.02 {
 		distance = min(distance, -2.1/math.Sin(inclination)) // the road
 	}
-	distance = math.Round(128*max(1, distance+0.75*float64(echo))) / 128
+	distance = math.Round(128*max(1, distance+0.75*float64(echo)+0.02*noise)) / 128
 	return Point{Laser: l.Number, Return: echo + 1, Row: row, Column: column,
 		At: [3]float64{distance * math.Cos(inclination) * math.Cos(azimuth),
 			distance * math.Cos(inclination) * math.Sin(azimuth), distance * math.Sin(inclination)},
-		Intensity:  float32((row*7+column*3)%256) / 64,
+		Intensity:  float32((row*7+column*3)%256)/64 + float32(int(8*noise))/64,
 		Elongation: float32((row+column)%16) / 16}
 }
 
