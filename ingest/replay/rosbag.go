@@ -1,0 +1,295 @@
+package replay
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+
+	"entropipe/schemas/codec"
+)
+
+// Rosbag configures a Source of the point clouds in ROS 2 bags. Paths is required; the zero
+// value of the other fields takes every topic of point clouds and stops at the first fault.
+//
+// Messages come in the order of their log times, part after part. The parts of a bag are one
+// sequence. A topic is a sensor, and its messages are numbered from 0, also those that cannot
+// be used. A bag that was not closed is read whole, with the log of its database. No file is
+// changed or made beside a bag.
+type Rosbag struct {
+	// Paths are folders of bags and .db3 files, also compressed ones. A folder whose files are
+	// MCAP is a Source of MCAP.
+	Paths []string
+	// Topics are the topics to read; nil: all that hold point clouds.
+	Topics []string
+	// Time is the time of a cloud: HeaderTime or LogTime; "": HeaderTime.
+	Time string
+	// SkipBad counts messages and parts that cannot be used, instead of stopping.
+	SkipBad bool
+	// MaxFrameBytes bounds the size of a message; 0: 64 MiB.
+	MaxFrameBytes int64
+	// Log names skipped messages, and says why poses are unknown; nil: no log.
+	Log *slog.Logger
+}
+
+// rosbag reads the parts one after the other.
+type rosbag struct {
+	skips
+	Rosbag
+	parts  []bagPart
+	topics map[topicInfo]bool
+
+	next     int // the next part
+	part     bagPart
+	database *bagDatabase
+	numbers  map[[2]string]*int64 // number of the next message, by sequence and topic
+	cloud    codec.Cloud
+	unpacker messageUnpacker
+	poses    posing
+}
+
+// Open finds the parts and reads their topics. A bag without point clouds, and topics that
+// are not there, are an error that lists the topics.
+func (r Rosbag) Open() (Source, error) {
+	s := &rosbag{skips: skips{allowed: r.SkipBad, log: r.Log}, Rosbag: r, topics: map[topicInfo]bool{}}
+	s.Time = cmp.Or(r.Time, HeaderTime)
+	s.MaxFrameBytes = cmp.Or(r.MaxFrameBytes, 64<<20)
+	if s.Time != HeaderTime && s.Time != LogTime {
+		return nil, fmt.Errorf("rosbag: time %q: a bag has the times header and log", r.Time)
+	}
+	var err error
+	if s.parts, err = findBags(r.Paths); err != nil {
+		return nil, err
+	}
+	if s.parts[0].mcap {
+		return MCAP{Paths: r.Paths, Topics: r.Topics, Time: r.Time, SkipBad: r.SkipBad, MaxFrameBytes: r.MaxFrameBytes,
+			Log: r.Log}.Open()
+	}
+	for _, p := range s.parts {
+		if err := s.inspect(p); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkTopics(s.topics, r.Topics); err != nil {
+		return nil, fmt.Errorf("rosbag: %s: %w", s.parts[0].path, err)
+	}
+	s.unpacker.limit = s.MaxFrameBytes
+	return s, s.Rewind()
+}
+
+// inspect reads the topics of a part. A part that cannot be read is met again by Next, and
+// is a fault there; the first one must be readable unless others are.
+func (s *rosbag) inspect(p bagPart) error {
+	if p.packed && len(s.topics) > 0 {
+		return nil // unpacking takes long, and the parts of a bag have the same topics mostly
+	}
+	d, err := openBagDatabase(p.path, s.MaxFrameBytes)
+	defer d.close()
+	if err != nil {
+		if s.allowed && len(s.parts) > 1 {
+			return nil
+		}
+		return fmt.Errorf("rosbag: %w", partFault(p, err))
+	}
+	for _, t := range d.topics {
+		s.topics[t] = true
+	}
+	return nil
+}
+
+// partFault is the fault of a part that cannot be opened, or of all that follows in it.
+func partFault(p bagPart, err error) error { return &BadInputError{File: p.path, Detail: err.Error()} }
+
+func (s *rosbag) wanted(t topicInfo) bool {
+	return (len(s.Topics) == 0 || slices.Contains(s.Topics, t.name)) && decoderOf(t.schema, t.encoding) != nil
+}
+
+// Next implements Source.
+func (s *rosbag) Next(it *Item) error {
+	var m bagMessage
+	for {
+		err := s.message(&m)
+		if err == nil {
+			if isTransforms(m.topic.schema, m.topic.encoding) {
+				s.transform(&m)
+				continue
+			}
+			if err = s.item(it, &m); err == nil {
+				return nil
+			}
+		}
+		var bad *BadInputError
+		if !errors.As(err, &bad) {
+			return err
+		}
+		if err := s.pass(bad); err != nil {
+			return err
+		}
+	}
+}
+
+// message sets m to the next message of any part. io.EOF: there is none.
+func (s *rosbag) message(m *bagMessage) error {
+	for {
+		if s.database == nil {
+			if s.next == len(s.parts) {
+				return io.EOF
+			}
+			s.part = s.parts[s.next]
+			s.next++
+			if err := s.open(); err != nil {
+				return partFault(s.part, err)
+			}
+		}
+		more, err := s.database.next(m)
+		if err != nil {
+			return partFault(s.part, err)
+		}
+		if more {
+			return nil
+		}
+		if err := s.close(); err != nil {
+			return err
+		}
+	}
+}
+
+// open opens the part.
+func (s *rosbag) open() error {
+	d, err := openBagDatabase(s.part.path, s.MaxFrameBytes)
+	if err == nil {
+		err = d.start(func(t topicInfo) bool { return s.wanted(t) || isTransforms(t.schema, t.encoding) })
+	}
+	if err != nil {
+		return errors.Join(err, d.close())
+	}
+	if s.next == 1 || s.parts[s.next-2].sequence != s.part.sequence {
+		s.poses.reset()
+	}
+	for _, t := range d.topics {
+		s.poses.expect(t)
+	}
+	s.database = d
+	return nil
+}
+
+// transform takes the transforms of a message.
+func (s *rosbag) transform(m *bagMessage) {
+	data, err := m.data, m.faulted
+	if err == nil {
+		data, err = s.unpacker.unpack(data)
+	}
+	s.poses.take(s.part.path, m.topic.name, data, err)
+}
+
+// item decodes a message.
+func (s *rosbag) item(it *Item, m *bagMessage) error {
+	key := [2]string{s.part.sequence, m.topic.name}
+	if s.numbers[key] == nil {
+		s.numbers[key] = new(int64)
+	}
+	number := *s.numbers[key]
+	*s.numbers[key]++
+	data, err := m.data, m.faulted
+	if err == nil {
+		data, err = s.unpacker.unpack(data)
+	}
+	c := &s.cloud
+	if err == nil {
+		// Points of few bytes become columns of four or eight bytes a value.
+		err = decoderOf(m.topic.schema, m.topic.encoding)(c, data, 4*s.MaxFrameBytes)
+	}
+	if err != nil {
+		return &BadInputError{File: s.part.path, Detail: fmt.Sprintf("row %d, message %d of %s: %v", m.row, number,
+			m.topic.name, err)}
+	}
+	stamp, known := c.TimeNs, c.HasTime
+	ns := c.TimeNs
+	if s.Time != HeaderTime || !c.HasTime {
+		ns = m.logNs
+		if c.HasTime { // offsets begin at the frame's time
+			for i := range c.TOffsetNs {
+				c.TOffsetNs[i] += c.TimeNs - ns
+			}
+		}
+	}
+	if !known {
+		stamp = m.logNs
+	}
+	*it = Item{Dataset: "rosbag", Sequence: s.part.sequence, Sensor: m.topic.name, Number: number, TimeNs: ns, Clock: UTC,
+		Cloud: c.Points, Pose: s.poses.of(s.part.path, c.Sensor, stamp), Ignored: c.Ignored}
+	return nil
+}
+
+// Rewind implements Source.
+func (s *rosbag) Rewind() error {
+	err := s.close()
+	s.quiet = s.quiet || s.next > 0
+	s.next, s.numbers = 0, map[[2]string]*int64{}
+	s.poses.quiet, s.poses.log = s.quiet, s.log
+	s.poses.reset()
+	return err
+}
+
+func (s *rosbag) close() error {
+	if s.database == nil {
+		return nil
+	}
+	err := s.database.close()
+	s.database = nil
+	return err
+}
+
+// Close implements Source.
+func (s *rosbag) Close() error {
+	s.unpacker.close()
+	return s.close()
+}
+
+// posing gives clouds the poses that a recording tells, and says once why one is unknown.
+type posing struct {
+	transforms
+	log    *slog.Logger
+	quiet  bool
+	any    bool // the recording has transforms
+	warned bool
+	odd    bool // the log has the warning about a transform that was left out
+}
+
+// reset begins another recording.
+func (p *posing) reset() { p.transforms, p.any, p.warned, p.odd = transforms{}, false, false, false }
+
+// expect takes note of a topic of the recording.
+func (p *posing) expect(t topicInfo) {
+	if isTransforms(t.schema, t.encoding) {
+		p.any = true
+		p.moving = p.moving || !isStaticTopic(t.name)
+	}
+}
+
+// take adds the transforms of a message, or notes that it could not be read.
+func (p *posing) take(file, topic string, message []byte, err error) {
+	if err == nil {
+		err = p.add(isStaticTopic(topic), message)
+	}
+	if err != nil && !p.odd && !p.quiet && p.log != nil {
+		p.odd = true
+		p.log.Warn("transforms that cannot be used are left out", "file", file, "topic", topic, "first", err.Error())
+	}
+}
+
+// of returns the pose of a sensor's frame; nil: unknown.
+func (p *posing) of(file, frame string, ns int64) *codec.Pose {
+	if !p.any {
+		return nil
+	}
+	pose, err := p.pose(frame, ns)
+	if err != nil && !p.warned && !p.quiet && p.log != nil {
+		p.warned = true
+		p.log.Warn("clouds without pose: the transforms of the recording are ignored where they are not simple", "file",
+			file, "first", err.Error())
+	}
+	return pose
+}
