@@ -6,6 +6,7 @@ func (Command) HelpLines() map[string]string {
 		"kitti":     "Send Velodyne scans: a raw drive, an odometry sequence, or .bin files.",
 		"quickdraw": "Send QuickDraw drawings, raw or simplified .ndjson.",
 		"mcap":      "Send the point clouds of MCAP files and ROS 2 bags in MCAP.",
+		"rosbag":    "Send the point clouds of ROS 2 bags (.db3).",
 		"synthetic": "Send a synthetic LiDAR or synthetic sketches.",
 		"tokens":    "Send texts or token ids: .txt, .jsonl, Parquet.",
 		"waymo":     "Send LiDAR frames of the Waymo Open Dataset, version 1 or 2.",

@@ -27,6 +27,7 @@ type Command struct {
 	KITTI     produceKITTI     `cmd:"" name:"kitti" set:"topic=points"`
 	Quickdraw produceQuickdraw `cmd:"" name:"quickdraw" set:"topic=points"`
 	MCAP      produceMCAP      `cmd:"" name:"mcap" set:"topic=points"`
+	Rosbag    produceRosbag    `cmd:"" name:"rosbag" set:"topic=points"`
 	Synthetic produceSynthetic `cmd:"" name:"synthetic" set:"topic=points"`
 	Tokens    produceTokens    `cmd:"" name:"tokens" set:"topic=tokens"`
 	Waymo     produceWaymo     `cmd:"" name:"waymo" set:"topic=points"`

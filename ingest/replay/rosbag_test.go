@@ -267,7 +267,7 @@ func copyFiles(t testing.TB, from, to string) {
 	}
 }
 
-func putFile(t testing.TB, path string, data []byte) {
+func putBagFile(t testing.TB, path string, data []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		t.Fatal(err)
@@ -352,12 +352,12 @@ func TestRosbag(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			putFile(t, filepath.Join(dir, "drive_0.db3.zstd"), packed(t, data))
-			putFile(t, filepath.Join(dir, "metadata.yaml"), metadataOf("drive_0.db3"))
+			putBagFile(t, filepath.Join(dir, "drive_0.db3.zstd"), packed(t, data))
+			putBagFile(t, filepath.Join(dir, "metadata.yaml"), metadataOf("drive_0.db3"))
 		},
 		"split": split([2]string{"drive_2.db3", "drive_10.db3"}, func(*testing.T, string) {}),
 		"split, with metadata": split([2]string{"z.db3", "a.db3"}, func(t *testing.T, dir string) {
-			putFile(t, filepath.Join(dir, "metadata.yaml"), metadataOf("drive/z.db3", "a.db3"))
+			putBagFile(t, filepath.Join(dir, "metadata.yaml"), metadataOf("drive/z.db3", "a.db3"))
 		}),
 		"log with all rows": crash("wal", func(t *testing.T, live string) {
 			if info, err := os.Stat(filepath.Join(live, "drive_0.db3-wal")); err != nil || info.Size() < 4096 {
@@ -494,18 +494,18 @@ func TestRosbagRefusals(t *testing.T) {
 	imu.write(t, at("imu.db3"))()
 	lidar := bagSpec{topics: []topicInfo{lidarTopic}, rows: lidarRows(0, 2)}
 	lidar.write(t, at("lidar.db3"))()
-	putFile(t, at("old.bag"), []byte("#ROSBAG V2.0\n"+strings.Repeat("x", 200)))
-	putFile(t, at("ros1/only.bag"), []byte("#ROSBAG V2.0\n"+strings.Repeat("x", 200)))
-	putFile(t, at("empty.db3"), nil)
-	putFile(t, at("text.db3"), []byte("hello"))
-	putFile(t, at("short.db3"), []byte("SQLite format 3\x00abc"))
-	putFile(t, at("draco.db3"), []byte("DRACO\x02\x02"))
-	putFile(t, at("bomb.db3.zstd"), packed(t, make([]byte, 400<<20)))
-	putFile(t, at("broken.db3.zstd"), []byte("\x28\xb5\x2f\xfd!!!!!!!!!!!!!!!!!!"))
-	putFile(t, at("nothing/readme.txt"), []byte("x"))
-	putFile(t, at("yaml/metadata.yaml"), []byte("rosbag2_bagfile_information: [1"))
-	putFile(t, at("gone/metadata.yaml"), metadataOf("gone_0.db3"))
-	putFile(t, at("huge/metadata.yaml"), bytes.Repeat([]byte("#"), 9<<20))
+	putBagFile(t, at("old.bag"), []byte("#ROSBAG V2.0\n"+strings.Repeat("x", 200)))
+	putBagFile(t, at("ros1/only.bag"), []byte("#ROSBAG V2.0\n"+strings.Repeat("x", 200)))
+	putBagFile(t, at("empty.db3"), nil)
+	putBagFile(t, at("text.db3"), []byte("hello"))
+	putBagFile(t, at("short.db3"), []byte("SQLite format 3\x00abc"))
+	putBagFile(t, at("draco.db3"), []byte("DRACO\x02\x02"))
+	putBagFile(t, at("bomb.db3.zstd"), packed(t, make([]byte, 400<<20)))
+	putBagFile(t, at("broken.db3.zstd"), []byte("\x28\xb5\x2f\xfd!!!!!!!!!!!!!!!!!!"))
+	putBagFile(t, at("nothing/readme.txt"), []byte("x"))
+	putBagFile(t, at("yaml/metadata.yaml"), []byte("rosbag2_bagfile_information: [1"))
+	putBagFile(t, at("gone/metadata.yaml"), metadataOf("gone_0.db3"))
+	putBagFile(t, at("huge/metadata.yaml"), bytes.Repeat([]byte("#"), 9<<20))
 	db, err := sql.Open("sqlite", at("other.db3"))
 	if err == nil {
 		_, err = db.Exec("CREATE TABLE topics(id)")
@@ -627,7 +627,7 @@ func TestRosbagTruncated(t *testing.T) {
 	most := 0
 	for _, n := range cuts {
 		cut := filepath.Join(dir, "cut", "whole.db3")
-		putFile(t, cut, whole[:n])
+		putBagFile(t, cut, whole[:n])
 		got, err := readBag(t, Rosbag{Paths: []string{cut}})
 		if err == nil {
 			t.Errorf("%d bytes of %d: no error", n, len(whole))
@@ -680,10 +680,10 @@ func TestRosbagFlippedBits(t *testing.T) {
 		for at := 0; at < len(whole); at += 7 + len(whole)/3000 {
 			bad := slices.Clone(whole)
 			bad[at] ^= 1 << (at % 8)
-			putFile(t, filepath.Join(dir, file), bad)
+			putBagFile(t, filepath.Join(dir, file), bad)
 			faults += damaged(t, fmt.Sprintf("%s, byte %d", file, at), filepath.Join(dir, bag))
 		}
-		putFile(t, filepath.Join(dir, file), whole)
+		putBagFile(t, filepath.Join(dir, file), whole)
 		if faults == 0 {
 			t.Errorf("%s: no wrong bit was found", file)
 		}
