@@ -299,7 +299,7 @@ func (b *bagFiles) rollBack(path, journal string) (*os.File, error) {
 // packedSuffix is that of the names of compressed files.
 const packedSuffix = ".zstd"
 
-// stemOf is the name of a bag's file without its endings.
-func stemOf(path string) string {
+// bagStem is the name of a bag's file without its endings.
+func bagStem(path string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), packedSuffix), ".db3")
 }

@@ -49,7 +49,7 @@ func findBag(path string) ([]bagPart, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return []bagPart{partOf(path, stemOf(path))}, nil
+		return []bagPart{partOf(path, bagStem(path))}, nil
 	}
 	whole, err := filepath.Abs(path)
 	if err != nil {

@@ -681,7 +681,7 @@ func TestRosbagFlippedBits(t *testing.T) {
 			bad := slices.Clone(whole)
 			bad[at] ^= 1 << (at % 8)
 			putBagFile(t, filepath.Join(dir, file), bad)
-			faults += damaged(t, fmt.Sprintf("%s, byte %d", file, at), filepath.Join(dir, bag))
+			faults += damagedBag(t, fmt.Sprintf("%s, byte %d", file, at), filepath.Join(dir, bag))
 		}
 		putBagFile(t, filepath.Join(dir, file), whole)
 		if faults == 0 {
@@ -690,8 +690,8 @@ func TestRosbagFlippedBits(t *testing.T) {
 	}
 }
 
-// damaged reads a bag that may be wrong anywhere, and returns 1 if a fault was found.
-func damaged(t *testing.T, name, path string) int {
+// damagedBag reads a bag that may be wrong anywhere, and returns 1 if a fault was found.
+func damagedBag(t *testing.T, name, path string) int {
 	t.Helper()
 	s, err := Rosbag{Paths: []string{path}, SkipBad: true, MaxFrameBytes: 1 << 20}.Open()
 	if err != nil {
