@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Talks to entropipe through a foreign Kafka client, kcat, in both directions.
+"""Talks to entropipe through foreign Kafka clients, in both directions.
 
-    check.py PROGRAM BROKER FOLDER
+    check.py PROGRAM BROKER FOLDER JARS
 
 kcat sends a raw KITTI frame, an Arrow stream, an Arrow stream without any header, something
 that is no frame, and a raw frame without any header; rows for them must come out of the program
 PROGRAM, for the last one where --content-type says so. Then the program sends, and
-kcat and pyarrow read. BROKER is HOST:PORT of a Kafka that creates topics on demand; FOLDER, for
-files, must not exist.
+kcat and pyarrow read. Last, kcat, confluent-kafka and Kafka's console producer send one cloud as
+each content type, and the program sends it as Arrow: all have the same rows. BROKER is HOST:PORT of a Kafka that creates topics on demand; FOLDER, for
+files, must not exist. JARS holds the jars of Kafka.
 
 One line a check, then 'N passed, N failed'; exit status 1 when a check failed.
 """
@@ -16,11 +17,14 @@ import subprocess
 import sys
 import time
 
+import confluent_kafka
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.ipc
 import shapely
+
+import content_types
 
 POINTS = 120_000  # 1.9 MB: more than a message of a default topic, client or fetch
 counts = {True: 0, False: 0}
@@ -113,17 +117,93 @@ def give(program, broker, topic):
         check(f"points of message {i}", table.num_rows > 1000 and np.isfinite(table["x"].to_numpy()).any(), True)
 
 
-def main(program, broker, folder):
+def by_kcat(broker, topic, value, key, headers, folder):
+    (folder / "value").write_bytes(value)
+    send(broker, topic, folder / "value", key, **headers)
+
+
+def by_confluent(broker, topic, value, key, headers, folder):
+    failed = []
+    producer = confluent_kafka.Producer({"bootstrap.servers": broker, "message.max.bytes": 16_000_000})
+    producer.produce(topic, value, key, headers={n.replace("_", "-"): str(v).encode() for n, v in headers.items()},
+                     on_delivery=lambda err, _: failed.append(err) if err else None)
+    if producer.flush(60) or failed:
+        sys.exit(f"confluent-kafka sent nothing: {failed}")
+
+
+def by_console(broker, topic, value, key, headers, jars):
+    """The console producer sends lines of UTF-8: one content type, foxglove.PointCloud in JSON, is one."""
+    line = ",".join(f"{n.replace('_', '-')}:{v}" for n, v in headers.items()).encode() + b"\t" + key.encode() + b"\t" + value + b"\n"
+    command = ["java", "-cp", f"{jars}/*", "org.apache.kafka.tools.ConsoleProducer", "--bootstrap-server", broker, "--topic", topic, "--reader-property", "parse.headers=true",
+               "--reader-property", "parse.key=true"]
+    print("+", *command, flush=True)
+    done = subprocess.run(command, input=line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=120)
+    if done.returncode or b"ERROR" in done.stderr:
+        sys.exit(f"the console producer ended with status {done.returncode}: {done.stderr.decode()[-2000:]}")
+
+
+def same_rows(program, broker, run, folder, jars):
+    """One cloud, as the program sends it and as each client sends each content type, has the same rows."""
+    points, ns = content_types.cloud(2000), 1577836800_000000000  # when produce begins where scans have no times
+    scans = folder / "scans"
+    scans.mkdir()
+    points.tofile(scans / "0000000000.bin")
+    produced, typed, topics, settings = f"produced-{run}", f"typed-{run}", [], []
+    call(program, "produce", "kitti", scans, "--brokers", broker, "--topic", produced, "--rate", "max", "--partitions", 1)
+    names = {"dataset": "kitti", "sensor": content_types.FRAME, "frame_id": 0, "ts_ns": ns}
+    sequences = []
+    for (content_type, short), value in content_types.values(points, ns, folder).items():
+        of = {n: v for n, v in names.items() if n in ("dataset", "frame_id") or short not in ("pointcloud2", "foxglove", "foxglove-json")}
+        for client in (by_kcat, by_confluent):
+            sequences.append(f"{short} {client.__name__}")
+            client(broker, typed, value, sequences[-1], {**of, "content_type": content_type}, folder)
+        topics.append(f"{short}-{run}")  # without a header that names the format
+        settings.append(f"{topics[-1]}={short}")
+        sequences.append(f"{short} by topic")
+        by_confluent(broker, topics[-1], value, sequences[-1], of, folder)
+    of = {"dataset": "kitti", "frame-id": 0}
+    sequences.append("foxglove-json by_console")
+    by_console(broker, typed, content_types.foxglove_studio_json(points, ns), sequences[-1], {**of, "content-type": "application/vnd.foxglove.pointcloud+json"}, jars)
+    sequences.append("foxglove-json by_console, by topic")
+    by_console(broker, f"foxglove-json-{run}", content_types.foxglove_json(points, ns), sequences[-1], of, jars)
+    out = folder / "same"
+    call(program, "run", "--brokers", broker, "--topic", ",".join([produced, typed, *topics]), "--content-type", ",".join(settings), "--out", out, "--until-end", "--log-level", "warn",
+         "--tables", "hulls,hulls3d,maxima,triangles,points")
+    call(program, "verify", out)
+    keys = {(f["topic"], f["partition"], f["offset"]): f["sequence"] for f in rows(out, "frames")}
+    check("a frame of each client and content type", sorted(keys.values()), sorted([*sequences, "scans"]))
+    for table in ("frames", "hulls", "hulls3d", "maxima", "triangles", "points"):
+        by_sequence = {}
+        for r in doubles(out, table):
+            by_sequence.setdefault(keys[r["topic"], r["partition"], r["offset"]], []).append(
+                {n: v for n, v in r.items() if n not in OWN and (not n.endswith("_ns") or n == "ts_ns")})
+        want = by_sequence["scans"]
+        check(f"{table}: the rows of produce", len(want) > 0, True)
+        check(f"{table}: rows that differ from those of produce", [s for s in sequences if by_sequence.get(s) != want], [])
+
+
+# What tells one record from another, and columns that some formats alone have.
+OWN = {"topic", "partition", "offset", "sequence", "ring", "return", "label", "laser"}
+
+
+def doubles(out, table):
+    """The rows of a table whose files may hold float32 or float64, in one order."""
+    for path in sorted((out / table).rglob("*.parquet")):
+        yield from pa.dataset.dataset(path, partitioning=pa.dataset.partitioning(flavor="hive"), partition_base_dir=str(out / table)).to_table().to_pylist()
+
+
+def main(program, broker, folder, jars):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True)
     run = f"{time.time_ns():x}"  # a broker may have served others before
     receive(program, broker, f"foreign-{run}", folder)
     give(program, broker, f"ours-{run}")
+    same_rows(program, broker, run, folder, jars)
     print(f"{counts[True]} passed, {counts[False]} failed")
     return 1 if counts[False] else 0
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) != 5:
         sys.exit(__doc__)
     sys.exit(main(*sys.argv[1:]))
