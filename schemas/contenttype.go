@@ -8,7 +8,10 @@ import (
 
 	"entropipe/schemas/codec"
 	"entropipe/schemas/codec/foxglove"
+	"entropipe/schemas/codec/las"
 	"entropipe/schemas/codec/nuscenes"
+	"entropipe/schemas/codec/pcd"
+	"entropipe/schemas/codec/ply"
 	"entropipe/schemas/codec/pointcloud2"
 )
 
@@ -23,6 +26,10 @@ const (
 	ContentTypeCDR          = "application/vnd.ros2.cdr"
 	ContentTypeFoxglove     = "application/vnd.foxglove.pointcloud+protobuf"
 	ContentTypeFoxgloveJSON = "application/vnd.foxglove.pointcloud+json"
+
+	ContentTypePCD = "application/vnd.pcl.pcd" // files of the Point Cloud Library
+	ContentTypeLAS = "application/vnd.las"     // files of the ASPRS
+	ContentTypePLY = "model/vnd.ply"           // polygon files of Stanford
 
 	contentTypeOctets   = "application/octet-stream" // header format or the topic decides what the value is
 	contentTypeJSON     = "application/json"         // likewise, of texts in JSON
@@ -68,6 +75,12 @@ var formats = []*format{
 	{name: "foxglove-json", contentType: ContentTypeFoxgloveJSON, within: contentTypeJSON,
 		what: "a foxglove.PointCloud in JSON", params: []string{foxglove.PointCloudSchema}, decode: foxglove.DecodeJSON,
 		is: isFoxgloveJSON},
+	{name: "pcd", contentType: ContentTypePCD, also: []string{"application/x-pcd"}, within: contentTypeOctets,
+		what: "a PCD file", decode: pcd.Decode, is: pcd.Is},
+	{name: "las", contentType: ContentTypeLAS, also: []string{"application/x-las"}, within: contentTypeOctets,
+		what: "a LAS file", decode: las.Decode, is: las.Is},
+	{name: "ply", contentType: ContentTypePLY, also: []string{"application/ply", "application/x-ply"},
+		within: contentTypeOctets, what: "a PLY file", decode: ply.Decode, is: ply.Is},
 }
 
 // contentTypesHelp lists the content types that header content-type may have.
