@@ -1,5 +1,6 @@
 // Package export is the command export: it writes one frame of an output as svg, png,
-// geojson, ply or gpkg, all frames as gpkg, a model of the stage as onnx, or a mask in the form of another program.
+// geojson, ply, gpkg or mcap, all frames as gpkg or mcap, a model of the stage as onnx, or a mask
+// in the form of another program.
 // Package sinks/picture draws; support and models write the other two.
 //
 // A layer is one kind of thing in a picture: points, hull, maxima, triangles, hull3d.
@@ -30,7 +31,7 @@ import (
 type Command struct {
 	Out string `arg:"" type:"path"`
 
-	As   string `placeholder:"svg|png|geojson|ply|gpkg|onnx|…"`
+	As   string `placeholder:"svg|png|geojson|ply|gpkg|mcap|onnx|…"`
 	File string `name:"output" short:"o" placeholder:"FILE"`
 
 	Topic     string `placeholder:"NAME" group:"Which frame (the first that fits)"`
@@ -53,7 +54,7 @@ const (
 )
 
 // sequenceFormats are the formats that hold more than one frame.
-var sequenceFormats = []string{"gpkg"}
+var sequenceFormats = []string{"gpkg", "mcap"}
 
 // Run checks the flags and runs the command.
 func (c *Command) Run(e *command.Env) error {
@@ -71,8 +72,9 @@ func (c *Command) Run(e *command.Env) error {
 		return fmt.Errorf("export: %w", err)
 	}
 	defer store.Close()
-	if c.As == "gpkg" {
-		if err := c.exportGeoPackage(e, store); err != nil {
+	if make := map[string]func(*command.Env, sinks.Reader) error{"gpkg": c.exportGeoPackage,
+		"mcap": c.exportMCAP}[c.As]; make != nil {
+		if err := make(e, store); err != nil {
 			return fmt.Errorf("export %s: %w", config.ShownPath(c.Out), err)
 		}
 		return nil
@@ -108,7 +110,7 @@ func (c *Command) send(stdout io.Writer, write func(w *bufio.Writer) error) erro
 
 // check fills in the format and returns the first mistake, as a Usage.
 func (c *Command) check(stdout io.Writer) error {
-	formats := []string{"svg", "png", "geojson", "ply", "gpkg"}
+	formats := []string{"svg", "png", "geojson", "ply", "gpkg", "mcap"}
 	if c.As == "" {
 		switch ext := strings.ToLower(strings.TrimPrefix(filepath.Ext(c.File), ".")); {
 		case slices.Contains(formats, ext):
@@ -153,7 +155,7 @@ func (c *Command) check(stdout io.Writer) error {
 // checkTerminal refuses to write bytes to a screen.
 func (c *Command) checkTerminal(stdout io.Writer) error {
 	f, isFile := stdout.(*os.File)
-	binary := c.As == "png" || c.As == "onnx" || c.As == "gpkg" || c.As == "ply" && !c.ASCII
+	binary := c.As == "png" || c.As == "onnx" || c.As == "gpkg" || c.As == "mcap" || c.As == "ply" && !c.ASCII
 	if binary && (c.File == "" || c.File == "-") && isFile && command.IsTerminal(f) {
 		return mistake.NewUsage(fmt.Errorf("%s is binary, and stdout a terminal: name a file with -o", c.As))
 	}

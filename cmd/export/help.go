@@ -6,7 +6,8 @@ func (Command) Help() string {
 its polygon and points; ply has the points, with flags, and a mesh for MeshLab, Blender,
 CloudCompare or Open3D. For QGIS and other GIS programs gpkg is a GeoPackage of one frame,
 or with --all of all frames: tables hulls, maxima, points and, where --layers names them,
-triangles, in an undefined Cartesian system. GIS programs take GeoJSON for longitude and
+triangles, in an undefined Cartesian system. mcap is for Foxglove and Rerun: points, hulls,
+maxima, meshes and poses of one frame, or with --all of all frames. GIS programs take GeoJSON for longitude and
 latitude: QGIS puts the metres of a scan at 0° N 0° E.
 
 The network of a model becomes onnx, for ONNX Runtime. The mask of a transformer becomes
@@ -23,6 +24,7 @@ Examples:
   entropipe export ./entropipe-out --frame-id 42 --layers hull,maxima -o hull.geojson
   entropipe export ./entropipe-out --topic points --partition 0 --offset 17 -o mesh.ply
   entropipe export ./entropipe-out --sequence drive_0005 --all -o drive.gpkg
+  entropipe export ./entropipe-out --sequence drive_0005 --all -o drive.mcap
   entropipe export model.safetensors -o model.onnx
   entropipe export mask/ --as flex -o blockmask.safetensors`
 }

@@ -178,6 +178,26 @@ func (r *frameRows) int32s(column string) (list []int32) {
 	return list
 }
 
+func (r *frameRows) int64s(column string) (list []int64) {
+	r.each(column, func(v parquet.Value) {
+		if !v.IsNull() {
+			list = append(list, v.Int64())
+		}
+	})
+	return list
+}
+
+// has tells whether the file has a column, as files of older schemas may not, and whether
+// some value of its row group may not be null.
+func (r *frameRows) has(column string) bool {
+	leaf, ok := r.file.Schema().Lookup(strings.Split(column, ".")...)
+	if !ok {
+		return false
+	}
+	m := &r.file.Metadata().RowGroups[r.group].Columns[leaf.ColumnIndex].MetaData
+	return m.Statistics.NullCount == 0 || m.Statistics.NullCount < m.NumValues
+}
+
 func (r *frameRows) float32s(column string) (list []float32) {
 	r.each(column, func(v parquet.Value) {
 		if !v.IsNull() {
@@ -280,6 +300,11 @@ func fillFrame(rows *frameRows, r *schemas.Result) {
 	})
 	if len(pose) == len(codec.Pose{}) {
 		r.Pose = (*codec.Pose)(pose)
+	}
+	if rows.has("pose.list.element") {
+		if pose := rows.float64s("pose.list.element"); len(pose) == len(codec.Pose{}) {
+			r.Pose = (*codec.Pose)(pose)
+		}
 	}
 	r.Stage, r.ModelSHA, r.LatencyNs = rows.text("stage"), rows.text("model_sha256"), rows.int64("latency_ns")
 }
