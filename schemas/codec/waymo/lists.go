@@ -82,11 +82,21 @@ func needColumn(f *parquetfile.File, name string, list bool, kinds ...parquet.Ki
 // maxRows bounds the rows of a component: a segment has 995.
 const maxRows = 1 << 20
 
+// checkRows returns an error if a file claims more rows than are read, or than it has bytes:
+// memory is reserved for each row before the rows are read.
+func checkRows(f *parquetfile.File) *codec.Error {
+	if most := min(maxRows, f.Size()); f.NumRows() > most {
+		return codec.Errorf(codec.TooLarge, -1, "it claims %d rows; at most %d are read from %d bytes", f.NumRows(), most,
+			f.Size())
+	}
+	return nil
+}
+
 // each calls do with every value of a small column. v is null for a row without a value,
 // and for a null list. begins is set for the first value of a row.
 func (c *column) each(do func(row int, v parquet.Value, begins bool) *codec.Error) *codec.Error {
-	if c.file.NumRows() > maxRows {
-		return codec.Errorf(codec.TooLarge, -1, "it has %d rows; at most %d are read", c.file.NumRows(), maxRows)
+	if err := checkRows(c.file); err != nil {
+		return err
 	}
 	row := -1
 	for group := range c.file.RowGroups() {

@@ -304,8 +304,8 @@ func byKey(keys []key) (map[key]int, *codec.Error) {
 // readKeys returns the key of each row, and the segment, which is that of all rows. A
 // component without a laser has keys without a laser.
 func readKeys(f *parquetfile.File) (keys []key, context string, err *codec.Error) {
-	if f.NumRows() > maxRows {
-		return nil, "", codec.Errorf(codec.TooLarge, -1, "it has %d rows; at most %d are read", f.NumRows(), maxRows)
+	if err := checkRows(f); err != nil {
+		return nil, "", err
 	}
 	keys = make([]key, f.NumRows())
 	names, err := findColumn(f, keyContext)
@@ -487,8 +487,8 @@ func readNumbers(f *parquetfile.File, name string, list bool, most int) ([][]flo
 	if err != nil {
 		return nil, err
 	}
-	if f.NumRows() > maxRows {
-		return nil, codec.Errorf(codec.TooLarge, -1, "it has %d rows; at most %d are read", f.NumRows(), maxRows)
+	if err := checkRows(f); err != nil {
+		return nil, err
 	}
 	all := make([][]float64, f.NumRows())
 	err = c.each(func(row int, v parquet.Value, _ bool) *codec.Error {

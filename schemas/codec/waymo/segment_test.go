@@ -224,6 +224,26 @@ func TestSegmentRefuses(t *testing.T) {
 	}
 }
 
+// A file of few bytes that claims many rows reserves no memory for them.
+func TestRowsAreBounded(t *testing.T) {
+	type row struct {
+		Time int64 `parquet:"key.frame_timestamp_micros,dict"`
+	}
+	for _, rows := range []int{10_000, maxRows + 1} {
+		var file bytes.Buffer
+		if err := parquet.Write(&file, make([]row, rows)); err != nil {
+			t.Fatal(err)
+		}
+		f, err := parquetfile.Open(bytes.NewReader(file.Bytes()), int64(file.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, fault := readKeys(f); fault == nil || fault.Reason != codec.TooLarge {
+			t.Errorf("%d rows in %d bytes: %v, want %s", rows, file.Len(), fault, codec.TooLarge)
+		}
+	}
+}
+
 // readAll reads all frames of a segment, whatever happens, and returns the number of points.
 func readAll(files map[string][]byte) (points int, err error) {
 	in, err := components(files)
