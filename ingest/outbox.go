@@ -238,12 +238,17 @@ func (o *Outbox) Send(ctx context.Context, r *schemas.Record, acked func()) erro
 	}
 }
 
+// PartitionOf returns the partition that Send sends r to.
+func (o *Outbox) PartitionOf(r *schemas.Record) int {
+	if len(r.Key) > 0 {
+		return (&kafka.Murmur2Balancer{Consistent: true}).Balance(kafka.Message{Key: r.Key}, o.partitions...)
+	}
+	return o.partitions[int(r.From)%len(o.partitions)]
+}
+
 // queue returns where the sender of r's partition takes records from.
 func (o *Outbox) queue(r *schemas.Record) chan<- message {
-	partition := o.partitions[int(r.From)%len(o.partitions)]
-	if len(r.Key) > 0 {
-		partition = (&kafka.Murmur2Balancer{Consistent: true}).Balance(kafka.Message{Key: r.Key}, o.partitions...)
-	}
+	partition := o.PartitionOf(r)
 	queue := o.queues[partition]
 	if queue == nil {
 		queue = make(chan message, queueSize)

@@ -22,6 +22,8 @@ type KITTI struct {
 	// an object folder (training, testing), or any folder of .bin files. Files may
 	// be compressed with gzip (.bin.gz).
 	Dir string
+	// Files are the names of the scans to read; nil: all scans of the folder.
+	Files []string
 	// SkipBad counts scans that cannot be read, instead of stopping.
 	SkipBad bool
 	// MaxFrameBytes bounds the size of a scan; 0: 64 MiB.
@@ -79,6 +81,12 @@ func (k KITTI) Open() (Source, error) {
 	}
 	if s.scans, err = listScans(at.data); err != nil {
 		return nil, err
+	}
+	if k.Files != nil {
+		s.scans = slices.DeleteFunc(s.scans, func(sc scan) bool { return !slices.Contains(k.Files, sc.name) })
+		if len(s.scans) == 0 {
+			return nil, noScans(dir)
+		}
 	}
 	if at.times != "" {
 		if s.times, err = readTimes(at.times); err != nil {

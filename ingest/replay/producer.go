@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,12 @@ type Producer struct {
 	Create ingest.TopicSpec
 	Play   Play
 	Names  Names
+	Key    Key
+	// Jobs is the number of inputs of an *Inputs that are read at a time, in any order
+	// among each other; 0 or 1: one after the other. With Play.Limit it is 1.
+	Jobs int
+	// Resume sends only what the topic lacks; nil: everything is sent.
+	Resume *Resume
 	// Prune leaves out of each cloud what does not matter; nil: it is sent whole.
 	// Drawings always are.
 	Prune *Pruner
@@ -76,7 +83,28 @@ type Stats struct {
 	Bytes                    int64 // bytes of the values
 	Retries                  int64 // requests that were sent again
 	Skipped                  int64 // bad inputs left out, if the source counts them
+	There                    int64 // frames that the topic had already, for Producer.Resume
 	Elapsed                  time.Duration
+}
+
+// Key says which key messages get, and by that which partition.
+type Key uint8
+
+const (
+	KeySequence Key = iota // name of the sequence: a sequence is one partition, in order
+	KeyFrame               // sequence/frame number: a sequence spreads over the partitions
+	KeyNone                // no key: messages go to the partitions in turn
+)
+
+// UnmarshalText reads sequence, frame or none.
+func (k *Key) UnmarshalText(text []byte) error {
+	for i, name := range [...]string{"sequence", "frame", "none"} {
+		if string(text) == name {
+			*k = Key(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("key %q: want sequence, frame or none", text)
 }
 
 // Run sends the items of src until src or ctx ends, the limit is reached, or a final
@@ -100,8 +128,7 @@ func (p *Producer) run(ctx context.Context, src Source) error {
 	if p.Play.Loop < 0 || p.Play.Limit < 0 {
 		return fmt.Errorf("produce: --loop %d, --limit %d: want at least 0", p.Play.Loop, p.Play.Limit)
 	}
-	t, err := p.timeline(src)
-	if err != nil {
+	if _, err := p.timeline(nil, 0); err != nil {
 		return err
 	}
 	out, err := ingest.OpenOutbox(ctx, ingest.OutboxConfig{Brokers: p.Brokers, Security: p.Security, Topic: p.Topic,
@@ -110,7 +137,7 @@ func (p *Producer) run(ctx context.Context, src Source) error {
 	if err != nil {
 		return err
 	}
-	err = p.pump(t, out)
+	err = p.send(ctx, src, out)
 	// Items that were read before the source failed are sent, too. An outbox that has
 	// failed itself closes at once.
 	if failed := out.Close(); err == nil {
@@ -119,7 +146,24 @@ func (p *Producer) run(ctx context.Context, src Source) error {
 	return err
 }
 
-func (p *Producer) timeline(src Source) (*timeline, error) {
+// send sends the items of src, or those of its inputs.
+func (p *Producer) send(ctx context.Context, src Source, out *ingest.Outbox) error {
+	var there *resumer
+	if p.Resume != nil {
+		var err error
+		if there, err = p.openResumer(ctx); err != nil {
+			return err
+		}
+		defer there.close()
+	}
+	if in, ok := src.(*Inputs); ok {
+		return p.sendInputs(in, out, there)
+	}
+	_, err := p.pump(out.Context(), src, p.Play.Limit, 0, out, there)
+	return err
+}
+
+func (p *Producer) timeline(src Source, limit int64) (*timeline, error) {
 	epoch := p.Play.Epoch
 	if epoch.IsZero() {
 		epoch = DefaultEpoch
@@ -127,45 +171,68 @@ func (p *Producer) timeline(src Source) (*timeline, error) {
 	if y := epoch.Year(); y < 1700 || y > 2200 {
 		return nil, fmt.Errorf("produce: epoch %s: want a year from 1700 to 2200", epoch.Format(time.RFC3339))
 	}
-	return &timeline{source: src, loops: max(1, p.Play.Loop), limit: p.Play.Limit, epoch: epoch.UnixNano(),
+	return &timeline{source: src, loops: max(1, p.Play.Loop), limit: limit, epoch: epoch.UnixNano(),
 		names: p.Names}, nil
 }
 
-// pump moves items from the timeline to their partitions.
-func (p *Producer) pump(t *timeline, out *ingest.Outbox) error {
+// pump moves items from a source to their partitions until ctx ends, and returns how many
+// frames there were. turn is the partition of the first message without a key.
+func (p *Producer) pump(ctx context.Context, src Source, limit int64, turn int, out *ingest.Outbox,
+	there *resumer) (int64, error) {
+	t, err := p.timeline(src, limit)
+	if err != nil {
+		return 0, err
+	}
 	pace := pacer{rate: p.Play.Rate}
 	enc := encoder{Encoder: schemas.Encoder{Compression: p.Compression}, prune: p.Prune}
+	passed := there.begin()
 	var it Item
-	turn := int32(0)
-	for {
+	for ; ; turn = (turn + 1) & math.MaxInt32 {
 		err := t.next(&it)
 		if err == io.EOF {
-			return nil
+			return t.frames, passed.finished()
 		}
 		if err != nil {
-			return err
+			return t.frames, err
 		}
-		if err := pace.wait(out.Context(), it.TimeNs, it.Clock, it.Frames()); err != nil {
-			return out.Err()
+		r := p.record(&it, turn)
+		if is, err := passed.has(&it, out.PartitionOf(r)); err != nil {
+			return t.frames, err
+		} else if is {
+			p.stats.there.Add(it.Frames())
+			if ctx.Err() != nil {
+				return t.frames, context.Cause(ctx)
+			}
+			continue
 		}
-		r := &schemas.Record{Key: []byte(it.Sequence)}
-		if it.Sequences != nil {
-			r.Key, r.From = nil, turn
-			turn = (turn + 1) & math.MaxInt32
+		if err := pace.wait(ctx, it.TimeNs, it.Clock, it.Frames()); err != nil {
+			return t.frames, context.Cause(ctx)
 		}
 		if r.Value, r.Headers, err = enc.append(out.Buffer(), &it); err != nil {
-			return fmt.Errorf("produce: %s, frame %d: %w", it.Sequence, it.Number, err)
+			return t.frames, fmt.Errorf("produce: %s, frame %d: %w", it.Sequence, it.Number, err)
 		}
 		frames, points, bytes := it.Frames(), it.Points(), int64(len(r.Value))
-		if err := out.Send(out.Context(), r, func() { p.stats.acknowledged(frames, points, bytes) }); err != nil {
-			return err
+		if err := out.Send(ctx, r, func() { p.stats.acknowledged(frames, points, bytes) }); err != nil {
+			return t.frames, err
 		}
 	}
 }
 
+// record returns a message for it, with its key and without its value. Messages without a
+// key go to the partitions in turn.
+func (p *Producer) record(it *Item, turn int) *schemas.Record {
+	switch {
+	case it.Sequences != nil || p.Key == KeyNone:
+		return &schemas.Record{From: int32(turn)}
+	case p.Key == KeyFrame:
+		return &schemas.Record{Key: strconv.AppendInt([]byte(it.Sequence+"/"), it.Number, 10)}
+	}
+	return &schemas.Record{Key: []byte(it.Sequence)}
+}
+
 // counters are the Stats while they change.
 type counters struct {
-	messages, frames, points, bytes, retries, skipped atomic.Int64
+	messages, frames, points, bytes, retries, skipped, there atomic.Int64
 
 	mu      sync.Mutex
 	started time.Time
@@ -173,7 +240,8 @@ type counters struct {
 }
 
 func (c *counters) begin() {
-	for _, n := range []*atomic.Int64{&c.messages, &c.frames, &c.points, &c.bytes, &c.retries, &c.skipped} {
+	for _, n := range []*atomic.Int64{&c.messages, &c.frames, &c.points, &c.bytes, &c.retries, &c.skipped,
+		&c.there} {
 		n.Store(0)
 	}
 	c.mu.Lock()
@@ -198,6 +266,7 @@ func (c *counters) snapshot() Stats {
 	s := Stats{
 		Messages: c.messages.Load(), Frames: c.frames.Load(), Points: c.points.Load(),
 		Bytes: c.bytes.Load(), Retries: c.retries.Load(), Skipped: c.skipped.Load(),
+		There: c.there.Load(),
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -109,12 +109,19 @@ func (r Rate) Pack(most int) int {
 type pacer struct {
 	rate   Rate
 	start  time.Time
-	first  int64 // event time of the first item
-	frames int64 // sent before the item
+	latest int64         // event time that the next gap is counted from
+	played time.Duration // event time that has passed since the first item
+	frames int64         // sent before the item
 }
 
-// maxAhead bounds a wait, so that a date in the far future is not an overflow.
-const maxAhead = 100 * 365 * 24 * time.Hour
+const (
+	// longestGap bounds the event time between two items: a clock that is set while a
+	// recording runs jumps by years.
+	longestGap = time.Minute
+	// mostDisorder is how far an item may lie before an earlier one, as items of several
+	// sensors do. An item further back has another clock, which is followed from there.
+	mostDisorder = time.Second
+)
 
 // wait returns when the item is due, at once when it is late, or with ctx's
 // error. Due times count from the first item, so what was held up, by a broker
@@ -124,7 +131,7 @@ func (p *pacer) wait(ctx context.Context, eventNs int64, clock Clock, frames int
 		return ctx.Err()
 	}
 	if p.start.IsZero() {
-		p.start, p.first = time.Now(), eventNs
+		p.start, p.latest = time.Now(), eventNs
 	}
 	ahead := p.due(eventNs) - time.Since(p.start)
 	p.frames += frames
@@ -141,16 +148,23 @@ func (p *pacer) wait(ctx context.Context, eventNs int64, clock Clock, frames int
 	}
 }
 
-// due returns when the next item is to be sent, counted from the start.
+// due returns when the next item is to be sent, counted from the start. An item that lies
+// before an earlier one is due at the earlier one's time: times that run backwards make
+// neither a pause nor a burst.
 func (p *pacer) due(eventNs int64) time.Duration {
-	var ns float64
-	switch {
-	case p.rate.hz > 0:
-		ns = float64(p.frames) / p.rate.hz * 1e9
-	case p.rate.speed > 0:
-		ns = (float64(eventNs) - float64(p.first)) / p.rate.speed
-	default:
-		ns = float64(eventNs) - float64(p.first)
+	if p.rate.hz > 0 {
+		return time.Duration(math.Min(float64(p.frames)/p.rate.hz*1e9, math.MaxInt64/2))
 	}
-	return time.Duration(math.Max(math.Min(ns, float64(maxAhead)), 0))
+	gap := float64(eventNs) - float64(p.latest)
+	if gap > 0 || gap < -float64(mostDisorder) {
+		if exact := eventNs - p.latest; math.Abs(gap) < float64(longestGap) {
+			gap = float64(exact)
+		}
+		p.played += time.Duration(math.Max(0, math.Min(gap, float64(longestGap))))
+		p.latest = eventNs
+	}
+	if p.rate.speed > 0 {
+		return time.Duration(math.Min(float64(p.played)/p.rate.speed, math.MaxInt64/2))
+	}
+	return p.played
 }

@@ -1,0 +1,83 @@
+package replay
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+)
+
+// form is a format of data on disk that Files finds.
+type form struct {
+	name string // as in --format
+	// layout reports whether a folder is the root of a recording or a data set of the
+	// format; nil: the format has files only.
+	layout func(dir string, names map[string]bool) bool
+	// file reports whether a file is of the format; nil: the format has folders only.
+	file func(s *sample) bool
+	// alone: each file is an input of its own; else all files of one folder are one.
+	alone bool
+	open  func(f *Files, in *Input) (Source, error)
+}
+
+// formats are in the order in which they are tried.
+var formats = []*form{formatKITTI, formatQuickDraw}
+
+// Formats returns the names of the formats that Files reads.
+func Formats() []string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = f.name
+	}
+	return names
+}
+
+// formatNamed returns nil if there is none.
+func formatNamed(name string) *form {
+	for _, f := range formats {
+		if f.name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+var formatKITTI = &form{
+	name: "kitti",
+	layout: func(dir string, names map[string]bool) bool {
+		return names["velodyne_points"] && isDir(dir, "velodyne_points", "data") || names["velodyne"] &&
+			isDir(dir, "velodyne")
+	},
+	file: func(s *sample) bool { return strings.HasSuffix(s.plain, ".bin") && !s.isFive() },
+	open: func(f *Files, in *Input) (Source, error) {
+		return KITTI{Dir: in.Path, Files: in.Files, SkipBad: f.SkipBad, MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
+	},
+}
+
+var formatQuickDraw = &form{
+	name: "quickdraw",
+	file: func(s *sample) bool {
+		return bytes.HasPrefix(s.head, []byte("{")) && bytes.Contains(s.head, []byte(`"drawing"`))
+	},
+	open: func(f *Files, in *Input) (Source, error) {
+		return QuickDraw{Files: in.paths(), SkipBad: f.SkipBad, Pack: f.Pack, Log: f.Log}.Open()
+	},
+}
+
+// isFive reports whether a .bin holds five numbers a point, as nuScenes' do, where KITTI's
+// hold four. Where the length fits both, the name decides.
+func (s *sample) isFive() bool {
+	return strings.HasSuffix(s.plain, ".pcd.bin") || s.size > 0 && s.size%20 == 0 && s.size%16 != 0
+}
+
+// advice says how to read content that Files does not read itself; "" if it is unknown.
+func (s *sample) advice() string {
+	switch ext := filepath.Ext(s.plain); {
+	case ext == ".txt" || bytes.Contains(s.head, []byte(`"text"`)) || bytes.Contains(s.head, []byte(`"input_ids"`)):
+		return "; texts and token ids are sent by: entropipe produce tokens " + s.path
+	case s.kind == "a LAZ file":
+		return "; convert it first: pdal translate " + s.path + " " + strings.TrimSuffix(s.path, ext) + ".las"
+	case s.kind == "a ROS 1 bag":
+		return "; convert it first: rosbags-convert --src " + s.path + " --dst " + strings.TrimSuffix(s.path, ext)
+	}
+	return ""
+}

@@ -1,0 +1,232 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+)
+
+// Files configures a Source of whatever lies at Paths: files and folders whose formats are
+// found by their content. Paths is required; the zero value of the other fields takes
+// every format and stops at the first fault.
+type Files struct {
+	// Paths are files, folders and patterns such as scans/*.pcd.
+	Paths []string
+	// Format is one of Formats and takes the place of a look at the content; empty: the
+	// content decides.
+	Format string
+	// SkipBad counts files, folders and frames that cannot be read, instead of stopping.
+	SkipBad bool
+	// MaxFrameBytes bounds the size of a frame; 0: 64 MiB.
+	MaxFrameBytes int64
+	// Pack is the most drawings that a message holds; 0: 256.
+	Pack int
+	// Log names what was found, and what was skipped; nil: no log.
+	Log *slog.Logger
+}
+
+// Input is what one Source reads: a data set's folder, a recording, or the files of one
+// format in one folder.
+type Input struct {
+	Format string   // one of Formats
+	Path   string   // a folder or a file
+	Files  []string // names of the files in Path, in natural order; nil: Path is read as a whole
+	// Sequence replaces the name of the sequence; empty: the Source names it. It is set
+	// where two inputs would have the same name.
+	Sequence string
+
+	format *form
+}
+
+// Inputs is a Source that reads several inputs one after the other. Each input has
+// numbers and times of its own.
+type Inputs struct {
+	skips
+	files  Files
+	inputs []Input
+	at     int    // index of the input that is read
+	source Source // nil between inputs
+	past   int64  // bad inputs of the sources that were read to their end
+}
+
+// Open finds the inputs at f.Paths and opens the first one. It reads folders and the first
+// 4 KiB of each file. The errors are: a path that does not exist or cannot be read, content
+// of no format that is read, and paths without any input.
+func (f Files) Open() (*Inputs, error) {
+	found, err := f.find()
+	if err != nil {
+		return nil, err
+	}
+	s := &Inputs{skips: found.skips, files: f, inputs: found.inputs}
+	return s, nil
+}
+
+// List returns the inputs in the order in which they are read.
+func (s *Inputs) List() []Input { return s.inputs }
+
+// OpenInput opens one of the inputs of List.
+func (s *Inputs) OpenInput(in Input) (Source, error) {
+	src, err := in.format.open(&s.files, &in)
+	if err != nil {
+		return nil, err
+	}
+	if in.Sequence != "" {
+		src = &renamed{Source: src, sequence: in.Sequence}
+	}
+	return src, nil
+}
+
+// Next implements Source.
+func (s *Inputs) Next(it *Item) error {
+	for {
+		if s.source == nil {
+			if s.at == len(s.inputs) {
+				return io.EOF
+			}
+			src, err := s.OpenInput(s.inputs[s.at])
+			if err != nil {
+				s.at++
+				if err := s.unopened(s.inputs[s.at-1], err); err != nil {
+					return err
+				}
+				continue
+			}
+			s.source = src
+		}
+		err := s.source.Next(it)
+		if err != io.EOF {
+			return err
+		}
+		if err := s.end(); err != nil {
+			return err
+		}
+	}
+}
+
+// unopened passes over an input that cannot be opened, if that is allowed.
+func (s *Inputs) unopened(in Input, err error) error {
+	var bad *BadInputError
+	if !s.allowed {
+		return err
+	}
+	if !errors.As(err, &bad) {
+		bad = &BadInputError{File: in.Path, Detail: err.Error()}
+	}
+	return s.pass(bad)
+}
+
+// end closes the input that is read.
+func (s *Inputs) end() error {
+	if !s.quiet {
+		s.past += skippedBy(s.source)
+	}
+	err := s.source.Close()
+	s.source = nil
+	s.at++
+	return err
+}
+
+// skippedBy returns the bad inputs that src has left out.
+func skippedBy(src Source) int64 {
+	if k, ok := src.(interface{ Skipped() int64 }); ok {
+		return k.Skipped()
+	}
+	return 0
+}
+
+// Skipped returns the number of bad inputs that were left out so far.
+func (s *Inputs) Skipped() int64 {
+	n := s.count + s.past
+	if s.source != nil && !s.quiet {
+		n += skippedBy(s.source)
+	}
+	return n
+}
+
+// Len returns the number of frames of all inputs, 0 if one of them does not tell it
+// without being read.
+func (s *Inputs) Len() int64 {
+	if len(s.inputs) != 1 {
+		return 0
+	}
+	if s.source == nil {
+		src, err := s.OpenInput(s.inputs[0])
+		if err != nil {
+			return 0 // the first call of Next says so
+		}
+		s.source = src
+	}
+	if k, ok := s.source.(interface{ Len() int64 }); ok {
+		return k.Len()
+	}
+	return 0
+}
+
+// Rewind implements Source.
+func (s *Inputs) Rewind() error {
+	err := s.Close()
+	s.at, s.quiet = 0, true
+	return err
+}
+
+// Close implements Source.
+func (s *Inputs) Close() error {
+	if s.source == nil {
+		return nil
+	}
+	if !s.quiet {
+		s.past += skippedBy(s.source)
+	}
+	err := s.source.Close()
+	s.source = nil
+	return err
+}
+
+// renamed is a Source with another name of its sequence.
+type renamed struct {
+	Source
+	sequence string
+}
+
+// Next implements Source.
+func (r *renamed) Next(it *Item) error {
+	err := r.Source.Next(it)
+	it.Sequence = r.sequence
+	return err
+}
+
+// Skipped returns the number of bad inputs that were left out so far.
+func (r *renamed) Skipped() int64 { return skippedBy(r.Source) }
+
+// Len returns the number of frames; 0: unknown.
+func (r *renamed) Len() int64 {
+	if k, ok := r.Source.(interface{ Len() int64 }); ok {
+		return k.Len()
+	}
+	return 0
+}
+
+// paths returns the files of an input with their folder.
+func (in *Input) paths() []string {
+	if in.Files == nil {
+		return []string{in.Path}
+	}
+	all := make([]string, len(in.Files))
+	for i, name := range in.Files {
+		all[i] = filepath.Join(in.Path, name)
+	}
+	return all
+}
+
+// String names the input with its format.
+func (in Input) String() string {
+	switch {
+	case in.Files == nil:
+		return fmt.Sprintf("%s: %s", in.Path, in.Format)
+	case len(in.Files) == 1:
+		return fmt.Sprintf("%s: %s", filepath.Join(in.Path, in.Files[0]), in.Format)
+	}
+	return fmt.Sprintf("%s: %s, %d files", in.Path, in.Format, len(in.Files))
+}
