@@ -7,6 +7,7 @@ func (Command) Help() string {
   entropipe info ./entropipe-out --sql > views.sql; duckdb -init views.sql
   entropipe info ./entropipe-out/hulls/dataset=kitti/topic=points/part-0-….parquet
   entropipe info 2011_09_26/2011_09_26_drive_0005_sync
+  entropipe info drive.mcap scans/ --json
   entropipe info model.safetensors
   entropipe info all-MiniLM-L6-v2/
   entropipe info builtin:lidar
@@ -16,7 +17,7 @@ func (Command) Help() string {
 // HelpLines describes the argument and flags of info.
 func (Command) HelpLines() map[string]string {
 	return map[string]string{
-		"what":    "Data file, output, KITTI folder, model, mask, builtin:MODEL, kafka://HOST:PORT/TOPIC or topic.",
+		"what":    "Files or folders of any format, output, model, builtin:MODEL, kafka://HOST:PORT/TOPIC, topic.",
 		"brokers": "Bootstrap brokers, for a topic.",
 		"json":    "Print one JSON document.",
 		"sql":     "Print DuckDB views of an output, and how other programs open its tables.",

@@ -2,22 +2,19 @@
 // shipped model, and prints SQL that opens an output's tables. It changes nothing; the
 // command verify finds faults, which info does not look for.
 //
-// A source is a data set that the command produce can send. A checkpoint is the folder of
+// An input is what the command produce can send: a data set, a recording, or files of one
+// format. A checkpoint is the folder of
 // a transformer.
 package info
 
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"entropipe/algos/geom"
 	"entropipe/cmd/command"
 	"entropipe/ingest"
 	"entropipe/ingest/replay"
@@ -28,7 +25,7 @@ import (
 
 // Command is the command info: its flags and arguments.
 type Command struct {
-	What    string   `arg:""`
+	What    []string `arg:""`
 	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT"`
 	JSON    bool     `name:"json" xor:"form"`
 	SQL     bool     `name:"sql" xor:"form"`
@@ -43,7 +40,11 @@ func (c *Command) Run(e *command.Env) error {
 	}
 	var found fmt.Stringer
 	err := command.UntilStopped(e, func() (err error) {
-		found, err = c.describe(e)
+		if len(c.What) == 1 {
+			found, err = c.describe(e, c.What[0])
+		} else {
+			found, err = describeInputs(e, c.What)
+		}
 		return err
 	})
 	if err != nil {
@@ -54,72 +55,73 @@ func (c *Command) Run(e *command.Env) error {
 
 // describe finds out what is meant: an address, a model that is shipped, a path,
 // else a topic.
-func (c *Command) describe(e *command.Env) (fmt.Stringer, error) {
-	if command.IsTopicURL(c.What) {
-		brokers, topic, err := command.TopicURL(c.What)
+func (c *Command) describe(e *command.Env, what string) (fmt.Stringer, error) {
+	if command.IsTopicURL(what) {
+		brokers, topic, err := command.TopicURL(what)
 		if err != nil {
 			return nil, err
 		}
 		return c.describeTopic(e, brokers, topic)
 	}
-	if strings.HasPrefix(c.What, "builtin:") {
-		return models.Describe(c.What)
+	if strings.HasPrefix(what, "builtin:") {
+		return models.Describe(what)
 	}
-	info, err := os.Stat(c.What)
+	info, err := os.Stat(what)
 	switch {
-	case err != nil && strings.ContainsAny(c.What, `/\`):
+	case err != nil && strings.ContainsAny(what, "*?["):
+		return describeInputs(e, []string{what})
+	case err != nil && strings.ContainsAny(what, `/\`):
 		return nil, err
 	case err != nil:
-		found, failed := c.describeTopic(e, c.Brokers, c.What)
+		found, failed := c.describeTopic(e, c.Brokers, what)
 		if failed != nil {
-			return nil, fmt.Errorf("%s is no file or folder here; as a topic: %w", c.What, failed)
+			return nil, fmt.Errorf("%s is no file or folder here; as a topic: %w", what, failed)
 		}
 		return found, nil
 	case info.IsDir():
-		c.sayFolder(e)
-		return describeFolder(e, c.What)
+		c.sayFolder(e, what)
+		return describeFolder(e, what)
 	}
-	ext := strings.ToLower(filepath.Ext(c.What))
-	if name := c.What[:len(c.What)-len(ext)]; ext == ".gz" {
+	ext := strings.ToLower(filepath.Ext(what))
+	if name := what[:len(what)-len(ext)]; ext == ".gz" {
 		switch inner := strings.ToLower(filepath.Ext(name)); inner {
 		case ".txt", ".jsonl":
 			ext = inner
 		case ".bin":
 			return nil, fmt.Errorf(
 				"%s: a scan in gzip, which is read with the others of its folder: entropipe info %s",
-				c.What,
-				filepath.Dir(c.What),
+				what,
+				filepath.Dir(what),
 			)
 		}
 	}
 	switch ext {
 	case ".parquet":
-		return read.DescribeFile(c.What)
+		return read.DescribeFile(what)
 	case ".txt", ".jsonl":
-		return describeSequences(c.What, replay.Tokens{Files: []string{c.What}, SkipBad: true, Log: e.Log})
-	case ".ndjson", ".gz":
-		return describeSource(replay.QuickDraw{Files: []string{c.What}, SkipBad: true, Log: e.Log}.Open())
+		return describeSequences(what, replay.Tokens{Files: []string{what}, SkipBad: true, Log: e.Log})
 	case ".bin":
-		return describeScan(c.What)
+		if !strings.HasSuffix(what, ".pcd.bin") {
+			return describeScan(what)
+		}
 	case ".safetensors":
-		return models.Describe(c.What)
+		return models.Describe(what)
 	}
-	if strings.HasSuffix(c.What, ".index.json") { // the index of tensors in several files
-		return models.Describe(c.What)
+	if strings.HasSuffix(what, ".index.json") { // the index of tensors in several files
+		return models.Describe(what)
 	}
-	return nil, fmt.Errorf("%s: not a file that entropipe knows: want .parquet, .bin, .ndjson, .ndjson.gz, .txt, "+
-		".jsonl or .safetensors", c.What)
+	return describeInputs(e, []string{what})
 }
 
 // sayFolder says that a name was taken for a folder's, when a topic could have it
 // too. The brokers are not asked whether one has: without brokers that would take
 // the time of a connection, for each look at a folder.
-func (c *Command) sayFolder(e *command.Env) {
-	if len(c.Brokers) == 0 || strings.ContainsAny(c.What, `/\`) || command.CheckTopicName(c.What) != nil {
+func (c *Command) sayFolder(e *command.Env, what string) {
+	if len(c.Brokers) == 0 || strings.ContainsAny(what, `/\`) || command.CheckTopicName(what) != nil {
 		return
 	}
-	e.Log.Info("the folder of this name is described; a topic of this name has an address", "folder", c.What, "topic",
-		"kafka://"+c.Brokers[0]+"/"+c.What)
+	e.Log.Info("the folder of this name is described; a topic of this name has an address", "folder", what, "topic",
+		"kafka://"+c.Brokers[0]+"/"+what)
 }
 
 func describeFolder(e *command.Env, dir string) (fmt.Stringer, error) {
@@ -134,7 +136,7 @@ func describeFolder(e *command.Env, dir string) (fmt.Stringer, error) {
 	if found, err := describeCheckpoint(dir); found != nil || err != nil {
 		return found, err
 	}
-	found, err := describeSource(replay.KITTI{Dir: dir, SkipBad: true, Log: e.Log}.Open())
+	found, err := describeInputs(e, []string{dir})
 	if err != nil {
 		if file := firstTable(dir); file != "" {
 			return nil, fmt.Errorf("%s: a folder of tables: want the output's folder, or one file such as %s", dir,
@@ -213,19 +215,6 @@ func (t *topicInfo) String() string {
 	return b.String()
 }
 
-// sourceInfo is what a data set holds.
-type sourceInfo struct {
-	Dataset  string     `json:"dataset"`
-	Sequence string     `json:"sequence"` // the first one's
-	Frames   int64      `json:"frames"`
-	Points   int64      `json:"points"`
-	Skipped  int64      `json:"skipped"` // could not be read
-	Least    [2]float64 `json:"least"`   // least x and y
-	Most     [2]float64 `json:"most"`
-	First    *time.Time `json:"first,omitempty"`
-	Last     *time.Time `json:"last,omitempty"`
-}
-
 // describeScan describes one KITTI scan by itself. It needs no more than the
 // file's size, which may be anything.
 func describeScan(path string) (fmt.Stringer, error) {
@@ -237,10 +226,6 @@ func describeScan(path string) (fmt.Stringer, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if strings.HasSuffix(path, ".pcd.bin") {
-		return nil, fmt.Errorf("%s: a nuScenes scan has five numbers a point where KITTI has four: entropipe does "+
-			"not read it", path)
 	}
 	n := info.Size()
 	if n%16 != 0 {
@@ -256,78 +241,3 @@ type text string
 
 // String is the text itself.
 func (t text) String() string { return string(t) }
-
-// describeSource reads a whole data set.
-func describeSource(src replay.Source, err error) (fmt.Stringer, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
-	inf := math.Inf(1)
-	s := &sourceInfo{Least: [2]float64{inf, inf}, Most: [2]float64{-inf, -inf}}
-	var it replay.Item
-	for {
-		err := src.Next(&it)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		s.add(&it)
-	}
-	if k, ok := src.(interface{ Skipped() int64 }); ok {
-		s.Skipped = k.Skipped()
-	}
-	if s.Points == 0 {
-		s.Least, s.Most = [2]float64{}, [2]float64{}
-	}
-	return s, nil
-}
-
-func (s *sourceInfo) add(it *replay.Item) {
-	if s.Frames == 0 {
-		s.Dataset, s.Sequence = it.Dataset, it.Sequence
-	}
-	s.Frames += it.Frames()
-	s.Points += it.Points()
-	cover(s, 0, it.Cloud.Cloud32.X)
-	cover(s, 1, it.Cloud.Cloud32.Y)
-	cover(s, 0, it.Cloud.Cloud64.X)
-	cover(s, 1, it.Cloud.Cloud64.Y)
-	for i := range it.Drawings {
-		cover(s, 0, it.Drawings[i].X)
-		cover(s, 1, it.Drawings[i].Y)
-	}
-	if it.Clock == replay.UTC || it.Clock == replay.Unordered {
-		t := time.Unix(0, it.TimeNs).UTC()
-		if s.First == nil || t.Before(*s.First) {
-			s.First = &t
-		}
-		if s.Last == nil || t.After(*s.Last) {
-			s.Last = &t
-		}
-	}
-}
-
-func cover[T geom.Float](s *sourceInfo, axis int, v []T) {
-	for _, f := range v {
-		if f-f == 0 {
-			s.Least[axis], s.Most[axis] = min(s.Least[axis], float64(f)), max(s.Most[axis], float64(f))
-		}
-	}
-}
-
-// String is the summary for people.
-func (s *sourceInfo) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s frames, %s points, x %g to %g, y %g to %g\n", s.Dataset, s.Sequence,
-		command.Count(s.Frames), command.Count(s.Points), s.Least[0], s.Most[0], s.Least[1], s.Most[1])
-	if s.First != nil {
-		fmt.Fprintf(&b, "  from %s to %s\n", s.First.Format(time.RFC3339Nano), s.Last.Format(time.RFC3339Nano))
-	}
-	if s.Skipped > 0 {
-		fmt.Fprintf(&b, "  %s inputs could not be read\n", command.Count(s.Skipped))
-	}
-	return b.String()
-}

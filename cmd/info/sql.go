@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"entropipe/cmd/command"
+	"entropipe/cmd/mistake"
 	"entropipe/sinks"
 	"entropipe/sinks/read"
 )
@@ -18,13 +19,17 @@ import (
 // for one and says nothing: pyarrow keeps the columns of the first file that it
 // finds, DuckDB too.
 func (c *Command) printSQL(e *command.Env) error {
-	store, err := sinks.OpenExisting(c.What)
+	if len(c.What) != 1 {
+		return mistake.About("--sql describes one output", "sql")
+	}
+	output := c.What[0]
+	store, err := sinks.OpenExisting(output)
 	if err != nil {
 		return fmt.Errorf("--sql: %w", err)
 	}
 	defer store.Close()
 	if _, err := read.Identify(e.Ctx, store); err != nil {
-		return fmt.Errorf("--sql: %s: %w", c.What, err)
+		return fmt.Errorf("--sql: %s: %w", output, err)
 	}
 	tables, err := read.WrittenTables(e.Ctx, store)
 	if err != nil {
@@ -33,7 +38,7 @@ func (c *Command) printSQL(e *command.Env) error {
 	if len(tables) == 0 {
 		return errors.New("--sql: the output has no file yet")
 	}
-	root := filepath.ToSlash(filepath.Clean(c.What))
+	root := filepath.ToSlash(filepath.Clean(output))
 	w := bufio.NewWriter(e.Stdout)
 	fmt.Fprintf(w, "-- One view a table. A glob over the whole folder (%s/**/*.parquet) would mix the rows of all "+
 		"tables, without an error.\n", comment(root))

@@ -3,6 +3,7 @@ package produce
 // HelpLines describes the sources.
 func (Command) HelpLines() map[string]string {
 	return map[string]string{
+		"files":     "Send files and folders of any format, found by content; may be left out.",
 		"kitti":     "Send Velodyne scans: a raw drive, an odometry sequence, or .bin files.",
 		"quickdraw": "Send QuickDraw drawings, raw or simplified .ndjson.",
 		"mcap":      "Send the point clouds of MCAP files and ROS 2 bags in MCAP.",
@@ -26,6 +27,9 @@ func (producerFlags) HelpLines() map[string]string {
 		"loop":              "Number of passes over the data; frame numbers and times continue.",
 		"limit":             "Number of frames to send; 0: all.",
 		"epoch":             "Time of the first frame, where frames have no times of their own.",
+		"key":               "Key of messages: a sequence is one partition, or frames spread over all.",
+		"resume":            "Continue where the topic ends; or-start: from the begin if nothing is there.",
+		"resume-window":     "Number of bytes at the topic's end that --resume reads, at most.",
 		"dataset":           "Name of the data set, instead of its own.",
 		"sequence":          "Name of the sequence, instead of its own.",
 		"sensor":            "Name of the sensor, instead of its own.",

@@ -24,6 +24,7 @@ import (
 
 // Command is the command produce: its flags and arguments.
 type Command struct {
+	Files     produceFiles     `cmd:"" default:"withargs" name:"files" set:"topic=points"`
 	KITTI     produceKITTI     `cmd:"" name:"kitti" set:"topic=points"`
 	Quickdraw produceQuickdraw `cmd:"" name:"quickdraw" set:"topic=points"`
 	MCAP      produceMCAP      `cmd:"" name:"mcap" set:"topic=points"`
@@ -44,6 +45,9 @@ type producerFlags struct {
 	Rate            replay.Rate `default:"realtime" group:"Replay"`
 	Loop            int64       `default:"1" group:"Replay"`
 	Limit           int64       `default:"0" group:"Replay"`
+	Key             string      `enum:"sequence,frame,none" default:"sequence" group:"Topic"`
+	Resume          resumeMode  `placeholder:"or-start" group:"Replay"`
+	ResumeWindow    value.Size  `default:"1GiB" group:"Replay" more:"yes"`
 	Dataset         string      `group:"Names"`
 	Sequence        string      `group:"Names"`
 	Sensor          string      `group:"Names" more:"yes"`
@@ -54,7 +58,11 @@ type producerFlags struct {
 	Epoch time.Time `format:"2006-01-02T15:04:05Z07:00" default:"2020-01-01T00:00:00Z" group:"Replay" more:"yes"`
 
 	Security command.Security `embed:"" group:"Brokers"`
+
+	jobs int // inputs that are read at a time; 0: one
 }
+
+var keyNames = map[string]replay.Key{"sequence": replay.KeySequence, "frame": replay.KeyFrame, "none": replay.KeyNone}
 
 type produceKITTI struct {
 	Dir           string `arg:"" type:"path"`
@@ -123,7 +131,11 @@ func (c *produceSynthetic) Run(e *command.Env) error {
 }
 
 func (c *producerFlags) producer(e *command.Env, security ingest.Security, prune *replay.Pruner) *replay.Producer {
-	return &replay.Producer{Brokers: c.Brokers, Security: security, Prune: prune, Topic: c.Topic,
+	var resume *replay.Resume
+	if c.Resume != "" {
+		resume = &replay.Resume{Window: int64(c.ResumeWindow), OrStart: c.Resume == resumeOrStart}
+	}
+	return &replay.Producer{Key: keyNames[c.Key], Resume: resume, Jobs: c.jobs, Brokers: c.Brokers, Security: security, Prune: prune, Topic: c.Topic,
 		Compression: c.Compression, Log: e.Log,
 		Create: ingest.TopicSpec{Partitions: c.Partitions, ReplicationFactor: c.Replication,
 			MaxMessageBytes: int64(c.MaxMessageBytes)},
@@ -175,6 +187,9 @@ func (c *producerFlags) produceAs(e *command.Env, src replay.Source, frames, poi
 	)
 	if st.Skipped > 0 {
 		fmt.Fprintf(e.Stdout, ", %s bad inputs left out", command.Count(st.Skipped))
+	}
+	if st.There > 0 {
+		fmt.Fprintf(e.Stdout, ", %s %s were there", command.Count(st.There), frames)
 	}
 	fmt.Fprintln(e.Stdout)
 	return command.UnlessStopped(e, err)
@@ -241,6 +256,7 @@ func (c *producerFlags) Check() error {
 		command.CheckAmount("partitions", c.Partitions, 1, command.MaxPartitions),
 		command.CheckAmount("replication", c.Replication, 0, math.MaxInt16),
 		command.CheckAmount("max-message-bytes", c.MaxMessageBytes, 1, math.MaxInt32),
+		command.CheckAmount("resume-window", c.ResumeWindow, 1, math.MaxInt64),
 		command.CheckAmount("loop", c.Loop, 0, math.MaxInt32),
 		command.CheckAmount("limit", c.Limit, 0, math.MaxInt64))
 }

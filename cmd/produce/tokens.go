@@ -26,6 +26,10 @@ type produceTokens struct {
 // Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *produceTokens) Check() error {
 	switch {
+	case c.Key != "sequence":
+		return mistake.NewUsage(fmt.Errorf("--key %s: packs of texts have no key; they go to the partitions in turn", c.Key))
+	case c.Resume != "":
+		return mistake.NewUsage(errors.New("--resume continues clouds and drawings; texts have no order to continue"))
 	case c.Stage != "off":
 		return mistake.NewUsage(fmt.Errorf("--stage %s: only clouds of points are pruned", c.Stage))
 	case c.Lengths == "" && c.Clip != 512: // its default

@@ -22,6 +22,7 @@ type finder struct {
 	seen   map[string]bool // folders that were looked into, without links
 	others int             // files below folders that are of no format
 	other  *sample         // the first of these
+	first  *BadInputError  // the first bad input
 }
 
 // group is what the files of one input have in common.
@@ -91,7 +92,12 @@ func missing(path string, err error) *BadInputError {
 }
 
 // bad passes over a bad input if that is allowed.
-func (w *finder) bad(err *BadInputError) error { return w.pass(err) }
+func (w *finder) bad(err *BadInputError) error {
+	if w.first == nil {
+		w.first = err
+	}
+	return w.pass(err)
+}
 
 // file adds a file to the input that it belongs to. named: a user named it, and did not
 // name its folder.
@@ -216,6 +222,9 @@ func (w *finder) entries(dir string, entries []fs.DirEntry, names map[string]boo
 // nothing returns the error for paths without an input.
 func (w *finder) nothing(paths []string) error {
 	where := strings.Join(paths[:min(len(paths), 3)], ", ")
+	if w.other == nil && w.count == 1 {
+		return w.first
+	}
 	if w.other == nil {
 		return &BadInputError{File: where, Detail: "there is no file to read" + w.hint()}
 	}

@@ -20,7 +20,7 @@ type form struct {
 }
 
 // formats are in the order in which they are tried.
-var formats = []*form{formatKITTI, formatQuickDraw}
+var formats = []*form{formatKITTI, formatQuickDraw, formatMCAP}
 
 // Formats returns the names of the formats that Files reads.
 func Formats() []string {
@@ -61,6 +61,31 @@ var formatQuickDraw = &form{
 	open: func(f *Files, in *Input) (Source, error) {
 		return QuickDraw{Files: in.paths(), SkipBad: f.SkipBad, Pack: f.Pack, Log: f.Log}.Open()
 	},
+}
+
+var formatMCAP = &form{
+	name: "mcap",
+	layout: func(_ string, names map[string]bool) bool {
+		return names["metadata.yaml"] && anyEnds(names, ".mcap", ".mcap.zstd", ".mcap.zst")
+	},
+	file:  func(s *sample) bool { return s.kind == "an MCAP file" },
+	alone: true,
+	open: func(f *Files, in *Input) (Source, error) {
+		return MCAP{Paths: in.paths(), Topics: f.Topics, Time: f.Time, SkipBad: f.SkipBad, MaxFrameBytes: f.MaxFrameBytes,
+			Log: f.Log}.Open()
+	},
+}
+
+// anyEnds reports whether a name has one of the endings.
+func anyEnds(names map[string]bool, endings ...string) bool {
+	for name := range names {
+		for _, ending := range endings {
+			if strings.HasSuffix(name, ending) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isFive reports whether a .bin holds five numbers a point, as nuScenes' do, where KITTI's

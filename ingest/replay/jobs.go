@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -99,5 +98,3 @@ func (w *inputWork) finish(src Source, frames int64) error {
 	w.left -= frames
 	return src.Close()
 }
-
-var errNotThere = errors.New("nothing to resume")

@@ -83,7 +83,11 @@ func (k KITTI) Open() (Source, error) {
 		return nil, err
 	}
 	if k.Files != nil {
-		s.scans = slices.DeleteFunc(s.scans, func(sc scan) bool { return !slices.Contains(k.Files, sc.name) })
+		wanted := map[string]bool{}
+		for _, name := range k.Files {
+			wanted[name] = true
+		}
+		s.scans = slices.DeleteFunc(s.scans, func(sc scan) bool { return !wanted[sc.name] })
 		if len(s.scans) == 0 {
 			return nil, noScans(dir)
 		}

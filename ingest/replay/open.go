@@ -17,6 +17,11 @@ type Files struct {
 	// Format is one of Formats and takes the place of a look at the content; empty: the
 	// content decides.
 	Format string
+	// Topics are the topics of recordings to read; nil: all that hold point clouds.
+	Topics []string
+	// Time is the time of a cloud in a recording: HeaderTime, LogTime or PublishTime; empty:
+	// HeaderTime.
+	Time string
 	// SkipBad counts files, folders and frames that cannot be read, instead of stopping.
 	SkipBad bool
 	// MaxFrameBytes bounds the size of a frame; 0: 64 MiB.

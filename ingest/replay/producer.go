@@ -185,7 +185,7 @@ func (p *Producer) pump(ctx context.Context, src Source, limit int64, turn int, 
 	}
 	pace := pacer{rate: p.Play.Rate}
 	enc := encoder{Encoder: schemas.Encoder{Compression: p.Compression}, prune: p.Prune}
-	passed := there.begin()
+	passed := there.begin(ctx)
 	var it Item
 	for ; ; turn = (turn + 1) & math.MaxInt32 {
 		err := t.next(&it)

@@ -85,11 +85,11 @@ func (p *Producer) openResumer(ctx context.Context) (*resumer, error) {
 func (r *resumer) close() { r.consumer.Close() }
 
 // begin returns the state for one source; nil for a nil resumer.
-func (r *resumer) begin() *resumed {
+func (r *resumer) begin(ctx context.Context) *resumed {
 	if r == nil {
 		return nil
 	}
-	return &resumed{resumer: r, ctx: context.Background(), at: map[frameKey]*position{}}
+	return &resumed{resumer: r, ctx: ctx, at: map[frameKey]*position{}}
 }
 
 // resumed is how far one source came in an earlier run.
