@@ -293,7 +293,8 @@ func (a *sourcesInfo) String() string {
 		fmt.Fprintf(&b, "problem: %s\n", p)
 	}
 	if len(a.Inputs) > 1 {
-		fmt.Fprintf(&b, "%d inputs: %s frames, %s points", len(a.Inputs), command.Count(a.Frames), command.Count(a.Points))
+		fmt.Fprintf(&b, "%d inputs: %s frames, %s points", len(a.Inputs), command.Count(a.Frames),
+			command.Count(a.Points))
 		if a.Skipped > 0 {
 			fmt.Fprintf(&b, ", %s inputs could not be read", command.Count(a.Skipped))
 		}

@@ -21,7 +21,16 @@ type produceFiles struct {
 	Topics  []string `placeholder:"TOPIC" group:"Input"`
 	Time    string   `enum:"header,log,publish" default:"header" group:"Input"`
 	SkipBad bool     `group:"Input"`
-	Jobs    int      `default:"0" group:"Input" more:"yes"`
+
+	Lasers    []string `placeholder:"LASER" group:"Input" more:"yes"`
+	Returns   []int    `placeholder:"N" group:"Input" more:"yes"`
+	PerLaser  bool     `group:"Input" more:"yes"`
+	X         string   `placeholder:"COLUMN" group:"Input" more:"yes"`
+	Y         string   `placeholder:"COLUMN" group:"Input" more:"yes"`
+	Z         string   `placeholder:"COLUMN" group:"Input" more:"yes"`
+	Intensity string   `placeholder:"COLUMN" group:"Input" more:"yes"`
+
+	Jobs int `default:"0" group:"Input" more:"yes"`
 
 	producerFlags `embed:""`
 }
@@ -40,7 +49,9 @@ func (c *produceFiles) Run(e *command.Env) error {
 	if err := errors.Join(c.Check(), command.CheckAmount("jobs", c.Jobs, 0, math.MaxInt16)); err != nil {
 		return err
 	}
-	in := replay.Files{Paths: c.Paths, Topics: c.Topics, Time: c.Time, SkipBad: c.SkipBad, Pack: c.Rate.Pack(0), Log: e.Log}
+	in := replay.Files{Paths: c.Paths, Topics: c.Topics, Time: c.Time, Lasers: c.Lasers, Returns: c.Returns,
+		PerLaser: c.PerLaser, Columns: replay.Columns{X: c.X, Y: c.Y, Z: c.Z, Intensity: c.Intensity},
+		SkipBad: c.SkipBad, Pack: c.Rate.Pack(0), Log: e.Log}
 	if c.Format != "auto" {
 		in.Format = c.Format
 	}
@@ -63,7 +74,7 @@ func (c *produceFiles) Run(e *command.Env) error {
 func (produceFiles) Help() string {
 	return `Sends what lies at PATH: a file, a folder, or a pattern such as 'scans/*.pcd'. The content
 decides the format, also in .gz and .zst; the log says what was found. A folder is the root
-of a data set (KITTI, a ROS 2 bag), or its files and those below are taken, in
+of a data set (KITTI, nuScenes, Waymo, Argoverse 2), or its files and those below are taken, in
 natural order, grouped by folder and format. The word files may be left out, unless PATH is
 a source's name: a folder kitti is ./kitti.
 
@@ -78,12 +89,19 @@ Examples:
 // HelpLines describes the arguments and flags of produce PATH.
 func (produceFiles) HelpLines() map[string]string {
 	return map[string]string{
-		"path":     "Files, folders or patterns.",
-		"format":   "Format of the files; auto: by their content.",
-		"topics":   "Topics of recordings to send, instead of all that hold point clouds.",
-		"time":     "Time of a frame in a recording: of its header (log time where that is 0), log or publish.",
-		"skip-bad": "Skip and count files and frames that cannot be read, instead of stopping.",
-		"jobs":     "Number of sequences read at a time; 0: one, with --rate max one per processor.",
+		"path":      "Files, folders or patterns.",
+		"format":    "Format of the files; auto: by their content.",
+		"topics":    "Topics of recordings to send, instead of all that hold point clouds.",
+		"time":      "Time of a frame in a recording: of its header (log time where that is 0), log or publish.",
+		"lasers":    "Lasers of Waymo to send: top, front, side_left, side_right, rear; default: all.",
+		"returns":   "Returns of Waymo to send: 1, 2; default: both.",
+		"per-laser": "Send each laser of Waymo as a frame of its own.",
+		"x":         "Column of a table that holds x, such as easting.",
+		"y":         "Column of a table that holds y.",
+		"z":         "Column of a table that holds z.",
+		"intensity": "Column of a table that holds the intensity.",
+		"skip-bad":  "Skip and count files and frames that cannot be read, instead of stopping.",
+		"jobs":      "Number of sequences read at a time; 0: one, with --rate max one per processor.",
 	}
 }
 

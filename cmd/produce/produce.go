@@ -135,7 +135,8 @@ func (c *producerFlags) producer(e *command.Env, security ingest.Security, prune
 	if c.Resume != "" {
 		resume = &replay.Resume{Window: int64(c.ResumeWindow), OrStart: c.Resume == resumeOrStart}
 	}
-	return &replay.Producer{Key: keyNames[c.Key], Resume: resume, Jobs: c.jobs, Brokers: c.Brokers, Security: security, Prune: prune, Topic: c.Topic,
+	return &replay.Producer{Key: keyNames[c.Key], Resume: resume, Jobs: c.jobs,
+		Brokers: c.Brokers, Security: security, Prune: prune, Topic: c.Topic,
 		Compression: c.Compression, Log: e.Log,
 		Create: ingest.TopicSpec{Partitions: c.Partitions, ReplicationFactor: c.Replication,
 			MaxMessageBytes: int64(c.MaxMessageBytes)},

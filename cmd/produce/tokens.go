@@ -27,7 +27,8 @@ type produceTokens struct {
 func (c *produceTokens) Check() error {
 	switch {
 	case c.Key != "sequence":
-		return mistake.NewUsage(fmt.Errorf("--key %s: packs of texts have no key; they go to the partitions in turn", c.Key))
+		return mistake.NewUsage(fmt.Errorf("--key %s: packs of texts have no key; they go to the partitions in turn",
+			c.Key))
 	case c.Resume != "":
 		return mistake.NewUsage(errors.New("--resume continues clouds and drawings; texts have no order to continue"))
 	case c.Stage != "off":

@@ -36,7 +36,8 @@ func (f Files) find() (*finder, error) {
 	w := &finder{skips: skips{allowed: f.SkipBad, log: f.Log}, groups: map[group]int{}, seen: map[string]bool{}}
 	if f.Format != "" {
 		if w.only = formatNamed(f.Format); w.only == nil {
-			return nil, fmt.Errorf("format %q is not known; the formats are %s", f.Format, strings.Join(Formats(), ", "))
+			return nil, fmt.Errorf("format %q is not known; the formats are %s", f.Format,
+				strings.Join(Formats(), ", "))
 		}
 	}
 	if len(f.Paths) == 0 {
@@ -232,8 +233,8 @@ func (w *finder) nothing(paths []string) error {
 	if what == "" {
 		what = "of no known format"
 	}
-	return &BadInputError{File: where, Detail: fmt.Sprintf("%d %s, and none is of a format that entropipe reads; %s is %s%s",
-		w.others, plural(int64(w.others), "file is there", "files are there"), w.other.path, what, w.other.advice())}
+	return &BadInputError{File: where, Detail: fmt.Sprintf(
+		"%d %s, and none is of a format that entropipe reads; %s is %s%s", w.others, plural(int64(w.others), "file is there", "files are there"), w.other.path, what, w.other.advice())}
 }
 
 func (w *finder) hint() string {

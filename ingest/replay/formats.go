@@ -20,7 +20,9 @@ type form struct {
 }
 
 // formats are in the order in which they are tried.
-var formats = []*form{formatKITTI, formatQuickDraw, formatMCAP}
+var formats = []*form{formatKITTI, formatNuScenes, formatWaymo, formatArgoverse2, formatMCAP, formatQuickDraw,
+	cloudForm(PCD), cloudForm(PLY), cloudForm(LAS), tableForm(FormatCSV), tableForm(FormatParquet),
+	tableForm(FormatArrow)}
 
 // Formats returns the names of the formats that Files reads.
 func Formats() []string {
@@ -49,7 +51,8 @@ var formatKITTI = &form{
 	},
 	file: func(s *sample) bool { return strings.HasSuffix(s.plain, ".bin") && !s.isFive() },
 	open: func(f *Files, in *Input) (Source, error) {
-		return KITTI{Dir: in.Path, Files: in.Files, SkipBad: f.SkipBad, MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
+		return KITTI{Dir: in.Path, Files: in.Files, SkipBad: f.SkipBad, MaxFrameBytes: f.MaxFrameBytes,
+			Log: f.Log}.Open()
 	},
 }
 
@@ -71,9 +74,85 @@ var formatMCAP = &form{
 	file:  func(s *sample) bool { return s.kind == "an MCAP file" },
 	alone: true,
 	open: func(f *Files, in *Input) (Source, error) {
-		return MCAP{Paths: in.paths(), Topics: f.Topics, Time: f.Time, SkipBad: f.SkipBad, MaxFrameBytes: f.MaxFrameBytes,
-			Log: f.Log}.Open()
+		return MCAP{Paths: in.paths(), Topics: f.Topics, Time: f.Time, SkipBad: f.SkipBad,
+			MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
 	},
+}
+
+var formatNuScenes = &form{
+	name: "nuscenes",
+	layout: func(dir string, names map[string]bool) bool {
+		for name := range names {
+			if strings.HasPrefix(name, "v1.0-") && isDir(dir, name) {
+				return true
+			}
+		}
+		return names["samples"] && isDir(dir, "samples", "LIDAR_TOP")
+	},
+	file: func(s *sample) bool { return strings.HasSuffix(s.plain, ".bin") && s.isFive() },
+	open: func(f *Files, in *Input) (Source, error) {
+		return NuScenes{Paths: in.paths(), SkipBad: f.SkipBad, MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
+	},
+}
+
+var formatWaymo = &form{
+	name: "waymo",
+	layout: func(dir string, names map[string]bool) bool {
+		return names["lidar"] && names["lidar_calibration"] && isDir(dir, "lidar_calibration")
+	},
+	file: func(s *sample) bool { return s.kind == "a TFRecord file" },
+	open: func(f *Files, in *Input) (Source, error) {
+		return Waymo{Paths: in.paths(), Lasers: f.Lasers, Returns: f.Returns, PerLaser: f.PerLaser, SkipBad: f.SkipBad,
+			MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
+	},
+	alone: true,
+}
+
+var formatArgoverse2 = &form{
+	name: "argoverse2",
+	layout: func(dir string, names map[string]bool) bool {
+		return names["city_SE3_egovehicle.feather"] || names["sensors"] && isDir(dir, "sensors", "lidar")
+	},
+	file: func(s *sample) bool {
+		stem, ok := strings.CutSuffix(s.plain, ".feather")
+		return ok && stem != "" && digits(stem) == len(stem)
+	},
+	open: func(f *Files, in *Input) (Source, error) {
+		return Argoverse2{Paths: in.paths(), SkipBad: f.SkipBad, MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
+	},
+}
+
+// cloudForm returns a format whose files hold one cloud each.
+func cloudForm(of CloudFormat) *form {
+	return &form{
+		name: of.Name,
+		file: func(s *sample) bool { return of.Is(s.head) && s.kind != "a LAZ file" },
+		open: func(f *Files, in *Input) (Source, error) {
+			return CloudFiles{Format: of, Paths: in.paths(), SkipBad: f.SkipBad, MaxFrameBytes: f.MaxFrameBytes,
+				Log: f.Log}.Open()
+		},
+	}
+}
+
+// tableForm returns a format of tables of points. Text has no magic: its name decides.
+func tableForm(name string) *form {
+	return &form{
+		name: name,
+		file: func(s *sample) bool {
+			switch name {
+			case FormatParquet:
+				return s.kind == "a Parquet file"
+			case FormatArrow:
+				return s.kind == "an Arrow IPC file" || s.kind == "an Arrow IPC stream"
+			}
+			ext := filepath.Ext(s.plain)
+			return s.kind == "" && (ext == ".csv" || ext == ".tsv" || ext == ".xyz" || ext == ".asc")
+		},
+		open: func(f *Files, in *Input) (Source, error) {
+			return Table{Paths: in.paths(), Format: name, Columns: f.Columns, SkipBad: f.SkipBad,
+				MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
+		},
+	}
 }
 
 // anyEnds reports whether a name has one of the endings.

@@ -22,6 +22,12 @@ type Files struct {
 	// Time is the time of a cloud in a recording: HeaderTime, LogTime or PublishTime; empty:
 	// HeaderTime.
 	Time string
+	// Lasers, Returns and PerLaser are those of Waymo.
+	Lasers   []string
+	Returns  []int
+	PerLaser bool
+	// Columns names the columns of tables where their names do not say what they hold.
+	Columns Columns
 	// SkipBad counts files, folders and frames that cannot be read, instead of stopping.
 	SkipBad bool
 	// MaxFrameBytes bounds the size of a frame; 0: 64 MiB.

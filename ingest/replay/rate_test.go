@@ -83,13 +83,13 @@ func TestPace(t *testing.T) {
 		{"2x", UTC, 1, []int64{0, 100, 500}, []int64{0, 50, 250}},
 		{"0.5x", UTC, 1, []int64{0, 100, 500}, []int64{0, 200, 1000}},
 		{"10hz", UTC, 1, []int64{0, 7, 9000}, []int64{0, 100, 200}},
-		{"1000hz", Unordered, 250, []int64{9, 5, 7}, []int64{0, 250, 500}},                         // drawings are counted, not messages
-		{"max", UTC, 1, []int64{0, 1000, 2000}, []int64{0, 0, 0}},                                  //
-		{"realtime", UTC, 1, []int64{1000, 0, 500, 1100}, []int64{0, 0, 0, 100}},                   // back in time: no wait
-		{"realtime", UTC, 1, []int64{9e6, 9e6 + 100, 0, 100, 200}, []int64{0, 100, 100, 200, 300}}, // the clock was set back
-		{"realtime", UTC, 1, []int64{0, 100, 9e9, 9e9 + 100}, []int64{0, 100, 60100, 60200}},       // and forward
-		{"realtime", UTC, 1, []int64{0, 50, 10, 100, 60, 150}, []int64{0, 50, 50, 100, 100, 150}},  // two sensors
-		{"realtime", Unordered, 1, []int64{0, 86400e3, 5}, []int64{0, 0, 0}},                       // no order, no rate
+		{"1000hz", Unordered, 250, []int64{9, 5, 7}, []int64{0, 250, 500}},       // drawings are counted, not messages
+		{"max", UTC, 1, []int64{0, 1000, 2000}, []int64{0, 0, 0}},                //
+		{"realtime", UTC, 1, []int64{1000, 0, 500, 1100}, []int64{0, 0, 0, 100}}, // back in time: no wait
+		{"realtime", UTC, 1, []int64{9e6, 9e6 + 100, 0, 100, 200}, []int64{0, 100, 100, 200, 300}},
+		{"realtime", UTC, 1, []int64{0, 100, 9e9, 9e9 + 100}, []int64{0, 100, 60100, 60200}},
+		{"realtime", UTC, 1, []int64{0, 50, 10, 100, 60, 150}, []int64{0, 50, 50, 100, 100, 150}},
+		{"realtime", Unordered, 1, []int64{0, 86400e3, 5}, []int64{0, 0, 0}}, // no order, no rate
 		{"realtime", UTC, 1, []int64{0, 100}, []int64{0, 100}},
 	} {
 		got := schedule(t, c.rate, c.clock, c.frames, c.events...)

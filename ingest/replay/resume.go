@@ -139,8 +139,8 @@ func (s *resumed) finished() error {
 	}
 	for key, at := range s.at {
 		if at.ahead {
-			return fmt.Errorf("resume: topic %s ends with frame %d of %s, which the source does not have: nothing of %s "+
-				"was sent; the source, --loop, --limit, --pack and the names must be those of the run that is resumed",
+			return fmt.Errorf("resume: topic %s ends with frame %d of %s, which the source does not have: nothing "+
+				"of %s was sent; the source, --loop, --limit, --pack and the names must be those of the run that is resumed",
 				s.topic, at.last, key, key.sequence)
 		}
 	}
@@ -189,8 +189,8 @@ func (r *resumer) absent(key frameKey, partition int, cut bool) error {
 		where = "topic " + r.topic
 	}
 	if cut {
-		return fmt.Errorf("resume: no message of %s is among the last %d bytes of %s; raise --resume-window, or send it "+
-			"from its begin with --resume=or-start", key, r.Window, where)
+		return fmt.Errorf("resume: no message of %s is among the last %d bytes of %s; raise --resume-window, or "+
+			"send it from its begin with --resume=or-start", key, r.Window, where)
 	}
 	return fmt.Errorf("resume: %s has no message of %s; send it from its begin with --resume=or-start", where, key)
 }

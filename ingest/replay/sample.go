@@ -103,8 +103,8 @@ func (s *sample) unknown() *BadInputError {
 		return &BadInputError{File: s.path, Detail: fmt.Sprintf("this is %s, which entropipe does not read%s", s.kind,
 			s.advice())}
 	}
-	return &BadInputError{File: s.path, Detail: fmt.Sprintf("the content is of no format that entropipe reads (%s); it "+
-		"begins with %.16q%s", strings.Join(Formats(), ", "), s.head[:min(len(s.head), 16)], s.advice())}
+	return &BadInputError{File: s.path, Detail: fmt.Sprintf("the content is of no format that entropipe reads (%s); "+
+		"it begins with %.16q%s", strings.Join(Formats(), ", "), s.head[:min(len(s.head), 16)], s.advice())}
 }
 
 // format returns the format of the content; nil: none.

@@ -1,0 +1,200 @@
+package replay
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"entropipe/ingest/broker"
+)
+
+// scans writes n KITTI scans of three points below a folder.
+func scans(t *testing.T, dir string, n int) string {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.bin", i)), make([]byte, 48), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func openFiles(t *testing.T, path string) *Inputs {
+	t.Helper()
+	in, err := Files{Paths: []string{path}}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close() })
+	return in
+}
+
+func TestNaturalOrder(t *testing.T) {
+	want := []string{"a", "a1", "a01", "a2", "a10", "a10b2", "a10b10", "b"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, naturally)
+	want[1], want[2] = "a01", "a1" // zeros before a number decide last
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestInputsByContent(t *testing.T) {
+	dir := t.TempDir()
+	scans(t, filepath.Join(dir, "kitti"), 3)
+	pcdText := "# .PCD v0.7\nVERSION 0.7\nFIELDS x y\nSIZE 4 4\nTYPE F F\nCOUNT 1 1\nWIDTH 1\nHEIGHT 1\n" +
+		"VIEWPOINT 0 0 0 1 0 0 0\nPOINTS 1\nDATA ascii\n1 2\n"
+	for name, text := range map[string]string{"pcd/10.pcd": pcdText, "pcd/9.wrong": pcdText, "pcd/readme": "words",
+		"five/a.pcd.bin": strings.Repeat("\x00", 20), "text/p.csv": "x,y\n1,2\n",
+		"pen.ndjson": `{"word":"a","drawing":[]}`} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.Create(filepath.Join(dir, "pcd", "11.pcd.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(f)
+	io.WriteString(z, pcdText)
+	z.Close()
+	f.Close()
+	in, err := Files{Paths: []string{dir}}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	got := []string{}
+	for _, i := range in.List() {
+		rel, err := filepath.Rel(dir, i.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s %s %v", rel, i.Format, i.Files))
+	}
+	want := []string{". quickdraw [pen.ndjson]", "five nuscenes [a.pcd.bin]", "kitti kitti [0.bin 1.bin 2.bin]",
+		"pcd pcd [9.wrong 10.pcd 11.pcd.gz]", "text csv [p.csv]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestBadPathsAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	empty := filepath.Join(dir, "void")
+	if err := os.Mkdir(empty, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, want string }{
+		{write("d.pcd", "DRACO\x02"), "this is a Draco file"},
+		{write("e.ply", ""), "the file is empty"},
+		{write("n.txt", "words"), "entropipe produce tokens"},
+		{write("z.pcd.gz", "\x1f\x8bdamaged"), "cannot be unpacked"},
+		{empty, "there is no file to read"},
+		{link, "it is a link to nowhere"},
+		{filepath.Join(dir, "absent"), "there is no such file"},
+		{filepath.Join(dir, "*.nix"), "no file matches"},
+	} {
+		for _, skip := range []bool{false, true} {
+			_, err := Files{Paths: []string{c.path}, SkipBad: skip}.Open()
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, skip %v: %v, want %q", c.path, skip, err, c.want)
+			}
+		}
+	}
+	if os.Geteuid() == 0 {
+		return // root reads every folder
+	}
+	if err := os.Chmod(empty, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (Files{Paths: []string{empty}}).Open(); err == nil || !strings.Contains(err.Error(), "permission") {
+		t.Errorf("a folder without permission: %v", err)
+	}
+}
+
+// sentFrames returns "sequence number" of all messages, sorted.
+func sentFrames(t *testing.T, addr, topic string, n int) []string {
+	all := []string{}
+	for _, m := range consume(t, addr, topic, 4, n) {
+		key, number, ok := frameOf(&m)
+		if !ok {
+			t.Fatalf("a message without a frame: %+v", m)
+		}
+		all = append(all, fmt.Sprint(key.sequence, " ", number))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Whatever was sent before, with any key, by one job or several, a resumed run sends the
+// rest and nothing twice.
+func TestResumeAfterEveryMessage(t *testing.T) {
+	b := startBroker(t, broker.Config{})
+	dir := t.TempDir()
+	scans(t, filepath.Join(dir, "one"), 5)
+	scans(t, filepath.Join(dir, "two"), 4)
+	want := []string{"one 0", "one 1", "one 2", "one 3", "one 4", "two 0", "two 1", "two 2", "two 3"}
+	for _, key := range []Key{KeySequence, KeyFrame, KeyNone} {
+		for n := int64(0); n <= 9; n++ {
+			topic := fmt.Sprintf("t%d.%d", key, n)
+			p := &Producer{Brokers: []string{b.Addr()}, Topic: topic, Key: key,
+				Play: Play{Rate: Rate{max: true}, Limit: n}}
+			if n > 0 {
+				produce(t, p, openFiles(t, dir))
+			}
+			p.Play.Limit, p.Jobs, p.Resume = 0, 2, &Resume{}
+			in := openFiles(t, dir)
+			if _, err := p.Run(soon(t), in); n == 0 && err == nil {
+				t.Errorf("key %d: an empty topic is resumed", key)
+			}
+			p.Resume.OrStart = true
+			produce(t, p, openFiles(t, dir))
+			if diff := cmp.Diff(want, sentFrames(t, b.Addr(), topic, 9)); diff != "" {
+				t.Errorf("key %d, %d frames before (-want +got):\n%s", key, n, diff)
+			}
+		}
+	}
+}
+
+// A topic that ends with a frame that the source lacks is another source's.
+func TestResumeOfAnotherSource(t *testing.T) {
+	b := startBroker(t, broker.Config{})
+	dir := scans(t, filepath.Join(t.TempDir(), "drive"), 3)
+	p := &Producer{Brokers: []string{b.Addr()}, Topic: "t", Play: Play{Rate: Rate{max: true}}}
+	produce(t, p, open(t, KITTI{Dir: dir}))
+	if err := os.Remove(filepath.Join(dir, "2.bin")); err != nil {
+		t.Fatal(err)
+	}
+	p.Resume = &Resume{}
+	_, err := p.Run(soon(t), open(t, KITTI{Dir: dir}))
+	if err == nil || !strings.Contains(err.Error(), "frame 2 of kitti drive") {
+		t.Errorf("%v", err)
+	}
+}
