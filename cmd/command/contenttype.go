@@ -24,8 +24,8 @@ func ContentTypes(settings, topics []string) (schemas.ContentTypes, error) {
 				strings.Join(topics, ",")), "content-type")
 		}
 		if !types.Set(topic, name) {
-			return types, mistake.Value("content-type", " %s: want TYPE or TOPIC=TYPE, where TYPE is a content type or "+
-				"one of %s", text, strings.Join(schemas.ContentTypeNames(), ", "))
+			return types, mistake.Value("content-type", " %s: want TYPE or TOPIC=TYPE, where TYPE is a content "+
+				"type or one of %s", text, strings.Join(schemas.ContentTypeNames(), ", "))
 		}
 	}
 	return types, nil
