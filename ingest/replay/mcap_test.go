@@ -20,6 +20,32 @@ import (
 	"entropipe/schemas/codec/mcap"
 )
 
+// pointCloud2Definition is the text by which readers without the message decode it.
+var pointCloud2Definition = strings.ReplaceAll(`std_msgs/Header header
+uint32 height
+uint32 width
+sensor_msgs/PointField[] fields
+bool is_bigendian
+uint32 point_step
+uint32 row_step
+uint8[] data
+bool is_dense
+---
+MSG: std_msgs/Header
+builtin_interfaces/Time stamp
+string frame_id
+---
+MSG: builtin_interfaces/Time
+int32 sec
+uint32 nanosec
+---
+MSG: sensor_msgs/PointField
+string name
+uint32 offset
+uint8 datatype
+uint32 count
+`, "---", strings.Repeat("=", 80))
+
 // pointCloud2 returns a PointCloud2 in CDR, of x, y, z and intensity as float32.
 func pointCloud2(frame string, ns int64, data []byte) []byte {
 	b := []byte{0, 1, 0, 0}
@@ -70,7 +96,7 @@ type recorder struct {
 func record(o mcap.Options) *recorder {
 	r := &recorder{}
 	r.Writer = mcap.NewWriter(&r.file, o)
-	ros := r.AddSchema("sensor_msgs/msg/PointCloud2", "ros2msg", nil)
+	ros := r.AddSchema("sensor_msgs/msg/PointCloud2", "ros2msg", []byte(pointCloud2Definition))
 	cloud := r.AddSchema("foxglove.PointCloud", "protobuf", foxglove.Schema("foxglove.PointCloud"))
 	text := r.AddSchema("foxglove.PointCloud", "jsonschema", []byte("{}"))
 	tf := r.AddSchema("tf2_msgs/msg/TFMessage", "ros2msg", nil)
