@@ -8,9 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"entropipe/models/plainfile"
 	"entropipe/schemas/codec"
@@ -64,9 +62,10 @@ type mcapSource struct {
 	streams map[*mcap.Channel]*stream
 	numbers map[[2]string]*int64 // number of the next message, by sequence and topic
 	cloud   codec.Cloud
+	poses   posing
 }
 
-// stream is a channel whose messages are wanted.
+// stream is a channel whose messages are wanted: clouds, or transforms where decode is nil.
 type stream struct {
 	decode cloudDecoder
 	number *int64
@@ -106,71 +105,6 @@ func (m MCAP) Open() (Source, error) {
 		s.total = 0
 	}
 	return s, s.Rewind()
-}
-
-// recordings returns the files of a path.
-func recordings(path string) ([]recording, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("mcap: %w", err)
-	}
-	if !info.IsDir() {
-		return []recording{{path, strings.TrimSuffix(filepath.Base(path), ".mcap")}}, nil
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, fmt.Errorf("mcap: %w", err)
-	}
-	bag := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == "metadata.yaml" })
-	var files []recording
-	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".mcap")
-		if !ok || e.IsDir() || strings.HasPrefix(name, ".") {
-			continue
-		}
-		if bag {
-			whole, err := filepath.Abs(path)
-			if err != nil {
-				return nil, err
-			}
-			name = filepath.Base(whole)
-		}
-		files = append(files, recording{filepath.Join(path, e.Name()), name})
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("mcap: no .mcap file in %s", path)
-	}
-	slices.SortStableFunc(files, func(a, b recording) int { return byNumbers(a.path, b.path) })
-	return files, nil
-}
-
-// byNumbers compares names as people do: bag_2 comes before bag_10.
-func byNumbers(a, b string) int {
-	for a != "" && b != "" {
-		x, restA := leadingDigits(a)
-		y, restB := leadingDigits(b)
-		if x != "" && y != "" {
-			x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
-			if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
-				return c
-			}
-			a, b = restA, restB
-			continue
-		}
-		if a[0] != b[0] {
-			return cmp.Compare(a[0], b[0])
-		}
-		a, b = a[1:], b[1:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-func leadingDigits(s string) (digits, rest string) {
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
-	}
-	return s[:n], s[n:]
 }
 
 // inspect reads the topics of a file from its summary.
@@ -249,6 +183,10 @@ func (s *mcapSource) Next(it *Item) error {
 			if stream == nil {
 				continue
 			}
+			if stream.decode == nil {
+				s.poses.take(s.path, m.Channel.Topic, m.Data, nil)
+				continue
+			}
 			if err = s.item(it, &m, stream); err == nil {
 				return nil
 			}
@@ -282,16 +220,23 @@ func (s *mcapSource) open() error {
 	}
 	s.file, s.reader = f, mcap.NewReader(f)
 	s.streams = map[*mcap.Channel]*stream{}
-	if s.allowed {
-		summary, err := s.summary(f)
-		if err != nil {
-			return fmt.Errorf("mcap: %s: %w", s.path, err)
-		}
-		if summary != nil {
-			s.reader.Use(summary)
-		}
+	if s.next == 0 || s.files[s.next-1].sequence != s.files[s.next].sequence {
+		s.poses.reset()
 	}
 	s.next++
+	summary, err := s.summary(f)
+	if err != nil {
+		return fmt.Errorf("mcap: %s: %w", s.path, err)
+	}
+	if summary == nil {
+		return nil
+	}
+	for _, c := range summary.Channels {
+		s.poses.expect(infoOf(c))
+	}
+	if s.allowed { // chunks that are lost may have had the channels
+		s.reader.Use(summary)
+	}
 	return nil
 }
 
@@ -313,7 +258,11 @@ func (s *mcapSource) stream(c *mcap.Channel) *stream {
 	if known {
 		return st
 	}
-	if s.wanted(c) {
+	switch {
+	case isTransforms(c.SchemaName(), c.MessageEncoding):
+		s.poses.expect(infoOf(c))
+		st = &stream{}
+	case s.wanted(c):
 		key := [2]string{s.files[s.next-1].sequence, c.Topic}
 		if s.numbers[key] == nil {
 			s.numbers[key] = new(int64)
@@ -340,6 +289,7 @@ func (s *mcapSource) item(it *Item, m *mcap.Message, st *stream) error {
 	if err := st.decode(c, m.Data, 4*s.MaxFrameBytes); err != nil {
 		return bad("%v", err)
 	}
+	pose := s.pose(m)
 	ns := c.TimeNs
 	if s.Time != HeaderTime || !c.HasTime {
 		stamp := m.LogTime
@@ -357,8 +307,23 @@ func (s *mcapSource) item(it *Item, m *mcap.Message, st *stream) error {
 		}
 	}
 	*it = Item{Dataset: "mcap", Sequence: s.files[s.next-1].sequence, Sensor: m.Channel.Topic, Number: number,
-		TimeNs: ns, Clock: UTC, Cloud: c.Points, Pose: c.Pose, Ignored: c.Ignored}
+		TimeNs: ns, Clock: UTC, Cloud: c.Points, Pose: pose, Ignored: c.Ignored}
 	return nil
+}
+
+// pose returns where the sensor of the decoded message stood; nil: unknown.
+func (s *mcapSource) pose(m *mcap.Message) *codec.Pose {
+	c := &s.cloud
+	stamp := c.TimeNs
+	if !c.HasTime {
+		stamp = int64(min(m.LogTime, math.MaxInt64))
+	}
+	frame := s.poses.of(s.path, c.Sensor, stamp)
+	if frame == nil || c.Pose == nil {
+		return cmp.Or(frame, c.Pose)
+	}
+	both := compose(frame, c.Pose)
+	return &both
 }
 
 // Len returns the number of clouds; 0 if a file does not say.
@@ -369,6 +334,8 @@ func (s *mcapSource) Rewind() error {
 	err := s.Close()
 	s.quiet = s.next > 0
 	s.next, s.numbers = 0, map[[2]string]*int64{}
+	s.poses.quiet, s.poses.log = s.quiet, s.log
+	s.poses.reset()
 	return err
 }
 

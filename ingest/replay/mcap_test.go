@@ -367,6 +367,48 @@ func TestEveryTruncationOfMCAP(t *testing.T) {
 	}
 }
 
+// Transforms of the recording and the pose of a Foxglove message follow one another.
+func TestPosesOfMCAP(t *testing.T) {
+	r := record(mcap.Options{})
+	static := r.AddChannel("/tf_static", "cdr", 4, nil)
+	at := 1_700_000_000 * second
+	write1 := func(channel uint16, data []byte) { r.Write(channel, 0, uint64(at), 0, data) }
+	write1(static, rosTransforms(turn("base_link", "lidar", at/1e6, 0, 0, 0, 2)))
+	write1(r.lidar, pointCloud2("lidar", at, golden(t)))
+	write1(r.tf, rosTransforms(turn("odom", "base_link", at/1e6, 0, 5, 0, 0)))
+	write1(r.lidar, pointCloud2("lidar", at, golden(t)))
+	protobuf, text := foxgloveCloud("lidar", at, foxglove.Pose{Position: foxglove.Vector{Y: 3}}, golden(t))
+	write1(r.proto, protobuf)
+	protobuf, _ = foxgloveCloud("camera", at, foxglove.Pose{Position: foxglove.Vector{Y: 3}}, golden(t))
+	write1(r.proto, protobuf)
+	write1(r.js, text)
+	write1(r.lidar, pointCloud2("lidar", 0, golden(t)))
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log, book := logBook()
+	s := open(t, MCAP{Paths: []string{write(t, r.file.Bytes(), t.TempDir(), "a.mcap")}, Log: log})
+	for pass := range 2 {
+		var got []string
+		for _, it := range all(t, s) {
+			text := "none"
+			if it.Pose != nil {
+				text = fmt.Sprint(it.Pose[3], it.Pose[7], it.Pose[11])
+			}
+			got = append(got, text)
+		}
+		if d := cmp.Diff([]string{"none", "5 0 2", "5 3 2", "0 3 0", "5 3 2", "5 0 2"}, got); d != "" {
+			t.Errorf("pass %d: %s", pass, d)
+		}
+		if err := s.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(book.String(), "\n"); n != 1 || !strings.Contains(book.String(), "static transforms only") {
+		t.Errorf("the log: %s", book)
+	}
+}
+
 func TestRobotWithoutClouds(t *testing.T) {
 	root := os.Getenv("ENTROPIPE_TESTDATA")
 	if root == "" {
