@@ -86,7 +86,8 @@ func (t *Table) readFile(value []byte) *FormatError {
 	end := len(value) - fileTail
 	size := int32(binary.LittleEndian.Uint32(value[end:]))
 	if size <= 0 || int(size) > end-fileHead {
-		return formatErr(ReasonCorrupt, end, "the Arrow file declares a footer of %d bytes, but has %d", size, len(value))
+		return formatErr(ReasonCorrupt, end, "the Arrow file declares a footer of %d bytes, but has %d", size,
+			len(value))
 	}
 	at := end - int(size)
 	m := ipcMessage{flat: flat{b: value[at:end:end]}, at: at}

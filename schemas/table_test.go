@@ -118,15 +118,17 @@ func TestTableRefuses(t *testing.T) {
 		value          []byte
 		reason, detail string
 	}{
-		"empty":                 {nil, ReasonEmpty, "no bytes"},
-		"another format":        {[]byte("x,y,z\n1,2,3\n"), ReasonNotArrow, "is no Arrow"},
-		"only the magic":        {[]byte("ARROW1\x00\x00"), ReasonTruncated, "never closed"},
-		"no footer":             {good[:foot], ReasonTruncated, "never closed"},
-		"a huge footer":         {change(len(good)-fileTail, 0xff, 0xff, 0xff, 0x7f), ReasonCorrupt, "a footer of 2147483647"},
-		"a negative footer":     {change(len(good)-fileTail, 0, 0, 0, 0x80), ReasonCorrupt, "a footer of -2147483648"},
-		"a block behind":        {change(first, 0, 0, 0, 0x7f), ReasonCorrupt, "block 0 begins at byte"},
-		"a block before":        {change(first, make([]byte, 8)...), ReasonCorrupt, "block 0 begins at byte"},
-		"the same block":        {change(second, good[first:first+fileBlock]...), ReasonCorrupt, "block 1 begins at byte"},
+		"empty":          {nil, ReasonEmpty, "no bytes"},
+		"another format": {[]byte("x,y,z\n1,2,3\n"), ReasonNotArrow, "is no Arrow"},
+		"only the magic": {[]byte("ARROW1\x00\x00"), ReasonTruncated, "never closed"},
+		"no footer":      {good[:foot], ReasonTruncated, "never closed"},
+		"a huge footer": {change(len(good)-fileTail, 0xff, 0xff, 0xff, 0x7f), ReasonCorrupt,
+			"a footer of 2147483647"},
+		"a negative footer": {change(len(good)-fileTail, 0, 0, 0, 0x80), ReasonCorrupt, "a footer of -2147483648"},
+		"a block behind":    {change(first, 0, 0, 0, 0x7f), ReasonCorrupt, "block 0 begins at byte"},
+		"a block before":    {change(first, make([]byte, 8)...), ReasonCorrupt, "block 0 begins at byte"},
+		"the same block": {change(second, good[first:first+fileBlock]...), ReasonCorrupt,
+			"block 1 begins at byte"},
 		"a block of the schema": {change(first, 8, 0, 0, 0, 0, 0, 0, 0), ReasonCorrupt, "message of kind 1"},
 		"other lengths":         {change(first+16, 1), ReasonCorrupt, "the footer says"},
 	} {

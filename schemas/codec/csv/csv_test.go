@@ -40,13 +40,14 @@ func TestTables(t *testing.T) {
 		text string
 		want []string
 	}{
-		"names":                {"x,y,z\n1,2,3\n4,5,6\n", []string{"x|y|z", "1|2|3", "4|5|6"}},
-		"no names":             {"1,2,3\n4,5,6", []string{"x|y|z", "1|2|3", "4|5|6"}},
-		"many without names":   {"1 2 3 4 5 6\n", []string{"x|y|z|intensity|column5|column6", "1|2|3|4|5|6"}},
-		"semicolons":           {"x;y\n1.5;2\n", []string{"x|y", "1.5|2"}},
-		"tabs":                 {"x\ty\r\n1\t2\r\n", []string{"x|y", "1|2"}},
-		"blanks":               {"  x   y z \n 1  2\t3\n", []string{"x|y|z", "1|2|3"}},
-		"quotes":               {"\"x\",\"a \"\"b\"\", c\",y\n\"1\",\"two\nlines\",2\n", []string{`x|a "b", c|y`, "1|two\nlines|2"}},
+		"names":              {"x,y,z\n1,2,3\n4,5,6\n", []string{"x|y|z", "1|2|3", "4|5|6"}},
+		"no names":           {"1,2,3\n4,5,6", []string{"x|y|z", "1|2|3", "4|5|6"}},
+		"many without names": {"1 2 3 4 5 6\n", []string{"x|y|z|intensity|column5|column6", "1|2|3|4|5|6"}},
+		"semicolons":         {"x;y\n1.5;2\n", []string{"x|y", "1.5|2"}},
+		"tabs":               {"x\ty\r\n1\t2\r\n", []string{"x|y", "1|2"}},
+		"blanks":             {"  x   y z \n 1  2\t3\n", []string{"x|y|z", "1|2|3"}},
+		"quotes": {"\"x\",\"a \"\"b\"\", c\",y\n\"1\",\"two\nlines\",2\n",
+			[]string{`x|a "b", c|y`, "1|two\nlines|2"}},
 		"empty fields":         {"x,y,z\n1,,3\n,,\n", []string{"x|y|z", "1||3", "||"}},
 		"empty lines":          {"\n\nx,y\n\n1,2\n\n", []string{"x|y", "1|2"}},
 		"mark of UTF-8":        {"\xef\xbb\xbfx,y\n1,2\n", []string{"x|y", "1|2"}},
@@ -70,15 +71,21 @@ func TestFaultsHaveLineAndColumn(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, want string
 	}{
-		"few fields":                             {"x,y,z\n1,2,3\n4,5\n", "line 3: the row has 2 fields, but there are 3 columns"},
-		"many fields":                            {"x,y\n1,2,3\n", "line 2: the row has 3 fields"},
-		"open quote":                             {"x,y\n1,2\n\"3,4\n", "line 3: the file ends in a quoted field"},
-		"text behind quote":                      {"x,y\n1,\"2\"3\n", `line 2, column 6: want ',' behind a quoted field, got '3'`},
+		"few fields": {"x,y,z\n1,2,3\n4,5\n",
+			"line 3: the row has 2 fields, but there are 3 columns"},
+		"many fields": {"x,y\n1,2,3\n", "line 2: the row has 3 fields"},
+		"open quote":  {"x,y\n1,2\n\"3,4\n", "line 3: the file ends in a quoted field"},
+		"text behind quote": {"x,y\n1,\"2\"3\n",
+			`line 2, column 6: want ',' behind a quoted field, got '3'`},
 		"a row of the line after the quoted one": {"x,y\n\"1\n\",2\n5\n", "line 4: the row has 1 fields"},
-		"a long line":                            {"x,y\n" + strings.Repeat("1", maxRow+1), "line 2: the row is longer than"},
-		"a long quote":                           {"x,y\n\"" + strings.Repeat("1\n", maxRow), "line 2: the row is longer than"},
-		"many columns":                           {strings.Repeat("1,", maxFields+1), "line 1: the row has more than 4096 fields"},
-		"many blanks":                            {strings.Repeat("1 ", maxFields+1), "line 1: the row has more than 4096 fields"},
+		"a long line": {"x,y\n" + strings.Repeat("1", maxRow+1),
+			"line 2: the row is longer than"},
+		"a long quote": {"x,y\n\"" + strings.Repeat("1\n", maxRow),
+			"line 2: the row is longer than"},
+		"many columns": {strings.Repeat("1,", maxFields+1),
+			"line 1: the row has more than 4096 fields"},
+		"many blanks": {strings.Repeat("1 ", maxFields+1),
+			"line 1: the row has more than 4096 fields"},
 	} {
 		_, err := rows(c.text)
 		var known *Error
@@ -122,7 +129,8 @@ func TestAgainstTheStandardLibrary(t *testing.T) {
 
 // Any text is rows of as many fields as there are names, or an *Error.
 func FuzzReader(f *testing.F) {
-	for _, text := range []string{"x,y,z\n1,2,3\n", "//X Y\n2\n1 2\n3 4\n", "\"x\";y\n\"1\n\";\"\"\"\"\n", "1\t2\n", "#\n"} {
+	for _, text := range []string{"x,y,z\n1,2,3\n", "//X Y\n2\n1 2\n3 4\n", "\"x\";y\n\"1\n\";\"\"\"\"\n",
+		"1\t2\n", "#\n"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
