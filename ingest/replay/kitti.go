@@ -41,6 +41,7 @@ type kitti struct {
 	max    int64
 	next   int
 	reader scanReader
+	extras *kittiExtras
 	warned bool // the log has the warning about rounded coordinates
 }
 
@@ -96,6 +97,9 @@ func (k KITTI) Open() (Source, error) {
 		if s.times, err = readTimes(at.times); err != nil {
 			return nil, err
 		}
+	}
+	if s.extras, err = openExtras(at.data, k.Log); err != nil {
+		return nil, err
 	}
 	s.reportGaps()
 	return s, nil
@@ -209,8 +213,8 @@ func listScans(dir string) ([]scan, error) {
 	}
 	// A multiple of 20 bytes is often one of 16, and the points then nonsense.
 	if name := scans[0].name; strings.HasSuffix(plainName(name), ".pcd.bin") {
-		return nil, fmt.Errorf("kitti: %s in %s is a nuScenes scan, of five numbers a point where KITTI has four: "+
-			"send its columns as Arrow messages", name, dir)
+		return nil, fmt.Errorf("kitti: %s in %s is a nuScenes scan, of five numbers a point where KITTI has four; "+
+			"entropipe produce nuscenes sends it", name, dir)
 	}
 	if !numbered {
 		for i := range scans { // ReadDir has sorted them
@@ -327,6 +331,9 @@ func (s *kitti) read(it *Item, sc scan) error {
 		it.Clock = s.times.clock
 	}
 	err := s.reader.read(it, filepath.Join(s.layout.data, sc.name), s.max)
+	if err == nil {
+		err = s.extras.add(it, sc, s.max)
+	}
 	if err == nil && s.reader.lossy && s.log != nil && !s.warned {
 		s.warned = true
 		s.log.Warn("coordinates have more digits than float32 holds; scans are float32, so these are rounded", "folder",

@@ -90,7 +90,8 @@ func (n NuScenes) Open() (Source, error) {
 		}
 	}
 	if len(files) > 0 && len(n.Scenes) > 0 {
-		return nil, fmt.Errorf("nuscenes: %s has no tables (v1.0-*) beside its scans, so scenes have no names", n.Paths[0])
+		return nil, fmt.Errorf("nuscenes: %s has no tables (v1.0-*) beside its scans, so scenes have no names",
+			n.Paths[0])
 	}
 	named, err := sweepsByName(files)
 	if err != nil {

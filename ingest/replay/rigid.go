@@ -55,16 +55,29 @@ func (a *rigid) apply(p [3]float64) (q [3]float64) {
 	return q
 }
 
-// inverse returns the motion back. The inverse of a rotation is its transpose.
+// inverse returns the motion back. It inverts the matrix as it is, because the rotations of
+// published files are rounded.
 func (a *rigid) inverse() (m rigid) {
-	for i := range 3 {
-		for k := range 3 {
-			m.r[3*i+k] = a.r[3*k+i]
-		}
+	minor := a.minor
+	m.r = [9]float64{minor(4, 8, 5, 7), minor(2, 7, 1, 8), minor(1, 5, 2, 4),
+		minor(5, 6, 3, 8), minor(0, 8, 2, 6), minor(2, 3, 0, 5),
+		minor(3, 7, 4, 6), minor(1, 6, 0, 7), minor(0, 4, 1, 3)}
+	det := a.determinant()
+	for i := range m.r {
+		m.r[i] /= det
 	}
 	back := m.apply(a.t)
 	m.t = [3]float64{-back[0], -back[1], -back[2]}
 	return m
+}
+
+// minor returns r[i]·r[j] − r[k]·r[l].
+func (a *rigid) minor(i, j, k, l int) float64 { return float64(a.r[i]*a.r[j]) - float64(a.r[k]*a.r[l]) }
+
+// determinant returns the determinant of the rotation.
+func (a *rigid) determinant() float64 {
+	return float64(a.r[0]*a.minor(4, 8, 5, 7)) + float64(a.r[1]*a.minor(5, 6, 3, 8)) +
+		float64(a.r[2]*a.minor(3, 7, 4, 6))
 }
 
 // pose returns the motion as the first three rows of its matrix.
@@ -73,7 +86,8 @@ func (a *rigid) pose() *codec.Pose {
 }
 
 // rigidRows returns the motion of the first three rows of a matrix, row-major. false: a number
-// is not finite, or the rotation is none (its rows are not of length 1 within a thousandth).
+// is not finite, or the rotation is none (the lengths of its rows or its determinant are not 1
+// within a thousandth).
 func rigidRows(v [12]float64) (m rigid, ok bool) {
 	for i := range 3 {
 		row := v[4*i : 4*i+4]
@@ -84,5 +98,5 @@ func rigidRows(v [12]float64) (m rigid, ok bool) {
 		copy(m.r[3*i:], row[:3])
 		m.t[i] = row[3]
 	}
-	return m, true
+	return m, math.Abs(m.determinant()-1) < 1e-3
 }

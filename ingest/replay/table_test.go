@@ -54,7 +54,8 @@ func surveyStream(t testing.TB) []byte {
 	b := arrowBatch(t, arrowColumn{"easting", f64, "[4500000.123456789, -0.1]"},
 		arrowColumn{"northing", f64, "[5300000.25, 1e-300]"},
 		arrowColumn{"height", arrow.PrimitiveTypes.Float32, "[512.5, -3]"},
-		arrowColumn{"intensity", u16, "[65535, 0]"}, arrowColumn{"classification", arrow.PrimitiveTypes.Int8, "[2, -7]"},
+		arrowColumn{"intensity", u16, "[65535, 0]"}, arrowColumn{"classification", arrow.PrimitiveTypes.Int8,
+			"[2, -7]"},
 		arrowColumn{"name", arrow.BinaryTypes.String, `["ground", null]`})
 	var buf bytes.Buffer
 	w := ipc.NewWriter(&buf, ipc.WithSchema(b.Schema()), ipc.WithZstd())
@@ -107,7 +108,8 @@ func TestTableOfEveryFormat(t *testing.T) {
 					t.Fatalf("%s: %d clouds", c.file, len(items))
 				}
 				it := &items[0]
-				if it.Dataset != c.format || it.Sequence != "site" || it.Sensor != "" || it.Number != 7 || it.Clock != NoClock {
+				if it.Dataset != c.format || it.Sequence != "site" || it.Sensor != "" || it.Number != 7 ||
+					it.Clock != NoClock {
 					t.Errorf("%s: %s/%s/%s number %d", c.file, it.Dataset, it.Sequence, it.Sensor, it.Number)
 				}
 				cloud := it.Cloud
@@ -203,26 +205,33 @@ func TestTableFaults(t *testing.T) {
 		columns Columns
 		words   []string
 	}{
-		"text":             {FormatCSV, []byte("x,y\n1,2\n3,oak\n"), Columns{}, []string{"a.csv:3:3:", `number for y, got "oak"`}},
-		"decimal comma":    {FormatCSV, []byte("x;y\n1,5;2,5\n"), Columns{}, []string{"a.csv:2:1:", `"1,5"`}},
-		"fraction":         {FormatCSV, []byte("x,y,ring\n1,2,3\n1,2,3.5\n"), Columns{}, []string{"a.csv:3:5:", "integer for ring"}},
-		"colour":           {FormatCSV, []byte("x,y,rgb\n1,2,-3\n"), Columns{}, []string{"a.csv:2:5:", "integer for rgb"}},
-		"few fields":       {FormatCSV, []byte("x,y\n1,2\n3\n"), Columns{}, []string{"a.csv:3:", "1 fields"}},
-		"no y":             {FormatCSV, []byte("x,z\n1,2\n"), Columns{}, []string{"a.csv:1:", "no column y", "x, z"}},
-		"no such column":   {FormatCSV, []byte("x,y\n1,2\n"), Columns{Z: "height"}, []string{`no column "height"`}},
-		"two x":            {FormatCSV, []byte("x,X,y\n1,2,3\n"), Columns{}, []string{"columns x and X both hold x"}},
-		"many points":      {FormatCSV, []byte("x,y\n" + strings.Repeat("1,2\n", 100)), Columns{}, []string{"a.csv", "64 points", "limit of 1023"}},
-		"cut gzip":         {FormatCSV, zipped(t, []byte(surveyText))[:40], Columns{X: "easting", Y: "northing"}, []string{"a.csv"}},
-		"no gzip":          {FormatCSV, []byte{0x1f, 0x8b, 9, 9}, Columns{}, []string{"not gzip"}},
-		"no Parquet":       {FormatParquet, []byte(surveyText), Columns{}, []string{"not a readable Parquet file"}},
-		"empty Parquet":    {FormatParquet, nil, Columns{}, []string{"not a readable Parquet file"}},
-		"large integers":   {FormatParquet, parquetOf(t, wide{1, 2}, wide{1<<53 + 1, 3}), Columns{}, []string{"column X", "row 1", "9007199254740993"}},
+		"text": {FormatCSV, []byte("x,y\n1,2\n3,oak\n"), Columns{},
+			[]string{"a.csv:3:3:", `number for y, got "oak"`}},
+		"decimal comma": {FormatCSV, []byte("x;y\n1,5;2,5\n"), Columns{}, []string{"a.csv:2:1:", `"1,5"`}},
+		"fraction": {FormatCSV, []byte("x,y,ring\n1,2,3\n1,2,3.5\n"), Columns{},
+			[]string{"a.csv:3:5:", "integer for ring"}},
+		"colour": {FormatCSV, []byte("x,y,rgb\n1,2,-3\n"), Columns{},
+			[]string{"a.csv:2:5:", "integer for rgb"}},
+		"few fields":     {FormatCSV, []byte("x,y\n1,2\n3\n"), Columns{}, []string{"a.csv:3:", "1 fields"}},
+		"no y":           {FormatCSV, []byte("x,z\n1,2\n"), Columns{}, []string{"a.csv:1:", "no column y", "x, z"}},
+		"no such column": {FormatCSV, []byte("x,y\n1,2\n"), Columns{Z: "height"}, []string{`no column "height"`}},
+		"two x":          {FormatCSV, []byte("x,X,y\n1,2,3\n"), Columns{}, []string{"columns x and X both hold x"}},
+		"many points": {FormatCSV, []byte("x,y\n" + strings.Repeat("1,2\n", 100)), Columns{},
+			[]string{"a.csv", "64 points", "limit of 1023"}},
+		"cut gzip": {FormatCSV, zipped(t, []byte(surveyText))[:40], Columns{X: "easting", Y: "northing"},
+			[]string{"a.csv"}},
+		"no gzip":       {FormatCSV, []byte{0x1f, 0x8b, 9, 9}, Columns{}, []string{"not gzip"}},
+		"no Parquet":    {FormatParquet, []byte(surveyText), Columns{}, []string{"not a readable Parquet file"}},
+		"empty Parquet": {FormatParquet, nil, Columns{}, []string{"not a readable Parquet file"}},
+		"large integers": {FormatParquet, parquetOf(t, wide{1, 2}, wide{1<<53 + 1, 3}), Columns{},
+			[]string{"column X", "row 1", "9007199254740993"}},
 		"texts as numbers": {FormatParquet, parquetOf(t, text{"1", "2"}), Columns{}, []string{"column X is STRING"}},
-		"many rows":        {FormatParquet, parquetOf(t, make([]wide, 100)...), Columns{}, []string{"100 points take 1600 bytes"}},
-		"no Arrow":         {FormatArrow, []byte(surveyText), Columns{}, []string{"is no Arrow"}},
-		"empty Arrow":      {FormatArrow, nil, Columns{}, []string{"no bytes"}},
-		"cut Arrow":        {FormatArrow, arrowFileOf(t, "x", "y")[:300], Columns{}, []string{"never closed"}},
-		"Arrow without x":  {FormatArrow, arrowFileOf(t, "a", "y"), Columns{}, []string{"no column x", "a, y"}},
+		"many rows": {FormatParquet, parquetOf(t, make([]wide, 100)...), Columns{},
+			[]string{"100 points take 1600 bytes"}},
+		"no Arrow":        {FormatArrow, []byte(surveyText), Columns{}, []string{"is no Arrow"}},
+		"empty Arrow":     {FormatArrow, nil, Columns{}, []string{"no bytes"}},
+		"cut Arrow":       {FormatArrow, arrowFileOf(t, "x", "y")[:300], Columns{}, []string{"never closed"}},
+		"Arrow without x": {FormatArrow, arrowFileOf(t, "a", "y"), Columns{}, []string{"no column x", "a, y"}},
 	} {
 		dir := t.TempDir()
 		path := write(t, c.content, dir, "a."+c.format)
@@ -239,7 +248,8 @@ func TestTableFaults(t *testing.T) {
 		}
 		mustBeBad(t, err)
 		t.Run(name, func(t *testing.T) { failsWith(t, err, append(c.words, "--skip-bad")...) })
-		src = open(t, Table{Paths: []string{path}, Format: c.format, Columns: c.columns, MaxFrameBytes: limit, SkipBad: true})
+		src = open(t, Table{Paths: []string{path}, Format: c.format, Columns: c.columns, MaxFrameBytes: limit,
+			SkipBad: true})
 		if err := src.Next(&it); err != io.EOF || src.(interface{ Skipped() int64 }).Skipped() != 1 {
 			t.Errorf("%s: %v with faults skipped", name, err)
 		}
@@ -272,7 +282,8 @@ func TestTableFolders(t *testing.T) {
 		{Table{Format: "xls", Paths: []string{dir}}, []string{`"xls"`}},
 		{Table{Format: FormatArrow, Paths: []string{dir}}, []string{"no file in", ".feather"}},
 		{Table{Format: FormatArrow, Paths: []string{filepath.Join(empty, "gone")}}, []string{"gone"}},
-		{Table{Format: FormatCSV, Paths: []string{other, filepath.Join(dir, "9.csv"), filepath.Join(dir, "9.csv")}}, nil},
+		{Table{Format: FormatCSV, Paths: []string{other, filepath.Join(dir, "9.csv"), filepath.Join(dir,
+			"9.csv")}}, nil},
 		{Table{Format: FormatCSV, Paths: []string{filepath.Join(dir, "9.csv"), filepath.Join(dir, "9.csv")}},
 			[]string{"two files with the number 9"}},
 	} {
@@ -382,7 +393,8 @@ func BenchmarkTables(b *testing.B) {
 		rows = append(rows, r)
 		fmt.Fprintf(&text, "%.3f,%.3f,%.3f,%d\n", r.X, r.Y, r.Z, r.Intensity)
 	}
-	for format, content := range map[string][]byte{FormatCSV: []byte(text.String()), FormatParquet: parquetOf(b, rows...)} {
+	for format, content := range map[string][]byte{FormatCSV: []byte(text.String()), FormatParquet: parquetOf(b,
+		rows...)} {
 		b.Run(format, func(b *testing.B) {
 			path := writeTo(b, content, b.TempDir(), "0."+format)
 			s, err := Table{Paths: []string{path}, Format: format}.Open()
