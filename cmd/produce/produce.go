@@ -29,6 +29,7 @@ type Command struct {
 	Quickdraw produceQuickdraw `cmd:"" name:"quickdraw" set:"topic=points"`
 	MCAP      produceMCAP      `cmd:"" name:"mcap" set:"topic=points"`
 	Rosbag    produceRosbag    `cmd:"" name:"rosbag" set:"topic=points"`
+	Sets      setCommands      `embed:""`
 	Synthetic produceSynthetic `cmd:"" name:"synthetic" set:"topic=points"`
 	Tokens    produceTokens    `cmd:"" name:"tokens" set:"topic=tokens"`
 	Waymo     produceWaymo     `cmd:"" name:"waymo" set:"topic=points"`
