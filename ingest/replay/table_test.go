@@ -68,11 +68,11 @@ func surveyStream(t testing.TB) []byte {
 	return buf.Bytes()
 }
 
-// parquetOf is a Parquet file of rows, two a row group.
+// parquetOf is a Parquet file of rows, two a row group where they are few.
 func parquetOf[T any](t testing.TB, rows ...T) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	w := parquet.NewGenericWriter[T](&buf, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(2))
+	w := parquet.NewGenericWriter[T](&buf, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(max(2, int64(len(rows)/8))))
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
