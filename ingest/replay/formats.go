@@ -20,8 +20,8 @@ type form struct {
 }
 
 // formats are in the order in which they are tried.
-var formats = []*form{formatKITTI, formatNuScenes, formatWaymo, formatArgoverse2, formatMCAP, formatQuickDraw,
-	cloudForm(PCD), cloudForm(PLY), cloudForm(LAS), tableForm(FormatCSV), tableForm(FormatParquet),
+var formats = []*form{formatKITTI, formatNuScenes, formatWaymo, formatArgoverse2, formatMCAP, formatRosbag,
+	formatQuickDraw, cloudForm(PCD), cloudForm(PLY), cloudForm(LAS), tableForm(FormatCSV), tableForm(FormatParquet),
 	tableForm(FormatArrow)}
 
 // Formats returns the names of the formats that Files reads.
@@ -153,6 +153,19 @@ func tableForm(name string) *form {
 				MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
 		},
 	}
+}
+
+var formatRosbag = &form{
+	name: "rosbag",
+	layout: func(_ string, names map[string]bool) bool {
+		return names["metadata.yaml"] && anyEnds(names, ".db3", ".db3.zstd", ".db3.zst")
+	},
+	file:  func(s *sample) bool { return s.kind == "an SQLite database" && strings.HasSuffix(s.plain, ".db3") },
+	alone: true,
+	open: func(f *Files, in *Input) (Source, error) {
+		return Rosbag{Paths: in.paths(), Topics: f.Topics, Time: f.Time, SkipBad: f.SkipBad,
+			MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
+	},
 }
 
 // anyEnds reports whether a name has one of the endings.
