@@ -218,8 +218,8 @@ func (s *rosbag) item(it *Item, m *bagMessage) error {
 	if !known {
 		stamp = m.logNs
 	}
-	*it = Item{Dataset: "rosbag", Sequence: s.part.sequence, Sensor: m.topic.name, Number: number, TimeNs: ns, Clock: UTC,
-		Cloud: c.Points, Pose: s.poses.of(s.part.path, c.Sensor, stamp), Ignored: c.Ignored}
+	*it = Item{Dataset: "rosbag", Sequence: s.part.sequence, Sensor: m.topic.name, Number: number, TimeNs: ns,
+		Clock: UTC, Cloud: c.Points, Pose: s.poses.of(s.part.path, c.Sensor, stamp), Ignored: c.Ignored}
 	return nil
 }
 

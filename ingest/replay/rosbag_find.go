@@ -145,7 +145,8 @@ func readBagMetadata(path string) (*bagMetadata, error) {
 	}
 	m := &bagMetadata{}
 	if err := yaml.Unmarshal(data, m); err != nil {
-		return nil, &BadInputError{File: path, Detail: "it is no metadata of a bag: " + yaml.FormatError(err, false, false)}
+		return nil, &BadInputError{File: path, Detail: "it is no metadata of a bag: " +
+			yaml.FormatError(err, false, false)}
 	}
 	return m, nil
 }

@@ -23,7 +23,8 @@ func TestRosbagInPython(t *testing.T) {
 	}
 	root := t.TempDir()
 	python := func(args ...string) string {
-		out, err := exec.Command(interpreter, append([]string{"../../.ci/readers/rosbag.py"}, args...)...).CombinedOutput()
+		args = append([]string{"../../.ci/readers/rosbag.py"}, args...)
+		out, err := exec.Command(interpreter, args...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", args, err, out)
 		}

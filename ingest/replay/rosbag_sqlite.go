@@ -140,8 +140,8 @@ func (d *bagDatabase) missed() error {
 	if fault := d.files.unpackFault; fault != nil {
 		return fmt.Errorf("it cannot be unpacked behind byte %d: %w", p.size, fault)
 	}
-	return codec.Errorf(codec.Truncated, -1, "the file is cut off: it has %d of %d bytes, and byte %d is needed", p.size,
-		p.claimed, at)
+	return codec.Errorf(codec.Truncated, -1, "the file is cut off: it has %d of %d bytes, and byte %d is needed",
+		p.size, p.claimed, at)
 }
 
 // maxBagTopics bounds the topics of a file: each takes memory.
@@ -157,8 +157,8 @@ func (d *bagDatabase) readTopics() error {
 			"sqlite_master WHERE name = ?", table).Scan(&kind, &text, &root)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			return d.orMissed(codec.Errorf(codec.Unsupported, -1, "this is an SQLite database, but no ROS 2 bag: it has "+
-				"no table %s", table))
+			return d.orMissed(codec.Errorf(codec.Unsupported, -1, "this is an SQLite database, but no ROS 2 bag: it "+
+				"has no table %s", table))
 		case err != nil:
 			return d.fault(err)
 		case kind != "table" || root <= 0:
@@ -249,8 +249,9 @@ func (d *bagDatabase) start(wanted func(topicInfo) bool) error {
 	}
 	d.byRow, err = d.conn.PrepareContext(background, "SELECT data FROM messages WHERE rowid = ?")
 	if err == nil {
-		d.rows, err = d.conn.QueryContext(background, "SELECT rowid, CAST(topic_id AS INTEGER), CAST(timestamp AS INTEGER), "+
-			"typeof(data), length(data) FROM "+from+" WHERE topic_id IN ("+strings.Join(ids, ",")+") ORDER BY "+order)
+		d.rows, err = d.conn.QueryContext(background, "SELECT rowid, CAST(topic_id AS INTEGER), "+
+			"CAST(timestamp AS INTEGER), typeof(data), length(data) FROM "+from+" WHERE topic_id IN ("+
+			strings.Join(ids, ",")+") ORDER BY "+order)
 	}
 	return d.fault(err)
 }

@@ -137,9 +137,11 @@ func (s bagSpec) write(t testing.TB, path string) func() {
 		do("CREATE TABLE schema(schema_version INTEGER PRIMARY KEY, ros_distro TEXT NOT NULL)")
 		do("INSERT INTO schema VALUES (4, 'jazzy')")
 		do("CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, " +
-			"serialization_format TEXT NOT NULL, offered_qos_profiles TEXT NOT NULL, type_description_hash TEXT NOT NULL)")
+			"serialization_format TEXT NOT NULL, offered_qos_profiles TEXT NOT NULL, " +
+			"type_description_hash TEXT NOT NULL)")
 	}
-	do("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER NOT NULL, timestamp INTEGER NOT NULL, data BLOB)")
+	do("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER NOT NULL, timestamp INTEGER NOT NULL, " +
+		"data BLOB)")
 	if !s.noIndex {
 		do("CREATE INDEX timestamp_idx ON messages (timestamp ASC)")
 	}
@@ -408,7 +410,8 @@ func TestRosbag(t *testing.T) {
 				}
 				got, err := readBag(t, Rosbag{Paths: []string{dir}})
 				if err != nil || !slices.Equal(got, want) {
-					t.Errorf("mode %o: %v, got\n%s\nwant\n%s", mode, err, strings.Join(got, "\n"), strings.Join(want, "\n"))
+					t.Errorf("mode %o: %v, got\n%s\nwant\n%s", mode, err, strings.Join(got, "\n"),
+						strings.Join(want, "\n"))
 				}
 			}
 			if err := os.Chmod(dir, 0o777); err != nil {
@@ -451,9 +454,10 @@ func TestRosbagChoices(t *testing.T) {
 		time   string
 		want   string // topic, number and time, in milliseconds of the second
 	}{
-		"all":    {nil, "", "/lidar0@0 /rear0@100 /lidar1@200 /rear1@300 /lidar2@403 /rear2@500"},
-		"one":    {[]string{"/rear"}, HeaderTime, "/rear0@100 /rear1@300 /rear2@500"},
-		"logged": {[]string{"/rear", "/lidar"}, LogTime, "/lidar0@3 /rear0@103 /lidar1@203 /rear1@303 /lidar2@403 /rear2@503"},
+		"all": {nil, "", "/lidar0@0 /rear0@100 /lidar1@200 /rear1@300 /lidar2@403 /rear2@500"},
+		"one": {[]string{"/rear"}, HeaderTime, "/rear0@100 /rear1@300 /rear2@500"},
+		"logged": {[]string{"/rear", "/lidar"}, LogTime,
+			"/lidar0@3 /rear0@103 /lidar1@203 /rear1@303 /lidar2@403 /rear2@503"},
 	} {
 		s, err := Rosbag{Paths: []string{path}, Topics: c.topics, Time: c.time}.Open()
 		if err != nil {
@@ -528,14 +532,15 @@ func TestRosbagRefusals(t *testing.T) {
 		want string
 	}{
 		{Rosbag{}, "rosbag: no bag is named"},
-		{Rosbag{Paths: []string{at("lidar.db3")}, Time: PublishTime}, `time "publish": a bag has the times header and log`},
+		{Rosbag{Paths: []string{at("lidar.db3")}, Time: PublishTime},
+			`time "publish": a bag has the times header and log`},
 		{Rosbag{Paths: []string{at("absent")}}, "no such file"},
 		{Rosbag{Paths: []string{at("imu.db3")}}, "imu.db3: no topic holds point clouds"},
 		{Rosbag{Paths: []string{at("lidar.db3")}, Topics: []string{"/front"}},
 			"there is no topic /front; the topics are /lidar (sensor_msgs/msg/PointCloud2, cdr)"},
 		{Rosbag{Paths: []string{at("imu.db3")}, Topics: []string{"/imu"}}, "holds no point clouds"},
-		{Rosbag{Paths: []string{at("old.bag")}}, "this is a ROS 1 bag, which is not read: `pip install rosbags`, then " +
-			"`rosbags-convert --src"},
+		{Rosbag{Paths: []string{at("old.bag")}}, "this is a ROS 1 bag, which is not read: `pip install rosbags`, " +
+			"then `rosbags-convert --src"},
 		{Rosbag{Paths: []string{at("ros1")}}, "only.bag: this is a ROS 1 bag"},
 		{Rosbag{Paths: []string{at("empty.db3")}}, "there is no byte"},
 		{Rosbag{Paths: []string{at("text.db3")}}, "text.db3: this is no ROS 2 bag (SQLite) file"},
@@ -575,7 +580,8 @@ func TestRosbagBadMessages(t *testing.T) {
 		t.Errorf("%v, want %q", err, want)
 	}
 	var log bytes.Buffer
-	r := Rosbag{Paths: []string{path}, SkipBad: true, MaxFrameBytes: 1000, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	r := Rosbag{Paths: []string{path}, SkipBad: true, MaxFrameBytes: 1000,
+		Log: slog.New(slog.NewTextHandler(&log, nil))}
 	s, err := r.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -589,9 +595,9 @@ func TestRosbagBadMessages(t *testing.T) {
 	if n := s.(*rosbag).Skipped(); n != 6 {
 		t.Errorf("%d were skipped", n)
 	}
-	for _, want := range []string{"row 3, message 2 of /lidar: its data are of type null", "row 4, message 3 of /lidar: its " +
-		"data are of type text", "it has 2000 bytes, more than the limit of 1000", "row 6, message 5 of /lidar: it cannot " +
-		"be unpacked", "row 7, message 6"} {
+	for _, want := range []string{"row 3, message 2 of /lidar: its data are of type null",
+		"row 4, message 3 of /lidar: its data are of type text", "it has 2000 bytes, more than the limit of 1000",
+		"row 6, message 5 of /lidar: it cannot be unpacked", "row 7, message 6"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q:\n%s", want, &log)
 		}
@@ -671,7 +677,8 @@ func TestRosbagFlippedBits(t *testing.T) {
 	spec.journal, spec.unchanged = "wal", true
 	defer spec.write(t, filepath.Join(live, "logged.db3"))()
 	copyFiles(t, live, dir)
-	for file, bag := range map[string]string{"f.db3": "f.db3", "logged.db3": "logged.db3", "logged.db3-wal": "logged.db3"} {
+	for file, bag := range map[string]string{"f.db3": "f.db3", "logged.db3": "logged.db3",
+		"logged.db3-wal": "logged.db3"} {
 		whole, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
 			t.Fatal(err)

@@ -158,7 +158,8 @@ func (l *link) at(ns int64) (*codec.Pose, error) {
 	for i := len(l.recent) - 1; i >= 0; i-- {
 		if age := ns - l.recent[i].ns; age >= 0 {
 			if age > transformAge {
-				return nil, fmt.Errorf("the last transform to %s is %.0f ms older than the cloud", l.parent, float64(age)/1e6)
+				return nil, fmt.Errorf("the last transform to %s is %.0f ms older than the cloud", l.parent,
+					float64(age)/1e6)
 			}
 			return &l.recent[i].pose, nil
 		}

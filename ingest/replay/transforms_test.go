@@ -47,20 +47,29 @@ func TestTransforms(t *testing.T) {
 		want   codec.Pose
 		fails  string
 	}{
-		"static alone":       {adds: []add{mount}, frame: "velodyne", want: mounted},
-		"no moving one yet":  {adds: []add{mount}, moving: true, frame: "velodyne", fails: "static transforms only so far"},
-		"chain":              {adds: []add{mount, odom(100, 5)}, moving: true, frame: "velodyne", ms: 100, want: inOdom(5)},
-		"the newest":         {adds: []add{mount, odom(60, 4), odom(100, 5), odom(140, 6)}, frame: "velodyne", ms: 120, want: inOdom(5)},
-		"out of order":       {adds: []add{mount, odom(140, 6), odom(100, 5), odom(60, 4)}, frame: "velodyne", ms: 120, want: inOdom(5)},
-		"the same time":      {adds: []add{mount, odom(100, 4), odom(100, 5)}, frame: "velodyne", ms: 100, want: inOdom(5)},
-		"50 ms old":          {adds: []add{mount, odom(50, 5)}, frame: "velodyne", ms: 100, want: inOdom(5)},
-		"51 ms old":          {adds: []add{mount, odom(49, 5)}, frame: "velodyne", ms: 100, fails: "51 ms older than the cloud"},
-		"from the future":    {adds: []add{mount, odom(101, 5)}, frame: "velodyne", ms: 100, fails: "no transform to odom is as old"},
-		"another frame":      {adds: []add{mount}, frame: "camera", fails: `no transform of frame "camera"`},
-		"without frame":      {adds: []add{mount}, frame: "", fails: `no transform of frame ""`},
-		"the root itself":    {adds: []add{mount}, moving: true, frame: "map", want: codec.Pose{0: 1, 5: 1, 10: 1}},
-		"odom, and map late": {adds: []add{mount, odom(100, 5), {false, turn("map", "odom", 120, 1, 9, 9, 9)}}, frame: "velodyne", ms: 100, want: inOdom(5)},
-		"map": {adds: []add{mount, odom(100, 5), {false, turn("map", "odom", 90, 0, 9, 8, 7)}}, frame: "velodyne", ms: 100,
+		"static alone": {adds: []add{mount}, frame: "velodyne", want: mounted},
+		"no moving one yet": {adds: []add{mount}, moving: true, frame: "velodyne",
+			fails: "static transforms only so far"},
+		"chain": {adds: []add{mount, odom(100, 5)}, moving: true, frame: "velodyne", ms: 100,
+			want: inOdom(5)},
+		"the newest": {adds: []add{mount, odom(60, 4), odom(100, 5), odom(140, 6)}, frame: "velodyne",
+			ms: 120, want: inOdom(5)},
+		"out of order": {adds: []add{mount, odom(140, 6), odom(100, 5), odom(60, 4)}, frame: "velodyne",
+			ms: 120, want: inOdom(5)},
+		"the same time": {adds: []add{mount, odom(100, 4), odom(100, 5)}, frame: "velodyne", ms: 100,
+			want: inOdom(5)},
+		"50 ms old": {adds: []add{mount, odom(50, 5)}, frame: "velodyne", ms: 100, want: inOdom(5)},
+		"51 ms old": {adds: []add{mount, odom(49, 5)}, frame: "velodyne", ms: 100,
+			fails: "51 ms older than the cloud"},
+		"from the future": {adds: []add{mount, odom(101, 5)}, frame: "velodyne", ms: 100,
+			fails: "no transform to odom is as old"},
+		"another frame":   {adds: []add{mount}, frame: "camera", fails: `no transform of frame "camera"`},
+		"without frame":   {adds: []add{mount}, frame: "", fails: `no transform of frame ""`},
+		"the root itself": {adds: []add{mount}, moving: true, frame: "map", want: codec.Pose{0: 1, 5: 1, 10: 1}},
+		"odom, and map late": {adds: []add{mount, odom(100, 5), {false, turn("map", "odom", 120, 1, 9, 9, 9)}},
+			frame: "velodyne", ms: 100, want: inOdom(5)},
+		"map": {adds: []add{mount, odom(100, 5), {false, turn("map", "odom", 90, 0, 9, 8, 7)}},
+			frame: "velodyne", ms: 100,
 			want: codec.Pose{-1, 0, 0, 14, 0, -1, 0, 9, 0, 0, 1, 9}},
 		"a new parent": {adds: []add{mount, {true, turn("truck", "velodyne", 0, 0, 7, 0, 0)}}, frame: "velodyne",
 			want: codec.Pose{1, 0, 0, 7, 0, 1, 0, 0, 0, 0, 1, 0}},
@@ -88,7 +97,8 @@ func TestTransforms(t *testing.T) {
 // Poses lead to the root of the first one, or are unknown.
 func TestTransformsKeepTheirRoot(t *testing.T) {
 	tf := transforms{moving: true}
-	for _, m := range []tfmessage.Transform{turn("odom", "velodyne", 100, 0, 1, 0, 0), turn("map", "odom", 200, 0, 5, 0, 0),
+	for _, m := range []tfmessage.Transform{turn("odom", "velodyne", 100, 0, 1, 0, 0),
+		turn("map", "odom", 200, 0, 5, 0, 0),
 		turn("odom", "velodyne", 200, 0, 2, 0, 0)} {
 		if err := tf.add(false, rosTransforms(m)); err != nil {
 			t.Fatal(err)
@@ -106,7 +116,8 @@ func TestTransformsKeepTheirRoot(t *testing.T) {
 	if err := tf.add(true, rosTransforms(turn("odom", "velodyne", 0, 0, 1, 0, 0))); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := tf.pose("velodyne", 0); err == nil || !strings.Contains(err.Error(), `ends at frame "odom", not at "map"`) {
+	p, err := tf.pose("velodyne", 0)
+	if err == nil || !strings.Contains(err.Error(), `ends at frame "odom", not at "map"`) {
 		t.Errorf("%v, %v", p, err)
 	}
 }
@@ -199,7 +210,8 @@ func TestRosbagPoses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "static transforms only so far") {
+	n := strings.Count(log.String(), "\n")
+	if n != 1 || !strings.Contains(log.String(), "static transforms only so far") {
 		t.Errorf("the log: %s", &log)
 	}
 }

@@ -144,7 +144,8 @@ func TestReadFrames(t *testing.T) {
 	for _, c := range []struct {
 		q    read.FrameQuery
 		want int
-	}{{read.FrameQuery{}, 138}, {read.FrameQuery{Offset: new(int64(7))}, 3}, {read.FrameQuery{Index: new(int32(2))}, 40},
+	}{{read.FrameQuery{}, 138}, {read.FrameQuery{Offset: new(int64(7))}, 3},
+		{read.FrameQuery{Index: new(int32(2))}, 40},
 		{read.FrameQuery{FrameID: new(int64(8001))}, 1}} {
 		n, last := 0, [2]int64{-1, 0}
 		if err := read.ReadFrames(ctx, store, c.q, func(r *schemas.Result, absent []string) error {

@@ -51,7 +51,8 @@ func Decode(dst []Transform, value []byte) ([]Transform, error) {
 	}
 	count := r.u32()
 	if uint64(count)*least > uint64(len(value)) {
-		return dst, codec.Errorf(codec.Truncated, len(value), "%d transforms do not fit into %d bytes", count, len(value))
+		return dst, codec.Errorf(codec.Truncated, len(value), "%d transforms do not fit into %d bytes", count,
+			len(value))
 	}
 	for range count {
 		t := Transform{TimeNs: int64(int32(r.u32()))*1e9 + int64(r.u32()), Parent: r.text(), Child: r.text()}
@@ -62,8 +63,8 @@ func Decode(dst []Transform, value []byte) ([]Transform, error) {
 			t.Rotation[i] = r.f64()
 		}
 		if r.bad {
-			return dst, codec.Errorf(codec.Truncated, len(value), "the message ends within a transform; it has %d bytes",
-				len(value))
+			return dst, codec.Errorf(codec.Truncated, len(value), "the message ends within a transform; it has %d "+
+				"bytes", len(value))
 		}
 		dst = append(dst, t)
 	}
