@@ -30,6 +30,9 @@ type Command struct {
 	MCAP      produceMCAP      `cmd:"" name:"mcap" set:"topic=points"`
 	Rosbag    produceRosbag    `cmd:"" name:"rosbag" set:"topic=points"`
 	Sets      setCommands      `embed:""`
+	PCD       producePCD       `cmd:"" name:"pcd" set:"topic=points"`
+	PLY       producePLY       `cmd:"" name:"ply" set:"topic=points"`
+	LAS       produceLAS       `cmd:"" name:"las" set:"topic=points"`
 	Synthetic produceSynthetic `cmd:"" name:"synthetic" set:"topic=points"`
 	Tokens    produceTokens    `cmd:"" name:"tokens" set:"topic=tokens"`
 	Waymo     produceWaymo     `cmd:"" name:"waymo" set:"topic=points"`

@@ -191,7 +191,8 @@ func badCloud(path string, err error, limit int64) error {
 	}
 	detail := e.Error()
 	if e.Reason == codec.TooLarge {
-		detail = fmt.Sprintf("%s; --max-frame-bytes raises the limit, which is %d times its value", detail, columnsPerByte)
+		detail = fmt.Sprintf("%s; --max-frame-bytes raises the limit, which is %d times its value",
+			detail, columnsPerByte)
 	}
 	return &BadInputError{File: path, Detail: detail}
 }

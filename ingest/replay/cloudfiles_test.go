@@ -72,7 +72,8 @@ func itemsOf(t *testing.T, src Source) (lines []string) {
 		if it.Cloud.Len() > 0 && !it.Cloud.Double {
 			x = fmt.Sprint(it.Cloud.Cloud32.X[0])
 		}
-		lines = append(lines, fmt.Sprint(it.Dataset, " ", it.Sequence, " ", it.Number, " ", it.TimeNs, " ", it.Clock, " x ", x))
+		lines = append(lines, fmt.Sprint(it.Dataset, " ", it.Sequence, " ", it.Number, " ", it.TimeNs, " ",
+			it.Clock, " x ", x))
 	}
 }
 
@@ -93,7 +94,8 @@ func TestCloudFilesNamesFrames(t *testing.T) {
 		{"microseconds of nuScenes", []string{"n015-2018-07-24__LIDAR_TOP__1532402927647951.pcd"},
 			[]string{"0 1532402927647951000 2"}},
 		{"nanoseconds", []string{"1317042145951199337.pcd"}, []string{"1317042145951199337 1317042145951199337 2"}},
-		{"units differ", []string{"1317042145.pcd", "1317042145951.pcd"}, []string{"1317042145 0 0", "1317042145951 0 0"}},
+		{"units differ", []string{"1317042145.pcd", "1317042145951.pcd"},
+			[]string{"1317042145 0 0", "1317042145951 0 0"}},
 		{"one name without a time", []string{"a_1317042145.pcd", "b.pcd"}, []string{"0 0 0", "1 0 0"}},
 		{"compressed", []string{"1.pcd.gz", "2.pcd.zst", "3.pcd"}, []string{"1 0 0", "2 0 0", "3 0 0"}},
 		{"compressed and not", []string{"1.pcd.gz", "1.pcd"}, []string{"1 0 0"}},
@@ -163,7 +165,8 @@ func TestCloudFilesNamesFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := itemsOf(t, src), []string{"pcd clouds 1 0 0 x 1", "pcd clouds 11 0 0 x 1"}; !slices.Equal(got, want) {
+	if got, want := itemsOf(t, src), []string{"pcd clouds 1 0 0 x 1", "pcd clouds 11 0 0 x 1"}; !slices.Equal(got,
+		want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if n := src.(*cloudFiles).Skipped(); n != 9 {
@@ -240,7 +243,8 @@ func TestCloudFilesPassesOnWhatTheFileSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	var it Item
-	if err := src.Next(&it); err != nil || it.Sensor != "front" || it.TimeNs != 17 || it.Clock != UTC || it.Pose == nil {
+	if err := src.Next(&it); err != nil || it.Sensor != "front" || it.TimeNs != 17 ||
+		it.Clock != UTC || it.Pose == nil {
 		t.Errorf("got %+v (%v)", it, err)
 	}
 	src, err = CloudFiles{Format: format, Paths: []string{path}}.Open()

@@ -37,8 +37,9 @@ var RoleNames = [numRoles]string{"", "x", "y", "z", "intensity", "ring", "return
 // aliases are the names that drivers and data sets give to the columns.
 var aliases = map[string]Role{
 	"x": X, "y": Y, "z": Z,
-	"intensity": Intensity, "i": Intensity, "reflectance": Intensity, "reflectivity": Intensity, "intensities": Intensity,
-	"ring": Ring, "channel": Ring, "line": Ring, "beam": Ring,
+	"intensity": Intensity, "i": Intensity, "reflectance": Intensity, "reflectivity": Intensity,
+	"intensities": Intensity,
+	"ring":        Ring, "channel": Ring, "line": Ring, "beam": Ring,
 	"return": Return, "return_number": Return, "return_type": Return, "returnnumber": Return,
 	"laser": Laser, "laser_id": Laser, "laser_name": Laser,
 	"label": Label, "classification": Label, "class": Label,
@@ -168,7 +169,8 @@ func (p *Packed) check(c *Cloud, data []byte, n int, limit int64) (fields [numRo
 					n, f.Name, need, len(data))
 			}
 		} else if f.Offset < 0 || f.Offset > p.Stride-f.Type.Size() {
-			return fields, Errorf(BadLength, -1, "field %s of %d bytes stands at byte %d of a point of %d bytes", f.Name,
+			return fields, Errorf(BadLength, -1, "field %s of %d bytes stands at byte %d of a point of %d bytes",
+				f.Name,
 				f.Type.Size(), f.Offset, p.Stride)
 		}
 		if old := fields[f.Role]; old != nil {

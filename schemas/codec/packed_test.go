@@ -30,7 +30,8 @@ func TestUnpackReadsAnyLayout(t *testing.T) {
 		p := Packed{Stride: 20, Width: 3, RowStride: 67, BigEndian: big, Fields: []Field{
 			{Name: "ring", Role: Ring, Offset: 0, Type: Uint16}, {Name: "y", Role: Y, Offset: 8, Type: Float32},
 			{Name: "x", Role: X, Offset: 4, Type: Float32}, {Name: "z", Role: Z, Offset: 12, Type: Float32},
-			{Name: "intensity", Role: Intensity, Offset: 16, Type: Float32}, {Name: "noise", Offset: 16, Type: Float32}}}
+			{Name: "intensity", Role: Intensity, Offset: 16, Type: Float32},
+			{Name: "noise", Offset: 16, Type: Float32}}}
 		var c Cloud
 		if err := c.Unpack(&p, data, 6, 1<<20); err != nil {
 			t.Fatalf("big endian %v: %v", big, err)

@@ -107,7 +107,8 @@ func readHeader(value []byte) (*header, *codec.Error) {
 		return nil, codec.Errorf(codec.BadLength, 96, "the points begin at byte %d, within the header of %d bytes",
 			points, size)
 	case points > int64(len(value)):
-		return nil, codec.Errorf(codec.Truncated, len(value), "the points begin at byte %d; the file has %d bytes", points,
+		return nil, codec.Errorf(codec.Truncated, len(value), "the points begin at byte %d; the file has %d bytes",
+			points,
 			len(value))
 	}
 	h.points = int(points)
@@ -127,7 +128,8 @@ func (h *header) readNumbers(value []byte, size int) *codec.Error {
 		case h.count == 0 || h.count == wide:
 			h.count = wide
 		case wide != 0:
-			return codec.Errorf(codec.BadLength, 247, "the header says %d points, and %d for old readers", wide, h.count)
+			return codec.Errorf(codec.BadLength, 247, "the header says %d points, and %d for old readers", wide,
+				h.count)
 		}
 	}
 	for i := range h.scale {

@@ -45,7 +45,8 @@ func (h *header) decode(c *codec.Cloud, value []byte, limit int64) *codec.Error 
 	}
 	n := int(h.count)
 	if need := int64(n) * h.layout.columnBytes(); n > math.MaxInt32 || need > limit {
-		return codec.Errorf(codec.TooLarge, h.points, "%d points take %d bytes, more than the limit of %d", n, need, limit)
+		return codec.Errorf(codec.TooLarge, h.points, "%d points take %d bytes, more than the limit of %d", n, need,
+			limit)
 	}
 	c.Double = true
 	c.Cloud64.X, c.Cloud64.Y, c.Cloud64.Z = c.Float64s(codec.X, n), c.Float64s(codec.Y, n), c.Float64s(codec.Z, n)

@@ -112,7 +112,8 @@ func TestDecodeReadsEveryFormat(t *testing.T) {
 			for _, n := range []int{0, 1, 50} {
 				name := fmt.Sprintf("LAS 1.%d, format %d, %d points", minor, format, n)
 				var c codec.Cloud
-				if err := Decode(&c, survey{minor: minor, format: format, n: n, firstTime: 7}.file(), limit); err != nil {
+				if err := Decode(&c, survey{minor: minor, format: format, n: n, firstTime: 7}.file(),
+					limit); err != nil {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
@@ -200,7 +201,8 @@ func TestDecodeNamesWhatItIgnores(t *testing.T) {
 		var c codec.Cloud
 		if err := Decode(&c, test.s.file(), limit); err != nil || !slices.Equal(c.Ignored, test.want) ||
 			c.Len() != test.s.n {
-			t.Errorf("%s: %d points, ignored %q (%v), want %d, %q", test.name, c.Len(), c.Ignored, err, test.s.n, test.want)
+			t.Errorf("%s: %d points, ignored %q (%v), want %d, %q", test.name, c.Len(), c.Ignored, err,
+				test.s.n, test.want)
 		}
 	}
 }
@@ -233,7 +235,8 @@ func TestDecodeReadsTimes(t *testing.T) {
 			continue
 		}
 		if !slices.Equal(c.TOffsetNs, test.want) || c.HasTime != (test.first != 0) || c.TimeNs != test.first {
-			t.Errorf("%s: time %d (%v), offsets %d; want %d, %d", test.name, c.TimeNs, c.HasTime, c.TOffsetNs, test.first,
+			t.Errorf("%s: time %d (%v), offsets %d; want %d, %d", test.name, c.TimeNs, c.HasTime,
+				c.TOffsetNs, test.first,
 				test.want)
 		}
 	}

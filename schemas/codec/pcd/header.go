@@ -76,7 +76,8 @@ func (h *header) read(lines entries) *codec.Error {
 	switch h.encoding = data.values[0]; h.encoding {
 	case "ascii", "binary", "binary_compressed":
 	default:
-		return codec.Errorf(codec.Unsupported, data.at, "DATA %.40s is unknown; want ascii, binary or binary_compressed",
+		return codec.Errorf(codec.Unsupported, data.at,
+			"DATA %.40s is unknown; want ascii, binary or binary_compressed",
 			h.encoding)
 	}
 	if err := h.readFields(lines); err != nil {
@@ -130,8 +131,9 @@ func (h *header) readFields(lines entries) *codec.Error {
 		}
 		f.kind = lines["TYPE"].values[i][0]
 		if len(lines["TYPE"].values[i]) != 1 || typeOf(f.kind, f.size) == 0 {
-			return codec.Errorf(codec.BadType, lines["TYPE"].at, "field %.40s has TYPE %.40s and SIZE %d; there are I and "+
-				"U of 1, 2, 4 and 8 bytes, F of 4 and 8", name, lines["TYPE"].values[i], f.size)
+			return codec.Errorf(codec.BadType, lines["TYPE"].at,
+				"field %.40s has TYPE %.40s and SIZE %d; there are I and "+
+					"U of 1, 2, 4 and 8 bytes, F of 4 and 8", name, lines["TYPE"].values[i], f.size)
 		}
 		if counts, there := lines["COUNT"]; there {
 			if f.count, err = strconv.Atoi(counts.values[i]); err != nil || f.count < 0 || f.count > maxCount {

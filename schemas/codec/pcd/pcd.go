@@ -105,8 +105,9 @@ func (h *header) decodeCompressed(c *codec.Cloud, p *codec.Packed, value []byte,
 		if h.points == 0 {
 			return c.Unpack(p, nil, 0, limit)
 		}
-		return codec.Errorf(codec.Truncated, len(value), "compressed data begin with two sizes of 4 bytes; there are %d "+
-			"bytes", len(data))
+		return codec.Errorf(codec.Truncated, len(value),
+			"compressed data begin with two sizes of 4 bytes; there are %d "+
+				"bytes", len(data))
 	}
 	packed, raw := int64(binary.LittleEndian.Uint32(data)), int64(binary.LittleEndian.Uint32(data[4:]))
 	data = data[8:]

@@ -18,7 +18,8 @@ const limit = 1 << 24
 
 // head returns a header for n points with the given fields.
 func head(fields, size, kind, count string, n int, data string) string {
-	return fmt.Sprintf("# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\nFIELDS %s\nSIZE %s\nTYPE %s\nCOUNT %s\n"+
+	return fmt.Sprintf("# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\nFIELDS %s\nSIZE %s\nTYPE %s\nCOUNT "+
+		"%s\n"+
 		"WIDTH %d\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS %d\nDATA %s\n", fields, size, kind, count, n, n, data)
 }
 
@@ -155,18 +156,22 @@ func TestDecodeReadsHeaders(t *testing.T) {
 		x, y       []float32
 		ignored    []string
 	}{
-		{"version 0.5 without COUNT and VIEWPOINT", "VERSION .5\n" + xy + "WIDTH 1\nHEIGHT 1\nPOINTS 1\nDATA ascii\n1 2\n",
+		{"version 0.5 without COUNT and VIEWPOINT",
+			"VERSION .5\n" + xy + "WIDTH 1\nHEIGHT 1\nPOINTS 1\nDATA ascii\n1 2\n",
 			[]float32{1}, []float32{2}, nil},
 		{"without POINTS", "VERSION 0.6\n" + xy + "WIDTH 1\nHEIGHT 2\nDATA ascii\n1 2\n3 4", []float32{1, 3},
 			[]float32{2, 4}, nil},
-		{"without WIDTH and HEIGHT", "VERSION 0.7\n" + xy + "POINTS 1\nDATA ascii\n1 2\n", []float32{1}, []float32{2}, nil},
+		{"without WIDTH and HEIGHT", "VERSION 0.7\n" + xy + "POINTS 1\nDATA ascii\n1 2\n", []float32{1},
+			[]float32{2}, nil},
 		{"COLUMNS", "COLUMNS x y\nSIZE 4 4\nTYPE F F\nWIDTH 1\nDATA ascii\n1 2\n", []float32{1}, []float32{2}, nil},
-		{"tabs, commas, blank lines, comments", "VERSION 0.7\n" + xy + "WIDTH 3\nDATA ascii\n1\t2\n\n3,4\n# end\n 5 , 6 \n",
+		{"tabs, commas, blank lines, comments", "VERSION 0.7\n" + xy +
+			"WIDTH 3\nDATA ascii\n1\t2\n\n3,4\n# end\n 5 , 6 \n",
 			[]float32{1, 3, 5}, []float32{2, 4, 6}, nil},
 		{"lines of DOS", "VERSION 0.7\r\nFIELDS x y\r\nSIZE 4 4\r\nTYPE F F\r\nWIDTH 1\r\nDATA ascii\r\n1 2\r\n",
 			[]float32{1}, []float32{2}, nil},
 		{"NaN", "VERSION 0.7\n" + xy + "WIDTH 2\nDATA ascii\nnan -nan\nNaN 1e99\n",
-			[]float32{float32(math.NaN()), float32(math.NaN())}, []float32{float32(math.NaN()), float32(math.Inf(1))}, nil},
+			[]float32{float32(math.NaN()), float32(math.NaN())}, []float32{float32(math.NaN()), float32(math.Inf(1))},
+			nil},
 		{"padding after the points", "VERSION 0.7\n" + xy + "WIDTH 1\nDATA binary\n" + point(1, 2) + "\x00\x00\x00",
 			[]float32{1}, []float32{2}, []string{"3 bytes after the points"}},
 		{"two names of one column", "VERSION 0.7\nFIELDS x y i intensity\nSIZE 4 4 4 4\nTYPE F F F F\nWIDTH 1\n" +
@@ -180,7 +185,8 @@ func TestDecodeReadsHeaders(t *testing.T) {
 			continue
 		}
 		if !same(c.Cloud32.X, test.x) || !same(c.Cloud32.Y, test.y) || !slices.Equal(c.Ignored, test.ignored) {
-			t.Errorf("%s: got %v, %v, ignored %q; want %v, %v, %q", test.name, c.Cloud32.X, c.Cloud32.Y, c.Ignored, test.x,
+			t.Errorf("%s: got %v, %v, ignored %q; want %v, %v, %q", test.name, c.Cloud32.X,
+				c.Cloud32.Y, c.Ignored, test.x,
 				test.y, test.ignored)
 		}
 	}
@@ -237,11 +243,13 @@ func TestDecodeRefuses(t *testing.T) {
 		{"no DATA", begin + "WIDTH 1\n", codec.Truncated, "DATA"},
 		{"no FIELDS", "VERSION 0.7\nSIZE 4\nTYPE F\nWIDTH 1\nDATA ascii\n", codec.Corrupt, "names no fields"},
 		{"no SIZE", "VERSION 0.7\nFIELDS x y\nTYPE F F\nWIDTH 1\nDATA ascii\n1 2\n", codec.Corrupt, "no line SIZE"},
-		{"too few types", "VERSION 0.7\nFIELDS x y\nSIZE 4 4\nTYPE F\nWIDTH 1\nDATA ascii\n1 2\n", codec.Corrupt, "TYPE has 1"},
+		{"too few types", "VERSION 0.7\nFIELDS x y\nSIZE 4 4\nTYPE F\nWIDTH 1\nDATA ascii\n1 2\n",
+			codec.Corrupt, "TYPE has 1"},
 		{"two WIDTH", begin + "WIDTH 1\nWIDTH 2\nDATA ascii\n1 2\n", codec.Corrupt, "two lines WIDTH"},
 		{"unknown encoding", begin + "WIDTH 1\nDATA binary_zstd\n", codec.Unsupported, "binary_zstd"},
 		{"two words of DATA", begin + "WIDTH 1\nDATA ascii binary\n", codec.Corrupt, "2 words"},
-		{"F of 2 bytes", "VERSION 0.7\nFIELDS x y\nSIZE 2 2\nTYPE F F\nWIDTH 1\nDATA ascii\n1 2\n", codec.BadType, "SIZE 2"},
+		{"F of 2 bytes", "VERSION 0.7\nFIELDS x y\nSIZE 2 2\nTYPE F F\nWIDTH 1\nDATA ascii\n1 2\n",
+			codec.BadType, "SIZE 2"},
 		{"TYPE D", "VERSION 0.7\nFIELDS x y\nSIZE 4 4\nTYPE F D\nWIDTH 1\nDATA ascii\n1 2\n", codec.BadType, "TYPE D"},
 		{"SIZE 3", "VERSION 0.7\nFIELDS x y\nSIZE 4 3\nTYPE F U\nWIDTH 1\nDATA ascii\n1 2\n", codec.BadType, "SIZE 3"},
 		{"SIZE 9", "VERSION 0.7\nFIELDS x y\nSIZE 4 9\nTYPE F F\nWIDTH 1\nDATA ascii\n1 2\n", codec.BadType, "SIZE 9"},
@@ -254,7 +262,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"POINTS too many", begin + "WIDTH 1\nHEIGHT 1\nPOINTS 2\nDATA ascii\n1 2\n3 4\n", codec.BadLength, "POINTS 2"},
 		{"POINTS too few", begin + "WIDTH 2\nHEIGHT 1\nPOINTS 1\nDATA ascii\n1 2\n3 4\n", codec.BadLength, "POINTS 1"},
 		{"negative WIDTH", begin + "WIDTH -1\nDATA ascii\n", codec.BadLength, "WIDTH"},
-		{"WIDTH times HEIGHT is zero modulo 2^64", begin + "WIDTH 2147483647\nHEIGHT 2147483647\nPOINTS 0\nDATA ascii\n",
+		{"WIDTH times HEIGHT is zero modulo 2^64",
+			begin + "WIDTH 2147483647\nHEIGHT 2147483647\nPOINTS 0\nDATA ascii\n",
 			codec.BadLength, "POINTS 0"},
 		{"binary without data", begin + "WIDTH 2147483647\nDATA binary\n", codec.Truncated, "POINTS 2147483647"},
 		{"ascii without data", begin + "WIDTH 2147483647\nDATA ascii\n", codec.Truncated, "POINTS 2147483647"},
@@ -271,7 +280,8 @@ func TestDecodeRefuses(t *testing.T) {
 			codec.BadLength, "9 bytes"},
 		{"bomb", begin + "WIDTH 1000000\nDATA binary_compressed\n\x01\x00\x00\x00\x00\x12\x7a\x00\x07", codec.Corrupt,
 			"cannot hold"},
-		{"reference to before the data", begin + "WIDTH 1\nDATA binary_compressed\n\x02\x00\x00\x00\x08\x00\x00\x00\xc0\x00",
+		{"reference to before the data", begin +
+			"WIDTH 1\nDATA binary_compressed\n\x02\x00\x00\x00\x08\x00\x00\x00\xc0\x00",
 			codec.Corrupt, "damaged"},
 		{"too large", begin + "WIDTH 2097152\nDATA binary\n" + strings.Repeat("\x00", 1<<24), codec.TooLarge, "limit"},
 		{"header without end", "VERSION 0.7\n" + strings.Repeat("# comment\n", 10000), codec.Corrupt, "65536"},

@@ -15,8 +15,9 @@ func (h *header) records(c *codec.Cloud, value []byte) ([]byte, *codec.Error) {
 	}
 	rest := value[h.data:]
 	if int64(h.points)*int64(values) > int64(len(rest)/2+1) {
-		return nil, codec.Errorf(codec.Truncated, len(value), "POINTS %d of %d values each do not fit into %d bytes of "+
-			"text", h.points, values, len(rest))
+		return nil, codec.Errorf(codec.Truncated, len(value),
+			"POINTS %d of %d values each do not fit into %d bytes of "+
+				"text", h.points, values, len(rest))
 	}
 	records := c.Bytes(h.points * h.stride)
 	at, line, points := 0, h.lines, 0
@@ -29,18 +30,21 @@ func (h *header) records(c *codec.Cloud, value []byte) ([]byte, *codec.Error) {
 			continue
 		}
 		if points == h.points {
-			return nil, codec.Errorf(codec.BadLength, begin, "line %d follows after the %d points that POINTS says", line,
+			return nil, codec.Errorf(codec.BadLength, begin, "line %d follows after the %d points that POINTS says",
+				line,
 				h.points)
 		}
 		points++
 		if !h.record(records[at:], text) {
-			return nil, codec.Errorf(codec.BadValue, begin, "line %d has no %d values of the types of the fields: %.80q",
+			return nil, codec.Errorf(codec.BadValue, begin,
+				"line %d has no %d values of the types of the fields: %.80q",
 				line, values, text)
 		}
 		at += h.stride
 	}
 	if points < h.points {
-		return nil, codec.Errorf(codec.Truncated, len(value), "POINTS says %d, but there are %d lines of points", h.points,
+		return nil, codec.Errorf(codec.Truncated, len(value), "POINTS says %d, but there are %d lines of points",
+			h.points,
 			points)
 	}
 	return records, nil

@@ -100,7 +100,8 @@ func readHeader(value []byte) (*header, *codec.Error) {
 
 func (h *header) readFormat(words []string, at int) *codec.Error {
 	if len(words) != 3 || words[2] != "1.0" {
-		return codec.Errorf(codec.Unsupported, at, "the line %.80q is no format of version 1.0", strings.Join(words, " "))
+		return codec.Errorf(codec.Unsupported, at, "the line %.80q is no format of version 1.0",
+			strings.Join(words, " "))
 	}
 	switch h.order = binary.LittleEndian; words[1] {
 	case "ascii":

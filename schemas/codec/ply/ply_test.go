@@ -60,7 +60,8 @@ func scene(format string, n int) []byte {
 		b = order.AppendUint16(b, uint16(65000+i))
 		b = order.AppendUint32(b, math.MaxUint32)
 		b = append(order.AppendUint16(b, 2), 1, 2)
-		fmt.Fprintf(&lines, " %v 1 7  %v\t%v %v %d %d %d %d %d %d 2 1 2 \n", v+1./3, -v, float32(i)/3, float32(i)/7, i, i+1,
+		fmt.Fprintf(&lines, " %v 1 7  %v\t%v %v %d %d %d %d %d %d 2 1 2 \n", v+1./3, -v, float32(i)/3,
+			float32(i)/7, i, i+1,
 			i+2, -i, 65000+i, uint32(math.MaxUint32))
 	}
 	if format == "ascii" {
@@ -112,16 +113,19 @@ func TestDecodeReadsHeaders(t *testing.T) {
 	}{
 		{"blank after the magic", "ply \nformat ascii 1.0\n" + xy + "end_header\n1 2\n", []float32{1}, nil},
 		{"blank lines", "ply\nformat ascii 1.0\n\n" + xy + "end_header\n\n 1 2 \n\n", []float32{1}, nil},
-		{"lines of DOS", strings.ReplaceAll("ply\nformat ascii 1.0\n"+xy+"end_header\n1 2\n", "\n", "\r\n"), []float32{1},
+		{"lines of DOS", strings.ReplaceAll("ply\nformat ascii 1.0\n"+xy+"end_header\n1 2\n", "\n", "\r\n"),
+			[]float32{1},
 			nil},
 		{"lines of old Macs", strings.ReplaceAll("ply\nformat ascii 1.0\n"+xy+"end_header\n1 2\n", "\n", "\r"),
 			[]float32{1}, nil},
-		{"binary after lines of DOS", strings.ReplaceAll("ply\nformat binary_little_endian 1.0\n"+xy+"end_header\n", "\n",
+		{"binary after lines of DOS", strings.ReplaceAll("ply\nformat binary_little_endian 1.0\n"+xy+"end_header\n",
+			"\n",
 			"\r\n") + le(10.000001, 2), []float32{10.000001}, nil},
 		{"bytes after the points", "ply\nformat binary_little_endian 1.0\n" + xy + "end_header\n" + le(1, 2) + "more",
 			[]float32{1}, nil},
 		{"NaN", "ply\nformat ascii 1.0\n" + xy + "end_header\nnan -nan\n", []float32{float32(math.NaN())}, nil},
-		{"s and t are no time", "ply\nformat ascii 1.0\n" + xy + "property float s\nproperty float t\nend_header\n1 2 3 4\n",
+		{"s and t are no time", "ply\nformat ascii 1.0\n" + xy +
+			"property float s\nproperty float t\nend_header\n1 2 3 4\n",
 			[]float32{1}, []string{"s", "t"}},
 		{"no vertex", "ply\nformat ascii 1.0\n" + strings.Replace(xy, "1", "0", 1) + "end_header\n", []float32{}, nil},
 	} {
@@ -154,8 +158,10 @@ func TestDecodeRefuses(t *testing.T) {
 		{"property before the first element", text + "property float x\n", codec.Corrupt, "before the first"},
 		{"unknown line", text + "vertices 3\n", codec.Corrupt, "vertices 3"},
 		{"unknown type", text + "element vertex 1\nproperty half x\nend_header\n", codec.BadType, "half"},
-		{"list of floats long", text + "element vertex 1\nproperty list float int x\nend_header\n", codec.BadType, "integer"},
-		{"list without a name", text + "element vertex 1\nproperty list uchar int\nend_header\n", codec.Corrupt, "no property"},
+		{"list of floats long", text + "element vertex 1\nproperty list float int x\nend_header\n",
+			codec.BadType, "integer"},
+		{"list without a name", text + "element vertex 1\nproperty list uchar int\nend_header\n",
+			codec.Corrupt, "no property"},
 		{"count of vertices", text + "element vertex many\n", codec.BadLength, "many"},
 		{"negative count", text + "element vertex -1\n", codec.BadLength, "-1"},
 		{"element twice", text + xy + xy + "end_header\n1 2\n1 2\n", codec.Duplicate, "two elements vertex"},
@@ -170,9 +176,12 @@ func TestDecodeRefuses(t *testing.T) {
 			codec.Truncated, "face"},
 		{"text without data", text + "element vertex 2147483647\nproperty float x\nproperty float y\nend_header\n1 2\n",
 			codec.Truncated, "2147483647"},
-		{"binary without data", little + "element vertex 2147483647\nproperty float x\nproperty float y\nend_header\n1 2\n",
+		{"binary without data", little +
+			"element vertex 2147483647\nproperty float x\nproperty float y\nend_header\n1 " +
+			"2\n",
 			codec.Truncated, "2147483647"},
-		{"faces without data", little + "element face 2147483647\nproperty int x\n" + xy + "end_header\n", codec.Truncated,
+		{"faces without data", little + "element face 2147483647\nproperty int x\n" + xy + "end_header\n",
+			codec.Truncated,
 			"face"},
 		{"list without data", little + "element vertex 1\nproperty list uint float v\nproperty float x\n" +
 			"property float y\nend_header\n\xff\xff\xff\xff1234567812345678", codec.Truncated, "list v"},

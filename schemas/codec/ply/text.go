@@ -60,8 +60,9 @@ func (h *header) textRecords(c *codec.Cloud, value []byte, vertex int) ([]byte, 
 	}
 	e := &h.elements[vertex]
 	if int64(e.count)*int64(len(e.properties)) > int64((len(value)-text.at)/2+1) {
-		return nil, codec.Errorf(codec.Truncated, len(value), "element vertex of %d with %d properties does not fit into "+
-			"%d bytes of text", e.count, len(e.properties), len(value)-text.at)
+		return nil, codec.Errorf(codec.Truncated, len(value),
+			"element vertex of %d with %d properties does not fit into "+
+				"%d bytes of text", e.count, len(e.properties), len(value)-text.at)
 	}
 	records := c.Bytes(e.count * e.fixed)
 	for k := range e.count {

@@ -1,0 +1,97 @@
+package produce
+
+import (
+	"math"
+
+	"entropipe/cmd/command"
+	"entropipe/cmd/config/value"
+	"entropipe/ingest/replay"
+)
+
+// cloudFlags are common to the formats whose files hold one cloud each.
+type cloudFlags struct {
+	Paths         []string `arg:"" type:"path"`
+	SkipBad       bool
+	MaxFrameBytes value.Size `default:"64MiB"`
+	producerFlags `embed:""`
+}
+
+type producePCD struct {
+	cloudFlags `embed:""`
+}
+
+type producePLY struct {
+	cloudFlags `embed:""`
+}
+
+type produceLAS struct {
+	cloudFlags `embed:""`
+}
+
+// Run checks the flags and runs the command.
+func (c *producePCD) Run(e *command.Env) error { return c.send(e, replay.PCD) }
+
+// Run checks the flags and runs the command.
+func (c *producePLY) Run(e *command.Env) error { return c.send(e, replay.PLY) }
+
+// Run checks the flags and runs the command.
+func (c *produceLAS) Run(e *command.Env) error { return c.send(e, replay.LAS) }
+
+func (c *cloudFlags) send(e *command.Env, format replay.CloudFormat) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	src, err := replay.CloudFiles{Format: format, Paths: c.Paths, SkipBad: c.SkipBad,
+		MaxFrameBytes: int64(c.MaxFrameBytes), Log: e.Log}.Open()
+	if err != nil {
+		return err
+	}
+	return c.produce(e, src)
+}
+
+// Check returns all mistakes of the flags, joined, each a mistake.Usage.
+func (c *cloudFlags) Check() error {
+	if err := command.CheckAmount("max-frame-bytes", c.MaxFrameBytes, 1, math.MaxInt32); err != nil {
+		return err
+	}
+	return c.producerFlags.Check()
+}
+
+// HelpLines describes the arguments and flags of produce pcd, ply and las.
+func (cloudFlags) HelpLines() map[string]string {
+	return map[string]string{
+		"paths":           "Files of the format, perhaps in gzip or Zstandard, or folders of them.",
+		"skip-bad":        "Skip and count files that cannot be read, instead of stopping.",
+		"max-frame-bytes": "Size limit of a file, unpacked; the columns of its cloud may take four times as much.",
+	}
+}
+
+// Help opens the help of produce pcd.
+func (producePCD) Help() string {
+	return `PATH is a .pcd file, or a folder of them: ascii, binary or binary_compressed. A folder is a
+sequence. Numbers and times come from the names of files, if these are numbers and times.
+
+Examples:
+  entropipe produce pcd scans/ --rate 10hz
+  entropipe produce pcd site.pcd.gz --rate max --sequence site`
+}
+
+// Help opens the help of produce ply.
+func (producePLY) Help() string {
+	return `PATH is a .ply file, or a folder of them: ascii or binary. The element vertex is sent; faces
+and other elements are not.
+
+Examples:
+  entropipe produce ply scans/ --rate 10hz
+  entropipe produce ply bunny.ply --rate max`
+}
+
+// Help opens the help of produce las.
+func (produceLAS) Help() string {
+	return `PATH is a .las file, or a folder of them: LAS 1.0 to 1.4, point formats 0 to 10. LAZ and COPC
+are refused: pdal translate in.laz out.las converts them.
+
+Examples:
+  entropipe produce las tile.las --rate max --max-message-bytes 256MiB
+  entropipe produce las survey/ --rate max --max-frame-bytes 1GiB --skip-bad`
+}
