@@ -29,7 +29,8 @@ func TestRealFrames(t *testing.T) {
 			t.Fatalf("%s: %d points in %d bytes, or other ones", f.Name, len(cloud.X), len(value))
 		}
 		e := Encoder{Compression: codecs[i%len(codecs)]}
-		if value, err = e.AppendPoints(nil, PointCloud{Points: codec.Points{Cloud32: cloud, Intensity: raw[0].Intensity}}); err != nil {
+		if value, err = e.AppendPoints(nil, PointCloud{Points: codec.Points{Cloud32: cloud,
+			Intensity: raw[0].Intensity}}); err != nil {
 			t.Fatal(err)
 		}
 		frames, err := arrows.Decode(Message{Topic: "t", Value: value})

@@ -78,7 +78,8 @@ func publishedRecord(m *Message, value []byte) *Record {
 func replaced(key string) bool {
 	for _, name := range [...]string{"ce-specversion", "ce-id", "ce-type", "ce-source", "ce-time", HeaderContentType,
 		HeaderFormat, HeaderSchema,
-		HeaderDataset, HeaderSequence, HeaderSensor, HeaderFrameID, HeaderTimeNs, HeaderPose, HeaderPrunedFor, HeaderNPoints,
+		HeaderDataset, HeaderSequence, HeaderSensor, HeaderFrameID, HeaderTimeNs, HeaderPose,
+		HeaderPrunedFor, HeaderNPoints,
 		HeaderNDropped, HeaderPublishedFrom} {
 		if sameName(key, name) {
 			return true

@@ -19,7 +19,8 @@ func openOutbox(ctx context.Context, c *flags.Flags, topic string, limit int64, 
 	defer context.AfterFunc(ctx, cancel)()
 	o, err := ingest.OpenOutbox(lasting, ingest.OutboxConfig{Brokers: c.Source.Brokers, Security: security,
 		Complaints: complaints, Topic: topic,
-		Create: ingest.TopicSpec{Partitions: partitions, MaxMessageBytes: limit}, Window: min(int64(c.Resource.Memory)/8, 32<<20),
+		Create:   ingest.TopicSpec{Partitions: partitions, MaxMessageBytes: limit},
+		Window:   min(int64(c.Resource.Memory)/8, 32<<20),
 		Patience: stage.PublishPatience, Log: log})
 	if err != nil {
 		cancel()

@@ -234,7 +234,8 @@ func (w *finder) nothing(paths []string) error {
 		what = "of no known format"
 	}
 	return &BadInputError{File: where, Detail: fmt.Sprintf(
-		"%d %s, and none is of a format that entropipe reads; %s is %s%s", w.others, plural(int64(w.others), "file is there", "files are there"), w.other.path, what, w.other.advice())}
+		"%d %s, and none is of a format that entropipe reads; %s is %s%s", w.others,
+		plural(int64(w.others), "file is there", "files are there"), w.other.path, what, w.other.advice())}
 }
 
 func (w *finder) hint() string {

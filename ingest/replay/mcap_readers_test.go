@@ -29,7 +29,8 @@ func python(t *testing.T, arguments ...string) string {
 	if interpreter == "" {
 		t.Fatal("ENTROPIPE_PYTHON does not name an interpreter")
 	}
-	said, err := exec.Command(interpreter, append([]string{"../../.ci/readers/recordings.py"}, arguments...)...).Output()
+	said, err := exec.Command(interpreter, append([]string{"../../.ci/readers/recordings.py"},
+		arguments...)...).Output()
 	if err != nil {
 		if exit, ok := err.(*exec.ExitError); ok {
 			said = exit.Stderr
@@ -109,7 +110,8 @@ func TestPythonHasTheSameClouds(t *testing.T) {
 	for _, path := range files {
 		got, values := linesOf(t, path)
 		want := python(t, "read", path)
-		if d := cmp.Diff(strings.Split(want, "\n"), strings.Split(strings.TrimSpace(strings.Join(got, "")), "\n")); d != "" {
+		if d := cmp.Diff(strings.Split(want, "\n"),
+			strings.Split(strings.TrimSpace(strings.Join(got, "")), "\n")); d != "" {
 			t.Errorf("%s (-Python +ours):\n%s", filepath.Base(path), d)
 		}
 		total += values
@@ -128,11 +130,13 @@ func TestPythonReadsScenes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	cloud := foxglove.PointCloud{FrameID: "os", Stride: 12, Fields: []foxglove.Field{{Name: "x", Type: foxglove.Float32}}}
+	cloud := foxglove.PointCloud{FrameID: "os", Stride: 12,
+		Fields: []foxglove.Field{{Name: "x", Type: foxglove.Float32}}}
 	scene := foxglove.SceneUpdate{Entities: []foxglove.Entity{{TimeNs: 1_500_000_000, FrameID: "map", ID: "hull",
 		Lines: []foxglove.Line{{Type: foxglove.LineLoop, Thickness: 2, ScaleInvariant: true,
 			Points: []foxglove.Vector{{X: 1}, {Y: 2.5}}, Color: foxglove.Color{R: 1, A: 1}}},
-		Triangles: []foxglove.Triangles{{Points: []foxglove.Vector{{X: 1}, {Y: 1}, {Z: 1}}, Indices: []uint32{2, 1, 0}}}}}}
+		Triangles: []foxglove.Triangles{{Points: []foxglove.Vector{{X: 1}, {Y: 1}, {Z: 1}},
+			Indices: []uint32{2, 1, 0}}}}}}
 	transform := foxglove.FrameTransform{TimeNs: 7, Parent: "map", Child: "os"}
 	w := mcap.NewWriter(f, mcap.Options{Compression: mcap.Zstd})
 	for _, m := range []struct {

@@ -140,7 +140,8 @@ func (s *resumed) finished() error {
 	for key, at := range s.at {
 		if at.ahead {
 			return fmt.Errorf("resume: topic %s ends with frame %d of %s, which the source does not have: nothing "+
-				"of %s was sent; the source, --loop, --limit, --pack and the names must be those of the run that is resumed",
+				"of %s was sent; the source, --loop, --limit, --pack and the names must be those of the run that is "+
+				"resumed",
 				s.topic, at.last, key, key.sequence)
 		}
 	}

@@ -72,7 +72,8 @@ func surveyStream(t testing.TB) []byte {
 func parquetOf[T any](t testing.TB, rows ...T) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	w := parquet.NewGenericWriter[T](&buf, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(max(2, int64(len(rows)/8))))
+	w := parquet.NewGenericWriter[T](&buf, parquet.Compression(&parquet.Zstd),
+		parquet.MaxRowsPerRowGroup(max(2, int64(len(rows)/8))))
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,8 @@ func TestWaymoReadsWithin300MB(t *testing.T) {
 		return
 	}
 	info, _ := debug.ReadBuildInfo()
-	if testing.Short() || info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+	if testing.Short() || info != nil && slices.Contains(info.Settings,
+		debug.BuildSetting{Key: "-race", Value: "true"}) {
 		t.Skip("writes 350 MB of range images; the race detector takes memory of its own")
 	}
 	const frames = 14

@@ -20,9 +20,9 @@
 //   - large message: a message of so many sequences that their rows do not fit into
 //     memory at once; a part is some of its sequences.
 //
-// A record that a frame publishes (its survivors, or what was found in it) is sent when the frame enters its batch, and the
-// batch is committed after brokers have acknowledged all of its records. So every
-// such record is published at least once, and again after a commit that failed.
+// A record that a frame publishes (its survivors, or what was found in it) is sent when the frame
+// enters its batch, and the batch is committed after brokers have acknowledged all of its records.
+// So every such record is published at least once, and again after a commit that failed.
 //
 // A batch covers the offsets [Start, End) in order, with every hole counted,
 // whatever the speed of the workers.

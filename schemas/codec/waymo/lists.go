@@ -86,7 +86,8 @@ const maxRows = 1 << 20
 // memory is reserved for each row before the rows are read.
 func checkRows(f *parquetfile.File) *codec.Error {
 	if most := min(maxRows, f.Size()); f.NumRows() > most {
-		return codec.Errorf(codec.TooLarge, -1, "it claims %d rows; at most %d are read from %d bytes", f.NumRows(), most,
+		return codec.Errorf(codec.TooLarge, -1, "it claims %d rows; at most %d are read from %d bytes", f.NumRows(),
+			most,
 			f.Size())
 	}
 	return nil
