@@ -136,20 +136,16 @@ func describeFolder(e *command.Env, dir string) (fmt.Stringer, error) {
 	if found, err := describeCheckpoint(dir); found != nil || err != nil {
 		return found, err
 	}
-	found, err := describeInputs(e, []string{dir})
-	if err != nil {
-		if file := firstTable(dir); file != "" {
-			return nil, fmt.Errorf("%s: a folder of tables: want the output's folder, or one file such as %s", dir,
-				file)
-		}
+	if file := firstTable(dir); file != "" {
+		return nil, fmt.Errorf("%s: a folder of tables: want the output's folder, or one file such as %s", dir, file)
 	}
-	return found, err
+	return describeInputs(e, []string{dir})
 }
 
-// firstTable returns a Parquet file below dir, where tables have at most five
+// firstTable returns a file of one of our tables below dir, where tables have at most five
 // levels of folders; "" if there is none.
 func firstTable(dir string) string {
-	for pattern := "*.parquet"; strings.Count(pattern, "/") <= 5; pattern = "*/" + pattern {
+	for pattern := "topic=*/part-*.parquet"; strings.Count(pattern, "/") <= 5; pattern = "*/" + pattern {
 		if found, err := fs.Glob(os.DirFS(dir), pattern); err == nil && len(found) > 0 {
 			return filepath.Join(dir, filepath.FromSlash(found[0]))
 		}

@@ -64,8 +64,7 @@ func (r Rosbag) Open() (Source, error) {
 		return nil, err
 	}
 	if s.parts[0].mcap {
-		return MCAP{Paths: r.Paths, Topics: r.Topics, Time: r.Time, SkipBad: r.SkipBad, MaxFrameBytes: r.MaxFrameBytes,
-			Log: r.Log}.Open()
+		return MCAP(r).Open()
 	}
 	for _, p := range s.parts {
 		if err := s.inspect(p); err != nil {

@@ -178,15 +178,6 @@ func (r *frameRows) int32s(column string) (list []int32) {
 	return list
 }
 
-func (r *frameRows) int64s(column string) (list []int64) {
-	r.each(column, func(v parquet.Value) {
-		if !v.IsNull() {
-			list = append(list, v.Int64())
-		}
-	})
-	return list
-}
-
 // has tells whether the file has a column, as files of older schemas may not, and whether
 // some value of its row group may not be null.
 func (r *frameRows) has(column string) bool {

@@ -220,7 +220,7 @@ func (s *Scene) writeCalibration(o Files, open func(string) (io.WriteCloser, err
 // table writes rows of columns by name.
 type table struct {
 	out    io.WriteCloser
-	w      *parquet.Writer
+	w      *parquet.GenericWriter[any]
 	names  []string // of the leaves' top-level fields
 	leaves []parquet.LeafColumn
 	group  int
@@ -244,7 +244,7 @@ func newTable(open func(string) (io.WriteCloser, error), name string, o Files, g
 	if o.Codec != nil {
 		options = append(options, parquet.Compression(o.Codec))
 	}
-	t := &table{out: out, w: parquet.NewWriter(out, options...), group: o.GroupRows}
+	t := &table{out: out, w: parquet.NewGenericWriter[any](out, options...), group: o.GroupRows}
 	for _, path := range schema.Columns() {
 		leaf, _ := schema.Lookup(path...)
 		t.names, t.leaves = append(t.names, path[0]), append(t.leaves, leaf)
