@@ -101,7 +101,7 @@ func TestContentIsWhatDecidesRows(t *testing.T) {
 		"--tables hulls,maxima,triangles,entropy --entropy-every 5": "entropy-every: (none) -> 5; tables: " +
 			"hulls,maxima,triangles -> entropy,hulls,maxima,triangles",
 		"--max-frame-bytes 1MiB":                 "max-frame-bytes: 64MiB -> 1MiB",
-		"--content-type kitti":                    "content-type: (none) -> kitti",
+		"--content-type kitti":                   "content-type: (none) -> kitti",
 		"--stage prune --publish x --for hull2d": "stage: off -> prune",
 	} {
 		if got := strings.Join(plain.Changes(contentOf(t, strings.Fields(args)...)), "; "); got != want {
