@@ -52,11 +52,11 @@ type inputWork struct {
 // run sends one input after the other until there is none.
 func (w *inputWork) run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		i, src, err := w.take()
+		i, src, left, err := w.take()
 		if err != nil || src == nil {
 			return err
 		}
-		frames, err := w.pump(ctx, src, w.left, i, w.out, w.there)
+		frames, err := w.pump(ctx, src, left, i, w.out, w.there)
 		if closed := w.finish(src, frames); err == nil {
 			err = closed
 		}
@@ -67,13 +67,14 @@ func (w *inputWork) run(ctx context.Context) error {
 	return nil
 }
 
-// take opens the next input; a nil Source: there is none.
-func (w *inputWork) take() (int, Source, error) {
+// take opens the next input; a nil Source: there is none. left is the number of frames that
+// may still be sent; 0 without a limit.
+func (w *inputWork) take() (index int, _ Source, left int64, _ error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
 		if w.next == len(w.in.inputs) || w.Play.Limit > 0 && w.left <= 0 {
-			return 0, nil, nil
+			return 0, nil, 0, nil
 		}
 		i := w.next
 		w.next++
@@ -82,10 +83,10 @@ func (w *inputWork) take() (int, Source, error) {
 			src, err = w.in.OpenInput(w.in.inputs[i])
 		}
 		if err == nil {
-			return i, src, nil
+			return i, src, w.left, nil
 		}
 		if err := w.in.unopened(w.in.inputs[i], err); err != nil {
-			return 0, nil, err
+			return 0, nil, 0, err
 		}
 	}
 }
@@ -95,6 +96,8 @@ func (w *inputWork) finish(src Source, frames int64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.in.past += skippedBy(src)
-	w.left -= frames
+	if w.Play.Limit > 0 {
+		w.left -= frames
+	}
 	return src.Close()
 }
