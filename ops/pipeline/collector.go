@@ -149,6 +149,7 @@ func (c *collector) commit(ctx context.Context) error {
 	}
 	c.account(done, time.Since(start))
 	c.part.Committed(context.WithoutCancel(ctx), b.End)
+	c.p.cfg.Tap.Committed(c.topic, c.id, b.End)
 	c.p.budget.hold(-c.buffered.Swap(0))
 	c.p.budget.press()
 	c.p.cfg.Metrics.Memory(c.p.budget.used(), c.p.cfg.Memory)

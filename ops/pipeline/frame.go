@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"entropipe/models"
+	"entropipe/ops/live"
 	"entropipe/schemas"
 )
 
@@ -37,6 +38,8 @@ type FrameConfig struct {
 	// OnPanic, if not nil, is called in the worker with the value and the stack of
 	// an operator's panic.
 	OnPanic func(key schemas.FrameKey, what any, stack []byte)
+	// Tap, if not nil, is offered the frames that somebody watches.
+	Tap *live.Tap
 }
 
 // Frames turns messages of point clouds into results: decode, prepare,
@@ -144,6 +147,9 @@ func (f *Frames) operate(m *schemas.Message, fr *schemas.Frame) (r schemas.Resul
 	}
 	if f.cfg.Results && err == nil {
 		r.Found, err = f.sender.found(m, fr, &r)
+	}
+	if err == nil && f.cfg.Tap.Wants(&fr.FrameKey) {
+		f.cfg.Tap.Offer(live.Capture(m, fr, &r))
 	}
 	return r, err
 }

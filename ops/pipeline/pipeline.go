@@ -36,6 +36,7 @@ import (
 	"sync"
 	"time"
 
+	"entropipe/ops/live"
 	"entropipe/ops/metrics"
 	"entropipe/schemas"
 )
@@ -67,6 +68,7 @@ type Config struct {
 	Roll       Roll
 	RetryFor   time.Duration // how long an output that cannot be written is retried; 0: not at all
 	SkipGaps   bool          // continue after records that retention deleted, instead of stopping
+	Tap        *live.Tap     // is told what is committed; may be nil
 	Metrics    *metrics.Metrics
 	Log        *slog.Logger
 }
