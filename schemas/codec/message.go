@@ -4,9 +4,8 @@ import "math"
 
 // UnpackMessage is Unpack for the messages of sensors, whose drivers name fields freely:
 //
-//   - Of several fields of one role, such as intensity and reflectivity, the one with the
-//     name of the role counts, else the first. The others are ignored. Two fields x, y or z,
-//     or two of the same name, are an error.
+//   - Of several fields of one role, such as intensity and reflectivity, one counts, as with
+//     AssignRoles. The others are ignored.
 //   - The field timestamp is a time of the point, too.
 //   - A time in float64 may be absolute: seconds, milliseconds, microseconds or nanoseconds
 //     since 1970, whichever gives a date between 1973 and 2262. Such times become offsets to
@@ -14,7 +13,14 @@ import "math"
 //
 // p.Fields are changed.
 func (c *Cloud) UnpackMessage(p *Packed, data []byte, n int, limit int64) *Error {
-	choose(p.Fields)
+	for i := range p.Fields {
+		if f := &p.Fields[i]; f.Role == NoRole && f.Name == "timestamp" {
+			f.Role = TOffset
+		}
+	}
+	if err := oneEach(p.Fields, func(name string) string { return name }); err != nil {
+		return err
+	}
 	var timed *Field
 	for i := range p.Fields {
 		if f := &p.Fields[i]; f.Role == TOffset && f.Type == Float64 && f.NsPerUnit == 0 {
@@ -36,28 +42,6 @@ func (c *Cloud) UnpackMessage(p *Packed, data []byte, n int, limit int64) *Error
 	c.TOffsetNs = c.Int64s(TOffset, n)
 	c.offsets(raw)
 	return nil
-}
-
-// choose leaves each role to one field, as UnpackMessage says.
-func choose(fields []Field) {
-	var chosen [numRoles]*Field
-	for i := range fields {
-		f := &fields[i]
-		if f.Role == NoRole && f.Name == "timestamp" {
-			f.Role = TOffset
-		}
-		old := chosen[f.Role]
-		switch {
-		case f.Role == NoRole || f.Role <= Z:
-		case old == nil:
-			chosen[f.Role] = f
-		case old.Name == f.Name:
-		case f.Name == RoleNames[f.Role]:
-			old.Role, chosen[f.Role] = NoRole, f
-		default:
-			f.Role = NoRole
-		}
-	}
 }
 
 // offsets fills TOffsetNs from times in seconds, or from absolute times. A time that is not

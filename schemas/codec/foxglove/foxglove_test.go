@@ -144,7 +144,7 @@ func TestFaults(t *testing.T) {
 			{"type 9", codec.BadType, "type 9", func(m *PointCloud) { m.Fields[0].Type = 9 }},
 			{"type 0", codec.BadType, "type 0", func(m *PointCloud) { m.Fields[0].Type = 0 }},
 			{"field beyond", codec.BadLength, "stands at", func(m *PointCloud) { m.Fields[0].Offset = 13 }},
-			{"two x", codec.Duplicate, "both hold x", func(m *PointCloud) { m.Fields[1].Name = "x" }},
+			{"two x", codec.Duplicate, "two fields x", func(m *PointCloud) { m.Fields[1].Name = "x" }},
 			{"no fields", codec.Missing, "no field", func(m *PointCloud) { m.Fields = nil }},
 			{"many fields", codec.Corrupt, "fields", func(m *PointCloud) { m.Fields = make([]Field, 5000) }},
 			{"limit", codec.TooLarge, "limit", func(m *PointCloud) { m.Data = make([]byte, 1<<20) }},

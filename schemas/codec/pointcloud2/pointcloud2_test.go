@@ -201,7 +201,7 @@ func TestFaults(t *testing.T) {
 		{"datatype 9", codec.BadType, "datatype 9", change(fields(point{"x", 0, 9, 1}, point{"y", 4, 7, 1})), 1 << 20},
 		{"datatype 0", codec.BadType, "datatype 0", change(fields(point{"x", 0, 0, 1}, point{"y", 4, 7, 1})), 1 << 20},
 		{"offset 2^31", codec.BadLength, "stands at", change(fields(point{"x", 1 << 31, 7, 1})), 1 << 20},
-		{"two x", codec.Duplicate, "both hold x", change(fields(point{"x", 0, 7, 1}, point{"x", 4, 7, 1},
+		{"two x", codec.Duplicate, "two fields x", change(fields(point{"x", 0, 7, 1}, point{"x", 4, 7, 1},
 			point{"y", 8, 7, 1})), 1 << 20},
 		{"x of three", codec.Unsupported, "3 values", change(fields(point{"x", 0, 7, 3})), 1 << 20},
 		{"no y", codec.Missing, "no field y", change(fields(point{"x", 0, 7, 1})), 1 << 20},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -25,13 +24,6 @@ type Components struct {
 	MaxImageBytes int64
 }
 
-// Columns of the keys.
-const (
-	keyContext = "key.segment_context_name"
-	keyTime    = "key.frame_timestamp_micros"
-	keyLaser   = "key.laser_name"
-)
-
 const (
 	lidarColumn       = "[LiDARComponent].range_image_return%d"
 	poseColumn        = "[LiDARPoseComponent].range_image_return1"
@@ -44,12 +36,6 @@ const (
 	imageBudget = 32 << 20 // for each return
 	poseBudget  = 24 << 20
 )
-
-// key names a row of the components of a segment.
-type key struct {
-	micros int64
-	laser  Laser
-}
 
 // Segment reads the frames of a segment of version 2, in the order of their times. It joins
 // components by key. A Segment is for one goroutine. Memory: an image of each laser and
@@ -271,177 +257,6 @@ func (s *Segment) sameContext(context string) *codec.Error {
 	return nil
 }
 
-// ranks returns the position of each row's frame in time; -1 for rows that are not needed.
-func ranks(keys []key, micros []int64, lasers LaserSet) []int {
-	rank := make([]int, len(keys))
-	for row, k := range keys {
-		at, ok := slices.BinarySearch(micros, k.micros)
-		if !ok || !lasers.Has(k.laser) {
-			at = -1
-		}
-		rank[row] = at
-	}
-	return rank
-}
-
-// byKey returns the row of each key; rows of unknown lasers have none.
-func byKey(keys []key) (map[key]int, *codec.Error) {
-	rows := make(map[key]int, len(keys))
-	for row, k := range keys {
-		if k.laser == Unknown {
-			continue
-		}
-		if old, ok := rows[k]; ok {
-			return nil, codec.Errorf(codec.Duplicate, -1, "rows %d and %d both hold laser %s of the frame at %d",
-				old, row,
-				k.laser, k.micros)
-		}
-		rows[k] = row
-	}
-	return rows, nil
-}
-
-// readKeys returns the key of each row, and the segment, which is that of all rows. A
-// component without a laser has keys without a laser.
-func readKeys(f *parquetfile.File) (keys []key, context string, err *codec.Error) {
-	if err := checkRows(f); err != nil {
-		return nil, "", err
-	}
-	keys = make([]key, f.NumRows())
-	names, err := findColumn(f, keyContext)
-	if err != nil {
-		return nil, "", err
-	}
-	if names != nil && !names.list && names.kind == parquet.ByteArray {
-		context, err = names.only()
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	for _, c := range []struct {
-		name string
-		set  func(*key, parquet.Value) bool
-	}{{keyTime, func(k *key, v parquet.Value) bool {
-		var ok bool
-		k.micros, ok = integer(v)
-		return ok && k.micros > math.MinInt64/1000 && k.micros < math.MaxInt64/1000
-	}}, {keyLaser, func(k *key, v parquet.Value) bool {
-		k.laser = laserOf(v)
-		return !v.IsNull()
-	}}} {
-		found, err := findColumn(f, c.name)
-		if found == nil && err == nil && c.name == keyLaser {
-			continue
-		}
-		if err == nil && found == nil {
-			err = codec.Errorf(codec.Missing, -1, "there is no column %s", c.name)
-		}
-		if err == nil && found.list {
-			err = codec.Errorf(codec.BadType, -1, "column %s is a list", c.name)
-		}
-		if err == nil {
-			err = found.each(func(row int, v parquet.Value, _ bool) *codec.Error {
-				if !c.set(&keys[row], v) {
-					return codec.Errorf(codec.BadValue, -1, "row %d, column %s: %.100s is no key", row, c.name, v)
-				}
-				return nil
-			})
-		}
-		if err != nil {
-			return nil, "", err
-		}
-	}
-	return keys, context, nil
-}
-
-// only returns the text that all rows of a column have.
-func (c *column) only() (text string, err *codec.Error) {
-	err = c.each(func(row int, v parquet.Value, _ bool) *codec.Error {
-		switch {
-		case row == 0:
-			text = string(v.ByteArray())
-		case string(v.ByteArray()) != text:
-			return codec.Errorf(codec.BadValue, -1, "row %d: the segment is %.100q, in row 0 %.100q", row,
-				v.ByteArray(), text)
-		}
-		return nil
-	})
-	return text, err
-}
-
-// integer returns v as one. Writers that have met a missing value store integers as floats.
-func integer(v parquet.Value) (int64, bool) {
-	if v.IsNull() {
-		return 0, false
-	}
-	switch v.Kind() {
-	case parquet.Int32:
-		return int64(v.Int32()), true
-	case parquet.Int64:
-		return v.Int64(), true
-	case parquet.Double:
-		d := v.Double()
-		return int64(d), d == math.Trunc(d) && math.Abs(d) < 1<<53
-	}
-	return 0, false
-}
-
-// laserOf returns the laser that v names, by number or by text.
-func laserOf(v parquet.Value) Laser {
-	if v.Kind() == parquet.ByteArray {
-		return ParseLaser(string(v.ByteArray()))
-	}
-	if n, ok := integer(v); ok && n > 0 && n < int64(numLasers) {
-		return Laser(n)
-	}
-	return Unknown
-}
-
-// shapes are the dimensions of a column's images, by row; nil: none.
-type shapes [][]int
-
-func (s shapes) dims(row int) []int { return s[row] }
-
-// values returns the number of values of an image.
-func (s shapes) values(row int) int {
-	n := 1
-	for _, dim := range s[row] {
-		n *= dim
-	}
-	if len(s[row]) == 0 {
-		return 0
-	}
-	return n
-}
-
-// imageColumns finds the columns of values and reads those of shapes. limit bounds the bytes
-// of an image.
-func imageColumns(f *parquetfile.File, name string, limit int64) (values *column, all shapes, err *codec.Error) {
-	if values, err = needColumn(f, name+".values", true, parquet.Float, parquet.Double); err != nil {
-		return nil, nil, err
-	}
-	dims, err := needColumn(f, name+".shape", true, parquet.Int32, parquet.Int64)
-	if err != nil {
-		return nil, nil, err
-	}
-	all = make(shapes, f.NumRows())
-	err = dims.each(func(row int, v parquet.Value, _ bool) *codec.Error {
-		if v.IsNull() {
-			return nil
-		}
-		dim, _ := integer(v)
-		product := int64(all.values(row))
-		if dim < 0 || len(all[row]) == 3 || product > 0 && dim > limit/4/product || dim > maxPixels {
-			return codec.Errorf(codec.BadLength, -1,
-				"row %d, column %s.shape: %v and %d are no shape of at most %d bytes",
-				row, name, all[row], dim, limit)
-		}
-		all[row] = append(all[row], int(dim))
-		return nil
-	})
-	return values, all, err
-}
-
 // openVehiclePose reads the poses of all frames.
 func (s *Segment) openVehiclePose(f *parquetfile.File) *codec.Error {
 	keys, context, err := readKeys(f)
@@ -463,49 +278,6 @@ func (s *Segment) openVehiclePose(f *parquetfile.File) *codec.Error {
 		s.worlds[k.micros] = matrices[row]
 	}
 	return nil
-}
-
-// readMatrices reads a column of lists of 16 values.
-func readMatrices(f *parquetfile.File, name string) ([]Transform, *codec.Error) {
-	values, err := readNumbers(f, name, true, len(Transform{}))
-	if err != nil {
-		return nil, err
-	}
-	all := make([]Transform, f.NumRows())
-	for row := range all {
-		if err := all[row].set(fmt.Sprintf("matrix in row %d of column %s", row, name), values[row]); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// readNumbers reads a small column of numbers, or of lists with at most most numbers. A row
-// without a value has none.
-func readNumbers(f *parquetfile.File, name string, list bool, most int) ([][]float64, *codec.Error) {
-	c, err := needColumn(f, name, list, parquet.Float, parquet.Double)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkRows(f); err != nil {
-		return nil, err
-	}
-	all := make([][]float64, f.NumRows())
-	err = c.each(func(row int, v parquet.Value, _ bool) *codec.Error {
-		if v.IsNull() {
-			return nil
-		}
-		if len(all[row]) == most {
-			return codec.Errorf(codec.BadLength, -1, "row %d, column %s has more than %d values", row, name, most)
-		}
-		n := v.Double
-		if v.Kind() == parquet.Float {
-			n = func() float64 { return float64(v.Float()) }
-		}
-		all[row] = append(all[row], n())
-		return nil
-	})
-	return all, err
 }
 
 // maxBeams bounds the beams of a laser.
