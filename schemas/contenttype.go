@@ -130,6 +130,26 @@ func (c *ContentTypes) Set(topic, text string) bool {
 	return true
 }
 
+// String returns what c says with short names, settings of topics in their order. Two
+// ContentTypes that say the same of every topic have the same text; that of the zero value is
+// empty.
+func (c ContentTypes) String() string {
+	var settings []string
+	whole := c.all
+	if whole == nil {
+		whole = arrowFormat
+	} else if whole != arrowFormat {
+		settings = append(settings, whole.name)
+	}
+	for topic, f := range c.topics {
+		if f != whole {
+			settings = append(settings, topic+"="+f.name)
+		}
+	}
+	slices.Sort(settings)
+	return strings.Join(settings, ",")
+}
+
 // of returns the format of a topic; nil: not said.
 func (c *ContentTypes) of(topic string) *format {
 	if f, ok := c.topics[topic]; ok {

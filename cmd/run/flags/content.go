@@ -28,6 +28,7 @@ func (c *Flags) Content(frames *pipeline.FrameConfig, names []string, hashes str
 	contentFlags(reflect.ValueOf(c).Elem(), content)
 	ops, space := contentOps(frames)
 	content["ops"], content["tables"] = ops, contentTables(frames, names, space)
+	content["content-type"] = frames.ContentTypes.String()
 	if !slices.Contains(names, "entropy") || c.Frames.EntropyEvery == 0 {
 		delete(content, "entropy-every")
 	}

@@ -83,6 +83,7 @@ func TestContentIsWhatDecidesRows(t *testing.T) {
 		"--tables hulls,maxima,triangles", "--tables triangles,hulls,maxima,hulls,rejects,frames",
 		"--max-frame-bytes 65536KiB",
 		"--top-k 9 --max-new 7 --truncate --audit-every 1 --device cuda --token-budget 9", "--entropy-every 7",
+		"--content-type arrow", "--content-type points=application/vnd.apache.arrow.stream",
 		"--strict-config --new-config --max-rejects none", "--tls --sasl plain --sasl-user a --sasl-password b",
 	} {
 		if got := contentOf(t, strings.Fields(args)...); got.Hash() != plain.Hash() {
@@ -106,6 +107,23 @@ func TestContentIsWhatDecidesRows(t *testing.T) {
 	} {
 		if got := strings.Join(plain.Changes(contentOf(t, strings.Fields(args)...)), "; "); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", args, got, want)
+		}
+	}
+	for _, same := range [][]string{
+		{"kitti", "KITTI", "application/vnd.kitti.velodyne", "kitti,points=kitti",
+			"points=application/vnd.kitti.velodyne,application/vnd.kitti.velodyne"},
+		{"pointcloud2", "application/vnd.ros2.cdr", "application/vnd.ros2.cdr;type=sensor_msgs/msg/PointCloud2"},
+		{"points=las,pcd", "application/x-pcd,points=application/vnd.las"},
+		{"points=arrow,pcd", "pcd,points=application/vnd.apache.arrow.stream"},
+	} {
+		want := contentOf(t, "--content-type", same[0])
+		for _, other := range same[1:] {
+			if got := contentOf(t, "--content-type", other); got.Hash() != want.Hash() {
+				t.Errorf("--content-type %s: %q, unlike %s", other, want.Changes(got), same[0])
+			}
+		}
+		if plain.Hash() == want.Hash() {
+			t.Errorf("--content-type %s changes nothing", same[0])
 		}
 	}
 	lm := contentOf(t, "--lm", "a/b/gpt2", "--task", "logits")
