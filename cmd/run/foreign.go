@@ -41,12 +41,16 @@ func (s *Service) contentChanged(c *sinks.ContentChange) {
 }
 
 // foreignWatch looks for other processes that write to the output with another
-// configuration, until done is closed.
+// configuration, and at the space of its disk, until done is closed. It has a goroutine
+// of its own: a network file system whose server is away blocks it.
 func (s *Service) foreignWatch(done <-chan struct{}) {
 	look, told := s.Output.Foreign(s.flags.Source.Topic), map[string]time.Time{}
 	tick := time.NewTicker(foreignEvery)
 	defer tick.Stop()
 	for {
+		if free, size, ok := s.store.Space(); ok {
+			s.metrics.Disk(free, size)
+		}
 		found, err := look.Look(context.Background())
 		if err != nil {
 			s.log.Debug("the manifests of other processes cannot be looked at", "error", err)

@@ -81,6 +81,8 @@ func Start(ctx context.Context, c *flags.Flags, config string, log *slog.Logger)
 	}
 	registry := prometheus.NewRegistry()
 	s.metrics = metrics.New(registry, command.Version)
+	s.metrics.Configured(c.Output.RollAge, int64(c.Frames.MaxFrameBytes))
+	frames.Metrics = s.metrics
 	staged, err := s.openStage(&frames)
 	if err != nil {
 		return s, err
@@ -196,6 +198,7 @@ func (s *Service) connect(ctx context.Context) (partitions int, err error) {
 		return 0, err
 	}
 	s.consumer = consumer
+	s.metrics.Group(s.group)
 	return s.fixBase(ctx)
 }
 
@@ -367,7 +370,7 @@ func (s *Service) ready() error {
 	return nil
 }
 
-// watch copies the consumer's numbers into the metrics every second, and looks
+// watch writes every second what changes without an event into the metrics, and looks
 // whether there is another model.
 func (s *Service) watch() {
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -382,8 +385,10 @@ func (s *Service) watch() {
 		for {
 			now := s.consumer.Stats()
 			s.metrics.Consumer(now.Rebalances-seen.Rebalances,
-				now.FetchErrors+now.JoinErrors-seen.FetchErrors-seen.JoinErrors, now.Connected)
+				now.FetchErrors+now.JoinErrors-seen.FetchErrors-seen.JoinErrors, now.Assigned)
 			seen = now
+			s.metrics.Ready(now.Connected, s.Pipeline.Unavailable() == nil, s.ready() == nil)
+			s.Pipeline.Sample()
 			if st := s.Pipeline.Stats(); s.flags.Frames.MaxRejects.Limited() {
 				if err := s.flags.Frames.MaxRejects.Exceeded(&st, false); err != nil {
 					s.fail(err)

@@ -20,48 +20,16 @@ type tokenMetrics struct {
 	drift, keptMass   *prometheus.HistogramVec
 }
 
-var (
-	fillBuckets  = []float64{.1, .25, .5, .75, .9, .95, .98, 1, 1.5, 2}
-	sizeBuckets  = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 1024}
-	massBuckets  = []float64{.1, .25, .5, .75, .9, .95, .98, .99, .999, 1}
-	driftBuckets = []float64{1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1}
-)
-
-// newTokenMetrics registers the metrics with counter and histogram, which New
-// gives it.
-func newTokenMetrics(counter func(name, help string, labels ...string) *prometheus.CounterVec,
-	histogram func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec,
-	reg prometheus.Registerer) (m tokenMetrics) {
-	m.sequences = counter("sequences_total", "Token sequences that a model read (in) or that were committed (out).",
-		"stage", "source", "direction")
-	m.tokens = counter("tokens_total",
-		"Tokens that models read (in), that were committed with their sequences (out), and that models generated "+
-			"(generated).", "stage", "source", "direction")
-	m.plans = counter("attention_plans_total",
-		"Sequences by their attention: sparse (by frozen masks), dense (the model has masks, but not for this "+
-			"sequence), none (no masks).", "source", "plan")
-	m.unverified = counter("sequences_unverified_total",
-		"Id sequences whose tokenizer could not be compared with the model's: the message has no tokenizer_sha256, "+
-			"or the model's folder has no tokenizer.", "source")
-	m.rows = counter("attention_rows_total",
-		"Rows of attention heads under a ladder by the keys that they read: layout (the masks' blocks), extended "+
-			"(further blocks), dense (all keys).", "source", "rung")
-	m.audits = counter("attention_audits_total",
-		"Sequences that were compared with dense attention, by result: ok, failed.", "result")
-	m.seconds = histogram("model_batch_duration_seconds", "Seconds that a model took for one batch.",
-		stageBuckets, "task")
-	m.fill = histogram("batch_fill_ratio", "Tokens of a batch over the token budget; above 1: the batch is one "+
-		"sequence longer than the budget.", fillBuckets)
-	m.size = histogram("batch_sequences", "Sequences in a batch.", sizeBuckets)
-	m.padding = counter("batch_padding_tokens_total",
-		"Padding tokens that models computed beside the sequences' tokens.").WithLabelValues()
-	m.drift = histogram("attention_drift_ratio",
-		"Distance from an audited sequence's hidden states to the hidden states under dense attention, over the "+
-			"length of the latter.", driftBuckets)
-	m.keptMass = histogram("attention_kept_mass_ratio",
-		"Softmax mass that a head's masks keep, mean over its queries; the least of all heads of an audited sequence.",
-		massBuckets)
-	return m
+func newTokenMetrics(r *register) tokenMetrics {
+	return tokenMetrics{
+		sequences: r.counter("sequences_total"), tokens: r.counter("tokens_total"),
+		plans: r.counter("attention_plans_total"), audits: r.counter("attention_audits_total"),
+		unverified: r.counter("sequences_unverified_total"), rows: r.counter("attention_rows_total"),
+		seconds: r.histogram("model_batch_duration_seconds"),
+		fill:    r.histogram("batch_fill_ratio"), size: r.histogram("batch_sequences"),
+		padding: r.counter("batch_padding_tokens_total").WithLabelValues(),
+		drift:   r.histogram("attention_drift_ratio"), keptMass: r.histogram("attention_kept_mass_ratio"),
+	}
 }
 
 // Batch records the number of sequences of a batch, its fill (tokens over the

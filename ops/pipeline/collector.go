@@ -24,10 +24,11 @@ type collector struct {
 
 	outbox   outbox
 	batch    schemas.Batch
-	staged   tally     // rows of the batch that the output has staged
-	times    []int64   // SentAt of the batch's records
-	opened   time.Time // when the batch's first record entered it
-	dropping bool      // a skipped task was met: no later slot counts
+	staged   tally            // rows of the batch that the output has staged
+	refused  map[string]int64 // rejects among them, by reason
+	times    []int64          // SentAt of the batch's records
+	since    time.Time        // when the batch's first record entered it
+	dropping bool             // a skipped task was met: no later slot counts
 }
 
 // newCollector returns a collector whose first batch starts at pos.
@@ -53,7 +54,7 @@ func (c *collector) run(ctx context.Context) error {
 				return err
 			}
 			if len(c.times) == 1 && c.p.cfg.Roll.Age > 0 {
-				age.Reset(time.Until(c.opened.Add(c.p.cfg.Roll.Age)))
+				age.Reset(time.Until(c.since.Add(c.p.cfg.Roll.Age)))
 			}
 			if !c.full() {
 				continue
@@ -100,13 +101,14 @@ func (c *collector) add(ctx context.Context, sl slot) error {
 			return err
 		}
 		if len(c.times) == 0 {
-			c.opened = time.Now()
+			c.opens(time.Now())
 		}
 		c.times = append(c.times, t.msg.SentAt())
 		b.Results = append(b.Results, t.results...)
 		b.Rejects = append(b.Rejects, t.rejects...)
 		b.Bytes += int64(len(t.msg.Key) + len(t.msg.Value))
 		b.Messages++
+		c.batched.Store(b.Messages)
 		id := t.id // a pointer into t would keep the record's memory
 		b.Last = &id
 		c.buffered.Add(t.bytes)
@@ -126,7 +128,7 @@ func (c *collector) full() bool {
 // due tells whether the batch has reached Roll.Age.
 func (c *collector) due() bool {
 	r := &c.p.cfg.Roll
-	return len(c.times) > 0 && r.Age > 0 && time.Since(c.opened) >= r.Age
+	return len(c.times) > 0 && r.Age > 0 && time.Since(c.since) >= r.Age
 }
 
 // commit makes the batch durable and begins the next one. ctx bounds the wait for
@@ -136,30 +138,43 @@ func (c *collector) commit(ctx context.Context) error {
 	if b.End == b.Start {
 		return nil
 	}
+	due := time.Now()
 	if err := c.published(ctx); err != nil {
 		return err
 	}
 	start := time.Now()
+	c.p.busy.commit.Add(1)
 	done, err := c.write(context.WithoutCancel(ctx))
+	c.p.busy.commit.Add(-1)
 	if errors.Is(err, schemas.ErrLost) {
 		return err
 	}
 	if err != nil {
 		return fmt.Errorf("%s/%d@%d: commit: %w", c.topic, c.id, b.Start, err)
 	}
+	if b.Messages > 0 {
+		c.src.Batch(due.Sub(c.since), start.Sub(due))
+	}
 	c.account(done, time.Since(start))
 	c.part.Committed(context.WithoutCancel(ctx), b.End)
 	c.p.cfg.Tap.Committed(c.topic, c.id, b.End)
 	c.p.budget.hold(-c.buffered.Swap(0))
 	c.p.budget.press()
-	c.p.cfg.Metrics.Memory(c.p.budget.used(), c.p.cfg.Memory)
 	clear(b.Results)
 	clear(b.Rejects)
 	*b = schemas.Batch{Topic: b.Topic, Partition: b.Partition, Start: b.End, End: b.End, Last: b.Last,
 		TopicID: b.TopicID,
 		Results: b.Results[:0], Rejects: b.Rejects[:0]}
 	c.times = c.times[:0]
+	c.opened.Store(0)
+	c.batched.Store(0)
 	return nil
+}
+
+// opens begins the age of the batch.
+func (c *collector) opens(now time.Time) {
+	c.since = now
+	c.opened.Store(now.UnixNano())
 }
 
 // account adds the committed batch to the totals and metrics, and reports the lag.
@@ -170,6 +185,7 @@ func (c *collector) account(done schemas.Committed, took time.Duration) {
 	total.messages.Add(b.Messages)
 	total.bytesIn.Add(b.Bytes)
 	c.src.Sequences(c.staged.sequences, c.staged.tokens)
+	c.src.Rejected(c.refused)
 	all := c.staged
 	all.add(b)
 	total.points.Add(all.points)
@@ -177,7 +193,7 @@ func (c *collector) account(done schemas.Committed, took time.Duration) {
 	total.tokens.Add(all.tokens)
 	total.frames.Add(all.frames)
 	total.rejects.Add(all.rejects)
-	c.staged = tally{}
+	c.staged, c.refused = tally{}, nil
 	c.p.warnOfRejects(total, b)
 	for _, t := range done.Tables {
 		total.rows.Add(t.Rows)

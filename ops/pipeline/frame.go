@@ -7,6 +7,7 @@ import (
 
 	"entropipe/models"
 	"entropipe/ops/live"
+	"entropipe/ops/metrics"
 	"entropipe/schemas"
 )
 
@@ -35,6 +36,8 @@ type FrameConfig struct {
 	// ContentTypes names the topics whose values without header content-type are no Arrow
 	// streams.
 	ContentTypes schemas.ContentTypes
+	// Metrics, if not nil, counts the time of decoding.
+	Metrics *metrics.Metrics
 	// OnPanic, if not nil, is called in the worker with the value and the stack of
 	// an operator's panic.
 	OnPanic func(key schemas.FrameKey, what any, stack []byte)
@@ -77,7 +80,11 @@ func (f *Frames) begin() {
 // order of the frames' index, and one reject if m cannot be decoded. An operator
 // that panics makes its frame a reject.
 func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject) {
+	start := time.Now()
 	frames, err := f.decoder.Decode(m)
+	if f.cfg.Metrics != nil {
+		f.cfg.Metrics.Decoded(time.Since(start))
+	}
 	if err != nil {
 		return nil, []schemas.Reject{schemas.NewReject(&m, err)}
 	}

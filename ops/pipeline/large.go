@@ -86,7 +86,7 @@ func (c *collector) large(ctx context.Context, t *task) error {
 	for {
 		u := parts.next()
 		if c.dropping = u.skipped; c.dropping {
-			c.staged = tally{}
+			c.staged, c.refused = tally{}, nil
 			c.p.budget.hold(-c.buffered.Swap(0))
 			return nil
 		}
@@ -98,7 +98,9 @@ func (c *collector) large(ctx context.Context, t *task) error {
 		c.buffered.Add(u.bytes)
 		switch {
 		case u.to == t.rows:
-			c.batch, c.opened, c.times = b, time.Now(), append(c.times, t.msg.SentAt())
+			c.batch, c.times = b, append(c.times, t.msg.SentAt())
+			c.opens(time.Now())
+			c.batched.Store(1)
 			return c.commit(ctx)
 		case c.buffered.Load() >= c.p.largeRows():
 			if err := c.stage(ctx, &b); err != nil {
@@ -115,6 +117,12 @@ func (c *collector) stage(ctx context.Context, b *schemas.Batch) error {
 	}
 	c.retry.succeeded()
 	c.staged.add(b)
+	for i := range b.Rejects {
+		if c.refused == nil {
+			c.refused = map[string]int64{}
+		}
+		c.refused[b.Rejects[i].Reason]++
+	}
 	c.p.warnOfRejects(c.p.statsOf(c.topic), b)
 	c.p.budget.hold(-c.buffered.Swap(0))
 	clear(b.Results)

@@ -78,6 +78,7 @@ type Pipeline struct {
 	cfg    Config
 	budget budget
 	outage outage
+	busy   underWay
 	wg     sync.WaitGroup
 
 	// The tasks that wait for a worker. Each branch has its own queue, because a
@@ -123,7 +124,6 @@ func (p *Pipeline) submit(t *task) {
 	} else {
 		p.clouds <- t
 	}
-	p.cfg.Metrics.Queued(len(p.clouds) + len(p.sequences))
 }
 
 // Partition processes one partition, in the caller's goroutine and a second one,
@@ -135,6 +135,7 @@ func (p *Pipeline) submit(t *task) {
 // Config.RetryFor; if ctx ends meanwhile, the *schemas.UnavailableError says what is
 // not committed and why. A *schemas.GapError is skipped if Config.SkipGaps is set.
 func (p *Pipeline) Partition(ctx context.Context, topic string, id int32, part Partition) error {
+	p.cfg.Metrics.Assigned(topic, id)
 	defer p.cfg.Metrics.Revoked(topic, id)
 	log := p.cfg.Log.With("topic", topic, "partition", id)
 	again := &retry{p: p}

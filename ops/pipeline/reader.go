@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"entropipe/schemas"
 )
@@ -37,7 +38,11 @@ func (r *reader) fetch(ctx context.Context) error {
 	if err := budget.reserve(ctx, reserved, r.idle); err != nil {
 		return err
 	}
+	r.p.busy.fetch.Add(1)
+	start := time.Now()
 	fetched, err := r.part.Fetch(ctx, r.next, int32(size))
+	took := time.Since(start)
+	r.p.busy.fetch.Add(-1)
 	if err != nil {
 		budget.fetch(-reserved)
 		return err
@@ -49,7 +54,7 @@ func (r *reader) fetch(ctx context.Context) error {
 		r.newest.CompareAndSwap(0, fetched.Messages[0].SentAt())
 	}
 	r.logEnd.Store(fetched.End)
-	r.src.Fetched(&fetched)
+	r.src.Fetched(&fetched, took)
 	r.lag()
 	r.submit(&fetched)
 	r.next = fetched.Next

@@ -39,6 +39,10 @@ type session struct {
 	// before the first commit, of the first record read; 0 if neither has one.
 	// The reader only replaces 0.
 	newest atomic.Int64
+
+	// Unix ns when the first record entered the open batch, 0: it is empty; written by the collector
+	opened  atomic.Int64
+	batched atomic.Int64 // records in the open batch; written by the collector
 }
 
 // slot is a place in a partition's order: a task, or nil for offsets that hold

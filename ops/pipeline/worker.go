@@ -36,9 +36,14 @@ func (w *worker) run() {
 		tokens, start := t.tokens, time.Now()
 		if tokens {
 			w.gather(t)
+			n := int64(len(w.group))
+			w.p.busy.model.Add(n)
 			w.sequences()
+			w.p.busy.model.Add(-n)
 		} else {
+			w.p.busy.operate.Add(1)
 			w.cloud(t)
+			w.p.busy.operate.Add(-1)
 		}
 		w.served(tokens, time.Since(start))
 	}

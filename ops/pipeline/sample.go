@@ -1,0 +1,46 @@
+package pipeline
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// underWay counts what stages have begun and not ended. Sample alone reads it.
+type underWay struct {
+	fetch          atomic.Int64 // fetches that wait for brokers
+	operate, model atomic.Int64 // messages that workers have
+	commit         atomic.Int64 // commits under way, those that wait for the output included
+}
+
+// Sample writes the gauges that change without an event, or too often to be written at
+// each: lag and age of the open batch of each partition, what waits, what is under
+// way, memory. A partition whose commits or workers are stuck causes no event, so the
+// caller calls Sample about once a second, from one goroutine. Its cost is that of
+// some gauges for each partition.
+func (p *Pipeline) Sample() {
+	m := p.cfg.Metrics
+	batched, inOrder, room := int64(0), 0, 0
+	p.mu.Lock()
+	for c := range p.collectors {
+		c.lag()
+		var since time.Time
+		if ns := c.opened.Load(); ns != 0 {
+			since = time.Unix(0, ns)
+		}
+		c.src.Open(since)
+		batched += c.batched.Load()
+		inOrder, room = inOrder+len(c.slots), room+cap(c.slots)
+	}
+	p.mu.Unlock()
+	m.InProgress("fetch", p.busy.fetch.Load())
+	m.InProgress("operate", p.busy.operate.Load())
+	m.InProgress("batch", batched)
+	m.InProgress("commit", p.busy.commit.Load())
+	m.Queue("operate", len(p.clouds), cap(p.clouds))
+	m.Queue("batch", inOrder, room)
+	if p.cfg.NewTokens != nil {
+		m.InProgress("model", p.busy.model.Load())
+		m.Queue("model", len(p.sequences), cap(p.sequences))
+	}
+	m.Memory(p.budget.used(), p.cfg.Memory)
+}
