@@ -3,9 +3,11 @@
 
     geopackage.py FILE.gpkg OUT
 
-Coordinates must be equal bit for bit, and the area of a hull's polygon that of its row.
+Coordinates must be equal bit for bit, and the area of a hull's polygon that of its row. GDAL's
+validator must find no fault, and GDAL must find the features of a window through their index.
 """
 import pathlib
+import subprocess
 import sys
 
 import numpy as np
@@ -74,10 +76,27 @@ def compare(geometry, want):
         same("corners", np.nan_to_num(got, nan=-1.0), np.nan_to_num(np.array(corners), nan=-1.0))
 
 
+def compare_windows(name, geometry):
+    """GDAL asks the index for the features that a window touches."""
+    shapes = shapely.from_wkb(geometry)
+    bounds = shapely.bounds(shapes)
+    x, y = np.nanmedian(bounds[:, [0, 2]]), np.nanmedian(bounds[:, [1, 3]])
+    for wide in (0.5, 20.0):
+        window = (x - wide, y - wide, x + wide, y + wide)
+        _, fids, _, _ = pyogrio.raw.read(file, layer=name, bbox=window, return_fids=True)
+        touched = np.flatnonzero(shapely.intersects(shapes, shapely.box(*window))) + 1
+        assert 0 < len(touched) < len(shapes), (name, len(touched))
+        same("window of " + name, np.sort(fids), touched)
+
+
 def main():
+    subprocess.run([sys.executable, "-m", "osgeo_utils.samples.validate_gpkg", file], check=True)
+    for name, kind in pyogrio.list_layers(file):
+        assert kind is None or pyogrio.read_info(file, layer=name)["capabilities"]["fast_spatial_filter"], name
     compare_hulls()
     keys, at = coordinates_of_points()
     columns, geometry = layer("points")
+    compare_windows("points", geometry)
     got = list(zip(columns["offset"], columns["index"], columns["point_idx"]))
     assert sorted(got) == sorted(keys), (len(got), len(keys))
     compare(geometry, [[at[k]] for k in got])
@@ -86,6 +105,7 @@ def main():
     assert len(names) == table("maxima").idx.map(len).sum()
     compare(geometry, [[at[k]] for k in names])
     columns, geometry = layer("triangles")
+    compare_windows("triangles", geometry)
     corners = list(zip(columns["offset"], columns["index"], columns["v0"], columns["v1"], columns["v2"]))
     want = table("triangles")
     assert sorted(corners) == sorted(zip(want.offset, want["index"], want.v0, want.v1, want.v2))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	_ "modernc.org/sqlite" // driver "sqlite"
@@ -15,53 +14,21 @@ import (
 
 // GeoPackage is a file of the OGC's GeoPackage 1.3 that is being written: tables of
 // features for QGIS and other GIS programs, in the undefined Cartesian reference system,
-// and a table frames without geometry. A table is made when the first row comes. The
-// same frames give the same bytes. A GeoPackage is not for concurrent use.
+// each with a spatial index and a style, and a table frames without geometry. A table is
+// made when the first row comes. The same frames give the same bytes. Its memory grows by
+// half a byte a feature. A GeoPackage is not for concurrent use.
 type GeoPackage struct {
 	db     *sql.DB
 	conn   *sql.Conn
 	tables map[string]*featureTable
 	frames int64
 	newest int64 // latest time of a frame, nanoseconds since 1970
-}
-
-// featureTable is a table of the file, and what gpkg_contents says of it.
-type featureTable struct {
-	name, geometry    string // geometry is the type, empty for a table without
-	columns           int
-	insert            *sql.Stmt // of batch rows
-	pending           []any
-	bounds            envelope
-	inPlane, inSpace  bool // some geometry has no z; has z
-	insertOne, begins string
+	failed bool  // what Add began is not whole
 }
 
 // background is the context of all statements: one that can end would cost a goroutine a
 // statement. A caller that is told to stop ends between frames.
 var background = context.Background()
-
-// batch is the number of rows of one insertion: a statement costs more than a row.
-const batch = 32
-
-// The columns that tell the frame of a feature. Times are of milliseconds, as the format
-// has them; table frames has the nanoseconds.
-const featureKey = `frame INTEGER NOT NULL, sequence TEXT, frame_id INTEGER, ts DATETIME, "offset" INTEGER, ` +
-	`"index" INTEGER`
-
-// contentsOf are the tables: what they hold, the type of the geometry, the columns.
-var contentsOf = map[string]struct{ says, geometry, columns string }{
-	"frames": {"frames of the file", "", `topic TEXT, partition INTEGER, "offset" INTEGER, "index" INTEGER, ` +
-		`dataset TEXT, sequence TEXT, sensor TEXT, frame_id INTEGER, ts DATETIME, ts_ns INTEGER, n_points INTEGER, ` +
-		`n_dropped INTEGER`},
-	"hulls": {"convex hull of a frame; NULL where it is degenerate", "POLYGON", featureKey +
-		", status TEXT, n_points INTEGER, n_hull INTEGER, area DOUBLE, perimeter DOUBLE, error_bound DOUBLE"},
-	"hulls_degenerate": {"hulls that are a point or a line", "GEOMETRY", featureKey +
-		", status TEXT, perimeter DOUBLE"},
-	"maxima": {"maximal points", "POINT", featureKey + ", directions TEXT, point_idx INTEGER"},
-	"triangles": {"triangles of the Delaunay mesh", "POLYGON", featureKey +
-		", tri_id INTEGER, v0 INTEGER, v1 INTEGER, v2 INTEGER"},
-	"points": {"points of a frame", "POINT", featureKey + ", point_idx INTEGER, intensity DOUBLE"},
-}
 
 // CreateGeoPackage makes a file, which must not exist. After an error, and after an
 // error of Add or Close, the caller removes it: nothing in it is durable before Close.
@@ -116,10 +83,19 @@ CREATE TABLE gpkg_geometry_columns (
   z TINYINT NOT NULL, m TINYINT NOT NULL,
   CONSTRAINT pk_geom_cols PRIMARY KEY (table_name, column_name), CONSTRAINT uk_gc_table_name UNIQUE (table_name),
   CONSTRAINT fk_gc_tn FOREIGN KEY (table_name) REFERENCES gpkg_contents(table_name),
-  CONSTRAINT fk_gc_srs FOREIGN KEY (srs_id) REFERENCES gpkg_spatial_ref_sys(srs_id));`
+  CONSTRAINT fk_gc_srs FOREIGN KEY (srs_id) REFERENCES gpkg_spatial_ref_sys(srs_id));
+CREATE TABLE gpkg_extensions (
+  table_name TEXT, column_name TEXT, extension_name TEXT NOT NULL, definition TEXT NOT NULL, scope TEXT NOT NULL,
+  CONSTRAINT ge_tce UNIQUE (table_name, column_name, extension_name));`
 
 // Add writes the layers of a frame that are shown. Check must have passed.
 func (g *GeoPackage) Add(s *Frame) error {
+	err := g.add(s)
+	g.failed = g.failed || err != nil
+	return err
+}
+
+func (g *GeoPackage) add(s *Frame) error {
 	g.frames++
 	g.newest = max(g.newest, s.TimeNs)
 	moment := isoTime(s.TimeNs)
@@ -157,14 +133,7 @@ func (a *frameRows) feature(table string, v geometry, more ...any) error {
 	if err != nil {
 		return err
 	}
-	var blob any
-	if v.bytes != nil {
-		blob = v.bytes
-		t.bounds.join(v.envelope)
-		t.inSpace, t.inPlane = t.inSpace || v.inSpace, t.inPlane || !v.inSpace
-	}
-	t.pending = append(append(append(t.pending, blob), a.key...), more...)
-	return a.flushFull(t)
+	return t.feature(v, a.key, more)
 }
 
 // row writes a row of a table without geometry.
@@ -173,17 +142,7 @@ func (g *GeoPackage) row(table string, values ...any) error {
 	if err != nil {
 		return err
 	}
-	t.pending = append(t.pending, values...)
-	return g.flushFull(t)
-}
-
-func (g *GeoPackage) flushFull(t *featureTable) error {
-	if len(t.pending) < batch*t.columns {
-		return nil
-	}
-	_, err := t.insert.ExecContext(background, t.pending...)
-	t.pending = t.pending[:0]
-	return err
+	return t.rows.add(values...)
 }
 
 // table returns a table, which it makes when it is asked for first.
@@ -191,77 +150,66 @@ func (g *GeoPackage) table(name string) (*featureTable, error) {
 	if t := g.tables[name]; t != nil {
 		return t, nil
 	}
-	is := contentsOf[name]
-	names := columnNames(is.columns)
-	columns := "fid INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, "
-	if is.geometry != "" {
-		columns += "geom " + is.geometry + ", "
-		names = append([]string{"geom"}, names...)
+	t, err := newFeatureTable(g.conn, name)
+	if t != nil {
+		g.tables[name] = t
 	}
-	if _, err := g.conn.ExecContext(background, "CREATE TABLE "+name+" ("+columns+is.columns+")"); err != nil {
-		return nil, err
-	}
-	t := &featureTable{name: name, geometry: is.geometry, columns: len(names), bounds: noEnvelope()}
-	t.insertOne = "(" + strings.Repeat("?,", len(names)-1) + "?)"
-	t.begins = "INSERT INTO " + name + " (" + strings.Join(names, ", ") + ") VALUES "
-	var err error
-	t.insert, err = g.conn.PrepareContext(background, t.begins+strings.Repeat(t.insertOne+",", batch-1)+t.insertOne)
-	g.tables[name] = t
 	return t, err
 }
 
-// columnNames returns the names of a list of columns with types.
-func columnNames(columns string) []string {
-	var names []string
-	for column := range strings.SplitSeq(columns, ", ") {
-		name, _, _ := strings.Cut(column, " ")
-		names = append(names, name)
-	}
-	return names
-}
-
-// Close writes what is left and closes the file. It is called once.
+// Close writes what is left, unless Add failed, and closes the file. It is called once.
 func (g *GeoPackage) Close() error {
-	err := g.finish()
+	var err error
+	if !g.failed {
+		err = g.finish()
+	}
 	for _, t := range g.tables {
-		if t.insert != nil {
-			err = errors.Join(err, t.insert.Close())
-		}
+		err = errors.Join(err, t.close())
 	}
 	return errors.Join(err, g.conn.Close(), g.db.Close())
 }
 
 func (g *GeoPackage) finish() error {
+	styled := false
 	for _, name := range []string{"frames", "hulls", "hulls_degenerate", "maxima", "triangles", "points"} {
 		if t := g.tables[name]; t != nil {
 			if err := g.finishTable(t); err != nil {
 				return fmt.Errorf("table %s: %w", name, err)
 			}
+			styled = styled || t.geometry != ""
+		}
+	}
+	if styled {
+		if err := g.addStyles(); err != nil {
+			return fmt.Errorf("table layer_styles: %w", err)
 		}
 	}
 	_, err := g.conn.ExecContext(background, "COMMIT")
 	return err
 }
 
-// finishTable writes the rows that wait, and says in the format's own tables what the
-// table has. Its last change is the time of the newest frame.
+// insertContents tells the format's list of tables of one. The last change of all is the
+// time of the newest frame.
+func (g *GeoPackage) insertContents(name, kind, says string, srs any, bounds [4]any) error {
+	_, err := g.conn.ExecContext(background, "INSERT INTO gpkg_contents VALUES (?,?,?,?,?,?,?,?,?,?)", name, kind, name,
+		says, isoTime(g.newest), bounds[0], bounds[1], bounds[2], bounds[3], srs)
+	return err
+}
+
+// finishTable writes the rows and the index entries that wait, and says in the format's own
+// tables what the table has.
 func (g *GeoPackage) finishTable(t *featureTable) error {
-	if rows := len(t.pending) / t.columns; rows > 0 {
-		text := t.begins + strings.Repeat(t.insertOne+",", rows-1) + t.insertOne
-		if _, err := g.conn.ExecContext(background, text, t.pending...); err != nil {
-			return err
-		}
+	if err := t.rows.flush(); err != nil {
+		return err
 	}
-	kind, srs, b := "attributes", any(nil), [4]any{}
-	if t.geometry != "" {
-		kind, srs = "features", -1
-		if !t.bounds.isEmpty() {
-			b = [4]any{t.bounds.minX, t.bounds.minY, t.bounds.maxX, t.bounds.maxY}
-		}
+	if t.geometry == "" {
+		return g.insertContents(t.name, "attributes", contentsOf[t.name].says, nil, [4]any{})
 	}
-	const contents = "INSERT INTO gpkg_contents VALUES (?,?,?,?,?,?,?,?,?,?)"
-	if _, err := g.conn.ExecContext(background, contents, t.name, kind, t.name, contentsOf[t.name].says,
-		isoTime(g.newest), b[0], b[1], b[2], b[3], srs); err != nil || kind == "attributes" {
+	b := [4]any{}
+	if !t.bounds.isEmpty() {
+		b = [4]any{t.bounds.minX, t.bounds.minY, t.bounds.maxX, t.bounds.maxY}
+	}
+	if err := g.insertContents(t.name, "features", contentsOf[t.name].says, -1, b); err != nil {
 		return err
 	}
 	z := 0 // 0: no z, 1: all have z, 2: some
@@ -271,7 +219,9 @@ func (g *GeoPackage) finishTable(t *featureTable) error {
 	case t.inSpace:
 		z = 1
 	}
-	_, err := g.conn.ExecContext(background, "INSERT INTO gpkg_geometry_columns VALUES (?,'geom',?,-1,?,0)", t.name,
-		t.geometry, z)
-	return err
+	if _, err := g.conn.ExecContext(background, "INSERT INTO gpkg_geometry_columns VALUES (?,'geom',?,-1,?,0)", t.name,
+		t.geometry, z); err != nil {
+		return err
+	}
+	return t.index.finish()
 }

@@ -3,6 +3,9 @@ package picture
 import (
 	"encoding/binary"
 	"math"
+	"slices"
+
+	"entropipe/schemas/codec"
 )
 
 // Types of geometry in well-known binary; those with z are 1000 more.
@@ -138,16 +141,84 @@ func (a *frameRows) triangles() error {
 	return nil
 }
 
+// points writes the points with the columns that the frame has. Columns that no frame before
+// had are added to the table.
 func (a *frameRows) points() error {
+	t, err := a.table("points")
+	if err != nil {
+		return err
+	}
+	columns := a.columnsOfPoints()
+	for _, c := range columns {
+		if c.value != nil && !slices.Contains(t.extra, c.name) {
+			if err := t.addColumn(c.name, c.kind); err != nil {
+				return err
+			}
+		}
+	}
+	values := make([]func(k int) any, len(t.extra))
+	for _, c := range columns {
+		if at := slices.Index(t.extra, c.name); at >= 0 {
+			values[at] = c.value
+		}
+	}
+	more := make([]any, 2+len(values))
 	for k, i := range a.Points.Idx {
-		var intensity any
+		clear(more)
+		more[0] = i
 		if k < len(a.Points.Intensity) {
-			intensity = finite(float64(a.Points.Intensity[k]))
+			more[1] = finite(float64(a.Points.Intensity[k]))
+		}
+		for c, value := range values {
+			if value != nil {
+				more[2+c] = value(k)
+			}
 		}
 		x, y, z := a.at(k)
-		if err := a.feature("points", newGeometry(wkbPoint, a.hasZ(), corner{x, y, z}), i, intensity); err != nil {
+		if a.hasZ() {
+			t.heights.add(z)
+		}
+		if err := t.feature(newGeometry(wkbPoint, a.hasZ(), corner{x, y, z}), a.key, more); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// pointColumn is a column of table points that not every frame has.
+type pointColumn struct {
+	name, kind string
+	value      func(k int) any // of row k of table points; nil if the frame has no such column
+}
+
+// columnsOfPoints are the extra columns, in the order of table points.
+func (a *frameRows) columnsOfPoints() []pointColumn {
+	p := a.Points
+	var all []pointColumn
+	for i, v := range p.Int32s() {
+		c := pointColumn{name: `"` + codec.Int32Names[i] + `"`, kind: "INTEGER"}
+		if values := *v; values != nil {
+			c.value = func(k int) any {
+				if values[k] == codec.NoInt32 {
+					return nil
+				}
+				return values[k]
+			}
+		}
+		all = append(all, c)
+	}
+	elongation := pointColumn{name: `"elongation"`, kind: "DOUBLE"}
+	if p.Elongation != nil {
+		elongation.value = func(k int) any { return finite(float64(p.Elongation[k])) }
+	}
+	after := pointColumn{name: `"t_offset_ns"`, kind: "INTEGER"}
+	if p.TOffsetNs != nil {
+		after.value = func(k int) any {
+			if p.TOffsetNs[k] == codec.NoInt64 {
+				return nil
+			}
+			return p.TOffsetNs[k]
+		}
+	}
+	return append(all, elongation, after)
 }

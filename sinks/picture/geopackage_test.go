@@ -228,8 +228,8 @@ func TestGeoPackageIsOne(t *testing.T) {
 			"undefined][0 NONE undefined]",
 		"SELECT organization, organization_coordsys_id FROM gpkg_spatial_ref_sys WHERE srs_id = 4326": "[EPSG 4326]",
 		"SELECT table_name, data_type, srs_id FROM gpkg_contents ORDER BY 1": "[frames attributes <nil>]" +
-			"[hulls features -1][hulls_degenerate features -1][maxima features -1][points features -1]" +
-			"[triangles features -1]",
+			"[hulls features -1][hulls_degenerate features -1][layer_styles attributes 0][maxima features -1]" +
+			"[points features -1][triangles features -1]",
 		"SELECT table_name, geometry_type_name, srs_id, z, m FROM gpkg_geometry_columns ORDER BY 1": "[hulls POLYGON " +
 			"-1 0 0][hulls_degenerate GEOMETRY -1 0 0][maxima POINT -1 2 0][points POINT -1 2 0]" +
 			"[triangles POLYGON -1 2 0]",
