@@ -143,4 +143,5 @@ def main(folder, context, out):
     print(count / spent)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
