@@ -41,10 +41,14 @@ in_order = sorted(frames)
 by_time = {rows[0]["ts_ns"]: key for key, rows in frames.items()}
 if len(by_time) < len(frames):  # a test has then written positions as times
     by_time = dict(enumerate(in_order))
-seen = {}
+seen, placed, shown = {}, set(), set()
 with open(file, "rb") as f:
     for schema, channel, message, m in make_reader(f, decoder_factories=[DecoderFactory()]).iter_decoded_messages():
         topic = channel.topic.rsplit("/", 1)[1]
+        if schema.name == "foxglove.FrameTransform":
+            placed.add((m.child_frame_id, message.log_time))
+            continue
+        shown.add((m.frame_id if topic == "points" else m.entities[0].frame_id, message.log_time))
         if topic == "points":
             key = by_time[message.log_time]
             kinds = {1: "<u1", 2: "<i1", 3: "<u2", 4: "<i2", 5: "<u4", 6: "<i4", 7: "<f4", 8: "<f8"}
@@ -74,6 +78,8 @@ with open(file, "rb") as f:
                 idx = [r[v] for r in triangles.get(key, []) for v in ("v0", "v1", "v2")]
                 same("mesh", lists[0] if lists else np.empty((0, 3)), np.array([at[i] for i in idx]).reshape(-1, 3))
         seen.setdefault(topic, set()).add(key)
+if len({frame for frame, _ in shown}) > 1:
+    assert shown == placed, (shown ^ placed, "a viewer cannot place these")
 for topic in ("points", "hull", "maxima", "mesh"):
     assert seen.get(topic) == set(frames), f"{topic}: {len(seen.get(topic, ()))} of {len(frames)} frames"
 print(f"{len(frames)} frames; equal values:", ", ".join(f"{n} of {what}" for what, n in sorted(values.items())))

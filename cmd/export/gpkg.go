@@ -2,6 +2,7 @@ package export
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,7 @@ func (c *Command) exportGeoPackage(e *command.Env, store sinks.Reader) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(c.eachFrame(e, store, g.Add), g.Close())
+		return errors.Join(c.eachFrame(e, store, read.ReadFrames, g.Add), g.Close())
 	})
 }
 
@@ -56,9 +57,14 @@ func (c *Command) sendMade(stdout io.Writer, build func(path string) error) erro
 	})
 }
 
+// frameReader is read.ReadFrames, or has its arguments and results.
+type frameReader func(ctx context.Context, store sinks.Reader, q read.FrameQuery,
+	use func(r *schemas.Result, absent []string) error, others ...string) error
+
 // eachFrame calls use with the frame of the query, or with --all with every frame that
-// fits. What a frame lacks is said once.
-func (c *Command) eachFrame(e *command.Env, store sinks.Reader, use func(*picture.Frame) error) error {
+// fits, as readFrames has them. What a frame lacks is said once.
+func (c *Command) eachFrame(e *command.Env, store sinks.Reader, readFrames frameReader,
+	use func(*picture.Frame) error) error {
 	if !c.All {
 		shown, err := c.load(e, store)
 		if err != nil {
@@ -76,7 +82,7 @@ func (c *Command) eachFrame(e *command.Env, store sinks.Reader, use func(*pictur
 	show := command.StartProgress(e.Stderr, e.Log, "frames", 0, func() (int64, string) { return frames.Load(), "" })
 	defer show.Stop()
 	asked := c.layers()
-	return read.ReadFrames(e.Ctx, store, c.query(), func(r *schemas.Result, absent []string) error {
+	return readFrames(e.Ctx, store, c.query(), func(r *schemas.Result, absent []string) error {
 		for _, layer := range c.Layers {
 			if t := picture.TableOfLayer[layer]; t != "points" && slices.Contains(absent, t) {
 				warn("not written for frames whose commit has no table of it", "layer", layer, "table", t)

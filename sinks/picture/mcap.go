@@ -36,13 +36,25 @@ type mcapChannel struct {
 	repeats  int64 // messages with the time of the one before
 }
 
-// Levels say which names tell the frames of a selection apart.
+// Levels say which names tell the frames of a selection apart, and which of them have
+// poses.
 type Levels struct {
 	topics, datasets, sequences, sensors map[string]bool
+	posed                                map[source]bool // some frame of it has a pose
 }
+
+// source names what has one system of coordinates.
+type source struct{ topic, dataset, sequence, sensor string }
+
+func sourceOf(k *schemas.FrameKey) source { return source{k.Topic, k.Dataset, k.Sequence, k.Sensor} }
 
 // See adds the names of a frame.
 func (l *Levels) See(k *schemas.FrameKey) {
+	if l.posed == nil {
+		l.posed = map[source]bool{}
+	}
+	of := sourceOf(k)
+	l.posed[of] = l.posed[of] || k.Pose != nil
 	for _, level := range []struct {
 		names *map[string]bool
 		name  string
@@ -66,6 +78,16 @@ func (l *Levels) prefix(k *schemas.FrameKey) (text string) {
 		}
 	}
 	return text
+}
+
+// poseOf returns the pose in which a viewer shows the frame. A source without any pose stands
+// at the origin of the world if the file has several sources: a viewer shows nothing whose way
+// to the others it does not know. Otherwise the pose is nil where it is not known.
+func (l *Levels) poseOf(k *schemas.FrameKey) *codec.Pose {
+	if k.Pose == nil && len(l.posed) > 1 && !l.posed[sourceOf(k)] {
+		return &codec.Pose{0: 1, 5: 1, 10: 1}
+	}
+	return k.Pose
 }
 
 // NewMCAP returns an MCAP file that writes to out. levels has seen every frame that will be
@@ -94,9 +116,9 @@ func (m *MCAP) Add(s *Frame) error {
 	if prefix != "" {
 		frame = strings.TrimPrefix(prefix, "/")
 	}
-	if s.Pose != nil {
-		t := foxglove.FrameTransform{TimeNs: s.TimeNs, Parent: "world", Child: frame, Pose: foxglove.PoseOf(s.Pose)}
-		if err := m.write("/tf", foxglove.FrameTransformSchema, s, t.Append(m.message[:0])); err != nil {
+	if pose := m.levels.poseOf(&s.FrameKey); pose != nil {
+		t := foxglove.FrameTransform{TimeNs: s.TimeNs, Parent: "world", Child: frame, Pose: foxglove.PoseOf(pose)}
+		if err := m.write(prefix+"/tf", foxglove.FrameTransformSchema, s, t.Append(m.message[:0])); err != nil {
 			return err
 		}
 	}
@@ -136,7 +158,7 @@ func (m *MCAP) write(topic, schema string, s *Frame, message []byte) error {
 			"dataset": s.Dataset, "unit": s.Unit()}), last: math.MinInt64}
 		m.channels[topic] = c
 	}
-	if c.last == s.TimeNs && schema != foxglove.FrameTransformSchema { // each sensor has its transform
+	if c.last == s.TimeNs && schema != foxglove.FrameTransformSchema {
 		c.repeats++
 	}
 	c.last = s.TimeNs
@@ -210,7 +232,11 @@ func (m *MCAP) cloud(s *Frame, frame string) *foxglove.PointCloud {
 	floats("elongation", p.Elongation)
 	if v := p.TOffsetNs; v != nil { // the schema has no int64
 		add("t_offset_ns", foxglove.Float64, 8, func(b []byte, k int) {
-			binary.LittleEndian.PutUint64(b, math.Float64bits(float64(v[k])))
+			after := float64(v[k])
+			if v[k] == codec.NoInt64 {
+				after = math.NaN()
+			}
+			binary.LittleEndian.PutUint64(b, math.Float64bits(after))
 		})
 	}
 	if n != int(s.NPoints) {

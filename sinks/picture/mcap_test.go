@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -131,8 +132,8 @@ func TestMCAPHasTheFrames(t *testing.T) {
 		t.Error("the same frames give other bytes")
 	}
 	topics := messagesOf(t, file)
-	if len(topics) != 11 || len(topics["/tf"]) != 4 || repeats != 0 {
-		t.Errorf("%d topics, %d transforms, %d messages with equal times", len(topics), len(topics["/tf"]), repeats)
+	if n := len(topics["/top/tf"]) + len(topics["/front/tf"]); len(topics) != 12 || n != 4 || repeats != 0 {
+		t.Errorf("%d topics, %d transforms, %d messages with equal times", len(topics), n, repeats)
 	}
 	for i := range frames {
 		r := &frames[i]
@@ -203,5 +204,64 @@ func TestMCAPOfOneSensor(t *testing.T) {
 	}
 	if repeats != 6 {
 		t.Errorf("%d messages have the time of the one before, want 6", repeats)
+	}
+}
+
+// A viewer can place everything: each frame of reference of a file that has several leads
+// to the world at every time, and one that is alone needs no transform. All entities of a
+// topic have one name, so that those of the last frame go.
+func TestMCAPPlacesEverySource(t *testing.T) {
+	with := func(posed ...bool) []schemas.Result {
+		frames := drive()[:4]
+		for i := range frames {
+			frames[i].Sensor, frames[i].Pose = []string{"top", "rear"}[i%2], nil
+			if posed[i%2] && i > 1 {
+				frames[i].Pose = &codec.Pose{0: 1, 3: 7, 5: 1, 10: 1}
+			}
+		}
+		return frames
+	}
+	alone := with(false, false)[:1]
+	for name, c := range map[string]struct {
+		frames []schemas.Result
+		want   map[string]int
+	}{
+		"no pose":           {with(false, false), map[string]int{"/top/tf": 2, "/rear/tf": 2}},
+		"poses of one":      {with(true, false), map[string]int{"/top/tf": 1, "/rear/tf": 2}},
+		"poses of both":     {with(true, true), map[string]int{"/top/tf": 1, "/rear/tf": 1}},
+		"one without poses": {alone, map[string]int{}},
+	} {
+		file, _ := mcapOf(t, c.frames, allLayers)
+		topics := messagesOf(t, file)
+		transforms, shown := map[string]int{}, map[string]bool{}
+		children := map[string]bool{}
+		for topic, messages := range topics {
+			names := map[string]bool{}
+			for i := range messages {
+				m := &messages[i]
+				switch m.Channel.SchemaName() {
+				case foxglove.FrameTransformSchema:
+					transforms[topic]++
+					children[string(field(t, m.Data, 3)[0])] = true
+				case foxglove.PointCloudSchema:
+					shown[string(field(t, m.Data, 2)[0])] = true
+				default:
+					shown[string(field(t, m.Data, 2, 2)[0])] = true
+					names[string(field(t, m.Data, 2, 3)[0])] = true
+					if lifetime := field(t, m.Data, 2, 4); len(lifetime) > 0 && len(lifetime[0]) > 0 {
+						t.Errorf("%s: an entity of %s ends by itself", name, topic)
+					}
+				}
+			}
+			if len(names) > 1 {
+				t.Errorf("%s: entities of %s are called %v", name, topic, names)
+			}
+		}
+		if !maps.Equal(transforms, c.want) {
+			t.Errorf("%s: transforms %v, want %v", name, transforms, c.want)
+		}
+		if len(children) > 0 && !maps.Equal(shown, children) || len(children) == 0 && len(shown) != 1 {
+			t.Errorf("%s: messages stand in %v, transforms lead from %v", name, shown, children)
+		}
 	}
 }
