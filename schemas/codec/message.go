@@ -49,13 +49,11 @@ func (c *Cloud) UnpackMessage(p *Packed, data []byte, n int, limit int64) *Error
 func (c *Cloud) offsets(raw []float64) {
 	first, last := math.Inf(1), math.Inf(-1)
 	for _, v := range raw {
-		if !math.IsInf(v, 0) { // a NaN is neither
-			if v < first {
-				first = v
-			}
-			if v > last {
-				last = v
-			}
+		if v < first && v >= -math.MaxFloat64 { // a NaN is neither
+			first = v
+		}
+		if v > last && v <= math.MaxFloat64 {
+			last = v
 		}
 	}
 	const date = 9.2e9 // seconds since 1970 that fit into int64 nanoseconds
@@ -93,6 +91,9 @@ func (c *Cloud) offsets(raw []float64) {
 
 // absolute returns v units in nanoseconds, without the rounding of a product in float64.
 func absolute(v float64, perUnit int64) int64 {
+	if perUnit == 1 && v >= 1<<52 && v < 1<<62 { // a whole number
+		return int64(v)
+	}
 	whole := math.Floor(v)
 	return roundNs(whole)*perUnit + roundNs((v-whole)*float64(perUnit))
 }

@@ -121,8 +121,7 @@ type Packed struct {
 // float64 cannot hold is an error. limit bounds the bytes of the columns.
 //
 // The errors are: no field x or y, two fields of one role, a field of an unknown type or
-// beyond the record, and fewer data than n records. Cost: one pass over data for each
-// column.
+// beyond the record, and fewer data than n records. Cost: one pass over data.
 func (c *Cloud) Unpack(p *Packed, data []byte, n int, limit int64) *Error {
 	sensor, ns, timed, pose := c.Sensor, c.TimeNs, c.HasTime, c.Pose
 	c.Reset()
@@ -137,11 +136,12 @@ func (c *Cloud) Unpack(p *Packed, data []byte, n int, limit int64) *Error {
 	}
 	for role := X; role < numRoles; role++ {
 		if f := fields[role]; f != nil {
-			if err := c.unpackField(p, f, data, n); err != nil {
+			if err := c.place(p, f, data, n); err != nil {
 				return err
 			}
 		}
 	}
+	c.unpackFields(p, &fields, data, n)
 	return nil
 }
 
@@ -217,63 +217,6 @@ func (p *Packed) checkLength(data []byte, n int) *Error {
 	return nil
 }
 
-// unpackField fills the column of f.
-func (c *Cloud) unpackField(p *Packed, f *Field, data []byte, n int) *Error {
-	switch f.Role {
-	case X, Y, Z:
-		if c.Double {
-			v := c.Float64s(f.Role, n)
-			if err := exact(p, f, data, n); err != nil {
-				return err
-			}
-			unpack(p, f, data, v)
-			*[...]*[]float64{&c.Cloud64.X, &c.Cloud64.Y, &c.Cloud64.Z}[f.Role-X] = v
-			return nil
-		}
-		v := c.Float32s(f.Role, n)
-		unpack(p, f, data, v)
-		*[...]*[]float32{&c.Cloud32.X, &c.Cloud32.Y, &c.Cloud32.Z}[f.Role-X] = v
-	case Intensity:
-		c.Points.Intensity = c.Float32s(f.Role, n)
-		unpack(p, f, data, c.Points.Intensity)
-	case Elongation:
-		c.Elongation = c.Float32s(f.Role, n)
-		unpack(p, f, data, c.Elongation)
-	case TOffset:
-		c.unpackTimes(p, f, data, n)
-	case RGB:
-		c.unpackColours(p, f, data, n)
-	default:
-		v := c.Int32s(f.Role, n)
-		if f.Type.IsFloat() {
-			wide := c.Float64s(f.Role, n)
-			unpack(p, f, data, wide)
-			for i, w := range wide {
-				v[i] = roundInt32(w)
-			}
-		} else {
-			unpack(p, f, data, v)
-		}
-		switch f.Role {
-		case Ring:
-			c.Ring = v
-		case Return:
-			c.Return = v
-		case Laser:
-			c.Laser = v
-		case Label:
-			c.Label = v
-		case Red:
-			c.Red = v
-		case Green:
-			c.Green = v
-		case Blue:
-			c.Blue = v
-		}
-	}
-	return nil
-}
-
 // exact returns an error if an integer of 64 bits does not fit into a float64.
 func exact(p *Packed, f *Field, data []byte, n int) *Error {
 	if f.Type != Int64 && f.Type != Uint64 {
@@ -312,168 +255,4 @@ func (p *Packed) bits(data []byte, at, size int) uint64 {
 		return uint64(order.Uint32(data[at:]))
 	}
 	return order.Uint64(data[at:])
-}
-
-// unpackTimes fills TOffsetNs.
-func (c *Cloud) unpackTimes(p *Packed, f *Field, data []byte, n int) {
-	v := c.Int64s(TOffset, n)
-	c.TOffsetNs = v
-	scale := f.NsPerUnit
-	if !f.Type.IsFloat() && (scale == 0 || scale == 1) {
-		unpack(p, f, data, v)
-		return
-	}
-	if scale == 0 {
-		scale = 1e9
-	}
-	wide := c.Float64s(TOffset, n)
-	unpack(p, f, data, wide)
-	for i, t := range wide {
-		v[i] = roundNs(t * scale)
-	}
-}
-
-// roundNs returns the nearest integer; 0 for NaN, the nearest bound beyond int64.
-func roundNs(ns float64) int64 {
-	switch ns = math.RoundToEven(ns); {
-	case ns != ns:
-		return 0
-	case ns >= math.MaxInt64:
-		return math.MaxInt64
-	case ns <= math.MinInt64:
-		return math.MinInt64
-	}
-	return int64(ns)
-}
-
-// roundInt32 returns the nearest integer; NoInt32 for NaN, the nearest bound beyond int32.
-func roundInt32(v float64) int32 {
-	if v != v {
-		return NoInt32
-	}
-	return int32(math.RoundToEven(min(max(v, math.MinInt32+1), math.MaxInt32)))
-}
-
-// unpackColours fills Red, Green and Blue from the bits of one value.
-func (c *Cloud) unpackColours(p *Packed, f *Field, data []byte, n int) {
-	if f.Type.Size() != 4 { // not the layout that the name promises
-		c.Ignored = append(c.Ignored, f.Name)
-		return
-	}
-	if c.Red != nil || c.Green != nil || c.Blue != nil {
-		c.Ignored = append(c.Ignored, f.Name)
-		return
-	}
-	c.Red, c.Green, c.Blue = c.Int32s(Red, n), c.Int32s(Green, n), c.Int32s(Blue, n)
-	for i := range n {
-		v := uint32(p.bits(data, p.at(f, i), 4))
-		c.Red[i], c.Green[i], c.Blue[i] = int32(v>>16&0xff), int32(v>>8&0xff), int32(v&0xff)
-	}
-}
-
-// number is a type of a column.
-type number interface {
-	float32 | float64 | int32 | int64
-}
-
-// unpack converts the values of f to dst, one for each record, as Go converts. A float
-// that is no int32 or int64 becomes an undefined integer, as Go has it: callers unpack
-// floats into floats.
-func unpack[T number](p *Packed, f *Field, data []byte, dst []T) {
-	if len(dst) == 0 {
-		return
-	}
-	if p.RowStride > 0 && p.RowStride != p.Width*p.Stride {
-		for from := 0; from < len(dst); from += p.Width {
-			row := data[from/p.Width*p.RowStride:]
-			unpackRow(p, f, row, dst[from:min(from+p.Width, len(dst))])
-		}
-		return
-	}
-	unpackRow(p, f, data, dst)
-}
-
-func unpackRow[T number](p *Packed, f *Field, data []byte, dst []T) {
-	at, step := f.Offset, cmp.Or(f.Step, p.Stride)
-	if p.BigEndian {
-		unpackBig(f.Type, data, at, step, dst)
-		return
-	}
-	switch f.Type {
-	case Float32:
-		for i := range dst {
-			dst[i] = T(math.Float32frombits(binary.LittleEndian.Uint32(data[at:])))
-			at += step
-		}
-	case Float64:
-		for i := range dst {
-			dst[i] = T(math.Float64frombits(binary.LittleEndian.Uint64(data[at:])))
-			at += step
-		}
-	case Int8:
-		for i := range dst {
-			dst[i] = T(int8(data[at]))
-			at += step
-		}
-	case Uint8:
-		for i := range dst {
-			dst[i] = T(data[at])
-			at += step
-		}
-	case Int16:
-		for i := range dst {
-			dst[i] = T(int16(binary.LittleEndian.Uint16(data[at:])))
-			at += step
-		}
-	case Uint16:
-		for i := range dst {
-			dst[i] = T(binary.LittleEndian.Uint16(data[at:]))
-			at += step
-		}
-	case Int32:
-		for i := range dst {
-			dst[i] = T(int32(binary.LittleEndian.Uint32(data[at:])))
-			at += step
-		}
-	case Uint32:
-		for i := range dst {
-			dst[i] = T(binary.LittleEndian.Uint32(data[at:]))
-			at += step
-		}
-	case Int64:
-		for i := range dst {
-			dst[i] = T(int64(binary.LittleEndian.Uint64(data[at:])))
-			at += step
-		}
-	case Uint64:
-		for i := range dst {
-			dst[i] = T(binary.LittleEndian.Uint64(data[at:]))
-			at += step
-		}
-	}
-}
-
-// unpackBig is unpackRow for big-endian values.
-func unpackBig[T number](t Type, data []byte, at, step int, dst []T) {
-	p := Packed{BigEndian: true}
-	for i := range dst {
-		v := p.bits(data, at, t.Size())
-		switch t {
-		case Float32:
-			dst[i] = T(math.Float32frombits(uint32(v)))
-		case Float64:
-			dst[i] = T(math.Float64frombits(v))
-		case Int8:
-			dst[i] = T(int8(v))
-		case Int16:
-			dst[i] = T(int16(v))
-		case Int32:
-			dst[i] = T(int32(v))
-		case Int64:
-			dst[i] = T(int64(v))
-		default:
-			dst[i] = T(v)
-		}
-		at += step
-	}
 }
