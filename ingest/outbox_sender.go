@@ -10,7 +10,6 @@ import (
 	"entropipe/schemas"
 
 	kafka "github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/protocol"
 )
 
 // message is one record on its way.
@@ -181,32 +180,4 @@ func (o *Outbox) permanent(err error, batch []message) error {
 	}
 	return o.cfg.Security.denied(fmt.Errorf("send to topic %s: %w", o.cfg.Topic, err), "Write",
 		o.cfg.Topic, o.cfg.Brokers[0])
-}
-
-// produce makes one attempt.
-func (o *Outbox) produce(partition int, batch []message, sent time.Time) error {
-	records := make([]kafka.Record, len(batch))
-	bytes := 0
-	for i := range batch {
-		m := &batch[i]
-		headers := make([]kafka.Header, len(m.Headers))
-		for k, h := range m.Headers {
-			headers[k] = kafka.Header{Key: h.Key, Value: h.Value}
-		}
-		records[i] = kafka.Record{Time: sent, Key: kafka.NewBytes(m.Key),
-			Value: kafka.NewBytes(m.Value), Headers: headers}
-		bytes += len(m.Value)
-	}
-	ctx, cancel := context.WithTimeout(o.hard, requestTime+time.Duration(bytes>>20)*time.Second)
-	defer cancel()
-	r, err := o.client.Produce(ctx, &kafka.ProduceRequest{
-		Topic:        o.cfg.Topic,
-		Partition:    partition,
-		RequiredAcks: kafka.RequireAll,
-		Records:      protocol.NewRecordReader(records...),
-	})
-	if err != nil {
-		return err
-	}
-	return r.Error
 }

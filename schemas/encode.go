@@ -3,6 +3,7 @@ package schemas
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -201,13 +202,24 @@ func (e *Encoder) word(label string) int32 {
 	return n
 }
 
+// streamOverhead is about what the schema and the batch of a stream take beside the columns.
+const streamOverhead = 4 << 10
+
 // append writes the columns as an Arrow stream.
 func (e *Encoder) append(dst []byte, cols *columns, meta arrow.Metadata) ([]byte, error) {
 	if cols.err != nil {
 		return dst, cols.err
 	}
 	schema := arrow.NewSchema(cols.fields, &meta)
-	w := appender{dst}
+	size := streamOverhead
+	for _, a := range cols.arrays {
+		for _, b := range a.Data().Buffers() {
+			if b != nil {
+				size += b.Len()
+			}
+		}
+	}
+	w := appender{slices.Grow(dst, size)}
 	opts := []ipc.Option{ipc.WithSchema(schema)}
 	switch e.Compression {
 	case "", "none":

@@ -77,17 +77,24 @@ func (r *Reader) unpack(h *chunkHead) ([]byte, error) {
 	case None:
 		return h.packed, nil
 	case LZ4:
+		if h.crc != 0 && h.length == uint64(len(h.packed)) && h.size <= 256*h.length {
+			r.unpacked = grow(r.unpacked[:0], int(h.size))
+			if n := unpackLZ4(r.unpacked[:h.size], h.packed); n == int(h.size) {
+				return r.unpacked[:n], nil
+			}
+		}
 		if r.lz4 == nil {
 			r.lz4 = lz4.NewReader(nil)
 		}
 		r.lz4.Reset(bytes.NewReader(h.packed))
 		return r.drain(r.lz4, h)
 	case Zstd:
-		if r.zstd == nil {
+		if r.zstd == nil || h.crc == 0 && r.unsummed {
 			var err error
+			r.unsummed = h.crc != 0 // the sum of the chunk is that of the records, too
 			r.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 				zstd.WithDecoderMaxMemory(uint64(max(orDefault(r.MaxChunk, DefaultMaxChunk), 1<<20))),
-				zstd.WithDecodeAllCapLimit(true))
+				zstd.WithDecodeAllCapLimit(true), zstd.IgnoreChecksum(r.unsummed))
 			if err != nil {
 				return nil, err
 			}

@@ -50,6 +50,7 @@ type Reader struct {
 	inner    []byte // those that are still to come
 	partial  bool   // inner ends where the file does
 	zstd     *zstd.Decoder
+	unsummed bool // zstd does not check the sum of a frame
 	lz4      *lz4.Reader
 }
 
