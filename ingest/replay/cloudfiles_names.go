@@ -45,8 +45,8 @@ func numberFiles(paths []string, log *slog.Logger) []cloudFile {
 		files[i] = cloudFile{path: path, sequence: folders[dir]}
 	}
 	slices.SortStableFunc(files, func(a, b cloudFile) int {
-		return cmp.Or(byNumbers(filepath.Dir(a.path), filepath.Dir(b.path)),
-			byNumbers(filepath.Base(a.path), filepath.Base(b.path)), strings.Compare(a.path, b.path))
+		return cmp.Or(naturally(filepath.Dir(a.path), filepath.Dir(b.path)),
+			naturally(filepath.Base(a.path), filepath.Base(b.path)), strings.Compare(a.path, b.path))
 	})
 	for from := 0; from < len(files); {
 		to := from + 1

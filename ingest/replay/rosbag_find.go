@@ -113,7 +113,7 @@ func listBag(dir, sequence string) ([]bagPart, error) {
 	if len(parts) == 0 {
 		return nil, fmt.Errorf("no file of a ROS 2 bag (.db3, .mcap) in %s", dir)
 	}
-	slices.SortStableFunc(parts, func(a, b bagPart) int { return byNumbers(a.path, b.path) })
+	slices.SortStableFunc(parts, func(a, b bagPart) int { return naturally(a.path, b.path) })
 	return parts, nil
 }
 

@@ -139,7 +139,8 @@ func compare(t *testing.T, name string, p *Packed, data []byte, n int) {
 // The short way to a nanosecond gives what the long one gives.
 func TestRoundNs(t *testing.T) {
 	for _, v := range []float64{0, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0.49999999999999994, 1<<50 - 0.5, 1 << 50,
-		1<<50 + 1, -1<<50 + 0.5, -1 << 50, 1 << 53, math.MaxInt64, math.MinInt64, 1e300, -1e300, math.Inf(1), math.Inf(-1)} {
+		1<<50 + 1, -1<<50 + 0.5, -1 << 50, 1 << 53, math.MaxInt64, math.MinInt64,
+		1e300, -1e300, math.Inf(1), math.Inf(-1)} {
 		want := int64(math.MaxInt64)
 		if rounded := math.RoundToEven(v); rounded <= math.MinInt64 {
 			want = math.MinInt64
