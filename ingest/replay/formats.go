@@ -186,15 +186,44 @@ func (s *sample) isFive() bool {
 	return strings.HasSuffix(s.plain, ".pcd.bin") || s.size > 0 && s.size%20 == 0 && s.size%16 != 0
 }
 
+const (
+	writeColumns   = "write its points as Parquet, Arrow, CSV or PCD first"
+	sensorSoftware = "write its points as MCAP, PCD or LAS with the sensor's software first"
+)
+
+// adviceOn is what to do with content that Files names and does not read. FILE is its path,
+// STEM the path without its ending.
+var adviceOn = map[string]string{
+	"a LAZ file":         "convert it first: pdal translate FILE STEM.las",
+	"a Draco file":       "convert it first: draco_decoder -i FILE -o STEM.ply",
+	"an E57 file":        "convert it first: pdal translate FILE STEM.las",
+	"a ROS 1 bag":        "convert it first: rosbags-convert --src FILE --dst STEM",
+	"an HDF5 file":       writeColumns,
+	"a NumPy file":       writeColumns,
+	"a MATLAB file":      writeColumns,
+	"a ZIP archive":      "unpack it first: unzip FILE -d STEM",
+	"a 7z archive":       "unpack it first: 7z x FILE",
+	"an LZ4 file":        "unpack it first: lz4 -d FILE STEM",
+	"an xz file":         "unpack it first: xz -dk FILE",
+	"a bzip2 file":       "unpack it first: bzip2 -dk FILE",
+	"a pcap capture":     sensorSoftware,
+	"a pcapng capture":   sensorSoftware,
+	"an Ouster OSF file": sensorSoftware,
+	rosbagMetadata: "its clouds stand in the files that it names (.db3, .mcap): put them beside it, and name " +
+		"the folder",
+	"an OFF file": "convert it to PLY first, for example with MeshLab",
+	"a pointer of Git LFS in the place of a file": "fetch the file first: git lfs pull",
+}
+
 // advice says how to read content that Files does not read itself; "" if it is unknown.
 func (s *sample) advice() string {
-	switch ext := filepath.Ext(s.plain); {
-	case ext == ".txt" || bytes.Contains(s.head, []byte(`"text"`)) || bytes.Contains(s.head, []byte(`"input_ids"`)):
+	ext := filepath.Ext(s.path)
+	if filepath.Ext(s.plain) == ".txt" || bytes.Contains(s.head, []byte(`"text"`)) ||
+		bytes.Contains(s.head, []byte(`"input_ids"`)) {
 		return "; texts and token ids are sent by: entropipe produce tokens " + s.path
-	case s.kind == "a LAZ file":
-		return "; convert it first: pdal translate " + s.path + " " + strings.TrimSuffix(s.path, ext) + ".las"
-	case s.kind == "a ROS 1 bag":
-		return "; convert it first: rosbags-convert --src " + s.path + " --dst " + strings.TrimSuffix(s.path, ext)
+	}
+	if what := adviceOn[s.kind]; what != "" {
+		return "; " + strings.NewReplacer("FILE", s.path, "STEM", strings.TrimSuffix(s.path, ext)).Replace(what)
 	}
 	return ""
 }

@@ -98,11 +98,15 @@ func TestBadPathsAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
+	at := func(name string) string { return filepath.Join(dir, name) }
 	empty := filepath.Join(dir, "void")
 	if err := os.Mkdir(empty, 0o777); err != nil {
 		t.Fatal(err)
@@ -112,7 +116,26 @@ func TestBadPathsAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ path, want string }{
-		{write("d.pcd", "DRACO\x02"), "this is a Draco file"},
+		{write("d.pcd", "DRACO\x02"), "this is a Draco file, which entropipe does not read; convert it first: " +
+			"draco_decoder -i " + at("d.pcd") + " -o " + at("d.ply")},
+		{write("a.LAZ", "LASF"+strings.Repeat("\x00", 100)+"\x81"), "this is a LAZ file, which entropipe does not " +
+			"read; convert it first: pdal translate " + at("a.LAZ") + " " + at("a.las")},
+		{write("a.e57", "ASTM-E57\x01"), "this is an E57 file, which entropipe does not read; convert it first: pdal " +
+			"translate " + at("a.e57") + " " + at("a.las")},
+		{write("old.bag", "#ROSBAG V2.0\n"), "this is a ROS 1 bag, which entropipe does not read; convert it first: " +
+			"rosbags-convert --src " + at("old.bag") + " --dst " + at("old")},
+		{write("a.h5", "\x89HDF\r\n\x1a\n"), "this is an HDF5 file, which entropipe does not read; write its " +
+			"points as"},
+		{write("a.zip", "PK\x03\x04"), "this is a ZIP archive, which entropipe does not read; unpack it first: unzip " +
+			at("a.zip") + " -d " + at("a")},
+		{write("a.bin.xz", "\xfd7zXZ\x00"), "this is an xz file, which entropipe does not read; unpack it first: xz"},
+		{write("a.pcap", "\xd4\xc3\xb2\xa1"), "this is a pcap capture, which entropipe does not read; write its " +
+			"points"},
+		{write("p.pcd", "version https://git-lfs.github.com/spec/v1\n"), "git lfs pull"},
+		{filepath.Dir(write("bag/metadata.yaml", "rosbag2_bagfile_information:\n  version: 5\n")), "metadata.yaml is " +
+			"the metadata of a ROS 2 bag; its clouds stand in the files that it names (.db3, .mcap): put them beside it"},
+		{write("bag/metadata.yaml", "rosbag2_bagfile_information:\n"), "this is the metadata of a ROS 2 bag, which " +
+			"entropipe does not read; its clouds stand in the files that it names"},
 		{write("e.ply", ""), "the file is empty"},
 		{write("n.txt", "words"), "entropipe produce tokens"},
 		{write("z.pcd.gz", "\x1f\x8bdamaged"), "cannot be unpacked"},

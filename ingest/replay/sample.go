@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -28,6 +29,9 @@ type sample struct {
 	kind  string // name of the content by its magic, such as "a PNG picture"; "": no magic is known
 }
 
+// rosbagMetadata is the kind of the file metadata.yaml of a ROS 2 bag.
+const rosbagMetadata = "the metadata of a ROS 2 bag"
+
 // takeSample reads the beginning of a file.
 func takeSample(path string) (*sample, error) {
 	f, err := plainfile.Open(path)
@@ -53,7 +57,9 @@ func takeSample(path string) (*sample, error) {
 			return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
 		})
 	}
-	s.kind = codec.Name(s.head)
+	if s.kind = codec.Name(s.head); s.plain == "metadata.yaml" && bytes.Contains(s.head, []byte("rosbag2_bagfile_")) {
+		s.kind = rosbagMetadata
+	}
 	return s, err
 }
 
