@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -185,31 +183,5 @@ func TestPublishedResultsEqualTheTables(t *testing.T) {
 // twice has the same bytes.
 func TestResultsArePublishedWhateverDies(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	out := filepath.Join(dir, "out")
-	address := ownAddress(t)
-	b := brokerProcess(t, dir, address)
-	feeding := feed(t, dir, address, "points")
-	args := fast(address, "points", "--publish-results", "found")
-	r := launch(t, dir, args...)
-	for i := range 3 {
-		seen := manifests(t, out)
-		waitFor(t, "commits", func() bool { return manifests(t, out) > seen+3 })
-		if i == 1 {
-			b.killed()
-			time.Sleep(200 * time.Millisecond) // long enough to be missed
-			b = brokerProcess(t, dir, address)
-			continue
-		}
-		r.killed()
-		r = launch(t, dir, args...)
-	}
-	n := stopFeed(t, address, "points", feeding)
-	waitFor(t, "the rest", func() bool { return reached(t, out) >= n })
-	r.signal(syscall.SIGTERM)
-	r.exits(0, patience)
-	holds(t, out, n)
-	if values := publishedOnce(t, address, "found"); int64(len(values)) != n {
-		t.Errorf("results of %d records are in the topic, want %d", len(values), n)
-	}
+	publishesWhateverDies(t, 3, "found", "--publish-results", "found")
 }

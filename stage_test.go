@@ -397,17 +397,24 @@ func holdsAll(t *testing.T, out string) {
 // always the same, and in order where they are there for the first time.
 func TestSurvivorsArePublishedWhateverDies(t *testing.T) {
 	t.Parallel()
+	publishesWhateverDies(t, 4, "survivors", "--publish", "survivors", "--for", "hull2d,maxima3d")
+}
+
+// publishesWhateverDies kills processes while run publishes to a topic: the broker in the
+// round before the last one, run in the others. Each record's message must be there.
+func publishesWhateverDies(t *testing.T, rounds int, topic string, flags ...string) {
+	t.Helper()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	address := ownAddress(t)
 	b := brokerProcess(t, dir, address)
 	feeding := feed(t, dir, address, "points")
-	args := fast(address, "points", "--publish", "survivors", "--for", "hull2d,maxima3d")
+	args := fast(address, "points", flags...)
 	r := launch(t, dir, args...)
-	for i := range 4 {
+	for i := range rounds {
 		seen := manifests(t, out)
 		waitFor(t, "commits", func() bool { return manifests(t, out) > seen+3 })
-		if i == 2 {
+		if i == rounds-2 {
 			b.killed()
 			time.Sleep(200 * time.Millisecond) // long enough to be missed
 			b = brokerProcess(t, dir, address)
@@ -421,10 +428,8 @@ func TestSurvivorsArePublishedWhateverDies(t *testing.T) {
 	r.signal(syscall.SIGTERM)
 	r.exits(0, patience)
 	holds(t, out, n)
-
-	values := publishedOnce(t, address, "survivors")
-	if int64(len(values)) != n {
-		t.Errorf("survivors of %d records are in the topic, want %d", len(values), n)
+	if values := publishedOnce(t, address, topic); int64(len(values)) != n {
+		t.Errorf("messages of %d records are in topic %s, want %d", len(values), topic, n)
 	}
 }
 

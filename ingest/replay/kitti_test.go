@@ -439,11 +439,14 @@ func BenchmarkScan(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(dir, "0.bin"), make([]byte, 1_974_352), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	s, err := KITTI{Dir: dir}.Open()
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(1_974_352)
+	readFirst(b, KITTI{Dir: dir}, 1_974_352)
+}
+
+// readFirst times the reading of the first frame of a source, from a file of some bytes.
+func readFirst(b *testing.B, from interface{ Open() (Source, error) }, bytes int) {
+	b.Helper()
+	s := open(b, from)
+	b.SetBytes(int64(bytes))
 	b.ReportAllocs()
 	var it Item
 	for b.Loop() {

@@ -345,19 +345,5 @@ func BenchmarkNuScenes(b *testing.B) {
 	dir := b.TempDir()
 	scan := nuScan(0, 34688)
 	writeTo(b, scan, dir, "log__LIDAR_TOP__1.pcd.bin")
-	s, err := NuScenes{Paths: []string{dir}}.Open()
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(scan)))
-	b.ReportAllocs()
-	var it Item
-	for b.Loop() {
-		if err := s.Rewind(); err != nil {
-			b.Fatal(err)
-		}
-		if err := s.Next(&it); err != nil {
-			b.Fatal(err)
-		}
-	}
+	readFirst(b, NuScenes{Paths: []string{dir}}, len(scan))
 }

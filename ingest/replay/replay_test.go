@@ -51,7 +51,7 @@ func clone(it Item) Item {
 	return it
 }
 
-func open(t *testing.T, o interface{ Open() (Source, error) }) Source {
+func open(t testing.TB, o interface{ Open() (Source, error) }) Source {
 	t.Helper()
 	s, err := o.Open()
 	if err != nil {

@@ -398,21 +398,7 @@ func BenchmarkTables(b *testing.B) {
 		rows...)} {
 		b.Run(format, func(b *testing.B) {
 			path := writeTo(b, content, b.TempDir(), "0."+format)
-			s, err := Table{Paths: []string{path}, Format: format}.Open()
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.SetBytes(int64(len(content)))
-			b.ReportAllocs()
-			var it Item
-			for b.Loop() {
-				if err := s.Rewind(); err != nil {
-					b.Fatal(err)
-				}
-				if err := s.Next(&it); err != nil {
-					b.Fatal(err)
-				}
-			}
+			readFirst(b, Table{Paths: []string{path}, Format: format}, len(content))
 		})
 	}
 }
