@@ -16,6 +16,7 @@ import (
 // would take a part of the records. One that the group gives up meanwhile, as
 // after a crash elsewhere, is waited for.
 func TestMembersOfAGroupShareAnOutput(t *testing.T) {
+	t.Parallel()
 	addr, _ := start(t)
 	topic, group := makeTopic(t, addr, 2), name(t)
 	consumer := func(output string, session time.Duration) *Consumer {
@@ -58,6 +59,7 @@ func TestMembersOfAGroupShareAnOutput(t *testing.T) {
 // refused, and told what to do; the same inode, and members that know of none, as
 // those of early programs, are welcome.
 func TestMembersOfAGroupShareACopyOfAnOutput(t *testing.T) {
+	t.Parallel()
 	addr, _ := start(t)
 	topic, group := makeTopic(t, addr, 2), name(t)
 	consumer := func(inode string, session time.Duration) *Consumer {

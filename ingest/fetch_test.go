@@ -519,6 +519,7 @@ func rawBatches(t *testing.T, addr, topic string) []byte {
 
 // A leader that moves is found again without an error.
 func TestLeaderChange(t *testing.T) {
+	t.Parallel()
 	addr, fake := start(t, kfake.NumBrokers(2))
 	if fake == nil {
 		t.Skip("needs two brokers that can be told to swap")

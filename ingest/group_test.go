@@ -197,6 +197,7 @@ func TestMembersShareThePartitions(t *testing.T) {
 // Members come and go at random while records arrive: every record is read
 // once, in order, and no partition is ever held by two.
 func TestRebalancesLoseAndDoubleNothing(t *testing.T) {
+	t.Parallel()
 	addr, _ := start(t)
 	topic, group := makeTopic(t, addr, 4), name(t)
 	r := newReader(t)
@@ -233,6 +234,7 @@ func TestRebalancesLoseAndDoubleNothing(t *testing.T) {
 // A member that drains for longer than the session lasts is not dropped, and
 // its commit in that time is accepted: kafka-go's group lets it be fenced.
 func TestDrainingMemberStaysAlive(t *testing.T) {
+	t.Parallel()
 	addr, _ := start(t)
 	topic, group := makeTopic(t, addr, 2), name(t)
 	r := newReader(t)
@@ -325,6 +327,7 @@ func TestUntilEndWithSeveralMembers(t *testing.T) {
 // A member takes partitions and dies before it reads them. The other one must
 // not end before the group has given it these too.
 func TestUntilEndOutlivesAMemberThatDied(t *testing.T) {
+	t.Parallel()
 	addr, _ := start(t)
 	topic, group := makeTopic(t, addr, 4), name(t)
 	c := producer(t, addr)
@@ -401,6 +404,7 @@ func TestErrorOfAHandleEndsTheRun(t *testing.T) {
 }
 
 func TestPartitionsAddedLaterAreRead(t *testing.T) {
+	t.Parallel()
 	addr, _ := start(t)
 	topic := makeTopic(t, addr, 1)
 	r := newReader(t)
@@ -422,6 +426,7 @@ func TestPartitionsAddedLaterAreRead(t *testing.T) {
 }
 
 func TestTopicDeletedWhileItIsRead(t *testing.T) {
+	t.Parallel()
 	addr, _ := start(t)
 	topic := makeTopic(t, addr, 2)
 	r := newReader(t)
@@ -456,6 +461,7 @@ func TestTopicThatDoesNotExist(t *testing.T) {
 }
 
 func TestUnreachableBrokersAreNamedSoon(t *testing.T) {
+	t.Parallel()
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
 	if err != nil {
 		t.Fatal(err)

@@ -91,6 +91,7 @@ func readOn(t *testing.T, p *Partition, from int64) error {
 // way to the brokers. Meanwhile the topic is deleted, created and filled with
 // more than there was, so no request ever finds it missing.
 func TestTopicRemadeWhileNobodyFetches(t *testing.T) {
+	t.Parallel()
 	eachAge(t, func(t *testing.T, g age) {
 		addr, _ := start(t, g.opts...)
 		topic := makeTopic(t, addr, 1)
@@ -126,6 +127,7 @@ func TestTopicRemadeWhileNobodyFetches(t *testing.T) {
 
 // The same while a fetch waits for records at the log's end.
 func TestTopicRemadeDuringAFetch(t *testing.T) {
+	t.Parallel()
 	eachAge(t, func(t *testing.T, g age) {
 		addr, fake := start(t, g.opts...)
 		topic := makeTopic(t, addr, 2)
@@ -158,6 +160,7 @@ func TestTopicRemadeDuringAFetch(t *testing.T) {
 
 // A partition that the new topic has not.
 func TestTopicRemadeWithFewerPartitions(t *testing.T) {
+	t.Parallel()
 	eachAge(t, func(t *testing.T, g age) {
 		if !g.ids {
 			t.Skip("another partition count says nothing to brokers without ids")
@@ -185,6 +188,7 @@ func TestTopicRemadeWithFewerPartitions(t *testing.T) {
 // What comes back under the same name is another topic, also with the same
 // records. A mirror looks just so; Holds tells one from the other.
 func TestEqualRecordsInAnotherTopic(t *testing.T) {
+	t.Parallel()
 	addr, _ := start(t)
 	topic := makeTopic(t, addr, 1)
 	fill := func() {
@@ -240,6 +244,7 @@ func TestEqualRecordsInAnotherTopic(t *testing.T) {
 // An output that was begun without ids takes the id of the topic that continues
 // it; one that has an id keeps it where brokers have none.
 func TestIDsComeAndGo(t *testing.T) {
+	t.Parallel()
 	eachAge(t, func(t *testing.T, g age) {
 		addr, _ := start(t, g.opts...)
 		topic := makeTopic(t, addr, 1)
@@ -280,6 +285,7 @@ func TestIDsComeAndGo(t *testing.T) {
 // A broker that does not know the id for a moment, as while a leader moves, is
 // asked again.
 func TestIDUnknownForAMoment(t *testing.T) {
+	t.Parallel()
 	addr, fake := start(t)
 	if fake == nil {
 		t.Skip("needs a broker that can be told to answer so")
@@ -328,6 +334,7 @@ func withID(fake *kfake.Cluster, topic string, id schemas.TopicID, n int64) {
 // A broker that lags behind names the id that a topic had before: one answer
 // proves nothing.
 func TestBrokerThatLagsBehind(t *testing.T) {
+	t.Parallel()
 	addr, fake := start(t)
 	if fake == nil {
 		t.Skip("needs a broker that can be told to answer so")

@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +21,15 @@ import (
 	"entropipe/schemas"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+// Most tests wait for groups and brokers and need little of a processor. So eight run at a
+// time, on a machine of any size; -parallel still has its say.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		parallel.Value.Set("8")
+	}
+	leaktest.Main(m)
+}
 
 // quick are durations for tests: those that a test waits for are short, those
 // that only a machine at its limits reaches are not.

@@ -94,6 +94,7 @@ func TestOutboxKeepsTheOrderOfEverySender(t *testing.T) {
 // A broker that is gone is waited for as long as patience lasts; then whoever
 // sends is told, and whoever waits for an acknowledgement.
 func TestOutboxFails(t *testing.T) {
+	t.Parallel()
 	b := tellingBroker(t)
 	var retries atomic.Int64
 	o := openOutbox(t, b.Addr(), func(c *OutboxConfig) {

@@ -233,6 +233,7 @@ func TestSecurityThatDoesNotFit(t *testing.T) {
 
 // What a broker did is the reason, not that the time ended while it was asked again.
 func TestReasonOutlivesTheTime(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
