@@ -84,3 +84,21 @@ func TestLinksOfAllPages(t *testing.T) {
 		t.Errorf("of two broken links these were found: %q", wrong)
 	}
 }
+
+// The page of the sensors links every page beside it, in the table of the formats or below.
+func TestSensorsLinkEveryPage(t *testing.T) {
+	t.Parallel()
+	linked := map[string]bool{}
+	for _, link := range linkPattern.FindAllStringSubmatch(readMarkdown(t, "docs/sensors/README.md").prose, -1) {
+		linked[link[1]] = true
+	}
+	files, err := filepath.Glob("docs/sensors/*.md")
+	if err != nil || len(files) < 12 {
+		t.Fatalf("%d pages of sensors, %v", len(files), err)
+	}
+	for _, file := range files {
+		if name := filepath.Base(file); name != "README.md" && !linked[name] {
+			t.Errorf("docs/sensors/README.md does not link %s", name)
+		}
+	}
+}

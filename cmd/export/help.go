@@ -43,7 +43,7 @@ func (Command) HelpLines() map[string]string {
 		"dataset":   "Data set of the frame.",
 		"sequence":  "Sequence of the frame.",
 		"frame-id":  "Number of the frame.",
-		"all":       "Write every frame that fits, in order, instead of the first; for gpkg.",
+		"all":       "Write every frame that fits, in order, instead of the first; for gpkg and mcap.",
 
 		"layers": "Layers to draw; default: those of the tables, for geojson and gpkg without triangles.",
 		"width":  "Width of svg and png in pixels.",

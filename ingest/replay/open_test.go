@@ -133,7 +133,7 @@ func TestBadPathsAreNamed(t *testing.T) {
 			"points"},
 		{write("p.pcd", "version https://git-lfs.github.com/spec/v1\n"), "git lfs pull"},
 		{filepath.Dir(write("bag/metadata.yaml", "rosbag2_bagfile_information:\n  version: 5\n")), "metadata.yaml is " +
-			"the metadata of a ROS 2 bag; its clouds stand in the files that it names (.db3, .mcap): put them beside it"},
+			"the metadata of a ROS 2 bag; its clouds stand in the files that it names (.db3, .mcap): put them beside"},
 		{write("bag/metadata.yaml", "rosbag2_bagfile_information:\n"), "this is the metadata of a ROS 2 bag, which " +
 			"entropipe does not read; its clouds stand in the files that it names"},
 		{write("e.ply", ""), "the file is empty"},
