@@ -28,6 +28,7 @@ type unpacker struct {
 	src    bytes.Reader
 	gzip   *gzip.Reader
 	brotli *brotli.Reader
+	quick  unbrotli
 }
 
 // zstdDecoder returns a decoder that never writes beyond the capacity of its destination.
@@ -75,6 +76,9 @@ func (u *unpacker) append(dst, src []byte, size int, codec format.CompressionCod
 		}
 		return appendStream(dst, u.gzip, size)
 	case format.Brotli:
+		if plain, ok := u.quick.append(dst, src, size); ok {
+			return plain, nil
+		}
 		u.src.Reset(src)
 		if u.brotli == nil {
 			u.brotli = new(brotli.Reader)
