@@ -334,6 +334,60 @@ func TestBadMessagesOfMCAP(t *testing.T) {
 	}
 }
 
+// A chunk whose lengths are both damaged costs its own clouds, with an index and without; the
+// error says where and how many bytes. The file stops the command unless it may be skipped.
+func TestDamagedLengthOfMCAP(t *testing.T) {
+	whole := drive3(t, 6, make([]byte, 160), mcap.Options{ChunkSize: 900, Compression: mcap.LZ4})
+	summary, err := mcap.ReadSummary(bytes.NewReader(whole), int64(len(whole)))
+	if err != nil || len(summary.Chunks) < 4 {
+		t.Fatal(summary, err)
+	}
+	at := summary.Chunks[2]
+	for name, end := range map[string]int{"index": len(whole), "no index": int(summary.Chunks[len(summary.Chunks)-1])} {
+		file := write(t, bytes.Clone(whole[:end]), t.TempDir(), "a.mcap")
+		all := mcapNumbers(t, MCAP{Paths: []string{file}})
+		bad := bytes.Clone(whole[:end])
+		bad[at+8], bad[at+9+32+4] = 0x10, 0x10 // lengths of the chunk and of its records
+		bad[at+9+28] = 0xff                    // and the name of the compression
+		file = write(t, bad, t.TempDir(), "a.mcap")
+		src, err := MCAP{Paths: []string{file}}.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var it Item
+		for err = nil; err == nil; {
+			err = src.Next(&it)
+		}
+		src.Close()
+		failsWith(t, err, fmt.Sprintf("at byte %d: the bytes are no whole chunk: ", at), "bytes are lost")
+		left := mcapNumbers(t, MCAP{Paths: []string{file}, SkipBad: true})
+		if len(left) < len(all)-4 || len(left) >= len(all) || !slices.Equal(left[len(left)-2:], all[len(all)-2:]) {
+			t.Errorf("%s: %d of %d clouds are left: %v", name, len(left), len(all), left)
+		}
+	}
+}
+
+// mcapNumbers returns the time and the sensor of every cloud.
+func mcapNumbers(t *testing.T, m MCAP) (clouds []string) {
+	t.Helper()
+	src, err := m.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	for {
+		var it Item
+		switch err := src.Next(&it); err {
+		case nil:
+			clouds = append(clouds, fmt.Sprint(it.TimeNs, it.Sensor))
+		case io.EOF:
+			return clouds
+		default:
+			t.Fatal(err)
+		}
+	}
+}
+
 // A robot lost power: the clouds before are there, and the log says where the file ends.
 func TestEveryTruncationOfMCAP(t *testing.T) {
 	for _, compression := range []string{mcap.None, mcap.LZ4, mcap.Zstd} {

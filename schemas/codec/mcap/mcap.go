@@ -27,17 +27,21 @@ func Is(head []byte) bool {
 
 // Opcodes of records.
 const (
-	opHeader        = 0x01
-	opFooter        = 0x02
-	opSchema        = 0x03
-	opChannel       = 0x04
-	opMessage       = 0x05
-	opChunk         = 0x06
-	opMessageIndex  = 0x07
-	opChunkIndex    = 0x08
-	opStatistics    = 0x0b
-	opSummaryOffset = 0x0e
-	opDataEnd       = 0x0f
+	opHeader          = 0x01
+	opFooter          = 0x02
+	opSchema          = 0x03
+	opChannel         = 0x04
+	opMessage         = 0x05
+	opChunk           = 0x06
+	opMessageIndex    = 0x07
+	opChunkIndex      = 0x08
+	opAttachment      = 0x09
+	opAttachmentIndex = 0x0a
+	opStatistics      = 0x0b
+	opMetadata        = 0x0c
+	opMetadataIndex   = 0x0d
+	opSummaryOffset   = 0x0e
+	opDataEnd         = 0x0f
 )
 
 // opNames are the names of records in errors.

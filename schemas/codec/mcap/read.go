@@ -32,12 +32,19 @@ type Reader struct {
 	// MaxChunk and MaxRecord bound sizes that the file declares; 0: the defaults above.
 	MaxChunk, MaxRecord int64
 
+	source io.Reader
 	in     *bufio.Reader
-	offset int64  // bytes read
-	crc    uint32 // of the section so far
+	file   file    // the source, if it can be looked ahead in
+	size   int64   // bytes of file
+	chunks []int64 // places of chunks by the index, ascending
+	offset int64   // bytes read
+	crc    uint32  // of the section so far
 	begun  bool
 	done   bool   // the footer or an end that has no footer was read
 	ended  *Error // how a file without a footer ends
+	// damaged is set where records were lost, so that the checksum of their section says nothing
+	// new.
+	damaged bool
 
 	channels
 	named int64 // bytes of schemas and channels
@@ -55,13 +62,23 @@ type Reader struct {
 }
 
 // NewReader returns a Reader of a whole file, from its first byte.
+//
+// If in is an io.ReaderAt and an io.Seeker, such as a file, the Reader goes on behind a record
+// whose length is damaged, at the next record that it finds.
 func NewReader(in io.Reader) *Reader {
-	return &Reader{in: bufio.NewReaderSize(in, 256<<10)}
+	r := &Reader{source: in, in: bufio.NewReaderSize(in, 256<<10)}
+	if f, ok := in.(file); ok {
+		if r.size = extent(f); r.size > 0 {
+			r.file = f
+		}
+	}
+	return r
 }
 
 // Use makes channels of the summary known before their records come, so that messages
-// behind a chunk that is lost have a channel.
+// behind a chunk that is lost have a channel. Behind damage the next chunk of its index follows.
 func (r *Reader) Use(s *Summary) {
+	r.chunks = s.Chunks
 	for _, schema := range s.Schemas {
 		if r.schemas == nil {
 			r.schemas = map[uint16]*Schema{}
@@ -151,7 +168,11 @@ func (r *Reader) nextRecord(m *Message) (found bool, err error) {
 		r.end("it ends within the first bytes of a record")
 		return false, nil
 	}
-	op, size := head[0], binary.LittleEndian.Uint64(head[1:])
+	op := head[0]
+	size, err := r.resync(op, binary.LittleEndian.Uint64(head[1:]))
+	if err != nil {
+		return false, err
+	}
 	before := r.crc
 	if op != opFooter {
 		r.crc = crc32.Update(r.crc, crc32.IEEETable, head[:])
@@ -332,7 +353,7 @@ func (r *Reader) dataEnd(crc uint32) error {
 	if in.bad {
 		return r.fault(codec.Corrupt, "the data end has %d bytes instead of 4", len(r.content))
 	}
-	if want != 0 && want != crc {
+	if want != 0 && want != crc && !r.damaged {
 		return r.fault(codec.Corrupt, "the checksum of the data section is %08x instead of %08x", crc, want)
 	}
 	return nil
@@ -358,7 +379,7 @@ func (r *Reader) footer(size uint64) error {
 	}
 	signed := b[:prefix+8+8]
 	crc := crc32.Update(r.crc, crc32.IEEETable, signed)
-	if want := binary.LittleEndian.Uint32(b[len(signed):]); want != 0 && want != crc {
+	if want := binary.LittleEndian.Uint32(b[len(signed):]); want != 0 && want != crc && !r.damaged {
 		return r.fault(codec.Corrupt, "the checksum of the summary is %08x instead of %08x", crc, want)
 	}
 	if string(b[prefix+fields:]) != Magic {

@@ -12,6 +12,7 @@ type Summary struct {
 	Schemas  []*Schema         // by id
 	Channels []*Channel        // by id
 	Counts   map[uint16]uint64 // messages of a channel; nil: not given
+	Chunks   []int64           // bytes from the begin of the file to the chunks of the index, ascending
 }
 
 // maxSummary bounds the bytes of a summary that ReadSummary takes.
@@ -61,6 +62,12 @@ func parseSummary(b []byte) *Summary {
 			fault = named.addSchema(content)
 		case opChannel:
 			fault = named.addChannel(content)
+		case opChunkIndex:
+			in := cursor{b: content}
+			in.take(8 + 8) // times of the first and the last message
+			if at := in.u64(); !in.bad && at < 1<<62 {
+				s.Chunks = append(s.Chunks, int64(at))
+			}
 		case opStatistics:
 			s.Counts = counts(content)
 		}
@@ -68,6 +75,7 @@ func parseSummary(b []byte) *Summary {
 			return nil
 		}
 	}
+	slices.Sort(s.Chunks)
 	for _, id := range slices.Sorted(maps.Keys(named.schemas)) {
 		s.Schemas = append(s.Schemas, named.schemas[id])
 	}
