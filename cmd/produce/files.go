@@ -78,7 +78,10 @@ of a data set (KITTI, nuScenes, Waymo, Argoverse 2), or its files and those belo
 natural order, grouped by folder and format. The word files may be left out, unless PATH is
 a source's name: a folder kitti is ./kitti.
 
-With --key frame or none the order of frames holds within a partition only.
+With --key frame or none the order of frames holds within a partition only. --jobs reads inputs
+side by side, with --limit one after the other; where there are more jobs than inputs, it
+decodes the frames of an input side by side, too, except of Waymo's version 2 and of --per-laser.
+Each sequence is sent in its order.
 
 Examples:
   entropipe produce 2011_09_26/2011_09_26_drive_0005_sync drive.mcap
@@ -101,7 +104,7 @@ func (produceFiles) HelpLines() map[string]string {
 		"z":         "Column of a table that holds z.",
 		"intensity": "Column of a table that holds the intensity.",
 		"skip-bad":  "Skip and count files and frames that cannot be read, instead of stopping.",
-		"jobs":      "Number of sequences read at a time; 0: one, with --rate max one per processor.",
+		"jobs":      "Number of frames decoded at a time; 0: one, with --rate max one per processor.",
 	}
 }
 

@@ -211,23 +211,34 @@ func (c *producerFlags) pruner() (*replay.Pruner, error) {
 		return nil, err
 	}
 	cfg := preprocess.Config{Mode: preprocess.Prune, Model: m, For: stage.PruneOps(c.For)}
+	if _, err := newSurvivors(cfg); err != nil {
+		return nil, flags.BadModel(err)
+	}
+	return &replay.Pruner{For: stage.OpSet(c.For), New: func() replay.Survivors {
+		s, _ := newSurvivors(cfg) // as before
+		return s
+	}}, nil
+}
+
+// newSurvivors returns a function for one goroutine.
+func newSurvivors(cfg preprocess.Config) (replay.Survivors, error) {
 	narrow, err := preprocess.New[float32](cfg)
 	if err != nil {
-		return nil, flags.BadModel(err)
+		return nil, err
 	}
 	wide, err := preprocess.New[float64](cfg)
 	if err != nil {
-		return nil, flags.BadModel(err)
+		return nil, err
 	}
 	var keep []int32
-	return &replay.Pruner{For: stage.OpSet(c.For), Survivors: func(p *codec.Points) (_ []int32, dropped int) {
+	return func(p *codec.Points) (_ []int32, dropped int) {
 		if p.Double {
 			keep, dropped = survivors(wide, keep, p.Cloud64)
 		} else {
 			keep, dropped = survivors(narrow, keep, p.Cloud32)
 		}
 		return keep, dropped
-	}}, nil
+	}, nil
 }
 
 // survivors returns the numbers of the points that s keeps of cloud, in the memory of keep.

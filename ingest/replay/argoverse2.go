@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -37,11 +36,21 @@ type argoverse2 struct {
 	sweeps  []avSweep
 	max     int64
 	next    int
-	reader  scanReader
+	own     avLane
+	reader  scanReader // of poses, as is table
 	table   schemas.Table
-	cloud   codec.Cloud
-	posesOf string // folder of the log that poses are of
-	poses   map[int64]rigid
+	posesOf string          // folder of the log that poses are of
+	poses   map[int64]rigid // never changed once a lane has it
+}
+
+// avLane reads sweeps.
+type avLane struct {
+	of     *argoverse2
+	at     *avSweep
+	poses  map[int64]rigid // of the sweep's log
+	reader scanReader
+	table  schemas.Table
+	cloud  codec.Cloud
 }
 
 // avSweep is one file; its number is its position in the log.
@@ -83,6 +92,7 @@ func (a Argoverse2) Open() (Source, error) {
 		}
 		at.number = before.number + 1
 	}
+	s.own.of = s
 	return s, nil
 }
 
@@ -161,52 +171,47 @@ func (s *argoverse2) addFile(file string) error {
 }
 
 // Next implements Source.
-func (s *argoverse2) Next(it *Item) error {
-	for s.next < len(s.sweeps) {
-		at := &s.sweeps[s.next]
-		s.next++
-		err := s.read(it, at)
-		if err == nil {
-			return nil
-		}
-		var bad *BadInputError
-		if !errors.As(err, &bad) {
-			return err
-		}
-		if err := s.pass(bad); err != nil {
-			return err
-		}
+func (s *argoverse2) Next(it *Item) error { return s.inLane(it, &s.own) }
+
+func (s *argoverse2) lane() lane { return &avLane{of: s} }
+
+// take takes the next sweep, with the poses of its log.
+func (l *avLane) take() (err error) {
+	s := l.of
+	if l.at, err = pop(s.sweeps, &s.next); err == nil && l.at.log != s.posesOf {
+		err = s.readPoses(l.at.log)
 	}
-	return io.EOF
+	l.poses = s.poses
+	return err
 }
 
 // avNames are the columns of a sweep that have other names than sensors usually give them.
 var avNames = Columns{laser: "laser_number"}
 
-func (s *argoverse2) read(it *Item, at *avSweep) error {
-	if at.log != s.posesOf {
-		if err := s.readPoses(at.log); err != nil {
-			return err
-		}
-	}
-	if err := s.reader.load(at.file, s.max); err != nil {
+func (l *avLane) decode(it *Item) error {
+	s, at := l.of, l.at
+	if err := l.reader.load(at.file, s.max); err != nil {
 		return err
 	}
-	s.table.MaxBytes = s.max
-	err := s.table.Read(s.reader.raw)
+	l.table.MaxBytes = s.max
+	err := l.table.Read(l.reader.raw)
 	if err == nil {
-		err = fillCloud(&s.cloud, &s.table, avNames, s.max)
+		err = fillCloud(&l.cloud, &l.table, avNames, s.max)
 	}
 	if err != nil {
 		return &BadInputError{File: at.file, Detail: err.Error()}
 	}
 	*it = Item{Dataset: "argoverse2", Sequence: filepath.Base(at.log), Sensor: "lidar", Number: at.number,
-		TimeNs: at.timeNs, Clock: UTC, Cloud: s.cloud.Points, Ignored: s.cloud.Ignored}
-	if at, ok := s.poses[at.timeNs]; ok {
-		it.Pose = at.pose()
+		TimeNs: at.timeNs, Clock: UTC, Cloud: l.cloud.Points, Ignored: l.cloud.Ignored}
+	if pose, ok := l.poses[at.timeNs]; ok {
+		it.Pose = pose.pose()
 	}
 	return nil
 }
+
+func (l *avLane) finish(_ *Item, err error) error { return err }
+
+func (l *avLane) close() {}
 
 // readPoses reads the poses of a log, which may have none. A fault in them is one of the log: it
 // is passed once, and the sweeps of the log have no poses then.

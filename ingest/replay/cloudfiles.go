@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -72,9 +71,16 @@ type cloudFiles struct {
 	files  []cloudFile
 	max    int64
 	next   int
-	file   fileReader
-	cloud  codec.Cloud
+	own    cloudLane
 	told   map[string]bool // fields that the log has named
+}
+
+// cloudLane reads files.
+type cloudLane struct {
+	of    *cloudFiles
+	at    *cloudFile
+	file  fileReader
+	cloud codec.Cloud
 }
 
 type cloudFile struct {
@@ -107,6 +113,7 @@ func (f CloudFiles) Open() (Source, error) {
 		paths = append(paths, found...)
 	}
 	s.files = numberFiles(paths, f.Log)
+	s.own.of = s
 	return s, nil
 }
 
@@ -143,43 +150,33 @@ func (f *CloudFormat) owns(name string) bool {
 }
 
 // Next implements Source.
-func (s *cloudFiles) Next(it *Item) error {
-	for s.next < len(s.files) {
-		f := &s.files[s.next]
-		s.next++
-		err := s.read(it, f)
-		if err == nil {
-			return nil
-		}
-		var bad *BadInputError
-		if !errors.As(err, &bad) {
-			return err
-		}
-		if err := s.pass(bad); err != nil {
-			return err
-		}
-	}
-	return io.EOF
+func (s *cloudFiles) Next(it *Item) error { return s.inLane(it, &s.own) }
+
+func (s *cloudFiles) lane() lane { return &cloudLane{of: s} }
+
+func (l *cloudLane) take() (err error) {
+	l.at, err = pop(l.of.files, &l.of.next)
+	return err
 }
 
-func (s *cloudFiles) read(it *Item, f *cloudFile) error {
-	*it = Item{Dataset: s.format.Name, Sequence: f.sequence, Number: f.number}
-	value, err := s.file.read(f.path, s.max, s.format.Is)
+func (l *cloudLane) decode(it *Item) error {
+	s, f, c := l.of, l.at, &l.cloud
+	value, err := l.file.read(f.path, s.max, s.format.Is)
 	if err != nil {
 		return err
 	}
 	limit := s.max * columnsPerByte
-	if err := s.format.Decode(&s.cloud, value, limit); err != nil {
+	if err := s.format.Decode(c, value, limit); err != nil {
 		return badCloud(f.path, err, limit)
 	}
-	it.Cloud, it.Pose, it.Ignored, it.Sensor = s.cloud.Points, s.cloud.Pose, s.cloud.Ignored, s.cloud.Sensor
+	*it = Item{Dataset: s.format.Name, Sequence: f.sequence, Number: f.number, Cloud: c.Points, Pose: c.Pose,
+		Ignored: c.Ignored, Sensor: c.Sensor}
 	switch {
-	case s.cloud.HasTime:
-		it.TimeNs, it.Clock = s.cloud.TimeNs, UTC
+	case c.HasTime:
+		it.TimeNs, it.Clock = c.TimeNs, UTC
 	case f.timed:
 		it.TimeNs, it.Clock = f.timeNs, UTC
 	}
-	s.tellIgnored(f.path)
 	return nil
 }
 
@@ -197,22 +194,26 @@ func badCloud(path string, err error, limit int64) error {
 	return &BadInputError{File: path, Detail: detail}
 }
 
-// tellIgnored logs each ignored field once.
-func (s *cloudFiles) tellIgnored(path string) {
-	if s.log == nil {
-		return
+// finish logs each ignored field once.
+func (l *cloudLane) finish(it *Item, err error) error {
+	s := l.of
+	if err != nil || s.log == nil {
+		return err
 	}
 	var names []string
-	for _, name := range s.cloud.Ignored {
+	for _, name := range it.Ignored {
 		if !s.told[name] && len(s.told) < maxLogged {
 			s.told[name] = true
 			names = append(names, name)
 		}
 	}
 	if names != nil {
-		s.log.Info("fields without a column are ignored", "fields", strings.Join(names, ", "), "first", path)
+		s.log.Info("fields without a column are ignored", "fields", strings.Join(names, ", "), "first", l.at.path)
 	}
+	return nil
 }
+
+func (l *cloudLane) close() { l.file.close() }
 
 // Len returns the number of files.
 func (s *cloudFiles) Len() int64 { return int64(len(s.files)) }
@@ -224,4 +225,4 @@ func (s *cloudFiles) Rewind() error {
 }
 
 // Close implements Source. No file is open between calls.
-func (s *cloudFiles) Close() error { return s.file.close() }
+func (s *cloudFiles) Close() error { return s.own.file.close() }

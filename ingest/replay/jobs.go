@@ -8,8 +8,8 @@ import (
 	"entropipe/ingest"
 )
 
-// sendInputs sends the inputs of in, p.Jobs of them at a time. Each input is numbered,
-// dated and paced by itself, so that its messages do not depend on the others.
+// sendInputs sends the inputs of in with p.Jobs jobs. Each input is numbered, dated and paced
+// by itself, so that its messages do not depend on the others.
 func (p *Producer) sendInputs(in *Inputs, out *ingest.Outbox, there *resumer) error {
 	if n := len(in.inputs); p.Names.Sequence != "" && n > 1 {
 		return fmt.Errorf("produce: --sequence %s would give one name to %d inputs, whose frames have the same "+
@@ -21,7 +21,7 @@ func (p *Producer) sendInputs(in *Inputs, out *ingest.Outbox, there *resumer) er
 	}
 	ctx, stop := context.WithCancelCause(out.Context())
 	defer stop(nil)
-	w := &inputWork{Producer: p, in: in, out: out, there: there, left: p.Play.Limit}
+	w := &inputWork{Producer: p, in: in, out: out, there: there, left: p.Play.Limit, lanes: p.Jobs / jobs}
 	var wg sync.WaitGroup
 	for range jobs {
 		wg.Go(func() {
@@ -43,6 +43,7 @@ type inputWork struct {
 	in    *Inputs
 	out   *ingest.Outbox
 	there *resumer
+	lanes int // frames of an input that are decoded at a time
 
 	mu   sync.Mutex
 	next int   // index of the next input
@@ -83,11 +84,20 @@ func (w *inputWork) take() (index int, _ Source, left int64, _ error) {
 			src, err = w.in.OpenInput(w.in.inputs[i])
 		}
 		if err == nil {
-			return i, src, w.left, nil
+			return i, inLanes(src, w.lanes, w.encodeCloud), w.left, nil
 		}
 		if err := w.in.unopened(w.in.inputs[i], err); err != nil {
 			return 0, nil, 0, err
 		}
+	}
+}
+
+// encodeCloud returns a function that encodes clouds, for one goroutine.
+func (w *inputWork) encodeCloud() func(*Item) {
+	e := w.encoder()
+	return func(it *Item) {
+		s := e.cloud(w.out.Buffer(), &it.Cloud)
+		it.encoded = &s
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -40,9 +39,18 @@ type kitti struct {
 	times  *times // nil: the scans have no times
 	max    int64
 	next   int
-	reader scanReader
 	extras *kittiExtras
+	own    kittiLane
 	warned bool // the log has the warning about rounded coordinates
+	posed  bool // the log says that a scan has no pose
+}
+
+// kittiLane reads scans.
+type kittiLane struct {
+	of     *kitti
+	at     *scan
+	reader scanReader
+	labels labelReader
 }
 
 // layout says where the parts of a folder of scans are.
@@ -102,6 +110,7 @@ func (k KITTI) Open() (Source, error) {
 		return nil, err
 	}
 	s.reportGaps()
+	s.own.of = s
 	return s, nil
 }
 
@@ -302,45 +311,50 @@ func gaps(scans []scan) string {
 }
 
 // Next implements Source.
-func (s *kitti) Next(it *Item) error {
-	for s.next < len(s.scans) {
-		sc := s.scans[s.next]
-		s.next++
-		err := s.read(it, sc)
-		if err == nil {
-			return nil
-		}
-		var bad *BadInputError
-		if !errors.As(err, &bad) {
-			return err
-		}
-		if err := s.pass(bad); err != nil {
-			return err
-		}
-	}
-	return io.EOF
+func (s *kitti) Next(it *Item) error { return s.inLane(it, &s.own) }
+
+func (s *kitti) lane() lane { return &kittiLane{of: s} }
+
+func (l *kittiLane) take() (err error) {
+	l.at, err = pop(l.of.scans, &l.of.next)
+	return err
 }
 
-func (s *kitti) read(it *Item, sc scan) error {
-	*it = Item{Dataset: "kitti", Sequence: s.layout.sequence, Sensor: "velodyne", Number: sc.number}
+func (l *kittiLane) decode(it *Item) error {
+	s := l.of
+	*it = Item{Dataset: "kitti", Sequence: s.layout.sequence, Sensor: "velodyne", Number: l.at.number}
 	if s.times != nil {
 		var err error
-		if it.TimeNs, err = s.times.at(sc.number); err != nil {
+		if it.TimeNs, err = s.times.at(l.at.number); err != nil {
 			return err
 		}
 		it.Clock = s.times.clock
 	}
-	err := s.reader.read(it, filepath.Join(s.layout.data, sc.name), s.max)
-	if err == nil {
-		err = s.extras.add(it, sc, s.max)
+	if err := l.reader.read(it, filepath.Join(s.layout.data, l.at.name), s.max); err != nil {
+		return err
 	}
-	if err == nil && s.reader.lossy && s.log != nil && !s.warned {
+	return s.extras.add(it, l.at, &l.labels, s.max)
+}
+
+// finish names what is true of many scans once.
+func (l *kittiLane) finish(it *Item, err error) error {
+	s := l.of
+	if err != nil || s.log == nil {
+		return err
+	}
+	if l.reader.lossy && !s.warned {
 		s.warned = true
 		s.log.Warn("coordinates have more digits than float32 holds; scans are float32, so these are rounded", "folder",
-			s.layout.data, "first", sc.name)
+			s.layout.data, "first", l.at.name)
 	}
-	return err
+	if s.extras.poses != nil && it.Pose == nil && !s.posed {
+		s.posed = true
+		s.log.Warn("scans have no pose", "folder", s.layout.data, "first", l.at.name)
+	}
+	return nil
 }
+
+func (l *kittiLane) close() {}
 
 // Len returns the number of scans.
 func (s *kitti) Len() int64 { return int64(len(s.scans)) }

@@ -17,16 +17,17 @@ import (
 
 // kittiExtras are the files beside the scans: SemanticKITTI's labels and the poses.
 type kittiExtras struct {
-	data    string // folder of the scans
-	labels  string // folder of the labels; empty: there are none
-	poses   kittiPoses
-	log     *slog.Logger
-	warned  bool // the log says that a scan has no pose
-	reader  scanReader
+	labels string // folder of the labels; empty: there are none
+	poses  kittiPoses
+}
+
+// labelReader reads the labels of one scan after the other into the same memory.
+type labelReader struct {
+	scanReader
 	classes []int32
 }
 
-// kittiPoses returns the pose of scan number n; nil: unknown.
+// kittiPoses returns the pose of scan number n; nil: unknown. Any goroutine may call it.
 type kittiPoses interface {
 	pose(n int64) (*codec.Pose, error)
 }
@@ -35,7 +36,7 @@ type kittiPoses interface {
 // scans; poses of an odometry sequence in poses.txt or ../../poses/NN.txt, with calib.txt; poses of
 // a raw drive in oxts, with calib_imu_to_velo.txt.
 func openExtras(data string, log *slog.Logger) (*kittiExtras, error) {
-	x := &kittiExtras{data: data, log: log}
+	x := &kittiExtras{}
 	parent := filepath.Dir(data)
 	switch {
 	case filepath.Base(data) == "velodyne" && isDir(parent, "labels"):
@@ -60,9 +61,9 @@ func hasLabels(dir string) bool {
 }
 
 // add gives the item of a scan its labels and its pose.
-func (x *kittiExtras) add(it *Item, sc scan, max int64) error {
+func (x *kittiExtras) add(it *Item, sc *scan, r *labelReader, max int64) error {
 	if x.labels != "" {
-		if err := x.addLabels(it, sc, max); err != nil {
+		if err := x.addLabels(it, sc, r, max); err != nil {
 			return err
 		}
 	}
@@ -70,36 +71,32 @@ func (x *kittiExtras) add(it *Item, sc scan, max int64) error {
 		return nil
 	}
 	pose, err := x.poses.pose(sc.number)
-	if pose == nil && err == nil && !x.warned && x.log != nil {
-		x.warned = true
-		x.log.Warn("scans have no pose", "folder", x.data, "first", sc.name)
-	}
 	it.Pose = pose
 	return err
 }
 
 // addLabels reads the labels of a scan: a little-endian uint32 for each point, whose low 16 bits
 // are the class and whose high 16 bits are the instance. A scan without a file has no labels.
-func (x *kittiExtras) addLabels(it *Item, sc scan, max int64) error {
+func (x *kittiExtras) addLabels(it *Item, sc *scan, r *labelReader, max int64) error {
 	stem := plainName(sc.name)
 	path := filepath.Join(x.labels, strings.TrimSuffix(stem, filepath.Ext(stem))+".label")
 	if path = firstFile(path, path+".gz"); path == "" {
 		return nil
 	}
-	if err := x.reader.load(path, max); err != nil {
+	if err := r.load(path, max); err != nil {
 		return err
 	}
-	raw, n := x.reader.raw, it.Cloud.Len()
+	raw, n := r.raw, it.Cloud.Len()
 	if len(raw) != 4*n {
 		return &BadInputError{File: path,
 			Detail: fmt.Sprintf("%d bytes are the labels of %d points, but the scan %s has %d",
 				len(raw), len(raw)/4, sc.name, n)}
 	}
-	x.classes = resize(x.classes, n)
-	for i := range x.classes {
-		x.classes[i] = int32(binary.LittleEndian.Uint32(raw[4*i:]) & 0xffff)
+	r.classes = resize(r.classes, n)
+	for i := range r.classes {
+		r.classes[i] = int32(binary.LittleEndian.Uint32(raw[4*i:]) & 0xffff)
 	}
-	it.Cloud.Label = x.classes
+	it.Cloud.Label = r.classes
 	return nil
 }
 

@@ -226,7 +226,7 @@ func (o *solid) box(dx, dy float64) (in, out float64, ok bool) {
 
 const (
 	rangeSigma = 0.02    // metres
-	lane       = 1 << 16 // a 64-bit number makes four small ones
+	quarter    = 1 << 16 // a 64-bit number makes four small ones
 )
 
 // emit writes the returns as points and returns how many there are.
@@ -242,13 +242,13 @@ func (s *lidar) emit(r random) int {
 			}
 			bits := r.next()
 			t := float64(h.t)
-			if int(bits%lane) < lost(h, t) {
+			if int(bits%quarter) < lost(h, t) {
 				continue
 			}
 			// Three uniform numbers add up to nearly a Gaussian one; its
-			// standard deviation is half a lane.
-			sum := int(bits>>16%lane) + int(bits>>32%lane) + int(bits>>48) - 3*lane/2
-			t += float64(float64(sum) * (rangeSigma / (lane / 2)) / b.stretch)
+			// standard deviation is half a quarter.
+			sum := int(bits>>16%quarter) + int(bits>>32%quarter) + int(bits>>48) - 3*quarter/2
+			t += float64(float64(sum) * (rangeSigma / (quarter / 2)) / b.stretch)
 			x[n] = millimetres(float64(t * s.cos[i]))
 			y[n] = millimetres(float64(t * s.sin[i]))
 			z[n] = millimetres(float64(t * b.slope))
@@ -262,7 +262,7 @@ func (s *lidar) emit(r random) int {
 // lost returns how many of 65536 returns are lost: some of every surface, and
 // more the farther it is.
 func lost(h *hit, t float64) int {
-	return int(h.loss)*256 + int(t*t*(0.3*lane/(maxRange*maxRange)))
+	return int(h.loss)*256 + int(t*t*(0.3*quarter/(maxRange*maxRange)))
 }
 
 func millimetres(v float64) float32 { return float32(math.RoundToEven(v*1000) / 1000) }

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"entropipe/models/plainfile"
-	"entropipe/schemas/codec"
 	"entropipe/schemas/codec/mcap"
 )
 
@@ -61,8 +60,8 @@ type mcapSource struct {
 	reader  *mcap.Reader
 	streams map[*mcap.Channel]*stream
 	numbers map[[2]string]*int64 // number of the next message, by sequence and topic
-	cloud   codec.Cloud
 	poses   posing
+	own     mcapLane
 }
 
 // stream is a channel whose messages are wanted: clouds, or transforms where decode is nil.
@@ -104,6 +103,7 @@ func (m MCAP) Open() (Source, error) {
 	} else {
 		s.total = 0
 	}
+	s.own.of = s
 	return s, s.Rewind()
 }
 
@@ -160,49 +160,10 @@ func (s *mcapSource) check() error {
 }
 
 // Next implements Source.
-func (s *mcapSource) Next(it *Item) error {
-	for {
-		if s.file == nil {
-			if err := s.open(); err != nil {
-				return err
-			}
-		}
-		var m mcap.Message
-		err := s.reader.Next(&m)
-		if err == io.EOF {
-			s.end()
-			continue
-		}
-		var fault *mcap.Error
-		if errors.As(err, &fault) {
-			err = &BadInputError{File: s.path, Detail: fault.Error()}
-		} else if err != nil {
-			return fmt.Errorf("mcap: %s: %w", s.path, err)
-		} else {
-			stream := s.stream(m.Channel)
-			if stream == nil {
-				continue
-			}
-			if stream.decode == nil {
-				s.poses.take(s.path, m.Channel.Topic, m.Data, nil)
-				continue
-			}
-			if err = s.item(it, &m, stream); err == nil {
-				return nil
-			}
-		}
-		var bad *BadInputError
-		if !errors.As(err, &bad) {
-			return err
-		}
-		if err := s.pass(bad); err != nil {
-			return err
-		}
-	}
-}
+func (s *mcapSource) Next(it *Item) error { return s.inLane(it, &s.own) }
 
 // open opens the next file. io.EOF: there is none.
-func (s *mcapSource) open() error {
+func (s *mcapSource) open(later *postponed) error {
 	if s.next == len(s.files) {
 		if s.checked {
 			return io.EOF
@@ -221,7 +182,7 @@ func (s *mcapSource) open() error {
 	s.file, s.reader = f, mcap.NewReader(f)
 	s.streams = map[*mcap.Channel]*stream{}
 	if s.next == 0 || s.files[s.next-1].sequence != s.files[s.next].sequence {
-		s.poses.reset()
+		later.do(s.poses.reset)
 	}
 	s.next++
 	summary, err := s.summary(f)
@@ -232,7 +193,7 @@ func (s *mcapSource) open() error {
 		return nil
 	}
 	for _, c := range summary.Channels {
-		s.poses.expect(infoOf(c))
+		later.do(func() { s.poses.expect(infoOf(c)) })
 	}
 	if s.allowed { // chunks that are lost may have had the channels
 		s.reader.Use(summary)
@@ -253,14 +214,14 @@ func (s *mcapSource) end() {
 }
 
 // stream returns nil for a channel that is not wanted.
-func (s *mcapSource) stream(c *mcap.Channel) *stream {
+func (s *mcapSource) stream(c *mcap.Channel, later *postponed) *stream {
 	st, known := s.streams[c]
 	if known {
 		return st
 	}
 	switch {
 	case isTransforms(c.SchemaName(), c.MessageEncoding):
-		s.poses.expect(infoOf(c))
+		later.do(func() { s.poses.expect(infoOf(c)) })
 		st = &stream{}
 	case s.wanted(c):
 		key := [2]string{s.files[s.next-1].sequence, c.Topic}
@@ -271,59 +232,6 @@ func (s *mcapSource) stream(c *mcap.Channel) *stream {
 	}
 	s.streams[c] = st
 	return st
-}
-
-// item decodes a message.
-func (s *mcapSource) item(it *Item, m *mcap.Message, st *stream) error {
-	number := *st.number
-	*st.number++
-	bad := func(format string, args ...any) error {
-		return &BadInputError{File: s.path, Detail: fmt.Sprintf("record %d at byte %d, message %d of %s: ", m.Record,
-			m.Offset, number, m.Channel.Topic) + fmt.Sprintf(format, args...)}
-	}
-	if size := int64(len(m.Data)); size > s.MaxFrameBytes {
-		return bad("it has %d bytes, more than the limit of %d", size, s.MaxFrameBytes)
-	}
-	c := &s.cloud
-	// Points of few bytes become columns of four or eight bytes a value.
-	if err := st.decode(c, m.Data, 4*s.MaxFrameBytes); err != nil {
-		return bad("%v", err)
-	}
-	pose := s.pose(m)
-	ns := c.TimeNs
-	if s.Time != HeaderTime || !c.HasTime {
-		stamp := m.LogTime
-		if s.Time == PublishTime {
-			stamp = m.PublishTime
-		}
-		if stamp > math.MaxInt64 {
-			return bad("the time of %d ns is after the year 2262", stamp)
-		}
-		ns = int64(stamp)
-		if c.HasTime { // offsets begin at the frame's time
-			for i := range c.TOffsetNs {
-				c.TOffsetNs[i] += c.TimeNs - ns
-			}
-		}
-	}
-	*it = Item{Dataset: "mcap", Sequence: s.files[s.next-1].sequence, Sensor: m.Channel.Topic, Number: number,
-		TimeNs: ns, Clock: UTC, Cloud: c.Points, Pose: pose, Ignored: c.Ignored}
-	return nil
-}
-
-// pose returns where the sensor of the decoded message stood; nil: unknown.
-func (s *mcapSource) pose(m *mcap.Message) *codec.Pose {
-	c := &s.cloud
-	stamp := c.TimeNs
-	if !c.HasTime {
-		stamp = int64(min(m.LogTime, math.MaxInt64))
-	}
-	frame := s.poses.of(s.path, c.Sensor, stamp)
-	if frame == nil || c.Pose == nil {
-		return cmp.Or(frame, c.Pose)
-	}
-	both := compose(frame, c.Pose)
-	return &both
 }
 
 // Len returns the number of clouds; 0 if a file does not say.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -42,6 +41,13 @@ type nuScenes struct {
 	sweeps []sweep
 	max    int64
 	next   int
+	own    nuScenesLane
+}
+
+// nuScenesLane reads sweeps.
+type nuScenesLane struct {
+	of     *nuScenes
+	at     *sweep
 	reader scanReader
 	cloud  codec.Cloud
 }
@@ -98,6 +104,7 @@ func (n NuScenes) Open() (Source, error) {
 		return nil, err
 	}
 	s.sweeps = append(s.sweeps, named...)
+	s.own.of = s
 	return s, nil
 }
 
@@ -229,41 +236,35 @@ func numberSweeps(sweeps []sweep) error {
 }
 
 // Next implements Source.
-func (s *nuScenes) Next(it *Item) error {
-	for s.next < len(s.sweeps) {
-		at := &s.sweeps[s.next]
-		s.next++
-		err := s.read(it, at)
-		if err == nil {
-			return nil
-		}
-		var bad *BadInputError
-		if !errors.As(err, &bad) {
-			return err
-		}
-		if err := s.pass(bad); err != nil {
-			return err
-		}
-	}
-	return io.EOF
+func (s *nuScenes) Next(it *Item) error { return s.inLane(it, &s.own) }
+
+func (s *nuScenes) lane() lane { return &nuScenesLane{of: s} }
+
+func (l *nuScenesLane) take() (err error) {
+	l.at, err = pop(l.of.sweeps, &l.of.next)
+	return err
 }
 
-func (s *nuScenes) read(it *Item, at *sweep) error {
-	path := at.path()
-	if err := s.reader.load(path, s.max); err != nil {
+func (l *nuScenesLane) decode(it *Item) error {
+	at, path := l.at, l.at.path()
+	if err := l.reader.load(path, l.of.max); err != nil {
 		return err
 	}
-	if err := nuscenes.Decode(&s.cloud, s.reader.raw, s.max); err != nil {
+	if err := nuscenes.Decode(&l.cloud, l.reader.raw, l.of.max); err != nil {
 		return &BadInputError{File: path, Detail: err.Error()}
 	}
 	*it = Item{Dataset: "nuscenes", Sequence: at.sequence, Sensor: at.sensor, Number: at.number, TimeNs: at.timeNs,
-		Clock: at.clock, Cloud: s.cloud.Points}
+		Clock: at.clock, Cloud: l.cloud.Points}
 	if at.egoAt != nil && at.sensorAt != nil {
 		world := at.egoAt.times(at.sensorAt)
 		it.Pose = world.pose()
 	}
 	return nil
 }
+
+func (l *nuScenesLane) finish(_ *Item, err error) error { return err }
+
+func (l *nuScenesLane) close() {}
 
 // Len returns the number of scans.
 func (s *nuScenes) Len() int64 { return int64(len(s.sweeps)) }

@@ -25,8 +25,8 @@ import (
 // Packs of token sequences have no key and go to the partitions in turn: there
 // is no order among texts that a consumer could need.
 //
-// Memory is bounded by Window and one item of the source. A Producer runs once
-// at a time; Progress may be called beside it.
+// Memory is bounded by Window and one item of the source, or one for each of Jobs. A Producer
+// runs once at a time; Progress may be called beside it.
 type Producer struct {
 	Brokers  []string
 	Security ingest.Security // encryption and login for connections to the brokers
@@ -37,8 +37,11 @@ type Producer struct {
 	Play   Play
 	Names  Names
 	Key    Key
-	// Jobs is the number of inputs of an *Inputs that are read at a time, in any order
-	// among each other; 0 or 1: one after the other. With Play.Limit it is 1.
+	// Jobs is the number of frames of an *Inputs that are decoded at a time; 0: 1. Inputs are
+	// read side by side, in any order among each other, but with Play.Limit one after the
+	// other. Where there are more jobs than inputs, the frames of an input are decoded side by
+	// side, and sent in their order: of recordings, of Waymo's version 1, and of formats with a
+	// file for each frame.
 	Jobs int
 	// Resume sends only what the topic lacks; nil: everything is sent.
 	Resume *Resume
@@ -60,10 +63,13 @@ type Producer struct {
 // Pruner finds the points of a cloud that the results of the operators For depend on.
 type Pruner struct {
 	For schemas.OpSet
-	// Survivors returns the numbers of these points, ascending, and the number of
-	// points that have a non-finite coordinate. keep is valid until the next call.
-	Survivors func(c *codec.Points) (keep []int32, dropped int)
+	// New returns a function for one goroutine.
+	New func() Survivors
 }
+
+// Survivors returns the numbers of points, ascending, and the number of points that have a
+// non-finite coordinate. keep is valid until the next call.
+type Survivors func(c *codec.Points) (keep []int32, dropped int)
 
 // Play says how fast, how often and how far a source is read.
 type Play struct {
@@ -184,7 +190,7 @@ func (p *Producer) pump(ctx context.Context, src Source, limit int64, turn int, 
 		return 0, err
 	}
 	pace := pacer{rate: p.Play.Rate}
-	enc := encoder{Encoder: schemas.Encoder{Compression: p.Compression}, prune: p.Prune}
+	enc := p.encoder()
 	passed := there.begin(ctx)
 	var it Item
 	for ; ; turn = (turn + 1) & math.MaxInt32 {
@@ -208,7 +214,11 @@ func (p *Producer) pump(ctx context.Context, src Source, limit int64, turn int, 
 		if err := pace.wait(ctx, it.TimeNs, it.Clock, it.Frames()); err != nil {
 			return t.frames, context.Cause(ctx)
 		}
-		if r.Value, r.Headers, err = enc.append(out.Buffer(), &it); err != nil {
+		var buffer []byte
+		if it.encoded == nil {
+			buffer = out.Buffer()
+		}
+		if r.Value, r.Headers, err = enc.append(buffer, &it); err != nil {
 			return t.frames, fmt.Errorf("produce: %s, frame %d: %w", it.Sequence, it.Number, err)
 		}
 		frames, points, bytes := it.Frames(), it.Points(), int64(len(r.Value))
@@ -283,14 +293,43 @@ func (c *counters) snapshot() Stats {
 // encoder turns items into the values and headers of messages.
 type encoder struct {
 	schemas.Encoder
-	prune    *Pruner
+	prune    schemas.OpSet
+	survive  Survivors // nil: clouds are sent whole
 	points   schemas.Survivors
 	sketches []schemas.Sketch
 	strokes  []schemas.Stroke
 }
 
+func (p *Producer) encoder() *encoder {
+	e := &encoder{Encoder: schemas.Encoder{Compression: p.Compression}}
+	if p.Prune != nil {
+		e.prune, e.survive = p.Prune.For, p.Prune.New()
+	}
+	return e
+}
+
+// encodedCloud is a sweep as a value, with the headers that tell how it was pruned.
+type encodedCloud struct {
+	value  []byte
+	pruned []schemas.Header
+	err    error
+}
+
+// cloud appends a sweep to dst.
+func (e *encoder) cloud(dst []byte, c *codec.Points) (s encodedCloud) {
+	if e.survive == nil {
+		s.value, s.err = e.AppendPoints(dst, schemas.PointCloud{Points: *c})
+		return s
+	}
+	keep, dropped := e.survive(c)
+	p := schemas.Pruned{For: e.prune, NPoints: int32(c.Len()), NDropped: int32(dropped)}
+	s.value, s.err = e.AppendPoints(dst, e.points.Of(&schemas.Frame{Points: *c}, keep))
+	s.pruned = p.Headers()
+	return s
+}
+
 // append appends the value of the message that it becomes to dst, and returns
-// its headers beside.
+// its headers beside. A sweep that was encoded before is its value, and dst is not used.
 func (e *encoder) append(dst []byte, it *Item) (value []byte, hs []schemas.Header, err error) {
 	switch {
 	case it.Sequences != nil && it.Sequences[0].IsText:
@@ -310,14 +349,13 @@ func (e *encoder) append(dst []byte, it *Item) (value []byte, hs []schemas.Heade
 		}
 		value, err = e.AppendSketches(dst, e.sketches)
 		return value, headers(it, schemas.SchemaSketches), err
-	case e.prune != nil:
-		keep, dropped := e.prune.Survivors(&it.Cloud)
-		p := schemas.Pruned{For: e.prune.For, NPoints: int32(it.Cloud.Len()), NDropped: int32(dropped)}
-		value, err = e.AppendPoints(dst, e.points.Of(&schemas.Frame{Points: it.Cloud}, keep))
-		return value, append(headers(it, schemas.SchemaPoints), p.Headers()...), err
 	}
-	value, err = e.AppendPoints(dst, schemas.PointCloud{Points: it.Cloud})
-	return value, headers(it, schemas.SchemaPoints), err
+	s := it.encoded
+	if s == nil {
+		own := e.cloud(dst, &it.Cloud)
+		s = &own
+	}
+	return s.value, append(headers(it, schemas.SchemaPoints), s.pruned...), s.err
 }
 
 // sketch is d as schemas wants it: its strokes are views of d.

@@ -71,6 +71,8 @@ type Item struct {
 	// ID and IDs or ID, IsText and Text.
 	Sequences  []schemas.Sequence
 	Vocabulary *schemas.Vocabulary // vocabulary of the ids; nil: unknown
+
+	encoded *encodedCloud // the sweep as a value; nil: it was not encoded yet
 }
 
 // Drawing is a sequence of pen strokes. Stroke s holds the points from

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -45,9 +46,22 @@ type rosbag struct {
 	part     bagPart
 	database *bagDatabase
 	numbers  map[[2]string]*int64 // number of the next message, by sequence and topic
+	unpacker messageUnpacker      // of transforms
+	poses    posing
+	own      bagLane
+}
+
+// bagLane reads messages.
+type bagLane struct {
+	of       *rosbag
+	path     string
+	sequence string
+	message  bagMessage // its data are those of the database until the next take, or raw
+	raw      []byte
+	number   int64
 	cloud    codec.Cloud
 	unpacker messageUnpacker
-	poses    posing
+	postponed
 }
 
 // Open finds the parts and reads their topics. A bag without point clouds, and topics that
@@ -75,6 +89,7 @@ func (r Rosbag) Open() (Source, error) {
 		return nil, fmt.Errorf("rosbag: %s: %w", s.parts[0].path, err)
 	}
 	s.unpacker.limit = s.MaxFrameBytes
+	s.own = bagLane{of: s, unpacker: s.unpacker}
 	return s, s.Rewind()
 }
 
@@ -106,31 +121,45 @@ func (s *rosbag) wanted(t topicInfo) bool {
 }
 
 // Next implements Source.
-func (s *rosbag) Next(it *Item) error {
-	var m bagMessage
+func (s *rosbag) Next(it *Item) error { return s.inLane(it, &s.own) }
+
+func (s *rosbag) lane() lane {
+	return &bagLane{of: s, unpacker: messageUnpacker{limit: s.MaxFrameBytes}, postponed: postponed{ahead: true}}
+}
+
+// take takes the next message of a cloud, and the transforms before it.
+func (l *bagLane) take() error {
+	s, m := l.of, &l.message
+	l.begin()
 	for {
-		err := s.message(&m)
-		if err == nil {
-			if isTransforms(m.topic.schema, m.topic.encoding) {
-				s.transform(&m)
-				continue
-			}
-			if err = s.item(it, &m); err == nil {
-				return nil
-			}
-		}
-		var bad *BadInputError
-		if !errors.As(err, &bad) {
+		if err := s.message(m, &l.postponed); err != nil {
 			return err
 		}
-		if err := s.pass(bad); err != nil {
-			return err
+		l.path, l.sequence = s.part.path, s.part.sequence
+		if !isTransforms(m.topic.schema, m.topic.encoding) {
+			break
 		}
+		path, topic, data, err := l.path, m.topic.name, m.data, m.faulted
+		if l.ahead {
+			data = bytes.Clone(data)
+		}
+		l.do(func() { s.transform(path, topic, data, err) })
 	}
+	key := [2]string{l.sequence, m.topic.name}
+	if s.numbers[key] == nil {
+		s.numbers[key] = new(int64)
+	}
+	l.number = *s.numbers[key]
+	*s.numbers[key]++
+	if l.ahead {
+		l.raw = append(l.raw[:0], m.data...)
+		m.data = l.raw
+	}
+	return nil
 }
 
 // message sets m to the next message of any part. io.EOF: there is none.
-func (s *rosbag) message(m *bagMessage) error {
+func (s *rosbag) message(m *bagMessage, later *postponed) error {
 	for {
 		if s.database == nil {
 			if s.next == len(s.parts) {
@@ -138,7 +167,7 @@ func (s *rosbag) message(m *bagMessage) error {
 			}
 			s.part = s.parts[s.next]
 			s.next++
-			if err := s.open(); err != nil {
+			if err := s.open(later); err != nil {
 				return partFault(s.part, err)
 			}
 		}
@@ -156,7 +185,7 @@ func (s *rosbag) message(m *bagMessage) error {
 }
 
 // open opens the part.
-func (s *rosbag) open() error {
+func (s *rosbag) open(later *postponed) error {
 	d, err := openBagDatabase(s.part.path, s.MaxFrameBytes)
 	if err == nil {
 		err = d.start(func(t topicInfo) bool { return s.wanted(t) || isTransforms(t.schema, t.encoding) })
@@ -165,46 +194,37 @@ func (s *rosbag) open() error {
 		return errors.Join(err, d.close())
 	}
 	if s.next == 1 || s.parts[s.next-2].sequence != s.part.sequence {
-		s.poses.reset()
+		later.do(s.poses.reset)
 	}
 	for _, t := range d.topics {
-		s.poses.expect(t)
+		later.do(func() { s.poses.expect(t) })
 	}
 	s.database = d
 	return nil
 }
 
-// transform takes the transforms of a message.
-func (s *rosbag) transform(m *bagMessage) {
-	data, err := m.data, m.faulted
+// transform takes the transforms of a message, or notes that it could not be read.
+func (s *rosbag) transform(path, topic string, data []byte, err error) {
 	if err == nil {
 		data, err = s.unpacker.unpack(data)
 	}
-	s.poses.take(s.part.path, m.topic.name, data, err)
+	s.poses.take(path, topic, data, err)
 }
 
-// item decodes a message.
-func (s *rosbag) item(it *Item, m *bagMessage) error {
-	key := [2]string{s.part.sequence, m.topic.name}
-	if s.numbers[key] == nil {
-		s.numbers[key] = new(int64)
-	}
-	number := *s.numbers[key]
-	*s.numbers[key]++
+func (l *bagLane) decode(it *Item) error {
+	s, m, c := l.of, &l.message, &l.cloud
 	data, err := m.data, m.faulted
 	if err == nil {
-		data, err = s.unpacker.unpack(data)
+		data, err = l.unpacker.unpack(data)
 	}
-	c := &s.cloud
 	if err == nil {
 		// Points of few bytes become columns of four or eight bytes a value.
 		err = decoderOf(m.topic.schema, m.topic.encoding)(c, data, 4*s.MaxFrameBytes)
 	}
 	if err != nil {
-		return &BadInputError{File: s.part.path, Detail: fmt.Sprintf("row %d, message %d of %s: %v", m.row, number,
+		return &BadInputError{File: l.path, Detail: fmt.Sprintf("row %d, message %d of %s: %v", m.row, l.number,
 			m.topic.name, err)}
 	}
-	stamp, known := c.TimeNs, c.HasTime
 	ns := c.TimeNs
 	if s.Time != HeaderTime || !c.HasTime {
 		ns = m.logNs
@@ -214,13 +234,26 @@ func (s *rosbag) item(it *Item, m *bagMessage) error {
 			}
 		}
 	}
-	if !known {
-		stamp = m.logNs
-	}
-	*it = Item{Dataset: "rosbag", Sequence: s.part.sequence, Sensor: m.topic.name, Number: number, TimeNs: ns,
-		Clock: UTC, Cloud: c.Points, Pose: s.poses.of(s.part.path, c.Sensor, stamp), Ignored: c.Ignored}
+	*it = Item{Dataset: "rosbag", Sequence: l.sequence, Sensor: m.topic.name, Number: l.number, TimeNs: ns, Clock: UTC,
+		Cloud: c.Points, Ignored: c.Ignored}
 	return nil
 }
+
+// finish adds the pose of the sensor.
+func (l *bagLane) finish(it *Item, err error) error {
+	l.catchUp()
+	if err != nil {
+		return err
+	}
+	stamp := l.cloud.TimeNs
+	if !l.cloud.HasTime {
+		stamp = l.message.logNs
+	}
+	it.Pose = l.of.poses.of(l.path, l.cloud.Sensor, stamp)
+	return nil
+}
+
+func (l *bagLane) close() { l.unpacker.close() }
 
 // Rewind implements Source.
 func (s *rosbag) Rewind() error {
@@ -244,51 +277,6 @@ func (s *rosbag) close() error {
 // Close implements Source.
 func (s *rosbag) Close() error {
 	s.unpacker.close()
+	s.own.close()
 	return s.close()
-}
-
-// posing gives clouds the poses that a recording tells, and says once why one is unknown.
-type posing struct {
-	transforms
-	log    *slog.Logger
-	quiet  bool
-	any    bool // the recording has transforms
-	warned bool
-	odd    bool // the log has the warning about a transform that was left out
-}
-
-// reset begins another recording.
-func (p *posing) reset() { p.transforms, p.any, p.warned, p.odd = transforms{}, false, false, false }
-
-// expect takes note of a topic of the recording.
-func (p *posing) expect(t topicInfo) {
-	if isTransforms(t.schema, t.encoding) {
-		p.any = true
-		p.moving = p.moving || !isStaticTopic(t.name)
-	}
-}
-
-// take adds the transforms of a message, or notes that it could not be read.
-func (p *posing) take(file, topic string, message []byte, err error) {
-	if err == nil {
-		err = p.add(isStaticTopic(topic), message)
-	}
-	if err != nil && !p.odd && !p.quiet && p.log != nil {
-		p.odd = true
-		p.log.Warn("transforms that cannot be used are left out", "file", file, "topic", topic, "first", err.Error())
-	}
-}
-
-// of returns the pose of a sensor's frame; nil: unknown.
-func (p *posing) of(file, frame string, ns int64) *codec.Pose {
-	if !p.any {
-		return nil
-	}
-	pose, err := p.pose(frame, ns)
-	if err != nil && !p.warned && !p.quiet && p.log != nil {
-		p.warned = true
-		p.log.Warn("clouds without pose: the transforms of the recording are ignored where they are not simple", "file",
-			file, "first", err.Error())
-	}
-	return pose
 }

@@ -109,5 +109,6 @@ func (u *messageUnpacker) unpack(data []byte) ([]byte, error) {
 func (u *messageUnpacker) close() {
 	if u.decoder != nil {
 		u.decoder.Close()
+		u.decoder = nil
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -57,8 +56,15 @@ var tableEndings = map[string][]string{
 type tableFiles struct {
 	skips
 	Table
-	files  []tableFile
-	next   int
+	files []tableFile
+	next  int
+	own   tableLane
+}
+
+// tableLane reads files.
+type tableLane struct {
+	of     *tableFiles
+	at     *tableFile
 	reader scanReader
 	arrow  schemas.Table
 	text   textTable
@@ -93,6 +99,7 @@ func (t Table) Open() (Source, error) {
 			return nil, err
 		}
 	}
+	s.own.of = s
 	return s, numberTables(s.files)
 }
 
@@ -160,42 +167,44 @@ func numberTables(files []tableFile) error {
 }
 
 // Next implements Source.
-func (s *tableFiles) Next(it *Item) error {
-	for s.next < len(s.files) {
-		at := &s.files[s.next]
-		s.next++
-		err := s.read(at.path)
-		if err == nil {
-			*it = Item{Dataset: s.Format, Sequence: at.sequence, Number: at.number, Cloud: s.cloud.Points,
-				Ignored: s.cloud.Ignored}
-			return nil
-		}
-		var bad *BadInputError
-		if !errors.As(err, &bad) {
-			return err
-		}
-		if err := s.pass(bad); err != nil {
-			return err
-		}
-	}
-	return io.EOF
+func (s *tableFiles) Next(it *Item) error { return s.inLane(it, &s.own) }
+
+func (s *tableFiles) lane() lane { return &tableLane{of: s} }
+
+func (l *tableLane) take() (err error) {
+	l.at, err = pop(l.of.files, &l.of.next)
+	return err
 }
 
-// read reads the cloud of a file. The error is a *BadInputError.
-func (s *tableFiles) read(path string) error {
-	switch s.Format {
-	case FormatCSV:
-		return s.readText(path)
-	case FormatParquet:
-		return s.readParquet(path)
-	}
-	if err := s.reader.load(path, s.MaxFrameBytes); err != nil {
+func (l *tableLane) decode(it *Item) error {
+	if err := l.read(l.at.path); err != nil {
 		return err
 	}
-	s.arrow.MaxBytes = s.MaxFrameBytes
-	err := s.arrow.Read(s.reader.raw)
+	*it = Item{Dataset: l.of.Format, Sequence: l.at.sequence, Number: l.at.number, Cloud: l.cloud.Points,
+		Ignored: l.cloud.Ignored}
+	return nil
+}
+
+func (l *tableLane) finish(_ *Item, err error) error { return err }
+
+func (l *tableLane) close() {}
+
+// read reads the cloud of a file. The error is a *BadInputError.
+func (l *tableLane) read(path string) error {
+	s := l.of
+	switch s.Format {
+	case FormatCSV:
+		return l.readText(path)
+	case FormatParquet:
+		return l.readParquet(path)
+	}
+	if err := l.reader.load(path, s.MaxFrameBytes); err != nil {
+		return err
+	}
+	l.arrow.MaxBytes = s.MaxFrameBytes
+	err := l.arrow.Read(l.reader.raw)
 	if err == nil {
-		err = fillCloud(&s.cloud, &s.arrow, s.Columns, s.MaxFrameBytes)
+		err = fillCloud(&l.cloud, &l.arrow, s.Columns, s.MaxFrameBytes)
 	}
 	if err != nil {
 		return &BadInputError{File: path, Detail: err.Error()}
@@ -203,20 +212,20 @@ func (s *tableFiles) read(path string) error {
 	return nil
 }
 
-func (s *tableFiles) readParquet(path string) error {
+func (l *tableLane) readParquet(path string) error {
 	t, err := openParquetTable(path)
 	if err != nil {
 		return err
 	}
 	defer t.close()
-	if err := fillCloud(&s.cloud, t, s.Columns, s.MaxFrameBytes); err != nil {
+	if err := fillCloud(&l.cloud, t, l.of.Columns, l.of.MaxFrameBytes); err != nil {
 		return &BadInputError{File: path, Detail: err.Error()}
 	}
 	return nil
 }
 
 // readText reads a file of text, through gzip where it is compressed.
-func (s *tableFiles) readText(path string) error {
+func (l *tableLane) readText(path string) error {
 	f, err := plainfile.Open(path)
 	if err != nil {
 		return badFile(path, err)
@@ -231,7 +240,7 @@ func (s *tableFiles) readText(path string) error {
 		}
 		from = z
 	}
-	return s.text.read(&s.cloud, from, path, s.Columns, s.MaxFrameBytes)
+	return l.text.read(&l.cloud, from, path, l.of.Columns, l.of.MaxFrameBytes)
 }
 
 // Len returns the number of files.

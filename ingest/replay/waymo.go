@@ -54,8 +54,8 @@ type waymoSource struct {
 	projector waymo.Projector
 	cloud     codec.Cloud
 	noted     map[string]bool
-	first     bool             // the segment's file has given no frame yet
-	base      int64            // number of the file's first frame
+	segment   int              // index of the segment of the newest frame; -1: none
+	base      int64            // number of that file's first frame
 	counts    map[string]int64 // number behind the last frame of each segment
 }
 
@@ -70,7 +70,7 @@ type waymoReader interface {
 // Open finds the segments. It reads folders, and the first bytes of single files.
 func (w Waymo) Open() (Source, error) {
 	s := &waymoSource{skips: skips{allowed: w.SkipBad, log: w.Log}, perLaser: w.PerLaser, max: w.MaxFrameBytes,
-		noted: map[string]bool{}, counts: map[string]int64{}}
+		noted: map[string]bool{}, counts: map[string]int64{}, segment: -1}
 	if s.max <= 0 {
 		s.max = 64 << 20
 	}
@@ -128,14 +128,10 @@ func (s *waymoSource) Next(it *Item) error {
 		if err == nil {
 			return nil
 		}
-		var bad *BadInputError
 		if err == errNoItem {
 			continue
 		}
-		if !errors.As(err, &bad) {
-			return err
-		}
-		if err := s.pass(bad); err != nil {
+		if err = s.forgive(err); err != nil {
 			return err
 		}
 	}
@@ -166,12 +162,7 @@ func (s *waymoSource) step(it *Item) error {
 	if err != nil {
 		return err
 	}
-	if s.first { // a further file of a segment continues its numbers
-		s.first, s.base = false, s.counts[s.frame.Context]
-	}
-	s.number = s.base + number
-	s.counts[s.frame.Context] = s.number + 1
-	s.noteMissing()
+	s.arrive(&s.frame, s.at-1, number)
 	if !s.perLaser {
 		return s.item(it, s.lasers, s.sensor())
 	}
@@ -201,23 +192,48 @@ func (s *waymoSource) openNext() error {
 	if err != nil {
 		return err
 	}
-	s.reader, s.first = reader, true
+	s.reader = reader
 	return errNoItem
 }
 
 // item makes an item of the frame's points of lasers.
 func (s *waymoSource) item(it *Item, lasers waymo.LaserSet, sensor string) error {
 	if err := s.projector.Cloud(&s.cloud, &s.frame, lasers, s.max); err != nil {
-		return &BadInputError{File: s.segments[s.at-1].path, Detail: fmt.Sprintf("frame %d: %s", s.number, err.Detail)}
+		return s.unprojected(err)
 	}
-	sequence := s.frame.Context
-	if sequence == "" {
-		sequence = s.segments[s.at-1].name()
-	}
-	*it = Item{Dataset: "waymo", Sequence: sequence, Sensor: sensor, Number: s.number, TimeNs: s.cloud.TimeNs,
-		Clock: UTC,
-		Cloud: s.cloud.Points, Pose: s.cloud.Pose, Ignored: s.cloud.Ignored}
+	*it = waymoItem(&s.cloud, sensor)
+	s.name(it, s.frame.Context)
 	return nil
+}
+
+// waymoItem is an item of a cloud that has no name yet.
+func waymoItem(c *codec.Cloud, sensor string) Item {
+	return Item{Dataset: "waymo", Sensor: sensor, TimeNs: c.TimeNs, Clock: UTC, Cloud: c.Points, Pose: c.Pose,
+		Ignored: c.Ignored}
+}
+
+// name gives an item of the newest frame its sequence and number.
+func (s *waymoSource) name(it *Item, context string) {
+	it.Sequence, it.Number = context, s.number
+	if context == "" {
+		it.Sequence = s.segments[s.segment].name()
+	}
+}
+
+// unprojected is the fault of the newest frame, which gives no points.
+func (s *waymoSource) unprojected(err *codec.Error) error {
+	return &BadInputError{File: s.segments[s.segment].path, Detail: fmt.Sprintf("frame %d: %s", s.number, err.Detail)}
+}
+
+// arrive takes note of a frame, the newest one, which has a number in its file. A further file
+// of a segment continues its numbers.
+func (s *waymoSource) arrive(f *waymo.Frame, segment int, number int64) {
+	if s.segment != segment {
+		s.segment, s.base = segment, s.counts[f.Context]
+	}
+	s.number = s.base + number
+	s.counts[f.Context] = s.number + 1
+	s.noteMissing(f)
 }
 
 // note logs a fact once, however many frames have it.
@@ -226,12 +242,11 @@ func (s *waymoSource) note(text string) {
 		return
 	}
 	s.noted[text] = true
-	s.log.Warn(text, "file", s.segments[s.at-1].path, "frame", s.number)
+	s.log.Warn(text, "file", s.segments[s.segment].path, "frame", s.number)
 }
 
 // noteMissing names what the frame lacks of what was asked for.
-func (s *waymoSource) noteMissing() {
-	f := &s.frame
+func (s *waymoSource) noteMissing(f *waymo.Frame) {
 	if f.World == nil {
 		s.note("frames without a pose of the vehicle")
 	}
@@ -258,7 +273,7 @@ func (s *waymoSource) noteMissing() {
 // Rewind implements Source.
 func (s *waymoSource) Rewind() error {
 	err := s.Close()
-	s.at, s.left, s.quiet = 0, s.left[:0], true
+	s.at, s.left, s.quiet, s.segment = 0, s.left[:0], true, -1
 	clear(s.counts)
 	return err
 }

@@ -144,22 +144,33 @@ type waymoRecords struct {
 func (r *waymoRecords) close() error { return r.file.Close() }
 
 func (r *waymoRecords) next(f *waymo.Frame) (int64, error) {
-	record, err := r.records.Next()
-	var fault *codec.Error
-	switch {
-	case err == io.EOF:
+	record, err := r.read()
+	if err != nil {
 		return 0, err
-	case errors.As(err, &fault):
-		return 0, &BadInputError{File: r.path, Detail: fault.Error()}
-	case err != nil:
-		return 0, badFile(r.path, err)
 	}
 	number := r.records.Number()
 	if fault := r.decoder.Decode(f, record, r.max); fault != nil {
-		return 0, &BadInputError{File: r.path,
-			Detail: fmt.Sprintf("record %d, at byte %d: %s", number, r.records.Offset(), fault)}
+		return 0, badRecord(r.path, number, r.records.Offset(), fault)
 	}
 	return number, nil
+}
+
+// read returns the next record, which is valid until the next call.
+func (r *waymoRecords) read() ([]byte, error) {
+	record, err := r.records.Next()
+	var fault *codec.Error
+	switch {
+	case errors.As(err, &fault):
+		return nil, &BadInputError{File: r.path, Detail: fault.Error()}
+	case err != nil && err != io.EOF:
+		return nil, badFile(r.path, err)
+	}
+	return record, err
+}
+
+// badRecord is the fault of a record that is no frame.
+func badRecord(path string, number, offset int64, fault *codec.Error) error {
+	return &BadInputError{File: path, Detail: fmt.Sprintf("record %d, at byte %d: %s", number, offset, fault)}
 }
 
 // waymoComponents reads the components of a segment.
