@@ -192,7 +192,8 @@ var processPanels = []Panel{
 	lines("Memory", "bytes", 8, query(`process_resident_memory_bytes{HERE}`, "resident, {{instance}}"),
 		query(`go_memstats_heap_inuse_bytes{HERE}`, "heap, {{instance}}")).
 		says("Resident memory of a process, and the part that is Go's heap in use."),
-	lines("Pauses of the garbage collector", "s", 8, query(`go_gc_duration_seconds{quantile="1", HERE}`, ofProcess)).
+	lines("Pauses of the garbage collector", "s", 8, // no number before the first collection
+		rare(query(`go_gc_duration_seconds{quantile="1", HERE}`, ofProcess))).
 		says("Longest pause of recent collections."),
 	lines("Goroutines", "short", 8, query(`go_goroutines{HERE}`, ofProcess)).
 		says("Goroutines of a process. They grow with partitions, not with time."),

@@ -112,10 +112,11 @@ func (t Timing) partitionAlerts() []Alert {
 			Summary: "A partition falls behind",
 			Expr:    `entropipe_consumer_lag_seconds` + beyond(number(t.Lag)+` + entropipe_batch_age_limit_seconds`)},
 		{Name: "EntropipePartitionStuck", Page: "partition-stuck", For: t.Soon, Severity: "page", Subject: partition,
-			Summary: "A partition has records, and none enters a batch",
-			Expr: `entropipe_consumer_lag_records > 0 and entropipe_batch_age_seconds == 0 and ` +
-				`time() - entropipe_last_commit_timestamp_seconds` +
-				beyond(number(2*t.Lag)+` + entropipe_batch_age_limit_seconds`)},
+			Summary: "A partition has records, and none is committed",
+			Expr: `entropipe_consumer_lag_records > 0 and time() - entropipe_last_commit_timestamp_seconds` +
+				beyond(number(2*t.Lag)+` + entropipe_batch_age_limit_seconds`) +
+				` unless (entropipe_batch_age_seconds > 0 and entropipe_batch_age_seconds <= on (job, instance) ` +
+				`group_left () (2 * entropipe_batch_age_limit_seconds))`},
 		{Name: "EntropipeBatchOld", Page: "batch-old", For: t.Soon, Severity: "page", Subject: partition,
 			Summary: "A batch is not committed",
 			Expr:    `entropipe_batch_age_seconds` + beyond(`2 * (entropipe_batch_age_limit_seconds > 0)`)},

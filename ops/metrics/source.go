@@ -62,6 +62,7 @@ func (m *Metrics) ForPartition(topic string, partition int32) *Source {
 		message:  m.stage("message"), commit: m.stage("commit"),
 		fetch: m.stage("fetch"), batch: m.stage("batch"), publish: m.stage("publish")}
 	s.sequences = m.tokens.forTopic(topic)
+	m.foreign.WithLabelValues(topic) // from 0 on: Prometheus sees no increase from nothing to 1
 	var first bool
 	if s.largest, first = m.largestOf(topic); first {
 		s.lastFrame.Set(unixSeconds(time.Now()))
