@@ -56,12 +56,10 @@ func (c *parquetColumn) release() {
 func (c *parquetColumn) peek() (*parquet.Value, error) {
 	for c.at == c.n {
 		if c.values == nil {
-			c.release()
-			page, err := c.pages.ReadPage()
-			if err != nil {
+			if err := c.turn(); err != nil {
 				return nil, err
 			}
-			c.page, c.values = page, page.Values()
+			c.values = c.page.Values()
 		}
 		n, err := c.values.ReadValues(c.buffer[:])
 		c.at, c.n = 0, n
@@ -74,6 +72,45 @@ func (c *parquetColumn) peek() (*parquet.Value, error) {
 		}
 	}
 	return &c.buffer[c.at], nil
+}
+
+// turn goes to the next page. io.EOF: the row group has no more.
+func (c *parquetColumn) turn() (err error) {
+	c.release()
+	c.page, err = c.pages.ReadPage()
+	return err
+}
+
+// floats returns all values of the next page of a column of kind, which is Float or Double,
+// if all values of the last page were returned and the page has no null: narrow or wide
+// hold the values, or a dictionary of which indices are the values. They are valid until the
+// next call. All are nil if
+// the values come one by one. io.EOF: the row group has no more.
+func (c *parquetColumn) floats(kind parquet.Kind) (narrow []float32, wide []float64, indices []int32, err error) {
+	if c.at < c.n || c.values != nil {
+		return nil, nil, nil, nil
+	}
+	if err := c.turn(); err != nil {
+		return nil, nil, nil, err
+	}
+	data, count := c.page.Data(), 0
+	if dictionary := c.page.Dictionary(); dictionary != nil {
+		indices = data.Int32()
+		data, count = dictionary.Page().Data(), len(indices)
+	}
+	if kind == parquet.Float {
+		narrow = data.Float()
+	} else {
+		wide = data.Double()
+	}
+	if indices == nil {
+		count = len(narrow) + len(wide)
+	}
+	if c.page.NumNulls() > 0 || int64(count) != c.page.NumValues() || count == 0 {
+		c.values = c.page.Values()
+		return nil, nil, nil, nil
+	}
+	return narrow, wide, indices, nil
 }
 
 // one returns the value of the next row of a plain column; false: it is null.

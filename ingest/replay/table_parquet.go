@@ -28,6 +28,7 @@ type parquetTable struct {
 // parquetLeaf is a top-level column.
 type parquetLeaf struct {
 	index    int
+	kind     parquet.Kind
 	half     bool // float16
 	unsigned bool
 }
@@ -67,7 +68,7 @@ func (t *parquetTable) describe() {
 			d.Type = c.Type().String()
 		}
 		if c.Leaf() && !c.Repeated() {
-			leaf.index = c.Index()
+			leaf.index, leaf.kind = c.Index(), c.Type().Kind()
 			describeLeaf(c.Type(), &d, &leaf)
 		}
 		t.columns, t.leaves = append(t.columns, d), append(t.leaves, leaf)
@@ -166,7 +167,7 @@ func integerOf(v *parquet.Value, leaf *parquetLeaf) (int64, error) {
 }
 
 // readParquet fills dst, or new memory, with the values of column i in all row groups.
-func readParquet[T any](t *parquetTable, i int, dst []T, null T,
+func readParquet[T number](t *parquetTable, i int, dst []T, null T,
 	convert func(*parquet.Value, *parquetLeaf) (T, error)) ([]T, error) {
 	leaf, name := &t.leaves[i], t.columns[i].Name
 	if !t.columns[i].Number {
@@ -179,26 +180,85 @@ func readParquet[T any](t *parquetTable, i int, dst []T, null T,
 	for group := range t.file.RowGroups() {
 		err := parquetfile.Guard(func() error {
 			column.open(t.file, group)
-			for range t.file.GroupRows(group) {
-				v, ok, err := column.one()
-				if err == io.EOF {
-					err = fmt.Errorf("it has %d values instead of %d", at, len(dst))
-				}
-				if err != nil {
-					return err
-				}
-				if dst[at] = null; ok {
-					if dst[at], err = convert(v, leaf); err != nil {
-						return fmt.Errorf("row %d: %w", at, err)
-					}
-				}
-				at++
-			}
-			return nil
+			return readGroup(&column, leaf, dst[at:][:t.file.GroupRows(group)], at, null, convert)
 		})
+		at += int(t.file.GroupRows(group))
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", name, err)
 		}
 	}
 	return dst, nil
+}
+
+// readGroup fills dst with the values of a row group. before is the number of rows in the
+// groups before it.
+func readGroup[T number](c *parquetColumn, leaf *parquetLeaf, dst []T, before int, null T,
+	convert func(*parquet.Value, *parquetLeaf) (T, error)) error {
+	for at := 0; at < len(dst); {
+		n, err := readFloats(c, leaf, dst[at:])
+		if n > 0 {
+			at += n
+			continue
+		}
+		var v *parquet.Value
+		ok := false
+		if err == nil {
+			v, ok, err = c.one()
+		}
+		if err == io.EOF {
+			err = fmt.Errorf("it has %d values instead of %d", before+at, before+len(dst))
+		}
+		if err != nil {
+			return err
+		}
+		if dst[at] = null; ok {
+			if dst[at], err = convert(v, leaf); err != nil {
+				return fmt.Errorf("row %d: %w", before+at, err)
+			}
+		}
+		at++
+	}
+	return nil
+}
+
+// number is a type of a column.
+type number interface{ float32 | float64 | int64 }
+
+// readFloats fills dst with floats of the next page, as many as there are room and values,
+// and returns their number; 0: values come one by one.
+func readFloats[T number](c *parquetColumn, leaf *parquetLeaf, dst []T) (int, error) {
+	var whole T = 1
+	if leaf.kind != parquet.Float && leaf.kind != parquet.Double || whole/2 == 0 {
+		return 0, nil
+	}
+	narrow, wide, indices, err := c.floats(leaf.kind)
+	switch {
+	case err != nil:
+		return 0, err
+	case indices != nil && wide != nil:
+		return gather(dst, wide, indices), nil
+	case indices != nil:
+		return gather(dst, narrow, indices), nil
+	case wide != nil:
+		return spread(dst, wide), nil
+	}
+	return spread(dst, narrow), nil
+}
+
+// spread converts values to dst, as many as fit.
+func spread[T number, F float32 | float64](dst []T, values []F) int {
+	n := min(len(dst), len(values))
+	for i, v := range values[:n] {
+		dst[i] = T(v)
+	}
+	return n
+}
+
+// gather converts the values of a dictionary at indices to dst, as many as fit.
+func gather[T number, F float32 | float64](dst []T, values []F, indices []int32) int {
+	n := min(len(dst), len(indices))
+	for i, at := range indices[:n] {
+		dst[i] = T(values[at])
+	}
+	return n
 }
