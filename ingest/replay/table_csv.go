@@ -96,7 +96,7 @@ func (t *textTable) add(r *csv.Reader, fields [][]byte) error {
 		v := math.NaN()
 		if len(field) > 0 {
 			var err error
-			if v, err = strconv.ParseFloat(string(field), 64); err != nil && !errors.Is(err, strconv.ErrRange) {
+			if v, err = parseFloat(field); err != nil && !errors.Is(err, strconv.ErrRange) {
 				return r.Wrong(at-1, "want a number for %s, got %.60q", codec.RoleNames[role], field)
 			}
 		}
@@ -117,6 +117,41 @@ func (t *textTable) add(r *csv.Reader, fields [][]byte) error {
 		t.values[role] = append(t.values[role], v)
 	}
 	return nil
+}
+
+// powers are the powers of ten that float64 holds exactly, up to that of 15 digits.
+var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+
+// parseFloat is strconv.ParseFloat, with a short way for decimals of at most 15 digits without
+// exponent: two exact numbers, whose quotient is rounded once.
+func parseFloat(field []byte) (float64, error) {
+	digits, minus := field, len(field) > 0 && field[0] == '-'
+	if minus {
+		digits = digits[1:]
+	}
+	mantissa, count, after := uint64(0), 0, -1
+	for _, c := range digits {
+		switch {
+		case c >= '0' && c <= '9' && count < 15:
+			mantissa = 10*mantissa + uint64(c-'0')
+			count++
+			if after >= 0 {
+				after++
+			}
+		case c == '.' && after < 0:
+			after = 0
+		default:
+			return strconv.ParseFloat(string(field), 64)
+		}
+	}
+	if count == 0 {
+		return strconv.ParseFloat(string(field), 64)
+	}
+	v := float64(mantissa) / powers[max(after, 0)]
+	if minus {
+		v = -v
+	}
+	return v, nil
 }
 
 // addTime appends a time as an integer, and notices one that is none.

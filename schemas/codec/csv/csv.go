@@ -317,12 +317,20 @@ func (r *Reader) split(row []byte) error {
 		}
 		end := bytes.IndexByte(row[at:], r.delim)
 		if end < 0 {
-			r.fields = append(r.fields, bytes.Trim(row[at:], " "))
+			r.fields = append(r.fields, trim(row[at:]))
 			return nil
 		}
-		r.fields = append(r.fields, bytes.Trim(row[at:at+end], " "))
+		r.fields = append(r.fields, trim(row[at:at+end]))
 		at += end + 1
 	}
+}
+
+// trim returns b without blanks at its ends.
+func trim(b []byte) []byte {
+	if len(b) > 0 && b[0] != ' ' && b[len(b)-1] != ' ' {
+		return b
+	}
+	return bytes.Trim(b, " ")
 }
 
 // quoted appends the quoted field at row[at:] and returns where it ends.
