@@ -34,6 +34,28 @@ func Effective(k *kong.Kong, command any) string {
 	return b.String()
 }
 
+// Line is one key of a configuration in effect. Source is "default" or "set".
+type Line struct{ Key, Value, Source string }
+
+// Lines returns the lines of Effective, with what is known of their source.
+func Lines(k *kong.Kong, command any) []Line {
+	flags := KeysOf(NodeOf(k.Model.Node, command))
+	lines := make([]Line, 0, len(flags))
+	for _, name := range sortedKeys(flags) {
+		f := flags[name]
+		l := Line{name, ValueText(f), "set"}
+		usual := cmp.Or(f.Default, fmt.Sprint(reflect.Zero(f.Target.Type()).Interface()))
+		if f.Target.Kind() == reflect.Slice {
+			usual = "[" + strings.Join(strings.FieldsFunc(f.Default, func(r rune) bool { return r == ',' }), ", ") + "]"
+		}
+		if l.Value == usual || strings.Trim(l.Value, `"`) == usual {
+			l.Source = "default"
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
 // ValueText returns the value of a flag as YAML, with a variable in place of a secret.
 func ValueText(flag *kong.Flag) string {
 	if s, ok := flag.Target.Interface().(value.Secret); ok && s != "" {

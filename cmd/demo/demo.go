@@ -91,7 +91,8 @@ func (c *Command) Run(e *command.Env) error {
 		}
 	}
 	flags := d.flags()
-	s, err := run.Start(e.Ctx, flags, config.Effective(e.Parser, c), d.log)
+	s, err := run.Start(e.Ctx, flags, config.Effective(e.Parser, c),
+		run.Show{Settings: config.Lines(e.Parser, c), Demo: true}, d.log)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,13 @@ func (c *Command) Run(e *command.Env) error {
 	if err := d.look(e.Ctx, s); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.Stderr, "broker on %s, output in %s%s\n", b.Addr(), c.Out, servedAt(s))
+	if s.Server != nil {
+		fmt.Fprintf(e.Stderr, "http://%s/\n", s.Server.Addr())
+		if s.Moved {
+			fmt.Fprintf(e.Stderr, "%s is taken: the page has a free port\n", c.Listen)
+		}
+	}
+	fmt.Fprintf(e.Stderr, "broker on %s, output in %s\n", b.Addr(), c.Out)
 	if n := d.sent[demoLidar]; n > 0 {
 		fmt.Fprintf(e.Stderr, "continuing: %s LiDAR frames were sent before\n", command.Count(n))
 	}
@@ -119,13 +126,6 @@ func (c *Command) Run(e *command.Env) error {
 		err = d.report(e.Stdout, s, begin, ended)
 	}
 	return err
-}
-
-func servedAt(s *run.Service) string {
-	if s.Server == nil {
-		return ""
-	}
-	return ", metrics on http://" + s.Server.Addr() + "/metrics"
 }
 
 // flags are those of the `run` command that the demo stands for.

@@ -18,7 +18,7 @@ func (Command) HelpLines() map[string]string {
 	return map[string]string{
 		"frames": "Number of LiDAR frames; 0: until stopped.",
 		"out":    "Output folder; the broker's log stands in its folder _broker.",
-		"listen": "Address of metrics, health and version.",
+		"listen": "Address of the live page, metrics and health; a free port if this one is taken.",
 		"keep":   "Stay up after the last frame, until stopped.",
 		"rate":   "Speed of the replay: realtime (10 Hz), max, a frequency (20hz) or a multiple (2x).",
 		"points": "Approximate number of points of a LiDAR frame.",

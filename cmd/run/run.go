@@ -51,7 +51,8 @@ func (c *Command) Run(e *command.Env) error {
 	for i, flag := range flags {
 		e.Log.Warn("this flag does nothing without another", "flag", "--"+flag, "want", want[i])
 	}
-	s, err := Start(e.Ctx, &c.Flags, config.Effective(e.Parser, c), e.Log)
+	s, err := Start(e.Ctx, &c.Flags, config.Effective(e.Parser, c),
+		Show{Settings: config.Lines(e.Parser, c)}, e.Log)
 	if err != nil {
 		if err = command.UnlessStopped(e, err); err == nil && c.Source.UntilEnd {
 			err = &command.InterruptedError{}

@@ -23,8 +23,10 @@ import (
 	"entropipe/cmd/run/language"
 	"entropipe/cmd/run/stage"
 	"entropipe/ingest"
+	"entropipe/ops/live"
 	"entropipe/ops/metrics"
 	"entropipe/ops/pipeline"
+	"entropipe/ops/web"
 	"entropipe/schemas"
 	"entropipe/sinks"
 	"entropipe/sinks/tables"
@@ -48,7 +50,12 @@ type Service struct {
 	batches    pipeline.BatchTotals
 	textless   bool // the language model has no tokenizer
 	metrics    *metrics.Metrics
-	Server     *metrics.Server
+	Server     *web.Server // nil: --listen off
+	Moved      bool        // the address of --listen was taken
+	show       Show
+	registry   *prometheus.Registry
+	tap        *live.Tap // nil: nobody can watch
+	numbers    live.Numbers
 	group      string
 	log        *slog.Logger
 	hashes     string                            // a line for each model; the stage's first
@@ -62,8 +69,10 @@ type Service struct {
 // fixes its base, and starts the workers. The output comes late, so that a start
 // that fails for another reason leaves no folder. What start makes, close ends,
 // in the opposite order.
-func Start(ctx context.Context, c *flags.Flags, config string, log *slog.Logger) (s *Service, err error) {
-	s = &Service{flags: c, workers: c.Resource.Workers, stop: func() {}, log: log, failed: make(chan error, 1)}
+func Start(ctx context.Context, c *flags.Flags, config string, show Show, log *slog.Logger) (s *Service,
+	err error) {
+	s = &Service{flags: c, show: show, workers: c.Resource.Workers, stop: func() {}, log: log,
+		failed: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -79,8 +88,8 @@ func Start(ctx context.Context, c *flags.Flags, config string, log *slog.Logger)
 	if err != nil {
 		return s, err
 	}
-	registry := prometheus.NewRegistry()
-	s.metrics = metrics.New(registry, command.Version)
+	s.registry = prometheus.NewRegistry()
+	s.metrics = metrics.New(s.registry, command.Version)
 	s.metrics.Configured(c.Output.RollAge, int64(c.Frames.MaxFrameBytes))
 	frames.Metrics = s.metrics
 	staged, err := s.openStage(&frames)
@@ -92,9 +101,10 @@ func Start(ctx context.Context, c *flags.Flags, config string, log *slog.Logger)
 		return s, err
 	}
 	limitHeap(int64(c.Resource.Memory), lm.Bytes)
-	if err := s.serve(registry); err != nil {
+	if err := s.serve(); err != nil {
 		return s, err
 	}
+	frames.Tap, lm.Tap = s.tap, s.tap
 	if err := ingest.Find(ctx, c.Source.Brokers, s.security, c.Source.Topic); err != nil {
 		return s, err
 	}
@@ -231,24 +241,10 @@ func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipel
 		Workers:    s.workers, Memory: int64(c.Resource.Memory), RetryFor: c.Output.RetryFor,
 		SkipGaps: c.Source.OnGap == "skip",
 		Roll:     pipeline.Roll{Bytes: int64(c.Output.RollBytes), Records: c.Output.RollRecords, Age: c.Output.RollAge},
+		Tap:      s.tap,
 		Metrics:  s.metrics, Log: s.log})
 	s.question = s.Pipeline.Question(s.Output.Reached)
 	return nil
-}
-
-// serve starts the HTTP server, if one is wanted: before the rest, so that it
-// answers while brokers are waited for, and a port that is taken is noticed first.
-func (s *Service) serve(registry *prometheus.Registry) (err error) {
-	c := &s.flags.Serve
-	if c.Listen == "off" {
-		return nil
-	}
-	s.Server, err = metrics.Serve(metrics.ServerConfig{Listen: c.Listen, Gatherer: registry, Version: command.Version,
-		Pprof: c.Pprof, Ready: s.ready})
-	if err == nil {
-		s.log.Info("listening", "metrics", "http://"+s.Server.Addr()+"/metrics")
-	}
-	return err
 }
 
 // Close ends what Start began, in the opposite order. It may be called after a failed Start.
@@ -382,6 +378,7 @@ func (s *Service) watch() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		var seen ingest.Stats
+		sampler := s.sampler()
 		for {
 			now := s.consumer.Stats()
 			s.metrics.Consumer(now.Rebalances-seen.Rebalances,
@@ -389,6 +386,7 @@ func (s *Service) watch() {
 			seen = now
 			s.metrics.Ready(now.Connected, s.Pipeline.Unavailable() == nil, s.ready() == nil)
 			s.Pipeline.Sample()
+			s.sample(sampler)
 			if st := s.Pipeline.Stats(); s.flags.Frames.MaxRejects.Limited() {
 				if err := s.flags.Frames.MaxRejects.Exceeded(&st, false); err != nil {
 					s.fail(err)

@@ -32,6 +32,7 @@ type Tap struct {
 	list    []Stream            // the same, in the order of their first frames
 	wakes   []chan struct{}     // one for each watcher
 	ends    map[partition]int64 // committed end of each partition
+	commits int64               // calls of Committed
 	always  bool
 }
 
@@ -152,6 +153,7 @@ func (t *Tap) Committed(topic string, id int32, end int64) {
 		t.ends = map[partition]int64{}
 	}
 	t.ends[partition{topic, id}] = end
+	t.commits++
 	t.mu.Unlock()
 	t.wake()
 }
@@ -232,4 +234,22 @@ func (t *Tap) stream(of Stream) *stream {
 		t.wake()
 	}
 	return s
+}
+
+// Ends calls visit with the end of the committed records of each partition that this process
+// has committed to. visit must not call the tap.
+func (t *Tap) Ends(visit func(topic string, id int32, end int64)) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for p, end := range t.ends {
+		visit(p.topic, p.id, end)
+	}
+}
+
+// Commits returns how often Committed was called: who saw the same number before has seen
+// all ends.
+func (t *Tap) Commits() int64 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.commits
 }

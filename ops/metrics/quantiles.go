@@ -36,6 +36,23 @@ func (q *Quantiles) AddAll(o *Quantiles) {
 	}
 }
 
+// Since calls visit with the upper bound and the number of the durations that were counted since
+// the last call with the same seen, and adds them to seen, which one goroutine owns.
+func (q *Quantiles) Since(seen *Quantiles, visit func(d time.Duration, n int64)) {
+	for i := range q.buckets {
+		if n := q.buckets[i].Load() - seen.buckets[i].Load(); n > 0 {
+			seen.buckets[i].Add(n)
+			seen.n.Add(n)
+			visit(bound(i), n)
+		}
+	}
+}
+
+// bound returns the upper bound of a bucket.
+func bound(bucket int) time.Duration {
+	return time.Duration(math.Pow(quantileGrowth, float64(bucket)) * 1e3)
+}
+
 // At returns an upper bound, at most 2 % too large, of the p-quantile for
 // 0 <= p <= 1. It returns 0 if nothing was counted.
 func (q *Quantiles) At(p float64) time.Duration {
@@ -47,8 +64,8 @@ func (q *Quantiles) At(p float64) time.Duration {
 	var seen int64
 	for i := range q.buckets {
 		if seen += q.buckets[i].Load(); seen >= rank && seen > 0 {
-			return time.Duration(math.Pow(quantileGrowth, float64(i)) * 1e3)
+			return bound(i)
 		}
 	}
-	return time.Duration(math.Pow(quantileGrowth, float64(len(q.buckets)-1)) * 1e3)
+	return bound(len(q.buckets) - 1)
 }

@@ -75,11 +75,12 @@ type Config struct {
 
 // Pipeline processes partitions until Close. Any goroutine may call its methods.
 type Pipeline struct {
-	cfg    Config
-	budget budget
-	outage outage
-	busy   underWay
-	wg     sync.WaitGroup
+	cfg     Config
+	budget  budget
+	outage  outage
+	busy    underWay
+	refused refusals
+	wg      sync.WaitGroup
 
 	// The tasks that wait for a worker. Each branch has its own queue, because a
 	// queue that is full of one branch's tasks must not block the other branch.

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -67,6 +68,25 @@ func (p *Pipeline) Stats(topics ...string) Stats {
 	}
 	s.LatencyP50, s.LatencyP99 = latency.At(.5), latency.At(.99)
 	return s
+}
+
+// Topics returns the topics of which this process has read something, sorted.
+func (p *Pipeline) Topics() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Keys(p.stats))
+}
+
+// Latencies calls visit for each latency of a topic, with 2 % of error, that was counted since
+// the last call with the same seen, which holds what was counted until then. The zero seen
+// begins at the start. One goroutine at a time may use a seen.
+func (p *Pipeline) Latencies(topic string, seen *metrics.Quantiles, visit func(latency time.Duration, n int64)) {
+	p.mu.Lock()
+	c := p.stats[topic]
+	p.mu.Unlock()
+	if c != nil {
+		c.latency.Since(seen, visit)
+	}
 }
 
 // statsOf returns the counters of a topic, and makes them at the first call.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"entropipe/ops/live"
 	"entropipe/ops/metrics"
 	"entropipe/schemas"
 	"entropipe/sparse/hf"
@@ -62,6 +63,8 @@ type TokenConfig struct {
 	// OnPanic, if not nil, is called in the worker with the value and the stack of a
 	// panic.
 	OnPanic func(key schemas.FrameKey, what any, stack []byte)
+	// Tap, if not nil, is offered the sequences that somebody watches.
+	Tap *live.Tap
 }
 
 // BatchTotals are totals of all workers since the start. Any goroutine may read

@@ -155,6 +155,7 @@ func (t *task) finish(p *Pipeline, took time.Duration) {
 		t.bytes += int64(512 + len(t.rejects[i].Value) + len(t.rejects[i].Key))
 	}
 	p.budget.hold(t.bytes)
+	p.refused.add(t.rejects)
 	t.s.src.Processed(t.results, t.rejects, took)
 }
 

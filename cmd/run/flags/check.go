@@ -3,11 +3,14 @@ package flags
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"entropipe/cmd/command"
+	"entropipe/cmd/config/value"
 	"entropipe/cmd/mistake"
 )
 
@@ -28,9 +31,30 @@ func (c *Flags) Check() error {
 	}
 	return errors.Join(command.CheckBrokers(&c.Source.Brokers), c.Source.Security.Check(), errors.Join(topics...),
 		command.CheckOut(c.Output.Out), checkPartitionBy(c.Output.PartitionBy), command.CheckListen(c.Serve.Listen),
+		c.Serve.Check(),
 		c.Stage.Check(&c.Publish), c.Publish.Check(c.Source.Topic), c.Tokens.Check(), checkOps(c.Frames.Ops),
 		checkContentTypes(c.Frames.ContentType, c.Source.Topic),
 		c.checkAmounts())
+}
+
+// Check returns all mistakes of the names that may watch, joined, each a Usage. It opens no file.
+func (c *ServeFlags) Check() error {
+	var wrong []error
+	for i, host := range c.Hosts {
+		if host == "" || strings.ContainsAny(host, "/:*@ ") && net.ParseIP(host) == nil {
+			wrong = append(wrong, mistake.Value(fmt.Sprintf("listen-host[%d]", i), " %s: want a name without scheme "+
+				"and port", host))
+		}
+	}
+	for i, origin := range c.Origins {
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+			strings.TrimSuffix(u.Scheme+"://"+u.Host, "/") != strings.TrimSuffix(origin, "/") {
+			wrong = append(wrong, mistake.Value(fmt.Sprintf("listen-origin[%d]", i), " %s: want http[s]://HOST[:PORT]",
+				value.Discreet(origin)))
+		}
+	}
+	return errors.Join(wrong...)
 }
 
 // checkOps finds operators beside none.
@@ -95,6 +119,7 @@ func (c *Flags) Idle(differs func(flag string) bool) (flags, want []string) {
 		{"top-k", t.Task == "logits", "--task logits"},
 		{"mask-use", t.Mask != "", "--mask"},
 		{"audit-every", t.Mask != "", "--mask"},
+		{"listen-token-file", c.Serve.Listen != "off", "--listen"},
 		{"pprof", c.Serve.Listen != "off", "--listen"},
 	} {
 		if !f.works && differs(f.name) {

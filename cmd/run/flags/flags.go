@@ -81,8 +81,11 @@ type ResourceFlags struct {
 
 // ServeFlags turn the HTTP server on.
 type ServeFlags struct {
-	Listen string `default:"off" placeholder:"HOST:PORT|off" content:"no"`
-	Pprof  bool   `content:"no" more:"yes"`
+	Listen    string   `default:"off" placeholder:"HOST:PORT|off" content:"no"`
+	Hosts     []string `name:"listen-host" placeholder:"NAME" content:"no" more:"yes"`
+	Origins   []string `name:"listen-origin" placeholder:"URL" content:"no" more:"yes"`
+	TokenFile string   `name:"listen-token-file" placeholder:"FILE" content:"no" more:"yes"`
+	Pprof     bool     `content:"no" more:"yes"`
 }
 
 // FrameConfig checks the operators and tables asked for and returns what is done

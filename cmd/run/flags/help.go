@@ -59,7 +59,10 @@ func (ResourceFlags) HelpLines() map[string]string {
 // HelpLines describes the HTTP server.
 func (ServeFlags) HelpLines() map[string]string {
 	return map[string]string{
-		"listen": "Address of metrics, health and version.",
-		"pprof":  "Serve /debug/pprof too.",
+		"listen":            "Address of the live page, metrics and health.",
+		"listen-host":       "Further names under which the page may be opened.",
+		"listen-origin":     "Further origins whose pages may watch, such as https://app.foxglove.dev.",
+		"listen-token-file": "File with the token that the page asks for; needed off loopback.",
+		"pprof":             "Serve /debug/pprof too.",
 	}
 }
