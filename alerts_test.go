@@ -20,9 +20,10 @@ type cause struct {
 }
 
 var causes = map[string]cause{
-	"killed process":      {[]string{"EntropipeDown"}, killedProcess},
-	"stopped broker":      {[]string{"EntropipeNotReady"}, stoppedBroker},
-	"full disk":           {[]string{"EntropipeDiskNearlyFull", "EntropipeNotReady", "EntropipeBatchOld", "EntropipeLag"}, fullDisk},
+	"killed process": {[]string{"EntropipeDown"}, killedProcess},
+	"stopped broker": {[]string{"EntropipeNotReady"}, stoppedBroker},
+	"full disk": {[]string{"EntropipeDiskNearlyFull", "EntropipeNotReady", "EntropipeBatchOld", "EntropipeLag"},
+		fullDisk},
 	"poison messages":     {[]string{"EntropipeRejects"}, poisonMessages},
 	"silent producer":     {[]string{"EntropipeNoFrames"}, silentProducer},
 	"heavy frames":        {[]string{"EntropipeFrameBudget"}, heavyFrames},

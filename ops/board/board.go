@@ -204,7 +204,7 @@ func (p *Panel) object() object {
 		o["options"] = object{"calculate": false, "yAxis": object{"unit": p.Unit, "axisPlacement": "left"},
 			"color": object{"mode": "scheme", "scheme": "Viridis", "steps": 64, "reverse": false, "fill": "dark-blue",
 				"exponent": .5},
-			"tooltip": object{"show": true, "yHistogram": false}, "legend": object{"show": true}, "cellGap": 1}
+			"tooltip": object{"yHistogram": false}, "legend": object{"show": true}, "cellGap": 1}
 	default:
 		defaults["custom"] = object{"drawStyle": "line", "lineWidth": 1, "fillOpacity": 10, "showPoints": "never",
 			"spanNulls": false}
