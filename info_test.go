@@ -2,11 +2,16 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"entropipe/cmd"
 	"entropipe/cmd/command"
@@ -172,5 +177,55 @@ func TestInfoOfCheckpoints(t *testing.T) {
 	if code, _, log := runCommand(t, "info", broken); code != command.ExitRuntime ||
 		!strings.Contains(log, `model_type: "roberta" is not understood`) {
 		t.Errorf("status %d: %s", code, log)
+	}
+}
+
+// A file of points is described like any other source, whatever its name; a Parquet file without
+// points by its columns.
+func TestInfoOfSingleFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, data []byte) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	type point struct{ X, Y, Height float64 }
+	type other struct{ Name string }
+	table := func(write func(w io.Writer) error) []byte {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	points := table(func(w io.Writer) error { return parquet.Write(w, []point{{1, 2, 3}, {4, math.NaN(), 6}}) })
+	names := table(func(w io.Writer) error { return parquet.Write(w, []other{{"a"}, {"b"}}) })
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write(scan(7, 0))
+	z.Close()
+	for path, want := range map[string][]string{
+		file("7.bin", scan(7, 0)):        {": 1 frames, 7 points, ", "format kitti, ", "fields: x, y, z, intensity"},
+		file("8.bin.gz", packed.Bytes()): {": 1 frames, 7 points, ", "format kitti, "},
+		file("cut.bin", scan(7, 0)[:111]): {
+			": 0 frames", "1 inputs could not be read", "problem: ", "cut.bin: 111 bytes"},
+		file("points.parquet", points):      {": 1 frames, 2 points, x 1 to 4, y 2 to 2", "problem: 1 points have"},
+		file("names.parquet", names):        {"names.parquet: 2 rows in 1 row groups", "Name "},
+		file("other.PARQUET", names):        {"other.PARQUET: 2 rows in 1 row groups"},
+		file("nothing.bin", []byte(nil)):    {": 1 frames, 0 points"},
+		file("many.feather", []byte("a,b")): nil,
+	} {
+		status, stdout, stderr := runCommand(t, "info", path)
+		if (status != 0) != (want == nil) {
+			t.Errorf("%s: exit status %d: %s", path, status, stderr)
+		}
+		for _, part := range want {
+			if !strings.Contains(stdout, part) {
+				t.Errorf("%s: no %q in\n%s", path, part, stdout)
+			}
+		}
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"entropipe/ingest"
 	"entropipe/ingest/replay"
 	"entropipe/models"
-	"entropipe/models/plainfile"
 	"entropipe/sinks/read"
 )
 
@@ -82,35 +81,40 @@ func (c *Command) describe(e *command.Env, what string) (fmt.Stringer, error) {
 		c.sayFolder(e, what)
 		return describeFolder(e, what)
 	}
-	ext := strings.ToLower(filepath.Ext(what))
-	if name := what[:len(what)-len(ext)]; ext == ".gz" {
-		switch inner := strings.ToLower(filepath.Ext(name)); inner {
-		case ".txt", ".jsonl":
-			ext = inner
-		case ".bin":
-			return nil, fmt.Errorf(
-				"%s: a scan in gzip, which is read with the others of its folder: entropipe info %s",
-				what,
-				filepath.Dir(what),
-			)
-		}
-	}
-	switch ext {
-	case ".parquet":
-		return read.DescribeFile(what)
-	case ".txt", ".jsonl":
+	return describeFile(e, what)
+}
+
+// describeFile describes a file by its name where that says more than the content: a table
+// of an output, texts, models.
+func describeFile(e *command.Env, what string) (fmt.Stringer, error) {
+	switch ext := strings.ToLower(filepath.Ext(strings.TrimSuffix(what, ".gz"))); {
+	case ext == ".parquet" && strings.HasSuffix(strings.ToLower(what), ext):
+		return describeParquet(e, what)
+	case ext == ".txt" || ext == ".jsonl":
 		return describeSequences(what, replay.Tokens{Files: []string{what}, SkipBad: true, Log: e.Log})
-	case ".bin":
-		if !strings.HasSuffix(what, ".pcd.bin") {
-			return describeScan(what)
-		}
-	case ".safetensors":
-		return models.Describe(what)
-	}
-	if strings.HasSuffix(what, ".index.json") { // the index of tensors in several files
-		return models.Describe(what)
+	case ext == ".safetensors" && strings.HasSuffix(what, ext), strings.HasSuffix(what, ".index.json"):
+		return models.Describe(what) // also the index of tensors in several files
 	}
 	return describeInputs(e, []string{what})
+}
+
+// describeParquet describes a file as points, if it has any and is no table of an output, or
+// its columns.
+func describeParquet(e *command.Env, what string) (fmt.Stringer, error) {
+	file, err := read.DescribeFile(what)
+	if err != nil {
+		return nil, err
+	}
+	for key := range file.Metadata {
+		if strings.HasPrefix(key, "entropipe.") {
+			return file, nil
+		}
+	}
+	points, err := describeInputs(e, []string{what})
+	if err != nil || points.Frames == 0 {
+		return file, e.Ctx.Err()
+	}
+	return points, nil
 }
 
 // sayFolder says that a name was taken for a folder's, when a topic could have it
@@ -210,30 +214,3 @@ func (t *topicInfo) String() string {
 	}
 	return b.String()
 }
-
-// describeScan describes one KITTI scan by itself. It needs no more than the
-// file's size, which may be anything.
-func describeScan(path string) (fmt.Stringer, error) {
-	f, err := plainfile.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	n := info.Size()
-	if n%16 != 0 {
-		return nil, fmt.Errorf("%s: %d bytes are not a whole number of points of 16 bytes: %d are left over", path, n,
-			n%16)
-	}
-	return text(
-		fmt.Sprintf("%s: a KITTI scan of %s points, %s\n", path, command.Count(n/16), command.ByteSize(n)),
-	), nil
-}
-
-type text string
-
-// String is the text itself.
-func (t text) String() string { return string(t) }

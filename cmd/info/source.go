@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -68,7 +69,7 @@ type streamInfo struct {
 }
 
 // describeInputs reads whatever lies at paths.
-func describeInputs(e *command.Env, paths []string) (fmt.Stringer, error) {
+func describeInputs(e *command.Env, paths []string) (*sourcesInfo, error) {
 	noted := &notes{}
 	files := replay.Files{Paths: paths, SkipBad: true, Log: slog.New(noted)}
 	in, err := files.Open()
@@ -112,8 +113,11 @@ func withoutHint(err error) error {
 }
 
 func newSourceInfo(in replay.Input) *sourceInfo {
-	inf := math.Inf(1)
-	return &sourceInfo{Format: in.Format, Path: in.Path, Files: len(in.Files), Fields: []string{},
+	inf, path := math.Inf(1), in.Path
+	if len(in.Files) == 1 {
+		path = filepath.Join(path, in.Files[0])
+	}
+	return &sourceInfo{Format: in.Format, Path: path, Files: len(in.Files), Fields: []string{},
 		Least: [3]float64{inf, inf, inf}, Most: [3]float64{-inf, -inf, -inf}, Streams: []*streamInfo{},
 		streams: map[[2]string]*streamInfo{}}
 }
