@@ -29,8 +29,8 @@ func (c *produceRosbag) Run(e *command.Env) error {
 func (produceRosbag) Help() string {
 	return `PATH is the folder of a ROS 2 bag or a .db3 file, compressed or not. Topics of
 sensor_msgs/msg/PointCloud2 are sent. A bag is a sequence with all its parts, a topic a
-sensor. Nothing in the folder changes. Poses come from /tf and /tf_static where that is
-simple: each transform is static, or at most 50 ms older than the cloud.
+sensor. Nothing in the folder changes. Poses come from /tf_static and /tf: interpolated between
+transforms at most 1 s apart, else the nearest within 50 ms.
 
 Examples:
   entropipe produce rosbag rosbag2_2024_05_17-10_20_30/

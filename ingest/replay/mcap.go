@@ -249,6 +249,7 @@ func (s *mcapSource) Rewind() error {
 
 // Close implements Source.
 func (s *mcapSource) Close() error {
+	s.poses.tell()
 	if s.file == nil {
 		return nil
 	}

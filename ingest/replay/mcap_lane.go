@@ -63,7 +63,7 @@ func (l *mcapLane) take() error {
 
 // transforms takes the transforms of the message.
 func (l *mcapLane) transforms() {
-	poses, path, topic, data := &l.of.poses, l.path, l.message.Channel.Topic, l.message.Data
+	poses, path, topic, data := &l.of.poses, l.path, infoOf(l.message.Channel), l.message.Data
 	if l.ahead {
 		data = bytes.Clone(data)
 	}

@@ -458,8 +458,47 @@ func TestPosesOfMCAP(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := strings.Count(book.String(), "\n"); n != 1 || !strings.Contains(book.String(), "static transforms only") {
+	if n := strings.Count(book.String(), "\n"); n != 2 || !strings.Contains(book.String(), "static transforms only") ||
+		!strings.Contains(book.String(), "clouds=2 of=6") {
 		t.Errorf("the log: %s", book)
+	}
+}
+
+// Transforms of Foxglove give poses as those of ROS do, in each encoding.
+func TestFoxglovePosesOfMCAP(t *testing.T) {
+	at := 1_700_000_000 * second
+	step := func(ns int64, x float64) (protobuf []byte, text string) {
+		m := foxglove.FrameTransform{TimeNs: ns, Parent: "map", Child: "lidar",
+			Pose: foxglove.Pose{Position: foxglove.Vector{X: x, Y: 1}, Orientation: foxglove.Quaternion{W: 1}}}
+		return m.Append(nil), fmt.Sprintf(`{"timestamp":{"sec":%d,"nsec":%d},"parent_frame_id":"map","child_frame_id":`+
+			`"lidar","translation":{"x":%v,"y":1,"z":0},"rotation":{"x":0,"y":0,"z":0,"w":1}}`, ns/1e9, ns%1e9, x)
+	}
+	early, earlyText := step(at-second/10, 4)
+	late, lateText := step(at+second/10, 6)
+	list := func(b []byte) []byte { return append([]byte{1<<3 | 2, byte(len(b))}, b...) }
+	for _, c := range []struct {
+		schema, encoding string
+		messages         [][]byte
+	}{
+		{"foxglove.FrameTransform", "protobuf", [][]byte{early, late}},
+		{"foxglove.FrameTransform", "json", [][]byte{[]byte(earlyText), []byte(lateText)}},
+		{"foxglove.FrameTransforms", "protobuf", [][]byte{append(list(early), list(late)...)}},
+		{"foxglove.FrameTransforms", "json", [][]byte{[]byte(`{"transforms":[` + earlyText + "," + lateText + "]}")}},
+	} {
+		r := record(mcap.Options{})
+		channel := r.AddChannel("/poses", c.encoding, r.AddSchema(c.schema, c.encoding, nil), nil)
+		for _, m := range c.messages {
+			r.Write(channel, 0, uint64(at), 0, m)
+		}
+		r.Write(r.lidar, 0, uint64(at), 0, pointCloud2("lidar", at, golden(t)))
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		items := all(t, open(t, MCAP{Paths: []string{write(t, r.file.Bytes(), t.TempDir(), "a.mcap")}}))
+		want := codec.Pose{1, 0, 0, 5, 0, 1, 0, 1, 0, 0, 1, 0}
+		if len(items) != 1 || items[0].Pose == nil || *items[0].Pose != want {
+			t.Errorf("%s in %s: %v, want %v", c.schema, c.encoding, items[0].Pose, want)
+		}
 	}
 }
 

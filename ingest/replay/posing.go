@@ -6,18 +6,33 @@ import (
 	"entropipe/schemas/codec"
 )
 
-// posing gives clouds the poses that a recording tells, and says once why one is unknown.
+// posing gives clouds the poses that a recording tells, says once why one is unknown, and in
+// the end how many are.
 type posing struct {
 	transforms
-	log    *slog.Logger
-	quiet  bool
-	any    bool // the recording has transforms
-	warned bool
-	odd    bool // the log has the warning about a transform that was left out
+	log     *slog.Logger
+	quiet   bool
+	any     bool // the recording has transforms
+	warned  bool
+	odd     bool   // the log has the warning about a transform that was left out
+	file    string // of the last cloud
+	clouds  int64
+	without int64 // clouds whose pose the transforms do not tell
 }
 
 // reset begins another recording.
-func (p *posing) reset() { p.transforms, p.any, p.warned, p.odd = transforms{}, false, false, false }
+func (p *posing) reset() {
+	p.tell()
+	p.transforms, p.any, p.warned, p.odd = transforms{}, false, false, false
+}
+
+// tell says how many clouds of the recording are without pose, and begins to count again.
+func (p *posing) tell() {
+	if p.without > 0 && !p.quiet && p.log != nil {
+		p.log.Warn("clouds without a pose", "clouds", p.without, "of", p.clouds, "file", p.file)
+	}
+	p.clouds, p.without = 0, 0
+}
 
 // expect takes note of a topic of the recording.
 func (p *posing) expect(t topicInfo) {
@@ -28,13 +43,14 @@ func (p *posing) expect(t topicInfo) {
 }
 
 // take adds the transforms of a message, or notes that it could not be read.
-func (p *posing) take(file, topic string, message []byte, err error) {
+func (p *posing) take(file string, topic topicInfo, message []byte, err error) {
 	if err == nil {
-		err = p.add(isStaticTopic(topic), message)
+		err = p.add(isStaticTopic(topic.name), transformsOf(topic.schema, topic.encoding), message)
 	}
 	if err != nil && !p.odd && !p.quiet && p.log != nil {
 		p.odd = true
-		p.log.Warn("transforms that cannot be used are left out", "file", file, "topic", topic, "first", err.Error())
+		p.log.Warn("transforms that cannot be used are left out", "file", file, "topic", topic.name, "first",
+			err.Error())
 	}
 }
 
@@ -43,13 +59,19 @@ func (p *posing) of(file, frame string, ns int64) *codec.Pose {
 	if !p.any {
 		return nil
 	}
+	p.file = file
+	p.clouds++
 	pose, err := p.pose(frame, ns)
-	if err != nil && !p.warned && !p.quiet && p.log != nil {
+	if err == nil {
+		return pose
+	}
+	p.without++
+	if !p.warned && !p.quiet && p.log != nil {
 		p.warned = true
 		p.log.Warn("clouds without pose: the transforms of the recording are ignored where they are not simple", "file",
 			file, "first", err.Error())
 	}
-	return pose
+	return nil
 }
 
 // postponed is what happens to the poses of a recording between two items. Where lanes take

@@ -139,7 +139,7 @@ func (l *bagLane) take() error {
 		if !isTransforms(m.topic.schema, m.topic.encoding) {
 			break
 		}
-		path, topic, data, err := l.path, m.topic.name, m.data, m.faulted
+		path, topic, data, err := l.path, m.topic, m.data, m.faulted
 		if l.ahead {
 			data = bytes.Clone(data)
 		}
@@ -204,7 +204,7 @@ func (s *rosbag) open(later *postponed) error {
 }
 
 // transform takes the transforms of a message, or notes that it could not be read.
-func (s *rosbag) transform(path, topic string, data []byte, err error) {
+func (s *rosbag) transform(path string, topic topicInfo, data []byte, err error) {
 	if err == nil {
 		data, err = s.unpacker.unpack(data)
 	}
@@ -257,6 +257,7 @@ func (l *bagLane) close() { l.unpacker.close() }
 
 // Rewind implements Source.
 func (s *rosbag) Rewind() error {
+	s.poses.tell()
 	err := s.close()
 	s.quiet = s.quiet || s.next > 0
 	s.next, s.numbers = 0, map[[2]string]*int64{}
@@ -276,6 +277,7 @@ func (s *rosbag) close() error {
 
 // Close implements Source.
 func (s *rosbag) Close() error {
+	s.poses.tell()
 	s.unpacker.close()
 	s.own.close()
 	return s.close()

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"entropipe/schemas/codec"
@@ -12,8 +11,9 @@ import (
 // transforms follows the coordinate frames of a robot, and tells where a sensor stood.
 //
 // A pose is a chain of transforms from the sensor's frame to a root, which is a frame map or
-// odom, or one without parent. A link of the chain is static, or the newest that is at most
-// transformAge older than the cloud and not newer. Nothing is interpolated. All poses of a
+// odom, or one without parent. A link of the chain is static, or lies between two transforms
+// at most transformGap apart (the translation linearly, the rotation along the shortest arc), or
+// is the nearest that is at most transformAge older or newer than the cloud. All poses of a
 // recording lead to one root, that of the first: otherwise they would jump where a link to a
 // higher root comes too late. Chains without a moving link are no poses where the recording
 // has moving ones.
@@ -33,32 +33,28 @@ type link struct {
 }
 
 type timedPose struct {
-	ns   int64
-	pose codec.Pose
+	ns int64
+	motion
 }
 
 const (
-	// transformAge is how much older than a cloud a transform may be, nanoseconds.
+	// transformAge is how much older or newer than a cloud a single transform may be, nanoseconds.
 	transformAge = 50e6
+	// transformGap is how far apart two transforms may be of which one between is computed.
+	transformGap = 1e9
 	// maxFrames, maxRecent and maxChain bound memory and time, and end cycles.
 	maxFrames = 4096
 	maxRecent = 1024
 	maxChain  = 64
 )
 
-// isTransforms knows the names of ROS 2, of tools that shorten it, and of DDS.
-func isTransforms(schema, encoding string) bool {
-	return encoding == "cdr" && (schema == tfmessage.Schema || schema == "tf2_msgs/TFMessage" ||
-		schema == "tf2_msgs::msg::dds_::TFMessage_")
-}
-
 // isStaticTopic reports whether the transforms of a topic hold for ever.
 func isStaticTopic(topic string) bool { return strings.HasSuffix(topic, "tf_static") }
 
 // add takes the transforms of a message; static ones hold for ever. An error says what is
 // wrong with the first that was left out.
-func (t *transforms) add(static bool, message []byte) error {
-	list, fault := tfmessage.Decode(nil, message)
+func (t *transforms) add(static bool, decode transformDecoder, message []byte) error {
+	list, fault := decode(nil, message)
 	for i := range list {
 		if err := t.addOne(static, &list[i]); err != nil && fault == nil {
 			fault = err
@@ -68,7 +64,7 @@ func (t *transforms) add(static bool, message []byte) error {
 }
 
 func (t *transforms) addOne(static bool, m *tfmessage.Transform) error {
-	pose, ok := poseOf(m)
+	step, ok := motionOf(m)
 	if !ok {
 		return fmt.Errorf("the transform from %s to %s is no motion", frameName(m.Child), frameName(m.Parent))
 	}
@@ -85,6 +81,7 @@ func (t *transforms) addOne(static bool, m *tfmessage.Transform) error {
 		t.links[child] = l
 	}
 	if static {
+		pose := step.pose()
 		l.fixed, l.recent = &pose, nil
 		return nil
 	}
@@ -94,7 +91,7 @@ func (t *transforms) addOne(static bool, m *tfmessage.Transform) error {
 		at--
 	}
 	if at > 0 && l.recent[at-1].ns == m.TimeNs {
-		l.recent[at-1].pose = pose
+		l.recent[at-1].motion = step
 		return nil
 	}
 	if len(l.recent) == maxRecent {
@@ -107,34 +104,12 @@ func (t *transforms) addOne(static bool, m *tfmessage.Transform) error {
 	}
 	l.recent = append(l.recent, timedPose{})
 	copy(l.recent[at+1:], l.recent[at:])
-	l.recent[at] = timedPose{m.TimeNs, pose}
+	l.recent[at] = timedPose{m.TimeNs, step}
 	return nil
 }
 
 // frameName is a name as tf2 has it: without the slash that the first tf put before it.
 func frameName(name string) string { return strings.TrimPrefix(name, "/") }
-
-// poseOf turns the quaternion into a matrix. It is false for numbers that are no motion.
-func poseOf(m *tfmessage.Transform) (p codec.Pose, ok bool) {
-	x, y, z, w := m.Rotation[0], m.Rotation[1], m.Rotation[2], m.Rotation[3]
-	norm := x*x + y*y + z*z + w*w
-	if !(math.Abs(norm-1) < 1e-2) {
-		return p, false
-	}
-	s := 2 / norm
-	p = codec.Pose{
-		1 - s*(y*y+z*z), s * (x*y - z*w), s * (x*z + y*w), m.Translation[0],
-		s * (x*y + z*w), 1 - s*(x*x+z*z), s * (y*z - x*w), m.Translation[1],
-		s * (x*z - y*w), s * (y*z + x*w), 1 - s*(x*x+y*y), m.Translation[2],
-	}
-	for _, v := range m.Translation {
-		ok = v-v == 0
-		if !ok {
-			break
-		}
-	}
-	return p, ok
-}
 
 // compose returns the motion that applies b, then a.
 func compose(a, b *codec.Pose) (p codec.Pose) {
@@ -148,23 +123,6 @@ func compose(a, b *codec.Pose) (p codec.Pose) {
 		}
 	}
 	return p
-}
-
-// at returns the motion of a link at a time.
-func (l *link) at(ns int64) (*codec.Pose, error) {
-	if l.fixed != nil {
-		return l.fixed, nil
-	}
-	for i := len(l.recent) - 1; i >= 0; i-- {
-		if age := ns - l.recent[i].ns; age >= 0 {
-			if age > transformAge {
-				return nil, fmt.Errorf("the last transform to %s is %.0f ms older than the cloud", l.parent,
-					float64(age)/1e6)
-			}
-			return &l.recent[i].pose, nil
-		}
-	}
-	return nil, fmt.Errorf("no transform to %s is as old as the cloud", l.parent)
 }
 
 // isRoot reports whether a frame is one in which robots say where they are.

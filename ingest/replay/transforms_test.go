@@ -20,6 +20,11 @@ func turn(parent, child string, ms int64, angle, x, y, z float64) tfmessage.Tran
 		Rotation: [4]float64{2: math.Sin(angle / 2), 3: math.Cos(angle / 2)}}
 }
 
+// addROS adds a transform as ROS sends it.
+func addROS(tf *transforms, static bool, m tfmessage.Transform) error {
+	return tf.add(static, tfmessage.Decode, rosTransforms(m))
+}
+
 // near reports whether two poses differ by rounding only.
 func near(a *codec.Pose, b codec.Pose) bool {
 	for i := range a {
@@ -52,21 +57,37 @@ func TestTransforms(t *testing.T) {
 			fails: "static transforms only so far"},
 		"chain": {adds: []add{mount, odom(100, 5)}, moving: true, frame: "velodyne", ms: 100,
 			want: inOdom(5)},
-		"the newest": {adds: []add{mount, odom(60, 4), odom(100, 5), odom(140, 6)}, frame: "velodyne",
-			ms: 120, want: inOdom(5)},
+		"between the newest": {adds: []add{mount, odom(60, 4), odom(100, 5), odom(140, 6)}, frame: "velodyne",
+			ms: 120, want: inOdom(5.5)},
 		"out of order": {adds: []add{mount, odom(140, 6), odom(100, 5), odom(60, 4)}, frame: "velodyne",
-			ms: 120, want: inOdom(5)},
+			ms: 120, want: inOdom(5.5)},
+		"a quarter of a second": {adds: []add{mount, odom(1000, 4), odom(2000, 8)}, frame: "velodyne", ms: 1250,
+			want: inOdom(5)},
+		"half of a turn": {adds: []add{{false, turn("odom", "base_link", 100, 0, 2, 0, 0)},
+			{false, turn("odom", "base_link", 200, math.Pi/2, 4, 8, -2)}}, frame: "base_link", ms: 150,
+			want: codec.Pose{math.Sqrt2 / 2, -math.Sqrt2 / 2, 0, 3, math.Sqrt2 / 2, math.Sqrt2 / 2, 0, 4, 0, 0, 1, -1}},
+		"a third of the shorter way": {adds: []add{{false, turn("odom", "base_link", 100, 0, 0, 0, 0)},
+			{false, turn("odom", "base_link", 400, 2*math.Pi+math.Pi/2, 3, 0, 0)}}, frame: "base_link", ms: 200,
+			want: codec.Pose{math.Sqrt(3) / 2, -0.5, 0, 1, 0.5, math.Sqrt(3) / 2, 0, 0, 0, 0, 1, 0}},
+		"a small turn": {adds: []add{{false, turn("odom", "base_link", 100, 0, 0, 0, 0)},
+			{false, turn("odom", "base_link", 200, 2e-7, 0, 0, 0)}}, frame: "base_link", ms: 150,
+			want: codec.Pose{1, -1e-7, 0, 0, 1e-7, 1, 0, 0, 0, 0, 1, 0}},
+		"1 s and 1 ms apart": {adds: []add{mount, odom(1000, 4), odom(2001, 8)}, frame: "velodyne", ms: 1500,
+			fails: "500 ms older than the cloud"},
+		"the nearer one": {adds: []add{mount, odom(1000, 4), odom(3000, 8)}, frame: "velodyne", ms: 2960,
+			want: inOdom(8)},
 		"the same time": {adds: []add{mount, odom(100, 4), odom(100, 5)}, frame: "velodyne", ms: 100,
 			want: inOdom(5)},
 		"50 ms old": {adds: []add{mount, odom(50, 5)}, frame: "velodyne", ms: 100, want: inOdom(5)},
 		"51 ms old": {adds: []add{mount, odom(49, 5)}, frame: "velodyne", ms: 100,
 			fails: "51 ms older than the cloud"},
-		"from the future": {adds: []add{mount, odom(101, 5)}, frame: "velodyne", ms: 100,
+		"50 ms newer": {adds: []add{mount, odom(150, 5)}, frame: "velodyne", ms: 100, want: inOdom(5)},
+		"51 ms newer": {adds: []add{mount, odom(151, 5)}, frame: "velodyne", ms: 100,
 			fails: "no transform to odom is as old"},
 		"another frame":   {adds: []add{mount}, frame: "camera", fails: `no transform of frame "camera"`},
 		"without frame":   {adds: []add{mount}, frame: "", fails: `no transform of frame ""`},
 		"the root itself": {adds: []add{mount}, moving: true, frame: "map", want: codec.Pose{0: 1, 5: 1, 10: 1}},
-		"odom, and map late": {adds: []add{mount, odom(100, 5), {false, turn("map", "odom", 120, 1, 9, 9, 9)}},
+		"odom, and map late": {adds: []add{mount, odom(100, 5), {false, turn("map", "odom", 160, 1, 9, 9, 9)}},
 			frame: "velodyne", ms: 100, want: inOdom(5)},
 		"map": {adds: []add{mount, odom(100, 5), {false, turn("map", "odom", 90, 0, 9, 8, 7)}},
 			frame: "velodyne", ms: 100,
@@ -78,7 +99,7 @@ func TestTransforms(t *testing.T) {
 	} {
 		tf := transforms{moving: c.moving}
 		for _, a := range c.adds {
-			if err := tf.add(a.static, rosTransforms(a.m)); err != nil {
+			if err := addROS(&tf, a.static, a.m); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
@@ -100,7 +121,7 @@ func TestTransformsKeepTheirRoot(t *testing.T) {
 	for _, m := range []tfmessage.Transform{turn("odom", "velodyne", 100, 0, 1, 0, 0),
 		turn("map", "odom", 200, 0, 5, 0, 0),
 		turn("odom", "velodyne", 200, 0, 2, 0, 0)} {
-		if err := tf.add(false, rosTransforms(m)); err != nil {
+		if err := addROS(&tf, false, m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +134,7 @@ func TestTransformsKeepTheirRoot(t *testing.T) {
 		}
 	}
 	tf = transforms{root: "map"}
-	if err := tf.add(true, rosTransforms(turn("odom", "velodyne", 0, 0, 1, 0, 0))); err != nil {
+	if err := addROS(&tf, true, turn("odom", "velodyne", 0, 0, 1, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	p, err := tf.pose("velodyne", 0)
@@ -131,7 +152,7 @@ func TestTransformsAreBounded(t *testing.T) {
 		"infinite":    {Parent: "a", Child: "b", Rotation: [4]float64{3: 1}, Translation: [3]float64{1: math.Inf(1)}},
 	} {
 		tf := transforms{}
-		if err := tf.add(true, rosTransforms(m)); err == nil || !strings.Contains(err.Error(), "is no motion") {
+		if err := addROS(&tf, true, m); err == nil || !strings.Contains(err.Error(), "is no motion") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if p, err := tf.pose("b", 0); err == nil {
@@ -139,15 +160,15 @@ func TestTransformsAreBounded(t *testing.T) {
 		}
 	}
 	tf := transforms{}
-	if err := tf.add(true, []byte{0, 1, 0, 0, 5, 0, 0, 0}); err == nil {
+	if err := tf.add(true, tfmessage.Decode, []byte{0, 1, 0, 0, 5, 0, 0, 0}); err == nil {
 		t.Error("a message that is cut off")
 	}
 	for i := range int64(3 * maxRecent) {
-		if err := tf.add(false, rosTransforms(turn("odom", "base", i, 0, float64(i), 0, 0))); err != nil {
+		if err := addROS(&tf, false, turn("odom", "base", i, 0, float64(i), 0, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := tf.add(false, rosTransforms(turn("odom", "base", 5, 0, 5, 0, 0))); err != nil { // older than all
+	if err := addROS(&tf, false, turn("odom", "base", 5, 0, 5, 0, 0)); err != nil { // older than all
 		t.Fatal(err)
 	}
 	if n := len(tf.links["base"].recent); n != maxRecent {
@@ -158,7 +179,7 @@ func TestTransformsAreBounded(t *testing.T) {
 	}
 	var err error
 	for i := range maxFrames + 5 {
-		if err = tf.add(true, rosTransforms(turn("base", fmt.Sprint(i), 0, 0, 0, 0, 0))); err != nil {
+		if err = addROS(&tf, true, turn("base", fmt.Sprint(i), 0, 0, 0, 0, 0)); err != nil {
 			break
 		}
 	}
@@ -211,7 +232,8 @@ func TestRosbagPoses(t *testing.T) {
 		}
 	}
 	n := strings.Count(log.String(), "\n")
-	if n != 1 || !strings.Contains(log.String(), "static transforms only so far") {
+	if n != 2 || !strings.Contains(log.String(), "static transforms only so far") ||
+		!strings.Contains(log.String(), "clouds=2 of=4") {
 		t.Errorf("the log: %s", &log)
 	}
 }

@@ -1,6 +1,6 @@
-// Package foxglove decodes and encodes messages of the Foxglove schemas: foxglove.PointCloud
-// in Protobuf and JSON comes in; PointCloud, SceneUpdate and FrameTransform in Protobuf, with
-// their schemas, go out.
+// Package foxglove decodes and encodes messages of the Foxglove schemas: foxglove.PointCloud,
+// FrameTransform and FrameTransforms in Protobuf and JSON come in; PointCloud, SceneUpdate and
+// FrameTransform in Protobuf, with their schemas, go out.
 //
 // Vocabulary. A primitive is a figure of a scene entity: a line or a list of triangles. A
 // pose is a position and an orientation relative to the frame of reference frame_id.
@@ -148,8 +148,17 @@ func (m *PointCloud) parse(b []byte) *codec.Error {
 }
 
 func (m *PointCloud) parseTime(b []byte) *codec.Error {
-	var seconds, nanos int64
-	fault := each(b, func(number protowire.Number, kind protowire.Type, _ []byte, n uint64) *codec.Error {
+	seconds, nanos, fault := parseTime(b)
+	if fault != nil {
+		return fault
+	}
+	m.TimeNs, fault = timeOf(seconds, nanos)
+	return fault
+}
+
+// parseTime reads a google.protobuf.Timestamp.
+func parseTime(b []byte) (seconds, nanos int64, fault *codec.Error) {
+	fault = each(b, func(number protowire.Number, kind protowire.Type, _ []byte, n uint64) *codec.Error {
 		switch {
 		case number == 1 && kind == protowire.VarintType:
 			seconds = int64(n)
@@ -158,21 +167,17 @@ func (m *PointCloud) parseTime(b []byte) *codec.Error {
 		}
 		return nil
 	})
-	if fault != nil {
-		return fault
-	}
-	return m.setTime(seconds, nanos)
+	return seconds, nanos, fault
 }
 
-// setTime refuses times that do not fit into nanoseconds since 1970.
-func (m *PointCloud) setTime(seconds, nanos int64) *codec.Error {
+// timeOf refuses times that do not fit into nanoseconds since 1970.
+func timeOf(seconds, nanos int64) (ns int64, fault *codec.Error) {
 	const most = math.MaxInt64/1_000_000_000 - 5
 	if seconds > most || seconds < -most || nanos >= 1<<32 || nanos <= -1<<32 {
-		return codec.Errorf(codec.BadValue, -1, "the timestamp of %d s and %d ns fits no nanoseconds since 1970",
+		return 0, codec.Errorf(codec.BadValue, -1, "the timestamp of %d s and %d ns fits no nanoseconds since 1970",
 			seconds, nanos)
 	}
-	m.TimeNs = seconds*1e9 + nanos
-	return nil
+	return seconds*1e9 + nanos, nil
 }
 
 func (m *PointCloud) parseField(b []byte) *codec.Error {

@@ -27,9 +27,11 @@ func DecodeJSON(c *codec.Cloud, value []byte, limit int64) error {
 	}
 	m := PointCloud{FrameID: in.FrameID, Stride: in.Stride, Data: in.Data,
 		Pose: Pose{Position: in.Pose.Position, Orientation: in.Pose.Orientation}}
-	if fault := m.setTime(in.Timestamp.sec, in.Timestamp.nsec); fault != nil {
+	ns, fault := timeOf(in.Timestamp.sec, in.Timestamp.nsec)
+	if fault != nil {
 		return fault
 	}
+	m.TimeNs = ns
 	for _, f := range in.Fields {
 		m.Fields = append(m.Fields, Field{Name: f.Name, Offset: f.Offset, Type: NumericType(f.Type)})
 	}
