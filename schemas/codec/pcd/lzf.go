@@ -3,6 +3,7 @@ package pcd
 const (
 	maxLiteral = 32  // bytes that one literal run gives at most
 	maxRun     = 264 // bytes that one reference, of three bytes, gives at most
+	shortRun   = 16  // most references give fewer; they are copied in one piece
 )
 
 // unpackLZF fills dst with the content of src. It returns -1, or the position in src of a
@@ -18,7 +19,11 @@ func unpackLZF(dst, src []byte) int {
 			if n > len(src)-from || n > len(dst)-to {
 				return at
 			}
-			copy(dst[to:to+n], src[from:])
+			if len(src)-from >= maxLiteral && len(dst)-to >= maxLiteral { // what is too much is overwritten
+				*(*[maxLiteral]byte)(dst[to:]) = *(*[maxLiteral]byte)(src[from:])
+			} else {
+				copy(dst[to:to+n], src[from:])
+			}
 			from, to = from+n, to+n
 			continue
 		}
@@ -39,7 +44,11 @@ func unpackLZF(dst, src []byte) int {
 			return at
 		}
 		if back >= n {
-			copy(dst[to:to+n], dst[to-back:])
+			if n <= shortRun && back >= shortRun && len(dst)-to >= shortRun {
+				*(*[shortRun]byte)(dst[to:]) = *(*[shortRun]byte)(dst[to-back:])
+			} else {
+				copy(dst[to:to+n], dst[to-back:])
+			}
 			to += n
 			continue
 		}
