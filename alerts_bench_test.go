@@ -6,12 +6,14 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	client "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"entropipe/ingest"
 	"entropipe/ops/metrics"
@@ -70,12 +72,8 @@ func startBench(t *testing.T, brokers, topic, out string) *bench {
 	p := pipeline.New(pipeline.Config{Output: output, NewProcess: b.process, Workers: 2, Memory: 64 << 20,
 		Roll:    pipeline.Roll{Bytes: 1 << 30, Records: 1 << 20, Age: time.Second},
 		Metrics: m, Log: log})
-	server, err := metrics.Serve(metrics.ServerConfig{Listen: "127.0.0.1:0", Gatherer: registry,
-		Ready: func() error { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.address = server.Addr()
+	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	b.address = server.Listener.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	b.end = cancel
 	var sampling sync.WaitGroup

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -370,6 +371,27 @@ func TestServedPages(t *testing.T) {
 		t.Errorf("metrics without help, or not numbers:\n%s", body)
 	}
 	becomesReady(t, base)
+	for name, least := range map[string]float64{"output_disk_free_bytes": 1, "output_disk_size_bytes": 1,
+		"batch_age_limit_seconds": .2, "record_size_limit_bytes": 1 << 20, "brokers_connected": 1, "output_writable": 1,
+		"ready": 1, "consumer_partitions": 4} {
+		line := regexp.MustCompile(`(?m)^entropipe_` + name + ` (\S+)$`)
+		waitFor(t, name, func() bool {
+			body, _ := get(t, metrics)
+			m := line.FindStringSubmatch(body)
+			if m == nil {
+				return false
+			}
+			v, err := strconv.ParseFloat(m[1], 64)
+			return err == nil && v >= least
+		})
+	}
+	for name, label := range map[string]string{"consumer_info": `group="entropipe-`,
+		"queue_capacity": `stage="operate"`, "last_commit_timestamp_seconds": `partition="3"`, "record_size_max_bytes": `source="points"`,
+		"result_elements_total": `op="hull2d"`} {
+		if metric(t, metrics, "entropipe_"+name, label) <= 0 {
+			t.Errorf("no %s of %s", name, label)
+		}
+	}
 	for path, want := range map[string]string{"/healthz": "", "/version": command.Version,
 		"/debug/pprof/cmdline": "entropipe"} {
 		if body, status := get(t, base+path); status != http.StatusOK || !strings.Contains(body, want) {

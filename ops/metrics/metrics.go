@@ -1,6 +1,6 @@
-// Package metrics is the program's set of Prometheus metrics, with every metric
-// name and help text, and the HTTP server that exports them. It is not where
-// numbers are made: stages return them, the pipeline counts them here, and so
+// Package metrics is the program's set of Prometheus metrics. Its table (table.go) has
+// every name and help text: registration, the page of metrics and the board read it.
+// Numbers are not made here: stages return them, the pipeline counts them here, and so
 // Prometheus appears nowhere outside ops.
 //
 // Vocabulary: a source is a topic, in the label of that name; a Source is the

@@ -73,7 +73,8 @@ func TestLargeMessagesAreReadInParts(t *testing.T) {
 			l.messages = append(l.messages, idMessage(t, int64(i), someIDs(rng, n)...))
 		}
 		o := &memoryOutput{}
-		p := smallMemory(t, o, workers)
+		p, reg := smallMemory(t, o, workers), prometheus.NewRegistry()
+		p.cfg.Metrics = metrics.New(reg, "test")
 		if err := p.Partition(t.Context(), "t", 0, l); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +107,27 @@ func TestLargeMessagesAreReadInParts(t *testing.T) {
 			t.Errorf("%d workers: end %d, stats %+v, want %d sequences and %d rejects", workers, next, s,
 				sequences, rejects)
 		}
+		if got := totalOf(t, reg, "entropipe_dlq_records_total"); got != float64(rejects) {
+			t.Errorf("%d workers: metrics count %v rejects, want %d", workers, got, rejects)
+		}
 	}
+}
+
+// totalOf adds up the values of a counter.
+func totalOf(t *testing.T, reg *prometheus.Registry, name string) (sum float64) {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if f.GetName() == name {
+				sum += m.Counter.GetValue()
+			}
+		}
+	}
+	return sum
 }
 
 // stopper is an output that does something when the n-th part comes.
