@@ -112,7 +112,7 @@ func (s *argoverse2) add(path string) error {
 			return fmt.Errorf("argoverse2: %w", err)
 		}
 		for _, file := range files {
-			if !strings.HasSuffix(plainName(file), featherSuffix) || pattern == "" && !isNumbered(file) {
+			if !strings.HasSuffix(unpackedName(file), featherSuffix) || pattern == "" && !isNumbered(file) {
 				continue // a log holds its poses and annotations as such files, too
 			}
 			if err := s.addFile(file); err != nil {
@@ -145,7 +145,7 @@ func isNumbered(file string) bool {
 
 // sweepTime returns the time in a file's name: nanoseconds.
 func sweepTime(file string) (int64, error) {
-	stem := strings.TrimSuffix(plainName(filepath.Base(file)), featherSuffix)
+	stem := strings.TrimSuffix(unpackedName(filepath.Base(file)), featherSuffix)
 	ns, err := strconv.ParseUint(stem, 10, 63)
 	if err != nil {
 		return 0, fmt.Errorf("argoverse2: the name of %s is no time in nanoseconds, as 315966265259836000%s is", file,

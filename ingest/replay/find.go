@@ -124,6 +124,14 @@ func (w *finder) file(path string, named bool) error {
 		}
 		return nil
 	}
+	if found.plain && s.size < 0 {
+		unpack := "zstd -d "
+		if strings.HasSuffix(path, ".gz") {
+			unpack = "gunzip "
+		}
+		return w.bad(&BadInputError{File: path, Detail: "it is " + s.kind + " that is compressed as a whole, which is " +
+			"not read; unpack it first: " + unpack + path})
+	}
 	w.add(found, path)
 	return nil
 }
@@ -199,7 +207,7 @@ func (w *finder) entries(dir string, entries []fs.DirEntry, names map[string]boo
 			}
 			mode = info.Mode().Type()
 		}
-		packed := strings.TrimSuffix(strings.TrimSuffix(e.Name(), ".gz"), ".zst")
+		packed := unpackedName(e.Name())
 		switch {
 		case strings.HasPrefix(e.Name(), "."):
 		case mode.IsDir():

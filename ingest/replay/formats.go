@@ -16,6 +16,8 @@ type form struct {
 	file func(s *sample) bool
 	// alone: each file is an input of its own; else all files of one folder are one.
 	alone bool
+	// plain: compressed files of the format are not read.
+	plain bool
 	open  func(f *Files, in *Input) (Source, error)
 }
 
@@ -73,6 +75,7 @@ var formatMCAP = &form{
 	},
 	file:  func(s *sample) bool { return s.kind == "an MCAP file" },
 	alone: true,
+	plain: true,
 	open: func(f *Files, in *Input) (Source, error) {
 		return MCAP{Paths: in.paths(), Topics: f.Topics, Time: f.Time, SkipBad: f.SkipBad,
 			MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
@@ -100,7 +103,8 @@ var formatWaymo = &form{
 	layout: func(dir string, names map[string]bool) bool {
 		return names["lidar"] && names["lidar_calibration"] && isDir(dir, "lidar_calibration")
 	},
-	file: func(s *sample) bool { return s.kind == "a TFRecord file" },
+	file:  func(s *sample) bool { return s.kind == "a TFRecord file" },
+	plain: true,
 	open: func(f *Files, in *Input) (Source, error) {
 		return Waymo{Paths: in.paths(), Lasers: f.Lasers, Returns: f.Returns, PerLaser: f.PerLaser, SkipBad: f.SkipBad,
 			MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()

@@ -221,7 +221,7 @@ func listScans(dir string) ([]scan, error) {
 		return nil, noScans(dir)
 	}
 	// A multiple of 20 bytes is often one of 16, and the points then nonsense.
-	if name := scans[0].name; strings.HasSuffix(plainName(name), ".pcd.bin") {
+	if name := scans[0].name; strings.HasSuffix(unpackedName(name), ".pcd.bin") {
 		return nil, fmt.Errorf("kitti: %s in %s is a nuScenes scan, of five numbers a point where KITTI has four; "+
 			"entropipe produce nuscenes sends it", name, dir)
 	}
@@ -247,11 +247,11 @@ func scansNamed(entries []fs.DirEntry, suffix string) (scans []scan, numbered bo
 		there[e.Name()] = true
 	}
 	for _, e := range entries {
-		stem, ok := strings.CutSuffix(plainName(e.Name()), suffix)
+		stem, ok := strings.CutSuffix(unpackedName(e.Name()), suffix)
 		if !ok || e.IsDir() || strings.HasPrefix(stem, ".") {
 			continue
 		}
-		if packed := plainName(e.Name()) != e.Name(); packed && there[plainName(e.Name())] {
+		if packed := unpackedName(e.Name()) != e.Name(); packed && there[unpackedName(e.Name())] {
 			continue // the folder has the unpacked file, too
 		}
 		if suffix == ".txt" && (stem == "timestamps" || stem == "times") {

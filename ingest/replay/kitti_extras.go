@@ -78,9 +78,9 @@ func (x *kittiExtras) add(it *Item, sc *scan, r *labelReader, max int64) error {
 // addLabels reads the labels of a scan: a little-endian uint32 for each point, whose low 16 bits
 // are the class and whose high 16 bits are the instance. A scan without a file has no labels.
 func (x *kittiExtras) addLabels(it *Item, sc *scan, r *labelReader, max int64) error {
-	stem := plainName(sc.name)
+	stem := unpackedName(sc.name)
 	path := filepath.Join(x.labels, strings.TrimSuffix(stem, filepath.Ext(stem))+".label")
-	if path = firstFile(path, path+".gz"); path == "" {
+	if path = firstFile(path, path+".gz", path+".zst"); path == "" {
 		return nil
 	}
 	if err := r.load(path, max); err != nil {

@@ -80,9 +80,6 @@ func someEntries(folder string) []fs.DirEntry {
 
 // isScan tells whether a file may be a scan by its name.
 func isScan(e fs.DirEntry) bool {
-	name := plainName(e.Name())
+	name := unpackedName(e.Name())
 	return !e.IsDir() && !strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".bin")
 }
-
-// plainName is a file's name without the ending of gzip.
-func plainName(name string) string { return strings.TrimSuffix(name, ".gz") }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/klauspost/compress/zstd"
+
 	"entropipe/algos/geom"
 	"entropipe/models/plainfile"
 )
@@ -28,7 +30,7 @@ type scanReader struct {
 	lossy  bool // a coordinate of a text was rounded in a digit that the text has
 }
 
-// read fills it with the scan of a .bin or .txt file, perhaps in gzip, of at most
+// read fills it with the scan of a .bin or .txt file, perhaps compressed, of at most
 // max bytes. A file without a byte is a frame without a point.
 func (r *scanReader) read(it *Item, path string, max int64) error {
 	if err := r.load(path, max); err != nil {
@@ -36,7 +38,7 @@ func (r *scanReader) read(it *Item, path string, max int64) error {
 	}
 	r.lossy = false
 	decode := r.decodeBin
-	if strings.HasSuffix(plainName(path), ".txt") {
+	if strings.HasSuffix(unpackedName(path), ".txt") {
 		decode = r.decodeText
 	}
 	if err := decode(path); err != nil {
@@ -66,7 +68,7 @@ func (r *scanReader) load(path string, max int64) error {
 		return badFile(path, err)
 	}
 	defer f.Close()
-	if strings.HasSuffix(path, ".gz") {
+	if unpackedName(path) != path {
 		return r.unpack(f, path, max)
 	}
 	r.raw = resize(r.raw, int(info.Size()))
@@ -76,23 +78,38 @@ func (r *scanReader) load(path string, max int64) error {
 	return nil
 }
 
-// unpack reads a file in gzip into r.raw, of at most max bytes unpacked: a packed
+// unpack reads a file in gzip or Zstandard into r.raw, of at most max bytes unpacked: a packed
 // file says nothing reliable of its size.
 func (r *scanReader) unpack(f io.Reader, path string, max int64) error {
-	z, err := gzip.NewReader(bufio.NewReader(f))
+	z, form, err := unpacker(f, path, max)
 	if err != nil {
-		return &BadInputError{File: path, Detail: "not gzip: " + err.Error()}
+		return &BadInputError{File: path, Detail: "not " + form + ": " + err.Error()}
 	}
+	defer z.Close()
 	into := bytes.NewBuffer(r.raw[:0])
 	_, err = into.ReadFrom(io.LimitReader(z, max+1))
 	switch r.raw = into.Bytes(); {
 	case err != nil:
-		return &BadInputError{File: path, Detail: "damaged gzip: " + err.Error()}
+		return &BadInputError{File: path, Detail: "damaged " + form + ": " + err.Error()}
 	case int64(len(r.raw)) > max:
 		return &BadInputError{File: path, Detail: fmt.Sprintf("more than %d bytes unpacked, which is what a frame "+
 			"may have", max)}
 	}
 	return nil
+}
+
+// unpacker returns what unpacks f by the ending of its name, and the name of the compression.
+func unpacker(f io.Reader, path string, most int64) (z io.ReadCloser, form string, err error) {
+	if strings.HasSuffix(path, ".gz") {
+		z, err = gzip.NewReader(bufio.NewReader(f))
+		return z, "gzip", err
+	}
+	d, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxWindow(uint64(min(max(most, 1<<20), 1<<29))))
+	if err != nil {
+		return nil, "Zstandard", err
+	}
+	return d.IOReadCloser(), "Zstandard", nil
 }
 
 func badFile(path string, err error) error {

@@ -166,7 +166,7 @@ func appendScans(files []string, path string) ([]string, error) {
 			return nil, fmt.Errorf("nuscenes: %w", err)
 		}
 		for _, e := range entries {
-			if !e.IsDir() && strings.HasSuffix(plainName(e.Name()), scanSuffix) && !strings.HasPrefix(e.Name(), ".") {
+			if !e.IsDir() && strings.HasSuffix(unpackedName(e.Name()), scanSuffix) && !strings.HasPrefix(e.Name(), ".") {
 				files = append(files, filepath.Join(folder, e.Name()))
 			}
 		}
@@ -185,7 +185,7 @@ func sweepsByName(files []string) ([]sweep, error) {
 	sweeps := make([]sweep, len(files))
 	named := 0
 	for i, file := range files {
-		stem := strings.TrimSuffix(plainName(filepath.Base(file)), scanSuffix)
+		stem := strings.TrimSuffix(unpackedName(filepath.Base(file)), scanSuffix)
 		sweeps[i] = sweep{file: file, sensor: "LIDAR_TOP"}
 		parts := strings.Split(stem, "__")
 		if len(parts) == 3 {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -13,6 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"entropipe/ingest/broker"
+	"entropipe/schemas/codec/mcap"
+	"entropipe/schemas/codec/tfrecord"
+	"entropipe/schemas/codec/waymo/waymotest"
 )
 
 // scans writes n KITTI scans of three points below a folder.
@@ -219,5 +223,40 @@ func TestResumeOfAnotherSource(t *testing.T) {
 	_, err := p.Run(soon(t), open(t, KITTI{Dir: dir}))
 	if err == nil || !strings.Contains(err.Error(), "frame 2 of kitti drive") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A compressed file is its content, or is refused with the command that unpacks it. None is
+// left out in silence.
+func TestCompressedFilesOfEachFormat(t *testing.T) {
+	recorded := drive3(t, 1, make([]byte, 16), mcap.Options{})
+	for name, content := range map[string][]byte{"0.bin": make([]byte, 32), "0.txt.bin": make([]byte, 16),
+		"log__LIDAR_TOP__1532402927647951.pcd.bin": nuScan(1, 3), "315966265259836000.feather": avSweepFile(t, 1),
+		"a.pcd": pcdFile(1), "a.csv": []byte("x,y\n1,2\n"), "a.arrow": surveyStream(t), "drive.mcap": recorded,
+		"seg.tfrecord": tfrecord.Append(nil, waymotest.New(32).Record(0, waymotest.Encoding{}))} {
+		for ending, pack := range map[string]func([]byte) []byte{"": bytes.Clone, ".gz": packedGzip,
+			".zst": func(b []byte) []byte { return zstandard(t, b) }} {
+			dir := t.TempDir()
+			path := write(t, pack(content), dir, name+ending)
+			for _, path := range []string{path, dir} {
+				in, err := Files{Paths: []string{path}}.Open()
+				if ending != "" && (name == "drive.mcap" || name == "seg.tfrecord") {
+					failsWith(t, err, name+ending, "unpack it first")
+					continue
+				}
+				if err != nil {
+					t.Errorf("%s: %v", path, err)
+					continue
+				}
+				if name == "a.arrow" {
+					in.files.Columns = Columns{X: "easting", Y: "northing"}
+				}
+				var it Item
+				if err := in.Next(&it); err != nil || it.Points() == 0 {
+					t.Errorf("%s: %d points, %v", path, it.Points(), err)
+				}
+				in.Close()
+			}
+		}
 	}
 }

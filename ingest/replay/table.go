@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"log/slog"
@@ -31,7 +30,7 @@ const (
 type Table struct {
 	// Paths are files, or folders, of which the files with the format's endings are taken: .csv,
 	// .tsv, .txt, .xyz, .asc; .parquet; .arrow, .arrows, .feather, .ipc. Files of text and of
-	// Arrow may be compressed with gzip (.gz).
+	// Arrow may be compressed with gzip (.gz) or Zstandard (.zst).
 	Paths []string
 	// Format is FormatCSV, FormatParquet or FormatArrow.
 	Format string
@@ -120,7 +119,7 @@ func (s *tableFiles) add(path string) error {
 	before := len(s.files)
 	endings := tableEndings[s.Format]
 	for _, e := range entries {
-		name := plainName(e.Name())
+		name := unpackedName(e.Name())
 		packed := name != e.Name() && s.Format == FormatParquet // pages are compressed, never the file
 		if e.IsDir() || strings.HasPrefix(name, ".") || packed ||
 			!slices.Contains(endings, strings.ToLower(filepath.Ext(name))) {
@@ -138,7 +137,7 @@ func (s *tableFiles) add(path string) error {
 func numberTables(files []tableFile) error {
 	named := true
 	for i := range files {
-		stem := plainName(filepath.Base(files[i].path))
+		stem := unpackedName(filepath.Base(files[i].path))
 		stem = strings.TrimSuffix(stem, filepath.Ext(stem))
 		n, err := strconv.ParseUint(stem, 10, 63)
 		files[i].number = int64(n)
@@ -224,7 +223,7 @@ func (l *tableLane) readParquet(path string) error {
 	return nil
 }
 
-// readText reads a file of text, through gzip where it is compressed.
+// readText reads a file of text, unpacked where its first bytes say that it is compressed.
 func (l *tableLane) readText(path string) error {
 	f, err := plainfile.Open(path)
 	if err != nil {
@@ -233,11 +232,19 @@ func (l *tableLane) readText(path string) error {
 	defer f.Close()
 	r := bufio.NewReaderSize(f, 256<<10)
 	from := io.Reader(r)
-	if magic, _ := r.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(r)
+	named := path
+	switch magic, _ := r.Peek(len(zstdMagic)); {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		named = "a.gz"
+	case string(magic) == zstdMagic:
+		named = "a.zst"
+	}
+	if named != path {
+		z, form, err := unpacker(r, named, l.of.MaxFrameBytes)
 		if err != nil {
-			return &BadInputError{File: path, Detail: "not gzip: " + err.Error()}
+			return &BadInputError{File: path, Detail: "not " + form + ": " + err.Error()}
 		}
+		defer z.Close()
 		from = z
 	}
 	return l.text.read(&l.cloud, from, path, l.of.Columns, l.of.MaxFrameBytes)
