@@ -28,7 +28,6 @@ type unpacker struct {
 	src    bytes.Reader
 	gzip   *gzip.Reader
 	brotli *brotli.Reader
-	quick  unbrotli
 }
 
 // zstdDecoder returns a decoder that never writes beyond the capacity of its destination.
@@ -76,9 +75,6 @@ func (u *unpacker) append(dst, src []byte, size int, codec format.CompressionCod
 		}
 		return appendStream(dst, u.gzip, size)
 	case format.Brotli:
-		if plain, ok := u.quick.append(dst, src, size); ok {
-			return plain, nil
-		}
 		u.src.Reset(src)
 		if u.brotli == nil {
 			u.brotli = new(brotli.Reader)
