@@ -28,7 +28,7 @@ const (
 // one. A topic is a sensor, and its messages are numbered from 0, also those that cannot be
 // used. A file that was not closed is read to its last whole message, and the log says so.
 type MCAP struct {
-	// Paths are files, folders of files, and folders of ROS 2 bags (with metadata.yaml).
+	// Paths are files, perhaps in gzip or Zstandard, folders of files, and folders of ROS 2 bags (with metadata.yaml).
 	Paths []string
 	// Topics are the topics to read; nil: all that hold point clouds.
 	Topics []string
@@ -54,14 +54,15 @@ type mcapSource struct {
 	checked bool  // the topics were checked when the files were opened
 	topics  map[topicInfo]bool
 
-	next    int // the next file
-	path    string
-	file    *os.File
-	reader  *mcap.Reader
-	streams map[*mcap.Channel]*stream
-	numbers map[[2]string]*int64 // number of the next message, by sequence and topic
-	poses   posing
-	own     mcapLane
+	next     int // the next file
+	path     string
+	file     *os.File
+	reader   *mcap.Reader
+	unpacked func() // ends the unpacking of file
+	streams  map[*mcap.Channel]*stream
+	numbers  map[[2]string]*int64 // number of the next message, by sequence and topic
+	poses    posing
+	own      mcapLane
 }
 
 // stream is a channel whose messages are wanted: clouds, or transforms where decode is nil.
@@ -179,7 +180,12 @@ func (s *mcapSource) open(later *postponed) error {
 	if err != nil {
 		return fmt.Errorf("mcap: %w", err)
 	}
-	s.file, s.reader = f, mcap.NewReader(f)
+	content, unpacked, err := unpackStream(f)
+	if err != nil {
+		f.Close()
+		return fmt.Errorf("mcap: %s: it cannot be unpacked: %w", s.path, err)
+	}
+	s.file, s.unpacked, s.reader = f, unpacked, mcap.NewReader(content)
 	s.streams = map[*mcap.Channel]*stream{}
 	if s.next == 0 || s.files[s.next-1].sequence != s.files[s.next].sequence {
 		later.do(s.poses.reset)
@@ -209,6 +215,7 @@ func (s *mcapSource) end() {
 	if ended := s.reader.Unclosed(); ended != nil && s.log != nil && !s.quiet {
 		s.log.Warn("read to the last whole message", "file", s.path, "end", ended.Error())
 	}
+	s.unpacked()
 	s.file.Close()
 	s.file, s.reader = nil, nil
 }
@@ -253,6 +260,7 @@ func (s *mcapSource) Close() error {
 	if s.file == nil {
 		return nil
 	}
+	s.unpacked()
 	err := s.file.Close()
 	s.file, s.reader = nil, nil
 	return err

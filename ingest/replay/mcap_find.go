@@ -15,7 +15,7 @@ func recordings(path string) ([]recording, error) {
 		return nil, fmt.Errorf("mcap: %w", err)
 	}
 	if !info.IsDir() {
-		return []recording{{path, strings.TrimSuffix(filepath.Base(path), ".mcap")}}, nil
+		return []recording{{path, strings.TrimSuffix(unpackedName(filepath.Base(path)), ".mcap")}}, nil
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -24,9 +24,14 @@ func recordings(path string) ([]recording, error) {
 	bag := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == "metadata.yaml" })
 	var files []recording
 	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), ".mcap")
+		plain := unpackedName(e.Name())
+		name, ok := strings.CutSuffix(plain, ".mcap")
 		if !ok || e.IsDir() || strings.HasPrefix(name, ".") {
 			continue
+		}
+		if beside := func(other os.DirEntry) bool { return other.Name() == plain }; plain != e.Name() &&
+			slices.ContainsFunc(entries, beside) {
+			continue // it is there unpacked
 		}
 		if bag {
 			whole, err := filepath.Abs(path)

@@ -296,10 +296,13 @@ func (b *bagFiles) rollBack(path, journal string) (*os.File, error) {
 	return copied, nil
 }
 
-// packedSuffix is that of the names of compressed files.
-const packedSuffix = ".zstd"
+// plainBag returns a file's name without the suffix of Zstandard: .zstd, as rosbag2 names it, or
+// .zst, as its own command does.
+func plainBag(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, ".zstd"), ".zst")
+}
 
 // bagStem is the name of a bag's file without its endings.
 func bagStem(path string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), packedSuffix), ".db3")
+	return strings.TrimSuffix(plainBag(filepath.Base(path)), ".db3")
 }

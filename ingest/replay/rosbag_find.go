@@ -69,7 +69,7 @@ func findBag(path string) ([]bagPart, error) {
 		// compressed later.
 		at := filepath.Join(path, filepath.Base(filepath.FromSlash(name)))
 		if _, err := os.Stat(at); err != nil {
-			for _, other := range []string{strings.TrimSuffix(at, packedSuffix), at + packedSuffix} {
+			for _, other := range []string{plainBag(at), at + ".zstd", at + ".zst"} {
 				if _, err := os.Stat(other); err == nil {
 					at = other
 					break
@@ -85,7 +85,7 @@ func findBag(path string) ([]bagPart, error) {
 }
 
 func partOf(path, sequence string) bagPart {
-	plain := strings.TrimSuffix(path, packedSuffix)
+	plain := plainBag(path)
 	return bagPart{path: path, sequence: sequence, packed: plain != path, mcap: filepath.Ext(plain) == ".mcap"}
 }
 
@@ -99,7 +99,7 @@ func listBag(dir, sequence string) ([]bagPart, error) {
 	var parts []bagPart
 	seen := map[string]bool{}
 	for _, e := range entries { // a file before the same file compressed
-		plain := strings.TrimSuffix(e.Name(), packedSuffix)
+		plain := plainBag(e.Name())
 		ext := filepath.Ext(plain)
 		if e.IsDir() || strings.HasPrefix(plain, ".") || ext != ".db3" && ext != ".mcap" || seen[plain] {
 			if ext == ".bag" && len(entries) == 1 {

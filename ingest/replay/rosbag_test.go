@@ -357,6 +357,16 @@ func TestRosbag(t *testing.T) {
 			putBagFile(t, filepath.Join(dir, "drive_0.db3.zstd"), packed(t, data))
 			putBagFile(t, filepath.Join(dir, "metadata.yaml"), metadataOf("drive_0.db3"))
 		},
+		"compressed by hand": func(t *testing.T, dir string) {
+			at := filepath.Join(t.TempDir(), "f")
+			whole.write(t, at)()
+			data, err := os.ReadFile(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			putBagFile(t, filepath.Join(dir, "drive_0.db3.zst"), packed(t, data))
+			putBagFile(t, filepath.Join(dir, "metadata.yaml"), metadataOf("drive_0.db3"))
+		},
 		"split": split([2]string{"drive_2.db3", "drive_10.db3"}, func(*testing.T, string) {}),
 		"split, with metadata": split([2]string{"z.db3", "a.db3"}, func(t *testing.T, dir string) {
 			putBagFile(t, filepath.Join(dir, "metadata.yaml"), metadataOf("drive/z.db3", "a.db3"))
