@@ -129,8 +129,8 @@ func (w *finder) file(path string, named bool) error {
 		if strings.HasSuffix(path, ".gz") {
 			unpack = "gunzip "
 		}
-		return w.bad(&BadInputError{File: path, Detail: "it is " + s.kind + " that is compressed as a whole, which is " +
-			"not read; unpack it first: " + unpack + path})
+		return w.bad(&BadInputError{File: path, Detail: "it is " + s.kind + " that is compressed as a whole, which " +
+			"is not read; unpack it first: " + unpack + path})
 	}
 	w.add(found, path)
 	return nil

@@ -166,8 +166,9 @@ func appendScans(files []string, path string) ([]string, error) {
 			return nil, fmt.Errorf("nuscenes: %w", err)
 		}
 		for _, e := range entries {
-			if !e.IsDir() && strings.HasSuffix(unpackedName(e.Name()), scanSuffix) && !strings.HasPrefix(e.Name(), ".") {
-				files = append(files, filepath.Join(folder, e.Name()))
+			name := e.Name()
+			if !e.IsDir() && strings.HasSuffix(unpackedName(name), scanSuffix) && !strings.HasPrefix(name, ".") {
+				files = append(files, filepath.Join(folder, name))
 			}
 		}
 	}
