@@ -386,8 +386,8 @@ func TestServedPages(t *testing.T) {
 		})
 	}
 	for name, label := range map[string]string{"consumer_info": `group="entropipe-`,
-		"queue_capacity": `stage="operate"`, "last_commit_timestamp_seconds": `partition="3"`, "record_size_max_bytes": `source="points"`,
-		"result_elements_total": `op="hull2d"`} {
+		"queue_capacity": `stage="operate"`, "last_commit_timestamp_seconds": `partition="3"`,
+		"record_size_max_bytes": `source="points"`, "result_elements_total": `op="hull2d"`} {
 		if metric(t, metrics, "entropipe_"+name, label) <= 0 {
 			t.Errorf("no %s of %s", name, label)
 		}
