@@ -27,6 +27,17 @@ func (o *observer) Observe(v float64) {
 	o.h.Observe(v)
 }
 
+// found counts what an operator found, looked up at its first value like an observer.
+type found struct {
+	once sync.Once
+	c    prometheus.Counter
+}
+
+func (f *found) add(m *Metrics, op schemas.Op, n int64) {
+	f.once.Do(func() { f.c = m.elements.WithLabelValues(op.String()) })
+	f.c.Add(float64(n))
+}
+
 // Source is the part of the metrics that one partition writes, with the labels
 // looked up once. Any goroutine may call its methods.
 type Source struct {
@@ -42,6 +53,7 @@ type Source struct {
 	batchAge                    prometheus.Gauge
 	largest                     *atomic.Int64 // bytes of the topic's largest record
 	ops                         [schemas.NumOps]observer
+	found                       [schemas.NumOps]found
 	sequences                   sequenceSource
 }
 
@@ -134,7 +146,7 @@ func (s *Source) Processed(results []schemas.Result, rejects []schemas.Reject, t
 	}
 	for op, n := range elements {
 		if n > 0 {
-			s.m.elements.WithLabelValues(schemas.Op(op).String()).Add(float64(n))
+			s.found[op].add(s.m, schemas.Op(op), n)
 		}
 	}
 	for i := range results {
