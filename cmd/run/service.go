@@ -71,6 +71,9 @@ type Service struct {
 // in the opposite order.
 func Start(ctx context.Context, c *flags.Flags, config string, show Show, log *slog.Logger) (s *Service,
 	err error) {
+	if err := checkSystem(runtime.GOOS); err != nil {
+		return nil, err
+	}
 	s = &Service{flags: c, show: show, workers: c.Resource.Workers, stop: func() {}, log: log,
 		failed: make(chan error, 1)}
 	defer func() {

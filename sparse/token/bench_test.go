@@ -4,9 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 )
 
 // benchFiles are the tokenizers that speed is measured with.
@@ -30,16 +28,6 @@ func benchText(tb testing.TB) string {
 		tb.Fatal(err)
 	}
 	return string(data)
-}
-
-// cpuTime is the process's time on processors, which other processes disturb
-// less than the clock.
-func cpuTime(b *testing.B) time.Duration {
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // Encode paragraph by paragraph, as sequences come.
