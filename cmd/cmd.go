@@ -9,7 +9,6 @@ package cmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -18,11 +17,13 @@ import (
 	"entropipe/cmd/bench"
 	"entropipe/cmd/broker"
 	"entropipe/cmd/command"
+	"entropipe/cmd/completion"
 	"entropipe/cmd/config"
 	"entropipe/cmd/demo"
 	"entropipe/cmd/export"
 	"entropipe/cmd/info"
 	"entropipe/cmd/initialize"
+	"entropipe/cmd/manual"
 	"entropipe/cmd/mistake"
 	"entropipe/cmd/produce"
 	"entropipe/cmd/run"
@@ -30,6 +31,7 @@ import (
 	"entropipe/cmd/transformer"
 	"entropipe/cmd/validate"
 	"entropipe/cmd/verify"
+	"entropipe/cmd/version"
 )
 
 //go:generate go test -run TestDescribedFiles -update .
@@ -51,7 +53,10 @@ type cli struct {
 	Init     initialize.Command   `cmd:""`
 	Validate validate.Command     `cmd:""`
 	Bench    bench.Command        `cmd:""`
-	Version  versionCmd           `cmd:""`
+	Version  version.Command      `cmd:""`
+
+	Completion completion.Command `cmd:""`
+	Man        manual.Command     `cmd:""`
 
 	LogLevel  string `enum:"debug,info,warn,error" default:"info" group:"Logging" content:"no"`
 	LogFormat string `enum:"text,json" default:"text" group:"Logging" content:"no"`
@@ -91,11 +96,4 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return command.Fail(stderr, from.Blame(err))
 	}
 	return 0
-}
-
-type versionCmd struct{}
-
-func (versionCmd) Run(e *command.Env) error {
-	_, err := fmt.Fprintln(e.Stdout, "entropipe", command.VersionString())
-	return err
 }

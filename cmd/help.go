@@ -17,7 +17,10 @@ func (cli) HelpLines() map[string]string {
 		"init":      "Write an example configuration file.",
 		"validate":  "Check a configuration file and, with --connect, brokers and output.",
 		"bench":     "Time the operators on this machine.",
-		"version":   "Print the version.",
+		"version":   "Print the version, or the licences of what the program contains.",
+
+		"completion": "Print the completions for a shell.",
+		"man":        "Print the manual page.",
 
 		"log-level":  "Lowest level that is logged.",
 		"log-format": "Format of the log on stderr.",

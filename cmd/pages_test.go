@@ -93,6 +93,7 @@ func TestCommandsOfPages(t *testing.T) {
 		t.Fatal("docs/operations.md has no configuration")
 	}
 	err := os.WriteFile("production.yaml", []byte(configuration[1]), 0o666)
+	err = errors.Join(err, os.WriteFile("entropipe.yaml", []byte(configuration[1]), 0o666))
 	if err := errors.Join(err, os.Mkdir("scans", 0o777)); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,19 @@ const (
 	ExitConfig      = 78
 )
 
+// ExitStatuses says when the program ends with which status.
+var ExitStatuses = []struct {
+	Status int
+	When   string
+}{
+	{0, "Done; also a service, broker or produce that SIGTERM or Ctrl-C ended."},
+	{ExitRuntime, "A failure at run time; faults that verify found; more rejects than --max-rejects allows."},
+	{ExitUsage, "A mistake on the command line."},
+	{exitInterrupted, "A signal ended run --until-end before the end: run it again."},
+	{ExitConfig, "A mistake in the configuration."},
+	{exitAborted, "A second signal."},
+}
+
 // Fail prints err as one line, or one line for each problem of a configuration, without
 // passwords, and returns its exit status.
 func Fail(to io.Writer, err error) int {

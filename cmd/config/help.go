@@ -25,7 +25,7 @@ type Variables interface {
 const moreTag = "more"
 
 // helpOptions are the options of --help and of --help-all.
-var helpOptions = kong.HelpOptions{Compact: true, ValueFormatter: helpText}
+var helpOptions = kong.HelpOptions{Compact: true, ValueFormatter: HelpText}
 
 // allFlags adds --help-all to every command.
 type allFlags struct {
@@ -79,9 +79,9 @@ func commandLine(ctx *kong.Context) string {
 	return ctx.Model.Name
 }
 
-// helpText returns the line of a flag or argument with its allowed values, or with its
+// HelpText returns the line of a flag or argument with its allowed values, or with its
 // default where the left column shows a placeholder instead.
-func helpText(v *kong.Value) string {
+func HelpText(v *kong.Value) string {
 	note := ""
 	switch {
 	case v.Enum != "":

@@ -31,7 +31,7 @@ import (
 type Command struct {
 	Out string `arg:"" type:"path"`
 
-	As   string `placeholder:"svg|png|geojson|ply|gpkg|mcap|onnx|…"`
+	As   string `placeholder:"${export_formats}" values:"svg,png,geojson,ply,gpkg,mcap,onnx,ort,flex,flashinfer"`
 	File string `name:"output" short:"o" placeholder:"FILE"`
 
 	Topic     string `placeholder:"NAME" group:"Which frame (the first that fits)"`

@@ -29,6 +29,11 @@ Examples:
   entropipe export mask/ --as flex -o blockmask.safetensors`
 }
 
+// Variables has the formats that the help of --as shows.
+func (Command) Variables() map[string]string {
+	return map[string]string{"export_formats": "svg|png|geojson|ply|gpkg|mcap|onnx|…"}
+}
+
 // HelpLines describes the argument and flags of export.
 func (Command) HelpLines() map[string]string {
 	return map[string]string{
