@@ -75,7 +75,6 @@ var formatMCAP = &form{
 	},
 	file:  func(s *sample) bool { return s.kind == "an MCAP file" },
 	alone: true,
-	plain: true,
 	open: func(f *Files, in *Input) (Source, error) {
 		return MCAP{Paths: in.paths(), Topics: f.Topics, Time: f.Time, SkipBad: f.SkipBad,
 			MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
