@@ -244,6 +244,11 @@ func TestEveryExpressionIsAnswered(t *testing.T) {
 		}
 		sendBad(t, brokers, "points", 1)
 	}
+	for _, expr := range queriesOfPages(t) {
+		if _, err := p.query(t, expr); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, timing := range []board.Timing{hasty, board.DefaultTiming} {
 		for _, a := range board.Alerts(timing) {
 			if _, err := p.query(t, a.Expr); err != nil {
@@ -251,6 +256,26 @@ func TestEveryExpressionIsAnswered(t *testing.T) {
 			}
 		}
 	}
+}
+
+// queriesOfPages returns the lines of PromQL in the runbook.
+func queriesOfPages(t *testing.T) (lines []string) {
+	t.Helper()
+	for _, name := range pages(t) {
+		text := readMarkdown(t, name).text
+		for {
+			_, rest, found := strings.Cut(text, "\n```promql\n")
+			if !found {
+				break
+			}
+			block, after, _ := strings.Cut(rest, "\n```")
+			lines, text = append(lines, strings.Split(block, "\n")...), after
+		}
+	}
+	if len(lines) < 11 {
+		t.Fatalf("the pages have %d queries: the pattern misses them", len(lines))
+	}
+	return lines
 }
 
 func writeFile(t *testing.T, name, text string) {

@@ -145,7 +145,8 @@ func TestBoardIsJSON(t *testing.T) {
 	}
 }
 
-// Each alert has a page that says what it means, how to see it and what to do, each
+// Each alert has a page that says what it means, how to see it (by a query and a
+// command) and what to do, each
 // page an alert, and the annotation leads there from the root of the repository.
 func TestEachAlertHasAPage(t *testing.T) {
 	const folder = "../../docs/runbook"
@@ -168,7 +169,7 @@ func TestEachAlertHasAPage(t *testing.T) {
 		rest := string(text)
 		for _, want := range []string{"# " + a.Name + "\n", "\n## What it means\n",
 			"\n## How to see it\n", "\n```promql\n",
-			"\n## What to do\n"} {
+			"\n```s", "\n## What to do\n"} {
 			_, after, found := strings.Cut(rest, want)
 			if !found {
 				t.Errorf("%s has no %q, or not at its place", a.Runbook(), want)

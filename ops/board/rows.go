@@ -124,12 +124,15 @@ var stagePanels = []Panel{
 			`entropipe_stage_duration_seconds_count{stage="operate", HERE}`), "{{op}}")).see("EntropipeFrameBudget"),
 }
 
-// heatmaps are the durations of the main stages.
+// heatmaps are the durations of each stage. Only runs with a model of the learned stage
+// have times of prepare.
 func heatmaps() (panels []Panel) {
-	for _, stage := range []string{"fetch", "decode", "operate", "commit"} {
-		panels = append(panels, Panel{Title: "Times of " + stage, Kind: "heatmap", Unit: "s", Width: 12,
-			Queries: []Query{query(`sum by (le) (increase(entropipe_stage_duration_seconds_bucket{stage="`+stage+
-				`", HERE}[$__rate_interval]))`, "{{le}}")}})
+	for _, stage := range []string{"fetch", "decode", "prepare", "operate", "message", "batch", "publish", "commit"} {
+		q := query(`sum by (le) (increase(entropipe_stage_duration_seconds_bucket{stage="`+stage+
+			`", HERE}[$__rate_interval]))`, "{{le}}")
+		q.Rare = stage == "prepare"
+		panels = append(panels, Panel{Title: "Times of " + stage, Kind: "heatmap", Unit: "s", Width: 6,
+			Queries: []Query{q}})
 	}
 	return panels
 }
