@@ -30,12 +30,13 @@ const (
 	colBlue
 	colElongation
 	colTOffset
+	colStroke
 	numColumns
 )
 
 var columnNames = [numColumns]string{"x", "y", "z", "intensity", "drawing_id", "label", "ts_ns", "input_ids", "index",
 	"id", "text", "attention_mask", "ts", "ring", "return", "laser", "red", "green", "blue", "elongation",
-	"t_offset_ns"}
+	"t_offset_ns", "stroke_idx"}
 
 // column says where a column's values stand in every batch of a schema.
 type column struct {

@@ -35,6 +35,9 @@ type Decoder struct {
 	// streams. A value there that begins as an Arrow stream is read as one.
 	ContentTypes ContentTypes
 
+	// Strokes has Decode set Frame.Strokes of drawings.
+	Strokes bool
+
 	throughArrow bool // tests: read nothing in place
 
 	names    names
@@ -46,7 +49,8 @@ type Decoder struct {
 	rows   int // rows of all batches together
 	f32    [4][]float32
 	f64    [3][]float64
-	i64    [2][]int64
+	i64    [3][]int64
+	ends   []int32 // of strokes
 	others extraMemory
 	index  []int32     // scratch for Pruned.Index
 	cloud  codec.Cloud // of a value that is not Arrow

@@ -14,6 +14,10 @@ type Frame struct {
 	// Pruned is nil for a whole frame. Pruned.Index is valid as long as the
 	// coordinates.
 	Pruned *Pruned
+	// Strokes are the positions behind the last point of each stroke of a drawing, valid as
+	// long as the coordinates. Nil: the Decoder's Strokes is not set, or the message has no
+	// usable column stroke_idx. Operators do not read them.
+	Strokes []int32
 }
 
 // FrameKey identifies the frame or sequence of a row. (Topic, Partition, Offset,

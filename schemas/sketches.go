@@ -189,6 +189,9 @@ func (d *Decoder) sketches(l *layout, key FrameKey) *FormatError {
 		return err
 	}
 	d.cut(&whole, ids, times)
+	if d.Strokes {
+		d.strokes(&l.cols[colStroke])
+	}
 	return d.nameDrawings(&l.cols[colLabel])
 }
 
@@ -215,6 +218,31 @@ func (d *Decoder) cut(whole *Frame, ids, times []int64) {
 		drawings[k].ID = ids[start]
 		f.Drawing = &drawings[k]
 		start = end
+	}
+}
+
+// strokes divides the points of each drawing among its strokes: runs of rows of one number. A
+// column that cannot be read is no fault of the message, since results do not depend on it.
+func (d *Decoder) strokes(c *column) {
+	if c.name == "" || c.twice || !c.isInteger() {
+		return
+	}
+	numbers, err := values(d, c, &d.i64[2], fillIDs)
+	if err != nil {
+		return
+	}
+	d.ends = resize(d.ends, len(numbers))[:0] // so that appending moves nothing
+	start := 0
+	for k := range d.frames {
+		f, from := &d.frames[k], len(d.ends)
+		own := numbers[start : start+f.Len()]
+		for i := range own {
+			if i == len(own)-1 || own[i] != own[i+1] {
+				d.ends = append(d.ends, int32(i+1))
+			}
+		}
+		f.Strokes = d.ends[from:len(d.ends):len(d.ends)]
+		start += f.Len()
 	}
 }
 

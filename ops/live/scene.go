@@ -39,6 +39,9 @@ func Capture(m *schemas.Message, fr *schemas.Frame, r *schemas.Result) *Scene {
 	} else {
 		copyCloud(s, fr.Cloud32, at)
 	}
+	if !s.Sampled {
+		s.Strokes = slices.Clone(fr.Strokes)
+	}
 	s.Intensity, s.Return = pick(fr.Intensity, at), pick(fr.Return, at)
 	switch {
 	case fr.Pruned != nil:
@@ -164,8 +167,20 @@ func origin[T geom.Float](values []T, at []int32) float64 {
 		}
 	}
 	if at == nil {
-		for _, v := range values {
-			each(float64(v))
+		least, most := T(math.Inf(1)), T(math.Inf(-1))
+		for _, v := range values { // false for NaN
+			if v < least {
+				least = v
+			}
+			if v > most {
+				most = v
+			}
+		}
+		if low, high = float64(least), float64(most); low-low != 0 || high-high != 0 {
+			low, high = math.Inf(1), math.Inf(-1)
+			for _, v := range values {
+				each(float64(v))
+			}
 		}
 	}
 	for _, i := range at {
@@ -178,6 +193,9 @@ func origin[T geom.Float](values []T, at []int32) float64 {
 }
 
 func offsets[T geom.Float](values []T, at []int32, from float64) []float32 {
+	if same, ok := any(values).([]float32); ok && at == nil && from == 0 {
+		return slices.Clone(same)
+	}
 	n := len(values)
 	if at != nil {
 		n = len(at)

@@ -158,6 +158,9 @@ func (t *Tap) Committed(topic string, id int32, end int64) {
 	t.wake()
 }
 
+// Watched reports whether somebody watches, whatever it is.
+func (t *Tap) Watched() bool { return t != nil && t.watchers.Load() > 0 }
+
 // Wants reports whether the next scene of the stream of k is to be offered. A true answer
 // counts as that scene: the stream's next one is due a tenth of a second later. Two scenes
 // may come closer together, if the one before came late.

@@ -80,6 +80,7 @@ func (f *Frames) begin() {
 // order of the frames' index, and one reject if m cannot be decoded. An operator
 // that panics makes its frame a reject.
 func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject) {
+	f.decoder.Strokes = f.cfg.Tap.Watched()
 	start := time.Now()
 	frames, err := f.decoder.Decode(m)
 	if f.cfg.Metrics != nil {

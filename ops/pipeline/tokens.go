@@ -207,6 +207,9 @@ func (t *Tokens) process(parts []part) []Outcome {
 			t.cfg.Totals.climbed(r)
 		}
 		o.Results = append(o.Results, schemas.Result{FrameKey: it.FrameKey, Tokens: it.result})
+		if t.cfg.Tap.Wants(&it.FrameKey) {
+			t.cfg.Tap.Offer(t.scene(m, it))
+		}
 	}
 	clear(t.items) // a reference would keep the results' memory
 	t.msgs = nil

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -139,6 +141,9 @@ func read(sample *live.Sample, families []*dto.MetricFamily, owner string) {
 			}
 		}
 	}
+	slices.SortFunc(sample.Partitions, func(a, b live.Partition) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
 	w := sample.Stages["operate"] // an operator each; here a frame counts once
 	w.Count = items
 	sample.Stages["operate"] = w
