@@ -274,8 +274,7 @@ func (c *client) write(ctx context.Context, conn *websocket.Conn) {
 		case <-soon.C:
 		case <-tick.C:
 			state = true
-		case <-c.h.stop:
-			conn.Close(websocket.StatusGoingAway, "the server ends")
+		case <-c.h.stop: // without the handshake of an end, for which a stalled client would be waited
 			return
 		case <-ctx.Done():
 			return

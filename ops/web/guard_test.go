@@ -204,7 +204,7 @@ func TestTokenIsNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	cfg := Config{Listen: "127.0.0.1:0", Token: secret, Gatherer: prometheus.NewRegistry(),
 		Ready: func() error { return nil }, Numbers: &live.Numbers{},
-		Log:   slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	cfg.Rejects = nil
 	cfg.Handlers = map[string]http.Handler{"/panic": http.HandlerFunc(
 		func(http.ResponseWriter, *http.Request) { panic("a bug") })}

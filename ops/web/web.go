@@ -41,6 +41,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -85,7 +86,8 @@ type Server struct {
 	addr  string
 	hub   *hub
 	done  chan error
-	token bool // the page wants one
+	close func() error // once
+	token bool         // the page wants one
 	end   context.CancelFunc
 }
 
@@ -122,6 +124,7 @@ func Serve(cfg Config) (*Server, error) {
 		}
 		s.done <- err
 	}()
+	s.close = sync.OnceValue(s.shutdown)
 	return s, nil
 }
 
@@ -132,8 +135,10 @@ func (s *Server) Addr() string { return s.addr }
 func (s *Server) Guarded() bool { return s.token }
 
 // Close stops listening, ends the clients of scenes, and waits up to a second for requests to
-// be answered.
-func (s *Server) Close() error {
+// be answered. Later calls return what the first one did.
+func (s *Server) Close() error { return s.close() }
+
+func (s *Server) shutdown() error {
 	s.end()
 	s.hub.close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -1,0 +1,359 @@
+package web_test
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"entropipe/ops/leaktest"
+	"entropipe/ops/live"
+	"entropipe/ops/web"
+	"entropipe/schemas"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+var lidar = live.Stream{Topic: "points", Sequence: "drive"}
+
+// serve starts a server of a tap.
+func serve(t testing.TB, change func(*web.Config)) (*web.Server, *live.Tap) {
+	t.Helper()
+	tap := &live.Tap{}
+	cfg := web.Config{Listen: "127.0.0.1:0", Gatherer: prometheus.NewRegistry(), Ready: func() error { return nil },
+		Version: "1.2.3", Log: quiet, Tap: tap, Numbers: &live.Numbers{}}
+	if change != nil {
+		change(&cfg)
+	}
+	s, err := web.Serve(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, tap
+}
+
+// scene returns a scene of n points.
+func scene(offset int64, n int) *live.Scene {
+	s := &live.Scene{FrameKey: schemas.FrameKey{Topic: lidar.Topic, Sequence: lidar.Sequence, Offset: offset,
+		FrameID: offset}, NPoints: int32(n), CapturedNs: time.Now().UnixNano(), X: make([]float32, n),
+		Y: make([]float32, n), Z: make([]float32, n)}
+	for i := range n {
+		s.X[i], s.Y[i] = float32(i), float32(i%7)
+	}
+	return s
+}
+
+// feed offers scenes as a worker does, until the function it returns is called.
+func feed(tap *live.Tap, points int) (stop func() (offered int64)) {
+	end, done := make(chan struct{}), make(chan int64)
+	go func() {
+		var offset int64
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			if s := scene(offset, points); tap.Wants(&s.FrameKey) {
+				tap.Offer(s)
+				offset++
+				tap.Committed(lidar.Topic, 0, offset)
+			}
+			select {
+			case <-tick.C:
+			case <-end:
+				done <- offset
+				return
+			}
+		}
+	}()
+	return func() int64 { close(end); return <-done }
+}
+
+func dial(t testing.TB, s *web.Server) *websocket.Conn {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	c, _, err := websocket.Dial(ctx, "ws://"+s.Addr()+"/live", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetReadLimit(16 << 20)
+	t.Cleanup(func() { c.CloseNow() })
+	return c
+}
+
+func say(t testing.TB, c *websocket.Conn, text string) {
+	t.Helper()
+	if err := c.Write(t.Context(), websocket.MessageText, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const viewLidar = `{"op":"view","streams":[{"topic":"points","sequence":"drive"}]}`
+
+// next returns the next message: the fields of a text, or the header of a scene.
+func next(t testing.TB, c *websocket.Conn) map[string]any {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	kind, data, err := c.Read(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind == websocket.MessageBinary {
+		data = data[8 : 8+binary.LittleEndian.Uint32(data[4:])]
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(data, &fields); err != nil {
+		t.Fatalf("%v: %.200s", err, data)
+	}
+	return fields
+}
+
+// until returns the next message for which is holds.
+func until(t testing.TB, c *websocket.Conn, what string, is func(map[string]any) bool) map[string]any {
+	t.Helper()
+	for range 1000 {
+		if m := next(t, c); is(m) {
+			return m
+		}
+	}
+	t.Fatalf("no %s among 1000 messages", what)
+	return nil
+}
+
+func typed(kind string) func(map[string]any) bool {
+	return func(m map[string]any) bool { return m["type"] == kind || m["kind"] == kind }
+}
+
+// A client is told of streams, sees scenes of those that it views, learns what is durable, and
+// gets history and the whole newest scene when it asks.
+func TestClient(t *testing.T) {
+	s, tap := serve(t, nil)
+	c := dial(t, s)
+	if hello := next(t, c); hello["type"] != "hello" || hello["version"] != "1.2.3" || hello["epoch"] == nil {
+		t.Errorf("the first message is %v", hello)
+	}
+	stop := feed(tap, 30_000)
+	streams := until(t, c, "streams", typed("streams"))
+	if fmt.Sprint(streams["streams"]) != "[map[sequence:drive topic:points]]" {
+		t.Errorf("streams %v", streams)
+	}
+	say(t, c, viewLidar)
+	var last string
+	for range 3 {
+		f := until(t, c, "frame", typed("frame"))
+		if f["offset"] == last || f["held"] != 20_000. || f["history"] != false {
+			t.Errorf("offset %v after %v, held %v", f["offset"], last, f["held"])
+		}
+		last = f["offset"].(string)
+	}
+	until(t, c, "durable", func(m map[string]any) bool {
+		return m["type"] == "durable" && strings.HasPrefix(fmt.Sprint(m["ends"]), "[map[end:")
+	})
+	until(t, c, "state", typed("state"))
+	say(t, c, `{"op":"exact","stream":{"topic":"points","sequence":"drive"}}`)
+	if f := until(t, c, "exact", typed("exact")); f["held"] != 30_000. {
+		t.Errorf("the whole scene has %v points", f["held"])
+	}
+	stop()
+	say(t, c, `{"op":"history","stream":{"topic":"points","sequence":"drive"}}`)
+	first := until(t, c, "history", func(m map[string]any) bool { return m["history"] == true })
+	if first["offset"] != "0" {
+		t.Errorf("history begins at offset %v", first["offset"])
+	}
+	for text, want := range map[string]string{`{"op":"view","streams":[` + strings.Repeat(`{},`, 64) + `{}]}`: "too many",
+		`[]`: "no JSON object", `{`: "no JSON object", `{"op":"write"}`: "unknown op",
+		`{"op":"exact","stream":{"topic":"other"}}`: "no scene"} {
+		say(t, c, text)
+		m := until(t, c, "error", typed("error"))
+		if !strings.Contains(m["message"].(string), want) {
+			t.Errorf("%.40s: %v, want %q", text, m, want)
+		}
+	}
+	c.Write(t.Context(), websocket.MessageText, []byte(strings.Repeat(" ", 64<<10)))
+	for {
+		if _, _, err := c.Read(t.Context()); err != nil {
+			if websocket.CloseStatus(err) != websocket.StatusMessageTooBig {
+				t.Errorf("a message of 64 KiB ends with %v", err)
+			}
+			break
+		}
+	}
+}
+
+// A slow rate that the client asks for is kept.
+func TestClientBoundsItsRate(t *testing.T) {
+	s, tap := serve(t, nil)
+	c := dial(t, s)
+	defer feed(tap, 100)()
+	say(t, c, strings.Replace(viewLidar, `]}`, `],"hz":2}`, 1))
+	until(t, c, "frame", typed("frame"))
+	n := 0
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+		if typed("frame")(next(t, c)) {
+			n++
+		}
+	}
+	if n < 1 || n > 6 {
+		t.Errorf("%d frames in two seconds, want 4", n)
+	}
+}
+
+// Twenty clients see scenes while another one does not read: it is dropped, and holds nothing
+// back. A server takes 64 clients.
+func TestManyClientsAndAStalledOne(t *testing.T) {
+	s, tap := serve(t, nil)
+	stop := feed(tap, 20_000)
+	stalled, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stalled.Close()
+	stalled.(*net.TCPConn).SetReadBuffer(4 << 10)
+	fmt.Fprintf(stalled, "GET /live HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", s.Addr())
+	stalled.Write(masked(viewLidar))
+	var clients sync.WaitGroup
+	for range 20 {
+		c := dial(t, s)
+		say(t, c, viewLidar)
+		clients.Go(func() {
+			for range 30 {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				_, _, err := c.Read(ctx)
+				cancel()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	clients.Wait()
+	stop()
+	var more []*websocket.Conn
+	refused := 0
+	for range 60 {
+		c, r, err := websocket.Dial(t.Context(), "ws://"+s.Addr()+"/live", nil)
+		if err == nil {
+			more = append(more, c)
+		} else if refused++; r == nil || r.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("the client too many gets %v", err)
+		}
+	}
+	if len(more) > 64-20 || refused < 60-44 {
+		t.Errorf("%d clients more, %d refused", len(more), refused)
+	}
+	for _, c := range more {
+		c.CloseNow()
+	}
+	stalled.SetReadDeadline(time.Now().Add(20 * time.Second))
+	begin := time.Now()
+	if err := s.Close(); err != nil || time.Since(begin) > 8*time.Second {
+		t.Errorf("the server closes after %v: %v", time.Since(begin), err)
+	}
+	io.Copy(io.Discard, stalled) // ends
+}
+
+// masked returns a text as a frame of a WebSocket's client.
+func masked(text string) []byte {
+	return append([]byte{0x81, 0x80 | byte(len(text)), 0, 0, 0, 0}, text...)
+}
+
+// Five thousand frames and clients that come and go leave neither goroutines nor memory.
+func TestReconnects(t *testing.T) {
+	s, tap := serve(t, nil)
+	stop := feed(tap, 5000)
+	goroutines, heap := func() int {
+		for range 200 {
+			if n := runtime.NumGoroutine(); n < 12 {
+				return n
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		return runtime.NumGoroutine()
+	}, func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	offset := int64(1 << 20)
+	visit := func() {
+		c := dial(t, s)
+		say(t, c, viewLidar)
+		until(t, c, "frame", typed("frame"))
+		for range 250 {
+			tap.Offer(scene(offset, 5000))
+			offset++
+		}
+		say(t, c, `{"op":"exact","stream":{"topic":"points","sequence":"drive"}}`)
+		until(t, c, "exact", typed("exact"))
+		c.CloseNow()
+	}
+	visit()
+	http.DefaultClient.CloseIdleConnections()
+	before, used := goroutines(), heap()
+	for range 20 {
+		visit()
+	}
+	if after := goroutines(); after > before+2 {
+		t.Errorf("%d goroutines after 20 clients, %d before", after, before)
+	}
+	// The history of 5,000 points a scene grows to 64 scenes of 30 kB meanwhile.
+	if after := heap(); after > used+used/10+4<<20 {
+		t.Errorf("%d bytes of heap after 20 clients, %d before", after, used)
+	}
+	stop()
+}
+
+// Server-sent events carry the state to clients without WebSocket.
+func TestEvents(t *testing.T) {
+	s, _ := serve(t, nil)
+	r, err := http.Get("http://" + s.Addr() + "/api/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer r.Body.Close()
+	buf := make([]byte, 7)
+	if _, err := io.ReadFull(r.Body, buf); err != nil || string(buf) != `data: {` ||
+		r.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("%q %v, %v", buf, err, r.Header)
+	}
+}
+
+// FuzzClient gives a client's message to a server: none ends it.
+func FuzzClient(f *testing.F) {
+	for _, text := range []string{viewLidar, `{"op":"history","stream":{"topic":"points","sequence":"drive"}}`,
+		`{"op":"exact","stream":{}}`, `{"op":"view","hz":-1e308}`, `{"op":"view","hz":1e-308,"streams":[{}]}`, `null`, `{`,
+		`{"op":1}`, "\xff"} {
+		f.Add([]byte(text))
+	}
+	s, tap := serve(f, nil)
+	first := scene(0, 10)
+	tap.Wants(&first.FrameKey)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if len(text) > 32<<10 {
+			t.Skip()
+		}
+		c := dial(t, s)
+		c.Write(t.Context(), websocket.MessageText, text)
+		say(t, c, `{"op":"end"}`)
+		until(t, c, "error", func(m map[string]any) bool {
+			return m["type"] == "error" && strings.HasPrefix(m["message"].(string), "unknown op")
+		})
+		c.CloseNow()
+	})
+}
