@@ -69,13 +69,13 @@ func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer tasks.Wait()
 	defer conn.CloseNow() // ends the goroutines below
 	tasks.Go(func() { defer cancel(); c.read(ctx, conn) })
-	tasks.Go(func() { defer cancel(); ping(ctx, conn) })
+	tasks.Go(func() { defer cancel(); ping(ctx, conn, c.h.cfg.Patience) })
 	c.write(ctx, conn)
 	cancel()
 }
 
 // ping drops a client that is away.
-func ping(ctx context.Context, conn *websocket.Conn) {
+func ping(ctx context.Context, conn *websocket.Conn, patience time.Duration) {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
 	for {
@@ -84,7 +84,7 @@ func ping(ctx context.Context, conn *websocket.Conn) {
 		case <-ctx.Done():
 			return
 		}
-		wait, cancel := context.WithTimeout(ctx, writeTimeout)
+		wait, cancel := context.WithTimeout(ctx, patience)
 		err := conn.Ping(wait)
 		cancel()
 		if err != nil {
@@ -235,7 +235,7 @@ func (c *client) stir() {
 // write sends what is new until ctx ends or a message cannot be sent in time.
 func (c *client) write(ctx context.Context, conn *websocket.Conn) {
 	send := func(kind websocket.MessageType, data []byte) bool {
-		wait, cancel := context.WithTimeout(ctx, writeTimeout)
+		wait, cancel := context.WithTimeout(ctx, c.h.cfg.Patience)
 		defer cancel()
 		return conn.Write(wait, kind, data) == nil
 	}

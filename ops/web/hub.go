@@ -16,7 +16,7 @@ const (
 	keptFrames   = 64 // of a stream
 	keptBytes    = 32 << 20
 	linger       = time.Minute // how long scenes are kept after the last client left
-	writeTimeout = 10 * time.Second
+	patience     = 10 * time.Second
 	pingEvery    = 15 * time.Second
 	durableEvery = 100 * time.Millisecond
 
@@ -59,6 +59,9 @@ type kept struct {
 }
 
 func newHub(cfg *Config) *hub {
+	if cfg.Patience <= 0 {
+		cfg.Patience = patience
+	}
 	h := &hub{cfg: cfg, epoch: time.Now().UnixMilli(), clients: map[*client]struct{}{}, views: map[live.Stream]*view{},
 		wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	if cfg.Tap != nil && cfg.Always {

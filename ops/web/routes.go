@@ -113,7 +113,7 @@ func (h *hub) events(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return
 		}
-		out.SetWriteDeadline(time.Now().Add(writeTimeout))
+		out.SetWriteDeadline(time.Now().Add(h.cfg.Patience))
 		if _, err := fmt.Fprintf(w, "data: %s\n\n", text); err != nil || out.Flush() != nil {
 			return
 		}

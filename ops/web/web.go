@@ -69,6 +69,9 @@ type Config struct {
 	Rejects  func() []pipeline.Refused
 	Files    func(ctx context.Context) (Files, error)
 	Settings func() []Setting
+	// Patience is how long a client may leave a message unread before it is dropped; 0: ten
+	// seconds.
+	Patience time.Duration
 	// Handlers are further handlers behind the guard, by the pattern of their path.
 	Handlers map[string]http.Handler
 }
