@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
@@ -24,7 +23,7 @@ type MCAP struct {
 	levels   Levels
 	schemas  map[string]uint16
 	channels map[string]*mcapChannel
-	data     []byte // of points
+	points   foxglove.Packer
 	message  []byte
 }
 
@@ -117,7 +116,7 @@ func (m *MCAP) Add(s *Frame) error {
 		frame = strings.TrimPrefix(prefix, "/")
 	}
 	if pose := m.levels.poseOf(&s.FrameKey); pose != nil {
-		t := foxglove.FrameTransform{TimeNs: s.TimeNs, Parent: "world", Child: frame, Pose: foxglove.PoseOf(pose)}
+		t := foxglove.FrameTransform{TimeNs: s.TimeNs, Parent: foxglove.World, Child: frame, Pose: foxglove.PoseOf(pose)}
 		if err := m.write(prefix+"/tf", foxglove.FrameTransformSchema, s, t.Append(m.message[:0])); err != nil {
 			return err
 		}
@@ -185,75 +184,37 @@ func keysOf(s *Frame) []foxglove.KeyValue {
 func (m *MCAP) cloud(s *Frame, frame string) *foxglove.PointCloud {
 	p, n := s.Points, len(s.Points.Idx)
 	c := &foxglove.PointCloud{TimeNs: s.TimeNs, FrameID: frame}
-	m.data = m.data[:0]
-	type column struct {
-		at, size int
-		put      func(b []byte, k int)
-	}
-	var columns []column
-	add := func(name string, t foxglove.NumericType, size int, put func(b []byte, k int)) {
-		c.Fields = append(c.Fields, foxglove.Field{Name: name, Offset: c.Stride, Type: t})
-		columns = append(columns, column{int(c.Stride), size, put})
-		c.Stride += uint32(size)
-	}
+	m.points.Reset()
 	for axis, name := range []string{"x", "y", "z"} {
 		if p.X64 != nil {
-			v := [][]float64{p.X64, p.Y64, p.Z64}[axis]
-			add(name, foxglove.Float64, 8, func(b []byte, k int) {
-				if v != nil {
-					binary.LittleEndian.PutUint64(b, math.Float64bits(v[k]))
-				}
-			})
-			continue
-		}
-		v := [][]float32{p.X32, p.Y32, p.Z32}[axis]
-		add(name, foxglove.Float32, 4, func(b []byte, k int) {
-			if v != nil {
-				binary.LittleEndian.PutUint32(b, math.Float32bits(v[k]))
-			}
-		})
-	}
-	floats := func(name string, v []float32) {
-		if v != nil {
-			add(name, foxglove.Float32, 4, func(b []byte, k int) {
-				binary.LittleEndian.PutUint32(b, math.Float32bits(v[k]))
-			})
+			m.points.Float64(name, [][]float64{p.X64, p.Y64, p.Z64}[axis])
+		} else {
+			m.points.Float32(name, [][]float32{p.X32, p.Y32, p.Z32}[axis])
 		}
 	}
-	ints := func(name string, v []int32) {
-		if v != nil {
-			add(name, foxglove.Int32, 4, func(b []byte, k int) { binary.LittleEndian.PutUint32(b, uint32(v[k])) })
-		}
+	if p.Intensity != nil {
+		m.points.Float32("intensity", p.Intensity)
 	}
-	floats("intensity", p.Intensity)
 	for i, v := range p.Int32s() {
-		ints(codec.Int32Names[i], *v)
+		if *v != nil {
+			m.points.Int32(codec.Int32Names[i], *v)
+		}
 	}
-	floats("elongation", p.Elongation)
-	if v := p.TOffsetNs; v != nil { // the schema has no int64
-		add("t_offset_ns", foxglove.Float64, 8, func(b []byte, k int) {
-			after := float64(v[k])
-			if v[k] == codec.NoInt64 {
-				after = math.NaN()
+	if p.Elongation != nil {
+		m.points.Float32("elongation", p.Elongation)
+	}
+	if p.TOffsetNs != nil { // the schema has no int64
+		after := make([]float64, n)
+		for k, ns := range p.TOffsetNs {
+			if after[k] = float64(ns); ns == codec.NoInt64 {
+				after[k] = math.NaN()
 			}
-			binary.LittleEndian.PutUint64(b, math.Float64bits(after))
-		})
+		}
+		m.points.Float64("t_offset_ns", after)
 	}
 	if n != int(s.NPoints) {
-		ints("index", p.Idx)
+		m.points.Int32("index", p.Idx)
 	}
-	if need := n * int(c.Stride); cap(m.data) < need {
-		m.data = make([]byte, need)
-	} else {
-		m.data = m.data[:need]
-		clear(m.data)
-	}
-	for _, col := range columns {
-		for k := range n {
-			at := k*int(c.Stride) + col.at
-			col.put(m.data[at:at+col.size], k)
-		}
-	}
-	c.Data = m.data
+	m.points.Pack(c, n)
 	return c
 }
