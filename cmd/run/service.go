@@ -23,6 +23,7 @@ import (
 	"entropipe/cmd/run/language"
 	"entropipe/cmd/run/stage"
 	"entropipe/ingest"
+	"entropipe/ops/foxglove"
 	"entropipe/ops/live"
 	"entropipe/ops/metrics"
 	"entropipe/ops/pipeline"
@@ -54,7 +55,8 @@ type Service struct {
 	Moved      bool        // the address of --listen was taken
 	show       Show
 	registry   *prometheus.Registry
-	tap        *live.Tap // nil: nobody can watch
+	tap        *live.Tap        // nil: nobody can watch
+	viewers    *foxglove.Server // nil as tap
 	numbers    live.Numbers
 	group      string
 	log        *slog.Logger
@@ -253,6 +255,9 @@ func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipel
 // Close ends what Start began, in the opposite order. It may be called after a failed Start.
 func (s *Service) Close() {
 	s.stop()
+	if s.viewers != nil {
+		s.viewers.Close()
+	}
 	if s.Server != nil {
 		s.Server.Close()
 	}

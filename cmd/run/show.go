@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"entropipe/cmd/command"
 	"entropipe/cmd/config"
 	"entropipe/cmd/mistake"
+	"entropipe/ops/foxglove"
 	"entropipe/ops/live"
 	"entropipe/ops/metrics"
 	"entropipe/ops/pipeline"
@@ -64,6 +66,7 @@ func (s *Service) serve() error {
 		s.tap.Always()
 	}
 	s.numbers.Version, s.numbers.Revision = command.Version, metrics.Revision()
+	s.viewers = foxglove.New(foxglove.Config{Tap: s.tap, Version: command.Version, Log: s.log})
 	settings := make([]web.Setting, len(s.show.Settings))
 	for i, l := range s.show.Settings {
 		settings[i] = web.Setting{Key: l.Key, Value: l.Value, Source: l.Source}
@@ -71,7 +74,8 @@ func (s *Service) serve() error {
 	cfg := web.Config{Listen: c.Listen, Hosts: c.Hosts, Origins: c.Origins, Token: token, Gatherer: s.registry,
 		Ready: s.ready, Version: command.Version, Revision: metrics.Revision(), Pprof: c.Pprof, Log: s.log, Tap: s.tap,
 		Always: s.show.Demo, Numbers: &s.numbers, Rejects: s.refused, Files: s.files,
-		Settings: func() []web.Setting { return settings }}
+		Settings: func() []web.Setting { return settings },
+		Handlers: map[string]http.Handler{"GET /foxglove": s.viewers}, Viewers: s.viewers.Clients}
 	s.Server, err = web.Serve(cfg)
 	if s.show.Demo && errors.Is(err, syscall.EADDRINUSE) {
 		s.Moved = true

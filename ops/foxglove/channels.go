@@ -88,7 +88,8 @@ func channelOf(id uint32, topic string, k kind) channel {
 // descriptors returns the schemas in base64, by name.
 var descriptors = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
-	for _, name := range []string{messages.PointCloudSchema, messages.SceneUpdateSchema, messages.FrameTransformSchema} {
+	for _, name := range []string{messages.PointCloudSchema, messages.SceneUpdateSchema,
+		messages.FrameTransformSchema} {
 		all[name] = base64.StdEncoding.EncodeToString(messages.Schema(name))
 	}
 	return all

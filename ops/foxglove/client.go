@@ -24,12 +24,12 @@ type client struct {
 	byID      map[uint32]*subscription
 	byChannel map[uint32]*subscription
 	views     map[*stream]*view
-	told      []bool // of each stream of the registry that was looked at: it is advertised
+	told      []bool // by position in the registry: the stream is advertised
 	statuses  [][]byte
-	dropped   bool // of statuses, since the last one was sent
+	dropped   bool // a status was left out
 
 	many bool   // the client knows that there are more streams
-	data []byte // of the message that is sent
+	data []byte // the message in work
 }
 
 // subscription is one channel that the client watches. of is nil in that of transforms.

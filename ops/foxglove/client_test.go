@@ -27,8 +27,10 @@ var lidar = live.Stream{Topic: "points", Sequence: "drive"}
 func drive(offset int64, n int, origin [3]float64) *live.Scene {
 	s := &live.Scene{FrameKey: schemas.FrameKey{Topic: lidar.Topic, Sequence: lidar.Sequence, Dataset: "synthetic",
 		Sensor: "lidar top", FrameID: offset, TimeNs: 1_700_000_000_000_000_001 + offset, Offset: offset},
-		SentNs: 1_700_000_000_000_000_000, CapturedNs: 1_700_000_000_123_456_789 + offset, NPoints: int32(n), Origin: origin}
-	s.Hull, s.Hull3 = &schemas.Hull{Area: 1.5, Perimeter: 80, Status: schemas.StatusOK}, &schemas.Hull3{Area: 2, Volume: 3}
+		SentNs: 1_700_000_000_000_000_000, CapturedNs: 1_700_000_000_123_456_789 + offset, NPoints: int32(n),
+		Origin: origin}
+	s.Hull = &schemas.Hull{Area: 1.5, Perimeter: 80, Status: schemas.StatusOK}
+	s.Hull3 = &schemas.Hull3{Area: 2, Volume: 3}
 	s.Maxima = []schemas.Maxima{{Idx: []int32{1}}}
 	for i := range n {
 		angle := float64(i) * .3

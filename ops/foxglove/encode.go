@@ -219,7 +219,7 @@ type payload struct {
 	users int // guarded by payloads
 
 	mu    sync.Mutex
-	scene *live.Scene // what data shows
+	scene *live.Scene // shown by data
 	data  []byte
 	encoder
 }

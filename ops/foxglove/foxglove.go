@@ -62,7 +62,7 @@ type Server struct {
 	info     []byte // the message serverInfo
 	channels registry
 	payloads payloads
-	ctx      context.Context // of all clients
+	ctx      context.Context // ends all clients
 	end      context.CancelFunc
 	ending   chan struct{}
 

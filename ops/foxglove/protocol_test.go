@@ -204,7 +204,8 @@ func TestRowsFitTheirSchema(t *testing.T) {
 // FuzzClient gives a client's messages to a client that nobody reads.
 func FuzzClient(f *testing.F) {
 	for _, text := range []string{`{"op":"subscribe","subscriptions":[{"id":0,"channelId":1},{"id":1,"channelId":5}]}`,
-		`{"op":"unsubscribe","subscriptionIds":[0,1]}`, `{"op":"fly"}`, `{"op":"advertise","channels":[{"id":1}]}`, "\x01\x02",
+		`{"op":"unsubscribe","subscriptionIds":[0,1]}`, `{"op":"fly"}`, `{"op":"advertise","channels":[{"id":1}]}`,
+		"\x01\x02",
 		`{"op":"subscribe","subscriptions":[{"id":4294967295,"channelId":4294967295},{"id":1,"channelId":0}]}`} {
 		f.Add(true, []byte(text))
 		f.Add(false, []byte(text))

@@ -38,7 +38,7 @@ var columns = sync.OnceValue(func() []column {
 		{"sensor", "string", "sensor", func(s *live.Scene) any { return s.Sensor }},
 		{"frame_id", "integer", "number of the frame", func(s *live.Scene) any { return s.FrameID }},
 		{"time", "time", "event time", func(s *live.Scene) any { return stampOf(s.TimeNs) }},
-		{"captured", "time", "time at which the frame was copied", func(s *live.Scene) any { return stampOf(s.CapturedNs) }},
+		{"captured", "time", "time of the copy", func(s *live.Scene) any { return stampOf(s.CapturedNs) }},
 		{"latency_ns", "integer", "time of the copy minus Kafka's timestamp", latency},
 		{"n_points", "integer", "points of the frame as received", func(s *live.Scene) any { return s.NPoints }},
 		{"n_shown", "integer", "points in the channel points", func(s *live.Scene) any { return shown(s) }},
@@ -48,8 +48,10 @@ var columns = sync.OnceValue(func() []column {
 		all = append(all, operator(o)...)
 	}
 	return append(all,
-		column{"hull_area", "number", "area of the hull in the plane", ofHull(func(h *schemas.Hull) float64 { return h.Area })},
-		column{"hull_perimeter", "number", "its perimeter", ofHull(func(h *schemas.Hull) float64 { return h.Perimeter })},
+		column{"hull_area", "number", "area of the hull in the plane",
+			ofHull(func(h *schemas.Hull) float64 { return h.Area })},
+		column{"hull_perimeter", "number", "its perimeter",
+			ofHull(func(h *schemas.Hull) float64 { return h.Perimeter })},
 		column{"hull3d_area", "number", "area of the hull in space",
 			ofHull3(func(h *schemas.Hull3) float64 { return h.Area })},
 		column{"hull3d_volume", "number", "its volume", ofHull3(func(h *schemas.Hull3) float64 { return h.Volume })},
@@ -87,7 +89,7 @@ func operator(o schemas.Op) []column {
 	name := o.String()
 	return []column{
 		{"status_" + name, "string", "outcome of " + name, of(func(r *schemas.OpResult) any { return r.Status })},
-		{"n_" + name, "integer", "corners, maxima or triangles of " + name, of(func(r *schemas.OpResult) any { return r.N })},
+		{"n_" + name, "integer", "its corners, maxima or triangles", of(func(r *schemas.OpResult) any { return r.N })},
 		{name + "_ns", "integer", "time in " + name + ", ns", of(func(r *schemas.OpResult) any { return r.Ns })},
 	}
 }

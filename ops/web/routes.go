@@ -89,10 +89,13 @@ func open(mux *http.ServeMux, cfg *Config) {
 	}
 }
 
-// state returns the state with the number of pages.
+// state returns the state with the numbers of those who watch.
 func (h *hub) state() live.State {
 	s := h.cfg.Numbers.State()
 	s.Watchers.Pages = h.pages()
+	if h.cfg.Viewers != nil {
+		s.Watchers.Foxglove = h.cfg.Viewers()
+	}
 	return s
 }
 

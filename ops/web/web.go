@@ -74,6 +74,8 @@ type Config struct {
 	Patience time.Duration
 	// Handlers are further handlers behind the guard, by the pattern of their path.
 	Handlers map[string]http.Handler
+	// Viewers returns the number of Foxglove's clients; nil: none.
+	Viewers func() int
 }
 
 // Setting is one key of the configuration in effect.

@@ -116,7 +116,8 @@ func (m *MCAP) Add(s *Frame) error {
 		frame = strings.TrimPrefix(prefix, "/")
 	}
 	if pose := m.levels.poseOf(&s.FrameKey); pose != nil {
-		t := foxglove.FrameTransform{TimeNs: s.TimeNs, Parent: foxglove.World, Child: frame, Pose: foxglove.PoseOf(pose)}
+		t := foxglove.FrameTransform{TimeNs: s.TimeNs, Parent: foxglove.World, Child: frame,
+			Pose: foxglove.PoseOf(pose)}
 		if err := m.write(prefix+"/tf", foxglove.FrameTransformSchema, s, t.Append(m.message[:0])); err != nil {
 			return err
 		}
