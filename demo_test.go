@@ -93,7 +93,7 @@ func TestStoppedDemo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := launch(t, dir, scene("--frames", "0", "--rate", "1hz", "--listen", "127.0.0.1:0")...)
-	base := d.until(`metrics on (http://127\.0\.0\.1:\d+)/metrics`)[1]
+	base := d.until(`^(http://127\.0\.0\.1:\d+)/$`)[1]
 	waitFor(t, "frames", func() bool {
 		return metric(t, base+"/metrics", "entropipe_frames_total", `direction="out"`) > 20
 	})
@@ -120,7 +120,7 @@ func TestKeptDemoStaysUntilSignalled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := launch(t, dir, scene("--keep", "--listen", "127.0.0.1:0")...)
-	base := d.until(`metrics on (http://127\.0\.0\.1:\d+)/metrics`)[1]
+	base := d.until(`^(http://127\.0\.0\.1:\d+)/$`)[1]
 	waitFor(t, "all frames and notes", func() bool {
 		return metric(t, base+"/metrics", "entropipe_frames_total", `direction="out"`) == 303 &&
 			metric(t, base+"/metrics", "entropipe_sequences_total", `direction="out"`) == 30
