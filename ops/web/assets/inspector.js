@@ -2,7 +2,7 @@
 // what the frame's numbers are.
 
 import { h, rows, text } from "./dom.js";
-import { layerNames } from "./link.js";
+import { colours, layerNames } from "./link.js";
 import { clock, digits, ms, short, whole } from "./numbers.js";
 import { at, names, ofPage, part } from "./palette.js";
 
@@ -100,7 +100,7 @@ export class Inspector {
     options(this.beside, [["", "nothing"], ...named.filter(([key]) => key !== main)], beside ?? "");
     options(
       this.colour,
-      ["height", "intensity", "return", "plain"].map((name) => [name, name]),
+      colours.map((name) => [name, name]),
       state.colour,
     );
     options(

@@ -13,6 +13,7 @@ const defaults = {
   cam: "",
 };
 const views = ["live", "throughput", "lag", "way", "rejects", "files", "process"];
+export const colours = ["height", "intensity", "return", "plain"];
 export const layerNames = ["points", "hull", "hull3", "maxima", "mesh"];
 
 // read returns the state that the address holds; what is wrong or absent has its default.
@@ -21,7 +22,7 @@ export function read() {
     state = { ...defaults };
   for (const name of Object.keys(defaults)) if (given.has(name)) state[name] = given.get(name);
   if (!views.includes(state.view)) state.view = "live";
-  if (!["height", "intensity", "return", "plain"].includes(state.colour)) state.colour = "height";
+  if (!colours.includes(state.colour)) state.colour = "height";
   if (!["viridis", "cividis"].includes(state.map)) state.map = "viridis";
   if (!["", "top", "space"].includes(state.mode)) state.mode = "";
   state.layers = new Set(state.layers.split(",").filter((name) => layerNames.includes(name)));

@@ -1,12 +1,13 @@
 // View 1: the newest frame of a stream, and a token sequence beside it.
 
-import { h, rows, say, text } from "./dom.js";
+import { h, say, text } from "./dom.js";
 import { Inspector } from "./inspector.js";
 import { fromNs, ms, quantile } from "./numbers.js";
-import { Reel, length } from "./reel.js";
+import { Reel } from "./reel.js";
 import { decode, keyOf, streamOf } from "./scene.js";
 import { Stage } from "./stage.js";
 import { TokenPane } from "./tokens.js";
+import { Transport } from "./transport.js";
 
 const calm = 250; // milliseconds between two changes of the readout while frames arrive
 const kept = 4; // streams whose frames are kept
@@ -41,44 +42,10 @@ export class Live {
   }
 
   build() {
-    const button = (id, label, key, act) =>
-      h("button", { type: "button", id, "aria-label": label, title: label + " (" + key + ")", onclick: act });
-    this.pauseButton = button("pause", "Pause", "space", () => this.pause());
-    this.back = button("back", "One frame back", "left arrow", () => this.step(-1));
-    this.forth = button("forth", "One frame forward", "right arrow", () => this.step(1));
-    this.back.append("◂");
-    this.forth.append("▸");
-    this.ticks = h("div", { class: "ticks", "aria-hidden": "true" });
-    this.slider = h("input", {
-      type: "range",
-      id: "reel",
-      min: 0,
-      max: 0,
-      value: 0,
-      "aria-label": "Frame of the last 64",
-      oninput: () => this.go(Number(this.slider.value)),
-    });
-    this.followButton = button("follow", "Follow the frame", "f", () =>
-      this.choose("follow", !this.page.state.follow),
-    );
-    this.followButton.append("Follow");
-    this.modeButton = button("mode", "From above or in perspective", "t", () => this.swap());
-    this.exactButton = button("exact", "All points of the newest frame", "e", () => this.exact());
-    this.exactButton.append("Exact");
+    this.transport = new Transport(this);
     this.mark = h("span", { class: "mark-open", id: "uncommitted", hidden: true }, "not yet committed");
     this.badge = h("span", { class: "badge", id: "badge" });
     this.stage.element.append(h("div", { class: "corner" }, this.badge, this.mark));
-    this.transport = h(
-      "div",
-      { class: "transport", role: "group", "aria-label": "Frames" },
-      this.back,
-      this.pauseButton,
-      this.forth,
-      h("div", { class: "time" }, this.ticks, this.slider),
-      this.followButton,
-      this.modeButton,
-      this.exactButton,
-    );
     this.element = h(
       "section",
       { class: "view live", id: "live", "aria-label": "Live" },
@@ -86,7 +53,7 @@ export class Live {
         "div",
         { class: "show" },
         h("div", { class: "pictures" }, this.stage.element, this.pane.element),
-        this.transport,
+        this.transport.element,
       ),
       this.inspector.element,
     );
@@ -232,7 +199,7 @@ export class Live {
         this.at = at;
         this.wanted = false;
         this.present();
-      } else this.timeline();
+      } else this.transport.update();
       return;
     }
     if (this.paused && key === this.main && !header.history) return;
@@ -247,7 +214,7 @@ export class Live {
         return;
       }
       this.at = this.paused ? this.at : reel.scenes.length - 1;
-      this.timeline();
+      this.transport.update();
     } else if (key === this.beside && reel.newest === scene && header.kind === "tokens")
       this.pane.show(scene, this.committed(scene));
   }
@@ -266,6 +233,11 @@ export class Live {
       }
     }
     return reel;
+  }
+
+  // scenes are the kept frames of the picture's stream, the oldest first.
+  get scenes() {
+    return (this.main && this.reels.get(this.main)?.scenes) ?? [];
   }
 
   get current() {
@@ -308,7 +280,7 @@ export class Live {
 
   // tell brings the readout up to date, at once or soon.
   tell(now) {
-    this.timeline();
+    this.transport.update();
     if (!now && this.due) return;
     if (!now && performance.now() - (this.told ?? 0) < calm) {
       this.due = setTimeout(() => {
@@ -365,32 +337,13 @@ export class Live {
     this.badge.hidden = !this.badge.textContent;
   }
 
-  timeline() {
-    const scenes = (this.main && this.reels.get(this.main)?.scenes) ?? [],
-      free = length - scenes.length;
-    const ticks = rows(this.ticks, length, () => h("i"));
-    for (let i = 0; i < length; i++) {
-      const scene = scenes[i - free];
-      const mark = !scene ? "" : (i - free === this.at ? "now " : "") + (this.committed(scene) ? "done" : "open");
-      if (ticks[i].className !== mark) ticks[i].className = mark;
-    }
-    const last = Math.max(0, scenes.length - 1);
-    if (Number(this.slider.max) !== last) this.slider.max = last;
-    if (Number(this.slider.value) !== this.at) this.slider.value = Math.max(0, this.at);
-    this.slider.setAttribute(
-      "aria-valuetext",
-      this.current ? "frame " + this.current.header.frame + ", " + (last - this.at) + " before the newest" : "none",
-    );
-    this.back.disabled = this.at <= 0;
-    this.forth.disabled = this.at >= last;
-  }
-
   // ---------------------------------------------------------------- what a person does
 
   pause() {
     this.paused = !this.paused;
     const reel = this.main && this.reels.get(this.main);
     if (this.paused) {
+      this.wanted = true;
       if (reel) this.page.feed.ask("exact", streamOf(this.main));
     } else {
       reel?.forgetExact();
@@ -410,6 +363,7 @@ export class Live {
     const reel = this.main && this.reels.get(this.main);
     if (!reel || at < 0 || at >= reel.scenes.length) return;
     if (!this.paused) this.pause();
+    this.wanted = false; // the frame that was stepped to stays
     this.at = at;
     this.present();
     say("Frame " + this.current.header.frame + (this.committed(this.current) ? "" : ", not yet committed"));
@@ -487,51 +441,7 @@ export class Live {
   }
 
   buttons() {
-    text(this.pauseButton, this.paused ? "▶" : "❚❚");
-    this.pauseButton.setAttribute("aria-label", this.paused ? "Play" : "Pause");
-    this.pauseButton.setAttribute("aria-pressed", this.paused);
-    this.followButton.setAttribute("aria-pressed", this.page.state.follow);
-    const scene = this.current;
-    text(this.modeButton, this.stage.mode === "top" ? "Above" : "Perspective");
-    this.modeButton.disabled = !!scene && !scene.header.space;
     this.element.dataset.paused = this.paused ? "yes" : "no";
-    this.timeline();
-  }
-
-  // key acts on a key; it returns false for one that means nothing here.
-  key(event) {
-    const { stage } = this,
-      turn =
-        event.shiftKey &&
-        { ArrowLeft: [30, 0], ArrowRight: [-30, 0], ArrowUp: [0, 30], ArrowDown: [0, -30] }[event.key];
-    if (turn) {
-      stage.turn(...turn);
-      return true;
-    }
-    const act = {
-      " ": () => this.pause(),
-      ArrowLeft: () => this.step(-1),
-      ArrowRight: () => this.step(1),
-      f: () => this.choose("follow", !this.page.state.follow),
-      t: () => this.swap(),
-      l: () => this.bare(),
-      p: () => this.layer("points"),
-      h: () => this.layer("hull"),
-      g: () => this.layer("hull3"),
-      m: () => this.layer("maxima"),
-      d: () => this.layer("mesh"),
-      c: () => this.cycle("colour", ["height", "intensity", "return", "plain"]),
-      v: () => this.cycle("map", ["viridis", "cividis"]),
-      e: () => this.exact(),
-      0: () => stage.fit(),
-      "+": () => stage.zoom(0.8),
-      "=": () => stage.zoom(0.8),
-      "-": () => stage.zoom(1.25),
-      "[": () => this.next(-1),
-      "]": () => this.next(1),
-    }[event.key];
-    if (!act) return false;
-    act();
-    return true;
+    this.transport.buttons();
   }
 }

@@ -2,10 +2,17 @@
 
 import { say, text } from "./dom.js";
 import { Feed } from "./feed.js";
+import { Files } from "./files.js";
+import { help } from "./help.js";
+import { press } from "./keys.js";
+import { Lag } from "./lag.js";
 import { read, write } from "./link.js";
 import { Live } from "./live.js";
 import { digits, ms, short, whole } from "./numbers.js";
-import { Files, Lag, Process, Rejects, Way } from "./views.js";
+import { Process } from "./process.js";
+import { Rejects } from "./rejects.js";
+import { Throughput } from "./throughput.js";
+import { Way } from "./way.js";
 
 const element = (id) => document.getElementById(id);
 const names = ["live", "throughput", "lag", "way", "rejects", "files", "process"];
@@ -37,20 +44,10 @@ function nextTheme() {
 // ---------------------------------------------------------------- views
 
 const views = {};
-const makers = { lag: Lag, way: Way, rejects: Rejects, files: Files, process: Process };
+const makers = { throughput: Throughput, lag: Lag, way: Way, rejects: Rejects, files: Files, process: Process };
 let shown, last;
 
-// view makes a view when it is first wanted; charts come with their library.
-async function view(name) {
-  if (views[name]) return views[name];
-  if (name === "throughput") {
-    const { Throughput } = await import("./throughput.js");
-    views.throughput ??= new Throughput();
-  } else views[name] = new makers[name]();
-  return views[name];
-}
-
-async function open(name, focus) {
+function open(name, focus) {
   page.state.view = name;
   page.save();
   for (const tab of document.querySelectorAll(".tabs a")) {
@@ -59,8 +56,8 @@ async function open(name, focus) {
       tab.scrollIntoView({ block: "nearest", inline: "nearest" });
     } else tab.removeAttribute("aria-current");
   }
-  const next = await view(name);
-  if (page.state.view !== name || shown === next) return;
+  const next = (views[name] ??= new makers[name]());
+  if (shown === next) return;
   shown?.hide?.();
   shown = next;
   element("main").replaceChildren(next.element);
@@ -163,11 +160,8 @@ function setState(state) {
 // ---------------------------------------------------------------- keys
 
 let dialog;
-async function toggleHelp() {
-  if (!dialog) {
-    const { help } = await import("./help.js");
-    dialog ??= help();
-  }
+function toggleHelp() {
+  dialog ??= help();
   if (dialog.open) dialog.close();
   else dialog.showModal();
 }
@@ -188,7 +182,7 @@ addEventListener("keydown", (event) => {
   else if (event.key === "x") nextTheme();
   else if (event.key === "r") page.feed.retry();
   else if (number >= 0 && event.key.length === 1) open(names[number], true);
-  else if (shown !== views.live || !views.live.key(event)) return;
+  else if (shown !== views.live || !press(views.live, event)) return;
   event.preventDefault();
 });
 

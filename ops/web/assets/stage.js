@@ -92,7 +92,7 @@ export class Stage {
     const low = [...header.min],
       high = [...header.max];
     if (this.camera.mode === "space") {
-      for (let k = 0; k < 3; k++) [low[k], high[k]] = range(scene, k, 0.04, 0.96);
+      for (let k = 0; k < 3; k++) [low[k], high[k]] = range(scene, k, 0.025, 0.975);
     }
     return [low, high].map((corner) => corner.map((v, k) => v + header.origin[k]));
   }
@@ -139,7 +139,9 @@ export class Stage {
     if (!width || !height) return;
     if (this.canvas.width !== width || this.canvas.height !== height)
       [this.canvas.width, this.canvas.height] = [width, height];
-    this.look.ratio = ratio;
+    // Points and lines keep their weight in a large picture.
+    const weight = Math.min(2.5, Math.max(1, Math.min(this.canvas.clientWidth, this.canvas.clientHeight) / 900));
+    this.look.ratio = ratio * weight;
     const scene = this.fresh ? this.scene : null;
     this.fresh = false;
     this.picture.draw(this.camera, this.look, scene && (() => this.drawn(scene, Date.now())));

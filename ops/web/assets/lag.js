@@ -1,0 +1,53 @@
+// View 3: how far each partition is behind, who owns it, and when it was committed.
+
+import { h, meter, table, text } from "./dom.js";
+import { digits, span, whole } from "./numbers.js";
+import { view } from "./page.js";
+
+export class Lag {
+  constructor() {
+    this.verdict = h("p", { class: "verdict", id: "verdict" }, "–");
+    this.about = h("p", { class: "muted" }, "How far the committed offsets are behind the newest records.");
+    this.worst = 1;
+    this.table = table("Lag by partition", [
+      { name: "topic", make: (p) => p.topic },
+      { name: "partition", number: true, make: (p) => String(p.partition) },
+      { name: "records behind", number: true, make: (p) => whole(p.records) },
+      {
+        name: "seconds behind",
+        number: true,
+        make: (p) => (p.seconds === null || p.seconds === undefined ? "–" : digits(p.seconds)),
+      },
+      { name: "", make: (p, cell) => this.bar(p, cell) },
+      { name: "owner", make: (p) => p.owner || "–" },
+      {
+        name: "last commit",
+        number: true,
+        make: (p) =>
+          p.commit_age_s === null || p.commit_age_s === undefined || p.commit_age_s < 0
+            ? "–"
+            : span(p.commit_age_s) + " ago",
+      },
+      { name: "", make: (p) => (p.held ? "held by " + p.held.replace(/^held by /, "") : "") },
+    ]);
+    this.element = view("lag", "Lag", this.verdict, this.about, this.table.element);
+  }
+
+  bar(partition, cell) {
+    const bar = (cell.bar ??= meter("share of the largest lag of partition " + partition.partition));
+    bar.update(partition.records / this.worst);
+    return bar.element;
+  }
+
+  state({ lag }) {
+    const partitions = lag?.partitions ?? [];
+    text(this.verdict, lag?.verdict || "no partitions yet");
+    this.verdict.dataset.level = /keeping/.test(lag?.verdict ?? "keeping")
+      ? "good"
+      : /gaining/.test(lag.verdict)
+        ? "middle"
+        : "bad";
+    this.worst = Math.max(1, ...partitions.map((p) => p.records ?? 0));
+    this.table.update(partitions);
+  }
+}
