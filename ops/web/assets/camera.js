@@ -22,7 +22,7 @@ export class Camera {
     const extent =
       this.mode === "top"
         ? Math.max(y / 2, x / 2 / aspect) * 1.12
-        : (Math.max(Math.hypot(x, y) / 2, (high[2] - low[2]) / 2) * 0.78) / Math.min(1, aspect);
+        : (Math.max(Math.hypot(x, y) / 2, (high[2] - low[2]) / 2) * 0.88) / Math.min(1, aspect);
     this.distance = Math.max(extent, 1e-6) / half;
   }
 

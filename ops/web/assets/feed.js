@@ -30,8 +30,8 @@ export class Feed {
   }
 
   // watch replaces the streams whose scenes the server sends.
-  watch(streams) {
-    const text = JSON.stringify({ op: "view", streams, hz: 10 });
+  watch(streams, hz) {
+    const text = JSON.stringify({ op: "view", streams, hz });
     if (text === this.view) return;
     this.view = text;
     this.send(text);

@@ -17,7 +17,7 @@ export class Files {
     ]);
     this.disk = meter("disk in use");
     this.diskText = h("span", { class: "muted" });
-    this.sql = h("pre", { tabIndex: 0, id: "sql", "aria-label": "SQL that opens the tables" });
+    this.sql = h("pre", { role: "region", tabIndex: 0, id: "sql", "aria-label": "SQL that opens the tables" });
     this.copy = h("button", { type: "button", id: "copy", onclick: () => this.copied() }, "Copy");
     this.element = view(
       "files",

@@ -37,7 +37,7 @@ export class Picture {
     this.buffers = {};
     this.map = gl.createTexture();
     this.painted = "";
-    this.sync = null;
+    this.sync = this.later = null;
     gl.bindTexture(gl.TEXTURE_2D, this.map);
     for (const [name, value] of [
       [gl.TEXTURE_MIN_FILTER, gl.NEAREST],
@@ -339,10 +339,14 @@ export class Picture {
     );
   }
 
-  // after calls done when the graphics processor has drawn what it was told to.
+  // after calls done when the graphics processor has drawn what it was told to. While one
+  // picture is under way, the newest of the later ones waits.
   after(done) {
+    if (this.sync) {
+      this.later = done;
+      return;
+    }
     const gl = this.gl;
-    if (this.sync) return; // the frame before is under way yet
     const sync = (this.sync = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0));
     gl.flush();
     const look = () => {
@@ -354,6 +358,9 @@ export class Picture {
       gl.deleteSync(sync);
       this.sync = null;
       done();
+      const { later } = this;
+      this.later = null;
+      if (later) this.after(later);
     };
     setTimeout(look, 0);
   }

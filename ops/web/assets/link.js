@@ -10,6 +10,7 @@ const defaults = {
   map: "viridis",
   mode: "",
   follow: "1",
+  hz: "10", // frames a second; fewer for slow lines
   cam: "",
 };
 const views = ["live", "throughput", "lag", "way", "rejects", "files", "process"];
@@ -26,6 +27,7 @@ export function read() {
   if (!["viridis", "cividis"].includes(state.map)) state.map = "viridis";
   if (!["", "top", "space"].includes(state.mode)) state.mode = "";
   state.layers = new Set(state.layers.split(",").filter((name) => layerNames.includes(name)));
+  state.hz = Math.min(100, Math.max(0.1, Number(state.hz) || 10));
   state.follow = state.follow !== "0";
   return state;
 }
@@ -54,6 +56,7 @@ export function format(state) {
   parts.push("view=" + state.view);
   for (const name of ["stream", "beside", "colour", "map", "mode", "cam"]) put(name, state[name]);
   put("layers", layerNames.filter((name) => state.layers.has(name)).join(","));
+  put("hz", String(state.hz));
   put("follow", state.follow ? "1" : "0");
   return "#" + parts.join("&");
 }

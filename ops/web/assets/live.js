@@ -74,7 +74,7 @@ export class Live {
   }
 
   hide() {
-    this.page.feed.watch([]);
+    this.page.feed.watch([], 1);
   }
 
   // ---------------------------------------------------------------- streams
@@ -156,7 +156,7 @@ export class Live {
     if (!this.element.isConnected) return;
     const keys = [main, beside].filter(Boolean),
       news = keys.filter((key) => !this.asked?.has(key));
-    feed.watch(keys.map(streamOf));
+    feed.watch(keys.map(streamOf), state.hz);
     this.asked ??= new Set();
     for (const key of news) {
       this.asked.add(key);

@@ -4,7 +4,7 @@ import { say, text } from "./dom.js";
 import { Feed } from "./feed.js";
 import { Files } from "./files.js";
 import { help } from "./help.js";
-import { press } from "./keys.js";
+import { press as pressLive } from "./keys.js";
 import { Lag } from "./lag.js";
 import { read, write } from "./link.js";
 import { Live } from "./live.js";
@@ -27,10 +27,7 @@ function paint() {
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
   text(element("theme"), theme);
-  element("theme").setAttribute(
-    "aria-label",
-    "Colours of the page: " + (theme === "auto" ? "as the system says" : theme),
-  );
+  element("theme").setAttribute("aria-label", "Colours: " + theme);
   for (const view of Object.values(views)) view.recolour?.();
   views.live?.stage.recolour();
 }
@@ -63,7 +60,7 @@ function open(name, focus) {
   element("main").replaceChildren(next.element);
   document.body.dataset.view = name;
   document.title = (name === "live" ? "" : name + " · ") + "entropipe";
-  if (last && name !== "live") next.state(last);
+  if (last && name !== "live") next.state?.(last);
   next.show?.();
   if (focus) say(name);
 }
@@ -168,42 +165,52 @@ function toggleHelp() {
 
 // A key of the page is none of a field: there it is text, or moves a choice.
 function inField(target, key) {
-  if (target.closest("dialog")) return key !== "?";
+  if (target.closest("dialog[open]")) return key !== "?";
   if (target.matches("textarea, input[type=search], select")) return true;
   if (target.matches("input[type=range]")) return key.startsWith("Arrow");
   if (target.matches("button, a, summary, input")) return key === " " || key === "Enter";
   return target.matches("pre, .scroll, .words") && key.startsWith("Arrow");
 }
 
-addEventListener("keydown", (event) => {
+function press(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || inField(event.target, event.key)) return;
   const number = "1234567".indexOf(event.key);
   if (event.key === "?") toggleHelp();
   else if (event.key === "x") nextTheme();
   else if (event.key === "r") page.feed.retry();
   else if (number >= 0 && event.key.length === 1) open(names[number], true);
-  else if (shown !== views.live || !press(views.live, event)) return;
+  else if (shown !== views.live || !pressLive(views.live, event)) return;
   event.preventDefault();
-});
+}
 
 // ---------------------------------------------------------------- start
 
-views.live = new Live(page);
-paint();
-element("theme").addEventListener("click", nextTheme);
-element("help-open").addEventListener("click", toggleHelp);
-element("retry").addEventListener("click", () => page.feed.retry());
-matchMedia("(prefers-color-scheme: light)").addEventListener("change", paint);
-addEventListener("hashchange", () => {
+function start() {
+  if (views.live) return;
+  views.live = new Live(page);
+  paint();
+  element("theme").addEventListener("click", nextTheme);
+  element("help-open").addEventListener("click", toggleHelp);
+  element("retry").addEventListener("click", () => page.feed.retry());
+  matchMedia("(prefers-color-scheme: light)").addEventListener("change", paint);
+  addEventListener("hashchange", follow);
+  addEventListener("keydown", press);
+  open(page.state.view);
+  page.feed.start();
+}
+
+// follow goes where a link leads. A link among the views names the view alone, and changes
+// nothing else.
+function follow() {
   const given = read();
-  // A link among the views names the view alone, and changes nothing else.
-  if ([...new URLSearchParams(location.hash.slice(1)).keys()].join() === "view") {
-    open(given.view, true);
-    return;
+  if ([...new URLSearchParams(location.hash.slice(1)).keys()].join() !== "view") {
+    page.state = given;
+    views.live.restore();
   }
-  page.state = given;
-  views.live.restore();
   open(given.view, true);
-});
-open(page.state.view);
-page.feed.start();
+}
+
+// The first picture of the page has no graphics: compiling their programs would hold it back.
+// A page that nobody sees paints nothing, and starts all the same.
+requestAnimationFrame(() => setTimeout(start));
+setTimeout(start, 400);

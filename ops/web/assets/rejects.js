@@ -63,12 +63,17 @@ export class Rejects {
       h(
         "div",
         { class: "bytes" },
-        h("div", {}, h("h4", {}, "As read"), h("pre", { tabIndex: 0, "aria-label": "Sample as read" })),
+        h(
+          "div",
+          {},
+          h("h4", {}, "As read"),
+          h("pre", { role: "region", tabIndex: 0, "aria-label": "Sample as read" }),
+        ),
         h(
           "div",
           {},
           h("h4", {}, "Bytes"),
-          h("pre", { class: "hex", tabIndex: 0, "aria-label": "Sample in hexadecimal digits" }),
+          h("pre", { role: "region", class: "hex", tabIndex: 0, "aria-label": "Sample in hexadecimal digits" }),
         ),
       ),
     );

@@ -184,7 +184,9 @@ export class Throughput {
         columns = chart.lines.map(([name]) =>
           scale === 1 ? this.ring[name] : this.ring[name].map((v) => v && v * scale),
         );
-      this.plots[i]?.setData([this.ring.seconds, ...columns]);
+      const plot = this.plots[i];
+      plot?.setData([this.ring.seconds, ...columns]);
+      if (plot && !(plot.cursor.left >= 0)) plot.setLegend({ idx: this.ring.seconds.length - 1 });
       text(this.cards[i].now, columns.map((values) => short(values.at(-1))).join(" / "));
     });
   }

@@ -23,7 +23,7 @@ export class Transport {
     const follow = () => live.choose("follow", !live.page.state.follow);
     this.follow = button("follow", "Follow", "Follow the frame", "f", follow);
     this.mode = button("mode", "", "From above or in perspective", "t", () => live.swap());
-    this.exact = button("exact", "Exact", "All points of the newest frame", "e", () => live.exact());
+    this.exact = button("exact", "Exact", "Exact: all points of the newest frame", "e", () => live.exact());
     const time = h("div", { class: "time" }, this.ticks, this.slider);
     this.element = h("div", { class: "transport", role: "group", "aria-label": "Frames" });
     this.element.append(this.back, this.pause, this.forth, time, this.follow, this.mode, this.exact);

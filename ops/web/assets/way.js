@@ -39,12 +39,8 @@ export class Way {
         { class: "stagecard" },
         h("h3"),
         h("p", { class: "muted" }),
-        h(
-          "dl",
-          {},
-          h("div", {}, h("dt", {}, "time"), h("dd")),
-          h("div", {}, h("dt", {}, "in use"), h("dd"), busy.element),
-        ),
+        h("dl", {}, h("div", {}, h("dt", {}, "time"), h("dd")), h("div", {}, h("dt", {}, "in use"), h("dd"))),
+        busy.element,
         h("span", { class: "tag" }, "bottleneck"),
       ),
     );
@@ -62,7 +58,8 @@ export class Way {
       queue.hidden = !stage.queue;
       if (stage.queue) {
         card.queue.update(stage.queue.length / Math.max(1, stage.queue.capacity));
-        text(queue.lastChild, whole(stage.queue.length) + " of " + whole(stage.queue.capacity));
+        const amount = stage.queue.capacity >= 1e6 ? bytes : whole; // a budget of memory, or a number of records
+        text(queue.lastChild, amount(stage.queue.length) + " of " + amount(stage.queue.capacity));
       }
       text(title, stage.stage);
       text(about, stages[stage.stage] ?? "");
@@ -74,12 +71,7 @@ export class Way {
       card.classList.toggle("slow", slow);
       card.lastChild.lastChild.hidden = !slow;
     });
-    text(
-      this.reason,
-      bottleneck
-        ? bottleneck + (reason ? ": " + reason.replace(bottleneck + ": ", "") : "")
-        : reason || "no stage limits the rate",
-    );
+    text(this.reason, reason || (bottleneck ? bottleneck + " limits the rate" : "no stage limits the rate"));
     this.reason.dataset.level = bottleneck ? "middle" : "good";
     facts(this.process, [
       ["processors in use", digits(process?.cpu_cores)],
