@@ -63,10 +63,11 @@ export class TokenPane {
       made = header.generated ? (header.next ?? []) : [];
     const words = [...known.slice(from), ...made.map((token) => token.word || "#" + token.id)],
       old = known.length - from;
+    const letters = known.join("").length < 1.5 * known.length; // a ground for each second one would flicker
     const spans = rows(this.words, words.length, () => h("span"));
     words.forEach((word, i) => {
       text(spans[i], shown(word));
-      spans[i].className = i >= old ? "made" : i % 2 ? "odd" : "";
+      spans[i].className = i >= old ? "made" : i % 2 && !letters ? "odd" : "";
     });
   }
 
