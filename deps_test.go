@@ -48,6 +48,8 @@ func importPolicy(t *testing.T) string {
 var moduleNames = map[string]string{
 	"arrow":        "github.com/apache/arrow/go/v15",
 	"brotli":       "github.com/andybalholm/brotli",
+	"cdproto":      "github.com/chromedp/cdproto",
+	"chromedp":     "github.com/chromedp/chromedp",
 	"compress":     "github.com/klauspost/compress",
 	"protobuf":     "google.golang.org/protobuf",
 	"sqlite":       "modernc.org/sqlite",
