@@ -50,7 +50,7 @@ type Decoder struct {
 	f32    [4][]float32
 	f64    [3][]float64
 	i64    [3][]int64
-	ends   []int32 // of strokes
+	ends   []int32 // memory of Frame.Strokes
 	others extraMemory
 	index  []int32     // scratch for Pruned.Index
 	cloud  codec.Cloud // of a value that is not Arrow

@@ -117,18 +117,15 @@ func (s *Service) health() ([]live.Health, error) {
 		}
 		return live.Health{What: what, OK: true}
 	}
-	var brokers, disk error
+	var brokers error
 	if !s.consumer.Stats().Connected {
 		brokers = errors.New("no broker answers")
-	}
-	if _, d := web.Tables(s.registry); d.Total > 0 && d.Free < d.Total/100 {
-		disk = fmt.Errorf("less than 1 %% of the disk is free: %s", command.ByteSize(d.Free))
 	}
 	output := s.Pipeline.Unavailable()
 	if output != nil {
 		output = fmt.Errorf("the output cannot be written: %w", output)
 	}
-	return []live.Health{part("brokers", brokers), part("output", output), part("disk", disk)}, s.ready()
+	return []live.Health{part("brokers", brokers), part("output", output)}, s.ready()
 }
 
 // refused returns samples of rejects; none before the start's end.

@@ -35,7 +35,7 @@ type Scene struct {
 	Numbers   []int32   // number of each point in the frame as received, ascending; nil: position
 	Intensity []float32 // nil: absent
 	Return    []int32   // nil: absent
-	Strokes   []int32   // of a drawing: position behind the last point of each stroke; nil: unknown
+	Strokes   []int32   // position behind the last point of each stroke of a drawing; nil: unknown
 	Sampled   bool      // X holds a sample, with the corners of hulls and the maxima
 
 	// Results of the operators, nil if an operator did not run. Indices are numbers in the
@@ -48,7 +48,7 @@ type Scene struct {
 	Meshed    int32
 	Ops       [schemas.NumOps]schemas.OpResult
 
-	Text *Text // of a token sequence; nil: the scene is a frame
+	Text *Text // nil: the scene is a frame, no token sequence
 }
 
 // Text is what a scene shows of a token sequence.

@@ -31,7 +31,7 @@ type Sample struct {
 	Patience time.Duration
 
 	Stages  map[string]Work // by stage: fetch, decode, prepare, operate, message, batch, commit
-	Queue   Queue           // of messages that wait for a worker
+	Queue   Queue           // messages that wait for a worker
 	Workers int             // for decode, stage and operators
 
 	CPUSeconds float64 // since the start

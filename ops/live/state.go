@@ -93,7 +93,7 @@ type TopicState struct {
 // Lag says how far the commits are behind.
 type Lag struct {
 	Verdict    string      `json:"verdict"`
-	Seconds    float64     `json:"seconds"` // of the partition that is most behind
+	Seconds    float64     `json:"seconds"` // lag of the partition that is most behind
 	Partitions []Partition `json:"partitions"`
 }
 
@@ -105,7 +105,7 @@ type Partition struct {
 	Seconds    float64  `json:"seconds"`
 	Owner      string   `json:"owner"`
 	CommitAgeS *float64 `json:"commit_age_s"` // nil: nothing was committed
-	Held       string   `json:"held"`         // what holds it; empty: nothing
+	Held       string   `json:"held"`         // reason for which it stands still; empty: none
 }
 
 // Stage is one stage on the way of a frame.

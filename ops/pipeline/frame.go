@@ -157,7 +157,17 @@ func (f *Frames) operate(m *schemas.Message, fr *schemas.Frame) (r schemas.Resul
 		r.Found, err = f.sender.found(m, fr, &r)
 	}
 	if err == nil && f.cfg.Tap.Wants(&fr.FrameKey) {
-		f.cfg.Tap.Offer(live.Capture(m, fr, &r))
+		f.show(m, fr, &r)
 	}
 	return r, err
+}
+
+// show offers the frame to those who watch. A panic is told and changes no result.
+func (f *Frames) show(m *schemas.Message, fr *schemas.Frame, r *schemas.Result) {
+	defer func() {
+		if p := recover(); p != nil && f.cfg.OnPanic != nil {
+			f.cfg.OnPanic(fr.FrameKey, p, debug.Stack())
+		}
+	}()
+	f.cfg.Tap.Offer(live.Capture(m, fr, r))
 }

@@ -208,7 +208,7 @@ func (t *Tokens) process(parts []part) []Outcome {
 		}
 		o.Results = append(o.Results, schemas.Result{FrameKey: it.FrameKey, Tokens: it.result})
 		if t.cfg.Tap.Wants(&it.FrameKey) {
-			t.cfg.Tap.Offer(t.scene(m, it))
+			t.show(m, it)
 		}
 	}
 	clear(t.items) // a reference would keep the results' memory

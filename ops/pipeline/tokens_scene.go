@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,16 @@ const (
 	shownTokens = 512
 	shownBlocks = 512
 )
+
+// show offers the sequence to those who watch. A panic is told and changes no result.
+func (t *Tokens) show(m *schemas.Message, it *item) {
+	defer func() {
+		if p := recover(); p != nil && t.cfg.OnPanic != nil {
+			t.cfg.OnPanic(it.FrameKey, p, debug.Stack())
+		}
+	}()
+	t.cfg.Tap.Offer(t.scene(m, it))
+}
 
 // scene returns what viewers see of a sequence. It owns its memory.
 func (t *Tokens) scene(m *schemas.Message, it *item) *live.Scene {

@@ -21,7 +21,7 @@ type client struct {
 
 	mu       sync.Mutex
 	views    map[live.Stream]*place
-	topics   map[string]bool // of views
+	topics   map[string]bool // topics of the views
 	replies  [][]byte        // scenes that the client asked for: a history or one whole scene
 	period   time.Duration   // least time between two scenes of a stream
 	streams  int             // number of streams that are known
@@ -133,7 +133,12 @@ func (c *client) obey(text []byte) {
 			c.fail("the stream has no scene")
 			return
 		}
-		c.reply([][]byte{c.h.exact.get(scene)})
+		whole := c.h.exact.get(scene, func(s *live.Scene) []byte { return c.h.encoded(s, EncodeExact) })
+		if whole == nil {
+			c.fail("the scene cannot be shown")
+			return
+		}
+		c.reply([][]byte{whole})
 	default:
 		c.fail("unknown op; view, history and exact are known")
 	}

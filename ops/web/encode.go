@@ -123,7 +123,7 @@ type encoder struct {
 	exact  bool
 	header header
 	body   []byte
-	names  []string // of sections, in their order
+	names  []string // sections in their order
 	sent   []int32  // position in the scene of each point that is sent, ascending
 }
 
@@ -179,14 +179,15 @@ func (e *encoder) at(axis int, i int32) float32 {
 // coordinates writes section xyz and the box.
 func (e *encoder) coordinates() {
 	h := &e.header
-	for axis := range 3 {
-		for k, i := range e.sent {
-			v := e.at(axis, i)
-			if k == 0 {
-				h.Min[axis], h.Max[axis] = v, v
-			}
-			h.Min[axis], h.Max[axis] = min(h.Min[axis], v), max(h.Max[axis], v)
+	for axis, values := range [][]float32{e.scene.X, e.scene.Y, e.scene.Z} {
+		if values == nil || len(e.sent) == 0 {
+			continue
 		}
+		low, high := values[e.sent[0]], values[e.sent[0]]
+		for _, i := range e.sent {
+			low, high = min(low, values[i]), max(high, values[i])
+		}
+		h.Min[axis], h.Max[axis] = low, high
 	}
 	if e.exact {
 		e.begin("xyz", "f32", 3*len(e.sent))
@@ -198,16 +199,23 @@ func (e *encoder) coordinates() {
 		return
 	}
 	e.begin("xyz", "i16", 3*len(e.sent))
-	var scale [3]float64
-	for axis := range 3 {
-		if extent := float64(h.Max[axis]) - float64(h.Min[axis]); extent > 0 {
-			scale[axis] = 65535 / extent
-		}
+	if len(e.sent) == 0 {
+		return
 	}
-	for _, i := range e.sent {
-		for axis := range 3 {
-			q := (float64(e.at(axis, i))-float64(h.Min[axis]))*scale[axis] + .5
-			e.body = binary.LittleEndian.AppendUint16(e.body, uint16(int32(q)-32768))
+	at := len(e.body)
+	e.body = slices.Grow(e.body, 14*len(e.sent))[:at+6*len(e.sent)] // with room for what follows
+	for axis, values := range [][]float32{e.scene.X, e.scene.Y, e.scene.Z} {
+		low, scale := float64(h.Min[axis]), 0.
+		if extent := float64(h.Max[axis]) - low; extent > 0 {
+			scale = 65535 / extent
+		}
+		to := e.body[at+2*axis:]
+		for k, i := range e.sent {
+			q := 0.
+			if values != nil {
+				q = (float64(values[i])-low)*scale + .5
+			}
+			binary.LittleEndian.PutUint16(to[6*k:], uint16(int32(q)-32768))
 		}
 	}
 }

@@ -1,11 +1,14 @@
 package web
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"entropipe/ops/live"
@@ -260,6 +263,16 @@ func TestEncodeTokens(t *testing.T) {
 	old := historyOf([][]byte{Encode(s)})[0]
 	if h := decode(t, old).header; h["history"] != true || h["words"].([]any)[0] != `"history":false` {
 		t.Errorf("history %v", h)
+	}
+}
+
+// A scene that breaks the encoder is told of, and ends nothing.
+func TestBrokenSceneEndsNothing(t *testing.T) {
+	var log bytes.Buffer
+	h := newHub(&Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if data := h.encoded(&live.Scene{X: make([]float32, 2), Y: make([]float32, 1)}, Encode); data != nil ||
+		!strings.Contains(log.String(), "bug") {
+		t.Errorf("%d bytes, log %q", len(data), &log)
 	}
 }
 

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -13,7 +14,7 @@ import (
 const (
 	maxClients   = 64
 	maxViews     = 64 // streams that a client views
-	keptFrames   = 64 // of a stream
+	keptFrames   = 64 // scenes of a stream
 	keptBytes    = 32 << 20
 	linger       = time.Minute // how long scenes are kept after the last client left
 	patience     = 10 * time.Second
@@ -47,7 +48,7 @@ type hub struct {
 // view is what the hub knows of a stream that somebody views or viewed.
 type view struct {
 	clients int
-	end     func()    // of the tap's copies; nil: nobody views it
+	end     func()    // ends the tap's copies; nil: nobody views it
 	until   time.Time // when its history goes, if nobody views it
 	last    *live.Scene
 	history []kept // oldest first
@@ -254,15 +255,31 @@ func (h *hub) encode() {
 		if scene == nil || scene == j.v.last { // run alone writes last, but for drop
 			continue
 		}
-		data := Encode(scene)
+		data := h.encoded(scene, Encode)
 		h.mu.Lock()
 		j.v.last = scene
+		if data == nil {
+			h.mu.Unlock()
+			continue
+		}
 		h.keep(j.v, kept{scene.CapturedNs, data})
 		for c := range h.clients {
 			c.offer(j.of, data)
 		}
 		h.mu.Unlock()
 	}
+}
+
+// encoded returns the bytes of a scene; nil after a panic, since those who watch must not end
+// the process.
+func (h *hub) encoded(s *live.Scene, encode func(*live.Scene) []byte) (data []byte) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.cfg.Log.Error("a scene cannot be shown: this is a bug", "topic", s.Topic, "partition", s.Partition,
+				"offset", s.Offset, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	return encode(s)
 }
 
 // keep adds a scene to a history, and drops the oldest ones beyond the bounds. The caller
@@ -376,14 +393,14 @@ type exactCache struct {
 	next  int
 }
 
-// get returns the bytes of a whole scene.
-func (e *exactCache) get(s *live.Scene) []byte {
+// get returns the bytes of a whole scene; nil if encode gives none.
+func (e *exactCache) get(s *live.Scene, encode func(*live.Scene) []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if i := slices.Index(e.scene[:], s); i >= 0 {
 		return e.data[i]
 	}
-	data := EncodeExact(s)
+	data := encode(s)
 	e.scene[e.next], e.data[e.next] = s, data
 	e.next = (e.next + 1) % len(e.scene)
 	return data

@@ -40,7 +40,7 @@ func (s *Sampler) Sample() live.Sample {
 		}
 	}
 	s.topics(&sample)
-	families, err := s.Gatherer.Gather() // what could be gathered, beside an error
+	families, err := s.Gatherer.Gather() // beside an error comes the rest
 	if err != nil && len(families) == 0 {
 		return sample
 	}
@@ -82,7 +82,7 @@ func (s *Sampler) topics(sample *live.Sample) {
 // read adds what the metrics say: stages, queues, partitions, and the process.
 func read(sample *live.Sample, families []*dto.MetricFamily, owner string) {
 	sample.Stages = map[string]live.Work{}
-	at := map[string]int{} // of partitions, by topic and number
+	at := map[string]int{} // places of partitions, by topic and number
 	partition := func(m *dto.Metric) *live.Partition {
 		topic, id := label(m, "topic"), label(m, "partition")
 		i, known := at[topic+"/"+id]
@@ -96,7 +96,7 @@ func read(sample *live.Sample, families []*dto.MetricFamily, owner string) {
 		return &sample.Partitions[i]
 	}
 	p := &sample.Process
-	items := 0.
+	items, free, size := 0., 0., 0.
 	for _, f := range families {
 		for _, m := range f.Metric {
 			switch value := m.GetGauge().GetValue(); f.GetName() {
@@ -130,6 +130,10 @@ func read(sample *live.Sample, families []*dto.MetricFamily, owner string) {
 				}
 			case metrics.Prefix + "stage_inflight_bytes":
 				p.Memory.Used = int64(value)
+			case metrics.Prefix + "output_disk_free_bytes":
+				free = value
+			case metrics.Prefix + "output_disk_size_bytes":
+				size = value
 			case "process_cpu_seconds_total":
 				sample.CPUSeconds = m.GetCounter().GetValue()
 			case "process_resident_memory_bytes":
@@ -140,6 +144,13 @@ func read(sample *live.Sample, families []*dto.MetricFamily, owner string) {
 				p.Goroutines = int64(value)
 			}
 		}
+	}
+	if size > 0 {
+		disk := live.Health{What: "disk", OK: free >= size/100}
+		if !disk.OK {
+			disk.Reason = fmt.Sprintf("less than 1 %% of the disk is free: %.0f MB", free/1e6)
+		}
+		sample.Health = append(sample.Health, disk)
 	}
 	slices.SortFunc(sample.Partitions, func(a, b live.Partition) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
@@ -169,7 +180,7 @@ func label(m *dto.Metric, name string) string {
 // Tables returns what the metrics say of the tables, in the order of their names, and of the
 // disk.
 func Tables(g prometheus.Gatherer) ([]Table, Disk) {
-	families, _ := g.Gather() // what could be gathered, beside an error
+	families, _ := g.Gather() // beside an error comes the rest
 	tables, at, disk := []Table{}, map[string]int{}, Disk{}
 	table := func(m *dto.Metric) *Table {
 		name := label(m, "table")

@@ -172,7 +172,8 @@ func TestClient(t *testing.T) {
 	if first["offset"] != "0" {
 		t.Errorf("history begins at offset %v", first["offset"])
 	}
-	for text, want := range map[string]string{`{"op":"view","streams":[` + strings.Repeat(`{},`, 64) + `{}]}`: "too many",
+	for text, want := range map[string]string{
+		`{"op":"view","streams":[` + strings.Repeat(`{},`, 64) + `{}]}`: "too many",
 		`[]`: "no JSON object", `{`: "no JSON object", `{"op":"write"}`: "unknown op",
 		`{"op":"exact","stream":{"topic":"other"}}`: "no scene"} {
 		say(t, c, text)
@@ -344,7 +345,7 @@ func TestReconnects(t *testing.T) {
 	for range 20 {
 		visit()
 	}
-	if after := goroutines(); after > before+5 { // those that end meanwhile; a client leaves three
+	if after := goroutines(); after > before+5 { // a client that stays has three
 		t.Errorf("%d goroutines after 20 clients, %d before", after, before)
 	}
 	// The history of 5,000 points a scene grows to 64 scenes of 30 kB meanwhile.
@@ -373,8 +374,8 @@ func TestEvents(t *testing.T) {
 // FuzzClient gives a client's message to a server: none ends it.
 func FuzzClient(f *testing.F) {
 	for _, text := range []string{viewLidar, `{"op":"history","stream":{"topic":"points","sequence":"drive"}}`,
-		`{"op":"exact","stream":{}}`, `{"op":"view","hz":-1e308}`, `{"op":"view","hz":1e-308,"streams":[{}]}`, `null`, `{`,
-		`{"op":1}`, "\xff"} {
+		`{"op":"exact","stream":{}}`, `{"op":"view","hz":-1e308}`, `{"op":"view","hz":1e-308,"streams":[{}]}`, `null`,
+		`{`, `{"op":1}`, "\xff"} {
 		f.Add([]byte(text))
 	}
 	s, tap := serve(f, nil)
