@@ -161,16 +161,16 @@ func TestScreenshots(t *testing.T) {
 		w                window
 		ready            string
 	}{
-		{"live", "", "", desk, ""},
-		{"live-exact", "", " ", desk, "document.getElementById('live').dataset.shown === 'exact'"},
-		{"live-above", "mode=top", "", window{1440, 900, true}, ""},
-		{"throughput", "view=throughput", "", desk, "document.querySelectorAll('.uplot').length === 6"},
-		{"lag", "view=lag", "", window{1440, 600, true}, ""},
-		{"way", "view=way", "", window{1440, 600, false}, ""},
-		{"rejects", "view=rejects", "", window{1440, 600, true}, "document.querySelector('.hex')?.textContent"},
-		{"files", "view=files", "", window{1440, 600, false}, "document.getElementById('sql')?.textContent"},
-		{"process", "view=process", "", window{1440, 700, true}, "document.querySelectorAll('#process tr').length > 3"},
-		{"narrow", "", "", window{320, 700, false}, ""},
+		{"live", "", "", window{1280, 800, false}, ""},
+		{"exact", "layers=hull,mesh,points&beside=none&colour=height", " ", window{960, 620, true},
+			"document.getElementById('live').dataset.shown === 'exact'"},
+		{"throughput", "view=throughput", "", window{1280, 620, false},
+			"document.querySelectorAll('.uplot').length === 6"},
+		{"lag", "view=lag", "", window{1280, 470, true}, ""},
+		{"way", "view=way", "", window{1280, 520, false}, ""},
+		{"rejects", "view=rejects", "", window{1280, 560, true}, "document.querySelector('.hex')?.textContent"},
+		{"files", "view=files", "", window{1280, 620, false}, "document.getElementById('sql')?.textContent"},
+		{"process", "view=process", "", window{1280, 640, true}, "document.querySelectorAll('#process tr').length > 3"},
 	} {
 		p := th.openTab(s.link, s.w)
 		p.until("document.body.dataset.link === 'open'")
