@@ -163,7 +163,7 @@ func TestTwoConfigurationsOnOneOutput(t *testing.T) {
 		`level=WARN msg="another process writes to this output with another configuration: rows of both lie side by side" .*here_and_there="ops: hull2d -> maxima2d; tables: hulls -> maxima"`)
 	maxima.until(
 		`level=WARN msg="another process writes .* here_and_there="ops: maxima2d -> hull2d; tables: maxima -> hulls"`)
-	url := hulls.until(`msg=listening metrics=(http://\S+)`)[1]
+	url := hulls.until(`msg=listening .*metrics=(http://\S+)`)[1]
 	if text, _ := get(t, url); !strings.Contains(text, `entropipe_foreign_configurations_total{topic="points"} `) ||
 		strings.Contains(text, `entropipe_foreign_configurations_total{topic="points"} 0`) {
 		t.Error("the metric does not count them")
