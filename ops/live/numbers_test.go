@@ -107,7 +107,8 @@ func TestEmptyStateIsWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		if rest := strings.ReplaceAll(string(text), `"queue":null`, ""); strings.Contains(
-			strings.NewReplacer(`"p50_ms":null`, "", `"p95_ms":null`, "", `"p99_ms":null`, "", "[null]", "").Replace(rest),
+			strings.NewReplacer(`"p50_ms":null`, "", `"p95_ms":null`, "", `"p99_ms":null`, "", "[null]",
+				"").Replace(rest),
 			"null") {
 			t.Errorf("%s: %s", name, text)
 		}
@@ -170,7 +171,8 @@ func TestBottleneck(t *testing.T) {
 			n.Add(second(i, func(s *Sample) { c.change(float64(i), s) }))
 		}
 		if s := n.State(); s.Bottleneck != c.want || !strings.Contains(s.BottleneckReason, c.reason) {
-			t.Errorf("%s: %q because %q, want %q because %q", c.name, s.Bottleneck, s.BottleneckReason, c.want, c.reason)
+			t.Errorf("%s: %q because %q, want %q because %q", c.name, s.Bottleneck, s.BottleneckReason, c.want,
+				c.reason)
 		}
 	}
 }
@@ -187,7 +189,8 @@ func TestRatesStayFinite(t *testing.T) {
 				t.Errorf("after %d: rate %d is %g", i, k, *r)
 			}
 		}
-		if text := fmt.Sprint(s.Way, s.Process.CPUCores); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+		text := fmt.Sprint(s.Way, s.Process.CPUCores)
+		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
 			t.Errorf("after %d: %s", i, text)
 		}
 	}

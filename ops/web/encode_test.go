@@ -162,7 +162,8 @@ func TestEncode(t *testing.T) {
 				want[2] = float64(s.Z[i])
 			}
 			for axis := range 3 {
-				if step := (high[axis] - low[axis]) / 65535; math.Abs(got[k][axis]-want[axis]) > .501*step+1e-6*math.Abs(want[axis]) {
+				step := (high[axis] - low[axis]) / 65535
+				if math.Abs(got[k][axis]-want[axis]) > .501*step+1e-6*math.Abs(want[axis]) {
 					t.Fatalf("%s: point %d has %v, want %v, step %g", name, i, got[k], want, step)
 				}
 			}
