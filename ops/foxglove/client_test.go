@@ -360,3 +360,38 @@ func TestTokensAreWithdrawn(t *testing.T) {
 		t.Errorf("channels %v", late.channels)
 	}
 }
+
+// A server ends although a client does not read, and although one does not say goodbye.
+func TestEndWithStalledClients(t *testing.T) {
+	tap := &live.Tap{}
+	tap.Offer(drive(0, 100_000, [3]float64{}))
+	s, url := start(t, tap)
+	stalled, silent := dial(t, url), dial(t, url)
+	for _, v := range []*viewer{stalled, silent} {
+		v.until("advertise")
+	}
+	stalled.subscribe("/points/drive/points", "/points/drive/mesh", "/points/drive/frames")
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		for offset := int64(1); ; offset++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(10 * time.Millisecond):
+				tap.Offer(drive(offset, 100_000, [3]float64{}))
+			}
+		}
+	}()
+	time.Sleep(200 * time.Millisecond)
+	done := make(chan struct{})
+	go func() { s.Close(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the server does not end")
+	}
+	if s.Clients() != 0 {
+		t.Errorf("%d clients are left", s.Clients())
+	}
+}

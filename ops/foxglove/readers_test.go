@@ -28,12 +28,8 @@ func scenes(t *testing.T) (all []*live.Scene, file string) {
 	for i, s := range all {
 		at := func(numbers []int32) (flat []float64) {
 			for _, k := range numbers {
-				flat = append(
-					flat,
-					s.Origin[0]+float64(s.X[k]),
-					s.Origin[1]+float64(s.Y[k]),
-					s.Origin[2]+float64(s.Z[k]),
-				)
+				v := vectorAt(s, int(k))
+				flat = append(flat, s.Origin[0]+v.X, s.Origin[1]+v.Y, s.Origin[2]+v.Z)
 			}
 			return flat
 		}
@@ -48,12 +44,9 @@ func scenes(t *testing.T) (all []*live.Scene, file string) {
 		told = append(told, map[string]any{"topic": []string{"points/drive", "points/map_of_K_ln"}[i],
 			"frame":       []string{"points/drive/lidar_top", "world"}[i],
 			"translation": []float64{4.25, 5.5, -6}, "captured": strconv.FormatInt(s.CapturedNs, 10),
-			"time": strconv.FormatInt(
-				s.TimeNs,
-				10,
-			), "origin": s.Origin, "sequence": s.Sequence, "offset": s.Offset, "n": s.NPoints,
-			"area": s.Hull.Area, "points": at(every), "intensity": s.Intensity, "return": s.Return, "hull": line,
-			"faces": at(s.Hull3.Faces), "mesh": at(s.Triangles), "maxima": len(s.Maxima[0].Idx)})
+			"time": strconv.FormatInt(s.TimeNs, 10), "origin": s.Origin, "sequence": s.Sequence, "offset": s.Offset,
+			"n": s.NPoints, "area": s.Hull.Area, "points": at(every), "intensity": s.Intensity, "return": s.Return,
+			"hull": line, "faces": at(s.Hull3.Faces), "mesh": at(s.Triangles), "maxima": len(s.Maxima[0].Idx)})
 	}
 	text, err := json.Marshal(told)
 	if err != nil {

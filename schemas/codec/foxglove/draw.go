@@ -46,7 +46,7 @@ func Crosses(points []Vector, arm float64) Line {
 // are numbers of points, three a triangle; row returns which of the n rows holds a number, and
 // at the coordinates of a row.
 func TrianglesOf(corners []int32, n int, row func(number int32) int, at func(row int) Vector) Triangles {
-	t := Triangles{Indices: make([]uint32, len(corners))}
+	t := Triangles{Indices: make([]uint32, len(corners)), Points: make([]Vector, 0, min(n, len(corners)))}
 	const unseen = -1
 	place := make([]int32, n) // position in t.Points of each row
 	for k := range place {

@@ -2,6 +2,7 @@ package foxglove
 
 import (
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -82,9 +83,31 @@ func (m *PointCloud) Append(b []byte) []byte {
 // Append appends m in Protobuf.
 func (m *SceneUpdate) Append(b []byte) []byte {
 	for i := range m.Entities {
-		b = appendBytes(b, 2, m.Entities[i].append(nil))
+		e := &m.Entities[i]
+		b = appendBytes(slices.Grow(b, e.room()), 2, e.append(make([]byte, 0, e.room())))
 	}
 	return b
+}
+
+// room returns about how many bytes the entity takes, so that memory grows once.
+func (e *Entity) room() int {
+	n := 256 + 64*len(e.Metadata)
+	for i := range e.Lines {
+		n += e.Lines[i].room()
+	}
+	for i := range e.Triangles {
+		n += e.Triangles[i].room()
+	}
+	return n
+}
+
+// roomOfPoint is the most that a point or a colour with its tag takes.
+const roomOfPoint = 40
+
+func (l *Line) room() int { return 256 + roomOfPoint*len(l.Points) + 4*len(l.Indices) }
+
+func (t *Triangles) room() int {
+	return 256 + roomOfPoint*(len(t.Points)+len(t.Colors)) + 4*len(t.Indices)
 }
 
 // Append appends m in Protobuf.
@@ -105,10 +128,11 @@ func (e *Entity) append(b []byte) []byte {
 		b = appendBytes(b, 6, appendText(appendText(nil, 1, pair.Key), 2, pair.Value))
 	}
 	for i := range e.Lines {
-		b = appendBytes(b, 11, e.Lines[i].append(nil))
+		b = appendBytes(b, 11, e.Lines[i].append(make([]byte, 0, e.Lines[i].room())))
 	}
 	for i := range e.Triangles {
-		b = appendBytes(b, 12, e.Triangles[i].append(nil))
+		t := &e.Triangles[i]
+		b = appendBytes(b, 12, t.append(make([]byte, 0, t.room())))
 	}
 	return b
 }
