@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"entropipe/benchmarks/rig"
+)
+
+// The ways of a turn.
+const (
+	alone   = "alone"
+	watched = "watched"
+	stalled = "stalled"
+)
+
+var ways = []string{alone, watched, stalled}
+
+// figures are those of one turn.
+type figures struct {
+	Round       int     `json:"round"`
+	Way         string  `json:"way"`
+	Readers     int     `json:"readers"`
+	Frames      int     `json:"frames"`
+	Points      int     `json:"points"`
+	WallS       float64 `json:"wall_s"`
+	CPUS        float64 `json:"cpu_s"`         // processor time of the run
+	ReadersCPUS float64 `json:"readers_cpu_s"` // processor time of all readers
+	Scenes      int64   `json:"scenes"`
+	Bytes       int64   `json:"bytes"`
+}
+
+// report collects turns and writes their page.
+type report struct {
+	folder  string
+	journal *rig.Journal[figures]
+	turns   []rig.Record[figures]
+}
+
+func newReport(folder string) (*report, error) {
+	r := &report{folder: folder}
+	if folder == "" {
+		return r, nil
+	}
+	var err error
+	if r.journal, err = rig.ReadJournal[figures]("live", filepath.Join(folder, "live.jsonl")); err != nil {
+		return r, err
+	}
+	r.turns = rig.LastRun(r.journal.Records, func(f figures) (int, bool) { return f.Round, true })
+	return r, nil
+}
+
+// add keeps a turn; the first one of a run begins the page anew.
+func (r *report) add(f figures) error {
+	if f.Round == 0 && len(r.turns) > 0 && r.turns[len(r.turns)-1].Figures.Round != 0 {
+		r.turns = nil // of the run before
+	}
+	r.turns = append(r.turns, rig.Record[figures]{Stamp: rig.Here("live"), Figures: f})
+	if r.journal == nil {
+		return nil
+	}
+	return r.journal.Add(f)
+}
+
+func (r *report) write(to io.Writer) error {
+	page := r.markdown()
+	if _, err := io.WriteString(to, page); err != nil || r.folder == "" || len(r.turns) == 0 {
+		return err
+	}
+	if err := r.journal.Save(); err != nil {
+		return err
+	}
+	return rig.WritePage(filepath.Join(r.folder, "live.md"), page)
+}
+
+// of returns the turn of a round; nil if there is none.
+func (r *report) of(round int, way string) *figures {
+	for i := range r.turns {
+		if f := &r.turns[i].Figures; f.Round == round && f.Way == way {
+			return f
+		}
+	}
+	return nil
+}
+
+// cost returns the medians over rounds of a way's share above the turn alone: of the wall time
+// less the readers' processor time, and of the run's processor time.
+func (r *report) cost(way string) (wall, cpu float64, rounds int) {
+	var walls, cpus []float64
+	cores := runtime.NumCPU()
+	if len(r.turns) > 0 && r.turns[0].Cores > 0 {
+		cores = r.turns[0].Cores
+	}
+	for round := 0; ; round++ {
+		one, other := r.of(round, alone), r.of(round, way)
+		if one == nil || other == nil {
+			break
+		}
+		walls = append(walls, (other.WallS-other.ReadersCPUS/float64(cores))/one.WallS-1)
+		cpus = append(cpus, other.CPUS/one.CPUS-1)
+	}
+	return median(walls), median(cpus), len(walls)
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+func (r *report) markdown() string {
+	var b strings.Builder
+	b.WriteString("# Readers of the live page\n\n")
+	if len(r.turns) == 0 {
+		b.WriteString("Nothing was measured yet: `go run ./benchmarks/live`.\n")
+		return b.String()
+	}
+	first := r.turns[0]
+	fmt.Fprintf(&b, "`go run ./benchmarks/live`, commit %s, %s, %d cores, %s. A turn takes %d frames of %d points\n"+
+		"from Kafka to committed Parquet. The columns of a way are medians over rounds, each against the turn alone of its round.\n\n",
+		first.Commit, first.CPU, first.Cores, first.Go, first.Figures.Frames, first.Figures.Points)
+	b.WriteString("| way | readers | rounds | wall time, less the readers' processor time | processor time of the run |\n")
+	b.WriteString("|---|---:|---:|---:|---:|\n")
+	for _, way := range ways[1:] {
+		if f := r.of(0, way); f != nil {
+			wall, cpu, rounds := r.cost(way)
+			fmt.Fprintf(&b, "| %s | %d | %d | %+.1f %% | %+.1f %% |\n", way, f.Readers, rounds, 100*wall, 100*cpu)
+		}
+	}
+	return b.String()
+}

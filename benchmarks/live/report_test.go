@@ -1,0 +1,39 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// The page compares each way with the turn alone of the same round, and takes medians.
+func TestPageComparesTurnsOfARound(t *testing.T) {
+	dir := t.TempDir()
+	r, err := newReport(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round, slow := range []float64{1, 2, 4} {
+		for way, share := range map[string]float64{alone: 1, watched: 1.01, stalled: 1} {
+			f := figures{Round: round, Way: way, Frames: 9, Points: 7, WallS: slow * share, CPUS: slow * share}
+			if way != alone {
+				f.Readers = 20
+			}
+			if err := r.add(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := r.write(t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := newReport(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"9 frames of 7 points", "| watched | 20 | 3 | +1.0 % | +1.0 % |",
+		"| stalled | 20 | 3 | +0.0 % | +0.0 % |"} {
+		if page := again.markdown(); !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+}
