@@ -86,8 +86,8 @@ func (c *cli) run(ctx context.Context) error {
 				return fmt.Errorf("%s: %w", ways[i], err)
 			}
 			f.Round = round
-			fmt.Printf("%2d %-8s %6.2f s, processor %6.2f s, readers' processor %5.2f s, %d scenes, %.0f MB\n", round, f.Way,
-				f.WallS, f.CPUS, f.ReadersCPUS, f.Scenes, float64(f.Bytes)/1e6)
+			fmt.Printf("%2d %-8s %6.2f s, processor %6.2f s, readers' processor %5.2f s, %d scenes, %.0f MB\n",
+				round, f.Way, f.WallS, f.CPUS, f.ReadersCPUS, f.Scenes, float64(f.Bytes)/1e6)
 			if err := r.add(f); err != nil {
 				return err
 			}

@@ -50,16 +50,23 @@ func newReport(folder string) (*report, error) {
 	if r.journal, err = rig.ReadJournal[figures]("live", filepath.Join(folder, "live.jsonl")); err != nil {
 		return r, err
 	}
-	r.turns = rig.LastRun(r.journal.Records, func(f figures) (int, bool) { return f.Round, true })
+	for _, turn := range r.journal.Records {
+		r.keep(turn)
+	}
 	return r, nil
 }
 
-// add keeps a turn; the first one of a run begins the page anew.
-func (r *report) add(f figures) error {
-	if f.Round == 0 && len(r.turns) > 0 && r.turns[len(r.turns)-1].Figures.Round != 0 {
-		r.turns = nil // of the run before
+// keep appends a turn, in place of all earlier ones if it begins a run.
+func (r *report) keep(turn rig.Record[figures]) {
+	if turn.Figures.Round == 0 && r.of(0, turn.Figures.Way) != nil {
+		r.turns = nil
 	}
-	r.turns = append(r.turns, rig.Record[figures]{Stamp: rig.Here("live"), Figures: f})
+	r.turns = append(r.turns, turn)
+}
+
+// add appends a turn to page and journal.
+func (r *report) add(f figures) error {
+	r.keep(rig.Record[figures]{Stamp: rig.Here("live"), Figures: f})
 	if r.journal == nil {
 		return nil
 	}
@@ -124,9 +131,11 @@ func (r *report) markdown() string {
 	}
 	first := r.turns[0]
 	fmt.Fprintf(&b, "`go run ./benchmarks/live`, commit %s, %s, %d cores, %s. A turn takes %d frames of %d points\n"+
-		"from Kafka to committed Parquet. The columns of a way are medians over rounds, each against the turn alone of its round.\n\n",
+		"from Kafka to committed Parquet. The columns of a way are medians over rounds, each against the turn alone of\n"+
+		"its round.\n\n",
 		first.Commit, first.CPU, first.Cores, first.Go, first.Figures.Frames, first.Figures.Points)
-	b.WriteString("| way | readers | rounds | wall time, less the readers' processor time | processor time of the run |\n")
+	b.WriteString("| way | readers | rounds | wall time, less the readers' processor time | " +
+		"processor time of the run |\n")
 	b.WriteString("|---|---:|---:|---:|---:|\n")
 	for _, way := range ways[1:] {
 		if f := r.of(0, way); f != nil {
