@@ -131,8 +131,8 @@ func (r *report) markdown() string {
 	}
 	first := r.turns[0]
 	fmt.Fprintf(&b, "`go run ./benchmarks/live`, commit %s, %s, %d cores, %s. A turn takes %d frames of %d points\n"+
-		"from Kafka to committed Parquet. The columns of a way are medians over rounds, each against the turn alone of\n"+
-		"its round.\n\n",
+		"from Kafka to committed Parquet. The columns of a way are medians over rounds, each against the turn\n"+
+		"alone of its round.\n\n",
 		first.Commit, first.CPU, first.Cores, first.Go, first.Figures.Frames, first.Figures.Points)
 	b.WriteString("| way | readers | rounds | wall time, less the readers' processor time | " +
 		"processor time of the run |\n")

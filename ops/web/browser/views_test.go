@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	cdppage "github.com/chromedp/cdproto/page"
+
 	"entropipe/ops/live"
 	"entropipe/ops/pipeline"
 	"entropipe/ops/web"
@@ -208,6 +210,21 @@ func TestBrowserReconnects(t *testing.T) {
 	th.frame(1)
 	p.shows(1) // of the new process, which counts anew
 	p.until("document.querySelectorAll('.ticks .done, .ticks .open').length <= 2")
+}
+
+// Where no WebSocket passes, the numbers come as events, and the page says so.
+func TestBrowserFallsBackToEvents(t *testing.T) {
+	th := newTheatre(t, nil)
+	p := newTab(t, desk)
+	call(p, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
+		Source: "WebSocket = class { static OPEN = 1; readyState = 3; " +
+			"constructor() { setTimeout(() => this.onclose?.()); } }"})
+	p.visit(th.address())
+	p.until("document.body.dataset.link === 'numbers'")
+	p.until("document.getElementById('notice-text').textContent.includes('No WebSocket passes')")
+	p.until("document.getElementById('vitals').innerText.includes('gaining')")
+	p.press("3")
+	p.until("document.body.innerText.includes('machine b')")
 }
 
 // The token in the address becomes a cookie; without it there is no page.
