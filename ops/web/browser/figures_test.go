@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	frames     = flag.Int("frames", 400, "frames that the test of memory shows; 5000 in the figures")
+	frames     = flag.Int("frames", 250, "frames that the test of memory shows; 5000 in the figures")
 	reconnects = flag.Int("reconnects", 3, "connections that the test of memory loses; 20 in the figures")
 	update     = flag.String("screenshots", "", "folder that receives pictures of all views")
 	strict     = flag.Bool("strict", false, "fail when a time exceeds its limit: on a machine that does nothing else")
@@ -65,7 +65,7 @@ func TestFiguresOfTimes(t *testing.T) {
 	process := pipeline.NewFrames(pipeline.FrameConfig{Ops: ops, Tap: th.tap})
 	p := th.openTab("stream=points/street&beside=none", desk)
 	p.until("document.body.dataset.link === 'open'")
-	count := 150
+	count := 60
 	if *strict {
 		count = 600
 	}
