@@ -1,7 +1,6 @@
 package read
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,10 +76,8 @@ func Describe(ctx context.Context, store sinks.Reader) (*Summary, error) {
 		}
 	}
 	d.readContents(ctx)
-	slices.SortFunc(d.Partitions, func(a, b PartitionSummary) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
-	})
-	slices.SortFunc(d.Tables, func(a, b TableReport) int { return cmp.Compare(a.Table, b.Table) })
+	slices.SortFunc(d.Partitions, comparePartitions)
+	slices.SortFunc(d.Tables, compareTables)
 	return d.Summary, nil
 }
 

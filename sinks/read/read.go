@@ -1,4 +1,4 @@
-// Package read reads outputs: Verify checks an output and plans a repair, Identify and
+// Package read reads outputs: Verify checks an output and plans a repair, Identify, Follower and
 // Describe summarise it, ReadFrame reads a frame from its tables, and DescribeFile
 // describes any Parquet file.
 //
