@@ -27,6 +27,7 @@ import (
 	"entropipe/cmd/mistake"
 	"entropipe/cmd/produce"
 	"entropipe/cmd/run"
+	"entropipe/cmd/top"
 	"entropipe/cmd/train"
 	"entropipe/cmd/transformer"
 	"entropipe/cmd/validate"
@@ -47,6 +48,7 @@ type cli struct {
 	Freeze   transformer.Freeze   `cmd:""`
 	TrainLM  transformer.TrainLM  `cmd:"" name:"train-lm"`
 	TrainViT transformer.TrainViT `cmd:"" name:"train-vit"`
+	Top      top.Command          `cmd:""`
 	Verify   verify.Command       `cmd:""`
 	Info     info.Command         `cmd:""`
 	Export   export.Command       `cmd:""`

@@ -11,6 +11,7 @@ func (cli) HelpLines() map[string]string {
 		"freeze":    "Choose the attention blocks that a transformer reads, and measure the loss.",
 		"train-lm":  "Train a small language model on text files.",
 		"train-vit": "Train a small image classifier.",
+		"top":       "Show the numbers of a process or an output in the terminal.",
 		"verify":    "Check an output: manifests, files, checksums, row counts and offsets.",
 		"info":      "Describe a file, an output, a model, a mask or a topic.",
 		"export":    "Draw a frame from the tables, or convert a model or a mask.",

@@ -28,11 +28,14 @@ type Screen struct {
 // (TERM=dumb, or unset) gets none.
 func NewScreen(w io.Writer) *Screen {
 	s := &Screen{w: w}
-	if f, ok := w.(*os.File); ok && IsTerminal(f) && !isDumb(os.Getenv("TERM")) {
+	if f, ok := w.(*os.File); ok && IsTerminal(f) && !IsDumb() {
 		s.width = func() int { return columns(f) }
 	}
 	return s
 }
+
+// IsDumb reports whether the terminal knows no control characters: TERM=dumb, or unset.
+func IsDumb() bool { return isDumb(os.Getenv("TERM")) }
 
 func isDumb(term string) bool {
 	return term == "dumb" || term == "" && runtime.GOOS != "windows" // Windows does not set TERM
