@@ -117,12 +117,13 @@ func Strata(n, k int) []int32 {
 		}
 		return at
 	}
-	at := make([]int32, k)
+	at, from := make([]int32, k), int64(0)
 	for i := range at {
-		from, to := int64(i)*int64(n)/int64(k), int64(i+1)*int64(n)/int64(k)
+		to := int64(i+1) * int64(n) / int64(k)
 		hash := uint64(i)*0x9e3779b97f4a7c15 + 0x632be59bd9b4e019
 		hash ^= hash >> 29
-		at[i] = int32(from + int64(hash%uint64(to-from)))
+		at[i] = int32(from + int64(hash>>32*uint64(to-from)>>32))
+		from = to
 	}
 	return at
 }
@@ -160,55 +161,55 @@ func copyCloud[T geom.Float](s *Scene, c geom.Cloud[T], at []int32) {
 // origin returns 0 if the values lie near 0, measured by their extent, else their least one
 // rounded to an integer. NaN and infinities are left out.
 func origin[T geom.Float](values []T, at []int32) float64 {
-	low, high := math.Inf(1), math.Inf(-1)
-	each := func(v float64) {
-		if v-v == 0 {
-			low, high = min(low, v), max(high, v)
-		}
-	}
-	if at == nil {
-		least, most := T(math.Inf(1)), T(math.Inf(-1))
-		for _, v := range values { // false for NaN
-			if v < least {
-				least = v
-			}
-			if v > most {
-				most = v
-			}
-		}
-		if low, high = float64(least), float64(most); low-low != 0 || high-high != 0 {
-			low, high = math.Inf(1), math.Inf(-1)
-			for _, v := range values {
-				each(float64(v))
-			}
-		}
-	}
-	for _, i := range at {
-		each(float64(values[i]))
-	}
-	if low > high || max(-low, high) <= far*(high-low) || max(-low, high) < 1<<16 {
+	// Further values widen the extent by as much as they lead away from 0, so a part of the
+	// values that is near 0 speaks for all.
+	if least, most := extent(values, at, 64); least < most && max(-least, most) <= far*(most-least) {
 		return 0
 	}
-	return math.Floor(low)
+	least, most := extent(values, at, 1)
+	if least > most || max(-least, most) <= far*(most-least) || max(-least, most) < 1<<16 {
+		return 0
+	}
+	return math.Floor(least)
 }
 
-func offsets[T geom.Float](values []T, at []int32, from float64) []float32 {
-	if same, ok := any(values).([]float32); ok && at == nil && from == 0 {
-		return slices.Clone(same)
-	}
+// extent returns the least and the largest finite value of every step-th position; the least
+// is larger if there is none.
+func extent[T geom.Float](values []T, at []int32, step int) (least, most float64) {
+	low, high := T(math.Inf(1)), T(math.Inf(-1))
 	n := len(values)
 	if at != nil {
 		n = len(at)
 	}
-	to := make([]float32, n)
-	if at == nil {
-		for i, v := range values {
-			to[i] = float32(float64(v) - from)
+	for i := 0; i < n; i += step {
+		k := i
+		if at != nil {
+			k = int(at[i])
 		}
-		return to
+		if v := values[k]; v-v == 0 {
+			if v < low {
+				low = v
+			}
+			if v > high {
+				high = v
+			}
+		}
 	}
-	for k, i := range at {
-		to[k] = float32(float64(values[i]) - from)
+	return float64(low), float64(high)
+}
+
+// offsets returns values less from, as float32; values that are float32 already are copied as
+// they are if from is 0.
+func offsets[T geom.Float](values []T, at []int32, from float64) []float32 {
+	if same, ok := any(values).([]float32); ok && from == 0 {
+		return pick(same, at)
+	}
+	if at != nil {
+		values = pick(values, at)
+	}
+	to := make([]float32, len(values))
+	for i, v := range values {
+		to[i] = float32(float64(v) - from)
 	}
 	return to
 }
