@@ -110,6 +110,15 @@ func TestBrowserShowsEveryView(t *testing.T) {
 		}
 		p.until(fmt.Sprintf("location.hash.includes('view=%s')", v.name))
 	}
+	p.close()
+	p = th.openTab("view=live", window{960, 400, false}) // lower than the list of layers
+	p.until("document.body.dataset.link === 'open'")
+	if down := p.number("(scrollTo(0, 1000), document.scrollingElement.scrollTop)"); down != 0 {
+		t.Errorf("the page scrolls by %v pixels, and its tabs out of sight; only the view is to scroll", down)
+	}
+	p.close()
+	p = th.openTab("view=live", desk)
+	p.until("document.body.dataset.link === 'open'")
 	if n := eval[int](p, "document.querySelectorAll('#rejects b').length"); n != 0 {
 		t.Error("a view that is not shown stays in the page")
 	}
