@@ -18,8 +18,6 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"entropipe/schemas/codec/foxglove"
-	"entropipe/sinks"
-	"entropipe/sinks/read"
 )
 
 // sceneUpdates returns what decodes messages of channel hull.
@@ -120,10 +118,6 @@ func TestFoxgloveSeesWhatIsWritten(t *testing.T) {
 	}
 	defer c.CloseNow()
 	c.SetReadLimit(16 << 20)
-	type place struct {
-		partition int32
-		offset    int64
-	}
 	hulls, updates := map[place][][2]float64{}, sceneUpdates(t)
 	for len(hulls) < 3 {
 		kind, data, err := c.Read(ctx)
@@ -169,20 +163,5 @@ func TestFoxgloveSeesWhatIsWritten(t *testing.T) {
 	c.CloseNow()
 	d.signal(syscall.SIGTERM) // it commits what it has read
 	d.exits(0, patience)
-	store, err := sinks.OpenExisting(filepath.Join(dir, "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	for at, seen := range hulls {
-		r, _, err := read.ReadFrame(t.Context(), store, read.FrameQuery{Topic: "points", Partition: &at.partition,
-			Offset: &at.offset}, "hulls")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !sameHull(r, seen) {
-			t.Errorf("%v: Foxglove has %d vertices %v, the table %d", at, len(seen), seen[:min(len(seen), 3)],
-				len(r.Hull.X))
-		}
-	}
+	equalTheTable(t, filepath.Join(dir, "out"), "Foxglove", hulls)
 }

@@ -52,10 +52,6 @@ func TestPageSeesWhatIsWritten(t *testing.T) {
 	}
 	defer c.CloseNow()
 	c.SetReadLimit(16 << 20)
-	type place struct {
-		partition int32
-		offset    int64
-	}
 	hulls, words, durable := map[place][][2]float64{}, false, false
 	for len(hulls) < 3 || !words || !durable {
 		kind, data, err := c.Read(ctx)
@@ -100,7 +96,19 @@ func TestPageSeesWhatIsWritten(t *testing.T) {
 	c.CloseNow()
 	d.signal(syscall.SIGTERM) // it commits what it has read
 	d.exits(0, patience)
-	store, err := sinks.OpenExisting(filepath.Join(dir, "out"))
+	equalTheTable(t, filepath.Join(dir, "out"), "the page", hulls)
+}
+
+// place is where a frame of topic points lies.
+type place struct {
+	partition int32
+	offset    int64
+}
+
+// equalTheTable compares the hulls that a viewer saw with those of table hulls.
+func equalTheTable(t *testing.T, out, viewer string, hulls map[place][][2]float64) {
+	t.Helper()
+	store, err := sinks.OpenExisting(out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +120,7 @@ func TestPageSeesWhatIsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !sameHull(r, seen) {
-			t.Errorf("%v: the page has %d vertices %v, the table %d", at, len(seen), seen[:min(len(seen), 3)],
+			t.Errorf("%v: %s has %d vertices %v, the table %d", at, viewer, len(seen), seen[:min(len(seen), 3)],
 				len(r.Hull.X))
 		}
 	}

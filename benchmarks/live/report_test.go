@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -35,5 +37,18 @@ func TestPageComparesTurnsOfARound(t *testing.T) {
 		if page := again.markdown(); !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
+	}
+}
+
+// The committed page is the one that the committed records make.
+func TestPageComesFromRecords(t *testing.T) {
+	const results = "../results"
+	text, err := os.ReadFile(filepath.Join(results, "live.md"))
+	r, failed := newReport(results)
+	if err != nil || failed != nil {
+		t.Fatal(err, failed)
+	}
+	if string(text) != r.markdown() {
+		t.Error("live.md is not what `go run ./benchmarks/live --render` makes")
 	}
 }
