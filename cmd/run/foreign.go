@@ -10,12 +10,12 @@ import (
 	"entropipe/sinks"
 )
 
-// checkContent compares what this process writes with the newest manifest of its
+// CheckContent compares what this process writes with the newest manifest of
 // topics. With --strict-config a difference is a *mistake.Config, unless
 // --new-config says that it is meant.
-func (s *Service) checkContent(ctx context.Context) error {
+func (s *Service) CheckContent(ctx context.Context, topics []string) error {
 	var problems []mistake.Problem
-	for _, topic := range s.flags.Source.Topic {
+	for _, topic := range topics {
 		change, err := s.Output.Changed(ctx, topic)
 		if err != nil {
 			return err
@@ -44,7 +44,7 @@ func (s *Service) contentChanged(c *sinks.ContentChange) {
 // configuration, and at the space of its disk, until done is closed. It has a goroutine
 // of its own: a network file system whose server is away blocks it.
 func (s *Service) foreignWatch(done <-chan struct{}) {
-	look, told := s.Output.Foreign(s.flags.Source.Topic), map[string]time.Time{}
+	look, told := s.Output.Foreign(s.feed.Topics()), map[string]time.Time{}
 	tick := time.NewTicker(foreignEvery)
 	defer tick.Stop()
 	for {

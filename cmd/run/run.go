@@ -51,8 +51,9 @@ func (c *Command) Run(e *command.Env) error {
 	for i, flag := range flags {
 		e.Log.Warn("this flag does nothing without another", "flag", "--"+flag, "want", want[i])
 	}
+	feed := &kafkaFeed{}
 	s, err := Start(e.Ctx, &c.Flags, config.Effective(e.Parser, c),
-		Show{Settings: config.Lines(e.Parser, c)}, e.Log)
+		Show{Settings: config.Lines(e.Parser, c)}, feed, e.Log)
 	if err != nil {
 		if err = command.UnlessStopped(e, err); err == nil && c.Source.UntilEnd {
 			err = &command.InterruptedError{}
@@ -61,7 +62,7 @@ func (c *Command) Run(e *command.Env) error {
 	}
 	defer s.Close()
 	e.Log.Info("running", "brokers", strings.Join(c.Source.Brokers, ","), "topics", strings.Join(c.Source.Topic, ","),
-		"group", s.group, "out", c.Output.Out)
+		"group", feed.group, "out", c.Output.Out)
 	begin := time.Now()
 	stop := func() {}
 	if c.Progress {

@@ -40,7 +40,7 @@ type Service struct {
 	workers    int
 	store      *sinks.Local
 	Output     *sinks.Output
-	consumer   *ingest.Consumer
+	feed       Feed
 	outbox     *ingest.Outbox // nil without --publish
 	found      *ingest.Outbox // nil without --publish-results
 	Pipeline   *pipeline.Pipeline
@@ -58,7 +58,6 @@ type Service struct {
 	tap        *live.Tap        // nil: nobody can watch
 	viewers    *foxglove.Server // nil as tap
 	numbers    live.Numbers
-	group      string
 	log        *slog.Logger
 	hashes     string                            // a line for each model; the stage's first
 	content    func(hashes string) sinks.Content // returns the content with models of these hashes
@@ -71,12 +70,12 @@ type Service struct {
 // fixes its base, and starts the workers. The output comes late, so that a start
 // that fails for another reason leaves no folder. What start makes, close ends,
 // in the opposite order.
-func Start(ctx context.Context, c *flags.Flags, config string, show Show, log *slog.Logger) (s *Service,
-	err error) {
+func Start(ctx context.Context, c *flags.Flags, config string, show Show, feed Feed,
+	log *slog.Logger) (s *Service, err error) {
 	if err := checkSystem(runtime.GOOS); err != nil {
 		return nil, err
 	}
-	s = &Service{flags: c, show: show, workers: c.Resource.Workers, stop: func() {}, log: log,
+	s = &Service{flags: c, feed: feed, show: show, workers: c.Resource.Workers, stop: func() {}, log: log,
 		failed: make(chan error, 1)}
 	defer func() {
 		if err != nil {
@@ -110,10 +109,7 @@ func Start(ctx context.Context, c *flags.Flags, config string, show Show, log *s
 		return s, err
 	}
 	frames.Tap, lm.Tap = s.tap, s.tap
-	if err := ingest.Find(ctx, c.Source.Brokers, s.security, c.Source.Topic); err != nil {
-		return s, err
-	}
-	if err := s.lookForTexts(ctx); err != nil {
+	if err := feed.Look(ctx, s); err != nil {
 		return s, err
 	}
 	s.hashes = staged + lm.Config
@@ -121,7 +117,7 @@ func Start(ctx context.Context, c *flags.Flags, config string, show Show, log *s
 	if err := s.openOutput(ctx, names, config+s.hashes); err != nil {
 		return s, err
 	}
-	partitions, err := s.connect(ctx)
+	partitions, err := feed.Open(ctx, s)
 	if err != nil {
 		return s, err
 	}
@@ -194,27 +190,7 @@ func (s *Service) openOutput(ctx context.Context, names []string, settings strin
 	if err := s.store.CheckWritable(tables.Names()); err != nil { // before any record is read
 		return fmt.Errorf("--out: %w", err)
 	}
-	return s.checkContent(ctx)
-}
-
-// connect makes the consumer and writes down where every partition begins. It
-// returns how many partitions the largest topic has.
-func (s *Service) connect(ctx context.Context) (partitions int, err error) {
-	c := &s.flags.Source
-	if s.group = c.Group; s.group == "" {
-		s.group = s.Output.DefaultGroup()
-	}
-	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic,
-		Group: s.group, Output: s.Output.UUID(), OutputInode: s.Output.Inode(),
-		UntilEnd: c.UntilEnd, Reached: s.reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log,
-		Complaints: &s.complaints,
-		Timing:     ingest.Timing{Session: c.Session, Rebalance: c.Rebalance}})
-	if err != nil {
-		return 0, err
-	}
-	s.consumer = consumer
-	s.metrics.Group(s.group)
-	return s.fixBase(ctx)
+	return nil
 }
 
 // openPipeline starts the workers, and before them the outboxes of what is published.
@@ -269,9 +245,7 @@ func (s *Service) Close() {
 			o.Abort() // every record that a commit needs is acknowledged
 		}
 	}
-	if s.consumer != nil {
-		s.consumer.Close()
-	}
+	s.feed.Close()
 	if s.store != nil {
 		s.store.Close()
 	}
@@ -289,12 +263,9 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 	}()
 	runs := ctx
-	err := s.consumer.Run(runs, func(ctx context.Context, p *ingest.Partition) error {
-		return s.unlessRevoked(runs, ctx, p, s.Pipeline.Partition(ctx, p.Topic, p.ID, p))
+	err := s.feed.Run(runs, func(ctx context.Context, topic string, id int32, p pipeline.Partition) error {
+		return s.unlessRevoked(runs, ctx, topic, id, s.Pipeline.Partition(ctx, topic, id, p))
 	})
-	if other := (*ingest.OutputError)(nil); errors.As(err, &other) {
-		return &mistake.Config{Problems: []mistake.Problem{{What: other.Error()}}}
-	}
 	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
 	}
@@ -304,13 +275,13 @@ func (s *Service) Run(ctx context.Context) error {
 // unlessRevoked drops the error of an output that could not be written when the
 // partition was revoked: whoever has it next begins behind what is committed. At
 // the end of the run it is an error that not all of what was read is committed.
-func (s *Service) unlessRevoked(run, handle context.Context, p *ingest.Partition, err error) error {
+func (s *Service) unlessRevoked(run, handle context.Context, topic string, id int32, err error) error {
 	passing := (*schemas.UnavailableError)(nil)
 	if run.Err() != nil || handle.Err() == nil || !errors.As(err, &passing) {
 		return err
 	}
 	s.log.Warn("a partition moved on before the output could be written; whoever has it next begins behind what is "+
-		"committed", "topic", p.Topic, "partition", p.ID, "error", err)
+		"committed", "topic", topic, "partition", id, "error", err)
 	return nil
 }
 
@@ -327,46 +298,13 @@ func (s *Service) fail(err error) {
 	}
 }
 
-// fixBase writes down where every partition begins, before the first fetch. An
-// output that knows the topic already keeps what it has. It returns how many
-// partitions the largest topic has.
-func (s *Service) fixBase(ctx context.Context) (partitions int, err error) {
-	c := &s.flags.Source
-	for _, topic := range c.Topic {
-		starts, err := s.consumer.Starts(ctx, topic, c.From)
-		if err != nil {
-			return 0, err
-		}
-		known, err := s.Output.HasBase(ctx, topic)
-		if err != nil {
-			return 0, err
-		}
-		if !known {
-			if err := s.checkTexts(ctx, s.consumer, topic, starts); err != nil {
-				return 0, err
-			}
-		}
-		if known { // other rows of the same records need another folder
-			s.log.Info("the output has this topic: it goes on behind the records that it holds", "topic", topic)
-		}
-		if err := s.Output.Base(ctx, topic, s.consumer.TopicID(topic), starts); err != nil {
-			return 0, err
-		}
-		if err := s.continues(ctx, topic, starts); err != nil {
-			return 0, err
-		}
-		partitions = max(partitions, len(starts))
-	}
-	return partitions, nil
-}
-
 // ready says why the service is not ready, if so.
 func (s *Service) ready() error {
 	if !s.started.Load() {
 		return errors.New("starting")
 	}
-	if !s.consumer.Stats().Connected {
-		return errors.New("no broker answers")
+	if err := s.feed.Ready(); err != nil {
+		return err
 	}
 	if err := s.Pipeline.Unavailable(); err != nil {
 		return fmt.Errorf("the output cannot be written: %w", err)
@@ -385,14 +323,10 @@ func (s *Service) watch() {
 		defer close(ended)
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
-		var seen ingest.Stats
 		sampler := s.sampler()
 		for {
-			now := s.consumer.Stats()
-			s.metrics.Consumer(now.Rebalances-seen.Rebalances,
-				now.FetchErrors+now.JoinErrors-seen.FetchErrors-seen.JoinErrors, now.Assigned)
-			seen = now
-			s.metrics.Ready(now.Connected, s.Pipeline.Unavailable() == nil, s.ready() == nil)
+			s.feed.Count(s.metrics)
+			s.metrics.Ready(s.feed.Ready() == nil, s.Pipeline.Unavailable() == nil, s.ready() == nil)
 			s.Pipeline.Sample()
 			s.sample(sampler)
 			if st := s.Pipeline.Stats(); s.flags.Frames.MaxRejects.Limited() {

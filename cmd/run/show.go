@@ -117,15 +117,11 @@ func (s *Service) health() ([]live.Health, error) {
 		}
 		return live.Health{What: what, OK: true}
 	}
-	var brokers error
-	if !s.consumer.Stats().Connected {
-		brokers = errors.New("no broker answers")
-	}
 	output := s.Pipeline.Unavailable()
 	if output != nil {
 		output = fmt.Errorf("the output cannot be written: %w", output)
 	}
-	return []live.Health{part("brokers", brokers), part("output", output)}, s.ready()
+	return []live.Health{part(s.feed.Name(), s.feed.Ready()), part("output", output)}, s.ready()
 }
 
 // refused returns samples of rejects; none before the start's end.

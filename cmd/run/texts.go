@@ -16,8 +16,8 @@ import (
 
 // lookForTexts is checkTexts for an output that is not there yet, so that a start
 // that fails for it leaves no folder.
-func (s *Service) lookForTexts(ctx context.Context) error {
-	c := &s.flags.Source
+func (k *kafkaFeed) lookForTexts(ctx context.Context) error {
+	s, c := k.s, &k.s.flags.Source
 	if !s.textless || !isNew(ctx, s.flags.Output.Out) {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (s *Service) lookForTexts(ctx context.Context) error {
 	for _, topic := range c.Topic {
 		starts, err := consumer.Starts(ctx, topic, c.From)
 		if err == nil {
-			err = s.checkTexts(ctx, consumer, topic, starts)
+			err = k.checkTexts(ctx, consumer, topic, starts)
 		}
 		if err != nil {
 			return err
@@ -56,9 +56,9 @@ func isNew(ctx context.Context, out string) bool {
 // tokenizer for them: all of them would become rejects. A topic where ids begin a
 // partition, and one that the output has already, takes texts as rejects, so that
 // one text does not keep the service from starting.
-func (s *Service) checkTexts(ctx context.Context, consumer *ingest.Consumer, topic string,
+func (k *kafkaFeed) checkTexts(ctx context.Context, consumer *ingest.Consumer, topic string,
 	starts map[int32]int64) error {
-	if !s.textless {
+	if !k.s.textless {
 		return nil
 	}
 	var found *schemas.Message
@@ -76,6 +76,6 @@ func (s *Service) checkTexts(ctx context.Context, consumer *ingest.Consumer, top
 		return err
 	}
 	return language.BadFlag("lm", fmt.Errorf("%s has no tokenizer.json, but topic %s begins with texts (partition "+
-		"%d, offset %d): put the model's tokenizer.json into its folder, or send token ids", s.flags.Tokens.LM, topic,
+		"%d, offset %d): put the model's tokenizer.json into its folder, or send token ids", k.s.flags.Tokens.LM, topic,
 		found.Partition, found.Offset))
 }

@@ -15,12 +15,12 @@ import (
 //
 // With --accept-topic the topic may have another id, if it holds what was read of
 // the old one.
-func (s *Service) continues(ctx context.Context, topic string, starts map[int32]int64) error {
-	is := s.consumer.TopicID(topic)
-	if slices.Contains(s.flags.Source.AcceptTopic, topic) {
-		return s.accept(ctx, topic, is, starts)
+func (k *kafkaFeed) continues(ctx context.Context, topic string, starts map[int32]int64) error {
+	is := k.consumer.TopicID(topic)
+	if slices.Contains(k.s.flags.Source.AcceptTopic, topic) {
+		return k.accept(ctx, topic, is, starts)
 	}
-	was, err := s.Output.TopicID(ctx, topic)
+	was, err := k.s.Output.TopicID(ctx, topic)
 	if err != nil || was.IsZero() || is.IsZero() || was == is {
 		return err
 	}
@@ -29,16 +29,16 @@ func (s *Service) continues(ctx context.Context, topic string, starts map[int32]
 
 // accept makes the topic's id the one that the output goes on with, if that was
 // another and every partition holds the last record that was committed of it.
-func (s *Service) accept(ctx context.Context, topic string, is schemas.TopicID, starts map[int32]int64) error {
-	positions, err := s.Output.Positions(ctx, topic)
+func (k *kafkaFeed) accept(ctx context.Context, topic string, is schemas.TopicID, starts map[int32]int64) error {
+	positions, err := k.s.Output.Positions(ctx, topic)
 	if err != nil {
 		return err
 	}
 	known := func(p schemas.Position) bool { return p.TopicID.IsZero() || p.TopicID == is }
 	all := slices.Collect(maps.Values(positions))
 	if is.IsZero() || !slices.ContainsFunc(all, func(p schemas.Position) bool { return !known(p) }) {
-		s.log.Info("--accept-topic has nothing to do: the topic is the one that the output was written from, or the "+
-			"brokers have no ids", "topic", topic, "topic_id", is.String())
+		k.s.log.Info("--accept-topic has nothing to do: the topic is the one that the output was written from, or "+
+			"the brokers have no ids", "topic", topic, "topic_id", is.String())
 		return nil
 	}
 	refused := func(why error) error { return fmt.Errorf("--accept-topic %s: %w; write to a new --out", topic, why) }
@@ -49,14 +49,14 @@ func (s *Service) accept(ctx context.Context, topic string, is schemas.TopicID, 
 		if _, there := starts[id]; !there {
 			return refused(fmt.Errorf("the topic has no partition %d any more", id))
 		}
-		if err := s.consumer.Holds(ctx, topic, id, positions[id]); err != nil {
+		if err := k.consumer.Holds(ctx, topic, id, positions[id]); err != nil {
 			return refused(err)
 		}
 	}
-	if err := s.Output.Accept(ctx, topic, is, positions); err != nil {
+	if err := k.s.Output.Accept(ctx, topic, is, positions); err != nil {
 		return err
 	}
-	s.log.Warn("the topic has another id and is accepted: the last committed record of every partition is there and "+
-		"equal", "topic", topic, "topic_id", is.String(), "partitions", len(positions))
+	k.s.log.Warn("the topic has another id and is accepted: the last committed record of every partition is there "+
+		"and equal", "topic", topic, "topic_id", is.String(), "partitions", len(positions))
 	return nil
 }
