@@ -33,7 +33,7 @@ func grammar(t *testing.T) (*kong.Kong, []*kong.Node) {
 
 // switchVerbs are the words that lines of flags without a value begin with.
 var switchVerbs = []string{"Check", "Connect", "Continue", "Cut", "Explain", "Move", "Print", "Send", "Serve",
-	"Show", "Skip", "Start", "Stay", "Stop", "Write"}
+	"Show", "Skip", "Start", "Stay", "Stop", "Take", "Write"}
 
 // Each line says with its first word whether the flag takes a value: a flag that does
 // begins with the noun of its value, a flag that does not with a verb.

@@ -1,48 +1,49 @@
 package produce
 
 import (
+	"errors"
 	"math"
 
 	"entropipe/cmd/command"
 	"entropipe/cmd/config/value"
-	"entropipe/ingest/replay"
+	"entropipe/cmd/produce/source"
 )
 
 // cloudFlags are common to the formats whose files hold one cloud each.
 type cloudFlags struct {
-	Paths         []string `arg:"" type:"path"`
-	SkipBad       bool
 	MaxFrameBytes value.Size `default:"64MiB"`
 	producerFlags `embed:""`
 }
 
 type producePCD struct {
+	source.PCD `embed:""`
 	cloudFlags `embed:""`
 }
 
 type producePLY struct {
+	source.PLY `embed:""`
 	cloudFlags `embed:""`
 }
 
 type produceLAS struct {
+	source.LAS `embed:""`
 	cloudFlags `embed:""`
 }
 
 // Run checks the flags and runs the command.
-func (c *producePCD) Run(e *command.Env) error { return c.send(e, replay.PCD) }
+func (c *producePCD) Run(e *command.Env) error { return c.send(e, &c.PCD) }
 
 // Run checks the flags and runs the command.
-func (c *producePLY) Run(e *command.Env) error { return c.send(e, replay.PLY) }
+func (c *producePLY) Run(e *command.Env) error { return c.send(e, &c.PLY) }
 
 // Run checks the flags and runs the command.
-func (c *produceLAS) Run(e *command.Env) error { return c.send(e, replay.LAS) }
+func (c *produceLAS) Run(e *command.Env) error { return c.send(e, &c.LAS) }
 
-func (c *cloudFlags) send(e *command.Env, format replay.CloudFormat) error {
-	if err := c.Check(); err != nil {
+func (c *cloudFlags) send(e *command.Env, from source.Source) error {
+	if err := errors.Join(c.Check(), from.Check()); err != nil {
 		return err
 	}
-	src, err := replay.CloudFiles{Format: format, Paths: c.Paths, SkipBad: c.SkipBad,
-		MaxFrameBytes: int64(c.MaxFrameBytes), Log: e.Log}.Open()
+	src, err := from.Open(source.Options{Rate: c.Rate, MaxFrameBytes: int64(c.MaxFrameBytes), Log: e.Log})
 	if err != nil {
 		return err
 	}
@@ -57,11 +58,9 @@ func (c *cloudFlags) Check() error {
 	return c.producerFlags.Check()
 }
 
-// HelpLines describes the arguments and flags of produce pcd, ply and las.
+// HelpLines describes the flag of files of clouds that is not the source's.
 func (cloudFlags) HelpLines() map[string]string {
 	return map[string]string{
-		"paths":           "Files of the format, perhaps in gzip or Zstandard, or folders of them.",
-		"skip-bad":        "Skip and count files that cannot be read, instead of stopping.",
 		"max-frame-bytes": "Size limit of a file, unpacked; the columns of its cloud may take four times as much.",
 	}
 }

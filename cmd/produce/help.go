@@ -29,13 +29,9 @@ func (producerFlags) HelpLines() map[string]string {
 		"rate":              "Speed of the replay: realtime, max, a frequency (10hz) or a multiple (2x).",
 		"loop":              "Number of passes over the data; frame numbers and times continue.",
 		"limit":             "Number of frames to send; 0: all.",
-		"epoch":             "Time of the first frame, where frames have no times of their own.",
 		"key":               "Key of messages: a sequence is one partition, or frames spread over all.",
 		"resume":            "Continue where the topic ends; or-start: from the begin if nothing is there.",
 		"resume-window":     "Number of bytes at the topic's end that --resume reads, at most.",
-		"dataset":           "Name of the data set, instead of its own.",
-		"sequence":          "Name of the sequence, instead of its own.",
-		"sensor":            "Name of the sensor, instead of its own.",
 		"stage":             "Stage before sending; prune sends only points that the operators of --for depend on.",
 		"for":               "Operators whose rows consumers find unchanged by --stage prune.",
 		"model":             "Model (.safetensors) whose hints make --for hull3d faster; optional.",
@@ -55,28 +51,11 @@ Examples:
   entropipe produce kitti scans/ --rate 2x --loop 10 --brokers kafka1:9092 --topic lidar`
 }
 
-// HelpLines describes the argument and flag of produce kitti.
-func (produceKITTI) HelpLines() map[string]string {
-	return map[string]string{
-		"dir":      "Folder of a drive, of a sequence, or of scans.",
-		"skip-bad": "Skip and count scans that cannot be read, instead of stopping.",
-	}
-}
-
 // Help opens the help of produce quickdraw.
 func (produceQuickdraw) Help() string {
 	return `Examples:
   entropipe produce quickdraw cow.ndjson --rate max
   entropipe produce quickdraw simplified/*.ndjson --rate 20000hz --topic sketches`
-}
-
-// HelpLines describes the arguments and flags of produce quickdraw.
-func (produceQuickdraw) HelpLines() map[string]string {
-	return map[string]string{
-		"files":    "Files of drawings, .ndjson or .ndjson.gz.",
-		"skip-bad": "Skip and count lines that cannot be read, instead of stopping.",
-		"pack":     "Number of drawings of a message, at most.",
-	}
 }
 
 // Help opens the help of produce synthetic.
@@ -112,18 +91,4 @@ Examples:
   entropipe produce tokens wiki.txt --paragraphs
   entropipe produce tokens reviews.parquet --tokenizer ./all-MiniLM-L6-v2 --rate 5000hz
   entropipe produce tokens book.txt --tokenizer builtin:bytes --lengths azure.csv --sequences 100000`
-}
-
-// HelpLines describes the arguments and flags of produce tokens.
-func (produceTokens) HelpLines() map[string]string {
-	return map[string]string{
-		"files":      "Files of texts or token ids: .txt, .jsonl, .ndjson (also .gz), .parquet.",
-		"tokenizer":  "Folder with a tokenizer.json, or builtin:bytes: send token ids instead of text.",
-		"paragraphs": "Send each paragraph of a .txt as a text, instead of each line.",
-		"lengths":    "Trace of requests (.csv, JSON lines) whose lengths the sequences get.",
-		"clip":       "Length limit of a sequence of --lengths; 0: none.",
-		"sequences":  "Number of sequences of --lengths; 0: one for each request of the trace.",
-		"pack":       "Number of sequences of a message, at most.",
-		"skip-bad":   "Skip and count rows that cannot be used, instead of stopping.",
-	}
 }

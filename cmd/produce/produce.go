@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"entropipe/algos/geom"
 	"entropipe/cmd/command"
 	"entropipe/cmd/config/value"
 	"entropipe/cmd/mistake"
+	"entropipe/cmd/produce/source"
 	"entropipe/cmd/run/stage"
 	"entropipe/ingest"
 	"entropipe/ingest/replay"
@@ -52,14 +52,11 @@ type producerFlags struct {
 	Key             string      `enum:"sequence,frame,none" default:"sequence" group:"Topic"`
 	Resume          resumeMode  `placeholder:"or-start" group:"Replay"`
 	ResumeWindow    value.Size  `default:"1GiB" group:"Replay" more:"yes"`
-	Dataset         string      `group:"Names"`
-	Sequence        string      `group:"Names"`
-	Sensor          string      `group:"Names" more:"yes"`
 	Stage           string      `enum:"off,prune" default:"off" group:"Stage"`
 	For             []string    `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" group:"Stage"`
 	Model           string      `placeholder:"FILE" group:"Stage" more:"yes"`
 
-	Epoch time.Time `format:"2006-01-02T15:04:05Z07:00" default:"2020-01-01T00:00:00Z" group:"Replay" more:"yes"`
+	Names source.Names `embed:""`
 
 	Security command.Security `embed:"" group:"Brokers"`
 
@@ -69,16 +66,13 @@ type producerFlags struct {
 var keyNames = map[string]replay.Key{"sequence": replay.KeySequence, "frame": replay.KeyFrame, "none": replay.KeyNone}
 
 type produceKITTI struct {
-	Dir           string `arg:"" type:"path"`
-	SkipBad       bool
+	source.KITTI  `embed:""`
 	producerFlags `embed:""`
 }
 
 type produceQuickdraw struct {
-	Files         []string `arg:"" type:"path"`
-	SkipBad       bool
-	Pack          int `default:"256"`
-	producerFlags `embed:""`
+	source.QuickDraw `embed:""`
+	producerFlags    `embed:""`
 }
 
 type produceSynthetic struct {
@@ -90,23 +84,17 @@ type produceSynthetic struct {
 }
 
 // Run checks the flags and runs the command.
-func (c *produceKITTI) Run(e *command.Env) error {
-	if err := c.Check(); err != nil {
-		return err
-	}
-	src, err := replay.KITTI{Dir: c.Dir, SkipBad: c.SkipBad, Log: e.Log}.Open()
-	if err != nil {
-		return err
-	}
-	return c.produce(e, src)
-}
+func (c *produceKITTI) Run(e *command.Env) error { return c.send(e, &c.KITTI) }
 
 // Run checks the flags and runs the command.
-func (c *produceQuickdraw) Run(e *command.Env) error {
-	if err := errors.Join(c.Check(), command.CheckAmount("pack", c.Pack, 1, command.MaxPack)); err != nil {
+func (c *produceQuickdraw) Run(e *command.Env) error { return c.send(e, &c.QuickDraw) }
+
+// send checks the flags and sends what they name.
+func (c *producerFlags) send(e *command.Env, from source.Source) error {
+	if err := errors.Join(c.Check(), from.Check()); err != nil {
 		return err
 	}
-	src, err := replay.QuickDraw{Files: c.Files, SkipBad: c.SkipBad, Pack: c.Rate.Pack(c.Pack), Log: e.Log}.Open()
+	src, err := from.Open(source.Options{Rate: c.Rate, Log: e.Log})
 	if err != nil {
 		return err
 	}
@@ -144,8 +132,8 @@ func (c *producerFlags) producer(e *command.Env, security ingest.Security, prune
 		Compression: c.Compression, Log: e.Log,
 		Create: ingest.TopicSpec{Partitions: c.Partitions, ReplicationFactor: c.Replication,
 			MaxMessageBytes: int64(c.MaxMessageBytes)},
-		Play:  replay.Play{Rate: c.Rate, Loop: c.Loop, Limit: c.Limit, Epoch: c.Epoch},
-		Names: replay.Names{Dataset: c.Dataset, Sequence: c.Sequence, Sensor: c.Sensor}}
+		Play:  replay.Play{Rate: c.Rate, Loop: c.Loop, Limit: c.Limit, Epoch: c.Names.Epoch},
+		Names: c.Names.Replay()}
 }
 
 // produce sends src and says what became of it. A signal ends it in order:

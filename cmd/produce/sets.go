@@ -2,7 +2,7 @@ package produce
 
 import (
 	"entropipe/cmd/command"
-	"entropipe/ingest/replay"
+	"entropipe/cmd/produce/source"
 )
 
 // setCommands are the commands of data sets and of tables.
@@ -26,43 +26,24 @@ func (setCommands) HelpLines() map[string]string {
 }
 
 type produceNuscenes struct {
-	Paths         []string `arg:"" type:"path"`
-	Tables        string   `placeholder:"NAME"`
-	Scenes        []string `placeholder:"SCENE"`
-	SkipBad       bool
-	producerFlags `embed:""`
+	source.NuScenes `embed:""`
+	Tables          string `placeholder:"NAME"`
+	producerFlags   `embed:""`
 }
 
 type produceArgoverse2 struct {
-	Paths         []string `arg:"" type:"path"`
-	SkipBad       bool
-	producerFlags `embed:""`
+	source.Argoverse2 `embed:""`
+	producerFlags     `embed:""`
 }
 
 // Run checks the flags and runs the command.
 func (c *produceNuscenes) Run(e *command.Env) error {
-	if err := c.Check(); err != nil {
-		return err
-	}
-	src, err := replay.NuScenes{Paths: c.Paths, Tables: c.Tables, Scenes: c.Scenes, SkipBad: c.SkipBad,
-		Log: e.Log}.Open()
-	if err != nil {
-		return err
-	}
-	return c.produce(e, src)
+	c.Version = c.Tables
+	return c.send(e, &c.NuScenes)
 }
 
 // Run checks the flags and runs the command.
-func (c *produceArgoverse2) Run(e *command.Env) error {
-	if err := c.Check(); err != nil {
-		return err
-	}
-	src, err := replay.Argoverse2{Paths: c.Paths, SkipBad: c.SkipBad, Log: e.Log}.Open()
-	if err != nil {
-		return err
-	}
-	return c.produce(e, src)
-}
+func (c *produceArgoverse2) Run(e *command.Env) error { return c.send(e, &c.Argoverse2) }
 
 // Help opens the help of produce nuscenes.
 func (produceNuscenes) Help() string {
@@ -76,14 +57,9 @@ Examples:
   entropipe produce nuscenes nuscenes/sweeps/LIDAR_TOP --rate 2x`
 }
 
-// HelpLines describes the arguments and flags of produce nuscenes.
+// HelpLines describes the flag of produce nuscenes that is not the source's.
 func (produceNuscenes) HelpLines() map[string]string {
-	return map[string]string{
-		"paths":    "Folders of the data set or of scans, and scans.",
-		"tables":   "Folder of the tables, by its name, where there are several.",
-		"scenes":   "Scenes to send, by their names; all of them by default.",
-		"skip-bad": "Skip and count scans and records that cannot be read, instead of stopping.",
-	}
+	return map[string]string{"tables": "Folder of the tables, by its name, where there are several."}
 }
 
 // Help opens the help of produce argoverse2.
@@ -94,12 +70,4 @@ or a sweep (.feather). Points are in the frame of the vehicle; the pose takes th
 Examples:
   entropipe produce argoverse2 av2/val/7fab2350-7eaf-3b7e-a39d-6937a4c1bede
   entropipe produce argoverse2 av2/val --rate max --skip-bad`
-}
-
-// HelpLines describes the arguments and flags of produce argoverse2.
-func (produceArgoverse2) HelpLines() map[string]string {
-	return map[string]string{
-		"paths":    "Folders of logs or of sweeps, and sweeps.",
-		"skip-bad": "Skip and count sweeps that cannot be read, instead of stopping.",
-	}
 }
