@@ -84,7 +84,7 @@ var testModules = []string{"pgregory.net/rapid", "github.com/google/go-cmp", "go
 
 // topFolders are the folders of the repository; another one needs a reason
 // in ARCHITECTURE.md, and a place here.
-var topFolders = []string{"algos", "benchmarks", "cmd", "docs", "ingest", "models", "ops", "preprocess",
+var topFolders = []string{"algos", "benchmarks", "cmd", "deploy", "docs", "ingest", "models", "ops", "preprocess",
 	"schemas", "sinks", "sparse"}
 
 const ownModule = "entropipe"
