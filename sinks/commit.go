@@ -37,32 +37,45 @@ func (o *Output) Commit(ctx context.Context, b *schemas.Batch) (schemas.Committe
 	if err := o.stage(ctx, a, b); err != nil {
 		return schemas.Committed{}, unavailable(o.abandon(ctx, m, err))
 	}
-	if err := o.record(ctx, m.ContentHash); err != nil {
-		return schemas.Committed{}, unavailable(o.abandon(ctx, m, err))
+	if recorded, err := o.settle(ctx, m); err != nil {
+		if recorded {
+			return committed(m), err
+		}
+		return schemas.Committed{}, err
 	}
-	name := record.ManifestName(p, b.Start)
-	o.own.begin(m.UUID)
-	found, won, err := createOrAdopt(ctx, o.store, name, record.Encode(m))
-	o.own.end(m.UUID, err == nil && won)
-	switch {
-	case errors.Is(err, ErrNotCreated):
-		return schemas.Committed{}, unavailable(o.abandon(ctx, m, err))
-	case err != nil:
-		return committed(m), unavailable(err)
-	case !won:
-		return schemas.Committed{}, unavailable(o.lose(ctx, m, name, found))
-	}
-	if err := o.publish(ctx, m, justWritten); err != nil {
-		return committed(m), unavailable(err)
-	}
-	o.give(p, b.End)
-	o.saw(p, b.Start)
 	if a.parts > 1 {
 		// Attempts that died on so large a batch have left much in staging. An error
 		// does not matter here: the next Resume cleans again.
 		o.clean(ctx, p)
 	}
 	return committed(m), nil
+}
+
+// settle creates the manifest m, whose files are staged, and publishes them. After an
+// error, recorded tells whether m may be in the output all the same.
+func (o *Output) settle(ctx context.Context, m *record.Manifest) (recorded bool, err error) {
+	if err := o.record(ctx, m.ContentHash); err != nil {
+		return false, unavailable(o.abandon(ctx, m, err))
+	}
+	p := m.TopicPartition()
+	name := record.ManifestName(p, m.Start)
+	o.own.begin(m.UUID)
+	found, won, err := createOrAdopt(ctx, o.store, name, record.Encode(m))
+	o.own.end(m.UUID, err == nil && won)
+	switch {
+	case errors.Is(err, ErrNotCreated):
+		return false, unavailable(o.abandon(ctx, m, err))
+	case err != nil:
+		return true, unavailable(err)
+	case !won:
+		return false, unavailable(o.lose(ctx, m, name, found))
+	}
+	if err := o.publish(ctx, m, justWritten); err != nil {
+		return true, unavailable(err)
+	}
+	o.give(p, m.End)
+	o.saw(p, m.Start)
+	return true, nil
 }
 
 func notReady(p partition, start int64) error {

@@ -25,6 +25,7 @@ type Summary struct {
 	PartitionBy []string           `json:"partition_by"`
 	Partitions  []PartitionSummary `json:"partitions"`
 	Tables      []TableReport      `json:"tables"`
+	Adopted     []AdoptedReport    `json:"adopted,omitempty"`
 	// Configurations are the contents with which rows were made, in the order of the
 	// first manifests that have them, by topic and partition.
 	Configurations []Configuration `json:"configurations,omitempty"`
@@ -124,6 +125,7 @@ func (d *describer) partition(ctx context.Context, names []string) error {
 		sum.add(m)
 		sum.LastCommit = m.Created
 		d.configuration(m)
+		addAdopted(&d.Adopted, m)
 		for i := range m.Files {
 			addFile(&d.Tables, &m.Files[i])
 			if t := m.Files[i].Table; t == tables.Frames || t == tables.Tokens {
@@ -172,6 +174,7 @@ func (s *Summary) String() string {
 	for _, t := range s.Tables {
 		fmt.Fprintf(&b, "%-10s %d files, %d rows, %d bytes\n", t.Table, t.Files, t.Rows, t.Bytes)
 	}
+	writeAdopted(&b, s.Adopted)
 	if s.First != nil {
 		fmt.Fprintf(&b, "%s from %s to %s\n", s.kinds(), s.First.Format(time.RFC3339Nano),
 			s.Last.Format(time.RFC3339Nano))

@@ -20,6 +20,7 @@ type Report struct {
 	Checks     []Check           `json:"checks"`
 	Partitions []PartitionReport `json:"partitions"`
 	Tables     []TableReport     `json:"tables"`
+	Adopted    []AdoptedReport   `json:"adopted,omitempty"`
 	Faults     []Fault           `json:"faults"`      // the first maxFaults faults
 	FaultCount int64             `json:"fault_count"` // number of all faults
 	Notes      []string          `json:"notes"`       // observations that are no faults
@@ -109,6 +110,41 @@ func addFile(tables *[]TableReport, f *record.File) *TableReport {
 	t.Rows += f.Rows
 	t.Bytes += f.Bytes
 	return t
+}
+
+// AdoptedReport sums up the commits whose files another output has written.
+type AdoptedReport struct {
+	From       string `json:"from"` // uuid of that output
+	Commits    int64  `json:"commits"`
+	Partitions int64  `json:"partitions"` // partitions with such commits
+
+	last record.TopicPartition
+}
+
+// addAdopted counts a manifest if it is adopted. The manifests of a partition come one
+// after the other.
+func addAdopted(list *[]AdoptedReport, m *record.Manifest) {
+	if m.AdoptedFrom == "" {
+		return
+	}
+	i := slices.IndexFunc(*list, func(a AdoptedReport) bool { return a.From == m.AdoptedFrom })
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, AdoptedReport{From: m.AdoptedFrom})
+	}
+	a := &(*list)[i]
+	if p := m.TopicPartition(); a.Commits == 0 || p != a.last {
+		a.Partitions, a.last = a.Partitions+1, p
+	}
+	a.Commits++
+}
+
+// writeAdopted writes a line for each output whose commits were adopted.
+func writeAdopted(b *strings.Builder, list []AdoptedReport) {
+	for _, a := range list {
+		fmt.Fprintf(b, "adopted: %d commits of %d partitions have files of output %s\n", a.Commits, a.Partitions,
+			a.From)
+	}
 }
 
 // Names of the checks.
@@ -230,6 +266,7 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 		}
 		b.WriteByte('\n')
 	}
+	writeAdopted(&b, r.Adopted)
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}

@@ -313,6 +313,7 @@ func (v *verifier) unlisted(ctx context.Context, sum *PartitionReport, last, m *
 func (v *verifier) link(ctx context.Context, sum *PartitionReport, last, m *record.Manifest, name string) {
 	v.checked(checkChain, 1)
 	v.content(ctx, m, name)
+	v.adopted(m, name)
 	switch {
 	case m.Start > sum.End:
 		v.fault(checkChain, name, "offsets %d to %d are in no manifest", sum.End, m.Start-1)
@@ -326,6 +327,16 @@ func (v *verifier) link(ctx context.Context, sum *PartitionReport, last, m *reco
 		v.fault(checkChain, name, "it has no message, but does not inherit the last record of the manifest before it")
 	}
 	sum.add(m)
+}
+
+// adopted counts a manifest whose files another output has written.
+func (v *verifier) adopted(m *record.Manifest, name string) {
+	if m.AdoptedFrom != "" && m.AdoptedFrom == v.Store {
+		v.fault(checkRecords, name, "it says that its files are adopted, but from this output itself")
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	addAdopted(&v.Adopted, m)
 }
 
 // content checks that the output has a record of a manifest's content. A missing or

@@ -60,6 +60,10 @@ func TestVerifyFindsPlantedFaults(t *testing.T) {
 		check string
 		harm  func(*sinktest.MemDisk)
 	}{
+		"adopted from itself": {"records", func(d *sinktest.MemDisk) {
+			o := sinktest.OpenOn(t, sinktest.MemStore(d))
+			edit(10, func(m *record.Manifest) { m.AdoptedFrom = o.UUID() })(d)
+		}},
 		"file missing": {"files", file(0, func(d *sinktest.MemDisk, f record.File) {
 			delete(d.Live.Files, f.Path)
 		})},

@@ -114,7 +114,7 @@ type Manifest struct {
 	// settings that decide rows.
 	ConfigHash  string    `json:"config_hash,omitempty"`
 	ContentHash string    `json:"content_hash,omitempty"`
-	AdoptedFrom string    `json:"adopted_from,omitempty"` // uuid of the output that wrote the files; empty: this one
+	AdoptedFrom string    `json:"adopted_from,omitempty"` // uuid of the output whose commit this was
 	Created     time.Time `json:"created"`
 	Writer      string    `json:"writer,omitempty"` // version of the program
 }

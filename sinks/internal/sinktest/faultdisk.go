@@ -69,6 +69,14 @@ func (d *FaultDisk) Link(from, to string) error {
 	return d.ask("link", to, func() error { return d.Disk.Link(from, to) })
 }
 
+// LinkFrom asks as Link does. The disk below must have it.
+func (d *FaultDisk) LinkFrom(from disk.Disk, o disk.Object, name, to string) error {
+	below := d.Disk.(interface {
+		LinkFrom(from disk.Disk, o disk.Object, name, to string) error
+	})
+	return d.ask("link", to, func() error { return below.LinkFrom(from, o, name, to) })
+}
+
 func (d *FaultDisk) Rename(from, to string) error {
 	return d.ask("rename", to, func() error { return d.Disk.Rename(from, to) })
 }
@@ -87,11 +95,13 @@ func (d *FaultDisk) SyncDir(name string) error {
 
 func (d *FaultDisk) Open(name string) (o disk.Object, err error) {
 	err = d.ask("look", name, func() error { o, err = d.Disk.Open(name); return err })
-	if err != nil && o != nil {
-		o.Close()
+	if err != nil {
+		if o != nil {
+			o.Close()
+		}
 		return nil, err
 	}
-	return &faultObject{o, d, name}, err
+	return &faultObject{o, d, name}, nil
 }
 
 type faultObject struct {

@@ -2,6 +2,7 @@ package sinktest
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -185,6 +186,30 @@ func (d *MemDisk) Link(from, to string) error {
 		return PathError("link", to, fs.ErrExist)
 	}
 	d.change(change{kind: "link", from: from, to: to, node: node})
+	return nil
+}
+
+// LinkFrom gives a file of another MemDisk a name in this one.
+func (d *MemDisk) LinkFrom(from disk.Disk, _ disk.Object, name, to string) error {
+	if f, ok := from.(*FaultDisk); ok {
+		from = f.Disk
+	}
+	other, ok := from.(*MemDisk)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	other.mu.Lock()
+	node := other.Live.Files[name]
+	other.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case node == nil || !d.Live.Dirs[path.Dir(to)]:
+		return PathError("link", name, fs.ErrNotExist)
+	case d.Live.Files[to] != nil:
+		return PathError("link", to, fs.ErrExist)
+	}
+	d.change(change{kind: "link", to: to, node: node})
 	return nil
 }
 

@@ -31,6 +31,10 @@ type Writer struct {
 	Fail   func(error) error // called with an error; nil makes the writer continue from Resume
 	Tables []string          // tables besides those that are always written
 	Parts  int               // number of parts of a batch that are staged before its commit
+
+	Content sinks.Content   // what decides the rows
+	Former  sinks.Reader    // output whose commits it adopts before it copies; nil: it copies all
+	Adopted []sinks.Adopted // what each session adopted
 }
 
 // Run copies until the end, and returns what fail returns.
@@ -49,11 +53,14 @@ func (w *Writer) Run(ctx context.Context) error {
 }
 
 func (w *Writer) session(ctx context.Context) error {
-	o, err := sinks.Open(ctx, w.Store, EncoderOf(w.Tables...), sinks.Config{})
+	o, err := sinks.Open(ctx, w.Store, EncoderOf(w.Tables...), sinks.Config{Content: w.Content})
 	if err != nil {
 		return err
 	}
 	if err := o.Base(ctx, LogTopic, schemas.TopicID{}, map[int32]int64{0: w.base}); err != nil {
+		return err
+	}
+	if err := w.adopt(ctx, o); err != nil {
 		return err
 	}
 	pos, err := o.Resume(ctx, LogTopic, 0)
@@ -69,6 +76,20 @@ func (w *Writer) session(ctx context.Context) error {
 		_, err = o.Commit(ctx, b)
 		pos = schemas.Position{Next: b.End, Last: b.Last}
 	}
+	return err
+}
+
+// adopt adopts what it can of the log.
+func (w *Writer) adopt(ctx context.Context, o *sinks.Output) error {
+	if w.Former == nil {
+		return nil
+	}
+	f, err := sinks.OpenFormer(ctx, w.Former)
+	if err != nil {
+		return err
+	}
+	a, err := o.Adopt(ctx, f, LogTopic, 0, w.End)
+	w.Adopted = append(w.Adopted, a)
 	return err
 }
 
