@@ -133,9 +133,10 @@ func (d *demo) flags() *flags.Flags {
 	return &flags.Flags{
 		Source: flags.SourceFlags{Brokers: d.brokers, Topic: demoTopics, From: "earliest", OnGap: "stop"},
 		Output: flags.OutputFlags{Out: d.Out, Tables: []string{"hulls", "maxima", "triangles", "points"},
-			PartitionBy: []string{"dataset"}, RollBytes: 256 << 20, RollRecords: 100_000, RollAge: time.Second},
-		Frames: flags.FrameFlags{MaxFrameBytes: 64 << 20},
-		Stage:  stage.Flags{Stage: "off"},
+			PartitionBy: []string{"dataset"}, RollBytes: 256 << 20, RollRecords: 100_000},
+		RollAge: time.Second,
+		Frames:  flags.FrameFlags{MaxFrameBytes: 64 << 20},
+		Stage:   stage.Flags{Stage: "off"},
 		Tokens: language.Flags{LM: d.LM, Weights: "f32", Task: "logits", TruncateSide: "auto", TopK: 5, MaxNew: 1,
 			TokenBudget: 4096},
 		Resource: flags.ResourceFlags{Memory: 256 << 20},

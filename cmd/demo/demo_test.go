@@ -35,7 +35,7 @@ func TestDemoSaysHowLateItIs(t *testing.T) {
 
 // Law: rows of the demo are committed within a second, so that the first table comes soon.
 func TestRowsDoNotWait(t *testing.T) {
-	if age := (&demo{Command: &Command{}}).flags().Output.RollAge; age > time.Second {
+	if age := (&demo{Command: &Command{}}).flags().RollAge; age > time.Second {
 		t.Errorf("rows wait for %v", age)
 	}
 }

@@ -94,7 +94,7 @@ func Start(ctx context.Context, c *flags.Flags, config string, show Show, feed F
 	}
 	s.registry = prometheus.NewRegistry()
 	s.metrics = metrics.New(s.registry, command.Version)
-	s.metrics.Configured(c.Output.RollAge, int64(c.Frames.MaxFrameBytes))
+	s.metrics.Configured(c.RollAge, int64(c.Frames.MaxFrameBytes))
 	frames.Metrics = s.metrics
 	staged, err := s.openStage(&frames)
 	if err != nil {
@@ -221,7 +221,7 @@ func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipel
 		NewTokens:  func() *pipeline.Tokens { return pipeline.NewTokens(lm.TokenConfig) },
 		Workers:    s.workers, Memory: int64(c.Resource.Memory), RetryFor: c.Output.RetryFor,
 		SkipGaps: c.Source.OnGap == "skip",
-		Roll:     pipeline.Roll{Bytes: int64(c.Output.RollBytes), Records: c.Output.RollRecords, Age: c.Output.RollAge},
+		Roll:     pipeline.Roll{Bytes: int64(c.Output.RollBytes), Records: c.Output.RollRecords, Age: c.RollAge},
 		Tap:      s.tap,
 		Metrics:  s.metrics, Log: s.log})
 	s.question = s.Pipeline.Question(s.Output.Reached)

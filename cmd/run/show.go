@@ -99,7 +99,7 @@ func (s *Service) sampler() *web.Sampler {
 		return nil
 	}
 	return &web.Sampler{Gatherer: s.registry, Pipeline: s.Pipeline, Workers: s.workers,
-		Patience: s.flags.Output.RollAge, Health: s.health}
+		Patience: s.flags.RollAge, Health: s.health}
 }
 
 // sample adds the numbers of this second.

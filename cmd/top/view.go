@@ -144,7 +144,7 @@ func (m *model) processHead() []row {
 		first = append(first, span{"not ready", bad}, span{": " + safe(s.Reason), plain})
 	}
 	verdict := span{" " + safe(s.Lag.Verdict), warn}
-	if s.Lag.Verdict == "keeping up" {
+	if s.Lag.Verdict == "keeping up" || s.Backfill != nil && strings.HasPrefix(s.Lag.Verdict, "backfill: ") {
 		verdict.style = good
 	}
 	second := row{verdict}

@@ -30,6 +30,9 @@ type Sample struct {
 	// earlier.
 	Patience time.Duration
 
+	// Backfill is how far a process is that computes an archive; nil: it follows topics.
+	Backfill *Backfill
+
 	Stages  map[string]Work // by stage: fetch, decode, prepare, operate, message, batch, commit
 	Queue   Queue           // messages that wait for a worker
 	Workers int             // for decode, stage and operators
@@ -101,7 +104,7 @@ func (n *Numbers) Add(s Sample) {
 	st := State{TimeNs: s.Time.UnixNano(), UptimeS: s.Time.Sub(n.begin).Seconds(), Version: n.Version,
 		Revision: n.Revision, Ready: s.Ready, Reason: s.Reason, Health: s.Health, Totals: total,
 		Rates: rates(&n.totals[before], &total, span), Latency: n.latency(""), Topics: []TopicState{},
-		Process: s.Process, Peers: s.Peers}
+		Process: s.Process, Peers: s.Peers, Backfill: s.Backfill}
 	for i := range s.Topics {
 		t := &s.Topics[i]
 		st.Topics = append(st.Topics, TopicState{Topic: t.Topic, Totals: t.Totals,
@@ -232,6 +235,9 @@ func (n *Numbers) lag() Lag {
 		trend = (l.Seconds - before) / s.Time.Sub(first.Time).Minutes()
 	}
 	l.Verdict = verdict(worst, trend, s.Patience)
+	if s.Backfill != nil && (worst == nil || worst.Held == "") {
+		l.Verdict = s.Backfill.String()
+	}
 	return l
 }
 

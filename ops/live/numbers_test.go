@@ -40,6 +40,30 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// A backfill says how far its lanes are, unless it stands still.
+func TestVerdictOfBackfill(t *testing.T) {
+	left := 171.
+	for _, c := range []struct {
+		is   Backfill
+		held string
+		want string
+	}{
+		{Backfill{Lanes: 97, LanesDone: 12, LeftS: &left}, "", "backfill: 12 of 97 lanes, 3 min left"},
+		{Backfill{Lanes: 97, LanesDone: 12}, "", "backfill: 12 of 97 lanes"},
+		{Backfill{Lanes: 97, LanesDone: 97, LeftS: &left}, "", "backfill: 97 of 97 lanes"},
+		{Backfill{}, "", "backfill: 0 of 0 lanes"},
+		{Backfill{Lanes: 97}, "held: the disk is full", "held: the disk is full"},
+	} {
+		var n Numbers
+		n.Add(second(0, func(s *Sample) {
+			s.Backfill, s.Partitions = &c.is, []Partition{{Records: 7, Held: c.held}}
+		}))
+		if s := n.State(); s.Lag.Verdict != c.want || s.Backfill == nil {
+			t.Errorf("%+v: %q, want %q", c.is, s.Lag.Verdict, c.want)
+		}
+	}
+}
+
 // second returns the sample of second i of a process that works at a constant rate.
 func second(i int, change func(*Sample)) Sample {
 	n := int64(i)
@@ -158,6 +182,12 @@ func TestBottleneck(t *testing.T) {
 		{"memory", "commit", "the memory is full", func(_ float64, s *Sample) { s.Process.Memory.Used = 95 }},
 		{"fetch", "fetch", "they wait for records", func(_ float64, s *Sample) {
 			s.Partitions[0].Records, s.Partitions[0].Seconds = 9, 60
+		}},
+		{"archive", "fetch", "they wait for records", func(_ float64, s *Sample) {
+			s.Backfill = &Backfill{Lanes: 3, Items: 9, ItemsDone: 8}
+		}},
+		{"archive at its end", "", "nothing waits", func(_ float64, s *Sample) {
+			s.Backfill = &Backfill{Lanes: 3, LanesDone: 3, Items: 9, ItemsDone: 9}
 		}},
 		{"output", "commit", "disk full", func(_ float64, s *Sample) {
 			s.Health = []Health{{"brokers", true, ""}, {"output", false, "disk full"}}

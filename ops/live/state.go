@@ -1,5 +1,7 @@
 package live
 
+import "fmt"
+
 // State is what people read of a process, once a second. Names of its fields in JSON never
 // change.
 type State struct {
@@ -20,6 +22,8 @@ type State struct {
 	Way              []Stage `json:"way"`
 	Bottleneck       string  `json:"bottleneck"` // a stage of Way; empty: none
 	BottleneckReason string  `json:"bottleneck_reason"`
+
+	Backfill *Backfill `json:"backfill,omitempty"` // nil: the process follows topics
 
 	Process  Process  `json:"process"`
 	Peers    []Peer   `json:"peers"`
@@ -106,6 +110,25 @@ type Partition struct {
 	Owner      string   `json:"owner"`
 	CommitAgeS *float64 `json:"commit_age_s"` // nil: nothing was committed
 	Held       string   `json:"held"`         // reason for which it stands still; empty: none
+}
+
+// Backfill is how far the lanes of a process are, whichever process computed them.
+type Backfill struct {
+	Lanes     int      `json:"lanes"`
+	LanesDone int      `json:"lanes_done"`
+	Items     int64    `json:"items"`
+	ItemsDone int64    `json:"items_done"`
+	LeftS     *float64 `json:"left_s"` // nil: not known yet
+}
+
+// String says it in words: backfill: 12 of 97 lanes, 3 min left.
+func (b *Backfill) String() string {
+	switch text := fmt.Sprintf("backfill: %d of %d lanes", b.LanesDone, b.Lanes); {
+	case b.LanesDone == b.Lanes || b.LeftS == nil:
+		return text
+	default:
+		return text + ", " + duration(*b.LeftS) + " left"
+	}
 }
 
 // Stage is one stage on the way of a frame.

@@ -87,7 +87,7 @@ func bottleneck(way []Stage, lag *Lag, s *Sample) (stage, reason string) {
 		if !h.OK && h.What == "output" {
 			return "commit", h.Reason
 		}
-		if !h.OK && h.What == "brokers" {
+		if !h.OK && h.What != "output" {
 			return "fetch", h.Reason
 		}
 	}
@@ -100,7 +100,8 @@ func bottleneck(way []Stage, lag *Lag, s *Sample) (stage, reason string) {
 		}
 	}
 	full := s.Queue.Capacity > 0 && s.Queue.Length >= nearlyFull*s.Queue.Capacity
-	behind := lag.Seconds >= (s.Patience + behindFrom).Seconds()
+	behind := lag.Seconds >= (s.Patience+behindFrom).Seconds() ||
+		s.Backfill != nil && s.Backfill.ItemsDone < s.Backfill.Items
 	switch {
 	case commit.Busy >= mostlyBusy:
 		return "commit", fmt.Sprintf("commits take %.0f %% of the time of %d partitions", 100*commit.Busy,

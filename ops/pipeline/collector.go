@@ -103,7 +103,7 @@ func (c *collector) add(ctx context.Context, sl slot) error {
 		if len(c.times) == 0 {
 			c.opens(time.Now())
 		}
-		c.times = append(c.times, t.msg.SentAt())
+		c.times = append(c.times, c.sentAt(&t.msg))
 		b.Results = append(b.Results, t.results...)
 		b.Rejects = append(b.Rejects, t.rejects...)
 		b.Bytes += int64(len(t.msg.Key) + len(t.msg.Value))

@@ -41,6 +41,9 @@ type FrameConfig struct {
 	// OnPanic, if not nil, is called in the worker with the value and the stack of
 	// an operator's panic.
 	OnPanic func(key schemas.FrameKey, what any, stack []byte)
+	// Archive says that times of messages are those of recorded items: results have no
+	// latency.
+	Archive bool
 	// Tap, if not nil, is offered the frames that somebody watches.
 	Tap *live.Tap
 }
@@ -103,7 +106,7 @@ func (f *Frames) Process(m schemas.Message) ([]schemas.Result, []schemas.Reject)
 			rejects = refuse(rejects, &m, frames[i].Index, err)
 			continue
 		}
-		if m.SentAt() != 0 { // a record without a timestamp has no latency
+		if m.SentAt() != 0 && !f.cfg.Archive { // a record without a timestamp has no latency
 			r.LatencyNs = time.Since(m.Time).Nanoseconds()
 		}
 		results = append(results, r)

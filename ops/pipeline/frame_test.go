@@ -236,6 +236,9 @@ func TestLatencyOfAFrame(t *testing.T) {
 		if got := results[0].LatencyNs; got < want || got > want+time.Minute.Nanoseconds()*min(want, 1) {
 			t.Errorf("sent %v: %d ns, want %d", sent, got, want)
 		}
+		if results, _ = NewFrames(FrameConfig{Archive: true}).Process(m); results[0].LatencyNs != 0 {
+			t.Errorf("recorded %v: %d ns", sent, results[0].LatencyNs)
+		}
 	}
 }
 

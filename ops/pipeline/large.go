@@ -98,7 +98,7 @@ func (c *collector) large(ctx context.Context, t *task) error {
 		c.buffered.Add(u.bytes)
 		switch {
 		case u.to == t.rows:
-			c.batch, c.times = b, append(c.times, t.msg.SentAt())
+			c.batch, c.times = b, append(c.times, c.sentAt(&t.msg))
 			c.opens(time.Now())
 			c.batched.Store(1)
 			return c.commit(ctx)

@@ -68,6 +68,7 @@ type Config struct {
 	Roll       Roll
 	RetryFor   time.Duration // how long an output that cannot be written is retried; 0: not at all
 	SkipGaps   bool          // continue after records that retention deleted, instead of stopping
+	Archive    bool          // times of messages are those of recorded items: no latency, no lag in seconds
 	Tap        *live.Tap     // is told what is committed; may be nil
 	Metrics    *metrics.Metrics
 	Log        *slog.Logger

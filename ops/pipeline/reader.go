@@ -51,7 +51,7 @@ func (r *reader) fetch(ctx context.Context) error {
 	records := int64(len(fetched.Messages))
 	if r.atEnd = records == 0; !r.atEnd {
 		r.expected, r.each = fetched.Bytes, fetched.Bytes/records
-		r.newest.CompareAndSwap(0, fetched.Messages[0].SentAt())
+		r.newest.CompareAndSwap(0, r.sentAt(&fetched.Messages[0]))
 	}
 	r.logEnd.Store(fetched.End)
 	r.src.Fetched(&fetched, took)

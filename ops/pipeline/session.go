@@ -119,6 +119,14 @@ func (s *session) run(ctx context.Context, r *reader, c *collector) error {
 	return r.err
 }
 
+// sentAt returns when m was sent, in Unix ns; 0 if it was recorded before and not sent.
+func (s *session) sentAt(m *schemas.Message) int64 {
+	if s.p.cfg.Archive {
+		return 0
+	}
+	return m.SentAt()
+}
+
 // lag reports how far the commits are behind. Reader and collector both call it:
 // a partition whose commits are stuck is seen to fall behind with every fetch.
 func (s *session) lag() {

@@ -25,6 +25,8 @@ type Sampler struct {
 	Patience time.Duration // as Sample.Patience
 	// Health returns what works, and why the process is not ready; nil: it is.
 	Health func() ([]live.Health, error)
+	// Backfill returns how far a backfill is; nil, and nil of it: there is none.
+	Backfill func() *live.Backfill
 
 	owner string
 	seen  map[string]*metrics.Quantiles
@@ -38,6 +40,9 @@ func (s *Sampler) Sample() live.Sample {
 		if sample.Health, err = s.Health(); err != nil {
 			sample.Ready, sample.Reason = false, err.Error()
 		}
+	}
+	if s.Backfill != nil {
+		sample.Backfill = s.Backfill()
 	}
 	s.topics(&sample)
 	families, err := s.Gatherer.Gather() // beside an error comes the rest

@@ -33,7 +33,7 @@ func (c *Flags) Check() error {
 		command.CheckOut(c.Output.Out), checkPartitionBy(c.Output.PartitionBy), command.CheckListen(c.Serve.Listen),
 		c.Serve.Check(),
 		c.Stage.Check(&c.Publish), c.Publish.Check(c.Source.Topic), c.Tokens.Check(), checkOps(c.Frames.Ops),
-		checkContentTypes(c.Frames.ContentType, c.Source.Topic),
+		checkContentTypes(c.Source.ContentType, c.Source.Topic),
 		c.checkAmounts())
 }
 

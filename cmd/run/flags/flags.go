@@ -32,6 +32,7 @@ type Flags struct {
 	Tokens   language.Flags `embed:"" group:"Tokens"`
 	Resource ResourceFlags  `embed:"" group:"Service"`
 	Serve    ServeFlags     `embed:"" group:"Service"`
+	RollAge  time.Duration  `default:"60s" group:"Output" content:"no"`
 	Progress bool           `group:"Other" content:"no"`
 }
 
@@ -49,6 +50,7 @@ type SourceFlags struct {
 	OnGap     string        `enum:"stop,skip" default:"stop" content:"no" more:"yes"`
 
 	AcceptTopic []string `placeholder:"TOPIC" content:"no" more:"yes"`
+	ContentType []string `placeholder:"TYPE|TOPIC=TYPE" content:"yes" more:"yes"`
 }
 
 // OutputFlags say where and how rows become files.
@@ -60,7 +62,6 @@ type OutputFlags struct {
 	NewConfig    bool          `content:"no" more:"yes"`
 	RollBytes    value.Size    `default:"256MiB" content:"no" more:"yes"`
 	RollRecords  int64         `default:"100000" content:"no" more:"yes"`
-	RollAge      time.Duration `default:"60s" content:"no"`
 	RetryFor     time.Duration `default:"10m" content:"no" more:"yes"`
 }
 
@@ -68,7 +69,6 @@ type OutputFlags struct {
 type FrameFlags struct {
 	Ops           []string    `enum:"hull2d,hull3d,maxima2d,maxima3d,delaunay2d,none" placeholder:"OP" content:"yes"`
 	EntropyEvery  int64       `default:"100" content:"yes" more:"yes"`
-	ContentType   []string    `placeholder:"TYPE|TOPIC=TYPE" content:"yes" more:"yes"`
 	MaxRejects    rejectLimit `default:"auto" placeholder:"N|N%" content:"no" more:"yes"`
 	MaxFrameBytes value.Size  `default:"64MiB" content:"yes" more:"yes"`
 }
@@ -111,7 +111,7 @@ func (c *Flags) FrameConfig(log *slog.Logger) (pipeline.FrameConfig, []string, e
 		}
 	}
 	var err error
-	if cfg.ContentTypes, err = command.ContentTypes(c.Frames.ContentType, c.Source.Topic); err != nil {
+	if cfg.ContentTypes, err = command.ContentTypes(c.Source.ContentType, c.Source.Topic); err != nil {
 		return cfg, nil, err
 	}
 	tables := c.Output.Tables

@@ -3,6 +3,7 @@ package flags
 // HelpLines describes the flags in no group of their own.
 func (Flags) HelpLines() map[string]string {
 	return map[string]string{
+		"roll-age": "Time after which a commit is due; 0: never.",
 		"progress": "Show progress: a bar, or a log line every ten seconds.",
 	}
 }
@@ -18,6 +19,7 @@ func (SourceFlags) HelpLines() map[string]string {
 		"session-timeout":   "Silence after which the group gives a process's partitions to others.",
 		"rebalance-timeout": "Time limit for committing when partitions move to another process.",
 		"on-gap":            "Reaction to records that retention deleted before they were read.",
+		"content-type":      "Content type of values without header content-type, of all topics or of one.",
 		"accept-topic":      "Topics to continue under another id, as on a mirror; the last records must match.",
 	}
 }
@@ -32,7 +34,6 @@ func (OutputFlags) HelpLines() map[string]string {
 		"new-config":    "Start under --strict-config although the newest rows have another configuration.",
 		"roll-bytes":    "Bytes of input after which a commit is due.",
 		"roll-records":  "Records after which a commit is due.",
-		"roll-age":      "Time after which a commit is due; 0: never.",
 		"retry-for":     "Time to retry while the output cannot be written, as on a full disk; then exit 1.",
 	}
 }
@@ -42,8 +43,7 @@ func (FrameFlags) HelpLines() map[string]string {
 	return map[string]string{
 		"ops":             "Operators; default: hull2d, delaunay2d and the maxima of the cloud's dimension.",
 		"entropy-every":   "Interval, in frames, of rows in table entropy; 0: none.",
-		"content-type":    "Content type of values without header content-type, of all topics or of one.",
-		"max-rejects":     "Rejects above which run exits 1: N, N%, none, or auto: all of them under --until-end.",
+		"max-rejects":     "Rejects above which run exits 1: N, N%, none, or auto: all of them at the end.",
 		"max-frame-bytes": "Size limit of a decompressed frame.",
 	}
 }
