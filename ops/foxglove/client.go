@@ -53,7 +53,7 @@ func markOf(s *live.Scene) mark { return mark{s.CapturedNs, s.Offset, s.Index} }
 // view is a stream of which the client watches channels.
 type view struct {
 	channels int
-	end      func()
+	of       *live.View
 }
 
 func newClient(s *Server, conn *websocket.Conn) *client {
@@ -180,7 +180,7 @@ func (c *client) subscribe(id, channel uint32) {
 	sub.payload = c.s.payloads.use(channel)
 	v := c.views[sub.of]
 	if v == nil {
-		v = &view{end: c.watcher.View(sub.of.Stream)}
+		v = &view{of: c.watcher.View(sub.of.Stream)}
 		c.views[sub.of] = v
 	}
 	v.channels++
@@ -197,7 +197,7 @@ func (c *client) remove(sub *subscription) {
 	if v := c.views[sub.of]; v.channels > 1 {
 		v.channels--
 	} else {
-		v.end()
+		v.of.End()
 		delete(c.views, sub.of)
 	}
 }

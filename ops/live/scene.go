@@ -109,21 +109,31 @@ func (s *Scene) Corners() [][]int32 {
 // Strata returns one position of each of k equal parts of n positions, ascending; all of
 // them if n <= k. The position within its part comes from a hash, so that regular scans show
 // no stripes, and is the same in every call.
-func Strata(n, k int) []int32 {
+func Strata(n, k int) []int32 { return AppendStrata(nil, n, k) }
+
+// AppendStrata appends the positions of Strata to at.
+func AppendStrata(at []int32, n, k int) []int32 {
+	first := len(at)
+	at = slices.Grow(at, min(n, k))[:first+min(n, k)]
+	to := at[first:]
 	if n <= k {
-		at := make([]int32, n)
-		for i := range at {
-			at[i] = int32(i)
+		for i := range to {
+			to[i] = int32(i)
 		}
 		return at
 	}
-	at, from := make([]int32, k), int64(0)
-	for i := range at {
-		to := int64(i+1) * int64(n) / int64(k)
+	// Part i ends at (i+1)·n/k; the quotient grows by whole or by whole+1, as rest says.
+	whole, more, from, rest := int64(n/k), int64(n%k), int64(0), int64(0)
+	for i := range to {
+		size := whole
+		if rest += more; rest >= int64(k) {
+			rest -= int64(k)
+			size++
+		}
 		hash := uint64(i)*0x9e3779b97f4a7c15 + 0x632be59bd9b4e019
 		hash ^= hash >> 29
-		at[i] = int32(from + int64(hash>>32*uint64(to-from)>>32))
-		from = to
+		to[i] = int32(from + int64(hash>>32*uint64(size)>>32))
+		from += size
 	}
 	return at
 }

@@ -20,6 +20,9 @@ const (
 
 	period = time.Second / 10 // least mean time between two scenes of a stream
 	linger = time.Minute      // how long a stream is copied after its last watcher left
+	recent = 2 * time.Second  // how long a stream counts as one that is copied, after a scene
+
+	fullLoad = 1000 // load of a scene of SamplePoints points or more
 )
 
 // Tap copies frames for watchers. Its zero value is ready: nobody watches. Any goroutine may
@@ -34,6 +37,10 @@ type Tap struct {
 	ends    map[partition]int64 // committed end of each partition
 	commits int64               // calls of Committed
 	always  bool
+
+	// load is the load of the newest scene of each stream that is copied now: a process
+	// copies ten large scenes a second, whatever the number of its streams.
+	load atomic.Int64
 }
 
 type partition struct {
@@ -46,6 +53,8 @@ type stream struct {
 	wanted atomic.Int32 // views of it
 	until  atomic.Int64 // Unix ns until which it is copied although nobody views it
 	due    atomic.Int64 // Unix ns at which its next scene is due, by the mean rate
+	load   atomic.Int64 // load of its newest scene
+	at     atomic.Int64 // Unix ns of its newest scene's offer
 	newest atomic.Pointer[Scene]
 }
 
@@ -100,20 +109,44 @@ func (w *Watcher) Close() {
 	})
 }
 
-// View makes the tap copy the scenes of a stream until the function that it returns is
-// called, and for a minute after that.
-func (w *Watcher) View(of Stream) (end func()) {
-	s := w.tap.stream(of)
-	if s == nil {
-		return func() {}
+// View is one watcher's wish for the scenes of a stream. One goroutine at a time may use it.
+type View struct {
+	s       *stream // nil: the stream is beyond MaxStreams
+	resting bool
+	ended   bool
+}
+
+// View makes the tap copy the scenes of a stream until End is called, and for a minute after
+// that.
+func (w *Watcher) View(of Stream) *View {
+	v := &View{s: w.tap.stream(of)}
+	if v.s != nil {
+		v.s.wanted.Add(1)
 	}
-	s.wanted.Add(1)
-	var once sync.Once
-	return func() {
-		once.Do(func() {
-			s.until.Store(time.Now().Add(linger).UnixNano())
-			s.wanted.Add(-1)
-		})
+	return v
+}
+
+// Rest makes the view want no scene while rest is true.
+func (v *View) Rest(rest bool) {
+	if v.s == nil || v.ended || v.resting == rest {
+		return
+	}
+	if v.resting = rest; rest {
+		v.s.wanted.Add(-1)
+	} else {
+		v.s.wanted.Add(1)
+	}
+}
+
+// End ends the view. Later calls do nothing. No scene is copied for a view that rested.
+func (v *View) End() {
+	if v.s == nil || v.ended {
+		return
+	}
+	v.ended = true
+	if !v.resting {
+		v.s.until.Store(time.Now().Add(linger).UnixNano())
+		v.s.wanted.Add(-1)
 	}
 }
 
@@ -162,8 +195,9 @@ func (t *Tap) Committed(topic string, id int32, end int64) {
 func (t *Tap) Watched() bool { return t != nil && t.watchers.Load() > 0 }
 
 // Wants reports whether the next scene of the stream of k is to be offered. A true answer
-// counts as that scene: the stream's next one is due a tenth of a second later. Two scenes
-// may come closer together, if the one before came late.
+// counts as that scene: the stream's next one is due a tenth of a second later, or n tenths
+// if n streams with large scenes are copied. Two scenes may come closer together, if the one
+// before came late.
 func (t *Tap) Wants(k *schemas.FrameKey) bool {
 	if t == nil || t.watchers.Load() == 0 {
 		return false
@@ -176,8 +210,8 @@ func (t *Tap) Wants(k *schemas.FrameKey) bool {
 	if s.wanted.Load() == 0 && now >= s.until.Load() {
 		return false
 	}
-	due := s.due.Load()
-	return now >= due-int64(period) && s.due.CompareAndSwap(due, max(due, now)+int64(period))
+	due, every := s.due.Load(), int64(period)*max(t.load.Load(), fullLoad)/fullLoad
+	return now >= due-every && s.due.CompareAndSwap(due, max(due, now)+every)
 }
 
 // Offer makes scene the newest of its stream, unless a later frame of the same partition is.
@@ -196,7 +230,24 @@ func (t *Tap) Offer(scene *Scene) {
 			break
 		}
 	}
+	t.weigh(s, scene)
 	t.wake()
+}
+
+// weigh notes the load of the newest scene of s, and sums up those of all streams.
+func (t *Tap) weigh(s *stream, scene *Scene) {
+	now := time.Now().UnixNano()
+	s.load.Store(int64(fullLoad * min(scene.Len(), SamplePoints) / SamplePoints))
+	s.at.Store(now)
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	sum := int64(0)
+	for _, other := range t.streams {
+		if now-other.at.Load() < int64(recent) {
+			sum += other.load.Load()
+		}
+	}
+	t.load.Store(sum)
 }
 
 // wake tells every watcher that something is new.

@@ -39,7 +39,7 @@ func TestWantsFollowsViews(t *testing.T) {
 		if got := tap.Streams(); len(got) != 1 || got[0] != lidar {
 			t.Errorf("streams %v, want %v", got, lidar)
 		}
-		end := w.View(lidar)
+		view := w.View(lidar)
 		wanted := func(span, every time.Duration) (n int) {
 			for passed := time.Duration(0); passed < span; passed += every {
 				if tap.Wants(key(0)) {
@@ -55,8 +55,16 @@ func TestWantsFollowsViews(t *testing.T) {
 		if n := wanted(10*time.Second, 100*time.Millisecond); n != 100 {
 			t.Errorf("%d frames of 100 that come at 10 Hz", n)
 		}
-		end()
-		end() // counts once
+		view.Rest(true)
+		if n := wanted(time.Second, 10*time.Millisecond); n != 0 {
+			t.Errorf("%d frames while the view rests", n)
+		}
+		view.Rest(false)
+		if !tap.Wants(key(0)) {
+			t.Error("no frame is wanted after the rest")
+		}
+		view.End()
+		view.End() // counts once
 		if n := wanted(59*time.Second, 100*time.Millisecond); n < 589 {
 			t.Errorf("%d frames in the minute after the last view", n)
 		}
@@ -78,12 +86,52 @@ func TestWantsFollowsViews(t *testing.T) {
 	})
 }
 
+// A process copies ten large scenes a second, shared by the streams that are viewed; small
+// scenes cost next to nothing.
+func TestLargeScenesShareTheRate(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		points []int // of the scenes of each stream
+		want   []int // scenes of each in ten seconds
+	}{{"one", []int{120_000}, []int{100}}, {"two", []int{120_000, 120_000}, []int{50, 50}},
+		{"one beside small ones", []int{120_000, 100, 0}, []int{100, 100, 100}},
+		{"four", []int{40_000, 40_000, 40_000, 20_000}, []int{25, 25, 25, 25}}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tap, got := &live.Tap{}, make([]int, len(c.points))
+				w := tap.Watch()
+				defer w.Close()
+				for i := range c.points {
+					defer w.View(live.Stream{Topic: "points", Sequence: fmt.Sprint(i)}).End()
+				}
+				for ms := range 10_500 {
+					for i, n := range c.points {
+						k := schemas.FrameKey{Topic: "points", Sequence: fmt.Sprint(i), Offset: int64(ms)}
+						if tap.Wants(&k) {
+							tap.Offer(&live.Scene{FrameKey: k, X: make([]float32, n)})
+							if ms >= 500 {
+								got[i]++
+							}
+						}
+					}
+					time.Sleep(time.Millisecond)
+				}
+				for i, n := range got {
+					if n < c.want[i]-c.want[i]/20-1 || n > c.want[i]+1 {
+						t.Errorf("stream %d: %d scenes in ten seconds, want %d", i, n, c.want[i])
+					}
+				}
+			})
+		})
+	}
+}
+
 // Of frames that workers end in any order the newest one stays.
 func TestNewestFrameStays(t *testing.T) {
 	tap := &live.Tap{}
 	w := tap.Watch()
 	defer w.Close()
-	defer w.View(lidar)()
+	defer w.View(lidar).End()
 	var workers sync.WaitGroup
 	for worker := range int64(8) {
 		workers.Go(func() {
@@ -114,7 +162,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	if n := len(tap.Streams()); n != live.MaxStreams {
 		t.Errorf("%d streams, want %d", n, live.MaxStreams)
 	}
-	w.View(live.Stream{Topic: "beyond"})() // views nothing
+	w.View(live.Stream{Topic: "beyond"}).End() // views nothing
 }
 
 // Watching costs a worker nothing when nobody does.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -34,9 +35,21 @@ type client struct {
 
 // place is the slot of one stream: the newest scene that was not yet sent.
 type place struct {
-	data []byte
-	due  time.Time
+	data  []byte
+	since time.Time // when data came to an empty place
+	due   time.Time
 }
+
+// stalledAfter is the time after which a scene that is due and unsent means that the client
+// does not read.
+const stalledAfter = time.Second
+
+// sendBuffer bounds what the system keeps of a client that does not read: two scenes or three.
+// With the default, which is some megabytes, a slow client would see what is long over.
+const sendBuffer = 256 << 10
+
+// connKey is the key of the connection in a request's context.
+type connKey struct{}
 
 // maxRequest bounds a message of a client.
 const maxRequest = 32 << 10
@@ -63,6 +76,9 @@ func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer conn.CloseNow()
 	conn.SetReadLimit(maxRequest)
+	if tcp, ok := r.Context().Value(connKey{}).(*net.TCPConn); ok {
+		tcp.SetWriteBuffer(sendBuffer)
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	var tasks sync.WaitGroup
@@ -172,7 +188,7 @@ func (c *client) setViews(streams []live.Stream, hz float64) {
 			views[of] = p
 			continue
 		}
-		views[of] = &place{data: c.h.view(of)}
+		views[of] = &place{data: c.h.view(of), since: time.Now()}
 	}
 	for of := range old {
 		if views[of] == nil {
@@ -194,12 +210,30 @@ func (c *client) offer(of live.Stream, data []byte) {
 	c.mu.Lock()
 	p := c.views[of]
 	if p != nil {
+		if p.data == nil {
+			p.since = time.Now()
+		}
 		p.data = data
 	}
 	c.mu.Unlock()
 	if p != nil {
 		c.stir()
 	}
+}
+
+// stalls reports whether the client views a stream, and whether it does not read its scenes.
+func (c *client) stalls(of live.Stream) (views, stalls bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.views[of]
+	if p == nil {
+		return false, false
+	}
+	begin := p.since
+	if p.due.After(begin) {
+		begin = p.due
+	}
+	return true, p.data != nil && time.Since(begin) > stalledAfter
 }
 
 // news leaves the numbers of streams and commits.
@@ -256,7 +290,7 @@ func (c *client) write(ctx context.Context, conn *websocket.Conn) {
 	state := true
 	for {
 		if state && c.h.cfg.Numbers != nil {
-			if !send(websocket.MessageText, message(map[string]any{"type": "state", "state": c.h.state()})) {
+			if !send(websocket.MessageText, c.h.stateText()) {
 				return
 			}
 		}
@@ -329,6 +363,9 @@ func (c *client) scene() ([]byte, bool) {
 			data := p.data
 			// From the time that was due, so that scenes which come a little late keep the rate.
 			p.data = nil
+			if now.Sub(p.since) > stalledAfter {
+				c.h.notify() // the stream may rest
+			}
 			if p.due = p.due.Add(c.period); now.Sub(p.due) > 0 {
 				p.due = now.Add(c.period / 2)
 			}

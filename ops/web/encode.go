@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"entropipe/ops/live"
@@ -117,14 +118,19 @@ func encode(s *live.Scene, exact bool) []byte {
 	return e.bytes()
 }
 
+// headroom is the room that is kept for the header before the sections. A longer header costs
+// a copy of the sections.
+const headroom = 4 << 10
+
 // encoder makes the bytes of one scene.
 type encoder struct {
 	scene  *live.Scene
 	exact  bool
 	header header
-	body   []byte
-	names  []string // sections in their order
-	sent   []int32  // position in the scene of each point that is sent, ascending
+	body   []byte // headroom, then the sections
+	names  []string
+	sent   []int32      // position in the scene of each point that is sent, ascending
+	xyz    [3][]float32 // the same points' coordinates; without an axis in the plane: nil
 }
 
 func (e *encoder) frame() {
@@ -138,27 +144,81 @@ func (e *encoder) frame() {
 			h.Ops[op.String()] = headerOp{r.Status, r.N, float64(r.Ns) / 1e6}
 		}
 	}
-	e.choose()
+	memory := points.Get().(*pointMemory)
+	defer points.Put(memory)
+	e.choose(memory)
 	h.Held, h.Sampled = len(e.sent), s.Sampled || len(e.sent) < s.Len()
+	e.reserve()
 	e.coordinates()
 	e.attributes()
 	e.hulls()
 	e.mesh()
 }
 
+// pointMemory is memory of the points that are sent, for one encoder at a time.
+type pointMemory struct {
+	at  []int32
+	xyz [3][]float32
+}
+
+var points = sync.Pool{New: func() any { return new(pointMemory) }}
+
 // choose sets the points to send: those with finite coordinates, of a large frame a sample.
-func (e *encoder) choose() {
+func (e *encoder) choose(memory *pointMemory) {
 	s := e.scene
-	at := live.Strata(s.Len(), s.Len())
+	most := s.Len()
 	if !e.exact {
-		at = live.Strata(s.Len(), live.SamplePoints)
+		most = min(most, live.SamplePoints)
 	}
-	e.sent = at[:0]
-	for _, i := range at {
-		if finite(s.X[i]) && finite(s.Y[i]) && (s.Z == nil || finite(s.Z[i])) {
-			e.sent = append(e.sent, i)
+	at := live.AppendStrata(memory.at[:0], s.Len(), most)
+	x, y, z := memory.xyz[0][:0], memory.xyz[1][:0], memory.xyz[2][:0]
+	x, y = slices.Grow(x, len(at))[:len(at)], slices.Grow(y, len(at))[:len(at)]
+	n := 0
+	if s.Z == nil {
+		for _, i := range at {
+			x[n], y[n], at[n] = s.X[i], s.Y[i], i
+			if finite(x[n]) && finite(y[n]) {
+				n++
+			}
+		}
+	} else {
+		z = slices.Grow(z, len(at))[:len(at)]
+		for _, i := range at {
+			x[n], y[n], z[n], at[n] = s.X[i], s.Y[i], s.Z[i], i
+			if finite(x[n]) && finite(y[n]) && finite(z[n]) {
+				n++
+			}
 		}
 	}
+	*memory = pointMemory{at, [3][]float32{x, y, z}}
+	e.sent, e.xyz = at[:n], [3][]float32{x[:n], y[:n], nil}
+	if s.Z != nil {
+		e.xyz[2] = z[:n]
+	}
+}
+
+// reserve makes room for the sections, so that few of them grow it.
+func (e *encoder) reserve() {
+	s, each := e.scene, 6
+	if e.exact {
+		each = 12
+	}
+	for _, present := range []bool{s.Intensity != nil, s.Return != nil} {
+		if present {
+			each++
+		}
+	}
+	room := headroom + each*len(e.sent) + 64
+	for _, numbers := range s.Corners() {
+		room += 12 * len(numbers)
+	}
+	if s.Hull3 != nil {
+		room += 4 * len(s.Hull3.Faces)
+	}
+	if s.Triangles != nil && (e.exact || len(s.Triangles) <= 3*maxMesh) {
+		room += 4 * len(s.Triangles)
+	}
+	e.body = make([]byte, headroom, room+4*len(s.Strokes))
 }
 
 func finite[T float32 | float64](v T) bool { return v-v == 0 }
@@ -176,46 +236,51 @@ func (e *encoder) at(axis int, i int32) float32 {
 	return 0
 }
 
+// extent returns the least and the largest of some finite values; zeros if there is none.
+func extent(values []float32) (low, high float32) {
+	if len(values) == 0 {
+		return 0, 0
+	}
+	low, high = values[0], values[0]
+	for _, v := range values {
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
+	}
+	return low, high
+}
+
 // coordinates writes section xyz and the box.
 func (e *encoder) coordinates() {
-	h := &e.header
-	for axis, values := range [][]float32{e.scene.X, e.scene.Y, e.scene.Z} {
-		if values == nil || len(e.sent) == 0 {
-			continue
-		}
-		low, high := values[e.sent[0]], values[e.sent[0]]
-		for _, i := range e.sent {
-			low, high = min(low, values[i]), max(high, values[i])
-		}
-		h.Min[axis], h.Max[axis] = low, high
+	h, n := &e.header, len(e.sent)
+	for axis, values := range e.xyz {
+		h.Min[axis], h.Max[axis] = extent(values)
 	}
 	if e.exact {
-		e.begin("xyz", "f32", 3*len(e.sent))
-		for _, i := range e.sent {
-			for axis := range 3 {
-				e.float(e.at(axis, i))
+		to := e.begin("xyz", "f32", 4, 3*n)
+		for axis, values := range e.xyz {
+			for k, v := range values { // zeros in the plane
+				binary.LittleEndian.PutUint32(to[12*k+4*axis:], math.Float32bits(v))
 			}
 		}
 		return
 	}
-	e.begin("xyz", "i16", 3*len(e.sent))
-	if len(e.sent) == 0 {
-		return
-	}
-	at := len(e.body)
-	e.body = slices.Grow(e.body, 14*len(e.sent))[:at+6*len(e.sent)] // with room for what follows
-	for axis, values := range [][]float32{e.scene.X, e.scene.Y, e.scene.Z} {
+	to := e.begin("xyz", "i16", 2, 3*n)
+	for axis, values := range e.xyz {
 		low, scale := float64(h.Min[axis]), 0.
 		if extent := float64(h.Max[axis]) - low; extent > 0 {
 			scale = 65535 / extent
 		}
-		to := e.body[at+2*axis:]
-		for k, i := range e.sent {
-			q := 0.
-			if values != nil {
-				q = (float64(values[i])-low)*scale + .5
-			}
-			binary.LittleEndian.PutUint16(to[6*k:], uint16(int32(q)-32768))
+		if values == nil {
+			values = e.xyz[0] // their scale is 0
+			low = 0
+		}
+		for k, v := range values {
+			q := (float64(v)-low)*scale + .5
+			binary.LittleEndian.PutUint16(to[6*k+2*axis:], uint16(int32(q)-32768))
 		}
 	}
 }
@@ -224,35 +289,46 @@ func (e *encoder) coordinates() {
 func (e *encoder) attributes() {
 	s := e.scene
 	if s.Intensity != nil {
-		low, high := float32(math.Inf(1)), float32(math.Inf(-1))
-		for _, i := range e.sent {
-			if v := s.Intensity[i]; finite(v) {
-				low, high = min(low, v), max(high, v)
-			}
-		}
-		if low <= high {
-			e.header.Intensity = &[2]float32{low, high}
-		}
-		e.begin("intensity", "u8", len(e.sent))
-		for _, i := range e.sent {
-			q := 0.
-			if v := s.Intensity[i]; finite(v) && high > low {
-				q = (float64(v)-float64(low))/(float64(high)-float64(low))*255 + .5
-			}
-			e.body = append(e.body, byte(q))
-		}
+		e.intensity()
 	}
 	if s.Return != nil {
-		e.begin("return", "u8", len(e.sent))
-		for _, i := range e.sent {
-			e.body = append(e.body, byte(min(max(s.Return[i], 0), 255)))
+		to := e.begin("return", "u8", 1, len(e.sent))
+		for k, i := range e.sent {
+			to[k] = byte(min(max(s.Return[i], 0), 255))
 		}
 	}
 	if s.Strokes != nil {
-		e.begin("strokes", "u32", len(s.Strokes))
-		for _, end := range s.Strokes {
+		to := e.begin("strokes", "u32", 4, len(s.Strokes))
+		for n, end := range s.Strokes {
 			k, _ := slices.BinarySearch(e.sent, end)
-			e.body = binary.LittleEndian.AppendUint32(e.body, uint32(k))
+			binary.LittleEndian.PutUint32(to[4*n:], uint32(k))
+		}
+	}
+}
+
+// intensity writes the intensities, as bytes between the least and the largest finite one.
+func (e *encoder) intensity() {
+	values := e.scene.Intensity
+	low, high := float32(math.Inf(1)), float32(math.Inf(-1))
+	for _, i := range e.sent {
+		v := values[i]
+		if v < low && finite(v) {
+			low = v
+		}
+		if v > high && finite(v) {
+			high = v
+		}
+	}
+	if low <= high {
+		e.header.Intensity = &[2]float32{low, high}
+	}
+	to, scale := e.begin("intensity", "u8", 1, len(e.sent)), 0.
+	if high > low {
+		scale = 255 / (float64(high) - float64(low))
+	}
+	for k, i := range e.sent {
+		if v := values[i]; finite(v) {
+			to[k] = byte((float64(v)-float64(low))*scale + .5)
 		}
 	}
 }
@@ -298,12 +374,7 @@ func (e *encoder) vertices(name string, numbers []int32) bool {
 		}
 		at[k] = i
 	}
-	e.begin(name, "f32", 3*len(at))
-	for _, i := range at {
-		for axis := range 3 {
-			e.float(e.at(axis, i))
-		}
-	}
+	e.corners(name, at)
 	return true
 }
 
@@ -335,27 +406,32 @@ func (e *encoder) mesh() {
 	for k, i := range at {
 		at[k] = place[i]
 	}
-	e.begin("meshxyz", "f32", 3*len(corners))
-	for _, i := range corners {
+	e.corners("meshxyz", corners)
+	e.indices("mesh", at, len(corners))
+}
+
+// corners writes the coordinates of the points at some positions of the scene.
+func (e *encoder) corners(name string, at []int32) {
+	to := e.begin(name, "f32", 4, 3*len(at))
+	for k, i := range at {
 		for axis := range 3 {
-			e.float(e.at(axis, i))
+			binary.LittleEndian.PutUint32(to[12*k+4*axis:], math.Float32bits(e.at(axis, i)))
 		}
 	}
-	e.indices("mesh", at, len(corners))
 }
 
 // indices writes positions below n: u16 if they fit.
 func (e *encoder) indices(name string, at []int32, n int) {
 	if n <= 1<<16 {
-		e.begin(name, "u16", len(at))
-		for _, i := range at {
-			e.body = binary.LittleEndian.AppendUint16(e.body, uint16(i))
+		to := e.begin(name, "u16", 2, len(at))
+		for k, i := range at {
+			binary.LittleEndian.PutUint16(to[2*k:], uint16(i))
 		}
 		return
 	}
-	e.begin(name, "u32", len(at))
-	for _, i := range at {
-		e.body = binary.LittleEndian.AppendUint32(e.body, uint32(i))
+	to := e.begin(name, "u32", 4, len(at))
+	for k, i := range at {
+		binary.LittleEndian.PutUint32(to[4*k:], uint32(i))
 	}
 }
 
@@ -376,26 +452,30 @@ func (e *encoder) text(t *live.Text) {
 	if rows := len(t.Blocks); rows > 0 {
 		cols := len(t.Blocks[0])
 		h.Blocks = &headerBlocks{rows, cols, t.BlockSize}
-		e.begin("blocks", "u8", rows*cols)
+		to := e.begin("blocks", "u8", 1, rows*cols)[:0]
 		for _, row := range t.Blocks {
-			e.body = append(e.body, row...)
+			to = append(to, row...)
 		}
 	}
 }
 
-// begin begins a section of n numbers.
-func (e *encoder) begin(name, kind string, n int) {
-	e.body = append(e.body, make([]byte, -len(e.body)&3)...)
-	e.header.Sections[name] = section{kind, len(e.body), n}
+// begin begins a section of n numbers of some bytes each, and returns its bytes, which are 0.
+func (e *encoder) begin(name, kind string, each, n int) []byte {
+	if e.body == nil {
+		e.body = make([]byte, headroom)
+	}
+	at := (len(e.body) + 3) &^ 3
+	e.body = slices.Grow(e.body, at+each*n-len(e.body))
+	clear(e.body[len(e.body) : at+each*n])
+	e.body = e.body[:at+each*n]
+	e.header.Sections[name] = section{kind, at - headroom, n}
 	e.names = append(e.names, name)
+	return e.body[at:]
 }
 
-func (e *encoder) float(v float32) {
-	e.body = binary.LittleEndian.AppendUint32(e.body, math.Float32bits(v))
-}
-
-// bytes joins header and sections. Sections count their places from the scene's begin, which
-// depends on the length of the header, which depends on the places: their digits are reserved.
+// bytes puts the header before the sections. Sections count their places from the scene's
+// begin, which depends on the length of the header, which depends on the places: their digits
+// are reserved.
 func (e *encoder) bytes() []byte {
 	e.header.Encoded = time.Now().UnixNano()
 	text, err := json.Marshal(&e.header)
@@ -411,12 +491,17 @@ func (e *encoder) bytes() []byte {
 	if text, err = json.Marshal(&e.header); err != nil {
 		panic("web: a scene without JSON form: " + err.Error())
 	}
-	all := make([]byte, 0, room+len(e.body))
-	all = binary.LittleEndian.AppendUint32(all, magic)
-	all = binary.LittleEndian.AppendUint32(all, uint32(room-8))
-	all = append(all, text...)
-	for len(all) < room {
-		all = append(all, ' ')
+	if e.body == nil {
+		e.body = make([]byte, headroom)
 	}
-	return append(all, e.body...)
+	all := e.body[max(headroom-room, 0):]
+	if room > headroom {
+		all = append(make([]byte, room, room+len(e.body)-headroom), e.body[headroom:]...)
+	}
+	binary.LittleEndian.PutUint32(all, magic)
+	binary.LittleEndian.PutUint32(all[4:], uint32(room-8))
+	for i := copy(all[8:room], text) + 8; i < room; i++ {
+		all[i] = ' '
+	}
+	return all
 }

@@ -43,13 +43,14 @@ type hub struct {
 	tasks   sync.WaitGroup
 
 	exact exactCache
+	texts textCache
 }
 
 // view is what the hub knows of a stream that somebody views or viewed.
 type view struct {
 	clients int
-	end     func()    // ends the tap's copies; nil: nobody views it
-	until   time.Time // when its history goes, if nobody views it
+	tap     *live.View // nil: nobody views it
+	until   time.Time  // when its history goes, if nobody views it
 	last    *live.Scene
 	history []kept // oldest first
 }
@@ -200,13 +201,31 @@ func (h *hub) follow(w *live.Watcher) {
 	}
 	for of, v := range h.views {
 		switch {
-		case v.clients > 0 && v.end == nil:
-			v.end = w.View(of)
-		case v.clients == 0 && v.end != nil:
-			v.end()
-			v.end, v.until = nil, time.Now().Add(linger)
+		case v.clients > 0 && v.tap == nil:
+			v.tap = w.View(of)
+		case v.clients == 0 && v.tap != nil:
+			v.tap.End()
+			v.tap, v.until = nil, time.Now().Add(linger)
+		}
+		if v.tap != nil && !h.cfg.Always {
+			v.tap.Rest(h.unread(of))
 		}
 	}
+}
+
+// unread reports whether all clients that view a stream have left its last scene unread for a
+// while. The caller holds the lock.
+func (h *hub) unread(of live.Stream) bool {
+	viewed := false
+	for c := range h.clients {
+		switch views, stalls := c.stalls(of); {
+		case views && !stalls:
+			return false
+		case views:
+			viewed = true
+		}
+	}
+	return viewed
 }
 
 // alwaysKept bounds the streams whose scenes are kept for nobody.
@@ -217,12 +236,12 @@ func (h *hub) drop(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for of, v := range h.views {
-		if !now.IsZero() && (v.clients > 0 || v.end != nil || h.cfg.Always || now.Before(v.until)) {
+		if !now.IsZero() && (v.clients > 0 || v.tap != nil || h.cfg.Always || now.Before(v.until)) {
 			continue
 		}
-		if v.end != nil {
-			v.end()
-			v.end = nil
+		if v.tap != nil {
+			v.tap.End()
+			v.tap = nil
 		}
 		for _, k := range v.history {
 			h.kept -= int64(len(k.data))
@@ -358,22 +377,6 @@ func (h *hub) history(of live.Stream) [][]byte {
 		all[i] = k.data
 	}
 	return all
-}
-
-// durable returns the message of the committed ends of some topics.
-func (h *hub) durable(topics map[string]bool) []byte {
-	type end struct {
-		Topic     string `json:"topic"`
-		Partition int32  `json:"partition"`
-		End       int64  `json:"end"`
-	}
-	ends := []end{}
-	h.cfg.Tap.Ends(func(topic string, id int32, next int64) {
-		if topics[topic] {
-			ends = append(ends, end{topic, id, next})
-		}
-	})
-	return message(map[string]any{"type": "durable", "ends": ends})
 }
 
 // message returns a text message of the server.

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -268,6 +269,49 @@ func stall(t *testing.T, s *web.Server) {
 	fmt.Fprintf(stalled, "GET /live HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", s.Addr())
 	stalled.Write(masked(viewLidar))
+}
+
+// Frames that only stalled clients view are not copied; another client gets new ones at once.
+func TestStalledClientsCostNoCopies(t *testing.T) {
+	s, tap := serve(t, func(c *web.Config) { c.Patience = time.Minute })
+	var offered atomic.Int64
+	done := make(chan struct{})
+	var feeder sync.WaitGroup
+	defer feeder.Wait()
+	defer close(done)
+	feeder.Go(func() {
+		for offset := int64(0); ; offset++ {
+			if s := scene(offset, 20_000); tap.Wants(&s.FrameKey) {
+				tap.Offer(s)
+				offered.Add(1)
+			}
+			select {
+			case <-done:
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	})
+	stall(t, s)
+	stall(t, s)
+	for begin := time.Now(); ; { // sockets hold some scenes
+		was := offered.Load()
+		time.Sleep(1500 * time.Millisecond)
+		if was > 0 && offered.Load() == was {
+			break
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("%d scenes, and more are copied, though nobody reads", offered.Load())
+		}
+	}
+	c := dial(t, s)
+	say(t, c, viewLidar)
+	seen := map[any]bool{}
+	for len(seen) < 5 {
+		if m := next(t, c); m["kind"] == "frame" {
+			seen[m["offset"]] = true
+		}
+	}
 }
 
 // A client that does not read is dropped after the patience of the server.

@@ -121,7 +121,10 @@ func Serve(cfg Config) (*Server, error) {
 	s.srv = &http.Server{Handler: routes(&cfg, s.hub, s.addr), ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug)}
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
+		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug)}
 	go func() {
 		err := s.srv.Serve(l)
 		if errors.Is(err, http.ErrServerClosed) {
