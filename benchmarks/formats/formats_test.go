@@ -118,25 +118,6 @@ func TestFormsNamed(t *testing.T) {
 	}
 }
 
-// Intervals leave out as many values on each side as 95 % allow.
-func TestInterval(t *testing.T) {
-	for _, c := range []struct {
-		n                  int
-		mid, lowest, highe float64
-	}{{1, 1, 1, 1}, {5, 3, 1, 5}, {6, 3, 1, 6}, {8, 4, 1, 8}, {9, 5, 2, 8}, {20, 10, 6, 15}} {
-		var values []float64
-		for i := c.n; i > 0; i-- {
-			values = append(values, float64(i))
-		}
-		if got := interval(values); got != (rig.Interval{Mid: c.mid, Low: c.lowest, High: c.highe}) {
-			t.Errorf("of 1 to %d: %+v", c.n, got)
-		}
-	}
-	if interval(nil) != (rig.Interval{}) {
-		t.Error("of none")
-	}
-}
-
 // The words of the page follow from the records, the newest run of an input counts, and the
 // fastest reader is the one that counts.
 func TestVerdicts(t *testing.T) {

@@ -126,7 +126,7 @@ func (c *measureCmd) Run(ctx context.Context) (err error) {
 // open builds the program, asks Python for its readers, and makes the scratch folder. The
 // caller closes what it returns.
 func (c *measureCmd) open(ctx context.Context, r *report) (*bench, error) {
-	b := &bench{ctx: ctx, flags: c, report: r, run: time.Now().UTC().Format(time.RFC3339), cores: allowed()}
+	b := &bench{ctx: ctx, flags: c, report: r, run: time.Now().UTC().Format(time.RFC3339), cores: rig.Cores()}
 	parent := c.Scratch
 	if parent != "" {
 		if err := os.MkdirAll(parent, 0o777); err != nil {

@@ -100,7 +100,7 @@ func (b *bench) script(args ...string) (rig.Exit, string, error) {
 // start runs a process on the core of what is measured.
 func (b *bench) start(spec rig.Spec) (exit rig.Exit, out string, err error) {
 	var p *rig.Process
-	if err := onCore(b.core(), func() (err error) { p, err = rig.Start(spec); return err }); err != nil {
+	if err := rig.OnCore(b.core(), func() (err error) { p, err = rig.Start(spec); return err }); err != nil {
 		return exit, "", err
 	}
 	exit, err = p.Wait(b.ctx)
@@ -291,7 +291,7 @@ func (b *bench) send(in *input, e entry) (r reading, exit rig.Exit, err error) {
 	if len(b.cores) > 0 {
 		core = b.cores[0]
 	}
-	err = onCore(core, func() (err error) { broker, err = b.program.NewBroker(b.ctx, dir); return err })
+	err = rig.OnCore(core, func() (err error) { broker, err = b.program.NewBroker(b.ctx, dir); return err })
 	if err != nil {
 		return r, exit, err
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"entropipe/benchmarks/rig"
 )
 
 // Every reader in Python finds what ours finds, in small inputs of its forms.
@@ -19,7 +21,7 @@ func TestReadersInPythonAgree(t *testing.T) {
 		t.Fatal("ENTROPIPE_PYTHON names no Python with .ci/readers/requirements.txt")
 	}
 	t.Setenv(childVariable, "1")
-	b := &bench{ctx: t.Context(), self: self, scratch: t.TempDir(), cores: allowed(),
+	b := &bench{ctx: t.Context(), self: self, scratch: t.TempDir(), cores: rig.Cores(),
 		flags: &measureCmd{Points: 400, Python: python, Seed: 1}}
 	if err := b.findPython(); err != nil {
 		t.Fatal(err)

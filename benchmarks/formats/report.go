@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -152,24 +151,6 @@ func rates(turns []measurement) []float64 {
 	return all
 }
 
-// interval returns the median and its interval without assumptions on the distribution:
-// between these two values of the sorted turns the median lies with 95 %. Fewer than six
-// turns reach from the least to the most, and less.
-func interval(values []float64) rig.Interval {
-	s := slices.Sorted(slices.Values(values))
-	n := len(s)
-	if n == 0 {
-		return rig.Interval{}
-	}
-	outside, tail := 0, 0.0 // values that may be left out on each side
-	for chance := math.Exp2(float64(-n)); 2*(tail+chance) <= 0.05; outside++ {
-		tail += chance
-		chance *= float64(n-outside) / float64(outside+1)
-	}
-	cut := max(outside-1, 0)
-	return rig.Interval{Mid: rig.Median(values), Low: s[cut], High: s[n-1-cut]}
-}
-
 // megabytes, frames and points are rates of ours, a second.
 func (w *row) megabytes() rig.Interval {
 	return scaled(w.ours, func(m *measurement) int64 { return m.Bytes }, 1e-6)
@@ -186,7 +167,7 @@ func scaled(turns []measurement, amount func(*measurement) int64, unit float64) 
 	for i := range turns {
 		all[i] = unit * turns[i].per(amount(&turns[i]))
 	}
-	return interval(all)
+	return rig.MedianOf(all)
 }
 
 // ratio returns our rate over that of the fastest reader in Python, turn by turn.
@@ -197,21 +178,16 @@ func (w *row) ratio() (rig.Interval, bool) {
 	for i := range all {
 		all[i] = w.ours[i].framesPerSecond() / theirs[i].framesPerSecond()
 	}
-	return interval(all), n > 0
-}
-
-// verdict compares an interval with a goal of at least so much.
-func verdict(i rig.Interval, least float64) string {
-	return map[rig.Side]string{rig.Above: "met", rig.Below: "not met", rig.Undecided: "undecided"}[i.Side(least)]
+	return rig.MedianOf(all), n > 0
 }
 
 // rateVerdict returns goal and verdict of the rate; empty without a goal.
 func (w *row) rateVerdict() string {
 	switch g := w.first.Goal; {
 	case g.Megabytes > 0:
-		return fmt.Sprintf("%s (%.0f MB/s)", verdict(w.megabytes(), g.Megabytes), g.Megabytes)
+		return fmt.Sprintf("%s (%.0f MB/s)", w.megabytes().Verdict(g.Megabytes), g.Megabytes)
 	case g.Frames > 0:
-		return fmt.Sprintf("%s (%.0f frames/s)", verdict(w.frames(), g.Frames), g.Frames)
+		return fmt.Sprintf("%s (%.0f frames/s)", w.frames().Verdict(g.Frames), g.Frames)
 	}
 	return ""
 }
@@ -221,7 +197,7 @@ func (w *row) ratioVerdict() string {
 	if !ok {
 		return ""
 	}
-	return verdict(i, goalRatio)
+	return i.Verdict(goalRatio)
 }
 
 // memory returns the largest resident set of all turns of ours, and its verdict.

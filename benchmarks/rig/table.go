@@ -121,6 +121,30 @@ func (i Interval) Word() string {
 	return "not told apart"
 }
 
+// Verdict returns whether a value of at least so much is "met", "not met", or "undecided"
+// where the interval holds the limit.
+func (i Interval) Verdict(least float64) string {
+	return map[Side]string{Above: "met", Below: "not met", Undecided: "undecided"}[i.Side(least)]
+}
+
+// MedianOf revalues the median and its interval without assumptions on the distribution:
+// between these two values of the sorted values the median lies with 95 %. Fewer than six
+// values reach from the least to the most, and less.
+func MedianOf(values []float64) Interval {
+	s := slices.Sorted(slices.Values(values))
+	n := len(s)
+	if n == 0 {
+		return Interval{}
+	}
+	outside, tail := 0, 0.0 // values that may be left out on each side
+	for chance := math.Exp2(float64(-n)); 2*(tail+chance) <= 0.05; outside++ {
+		tail += chance
+		chance *= float64(n-outside) / float64(outside+1)
+	}
+	cut := max(outside-1, 0)
+	return Interval{Mid: Median(values), Low: s[cut], High: s[n-1-cut]}
+}
+
 // Times are the nanoseconds of all runs, by entry.
 type Times map[string][]int64
 

@@ -71,3 +71,22 @@ func TestMedian(t *testing.T) {
 		t.Error("medians are wrong")
 	}
 }
+
+// Intervals leave out as many values on each side as 95 % allow.
+func TestIntervalOfAMedian(t *testing.T) {
+	for _, c := range []struct {
+		n                  int
+		mid, lowest, highe float64
+	}{{1, 1, 1, 1}, {5, 3, 1, 5}, {6, 3, 1, 6}, {8, 4, 1, 8}, {9, 5, 2, 8}, {20, 10, 6, 15}} {
+		var values []float64
+		for i := c.n; i > 0; i-- {
+			values = append(values, float64(i))
+		}
+		if got := MedianOf(values); got != (Interval{Mid: c.mid, Low: c.lowest, High: c.highe}) {
+			t.Errorf("of 1 to %d: %+v", c.n, got)
+		}
+	}
+	if MedianOf(nil) != (Interval{}) {
+		t.Error("of none")
+	}
+}

@@ -1,4 +1,4 @@
-package main
+package rig
 
 import (
 	"runtime"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed returns the processors that this process may use.
-func allowed() (cores []int) {
+// Cores returns the processors that this process may use.
+func Cores() (cores []int) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		return nil
@@ -20,9 +20,9 @@ func allowed() (cores []int) {
 	return cores
 }
 
-// onCore calls start, whose new processes may use one processor alone: they inherit it from
+// OnCore calls start, whose new processes may use one processor alone: they inherit it from
 // the thread that starts them. A negative core, and one that cannot be had, changes nothing.
-func onCore(core int, start func() error) error {
+func OnCore(core int, start func() error) error {
 	if core < 0 {
 		return start()
 	}
