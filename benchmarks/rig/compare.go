@@ -27,7 +27,8 @@ func (c *Comparison) Err() error {
 	if c.First == "" {
 		return nil
 	}
-	return fmt.Errorf("%d portions missing, %d doubled, %d stray; the first: %s", c.Missing, c.Doubled, c.Stray, c.First)
+	return fmt.Errorf("%d portions missing, %d doubled, %d stray; the first: %s", c.Missing, c.Doubled, c.Stray,
+		c.First)
 }
 
 // Places are the columns that say where a record stood. They differ between two ways on which
@@ -50,8 +51,13 @@ var times = func() []string {
 // file has one width for all its frames. Both outputs need memory for each portion, some
 // forty bytes. The error is about files that cannot be read.
 func CompareOutputs(got, want string, leaveOut ...string) (*Comparison, error) {
+	return CompareTables(got, want, tables.Names(), leaveOut...)
+}
+
+// CompareTables compares the named tables of two outputs as CompareOutputs compares all.
+func CompareTables(got, want string, names []string, leaveOut ...string) (*Comparison, error) {
 	c := &Comparison{Rows: map[string]int64{}}
-	for _, name := range tables.Names() {
+	for _, name := range names {
 		left := leaveOut
 		if name == tables.Frames {
 			left = append(slices.Clone(leaveOut), times...)
@@ -91,7 +97,8 @@ func SameOutputs(got, want string, leaveOut ...string) (map[string]int64, error)
 func (c *Comparison) table(got, want *portions) error {
 	if got.columns != want.columns && got.rows > 0 && want.rows > 0 {
 		c.Stray++
-		c.First = cmp.Or(c.First, fmt.Sprintf("table %s has columns %s, want %s", want.table, got.columns, want.columns))
+		c.First = cmp.Or(c.First, fmt.Sprintf("table %s has columns %s, want %s", want.table, got.columns,
+			want.columns))
 		return nil
 	}
 	counts := map[uint64]int{}

@@ -70,9 +70,11 @@ func TestCompareSeesRowsNotFiles(t *testing.T) {
 		{"a shorter list", func(r rows) rows { r[703].Idx = r[703].Idx[1:]; return r }, 1, 0, 1,
 			"idx.list.element is 351 351, want 351 351 351"},
 		{"a null", func(r rows) rows { r[3].ErrorBound = &bound; return r }, 1, 0, 1, "error_bound is 0.5, want "},
-		{"0 instead of null", func(r rows) rows { r[3].ErrorBound = &zero; return r }, 1, 0, 1, "error_bound is 0, want "},
+		{"0 instead of null", func(r rows) rows { r[3].ErrorBound = &zero; return r }, 1, 0, 1,
+			"error_bound is 0, want "},
 		{"a text", func(r rows) rows { r[9].Sequence = "b"; return r }, 1, 0, 1, `row 1: sequence is "b", want "a"`},
-		{"rows of a frame swapped", func(r rows) rows { r[2], r[3] = r[3], r[2]; return r }, 1, 0, 1, "row 0: directions is"},
+		{"rows of a frame swapped", func(r rows) rows { r[2], r[3] = r[3], r[2]; return r }, 1, 0, 1,
+			"row 0: directions is"},
 		{"an offset", func(r rows) rows { r[1398].Offset, r[1399].Offset = 9, 9; return r }, 0, 0, 0, ""},
 		{"a frame missing", func(r rows) rows { return slices.Delete(r, 20, 22) }, 1, 0, 0,
 			"frame_id 10 index 0 is not there, 2 rows, the first of them: "},
@@ -143,7 +145,8 @@ func TestCompareSeesValuesNotWidths(t *testing.T) {
 		HullNs    int64   `parquet:"hull2d_ns"`
 	}
 	a := write(t, "frames", "topic=a", []narrowRow{{X: .1}, {Offset: 1, X: 2}}, 9)
-	b := write(t, "frames", "topic=a", []wideRow{{X: float64(float32(.1)), LatencyNs: 7, HullNs: 8}, {Offset: 1, X: 2}}, 9)
+	b := write(t, "frames", "topic=a", []wideRow{{X: float64(float32(.1)), LatencyNs: 7, HullNs: 8}, {Offset: 1, X: 2}},
+		9)
 	if _, err := SameOutputs(b, a); err != nil {
 		t.Error(err)
 	}

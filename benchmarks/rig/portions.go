@@ -122,7 +122,8 @@ func (p *portions) cut(f *parquet.File, group parquet.RowGroup, begin portion) e
 	frames := keys[1]
 	if _, ok := f.Schema().Lookup("frame_id"); ok {
 		frames = nil
-		if err := eachValue(f, group, "frame_id", func(v parquet.Value) { frames = append(frames, integer(v)) }); err != nil {
+		err := eachValue(f, group, "frame_id", func(v parquet.Value) { frames = append(frames, integer(v)) })
+		if err != nil {
 			return err
 		}
 	}
