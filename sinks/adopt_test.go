@@ -45,11 +45,17 @@ func former(t *testing.T, s sinks.Store) {
 // formerInMemory returns another output, all of it durable.
 func formerInMemory(t *testing.T) *sinktest.MemDisk {
 	t.Helper()
-	d := sinktest.NewMemDisk()
-	former(t, sinktest.MemStore(d))
-	sinktest.Settle(d)
-	return d
+	formerOnce.Do(func() {
+		formerDisk = sinktest.NewMemDisk()
+		former(t, sinktest.MemStore(formerDisk))
+	})
+	return formerDisk.Crash(sinktest.KeepAll) // a copy
 }
+
+var (
+	formerOnce sync.Once
+	formerDisk *sinktest.MemDisk
+)
 
 // adopter is a writer that adopts what it can, and writes the rest in commits of five.
 func adopter(s sinks.Store, from sinks.Reader) *sinktest.Writer {
@@ -280,6 +286,9 @@ func TestAdoptOnlyWhatIsWholeAndEqual(t *testing.T) {
 		"newest file flipped": {file(16, func(files files, name string) { files[name].Data[9] ^= 1 }), 2, "SHA-256"},
 	} {
 		for _, linked := range []bool{true, false} {
+			if !linked && batches.Sparse > 1 {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s, linked %t", name, linked), func(t *testing.T) {
 				from, to := formerInMemory(t), sinktest.NewMemDisk()
 				c.harm(t, from)
@@ -564,7 +573,7 @@ func TestAdoptingAndComputingWriters(t *testing.T) {
 // be adopted from: the files are still staged there, and stay so.
 func TestAdoptStagedFiles(t *testing.T) {
 	var found bool
-	for n := 0; !found; n++ {
+	for n := 40; !found; n += 2 { // the manifest comes after some forty changes
 		from := sinktest.NewMemDisk()
 		p := sinktest.DieAt(from, n)
 		w := adopter(sinktest.MemStore(&p.Disk), nil)
