@@ -102,6 +102,9 @@ type Adopted struct {
 // included; the caller then computes the rest. Part of a partition may be adopted:
 // the commits before the first one that cannot be.
 //
+// The caller must know that the partition has the same records in both outputs. Ids of
+// topics are not compared: adopted manifests have the id of this output's topic.
+//
 // Errors are faults of this output, and mean the same as those of Commit. The
 // partition must be resumed afterwards. The topic must have a base. Like Commit, Adopt
 // may be called for several partitions at once.
@@ -144,6 +147,9 @@ func (o *Output) adoptNext(ctx context.Context, f *Former, p partition, end int6
 	}
 	m := *old
 	m.UUID, m.Created, m.AdoptedFrom = record.NewUUID(), time.Now().UTC(), f.identity.UUID
+	o.mu.Lock()
+	m.TopicID = o.ids[p].String()
+	o.mu.Unlock()
 	m.Files = slices.Clone(old.Files)
 	s := adoption{o: o, from: f, m: &m, buffer: make([]byte, 1<<20)}
 	if err := s.stage(ctx); err != nil {
@@ -170,9 +176,6 @@ func (o *Output) adoptable(ctx context.Context, f *Former, p partition, start, e
 	why string) {
 	m, err := ReadManifest(ctx, f.store, record.ManifestName(p, start))
 	content := o.contentHash()
-	o.mu.Lock()
-	id := o.ids[p]
-	o.mu.Unlock()
 	switch {
 	case errors.Is(err, ErrNotFound) && start == 0:
 		return nil, "nothing of it is there"
@@ -188,8 +191,6 @@ func (o *Output) adoptable(ctx context.Context, f *Former, p partition, start, e
 		return nil, "its rows were made with another configuration: " + o.otherContent(ctx, f, m.ContentHash)
 	case m.End > end:
 		return nil, fmt.Sprintf("a commit there ends at offset %d, behind the end at %d", m.End, end)
-	case topicID(m.TopicID) != id:
-		return nil, fmt.Sprintf("its records come from the topic with id %q", m.TopicID)
 	}
 	return m, ""
 }
