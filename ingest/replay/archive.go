@@ -1,13 +1,9 @@
 package replay
 
-import (
-	"context"
-
-	"entropipe/schemas"
-)
+import "context"
 
 // Archive is where a backfill reads: what lies at the paths of one source. It is in
-// local folders today. Any goroutine may call its methods.
+// local folders today. Paths that it gives are absolute. Any goroutine may call its methods.
 type Archive interface {
 	// Parts calls f with each input, in order. A Part is valid until f returns, and an
 	// error of f ends Parts. Memory is bounded by the largest folder.
@@ -16,11 +12,22 @@ type Archive interface {
 	// Open opens an input so that the first item has position from. An Input may come
 	// from a plan that another process made; it is not searched for again. Where
 	// Part.Of is not nil, the Source has FilesOf, which returns the files of a position as
-	// the Source would read them; none beyond the end.
+	// the Source would read them; none beyond the end. Items before from are passed over
+	// without a word, also those that cannot be read; behind the last one Next returns io.EOF.
 	Open(ctx context.Context, in Input, from int64) (Source, error)
 
 	// Stat identifies a file, with the checksum of its content if sum is set.
 	Stat(ctx context.Context, path string, sum bool) (File, error)
+
+	// Counts returns the progress of Parts.
+	Counts() Counts
+}
+
+// Counts is the progress of a search.
+type Counts struct {
+	Files  int64 // files that belong to inputs
+	Inputs int64
+	Items  int64
 }
 
 // File identifies a file as it is now.
@@ -42,13 +49,4 @@ type Part struct {
 	// Of returns the files of an item, for formats whose items are not all in the same
 	// files; nil: items are in Common. The slice is valid until the next call.
 	Of func(position int64) []string
-}
-
-// Sent is a message as a Producer sends it.
-type Sent struct {
-	Record   *schemas.Record
-	Position int64 // of the item within its input
-	TimeNs   int64 // of the item, nanoseconds since 1970
-	Frames   int64
-	Points   int64 // points, or token ids of sequences
 }

@@ -132,6 +132,9 @@ func (s *argoverse2) add(path string) error {
 
 const featherSuffix = ".feather"
 
+// avPosesFile is the file of a log that has its poses.
+const avPosesFile = "city_SE3_egovehicle" + featherSuffix
+
 // escapeGlob returns path as a pattern that matches itself.
 func escapeGlob(path string) string {
 	return strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`).Replace(path)
@@ -211,13 +214,15 @@ func (l *avLane) decode(it *Item) error {
 
 func (l *avLane) finish(_ *Item, err error) error { return err }
 
+func (l *avLane) skip(error) error { return nil }
+
 func (l *avLane) close() {}
 
 // readPoses reads the poses of a log, which may have none. A fault in them is one of the log: it
 // is passed once, and the sweeps of the log have no poses then.
 func (s *argoverse2) readPoses(log string) error {
 	s.posesOf, s.poses = log, map[int64]rigid{}
-	path := filepath.Join(log, "city_SE3_egovehicle"+featherSuffix)
+	path := filepath.Join(log, avPosesFile)
 	if firstFile(path) == "" {
 		if s.log != nil && !s.quiet {
 			s.log.Warn("the sweeps of a log have no poses: it has no city_SE3_egovehicle.feather", "log", log)
@@ -285,7 +290,8 @@ func (s *argoverse2) Len() int64 { return int64(len(s.sweeps)) }
 
 // Rewind implements Source.
 func (s *argoverse2) Rewind() error {
-	s.next, s.quiet = 0, true
+	s.next = 0
+	s.again()
 	return nil
 }
 

@@ -213,6 +213,8 @@ func (l *cloudLane) finish(it *Item, err error) error {
 	return nil
 }
 
+func (l *cloudLane) skip(error) error { return nil }
+
 func (l *cloudLane) close() { l.file.close() }
 
 // Len returns the number of files.
@@ -220,7 +222,8 @@ func (s *cloudFiles) Len() int64 { return int64(len(s.files)) }
 
 // Rewind implements Source.
 func (s *cloudFiles) Rewind() error {
-	s.next, s.quiet = 0, true
+	s.next = 0
+	s.again()
 	return nil
 }
 

@@ -52,7 +52,7 @@ func (f Files) find() (*finder, error) {
 		return nil, w.nothing(f.Paths)
 	}
 	w.sort()
-	w.distinguish()
+	distinguish(w.inputs)
 	w.say()
 	return w, nil
 }
@@ -132,7 +132,7 @@ func (w *finder) file(path string, named bool) error {
 		return w.bad(&BadInputError{File: path, Detail: "it is " + s.kind + " that is compressed as a whole, which " +
 			"is not read; unpack it first: " + unpack + path})
 	}
-	w.add(found, path)
+	w.add(found, path, s)
 	return nil
 }
 
@@ -146,13 +146,20 @@ func (w *finder) expected(s *sample) bool {
 }
 
 // add puts a file of a format into its input.
-func (w *finder) add(found *form, path string) {
+func (w *finder) add(found *form, path string, s *sample) {
 	folder, name := filepath.Dir(path), filepath.Base(path)
 	g := group{found, folder}
 	i, ok := w.groups[g]
 	if !ok || found.alone {
 		i = len(w.inputs)
-		w.inputs = append(w.inputs, Input{Format: found.name, Path: folder, format: found})
+		in := Input{Format: found.name, Path: folder}
+		switch {
+		case !found.alone:
+			in.name = filepath.Base(absolute(folder))
+		case found.name == FormatQuickDraw:
+			in.name = s.word()
+		}
+		w.inputs = append(w.inputs, in)
 		w.groups[g] = i
 	}
 	if in := &w.inputs[i]; !slices.Contains(in.Files[max(0, len(in.Files)-1):], name) {
@@ -183,7 +190,7 @@ func (w *finder) folder(dir string, depth int) error {
 	}
 	for _, f := range formats {
 		if f.layout != nil && (w.only == nil || w.only == f) && f.layout(dir, names) {
-			w.inputs = append(w.inputs, Input{Format: f.name, Path: dir, format: f})
+			w.inputs = append(w.inputs, Input{Format: f.name, Path: dir})
 			return nil
 		}
 	}
@@ -262,13 +269,13 @@ func (w *finder) sort() {
 	}
 }
 
-// distinguish gives inputs of one format, whose folders have the same name, the names of
-// the folders above, as far as it takes.
-func (w *finder) distinguish() {
+// distinguish gives inputs of one format that would have the same name the names of the folders
+// above, as far as it takes.
+func distinguish(inputs []Input) {
 	same := map[string][]int{}
-	for i := range w.inputs {
-		if in := &w.inputs[i]; in.Files != nil && !in.format.alone {
-			name := in.Format + "/" + filepath.Base(absolute(in.Path))
+	for i := range inputs {
+		if in := &inputs[i]; in.name != "" {
+			name := in.Format + "/" + in.name
 			same[name] = append(same[name], i)
 		}
 	}
@@ -278,10 +285,12 @@ func (w *finder) distinguish() {
 		}
 		paths := make([]string, len(of))
 		for k, i := range of {
-			paths[k] = absolute(w.inputs[i].Path)
+			if paths[k] = absolute(inputs[i].Path); inputs[i].single() {
+				paths[k] = filepath.Join(paths[k], stemOf(inputs[i].Files[0]))
+			}
 		}
 		for k, name := range uniqueEnds(paths) {
-			w.inputs[of[k]].Sequence = name
+			inputs[of[k]].Sequence = name
 		}
 	}
 }

@@ -46,7 +46,7 @@ func formatNamed(name string) *form {
 }
 
 var formatKITTI = &form{
-	name: "kitti",
+	name: FormatKITTI,
 	layout: func(dir string, names map[string]bool) bool {
 		return names["velodyne_points"] && isDir(dir, "velodyne_points", "data") || names["velodyne"] &&
 			isDir(dir, "velodyne")
@@ -59,17 +59,22 @@ var formatKITTI = &form{
 }
 
 var formatQuickDraw = &form{
-	name: "quickdraw",
+	name: FormatQuickDraw,
 	file: func(s *sample) bool {
 		return bytes.HasPrefix(s.head, []byte("{")) && bytes.Contains(s.head, []byte(`"drawing"`))
 	},
+	alone: true,
 	open: func(f *Files, in *Input) (Source, error) {
-		return QuickDraw{Files: in.paths(), SkipBad: f.SkipBad, Pack: f.Pack, Log: f.Log}.Open()
+		q := QuickDraw{Files: in.paths(), SkipBad: f.SkipBad, Pack: f.Pack, Log: f.Log}
+		if err := q.check(); err != nil {
+			return nil, err
+		}
+		return q.source(), nil
 	},
 }
 
 var formatMCAP = &form{
-	name: "mcap",
+	name: FormatMCAP,
 	layout: func(_ string, names map[string]bool) bool {
 		return names["metadata.yaml"] && anyEnds(names, ".mcap", ".mcap.zstd", ".mcap.zst")
 	},
@@ -77,12 +82,12 @@ var formatMCAP = &form{
 	alone: true,
 	open: func(f *Files, in *Input) (Source, error) {
 		return MCAP{Paths: in.paths(), Topics: f.Topics, Time: f.Time, SkipBad: f.SkipBad,
-			MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
+			MaxFrameBytes: f.MaxFrameBytes, Log: f.Log, sequence: in.Sequence}.Open()
 	},
 }
 
 var formatNuScenes = &form{
-	name: "nuscenes",
+	name: FormatNuScenes,
 	layout: func(dir string, names map[string]bool) bool {
 		for name := range names {
 			if strings.HasPrefix(name, "v1.0-") && isDir(dir, name) {
@@ -93,12 +98,12 @@ var formatNuScenes = &form{
 	},
 	file: func(s *sample) bool { return strings.HasSuffix(s.plain, ".bin") && s.isFive() },
 	open: func(f *Files, in *Input) (Source, error) {
-		return NuScenes{Paths: in.paths(), SkipBad: f.SkipBad, MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
+		return NuScenes{Paths: in.paths(), Tables: f.Tables, Scenes: f.Scenes, SkipBad: f.SkipBad, MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
 	},
 }
 
 var formatWaymo = &form{
-	name: "waymo",
+	name: FormatWaymo,
 	layout: func(dir string, names map[string]bool) bool {
 		return names["lidar"] && names["lidar_calibration"] && isDir(dir, "lidar_calibration")
 	},
@@ -112,7 +117,7 @@ var formatWaymo = &form{
 }
 
 var formatArgoverse2 = &form{
-	name: "argoverse2",
+	name: FormatArgoverse2,
 	layout: func(dir string, names map[string]bool) bool {
 		return names["city_SE3_egovehicle.feather"] || names["sensors"] && isDir(dir, "sensors", "lidar")
 	},
@@ -159,7 +164,7 @@ func tableForm(name string) *form {
 }
 
 var formatRosbag = &form{
-	name: "rosbag",
+	name: FormatRosbag,
 	layout: func(_ string, names map[string]bool) bool {
 		return names["metadata.yaml"] && anyEnds(names, ".db3", ".db3.zstd", ".db3.zst")
 	},
@@ -167,7 +172,7 @@ var formatRosbag = &form{
 	alone: true,
 	open: func(f *Files, in *Input) (Source, error) {
 		return Rosbag{Paths: in.paths(), Topics: f.Topics, Time: f.Time, SkipBad: f.SkipBad,
-			MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
+			MaxFrameBytes: f.MaxFrameBytes, Log: f.Log, sequence: in.Sequence}.Open()
 	},
 }
 

@@ -354,6 +354,8 @@ func (l *kittiLane) finish(it *Item, err error) error {
 	return nil
 }
 
+func (l *kittiLane) skip(error) error { return nil }
+
 func (l *kittiLane) close() {}
 
 // Len returns the number of scans.
@@ -361,7 +363,8 @@ func (s *kitti) Len() int64 { return int64(len(s.scans)) }
 
 // Rewind implements Source.
 func (s *kitti) Rewind() error {
-	s.next, s.quiet = 0, true
+	s.next = 0
+	s.again()
 	return nil
 }
 

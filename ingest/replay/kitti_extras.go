@@ -19,6 +19,7 @@ import (
 type kittiExtras struct {
 	labels string // folder of the labels; empty: there are none
 	poses  kittiPoses
+	files  []string // that poses are made of, without those of single scans
 }
 
 // labelReader reads the labels of one scan after the other into the same memory.
@@ -47,9 +48,9 @@ func openExtras(data string, log *slog.Logger) (*kittiExtras, error) {
 	var err error
 	switch {
 	case filepath.Base(data) == "velodyne":
-		x.poses, err = openOdometry(parent, log)
+		x.poses, x.files, err = openOdometry(parent, log)
 	case filepath.Base(parent) == "velodyne_points":
-		x.poses, err = openOxts(filepath.Dir(parent), log)
+		x.poses, x.files, err = openOxts(filepath.Dir(parent), log)
 	}
 	return x, err
 }
@@ -78,9 +79,8 @@ func (x *kittiExtras) add(it *Item, sc *scan, r *labelReader, max int64) error {
 // addLabels reads the labels of a scan: a little-endian uint32 for each point, whose low 16 bits
 // are the class and whose high 16 bits are the instance. A scan without a file has no labels.
 func (x *kittiExtras) addLabels(it *Item, sc *scan, r *labelReader, max int64) error {
-	stem := unpackedName(sc.name)
-	path := filepath.Join(x.labels, strings.TrimSuffix(stem, filepath.Ext(stem))+".label")
-	if path = firstFile(path, path+".gz", path+".zst"); path == "" {
+	path := x.labelsOf(sc)
+	if path == "" {
 		return nil
 	}
 	if err := r.load(path, max); err != nil {
@@ -112,23 +112,23 @@ func (o odometry) pose(n int64) (*codec.Pose, error) {
 
 // openOdometry reads the poses of the left camera, and moves them to the scanner:
 // T(world, velodyne) = Tr⁻¹ · T(world, camera) · Tr, in the world of the first scan.
-func openOdometry(root string, log *slog.Logger) (kittiPoses, error) {
+func openOdometry(root string, log *slog.Logger) (_ kittiPoses, files []string, err error) {
 	sequence := filepath.Base(root)
 	path := firstFile(filepath.Join(root, "..", "..", "poses", sequence+".txt"), filepath.Join(root, "poses.txt"))
 	if path == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	calib := filepath.Join(root, "calib.txt")
 	values, err := readCalibration(calib)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tr, ok := matrixOf(values["Tr"])
 	if !ok {
 		if log != nil {
 			log.Warn("the scans have no poses: calib.txt has no matrix Tr of the scanner", "file", calib)
 		}
-		return nil, nil
+		return nil, nil, nil
 	}
 	back := tr.inverse()
 	var poses odometry
@@ -141,7 +141,7 @@ func openOdometry(root string, log *slog.Logger) (kittiPoses, error) {
 		poses = append(poses, left.times(&tr))
 		return nil
 	})
-	return poses, err
+	return poses, []string{path, calib}, err
 }
 
 // matrixOf returns the motion of 12 numbers, the first three rows of a matrix.
@@ -221,11 +221,11 @@ type oxts struct {
 }
 
 // openOxts finds the files and reads the first one, where the world begins.
-func openOxts(root string, log *slog.Logger) (kittiPoses, error) {
+func openOxts(root string, log *slog.Logger) (_ kittiPoses, files []string, err error) {
 	folder := filepath.Join(root, "oxts", "data")
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, nil // many users have the scans alone
+		return nil, nil, nil // many users have the scans alone
 	}
 	first := int64(math.MaxInt64)
 	for _, e := range entries {
@@ -239,34 +239,34 @@ func openOxts(root string, log *slog.Logger) (kittiPoses, error) {
 		if log != nil {
 			log.Warn("the scans have no poses: the drive has oxts, but no "+name+" beside or above", "folder", root)
 		}
-		return nil, nil
+		return nil, nil, nil
 	}
 	values, err := readCalibration(calib)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r, t := values["R"], values["T"]
 	if len(r) != 9 || len(t) != 3 {
-		return nil, &BadInputError{File: calib, Detail: "want R with 9 numbers and T with 3"}
+		return nil, nil, &BadInputError{File: calib, Detail: "want R with 9 numbers and T with 3"}
 	}
 	imu, ok := rigidRows([12]float64{r[0], r[1], r[2], t[0], r[3], r[4], r[5], t[1], r[6], r[7], r[8], t[2]})
 	if !ok {
-		return nil, &BadInputError{File: calib, Detail: "R is no rotation"}
+		return nil, nil, &BadInputError{File: calib, Detail: "R is no rotation"}
 	}
 	o := &oxts{folder: folder, toIMU: imu.inverse()}
 	v, err := o.read(first)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o.scale = math.Cos(v[0] * math.Pi / 180)
 	o.origin = o.mercator(v)
-	return o, nil
+	return o, []string{calib, o.fileOf(first)}, nil
 }
 
 // read returns latitude, longitude (degrees), altitude, roll, pitch and yaw (radians) of a frame;
 // nil if it has no file.
 func (o *oxts) read(n int64) (v []float64, err error) {
-	path := firstFile(filepath.Join(o.folder, fmt.Sprintf("%010d.txt", n)))
+	path := o.fileOf(n)
 	if path == "" {
 		return nil, nil
 	}

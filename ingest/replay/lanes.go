@@ -13,6 +13,10 @@ type laned interface {
 	lane() lane
 	// forgive returns nil when reading goes on behind err.
 	forgive(err error) error
+	// place returns the position of what a lane has just taken, and counts it.
+	place() int64
+	// positions returns the position of the next item.
+	positions() int64
 	Skipped() int64
 }
 
@@ -26,6 +30,9 @@ type lane interface {
 	// finish completes the item by what came before it. err is that of take or decode, and
 	// finish returns it, or its own. One lane finishes at a time, in the order of the items.
 	finish(it *Item, err error) error
+	// skip takes the place of decode and finish for an item that nobody reads: it keeps what
+	// later items depend on. err is that of take.
+	skip(err error) error
 	// close frees what the garbage collector does not.
 	close()
 }
@@ -46,10 +53,12 @@ func (s *skips) inLane(it *Item, l lane) error {
 		if err == io.EOF {
 			return err
 		}
+		at := s.place()
 		if err == nil {
 			err = l.decode(it)
 		}
 		if err = l.finish(it, err); err == nil {
+			it.Position = at
 			return nil
 		}
 		if err = s.forgive(err); err != nil {
@@ -71,8 +80,8 @@ func pop[T any](list []T, next *int) (*T, error) {
 // src where that cannot be. encode returns a function for one goroutine, which is called for
 // each cloud after it was decoded; nil: there is nothing to do. Memory: n items.
 func inLanes(src Source, n int, encode func() func(*Item)) Source {
-	if r, ok := src.(*renamed); ok {
-		return &renamed{Source: inLanes(r.Source, n, encode), sequence: r.sequence}
+	if own, sequence := unnamed(src); sequence != "" {
+		return withName(inLanes(own, n, encode), sequence)
 	}
 	of, ok := src.(laned)
 	if !ok || n < 2 {
@@ -121,6 +130,7 @@ type ahead struct {
 type worker struct {
 	lane
 	item   Item
+	at     int64 // position of the item
 	err    error
 	encode func(*Item)
 	free   chan struct{} // the item was used
@@ -139,7 +149,9 @@ func (a *ahead) run(w *worker) {
 			a.mu.Unlock()
 			return
 		}
-		w.err = w.take()
+		if w.err = w.take(); w.err != io.EOF {
+			w.at = a.src.place()
+		}
 		turn := a.turns[a.taken%int64(len(a.turns))]
 		a.taken++
 		var bad *BadInputError
@@ -209,6 +221,7 @@ func (a *ahead) Next(it *Item) error {
 		err := a.finish(w)
 		if err == nil {
 			*it = w.item
+			it.Position = w.at
 			return nil
 		}
 		if err = a.forgive(err); err != nil {

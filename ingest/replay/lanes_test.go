@@ -238,6 +238,7 @@ func (l *slowLane) decode(it *Item) error {
 }
 
 func (l *slowLane) finish(_ *Item, err error) error { return err }
+func (l *slowLane) skip(error) error                { return nil }
 func (l *slowLane) close()                          {}
 
 // All lanes decode at a time; the items come in order, again after Rewind at any moment, and

@@ -117,7 +117,7 @@ func (s *lidar) Next(it *Item) error {
 	n := s.emit(newRandom(s.seed, 4, frame))
 	*it = Item{
 		Dataset: "synthetic", Sequence: "lidar", Sensor: "lidar64",
-		Number: frame, TimeNs: frame * gapWithoutClock, Clock: SinceEpoch,
+		Number: frame, Position: frame, TimeNs: frame * gapWithoutClock, Clock: SinceEpoch,
 		Cloud: codec.Points{Intensity: s.column[3][:n],
 			Cloud32: geom.Cloud[float32]{X: s.column[0][:n], Y: s.column[1][:n], Z: s.column[2][:n]}},
 	}

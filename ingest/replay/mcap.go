@@ -40,6 +40,8 @@ type MCAP struct {
 	MaxFrameBytes int64
 	// Log names skipped messages, and files that were not closed; nil: no log.
 	Log *slog.Logger
+
+	sequence string // of all files; empty: each has its own
 }
 
 // recording is a file of messages.
@@ -87,6 +89,9 @@ func (m MCAP) Open() (Source, error) {
 			return nil, err
 		}
 		s.files = append(s.files, files...)
+	}
+	for i := range s.files {
+		s.files[i].sequence = cmp.Or(m.sequence, s.files[i].sequence)
 	}
 	if len(s.files) == 0 {
 		return nil, errors.New("mcap: no file is named")
@@ -247,7 +252,7 @@ func (s *mcapSource) Len() int64 { return s.total }
 // Rewind implements Source.
 func (s *mcapSource) Rewind() error {
 	err := s.Close()
-	s.quiet = s.next > 0
+	s.quiet, s.position = s.next > 0, s.first
 	s.next, s.numbers = 0, map[[2]string]*int64{}
 	s.poses.quiet, s.poses.log = s.quiet, s.log
 	s.poses.reset()

@@ -138,4 +138,17 @@ func (l *mcapLane) finish(it *Item, err error) error {
 	return nil
 }
 
+// skip takes the transforms, and reads the cloud until one has said which frame is the root.
+func (l *mcapLane) skip(err error) error {
+	l.catchUp()
+	if p := &l.of.poses; err != nil || !p.any || p.root != "" {
+		return nil
+	}
+	var it Item
+	if err := l.decode(&it); err == nil {
+		return l.finish(&it, nil)
+	}
+	return nil
+}
+
 func (l *mcapLane) close() {}

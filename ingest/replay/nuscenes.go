@@ -39,6 +39,7 @@ type NuScenes struct {
 type nuScenes struct {
 	skips
 	sweeps []sweep
+	tables []string // files that were read
 	max    int64
 	next   int
 	own    nuScenesLane
@@ -265,6 +266,8 @@ func (l *nuScenesLane) decode(it *Item) error {
 
 func (l *nuScenesLane) finish(_ *Item, err error) error { return err }
 
+func (l *nuScenesLane) skip(error) error { return nil }
+
 func (l *nuScenesLane) close() {}
 
 // Len returns the number of scans.
@@ -272,7 +275,8 @@ func (s *nuScenes) Len() int64 { return int64(len(s.sweeps)) }
 
 // Rewind implements Source.
 func (s *nuScenes) Rewind() error {
-	s.next, s.quiet = 0, true
+	s.next = 0
+	s.again()
 	return nil
 }
 

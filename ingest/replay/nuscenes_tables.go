@@ -63,7 +63,9 @@ func (s *nuScenes) readTables(folder string, wanted []string) error {
 // each reads a table and calls take for each record, with its members by key. A record that
 // take refuses is passed over or ends the reading; a file that is no table ends it always.
 func (t *nuTables) each(name string, keys []string, take func(r *tableRecord) error) error {
-	table, err := openJSONTable(filepath.Join(t.folder, name))
+	path := filepath.Join(t.folder, name)
+	t.tables = append(t.tables, path)
+	table, err := openJSONTable(path)
 	if err != nil {
 		return err
 	}

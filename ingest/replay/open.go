@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"strings"
 )
 
 // Files configures a Source of whatever lies at Paths: files and folders whose formats are
@@ -26,6 +27,9 @@ type Files struct {
 	Lasers   []string
 	Returns  []int
 	PerLaser bool
+	// Tables and Scenes are those of NuScenes.
+	Tables string
+	Scenes []string
 	// Columns names the columns of tables where their names do not say what they hold.
 	Columns Columns
 	// SkipBad counts files, folders and frames that cannot be read, instead of stopping.
@@ -40,22 +44,41 @@ type Files struct {
 
 // Input is what one Source reads: a data set's folder, a recording, or the files of one
 // format in one folder.
+//
+// An Input of an Archive survives JSON: it is opened without a search, by any process.
 type Input struct {
-	Format string   // one of Formats
-	Path   string   // a folder or a file
-	Files  []string // names of the files in Path, in natural order; nil: Path is read as a whole
+	Format string `json:"format"` // one of Formats, or FormatTokens
+	Path   string `json:"path"`   // a folder or a file
+	// Files are the names of the files in Path, in natural order; nil: Path is read as a whole.
+	Files []string `json:"files,omitempty"`
 	// Sequence replaces the name of the sequence; empty: the Source names it. It is set
-	// where two inputs would have the same name.
-	Sequence string
+	// where two inputs would have the same name, or a folder gives the name.
+	Sequence string `json:"sequence,omitempty"`
 
-	format *form
+	name string // of the sequence, where Sequence is empty and it is known before the files are read
 }
+
+// Names of formats, those of tables and of CloudFormat beside them.
+const (
+	FormatKITTI      = "kitti"
+	FormatNuScenes   = "nuscenes"
+	FormatWaymo      = "waymo"
+	FormatArgoverse2 = "argoverse2"
+	FormatMCAP       = "mcap"
+	FormatRosbag     = "rosbag"
+	FormatQuickDraw  = "quickdraw"
+	FormatTokens     = "tokens" // of the inputs of Tokens, which Files does not find
+)
+
+// single reports whether each file of the format is an input of its own, with its own name.
+func (in *Input) single() bool { return in.Format == FormatQuickDraw || in.Format == FormatTokens }
 
 // Inputs is a Source that reads several inputs one after the other. Each input has
 // numbers and times of its own.
 type Inputs struct {
 	skips
 	files  Files
+	open   func(in *Input) (Source, error)
 	inputs []Input
 	at     int    // index of the input that is read
 	source Source // nil between inputs
@@ -71,7 +94,17 @@ func (f Files) Open() (*Inputs, error) {
 		return nil, err
 	}
 	s := &Inputs{skips: found.skips, files: f, inputs: found.inputs}
+	s.open = func(in *Input) (Source, error) { return s.files.openInput(in) }
 	return s, nil
+}
+
+// openInput opens an input.
+func (f *Files) openInput(in *Input) (Source, error) {
+	of := formatNamed(in.Format)
+	if of == nil {
+		return nil, fmt.Errorf("format %q is not known; the formats are %s", in.Format, strings.Join(Formats(), ", "))
+	}
+	return of.open(f, in)
 }
 
 // List returns the inputs in the order in which they are read.
@@ -79,14 +112,11 @@ func (s *Inputs) List() []Input { return s.inputs }
 
 // OpenInput opens one of the inputs of List.
 func (s *Inputs) OpenInput(in Input) (Source, error) {
-	src, err := in.format.open(&s.files, &in)
+	src, err := s.open(&in)
 	if err != nil {
 		return nil, err
 	}
-	if in.Sequence != "" {
-		src = &renamed{Source: src, sequence: in.Sequence}
-	}
-	return src, nil
+	return withName(src, in.Sequence), nil
 }
 
 // Next implements Source.
@@ -193,6 +223,29 @@ func (s *Inputs) Close() error {
 	err := s.source.Close()
 	s.source = nil
 	return err
+}
+
+// withName returns src with another name of its sequence; empty: its own.
+func withName(src Source, sequence string) Source {
+	if sequence == "" {
+		return src
+	}
+	r := renamed{Source: src, sequence: sequence}
+	if _, ok := filesIn(src); ok {
+		return &filedRenamed{r}
+	}
+	return &r
+}
+
+// unnamed returns the source of src that has its own names, and the other name.
+func unnamed(src Source) (Source, string) {
+	switch s := src.(type) {
+	case *renamed:
+		return s.Source, s.sequence
+	case *filedRenamed:
+		return s.Source, s.sequence
+	}
+	return src, ""
 }
 
 // renamed is a Source with another name of its sequence.

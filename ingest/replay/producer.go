@@ -219,13 +219,18 @@ func (p *Producer) pump(ctx context.Context, src Source, limit int64, turn int, 
 			buffer = out.Buffer()
 		}
 		if r.Value, r.Headers, err = enc.append(buffer, &it); err != nil {
-			return t.frames, fmt.Errorf("produce: %s, frame %d: %w", it.Sequence, it.Number, err)
+			return t.frames, badItem(&it, err)
 		}
 		frames, points, bytes := it.Frames(), it.Points(), int64(len(r.Value))
 		if err := out.Send(ctx, r, func() { p.stats.acknowledged(frames, points, bytes) }); err != nil {
 			return t.frames, err
 		}
 	}
+}
+
+// badItem is the error of an item that cannot be a message.
+func badItem(it *Item, err error) error {
+	return fmt.Errorf("produce: %s, frame %d: %w", it.Sequence, it.Number, err)
 }
 
 // record returns a message for it, with its key and without its value. Messages without a

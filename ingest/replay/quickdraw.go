@@ -56,18 +56,22 @@ type category struct {
 	timed bool
 }
 
-// Open checks that the files are there.
+// Open checks that the files are there. Several files are an *Inputs: each has numbers and times
+// of its own.
 func (q QuickDraw) Open() (Source, error) {
-	if len(q.Files) == 0 {
-		return nil, errors.New("quickdraw: no file named")
+	inputs, err := q.inputs()
+	if err != nil {
+		return nil, err
 	}
-	for _, f := range q.Files {
-		if info, err := os.Stat(f); err != nil {
-			return nil, fmt.Errorf("quickdraw: %w", err)
-		} else if !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("quickdraw: %s is not a file; name .ndjson files", f)
-		}
+	if len(inputs) > 1 {
+		f := Files{SkipBad: q.SkipBad, Pack: q.Pack, Log: q.Log}
+		return inTurn(inputs, q.Log, q.SkipBad, f.openInput), nil
 	}
+	return q.source(), nil
+}
+
+// source opens the files as one input.
+func (q QuickDraw) source() Source {
 	if q.Pack <= 0 {
 		q.Pack = defaultPack
 	}
@@ -76,7 +80,22 @@ func (q QuickDraw) Open() (Source, error) {
 		files:    q.Files,
 		numbers:  map[string]int64{},
 		drawings: make([]Drawing, q.Pack),
-	}, nil
+	}
+}
+
+// check checks that the files are there.
+func (q QuickDraw) check() error {
+	if len(q.Files) == 0 {
+		return errors.New("quickdraw: no file named")
+	}
+	for _, f := range q.Files {
+		if info, err := os.Stat(f); err != nil {
+			return fmt.Errorf("quickdraw: %w", err)
+		} else if !info.Mode().IsRegular() {
+			return fmt.Errorf("quickdraw: %s is not a file; name .ndjson files", f)
+		}
+	}
+	return nil
 }
 
 // errFileEnd ends a pack: a message holds drawings of one category.
@@ -126,6 +145,7 @@ func (s *quickdraw) fill(it *Item, n int) {
 		Dataset:  "quickdraw",
 		Sequence: sequence,
 		Number:   s.numbers[sequence],
+		Position: s.place(),
 		Drawings: s.drawings[:n],
 	}
 	if t := s.drawings[0].TimeNs; t != 0 {
@@ -237,7 +257,8 @@ func (s *quickdraw) Empty() int64 { return s.empty }
 // Rewind implements Source.
 func (s *quickdraw) Rewind() error {
 	err := s.Close()
-	s.next, s.held, s.quiet, s.pending = 0, 0, true, nil
+	s.next, s.held, s.pending = 0, 0, nil
+	s.again()
 	clear(s.numbers)
 	return err
 }

@@ -38,8 +38,8 @@ type Source interface {
 type Clock uint8
 
 const (
-	// NoClock: the item has no time. It takes place a tenth of a second after
-	// the one before it.
+	// NoClock: the item has no time. Its position in tenths of a second since the
+	// epoch takes its place.
 	NoClock Clock = iota
 	// SinceEpoch: nanoseconds since the epoch that the producer chooses.
 	SinceEpoch
@@ -56,6 +56,7 @@ type Item struct {
 	Sequence string
 	Sensor   string
 	Number   int64 // number of the item's first frame within the sequence
+	Position int64 // number of the item within its input, items that cannot be read counted
 	TimeNs   int64
 	Clock    Clock
 
@@ -142,7 +143,22 @@ type skips struct {
 	log     *slog.Logger
 	count   int64
 	quiet   bool // a later pass: what is skipped was named in the first
+
+	position int64 // of the next item
+	first    int64 // position of the source's first item
 }
+
+// place returns the position of an item that was read, or that cannot be read.
+func (s *skips) place() int64 {
+	s.position++
+	return s.position - 1
+}
+
+// positions returns the position of the next item: at the end, the number of items.
+func (s *skips) positions() int64 { return s.position }
+
+// again begins another pass.
+func (s *skips) again() { s.quiet, s.position = true, s.first }
 
 // pass returns nil when reading goes on behind err.
 func (s *skips) pass(err *BadInputError) error {

@@ -33,6 +33,8 @@ type Rosbag struct {
 	MaxFrameBytes int64
 	// Log names skipped messages, and says why poses are unknown; nil: no log.
 	Log *slog.Logger
+
+	sequence string // of all parts; empty: each has its own
 }
 
 // rosbag reads the parts one after the other.
@@ -79,6 +81,9 @@ func (r Rosbag) Open() (Source, error) {
 	}
 	if s.parts[0].mcap {
 		return MCAP(r).Open()
+	}
+	for i := range s.parts {
+		s.parts[i].sequence = cmp.Or(r.sequence, s.parts[i].sequence)
 	}
 	for _, p := range s.parts {
 		if err := s.inspect(p); err != nil {
@@ -253,13 +258,26 @@ func (l *bagLane) finish(it *Item, err error) error {
 	return nil
 }
 
+// skip takes the transforms, and reads the cloud until one has said which frame is the root.
+func (l *bagLane) skip(err error) error {
+	l.catchUp()
+	if p := &l.of.poses; err != nil || !p.any || p.root != "" {
+		return nil
+	}
+	var it Item
+	if err := l.decode(&it); err == nil {
+		return l.finish(&it, nil)
+	}
+	return nil
+}
+
 func (l *bagLane) close() { l.unpacker.close() }
 
 // Rewind implements Source.
 func (s *rosbag) Rewind() error {
 	s.poses.tell()
 	err := s.close()
-	s.quiet = s.quiet || s.next > 0
+	s.quiet, s.position = s.quiet || s.next > 0, s.first
 	s.next, s.numbers = 0, map[[2]string]*int64{}
 	s.poses.quiet, s.poses.log = s.quiet, s.log
 	s.poses.reset()

@@ -100,6 +100,19 @@ func unreadable(path string, err error) *BadInputError {
 	return &BadInputError{File: path, Detail: "it cannot be read: " + err.Error()}
 }
 
+// word returns the category of a file of drawings: that of the first drawing, if its label lies
+// in the head, else that of the name.
+func (s *sample) word() string {
+	line, _, _ := bytes.Cut(s.head, []byte("\n"))
+	var p drawingParser
+	var d Drawing
+	_ = p.parse(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")), &d) // a drawing may end behind the head
+	if d.Label == "" {
+		return stem(s.path)
+	}
+	return d.Label
+}
+
 // unknown returns the error for content of no format that is read.
 func (s *sample) unknown() *BadInputError {
 	switch {

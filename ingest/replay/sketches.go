@@ -64,7 +64,7 @@ func (s *sketches) Next(it *Item) error {
 	kind := int(s.next / int64(s.Pack) % int64(len(sketchKinds)))
 	*it = Item{
 		Dataset: "synthetic", Sequence: sketchKinds[kind], Sensor: "pen",
-		Number: s.numbers[kind], TimeNs: s.next * sketchNs, Clock: SinceEpoch,
+		Number: s.numbers[kind], Position: s.next / int64(s.Pack), TimeNs: s.next * sketchNs, Clock: SinceEpoch,
 		Drawings: s.drawings[:n],
 	}
 	for i := range it.Drawings {

@@ -83,7 +83,7 @@ func (t Table) Open() (Source, error) {
 		return nil, fmt.Errorf("%s: no folder or file named", t.Format)
 	}
 	if tableEndings[t.Format] == nil {
-		return nil, fmt.Errorf("a table of format %q is not known; use csv, parquet or arrow", t.Format)
+		return nil, t.unknown()
 	}
 	if t.MaxFrameBytes <= 0 {
 		t.MaxFrameBytes = 64 << 20
@@ -112,25 +112,38 @@ func (s *tableFiles) add(path string) error {
 		s.files = append(s.files, tableFile{path: path, sequence: filepath.Base(filepath.Dir(path))})
 		return nil
 	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.Format, err)
+	found, err := s.list(path)
+	for _, file := range found {
+		s.files = append(s.files, tableFile{path: file, sequence: filepath.Base(path)})
 	}
-	before := len(s.files)
-	endings := tableEndings[s.Format]
+	return err
+}
+
+// list returns the files in a folder that have an ending of the format.
+func (t Table) list(dir string) (files []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Format, err)
+	}
+	endings := tableEndings[t.Format]
 	for _, e := range entries {
 		name := unpackedName(e.Name())
-		packed := name != e.Name() && s.Format == FormatParquet // pages are compressed, never the file
+		packed := name != e.Name() && t.Format == FormatParquet // pages are compressed, never the file
 		if e.IsDir() || strings.HasPrefix(name, ".") || packed ||
 			!slices.Contains(endings, strings.ToLower(filepath.Ext(name))) {
 			continue
 		}
-		s.files = append(s.files, tableFile{path: filepath.Join(path, e.Name()), sequence: filepath.Base(path)})
+		files = append(files, filepath.Join(dir, e.Name()))
 	}
-	if len(s.files) == before {
-		return fmt.Errorf("%s: no file in %s that ends with %s", s.Format, path, strings.Join(endings, ", "))
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: no file in %s that ends with %s", t.Format, dir, strings.Join(endings, ", "))
 	}
-	return nil
+	return files, nil
+}
+
+// unknown is the error of a format that is none of a table.
+func (t Table) unknown() error {
+	return fmt.Errorf("a table of format %q is not known; use csv, parquet or arrow", t.Format)
 }
 
 // numberTables numbers the files of each folder, and puts those with numbers as names in their order.
@@ -185,6 +198,8 @@ func (l *tableLane) decode(it *Item) error {
 }
 
 func (l *tableLane) finish(_ *Item, err error) error { return err }
+
+func (l *tableLane) skip(error) error { return nil }
 
 func (l *tableLane) close() {}
 
@@ -255,7 +270,8 @@ func (s *tableFiles) Len() int64 { return int64(len(s.files)) }
 
 // Rewind implements Source.
 func (s *tableFiles) Rewind() error {
-	s.next, s.quiet = 0, true
+	s.next = 0
+	s.again()
 	return nil
 }
 

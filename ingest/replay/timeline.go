@@ -26,6 +26,7 @@ type timeline struct {
 	limit  int64 // frames asked for; 0: all
 	epoch  int64
 	names  Names
+	single bool // the source is one input: its packs are of one sequence and numbered through
 
 	pass    int64
 	items   int64            // items of this pass
@@ -80,7 +81,7 @@ func (t *timeline) cut(it *Item) {
 func (t *timeline) rename(it *Item) {
 	if n := t.names.Sequence; n != "" {
 		it.Sequence = n
-		if it.Drawings != nil || it.Sequences != nil {
+		if !t.single && (it.Drawings != nil || it.Sequences != nil) {
 			it.Number = t.played
 		}
 	}
@@ -97,7 +98,7 @@ func (t *timeline) rename(it *Item) {
 func (t *timeline) date(it *Item) error {
 	switch it.Clock {
 	case NoClock:
-		it.TimeNs, it.Clock = t.epoch+t.items*gapWithoutClock, UTC
+		it.TimeNs, it.Clock = t.epoch+it.Position*gapWithoutClock, UTC
 	case SinceEpoch:
 		it.TimeNs, it.Clock = t.epoch+it.TimeNs, UTC
 	}
@@ -130,7 +131,7 @@ func (t *timeline) tooLate() error {
 func (t *timeline) observe(ns int64) {
 	if t.items == 0 {
 		t.first, t.final = ns, ns
-	} else if gap := ns - t.before; gap > 0 && len(t.gaps) < maxGaps {
+	} else if gap := ns - t.before; gap > 0 && t.loops > 1 && len(t.gaps) < maxGaps {
 		t.gaps = append(t.gaps, gap)
 	}
 	t.first, t.final, t.before = min(t.first, ns), max(t.final, ns), ns

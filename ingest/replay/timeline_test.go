@@ -22,6 +22,7 @@ func (l *listed) Next(it *Item) error {
 		return io.EOF
 	}
 	*it = clone(l.items[l.next])
+	it.Position = int64(l.next)
 	l.next++
 	return nil
 }

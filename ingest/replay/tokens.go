@@ -67,20 +67,38 @@ type tokens struct {
 	pending error // met behind the rows of the last pack
 }
 
-// Open checks that the files are there and of a kind that is known.
+// Open checks that the files are there and of a kind that is known. Several files without Lengths
+// are an *Inputs: each has numbers and times of its own.
 func (t Tokens) Open() (Source, error) {
+	inputs, err := t.inputs()
+	if err != nil {
+		return nil, err
+	}
+	if len(inputs) > 1 {
+		return inTurn(inputs, t.Log, t.SkipBad, t.openInput), nil
+	}
+	return t.source()
+}
+
+// check checks that the files are there and of a kind that is known.
+func (t *Tokens) check() error {
 	if len(t.Files) == 0 {
-		return nil, errors.New("tokens: no file named")
+		return errors.New("tokens: no file named")
 	}
 	for _, f := range t.Files {
 		if info, err := os.Stat(f); err != nil {
-			return nil, fmt.Errorf("tokens: %w", err)
+			return fmt.Errorf("tokens: %w", err)
 		} else if !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("tokens: %s is not a file", f)
+			return fmt.Errorf("tokens: %s is not a file", f)
 		} else if kindOfFile(f) == "" {
-			return nil, fmt.Errorf("tokens: %s: want .txt, .jsonl, .ndjson (or one of these with .gz) or .parquet", f)
+			return fmt.Errorf("tokens: %s: want .txt, .jsonl, .ndjson (or one of these with .gz) or .parquet", f)
 		}
 	}
+	return nil
+}
+
+// source opens the files as one input.
+func (t Tokens) source() (Source, error) {
 	if t.Pack <= 0 {
 		t.Pack = defaultTokenPack
 	}
@@ -148,8 +166,8 @@ func (s *tokens) Next(it *Item) error {
 		}
 		n, bytes, name = n+1, bytes+sizeOf(q), s.name
 	}
-	*it = Item{Dataset: "tokens", Sequence: name, Number: s.numbers[name], Sequences: s.pack[:n],
-		Vocabulary: &s.Vocabulary}
+	*it = Item{Dataset: "tokens", Sequence: name, Number: s.numbers[name], Position: s.place(),
+		Sequences: s.pack[:n], Vocabulary: &s.Vocabulary}
 	s.numbers[name] += int64(n)
 	return nil
 }
@@ -271,7 +289,7 @@ func (s *tokens) restart() error {
 
 // Rewind implements Source.
 func (s *tokens) Rewind() error {
-	s.held, s.pending = 0, nil
+	s.held, s.pending, s.position = 0, nil, s.first
 	clear(s.numbers)
 	if s.cut != nil {
 		s.cut.rewind()

@@ -126,10 +126,14 @@ func (s *waymoSource) Next(it *Item) error {
 	for {
 		err := s.step(it)
 		if err == nil {
+			it.Position = s.place()
 			return nil
 		}
 		if err == errNoItem {
 			continue
+		}
+		if err != io.EOF {
+			s.place()
 		}
 		if err = s.forgive(err); err != nil {
 			return err
@@ -273,7 +277,8 @@ func (s *waymoSource) noteMissing(f *waymo.Frame) {
 // Rewind implements Source.
 func (s *waymoSource) Rewind() error {
 	err := s.Close()
-	s.at, s.left, s.quiet, s.segment = 0, s.left[:0], true, -1
+	s.at, s.left, s.segment = 0, s.left[:0], -1
+	s.again()
 	clear(s.counts)
 	return err
 }

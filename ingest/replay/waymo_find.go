@@ -29,6 +29,21 @@ func (in waymoInput) name() string {
 	return strings.TrimSuffix(strings.TrimPrefix(name, "segment-"), "_with_camera_labels")
 }
 
+// context returns the name of the segment that the first frame tells, else that of the file.
+func (in waymoInput) context() string {
+	s := &waymoSource{max: DefaultMaxFrameBytes}
+	r, err := in.open(s)
+	if err != nil {
+		return in.name()
+	}
+	defer r.close()
+	var f waymo.Frame
+	if _, err := r.next(&f); err != nil || f.Context == "" {
+		return in.name()
+	}
+	return f.Context
+}
+
 // findWaymo returns the segments at path, by name.
 func findWaymo(path string) ([]waymoInput, error) {
 	info, err := os.Stat(path)

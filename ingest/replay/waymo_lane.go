@@ -84,4 +84,15 @@ func (l *waymoLane) finish(it *Item, err error) error {
 	return nil
 }
 
+// skip numbers the frame, too: a further file of its segment continues the numbers.
+func (l *waymoLane) skip(err error) error {
+	if err != nil {
+		return nil
+	}
+	if fault := l.decoder.Decode(&l.frame, l.raw, l.of.max); fault == nil {
+		l.of.arrive(&l.frame, l.segment, l.number)
+	}
+	return nil
+}
+
 func (l *waymoLane) close() {}

@@ -1,0 +1,182 @@
+package replay
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"entropipe/models/plainfile"
+)
+
+// archive is an Archive of local folders.
+type archive struct {
+	search func(ctx context.Context, f func(in *Input) error) error
+	open   func(in *Input) (Source, error)
+
+	files, inputs, items atomic.Int64
+}
+
+// Counts implements Archive.
+func (a *archive) Counts() Counts {
+	return Counts{Files: a.files.Load(), Inputs: a.inputs.Load(), Items: a.items.Load()}
+}
+
+// Parts implements Archive.
+func (a *archive) Parts(ctx context.Context, f func(*Part) error) error {
+	return a.search(ctx, func(in *Input) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p, err := a.part(ctx, in)
+		if err != nil || p == nil {
+			return err
+		}
+		a.inputs.Add(1)
+		a.items.Add(p.Items)
+		return f(p)
+	})
+}
+
+// Open implements Archive.
+func (a *archive) Open(ctx context.Context, in Input, from int64) (Source, error) {
+	if from < 0 {
+		return nil, fmt.Errorf("%s: position %d", in, from)
+	}
+	src, err := a.source(&in)
+	if err != nil {
+		return nil, err
+	}
+	at, err := advance(ctx, src, from)
+	if err != nil {
+		src.Close()
+		return nil, err
+	}
+	return at, nil
+}
+
+// source opens an input.
+func (a *archive) source(in *Input) (Source, error) {
+	src, err := a.open(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in, err)
+	}
+	return withName(src, in.Sequence), nil
+}
+
+// Stat implements Archive.
+func (a *archive) Stat(ctx context.Context, path string, sum bool) (File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return File{}, missing(path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return File{}, &BadInputError{File: path, Detail: "not a regular file"}
+	}
+	f := File{Path: path, Size: info.Size(), ModTime: info.ModTime().UnixNano()}
+	if sum {
+		f.SHA256, err = sumOf(ctx, path, f.Size)
+	}
+	return f, err
+}
+
+// sumOf reads a file of size bytes.
+func sumOf(ctx context.Context, path string, size int64) (string, error) {
+	f, err := plainfile.Open(path)
+	if err != nil {
+		return "", unreadable(path, err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	buffer := make([]byte, 1<<20)
+	for done := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		n, err := f.Read(buffer)
+		h.Write(buffer[:n])
+		done += int64(n)
+		switch {
+		case err == io.EOF && done == size:
+			return hex.EncodeToString(h.Sum(nil)), nil
+		case err == io.EOF || done > size:
+			return "", &BadInputError{File: path, Detail: "the file changed its length while it was read"}
+		case err != nil:
+			return "", unreadable(path, err)
+		}
+	}
+}
+
+// part describes an input, which it opens.
+func (a *archive) part(ctx context.Context, in *Input) (*Part, error) {
+	src, err := a.source(in)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	p := &Part{Input: *in}
+	p.Input.Path = absolute(in.Path)
+	if s, ok := src.(sequenced); ok && in.Sequence == "" {
+		p.Input.Sequence = s.sequenceName()
+	}
+	p.Items, p.Frames, err = count(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	depend(p, in, src)
+	return p, nil
+}
+
+// depend fills in the files of a part.
+func depend(p *Part, in *Input, src Source) {
+	s, ok := filesIn(src)
+	if !ok {
+		for _, path := range in.paths() {
+			p.Common = append(p.Common, absolute(path))
+		}
+		return
+	}
+	p.Common, p.Of = s.common(), s.FilesOf
+}
+
+// count returns the number of items and frames of a source, which it reads if it must.
+func count(ctx context.Context, src Source) (items, frames int64, err error) {
+	src, _ = unnamed(src)
+	if _, ok := src.(filed); ok {
+		if k, ok := src.(interface{ Len() int64 }); ok {
+			return k.Len(), k.Len(), nil
+		}
+	}
+	if of, ok := src.(laned); ok {
+		if l := of.lane(); l != nil {
+			defer l.close()
+			err := passOver(ctx, of, l, -1)
+			return of.positions(), of.positions(), err
+		}
+	}
+	var it Item
+	for {
+		if err := ctx.Err(); err != nil {
+			return 0, 0, err
+		}
+		err := src.Next(&it)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		frames += it.Frames()
+		items = it.Position + 1
+	}
+	if of, ok := src.(interface{ positions() int64 }); ok {
+		items = of.positions()
+	}
+	if it.Drawings == nil && it.Sequences == nil {
+		frames = items
+	}
+	return items, frames, nil
+}
