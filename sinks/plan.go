@@ -131,3 +131,9 @@ func readPart(ctx context.Context, store Reader, name string) ([]byte, error) {
 	}
 	return data, err
 }
+
+// Newest returns the newest manifest of a partition; nil: it has none. It changes nothing,
+// and may be called beside writers.
+func (o *Output) Newest(ctx context.Context, topic string, id int32) (*record.Manifest, error) {
+	return o.newest(ctx, partition{Topic: topic, ID: id})
+}

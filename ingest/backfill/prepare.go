@@ -30,11 +30,7 @@ func Prepare(ctx context.Context, store sinks.Store, archive replay.Archive, opt
 		if !errors.Is(err, sinks.ErrNotFound) {
 			return nil, err
 		}
-		if used, err := store.Names(ctx, record.TopicFolder(opt.Plan)); err != nil || len(used) > 0 {
-			if err == nil {
-				err = &sinks.ConfigError{Field: "plan",
-					Problem: fmt.Sprintf("%s is a topic of the output; a plan needs a name of its own", opt.Plan)}
-			}
+		if err := isNoTopic(ctx, store, opt.Plan); err != nil {
 			return nil, err
 		}
 	}
@@ -48,6 +44,20 @@ func Prepare(ctx context.Context, store sinks.Store, archive replay.Archive, opt
 		}
 	}
 	return create(ctx, store, archive, opt, others)
+}
+
+// isNoTopic refuses a name of a plan that a topic of the output has.
+func isNoTopic(ctx context.Context, store sinks.Reader, name string) error {
+	used, err := store.Names(ctx, record.TopicFolder(name))
+	if err != nil || slices.Contains(used, record.PlanFile) { // made just now: the plans are compared later
+		return err
+	}
+	used = slices.DeleteFunc(used, func(file string) bool { return strings.HasPrefix(file, record.NewPrefix) })
+	if len(used) == 0 {
+		return nil
+	}
+	return &sinks.ConfigError{Field: "plan",
+		Problem: fmt.Sprintf("%s is a topic of the output; a plan needs a name of its own", name)}
 }
 
 // named checks that a plan which was asked for by its name fits the settings, and gives
