@@ -152,7 +152,7 @@ type jobController struct {
 	ignored   map[int]int
 	succeeded map[int]bool
 	failed    map[int]bool
-	statuses  map[int][]int // of the pods that have ended, by index
+	statuses  map[int][]int // exit statuses of ended pods, by index
 }
 
 func newController(t *testing.T, spec jobSpec, start func(index int) *process) *jobController {

@@ -27,6 +27,7 @@ type cli struct {
 	Speed   speedCmd   `cmd:"" help:"Hulls and maxima of KITTI scans: beside produce and run, and by two processes."`
 	Memory  memoryCmd  `cmd:"" help:"Peak memory over archives of many files, large files, drawings and texts."`
 	Parquet parquetCmd `cmd:"" help:"Hulls, maxima and triangles from the points of an old output."`
+	Spark   sparkCmd   `cmd:"" help:"Processor time beside Spark, whose UDFs call SciPy, shapely and moocore."`
 	Model   modelCmd   `cmd:"" help:"Costs by frames, lanes and commits, and what they become at 10^9 frames."`
 	Render  renderCmd  `cmd:"" help:"Write the page again from the records; measure nothing."`
 

@@ -48,7 +48,7 @@ func (r *report) page() string {
 	var b strings.Builder
 	b.WriteString("# Backfill\n\n`go run ./benchmarks/backfill render` writes this page from the newest records of " +
 		"each command.\n")
-	for _, section := range []func() string{r.speed, r.memory, r.parquet, r.model} {
+	for _, section := range []func() string{r.speed, r.memory, r.parquet, r.spark, r.model} {
 		if text := section(); text != "" {
 			b.WriteString("\n" + text)
 		}
