@@ -24,6 +24,7 @@ type Summary struct {
 	Created     time.Time          `json:"created"`
 	PartitionBy []string           `json:"partition_by"`
 	Partitions  []PartitionSummary `json:"partitions"`
+	Plans       []PlanReport       `json:"plans,omitempty"`
 	Tables      []TableReport      `json:"tables"`
 	Adopted     []AdoptedReport    `json:"adopted,omitempty"`
 	// Configurations are the contents with which rows were made, in the order of the
@@ -70,10 +71,14 @@ func Describe(ctx context.Context, store sinks.Reader) (*Summary, error) {
 		return nil, err
 	}
 	for _, t := range topics {
+		before := len(d.Partitions)
 		for _, p := range t.partitions {
 			if err := d.partition(ctx, p.manifests); err != nil {
 				return nil, err
 			}
+		}
+		if err := d.plan(ctx, t, d.Partitions[before:]); err != nil {
+			return nil, err
 		}
 	}
 	d.readContents(ctx)
@@ -166,10 +171,14 @@ func (s *Summary) String() string {
 	fmt.Fprintf(&b, "output %s, format %d, made %s, folders by %s\n", s.Store, s.Format, s.Created.Format(time.RFC3339),
 		strings.Join(s.PartitionBy, ", "))
 	for _, p := range s.Partitions {
+		if hidden(s.Plans, p.Topic) {
+			continue
+		}
 		fmt.Fprintf(&b, "%s/%d: offsets %d to %d in %d commits: %s, %d gaps; last commit %s\n",
 			p.Topic, p.Partition, p.Base, p.End, p.Manifests, countsText(&p.Counts), len(p.Gaps),
 			p.LastCommit.Format(time.RFC3339))
 	}
+	writePlans(&b, s.Plans)
 	s.writeConfigurations(&b)
 	for _, t := range s.Tables {
 		fmt.Fprintf(&b, "%-10s %d files, %d rows, %d bytes\n", t.Table, t.Files, t.Rows, t.Bytes)

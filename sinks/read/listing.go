@@ -13,6 +13,7 @@ import (
 type topicListing struct {
 	folder     string
 	base       bool
+	plan       bool
 	accepted   []string // names of later bases
 	partitions []partitionListing
 }
@@ -32,6 +33,9 @@ func listTopics(ctx context.Context, store sinks.Reader, strange func(name strin
 			strings.HasPrefix(path.Base(e.Name), record.NewPrefix) {
 			return nil
 		}
+		if _, ok := record.IsPartName(e.Name); ok {
+			return nil
+		}
 		if len(part) < 4 || part[1] != "topics" {
 			strange(e.Name)
 			return nil
@@ -45,6 +49,8 @@ func listTopics(ctx context.Context, store sinks.Reader, strange func(name strin
 		switch {
 		case len(part) == 4 && part[3] == record.BaseFile:
 			t.base = true
+		case len(part) == 4 && part[3] == record.PlanFile:
+			t.plan = true
 		case len(part) == 4 && record.IsBaseName(part[3]):
 			t.accepted = append(t.accepted, part[3])
 		case len(part) == 5 && isManifest:

@@ -19,6 +19,7 @@ type Report struct {
 	OK         bool              `json:"ok"`
 	Checks     []Check           `json:"checks"`
 	Partitions []PartitionReport `json:"partitions"`
+	Plans      []PlanReport      `json:"plans,omitempty"`
 	Tables     []TableReport     `json:"tables"`
 	Adopted    []AdoptedReport   `json:"adopted,omitempty"`
 	Faults     []Fault           `json:"faults"`      // the first maxFaults faults
@@ -235,6 +236,7 @@ func (r *reporter) sorted() *Report {
 	slices.SortFunc(r.Partitions, func(a, b PartitionReport) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
+	slices.SortFunc(r.Plans, func(a, b PlanReport) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(r.Tables, func(a, b TableReport) int { return cmp.Compare(a.Table, b.Table) })
 	slices.Sort(r.Notes)
 	return r.Report
@@ -252,6 +254,9 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "output %s\n", r.Store)
 	for _, p := range r.Partitions {
+		if hidden(r.Plans, p.Topic) {
+			continue
+		}
 		fmt.Fprintf(&b, "%s/%d: offsets %d to %d in %d manifests: %s\n", p.Topic, p.Partition, p.Base, p.End,
 			p.Manifests, countsText(&p.Counts))
 		for _, g := range p.Gaps {
@@ -259,6 +264,7 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 				p.Partition, g.Start, g.End)
 		}
 	}
+	writePlans(&b, r.Plans)
 	for _, t := range r.Tables {
 		fmt.Fprintf(&b, "%-10s %d files, %d rows, %d bytes", t.Table, t.Files, t.Rows, t.Bytes)
 		if t.Pending > 0 {

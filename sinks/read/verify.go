@@ -41,7 +41,8 @@ func Verify(ctx context.Context, store sinks.Reader, opts VerifyOptions) (*Repor
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
 	v := &verifier{store: store, opts: opts, reporter: reporter{Report: newReport()}, listed: map[string]int64{},
-		pending: map[string]bool{}, ids: map[string]bool{}, configs: map[string]bool{}}
+		pending: map[string]bool{}, ids: map[string]bool{}, configs: map[string]bool{},
+		named: map[string]bool{}}
 	if opts.Repair {
 		v.repair, v.limit = newRepairer(), math.MaxInt
 	}
@@ -81,8 +82,8 @@ func Verify(ctx context.Context, store sinks.Reader, opts VerifyOptions) (*Repor
 	v.manifests(ctx, topics)
 	v.orphans()
 	v.expected()
-	if err := v.staging(ctx); err != nil {
-		return nil, fmt.Errorf("list staging: %w", err)
+	if err := errors.Join(v.staging(ctx), v.strayParts(ctx)); err != nil {
+		return nil, fmt.Errorf("list staging and plans: %w", err)
 	}
 	report := v.sorted()
 	if opts.Repair && ctx.Err() == nil {
@@ -102,6 +103,7 @@ type verifier struct {
 	pending map[string]bool  // staging folders of newest manifests
 	ids     map[string]bool  // topic/id: the output may continue the topic with this id; topic: its base was read
 	configs map[string]bool  // content hashes whose records were looked for
+	named   map[string]bool  // hashes of the parts that plans name
 	total   int              // number of manifests
 	done    int              // number of checked manifests
 	repair  *repairer        // nil: no repair is planned
@@ -166,6 +168,10 @@ func (v *verifier) progress() {
 
 // topic checks the bases of a topic and the chains of its partitions.
 func (v *verifier) topic(ctx context.Context, t *topicListing, jobs chan<- manifestJob) {
+	if t.plan && !t.base && len(t.partitions) == 0 { // no lane was begun
+		v.planned(ctx, t, nil)
+		return
+	}
 	name := t.folder + "/" + record.BaseFile
 	base, err := v.readBase(ctx, name)
 	if err != nil {
@@ -178,9 +184,11 @@ func (v *verifier) topic(ctx context.Context, t *topicListing, jobs chan<- manif
 		v.oneFormat(name, base.Format)
 	}
 	v.accepted(ctx, t, base)
+	before := len(v.Partitions)
 	for _, p := range t.partitions {
 		v.chain(ctx, base, p, jobs)
 	}
+	v.planned(ctx, t, v.Partitions[before:])
 	if base == nil {
 		return
 	}

@@ -214,6 +214,17 @@ func (p *Plan) Lane(number int32) (segment, place int, items int64) {
 	return -1, -1, 0
 }
 
+// ItemsOf returns the items of all lanes by their numbers.
+func (p *Plan) ItemsOf() map[int32]int64 {
+	items := make(map[int32]int64, p.Lanes)
+	for i := range p.Segments {
+		for k, n := range p.Segments[i].Numbers {
+			items[n] = p.Segments[i].Items[k]
+		}
+	}
+	return items
+}
+
 // AppendLane appends the line of a lane to data.
 func AppendLane(data []byte, l *Lane) ([]byte, error) { return appendLine(data, l) }
 
