@@ -64,8 +64,8 @@ func TestAdoptFromRealFolders(t *testing.T) {
 			if err := w.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if a := w.Adopted[0]; a.Linked > 0 != c.linked || a.Copied > 0 != c.copied || (a.Why == "") != (c.why == "") ||
-				!strings.Contains(a.Why, c.why) {
+			if a := w.Adopted[0]; a.Linked > 0 != c.linked || a.Copied > 0 != c.copied ||
+				(a.Why == "") != (c.why == "") || !strings.Contains(a.Why, c.why) {
 				t.Errorf("%+v, want linked %t, copied %t, %q", a, c.linked, c.copied, c.why)
 			}
 			sinktest.MustBeWhole(t, to, 0, adoptEnd)

@@ -49,7 +49,7 @@ func ReadEarlier(ctx context.Context, old sinks.Reader, opt Options) (*Earlier, 
 		return e, nil
 	}
 	if opt.Identity != "" && opt.Identity != p.Identity {
-		return nil, reuseError("its plan %s compares files by %s: without --identity %s, or all of it would be computed",
+		return nil, reuseError("its plan %s compares files by %s: say the same, since by %s all would be computed",
 			p.Name, p.Identity, opt.Identity)
 	}
 	e.roots, e.named = rootsIn(p.Roots, opt.Roots), opt.Roots

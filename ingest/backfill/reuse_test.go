@@ -560,8 +560,8 @@ func TestManyProcessesAdopt(t *testing.T) {
 func TestLanesThatCannotBeAdopted(t *testing.T) {
 	h := newEarlier(t, 8, 2)
 	file := func(lane int32, start, end int64) string {
-		return filepath.Join(h.dir, "old", fmt.Sprintf("rejects/topic=%s/part-%d-%020d-%020d.parquet", h.plan.Name, lane,
-			start, end))
+		name := fmt.Sprintf("part-%d-%020d-%020d.parquet", lane, start, end)
+		return filepath.Join(h.dir, "old", "rejects", "topic="+h.plan.Name, name)
 	}
 	for _, name := range []string{file(3, 0, 2), file(4, 2, 3)} {
 		if err := os.Truncate(name, 10); err != nil {
