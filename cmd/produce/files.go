@@ -10,7 +10,6 @@ import (
 
 	"entropipe/cmd/command"
 	"entropipe/cmd/produce/source"
-	"entropipe/ingest/replay"
 )
 
 // produceFiles sends whatever lies at some paths. It is what produce does when its first
@@ -31,10 +30,6 @@ func (c *produceFiles) Run(e *command.Env) error {
 	src, err := c.Files.Open(source.Options{Rate: c.Rate, Log: e.Log})
 	if err != nil {
 		return err
-	}
-	if in, ok := src.(*replay.Inputs); ok && len(in.List()) > 1 && c.Names.Sequence != "" {
-		src.Close()
-		return source.OneName(c.Names.Sequence, len(in.List()))
 	}
 	if c.jobs = c.Jobs; c.jobs == 0 && c.Rate.Hz(10) == 0 { // at a pace, sequences come one after the other
 		c.jobs = runtime.GOMAXPROCS(0)

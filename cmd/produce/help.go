@@ -53,7 +53,9 @@ Examples:
 
 // Help opens the help of produce quickdraw.
 func (produceQuickdraw) Help() string {
-	return `Examples:
+	return `Each file is numbered and dated by itself, whatever files are named beside it.
+
+Examples:
   entropipe produce quickdraw cow.ndjson --rate max
   entropipe produce quickdraw simplified/*.ndjson --rate 20000hz --topic sketches`
 }
@@ -85,7 +87,8 @@ token ids (tokens/1) if a file has input_ids or --tokenizer is given. JSON lines
 Parquet have the keys or columns input_ids, attention_mask (padding at the end is cut
 off) or text, and id; a row without id is called FILE:LINE. A key that comes twice and
 half a character make a bad row. Texts have no times: a frequency in --rate and --limit
-hold them back, and --epoch dates them.
+hold them back, and --epoch dates them. Each file is numbered and dated by itself; with
+--lengths all files are cut as one.
 
 Examples:
   entropipe produce tokens wiki.txt --paragraphs

@@ -146,6 +146,9 @@ func (c *producerFlags) produce(e *command.Env, src replay.Source) error {
 // tokens are counted where they are made.
 func (c *producerFlags) produceAs(e *command.Env, src replay.Source, frames, points string) error {
 	defer src.Close()
+	if in, ok := src.(*replay.Inputs); ok && len(in.List()) > 1 && c.Names.Sequence != "" {
+		return source.OneName(c.Names.Sequence, len(in.List()))
+	}
 	prune, err := c.pruner()
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,7 +86,7 @@ func openAt(t testing.TB, a Archive, in Input, from int64) Source {
 
 // placesIn returns positions from 0 to n, all of them if these are few.
 func placesIn(n int64) (at []int64) {
-	for k := int64(0); k <= n; k += 1 + n/24 {
+	for k := int64(0); k <= n; k += 1 + n/12 {
 		at = append(at, k)
 	}
 	return append(at, n, n+3)
@@ -112,7 +113,8 @@ func checkPart(t *testing.T, a Archive, part *Part, p *Producer) {
 			_, got := sentBy(t, p, src)
 			src.Close()
 			if diff := cmp.Diff(want[first:], got); diff != "" {
-				t.Errorf("%s from position %d of %d, %d jobs (-want +got):\n%.2000s", part.Input, k, part.Items, jobs, diff)
+				t.Errorf("%s from position %d of %d, %d jobs (-want +got):\n%.2000s", part.Input, k, part.Items, jobs,
+					diff)
 				return
 			}
 		}
@@ -250,12 +252,15 @@ func tokenFiles(t testing.TB, rng *rand.Rand) (files []string) {
 	return append(files, writeParquet(t, table, 13))
 }
 
+// longTests is the environment variable that asks for tests of minutes.
+const longTests = "ENTROPIPE_LONG"
+
 // Laws: opening at any position yields the messages that a reading from 0 yields from there on, the
 // counts of parts are those of a reading, and inputs survive JSON.
 func TestOpenAtAnyPosition(t *testing.T) {
-	seeds := uint64(2)
-	if testing.Short() {
-		seeds = 1
+	seeds := uint64(1)
+	if os.Getenv(longTests) != "" {
+		seeds = 10
 	}
 	producers := []*Producer{{}, {Names: Names{Dataset: "d", Sequence: "s", Sensor: "x"}, Key: KeyFrame,
 		Compression: "zstd", Play: Play{Epoch: timeOf(1e18)}}}

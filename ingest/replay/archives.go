@@ -152,6 +152,7 @@ func byFolder(format string, paths []string, list func(dir string) ([]string, er
 		slices.SortFunc(inputs[i].Files, naturally)
 		inputs[i].Files = slices.Compact(inputs[i].Files)
 	}
+	slices.SortStableFunc(inputs, func(a, b Input) int { return naturally(a.Path, b.Path) })
 	distinguish(inputs)
 	return inputs, nil
 }

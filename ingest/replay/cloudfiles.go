@@ -91,7 +91,8 @@ type cloudFile struct {
 	timed    bool
 }
 
-// Open lists the folders among the paths. Open reads no file. The errors are: a path that
+// Open lists the folders among the paths. Open reads no file. Files of several folders are an *Inputs:
+// each folder has numbers and times of its own. The errors are: a path that
 // does not exist, and a folder that cannot be read or has no file of the format.
 func (f CloudFiles) Open() (Source, error) {
 	s := &cloudFiles{skips: skips{allowed: f.SkipBad, log: f.Log}, format: f.Format,
@@ -114,6 +115,17 @@ func (f CloudFiles) Open() (Source, error) {
 	}
 	s.files = numberFiles(paths, f.Log)
 	s.own.of = s
+	if only(len(s.files), func(i int) string { return filepath.Dir(s.files[i].path) }) == "" && len(s.files) > 1 {
+		inputs, err := byFolder(f.Format.Name, f.Paths, f.Format.list)
+		if err != nil {
+			return nil, err
+		}
+		return inTurn(inputs, f.Log, f.SkipBad, func(in *Input) (Source, error) {
+			one := f
+			one.Paths = in.paths()
+			return one.Open()
+		}), nil
+	}
 	return s, nil
 }
 

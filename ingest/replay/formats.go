@@ -98,7 +98,8 @@ var formatNuScenes = &form{
 	},
 	file: func(s *sample) bool { return strings.HasSuffix(s.plain, ".bin") && s.isFive() },
 	open: func(f *Files, in *Input) (Source, error) {
-		return NuScenes{Paths: in.paths(), Tables: f.Tables, Scenes: f.Scenes, SkipBad: f.SkipBad, MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
+		return NuScenes{Paths: in.paths(), Tables: f.Tables, Scenes: f.Scenes, SkipBad: f.SkipBad,
+			MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
 	},
 }
 

@@ -19,7 +19,7 @@ import (
 type kittiExtras struct {
 	labels string // folder of the labels; empty: there are none
 	poses  kittiPoses
-	files  []string // that poses are made of, without those of single scans
+	files  []string // files of the poses, without those of single scans
 }
 
 // labelReader reads the labels of one scan after the other into the same memory.

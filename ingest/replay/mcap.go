@@ -41,7 +41,7 @@ type MCAP struct {
 	// Log names skipped messages, and files that were not closed; nil: no log.
 	Log *slog.Logger
 
-	sequence string // of all files; empty: each has its own
+	sequence string // name for all files; empty: each has its own
 }
 
 // recording is a file of messages.
@@ -252,7 +252,7 @@ func (s *mcapSource) Len() int64 { return s.total }
 // Rewind implements Source.
 func (s *mcapSource) Rewind() error {
 	err := s.Close()
-	s.quiet, s.position = s.next > 0, s.first
+	s.quiet, s.position = s.next > 0, 0
 	s.next, s.numbers = 0, map[[2]string]*int64{}
 	s.poses.quiet, s.poses.log = s.quiet, s.log
 	s.poses.reset()

@@ -55,7 +55,7 @@ type Input struct {
 	// where two inputs would have the same name, or a folder gives the name.
 	Sequence string `json:"sequence,omitempty"`
 
-	name string // of the sequence, where Sequence is empty and it is known before the files are read
+	name string // sequence, where it is known before the files are read
 }
 
 // Names of formats, those of tables and of CloudFormat beside them.
@@ -67,7 +67,7 @@ const (
 	FormatMCAP       = "mcap"
 	FormatRosbag     = "rosbag"
 	FormatQuickDraw  = "quickdraw"
-	FormatTokens     = "tokens" // of the inputs of Tokens, which Files does not find
+	FormatTokens     = "tokens" // inputs of Tokens, which Files does not find
 )
 
 // single reports whether each file of the format is an input of its own, with its own name.

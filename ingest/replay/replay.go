@@ -144,8 +144,7 @@ type skips struct {
 	count   int64
 	quiet   bool // a later pass: what is skipped was named in the first
 
-	position int64 // of the next item
-	first    int64 // position of the source's first item
+	position int64 // position of the next item
 }
 
 // place returns the position of an item that was read, or that cannot be read.
@@ -158,7 +157,7 @@ func (s *skips) place() int64 {
 func (s *skips) positions() int64 { return s.position }
 
 // again begins another pass.
-func (s *skips) again() { s.quiet, s.position = true, s.first }
+func (s *skips) again() { s.quiet, s.position = true, 0 }
 
 // pass returns nil when reading goes on behind err.
 func (s *skips) pass(err *BadInputError) error {

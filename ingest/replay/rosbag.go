@@ -34,7 +34,7 @@ type Rosbag struct {
 	// Log names skipped messages, and says why poses are unknown; nil: no log.
 	Log *slog.Logger
 
-	sequence string // of all parts; empty: each has its own
+	sequence string // name for all parts; empty: each has its own
 }
 
 // rosbag reads the parts one after the other.
@@ -277,7 +277,7 @@ func (l *bagLane) close() { l.unpacker.close() }
 func (s *rosbag) Rewind() error {
 	s.poses.tell()
 	err := s.close()
-	s.quiet, s.position = s.quiet || s.next > 0, s.first
+	s.quiet, s.position = s.quiet || s.next > 0, 0
 	s.next, s.numbers = 0, map[[2]string]*int64{}
 	s.poses.quiet, s.poses.log = s.quiet, s.log
 	s.poses.reset()

@@ -17,8 +17,8 @@ type Messages struct {
 // Sent is a message as a Producer sends it.
 type Sent struct {
 	Record   *schemas.Record
-	Position int64 // of the item within its input
-	TimeNs   int64 // of the item, nanoseconds since 1970
+	Position int64 // position of the item within its input
+	TimeNs   int64 // time of the item, nanoseconds since 1970
 	Frames   int64
 	Points   int64 // points, or token ids of sequences
 }

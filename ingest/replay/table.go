@@ -77,7 +77,8 @@ type tableFile struct {
 	number         int64
 }
 
-// Open lists the files. It opens none.
+// Open lists the files. It opens none. Files of several folders are an *Inputs: each folder has
+// numbers and times of its own.
 func (t Table) Open() (Source, error) {
 	if len(t.Paths) == 0 {
 		return nil, fmt.Errorf("%s: no folder or file named", t.Format)
@@ -99,6 +100,17 @@ func (t Table) Open() (Source, error) {
 		}
 	}
 	s.own.of = s
+	if only(len(s.files), func(i int) string { return filepath.Dir(s.files[i].path) }) == "" && len(s.files) > 1 {
+		inputs, err := byFolder(t.Format, t.Paths, t.list)
+		if err != nil {
+			return nil, err
+		}
+		return inTurn(inputs, t.Log, t.SkipBad, func(in *Input) (Source, error) {
+			one := t
+			one.Paths = in.paths()
+			return one.Open()
+		}), nil
+	}
 	return s, numberTables(s.files)
 }
 

@@ -289,7 +289,7 @@ func (s *tokens) restart() error {
 
 // Rewind implements Source.
 func (s *tokens) Rewind() error {
-	s.held, s.pending, s.position = 0, nil, s.first
+	s.held, s.pending, s.position = 0, nil, 0
 	clear(s.numbers)
 	if s.cut != nil {
 		s.cut.rewind()
