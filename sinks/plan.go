@@ -102,11 +102,12 @@ func ReadLane(ctx context.Context, store Reader, p *record.Plan, number int32) (
 	if segment < 0 {
 		return nil, fmt.Errorf("plan %s has no lane %d: %w", p.Name, number, ErrNotFound)
 	}
-	lanes, err := ReadLanes(ctx, store, p, segment)
+	name := record.PartName(p.Segments[segment].SHA256)
+	data, err := readPart(ctx, store, name)
 	if err != nil {
 		return nil, err
 	}
-	return &lanes[place], nil
+	return record.ParseLane(name, data, p, segment, place)
 }
 
 // ReadPlanList reads the names of the files of an input, which LaneInput.List names.

@@ -106,7 +106,6 @@ type builder struct {
 	data    []byte // lines of the open segment
 	segment record.PlanSegment
 	lists   map[string]bool // lists of the plan
-	named   map[int]bool    // roots whose own name an input may take for its sequence
 }
 
 func newBuilder(ctx context.Context, archive replay.Archive, opt Options, out Sink) (*builder, error) {
@@ -123,7 +122,7 @@ func newBuilder(ctx context.Context, archive replay.Archive, opt Options, out Si
 		return nil, errors.New("a plan needs a root")
 	}
 	b := &builder{ctx: ctx, archive: archive, opt: opt, out: out, hash: sha256.New(), seen: map[int32]bool{},
-		lists: map[string]bool{}, named: map[int]bool{},
+		lists: map[string]bool{},
 		plan: &record.Plan{Format: record.FormatVersion, Name: opt.Plan, Writer: opt.Writer, Roots: opt.Roots,
 			Source: maps.Clone(opt.Source), Identity: opt.Identity}}
 	if b.plan.Source == nil {
@@ -206,11 +205,6 @@ func (b *builder) list(names []string) (string, error) {
 func (b *builder) finish() (*record.Plan, error) {
 	if err := b.endSegment(); err != nil {
 		return nil, err
-	}
-	for i, root := range b.opt.Roots {
-		if b.named[i] {
-			fmt.Fprintf(b.hash, "%d:%q\n", i, lastName(root))
-		}
 	}
 	p := b.plan
 	p.Hash = hex.EncodeToString(b.hash.Sum(nil))

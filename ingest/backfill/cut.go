@@ -34,9 +34,6 @@ func (b *builder) part(p *replay.Part) error {
 	if c.rel, err = below(at, path); err != nil {
 		return err
 	}
-	if c.rel == "." {
-		b.named[c.root] = true
-	}
 	common, err := b.stat(p.Common)
 	if err != nil {
 		return err
@@ -113,8 +110,11 @@ type cutter struct {
 // bounds allow, of as many items each.
 func (c *cutter) evenly() error {
 	items, total := c.part.Items, c.commonBytes
-	n := max((items-1)/c.opt.items+1, (total-1)/c.opt.bytes+1)
-	n = min(max(n, 1), items)
+	most := c.opt.items
+	if total > c.opt.bytes {
+		most = min(most, max(1, share(items, c.opt.bytes, total)))
+	}
+	n := (items-1)/most + 1
 	for k := range n {
 		first, end := share(items, k, n), share(items, k+1, n)
 		l := &c.lane

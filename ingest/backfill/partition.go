@@ -3,6 +3,7 @@ package backfill
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -36,8 +37,16 @@ type Partition struct {
 	committed atomic.Int64 // end of the last commit of this process
 }
 
+// TopicID returns the id that the records of a plan have in place of a topic's: the first
+// half of the plan's hash.
+func TopicID(p *record.Plan) (id schemas.TopicID) {
+	hash, _ := hex.DecodeString(p.Hash)
+	copy(id[:], hash)
+	return id
+}
+
 // Check verifies that the lane holds what is committed: the last committed record is made
-// again and compared. The source has no ids. The errors are a *BusyError when another
+// again and compared. It returns the TopicID of the plan. The errors are a *BusyError when another
 // process has committed to the lane since the first Check, a *SourceChangedError when the
 // last record is another one, and a *SourceError when it cannot be read.
 func (p *Partition) Check(ctx context.Context, pos schemas.Position) (schemas.TopicID, error) {
@@ -51,12 +60,16 @@ func (p *Partition) Check(ctx context.Context, pos schemas.Position) (schemas.To
 	if pos.Next > max(p.first, p.committed.Load()) {
 		return none, &BusyError{p.opener.Plan.Name, p.number}
 	}
-	if pos.Next > p.lane.Items {
+	id := TopicID(p.opener.Plan)
+	switch {
+	case !pos.TopicID.IsZero() && pos.TopicID != id:
+		return none, fmt.Errorf("lane %d of plan %s: the output has items of another plan of this name", p.number,
+			p.opener.Plan.Name)
+	case pos.Next > p.lane.Items:
 		return none, fmt.Errorf("lane %d of plan %s has %d items, and the output has %d of it", p.number,
 			p.opener.Plan.Name, p.lane.Items, pos.Next)
-	}
-	if pos.Next == p.lane.Items || pos.Last == nil {
-		return none, nil
+	case pos.Next == p.lane.Items || pos.Last == nil:
+		return id, nil
 	}
 	f, err := p.fetch(ctx, pos.Last.Offset, pos.Last.Offset+1, 1)
 	switch {
@@ -65,12 +78,14 @@ func (p *Partition) Check(ctx context.Context, pos schemas.Position) (schemas.To
 	case err != nil:
 		return none, err
 	}
-	defer f.Release()
+	if f.Release != nil {
+		defer f.Release()
+	}
 	if len(f.Messages) == 0 || f.Messages[0].ID() != *pos.Last {
 		return none, p.changed(p.place(), fmt.Sprintf("item %d gives another message than the one that was committed",
 			p.lane.First+pos.Last.Offset))
 	}
-	return none, nil
+	return id, nil
 }
 
 // Committed notes how far this process has come.

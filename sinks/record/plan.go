@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -205,10 +206,8 @@ func (p *PlanPart) valid() bool { return IsHash(p.SHA256) && p.Bytes > 0 && p.By
 // has no such lane.
 func (p *Plan) Lane(number int32) (segment, place int, items int64) {
 	for i := range p.Segments {
-		for k, n := range p.Segments[i].Numbers {
-			if n == number {
-				return i, k, p.Segments[i].Items[k]
-			}
+		if k := slices.Index(p.Segments[i].Numbers, number); k >= 0 {
+			return i, k, p.Segments[i].Items[k]
 		}
 	}
 	return -1, -1, 0
@@ -245,25 +244,50 @@ func ParseLanes(name string, data []byte, p *Plan, segment int) ([]Lane, error) 
 	}
 	lanes := make([]Lane, 0, len(s.Numbers))
 	for line := range bytes.Lines(data) {
-		var l Lane
-		err := json.Unmarshal(line, &l)
-		switch i := len(lanes); {
-		case err != nil:
-		case i == len(s.Numbers) || l.Number != s.Numbers[i] || l.Items != s.Items[i]:
-			err = fmt.Errorf("line %d is lane %d with %d items, which the head does not have there", i+1, l.Number,
-				l.Items)
-		default:
-			err = l.check(len(p.Roots))
-		}
+		l, err := p.lane(segment, len(lanes), line)
 		if err != nil {
 			return nil, &DamagedError{name, err}
 		}
-		lanes = append(lanes, l)
+		lanes = append(lanes, *l)
 	}
 	if len(lanes) != len(s.Numbers) {
 		return nil, &DamagedError{name, fmt.Errorf("%d lanes of %d", len(lanes), len(s.Numbers))}
 	}
 	return lanes, nil
+}
+
+// ParseLane decodes and checks one line of a segment, as ParseLanes does. The other lines
+// are not decoded.
+func ParseLane(name string, data []byte, p *Plan, segment, place int) (*Lane, error) {
+	err := p.Segments[segment].check(data)
+	at := 0
+	for line := range bytes.Lines(data) {
+		if at++; at <= place || err != nil {
+			continue
+		}
+		l, err := p.lane(segment, place, line)
+		if err != nil {
+			return nil, &DamagedError{name, err}
+		}
+		return l, nil
+	}
+	if err == nil {
+		err = fmt.Errorf("%d lines, not more than %d", at, place)
+	}
+	return nil, &DamagedError{name, err}
+}
+
+// lane decodes and checks a line of a segment.
+func (p *Plan) lane(segment, place int, line []byte) (*Lane, error) {
+	s, l := &p.Segments[segment], new(Lane)
+	if err := json.Unmarshal(line, l); err != nil {
+		return nil, err
+	}
+	if place >= len(s.Numbers) || l.Number != s.Numbers[place] || l.Items != s.Items[place] {
+		return nil, fmt.Errorf("line %d is lane %d with %d items, which the head does not have there", place+1,
+			l.Number, l.Items)
+	}
+	return l, l.check(len(p.Roots))
 }
 
 // check compares the bytes of a part with its entry in the head.
