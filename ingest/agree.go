@@ -12,16 +12,33 @@ import (
 )
 
 // What members say of their output: "entropipe output <name>", and, where they
-// know it, " inode <number>". What may stand behind that is for later programs.
+// know it, " inode <number>", and " page <URL>" if others can watch them. What may
+// stand behind that is for later programs.
 const (
 	outputPrefix = "entropipe output "
 	inodePrefix  = "inode "
+	pagePrefix   = " page "
 )
 
-// subscription is what a member says when it joins: topics, and to where the
-// results go.
+// subscription is what a member says when it joins: topics, to where the results
+// go, and where it can be watched.
 func (c *Consumer) subscription() ([]byte, error) {
-	return protocol.Marshal(metadataVersion, groupdata.Subscription{Topics: c.cfg.Topics, UserData: c.ownOutput()})
+	said := c.ownOutput()
+	if c.cfg.Page != "" && said != nil {
+		said = append(said, pagePrefix+c.cfg.Page...)
+	}
+	return protocol.Marshal(metadataVersion, groupdata.Subscription{Topics: c.cfg.Topics, UserData: said})
+}
+
+// pageOf returns the URL of its page that a member tells; empty if it tells none.
+func pageOf(said []byte) string {
+	rest, ok := strings.CutPrefix(string(said), outputPrefix)
+	if !ok {
+		return ""
+	}
+	_, page, _ := strings.Cut(rest, pagePrefix)
+	page, _, _ = strings.Cut(page, " ")
+	return page
 }
 
 // ownOutput is what this member says of its output; nil where it has none.

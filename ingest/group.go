@@ -56,6 +56,7 @@ func (m *membership) join(ctx context.Context) (*generation, error) {
 		gen, err := m.tryJoin(ctx)
 		if err == nil {
 			m.joined = true
+			m.c.memberID.Store(&gen.member)
 			m.c.stats.generation.Store(gen.id + 1)
 			return gen, nil
 		}

@@ -35,6 +35,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"entropipe/schemas"
@@ -63,6 +64,10 @@ type Config struct {
 	// member of the group with another inode writes to a copy. Empty: unknown, which
 	// matches every inode.
 	OutputInode string
+
+	// Page is the URL of this process's live page, which members of the group may read
+	// (View). CheckPage must accept it. Empty, and without Output: none is told.
+	Page string
 
 	// UntilEnd ends every partition at the last stable offset that it had when
 	// the consumer first saw it.
@@ -110,6 +115,7 @@ type Consumer struct {
 	stats   counters
 
 	complaints *Complaints
+	memberID   atomic.Pointer[string] // id of this member; nil before the first generation
 
 	mu      sync.Mutex
 	targets map[string]map[int32]int64 // by topic and partition, the target; nil without UntilEnd
@@ -163,6 +169,11 @@ func (c *Config) check() error {
 	}
 	if c.MaxFrameBytes < 0 || c.MaxFrameBytes > 1<<30 {
 		return fmt.Errorf("the largest frame has %d bytes; want at most 1 GiB (--max-frame-bytes)", c.MaxFrameBytes)
+	}
+	if c.Page != "" {
+		if err := CheckPage(c.Page); err != nil {
+			return fmt.Errorf("page %q: %w", c.Page, err)
+		}
 	}
 	c.Topics = slices.Compact(slices.Sorted(slices.Values(c.Topics)))
 	return nil
