@@ -214,7 +214,8 @@ const maxPage = 200
 func CheckPage(page string) error {
 	u, err := url.Parse(page)
 	switch {
-	case err != nil || len(page) > maxPage || strings.ContainsFunc(page, func(r rune) bool { return r <= ' ' || r > '~' }):
+	case err != nil || len(page) > maxPage ||
+		strings.ContainsFunc(page, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return errors.New("want http[s]://HOST[:PORT][/PATH], at most 200 ASCII characters")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "":
 		return errors.New("want http[s]://HOST[:PORT][/PATH]")

@@ -41,7 +41,7 @@ func (k *kafkaFeed) Open(ctx context.Context, s *Service) (partitions int, err e
 		k.group = s.Output.DefaultGroup()
 	}
 	k.consumer, err = ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic,
-		Group: k.group, Output: s.Output.UUID(), OutputInode: s.Output.Inode(),
+		Group: k.group, Output: s.Output.UUID(), OutputInode: s.Output.Inode(), Page: s.page(),
 		UntilEnd: c.UntilEnd, Reached: s.reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log,
 		Complaints: &s.complaints,
 		Timing:     ingest.Timing{Session: c.Session, Rebalance: c.Rebalance}})
@@ -124,6 +124,12 @@ func (k *kafkaFeed) Ready() error {
 	}
 	return nil
 }
+
+// View asks the brokers for the consumer group.
+func (k *kafkaFeed) View(ctx context.Context) (*ingest.View, error) { return k.consumer.View(ctx) }
+
+// Generation returns the number of the group's generation, which changes with its members.
+func (k *kafkaFeed) Generation() int32 { return k.consumer.Stats().Generation }
 
 // Count reports rebalances, failures and partitions.
 func (k *kafkaFeed) Count(m *metrics.Metrics) {

@@ -58,6 +58,7 @@ type Service struct {
 	tap        *live.Tap        // nil: nobody can watch
 	viewers    *foxglove.Server // nil as tap
 	numbers    live.Numbers
+	neighbours neighbours
 	log        *slog.Logger
 	hashes     string                            // a line for each model; the stage's first
 	content    func(hashes string) sinks.Content // returns the content with models of these hashes
@@ -318,6 +319,9 @@ func (s *Service) watch() {
 	done, ended := make(chan struct{}), make(chan struct{})
 	var looking sync.WaitGroup
 	looking.Go(func() { s.foreignWatch(done) })
+	if group, ok := s.feed.(grouped); ok && s.Server != nil {
+		looking.Go(func() { s.neighbours.watch(done, group, s.Server.Watched) })
+	}
 	s.stop = func() { close(done); <-ended; looking.Wait() }
 	go func() {
 		defer close(ended)

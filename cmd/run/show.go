@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"entropipe/cmd/command"
 	"entropipe/cmd/config"
 	"entropipe/cmd/mistake"
+	"entropipe/cmd/run/flags"
 	"entropipe/ops/foxglove"
 	"entropipe/ops/live"
 	"entropipe/ops/metrics"
@@ -71,7 +74,11 @@ func (s *Service) serve() error {
 	for i, l := range s.show.Settings {
 		settings[i] = web.Setting{Key: l.Key, Value: l.Value, Source: l.Source}
 	}
-	cfg := web.Config{Listen: c.Listen, Hosts: c.Hosts, Origins: c.Origins, Token: token, Gatherer: s.registry,
+	hosts := slices.Clone(c.Hosts)
+	if u, err := url.Parse(advertised(c)); err == nil && u.Hostname() != "" {
+		hosts = append(hosts, u.Hostname()) // links lead there
+	}
+	cfg := web.Config{Listen: c.Listen, Hosts: hosts, Origins: c.Origins, Token: token, Gatherer: s.registry,
 		Ready: s.ready, Version: command.Version, Revision: metrics.Revision(), Pprof: c.Pprof, Log: s.log, Tap: s.tap,
 		Always: s.show.Demo, Numbers: &s.numbers, Rejects: s.refused, Files: s.files,
 		Settings: func() []web.Setting { return settings },
@@ -93,13 +100,34 @@ func (s *Service) serve() error {
 	return nil
 }
 
+// advertised returns the URL of --listen-advertise; empty: it names none.
+func advertised(c *flags.ServeFlags) string {
+	if c.Advertise == "" {
+		return ""
+	}
+	page, _ := c.Page("any") // checked before
+	return page
+}
+
+// page returns the URL of this process's page for others; empty: it is not told.
+func (s *Service) page() string {
+	if s.Server == nil {
+		return ""
+	}
+	page, err := s.flags.Serve.Page(s.Server.Addr())
+	if err != nil { // an address with a zone, say
+		s.log.Debug("other processes are not told where this one listens", "error", err)
+	}
+	return page
+}
+
 // sampler returns what makes the samples of the numbers; nil if nobody can read them.
 func (s *Service) sampler() *web.Sampler {
 	if s.Server == nil {
 		return nil
 	}
 	return &web.Sampler{Gatherer: s.registry, Pipeline: s.Pipeline, Workers: s.workers,
-		Patience: s.flags.RollAge, Health: s.health}
+		Patience: s.flags.RollAge, Health: s.health, Group: s.neighbours.known}
 }
 
 // sample adds the numbers of this second.

@@ -47,10 +47,10 @@ func peers(m *model, columns int) []row {
 		return nil
 	}
 	w := named(columns, 1, 30)
-	rows := []row{heading("Peers", []int{w, 10}, "commit")}
+	rows := []row{heading("Peers", []int{w, 10}, "partitions")}
 	for i := range all {
-		rows = append(rows, row{{left(" "+safe(all[i].Name), w), plain}, {right(age(all[i].LastCommitAgeS), 10), plain},
-			{"  " + safe(all[i].URL), dim}})
+		rows = append(rows, row{{left(" "+safe(all[i].Name), w), plain},
+			{right(number(float64(all[i].Partitions)), 10), plain}, {"  " + safe(all[i].URL), dim}})
 	}
 	return rows
 }

@@ -44,7 +44,7 @@ func busy() *reading {
 		BottleneckReason: "operators take 93 % of the time of 2 workers, 63 of 64 messages wait",
 		Process: live.Process{CPUCores: 1.98, RSSBytes: 300 << 20, HeapBytes: 120 << 20, Goroutines: 88,
 			Memory: live.Memory{Used: 1 << 20, Limit: 1 << 28}},
-		Peers:    []live.Peer{{Name: "lidar2", URL: "http://lidar2:8421", LastCommitAgeS: 2}},
+		Peers:    []live.Peer{{Name: "lidar2", URL: "http://lidar2:8421", Partitions: 2}},
 		Watchers: live.Watchers{Pages: 1}}
 	for i := range 8 {
 		p := live.Partition{Topic: "points", Partition: int32(i), Records: int64(100 * i), Seconds: float64(i) * 1.5,
@@ -54,6 +54,8 @@ func busy() *reading {
 		}
 		s.Lag.Partitions = append(s.Lag.Partitions, p)
 	}
+	s.Lag.Elsewhere = []live.Elsewhere{{Topic: "points", Partition: 8, Owner: "lidar2"},
+		{Topic: "points", Partition: 9}}
 	series := &live.Series{}
 	for i := range 60 {
 		series.Frames = append(series.Frames, float64(i%10))

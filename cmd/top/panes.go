@@ -208,6 +208,15 @@ func lag(m *model, columns int) []row {
 	if len(all) == 0 {
 		rows = append(rows, row{{" no partition is assigned", dim}})
 	}
+	for _, p := range m.shown.state.Lag.Elsewhere {
+		records := "-"
+		if p.Records != nil {
+			records = "~" + number(float64(*p.Records))
+		}
+		rows = append(rows, row{{" ", plain}, {left(partitionName(p.Topic, p.Partition), w-1), dim},
+			{right(records, 10), dim}, {right("-", 10), dim}, {right("-", 10), dim},
+			{"  " + cmp.Or(safe(p.Owner), "no process"), dim}})
+	}
 	return rows
 }
 

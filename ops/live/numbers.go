@@ -39,7 +39,7 @@ type Sample struct {
 
 	CPUSeconds float64 // since the start
 	Process    Process // but for CPUCores
-	Peers      []Peer
+	Group      Group
 }
 
 // TopicSample is the part of one topic.
@@ -104,7 +104,8 @@ func (n *Numbers) Add(s Sample) {
 	st := State{TimeNs: s.Time.UnixNano(), UptimeS: s.Time.Sub(n.begin).Seconds(), Version: n.Version,
 		Revision: n.Revision, Ready: s.Ready, Reason: s.Reason, Health: s.Health, Totals: total,
 		Rates: rates(&n.totals[before], &total, span), Latency: n.latency(""), Topics: []TopicState{},
-		Process: s.Process, Peers: s.Peers, Backfill: s.Backfill}
+		Process: s.Process,
+		Peers:   s.Group.Peers, PeersNote: s.Group.Note, Backfill: s.Backfill}
 	for i := range s.Topics {
 		t := &s.Topics[i]
 		st.Topics = append(st.Topics, TopicState{Topic: t.Topic, Totals: t.Totals,
@@ -217,7 +218,7 @@ func quantiles(times []Times) (l Latency) {
 // lag returns the lag at the newest sample, with its trend.
 func (n *Numbers) lag() Lag {
 	s := &n.samples[len(n.samples)-1]
-	l := Lag{Partitions: s.Partitions}
+	l := Lag{Partitions: s.Partitions, Elsewhere: elsewhere(s), ElsewhereNote: s.Group.ElsewhereNote}
 	if l.Partitions == nil {
 		l.Partitions = []Partition{}
 	}
@@ -239,6 +240,19 @@ func (n *Numbers) lag() Lag {
 		l.Verdict = s.Backfill.String()
 	}
 	return l
+}
+
+// elsewhere returns the partitions of others that this process does not read itself.
+func elsewhere(s *Sample) []Elsewhere {
+	others := []Elsewhere{}
+	for _, o := range s.Group.Elsewhere {
+		if !slices.ContainsFunc(s.Partitions, func(p Partition) bool {
+			return p.Topic == o.Topic && p.Partition == o.Partition
+		}) {
+			others = append(others, o)
+		}
+	}
+	return others
 }
 
 // worstOf returns the partition that is most behind; nil if there is none.

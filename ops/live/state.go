@@ -25,9 +25,10 @@ type State struct {
 
 	Backfill *Backfill `json:"backfill,omitempty"` // nil: the process follows topics
 
-	Process  Process  `json:"process"`
-	Peers    []Peer   `json:"peers"`
-	Watchers Watchers `json:"watchers"`
+	Process   Process  `json:"process"`
+	Peers     []Peer   `json:"peers"`
+	PeersNote string   `json:"peers_note"` // why Peers may lack some; empty: it lacks none
+	Watchers  Watchers `json:"watchers"`
 }
 
 // Health says whether one part works, else why not.
@@ -99,6 +100,9 @@ type Lag struct {
 	Verdict    string      `json:"verdict"`
 	Seconds    float64     `json:"seconds"` // lag of the partition that is most behind
 	Partitions []Partition `json:"partitions"`
+	// Elsewhere are the partitions of the topics that this process does not read.
+	Elsewhere     []Elsewhere `json:"elsewhere"`
+	ElsewhereNote string      `json:"elsewhere_note"` // what is unknown of them; empty: nothing
 }
 
 // Partition is the lag of one partition.
@@ -129,6 +133,17 @@ func (b *Backfill) String() string {
 	default:
 		return text + ", " + duration(*b.LeftS) + " left"
 	}
+}
+
+// Elsewhere is a partition that another member of the consumer group reads, or none.
+type Elsewhere struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	// Records is the log's end less the offset that the group has committed to the brokers,
+	// which is advice: the output may be ahead of it. nil: unknown.
+	Records *int64 `json:"records"`
+	Owner   string `json:"owner"` // empty: none
+	URL     string `json:"url"`   // of the owner's page; empty: unknown
 }
 
 // Stage is one stage on the way of a frame.
@@ -163,9 +178,17 @@ type Memory struct {
 
 // Peer is another process that writes to the same output.
 type Peer struct {
-	Name           string  `json:"name"`
-	URL            string  `json:"url"`
-	LastCommitAgeS float64 `json:"last_commit_age_s"`
+	Name       string `json:"name"`
+	URL        string `json:"url"`        // of its page, http or https; empty: unknown
+	Partitions int    `json:"partitions"` // that it reads
+}
+
+// Group is what a process knows of the other members of its consumer group.
+type Group struct {
+	Peers         []Peer
+	Note          string // why Peers may lack some; empty: it lacks none
+	Elsewhere     []Elsewhere
+	ElsewhereNote string
 }
 
 // Watchers counts who watches.

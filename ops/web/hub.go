@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"entropipe/ops/live"
@@ -42,6 +43,7 @@ type hub struct {
 	stop    chan struct{}
 	tasks   sync.WaitGroup
 
+	asked atomic.Int64 // Unix ns at which the numbers were asked for last
 	exact exactCache
 	texts textCache
 }

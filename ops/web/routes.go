@@ -91,6 +91,7 @@ func open(mux *http.ServeMux, cfg *Config) {
 
 // state returns the state with the numbers of those who watch.
 func (h *hub) state() live.State {
+	h.asked.Store(time.Now().UnixNano())
 	s := h.cfg.Numbers.State()
 	s.Watchers.Pages = h.pages()
 	if h.cfg.Viewers != nil {

@@ -27,6 +27,8 @@ type Sampler struct {
 	Health func() ([]live.Health, error)
 	// Backfill returns how far a backfill is; nil, and nil of it: there is none.
 	Backfill func() *live.Backfill
+	// Group returns what is known of the other members of the consumer group; nil: nothing.
+	Group func() live.Group
 
 	owner string
 	seen  map[string]*metrics.Quantiles
@@ -43,6 +45,9 @@ func (s *Sampler) Sample() live.Sample {
 	}
 	if s.Backfill != nil {
 		sample.Backfill = s.Backfill()
+	}
+	if s.Group != nil {
+		sample.Group = s.Group()
 	}
 	s.topics(&sample)
 	families, err := s.Gatherer.Gather() // beside an error comes the rest

@@ -139,6 +139,15 @@ func Serve(cfg Config) (*Server, error) {
 // Addr returns the HOST:PORT that the server listens on.
 func (s *Server) Addr() string { return s.addr }
 
+// Watched reports whether a page is open, or a program has asked for the numbers within the
+// last seconds.
+func (s *Server) Watched() bool {
+	return s.hub.pages() > 0 || time.Since(time.Unix(0, s.hub.asked.Load())) < watchedFor
+}
+
+// watchedFor is how long a question for the numbers counts as watching.
+const watchedFor = 15 * time.Second
+
 // Guarded reports whether the page asks for a token.
 func (s *Server) Guarded() bool { return s.token }
 

@@ -12,6 +12,7 @@ import (
 	"entropipe/cmd/command"
 	"entropipe/cmd/config/value"
 	"entropipe/cmd/mistake"
+	"entropipe/ingest"
 )
 
 // Check returns all mistakes of the flags, joined, each a mistake.Usage.
@@ -54,7 +55,35 @@ func (c *ServeFlags) Check() error {
 				value.Discreet(origin)))
 		}
 	}
+	if _, err := c.Page(""); err != nil {
+		wrong = append(wrong, mistake.Value("listen-advertise", " %s: %v", value.Discreet(c.Advertise), err))
+	}
 	return errors.Join(wrong...)
+}
+
+// Page returns the URL of the page that other processes of the output are told; empty: none.
+// listens is the HOST:PORT that the page is served at; empty: it is not served.
+func (c *ServeFlags) Page(listens string) (string, error) {
+	if c.Advertise == "off" {
+		return "", nil
+	}
+	page := c.Advertise
+	if page == "" {
+		page = listens
+	}
+	if page == "" {
+		return "", nil
+	}
+	if !strings.Contains(page, "://") {
+		page = "http://" + page + "/"
+	}
+	if err := ingest.CheckPage(page); err != nil {
+		return "", err
+	}
+	if listens == "" {
+		page = ""
+	}
+	return page, nil
 }
 
 // checkOps finds operators beside none.
@@ -119,6 +148,7 @@ func (c *Flags) Idle(differs func(flag string) bool) (flags, want []string) {
 		{"top-k", t.Task == "logits", "--task logits"},
 		{"mask-use", t.Mask != "", "--mask"},
 		{"audit-every", t.Mask != "", "--mask"},
+		{"listen-advertise", c.Serve.Listen != "off", "--listen"},
 		{"listen-token-file", c.Serve.Listen != "off", "--listen"},
 		{"pprof", c.Serve.Listen != "off", "--listen"},
 	} {

@@ -84,6 +84,7 @@ type ServeFlags struct {
 	Listen    string   `default:"off" placeholder:"HOST:PORT|off" content:"no"`
 	Hosts     []string `name:"listen-host" placeholder:"NAME" content:"no" more:"yes"`
 	Origins   []string `name:"listen-origin" placeholder:"URL" content:"no" more:"yes"`
+	Advertise string   `name:"listen-advertise" placeholder:"URL|HOST:PORT|off" content:"no" more:"yes"`
 	TokenFile string   `name:"listen-token-file" placeholder:"FILE" content:"no" more:"yes"`
 	Pprof     bool     `content:"no" more:"yes"`
 }

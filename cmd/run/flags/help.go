@@ -62,6 +62,7 @@ func (ServeFlags) HelpLines() map[string]string {
 		"listen":            "Address of the live page, metrics and health.",
 		"listen-host":       "Further names under which the page may be opened.",
 		"listen-origin":     "Further origins whose pages may watch, such as https://app.foxglove.dev.",
+		"listen-advertise":  "Address of the page for other processes of the output; off: none is told.",
 		"listen-token-file": "File with the token that the page asks for; needed off loopback.",
 		"pprof":             "Serve /debug/pprof too.",
 	}

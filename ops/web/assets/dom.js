@@ -23,6 +23,15 @@ export function text(element, value) {
   } else element.textContent = value;
 }
 
+// point makes a link lead to a page of a program; other addresses than http make it a text.
+export function point(link, url) {
+  if (!/^https?:\/\/[^/]/.test(url ?? "")) link.removeAttribute("href");
+  else if (link.getAttribute("href") !== url) {
+    link.href = url;
+    link.rel = "noopener noreferrer";
+  }
+}
+
 // rows makes list have n children, made by make(k) where one is missing.
 export function rows(list, n, make) {
   while (list.children.length > n) list.lastElementChild.remove();

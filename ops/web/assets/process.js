@@ -1,6 +1,6 @@
 // View 7: health, build, peers, and the configuration in effect.
 
-import { h, rows, table, text } from "./dom.js";
+import { h, point, rows, table, text } from "./dom.js";
 import { span, whole } from "./numbers.js";
 import { facts, fault, load, panel, view } from "./page.js";
 
@@ -10,6 +10,7 @@ export class Process {
     this.health = h("ul", { class: "health" });
     this.build = h("dl", { class: "facts wide" });
     this.peers = h("ul", { class: "peers" });
+    this.note = h("p", { class: "muted" });
     this.search = h("input", {
       type: "search",
       placeholder: "filter",
@@ -31,7 +32,7 @@ export class Process {
         { class: "columns" },
         panel("Health", this.health),
         panel("Build", this.build),
-        panel("Peers of this output", this.peers),
+        panel("Peers of this output", this.peers, this.note),
       ),
       h(
         "section",
@@ -91,22 +92,17 @@ export class Process {
       h("li", {}, h("a"), h("span", { class: "muted" })),
     );
     if (!peers.length) {
-      text(links[0].lastChild, "none: this process alone writes the output");
+      text(links[0].lastChild, state.peers_note || "none: this process alone writes the output");
       links[0].firstChild.hidden = true;
     }
     peers.forEach((peer, i) => {
-      const [name, age] = links[i].children;
+      const [name, about] = links[i].children;
       name.hidden = false;
       text(name, peer.name);
-      if (/^https?:/.test(peer.url ?? "")) name.href = peer.url;
-      else name.removeAttribute("href");
-      text(
-        age,
-        peer.last_commit_age_s === null || peer.last_commit_age_s === undefined
-          ? ""
-          : "last commit " + span(peer.last_commit_age_s) + " ago",
-      );
+      point(name, peer.url);
+      text(about, whole(peer.partitions ?? 0) + (peer.partitions === 1 ? " partition" : " partitions"));
     });
+    text(this.note, peers.length ? (state.peers_note ?? "") : "");
   }
 }
 

@@ -187,20 +187,22 @@ func sample(now time.Time, i int) live.Sample {
 	const a, b = "machine a, process 77", "machine b, process 812"
 	age, wave := 0.8, 1+0.15*math.Sin(float64(i)/9)
 	total := func(rate float64) int64 { return int64(rate * (float64(i) + 1.3*math.Sin(float64(i)/9))) }
-	lag := 30 - float64(i)/20
+	lag, behind := 30-float64(i)/20, int64(17)
 	s := live.Sample{Time: now, Ready: true, Workers: 2, Patience: time.Second,
 		Queue: live.Queue{Length: 57, Capacity: 64}, CPUSeconds: 1.8 * float64(i),
 		Process: live.Process{RSSBytes: 412e6, HeapBytes: 180e6, Goroutines: 61,
 			Memory: live.Memory{Used: 21e6, Limit: 256e6}},
 		Health: []live.Health{{What: "broker", OK: true}, {What: "output", OK: true},
 			{What: "model", OK: false, Reason: "it is loading"}},
-		Peers: []live.Peer{{Name: "machine b, process 812", URL: "http://127.0.0.1:9/", LastCommitAgeS: 2}},
+		Group: live.Group{Peers: []live.Peer{{Name: b, URL: "http://127.0.0.1:9/", Partitions: 2}},
+			Elsewhere: []live.Elsewhere{{Topic: "sketches", Partition: 1, Records: &behind, Owner: b,
+				URL: "http://127.0.0.1:9/"}, {Topic: "tokens", Partition: 0, Owner: b, URL: "http://127.0.0.1:9/"}}},
 		Partitions: []live.Partition{
 			{Topic: "points", Partition: 0, Records: 240, Seconds: lag, Owner: a, CommitAgeS: &age},
 			{Topic: "points", Partition: 1, Records: 41, Seconds: 4.2, Owner: a, CommitAgeS: &age,
 				Held: "held by an open chunked frame"},
-			{Topic: "sketches", Partition: 0, Records: 3, Seconds: .3, Owner: b, CommitAgeS: &age},
-			{Topic: "tokens", Partition: 0, Owner: b, CommitAgeS: &age}},
+			{Topic: "sketches", Partition: 0, Records: 3, Seconds: .3, Owner: a, CommitAgeS: &age},
+			{Topic: "tokens", Partition: 1, Owner: a, CommitAgeS: &age}},
 		Stages: map[string]live.Work{}}
 	for stage, work := range map[string]live.Work{"fetch": {Count: 30, Seconds: .012},
 		"decode": {Count: 30, Seconds: .06}, "prepare": {Count: 1010, Seconds: .1},

@@ -91,14 +91,14 @@ func TestBrowserShowsEveryView(t *testing.T) {
 			"blocks of 4 tokens", "not yet committed"}},
 		{"throughput", []string{"Frames", "Points", "MB a second", "Tokens", "p50", "p95", "p99", "last ten minutes"}},
 		{"lag", []string{"s behind, ", "sketches", "machine b, process 812", "240", "held by an open chunked frame",
-			"1 s ago"}},
+			"1 s ago", "≈ 17", "that offset is advice"}},
 		{"way", []string{"fetch", "decode", "operators", "batch", "commit", "57 of 64", "bottleneck",
 			"resident memory"}},
 		{"rejects", []string{"lengths differ", "11", "offset", "20417", "column x has 119,998",
 			"0000  ff ff ff ff 70", "hello, w", "1.92 MB"}},
 		{"files", []string{"hulls", "410,222", "14.2 MB", "read_parquet", "412 GB of 512 GB free", "Copy"}},
 		{"process", []string{"1.2.3", "4285dd3f7c11", "sasl-password", "(secret)", "it is loading",
-			"machine b, process 812", "/metrics"}},
+			"machine b, process 812", "2 partitions", "/metrics"}},
 	} {
 		p.press(fmt.Sprint(i + 1))
 		p.until(fmt.Sprintf("document.body.dataset.view === %q", v.name))
@@ -133,6 +133,36 @@ func TestBrowserShowsEveryView(t *testing.T) {
 	p.until("document.getElementById('copy')")
 	eval[bool](p, "(getSelection().removeAllRanges(), document.getElementById('copy').click(), true)")
 	p.until("document.getElementById('copy').textContent !== 'Copy'")
+}
+
+// Peers and owners are links to their pages; what others say of themselves stays text, and leads
+// nowhere but to http.
+func TestBrowserLinksPeers(t *testing.T) {
+	th := newTheatre(t, func(cfg *web.Config) {
+		records := int64(5)
+		evil, hidden := "<b id=evil>x</b>", "javascript:document.title='evil'"
+		s := sample(time.Now(), 1)
+		s.Group = live.Group{Note: "<i id=note>anew</i>", ElsewhereNote: "<i id=offsets>unknown</i>",
+			Peers: []live.Peer{{Name: "machine b, process 812", URL: "http://127.0.0.1:9/", Partitions: 1},
+				{Name: evil, URL: hidden}},
+			Elsewhere: []live.Elsewhere{{Topic: "tokens", Partition: 3, Records: &records, Owner: evil, URL: hidden},
+				{Topic: "tokens", Partition: 4, Owner: "machine b, process 812", URL: "http://127.0.0.1:9/"},
+				{Topic: "tokens", Partition: 5}}}
+		cfg.Numbers = &live.Numbers{}
+		cfg.Numbers.Add(s)
+	})
+	p := th.openTab("view=process", desk)
+	p.until("document.querySelectorAll('.peers li').length === 2")
+	for _, view := range []string{"7", "3"} {
+		p.press(view)
+		p.until("document.querySelectorAll('#main a[href=\"http://127.0.0.1:9/\"]').length === 1")
+		p.until("document.getElementById('main').innerText.includes('<b id=evil>x</b>')")
+		const evil = "document.querySelectorAll('#evil, #note, #offsets, a[href^=javascript]').length"
+		if n := eval[int](p, evil); n != 0 {
+			t.Errorf("view %s: what a peer says became %d elements", view, n)
+		}
+	}
+	p.until("document.body.innerText.includes('no process')")
 }
 
 // Keys pause, step, and change picture and camera; the address keeps what they changed.
