@@ -142,8 +142,7 @@ func fillCloud(c *codec.Cloud, t columnTable, names Columns, limit int64) error 
 	}
 	n := t.Rows()
 	if int64(n)*width > limit {
-		return codec.Errorf(codec.TooLarge, -1, "%d points take %d bytes, more than the limit of %d", n, int64(n)*width,
-			limit)
+		return tooManyPoints(int64(n), width, limit)
 	}
 	f := columnFiller{c: c, t: t, n: n}
 	for role, at := range plan {
@@ -155,6 +154,11 @@ func fillCloud(c *codec.Cloud, t columnTable, names Columns, limit int64) error 
 		}
 	}
 	return nil
+}
+
+// tooManyPoints is the error for n points of width bytes each.
+func tooManyPoints(n, width, limit int64) error {
+	return codec.Errorf(codec.TooLarge, -1, "%d points take %d bytes, more than the limit of %d", n, n*width, limit)
 }
 
 // columnFiller fills the columns of a cloud of n points.

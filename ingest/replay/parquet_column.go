@@ -81,38 +81,6 @@ func (c *parquetColumn) turn() (err error) {
 	return err
 }
 
-// floats returns all values of the next page of a column of kind, which is Float or Double,
-// if all values of the last page were returned and the page has no null: narrow or wide
-// hold the values, or a dictionary of which indices are the values. They are valid until the
-// next call. All are nil if
-// the values come one by one. io.EOF: the row group has no more.
-func (c *parquetColumn) floats(kind parquet.Kind) (narrow []float32, wide []float64, indices []int32, err error) {
-	if c.at < c.n || c.values != nil {
-		return nil, nil, nil, nil
-	}
-	if err := c.turn(); err != nil {
-		return nil, nil, nil, err
-	}
-	data, count := c.page.Data(), 0
-	if dictionary := c.page.Dictionary(); dictionary != nil {
-		indices = data.Int32()
-		data, count = dictionary.Page().Data(), len(indices)
-	}
-	if kind == parquet.Float {
-		narrow = data.Float()
-	} else {
-		wide = data.Double()
-	}
-	if indices == nil {
-		count = len(narrow) + len(wide)
-	}
-	if c.page.NumNulls() > 0 || int64(count) != c.page.NumValues() || count == 0 {
-		c.values = c.page.Values()
-		return nil, nil, nil, nil
-	}
-	return narrow, wide, indices, nil
-}
-
 // one returns the value of the next row of a plain column; false: it is null.
 func (c *parquetColumn) one() (v *parquet.Value, ok bool, err error) {
 	if v, err = c.peek(); err != nil {

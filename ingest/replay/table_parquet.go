@@ -1,11 +1,8 @@
 package replay
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math"
-	"math/bits"
 	"os"
 
 	"github.com/parquet-go/parquet-go"
@@ -33,8 +30,19 @@ type parquetLeaf struct {
 	unsigned bool
 }
 
-// openParquetTable reads the footer.
+// openParquetTable reads the footer of a file that holds one cloud.
 func openParquetTable(path string) (*parquetTable, error) {
+	t, err := openParquetFile(path)
+	if err == nil && t.file.NumRows() > math.MaxInt32 {
+		t.close()
+		return nil, &BadInputError{File: path, Detail: fmt.Sprintf("%d rows; a cloud has at most %d points",
+			t.file.NumRows(), math.MaxInt32)}
+	}
+	return t, err
+}
+
+// openParquetFile reads the footer.
+func openParquetFile(path string) (*parquetTable, error) {
 	f, err := plainfile.Open(path)
 	if err != nil {
 		return nil, badFile(path, err)
@@ -43,9 +51,6 @@ func openParquetTable(path string) (*parquetTable, error) {
 	info, err := f.Stat()
 	if err == nil {
 		t.file, err = parquetfile.Open(f, info.Size())
-	}
-	if err == nil && t.file.NumRows() > math.MaxInt32 {
-		err = fmt.Errorf("%d rows; a cloud has at most %d points", t.file.NumRows(), math.MaxInt32)
 	}
 	if err == nil {
 		err = parquetfile.Guard(func() error { t.describe(); return nil })
@@ -108,157 +113,67 @@ func (t *parquetTable) Columns() []schemas.TableColumn { return t.columns }
 
 // Float32s implements columnTable. Null is NaN.
 func (t *parquetTable) Float32s(i int, dst []float32) ([]float32, error) {
-	nan := float32(math.NaN())
-	return readParquet(t, i, dst, nan, func(v *parquet.Value, leaf *parquetLeaf) (float32, error) {
-		switch {
-		case v.Kind() == parquet.Float:
-			return v.Float(), nil
-		case v.Kind() == parquet.Double:
-			return float32(v.Double()), nil
-		case leaf.half:
-			return halfOf(v), nil
-		}
-		n, err := integerOf(v, leaf)
-		return float32(n), err
-	})
+	return readParquet(t, i, dst, float32(math.NaN()))
 }
 
 // Float64s implements columnTable. An integer that float64 does not hold is an error.
 func (t *parquetTable) Float64s(i int, dst []float64) ([]float64, error) {
-	return readParquet(t, i, dst, math.NaN(), func(v *parquet.Value, leaf *parquetLeaf) (float64, error) {
-		switch {
-		case v.Kind() == parquet.Float:
-			return float64(v.Float()), nil
-		case v.Kind() == parquet.Double:
-			return v.Double(), nil
-		case leaf.half:
-			return float64(halfOf(v)), nil
-		}
-		n, err := integerOf(v, leaf)
-		if size := uint64(max(n, -n)); err == nil && bits.Len64(size)-bits.TrailingZeros64(size) > 53 {
-			err = fmt.Errorf("%d is an integer that float64 does not hold", n)
-		}
-		return float64(n), err
-	})
+	return readParquet(t, i, dst, math.NaN())
 }
 
 // Int64s implements columnTable.
 func (t *parquetTable) Int64s(i int, dst []int64) ([]int64, error) {
-	return readParquet(t, i, dst, math.MinInt64, integerOf)
-}
-
-func halfOf(v *parquet.Value) float32 {
-	b := v.ByteArray()
-	return schemas.WidenHalf(uint16(b[0]) | uint16(b[1])<<8)
-}
-
-func integerOf(v *parquet.Value, leaf *parquetLeaf) (int64, error) {
-	switch {
-	case v.Kind() == parquet.Int32 && leaf.unsigned:
-		return int64(v.Uint32()), nil
-	case v.Kind() == parquet.Int32:
-		return int64(v.Int32()), nil
-	case v.Kind() == parquet.Int64 && (!leaf.unsigned || v.Int64() >= 0):
-		return v.Int64(), nil
-	case v.Kind() == parquet.Int64:
-		return 0, fmt.Errorf("%d is no int64", v.Uint64())
-	}
-	return 0, errors.New("the value is no integer")
+	return readParquet(t, i, dst, math.MinInt64)
 }
 
 // readParquet fills dst, or new memory, with the values of column i in all row groups.
-func readParquet[T number](t *parquetTable, i int, dst []T, null T,
-	convert func(*parquet.Value, *parquetLeaf) (T, error)) ([]T, error) {
-	leaf, name := &t.leaves[i], t.columns[i].Name
-	if !t.columns[i].Number {
-		return nil, fmt.Errorf("column %s is %s, which is no number", name, t.columns[i].Type)
+func readParquet[T number](t *parquetTable, i int, dst []T, null T) ([]T, error) {
+	if err := t.isNumber(i); err != nil {
+		return nil, err
 	}
 	dst = resize(dst, t.Rows())
+	r := leafReader{file: t.file, leaf: &t.leaves[i]}
+	defer r.close()
 	at := 0
-	column := parquetColumn{index: leaf.index}
-	defer column.close()
 	for group := range t.file.RowGroups() {
-		err := parquetfile.Guard(func() error {
-			column.open(t.file, group)
-			return readGroup(&column, leaf, dst[at:][:t.file.GroupRows(group)], at, null, convert)
-		})
-		at += int(t.file.GroupRows(group))
-		if err != nil {
-			return nil, fmt.Errorf("column %s: %w", name, err)
+		n := int(t.file.GroupRows(group))
+		if err := readRows(&r, group, 0, dst[at:][:n], null); err != nil {
+			return nil, fmt.Errorf("column %s: %w", t.columns[i].Name, err)
 		}
+		at += n
 	}
 	return dst, nil
 }
 
-// readGroup fills dst with the values of a row group. before is the number of rows in the
-// groups before it.
-func readGroup[T number](c *parquetColumn, leaf *parquetLeaf, dst []T, before int, null T,
-	convert func(*parquet.Value, *parquetLeaf) (T, error)) error {
-	for at := 0; at < len(dst); {
-		n, err := readFloats(c, leaf, dst[at:])
-		if n > 0 {
-			at += n
-			continue
-		}
-		var v *parquet.Value
-		ok := false
-		if err == nil {
-			v, ok, err = c.one()
-		}
-		if err == io.EOF {
-			err = fmt.Errorf("it has %d values instead of %d", before+at, before+len(dst))
-		}
-		if err != nil {
-			return err
-		}
-		if dst[at] = null; ok {
-			if dst[at], err = convert(v, leaf); err != nil {
-				return fmt.Errorf("row %d: %w", before+at, err)
-			}
-		}
-		at++
+// isNumber returns an error if column i holds no numbers.
+func (t *parquetTable) isNumber(i int) error {
+	if c := &t.columns[i]; !c.Number {
+		return fmt.Errorf("column %s is %s, which is no number", c.Name, c.Type)
 	}
 	return nil
 }
 
-// number is a type of a column.
-type number interface{ float32 | float64 | int64 }
-
-// readFloats fills dst with floats of the next page, as many as there are room and values,
-// and returns their number; 0: values come one by one.
-func readFloats[T number](c *parquetColumn, leaf *parquetLeaf, dst []T) (int, error) {
-	var whole T = 1
-	if leaf.kind != parquet.Float && leaf.kind != parquet.Double || whole/2 == 0 {
-		return 0, nil
-	}
-	narrow, wide, indices, err := c.floats(leaf.kind)
-	switch {
-	case err != nil:
-		return 0, err
-	case indices != nil && wide != nil:
-		return gather(dst, wide, indices), nil
-	case indices != nil:
-		return gather(dst, narrow, indices), nil
-	case wide != nil:
-		return spread(dst, wide), nil
-	}
-	return spread(dst, narrow), nil
-}
-
-// spread converts values to dst, as many as fit.
-func spread[T number, F float32 | float64](dst []T, values []F) int {
-	n := min(len(dst), len(values))
-	for i, v := range values[:n] {
-		dst[i] = T(v)
-	}
-	return n
-}
-
-// gather converts the values of a dictionary at indices to dst, as many as fit.
-func gather[T number, F float32 | float64](dst []T, values []F, indices []int32) int {
-	n := min(len(dst), len(indices))
-	for i, at := range indices[:n] {
-		dst[i] = T(values[at])
-	}
-	return n
+// readRows fills dst with the values of neighbouring rows of a row group.
+func readRows[T number](r *leafReader, group int, row int64, dst []T, null T) error {
+	return parquetfile.Guard(func() error {
+		if len(dst) == 0 {
+			return nil
+		}
+		if err := r.seek(group, row); err != nil {
+			return err
+		}
+		for len(dst) > 0 {
+			v, err := r.peek()
+			if err != nil {
+				return err
+			}
+			n := min(v.rows, len(dst))
+			head := r.cut(n)
+			if bad, err := convert(dst[:n], &head, r.leaf, null); err != nil {
+				return fmt.Errorf("row %d of row group %d: %w", r.row-int64(n-bad), group, err)
+			}
+			dst = dst[n:]
+		}
+		return nil
+	})
 }
