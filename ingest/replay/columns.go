@@ -124,36 +124,66 @@ type columnTable interface {
 // their types needs it: none is rounded. limit bounds the bytes of the columns.
 func fillCloud(c *codec.Cloud, t columnTable, names Columns, limit int64) error {
 	c.Reset()
-	columns := t.Columns()
-	plan, ignored, err := planColumns(columns, names)
+	plan, err := planTable(t.Columns(), names)
 	if err != nil {
 		return err
 	}
-	c.Ignored = append(c.Ignored, ignored...)
-	width := int64(0)
-	for role, at := range plan {
+	return plan.fill(c, t, limit)
+}
+
+// tablePlan says how a cloud is made of a table.
+type tablePlan struct {
+	columnPlan
+	columns []schemas.TableColumn
+	ignored []string
+	width   int64 // bytes of a point, at most
+	double  bool  // coordinates are float64
+}
+
+func planTable(columns []schemas.TableColumn, names Columns) (p tablePlan, err error) {
+	p.columns = columns
+	if p.columnPlan, p.ignored, err = planColumns(columns, names); err != nil {
+		return p, err
+	}
+	for role, at := range p.columnPlan {
 		if at == 0 {
 			continue
 		}
-		width += 8
+		p.width += 8
 		if role <= int(codec.Z) {
-			c.Double = c.Double || columns[at-1].Wide
+			p.double = p.double || columns[at-1].Wide
 		}
 	}
+	return p, nil
+}
+
+// fill reads the columns into c. limit bounds their bytes.
+func (p *tablePlan) fill(c *codec.Cloud, t columnTable, limit int64) error {
+	c.Reset()
+	c.Ignored = append(c.Ignored, p.ignored...)
+	c.Double = p.double
 	n := t.Rows()
-	if int64(n)*width > limit {
-		return tooManyPoints(int64(n), width, limit)
+	if int64(n)*p.width > limit {
+		return tooManyPoints(int64(n), p.width, limit)
 	}
 	f := columnFiller{c: c, t: t, n: n}
-	for role, at := range plan {
+	f.sparse, _ = t.(sparseTable)
+	for role, at := range p.columnPlan {
 		if at > 0 {
-			if err := f.fill(codec.Role(role), at-1, columns[at-1]); err != nil {
+			if err := f.fill(codec.Role(role), at-1, p.columns[at-1]); err != nil {
 				c.Reset()
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// sparseTable is a columnTable whose columns may have no value in any row.
+type sparseTable interface {
+	// absent reports whether the column that was read last has none. The values that were
+	// returned are then undefined.
+	absent() bool
 }
 
 // tooManyPoints is the error for n points of width bytes each.
@@ -163,10 +193,14 @@ func tooManyPoints(n, width, limit int64) error {
 
 // columnFiller fills the columns of a cloud of n points.
 type columnFiller struct {
-	c *codec.Cloud
-	t columnTable
-	n int
+	c      *codec.Cloud
+	t      columnTable
+	sparse sparseTable // nil: every column has values
+	n      int
 }
+
+// absent reports whether the column that was read last has no value, and so is none of the cloud.
+func (f *columnFiller) absent() bool { return f.sparse != nil && f.sparse.absent() }
 
 // fill reads column number at into the column of role.
 func (f *columnFiller) fill(role codec.Role, at int, from schemas.TableColumn) (err error) {
@@ -176,14 +210,16 @@ func (f *columnFiller) fill(role codec.Role, at int, from schemas.TableColumn) (
 		if c.Double {
 			to := [...]*[]float64{&c.Cloud64.X, &c.Cloud64.Y, &c.Cloud64.Z}[role-codec.X]
 			*to, err = f.t.Float64s(at, c.Float64s(role, f.n))
+			*to = axis(f, role, *to)
 		} else {
 			to := [...]*[]float32{&c.Cloud32.X, &c.Cloud32.Y, &c.Cloud32.Z}[role-codec.X]
 			*to, err = f.t.Float32s(at, c.Float32s(role, f.n))
+			*to = axis(f, role, *to)
 		}
 	case codec.Intensity:
-		c.Points.Intensity, err = f.t.Float32s(at, c.Float32s(role, f.n))
+		c.Points.Intensity, err = present(f)(f.t.Float32s(at, c.Float32s(role, f.n)))
 	case codec.Elongation:
-		c.Elongation, err = f.t.Float32s(at, c.Float32s(role, f.n))
+		c.Elongation, err = present(f)(f.t.Float32s(at, c.Float32s(role, f.n)))
 	case codec.TOffset:
 		c.TOffsetNs, err = f.times(at, from)
 	case codec.RGB:
@@ -192,6 +228,30 @@ func (f *columnFiller) fill(role codec.Role, at int, from schemas.TableColumn) (
 		*intColumn(&c.Extra, role), err = f.ints(role, at, from)
 	}
 	return err
+}
+
+// axis returns a column of coordinates. Without any value z is absent, and x and y are NaN.
+func axis[T float32 | float64](f *columnFiller, role codec.Role, v []T) []T {
+	if !f.absent() || len(v) == 0 {
+		return v
+	}
+	if role == codec.Z {
+		return nil
+	}
+	for i := range v {
+		v[i] = T(math.NaN())
+	}
+	return v
+}
+
+// present returns a function that drops a column without any value.
+func present(f *columnFiller) func(v []float32, err error) ([]float32, error) {
+	return func(v []float32, err error) ([]float32, error) {
+		if f.absent() {
+			return nil, err
+		}
+		return v, err
+	}
 }
 
 // intColumn returns the column of e that role fills.
@@ -209,6 +269,9 @@ func (f *columnFiller) ints(role codec.Role, at int, from schemas.TableColumn) (
 	v := f.c.Int32s(role, f.n)
 	if !from.Integer {
 		wide, err := f.t.Float64s(at, f.c.Float64s(role, f.n))
+		if f.absent() {
+			return nil, err
+		}
 		for i := 0; err == nil && i < len(wide); i++ {
 			if v[i], err = int32Of(wide[i]); err != nil {
 				err = codec.Errorf(codec.BadValue, -1, "column %s, row %d: %v", from.Name, i, err)
@@ -217,6 +280,9 @@ func (f *columnFiller) ints(role codec.Role, at int, from schemas.TableColumn) (
 		return v, err
 	}
 	wide, err := f.t.Int64s(at, f.c.Int64s(role, f.n))
+	if f.absent() {
+		return nil, err
+	}
 	for i := 0; err == nil && i < len(wide); i++ {
 		switch w := wide[i]; {
 		case w == codec.NoInt64:
@@ -244,10 +310,17 @@ func int32Of(v float64) (int32, error) {
 // times reads times of points: integers are nanoseconds, floats are seconds.
 func (f *columnFiller) times(at int, from schemas.TableColumn) ([]int64, error) {
 	if from.Integer {
-		return f.t.Int64s(at, f.c.Int64s(codec.TOffset, f.n))
+		v, err := f.t.Int64s(at, f.c.Int64s(codec.TOffset, f.n))
+		if f.absent() {
+			v = nil
+		}
+		return v, err
 	}
 	v := f.c.Int64s(codec.TOffset, f.n)
 	seconds, err := f.t.Float64s(at, f.c.Float64s(codec.TOffset, f.n))
+	if f.absent() {
+		return nil, err
+	}
 	for i := 0; err == nil && i < len(seconds); i++ {
 		v[i] = nanoseconds(seconds[i])
 	}
@@ -285,6 +358,9 @@ func (f *columnFiller) colours(at int, from schemas.TableColumn) error {
 		for i, v := range narrow {
 			bits[i] = int64(math.Float32bits(v))
 		}
+	}
+	if f.absent() {
+		return nil
 	}
 	setColours(c, bits)
 	return nil

@@ -158,7 +158,7 @@ func tableForm(name string) *form {
 			return s.kind == "" && (ext == ".csv" || ext == ".tsv" || ext == ".xyz" || ext == ".asc")
 		},
 		open: func(f *Files, in *Input) (Source, error) {
-			return Table{Paths: in.paths(), Format: name, Columns: f.Columns, SkipBad: f.SkipBad,
+			return Table{Paths: in.paths(), Format: name, Columns: f.Columns, GroupBy: f.GroupBy, SkipBad: f.SkipBad,
 				MaxFrameBytes: f.MaxFrameBytes, Log: f.Log}.Open()
 		},
 	}

@@ -32,6 +32,8 @@ type Files struct {
 	Scenes []string
 	// Columns names the columns of tables where their names do not say what they hold.
 	Columns Columns
+	// GroupBy is that of Table.
+	GroupBy []string
 	// SkipBad counts files, folders and frames that cannot be read, instead of stopping.
 	SkipBad bool
 	// MaxFrameBytes bounds the size of a frame; 0: 64 MiB.
@@ -257,7 +259,9 @@ type renamed struct {
 // Next implements Source.
 func (r *renamed) Next(it *Item) error {
 	err := r.Source.Next(it)
-	it.Sequence = r.sequence
+	if !it.named {
+		it.Sequence = r.sequence
+	}
 	return err
 }
 

@@ -31,20 +31,26 @@ func (f *frameRow) rows() int64 { return f.points - f.dropped }
 
 // frameTable reads a file of table frames, row by row.
 type frameTable struct {
-	table *parquetTable
-	group int
-	left  int64 // rows of the row group
-	cells map[string]*leafReader
-	pose  *parquetColumn // nil: there is none
-	names map[string]string
-	path  string
+	path          string
+	table         *parquetTable
+	group         int
+	left          int64 // rows of the row group
+	cells         []frameCell
+	pose          *parquetColumn // nil: there is none
+	row           frameRow       // that was read last
+	hull3, maxima string         // status of operators in space
 }
 
-// The columns of frames that are read. A file of an older schema lacks some of the optional ones.
-var (
-	frameIntegers = []string{"frame_id", "ts_ns", "partition", "offset", "index", "n_points", "n_dropped"}
-	frameOptional = []string{"sequence", "sensor", "status_hull3d", "status_maxima3d", "drawing_id", "label"}
-)
+// frameCell is a column of frames, and where its value goes.
+type frameCell struct {
+	name    string
+	reader  leafReader
+	integer *int64
+	text    *string
+}
+
+// frameIntegers are the columns of integers that every table frames has.
+var frameIntegers = []string{"frame_id", "ts_ns", "partition", "offset", "index", "n_points", "n_dropped"}
 
 // openFrames opens a file of table frames. The error is a *BadInputError.
 func openFrames(path string) (*frameTable, error) {
@@ -52,33 +58,34 @@ func openFrames(path string) (*frameTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &frameTable{table: table, path: path, cells: map[string]*leafReader{}, names: map[string]string{}}
+	t := &frameTable{path: path, table: table}
 	if !hasColumns(table.columns, frameIntegers...) {
 		t.close()
-		return nil, &BadInputError{File: path, Detail: "it is no table frames: a column of " +
-			strings.Join(frameIntegers, ", ") + " is missing"}
+		return nil, &BadInputError{File: path, Detail: "it is no table frames: not all of the columns " +
+			strings.Join(frameIntegers, ", ") + " are there and hold integers"}
 	}
+	f := &t.row
+	integers := map[string]*int64{"frame_id": &f.number, "ts_ns": &f.timeNs, "partition": &f.partition,
+		"offset": &f.offset, "index": &f.index, "n_points": &f.points, "n_dropped": &f.dropped,
+		"drawing_id": &f.drawingID}
+	texts := map[string]*string{"sequence": &f.sequence, "sensor": &f.sensor, "label": &f.label,
+		"status_hull3d": &t.hull3, "status_maxima3d": &t.maxima}
 	for i, c := range table.columns {
-		leaf := &table.leaves[i]
-		text := leaf.kind == parquet.ByteArray
-		switch {
-		case leaf.index < 0:
-		case c.Integer && (isOneOf(c.Name, frameIntegers) || c.Name == "drawing_id"),
-			text && isOneOf(c.Name, frameOptional) && c.Name != "drawing_id":
-			t.cells[c.Name] = &leafReader{file: table.file, leaf: leaf}
+		cell := frameCell{name: c.Name, reader: leafReader{file: table.file, leaf: &table.leaves[i]}}
+		if cell.reader.leaf.index < 0 {
+			continue
+		}
+		if c.Integer {
+			cell.integer = integers[c.Name]
+		} else if cell.reader.leaf.kind == parquet.ByteArray {
+			cell.text = texts[c.Name]
+		}
+		if cell.integer != nil || cell.text != nil {
+			t.cells = append(t.cells, cell)
 		}
 	}
 	t.findPose()
 	return t, nil
-}
-
-func isOneOf(name string, names []string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // findPose finds the list of column pose.
@@ -107,8 +114,8 @@ func (t *frameTable) findPose() {
 }
 
 func (t *frameTable) close() {
-	for _, c := range t.cells {
-		c.close()
+	for i := range t.cells {
+		t.cells[i].reader.close()
 	}
 	t.pose.close()
 	t.table.close()
@@ -129,7 +136,8 @@ func (t *frameTable) next(f *frameRow) (ok bool, err error) {
 	}
 	row := t.table.file.GroupRows(t.group-1) - t.left
 	t.left--
-	err = parquetfile.Guard(func() error { return t.read(f, row) })
+	err = parquetfile.Guard(func() error { return t.read(row) })
+	*f = t.row
 	if err == nil {
 		err = f.check()
 	}
@@ -147,40 +155,36 @@ func (f *frameRow) check() error {
 	return nil
 }
 
-func (t *frameTable) read(f *frameRow, row int64) error {
-	integers := map[string]*int64{"frame_id": &f.number, "ts_ns": &f.timeNs, "partition": &f.partition,
-		"offset": &f.offset, "index": &f.index, "n_points": &f.points, "n_dropped": &f.dropped,
-		"drawing_id": &f.drawingID}
-	var hull3, maxima3 string
-	texts := map[string]*string{"sequence": &f.sequence, "sensor": &f.sensor, "label": &f.label,
-		"status_hull3d": &hull3, "status_maxima3d": &maxima3}
+// read reads a row of the row group.
+func (t *frameTable) read(row int64) error {
+	f := &t.row
 	f.drawing, f.pose = false, nil
-	for name, cell := range t.cells {
-		v, err := cell.at(t.group-1, row)
+	for i := range t.cells {
+		c := &t.cells[i]
+		v, err := c.reader.at(t.group-1, row)
 		if err != nil {
-			return fmt.Errorf("column %s: %w", name, err)
+			return fmt.Errorf("column %s: %w", c.name, err)
 		}
-		if to := integers[name]; to != nil {
-			var n [1]int64
-			if _, err := convert(n[:], &v, cell.leaf, codec.NoInt64); err != nil {
-				return fmt.Errorf("column %s: %w", name, err)
+		if c.integer == nil {
+			if v.some() == 0 {
+				*c.text = ""
+			} else if text := v.text(0); string(text) != *c.text {
+				*c.text = string(text)
 			}
-			if *to = n[0]; v.some() == 0 && name != "drawing_id" {
-				return fmt.Errorf("column %s is null", name)
-			}
-			f.drawing = f.drawing || name == "drawing_id" && v.some() > 0
 			continue
 		}
-		to := texts[name]
-		if *to != "" && name != "status_hull3d" && name != "status_maxima3d" && v.some() > 0 &&
-			string(v.text(0)) == *to {
-			continue // the same text as in the row before: its memory serves
+		var n [1]int64
+		if _, err := convert(n[:], &v, c.reader.leaf, codec.NoInt64); err != nil {
+			return fmt.Errorf("column %s: %w", c.name, err)
 		}
-		if *to = ""; v.some() > 0 {
-			*to = string(v.text(0))
+		*c.integer = n[0]
+		if c.name == "drawing_id" {
+			f.drawing = v.some() > 0
+		} else if v.some() == 0 {
+			return fmt.Errorf("column %s is null", c.name)
 		}
 	}
-	f.space = inSpace(hull3) || inSpace(maxima3)
+	f.space = inSpace(t.hull3) || inSpace(t.maxima)
 	if t.pose != nil {
 		return t.readPose(f)
 	}

@@ -73,6 +73,7 @@ type Item struct {
 	Sequences  []schemas.Sequence
 	Vocabulary *schemas.Vocabulary // vocabulary of the ids; nil: unknown
 
+	named   bool          // Sequence stands in the data: where they lie does not change it
 	encoded *encodedCloud // the sweep as a value; nil: it was not encoded yet
 }
 

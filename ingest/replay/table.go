@@ -36,6 +36,9 @@ type Table struct {
 	Format string
 	// Columns names the columns of points where their names do not say what they hold.
 	Columns Columns
+	// GroupBy are the columns of a Parquet table whose equal values make rows one cloud; or it is
+	// ByFile or ByRowGroup. nil: a file is a cloud, and of table points of an output a frame is.
+	GroupBy []string
 	// SkipBad counts files that cannot be read, instead of stopping.
 	SkipBad bool
 	// MaxFrameBytes bounds the columns of a cloud, and an Arrow file; 0: 64 MiB.
@@ -88,6 +91,15 @@ func (t Table) Open() (Source, error) {
 	}
 	if t.MaxFrameBytes <= 0 {
 		t.MaxFrameBytes = 64 << 20
+	}
+	if t.Format == FormatParquet {
+		src, files, err := t.openGrouped()
+		if src != nil || err != nil {
+			return src, err
+		}
+		t.Paths = files
+	} else if t.GroupBy != nil {
+		return nil, fmt.Errorf("%s: rows are grouped in Parquet files alone", t.Format)
 	}
 	s := &tableFiles{skips: skips{allowed: t.SkipBad, log: t.Log}, Table: t}
 	for _, path := range t.Paths {

@@ -28,6 +28,7 @@ type parquetLeaf struct {
 	kind     parquet.Kind
 	half     bool // float16
 	unsigned bool
+	unit     int64 // nanoseconds of a tick of a timestamp; 0: it is none
 }
 
 // openParquetTable reads the footer of a file that holds one cloud.
@@ -100,9 +101,23 @@ func describeLeaf(is parquet.Type, d *schemas.TableColumn, leaf *parquetLeaf) {
 		as, ok := logical.(*format.IntType)
 		d.Number = ok || logical == nil
 		d.Integer = d.Number
+		if ts, is := logical.(*format.TimestampType); is {
+			leaf.unit = unitOf(ts)
+		}
 		d.Wide = !ok || as.BitWidth > 16
 		leaf.unsigned = ok && !as.IsSigned
 	}
+}
+
+// unitOf returns the nanoseconds of a tick.
+func unitOf(ts *format.TimestampType) int64 {
+	switch ts.Unit.Value.(type) {
+	case *format.MilliSeconds:
+		return 1e6
+	case *format.MicroSeconds:
+		return 1e3
+	}
+	return 1
 }
 
 // Rows returns the number of rows that the footer claims.
