@@ -113,7 +113,7 @@ func (c CloudFiles) Archive() (Archive, error) {
 
 // Archive returns the archive of the tables; the files of a folder are an input.
 func (t Table) Archive() (Archive, error) {
-	f := Files{Columns: t.Columns, SkipBad: t.SkipBad, MaxFrameBytes: t.MaxFrameBytes, Log: t.Log}
+	f := Files{Columns: t.Columns, GroupBy: t.GroupBy, SkipBad: t.SkipBad, MaxFrameBytes: t.MaxFrameBytes, Log: t.Log}
 	return f.listed(func() ([]Input, error) {
 		if tableEndings[t.Format] == nil {
 			return nil, t.unknown()

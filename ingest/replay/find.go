@@ -188,6 +188,12 @@ func (w *finder) folder(dir string, depth int) error {
 	for _, e := range entries {
 		names[e.Name()] = true
 	}
+	if isOutput(dir, names) && (w.only == nil || w.only.name == FormatParquet) {
+		if !names["points"] {
+			return w.bad(noPoints(dir))
+		}
+		return w.folder(filepath.Join(dir, "points"), depth+1)
+	}
 	for _, f := range formats {
 		if f.layout != nil && (w.only == nil || w.only == f) && f.layout(dir, names) {
 			w.inputs = append(w.inputs, Input{Format: f.name, Path: dir})
@@ -197,6 +203,9 @@ func (w *finder) folder(dir string, depth int) error {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return naturally(a.Name(), b.Name()) })
 	return w.entries(dir, entries, names, depth)
 }
+
+// bookkeeping are folders in which lakes and outputs keep records of tables.
+var bookkeeping = []string{"_commits", "_staging", "_quarantine", "_delta_log", "_temporary", "_spark_metadata"}
 
 // entries adds the files of a folder, then what is below it.
 func (w *finder) entries(dir string, entries []fs.DirEntry, names map[string]bool, depth int) error {
@@ -216,7 +225,7 @@ func (w *finder) entries(dir string, entries []fs.DirEntry, names map[string]boo
 		}
 		packed := unpackedName(e.Name())
 		switch {
-		case strings.HasPrefix(e.Name(), "."):
+		case strings.HasPrefix(e.Name(), ".") || mode.IsDir() && slices.Contains(bookkeeping, e.Name()):
 		case mode.IsDir():
 			below = append(below, path)
 		case !mode.IsRegular():

@@ -142,9 +142,17 @@ func depend(p *Part, in *Input, src Source) {
 	p.Common, p.Of = s.common(), s.FilesOf
 }
 
+// counted is a Source that counts without reading what the items hold.
+type counted interface {
+	counts(ctx context.Context) (items, frames int64, err error)
+}
+
 // count returns the number of items and frames of a source, which it reads if it must.
 func count(ctx context.Context, src Source) (items, frames int64, err error) {
 	src, _ = unnamed(src)
+	if k, ok := src.(counted); ok {
+		return k.counts(ctx)
+	}
 	if _, ok := src.(filed); ok {
 		if k, ok := src.(interface{ Len() int64 }); ok {
 			return k.Len(), k.Len(), nil

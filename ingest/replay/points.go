@@ -33,6 +33,8 @@ type grouping interface {
 	seek(ctx context.Context, want int64) (position int64, err error)
 	// count reads what is necessary to count the items.
 	count(ctx context.Context) (*groupIndex, error)
+	// sequence returns the name of the sequence that the folder gives; empty: the data do.
+	sequence() string
 	// tell logs what was left out, at the end of the first pass.
 	tell()
 	close()

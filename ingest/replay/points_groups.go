@@ -117,12 +117,9 @@ func (g *tableGroups) item(it *Item, position int64) error {
 	if err := g.read.points(g.group.spans, -1); err != nil {
 		return err
 	}
-	*it = Item{Dataset: g.config.Format, Sequence: filepath.Base(g.dir), Number: position, Cloud: *g.read.cloud}
+	*it = Item{Dataset: g.config.Format, Sequence: g.sequence(), Number: position, Cloud: *g.read.cloud}
 	if !g.own {
 		it.Ignored = g.read.plan.ignored
-	}
-	if topic := g.folders["topic"]; g.own && topic != "" {
-		it.Sequence = strings.TrimPrefix(topic, "x-")
 	}
 	return g.name(it)
 }
@@ -331,6 +328,14 @@ func (g *tableGroups) countGroups(ctx context.Context, index *groupIndex) error 
 
 // keysInto sets the keys of g to those of the rows that were read last.
 func (s *groupScanner) keysInto(g *pointGroup) { g.keys = s.keysOf(g.keys) }
+
+// sequence implements grouping.
+func (g *tableGroups) sequence() string {
+	if topic := g.folders["topic"]; g.own && topic != "" {
+		return strings.TrimPrefix(topic, "x-")
+	}
+	return filepath.Base(absolute(g.dir))
+}
 
 // tell implements grouping.
 func (g *tableGroups) tell() {}

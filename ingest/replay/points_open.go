@@ -93,7 +93,7 @@ func findParquet(path string) (files []string, err error) {
 }
 
 // noPoints is the error for an output without points.
-func noPoints(path string) error {
+func noPoints(path string) *BadInputError {
 	return &BadInputError{File: path, Detail: "it is an output without table points; run with --tables points writes it"}
 }
 
@@ -190,6 +190,9 @@ func (s *pointSource) counts(ctx context.Context) (items, frames int64, err erro
 
 // common implements filed: every item has files of its own.
 func (s *pointSource) common() []string { return nil }
+
+// sequenceName returns the name of a folder that names the sequence.
+func (s *pointSource) sequenceName() string { return s.by.sequence() }
 
 // FilesOf returns the files of an item; none beyond the end.
 func (s *pointSource) FilesOf(position int64) []string {

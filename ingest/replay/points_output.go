@@ -21,6 +21,7 @@ import (
 type outputFrames struct {
 	config  *Table
 	dataset string
+	folder  string // sequence, where table frames has no such column
 	pairs   []framePair
 	log     *slog.Logger
 
@@ -57,7 +58,7 @@ const mostFrames = 1 << 20
 // newOutputFrames returns the items of the files of table points, which lie in one folder. If these
 // are all that are there, files of frames alone count, too.
 func newOutputFrames(t *Table, names map[string]string, frames string, points []string) *outputFrames {
-	o := &outputFrames{config: t, dataset: names["dataset"], log: t.Log}
+	o := &outputFrames{config: t, dataset: names["dataset"], folder: names["sequence"], log: t.Log}
 	dir := filepath.Dir(points[0])
 	if folder, ok := folderValues(dir)["dataset"]; ok && o.dataset == "" {
 		o.dataset = strings.TrimPrefix(folder, "x-")
@@ -313,6 +314,9 @@ func (o *outputFrames) fill(it *Item) error {
 	f := &o.frames[0]
 	*it = Item{Dataset: o.dataset, Sequence: f.sequence, Sensor: f.sensor, Number: f.number, TimeNs: f.timeNs, Clock: UTC,
 		Pose: f.pose, named: true}
+	if it.Sequence == "" {
+		it.Sequence = o.folder
+	}
 	rows := int64(0)
 	for i := range o.frames {
 		if rows += o.frames[i].points; rows*16 > o.config.MaxFrameBytes {
@@ -493,6 +497,9 @@ func (o *outputFrames) filesOf(index *groupIndex) func(position int64) []string 
 		return append(files[:0], p.points, p.frames)
 	}
 }
+
+// sequence implements grouping.
+func (o *outputFrames) sequence() string { return "" }
 
 // tell implements grouping.
 func (o *outputFrames) tell() {

@@ -145,6 +145,9 @@ func (s *tableFiles) add(path string) error {
 
 // list returns the files in a folder that have an ending of the format.
 func (t Table) list(dir string) (files []string, err error) {
+	if t.Format == FormatParquet {
+		return findParquet(dir)
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Format, err)
@@ -152,8 +155,7 @@ func (t Table) list(dir string) (files []string, err error) {
 	endings := tableEndings[t.Format]
 	for _, e := range entries {
 		name := unpackedName(e.Name())
-		packed := name != e.Name() && t.Format == FormatParquet // pages are compressed, never the file
-		if e.IsDir() || strings.HasPrefix(name, ".") || packed ||
+		if e.IsDir() || strings.HasPrefix(name, ".") ||
 			!slices.Contains(endings, strings.ToLower(filepath.Ext(name))) {
 			continue
 		}
