@@ -59,6 +59,7 @@ type pointSource struct {
 	skips
 	by    grouping
 	ended bool
+	from  int64 // position at which a pass begins
 }
 
 // Next implements Source.
@@ -90,7 +91,7 @@ func (s *pointSource) seek(ctx context.Context, want int64) error {
 	if err != nil {
 		return err
 	}
-	s.position, s.first = at, want
+	s.position, s.from = at, want
 	for s.position < want {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -111,7 +112,7 @@ func (s *pointSource) seek(ctx context.Context, want int64) error {
 // Rewind implements Source.
 func (s *pointSource) Rewind() error {
 	s.again()
-	return s.seek(context.Background(), s.first)
+	return s.seek(context.Background(), s.from)
 }
 
 // Close implements Source.
@@ -143,7 +144,8 @@ func (t Table) grouped(files []string) Source {
 		}
 		by = outputKeys
 		if t.Log != nil {
-			t.Log.Warn("table frames is not beside table points: sequence, sensor, time and pose of frames are not known, "+
+			t.Log.Warn("table frames is not beside table points: sequence, sensor, time and pose of frames are not "+
+				"known, "+
 				"nor frames without points", "folder", dir)
 		}
 	}

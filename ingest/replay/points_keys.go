@@ -267,10 +267,12 @@ func (s *keyScanner) open() (err error) {
 		value, inPath := s.folders[name]
 		switch {
 		case ok && s.table.leaves[at].index < 0:
-			return s.files.bad(s.file, fmt.Errorf("column %s is %s; rows are grouped by integers, texts and floats", name,
+			return s.files.bad(s.file, fmt.Errorf("column %s is %s; rows are grouped by integers, texts and floats",
+				name,
 				s.table.columns[at].Type))
 		case ok && !isKey(s.table.leaves[at].kind):
-			return s.files.bad(s.file, fmt.Errorf("column %s is %s; rows are grouped by integers, texts and floats", name,
+			return s.files.bad(s.file, fmt.Errorf("column %s is %s; rows are grouped by integers, texts and floats",
+				name,
 				s.table.columns[at].Type))
 		case ok:
 			c.reader = leafReader{file: s.table.file, leaf: &s.table.leaves[at]}

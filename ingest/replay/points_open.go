@@ -38,7 +38,8 @@ func (t Table) openGrouped() (src Source, files []string, err error) {
 		return nil, files, nil
 	case len(alone) > 0:
 		all.Close()
-		return nil, nil, fmt.Errorf("parquet: some tables hold points of an output, and others, such as %s, a cloud in each "+
+		return nil, nil, fmt.Errorf("parquet: some tables hold points of an output, and others, such as %s, a cloud "+
+			"in each "+
 			"file; read them one after the other, or name columns to group by", alone[0])
 	case len(all.sources) == 1:
 		return all.sources[0], nil, nil
@@ -94,7 +95,8 @@ func findParquet(path string) (files []string, err error) {
 
 // noPoints is the error for an output without points.
 func noPoints(path string) *BadInputError {
-	return &BadInputError{File: path, Detail: "it is an output without table points; run with --tables points writes it"}
+	return &BadInputError{File: path, Detail: "it is an output without table points; run with --tables points " +
+		"writes it"}
 }
 
 // parquetBelow returns the Parquet files in a folder, then those in its folders KEY=VALUE.
@@ -104,7 +106,8 @@ func parquetBelow(dir string, entries []fs.DirEntry, depth int) (files []string,
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return naturally(a.Name(), b.Name()) })
 	for _, e := range entries {
-		if !isFolder(dir, e) && !strings.HasPrefix(e.Name(), ".") && strings.EqualFold(filepath.Ext(e.Name()), ".parquet") {
+		if !isFolder(dir, e) && !strings.HasPrefix(e.Name(), ".") &&
+			strings.EqualFold(filepath.Ext(e.Name()), ".parquet") {
 			files = append(files, filepath.Join(dir, e.Name()))
 		}
 	}

@@ -38,8 +38,9 @@ func (o *groupOrder) add(names []string, keys []keyValue) error {
 	sort := "the rows of a group must be together: sort the table by " + strings.Join(names, ", ")
 	if o.seen == nil {
 		if !ordered {
-			return fmt.Errorf("there are more than %d groups, and %s stands out of order; %s", mostGroups, keyNames(names,
-				keys), sort)
+			return fmt.Errorf("there are more than %d groups, and %s stands out of order; %s",
+				mostGroups, keyNames(names,
+					keys), sort)
 		}
 		return nil
 	}

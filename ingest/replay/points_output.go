@@ -90,7 +90,8 @@ func parquetNames(dir string) (names []string) {
 		return nil
 	}
 	for _, e := range entries {
-		if name := e.Name(); !e.IsDir() && !strings.HasPrefix(name, ".") && strings.EqualFold(filepath.Ext(name), ".parquet") {
+		if name := e.Name(); !e.IsDir() && !strings.HasPrefix(name, ".") &&
+			strings.EqualFold(filepath.Ext(name), ".parquet") {
 			names = append(names, name)
 		}
 	}
@@ -241,7 +242,8 @@ func (o *outputFrames) next(it *Item, _ int64) error {
 		return err
 	}
 	f := &o.frames[0]
-	return &BadInputError{File: path, Detail: fmt.Sprintf("frame %d (partition %d, offset %d): %v", f.number, f.partition,
+	return &BadInputError{File: path, Detail: fmt.Sprintf("frame %d (partition %d, offset %d): %v",
+		f.number, f.partition,
 		f.offset, err)}
 }
 
@@ -312,7 +314,8 @@ func (o *outputFrames) rowsOf(f *frameRow) error {
 // fill makes the item of its frames.
 func (o *outputFrames) fill(it *Item) error {
 	f := &o.frames[0]
-	*it = Item{Dataset: o.dataset, Sequence: f.sequence, Sensor: f.sensor, Number: f.number, TimeNs: f.timeNs, Clock: UTC,
+	*it = Item{Dataset: o.dataset, Sequence: f.sequence, Sensor: f.sensor, Number: f.number,
+		TimeNs: f.timeNs, Clock: UTC,
 		Pose: f.pose, named: true}
 	if it.Sequence == "" {
 		it.Sequence = o.folder

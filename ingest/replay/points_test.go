@@ -168,8 +168,9 @@ func randomClouds(n int, wide bool) (items []Item) {
 	numbers := map[string]int64{}
 	for k := range n {
 		size := []int{0, 1, 3, 200, 3000, 17}[k%6]
-		it := Item{Dataset: "set", Sequence: []string{"drive", "trip 2"}[k/4%2], Sensor: "top", TimeNs: int64(1e18) + int64(k)*7e7,
-			Clock: UTC}
+		it := Item{Dataset: "set", Sequence: []string{"drive", "trip 2"}[k/4%2], Sensor: "top",
+			TimeNs: int64(1e18) + int64(k)*7e7,
+			Clock:  UTC}
 		it.Number = numbers[it.Sequence]
 		numbers[it.Sequence] += 1 + int64(k%2)
 		if k%3 == 1 {
@@ -264,7 +265,8 @@ func TestPointsGiveTheRowsOfTheFirstRun(t *testing.T) {
 		{"float64", randomClouds(40, true), tables.Config{}, 1000},
 		{"row groups of few rows", randomClouds(40, false), tables.Config{RowGroupRows: 100}, 1000},
 		{"a commit for each frame", randomClouds(30, false), tables.Config{}, 1},
-		{"folders of sequences", randomClouds(30, false), tables.Config{PartitionBy: []string{"dataset", "sequence"}}, 5},
+		{"folders of sequences", randomClouds(30, false), tables.Config{PartitionBy: []string{"dataset", "sequence"}},
+			5},
 		{"drawings", randomDrawings(300), tables.Config{}, 4},
 		{"drawings in small row groups", randomDrawings(300), tables.Config{RowGroupRows: 50}, 1000},
 	} {
@@ -304,17 +306,20 @@ func TestPointsFromAnyPosition(t *testing.T) {
 		make func(dir string) Table
 	}{
 		{"an output", func(dir string) Table {
-			output(t, dir, tables.Config{RowGroupRows: 100}, process(t, messagesOf(t, &listedItems{items: randomClouds(14,
-				false)}), []schemas.Op{schemas.Hull2D}), 4)
+			output(t, dir, tables.Config{RowGroupRows: 100},
+				process(t, messagesOf(t, &listedItems{items: randomClouds(14,
+					false)}), []schemas.Op{schemas.Hull2D}), 4)
 			return Table{Paths: []string{dir}, Format: FormatParquet}
 		}},
 		{"drawings", func(dir string) Table {
-			output(t, dir, tables.Config{}, process(t, messagesOf(t, &listedItems{items: randomDrawings(200)}), []schemas.Op{schemas.Hull2D}), 4)
+			output(t, dir, tables.Config{}, process(t, messagesOf(t, &listedItems{items: randomDrawings(200)}),
+				[]schemas.Op{schemas.Hull2D}), 4)
 			return Table{Paths: []string{dir}, Format: FormatParquet}
 		}},
 		{"points without frames", func(dir string) Table {
-			output(t, dir, tables.Config{RowGroupRows: 100}, process(t, messagesOf(t, &listedItems{items: randomClouds(14,
-				false)}), []schemas.Op{schemas.Hull2D}), 4)
+			output(t, dir, tables.Config{RowGroupRows: 100},
+				process(t, messagesOf(t, &listedItems{items: randomClouds(14,
+					false)}), []schemas.Op{schemas.Hull2D}), 4)
 			if err := os.RemoveAll(filepath.Join(dir, "frames")); err != nil {
 				t.Fatal(err)
 			}
@@ -421,7 +426,8 @@ func TestFramesWithoutPoints(t *testing.T) {
 	items := randomClouds(20, false)
 	first := process(t, messagesOf(t, &listedItems{items: items}), everyOp)
 	output(t, dir, tables.Config{}, first, 5)
-	part := filepath.Join(dir, "points", "dataset=set", "topic=points", fmt.Sprintf("part-3-%020d-%020d.parquet", 5, 10))
+	part := filepath.Join(dir, "points", "dataset=set", "topic=points",
+		fmt.Sprintf("part-3-%020d-%020d.parquet", 5, 10))
 	if err := os.Remove(part); err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +450,8 @@ func TestGroupsMustBeTogether(t *testing.T) {
 	dir := t.TempDir()
 	writeExport(t, dir, rows, 100)
 	for _, skip := range []bool{false, true} {
-		_, err := readPoints(Table{Paths: []string{dir}, Format: FormatParquet, GroupBy: []string{"scan"}, SkipBad: skip})
+		_, err := readPoints(Table{Paths: []string{dir}, Format: FormatParquet,
+			GroupBy: []string{"scan"}, SkipBad: skip})
 		failsWith(t, err, "scan 7", "second time", "sort the table by scan")
 		var bad *BadInputError
 		if errors.As(err, &bad) {
