@@ -62,7 +62,8 @@ func disjoint(ctx context.Context, store sinks.Reader, p *record.Plan, others []
 				return
 			}
 			if i, there := taken[hashOf(path)]; there {
-				err = &sinks.ConfigError{Field: "plan", Problem: fmt.Sprintf("%s belongs to plan %s of this output, and "+
+				err = &sinks.ConfigError{Field: "plan", Problem: fmt.Sprintf("%s belongs to plan %s of this output, "+
+					"and "+
 					"its rows would be there twice; write to another --out, or go on with --plan %s", path,
 					others[i].Name, others[i].Name)}
 			}

@@ -114,8 +114,10 @@ func TestCheckComparesTheLastRecord(t *testing.T) {
 		t.Errorf("the source is at %d: it is opened again for the next item", p.at)
 	}
 	for what, pos := range map[string]schemas.Position{
-		"another sum":    {Next: 5, Last: &schemas.RecordID{Offset: 4, Timestamp: last.Timestamp, CRC32C: last.CRC32C + 1}},
-		"another time":   {Next: 5, Last: &schemas.RecordID{Offset: 4, Timestamp: last.Timestamp + 1, CRC32C: last.CRC32C}},
+		"another sum": {Next: 5, Last: &schemas.RecordID{Offset: 4, Timestamp: last.Timestamp,
+			CRC32C: last.CRC32C + 1}},
+		"another time": {Next: 5, Last: &schemas.RecordID{Offset: 4, Timestamp: last.Timestamp + 1,
+			CRC32C: last.CRC32C}},
 		"another offset": {Next: 5, Last: &schemas.RecordID{Offset: 3, Timestamp: last.Timestamp, CRC32C: last.CRC32C}},
 	} {
 		var changed *SourceChangedError
@@ -166,15 +168,21 @@ func TestFilesThatChange(t *testing.T) {
 		changed        bool
 		want           string
 	}{
-		"other size":        {file: file, state: replay.File{Size: 6, ModTime: now.ModTime}, changed: true, want: "5 bytes"},
-		"shorter":           {file: file, state: replay.File{Size: 1, ModTime: now.ModTime}, changed: true, want: "has 1"},
-		"other time":        {file: file, state: replay.File{Size: 5, ModTime: 2e18}, changed: true, want: "2033-05-18"},
-		"gone":              {file: file, err: fs.ErrNotExist, changed: true, want: "gone"},
-		"stale handle":      {file: file, err: syscall.ESTALE, want: "stale"},
-		"input/output":      {file: file, err: syscall.EIO, want: "input/output error"},
-		"common file":       {file: "/archive/a/times.txt", state: replay.File{Size: 9}, changed: true, want: "times.txt"},
-		"other time by sum": {file: file, identity: record.BySHA256, state: replay.File{Size: 5, SHA256: record.PartHash([]byte("000007.bin"))}},
-		"other content":     {file: file, identity: record.BySHA256, state: replay.File{Size: 5, SHA256: record.PartHash(nil)}, changed: true, want: "content"},
+		"other size": {file: file, state: replay.File{Size: 6, ModTime: now.ModTime},
+			changed: true, want: "5 bytes"},
+		"shorter": {file: file, state: replay.File{Size: 1, ModTime: now.ModTime},
+			changed: true, want: "has 1"},
+		"other time": {file: file, state: replay.File{Size: 5, ModTime: 2e18}, changed: true,
+			want: "2033-05-18"},
+		"gone":         {file: file, err: fs.ErrNotExist, changed: true, want: "gone"},
+		"stale handle": {file: file, err: syscall.ESTALE, want: "stale"},
+		"input/output": {file: file, err: syscall.EIO, want: "input/output error"},
+		"common file": {file: "/archive/a/times.txt", state: replay.File{Size: 9}, changed: true,
+			want: "times.txt"},
+		"other time by sum": {file: file, identity: record.BySHA256,
+			state: replay.File{Size: 5, SHA256: record.PartHash([]byte("000007.bin"))}},
+		"other content": {file: file, identity: record.BySHA256,
+			state: replay.File{Size: 5, SHA256: record.PartHash(nil)}, changed: true, want: "content"},
 		"common by sum": {file: "/archive/a/times.txt", identity: record.BySHA256, changed: true,
 			state: replay.File{Size: 5, SHA256: record.PartHash(nil)}, want: "content"},
 	} {

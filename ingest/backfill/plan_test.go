@@ -39,7 +39,8 @@ func drawShelf(t *rapid.T) *shelf {
 
 func drawOptions(t *rapid.T) Options {
 	return Options{Roots: []string{"/archive"}, items: rapid.Int64Range(1, 40).Draw(t, "most items"),
-		bytes: rapid.Int64Range(1, 300).Draw(t, "most bytes"), Identity: rapid.SampledFrom([]string{"", record.ByModTime,
+		bytes: rapid.Int64Range(1, 300).Draw(t, "most bytes"),
+		Identity: rapid.SampledFrom([]string{"", record.ByModTime,
 			record.BySHA256}).Draw(t, "identity")}
 }
 
@@ -54,7 +55,8 @@ func build(t *rapid.T, a *shelf, opt Options) (*record.Plan, *parts, []record.La
 		t.Fatal(err)
 	}
 	var lanes []record.Lane
-	if err := eachLane(t.Context(), store, p, func(l *record.Lane) error { lanes = append(lanes, *l); return nil }); err != nil {
+	if err := eachLane(t.Context(), store, p,
+		func(l *record.Lane) error { lanes = append(lanes, *l); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return p, store, lanes
@@ -159,7 +161,8 @@ func TestShardsAreDisjoint(t *testing.T) {
 }
 
 func TestShardText(t *testing.T) {
-	for text, want := range map[string]Shard{"0/1": {0, 1}, "6/7": {6, 7}, "7/7": {}, "-1/2": {}, "1": {}, "": {}, "a/b": {},
+	for text, want := range map[string]Shard{"0/1": {0, 1}, "6/7": {6, 7}, "7/7": {}, "-1/2": {},
+		"1": {}, "": {}, "a/b": {},
 		"0/0": {}, "1/2/3": {}} {
 		var s Shard
 		if err := s.UnmarshalText([]byte(text)); s != want || (err == nil) != (want != Shard{}) {
@@ -170,7 +173,8 @@ func TestShardText(t *testing.T) {
 
 // The plan of a large archive is made and read in little memory.
 func TestPlanOfManyFiles(t *testing.T) {
-	a := &shelf{root: "/archive", inputs: []shelfInput{{name: "one", items: *manyFiles, perFile: 1, size: 100, listed: true}}}
+	a := &shelf{root: "/archive", inputs: []shelfInput{{name: "one", items: *manyFiles, perFile: 1,
+		size: 100, listed: true}}}
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -203,7 +207,8 @@ func TestNamesThatNoPlanCanHold(t *testing.T) {
 
 func TestRoots(t *testing.T) {
 	dir := t.TempDir()
-	got, err := Roots([]string{dir, dir + "/a.pcd", dir + "/b.pcd", dir + "/*.pcd", dir + "/x*/y/*.bin", dir + "/no/such"})
+	got, err := Roots([]string{dir, dir + "/a.pcd", dir + "/b.pcd", dir + "/*.pcd",
+		dir + "/x*/y/*.bin", dir + "/no/such"})
 	if want := []string{dir, dir + "/no"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
@@ -249,7 +254,10 @@ func TestPrepareAgain(t *testing.T) {
 		t.Fatalf("the second start: %v, %v", q, err)
 	}
 	searched := a.stats.Load()
-	if q, err := prepare(t, store, a, func(o *Options) { o.Plan = p.Name; o.Roots = []string{"/elsewhere"} }); err != nil ||
+	if q, err := prepare(t, store, a, func(o *Options) {
+		o.Plan = p.Name
+		o.Roots = []string{"/elsewhere"}
+	}); err != nil ||
 		q.Hash != p.Hash || q.Roots[0] != "/elsewhere" || a.stats.Load() != searched {
 		t.Errorf("by name: %v, %v, %d files looked at", q, err, a.stats.Load()-searched)
 	}
