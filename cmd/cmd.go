@@ -89,7 +89,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	signalled, stop := command.UntilSignal(context.Background(), screen.Abandon)
 	defer stop()
 	e := &command.Env{Ctx: signalled, Stdout: stdout, Stderr: stderr,
-		Log: command.NewLogger(stderr, c.LogLevel, c.LogFormat), Parser: parser}
+		Log: command.NewLogger(stderr, c.LogLevel, c.LogFormat), Parser: parser, Settings: from}
 	config.WarnOfSlips(e.Log, ctx, os.Environ())
 	if err := ctx.Run(e); err != nil {
 		if signalled.Err() != nil && errors.Is(err, context.Canceled) { // the command has no partial result

@@ -87,6 +87,13 @@ func TestDescribe(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	f, err := partition0(t, addr, topic).Fetch(ctx, 2, 1<<20)
+	if err != nil || f.End != 3 || f.High != 4 {
+		t.Errorf("a fetch beside an open transaction ends at %d of %d, want 3 of 4: %v", f.End, f.High, err)
+	}
+	if f.Release != nil {
+		f.Release()
+	}
 	if err := tx.EndTransaction(ctx, kgo.TryAbort); err != nil {
 		t.Fatal(err)
 	}

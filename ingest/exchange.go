@@ -38,6 +38,7 @@ type answer struct {
 	code      int16 // Kafka's error
 	throttled bool
 	stable    int64 // last stable offset; -1: unknown
+	high      int64 // high watermark; 0: unknown
 	wire      int64 // bytes of the record set
 	err       error // the fault of the first batch that could not be used
 
@@ -282,7 +283,7 @@ func (h *header) partition(a *answer) {
 	if code := int16(h.int(2)); code != 0 {
 		a.code = code
 	}
-	h.int(8) // high watermark
+	a.high = h.int(8)
 	a.stable = h.int(8)
 }
 

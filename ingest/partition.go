@@ -125,7 +125,7 @@ func (p *Partition) hand(a *answer, from int64) schemas.Fetched {
 	c.fetches.Add(1)
 	c.bytes.Add(a.wire)
 	c.records.Add(int64(len(a.messages)))
-	f := schemas.Fetched{Messages: a.messages, From: from, Next: a.next, End: a.stable,
+	f := schemas.Fetched{Messages: a.messages, From: from, Next: a.next, End: a.stable, High: a.high,
 		Bytes: p.dec.arena.held() + a.extra + int64(len(a.messages))*messageCost}
 	if len(a.messages) == 0 {
 		p.dec.arena.release()

@@ -24,7 +24,7 @@ import (
 type View struct {
 	Stable     bool // false: the group divides its partitions anew, and members may show none
 	Members    []ViewMember
-	Partitions []ViewPartition // of Config.Topics, in the order of topic and number
+	Partitions []ViewPartition // partitions of Config.Topics, by topic and number
 
 	// OffsetsErr says why Committed and End are unknown; nil if the brokers told them.
 	OffsetsErr error

@@ -24,6 +24,7 @@ type Fetched struct {
 	From     int64
 	Next     int64
 	End      int64 // the partition's last stable offset at the time of the fetch; -1: unknown
+	High     int64 // its high watermark: an open transaction holds back [End, High); 0: unknown
 	Bytes    int64 // memory that the messages hold
 	Release  func()
 }

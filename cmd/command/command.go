@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"entropipe/cmd/config"
 	"entropipe/cmd/config/value"
 )
 
@@ -25,6 +26,8 @@ type Env struct {
 	Stderr io.Writer       // receives progress displays
 	Log    *slog.Logger    // writes to Stderr
 	Parser *kong.Kong      // has parsed the command line; package config prints from it
+
+	Settings *config.Settings // where values were set; nil: unknown
 }
 
 // NewLogger returns a logger of a level (debug, info, warn, error) and a format (text,

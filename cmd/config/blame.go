@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"entropipe/cmd/mistake"
@@ -39,6 +40,25 @@ func (s *Settings) place(flag string) (place, bool) {
 	}
 	p, ok := s.places[name]
 	return p, ok
+}
+
+// source says in a few words where flag was set; "set" if s is nil or has seen no command line.
+func (s *Settings) source(flag string) string {
+	if s == nil || s.ctx == nil {
+		return "set"
+	}
+	at, found := s.place(flag)
+	switch {
+	case !s.resolved[flag]:
+		return "flag"
+	case !found:
+		return "default"
+	case at.variable != "":
+		return at.variable
+	case at.line == 0:
+		return at.file
+	}
+	return fmt.Sprintf("%s:%d", at.file, at.line)
 }
 
 // problem returns m as a problem of the configuration; false if the first of its flags

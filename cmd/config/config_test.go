@@ -344,6 +344,39 @@ ENTROPIPE_TABLES[1]: "max" is not allowed; expected one of hulls, maxima, triang
 	}
 }
 
+func TestLinesNameTheirSource(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := "roll-age: 5s\ntables: [hulls]\nfrom: latest\nout: x\n"
+	if err := os.WriteFile("c.yaml", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ENTROPIPE_TABLES", "maxima")
+	from, g := &Settings{Lookup: os.LookupEnv}, new(sampleGrammar)
+	k, err := NewParser(g, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Parse(k, []string{"run", "c.yaml", "--out", "y"}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"roll-age": "c.yaml:1", "tables": "ENTROPIPE_TABLES", "from": "c.yaml:3", "out": "flag",
+		"progress": "default"}
+	for _, l := range Lines(k, &g.Run, from) {
+		if source, known := want[l.Key]; known && l.Source != source {
+			t.Errorf("%s %s comes from %q, want %q", l.Key, l.Value, l.Source, source)
+		}
+		delete(want, l.Key)
+	}
+	if len(want) > 0 {
+		t.Errorf("no line of %v", want)
+	}
+	for _, l := range Lines(k, &g.Run, nil) {
+		if l.Source != "default" && l.Source != "set" {
+			t.Errorf("%s: source %q of nobody", l.Key, l.Source)
+		}
+	}
+}
+
 func TestVariablesOfOtherCommandsDoNotMatter(t *testing.T) {
 	t.Setenv("ENTROPIPE_ROLL_AGE", "soon")
 	k, err := NewParser(new(sampleGrammar), nil)

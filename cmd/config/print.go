@@ -34,16 +34,22 @@ func Effective(k *kong.Kong, command any) string {
 	return b.String()
 }
 
-// Line is one key of a configuration in effect. Source is "default" or "set".
+// Line is one key of a configuration in effect. Source is "default", "flag", the name of a
+// variable, or FILE:LINE; where that is unknown "set".
 type Line struct{ Key, Value, Source string }
 
-// Lines returns the lines of Effective, with what is known of their source.
-func Lines(k *kong.Kong, command any) []Line {
+// Lines returns the lines of Effective with their sources, which from knows; nil: it is
+// unknown what was set where.
+func Lines(k *kong.Kong, command any, from *Settings) []Line {
 	flags := KeysOf(NodeOf(k.Model.Node, command))
 	lines := make([]Line, 0, len(flags))
 	for _, name := range sortedKeys(flags) {
 		f := flags[name]
-		l := Line{name, ValueText(f), "set"}
+		l := Line{name, ValueText(f), from.source(name)}
+		if l.Source != "set" {
+			lines = append(lines, l)
+			continue
+		}
 		usual := cmp.Or(f.Default, fmt.Sprint(reflect.Zero(f.Target.Type()).Interface()))
 		if f.Target.Kind() == reflect.Slice {
 			usual = "[" + strings.Join(strings.FieldsFunc(f.Default, func(r rune) bool { return r == ',' }), ", ") + "]"

@@ -92,7 +92,7 @@ func (c *Command) Run(e *command.Env) error {
 	}
 	flags := d.flags()
 	s, err := run.Start(e.Ctx, flags, config.Effective(e.Parser, c),
-		run.Show{Settings: config.Lines(e.Parser, c), Demo: true}, run.Topics(), d.log)
+		run.Show{Settings: config.Lines(e.Parser, c, e.Settings), Demo: true}, run.Topics(), d.log)
 	if err != nil {
 		return err
 	}

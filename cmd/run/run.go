@@ -53,7 +53,7 @@ func (c *Command) Run(e *command.Env) error {
 	}
 	feed := &kafkaFeed{}
 	s, err := Start(e.Ctx, &c.Flags, config.Effective(e.Parser, c),
-		Show{Settings: config.Lines(e.Parser, c)}, feed, e.Log)
+		Show{Settings: config.Lines(e.Parser, c, e.Settings)}, feed, e.Log)
 	if err != nil {
 		if err = command.UnlessStopped(e, err); err == nil && c.Source.UntilEnd {
 			err = &command.InterruptedError{}

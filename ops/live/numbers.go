@@ -235,6 +235,11 @@ func (n *Numbers) lag() Lag {
 		}
 		trend = (l.Seconds - before) / s.Time.Sub(first.Time).Minutes()
 	}
+	if worst != nil && worst.keepsUp(s.Patience) { // a partition that is held may show no lag
+		if i := slices.IndexFunc(s.Partitions, func(p Partition) bool { return p.Held != "" }); i >= 0 {
+			worst = &s.Partitions[i]
+		}
+	}
 	l.Verdict = verdict(worst, trend, s.Patience)
 	if s.Backfill != nil && (worst == nil || worst.Held == "") {
 		l.Verdict = s.Backfill.String()

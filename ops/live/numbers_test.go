@@ -40,6 +40,22 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// A partition that is held is told, though others are further behind, unless one of these does
+// not keep up.
+func TestVerdictOfHeldPartition(t *testing.T) {
+	held := Partition{Partition: 1, Held: "held by an open transaction"}
+	for _, c := range []struct {
+		seconds float64
+		want    string
+	}{{0, held.Held}, {2, held.Held}, {20, "20 s behind"}} {
+		var n Numbers
+		n.Add(Sample{Time: time.Unix(1, 0), Partitions: []Partition{{Records: 5, Seconds: c.seconds}, held}})
+		if got := n.State().Lag.Verdict; got != c.want {
+			t.Errorf("%g s behind: %q, want %q", c.seconds, got, c.want)
+		}
+	}
+}
+
 // A backfill says how far its lanes are, unless it stands still.
 func TestVerdictOfBackfill(t *testing.T) {
 	left := 171.

@@ -102,7 +102,7 @@ type Lag struct {
 	Partitions []Partition `json:"partitions"`
 	// Elsewhere are the partitions of the topics that this process does not read.
 	Elsewhere     []Elsewhere `json:"elsewhere"`
-	ElsewhereNote string      `json:"elsewhere_note"` // what is unknown of them; empty: nothing
+	ElsewhereNote string      `json:"elsewhere_note"` // reason for unknown numbers; empty: none
 }
 
 // Partition is the lag of one partition.
@@ -180,7 +180,7 @@ type Memory struct {
 type Peer struct {
 	Name       string `json:"name"`
 	URL        string `json:"url"`        // of its page, http or https; empty: unknown
-	Partitions int    `json:"partitions"` // that it reads
+	Partitions int    `json:"partitions"` // number of partitions it reads
 }
 
 // Group is what a process knows of the other members of its consumer group.

@@ -18,7 +18,7 @@ func verdict(worst *Partition, trend float64, patience time.Duration) string {
 		return "no partition is assigned"
 	case worst.Held != "":
 		return worst.Held
-	case worst.Records == 0 || worst.Seconds < (patience+behindFrom).Seconds():
+	case worst.keepsUp(patience):
 		return "keeping up"
 	}
 	text := duration(worst.Seconds) + " behind"
@@ -31,6 +31,11 @@ func verdict(worst *Partition, trend float64, patience time.Duration) string {
 		return fmt.Sprintf("%s, gaining %s a minute", text, duration(-trend))
 	}
 	return text + ", neither gaining nor losing"
+}
+
+// keepsUp reports whether the partition is no further behind than batches explain.
+func (p *Partition) keepsUp(patience time.Duration) bool {
+	return p.Records == 0 || p.Seconds < (patience+behindFrom).Seconds()
 }
 
 // duration returns seconds as people write them: 12 s, 5 min, 2 h 5 min.

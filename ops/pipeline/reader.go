@@ -53,12 +53,24 @@ func (r *reader) fetch(ctx context.Context) error {
 		r.expected, r.each = fetched.Bytes, fetched.Bytes/records
 		r.newest.CompareAndSwap(0, r.sentAt(&fetched.Messages[0]))
 	}
+	r.transaction(&fetched)
 	r.logEnd.Store(fetched.End)
 	r.src.Fetched(&fetched, took)
 	r.lag()
 	r.submit(&fetched)
 	r.next = fetched.Next
 	return nil
+}
+
+// transaction notes since when the end of the log stands still before records that are there.
+func (r *reader) transaction(f *schemas.Fetched) {
+	switch {
+	case f.End < 0 || f.High <= f.End:
+		r.hiddenSince.Store(0)
+	case r.hiddenSince.Load() == 0 || r.logEnd.Load() != f.End:
+		r.hiddenSince.Store(time.Now().UnixNano())
+	}
+	r.hidden.Store(f.High - f.End)
 }
 
 // reservation returns the bytes to reserve for a fetch of size bytes. A record may

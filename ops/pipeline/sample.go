@@ -44,3 +44,16 @@ func (p *Pipeline) Sample() {
 	}
 	m.Memory(p.budget.used(), p.cfg.Memory)
 }
+
+// Hidden calls visit for each partition whose end stands still because an open transaction
+// hides the records behind it, with the number of their offsets and since when. visit must not
+// call the Pipeline.
+func (p *Pipeline) Hidden(visit func(topic string, id int32, offsets int64, since time.Time)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.collectors {
+		if ns := c.hiddenSince.Load(); ns != 0 {
+			visit(c.topic, c.id, c.hidden.Load(), time.Unix(0, ns))
+		}
+	}
+}

@@ -35,6 +35,10 @@ type session struct {
 	logEnd  atomic.Int64 // end of the log at the last fetch, -1 before it; written by the reader
 	durable atomic.Int64 // every offset before it is committed; written by the collector
 
+	// hidden is the number of offsets behind the end of the log that an open transaction holds
+	// back; hiddenSince is since when, Unix ns; 0: none. Both are written by the reader.
+	hidden, hiddenSince atomic.Int64
+
 	// newest is the Kafka timestamp, in Unix ns, of the last committed record;
 	// before the first commit, of the first record read; 0 if neither has one.
 	// The reader only replaces 0.

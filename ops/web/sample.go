@@ -59,6 +59,9 @@ func (s *Sampler) Sample() live.Sample {
 		s.owner = fmt.Sprintf("%s, process %d", host, os.Getpid())
 	}
 	read(&sample, families, s.owner)
+	s.Pipeline.Hidden(func(topic string, id int32, offsets int64, since time.Time) {
+		hold(&sample, topic, id, offsets, since)
+	})
 	if err := s.Pipeline.Unavailable(); err != nil {
 		for i := range sample.Partitions {
 			if p := &sample.Partitions[i]; p.Records > 0 {
@@ -67,6 +70,23 @@ func (s *Sampler) Sample() live.Sample {
 		}
 	}
 	return sample
+}
+
+// hiddenFrom is how long a transaction may be open before it counts as holding a partition.
+const hiddenFrom = 10 * time.Second
+
+// hold says that an open transaction holds a partition, if it has for long.
+func hold(sample *live.Sample, topic string, id int32, offsets int64, since time.Time) {
+	open := sample.Time.Sub(since)
+	if open < hiddenFrom {
+		return
+	}
+	for i := range sample.Partitions {
+		if p := &sample.Partitions[i]; p.Topic == topic && p.Partition == id {
+			p.Held = fmt.Sprintf("held by an open transaction: %d offsets wait for its end since %d s", offsets,
+				int64(open.Seconds()))
+		}
+	}
 }
 
 // topics adds the totals of each topic, and its latencies since the last call.
