@@ -47,8 +47,21 @@ func (o *Output) HasBase(ctx context.Context, topic string) (bool, error) {
 	return err == nil, err
 }
 
+// base returns the first base of a topic. It never changes, so it is read once.
 func (o *Output) base(ctx context.Context, topic string) (*record.Base, error) {
-	return o.readBase(ctx, topic, 1)
+	o.mu.Lock()
+	b := o.bases[topic]
+	o.mu.Unlock()
+	if b != nil {
+		return b, nil
+	}
+	b, err := o.readBase(ctx, topic, 1)
+	if err == nil {
+		o.mu.Lock()
+		o.bases[topic] = b
+		o.mu.Unlock()
+	}
+	return b, err
 }
 
 // Resume publishes the newest manifest of a partition, discards the staging of lost
@@ -85,12 +98,12 @@ func (o *Output) Resume(ctx context.Context, topic string, id int32) (schemas.Po
 // it did; staged files are compared with their checksums as in Resume. It may be
 // called beside writers.
 func (o *Output) Reached(ctx context.Context, topic string, id int32, end int64) (bool, error) {
-	base, err := o.base(ctx, topic)
+	m, err := o.newest(ctx, partition{Topic: topic, ID: id})
 	if err != nil {
 		return false, err
 	}
-	m, err := o.newest(ctx, partition{Topic: topic, ID: id})
-	if err != nil || m == nil {
+	if m == nil {
+		base, err := o.base(ctx, topic)
 		return err == nil && base.Start(id) >= end, err
 	}
 	if m.End < end {

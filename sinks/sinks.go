@@ -24,6 +24,7 @@
 //	  _commits/store.json                                                   uuid, format, partition_by
 //	  _commits/configs/<hash>.json                                          the content whose hash is in manifests
 //	  _commits/topics/<t>/base.json                                         first offset of each partition
+//	  _commits/topics/<t>/plan.json, _commits/plans/<hash>.jsonl            lanes of an archive that t is the name of
 //	  _commits/topics/<t>/<partition>/<start, 20 digits>.json               manifests
 //
 // The states of a commit, and the result of a crash in each:
@@ -93,6 +94,7 @@ type Output struct {
 	open  map[partition]*attempt        // attempts with staged parts
 	seen  map[partition]int64           // start of the newest known manifest
 	ids   map[partition]schemas.TopicID // id of the topic that a partition continues; zero: any
+	bases map[string]*record.Base       // first base, by topic
 }
 
 // Open opens the output in a store, and makes the store an output if it is none. It
@@ -110,7 +112,7 @@ func Open(ctx context.Context, store Store, encoder Encoder, cfg Config) (*Outpu
 	return &Output{contents: newContents(cfg.Content), store: store, encoder: encoder, cfg: cfg,
 		identity: identity, inode: inode,
 		ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{},
-		ids: map[partition]schemas.TopicID{}}, nil
+		ids: map[partition]schemas.TopicID{}, bases: map[string]*record.Base{}}, nil
 }
 
 // UUID returns the uuid of the output, which Open drew when it made the output.

@@ -202,7 +202,7 @@ func (l *avLane) decode(it *Item) error {
 		err = fillCloud(&l.cloud, &l.table, avNames, s.max)
 	}
 	if err != nil {
-		return &BadInputError{File: at.file, Detail: err.Error()}
+		return &BadInputError{File: at.file, Detail: err.Error(), Err: err}
 	}
 	*it = Item{Dataset: "argoverse2", Sequence: filepath.Base(at.log), Sensor: "lidar", Number: at.number,
 		TimeNs: at.timeNs, Clock: UTC, Cloud: l.cloud.Points, Ignored: l.cloud.Ignored}

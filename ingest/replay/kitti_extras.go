@@ -186,11 +186,11 @@ func eachLine(path string, take func(line string) error) error {
 			err = fmt.Errorf("more than %d lines", maxPoses)
 		}
 		if err != nil {
-			return &BadInputError{File: path, Line: n, Detail: err.Error()}
+			return &BadInputError{File: path, Line: n, Detail: err.Error(), Err: err}
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return &BadInputError{File: path, Line: n, Detail: err.Error()}
+		return &BadInputError{File: path, Line: n, Detail: err.Error(), Err: err}
 	}
 	return nil
 }

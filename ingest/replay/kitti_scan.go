@@ -83,14 +83,14 @@ func (r *scanReader) load(path string, max int64) error {
 func (r *scanReader) unpack(f io.Reader, path string, max int64) error {
 	z, form, err := unpacker(f, path, max)
 	if err != nil {
-		return &BadInputError{File: path, Detail: "not " + form + ": " + err.Error()}
+		return &BadInputError{File: path, Detail: "not " + form + ": " + err.Error(), Err: err}
 	}
 	defer z.Close()
 	into := bytes.NewBuffer(r.raw[:0])
 	_, err = into.ReadFrom(io.LimitReader(z, max+1))
 	switch r.raw = into.Bytes(); {
 	case err != nil:
-		return &BadInputError{File: path, Detail: "damaged " + form + ": " + err.Error()}
+		return &BadInputError{File: path, Detail: "damaged " + form + ": " + err.Error(), Err: err}
 	case int64(len(r.raw)) > max:
 		return &BadInputError{File: path, Detail: fmt.Sprintf("more than %d bytes unpacked, which is what a frame "+
 			"may have", max)}
@@ -120,7 +120,7 @@ func badFile(path string, err error) error {
 	if errors.As(err, &op) {
 		err = op.Err // the path is named already
 	}
-	return &BadInputError{File: path, Detail: err.Error()}
+	return &BadInputError{File: path, Detail: err.Error(), Err: err}
 }
 
 func (r *scanReader) decodeBin(path string) error {

@@ -49,7 +49,7 @@ func (n *ndjson) close() { n.f.Close() }
 
 // bad says where in the file err is.
 func (n *ndjson) bad(err error) *BadInputError {
-	e := &BadInputError{File: n.name, Line: n.number, Detail: err.Error()}
+	e := &BadInputError{File: n.name, Line: n.number, Detail: err.Error(), Err: err}
 	var at *syntaxError
 	if errors.As(err, &at) {
 		e.Col = at.at + 1

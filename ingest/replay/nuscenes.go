@@ -253,7 +253,7 @@ func (l *nuScenesLane) decode(it *Item) error {
 		return err
 	}
 	if err := nuscenes.Decode(&l.cloud, l.reader.raw, l.of.max); err != nil {
-		return &BadInputError{File: path, Detail: err.Error()}
+		return &BadInputError{File: path, Detail: err.Error(), Err: err}
 	}
 	*it = Item{Dataset: "nuscenes", Sequence: at.sequence, Sensor: at.sensor, Number: at.number, TimeNs: at.timeNs,
 		Clock: at.clock, Cloud: l.cloud.Points}

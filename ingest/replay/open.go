@@ -155,7 +155,7 @@ func (s *Inputs) unopened(in Input, err error) error {
 		return err
 	}
 	if !errors.As(err, &bad) {
-		bad = &BadInputError{File: in.Path, Detail: err.Error()}
+		bad = &BadInputError{File: in.Path, Detail: err.Error(), Err: err}
 	}
 	return s.pass(bad)
 }

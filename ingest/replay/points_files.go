@@ -58,7 +58,7 @@ func (p *pointFiles) release(t *sharedTable) {
 
 // bad returns err as one of file number at.
 func (p *pointFiles) bad(at int, err error) *BadInputError {
-	return &BadInputError{File: p.paths[at], Detail: err.Error()}
+	return &BadInputError{File: p.paths[at], Detail: err.Error(), Err: err}
 }
 
 // rowSpan are neighbouring rows of one row group.

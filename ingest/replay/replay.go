@@ -13,8 +13,10 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"syscall"
 
 	"entropipe/schemas"
 	"entropipe/schemas/codec"
@@ -123,7 +125,11 @@ type BadInputError struct {
 	File      string
 	Line, Col int
 	Detail    string
+	Err       error // error behind Detail; nil: there is none
 }
+
+// Unwrap returns the error behind the fault, such as that of the system.
+func (e *BadInputError) Unwrap() error { return e.Err }
 
 func (e *BadInputError) Error() string {
 	switch {
@@ -165,6 +171,9 @@ func (s *skips) pass(err *BadInputError) error {
 	if !s.allowed {
 		return fmt.Errorf("%w (--skip-bad goes on without it)", err)
 	}
+	if failing(err.Err) {
+		return fmt.Errorf("%w (--skip-bad does not pass over what the system cannot read now)", err)
+	}
 	if s.quiet {
 		return nil
 	}
@@ -177,6 +186,18 @@ func (s *skips) pass(err *BadInputError) error {
 		s.log.Warn("skipped", "error", err.Error())
 	}
 	return nil
+}
+
+// failing tells whether an error says nothing about a file: the disk, the server or the process
+// failed, and the file may be there and good.
+func failing(err error) bool {
+	for _, e := range []syscall.Errno{syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENOTCONN,
+		syscall.EHOSTDOWN, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // Skipped returns the number of bad inputs that were left out so far, each

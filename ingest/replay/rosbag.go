@@ -119,7 +119,9 @@ func (s *rosbag) inspect(p bagPart) error {
 }
 
 // partFault is the fault of a part that cannot be opened, or of all that follows in it.
-func partFault(p bagPart, err error) error { return &BadInputError{File: p.path, Detail: err.Error()} }
+func partFault(p bagPart, err error) error {
+	return &BadInputError{File: p.path, Detail: err.Error(), Err: err}
+}
 
 func (s *rosbag) wanted(t topicInfo) bool {
 	return (len(s.Topics) == 0 || slices.Contains(s.Topics, t.name)) && decoderOf(t.schema, t.encoding) != nil

@@ -97,7 +97,7 @@ func unreadable(path string, err error) *BadInputError {
 	if errors.As(err, &at) {
 		err = at.Err
 	}
-	return &BadInputError{File: path, Detail: "it cannot be read: " + err.Error()}
+	return &BadInputError{File: path, Detail: "it cannot be read: " + err.Error(), Err: err}
 }
 
 // word returns the category of a file of drawings: that of the first drawing, if its label lies

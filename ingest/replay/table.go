@@ -247,7 +247,7 @@ func (l *tableLane) read(path string) error {
 		err = fillCloud(&l.cloud, &l.arrow, s.Columns, s.MaxFrameBytes)
 	}
 	if err != nil {
-		return &BadInputError{File: path, Detail: err.Error()}
+		return &BadInputError{File: path, Detail: err.Error(), Err: err}
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func (l *tableLane) readParquet(path string) error {
 	}
 	defer t.close()
 	if err := fillCloud(&l.cloud, t, l.of.Columns, l.of.MaxFrameBytes); err != nil {
-		return &BadInputError{File: path, Detail: err.Error()}
+		return &BadInputError{File: path, Detail: err.Error(), Err: err}
 	}
 	return nil
 }
@@ -283,7 +283,7 @@ func (l *tableLane) readText(path string) error {
 	if named != path {
 		z, form, err := unpacker(r, named, l.of.MaxFrameBytes)
 		if err != nil {
-			return &BadInputError{File: path, Detail: "not " + form + ": " + err.Error()}
+			return &BadInputError{File: path, Detail: "not " + form + ": " + err.Error(), Err: err}
 		}
 		defer z.Close()
 		from = z

@@ -43,7 +43,7 @@ func (t *textTable) read(c *codec.Cloud, from io.Reader, path string, names Colu
 	}
 	plan, ignored, err := planColumns(columns, names)
 	if err != nil {
-		return &BadInputError{File: path, Line: 1, Detail: err.Error()}
+		return &BadInputError{File: path, Line: 1, Detail: err.Error(), Err: err}
 	}
 	t.begin(c, plan)
 	for n := int64(1); err == nil; n++ {
@@ -67,7 +67,7 @@ func (t *textTable) read(c *codec.Cloud, from io.Reader, path string, names Colu
 
 // badText returns the error for a file of text.
 func badText(path string, err error) error {
-	bad := &BadInputError{File: path, Detail: err.Error()}
+	bad := &BadInputError{File: path, Detail: err.Error(), Err: err}
 	var at *csv.Error
 	if errors.As(err, &at) {
 		bad.Line, bad.Col, bad.Detail = at.Line, at.Col, at.Detail

@@ -58,7 +58,7 @@ func openParquetFile(path string) (*parquetTable, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, &BadInputError{File: path, Detail: err.Error()}
+		return nil, &BadInputError{File: path, Detail: err.Error(), Err: err}
 	}
 	return t, nil
 }

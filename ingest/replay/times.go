@@ -43,7 +43,7 @@ func readTimes(path string) (*times, error) {
 		ns := int64(noTime)
 		if s := strings.TrimSpace(lines.Text()); s != "" {
 			if ns, err = parse(s); err != nil {
-				return nil, &BadInputError{File: path, Line: len(t.ns) + 1, Detail: err.Error()}
+				return nil, &BadInputError{File: path, Line: len(t.ns) + 1, Detail: err.Error(), Err: err}
 			}
 		}
 		if len(t.ns) == maxTimes {
@@ -52,7 +52,7 @@ func readTimes(path string) (*times, error) {
 		t.ns = append(t.ns, ns)
 	}
 	if err := lines.Err(); err != nil {
-		return nil, &BadInputError{File: path, Line: len(t.ns) + 1, Detail: err.Error()}
+		return nil, &BadInputError{File: path, Line: len(t.ns) + 1, Detail: err.Error(), Err: err}
 	}
 	return t, nil
 }

@@ -216,7 +216,7 @@ func openComponents(path string, s *waymoSource) (waymoReader, error) {
 		}
 		if err != nil {
 			r.close()
-			return nil, &BadInputError{File: path, Detail: err.Error()}
+			return nil, &BadInputError{File: path, Detail: err.Error(), Err: err}
 		}
 		*c.to = file
 	}
