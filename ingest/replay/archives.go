@@ -14,14 +14,15 @@ import (
 // Archive returns the archive of the inputs that lie at f.Paths. It reads nothing yet.
 func (f Files) Archive() (Archive, error) {
 	a := &archive{open: f.openInput}
-	a.search = func(_ context.Context, yield func(in *Input) error) error {
-		found, err := f.find()
+	a.search = func(ctx context.Context, yield func(in *Input) error) error {
+		found, err := f.find(ctx, &a.files)
 		if err != nil {
 			return err
 		}
-		for i := range found.inputs {
-			in := found.inputs[i]
-			a.files.Add(int64(max(1, len(in.Files))))
+		inputs := found.inputs
+		for i := range inputs {
+			in := inputs[i]
+			inputs[i] = Input{} // its names go with it
 			if err := yield(&in); err != nil {
 				return err
 			}

@@ -55,6 +55,9 @@ type CloudFiles struct {
 	MaxFrameBytes int64
 	// Log names skipped files and ignored fields; nil: no log.
 	Log *slog.Logger
+
+	dir   string   // folder of names
+	names []string // files of one folder, in the place of Paths; nil: Paths count
 }
 
 // DefaultMaxFrameBytes is the most bytes that a frame's file has by default.
@@ -83,13 +86,21 @@ type cloudLane struct {
 	cloud codec.Cloud
 }
 
+// cloudFile takes 40 bytes, its name apart.
 type cloudFile struct {
-	path     string
-	sequence string
-	number   int64
-	timeNs   int64
-	timed    bool
+	folder *cloudsOf
+	name   string
+	number int64
+	timeNs int64
 }
+
+// cloudsOf is what the files of a folder have in common.
+type cloudsOf struct {
+	dir, sequence string
+	timed         bool // names hold times
+}
+
+func (f *cloudFile) path() string { return filepath.Join(f.folder.dir, f.name) }
 
 // Open lists the folders among the paths. Open reads no file. Files of several folders are an *Inputs:
 // each folder has numbers and times of its own. The errors are: a path that
@@ -97,6 +108,11 @@ type cloudFile struct {
 func (f CloudFiles) Open() (Source, error) {
 	s := &cloudFiles{skips: skips{allowed: f.SkipBad, log: f.Log}, format: f.Format,
 		max: cmp.Or(max(f.MaxFrameBytes, 0), DefaultMaxFrameBytes), told: map[string]bool{}}
+	s.own.of = s
+	if f.names != nil {
+		s.files = numberNames(f.dir, f.names, f.Log)
+		return s, nil
+	}
 	var paths []string
 	for _, path := range f.Paths {
 		info, err := os.Stat(path)
@@ -114,15 +130,14 @@ func (f CloudFiles) Open() (Source, error) {
 		paths = append(paths, found...)
 	}
 	s.files = numberFiles(paths, f.Log)
-	s.own.of = s
-	if only(len(s.files), func(i int) string { return filepath.Dir(s.files[i].path) }) == "" && len(s.files) > 1 {
+	if n := len(s.files); n > 0 && s.files[0].folder != s.files[n-1].folder {
 		inputs, err := byFolder(f.Format.Name, f.Paths, f.Format.list)
 		if err != nil {
 			return nil, err
 		}
 		return inTurn(inputs, f.Log, f.SkipBad, func(in *Input) (Source, error) {
 			one := f
-			one.Paths = in.paths()
+			one.dir, one.names = in.Path, in.Files
 			return one.Open()
 		}), nil
 	}
@@ -173,20 +188,21 @@ func (l *cloudLane) take() (err error) {
 
 func (l *cloudLane) decode(it *Item) error {
 	s, f, c := l.of, l.at, &l.cloud
-	value, err := l.file.read(f.path, s.max, s.format.Is)
+	path := f.path()
+	value, err := l.file.read(path, s.max, s.format.Is)
 	if err != nil {
 		return err
 	}
 	limit := s.max * columnsPerByte
 	if err := s.format.Decode(c, value, limit); err != nil {
-		return badCloud(f.path, err, limit)
+		return badCloud(path, err, limit)
 	}
-	*it = Item{Dataset: s.format.Name, Sequence: f.sequence, Number: f.number, Cloud: c.Points, Pose: c.Pose,
+	*it = Item{Dataset: s.format.Name, Sequence: f.folder.sequence, Number: f.number, Cloud: c.Points, Pose: c.Pose,
 		Ignored: c.Ignored, Sensor: c.Sensor}
 	switch {
 	case c.HasTime:
 		it.TimeNs, it.Clock = c.TimeNs, UTC
-	case f.timed:
+	case f.folder.timed:
 		it.TimeNs, it.Clock = f.timeNs, UTC
 	}
 	return nil
@@ -220,7 +236,7 @@ func (l *cloudLane) finish(it *Item, err error) error {
 		}
 	}
 	if names != nil {
-		s.log.Info("fields without a column are ignored", "fields", strings.Join(names, ", "), "first", l.at.path)
+		s.log.Info("fields without a column are ignored", "fields", strings.Join(names, ", "), "first", l.at.path())
 	}
 	return nil
 }

@@ -35,28 +35,43 @@ func stemOf(path string) string {
 // numberFiles sorts files by folder and natural order of their names, and gives them
 // sequences, numbers and times.
 func numberFiles(paths []string, log *slog.Logger) []cloudFile {
-	folders := map[string]string{} // sequences by folder
+	folders := map[string]*cloudsOf{}
 	files := make([]cloudFile, len(paths))
 	for i, path := range paths {
 		dir := filepath.Dir(path)
-		if _, known := folders[dir]; !known {
-			folders[dir] = folderName(dir)
+		if folders[dir] == nil {
+			folders[dir] = &cloudsOf{dir: dir, sequence: folderName(dir)}
 		}
-		files[i] = cloudFile{path: path, sequence: folders[dir]}
+		files[i] = cloudFile{folder: folders[dir], name: filepath.Base(path)}
 	}
 	slices.SortStableFunc(files, func(a, b cloudFile) int {
-		return cmp.Or(naturally(filepath.Dir(a.path), filepath.Dir(b.path)),
-			naturally(filepath.Base(a.path), filepath.Base(b.path)), strings.Compare(a.path, b.path))
+		if a.folder == b.folder {
+			return cmp.Or(naturally(a.name, b.name), strings.Compare(a.name, b.name))
+		}
+		return naturally(a.folder.dir, b.folder.dir)
 	})
 	for from := 0; from < len(files); {
 		to := from + 1
-		for to < len(files) && filepath.Dir(files[to].path) == filepath.Dir(files[from].path) {
+		for to < len(files) && files[to].folder == files[from].folder {
 			to++
 		}
 		numberFolder(files[from:to], log)
 		nameTimes(files[from:to])
 		from = to
 	}
+	return files
+}
+
+// numberNames is numberFiles for files of one folder, whose names it keeps.
+func numberNames(dir string, names []string, log *slog.Logger) []cloudFile {
+	folder := &cloudsOf{dir: dir, sequence: folderName(dir)}
+	files := make([]cloudFile, len(names))
+	for i, name := range names {
+		files[i] = cloudFile{folder: folder, name: name}
+	}
+	slices.SortStableFunc(files, func(a, b cloudFile) int { return naturally(a.name, b.name) })
+	numberFolder(files, log)
+	nameTimes(files)
 	return files
 }
 
@@ -71,19 +86,19 @@ func folderName(dir string) string {
 // numberFolder numbers the files of one folder by their names, if these are different
 // integers, else by position.
 func numberFolder(files []cloudFile, log *slog.Logger) {
-	seen := map[int64]bool{}
 	for i := range files {
-		n, err := strconv.ParseUint(stemOf(files[i].path), 10, 63)
-		if err != nil || seen[int64(n)] {
-			if err == nil && log != nil {
-				log.Warn("two files have the same number; frames are numbered by position", "second", files[i].path)
+		n, err := strconv.ParseUint(stemOf(files[i].name), 10, 63)
+		// Equal integers are neighbours in natural order.
+		twice := err == nil && i > 0 && files[i-1].number == int64(n)
+		if err != nil || twice {
+			if twice && log != nil {
+				log.Warn("two files have the same number; frames are numbered by position", "second", files[i].path())
 			}
 			for k := range files {
 				files[k].number = int64(k)
 			}
 			return
 		}
-		seen[int64(n)] = true
 		files[i].number = int64(n)
 	}
 }
@@ -101,15 +116,13 @@ const (
 func nameTimes(files []cloudFile) {
 	unit := int64(0)
 	for i := range files {
-		ns, u := timeOfName(stemOf(files[i].path))
+		ns, u := timeOfName(stemOf(files[i].name))
 		if u == 0 || unit != 0 && u != unit {
 			return
 		}
 		files[i].timeNs, unit = ns, u
 	}
-	for i := range files {
-		files[i].timed = true
-	}
+	files[0].folder.timed = true
 }
 
 // timeOfName returns the time at the end of a name, and the nanoseconds of its unit; 0: the

@@ -93,11 +93,11 @@ func (s *cloudFiles) FilesOf(at int64) []string {
 	if at < 0 || at >= int64(len(s.files)) {
 		return nil
 	}
-	return existing(s.files[at].path)
+	return existing(s.files[at].path())
 }
 
 func (s *cloudFiles) sequenceName() string {
-	return only(len(s.files), func(i int) string { return s.files[i].sequence })
+	return only(len(s.files), func(i int) string { return s.files[i].folder.sequence })
 }
 
 // only returns the name that n things have, if it is the same of all.

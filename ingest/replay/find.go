@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // deepest bounds the folders within folders that are looked into.
@@ -23,6 +25,8 @@ type finder struct {
 	others int             // files below folders that are of no format
 	other  *sample         // the first of these
 	first  *BadInputError  // the first bad input
+	looked *atomic.Int64   // files that were looked at
+	ctx    context.Context // of the search
 }
 
 // group is what the files of one input have in common.
@@ -32,8 +36,9 @@ type group struct {
 }
 
 // find returns the inputs at f.Paths.
-func (f Files) find() (*finder, error) {
-	w := &finder{skips: skips{allowed: f.SkipBad, log: f.Log}, groups: map[group]int{}, seen: map[string]bool{}}
+func (f Files) find(ctx context.Context, looked *atomic.Int64) (*finder, error) {
+	w := &finder{skips: skips{allowed: f.SkipBad, log: f.Log}, groups: map[group]int{}, seen: map[string]bool{},
+		looked: looked, ctx: ctx}
 	if f.Format != "" {
 		if w.only = formatNamed(f.Format); w.only == nil {
 			return nil, fmt.Errorf("format %q is not known; the formats are %s", f.Format,
@@ -78,7 +83,7 @@ func (w *finder) path(path string) error {
 	case info.IsDir():
 		return w.folder(path, 0)
 	}
-	return w.file(path, true)
+	return w.file(filepath.Dir(path), filepath.Base(path), true)
 }
 
 // missing returns the error for a path that os.Stat refuses.
@@ -102,7 +107,12 @@ func (w *finder) bad(err *BadInputError) error {
 
 // file adds a file to the input that it belongs to. named: a user named it, and did not
 // name its folder.
-func (w *finder) file(path string, named bool) error {
+func (w *finder) file(dir, name string, named bool) error {
+	path := filepath.Join(dir, name)
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	w.looked.Add(1)
 	s, err := takeSample(path)
 	if err != nil {
 		var bad *BadInputError
@@ -132,7 +142,7 @@ func (w *finder) file(path string, named bool) error {
 		return w.bad(&BadInputError{File: path, Detail: "it is " + s.kind + " that is compressed as a whole, which " +
 			"is not read; unpack it first: " + unpack + path})
 	}
-	w.add(found, path, s)
+	w.add(found, dir, name, s)
 	return nil
 }
 
@@ -146,8 +156,7 @@ func (w *finder) expected(s *sample) bool {
 }
 
 // add puts a file of a format into its input.
-func (w *finder) add(found *form, path string, s *sample) {
-	folder, name := filepath.Dir(path), filepath.Base(path)
+func (w *finder) add(found *form, folder, name string, s *sample) {
 	g := group{found, folder}
 	i, ok := w.groups[g]
 	if !ok || found.alone {
@@ -180,39 +189,35 @@ func (w *finder) folder(dir string, depth int) error {
 		return nil
 	}
 	w.seen[whole] = true
-	entries, err := os.ReadDir(dir)
+	names, err := readFolder(dir)
 	if err != nil {
 		return w.bad(unreadable(dir, err))
 	}
-	names := make(map[string]bool, len(entries))
-	for _, e := range entries {
-		names[e.Name()] = true
-	}
 	if isOutput(dir, names) && (w.only == nil || w.only.name == FormatParquet) {
-		if !names["points"] {
+		if !names.has("points") {
 			return w.bad(noPoints(dir))
 		}
 		return w.folder(filepath.Join(dir, "points"), depth+1)
 	}
 	for _, f := range formats {
 		if f.layout != nil && (w.only == nil || w.only == f) && f.layout(dir, names) {
+			w.looked.Add(1)
 			w.inputs = append(w.inputs, Input{Format: f.name, Path: dir})
 			return nil
 		}
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return naturally(a.Name(), b.Name()) })
-	return w.entries(dir, entries, names, depth)
+	return w.entries(dir, names, depth)
 }
 
 // bookkeeping are folders in which lakes and outputs keep records of tables.
 var bookkeeping = []string{"_commits", "_staging", "_quarantine", "_delta_log", "_temporary", "_spark_metadata"}
 
 // entries adds the files of a folder, then what is below it.
-func (w *finder) entries(dir string, entries []fs.DirEntry, names map[string]bool, depth int) error {
+func (w *finder) entries(dir string, names listing, depth int) error {
 	var below []string
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		mode := e.Type()
+	for _, i := range names.natural() {
+		name, mode := names[i].name, names[i].mode
+		path := filepath.Join(dir, name)
 		if mode&fs.ModeSymlink != 0 {
 			info, err := os.Stat(path)
 			if err != nil {
@@ -223,15 +228,15 @@ func (w *finder) entries(dir string, entries []fs.DirEntry, names map[string]boo
 			}
 			mode = info.Mode().Type()
 		}
-		packed := unpackedName(e.Name())
+		packed := unpackedName(name)
 		switch {
-		case strings.HasPrefix(e.Name(), ".") || mode.IsDir() && slices.Contains(bookkeeping, e.Name()):
+		case strings.HasPrefix(name, ".") || mode.IsDir() && slices.Contains(bookkeeping, name):
 		case mode.IsDir():
 			below = append(below, path)
 		case !mode.IsRegular():
-		case packed != e.Name() && names[packed]: // the folder has the unpacked file, too
+		case packed != name && names.has(packed): // the folder has the unpacked file, too
 		default:
-			if err := w.file(path, false); err != nil {
+			if err := w.file(dir, name, false); err != nil {
 				return err
 			}
 		}

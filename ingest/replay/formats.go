@@ -11,7 +11,7 @@ type form struct {
 	name string // as in --format
 	// layout reports whether a folder is the root of a recording or a data set of the
 	// format; nil: the format has files only.
-	layout func(dir string, names map[string]bool) bool
+	layout func(dir string, names listing) bool
 	// file reports whether a file is of the format; nil: the format has folders only.
 	file func(s *sample) bool
 	// alone: each file is an input of its own; else all files of one folder are one.
@@ -47,8 +47,8 @@ func formatNamed(name string) *form {
 
 var formatKITTI = &form{
 	name: FormatKITTI,
-	layout: func(dir string, names map[string]bool) bool {
-		return names["velodyne_points"] && isDir(dir, "velodyne_points", "data") || names["velodyne"] &&
+	layout: func(dir string, names listing) bool {
+		return names.has("velodyne_points") && isDir(dir, "velodyne_points", "data") || names.has("velodyne") &&
 			isDir(dir, "velodyne")
 	},
 	file: func(s *sample) bool { return strings.HasSuffix(s.plain, ".bin") && !s.isFive() },
@@ -75,8 +75,8 @@ var formatQuickDraw = &form{
 
 var formatMCAP = &form{
 	name: FormatMCAP,
-	layout: func(_ string, names map[string]bool) bool {
-		return names["metadata.yaml"] && anyEnds(names, ".mcap", ".mcap.zstd", ".mcap.zst")
+	layout: func(_ string, names listing) bool {
+		return names.has("metadata.yaml") && names.anyEnds(".mcap", ".mcap.zstd", ".mcap.zst")
 	},
 	file:  func(s *sample) bool { return s.kind == "an MCAP file" },
 	alone: true,
@@ -88,13 +88,13 @@ var formatMCAP = &form{
 
 var formatNuScenes = &form{
 	name: FormatNuScenes,
-	layout: func(dir string, names map[string]bool) bool {
-		for name := range names {
-			if strings.HasPrefix(name, "v1.0-") && isDir(dir, name) {
+	layout: func(dir string, names listing) bool {
+		for i := range names {
+			if name := names[i].name; strings.HasPrefix(name, "v1.0-") && isDir(dir, name) {
 				return true
 			}
 		}
-		return names["samples"] && isDir(dir, "samples", "LIDAR_TOP")
+		return names.has("samples") && isDir(dir, "samples", "LIDAR_TOP")
 	},
 	file: func(s *sample) bool { return strings.HasSuffix(s.plain, ".bin") && s.isFive() },
 	open: func(f *Files, in *Input) (Source, error) {
@@ -105,8 +105,8 @@ var formatNuScenes = &form{
 
 var formatWaymo = &form{
 	name: FormatWaymo,
-	layout: func(dir string, names map[string]bool) bool {
-		return names["lidar"] && names["lidar_calibration"] && isDir(dir, "lidar_calibration")
+	layout: func(dir string, names listing) bool {
+		return names.has("lidar") && names.has("lidar_calibration") && isDir(dir, "lidar_calibration")
 	},
 	file:  func(s *sample) bool { return s.kind == "a TFRecord file" },
 	plain: true,
@@ -119,8 +119,8 @@ var formatWaymo = &form{
 
 var formatArgoverse2 = &form{
 	name: FormatArgoverse2,
-	layout: func(dir string, names map[string]bool) bool {
-		return names["city_SE3_egovehicle.feather"] || names["sensors"] && isDir(dir, "sensors", "lidar")
+	layout: func(dir string, names listing) bool {
+		return names.has("city_SE3_egovehicle.feather") || names.has("sensors") && isDir(dir, "sensors", "lidar")
 	},
 	file: func(s *sample) bool {
 		stem, ok := strings.CutSuffix(s.plain, ".feather")
@@ -137,8 +137,8 @@ func cloudForm(of CloudFormat) *form {
 		name: of.Name,
 		file: func(s *sample) bool { return of.Is(s.head) && s.kind != "a LAZ file" },
 		open: func(f *Files, in *Input) (Source, error) {
-			return CloudFiles{Format: of, Paths: in.paths(), SkipBad: f.SkipBad, MaxFrameBytes: f.MaxFrameBytes,
-				Log: f.Log}.Open()
+			return CloudFiles{Format: of, Paths: in.whole(), SkipBad: f.SkipBad, MaxFrameBytes: f.MaxFrameBytes,
+				Log: f.Log, dir: in.Path, names: in.Files}.Open()
 		},
 	}
 }
@@ -166,8 +166,8 @@ func tableForm(name string) *form {
 
 var formatRosbag = &form{
 	name: FormatRosbag,
-	layout: func(_ string, names map[string]bool) bool {
-		return names["metadata.yaml"] && anyEnds(names, ".db3", ".db3.zstd", ".db3.zst")
+	layout: func(_ string, names listing) bool {
+		return names.has("metadata.yaml") && names.anyEnds(".db3", ".db3.zstd", ".db3.zst")
 	},
 	file:  func(s *sample) bool { return s.kind == "an SQLite database" && strings.HasSuffix(s.plain, ".db3") },
 	alone: true,
@@ -175,18 +175,6 @@ var formatRosbag = &form{
 		return Rosbag{Paths: in.paths(), Topics: f.Topics, Time: f.Time, SkipBad: f.SkipBad,
 			MaxFrameBytes: f.MaxFrameBytes, Log: f.Log, sequence: in.Sequence}.Open()
 	},
-}
-
-// anyEnds reports whether a name has one of the endings.
-func anyEnds(names map[string]bool, endings ...string) bool {
-	for name := range names {
-		for _, ending := range endings {
-			if strings.HasSuffix(name, ending) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // isFive reports whether a .bin holds five numbers a point, as nuScenes' do, where KITTI's

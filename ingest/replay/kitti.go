@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -92,11 +91,11 @@ func (k KITTI) Open() (Source, error) {
 		return nil, err
 	}
 	if k.Files != nil {
-		wanted := map[string]bool{}
-		for _, name := range k.Files {
-			wanted[name] = true
-		}
-		s.scans = slices.DeleteFunc(s.scans, func(sc scan) bool { return !wanted[sc.name] })
+		wanted := slices.Sorted(slices.Values(k.Files))
+		s.scans = slices.DeleteFunc(s.scans, func(sc scan) bool {
+			_, found := slices.BinarySearch(wanted, sc.name)
+			return !found
+		})
 		if len(s.scans) == 0 {
 			return nil, noScans(dir)
 		}
@@ -206,7 +205,7 @@ func hasScans(dir string) bool {
 // .bin: the unsynchronised drives hold text. Numbers as names order them and
 // become frame numbers; otherwise the names do, and their positions are.
 func listScans(dir string) ([]scan, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := readFolder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("kitti: %w", err)
 	}
@@ -226,7 +225,7 @@ func listScans(dir string) ([]scan, error) {
 			"entropipe produce nuscenes sends it", name, dir)
 	}
 	if !numbered {
-		for i := range scans { // ReadDir has sorted them
+		for i := range scans { // the folder has sorted them
 			scans[i].number = int64(i)
 		}
 		return scans, nil
@@ -240,18 +239,15 @@ func listScans(dir string) ([]scan, error) {
 	return scans, nil
 }
 
-func scansNamed(entries []fs.DirEntry, suffix string) (scans []scan, numbered bool) {
+func scansNamed(entries listing, suffix string) (scans []scan, numbered bool) {
 	numbered = true
-	there := map[string]bool{}
-	for _, e := range entries {
-		there[e.Name()] = true
-	}
-	for _, e := range entries {
-		stem, ok := strings.CutSuffix(unpackedName(e.Name()), suffix)
-		if !ok || e.IsDir() || strings.HasPrefix(stem, ".") {
+	for i := range entries {
+		name, plain := entries[i].name, unpackedName(entries[i].name)
+		stem, ok := strings.CutSuffix(plain, suffix)
+		if !ok || entries[i].mode.IsDir() || strings.HasPrefix(stem, ".") {
 			continue
 		}
-		if packed := unpackedName(e.Name()) != e.Name(); packed && there[unpackedName(e.Name())] {
+		if plain != name && entries.has(plain) {
 			continue // the folder has the unpacked file, too
 		}
 		if suffix == ".txt" && (stem == "timestamps" || stem == "times") {
@@ -259,7 +255,7 @@ func scansNamed(entries []fs.DirEntry, suffix string) (scans []scan, numbered bo
 		}
 		n, err := strconv.ParseUint(stem, 10, 63)
 		numbered = numbered && err == nil
-		scans = append(scans, scan{name: e.Name(), number: int64(n)})
+		scans = append(scans, scan{name: name, number: int64(n)})
 	}
 	return scans, numbered
 }

@@ -57,8 +57,8 @@ func openExtras(data string, log *slog.Logger) (*kittiExtras, error) {
 
 // hasLabels reports whether a folder of scans has labels, too.
 func hasLabels(dir string) bool {
-	found, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.label"))
-	return err == nil && len(found) > 0
+	names, err := readFolder(dir)
+	return err == nil && names.anyEnds(".label")
 }
 
 // add gives the item of a scan its labels and its pose.

@@ -61,6 +61,16 @@ func (l *mcapLane) take() error {
 	}
 }
 
+// pass passes over the next message of a cloud.
+func (l *mcapLane) pass() error {
+	l.ahead = false // nobody else reads
+	err := l.take()
+	if err == io.EOF {
+		return err
+	}
+	return errors.Join(err, l.skip(err))
+}
+
 // transforms takes the transforms of the message.
 func (l *mcapLane) transforms() {
 	poses, path, topic, data := &l.of.poses, l.path, infoOf(l.message.Channel), l.message.Data

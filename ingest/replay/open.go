@@ -1,12 +1,14 @@
 package replay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 )
 
 // Files configures a Source of whatever lies at Paths: files and folders whose formats are
@@ -91,7 +93,7 @@ type Inputs struct {
 // 4 KiB of each file. The errors are: a path that does not exist or cannot be read, content
 // of no format that is read, and paths without any input.
 func (f Files) Open() (*Inputs, error) {
-	found, err := f.find()
+	found, err := f.find(context.Background(), new(atomic.Int64))
 	if err != nil {
 		return nil, err
 	}
@@ -274,6 +276,14 @@ func (r *renamed) Len() int64 {
 		return k.Len()
 	}
 	return 0
+}
+
+// whole returns the path of an input that is read as a whole.
+func (in *Input) whole() []string {
+	if in.Files != nil {
+		return nil
+	}
+	return []string{in.Path}
 }
 
 // paths returns the files of an input with their folder.

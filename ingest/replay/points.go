@@ -205,8 +205,8 @@ func folderValues(dir string) map[string]string {
 }
 
 // isOutput reports whether a folder with these names in it is an output of run.
-func isOutput(dir string, names map[string]bool) bool {
-	if !names["_commits"] {
+func isOutput(dir string, names listing) bool {
+	if !names.has("_commits") {
 		return false
 	}
 	info, err := os.Stat(filepath.Join(dir, "_commits", "store.json"))

@@ -77,12 +77,12 @@ func findParquet(path string) (files []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
-	names := map[string]bool{}
-	for _, e := range entries {
-		names[e.Name()] = true
+	names := listing{}
+	for _, e := range entries { // in order
+		names = append(names, folderEntry{name: e.Name(), mode: e.Type()})
 	}
 	if isOutput(path, names) {
-		if !names["points"] {
+		if !names.has("points") {
 			return nil, noPoints(path)
 		}
 		return findParquet(filepath.Join(path, "points"))

@@ -37,22 +37,38 @@ func advance(ctx context.Context, src Source, from int64) (Source, error) {
 	return readTo(ctx, src, from)
 }
 
+// passer is a lane that passes over an item by less than take and skip.
+type passer interface{ pass() error }
+
+// passOne passes over the next item. The error is io.EOF, a *BadInputError where the item cannot be
+// read, or final.
+func passOne(l lane) error {
+	if p, ok := l.(passer); ok {
+		return p.pass()
+	}
+	err := l.take()
+	if err == io.EOF {
+		return err
+	}
+	if skipped := l.skip(err); skipped != nil {
+		return skipped
+	}
+	return err
+}
+
 // passOver passes over the items before a position without decoding them; -1: all of them.
 func passOver(ctx context.Context, of laned, l lane, before int64) error {
 	for before < 0 || of.positions() < before {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := l.take()
+		err := passOne(l)
 		if err == io.EOF {
 			return nil
 		}
 		of.place()
 		var bad *BadInputError
 		if err != nil && !errors.As(err, &bad) {
-			return err
-		}
-		if err := l.skip(err); err != nil {
 			return err
 		}
 	}

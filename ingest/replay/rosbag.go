@@ -135,11 +135,28 @@ func (s *rosbag) lane() lane {
 }
 
 // take takes the next message of a cloud, and the transforms before it.
-func (l *bagLane) take() error {
+func (l *bagLane) take() error { return l.next(nil) }
+
+// pass passes over the next cloud, whose data are read only while no cloud has said which frame is
+// the root.
+func (l *bagLane) pass() error {
+	p := &l.of.poses
+	l.ahead = false // nobody else reads
+	err := l.next(func(t topicInfo) bool {
+		return (!p.any || p.root != "") && !isTransforms(t.schema, t.encoding)
+	})
+	if err == io.EOF {
+		return err
+	}
+	return errors.Join(err, l.skip(err))
+}
+
+// next takes the next message, without the data of those that are lean.
+func (l *bagLane) next(lean func(topicInfo) bool) error {
 	s, m := l.of, &l.message
 	l.begin()
 	for {
-		if err := s.message(m, &l.postponed); err != nil {
+		if err := s.message(m, &l.postponed, lean); err != nil {
 			return err
 		}
 		l.path, l.sequence = s.part.path, s.part.sequence
@@ -166,7 +183,7 @@ func (l *bagLane) take() error {
 }
 
 // message sets m to the next message of any part. io.EOF: there is none.
-func (s *rosbag) message(m *bagMessage, later *postponed) error {
+func (s *rosbag) message(m *bagMessage, later *postponed, lean func(topicInfo) bool) error {
 	for {
 		if s.database == nil {
 			if s.next == len(s.parts) {
@@ -178,6 +195,7 @@ func (s *rosbag) message(m *bagMessage, later *postponed) error {
 				return partFault(s.part, err)
 			}
 		}
+		s.database.lean = lean
 		more, err := s.database.next(m)
 		if err != nil {
 			return partFault(s.part, err)

@@ -28,6 +28,7 @@ type bagDatabase struct {
 	topics map[int64]topicInfo
 	limit  int64
 	ended  bool
+	lean   func(topicInfo) bool // messages whose data nobody reads; nil: none
 }
 
 // bagMessage is a message. Data are valid until the next call of next.
@@ -300,7 +301,9 @@ func (d *bagDatabase) next(m *bagMessage) (more bool, err error) {
 	if m.faulted != nil {
 		return true, nil
 	}
-	m.data, m.faulted = d.dataOf(m.row)
+	if d.lean == nil || !d.lean(m.topic) {
+		m.data, m.faulted = d.dataOf(m.row)
+	}
 	return true, nil
 }
 

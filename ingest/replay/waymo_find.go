@@ -173,14 +173,19 @@ func (r *waymoRecords) next(f *waymo.Frame) (int64, error) {
 // read returns the next record, which is valid until the next call.
 func (r *waymoRecords) read() ([]byte, error) {
 	record, err := r.records.Next()
+	return record, r.fault(err)
+}
+
+// fault names the file in an error of its records.
+func (r *waymoRecords) fault(err error) error {
 	var fault *codec.Error
 	switch {
 	case errors.As(err, &fault):
-		return nil, &BadInputError{File: r.path, Detail: fault.Error()}
+		return &BadInputError{File: r.path, Detail: fault.Error()}
 	case err != nil && err != io.EOF:
-		return nil, badFile(r.path, err)
+		return badFile(r.path, err)
 	}
-	return record, err
+	return err
 }
 
 // badRecord is the fault of a record that is no frame.

@@ -33,6 +33,29 @@ func (s *waymoSource) lane() lane {
 
 // take takes the next record.
 func (l *waymoLane) take() error {
+	return l.record(func(r *waymoRecords) error {
+		record, err := r.read()
+		if err == nil {
+			l.raw = append(l.raw[:0], record...)
+		}
+		return err
+	})
+}
+
+// pass passes over the next record. Of one file the records alone number the frames.
+func (l *waymoLane) pass() error {
+	if len(l.of.segments) > 1 {
+		err := l.take()
+		if err != io.EOF {
+			return errors.Join(err, l.skip(err))
+		}
+		return err
+	}
+	return l.record(func(r *waymoRecords) error { return r.fault(r.records.Skip()) })
+}
+
+// record has read take the next record of any file.
+func (l *waymoLane) record(read func(r *waymoRecords) error) error {
 	s := l.of
 	for {
 		if s.reader == nil {
@@ -41,7 +64,7 @@ func (l *waymoLane) take() error {
 			}
 		}
 		records := s.reader.(*waymoRecords)
-		record, err := records.read()
+		err := read(records)
 		if err == io.EOF {
 			err = records.close()
 			s.reader = nil
@@ -53,7 +76,6 @@ func (l *waymoLane) take() error {
 			return err
 		}
 		l.segment, l.number, l.offset = s.at-1, records.records.Number(), records.records.Offset()
-		l.raw = append(l.raw[:0], record...)
 		return nil
 	}
 }

@@ -54,6 +54,8 @@ func Is(head []byte) bool {
 // Reader reads one record after the other. It is for one goroutine.
 type Reader struct {
 	in     *bufio.Reader
+	source io.Reader
+	size   int64 // bytes of source, if it is a file; 0: unknown
 	limit  int64
 	number int64 // number of records begun
 	start  int64 // offset of the current record
@@ -65,7 +67,26 @@ type Reader struct {
 // NewReader returns a reader of r's records. A record of more than limit bytes is an
 // error.
 func NewReader(r io.Reader, limit int64) *Reader {
-	return &Reader{in: bufio.NewReaderSize(r, 64<<10), limit: limit}
+	return &Reader{in: bufio.NewReaderSize(r, 64<<10), source: r, limit: limit, size: extent(r)}
+}
+
+// extent returns the number of bytes of a file that is at its begin; 0: it is none.
+func extent(r io.Reader) int64 {
+	f, ok := r.(io.Seeker)
+	if !ok {
+		return 0
+	}
+	if at, err := f.Seek(0, io.SeekCurrent); err != nil || at != 0 {
+		return 0
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return 0
+	}
+	return size
 }
 
 // Number returns the number of the current record, from 0.
@@ -80,8 +101,39 @@ func (r *Reader) Offset() int64 { return r.start }
 // after an error in the length, or a file that ends within a record, it returns io.EOF.
 // Other errors are those of the reader.
 func (r *Reader) Next() ([]byte, error) {
+	length, err := r.begin()
+	switch {
+	case err != nil:
+		return nil, err
+	case length > r.limit:
+		return nil, r.skip(length)
+	}
+	return r.read(int(length))
+}
+
+// Skip passes over the next record, whose data it does not read where the source is a file. The
+// errors are those of Next, without those of the data.
+func (r *Reader) Skip() error {
+	length, err := r.begin()
+	if err != nil {
+		return err
+	}
+	if r.next > r.size || length+footBytes <= int64(r.in.Buffered()) {
+		_, err := r.discard(length + footBytes)
+		return err
+	}
+	if _, err := r.source.(io.Seeker).Seek(r.next, io.SeekStart); err != nil {
+		r.end = true
+		return err
+	}
+	r.in.Reset(r.source)
+	return nil
+}
+
+// begin reads the length of the next record.
+func (r *Reader) begin() (length int64, err error) {
 	if r.end {
-		return nil, io.EOF
+		return 0, io.EOF
 	}
 	r.number++
 	r.start = r.next
@@ -90,28 +142,25 @@ func (r *Reader) Next() ([]byte, error) {
 	case err == io.EOF:
 		r.end = true
 		r.number--
-		return nil, io.EOF
+		return 0, io.EOF
 	case err == io.ErrUnexpectedEOF:
-		return nil, r.cut(n)
+		return 0, r.cut(n)
 	case err != nil:
 		r.end = true
-		return nil, err
+		return 0, err
 	}
 	if binary.LittleEndian.Uint32(head[8:]) != Mask(head[:8]) {
 		r.end = true
-		return nil, r.fault(codec.Corrupt,
+		return 0, r.fault(codec.Corrupt,
 			"the checksum of its length does not match: the records behind cannot be found")
 	}
-	length := binary.LittleEndian.Uint64(head[:])
-	if length > 1<<62 {
+	claimed := binary.LittleEndian.Uint64(head[:])
+	if claimed > 1<<62 {
 		r.end = true
-		return nil, r.fault(codec.TooLarge, "it claims %d bytes", length)
+		return 0, r.fault(codec.TooLarge, "it claims %d bytes", claimed)
 	}
-	r.next += headBytes + int64(length) + footBytes
-	if int64(length) > r.limit {
-		return nil, r.skip(int64(length))
-	}
-	return r.read(int(length))
+	r.next += headBytes + int64(claimed) + footBytes
+	return int64(claimed), nil
 }
 
 func (r *Reader) fault(reason, format string, args ...any) *codec.Error {
@@ -127,15 +176,22 @@ func (r *Reader) cut(n int) *codec.Error {
 
 // skip moves behind a record of length bytes that is too large.
 func (r *Reader) skip(length int64) error {
-	n, err := io.CopyN(io.Discard, r.in, length+footBytes)
-	switch {
-	case errors.Is(err, io.EOF):
-		return r.cut(headBytes + int(n))
-	case err != nil:
-		r.end = true
+	if cut, err := r.discard(length + footBytes); cut || err != nil {
 		return err
 	}
 	return r.fault(codec.TooLarge, "it has %d bytes, more than the limit of %d", length, r.limit)
+}
+
+// discard reads over n bytes of the record. cut: the file ends within them, as err says.
+func (r *Reader) discard(n int64) (cut bool, err error) {
+	done, err := io.CopyN(io.Discard, r.in, n)
+	switch {
+	case errors.Is(err, io.EOF):
+		return true, r.cut(headBytes + int(done))
+	case err != nil:
+		r.end = true
+	}
+	return false, err
 }
 
 // read returns the data of the record that begins.

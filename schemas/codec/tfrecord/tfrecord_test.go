@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -184,4 +185,43 @@ func TestReaderReadsPublishedFile(t *testing.T) {
 		t.Errorf("%d records of %d bytes in all, want %d bytes", n, total, want)
 	}
 	t.Logf("%d records, %d bytes", n, total)
+}
+
+// Law: whichever records are skipped, the others are those that a whole reading yields, also in
+// files that are cut or damaged.
+func TestReaderSkips(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		var file []byte
+		for range rng.IntN(6) {
+			file = Append(file, make([]byte, rng.IntN(100<<10)))
+		}
+		if len(file) > 0 && rng.IntN(2) == 0 {
+			file = file[:rng.IntN(len(file))]
+		}
+		if len(file) > 0 && rng.IntN(3) == 0 {
+			file[rng.IntN(len(file))] ^= 1
+		}
+		whole, some := NewReader(bytes.NewReader(file), 80<<10), NewReader(bytes.NewReader(file), 80<<10)
+		for range 10 {
+			data, err := whole.Next()
+			if rng.IntN(2) == 0 {
+				skipped := some.Skip()
+				var fault *codec.Error
+				if skipped != nil && (err == nil || skipped.Error() != err.Error()) ||
+					skipped == nil && err != nil && !errors.As(err, &fault) {
+					t.Fatalf("skipped with %v, read with %v", skipped, err)
+				}
+			} else {
+				other, failed := some.Next()
+				if !bytes.Equal(data, other) || fmt.Sprint(err) != fmt.Sprint(failed) {
+					t.Fatalf("%d bytes and %v instead of %d and %v", len(other), failed, len(data), err)
+				}
+			}
+			if whole.Number() != some.Number() || whole.Offset() != some.Offset() {
+				t.Fatalf("record %d at %d instead of %d at %d", some.Number(), some.Offset(), whole.Number(),
+					whole.Offset())
+			}
+		}
+	}
 }
