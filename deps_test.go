@@ -23,7 +23,7 @@ import (
 // schemas, kafka-go in ingest, parquet-go where tables are written and read, behind
 // schemas/codec/parquetfile, and Prometheus in ops, which counts the numbers that
 // stages return, and where cmd makes the registry; the commit protocol in sinks knows
-// no Parquet. Of the commands only demo, produce and validate use those of run.
+// no Parquet. Of the commands only backfill, demo, produce and validate use those of run.
 // algos/geomtest, ops/leaktest, cmd/terminaltest, sinks/internal/batches and sinktest serve
 // tests and benchmarks; and nothing imports benchmarks.
 func importPolicy(t *testing.T) string {

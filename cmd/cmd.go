@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"entropipe/cmd/backfill"
 	"entropipe/cmd/bench"
 	"entropipe/cmd/broker"
 	"entropipe/cmd/command"
@@ -44,6 +45,7 @@ type cli struct {
 	Demo     demo.Command         `cmd:""`
 	Broker   broker.Command       `cmd:""`
 	Produce  produce.Command      `cmd:""`
+	Backfill backfill.Command     `cmd:""`
 	Train    train.Command        `cmd:""`
 	Freeze   transformer.Freeze   `cmd:""`
 	TrainLM  transformer.TrainLM  `cmd:"" name:"train-lm"`

@@ -7,6 +7,7 @@ func (cli) HelpLines() map[string]string {
 		"demo":      "Show everything at work: broker, synthetic clouds and notes, Parquet.",
 		"broker":    "Run an embedded Kafka broker, for laptops and tests.",
 		"produce":   "Send a data set or a synthetic scene to a topic.",
+		"backfill":  "Compute the tables of files, without a broker.",
 		"train":     "Train a model for the stage before the operators.",
 		"freeze":    "Choose the attention blocks that a transformer reads, and measure the loss.",
 		"train-lm":  "Train a small language model on text files.",

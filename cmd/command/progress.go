@@ -113,18 +113,23 @@ func (l TimeLeft) Text(done int64) string {
 	if seconds > 1e8 { // three years: the speed is not known yet
 		return ""
 	}
-	exact := time.Second // the precision of the estimate
+	return ", " + Approximate(time.Duration(seconds*float64(time.Second))) + " left"
+}
+
+// Approximate returns a time as a text that is as precise as an estimate: 59s, 2m30s, 1h5m.
+func Approximate(d time.Duration) string {
+	exact := time.Second
 	switch {
-	case seconds >= 3600:
+	case d >= time.Hour:
 		exact = time.Minute
-	case seconds >= 60:
+	case d >= time.Minute:
 		exact = 10 * time.Second
 	}
-	left := time.Duration(seconds * float64(time.Second)).Round(exact).String()
-	if short, ok := strings.CutSuffix(left, "m0s"); ok {
-		left = short + "m"
+	text := d.Round(exact).String()
+	if short, ok := strings.CutSuffix(text, "m0s"); ok {
+		return short + "m"
 	}
-	return ", " + left + " left"
+	return text
 }
 
 // poll calls f at every interval, and once more with last set after Stop.

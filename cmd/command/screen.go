@@ -34,6 +34,9 @@ func NewScreen(w io.Writer) *Screen {
 	return s
 }
 
+// Bars reports whether a bar can be drawn: whether it is on a terminal.
+func (s *Screen) Bars() bool { return s.width != nil }
+
 // IsDumb reports whether the terminal knows no control characters: TERM=dumb, or unset.
 func IsDumb() bool { return isDumb(os.Getenv("TERM")) }
 

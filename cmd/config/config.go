@@ -27,12 +27,15 @@ import (
 )
 
 // notKeys are the flags that ask for an action and set no value.
-var notKeys = []string{"help", "help-all", "print-config", "commented", "connect", "json", "schema"}
+var notKeys = []string{"help", "help-all", "print-config", "commented", "connect", "json", "schema", configFlag}
+
+// configFlag is the flag that names the file of a command whose arguments are other paths.
+const configFlag = "config"
 
 // NewParser returns the parser of grammar, a pointer to a struct of commands. Afterwards
 // from knows where values were set; nil takes variables from the environment. A
-// positional argument named config is its command's configuration file, or, with the tag
-// keys:"run", a file of the command run. The parser is not safe for concurrent use.
+// positional argument or flag named config is its command's configuration file, or, with the
+// tag keys:"run", a file of the command run. The parser is not safe for concurrent use.
 func NewParser(grammar any, from *Settings, options ...kong.Option) (*kong.Kong, error) {
 	if from == nil {
 		from = &Settings{Lookup: os.LookupEnv}
@@ -112,10 +115,17 @@ func (s *Settings) load(ctx *kong.Context) error {
 				command = CommandNamed(ctx.Model.Node, other)
 			}
 		}
+		if at.Flag != nil && at.Flag.Name == configFlag {
+			file = ctx.Value(at).String()
+		}
 		for _, f := range at.Flags {
 			flags[f.Name] = f
 		}
 	}
+	if flags[configFlag] != nil && file == "" {
+		file, _ = s.Lookup(variableName(configFlag))
+	}
+	delete(flags, configFlag)
 	s.values, s.places = map[string]any{}, map[string]place{}
 	var problems []mistake.Problem
 	if file != "" {

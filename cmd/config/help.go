@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -21,11 +22,17 @@ type Variables interface {
 	Variables() map[string]string
 }
 
+// Uncommon is implemented by a struct of a grammar, on its value: it returns the flags
+// below it that --help leaves out besides those with the tag more.
+type Uncommon interface {
+	Uncommon() []string
+}
+
 // moreTag marks a flag that --help leaves out and --help-all shows: more:"yes".
 const moreTag = "more"
 
 // helpOptions are the options of --help and of --help-all.
-var helpOptions = kong.HelpOptions{Compact: true, ValueFormatter: HelpText}
+var helpOptions = kong.HelpOptions{Compact: true, NoExpandSubcommands: true, ValueFormatter: HelpText}
 
 // allFlags adds --help-all to every command.
 type allFlags struct {
@@ -51,8 +58,9 @@ func (helpAll) BeforeReset(ctx *kong.Context) error {
 // it leaves out.
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	var more []*kong.Flag
+	uncommon := uncommonOf(ctx)
 	for _, flag := range ctx.Flags() {
-		if !flag.Hidden && flag.Tag.Get(moreTag) == "yes" {
+		if !flag.Hidden && (flag.Tag.Get(moreTag) == "yes" || slices.Contains(uncommon, flag.Name)) {
 			more = append(more, flag)
 			flag.Hidden = true
 		}
@@ -69,6 +77,19 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 		_, err = fmt.Fprintf(ctx.Stdout, "\n%d more %s: %s --help-all\n", len(more), flags, commandLine(ctx))
 	}
 	return err
+}
+
+// uncommonOf returns the flags of the selected command that its structs call uncommon.
+func uncommonOf(ctx *kong.Context) (names []string) {
+	if ctx.Selected() == nil {
+		return nil
+	}
+	for _, t := range structsOf(ctx.Selected().Target.Type(), false) {
+		if u, ok := reflect.New(t).Elem().Interface().(Uncommon); ok {
+			names = append(names, u.Uncommon()...)
+		}
+	}
+	return names
 }
 
 // commandLine returns the words that call the selected command, or the program.

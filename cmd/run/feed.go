@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 
+	"entropipe/ops/live"
 	"entropipe/ops/metrics"
 	"entropipe/ops/pipeline"
 )
@@ -41,6 +42,14 @@ type Feed interface {
 
 	// Close ends what Look and Open began. Run has returned.
 	Close()
+}
+
+// Archived is a Feed of recorded items: their times say nothing about when they came.
+type Archived interface {
+	Feed
+
+	// Backfill says how far the lanes of this process are. Any goroutine may call it after Open.
+	Backfill() *live.Backfill
 }
 
 // Handle processes a partition until ctx ends or the partition does.

@@ -75,7 +75,7 @@ func (c *Command) Run(e *command.Env) error {
 	err = s.Run(e.Ctx)
 	stop()
 	if err == nil {
-		err = s.verdict(e.Ctx)
+		err = s.Verdict(e.Ctx)
 	}
 	c.totals(e.Log, s, begin, err)
 	return err

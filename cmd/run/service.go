@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"runtime"
 	"runtime/debug"
@@ -39,7 +40,8 @@ type Service struct {
 	security   ingest.Security
 	workers    int
 	store      *sinks.Local
-	Output     *sinks.Output
+	Output     *sinks.Output   // nil for a trial
+	output     pipeline.Output // Output, or what a trial has instead
 	feed       Feed
 	outbox     *ingest.Outbox // nil without --publish
 	found      *ingest.Outbox // nil without --publish-results
@@ -62,6 +64,7 @@ type Service struct {
 	log        *slog.Logger
 	hashes     string                            // a line for each model; the stage's first
 	content    func(hashes string) sinks.Content // returns the content with models of these hashes
+	extra      sinks.Content                     // what the feed adds to the content
 	started    atomic.Bool                       // the fields above are there
 	stop       func()                            // ends the goroutine that watches
 	failed     chan error                        // why a worker wants the run to end
@@ -97,6 +100,7 @@ func Start(ctx context.Context, c *flags.Flags, config string, show Show, feed F
 	s.metrics = metrics.New(s.registry, command.Version)
 	s.metrics.Configured(c.RollAge, int64(c.Frames.MaxFrameBytes))
 	frames.Metrics = s.metrics
+	_, frames.Archive = feed.(Archived)
 	staged, err := s.openStage(&frames)
 	if err != nil {
 		return s, err
@@ -114,7 +118,11 @@ func Start(ctx context.Context, c *flags.Flags, config string, show Show, feed F
 		return s, err
 	}
 	s.hashes = staged + lm.Config
-	s.content = func(hashes string) sinks.Content { return c.Content(&frames, names, hashes) }
+	s.content = func(hashes string) sinks.Content {
+		content := c.Content(&frames, names, hashes)
+		maps.Copy(content, s.extra)
+		return content
+	}
 	if err := s.openOutput(ctx, names, config+s.hashes); err != nil {
 		return s, err
 	}
@@ -172,13 +180,17 @@ func (s *Service) openLanguage(frames *pipeline.FrameConfig) (language.Language,
 // OpenOutput opens the output folder, or makes it one.
 func (s *Service) openOutput(ctx context.Context, names []string, settings string) (err error) {
 	c := &s.flags.Output
-	if s.store, err = sinks.OpenLocal(c.Out); err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	hash := sha256.Sum256([]byte(settings))
 	encoder, err := tables.New(tables.Config{PartitionBy: c.PartitionBy, Tables: names, Version: command.Version,
 		Build: metrics.Revision()})
+	if err == nil && s.show.Trial {
+		s.output = newTrial(encoder)
+		return nil
+	}
 	if err == nil {
+		if s.store, err = sinks.OpenLocal(c.Out); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		hash := sha256.Sum256([]byte(settings))
 		s.Output, err = sinks.Open(ctx, s.store, encoder, sinks.Config{ConfigHash: hex.EncodeToString(hash[:]),
 			Content: s.content(s.hashes), OnChange: s.contentChanged, Version: command.Version})
 	}
@@ -191,21 +203,34 @@ func (s *Service) openOutput(ctx context.Context, names []string, settings strin
 	if err := s.store.CheckWritable(tables.Names()); err != nil { // before any record is read
 		return fmt.Errorf("--out: %w", err)
 	}
+	s.output = s.Output
 	return nil
 }
+
+// AddContent adds what the feed knows to the content that decides rows.
+func (s *Service) AddContent(c sinks.Content) {
+	s.extra = c
+	s.Output.SetContent(s.content(s.hashes))
+}
+
+// Store returns the output's folder; nil for a trial.
+func (s *Service) Store() *sinks.Local { return s.store }
+
+// Workers returns how many frames are in work at a time.
+func (s *Service) Workers() int { return s.workers }
 
 // openPipeline starts the workers, and before them the outboxes of what is published.
 func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipeline.FrameConfig,
 	lm *language.Language) (err error) {
 	c := s.flags
 	var publisher, results pipeline.Publisher
-	if topic := c.Publish.Publish; topic != "" {
+	if topic := c.Publish.Publish; topic != "" && !s.show.Trial {
 		if s.outbox, err = openOutbox(ctx, c, topic, 0, s.security, partitions, s.log, &s.complaints); err != nil {
 			return err
 		}
 		publisher = s.outbox
 	}
-	if topic := c.Publish.Results; topic != "" {
+	if topic := c.Publish.Results; topic != "" && !s.show.Trial {
 		if s.found, err = openOutbox(ctx, c, topic, resultsLimit, s.security, partitions, s.log,
 			&s.complaints); err != nil {
 			return err
@@ -216,16 +241,18 @@ func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipel
 	if lm.Model != nil {
 		queue = 128 * s.workers // messages of one sequence fill batches only where many wait
 	}
-	s.Pipeline = pipeline.New(pipeline.Config{Output: s.Output, Publisher: publisher, Results: results,
+	s.Pipeline = pipeline.New(pipeline.Config{Output: s.output, Publisher: publisher, Results: results,
 		Queue:      queue,
 		NewProcess: func() pipeline.Process { return pipeline.NewFrames(frames).Process },
 		NewTokens:  func() *pipeline.Tokens { return pipeline.NewTokens(lm.TokenConfig) },
 		Workers:    s.workers, Memory: int64(c.Resource.Memory), RetryFor: c.Output.RetryFor,
-		SkipGaps: c.Source.OnGap == "skip",
-		Roll:     pipeline.Roll{Bytes: int64(c.Output.RollBytes), Records: c.Output.RollRecords, Age: c.RollAge},
-		Tap:      s.tap,
-		Metrics:  s.metrics, Log: s.log})
-	s.question = s.Pipeline.Question(s.Output.Reached)
+		SkipGaps: c.Source.OnGap == "skip", Archive: frames.Archive,
+		Roll:    pipeline.Roll{Bytes: int64(c.Output.RollBytes), Records: c.Output.RollRecords, Age: c.RollAge},
+		Tap:     s.tap,
+		Metrics: s.metrics, Log: s.log})
+	if s.Output != nil {
+		s.question = s.Pipeline.Question(s.Output.Reached)
+	}
 	return nil
 }
 
@@ -318,7 +345,9 @@ func (s *Service) ready() error {
 func (s *Service) watch() {
 	done, ended := make(chan struct{}), make(chan struct{})
 	var looking sync.WaitGroup
-	looking.Go(func() { s.foreignWatch(done) })
+	if !s.show.Trial {
+		looking.Go(func() { s.foreignWatch(done) })
+	}
 	if group, ok := s.feed.(grouped); ok && s.Server != nil {
 		looking.Go(func() { s.neighbours.watch(done, group, s.Server.Watched) })
 	}
@@ -339,7 +368,7 @@ func (s *Service) watch() {
 				}
 			}
 			if s.model != nil {
-				if sha := s.model.Reload(s.stage, s.metrics, s.log); sha != "" {
+				if sha := s.model.Reload(s.stage, s.metrics, s.log); sha != "" && !s.show.Trial {
 					s.Output.SetContent(s.content(modelHash(sha) + s.hashes[strings.Index(s.hashes, "\n")+1:]))
 				}
 			}

@@ -31,6 +31,8 @@ type Show struct {
 	Settings []config.Line // the configuration in effect
 	// Demo keeps scenes although nobody watches, and takes a free port if --listen's is taken.
 	Demo bool
+	// Trial computes and encodes everything, and writes nothing: there is no Output.
+	Trial bool
 }
 
 // leastToken is the length of a token that cannot be guessed.
@@ -57,7 +59,7 @@ func (s *Service) token() (string, error) {
 // answers while brokers are waited for, and a port that is taken is noticed first.
 func (s *Service) serve() error {
 	c := &s.flags.Serve
-	if c.Listen == "off" || c.Listen == "" {
+	if c.Listen == "off" || c.Listen == "" || s.show.Trial {
 		return nil
 	}
 	token, err := s.token()
@@ -126,8 +128,12 @@ func (s *Service) sampler() *web.Sampler {
 	if s.Server == nil {
 		return nil
 	}
-	return &web.Sampler{Gatherer: s.registry, Pipeline: s.Pipeline, Workers: s.workers,
+	sampler := &web.Sampler{Gatherer: s.registry, Pipeline: s.Pipeline, Workers: s.workers,
 		Patience: s.flags.RollAge, Health: s.health, Group: s.neighbours.known}
+	if a, ok := s.feed.(Archived); ok {
+		sampler.Backfill = a.Backfill
+	}
+	return sampler
 }
 
 // sample adds the numbers of this second.

@@ -2,9 +2,9 @@ package run
 
 import "context"
 
-// verdict says why a run that ended without an error is no success: it was to go on to
+// Verdict says why a run that ended without an error is no success: it was to go on to
 // the end and was interrupted, or too much was refused.
-func (s *Service) verdict(ctx context.Context) error {
+func (s *Service) Verdict(ctx context.Context) error {
 	if err := s.feed.Verdict(ctx); err != nil {
 		return err
 	}

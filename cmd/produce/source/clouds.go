@@ -49,10 +49,10 @@ func (Clouds) HelpLines() map[string]string {
 // Tables are the flags of the formats of tables.
 type Tables struct {
 	Paths     []string `arg:"" type:"path"`
-	X         string   `placeholder:"COLUMN" group:"Columns"`
-	Y         string   `placeholder:"COLUMN" group:"Columns"`
-	Z         string   `placeholder:"COLUMN" group:"Columns"`
-	Intensity string   `placeholder:"COLUMN" group:"Columns"`
+	X         string   `placeholder:"COLUMN" group:"Columns" setting:"yes"`
+	Y         string   `placeholder:"COLUMN" group:"Columns" setting:"yes"`
+	Z         string   `placeholder:"COLUMN" group:"Columns" setting:"yes"`
+	Intensity string   `placeholder:"COLUMN" group:"Columns" setting:"yes"`
 	SkipBad   bool
 }
 

@@ -11,17 +11,17 @@ import (
 type Files struct {
 	Paths   []string `arg:"" name:"path"`
 	Format  string   `enum:"${formats}" default:"auto" group:"Input"`
-	Topics  []string `placeholder:"TOPIC" group:"Input"`
-	Time    string   `enum:"header,log,publish" default:"header" group:"Input"`
+	Topics  []string `placeholder:"TOPIC" group:"Input" setting:"yes"`
+	Time    string   `enum:"header,log,publish" default:"header" group:"Input" setting:"yes"`
 	SkipBad bool     `group:"Input"`
 
-	Lasers    []string `placeholder:"LASER" group:"Input" more:"yes"`
-	Returns   []int    `placeholder:"N" group:"Input" more:"yes"`
-	PerLaser  bool     `group:"Input" more:"yes"`
-	X         string   `placeholder:"COLUMN" group:"Input" more:"yes"`
-	Y         string   `placeholder:"COLUMN" group:"Input" more:"yes"`
-	Z         string   `placeholder:"COLUMN" group:"Input" more:"yes"`
-	Intensity string   `placeholder:"COLUMN" group:"Input" more:"yes"`
+	Lasers    []string `placeholder:"LASER" group:"Input" more:"yes" setting:"yes"`
+	Returns   []int    `placeholder:"N" group:"Input" more:"yes" setting:"yes"`
+	PerLaser  bool     `group:"Input" more:"yes" setting:"yes"`
+	X         string   `placeholder:"COLUMN" group:"Input" more:"yes" setting:"yes"`
+	Y         string   `placeholder:"COLUMN" group:"Input" more:"yes" setting:"yes"`
+	Z         string   `placeholder:"COLUMN" group:"Input" more:"yes" setting:"yes"`
+	Intensity string   `placeholder:"COLUMN" group:"Input" more:"yes" setting:"yes"`
 }
 
 // Variables are the names of the formats.

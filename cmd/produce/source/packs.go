@@ -15,7 +15,7 @@ import (
 type QuickDraw struct {
 	Files   []string `arg:"" type:"path"`
 	SkipBad bool
-	Pack    int `default:"256"`
+	Pack    int `default:"256" setting:"yes"`
 }
 
 // Check returns all mistakes of the flags, joined, each a mistake.Usage.
@@ -41,11 +41,11 @@ func (QuickDraw) HelpLines() map[string]string {
 type Tokens struct {
 	Files      []string `arg:"" type:"path"`
 	Tokenizer  string   `placeholder:"DIR" group:"Tokens"`
-	Paragraphs bool     `group:"Tokens"`
+	Paragraphs bool     `group:"Tokens" setting:"yes"`
 	Lengths    string   `type:"path" placeholder:"TRACE" group:"Tokens" more:"yes"`
-	Clip       int      `default:"512" group:"Tokens" more:"yes"`
-	Sequences  int64    `default:"0" group:"Tokens" more:"yes"`
-	Pack       int      `default:"64" group:"Tokens"`
+	Clip       int      `default:"512" group:"Tokens" more:"yes" setting:"yes"`
+	Sequences  int64    `default:"0" group:"Tokens" more:"yes" setting:"yes"`
+	Pack       int      `default:"64" group:"Tokens" setting:"yes"`
 	SkipBad    bool
 }
 

@@ -5,8 +5,8 @@ import "entropipe/ingest/replay"
 // MCAP are files of MCAP.
 type MCAP struct {
 	Paths   []string `arg:"" type:"path"`
-	Topics  []string `placeholder:"TOPIC"`
-	Time    string   `enum:"header,log,publish" default:"header"`
+	Topics  []string `placeholder:"TOPIC" setting:"yes"`
+	Time    string   `enum:"header,log,publish" default:"header" setting:"yes"`
 	SkipBad bool
 }
 
@@ -33,8 +33,8 @@ func (MCAP) HelpLines() map[string]string {
 // Rosbag are bags of ROS 2.
 type Rosbag struct {
 	Paths   []string `arg:"" type:"path"`
-	Topics  []string `placeholder:"TOPIC"`
-	Time    string   `enum:"header,log" default:"header"`
+	Topics  []string `placeholder:"TOPIC" setting:"yes"`
+	Time    string   `enum:"header,log" default:"header" setting:"yes"`
 	SkipBad bool
 }
 

@@ -32,11 +32,11 @@ func (KITTI) HelpLines() map[string]string {
 // NuScenes are scenes or scans of nuScenes.
 type NuScenes struct {
 	Paths   []string `arg:"" type:"path"`
-	Scenes  []string `placeholder:"SCENE"`
+	Scenes  []string `placeholder:"SCENE" setting:"yes"`
 	SkipBad bool
 
 	// Version is the folder of the tables, a flag of the command: --tables is taken in some.
-	Version string `kong:"-"`
+	Version string `kong:"-" setting:"yes"`
 }
 
 // Check finds nothing.
@@ -85,9 +85,9 @@ func (Argoverse2) HelpLines() map[string]string {
 // Waymo are frames of the Waymo Open Dataset.
 type Waymo struct {
 	Paths    []string `arg:"" type:"path"`
-	Lasers   []string `enum:"top,front,side_left,side_right,rear" placeholder:"LASER"`
-	Returns  []int    `placeholder:"N"`
-	PerLaser bool
+	Lasers   []string `enum:"top,front,side_left,side_right,rear" placeholder:"LASER" setting:"yes"`
+	Returns  []int    `placeholder:"N" setting:"yes"`
+	PerLaser bool     `setting:"yes"`
 	SkipBad  bool
 }
 

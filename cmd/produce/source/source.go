@@ -32,10 +32,10 @@ type Options struct {
 // Names say what frames are called, in place of the names that their source gives them,
 // and when frames without times of their own begin.
 type Names struct {
-	Dataset  string    `group:"Names"`
-	Sequence string    `group:"Names"`
-	Sensor   string    `group:"Names" more:"yes"`
-	Epoch    time.Time `format:"2006-01-02T15:04:05Z07:00" default:"2020-01-01T00:00:00Z" group:"Names" more:"yes"`
+	Dataset  string    `group:"Names" setting:"yes"`
+	Sequence string    `group:"Names" setting:"yes"`
+	Sensor   string    `group:"Names" more:"yes" setting:"yes"`
+	Epoch    time.Time `default:"2020-01-01T00:00:00Z" group:"Names" more:"yes" setting:"yes"`
 }
 
 // Replay returns the names for messages.
