@@ -126,7 +126,7 @@ func TestImportPolicyFindsEveryKindOfViolation(t *testing.T) {
 		{"preprocess/a.go", `package preprocess; import "entropipe/sparse"`, "line 6"},
 		{"models/mat/a.go", `package mat; import "entropipe/algos/geom"`, "line 4"},
 		{"sinks/a_test.go", `package sinks; import "entropipe/benchmarks/e2e"`, "line 16"},
-		{"a.go", `package main; import "entropipe/benchmarks/e2e"`, "line 30"},
+		{"a.go", `package main; import "entropipe/benchmarks/e2e"`, "line 31"},
 		{"cmd/export/a.go", `package export; import "entropipe/cmd/run"`, "line 25"},
 		{"cmd/run/a.go", `package run; import "entropipe/cmd/demo"`, "line 26"},
 		{"sinks/s3/a.go", `package s3`, "sinks/s3: no line of the policy names this package"},
