@@ -62,7 +62,7 @@ func (c *Flags) run(e *command.Env, whole any, from source.Archived) error {
 	if c.DryRun {
 		return j.dryRun(config.Effective(e.Parser, whole))
 	}
-	return j.backfill(config.Effective(e.Parser, whole), run.Show{Settings: config.Lines(e.Parser, whole)})
+	return j.backfill(config.Effective(e.Parser, whole), run.Show{Settings: config.Lines(e.Parser, whole, e.Settings)})
 }
 
 // fastest is the rate of a source that nobody waits for.
