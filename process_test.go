@@ -45,6 +45,12 @@ type process struct {
 // launch starts entropipe args in dir.
 func launch(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
+	return launchWith(t, dir, nil, args...)
+}
+
+// launchWith starts entropipe args in dir with further variables.
+func launchWith(t *testing.T, dir string, env []string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, name: args[0], cmd: exec.Command("entropipe", args...), done: make(chan struct{}),
 		news: make(chan struct{})}
 	p.cmd.Dir = dir
@@ -53,6 +59,7 @@ func launch(t *testing.T, dir string, args ...string) *process {
 			p.cmd.Env = append(p.cmd.Env, v)
 		}
 	}
+	p.cmd.Env = append(p.cmd.Env, env...)
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

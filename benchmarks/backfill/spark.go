@@ -29,8 +29,9 @@ type sparkCmd struct {
 const (
 	wayAlone   = "backfill"
 	wayTasks   = "backfill as tasks of Spark"
-	waySciPy   = "UDF of Spark: SciPy, moocore"
-	wayShapely = "UDF of Spark: shapely, moocore"
+	waySciPy   = udf + "SciPy, moocore"
+	wayShapely = udf + "shapely, moocore"
+	udf        = "UDF of Spark: "
 )
 
 var sparkWays = []string{wayAlone, wayTasks, waySciPy, wayShapely}
@@ -98,7 +99,8 @@ func (c *sparkCmd) way(b *bench, way, archive, out string) (f figures, err error
 	job := []string{"files", archive, "--out", out, "--ops", "hull2d,maxima3d"}
 	python := filepath.Join(root, "benchmarks", "backfill")
 	submit := []string{filepath.Join(filepath.Dir(c.Python), "spark-submit"), "--master",
-		fmt.Sprintf("local[%d,4]", c.Cores), "--conf", "spark.ui.enabled=false", "--conf", "spark.log.level=WARN"}
+		fmt.Sprintf("local[%d,4]", c.Cores), "--conf", "spark.ui.enabled=false", "--conf", "spark.log.level=WARN",
+		"--conf", "spark.python.daemon.module=spark_daemon", "--conf", "spark.executorEnv.PYTHONPATH=" + python}
 	parts := strconv.Itoa(4 * c.Cores)
 	var command []string
 	switch way {
@@ -108,7 +110,7 @@ func (c *sparkCmd) way(b *bench, way, archive, out string) (f figures, err error
 		script := filepath.Join(root, "deploy", "backfill", "spark.py")
 		command = slices.Concat(submit, []string{script, "--shards", parts, "--program", b.program.Path, "--"}, job)
 	default:
-		library, _, _ := strings.Cut(strings.TrimPrefix(way, "UDF of Spark: "), ",")
+		library, _, _ := strings.Cut(strings.TrimPrefix(way, udf), ",")
 		command = slices.Concat(submit, []string{filepath.Join(python, "spark_udf.py"), archive, out,
 			"--partitions", parts, "--hull", strings.ToLower(library)})
 	}
@@ -138,30 +140,41 @@ func (c *sparkCmd) check(b *bench) error {
 	if err != nil {
 		return err
 	}
-	return c.same(b, small)
+	return c.same(b, small, sparkWays...)
 }
 
-// same compares what all ways make of an archive of drives.
-func (c *sparkCmd) same(b *bench, archive string) error {
-	var outs []string
-	for i, way := range sparkWays {
+// same compares what the program alone and other ways make of an archive of drives: tables, or
+// vertices and maxima.
+func (c *sparkCmd) same(b *bench, archive string, ways ...string) error {
+	alone := b.path("check-alone")
+	defer os.RemoveAll(alone)
+	if _, err := c.way(b, wayAlone, archive, alone); err != nil {
+		return fmt.Errorf("%s: %w", wayAlone, err)
+	}
+	for i, way := range ways {
 		out := b.path(fmt.Sprintf("check-%d", i))
 		defer os.RemoveAll(out)
-		if _, err := c.way(b, way, archive, out); err != nil {
+		_, err := c.way(b, way, archive, out)
+		if err == nil && strings.HasPrefix(way, udf) {
+			err = c.compare(b, archive, alone, out)
+		} else if err == nil {
+			_, err = rig.SameOutputs(out, alone)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", way, err)
 		}
-		outs = append(outs, out)
 	}
-	if _, err := rig.SameOutputs(outs[1], outs[0]); err != nil {
-		return err
-	}
+	return nil
+}
+
+// compare compares the tables of a UDF with those of the program.
+func (c *sparkCmd) compare(b *bench, archive, alone, out string) error {
 	root, err := rig.Root()
 	if err != nil {
 		return err
 	}
 	script := filepath.Join(root, "benchmarks", "backfill", "spark_check.py")
-	args := slices.Concat([]string{script, archive, outs[0]}, outs[2:])
-	_, said, err := rig.Run(b.ctx, rig.Spec{Path: c.Python, Args: args, Env: c.env()})
+	_, said, err := rig.Run(b.ctx, rig.Spec{Path: c.Python, Args: []string{script, archive, alone, out}, Env: c.env()})
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, said)
 	}
