@@ -90,7 +90,8 @@ func (w *finder) path(path string) error {
 func missing(path string, err error) *BadInputError {
 	if errors.Is(err, fs.ErrNotExist) {
 		if to, failed := os.Readlink(path); failed == nil {
-			return &BadInputError{File: path, Detail: fmt.Sprintf("it is a link to %s, which does not exist", to), Err: err}
+			return &BadInputError{File: path, Err: err,
+				Detail: fmt.Sprintf("it is a link to %s, which does not exist", to)}
 		}
 		return &BadInputError{File: path, Detail: "there is no such file or folder", Err: err}
 	}
