@@ -252,7 +252,7 @@ func TestConfigurationChangesAlongAChain(t *testing.T) {
 		"--new-config").says(
 		`level=INFO msg="from offset \d+: ops: hull2d -> hull2d,hull3d; tables: hulls -> hulls,hulls3d" topic=points`)
 	more("10")
-	run(0, "--ops", "hull3d,hull2d,hull2d", "--strict-config") // what is newest now
+	run(0, "--ops", "hull3d,hull2d,hull2d", "--strict-config") // the newest now
 	more("10")
 	run(0, "--ops", "maxima2d").says(`level=INFO msg="from offset \d+: ops: hull2d,hull3d -> maxima2d; `)
 	holds(t, out, 40)

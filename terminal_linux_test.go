@@ -168,7 +168,7 @@ type sitting struct {
 	args    string   // without brokers; words are separated by blanks
 	cue     string   // output at which Ctrl-C is typed; "": it is not
 	status  int      // the exit status
-	rows    []string // what rows of the screen match, in this order
+	rows    []string // rows of the screen match them in this order
 	prepare func(t *testing.T, dir string)
 }
 

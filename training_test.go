@@ -263,7 +263,7 @@ func TestLanguageModelTrainingResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.exits(0, patience)
-	if strings.Contains(p.out(), "stopped after step") { // else it was faster than the signal
+	if strings.Contains(p.out(), "stopped after step") { // otherwise it was faster than the signal
 		must(t, cut, append(args, "--resume", "--workers", "3")...)
 	}
 	for _, name := range []string{"model.safetensors", "config.json", "tokenizer.json", "README.md", "train.jsonl",

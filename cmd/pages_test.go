@@ -161,7 +161,7 @@ func TestFlagsOfPages(t *testing.T) {
 	for page, text := range pagesForUsers(t) {
 		for _, span := range codeSpan.FindAllStringSubmatch(text, -1) {
 			if !strings.HasPrefix(span[1], "--") && programName.FindString(span[1]) == "" {
-				continue // of another program
+				continue // another program's
 			}
 			for _, flag := range flagOfSpan.FindAllStringSubmatch(flagFamily.ReplaceAllString(span[1], ""), -1) {
 				named++

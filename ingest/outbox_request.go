@@ -48,7 +48,7 @@ func newProduceCall(topic string, partition int, clientID string, batch []messag
 func batchParts(batch []message, sent time.Time) [][]byte {
 	b := make([]byte, batchHeader, 1024)
 	type cut struct {
-		at    int // of b
+		at    int // length of b
 		value []byte
 	}
 	var cuts []cut

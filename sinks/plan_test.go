@@ -144,7 +144,7 @@ func TestHarmedPlans(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		harm func(d *sinktest.MemDisk, p *record.Plan)
-		text string // of the fault; empty: none
+		text string // the fault's; empty: none
 		note string
 	}{
 		"a segment is lost": {harm: part(func(d *sinktest.MemDisk, name string) { delete(d.Live.Files, name) }),

@@ -16,11 +16,11 @@ type figures struct {
 	Jobs   int    `json:"jobs,omitempty"`
 	Frames int64  `json:"frames,omitempty"`
 	Points int64  `json:"points,omitempty"`
-	Bytes  int64  `json:"bytes,omitempty"` // of the archive
+	Bytes  int64  `json:"bytes,omitempty"` // the archive's
 	Rows   int64  `json:"rows,omitempty"`
 
 	WallS      float64 `json:"wall_s,omitempty"`
-	CPUS       float64 `json:"cpu_s,omitempty"` // of all processes but the broker
+	CPUS       float64 `json:"cpu_s,omitempty"` // all processes but the broker
 	RunWallS   float64 `json:"run_wall_s,omitempty"`
 	RunCPUS    float64 `json:"run_cpu_s,omitempty"`
 	BrokerCPUS float64 `json:"broker_cpu_s,omitempty"`

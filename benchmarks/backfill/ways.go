@@ -22,16 +22,16 @@ type job struct {
 type ways struct {
 	ctx     context.Context
 	program rig.Program
-	env     []string // of every process that is measured
+	env     []string // every measured process has it
 	core    int      // processor of every process that is measured; negative: any
-	topics  int      // that have been made
+	topics  int      // made so far
 }
 
 // turn is what the processes of one way cost.
 type turn struct {
-	Wall   time.Duration // of the whole way, from the start of its first process to the end of its last
-	CPU    time.Duration // of all its processes
-	MaxRSS int64         // of the largest process
+	Wall   time.Duration // the whole way, from the start of its first process to the end of its last
+	CPU    time.Duration // sum over its processes
+	MaxRSS int64         // the largest process
 	Said   string        // the last lines of the logs
 }
 

@@ -88,9 +88,9 @@ func formsNamed(names []string) ([]*form, error) {
 // input is a form's files.
 type input struct {
 	*form
-	path  string   // what `produce` is given
-	files []string // what Python's readers are given
-	bytes int64    // of all files that are read
+	path  string   // arguments of `produce`
+	files []string // arguments of Python's readers
+	bytes int64    // all files read
 	real  bool
 }
 

@@ -54,7 +54,7 @@ type bench struct {
 type pythonReader struct {
 	Name    string   `json:"name"`
 	Formats []string `json:"formats"`
-	How     string   `json:"how"` // what it does, and what it copies
+	How     string   `json:"how"` // its work, and its copies
 }
 
 // entry is ours (an empty reader) or a reader in Python, with a task.

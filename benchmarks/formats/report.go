@@ -25,12 +25,12 @@ type measurement struct {
 	Goal   goal   `json:"goal"`
 	Bound  bool   `json:"bound"` // the broker has another core
 
-	Bytes  int64 `json:"bytes"`  // of the input's files
+	Bytes  int64 `json:"bytes"`  // the input's files
 	Frames int64 `json:"frames"` // in the input
 	Points int64 `json:"points"`
 
 	Seconds    float64 `json:"seconds"`
-	CPUSeconds float64 `json:"cpu_seconds"` // of the whole process
+	CPUSeconds float64 `json:"cpu_seconds"` // the whole process
 	MaxRSS     int64   `json:"max_rss"`     // largest resident set, bytes
 }
 

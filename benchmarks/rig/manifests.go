@@ -71,7 +71,8 @@ func SameManifests(got, want string) error {
 // meaning returns what two manifests of the same rows have in common.
 func meaning(m *record.Manifest) record.Manifest {
 	same := record.Manifest{Format: m.Format, Topic: m.Topic, TopicID: m.TopicID, Partition: m.Partition,
-		Start: m.Start, End: m.End, Gap: m.Gap, Counts: m.Counts, Chunks: m.Chunks, Last: m.Last, ContentHash: m.ContentHash}
+		Start: m.Start, End: m.End, Gap: m.Gap, Counts: m.Counts, Chunks: m.Chunks, Last: m.Last,
+		ContentHash: m.ContentHash}
 	for _, f := range m.Files {
 		f.Staged = ""
 		if f.Table == tables.Frames {

@@ -18,8 +18,8 @@ import (
 
 // portion is what one file has of one frame, one sequence or one refused record.
 type portion struct {
-	hash   uint64 // of folder keys and of all columns that are compared
-	folder uint64 // of folder keys alone
+	hash   uint64 // folder keys and all compared columns
+	folder uint64 // folder keys alone
 	row    int64  // first row of the portion in its file
 	frame  int64  // frame_id; without such a column the offset
 	rows   int32

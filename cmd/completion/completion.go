@@ -73,7 +73,7 @@ type verb struct {
 	words    []string // the words that call it, without the program's
 	help     string
 	options  []option
-	takes    kind // of its arguments
+	takes    kind // its arguments'
 	choices  []string
 	children []*verb
 }

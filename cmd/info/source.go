@@ -26,7 +26,7 @@ type sourcesInfo struct {
 	Frames   int64         `json:"frames"`
 	Points   int64         `json:"points"`
 	Skipped  int64         `json:"skipped"`            // files and frames that could not be read
-	Problems []string      `json:"problems,omitempty"` // of the paths, before an input was opened
+	Problems []string      `json:"problems,omitempty"` // the paths', before an input was opened
 }
 
 // sourceInfo is what one input holds.

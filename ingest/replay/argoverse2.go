@@ -37,7 +37,7 @@ type argoverse2 struct {
 	max     int64
 	next    int
 	own     avLane
-	reader  scanReader // of poses, as is table
+	reader  scanReader // the poses', as is table
 	table   schemas.Table
 	posesOf string          // folder of the log that poses are of
 	poses   map[int64]rigid // never changed once a lane has it
@@ -47,7 +47,7 @@ type argoverse2 struct {
 type avLane struct {
 	of     *argoverse2
 	at     *avSweep
-	poses  map[int64]rigid // of the sweep's log
+	poses  map[int64]rigid // the sweep's log
 	reader scanReader
 	table  schemas.Table
 	cloud  codec.Cloud

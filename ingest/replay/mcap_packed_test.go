@@ -45,7 +45,7 @@ func TestPackedMCAP(t *testing.T) {
 			}
 			found.Close()
 		}
-		write(t, plain, dir, "drive.mcap") // what is there unpacked is read once
+		write(t, plain, dir, "drive.mcap") // unpacked copies are read once
 		if d := cmp.Diff(want, namesOf(all(t, open(t, MCAP{Paths: []string{dir}})))); d != "" {
 			t.Errorf("%s beside the plain file: %s", ending, d)
 		}

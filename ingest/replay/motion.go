@@ -120,7 +120,7 @@ func between(a, b *motion, part float64) motion {
 	if cosine < 0 {
 		cosine, sign = -cosine, -1
 	}
-	if cosine < 0.9995 { // else the chord is as good as the arc
+	if cosine < 0.9995 { // beyond it, the chord is as good as the arc
 		angle := math.Acos(cosine)
 		sine := math.Sin(angle)
 		left, right = math.Sin(left*angle)/sine, math.Sin(right*angle)/sine

@@ -35,7 +35,7 @@ type leafValues struct {
 	i32     []int32
 	i64     []int64
 	bytes   []byte // values of a fixed size, or texts
-	size    int    // of a value; 0: texts
+	size    int    // a value's; 0: texts
 	offsets []uint32
 }
 

@@ -50,7 +50,7 @@ type groupIndex struct {
 // groupMark is a place where reading can begin.
 type groupMark struct {
 	file, group int
-	position    int64 // of the first item that begins there
+	position    int64 // first item that begins there
 	continues   bool  // the first rows belong to the item before
 }
 

@@ -37,7 +37,7 @@ type frameTable struct {
 	left          int64 // rows of the row group
 	cells         []frameCell
 	pose          *parquetColumn // nil: there is none
-	row           frameRow       // that was read last
+	row           frameRow       // the one read last
 	hull3, maxima string         // status of operators in space
 }
 

@@ -384,7 +384,7 @@ type pointReader struct {
 	own    codec.Cloud
 	idx    []int64
 	placer placer
-	cloud  *codec.Points // that was read last
+	cloud  *codec.Points // the one read last
 }
 
 // points reads the points in spans. n is the number of positions of column point_idx; -1: the last

@@ -128,7 +128,8 @@ func leading[T int32 | int64](v []T) int {
 	first, i := v[0], 1
 	for ; i+8 <= len(v); i += 8 {
 		w := v[i : i+8 : i+8]
-		if (w[0]^first)|(w[1]^first)|(w[2]^first)|(w[3]^first)|(w[4]^first)|(w[5]^first)|(w[6]^first)|(w[7]^first) != 0 {
+		if (w[0]^first)|(w[1]^first)|(w[2]^first)|(w[3]^first)|
+			(w[4]^first)|(w[5]^first)|(w[6]^first)|(w[7]^first) != 0 {
 			break
 		}
 	}

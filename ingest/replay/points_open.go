@@ -201,7 +201,7 @@ func (s *pointSource) sequenceName() string { return s.by.sequence() }
 func (s *pointSource) FilesOf(position int64) []string {
 	index, err := s.by.count(context.Background())
 	if err != nil {
-		return nil // who reads the item is told
+		return nil // the reader of the item is told
 	}
 	files := index.files(position)
 	for i, path := range files {

@@ -36,7 +36,7 @@ type outputFrames struct {
 	behind bool // groups before the next item are not read
 	read   pointReader
 
-	frames   []frameRow // of an item
+	frames   []frameRow // an item's
 	spans    []rowSpan
 	drawings []Drawing
 	x, y     []float64 // as the table has them

@@ -138,7 +138,7 @@ func sameRows(t *testing.T, want, got []schemas.Result) {
 	}
 	for i := range want {
 		w, g := want[i], got[i]
-		g.Topic, g.Partition, g.Offset = w.Topic, w.Partition, w.Offset // those of another topic
+		g.Topic, g.Partition, g.Offset = w.Topic, w.Partition, w.Offset // another topic's
 		if w.Points != nil && g.Points != nil {
 			for _, p := range []*schemas.Points{w.Points, g.Points} {
 				if len(p.Idx) == 0 {

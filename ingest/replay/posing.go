@@ -15,7 +15,7 @@ type posing struct {
 	any     bool // the recording has transforms
 	warned  bool
 	odd     bool   // the log has the warning about a transform that was left out
-	file    string // of the last cloud
+	file    string // the last cloud's
 	clouds  int64
 	without int64 // clouds whose pose the transforms do not tell
 }

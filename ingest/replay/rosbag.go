@@ -48,7 +48,7 @@ type rosbag struct {
 	part     bagPart
 	database *bagDatabase
 	numbers  map[[2]string]*int64 // number of the next message, by sequence and topic
-	unpacker messageUnpacker      // of transforms
+	unpacker messageUnpacker      // for transforms
 	poses    posing
 	own      bagLane
 }

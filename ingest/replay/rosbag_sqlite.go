@@ -166,7 +166,7 @@ func (d *bagDatabase) readTopics() error {
 			return codec.Errorf(codec.Unsupported, -1, "%s is no plain table", table)
 		}
 	}
-	format := "'cdr'" // of bags before the column
+	format := "'cdr'" // bags older than the column
 	if has, err := d.hasColumn("topics", "serialization_format"); err != nil {
 		return err
 	} else if has {

@@ -49,7 +49,7 @@ type waymoSource struct {
 	at        int         // index of the next segment
 	reader    waymoReader // nil between segments
 	frame     waymo.Frame
-	number    int64         // of the frame in its segment
+	number    int64         // the frame's, in its segment
 	left      []waymo.Laser // lasers of the frame that are not sent yet
 	projector waymo.Projector
 	cloud     codec.Cloud

@@ -196,7 +196,7 @@ func badRecord(path string, number, offset int64, fault *codec.Error) error {
 // waymoComponents reads the components of a segment.
 type waymoComponents struct {
 	files   []*os.File
-	path    string // of component lidar
+	path    string // component lidar
 	segment *waymo.Segment
 	number  int64
 }

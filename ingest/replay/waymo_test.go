@@ -154,7 +154,7 @@ func TestWaymoSelectsLasersAndReturns(t *testing.T) {
 	writeRecords(t, path, s, waymotest.Encoding{Without: map[int]bool{2: true}, Empty: map[int]bool{5: true}}, 0, 1)
 	for _, test := range []struct {
 		w    Waymo
-		want string // of each frame
+		want string // each frame's
 	}{
 		{Waymo{}, "all 1 3 4"},
 		{Waymo{PerLaser: true}, "top 1|side_left 3|side_right 4"},

@@ -29,7 +29,7 @@ type Panel struct {
 	Description string // empty: the help text of the first query's metric
 	Kind        string // Grafana's name: timeseries, stat or heatmap
 	Unit        string // Grafana's name of the unit
-	Width       int    // of the 24 columns
+	Width       int    // columns of 24
 	Alerts      []string
 	Queries     []Query
 	Full        bool // values are fractions of a limit: the axis ends at 1

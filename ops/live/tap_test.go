@@ -91,7 +91,7 @@ func TestWantsFollowsViews(t *testing.T) {
 func TestLargeScenesShareTheRate(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		points []int // of the scenes of each stream
+		points []int // each stream's scenes
 		want   []int // scenes of each in ten seconds
 	}{{"one", []int{120_000}, []int{100}}, {"two", []int{120_000, 120_000}, []int{50, 50}},
 		{"one beside small ones", []int{120_000, 100, 0}, []int{100, 100, 100}},

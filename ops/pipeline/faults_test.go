@@ -232,7 +232,7 @@ func TestLargeRecordsOfManyPartitions(t *testing.T) {
 		look := func() {
 			mu.Lock()
 			defer mu.Unlock()
-			if time.Since(begin) > time.Second { // of the first record of each nobody knows
+			if time.Since(begin) > time.Second { // nobody knows the first record of each
 				peak = max(peak, p.budget.used())
 			}
 		}

@@ -314,7 +314,7 @@ func TestLargeMessageOnAFullDisk(t *testing.T) {
 			t.Fatalf("refused %d of %d: %v", refused, calls, err)
 		}
 		p.Close()
-		if calls -= refused + 1; calls < 3 { // those of the second time: all of them
+		if calls -= refused + 1; calls < 3 { // the second time: all of them
 			t.Fatalf("%d parts", calls)
 		}
 		if len(o.batches) != 1 || len(o.batches[0].Results)+len(o.batches[0].Rejects) != 4000 {

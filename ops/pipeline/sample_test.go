@@ -18,8 +18,8 @@ import (
 // the lag and the batch grow older, and what is under way.
 func TestSamplesOfAStuckPartition(t *testing.T) {
 	for name, c := range map[string]struct {
-		slow  time.Duration // of each commit
-		delay time.Duration // of each message in a worker
+		slow  time.Duration // each commit's
+		delay time.Duration // each message's, in a worker
 		want  string
 	}{
 		"commit": {time.Hour, 0, `

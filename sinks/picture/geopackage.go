@@ -23,7 +23,7 @@ type GeoPackage struct {
 	tables map[string]*featureTable
 	frames int64
 	newest int64 // latest time of a frame, nanoseconds since 1970
-	failed bool  // what Add began is not whole
+	failed bool  // a part begun by Add is not whole
 }
 
 // background is the context of all statements: one that can end would cost a goroutine a

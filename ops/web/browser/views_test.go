@@ -247,7 +247,7 @@ func TestBrowserReconnects(t *testing.T) {
 	th.furnish()
 	p.shows(0)
 	th.frame(1)
-	p.shows(1) // of the new process, which counts anew
+	p.shows(1) // the new process counts anew
 	p.until("document.querySelectorAll('.ticks .done, .ticks .open').length <= 2")
 }
 

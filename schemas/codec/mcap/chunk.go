@@ -14,7 +14,7 @@ import (
 // chunkHead are the fields of a chunk before its records.
 type chunkHead struct {
 	size        uint64 // bytes of the records
-	crc         uint32 // of the records; 0: not given
+	crc         uint32 // the records'; 0: not given
 	compression string
 	packed      []byte // compressed records
 	length      uint64 // declared length of packed

@@ -38,7 +38,7 @@ type Reader struct {
 	size   int64   // bytes of file
 	chunks []int64 // places of chunks by the index, ascending
 	offset int64   // bytes read
-	crc    uint32  // of the section so far
+	crc    uint32  // the section so far
 	begun  bool
 	done   bool   // the footer or an end that has no footer was read
 	ended  *Error // how a file without a footer ends

@@ -41,14 +41,14 @@ type Writer struct {
 	options Options
 	err     error
 	offset  uint64 // bytes written
-	crc     uint32 // of the section so far
+	crc     uint32 // the section so far
 
 	schemas, channels [][]byte // contents of the records, for the summary
 	counts            []uint64 // messages of channel i+1
 	chunk             chunkWriter
 	indexes           [][]byte // contents of the chunk index records
 	messages          uint64
-	times             span // of all messages
+	times             span // all messages'
 
 	zstd   *zstd.Encoder
 	lz4    *lz4.Writer

@@ -19,7 +19,7 @@ func unpackLZF(dst, src []byte) int {
 			if n > len(src)-from || n > len(dst)-to {
 				return at
 			}
-			if len(src)-from >= maxLiteral && len(dst)-to >= maxLiteral { // what is too much is overwritten
+			if len(src)-from >= maxLiteral && len(dst)-to >= maxLiteral { // surplus bytes are overwritten
 				*(*[maxLiteral]byte)(dst[to:]) = *(*[maxLiteral]byte)(src[from:])
 			} else {
 				copy(dst[to:to+n], src[from:])

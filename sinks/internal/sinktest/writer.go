@@ -32,9 +32,9 @@ type Writer struct {
 	Tables []string          // tables besides those that are always written
 	Parts  int               // number of parts of a batch that are staged before its commit
 
-	Content sinks.Content   // what decides the rows
+	Content sinks.Content   // settings of the rows
 	Former  sinks.Reader    // output whose commits it adopts before it copies; nil: it copies all
-	Adopted []sinks.Adopted // what each session adopted
+	Adopted []sinks.Adopted // adopted by each session
 }
 
 // Run copies until the end, and returns what fail returns.
