@@ -71,12 +71,20 @@ func (o *Output) Adoptable(f *Former) error {
 	case mine.Schema != theirs.Schema:
 		return &ConfigError{reuseFlag, fmt.Sprintf("its tables have schema %d, those of the new output schema %d: one "+
 			"output has one schema", theirs.Schema, mine.Schema)}
-	case !slices.Equal(mine.PartitionBy, theirs.PartitionBy):
-		return &ConfigError{reuseFlag, fmt.Sprintf("its folders are by %s, those of the new output by %s: say "+
-			"--partition-by %s, or compute all of it without --reuse", strings.Join(theirs.PartitionBy, ","),
-			strings.Join(mine.PartitionBy, ","), strings.Join(theirs.PartitionBy, ","))}
 	}
-	return nil
+	return f.CheckFolders(mine.PartitionBy)
+}
+
+// CheckFolders returns a *ConfigError if an output whose tables have folders by these keys
+// cannot adopt commits of f. It tells before there is such an output.
+func (f *Former) CheckFolders(by []string) error {
+	theirs := f.identity.PartitionBy
+	if slices.Equal(by, theirs) {
+		return nil
+	}
+	return &ConfigError{reuseFlag, fmt.Sprintf("its folders are by %s, those of the new output by %s: say "+
+		"--partition-by %s, or compute all of it without --reuse", strings.Join(theirs, ","), strings.Join(by, ","),
+		strings.Join(theirs, ","))}
 }
 
 // Adopted is what Adopt did.

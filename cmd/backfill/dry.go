@@ -34,14 +34,29 @@ func (j *job) dryRun(settings string) error {
 	e := j.env
 	parts := &memoryStore{parts: map[string][]byte{}}
 	sample := &spread{most: sampleLanes}
+	earlier, err := j.openReuse(e.Ctx, &j.Flags.Plan, j.Output.PartitionBy)
+	if err != nil {
+		return explained(err)
+	}
+	defer earlier.Close()
+	if j.options, err = earlier.options(e.Ctx, parts, j.options); err != nil {
+		return explained(err)
+	}
+	unchanged := int64(0)
 	j.options.Each = func(l *record.Lane) error {
-		if j.shard.Of == 0 || l.Number%j.shard.Of == j.shard.Index {
+		if j.shard.Of > 0 && l.Number%j.shard.Of != j.shard.Index {
+			return nil
+		}
+		same, err := earlier.has(l)
+		if same {
+			unchanged++
+		} else {
 			sample.add(l)
 		}
-		return nil
+		return err
 	}
 	var plan *record.Plan
-	err := j.searching(j.Progress, func() (err error) {
+	err = j.searching(j.Progress, func() (err error) {
 		plan, err = backfill.Build(e.Ctx, j.archive, j.options, parts)
 		return err
 	})
@@ -50,6 +65,13 @@ func (j *job) dryRun(settings string) error {
 	}
 	if plan.Lanes == 0 {
 		return nothing()
+	}
+	if unchanged > 0 {
+		fmt.Fprintf(e.Stdout, "%s lanes have not changed since %s, and their tables would be linked\n",
+			command.Count(unchanged), j.Flags.Plan.Reuse)
+		if sample.count == 0 {
+			return nil
+		}
 	}
 	j.service.Source.Topic = []string{plan.Name}
 	f := &trial{job: j, plan: plan, lanes: sample.lanes, bytes: sample.bytes,

@@ -23,6 +23,7 @@ import (
 type feed struct {
 	*job
 	order uint64 // seed of the order of lanes
+	reuse *reuse // nil: every lane is computed
 
 	s      *run.Service
 	plan   *record.Plan // nil before Open
@@ -45,11 +46,22 @@ type reach struct{ items, durable int64 }
 // folder behind. The search itself needs the output.
 func (f *feed) Look(ctx context.Context, s *run.Service) error {
 	f.s = s
-	return f.probe(ctx, f.Output.Out)
+	if err := f.probe(ctx, f.Output.Out); err != nil {
+		return err
+	}
+	var err error
+	f.reuse, err = f.openReuse(ctx, &f.Flags.Plan, f.Output.PartitionBy)
+	return err
 }
 
 // Open reads or makes the plan, and finds out how far its lanes are.
 func (f *feed) Open(ctx context.Context, s *run.Service) (partitions int, err error) {
+	if err := f.reuse.fits(s.Output); err != nil {
+		return 0, err
+	}
+	if f.options, err = f.reuse.options(ctx, s.Store(), f.options); err != nil {
+		return 0, err
+	}
 	err = f.searching(f.Progress, func() error {
 		f.plan, err = backfill.Prepare(ctx, s.Store(), f.archive, f.options)
 		return err
@@ -154,6 +166,9 @@ func (f *feed) Run(ctx context.Context, handle run.Handle) error {
 	jobs := f.Work.Jobs
 	if jobs == 0 {
 		jobs = f.s.Workers()
+	}
+	if err := f.adopt(ctx, jobs); err != nil {
+		return err
 	}
 	return f.lanes.Run(ctx, jobs, func(ctx context.Context, lane int32) error {
 		f.working.Add(1)
@@ -276,7 +291,7 @@ func (f *feed) Ready() error { return nil }
 func (f *feed) Count(m *metrics.Metrics) { m.Consumer(0, 0, int(f.working.Load())) }
 
 // Close implements run.Feed.
-func (f *feed) Close() {}
+func (f *feed) Close() { f.reuse.Close() }
 
 // described are the fields of the first line of the log.
 func (f *feed) described() []any {
@@ -328,5 +343,6 @@ func (f *feed) summary(s *run.Service, took time.Duration) string {
 	} else {
 		text.WriteString("; nothing is left")
 	}
+	text.WriteString(f.reuse.summary())
 	return text.String()
 }

@@ -49,6 +49,8 @@ type PlanFlags struct {
 
 	Plan     string `placeholder:"NAME" content:"no"`
 	Identity string `enum:"auto,mtime,sha256" default:"auto" content:"no" more:"yes"`
+	Changed  bool   `content:"no"`
+	Reuse    string `type:"path" placeholder:"OLD" content:"no"`
 }
 
 // WorkFlags say which lanes this process computes, and how many at a time.
@@ -76,7 +78,7 @@ func (c *PlanFlags) check() error {
 
 // Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Flags) Check() error {
-	return errors.Join(c.Plan.check(), command.CheckAmount("jobs", c.Work.Jobs, 0, command.MaxWorkers),
+	return errors.Join(c.Plan.check(), c.Plan.checkReuse(c.Output.Out), command.CheckAmount("jobs", c.Work.Jobs, 0, command.MaxWorkers),
 		command.CheckAmount("shards", c.Work.Shards, 0, math.MaxInt32), c.service().Check())
 }
 

@@ -29,7 +29,7 @@ type planOnly struct {
 
 // run writes the plan and prints it.
 func (c *planOnly) run(e *command.Env, from source.Archived) error {
-	if err := errors.Join(c.Plan.check(), from.Check(), command.CheckOut(c.Out)); err != nil {
+	if err := errors.Join(c.Plan.check(), c.Plan.checkReuse(c.Out), from.Check(), command.CheckOut(c.Out)); err != nil {
 		return err
 	}
 	j := &job{env: e, from: from}
@@ -39,11 +39,19 @@ func (c *planOnly) run(e *command.Env, from source.Archived) error {
 	if err := j.probe(e.Ctx, c.Out); err != nil {
 		return err
 	}
+	earlier, err := j.openReuse(e.Ctx, &c.Plan, c.PartitionBy)
+	if err != nil {
+		return explained(err)
+	}
+	defer earlier.Close()
 	store, err := c.openOutput(e.Ctx)
 	if err != nil {
 		return explained(err)
 	}
 	defer store.Close()
+	if j.options, err = earlier.options(e.Ctx, store, j.options); err != nil {
+		return explained(err)
+	}
 	var plan *record.Plan
 	err = j.searching(c.Progress, func() error {
 		plan, err = backfill.Prepare(e.Ctx, store, j.archive, j.options)

@@ -1,6 +1,7 @@
 package backfill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,17 +206,9 @@ func (r *adopting) count(ctx context.Context, number int32, items int64, a *sink
 // maxWhys bounds the reasons that are counted apart.
 const maxWhys = 100
 
-// Reasons returns the reasons why lanes were not adopted, the most frequent first, with
-// the number of their lanes.
+// Reasons returns the keys of Whys, the most frequent one first.
 func (a *AdoptedLanes) Reasons() []string {
-	whys := slices.SortedFunc(maps.Keys(a.Whys), func(x, y string) int {
-		if d := a.Whys[y] - a.Whys[x]; d != 0 {
-			return d
-		}
-		return slices.Compare([]byte(x), []byte(y))
+	return slices.SortedFunc(maps.Keys(a.Whys), func(x, y string) int {
+		return cmp.Or(cmp.Compare(a.Whys[y], a.Whys[x]), cmp.Compare(x, y))
 	})
-	for i, why := range whys {
-		whys[i] = fmt.Sprintf("%d lanes: %s", a.Whys[why], why)
-	}
-	return whys
 }

@@ -184,11 +184,21 @@ func (e *Earlier) Lanes(ctx context.Context, store sinks.Reader, p *record.Plan)
 		return same, nil
 	}
 	err := eachLane(ctx, store, p, func(l *record.Lane) error {
-		key, ok, err := e.key(l)
-		if n, there := e.numbers[key]; ok && there && n == l.Number {
-			same[n] = true
+		equal, err := e.Same(l)
+		if equal {
+			same[l.Number] = true
 		}
 		return err
 	})
 	return same, err
+}
+
+// Same tells whether a lane of the new plan is one of the earlier plan, under the same number.
+func (e *Earlier) Same(l *record.Lane) (bool, error) {
+	if e.why != "" {
+		return false, nil
+	}
+	key, ok, err := e.key(l)
+	n, there := e.numbers[key]
+	return ok && there && n == l.Number, err
 }
