@@ -49,8 +49,8 @@ type PlanFlags struct {
 
 	Plan     string `placeholder:"NAME" content:"no"`
 	Identity string `enum:"auto,mtime,sha256" default:"auto" content:"no" more:"yes"`
-	Changed  bool   `content:"no"`
-	Reuse    string `type:"path" placeholder:"OLD" content:"no"`
+	Changed  bool   `content:"no" more:"yes"`
+	Reuse    string `type:"path" placeholder:"OLD" content:"no" more:"yes"`
 }
 
 // WorkFlags say which lanes this process computes, and how many at a time.

@@ -67,7 +67,7 @@ func (BrokerFlags) HelpLines() map[string]string {
 func (PlanFlags) HelpLines() map[string]string {
 	return map[string]string{
 		"plan":     "Name of the plan; a plan of that name is read, and the archive is not searched.",
-		"changed":  "Compute only lanes whose files have changed since --reuse; link the tables of the others.",
+		"changed":  "Take over the lanes of --reuse whose files have not changed, and compute the others.",
 		"reuse":    "Earlier output of this archive, which is only read.",
 		"identity": "Sign by which a file is known again: size with time, or content; auto: the plan's.",
 	}
