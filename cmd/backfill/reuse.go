@@ -102,12 +102,20 @@ func (r *reuse) options(ctx context.Context, store sinks.Reader, opt backfill.Op
 	return r.earlier.Options(ctx, store, opt)
 }
 
-// adopt takes over the lanes of the shard that have not changed, and logs how many.
+// adopt takes over the lanes of the shard that have not changed, and logs how many. If ctx
+// ends meanwhile, the verdict says so.
 func (f *feed) adopt(ctx context.Context, jobs int) error {
-	r := f.reuse
-	if r == nil {
+	if f.reuse == nil {
 		return nil
 	}
+	err := f.adoptLanes(ctx, f.reuse, jobs)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (f *feed) adoptLanes(ctx context.Context, r *reuse, jobs int) error {
 	begin := time.Now()
 	same, err := r.earlier.Lanes(ctx, f.s.Store(), f.plan)
 	if err != nil {
@@ -117,9 +125,6 @@ func (f *feed) adopt(ctx context.Context, jobs int) error {
 		Order: f.order, Jobs: jobs, RetryFor: f.Output.RetryFor, Log: f.env.Log}
 	found, err := a.Run(ctx)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil // interrupted: the verdict says so
-		}
 		return err
 	}
 	r.found = found
