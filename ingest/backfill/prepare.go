@@ -92,7 +92,7 @@ func create(ctx context.Context, store sinks.Store, archive replay.Archive, opt 
 	if p.Lanes == 0 {
 		return nil, &sinks.ConfigError{Field: "paths", Problem: "there is nothing to read"}
 	}
-	others = slices.DeleteFunc(others, func(q *record.Plan) bool { return q.Hash == p.Hash && q.Name == p.Name })
+	others = slices.DeleteFunc(others, func(q *record.Plan) bool { return q.Name == p.Name }) // CreatePlan compares
 	if err := disjoint(ctx, store, p, others); err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ func TestSystemsThatFailAreNotPassedOver(t *testing.T) {
 	}{{syscall.EIO, false}, {syscall.ESTALE, false}, {syscall.ETIMEDOUT, false}, {syscall.EMFILE, false},
 		{syscall.ENOMEM, false}, {syscall.ENOENT, true}, {syscall.EACCES, true}, {syscall.EISDIR, true}} {
 		path := &fs.PathError{Op: "read", Path: "a/b.pcd", Err: c.err}
-		for what, bad := range map[string]error{"unreadable": unreadable("a/b.pcd", path), "file": badFile("a/b.pcd", path),
-			"missing": missing("a/b.pcd", path)} {
+		for what, bad := range map[string]error{"unreadable": unreadable("a/b.pcd", path),
+			"file": badFile("a/b.pcd", path), "missing": missing("a/b.pcd", path)} {
 			s := skips{allowed: true}
 			if err := s.forgive(fmt.Errorf("wrapped: %w", bad)); (err == nil) != c.pass {
 				t.Errorf("%s: %v: %v, want it passed over: %t", what, c.err, err, c.pass)
