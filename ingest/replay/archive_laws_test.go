@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -157,5 +158,56 @@ func TestFilesAreIdentified(t *testing.T) {
 	for _, path := range []string{dir, filepath.Join(dir, "gone")} {
 		_, err := a.Stat(t.Context(), path, true)
 		failsWith(t, err, path)
+	}
+}
+
+// growing is a Source whose file grows while it is read.
+type growing struct {
+	Source
+	path string
+}
+
+// Next implements Source.
+func (g *growing) Next(it *Item) error {
+	f, err := os.OpenFile(g.path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteString("more\n"); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+// A file that grows while its items are counted, and a file that cannot be read, are errors that
+// name it.
+func TestPartsOfBadFiles(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, []byte("one\ntwo\n"), dir, "a.txt")
+	tokens := Tokens{Files: []string{path}}
+	a := &archive{open: func(in *Input) (Source, error) {
+		src, err := tokens.openInput(in)
+		return &growing{src, path}, err
+	}}
+	a.search = a.each(tokens.inputs)
+	failsWith(t, a.Parts(t.Context(), func(*Part) error { return nil }), path, "changed")
+	for name, of := range map[string]interface{ Archive() (Archive, error) }{
+		"bad row":   Tokens{Files: []string{write(t, []byte("{\"text\": 7}\n"), dir, "row.jsonl")}},
+		"bad line":  QuickDraw{Files: []string{write(t, []byte("{\"key_id\":\n"), dir, "line.ndjson")}},
+		"no file":   Tokens{Files: []string{filepath.Join(dir, "gone.txt")}},
+		"bad mcap":  MCAP{Paths: []string{write(t, []byte("no magic"), dir, "magic.mcap")}},
+		"no folder": KITTI{Dir: filepath.Join(dir, "gone scans")},
+	} {
+		a, err := of.Archive()
+		if err == nil {
+			err = a.Parts(t.Context(), func(*Part) error { return nil })
+		}
+		file, _, _ := strings.Cut(strings.Fields(name)[1], " ")
+		words := map[string]string{"row": "row.jsonl", "line": "line.ndjson", "file": "gone.txt", "mcap": "magic.mcap",
+			"folder": "gone scans"}
+		failsWith(t, err, words[file])
 	}
 }

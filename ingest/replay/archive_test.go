@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"entropipe/schemas/codec"
 	"entropipe/schemas/codec/waymo/waymotest"
 )
 
@@ -187,6 +188,15 @@ func archivesOf(t *testing.T, seed uint64) map[string]Archive {
 	dir := t.TempDir()
 	writeSegment(t, dir, waymotest.New(64), waymotest.Files{Frames: 6})
 	add("waymo v2", Waymo{Paths: []string{dir}, SkipBad: true})
+	add("files waymo v2", Files{Paths: []string{dir}, SkipBad: true})
+	bag := filepath.Join(t.TempDir(), "tour")
+	putFile(t, filepath.Join(bag, "metadata.yaml"), metadataOf("tour_0.db3", "tour_1.db3"))
+	for i := range 2 {
+		spec := bagSpec{topics: []topicInfo{lidarTopic}, rows: lidarRows(10*i, 10)}
+		spec.write(t, filepath.Join(bag, fmt.Sprintf("tour_%d.db3", i)))
+	}
+	add("bag of parts", Rosbag{Paths: []string{bag}})
+	add("files bag of parts", Files{Paths: []string{bag}})
 	rng := rand.New(rand.NewPCG(seed, 2))
 	add("quickdraw", QuickDraw{Files: drawingFiles(t, rng), Pack: 5, SkipBad: true})
 	files := tokenFiles(t, rng)
@@ -252,6 +262,20 @@ func tokenFiles(t testing.TB, rng *rand.Rand) (files []string) {
 	return append(files, writeParquet(t, table, 13))
 }
 
+// everyOther prunes every second point.
+func everyOther() *Pruner {
+	return &Pruner{New: func() Survivors {
+		var keep []int32
+		return func(c *codec.Points) ([]int32, int) {
+			keep = keep[:0]
+			for i := 0; i < c.Len(); i += 2 {
+				keep = append(keep, int32(i))
+			}
+			return keep, 0
+		}
+	}}
+}
+
 // longTests is the environment variable that asks for tests of minutes.
 const longTests = "ENTROPIPE_LONG"
 
@@ -263,7 +287,7 @@ func TestOpenAtAnyPosition(t *testing.T) {
 		seeds = 10
 	}
 	producers := []*Producer{{}, {Names: Names{Dataset: "d", Sequence: "s", Sensor: "x"}, Key: KeyFrame,
-		Compression: "zstd", Play: Play{Epoch: timeOf(1e18)}}}
+		Compression: "zstd", Play: Play{Epoch: timeOf(1e18)}, Prune: everyOther()}}
 	for seed := range seeds {
 		for name, a := range archivesOf(t, seed) {
 			t.Run(fmt.Sprintf("%d %s", seed, name), func(t *testing.T) {

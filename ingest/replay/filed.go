@@ -180,6 +180,41 @@ func (s *nuScenes) sequenceName() string {
 	})
 }
 
+// container is a Source whose items lie in files that hold many, where an input may name their folder.
+type container interface{ containers() []string }
+
+func (s *mcapSource) containers() (paths []string) {
+	for _, f := range s.files {
+		paths = append(paths, f.path)
+	}
+	return paths
+}
+
+// containers returns the parts of a bag, with what belongs to them.
+func (s *rosbag) containers() (paths []string) {
+	for i, p := range s.parts {
+		if meta := firstFile(filepath.Join(filepath.Dir(p.path), metadataFile)); meta != "" && i == 0 {
+			paths = append(paths, meta)
+		}
+		paths = append(paths, p.path, firstFile(p.path+"-wal"), firstFile(p.path+"-journal"))
+	}
+	return paths
+}
+
+// containers returns the files of segments, of version 2 those of their components.
+func (s *waymoSource) containers() (paths []string) {
+	for _, in := range s.segments {
+		paths = append(paths, in.path)
+		for _, folder := range []string{"lidar_calibration", "lidar_pose", "vehicle_pose"} {
+			if in.second {
+				paths = append(paths, firstFile(filepath.Join(filepath.Dir(filepath.Dir(in.path)), folder,
+					filepath.Base(in.path))))
+			}
+		}
+	}
+	return paths
+}
+
 func (s *mcapSource) sequenceName() string {
 	return only(len(s.files), func(i int) string { return s.files[i].sequence })
 }

@@ -122,21 +122,48 @@ func (a *archive) part(ctx context.Context, in *Input) (*Part, error) {
 	if s, ok := src.(sequenced); ok && in.Sequence == "" {
 		p.Input.Sequence = s.sequenceName()
 	}
-	p.Items, p.Frames, err = count(ctx, src)
+	depend(p, in, src)
+	before, err := a.statAll(ctx, p.Common)
 	if err != nil {
 		return nil, err
 	}
-	depend(p, in, src)
+	if p.Items, p.Frames, err = count(ctx, src); err != nil {
+		return nil, err
+	}
+	after, err := a.statAll(ctx, p.Common)
+	if err != nil {
+		return nil, err
+	}
+	for i := range before {
+		if before[i] != after[i] {
+			return nil, &BadInputError{File: before[i].Path, Detail: "the file changed while its items were counted"}
+		}
+	}
 	return p, nil
+}
+
+// statAll returns what files are now.
+func (a *archive) statAll(ctx context.Context, paths []string) (files []File, err error) {
+	for _, path := range paths {
+		f, err := a.Stat(ctx, path, false)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
 }
 
 // depend fills in the files of a part.
 func depend(p *Part, in *Input, src Source) {
 	s, ok := filesIn(src)
 	if !ok {
-		for _, path := range in.paths() {
-			p.Common = append(p.Common, absolute(path))
+		own, _ := unnamed(src)
+		if c, ok := own.(container); ok {
+			p.Common = existing(c.containers()...)
+			return
 		}
+		p.Common = existing(in.paths()...)
 		return
 	}
 	p.Common, p.Of = s.common(), s.FilesOf
