@@ -11,7 +11,6 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"entropipe/models/plainfile"
 	"entropipe/schemas/codec"
 )
 
@@ -58,7 +57,7 @@ func (r *fileReader) load(path string, most int64) error {
 		return &BadInputError{File: path, Detail: fmt.Sprintf("%d bytes are more than --max-frame-bytes allows (%d)",
 			info.Size(), most)}
 	}
-	f, err := plainfile.Open(path)
+	f, err := openPlain(path)
 	if err != nil {
 		return badFile(path, err)
 	}

@@ -122,7 +122,13 @@ func (w *finder) file(dir, name string, named bool) error {
 		}
 		return err
 	}
+	if s.kind == lfsPointer && (named || w.awaits(s)) {
+		return w.bad(pointerFault(path))
+	}
 	found := s.format()
+	if s.kind == lfsPointer {
+		found = nil
+	}
 	if w.only != nil && (named || found == nil && w.only.claims(s)) {
 		found = w.only
 	}

@@ -209,7 +209,7 @@ var adviceOn = map[string]string{
 	rosbagMetadata: "its clouds stand in the files that it names (.db3, .mcap): put them beside it, and name " +
 		"the folder",
 	"an OFF file": "convert it to PLY first, for example with MeshLab",
-	"a pointer of Git LFS in the place of a file": "fetch the file first: git lfs pull",
+	lfsPointer:    "fetch the file first: git lfs pull",
 }
 
 // advice says how to read content that Files does not read itself; "" if it is unknown.

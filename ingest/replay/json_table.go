@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"entropipe/models/plainfile"
 )
 
 // maxObject bounds the memory that one object of a jsonTable can ask for.
@@ -26,7 +24,7 @@ type jsonTable struct {
 }
 
 func openJSONTable(name string) (*jsonTable, error) {
-	f, err := plainfile.Open(name)
+	f, err := openPlain(name)
 	if err != nil {
 		return nil, badFile(name, err)
 	}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"entropipe/models/plainfile"
 	"entropipe/schemas/codec"
 )
 
@@ -169,7 +168,7 @@ const maxPoses = 1 << 20
 
 // eachLine calls take for the lines of a file that are not empty. The error names file and line.
 func eachLine(path string, take func(line string) error) error {
-	f, err := plainfile.Open(path)
+	f, err := openPlain(path)
 	if err != nil {
 		return badFile(path, err)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"entropipe/algos/geom"
-	"entropipe/models/plainfile"
 )
 
 // pointBytes is the size of a point in a .bin: x, y, z, reflectance as
@@ -63,7 +62,7 @@ func (r *scanReader) load(path string, max int64) error {
 		return &BadInputError{File: path, Detail: fmt.Sprintf("%d bytes are more than a frame may have (%d)",
 			info.Size(), max)}
 	}
-	f, err := plainfile.Open(path)
+	f, err := openPlain(path)
 	if err != nil {
 		return badFile(path, err)
 	}
@@ -113,6 +112,10 @@ func unpacker(f io.Reader, path string, most int64) (z io.ReadCloser, form strin
 }
 
 func badFile(path string, err error) error {
+	var bad *BadInputError
+	if errors.As(err, &bad) {
+		return bad
+	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return &BadInputError{File: path, Detail: "the file became shorter while it was read"}
 	}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"entropipe/models/plainfile"
 	"entropipe/schemas"
 )
 
@@ -26,7 +25,7 @@ var lengthNames = []string{"contexttokens", "input_length", "input_tokens", "n_t
 // above clip become clip, unless clip is 0. Lengths below 1 are left out; a trace
 // without any other is an error.
 func ReadLengths(name string, clip int) ([]int32, error) {
-	f, err := plainfile.Open(name)
+	f, err := openPlain(name)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 
-	"entropipe/models/plainfile"
 	"entropipe/schemas/codec/mcap"
 )
 
@@ -115,7 +114,7 @@ func (m MCAP) Open() (Source, error) {
 
 // inspect reads the topics of a file from its summary.
 func (s *mcapSource) inspect(path string) error {
-	f, err := plainfile.Open(path)
+	f, err := openPlain(path)
 	if err != nil {
 		return fmt.Errorf("mcap: %w", err)
 	}
@@ -181,7 +180,7 @@ func (s *mcapSource) open(later *postponed) error {
 		return io.EOF
 	}
 	s.path = s.files[s.next].path
-	f, err := plainfile.Open(s.path)
+	f, err := openPlain(s.path)
 	if err != nil {
 		return fmt.Errorf("mcap: %w", err)
 	}

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"entropipe/models/plainfile"
 )
 
 // maxLine bounds the memory that one line can ask for.
@@ -26,7 +24,7 @@ type ndjson struct {
 }
 
 func openNDJSON(name string) (*ndjson, error) {
-	f, err := plainfile.Open(name)
+	f, err := openPlain(name)
 	if err != nil {
 		return nil, err
 	}

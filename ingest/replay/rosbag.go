@@ -120,6 +120,10 @@ func (s *rosbag) inspect(p bagPart) error {
 
 // partFault is the fault of a part that cannot be opened, or of all that follows in it.
 func partFault(p bagPart, err error) error {
+	var bad *BadInputError
+	if errors.As(err, &bad) {
+		return bad
+	}
 	return &BadInputError{File: p.path, Detail: err.Error(), Err: err}
 }
 

@@ -201,7 +201,7 @@ func (b *bagFiles) openAll(path string) error {
 }
 
 func (b *bagFiles) add(path string) (*os.File, error) {
-	f, err := plainfile.Open(path)
+	f, err := openPlain(path)
 	if err == nil {
 		b.open = append(b.open, f)
 	}

@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
-
-	"entropipe/models/plainfile"
 )
 
 // bagPart is a file of a bag.
@@ -131,7 +129,7 @@ type bagMetadata struct {
 }
 
 func readBagMetadata(path string) (*bagMetadata, error) {
-	f, err := plainfile.Open(path)
+	f, err := openPlain(path)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"entropipe/models/plainfile"
 	"entropipe/schemas"
 	"entropipe/schemas/codec"
 )
@@ -266,7 +265,7 @@ func (l *tableLane) readParquet(path string) error {
 
 // readText reads a file of text, unpacked where its first bytes say that it is compressed.
 func (l *tableLane) readText(path string) error {
-	f, err := plainfile.Open(path)
+	f, err := openPlain(path)
 	if err != nil {
 		return badFile(path, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
-	"entropipe/models/plainfile"
 	"entropipe/schemas"
 	"entropipe/schemas/codec/parquetfile"
 )
@@ -44,7 +43,7 @@ func openParquetTable(path string) (*parquetTable, error) {
 
 // openParquetFile reads the footer.
 func openParquetFile(path string) (*parquetTable, error) {
-	f, err := plainfile.Open(path)
+	f, err := openPlain(path)
 	if err != nil {
 		return nil, badFile(path, err)
 	}

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"entropipe/models/plainfile"
 )
 
 // times holds the moments of a drive's scans. Line i of its file, counted from
@@ -28,7 +26,7 @@ const maxTimes = 1 << 25
 // readTimes reads timestamps.txt (a date and time a line, taken as UTC) or
 // times.txt (seconds from the start of the sequence).
 func readTimes(path string) (*times, error) {
-	f, err := plainfile.Open(path)
+	f, err := openPlain(path)
 	if err != nil {
 		return nil, fmt.Errorf("kitti: %w", err)
 	}

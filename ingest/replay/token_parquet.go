@@ -12,7 +12,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
-	"entropipe/models/plainfile"
 	"entropipe/schemas"
 	"entropipe/schemas/codec/parquetfile"
 )
@@ -38,7 +37,7 @@ type parquetRows struct {
 
 // openParquetRows reads the footer.
 func openParquetRows(name string) (*parquetRows, error) {
-	f, err := plainfile.Open(name)
+	f, err := openPlain(name)
 	if err != nil {
 		return nil, err
 	}

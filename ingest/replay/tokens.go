@@ -191,9 +191,16 @@ func (s *tokens) sequence(q *schemas.Sequence) error {
 // row fills q with the next row of a file that can be used. io.EOF: there is no
 // file any more.
 func (s *tokens) row(q *schemas.Sequence) error {
+	var bad *BadInputError
 	for {
 		if s.file == nil {
-			if err := s.open(); err != nil {
+			switch err := s.open(); {
+			case errors.As(err, &bad):
+				if err := s.pass(bad); err != nil {
+					return err
+				}
+				continue
+			case err != nil:
 				return err
 			}
 		}
@@ -207,7 +214,6 @@ func (s *tokens) row(q *schemas.Sequence) error {
 		if err == nil {
 			err = s.check(q)
 		}
-		var bad *BadInputError
 		switch {
 		case err == nil:
 			return nil

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"entropipe/models/plainfile"
 	"entropipe/schemas/codec"
 	"entropipe/schemas/codec/parquetfile"
 	"entropipe/schemas/codec/tfrecord"
@@ -74,7 +73,7 @@ func findWaymo(path string) ([]waymoInput, error) {
 }
 
 func firstBytes(path string) ([]byte, error) {
-	f, err := plainfile.Open(path)
+	f, err := openPlain(path)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +138,7 @@ func (in waymoInput) open(s *waymoSource) (waymoReader, error) {
 	if in.second {
 		return openComponents(in.path, s)
 	}
-	f, err := plainfile.Open(in.path)
+	f, err := openPlain(in.path)
 	if err != nil {
 		return nil, badFile(in.path, err)
 	}
@@ -235,7 +234,7 @@ func openComponents(path string, s *waymoSource) (waymoReader, error) {
 }
 
 func (r *waymoComponents) openFile(name string) (*parquetfile.File, error) {
-	f, err := plainfile.Open(name)
+	f, err := openPlain(name)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ var magics = []struct{ magic, name string }{
 	{"MM\x00*", "a TIFF picture"},
 	{"%PDF-", "a PDF document"},
 	{"\x7fELF", "an ELF program"},
-	{"version https://git-lfs.github.com/", "a pointer of Git LFS in the place of a file"},
+	{"version https://git-lfs.github.com/", "a Git LFS pointer"},
 	{"<!DOCTYPE", "an HTML page"},
 	{"<!doctype", "an HTML page"},
 	{"<html", "an HTML page"},

@@ -46,7 +46,7 @@ func TestName(t *testing.T) {
 		{"\x93NUMPY\x01", "a NumPy file"},
 		{string(record), "a TFRecord file"},
 		{string(record[:11]), ""},
-		{"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS in the place of a file"},
+		{"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"},
 		{"1.5 2.5 3.5\n", ""},
 	} {
 		if got := Name([]byte(test.head)); got != test.want {
