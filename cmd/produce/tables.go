@@ -41,10 +41,15 @@ Examples:
 
 // Help opens the help of produce parquet.
 func (produceParquet) Help() string {
-	return `A file is a cloud, a row a point. Coordinates of float64 are sent as they are.
+	return `A file is a cloud, a row a point. Coordinates of float64 are sent as they are. With --group-by
+rows of equal values, which must stand together, are a cloud: columns (or folders KEY=VALUE),
+file or row-group. Table points of an output gives the frames of its first run again, with
+names, times and poses from table frames.
 
 Examples:
   entropipe produce parquet scans/ --rate max
+  entropipe produce parquet lake/ --group-by drive,scan --rate max
+  entropipe produce parquet OLD/points --rate max
   entropipe produce parquet survey.parquet --x easting --y northing --z height`
 }
 

@@ -62,7 +62,8 @@ type (
 		Tables `embed:""`
 	}
 	Parquet struct {
-		Tables `embed:""`
+		Tables  `embed:""`
+		GroupBy []string `placeholder:"COLUMN" group:"Columns"`
 	}
 	Arrow struct {
 		Tables `embed:""`
@@ -84,7 +85,17 @@ func (c *CSV) Open(o Options) (replay.Source, error) {
 
 // Open finds the files.
 func (c *Parquet) Open(o Options) (replay.Source, error) {
-	return c.replay(replay.FormatParquet, o).Open()
+	t := c.replay(replay.FormatParquet, o)
+	t.GroupBy = c.GroupBy
+	return t.Open()
+}
+
+// HelpLines describes the flag of Parquet, beside those of tables.
+func (c Parquet) HelpLines() map[string]string {
+	lines := c.Tables.HelpLines()
+	lines["paths"] = "Files, folders of files or of KEY=VALUE folders, and outputs with table points."
+	lines["group-by"] = "Columns whose equal values make rows one cloud; or file; or row-group."
+	return lines
 }
 
 // Open finds the files.

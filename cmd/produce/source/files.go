@@ -22,6 +22,7 @@ type Files struct {
 	Y         string   `placeholder:"COLUMN" group:"Input" more:"yes" setting:"yes"`
 	Z         string   `placeholder:"COLUMN" group:"Input" more:"yes" setting:"yes"`
 	Intensity string   `placeholder:"COLUMN" group:"Input" more:"yes" setting:"yes"`
+	GroupBy   []string `placeholder:"COLUMN" group:"Input" more:"yes" setting:"yes"`
 }
 
 // Variables are the names of the formats.
@@ -38,7 +39,7 @@ func (c *Files) Check() error { return nil }
 
 func (c *Files) replay(o Options) replay.Files {
 	in := replay.Files{Paths: c.Paths, Topics: c.Topics, Time: c.Time, Lasers: c.Lasers, Returns: c.Returns,
-		PerLaser: c.PerLaser, Columns: replay.Columns{X: c.X, Y: c.Y, Z: c.Z, Intensity: c.Intensity},
+		PerLaser: c.PerLaser, Columns: replay.Columns{X: c.X, Y: c.Y, Z: c.Z, Intensity: c.Intensity}, GroupBy: c.GroupBy,
 		SkipBad: c.SkipBad, MaxFrameBytes: o.MaxFrameBytes, Pack: o.Rate.Pack(0), Log: o.Log}
 	if c.Format != "auto" {
 		in.Format = c.Format
@@ -75,6 +76,7 @@ func (Files) HelpLines() map[string]string {
 		"y":         "Column of a table that holds y.",
 		"z":         "Column of a table that holds z.",
 		"intensity": "Column of a table that holds the intensity.",
+		"group-by":  "Columns of a Parquet table whose equal values make rows one cloud; or file; or row-group.",
 		"skip-bad":  "Skip and count files and frames that cannot be read, instead of stopping.",
 	}
 }
