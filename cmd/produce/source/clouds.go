@@ -90,12 +90,11 @@ func (c *Parquet) Open(o Options) (replay.Source, error) {
 	return t.Open()
 }
 
-// HelpLines describes the flag of Parquet, beside those of tables.
-func (c Parquet) HelpLines() map[string]string {
-	lines := c.Tables.HelpLines()
-	lines["paths"] = "Files, folders of files or of KEY=VALUE folders, and outputs with table points."
-	lines["group-by"] = "Columns whose equal values make rows one cloud; or file; or row-group."
-	return lines
+// HelpLines describes the flag of Parquet.
+func (Parquet) HelpLines() map[string]string {
+	return map[string]string{
+		"group-by": "Columns whose equal values make rows one cloud; or file; or row-group.",
+	}
 }
 
 // Open finds the files.
@@ -106,7 +105,7 @@ func (c *Arrow) Open(o Options) (replay.Source, error) {
 // HelpLines describes the arguments and flags of tables.
 func (Tables) HelpLines() map[string]string {
 	return map[string]string{
-		"paths":     "Files, a cloud each, and folders of files.",
+		"paths":     "Files and folders of files.",
 		"x":         "Column that holds x, instead of the one of that name.",
 		"y":         "Column that holds y, instead of the one of that name.",
 		"z":         "Column that holds z, instead of the one of that name.",
