@@ -101,7 +101,7 @@ func (s *pointSource) seek(ctx context.Context, want int64) error {
 		if err == io.EOF {
 			return nil
 		}
-		if err != nil && !errors.As(err, &bad) {
+		if err != nil && (!errors.As(err, &bad) || failing(bad.Err)) {
 			return err
 		}
 		s.place()

@@ -142,8 +142,8 @@ func (t *frameTable) next(f *frameRow) (ok bool, err error) {
 		err = f.check()
 	}
 	if err != nil {
-		return false, &BadInputError{File: t.path,
-			Detail: fmt.Sprintf("row %d of row group %d: %v", row, t.group-1, err)}
+		return false, &BadInputError{File: t.path, Err: err, Detail: fmt.Sprintf("row %d of row group %d: %v", row,
+			t.group-1, err)}
 	}
 	return true, nil
 }

@@ -271,7 +271,7 @@ func (g *tableGroups) countRowGroups(ctx context.Context, index *groupIndex) err
 			return nil
 		}
 		var bad *BadInputError
-		if err != nil && !errors.As(err, &bad) {
+		if err != nil && (!errors.As(err, &bad) || failing(bad.Err)) {
 			return err
 		}
 		if err == nil {
@@ -295,7 +295,7 @@ func (g *tableGroups) countGroups(ctx context.Context, index *groupIndex) error 
 		switch {
 		case err == io.EOF:
 			return nil
-		case errors.As(err, &bad):
+		case errors.As(err, &bad) && !failing(bad.Err):
 			// The group that the file has begun is this bad item, or it is one of its own.
 			if !began {
 				index.marks = append(index.marks, groupMark{file: s.file, position: index.items})

@@ -11,8 +11,8 @@ import (
 	"entropipe/sinks/tables"
 )
 
-// processorTime returns the processor time of this process.
-func processorTime(b *testing.B) time.Duration {
+// spentTime returns the processor time of this process.
+func spentTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		b.Fatal(err)
@@ -70,7 +70,7 @@ func BenchmarkPoints(b *testing.B) {
 			src := open(b, Table{Paths: []string{filepath.Join(dir, "points")}, Format: FormatParquet})
 			b.SetBytes(points * 16)
 			b.ReportAllocs()
-			before, rounds := processorTime(b), 0
+			before, rounds := spentTime(b), 0
 			for b.Loop() {
 				if err := src.Rewind(); err != nil {
 					b.Fatal(err)
@@ -78,7 +78,7 @@ func BenchmarkPoints(b *testing.B) {
 				way.read(b, src)
 				rounds++
 			}
-			spent := (processorTime(b) - before).Seconds()
+			spent := (spentTime(b) - before).Seconds()
 			b.ReportMetric(float64(points)*16*float64(rounds)/1e6/spent, "MB/core-s")
 		})
 	}

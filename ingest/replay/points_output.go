@@ -242,9 +242,8 @@ func (o *outputFrames) next(it *Item, _ int64) error {
 		return err
 	}
 	f := &o.frames[0]
-	return &BadInputError{File: path, Detail: fmt.Sprintf("frame %d (partition %d, offset %d): %v",
-		f.number, f.partition,
-		f.offset, err)}
+	return &BadInputError{File: path, Err: err, Detail: fmt.Sprintf("frame %d (partition %d, offset %d): %v", f.number,
+		f.partition, f.offset, err)}
 }
 
 // locate finds the rows of the item's frames in table points.
@@ -461,7 +460,7 @@ func (o *outputFrames) count(ctx context.Context) (*groupIndex, error) {
 		}
 		var bad *BadInputError
 		at := c.at
-		if errors.As(err, &bad) {
+		if errors.As(err, &bad) && !failing(bad.Err) {
 			at = c.at - 1 // the damaged pair was left
 		} else if err != nil {
 			return nil, err

@@ -462,3 +462,41 @@ func TestGroupsMustBeTogether(t *testing.T) {
 	_, _, err := src.(*pointSource).counts(t.Context())
 	failsWith(t, err, "scan 7", "second time")
 }
+
+// A plan of an output's points has exact counts and the files of each frame.
+func TestArchiveOfPoints(t *testing.T) {
+	dir := t.TempDir()
+	items := randomClouds(9, false)
+	output(t, dir, tables.Config{}, process(t, messagesOf(t, &listedItems{items: items}),
+		[]schemas.Op{schemas.Hull2D}), 4)
+	for name, make := range map[string]func() (Archive, error){
+		"parquet": Table{Paths: []string{dir}, Format: FormatParquet}.Archive,
+		"files":   Files{Paths: []string{dir}}.Archive,
+	} {
+		a, err := make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := 0
+		err = a.Parts(t.Context(), func(p *Part) error {
+			parts++
+			if p.Items != 9 || p.Frames != 9 || p.Of == nil || len(p.Of(5)) != 2 || p.Of(9) != nil {
+				t.Errorf("%s: %+v", name, p)
+			}
+			src, err := a.Open(t.Context(), p.Input, 5)
+			if err != nil {
+				return err
+			}
+			defer src.Close()
+			var it Item
+			if err := src.Next(&it); err != nil || it.Position != 5 || it.Sequence != items[5].Sequence ||
+				it.Number != items[5].Number {
+				t.Errorf("%s: %v, position %d, frame %d of %s", name, err, it.Position, it.Number, it.Sequence)
+			}
+			return nil
+		})
+		if err != nil || parts != 1 {
+			t.Errorf("%s: %d parts, %v", name, parts, err)
+		}
+	}
+}
