@@ -206,6 +206,8 @@ shards and exit statuses, and produce parquet --help for the format.
 
 Examples:
   entropipe backfill parquet scans/ --out clouds
+  entropipe backfill parquet OLD/points --ops hull3d --out hulls
+  entropipe backfill parquet lake/ --group-by drive,scan --out clouds
   entropipe backfill parquet survey.parquet --x easting --y northing --z height --out survey`
 }
 

@@ -196,7 +196,7 @@ func (c *CSV) Settings() (map[string]string, error) { return settingsOf(replay.F
 
 // Archive returns the archive of the files.
 func (c *Parquet) Archive(o Options) (replay.Archive, error) {
-	return c.replay(replay.FormatParquet, o).Archive()
+	return c.table(o).Archive()
 }
 
 // Settings returns what decides messages.

@@ -63,7 +63,7 @@ type (
 	}
 	Parquet struct {
 		Tables  `embed:""`
-		GroupBy []string `placeholder:"COLUMN" group:"Columns"`
+		GroupBy []string `placeholder:"COLUMN" group:"Columns" setting:"yes"`
 	}
 	Arrow struct {
 		Tables `embed:""`
@@ -85,9 +85,13 @@ func (c *CSV) Open(o Options) (replay.Source, error) {
 
 // Open finds the files.
 func (c *Parquet) Open(o Options) (replay.Source, error) {
+	return c.table(o).Open()
+}
+
+func (c *Parquet) table(o Options) replay.Table {
 	t := c.replay(replay.FormatParquet, o)
 	t.GroupBy = c.GroupBy
-	return t.Open()
+	return t
 }
 
 // HelpLines describes the flag of Parquet.
