@@ -2,6 +2,9 @@ package main
 
 import (
 	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -22,7 +25,7 @@ func TestPageComparesRounds(t *testing.T) {
 	}
 	add(figures{What: "speed", Run: "old", Way: wayOne, WallS: 1, CPUS: 1, Frames: 1})
 	for round, slow := range []float64{1, 2, 4, 3, 1, 2} {
-		for way, share := range map[string]float64{wayBroker: 1.5, wayOne: 1, wayTwo: .6} {
+		for way, share := range map[string]float64{wayBroker: 1.5, wayOne: 1, wayLong: 1, wayTwo: .6} {
 			add(figures{What: "speed", Run: "new", Round: round, Way: way, WallS: slow * share, CPUS: slow,
 				RunWallS: slow / 2, BrokerCPUS: slow, Frames: 8, Bytes: 16e6})
 		}
@@ -43,13 +46,33 @@ func TestPageComparesRounds(t *testing.T) {
 		"| wall time: produce, then run, over backfill | 1.50 (1.50 to 1.50) | at least 1.0: met |",
 		"| processor time: produce, run and broker over backfill | 2.00 (2.00 to 2.00) |  |",
 		"| wall time: run alone, its topic filled before, over backfill | 0.50 (0.50 to 0.50) |  |",
-		"| wall time: one process over two | 1.67 (1.67 to 1.67) | at least 1.8: not met |",
+		"| wall time, of the long archive: one process over two | 1.67 (1.67 to 1.67) | at least 1.8: not met |",
 		"| 100,000 scans of 20 points in 5 drives | 9 | 390 | at most 400 MB: met |",
 		"| 20,000 texts in 4 files, builtin:bytes | 7 | 401 | at most 400 MB: not met |",
 		"| none | 800 (800 to 800) | at least 300: met |", "| hull2d,maxima3d | 400 (400 to 400) |  |"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
+	}
+}
+
+// The committed pages are those that the committed records make.
+func TestPagesComeFromRecords(t *testing.T) {
+	const results = "../results"
+	r, err := newReport(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(results, "backfill.md"))
+	if err != nil || string(text) != r.page() {
+		t.Errorf("backfill.md is not what `go run ./benchmarks/backfill render` makes; %v", err)
+	}
+	text, err = os.ReadFile("../../docs/scale.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page, ok := replaceBlock(string(text), r.scale()); !ok || page != string(text) {
+		t.Error("docs/scale.md is not what `go run ./benchmarks/backfill render` makes")
 	}
 }
 
@@ -105,5 +128,31 @@ func TestCallsOfStrace(t *testing.T) {
 	}
 	if _, err := parseCalls("strace: attach: Operation not permitted"); err == nil {
 		t.Error("no table is no error")
+	}
+}
+
+// Every command ends well on small inputs and keeps no result.
+func TestQuickCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one process at a time: nothing for the race detector")
+	}
+	path, err := exec.LookPath("entropipe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ENTROPIPE_BIN", path)
+	t.Setenv("ENTROPIPE_TESTDATA", t.TempDir())
+	for _, args := range []string{"speed --drives 1 --rounds 1 --scans 2", "parquet --scans 2", "model --frames 6",
+		"memory --only files,drawings,texts"} {
+		t.Run(args, func(t *testing.T) {
+			if strings.HasPrefix(args, "model") {
+				if err := exec.Command("strace", "-o", os.DevNull, "true").Run(); err != nil {
+					t.Skipf("strace: %v", err)
+				}
+			}
+			if err := command(t.Context(), append(strings.Fields(args), "--quick")); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

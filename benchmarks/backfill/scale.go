@@ -126,8 +126,12 @@ func (r *report) scale() string {
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString("\n" + all[largest].breaks(archives[largest].name))
 	return b.String()
 }
+
+// largest is the archive whose limits the page has.
+const largest = 1
 
 // costNames are the costs in the order of the page.
 var costNames = []string{costCPU, "open", "stat", "list", "sync", "rename", "link", "mkdir", "remove", costFiles,

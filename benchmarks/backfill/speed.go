@@ -15,16 +15,18 @@ type speedCmd struct {
 	Rounds int `default:"11" help:"Turns of each way (${default}; --quick: 2)."`
 	Drives int `default:"8" help:"Drives of the archive (${default}; --quick: 2)."`
 	Scans  int `default:"100" help:"Scans of a drive (${default}; --quick: 6)."`
+	Long   int `default:"4" help:"Times as many scans where two processes are beside one (${default}; --quick: 1)."`
 }
 
 // The ways of a round.
 const (
 	wayBroker = "produce and run"
 	wayOne    = "backfill"
-	wayTwo    = "backfill, two processes"
+	wayLong   = "backfill of a long archive"
+	wayTwo    = "two processes of it"
 )
 
-var speedWays = []string{wayBroker, wayOne, wayTwo}
+var speedWays = []string{wayBroker, wayOne, wayLong, wayTwo}
 
 // speedJob is what each way does with a folder of drives.
 func speedJob(folder string) job {
@@ -34,12 +36,16 @@ func speedJob(folder string) job {
 // Run is the subcommand.
 func (c *speedCmd) Run(b *bench) error {
 	if b.Quick {
-		c.Rounds, c.Drives, c.Scans = min(c.Rounds, 2), min(c.Drives, 2), min(c.Scans, 6)
+		c.Rounds, c.Drives, c.Scans, c.Long = min(c.Rounds, 2), min(c.Drives, 2), min(c.Scans, 6), 1
 	}
 	if err := b.prepare(); err != nil {
 		return err
 	}
 	folder, bytes, err := b.drives("archive", c.Drives, c.Scans)
+	if err != nil {
+		return err
+	}
+	long, _, err := b.drives("long", c.Drives, c.Long*c.Scans)
 	if err != nil {
 		return err
 	}
@@ -49,11 +55,15 @@ func (c *speedCmd) Run(b *bench) error {
 	}
 	for round := range c.Rounds {
 		for _, i := range rand.Perm(len(speedWays)) {
-			f, err := c.turn(b, speedJob(folder), speedWays[i])
+			from, frames := folder, int64(c.Drives*c.Scans)
+			if way := speedWays[i]; way == wayLong || way == wayTwo {
+				from, frames = long, frames*int64(c.Long)
+			}
+			f, err := c.turn(b, speedJob(from), speedWays[i])
 			if err != nil {
 				return fmt.Errorf("%s: %w", speedWays[i], err)
 			}
-			f.What, f.Round, f.Frames, f.Bytes = "speed", round, int64(c.Drives*c.Scans), bytes
+			f.What, f.Round, f.Frames, f.Bytes = "speed", round, frames, bytes/int64(c.Drives*c.Scans)*frames
 			fmt.Printf("%2d %-24s %6.2f s, processor %6.2f s, broker's %5.2f s\n", round, f.Way, f.WallS,
 				f.CPUS, f.BrokerCPUS)
 			if err := b.add(f); err != nil {
@@ -73,7 +83,7 @@ func (c *speedCmd) check(b *bench, folder string) error {
 	}
 	j := speedJob(small)
 	outs := []string{b.path("check-broker"), b.path("check-one"), b.path("check-two")}
-	for i, way := range speedWays {
+	for i, way := range []string{wayBroker, wayOne, wayTwo} {
 		if _, err := c.way(b, j, way, outs[i]); err != nil {
 			return fmt.Errorf("%s: %w", way, err)
 		}
