@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"os/exec"
@@ -136,7 +137,7 @@ func TestQuickCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one process at a time: nothing for the race detector")
 	}
-	path, err := exec.LookPath("entropipe")
+	path, err := exec.LookPath(cmp.Or(os.Getenv("ENTROPIPE_BIN"), "entropipe"))
 	if err != nil {
 		t.Fatal(err)
 	}
