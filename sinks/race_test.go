@@ -159,6 +159,45 @@ func TestZombieLoses(t *testing.T) {
 	}
 }
 
+// Law: what attempts have staged that lost is swept from all partitions of a topic; what may
+// still be committed, and what other topics have staged, stays.
+func TestSweepDiscardsWhatLost(t *testing.T) {
+	d := sinktest.NewMemDisk()
+	lost := freeze(t, sinktest.MemStore(d), 0, 5)
+	sinktest.TakeOver(t, sinktest.MemStore(d), 0, 10, 10)
+	store := sinktest.MemStore(d)
+	alive := record.StagingName(record.TopicPartition{Topic: sinktest.LogTopic, ID: 7}, 3, record.NewUUID())
+	if w, err := store.Stage(t.Context(), alive+"/frames-0"); err != nil || w.Close() != nil {
+		t.Fatal("nothing can be staged", err)
+	}
+	o, err := sinks.Open(t.Context(), store, sinktest.EncoderOf(), sinks.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	staged := func() int {
+		names, err := d.ReadDir(record.StagingFolder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names)
+	}
+	for _, c := range []struct {
+		topic string
+		left  int
+	}{{"another", 2}, {sinktest.LogTopic + "-0", 2}, {sinktest.LogTopic, 1}, {sinktest.LogTopic, 1}} {
+		if err := o.Sweep(t.Context(), c.topic); err != nil || staged() != c.left {
+			t.Errorf("topic %s: %d attempts are staged, %v; want %d", c.topic, staged(), err, c.left)
+		}
+	}
+	if err := lost.wake(); !errors.Is(err, schemas.ErrLost) {
+		t.Errorf("the commit that lost ended with %v, want ErrLost", err)
+	}
+	sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, 10)
+	if staged() != 1 {
+		t.Errorf("%d attempts are staged, want the one that may still be committed", staged())
+	}
+}
+
 // The same where the compare-and-set is taken out: the zombie's rows are added
 // to the other's. If this test fails, the one above cannot fail.
 func TestZombieDoublesWithoutCompareAndSet(t *testing.T) {

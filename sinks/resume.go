@@ -189,10 +189,27 @@ func (o *Output) readManifest(ctx context.Context, name string) (*record.Manifes
 	return m, err
 }
 
-// clean discards the staging of attempts on this partition that can never be
-// committed, since the manifest with their start has another uuid. An attempt whose
-// start has no manifest may belong to a living writer; its age proves nothing.
+// Sweep discards the staging of attempts on all partitions of a topic that can never be
+// committed. Resume does it for one partition; Sweep is for partitions that nobody resumes
+// again, since they are complete. It may be called beside writers.
+func (o *Output) Sweep(ctx context.Context, topic string) error {
+	err := o.discard(ctx, func(name string) (partition, bool) {
+		id, ok := record.StagedPartition(topic, name)
+		return partition{Topic: topic, ID: id}, ok
+	})
+	return unavailable(err)
+}
+
+// clean discards the staging of attempts on this partition that can never be committed.
 func (o *Output) clean(ctx context.Context, p partition) error {
+	return o.discard(ctx, func(string) (partition, bool) { return p, true })
+}
+
+// discard discards the staging of attempts that can never be committed, since the manifest
+// with their start has another uuid. An attempt whose start has no manifest may belong to
+// a living writer; its age proves nothing. of returns the partition of a staging folder, if
+// it is to be looked at.
+func (o *Output) discard(ctx context.Context, of func(name string) (partition, bool)) error {
 	attempts := map[string]bool{}
 	err := o.store.List(ctx, record.StagingFolder, func(e Entry) error {
 		attempts[strings.SplitN(e.Name, "/", 3)[1]] = true
@@ -202,8 +219,9 @@ func (o *Output) clean(ctx context.Context, p partition) error {
 		return err
 	}
 	for name := range attempts {
+		p, ok := of(name)
 		start, uuid, ours := record.ParseStagingName(p, name)
-		if !ours {
+		if !ok || !ours {
 			continue
 		}
 		m, err := o.readManifest(ctx, record.ManifestName(p, start))

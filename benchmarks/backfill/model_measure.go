@@ -103,7 +103,7 @@ func (c *modelCmd) measure(b *bench, m *model, files []string, s size) (map[stri
 		}
 	}
 	roll := int(s.Frames / s.Commits)
-	j := job{[]string{"files", folder}, []string{"--ops", "hull2d,maxima3d", "--roll-records",
+	j := job{[]string{"files", folder}, []string{"--ops", "hull2d,maxima3d", "--roll-bytes", "1TiB", "--roll-records",
 		strconv.Itoa(roll), "--jobs", "1"}}
 	found := map[string]costs{}
 	times := map[string][]float64{}

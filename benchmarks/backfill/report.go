@@ -21,7 +21,7 @@ const (
 // scale.
 func (r *report) write(to io.Writer) error {
 	page := r.page()
-	if _, err := io.WriteString(to, page); err != nil || r.folder == "" {
+	if _, err := io.WriteString(to, page+"\n## Scale\n\n"+r.scale()); err != nil || r.folder == "" {
 		return err
 	}
 	if err := rig.WritePage(filepath.Join(r.folder, "backfill.md"), page); err != nil {

@@ -139,6 +139,19 @@ func ParseStagingName(p TopicPartition, name string) (start int64, uuid string, 
 	return start, uuid, err == nil && start >= 0 && strings.IndexByte(digits, '-') < 0
 }
 
+// StagedPartition returns the id of the partition whose attempt made a staging folder, from
+// the last element of its path, if it is one of topic.
+func StagedPartition(topic, name string) (int32, bool) {
+	rest, ok := strings.CutPrefix(name, FolderValue(topic, 120)+"-")
+	digits, _, found := strings.Cut(rest, "-")
+	id, named := PartitionID(digits)
+	if !ok || !found || !named {
+		return 0, false
+	}
+	_, _, ours := ParseStagingName(TopicPartition{topic, id}, name)
+	return id, ours
+}
+
 // TopicPartition identifies a partition of a topic.
 type TopicPartition struct {
 	Topic string

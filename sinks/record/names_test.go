@@ -98,6 +98,12 @@ func TestStagingNamesAreUnambiguous(t *testing.T) {
 		if _, _, ok := ParseStagingName(q, name); ok && p != q {
 			t.Fatalf("%q of %v is taken for one of %v", name, p, q)
 		}
+		if id, ok := StagedPartition(p.Topic, name); !ok || id != p.ID {
+			t.Fatalf("%q of %v is of partition %d, %t", name, p, id, ok)
+		}
+		if id, ok := StagedPartition(q.Topic, name); ok && p.Topic != q.Topic {
+			t.Fatalf("%q of %v is taken for one of %s/%d", name, p, q.Topic, id)
+		}
 	})
 }
 
