@@ -134,7 +134,8 @@ func TestRowsOfRealDataAreThoseThroughABroker(t *testing.T) {
 		{"drawings", "quickdraw", "sketch/quickdraw_raw/The Eiffel Tower.ndjson", 0, "--pack 20", "",
 			"frames hulls triangles"},
 		{"drawings, simplified", "files", "sketch/quickdraw_simplified", 0, "", "--ops hull2d", "frames hulls"},
-		{"texts", "tokens", "text/wikitext-2/valid.txt", 50_000, "--paragraphs", "--lm builtin:bytes --truncate", "tokens"},
+		{"texts", "tokens", "text/wikitext-2/valid.txt", 50_000, "--paragraphs",
+			"--lm builtin:bytes --truncate", "tokens"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

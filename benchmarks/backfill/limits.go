@@ -12,6 +12,7 @@ import (
 const (
 	callSeconds = 0.5e-3 // a call that looks: open, stat, read of a folder
 	syncSeconds = 5e-3   // a call that makes something durable
+	readSeconds = 8e-9   // a byte that a process reads: 1 Gbit/s
 )
 
 // limit is a part of a backfill that takes time beside the computing.
@@ -36,6 +37,7 @@ func (t totals) limits() (beside []limit, work float64) {
 		{"looking for what is done, in each process: its calls", looks(phaseStart) / hour},
 		{"opening files for the work, shared by all processes", looks(phaseWork) / t.processes / hour},
 		{"commits, shared by all processes", durable / t.processes / hour},
+		{"reading the archive, shared by all processes", readSeconds * t.Frames * t.frameBytes / t.processes / hour},
 		{"a reader of one table that lists its files", callSeconds * t.of(phaseWork, costFiles) / tablesOfModel / hour},
 	}
 	slices.SortStableFunc(beside, func(a, b limit) int { return cmp.Compare(b.hours, a.hours) })
@@ -49,14 +51,16 @@ const tablesOfModel = 3
 func (t totals) breaks(name string) string {
 	beside, work := t.limits()
 	var b strings.Builder
-	fmt.Fprintf(&b, "Of %s, each with one processor: the computing takes %s hours. Beside it, at %.1f ms a call that looks\n"+
-		"and %.0f ms a call that makes something durable:\n\n", name, number(work), 1e3*callSeconds, 1e3*syncSeconds)
-	b.WriteString("| part | hours | of the computing |\n|---|---:|---:|\n")
+	fmt.Fprintf(&b, `Hours of %s, each with one processor. A call that looks takes %.1f ms, a call that makes
+something durable %.0f ms, and a process reads 1 Gbit/s. Calls come one after the other. The computing takes %s hours:
+
+`, name, 1e3*callSeconds, 1e3*syncSeconds, number(work))
+	b.WriteString("| part | hours | times the computing |\n|---|---:|---:|\n")
 	for _, l := range beside {
-		fmt.Fprintf(&b, "| %s | %s | %.0f %% |\n", l.name, number(l.hours), 100*l.hours/work)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", l.name, number(l.hours), number(l.hours/work))
 	}
 	first, times := beside[0], beside[0].hours/work
-	word := fmt.Sprintf("it takes %.1f times as long as the computing", times)
+	word := fmt.Sprintf("it takes %s times as long as the computing", number(times))
 	if times < 1 {
 		word = "it is still shorter than the computing"
 	}
