@@ -16,7 +16,7 @@ type figures struct {
 	Jobs   int    `json:"jobs,omitempty"`
 	Frames int64  `json:"frames,omitempty"`
 	Points int64  `json:"points,omitempty"`
-	Bytes  int64  `json:"bytes,omitempty"` // the archive's
+	Bytes  int64  `json:"bytes,omitempty"` // archive size
 	Rows   int64  `json:"rows,omitempty"`
 
 	WallS      float64 `json:"wall_s,omitempty"`

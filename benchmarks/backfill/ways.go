@@ -24,14 +24,14 @@ type ways struct {
 	program rig.Program
 	env     []string // every measured process has it
 	core    int      // processor of every process that is measured; negative: any
-	topics  int      // made so far
+	topics  int      // topics made so far
 }
 
 // turn is what the processes of one way cost.
 type turn struct {
-	Wall   time.Duration // the whole way, from the start of its first process to the end of its last
-	CPU    time.Duration // sum over its processes
-	MaxRSS int64         // the largest process
+	Wall   time.Duration // from the start of its first process to the end of its last
+	CPU    time.Duration // all its processes
+	MaxRSS int64         // largest process
 	Said   string        // the last lines of the logs
 }
 

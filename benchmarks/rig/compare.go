@@ -121,7 +121,7 @@ func (c *Comparison) table(got, want *portions) error {
 		}
 	}
 	var first *portion
-	for i := len(want.all) - 1; i >= 0; i-- { // the last of equal portions are missing
+	for i := len(want.all) - 1; i >= 0; i-- { // the last ones of equal portions are missing
 		if p := &want.all[i]; counts[p.hash] > 0 {
 			counts[p.hash]--
 			c.Missing++

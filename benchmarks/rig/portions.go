@@ -18,7 +18,7 @@ import (
 
 // portion is what one file has of one frame, one sequence or one refused record.
 type portion struct {
-	hash   uint64 // folder keys and all compared columns
+	hash   uint64 // folder keys and all columns that are compared
 	folder uint64 // folder keys alone
 	row    int64  // first row of the portion in its file
 	frame  int64  // frame_id; without such a column the offset
