@@ -40,6 +40,7 @@ type backfillRun struct {
 	mu                           sync.Mutex
 	rng                          *rand.Rand
 	planned, resumed, after, all int // kills before the plan, after the first manifest, after the last one
+	here                         int // kills at this output
 }
 
 // TestBackfillSurvivesKills: nothing is missing, nothing is there twice, no file is left over.
@@ -116,6 +117,7 @@ func (r *backfillRun) args(out string, more ...string) []string {
 
 // crew has four processes work on an output until one of each shard says that all is done.
 func (r *backfillRun) crew(ctx context.Context, out string, shards int) {
+	r.here = 0
 	done, stop := make([]context.Context, shards), make([]context.CancelFunc, shards)
 	for i := range done {
 		done[i], stop[i] = context.WithCancel(ctx)
@@ -162,12 +164,15 @@ func (r *backfillRun) place(done context.Context, out string, number int, more [
 	}
 }
 
+// killsOfOutput is how many processes are killed at one output, about.
+const killsOfOutput = 25
+
 // life draws how long a process lives: most of them begin to work, some do not get so far.
 // Without kills left, it is as long as it takes.
 func (r *backfillRun) life() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.all >= *backfillKills {
+	if r.all >= *backfillKills || r.here >= killsOfOutput {
 		return time.Hour
 	}
 	most := 700 * time.Millisecond
@@ -184,6 +189,7 @@ func (r *backfillRun) killed(out string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all++
+	r.here++
 	switch {
 	case len(plans) == 0:
 		r.planned++
