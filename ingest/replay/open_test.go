@@ -260,3 +260,17 @@ func TestCompressedFilesOfEachFormat(t *testing.T) {
 		}
 	}
 }
+
+// A scan may begin with the two bytes of gzip: one of 65,536 does.
+func TestScanThatBeginsLikeGzip(t *testing.T) {
+	dir := scans(t, filepath.Join(t.TempDir(), "drive"), 3)
+	scan := append([]byte{0x1f, 0x8b, 0x0d, 0x41}, make([]byte, 44)...) // x is 8.8
+	if err := os.WriteFile(filepath.Join(dir, "1.bin"), scan, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	in := openFiles(t, dir)
+	defer in.Close()
+	if in.Len() != 3 {
+		t.Errorf("%d frames, want 3", in.Len())
+	}
+}

@@ -47,11 +47,13 @@ func takeSample(path string) (*sample, error) {
 	if s.head, err = readHead(f); err != nil {
 		return nil, unreadable(path, err)
 	}
-	switch codec.Name(s.head) {
-	case "a gzip file":
+	switch packed := codec.Name(s.head); {
+	case packed == "a gzip file" && !strings.HasSuffix(s.plain, ".gz") && !beginsGzip(s.head):
+		return s, nil // of 65,536 scans, the first coordinate of one begins with gzip's two bytes
+	case packed == "a gzip file":
 		s.plain, s.size = strings.TrimSuffix(s.plain, ".gz"), -1
 		err = s.unpack(f, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
-	case "a Zstandard file":
+	case packed == "a Zstandard file":
 		s.plain, s.size = strings.TrimSuffix(strings.TrimSuffix(s.plain, ".zst"), ".zstd"), -1
 		err = s.unpack(f, func(r io.Reader) (io.Reader, error) {
 			return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
@@ -62,6 +64,10 @@ func takeSample(path string) (*sample, error) {
 	}
 	return s, err
 }
+
+// beginsGzip tells whether head, which has the first two bytes of gzip, is its header: the
+// method is the one that there is, and no reserved flag is set.
+func beginsGzip(head []byte) bool { return len(head) < 4 || head[2] == 8 && head[3]&0xe0 == 0 }
 
 func readHead(r io.Reader) ([]byte, error) {
 	head := make([]byte, sampleBytes)

@@ -76,8 +76,6 @@ func Name(head []byte) string {
 		return "a RIFF file"
 	case isTFRecord(head):
 		return "a TFRecord file"
-	case len(head) >= 4 && bytes.HasPrefix(head, []byte("\x1f\x8b")) && (head[2] != 8 || head[3]&0xe0 != 0):
-		return "" // of the first coordinates of 65,536 scans, one begins like this
 	}
 	for i := range magics {
 		if bytes.HasPrefix(head, []byte(magics[i].magic)) {
