@@ -84,8 +84,8 @@ func meaning(m *record.Manifest) record.Manifest {
 }
 
 // Strays returns the files of an output that nobody wants: files of tables that no manifest
-// names, staged files, and records that were never given their names. It is for outputs that
-// nobody writes to.
+// names, and staged files. It is for outputs that nobody writes to. Records that a kill left
+// without their names are no strays: whoever reads in their folder next removes them.
 func Strays(out string) (names []string, err error) {
 	manifests, err := Manifests(out)
 	if err != nil {
@@ -100,9 +100,7 @@ func Strays(out string) (names []string, err error) {
 	err = eachFile(out, func(path string) error {
 		name, err := filepath.Rel(out, path)
 		name = filepath.ToSlash(name)
-		kept := strings.HasPrefix(name, record.CommitsFolder+"/") &&
-			!strings.HasPrefix(filepath.Base(path), record.NewPrefix)
-		if !kept && !wanted[name] {
+		if !strings.HasPrefix(name, record.CommitsFolder+"/") && !wanted[name] {
 			names = append(names, name)
 		}
 		return err

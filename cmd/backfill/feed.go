@@ -170,7 +170,7 @@ func (f *feed) Run(ctx context.Context, handle run.Handle) error {
 	if err := f.adopt(ctx, jobs); err != nil {
 		return err
 	}
-	return f.lanes.Run(ctx, jobs, func(ctx context.Context, lane int32) error {
+	err := f.lanes.Run(ctx, jobs, func(ctx context.Context, lane int32) error {
 		f.working.Add(1)
 		defer f.working.Add(-1)
 		p := &tracked{Partition: f.opener.Lane(lane), feed: f, lane: lane}
@@ -179,6 +179,17 @@ func (f *feed) Run(ctx context.Context, handle run.Handle) error {
 		f.tell(lane, err)
 		return err
 	})
+	if err == nil && ctx.Err() == nil {
+		f.sweep(ctx)
+	}
+	return err
+}
+
+// sweep removes what killed processes have staged of lanes that others have finished since.
+func (f *feed) sweep(ctx context.Context) {
+	if err := f.s.Output.Sweep(ctx, f.plan.Name); err != nil && ctx.Err() == nil {
+		f.env.Log.Warn("files that killed processes have staged cannot be removed", "error", err)
+	}
 }
 
 // tell logs why a lane stops.
