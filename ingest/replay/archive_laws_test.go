@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"entropipe/schemas/codec/mcap"
 )
 
 // opener makes the source and the archive of some paths.
@@ -209,5 +211,28 @@ func TestPartsOfBadFiles(t *testing.T) {
 		words := map[string]string{"row": "row.jsonl", "line": "line.ndjson", "file": "gone.txt", "mcap": "magic.mcap",
 			"folder": "gone scans"}
 		failsWith(t, err, words[file])
+	}
+}
+
+// Inputs that cannot be opened end the search, or are passed over as produce passes over them; one
+// must be left.
+func TestPartsPassOverInputs(t *testing.T) {
+	dir := t.TempDir()
+	bad := write(t, drive3(t, 1, make([]byte, 16), mcap.Options{}), dir, "a.mcap")
+	write(t, pcdFile(1), dir, "b.pcd")
+	for _, c := range []struct {
+		path    string
+		skipBad bool
+		parts   int
+	}{{dir, true, 1}, {dir, false, 0}, {bad, true, 0}} {
+		a, err := Files{Paths: []string{c.path}, SkipBad: c.skipBad, Topics: []string{"/none"}}.Archive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := 0
+		err = a.Parts(t.Context(), func(*Part) error { parts++; return nil })
+		if parts != c.parts || (err == nil) != (parts > 0) {
+			t.Errorf("%s, skip %v: %d parts, %v", c.path, c.skipBad, parts, err)
+		}
 	}
 }

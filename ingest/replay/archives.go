@@ -13,7 +13,7 @@ import (
 
 // Archive returns the archive of the inputs that lie at f.Paths. It reads nothing yet.
 func (f Files) Archive() (Archive, error) {
-	a := &archive{open: f.openInput}
+	a := &archive{open: f.openInput, skipBad: f.SkipBad, log: f.Log}
 	a.search = func(ctx context.Context, yield func(in *Input) error) error {
 		found, err := f.find(ctx, &a.files)
 		if err != nil {
@@ -34,7 +34,7 @@ func (f Files) Archive() (Archive, error) {
 
 // listed returns an archive of inputs that list finds.
 func (f Files) listed(list func() ([]Input, error)) (Archive, error) {
-	a := &archive{open: f.openInput}
+	a := &archive{open: f.openInput, skipBad: f.SkipBad, log: f.Log}
 	a.search = a.each(list)
 	return a, nil
 }
@@ -325,7 +325,7 @@ func (w Waymo) Archive() (Archive, error) {
 // Archive returns the archive of texts or token ids, of which each file is an input. With Lengths,
 // all files are one.
 func (t Tokens) Archive() (Archive, error) {
-	a := &archive{open: t.openInput}
+	a := &archive{open: t.openInput, skipBad: t.SkipBad, log: t.Log}
 	a.search = a.each(t.inputs)
 	return a, nil
 }

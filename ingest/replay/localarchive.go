@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"sync/atomic"
 
@@ -17,6 +18,9 @@ type archive struct {
 	search func(ctx context.Context, f func(in *Input) error) error
 	open   func(in *Input) (Source, error)
 
+	skipBad bool // inputs that cannot be opened are passed over, unless all are such
+	log     *slog.Logger
+
 	files, inputs, items atomic.Int64
 }
 
@@ -27,18 +31,31 @@ func (a *archive) Counts() Counts {
 
 // Parts implements Archive.
 func (a *archive) Parts(ctx context.Context, f func(*Part) error) error {
-	return a.search(ctx, func(in *Input) error {
+	bad, found, first := skips{allowed: a.skipBad, log: a.log}, false, error(nil)
+	err := a.search(ctx, func(in *Input) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		p, err := a.part(ctx, in)
-		if err != nil || p == nil {
+		src, err := a.source(in)
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			return bad.unopened(*in, err)
+		}
+		p, err := a.part(ctx, in, src)
+		if err != nil {
 			return err
 		}
+		found = true
 		a.inputs.Add(1)
 		a.items.Add(p.Items)
 		return f(p)
 	})
+	if err == nil && !found {
+		return first
+	}
+	return err
 }
 
 // Open implements Archive.
@@ -110,12 +127,8 @@ func sumOf(ctx context.Context, path string, size int64) (string, error) {
 	}
 }
 
-// part describes an input, which it opens.
-func (a *archive) part(ctx context.Context, in *Input) (*Part, error) {
-	src, err := a.source(in)
-	if err != nil {
-		return nil, err
-	}
+// part describes an input, whose source it closes.
+func (a *archive) part(ctx context.Context, in *Input, src Source) (*Part, error) {
 	defer src.Close()
 	p := &Part{Input: *in}
 	p.Input.Path = absolute(in.Path)

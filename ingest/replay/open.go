@@ -151,7 +151,7 @@ func (s *Inputs) Next(it *Item) error {
 }
 
 // unopened passes over an input that cannot be opened, if that is allowed.
-func (s *Inputs) unopened(in Input, err error) error {
+func (s *skips) unopened(in Input, err error) error {
 	var bad *BadInputError
 	if !s.allowed {
 		return err
