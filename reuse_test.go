@@ -131,7 +131,8 @@ func TestMistakesAboutTheEarlierOutput(t *testing.T) {
 		{2, "the same folder", []string{"old", "--changed", "--reuse", "./old/"}},
 		{78, "no such file", []string{"new", "--changed", "--reuse", "missing"}},
 		{78, "this is not an output", []string{"new", "--changed", "--reuse", "empty"}},
-		{78, "--partition-by dataset", []string{"new", "--changed", "--reuse", "old", "--partition-by", "dataset,date"}},
+		{78, "--partition-by dataset", []string{"new", "--changed", "--reuse", "old", "--partition-by",
+			"dataset,date"}},
 		{78, "compares files by mtime", []string{"new", "--changed", "--reuse", "old", "--identity", "sha256"}},
 		{78, "no plan with the name", []string{"new", "--changed", "--reuse", "old", "--plan", "other"}},
 	} {

@@ -30,7 +30,8 @@ func (c *PlanFlags) checkReuse(out string) error {
 	case c.Reuse != "" && !c.Changed:
 		return mistake.About("--reuse needs --changed: compute only what has changed since OLD", "reuse", "changed")
 	case c.Reuse != "" && sameFolder(c.Reuse, out):
-		return mistake.About("--reuse and --out are the same folder; write to a new one, and remove the earlier output "+
+		return mistake.About("--reuse and --out are the same folder; write to a new one, and remove the earlier "+
+			"output "+
 			"afterwards", "reuse", "out")
 	}
 	return nil

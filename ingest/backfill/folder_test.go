@@ -105,7 +105,8 @@ func TestLanesOfAFolder(t *testing.T) {
 			for from := range int64(10) {
 				for k, v := range valuesOf(t, o, lane, from) {
 					if v != all[k] {
-						t.Fatalf("item %d, read from %d of lane %d on, is another one:\n%s\n%s", k, from, lane, v, all[k])
+						t.Fatalf("item %d, read from %d of lane %d on, is another one:\n%s\n%s",
+							k, from, lane, v, all[k])
 					}
 				}
 			}
@@ -120,13 +121,18 @@ func TestFolderThatChanges(t *testing.T) {
 		lanes  string // those that stop
 		want   string
 	}{
-		"a scan is written again":     {func(dir string) error { scan(t, dir, 11, 12); return later(dir, 11) }, "1", "000011.bin"},
-		"a scan grows":                {func(dir string) error { scan(t, dir, 11, 13); return nil }, "1", "bytes"},
-		"a scan shrinks":              {func(dir string) error { return os.Truncate(filepath.Join(dir, "000011.bin"), 16) }, "1", "bytes"},
-		"a scan is gone":              {func(dir string) error { return os.Remove(filepath.Join(dir, "000011.bin")) }, "12", "000011.bin"},
-		"the last one is gone":        {func(dir string) error { return os.Remove(filepath.Join(dir, "000024.bin")) }, "2", "000024.bin"},
-		"one is added at the end":     {func(dir string) error { scan(t, dir, 25, 1); return nil }, "", ""},
-		"one is a folder now":         {func(dir string) error { return folderAt(dir, "000011.bin") }, "12", "000011.bin"},
+		"a scan is written again": {
+			func(dir string) error { scan(t, dir, 11, 12); return later(dir, 11) }, "1", "000011.bin"},
+		"a scan grows": {func(dir string) error { scan(t, dir, 11, 13); return nil }, "1", "bytes"},
+		"a scan shrinks": {
+			func(dir string) error { return os.Truncate(filepath.Join(dir, "000011.bin"), 16) }, "1", "bytes"},
+		"a scan is gone": {
+			func(dir string) error { return os.Remove(filepath.Join(dir, "000011.bin")) }, "12", "000011.bin"},
+		"the last one is gone": {
+			func(dir string) error { return os.Remove(filepath.Join(dir, "000024.bin")) }, "2", "000024.bin"},
+		"one is added at the end": {func(dir string) error { scan(t, dir, 25, 1); return nil }, "", ""},
+		"one is a folder now": {
+			func(dir string) error { return folderAt(dir, "000011.bin") }, "12", "000011.bin"},
 		"the whole folder is gone":    {os.RemoveAll, "012", "gone"},
 		"nothing":                     {func(string) error { return nil }, "", ""},
 		"touched and read by content": {func(dir string) error { return later(dir, 11) }, "", ""},

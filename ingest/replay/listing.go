@@ -47,7 +47,9 @@ func readFolder(dir string) (listing, error) {
 
 // has reports whether the folder has a file or folder of that name.
 func (l listing) has(name string) bool {
-	_, found := slices.BinarySearchFunc(l, name, func(e folderEntry, name string) int { return cmp.Compare(e.name, name) })
+	_, found := slices.BinarySearchFunc(l, name, func(e folderEntry, name string) int {
+		return cmp.Compare(e.name, name)
+	})
 	return found
 }
 

@@ -129,7 +129,8 @@ func TestPointersOfGitLFS(t *testing.T) {
 			default:
 				items, err := drainItems(src)
 				if err != nil || items != c.items || skippedBy(src) != 1 {
-					t.Errorf("with SkipBad: %d items and %d bad inputs, want %d and 1; %v", items, skippedBy(src), c.items, err)
+					t.Errorf("with SkipBad: %d items and %d bad inputs, want %d and 1; %v", items, skippedBy(src),
+						c.items, err)
 				}
 				src.Close()
 			}
