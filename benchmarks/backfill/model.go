@@ -50,7 +50,7 @@ type model struct {
 	FrameBytes float64                         `json:"frame_bytes"` // bytes of a frame in the archive
 	Constants  map[string]map[string]constants `json:"constants"`   // by phase and cost
 	Four       map[string]costs                `json:"four"`        // measured at four times the size
-	PlanRSS    float64                         `json:"plan_rss"`    // process that makes the plan, at four times the size
+	PlanRSS    float64                         `json:"plan_rss"`    // planning process, at four times the size
 	WorkRSS    float64                         `json:"work_rss"`
 }
 
