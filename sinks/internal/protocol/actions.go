@@ -151,7 +151,7 @@ func (w *world) resume(s *state, i, p uint8, step step) {
 				me.ahead = 0
 			}
 			if w.mutant == forgetClosed {
-				me.closed = 0
+				me.closed = recent{}
 			}
 			if w.mutant != nextBeforePublished {
 				me.at, me.newest = adopting, n
@@ -276,19 +276,28 @@ func (w *world) begin(s *state, i uint8, step step) {
 // batches returns what the writer may commit next, for every offset up to which it may have
 // read the log. Only at the log's end does a clock give frames up.
 func (w *world) batches(l log, me *writer) (all []cut) {
+	by := w.rule()
 	for to := int(me.next) + 1; to <= len(l); to++ {
-		for _, c := range l[:to].cuts(me.next, me.ahead, me.closed, false, w.mutant == endBeyondOpenFrame) {
+		for _, c := range l[:to].cuts(me.next, me.ahead, me.closed, by, false, w.mutant == endBeyondOpenFrame) {
 			if !slices.Contains(all, c) {
 				all = append(all, c)
 			}
 		}
 	}
-	for _, c := range l.cuts(me.next, me.ahead, me.closed, true, false) {
+	for _, c := range l.cuts(me.next, me.ahead, me.closed, by, true, false) {
 		if !slices.Contains(all, c) {
 			all = append(all, c)
 		}
 	}
 	return all
+}
+
+// rule says which frames this world remembers.
+func (w *world) rule() rule {
+	if w.mutant == rememberByEnd {
+		return byEnd
+	}
+	return byBegin
 }
 
 // create asks the store to create the manifest.

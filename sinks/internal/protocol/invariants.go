@@ -34,7 +34,7 @@ func (w *world) sound(s *state) string {
 		if !ok {
 			continue
 		}
-		rows, rejects := w.logs[p].truth(base)
+		rows, rejects := w.logs[p].truth(base, w.rule())
 		var gotRows, gotRejects bits
 		end, newest := base, s.newest(p)
 		for start := range uint8(maxLog) {

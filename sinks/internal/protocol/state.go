@@ -52,7 +52,7 @@ type attempt struct {
 	file      [2]uint8
 	late      uint8
 	ahead     bits // offsets at or after end that belong to frames of this attempt
-	closed    bits // chunked frames that are assembled or given up by the end
+	closed    recent
 	begun     bits // offsets at which a message begins
 	rows      bits // offsets with a row
 	rejects   bits // offsets with a reject
@@ -83,7 +83,7 @@ type writer struct {
 	newest    uint8 // the attempt that it publishes + 1; 0: none
 	file      uint8 // the next file that it publishes; 2: the staged files are to be removed
 	ahead     bits  // of the manifest that it continues
-	closed    bits
+	closed    recent
 }
 
 // vacuum deletes what the compacted output covers.
@@ -141,6 +141,7 @@ const (
 	cleanOpenStart
 	multipartPublication
 	ignoreRetired
+	rememberByEnd
 )
 
 var mutantNames = map[mutant]string{none: "none", noCompareAndSet: "no compare-and-set", noBase: "no base",
@@ -151,7 +152,8 @@ var mutantNames = map[mutant]string{none: "none", noCompareAndSet: "no compare-a
 	forgetAhead: "chunks ahead forgotten", forgetClosed: "closed frames forgotten",
 	cleanOpenStart:       "staging of an open start discarded",
 	multipartPublication: "staging aborted by the store's rule",
-	ignoreRetired:        "what was retired taken for lost"}
+	ignoreRetired:        "what was retired taken for lost",
+	rememberByEnd:        "frames remembered by their ends"}
 
 // String names the mutant.
 func (m mutant) String() string { return mutantNames[m] }
