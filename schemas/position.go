@@ -11,7 +11,18 @@ type Position struct {
 	Next    int64     // offset of the first record to read
 	Last    *RecordID // last data record before Next; nil if none is known
 	TopicID TopicID   // id of the topic that was read before Next, or that the base was made for; zero: unknown
+	Chunks  *Chunked  // nil: no message before Next came in chunks
 }
+
+// Chunked says at an offset of a partition what became of chunks: enough for a reader that
+// goes on there to decide about later chunks as a reader without a break does.
+type Chunked struct {
+	Ahead  []int64  // offsets from there on that hold chunks of messages before, ascending
+	Closed []string // ids of the last messages that began before, oldest first, at most MaxClosed
+}
+
+// MaxClosed bounds the ids of a Chunked.
+const MaxClosed = 32
 
 // Fetched is one answer of the source: data records in offset order, and the
 // offset to ask for next. Offsets in [From, Next) that have no message hold no data:

@@ -11,6 +11,10 @@ import (
 // Reasons of a FormatError, and of table rejects. docs/rejects.md gives the meaning
 // of each and the remedy.
 const (
+	ReasonBadChunk           = "bad_chunk"      // a chunk (stage assemble), as the next three
+	ReasonIncomplete         = "incomplete"     // chunks of the message are missing
+	ReasonChunkConflict      = "chunk_conflict" // two chunks of one place differ
+	ReasonBadChecksum        = "bad_checksum"   // the chunks are not the message that was sent
 	ReasonEmpty              = "empty"
 	ReasonTooLarge           = "too_large"
 	ReasonTruncated          = "truncated"
