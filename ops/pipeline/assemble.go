@@ -34,6 +34,7 @@ type Chunks struct {
 	Window int64         // bytes of keys and values; 0: 64 MiB
 	Age    time.Duration // at the log's end; 0: 30 s
 	Max    int64         // bytes of a message; 0: 64 MiB
+	Recent int           // messages that are remembered; 0: schemas.MaxClosed
 }
 
 const (
@@ -51,6 +52,9 @@ func (c Chunks) orDefaults() Chunks {
 	if c.Max <= 0 {
 		c.Max = defaultChunkWindow
 	}
+	if c.Recent <= 0 {
+		c.Recent = schemas.MaxClosed
+	}
 	return c
 }
 
@@ -59,7 +63,7 @@ func (c Chunks) orDefaults() Chunks {
 type assembler struct {
 	Chunks
 	ahead  map[int64]bool // offsets that belong to messages of earlier manifests
-	recent []string       // the last messages that began, at most schemas.MaxClosed, oldest first
+	recent []string       // the last messages that began, at most Recent, oldest first
 	open   []*assembly    // in the order of their offsets
 	read   int64          // bytes of keys and values so far
 }
@@ -134,10 +138,7 @@ func (a *assembler) take(m *schemas.Message, now time.Time) (is place, opened *a
 		f.have, f.message.Value = make([]bool, c.Count), make([]byte, c.FrameBytes)
 		f.add(&c, m)
 	}
-	a.recent = append(a.recent, c.ID)
-	if len(a.recent) > schemas.MaxClosed {
-		a.recent = slices.Delete(a.recent, 0, 1)
-	}
+	a.recent = remember(a.recent, c.ID, a.Recent)
 	a.open = append(a.open, f)
 	return beginning, f, nil
 }
@@ -231,23 +232,28 @@ func cloneHeaders(hs []schemas.Header) []schemas.Header {
 type ledger struct {
 	ahead  []int64 // ascending
 	closed []string
+	most   int // messages that are remembered
 }
 
-func newLedger(at *schemas.Chunked) ledger {
-	if at == nil {
-		return ledger{}
+func newLedger(c Chunks, at *schemas.Chunked) ledger {
+	l := ledger{most: c.orDefaults().Recent}
+	if at != nil {
+		l.ahead, l.closed = slices.Clone(at.Ahead), slices.Clone(at.Closed)
 	}
-	return ledger{slices.Clone(at.Ahead), slices.Clone(at.Closed)}
+	return l
 }
 
 // began enters a message of chunks, which is decided.
 func (l *ledger) began(f *assembly) {
 	l.ahead = append(l.ahead, f.offsets[1:]...)
 	slices.Sort(l.ahead)
-	l.closed = append(l.closed, f.id)
-	if len(l.closed) > schemas.MaxClosed {
-		l.closed = slices.Delete(l.closed, 0, 1)
-	}
+	l.closed = remember(l.closed, f.id, l.most)
+}
+
+// remember appends an id and forgets the oldest beyond most.
+func remember(ids []string, id string, most int) []string {
+	ids = append(ids, id)
+	return slices.Delete(ids, 0, max(len(ids)-most, 0))
 }
 
 // at returns what a manifest with this end says; nil: nothing.

@@ -66,7 +66,8 @@ type row struct {
 // may be committed, up to most offsets, and the position behind it. last: nothing will
 // follow the log.
 func batchOf(log []schemas.Message, pos schemas.Position, to, most int64, last bool) (rows []row, next schemas.Position) {
-	a := newAssembler(Chunks{Window: 120, Age: time.Second}, pos.Chunks)
+	few := Chunks{Window: 120, Age: time.Second, Recent: 2}
+	a := newAssembler(few, pos.Chunks)
 	now := time.Unix(1e9, 0)
 	slots := map[int64]*assembly{}
 	chunks := map[int64]place{}
@@ -85,7 +86,7 @@ func batchOf(log []schemas.Message, pos schemas.Position, to, most int64, last b
 	if last {
 		note(a.decided(now.Add(time.Hour), true))
 	}
-	l := newLedger(pos.Chunks)
+	l := newLedger(few, pos.Chunks)
 	next = schemas.Position{Next: pos.Next, Chunks: pos.Chunks}
 	for o := pos.Next; o < min(to, pos.Next+most); o++ {
 		f := slots[o]
