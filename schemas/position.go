@@ -3,6 +3,7 @@ package schemas
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Position is where a partition resumes: the end of its newest manifest, or its base
@@ -19,6 +20,15 @@ type Position struct {
 type Chunked struct {
 	Ahead  []int64  // offsets from there on that hold chunks of messages before, ascending
 	Closed []string // ids of the last messages that began before, oldest first, at most MaxClosed
+}
+
+// From returns what c says at a later offset, if no chunk before it is read. c may be nil.
+func (c *Chunked) From(offset int64) *Chunked {
+	if c == nil {
+		return nil
+	}
+	return &Chunked{Ahead: slices.DeleteFunc(slices.Clone(c.Ahead), func(o int64) bool { return o < offset }),
+		Closed: c.Closed}
 }
 
 // MaxClosed bounds the ids of a Chunked.

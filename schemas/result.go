@@ -198,10 +198,12 @@ type Batch struct {
 	Start, End int64
 	Results    []Result
 	Rejects    []Reject
-	Messages   int64     // data records, accepted or not
+	Messages   int64     // data records, accepted or not; of a message in chunks the first one
+	Chunks     int64     // further records of messages in chunks
 	Holes      int64     // offsets without a data record: compaction, control records, aborted transactions
 	Bytes      int64     // bytes of the records' keys and values
 	Last       *RecordID // last data record at or before End; nil: none since the base
 	Gap        bool      // retention deleted the records before they were read (--on-gap skip); no rows
 	TopicID    TopicID   // id of the topic that the records came from; zero: unknown
+	Chunked    *Chunked  // what became of chunks at End; nil: there is nothing to say
 }

@@ -98,11 +98,13 @@ func (o *Output) refuse(ctx context.Context, p partition, err error) error {
 // counts, offsets, order or keys are inconsistent: no commit is better than a wrong
 // one.
 func (a *attempt) follow(b *schemas.Batch) error {
-	if b.Start < 0 || b.End <= b.Start || b.Messages < 0 || b.Holes < 0 || b.Messages > b.End-b.Start ||
-		b.Holes != b.End-b.Start-b.Messages {
-		return fmt.Errorf("a batch of [%d, %d) has %d messages and %d holes", b.Start, b.End, b.Messages, b.Holes)
+	if b.Start < 0 || b.End <= b.Start || b.Messages < 0 || b.Holes < 0 || b.Chunks < 0 ||
+		b.Messages > b.End-b.Start || b.Chunks > b.End-b.Start-b.Messages ||
+		b.Holes != b.End-b.Start-b.Messages-b.Chunks {
+		return fmt.Errorf("a batch of [%d, %d) has %d messages, %d further chunks and %d holes", b.Start, b.End, b.Messages,
+			b.Chunks, b.Holes)
 	}
-	if b.Gap && b.Messages > 0 || b.Messages > 0 &&
+	if b.Gap && b.Messages+b.Chunks > 0 || b.Messages+b.Chunks > 0 &&
 		(b.Last == nil || b.Last.Offset < b.Start || b.Last.Offset >= b.End) {
 		return fmt.Errorf("a batch of [%d, %d) with %d messages: gap %t, last record %+v", b.Start, b.End,
 			b.Messages, b.Gap, b.Last)
@@ -158,7 +160,10 @@ func (a *attempt) complete(b *schemas.Batch) error {
 		return fmt.Errorf("a batch of [%d, %d) has %d messages, but %d of its offsets have rows or rejects", b.Start,
 			b.End, b.Messages, a.traces)
 	}
-	a.m.Counts.Messages, a.m.Counts.Holes = b.Messages, b.Holes
+	a.m.Counts.Messages, a.m.Counts.Chunks, a.m.Counts.Holes = b.Messages, b.Chunks, b.Holes
+	if c := b.Chunked; c != nil {
+		a.m.Chunks = &record.Chunks{Ahead: append([]int64{}, c.Ahead...), Closed: append([]string{}, c.Closed...)}
+	}
 	if b.Last != nil {
 		last := *b.Last
 		a.m.Last = &last

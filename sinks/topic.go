@@ -113,6 +113,9 @@ func (o *Output) position(ctx context.Context, p partition, m *record.Manifest) 
 		return pos, err
 	}
 	pos.Next, pos.Last = m.End, m.Last
+	if m.Chunks != nil {
+		pos.Chunks = &schemas.Chunked{Ahead: m.Chunks.Ahead, Closed: m.Chunks.Closed}
+	}
 	if id := topicID(m.TopicID); n == 1 && !id.IsZero() {
 		pos.TopicID = id
 	}

@@ -71,17 +71,18 @@ type assembler struct {
 // assembly is a message of chunks. It belongs to the assembler until it is decided, then to
 // the task of its slot.
 type assembly struct {
-	id      string
-	message schemas.Message // with key and headers of the first chunk, in memory of its own
-	of      schemas.Chunk   // of the first chunk
-	have    []bool
-	missing int
-	size    int     // bytes of each chunk but the last; 0: unknown
-	offsets []int64 // of its chunks, duplicates among them
-	from    int64   // assembler.read before the first chunk
-	opened  time.Time
-	refused error // why the message is a reject; nil: it is whole
-	task    *task
+	id       string
+	message  schemas.Message // with key and headers of the first chunk, in memory of its own
+	of       schemas.Chunk   // of the first chunk
+	have     []bool
+	missing  int
+	size     int     // bytes of each chunk but the last; 0: unknown
+	offsets  []int64 // of its chunks, duplicates among them
+	from     int64   // assembler.read before the first chunk
+	opened   time.Time
+	refused  error // why the message is a reject; nil: it is whole
+	task     *task
+	reserved int64 // bytes
 }
 
 func newAssembler(c Chunks, at *schemas.Chunked) *assembler {
@@ -102,11 +103,14 @@ const (
 	wholeMessage place = iota // a message by itself, or a chunk that cannot be used
 	beginning                 // the first chunk of a message
 	continuation              // a chunk of a message that begins before it
+	noMemory                  // a first chunk, whose message has no memory
 )
 
-// take takes a record. opened is the message that begins with it; nil: none does. An error
-// makes the record a reject. What take decides is in decided.
-func (a *assembler) take(m *schemas.Message, now time.Time) (is place, opened *assembly, err error) {
+// take takes a record. opened is the message that begins with it; nil: none does. reserve
+// is called before memory for a message is taken; its error is returned with noMemory. Any
+// other error makes the record a reject. What take decides is in decided.
+func (a *assembler) take(m *schemas.Message, now time.Time, reserve func(bytes int64) error) (is place,
+	opened *assembly, err error) {
 	before := a.read
 	a.read += int64(len(m.Key) + len(m.Value))
 	c, chunk, err := schemas.ChunkOf(m)
@@ -135,6 +139,10 @@ func (a *assembler) take(m *schemas.Message, now time.Time) (is place, opened *a
 		f.message.Oversize = c.FrameBytes
 		f.message.Value = bytes.Clone(m.Value[:min(len(m.Value), schemas.MaxRejectValue)])
 	default:
+		if err := reserve(c.FrameBytes); err != nil {
+			return noMemory, nil, err
+		}
+		f.reserved = c.FrameBytes
 		f.have, f.message.Value = make([]bool, c.Count), make([]byte, c.FrameBytes)
 		f.add(&c, m)
 	}
@@ -208,6 +216,7 @@ func (a *assembler) decided(now time.Time, atEnd bool) (all []*assembly) {
 
 // giveUp refuses a message whose chunks are missing.
 func (f *assembly) giveUp(why string, of any) {
+	f.message.Value, f.message.Oversize = nil, f.of.FrameBytes
 	f.refuse(schemas.ReasonIncomplete, "%d of %d chunks are missing, and "+why, f.missing, f.of.Count, of)
 }
 
@@ -243,8 +252,11 @@ func newLedger(c Chunks, at *schemas.Chunked) ledger {
 	return l
 }
 
-// began enters a message of chunks, which is decided.
+// began enters a message of chunks, which is decided; nil: the message came in one record.
 func (l *ledger) began(f *assembly) {
+	if f == nil {
+		return
+	}
 	l.ahead = append(l.ahead, f.offsets[1:]...)
 	slices.Sort(l.ahead)
 	l.closed = remember(l.closed, f.id, l.most)

@@ -55,6 +55,8 @@ func chunkLog(t *rapid.T) []schemas.Message {
 	return log
 }
 
+func free(int64) error { return nil }
+
 // row is what becomes of a message.
 type row struct {
 	Offset int64
@@ -79,7 +81,7 @@ func batchOf(log []schemas.Message, pos schemas.Position, to, most int64, last b
 		}
 	}
 	for o := pos.Next; o < to; o++ {
-		is, f, err := a.take(&log[o], now)
+		is, f, err := a.take(&log[o], now, free)
 		chunks[o], slots[o], faults[o] = is, f, err
 		note(a.decided(now, false))
 	}
@@ -150,7 +152,7 @@ func TestChunksBecomeTheirMessage(t *testing.T) {
 		a := newAssembler(Chunks{}, nil)
 		var first *assembly
 		for o, c := range order {
-			_, f, err := a.take(&schemas.Message{Offset: int64(o), Key: c.Key, Value: c.Value, Headers: c.Headers}, time.Now())
+			_, f, err := a.take(&schemas.Message{Offset: int64(o), Key: c.Key, Value: c.Value, Headers: c.Headers}, time.Now(), free)
 			if err != nil || (f != nil) != (o == 0) {
 				t.Fatalf("chunk %d: %v, begins a message: %t", o, err, f != nil)
 			}

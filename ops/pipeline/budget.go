@@ -28,22 +28,29 @@ type budget struct {
 	relieve func()
 
 	mu      sync.Mutex
+	over    borrower // the one that may exceed the limit; nil: nobody does
 	fetched int64
 	held    int64
 	waiting []*reservation
 }
 
+// borrower is a reader that reserves memory.
+type borrower interface {
+	idle() bool    // it has nothing fetched
+	starved() bool // nobody else can free memory that it waits for
+}
+
 type reservation struct {
+	borrower
 	bytes   int64
-	idle    func() bool // tells whether the waiting reader has nothing fetched
 	granted chan struct{}
 }
 
 // reserve waits until n bytes may be fetched, or until ctx ends. Reservations are
 // granted in the order of their calls, idle readers' first.
-func (b *budget) reserve(ctx context.Context, n int64, idle func() bool) error {
+func (b *budget) reserve(ctx context.Context, n int64, by borrower) error {
 	b.mu.Lock()
-	r := &reservation{bytes: n, idle: idle, granted: make(chan struct{})}
+	r := &reservation{borrower: by, bytes: n, granted: make(chan struct{})}
 	b.waiting = append(b.waiting, r)
 	b.grant()
 	b.mu.Unlock()
@@ -78,8 +85,18 @@ func (b *budget) fits(n, most int64) bool {
 }
 
 // grant grants reservations that fit: first those of idle readers, then the others,
-// each in their order. The caller holds the lock.
+// each in their order. A starved reader may exceed the limit, one at a time: without that
+// all readers could wait for memory that only they can free. The caller holds the lock.
 func (b *budget) grant() {
+	b.waiting = slices.DeleteFunc(b.waiting, func(r *reservation) bool {
+		if b.over != r.borrower && (b.over != nil || !r.starved()) {
+			return false
+		}
+		if !b.fits(r.bytes, b.limit) {
+			b.over = r.borrower
+		}
+		return b.pass(r)
+	})
 	b.waiting = slices.DeleteFunc(b.waiting, func(r *reservation) bool {
 		return b.fits(r.bytes, b.limit/4*3) && r.idle() && b.pass(r)
 	})
@@ -105,6 +122,23 @@ func (b *budget) fetch(delta int64) {
 	b.grant()
 	b.mu.Unlock()
 	b.press()
+}
+
+// settled takes back the leave of r to exceed the limit.
+func (b *budget) settled(r borrower) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over == r {
+		b.over = nil
+		b.grant()
+	}
+}
+
+// look grants what may be granted now: a reader has become starved.
+func (b *budget) look() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.grant()
 }
 
 // hold adds delta to the held bytes.

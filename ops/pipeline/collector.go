@@ -29,11 +29,15 @@ type collector struct {
 	times    []int64          // SentAt of the batch's records
 	since    time.Time        // when the batch's first record entered it
 	dropping bool             // a skipped task was met: no later slot counts
+	head     slot             // the slot that is waited for, if waiting
+	waiting  bool
+	chunks   ledger
 }
 
 // newCollector returns a collector whose first batch starts at pos.
 func newCollector(ctx context.Context, s *session, pos schemas.Position, again *retry) *collector {
 	return &collector{session: s, ctx: ctx, retry: again, rollNow: make(chan struct{}, 1),
+		chunks: newLedger(s.p.cfg.Chunks, pos.Chunks),
 		batch: schemas.Batch{Topic: s.topic, Partition: s.id, Start: pos.Next, End: pos.Next,
 			Last: pos.Last, TopicID: pos.TopicID}}
 }
@@ -45,33 +49,92 @@ func (c *collector) run(ctx context.Context) error {
 	age.Stop()
 	defer age.Stop()
 	for {
+		some, done := c.slots.some, (chan struct{})(nil)
+		if c.waiting {
+			some, done = nil, c.head.task.done
+		}
 		select {
-		case next, open := <-c.slots:
-			if !open {
-				return c.commit(ctx)
-			}
-			if err := c.add(ctx, next); err != nil {
+		case <-some:
+			ended, err := c.take(ctx)
+			if ended || err != nil {
 				return err
 			}
-			if len(c.times) == 1 && c.p.cfg.Roll.Age > 0 {
-				age.Reset(time.Until(c.since.Add(c.p.cfg.Roll.Age)))
-			}
-			if !c.full() {
+			if c.waiting {
 				continue
+			}
+		case <-done:
+			if err := c.proceed(ctx); err != nil {
+				return err
 			}
 		case <-age.C:
 			if !c.due() {
 				continue // the timer was set for a batch that is committed
 			}
+			if err := c.commit(ctx); err != nil {
+				return err
+			}
+			continue
 		case <-c.rollNow:
 			if len(c.batch.Results)+len(c.batch.Rejects) == 0 {
 				continue
 			}
+			age.Stop()
+			if err := c.commit(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if len(c.times) == 1 && c.p.cfg.Roll.Age > 0 {
+			age.Reset(time.Until(c.since.Add(c.p.cfg.Roll.Age)))
+		}
+		if !c.full() {
+			continue
 		}
 		age.Stop()
 		if err := c.commit(ctx); err != nil {
 			return err
 		}
+	}
+}
+
+// take takes the next slot, if there is one, and adds it unless its task is still worked on.
+// ended: there was none, and everything is committed.
+func (c *collector) take(ctx context.Context) (ended bool, err error) {
+	sl, none, closed := c.slots.pop()
+	switch {
+	case none && closed:
+		return true, c.commit(ctx)
+	case none:
+		return false, nil
+	}
+	c.slots.signal() // there may be more
+	c.head, c.waiting = sl, sl.task != nil
+	if c.waiting {
+		select {
+		case <-sl.task.done:
+		default:
+			c.stall()
+			return false, nil
+		}
+	}
+	return false, c.proceed(ctx)
+}
+
+// proceed adds the slot whose task is done.
+func (c *collector) proceed(ctx context.Context) error {
+	if c.stalled.Swap(false) {
+		c.p.budget.settled(c.session)
+	}
+	sl := c.head
+	c.head, c.waiting = slot{}, false
+	return c.add(ctx, sl)
+}
+
+// stall says that only the reader can free memory: the collector waits for a message of
+// chunks and has nothing to commit.
+func (c *collector) stall() {
+	if c.waiting && c.head.task.parts != nil && c.batch.End == c.batch.Start && !c.stalled.Swap(true) {
+		c.p.budget.look()
 	}
 }
 
@@ -97,6 +160,7 @@ func (c *collector) add(ctx context.Context, sl slot) error {
 	}
 	b := &c.batch
 	if t != nil {
+		c.chunks.began(t.parts)
 		if err := c.publish(ctx, t); err != nil {
 			return err
 		}
@@ -114,8 +178,12 @@ func (c *collector) add(ctx context.Context, sl slot) error {
 		c.buffered.Add(t.bytes)
 		c.p.budget.press()
 	}
+	if sl.chunk != nil {
+		b.Chunks++
+		b.Last = sl.chunk
+	}
 	b.End = sl.next
-	b.Holes = b.End - b.Start - b.Messages
+	b.Holes = b.End - b.Start - b.Messages - b.Chunks
 	return nil
 }
 
@@ -142,6 +210,7 @@ func (c *collector) commit(ctx context.Context) error {
 	if err := c.published(ctx); err != nil {
 		return err
 	}
+	b.Chunked = c.chunks.at(b.End)
 	start := time.Now()
 	c.p.busy.commit.Add(1)
 	done, err := c.write(context.WithoutCancel(ctx))
@@ -168,6 +237,7 @@ func (c *collector) commit(ctx context.Context) error {
 	c.times = c.times[:0]
 	c.opened.Store(0)
 	c.batched.Store(0)
+	c.stall()
 	return nil
 }
 
@@ -222,8 +292,19 @@ func (c *collector) account(done schemas.Committed, took time.Duration) {
 // still sends, after an error. It returns when the reader has closed slots.
 func (c *collector) discard() {
 	c.dropping = true
-	for sl := range c.slots {
-		c.add(context.Background(), sl) // publishes nothing and cannot fail: the slot is dropped
+	for {
+		if c.waiting {
+			c.proceed(context.Background()) // publishes nothing and cannot fail: the slot is dropped
+		}
+		sl, none, ended := c.slots.pop()
+		if ended {
+			break
+		}
+		if none {
+			<-c.slots.some
+			continue
+		}
+		c.head, c.waiting = sl, true
 	}
 	c.p.budget.hold(-c.buffered.Swap(0) - c.outbox.abandon())
 }

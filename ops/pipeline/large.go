@@ -78,11 +78,12 @@ func (c *collector) large(ctx context.Context, t *task) error {
 			return err
 		}
 	}
+	c.chunks.began(t.parts)
 	parts := partsOf(t)
 	defer parts.abandon()
-	id, b, refused := t.msg.ID(), c.batch, false
+	id, b, refused := t.recordID(), c.batch, false
 	b.End, b.Messages, b.Last, b.Bytes = t.msg.Offset+1, 1, &id, int64(len(t.msg.Key)+len(t.msg.Value))
-	b.Holes = b.End - b.Start - 1
+	b.Holes = b.End - b.Start - 1 - b.Chunks
 	for {
 		u := parts.next()
 		if c.dropping = u.skipped; c.dropping {

@@ -66,6 +66,7 @@ type Config struct {
 	Queue      int   // messages of sequences that may wait for a worker; 0: four for each worker, as for clouds
 	Memory     int64 // bytes of records, results and rows in memory
 	Roll       Roll
+	Chunks     Chunks        // how far the chunks of a message may be apart
 	RetryFor   time.Duration // how long an output that cannot be written is retried; 0: not at all
 	SkipGaps   bool          // continue after records that retention deleted, instead of stopping
 	Archive    bool          // times of messages are those of recorded items: no latency, no lag in seconds
@@ -175,7 +176,7 @@ func (p *Pipeline) commitGap(ctx context.Context, topic string, id int32, gap *s
 	}
 	_, err = p.cfg.Output.Commit(ctx, &schemas.Batch{Topic: topic, Partition: id,
 		Start: pos.Next, End: gap.LogStart, Holes: gap.LogStart - pos.Next, Last: pos.Last,
-		TopicID: pos.TopicID, Gap: true})
+		TopicID: pos.TopicID, Gap: true, Chunked: pos.Chunks.From(gap.LogStart)})
 	return err
 }
 

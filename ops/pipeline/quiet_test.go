@@ -93,7 +93,7 @@ func TestCommitsAreAskedForWhereTheyHelp(t *testing.T) {
 		asked := 0
 		b := budget{limit: 100, relieve: func() { asked++ }, fetched: c.fetched, held: c.held}
 		if c.bytes > 0 {
-			b.waiting = []*reservation{{bytes: c.bytes, idle: c.idle, granted: make(chan struct{})}}
+			b.waiting = []*reservation{{bytes: c.bytes, borrower: whoIs(c.idle), granted: make(chan struct{})}}
 		}
 		b.press()
 		if (asked > 0) != c.want {
@@ -104,7 +104,7 @@ func TestCommitsAreAskedForWhereTheyHelp(t *testing.T) {
 	// What was fetched goes, and only what is held is left in the way.
 	asked := 0
 	b := budget{limit: 100, relieve: func() { asked++ }, fetched: 50, held: 50}
-	b.waiting = []*reservation{{bytes: 60, idle: busy, granted: make(chan struct{})}}
+	b.waiting = []*reservation{{bytes: 60, borrower: whoIs(busy), granted: make(chan struct{})}}
 	if b.press(); asked != 0 {
 		t.Error("asked although fetched memory was in the way")
 	}

@@ -2,6 +2,8 @@ package pipeline
 
 import (
 	"context"
+	"errors"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -14,33 +16,39 @@ type reader struct {
 	*session
 	next int64 // offset of the next fetch
 
+	chunks   *assembler
 	expected int64 // bytes of the last fetch that brought records
 	each     int64 // mean bytes of one of those records
 	atEnd    bool  // the last fetch brought no record
 
-	open atomic.Int64 // leases that have not ended; also decremented by workers and the collector
-	err  error        // why reading ended; set before slots is closed
+	beyond bool // reading behind the end of --until-end
+
+	err error // why reading ended; set before slots is closed
 }
 
 // run reads until ctx or the log ends, or something fails. Then it closes slots.
 func (r *reader) run(ctx context.Context) {
-	defer close(r.slots) // after err is set: the session reads it once slots is closed
+	defer r.slots.close() // after err is set: the session reads it once slots is closed
+	defer r.abandon()
 	for r.err == nil {
-		r.err = r.fetch(ctx)
+		r.err = r.fetch(ctx, r.part.Fetch)
+	}
+	if errors.Is(r.err, io.EOF) {
+		r.past(ctx)
 	}
 }
 
 // fetch reserves memory, fetches once and submits what came.
-func (r *reader) fetch(ctx context.Context) error {
+func (r *reader) fetch(ctx context.Context, from func(context.Context, int64, int32) (schemas.Fetched, error)) error {
 	budget := &r.p.budget
 	size := r.p.fetchSize(r.atEnd)
 	reserved := r.reservation(size)
-	if err := budget.reserve(ctx, reserved, r.idle); err != nil {
+	if err := budget.reserve(ctx, reserved, r.session); err != nil {
 		return err
 	}
 	r.p.busy.fetch.Add(1)
 	start := time.Now()
-	fetched, err := r.part.Fetch(ctx, r.next, int32(size))
+	fetched, err := from(ctx, r.next, int32(size))
 	took := time.Since(start)
 	r.p.busy.fetch.Add(-1)
 	if err != nil {
@@ -57,9 +65,9 @@ func (r *reader) fetch(ctx context.Context) error {
 	r.logEnd.Store(fetched.End)
 	r.src.Fetched(&fetched, took)
 	r.lag()
-	r.submit(&fetched)
+	err = r.submit(ctx, &fetched)
 	r.next = fetched.Next
-	return nil
+	return err
 }
 
 // transaction notes since when the end of the log stands still before records that are there.
@@ -87,25 +95,129 @@ func (r *reader) reservation(size int64) int64 {
 }
 
 // idle tells whether the session holds no fetched memory.
-func (r *reader) idle() bool { return r.open.Load() == 0 }
+func (s *session) idle() bool { return s.open.Load() == 0 }
 
-// submit gives every record of f a slot and a worker. It blocks while the
-// workers are behind.
-func (r *reader) submit(f *schemas.Fetched) {
+// starved tells whether nobody but its reader can free the memory of its session: the
+// collector waits for a message of chunks, and has nothing to commit.
+func (s *session) starved() bool { return s.stalled.Load() }
+
+// submit gives every record of f a slot and a worker. It blocks while the workers are
+// behind, and while there is no memory for a message of chunks: only then an error of ctx is
+// possible.
+func (r *reader) submit(ctx context.Context, f *schemas.Fetched) error {
 	l := &lease{reader: r, bytes: f.Bytes, release: f.Release}
 	r.open.Add(1)
-	l.records.Store(int64(len(f.Messages)) + 1) // one for submit itself, so that the lease outlives this loop
+	l.records.Store(1) // for submit itself, so that the lease outlives this loop
 	defer l.done()
 	last := f.From
-	for _, m := range f.Messages {
-		t := &task{msg: m, s: r.session, lease: l, done: make(chan struct{})}
-		t.tokens = r.p.cfg.NewTokens != nil && schemas.IsTokens(&m)
-		last = m.Offset + 1
-		r.slots <- slot{t, last}
+	for i := range f.Messages {
+		if err := r.record(ctx, &f.Messages[i], l); err != nil {
+			return err
+		}
+		last = f.Messages[i].Offset + 1
+	}
+	if f.Next > last && !r.beyond {
+		r.push(slot{next: f.Next})
+	}
+	r.decide(r.atEnd && f.Next >= f.End)
+	return nil
+}
+
+// record gives one record its slot.
+func (r *reader) record(ctx context.Context, m *schemas.Message, l *lease) error {
+	is, opened, err := r.chunks.take(m, time.Now(), func(bytes int64) error {
+		if r.beyond {
+			return errBeyond
+		}
+		return r.p.budget.reserve(ctx, bytes, r.session)
+	})
+	switch {
+	case errors.Is(err, errBeyond), r.beyond && is != continuation:
+		return nil
+	case is == noMemory:
+		return err
+	case r.beyond:
+	case is == continuation:
+		id := m.ID()
+		r.push(slot{next: m.Offset + 1, chunk: &id})
+	case opened != nil:
+		r.begin(opened, m.ID())
+	default:
+		t := r.task(*m, l)
+		l.records.Add(1)
+		r.push(slot{task: t, next: m.Offset + 1})
+		if err != nil {
+			t.refuse(r.p, err)
+			break
+		}
 		r.p.submit(t)
 	}
-	if f.Next > last {
-		r.slots <- slot{nil, f.Next}
+	r.decide(false)
+	return nil
+}
+
+// task returns the task of a message whose memory l is.
+func (r *reader) task(m schemas.Message, l *lease) *task {
+	return &task{msg: m, s: r.session, lease: l, done: make(chan struct{}),
+		tokens: r.p.cfg.NewTokens != nil && schemas.IsTokens(&m)}
+}
+
+// begin gives a message of chunks its slot. id is that of its first record.
+func (r *reader) begin(f *assembly, id schemas.RecordID) {
+	l := &lease{reader: r, bytes: f.reserved}
+	l.records.Store(1)
+	r.open.Add(1)
+	f.task = r.task(f.message, l)
+	f.task.parts, f.task.id = f, id
+	r.push(slot{task: f.task, next: f.message.Offset + 1})
+}
+
+// decide passes on the messages of chunks that are decided.
+func (r *reader) decide(atEnd bool) {
+	for _, f := range r.chunks.decided(time.Now(), atEnd) {
+		t := f.task
+		t.msg = f.message
+		if f.refused != nil {
+			t.refuse(r.p, f.refused)
+			continue
+		}
+		r.p.submit(t)
+	}
+	if len(r.chunks.open) == 0 {
+		r.p.budget.settled(r.session)
+	}
+}
+
+// push appends a slot.
+func (r *reader) push(s slot) { r.slots.push(s, len(r.chunks.open) > 0) }
+
+// abandon ends the messages of chunks that are not decided.
+func (r *reader) abandon() {
+	for _, f := range r.chunks.open {
+		f.task.skipped = true
+		f.task.end(r.p)
+	}
+	r.chunks.open = nil
+	r.p.budget.settled(r.session)
+}
+
+// errBeyond says that a message begins behind the end that --until-end fixed.
+var errBeyond = errors.New("behind the end")
+
+// past reads behind the end that the source has fixed, until the messages of chunks that
+// began before it are decided. Other records there are none of this run's.
+func (r *reader) past(ctx context.Context) {
+	source, ok := r.part.(interface {
+		FetchPast(ctx context.Context, from int64, maxBytes int32) (schemas.Fetched, error)
+	})
+	r.beyond = true
+	for ok && len(r.chunks.open) > 0 {
+		if err := r.fetch(ctx, source.FetchPast); err != nil {
+			if !errors.Is(err, io.EOF) {
+				r.err = err
+			}
+			return
+		}
 	}
 }
 

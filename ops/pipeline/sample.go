@@ -29,7 +29,7 @@ func (p *Pipeline) Sample() {
 		}
 		c.src.Open(since)
 		batched += c.batched.Load()
-		inOrder, room = inOrder+len(c.slots), room+cap(c.slots)
+		inOrder, room = inOrder+c.slots.len(), room+slotRoom
 	}
 	p.mu.Unlock()
 	m.InProgress("fetch", p.busy.fetch.Load())

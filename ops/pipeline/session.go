@@ -29,7 +29,7 @@ type session struct {
 	part  Partition // Check and Fetch are called by the reader's side, Committed by the collector
 	src   *metrics.Source
 
-	slots   chan slot   // sent and closed by the reader, received by the collector
+	slots   *slotQueue  // pushed and closed by the reader, popped by the collector
 	stopped atomic.Bool // set when the session ends; workers then skip tasks that have not begun
 
 	logEnd  atomic.Int64 // end of the log at the last fetch, -1 before it; written by the reader
@@ -46,14 +46,17 @@ type session struct {
 
 	// Unix ns when the first record entered the open batch, 0: it is empty; written by the collector
 	opened  atomic.Int64
+	open    atomic.Int64 // leases that have not ended; changed by reader, workers and collector
 	batched atomic.Int64 // records in the open batch; written by the collector
+	stalled atomic.Bool  // nothing can be committed before a message of chunks is decided; written by the collector
 }
 
 // slot is a place in a partition's order: a task, or nil for offsets that hold
-// no data. next is the offset after the place.
+// no data and for the further chunks of a message. next is the offset after the place.
 type slot struct {
-	task *task
-	next int64
+	task  *task
+	next  int64
+	chunk *schemas.RecordID // the record at next-1 is a further chunk; nil: it is none
 }
 
 // task is one record, or a part of a large one, on its way through a worker. The
@@ -63,9 +66,10 @@ type slot struct {
 type task struct {
 	msg      schemas.Message
 	s        *session
-	lease    *lease // nil for a part: the task of its whole message has the lease
-	tokens   bool   // the message holds token sequences
-	from, to int    // rows [from, to) of a part; to is 0 for a whole message
+	lease    *lease    // nil for a part: the task of its whole message has the lease
+	parts    *assembly // nil: the message came in one record
+	tokens   bool      // the message holds token sequences
+	from, to int       // rows [from, to) of a part; to is 0 for a whole message
 
 	rows    int // rows of a large message, whose lease the collector ends after the last part; else 0
 	each    int // rows of each part of a large message
@@ -92,12 +96,13 @@ func (p *Pipeline) session(ctx context.Context, topic string, id int32, part Par
 	c := newCollector(ctx, s, pos, again)
 	p.attach(c)
 	defer p.detach(c)
-	return s.run(ctx, &reader{session: s, next: pos.Next}, c)
+	r := &reader{session: s, next: pos.Next, chunks: newAssembler(p.cfg.Chunks, pos.Chunks)}
+	return s.run(ctx, r, c)
 }
 
 func newSession(p *Pipeline, topic string, id int32, part Partition, next int64) *session {
 	s := &session{p: p, topic: topic, id: id, part: part,
-		src: p.cfg.Metrics.ForPartition(topic, id), slots: make(chan slot, 1024)}
+		src: p.cfg.Metrics.ForPartition(topic, id), slots: newSlotQueue()}
 	s.logEnd.Store(-1)
 	s.durable.Store(next)
 	return s

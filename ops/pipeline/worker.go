@@ -146,7 +146,7 @@ func (w *worker) sequences() {
 // finish counts the results and rejects of t, and holds their memory.
 func (t *task) finish(p *Pipeline, took time.Duration) {
 	if t.lease != nil { // the collector sets the id of a large message itself
-		t.id = t.msg.ID()
+		t.id = t.recordID()
 	}
 	for i := range t.results {
 		t.bytes += t.results[i].Bytes()
@@ -157,6 +157,22 @@ func (t *task) finish(p *Pipeline, took time.Duration) {
 	p.budget.hold(t.bytes)
 	p.refused.add(t.rejects)
 	t.s.src.Processed(t.results, t.rejects, took)
+}
+
+// recordID returns the id of the record that t stands for in the order: of a message in
+// chunks, that of the first.
+func (t *task) recordID() schemas.RecordID {
+	if t.parts != nil {
+		return t.id
+	}
+	return t.msg.ID()
+}
+
+// refuse makes a reject of a message that no worker sees.
+func (t *task) refuse(p *Pipeline, err error) {
+	t.rejects = []schemas.Reject{schemas.NewReject(&t.msg, err)}
+	t.finish(p, 0)
+	t.end(p)
 }
 
 // end ends the lease of t, unless its message is large and is read again in parts,

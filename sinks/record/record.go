@@ -123,11 +123,8 @@ type Manifest struct {
 // of such a message have its lowest offset.
 type Chunks struct {
 	Ahead  []int64  `json:"ahead"`  // offsets at or after End that hold chunks of messages of this manifest, ascending
-	Closed []string `json:"closed"` // chunk-ids of the last messages that were assembled, at most maxClosed
+	Closed []string `json:"closed"` // chunk-ids of the last messages that began before End, oldest first
 }
-
-// maxClosed bounds the chunk-ids of a manifest.
-const maxClosed = 32
 
 // Counts holds the numbers of a manifest's records and rows. Messages + Chunks + Holes
 // = End - Start.
@@ -290,11 +287,11 @@ func (m *Manifest) problem() string {
 			c.Chunks, c.Holes, m.End-m.Start, m.Start, m.End)
 	case m.Chunks != nil && !m.Chunks.valid(m.End):
 		return fmt.Sprintf("chunks ahead at %d, %d closed", m.Chunks.Ahead, len(m.Chunks.Closed))
-	case m.Gap && (c.Messages > 0 || len(m.Files) > 0):
+	case m.Gap && (c.Messages+c.Chunks > 0 || len(m.Files) > 0):
 		return "a gap with messages or files"
 	case m.Last != nil && (m.Last.Offset < 0 || m.Last.Offset >= m.End):
 		return fmt.Sprintf("its last record is at %d, at or after its end", m.Last.Offset)
-	case c.Messages > 0 && (m.Last == nil || m.Last.Offset < m.Start):
+	case c.Messages+c.Chunks > 0 && (m.Last == nil || m.Last.Offset < m.Start):
 		return "it has messages, but its last record is before its start"
 	}
 	if m.AdoptedFrom != "" && len(m.AdoptedFrom) != UUIDSize {
@@ -318,5 +315,5 @@ func (c *Chunks) valid(end int64) bool {
 			return false
 		}
 	}
-	return len(c.Closed) <= maxClosed
+	return len(c.Closed) <= schemas.MaxClosed
 }
