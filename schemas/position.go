@@ -32,7 +32,7 @@ func (c *Chunked) From(offset int64) *Chunked {
 }
 
 // MaxClosed bounds the ids of a Chunked.
-const MaxClosed = 32
+const MaxClosed = 256
 
 // Fetched is one answer of the source: data records in offset order, and the
 // offset to ask for next. Offsets in [From, Next) that have no message hold no data:

@@ -43,14 +43,24 @@ type borrower interface {
 type reservation struct {
 	borrower
 	bytes   int64
+	holding bool // the borrower has fetched memory, which it cannot give back meanwhile
 	granted chan struct{}
 }
 
 // reserve waits until n bytes may be fetched, or until ctx ends. Reservations are
 // granted in the order of their calls, idle readers' first.
 func (b *budget) reserve(ctx context.Context, n int64, by borrower) error {
+	return b.wait(ctx, &reservation{borrower: by, bytes: n, granted: make(chan struct{})})
+}
+
+// reserveMore is reserve for a reader that has fetched memory which it cannot give back
+// before: nobody waits in front of it.
+func (b *budget) reserveMore(ctx context.Context, n int64, by borrower) error {
+	return b.wait(ctx, &reservation{borrower: by, bytes: n, holding: true, granted: make(chan struct{})})
+}
+
+func (b *budget) wait(ctx context.Context, r *reservation) error {
 	b.mu.Lock()
-	r := &reservation{borrower: by, bytes: n, granted: make(chan struct{})}
 	b.waiting = append(b.waiting, r)
 	b.grant()
 	b.mu.Unlock()
@@ -84,16 +94,19 @@ func (b *budget) fits(n, most int64) bool {
 	return b.fetched+b.held+n <= b.limit && (b.fetched == 0 || b.fetched+n <= most)
 }
 
-// grant grants reservations that fit: first those of idle readers, then the others,
-// each in their order. A starved reader may exceed the limit, one at a time: without that
-// all readers could wait for memory that only they can free. The caller holds the lock.
+// grant grants reservations that fit: first those of readers that are starved or hold
+// memory, then those of idle ones, then the others, each in their order. Of the first, one
+// reader at a time may exceed the limit: without that all readers could wait for memory that
+// only they can free. The caller holds the lock.
 func (b *budget) grant() {
 	b.waiting = slices.DeleteFunc(b.waiting, func(r *reservation) bool {
-		if b.over != r.borrower && (b.over != nil || !r.starved()) {
-			return false
-		}
-		if !b.fits(r.bytes, b.limit) {
+		urgent := r.holding || r.starved()
+		switch fits := b.fits(r.bytes, b.limit); {
+		case urgent && fits, b.over == r.borrower:
+		case urgent && b.over == nil:
 			b.over = r.borrower
+		default:
+			return false
 		}
 		return b.pass(r)
 	})

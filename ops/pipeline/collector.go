@@ -130,10 +130,10 @@ func (c *collector) proceed(ctx context.Context) error {
 	return c.add(ctx, sl)
 }
 
-// stall says that only the reader can free memory: the collector waits for a message of
-// chunks and has nothing to commit.
+// stall says that the collector waits for a message of chunks, which only the reader can
+// bring.
 func (c *collector) stall() {
-	if c.waiting && c.head.task.parts != nil && c.batch.End == c.batch.Start && !c.stalled.Swap(true) {
+	if c.head.task.parts != nil && !c.stalled.Swap(true) {
 		c.p.budget.look()
 	}
 }
@@ -237,7 +237,6 @@ func (c *collector) commit(ctx context.Context) error {
 	c.times = c.times[:0]
 	c.opened.Store(0)
 	c.batched.Store(0)
-	c.stall()
 	return nil
 }
 

@@ -104,7 +104,8 @@ func (o *memoryOutput) Resume(context.Context, string, int32) (schemas.Position,
 	defer o.mu.Unlock()
 	o.staged = schemas.Batch{}
 	if n := len(o.batches); n > 0 {
-		return schemas.Position{Next: o.batches[n-1].End, Last: o.batches[n-1].Last, TopicID: o.batches[n-1].TopicID},
+		return schemas.Position{Next: o.batches[n-1].End, Last: o.batches[n-1].Last, TopicID: o.batches[n-1].TopicID,
+				Chunks: o.batches[n-1].Chunked},
 			nil
 	}
 	return schemas.Position{Next: o.base}, nil

@@ -97,8 +97,8 @@ func (r *reader) reservation(size int64) int64 {
 // idle tells whether the session holds no fetched memory.
 func (s *session) idle() bool { return s.open.Load() == 0 }
 
-// starved tells whether nobody but its reader can free the memory of its session: the
-// collector waits for a message of chunks, and has nothing to commit.
+// starved tells whether the session goes on only if its reader gets memory: its collector
+// waits for a message of chunks.
 func (s *session) starved() bool { return s.stalled.Load() }
 
 // submit gives every record of f a slot and a worker. It blocks while the workers are
@@ -129,7 +129,7 @@ func (r *reader) record(ctx context.Context, m *schemas.Message, l *lease) error
 		if r.beyond {
 			return errBeyond
 		}
-		return r.p.budget.reserve(ctx, bytes, r.session)
+		return r.p.budget.reserveMore(ctx, bytes, r.session)
 	})
 	switch {
 	case errors.Is(err, errBeyond), r.beyond && is != continuation:
@@ -175,6 +175,7 @@ func (r *reader) begin(f *assembly, id schemas.RecordID) {
 // decide passes on the messages of chunks that are decided.
 func (r *reader) decide(atEnd bool) {
 	for _, f := range r.chunks.decided(time.Now(), atEnd) {
+		r.p.budget.settled(r.session)
 		t := f.task
 		t.msg = f.message
 		if f.refused != nil {
@@ -182,9 +183,6 @@ func (r *reader) decide(atEnd bool) {
 			continue
 		}
 		r.p.submit(t)
-	}
-	if len(r.chunks.open) == 0 {
-		r.p.budget.settled(r.session)
 	}
 }
 

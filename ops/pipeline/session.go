@@ -48,7 +48,7 @@ type session struct {
 	opened  atomic.Int64
 	open    atomic.Int64 // leases that have not ended; changed by reader, workers and collector
 	batched atomic.Int64 // records in the open batch; written by the collector
-	stalled atomic.Bool  // nothing can be committed before a message of chunks is decided; written by the collector
+	stalled atomic.Bool  // the collector waits for a message of chunks, and wrote this
 }
 
 // slot is a place in a partition's order: a task, or nil for offsets that hold
