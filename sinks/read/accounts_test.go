@@ -22,7 +22,7 @@ func TestVerifyMissesSequences(t *testing.T) {
 		b := batches.Tokens("tokens", 0, 20, 8)
 		counts := record.Counts{Messages: b.Messages, Sequences: int64(len(b.Results)),
 			Rejects: int64(len(b.Rejects)), Holes: b.Holes}
-		m := manifestJob{&record.Manifest{Topic: "tokens", End: 20, Counts: counts}, c.name, false}
+		m := manifestJob{Manifest: &record.Manifest{Topic: "tokens", End: 20, Counts: counts}, name: c.name}
 		var rejects []rowKey
 		for i := range b.Rejects {
 			rejects = append(rejects, rowKey{b.Rejects[i].Offset, b.Rejects[i].Index})

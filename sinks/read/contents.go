@@ -190,6 +190,10 @@ func (v *verifier) accounts(m manifestJob, frames, sequences, rejects []rowKey) 
 		if i == 0 || k.offset != all[i-1].offset {
 			traces++
 		}
+		if slices.Contains(m.ahead, k.offset) {
+			v.fault(checkAccounts, m.name, "offset %d holds a chunk of a message before it, and has a row of its own",
+				k.offset)
+		}
 	}
 	if traces != m.Counts.Messages {
 		v.fault(checkAccounts, m.name, "of its %d messages %d have a frame, a sequence or a reject",

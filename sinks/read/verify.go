@@ -150,10 +150,19 @@ func (v *verifier) manifests(ctx context.Context, topics []*topicListing) {
 	workers.Wait()
 }
 
+// chunksAhead returns the offsets behind m that hold chunks of its messages. m may be nil.
+func chunksAhead(m *record.Manifest) []int64 {
+	if m == nil || m.Chunks == nil {
+		return nil
+	}
+	return m.Chunks.Ahead
+}
+
 type manifestJob struct {
 	*record.Manifest
 	name   string
-	newest bool // its files may still be staged
+	newest bool    // its files may still be staged
+	ahead  []int64 // offsets that hold chunks of messages before it
 }
 
 func (v *verifier) progress() {
@@ -285,8 +294,9 @@ func (v *verifier) chain(ctx context.Context, base *record.Base, p partitionList
 		}
 		v.link(ctx, &sum, last, m, name)
 		v.repair.add(name, m, nil)
+		ahead := chunksAhead(last)
 		last = m
-		jobs <- manifestJob{m, name, i == len(p.manifests)-1}
+		jobs <- manifestJob{m, name, i == len(p.manifests)-1, ahead}
 	}
 	if last != nil {
 		v.partition(sum)
@@ -311,8 +321,9 @@ func (v *verifier) unlisted(ctx context.Context, sum *PartitionReport, last, m *
 		v.oneFormat(name, between.Format)
 		v.link(ctx, sum, last, between, name)
 		v.repair.add(name, between, nil)
+		ahead := chunksAhead(last)
 		last = between
-		jobs <- manifestJob{between, name, false}
+		jobs <- manifestJob{between, name, false, ahead}
 	}
 	return last
 }
@@ -331,9 +342,10 @@ func (v *verifier) link(ctx context.Context, sum *PartitionReport, last, m *reco
 	case v.otherTopic(last, m):
 		v.fault(checkChain, name, "its records come from another topic of the same name, with id %q, which was not "+
 			"accepted", m.TopicID)
-	case m.Counts.Messages == 0 && last != nil && last.Last != nil && (m.Last == nil || *m.Last != *last.Last):
+	case m.Counts.Messages+m.Counts.Chunks == 0 && last != nil && last.Last != nil && (m.Last == nil || *m.Last != *last.Last):
 		v.fault(checkChain, name, "it has no message, but does not inherit the last record of the manifest before it")
 	}
+	v.chunks(last, m, name)
 	sum.add(m)
 }
 
@@ -345,6 +357,29 @@ func (v *verifier) adopted(m *record.Manifest, name string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	addAdopted(&v.Adopted, m)
+}
+
+// chunks checks that m keeps what last says of chunks behind its end: those within m are
+// chunks there, and m names the others.
+func (v *verifier) chunks(last, m *record.Manifest, name string) {
+	if last == nil || last.Chunks == nil || last.End != m.Start {
+		return
+	}
+	within := int64(0)
+	for _, offset := range last.Chunks.Ahead {
+		switch {
+		case offset < m.End:
+			within++
+		case m.Chunks == nil || !slices.Contains(m.Chunks.Ahead, offset):
+			v.fault(checkChain, name, "the manifest before it names offset %d as a chunk of its messages, and it does not",
+				offset)
+			return
+		}
+	}
+	if within > m.Counts.Chunks {
+		v.fault(checkChain, name, "%d of its records are chunks of messages before it, and it counts %d", within,
+			m.Counts.Chunks)
+	}
 }
 
 // content checks that the output has a record of a manifest's content. A missing or

@@ -54,7 +54,7 @@ func TestDamagedManifests(t *testing.T) {
 		"chunks ahead":        func(m *Manifest) { m.Chunks = &Chunks{Ahead: []int64{19}} },
 		"chunks in disorder":  func(m *Manifest) { m.Chunks = &Chunks{Ahead: []int64{25, 22}} },
 		"chunks twice":        func(m *Manifest) { m.Chunks = &Chunks{Ahead: []int64{25, 25}} },
-		"closed without end":  func(m *Manifest) { m.Chunks = &Chunks{Closed: make([]string, maxClosed+1)} },
+		"closed without end":  func(m *Manifest) { m.Chunks = &Chunks{Closed: make([]string, schemas.MaxClosed+1)} },
 		"adopted from nobody": func(m *Manifest) { m.AdoptedFrom = "x" },
 		"gap with messages":   func(m *Manifest) { m.Gap = true },
 		"last after end":      func(m *Manifest) { m.Last.Offset = 20 },
