@@ -106,6 +106,13 @@ func (p *Partition) Fetch(ctx context.Context, from int64, maxBytes int32) (sche
 	}
 }
 
+// FetchPast is Fetch without the target of --until-end: for the chunks of messages that begin
+// before it. It never returns io.EOF; at the log's end it returns no record.
+func (p *Partition) FetchPast(ctx context.Context, from int64, maxBytes int32) (schemas.Fetched, error) {
+	p.target = math.MaxInt64
+	return p.Fetch(ctx, from, maxBytes)
+}
+
 // usable tells whether a brings records, progress, or at least the news that
 // there is nothing.
 func (p *Partition) usable(a *answer) bool {

@@ -93,7 +93,8 @@ func ChunksOf(r *Record, limit int64, id string) []*Record {
 	chunks := make([]*Record, count)
 	for i := range chunks {
 		c := *r
-		c.Value = r.Value[i*each : min((i+1)*each, len(r.Value))]
+		from, to := i*each, min((i+1)*each, len(r.Value))
+		c.Value = r.Value[from:to:to] // whoever appends to a chunk does not write into the next one
 		c.Headers = make([]Header, 0, len(r.Headers)+len(common)+1)
 		c.Headers = append(append(append(c.Headers, r.Headers...), common...),
 			Header{HeaderChunkIndex, strconv.AppendInt(nil, int64(i), 10)})

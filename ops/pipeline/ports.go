@@ -31,6 +31,14 @@ type Partition interface {
 	Committed(ctx context.Context, next int64)
 }
 
+// Past is what a Partition may have beside its methods, so that messages in chunks that begin
+// before the end of --until-end are read to their ends behind it.
+type Past interface {
+	// FetchPast is Partition.Fetch behind that end. At the end of the log it returns an empty
+	// Fetched. Fetch is not called after it.
+	FetchPast(ctx context.Context, from int64, maxBytes int32) (schemas.Fetched, error)
+}
+
 // Publisher sends records to another topic, at least once. Any goroutine may call
 // its methods.
 type Publisher interface {

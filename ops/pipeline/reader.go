@@ -205,9 +205,7 @@ var errBeyond = errors.New("behind the end")
 // past reads behind the end that the source has fixed, until the messages of chunks that
 // began before it are decided. Other records there are none of this run's.
 func (r *reader) past(ctx context.Context) {
-	source, ok := r.part.(interface {
-		FetchPast(ctx context.Context, from int64, maxBytes int32) (schemas.Fetched, error)
-	})
+	source, ok := r.part.(Past)
 	r.beyond = true
 	for ok && len(r.chunks.open) > 0 {
 		if err := r.fetch(ctx, source.FetchPast); err != nil {
