@@ -13,8 +13,7 @@ const (
 	opResume  op = iota // reads base and newest manifest
 	opAdopt             // publishes the next file of the newest manifest
 	opClean             // discards the staging of one attempt that has lost
-	opBegin             // chooses a batch
-	opStage             // writes the files into staging
+	opBegin             // chooses a batch and writes its files into staging
 	opLetters           // sends dead letters
 	opCreate            // creates the manifest
 	opAsk               // reads back after an answer that was lost
