@@ -2,12 +2,15 @@ package ingest
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"entropipe/schemas"
@@ -25,6 +28,9 @@ type OutboxConfig struct {
 	Create TopicSpec
 	// Window bounds the bytes that are sent and not acknowledged; 0: 32 MiB.
 	Window int64
+	// Chunk parts records into chunks of at most so many bytes of the value: ChunkAuto parts
+	// those that are larger than the topic takes, ChunkOff none.
+	Chunk int64
 	// Patience is the time after which brokers that are away are an error; 0: three
 	// minutes.
 	Patience time.Duration
@@ -64,6 +70,12 @@ type Outbox struct {
 	queues map[int]chan message
 	wg     sync.WaitGroup
 }
+
+// Values of OutboxConfig.Chunk.
+const (
+	ChunkOff  = 0
+	ChunkAuto = -1
+)
 
 const (
 	defaultWindow          = 32 << 20
@@ -208,9 +220,45 @@ func (o *Outbox) findPartitions() error {
 // way. acked is called once all replicas in sync have it, from any goroutine; if
 // the outbox fails first, never.
 //
-// Here is where a record that is too large could become several, each with a
-// chunk of the frame. Send may be called from any goroutine.
+// A record may be sent as several, its chunks (OutboxConfig.Chunk): acked is called once all
+// are acknowledged. Records of other calls may come between them. Send may be called from any
+// goroutine.
 func (o *Outbox) Send(ctx context.Context, r *schemas.Record, acked func()) error {
+	chunks := o.chunks(r)
+	if len(chunks) > 1 {
+		left, all := new(atomic.Int64), acked
+		left.Store(int64(len(chunks)))
+		acked = func() {
+			if left.Add(-1) == 0 {
+				all()
+			}
+		}
+	}
+	for _, c := range chunks {
+		if err := o.send(ctx, c, acked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunks parts r, if it is too large.
+func (o *Outbox) chunks(r *schemas.Record) []*schemas.Record {
+	m := message{Record: r}
+	limit := o.cfg.Chunk
+	switch size := m.size() + batchOverhead; {
+	case limit == ChunkOff, limit == ChunkAuto && size <= o.limit:
+		return []*schemas.Record{r}
+	case limit == ChunkAuto:
+		limit = math.MaxInt64
+	}
+	var id [8]byte
+	rand.Read(id[:])
+	return schemas.ChunksOf(r, min(limit, schemas.ChunkLimit(r, o.limit)), hex.EncodeToString(id[:]))
+}
+
+// send sends one record as it is.
+func (o *Outbox) send(ctx context.Context, r *schemas.Record, acked func()) error {
 	m := message{Record: r, acked: acked}
 	if size := m.size() + batchOverhead; size > o.limit {
 		return o.tooLarge(&m, size)

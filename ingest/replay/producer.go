@@ -50,6 +50,8 @@ type Producer struct {
 	Prune *Pruner
 	// Compression of the Arrow body: none, lz4 or zstd.
 	Compression string
+	// Chunk is how messages become chunks: see ingest.OutboxConfig.
+	Chunk int64
 	// Window bounds the bytes that are sent and not acknowledged; 0: 32 MiB.
 	Window int64
 	// Patience is the time after which brokers that are away are an error; 0: three
@@ -138,7 +140,7 @@ func (p *Producer) run(ctx context.Context, src Source) error {
 		return err
 	}
 	out, err := ingest.OpenOutbox(ctx, ingest.OutboxConfig{Brokers: p.Brokers, Security: p.Security, Topic: p.Topic,
-		Create: p.Create, Window: p.Window,
+		Create: p.Create, Window: p.Window, Chunk: p.Chunk,
 		Patience: p.Patience, ClientID: "entropipe-produce", Log: p.Log, OnRetry: func() { p.stats.retries.Add(1) }})
 	if err != nil {
 		return err
