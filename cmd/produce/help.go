@@ -25,6 +25,7 @@ func (producerFlags) HelpLines() map[string]string {
 		"partitions":        "Number of partitions of a topic that is created.",
 		"replication":       "Number of replicas of a topic that is created; 0: the cluster's default.",
 		"max-message-bytes": "Size limit of a message, for a topic that is created.",
+		"chunk":             "Size of the records into which frames are parted; auto: where the topic takes no larger.",
 		"compression":       "Compression of the Arrow body.",
 		"rate":              "Speed of the replay: realtime, max, a frequency (10hz) or a multiple (2x).",
 		"loop":              "Number of passes over the data; frame numbers and times continue.",

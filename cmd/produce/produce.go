@@ -46,6 +46,7 @@ type producerFlags struct {
 	Replication     int         `default:"0" group:"Topic" more:"yes"`
 	MaxMessageBytes value.Size  `default:"16MiB" group:"Topic" more:"yes"`
 	Compression     string      `enum:"none,lz4,zstd" default:"none" group:"Topic" more:"yes"`
+	Chunk           chunkLimit  `default:"auto" placeholder:"auto|off|SIZE" group:"Topic" more:"yes"`
 	Rate            replay.Rate `default:"realtime" group:"Replay"`
 	Loop            int64       `default:"1" group:"Replay"`
 	Limit           int64       `default:"0" group:"Replay"`
@@ -129,7 +130,7 @@ func (c *producerFlags) producer(e *command.Env, security ingest.Security, prune
 	}
 	return &replay.Producer{Key: keyNames[c.Key], Resume: resume, Jobs: c.jobs,
 		Brokers: c.Brokers, Security: security, Prune: prune, Topic: c.Topic,
-		Compression: c.Compression, Log: e.Log,
+		Compression: c.Compression, Chunk: int64(c.Chunk), Log: e.Log,
 		Create: ingest.TopicSpec{Partitions: c.Partitions, ReplicationFactor: c.Replication,
 			MaxMessageBytes: int64(c.MaxMessageBytes)},
 		Play:  replay.Play{Rate: c.Rate, Loop: c.Loop, Limit: c.Limit, Epoch: c.Names.Epoch},

@@ -18,7 +18,7 @@ func openOutbox(ctx context.Context, c *flags.Flags, topic string, limit int64, 
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, cancel)()
 	o, err := ingest.OpenOutbox(lasting, ingest.OutboxConfig{Brokers: c.Source.Brokers, Security: security,
-		Complaints: complaints, Topic: topic,
+		Complaints: complaints, Topic: topic, Chunk: ingest.ChunkAuto,
 		Create:   ingest.TopicSpec{Partitions: partitions, MaxMessageBytes: limit},
 		Window:   min(int64(c.Resource.Memory)/8, 32<<20),
 		Patience: stage.PublishPatience, Log: log})

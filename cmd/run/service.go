@@ -246,6 +246,8 @@ func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipel
 		NewProcess: func() pipeline.Process { return pipeline.NewFrames(frames).Process },
 		NewTokens:  func() *pipeline.Tokens { return pipeline.NewTokens(lm.TokenConfig) },
 		Workers:    s.workers, Memory: int64(c.Resource.Memory), RetryFor: c.Output.RetryFor,
+		Chunks: pipeline.Chunks{Window: int64(c.Source.ChunkWindow), Age: c.Source.ChunkAge,
+			Max: int64(c.Frames.MaxFrameBytes)},
 		SkipGaps: c.Source.OnGap == "skip", Archive: frames.Archive,
 		Roll:    pipeline.Roll{Bytes: int64(c.Output.RollBytes), Records: c.Output.RollRecords, Age: c.RollAge},
 		Tap:     s.tap,

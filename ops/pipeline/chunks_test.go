@@ -269,13 +269,23 @@ func TestChunksBehindTheEnd(t *testing.T) {
 					}
 				}, nil)
 				begin := time.Now()
-				if err := p.Partition(t.Context(), "t", 0, l); err != nil {
+				ended := make(chan error)
+				go func() { ended <- p.Partition(t.Context(), "t", 0, l) }()
+				time.Sleep(defaultChunkAge / 2)
+				waits := ""
+				p.Chunked(func(topic string, id int32, offset int64, since time.Time) {
+					waits += fmt.Sprintf("%s/%d@%d since %v", topic, id, offset, since.Sub(begin))
+				})
+				if want := map[bool]string{true: "t/0@0 since 0s"}[c.lost]; waits != want {
+					t.Errorf("waits for %q, want %q", waits, want)
+				}
+				if err := <-ended; err != nil {
 					t.Fatal(err)
 				}
 				if got := fmt.Sprint(chunkRows(t, out, 3)); got != c.want {
 					t.Errorf("%s, want %s", got, c.want)
 				}
-				if took := time.Since(begin); c.lost != (took >= defaultChunkAge) {
+				if took := time.Since(begin); c.lost != (took >= defaultChunkAge) && took > defaultChunkAge/2 {
 					t.Errorf("it took %v", took)
 				}
 				p.Close()

@@ -133,9 +133,13 @@ func (c *collector) proceed(ctx context.Context) error {
 // stall says that the collector waits for a message of chunks, which only the reader can
 // bring.
 func (c *collector) stall() {
-	if c.head.task.parts != nil && !c.stalled.Swap(true) {
-		c.p.budget.look()
+	if c.head.task.parts == nil || c.stalled.Load() {
+		return
 	}
+	c.waits.Store(time.Now().UnixNano())
+	c.waitsAt.Store(c.head.task.msg.Offset)
+	c.stalled.Store(true)
+	c.p.budget.look()
 }
 
 // add appends the results of one slot to the batch, and sends their records that

@@ -45,6 +45,18 @@ func (p *Pipeline) Sample() {
 	m.Memory(p.budget.used(), p.cfg.Memory)
 }
 
+// Chunked calls visit for each partition that waits for the further chunks of a message, with
+// the message's offset and since when. visit must not call the Pipeline.
+func (p *Pipeline) Chunked(visit func(topic string, id int32, offset int64, since time.Time)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.collectors {
+		if c.stalled.Load() {
+			visit(c.topic, c.id, c.waitsAt.Load(), time.Unix(0, c.waits.Load()))
+		}
+	}
+}
+
 // Hidden calls visit for each partition whose end stands still because an open transaction
 // hides the records behind it, with the number of their offsets and since when. visit must not
 // call the Pipeline.

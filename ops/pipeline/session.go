@@ -48,7 +48,9 @@ type session struct {
 	opened  atomic.Int64
 	open    atomic.Int64 // leases that have not ended; changed by reader, workers and collector
 	batched atomic.Int64 // records in the open batch; written by the collector
-	stalled atomic.Bool  // the collector waits for a message of chunks, and wrote this
+	stalled atomic.Bool  // the collector waits for a message of chunks, and wrote this and the next two
+	waits   atomic.Int64 // when it began to wait, Unix ns
+	waitsAt atomic.Int64 // offset of the message
 }
 
 // slot is a place in a partition's order: a task, or nil for offsets that hold

@@ -60,7 +60,12 @@ func (s *Sampler) Sample() live.Sample {
 	}
 	read(&sample, families, s.owner)
 	s.Pipeline.Hidden(func(topic string, id int32, offsets int64, since time.Time) {
-		hold(&sample, topic, id, offsets, since)
+		hold(&sample, topic, id, since, hiddenFrom, fmt.Sprintf("an open transaction: %d offsets wait for its end",
+			offsets))
+	})
+	s.Pipeline.Chunked(func(topic string, id int32, offset int64, since time.Time) {
+		hold(&sample, topic, id, since, chunkedFrom, fmt.Sprintf("an open chunked frame: offset %d waits for its chunks",
+			offset))
 	})
 	if err := s.Pipeline.Unavailable(); err != nil {
 		for i := range sample.Partitions {
@@ -72,19 +77,21 @@ func (s *Sampler) Sample() live.Sample {
 	return sample
 }
 
-// hiddenFrom is how long a transaction may be open before it counts as holding a partition.
-const hiddenFrom = 10 * time.Second
+// How long something lasts before it counts as holding a partition.
+const (
+	hiddenFrom  = 10 * time.Second // an open transaction
+	chunkedFrom = 3 * time.Second  // a frame whose chunks are missing
+)
 
-// hold says that an open transaction holds a partition, if it has for long.
-func hold(sample *live.Sample, topic string, id int32, offsets int64, since time.Time) {
-	open := sample.Time.Sub(since)
-	if open < hiddenFrom {
+// hold says what holds a partition, if it has for long.
+func hold(sample *live.Sample, topic string, id int32, since time.Time, least time.Duration, what string) {
+	lasts := sample.Time.Sub(since)
+	if lasts < least {
 		return
 	}
 	for i := range sample.Partitions {
 		if p := &sample.Partitions[i]; p.Topic == topic && p.Partition == id {
-			p.Held = fmt.Sprintf("held by an open transaction: %d offsets wait for its end since %d s", offsets,
-				int64(open.Seconds()))
+			p.Held = fmt.Sprintf("held by %s since %d s", what, int64(lasts.Seconds()))
 		}
 	}
 }

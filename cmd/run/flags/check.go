@@ -104,6 +104,8 @@ func (c *Flags) checkAmounts() error {
 	return errors.Join(
 		command.CheckAmount("session-timeout", c.Source.Session, 100*time.Millisecond, 24*time.Hour),
 		command.CheckAmount("rebalance-timeout", c.Source.Rebalance, 100*time.Millisecond, 24*time.Hour),
+		command.CheckAmount("chunk-window", c.Source.ChunkWindow, 1, command.MaxSize),
+		command.CheckAmount("chunk-age", c.Source.ChunkAge, time.Second, 24*time.Hour),
 		command.CheckAmount("workers", c.Resource.Workers, 0, command.MaxWorkers),
 		command.CheckAmount("memory", c.Resource.Memory, command.MinMemory, command.MaxSize),
 		command.CheckAmount("retry-for", c.Output.RetryFor, 0, 30*24*time.Hour),

@@ -49,6 +49,9 @@ type SourceFlags struct {
 	Rebalance time.Duration `name:"rebalance-timeout" default:"30s" content:"no" more:"yes"`
 	OnGap     string        `enum:"stop,skip" default:"stop" content:"no" more:"yes"`
 
+	ChunkWindow value.Size    `default:"64MiB" content:"yes" more:"yes"`
+	ChunkAge    time.Duration `default:"30s" content:"no" more:"yes"`
+
 	AcceptTopic []string `placeholder:"TOPIC" content:"no" more:"yes"`
 	ContentType []string `placeholder:"TYPE|TOPIC=TYPE" content:"yes" more:"yes"`
 }

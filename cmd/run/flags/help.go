@@ -19,6 +19,8 @@ func (SourceFlags) HelpLines() map[string]string {
 		"session-timeout":   "Silence after which the group gives a process's partitions to others.",
 		"rebalance-timeout": "Time limit for committing when partitions move to another process.",
 		"on-gap":            "Reaction to records that retention deleted before they were read.",
+		"chunk-window":      "Bytes of records that may follow the first chunk of a frame before it is given up.",
+		"chunk-age":         "Time after which a frame whose chunks are missing at a log's end is given up.",
 		"content-type":      "Content type of values without header content-type, of all topics or of one.",
 		"accept-topic":      "Topics to continue under another id, as on a mirror; the last records must match.",
 	}
