@@ -265,7 +265,7 @@ func produceSittings() []sitting {
 		{name: "produce synthetic/interrupted", args: "produce synthetic --frames 100000 --points 200 --topic s2",
 			cue: `frames \S+ [1-9]\d*/100000 `, rows: []string{`^frames ░+ \d+/100000 `, `^s2: \d+ frames in `}},
 		{name: "produce synthetic/failing", args: "produce synthetic --frames 60 --points 20000 --rate max " +
-			"--max-message-bytes 64KiB --topic s3", status: 1,
+			"--max-message-bytes 64KiB --chunk off --topic s3", status: 1,
 			rows: []string{`^frames ░+ 0/60 `, `^s3: 0 frames in `, `^entropipe: frame 0 of lidar makes a message`}},
 		{name: "produce tokens/complete", args: "produce tokens notes.txt --rate max --topic t1", prepare: notes,
 			rows: []string{`^sequences \S+ `, `^t1: \d+ sequences in `}},

@@ -16,7 +16,7 @@ func (Command) HelpLines() map[string]string {
 	return map[string]string{
 		"config":      "Configuration file (YAML) of run.",
 		"connect":     "Check also that brokers answer and that the output folder can be used.",
-		"frame-bytes": "Size of the frames that are sent; every topic must take it.",
+		"frame-bytes": "Size of the frames that are sent; --max-frame-bytes must take it.",
 		"json":        "Print one JSON document.",
 		"schema":      "Print the JSON Schema of a configuration file, and exit.",
 	}

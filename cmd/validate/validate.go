@@ -196,10 +196,6 @@ func (c *Command) checkTopic(ctx context.Context, security ingest.Security, topi
 	if err := c.checkContinues(ctx, &t); err != nil {
 		return name, "", err
 	}
-	if need := int64(c.FrameBytes); t.MaxMessageBytes >= 0 && t.MaxMessageBytes < need {
-		return name, "", &ingest.LimitError{Topic: topic, Limit: t.MaxMessageBytes, Needed: need,
-			Broker: c.Source.Brokers[0]}
-	}
 	if c.FrameBytes > c.Frames.MaxFrameBytes {
 		return name, "", fmt.Errorf("frames of %s would become rejects: --max-frame-bytes is %s", c.FrameBytes,
 			c.Frames.MaxFrameBytes)
@@ -207,6 +203,9 @@ func (c *Command) checkTopic(ctx context.Context, security ingest.Security, topi
 	limit := command.ByteSize(t.MaxMessageBytes)
 	if t.MaxMessageBytes > int64(c.Frames.MaxFrameBytes) {
 		limit += fmt.Sprintf(", of which those above --max-frame-bytes %s become rejects", c.Frames.MaxFrameBytes)
+	}
+	if t.MaxMessageBytes >= 0 && t.MaxMessageBytes < int64(c.FrameBytes) {
+		limit += fmt.Sprintf("; frames of %s come in chunks", c.FrameBytes)
 	}
 	var records int64
 	for _, p := range t.Partitions {
