@@ -48,10 +48,19 @@ type TooLargeError struct {
 
 func (e *TooLargeError) Error() string {
 	want := int64(1) << max(20, int64(math.Ceil(math.Log2(float64(e.Size)+batchOverhead))))
-	return fmt.Sprintf("%s of %s makes a message of %d bytes, but topic %s takes at most %d; send it in chunks, or raise it: "+
-		"kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config "+
-		"max.message.bytes=%d",
-		e.Frame, e.Sequence, e.Size, e.Topic, e.Limit, e.Brokers, e.Topic, want)
+	return fmt.Sprintf(
+		"%s of %s makes a message of %d bytes, but topic %s takes at most %d; send it in chunks, or raise it: "+
+			"kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config "+
+			"max.message.bytes=%d",
+		e.Frame,
+		e.Sequence,
+		e.Size,
+		e.Topic,
+		e.Limit,
+		e.Brokers,
+		e.Topic,
+		want,
+	)
 }
 
 const (

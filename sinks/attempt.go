@@ -101,8 +101,14 @@ func (a *attempt) follow(b *schemas.Batch) error {
 	if b.Start < 0 || b.End <= b.Start || b.Messages < 0 || b.Holes < 0 || b.Chunks < 0 ||
 		b.Messages > b.End-b.Start || b.Chunks > b.End-b.Start-b.Messages ||
 		b.Holes != b.End-b.Start-b.Messages-b.Chunks {
-		return fmt.Errorf("a batch of [%d, %d) has %d messages, %d further chunks and %d holes", b.Start, b.End, b.Messages,
-			b.Chunks, b.Holes)
+		return fmt.Errorf(
+			"a batch of [%d, %d) has %d messages, %d further chunks and %d holes",
+			b.Start,
+			b.End,
+			b.Messages,
+			b.Chunks,
+			b.Holes,
+		)
 	}
 	if b.Gap && b.Messages+b.Chunks > 0 || b.Messages+b.Chunks > 0 &&
 		(b.Last == nil || b.Last.Offset < b.Start || b.Last.Offset >= b.End) {

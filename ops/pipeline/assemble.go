@@ -166,9 +166,19 @@ func (f *assembly) add(c *schemas.Chunk, m *schemas.Message) {
 	}
 	switch {
 	case c.Count != f.of.Count || c.FrameBytes != f.of.FrameBytes || c.CRC32C != f.of.CRC32C:
-		f.refuse(schemas.ReasonChunkConflict, "the chunk at offset %d says %d chunks, %d bytes, CRC-32C %08x; the first "+
-			"one, at %d, says %d, %d, %08x", m.Offset, c.Count, c.FrameBytes, c.CRC32C, f.message.Offset, f.of.Count,
-			f.of.FrameBytes, f.of.CRC32C)
+		f.refuse(
+			schemas.ReasonChunkConflict,
+			"the chunk at offset %d says %d chunks, %d bytes, CRC-32C %08x; the first "+
+				"one, at %d, says %d, %d, %08x",
+			m.Offset,
+			c.Count,
+			c.FrameBytes,
+			c.CRC32C,
+			f.message.Offset,
+			f.of.Count,
+			f.of.FrameBytes,
+			f.of.CRC32C,
+		)
 	case !last && len(m.Value) != f.size || f.size > 0 && f.size*(c.Count-1)+len(m.Value) != whole && last ||
 		at < 0 || at+len(m.Value) > whole:
 		f.refuse(schemas.ReasonBadChunk, "chunk %d of %d, at offset %d, has %d bytes; all but the last have one size, "+
@@ -198,8 +208,13 @@ func (a *assembler) decided(now time.Time, atEnd bool) (all []*assembly) {
 		case f.refused != nil || f.message.Oversize > 0:
 		case f.missing == 0:
 			if sum := crc32.Checksum(f.message.Value, castagnoli); sum != f.of.CRC32C {
-				f.refuse(schemas.ReasonBadChecksum, "the CRC-32C of the %d chunks is %08x, and should be %08x", f.of.Count,
-					sum, f.of.CRC32C)
+				f.refuse(
+					schemas.ReasonBadChecksum,
+					"the CRC-32C of the %d chunks is %08x, and should be %08x",
+					f.of.Count,
+					sum,
+					f.of.CRC32C,
+				)
 			}
 		case a.read-f.from >= a.Window:
 			f.giveUp("%d bytes of records follow the first one (--chunk-window)", a.Window)

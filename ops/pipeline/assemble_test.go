@@ -37,7 +37,11 @@ func chunkLog(t *rapid.T) []schemas.Message {
 			sent++
 			id++
 			value := bytes.Repeat([]byte{byte(id)}, rapid.IntRange(0, 40).Draw(t, "size"))
-			under[s] = schemas.ChunksOf(&schemas.Record{Key: []byte{byte(s)}, Value: value}, 10, fmt.Sprintf("%016x", id))
+			under[s] = schemas.ChunksOf(
+				&schemas.Record{Key: []byte{byte(s)}, Value: value},
+				10,
+				fmt.Sprintf("%016x", id),
+			)
 			if rapid.IntRange(0, 9).Draw(t, "loses") == 0 {
 				under[s] = slices.Delete(under[s], 0, 1)
 				continue
@@ -67,7 +71,12 @@ type row struct {
 // batchOf reads log from pos to as far as to, and returns the rows of the longest batch that
 // may be committed, up to most offsets, and the position behind it. last: nothing will
 // follow the log.
-func batchOf(log []schemas.Message, pos schemas.Position, to, most int64, last bool) (rows []row, next schemas.Position) {
+func batchOf(
+	log []schemas.Message,
+	pos schemas.Position,
+	to, most int64,
+	last bool,
+) (rows []row, next schemas.Position) {
 	few := Chunks{Window: 120, Age: time.Second, Recent: 2}
 	a := newAssembler(few, pos.Chunks)
 	now := time.Unix(1e9, 0)
@@ -152,7 +161,11 @@ func TestChunksBecomeTheirMessage(t *testing.T) {
 		a := newAssembler(Chunks{}, nil)
 		var first *assembly
 		for o, c := range order {
-			_, f, err := a.take(&schemas.Message{Offset: int64(o), Key: c.Key, Value: c.Value, Headers: c.Headers}, time.Now(), free)
+			_, f, err := a.take(
+				&schemas.Message{Offset: int64(o), Key: c.Key, Value: c.Value, Headers: c.Headers},
+				time.Now(),
+				free,
+			)
 			if err != nil || (f != nil) != (o == 0) {
 				t.Fatalf("chunk %d: %v, begins a message: %t", o, err, f != nil)
 			}

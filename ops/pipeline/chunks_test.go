@@ -134,8 +134,17 @@ func chunkRows(t *testing.T, o *memoryOutput, size int64) (rows []row) {
 	for _, b := range o.batches {
 		if b.Start != next || b.Messages != int64(len(b.Results)+len(b.Rejects)) || b.Holes != 0 ||
 			b.Messages+b.Chunks != b.End-b.Start || b.Last == nil || b.Last.Offset != b.End-1 {
-			t.Errorf("batch [%d, %d) after %d: %d messages, %d chunks, %d holes, last %+v, %d rows", b.Start, b.End, next,
-				b.Messages, b.Chunks, b.Holes, b.Last, len(b.Results)+len(b.Rejects))
+			t.Errorf(
+				"batch [%d, %d) after %d: %d messages, %d chunks, %d holes, last %+v, %d rows",
+				b.Start,
+				b.End,
+				next,
+				b.Messages,
+				b.Chunks,
+				b.Holes,
+				b.Last,
+				len(b.Results)+len(b.Rejects),
+			)
 		}
 		for _, r := range b.Results {
 			rows = append(rows, row{Offset: r.Offset, Value: r.Sequence})
@@ -207,7 +216,12 @@ func TestChunksDoNotWaitForEachOther(t *testing.T) {
 				out[i] = &memoryOutput{}
 				log, want := sensors(100*seed+uint64(i), 10, 40, 4000, 300, nil)
 				all.Go(func() {
-					l := &messageLog{messages: log, end: int64(len(log)), perFetch: 7, rng: rand.New(rand.NewPCG(seed, 4))}
+					l := &messageLog{
+						messages: log,
+						end:      int64(len(log)),
+						perFetch: 7,
+						rng:      rand.New(rand.NewPCG(seed, 4)),
+					}
 					if err := p.Partition(t.Context(), "t", int32(i), l); err != nil {
 						t.Errorf("seed %d, partition %d: %v", seed, i, err)
 					}
@@ -252,7 +266,14 @@ func TestChunksBehindTheEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				first := schemas.ChunksOf(&schemas.Record{Value: []byte("abc")}, 1, "00000000000000aa")
 				second := schemas.ChunksOf(&schemas.Record{Value: []byte("de")}, 1, "00000000000000bb")
-				order := []*schemas.Record{first[0], first[1], {Value: []byte("seven b")}, second[0], first[2], second[1]}
+				order := []*schemas.Record{
+					first[0],
+					first[1],
+					{Value: []byte("seven b")},
+					second[0],
+					first[2],
+					second[1],
+				}
 				if c.lost {
 					order[4] = &schemas.Record{Value: []byte("another")}
 				}

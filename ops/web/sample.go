@@ -64,8 +64,15 @@ func (s *Sampler) Sample() live.Sample {
 			offsets))
 	})
 	s.Pipeline.Chunked(func(topic string, id int32, offset int64, since time.Time) {
-		hold(&sample, topic, id, since, chunkedFrom, fmt.Sprintf("an open chunked frame: offset %d waits for its chunks",
-			offset))
+		hold(
+			&sample,
+			topic,
+			id,
+			since,
+			chunkedFrom,
+			fmt.Sprintf("an open chunked frame: offset %d waits for its chunks",
+				offset),
+		)
 	})
 	if err := s.Pipeline.Unavailable(); err != nil {
 		for i := range sample.Partitions {

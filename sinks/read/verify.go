@@ -342,7 +342,8 @@ func (v *verifier) link(ctx context.Context, sum *PartitionReport, last, m *reco
 	case v.otherTopic(last, m):
 		v.fault(checkChain, name, "its records come from another topic of the same name, with id %q, which was not "+
 			"accepted", m.TopicID)
-	case m.Counts.Messages+m.Counts.Chunks == 0 && last != nil && last.Last != nil && (m.Last == nil || *m.Last != *last.Last):
+	case m.Counts.Messages+m.Counts.Chunks == 0 && last != nil && last.Last != nil &&
+		(m.Last == nil || *m.Last != *last.Last):
 		v.fault(checkChain, name, "it has no message, but does not inherit the last record of the manifest before it")
 	}
 	v.chunks(last, m, name)
@@ -371,8 +372,12 @@ func (v *verifier) chunks(last, m *record.Manifest, name string) {
 		case offset < m.End:
 			within++
 		case m.Chunks == nil || !slices.Contains(m.Chunks.Ahead, offset):
-			v.fault(checkChain, name, "the manifest before it names offset %d as a chunk of its messages, and it does not",
-				offset)
+			v.fault(
+				checkChain,
+				name,
+				"the manifest before it names offset %d as a chunk of its messages, and it does not",
+				offset,
+			)
 			return
 		}
 	}

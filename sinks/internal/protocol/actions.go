@@ -211,7 +211,12 @@ func (w *world) move(s *state, i, n uint8, op op, step step, end func(me *writer
 		}
 	})
 	if w.store == s3 && there == staged {
-		step(op, number, inTheAir, func(t *state, me *writer) { t.attempts[n].late |= lateCopy0 << number; *me = writer{} })
+		step(
+			op,
+			number,
+			inTheAir,
+			func(t *state, me *writer) { t.attempts[n].late |= lateCopy0 << number; *me = writer{} },
+		)
 	}
 }
 

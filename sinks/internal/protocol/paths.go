@@ -66,7 +66,12 @@ func steps(ways []came, at int32, last action, states []state, end *state) (path
 }
 
 func stepOf(a action) Step {
-	return Step{int(a.who), opNames[a.op], int(a.what), [...]string{"done", "exists", "unsure", "", "dropped"}[a.outcome]}
+	return Step{
+		int(a.who),
+		opNames[a.op],
+		int(a.what),
+		[...]string{"done", "exists", "unsure", "", "dropped"}[a.outcome],
+	}
 }
 
 func viewOf(s *state) View {

@@ -50,7 +50,15 @@ func worlds(large bool) map[string]world {
 			letters: true},
 		"a folder, doubled chunks": {store: local, writers: 1, attempts: 3, logs: doubled, starts: zero},
 		"S3":                       {store: s3, writers: 2, attempts: 2, logs: two, starts: either, letters: true},
-		"S3, vacuum":               {store: s3, writers: 1, attempts: 2, logs: two, starts: zero, vacuum: true, reader: true},
+		"S3, vacuum": {
+			store:    s3,
+			writers:  1,
+			attempts: 2,
+			logs:     two,
+			starts:   zero,
+			vacuum:   true,
+			reader:   true,
+		},
 	}
 }
 
