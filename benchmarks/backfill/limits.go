@@ -64,6 +64,6 @@ something durable %.0f ms, and a process reads 1 Gbit/s. Calls come one after th
 	if times < 1 {
 		word = "it is still shorter than the computing"
 	}
-	fmt.Fprintf(&b, "\nThe first to break is %s: %s.\n", first.name, word)
+	fmt.Fprintf(&b, "\nThe first to break is %s:\n%s.\n", first.name, word)
 	return b.String()
 }
