@@ -101,8 +101,9 @@ func (j *job) open(c *PlanFlags, o source.Options) error {
 	return nil
 }
 
-// probe looks for a first input, unless out is there already.
-func (j *job) probe(ctx context.Context, out string) error {
+// probe looks for a first input, and with a name for one also for a second, unless out is
+// there already.
+func (j *job) probe(ctx context.Context, out, sequence string) error {
 	if _, err := os.Stat(out); err == nil {
 		return nil
 	}
@@ -112,10 +113,22 @@ func (j *job) probe(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	found := errors.New("there is an input")
-	switch err := archive.Parts(ctx, func(*replay.Part) error { return found }); {
-	case err == nil:
+	found, inputs, enough := errors.New("there is an input"), 0, 1
+	if sequence != "" {
+		enough = 2
+	}
+	err = archive.Parts(ctx, func(*replay.Part) error {
+		if inputs++; inputs == enough {
+			return found
+		}
+		return nil
+	})
+	switch {
+	case inputs > 1:
+		return source.OneName(sequence, inputs)
+	case err == nil && inputs == 0:
 		return nothing()
+	case err == nil:
 	case !errors.Is(err, found):
 		return err
 	}

@@ -46,7 +46,7 @@ type reach struct{ items, durable int64 }
 // folder behind. The search itself needs the output.
 func (f *feed) Look(ctx context.Context, s *run.Service) error {
 	f.s = s
-	if err := f.probe(ctx, f.Output.Out); err != nil {
+	if err := f.probe(ctx, f.Output.Out, f.Plan.Names.Sequence); err != nil {
 		return err
 	}
 	var err error
@@ -250,7 +250,7 @@ func (t *tracked) Committed(ctx context.Context, next int64) {
 func (f *feed) Verdict(ctx context.Context) error {
 	counts, stopped := f.lanes.Counts(), f.lanes.Stopped()
 	if left := counts.Lanes - counts.Done - len(stopped); ctx.Err() != nil && left > 0 {
-		return &command.InterruptedError{Left: fmt.Sprintf("%s of %s lanes", command.Count(int64(left)),
+		return &command.InterruptedError{Lanes: fmt.Sprintf("%s of %s lanes", command.Count(int64(left)),
 			command.Count(int64(counts.Lanes)))}
 	}
 	if len(stopped) == 0 {

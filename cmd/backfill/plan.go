@@ -36,7 +36,7 @@ func (c *planOnly) run(e *command.Env, from source.Archived) error {
 	if err := j.open(&c.Plan, source.Options{Rate: fastest(), Log: e.Log}); err != nil {
 		return err
 	}
-	if err := j.probe(e.Ctx, c.Out); err != nil {
+	if err := j.probe(e.Ctx, c.Out, c.Plan.Names.Sequence); err != nil {
 		return err
 	}
 	earlier, err := j.openReuse(e.Ctx, &c.Plan, c.PartitionBy)

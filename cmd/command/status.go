@@ -28,7 +28,7 @@ var ExitStatuses = []struct {
 	{0, "Done; also a service, broker or produce that SIGTERM or Ctrl-C ended."},
 	{ExitRuntime, "A failure at run time; faults that verify found; more rejects than --max-rejects allows."},
 	{ExitUsage, "A mistake on the command line."},
-	{exitInterrupted, "A signal ended run --until-end before the end: run it again."},
+	{exitInterrupted, "A signal ended backfill or run --until-end before the end: run it again."},
 	{ExitConfig, "A mistake in the configuration."},
 	{exitAborted, "A second signal."},
 }
@@ -67,11 +67,15 @@ const exitAborted = 130
 // InterruptedError says that a signal ended a run before the end that it was to reach.
 // Another run continues from there.
 type InterruptedError struct {
-	Left string // the partitions that have not reached the end; empty: nothing was read
+	Left  string // the partitions that have not reached the end; empty: nothing was read
+	Lanes string // lanes that are left, in place of Left
 }
 
 // Error names the partitions that have not reached the end.
 func (e *InterruptedError) Error() string {
+	if e.Lanes != "" {
+		return "interrupted before the end: " + e.Lanes + " are left; run it again to go on from there"
+	}
 	if e.Left == "" {
 		return "interrupted before it began; run it again"
 	}

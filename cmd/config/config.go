@@ -29,6 +29,9 @@ import (
 // notKeys are the flags that ask for an action and set no value.
 var notKeys = []string{"help", "help-all", "print-config", "commented", "connect", "json", "schema", configFlag}
 
+// ofFlag is the flag that names the command whose file is read, in place of the tag keys.
+const ofFlag = "of"
+
 // configFlag is the flag that names the file of a command whose arguments are other paths.
 const configFlag = "config"
 
@@ -107,6 +110,7 @@ func (s *Settings) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (an
 
 // load reads file and variables. The error is a *mistake.Config.
 func (s *Settings) load(ctx *kong.Context) error {
+	of := ""
 	file, command, flags := "", ctx.Selected(), map[string]*kong.Flag{}
 	for _, at := range ctx.Path {
 		if at.Positional != nil && at.Positional.Name == "config" {
@@ -115,12 +119,18 @@ func (s *Settings) load(ctx *kong.Context) error {
 				command = CommandNamed(ctx.Model.Node, other)
 			}
 		}
+		if at.Flag != nil && at.Flag.Name == ofFlag {
+			of = ctx.Value(at).String()
+		}
 		if at.Flag != nil && at.Flag.Name == configFlag {
 			file = ctx.Value(at).String()
 		}
 		for _, f := range at.Flags {
 			flags[f.Name] = f
 		}
+	}
+	if of != "" && file != "" {
+		command = FileOf(ctx.Model.Node, of)
 	}
 	if flags[configFlag] != nil && file == "" {
 		file, _ = s.Lookup(variableName(configFlag))
@@ -176,6 +186,16 @@ func CommandNamed(app *kong.Node, name string) *kong.Node {
 		}
 	}
 	panic("config: no command is called " + name)
+}
+
+// FileOf returns the command whose flags are the keys of a file of the command name: that
+// command, or its default where each source has flags of its own.
+func FileOf(app *kong.Node, name string) *kong.Node {
+	n := CommandNamed(app, name)
+	if n.DefaultCmd != nil {
+		return n.DefaultCmd
+	}
+	return n
 }
 
 // KeysOf returns the flags, by name, that are keys of a command's file: its own and those

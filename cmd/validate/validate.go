@@ -36,6 +36,7 @@ type Command struct {
 
 	flags.Flags `embed:""`
 
+	Of         string     `enum:"run,backfill" default:"run" group:"Validate"`
 	Connect    bool       `group:"Validate"`
 	FrameBytes value.Size `default:"2MiB" group:"Validate"`
 	JSON       bool       `name:"json" group:"Validate"`
@@ -90,7 +91,7 @@ func (r checkResults) failed() error {
 func (c *Command) Run(e *command.Env) error {
 	switch {
 	case c.Schema:
-		_, err := e.Stdout.Write(describe.Schema(config.CommandNamed(e.Parser.Model.Node, "run")))
+		_, err := e.Stdout.Write(describe.Schema(config.FileOf(e.Parser.Model.Node, c.Of)))
 		return err
 	case c.Config == "":
 		return mistake.NewUsage(errors.New("validate needs CONFIG, a configuration file, or --schema"))
@@ -107,8 +108,12 @@ func (c *Command) Run(e *command.Env) error {
 		return err
 	}
 	var r checkResults
-	r.add("configuration", fmt.Sprintf("%s: topics %s to %s, tables %s", config.ShownPath(c.Config),
-		strings.Join(c.Source.Topic, ", "), c.Output.Out, strings.Join(c.written(tables, frames.Ops), ", ")), nil)
+	what := "topics " + strings.Join(c.Source.Topic, ", ")
+	if c.Of == "backfill" {
+		what = "backfill"
+	}
+	r.add("configuration", fmt.Sprintf("%s: %s to %s, tables %s", config.ShownPath(c.Config), what, c.Output.Out,
+		strings.Join(c.written(tables, frames.Ops), ", ")), nil)
 	if c.Stage.Stage != "off" {
 		r.add(c.checkStage())
 	}
@@ -117,7 +122,9 @@ func (c *Command) Run(e *command.Env) error {
 	}
 	if c.Connect {
 		for _, topic := range c.Source.Topic {
-			r.add(c.checkTopic(e.Ctx, security, topic))
+			if c.Of == "run" {
+				r.add(c.checkTopic(e.Ctx, security, topic))
+			}
 		}
 		r.add(c.checkOutput(e.Ctx))
 	}
