@@ -153,7 +153,7 @@ type trial struct {
 	plan   *record.Plan
 	lanes  []record.Lane
 	opener *backfill.Opener
-	bytes  int64 // of all lanes of the shard
+	bytes  int64 // bytes of the shard
 	s      *run.Service
 	took   time.Duration
 

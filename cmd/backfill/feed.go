@@ -32,7 +32,7 @@ type feed struct {
 
 	mu     sync.Mutex
 	known  map[int32]*reach // how far each lane of the shard is
-	items  int64            // of all lanes of the shard
+	items  int64            // items of the shard
 	begun  time.Time        // when Run began
 	before int64            // durable items then
 

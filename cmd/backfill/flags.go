@@ -78,8 +78,7 @@ func (c *PlanFlags) check() error {
 
 // Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Flags) Check() error {
-	return errors.Join(c.Plan.check(), c.Plan.checkReuse(c.Output.Out),
-		command.CheckAmount("jobs", c.Work.Jobs, 0, command.MaxWorkers),
+	return errors.Join(c.Plan.check(), c.Plan.checkReuse(c.Output.Out), command.CheckAmount("jobs", c.Work.Jobs, 0, command.MaxWorkers),
 		command.CheckAmount("shards", c.Work.Shards, 0, math.MaxInt32), c.service().Check())
 }
 
@@ -102,8 +101,8 @@ func (c *Flags) service() *flags.Flags {
 	f := &flags.Flags{Output: c.Output, Frames: c.Frames, Stage: c.Stage, Publish: c.Publish, Tokens: c.Tokens,
 		Resource: c.Resource, Serve: c.Serve}
 	f.Source = flags.SourceFlags{Security: c.Brokers.Security, Brokers: slices.Clone(c.Brokers.Brokers),
-		Topic: []string{topic},
-		From:  "earliest", OnGap: "stop", UntilEnd: true, Session: usualSession, Rebalance: usualRebalance}
+		Topic: []string{topic}, From: "earliest", OnGap: "stop", UntilEnd: true,
+		Session: usualSession, Rebalance: usualRebalance}
 	return f
 }
 

@@ -18,7 +18,7 @@ type kafkaFeed struct {
 	s        *Service
 	consumer *ingest.Consumer // nil before Open
 	group    string
-	seen     ingest.Stats // what Count has reported
+	seen     ingest.Stats // as Count reported them
 }
 
 // Look finds the brokers and the topics.

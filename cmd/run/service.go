@@ -64,7 +64,7 @@ type Service struct {
 	log        *slog.Logger
 	hashes     string                            // a line for each model; the stage's first
 	content    func(hashes string) sinks.Content // returns the content with models of these hashes
-	extra      sinks.Content                     // what the feed adds to the content
+	extra      sinks.Content                     // added by the feed
 	started    atomic.Bool                       // the fields above are there
 	stop       func()                            // ends the goroutine that watches
 	failed     chan error                        // why a worker wants the run to end
