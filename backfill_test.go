@@ -166,6 +166,22 @@ func sameRowsOfPlans(t *testing.T, got, want string) {
 	}
 }
 
+// Lanes that are done are not computed again, so other operators are refused, with the way
+// out; also by a shard that has nothing yet.
+func TestBackfillOfOtherContent(t *testing.T) {
+	t.Parallel()
+	archive, dir := drives(t, 30, 3, 4), t.TempDir()
+	must(t, dir, "backfill", archive, "--out", "out", "--shard", "0/2", "--ops", "hull2d")
+	for _, shard := range []string{"0/2", "1/2"} {
+		p := launch(t, dir, "backfill", archive, "--out", "out", "--shard", shard, "--ops", "hull3d")
+		p.exits(78, patience)
+		p.says(`new-config: plan backfill-\w+ has rows of another configuration in out: .*ops: hull2d -> hull3d.*` +
+			`another --out, or go on here with --new-config`)
+	}
+	must(t, dir, "backfill", archive, "--out", "out", "--shard", "1/2", "--ops", "hull3d", "--new-config")
+	holds(t, filepath.Join(dir, "out"), 7)
+}
+
 // The plan that is printed is the one that is worked on.
 func TestBackfillPlan(t *testing.T) {
 	t.Parallel()

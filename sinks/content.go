@@ -212,6 +212,9 @@ func (o *Output) change(ctx context.Context, m *record.Manifest) *ContentChange 
 	return c
 }
 
+// ContentHash returns the hash of the current content.
+func (o *Output) ContentHash() string { return o.contentHash() }
+
 // Changed compares the content of a topic's newest manifest, by time of creation
 // across all partitions, with the current content. nil: they are equal, or there is
 // nothing to compare. Partitions that had no records since an earlier change do not

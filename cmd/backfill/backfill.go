@@ -53,6 +53,9 @@ func (c *Flags) run(e *command.Env, whole any, from source.Archived) error {
 	}
 	idle, want := j.service.Idle(config.Differs(e.Parser, whole))
 	for i, flag := range idle {
+		if flag == "new-config" { // it works without --strict-config here
+			continue
+		}
 		e.Log.Warn("this flag does nothing without another", "flag", "--"+flag, "want", want[i])
 	}
 	o := source.Options{Rate: fastest(), MaxFrameBytes: int64(c.Frames.MaxFrameBytes), Log: e.Log}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"entropipe/cmd/command"
+	"entropipe/cmd/mistake"
 	"entropipe/cmd/run"
 	"entropipe/ingest/backfill"
 	"entropipe/ops/live"
@@ -37,6 +39,8 @@ type feed struct {
 	before int64            // durable items then
 
 	working atomic.Int64 // lanes in work
+
+	begins, mixed bool // the first look found manifests, and one of another content
 }
 
 // reach is how far a lane is, whichever process computed it.
@@ -70,9 +74,6 @@ func (f *feed) Open(ctx context.Context, s *run.Service) (partitions int, err er
 		return 0, err
 	}
 	s.AddContent(contentOf(f.plan))
-	if err := s.CheckContent(ctx, []string{f.plan.Name}); err != nil {
-		return 0, err
-	}
 	if err := s.Output.Base(ctx, f.plan.Name, schemas.TopicID{}, nil); err != nil { // every lane begins at 0
 		return 0, err
 	}
@@ -89,6 +90,9 @@ func (f *feed) Open(ctx context.Context, s *run.Service) (partitions int, err er
 		}
 	}
 	if err := f.look(ctx); err != nil {
+		return 0, err
+	}
+	if err := f.unmixed(ctx); err != nil {
 		return 0, err
 	}
 	f.begun, f.before = time.Now(), f.state().ItemsDone
@@ -112,14 +116,46 @@ func (f *feed) look(ctx context.Context) error {
 	if f.plan == nil {
 		return nil
 	}
-	positions, err := f.s.Output.Positions(ctx, f.plan.Name)
-	if err != nil {
-		return err
-	}
-	for n, p := range positions {
-		f.reached(n, p.Next)
+	for _, n := range f.unfinished() {
+		m, err := f.s.Output.Newest(ctx, f.plan.Name, n)
+		if err != nil {
+			return err
+		}
+		if m != nil {
+			f.reached(n, m.End)
+			f.begins = true
+			f.mixed = f.mixed || m.ContentHash != f.s.Output.ContentHash()
+		}
 	}
 	return nil
+}
+
+// unfinished returns the lanes of the shard that are not known to be done.
+func (f *feed) unfinished() (lanes []int32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for n, r := range f.known {
+		if r.durable < r.items {
+			lanes = append(lanes, n)
+		}
+	}
+	slices.Sort(lanes)
+	return lanes
+}
+
+// unmixed returns a *mistake.Config if the plan has rows of another content: lanes that are
+// done are never computed again, so that the output would be neither one nor the other.
+func (f *feed) unmixed(ctx context.Context) error {
+	if f.Output.NewConfig || f.begins && !f.mixed {
+		return nil
+	}
+	change, err := f.s.Output.Changed(ctx, f.plan.Name)
+	if err != nil || change == nil {
+		return err
+	}
+	return &mistake.Config{Problems: []mistake.Problem{{Path: "new-config",
+		What: fmt.Sprintf("plan %s has rows of another configuration in %s: %s; write to another --out, or go on here "+
+			"with --new-config, and finished lanes keep their rows", f.plan.Name, f.Output.Out, change)}}}
 }
 
 // reached notes that all items of a lane before next are durable.
