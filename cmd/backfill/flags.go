@@ -78,14 +78,16 @@ func (c *PlanFlags) check() error {
 
 // Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Flags) Check() error {
-	return errors.Join(c.Plan.check(), c.Plan.checkReuse(c.Output.Out), command.CheckAmount("jobs", c.Work.Jobs, 0, command.MaxWorkers),
+	return errors.Join(c.Plan.check(), c.Plan.checkReuse(c.Output.Out),
+		command.CheckAmount("jobs", c.Work.Jobs, 0, command.MaxWorkers),
 		command.CheckAmount("shards", c.Work.Shards, 0, math.MaxInt32), c.service().Check())
 }
 
-// What the flags of run say about consumer groups by default; a backfill has none.
+// What the flags of run say by default about consumer groups and chunks; a backfill has none.
 const (
 	usualSession   = 10 * time.Second
 	usualRebalance = 30 * time.Second
+	usualChunkAge  = 30 * time.Second
 )
 
 // noPlan is the topic of a service whose plan is not known yet: no topic has such a name.
@@ -101,8 +103,8 @@ func (c *Flags) service() *flags.Flags {
 	f := &flags.Flags{Output: c.Output, Frames: c.Frames, Stage: c.Stage, Publish: c.Publish, Tokens: c.Tokens,
 		Resource: c.Resource, Serve: c.Serve}
 	f.Source = flags.SourceFlags{Security: c.Brokers.Security, Brokers: slices.Clone(c.Brokers.Brokers),
-		Topic: []string{topic}, From: "earliest", OnGap: "stop", UntilEnd: true,
-		Session: usualSession, Rebalance: usualRebalance}
+		Topic: []string{topic}, From: "earliest", OnGap: "stop", UntilEnd: true, Session: usualSession,
+		Rebalance: usualRebalance, ChunkWindow: flags.DefaultChunkWindow, ChunkAge: usualChunkAge}
 	return f
 }
 

@@ -19,8 +19,8 @@ import (
 // value makes other rows of the same records, no where it does not. Processes of
 // one output must agree about the first kind; the second is everybody's own.
 
-// defaultChunkWindow is the default of --chunk-window.
-const defaultChunkWindow = 64 << 20
+// DefaultChunkWindow is the default of --chunk-window.
+const DefaultChunkWindow = 64 << 20
 
 // Content returns what decides the rows of this configuration: the schema of
 // the tables, the flags that say so, with defaults filled in and without those that
@@ -37,7 +37,7 @@ func (c *Flags) Content(frames *pipeline.FrameConfig, names []string, hashes str
 	}
 	t := &c.Tokens
 	var idle []string
-	if c.Source.ChunkWindow == defaultChunkWindow { // outputs from before the flag have it, too
+	if c.Source.ChunkWindow == DefaultChunkWindow { // outputs from before the flag have it, too
 		idle = append(idle, "chunk-window")
 	}
 	if t.Task != "generate" {
