@@ -355,13 +355,11 @@ func (f *feed) progress(s *run.Service, begin time.Time) command.ProgressSource 
 	return func() (int64, string) {
 		b, st, since := f.state(), s.Pipeline.Stats(), time.Since(begin)
 		text := fmt.Sprintf("%d/%d lanes, ", b.LanesDone, b.Lanes)
-		if st.Frames > 0 || st.Sequences == 0 {
-			text += command.Rate(st.Frames, "frames", since) + ", "
-		}
 		if st.Sequences > 0 {
-			text += command.Rate(st.Sequences, "sequences", since) + ", "
+			text += command.Rate(st.Sequences, "sequences", since)
+		} else {
+			text += command.Rate(st.Frames, "frames", since)
 		}
-		text += command.ByteSize(st.FileBytes) + " written"
 		if st.Rejects > 0 {
 			text += ", " + command.Count(st.Rejects) + " rejects"
 		}
