@@ -53,11 +53,13 @@ func podArgs(t *testing.T, spec jobSpec, dir string) []string {
 // every frame is in the tables once. So it is when pods of one index overlap, frozen ones too.
 func TestJobDoesEachShardOnce(t *testing.T) {
 	t.Parallel()
-	const drives, scans = 18, 20
+	// Work takes much longer than a commit: a pod that has committed something is not done with
+	// the rest, which it would only commit after a signal.
+	const drives, scans, points = 18, 10, 12000
 	spec, dir := readJob(t), t.TempDir()
-	archiveOf(t, dir, drives, scans, 2000)
+	archiveOf(t, dir, drives, scans, points)
 	out := filepath.Join(dir, "output")
-	args := append(podArgs(t, spec, dir), "--roll-records=1", "--workers=1")
+	args := append(podArgs(t, spec, dir), "--roll-records=1", "--workers=1", "--ops=delaunay2d")
 	c := newController(t, spec, func(index int) *process {
 		return launchWith(t, dir, []string{"JOB_COMPLETION_INDEX=" + strconv.Itoa(index)}, args...)
 	})

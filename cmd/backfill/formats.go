@@ -7,21 +7,21 @@ import (
 
 // Command is the command backfill: a command for each source, and plan.
 type Command struct {
-	Files      backfillFiles      `cmd:"" default:"withargs" name:"files"`
-	KITTI      backfillKITTI      `cmd:"" name:"kitti"`
-	QuickDraw  backfillQuickDraw  `cmd:"" name:"quickdraw"`
-	MCAP       backfillMCAP       `cmd:"" name:"mcap"`
-	Rosbag     backfillRosbag     `cmd:"" name:"rosbag"`
-	NuScenes   backfillNuScenes   `cmd:"" name:"nuscenes"`
-	Argoverse2 backfillArgoverse2 `cmd:"" name:"argoverse2"`
-	PCD        backfillPCD        `cmd:"" name:"pcd"`
-	PLY        backfillPLY        `cmd:"" name:"ply"`
-	LAS        backfillLAS        `cmd:"" name:"las"`
-	CSV        backfillCSV        `cmd:"" name:"csv"`
-	Parquet    backfillParquet    `cmd:"" name:"parquet"`
-	Arrow      backfillArrow      `cmd:"" name:"arrow"`
-	Tokens     backfillTokens     `cmd:"" name:"tokens"`
-	Waymo      backfillWaymo      `cmd:"" name:"waymo"`
+	Files      backfillFiles      `cmd:"" default:"withargs" name:"files" set:"memory=192MiB"`
+	KITTI      backfillKITTI      `cmd:"" name:"kitti" set:"memory=192MiB"`
+	QuickDraw  backfillQuickDraw  `cmd:"" name:"quickdraw" set:"memory=192MiB"`
+	MCAP       backfillMCAP       `cmd:"" name:"mcap" set:"memory=192MiB"`
+	Rosbag     backfillRosbag     `cmd:"" name:"rosbag" set:"memory=192MiB"`
+	NuScenes   backfillNuScenes   `cmd:"" name:"nuscenes" set:"memory=192MiB"`
+	Argoverse2 backfillArgoverse2 `cmd:"" name:"argoverse2" set:"memory=192MiB"`
+	PCD        backfillPCD        `cmd:"" name:"pcd" set:"memory=192MiB"`
+	PLY        backfillPLY        `cmd:"" name:"ply" set:"memory=192MiB"`
+	LAS        backfillLAS        `cmd:"" name:"las" set:"memory=192MiB"`
+	CSV        backfillCSV        `cmd:"" name:"csv" set:"memory=192MiB"`
+	Parquet    backfillParquet    `cmd:"" name:"parquet" set:"memory=192MiB"`
+	Arrow      backfillArrow      `cmd:"" name:"arrow" set:"memory=192MiB"`
+	Tokens     backfillTokens     `cmd:"" name:"tokens" set:"memory=192MiB"`
+	Waymo      backfillWaymo      `cmd:"" name:"waymo" set:"memory=192MiB"`
 
 	Plan planCommand `cmd:""`
 }

@@ -79,8 +79,12 @@ type FrameFlags struct {
 // ResourceFlags bound what the process takes.
 type ResourceFlags struct {
 	Workers int        `default:"0" content:"no"`
-	Memory  value.Size `default:"256MiB" content:"no"`
+	Memory  value.Size `default:"${memory}" content:"no"`
 }
+
+// Variables are defaults that other commands set to values of their own: a backfill has no
+// partitions that all fill batches at a time.
+func (ResourceFlags) Variables() map[string]string { return map[string]string{"memory": "256MiB"} }
 
 // ServeFlags turn the HTTP server on.
 type ServeFlags struct {
