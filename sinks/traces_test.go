@@ -412,6 +412,9 @@ func (r *modelRun) run(steps []protocol.Step, views []protocol.View) (err error)
 
 // Law: the code does what the model does, along the model's paths.
 func TestTheCodeRunsThePathsOfTheModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine at a time: nothing for the race detector")
+	}
 	defer sinks.SetCreateWait(sinks.SetCreateWait(time.Nanosecond))
 	paths, unrealizable, length := 0, 0, 0
 	for _, size := range []struct{ messages, attempts, stride int }{{1, 2, 1}, {2, 3, 40}} {

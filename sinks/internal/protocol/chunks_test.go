@@ -73,6 +73,9 @@ func everyLog(n int, f func(log) bool) {
 // Law: however a log is cut into batches, and wherever a process that goes on has found its
 // end, the rows and rejects are the same.
 func TestRowsDoNotDependOnTheCuts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	logs, ways := 0, 0
 	for n := range maxLog + 1 {
 		everyLog(n, func(l log) bool {

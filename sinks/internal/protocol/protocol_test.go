@@ -66,6 +66,9 @@ func worlds(large bool) map[string]world {
 // in the output once, verify finds no fault, every committed reject has its dead letter, and
 // a new writer that works alone brings the rest.
 func TestTheProtocolHolds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	all := worlds(false)
 	if *full {
 		for name, w := range worlds(true) {
@@ -88,6 +91,9 @@ func TestTheProtocolHolds(t *testing.T) {
 // Law: every fault that the protocol avoids is found when it is made, in some world. Where an
 // output does not have each record once, verify says so.
 func TestEveryMutantIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	for m := noCompareAndSet; int(m) < len(mutantNames); m++ {
 		found := ""
 		for _, name := range slices.Sorted(maps.Keys(worlds(false))) {
