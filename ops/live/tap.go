@@ -23,6 +23,10 @@ const (
 	recent = 2 * time.Second  // how long a stream counts as one that is copied, after a scene
 
 	fullLoad = 1000 // load of a scene of SamplePoints points or more
+
+	// manyViews is how many views a stream has before its scenes become rarer: sending a scene
+	// to ten clients costs more than copying it.
+	manyViews = 10
 )
 
 // Tap copies frames for watchers. Its zero value is ready: nobody watches. Any goroutine may
@@ -196,7 +200,8 @@ func (t *Tap) Watched() bool { return t != nil && t.watchers.Load() > 0 }
 
 // Wants reports whether the next scene of the stream of k is to be offered. A true answer
 // counts as that scene: the stream's next one is due a tenth of a second later, or n tenths
-// if n streams with large scenes are copied. Two scenes may come closer together, if the one
+// if n streams with large scenes are copied, and n times as late if n tens of views want the
+// stream. Two scenes may come closer together, if the one
 // before came late.
 func (t *Tap) Wants(k *schemas.FrameKey) bool {
 	if t == nil || t.watchers.Load() == 0 {
@@ -211,6 +216,7 @@ func (t *Tap) Wants(k *schemas.FrameKey) bool {
 		return false
 	}
 	due, every := s.due.Load(), int64(period)*max(t.load.Load(), fullLoad)/fullLoad
+	every = every * max(int64(s.wanted.Load()), manyViews) / manyViews
 	return now >= due-every && s.due.CompareAndSwap(due, max(due, now)+every)
 }
 

@@ -255,3 +255,28 @@ func TestStrata(t *testing.T) {
 		}
 	}
 }
+
+// Law: scenes of a stream that twenty views want are half as many as those that ten want.
+func TestManyViewsGetFewerScenes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scenes := func(views int) (n int) {
+			tap := new(live.Tap)
+			w := tap.Watch()
+			defer w.Close()
+			for range views {
+				w.View(live.Stream{Topic: "t", Sequence: "s"})
+			}
+			for range 10_000 {
+				if tap.Wants(&schemas.FrameKey{Topic: "t", Sequence: "s"}) {
+					n++
+				}
+				time.Sleep(time.Millisecond)
+			}
+			return n
+		}
+		one, ten, twenty := scenes(1), scenes(10), scenes(20)
+		if one < 99 || one != ten || twenty < ten/2-1 || twenty > ten/2+1 {
+			t.Errorf("in ten seconds one view gets %d scenes, ten get %d, twenty %d", one, ten, twenty)
+		}
+	})
+}
