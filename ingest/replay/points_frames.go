@@ -121,9 +121,6 @@ func (t *frameTable) close() {
 	t.table.close()
 }
 
-// rows returns the number of frames of the file.
-func (t *frameTable) rows() int64 { return t.table.file.NumRows() }
-
 // next reads the next row. false: there is none. The error is a *BadInputError.
 func (t *frameTable) next(f *frameRow) (ok bool, err error) {
 	for t.left == 0 {

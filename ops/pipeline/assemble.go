@@ -235,14 +235,6 @@ func (f *assembly) giveUp(why string, of any) {
 	f.refuse(schemas.ReasonIncomplete, "%d of %d chunks are missing, and "+why, f.missing, f.of.Count, of)
 }
 
-// bytes is the memory of the open messages.
-func (a *assembler) bytes() (n int64) {
-	for _, f := range a.open {
-		n += int64(len(f.message.Value))
-	}
-	return n
-}
-
 func cloneHeaders(hs []schemas.Header) []schemas.Header {
 	own := make([]schemas.Header, len(hs))
 	for i, h := range hs {
