@@ -95,6 +95,10 @@ func (r *report) speed() string {
 				return broker.RunWallS / one.WallS
 			}), 0},
 		{"wall time, of the long archive: one process over two", paired(run, wayLong, wayTwo, wall), goalTwo},
+		{"the same, with an output for each of the two: what the machine allows",
+			paired(run, wayLong, wayApart, wall), 0},
+		{"wall time: two processes with one output over two with two outputs",
+			paired(run, wayTwo, wayApart, wall), 0},
 	}
 	frames := func(way string) int64 {
 		return int64(rig.MedianOf(each(run, way, func(f *figures) float64 { return float64(f.Frames) })).Mid)

@@ -24,7 +24,7 @@ func TestPageComparesRounds(t *testing.T) {
 	}
 	add(figures{What: "speed", Run: "old", Way: wayOne, WallS: 1, CPUS: 1, Frames: 1})
 	for round, slow := range []float64{1, 2, 4, 3, 1, 2} {
-		for way, share := range map[string]float64{wayBroker: 1.5, wayOne: 1, wayLong: 1, wayTwo: .6} {
+		for way, share := range map[string]float64{wayBroker: 1.5, wayOne: 1, wayLong: 1, wayTwo: .6, wayApart: .5} {
 			add(figures{What: "speed", Run: "new", Round: round, Way: way, WallS: slow * share, CPUS: slow,
 				RunWallS: slow / 2, BrokerCPUS: slow, Frames: 8, Bytes: 16e6})
 		}
@@ -46,6 +46,8 @@ func TestPageComparesRounds(t *testing.T) {
 		"| processor time: produce, run and broker over backfill | 2.00 (2.00 to 2.00) |  |",
 		"| wall time: run alone, its topic filled before, over backfill | 0.50 (0.50 to 0.50) |  |",
 		"| wall time, of the long archive: one process over two | 1.67 (1.67 to 1.67) | at least 1.8: not met |",
+		"what the machine allows | 2.00 (2.00 to 2.00) |  |",
+		"with two outputs | 1.20 (1.20 to 1.20) |  |",
 		"| 100,000 scans of 20 points in 5 drives | 9 | 390 | at most 400 MB: met |",
 		"| 20,000 texts in 4 files, builtin:bytes | 7 | 401 | at most 400 MB: not met |",
 		"| none | 800 (800 to 800) | at least 300: met |",

@@ -24,9 +24,11 @@ const (
 	wayOne    = "backfill"
 	wayLong   = "backfill of a long archive"
 	wayTwo    = "two processes of it"
+	// As two processes, but each has an output of its own: what the machine allows two of them.
+	wayApart = "two processes, outputs apart"
 )
 
-var speedWays = []string{wayBroker, wayOne, wayLong, wayTwo}
+var speedWays = []string{wayBroker, wayOne, wayLong, wayTwo, wayApart}
 
 // speedJob is what each way does with a folder of drives.
 func speedJob(folder string) job {
@@ -56,7 +58,7 @@ func (c *speedCmd) Run(b *bench) error {
 	for round := range c.Rounds {
 		for _, i := range rand.Perm(len(speedWays)) {
 			from, frames := folder, int64(c.Drives*c.Scans)
-			if way := speedWays[i]; way == wayLong || way == wayTwo {
+			if way := speedWays[i]; way != wayBroker && way != wayOne {
 				from, frames = long, frames*int64(c.Long)
 			}
 			f, err := c.turn(b, speedJob(from), speedWays[i])
@@ -112,6 +114,10 @@ func (c *speedCmd) way(b *bench, j job, way, out string) (f figures, err error) 
 		return c.broker(b, j, out)
 	case wayTwo:
 		t, err = b.backfill(j, out, []string{"--shard", "0/2"}, []string{"--shard", "1/2"})
+	case wayApart:
+		apart := out + "-apart"
+		defer os.RemoveAll(apart)
+		t, err = b.backfill(j, out, []string{"--shard", "0/2"}, []string{"--shard", "1/2", "--out", apart})
 	default:
 		t, err = b.backfill(j, out)
 	}
