@@ -219,11 +219,8 @@ func moves(m *record.Manifest, trust trust) []Move {
 			if last != (f.Table == record.Frames || f.Table == record.Tokens) {
 				continue
 			}
-			move := Move{From: f.Staged, To: f.Path, Bytes: f.Bytes}
-			if trust == foundStaged {
-				move.SHA256 = f.SHA256
-			}
-			moves = append(moves, move)
+			moves = append(moves, Move{From: f.Staged, To: f.Path, Bytes: f.Bytes, SHA256: f.SHA256,
+				Fresh: trust == justWritten})
 		}
 	}
 	return moves

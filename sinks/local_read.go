@@ -52,13 +52,13 @@ func (l *Local) Names(_ context.Context, folder string) ([]string, error) {
 	return names, err
 }
 
-// compare reads the staged files of moves that have a checksum. It fails with a
+// compare reads the staged files of moves that have a checksum and are not fresh. It fails with a
 // *DamagedFileError at the first file with another checksum or size. It passes over
 // files that are not staged any more: move checks these.
 func (l *Local) compare(ctx context.Context, moves []Move) error {
 	var buffer []byte
 	for _, m := range moves {
-		if m.SHA256 == "" {
+		if m.SHA256 == "" || m.Fresh {
 			continue
 		}
 		o, err := l.disk.Open(m.From)

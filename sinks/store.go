@@ -39,10 +39,11 @@ type Stager interface {
 	// Publish moves files to their final names, durably and in the order of moves: a
 	// file is visible only after all earlier moves into other folders, even if the
 	// machine crashes. It may be repeated, and several processes may run it at once: a
-	// move counts as done if the destination has the expected size. *LostFileError:
-	// a file is at neither place, or another file has its name. Staged files whose
-	// Move has a checksum are read first: *DamagedFileError names one that has changed,
-	// and then no file of the call is moved.
+	// move counts as done if the destination is the expected file, as far as the store
+	// can tell without reading it. *LostFileError: a file is at neither place, or another
+	// file has its name. Staged files whose Move has a checksum and is not fresh are read
+	// first: *DamagedFileError names one that has changed, and then no file of the call
+	// is moved.
 	Publish(ctx context.Context, moves []Move) error
 
 	// Discard removes a staging folder and its files. A missing folder is no error.
@@ -81,7 +82,8 @@ type Entry struct {
 type Move struct {
 	From, To string
 	Bytes    int64  // size of the file
-	SHA256   string // checksum in hex that a staged file must have; empty: not compared
+	SHA256   string // checksum of the file in hex; empty: unknown
+	Fresh    bool   // the caller has computed SHA256 while it staged the file, so the file is not read first
 }
 
 var (

@@ -1,6 +1,7 @@
 package sinks
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,7 +26,10 @@ type accessDisk interface {
 //
 // Without it a run would learn this from its first commit, after a minute of work, and
 // again after every restart.
-func (l *Local) CheckWritable(tables []string) error {
+func (l *Local) CheckWritable(ctx context.Context, tables []string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	for _, folder := range []string{record.StagingFolder, record.CommitsFolder} {
 		if err := l.tryFile(folder); err != nil {
 			return l.cannotWrite(folder, err)

@@ -57,7 +57,7 @@ func TestFolderThatCannotBeWrittenIsFound(t *testing.T) {
 	for name := range d.Live.Files {
 		before[name] = true
 	}
-	if err := sinktest.MemStore(d).CheckWritable(tables.Names()); err != nil {
+	if err := sinktest.MemStore(d).CheckWritable(t.Context(), tables.Names()); err != nil {
 		t.Fatalf("an output that can be written: %v", err)
 	}
 	folders := append([]string{record.StagingFolder}, d.asked...)
@@ -81,7 +81,7 @@ func TestFolderThatCannotBeWrittenIsFound(t *testing.T) {
 	for _, cause := range []error{syscall.EACCES, syscall.EROFS} {
 		for _, folder := range folders {
 			d.folder, d.err = folder, cause
-			err := sinktest.MemStore(d).CheckWritable(tables.Names())
+			err := sinktest.MemStore(d).CheckWritable(t.Context(), tables.Names())
 			if !errors.Is(err, cause) || !strings.Contains(err.Error(), path.Join("mem", folder)+" cannot be written") {
 				t.Errorf("%s with %v: %v", folder, cause, err)
 			}
@@ -98,7 +98,7 @@ func TestFolderThatCannotBeWrittenIsFound(t *testing.T) {
 		record.NewUUID()); err != nil {
 		t.Fatal(err)
 	}
-	if err := sinktest.MemStore(d).CheckWritable(tables.Names()); err != nil || len(d.Live.Files) != len(before) {
+	if err := sinktest.MemStore(d).CheckWritable(t.Context(), tables.Names()); err != nil || len(d.Live.Files) != len(before) {
 		t.Errorf("%d files after a crash during the look, want %d; %v", len(d.Live.Files), len(before), err)
 	}
 }
@@ -125,7 +125,7 @@ func TestFolderWithoutPermission(t *testing.T) {
 		if err := os.Chmod(name, 0o555); err != nil {
 			return err
 		}
-		if err := s.CheckWritable(tables.Names()); !errors.Is(err, fs.ErrPermission) ||
+		if err := s.CheckWritable(t.Context(), tables.Names()); !errors.Is(err, fs.ErrPermission) ||
 			!strings.Contains(err.Error(), name+" cannot be written") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -134,7 +134,7 @@ func TestFolderWithoutPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.CheckWritable(tables.Names()); err != nil {
+	if err := s.CheckWritable(t.Context(), tables.Names()); err != nil {
 		t.Errorf("with the permission back: %v", err)
 	}
 }

@@ -69,13 +69,13 @@ func (c *planOnly) run(e *command.Env, from source.Archived) error {
 }
 
 // openOutput opens the output, or makes the folder one.
-func (c *planOnly) openOutput(ctx context.Context) (*sinks.Local, error) {
+func (c *planOnly) openOutput(ctx context.Context) (command.Store, error) {
 	encoder, err := tables.New(tables.Config{PartitionBy: c.PartitionBy, Version: command.Version,
 		Build: metrics.Revision()})
 	if err != nil {
 		return nil, err
 	}
-	store, err := sinks.OpenLocal(c.Out)
+	store, err := command.MakeOutput(ctx, c.Out)
 	if err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}

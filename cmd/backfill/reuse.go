@@ -16,7 +16,7 @@ import (
 
 // reuse is the earlier output of --reuse.
 type reuse struct {
-	store   *sinks.Local
+	store   command.Store
 	former  *sinks.Former
 	earlier *backfill.Earlier
 	found   *backfill.AdoptedLanes // nil before the lanes were adopted
@@ -50,7 +50,7 @@ func (j *job) openReuse(ctx context.Context, c *PlanFlags, by []string) (*reuse,
 	if c.Reuse == "" {
 		return nil, nil
 	}
-	store, err := sinks.OpenExisting(c.Reuse)
+	store, err := command.FindOutput(ctx, c.Reuse)
 	if err != nil {
 		return nil, &sinks.ConfigError{Field: "reuse", Problem: fmt.Sprintf("%s: %v", c.Reuse, reason(err))}
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,21 +16,71 @@ import (
 	"entropipe/sinks"
 )
 
-// OpenOutput opens the folder of an output for reading. If the folder is no output, the
-// error names an output above or below it, where there is one. A damaged output is
-// another error than a folder that never was one.
-func OpenOutput(dir string) (*sinks.Local, error) {
+// Store is the store of an output that a command has opened by its address.
+type Store interface {
+	sinks.Store
+
+	// CheckWritable returns an error that says why a commit would fail, as far as that can
+	// be found out without one. tables are the names of all tables.
+	CheckWritable(ctx context.Context, tables []string) error
+
+	// Space returns the bytes that this process may still write, and the size of what it
+	// writes to. ok is false where nobody knows or nothing bounds them.
+	Space() (free, size int64, ok bool)
+
+	// Close releases the store.
+	Close() error
+}
+
+// MakeOutput opens a store to write to, and makes it where there is none.
+func MakeOutput(_ context.Context, out string) (Store, error) {
+	store, err := sinks.OpenLocal(out)
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
+}
+
+// FindOutput opens a store that is there, whether or not it is an output.
+func FindOutput(_ context.Context, out string) (Store, error) {
+	store, err := sinks.OpenExisting(out)
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
+}
+
+// OpenOutput opens the store of an output for reading. If a folder is no output, the error
+// names an output above or below it, where there is one. A damaged output is another error
+// than a folder that never was one.
+func OpenOutput(ctx context.Context, out string) (Store, error) {
+	if err := checkFolder(out); err != nil {
+		return nil, err
+	}
+	return FindOutput(ctx, out)
+}
+
+// checkFolder returns an error that helps if dir is no output.
+func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", config.ShownPath(dir), reason(err))
+		return fmt.Errorf("%s: %w", config.ShownPath(dir), reason(err))
 	case !info.IsDir():
-		return nil, fmt.Errorf("%s is a file; an output is a folder", config.ShownPath(dir))
+		return fmt.Errorf("%s is a file; an output is a folder", config.ShownPath(dir))
 	}
 	if !isOutput(dir) {
-		return nil, notAnOutput(dir)
+		return notAnOutput(dir)
 	}
-	return sinks.OpenExisting(dir)
+	return nil
+}
+
+// WholeOutput returns the address of an output that is good in another folder, too.
+func WholeOutput(out string) string {
+	if whole, err := filepath.Abs(out); err == nil {
+		return whole
+	}
+	return out
 }
 
 // reason returns err without the path that the os package puts before it.

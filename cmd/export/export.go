@@ -67,7 +67,7 @@ func (c *Command) Run(e *command.Env) error {
 	if err := c.check(e.Stdout); err != nil {
 		return err
 	}
-	store, err := command.OpenOutput(c.Out)
+	store, err := command.OpenOutput(e.Ctx, c.Out)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}

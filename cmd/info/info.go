@@ -130,7 +130,7 @@ func (c *Command) sayFolder(e *command.Env, what string) {
 
 func describeFolder(e *command.Env, dir string) (fmt.Stringer, error) {
 	if _, err := os.Stat(filepath.Join(dir, "_commits")); err == nil {
-		store, err := command.OpenOutput(dir)
+		store, err := command.OpenOutput(e.Ctx, dir)
 		if err != nil {
 			return nil, err
 		}

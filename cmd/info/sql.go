@@ -7,7 +7,6 @@ import (
 
 	"entropipe/cmd/command"
 	"entropipe/cmd/mistake"
-	"entropipe/sinks"
 	"entropipe/sinks/read"
 )
 
@@ -18,7 +17,7 @@ func (c *Command) printSQL(e *command.Env) error {
 		return mistake.About("--sql describes one output", "sql")
 	}
 	output := c.What[0]
-	store, err := sinks.OpenExisting(output)
+	store, err := command.FindOutput(e.Ctx, output)
 	if err != nil {
 		return fmt.Errorf("--sql: %w", err)
 	}

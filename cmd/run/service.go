@@ -39,7 +39,7 @@ type Service struct {
 	flags      *flags.Flags
 	security   ingest.Security
 	workers    int
-	store      *sinks.Local
+	store      command.Store   // nil for a trial
 	Output     *sinks.Output   // nil for a trial
 	output     pipeline.Output // Output, or what a trial has instead
 	feed       Feed
@@ -177,7 +177,7 @@ func (s *Service) openLanguage(frames *pipeline.FrameConfig) (language.Language,
 	return lm, nil
 }
 
-// OpenOutput opens the output folder, or makes it one.
+// openOutput opens the output, or makes it.
 func (s *Service) openOutput(ctx context.Context, names []string, settings string) (err error) {
 	c := &s.flags.Output
 	encoder, err := tables.New(tables.Config{PartitionBy: c.PartitionBy, Tables: names, Version: command.Version,
@@ -187,7 +187,7 @@ func (s *Service) openOutput(ctx context.Context, names []string, settings strin
 		return nil
 	}
 	if err == nil {
-		if s.store, err = sinks.OpenLocal(c.Out); err != nil {
+		if s.store, err = command.MakeOutput(ctx, c.Out); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 		hash := sha256.Sum256([]byte(settings))
@@ -200,7 +200,7 @@ func (s *Service) openOutput(ctx context.Context, names []string, settings strin
 	if err != nil {
 		return err
 	}
-	if err := s.store.CheckWritable(tables.Names()); err != nil { // before any record is read
+	if err := s.store.CheckWritable(ctx, tables.Names()); err != nil { // before any record is read
 		return fmt.Errorf("--out: %w", err)
 	}
 	s.output = s.Output
@@ -213,8 +213,8 @@ func (s *Service) AddContent(c sinks.Content) {
 	s.Output.SetContent(s.content(s.hashes))
 }
 
-// Store returns the output's folder; nil for a trial.
-func (s *Service) Store() *sinks.Local { return s.store }
+// Store returns the output's store; nil for a trial.
+func (s *Service) Store() sinks.Store { return s.store }
 
 // Workers returns how many frames are in work at a time.
 func (s *Service) Workers() int { return s.workers }

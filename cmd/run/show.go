@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -173,10 +172,7 @@ func (s *Service) files(ctx context.Context) (web.Files, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	out, err := filepath.Abs(s.flags.Output.Out)
-	if err != nil {
-		out = s.flags.Output.Out
-	}
+	out := command.WholeOutput(s.flags.Output.Out)
 	f := web.Files{Out: out}
 	f.Tables, f.Disk = web.Tables(s.registry)
 	names, err := read.WrittenTables(ctx, s.store)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"entropipe/cmd/command"
 	"entropipe/cmd/run/language"
 	"entropipe/ingest"
 	"entropipe/schemas"
@@ -41,9 +42,9 @@ func (k *kafkaFeed) lookForTexts(ctx context.Context) error {
 	return nil
 }
 
-// isNew tells whether there is no output in a folder yet.
+// isNew tells whether there is no output at an address yet.
 func isNew(ctx context.Context, out string) bool {
-	store, err := sinks.OpenExisting(out)
+	store, err := command.FindOutput(ctx, out)
 	if err != nil {
 		return true
 	}

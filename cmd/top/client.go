@@ -24,7 +24,7 @@ import (
 )
 
 // open returns the source that What names.
-func (c *Command) open() (source, error) {
+func (c *Command) open(ctx context.Context) (source, error) {
 	info, err := os.Stat(c.What)
 	named := strings.HasPrefix(c.What, "http://") || strings.HasPrefix(c.What, "https://")
 	switch {
@@ -32,7 +32,7 @@ func (c *Command) open() (source, error) {
 		if c.TokenFile != "" {
 			return nil, mistake.Value("token-file", ": %s is a folder, which needs no token", config.ShownPath(c.What))
 		}
-		store, err := command.OpenOutput(c.What)
+		store, err := command.OpenOutput(ctx, c.What)
 		if err != nil {
 			return nil, fmt.Errorf("top: %w", err)
 		}

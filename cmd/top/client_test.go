@@ -184,7 +184,7 @@ func TestOutput(t *testing.T) {
 		t.Fatal(err, out)
 	}
 	c := Command{What: dir}
-	from, err := c.open()
+	from, err := c.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"time"
 
-	"entropipe/sinks"
+	"entropipe/cmd/command"
 	"entropipe/sinks/read"
 )
 
 // output reads the commits of an output.
 type output struct {
 	folder  string
-	store   *sinks.Local
+	store   command.Store
 	follow  *read.Follower
 	last    time.Time
 	rows    map[string]int64 // at last, by table

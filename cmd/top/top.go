@@ -53,7 +53,7 @@ func (c *Command) Run(e *command.Env) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	from, err := c.open()
+	from, err := c.open(e.Ctx)
 	if err != nil {
 		return err
 	}

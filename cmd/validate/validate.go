@@ -225,7 +225,7 @@ func (c *Command) checkTopic(ctx context.Context, security ingest.Security, topi
 // checkContinues compares the topic with the one that the output was written from,
 // if there is one.
 func (c *Command) checkContinues(ctx context.Context, t *ingest.Topic) error {
-	store, err := sinks.OpenExisting(c.Output.Out)
+	store, err := command.FindOutput(ctx, c.Output.Out)
 	if err != nil {
 		return nil // checkOutput says what is wrong with it
 	}
@@ -240,7 +240,7 @@ func (c *Command) checkContinues(ctx context.Context, t *ingest.Topic) error {
 // checkOutput tries what commits need of the output folder.
 func (c *Command) checkOutput(ctx context.Context) (name, detail string, err error) {
 	name, out := "output "+c.Output.Out, c.Output.Out
-	if store, err := sinks.OpenExisting(out); err == nil {
+	if store, err := command.FindOutput(ctx, out); err == nil {
 		defer store.Close()
 		s, err := read.Identify(ctx, store)
 		switch {
@@ -250,7 +250,7 @@ func (c *Command) checkOutput(ctx context.Context) (name, detail string, err err
 		case !slices.Equal(s.PartitionBy, c.Output.PartitionBy):
 			return name, "", fmt.Errorf("it was made with --partition-by %s", strings.Join(s.PartitionBy, ","))
 		default:
-			if err := store.CheckWritable(tables.Names()); err != nil {
+			if err := store.CheckWritable(ctx, tables.Names()); err != nil {
 				return name, "", err
 			}
 			detail = "an output since " + s.Created.Format("2006-01-02") + "; "

@@ -39,14 +39,14 @@ func (f *repairFlags) Check() error {
 // repairer mends an output.
 type repairer struct {
 	*repairFlags
-	store    *sinks.Local
+	store    sinks.Store
 	group    string
 	security ingest.Security
 }
 
 // open prepares a repair. Where files will be moved it asks for writers at once:
 // nobody should wait for hours to learn that some are there.
-func (f *repairFlags) open(e *command.Env, store *sinks.Local) (r *repairer, err error) {
+func (f *repairFlags) open(e *command.Env, store sinks.Store) (r *repairer, err error) {
 	r = &repairer{repairFlags: f, store: store, group: f.Group}
 	if r.group == "" {
 		if found, err := read.Identify(e.Ctx, store); err == nil { // otherwise the plan says why nothing can be mended

@@ -31,7 +31,7 @@ func (c *Command) Run(e *command.Env) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	store, err := command.OpenOutput(c.Out)
+	store, err := command.OpenOutput(e.Ctx, c.Out)
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}
