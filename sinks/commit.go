@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -147,8 +148,21 @@ func (o *Output) stageFile(ctx context.Context, f File, b *schemas.Batch, file *
 // writer may have filled the disk with the same records), otherwise err.
 func (o *Output) abandon(ctx context.Context, m *record.Manifest, err error) error {
 	name := record.ManifestName(m.TopicPartition(), m.Start)
-	if found, readErr := o.store.Read(ctx, name); readErr == nil {
-		return o.lose(ctx, m, name, found)
+	for try := 0; ; try++ {
+		found, readErr := o.store.Read(ctx, name)
+		if readErr == nil {
+			return o.lose(ctx, m, name, found)
+		}
+		// Somebody who has read another's manifest removes what is staged here. A network file
+		// system may hide that manifest from this machine for a while.
+		if !errors.Is(err, fs.ErrNotExist) || !errors.Is(readErr, ErrNotFound) || try == goneTries {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(createWait << try):
+		}
 	}
 	o.store.Discard(ctx, record.StagingName(m.TopicPartition(), m.Start, m.UUID))
 	return err

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"entropipe/sinks/internal/disk"
 	"entropipe/sinks/record"
@@ -20,11 +21,12 @@ import (
 
 // Local is a Store in a folder. Its file system needs hard links, atomic renames and
 // an fsync that makes files and names durable. Local and remote ones may be mounted
-// there.
+// there. CheckWritable tries what it needs.
 type Local struct {
 	disk  disk.Disk
 	name  string
 	close func() error
+	looks int // how often it looks again before it says that a file is lost
 
 	mu      sync.Mutex
 	durable map[string]bool // folders whose names are fsynced in their parents
@@ -76,8 +78,12 @@ func OpenExisting(dir string) (*Local, error) {
 // LocalOn returns a store on a disk of this module: tests have disks whose calls fail
 // and disks that lose unsynced data. Error texts call it name.
 func LocalOn(d disk.Disk, name string) *Local {
-	return &Local{disk: d, name: name, close: func() error { return nil }, durable: map[string]bool{".": true},
-		swept: map[string]bool{}}
+	l := &Local{disk: d, name: name, close: func() error { return nil }, looks: 2,
+		durable: map[string]bool{".": true}, swept: map[string]bool{}}
+	if r, ok := d.(interface{ Remote() bool }); ok && r.Remote() {
+		l.looks = hiddenTries
+	}
+	return l
 }
 
 // Close releases the folder.
@@ -106,10 +112,9 @@ func (l *Local) Create(_ context.Context, name string, data []byte) error {
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		err = ErrExists
-	case isOneOf(err, syscall.ENOTSUP, syscall.EPERM, syscall.ENOSYS):
+	case isOneOf(err, unlinked...):
 		l.disk.Remove(tmp)
-		return fmt.Errorf("%w: %w (the file system of %s has no hard links, which exactly-once output needs; choose "+
-			"another)", ErrNotCreated, err, l.name)
+		return fmt.Errorf("%w: %w", ErrNotCreated, &noLinksError{err, l.name})
 	case isOneOf(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EMFILE, syscall.ENFILE):
 		l.disk.Remove(tmp)
 		return fmt.Errorf("%w: %w", ErrNotCreated, err) // the call was refused before any change
@@ -121,13 +126,43 @@ func (l *Local) Create(_ context.Context, name string, data []byte) error {
 	return err
 }
 
+// unlinked are the answers of file systems without hard links.
+var unlinked = []syscall.Errno{syscall.ENOTSUP, syscall.EOPNOTSUPP, syscall.EPERM, syscall.ENOSYS, syscall.EMLINK}
+
+// noLinksError is the error of a folder whose file system has no hard links.
+type noLinksError struct {
+	err  error
+	name string // of the folder
+}
+
+func (e *noLinksError) Unwrap() error { return e.err }
+
+func (e *noLinksError) Error() string {
+	return fmt.Sprintf("%v (the file system of %s has no hard links, which exactly-once output needs; choose another)",
+		e.err, e.name)
+}
+
+// create creates a file that nobody else makes, since its name has a uuid of the caller.
+// Where it exists, a network file system has made it, lost the answer and tried once more.
+func (l *Local) create(name string) (f disk.File, err error) {
+	for range 5 {
+		if f, err = l.disk.Create(name); !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+		if err := l.disk.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return f, err
+}
+
 func isOneOf(err error, errs ...syscall.Errno) bool {
 	return slices.ContainsFunc(errs, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
 // writeFile creates a file whose bytes are durable; its name is not until the folder is fsynced.
 func (l *Local) writeFile(name string, data []byte) error {
-	f, err := l.disk.Create(name)
+	f, err := l.create(name)
 	if err != nil {
 		return err
 	}
@@ -201,18 +236,20 @@ func (l *Local) makeOne(dir string) error {
 	l.mu.Lock()
 	known := l.durable[dir]
 	l.mu.Unlock()
-	if known {
+	passing := strings.HasPrefix(dir, record.StagingFolder+"/") // the folder of one attempt, removed with it
+	if known && !passing {
 		return nil
 	}
-	passing := strings.HasPrefix(dir, record.StagingFolder+"/") // the folder of one attempt, removed with it
+	// That the folder exists does not say that its name is durable: its maker may have died,
+	// and a network file system may say so of the folder that it has just made.
 	err := l.disk.Mkdir(dir)
 	switch {
-	case errors.Is(err, fs.ErrExist) && passing:
+	case errors.Is(err, fs.ErrExist) && known:
 		return nil
 	case err != nil && !errors.Is(err, fs.ErrExist):
 		return err
 	}
-	if err := l.disk.SyncDir(path.Dir(dir)); err != nil || passing {
+	if err := l.disk.SyncDir(path.Dir(dir)); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -226,7 +263,7 @@ func (l *Local) Stage(_ context.Context, name string) (io.WriteCloser, error) {
 	if err := l.makeFolder(path.Dir(name)); err != nil {
 		return nil, err
 	}
-	f, err := l.disk.Create(name)
+	f, err := l.create(name)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +296,7 @@ func (l *Local) Publish(ctx context.Context, moves []Move) error {
 		return err
 	}
 	for i, m := range moves {
-		if err := l.move(m); err != nil {
+		if err := l.move(ctx, m); err != nil {
 			return err
 		}
 		if dir := path.Dir(m.To); i == len(moves)-1 || path.Dir(moves[i+1].To) != dir {
@@ -273,14 +310,47 @@ func (l *Local) Publish(ctx context.Context, moves []Move) error {
 
 // move renames one file, unless it has been renamed before.
 //
+// A network file system may show for a while names that other machines have moved away,
+// hide those that they have made, and answer for a second try of a rename whose first
+// answer was lost. So a file is lost only if it is at neither place for some time.
+func (l *Local) move(ctx context.Context, m Move) error {
+	if err := l.makeFolder(path.Dir(m.To)); err != nil {
+		return err
+	}
+	for try := 0; ; try++ {
+		err := l.tryMove(m)
+		if lost := (*LostFileError)(nil); try == l.looks || !errors.As(err, &lost) && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := l.refresh(ctx, try, path.Dir(m.From), path.Dir(m.To)); err != nil {
+			return err
+		}
+	}
+}
+
+// refresh waits, the longer the later the try, and lists folders, so that a network file
+// system asks its server about their names.
+func (l *Local) refresh(ctx context.Context, try int, folders ...string) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(createWait << try):
+	}
+	for _, folder := range folders {
+		if _, err := l.disk.Names(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// tryMove renames one file, unless it has been renamed before.
+//
 // It looks at the destination first, because a rename replaces it: a file there that
 // is not the commit's must stay (a case-insensitive file system may take two names
 // for one). Another process may make the same move meanwhile; then the source
 // vanishes as the destination appears.
-func (l *Local) move(m Move) error {
-	if err := l.makeFolder(path.Dir(m.To)); err != nil {
-		return err
-	}
+func (l *Local) tryMove(m Move) error {
 	done, err := l.moved(m)
 	if done || err != nil {
 		return err
@@ -325,7 +395,13 @@ func (l *Local) moved(m Move) (bool, error) {
 
 // Discard implements Stager. It fsyncs nothing: after a crash an empty folder may be
 // back, or an attempt that is discarded again.
+//
+// A file that a process of this machine has open stays on NFS under a name that begins with
+// ".nfs" until it is closed. Then NFS removes it.
 func (l *Local) Discard(_ context.Context, folder string) error {
+	l.mu.Lock()
+	delete(l.durable, folder)
+	l.mu.Unlock()
 	names, err := l.disk.Names(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -334,12 +410,15 @@ func (l *Local) Discard(_ context.Context, folder string) error {
 		return err
 	}
 	for _, name := range names {
+		if isSilly(name) {
+			continue
+		}
 		if err := l.disk.Remove(folder + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	err = l.disk.Remove(folder)
-	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) || errors.Is(err, fs.ErrNotExist) {
+	if isOneOf(err, syscall.ENOTEMPTY, syscall.EEXIST, syscall.EBUSY) || errors.Is(err, fs.ErrNotExist) {
 		return nil // not empty: the attempt is still staging, and discards the rest when it loses
 	}
 	return err

@@ -1,9 +1,12 @@
 package sinks
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"entropipe/sinks/record"
 )
@@ -12,6 +15,27 @@ import (
 // make the record durable, so it needs no permission to write. ErrNotFound: there is
 // no such record. A file of more than record.MaxSize bytes is an error.
 func ReadRecord(ctx context.Context, r Reader, name string) ([]byte, error) {
+	for try := 0; ; try++ {
+		data, err := readRecord(ctx, r, name)
+		if try == lateTries || err == nil && isWhole(data) || err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return data, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(createWait << try):
+		}
+	}
+}
+
+// lateTries is how often bytes are read again that have not come to this machine yet: a
+// network file system may show a file's size first.
+const lateTries = 3
+
+// isWhole tells whether all bytes of a record have come. A damaged record may pass.
+func isWhole(data []byte) bool { return len(data) > 0 && bytes.IndexByte(data, 0) < 0 }
+
+func readRecord(ctx context.Context, r Reader, name string) ([]byte, error) {
 	o, err := r.Open(ctx, name)
 	if err != nil {
 		return nil, err

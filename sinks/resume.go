@@ -153,7 +153,7 @@ func (o *Output) newest(ctx context.Context, p partition) (*record.Manifest, err
 			return nil, nil
 		}
 	}
-	m, err := ReadManifest(ctx, o.store, record.ManifestName(p, start))
+	m, err := o.listed(ctx, record.ManifestName(p, start), known)
 	for err == nil {
 		var next *record.Manifest
 		if next, err = ReadManifest(ctx, o.store, record.ManifestName(p, m.End)); err == nil {
@@ -168,6 +168,25 @@ func (o *Output) newest(ctx context.Context, p partition) (*record.Manifest, err
 	}
 	o.saw(p, m.Start)
 	return m, nil
+}
+
+// listed reads a manifest that is there. A network file system may list a name and not open
+// its file for a while, unless this process has opened it before.
+func (o *Output) listed(ctx context.Context, name string, opened bool) (*record.Manifest, error) {
+	for try := 0; ; try++ {
+		m, err := ReadManifest(ctx, o.store, name)
+		if opened || !errors.Is(err, ErrNotFound) {
+			return m, err
+		}
+		if try == hiddenTries {
+			return nil, fmt.Errorf("%s is listed and cannot be read: %w", name, ErrExists)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(createWait << try):
+		}
+	}
 }
 
 // saw remembers that the partition has a manifest at start.

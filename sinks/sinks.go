@@ -99,7 +99,7 @@ type Output struct {
 
 // Open opens the output in a store, and makes the store an output if it is none. It
 // fails with a *ConfigError if the output was made with other folder keys or has
-// another format. It retains store and encoder, and reads one small file.
+// another format, and if its file system has no hard links. It retains store and encoder, and reads one small file.
 func Open(ctx context.Context, store Store, encoder Encoder, cfg Config) (*Output, error) {
 	identity, err := openIdentity(ctx, store, encoder.Layout())
 	if err != nil {
@@ -133,6 +133,9 @@ func openIdentity(ctx context.Context, store Store, layout Layout) (record.Store
 	data, err := store.Read(ctx, record.StoreFile)
 	if errors.Is(err, ErrNotFound) {
 		data, _, err = createOrAdopt(ctx, store, record.StoreFile, record.Encode(mine))
+	}
+	if cannot := (*noLinksError)(nil); errors.As(err, &cannot) {
+		return record.Store{}, &ConfigError{"out", cannot.Error()}
 	}
 	if err != nil {
 		return record.Store{}, fmt.Errorf("open output: %w", err)

@@ -118,9 +118,17 @@ func (e *DamagedFileError) Error() string {
 		"is moved or removed", e.From, e.To, e.Problem)
 }
 
-// createTries bounds the tries of an exclusive creation whose outcome is unknown.
-// The waits between tries double, from createWait on.
-const createTries = 6
+const (
+	// createTries bounds the tries of an exclusive creation whose outcome is unknown.
+	// The waits between tries double, from createWait on.
+	createTries = 6
+	// hiddenTries bounds the tries where a name exists that cannot be read: a network file
+	// system may hide for a minute what another machine has made. They take 82 s.
+	hiddenTries = 12
+	// goneTries bounds the looks for a manifest that explains why a staging folder is gone.
+	// They take 10 s.
+	goneTries = 9
+)
 
 var createWait = 20 * time.Millisecond // a variable: one test sets it
 
@@ -132,7 +140,7 @@ var createWait = 20 * time.Millisecond // a variable: one test sets it
 // is lost may have worked. So data must be unique to this attempt.
 func createOrAdopt(ctx context.Context, s Records, name string, data []byte) (found []byte, mine bool, err error) {
 	certain := true // no earlier try can have created it
-	for try := range createTries {
+	for try := range hiddenTries {
 		err = s.Create(ctx, name, data)
 		if err == nil {
 			return data, true, nil
@@ -144,6 +152,9 @@ func createOrAdopt(ctx context.Context, s Records, name string, data []byte) (fo
 		certain = certain && errors.Is(err, ErrNotCreated)
 		if certain && errors.Is(readErr, ErrNotFound) {
 			return nil, false, err
+		}
+		if try+1 >= createTries && !(errors.Is(err, ErrExists) && errors.Is(readErr, ErrNotFound)) {
+			break
 		}
 		select { // the outcome is unknown or the record is not readable: try again
 		case <-ctx.Done():

@@ -19,11 +19,13 @@ var passing = []syscall.Errno{
 	syscall.EROFS,                  // mounted read-only: kernels remount so after a fault
 	syscall.EMFILE, syscall.ENFILE, // too many open files
 	syscall.ETIMEDOUT, // network file system
+	syscall.ESTALE,    // its server knows a file no more: every try opens files anew
 }
 
-// unavailable makes err a *schemas.UnavailableError if it may pass.
+// unavailable makes err a *schemas.UnavailableError if it may pass. That another's record
+// exists and cannot be read passes, too: a network file system hides it for a while.
 func unavailable(err error) error {
-	if err == nil || !isOneOf(err, passing...) {
+	if err == nil || !isOneOf(err, passing...) && !errors.Is(err, ErrExists) {
 		return err
 	}
 	lost, damaged := (*LostFileError)(nil), (*DamagedFileError)(nil)

@@ -22,7 +22,8 @@ type accessDisk interface {
 // because its file system is mounted read-only or permission is missing. It creates
 // and removes a file in staging and in the folder of commit records, and asks the
 // system about every folder of manifests and of the named tables, without listing
-// data files. It leaves the output unchanged and may run beside writers.
+// data files. It leaves the output unchanged and may run beside writers. *ConfigError: the
+// file system cannot keep the promises that commits build on (checkAbilities).
 //
 // Without it a run would learn this from its first commit, after a minute of work, and
 // again after every restart.
@@ -34,6 +35,9 @@ func (l *Local) CheckWritable(ctx context.Context, tables []string) error {
 		if err := l.tryFile(folder); err != nil {
 			return l.cannotWrite(folder, err)
 		}
+	}
+	if err := l.checkAbilities(ctx, record.CommitsFolder); err != nil {
+		return l.cannotWrite(record.CommitsFolder, err)
 	}
 	d, ok := l.disk.(accessDisk)
 	if !ok {
@@ -66,7 +70,7 @@ func (l *Local) tryFile(folder string) error {
 		return err
 	}
 	begin := record.NewPrefix + path.Base(record.StoreFile) + "-"
-	f, err := l.disk.Create(folder + "/" + begin + record.NewUUID())
+	f, err := l.create(folder + "/" + begin + record.NewUUID())
 	if err != nil {
 		return err
 	}
@@ -117,6 +121,9 @@ func (l *Local) checkFolders(d accessDisk, folder string) error {
 }
 
 func (l *Local) cannotWrite(folder string, err error) error {
+	if wrong := (*ConfigError)(nil); errors.As(err, &wrong) {
+		return err
+	}
 	var at *fs.PathError // its text repeats the folder
 	if errors.As(err, &at) {
 		err = at.Err

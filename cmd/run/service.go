@@ -194,14 +194,16 @@ func (s *Service) openOutput(ctx context.Context, names []string, settings strin
 		s.Output, err = sinks.Open(ctx, s.store, encoder, sinks.Config{ConfigHash: hex.EncodeToString(hash[:]),
 			Content: s.content(s.hashes), OnChange: s.contentChanged, Version: command.Version})
 	}
+	if err == nil {
+		if err = s.store.CheckWritable(ctx, tables.Names()); err != nil { // before any record is read
+			err = fmt.Errorf("--out: %w", err)
+		}
+	}
 	if wrong := (*sinks.ConfigError)(nil); errors.As(err, &wrong) {
 		return &mistake.Config{Problems: []mistake.Problem{{Path: wrong.Field, What: wrong.Problem}}}
 	}
 	if err != nil {
 		return err
-	}
-	if err := s.store.CheckWritable(ctx, tables.Names()); err != nil { // before any record is read
-		return fmt.Errorf("--out: %w", err)
 	}
 	s.output = s.Output
 	return nil

@@ -16,6 +16,12 @@ type FaultDisk struct {
 	After  func(op, name string) error
 }
 
+// Remote says what the disk below says.
+func (d *FaultDisk) Remote() bool {
+	below, ok := d.Disk.(interface{ Remote() bool })
+	return ok && below.Remote()
+}
+
 func (d *FaultDisk) ask(op, name string, do func() error) error {
 	if d.Before != nil {
 		if err := d.Before(op, name); err != nil {
