@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"slices"
 	"time"
 
@@ -66,6 +67,7 @@ type assembler struct {
 	recent []string       // the last messages that began, at most Recent, oldest first
 	open   []*assembly    // in the order of their offsets
 	read   int64          // bytes of keys and values so far
+	ending bool           // no further message begins
 }
 
 // assembly is a message of chunks. It belongs to the assembler until it is decided, then to
@@ -74,16 +76,18 @@ type assembly struct {
 	id       string
 	message  schemas.Message // with key and headers of the first chunk, in memory of its own
 	of       schemas.Chunk   // of the first chunk
-	have     []bool
-	missing  int
-	size     int     // bytes of each chunk but the last; 0: unknown
-	offsets  []int64 // of its chunks, duplicates among them
-	from     int64   // assembler.read before the first chunk
+	parts    map[int][]byte  // chunks by their numbers, in memory of their own
+	size     int             // bytes of each chunk but the last; -1: unknown
+	offsets  []int64         // of its chunks, duplicates among them
+	from     int64           // assembler.read before the first chunk
 	opened   time.Time
 	refused  error // why the message is a reject; nil: it is whole
 	task     *task
-	reserved int64 // bytes
+	reserved int64 // bytes of memory for parts, which the whole value takes over
 }
+
+// partCost is the memory that a chunk takes beside its bytes.
+const partCost = 96
 
 func newAssembler(c Chunks, at *schemas.Chunked) *assembler {
 	a := &assembler{Chunks: c.orDefaults(), ahead: map[int64]bool{}}
@@ -103,99 +107,144 @@ const (
 	wholeMessage place = iota // a message by itself, or a chunk that cannot be used
 	beginning                 // the first chunk of a message
 	continuation              // a chunk of a message that begins before it
-	noMemory                  // a first chunk, whose message has no memory
+	noMemory                  // a chunk for which there is no memory
+	beyond                    // what would begin a message, and ending is set
 )
 
 // take takes a record. opened is the message that begins with it; nil: none does. reserve
-// is called before memory for a message is taken; its error is returned with noMemory. Any
-// other error makes the record a reject. What take decides is in decided.
+// is called before the bytes of a chunk are kept, which are all that a message takes, whatever
+// size its headers claim; its error is returned with noMemory, and the record has not been
+// taken. Any other error makes the record a reject. What take decides is in decided.
 func (a *assembler) take(m *schemas.Message, now time.Time, reserve func(bytes int64) error) (is place,
 	opened *assembly, err error) {
-	before := a.read
-	a.read += int64(len(m.Key) + len(m.Value))
 	c, chunk, err := schemas.ChunkOf(m)
+	before, size := a.read, int64(len(m.Key)+len(m.Value))
 	if a.ahead[m.Offset] {
 		delete(a.ahead, m.Offset)
+		a.read += size
 		return continuation, nil, nil
 	}
-	if !chunk || err != nil {
-		return wholeMessage, nil, err
+	i := -1
+	if chunk && err == nil {
+		i = slices.IndexFunc(a.open, func(f *assembly) bool { return f.id == c.ID })
 	}
-	if i := slices.IndexFunc(a.open, func(f *assembly) bool { return f.id == c.ID }); i >= 0 {
-		f := a.open[i]
-		f.offsets = append(f.offsets, m.Offset)
-		f.add(&c, m)
-		return continuation, nil, nil
-	}
-	if slices.Contains(a.recent, c.ID) {
-		return continuation, nil, nil
-	}
-	f := &assembly{id: c.ID, of: c, missing: c.Count, offsets: []int64{m.Offset}, from: before, opened: now}
-	f.message = *m
-	f.message.Key, f.message.Headers = bytes.Clone(m.Key), cloneHeaders(schemas.WithoutChunk(m.Headers))
-	f.message.Value, f.message.Summed = nil, false
 	switch {
-	case c.FrameBytes > a.Max:
-		f.message.Oversize = c.FrameBytes
-		f.message.Value = bytes.Clone(m.Value[:min(len(m.Value), schemas.MaxRejectValue)])
-	default:
-		if err := reserve(c.FrameBytes); err != nil {
+	case i >= 0:
+		if err := a.open[i].take(&c, m, reserve); err != nil {
 			return noMemory, nil, err
 		}
-		f.reserved = c.FrameBytes
-		f.have, f.message.Value = make([]bool, c.Count), make([]byte, c.FrameBytes)
-		f.add(&c, m)
+		is = continuation
+	case chunk && err == nil && slices.Contains(a.recent, c.ID):
+		is = continuation
+	case a.ending:
+		is, err = beyond, nil
+	case !chunk || err != nil:
+		is = wholeMessage
+	default:
+		if opened, err = a.begin(&c, m, now, reserve); err != nil {
+			return noMemory, nil, err
+		}
+		opened.from, is = before, beginning
 	}
-	a.recent = remember(a.recent, c.ID, a.Recent)
-	a.open = append(a.open, f)
-	return beginning, f, nil
+	a.read += size
+	return is, opened, err
 }
 
-// add copies the bytes of a chunk to their place.
-func (f *assembly) add(c *schemas.Chunk, m *schemas.Message) {
-	if f.refused != nil || f.message.Oversize > 0 {
-		return
+// begin opens the message of a first chunk.
+func (a *assembler) begin(c *schemas.Chunk, m *schemas.Message, now time.Time,
+	reserve func(bytes int64) error) (*assembly, error) {
+	f := &assembly{id: c.ID, of: *c, size: -1, opened: now}
+	f.message = *m
+	f.message.Value, f.message.Summed = nil, false
+	if c.FrameBytes > a.Max {
+		f.message.Oversize = c.FrameBytes
+		f.message.Value = bytes.Clone(m.Value[:min(len(m.Value), schemas.MaxRejectValue)])
 	}
-	last := c.Index == c.Count-1
-	if !last && f.size == 0 {
-		f.size = len(m.Value)
+	if err := f.take(c, m, reserve); err != nil {
+		return nil, err
 	}
-	at, whole := c.Index*f.size, len(f.message.Value)
-	if last {
-		at = whole - len(m.Value)
+	f.message.Key, f.message.Headers = bytes.Clone(m.Key), cloneHeaders(schemas.WithoutChunk(m.Headers))
+	a.recent = remember(a.recent, c.ID, a.Recent)
+	a.open = append(a.open, f)
+	return f, nil
+}
+
+// take keeps a chunk of f, unless f has it. An error of reserve changes nothing.
+func (f *assembly) take(c *schemas.Chunk, m *schemas.Message, reserve func(bytes int64) error) error {
+	if f.refused == nil && f.message.Oversize == 0 && f.fits(c, m) && f.parts[c.Index] == nil {
+		bytes := int64(len(m.Value) + partCost)
+		if err := reserve(bytes); err != nil {
+			return err
+		}
+		f.reserved += bytes
+		if f.parts == nil {
+			f.parts = map[int][]byte{}
+		}
+		f.parts[c.Index] = append(make([]byte, 0, len(m.Value)), m.Value...) // not nil where it is empty
 	}
+	f.offsets = append(f.offsets, m.Offset)
+	return nil
+}
+
+// fits tells whether a chunk is one of f's message, and refuses the message where it is not.
+func (f *assembly) fits(c *schemas.Chunk, m *schemas.Message) bool {
+	had := f.parts[c.Index]
 	switch {
 	case c.Count != f.of.Count || c.FrameBytes != f.of.FrameBytes || c.CRC32C != f.of.CRC32C:
-		f.refuse(
-			schemas.ReasonChunkConflict,
-			"the chunk at offset %d says %d chunks, %d bytes, CRC-32C %08x; the first "+
-				"one, at %d, says %d, %d, %08x",
-			m.Offset,
-			c.Count,
-			c.FrameBytes,
-			c.CRC32C,
-			f.message.Offset,
-			f.of.Count,
-			f.of.FrameBytes,
-			f.of.CRC32C,
-		)
-	case !last && len(m.Value) != f.size || f.size > 0 && f.size*(c.Count-1)+len(m.Value) != whole && last ||
-		at < 0 || at+len(m.Value) > whole:
+		f.refuse(schemas.ReasonChunkConflict, "the chunk at offset %d says %d chunks, %d bytes, CRC-32C %08x; the "+
+			"first one, at %d, says %d, %d, %08x", m.Offset, c.Count, c.FrameBytes, c.CRC32C, f.message.Offset,
+			f.of.Count, f.of.FrameBytes, f.of.CRC32C)
+	case !f.sized(c, len(m.Value)):
 		f.refuse(schemas.ReasonBadChunk, "chunk %d of %d, at offset %d, has %d bytes; all but the last have one size, "+
-			"and all together %d bytes", c.Index, c.Count, m.Offset, len(m.Value), whole)
-	case f.have[c.Index] && !bytes.Equal(f.message.Value[at:at+len(m.Value)], m.Value):
+			"and all together %d bytes", c.Index, c.Count, m.Offset, len(m.Value), c.FrameBytes)
+	case had != nil && !bytes.Equal(had, m.Value):
 		f.refuse(schemas.ReasonChunkConflict, "chunk %d of %d came twice with different bytes, the second time at "+
 			"offset %d", c.Index, c.Count, m.Offset)
-	case !f.have[c.Index]:
-		copy(f.message.Value[at:], m.Value)
-		f.have[c.Index] = true
-		f.missing--
 	}
+	return f.refused == nil
+}
+
+// sized tells whether a chunk has the size of its place. The first one fixes the sizes of all.
+func (f *assembly) sized(c *schemas.Chunk, size int) bool {
+	others, whole := int64(c.Count-1), c.FrameBytes
+	last := c.Index == c.Count-1
+	switch {
+	case others == 0:
+		return int64(size) == whole
+	case f.size < 0 && last:
+		rest := whole - int64(size)
+		if rest%others != 0 || rest/others > math.MaxInt {
+			return false
+		}
+		f.size = int(rest / others)
+	case f.size < 0:
+		f.size = size
+	}
+	if last {
+		return int64(f.size)*others+int64(size) == whole
+	}
+	return size == f.size && int64(size)*others <= whole
 }
 
 func (f *assembly) refuse(reason, format string, args ...any) {
+	if f.message.Value == nil { // there is no value to show, but its size is known
+		f.parts, f.message.Oversize = nil, f.of.FrameBytes
+	}
 	f.refused = &schemas.FormatError{Stage: schemas.StageAssemble, Reason: reason, At: -1,
 		Detail: fmt.Sprintf(format, args...)}
+}
+
+// join makes the value of all chunks.
+func (f *assembly) join() {
+	value := make([]byte, 0, f.of.FrameBytes)
+	for i := range f.of.Count {
+		value = append(value, f.parts[i]...)
+	}
+	f.parts, f.message.Value = nil, value
+	if sum := crc32.Checksum(value, castagnoli); sum != f.of.CRC32C {
+		f.refuse(schemas.ReasonBadChecksum, "the CRC-32C of the %d chunks is %08x, and should be %08x", f.of.Count, sum,
+			f.of.CRC32C)
+	}
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -206,16 +255,8 @@ func (a *assembler) decided(now time.Time, atEnd bool) (all []*assembly) {
 	a.open = slices.DeleteFunc(a.open, func(f *assembly) bool {
 		switch {
 		case f.refused != nil || f.message.Oversize > 0:
-		case f.missing == 0:
-			if sum := crc32.Checksum(f.message.Value, castagnoli); sum != f.of.CRC32C {
-				f.refuse(
-					schemas.ReasonBadChecksum,
-					"the CRC-32C of the %d chunks is %08x, and should be %08x",
-					f.of.Count,
-					sum,
-					f.of.CRC32C,
-				)
-			}
+		case len(f.parts) == f.of.Count:
+			f.join()
 		case a.read-f.from >= a.Window:
 			f.giveUp("%d bytes of records follow the first one (--chunk-window)", a.Window)
 		case atEnd && now.Sub(f.opened) >= a.Age:
@@ -231,8 +272,7 @@ func (a *assembler) decided(now time.Time, atEnd bool) (all []*assembly) {
 
 // giveUp refuses a message whose chunks are missing.
 func (f *assembly) giveUp(why string, of any) {
-	f.message.Value, f.message.Oversize = nil, f.of.FrameBytes
-	f.refuse(schemas.ReasonIncomplete, "%d of %d chunks are missing, and "+why, f.missing, f.of.Count, of)
+	f.refuse(schemas.ReasonIncomplete, "%d of %d chunks are missing, and "+why, f.of.Count-len(f.parts), f.of.Count, of)
 }
 
 func cloneHeaders(hs []schemas.Header) []schemas.Header {

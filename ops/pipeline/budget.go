@@ -21,6 +21,11 @@ import (
 // to three quarters of the limit: a partition of clouds would otherwise wait until
 // records of sequences, which are small and take long, have been processed to the
 // end of a fetch. Every reader is idle now and then, so no reader waits for ever.
+//
+// Chunks of open messages take at most half of the limit from all else. What they have
+// beyond that is memory beyond the limit: a partition of many interleaved messages has it all
+// the time, and nobody else would ever read again. One reader at a time may reserve such
+// memory, in turns with readers that wait beside open messages and are idle.
 type budget struct {
 	limit int64
 	// relieve asks a collector to commit held memory. It is called, without the
@@ -30,7 +35,9 @@ type budget struct {
 	mu      sync.Mutex
 	over    borrower // the one that may exceed the limit; nil: nobody does
 	fetched int64
+	open    int64 // of fetched, the chunks of messages that are not decided
 	held    int64
+	working int // tasks that workers have, or will have
 	waiting []*reservation
 }
 
@@ -43,7 +50,7 @@ type borrower interface {
 type reservation struct {
 	borrower
 	bytes   int64
-	holding bool // the borrower has fetched memory, which it cannot give back meanwhile
+	holding bool // for a chunk: the borrower has fetched memory, which it cannot give back meanwhile
 	granted chan struct{}
 }
 
@@ -53,9 +60,9 @@ func (b *budget) reserve(ctx context.Context, n int64, by borrower) error {
 	return b.wait(ctx, &reservation{borrower: by, bytes: n, granted: make(chan struct{})})
 }
 
-// reserveMore is reserve for a reader that has fetched memory which it cannot give back
-// before: nobody waits in front of it.
-func (b *budget) reserveMore(ctx context.Context, n int64, by borrower) error {
+// reserveChunk is reserve for the chunk of an open message, which decided takes back. The
+// reader has fetched memory that it cannot give back before: nobody waits in front of it.
+func (b *budget) reserveChunk(ctx context.Context, n int64, by borrower) error {
 	return b.wait(ctx, &reservation{borrower: by, bytes: n, holding: true, granted: make(chan struct{})})
 }
 
@@ -85,28 +92,36 @@ func (b *budget) wait(ctx context.Context, r *reservation) error {
 	return nil // granted in the meantime: the caller gives the bytes back
 }
 
-// fits tells whether n more bytes may be fetched: all counted bytes stay within the
-// limit, and fetched bytes within most. The caller holds the lock.
+// fits tells whether n more bytes may be fetched: all counted bytes but those beyond stay
+// within the limit, and fetched bytes within most. The caller holds the lock.
 func (b *budget) fits(n, most int64) bool {
-	if b.fetched == 0 && b.held == 0 {
+	fetched := b.fetched - b.beyond()
+	if fetched == 0 && b.held == 0 {
 		return true
 	}
-	return b.fetched+b.held+n <= b.limit && (b.fetched == 0 || b.fetched+n <= most)
+	return fetched+b.held+n <= b.limit && (fetched == 0 || fetched+n <= most)
 }
+
+// beyond returns the bytes of open messages that others need not make room for. The caller
+// holds the lock.
+func (b *budget) beyond() int64 { return max(b.open-b.limit/2, 0) }
 
 // grant grants reservations that fit: first those of readers that are starved or hold
 // memory, then those of idle ones, then the others, each in their order. Of the first, one
 // reader at a time may exceed the limit: without that all readers could wait for memory that
-// only they can free. The caller holds the lock.
+// only they can free. It does so within what is left beside open messages, or when no worker
+// will free memory. The caller holds the lock.
 func (b *budget) grant() {
 	b.waiting = slices.DeleteFunc(b.waiting, func(r *reservation) bool {
 		urgent := r.holding || r.starved()
-		switch fits := b.fits(r.bytes, b.limit); {
-		case urgent && fits, b.over == r.borrower:
-		case urgent && b.over == nil:
-			b.over = r.borrower
-		default:
+		switch {
+		case urgent && b.fetched+b.held+r.bytes <= b.limit:
+		case !urgent && (b.open == 0 || !r.idle()):
 			return false
+		case b.over != nil && b.over != r.borrower, b.working > 0 && !b.fits(r.bytes, b.limit):
+			return false
+		default:
+			b.over = r.borrower
 		}
 		return b.pass(r)
 	})
@@ -122,6 +137,9 @@ func (b *budget) grant() {
 // pass grants r, and returns true. The caller holds the lock.
 func (b *budget) pass(r *reservation) bool {
 	b.fetched += r.bytes
+	if r.holding {
+		b.open += r.bytes
+	}
 	close(r.granted)
 	return true
 }
@@ -135,6 +153,25 @@ func (b *budget) fetch(delta int64) {
 	b.grant()
 	b.mu.Unlock()
 	b.press()
+}
+
+// decided says that a message of r is no longer open, which has n bytes. They stay fetched.
+func (b *budget) decided(r borrower, n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open -= n
+	if b.over == r {
+		b.over = nil
+	}
+	b.grant()
+}
+
+// work adds delta to the tasks of workers.
+func (b *budget) work(delta int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.working += delta
+	b.grant()
 }
 
 // settled takes back the leave of r to exceed the limit.
@@ -180,7 +217,8 @@ func (b *budget) press() {
 // make every record a commit. Nor is a reservation that fits: its reader has become
 // idle just now, and will be served. The caller holds the lock.
 func (b *budget) short() bool {
-	if b.fetched+b.held > b.limit {
+	fetched := b.fetched - b.beyond()
+	if fetched+b.held > b.limit {
 		return true
 	}
 	for i, r := range b.waiting {
@@ -190,7 +228,7 @@ func (b *budget) short() bool {
 			most = b.limit / 2
 		}
 		served := idle || i == 0
-		if served && !b.fits(r.bytes, most) && (b.fetched == 0 || b.fetched+r.bytes <= most) {
+		if served && !b.fits(r.bytes, most) && (fetched == 0 || fetched+r.bytes <= most) {
 			return true
 		}
 	}

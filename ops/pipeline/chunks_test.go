@@ -266,16 +266,26 @@ func TestChunksBehindTheEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				first := schemas.ChunksOf(&schemas.Record{Value: []byte("abc")}, 1, "00000000000000aa")
 				second := schemas.ChunksOf(&schemas.Record{Value: []byte("de")}, 1, "00000000000000bb")
+				huge := schemas.ChunksOf(&schemas.Record{Value: []byte("fg")}, 1, "00000000000000cc")
+				for _, r := range huge {
+					for i := range r.Headers {
+						if r.Headers[i].Key == schemas.HeaderFrameBytes {
+							r.Headers[i].Value = []byte("1099511627776")
+						}
+					}
+				}
 				order := []*schemas.Record{
 					first[0],
 					first[1],
 					{Value: []byte("seven b")},
 					second[0],
+					huge[0],
 					first[2],
 					second[1],
+					huge[1],
 				}
 				if c.lost {
-					order[4] = &schemas.Record{Value: []byte("another")}
+					order[5] = &schemas.Record{Value: []byte("another")}
 				}
 				l := &messageLog{end: 3, perFetch: 2, rng: rand.New(rand.NewPCG(1, 1))}
 				for i, r := range order {

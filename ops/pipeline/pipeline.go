@@ -122,6 +122,8 @@ func (p *Pipeline) Close() {
 
 // submit queues t for the workers. It blocks while the queue of t's branch is full.
 func (p *Pipeline) submit(t *task) {
+	t.submitted = true
+	p.budget.work(1)
 	if t.tokens {
 		p.sequences <- t
 	} else {

@@ -21,7 +21,7 @@ type reader struct {
 	each     int64 // mean bytes of one of those records
 	atEnd    bool  // the last fetch brought no record
 
-	beyond bool // reading behind the end of --until-end
+	beyond bool // reading behind the end of --until-end; also in chunks.ending
 
 	err error // why reading ended; set before slots is closed
 }
@@ -46,6 +46,9 @@ func (r *reader) fetch(ctx context.Context, from func(context.Context, int64, in
 	if err := budget.reserve(ctx, reserved, r.session); err != nil {
 		return err
 	}
+	if r.atEnd && len(r.chunks.open) == 0 {
+		budget.settled(r.session) // it may wait for records, and few of them come
+	}
 	r.p.busy.fetch.Add(1)
 	start := time.Now()
 	fetched, err := from(ctx, r.next, int32(size))
@@ -53,11 +56,15 @@ func (r *reader) fetch(ctx context.Context, from func(context.Context, int64, in
 	r.p.busy.fetch.Add(-1)
 	if err != nil {
 		budget.fetch(-reserved)
+		budget.settled(r.session)
 		return err
 	}
 	budget.fetch(fetched.Bytes - reserved)
 	records := int64(len(fetched.Messages))
-	if r.atEnd = records == 0; !r.atEnd {
+	if r.atEnd = records == 0; r.atEnd || len(r.chunks.open) == 0 {
+		budget.settled(r.session) // nothing here waits for what comes, maybe, in a while
+	}
+	if !r.atEnd {
 		r.expected, r.each = fetched.Bytes, fetched.Bytes/records
 		r.newest.CompareAndSwap(0, r.sentAt(&fetched.Messages[0]))
 	}
@@ -126,13 +133,10 @@ func (r *reader) submit(ctx context.Context, f *schemas.Fetched) error {
 // record gives one record its slot.
 func (r *reader) record(ctx context.Context, m *schemas.Message, l *lease) error {
 	is, opened, err := r.chunks.take(m, time.Now(), func(bytes int64) error {
-		if r.beyond {
-			return errBeyond
-		}
-		return r.p.budget.reserveMore(ctx, bytes, r.session)
+		return r.p.budget.reserveChunk(ctx, bytes, r.session)
 	})
 	switch {
-	case errors.Is(err, errBeyond), r.beyond && is != continuation:
+	case is == beyond:
 		return nil
 	case is == noMemory:
 		return err
@@ -164,7 +168,7 @@ func (r *reader) task(m schemas.Message, l *lease) *task {
 
 // begin gives a message of chunks its slot. id is that of its first record.
 func (r *reader) begin(f *assembly, id schemas.RecordID) {
-	l := &lease{reader: r, bytes: f.reserved}
+	l := &lease{reader: r} // decide and abandon set its bytes
 	l.records.Store(1)
 	r.open.Add(1)
 	f.task = r.task(f.message, l)
@@ -175,9 +179,9 @@ func (r *reader) begin(f *assembly, id schemas.RecordID) {
 // decide passes on the messages of chunks that are decided.
 func (r *reader) decide(atEnd bool) {
 	for _, f := range r.chunks.decided(time.Now(), atEnd) {
-		r.p.budget.settled(r.session)
 		t := f.task
-		t.msg = f.message
+		t.msg, t.lease.bytes = f.message, f.reserved
+		r.p.budget.decided(r.session, f.reserved)
 		if f.refused != nil {
 			t.refuse(r.p, f.refused)
 			continue
@@ -192,21 +196,19 @@ func (r *reader) push(s slot) { r.slots.push(s, len(r.chunks.open) > 0) }
 // abandon ends the messages of chunks that are not decided.
 func (r *reader) abandon() {
 	for _, f := range r.chunks.open {
-		f.task.skipped = true
+		f.task.skipped, f.task.lease.bytes = true, f.reserved
+		r.p.budget.decided(r.session, f.reserved)
 		f.task.end(r.p)
 	}
 	r.chunks.open = nil
 	r.p.budget.settled(r.session)
 }
 
-// errBeyond says that a message begins behind the end that --until-end fixed.
-var errBeyond = errors.New("behind the end")
-
 // past reads behind the end that the source has fixed, until the messages of chunks that
 // began before it are decided. Other records there are none of this run's.
 func (r *reader) past(ctx context.Context) {
 	source, ok := r.part.(Past)
-	r.beyond = true
+	r.beyond, r.chunks.ending = true, true
 	for ok && len(r.chunks.open) > 0 {
 		if err := r.fetch(ctx, source.FetchPast); err != nil {
 			if !errors.Is(err, io.EOF) {

@@ -73,6 +73,8 @@ type task struct {
 	tokens   bool      // the message holds token sequences
 	from, to int       // rows [from, to) of a part; to is 0 for a whole message
 
+	submitted bool // a worker has it, or will have it
+
 	rows    int // rows of a large message, whose lease the collector ends after the last part; else 0
 	each    int // rows of each part of a large message
 	results []schemas.Result

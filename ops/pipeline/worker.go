@@ -181,5 +181,8 @@ func (t *task) end(p *Pipeline) {
 	if t.lease != nil && t.rows == 0 {
 		t.lease.done()
 	}
+	if t.submitted {
+		p.budget.work(-1)
+	}
 	close(t.done)
 }
