@@ -3,6 +3,8 @@ package pipeline
 import (
 	"bytes"
 	"fmt"
+	"hash/crc32"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +48,9 @@ func chunkLog(t *rapid.T) []schemas.Message {
 				under[s] = slices.Delete(under[s], 0, 1)
 				continue
 			}
+			if len(under[s]) > 1 && rapid.IntRange(0, 7).Draw(t, "spoils") == 0 {
+				under[s] = spoil(t, under[s])
+			}
 		}
 		at := 0
 		if len(under[s]) > 1 && rapid.IntRange(0, 4).Draw(t, "swaps") == 0 {
@@ -59,6 +64,142 @@ func chunkLog(t *rapid.T) []schemas.Message {
 	return log
 }
 
+// spoil adds a chunk to those of a message that does not fit to them, or replaces one by it.
+func spoil(t *rapid.T, chunks []*schemas.Record) []*schemas.Record {
+	i := rapid.IntRange(0, len(chunks)-1).Draw(t, "spoilt")
+	c := *chunks[i]
+	c.Headers = slices.Clone(c.Headers)
+	set := func(name, value string) {
+		for k := range c.Headers {
+			if c.Headers[k].Key == name {
+				c.Headers[k].Value = []byte(value)
+			}
+		}
+	}
+	switch rapid.IntRange(0, 5).Draw(t, "how") {
+	case 0:
+		set(schemas.HeaderChunkCount, fmt.Sprint(len(chunks)+1))
+	case 1:
+		set(schemas.HeaderFrameBytes, "39")
+	case 2:
+		set(schemas.HeaderFrameCRC32C, "00000000")
+	case 3:
+		set(schemas.HeaderChunkID, "no id")
+	case 4:
+		c.Value = append(bytes.Clone(c.Value[1:]), 'x')
+	default:
+		c.Value = c.Value[1:]
+	}
+	if rapid.Bool().Draw(t, "replaces") {
+		chunks[i] = &c
+		return chunks
+	}
+	return slices.Insert(chunks, rapid.IntRange(0, len(chunks)).Draw(t, "place"), &c)
+}
+
+// frame is a message of chunks in whatBecomes.
+type frame struct {
+	schemas.Chunk
+	parts  map[int][]byte
+	begun  int64 // bytes before it
+	row    *row
+	reason string
+}
+
+// takes adds a chunk, or sets why there can be no message.
+func (f *frame) takes(c schemas.Chunk, value []byte) {
+	index := c.Index
+	switch had, ok := f.parts[index]; {
+	case ok && len(had) != len(value):
+		f.reason = schemas.ReasonBadChunk
+	case ok && !bytes.Equal(had, value):
+		f.reason = schemas.ReasonChunkConflict
+	}
+	f.parts[index] = value
+	size, tail := -1, -1
+	for i, part := range f.parts {
+		switch {
+		case i == f.Count-1:
+			tail = len(part)
+		case size >= 0 && size != len(part):
+			f.reason = schemas.ReasonBadChunk
+		default:
+			size = len(part)
+		}
+	}
+	rest := f.Count - 1
+	whole := int(f.FrameBytes)
+	switch {
+	case rest == 0 && tail != whole, size >= 0 && size*rest > whole, size >= 0 && tail >= 0 && size*rest+tail != whole,
+		size < 0 && rest > 0 && (whole-tail)%rest != 0:
+		f.reason = schemas.ReasonBadChunk
+	}
+	if c.Index, c.ID = f.Index, f.ID; c != f.Chunk {
+		f.reason = schemas.ReasonChunkConflict
+	}
+}
+
+// whatBecomes is the simplest form of the rules that assemble.go states: it has the whole log.
+func whatBecomes(log []schemas.Message, window int64, recent int) []row {
+	rows := map[int64]*row{}
+	var begun []string
+	open := map[string]*frame{}
+	read := int64(0)
+	for i := range log {
+		m := &log[i]
+		before := read
+		read += int64(len(m.Key) + len(m.Value))
+		c, is, err := schemas.ChunkOf(m)
+		f := open[c.ID]
+		switch {
+		case err != nil:
+			rows[m.Offset] = &row{Offset: m.Offset, Reason: schemas.ReasonBadChunk}
+		case !is:
+			rows[m.Offset] = &row{Offset: m.Offset, Value: string(m.Value)}
+		case f == nil && slices.Contains(begun[max(0, len(begun)-recent):], c.ID):
+		default:
+			if f == nil {
+				f = &frame{Chunk: c, parts: map[int][]byte{}, begun: before, row: &row{Offset: m.Offset}}
+				open[c.ID], rows[m.Offset], begun = f, f.row, append(begun, c.ID)
+			}
+			f.takes(c, m.Value)
+		}
+		for id, f := range open {
+			switch {
+			case f.reason != "":
+			case len(f.parts) == f.Count:
+				for i := range f.Count {
+					f.row.Value += string(f.parts[i])
+				}
+				if crc32.Checksum([]byte(f.row.Value), crc32.MakeTable(crc32.Castagnoli)) != f.CRC32C {
+					f.reason = schemas.ReasonBadChecksum
+				}
+			case read-f.begun >= window:
+				f.reason = schemas.ReasonIncomplete
+			default:
+				continue
+			}
+			delete(open, id)
+			f.settle()
+		}
+	}
+	for _, f := range open {
+		f.reason = schemas.ReasonIncomplete
+		f.settle()
+	}
+	var all []row
+	for _, offset := range slices.Sorted(maps.Keys(rows)) {
+		all = append(all, *rows[offset])
+	}
+	return all
+}
+
+func (f *frame) settle() {
+	if f.row.Reason = f.reason; f.reason != "" {
+		f.row.Value = ""
+	}
+}
+
 func free(int64) error { return nil }
 
 // row is what becomes of a message.
@@ -67,6 +208,9 @@ type row struct {
 	Value  string
 	Reason string
 }
+
+// cutChunks bounds the messages of a test: few bytes, few ids.
+var cutChunks = Chunks{Window: 120, Age: time.Second, Recent: 2}
 
 // batchOf reads log from pos to as far as to, and returns the rows of the longest batch that
 // may be committed, up to most offsets, and the position behind it. last: nothing will
@@ -77,7 +221,7 @@ func batchOf(
 	to, most int64,
 	last bool,
 ) (rows []row, next schemas.Position) {
-	few := Chunks{Window: 120, Age: time.Second, Recent: 2}
+	few := cutChunks
 	a := newAssembler(few, pos.Chunks)
 	now := time.Unix(1e9, 0)
 	slots := map[int64]*assembly{}
@@ -122,9 +266,9 @@ func batchOf(
 	return rows, next
 }
 
-// Law: the rows and rejects of a log do not depend on where batches end, how far their
-// writers had read, or how often one begins anew; and every message whose chunks are all in
-// the window is whole.
+// Law: the rows and rejects of a log are those of the rules, and do not depend on where batches
+// end, how far their writers had read, or how often one begins anew: chunks may be interleaved,
+// swapped, lost, there twice, and spoilt.
 func TestChunksGiveTheSameRowsHoweverTheLogIsCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := chunkLog(t)
@@ -132,6 +276,9 @@ func TestChunksGiveTheSameRowsHoweverTheLogIsCut(t *testing.T) {
 		want, end := batchOf(log, schemas.Position{}, size, size, true)
 		if end.Next != size {
 			t.Fatalf("a reader without a break ends at %d of %d", end.Next, size)
+		}
+		if d := cmp.Diff(whatBecomes(log, cutChunks.Window, cutChunks.Recent), want); d != "" {
+			t.Fatalf("-by the rules +without a break\n%s", d)
 		}
 		var got []row
 		for pos := (schemas.Position{}); pos.Next < size; {
