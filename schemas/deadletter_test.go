@@ -86,16 +86,18 @@ func TestDeadLetterHolds(t *testing.T) {
 		{"beyond the limit", Message{Value: []byte("beg"), Oversize: 1 << 30}, formatErr(ReasonTooLarge, -1, ""), "",
 			"null", DeadLetter{Stage: "decode", Reason: "too_large", Retriable: true, ValueBytes: 1 << 30}, ""},
 		{"chunks beyond the limit", Message{Value: []byte("beg"), Oversize: 1 << 30, Headers: chunk[:1]},
-			formatErr(ReasonTooLarge, -1, ""), "00112233aabbccdd", "null", DeadLetter{Stage: "decode", Reason: "too_large",
-				Retriable: true, ValueBytes: 1 << 30, ChunkID: "00112233aabbccdd"}, "a"},
+			formatErr(ReasonTooLarge, -1, ""), "00112233aabbccdd", "null",
+			DeadLetter{Stage: "decode", Reason: "too_large", Retriable: true, ValueBytes: 1 << 30,
+				ChunkID: "00112233aabbccdd"}, "a"},
 		{"chunks that were assembled", Message{Value: []byte("whole"), Headers: chunk[:1]},
-			formatErr(ReasonCorrupt, -1, ""), "00112233aabbccdd", "whole", DeadLetter{Stage: "decode", Reason: "corrupt",
-				ValueBytes: -1}, "a"},
+			formatErr(ReasonCorrupt, -1, ""), "00112233aabbccdd", "whole",
+			DeadLetter{Stage: "decode", Reason: "corrupt", ValueBytes: -1}, "a"},
 		{"missing chunks", Message{Oversize: 9, Headers: chunk[:1]}, incomplete, "00112233aabbccdd", "null",
 			DeadLetter{Stage: "assemble", Reason: "incomplete", ValueBytes: 9, ChunkID: "00112233aabbccdd"}, "a"},
 		{"a chunk that cannot be used", Message{Value: []byte("part"), Headers: chunk},
-			badChunk("chunk 0 of 0"), "", "null", DeadLetter{Stage: "assemble", Reason: "bad_chunk", Detail: "chunk 0 of 0",
-				ValueBytes: 4, ChunkID: "0123456789abcdef"}, "a"},
+			badChunk("chunk 0 of 0"), "", "null",
+			DeadLetter{Stage: "assemble", Reason: "bad_chunk", Detail: "chunk 0 of 0", ValueBytes: 4,
+				ChunkID: "0123456789abcdef"}, "a"},
 	} {
 		c.m.Topic, c.m.Offset = "t", 7
 		r := NewReject(&c.m, c.err)
@@ -151,7 +153,8 @@ func TestDeadLettersThatAreNone(t *testing.T) {
 	for _, id := range []string{"", "u/t/1/2", "u/t/1/2/3/4", "/t/1/2/3", "u//1/2/3", "u/t/-1/2/3", "u/t/1/-2/3",
 		"u/t/1/2/-2", "u/t/1/2/x", "u/t/01/2/3", "u/t/+1/2/3", "u/t/1/2/2147483648", "u/t/4294967296/2/0",
 		"u/t/1/9223372036854775808/0"} {
-		if _, err := ParseDeadLetter([]Header{{HeaderErrorID, []byte(id)}}); err == nil || errors.Is(err, ErrNoDeadLetter) {
+		_, err := ParseDeadLetter([]Header{{HeaderErrorID, []byte(id)}})
+		if err == nil || errors.Is(err, ErrNoDeadLetter) {
 			t.Errorf("id %q: %v", id, err)
 		}
 	}

@@ -382,6 +382,9 @@ func (f *feed) summary(s *run.Service, took time.Duration) string {
 	if st.Published > 0 || st.Found > 0 {
 		fmt.Fprintf(&text, ", %s records published", command.Count(st.Published+st.Found))
 	}
+	if st.Letters > 0 {
+		fmt.Fprintf(&text, ", %s dead letters", command.Count(st.Letters))
+	}
 	if left := b.Lanes - b.LanesDone; left > 0 {
 		fmt.Fprintf(&text, "; left: %s lanes with %s items", command.Count(int64(left)),
 			command.Count(b.Items-b.ItemsDone))

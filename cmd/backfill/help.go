@@ -60,7 +60,7 @@ func (Flags) Uncommon() []string {
 
 // HelpLines describes where published records go.
 func (BrokerFlags) HelpLines() map[string]string {
-	return map[string]string{"brokers": "Bootstrap brokers of --publish and --publish-results."}
+	return map[string]string{"brokers": "Bootstrap brokers of --publish, --publish-results and --dead-letter."}
 }
 
 // HelpLines describes how the archive is divided.

@@ -102,6 +102,9 @@ func (c *Command) totals(log *slog.Logger, s *Service, begin time.Time, err erro
 	if c.Publish.Results != "" {
 		done = append(done, "results", st.Found, "results_bytes", st.FoundBytes)
 	}
+	if c.Publish.Letters != "" {
+		done = append(done, "dead_letters", st.Letters, "dead_letter_bytes", st.LetterBytes)
+	}
 	log.Info(text, done...)
 }
 

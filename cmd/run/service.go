@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -43,8 +44,7 @@ type Service struct {
 	Output     *sinks.Output   // nil for a trial
 	output     pipeline.Output // Output, or what a trial has instead
 	feed       Feed
-	outbox     *ingest.Outbox // nil without --publish
-	found      *ingest.Outbox // nil without --publish-results
+	outboxes   []*ingest.Outbox // of what is published, and of dead letters
 	Pipeline   *pipeline.Pipeline
 	complaints ingest.Complaints  // about brokers, of consumer and outbox
 	question   *pipeline.Question // whether a partition's end is reached
@@ -225,26 +225,26 @@ func (s *Service) Workers() int { return s.workers }
 func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipeline.FrameConfig,
 	lm *language.Language) (err error) {
 	c := s.flags
-	var publisher, results pipeline.Publisher
-	if topic := c.Publish.Publish; topic != "" && !s.show.Trial {
-		if s.outbox, err = openOutbox(ctx, c, topic, 0, s.security, partitions, s.log, &s.complaints); err != nil {
+	var to [3]pipeline.Publisher
+	for i, topic := range [...]struct {
+		name  string
+		limit int64
+	}{{c.Publish.Publish, 0}, {c.Publish.Results, resultsLimit}, {c.Publish.Letters, 0}} {
+		if topic.name == "" || s.show.Trial {
+			continue
+		}
+		o, err := openOutbox(ctx, c, topic.name, topic.limit, s.security, partitions, s.log, &s.complaints)
+		if err != nil {
 			return err
 		}
-		publisher = s.outbox
-	}
-	if topic := c.Publish.Results; topic != "" && !s.show.Trial {
-		if s.found, err = openOutbox(ctx, c, topic, resultsLimit, s.security, partitions, s.log,
-			&s.complaints); err != nil {
-			return err
-		}
-		results = s.found
+		s.outboxes, to[i] = append(s.outboxes, o), o
 	}
 	queue := 0
 	if lm.Model != nil {
 		queue = 128 * s.workers // messages of one sequence fill batches only where many wait
 	}
-	s.Pipeline = pipeline.New(pipeline.Config{Output: s.output, Publisher: publisher, Results: results,
-		Queue:      queue,
+	s.Pipeline = pipeline.New(pipeline.Config{Output: s.output, Publisher: to[0], Results: to[1], Letters: to[2],
+		Origin: s.origin(), Queue: queue,
 		NewProcess: func() pipeline.Process { return pipeline.NewFrames(frames).Process },
 		NewTokens:  func() *pipeline.Tokens { return pipeline.NewTokens(lm.TokenConfig) },
 		Workers:    s.workers, Memory: int64(c.Resource.Memory), RetryFor: c.Output.RetryFor,
@@ -260,6 +260,19 @@ func (s *Service) openPipeline(ctx context.Context, partitions int, frames pipel
 	return nil
 }
 
+// origin says which process makes dead letters.
+func (s *Service) origin() (o pipeline.Origin) {
+	if s.Output == nil {
+		return o
+	}
+	o = pipeline.Origin{Output: s.Output.UUID(), Group: s.flags.Source.Group}
+	if o.Group == "" {
+		o.Group = s.Output.DefaultGroup()
+	}
+	o.Worker, _ = os.Hostname() // empty if the system does not tell it
+	return o
+}
+
 // Close ends what Start began, in the opposite order. It may be called after a failed Start.
 func (s *Service) Close() {
 	s.stop()
@@ -272,10 +285,8 @@ func (s *Service) Close() {
 	if s.Pipeline != nil {
 		s.Pipeline.Close()
 	}
-	for _, o := range []*ingest.Outbox{s.outbox, s.found} {
-		if o != nil {
-			o.Abort() // every record that a commit needs is acknowledged
-		}
+	for _, o := range s.outboxes {
+		o.Abort() // every record that a commit needs is acknowledged
 	}
 	s.feed.Close()
 	if s.store != nil {

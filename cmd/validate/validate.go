@@ -126,6 +126,9 @@ func (c *Command) Run(e *command.Env) error {
 				r.add(c.checkTopic(e.Ctx, security, topic))
 			}
 		}
+		for _, topic := range c.Publish.Topics() {
+			r.add(c.checkTarget(e.Ctx, security, topic))
+		}
 		r.add(c.checkOutput(e.Ctx))
 	}
 	if err := command.PrintResult(e.Stdout, c.JSON, r); err != nil {
@@ -220,6 +223,23 @@ func (c *Command) checkTopic(ctx context.Context, security ingest.Security, topi
 	}
 	return name, fmt.Sprintf("%d partitions, about %s records, messages of up to %s", len(t.Partitions),
 		command.Count(records), limit), nil
+}
+
+// checkTarget asks the brokers for a topic that is sent to.
+func (c *Command) checkTarget(ctx context.Context, security ingest.Security, topic string) (name,
+	detail string, err error) {
+	name = "topic " + topic + ", sent to"
+	t, err := ingest.Describe(ctx, c.Source.Brokers, security, topic)
+	switch {
+	case errors.Is(err, ingest.ErrNoTopic):
+		return name, "not there yet: the start makes it", nil
+	case err != nil:
+		return name, "", err
+	case t.MaxMessageBytes < 0:
+		return name, fmt.Sprintf("%d partitions", len(t.Partitions)), nil
+	}
+	return name, fmt.Sprintf("%d partitions, messages of up to %s; larger ones go in chunks", len(t.Partitions),
+		command.ByteSize(t.MaxMessageBytes)), nil
 }
 
 // checkContinues compares the topic with the one that the output was written from,

@@ -211,6 +211,12 @@ func (s *Source) PublishedResults(bytes int64) {
 	s.m.bytes.WithLabelValues("results", s.topic, "out").Add(float64(bytes))
 }
 
+// DeadLetter counts one acknowledged dead letter, and the bytes of its value.
+func (s *Source) DeadLetter(bytes int64) {
+	s.m.recordsOut.WithLabelValues("dead_letter", s.topic).Inc()
+	s.m.bytes.WithLabelValues("dead_letter", s.topic, "out").Add(float64(bytes))
+}
+
 // Latency records the time from one record's Kafka timestamp to its commit.
 func (s *Source) Latency(d time.Duration) { s.latency.Observe(d.Seconds()) }
 

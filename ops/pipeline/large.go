@@ -81,7 +81,9 @@ func (c *collector) large(ctx context.Context, t *task) error {
 	c.chunks.began(t.parts)
 	parts := partsOf(t)
 	defer parts.abandon()
-	id, b, refused := t.recordID(), c.batch, false
+	id, b := t.recordID(), c.batch
+	var first *schemas.Reject // of the message
+	var refused int64
 	b.End, b.Messages, b.Last, b.Bytes = t.msg.Offset+1, 1, &id, int64(len(t.msg.Key)+len(t.msg.Value))
 	b.Holes = b.End - b.Start - 1 - b.Chunks
 	for {
@@ -91,14 +93,23 @@ func (c *collector) large(ctx context.Context, t *task) error {
 			c.p.budget.hold(-c.buffered.Swap(0))
 			return nil
 		}
-		if refused && len(u.rejects) > 0 {
-			u.rejects[0].Share()
+		if n := len(u.rejects); n > 0 {
+			one := u.rejects[0]
+			one.Share()
+			if first == nil {
+				first = &one
+			} else {
+				u.rejects[0] = one
+			}
+			refused += int64(n)
 		}
-		refused = refused || len(u.rejects) > 0
 		b.Results, b.Rejects = append(b.Results, u.results...), append(b.Rejects, u.rejects...)
 		c.buffered.Add(u.bytes)
 		switch {
 		case u.to == t.rows:
+			if err := c.report(ctx, t, first, refused); err != nil {
+				return err
+			}
 			c.batch, c.times = b, append(c.times, c.sentAt(&t.msg))
 			c.opens(time.Now())
 			c.batched.Store(1)

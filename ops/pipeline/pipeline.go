@@ -22,7 +22,8 @@
 //
 // A record that a frame publishes (its survivors, or what was found in it) is sent when the frame
 // enters its batch, and the batch is committed after brokers have acknowledged all of its records.
-// So every such record is published at least once, and again after a commit that failed.
+// So every such record is published at least once, and again after a commit that failed. The
+// dead letter of a refused message is such a record, too.
 //
 // A batch covers the offsets [Start, End) in order, with every hole counted,
 // whatever the speed of the workers.
@@ -60,6 +61,8 @@ type Config struct {
 	Output     Output
 	Publisher  Publisher      // takes the survivors that results publish; nil if no result has some
 	Results    Publisher      // takes the records Found of results; nil if no result has one
+	Letters    Publisher      // takes the dead letters of refused messages; nil: there are none
+	Origin     Origin         // of the dead letters
 	NewProcess func() Process // called once for each worker
 	NewTokens  func() *Tokens // called once for each worker; nil: the Process gets messages of sequences, too
 	Workers    int

@@ -77,7 +77,8 @@ func (o *outbox) wait() <-chan struct{} {
 	return o.empty
 }
 
-// publish sends the records that the results of t publish: survivors, and what was found.
+// publish sends the records that the results of t publish, which are survivors and what was
+// found, and the dead letter of t.
 func (c *collector) publish(ctx context.Context, t *task) error {
 	total := c.p.statsOf(c.topic)
 	for i := range t.results {
@@ -98,6 +99,15 @@ func (c *collector) publish(ctx context.Context, t *task) error {
 			c.p.budget.hold(-t.bytes) // the rest of the task, which is in no batch
 			return c.notPublished(t.msg.Offset, err)
 		}
+	}
+	err := c.send(ctx, t, &t.letter, c.p.cfg.Letters, func(bytes, _ int64) {
+		c.src.DeadLetter(bytes)
+		total.letters.Add(1)
+		total.letterBytes.Add(bytes)
+	})
+	if err != nil {
+		c.p.budget.hold(-t.bytes)
+		return c.notPublished(t.msg.Offset, err)
 	}
 	return nil
 }
@@ -135,6 +145,8 @@ func (c *collector) published(ctx context.Context) error {
 		return c.notPublished(c.batch.Start, c.p.cfg.Publisher.Err())
 	case <-failed(c.p.cfg.Results):
 		return c.notPublished(c.batch.Start, c.p.cfg.Results.Err())
+	case <-failed(c.p.cfg.Letters):
+		return c.notPublished(c.batch.Start, c.p.cfg.Letters.Err())
 	case <-ctx.Done():
 		c.p.cfg.Log.Warn("the partition is given up before brokers acknowledged its published records; "+
 			"its next owner publishes again from here", "topic", c.topic, "partition", c.id, "offset", c.batch.Start)

@@ -17,6 +17,7 @@ type counters struct {
 	bytesIn, rows, fileBytes, batches atomic.Int64
 	published, publishedBytes         atomic.Int64
 	found, foundBytes                 atomic.Int64
+	letters, letterBytes              atomic.Int64
 	sequences, tokens                 atomic.Int64
 	firstCommit                       atomic.Int64 // Unix ns; 0 before the first commit
 	latency                           metrics.Quantiles
@@ -26,13 +27,14 @@ type counters struct {
 }
 
 // Stats is a snapshot of totals since the start. It counts committed records only,
-// but for Published, Found and their bytes.
+// but for Published, Found, Letters and their bytes.
 type Stats struct {
 	Messages, Frames, Points, Rejects int64         // records, point clouds, their points, rejects
 	BytesIn, Rows, FileBytes, Batches int64         // bytes of keys and values, rows, bytes of files, commits
 	Sequences, Tokens                 int64         // token sequences, not in Frames, and the tokens read of them
 	Published, PublishedBytes         int64         // acknowledged records and bytes of their values, committed or not
 	Found, FoundBytes                 int64         // the same of published results
+	Letters, LetterBytes              int64         // the same of dead letters
 	FirstCommit                       time.Time     // zero before the first commit
 	LatencyP50, LatencyP99            time.Duration // from a record's Kafka timestamp to its commit
 }
@@ -61,6 +63,8 @@ func (p *Pipeline) Stats(topics ...string) Stats {
 		s.PublishedBytes += c.publishedBytes.Load()
 		s.Found += c.found.Load()
 		s.FoundBytes += c.foundBytes.Load()
+		s.Letters += c.letters.Load()
+		s.LetterBytes += c.letterBytes.Load()
 		if ns := c.firstCommit.Load(); ns != 0 && (s.FirstCommit.IsZero() || ns < s.FirstCommit.UnixNano()) {
 			s.FirstCommit = time.Unix(0, ns)
 		}

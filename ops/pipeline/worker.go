@@ -154,6 +154,9 @@ func (t *task) finish(p *Pipeline, took time.Duration) {
 	for i := range t.rejects {
 		t.bytes += int64(512 + len(t.rejects[i].Value) + len(t.rejects[i].Key))
 	}
+	if t.lease != nil && len(t.rejects) > 0 { // a large message has one letter for all its parts
+		t.report(p, &t.rejects[0], int64(len(t.rejects)))
+	}
 	p.budget.hold(t.bytes)
 	p.refused.add(t.rejects)
 	t.s.src.Processed(t.results, t.rejects, took)

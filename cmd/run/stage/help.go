@@ -16,5 +16,6 @@ func (Publish) HelpLines() map[string]string {
 		"for":     "Operators whose rows consumers of --publish find unchanged.",
 
 		"publish-results": "Topic for what is found in every frame; created when absent.",
+		"dead-letter":     "Topic for refused messages, which say why in their headers; created when absent.",
 	}
 }

@@ -36,6 +36,7 @@ type Publish struct {
 	Publish string   `placeholder:"TOPIC" content:"no" more:"yes"`
 	For     []string `enum:"hull2d,hull3d,maxima2d,maxima3d" placeholder:"OP" content:"no" more:"yes"`
 	Results string   `name:"publish-results" placeholder:"TOPIC" content:"no" more:"yes"`
+	Letters string   `name:"dead-letter" placeholder:"TOPIC" content:"no" more:"yes"`
 }
 
 // Check returns all mistakes of the flags, joined, each a mistake.Usage.
@@ -52,9 +53,33 @@ func (c *Flags) Check(publish *Publish) error {
 }
 
 // Check returns all mistakes of the flags, joined: each a mistake.Usage, but for a topic of
-// results that is read, which is a *mistake.Config.
+// results that is read, and a topic of dead letters that is read or published to, which is a
+// *mistake.Config.
 func (c *Publish) Check(topics []string) error {
-	return errors.Join(c.checkSurvivors(topics), c.checkResults(topics))
+	return errors.Join(c.checkSurvivors(topics), c.checkResults(topics), c.checkLetters(topics))
+}
+
+// checkLetters finds mistakes of --dead-letter.
+func (c *Publish) checkLetters(topics []string) error {
+	what := ""
+	switch {
+	case c.Letters == "":
+		return nil
+	case slices.Contains(topics, c.Letters):
+		what = "this topic is read, and what it refuses would be read and refused for ever"
+	case c.Letters == c.Publish:
+		what = "--publish sends survivors there"
+	case c.Letters == c.Results:
+		what = "--publish-results sends results there"
+	default:
+		return command.CheckNameOfTopic("dead-letter", c.Letters)
+	}
+	return &mistake.Config{Problems: []mistake.Problem{{Path: "dead-letter", What: c.Letters + ": " + what}}}
+}
+
+// Topics returns the topics that are sent to.
+func (c *Publish) Topics() []string {
+	return slices.DeleteFunc([]string{c.Publish, c.Results, c.Letters}, func(topic string) bool { return topic == "" })
 }
 
 // checkResults finds mistakes of --publish-results.
