@@ -10,10 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	kafka "github.com/segmentio/kafka-go"
 
+	"entropipe/ingest"
 	"entropipe/ingest/broker"
+	"entropipe/schemas"
 	"entropipe/schemas/codec/mcap"
 	"entropipe/schemas/codec/tfrecord"
 	"entropipe/schemas/codec/waymo/waymotest"
@@ -208,6 +212,131 @@ func TestResumeAfterEveryMessage(t *testing.T) {
 			}
 		}
 	}
+}
+
+// wholeFrames returns how often the topic has each frame as a whole, and the number of
+// sendings that have a chunk and not all.
+func wholeFrames(t *testing.T, addr, topic string, partitions, records int) (whole map[string]int, cut int) {
+	t.Helper()
+	whole = map[string]int{}
+	chunks := map[string]map[int]bool{}
+	for _, m := range consume(t, addr, topic, partitions, records) {
+		key, number, ok := frameOf(&m)
+		c, chunk, err := schemas.ChunkOf(&m)
+		if !ok || err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if chunk {
+			if chunks[c.ID] == nil {
+				chunks[c.ID] = map[int]bool{}
+				cut++
+			}
+			chunks[c.ID][c.Index] = true
+			if len(chunks[c.ID]) < c.Count {
+				continue
+			}
+			cut--
+		}
+		whole[fmt.Sprint(key.sequence, " ", number)]++
+	}
+	return whole, cut
+}
+
+// cutAt copies the first records of each partition of a topic to a new one, so that n are
+// there in all, as if the producer had been killed behind the n-th.
+func cutAt(t *testing.T, addr, from, to string, partitions, records, n int) {
+	t.Helper()
+	spec := ingest.TopicSpec{Partitions: partitions}
+	if err := ingest.EnsureTopic(soon(t), []string{addr}, ingest.Security{}, to, spec); err != nil {
+		t.Fatal(err)
+	}
+	w := &kafka.Writer{Addr: kafka.TCP(addr), Topic: to, BatchTimeout: time.Millisecond, BatchSize: n + 1,
+		RequiredAcks: kafka.RequireAll,
+		Balancer:     kafka.BalancerFunc(func(m kafka.Message, _ ...int) int { return m.Partition }),
+		Transport:    &kafka.Transport{}}
+	defer w.Close()
+	defer w.Transport.(*kafka.Transport).CloseIdleConnections()
+	var cut []kafka.Message
+	for _, m := range consume(t, addr, from, partitions, records)[:n] {
+		k := kafka.Message{Partition: int(m.Partition), Key: m.Key, Value: m.Value}
+		for _, h := range m.Headers {
+			k.Headers = append(k.Headers, kafka.Header{Key: h.Key, Value: h.Value})
+		}
+		cut = append(cut, k)
+	}
+	if err := w.WriteMessages(soon(t), cut...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A producer that died behind any chunk of any frame sends that frame again as a whole, and
+// no frame that was whole, whatever the key.
+func TestResumeAfterEveryChunk(t *testing.T) {
+	b := startBroker(t, broker.Config{})
+	dir := t.TempDir()
+	scans(t, filepath.Join(dir, "one"), 3)
+	scans(t, filepath.Join(dir, "two"), 2)
+	want := map[string]int{"one 0": 1, "one 1": 1, "one 2": 1, "two 0": 1, "two 1": 1}
+	between := 0
+	for _, key := range []Key{KeySequence, KeyFrame, KeyNone} {
+		producer := func(topic string, resume *Resume) *Producer {
+			return &Producer{Brokers: []string{b.Addr()}, Topic: topic, Key: key, Chunk: 200, Resume: resume,
+				Create: ingest.TopicSpec{Partitions: 2}, Play: Play{Rate: Rate{max: true}}}
+		}
+		p := producer(fmt.Sprint("whole", key), nil)
+		st := produce(t, p, openFiles(t, dir))
+		total := int(topicEnd(t, b.Addr(), p.Topic))
+		if st.Frames != 5 || total < 10 {
+			t.Fatalf("%d frames in %d records", st.Frames, total)
+		}
+		for n := range total {
+			topic := fmt.Sprintf("cut%d.%d", key, n)
+			cutAt(t, b.Addr(), p.Topic, topic, 2, total, n)
+			before, cut := wholeFrames(t, b.Addr(), topic, 2, n)
+			between += cut
+			st := produce(t, producer(topic, &Resume{OrStart: true}), openFiles(t, dir))
+			if int(st.There) != len(before) {
+				t.Errorf("key %d, %d records before: %d frames count as sent, %d are whole", key, n, st.There,
+					len(before))
+			}
+			got, left := wholeFrames(t, b.Addr(), topic, 2, int(topicEnd(t, b.Addr(), topic)))
+			if diff := cmp.Diff(want, got); diff != "" || left != cut {
+				t.Errorf("key %d, %d records before, %d frames cut (-want +got):\n%s", key, n, cut, diff)
+			}
+		}
+	}
+	if between == 0 {
+		t.Error("no frame was cut between its chunks")
+	}
+}
+
+// A producer that died between the chunks of the very first frame has begun: it is resumed
+// without or-start.
+func TestResumeOfAFirstFrameInPart(t *testing.T) {
+	b := startBroker(t, broker.Config{})
+	dir := scans(t, filepath.Join(t.TempDir(), "drive"), 2)
+	p := &Producer{Brokers: []string{b.Addr()}, Topic: "whole", Chunk: 200, Create: ingest.TopicSpec{Partitions: 1},
+		Play: Play{Rate: Rate{max: true}}}
+	produce(t, p, open(t, KITTI{Dir: dir}))
+	total := int(topicEnd(t, b.Addr(), "whole"))
+	cutAt(t, b.Addr(), "whole", "cut", 1, total, 1)
+	p.Topic, p.Resume = "cut", &Resume{}
+	if st := produce(t, p, open(t, KITTI{Dir: dir})); st.There != 0 || st.Frames != 2 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// topicEnd returns the number of records of a topic from which nothing was deleted.
+func topicEnd(t *testing.T, addr, topic string) (n int64) {
+	t.Helper()
+	d, err := ingest.Describe(soon(t), []string{addr}, ingest.Security{}, topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range d.Partitions {
+		n += p.End
+	}
+	return n
 }
 
 // A topic that ends with a frame that the source lacks is another source's.

@@ -213,12 +213,17 @@ func (r *resumer) back(ctx context.Context, partition int32, t *tail, n int64,
 	newest := map[frameKey]int64{}
 	bytes, err := r.consumer.Read(ctx, r.topic, partition, from, t.from, func(m *schemas.Message) error {
 		t.records++
-		if key, number, ok := frameOf(m); ok {
-			r.sent[key.dataset] = true
-			newest[key] = number
-			if keep != nil && !r.keyed {
-				keep(key, number)
-			}
+		key, number, ok := frameOf(m)
+		if !ok {
+			return nil
+		}
+		r.sent[key.dataset] = true
+		if !completes(m) {
+			return nil
+		}
+		newest[key] = number
+		if keep != nil && !r.keyed {
+			keep(key, number)
 		}
 		return nil
 	})
@@ -257,6 +262,14 @@ func frameOf(m *schemas.Message) (key frameKey, number int64, ok bool) {
 		}
 	}
 	return key, number, ok
+}
+
+// completes reports whether the message that m belongs to is whole with m. Chunks of one
+// sending are in their order in one partition, so the last one comes after all others. A
+// producer that died between them leaves a message that nobody can read: it is sent again.
+func completes(m *schemas.Message) bool {
+	c, chunk, err := schemas.ChunkOf(m)
+	return err == nil && (!chunk || c.Index == c.Count-1)
 }
 
 // inSet reports whether a frame is in any partition.
