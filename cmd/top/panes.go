@@ -203,6 +203,9 @@ func lag(m *model, columns int) []row {
 		} else {
 			r = append(r, span{"  " + safe(p.Owner), dim})
 		}
+		if p.OpenFrames > 0 {
+			r = append(r, span{fmt.Sprintf(", %d chunked open", p.OpenFrames), dim})
+		}
 		rows = append(rows, r)
 	}
 	if len(all) == 0 {

@@ -2,7 +2,7 @@ package board
 
 // rows are the rows of the board, from top to bottom.
 var rows = []Row{
-	{"Now", nowPanels}, {"Kafka", kafkaPanels}, {"Stages", append(stagePanels, heatmaps()...)},
+	{"Now", nowPanels}, {"Kafka", kafkaPanels}, {"Chunks", chunkPanels}, {"Stages", append(stagePanels, heatmaps()...)},
 	{"Geometry", geometryPanels}, {"Model", modelPanels}, {"Output", outputPanels}, {"Process", processPanels},
 }
 
@@ -98,6 +98,20 @@ var kafkaPanels = []Panel{
 	lines("Rebalances", "short", 6, query(`increase(entropipe_rebalances_total{HERE}[$__rate_interval])`,
 		"{{instance}}")),
 	lines("Partitions", "short", 6, query(`entropipe_consumer_partitions{HERE}`, "{{instance}}")),
+}
+
+// chunkPanels follow messages that come in several records. Topics without such messages have
+// no series of the two counters.
+var chunkPanels = []Panel{
+	lines("Open chunked frames", "short", 6, query(`entropipe_chunked_frames_open{TOPIC}`, ofPartition)).
+		see("EntropipePartitionStuck"),
+	lines("Memory of open chunked frames", "bytes", 6, query(`entropipe_chunked_frames_open_bytes{TOPIC}`,
+		ofPartition)).says("Bytes of memory that messages take of which some chunks were read, and others were not."),
+	lines("Chunked frames by result", "ops", 6,
+		rare(query(rate("source, result", `entropipe_chunked_frames_total{SOURCE}`), "{{source}}: {{result}}"))).
+		see("EntropipeRejects"),
+	lines("Chunks by kind", "ops", 6,
+		rare(query(rate("source, kind", `entropipe_chunks_total{SOURCE}`), "{{source}}: {{kind}}"))),
 }
 
 var stagePanels = []Panel{

@@ -113,6 +113,7 @@ type Partition struct {
 	Seconds    float64  `json:"seconds"`
 	Owner      string   `json:"owner"`
 	CommitAgeS *float64 `json:"commit_age_s"` // nil: nothing was committed
+	OpenFrames int64    `json:"open_frames"`  // messages of which some chunks were read, and others were not
 	Held       string   `json:"held"`         // reason for which it stands still; empty: none
 }
 

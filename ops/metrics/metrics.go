@@ -36,6 +36,8 @@ type Metrics struct {
 	lagRecords, lagSeconds  *prometheus.GaugeVec
 	lastFrame, lastCommit   *prometheus.GaugeVec
 	batchAge, batchLimit    *prometheus.GaugeVec
+	chunks, assembled       *prometheus.CounterVec
+	open, openBytes         *prometheus.GaugeVec // messages of chunks
 	outFiles, outRows       *prometheus.CounterVec
 	outBytes                *prometheus.CounterVec
 	outClosed               *prometheus.GaugeVec
@@ -73,6 +75,8 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		lagRecords: r.gauge("consumer_lag_records"), lagSeconds: r.gauge("consumer_lag_seconds"),
 		lastFrame: r.gauge("last_frame_timestamp_seconds"), lastCommit: r.gauge("last_commit_timestamp_seconds"),
 		batchAge: r.gauge("batch_age_seconds"), batchLimit: r.gauge("batch_age_limit_seconds"),
+		chunks: r.counter("chunks_total"), assembled: r.counter("chunked_frames_total"),
+		open: r.gauge("chunked_frames_open"), openBytes: r.gauge("chunked_frames_open_bytes"),
 		outFiles: r.counter("output_files_total"), outRows: r.counter("output_rows_total"),
 		outBytes: r.counter("output_file_bytes_total"), outClosed: r.gauge("output_last_close_timestamp_seconds"),
 		diskFree: r.gauge("output_disk_free_bytes"), diskSize: r.gauge("output_disk_size_bytes"),

@@ -51,7 +51,8 @@ type Source struct {
 	lastFrame, lastCommit       prometheus.Gauge
 	lagRecords, lagSeconds      prometheus.Gauge
 	batchAge                    prometheus.Gauge
-	largest                     *atomic.Int64 // bytes of the topic's largest record
+	open, openBytes             prometheus.Gauge // messages of chunks
+	largest                     *atomic.Int64    // bytes of the topic's largest record
 	ops                         [schemas.NumOps]observer
 	found                       [schemas.NumOps]found
 	sequences                   sequenceSource
@@ -71,7 +72,8 @@ func (m *Metrics) ForPartition(topic string, partition int32) *Source {
 		lastFrame: m.lastFrame.WithLabelValues(topic), lastCommit: m.lastCommit.WithLabelValues(topic, p),
 		lagRecords: m.lagRecords.WithLabelValues(topic, p), lagSeconds: m.lagSeconds.WithLabelValues(topic, p),
 		batchAge: m.batchAge.WithLabelValues(topic, p),
-		message:  m.stage("message"), commit: m.stage("commit"),
+		open:     m.open.WithLabelValues(topic, p), openBytes: m.openBytes.WithLabelValues(topic, p),
+		message: m.stage("message"), commit: m.stage("commit"),
 		fetch: m.stage("fetch"), batch: m.stage("batch"), publish: m.stage("publish")}
 	s.sequences = m.tokens.forTopic(topic)
 	m.foreign.WithLabelValues(topic) // from 0 on: Prometheus sees no increase from nothing to 1
@@ -296,6 +298,38 @@ func (s *Source) Open(since time.Time) {
 	}
 }
 
+// Chunks counts records that are chunks.
+type Chunks struct {
+	New       int64 // chunks that their message lacked
+	Duplicate int64 // chunks that their message has, or whose message is decided
+	Ahead     int64 // chunks of messages that an earlier commit has
+}
+
+// Chunks counts chunks that were read.
+func (s *Source) Chunks(c Chunks) {
+	for kind, n := range map[string]int64{"new": c.New, "duplicate": c.Duplicate, "ahead": c.Ahead} {
+		if n > 0 {
+			s.m.chunks.WithLabelValues(s.topic, kind).Add(float64(n))
+		}
+	}
+}
+
+// Assembled counts a message of chunks that is decided. reason is that of its reject; empty: it
+// is whole.
+func (s *Source) Assembled(reason string) {
+	if reason == "" {
+		reason = "ok"
+	}
+	s.m.assembled.WithLabelValues(s.topic, reason).Inc()
+}
+
+// OpenChunked reports the messages of chunks that wait for more of them, and the bytes of
+// memory that they take.
+func (s *Source) OpenChunked(messages int, bytes int64) {
+	s.open.Set(float64(messages))
+	s.openBytes.Set(float64(bytes))
+}
+
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1e3 }
 
 // Assigned begins the time without a commit of a partition that this process has got.
@@ -306,7 +340,8 @@ func (m *Metrics) Assigned(topic string, partition int32) {
 // Revoked deletes the gauges of a partition that this process has lost.
 func (m *Metrics) Revoked(topic string, partition int32) {
 	p := strconv.Itoa(int(partition))
-	for _, g := range []*prometheus.GaugeVec{m.lagRecords, m.lagSeconds, m.lastCommit, m.batchAge} {
+	for _, g := range []*prometheus.GaugeVec{m.lagRecords, m.lagSeconds, m.lastCommit, m.batchAge, m.open,
+		m.openBytes} {
 		g.DeleteLabelValues(topic, p)
 	}
 }

@@ -58,7 +58,8 @@ var (
 // The caller owns the slice, but not the slices in it. The metrics of the Go runtime
 // and of the process, go_ and process_, are not among them.
 func Definitions() []Definition {
-	return slices.Concat(flowMetrics, partitionMetrics, outputMetrics, stageMetrics, tokenMetricsTable, stateMetrics)
+	return slices.Concat(flowMetrics, partitionMetrics, chunkMetrics, outputMetrics, stageMetrics, tokenMetricsTable,
+		stateMetrics)
 }
 
 // flowMetrics count what passes.
@@ -107,6 +108,19 @@ var partitionMetrics = []Definition{
 	{Name: "consumer_partitions", Kind: Gauge, Help: "Partitions that this process has."},
 	{Name: "consumer_info", Kind: Gauge, Labels: []string{"group"},
 		Help: "Always 1; the label names the consumer group."},
+}
+
+// chunkMetrics follow messages that come in several records.
+var chunkMetrics = []Definition{
+	{Name: "chunks_total", Kind: Counter, Labels: []string{"source", "kind"},
+		Help: "Records that are chunks of a message, by kind: new; duplicate (their message has them, or is " +
+			"decided); ahead (an earlier commit has their message)."},
+	{Name: "chunked_frames_total", Kind: Counter, Labels: []string{"source", "result"},
+		Help: "Messages of chunks that were decided, by result: ok (assembled), or the reason of their reject."},
+	{Name: "chunked_frames_open", Kind: Gauge, Labels: []string{"topic", "partition"},
+		Help: "Messages of which some chunks were read, and others were not."},
+	{Name: "chunked_frames_open_bytes", Kind: Gauge, Unit: Bytes, Labels: []string{"topic", "partition"},
+		Help: "Bytes of memory that these messages take."},
 }
 
 // outputMetrics follow tables and the disk below them.

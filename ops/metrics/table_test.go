@@ -55,7 +55,8 @@ func TestGaugesOfAPartitionGoWithIt(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m := New(reg, "1")
 	gauges := []string{"entropipe_consumer_lag_records", "entropipe_consumer_lag_seconds",
-		"entropipe_last_commit_timestamp_seconds", "entropipe_batch_age_seconds"}
+		"entropipe_last_commit_timestamp_seconds", "entropipe_batch_age_seconds",
+		"entropipe_chunked_frames_open", "entropipe_chunked_frames_open_bytes"}
 	count := func(want int) {
 		t.Helper()
 		for _, name := range gauges {

@@ -2,12 +2,14 @@ package pipeline
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
 	"slices"
 	"time"
 
+	"entropipe/ops/metrics"
 	"entropipe/schemas"
 )
 
@@ -19,7 +21,7 @@ import (
 // What becomes of a chunk is a function of the log, not of where a process began to read it:
 //
 //   - a chunk of an open message continues it;
-//   - else a chunk whose id is among the last 32 messages that began before it is a duplicate;
+//   - else a chunk whose id is among the last Recent messages that began before it is a duplicate;
 //   - else it begins a message.
 //
 // A message is given up when as many bytes of keys and values as Chunks.Window follow the
@@ -68,6 +70,7 @@ type assembler struct {
 	open   []*assembly    // in the order of their offsets
 	read   int64          // bytes of keys and values so far
 	ending bool           // no further message begins
+	counts metrics.Chunks // since the reader took them
 }
 
 // assembly is a message of chunks. It belongs to the assembler until it is decided, then to
@@ -122,6 +125,7 @@ func (a *assembler) take(m *schemas.Message, now time.Time, reserve func(bytes i
 	if a.ahead[m.Offset] {
 		delete(a.ahead, m.Offset)
 		a.read += size
+		a.counts.Ahead++
 		return continuation, nil, nil
 	}
 	i := -1
@@ -130,11 +134,19 @@ func (a *assembler) take(m *schemas.Message, now time.Time, reserve func(bytes i
 	}
 	switch {
 	case i >= 0:
-		if err := a.open[i].take(&c, m, reserve); err != nil {
+		f := a.open[i]
+		had := f.reserved
+		if err := f.take(&c, m, reserve); err != nil {
 			return noMemory, nil, err
+		}
+		if f.reserved == had && f.refused == nil {
+			a.counts.Duplicate++
+		} else {
+			a.counts.New++
 		}
 		is = continuation
 	case chunk && err == nil && slices.Contains(a.recent, c.ID):
+		a.counts.Duplicate++
 		is = continuation
 	case a.ending:
 		is, err = beyond, nil
@@ -164,6 +176,7 @@ func (a *assembler) begin(c *schemas.Chunk, m *schemas.Message, now time.Time,
 		return nil, err
 	}
 	f.message.Key, f.message.Headers = bytes.Clone(m.Key), cloneHeaders(schemas.WithoutChunk(m.Headers))
+	a.counts.New++
 	a.recent = remember(a.recent, c.ID, a.Recent)
 	a.open = append(a.open, f)
 	return f, nil
@@ -224,6 +237,18 @@ func (f *assembly) sized(c *schemas.Chunk, size int) bool {
 		return int64(f.size)*others+int64(size) == whole
 	}
 	return size == f.size && int64(size)*others <= whole
+}
+
+// reason returns the reason of the reject that a decided message becomes; empty: it is whole.
+func (f *assembly) reason() string {
+	var refused *schemas.FormatError
+	switch {
+	case errors.As(f.refused, &refused):
+		return refused.Reason
+	case f.message.Oversize > 0:
+		return schemas.ReasonTooLarge
+	}
+	return ""
 }
 
 func (f *assembly) refuse(reason, format string, args ...any) {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"entropipe/ops/metrics"
 	"entropipe/schemas"
 )
 
@@ -157,7 +158,26 @@ func (r *reader) record(ctx context.Context, m *schemas.Message, l *lease) error
 		r.p.submit(t)
 	}
 	r.decide(false)
+	r.count()
 	return nil
+}
+
+// count tells the metrics of the chunks since the last call, and of the open messages.
+func (r *reader) count() {
+	if n := &r.chunks.counts; *n != (metrics.Chunks{}) {
+		r.src.Chunks(*n)
+		*n = metrics.Chunks{}
+		r.openMessages()
+	}
+}
+
+// openMessages tells the metrics of the open messages of chunks.
+func (r *reader) openMessages() {
+	var bytes int64
+	for _, f := range r.chunks.open {
+		bytes += f.reserved
+	}
+	r.src.OpenChunked(len(r.chunks.open), bytes)
 }
 
 // task returns the task of a message whose memory l is.
@@ -178,7 +198,12 @@ func (r *reader) begin(f *assembly, id schemas.RecordID) {
 
 // decide passes on the messages of chunks that are decided.
 func (r *reader) decide(atEnd bool) {
-	for _, f := range r.chunks.decided(time.Now(), atEnd) {
+	decided := r.chunks.decided(time.Now(), atEnd)
+	if len(decided) > 0 {
+		r.openMessages()
+	}
+	for _, f := range decided {
+		r.src.Assembled(f.reason())
 		t := f.task
 		t.msg, t.lease.bytes = f.message, f.reserved
 		r.p.budget.decided(r.session, f.reserved)
@@ -201,11 +226,12 @@ func (r *reader) abandon() {
 		f.task.end(r.p)
 	}
 	r.chunks.open = nil
+	r.openMessages()
 	r.p.budget.settled(r.session)
 }
 
 // past reads behind the end that the source has fixed, until the messages of chunks that
-// began before it are decided. Other records there are none of this run's.
+// began before it are decided. This run leaves all other records behind the end alone.
 func (r *reader) past(ctx context.Context) {
 	source, ok := r.part.(Past)
 	r.beyond, r.chunks.ending = true, true

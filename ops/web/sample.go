@@ -151,6 +151,8 @@ func read(sample *live.Sample, families []*dto.MetricFamily, owner string) {
 			case metrics.Prefix + "last_commit_timestamp_seconds":
 				age := max(float64(sample.Time.UnixMilli())/1e3-value, 0)
 				partition(m).CommitAgeS = &age
+			case metrics.Prefix + "chunked_frames_open":
+				partition(m).OpenFrames = int64(value)
 			case metrics.Prefix + "stage_duration_seconds":
 				work(sample.Stages, label(m, "stage"), m)
 			case metrics.Prefix + "model_batch_duration_seconds":

@@ -2,10 +2,12 @@ package read_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
+	"entropipe/schemas"
 	"entropipe/sinks/internal/sinktest"
 	"entropipe/sinks/read"
 )
@@ -49,5 +51,36 @@ func TestDescribe(t *testing.T) {
 	}
 	if text := s.String(); !strings.Contains(text, "points/0: offsets 0 to 30 in 3 commits") {
 		t.Error(text)
+	}
+}
+
+// Further chunks of messages count beside messages, in text and in JSON, of info and of verify.
+func TestChunksAreDescribed(t *testing.T) {
+	d := sinktest.NewMemDisk()
+	b := sinktest.LogBatch(0, 10)
+	b.End, b.Chunks = b.End+3, 3
+	b.Last = &schemas.RecordID{Offset: b.End - 1, Timestamp: b.Last.Timestamp}
+	b.Chunked = &schemas.Chunked{Closed: []string{"00000000000000aa"}}
+	if _, err := sinktest.OpenResumed(t, d).Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	s, err := read.Describe(t.Context(), sinktest.MemStore(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := read.Verify(t.Context(), sinktest.MemStore(d), read.VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.OK {
+		t.Error(r)
+	}
+	for _, found := range []fmt.Stringer{s, r} {
+		if text := found.String(); !strings.Contains(text, " messages, 3 further chunks, ") {
+			t.Error(text)
+		}
+		if data, err := json.Marshal(found); err != nil || !strings.Contains(string(data), `"chunks":3`) {
+			t.Errorf("%s, %v", data, err)
+		}
 	}
 }

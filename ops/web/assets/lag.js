@@ -4,6 +4,9 @@ import { h, meter, point, table, text } from "./dom.js";
 import { digits, span, whole } from "./numbers.js";
 import { view } from "./page.js";
 
+// open says of how many frames a partition waits for chunks; empty: of none.
+const open = (frames) => (frames ? whole(frames) + (frames === 1 ? " open chunked frame" : " open chunked frames") : "");
+
 export class Lag {
   constructor() {
     this.verdict = h("p", { class: "verdict", id: "verdict" }, "–");
@@ -33,7 +36,7 @@ export class Lag {
             ? "–"
             : span(p.commit_age_s) + " ago",
       },
-      { name: "", make: (p) => (p.held ? "held by " + p.held.replace(/^held by /, "") : "") },
+      { name: "", make: (p) => (p.held ? "held by " + p.held.replace(/^held by /, "") : open(p.open_frames)) },
     ]);
     this.element = view("lag", "Lag", this.verdict, this.about, this.table.element, this.advice);
   }
