@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func TestChaos(t *testing.T) {
 	defer cancel()
 	r := newRun(ctx, t)
 	r.phase("built, crew at work")
-	r.chaos(ctx)
+	r.chaos(ctx, *kills, 2)
 	r.phase("events over")
 	r.drain(ctx)
 	r.phase("drained")
@@ -61,6 +62,7 @@ func (r *run) phase(name string) {
 type run struct {
 	begun    time.Time
 	t        *testing.T
+	words    []string // command line of every worker
 	rng      *rand.Rand
 	dir, out string
 	program  rig.Program
@@ -76,6 +78,18 @@ type run struct {
 }
 
 func newRun(ctx context.Context, t *testing.T) *run {
+	r := prepare(ctx, t)
+	if err := r.client.CreateTopic(ctx, topic, partitions, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	r.words = r.args(topic, r.out)
+	r.produce()
+	r.hire()
+	return r
+}
+
+// prepare starts the broker of a run.
+func prepare(ctx context.Context, t *testing.T) *run {
 	r := &run{begun: time.Now(), t: t, rng: rand.New(rand.NewPCG(*seed, 0)), produced: make(chan struct{})}
 	var err error
 	if r.dir, err = os.MkdirTemp("", "entropipe-chaos-"); err != nil {
@@ -91,15 +105,15 @@ func newRun(ctx context.Context, t *testing.T) *run {
 		t.Fatal(err)
 	}
 	r.client = rig.NewClient(r.broker.Addr)
-	if err := r.client.CreateTopic(ctx, topic, partitions, 1<<20); err != nil {
-		t.Fatal(err)
-	}
-	r.produce()
+	return r
+}
+
+// hire starts the crew.
+func (r *run) hire() {
 	for i := range r.crew {
 		r.crew[i] = &worker{run: r, name: fmt.Sprintf("worker%d", i)}
 		r.crew[i].start()
 	}
-	return r
 }
 
 func (r *run) newBroker(ctx context.Context) (*rig.Broker, error) {
@@ -132,16 +146,16 @@ func (r *run) produce() {
 // event is something that happens to the run at a random moment.
 type event func(ctx context.Context)
 
-// deck returns the events in random order. Their numbers are fixed, so that no
-// seed leaves a kind out.
-func (r *run) deck() []event {
+// deck returns the events in random order, so many kills and others in proportion, at least so
+// many of most. Their numbers are fixed, so that no seed leaves a kind out.
+func (r *run) deck(kills, least int) []event {
 	var deck []event
 	for _, e := range []struct {
 		do event
 		n  int
 	}{
-		{r.kill, *kills}, {r.freeze, max(4, *kills/3)}, {r.terminate, max(2, *kills/10)},
-		{r.killBroker, max(1, *kills/30)}, {r.verify, max(2, *kills/15)},
+		{r.kill, kills}, {r.freeze, max(2*least, kills/3)}, {r.terminate, max(least, kills/10)},
+		{r.killBroker, max(1, kills/30)}, {r.verify, max(least, kills/15)},
 	} {
 		for range e.n {
 			deck = append(deck, e.do)
@@ -151,8 +165,8 @@ func (r *run) deck() []event {
 	return deck
 }
 
-func (r *run) chaos(ctx context.Context) {
-	for _, do := range r.deck() {
+func (r *run) chaos(ctx context.Context, kills, least int) {
+	for _, do := range r.deck(kills, least) {
 		r.atWork(ctx)
 		r.wait(ctx, time.Duration(r.rng.Int64N(2*int64(*pause))))
 		for _, w := range r.crew {
@@ -231,6 +245,19 @@ func (r *run) verify(ctx context.Context) {
 // drain ends the producer and the workers, and lets one more process whatever
 // they left.
 func (r *run) drain(ctx context.Context) {
+	r.dismiss(ctx)
+	v, err := Judge(r.out, r.expected(ctx))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if r.left = v.Missing; r.left == v.Records {
+		r.t.Errorf("the crew committed none of %d records", v.Records)
+	}
+	r.untilEnd(ctx, "drain", r.words)
+}
+
+// dismiss ends the producer and the workers.
+func (r *run) dismiss(ctx context.Context) {
 	r.stop()
 	select {
 	case <-r.produced:
@@ -241,31 +268,29 @@ func (r *run) drain(ctx context.Context) {
 		w.check()
 		w.terminate(ctx)
 	}
-	v, err := Judge(r.out, r.expected(ctx))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if r.left = v.Missing; r.left == v.Records {
-		r.t.Errorf("the crew committed none of %d records", v.Records)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errors.New("5 minutes to drain"))
+}
+
+// untilEnd has one process, which nobody disturbs, read what there is.
+func (r *run) untilEnd(ctx context.Context, name string, words []string) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Minute, errors.New("5 minutes to read what is left"))
 	defer cancel()
-	p, err := rig.Start(rig.Spec{Path: r.program.Path, Args: append(r.args(), "--until-end"),
-		Log: filepath.Join(r.dir, "drain.log")})
+	p, err := rig.Start(rig.Spec{Path: r.program.Path, Args: append(slices.Clone(words), "--until-end"),
+		Log: filepath.Join(r.dir, name+".log")})
 	if err == nil {
 		_, err = p.Wait(ctx)
 	}
 	if err != nil {
-		r.t.Fatalf("the last run: %v", err)
+		r.t.Fatalf("%s: %v", name, err)
 	}
 }
 
-// args is the command line of every worker.
-func (r *run) args() []string {
-	return []string{"run", "--brokers", r.broker.Addr, "--topic", topic, "--out", r.out, "--ops",
+// args is the command line of a worker.
+func (r *run) args(topic, out string, more ...string) []string {
+	return append([]string{"run", "--brokers", r.broker.Addr, "--topic", topic, "--out", out, "--ops",
 		"hull2d,maxima2d,delaunay2d",
 		"--roll-age", "300ms", "--memory", "64MiB", "--session-timeout", session.String(), "--rebalance-timeout",
-		(2 * *session).String()}
+		(2 * *session).String()}, more...)
 }
 
 // judge compares the output with the log, and then makes sure that both judges

@@ -164,6 +164,8 @@ func TestJudgeFindsPlantedFaults(t *testing.T) {
 		}, Verdict{Doubled: 5}},
 		{"the log is longer", func(f *fixture) { f.want.Logs[0] = rig.Range{End: 12} }, Verdict{Missing: 2}},
 		{"the log is shorter", func(f *fixture) { f.want.Logs[1] = rig.Range{Start: 4, End: 13} }, Verdict{Stray: 1}},
+		{"a chunk that has no row of its own", func(f *fixture) { f.want.Further = map[Place]bool{{0, 2}: true} },
+			Verdict{Stray: 1}},
 		{"another record is there", func(f *fixture) { f.want.Acked[Place{1, 5}] = Sent{Number: 9, Frames: 1} },
 			Verdict{Wrong: 1}},
 		{"a frame of a record is lacking", func(f *fixture) { f.want.Acked[Place{0, 3}] = Sent{Number: 30, Frames: 4} },

@@ -55,14 +55,7 @@ func (p *producer) partition(ctx context.Context, id int32, rng *rand.Rand) {
 		case <-tick.C:
 		}
 		records, sent := m.records(p.batch)
-		base, err := p.send(ctx, id, records)
-		for err != nil && ctx.Err() == nil {
-			time.Sleep(50 * time.Millisecond)
-			p.mu.Lock()
-			p.retries++
-			p.mu.Unlock()
-			base, err = p.send(ctx, id, records)
-		}
+		base, err := p.insist(ctx, id, records)
 		if err != nil {
 			return
 		}
@@ -72,6 +65,19 @@ func (p *producer) partition(ctx context.Context, id int32, rng *rand.Rand) {
 		}
 		p.mu.Unlock()
 	}
+}
+
+// insist sends the records until they are acknowledged, or ctx ends.
+func (p *producer) insist(ctx context.Context, id int32, records []kafka.Record) (int64, error) {
+	base, err := p.send(ctx, id, records)
+	for err != nil && ctx.Err() == nil {
+		time.Sleep(50 * time.Millisecond)
+		p.mu.Lock()
+		p.retries++
+		p.mu.Unlock()
+		base, err = p.send(ctx, id, records)
+	}
+	return base, err
 }
 
 // send writes the records in one request and returns the offset of the first.
@@ -97,11 +103,14 @@ func renew(records []kafka.Record) []kafka.Record {
 		if v, ok := r.Value.(value); ok {
 			out[i].Value = kafka.NewBytes(v.b)
 		}
+		if k, ok := r.Key.(value); ok {
+			out[i].Key = kafka.NewBytes(k.b)
+		}
 	}
 	return out
 }
 
-// value keeps the bytes of a record for a second request.
+// value keeps the bytes of a value or a key for a second request.
 type value struct {
 	kafka.Bytes
 	b []byte

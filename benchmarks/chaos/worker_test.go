@@ -29,7 +29,7 @@ func (w *worker) start() {
 	if st, err := os.Stat(w.log()); err == nil {
 		w.logged = st.Size()
 	}
-	p, err := rig.Start(rig.Spec{Path: w.run.program.Path, Args: w.run.args(), Log: w.log()})
+	p, err := rig.Start(rig.Spec{Path: w.run.program.Path, Args: w.run.words, Log: w.log()})
 	if err != nil {
 		w.run.t.Fatal(err)
 	}
