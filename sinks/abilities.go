@@ -16,10 +16,24 @@ import (
 // there. Some file systems in user space copy a file where it is to be linked, and replace
 // what has the name. There every writer of a race would win it.
 //
-// Names are those of records that are being written, so Local.Read removes what a crash
-// leaves. Answers that a network file system lost, and gave for a second try, are told from
-// refusals by the names that are there.
-func (l *Local) checkAbilities(ctx context.Context, folder string) error {
+// Names are those of records that are being written, so others remove what a crash leaves
+// (Local.Read, tryFile), and maybe what they see of this call, which then tries again. Answers
+// that a network file system lost, and gave for a second try, are told from refusals by the
+// names that are there.
+func (l *Local) checkAbilities(ctx context.Context, folder string) (err error) {
+	for try, doubts := 0, 0; try < 100 && doubts < 10; try++ {
+		err = l.tryAbilities(ctx, folder)
+		switch wrong := (*ConfigError)(nil); {
+		case errors.As(err, &wrong):
+			doubts++
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	return err
+}
+
+func (l *Local) tryAbilities(ctx context.Context, folder string) error {
 	begin := folder + "/" + record.NewPrefix + path.Base(record.StoreFile) + "-"
 	first, linked, renamed := begin+record.NewUUID(), begin+record.NewUUID(), begin+record.NewUUID()
 	defer func() {

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -40,6 +41,28 @@ func (d *deniedDisk) Writable(folder string) error {
 		return d.err
 	}
 	return nil
+}
+
+// Law: processes that begin at the same time do not take each other's tries for a file system
+// that cannot be trusted.
+func TestManyCheckWhetherTheyCanWrite(t *testing.T) {
+	dir := t.TempDir()
+	var all sync.WaitGroup
+	for range 8 {
+		l, err := sinks.OpenLocal(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			defer l.Close()
+			for range 30 {
+				if err := l.CheckWritable(t.Context(), tables.Names()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // Law: wherever in an output a commit would fail, it is said before one is tried,
