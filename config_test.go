@@ -401,6 +401,31 @@ func TestSizesOfFramesAndTopics(t *testing.T) {
 	}
 }
 
+// What is sent to is looked at, too: a topic that is not there is made at the start.
+func TestValidateKnowsWhereMessagesGo(t *testing.T) {
+	t.Parallel()
+	brokers, dir := startBroker(t), t.TempDir()
+	must(t, dir, "produce", "synthetic", "--frames", "3", "--points", "100", "--rate", "max", "--brokers", brokers)
+	config := filepath.Join(dir, "run.yaml")
+	if err := os.WriteFile(config, []byte("brokers: "+brokers+"\nout: "+filepath.Join(dir, "out")+
+		"\ndead-letter: dead\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"ok   topic dead, sent to: not there yet: the start makes it\n",
+		"ok   topic dead, sent to: 4 partitions, messages of up to 16 MiB; larger ones go in chunks\n"} {
+		if got := must(t, dir, "validate", config, "--connect"); !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+		must(t, dir, "run", config, "--until-end")
+	}
+	if err := os.WriteFile(config, []byte("brokers: "+brokers+"\ndead-letter: points\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := launch(t, dir, "validate", config)
+	r.exits(command.ExitConfig, patience)
+	r.says(`run.yaml:2:14: dead-letter: points: this topic is read`)
+}
+
 func TestBenchRefusesWhatItCannotTime(t *testing.T) {
 	defer vector.Limit(vector.Portable)()
 	for _, c := range []struct{ args, want string }{
