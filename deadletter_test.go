@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -301,5 +302,33 @@ func TestWhatADeadLetterHolds(t *testing.T) {
 		if err != nil || d.Topic != "dead" || d.Stage != schemas.StageDecode {
 			t.Errorf("letter of a letter: %+v, %v", d, err)
 		}
+	}
+}
+
+// Items of an archive that are refused have letters, too, in the topic that the backfill makes.
+func TestBackfillSendsDeadLetters(t *testing.T) {
+	t.Parallel()
+	brokers, dir := startBroker(t), t.TempDir()
+	for i, points := range []int{10, 2000, 10} {
+		text := "x,y,z\n" + strings.Repeat("0.25,0.5,0.75\n", points)
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("cloud%d.csv", i)), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := launch(t, dir, "backfill", "csv", ".", "--out", "out", "--plan", "archive", "--brokers", brokers,
+		"--dead-letter", "dead", "--max-frame-bytes", "16KiB")
+	b.exits(0, patience)
+	got := b.out() + b.log()
+	if !strings.Contains(got, ", 1 rejects in ") || !strings.Contains(got, ", 1 dead letters") {
+		t.Error(got)
+	}
+	letters, rows := records(t, brokers, "dead"), rejectRows(t, filepath.Join(dir, "out"))
+	if len(letters) != 1 || len(rows) != 1 {
+		t.Fatalf("%d letters of %v", len(letters), rows)
+	}
+	d, err := schemas.ParseDeadLetter(letters[0].Headers)
+	if err != nil || d.Topic != "archive" || d.Offset != rows[0].Offset || d.Reason != schemas.ReasonTooLarge ||
+		!d.Retriable || d.ValueBytes >= 0 || len(letters[0].Value) < 2000*12 || d.Group == "" {
+		t.Errorf("%+v, %d bytes, %v; row %v", d, len(letters[0].Value), err, rows[0])
 	}
 }

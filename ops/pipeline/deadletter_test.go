@@ -166,7 +166,8 @@ func TestEveryRejectHasItsDeadLetter(t *testing.T) {
 			size, box := int64(len(log)), &mailbox{letters: map[string]*schemas.Record{}}
 			out := &letteredOutput{box: box}
 			for next := int64(0); next < size; {
-				topic := newSlowTopic(time.Duration(rng.IntN(4))*time.Second, 1+rng.IntN(20), rng.IntN(40)-1)
+				delay := []time.Duration{0, time.Second, 3 * time.Second, drainTime * 3 / 2}[rng.IntN(4)]
+				topic := newSlowTopic(delay, 1+rng.IntN(20), rng.IntN(40)-1)
 				p := newPipeline(out, picky, func(c *Config) {
 					c.Memory, c.Chunks = 4000, Chunks{Window: 3000, Recent: 64, Max: 400}
 					c.Roll = Roll{Bytes: 5000, Records: int64(1 + rng.IntN(9)), Age: time.Second}
@@ -270,4 +271,54 @@ func TestRefusedDeadLetterStops(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Letters that brokers have not acknowledged count against the memory: a slow topic holds the
+// reader up, and all is refused and committed in the end.
+func TestDeadLettersCountAsMemory(t *testing.T) {
+	const limit, size, n = 4 << 20, 100_000, 300
+	synctest.Test(t, func(t *testing.T) {
+		l := &topicLog{data: map[int64]int{}, end: n, perFetch: 3, rng: rand.New(rand.NewPCG(1, 1))}
+		for o := range int64(n) {
+			l.data[o] = size
+		}
+		box := &mailbox{letters: map[string]*schemas.Record{}}
+		out, topic := &letteredOutput{box: box}, newSlowTopic(time.Minute, 1<<20, -1)
+		p := newPipeline(out, func() Process {
+			return func(m schemas.Message) ([]schemas.Result, []schemas.Reject) {
+				r := schemas.NewReject(&m, fmt.Errorf("record %d", m.Offset))
+				r.Value = nil // which would fill the batch
+				return nil, []schemas.Reject{r}
+			}
+		}, func(c *Config) {
+			c.Letters, c.Origin = letterTopic{topic, box}, Origin{"out", "group", "host"}
+			c.Memory, c.Roll = limit, Roll{Bytes: 1 << 40, Records: 1 << 40}
+		})
+		defer p.Close()
+		var peak int64
+		over := make(chan struct{})
+		go func() {
+			for {
+				select {
+				case <-over:
+					return
+				case <-time.After(time.Second):
+					peak = max(peak, p.budget.used())
+				}
+			}
+		}()
+		if err := p.Partition(t.Context(), "t", 0, l); err != nil {
+			t.Fatal(err)
+		}
+		close(over)
+		synctest.Wait()
+		// Beyond it go the records that were fetched before it was reached, and their letters.
+		if most := int64(limit + 2*(4*4+4+3)*size); peak < limit/2 || peak > most {
+			t.Errorf("peak %d bytes, want about %d, at most %d", peak, limit, most)
+		}
+		if len(box.letters) != n || len(out.missing) > 0 {
+			t.Errorf("%d letters; committed without: %v", len(box.letters), out.missing)
+		}
+		checkMemory(t, p, l)
+	})
 }
