@@ -137,7 +137,7 @@ func (c *collector) stall() {
 		return
 	}
 	c.waits.Store(time.Now().UnixNano())
-	c.waitsAt.Store(c.head.task.msg.Offset)
+	c.waitsAt.Store(c.head.next - 1) // not of the message, which the reader may still replace
 	c.stalled.Store(true)
 	c.p.budget.look()
 }
