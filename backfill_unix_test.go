@@ -14,7 +14,7 @@ import (
 // is computed by the next one: the rows are those of a backfill that nobody disturbed.
 func TestInterruptedBackfill(t *testing.T) {
 	t.Parallel()
-	archive, dir := drives(t, 20_000, 40, 40), t.TempDir()
+	archive, dir := drives(t, 20_000, 24, 24), t.TempDir()
 	out := filepath.Join(dir, "out")
 	args := []string{"backfill", archive, "--out", "out", "--roll-records", "2", "--workers", "1"}
 	for _, sent := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
@@ -36,7 +36,7 @@ func TestInterruptedBackfill(t *testing.T) {
 		p.signal(s)
 	}
 	p.exits(130, patience)
-	if got := committed(verified(t, out)); got >= 80 {
+	if got := committed(verified(t, out)); got >= 48 {
 		t.Errorf("all %d frames are committed: there was nothing to interrupt", got)
 	}
 	for i := range 3 {
@@ -44,13 +44,13 @@ func TestInterruptedBackfill(t *testing.T) {
 		p := launch(t, dir, args...)
 		waitFor(t, "a commit", func() bool { return manifests(t, out) > before })
 		p.killed()
-		if got := committed(verified(t, out)); got >= 80 {
+		if got := committed(verified(t, out)); got >= 48 {
 			t.Logf("kill %d came after the end", i)
 			break
 		}
 	}
 	must(t, dir, args...)
-	holds(t, out, 80)
+	holds(t, out, 48)
 	must(t, dir, "backfill", archive, "--out", "undisturbed")
 	sameRows(t, out, filepath.Join(dir, "undisturbed"))
 }

@@ -82,7 +82,7 @@ func TestSearchesTakeBoundedMemory(t *testing.T) {
 		files        int
 		archive      func(dir string) (Archive, error)
 	}{
-		{"clouds in one folder", ".pcd", pcdFile(1), 1, 100_000, nil},
+		{"clouds in one folder", ".pcd", pcdFile(1), 1, 50_000, nil},
 		{"clouds in folders", ".pcd", pcdFile(1), 100, 20_000, nil},
 		{"scans in one folder", ".bin", make([]byte, 16), 1, 20_000, nil},
 		{"a drive", ".bin", make([]byte, 16), 1, 20_000,

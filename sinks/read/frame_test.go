@@ -94,6 +94,9 @@ func TestReadFrameIsTheInverseOfCommit(t *testing.T) {
 			store := outputOf(t, cfg, a, b, c)
 			for _, batch := range []*schemas.Batch{a, b, c} {
 				for i := range batch.Results {
+					if (i < 5 || i > 8) && i%batches.Sparse > 0 {
+						continue // opening files for each takes long, and all are read at once below
+					}
 					r := &batch.Results[i]
 					q := read.FrameQuery{Topic: r.Topic, Partition: &r.Partition, Offset: &r.Offset, Index: &r.Index}
 					got, _, err := read.ReadFrame(ctx, store, q, everyTable...)

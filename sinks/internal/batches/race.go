@@ -4,4 +4,4 @@ package batches
 
 // Sparse divides the repetitions of long tests: under the race detector they take ten
 // times as long, and the detector looks for something else.
-const Sparse = 16
+var Sparse = 16
