@@ -27,6 +27,7 @@ import (
 	"entropipe/cmd/manual"
 	"entropipe/cmd/mistake"
 	"entropipe/cmd/produce"
+	"entropipe/cmd/replay"
 	"entropipe/cmd/run"
 	"entropipe/cmd/top"
 	"entropipe/cmd/train"
@@ -52,6 +53,7 @@ type cli struct {
 	TrainViT transformer.TrainViT `cmd:"" name:"train-vit"`
 	Top      top.Command          `cmd:""`
 	Verify   verify.Command       `cmd:""`
+	Replay   replay.Command       `cmd:""`
 	Info     info.Command         `cmd:""`
 	Export   export.Command       `cmd:""`
 	Init     initialize.Command   `cmd:""`

@@ -56,6 +56,8 @@ func (s *Security) denied(err error, operation, name, broker string) error {
 		e.Resource = "topic"
 	case kafka.GroupAuthorizationFailed:
 		e.Resource = "group"
+	case kafka.TransactionalIDAuthorizationFailed:
+		e.Resource = "transactional-id"
 	case kafka.ClusterAuthorizationFailed:
 		e.Resource, e.Name = "cluster", ""
 	default:

@@ -66,6 +66,8 @@ type Outbox struct {
 	hard context.Context
 	kill context.CancelFunc
 
+	transactions *transactions // nil: records are sent outside of any
+
 	turn   chan struct{} // holds a token while nobody is in Send
 	queues map[int]chan message
 	wg     sync.WaitGroup

@@ -34,18 +34,20 @@ type produceCall struct {
 	clientID         string
 	parts            [][]byte // the batch; views of the values of large records
 	version          int16
+	transaction      string // its id; empty: the batch is part of none
 }
 
 // newProduceCall returns a request for a batch of at least one record, whose sum it takes. The
 // values must stay as they are until the connection has ended with the request.
-func newProduceCall(topic string, partition int, clientID string, batch []message, sent time.Time) *produceCall {
-	return &produceCall{clientID: clientID, parts: batchParts(batch, sent), Request: &produce.Request{
-		Topics: []produce.RequestTopic{{Topic: topic,
+func newProduceCall(topic string, partition int, clientID string, batch []message, sent time.Time,
+	by *place) *produceCall {
+	return &produceCall{clientID: clientID, parts: batchParts(batch, sent, by), transaction: by.name(),
+		Request: &produce.Request{Topics: []produce.RequestTopic{{Topic: topic,
 			Partitions: []produce.RequestPartition{{Partition: int32(partition)}}}}}}
 }
 
-// batchParts returns a record batch of version 2, in parts that belong together.
-func batchParts(batch []message, sent time.Time) [][]byte {
+// batchParts returns a record batch of version 2, in parts that belong together. by may be nil.
+func batchParts(batch []message, sent time.Time, by *place) [][]byte {
 	b := make([]byte, batchHeader, 1024)
 	type cut struct {
 		at    int // length of b
@@ -81,6 +83,7 @@ func batchParts(batch []message, sent time.Time) [][]byte {
 	for i := 43; i < 57; i++ {
 		b[i] = 0xff // no id, epoch and sequence of a producer
 	}
+	by.number(b)
 	binary.BigEndian.PutUint32(b[57:], uint32(len(batch)))
 	var parts [][]byte
 	from := 0
@@ -164,7 +167,11 @@ func (p *produceCall) head() []byte {
 	}
 	topic := &p.Topics[0]
 	b := appendHead(nil, protocol.Produce, p.version, correlation, p.clientID)
-	b = binary.BigEndian.AppendUint16(b, ^uint16(0)) // no transaction
+	if p.transaction == "" {
+		b = binary.BigEndian.AppendUint16(b, ^uint16(0))
+	} else {
+		b = append(binary.BigEndian.AppendUint16(b, uint16(len(p.transaction))), p.transaction...)
+	}
 	b = binary.BigEndian.AppendUint16(b, ^uint16(0)) // all replicas in sync acknowledge
 	b = binary.BigEndian.AppendUint32(b, uint32(replicaTime.Milliseconds()))
 	b = binary.BigEndian.AppendUint32(b, 1)
@@ -177,7 +184,7 @@ func (p *produceCall) head() []byte {
 }
 
 // produce sends the batch once.
-func (o *Outbox) produce(partition int, batch []message, sent time.Time) error {
+func (o *Outbox) produce(partition int, batch []message, sent time.Time, by *place) error {
 	bytes := 0
 	for i := range batch {
 		bytes += len(batch[i].Value)
@@ -185,7 +192,7 @@ func (o *Outbox) produce(partition int, batch []message, sent time.Time) error {
 	ctx, cancel := context.WithTimeout(o.hard, requestTime+time.Duration(bytes>>20)*time.Second)
 	defer cancel()
 	r, err := o.client.Transport.RoundTrip(ctx, o.client.Addr,
-		newProduceCall(o.cfg.Topic, partition, o.cfg.ClientID, batch, sent))
+		newProduceCall(o.cfg.Topic, partition, o.cfg.ClientID, batch, sent, by))
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func TestBatchPartsAreKafkas(t *testing.T) {
 		if _, err := set.WriteTo(&want); err != nil {
 			t.Fatal(err)
 		}
-		got := bytes.Join(batchParts(batch, sent), nil)
+		got := bytes.Join(batchParts(batch, sent, nil), nil)
 		if behind := want.Bytes()[4:]; !bytes.Equal(got, behind) { // kafka-go writes the size before it
 			t.Errorf("%s: %d bytes, want %d\n%.200x\n%.200x", name, len(got), len(behind), got, behind)
 		}
@@ -56,7 +56,7 @@ func TestBatchPartsAreKafkas(t *testing.T) {
 
 // A broker of before Kafka 0.11 is named, instead of a request that it cannot read.
 func TestProduceNamesOldBrokers(t *testing.T) {
-	p := newProduceCall("t", 0, "c", []message{{Record: &schemas.Record{Value: []byte("v")}}}, time.Now())
+	p := newProduceCall("t", 0, "c", []message{{Record: &schemas.Record{Value: []byte("v")}}}, time.Now(), nil)
 	p.Required(map[protocol.ApiKey]int16{protocol.Produce: 2})
 	if _, err := p.RawExchange(new(bytes.Buffer)); err == nil ||
 		err.Error() != "the broker is older than Kafka 0.11 (produce version 2)" {
@@ -68,7 +68,7 @@ func TestProduceNamesOldBrokers(t *testing.T) {
 func TestProduceRequestIsKafkas(t *testing.T) {
 	for version := int16(minProduceVersion); version <= 8; version++ {
 		p := newProduceCall("topic", 3, "client", []message{{Record: &schemas.Record{Key: []byte("k"),
-			Value: make([]byte, 100_000)}}}, time.UnixMilli(1))
+			Value: make([]byte, 100_000)}}}, time.UnixMilli(1), nil)
 		p.version = version
 		b := bytes.Join(append([][]byte{p.head()}, p.parts...), nil)
 		if size := binary.BigEndian.Uint32(b); int(size) != len(b)-4 {

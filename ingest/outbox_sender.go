@@ -139,10 +139,15 @@ func (o *Outbox) collect(batch []message, carry *message, queue <-chan message) 
 // says that it never will be.
 func (o *Outbox) deliver(partition int, batch []message) error {
 	sent := time.Now() // Kafka's timestamp, the same in every attempt
+	by := o.place(partition)
 	var failing, logged time.Time
 	for wait := firstPause; ; wait = min(2*wait, mostPause) {
-		err := o.produce(partition, batch, sent)
+		err := o.enlist(partition)
 		if err == nil {
+			err = o.produce(partition, batch, sent, by)
+		}
+		if err == nil || by != nil && errors.Is(err, kafka.DuplicateSequenceNumber) { // an earlier attempt arrived
+			o.delivered(partition, len(batch))
 			return nil
 		}
 		if o.ctx.Err() != nil {
@@ -177,8 +182,13 @@ func (o *Outbox) deliver(partition int, batch []message) error {
 // permanent returns what to report if sending again cannot help.
 func (o *Outbox) permanent(err error, batch []message) error {
 	var code kafka.Error
-	if !errors.As(err, &code) || code.Temporary() || code == kafka.Unknown {
+	if !errors.As(err, &code) || code.Temporary() || code == kafka.Unknown || code == kafka.ConcurrentTransactions {
 		return nil
+	}
+	if o.transactions != nil {
+		if fenced := o.fenced(code); fenced != nil {
+			return fenced
+		}
 	}
 	if code == kafka.MessageSizeTooLarge {
 		size := int64(batchOverhead)

@@ -13,8 +13,10 @@
 package schemas
 
 import (
+	"bytes"
 	"hash/crc32"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -79,4 +81,15 @@ func (m *Message) ID() RecordID {
 		sum = crc32.Update(sum, castagnoli, m.Value)
 	}
 	return RecordID{Offset: m.Offset, Timestamp: m.Time.UnixMilli(), CRC32C: sum}
+}
+
+// Clone returns a copy of the record in memory of its own.
+func (m *Message) Clone() *Message {
+	c := *m
+	c.Key, c.Value = bytes.Clone(m.Key), bytes.Clone(m.Value)
+	c.Headers = make([]Header, len(m.Headers))
+	for i, h := range m.Headers {
+		c.Headers[i] = Header{Key: strings.Clone(h.Key), Value: bytes.Clone(h.Value)}
+	}
+	return &c
 }

@@ -167,3 +167,9 @@ func createOrAdopt(ctx context.Context, s Records, name string, data []byte) (fo
 	}
 	return nil, false, fmt.Errorf("%s: whether it was created is unknown: %w", name, err)
 }
+
+// CreateRecord creates the commit record name, or returns the bytes that are stored under it
+// already; mine tells whether they are data. It tries again where an outcome is unknown.
+func CreateRecord(ctx context.Context, s Records, name string, data []byte) (found []byte, mine bool, err error) {
+	return createOrAdopt(ctx, s, name, data)
+}

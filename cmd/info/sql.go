@@ -32,6 +32,10 @@ func (c *Command) printSQL(e *command.Env) error {
 	if len(tables) == 0 {
 		return errors.New("--sql: the output has no file yet")
 	}
-	_, err = io.WriteString(e.Stdout, read.SQL(output, tables))
+	replays, err := read.Replays(e.Ctx, store)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(e.Stdout, read.SQL(output, tables)+read.MendedSQL(output, tables, replays))
 	return err
 }

@@ -82,8 +82,8 @@ func Verify(ctx context.Context, store sinks.Reader, opts VerifyOptions) (*Repor
 	v.manifests(ctx, topics)
 	v.orphans()
 	v.expected()
-	if err := errors.Join(v.staging(ctx), v.strayParts(ctx)); err != nil {
-		return nil, fmt.Errorf("list staging and plans: %w", err)
+	if err := errors.Join(v.staging(ctx), v.strayParts(ctx), v.replays(ctx)); err != nil {
+		return nil, fmt.Errorf("list staging, plans and replays: %w", err)
 	}
 	report := v.sorted()
 	if opts.Repair && ctx.Err() == nil {
