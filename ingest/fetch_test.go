@@ -364,7 +364,7 @@ func TestRecreatedTopicIsNoticed(t *testing.T) {
 	send(t, c, topic, values("a", "b", "c")...)
 	p := partition0(t, addr, topic)
 	ctx := deadline(t)
-	id, err := p.reread(ctx, 2)
+	id, err := p.reread(ctx, schemas.RecordID{Offset: 2})
 	if err != nil || id == nil {
 		t.Fatal(id, err)
 	}

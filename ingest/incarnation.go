@@ -151,7 +151,7 @@ func (p *Partition) holds(ctx context.Context, pos schemas.Position) error {
 	if err != nil || pos.Last == nil || pos.Last.Offset < start {
 		return err
 	}
-	got, err := p.reread(ctx, pos.Last.Offset)
+	got, err := p.reread(ctx, *pos.Last)
 	if err != nil || got == nil || *got == *pos.Last {
 		return err
 	}
@@ -182,7 +182,7 @@ func (c *Consumer) Holds(ctx context.Context, topic string, id int32, pos schema
 	if _, err := p.within(ctx, pos.Next); err != nil || pos.Last == nil {
 		return err
 	}
-	got, err := p.reread(ctx, pos.Last.Offset)
+	got, err := p.reread(ctx, *pos.Last)
 	switch {
 	case err != nil:
 		return err

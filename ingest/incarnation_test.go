@@ -204,7 +204,7 @@ func TestEqualRecordsInAnotherTopic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := p.reread(deadline(t), 6)
+	last, err := p.reread(deadline(t), schemas.RecordID{Offset: 6})
 	if err != nil || last == nil {
 		t.Fatal(last, err)
 	}
@@ -250,7 +250,7 @@ func TestIDsComeAndGo(t *testing.T) {
 		topic := makeTopic(t, addr, 1)
 		send(t, producer(t, addr), topic, numbered("old", 3)...)
 		p := partition0(t, addr, topic)
-		last, err := p.reread(deadline(t), 2)
+		last, err := p.reread(deadline(t), schemas.RecordID{Offset: 2})
 		if err != nil || last == nil {
 			t.Fatal(last, err)
 		}

@@ -292,10 +292,30 @@ func (p *Partition) bounds(ctx context.Context, want int64) (start, end int64, e
 	}
 }
 
-// reread returns the identity of the record at offset, nil if there is none.
-func (p *Partition) reread(ctx context.Context, offset int64) (*schemas.RecordID, error) {
+// reread returns the identity of the record that was last; nil if it is not there. A record that
+// exceeds Config.MaxFrameBytes is known by its beginning only, and that limit may have changed
+// since last was committed: both identities of such a record are compared.
+func (p *Partition) reread(ctx context.Context, last schemas.RecordID) (*schemas.RecordID, error) {
+	got, err := p.identify(ctx, last.Offset, p.dec.maxValue, func(m *schemas.Message) schemas.RecordID { return m.ID() })
+	if err != nil || got == nil || *got == last {
+		return got, err
+	}
+	return p.identify(ctx, last.Offset, maxLookup, func(m *schemas.Message) schemas.RecordID {
+		if id := m.ID(); id == last {
+			return id
+		}
+		cut := *m
+		cut.Key, cut.Value = m.Key[:min(len(m.Key), oversizeKept)], m.Value[:min(len(m.Value), oversizeKept)]
+		cut.Summed = false
+		return cut.ID()
+	})
+}
+
+// identify returns what of says of the record at offset; nil if there is none.
+func (p *Partition) identify(ctx context.Context, offset, maxValue int64,
+	of func(*schemas.Message) schemas.RecordID) (*schemas.RecordID, error) {
 	q := p.c.partition(p.Topic, p.ID, p.gen)
-	q.target, q.topicID, q.pinned = offset+1, p.topicID, p.pinned
+	q.target, q.topicID, q.pinned, q.dec.maxValue = offset+1, p.topicID, p.pinned, maxValue
 	for {
 		f, err := q.Fetch(ctx, offset, minBlock)
 		if gap := (*schemas.GapError)(nil); errors.Is(err, io.EOF) || errors.As(err, &gap) {
@@ -305,7 +325,7 @@ func (p *Partition) reread(ctx context.Context, offset int64) (*schemas.RecordID
 			return nil, err
 		}
 		if len(f.Messages) > 0 {
-			id := f.Messages[0].ID()
+			id := of(&f.Messages[0])
 			f.Release()
 			return &id, nil
 		}

@@ -178,8 +178,8 @@ type replayer struct {
 
 // A transaction has as much as this, or one message.
 const (
-	batchBytes    = 16 << 20
-	batchMessages = 1000
+	batchBytes    = 8 << 20
+	batchMessages = 200
 )
 
 func (r *replayer) run(e *command.Env) error {
