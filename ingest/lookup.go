@@ -49,8 +49,8 @@ func OpenLookup(ctx context.Context, brokers []string, security Security, topic 
 	if err != nil {
 		return nil, err
 	}
-	c, err := NewConsumer(Config{Brokers: brokers, Security: security, Topics: []string{topic}, Group: "entropipe-lookup",
-		MaxFrameBytes: maxLookup, Log: log})
+	c, err := NewConsumer(Config{Brokers: brokers, Security: security, Topics: []string{topic},
+		Group: "entropipe-lookup", MaxFrameBytes: maxLookup, Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -171,13 +171,14 @@ func (l *Lookup) silent(ctx context.Context, p *Partition, at int64) error {
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("%s/%d@%d: no record came within %v: the brokers are away, or a transaction of a producer is open",
-		p.Topic, p.ID, at, lookupPatience)
+	return fmt.Errorf("%s/%d@%d: no record came within %v: the brokers are away, or a transaction of a producer is "+
+		"open", p.Topic, p.ID, at, lookupPatience)
 }
 
 // OffsetsAt returns for each partition the first offset whose record was sent at or after at,
 // or the end of the log where there is none.
-func OffsetsAt(ctx context.Context, brokers []string, security Security, t *Topic, at time.Time) (map[int32]int64, error) {
+func OffsetsAt(ctx context.Context, brokers []string, security Security, t *Topic, at time.Time) (map[int32]int64,
+	error) {
 	var found map[int32]int64
 	err := administer(ctx, brokers, security, t.Name, func(k *cluster) (err error) {
 		var ids []int32

@@ -296,7 +296,7 @@ func (p *Partition) bounds(ctx context.Context, want int64) (start, end int64, e
 // exceeds Config.MaxFrameBytes is known by its beginning only, and that limit may have changed
 // since last was committed: both identities of such a record are compared.
 func (p *Partition) reread(ctx context.Context, last schemas.RecordID) (*schemas.RecordID, error) {
-	got, err := p.identify(ctx, last.Offset, p.dec.maxValue, func(m *schemas.Message) schemas.RecordID { return m.ID() })
+	got, err := p.identify(ctx, last.Offset, p.dec.maxValue, (*schemas.Message).ID)
 	if err != nil || got == nil || *got == last {
 		return got, err
 	}

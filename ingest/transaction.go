@@ -222,7 +222,8 @@ func (o *Outbox) coordinate(ctx context.Context, f func(context.Context) error) 
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.As(err, &code) && !code.Temporary() && code != kafka.Unknown && code != kafka.ConcurrentTransactions:
+		case errors.As(err, &code) && !code.Temporary() && code != kafka.Unknown &&
+			code != kafka.ConcurrentTransactions:
 			if fenced := o.fenced(code); fenced != nil {
 				return fenced
 			}
@@ -239,7 +240,8 @@ func (o *Outbox) coordinate(ctx context.Context, f func(context.Context) error) 
 // fenced returns the error of an outbox that another one has fenced; nil: code is another one.
 func (o *Outbox) fenced(code kafka.Error) error {
 	switch code {
-	case kafka.ProducerFenced, kafka.InvalidProducerEpoch, kafka.InvalidTransactionState, kafka.InvalidProducerIDMapping:
+	case kafka.ProducerFenced, kafka.InvalidProducerEpoch, kafka.InvalidTransactionState,
+		kafka.InvalidProducerIDMapping:
 		if o.transactions != nil {
 			return &FencedError{o.transactions.name}
 		}

@@ -182,7 +182,7 @@ func TestCheckUnderAnotherLimit(t *testing.T) {
 	}
 	for _, c := range []struct{ before, now int64 }{{100_000, 1 << 20}, {1 << 20, 100_000}, {70_000, 100_000}} {
 		p := at(c.before)
-		last, err := p.identify(deadline(t), 1, c.before, func(m *schemas.Message) schemas.RecordID { return m.ID() })
+		last, err := p.identify(deadline(t), 1, c.before, (*schemas.Message).ID)
 		if err != nil || last == nil {
 			t.Fatal(last, err)
 		}

@@ -17,6 +17,10 @@ out, views, drawn = map(pathlib.Path, sys.argv[1:])
 db = duckdb.connect()
 db.execute(views.read_text())
 names = [name for name, in db.sql("select view_name from duckdb_views() where not internal order by 1").fetchall()]
+of_rejects = [name for name in names if name in ("rejects_not_mended", "replayed")]
+names = [name for name in names if name not in of_rejects]
+for name in of_rejects:
+    db.sql(f"select count(*) from {name}").fetchone()
 assert names == sorted(p.name for p in out.iterdir() if not p.name.startswith("_")), names
 total = 0
 for name in names:

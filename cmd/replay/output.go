@@ -27,7 +27,7 @@ import (
 type outputSource struct {
 	*Command
 	kafka   cluster
-	store   *sinks.Local
+	store   command.Store
 	uuid    string
 	topics  map[string]*sourceTopic
 	letters *letterIndex // nil: not read yet
@@ -42,7 +42,7 @@ type sourceTopic struct {
 }
 
 func openOutput(e *command.Env, c *Command, kafka cluster) (source, error) {
-	store, err := command.OpenOutput(c.From)
+	store, err := command.OpenOutput(e.Ctx, c.From)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,8 @@ func openOutput(e *command.Env, c *Command, kafka cluster) (source, error) {
 		store.Close()
 		return nil, err
 	}
-	return &outputSource{Command: c, kafka: kafka, store: store, uuid: found.Store, topics: map[string]*sourceTopic{}}, nil
+	return &outputSource{Command: c, kafka: kafka, store: store, uuid: found.Store,
+		topics: map[string]*sourceTopic{}}, nil
 }
 
 func (s *outputSource) close() {
@@ -167,7 +168,8 @@ func orGone(err error, why string) error {
 
 // recordAt reads the message that begins at an offset, and its other chunks within a window of
 // bytes behind it.
-func recordAt(ctx context.Context, log *ingest.Lookup, partition int32, offset, window int64) (*schemas.Message, error) {
+func recordAt(ctx context.Context, log *ingest.Lookup, partition int32, offset, window int64) (*schemas.Message,
+	error) {
 	end := int64(0)
 	for _, p := range log.Partitions {
 		if p.ID == partition {
@@ -202,7 +204,8 @@ func recordAt(ctx context.Context, log *ingest.Lookup, partition int32, offset, 
 	case err != nil:
 		return nil, err
 	case whole != nil && whole.Oversize > 0:
-		return nil, &goneError{fmt.Sprintf("the record at %s/%d@%d has %d bytes", log.Name, partition, offset, whole.Oversize)}
+		return nil, &goneError{fmt.Sprintf("the record at %s/%d@%d has %d bytes", log.Name, partition, offset,
+			whole.Oversize)}
 	case whole != nil:
 		return whole, nil
 	case broken != nil:

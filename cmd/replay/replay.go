@@ -49,6 +49,13 @@ type Command struct {
 // Check returns all mistakes of the flags, joined, each a mistake.Usage.
 func (c *Command) Check() error {
 	var to, letters error
+	if command.IsTopicURL(c.From) {
+		brokers, topic, err := command.TopicURL(c.From)
+		if err != nil {
+			return mistake.NewUsage(err)
+		}
+		c.Brokers, c.From = brokers, topic
+	}
 	if c.To == "" {
 		to = mistake.About("--to is missing: the topic to send to", "to")
 	} else {

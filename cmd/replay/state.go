@@ -144,7 +144,8 @@ func (s *state) keep(ctx context.Context) error {
 		all = append(all, m)
 	}
 	slices.SortFunc(all, func(a, b record.SentMessage) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition),
+			cmp.Compare(a.Offset, b.Offset))
 	})
 	for part := range slices.Chunk(all, record.MaxSent) {
 		list := record.Replayed{Format: record.FormatVersion, To: s.now.To, TopicID: s.now.TopicID,

@@ -108,6 +108,6 @@ func (c *Counts) text(dry bool) string {
 	if dry {
 		did = "to send"
 	}
-	return fmt.Sprintf("%s %s, %s sent before, %s at the limit, %s partly accepted, %s gone", command.Count(c.Sent), did,
-		command.Count(c.Before), command.Count(c.AtLimit), command.Count(c.Partial), command.Count(c.Gone))
+	return fmt.Sprintf("%s %s, %s sent before, %s at the limit, %s partly accepted, %s gone", command.Count(c.Sent),
+		did, command.Count(c.Before), command.Count(c.AtLimit), command.Count(c.Partial), command.Count(c.Gone))
 }

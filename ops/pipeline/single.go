@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"hash/crc32"
-
 	"entropipe/schemas"
 )
 
@@ -18,42 +16,27 @@ type Single struct {
 // other.
 func (s *Single) Add(m *schemas.Message, most int64) (whole bool, err error) {
 	c, chunk, err := schemas.ChunkOf(m)
-	if s.f == nil {
-		if err != nil {
-			return false, err
-		}
-		if s.f, err = begin(m, &c, chunk, most); err != nil {
-			return false, err
-		}
-	} else if !chunk || err != nil || c.ID != s.f.id {
-		return false, nil
-	}
-	s.f.add(&c, m)
-	if s.f.refused == nil && s.f.missing == 0 {
-		if sum := crc32.Checksum(s.f.message.Value, castagnoli); sum != s.f.of.CRC32C {
-			s.f.refuse(schemas.ReasonBadChecksum, "the CRC-32C of the %d chunks is %08x, and should be %08x", s.f.of.Count,
-				sum, s.f.of.CRC32C)
-		}
-	}
-	return s.f.missing == 0, s.f.refused
-}
-
-// begin returns the assembly that begins with a record.
-func begin(m *schemas.Message, c *schemas.Chunk, chunk bool, most int64) (*assembly, error) {
-	refuse := func(text string) error {
-		return &schemas.FormatError{Stage: schemas.StageAssemble, Reason: schemas.ReasonBadChunk, Detail: text, At: -1}
-	}
 	switch {
-	case !chunk:
-		return nil, refuse("the record is no chunk")
-	case c.FrameBytes > most:
-		return nil, refuse("the message is too large")
+	case s.f != nil && (!chunk || err != nil || c.ID != s.f.id):
+		return false, nil
+	case s.f == nil && err != nil:
+		return false, err
+	case s.f == nil && (!chunk || c.FrameBytes > most):
+		return false, &schemas.FormatError{Stage: schemas.StageAssemble, Reason: schemas.ReasonBadChunk, At: -1,
+			Detail: "the record is no chunk, or one of a message that is too large"}
+	case s.f == nil:
+		s.f = &assembly{id: c.ID, of: c, size: -1, message: *m.Clone()}
+		s.f.message.Headers = schemas.WithoutChunk(s.f.message.Headers)
+		s.f.message.Value, s.f.message.Summed = nil, false
 	}
-	f := &assembly{id: c.ID, of: *c, missing: c.Count, have: make([]bool, c.Count)}
-	f.message = *m.Clone()
-	f.message.Headers = schemas.WithoutChunk(f.message.Headers)
-	f.message.Value, f.message.Summed = make([]byte, c.FrameBytes), false
-	return f, nil
+	if err := s.f.take(&c, m, func(int64) error { return nil }); err != nil {
+		return false, err
+	}
+	if s.f.refused == nil && len(s.f.parts) == c.Count {
+		s.f.join()
+		return s.f.refused == nil, s.f.refused
+	}
+	return false, s.f.refused
 }
 
 // Message returns the message, once Add has said that it is whole. The caller owns it.
@@ -64,5 +47,5 @@ func (s *Single) Missing() (missing, all int) {
 	if s.f == nil {
 		return 0, 0
 	}
-	return s.f.missing, s.f.of.Count
+	return s.f.of.Count - len(s.f.parts), s.f.of.Count
 }

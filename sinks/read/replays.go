@@ -36,8 +36,8 @@ func (v *verifier) replays(ctx context.Context) error {
 			}
 		}
 		if err != nil {
-			v.fault(checkRecords, name, "%v; no row is affected; without the record replay may send messages again that "+
-				"it has sent", err)
+			v.fault(checkRecords, name, "%v; no row is affected; without the record replay may send messages again "+
+				"that it has sent", err)
 			continue
 		}
 		v.oneFormat(name, format)
@@ -94,15 +94,16 @@ func MendedSQL(output string, tables []string, replays bool) string {
 	columns := "{'folder': 'VARCHAR', 'sent': 'STRUCT(folder VARCHAR, \"partition\" INTEGER, \"offset\" BIGINT, " +
 		"to_partition INTEGER, to_offset BIGINT)[]'}"
 	var w strings.Builder
-	fmt.Fprintf(&w, "CREATE OR REPLACE VIEW replayed AS SELECT DISTINCT s.folder AS topic, s.\"partition\", s.\"offset\", "+
-		"to_topic, s.to_partition, s.to_offset\n  FROM (SELECT folder AS to_topic, unnest(sent) AS s FROM read_json(%s, "+
-		"columns=%s, maximum_object_size=%s));\n", quoteSQL(globOf(root)+"/"+record.ReplaysFolder+"/*.*.json"), columns,
+	fmt.Fprintf(&w, "CREATE OR REPLACE VIEW replayed AS SELECT DISTINCT s.folder AS topic, s.\"partition\", "+
+		"s.\"offset\", to_topic, s.to_partition, s.to_offset\n  FROM (SELECT folder AS to_topic, unnest(sent) AS s "+
+		"FROM read_json(%s, columns=%s, maximum_object_size=%s));\n", quoteSQL(globOf(root)+"/"+record.ReplaysFolder+"/*.*.json"), columns,
 		strconv.Itoa(record.MaxSize))
 	fmt.Fprintf(&w, `CREATE OR REPLACE VIEW rejects_not_mended AS
   WITH RECURSIVE again(topic, "partition", "offset", to_topic, to_partition, to_offset) AS (
     SELECT * FROM replayed
     UNION SELECT a.topic, a."partition", a."offset", b.to_topic, b.to_partition, b.to_offset
-      FROM again a JOIN replayed b ON a.to_topic = b.topic AND a.to_partition = b."partition" AND a.to_offset = b."offset"),
+      FROM again a JOIN replayed b
+        ON a.to_topic = b.topic AND a.to_partition = b."partition" AND a.to_offset = b."offset"),
   present AS (%s)
   SELECT r.* FROM rejects r WHERE NOT EXISTS (SELECT 1 FROM again a JOIN present p
     ON p.topic = a.to_topic AND p."partition" = a.to_partition AND p."offset" = a.to_offset

@@ -17,10 +17,10 @@ import (
 type Replay struct {
 	Format  int              `json:"format"`
 	To      string           `json:"to"`                 // topic
-	TopicID string           `json:"topic_id,omitempty"` // of To, as Kafka's tools print it; empty: the brokers had no ids
+	TopicID string           `json:"topic_id,omitempty"` // of To; empty: the brokers had no ids
 	Starts  map[string]int64 `json:"starts"`             // offset by partition of To, in decimal; 0 if it is not named
 	Reasons []string         `json:"reasons,omitempty"`  // the selection; empty: every reason
-	Since   *time.Time       `json:"since,omitempty"`    // the selection: rejects that were committed at or after this time
+	Since   *time.Time       `json:"since,omitempty"`    // the selection: first time of commits
 	Created time.Time        `json:"created"`
 	Writer  string           `json:"writer,omitempty"`
 }
