@@ -36,7 +36,7 @@ func TestWritersOnNFS(t *testing.T) {
 	const end, writers = 40, 3
 	met := map[string]int{}
 	waited := 0
-	for seed := range max(2, *nfsSeeds/batches.Sparse) {
+	for seed := range max(2, *nfsSeeds/uint64(batches.Sparse)) {
 		d := sinktest.NewMemDisk()
 		machines := []*sinktest.Mount{sinktest.NewMount(d, 2*seed), sinktest.NewMount(d, 2*seed+1)}
 		s := &turns{rng: rand.New(rand.NewPCG(seed, 6)), running: writers}
@@ -96,7 +96,7 @@ func TestWritersOnNFS(t *testing.T) {
 func TestPowerCutsOnNFS(t *testing.T) {
 	defer sinks.SetCreateWait(sinks.SetCreateWait(time.Nanosecond))
 	const end = 40
-	for seed := range max(2, *nfsSeeds/batches.Sparse) {
+	for seed := range max(2, *nfsSeeds/uint64(batches.Sparse)) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		d := sinktest.NewMemDisk()
 		for n := range uint64(12) {
