@@ -33,6 +33,7 @@ const (
 // call its methods; all of them accept a nil Tap, which nobody can watch.
 type Tap struct {
 	watchers atomic.Int32 // watchers and Always; 0: Wants returns at once
+	began    atomic.Pointer[time.Time]
 
 	mu      sync.RWMutex
 	streams map[Stream]*stream
@@ -47,6 +48,18 @@ type Tap struct {
 	load atomic.Int64
 }
 
+// ticks returns the nanoseconds since its first call. A wall clock that is set back by an hour
+// does not stop the scenes for an hour.
+func (t *Tap) ticks() int64 {
+	began := t.began.Load()
+	if began == nil {
+		now := time.Now().Add(-time.Second) // 0 is the past
+		t.began.CompareAndSwap(nil, &now)
+		began = t.began.Load()
+	}
+	return int64(time.Since(*began))
+}
+
 type partition struct {
 	topic string
 	id    int32
@@ -55,10 +68,10 @@ type partition struct {
 // stream is what a Tap knows of one stream.
 type stream struct {
 	wanted atomic.Int32 // views of it
-	until  atomic.Int64 // Unix ns until which it is copied although nobody views it
-	due    atomic.Int64 // Unix ns at which its next scene is due, by the mean rate
+	until  atomic.Int64 // ticks until which it is copied although nobody views it
+	due    atomic.Int64 // ticks at which its next scene is due, by the mean rate
 	load   atomic.Int64 // load of its newest scene
-	at     atomic.Int64 // Unix ns of its newest scene's offer
+	at     atomic.Int64 // ticks of its newest scene's offer
 	newest atomic.Pointer[Scene]
 }
 
@@ -115,6 +128,7 @@ func (w *Watcher) Close() {
 
 // View is one watcher's wish for the scenes of a stream. One goroutine at a time may use it.
 type View struct {
+	tap     *Tap
 	s       *stream // nil: the stream is beyond MaxStreams
 	resting bool
 	ended   bool
@@ -123,7 +137,7 @@ type View struct {
 // View makes the tap copy the scenes of a stream until End is called, and for a minute after
 // that.
 func (w *Watcher) View(of Stream) *View {
-	v := &View{s: w.tap.stream(of)}
+	v := &View{tap: w.tap, s: w.tap.stream(of)}
 	if v.s != nil {
 		v.s.wanted.Add(1)
 	}
@@ -149,7 +163,7 @@ func (v *View) End() {
 	}
 	v.ended = true
 	if !v.resting {
-		v.s.until.Store(time.Now().Add(linger).UnixNano())
+		v.s.until.Store(v.tap.ticks() + int64(linger))
 		v.s.wanted.Add(-1)
 	}
 }
@@ -211,7 +225,7 @@ func (t *Tap) Wants(k *schemas.FrameKey) bool {
 	if s == nil {
 		return false
 	}
-	now := time.Now().UnixNano()
+	now := t.ticks()
 	if s.wanted.Load() == 0 && now >= s.until.Load() {
 		return false
 	}
@@ -242,7 +256,7 @@ func (t *Tap) Offer(scene *Scene) {
 
 // weigh notes the load of the newest scene of s, and sums up those of all streams.
 func (t *Tap) weigh(s *stream, scene *Scene) {
-	now := time.Now().UnixNano()
+	now := t.ticks()
 	s.load.Store(int64(fullLoad * min(scene.Len(), SamplePoints) / SamplePoints))
 	s.at.Store(now)
 	t.mu.RLock()

@@ -219,8 +219,9 @@ func (s *Source) DeadLetter(bytes int64) {
 	s.m.bytes.WithLabelValues("dead_letter", s.topic, "out").Add(float64(bytes))
 }
 
-// Latency records the time from one record's Kafka timestamp to its commit.
-func (s *Source) Latency(d time.Duration) { s.latency.Observe(d.Seconds()) }
+// Latency records the time from one record's Kafka timestamp to its commit. A negative one,
+// of clocks that differ, counts as none: the sum of a histogram must not fall.
+func (s *Source) Latency(d time.Duration) { s.latency.Observe(max(0, d.Seconds())) }
 
 // Sequences counts the committed sequences, and their tokens, whose results
 // Committed does not see: the results of a large message that were staged before
@@ -282,7 +283,7 @@ func (s *Source) Committed(b *schemas.Batch, c schemas.Committed, took time.Dura
 func (s *Source) Lag(records int64, last time.Time) {
 	s.lagRecords.Set(float64(records))
 	if records > 0 && !last.IsZero() {
-		s.lagSeconds.Set(time.Since(last).Seconds())
+		s.lagSeconds.Set(max(0, time.Since(last).Seconds())) // not negative where clocks differ
 	} else {
 		s.lagSeconds.Set(0)
 	}

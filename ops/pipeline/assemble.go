@@ -71,6 +71,7 @@ type assembler struct {
 	read   int64          // bytes of keys and values so far
 	ending bool           // no further message begins
 	counts metrics.Chunks // since the reader took them
+	clock  waiting
 }
 
 // assembly is a message of chunks. It belongs to the assembler until it is decided, then to
@@ -83,8 +84,8 @@ type assembly struct {
 	size     int             // bytes of each chunk but the last; -1: unknown
 	offsets  []int64         // of its chunks, duplicates among them
 	from     int64           // assembler.read before the first chunk
-	opened   time.Time
-	refused  error // why the message is a reject; nil: it is whole
+	opened   time.Duration   // assembler.clock
+	refused  error           // why the message is a reject; nil: it is whole
 	task     *task
 	reserved int64 // bytes of memory for parts, which the whole value takes over
 }
@@ -117,8 +118,9 @@ const (
 // take takes a record. opened is the message that begins with it; nil: none does. reserve
 // is called before the bytes of a chunk are kept, which are all that a message takes, whatever
 // size its headers claim; its error is returned with noMemory, and the record has not been
-// taken. Any other error makes the record a reject. What take decides is in decided.
-func (a *assembler) take(m *schemas.Message, now time.Time, reserve func(bytes int64) error) (is place,
+// taken. Any other error makes the record a reject. What take decides is in decided. asked is
+// when the record's fetch began.
+func (a *assembler) take(m *schemas.Message, asked time.Time, reserve func(bytes int64) error) (is place,
 	opened *assembly, err error) {
 	c, chunk, err := schemas.ChunkOf(m)
 	before, size := a.read, int64(len(m.Key)+len(m.Value))
@@ -153,7 +155,7 @@ func (a *assembler) take(m *schemas.Message, now time.Time, reserve func(bytes i
 	case !chunk || err != nil:
 		is = wholeMessage
 	default:
-		if opened, err = a.begin(&c, m, now, reserve); err != nil {
+		if opened, err = a.begin(&c, m, asked, reserve); err != nil {
 			return noMemory, nil, err
 		}
 		opened.from, is = before, beginning
@@ -163,9 +165,9 @@ func (a *assembler) take(m *schemas.Message, now time.Time, reserve func(bytes i
 }
 
 // begin opens the message of a first chunk.
-func (a *assembler) begin(c *schemas.Chunk, m *schemas.Message, now time.Time,
+func (a *assembler) begin(c *schemas.Chunk, m *schemas.Message, asked time.Time,
 	reserve func(bytes int64) error) (*assembly, error) {
-	f := &assembly{id: c.ID, of: *c, size: -1, opened: now}
+	f := &assembly{id: c.ID, of: *c, size: -1, opened: a.waited(asked)}
 	f.message = *m
 	f.message.Value, f.message.Summed = nil, false
 	if c.FrameBytes > a.Max {
@@ -274,9 +276,17 @@ func (f *assembly) join() {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// waited returns how long chunks have been waited for. What passes between two fetches
+// counts for a quarter of Age at most, so that no jump of a clock gives a message up.
+func (a *assembler) waited(asked time.Time) time.Duration {
+	return a.clock.look(asked, max(a.Age/4, time.Second))
+}
+
 // decided returns the messages that are decided, in the order of their offsets, and forgets
-// them. atEnd: there was no record behind the last one when it was read.
-func (a *assembler) decided(now time.Time, atEnd bool) (all []*assembly) {
+// them. atEnd: there was no record behind the last one when it was read. asked is when the last
+// fetch began: what came to the log since then is unknown.
+func (a *assembler) decided(asked time.Time, atEnd bool) (all []*assembly) {
+	waited := a.waited(asked)
 	a.open = slices.DeleteFunc(a.open, func(f *assembly) bool {
 		switch {
 		case f.refused != nil || f.message.Oversize > 0:
@@ -284,7 +294,7 @@ func (a *assembler) decided(now time.Time, atEnd bool) (all []*assembly) {
 			f.join()
 		case a.read-f.from >= a.Window:
 			f.giveUp("%d bytes of records follow the first one (--chunk-window)", a.Window)
-		case atEnd && now.Sub(f.opened) >= a.Age:
+		case atEnd && waited-f.opened >= a.Age:
 			f.giveUp("none came for %v at the log's end (--chunk-age)", a.Age)
 		default:
 			return false

@@ -136,7 +136,7 @@ func (c *collector) stall() {
 	if c.head.task.parts == nil || c.stalled.Load() {
 		return
 	}
-	c.waits.Store(time.Now().UnixNano())
+	c.waits.Store(c.p.ticks())
 	c.waitsAt.Store(c.head.next - 1) // not of the message, which the reader may still replace
 	c.stalled.Store(true)
 	c.p.budget.look()
@@ -169,7 +169,7 @@ func (c *collector) add(ctx context.Context, sl slot) error {
 			return err
 		}
 		if len(c.times) == 0 {
-			c.opens(time.Now())
+			c.opens()
 		}
 		c.times = append(c.times, c.sentAt(&t.msg))
 		b.Results = append(b.Results, t.results...)
@@ -245,15 +245,15 @@ func (c *collector) commit(ctx context.Context) error {
 }
 
 // opens begins the age of the batch.
-func (c *collector) opens(now time.Time) {
-	c.since = now
-	c.opened.Store(now.UnixNano())
+func (c *collector) opens() {
+	c.since = time.Now()
+	c.opened.Store(c.p.ticks())
 }
 
 // account adds the committed batch to the totals and metrics, and reports the lag.
 func (c *collector) account(done schemas.Committed, took time.Duration) {
 	total, b, now := c.p.statsOf(c.topic), &c.batch, time.Now()
-	total.firstCommit.CompareAndSwap(0, now.UnixNano())
+	total.firstCommit.CompareAndSwap(0, c.p.ticks())
 	total.batches.Add(1)
 	total.messages.Add(b.Messages)
 	total.bytesIn.Add(b.Bytes)

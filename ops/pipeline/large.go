@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"entropipe/schemas"
 )
@@ -111,7 +110,7 @@ func (c *collector) large(ctx context.Context, t *task) error {
 				return err
 			}
 			c.batch, c.times = b, append(c.times, c.sentAt(&t.msg))
-			c.opens(time.Now())
+			c.opens()
 			c.batched.Store(1)
 			return c.commit(ctx)
 		case c.buffered.Load() >= c.p.largeRows():

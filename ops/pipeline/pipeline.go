@@ -81,6 +81,7 @@ type Config struct {
 // Pipeline processes partitions until Close. Any goroutine may call its methods.
 type Pipeline struct {
 	cfg     Config
+	began   time.Time
 	budget  budget
 	outage  outage
 	busy    underWay
@@ -101,8 +102,8 @@ func New(cfg Config) *Pipeline {
 	if cfg.Queue <= 0 {
 		cfg.Queue = 4 * cfg.Workers
 	}
-	p := &Pipeline{cfg: cfg, clouds: make(chan *task, 4*cfg.Workers), sequences: make(chan *task, cfg.Queue),
-		collectors: map[*collector]struct{}{}, stats: map[string]*counters{}}
+	p := &Pipeline{cfg: cfg, began: time.Now(), clouds: make(chan *task, 4*cfg.Workers),
+		sequences: make(chan *task, cfg.Queue), collectors: map[*collector]struct{}{}, stats: map[string]*counters{}}
 	p.budget = budget{limit: cfg.Memory, relieve: p.relieve}
 	for range cfg.Workers {
 		w := worker{p: p, process: cfg.NewProcess()}

@@ -18,9 +18,10 @@ type reader struct {
 	next int64 // offset of the next fetch
 
 	chunks   *assembler
-	expected int64 // bytes of the last fetch that brought records
-	each     int64 // mean bytes of one of those records
-	atEnd    bool  // the last fetch brought no record
+	expected int64     // bytes of the last fetch that brought records
+	each     int64     // mean bytes of one of those records
+	atEnd    bool      // the last fetch brought no record
+	asked    time.Time // when the last fetch began
 
 	beyond bool // reading behind the end of --until-end; also in chunks.ending
 
@@ -51,9 +52,9 @@ func (r *reader) fetch(ctx context.Context, from func(context.Context, int64, in
 		budget.settled(r.session) // it may wait for records, and few of them come
 	}
 	r.p.busy.fetch.Add(1)
-	start := time.Now()
+	r.asked = time.Now()
 	fetched, err := from(ctx, r.next, int32(size))
-	took := time.Since(start)
+	took := time.Since(r.asked)
 	r.p.busy.fetch.Add(-1)
 	if err != nil {
 		budget.fetch(-reserved)
@@ -84,7 +85,7 @@ func (r *reader) transaction(f *schemas.Fetched) {
 	case f.End < 0 || f.High <= f.End:
 		r.hiddenSince.Store(0)
 	case r.hiddenSince.Load() == 0 || r.logEnd.Load() != f.End:
-		r.hiddenSince.Store(time.Now().UnixNano())
+		r.hiddenSince.Store(r.p.ticks())
 	}
 	r.hidden.Store(f.High - f.End)
 }
@@ -133,7 +134,7 @@ func (r *reader) submit(ctx context.Context, f *schemas.Fetched) error {
 
 // record gives one record its slot.
 func (r *reader) record(ctx context.Context, m *schemas.Message, l *lease) error {
-	is, opened, err := r.chunks.take(m, time.Now(), func(bytes int64) error {
+	is, opened, err := r.chunks.take(m, r.asked, func(bytes int64) error {
 		return r.p.budget.reserveChunk(ctx, bytes, r.session)
 	})
 	switch {
@@ -198,7 +199,7 @@ func (r *reader) begin(f *assembly, id schemas.RecordID) {
 
 // decide passes on the messages of chunks that are decided.
 func (r *reader) decide(atEnd bool) {
-	decided := r.chunks.decided(time.Now(), atEnd)
+	decided := r.chunks.decided(r.asked, atEnd)
 	if len(decided) > 0 {
 		r.openMessages()
 	}

@@ -43,6 +43,7 @@ type outage struct {
 type retry struct {
 	p     *Pipeline
 	since time.Time     // the first failure after the last success; zero if there is none
+	tried waiting       // since then
 	pause time.Duration // the last pause between two tries
 
 	resuming bool // the first failure was a resumption's, so that a good resumption is a success
@@ -86,7 +87,8 @@ func (r *retry) failed(err error) bool {
 	if r.since.IsZero() {
 		r.since = now
 	}
-	if now.Sub(r.since) >= r.p.cfg.RetryFor {
+	// A try may be a minute's wait for a network. An hour between two tries is no patience.
+	if r.tried.look(now, max(r.p.cfg.RetryFor/4, 2*mostPause)) >= r.p.cfg.RetryFor {
 		return false
 	}
 	r.p.cfg.Metrics.Failed("commit", "output_unavailable")
@@ -99,7 +101,7 @@ func (r *retry) succeeded() {
 	if r.since.IsZero() {
 		return
 	}
-	r.since, r.pause, r.resuming = time.Time{}, 0, false
+	r.since, r.tried, r.pause, r.resuming = time.Time{}, waiting{}, 0, false
 	r.p.outage.recovered(r)
 }
 

@@ -25,7 +25,7 @@ func (p *Pipeline) Sample() {
 		c.lag()
 		var since time.Time
 		if ns := c.opened.Load(); ns != 0 {
-			since = time.Unix(0, ns)
+			since = p.moment(ns)
 		}
 		c.src.Open(since)
 		batched += c.batched.Load()
@@ -52,7 +52,7 @@ func (p *Pipeline) Chunked(visit func(topic string, id int32, offset int64, sinc
 	defer p.mu.Unlock()
 	for c := range p.collectors {
 		if c.stalled.Load() {
-			visit(c.topic, c.id, c.waitsAt.Load(), time.Unix(0, c.waits.Load()))
+			visit(c.topic, c.id, c.waitsAt.Load(), p.moment(c.waits.Load()))
 		}
 	}
 }
@@ -65,7 +65,7 @@ func (p *Pipeline) Hidden(visit func(topic string, id int32, offsets int64, sinc
 	defer p.mu.Unlock()
 	for c := range p.collectors {
 		if ns := c.hiddenSince.Load(); ns != 0 {
-			visit(c.topic, c.id, c.hidden.Load(), time.Unix(0, ns))
+			visit(c.topic, c.id, c.hidden.Load(), p.moment(ns))
 		}
 	}
 }

@@ -36,7 +36,7 @@ type session struct {
 	durable atomic.Int64 // every offset before it is committed; written by the collector
 
 	// hidden is the number of offsets behind the end of the log that an open transaction holds
-	// back; hiddenSince is since when, Unix ns; 0: none. Both are written by the reader.
+	// back; hiddenSince is since when, in ticks; 0: none. Both are written by the reader.
 	hidden, hiddenSince atomic.Int64
 
 	// newest is the Kafka timestamp, in Unix ns, of the last committed record;

@@ -19,7 +19,7 @@ type counters struct {
 	found, foundBytes                 atomic.Int64
 	letters, letterBytes              atomic.Int64
 	sequences, tokens                 atomic.Int64
-	firstCommit                       atomic.Int64 // Unix ns; 0 before the first commit
+	firstCommit                       atomic.Int64 // ticks; 0 before the first commit
 	latency                           metrics.Quantiles
 
 	mu     sync.Mutex
@@ -65,8 +65,8 @@ func (p *Pipeline) Stats(topics ...string) Stats {
 		s.FoundBytes += c.foundBytes.Load()
 		s.Letters += c.letters.Load()
 		s.LetterBytes += c.letterBytes.Load()
-		if ns := c.firstCommit.Load(); ns != 0 && (s.FirstCommit.IsZero() || ns < s.FirstCommit.UnixNano()) {
-			s.FirstCommit = time.Unix(0, ns)
+		if at := c.firstCommit.Load(); at != 0 && (s.FirstCommit.IsZero() || p.moment(at).Before(s.FirstCommit)) {
+			s.FirstCommit = p.moment(at)
 		}
 		latency.AddAll(&c.latency)
 	}
