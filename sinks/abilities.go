@@ -52,8 +52,8 @@ func (l *Local) tryAbilities(ctx context.Context, folder string) error {
 		return err
 	}
 	if err := l.disk.Link(first, linked); !errors.Is(err, fs.ErrExist) {
-		return l.untrusted(fmt.Sprintf("a second link of one name gives %q instead of an error that says that the name "+
-			"is taken", fmt.Sprint(err)))
+		return l.untrusted(fmt.Sprintf("a second link of one name gives %q instead of an error that says that the "+
+			"name is taken", fmt.Sprint(err)))
 	}
 	if err := l.disk.Rename(linked, renamed); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -178,7 +178,8 @@ func TestNamesThatCannotBeSeenYet(t *testing.T) {
 			d := sinktest.NewMemDisk()
 			sinktest.TakeOver(t, sinktest.MemStore(d), 0, 10, 5)
 			hidden := &late{Disk: d, hides: hides, looks: 11}
-			w := sinktest.Writer{Store: sinktest.MemStore(hidden), End: 20, Roll: sinktest.Roll(5), Fail: sinktest.IsCrash}
+			w := sinktest.Writer{Store: sinktest.MemStore(hidden), End: 20, Roll: sinktest.Roll(5),
+				Fail: sinktest.IsCrash}
 			if err := w.Run(ctx); err != nil || hidden.looks > 0 {
 				t.Fatalf("%v; %d looks are left", err, hidden.looks)
 			}
@@ -309,7 +310,8 @@ func TestStoresThatCannotKeepThePromise(t *testing.T) {
 			switch {
 			case c.want == "" && err != nil:
 				t.Error(err)
-			case c.want != "" && (!errors.As(err, &wrong) || wrong.Field != "out" || !strings.Contains(err.Error(), c.want)):
+			case c.want != "" && (!errors.As(err, &wrong) || wrong.Field != "out" ||
+				!strings.Contains(err.Error(), c.want)):
 				t.Errorf("%v, want a mistake of --out that says %q", err, c.want)
 			}
 			names, err := c.disk.Names(record.CommitsFolder)

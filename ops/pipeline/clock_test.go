@@ -65,9 +65,10 @@ func TestChunksSurviveAJumpOfTheClock(t *testing.T) {
 				t.Run(fmt.Sprintf("%d polls, answered %t, ends %t", polls, answered, ends), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						l := &sleepy{first: 2, jump: time.Hour, answered: answered, polls: polls, ends: ends}
-						for i, r := range schemas.ChunksOf(&schemas.Record{Value: []byte("abc")}, 1, "00000000000000aa") {
-							l.messages = append(l.messages, schemas.Message{Topic: "t", Offset: int64(i), Value: r.Value,
-								Headers: r.Headers, Time: time.Unix(1, 0)})
+						whole := &schemas.Record{Value: []byte("abc")}
+						for i, r := range schemas.ChunksOf(whole, 1, "00000000000000aa") {
+							l.messages = append(l.messages, schemas.Message{Topic: "t", Offset: int64(i),
+								Value: r.Value, Headers: r.Headers, Time: time.Unix(1, 0)})
 						}
 						l.ctx, l.done = context.WithCancel(t.Context())
 						defer l.done()
@@ -83,7 +84,8 @@ func TestChunksSurviveAJumpOfTheClock(t *testing.T) {
 							size = 2
 						}
 						rows := chunkRows(t, out, size)
-						if len(rows) != 1 || (rows[0].Reason == "") == ends || ends && rows[0].Reason != schemas.ReasonIncomplete {
+						if want := map[bool]string{true: schemas.ReasonIncomplete}[ends]; len(rows) != 1 ||
+							rows[0].Reason != want {
 							t.Errorf("rows %+v", rows)
 						}
 						if took := time.Since(begin); ends && took > time.Hour+2*defaultChunkAge {
