@@ -214,10 +214,10 @@ func TestDeadLettersWhateverDies(t *testing.T) {
 	}()
 	args := fast(address, "points", "--dead-letter", "dead", "--max-rejects", "none")
 	r := launch(t, dir, args...)
-	for i := range 4 {
+	for i := range 3 {
 		seen := manifests(t, out)
 		waitFor(t, "commits", func() bool { return manifests(t, out) > seen+3 })
-		if i == 2 {
+		if i == 1 {
 			b.killed()
 			time.Sleep(200 * time.Millisecond) // long enough to be missed
 			b = brokerProcess(t, dir, address)
