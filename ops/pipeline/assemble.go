@@ -24,8 +24,9 @@ import (
 //   - else a chunk whose id is among the last Recent messages that began before it is a duplicate;
 //   - else it begins a message.
 //
-// A message is given up when as many bytes of keys and values as Chunks.Window follow the
-// begin of its first chunk. Only at the log's end a clock decides, too.
+// A message is given up when as many bytes of keys and values as Chunks.Window, or as many
+// records as Chunks.Records, follow the begin of its first chunk. Only at the log's end a clock
+// decides, too.
 //
 // A manifest that ends at an offset lists the chunks behind the end that belong to messages
 // before it (ahead), and the last messages that began before it (closed), so that whoever
@@ -37,12 +38,16 @@ type Chunks struct {
 	Window int64         // bytes of keys and values; 0: 64 MiB
 	Age    time.Duration // at the log's end; 0: 30 s
 	Max    int64         // bytes of a message; 0: 64 MiB
-	Recent int           // messages that are remembered; 0: schemas.MaxClosed
+	// Records bounds how many records follow the begin of a message's first chunk, because
+	// chunks without bytes would never fill the window; 0: 65,536.
+	Records int64
+	Recent  int // messages that are remembered; 0: schemas.MaxClosed
 }
 
 const (
 	defaultChunkWindow = 64 << 20
 	defaultChunkAge    = 30 * time.Second
+	defaultChunkCount  = 1 << 16
 )
 
 func (c Chunks) orDefaults() Chunks {
@@ -54,6 +59,9 @@ func (c Chunks) orDefaults() Chunks {
 	}
 	if c.Max <= 0 {
 		c.Max = defaultChunkWindow
+	}
+	if c.Records <= 0 {
+		c.Records = defaultChunkCount
 	}
 	if c.Recent <= 0 {
 		c.Recent = schemas.MaxClosed
@@ -69,6 +77,7 @@ type assembler struct {
 	recent []string       // the last messages that began, at most Recent, oldest first
 	open   []*assembly    // in the order of their offsets
 	read   int64          // bytes of keys and values so far
+	taken  int64          // records so far
 	ending bool           // no further message begins
 	counts metrics.Chunks // since the reader took them
 	clock  waiting
@@ -84,6 +93,7 @@ type assembly struct {
 	size     int             // bytes of each chunk but the last; -1: unknown
 	offsets  []int64         // of its chunks, duplicates among them
 	from     int64           // assembler.read before the first chunk
+	after    int64           // assembler.taken before it
 	opened   time.Duration   // assembler.clock
 	refused  error           // why the message is a reject; nil: it is whole
 	task     *task
@@ -126,7 +136,7 @@ func (a *assembler) take(m *schemas.Message, asked time.Time, reserve func(bytes
 	before, size := a.read, int64(len(m.Key)+len(m.Value))
 	if a.ahead[m.Offset] {
 		delete(a.ahead, m.Offset)
-		a.read += size
+		a.read, a.taken = a.read+size, a.taken+1
 		a.counts.Ahead++
 		return continuation, nil, nil
 	}
@@ -158,9 +168,9 @@ func (a *assembler) take(m *schemas.Message, asked time.Time, reserve func(bytes
 		if opened, err = a.begin(&c, m, asked, reserve); err != nil {
 			return noMemory, nil, err
 		}
-		opened.from, is = before, beginning
+		opened.from, opened.after, is = before, a.taken, beginning
 	}
-	a.read += size
+	a.read, a.taken = a.read+size, a.taken+1
 	return is, opened, err
 }
 
@@ -294,6 +304,8 @@ func (a *assembler) decided(asked time.Time, atEnd bool) (all []*assembly) {
 			f.join()
 		case a.read-f.from >= a.Window:
 			f.giveUp("%d bytes of records follow the first one (--chunk-window)", a.Window)
+		case a.taken-f.after > a.Records:
+			f.giveUp("%d records follow the first one", a.Records)
 		case atEnd && waited-f.opened >= a.Age:
 			f.giveUp("none came for %v at the log's end (--chunk-age)", a.Age)
 		default:

@@ -98,3 +98,32 @@ func TestChunksAheadAreCounted(t *testing.T) {
 		t.Errorf("%+v, want %+v", a.counts, want)
 	}
 }
+
+// Chunks without bytes fill no window: the number of records bounds what waits, in any log, and
+// the memory for it.
+func TestChunksWithoutBytesAreGivenUp(t *testing.T) {
+	a := newAssembler(Chunks{Records: 10}, nil)
+	var given []int64
+	for offset := range int64(100) {
+		m := schemas.Message{Offset: offset, Headers: []schemas.Header{
+			{Key: schemas.HeaderChunkID, Value: fmt.Appendf(nil, "%016x", offset)},
+			{Key: schemas.HeaderChunkIndex, Value: []byte("0")}, {Key: schemas.HeaderChunkCount, Value: []byte("2")},
+			{Key: schemas.HeaderFrameBytes, Value: []byte("5")},
+			{Key: schemas.HeaderFrameCRC32C, Value: []byte("00000000")}}}
+		if is, _, err := a.take(&m, time.Now(), free); is != beginning || err != nil {
+			t.Fatalf("offset %d: %v, %v", offset, is, err)
+		}
+		for _, f := range a.decided(time.Now(), false) {
+			if f.reason() != schemas.ReasonIncomplete || f.message.Offset != offset-10 {
+				t.Errorf("after offset %d: %d is given up: %v", offset, f.message.Offset, f.refused)
+			}
+			given = append(given, f.message.Offset)
+		}
+		if len(a.open) > 10 {
+			t.Fatalf("after offset %d: %d messages wait", offset, len(a.open))
+		}
+	}
+	if len(given) != 90 {
+		t.Errorf("given up: %v", given)
+	}
+}
