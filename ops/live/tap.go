@@ -215,8 +215,7 @@ func (t *Tap) Watched() bool { return t != nil && t.watchers.Load() > 0 }
 // Wants reports whether the next scene of the stream of k is to be offered. A true answer
 // counts as that scene: the stream's next one is due a tenth of a second later, or n tenths
 // if n streams with large scenes are copied, and n times as late if n tens of views want the
-// stream. Two scenes may come closer together, if the one
-// before came late.
+// stream. Two scenes may come closer together, if the one before came late.
 func (t *Tap) Wants(k *schemas.FrameKey) bool {
 	if t == nil || t.watchers.Load() == 0 {
 		return false
