@@ -218,6 +218,38 @@ func (l *Local) sweep(dir string) {
 	l.mu.Unlock()
 }
 
+// abandoned is the age from which a temporary file belongs to a dead writer, which made it within
+// moments before it was to link it. Clocks of machines may be apart by hours.
+const abandoned = 48 * time.Hour
+
+// Sweep removes temporary files that crashes have left in a folder of records: those whose
+// record exists, and old ones. A planner that died may have left parts of a plan that nobody
+// makes again. Errors leave files for the next sweep.
+func (l *Local) Sweep(folder string) {
+	l.mu.Lock()
+	l.swept[folder] = false
+	l.mu.Unlock()
+	l.sweep(folder)
+	names, err := l.disk.Names(folder)
+	if err != nil || !slices.ContainsFunc(names, isTemporary) {
+		return
+	}
+	entries, err := l.disk.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !isTemporary(e.Name()) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && !info.ModTime().IsZero() && time.Since(info.ModTime()) > abandoned {
+			l.disk.Remove(folder + "/" + e.Name())
+		}
+	}
+}
+
+func isTemporary(name string) bool { return strings.HasPrefix(name, record.NewPrefix) }
+
 // makeFolder makes a folder and all folders above it, and fsyncs each name in its
 // parent. The name of an existing folder is fsynced once, too: its maker may have died.
 func (l *Local) makeFolder(dir string) error {

@@ -40,8 +40,14 @@ func CreatePlan(ctx context.Context, store Records, p *record.Plan) (*record.Pla
 			"made %s; name this one otherwise", p.Name, winner.Items, winner.Lanes,
 			winner.Created.Format("2006-01-02 15:04:05 MST"))}
 	}
+	if s, ok := store.(sweeper); ok && err == nil { // now that all parts are there
+		s.Sweep(record.PlansFolder)
+	}
 	return winner, err
 }
+
+// sweeper is a store in which a writer that dies may leave temporary files.
+type sweeper interface{ Sweep(folder string) }
 
 // ReadPlan reads the head of the plan with this name. ErrNotFound: the output has none.
 func ReadPlan(ctx context.Context, store Reader, plan string) (*record.Plan, error) {

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"entropipe/ingest/backfill"
 	"entropipe/ingest/replay"
@@ -226,5 +230,46 @@ func TestLanesBeyondThePlan(t *testing.T) {
 		if err != nil || len(s.Plans) != 1 || c.ok && !strings.Contains(s.String(), c.text) {
 			t.Errorf("%s: %v, want %q in\n%s", name, err, c.text, s)
 		}
+	}
+}
+
+// What a planner that died has left among the parts goes with the next plan: files whose part is
+// there now, and old ones whose part nobody makes. A young file may be another planner's.
+func TestLeftoversOfPlannersAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	store, err := sinks.OpenLocal(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	first, err := planIn(t.Context(), store, "first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave := func(part string, age time.Duration) string {
+		t.Helper()
+		name := filepath.Join(dir, record.PlansFolder, record.NewPrefix+part+"-"+record.NewUUID())
+		at := time.Now().Add(-age)
+		if err := errors.Join(os.WriteFile(name, []byte("half"), 0o666), os.Chtimes(name, at, at)); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	known, unknown := path.Base(record.PartName(first.Segments[0].SHA256)), strings.Repeat("0", 64)+".jsonl"
+	gone := []string{leave(known, 0), leave(unknown, 49*time.Hour)}
+	young := leave(unknown, time.Hour)
+	if _, err := sinks.CreatePlan(t.Context(), store, first); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range gone {
+		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is there: %v", name, err)
+		}
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Errorf("a file of another planner is gone: %v", err)
+	}
+	if _, err := sinks.ReadLanes(t.Context(), store, first, 0); err != nil {
+		t.Error(err)
 	}
 }
