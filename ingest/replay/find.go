@@ -114,7 +114,11 @@ func (w *finder) file(dir, name string, named bool) error {
 		return err
 	}
 	w.looked.Add(1)
-	s, err := takeSample(path)
+	take := takeListed
+	if named {
+		take = takeSample
+	}
+	s, err := take(path)
 	if err != nil {
 		var bad *BadInputError
 		if errors.As(err, &bad) {

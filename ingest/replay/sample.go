@@ -43,7 +43,23 @@ func takeSample(path string) (*sample, error) {
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
-	s := &sample{path: path, plain: strings.ToLower(filepath.Base(path)), size: info.Size()}
+	return readSample(path, f, info.Size())
+}
+
+// takeListed is takeSample of a file that is regular, as its folder lists it.
+func takeListed(path string) (*sample, error) {
+	f, info, err := plainfile.OpenListed(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	defer f.Close()
+	return readSample(path, f, info.Size())
+}
+
+// readSample reads the beginning of f, which has size bytes.
+func readSample(path string, f io.ReadSeeker, size int64) (*sample, error) {
+	s := &sample{path: path, plain: strings.ToLower(filepath.Base(path)), size: size}
+	var err error
 	if s.head, err = readHead(f); err != nil {
 		return nil, unreadable(path, err)
 	}

@@ -24,19 +24,27 @@ func Open(path string) (*os.File, error) {
 	if err := check(path, info); err != nil {
 		return nil, err
 	}
+	f, _, err := OpenListed(path)
+	return f, err
+}
+
+// OpenListed is Open for a file that was regular a moment ago, as its folder lists it: OpenListed
+// asks the file system once less. It returns what the open file is.
+func OpenListed(path string) (*os.File, fs.FileInfo, error) {
 	// The file may have been replaced since: a pipe is opened without a writer.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if info, err = f.Stat(); err == nil {
+	info, err := f.Stat()
+	if err == nil {
 		err = check(path, info)
 	}
 	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	return f, nil
+	return f, info, nil
 }
 
 // Read returns the bytes of a regular file. Read returns a *TooLongError for a file of
