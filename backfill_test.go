@@ -50,10 +50,14 @@ func TestBackfillRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"ARCHIVE --until-end", "", 2, "unknown flag --until-end"},
-		{"ARCHIVE --group g", "", 2, "unknown flag --group"},
-		{"ARCHIVE --roll-age 3s", "", 2, "unknown flag --roll-age"},
-		{"ARCHIVE --from latest", "", 2, "unknown flag --from"},
+		{"ARCHIVE --until-end", "", 2, "--until-end: a backfill reads the whole archive, and ends"},
+		{"ARCHIVE --group g", "", 2, "--group: a backfill joins no consumer group"},
+		{"ARCHIVE --roll-age 3s", "", 2, "--roll-age: a backfill commits by size"},
+		{"ARCHIVE --from latest", "", 2, "--from: a backfill reads the whole archive"},
+		{"ARCHIVE --topic points", "", 2, "--topic: a backfill reads files; --plan names"},
+		{"kitti ARCHIVE --resume", "", 2, "--resume: a backfill goes on where it stopped"},
+		{"ARCHIVE --chunk-age=3s", "", 2, "--chunk-age: no message of a backfill comes in chunks"},
+		{"ARCHIVE --untilend", "", 2, "unknown flag --untilend"},
 		{"synthetic", "", 1, "synthetic: no such file or directory"},
 		{"ARCHIVE --shard 2/2", "", 2, "--shard"},
 		{"ARCHIVE --shard 1", "", 2, "--shard"},

@@ -71,7 +71,32 @@ func Parse(k *kong.Kong, args []string) (*kong.Context, error) {
 	if errors.As(err, &config) {
 		return nil, config // without kong's prefix, the flag that it was resolving
 	}
-	return ctx, err
+	return ctx, explained(err)
+}
+
+// Lacking is a command that says why it has no flag of that name, which other commands have.
+type Lacking interface{ Lacking() map[string]string }
+
+// explained returns err with the reason for which the command lacks a flag, if it has one.
+func explained(err error) error {
+	var parsing *kong.ParseError
+	if !errors.As(err, &parsing) || parsing.Context == nil {
+		return err
+	}
+	name, unknown := strings.CutPrefix(parsing.Error(), "unknown flag --")
+	if !unknown {
+		return err
+	}
+	name = name[:len(name)-len(strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz-"))]
+	for _, at := range parsing.Context.Path {
+		if at.Command == nil || !at.Command.Target.CanAddr() {
+			continue
+		}
+		if c, ok := at.Command.Target.Addr().Interface().(Lacking); ok && c.Lacking()[name] != "" {
+			return mistake.About("--"+name+": "+c.Lacking()[name], name)
+		}
+	}
+	return err
 }
 
 // Settings supplies the values of flags that the command line leaves out. It is a
