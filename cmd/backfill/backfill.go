@@ -110,32 +110,42 @@ func (j *job) probe(ctx context.Context, out, sequence string) error {
 	if _, err := os.Stat(out); err == nil {
 		return nil
 	}
-	o := j.opened
-	o.Log = silent
-	archive, err := j.from.Archive(o)
-	if err != nil {
-		return err
-	}
-	found, inputs, enough := errors.New("there is an input"), 0, 1
+	enough := 1
 	if sequence != "" {
 		enough = 2
 	}
+	inputs, err := j.look(ctx, enough, enough)
+	if inputs < enough && err == nil { // the first ones may hold nothing
+		inputs, err = j.look(ctx, enough, 0)
+	}
+	switch {
+	case inputs > 1:
+		return source.OneName(sequence, inputs)
+	case err == nil && inputs == 0:
+		return nothing()
+	}
+	return err
+}
+
+// look counts inputs up to enough. The search ends at the first ones; 0: it finds all.
+func (j *job) look(ctx context.Context, enough, first int) (inputs int, err error) {
+	o := j.opened
+	o.Log, o.First = silent, first
+	archive, err := j.from.Archive(o)
+	if err != nil {
+		return 0, err
+	}
+	found := errors.New("there is an input")
 	err = archive.Parts(ctx, func(*replay.Part) error {
 		if inputs++; inputs == enough {
 			return found
 		}
 		return nil
 	})
-	switch {
-	case inputs > 1:
-		return source.OneName(sequence, inputs)
-	case err == nil && inputs == 0:
-		return nothing()
-	case err == nil:
-	case !errors.Is(err, found):
-		return err
+	if errors.Is(err, found) {
+		err = nil
 	}
-	return nil
+	return inputs, err
 }
 
 // nothing is the error of an archive without items.

@@ -308,3 +308,31 @@ func TestOpenAtAnyPosition(t *testing.T) {
 		}
 	}
 }
+
+// A search that ends at its first inputs looks at no file behind them.
+func TestSearchEndsAtTheFirstInputs(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		scans(t, filepath.Join(dir, name), 20)
+	}
+	for _, c := range []struct {
+		first  int
+		parts  int
+		looked int64
+	}{{0, 3, 60}, {1, 1, 1}, {2, 2, 21}, {9, 3, 60}} {
+		a, err := Files{Paths: []string{dir}, First: c.first}.Archive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := 0
+		err = a.Parts(t.Context(), func(p *Part) error {
+			if parts++; !filepath.IsAbs(p.Input.Path) || p.Items == 0 {
+				t.Errorf("first %d: %+v", c.first, p)
+			}
+			return nil
+		})
+		if looked := a.Counts().Files; err != nil || parts != c.parts || looked != c.looked {
+			t.Errorf("first %d: %d parts, %d files, %v; want %d, %d", c.first, parts, looked, err, c.parts, c.looked)
+		}
+	}
+}

@@ -27,7 +27,11 @@ type finder struct {
 	first  *BadInputError  // the first bad input
 	looked *atomic.Int64   // files that were looked at
 	ctx    context.Context // of the search
+	enough int             // inputs at which the search ends; 0: it does not
 }
+
+// errEnough ends a search.
+var errEnough = errors.New("enough inputs were found")
 
 // group is what the files of one input have in common.
 type group struct {
@@ -38,7 +42,7 @@ type group struct {
 // find returns the inputs at f.Paths.
 func (f Files) find(ctx context.Context, looked *atomic.Int64) (*finder, error) {
 	w := &finder{skips: skips{allowed: f.SkipBad, log: f.Log}, groups: map[group]int{}, seen: map[string]bool{},
-		looked: looked, ctx: ctx}
+		looked: looked, ctx: ctx, enough: f.First}
 	if f.Format != "" {
 		if w.only = formatNamed(f.Format); w.only == nil {
 			return nil, fmt.Errorf("format %q is not known; the formats are %s", f.Format,
@@ -49,7 +53,9 @@ func (f Files) find(ctx context.Context, looked *atomic.Int64) (*finder, error) 
 		return nil, errors.New("no file or folder is named")
 	}
 	for _, path := range f.Paths {
-		if err := w.path(path); err != nil {
+		if err := w.path(path); err == errEnough {
+			break
+		} else if err != nil {
 			return nil, err
 		}
 	}
@@ -154,6 +160,14 @@ func (w *finder) file(dir, name string, named bool) error {
 			"is not read; unpack it first: " + unpack + path})
 	}
 	w.add(found, dir, name, s)
+	return w.ended()
+}
+
+// ended returns errEnough if the search ends here.
+func (w *finder) ended() error {
+	if w.enough > 0 && len(w.inputs) >= w.enough {
+		return errEnough
+	}
 	return nil
 }
 
@@ -214,7 +228,7 @@ func (w *finder) folder(dir string, depth int) error {
 		if f.layout != nil && (w.only == nil || w.only == f) && f.layout(dir, names) {
 			w.looked.Add(1)
 			w.inputs = append(w.inputs, Input{Format: f.name, Path: dir})
-			return nil
+			return w.ended()
 		}
 	}
 	return w.entries(dir, names, depth)

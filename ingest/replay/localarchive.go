@@ -36,6 +36,7 @@ func (a *archive) Parts(ctx context.Context, f func(*Part) error) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		in.Path = absolute(in.Path) // once: each relative path asks the file system where it begins
 		src, err := a.source(in)
 		if err != nil {
 			if first == nil {

@@ -42,6 +42,9 @@ type Files struct {
 	MaxFrameBytes int64
 	// Pack is the most drawings that a message holds; 0: 256.
 	Pack int
+	// First ends an Archive's search at so many inputs, which may lack files that come later;
+	// 0: all are found.
+	First int
 	// Log names what was found, and what was skipped; nil: no log.
 	Log *slog.Logger
 }

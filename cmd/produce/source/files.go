@@ -41,7 +41,7 @@ func (c *Files) replay(o Options) replay.Files {
 	in := replay.Files{Paths: c.Paths, Topics: c.Topics, Time: c.Time, Lasers: c.Lasers, Returns: c.Returns,
 		PerLaser: c.PerLaser, Columns: replay.Columns{X: c.X, Y: c.Y, Z: c.Z, Intensity: c.Intensity},
 		GroupBy: c.GroupBy,
-		SkipBad: c.SkipBad, MaxFrameBytes: o.MaxFrameBytes, Pack: o.Rate.Pack(0), Log: o.Log}
+		SkipBad: c.SkipBad, MaxFrameBytes: o.MaxFrameBytes, Pack: o.Rate.Pack(0), First: o.First, Log: o.Log}
 	if c.Format != "auto" {
 		in.Format = c.Format
 	}

@@ -26,6 +26,7 @@ type Source interface {
 type Options struct {
 	Rate          replay.Rate  // packs are small where items are sent at a slow frequency
 	MaxFrameBytes int64        // size limit of a frame; 0: 64 MiB
+	First         int          // inputs at which the search of files of any format ends; 0: all are found
 	Log           *slog.Logger // names what was found and skipped
 }
 
