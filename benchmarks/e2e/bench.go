@@ -96,7 +96,12 @@ func (b *bench) newOutput() string {
 // fill creates a topic and sends it frames of a KITTI folder, in as many
 // sequences as there are partitions, one in each.
 func (b *bench) fill(topic, dir string, frames int64, partitions int) error {
-	if err := b.client.CreateTopic(b.ctx, topic, partitions, maxMessage); err != nil {
+	return b.fillUpTo(topic, dir, frames, partitions, maxMessage)
+}
+
+// fillUpTo is fill for a topic with another limit of a message; 0: the broker's.
+func (b *bench) fillUpTo(topic, dir string, frames int64, partitions int, limit int64) error {
+	if err := b.client.CreateTopic(b.ctx, topic, partitions, limit); err != nil {
 		return err
 	}
 	begin := time.Now()

@@ -199,3 +199,20 @@ func TestReportTakesRunsTogether(t *testing.T) {
 		t.Errorf("%q of %d rounds, want %q of three", lines[1].result, len(lines[1].run), want)
 	}
 }
+
+// Shares are of pairs, memory of the largest run of each kind.
+func TestChunksArePaired(t *testing.T) {
+	pair := func(round int, seconds, whole float64) measurement {
+		return measurement{Figures: figures{What: "pair", Broker: rig.Kafka, Ops: opsPlain, Round: round, Frames: 100,
+			Seconds: seconds, WholeSeconds: whole, CPUSeconds: 3, WholeCPUSeconds: 2, MaxRSS: 300e6,
+			WholeMaxRSS: 290e6}}
+	}
+	lines := chunkLines([]measurement{pair(1, 1, 9), pair(1, 10, 9), pair(2, 20, 19), pair(3, 5, 2)})
+	if len(lines) != 1 || len(lines[0].run) != 3 {
+		t.Fatalf("lines: %v", lines)
+	}
+	if want := "0.90 of the rate of whole frames (10 frames/s beside 11), 1.50 times the processor time; peak 300 MB " +
+		"resident beside 290"; lines[0].result != want {
+		t.Errorf("%q, want %q", lines[0].result, want)
+	}
+}

@@ -30,6 +30,7 @@ import (
 
 type cli struct {
 	Throughput  throughputCmd  `cmd:"" help:"Frames a second, beside a raw fetch loop and a Python pipeline."`
+	Chunks      chunksCmd      `cmd:"" help:"KITTI frames in chunks of 1 MB, beside whole ones."`
 	Drawings    drawingsCmd    `cmd:"" help:"QuickDraw drawings a second through hull2d, maxima2d and delaunay2d."`
 	Profile     profileCmd     `cmd:"" help:"Where the processor time of a run goes, stage by stage."`
 	Memory      memoryCmd      `cmd:"" help:"Resident memory over thousands of KITTI frames at full rate."`

@@ -39,6 +39,9 @@ type figures struct {
 	FramesPerSecond float64 `json:"frames_per_second"`
 	MaxRSS          float64 `json:"max_rss"`
 	Growth          float64 `json:"growth"`
+	WholeSeconds    float64 `json:"whole_seconds"`
+	WholeCPUSeconds float64 `json:"whole_cpu_seconds"`
+	WholeMaxRSS     float64 `json:"whole_max_rss"`
 	Sequence        string  `json:"sequence"`
 
 	LM           string  `json:"lm"`
@@ -75,7 +78,7 @@ func report(folder string) (string, error) {
 		name  string
 		lines func([]measurement) []outcome
 	}{
-		{"throughput", throughputLines}, {"drawings", drawingLines}, {"tokens", tokenLines},
+		{"throughput", throughputLines}, {"chunks", chunkLines}, {"drawings", drawingLines}, {"tokens", tokenLines},
 		{"memory", memoryLines}, {"correctness", correctnessLines},
 	} {
 		j, err := rig.ReadJournal[figures]("e2e "+part.name, filepath.Join(folder, part.name+".jsonl"))
@@ -87,7 +90,7 @@ func report(folder string) (string, error) {
 	return `# Kafka to committed Parquet
 
 ` + "`go run ./benchmarks/e2e report`" + ` writes this page from the newest run of each command
-(` + "`throughput`, `drawings`, `tokens`, `memory`, `correctness`" + `) and broker. Figures are medians of rounds.
+(` + "`throughput`, `chunks`, `drawings`, `tokens`, `memory`, `correctness`" + `) and broker. Figures are medians of rounds.
 
 A share is our rate over that of the raw fetch loop, or of the model alone, which takes turns with ours in the same run;
 a net share leaves out the time of starting and ending. The Python pipeline is confluent-kafka, pyarrow, SciPy and

@@ -28,15 +28,16 @@ func NewClient(addr string) *Client {
 // Close drops the idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// CreateTopic creates a topic of one replica for messages of up to maxBytes,
-// and waits until every partition has a leader.
+// CreateTopic creates a topic of one replica for messages of up to maxBytes, 0: the broker's
+// limit, and waits until every partition has a leader.
 func (c *Client) CreateTopic(ctx context.Context, topic string, partitions int, maxBytes int64) error {
+	config := kafka.TopicConfig{Topic: topic, NumPartitions: partitions, ReplicationFactor: 1}
+	if maxBytes > 0 {
+		config.ConfigEntries = []kafka.ConfigEntry{{ConfigName: "max.message.bytes",
+			ConfigValue: strconv.FormatInt(maxBytes, 10)}}
+	}
 	err := c.again(ctx, func(ctx context.Context) error {
-		r, err := c.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{
-			Topic: topic, NumPartitions: partitions, ReplicationFactor: 1,
-			ConfigEntries: []kafka.ConfigEntry{{ConfigName: "max.message.bytes",
-				ConfigValue: strconv.FormatInt(maxBytes, 10)}},
-		}}})
+		r, err := c.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{config}})
 		if err == nil {
 			err = r.Errors[topic]
 		}
