@@ -79,6 +79,7 @@ type assembler struct {
 	read   int64          // bytes of keys and values so far
 	taken  int64          // records so far
 	ending bool           // no further message begins
+	memory *buffers       // of chunks and values; nil: none is kept
 	counts metrics.Chunks // since the reader took them
 	clock  waiting
 }
@@ -89,7 +90,8 @@ type assembly struct {
 	id       string
 	message  schemas.Message // with key and headers of the first chunk, in memory of its own
 	of       schemas.Chunk   // of the first chunk
-	parts    map[int][]byte  // chunks by their numbers, in memory of their own
+	parts    map[int][]byte  // chunks by their numbers, in memory of their own, or views of whole
+	whole    []byte          // memory of all chunks, where they are few; nil: they are not
 	size     int             // bytes of each chunk but the last; -1: unknown
 	offsets  []int64         // of its chunks, duplicates among them
 	from     int64           // assembler.read before the first chunk
@@ -100,8 +102,14 @@ type assembly struct {
 	reserved int64 // bytes of memory for parts, which the whole value takes over
 }
 
-// partCost is the memory that a chunk takes beside its bytes.
-const partCost = 96
+const (
+	// partCost is the memory that a chunk takes beside its bytes.
+	partCost = 96
+	// fewChunks is how many times the size of its first chunk a message takes at once, which
+	// spares a copy. The memory of more chunks comes with each of them: headers may claim
+	// anything.
+	fewChunks = 4
+)
 
 func newAssembler(c Chunks, at *schemas.Chunked) *assembler {
 	a := &assembler{Chunks: c.orDefaults(), ahead: map[int64]bool{}}
@@ -126,10 +134,9 @@ const (
 )
 
 // take takes a record. opened is the message that begins with it; nil: none does. reserve
-// is called before the bytes of a chunk are kept, which are all that a message takes, whatever
-// size its headers claim; its error is returned with noMemory, and the record has not been
-// taken. Any other error makes the record a reject. What take decides is in decided. asked is
-// when the record's fetch began.
+// is called before the bytes of a chunk are kept; its error is returned with noMemory, and the
+// record has not been taken. Any other error makes the record a reject. What take decides is in
+// decided. asked is when the record's fetch began.
 func (a *assembler) take(m *schemas.Message, asked time.Time, reserve func(bytes int64) error) (is place,
 	opened *assembly, err error) {
 	c, chunk, err := schemas.ChunkOf(m)
@@ -147,11 +154,11 @@ func (a *assembler) take(m *schemas.Message, asked time.Time, reserve func(bytes
 	switch {
 	case i >= 0:
 		f := a.open[i]
-		had := f.reserved
-		if err := f.take(&c, m, reserve); err != nil {
+		had := len(f.parts)
+		if err := f.take(&c, m, a.memory, reserve); err != nil {
 			return noMemory, nil, err
 		}
-		if f.reserved == had && f.refused == nil {
+		if len(f.parts) == had && f.refused == nil {
 			a.counts.Duplicate++
 		} else {
 			a.counts.New++
@@ -184,7 +191,7 @@ func (a *assembler) begin(c *schemas.Chunk, m *schemas.Message, asked time.Time,
 		f.message.Oversize = c.FrameBytes
 		f.message.Value = bytes.Clone(m.Value[:min(len(m.Value), schemas.MaxRejectValue)])
 	}
-	if err := f.take(c, m, reserve); err != nil {
+	if err := f.take(c, m, a.memory, reserve); err != nil {
 		return nil, err
 	}
 	f.message.Key, f.message.Headers = bytes.Clone(m.Key), cloneHeaders(schemas.WithoutChunk(m.Headers))
@@ -195,20 +202,48 @@ func (a *assembler) begin(c *schemas.Chunk, m *schemas.Message, asked time.Time,
 }
 
 // take keeps a chunk of f, unless f has it. An error of reserve changes nothing.
-func (f *assembly) take(c *schemas.Chunk, m *schemas.Message, reserve func(bytes int64) error) error {
+func (f *assembly) take(c *schemas.Chunk, m *schemas.Message, memory *buffers,
+	reserve func(bytes int64) error) error {
 	if f.refused == nil && f.message.Oversize == 0 && f.fits(c, m) && f.parts[c.Index] == nil {
 		bytes := int64(len(m.Value) + partCost)
-		if err := reserve(bytes); err != nil {
-			return err
+		few := f.parts == nil && c.FrameBytes <= fewChunks*int64(len(m.Value))
+		switch {
+		case few:
+			bytes = c.FrameBytes + partCost
+		case f.whole != nil:
+			bytes = 0
 		}
-		f.reserved += bytes
-		if f.parts == nil {
-			f.parts = map[int][]byte{}
+		if bytes > 0 {
+			if err := reserve(bytes); err != nil {
+				return err
+			}
+			f.reserved += bytes
 		}
-		f.parts[c.Index] = append(make([]byte, 0, len(m.Value)), m.Value...) // not nil where it is empty
+		if few {
+			f.whole = memory.get(int(c.FrameBytes))
+		}
+		f.keep(c, m.Value, memory)
 	}
 	f.offsets = append(f.offsets, m.Offset)
 	return nil
+}
+
+// keep copies the bytes of a chunk, which fits.
+func (f *assembly) keep(c *schemas.Chunk, value []byte, memory *buffers) {
+	if f.parts == nil {
+		f.parts = map[int][]byte{}
+	}
+	part := value
+	switch at := c.Index * f.size; {
+	case f.whole == nil:
+		part = memory.get(len(value))
+	case c.Index == c.Count-1:
+		part = f.whole[len(f.whole)-len(value):]
+	default:
+		part = f.whole[at : at+len(value)]
+	}
+	copy(part, value)
+	f.parts[c.Index] = part
 }
 
 // fits tells whether a chunk is one of f's message, and refuses the message where it is not.
@@ -265,19 +300,35 @@ func (f *assembly) reason() string {
 
 func (f *assembly) refuse(reason, format string, args ...any) {
 	if f.message.Value == nil { // there is no value to show, but its size is known
-		f.parts, f.message.Oversize = nil, f.of.FrameBytes
+		f.message.Oversize = f.of.FrameBytes
 	}
 	f.refused = &schemas.FormatError{Stage: schemas.StageAssemble, Reason: reason, At: -1,
 		Detail: fmt.Sprintf(format, args...)}
 }
 
-// join makes the value of all chunks.
-func (f *assembly) join() {
-	value := make([]byte, 0, f.of.FrameBytes)
-	for i := range f.of.Count {
-		value = append(value, f.parts[i]...)
+// drop gives up the memory of the chunks.
+func (f *assembly) drop(memory *buffers) {
+	if f.whole == nil {
+		for _, part := range f.parts {
+			memory.put(part)
+		}
+	} else if f.message.Value == nil {
+		memory.put(f.whole)
 	}
-	f.parts, f.message.Value = nil, value
+	f.parts, f.whole = nil, nil
+}
+
+// join makes the value of all chunks, in memory that the end of the message's lease takes back.
+func (f *assembly) join(memory *buffers) {
+	value := f.whole
+	if value == nil {
+		value = memory.get(int(f.of.FrameBytes))
+		at := 0
+		for i := range f.of.Count {
+			at += copy(value[at:], f.parts[i])
+		}
+	}
+	f.message.Value = value
 	if sum := crc32.Checksum(value, castagnoli); sum != f.of.CRC32C {
 		f.refuse(schemas.ReasonBadChecksum, "the CRC-32C of the %d chunks is %08x, and should be %08x", f.of.Count, sum,
 			f.of.CRC32C)
@@ -301,7 +352,7 @@ func (a *assembler) decided(asked time.Time, atEnd bool) (all []*assembly) {
 		switch {
 		case f.refused != nil || f.message.Oversize > 0:
 		case len(f.parts) == f.of.Count:
-			f.join()
+			f.join(a.memory)
 		case a.read-f.from >= a.Window:
 			f.giveUp("%d bytes of records follow the first one (--chunk-window)", a.Window)
 		case a.taken-f.after > a.Records:
@@ -311,6 +362,7 @@ func (a *assembler) decided(asked time.Time, atEnd bool) (all []*assembly) {
 		default:
 			return false
 		}
+		f.drop(a.memory)
 		all = append(all, f)
 		return true
 	})

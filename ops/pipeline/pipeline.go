@@ -86,6 +86,7 @@ type Pipeline struct {
 	outage  outage
 	busy    underWay
 	refused refusals
+	buffers buffers
 	wg      sync.WaitGroup
 
 	// The tasks that wait for a worker. Each branch has its own queue, because a

@@ -207,6 +207,9 @@ func (r *reader) decide(atEnd bool) {
 		r.src.Assembled(f.reason())
 		t := f.task
 		t.msg, t.lease.bytes = f.message, f.reserved
+		if value := f.message.Value; f.reserved > 0 {
+			t.lease.release = func() { r.p.buffers.put(value) }
+		}
 		r.p.budget.decided(r.session, f.reserved)
 		if f.refused != nil {
 			t.refuse(r.p, f.refused)
@@ -222,6 +225,7 @@ func (r *reader) push(s slot) { r.slots.push(s, len(r.chunks.open) > 0) }
 // abandon ends the messages of chunks that are not decided.
 func (r *reader) abandon() {
 	for _, f := range r.chunks.open {
+		f.drop(r.chunks.memory)
 		f.task.skipped, f.task.lease.bytes = true, f.reserved
 		r.p.budget.decided(r.session, f.reserved)
 		f.task.end(r.p)

@@ -102,6 +102,7 @@ func (p *Pipeline) session(ctx context.Context, topic string, id int32, part Par
 	p.attach(c)
 	defer p.detach(c)
 	r := &reader{session: s, next: pos.Next, chunks: newAssembler(p.cfg.Chunks, pos.Chunks)}
+	r.chunks.memory = &p.buffers
 	return s.run(ctx, r, c)
 }
 

@@ -29,11 +29,12 @@ func (s *Single) Add(m *schemas.Message, most int64) (whole bool, err error) {
 		s.f.message.Headers = schemas.WithoutChunk(s.f.message.Headers)
 		s.f.message.Value, s.f.message.Summed = nil, false
 	}
-	if err := s.f.take(&c, m, func(int64) error { return nil }); err != nil {
+	if err := s.f.take(&c, m, nil, func(int64) error { return nil }); err != nil {
 		return false, err
 	}
 	if s.f.refused == nil && len(s.f.parts) == c.Count {
-		s.f.join()
+		s.f.join(nil)
+		s.f.drop(nil)
 		return s.f.refused == nil, s.f.refused
 	}
 	return false, s.f.refused
