@@ -32,8 +32,11 @@ func ReadRecord(ctx context.Context, r Reader, name string) ([]byte, error) {
 // network file system may show a file's size first.
 const lateTries = 3
 
-// isWhole tells whether all bytes of a record have come. A damaged record may pass.
-func isWhole(data []byte) bool { return len(data) > 0 && bytes.IndexByte(data, 0) < 0 }
+// isWhole tells whether all bytes of a record have come, of which none is 0. A damaged record
+// and other files may pass.
+func isWhole(data []byte) bool {
+	return len(data) > 0 && data[0] != 0 && (data[0] != '{' || bytes.IndexByte(data, 0) < 0)
+}
 
 func readRecord(ctx context.Context, r Reader, name string) ([]byte, error) {
 	o, err := r.Open(ctx, name)
