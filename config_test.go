@@ -38,7 +38,7 @@ memory: 1KiB
 max-frame-bytes: 2GiB
 session-timeout: 1ms
 brokers: ['kafka1:x']
-out: s3://bucket/prefix
+out: gs://bucket/prefix
 ops: [none, hull2d]
 stage: fast
 ladder: 2
@@ -59,7 +59,7 @@ c.yaml:10:9: memory: 1KiB: want 64KiB to 1024TiB
 c.yaml:11:18: max-frame-bytes: 2GiB: want 1 to 1GiB
 c.yaml:12:18: session-timeout: 1ms: want 100ms to 24h0m0s
 c.yaml:13:10: brokers: "kafka1:x": want HOST or HOST:PORT
-c.yaml:14:6: out: s3://bucket/prefix: this version writes to folders, not to s3
+c.yaml:14:6: out: gs://bucket/prefix: want a folder or s3://BUCKET/PREFIX, not gs
 c.yaml:15:6: ops: none: it stands alone
 c.yaml:16:8: stage: "fast" is not allowed; expected one of off, seed, prune, perturb, denoise
 c.yaml:17:9: ladder: 2: want a share of the softmax, at least 0 and below 1

@@ -17,10 +17,11 @@ import (
 	"entropipe/sinks/internal/sinktest"
 	"entropipe/sinks/read"
 	"entropipe/sinks/record"
+	"entropipe/sinks/s3/s3test"
 )
 
 // everyStore runs a test on every implementation of Store.
-func everyStore(t *testing.T, f func(t *testing.T, s *sinks.Local)) {
+func everyStore(t *testing.T, f func(t *testing.T, s sinks.Store)) {
 	t.Run("folder", func(t *testing.T) {
 		s, err := sinks.OpenLocal(filepath.Join(t.TempDir(), "a", "b"))
 		if err != nil {
@@ -30,6 +31,7 @@ func everyStore(t *testing.T, f func(t *testing.T, s *sinks.Local)) {
 		f(t, s)
 	})
 	t.Run("memory", func(t *testing.T) { f(t, sinktest.MemStore(sinktest.NewMemDisk())) })
+	t.Run("bucket", func(t *testing.T) { f(t, s3test.New(t).Open(t, "a/b c+d")) })
 }
 
 func namesIn(t *testing.T, s sinks.Reader, folder string) []string {
@@ -58,7 +60,7 @@ func stageText(t *testing.T, s sinks.Stager, name, text string) {
 
 // A record is created once: the second attempt fails and changes nothing.
 func TestStoreCreateIsExclusive(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *sinks.Local) {
+	everyStore(t, func(t *testing.T, s sinks.Store) {
 		ctx, name := context.Background(), record.CommitsFolder+"/topics/t/base.json"
 		if _, err := s.Read(ctx, name); !errors.Is(err, sinks.ErrNotFound) {
 			t.Errorf("read before: %v", err)
@@ -80,7 +82,7 @@ func TestStoreCreateIsExclusive(t *testing.T) {
 
 // Publishing may be repeated, in part or in whole, and never replaces a file.
 func TestStorePublish(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *sinks.Local) {
+	everyStore(t, func(t *testing.T, s sinks.Store) {
 		ctx, folder := context.Background(), record.StagingFolder+"/x"
 		moves := []sinks.Move{{From: folder + "/a-0", To: "a/dataset=1/part.parquet", Bytes: 3},
 			{From: folder + "/b-1", To: "b/part.parquet", Bytes: 4}}
@@ -127,7 +129,7 @@ func TestStorePublish(t *testing.T) {
 
 // Discarding what is not there is no error.
 func TestStoreDiscard(t *testing.T) {
-	everyStore(t, func(t *testing.T, s *sinks.Local) {
+	everyStore(t, func(t *testing.T, s sinks.Store) {
 		ctx := context.Background()
 		stageText(t, s, record.StagingFolder+"/x/a", "1")
 		stageText(t, s, record.StagingFolder+"/y/a", "1")

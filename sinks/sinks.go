@@ -125,6 +125,22 @@ func (o *Output) DefaultGroup() string { return DefaultGroup(o.identity.UUID) }
 // DefaultGroup returns "entropipe-" and the first 8 characters of an output's uuid.
 func DefaultGroup(uuid string) string { return "entropipe-" + uuid[:min(8, len(uuid))] }
 
+// prober is a store that may lack what the commit protocol needs.
+type prober interface {
+	// Probe returns a *ConfigError if the store is not fit for an output. It is called before
+	// an output is made, and leaves nothing behind.
+	Probe(ctx context.Context) error
+}
+
+// Probe asks a store whether it is fit for an output, if the store can tell. The error is a
+// *ConfigError if it is not. Open asks before it makes an output.
+func Probe(ctx context.Context, store Store) error {
+	if p, ok := store.(prober); ok {
+		return p.Probe(ctx)
+	}
+	return nil
+}
+
 // openIdentity reads store.json, or creates it with this layout.
 func openIdentity(ctx context.Context, store Store, layout Layout) (record.Store, error) {
 	by := layout.PartitionBy
@@ -132,7 +148,12 @@ func openIdentity(ctx context.Context, store Store, layout Layout) (record.Store
 		Created: time.Now().UTC(), PartitionBy: by}
 	data, err := store.Read(ctx, record.StoreFile)
 	if errors.Is(err, ErrNotFound) {
-		data, _, err = createOrAdopt(ctx, store, record.StoreFile, record.Encode(mine))
+		if err = Probe(ctx, store); err == nil {
+			data, _, err = createOrAdopt(ctx, store, record.StoreFile, record.Encode(mine))
+		}
+	}
+	if wrong := (*ConfigError)(nil); errors.As(err, &wrong) {
+		return record.Store{}, err
 	}
 	if cannot := (*noLinksError)(nil); errors.As(err, &cannot) {
 		return record.Store{}, &ConfigError{"out", cannot.Error()}

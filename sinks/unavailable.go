@@ -8,7 +8,8 @@ import (
 )
 
 // passing holds the errors of a disk that may pass by themselves or when a user frees
-// space. The refused call may be tried again.
+// space. The refused call may be tried again. Errors of other stores say so themselves, by
+// a method Passing.
 //
 // EIO is not among them: after a failed fsync the next fsync may succeed although
 // bytes are lost, so only a new process that reads the disk knows its state. ENOENT is
@@ -25,7 +26,9 @@ var passing = []syscall.Errno{
 // unavailable makes err a *schemas.UnavailableError if it may pass. That another's record
 // exists and cannot be read passes, too: a network file system hides it for a while.
 func unavailable(err error) error {
-	if err == nil || !isOneOf(err, passing...) && !errors.Is(err, ErrExists) {
+	var answer interface{ Passing() bool }
+	passes := isOneOf(err, passing...) || errors.Is(err, ErrExists) || errors.As(err, &answer) && answer.Passing()
+	if err == nil || !passes {
 		return err
 	}
 	lost, damaged := (*LostFileError)(nil), (*DamagedFileError)(nil)

@@ -121,7 +121,8 @@ func TestFolderThatCannotBeWrittenIsFound(t *testing.T) {
 		record.NewUUID()); err != nil {
 		t.Fatal(err)
 	}
-	if err := sinktest.MemStore(d).CheckWritable(t.Context(), tables.Names()); err != nil || len(d.Live.Files) != len(before) {
+	if err := sinktest.MemStore(d).CheckWritable(t.Context(), tables.Names()); err != nil ||
+		len(d.Live.Files) != len(before) {
 		t.Errorf("%d files after a crash during the look, want %d; %v", len(d.Live.Files), len(before), err)
 	}
 }

@@ -106,8 +106,12 @@ func (j *job) open(c *PlanFlags, o source.Options) error {
 
 // probe looks for a first input, and with a name for one also for a second, unless out is
 // there already.
-func (j *job) probe(ctx context.Context, out, sequence string) error {
-	if _, err := os.Stat(out); err == nil {
+func (j *job) probe(ctx context.Context, out string, b *command.Bucket, sequence string) error {
+	if command.IsBucket(out) {
+		if store, err := command.OpenOutput(ctx, out, b); err == nil {
+			return store.Close()
+		}
+	} else if _, err := os.Stat(out); err == nil {
 		return nil
 	}
 	enough := 1

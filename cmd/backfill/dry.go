@@ -34,7 +34,7 @@ func (j *job) dryRun(settings string) error {
 	e := j.env
 	parts := &memoryStore{parts: map[string][]byte{}}
 	sample := &spread{most: sampleLanes}
-	earlier, err := j.openReuse(e.Ctx, &j.Flags.Plan, j.Output.PartitionBy)
+	earlier, err := j.openReuse(e.Ctx, &j.Flags.Plan, &j.Output.Bucket, j.Output.PartitionBy)
 	if err != nil {
 		return explained(err)
 	}

@@ -50,11 +50,11 @@ type reach struct{ items, durable int64 }
 // folder behind. The search itself needs the output.
 func (f *feed) Look(ctx context.Context, s *run.Service) error {
 	f.s = s
-	if err := f.probe(ctx, f.Output.Out, f.Plan.Names.Sequence); err != nil {
+	if err := f.probe(ctx, f.Output.Out, &f.Output.Bucket, f.Plan.Names.Sequence); err != nil {
 		return err
 	}
 	var err error
-	f.reuse, err = f.openReuse(ctx, &f.Flags.Plan, f.Output.PartitionBy)
+	f.reuse, err = f.openReuse(ctx, &f.Flags.Plan, &f.Output.Bucket, f.Output.PartitionBy)
 	return err
 }
 

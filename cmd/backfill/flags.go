@@ -50,7 +50,7 @@ type PlanFlags struct {
 	Plan     string `placeholder:"NAME" content:"no"`
 	Identity string `enum:"auto,mtime,sha256" default:"auto" content:"no" more:"yes"`
 	Changed  bool   `content:"no" more:"yes"`
-	Reuse    string `type:"path" placeholder:"OLD" content:"no" more:"yes"`
+	Reuse    string `type:"output" placeholder:"OLD" content:"no" more:"yes"`
 }
 
 // WorkFlags say which lanes this process computes, and how many at a time.

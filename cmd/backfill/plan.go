@@ -19,7 +19,8 @@ import (
 
 // planOnly are the flags of backfill plan, besides a source's.
 type planOnly struct {
-	Plan PlanFlags `embed:"" group:"Plan"`
+	Plan   PlanFlags      `embed:"" group:"Plan"`
+	Bucket command.Bucket `embed:"" group:"Output"`
 
 	Out         string       `default:"./entropipe-out" placeholder:"DIR" group:"Output"`
 	PartitionBy []string     `enum:"dataset,sequence,date" default:"dataset" group:"Output" more:"yes"`
@@ -29,17 +30,17 @@ type planOnly struct {
 
 // run writes the plan and prints it.
 func (c *planOnly) run(e *command.Env, from source.Archived) error {
-	if err := errors.Join(c.Plan.check(), c.Plan.checkReuse(c.Out), from.Check(), command.CheckOut(c.Out)); err != nil {
+	if err := errors.Join(c.Plan.check(), c.Plan.checkReuse(c.Out), from.Check(), c.Bucket.Check(c.Out)); err != nil {
 		return err
 	}
 	j := &job{env: e, from: from}
 	if err := j.open(&c.Plan, source.Options{Rate: fastest(), Log: e.Log}); err != nil {
 		return err
 	}
-	if err := j.probe(e.Ctx, c.Out, c.Plan.Names.Sequence); err != nil {
+	if err := j.probe(e.Ctx, c.Out, &c.Bucket, c.Plan.Names.Sequence); err != nil {
 		return err
 	}
-	earlier, err := j.openReuse(e.Ctx, &c.Plan, c.PartitionBy)
+	earlier, err := j.openReuse(e.Ctx, &c.Plan, &c.Bucket, c.PartitionBy)
 	if err != nil {
 		return explained(err)
 	}
@@ -75,7 +76,7 @@ func (c *planOnly) openOutput(ctx context.Context) (command.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := command.MakeOutput(ctx, c.Out)
+	store, err := command.MakeOutput(ctx, c.Out, &c.Bucket)
 	if err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}

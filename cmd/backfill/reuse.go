@@ -29,6 +29,8 @@ func (c *PlanFlags) checkReuse(out string) error {
 		return mistake.About("--changed needs --reuse OLD, the output whose lanes are taken over", "changed", "reuse")
 	case c.Reuse != "" && !c.Changed:
 		return mistake.About("--reuse needs --changed: compute only what has changed since OLD", "reuse", "changed")
+	case c.Reuse != "" && command.IsBucket(c.Reuse) && (&command.Bucket{}).Check(c.Reuse) != nil:
+		return mistake.About("--reuse: want a folder or s3://BUCKET/PREFIX", "reuse")
 	case c.Reuse != "" && sameFolder(c.Reuse, out):
 		return mistake.About("--reuse and --out are the same folder; write to a new one, and remove the earlier "+
 			"output "+
@@ -37,8 +39,11 @@ func (c *PlanFlags) checkReuse(out string) error {
 	return nil
 }
 
-// sameFolder tells whether two paths are one folder.
+// sameFolder tells whether two addresses are one folder or one place in a bucket.
 func sameFolder(a, b string) bool {
+	if command.IsBucket(a) || command.IsBucket(b) {
+		return command.WholeOutput(a) == command.WholeOutput(b)
+	}
 	first, err := os.Stat(a)
 	second, err2 := os.Stat(b)
 	return filepath.Clean(a) == filepath.Clean(b) || err == nil && err2 == nil && os.SameFile(first, second)
@@ -46,11 +51,11 @@ func sameFolder(a, b string) bool {
 
 // openReuse opens the earlier output, which is only read, for a new one with folders by
 // these keys; nil: none is wanted.
-func (j *job) openReuse(ctx context.Context, c *PlanFlags, by []string) (*reuse, error) {
+func (j *job) openReuse(ctx context.Context, c *PlanFlags, b *command.Bucket, by []string) (*reuse, error) {
 	if c.Reuse == "" {
 		return nil, nil
 	}
-	store, err := command.FindOutput(ctx, c.Reuse)
+	store, err := command.FindOutput(ctx, c.Reuse, b)
 	if err != nil {
 		return nil, &sinks.ConfigError{Field: "reuse", Problem: fmt.Sprintf("%s: %v", c.Reuse, reason(err))}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"entropipe/cmd/config"
 	"entropipe/sinks"
+	"entropipe/sinks/s3"
 )
 
 // Store is the store of an output that a command has opened by its address.
@@ -33,7 +34,10 @@ type Store interface {
 }
 
 // MakeOutput opens a store to write to, and makes it where there is none.
-func MakeOutput(_ context.Context, out string) (Store, error) {
+func MakeOutput(_ context.Context, out string, b *Bucket) (Store, error) {
+	if IsBucket(out) {
+		return b.open(out)
+	}
 	store, err := sinks.OpenLocal(out)
 	if err != nil {
 		return nil, err
@@ -41,8 +45,12 @@ func MakeOutput(_ context.Context, out string) (Store, error) {
 	return store, nil
 }
 
-// FindOutput opens a store that is there, whether or not it is an output.
-func FindOutput(_ context.Context, out string) (Store, error) {
+// FindOutput opens a store that is there, whether or not it is an output. Whether a bucket is
+// there shows at the first call of the store.
+func FindOutput(_ context.Context, out string, b *Bucket) (Store, error) {
+	if IsBucket(out) {
+		return b.open(out)
+	}
 	store, err := sinks.OpenExisting(out)
 	if err != nil {
 		return nil, err
@@ -53,11 +61,14 @@ func FindOutput(_ context.Context, out string) (Store, error) {
 // OpenOutput opens the store of an output for reading. If a folder is no output, the error
 // names an output above or below it, where there is one. A damaged output is another error
 // than a folder that never was one.
-func OpenOutput(ctx context.Context, out string) (Store, error) {
+func OpenOutput(ctx context.Context, out string, b *Bucket) (Store, error) {
+	if IsBucket(out) {
+		return b.openOutput(ctx, out)
+	}
 	if err := checkFolder(out); err != nil {
 		return nil, err
 	}
-	return FindOutput(ctx, out)
+	return FindOutput(ctx, out, b)
 }
 
 // checkFolder returns an error that helps if dir is no output.
@@ -77,6 +88,9 @@ func checkFolder(dir string) error {
 
 // WholeOutput returns the address of an output that is good in another folder, too.
 func WholeOutput(out string) string {
+	if at, err := s3.ParseAddress(out); err == nil {
+		return at.String()
+	}
 	if whole, err := filepath.Abs(out); err == nil {
 		return whole
 	}

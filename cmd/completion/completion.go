@@ -146,7 +146,7 @@ func kindOf(value *kong.Value) (kind, []string) {
 		return text, nil
 	case placeholder == "DIR", value.Tag.Type == "existingdir":
 		return folder, nil
-	case strings.Contains(placeholder, "FILE"), value.Tag.Type == "path", value.Flag == nil:
+	case strings.Contains(placeholder, "FILE"), value.Tag.Type == "path", value.Tag.Type == "output", value.Flag == nil:
 		return file, nil
 	}
 	return text, nil

@@ -54,6 +54,7 @@ func NewParser(grammar any, from *Settings, options ...kong.Option) (*kong.Kong,
 		variablesOf(reflect.TypeOf(grammar)),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(value.DecodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[value.Size](), kong.MapperFunc(value.DecodeSize)),
+		kong.NamedMapper("output", kong.MapperFunc(value.DecodeOutput)),
 		kong.Resolvers(from),
 	}, options...)...)
 	if err != nil {

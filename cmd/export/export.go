@@ -29,7 +29,7 @@ import (
 
 // Command is the command export: its flags and arguments.
 type Command struct {
-	Out string `arg:"" type:"path"`
+	Out string `arg:"" type:"output"`
 
 	As   string `placeholder:"${export_formats}" values:"svg,png,geojson,ply,gpkg,mcap,onnx,ort,flex,flashinfer"`
 	File string `name:"output" short:"o" placeholder:"FILE"`
@@ -46,6 +46,8 @@ type Command struct {
 	Layers []string `enum:"points,hull,maxima,triangles,hull3d" placeholder:"LAYER" group:"How"`
 	Width  int      `default:"1200" group:"How"`
 	ASCII  bool     `name:"ascii" group:"How"`
+
+	Bucket command.Bucket `embed:"" group:"Object store"`
 }
 
 const (
@@ -67,7 +69,7 @@ func (c *Command) Run(e *command.Env) error {
 	if err := c.check(e.Stdout); err != nil {
 		return err
 	}
-	store, err := command.OpenOutput(e.Ctx, c.Out)
+	store, err := command.OpenOutput(e.Ctx, c.Out, &c.Bucket)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
@@ -228,8 +230,8 @@ func (c *Command) warnOfNullIsland(e *command.Env, s *picture.Frame) {
 	unit := picture.LongUnits[s.Unit()]
 	instead := "write table hulls (entropipe run --tables hulls,…): it is GeoParquet without a coordinate system"
 	if s.Hull != nil {
-		instead = "open table hulls, " + filepath.ToSlash(filepath.Join(config.ShownPath(c.Out),
-			picture.TableOfLayer[picture.LayerHull])) +
+		instead = "open table hulls, " + command.JoinOutput(filepath.ToSlash(config.ShownPath(c.Out)),
+			picture.TableOfLayer[picture.LayerHull]) +
 			": it is GeoParquet without a coordinate system, and opens right"
 	}
 	e.Log.Warn("QGIS and other GIS programs take GeoJSON for longitude and latitude: they put these "+unit+

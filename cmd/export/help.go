@@ -37,7 +37,7 @@ func (Command) Variables() map[string]string {
 // HelpLines describes the argument and flags of export.
 func (Command) HelpLines() map[string]string {
 	return map[string]string{
-		"out":    "Output folder, file of a model (.safetensors), or folder of a mask.",
+		"out":    "Output (a folder, or s3://BUCKET/PREFIX), file of a model, or folder of a mask.",
 		"as":     "Format; default: by the name of --output, else svg. ort, flex and flashinfer are for masks.",
 		"output": "File to write; default, and -: stdout.",
 

@@ -17,7 +17,7 @@ func (Command) Help() string {
 // HelpLines describes the argument and flags of info.
 func (Command) HelpLines() map[string]string {
 	return map[string]string{
-		"what":    "Files or folders of any format, output, model, builtin:MODEL, kafka://HOST:PORT/TOPIC, topic.",
+		"what":    "Files, folders of any kind, output, s3://…, model, builtin:MODEL, kafka://HOST:PORT/TOPIC, topic.",
 		"brokers": "Bootstrap brokers, for a topic.",
 		"json":    "Print one JSON document.",
 		"sql":     "Print DuckDB views of an output, and how other programs open its tables.",

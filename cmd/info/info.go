@@ -30,6 +30,7 @@ type Command struct {
 	SQL     bool     `name:"sql" xor:"form"`
 
 	Security command.Security `embed:"" group:"Brokers"`
+	Bucket   command.Bucket   `embed:"" group:"Object store"`
 }
 
 // Run checks the flags and runs the command.
@@ -65,6 +66,9 @@ func (c *Command) describe(e *command.Env, what string) (fmt.Stringer, error) {
 	if strings.HasPrefix(what, "builtin:") {
 		return models.Describe(what)
 	}
+	if command.IsBucket(what) {
+		return c.describeOutput(e, what)
+	}
 	info, err := os.Stat(what)
 	switch {
 	case err != nil && strings.ContainsAny(what, "*?["):
@@ -79,7 +83,7 @@ func (c *Command) describe(e *command.Env, what string) (fmt.Stringer, error) {
 		return found, nil
 	case info.IsDir():
 		c.sayFolder(e, what)
-		return describeFolder(e, what)
+		return c.describeFolder(e, what)
 	}
 	return describeFile(e, what)
 }
@@ -128,14 +132,18 @@ func (c *Command) sayFolder(e *command.Env, what string) {
 		"kafka://"+c.Brokers[0]+"/"+what)
 }
 
-func describeFolder(e *command.Env, dir string) (fmt.Stringer, error) {
+func (c *Command) describeOutput(e *command.Env, out string) (fmt.Stringer, error) {
+	store, err := command.OpenOutput(e.Ctx, out, &c.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	return read.Describe(e.Ctx, store)
+}
+
+func (c *Command) describeFolder(e *command.Env, dir string) (fmt.Stringer, error) {
 	if _, err := os.Stat(filepath.Join(dir, "_commits")); err == nil {
-		store, err := command.OpenOutput(e.Ctx, dir)
-		if err != nil {
-			return nil, err
-		}
-		defer store.Close()
-		return read.Describe(e.Ctx, store)
+		return c.describeOutput(e, dir)
 	}
 	if found, err := describeCheckpoint(dir); found != nil || err != nil {
 		return found, err

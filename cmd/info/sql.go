@@ -17,7 +17,7 @@ func (c *Command) printSQL(e *command.Env) error {
 		return mistake.About("--sql describes one output", "sql")
 	}
 	output := c.What[0]
-	store, err := command.FindOutput(e.Ctx, output)
+	store, err := command.FindOutput(e.Ctx, output, &c.Bucket)
 	if err != nil {
 		return fmt.Errorf("--sql: %w", err)
 	}

@@ -17,7 +17,7 @@ Examples:
 // HelpLines describes the argument and flags of replay.
 func (Command) HelpLines() map[string]string {
 	return map[string]string{
-		"from":         "Folder of an output, or topic of dead letters, also as kafka://HOST:PORT/TOPIC.",
+		"from":         "Output: folder or s3://BUCKET/DIR; or topic of dead letters, also kafka://HOST:PORT/TOPIC.",
 		"to":           "Topic to send to; it must exist.",
 		"reason":       "Reasons of the rejects that are sent again; default: all.",
 		"since":        "Time from which on messages were refused, such as 2026-03-01T00:00:00Z.",

@@ -42,7 +42,7 @@ type sourceTopic struct {
 }
 
 func openOutput(e *command.Env, c *Command, kafka cluster) (source, error) {
-	store, err := command.OpenOutput(e.Ctx, c.From)
+	store, err := command.OpenOutput(e.Ctx, c.From, &c.Bucket)
 	if err != nil {
 		return nil, err
 	}

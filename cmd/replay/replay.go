@@ -44,6 +44,7 @@ type Command struct {
 
 	Brokers  []string         `default:"127.0.0.1:9092" placeholder:"HOST:PORT" group:"Brokers"`
 	Security command.Security `embed:"" group:"Brokers"`
+	Bucket   command.Bucket   `embed:"" group:"Object store"`
 }
 
 // Check returns all mistakes of the flags, joined, each a mistake.Usage.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"entropipe/cmd/command"
 	"entropipe/cmd/mistake"
 	"entropipe/sinks"
 )
@@ -45,7 +46,11 @@ func (s *Service) contentChanged(c *sinks.ContentChange) {
 // of its own: a network file system whose server is away blocks it.
 func (s *Service) foreignWatch(done <-chan struct{}) {
 	look, told := s.Output.Foreign(s.feed.Topics()), map[string]time.Time{}
-	tick := time.NewTicker(foreignEvery)
+	every := foreignEvery
+	if command.IsBucket(s.flags.Output.Out) { // a look costs a listing of each topic
+		every = foreignInBucket
+	}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		if free, size, ok := s.store.Space(); ok {
@@ -92,4 +97,6 @@ func (s *Service) foreignFound(c *sinks.ContentChange, told map[string]time.Time
 const (
 	foreignEvery  = 3 * time.Second // between two looks at their manifests
 	foreignRemind = time.Minute     // between two lines about the same difference
+	// between two looks at a bucket, whose requests are charged for
+	foreignInBucket = time.Minute
 )

@@ -187,7 +187,7 @@ func (s *Service) openOutput(ctx context.Context, names []string, settings strin
 		return nil
 	}
 	if err == nil {
-		if s.store, err = command.MakeOutput(ctx, c.Out); err != nil {
+		if s.store, err = command.MakeOutput(ctx, c.Out, &c.Bucket); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 		hash := sha256.Sum256([]byte(settings))

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"entropipe/cmd/command"
+	"entropipe/cmd/run/flags"
 	"entropipe/cmd/run/language"
 	"entropipe/ingest"
 	"entropipe/schemas"
@@ -19,7 +20,7 @@ import (
 // that fails for it leaves no folder.
 func (k *kafkaFeed) lookForTexts(ctx context.Context) error {
 	s, c := k.s, &k.s.flags.Source
-	if !s.textless || !isNew(ctx, s.flags.Output.Out) {
+	if !s.textless || !isNew(ctx, &s.flags.Output) {
 		return nil
 	}
 	consumer, err := ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic,
@@ -43,8 +44,8 @@ func (k *kafkaFeed) lookForTexts(ctx context.Context) error {
 }
 
 // isNew tells whether there is no output at an address yet.
-func isNew(ctx context.Context, out string) bool {
-	store, err := command.FindOutput(ctx, out)
+func isNew(ctx context.Context, out *flags.OutputFlags) bool {
+	store, err := command.FindOutput(ctx, out.Out, &out.Bucket)
 	if err != nil {
 		return true
 	}

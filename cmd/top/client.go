@@ -28,11 +28,11 @@ func (c *Command) open(ctx context.Context) (source, error) {
 	info, err := os.Stat(c.What)
 	named := strings.HasPrefix(c.What, "http://") || strings.HasPrefix(c.What, "https://")
 	switch {
-	case !named && err == nil && info.IsDir():
+	case command.IsBucket(c.What), !named && err == nil && info.IsDir():
 		if c.TokenFile != "" {
 			return nil, mistake.Value("token-file", ": %s is a folder, which needs no token", config.ShownPath(c.What))
 		}
-		store, err := command.OpenOutput(ctx, c.What)
+		store, err := command.OpenOutput(ctx, c.What, &c.Bucket)
 		if err != nil {
 			return nil, fmt.Errorf("top: %w", err)
 		}

@@ -29,6 +29,8 @@ type Command struct {
 	Interval  time.Duration `default:"0s"`
 	JSON      bool          `name:"json" xor:"form"`
 	Once      bool          `xor:"form"`
+
+	Bucket command.Bucket `embed:"" group:"Object store"`
 }
 
 // Check returns the mistakes in the flags.

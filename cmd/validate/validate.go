@@ -245,7 +245,7 @@ func (c *Command) checkTarget(ctx context.Context, security ingest.Security, top
 // checkContinues compares the topic with the one that the output was written from,
 // if there is one.
 func (c *Command) checkContinues(ctx context.Context, t *ingest.Topic) error {
-	store, err := command.FindOutput(ctx, c.Output.Out)
+	store, err := command.FindOutput(ctx, c.Output.Out, &c.Output.Bucket)
 	if err != nil {
 		return nil // checkOutput says what is wrong with it
 	}
@@ -260,11 +260,13 @@ func (c *Command) checkContinues(ctx context.Context, t *ingest.Topic) error {
 // checkOutput tries what commits need of the output folder.
 func (c *Command) checkOutput(ctx context.Context) (name, detail string, err error) {
 	name, out := "output "+c.Output.Out, c.Output.Out
-	if store, err := command.FindOutput(ctx, out); err == nil {
+	if store, err := command.FindOutput(ctx, out, &c.Output.Bucket); err == nil {
 		defer store.Close()
 		s, err := read.Identify(ctx, store)
 		switch {
 		case errors.Is(err, sinks.ErrNotFound): // nothing is written there yet
+		case command.IsBucket(out) && err == nil && slices.Equal(s.PartitionBy, c.Output.PartitionBy):
+			detail = "an output since " + s.Created.Format("2006-01-02") + "; "
 		case err != nil:
 			return name, "", err
 		case !slices.Equal(s.PartitionBy, c.Output.PartitionBy):
@@ -276,7 +278,23 @@ func (c *Command) checkOutput(ctx context.Context) (name, detail string, err err
 			detail = "an output since " + s.Created.Format("2006-01-02") + "; "
 		}
 	}
+	if command.IsBucket(out) {
+		return name, detail + "conditional writes and copies work", c.tryBucket(ctx)
+	}
 	return name, detail + "exclusive links and renames work", tryFolder(out)
+}
+
+// tryBucket writes, copies and deletes objects where attempts are staged.
+func (c *Command) tryBucket(ctx context.Context) error {
+	store, err := command.MakeOutput(ctx, c.Output.Out, &c.Output.Bucket)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if err := store.CheckWritable(ctx, tables.Names()); err != nil {
+		return err
+	}
+	return sinks.Probe(ctx, store)
 }
 
 // tryFolder makes a file in dir, or where dir would be made, links it

@@ -23,7 +23,7 @@ Examples:
 // HelpLines describes the argument and flag of verify without --repair.
 func (Command) HelpLines() map[string]string {
 	return map[string]string{
-		"out":  "Output folder.",
+		"out":  "Output: a folder, or s3://BUCKET/PREFIX.",
 		"json": "Print one JSON document.",
 	}
 }

@@ -20,8 +20,10 @@ import (
 
 // Command is the command verify: its flags and arguments.
 type Command struct {
-	Out  string `arg:"" type:"path"`
+	Out  string `arg:"" type:"output"`
 	JSON bool   `name:"json"`
+
+	Bucket command.Bucket `embed:"" group:"Object store"`
 
 	repairFlags `embed:""`
 }
@@ -31,7 +33,7 @@ func (c *Command) Run(e *command.Env) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	store, err := command.OpenOutput(e.Ctx, c.Out)
+	store, err := command.OpenOutput(e.Ctx, c.Out, &c.Bucket)
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}

@@ -16,8 +16,14 @@ func SQL(output string, tables []string) string {
 	if len(tables) == 0 {
 		return ""
 	}
-	root := filepath.ToSlash(filepath.Clean(output))
 	var w strings.Builder
+	root := strings.TrimRight(output, "/")
+	if strings.Contains(output, "://") {
+		fmt.Fprintf(&w, "-- DuckDB reads buckets after: INSTALL httpfs; LOAD httpfs; CREATE SECRET (TYPE s3, PROVIDER "+
+			"credential_chain);\n-- for another server than AWS add: ENDPOINT 'host:port', URL_STYLE 'path'.\n")
+	} else {
+		root = filepath.ToSlash(filepath.Clean(output))
+	}
 	fmt.Fprintf(&w, "-- One view a table. A glob over the whole folder (%s/**/*.parquet) would mix the rows of all "+
 		"tables, without an error.\n", comment(root))
 	for _, t := range tables {

@@ -99,6 +99,20 @@ func DecodeSize(ctx *kong.DecodeContext, target reflect.Value) error {
 	return target.Addr().Interface().(*Size).UnmarshalText([]byte(text))
 }
 
+// DecodeOutput reads the address of an output: a path, which becomes absolute, or a URL, which
+// stays. It is a kong.MapperFunc.
+func DecodeOutput(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("output", &text); err != nil {
+		return err
+	}
+	if text != "" && !strings.Contains(text, "://") {
+		text = kong.ExpandPath(text)
+	}
+	target.SetString(text)
+	return nil
+}
+
 const expectedDuration = `a duration such as 90s, 1m30s or 0`
 
 // parseDuration reads a duration in Go's form, or a plain number of seconds, which is how

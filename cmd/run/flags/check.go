@@ -31,8 +31,8 @@ func (c *Flags) Check() error {
 		}
 	}
 	return errors.Join(command.CheckBrokers(&c.Source.Brokers), c.Source.Security.Check(), errors.Join(topics...),
-		command.CheckOut(c.Output.Out), checkPartitionBy(c.Output.PartitionBy), command.CheckListen(c.Serve.Listen),
-		c.Serve.Check(),
+		c.Output.Bucket.Check(c.Output.Out), checkPartitionBy(c.Output.PartitionBy),
+		command.CheckListen(c.Serve.Listen), c.Serve.Check(),
 		c.Stage.Check(&c.Publish), c.Publish.Check(c.Source.Topic), c.Tokens.Check(), checkOps(c.Frames.Ops),
 		checkContentTypes(c.Source.ContentType, c.Source.Topic),
 		c.checkAmounts())

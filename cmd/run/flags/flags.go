@@ -58,6 +58,8 @@ type SourceFlags struct {
 
 // OutputFlags say where and how rows become files.
 type OutputFlags struct {
+	Bucket command.Bucket `embed:""`
+
 	Out          string        `default:"./entropipe-out" placeholder:"DIR" content:"no"`
 	Tables       []string      `enum:"frames,rejects,hulls,hulls3d,maxima,triangles,points,entropy" content:"yes"`
 	PartitionBy  []string      `enum:"dataset,sequence,date" default:"dataset" content:"no" more:"yes"`

@@ -29,7 +29,7 @@ func (SourceFlags) HelpLines() map[string]string {
 // HelpLines describes where and how rows become files.
 func (OutputFlags) HelpLines() map[string]string {
 	return map[string]string{
-		"out":           "Output folder.",
+		"out":           "Folder or s3://BUCKET/DIR.",
 		"tables":        "Tables to write besides frames and rejects; default: the tables of the operators.",
 		"partition-by":  "Folder levels of a table, fixed once the output exists.",
 		"strict-config": "Stop with status 78 before rows of another configuration follow.",

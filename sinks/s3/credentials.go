@@ -1,0 +1,103 @@
+package s3
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// sources are the places where credentials may be, in the order in which the programs of
+// AWS look. It remembers the one that had some, and asks it again when they expire.
+//
+// The chain of minio-go is not used: it hides why a source has nothing, and then sends
+// requests without a signature.
+type sources struct {
+	mu   sync.Mutex
+	all  []namedSource
+	last credentials.Provider // the one that had credentials; nil: none had
+}
+
+type namedSource struct {
+	name string
+	credentials.Provider
+}
+
+// newSources returns the usual places. amazon tells whether the server is one of AWS: on
+// other machines nobody answers for the address of AWS's metadata service.
+func newSources(amazon bool) *sources {
+	s := &sources{all: []namedSource{{"variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY", &credentials.EnvAWS{}}}}
+	identity := os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != ""
+	if identity {
+		s.all = append(s.all, namedSource{"web identity", &credentials.IAM{}})
+	}
+	s.all = append(s.all, namedSource{"profile " + profile(), &credentials.FileAWSCredentials{}})
+	container := os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") + os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI")
+	metadata := amazon && !strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true")
+	if !identity && (container != "" || metadata) {
+		s.all = append(s.all, namedSource{"role of the machine", &credentials.IAM{}})
+	}
+	return s
+}
+
+func profile() string {
+	if name := os.Getenv("AWS_PROFILE"); name != "" {
+		return name
+	}
+	return "default"
+}
+
+// Retrieve implements credentials.Provider.
+func (s *sources) Retrieve() (credentials.Value, error) { return s.RetrieveWithCredContext(nil) }
+
+// RetrieveWithCredContext implements credentials.Provider. The error names every place.
+func (s *sources) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.Value, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var why []string
+	for _, source := range s.all {
+		v, err := source.RetrieveWithCredContext(cc)
+		if err == nil && v.AccessKeyID != "" && v.SecretAccessKey != "" {
+			s.last = source.Provider
+			return v, nil
+		}
+		text := "nothing there"
+		if err != nil {
+			text = short(err.Error())
+		}
+		why = append(why, source.name+": "+text)
+	}
+	s.last = nil
+	return credentials.Value{}, &credentialsError{errors.New(strings.Join(why, "; "))}
+}
+
+// IsExpired implements credentials.Provider.
+func (s *sources) IsExpired() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last == nil || s.last.IsExpired()
+}
+
+// credentialsError is the error when no place has credentials.
+type credentialsError struct{ err error }
+
+func (e *credentialsError) Error() string { return fmt.Sprintf("there are no credentials (%v)", e.err) }
+func (e *credentialsError) Unwrap() error { return e.err }
+
+// short returns the first line of a text of others, and not too much of it.
+func short(text string) string {
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+	if runes := []rune(text); len(runes) > 200 {
+		return string(runes[:200]) + "…"
+	}
+	return strings.TrimSuffix(text, ".")
+}

@@ -1,0 +1,172 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// Fault is an error that a store answered, or the lack of an answer.
+type Fault struct {
+	Op     string // action of a policy, such as s3:PutObject
+	Name   string // address of the object, or of the bucket
+	Status int    // HTTP status; 0: no answer
+	Code   string // code of the answer, such as SlowDown; empty: no answer
+	text   string // what to do, or what the store says
+	err    error
+}
+
+func (f *Fault) Error() string { return fmt.Sprintf("%s %s: %s", f.Op, f.Name, f.text) }
+
+// Unwrap returns the error of the library or of the network.
+func (f *Fault) Unwrap() error { return f.err }
+
+// Passing tells whether the same request may succeed later, although nobody changes a
+// configuration: the store is not reached, or overloaded, or broken.
+func (f *Fault) Passing() bool {
+	if none := (*credentialsError)(nil); errors.As(f.err, &none) {
+		return false
+	}
+	switch {
+	case f.Status == 0:
+		return f.Code == ""
+	case f.Status == http.StatusNotImplemented || f.Status == http.StatusHTTPVersionNotSupported:
+		return false
+	case f.Status == http.StatusRequestTimeout, f.Status == http.StatusTooManyRequests, f.Status == http.StatusConflict:
+		return true
+	}
+	return f.Status >= 500 || f.Code == "SlowDown" || f.Code == "RequestTimeout"
+}
+
+// certain tells whether the store certainly did nothing.
+func (f *Fault) certain() bool {
+	if f.Status >= 400 && f.Status < 500 && f.Status != http.StatusRequestTimeout {
+		return true
+	}
+	if f.Status == http.StatusNotImplemented {
+		return true
+	}
+	if none := (*credentialsError)(nil); errors.As(f.err, &none) {
+		return true
+	}
+	var dial *net.OpError
+	return f.Status == 0 && errors.As(f.err, &dial) && dial.Op == "dial"
+}
+
+// missing tells whether there is no such object. Answers to HEAD have no text, so the status
+// decides; of a bucket that is not there the code tells.
+func (f *Fault) missing() bool {
+	return f.Status == http.StatusNotFound && f.Code != minio.NoSuchBucket && f.Code != "NoSuchUpload"
+}
+
+// changed tells whether a condition of the request did not hold.
+func (f *Fault) changed() bool { return f.Status == http.StatusPreconditionFailed }
+
+// fault makes an error of the library one that says what to do. nil stays nil.
+func (s *Store) fault(op, name string, err error) *Fault {
+	if err == nil {
+		return nil
+	}
+	if f := (*Fault)(nil); errors.As(err, &f) {
+		return f
+	}
+	f := &Fault{Op: op, Name: s.shown(name), err: err, text: short(err.Error())}
+	var answer minio.ErrorResponse
+	if !errors.As(err, &answer) {
+		f.explainSilence(s)
+		return f
+	}
+	f.Status, f.Code = answer.StatusCode, answer.Code
+	if f.Status == 0 && f.Code != "" { // an entry of a list of errors
+		f.Status = statusOf(f.Code)
+	}
+	f.explain(s, &answer)
+	return f
+}
+
+// statusOf returns the HTTP status of a code in a list of errors, which has none.
+func statusOf(code string) int {
+	switch code {
+	case "AccessDenied":
+		return http.StatusForbidden
+	case "NoSuchKey":
+		return http.StatusNotFound
+	case "SlowDown", "ServiceUnavailable":
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// explainSilence says why there is no answer.
+func (f *Fault) explainSilence(s *Store) {
+	var dial *net.OpError
+	var none *credentialsError
+	switch {
+	case errors.As(f.err, &none):
+		f.text = none.Error()
+	case errors.Is(f.err, context.DeadlineExceeded):
+		f.text = s.server() + " does not answer in time"
+	case errors.As(f.err, &dial) && dial.Op == "dial":
+		f.text = fmt.Sprintf("%s cannot be reached: %s", s.server(), short(dial.Error()))
+	}
+}
+
+// explain says in one line what the answer means and what to do.
+func (f *Fault) explain(s *Store, a *minio.ErrorResponse) {
+	elsewhere := a.Region != "" && a.Region != s.region
+	switch a.Code {
+	case minio.AuthorizationHeaderMalformed, minio.InvalidRegion, "PermanentRedirect", "TemporaryRedirect",
+		"IllegalLocationConstraintException":
+		f.text = fmt.Sprintf("bucket %s is not in region %s", s.at.Bucket, s.shownRegion())
+		if elsewhere {
+			f.text += fmt.Sprintf(", but in %s: say --s3-region %s", a.Region, a.Region)
+		} else {
+			f.text += ": name its region with --s3-region, or its server with --s3-endpoint"
+		}
+	case "RequestTimeTooSkewed":
+		f.text = "the clock of this machine and that of the store differ by more than 15 minutes, so no signature is " +
+			"accepted: set the clock"
+	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired":
+		f.text = "the session token of the credentials has expired: get new credentials, and begin again"
+	case "InvalidToken":
+		f.text = "the session token of the credentials is wrong"
+	case "InvalidAccessKeyId":
+		f.text = s.server() + " does not know the access key"
+	case "SignatureDoesNotMatch":
+		f.text = "the secret key does not belong to the access key"
+	case minio.NoSuchBucket:
+		f.text = fmt.Sprintf("%s has no bucket %s: make it, or correct its name", s.server(), s.at.Bucket)
+	case minio.AccessDenied, "Forbidden", "AllAccessDisabled":
+		f.text = "denied: the credentials lack " + f.Op + " here"
+		if f.Op == opGet {
+			f.text += ", or s3:ListBucket, without which a missing object looks like a forbidden one"
+		}
+		if elsewhere {
+			f.text += fmt.Sprintf("; the bucket is in region %s", a.Region)
+		}
+	case minio.NotImplemented, minio.APINotSupported:
+		f.text = s.server() + " does not have what an output needs: " + short(a.Error())
+	default:
+		f.text = short(a.Error())
+		if a.Code != "" && !strings.Contains(f.text, a.Code) {
+			f.text = a.Code + ": " + f.text
+		}
+		if a.StatusCode == http.StatusMovedPermanently || a.StatusCode == http.StatusTemporaryRedirect {
+			f.text = fmt.Sprintf("bucket %s is not in region %s: name its region with --s3-region", s.at.Bucket,
+				s.shownRegion())
+		}
+	}
+}
+
+// conflict tells whether another request for the same object is at work.
+func (f *Fault) conflict() bool { return f.Status == http.StatusConflict }
+
+// refusal is a fault that this package finds, not the store. It does not pass.
+func (s *Store) refusal(op, name, text string) *Fault {
+	return &Fault{Op: op, Name: s.shown(name), Code: "Refused", text: text, err: errors.New(text)}
+}

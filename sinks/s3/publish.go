@@ -1,0 +1,313 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+
+	"entropipe/sinks"
+	"entropipe/sinks/record"
+)
+
+// found is what a store says of an object without its bytes.
+type found struct {
+	etag   string
+	size   int64
+	uuid   string // metadata; empty: it has none
+	sha256 string
+	bytes  int64 // -1: none
+	source string
+}
+
+// head asks for an object. false: it is not there.
+func (s *Store) head(ctx context.Context, name string) (f found, there bool, err error) {
+	err = s.do(ctx, opGet, name, 0, func(ctx context.Context) error {
+		info, err := s.core.StatObject(ctx, s.at.Bucket, s.key(name), minio.StatObjectOptions{})
+		f = found{etag: info.ETag, size: info.Size, uuid: info.UserMetadata[metaUUID],
+			sha256: info.UserMetadata[metaSHA256], source: info.UserMetadata[metaSource], bytes: -1}
+		if n, bad := strconv.ParseInt(info.UserMetadata[metaBytes], 10, 64); bad == nil {
+			f.bytes = n
+		}
+		return err
+	})
+	if errors.Is(notFound(name, err), sinks.ErrNotFound) {
+		return found{}, false, nil
+	}
+	return f, err == nil, err
+}
+
+// Publish implements sinks.Stager, by copies with a condition on the source. Fresh files are
+// copied without a look at what is there: that costs one request a file, and their names
+// belong to this commit alone. After the last copy one request deletes the staged objects.
+func (s *Store) Publish(ctx context.Context, moves []sinks.Move) error {
+	steps := make([]step, len(moves))
+	for i, m := range moves {
+		steps[i] = step{Move: m, s: s}
+		if m.Fresh {
+			steps[i].etag = s.etagOf(m.From)
+		}
+		if err := steps[i].look(ctx); err != nil {
+			return err
+		}
+	}
+	var left []string
+	for i := range steps {
+		if err := steps[i].run(ctx); err != nil {
+			return err
+		}
+		if steps[i].etag != "" {
+			left = append(left, steps[i].From)
+		}
+	}
+	if err := s.remove(ctx, left); err != nil {
+		return err
+	}
+	s.forget(moves)
+	return nil
+}
+
+// step is one move.
+type step struct {
+	sinks.Move
+	s     *Store
+	etag  string // of the staged object; empty: it is not there
+	known bool   // nothing needs to be looked at
+}
+
+// look finds the staged object, and compares it with its checksum unless it is fresh.
+func (t *step) look(ctx context.Context) error {
+	if t.etag != "" {
+		t.known = true
+		return nil
+	}
+	if t.SHA256 == "" {
+		f, there, err := t.s.head(ctx, t.From)
+		if there {
+			t.etag = f.etag
+		}
+		return err
+	}
+	return t.compare(ctx)
+}
+
+// compare reads the staged object. *sinks.DamagedFileError: it is another than was staged.
+func (t *step) compare(ctx context.Context) error {
+	t.etag = ""
+	o, err := t.s.open(ctx, t.From)
+	if errors.Is(err, sinks.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	if o.size != t.Bytes {
+		return &sinks.DamagedFileError{Move: t.Move, Problem: fmt.Sprintf("it has %d bytes, its manifest says %d",
+			o.size, t.Bytes)}
+	}
+	sum, err := sinks.Checksum(ctx, o, make([]byte, pieceSize))
+	if err != nil {
+		return err
+	}
+	if sum != t.SHA256 {
+		return &sinks.DamagedFileError{Move: t.Move, Problem: fmt.Sprintf("its SHA-256 is %s, its manifest says %s",
+			sum, t.SHA256)}
+	}
+	t.etag = o.etag
+	return nil
+}
+
+// run copies the file, unless that is done.
+func (t *step) run(ctx context.Context) error {
+	if !t.known {
+		done, err := t.done(ctx)
+		if done || err != nil {
+			return err
+		}
+	}
+	for try := 0; ; try++ {
+		err := t.copy(ctx)
+		f := (*Fault)(nil)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.As(err, &f) || try == tries:
+			return err
+		case f.missing(): // another process has published it, and deleted the staged object
+			t.etag = ""
+		case f.changed() && t.SHA256 != "": // another one of the same bytes, after an answer that was lost
+			err = t.compare(ctx)
+		case f.changed():
+			err = t.look(ctx)
+		default:
+			return err
+		}
+		if f.changed() && err != nil {
+			return err
+		}
+		if done, err := t.done(ctx); done || err != nil {
+			return err
+		}
+	}
+}
+
+// done tells whether the destination is the file of the move. If it is another one, or if
+// the file is nowhere, the error is a *sinks.LostFileError.
+func (t *step) done(ctx context.Context) (bool, error) {
+	f, there, err := t.s.head(ctx, t.To)
+	switch {
+	case err != nil:
+		return false, err
+	case !there && t.etag != "":
+		return false, nil
+	case !there:
+		return false, t.lost("its commit is recorded, but the file is neither here nor in %s; nothing in this output "+
+			"explains it", t.From)
+	}
+	same, err := t.same(ctx, &f)
+	switch {
+	case same || err != nil:
+		return same, err
+	case t.etag != "":
+		return false, t.lost("another file has this name; the one of the commit is still in %s", t.From)
+	case f.size != t.Bytes:
+		return false, t.lost("the file has %d bytes, its manifest says %d", f.size, t.Bytes)
+	}
+	return false, t.lost("the file is not the one of the manifest, although it has its size")
+}
+
+// same tells whether an object at the destination is the file of the move: by its metadata, or
+// by its bytes, if it has no metadata, as after a copy of a whole output by other programs.
+func (t *step) same(ctx context.Context, f *found) (bool, error) {
+	switch {
+	case f.size != t.Bytes:
+		return false, nil
+	case t.SHA256 == "" && t.etag != "":
+		return f.source == t.etag, nil
+	case t.SHA256 == "":
+		return true, nil // nobody knows more of the file
+	case f.sha256 != "":
+		uuid := attemptOf(t.From)
+		return f.sha256 == t.SHA256 && f.bytes == t.Bytes && (f.uuid == uuid || f.uuid == ""), nil
+	}
+	o, err := t.s.open(ctx, t.To)
+	if err != nil {
+		return false, err
+	}
+	defer o.Close()
+	sum, err := sinks.Checksum(ctx, o, make([]byte, pieceSize))
+	return sum == t.SHA256, err
+}
+
+func (t *step) lost(format string, args ...any) error {
+	return &sinks.LostFileError{Move: t.Move, Problem: fmt.Sprintf(format, args...)}
+}
+
+// copy copies the staged object, on condition that it is the one that was looked at.
+func (t *step) copy(ctx context.Context) error {
+	s, meta := t.s, metadata(attemptOf(t.From), t.SHA256, t.Bytes)
+	meta[metaSource] = t.etag
+	return s.do(ctx, opPut, t.To, t.Bytes, func(ctx context.Context) error {
+		_, err := s.core.Client.CopyObject(ctx,
+			minio.CopyDestOptions{Bucket: s.at.Bucket, Object: s.key(t.To), ReplaceMetadata: true, UserMetadata: meta,
+				ContentType: contentType},
+			minio.CopySrcOptions{Bucket: s.at.Bucket, Object: s.key(t.From), MatchETag: t.etag})
+		return err
+	})
+}
+
+// remove deletes objects, up to 1,000 in a request. What is not there is no error.
+func (s *Store) remove(ctx context.Context, names []string) error {
+	for batch := range slices.Chunk(names, 1000) {
+		err := s.do(ctx, opDelete, path.Dir(batch[0]), 0, func(ctx context.Context) error {
+			return s.removeSome(ctx, batch)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) removeSome(ctx context.Context, names []string) (first error) {
+	objects := make(chan minio.ObjectInfo, len(names))
+	for _, name := range names {
+		objects <- minio.ObjectInfo{Key: s.key(name)}
+	}
+	close(objects)
+	for wrong := range s.core.RemoveObjects(ctx, s.at.Bucket, objects, minio.RemoveObjectsOptions{}) {
+		var answer minio.ErrorResponse
+		if errors.As(wrong.Err, &answer) && answer.Code == minio.NoSuchKey {
+			continue
+		}
+		if first == nil {
+			first = wrong.Err
+		}
+	}
+	return first
+}
+
+// forget notes that Publish has emptied the folders of what it moved, so that Discard need
+// not list them.
+func (s *Store) forget(moves []sinks.Move) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range moves {
+		folder := path.Dir(m.From)
+		if attemptOf(m.From) == "" {
+			continue
+		}
+		if s.staged[folder] == nil {
+			s.staged[folder] = map[string]string{}
+		}
+		delete(s.staged[folder], m.From)
+	}
+}
+
+// Discard implements sinks.Stager. It lists the folder only if this process has neither made,
+// emptied nor listed it before.
+func (s *Store) Discard(ctx context.Context, folder string) error {
+	s.mu.Lock()
+	own, isOwn := s.staged[folder]
+	names, known := s.listed[folder]
+	s.mu.Unlock()
+	if isOwn {
+		names, known = slices.Sorted(maps.Keys(own)), true
+	}
+	if !known {
+		err := s.List(ctx, folder, func(e sinks.Entry) error {
+			names = append(names, e.Name)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.remove(ctx, names); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.staged, folder)
+	delete(s.listed, folder)
+	return nil
+}
+
+// noteListed keeps what a listing of staging has found, for the calls of Discard that follow.
+func (s *Store) noteListed(names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.listed)
+	for _, name := range names {
+		if folder := path.Dir(name); strings.HasPrefix(folder, record.StagingFolder+"/") {
+			s.listed[folder] = append(s.listed[folder], name)
+		}
+	}
+}
