@@ -50,6 +50,22 @@ func sendScans(t *testing.T, brokers, topic string, first, n int) {
 	}
 }
 
+// sendLargeScans sends n raw scans of 160 KB.
+func sendLargeScans(t *testing.T, brokers, topic string, n int) {
+	t.Helper()
+	c, err := kgo.NewClient(kgo.SeedBrokers(brokers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for i := range n {
+		r := &kgo.Record{Topic: topic, Key: []byte("large"), Value: scan(10_000, i)}
+		if err := c.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // inOut are args with an output.
 func inOut(args []string, out string) []string { return append(slices.Clone(args), "--out", out) }
 
@@ -283,5 +299,74 @@ func TestReplayToATopicThatIsMadeAgain(t *testing.T) {
 		t.Errorf("to the new topic: %+v", s)
 	}
 	eachOnce(t, brokers, "mended", 50)
+	verified(t, filepath.Join(dir, "out"))
+}
+
+// Dead letters have the values that neither topic nor rows have, also in chunks; replays of the
+// output and of the letters' topic know of each other. Letters without a value are gone.
+func TestReplayOfDeadLetters(t *testing.T) {
+	t.Parallel()
+	brokers, dir := startBroker(t), t.TempDir()
+	must(t, dir, "produce", "synthetic", "--brokers", brokers, "--rate", "max", "--sequence", "small", "--frames", "4",
+		"--points", "100")
+	must(t, dir, "produce", "synthetic", "--brokers", brokers, "--rate", "max", "--sequence", "huge", "--frames", "3",
+		"--points", "30000")
+	sendScans(t, brokers, "scans", 0, 8)
+	sendLargeScans(t, brokers, "scans", 2) // their letters come in chunks
+	if err := ingest.EnsureTopic(t.Context(), []string{brokers}, ingest.Security{}, "dead",
+		ingest.TopicSpec{Partitions: 2, MaxMessageBytes: 60_000}); err != nil {
+		t.Fatal(err)
+	}
+	run := func(out string, more ...string) {
+		must(t, dir, append([]string{"run", "--brokers", brokers, "--until-end", "--out", out, "--ops", "hull2d"},
+			more...)...)
+	}
+	run("want", "--topic", "scans", "--content-type", "scans=kitti")
+	ready(t, brokers, "mended", 2)
+	run("out", "--topic", "points,scans", "--dead-letter", "dead", "--max-frame-bytes", "300KB")
+	gone(t, brokers, "points")
+	gone(t, brokers, "scans")
+
+	replay := func(status int, args ...string) replaySummary {
+		p := launch(t, dir, append([]string{"replay", "--brokers", brokers, "--to", "mended", "--json"}, args...)...)
+		p.exits(status, patience)
+		return summaryOf(t, p.out())
+	}
+	if s := replay(1, "dead", "--reason", "too_large"); s != (replaySummary{Gone: 3}) {
+		t.Errorf("letters without values: %+v", s)
+	}
+	if s := replay(0, "dead", "--reason", "not_arrow"); s != (replaySummary{Sent: 10}) {
+		t.Errorf("from letters: %+v", s)
+	}
+	for range 2 {
+		if s := replay(0, "dead", "--reason", "not_arrow"); s != (replaySummary{Before: 10}) {
+			t.Errorf("letters again: %+v", s)
+		}
+		if s := replay(0, "out", "--reason", "not_arrow", "--dead-letter", "dead"); s != (replaySummary{Before: 10}) {
+			t.Errorf("the output knows: %+v", s)
+		}
+	}
+	ready(t, brokers, "other", 2)
+	p := launch(t, dir, "replay", "out", "--brokers", brokers, "--to", "other", "--json", "--dead-letter", "dead")
+	p.exits(1, patience)
+	if s := summaryOf(t, p.out()); s != (replaySummary{Sent: 10, Gone: 3}) {
+		t.Errorf("the output to another topic: %+v", s)
+	}
+	eachOnce(t, brokers, "mended", 10)
+	eachOnce(t, brokers, "other", 10)
+	for _, topic := range []string{"mended", "other"} {
+		run(topic, "--topic", topic, "--content-type", topic+"=kitti")
+		frames := func(out string) (rows []string) { // times are those of the letters
+			for _, line := range rowsOf(t, filepath.Join(dir, out), "hulls", "partition", "offset", "ts", "ts_ns") {
+				_, row, _ := strings.Cut(line, " ")
+				rows = append(rows, row)
+			}
+			slices.Sort(rows)
+			return rows
+		}
+		if got, want := frames(topic), frames("want"); len(want) != 10 || !slices.Equal(got, want) {
+			t.Errorf("topic %s: %d hulls differ from %d", topic, len(got), len(want))
+		}
+	}
 	verified(t, filepath.Join(dir, "out"))
 }
