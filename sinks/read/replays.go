@@ -96,7 +96,8 @@ func MendedSQL(output string, tables []string, replays bool) string {
 	fmt.Fprintf(&w, "CREATE OR REPLACE VIEW replayed AS SELECT DISTINCT s.folder AS topic, s.\"partition\", "+
 		"s.\"offset\", to_topic, s.to_partition, s.to_offset\n"+
 		"  FROM (SELECT folder AS to_topic, unnest(sent) AS s FROM read_json(%s, columns=%s, "+
-		"maximum_object_size=%d));\n", quoteSQL(globOf(root)+"/"+record.ReplaysFolder+"/*.*.json"), columns, record.MaxSize)
+		"maximum_object_size=%d));\n", quoteSQL(globOf(root)+"/"+record.ReplaysFolder+"/*.*.json"), columns,
+		record.MaxSize)
 	fmt.Fprintf(&w, `CREATE OR REPLACE VIEW rejects_not_mended AS
   WITH RECURSIVE again(topic, "partition", "offset", to_topic, to_partition, to_offset) AS (
     SELECT * FROM replayed
