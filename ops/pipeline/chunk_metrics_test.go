@@ -73,7 +73,7 @@ func TestChunkMetrics(t *testing.T) {
 		last := []string{`entropipe_chunked_frames_total{result="ok",source="t"} 1`,
 			`entropipe_chunked_frames_total{result="too_large",source="t"} 1`}
 		open := []string{`entropipe_chunked_frames_open{partition="0",topic="t"} 1`,
-			fmt.Sprintf(`entropipe_chunked_frames_open_bytes{partition="0",topic="t"} %d`, 4+2*partCost)}
+			fmt.Sprintf(`entropipe_chunked_frames_open_bytes{partition="0",topic="t"} %d`, 6+partCost)}
 		compare("while a frame waits", slices.Concat(counted, decided, last, open)...)
 		if err := <-ended; err != nil {
 			t.Fatal(err)
