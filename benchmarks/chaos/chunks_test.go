@@ -147,15 +147,16 @@ func (r *chunkRun) judgeChunks(ctx context.Context) {
 	}
 	m := meaningOf(chunkTopic, logs, window)
 	v := r.judgeRejects(ctx, "out", m)
-	fmt.Printf("chaos of chunks: broker %s, seed %d, %d sensors in each of %d partitions, records %d (%d chunks, %d of "+
-		"them again, %d requests sent again), frames %d, of which chunks are lost %d, kills %d, freezes %d, stops %d, "+
+	fmt.Printf("chaos of chunks: broker %s, seed %d, %d sensors in each of %d partitions, records %d (%d chunks, "+
+		"%d of them again, %d requests sent again), frames %d, of which chunks are lost %d, kills %d, freezes %d, stops %d, "+
 		"broker kills %d, verified beside %d times, assignments %d, commits %d: missing %d, doubled %d, stray %d, "+
 		"wrong %d, torn %d, rejects %d\n",
 		r.broker.Kind, *seed, sensorsEach, chunkPartitions, len(m.want.Acked)+len(m.want.Further), m.chunks, m.twice,
 		r.producer.retries, len(m.want.Acked), m.broken, r.kills, r.freezes, r.stops, r.brokerKills, r.verifies,
 		r.assignments(), r.commits(), v.Missing, v.Doubled, v.Stray, v.Wrong, v.Torn, v.Rejects)
 	if m.broken == 0 || m.twice == 0 || r.commits() == 0 {
-		r.t.Errorf("%d broken frames, %d chunks twice, %d commits: the run proves nothing", m.broken, m.twice, r.commits())
+		r.t.Errorf("%d broken frames, %d chunks twice, %d commits: the run proves nothing", m.broken, m.twice,
+			r.commits())
 	}
 	r.untilEnd(ctx, "peace", r.chunkArgs("peace", "--roll-age", "1h", "--workers", "1"))
 	r.same("out", "peace", tables.Names(), "latency_ns")

@@ -173,8 +173,8 @@ func chunksResult(pairs []figures) string {
 	for _, f := range pairs {
 		parts, whole = max(parts, f.MaxRSS), max(whole, f.WholeMaxRSS)
 	}
-	return fmt.Sprintf("%.2f of the rate of whole frames (%.0f frames/s beside %.0f), %.2f times the processor time; peak "+
-		"%.0f MB resident beside %.0f", chunksShare(pairs), medianPair(pairs, framesPerSecond),
+	return fmt.Sprintf("%.2f of the rate of whole frames (%.0f frames/s beside %.0f), %.2f times the processor time; "+
+		"peak %.0f MB resident beside %.0f", chunksShare(pairs), medianPair(pairs, framesPerSecond),
 		medianPair(pairs, func(f figures) float64 { return f.Frames / f.WholeSeconds }),
 		medianPair(pairs, func(f figures) float64 { return f.CPUSeconds / f.WholeCPUSeconds }), parts/1e6, whole/1e6)
 }

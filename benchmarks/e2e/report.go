@@ -78,7 +78,8 @@ func report(folder string) (string, error) {
 		name  string
 		lines func([]measurement) []outcome
 	}{
-		{"throughput", throughputLines}, {"chunks", chunkLines}, {"drawings", drawingLines}, {"tokens", tokenLines},
+		{"throughput", throughputLines}, {"chunks", chunkLines}, {"drawings", drawingLines},
+		{"tokens", tokenLines},
 		{"memory", memoryLines}, {"correctness", correctnessLines},
 	} {
 		j, err := rig.ReadJournal[figures]("e2e "+part.name, filepath.Join(folder, part.name+".jsonl"))
