@@ -91,7 +91,8 @@ func report(folder string) (string, error) {
 	return `# Kafka to committed Parquet
 
 ` + "`go run ./benchmarks/e2e report`" + ` writes this page from the newest run of each command
-(` + "`throughput`, `chunks`, `drawings`, `tokens`, `memory`, `correctness`" + `) and broker. Figures are medians of rounds.
+(` + "`throughput`, `chunks`, `drawings`, `tokens`, " +
+		"`memory`, `correctness`" + `) and broker. Figures are medians of rounds.
 
 A share is our rate over that of the raw fetch loop, or of the model alone, which takes turns with ours in the same run;
 a net share leaves out the time of starting and ending. The Python pipeline is confluent-kafka, pyarrow, SciPy and
