@@ -149,8 +149,8 @@ func (r *chunkRun) judgeChunks(ctx context.Context) {
 	v := r.judgeRejects(ctx, "out", m)
 	fmt.Printf("chaos of chunks: broker %s, seed %d, %d sensors in each of %d partitions, records %d (%d chunks, "+
 		"%d of them again, %d requests sent again), frames %d, of which chunks are lost %d, kills %d, freezes %d, "+
-		"stops %d, broker kills %d, verified beside %d times, assignments %d, commits %d: missing %d, doubled %d, stray %d, "+
-		"wrong %d, torn %d, rejects %d\n",
+		"stops %d, broker kills %d, verified beside %d times, assignments %d, commits %d: missing %d, doubled %d, "+
+		"stray %d, wrong %d, torn %d, rejects %d\n",
 		r.broker.Kind, *seed, sensorsEach, chunkPartitions, len(m.want.Acked)+len(m.want.Further), m.chunks, m.twice,
 		r.producer.retries, len(m.want.Acked), m.broken, r.kills, r.freezes, r.stops, r.brokerKills, r.verifies,
 		r.assignments(), r.commits(), v.Missing, v.Doubled, v.Stray, v.Wrong, v.Torn, v.Rejects)
