@@ -169,7 +169,7 @@ func TestReplayMendsEachOnceWhateverDies(t *testing.T) {
 	eachOnce(t, brokers, "scans", 0)
 
 	kills := 0
-	for pause := time.Duration(0); ; pause += 45 * time.Millisecond {
+	for pause := time.Duration(0); ; pause += 45*time.Millisecond + pause/4 {
 		p := launch(t, dir, args("scans", "not_arrow")...)
 		time.Sleep(pause)
 		p.killed()
