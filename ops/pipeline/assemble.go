@@ -91,6 +91,7 @@ type assembly struct {
 	message  schemas.Message // with key and headers of the first chunk, in memory of its own
 	of       schemas.Chunk   // of the first chunk
 	parts    map[int][]byte  // chunks by their numbers, in memory of their own, or views of whole
+	sums     map[int]uint32  // CRC-32C of those parts that the source has summed
 	whole    []byte          // memory of all chunks, where they are few; nil: they are not
 	size     int             // bytes of each chunk but the last; -1: unknown
 	offsets  []int64         // of its chunks, duplicates among them
@@ -223,6 +224,9 @@ func (f *assembly) take(c *schemas.Chunk, m *schemas.Message, memory *buffers,
 			f.whole = memory.get(int(c.FrameBytes))
 		}
 		f.keep(c, m.Value, memory)
+		if m.Summed {
+			f.sums[c.Index] = m.ValueSum
+		}
 	}
 	f.offsets = append(f.offsets, m.Offset)
 	return nil
@@ -231,7 +235,7 @@ func (f *assembly) take(c *schemas.Chunk, m *schemas.Message, memory *buffers,
 // keep copies the bytes of a chunk, which fits.
 func (f *assembly) keep(c *schemas.Chunk, value []byte, memory *buffers) {
 	if f.parts == nil {
-		f.parts = map[int][]byte{}
+		f.parts, f.sums = map[int][]byte{}, map[int]uint32{}
 	}
 	part := value
 	switch at := c.Index * f.size; {
@@ -328,11 +332,23 @@ func (f *assembly) join(memory *buffers) {
 			at += copy(value[at:], f.parts[i])
 		}
 	}
-	f.message.Value = value
-	if sum := crc32.Checksum(value, castagnoli); sum != f.of.CRC32C {
+	f.message.Value, f.message.ValueSum, f.message.Summed = value, f.of.CRC32C, true
+	if sum := f.sum(); sum != f.of.CRC32C {
 		f.refuse(schemas.ReasonBadChecksum, "the CRC-32C of the %d chunks is %08x, and should be %08x", f.of.Count, sum,
 			f.of.CRC32C)
 	}
+}
+
+// sum returns the CRC-32C of the value. It reads only the parts that the source has not summed.
+func (f *assembly) sum() (sum uint32) {
+	for i := range f.of.Count {
+		part, summed := f.sums[i]
+		if !summed {
+			part = crc32.Checksum(f.parts[i], castagnoli)
+		}
+		sum = schemas.ShiftCRC(sum, len(f.parts[i])) ^ part
+	}
+	return sum
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

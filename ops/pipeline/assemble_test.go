@@ -27,8 +27,10 @@ func chunkLog(t *rapid.T) []schemas.Message {
 		under = append(under, nil)
 	}
 	add := func(r *schemas.Record) {
-		log = append(log, schemas.Message{Offset: int64(len(log)), Key: r.Key, Value: r.Value, Headers: r.Headers,
-			Time: time.Unix(int64(len(log)), 0)})
+		m := schemas.Message{Offset: int64(len(log)), Key: r.Key, Value: r.Value, Headers: r.Headers,
+			Time: time.Unix(int64(len(log)), 0)}
+		summed(&m)
+		log = append(log, m)
 	}
 	for sent := 0; sent < n || slices.ContainsFunc(under, func(c []*schemas.Record) bool { return len(c) > 0 }); {
 		s := rapid.IntRange(0, len(under)-1).Draw(t, "sensor")
@@ -62,6 +64,13 @@ func chunkLog(t *rapid.T) []schemas.Message {
 		}
 	}
 	return log
+}
+
+// summed sums every second record of a log, as a source does that needs the sum itself.
+func summed(m *schemas.Message) {
+	if m.Offset%2 == 0 {
+		m.ValueSum, m.Summed = crc32.Checksum(m.Value, castagnoli), true
+	}
 }
 
 // spoil adds a chunk to those of a message that does not fit to them, or replaces one by it.
@@ -308,11 +317,9 @@ func TestChunksBecomeTheirMessage(t *testing.T) {
 		a := newAssembler(Chunks{}, nil)
 		var first *assembly
 		for o, c := range order {
-			_, f, err := a.take(
-				&schemas.Message{Offset: int64(o), Key: c.Key, Value: c.Value, Headers: c.Headers},
-				time.Now(),
-				free,
-			)
+			m := &schemas.Message{Offset: int64(o), Key: c.Key, Value: c.Value, Headers: c.Headers}
+			summed(m)
+			_, f, err := a.take(m, time.Now(), free)
 			if err != nil || (f != nil) != (o == 0) {
 				t.Fatalf("chunk %d: %v, begins a message: %t", o, err, f != nil)
 			}
