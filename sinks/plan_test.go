@@ -165,7 +165,27 @@ func TestHarmedPlans(t *testing.T) {
 		}, text: "checksum"},
 		"the head is gone": {harm: func(d *sinktest.MemDisk, p *record.Plan) {
 			delete(d.Live.Files, record.PlanName(p.Name))
+		}, text: "names plan", note: "plans that were not completed"},
+		"head and place are gone": {harm: func(d *sinktest.MemDisk, p *record.Plan) {
+			delete(d.Live.Files, record.PlanName(p.Name))
+			delete(d.Live.Files, record.PlaceName(1))
 		}, note: "plans that were not completed"},
+		"a place is changed": {harm: func(d *sinktest.MemDisk, p *record.Plan) {
+			f := d.Live.Files[record.PlaceName(1)]
+			f.Data = []byte(strings.Replace(string(f.Data), `"plan": "`, `"plan": "x`, 1))
+		}, text: "checksum"},
+		"a place is lost": {harm: func(d *sinktest.MemDisk, p *record.Plan) {
+			d.Live.Files[record.PlaceName(2)] = &sinktest.Inode{Data: record.Encode(&record.PlanPlace{
+				Format: record.FormatVersion, Number: 2, Plan: p.Name})}
+			delete(d.Live.Files, record.PlaceName(1))
+		}, text: "is not there, and a later one is"},
+		"two places": {harm: func(d *sinktest.MemDisk, p *record.Plan) {
+			d.Live.Files[record.PlaceName(2)] = &sinktest.Inode{Data: record.Encode(&record.PlanPlace{
+				Format: record.FormatVersion, Number: 2, Plan: p.Name})}
+		}, text: "has place 1 in the order of plans already"},
+		"a place far away": {harm: func(d *sinktest.MemDisk, p *record.Plan) {
+			d.Live.Files[record.PlaceName(1<<40)] = &sinktest.Inode{}
+		}, text: "is not there, and a later one is"},
 		"a file beside": {harm: func(d *sinktest.MemDisk, p *record.Plan) {
 			d.Live.Files[path.Join(record.PlansFolder, "notes.txt")] = &sinktest.Inode{}
 		}, text: "no commit record"},

@@ -25,6 +25,7 @@
 //	  _commits/configs/<hash>.json                                          the content whose hash is in manifests
 //	  _commits/topics/<t>/base.json                                         first offset of each partition
 //	  _commits/topics/<t>/plan.json, _commits/plans/<hash>.jsonl            lanes of an archive that t is the name of
+//	  _commits/plans/order/<n, 8 digits>.json                               plans that are worked on, in their order
 //	  _commits/topics/<t>/<partition>/<start, 20 digits>.json               manifests
 //
 // The states of a commit, and the result of a crash in each:

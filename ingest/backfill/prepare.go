@@ -25,7 +25,11 @@ func Prepare(ctx context.Context, store sinks.Store, archive replay.Archive, opt
 	if opt.Plan != "" {
 		p, err := sinks.ReadPlan(ctx, store, opt.Plan)
 		if err == nil {
-			return named(p, opt)
+			q, err := named(p, opt)
+			if err == nil {
+				err = claim(ctx, store, p)
+			}
+			return q, err
 		}
 		if !errors.Is(err, sinks.ErrNotFound) {
 			return nil, err
@@ -34,16 +38,27 @@ func Prepare(ctx context.Context, store sinks.Store, archive replay.Archive, opt
 			return nil, err
 		}
 	}
-	others, err := sinks.Plans(ctx, store)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range others {
-		if opt.Plan == "" && slices.Equal(p.Roots, opt.Roots) && maps.Equal(p.Source, opt.Source) {
-			return p, compare(ctx, store, archive, p, opt)
+	if opt.Plan == "" {
+		plans, err := sinks.Plans(ctx, store)
+		if err != nil {
+			return nil, err
+		}
+		p, err := searched(ctx, store, plans, opt)
+		if p != nil && err == nil {
+			if err = compare(ctx, store, archive, p, opt); err == nil {
+				err = claim(ctx, store, p)
+			}
+		}
+		if p != nil || err != nil {
+			return p, err
 		}
 	}
-	return create(ctx, store, archive, opt, others)
+	return create(ctx, store, archive, opt)
+}
+
+// sameSearch tells whether a plan was made from the roots and settings of opt.
+func sameSearch(p *record.Plan, opt Options) bool {
+	return slices.Equal(p.Roots, opt.Roots) && maps.Equal(p.Source, opt.Source)
 }
 
 // isNoTopic refuses a name of a plan that a topic of the output has.
@@ -82,9 +97,9 @@ func named(p *record.Plan, opt Options) (*record.Plan, error) {
 	return &q, nil
 }
 
-// create makes a new plan.
-func create(ctx context.Context, store sinks.Store, archive replay.Archive, opt Options,
-	others []*record.Plan) (*record.Plan, error) {
+// create makes a new plan. Where a file of it belongs to another plan, it is not stored; of
+// plans that are stored at the same time claim decides.
+func create(ctx context.Context, store sinks.Store, archive replay.Archive, opt Options) (*record.Plan, error) {
 	p, err := Build(ctx, archive, opt, Into(store))
 	if err != nil {
 		return nil, err
@@ -92,22 +107,13 @@ func create(ctx context.Context, store sinks.Store, archive replay.Archive, opt 
 	if p.Lanes == 0 {
 		return nil, &sinks.ConfigError{Field: "paths", Problem: "there is nothing to read"}
 	}
-	others = slices.DeleteFunc(others, func(q *record.Plan) bool { return q.Name == p.Name }) // CreatePlan compares
-	if err := disjoint(ctx, store, p, others); err != nil {
+	if _, err := nextPlace(ctx, store, p); err != nil {
 		return nil, err
 	}
 	if p, err = sinks.CreatePlan(ctx, store, p); err != nil {
 		return nil, err
 	}
-	// Another process may have made a plan with another name meanwhile. Of two that
-	// overlap the older one is worked on.
-	if others, err = sinks.Plans(ctx, store); err != nil {
-		return nil, err
-	}
-	others = slices.DeleteFunc(others, func(q *record.Plan) bool {
-		return q.Name == p.Name || q.Created.After(p.Created) || q.Created.Equal(p.Created) && q.Name > p.Name
-	})
-	if err := disjoint(ctx, store, p, others); err != nil {
+	if err := claim(ctx, store, p); err != nil {
 		return nil, err
 	}
 	q := *p

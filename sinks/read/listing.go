@@ -36,6 +36,9 @@ func listTopics(ctx context.Context, store sinks.Reader, strange func(name strin
 		if _, ok := record.IsPartName(e.Name); ok {
 			return nil
 		}
+		if _, ok := record.PlaceNumber(e.Name); ok {
+			return nil
+		}
 		if _, _, ok := record.ParseReplayName(e.Name); ok {
 			return nil
 		}

@@ -156,6 +156,56 @@ func (v *verifier) strayParts(ctx context.Context) error {
 	return err
 }
 
+// planOrder checks the order of plans: it has no gap, and each place another plan.
+func (v *verifier) planOrder(ctx context.Context) error {
+	bases, err := v.store.Names(ctx, record.PlanOrderFolder)
+	last := 0
+	for _, base := range bases {
+		n, _ := record.PlaceNumber(record.PlanOrderFolder + "/" + base)
+		last = max(last, n)
+	}
+	places := map[string]int{} // by plan
+	for n := 1; n <= last && err == nil; n++ {
+		name := record.PlaceName(n)
+		v.checked(checkRecords, 1)
+		if err := v.place(ctx, name, n, places); err != nil {
+			v.fault(checkRecords, name, "%v", err)
+		}
+		err = ctx.Err()
+		if n > len(bases) { // the highest names are far beyond their number
+			break
+		}
+	}
+	return err
+}
+
+// place checks a place of the order of plans, and adds it to places.
+func (v *verifier) place(ctx context.Context, name string, n int, places map[string]int) error {
+	data, err := sinks.ReadRecord(ctx, v.store, name)
+	if errors.Is(err, sinks.ErrNotFound) {
+		return errors.New("this place in the order of plans is not there, and a later one is")
+	}
+	if err != nil {
+		return err
+	}
+	p, err := record.ParsePlace(name, data)
+	if err != nil {
+		return err
+	}
+	v.oneFormat(name, p.Format)
+	if first := places[p.Plan]; first > 0 {
+		return fmt.Errorf("plan %s has place %d in the order of plans already", p.Plan, first)
+	}
+	places[p.Plan] = n
+	head, err := planAt(ctx, v.store, record.TopicFolder(p.Plan))
+	if err == nil && head == nil {
+		err = fmt.Errorf("it names plan %s, which is not there", p.Plan)
+	} else if damaged := (*record.DamagedError)(nil); errors.As(err, &damaged) {
+		err = nil // reported with the plan
+	}
+	return err
+}
+
 // plan adds the plan of a topic. lanes are the summaries of its partitions.
 func (d *describer) plan(ctx context.Context, t *topicListing, lanes []PartitionSummary) error {
 	if !t.plan {

@@ -82,7 +82,7 @@ func Verify(ctx context.Context, store sinks.Reader, opts VerifyOptions) (*Repor
 	v.manifests(ctx, topics)
 	v.orphans()
 	v.expected()
-	if err := errors.Join(v.staging(ctx), v.strayParts(ctx), v.replays(ctx)); err != nil {
+	if err := errors.Join(v.staging(ctx), v.strayParts(ctx), v.planOrder(ctx), v.replays(ctx)); err != nil {
 		return nil, fmt.Errorf("list staging, plans and replays: %w", err)
 	}
 	report := v.sorted()

@@ -20,6 +20,7 @@ import (
 //
 //	topics/<plan>/plan.json   Plan: which lanes there are; created last and exclusively
 //	plans/<sha256>.jsonl      parts: a Lane a line, or the names of an input's files
+//	plans/order/<n>.json      PlanPlace: plans that are worked on; no two of them share a file
 //
 // A part is named after its bytes, so that planners that race write the same files and
 // one that dies leaves nothing that another could take for something else.
