@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -10,7 +11,6 @@ import (
 	"math"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"entropipe/schemas"
@@ -40,6 +40,8 @@ type OutboxConfig struct {
 	Complaints *Complaints
 	// OnRetry, if not nil, is called for every request that is sent again.
 	OnRetry func()
+
+	ending time.Duration // for the chunks of a frame that has begun, when all ends; 0: five seconds
 }
 
 // Outbox sends records to a topic, with a goroutine for every partition. Any
@@ -59,12 +61,15 @@ type Outbox struct {
 	client *kafka.Client
 	conns  connections
 
-	// ctx ends when OpenOutbox's does or a sender fails; hard a moment later, so
-	// that requests under way get their answers.
-	ctx  context.Context
-	stop context.CancelCauseFunc
-	hard context.Context
-	kill context.CancelFunc
+	// ctx ends when OpenOutbox's does or a sender fails; finish when no frame is left whose
+	// chunks are sent in part; hard a moment later, so that requests under way get their
+	// answers.
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	finish context.Context
+	hard   context.Context
+	kill   context.CancelFunc
+	frames frames
 
 	transactions *transactions // nil: records are sent outside of any
 
@@ -82,12 +87,14 @@ const (
 const (
 	defaultWindow          = 32 << 20
 	defaultPatience        = 3 * time.Minute
+	defaultEnding          = 5 * time.Second
 	defaultPartitions      = 4
 	defaultMaxMessageBytes = 16 << 20
 )
 
 // OpenOutbox makes sure that the topic is there and learns its partitions and
-// its limit. When ctx ends, so does everything that is under way.
+// its limit. When ctx ends, so does everything that is under way, but for frames that are sent
+// in chunks and have begun: these may take some seconds more.
 func OpenOutbox(ctx context.Context, cfg OutboxConfig) (*Outbox, error) {
 	cfg.setDefaults()
 	var err error
@@ -120,6 +127,9 @@ func (c *OutboxConfig) setDefaults() {
 	}
 	if c.Patience <= 0 {
 		c.Patience = defaultPatience
+	}
+	if c.ending <= 0 {
+		c.ending = defaultEnding
 	}
 	if c.ClientID == "" {
 		c.ClientID = defaultClientID
@@ -178,7 +188,9 @@ func ensureTopic(ctx context.Context, c *OutboxConfig) (int64, error) {
 func (o *Outbox) open(ctx context.Context) {
 	o.ctx, o.stop = context.WithCancelCause(ctx)
 	o.hard, o.kill = context.WithCancel(context.WithoutCancel(ctx))
-	context.AfterFunc(o.ctx, func() { time.AfterFunc(grace, o.kill) })
+	o.finish, o.frames.finished = context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(o.ctx, func() { o.frames.stop(o.cfg.ending) })
+	context.AfterFunc(o.finish, func() { time.AfterFunc(grace, o.kill) })
 	o.client = &kafka.Client{
 		Addr: kafka.TCP(strings.Split(o.brokers, ",")...),
 		Transport: &discreet{security: o.cfg.Security, Transport: &kafka.Transport{
@@ -223,25 +235,14 @@ func (o *Outbox) findPartitions() error {
 // the outbox fails first, never.
 //
 // A record may be sent as several, its chunks (OutboxConfig.Chunk): acked is called once all
-// are acknowledged. Records of other calls may come between them. Send may be called from any
-// goroutine.
+// are acknowledged. Records of other calls may come between them. Once a chunk is on its way the
+// others follow, even if ctx or the outbox's ends, for five seconds at most; a frame that is cut
+// then is logged by Close. Send may be called from any goroutine.
 func (o *Outbox) Send(ctx context.Context, r *schemas.Record, acked func()) error {
-	chunks := o.chunks(r)
-	if len(chunks) > 1 {
-		left, all := new(atomic.Int64), acked
-		left.Store(int64(len(chunks)))
-		acked = func() {
-			if left.Add(-1) == 0 {
-				all()
-			}
-		}
+	if chunks := o.chunks(r); len(chunks) > 1 {
+		return o.sendChunks(ctx, chunks, acked)
 	}
-	for _, c := range chunks {
-		if err := o.send(ctx, c, acked); err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.send(ctx, o.ctx, message{Record: r, acked: acked})
 }
 
 // chunks parts r, if it is too large.
@@ -259,9 +260,8 @@ func (o *Outbox) chunks(r *schemas.Record) []*schemas.Record {
 	return schemas.ChunksOf(r, min(limit, schemas.ChunkLimit(r, o.limit)), hex.EncodeToString(id[:]))
 }
 
-// send sends one record as it is.
-func (o *Outbox) send(ctx context.Context, r *schemas.Record, acked func()) error {
-	m := message{Record: r, acked: acked}
+// send sends one record as it is, unless ctx or end, which is of the outbox, ends before.
+func (o *Outbox) send(ctx, end context.Context, m message) error {
 	if size := m.size() + batchOverhead; size > o.limit {
 		return o.tooLarge(&m, size)
 	}
@@ -271,19 +271,19 @@ func (o *Outbox) send(ctx context.Context, r *schemas.Record, acked func()) erro
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if o.ctx.Err() != nil {
+	if end.Err() != nil {
 		return o.Err()
 	}
-	if err := o.window.acquire(ctx, o.ctx, int64(len(r.Value))); err != nil {
-		return err
+	if err := o.window.acquire(ctx, end, int64(len(m.Value))); err != nil {
+		return cmp.Or(o.Err(), err)
 	}
 	select {
-	case o.queue(r) <- m:
+	case o.queue(m.Record) <- m:
 		return nil
-	case <-o.ctx.Done():
+	case <-end.Done():
 		return o.Err()
 	case <-ctx.Done():
-		o.window.release(int64(len(r.Value)))
+		o.window.release(int64(len(m.Value)))
 		return context.Cause(ctx)
 	}
 }
@@ -330,9 +330,9 @@ func (o *Outbox) tooLarge(m *message, size int64) error {
 	return e
 }
 
-// Abort ends all goroutines and connections without waiting for acknowledgements.
-// Every Send must have returned. The error is the one that the outbox failed with
-// before, if it did.
+// Abort ends all goroutines and connections without waiting for acknowledgements, but for some
+// seconds for those of frames whose chunks are in the topic in part. Every Send must have returned.
+// The error is the one that the outbox failed with before, if it did.
 func (o *Outbox) Abort() error {
 	o.stop(errStopped)
 	return o.Close()
@@ -346,8 +346,10 @@ func (o *Outbox) Close() error {
 		close(q)
 	}
 	o.wg.Wait()
+	o.warnOfCuts()
 	err := context.Cause(o.ctx)
 	o.stop(errStopped)
+	o.frames.finished()
 	o.kill()
 	o.client.Transport.(*discreet).CloseIdleConnections()
 	o.conns.close()

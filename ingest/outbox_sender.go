@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -16,7 +15,8 @@ import (
 type message struct {
 	*schemas.Record
 	acked func()
-	tried bool // a request with it was cut off: its memory may still be read
+	frame *frame // the record that this is a chunk of; nil: it is whole
+	tried bool   // a request with it was cut off: its memory may still be read
 }
 
 // batchOverhead and recordOverhead are at least what Kafka's format adds to a
@@ -86,6 +86,7 @@ func (o *Outbox) sender(partition int, queue <-chan message) {
 		}
 		if err := o.deliver(partition, batch); err != nil {
 			o.stop(err)
+			o.frames.finished()
 			return
 		}
 		for i := range batch {
@@ -100,21 +101,26 @@ func (o *Outbox) sender(partition int, queue <-chan message) {
 }
 
 // collect waits for a message, adds what is queued already as far as it fits
-// into a batch, and returns the first that does not. An empty batch: it is over.
+// into a batch, and returns the first that does not. An empty batch: it is over. When the outbox
+// ends, it takes the chunks of frames that have begun alone.
 func (o *Outbox) collect(batch []message, carry *message, queue <-chan message) ([]message, *message) {
-	if o.ctx.Err() != nil {
-		return nil, nil
-	}
-	if carry == nil {
+	for carry == nil || !o.wanted(carry) {
+		if carry != nil {
+			o.window.release(int64(len(carry.Value)))
+			carry = nil
+		}
 		select {
 		case m, ok := <-queue:
 			if !ok {
 				return nil, nil
 			}
 			carry = &m
-		case <-o.ctx.Done():
+		case <-o.finish.Done():
 			return nil, nil
 		}
+	}
+	if o.finish.Err() != nil {
+		return nil, nil
 	}
 	batch = append(batch, *carry)
 	total := batchOverhead + carry.size()
@@ -125,6 +131,9 @@ func (o *Outbox) collect(batch []message, carry *message, queue <-chan message) 
 				return batch, nil
 			}
 			if total += m.size(); total > min(batchBytes, o.limit) {
+				return batch, &m
+			}
+			if !o.wanted(&m) {
 				return batch, &m
 			}
 			batch = append(batch, m)
@@ -150,8 +159,8 @@ func (o *Outbox) deliver(partition int, batch []message) error {
 			o.delivered(partition, len(batch))
 			return nil
 		}
-		if o.ctx.Err() != nil {
-			return context.Cause(o.ctx)
+		if o.finish.Err() != nil {
+			return o.Err()
 		}
 		for i := range batch {
 			batch[i].tried = true
@@ -173,8 +182,8 @@ func (o *Outbox) deliver(partition int, batch []message) error {
 				"partition", partition, "for", o.cfg.Patience-now.Sub(failing))
 		}
 		o.cfg.OnRetry()
-		if sleep(o.ctx, wait) != nil {
-			return context.Cause(o.ctx)
+		if sleep(o.finish, wait) != nil {
+			return o.Err()
 		}
 	}
 }
