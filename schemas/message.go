@@ -50,6 +50,15 @@ type Message struct {
 	Summed   bool
 }
 
+// Bytes returns the bytes of key, value and headers, names included.
+func (m *Message) Bytes() int64 {
+	n := len(m.Key) + len(m.Value)
+	for i := range m.Headers {
+		n += len(m.Headers[i].Key) + len(m.Headers[i].Value)
+	}
+	return int64(n)
+}
+
 // SentAt returns Time in Unix nanoseconds. It returns 0 if the record has no time
 // (the oldest record format has no field for it, the others write -1 ms) or if the
 // time, beyond the year 2262, does not fit into an int64.

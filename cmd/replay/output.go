@@ -194,7 +194,7 @@ func recordAt(ctx context.Context, log *ingest.Lookup, partition int32, offset, 
 			whole = parts.Message()
 		}
 		broken = err
-		read += int64(len(m.Key) + len(m.Value))
+		read += m.Bytes()
 		return err == nil && !done && read < window, nil
 	})
 	gone := (*ingest.GoneError)(nil)

@@ -24,8 +24,8 @@ import (
 //   - else a chunk whose id is among the last Recent messages that began before it is a duplicate;
 //   - else it begins a message.
 //
-// A message is given up when as many bytes of keys and values as Chunks.Window, or as many
-// records as Chunks.Records, follow the begin of its first chunk. Only at the log's end a clock
+// A message is given up when as many bytes of keys, values and headers as Chunks.Window, or as
+// many records as Chunks.Records, follow the begin of its first chunk. Only at the log's end a clock
 // decides, too.
 //
 // A manifest that ends at an offset lists the chunks behind the end that belong to messages
@@ -35,7 +35,7 @@ import (
 
 // Chunks bounds how long the chunks of a message may be apart.
 type Chunks struct {
-	Window int64         // bytes of keys and values; 0: 64 MiB
+	Window int64         // bytes of keys, values and headers; 0: 64 MiB
 	Age    time.Duration // at the log's end; 0: 30 s
 	Max    int64         // bytes of a message; 0: 64 MiB
 	// Records bounds how many records follow the begin of a message's first chunk, because
@@ -76,7 +76,7 @@ type assembler struct {
 	ahead  map[int64]bool // offsets that belong to messages of earlier manifests
 	recent []string       // the last messages that began, at most Recent, oldest first
 	open   []*assembly    // in the order of their offsets
-	read   int64          // bytes of keys and values so far
+	read   int64          // bytes of keys, values and headers so far
 	taken  int64          // records so far
 	ending bool           // no further message begins
 	memory *buffers       // of chunks and values; nil: none is kept
@@ -100,12 +100,13 @@ type assembly struct {
 	opened   time.Duration   // assembler.clock
 	refused  error           // why the message is a reject; nil: it is whole
 	task     *task
-	reserved int64 // bytes of memory for parts, which the whole value takes over
+	reserved int64 // bytes of memory for parts, which the whole value takes over, and for key and headers
 }
 
 const (
-	// partCost is the memory that a chunk takes beside its bytes.
-	partCost = 96
+	// partCost is the memory that a chunk takes beside its bytes, headerCost that of a header.
+	partCost   = 96
+	headerCost = 48
 	// fewChunks is how many times the size of its first chunk a message takes at once, which
 	// spares a copy. The memory of more chunks comes with each of them: headers may claim
 	// anything.
@@ -141,7 +142,7 @@ const (
 func (a *assembler) take(m *schemas.Message, asked time.Time, reserve func(bytes int64) error) (is place,
 	opened *assembly, err error) {
 	c, chunk, err := schemas.ChunkOf(m)
-	before, size := a.read, int64(len(m.Key)+len(m.Value))
+	before, size := a.read, m.Bytes()
 	if a.ahead[m.Offset] {
 		delete(a.ahead, m.Offset)
 		a.read, a.taken = a.read+size, a.taken+1
@@ -188,14 +189,25 @@ func (a *assembler) begin(c *schemas.Chunk, m *schemas.Message, asked time.Time,
 	f := &assembly{id: c.ID, of: *c, size: -1, opened: a.waited(asked)}
 	f.message = *m
 	f.message.Value, f.message.Summed = nil, false
+	own := schemas.Message{Key: m.Key, Headers: schemas.WithoutChunk(m.Headers)}
 	if c.FrameBytes > a.Max {
 		f.message.Oversize = c.FrameBytes
-		f.message.Value = bytes.Clone(m.Value[:min(len(m.Value), schemas.MaxRejectValue)])
+		if c.Index == 0 { // else the bytes are not the first ones
+			f.message.Value = bytes.Clone(m.Value[:min(len(m.Value), schemas.MaxRejectValue)])
+		}
 	}
-	if err := f.take(c, m, a.memory, reserve); err != nil {
+	kept := own.Bytes() + headerCost*int64(len(own.Headers))
+	err := f.take(c, m, a.memory, func(bytes int64) error {
+		kept += bytes
+		return reserve(kept)
+	})
+	if err != nil {
 		return nil, err
 	}
-	f.message.Key, f.message.Headers = bytes.Clone(m.Key), cloneHeaders(schemas.WithoutChunk(m.Headers))
+	if f.reserved > 0 {
+		f.reserved = kept
+	}
+	f.message.Key, f.message.Headers = bytes.Clone(own.Key), cloneHeaders(own.Headers)
 	a.counts.New++
 	a.recent = remember(a.recent, c.ID, a.Recent)
 	a.open = append(a.open, f)

@@ -157,7 +157,7 @@ func whatBecomes(log []schemas.Message, window int64, recent int) []row {
 	for i := range log {
 		m := &log[i]
 		before := read
-		read += int64(len(m.Key) + len(m.Value))
+		read += m.Bytes()
 		c, is, err := schemas.ChunkOf(m)
 		f := open[c.ID]
 		switch {
@@ -219,7 +219,7 @@ type row struct {
 }
 
 // cutChunks bounds the messages of a test: few bytes, few ids.
-var cutChunks = Chunks{Window: 120, Age: time.Second, Recent: 2}
+var cutChunks = Chunks{Window: 1200, Age: time.Second, Recent: 2}
 
 // batchOf reads log from pos to as far as to, and returns the rows of the longest batch that
 // may be committed, up to most offsets, and the position behind it. last: nothing will

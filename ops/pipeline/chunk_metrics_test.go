@@ -127,3 +127,38 @@ func TestChunksWithoutBytesAreGivenUp(t *testing.T) {
 		t.Errorf("given up: %v", given)
 	}
 }
+
+// Headers of chunks fill the window as values do, and those that a message keeps are reserved.
+func TestHeadersOfChunksCount(t *testing.T) {
+	const size = 1 << 20
+	a := newAssembler(Chunks{Window: 10 * size}, nil)
+	var reserved, most int64
+	for offset := range int64(40) {
+		r := schemas.ChunksOf(&schemas.Record{Value: []byte("ab"), Headers: []schemas.Header{
+			{Key: "large", Value: make([]byte, size)}}}, 1, fmt.Sprintf("%016x", offset))[0]
+		m := schemas.Message{Offset: offset, Value: r.Value, Headers: r.Headers}
+		is, _, err := a.take(&m, time.Now(), func(bytes int64) error {
+			reserved += bytes
+			return nil
+		})
+		if is != beginning || err != nil {
+			t.Fatalf("offset %d: %v, %v", offset, is, err)
+		}
+		if waits := int64(len(a.open)) * size; reserved < waits {
+			t.Fatalf("offset %d: %d bytes are reserved for headers of %d", offset, reserved, waits)
+		}
+		most = max(most, reserved)
+		for _, f := range a.decided(time.Now(), false) {
+			reserved -= f.reserved
+		}
+	}
+	if most > 11*size {
+		t.Errorf("%d bytes wait in a window of %d", most, 10*size)
+	}
+	for _, f := range a.open {
+		reserved -= f.reserved
+	}
+	if reserved != 0 {
+		t.Errorf("%d bytes were reserved and are in no message", reserved)
+	}
+}

@@ -170,7 +170,7 @@ func TestChunksInAPipeline(t *testing.T) {
 			log, want := sensors(seed, 1+rng.IntN(8), 60, 600, 100, func(int) bool { return rng.IntN(15) == 0 })
 			out := &memoryOutput{}
 			p := newPipeline(out, sums, func(c *Config) {
-				c.Memory, c.Chunks = 4000, Chunks{Window: 20000, Recent: 64}
+				c.Memory, c.Chunks = 4000, Chunks{Window: 120000, Recent: 64}
 				c.Roll = Roll{Bytes: 5000, Records: int64(1 + rng.IntN(9)), Age: time.Second}
 			})
 			size := int64(len(log))
