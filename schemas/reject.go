@@ -72,7 +72,8 @@ func formatErr(reason string, at int, format string, args ...any) *FormatError {
 // NewReject returns the reject of the record m, which err refuses. The reject owns
 // its memory: it copies at most MaxRejectValue bytes each of the value, of the key
 // and of the headers (the first ones that fit, names included). Index is -1, the
-// whole message; a caller that refuses one frame sets it.
+// whole message; a caller that refuses one frame sets it. A reject of StageAssemble has no
+// value and no checksum: the bytes of some chunks are none.
 //
 // NewReject reads every byte of the value, for the checksum.
 func NewReject(m *Message, err error) Reject {
@@ -84,7 +85,9 @@ func NewReject(m *Message, err error) Reject {
 		ValueSize: int64(len(m.Value)),
 	}
 	r.because(err)
-	if m.Oversize > 0 { // the rest of the value was never here: no checksum
+	if r.Stage == StageAssemble { // what is here is a part of a value, or no value at all
+		r.ValueSize = max(r.ValueSize, m.Oversize)
+	} else if m.Oversize > 0 { // the rest of the value was never here: no checksum
 		r.ValueSize = m.Oversize
 		r.Value = bytes.Clone(m.Value[:min(len(m.Value), MaxRejectValue)])
 	} else if m.Value != nil {

@@ -28,6 +28,20 @@ func TestNewReject(t *testing.T) {
 	if r.ValueSHA != "f8b8d18a11621c4ba395542037e870c4041f11ffa95e2cfe9524eaabbff6e4d6" {
 		t.Errorf("checksum %q", r.ValueSHA)
 	}
+	for name, c := range map[string]struct {
+		m    Message
+		size int64
+	}{
+		"a chunk with bad headers": {Message{Value: []byte("abc")}, 3},
+		"chunks with a wrong sum":  {Message{Value: []byte("abcdef")}, 6},
+		"chunks are missing":       {Message{Oversize: 9}, 9},
+		"two chunks of one place":  {Message{Value: []byte("abc"), Oversize: 9}, 9},
+	} {
+		r := NewReject(&c.m, &FormatError{Stage: StageAssemble, Reason: ReasonChunkConflict, Detail: "d", At: -1})
+		if r.Value != nil || r.ValueSHA != "" || r.ValueSize != c.size {
+			t.Errorf("%s: value %q of %d bytes, checksum %q", name, r.Value, r.ValueSize, r.ValueSHA)
+		}
+	}
 	m = Message{Topic: "t", Time: time.Unix(5, 0)}
 	r = NewReject(&m, errors.New("disk on fire"))
 	if r.Reason != ReasonInternal || r.ValueSHA != "" || r.Value != nil || r.TimeNs != 5e9 {
