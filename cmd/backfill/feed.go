@@ -286,8 +286,7 @@ func (t *tracked) Committed(ctx context.Context, next int64) {
 func (f *feed) Verdict(ctx context.Context) error {
 	counts, stopped := f.lanes.Counts(), f.lanes.Stopped()
 	if left := counts.Lanes - counts.Done - len(stopped); ctx.Err() != nil && left > 0 {
-		return &command.InterruptedError{Lanes: fmt.Sprintf("%s of %s lanes", command.Count(int64(left)),
-			command.Count(int64(counts.Lanes)))}
+		return &command.InterruptedError{Lanes: left, All: counts.Lanes}
 	}
 	if len(stopped) == 0 {
 		return nil

@@ -68,13 +68,19 @@ const exitAborted = 130
 // Another run continues from there.
 type InterruptedError struct {
 	Left  string // the partitions that have not reached the end; empty: nothing was read
-	Lanes string // lanes that are left, in place of Left
+	Lanes int    // lanes that are left, of All, in place of Left; 0: it has no lanes
+	All   int
 }
 
 // Error names the partitions that have not reached the end.
 func (e *InterruptedError) Error() string {
-	if e.Lanes != "" {
-		return "interrupted before the end: " + e.Lanes + " are left; run it again to go on from there"
+	if e.Lanes > 0 {
+		are := "are"
+		if e.Lanes == 1 {
+			are = "is"
+		}
+		return fmt.Sprintf("interrupted before the end: %s of %s lanes %s left; run it again to go on from there",
+			Count(int64(e.Lanes)), Count(int64(e.All)), are)
 	}
 	if e.Left == "" {
 		return "interrupted before it began; run it again"
