@@ -14,7 +14,9 @@ type record struct {
 type log []record
 
 // window is how many records may follow the first chunk of a frame before the frame is
-// given up. It is counted in bytes in the program; both are functions of the log.
+// given up. The program has two such limits, of bytes and of records, and the lower one ends a
+// frame. Both are functions of the log behind the first chunk, and so is the lower one: one
+// limit stands for them.
 const window = 4
 
 // remembered is how many frames a manifest names, so that later chunks of theirs are known

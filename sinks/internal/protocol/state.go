@@ -3,10 +3,11 @@
 // sizes: every interleaving of two or three writers, a vacuum and a reader, with a crash
 // at every step, answers that are lost, and requests that a store executes late.
 //
-// The model knows no bytes. Records are offsets, a file is two bits (staged, published),
-// and an attempt stands for a batch of consecutive offsets. Each action is one call of a
-// store, because calls of different writers interleave there and a crash happens between
-// them.
+// The model knows no bytes: the window of a chunked frame is a number of records, which stands
+// for the limit of records and for that of bytes in the program. Records are offsets, a file is two
+// bits (staged, published), and an attempt stands for a batch of consecutive offsets. Each action
+// is one call of a store, because calls of different writers interleave there and a crash happens
+// between them.
 //
 // Vocabulary is that of package sinks. A late request is one that its sender no longer
 // waits for, and that the store may still execute.
