@@ -52,7 +52,7 @@ func checkPrefix(prefix string) error {
 	}
 	for element := range strings.SplitSeq(prefix, "/") {
 		if element == "" || element == "." || element == ".." {
-			return fmt.Errorf("prefix %q: an element between two slashes is empty, . or ..", prefix)
+			return fmt.Errorf("prefix %q: an element between two slashes is empty, one dot or two dots", prefix)
 		}
 	}
 	switch {
