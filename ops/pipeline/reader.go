@@ -23,6 +23,8 @@ type reader struct {
 	atEnd    bool      // the last fetch brought no record
 	asked    time.Time // when the last fetch began
 
+	told bool // the log says that a transaction is open
+
 	beyond bool // reading behind the end of --until-end; also in chunks.ending
 
 	err error // why reading ended; set before slots is closed
@@ -79,15 +81,34 @@ func (r *reader) fetch(ctx context.Context, from func(context.Context, int64, in
 	return err
 }
 
-// transaction notes since when the end of the log stands still before records that are there.
+// hiddenFrom is how long a transaction is open before the log says so.
+const hiddenFrom = 10 * time.Second
+
+// transaction notes since when the end of the log stands still before records that are there,
+// and logs once that it has for long, and once that it goes on.
 func (r *reader) transaction(f *schemas.Fetched) {
+	since, now := r.hiddenSince.Load(), r.p.ticks()
 	switch {
 	case f.End < 0 || f.High <= f.End:
 		r.hiddenSince.Store(0)
-	case r.hiddenSince.Load() == 0 || r.logEnd.Load() != f.End:
-		r.hiddenSince.Store(r.p.ticks())
+		r.goesOn()
+	case since == 0 || r.logEnd.Load() != f.End:
+		r.hiddenSince.Store(now)
+		r.goesOn()
+	case !r.told && time.Duration(now-since) >= hiddenFrom:
+		r.told = true
+		r.p.cfg.Log.Warn("waiting for a producer's open transaction; the brokers end it after the producer's "+
+			"transaction timeout", "topic", r.topic, "partition", r.id, "offset", f.End, "offsets", f.High-f.End)
 	}
 	r.hidden.Store(f.High - f.End)
+}
+
+// goesOn logs the end of what transaction has logged.
+func (r *reader) goesOn() {
+	if r.told {
+		r.told = false
+		r.p.cfg.Log.Info("the open transaction has ended", "topic", r.topic, "partition", r.id)
+	}
 }
 
 // reservation returns the bytes to reserve for a fetch of size bytes. A record may
