@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -106,6 +107,7 @@ type refusals struct {
 	last     *RefusedMessage // the rows of a message may go on in the next row group or file
 	used     bool            // last was given to use
 	failed   error           // of use
+	values   rejectValues
 }
 
 func (r *refusals) read() error {
@@ -203,7 +205,7 @@ func (r *refusals) message(f *record.File, g, at int, rows []refusedRow) error {
 		r.last = &RefusedMessage{Topic: m.Topic, TopicID: m.TopicID, Partition: m.Partition, Offset: first.offset,
 			Index: first.index, Stage: first.stage, Reason: first.reason, TimeNs: first.time,
 			Committed: m.Created, Key: first.key, Headers: first.headers, ValueSize: first.size, ValueSHA: first.of,
-			value: func() ([]byte, error) { return valueOf(r.ctx, r.store, f, g, int64(at)) }}
+			value: func() ([]byte, error) { return r.values.of(r.ctx, r.store, f, g, int64(at)) }}
 	}
 	if r.used || len(r.query.Reasons) > 0 && !slices.ContainsFunc(rows, func(row refusedRow) bool {
 		return slices.Contains(r.query.Reasons, row.reason)
@@ -221,18 +223,43 @@ func (r *refusals) message(f *record.File, g, at int, rows []refusedRow) error {
 	return nil
 }
 
-// valueOf reads column value of one row.
-func valueOf(ctx context.Context, store sinks.Reader, f *record.File, group int, row int64) (value []byte, err error) {
-	err = withParquet(ctx, store, f, func(file *parquetfile.File) error {
-		rows := frameRows{file: file, group: group, from: row, to: row + 1}
-		rows.each("value", func(v parquet.Value) {
-			if !v.IsNull() {
-				value = append([]byte{}, v.ByteArray()...)
-			}
+// rejectValues keeps the values of a few rows that follow each other: opening a file for each
+// takes longer than all else. Any goroutine may call its method.
+type rejectValues struct {
+	mu     sync.Mutex
+	file   *record.File
+	group  int
+	from   int64 // row of the first value
+	values [][]byte
+}
+
+// valuesAtOnce bounds the rows whose values are kept, each at most schemas.MaxRejectValue bytes.
+const valuesAtOnce = 64
+
+// of returns column value of one row; nil: it is null.
+func (v *rejectValues) of(ctx context.Context, store sinks.Reader, f *record.File, group int, row int64) ([]byte,
+	error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.file != f || v.group != group || row < v.from || row >= v.from+int64(len(v.values)) {
+		v.file, v.group, v.from, v.values = f, group, row, nil
+		err := withParquet(ctx, store, f, func(file *parquetfile.File) error {
+			rows := frameRows{file: file, group: group, from: row, to: min(row+valuesAtOnce, file.GroupRows(group))}
+			rows.each("value", func(value parquet.Value) {
+				if value.IsNull() {
+					v.values = append(v.values, nil)
+				} else {
+					v.values = append(v.values, append([]byte{}, value.ByteArray()...))
+				}
+			})
+			return rows.err
 		})
-		return rows.err
-	})
-	return value, err
+		if err != nil {
+			v.values = nil
+			return nil, err
+		}
+	}
+	return v.values[row-v.from], nil
 }
 
 // readAccepted reads the offsets of the commit's frames and sequences.
