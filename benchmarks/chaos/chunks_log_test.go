@@ -130,7 +130,7 @@ type logged struct {
 	schemas.Chunk
 	is     bool  // it is a chunk
 	number int64 // of its frame
-	bytes  int64 // of key and value
+	bytes  int64 // of key, value and headers
 }
 
 // readLogs reads the first n partitions of a topic, each as a list by offset.
@@ -163,7 +163,7 @@ func readLog(ctx context.Context, p *ingest.Partition) (log []logged, err error)
 		}
 		for i := range f.Messages {
 			m := &f.Messages[i]
-			l := logged{bytes: int64(len(m.Key) + len(m.Value))}
+			l := logged{bytes: m.Bytes()}
 			if l.Chunk, l.is, err = schemas.ChunkOf(m); err != nil || m.Offset != int64(len(log)) {
 				return nil, fmt.Errorf("%d@%d behind offset %d: %w", m.Partition, m.Offset, len(log)-1, err)
 			}
