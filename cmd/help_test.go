@@ -118,8 +118,8 @@ func TestHelpFitsAPage(t *testing.T) {
 
 // flagsShown returns the flags that have a line in a help.
 func flagsShown(help string) map[string]bool {
-	shown := map[string]bool{}
-	for _, found := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--(?:\[no-\])?([\w-]+)`).FindAllStringSubmatch(help, -1) {
+	shown, line := map[string]bool{}, regexp.MustCompile(`(?m)^ +(?:-\w, )?--(?:\[no-\])?([\w-]+)`)
+	for _, found := range line.FindAllStringSubmatch(help, -1) {
 		shown[found[1]] = true
 	}
 	return shown

@@ -16,7 +16,8 @@ import (
 func TestValuesOfRefusedMessages(t *testing.T) {
 	for name, cfg := range map[string]tables.Config{"a group": {}, "little groups": {RowGroupRows: 70}} {
 		t.Run(name, func(t *testing.T) {
-			b := batches.Synthetic(batches.Spec{Topic: "points", Start: 5, Records: 2000, Frames: 1, Points: 3, Seed: 1})
+			b := batches.Synthetic(batches.Spec{Topic: "points", Start: 5, Records: 2000, Frames: 1, Points: 3,
+				Seed: 1})
 			want := map[int64][]byte{}
 			for i := range b.Rejects {
 				r := &b.Rejects[i]
