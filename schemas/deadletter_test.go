@@ -63,7 +63,7 @@ entropipe.error.task.id: host-7
 	}
 }
 
-// What a letter holds of each kind of message.
+// Each kind of message has a letter that holds what is said here.
 func TestDeadLetterHolds(t *testing.T) {
 	chunk := []Header{{"a", []byte("b")}, {"chunk-id", []byte("0123456789abcdef")}, {"chunk-index", []byte("0")},
 		{"chunk-count", []byte("2")}, {"frame-bytes", []byte("9")}}
