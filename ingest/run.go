@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/segmentio/kafka-go"
+
 	"entropipe/schemas"
 )
 
@@ -73,6 +75,28 @@ func (c *Consumer) setTargets(topic string, extents map[int32]extent) {
 	}
 }
 
+// warnOfOpen logs the partitions of topic whose targets leave records out: those behind the
+// first one of a transaction that is open. A failure only loses the warning.
+func (c *Consumer) warnOfOpen(ctx context.Context, topic string) {
+	c.mu.Lock()
+	targets := maps.Clone(c.targets[topic])
+	c.mu.Unlock()
+	if len(targets) == 0 {
+		return
+	}
+	ends, err := c.cluster.listOffsets(ctx, topic, slices.Sorted(maps.Keys(targets)), kafka.LastOffset, false)
+	if err != nil {
+		c.log.Debug("the ends of partitions cannot be compared with open transactions", "topic", topic, "err", err)
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(targets)) {
+		if left := ends[id] - targets[id]; left > 0 {
+			c.log.Warn("the end is before the records of an open transaction; run again after it has ended",
+				"topic", topic, "partition", id, "end", targets[id], "offsets_left", left)
+		}
+	}
+}
+
 func (c *Consumer) target(topic string, id int32) (target int64, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,6 +127,7 @@ func (c *Consumer) Run(ctx context.Context, handle Handle) error {
 			return ignoreEnd(ctx, err)
 		}
 		c.setTargets(topic, extents)
+		c.warnOfOpen(ctx, topic)
 	}
 	c.dismiss(ctx)
 	if err := c.agree(ctx); err != nil {

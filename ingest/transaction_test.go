@@ -1,9 +1,12 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +109,16 @@ func TestDeadTransactionIsEnded(t *testing.T) {
 	d, err := Describe(deadline(t), []string{b.Addr()}, Security{}, "survivors")
 	if err != nil || d.Partitions[0].Stable != 0 || d.Partitions[0].End != 1 {
 		t.Fatalf("%+v, %v", d, err)
+	}
+	var log bytes.Buffer
+	c := consumer(t, b.Addr(), []string{"survivors"}, func(c *Config) {
+		c.UntilEnd, c.Log = true, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	if err := c.Run(deadline(t), newReader(t).handle("a")); err != nil {
+		t.Fatal(err)
+	}
+	if want := "topic=survivors partition=0 end=0 offsets_left=1"; !strings.Contains(log.String(), want) {
+		t.Errorf("a run until the end does not say %q: %s", want, &log)
 	}
 	next := transactional(t, b.Addr(), "one")
 	defer next.Abort()
