@@ -13,6 +13,7 @@ import (
 
 	"entropipe/ingest"
 	"entropipe/schemas"
+	"entropipe/sparse/hf"
 )
 
 // badProducer fills two topics so that a run with settings refuses a part of each: clouds of
@@ -369,4 +370,44 @@ func TestReplayOfDeadLetters(t *testing.T) {
 		}
 	}
 	verified(t, filepath.Join(dir, "out"))
+}
+
+// A message of which a part has rows is sent again only when that is asked for, since its other
+// rows come again with it.
+func TestReplayOfAPartlyRefusedMessage(t *testing.T) {
+	t.Parallel()
+	brokers, dir := startBroker(t), t.TempDir()
+	lm := writeLM(t, dir, hf.BERT)
+	sendSequences(t, brokers, "texts") // one message of two texts, of which the second is too long
+	run := func(out, topic string, more ...string) {
+		must(t, dir, append([]string{"run", "--brokers", brokers, "--topic", topic, "--out", out, "--until-end",
+			"--lm", lm, "--max-rejects", "none"}, more...)...)
+	}
+	run("out", "texts")
+	ready(t, brokers, "mended", 1)
+	for _, c := range []struct {
+		flags []string
+		want  replaySummary
+		sent  int
+	}{
+		{nil, replaySummary{Partial: 1}, 0},
+		{[]string{"--partial", "--dry-run"}, replaySummary{Sent: 1}, 0},
+		{[]string{"--partial"}, replaySummary{Sent: 1}, 1},
+		{[]string{"--partial"}, replaySummary{Before: 1}, 1},
+	} {
+		args := append([]string{"replay", "out", "--brokers", brokers, "--to", "mended", "--json"}, c.flags...)
+		p := launch(t, dir, args...)
+		p.exits(0, patience)
+		if s := summaryOf(t, p.out()); s != c.want {
+			t.Errorf("%q: %+v, want %+v", c.flags, s, c.want)
+		}
+		eachOnce(t, brokers, "mended", c.sent)
+	}
+	run("mended", "mended", "--truncate")
+	for out, want := range map[string]int64{"out": 1, "mended": 2} {
+		if n, err := countRows(filepath.Join(dir, out, "tokens")); err != nil || n != want {
+			t.Errorf("%s: %d sequences, want %d; %v", out, n, want, err)
+		}
+		verified(t, filepath.Join(dir, out))
+	}
 }
