@@ -57,12 +57,12 @@ type cli struct {
 	Info     info.Command         `cmd:""`
 	Export   export.Command       `cmd:""`
 	Init     initialize.Command   `cmd:""`
-	Validate validate.Command     `cmd:""`
+	Validate validate.Command     `cmd:"" others:"yes"`
 	Bench    bench.Command        `cmd:""`
 	Version  version.Command      `cmd:""`
 
-	Completion completion.Command `cmd:""`
-	Man        manual.Command     `cmd:""`
+	Completion completion.Command `cmd:"" others:"yes"`
+	Man        manual.Command     `cmd:"" others:"yes"`
 
 	LogLevel  string `enum:"debug,info,warn,error" default:"info" group:"Logging" content:"no"`
 	LogFormat string `enum:"text,json" default:"text" group:"Logging" content:"no"`
@@ -75,7 +75,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	screen := command.NewScreen(stderr)
 	stderr = screen
 	from := &config.Settings{Lookup: os.LookupEnv, Grammar: func() any { return &cli{} }}
-	parser, err := config.NewParser(&c, from, kong.Writers(stdout, stderr),
+	parser, err := config.NewParserOf(args, &c, from, kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { status = max(status, code) }))
 	if err != nil {
 		panic("main: grammar: " + err.Error())
@@ -94,7 +94,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	e := &command.Env{Ctx: signalled, Stdout: stdout, Stderr: stderr,
 		Log: command.NewLogger(stderr, c.LogLevel, c.LogFormat), Parser: parser, Settings: from}
-	config.WarnOfSlips(e.Log, ctx, os.Environ())
+	from.WarnOfSlips(e.Log, ctx, os.Environ())
 	if err := ctx.Run(e); err != nil {
 		if signalled.Err() != nil && errors.Is(err, context.Canceled) { // the command has no partial result
 			err = errors.New("stopped before the end")

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,6 +30,53 @@ func grammar(t *testing.T) (*kong.Kong, []*kong.Node) {
 		t.Fatalf("only %d commands", len(nodes))
 	}
 	return parser, nodes
+}
+
+// described returns what the program says of a command and of what stands below it.
+func described(node *kong.Node) string {
+	var b strings.Builder
+	line := func(v *kong.Value) {
+		fmt.Fprintf(&b, "%s %q %q %q %v %v\n", v.Name, v.Help, v.Default, v.Enum, v.Required, v.Target.Type())
+	}
+	fmt.Fprintf(&b, "%s: %q\n", node.FullPath(), node.Help)
+	for _, f := range node.Flags {
+		line(f.Value)
+		fmt.Fprintf(&b, "  %q %q %c %v\n", f.PlaceHolder, f.Envs, f.Short, f.Hidden)
+	}
+	for _, argument := range node.Positional {
+		line(argument)
+	}
+	for _, child := range node.Children {
+		b.WriteString(described(child))
+	}
+	return b.String()
+}
+
+// A start builds one command only. What it says of it is what the whole grammar says.
+func TestCommandAloneIsAsAmongAll(t *testing.T) {
+	whole, _ := grammar(t)
+	built := map[string]int{}
+	for _, command := range whole.Model.Children {
+		parser, err := config.NewParserOf([]string{command.Name, "--help"}, &cli{}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", command.Name, err)
+		}
+		built[command.Name] = len(parser.Model.Children)
+		alone := config.CommandNamed(parser.Model.Node, command.Name)
+		if got, want := described(alone), described(command); got != want {
+			t.Errorf("%s alone:\n%s\nwant\n%s", command.Name, got, want)
+		}
+		root := len(parser.Model.Flags)
+		if root != len(whole.Model.Flags) {
+			t.Errorf("%s: %d flags of all commands, want %d", command.Name, root, len(whole.Model.Flags))
+		}
+	}
+	for name, n := range built {
+		all := name == "validate" || name == "completion" || name == "man" // they speak of others
+		if want := map[bool]int{false: 1, true: len(whole.Model.Children)}[all]; n != want {
+			t.Errorf("%s: %d commands are built, want %d", name, n, want)
+		}
+	}
 }
 
 // switchVerbs are the words that lines of flags without a value begin with.

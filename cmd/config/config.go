@@ -40,8 +40,18 @@ const configFlag = "config"
 // positional argument or flag named config is its command's configuration file, or, with the
 // tag keys:"run", a file of the command run. The parser is not safe for concurrent use.
 func NewParser(grammar any, from *Settings, options ...kong.Option) (*kong.Kong, error) {
+	return NewParserOf(nil, grammar, from, options...)
+}
+
+// NewParserOf returns the parser that NewParser returns, or one that knows no other command
+// than the first word of args: most of the time of a start is the building of commands. It
+// knows all where that word is no command, or one with the tag others:"yes".
+func NewParserOf(args []string, grammar any, from *Settings, options ...kong.Option) (*kong.Kong, error) {
 	if from == nil {
 		from = &Settings{Lookup: os.LookupEnv}
+	}
+	if others := othersThan(args, reflect.TypeOf(grammar).Elem()); others != "" {
+		options = append(options, kong.IgnoreFields(others))
 	}
 	k, err := kong.New(grammar, append([]kong.Option{
 		kong.Name("entropipe"),
@@ -51,7 +61,7 @@ func NewParser(grammar any, from *Settings, options ...kong.Option) (*kong.Kong,
 		kong.Help(printHelp),
 		kong.ValueFormatter(HelpText),
 		kong.Embed(&allFlags{}),
-		variablesOf(reflect.TypeOf(grammar)),
+		kong.PostBuild(func(k *kong.Kong) error { return fill(k.Model, variablesOf(reflect.TypeOf(grammar))) }),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(value.DecodeDuration)),
 		kong.TypeMapper(reflect.TypeFor[value.Size](), kong.MapperFunc(value.DecodeSize)),
 		kong.NamedMapper("output", kong.MapperFunc(value.DecodeOutput)),

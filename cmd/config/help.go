@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -145,10 +146,68 @@ func describe(node *kong.Node, grammar reflect.Type) error {
 			return err
 		}
 	}
+	for _, command := range commandsOf(grammar) { // that are not built
+		delete(lines, command.name)
+	}
 	if len(lines) > 0 {
 		return fmt.Errorf("%s: help lines of no flag: %s", node.FullPath(), strings.Join(sortedKeys(lines), ", "))
 	}
 	return nil
+}
+
+// fill puts the variables into tags of the model. Kong itself would look for each variable in
+// each text of each flag, and in each variable.
+func fill(model *kong.Application, variables map[string]string) error {
+	var pairs []string
+	for name, text := range variables {
+		pairs = append(pairs, "${"+name+"}", text)
+	}
+	with := strings.NewReplacer(pairs...)
+	return kong.Visit(model, func(n kong.Visitable, next kong.Next) error {
+		if f, ok := n.(*kong.Flag); ok {
+			for _, text := range []*string{&f.Default, &f.Enum, &f.PlaceHolder} {
+				*text = with.Replace(*text)
+			}
+		}
+		return next(nil)
+	})
+}
+
+// commandOf is a field of a grammar that is a command.
+type commandOf struct {
+	field, name string
+	others      bool // it needs the grammar of the others
+}
+
+// commandsOf returns the commands of a grammar, or of a command.
+func commandsOf(grammar reflect.Type) (commands []commandOf) {
+	if grammar.Kind() == reflect.Pointer {
+		grammar = grammar.Elem()
+	}
+	for f := range grammar.Fields() {
+		if _, ok := f.Tag.Lookup("cmd"); ok {
+			commands = append(commands, commandOf{field: f.Name, others: f.Tag.Get("others") == "yes",
+				name: cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))})
+		}
+	}
+	return commands
+}
+
+// othersThan returns a pattern of the fields of grammar that are other commands than the first
+// word of args; "" if that command needs them, or is none.
+func othersThan(args []string, grammar reflect.Type) (pattern string) {
+	commands := commandsOf(grammar)
+	is := func(c commandOf) bool { return len(args) > 0 && c.name == args[0] && !c.others }
+	if !slices.ContainsFunc(commands, is) {
+		return ""
+	}
+	var fields []string
+	for _, c := range commands {
+		if !is(c) {
+			fields = append(fields, c.field)
+		}
+	}
+	return "^" + grammar.Name() + `\.(` + strings.Join(fields, "|") + ")$"
 }
 
 // variablesOf returns the variables of a grammar and of all its commands.
