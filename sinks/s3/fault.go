@@ -82,14 +82,14 @@ func (s *Store) fault(op, name string, err error) *Fault {
 		return f
 	}
 	f.Status, f.Code = answer.StatusCode, answer.Code
-	if f.Status == 0 && f.Code != "" { // an entry of a list of errors
+	if f.Status < 300 && f.Code != "" { // in a list of errors, or in the body of an answer that began with 200
 		f.Status = statusOf(f.Code)
 	}
 	f.explain(s, &answer)
 	return f
 }
 
-// statusOf returns the HTTP status of a code in a list of errors, which has none.
+// statusOf returns the HTTP status of a code that came without one.
 func statusOf(code string) int {
 	switch code {
 	case "AccessDenied":

@@ -154,7 +154,13 @@ func (s *Server) Keep(r *http.Request) (execute func()) {
 // Open returns a store on the server, whose retries wait less than usual.
 func (s *Server) Open(t testing.TB, prefix string) *s3.Store {
 	t.Helper()
-	store, err := s3.New(s3.Config{Address: s3.Address{Bucket: Bucket, Prefix: prefix}, Endpoint: s.URL,
+	return s.OpenAt(t, s.URL, prefix)
+}
+
+// OpenAt returns a store as Open does, which sends its requests to url, as to a Proxy.
+func (s *Server) OpenAt(t testing.TB, url, prefix string) *s3.Store {
+	t.Helper()
+	store, err := s3.New(s3.Config{Address: s3.Address{Bucket: Bucket, Prefix: prefix}, Endpoint: url,
 		Wait: time.Millisecond, Provider: &credentials.Static{Value: credentials.Value{AccessKeyID: AccessKey,
 			SecretAccessKey: SecretKey, SessionToken: Token, SignerType: credentials.SignatureV4}}})
 	if err != nil {
