@@ -109,10 +109,14 @@ func Start(ctx context.Context, c *flags.Flags, config string, show Show, feed F
 	if err != nil {
 		return s, err
 	}
-	limitHeap(int64(c.Resource.Memory), lm.Bytes)
 	if err := s.serve(); err != nil {
 		return s, err
 	}
+	beside := lm.Bytes
+	if s.tap != nil {
+		beside += web.Memory
+	}
+	limitHeap(int64(c.Resource.Memory), beside)
 	frames.Tap, lm.Tap = s.tap, s.tap
 	if err := feed.Look(ctx, s); err != nil {
 		return s, err
@@ -399,11 +403,12 @@ func (s *Service) watch() {
 // limitHeap lets the collector work harder before the heap grows far beyond
 // what the budget counts. The space above it is for what is not counted, files
 // being encoded above all; with less, the collector would run all the time
-// when batches of triangles fill the budget. A language model comes on top: its
-// weights and what reading takes are no part of the budget. GOMEMLIMIT, when
-// set, is the user's word.
-func limitHeap(memory, model int64) {
+// when batches of triangles fill the budget. What is no part of the budget comes
+// on top (beside): a language model's weights and what reading takes, and the
+// scenes of the live page, without which twenty pages cost three times as many
+// collections. GOMEMLIMIT, when set, is the user's word.
+func limitHeap(memory, beside int64) {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
-		debug.SetMemoryLimit(memory + memory/4*3 + model)
+		debug.SetMemoryLimit(memory + memory/4*3 + beside)
 	}
 }

@@ -67,7 +67,7 @@ type partition struct {
 
 // stream is what a Tap knows of one stream.
 type stream struct {
-	wanted atomic.Int32 // views of it
+	wanted atomic.Int32 // views of it that do not rest
 	until  atomic.Int64 // ticks until which it is copied although nobody views it
 	due    atomic.Int64 // ticks at which its next scene is due, by the mean rate
 	load   atomic.Int64 // load of its newest scene
@@ -130,6 +130,7 @@ func (w *Watcher) Close() {
 type View struct {
 	tap     *Tap
 	s       *stream // nil: the stream is beyond MaxStreams
+	count   int32   // of views that it stands for
 	resting bool
 	ended   bool
 }
@@ -137,23 +138,39 @@ type View struct {
 // View makes the tap copy the scenes of a stream until End is called, and for a minute after
 // that.
 func (w *Watcher) View(of Stream) *View {
-	v := &View{tap: w.tap, s: w.tap.stream(of)}
+	v := &View{tap: w.tap, s: w.tap.stream(of), count: 1}
 	if v.s != nil {
 		v.s.wanted.Add(1)
 	}
 	return v
 }
 
-// Rest makes the view want no scene while rest is true.
-func (v *View) Rest(rest bool) {
-	if v.s == nil || v.ended || v.resting == rest {
+// StandFor makes the view count as n views, which share its scenes; at least as one.
+func (v *View) StandFor(n int) {
+	if v.s == nil || v.ended {
 		return
 	}
-	if v.resting = rest; rest {
-		v.s.wanted.Add(-1)
-	} else {
-		v.s.wanted.Add(1)
+	before := v.weight()
+	v.count = int32(max(n, 1))
+	v.s.wanted.Add(v.weight() - before)
+}
+
+// Rest makes the view want no scene while rest is true.
+func (v *View) Rest(rest bool) {
+	if v.s == nil || v.ended {
+		return
 	}
+	before := v.weight()
+	v.resting = rest
+	v.s.wanted.Add(v.weight() - before)
+}
+
+// weight is the part of the view in the stream's number of views.
+func (v *View) weight() int32 {
+	if v.resting {
+		return 0
+	}
+	return v.count
 }
 
 // End ends the view. Later calls do nothing. No scene is copied for a view that rested.
@@ -164,7 +181,7 @@ func (v *View) End() {
 	v.ended = true
 	if !v.resting {
 		v.s.until.Store(v.tap.ticks() + int64(linger))
-		v.s.wanted.Add(-1)
+		v.s.wanted.Add(-v.count)
 	}
 }
 

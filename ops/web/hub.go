@@ -25,6 +25,10 @@ const (
 	tooMany = "too many clients; at most 64 may watch at once"
 )
 
+// Memory is what a server holds for those who watch, in bytes: the kept scenes, and two whole
+// ones, the newest and the next.
+const Memory = keptBytes + 2*live.MaxWhole
+
 // hub encodes each new scene once, keeps the last ones, and gives them to its clients. One
 // goroutine (run) encodes; each client has goroutines of its own (client.go). The goroutine
 // lives while somebody watches, and a minute longer.
@@ -209,8 +213,9 @@ func (h *hub) follow(w *live.Watcher) {
 			v.tap.End()
 			v.tap, v.until = nil, time.Now().Add(linger)
 		}
-		if v.tap != nil && !h.cfg.Always {
-			v.tap.Rest(h.unread(of))
+		if v.tap != nil {
+			v.tap.StandFor(v.clients)
+			v.tap.Rest(!h.cfg.Always && h.unread(of))
 		}
 	}
 }
