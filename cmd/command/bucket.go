@@ -8,6 +8,7 @@ import (
 
 	"entropipe/cmd/config/value"
 	"entropipe/cmd/mistake"
+	"entropipe/ingest/bucket"
 	"entropipe/sinks"
 	"entropipe/sinks/s3"
 )
@@ -33,10 +34,10 @@ func (Bucket) HelpLines() map[string]string {
 // mistake.Usage.
 func (b *Bucket) Check(out string) error {
 	wrong := b.checkEndpoint()
-	if !s3.IsAddress(out) {
+	if !bucket.IsAddress(out) {
 		return errors.Join(CheckOut(out), wrong)
 	}
-	if _, err := s3.ParseAddress(out); err != nil {
+	if _, err := bucket.ParseAddress(out); err != nil {
 		return errors.Join(mistake.Value("out", " %s: %v", value.Discreet(out), err), wrong)
 	}
 	return wrong
@@ -46,25 +47,25 @@ func (b *Bucket) checkEndpoint() error {
 	if b.Endpoint == "" {
 		return nil
 	}
-	if _, err := s3.ParseEndpoint(b.Endpoint); err != nil {
+	if _, err := bucket.ParseEndpoint(b.Endpoint); err != nil {
 		return mistake.Value("s3-endpoint", ": %v", err)
 	}
 	return nil
 }
 
 // IsBucket tells whether the address of an output names a bucket, not a folder.
-func IsBucket(out string) bool { return s3.IsAddress(out) }
+func IsBucket(out string) bool { return bucket.IsAddress(out) }
 
 // open returns a store in a bucket. It sends no request.
 func (b *Bucket) open(out string) (*s3.Store, error) {
-	at, err := s3.ParseAddress(out)
+	at, err := bucket.ParseAddress(out)
 	if err != nil {
 		return nil, mistake.NewUsage(fmt.Errorf("%s: %w", value.Discreet(out), err))
 	}
 	if err := b.checkEndpoint(); err != nil {
 		return nil, err
 	}
-	store, err := s3.New(s3.Config{Address: at, Endpoint: b.Endpoint, Region: b.Region, PathStyle: b.PathStyle,
+	store, err := s3.New(bucket.Config{Address: at, Endpoint: b.Endpoint, Region: b.Region, PathStyle: b.PathStyle,
 		Version: Version})
 	if err != nil {
 		return nil, mistake.NewUsage(fmt.Errorf("%s: %w", at, err))

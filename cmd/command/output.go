@@ -13,8 +13,8 @@ import (
 	"syscall"
 
 	"entropipe/cmd/config"
+	"entropipe/ingest/bucket"
 	"entropipe/sinks"
-	"entropipe/sinks/s3"
 )
 
 // Store is the store of an output that a command has opened by its address.
@@ -88,7 +88,7 @@ func checkFolder(dir string) error {
 
 // WholeOutput returns the address of an output that is good in another folder, too.
 func WholeOutput(out string) string {
-	if at, err := s3.ParseAddress(out); err == nil {
+	if at, err := bucket.ParseAddress(out); err == nil {
 		return at.String()
 	}
 	if whole, err := filepath.Abs(out); err == nil {

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
+	"entropipe/ingest/bucket"
 	"entropipe/sinks/internal/sinktest"
 	"entropipe/sinks/record"
-	"entropipe/sinks/s3"
 	"entropipe/sinks/s3/s3test"
 )
 
@@ -116,7 +116,7 @@ func TestFaultAtEveryRequest(t *testing.T) {
 
 // passes returns errors that do not pass by themselves.
 func passes(err error) error {
-	if f := (*s3.Fault)(nil); errors.As(err, &f) && f.Passing() {
+	if f := (*bucket.Fault)(nil); errors.As(err, &f) && f.Passing() {
 		return nil
 	}
 	return fmt.Errorf("this does not pass: %w", err)
@@ -266,7 +266,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		s.Ask(func(*http.Request) *s3test.Refusal { return &c.is }, nil)
 		store := s.Open(t, "out")
 		_, err := store.Read(t.Context(), record.StoreFile)
-		f := (*s3.Fault)(nil)
+		f := (*bucket.Fault)(nil)
 		if !errors.As(err, &f) || f.Passing() || !strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
+	"entropipe/ingest/bucket"
 	"entropipe/sinks"
 	"entropipe/sinks/record"
 )
@@ -28,7 +29,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	name := probeFolder + "/" + record.NewUUID()
 	copied := name + "-copy"
 	err := errors.Join(s.race(ctx, name), s.tryCopy(ctx, name, copied))
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), bucket.Patience)
 	defer cancel()
 	removed := s.remove(clean, []string{name, copied})
 	if err == nil {
@@ -96,7 +97,7 @@ func (s *Store) tryCopy(ctx context.Context, from, to string) error {
 	wrong := step{s: s, Move: sinks.Move{From: from, To: to, Bytes: source.size}, etag: sumOf(data)[:32]}
 	if err := wrong.copy(ctx); err == nil {
 		return s.unfit("it copies an object although x-amz-copy-source-if-match names another one")
-	} else if f := (*Fault)(nil); !errors.As(err, &f) || !f.changed() {
+	} else if f := (*bucket.Fault)(nil); !errors.As(err, &f) || !f.Changed() {
 		return err
 	}
 	right := wrong
@@ -114,16 +115,16 @@ func (s *Store) tryCopy(ctx context.Context, from, to string) error {
 
 func (s *Store) unfit(format string, args ...any) error {
 	return &sinks.ConfigError{Field: "out", Problem: fmt.Sprintf("the store at %s is not fit for an output: ",
-		s.server()) + fmt.Sprintf(format, args...) + "; docs/s3.md names stores that are"}
+		s.c.Server()) + fmt.Sprintf(format, args...) + "; docs/s3.md names stores that are"}
 }
 
 // CheckWritable creates an object in staging and deletes it, which needs the permissions of
 // a commit. Copies need no others.
 func (s *Store) CheckWritable(ctx context.Context, _ []string) error {
 	name := record.StagingFolder + "/" + record.NewPrefix + "look-" + record.NewUUID()
-	err := s.do(ctx, opPut, name, 0, func(ctx context.Context) error {
+	err := s.c.Do(ctx, bucket.OpPut, name, 0, func(ctx context.Context) error {
 		text := time.Now().UTC().Format(time.RFC3339)
-		_, err := s.core.PutObject(ctx, s.at.Bucket, s.key(name), bytes.NewReader([]byte(text)), int64(len(text)), "",
+		_, err := s.c.Core.PutObject(ctx, s.in, s.c.Key(name), bytes.NewReader([]byte(text)), int64(len(text)), "",
 			sumOf([]byte(text)), minio.PutObjectOptions{DisableContentSha256: true})
 		return err
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
+	"entropipe/ingest/bucket"
 	"entropipe/sinks"
 	"entropipe/sinks/record"
 )
@@ -28,17 +29,14 @@ type found struct {
 
 // head asks for an object. false: it is not there.
 func (s *Store) head(ctx context.Context, name string) (f found, there bool, err error) {
-	err = s.do(ctx, opGet, name, 0, func(ctx context.Context) error {
-		info, err := s.core.StatObject(ctx, s.at.Bucket, s.key(name), minio.StatObjectOptions{})
-		f = found{etag: info.ETag, size: info.Size, uuid: info.UserMetadata[metaUUID],
-			sha256: info.UserMetadata[metaSHA256], source: info.UserMetadata[metaSource], bytes: -1}
-		if n, bad := strconv.ParseInt(info.UserMetadata[metaBytes], 10, 64); bad == nil {
-			f.bytes = n
-		}
-		return err
-	})
+	info, err := s.c.Stat(ctx, name)
 	if errors.Is(notFound(name, err), sinks.ErrNotFound) {
 		return found{}, false, nil
+	}
+	f = found{etag: info.ETag, size: info.Size, uuid: info.UserMetadata[metaUUID],
+		sha256: info.UserMetadata[metaSHA256], source: info.UserMetadata[metaSource], bytes: -1}
+	if n, bad := strconv.ParseInt(info.UserMetadata[metaBytes], 10, 64); bad == nil {
+		f.bytes = n
 	}
 	return f, err == nil, err
 }
@@ -108,9 +106,9 @@ func (t *step) compare(ctx context.Context) error {
 		return err
 	}
 	defer o.Close()
-	if o.size != t.Bytes {
+	if o.Size() != t.Bytes {
 		return &sinks.DamagedFileError{Move: t.Move, Problem: fmt.Sprintf("it has %d bytes, its manifest says %d",
-			o.size, t.Bytes)}
+			o.Size(), t.Bytes)}
 	}
 	sum, err := sinks.Checksum(ctx, o, make([]byte, pieceSize))
 	if err != nil {
@@ -120,7 +118,7 @@ func (t *step) compare(ctx context.Context) error {
 		return &sinks.DamagedFileError{Move: t.Move, Problem: fmt.Sprintf("its SHA-256 is %s, its manifest says %s",
 			sum, t.SHA256)}
 	}
-	t.etag = o.etag
+	t.etag = o.ETag()
 	return nil
 }
 
@@ -134,22 +132,22 @@ func (t *step) run(ctx context.Context) error {
 	}
 	for try := 0; ; try++ {
 		err := t.copy(ctx)
-		f := (*Fault)(nil)
+		f := (*bucket.Fault)(nil)
 		switch {
 		case err == nil:
 			return nil
-		case !errors.As(err, &f) || try == tries:
+		case !errors.As(err, &f) || try == bucket.Tries:
 			return err
-		case f.missing(): // another process has published it, and deleted the staged object
+		case f.Missing(): // another process has published it, and deleted the staged object
 			t.etag = ""
-		case f.changed() && t.SHA256 != "": // another one of the same bytes, after an answer that was lost
+		case f.Changed() && t.SHA256 != "": // another one of the same bytes, after an answer that was lost
 			err = t.compare(ctx)
-		case f.changed():
+		case f.Changed():
 			err = t.look(ctx)
 		default:
 			return err
 		}
-		if f.changed() && err != nil {
+		if f.Changed() && err != nil {
 			return err
 		}
 		if done, err := t.done(ctx); done || err != nil {
@@ -214,11 +212,11 @@ func (t *step) lost(format string, args ...any) error {
 func (t *step) copy(ctx context.Context) error {
 	s, meta := t.s, metadata(attemptOf(t.From), t.SHA256, t.Bytes)
 	meta[metaSource] = t.etag
-	return s.do(ctx, opPut, t.To, t.Bytes, func(ctx context.Context) error {
-		_, err := s.core.Client.CopyObject(ctx,
-			minio.CopyDestOptions{Bucket: s.at.Bucket, Object: s.key(t.To), ReplaceMetadata: true, UserMetadata: meta,
+	return s.c.Do(ctx, bucket.OpPut, t.To, t.Bytes, func(ctx context.Context) error {
+		_, err := s.c.Core.Client.CopyObject(ctx,
+			minio.CopyDestOptions{Bucket: s.in, Object: s.c.Key(t.To), ReplaceMetadata: true, UserMetadata: meta,
 				ContentType: contentType},
-			minio.CopySrcOptions{Bucket: s.at.Bucket, Object: s.key(t.From), MatchETag: t.etag})
+			minio.CopySrcOptions{Bucket: s.in, Object: s.c.Key(t.From), MatchETag: t.etag})
 		return err
 	})
 }
@@ -226,7 +224,7 @@ func (t *step) copy(ctx context.Context) error {
 // remove deletes objects, up to 1,000 in a request. What is not there is no error.
 func (s *Store) remove(ctx context.Context, names []string) error {
 	for batch := range slices.Chunk(names, 1000) {
-		err := s.do(ctx, opDelete, path.Dir(batch[0]), 0, func(ctx context.Context) error {
+		err := s.c.Do(ctx, bucket.OpDelete, path.Dir(batch[0]), 0, func(ctx context.Context) error {
 			return s.removeSome(ctx, batch)
 		})
 		if err != nil {
@@ -239,10 +237,10 @@ func (s *Store) remove(ctx context.Context, names []string) error {
 func (s *Store) removeSome(ctx context.Context, names []string) (first error) {
 	objects := make(chan minio.ObjectInfo, len(names))
 	for _, name := range names {
-		objects <- minio.ObjectInfo{Key: s.key(name)}
+		objects <- minio.ObjectInfo{Key: s.c.Key(name)}
 	}
 	close(objects)
-	for wrong := range s.core.RemoveObjects(ctx, s.at.Bucket, objects, minio.RemoveObjectsOptions{}) {
+	for wrong := range s.c.Core.RemoveObjects(ctx, s.in, objects, minio.RemoveObjectsOptions{}) {
 		var answer minio.ErrorResponse
 		if errors.As(wrong.Err, &answer) && answer.Code == minio.NoSuchKey {
 			continue

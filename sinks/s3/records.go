@@ -11,6 +11,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
+	"entropipe/ingest/bucket"
 	"entropipe/sinks"
 	"entropipe/sinks/record"
 )
@@ -26,25 +27,25 @@ func (s *Store) Create(ctx context.Context, name string, data []byte) error {
 	}
 	certain := true // no earlier try can have created it
 	for try := 0; ; try++ {
-		f := s.once(ctx, opPut, name, int64(len(data)), func(ctx context.Context) error {
+		f := s.c.Once(ctx, bucket.OpPut, name, int64(len(data)), func(ctx context.Context) error {
 			return s.putNew(ctx, name, data)
 		})
 		switch {
 		case f == nil:
 			return nil
-		case f.changed():
+		case f.Changed():
 			return fmt.Errorf("%s: %w", name, sinks.ErrExists)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		certain = certain && f.certain()
-		if try == tries-1 || !f.Passing() {
-			if certain && !f.conflict() {
+		certain = certain && f.Certain()
+		if try == bucket.Tries-1 || !f.Passing() {
+			if certain && !f.Conflict() {
 				return fmt.Errorf("%w: %w", sinks.ErrNotCreated, f)
 			}
 			return f
 		}
-		if err := s.pause(ctx, try); err != nil {
+		if err := s.c.Pause(ctx, try); err != nil {
 			return err
 		}
 	}
@@ -54,7 +55,7 @@ func (s *Store) Create(ctx context.Context, name string, data []byte) error {
 func (s *Store) putNew(ctx context.Context, name string, data []byte) error {
 	opts := minio.PutObjectOptions{ContentType: "application/json", DisableContentSha256: true}
 	opts.SetMatchETagExcept("*")
-	_, err := s.core.PutObject(ctx, s.at.Bucket, s.key(name), bytes.NewReader(data), int64(len(data)), "",
+	_, err := s.c.Core.PutObject(ctx, s.in, s.c.Key(name), bytes.NewReader(data), int64(len(data)), "",
 		sumOf(data), opts)
 	return err
 }
@@ -66,14 +67,14 @@ func sumOf(data []byte) string {
 
 // Read implements sinks.Records. An object that can be read is durable.
 func (s *Store) Read(ctx context.Context, name string) (data []byte, err error) {
-	err = s.do(ctx, opGet, name, 0, func(ctx context.Context) error {
-		body, info, _, err := s.core.GetObject(ctx, s.at.Bucket, s.key(name), minio.GetObjectOptions{})
+	err = s.c.Do(ctx, bucket.OpGet, name, 0, func(ctx context.Context) error {
+		body, info, _, err := s.c.Core.GetObject(ctx, s.in, s.c.Key(name), minio.GetObjectOptions{})
 		if err != nil {
 			return err
 		}
 		defer body.Close()
 		if info.Size > record.MaxSize {
-			return s.refusal(opGet, name, fmt.Sprintf("%d bytes are no commit record (at most %d)", info.Size,
+			return s.c.Refusal(bucket.OpGet, name, fmt.Sprintf("%d bytes are no commit record (at most %d)", info.Size,
 				record.MaxSize))
 		}
 		data = make([]byte, info.Size)
@@ -85,7 +86,7 @@ func (s *Store) Read(ctx context.Context, name string) (data []byte, err error) 
 
 // notFound makes the error for a missing object that of stores.
 func notFound(name string, err error) error {
-	if f := (*Fault)(nil); errors.As(err, &f) && f.missing() {
+	if f := (*bucket.Fault)(nil); errors.As(err, &f) && f.Missing() {
 		return fmt.Errorf("%s: %w", name, sinks.ErrNotFound)
 	}
 	return err

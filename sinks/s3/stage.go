@@ -15,6 +15,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
+	"entropipe/ingest/bucket"
 	"entropipe/sinks/record"
 )
 
@@ -114,8 +115,9 @@ func (u *upload) Write(p []byte) (n int, err error) {
 		u.bytes += int64(k)
 		n, p = n+k, p[k:]
 		if u.bytes > largestFile {
-			u.err = u.s.refusal(opPut, u.name, "the file would have more than 4 GiB, which no store copies in one "+
-				"request: commit earlier, with a smaller --roll-bytes")
+			u.err = u.s.c.Refusal(bucket.OpPut, u.name,
+				"the file would have more than 4 GiB, which no store copies in one "+
+					"request: commit earlier, with a smaller --roll-bytes")
 		}
 	}
 	return n, u.err
@@ -151,8 +153,8 @@ func (u *upload) grow() error {
 
 // begin begins an upload in parts. Its checksum is not known yet: the copy gets it.
 func (u *upload) begin() error {
-	return u.s.do(u.ctx, opPut, u.name, 0, func(ctx context.Context) (err error) {
-		u.id, err = u.s.core.NewMultipartUpload(ctx, u.s.at.Bucket, u.s.key(u.name), minio.PutObjectOptions{
+	return u.s.c.Do(u.ctx, bucket.OpPut, u.name, 0, func(ctx context.Context) (err error) {
+		u.id, err = u.s.c.Core.NewMultipartUpload(ctx, u.s.in, u.s.c.Key(u.name), minio.PutObjectOptions{
 			ContentType: contentType, UserMetadata: map[string]string{metaUUID: attemptOf(u.name)}})
 		return err
 	})
@@ -164,8 +166,8 @@ func (u *upload) sendPart() error {
 	size, sum := sizeOf(part), sumOfPieces(part)
 	number := len(u.parts) + 1
 	var sent minio.ObjectPart
-	err := u.s.do(u.ctx, opPut, u.name, size, func(ctx context.Context) (err error) {
-		sent, err = u.s.core.PutObjectPart(ctx, u.s.at.Bucket, u.s.key(u.name), u.id, number, readerOf(part), size,
+	err := u.s.c.Do(u.ctx, bucket.OpPut, u.name, size, func(ctx context.Context) (err error) {
+		sent, err = u.s.c.Core.PutObjectPart(ctx, u.s.in, u.s.c.Key(u.name), u.id, number, readerOf(part), size,
 			minio.PutObjectPartOptions{Sha256Hex: sum, DisableContentSha256: true})
 		return err
 	})
@@ -200,8 +202,8 @@ func (u *upload) Close() error {
 // put sends the file in one request.
 func (u *upload) put() (etag string, err error) {
 	sum := hex.EncodeToString(u.sum.Sum(nil))
-	err = u.s.do(u.ctx, opPut, u.name, u.bytes, func(ctx context.Context) error {
-		info, err := u.s.core.PutObject(ctx, u.s.at.Bucket, u.s.key(u.name), readerOf(u.pieces), u.bytes, "", sum,
+	err = u.s.c.Do(u.ctx, bucket.OpPut, u.name, u.bytes, func(ctx context.Context) error {
+		info, err := u.s.c.Core.PutObject(ctx, u.s.in, u.s.c.Key(u.name), readerOf(u.pieces), u.bytes, "", sum,
 			minio.PutObjectOptions{ContentType: contentType, DisableContentSha256: true,
 				UserMetadata: metadata(attemptOf(u.name), sum, u.bytes)})
 		etag = info.ETag
@@ -221,13 +223,13 @@ func (u *upload) complete() (etag string, err error) {
 			return "", err
 		}
 	}
-	err = u.s.do(u.ctx, opPut, u.name, 0, func(ctx context.Context) error {
-		info, err := u.s.core.CompleteMultipartUpload(ctx, u.s.at.Bucket, u.s.key(u.name), u.id, u.parts,
+	err = u.s.c.Do(u.ctx, bucket.OpPut, u.name, 0, func(ctx context.Context) error {
+		info, err := u.s.c.Core.CompleteMultipartUpload(ctx, u.s.in, u.s.c.Key(u.name), u.id, u.parts,
 			minio.PutObjectOptions{})
 		etag = info.ETag
 		return err
 	})
-	if f := (*Fault)(nil); errors.As(err, &f) && f.Code == "NoSuchUpload" {
+	if f := (*bucket.Fault)(nil); errors.As(err, &f) && f.Code == "NoSuchUpload" {
 		found, there, headErr := u.s.head(u.ctx, u.name)
 		if headErr == nil && there && found.size == u.bytes && found.uuid == attemptOf(u.name) {
 			return found.etag, nil
@@ -248,7 +250,7 @@ func (u *upload) abort() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(u.ctx), 10*time.Second)
 	defer cancel()
-	u.s.core.AbortMultipartUpload(ctx, u.s.at.Bucket, u.s.key(u.name), u.id)
+	u.s.c.Core.AbortMultipartUpload(ctx, u.s.in, u.s.c.Key(u.name), u.id)
 }
 
 const contentType = "application/vnd.apache.parquet"

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"entropipe/ingest/bucket"
 	"entropipe/schemas"
 	"entropipe/sinks"
 	"entropipe/sinks/internal/sinktest"
@@ -53,15 +54,15 @@ func TestRequestsOfACommit(t *testing.T) {
 		}
 		after := store.Requests()
 		got := minus(after, resumed)
-		if want := (s3.Requests{Put: files + 1, Copy: files, Delete: 1, Sent: got.Sent}); got != want {
+		if want := (bucket.Requests{Put: files + 1, Copy: files, Delete: 1, Sent: got.Sent}); got != want {
 			t.Errorf("%d files: %+v, want %+v", files, got, want)
 		}
 		resumed = after
 	}
 }
 
-func minus(a, b s3.Requests) s3.Requests {
-	return s3.Requests{Put: a.Put - b.Put, Copy: a.Copy - b.Copy, Get: a.Get - b.Get, Head: a.Head - b.Head,
+func minus(a, b bucket.Requests) bucket.Requests {
+	return bucket.Requests{Put: a.Put - b.Put, Copy: a.Copy - b.Copy, Get: a.Get - b.Get, Head: a.Head - b.Head,
 		List: a.List - b.List, Delete: a.Delete - b.Delete, Other: a.Other - b.Other, Sent: a.Sent - b.Sent}
 }
 
@@ -367,7 +368,7 @@ func TestParseAddress(t *testing.T) {
 		{text: "s3://bucket/a\nb", wrong: "control characters"},
 		{text: "s3://bucket/" + strings.Repeat("a", 301), wrong: "leave room"},
 	} {
-		got, err := s3.ParseAddress(c.text)
+		got, err := bucket.ParseAddress(c.text)
 		switch {
 		case c.wrong == "" && (err != nil || got.String() != c.want):
 			t.Errorf("%q: %v, %v", c.text, got, err)
@@ -378,7 +379,7 @@ func TestParseAddress(t *testing.T) {
 	}
 	for _, text := range []string{"minio:9000", "ftp://minio", "http://ann:hunter2@minio", "http://minio/bucket",
 		"http://"} {
-		if _, err := s3.ParseEndpoint(text); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if _, err := bucket.ParseEndpoint(text); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("endpoint %q: %v", text, err)
 		}
 	}
@@ -402,7 +403,7 @@ func TestCredentials(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_S3", server.URL)
 	read := func() error {
 		signed = ""
-		store, err := s3.New(s3.Config{Address: s3.Address{Bucket: s3test.Bucket}})
+		store, err := s3.New(bucket.Config{Address: bucket.Address{Bucket: s3test.Bucket}})
 		if err != nil {
 			t.Fatal(err)
 		}

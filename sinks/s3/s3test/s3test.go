@@ -20,6 +20,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"entropipe/ingest/bucket"
 	"entropipe/sinks/s3"
 )
 
@@ -160,7 +161,7 @@ func (s *Server) Open(t testing.TB, prefix string) *s3.Store {
 // OpenAt returns a store as Open does, which sends its requests to url, as to a Proxy.
 func (s *Server) OpenAt(t testing.TB, url, prefix string) *s3.Store {
 	t.Helper()
-	store, err := s3.New(s3.Config{Address: s3.Address{Bucket: Bucket, Prefix: prefix}, Endpoint: url,
+	store, err := s3.New(bucket.Config{Address: bucket.Address{Bucket: Bucket, Prefix: prefix}, Endpoint: url,
 		Wait: time.Millisecond, Provider: &credentials.Static{Value: credentials.Value{AccessKeyID: AccessKey,
 			SecretAccessKey: SecretKey, SessionToken: Token, SignerType: credentials.SignatureV4}}})
 	if err != nil {

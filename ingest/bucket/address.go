@@ -1,4 +1,4 @@
-package s3
+package bucket
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
-// Scheme begins the address of an output in a bucket.
+// Scheme begins the address of a place in a bucket.
 const Scheme = "s3://"
 
 // Address is a place in a bucket.
@@ -20,7 +20,7 @@ type Address struct {
 	Prefix string // without slashes at its ends; empty: the whole bucket
 }
 
-// IsAddress tells whether out names a bucket, rightly or not.
+// IsAddress tells whether a text names a bucket, rightly or not.
 func IsAddress(out string) bool {
 	return len(out) >= len(Scheme) && strings.EqualFold(out[:len(Scheme)], Scheme)
 }
@@ -68,24 +68,32 @@ func checkPrefix(prefix string) error {
 // String returns the address in its shortest form.
 func (a Address) String() string { return strings.TrimSuffix(Scheme+a.Bucket+"/"+a.Prefix, "/") }
 
-// endpoint is a server.
-type endpoint struct {
+// Endpoint is a server.
+type Endpoint struct {
 	host   string // with a port, if one is given
 	secure bool
 }
 
 // ParseEndpoint checks --s3-endpoint: http[s]://HOST[:PORT]. Errors do not repeat it, since
 // it could have a password.
-func ParseEndpoint(text string) (endpoint, error) {
+func ParseEndpoint(text string) (Endpoint, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return endpoint{}, errors.New("want http[s]://HOST[:PORT]")
+		return Endpoint{}, errors.New("want http[s]://HOST[:PORT]")
 	case u.User != nil:
-		return endpoint{}, errors.New("want http[s]://HOST[:PORT] without credentials: they come from variables or " +
+		return Endpoint{}, errors.New("want http[s]://HOST[:PORT] without credentials: they come from variables or " +
 			"profiles")
 	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
-		return endpoint{}, errors.New("want http[s]://HOST[:PORT] without a path: the bucket stands in s3://BUCKET")
+		return Endpoint{}, errors.New("want http[s]://HOST[:PORT] without a path: the bucket stands in s3://BUCKET")
 	}
-	return endpoint{u.Host, u.Scheme == "https"}, nil
+	return Endpoint{u.Host, u.Scheme == "https"}, nil
+}
+
+// String returns the URL of the server.
+func (e Endpoint) String() string {
+	if e.secure {
+		return "https://" + e.host
+	}
+	return "http://" + e.host
 }

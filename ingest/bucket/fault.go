@@ -1,4 +1,4 @@
-package s3
+package bucket
 
 import (
 	"context"
@@ -43,8 +43,8 @@ func (f *Fault) Passing() bool {
 	return f.Status >= 500 || f.Code == "SlowDown" || f.Code == "RequestTimeout"
 }
 
-// certain tells whether the store certainly did nothing.
-func (f *Fault) certain() bool {
+// Certain tells whether the store certainly did nothing.
+func (f *Fault) Certain() bool {
 	if f.Status >= 400 && f.Status < 500 && f.Status != http.StatusRequestTimeout {
 		return true
 	}
@@ -58,34 +58,34 @@ func (f *Fault) certain() bool {
 	return f.Status == 0 && errors.As(f.err, &dial) && dial.Op == "dial"
 }
 
-// missing tells whether there is no such object. Answers to HEAD have no text, so the status
+// Missing tells whether there is no such object. Answers to HEAD have no text, so the status
 // decides; of a bucket that is not there the code tells.
-func (f *Fault) missing() bool {
+func (f *Fault) Missing() bool {
 	return f.Status == http.StatusNotFound && f.Code != minio.NoSuchBucket && f.Code != "NoSuchUpload"
 }
 
-// changed tells whether a condition of the request did not hold.
-func (f *Fault) changed() bool { return f.Status == http.StatusPreconditionFailed }
+// Changed tells whether a condition of the request did not hold.
+func (f *Fault) Changed() bool { return f.Status == http.StatusPreconditionFailed }
 
-// fault makes an error of the library one that says what to do. nil stays nil.
-func (s *Store) fault(op, name string, err error) *Fault {
+// Fault makes an error of the library one that says what to do. nil stays nil.
+func (c *Client) Fault(op, name string, err error) *Fault {
 	if err == nil {
 		return nil
 	}
 	if f := (*Fault)(nil); errors.As(err, &f) {
 		return f
 	}
-	f := &Fault{Op: op, Name: s.shown(name), err: err, text: short(err.Error())}
+	f := &Fault{Op: op, Name: c.Shown(name), err: err, text: short(err.Error())}
 	var answer minio.ErrorResponse
 	if !errors.As(err, &answer) {
-		f.explainSilence(s)
+		f.explainSilence(c)
 		return f
 	}
 	f.Status, f.Code = answer.StatusCode, answer.Code
 	if f.Status < 300 && f.Code != "" { // in a list of errors, or in the body of an answer that began with 200
 		f.Status = statusOf(f.Code)
 	}
-	f.explain(s, &answer)
+	f.explain(c, &answer)
 	return f
 }
 
@@ -103,26 +103,26 @@ func statusOf(code string) int {
 }
 
 // explainSilence says why there is no answer.
-func (f *Fault) explainSilence(s *Store) {
+func (f *Fault) explainSilence(c *Client) {
 	var dial *net.OpError
 	var none *credentialsError
 	switch {
 	case errors.As(f.err, &none):
 		f.text = none.Error()
 	case errors.Is(f.err, context.DeadlineExceeded):
-		f.text = s.server() + " does not answer in time"
+		f.text = c.Server() + " does not answer in time"
 	case errors.As(f.err, &dial) && dial.Op == "dial":
-		f.text = fmt.Sprintf("%s cannot be reached: %s", s.server(), short(dial.Error()))
+		f.text = fmt.Sprintf("%s cannot be reached: %s", c.Server(), short(dial.Error()))
 	}
 }
 
 // explain says in one line what the answer means and what to do.
-func (f *Fault) explain(s *Store, a *minio.ErrorResponse) {
-	elsewhere := a.Region != "" && a.Region != s.region
+func (f *Fault) explain(c *Client, a *minio.ErrorResponse) {
+	elsewhere := a.Region != "" && a.Region != c.region
 	switch a.Code {
 	case minio.AuthorizationHeaderMalformed, minio.InvalidRegion, "PermanentRedirect", "TemporaryRedirect",
 		"IllegalLocationConstraintException":
-		f.text = fmt.Sprintf("bucket %s is not in region %s", s.at.Bucket, s.shownRegion())
+		f.text = fmt.Sprintf("bucket %s is not in region %s", c.at.Bucket, c.shownRegion())
 		if elsewhere {
 			f.text += fmt.Sprintf(", but in %s: say --s3-region %s", a.Region, a.Region)
 		} else {
@@ -136,37 +136,37 @@ func (f *Fault) explain(s *Store, a *minio.ErrorResponse) {
 	case "InvalidToken":
 		f.text = "the session token of the credentials is wrong"
 	case "InvalidAccessKeyId":
-		f.text = s.server() + " does not know the access key"
+		f.text = c.Server() + " does not know the access key"
 	case "SignatureDoesNotMatch":
 		f.text = "the secret key does not belong to the access key"
 	case minio.NoSuchBucket:
-		f.text = fmt.Sprintf("%s has no bucket %s: make it, or correct its name", s.server(), s.at.Bucket)
+		f.text = fmt.Sprintf("%s has no bucket %s: make it, or correct its name", c.Server(), c.at.Bucket)
 	case minio.AccessDenied, "Forbidden", "AllAccessDisabled":
 		f.text = "denied: the credentials lack " + f.Op + " here"
-		if f.Op == opGet {
+		if f.Op == OpGet {
 			f.text += ", or s3:ListBucket, without which a missing object looks like a forbidden one"
 		}
 		if elsewhere {
 			f.text += fmt.Sprintf("; the bucket is in region %s", a.Region)
 		}
 	case minio.NotImplemented, minio.APINotSupported:
-		f.text = s.server() + " does not have what an output needs: " + short(a.Error())
+		f.text = c.Server() + " does not have what an output needs: " + short(a.Error())
 	default:
 		f.text = short(a.Error())
 		if a.Code != "" && !strings.Contains(f.text, a.Code) {
 			f.text = a.Code + ": " + f.text
 		}
 		if a.StatusCode == http.StatusMovedPermanently || a.StatusCode == http.StatusTemporaryRedirect {
-			f.text = fmt.Sprintf("bucket %s is not in region %s: name its region with --s3-region", s.at.Bucket,
-				s.shownRegion())
+			f.text = fmt.Sprintf("bucket %s is not in region %s: name its region with --s3-region", c.at.Bucket,
+				c.shownRegion())
 		}
 	}
 }
 
-// conflict tells whether another request for the same object is at work.
-func (f *Fault) conflict() bool { return f.Status == http.StatusConflict }
+// Conflict tells whether another request for the same object is at work.
+func (f *Fault) Conflict() bool { return f.Status == http.StatusConflict }
 
-// refusal is a fault that this package finds, not the store. It does not pass.
-func (s *Store) refusal(op, name, text string) *Fault {
-	return &Fault{Op: op, Name: s.shown(name), Code: "Refused", text: text, err: errors.New(text)}
+// Refusal returns a fault that this program finds, not the store. It does not pass.
+func (c *Client) Refusal(op, name, text string) *Fault {
+	return &Fault{Op: op, Name: c.Shown(name), Code: "Refused", text: text, err: errors.New(text)}
 }

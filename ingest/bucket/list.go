@@ -1,0 +1,74 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// stopped is an error of the function that a listing calls.
+type stopped struct{ err error }
+
+func (e *stopped) Error() string { return e.err.Error() }
+
+// Entry is an object of a listing, or a folder.
+type Entry struct {
+	Name   string
+	Size   int64
+	ETag   string
+	Folder bool // there are objects below it; only where a listing is not deep
+}
+
+// List calls f for the objects below a folder, by name, or for what is directly in it. It
+// takes one request for 1,000 of them. After a fault it goes on behind the last key. An error
+// of f ends the listing and is returned.
+func (c *Client) List(ctx context.Context, folder string, deep bool, f func(Entry) error) error {
+	after, prefix := "", c.prefix(folder)
+	for try := 0; ; try++ {
+		seen, err := c.page(ctx, prefix, &after, deep, f)
+		stop := (*stopped)(nil)
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &stop):
+			return stop.err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		if seen {
+			try = 0
+		}
+		if fault := c.Fault(OpList, folder, err); try == Tries-1 || !fault.Passing() {
+			return fault
+		}
+		if err := c.Pause(ctx, try); err != nil {
+			return err
+		}
+	}
+}
+
+// page lists from after on, and moves after forward.
+func (c *Client) page(ctx context.Context, prefix string, after *string, deep bool,
+	f func(Entry) error) (seen bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	owner := false
+	for o := range c.Core.ListObjectsIter(ctx, c.at.Bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: deep,
+		StartAfter: *after, FetchOwner: &owner}) {
+		if o.Err != nil {
+			return seen, o.Err
+		}
+		*after, seen = o.Key, true
+		folder := strings.HasSuffix(o.Key, "/")
+		if o.Key == prefix || folder && deep {
+			continue // what consoles make for folders
+		}
+		err := f(Entry{Name: c.name(strings.TrimSuffix(o.Key, "/")), Size: o.Size, ETag: o.ETag, Folder: folder})
+		if err != nil {
+			return seen, &stopped{err}
+		}
+	}
+	return seen, nil
+}
