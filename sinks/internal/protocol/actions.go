@@ -25,6 +25,17 @@ const (
 	opVacuum            // the next step of a deletion
 	opList              // the reader lists
 	opAbort             // the store aborts what was staged long ago
+
+	// What only the model of a bucket has.
+	opFollow // reads the manifest that may follow the newest known one
+	opLook   // reads a staged object
+	opHead   // asks for a published object
+	opCopy   // copies a staged object to its name
+	opRemove // deletes staged objects that are copied
+	opPut    // writes a staged object
+	opUpload // begins an upload in parts
+	opMeddle // another program replaces an object
+	opExpire // a rule of the bucket deletes what was staged long ago
 )
 
 // outcome is how a call ends for its caller.
@@ -36,6 +47,13 @@ const (
 	unsure           // it was executed, and the answer is lost
 	inTheAir         // the answer is lost, and the store may execute it later
 	dropped          // the answer is lost, and it will never be executed
+
+	// Answers of a bucket.
+	absent   // there is no such object, upload or manifest
+	changed  // a condition on the source does not hold
+	conflict // another request for the same object is at work: neither won nor lost
+	refused  // it is certainly not executed
+	partly   // some of the objects are deleted
 )
 
 // action is one transition. who is a writer's number; what depends on op: the end of a
@@ -48,9 +66,11 @@ type action struct {
 }
 
 var opNames = [...]string{"resume", "adopt", "clean", "begin", "letters", "create", "ask", "publish", "lose",
-	"crash", "late", "compact", "vacuum", "list", "abort"}
+	"crash", "late", "compact", "vacuum", "list", "abort", "follow", "look", "head", "copy", "remove", "put", "upload",
+	"meddle", "expire"}
 
-var outcomeNames = [...]string{"done", "exists", "executed, answer lost", "in the air", "dropped"}
+var outcomeNames = [...]string{"done", "exists", "executed, answer lost", "in the air", "dropped", "absent", "changed",
+	"conflict", "refused", "partly"}
 
 // String describes the action, for the trace of a violation.
 func (a action) String() string {
@@ -58,7 +78,7 @@ func (a action) String() string {
 }
 
 // emit takes a state that follows.
-type emit func(action, *state)
+type emit = func(action, *state)
 
 // next calls f for every state that can follow s.
 func (w *world) next(s *state, f emit) {

@@ -30,7 +30,7 @@ type print [2]uint64
 
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-func printOf(s *state) print {
+func printOf[S comparable](s *S) print {
 	return print{maphash.Comparable(seeds[0], *s), maphash.Comparable(seeds[1], *s)}
 }
 
@@ -43,33 +43,50 @@ type came struct {
 // Explore visits all states breadth first, and returns their number. It stops at the first
 // violation, whose trace is therefore a shortest one, or behind most states.
 func (w *world) Explore(most int) (states int, _ *Violation) {
-	seen, finished := map[print]struct{}{}, map[print]string{}
-	var ways []came
-	var queue []state
-	add := func(s *state, from int32, by action) string {
-		if w.symmetry {
-			canonical(s)
+	normal := func(*state) {}
+	if w.symmetry {
+		normal = canonical
+	}
+	finished := map[print]string{}
+	return explore(most, normal, w.next, func(s *state) string {
+		if problem := w.check(s); problem != "" {
+			return problem
 		}
+		rest := *s
+		rest.writers, rest.reader, rest.vacuum = [maxWriters]writer{}, reader{}, vacuum{}
+		return once(finished, &rest, w.finish)
+	})
+}
+
+// once calls check for a state that it was not called for before.
+func once[S comparable](results map[print]string, s *S, check func(*S) string) string {
+	of := printOf(s)
+	problem, is := results[of]
+	if !is {
+		problem = check(s)
+		results[of] = problem
+	}
+	return problem
+}
+
+// explore visits all states that next leads to from the zero state. normal makes states that
+// differ in numbers only the same one; check says what is wrong with a state.
+func explore[S comparable](most int, normal func(*S), next func(*S, func(action, *S)),
+	check func(*S) string) (states int, _ *Violation) {
+	seen := map[print]struct{}{}
+	var ways []came
+	var queue []S
+	add := func(s *S, from int32, by action) string {
+		normal(s)
 		p := printOf(s)
 		if _, is := seen[p]; is {
 			return ""
 		}
 		seen[p] = struct{}{}
 		ways, queue = append(ways, came{from, by}), append(queue, *s)
-		if problem := w.check(s); problem != "" {
-			return problem
-		}
-		rest := *s
-		rest.writers, rest.reader, rest.vacuum = [maxWriters]writer{}, reader{}, vacuum{}
-		of := printOf(&rest)
-		problem, is := finished[of]
-		if !is {
-			problem = w.finish(&rest)
-			finished[of] = problem
-		}
-		return problem
+		return check(s)
 	}
-	if problem := add(&state{}, -1, action{}); problem != "" {
+	if problem := add(new(S), -1, action{}); problem != "" {
 		return 1, &Violation{Problem: problem}
 	}
 	var found *Violation
@@ -79,7 +96,7 @@ func (w *world) Explore(most int) (states int, _ *Violation) {
 		}
 		s := queue[0]
 		queue = queue[1:]
-		w.next(&s, func(a action, t *state) {
+		next(&s, func(a action, t *S) {
 			if found != nil {
 				return
 			}
@@ -142,6 +159,6 @@ func compareAttempts(a, b *attempt) int {
 }
 
 // bytesOf returns the memory of a struct without pointers.
-func bytesOf[T writer | attempt](v *T) []byte {
+func bytesOf[T writer | attempt | client | upload](v *T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
 }

@@ -1,11 +1,13 @@
 package protocol
 
+import "slices"
+
 // Step is an action as code that follows a path sees it.
 type Step struct {
 	Writer  int
-	Op      string // resume, adopt, clean, begin, create, ask, publish, lose, crash
+	Op      string // such as resume, begin, create
 	What    int    // the end of a batch, or the number of a file or an attempt
-	Outcome string // done, exists, unsure, dropped
+	Outcome string // such as done, exists, unsure, dropped
 }
 
 // View is what can be seen of an output after a step.
@@ -30,39 +32,52 @@ const NoAttempt = maxAttempts
 // between the states that attempts attempts can reach. A path begins with an empty output.
 func Paths(messages, attempts, stride int, f func(steps []Step, views []View)) {
 	w := &world{store: local, writers: 2, attempts: attempts, logs: []log{make(log, messages)}, starts: []uint8{0}}
+	walk(w.next, func(_ action, known bool, edges int) bool {
+		return known && edges%stride == 0 // the others lie on the way to some of these
+	}, func(actions []action, states []state) {
+		var path []Step
+		var views []View
+		for i, a := range actions {
+			path, views = append(path, stepOf(a)), append(views, viewOf(&states[i]))
+		}
+		f(path, views)
+	})
+}
+
+// walk visits all states from the zero state on. For each transition that take wants, f gets
+// a shortest way to it: the actions, and the state after each.
+func walk[S comparable](next func(*S, func(action, *S)), take func(a action, known bool, edges int) bool,
+	f func([]action, []S)) {
 	var ways []came
-	var states []state
-	seen := map[print]int32{}
-	add := func(s *state, from int32, by action) (is bool) {
+	var states []S
+	seen := map[print]bool{}
+	add := func(s *S, from int32, by action) (is bool) {
 		p := printOf(s)
-		if _, is = seen[p]; !is {
-			seen[p] = int32(len(ways))
+		if is = seen[p]; !is {
+			seen[p] = true
 			ways, states = append(ways, came{from, by}), append(states, *s)
 		}
 		return is
 	}
-	add(&state{}, -1, action{})
+	add(new(S), -1, action{})
 	edges := 0
 	for at := int32(0); int(at) < len(states); at++ {
 		s := states[at]
-		w.next(&s, func(a action, t *state) {
+		next(&s, func(a action, t *S) {
 			known := add(t, at, a)
-			if edges++; known && edges%stride == 0 { // the others lie on the way to some of these
-				f(steps(ways, at, a, states, t))
+			if edges++; !take(a, known, edges) {
+				return
 			}
+			var actions []action
+			var after []S
+			for from := at; ways[from].from >= 0; from = ways[from].from {
+				actions, after = append(actions, ways[from].by), append(after, states[from])
+			}
+			slices.Reverse(actions)
+			slices.Reverse(after)
+			f(append(actions, a), append(after, *t))
 		})
 	}
-}
-
-// steps returns the way to a state and one action more.
-func steps(ways []came, at int32, last action, states []state, end *state) (path []Step, views []View) {
-	for from := at; ways[from].from >= 0; from = ways[from].from {
-		path, views = append(path, stepOf(ways[from].by)), append(views, viewOf(&states[from]))
-	}
-	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
-		path[i], path[j], views[i], views[j] = path[j], path[i], views[j], views[i]
-	}
-	return append(path, stepOf(last)), append(views, viewOf(end))
 }
 
 func stepOf(a action) Step {
@@ -70,7 +85,8 @@ func stepOf(a action) Step {
 		int(a.who),
 		opNames[a.op],
 		int(a.what),
-		[...]string{"done", "exists", "unsure", "", "dropped"}[a.outcome],
+		[...]string{"done", "exists", "unsure", "in the air", "dropped", "absent", "changed", "conflict", "refused",
+			"partly"}[a.outcome],
 	}
 }
 
