@@ -585,7 +585,8 @@ func TestTheCodeRunsThePathsOfTheModelOfABucket(t *testing.T) {
 				}
 				paths, steps = paths+1, steps+len(p.Steps)
 				synctest.Test(t, func(t *testing.T) {
-					r := &bucketRun{t: t, server: server, prefix: fmt.Sprint("p", paths), found: map[string]*record.Manifest{}}
+					r := &bucketRun{t: t, server: server, prefix: fmt.Sprint("p", paths),
+						found: map[string]*record.Manifest{}}
 					for name, text := range empty {
 						server.Put(t, r.prefix+"/"+name, text, nil)
 					}
