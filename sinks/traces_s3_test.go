@@ -22,6 +22,7 @@ import (
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"entropipe/ingest/bucket"
 	"entropipe/schemas"
 	"entropipe/sinks"
 	"entropipe/sinks/internal/protocol"
@@ -342,9 +343,10 @@ func (w *bucketWriter) die() {
 // open opens the output, as a new process.
 func (r *bucketRun) open(number int) (*bucketWriter, error) {
 	w := &bucketWriter{run: r, sighted: map[string]bool{}}
-	store, err := s3.New(s3.Config{Address: s3.Address{Bucket: s3test.Bucket, Prefix: r.prefix}, Endpoint: r.server.URL,
-		Wait: time.Microsecond, Transport: w, Provider: &credentials.Static{Value: credentials.Value{
-			AccessKeyID: s3test.AccessKey, SecretAccessKey: s3test.SecretKey, SignerType: credentials.SignatureV4}}})
+	store, err := s3.New(bucket.Config{Address: bucket.Address{Bucket: s3test.Bucket, Prefix: r.prefix},
+		Endpoint: r.server.URL, Wait: time.Microsecond, Transport: w,
+		Provider: &credentials.Static{Value: credentials.Value{AccessKeyID: s3test.AccessKey,
+			SecretAccessKey: s3test.SecretKey, SignerType: credentials.SignatureV4}}})
 	if err != nil {
 		return nil, err
 	}
@@ -424,7 +426,12 @@ func (r *bucketRun) meddle(after *protocol.BucketView, s protocol.Step) error {
 	for _, o := range after.Published {
 		if o.Attempt < 0 {
 			key := fmt.Sprintf("%s/%s/part-0-%d-%d%s", r.prefix, table, o.Start, o.End, record.DataSuffix)
-			r.server.Put(r.t, key, strings.Repeat("x", len(table+" 0 1")), nil)
+			var metadata map[string]string // of one table's: those of an entropipe
+			if s.What == 0 {
+				metadata = map[string]string{"X-Amz-Meta-Entropipe-Uuid": record.NewUUID(),
+					"X-Amz-Meta-Entropipe-Sha256": strings.Repeat("0", 64)}
+			}
+			r.server.Put(r.t, key, strings.Repeat("x", len(table+" 0 1")), metadata)
 			return nil
 		}
 	}
