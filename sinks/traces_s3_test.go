@@ -20,8 +20,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/minio/minio-go/v7/pkg/credentials"
-
 	"entropipe/ingest/bucket"
 	"entropipe/schemas"
 	"entropipe/sinks"
@@ -344,9 +342,7 @@ func (w *bucketWriter) die() {
 func (r *bucketRun) open(number int) (*bucketWriter, error) {
 	w := &bucketWriter{run: r, sighted: map[string]bool{}}
 	store, err := s3.New(bucket.Config{Address: bucket.Address{Bucket: s3test.Bucket, Prefix: r.prefix},
-		Endpoint: r.server.URL, Wait: time.Microsecond, Transport: w,
-		Provider: &credentials.Static{Value: credentials.Value{AccessKeyID: s3test.AccessKey,
-			SecretAccessKey: s3test.SecretKey, SignerType: credentials.SignatureV4}}})
+		Endpoint: r.server.URL, Wait: time.Microsecond, Transport: w})
 	if err != nil {
 		return nil, err
 	}
@@ -581,6 +577,8 @@ func TestTheCodeRunsThePathsOfTheModelOfABucket(t *testing.T) {
 	if os.Getenv("ENTROPIPE_LONG") != "" {
 		sizes[0].stride, sizes[1].stride, sizes[2].stride = 60, 600, 8
 	}
+	t.Setenv("AWS_ACCESS_KEY_ID", s3test.AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", s3test.SecretKey)
 	server := s3test.New(t)
 	empty := emptyOutput(t, server)
 	paths, steps := 0, 0
