@@ -229,7 +229,7 @@ func TestDeadLettersWhateverDies(t *testing.T) {
 	stop()
 	bad := <-poisoned
 	n := stopFeed(t, address, "points", feeding)
-	waitFor(t, "the rest", func() bool { return reached(t, out) >= n })
+	reaches(t, out, n)
 	r.signal(syscall.SIGTERM)
 	r.exits(0, patience)
 	r.says(`dead_letters=[0-9]+ dead_letter_bytes=[0-9]+`)

@@ -175,7 +175,7 @@ func TestTwoConfigurationsOnOneOutput(t *testing.T) {
 	strict.says(
 		`^strict-config: another process writes topic points to out with another configuration \(partition \d, offset \d+\): ops: delaunay2d -> (hull2d|maxima2d); tables: triangles -> (hulls|maxima)$`)
 	n := stopFeed(t, brokers, "points", feeding)
-	waitFor(t, "the rest", func() bool { return reached(t, out) >= n })
+	reaches(t, out, n)
 	for _, p := range []*process{hulls, maxima} {
 		p.signal(syscall.SIGTERM)
 		p.exits(0, patience)
@@ -205,7 +205,7 @@ func TestSameContentIsNoOtherConfiguration(t *testing.T) {
 		"--roll-age", "100ms", "--tables", "hulls", "--strict-config")...)
 	second.until(`msg=assigned .* partitions=[1-3]$`)
 	n := stopFeed(t, brokers, "points", feeding)
-	waitFor(t, "the rest", func() bool { return reached(t, out) >= n })
+	reaches(t, out, n)
 	for _, p := range []*process{first, second} {
 		p.signal(syscall.SIGTERM)
 		p.exits(0, patience)

@@ -301,6 +301,23 @@ func reached(t *testing.T, out string) (records int64) {
 	return records
 }
 
+// reaches waits until an output has n records of topics that began at 0. A machine may take
+// as long as it needs, but not without a commit.
+func reaches(t *testing.T, out string, n int64) {
+	t.Helper()
+	last, end := int64(-1), time.Now()
+	for ; ; time.Sleep(20 * time.Millisecond) {
+		switch now := reached(t, out); {
+		case now >= n:
+			return
+		case now != last:
+			last, end = now, time.Now().Add(patience)
+		case time.Now().After(end):
+			t.Fatalf("%d of %d records are committed, and no more in %v", now, n, patience)
+		}
+	}
+}
+
 // published tells whether records are committed and in their tables: the files
 // of a commit are moved there after it has happened.
 func published(t *testing.T, out string, records int64) bool {

@@ -81,7 +81,7 @@ func keyed(t *testing.T, brokers, topic string) map[string][]string {
 func settled(t *testing.T, brokers, topic string) int64 {
 	t.Helper()
 	n := sent(t, brokers, topic)
-	for quiet := 0; quiet < 3; quiet++ {
+	for quiet := 0; quiet < 8; quiet++ {
 		time.Sleep(10 * time.Millisecond)
 		if now := sent(t, brokers, topic); now != n {
 			n, quiet = now, 0

@@ -150,7 +150,7 @@ func feed(t *testing.T, dir, brokers, topic string) []*process {
 	t.Helper()
 	var ps []*process
 	for _, name := range []string{"a", "b", "e"} {
-		ps = append(ps, launch(t, dir, spread(brokers, topic, name, "--rate", "60hz")...))
+		ps = append(ps, launch(t, dir, spread(brokers, topic, name, "--rate", "20hz")...))
 	}
 	waitFor(t, "the topic", func() bool { return sent(t, brokers, topic) > 0 })
 	return ps
@@ -185,7 +185,7 @@ func TestTwoRunsShareThePartitions(t *testing.T) {
 	first.exits(0, patience)
 	second.until(`msg=assigned .* partitions=4$`)
 	n := stopFeed(t, brokers, "points", feeding)
-	waitFor(t, "the rest", func() bool { return reached(t, out) >= n })
+	reaches(t, out, n)
 	second.signal(syscall.SIGTERM)
 	second.exits(0, patience)
 	holds(t, out, n)
@@ -208,7 +208,7 @@ func TestTwoGroupsOnOneOutput(t *testing.T) {
 	})
 	waitFor(t, "commits", func() bool { return manifests(t, out) > 20 })
 	n := stopFeed(t, brokers, "points", feeding)
-	waitFor(t, "the rest", func() bool { return reached(t, out) >= n })
+	reaches(t, out, n)
 	for _, r := range runs {
 		r.signal(syscall.SIGTERM)
 	}
@@ -238,7 +238,7 @@ func TestBrokerDiesAndReturns(t *testing.T) {
 	seen := manifests(t, out)
 	waitFor(t, "commits after the last start", func() bool { return manifests(t, out) > seen+3 })
 	n := stopFeed(t, address, "points", feeding)
-	waitFor(t, "the rest", func() bool { return reached(t, out) >= n })
+	reaches(t, out, n)
 	r.signal(syscall.SIGTERM)
 	r.exits(0, patience)
 	holds(t, out, n)
@@ -395,12 +395,12 @@ func TestOutageIsALineAMinute(t *testing.T) {
 	url := r.until(`metrics=(http://\S+)`)[1]
 	failures := func() float64 { return metric(t, url, "entropipe_errors_total", `stage="fetch"`) }
 	waitFor(t, "the frames", func() bool { return metric(t, url, "entropipe_frames_total", `direction="out"`) == 40 })
-	begin := time.Now()
+	before, begin := strings.Count(r.log(), "level=WARN"), time.Now() // a slow machine misses the broker earlier
 	b.killed()
 	waitFor(t, "hundreds of failures", func() bool { return failures() > 300 })
 	lines := strings.Count(r.log(), "level=WARN")
-	if most := 1 + int(time.Since(begin)/time.Minute); lines < 1 || lines > most {
-		t.Errorf("%d lines in %v, want %d at most:\n%s", lines, time.Since(begin), most, r.log())
+	if most := 1 + int(time.Since(begin)/time.Minute); lines < 1 || lines-before > most {
+		t.Errorf("%d lines in %v, want %d at most:\n%s", lines-before, time.Since(begin), most, r.log())
 	}
 	// The broker is there again, and all that it has is read.
 	brokerProcess(t, dir, address)

@@ -429,7 +429,7 @@ func publishesWhateverDies(t *testing.T, rounds int, topic string, flags ...stri
 		r = launch(t, dir, args...)
 	}
 	n := stopFeed(t, address, "points", feeding)
-	waitFor(t, "the rest", func() bool { return reached(t, out) >= n })
+	reaches(t, out, n)
 	r.signal(syscall.SIGTERM)
 	r.exits(0, patience)
 	holds(t, out, n)

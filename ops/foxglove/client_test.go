@@ -249,7 +249,7 @@ func TestStalledClient(t *testing.T) {
 	tap := &live.Tap{}
 	tap.Offer(drive(0, 100_000, [3]float64{}))
 	s, url := start(t, tap)
-	s.patience = 300 * time.Millisecond
+	s.patience = 3 * time.Second // a pause of the machine drops nobody who reads
 	stalled, reading := dial(t, url), dial(t, url)
 	for _, v := range []*viewer{stalled, reading} {
 		v.until("advertise")
@@ -257,7 +257,7 @@ func TestStalledClient(t *testing.T) {
 	}
 	begin := time.Now()
 	for offset := int64(1); s.Clients() == 2; offset++ {
-		if time.Since(begin) > 60*time.Second {
+		if time.Since(begin) > 3*time.Minute {
 			t.Fatal("the client is not dropped")
 		}
 		tap.Offer(drive(offset, 100_000, [3]float64{}))
@@ -388,7 +388,7 @@ func TestEndWithStalledClients(t *testing.T) {
 	go func() { s.Close(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the server does not end")
 	}
 	if s.Clients() != 0 {

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -83,7 +84,7 @@ func feed(tap *live.Tap, points int) (stop func() (offered int64)) {
 
 func dial(t testing.TB, s *web.Server) *websocket.Conn {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, _, err := websocket.Dial(ctx, "ws://"+s.Addr()+"/live", nil)
 	if err != nil {
@@ -106,7 +107,7 @@ const viewLidar = `{"op":"view","streams":[{"topic":"points","sequence":"drive"}
 // next returns the next message: the fields of a text, or the header of a scene.
 func next(t testing.TB, c *websocket.Conn) map[string]any {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	kind, data, err := c.Read(ctx)
 	if err != nil {
@@ -211,16 +212,16 @@ func TestClientBoundsItsRate(t *testing.T) {
 	s, tap := serve(t, nil)
 	c := dial(t, s)
 	defer feed(tap, 100)()
+	begin := time.Now()
 	say(t, c, strings.Replace(viewLidar, `]}`, `],"hz":2}`, 1))
-	until(t, c, "frame", typed("frame"))
-	n := 0
-	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
-		if typed("frame")(next(t, c)) {
-			n++
-		}
+	const frames = 6
+	for range frames {
+		until(t, c, "frame", typed("frame"))
 	}
-	if n < 1 || n > 6 {
-		t.Errorf("%d frames in two seconds, want 4", n)
+	// Frames may come late and together. They were sent half a second apart, and after a
+	// scene that came late a quarter.
+	if took, least := time.Since(begin), (frames-2)*time.Second/4; took < least {
+		t.Errorf("%d frames in %v, want %v at least", frames, took, least)
 	}
 }
 
@@ -230,22 +231,28 @@ func TestManyClientsAndAStalledOne(t *testing.T) {
 	s, tap := serve(t, nil)
 	stop := feed(tap, 20_000)
 	stall(t, s)
-	var clients sync.WaitGroup
+	var clients, readers sync.WaitGroup
 	for range 20 {
 		c := dial(t, s)
 		say(t, c, viewLidar)
-		clients.Go(func() {
-			for range 30 {
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-				_, _, err := c.Read(ctx)
-				cancel()
-				if err != nil {
-					t.Error(err)
+		clients.Add(1)
+		readers.Go(func() { // to the end: who stops reading is dropped, while others are slow
+			seen := sync.OnceFunc(clients.Done)
+			defer seen()
+			for n := 0; ; n++ {
+				if n == 30 {
+					seen()
+				}
+				if _, _, err := c.Read(t.Context()); err != nil {
+					if n < 30 {
+						t.Errorf("after %d messages: %v", n, err)
+					}
 					return
 				}
 			}
 		})
 	}
+	defer readers.Wait() // the server closes before
 	clients.Wait()
 	stop()
 	var more []*websocket.Conn
@@ -265,7 +272,7 @@ func TestManyClientsAndAStalledOne(t *testing.T) {
 		c.CloseNow()
 	}
 	begin := time.Now()
-	if err := s.Close(); err != nil || time.Since(begin) > 8*time.Second {
+	if err := s.Close(); err != nil || time.Since(begin) > time.Minute {
 		t.Errorf("the server closes after %v: %v", time.Since(begin), err)
 	}
 }
@@ -280,12 +287,15 @@ func stall(t *testing.T, s *web.Server) {
 	stalled.(*net.TCPConn).SetReadBuffer(4 << 10)
 	fmt.Fprintf(stalled, "GET /live HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", s.Addr())
+	if line, err := bufio.NewReader(stalled).ReadString('\n'); err != nil || !strings.Contains(line, " 101 ") {
+		t.Fatalf("a client that will not read: %q, %v", line, err)
+	}
 	stalled.Write(masked(viewLidar))
 }
 
 // Frames that only stalled clients view are not copied; another client gets new ones at once.
 func TestStalledClientsCostNoCopies(t *testing.T) {
-	s, tap := serve(t, func(c *web.Config) { c.Patience = time.Minute })
+	s, tap := serve(t, func(c *web.Config) { c.Patience = time.Hour })
 	var offered atomic.Int64
 	done := make(chan struct{})
 	var feeder sync.WaitGroup
@@ -312,7 +322,7 @@ func TestStalledClientsCostNoCopies(t *testing.T) {
 		if was > 0 && offered.Load() == was {
 			break
 		}
-		if time.Since(begin) > time.Minute {
+		if time.Since(begin) > 3*time.Minute {
 			t.Fatalf("%d scenes, and more are copied, though nobody reads", offered.Load())
 		}
 	}
@@ -345,13 +355,9 @@ func TestStalledClientIsDropped(t *testing.T) {
 		return state.Watchers.Pages
 	}
 	defer http.DefaultClient.CloseIdleConnections()
-	for was, end := 0, time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		is := pages()
-		if was == 1 && is == 0 {
-			return
-		}
-		if was = max(was, is); time.Now().After(end) {
-			t.Fatalf("%d clients after a minute, %d before", is, was)
+	for end := time.Now().Add(3 * time.Minute); pages() > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it is there after three minutes")
 		}
 		for of, k := tap.Streams(), int64(0); len(of) > 0 && k < 20; k++ { // more than sockets hold
 			tap.Offer(scene(time.Now().UnixNano(), 20_000))
@@ -401,8 +407,11 @@ func TestReconnects(t *testing.T) {
 	for range 20 {
 		visit()
 	}
-	if after := goroutines(); after > before+5 { // a client that stays has three
-		t.Errorf("%d goroutines after 20 clients, %d before", after, before)
+	http.DefaultClient.CloseIdleConnections()
+	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before+5; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) { // a client that stays has three
+			t.Fatalf("%d goroutines after 20 clients, %d before", runtime.NumGoroutine(), before)
+		}
 	}
 	// The history of 5,000 points a scene grows to 64 scenes of 30 kB meanwhile.
 	if after := heap(); after > used+used/10+4<<20 {
