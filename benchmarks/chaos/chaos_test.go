@@ -28,6 +28,10 @@ var (
 	pause   = flag.Duration("chaos.pause", 1500*time.Millisecond, "mean time between events")
 	session = flag.Duration("chaos.session", 1500*time.Millisecond,
 		"session timeout of the group; much longer than the pauses, and the crew hardly comes to work")
+	records = flag.Int64("chaos.records", 0, "records that the producer acknowledges at least before the run ends")
+	rate    = flag.Int("chaos.rate", 250, "records a second, at most")
+	roll    = flag.Duration("chaos.roll", 300*time.Millisecond, "age at which a batch is committed")
+	ops     = flag.String("chaos.ops", "hull2d,maxima2d,delaunay2d", "operators")
 )
 
 const (
@@ -41,13 +45,17 @@ func TestChaos(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}
-	limit := 8*time.Minute + time.Duration(*kills)*4**pause
+	limit := 8*time.Minute + time.Duration(*kills)*4**pause + 2*time.Duration(*records)*time.Second/time.Duration(*rate)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), limit, fmt.Errorf("the run took longer than %v", limit))
 	defer cancel()
 	r := newRun(ctx, t)
 	r.phase("built, crew at work")
 	r.chaos(ctx, *kills, 2)
 	r.phase("events over")
+	for r.producer.count() < *records {
+		r.wait(ctx, 100*time.Millisecond)
+	}
+	r.phase("records sent")
 	r.drain(ctx)
 	r.phase("drained")
 	r.judge(ctx)
@@ -64,7 +72,8 @@ type run struct {
 	t        *testing.T
 	words    []string // command line of every worker
 	rng      *rand.Rand
-	dir, out string
+	dir, out string  // out: where the judge reads
+	bucket   *bucket // the crew's output; nil: it is out
 	program  rig.Program
 	broker   *rig.Broker
 	client   *rig.Client
@@ -74,6 +83,8 @@ type run struct {
 	crew     [workers]*worker
 
 	kills, freezes, stops, brokerKills, verifies int
+	serverKills                                  int
+	refused, unwritten                           int   // starts and ends while the bucket could not be reached
 	left                                         int64 // records that the crew left to the last run
 }
 
@@ -82,7 +93,7 @@ func newRun(ctx context.Context, t *testing.T) *run {
 	if err := r.client.CreateTopic(ctx, topic, partitions, 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	r.words = r.args(topic, r.out)
+	r.words = r.args(topic, r.address())
 	r.produce()
 	r.hire()
 	return r
@@ -105,7 +116,42 @@ func prepare(ctx context.Context, t *testing.T) *run {
 		t.Fatal(err)
 	}
 	r.client = rig.NewClient(r.broker.Addr)
+	switch *outKind {
+	case "folder":
+	case "s3":
+		r.bucket = newBucket(ctx, t, r.dir, *seed)
+	default:
+		t.Fatalf("-chaos.out %s: want folder or s3", *outKind)
+	}
 	return r
+}
+
+// address is the crew's output.
+func (r *run) address() string {
+	if r.bucket == nil {
+		return r.out
+	}
+	return r.bucket.address()
+}
+
+// look returns the folder with the crew's output as it is now.
+func (r *run) look(ctx context.Context) string {
+	if r.bucket != nil {
+		if err := r.bucket.mirror(ctx, r.out); err != nil {
+			r.t.Fatalf("mirror of the bucket: %v", err)
+		}
+	}
+	return r.out
+}
+
+// ask runs verify on the crew's output.
+func (r *run) ask(ctx context.Context) (said string, err error) {
+	words := []string{"verify", r.address()}
+	if r.bucket != nil {
+		words = append(words, through(r.bucket.server.url)...)
+	}
+	_, said, err = r.program.Run(ctx, words...)
+	return said, err
 }
 
 // hire starts the crew.
@@ -131,11 +177,12 @@ func (r *run) newBroker(ctx context.Context) (*rig.Broker, error) {
 	return nil, fmt.Errorf("-chaos.broker %s: want %s or %s", *kind, rig.Embedded, rig.Kafka)
 }
 
-// produce starts the producer: about 250 records a second over all partitions.
+// produce starts the producer, by default of some 250 records a second over all partitions.
 func (r *run) produce() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stop = cancel
-	r.producer = &producer{client: r.client, topic: topic, every: 100 * time.Millisecond, batch: 5,
+	r.producer = &producer{client: r.client, topic: topic, every: 100 * time.Millisecond,
+		batch: max(1, *rate/10/partitions),
 		acked: map[Place]Sent{}}
 	go func() {
 		defer close(r.produced)
@@ -150,12 +197,19 @@ type event func(ctx context.Context)
 // many of most. Their numbers are fixed, so that no seed leaves a kind out.
 func (r *run) deck(kills, least int) []event {
 	var deck []event
+	verifies, servers := max(least, kills/15), 0
+	if r.bucket != nil {
+		verifies = least // it reads each object
+		if r.bucket.server.process != nil {
+			servers = max(1, kills/20)
+		}
+	}
 	for _, e := range []struct {
 		do event
 		n  int
 	}{
 		{r.kill, kills}, {r.freeze, max(2*least, kills/3)}, {r.terminate, max(least, kills/10)},
-		{r.killBroker, max(1, kills/30)}, {r.verify, max(least, kills/15)},
+		{r.killBroker, max(1, kills/30)}, {r.verify, verifies}, {r.killServer, servers},
 	} {
 		for range e.n {
 			deck = append(deck, e.do)
@@ -169,9 +223,7 @@ func (r *run) chaos(ctx context.Context, kills, least int) {
 	for _, do := range r.deck(kills, least) {
 		r.atWork(ctx)
 		r.wait(ctx, time.Duration(r.rng.Int64N(2*int64(*pause))))
-		for _, w := range r.crew {
-			w.check()
-		}
+		r.checkAll()
 		do(ctx)
 	}
 	r.atWork(ctx)
@@ -182,6 +234,15 @@ func (r *run) chaos(ctx context.Context, kills, least int) {
 func (r *run) atWork(ctx context.Context) {
 	for before := r.commits(); r.commits() == before; {
 		r.wait(ctx, 50*time.Millisecond)
+		if r.bucket != nil {
+			r.checkAll()
+		}
+	}
+}
+
+func (r *run) checkAll() {
+	for _, w := range r.crew {
+		w.check()
 	}
 }
 
@@ -234,10 +295,20 @@ func (r *run) killBroker(ctx context.Context) {
 	}
 }
 
+// killServer kills the server of the bucket, in the middle of what it does, and starts it anew.
+func (r *run) killServer(ctx context.Context) {
+	r.serverKills++
+	r.bucket.server.kill()
+	r.wait(ctx, time.Duration(r.rng.Int64N(int64(time.Second))))
+	if err := r.bucket.server.start(ctx); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 // verify runs the program's own check beside the running workers.
 func (r *run) verify(ctx context.Context) {
 	r.verifies++
-	if _, out, err := r.program.Run(ctx, "verify", r.out); err != nil {
+	if out, err := r.ask(ctx); err != nil {
 		r.t.Errorf("verify beside running workers: %v\n%s", err, out)
 	}
 }
@@ -246,7 +317,7 @@ func (r *run) verify(ctx context.Context) {
 // they left.
 func (r *run) drain(ctx context.Context) {
 	r.dismiss(ctx)
-	v, err := Judge(r.out, r.expected(ctx))
+	v, err := Judge(r.look(ctx), r.expected(ctx))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -268,6 +339,9 @@ func (r *run) dismiss(ctx context.Context) {
 		w.check()
 		w.terminate(ctx)
 	}
+	if r.bucket != nil {
+		r.bucket.proxy.Settle() // the last run is disturbed by nobody
+	}
 }
 
 // untilEnd has one process, which nobody disturbs, read what there is.
@@ -287,19 +361,25 @@ func (r *run) untilEnd(ctx context.Context, name string, words []string) {
 
 // args is the command line of a worker.
 func (r *run) args(topic, out string, more ...string) []string {
-	return append([]string{"run", "--brokers", r.broker.Addr, "--topic", topic, "--out", out, "--ops",
-		"hull2d,maxima2d,delaunay2d",
-		"--roll-age", "300ms", "--memory", "64MiB", "--session-timeout", session.String(), "--rebalance-timeout",
-		(2 * *session).String()}, more...)
+	words := []string{"run", "--brokers", r.broker.Addr, "--topic", topic, "--out", out, "--ops", *ops, "--roll-age",
+		roll.String(), "--memory", "64MiB", "--session-timeout", session.String(), "--rebalance-timeout",
+		(2 * *session).String()}
+	if r.bucket != nil {
+		words = append(words, through(r.bucket.proxy.URL)...)
+	}
+	return append(words, more...)
 }
 
 // judge compares the output with the log, and then makes sure that both judges
 // can say no.
 func (r *run) judge(ctx context.Context) {
 	want := r.expected(ctx)
-	v, err := Judge(r.out, want)
+	v, err := Judge(r.look(ctx), want)
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	if r.bucket != nil {
+		r.report(want, v)
 	}
 	fmt.Printf("chaos: broker %s, seed %d, records %d (%d acknowledged, %d requests sent again, %d left to the last "+
 		"run), kills %d, freezes %d, stops %d, broker kills %d, verified beside %d times, assignments %d, commits "+
@@ -314,7 +394,7 @@ func (r *run) judge(ctx context.Context) {
 	if v.Frames == 0 || v.Rejects == 0 || int(v.Records) < len(want.Acked) {
 		r.t.Errorf("%v: want frames, rejects, and every acknowledged record in the log", v)
 	}
-	if _, out, err := r.program.Run(ctx, "verify", r.out); err != nil {
+	if out, err := r.ask(ctx); err != nil {
 		r.t.Errorf("verify at the end: %v\n%s", err, out)
 	}
 	r.phase("verified")
@@ -337,6 +417,9 @@ func (r *run) assignments() (n int) {
 
 // commits counts the manifests.
 func (r *run) commits() int {
+	if r.bucket != nil {
+		return r.bucket.manifests()
+	}
 	m, err := filepath.Glob(filepath.Join(r.out, "_commits", "topics", "*", "*", "*.json"))
 	if err != nil {
 		r.t.Fatal(err)
@@ -363,16 +446,28 @@ func (r *run) damage(ctx context.Context, want Expected) {
 	}
 	victim := files[r.rng.IntN(len(files))]
 	aside := filepath.Join(r.dir, "aside")
-	if err := os.Rename(victim, aside); err != nil {
+	err = os.Rename(victim, aside)
+	if r.bucket != nil {
+		err = errors.Join(err, r.bucket.hide(ctx, r.out, victim))
+	}
+	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.mustFail(ctx, want, "without "+victim)
 	second := filepath.Join(filepath.Dir(victim), "again-"+filepath.Base(victim))
-	if err := errors.Join(os.Link(aside, victim), os.Link(aside, second)); err != nil {
+	err = errors.Join(os.Link(aside, victim), os.Link(aside, second))
+	if r.bucket != nil {
+		err = errors.Join(err, r.bucket.show(ctx, r.out, victim, aside), r.bucket.show(ctx, r.out, second, aside))
+	}
+	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.mustFail(ctx, want, "with "+victim+" twice")
-	if err := os.Remove(second); err != nil {
+	err = os.Remove(second)
+	if r.bucket != nil {
+		err = errors.Join(err, r.bucket.hide(ctx, r.out, second))
+	}
+	if err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -381,7 +476,7 @@ func (r *run) mustFail(ctx context.Context, want Expected, what string) {
 	if v, err := Judge(r.out, want); err != nil || v.OK() {
 		r.t.Errorf("%s the judge says %v, %v", what, v, err)
 	}
-	if _, out, err := r.program.Run(ctx, "verify", r.out); err == nil {
+	if out, err := r.ask(ctx); err == nil {
 		r.t.Errorf("%s verify says\n%s", what, out)
 	}
 }

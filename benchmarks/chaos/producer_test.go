@@ -44,6 +44,13 @@ func (p *producer) run(ctx context.Context, n int, seed uint64) {
 	all.Wait()
 }
 
+// count returns the number of acknowledged records.
+func (p *producer) count() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int64(len(p.acked))
+}
+
 func (p *producer) partition(ctx context.Context, id int32, rng *rand.Rand) {
 	m := maker{partition: id, rng: rng}
 	tick := time.NewTicker(p.every)
