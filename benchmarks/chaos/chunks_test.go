@@ -69,7 +69,11 @@ func TestChunksSurviveKills(t *testing.T) {
 // chunkArgs is the command line of a worker. Only the window gives frames up: it takes a
 // chunk-age of hours at the log's end.
 func (r *chunkRun) chunkArgs(out string, more ...string) []string {
-	return r.args(chunkTopic, filepath.Join(r.dir, out), slices.Concat([]string{"--chunk-age", "3h",
+	at := filepath.Join(r.dir, out)
+	if at == r.out {
+		at = r.address()
+	}
+	return r.args(chunkTopic, at, slices.Concat([]string{"--chunk-age", "3h",
 		"--chunk-window", fmt.Sprint(window)}, more)...)
 }
 
@@ -146,6 +150,7 @@ func (r *chunkRun) judgeChunks(ctx context.Context) {
 		r.t.Fatal(err)
 	}
 	m := meaningOf(chunkTopic, logs, window)
+	r.look(ctx)
 	v := r.judgeRejects(ctx, "out", m)
 	fmt.Printf("chaos of chunks: broker %s, seed %d, %d sensors in each of %d partitions, records %d (%d chunks, "+
 		"%d of them again, %d requests sent again), frames %d, of which chunks are lost %d, kills %d, freezes %d, "+

@@ -43,7 +43,7 @@ type figures struct {
 	Wrong         int64                `json:"wrong"`
 	Torn          int64                `json:"torn"`
 	Staged        int                  `json:"left_in_staging"`
-	ConfigFaults  int                  `json:"faults_per_mille"`
+	PerMille      int                  `json:"faults_begun_per_mille"`
 }
 
 // report prints the figures of a run whose output is in a bucket, and keeps them.
@@ -58,7 +58,7 @@ func (r *run) report(want Expected, v *Verdict) {
 		ServerKills: r.serverKills, Refused: r.refused, Unwritten: r.unwritten, Assignments: r.assignments(),
 		Commits: r.commits(), Requests: r.bucket.proxy.Requests(), Faults: r.bucket.proxy.Faults(),
 		Missing: v.Missing, Doubled: v.Doubled, Stray: v.Stray, Wrong: v.Wrong, Torn: v.Torn, Staged: left,
-		ConfigFaults: *faults}
+		PerMille: *faults}
 	all := 0
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(f.Faults)) {

@@ -62,12 +62,14 @@ func (w *worker) until(ctx context.Context, text string) {
 }
 
 // check finds a worker that ended though nobody asked: whatever happens to its
-// brokers and its fellows, it is to go on. One that begins while a bucket cannot be reached gives
-// up within seconds, and is started again, as a service manager does.
+// brokers and its fellows, it is to go on. One that begins while its bucket or its brokers cannot
+// be reached gives up within seconds, and is started again, as a service manager does.
 func (w *worker) check() {
 	select {
 	case <-w.process.Done():
-		if w.run.bucket != nil && !w.logs("msg=assigned") && strings.Contains(w.process.Tail(1), " s3:") {
+		last := w.process.Tail(1)
+		if w.run.bucket != nil && !w.logs("msg=assigned") && (strings.Contains(last, " s3:") ||
+			strings.Contains(last, "its offsets cannot be read")) {
 			w.run.refused++
 			w.start()
 			return
