@@ -65,8 +65,10 @@ func (r *run) report(want Expected, v *Verdict) {
 		all += f.Faults[kind]
 		kinds = append(kinds, fmt.Sprintf("%d %s", f.Faults[kind], kind))
 	}
-	fmt.Printf("chaos on %s %s: server kills %d, %d requests spoilt (%s), starts refused %d, stops unwritten %d, left in "+
-		"staging %d\n", f.Server, f.ServerVersion, f.ServerKills, all, strings.Join(kinds, "; "), f.Refused, f.Unwritten,
+	fmt.Printf("chaos on %s %s: server kills %d, %d requests spoilt (%s), starts refused %d, stops unwritten %d, "+
+		"left in "+
+		"staging %d\n", f.Server, f.ServerVersion, f.ServerKills, all, strings.Join(kinds, "; "),
+		f.Refused, f.Unwritten,
 		f.Staged)
 	if *faults > 0 && all == 0 {
 		r.t.Error("the proxy has spoilt nothing")

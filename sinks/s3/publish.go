@@ -111,6 +111,9 @@ func (t *step) compare(ctx context.Context) error {
 			o.Size(), t.Bytes)}
 	}
 	sum, err := sinks.Checksum(ctx, o, make([]byte, pieceSize))
+	if errors.Is(err, sinks.ErrNotFound) {
+		return nil // another process has published it meanwhile
+	}
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"entropipe/sinks"
 	"entropipe/sinks/internal/sinktest"
 	"entropipe/sinks/record"
+	"entropipe/sinks/s3"
 	"entropipe/sinks/s3/s3test"
 )
 
@@ -229,4 +230,33 @@ func mustBeAs(t *testing.T, s *s3test.Server, before map[string]string, end int6
 		t.Errorf("%s: %d objects, before %d", when, len(after), len(before))
 	}
 	sinktest.MustBeWhole(t, s.Open(t, "out"), 0, end)
+}
+
+// Two processes resume a partition at a time. One of them publishes the file that the other one
+// reads, and deletes it in staging.
+func TestPublishedWhileItIsRead(t *testing.T) {
+	s := s3test.New(t)
+	text := strings.Repeat("0123456789abcdef", 20_000)
+	folder := record.StagingName(record.TopicPartition{Topic: "t"}, 0, record.NewUUID())
+	move := sinks.Move{From: folder + "/frames-0", To: "frames/part.parquet",
+		Bytes: int64(len(text)), SHA256: sum(text)}
+	s.Put(t, "out/"+move.From, text, map[string]string{})
+	publish := func(store *s3.Store) error { return store.Publish(t.Context(), []sinks.Move{move}) }
+	reads := 0
+	p := s.Before(t, func(seen s3test.Seen) s3test.Fault {
+		if seen.Kind == s3test.Get {
+			if reads++; reads == 2 {
+				if err := publish(s.Open(t, "out")); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		return ""
+	})
+	if err := publish(s.OpenAt(t, p.URL, "out")); err != nil || reads < 2 {
+		t.Errorf("after %d reads: %v", reads, err)
+	}
+	if keys := s.Keys(t, ""); len(keys) != 1 || contentOf(t, s.Open(t, "out"), move.To) != text {
+		t.Errorf("%q", keys)
+	}
 }

@@ -42,6 +42,7 @@ type Server struct {
 	count   int
 	fake    http.Handler
 	backend gofakes3.Backend
+	clock   clock
 	before  func(r *http.Request) *Refusal
 	after   func(r *http.Request) bool
 }
@@ -56,7 +57,8 @@ type Refusal struct {
 // New starts a server, which ends with the test.
 func New(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{backend: s3mem.New()}
+	s := &Server{}
+	s.backend = s3mem.New(s3mem.WithTimeSource(&s.clock))
 	if err := s.backend.CreateBucket(Bucket); err != nil {
 		t.Fatal(err)
 	}
