@@ -188,12 +188,12 @@ func TestBrokerThatGoesAwayAndReturns(t *testing.T) {
 
 func TestPatienceEnds(t *testing.T) {
 	x, _, _ := behindProxy(t)
-	p := &Producer{Brokers: []string{x.Addr().String()}, Topic: "t", Patience: 400 * time.Millisecond}
+	p := &Producer{Brokers: []string{x.Addr().String()}, Topic: "t", Patience: 2 * time.Second}
 	st, err := p.Run(soon(t), &ticking{before: map[int64]func(){100: func() {
 		eventually(t, "some are there", func() bool { return p.Progress().Messages > 0 })
 		x.cut(true)
 	}}})
-	failsWith(t, err, "t/0", x.Addr().String(), "took nothing for 400ms")
+	failsWith(t, err, "t/0", x.Addr().String(), "took nothing for 2s")
 	if st.Messages == 0 {
 		t.Errorf("%+v", st)
 	}
