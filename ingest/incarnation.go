@@ -130,6 +130,7 @@ func (p *Partition) trust(ctx context.Context, a *answer) error {
 // pos.Next. A record that compaction has removed proves nothing.
 func (p *Partition) Check(ctx context.Context, pos schemas.Position) (schemas.TopicID, error) {
 	p.topicID, p.pinned, p.others, p.doubt, p.hasLast = pos.TopicID, false, 0, false, pos.Last != nil
+	p.durable.Store(pos.Next)
 	if p.topicID.IsZero() {
 		p.topicID = p.c.TopicID(p.Topic)
 	}

@@ -40,6 +40,8 @@ type Partition struct {
 	last    schemas.RecordID // handed over last, where nothing fences records; from Check before that
 	hasLast bool
 	request []byte // memory for fetches
+
+	durable atomic.Int64 // end of the committed records, as Check and Committed were told
 }
 
 func (c *Consumer) partition(topic string, id int32, gen *generation) *Partition {
@@ -337,13 +339,15 @@ func (p *Partition) identify(ctx context.Context, offset, maxValue int64,
 
 // Committed tells the group's coordinator that all records before next are durable.
 // Nothing depends on that offset, so a failure is only counted and logged. Committed
-// takes at most two seconds, also after ctx has ended.
+// takes at most two seconds, also after ctx has ended. Beside the offset it leaves where the
+// commit begins, for Consumer.Hints.
 func (p *Partition) Committed(ctx context.Context, next int64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	r, err := p.c.cluster.client.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
 		GroupID: p.c.cfg.Group, GenerationID: int(p.gen.id), MemberID: p.gen.member,
-		Topics: map[string][]kafka.OffsetCommit{p.Topic: {{Partition: int(p.ID), Offset: next}}},
+		Topics: map[string][]kafka.OffsetCommit{p.Topic: {{Partition: int(p.ID), Offset: next,
+			Metadata: beginOf(p.durable.Swap(next))}}},
 	})
 	if err == nil {
 		for _, c := range r.Topics[p.Topic] {

@@ -127,33 +127,30 @@ func (f *Foreign) partition(ctx context.Context, p partition) (found []ContentCh
 // begin returns the offset at which the first manifest of p that counts starts; -1: p
 // has no manifest. Manifests that exist at the first look do not count.
 func (f *Foreign) begin(ctx context.Context, p partition) (int64, error) {
-	first, last, err := f.ends(ctx, p)
-	if err != nil || last < 0 || f.looked {
-		return first, err
+	if f.looked {
+		return f.first(ctx, p)
 	}
-	m, err := ReadManifest(ctx, f.o.store, record.ManifestName(p, last))
-	if err != nil {
+	m, err := f.o.newest(ctx, p)
+	if err != nil || m == nil {
 		return -1, err
 	}
 	f.o.own.meet(m.UUID)
 	return m.End, nil
 }
 
-// ends returns the least and the largest start of p's manifests; -1, -1: it has none.
-func (f *Foreign) ends(ctx context.Context, p partition) (first, last int64, err error) {
+// first returns the least start of p's manifests; -1: it has none.
+func (f *Foreign) first(ctx context.Context, p partition) (int64, error) {
 	names, err := f.o.store.Names(ctx, record.ManifestFolder(p))
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return 0, 0, err
+		return 0, err
 	}
-	first, last = -1, -1
+	first := int64(-1)
 	for _, name := range names {
-		if s, ok := record.ManifestStart(name); ok {
-			if last = max(last, s); first < 0 || s < first {
-				first = s
-			}
+		if s, ok := record.ManifestStart(name); ok && (first < 0 || s < first) {
+			first = s
 		}
 	}
-	return first, last, nil
+	return first, nil
 }
 
 // differs returns the change that m stands for, if another process has created m.

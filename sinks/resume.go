@@ -73,8 +73,9 @@ func (o *Output) base(ctx context.Context, topic string) (*record.Base, error) {
 // *DamagedFileError: a file has changed; then nothing is moved or removed. Published
 // files are not read (package read verifies them). ErrNotFound: the topic has no base.
 //
-// Cost: the first call lists the names of all manifests of the partition, later calls
-// open the new ones. At most one commit is staged, and is read once.
+// Cost: the first call lists the names of all manifests of the partition, or, in a store that
+// can, those from its Hint on; later calls open the new ones. At most one commit is staged, and
+// is read once.
 func (o *Output) Resume(ctx context.Context, topic string, id int32) (schemas.Position, error) {
 	p := partition{Topic: topic, ID: id}
 	err := o.forget(ctx, p)
@@ -139,24 +140,24 @@ func (o *Output) newest(ctx context.Context, p partition) (*record.Manifest, err
 	start, known := o.seen[p]
 	o.mu.Unlock()
 	if !known {
-		names, err := o.store.Names(ctx, record.ManifestFolder(p))
-		if err != nil {
+		var err error
+		if start, err = o.latest(ctx, p); err != nil || start < 0 {
 			return nil, err
-		}
-		start = -1
-		for _, name := range names {
-			if s, ok := record.ManifestStart(name); ok {
-				start = max(start, s)
-			}
-		}
-		if start < 0 {
-			return nil, nil
 		}
 	}
 	m, err := o.listed(ctx, record.ManifestName(p, start), known)
-	for err == nil {
+	for steps := 0; err == nil; steps++ {
 		var next *record.Manifest
-		if next, err = ReadManifest(ctx, o.store, record.ManifestName(p, m.End)); err == nil {
+		if steps == manySteps { // others have gone far: a store in a bucket lists cheaper than it opens
+			if start, err = o.after(ctx, p, m.Start); err == nil && start > m.Start {
+				m, err = o.listed(ctx, record.ManifestName(p, start), false)
+				continue
+			}
+		}
+		if err == nil {
+			next, err = ReadManifest(ctx, o.store, record.ManifestName(p, m.End))
+		}
+		if err == nil {
 			m = next
 		}
 	}
@@ -212,7 +213,7 @@ func (o *Output) readManifest(ctx context.Context, name string) (*record.Manifes
 // committed. Resume does it for one partition; Sweep is for partitions that nobody resumes
 // again, since they are complete. It may be called beside writers.
 func (o *Output) Sweep(ctx context.Context, topic string) error {
-	err := o.discard(ctx, func(name string) (partition, bool) {
+	err := o.discard(ctx, "", func(name string) (partition, bool) {
 		id, ok := record.StagedPartition(topic, name)
 		return partition{Topic: topic, ID: id}, ok
 	})
@@ -221,19 +222,20 @@ func (o *Output) Sweep(ctx context.Context, topic string) error {
 
 // clean discards the staging of attempts on this partition that can never be committed.
 func (o *Output) clean(ctx context.Context, p partition) error {
-	return o.discard(ctx, func(string) (partition, bool) { return p, true })
+	return o.discard(ctx, record.StagingPrefix(p), func(string) (partition, bool) { return p, true })
 }
 
 // discard discards the staging of attempts that can never be committed, since the manifest
 // with their start has another uuid. An attempt whose start has no manifest may belong to
-// a living writer; its age proves nothing. of returns the partition of a staging folder, if
-// it is to be looked at.
-func (o *Output) discard(ctx context.Context, of func(name string) (partition, bool)) error {
+// a living writer; its age proves nothing. Names of the staging folders begin with begin. of
+// returns the partition of a staging folder, if it is to be looked at.
+func (o *Output) discard(ctx context.Context, begin string, of func(name string) (partition, bool)) error {
 	attempts := map[string]bool{}
-	err := o.store.List(ctx, record.StagingFolder, func(e Entry) error {
+	note := func(e Entry) error {
 		attempts[strings.SplitN(e.Name, "/", 3)[1]] = true
 		return nil
-	})
+	}
+	err := o.listStaging(ctx, begin, note)
 	if err != nil {
 		return err
 	}

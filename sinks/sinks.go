@@ -94,6 +94,7 @@ type Output struct {
 	ready map[partition]int64
 	open  map[partition]*attempt        // attempts with staged parts
 	seen  map[partition]int64           // start of the newest known manifest
+	hints map[partition]int64           // see Hint
 	ids   map[partition]schemas.TopicID // id of the topic that a partition continues; zero: any
 	bases map[string]*record.Base       // first base, by topic
 }
@@ -112,7 +113,7 @@ func Open(ctx context.Context, store Store, encoder Encoder, cfg Config) (*Outpu
 	}
 	return &Output{contents: newContents(cfg.Content), store: store, encoder: encoder, cfg: cfg,
 		identity: identity, inode: inode,
-		ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{},
+		ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{}, hints: map[partition]int64{},
 		ids: map[partition]schemas.TopicID{}, bases: map[string]*record.Base{}}, nil
 }
 

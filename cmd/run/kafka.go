@@ -3,6 +3,8 @@ package run
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"entropipe/cmd/command"
 	"entropipe/cmd/mistake"
@@ -34,9 +36,6 @@ func (k *kafkaFeed) Look(ctx context.Context, s *Service) error {
 // Open makes the consumer and writes down where every partition begins.
 func (k *kafkaFeed) Open(ctx context.Context, s *Service) (partitions int, err error) {
 	c := &s.flags.Source
-	if err := s.CheckContent(ctx, c.Topic); err != nil {
-		return 0, err
-	}
 	if k.group = c.Group; k.group == "" {
 		k.group = s.Output.DefaultGroup()
 	}
@@ -49,19 +48,37 @@ func (k *kafkaFeed) Open(ctx context.Context, s *Service) (partitions int, err e
 		return 0, err
 	}
 	s.metrics.Group(k.group)
-	return k.fixBase(ctx)
+	starts := map[string]map[int32]int64{}
+	for _, topic := range c.Topic {
+		if starts[topic], err = k.consumer.Starts(ctx, topic, c.From); err != nil {
+			return 0, err
+		}
+		k.hint(ctx, topic, slices.Collect(maps.Keys(starts[topic]))...)
+	}
+	if err := s.CheckContent(ctx, c.Topic); err != nil {
+		return 0, err
+	}
+	return k.fixBase(ctx, starts)
+}
+
+// hint passes on where the newest commits of partitions probably begin, if that spares the
+// output's store a listing.
+func (k *kafkaFeed) hint(ctx context.Context, topic string, ids ...int32) {
+	if !k.s.Output.TakesHints() {
+		return
+	}
+	for id, start := range k.consumer.Hints(ctx, topic, ids) {
+		k.s.Output.Hint(topic, id, start)
+	}
 }
 
 // fixBase writes down where every partition begins, before the first fetch. An
 // output that knows the topic already keeps what it has. It returns how many
 // partitions the largest topic has.
-func (k *kafkaFeed) fixBase(ctx context.Context) (partitions int, err error) {
+func (k *kafkaFeed) fixBase(ctx context.Context, all map[string]map[int32]int64) (partitions int, err error) {
 	s, c := k.s, &k.s.flags.Source
 	for _, topic := range c.Topic {
-		starts, err := k.consumer.Starts(ctx, topic, c.From)
-		if err != nil {
-			return 0, err
-		}
+		starts := all[topic]
 		known, err := s.Output.HasBase(ctx, topic)
 		if err != nil {
 			return 0, err
@@ -88,6 +105,7 @@ func (k *kafkaFeed) fixBase(ctx context.Context) (partitions int, err error) {
 // Run reads the partitions that the group assigns.
 func (k *kafkaFeed) Run(ctx context.Context, handle Handle) error {
 	err := k.consumer.Run(ctx, func(ctx context.Context, p *ingest.Partition) error {
+		k.hint(ctx, p.Topic, p.ID)
 		return handle(ctx, p.Topic, p.ID, p)
 	})
 	if other := (*ingest.OutputError)(nil); errors.As(err, &other) {

@@ -102,8 +102,12 @@ func ManifestFolder(p TopicPartition) string {
 
 // ManifestName returns the path of the manifest of p that begins at offset start.
 func ManifestName(p TopicPartition, start int64) string {
-	return fmt.Sprintf("%s/%020d.json", ManifestFolder(p), start)
+	return ManifestFolder(p) + "/" + ManifestBase(start)
 }
+
+// ManifestBase returns the last element of the path of a manifest. Bases are in the order of
+// their starts.
+func ManifestBase(start int64) string { return fmt.Sprintf("%020d.json", start) }
 
 // ManifestStart returns the start of a manifest from the last element of its path.
 func ManifestStart(base string) (int64, bool) {
@@ -115,22 +119,22 @@ func ManifestStart(base string) (int64, bool) {
 	return start, err == nil && start >= 0
 }
 
-// stagingPrefix returns the common prefix of a partition's staging folders; the start
+// StagingPrefix returns the common prefix of a partition's staging folders; the start
 // and the uuid of the attempt follow. Its topic is cut at 120 bytes, because all parts
 // share one name.
-func stagingPrefix(p TopicPartition) string {
+func StagingPrefix(p TopicPartition) string {
 	return fmt.Sprintf("%s-%d-", FolderValue(p.Topic, 120), p.ID)
 }
 
 // StagingName returns the staging folder of the attempt uuid that commits p from start on.
 func StagingName(p TopicPartition, start int64, uuid string) string {
-	return fmt.Sprintf("%s/%s%d-%s", StagingFolder, stagingPrefix(p), start, uuid)
+	return fmt.Sprintf("%s/%s%d-%s", StagingFolder, StagingPrefix(p), start, uuid)
 }
 
 // ParseStagingName returns start and uuid from the last element of a staging folder's
 // path, if an attempt on partition p made the folder.
 func ParseStagingName(p TopicPartition, name string) (start int64, uuid string, ok bool) {
-	rest, ok := strings.CutPrefix(name, stagingPrefix(p))
+	rest, ok := strings.CutPrefix(name, StagingPrefix(p))
 	if !ok || len(rest) < UUIDSize+2 || rest[len(rest)-UUIDSize-1] != '-' {
 		return 0, "", false
 	}
