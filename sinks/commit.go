@@ -234,7 +234,7 @@ func moves(m *record.Manifest, trust trust) []Move {
 				continue
 			}
 			moves = append(moves, Move{From: f.Staged, To: f.Path, Bytes: f.Bytes, SHA256: f.SHA256,
-				Fresh: trust == justWritten})
+				Fresh: trust == justWritten, Last: last})
 		}
 	}
 	return moves

@@ -36,9 +36,9 @@ type Stager interface {
 	// nil, the file survives a crash.
 	Stage(ctx context.Context, name string) (io.WriteCloser, error)
 
-	// Publish moves files to their final names, durably and in the order of moves: a
-	// file is visible only after all earlier moves into other folders, even if the
-	// machine crashes. It may be repeated, and several processes may run it at once: a
+	// Publish moves files to their final names, durably. A file whose Move is Last is
+	// visible only after the files of all moves that are not, even if the machine
+	// crashes; such moves stand behind the others. It may be repeated, and several processes may run it at once: a
 	// move counts as done if the destination is the expected file, as far as the store
 	// can tell without reading it. *LostFileError: a file is at neither place, or another
 	// file has its name. Staged files whose Move has a checksum and is not fresh are read
@@ -84,6 +84,7 @@ type Move struct {
 	Bytes    int64  // size of the file
 	SHA256   string // checksum of the file in hex; empty: unknown
 	Fresh    bool   // the caller has computed SHA256 while it staged the file, so the file is not read first
+	Last     bool   // the file appears after those of all moves without Last
 }
 
 var (

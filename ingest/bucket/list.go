@@ -25,7 +25,24 @@ type Entry struct {
 // takes one request for 1,000 of them. After a fault it goes on behind the last key. An error
 // of f ends the listing and is returned.
 func (c *Client) List(ctx context.Context, folder string, deep bool, f func(Entry) error) error {
-	after, prefix := "", c.prefix(folder)
+	return c.ListPart(ctx, Part{Folder: folder, Deep: deep}, f)
+}
+
+// Part is a part of a listing.
+type Part struct {
+	Folder string
+	Deep   bool   // what is in folders below it, too
+	Begin  string // of the names in Folder that are listed
+	After  string // names in Folder up to this one are passed over; empty: none
+}
+
+// ListPart is List for a part of the names. A store may have old software that lists the names
+// up to After, too.
+func (c *Client) ListPart(ctx context.Context, part Part, f func(Entry) error) error {
+	folder, deep, prefix, after := part.Folder, part.Deep, c.prefix(part.Folder)+part.Begin, ""
+	if part.After != "" {
+		after = c.prefix(folder) + part.After
+	}
 	for try := 0; ; try++ {
 		seen, err := c.page(ctx, prefix, &after, deep, f)
 		stop := (*stopped)(nil)

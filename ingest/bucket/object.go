@@ -19,11 +19,12 @@ const (
 	largeRead = 4 << 20
 )
 
-// Stat asks for an object without its bytes. If there is none, the error is a *Fault that is
-// Missing.
+// Stat asks for an object without its bytes, and for the checksum that the store has of it. If
+// there is none, the error is a *Fault that is Missing.
 func (c *Client) Stat(ctx context.Context, name string) (info minio.ObjectInfo, err error) {
 	err = c.Do(ctx, OpGet, name, 0, func(ctx context.Context) (err error) {
-		info, err = c.Core.StatObject(ctx, c.at.Bucket, c.Key(name), minio.StatObjectOptions{})
+		info, err = c.Core.StatObject(ctx, c.at.Bucket, c.Key(name),
+			minio.StatObjectOptions{Checksum: true})
 		return err
 	})
 	if err != nil {

@@ -2,6 +2,9 @@ package s3
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/minio/minio-go/v7"
 
@@ -25,6 +30,7 @@ type found struct {
 	sha256 string
 	bytes  int64 // -1: none
 	source string
+	sum    string // SHA-256 of the bytes in hex, as the store has computed it; empty: it does not say
 }
 
 // head asks for an object. false: it is not there.
@@ -38,12 +44,24 @@ func (s *Store) head(ctx context.Context, name string) (f found, there bool, err
 	if n, bad := strconv.ParseInt(info.UserMetadata[metaBytes], 10, 64); bad == nil {
 		f.bytes = n
 	}
+	f.sum = wholeSum(&info)
 	return f, err == nil, err
+}
+
+// wholeSum returns the SHA-256 of an object as the store has computed it, in hex. Of an object
+// that was sent in parts it is one of the parts' checksums, and so none.
+func wholeSum(info *minio.ObjectInfo) string {
+	sum, err := base64.StdEncoding.DecodeString(info.ChecksumSHA256)
+	if err != nil || len(sum) != sha256.Size || info.ChecksumMode != minio.ChecksumFullObjectMode.String() {
+		return ""
+	}
+	return hex.EncodeToString(sum)
 }
 
 // Publish implements sinks.Stager, by copies with a condition on the source. Fresh files are
 // copied without a look at what is there: that costs one request a file, and their names
-// belong to this commit alone. After the last copy one request deletes the staged objects.
+// belong to this commit alone. Copies run beside each other; those of moves that are Last begin
+// when all others are done. After the last copy one request deletes the staged objects.
 func (s *Store) Publish(ctx context.Context, moves []sinks.Move) error {
 	steps := make([]step, len(moves))
 	for i, m := range moves {
@@ -51,15 +69,21 @@ func (s *Store) Publish(ctx context.Context, moves []sinks.Move) error {
 		if m.Fresh {
 			steps[i].etag = s.etagOf(m.From)
 		}
-		if err := steps[i].look(ctx); err != nil {
+	}
+	if err := together(ctx, steps, (*step).look); err != nil {
+		return err
+	}
+	first := slices.IndexFunc(moves, func(m sinks.Move) bool { return m.Last })
+	if first < 0 {
+		first = len(moves)
+	}
+	for _, some := range [][]step{steps[:first], steps[first:]} {
+		if err := together(ctx, some, (*step).run); err != nil {
 			return err
 		}
 	}
 	var left []string
 	for i := range steps {
-		if err := steps[i].run(ctx); err != nil {
-			return err
-		}
 		if steps[i].etag != "" {
 			left = append(left, steps[i].From)
 		}
@@ -68,6 +92,45 @@ func (s *Store) Publish(ctx context.Context, moves []sinks.Move) error {
 		return err
 	}
 	s.forget(moves)
+	return nil
+}
+
+// atOnce bounds the requests of one call that are under way at a time.
+const atOnce = 8
+
+// together calls do for all steps, some at a time, and waits for them. After an error it begins
+// no further one. Of several errors it returns one that no later try mends, if there is one.
+func together(ctx context.Context, steps []step, do func(t *step, ctx context.Context) error) error {
+	errs := make([]error, len(steps))
+	var next atomic.Int64
+	var failed atomic.Bool
+	var all sync.WaitGroup
+	for range min(atOnce, len(steps)) {
+		all.Go(func() {
+			for i := int(next.Add(1) - 1); i < len(steps) && !failed.Load(); i = int(next.Add(1) - 1) {
+				if errs[i] = do(&steps[i], ctx); errs[i] != nil {
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return gravest(errs)
+}
+
+// gravest returns the first error about a lost or damaged file, else the first one.
+func gravest(errs []error) error {
+	for _, err := range errs {
+		lost, damaged := (*sinks.LostFileError)(nil), (*sinks.DamagedFileError)(nil)
+		if errors.As(err, &damaged) || errors.As(err, &lost) {
+			return err
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -95,34 +158,45 @@ func (t *step) look(ctx context.Context) error {
 	return t.compare(ctx)
 }
 
-// compare reads the staged object. *sinks.DamagedFileError: it is another than was staged.
+// compare compares the checksum of the staged object, which the store has, or which is computed
+// here from its bytes. *sinks.DamagedFileError: it is another than was staged.
 func (t *step) compare(ctx context.Context) error {
 	t.etag = ""
-	o, err := t.s.open(ctx, t.From)
-	if errors.Is(err, sinks.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
+	f, there, err := t.s.head(ctx, t.From)
+	if err != nil || !there {
 		return err
 	}
-	defer o.Close()
-	if o.Size() != t.Bytes {
-		return &sinks.DamagedFileError{Move: t.Move, Problem: fmt.Sprintf("it has %d bytes, its manifest says %d",
-			o.Size(), t.Bytes)}
+	sum := f.sum
+	if f.size == t.Bytes && sum == "" {
+		o, err := t.s.open(ctx, t.From)
+		if errors.Is(err, sinks.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer o.Close()
+		f.etag, f.size = o.ETag(), o.Size()
+		sum, err = sinks.Checksum(ctx, o, make([]byte, pieceSize))
+		if errors.Is(err, sinks.ErrNotFound) {
+			return nil // another process has published it meanwhile
+		}
+		if err != nil {
+			return err
+		}
 	}
-	sum, err := sinks.Checksum(ctx, o, make([]byte, pieceSize))
-	if errors.Is(err, sinks.ErrNotFound) {
-		return nil // another process has published it meanwhile
+	switch {
+	case f.size != t.Bytes:
+		return t.damaged("it has %d bytes, its manifest says %d", f.size, t.Bytes)
+	case sum != t.SHA256:
+		return t.damaged("its SHA-256 is %s, its manifest says %s", sum, t.SHA256)
 	}
-	if err != nil {
-		return err
-	}
-	if sum != t.SHA256 {
-		return &sinks.DamagedFileError{Move: t.Move, Problem: fmt.Sprintf("its SHA-256 is %s, its manifest says %s",
-			sum, t.SHA256)}
-	}
-	t.etag = o.ETag()
+	t.etag = f.etag
 	return nil
+}
+
+func (t *step) damaged(format string, args ...any) error {
+	return &sinks.DamagedFileError{Move: t.Move, Problem: fmt.Sprintf(format, args...)}
 }
 
 // run copies the file, unless that is done.
@@ -197,6 +271,9 @@ func (t *step) same(ctx context.Context, f *found) (bool, error) {
 	case f.sha256 != "":
 		uuid := attemptOf(t.From)
 		return f.sha256 == t.SHA256 && f.bytes == t.Bytes && (f.uuid == uuid || f.uuid == ""), nil
+	}
+	if f.sum != "" {
+		return f.sum == t.SHA256, nil
 	}
 	o, err := t.s.open(ctx, t.To)
 	if err != nil {
@@ -301,11 +378,14 @@ func (s *Store) Discard(ctx context.Context, folder string) error {
 	return nil
 }
 
-// noteListed keeps what a listing of staging has found, for the calls of Discard that follow.
-func (s *Store) noteListed(names []string) {
+// noteListed keeps what a listing of the staging folders that begin with begin has found, for the
+// calls of Discard that follow.
+func (s *Store) noteListed(begin string, names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.listed)
+	maps.DeleteFunc(s.listed, func(folder string, _ []string) bool {
+		return strings.HasPrefix(folder, record.StagingFolder+"/"+begin)
+	})
 	for _, name := range names {
 		if folder := path.Dir(name); strings.HasPrefix(folder, record.StagingFolder+"/") {
 			s.listed[folder] = append(s.listed[folder], name)

@@ -3,6 +3,7 @@ package s3
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"hash"
@@ -27,6 +28,9 @@ const (
 	metaBytes  = "Entropipe-Bytes"
 	metaSource = "Entropipe-Source" // ETag of the object of which this one is a copy
 )
+
+// headerSHA256 has the store check the bytes that it gets, and keep their checksum.
+const headerSHA256 = "X-Amz-Checksum-Sha256"
 
 // Sizes of staged objects. A file of up to largestPut bytes is one request; a longer one is
 // sent in parts, all but the last of which have partPieces pieces, as some stores demand.
@@ -201,11 +205,13 @@ func (u *upload) Close() error {
 
 // put sends the file in one request.
 func (u *upload) put() (etag string, err error) {
-	sum := hex.EncodeToString(u.sum.Sum(nil))
+	binary := u.sum.Sum(nil)
+	sum, meta := hex.EncodeToString(binary), metadata(attemptOf(u.name), hex.EncodeToString(binary), u.bytes)
+	meta[headerSHA256] = base64.StdEncoding.EncodeToString(binary)
 	err = u.s.c.Do(u.ctx, bucket.OpPut, u.name, u.bytes, func(ctx context.Context) error {
 		info, err := u.s.c.Core.PutObject(ctx, u.s.in, u.s.c.Key(u.name), readerOf(u.pieces), u.bytes, "", sum,
 			minio.PutObjectOptions{ContentType: contentType, DisableContentSha256: true,
-				UserMetadata: metadata(attemptOf(u.name), sum, u.bytes)})
+				UserMetadata: meta})
 		etag = info.ETag
 		return err
 	})
