@@ -45,7 +45,7 @@ func (o *Output) latest(ctx context.Context, p partition) (int64, error) {
 	o.mu.Lock()
 	hint, hinted := o.hints[p]
 	o.mu.Unlock()
-	if hinted {
+	if hinted && hint > 0 { // from 0 on are all
 		if start, err := o.after(ctx, p, hint-1); err != nil || start >= 0 {
 			return start, err
 		}

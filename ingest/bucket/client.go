@@ -228,6 +228,7 @@ func (c *Client) Pause(ctx context.Context, try int) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(wait/2 + rand.N(wait)):
+		c.counts.retries.Add(1)
 		return nil
 	}
 }

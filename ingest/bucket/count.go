@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"io"
 	"net/http"
 	"sync/atomic"
 )
@@ -14,13 +15,25 @@ type Requests struct {
 	List   int64
 	Delete int64 // of many objects or of one
 	Other  int64
-	Sent   int64 // bytes of objects and parts
+
+	Sent     int64 // bytes of objects and parts
+	Received int64 // bytes of answers
+	Retries  int64 // tries after the first one; they are among the requests
+}
+
+// Sub returns the requests of r that are not among those of earlier.
+func (r Requests) Sub(earlier Requests) Requests {
+	return Requests{Put: r.Put - earlier.Put, Copy: r.Copy - earlier.Copy, Get: r.Get - earlier.Get,
+		Head: r.Head - earlier.Head, List: r.List - earlier.List, Delete: r.Delete - earlier.Delete,
+		Other: r.Other - earlier.Other, Sent: r.Sent - earlier.Sent, Received: r.Received - earlier.Received,
+		Retries: r.Retries - earlier.Retries}
 }
 
 // counter is a transport that counts.
 type counter struct {
-	next                                              http.RoundTripper
-	put, copied, get, head, list, delete, other, sent atomic.Int64
+	next                                        http.RoundTripper
+	put, copied, get, head, list, delete, other atomic.Int64
+	sent, received, retries                     atomic.Int64
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -43,10 +56,28 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	default:
 		c.other.Add(1)
 	}
-	return c.next.RoundTrip(r)
+	answer, err := c.next.RoundTrip(r)
+	if err == nil && answer.Body != nil {
+		answer.Body = &countedBody{answer.Body, &c.received}
+	}
+	return answer, err
+}
+
+// countedBody counts the bytes that are read from the body of an answer.
+type countedBody struct {
+	io.ReadCloser
+	bytes *atomic.Int64
+}
+
+// Read implements io.Reader.
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.bytes.Add(int64(n))
+	return n, err
 }
 
 func (c *counter) read() Requests {
 	return Requests{Put: c.put.Load(), Copy: c.copied.Load(), Get: c.get.Load(), Head: c.head.Load(),
-		List: c.list.Load(), Delete: c.delete.Load(), Other: c.other.Load(), Sent: c.sent.Load()}
+		List: c.list.Load(), Delete: c.delete.Load(), Other: c.other.Load(),
+		Sent: c.sent.Load(), Received: c.received.Load(), Retries: c.retries.Load()}
 }

@@ -62,8 +62,9 @@ func TestRequestsOfACommit(t *testing.T) {
 }
 
 func minus(a, b bucket.Requests) bucket.Requests {
-	return bucket.Requests{Put: a.Put - b.Put, Copy: a.Copy - b.Copy, Get: a.Get - b.Get, Head: a.Head - b.Head,
-		List: a.List - b.List, Delete: a.Delete - b.Delete, Other: a.Other - b.Other, Sent: a.Sent - b.Sent}
+	r := a.Sub(b)
+	r.Received = 0
+	return r
 }
 
 // Files and manifests are the same bytes as in a folder, but for what is drawn by lot.
