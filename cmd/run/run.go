@@ -105,7 +105,7 @@ func (c *Command) totals(log *slog.Logger, s *Service, begin time.Time, err erro
 	if c.Publish.Letters != "" {
 		done = append(done, "dead_letters", st.Letters, "dead_letter_bytes", st.LetterBytes)
 	}
-	log.Info(text, done...)
+	log.Info(text, append(done, s.requestTotals(&st)...)...)
 }
 
 // progress reads the pipeline's totals since begin for a progress display.

@@ -25,6 +25,7 @@ import (
 	"entropipe/cmd/run/language"
 	"entropipe/cmd/run/stage"
 	"entropipe/ingest"
+	"entropipe/ingest/bucket"
 	"entropipe/ops/foxglove"
 	"entropipe/ops/live"
 	"entropipe/ops/metrics"
@@ -65,6 +66,7 @@ type Service struct {
 	hashes     string                            // a line for each model; the stage's first
 	content    func(hashes string) sinks.Content // returns the content with models of these hashes
 	extra      sinks.Content                     // added by the feed
+	requests   bucket.Requests                   // to the output's store, as the metrics have them
 	started    atomic.Bool                       // the fields above are there
 	stop       func()                            // ends the goroutine that watches
 	failed     chan error                        // why a worker wants the run to end
@@ -380,6 +382,7 @@ func (s *Service) watch() {
 			s.feed.Count(s.metrics)
 			s.metrics.Ready(s.feed.Ready() == nil, s.Pipeline.Unavailable() == nil, s.ready() == nil)
 			s.Pipeline.Sample()
+			s.countRequests()
 			s.sample(sampler)
 			if st := s.Pipeline.Stats(); s.flags.Frames.MaxRejects.Limited() {
 				if err := s.flags.Frames.MaxRejects.Exceeded(&st, false); err != nil {

@@ -29,6 +29,12 @@ func (r Requests) Sub(earlier Requests) Requests {
 		Retries: r.Retries - earlier.Retries}
 }
 
+// Kinds returns the requests by kind.
+func (r Requests) Kinds() map[string]int64 {
+	return map[string]int64{"put": r.Put, "copy": r.Copy, "get": r.Get, "head": r.Head, "list": r.List,
+		"delete": r.Delete, "other": r.Other}
+}
+
 // counter is a transport that counts.
 type counter struct {
 	next                                        http.RoundTripper

@@ -191,6 +191,11 @@ var outputPanels = []Panel{
 		query(`max(entropipe_batch_age_limit_seconds{HERE})`, "limit")).see("EntropipeBatchOld"),
 	lines("Disk", "bytes", 8, query(`entropipe_output_disk_free_bytes{HERE}`, "free, {{instance}}"),
 		query(`entropipe_output_disk_size_bytes{HERE}`, "size, {{instance}}")).see("EntropipeDiskNearlyFull"),
+	lines("Requests to the object store", "ops", 8, query(rate("op", `entropipe_store_requests_total{HERE}`), "{{op}}"),
+		query(`sum(rate(entropipe_store_retries_total{HERE}[$__rate_interval]))`, "sent again")),
+	lines("Bytes of the object store", "Bps", 8,
+		query(`sum(rate(entropipe_store_sent_bytes_total{HERE}[$__rate_interval]))`, "sent"),
+		query(`sum(rate(entropipe_store_received_bytes_total{HERE}[$__rate_interval]))`, "received")),
 	lines("Rejects by reason", "ops", 8, query(rate("reason", `entropipe_dlq_records_total{SOURCE}`), "{{reason}}")).
 		see("EntropipeRejects"),
 	lines("Time since a file of a table", "s", 12,

@@ -41,7 +41,9 @@ type Metrics struct {
 	outFiles, outRows       *prometheus.CounterVec
 	outBytes                *prometheus.CounterVec
 	outClosed               *prometheus.GaugeVec
-	diskFree, diskSize      *prometheus.GaugeVec // without a value until the disk is known
+	diskFree, diskSize      *prometheus.GaugeVec   // without a value until the disk is known
+	requests, retries       *prometheus.CounterVec // without a value for folders, as sent and received
+	sent, received          *prometheus.CounterVec
 	inProgress, inflight    *prometheus.GaugeVec
 	queueLength, queueLimit *prometheus.GaugeVec
 	rebalances              prometheus.Counter
@@ -80,6 +82,8 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		outFiles: r.counter("output_files_total"), outRows: r.counter("output_rows_total"),
 		outBytes: r.counter("output_file_bytes_total"), outClosed: r.gauge("output_last_close_timestamp_seconds"),
 		diskFree: r.gauge("output_disk_free_bytes"), diskSize: r.gauge("output_disk_size_bytes"),
+		requests: r.counter("store_requests_total"), retries: r.counter("store_retries_total"),
+		sent: r.counter("store_sent_bytes_total"), received: r.counter("store_received_bytes_total"),
 		inProgress: r.gauge("stage_inflight"), inflight: r.gauge("stage_inflight_bytes"),
 		queueLength: r.gauge("queue_length"), queueLimit: r.gauge("queue_capacity"),
 		rebalances: r.counter("rebalances_total").WithLabelValues(),
@@ -133,6 +137,17 @@ func (m *Metrics) Group(name string) { m.group.WithLabelValues(name).Set(1) }
 func (m *Metrics) Disk(free, size int64) {
 	m.diskFree.WithLabelValues().Set(float64(free))
 	m.diskSize.WithLabelValues().Set(float64(size))
+}
+
+// Store adds requests to the output's object store, by kind, those of them that were sent again, and
+// bytes that were sent and received.
+func (m *Metrics) Store(requests map[string]int64, retries, sent, received int64) {
+	for op, n := range requests {
+		m.requests.WithLabelValues(op).Add(float64(n))
+	}
+	m.retries.WithLabelValues().Add(float64(retries))
+	m.sent.WithLabelValues().Add(float64(sent))
+	m.received.WithLabelValues().Add(float64(received))
 }
 
 // Ready reports whether brokers answer, whether the output can be written, and

@@ -139,6 +139,15 @@ var outputMetrics = []Definition{
 		Help: "Size of the file system of the output; absent for stores without one."},
 	{Name: "output_writable", Kind: Gauge, Help: "0 while a partition waits for an output that cannot be written, " +
 		"else 1."},
+	{Name: "store_requests_total", Kind: Counter, Labels: []string{"op"},
+		Help: "Requests to the object store of the output, by kind: put, copy, get, head, list, delete, other; absent " +
+			"for folders."},
+	{Name: "store_sent_bytes_total", Kind: Counter, Unit: Bytes,
+		Help: "Bytes of records and files that were sent to the object store; absent for folders."},
+	{Name: "store_received_bytes_total", Kind: Counter, Unit: Bytes,
+		Help: "Bytes of the object store's answers; absent for folders."},
+	{Name: "store_retries_total", Kind: Counter,
+		Help: "Requests to the object store that were sent again, after a fault; absent for folders."},
 	{Name: "foreign_configurations_total", Kind: Counter, Labels: []string{"topic"},
 		Help: "Commits to this output by other processes that are newer than a commit of this process and have " +
 			"another configuration."},

@@ -27,6 +27,7 @@ type Summary struct {
 	Plans       []PlanReport       `json:"plans,omitempty"`
 	Tables      []TableReport      `json:"tables"`
 	Adopted     []AdoptedReport    `json:"adopted,omitempty"`
+	Commit      *CommitCosts       `json:"commit,omitempty"` // nil: the store charges for nothing
 	// Configurations are the contents with which rows were made, in the order of the
 	// first manifests that have them, by topic and partition.
 	Configurations []Configuration `json:"configurations,omitempty"`
@@ -65,7 +66,7 @@ func Describe(ctx context.Context, store sinks.Reader) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := describer{store, s}
+	d := describer{store: store, Summary: s}
 	topics, err := listTopics(ctx, store, func(string) {})
 	if err != nil {
 		return nil, err
@@ -82,6 +83,9 @@ func Describe(ctx context.Context, store sinks.Reader) (*Summary, error) {
 		}
 	}
 	d.readContents(ctx)
+	if c, ok := store.(charging); ok {
+		d.Commit = newCommitCosts(c, d.charge, d.commits)
+	}
 	slices.SortFunc(d.Partitions, comparePartitions)
 	slices.SortFunc(d.Tables, compareTables)
 	return d.Summary, nil
@@ -114,6 +118,8 @@ var errFound = errors.New("found")
 type describer struct {
 	store sinks.Reader
 	*Summary
+	charge  sinks.Charge // of all commits
+	commits int64
 }
 
 // partition adds up the manifests of one partition.
@@ -131,6 +137,10 @@ func (d *describer) partition(ctx context.Context, names []string) error {
 		sum.LastCommit = m.Created
 		d.configuration(m)
 		addAdopted(&d.Adopted, m)
+		d.commits++
+		if c, ok := d.store.(charging); ok {
+			d.charge.Add(c.Charge(m.Files))
+		}
 		for i := range m.Files {
 			addFile(&d.Tables, &m.Files[i])
 			if t := m.Files[i].Table; t == tables.Frames || t == tables.Tokens {
@@ -184,6 +194,9 @@ func (s *Summary) String() string {
 		fmt.Fprintf(&b, "%-10s %d files, %d rows, %d bytes\n", t.Table, t.Files, t.Rows, t.Bytes)
 	}
 	writeAdopted(&b, s.Adopted)
+	if s.Commit != nil {
+		s.Commit.write(&b)
+	}
 	if s.First != nil {
 		fmt.Fprintf(&b, "%s from %s to %s\n", s.kinds(), s.First.Format(time.RFC3339Nano),
 			s.Last.Format(time.RFC3339Nano))
