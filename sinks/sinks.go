@@ -2,7 +2,7 @@
 // once. It holds the commit protocol and the local store.
 //
 // It is not a catalogue and not a lock service: writers need not know of each
-// other, and Kafka's committed offsets are never read. It knows no Parquet: an
+// other, and Kafka's committed offsets are hints at most. It knows no Parquet: an
 // Encoder writes the files (package tables), and package read checks and reads them.
 //
 // Vocabulary. An output is a folder with tables and commit records. A commit record
@@ -113,8 +113,9 @@ func Open(ctx context.Context, store Store, encoder Encoder, cfg Config) (*Outpu
 	}
 	return &Output{contents: newContents(cfg.Content), store: store, encoder: encoder, cfg: cfg,
 		identity: identity, inode: inode,
-		ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{}, hints: map[partition]int64{},
-		ids: map[partition]schemas.TopicID{}, bases: map[string]*record.Base{}}, nil
+		ready: map[partition]int64{}, open: map[partition]*attempt{}, seen: map[partition]int64{},
+		hints: map[partition]int64{},
+		ids:   map[partition]schemas.TopicID{}, bases: map[string]*record.Base{}}, nil
 }
 
 // UUID returns the uuid of the output, which Open drew when it made the output.

@@ -140,8 +140,8 @@ var outputMetrics = []Definition{
 	{Name: "output_writable", Kind: Gauge, Help: "0 while a partition waits for an output that cannot be written, " +
 		"else 1."},
 	{Name: "store_requests_total", Kind: Counter, Labels: []string{"op"},
-		Help: "Requests to the object store of the output, by kind: put, copy, get, head, list, delete, other; absent " +
-			"for folders."},
+		Help: "Requests to the object store of the output, by kind: put, copy, get, head, list, delete, other; " +
+			"absent for folders."},
 	{Name: "store_sent_bytes_total", Kind: Counter, Unit: Bytes,
 		Help: "Bytes of records and files that were sent to the object store; absent for folders."},
 	{Name: "store_received_bytes_total", Kind: Counter, Unit: Bytes,
