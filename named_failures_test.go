@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	failureTest = regexp.MustCompile("`(Test\\w+)` in (`[a-z/]+`|the root)")
+	failureTest = regexp.MustCompile("`(Test\\w+)` in (`[a-z0-9/]+`|the root)")
 	failureLink = regexp.MustCompile(`https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+`)
 )
 
