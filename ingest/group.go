@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	kafka "github.com/segmentio/kafka-go"
@@ -45,6 +46,8 @@ type membership struct {
 	c      *Consumer
 	id     string // the member's name; empty: none yet
 	joined bool   // has been a member before
+	stays  bool   // the group is not left at the end
+	anew   bool   // leave before the next join
 }
 
 // join becomes a member of the next generation. It waits for a coordinator that
@@ -74,6 +77,8 @@ func (m *membership) join(ctx context.Context) (*generation, error) {
 			continue // not failures; the coordinator sets the pace
 		case kafka.UnknownMemberId:
 			m.id = ""
+		case kafka.FencedInstanceID:
+			return nil, m.fenced()
 		}
 		var other *OutputError
 		if errors.As(err, &other) {
@@ -110,7 +115,7 @@ func refused(e kafka.Error) bool {
 func (m *membership) tryJoin(ctx context.Context) (*generation, error) {
 	t := m.c.cfg.Timing
 	req := &joingroup.Request{
-		GroupID: m.c.cfg.Group, MemberID: m.id, ProtocolType: "consumer",
+		GroupID: m.c.cfg.Group, MemberID: m.id, GroupInstanceID: m.c.cfg.Instance, ProtocolType: "consumer",
 		SessionTimeoutMS: int32(t.Session.Milliseconds()), RebalanceTimeoutMS: int32(t.Rebalance.Milliseconds()),
 	}
 	subscription, err := m.c.subscription()
@@ -122,7 +127,7 @@ func (m *membership) tryJoin(ctx context.Context) (*generation, error) {
 	}
 	// The answer comes when every member has joined, or has been given up.
 	// Members may have asked for a longer time than this one.
-	r, err := m.c.cluster.callAs(ctx, m.c.self.clientID(m.c.cfg.ClientID), m.c.cfg.Group, joinVersion,
+	r, err := m.c.cluster.callAs(ctx, m.joinClientID(), m.c.cfg.Group, m.version(joinVersion, staticJoinVersion),
 		2*t.Rebalance+callTimeout, req)
 	if err != nil {
 		return nil, err
@@ -141,14 +146,16 @@ func (m *membership) tryJoin(ctx context.Context) (*generation, error) {
 func (m *membership) sync(ctx context.Context, join *joingroup.Response) (*generation, error) {
 	gen := &generation{id: join.GenerationID, member: m.id, leader: join.LeaderID == m.id,
 		assigned: map[string][]int32{}}
-	req := &syncgroup.Request{GroupID: m.c.cfg.Group, GenerationID: gen.id, MemberID: m.id}
+	req := &syncgroup.Request{GroupID: m.c.cfg.Group, GenerationID: gen.id, MemberID: m.id,
+		GroupInstanceID: m.c.cfg.Instance}
 	if gen.leader {
 		var err error
 		if req.Assignments, err = m.divide(ctx, gen, join); err != nil {
 			return nil, err
 		}
 	}
-	r, err := m.c.cluster.call(ctx, m.c.cfg.Group, syncVersion, m.c.cfg.Timing.Rebalance+callTimeout, req)
+	r, err := m.c.cluster.call(ctx, m.c.cfg.Group, m.version(syncVersion, staticSyncVersion),
+		m.c.cfg.Timing.Rebalance+callTimeout, req)
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +184,10 @@ func (m *membership) sync(ctx context.Context, join *joingroup.Response) (*gener
 // that writes to another sees it and leaves.
 func (m *membership) divide(ctx context.Context, gen *generation,
 	join *joingroup.Response) ([]syncgroup.RequestAssignment, error) {
+	// The name of a static member begins with its instance: it gets the same partitions again.
+	slices.SortFunc(join.Members, func(a, b joingroup.ResponseMember) int {
+		return strings.Compare(a.MemberID, b.MemberID)
+	})
 	members := make([]kafka.GroupMember, len(join.Members))
 	var topics []string
 	for i, jm := range join.Members {
@@ -233,35 +244,45 @@ const (
 	beatFine    beat = iota // still a member; or no answer, which proves nothing
 	beatRevoked             // the group rebalances: drain and join again
 	beatExpelled
+	beatFenced // a later process has this member's instance id
 )
 
 // heartbeat tells the coordinator that the member lives.
 func (m *membership) heartbeat(ctx context.Context, gen *generation) beat {
-	r, err := m.c.cluster.call(ctx, m.c.cfg.Group, heartbeatVersion, callTimeout,
-		&heartbeat.Request{GroupID: m.c.cfg.Group, GenerationID: gen.id, MemberID: gen.member})
+	version := m.version(heartbeatVersion, staticHeartbeatVersion)
+	r, err := m.c.cluster.call(ctx, m.c.cfg.Group, version, callTimeout, &heartbeat.Request{GroupID: m.c.cfg.Group,
+		GenerationID: gen.id, MemberID: gen.member, GroupInstanceID: m.c.cfg.Instance})
 	if err != nil {
 		return beatFine
 	}
-	switch code := kafka.Error(r.(*heartbeat.Response).ErrorCode); code {
+	answer := r.(*heartbeat.Response)
+	code := kafka.Error(answer.ErrorCode)
+	if version >= 1 { // the broker sends the throttle time first, kafka-go reads the code first
+		code = kafka.Error(int16(answer.ThrottleTimeMs))
+	}
+	switch code {
 	case 0, kafka.NotCoordinatorForGroup, kafka.GroupCoordinatorNotAvailable, kafka.GroupLoadInProgress:
 		return beatFine
 	case kafka.RebalanceInProgress:
 		return beatRevoked
+	case kafka.FencedInstanceID:
+		return beatFenced
 	default:
 		m.c.log.Warn("the group has dropped this member", "group", m.c.cfg.Group, "generation", gen.id, "error", code)
 		return beatExpelled
 	}
 }
 
-// leave tells the group not to wait for this member. It takes a second at most.
+// leave tells the group not to wait for this member. It takes a second at most. A static
+// member that stays keeps its partitions for its successor.
 func (m *membership) leave(ctx context.Context) {
 	m.c.stats.generation.Store(0)
-	if m.id == "" {
+	if m.id == "" || m.stays {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if err := m.c.leave(ctx, m.id); err != nil {
+	if err := m.c.leave(ctx, m.id, m.c.cfg.Instance); err != nil {
 		m.c.log.Debug("leaving the group fails; it will notice", "group", m.c.cfg.Group, "error", err)
 	}
 	m.id = ""

@@ -55,6 +55,12 @@ type Config struct {
 	Group    string
 	ClientID string // name in the brokers' logs, quotas and group members; empty: entropipe
 
+	// Instance is the group instance id of a static member: a process that joins with the id of
+	// another takes its place, partitions and all, and the other's Run returns an InstanceError.
+	// Run leaves the group only when its work is done, not when its context ends or after an
+	// error. CheckInstance must accept it. Empty: a dynamic member.
+	Instance string
+
 	// Output names the output of the results. The Consumer does not join a group
 	// whose members name another output, since each output would get a part of the
 	// records. Empty: the Consumer joins any group.
@@ -173,6 +179,11 @@ func (c *Config) check() error {
 	if c.Page != "" {
 		if err := CheckPage(c.Page); err != nil {
 			return fmt.Errorf("page %q: %w", c.Page, err)
+		}
+	}
+	if c.Instance != "" {
+		if err := CheckInstance(c.Instance); err != nil {
+			return fmt.Errorf("group instance %q: %w", c.Instance, err)
 		}
 	}
 	c.Topics = slices.Compact(slices.Sorted(slices.Values(c.Topics)))

@@ -138,24 +138,42 @@ func (c *Consumer) Run(ctx context.Context, handle Handle) error {
 	watching, end := context.WithCancel(ctx)
 	defer end()
 	background.Go(func() { c.dismissal(watching) })
-	m := &membership{c: c}
+	m := &membership{c: c, stays: c.cfg.Instance != ""}
 	defer m.leave(ctx)
 	for {
-		gen, err := m.join(ctx)
-		if err != nil {
-			return ignoreEnd(ctx, err)
-		}
-		again, err := c.generation(ctx, m, gen, handle)
-		if err != nil || !again || ctx.Err() != nil {
+		done, err := c.round(ctx, m, handle)
+		if err != nil || ctx.Err() != nil {
 			return err
 		}
-		if c.cfg.UntilEnd && c.cfg.Reached != nil { // others may be done and leaving
-			if left, err := c.unreached(ctx); err != nil || left == "" {
-				return ignoreEnd(ctx, err)
-			}
+		if done {
+			m.stays = false // nobody is to come back
+			return nil
 		}
 		c.stats.rebalances.Add(1)
 	}
+}
+
+// round is a member from one rebalance to the next. done: nothing is left to do.
+func (c *Consumer) round(ctx context.Context, m *membership, handle Handle) (done bool, err error) {
+	if m.anew { // the leave and the join make the group divide its partitions again
+		m.anew, m.stays = false, false
+		m.leave(ctx)
+		m.stays = true
+	}
+	gen, err := m.join(ctx)
+	if err != nil {
+		return false, ignoreEnd(ctx, err)
+	}
+	again, err := c.generation(ctx, m, gen, handle)
+	if err != nil || !again || ctx.Err() != nil {
+		return !again, err
+	}
+	if c.cfg.UntilEnd && c.cfg.Reached != nil { // others may be done and leaving
+		if left, err := c.unreached(ctx); err != nil || left == "" {
+			return true, ignoreEnd(ctx, err)
+		}
+	}
+	return false, nil
 }
 
 // ignoreEnd drops an error that came of ctx's end.
@@ -175,6 +193,7 @@ type result struct {
 // session is one generation while its handles run.
 type session struct {
 	c       *Consumer
+	m       *membership
 	ctx     context.Context // context of the handles
 	revoke  context.CancelFunc
 	running int
@@ -186,7 +205,7 @@ type session struct {
 // generation runs the handles of one generation. again: the group has changed.
 func (c *Consumer) generation(ctx context.Context, m *membership, gen *generation,
 	handle Handle) (again bool, err error) {
-	s := &session{c: c}
+	s := &session{c: c, m: m}
 	s.ctx, s.revoke = context.WithCancel(ctx)
 	defer s.revoke()
 	parts, err := c.assigned(ctx, gen)
@@ -210,6 +229,9 @@ func (c *Consumer) generation(ctx context.Context, m *membership, gen *generatio
 	s.loop(results, beats, watch)
 	rest()
 	background.Wait()
+	if fenced := (*InstanceError)(nil); ctx.Err() != nil && errors.As(s.err, &fenced) {
+		s.err = nil // the successor came before this process had drained
+	}
 	return s.again && s.err == nil, s.err
 }
 
@@ -225,11 +247,16 @@ func (s *session) loop(results <-chan result, beats <-chan beat, watch <-chan er
 			s.running--
 			s.finished(r)
 		case b := <-beats:
+			if s.again = s.again || b != beatFine; b == beatFenced && s.err == nil {
+				s.err = s.m.fenced()
+			}
 			if b != beatFine {
-				s.again = true
 				s.revoke()
 			}
 		case err := <-watch:
+			if err == errUnassigned {
+				s.m.anew, err = true, nil
+			}
 			if s.again = s.again || err == nil; err != nil && s.err == nil {
 				s.err = err
 			}
@@ -362,7 +389,7 @@ func (m *membership) beat(ctx context.Context, gen *generation, out chan<- beat)
 		case <-ctx.Done():
 			return
 		}
-		if b == beatExpelled {
+		if b == beatExpelled || b == beatFenced {
 			return
 		}
 	}
@@ -370,9 +397,10 @@ func (m *membership) beat(ctx context.Context, gen *generation, out chan<- beat)
 
 // watch looks for topics that have got more partitions, which sends nil once,
 // and for topics that are gone, which sends an error. Only the leader's join
-// makes the group divide again, so only the leader looks for partitions.
+// makes the group divide again, so only the leader looks for partitions. A static
+// group may have no leader: there a member leaves the group and joins again.
 func (c *Consumer) watch(ctx context.Context, gen *generation, out chan<- error) {
-	missing := map[string]time.Time{}
+	missing, left := map[string]time.Time{}, orphans(0)
 	for sleep(ctx, c.cfg.Timing.Watch) == nil {
 		counts, err := c.cluster.partitions(ctx, c.cfg.Topics)
 		if err != nil {
@@ -392,6 +420,9 @@ func (c *Consumer) watch(ctx context.Context, gen *generation, out chan<- error)
 			case gen.leader && counts[topic] != gen.counts[topic]:
 				news = true
 			}
+		}
+		if !news && err == nil {
+			err = left.look(ctx, c, gen.member, counts)
 		}
 		if !news && err == nil {
 			continue

@@ -20,8 +20,8 @@ import (
 // member that is sent away by mistake joins again.
 //
 // Of a process on another machine nobody can tell, so there the session decides.
-// Static membership would be no help: it keeps the partitions of the dead for
-// them. A shorter session would: but it must outlast a pause of the process.
+// A shorter session would help: but it must outlast a pause of the process. A static
+// member (static.go) is not sent away: its partitions are kept for its successor.
 
 // process says which process a member is. Of the zero value nothing is known.
 type process struct {
@@ -71,7 +71,7 @@ func (c *Consumer) dismiss(ctx context.Context) {
 		if !ok || p.place != c.self.place || !p.dead() {
 			continue
 		}
-		if err := c.leave(ctx, m.MemberID); err != nil {
+		if err := c.leave(ctx, m.MemberID, ""); err != nil {
 			c.log.Info("a member whose process is dead stays in the group until its session ends", "group", c.cfg.Group,
 				"pid", p.pid, "error", err)
 			continue
@@ -87,15 +87,27 @@ func (c *Consumer) dismissal(ctx context.Context) {
 	}
 }
 
-// leave ends a membership.
-func (c *Consumer) leave(ctx context.Context, member string) error {
-	r, err := c.cluster.call(ctx, c.cfg.Group, leaveVersion, callTimeout, &leavegroup.Request{
-		GroupID: c.cfg.Group, MemberID: member, Members: []leavegroup.RequestMember{{MemberID: member}}})
+// leave ends a membership; instance is empty unless the member is static.
+func (c *Consumer) leave(ctx context.Context, member, instance string) error {
+	version := int16(leaveVersion)
+	if instance != "" {
+		version = staticLeaveVersion
+	}
+	r, err := c.cluster.call(ctx, c.cfg.Group, version, callTimeout, &leavegroup.Request{GroupID: c.cfg.Group,
+		MemberID: member, Members: []leavegroup.RequestMember{{MemberID: member, GroupInstanceID: instance}}})
 	if err != nil {
 		return err
 	}
-	if code := kafka.Error(r.(*leavegroup.Response).ErrorCode); code != 0 {
-		return code
+	answer := r.(*leavegroup.Response)
+	// The broker sends the throttle time first, kafka-go reads the code first.
+	codes := []kafka.Error{kafka.Error(int16(answer.ThrottleTimeMS))}
+	for _, m := range answer.Members {
+		codes = append(codes, kafka.Error(m.ErrorCode))
+	}
+	for _, code := range codes {
+		if code != 0 && code != kafka.UnknownMemberId { // it has left already
+			return code
+		}
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ func (Command) Lacking() map[string]string {
 		keys   = "a backfill sends nothing to a topic but what --publish names"
 	)
 	return map[string]string{
-		"group": group, "session-timeout": group, "rebalance-timeout": group,
+		"group": group, "group-instance": group, "session-timeout": group, "rebalance-timeout": group,
 		"until-end": whole, "from": whole, "loop": whole, "limit": part,
 		"chunk": keys, "chunk-window": chunks, "chunk-age": chunks,
 		"topic":        "a backfill reads files; --plan names what it reads, as a topic has a name",

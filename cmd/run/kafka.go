@@ -40,10 +40,10 @@ func (k *kafkaFeed) Open(ctx context.Context, s *Service) (partitions int, err e
 		k.group = s.Output.DefaultGroup()
 	}
 	k.consumer, err = ingest.NewConsumer(ingest.Config{Brokers: c.Brokers, Security: s.security, Topics: c.Topic,
-		Group: k.group, Output: s.Output.UUID(), OutputInode: s.Output.Inode(), Page: s.page(),
-		UntilEnd: c.UntilEnd, Reached: s.reached, MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log,
-		Complaints: &s.complaints,
-		Timing:     ingest.Timing{Session: c.Session, Rebalance: c.Rebalance}})
+		Group: k.group, Instance: c.GroupInstance, Output: s.Output.UUID(), OutputInode: s.Output.Inode(),
+		Page: s.page(), UntilEnd: c.UntilEnd, Reached: s.reached,
+		MaxFrameBytes: int64(s.flags.Frames.MaxFrameBytes), Log: s.log, Complaints: &s.complaints,
+		Timing: ingest.Timing{Session: c.Session, Rebalance: c.Rebalance}})
 	if err != nil {
 		return 0, err
 	}
@@ -110,6 +110,9 @@ func (k *kafkaFeed) Run(ctx context.Context, handle Handle) error {
 	})
 	if other := (*ingest.OutputError)(nil); errors.As(err, &other) {
 		return &mistake.Config{Problems: []mistake.Problem{{What: other.Error()}}}
+	}
+	if fenced := (*ingest.InstanceError)(nil); errors.As(err, &fenced) {
+		return &mistake.Config{Problems: []mistake.Problem{{What: fenced.Error()}}}
 	}
 	return err
 }

@@ -34,7 +34,7 @@ func (c *Flags) Check() error {
 		c.Output.Bucket.Check(c.Output.Out), checkPartitionBy(c.Output.PartitionBy),
 		command.CheckListen(c.Serve.Listen), c.Serve.Check(),
 		c.Stage.Check(&c.Publish), c.Publish.Check(c.Source.Topic), c.Tokens.Check(), checkOps(c.Frames.Ops),
-		checkContentTypes(c.Source.ContentType, c.Source.Topic),
+		checkContentTypes(c.Source.ContentType, c.Source.Topic), checkInstance(c.Source.GroupInstance),
 		c.checkAmounts())
 }
 
@@ -98,6 +98,17 @@ func checkOps(ops []string) error {
 func checkContentTypes(settings, topics []string) error {
 	_, err := command.ContentTypes(settings, topics)
 	return err
+}
+
+// checkInstance finds an id that the brokers would refuse; empty is none.
+func checkInstance(id string) error {
+	if id == "" {
+		return nil
+	}
+	if err := ingest.CheckInstance(id); err != nil {
+		return mistake.Value("group-instance", " %s: %v", id, err)
+	}
+	return nil
 }
 
 func (c *Flags) checkAmounts() error {

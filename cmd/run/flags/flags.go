@@ -40,11 +40,13 @@ type Flags struct {
 type SourceFlags struct {
 	Security command.Security `embed:"" group:"Brokers"`
 
-	Brokers   []string      `default:"127.0.0.1:9092" placeholder:"HOST:PORT" content:"no"`
-	Topic     []string      `default:"points" content:"no"`
-	Group     string        `content:"no" more:"yes"`
-	From      string        `enum:"earliest,latest" default:"earliest" content:"no"`
-	UntilEnd  bool          `content:"no"`
+	Brokers       []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT" content:"no"`
+	Topic         []string `default:"points" content:"no"`
+	Group         string   `content:"no" more:"yes"`
+	From          string   `enum:"earliest,latest" default:"earliest" content:"no"`
+	UntilEnd      bool     `content:"no"`
+	GroupInstance string   `placeholder:"ID" content:"no" more:"yes"`
+
 	Session   time.Duration `name:"session-timeout" default:"10s" content:"no" more:"yes"`
 	Rebalance time.Duration `name:"rebalance-timeout" default:"30s" content:"no" more:"yes"`
 	OnGap     string        `enum:"stop,skip" default:"stop" content:"no" more:"yes"`

@@ -16,6 +16,7 @@ func (SourceFlags) HelpLines() map[string]string {
 		"group":             "Consumer group of the processes of an output; default: named after the output.",
 		"from":              "Beginning of a topic that the output has no record of.",
 		"until-end":         "Stop at the last stable offsets seen at the start.",
+		"group-instance":    "Id of this process in the group; a restart within --session-timeout moves no partition.",
 		"session-timeout":   "Silence after which the group gives a process's partitions to others.",
 		"rebalance-timeout": "Time limit for committing when partitions move to another process.",
 		"on-gap":            "Reaction to records that retention deleted before they were read.",
