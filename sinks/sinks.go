@@ -67,6 +67,9 @@ type Config struct {
 	// called Resume. nil: changes are not reported.
 	OnChange func(*ContentChange)
 	Version  string // version of the program; every manifest has it
+	// CompactionOf is the uuid of the output whose commits a compaction takes over; empty:
+	// this writer is no compaction. It must be the one of the output.
+	CompactionOf string
 }
 
 // ConfigError is the error of an output that cannot be opened with a configuration.
@@ -103,7 +106,7 @@ type Output struct {
 // fails with a *ConfigError if the output was made with other folder keys or has
 // another format, and if its file system has no hard links. It retains store and encoder, and reads one small file.
 func Open(ctx context.Context, store Store, encoder Encoder, cfg Config) (*Output, error) {
-	identity, err := openIdentity(ctx, store, encoder.Layout())
+	identity, err := openIdentity(ctx, store, encoder.Layout(), cfg.CompactionOf)
 	if err != nil {
 		return nil, err
 	}
@@ -145,10 +148,10 @@ func Probe(ctx context.Context, store Store) error {
 }
 
 // openIdentity reads store.json, or creates it with this layout.
-func openIdentity(ctx context.Context, store Store, layout Layout) (record.Store, error) {
+func openIdentity(ctx context.Context, store Store, layout Layout, compacted string) (record.Store, error) {
 	by := layout.PartitionBy
 	mine := record.Store{Format: record.FormatVersion, Schema: layout.Schema, UUID: record.NewUUID(),
-		Created: time.Now().UTC(), PartitionBy: by}
+		Created: time.Now().UTC(), PartitionBy: by, CompactionOf: compacted}
 	data, err := store.Read(ctx, record.StoreFile)
 	if errors.Is(err, ErrNotFound) {
 		if err = Probe(ctx, store); err == nil {
@@ -174,10 +177,31 @@ func openIdentity(ctx context.Context, store Store, layout Layout) (record.Store
 	if err != nil {
 		return found, err
 	}
+	if err := checkCompaction(&found, compacted); err != nil {
+		return found, err
+	}
 	if !slices.Equal(found.PartitionBy, by) {
 		return found, &ConfigError{"partition-by",
 			fmt.Sprintf("this output was made with %s; it cannot be changed to %s: write to another folder",
 				strings.Join(found.PartitionBy, ","), strings.Join(by, ","))}
 	}
 	return found, nil
+}
+
+// checkCompaction returns a *ConfigError if a writer may not commit to an output: only a
+// compaction of the same output goes on with a compaction. Records that others would add
+// have no place in the offsets of the output that it follows.
+func checkCompaction(found *record.Store, compacted string) error {
+	switch {
+	case found.CompactionOf == compacted:
+		return nil
+	case compacted == "":
+		return &ConfigError{"out", fmt.Sprintf("this output is a compaction of output %s: only compact writes to it, "+
+			"and the rows of other records would never fit behind its own; name another --out", found.CompactionOf)}
+	case found.CompactionOf == "":
+		return &ConfigError{"into", fmt.Sprintf("this is the output %s itself, or one that run or backfill writes, and "+
+			"no compaction: name a new folder", found.UUID)}
+	}
+	return &ConfigError{"into", fmt.Sprintf("this is a compaction of another output, %s, not of %s: name a new folder",
+		found.CompactionOf, compacted)}
 }

@@ -80,6 +80,9 @@ type Store struct {
 	UUID        string    `json:"uuid"`
 	Created     time.Time `json:"created"`
 	PartitionBy []string  `json:"partition_by"`
+	// CompactionOf is the uuid of the output whose commits this one holds in larger files;
+	// empty: no other output. Only a compaction of that output may commit here.
+	CompactionOf string `json:"compaction_of,omitempty"`
 }
 
 // Base is _commits/topics/<topic>/base.json: the offsets at which the output begins. A
@@ -226,6 +229,9 @@ func ParseStore(data []byte) (Store, error) {
 	}
 	if err == nil && len(r.UUID) != UUIDSize {
 		err = fmt.Errorf("%s is damaged: uuid %q", StoreFile, r.UUID)
+	}
+	if err == nil && r.CompactionOf != "" && len(r.CompactionOf) != UUIDSize {
+		err = fmt.Errorf("%s is damaged: compaction of %q", StoreFile, r.CompactionOf)
 	}
 	if err == nil && (len(r.PartitionBy) == 0 || CheckPartitionBy(r.PartitionBy) != nil) {
 		err = fmt.Errorf("%s is damaged: partition_by %q", StoreFile, r.PartitionBy)

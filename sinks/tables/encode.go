@@ -186,7 +186,7 @@ func (e *Encoder) footer(tw *tableWriter, t *table, f sinks.File, b *schemas.Bat
 	kv := [][2]string{
 		{"entropipe.topic", validText(b.Topic)},
 		{"entropipe.partition", fmt.Sprint(b.Partition)},
-		{"entropipe.offsets", fmt.Sprintf("%d-%d", b.Start, b.End)},
+		{offsetsKey, fmt.Sprintf("%d-%d", b.Start, b.End)},
 	}
 	if t != rejectsTable {
 		key := e.keyOf(&b.Results[f.Rows[0]])

@@ -63,6 +63,39 @@ func readFull(r io.ReaderAt, p []byte, off int64) error {
 	return nil
 }
 
+// ReadFooter reads and checks the footer of a file as Open does, for callers that copy pages
+// without a look into them. It returns the offset at which the footer begins, too. Every error
+// is a *FormatError.
+func ReadFooter(r io.ReaderAt, size int64) (meta *format.FileMetaData, begin int64, err error) {
+	f := &File{r: r, size: size}
+	footer, err := f.readFooter()
+	if err == nil {
+		err = Guard(func() error { return f.decode(footer) })
+	}
+	if err != nil {
+		return nil, 0, &FormatError{err}
+	}
+	return &f.meta, f.footer, nil
+}
+
+// ReadOffsetIndex decodes the offset index of a column chunk, after its lengths are compared
+// with data. The result holds no part of data. Every error is a *FormatError.
+func ReadOffsetIndex(data []byte) (*format.OffsetIndex, error) {
+	s := scanner{b: data}
+	err := s.skip(thriftStruct, inStruct)
+	if err == nil && s.at != len(data) {
+		err = fmt.Errorf("%d bytes follow an offset index", len(data)-s.at)
+	}
+	index := new(format.OffsetIndex)
+	if err == nil {
+		err = Guard(func() error { return thrift.Unmarshal(new(thrift.CompactProtocol), data, index) })
+	}
+	if err != nil {
+		return nil, &FormatError{err}
+	}
+	return index, nil
+}
+
 // scanFooter compares every length of a footer with its bytes, and counts its
 // column chunks, before anything is decoded.
 func scanFooter(footer []byte) error {
@@ -102,9 +135,8 @@ func scanFooter(footer []byte) error {
 	})
 }
 
-// open decodes the footer, checks it and shows the library a file that has the
-// same schema and row groups, but uncompressed pages.
-func (f *File) open(footer []byte) error {
+// decode decodes the footer and checks it.
+func (f *File) decode(footer []byte) error {
 	if err := scanFooter(footer); err != nil {
 		return err
 	}
@@ -119,9 +151,16 @@ func (f *File) open(footer []byte) error {
 	if n := len(footer) - reader.BytesRead(); n != 0 {
 		return fmt.Errorf("%d bytes follow its metadata", n)
 	}
-	if err := f.check(); err != nil {
+	return f.check()
+}
+
+// open decodes the footer, and shows the library a file that has the same schema and row
+// groups, but uncompressed pages.
+func (f *File) open(footer []byte) error {
+	if err := f.decode(footer); err != nil {
 		return err
 	}
+	var protocol thrift.CompactProtocol
 	shown, err := thrift.Marshal(&protocol, f.disguise())
 	if err != nil {
 		return err
@@ -185,7 +224,7 @@ func (f *File) check() error {
 		rows += g.NumRows
 		for j := range g.Columns {
 			c := &g.Columns[j]
-			from, to := chunkRange(&c.MetaData)
+			from, to := ChunkRange(&c.MetaData)
 			stored += to - from
 			switch {
 			case c.FilePath != "":
@@ -207,8 +246,9 @@ func (f *File) check() error {
 	return nil
 }
 
-// chunkRange returns the bytes that a column chunk claims.
-func chunkRange(c *format.ColumnMetaData) (from, to int64) {
+// ChunkRange returns the bytes [from, to) that a column chunk claims: its dictionary and
+// its pages. to < from: the claim is impossible.
+func ChunkRange(c *format.ColumnMetaData) (from, to int64) {
 	from = c.DataPageOffset
 	if d := c.DictionaryPageOffset; d > 0 && d < from {
 		from = d

@@ -86,7 +86,7 @@ func withoutChecksums(t testing.TB, data []byte) []byte {
 	for _, g := range f.meta.RowGroups {
 		for i := range g.Columns {
 			c := &g.Columns[i].MetaData
-			from, to := chunkRange(c)
+			from, to := ChunkRange(c)
 			start := len(out)
 			for rest := data[from:to]; len(rest) > 0; {
 				scan := scanner{b: rest}

@@ -47,7 +47,7 @@ type stream struct {
 
 func newStream(f *File, group, column int) *stream {
 	c := &f.meta.RowGroups[group].Columns[column].MetaData
-	from, to := chunkRange(c)
+	from, to := ChunkRange(c)
 	return &stream{file: f, group: group, column: column, leaf: f.leaves[column], chunk: c, left: to - from,
 		values: c.NumValues,
 		in: bufio.NewReaderSize(io.NewSectionReader(f.r, from, to-from),

@@ -1,0 +1,251 @@
+package compact
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"entropipe/schemas/codec/parquetfile"
+	"entropipe/sinks"
+	"entropipe/sinks/record"
+)
+
+// wholeFile is the size up to which a file is read at once. A larger one is read in pieces of
+// pieceBytes.
+const (
+	wholeFile  = 4 << 20
+	pieceBytes = 1 << 20
+)
+
+// source is a file of the output that is compacted.
+type source struct {
+	file   *record.File
+	name   string // path or staged path
+	meta   *format.FileMetaData
+	kind   string // result of kindOf
+	begin  int64  // offset of the footer
+	size   int64
+	shifts []int64 // by column chunk; nil: not known yet
+
+	data   []byte       // the whole of a small file, which has its checksum
+	object sinks.Object // a large file; nil: data is whole
+	ctx    context.Context
+}
+
+// buffers holds the memory of small files.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// openSource opens a file of a commit, and reads it if it is small. Missing and damaged files
+// are a *SourceError.
+func openSource(ctx context.Context, store sinks.Reader, f *record.File) (*source, error) {
+	s := &source{file: f, ctx: ctx, size: f.Bytes}
+	err := s.open(store)
+	if err == nil {
+		return s, nil
+	}
+	s.close()
+	if err = sinks.Unavailable(err); ctx.Err() != nil || passes(err) {
+		return nil, err
+	}
+	return nil, &SourceError{Name: f.Path, Err: err}
+}
+
+func (s *source) open(store sinks.Reader) error {
+	object, err := s.find(store)
+	if err != nil {
+		return err
+	}
+	s.object = object
+	if object.Size() != s.size {
+		return fmt.Errorf("it has %d bytes, its manifest says %d", object.Size(), s.size)
+	}
+	var r io.ReaderAt = object
+	if s.size <= wholeFile {
+		if err := s.load(); err != nil {
+			return err
+		}
+		r = bytes.NewReader(s.data)
+	}
+	if s.meta, s.begin, err = parquetfile.ReadFooter(r, s.size); err != nil {
+		return err
+	}
+	if s.meta.NumRows != s.file.Rows {
+		return fmt.Errorf("it has %d rows, its manifest says %d", s.meta.NumRows, s.file.Rows)
+	}
+	s.kind, err = kindOf(s.meta)
+	return err
+}
+
+// find opens the file where readers find it, or in staging: the writer of the newest commit may
+// have died before it moved its files, or moves them now.
+func (s *source) find(store sinks.Reader) (o sinks.Object, err error) {
+	for _, s.name = range []string{s.file.Path, s.file.Staged, s.file.Path} {
+		if o, err = store.Open(s.ctx, s.name); !errors.Is(err, sinks.ErrNotFound) {
+			return o, err
+		}
+	}
+	s.name = s.file.Path
+	return nil, fmt.Errorf("the file of a commit is missing: %w", sinks.ErrNotFound)
+}
+
+// load reads the file, and compares it with its checksum.
+func (s *source) load() error {
+	buffer := buffers.Get().(*[]byte)
+	if int64(cap(*buffer)) < s.size {
+		*buffer = make([]byte, s.size)
+	}
+	s.data = (*buffer)[:s.size]
+	n, err := s.object.ReadAt(s.data, 0)
+	if int64(n) < s.size {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	s.object.Close()
+	s.object = nil
+	sum := sha256.Sum256(s.data)
+	return s.compare(hex.EncodeToString(sum[:]))
+}
+
+func (s *source) compare(sum string) error {
+	if sum != s.file.SHA256 {
+		return fmt.Errorf("its SHA-256 is %s, its manifest says %s", sum, s.file.SHA256)
+	}
+	return nil
+}
+
+// each calls f with the bytes of the file in order, and compares a large file with its checksum
+// on the way: an error may come after all bytes.
+func (s *source) each(f func(piece []byte) error) error {
+	if s.object == nil {
+		return f(s.data)
+	}
+	sum := sha256.New()
+	piece := make([]byte, pieceBytes)
+	for at := int64(0); at < s.size; at += int64(len(piece)) {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		piece = piece[:min(int64(len(piece)), s.size-at)]
+		if n, err := s.object.ReadAt(piece, at); n < len(piece) {
+			if err == nil || errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return s.fault(err)
+		}
+		sum.Write(piece)
+		if err := f(piece); err != nil {
+			return err
+		}
+	}
+	if err := s.compare(hex.EncodeToString(sum.Sum(nil))); err != nil {
+		return s.fault(err)
+	}
+	return nil
+}
+
+// fault returns err as a *SourceError, unless it may pass.
+func (s *source) fault(err error) error {
+	if err = sinks.Unavailable(err); passes(err) {
+		return err
+	}
+	return &SourceError{Name: s.name, Err: err}
+}
+
+// close releases the memory or the file.
+func (s *source) close() {
+	if s.object != nil {
+		s.object.Close()
+		s.object = nil
+	}
+	if s.data != nil {
+		data := s.data[:0]
+		buffers.Put(&data)
+		s.data = nil
+	}
+}
+
+// chunks returns the number of column chunks.
+func (s *source) chunks() (n int) {
+	for i := range s.meta.RowGroups {
+		n += len(s.meta.RowGroups[i].Columns)
+	}
+	return n
+}
+
+// footer returns the number of bytes of the footer.
+func (s *source) footer() int64 { return s.size - s.begin }
+
+// loader opens the files of a list ahead of their use, some at a time: small files of a bucket
+// take a time that does not depend on their size.
+type loader struct {
+	cancel context.CancelFunc
+	ready  chan chan loaded
+	held   *source // taken by peek
+	err    error
+}
+
+type loaded struct {
+	s   *source
+	err error
+}
+
+// load begins to open files, depth at a time. The caller ends it with close.
+func load(ctx context.Context, store sinks.Reader, files []*record.File, depth int) *loader {
+	ctx, cancel := context.WithCancel(ctx)
+	l := &loader{cancel: cancel, ready: make(chan chan loaded, depth)}
+	go func() {
+		defer close(l.ready)
+		for _, f := range files {
+			one := make(chan loaded, 1)
+			select {
+			case l.ready <- one:
+			case <-ctx.Done():
+				return
+			}
+			go func() {
+				s, err := openSource(ctx, store, f)
+				one <- loaded{s, err}
+			}()
+		}
+	}()
+	return l
+}
+
+// peek returns the next file without taking it; nil: there is none.
+func (l *loader) peek() (*source, error) {
+	if l.held == nil && l.err == nil {
+		if one, ok := <-l.ready; ok {
+			next := <-one
+			l.held, l.err = next.s, next.err
+		}
+	}
+	return l.held, l.err
+}
+
+// drop releases the file that peek returned.
+func (l *loader) drop() {
+	l.held.close()
+	l.held = nil
+}
+
+// close ends the loader and releases all files. It waits for those that are being opened.
+func (l *loader) close() {
+	l.cancel()
+	if l.held != nil {
+		l.drop()
+	}
+	for one := range l.ready {
+		if next := <-one; next.s != nil {
+			next.s.close()
+		}
+	}
+}
