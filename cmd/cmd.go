@@ -18,6 +18,7 @@ import (
 	"entropipe/cmd/bench"
 	"entropipe/cmd/broker"
 	"entropipe/cmd/command"
+	"entropipe/cmd/compact"
 	"entropipe/cmd/completion"
 	"entropipe/cmd/config"
 	"entropipe/cmd/demo"
@@ -53,6 +54,7 @@ type cli struct {
 	TrainViT transformer.TrainViT `cmd:"" name:"train-vit"`
 	Top      top.Command          `cmd:""`
 	Verify   verify.Command       `cmd:""`
+	Compact  compact.Command      `cmd:""`
 	Replay   replay.Command       `cmd:""`
 	Info     info.Command         `cmd:""`
 	Export   export.Command       `cmd:""`

@@ -196,11 +196,11 @@ func checkCompaction(found *record.Store, compacted string) error {
 	case found.CompactionOf == compacted:
 		return nil
 	case compacted == "":
-		return &ConfigError{"out", fmt.Sprintf("this output is a compaction of output %s: only compact writes to it, "+
-			"and the rows of other records would never fit behind its own; name another --out", found.CompactionOf)}
+		return &ConfigError{"out", fmt.Sprintf("this output is a compaction of output %s: only compact writes to "+
+			"it, and the rows of other records would never fit behind its own; name another --out", found.CompactionOf)}
 	case found.CompactionOf == "":
-		return &ConfigError{"into", fmt.Sprintf("this is the output %s itself, or one that run or backfill writes, and "+
-			"no compaction: name a new folder", found.UUID)}
+		return &ConfigError{"into", fmt.Sprintf("this is the output %s itself, or one that run or backfill writes, "+
+			"and no compaction: name a new folder", found.UUID)}
 	}
 	return &ConfigError{"into", fmt.Sprintf("this is a compaction of another output, %s, not of %s: name a new folder",
 		found.CompactionOf, compacted)}

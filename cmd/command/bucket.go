@@ -33,14 +33,18 @@ func (Bucket) HelpLines() map[string]string {
 // Check returns all mistakes of the address of an output and of the flags, joined, each a
 // mistake.Usage.
 func (b *Bucket) Check(out string) error {
-	wrong := b.checkEndpoint()
+	return errors.Join(CheckAddress("out", out), b.checkEndpoint())
+}
+
+// CheckAddress returns a Usage if the value of a flag is the address of no output.
+func CheckAddress(flag, out string) error {
 	if !bucket.IsAddress(out) {
-		return errors.Join(CheckOut(out), wrong)
+		return CheckFolder(flag, out)
 	}
 	if _, err := bucket.ParseAddress(out); err != nil {
-		return errors.Join(mistake.Value("out", " %s: %v", value.Discreet(out), err), wrong)
+		return mistake.Value(flag, " %s: %v", value.Discreet(out), err)
 	}
-	return wrong
+	return nil
 }
 
 func (b *Bucket) checkEndpoint() error {

@@ -28,13 +28,13 @@ func CheckAmount[T int | int64 | value.Size | time.Duration](flag string, is, le
 	return mistake.Value(flag, " %v: want %v to %v", is, least, most)
 }
 
-// CheckOut returns a Usage if --out is no folder.
-func CheckOut(out string) error {
+// CheckFolder returns a Usage if the value of a flag is no folder.
+func CheckFolder(flag, out string) error {
 	if scheme, _, ok := strings.Cut(out, "://"); ok {
-		return mistake.Value("out", " %s: want a folder or s3://BUCKET/PREFIX, not %s", value.Discreet(out), scheme)
+		return mistake.Value(flag, " %s: want a folder or s3://BUCKET/PREFIX, not %s", value.Discreet(out), scheme)
 	}
 	if out == "" {
-		return mistake.Value("out", ": no folder given")
+		return mistake.Value(flag, ": no folder given")
 	}
 	return nil
 }

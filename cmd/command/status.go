@@ -28,7 +28,7 @@ var ExitStatuses = []struct {
 	{0, "Done; also a service, broker or produce that SIGTERM or Ctrl-C ended."},
 	{ExitRuntime, "A failure at run time; faults that verify found; more rejects than --max-rejects allows."},
 	{ExitUsage, "A mistake on the command line."},
-	{exitInterrupted, "A signal ended backfill or run --until-end before the end: run it again."},
+	{exitInterrupted, "A signal ended backfill, compact or run --until-end before the end: run it again."},
 	{ExitConfig, "A mistake in the configuration."},
 	{exitAborted, "A second signal."},
 }

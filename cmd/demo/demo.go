@@ -383,5 +383,5 @@ func (h atLeast) WithGroup(name string) slog.Handler { return atLeast{h.Handler.
 func (c *Command) Check() error {
 	return errors.Join(command.CheckAmount("frames", c.Frames, 0, math.MaxInt64),
 		command.CheckAmount("points", c.Points, 1, replay.MaxSyntheticPoints),
-		command.CheckOut(c.Out), command.CheckListen(c.Listen))
+		command.CheckFolder("out", c.Out), command.CheckListen(c.Listen))
 }

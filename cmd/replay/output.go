@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -54,7 +55,9 @@ func openOutput(e *command.Env, c *Command, kafka cluster) (source, error) {
 		store.Close()
 		return nil, err
 	}
-	return &outputSource{Command: c, kafka: kafka, store: store, uuid: found.Store,
+	// A message has one identity in an output and in its compaction, so that neither sends again
+	// what the other has sent.
+	return &outputSource{Command: c, kafka: kafka, store: store, uuid: cmp.Or(found.Compacts, found.Store),
 		topics: map[string]*sourceTopic{}}, nil
 }
 

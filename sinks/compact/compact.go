@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
 	"entropipe/schemas"
@@ -62,22 +63,24 @@ func (e *SourceError) Unwrap() error { return e.Err }
 
 // Copied counts what a Compactor has done.
 type Copied struct {
-	Commits   int64 `json:"commits"`   // manifests of the source
-	Ranges    int64 `json:"ranges"`    // manifests of the target
-	Files     int64 `json:"files"`     // files of the source
-	Into      int64 `json:"into"`      // files of the target
-	BytesRead int64 `json:"bytesRead"` // size of the files of the source
-	Bytes     int64 `json:"bytes"`     // size of the files of the target
+	Commits   int64 `json:"commits"`    // manifests of the source
+	Ranges    int64 `json:"ranges"`     // manifests of the target
+	Files     int64 `json:"files"`      // files of the source
+	Into      int64 `json:"into"`       // files of the target
+	BytesRead int64 `json:"bytes_read"` // size of the files of the source
+	Bytes     int64 `json:"bytes"`      // size of the files of the target
 	Rows      int64 `json:"rows"`
 }
 
-// Compactor copies the commits of one output to another one. One goroutine may use it.
+// Compactor copies the commits of one output to another one. One goroutine may use it, and any
+// may call Copied.
 type Compactor struct {
 	cfg    Config
 	from   sinks.Reader
 	into   sinks.Store
 	source record.Store
 	out    *sinks.Output
+	mu     sync.Mutex // guards copied
 	copied Copied
 	done   map[string]bool // records that the target has
 	chains map[record.TopicPartition]*chain
@@ -128,7 +131,11 @@ func openSourceOutput(ctx context.Context, from sinks.Reader) (record.Store, err
 }
 
 // Copied returns what was done so far.
-func (c *Compactor) Copied() Copied { return c.copied }
+func (c *Compactor) Copied() Copied {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.copied
+}
 
 // Run copies what the source holds when it is called, and returns. The last range of a
 // partition may be small.
@@ -235,7 +242,6 @@ func (c *Compactor) commit(ctx context.Context, r *span) error {
 			return err
 		}
 	}
-	into, bytes, rows := int64(0), int64(0), int64(0)
 	err := c.out.CommitFiles(ctx, m, func(stage sinks.StageFile) error {
 		for _, g := range r.groups() {
 			if err := c.group(ctx, m, g, stage); err != nil {
@@ -247,21 +253,27 @@ func (c *Compactor) commit(ctx context.Context, r *span) error {
 	if err != nil {
 		return c.explained(ctx, r, err)
 	}
+	c.count(r, m)
+	return nil
+}
+
+// count adds a range that became m.
+func (c *Compactor) count(r *span, m *record.Manifest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.copied.Ranges++
 	for i := range m.Files {
-		into, bytes, rows = into+1, bytes+m.Files[i].Bytes, rows+m.Files[i].Rows
+		c.copied.Into++
+		c.copied.Bytes += m.Files[i].Bytes
+		c.copied.Rows += m.Files[i].Rows
 	}
 	c.copied.Commits += int64(len(r.manifests))
-	c.copied.Ranges++
-	c.copied.Into += into
-	c.copied.Bytes += bytes
-	c.copied.Rows += rows
 	for _, m := range r.manifests {
 		for i := range m.Files {
 			c.copied.Files++
 			c.copied.BytesRead += m.Files[i].Bytes
 		}
 	}
-	return nil
 }
 
 // group writes the files of one folder: one, or more where schemas differ or footers get too

@@ -237,8 +237,8 @@ func mustHaveIndexes(t testing.TB, name string, o sinks.Object) {
 				low, high, ok := page.Bounds()
 				if ok && !bounds.NullPage(k) && page.Type().Kind() == parquet.Int64 &&
 					(bounds.MinValue(k).Int64() != low.Int64() || bounds.MaxValue(k).Int64() != high.Int64()) {
-					t.Errorf("%s: row group %d, column %d, page %d has values %v to %v, its index says %v to %v", name, g,
-						i, k, low, high, bounds.MinValue(k), bounds.MaxValue(k))
+					t.Errorf("%s: row group %d, column %d, page %d has %v to %v, its index says %v to %v", name, g, i,
+						k, low, high, bounds.MinValue(k), bounds.MaxValue(k))
 				}
 				parquet.Release(page)
 			}

@@ -66,7 +66,8 @@ func TestCrashAtEveryOperation(t *testing.T) {
 				if sinktest.MustBeWhole(t, sinktest.MemStore(d), 0, end); t.Failed() {
 					t.Fatalf("after a crash at change %d", n)
 				}
-				if err := compactOnce(t.Context(), from, sinktest.MemStore(d), small); err != nil { // nothing is left to do
+				// nothing is left to do
+				if err := compactOnce(t.Context(), from, sinktest.MemStore(d), small); err != nil {
 					t.Fatal(err)
 				}
 				if sinktest.MustBeClean(t, d); t.Failed() {
@@ -213,7 +214,8 @@ func TestFaultsOfTheSource(t *testing.T) {
 			source, target := logOn(t, 12, 3), sinktest.NewMemDisk()
 			_, m := sinktest.ManifestOf(t, source, 6)
 			c.harm(source, m)
-			err := compactOnce(t.Context(), sinktest.MemStore(source), sinktest.MemStore(target), Config{TargetBytes: 1})
+			err := compactOnce(t.Context(), sinktest.MemStore(source), sinktest.MemStore(target),
+				Config{TargetBytes: 1})
 			if !c.is(err) {
 				t.Errorf("%v", err)
 			}

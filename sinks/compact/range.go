@@ -59,8 +59,8 @@ func (h *chain) list(ctx context.Context, from sinks.Reader) error {
 	}
 	m, err := sinks.ReadManifest(ctx, from, record.ManifestName(h.p, before))
 	if err == nil && m.End != h.next {
-		err = fmt.Errorf("the compaction ends at offset %d, and the commit before has offsets %d to %d: the source was "+
-			"repaired after it was compacted; compact it into a new folder", h.next, m.Start, m.End-1)
+		err = fmt.Errorf("the compaction ends at offset %d, and the commit before has offsets %d to %d: the source "+
+			"was repaired after it was compacted; compact it into a new folder", h.next, m.Start, m.End-1)
 	}
 	return err
 }

@@ -164,8 +164,8 @@ func (c *Compactor) explained(ctx context.Context, r *span, err error) error {
 	for _, m := range r.manifests {
 		retired, readErr := sinks.ReadRetired(ctx, c.from, m.TopicPartition(), m.Start)
 		if readErr == nil {
-			return fmt.Errorf("offsets %d to %d of the source were retired: output %s has their rows; compact that one "+
-				"instead: %w", m.Start, m.End-1, retired.CoveredBy, err)
+			return fmt.Errorf("offsets %d to %d of the source were retired: output %s has their rows; compact "+
+				"that one instead: %w", m.Start, m.End-1, retired.CoveredBy, err)
 		}
 	}
 	return err

@@ -247,7 +247,9 @@ func (s *source) segments() ([]segment, error) {
 			place++
 		}
 	}
-	slices.SortStableFunc(all, func(a, b segment) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	slices.SortStableFunc(all, func(a, b segment) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
+	})
 	end := int64(len(magic))
 	for _, g := range all {
 		if g.from < end || g.to < g.from || g.to > s.begin {

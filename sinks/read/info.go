@@ -23,6 +23,7 @@ type Summary struct {
 	Schema      int                `json:"schema"`
 	Created     time.Time          `json:"created"`
 	PartitionBy []string           `json:"partition_by"`
+	Compacts    string             `json:"compaction_of,omitempty"` // uuid of the output that it is a compaction of
 	Partitions  []PartitionSummary `json:"partitions"`
 	Plans       []PlanReport       `json:"plans,omitempty"`
 	Tables      []TableReport      `json:"tables"`
@@ -55,8 +56,8 @@ func Identify(ctx context.Context, store sinks.Reader) (*Summary, error) {
 		return nil, err
 	}
 	return &Summary{Store: identity.UUID, Format: identity.Format, Schema: identity.Schema, Created: identity.Created,
-		PartitionBy: identity.PartitionBy,
-		Partitions:  []PartitionSummary{}, Tables: []TableReport{}}, nil
+		PartitionBy: identity.PartitionBy, Compacts: identity.CompactionOf,
+		Partitions: []PartitionSummary{}, Tables: []TableReport{}}, nil
 }
 
 // Describe summarises an output. Cost: it reads all manifests, and for the event times
@@ -180,6 +181,7 @@ func (s *Summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "output %s, format %d, made %s, folders by %s\n", s.Store, s.Format, s.Created.Format(time.RFC3339),
 		strings.Join(s.PartitionBy, ", "))
+	writeCompaction(&b, s.Compacts)
 	for _, p := range s.Partitions {
 		if hidden(s.Plans, p.Topic) {
 			continue

@@ -16,6 +16,7 @@ type Report struct {
 	Store      string            `json:"store"` // uuid of the output
 	Format     int               `json:"format"`
 	Schema     int               `json:"schema"`
+	Compacts   string            `json:"compaction_of,omitempty"` // uuid of the output that it is a compaction of
 	OK         bool              `json:"ok"`
 	Checks     []Check           `json:"checks"`
 	Partitions []PartitionReport `json:"partitions"`
@@ -148,6 +149,13 @@ func writeAdopted(b *strings.Builder, list []AdoptedReport) {
 	}
 }
 
+// writeCompaction writes a line for a compaction.
+func writeCompaction(b *strings.Builder, of string) {
+	if of != "" {
+		fmt.Fprintf(b, "compaction of output %s\n", of)
+	}
+}
+
 // Names of the checks.
 const (
 	checkRecords  = "records"
@@ -253,6 +261,7 @@ func (r *Report) String() string {
 func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "output %s\n", r.Store)
+	writeCompaction(&b, r.Compacts)
 	for _, p := range r.Partitions {
 		if hidden(r.Plans, p.Topic) {
 			continue

@@ -73,7 +73,7 @@ func Verify(ctx context.Context, store sinks.Reader, opts VerifyOptions) (*Repor
 	if broken != nil {
 		v.fault(checkRecords, record.StoreFile, "%v", broken)
 	}
-	v.Store, v.Format, v.Schema = identity.UUID, identity.Format, identity.Schema
+	v.Store, v.Format, v.Schema, v.Compacts = identity.UUID, identity.Format, identity.Schema, identity.CompactionOf
 	v.checked(checkRecords, 1)
 	topics, err := listTopics(ctx, store, v.strange)
 	if err != nil {
