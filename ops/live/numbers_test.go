@@ -211,6 +211,9 @@ func TestBottleneck(t *testing.T) {
 		{"brokers", "fetch", "no broker answers", func(_ float64, s *Sample) {
 			s.Health = []Health{{"brokers", false, "no broker answers"}}
 		}},
+		{"full disk", "", "nothing waits", func(_ float64, s *Sample) {
+			s.Health = []Health{{"brokers", true, ""}, {"output", true, ""}, {"disk", false, "less than 1 %"}}
+		}},
 	} {
 		var n Numbers
 		for i := range 8 {

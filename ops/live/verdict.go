@@ -89,10 +89,11 @@ const (
 // is behind and nothing is full.
 func bottleneck(way []Stage, lag *Lag, s *Sample) (stage, reason string) {
 	for _, h := range s.Health {
-		if !h.OK && h.What == "output" {
+		switch {
+		case h.OK || h.What == "disk": // a disk that is nearly full slows nothing down
+		case h.What == "output":
 			return "commit", h.Reason
-		}
-		if !h.OK && h.What != "output" {
+		default: // brokers or archive
 			return "fetch", h.Reason
 		}
 	}
