@@ -175,32 +175,31 @@ func historyOf(scenes [][]byte) [][]byte {
 
 // setViews replaces the views. A new one begins with the newest scene that is kept.
 func (c *client) setViews(streams []live.Stream, hz float64) {
-	c.mu.Lock()
-	old := c.views
-	c.mu.Unlock()
 	views, topics := make(map[live.Stream]*place, len(streams)), map[string]bool{}
+	c.h.mu.Lock() // a scene that is encoded meanwhile is either kept before, or offered after
+	c.mu.Lock()
 	for _, of := range streams {
 		if views[of] != nil {
 			continue
 		}
 		topics[of.Topic] = true
-		if p := old[of]; p != nil {
+		if p := c.views[of]; p != nil {
 			views[of] = p
 			continue
 		}
 		views[of] = &place{data: c.h.view(of), since: time.Now()}
 	}
-	for of := range old {
+	for of := range c.views {
 		if views[of] == nil {
 			c.h.unview(of)
 		}
 	}
-	c.mu.Lock()
 	c.views, c.topics, c.hurrying, c.period = views, topics, true, 0
 	if hz > 0 {
 		c.period = time.Duration(float64(time.Second) / max(min(hz, 100), .01))
 	}
 	c.mu.Unlock()
+	c.h.mu.Unlock()
 	c.h.notify()
 	c.stir()
 }

@@ -346,10 +346,9 @@ func (h *hub) tell() {
 	}
 }
 
-// view counts a view of a stream, and returns its newest scene; nil if there is none.
+// view counts a view of a stream, and returns its newest scene; nil if there is none. The
+// caller holds the lock.
 func (h *hub) view(of live.Stream) []byte {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	v := h.views[of]
 	if v == nil {
 		v = &view{}
@@ -362,10 +361,8 @@ func (h *hub) view(of live.Stream) []byte {
 	return nil
 }
 
-// unview ends a view.
+// unview ends a view. The caller holds the lock.
 func (h *hub) unview(of live.Stream) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if v := h.views[of]; v != nil && v.clients > 0 {
 		v.clients--
 	}

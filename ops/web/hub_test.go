@@ -10,6 +10,32 @@ import (
 	"entropipe/schemas"
 )
 
+// Law: a rate that a client asks for is kept, and without one no scene waits.
+func TestClientBoundsItsRate(t *testing.T) {
+	for _, c := range []struct {
+		hz          string
+		least, most int // of a hundred scenes a second, in ten seconds
+	}{{`"hz":2`, 20, 21}, {`"hz":10`, 99, 101}, {`"hz":0.5`, 5, 6}, {`"hz":0`, 1000, 1000},
+		{`"hz":1e308`, 990, 1000}, {`"hz":-1`, 1000, 1000}} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHub(&Config{Tap: &live.Tap{}, Log: slog.New(slog.DiscardHandler)})
+			client := &client{h: h, wake: make(chan struct{}, 1), views: map[live.Stream]*place{}}
+			client.obey([]byte(`{"op":"view","streams":[{"topic":"points","sequence":"drive"}],` + c.hz + `}`))
+			n := 0
+			for range 1000 {
+				client.offer(live.Stream{Topic: "points", Sequence: "drive"}, []byte{1})
+				if _, ok := client.scene(); ok {
+					n++
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			if n < c.least || n > c.most {
+				t.Errorf("%s: %d scenes in ten seconds, want %d to %d", c.hz, n, c.least, c.most)
+			}
+		})
+	}
+}
+
 // Law: twenty pages of a stream get half as many scenes as one or ten, and one of them that is
 // left gets as many as one.
 func TestManyPagesGetFewerScenes(t *testing.T) {

@@ -84,7 +84,7 @@ func feed(tap *live.Tap, points int) (stop func() (offered int64)) {
 
 func dial(t testing.TB, s *web.Server) *websocket.Conn {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	c, _, err := websocket.Dial(ctx, "ws://"+s.Addr()+"/live", nil)
 	if err != nil {
@@ -102,12 +102,15 @@ func say(t testing.TB, c *websocket.Conn, text string) {
 	}
 }
 
+// patience ends a test that waits in vain. No test depends on how long something takes.
+const patience = 5 * time.Minute
+
 const viewLidar = `{"op":"view","streams":[{"topic":"points","sequence":"drive"}]}`
 
 // next returns the next message: the fields of a text, or the header of a scene.
 func next(t testing.TB, c *websocket.Conn) map[string]any {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	kind, data, err := c.Read(ctx)
 	if err != nil {
@@ -126,12 +129,12 @@ func next(t testing.TB, c *websocket.Conn) map[string]any {
 // until returns the next message for which is holds.
 func until(t testing.TB, c *websocket.Conn, what string, is func(map[string]any) bool) map[string]any {
 	t.Helper()
-	for range 1000 {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if m := next(t, c); is(m) {
 			return m
 		}
 	}
-	t.Fatalf("no %s among 1000 messages", what)
+	t.Fatalf("no %s within %v", what, patience)
 	return nil
 }
 
@@ -207,53 +210,34 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// A slow rate that the client asks for is kept.
-func TestClientBoundsItsRate(t *testing.T) {
-	s, tap := serve(t, nil)
-	c := dial(t, s)
-	defer feed(tap, 100)()
-	begin := time.Now()
-	say(t, c, strings.Replace(viewLidar, `]}`, `],"hz":2}`, 1))
-	const frames = 6
-	for range frames {
-		until(t, c, "frame", typed("frame"))
-	}
-	// Frames may come late and together. They were sent half a second apart, and after a
-	// scene that came late a quarter.
-	if took, least := time.Since(begin), (frames-2)*time.Second/4; took < least {
-		t.Errorf("%d frames in %v, want %v at least", frames, took, least)
-	}
-}
-
-// Twenty clients see scenes while another one does not read: it is dropped, and holds nothing
-// back. A server takes 64 clients.
+// Twenty clients see scenes while another one does not read: it holds nothing back, not even
+// the server's end. A server takes 64 clients.
 func TestManyClientsAndAStalledOne(t *testing.T) {
-	s, tap := serve(t, nil)
+	s, tap := serve(t, func(c *web.Config) { c.Patience = time.Hour }) // nobody is dropped
 	stop := feed(tap, 20_000)
 	stall(t, s)
-	var clients, readers sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	var seen, readers sync.WaitGroup
 	for range 20 {
 		c := dial(t, s)
 		say(t, c, viewLidar)
-		clients.Add(1)
-		readers.Go(func() { // to the end: who stops reading is dropped, while others are slow
-			seen := sync.OnceFunc(clients.Done)
-			defer seen()
-			for n := 0; ; n++ {
-				if n == 30 {
-					seen()
-				}
-				if _, _, err := c.Read(t.Context()); err != nil {
-					if n < 30 {
+		seen.Add(1)
+		readers.Go(func() {
+			for n := 1; ; n++ {
+				if _, _, err := c.Read(ctx); err != nil {
+					if n <= 30 {
 						t.Errorf("after %d messages: %v", n, err)
+						seen.Done()
 					}
 					return
+				}
+				if n == 30 {
+					seen.Done() // but reads on, as a client does
 				}
 			}
 		})
 	}
-	defer readers.Wait() // the server closes before
-	clients.Wait()
+	seen.Wait()
 	stop()
 	var more []*websocket.Conn
 	refused := 0
@@ -265,20 +249,23 @@ func TestManyClientsAndAStalledOne(t *testing.T) {
 			t.Errorf("the client too many gets %v", err)
 		}
 	}
-	if len(more) > 64-20 || refused < 60-44 {
+	if len(more) != 64-21 || refused != 60-43 {
 		t.Errorf("%d clients more, %d refused", len(more), refused)
 	}
+	if err := s.Close(); err != nil {
+		t.Errorf("the server closes: %v", err)
+	}
+	cancel()
+	readers.Wait()
 	for _, c := range more {
 		c.CloseNow()
 	}
-	begin := time.Now()
-	if err := s.Close(); err != nil || time.Since(begin) > time.Minute {
-		t.Errorf("the server closes after %v: %v", time.Since(begin), err)
-	}
 }
 
-// stall makes a client that views the stream and does not read.
+// stall makes a client that views the stream and does not read. The server counts it when the
+// function returns.
 func stall(t *testing.T, s *web.Server) {
+	t.Helper()
 	stalled, err := net.Dial("tcp", s.Addr())
 	if err != nil {
 		t.Fatal(err)
@@ -287,8 +274,9 @@ func stall(t *testing.T, s *web.Server) {
 	stalled.(*net.TCPConn).SetReadBuffer(4 << 10)
 	fmt.Fprintf(stalled, "GET /live HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", s.Addr())
-	if line, err := bufio.NewReader(stalled).ReadString('\n'); err != nil || !strings.Contains(line, " 101 ") {
-		t.Fatalf("a client that will not read: %q, %v", line, err)
+	r, err := http.ReadResponse(bufio.NewReaderSize(stalled, 16), nil)
+	if err != nil || r.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", r, err)
 	}
 	stalled.Write(masked(viewLidar))
 }
@@ -322,7 +310,7 @@ func TestStalledClientsCostNoCopies(t *testing.T) {
 		if was > 0 && offered.Load() == was {
 			break
 		}
-		if time.Since(begin) > 3*time.Minute {
+		if time.Since(begin) > patience {
 			t.Fatalf("%d scenes, and more are copied, though nobody reads", offered.Load())
 		}
 	}
@@ -355,9 +343,9 @@ func TestStalledClientIsDropped(t *testing.T) {
 		return state.Watchers.Pages
 	}
 	defer http.DefaultClient.CloseIdleConnections()
-	for end := time.Now().Add(3 * time.Minute); pages() > 0; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); pages() > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("it is there after three minutes")
+			t.Fatal("the client is not dropped")
 		}
 		for of, k := tap.Streams(), int64(0); len(of) > 0 && k < 20; k++ { // more than sockets hold
 			tap.Offer(scene(time.Now().UnixNano(), 20_000))
@@ -374,16 +362,15 @@ func masked(text string) []byte {
 func TestReconnects(t *testing.T) {
 	s, tap := serve(t, nil)
 	stop := feed(tap, 5000)
-	goroutines, heap := func() int {
-		for range 200 {
-			if n := runtime.NumGoroutine(); n < 12 {
-				return n
-			}
+	// goroutines waits until there are at most so many, and returns how many there are.
+	goroutines, heap := func(most int) int {
+		for end := time.Now().Add(patience); runtime.NumGoroutine() > most && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond)
 		}
 		return runtime.NumGoroutine()
 	}, func() uint64 {
 		runtime.GC()
+		runtime.GC() // pools keep what is theirs through one
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
@@ -401,17 +388,16 @@ func TestReconnects(t *testing.T) {
 		until(t, c, "exact", typed("exact"))
 		c.CloseNow()
 	}
-	visit()
 	http.DefaultClient.CloseIdleConnections()
-	before, used := goroutines(), heap()
+	most := runtime.NumGoroutine() + 5 // the hub's one; a client that stays has three
+	visit()
+	goroutines(most)
+	used := heap()
 	for range 20 {
 		visit()
 	}
-	http.DefaultClient.CloseIdleConnections()
-	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before+5; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) { // a client that stays has three
-			t.Fatalf("%d goroutines after 20 clients, %d before", runtime.NumGoroutine(), before)
-		}
+	if after := goroutines(most); after > most {
+		t.Errorf("%d goroutines after 20 clients, want at most %d", after, most)
 	}
 	// The history of 5,000 points a scene grows to 64 scenes of 30 kB meanwhile.
 	if after := heap(); after > used+used/10+4<<20 {
