@@ -67,8 +67,9 @@ type Server struct {
 	ending   chan struct{}
 
 	// patience is how long a client may take for a message, beside the time of its bytes at
-	// 1 MiB/s; pause is the time between two pings. Tests shorten them.
-	patience, pause time.Duration
+	// 1 MiB/s; pause is the time between two pings, and grace that for goodbyes. Tests change
+	// them.
+	patience, pause, grace time.Duration
 
 	mu      sync.Mutex
 	clients int
@@ -82,7 +83,7 @@ func New(cfg Config) *Server {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{cfg: cfg, ending: make(chan struct{}), patience: 10 * time.Second, pause: 15 * time.Second,
-		info: serverInfo(cfg.Version, strconv.FormatInt(time.Now().UnixNano(), 10))}
+		grace: time.Second, info: serverInfo(cfg.Version, strconv.FormatInt(time.Now().UnixNano(), 10))}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
 }
@@ -105,7 +106,7 @@ func (s *Server) Close() {
 		return
 	}
 	close(s.ending)
-	late := time.AfterFunc(time.Second, s.end)
+	late := time.AfterFunc(s.grace, s.end)
 	defer late.Stop()
 	s.tasks.Wait()
 	s.end()
