@@ -140,7 +140,7 @@ function setState(state) {
   last = state;
   const { rates, totals, latency, lag } = state;
   const vital = (name, value) => text(document.querySelector("[data-vital=" + name + "]"), value);
-  vital("frames", digits(rates?.frames));
+  vital("frames", short(rates?.frames));
   vital("points", short(rates?.points));
   vital("bytes_in", digits(rates?.bytes_in / 1e6));
   vital("tokens", short(rates?.tokens));

@@ -44,6 +44,12 @@ export function bytes(v) {
   return whole(v) + " B";
 }
 
+// part says how much of a budget is in use: 21.0 of 256 MB, 900 kB of 256 MB.
+export function part(used, limit) {
+  const [a, b] = [bytes(used).split(" "), bytes(limit).split(" ")];
+  return (a[1] === b[1] ? a[0] : a.join(" ")) + " of " + b.join(" ");
+}
+
 // ms is a time in milliseconds: 0.12 ms, 1.2 s.
 export function ms(v) {
   if (!known(v)) return "–";

@@ -20,7 +20,7 @@ const charts = [
   { title: "Tokens", unit: "a second", lines: [["tokens", "tokens"]] },
   {
     title: "Latency",
-    unit: "ms, record to commit",
+    unit: "ms to the commit",
     lines: [
       ["p50_ms", "p50"],
       ["p95_ms", "p95"],
@@ -29,7 +29,7 @@ const charts = [
   },
   {
     title: "Lag and rejects",
-    unit: "s, and rejects a second",
+    unit: "s, and a second",
     lines: [
       ["lag_seconds", "lag"],
       ["rejects", "rejects"],

@@ -1,13 +1,13 @@
 // View 4: the way of a frame as a graph, with rates, times, queues and the bottleneck.
 
 import { h, meter, rows, text } from "./dom.js";
-import { bytes, digits, ms, short, whole } from "./numbers.js";
+import { bytes, digits, ms, part, short, whole } from "./numbers.js";
 import { facts, panel, view } from "./page.js";
 
 const stages = {
   fetch: "records come from Kafka",
   decode: "bytes become points",
-  stage: "frames are pruned or thinned",
+  stage: "points are left out",
   operators: "hulls, maxima, meshes, models",
   batch: "rows become row groups",
   commit: "files and offsets become durable",
@@ -58,8 +58,8 @@ export class Way {
       queue.hidden = !stage.queue;
       if (stage.queue) {
         card.queue.update(stage.queue.length / Math.max(1, stage.queue.capacity));
-        const amount = stage.queue.capacity >= 1e6 ? bytes : whole; // a budget of memory, or a number of records
-        text(queue.lastChild, amount(stage.queue.length) + " of " + amount(stage.queue.capacity));
+        const { length, capacity } = stage.queue; // of a budget of memory, or of a number of records
+        text(queue.lastChild, capacity >= 1e6 ? part(length, capacity) : whole(length) + " of " + whole(capacity));
       }
       text(title, stage.stage);
       text(about, stages[stage.stage] ?? "");
@@ -78,10 +78,7 @@ export class Way {
       ["resident memory", bytes(process?.rss_bytes)],
       ["heap", bytes(process?.heap_bytes)],
       ["goroutines", whole(process?.goroutines)],
-      [
-        "messages in memory",
-        process?.memory ? bytes(process.memory.used) + " of " + bytes(process.memory.limit) : "–",
-      ],
+      ["memory budget", process?.memory ? part(process.memory.used, process.memory.limit) : "–"],
     ]);
   }
 }

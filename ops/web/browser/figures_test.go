@@ -173,11 +173,11 @@ func TestScreenshots(t *testing.T) {
 			"document.getElementById('live').dataset.shown === 'exact'"},
 		{"throughput", "view=throughput", "", window{1280, 620, false},
 			"document.querySelectorAll('.uplot').length === 6"},
-		{"lag", "view=lag", "", window{1280, 470, true}, ""},
+		{"lag", "view=lag", "", window{1280, 560, true}, ""},
 		{"way", "view=way", "", window{1280, 520, false}, ""},
 		{"rejects", "view=rejects", "", window{1280, 560, true}, "document.querySelector('.hex')?.textContent"},
-		{"files", "view=files", "", window{1280, 620, false}, "document.getElementById('sql')?.textContent"},
-		{"process", "view=process", "", window{1280, 640, true}, "document.querySelectorAll('#process tr').length > 3"},
+		{"files", "view=files", "", window{1280, 720, false}, "document.getElementById('sql')?.textContent"},
+		{"process", "view=process", "", window{1280, 680, true}, "document.querySelectorAll('#process tr').length > 3"},
 	} {
 		p := th.openTab(s.link, s.w)
 		p.until("document.body.dataset.link === 'open'")

@@ -222,14 +222,14 @@ func eval[T any](p *tab, expression string) T {
 // until waits for an expression to be true; what it then is goes into the failure.
 func (p *tab) until(expression string) {
 	p.t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if eval[bool](p, "!!("+expression+")") {
 			return
 		}
 		if time.Now().After(end) {
 			state := eval[string](p, "JSON.stringify([document.body.dataset, "+
 				"document.getElementById('live')?.dataset, location.hash])")
-			p.t.Fatalf("not within 30 s: %s\n%s\n%s", expression, state, eval[string](p, "document.body.innerText"))
+			p.t.Fatalf("not within 2 min: %s\n%s\n%s", expression, state, eval[string](p, "document.body.innerText"))
 		}
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"entropipe/ops/web"
 	"entropipe/schemas"
 	"entropipe/schemas/codec"
+	"entropipe/sinks/read"
 )
 
 // theatre is a server of the page with a tap, to which tests offer scenes.
@@ -63,7 +64,9 @@ func newTheatre(t testing.TB, change func(*web.Config)) *theatre {
 			case <-done:
 				return
 			case now := <-time.After(time.Second):
-				th.numbers.Add(sample(now, 120+int(now.Sub(th.start).Seconds())))
+				// At whole seconds: a machine that is late shows no dip.
+				passed := now.Sub(th.start).Truncate(time.Second)
+				th.numbers.Add(sample(th.start.Add(passed), 120+int(passed.Seconds())))
 			}
 		}
 	})
@@ -167,7 +170,7 @@ func sentence(n int64) *live.Scene {
 		text.IDs = append(text.IDs, int32(i))
 	}
 	for i, word := range []string{" It", " The", "\n", " And", " A", " Then", " One", " We"} {
-		text.Next = append(text.Next, live.Next{ID: int32(i), Word: word, Logprob: float32(-0.7 - 0.6*float64(i))})
+		text.Next = append(text.Next, live.Next{ID: int32(i), Word: word, Logprob: float32(-0.9 - 0.6*float64(i))})
 	}
 	blocks := (len(words) + 3) / 4
 	for q := range blocks {
@@ -192,15 +195,15 @@ func sample(now time.Time, i int) live.Sample {
 		Queue: live.Queue{Length: 57, Capacity: 64}, CPUSeconds: 1.8 * float64(i),
 		Process: live.Process{RSSBytes: 412e6, HeapBytes: 180e6, Goroutines: 61,
 			Memory: live.Memory{Used: 21e6, Limit: 256e6}},
-		Health: []live.Health{{What: "broker", OK: true}, {What: "output", OK: true},
-			{What: "model", OK: false, Reason: "it is loading"}},
+		Health: []live.Health{{What: "brokers", OK: true}, {What: "output", OK: true},
+			{What: "disk", OK: false, Reason: "less than 1 % of the disk is free: 4120 MB"}},
 		Group: live.Group{Peers: []live.Peer{{Name: b, URL: "http://127.0.0.1:9/", Partitions: 2}},
 			Elsewhere: []live.Elsewhere{{Topic: "sketches", Partition: 1, Records: &behind, Owner: b,
 				URL: "http://127.0.0.1:9/"}, {Topic: "tokens", Partition: 0, Owner: b, URL: "http://127.0.0.1:9/"}}},
 		Partitions: []live.Partition{
 			{Topic: "points", Partition: 0, Records: 240, Seconds: lag, Owner: a, CommitAgeS: &age},
 			{Topic: "points", Partition: 1, Records: 41, Seconds: 4.2, Owner: a, CommitAgeS: &age,
-				Held: "held by an open chunked frame"},
+				OpenFrames: 1, Held: "held by an open chunked frame: offset 417 waits for its chunks since 9 s"},
 			{Topic: "sketches", Partition: 0, Records: 3, Seconds: .3, Owner: a, CommitAgeS: &age},
 			{Topic: "tokens", Partition: 1, Owner: a, CommitAgeS: &age}},
 		Stages: map[string]live.Work{}}
@@ -240,10 +243,9 @@ func files(context.Context) (web.Files, error) {
 		{Table: "frames", Files: 12, Rows: 20_400, Bytes: 1_900_000, LastClose: closed},
 		{Table: "hulls", Files: 12, Rows: 410_222, Bytes: 14_200_000, LastClose: closed},
 		{Table: "maxima", Files: 12, Rows: 91_002, Bytes: 3_100_000, LastClose: closed},
-		{Table: "sequences", Files: 4, Rows: 1_200, Bytes: 220_000, LastClose: closed}},
-		SQL: "CREATE VIEW frames AS\nSELECT * FROM read_parquet('./entropipe-demo/frames/*.parquet');\n\n" +
-			"CREATE VIEW hulls AS\nSELECT * FROM read_parquet('./entropipe-demo/hulls/*.parquet');",
-		Disk: web.Disk{Free: 412e9, Total: 512e9}}, nil
+		{Table: "tokens", Files: 4, Rows: 1_200, Bytes: 220_000, LastClose: closed}},
+		SQL:  read.SQL("./entropipe-demo", []string{"frames", "hulls", "maxima", "tokens"}),
+		Disk: web.Disk{Free: 4.12e9, Total: 512e9}}, nil
 }
 
 func settings() []web.Setting {
@@ -271,7 +273,33 @@ func capture(t testing.TB, frames *pipeline.Frames, m schemas.Message) *scene {
 	return live.Capture(&m, &decoded[0], &results[0])
 }
 
-// shrink makes a PNG of 256 colours, the most frequent ones: such files are small.
+// paletteOf returns 256 colours of all, which begins with the most frequent ones: these, and
+// some that are far from them all, so that a small green dot stays green.
+func paletteOf(all []color.RGBA) (chosen color.Palette) {
+	const frequent = 224
+	distance := func(a, b color.RGBA) int {
+		r, g, b2 := int(a.R)-int(b.R), int(a.G)-int(b.G), int(a.B)-int(b.B)
+		return r*r + g*g + b2*b2
+	}
+	nearest := make([]int, len(all)) // distance to the nearest chosen colour
+	choose := func(c color.RGBA) {
+		for i := range all {
+			if d := distance(all[i], c); len(chosen) == 0 || d < nearest[i] {
+				nearest[i] = d
+			}
+		}
+		chosen = append(chosen, c)
+	}
+	for _, c := range all[:min(len(all), frequent)] {
+		choose(c)
+	}
+	for len(chosen) < min(len(all), 256) {
+		choose(all[slices.Index(nearest, slices.Max(nearest))])
+	}
+	return chosen
+}
+
+// shrink makes a PNG of 256 colours: such files are small.
 func shrink(t testing.TB, data []byte) []byte {
 	t.Helper()
 	m := decode(t, data)
@@ -289,10 +317,7 @@ func shrink(t testing.TB, data []byte) []byte {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G),
 			cmp.Compare(a.B, b.B))
 	})
-	var chosen color.Palette
-	for _, c := range all[:min(len(all), 256)] {
-		chosen = append(chosen, c)
-	}
+	chosen := paletteOf(all)
 	to, known := image.NewPaletted(r, chosen), map[color.RGBA]uint8{}
 	each(func(x, y int, c color.RGBA) {
 		i, found := known[c]
