@@ -113,6 +113,17 @@ func (r *report) cost(way string) (wall, cpu float64, rounds int) {
 	return median(walls), median(cpus), len(walls)
 }
 
+// pace returns the median over rounds of the scenes that a reader gets in a second.
+func (r *report) pace(way string) float64 {
+	var all []float64
+	for i := range r.turns {
+		if f := &r.turns[i].Figures; f.Way == way && f.Readers > 0 && f.WallS > 0 {
+			all = append(all, float64(f.Scenes)/float64(f.Readers)/f.WallS)
+		}
+	}
+	return median(all)
+}
+
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -134,13 +145,14 @@ func (r *report) markdown() string {
 		"from Kafka to committed Parquet. The columns of a way are medians over rounds, each against the turn\n"+
 		"alone of its round.\n\n",
 		first.Commit, first.CPU, first.Cores, first.Go, first.Figures.Frames, first.Figures.Points)
-	b.WriteString("| way | readers | rounds | wall time, less the readers' processor time | " +
-		"processor time of the run |\n")
-	b.WriteString("|---|---:|---:|---:|---:|\n")
+	b.WriteString("| way | readers | rounds | frames a second that a reader gets | " +
+		"wall time, less the readers' processor time | processor time of the run |\n")
+	b.WriteString("|---|---:|---:|---:|---:|---:|\n")
 	for _, way := range ways[1:] {
 		if f := r.of(0, way); f != nil {
 			wall, cpu, rounds := r.cost(way)
-			fmt.Fprintf(&b, "| %s | %d | %d | %+.1f %% | %+.1f %% |\n", way, f.Readers, rounds, 100*wall, 100*cpu)
+			fmt.Fprintf(&b, "| %s | %d | %d | %.1f | %+.1f %% | %+.1f %% |\n", way, f.Readers, rounds, r.pace(way),
+				100*wall, 100*cpu)
 		}
 	}
 	return b.String()
