@@ -68,8 +68,9 @@ func (w *worker) check() {
 	select {
 	case <-w.process.Done():
 		last := w.process.Tail(1)
-		if w.run.bucket != nil && !w.logs("msg=assigned") && (strings.Contains(last, " s3:") ||
-			strings.Contains(last, "its offsets cannot be read")) {
+		away := strings.Contains(last, " s3:") || strings.Contains(last, "its offsets cannot be read") ||
+			strings.Contains(last, "no Kafka broker answers")
+		if w.run.bucket != nil && away && !w.logs("msg=assigned") {
 			w.run.refused++
 			w.start()
 			return
