@@ -23,10 +23,12 @@ import (
 	"entropipe/cmd/mistake"
 	"entropipe/cmd/run/flags"
 	"entropipe/ingest"
+	"entropipe/ingest/bucket"
 	"entropipe/ops/metrics"
 	"entropipe/schemas"
 	"entropipe/sinks"
 	"entropipe/sinks/read"
+	"entropipe/sinks/record"
 	"entropipe/sinks/tables"
 )
 
@@ -251,6 +253,9 @@ func (c *Command) checkContinues(ctx context.Context, t *ingest.Topic) error {
 	}
 	defer store.Close()
 	was, err := sinks.TopicIDIn(ctx, store, t.Name)
+	if fault := (*bucket.Fault)(nil); errors.As(err, &fault) {
+		return nil // as above
+	}
 	if err != nil || was.IsZero() || t.ID.IsZero() || was == t.ID || slices.Contains(c.Source.AcceptTopic, t.Name) {
 		return err
 	}
@@ -284,7 +289,7 @@ func (c *Command) checkOutput(ctx context.Context) (name, detail string, err err
 	return name, detail + "exclusive links and renames work", tryFolder(out)
 }
 
-// tryBucket writes, copies and deletes objects where attempts are staged.
+// tryBucket lists, writes, copies and deletes objects where attempts are staged.
 func (c *Command) tryBucket(ctx context.Context) error {
 	store, err := command.MakeOutput(ctx, c.Output.Out, &c.Output.Bucket)
 	if err != nil {
@@ -292,6 +297,9 @@ func (c *Command) tryBucket(ctx context.Context) error {
 	}
 	defer store.Close()
 	if err := store.CheckWritable(ctx, tables.Names()); err != nil {
+		return err
+	}
+	if _, err := store.Names(ctx, record.TopicsFolder); err != nil {
 		return err
 	}
 	return sinks.Probe(ctx, store)

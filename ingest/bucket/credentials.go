@@ -4,14 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
 // sources are the places where credentials may be, in the order in which the programs of
-// AWS look. It remembers the one that had some, and asks it again when they expire.
+// AWS look. It asks again when four fifths of their time are over, and keeps what it has until
+// they expire, if nobody answers.
 //
 // The chain of minio-go is not used: it hides why a source has nothing, and then sends
 // requests without a signature.
@@ -19,6 +22,7 @@ type sources struct {
 	mu   sync.Mutex
 	all  []namedSource
 	last credentials.Provider // the one that had credentials; nil: none had
+	held credentials.Value    // what it had
 }
 
 type namedSource struct {
@@ -32,13 +36,19 @@ func newSources(amazon bool) *sources {
 	s := &sources{all: []namedSource{{"variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY", &credentials.EnvAWS{}}}}
 	identity := os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != ""
 	if identity {
-		s.all = append(s.all, namedSource{"web identity", &credentials.IAM{}})
+		s.all = append(s.all, namedSource{"web identity", &credentials.IAM{Endpoint: os.Getenv("AWS_ENDPOINT_URL_STS")}})
 	}
 	s.all = append(s.all, namedSource{"profile " + profile(), &credentials.FileAWSCredentials{}})
 	container := os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") + os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI")
-	metadata := amazon && !strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true")
-	if !identity && (container != "" || metadata) {
-		s.all = append(s.all, namedSource{"role of the machine", &credentials.IAM{}})
+	endpoint := os.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT")
+	metadata := (amazon || endpoint != "") && !strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true")
+	switch {
+	case identity: // of one provider, which prefers it
+	case container != "":
+		s.all = append(s.all, namedSource{"role of the container", &credentials.IAM{}})
+	case metadata:
+		s.all = append(s.all, namedSource{"role of the machine",
+			&credentials.IAM{Endpoint: strings.TrimRight(endpoint, "/")}})
 	}
 	return s
 }
@@ -57,21 +67,33 @@ func (s *sources) Retrieve() (credentials.Value, error) { return s.RetrieveWithC
 func (s *sources) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.Value, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	had := s.last != nil
 	var why []string
 	for _, source := range s.all {
 		v, err := source.RetrieveWithCredContext(cc)
 		if err == nil && v.AccessKeyID != "" && v.SecretAccessKey != "" {
-			s.last = source.Provider
+			s.last, s.held = source.Provider, v
 			return v, nil
 		}
 		text := "nothing there"
 		if err != nil {
-			text = short(err.Error())
+			text = reasonOf(err)
 		}
 		why = append(why, source.name+": "+text)
 	}
-	s.last = nil
-	return credentials.Value{}, &credentialsError{errors.New(strings.Join(why, "; "))}
+	if had && time.Until(s.held.Expiration) > time.Minute {
+		return s.held, nil // the next request asks again
+	}
+	return credentials.Value{}, &credentialsError{had, errors.New(strings.Join(why, "; "))}
+}
+
+// reasonOf returns in one line why a source has nothing.
+func reasonOf(err error) string {
+	ended := (*exec.ExitError)(nil)
+	if errors.As(err, &ended) { // what it printed may be secret
+		return "its credential_process ended with " + ended.String()
+	}
+	return short(err.Error())
 }
 
 // IsExpired implements credentials.Provider.
@@ -82,9 +104,18 @@ func (s *sources) IsExpired() bool {
 }
 
 // credentialsError is the error when no place has credentials.
-type credentialsError struct{ err error }
+type credentialsError struct {
+	had bool // there were some, which have expired
+	err error
+}
 
-func (e *credentialsError) Error() string { return fmt.Sprintf("there are no credentials (%v)", e.err) }
+func (e *credentialsError) Error() string {
+	if e.had {
+		return fmt.Sprintf("the credentials have expired, and there are no new ones (%v)", e.err)
+	}
+	return fmt.Sprintf("there are no credentials (%v)", e.err)
+}
+
 func (e *credentialsError) Unwrap() error { return e.err }
 
 // short returns the first line of a text of others, and not too much of it.

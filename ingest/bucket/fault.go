@@ -2,10 +2,12 @@ package bucket
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
@@ -30,6 +32,9 @@ func (f *Fault) Unwrap() error { return f.err }
 // configuration: the store is not reached, or overloaded, or broken.
 func (f *Fault) Passing() bool {
 	if none := (*credentialsError)(nil); errors.As(f.err, &none) {
+		return none.had // who gives them out may be away for a while
+	}
+	if f.untrusted() {
 		return false
 	}
 	switch {
@@ -41,6 +46,14 @@ func (f *Fault) Passing() bool {
 		return true
 	}
 	return f.Status >= 500 || f.Code == "SlowDown" || f.Code == "RequestTimeout"
+}
+
+// untrusted tells whether the server and this program do not agree on TLS.
+func (f *Fault) untrusted() bool {
+	var certificate *tls.CertificateVerificationError
+	var header tls.RecordHeaderError
+	return errors.As(f.err, &certificate) || errors.As(f.err, &header) ||
+		errors.Is(f.err, http.ErrSchemeMismatch)
 }
 
 // Certain tells whether the store certainly did nothing.
@@ -111,9 +124,23 @@ func (f *Fault) explainSilence(c *Client) {
 		f.text = none.Error()
 	case errors.Is(f.err, context.DeadlineExceeded):
 		f.text = c.Server() + " does not answer in time"
+	case errors.Is(f.err, http.ErrSchemeMismatch):
+		f.text = c.Server() + " does not speak TLS: say http:// in --s3-endpoint"
+	case f.untrusted():
+		f.text = fmt.Sprintf("%s has no certificate that is trusted here (%s): correct its name in --s3-endpoint, or name "+
+			"the authority with SSL_CERT_FILE", c.Server(), reasonOfTLS(f.err))
 	case errors.As(f.err, &dial) && dial.Op == "dial":
 		f.text = fmt.Sprintf("%s cannot be reached: %s", c.Server(), short(dial.Error()))
 	}
+}
+
+// reasonOfTLS returns why there is no agreement, without the URL of the request.
+func reasonOfTLS(err error) string {
+	request := (*url.Error)(nil)
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	return short(strings.TrimPrefix(err.Error(), "tls: "))
 }
 
 // explain says in one line what the answer means and what to do.
@@ -155,6 +182,9 @@ func (f *Fault) explain(c *Client, a *minio.ErrorResponse) {
 		f.text = short(a.Error())
 		if a.Code != "" && !strings.Contains(f.text, a.Code) {
 			f.text = a.Code + ": " + f.text
+		}
+		if !c.end.secure && strings.Contains(a.Error(), "HTTP request to an HTTPS server") {
+			f.text = c.Server() + " speaks TLS only: say https:// in --s3-endpoint"
 		}
 		if a.StatusCode == http.StatusMovedPermanently || a.StatusCode == http.StatusTemporaryRedirect {
 			f.text = fmt.Sprintf("bucket %s is not in region %s: name its region with --s3-region", c.at.Bucket,

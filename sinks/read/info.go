@@ -43,13 +43,22 @@ type PartitionSummary struct {
 	LastCommit time.Time `json:"last_commit"`
 }
 
+// readIdentity reads store.json. sinks.ErrNotFound: the store has no output.
+func readIdentity(ctx context.Context, store sinks.Reader) ([]byte, error) {
+	data, err := sinks.ReadRecord(ctx, store, record.StoreFile)
+	if errors.Is(err, sinks.ErrNotFound) {
+		err = fmt.Errorf("this is not an output: %w", err)
+	}
+	return data, err
+}
+
 // Identify reads store.json. The Summary has Store, Format, Schema, Created and
 // PartitionBy; its lists are empty. sinks.ErrNotFound: the store has no output. Cost: one
 // small file.
 func Identify(ctx context.Context, store sinks.Reader) (*Summary, error) {
-	data, err := sinks.ReadRecord(ctx, store, record.StoreFile)
+	data, err := readIdentity(ctx, store)
 	if err != nil {
-		return nil, fmt.Errorf("this is not an output: %w", err)
+		return nil, err
 	}
 	identity, err := record.ParseStore(data)
 	if err != nil {

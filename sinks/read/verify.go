@@ -65,9 +65,9 @@ func Verify(ctx context.Context, store sinks.Reader, opts VerifyOptions) (*Repor
 		return nil, fmt.Errorf("list files: %w", err)
 	}
 	v.checked(checkOrphans, int64(len(v.listed)))
-	data, err := sinks.ReadRecord(ctx, store, record.StoreFile)
+	data, err := readIdentity(ctx, store)
 	if err != nil {
-		return nil, fmt.Errorf("this is not an output: %w", err)
+		return nil, err
 	}
 	identity, broken := record.ParseStore(data)
 	if broken != nil {

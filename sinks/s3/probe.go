@@ -28,7 +28,10 @@ const racers = 16
 func (s *Store) Probe(ctx context.Context) error {
 	name := probeFolder + "/" + record.NewUUID()
 	copied := name + "-copy"
-	err := errors.Join(s.race(ctx, name), s.tryCopy(ctx, name, copied))
+	err := s.race(ctx, name)
+	if err == nil {
+		err = s.tryCopy(ctx, name, copied)
+	}
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), bucket.Patience)
 	defer cancel()
 	removed := s.remove(clean, []string{name, copied})
@@ -66,8 +69,11 @@ func (s *Store) race(ctx context.Context, name string) error {
 			"won: two workers could commit the same records", racers, winners)
 	}
 	stored, err := s.Read(ctx, name)
+	if err != nil && unsure != nil {
+		return unsure
+	}
 	if err != nil {
-		return errors.Join(unsure, err)
+		return err
 	}
 	if winners == 1 && !bytes.Equal(stored, racer(last)) {
 		return s.unfit("of %d writers that created one object at once one was told that it had won, and another one's "+
