@@ -36,7 +36,8 @@ func newSources(amazon bool) *sources {
 	s := &sources{all: []namedSource{{"variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY", &credentials.EnvAWS{}}}}
 	identity := os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != ""
 	if identity {
-		s.all = append(s.all, namedSource{"web identity", &credentials.IAM{Endpoint: os.Getenv("AWS_ENDPOINT_URL_STS")}})
+		s.all = append(s.all, namedSource{"web identity",
+			&credentials.IAM{Endpoint: os.Getenv("AWS_ENDPOINT_URL_STS")}})
 	}
 	s.all = append(s.all, namedSource{"profile " + profile(), &credentials.FileAWSCredentials{}})
 	container := os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") + os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI")

@@ -127,8 +127,8 @@ func (f *Fault) explainSilence(c *Client) {
 	case errors.Is(f.err, http.ErrSchemeMismatch):
 		f.text = c.Server() + " does not speak TLS: say http:// in --s3-endpoint"
 	case f.untrusted():
-		f.text = fmt.Sprintf("%s has no certificate that is trusted here (%s): correct its name in --s3-endpoint, or name "+
-			"the authority with SSL_CERT_FILE", c.Server(), reasonOfTLS(f.err))
+		f.text = fmt.Sprintf("%s has no certificate that is trusted here (%s): correct its name in --s3-endpoint, or "+
+			"name the authority with SSL_CERT_FILE", c.Server(), reasonOfTLS(f.err))
 	case errors.As(f.err, &dial) && dial.Op == "dial":
 		f.text = fmt.Sprintf("%s cannot be reached: %s", c.Server(), short(dial.Error()))
 	}
