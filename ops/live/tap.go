@@ -130,7 +130,7 @@ func (w *Watcher) Close() {
 type View struct {
 	tap     *Tap
 	s       *stream // nil: the stream is beyond MaxStreams
-	count   int32   // of views that it stands for
+	count   int32   // number of views that it stands for
 	resting bool
 	ended   bool
 }
