@@ -129,8 +129,8 @@ func chunkID(partition int32, number int) string { return fmt.Sprintf("%04x%012x
 type logged struct {
 	schemas.Chunk
 	is     bool  // it is a chunk
-	number int64 // of its frame
-	bytes  int64 // of key, value and headers
+	number int64 // its frame's
+	bytes  int64 // key, value and headers
 }
 
 // readLogs reads the first n partitions of a topic, each as a list by offset.

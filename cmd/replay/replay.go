@@ -179,7 +179,7 @@ type replayer struct {
 	summary *summary
 	target  *target
 	batch   []*schemas.Record
-	bytes   int64 // of the batch
+	bytes   int64 // the batch's
 	pending []*candidate
 	sent    atomic.Int64
 }

@@ -22,12 +22,12 @@ import (
 type state struct {
 	store  sinks.Store
 	output string // uuid
-	id     string // of the replay with this selection
+	id     string // name of the replay with this selection
 	now    record.Replay
 	begun  bool // the output has the record of this replay
 	starts map[int32]int64
 	known  map[key]struct{} // messages that lists name
-	lists  int              // of this replay
+	lists  int              // this replay's
 	fresh  map[key]record.SentMessage
 }
 

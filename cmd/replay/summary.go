@@ -16,8 +16,8 @@ type summary struct {
 	To      string           `json:"to"`
 	DryRun  bool             `json:"dry_run"`
 	Seconds float64          `json:"seconds"`
-	Bytes   int64            `json:"bytes"` // of values that were sent
-	Counts                   // of all reasons
+	Bytes   int64            `json:"bytes"` // bytes of values that were sent
+	Counts                   // sum over all reasons
 	Reasons []*reasonSummary `json:"reasons"`
 	Listed  []listed         `json:"listed"`        // messages that were not sent
 	Left    int64            `json:"listed_beyond"` // further ones

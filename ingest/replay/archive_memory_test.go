@@ -73,7 +73,7 @@ func heapWhile(f func()) int64 {
 // The search of an archive takes at most 300 bytes of heap for a file of the largest folder: less
 // than 300 MB for a million files.
 func TestSearchesTakeBoundedMemory(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(20)) // what is garbage does not count for long
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // garbage does not count for long
 	number := func(i int) string { return fmt.Sprintf("%010d", i) }
 	for _, c := range []struct {
 		name, ending string

@@ -26,7 +26,7 @@ type finder struct {
 	other  *sample         // the first of these
 	first  *BadInputError  // the first bad input
 	looked *atomic.Int64   // files that were looked at
-	ctx    context.Context // of the search
+	ctx    context.Context // the search's
 	enough int             // inputs at which the search ends; 0: it does not
 }
 

@@ -283,7 +283,7 @@ func (o *oxts) read(n int64) (v []float64, err error) {
 
 // mercator returns metres to the east, to the north and up, as the devkit of KITTI computes them.
 func (o *oxts) mercator(v []float64) [3]float64 {
-	const radius = 6378137 // of the earth, metres
+	const radius = 6378137 // radius of the earth in metres
 	return [3]float64{o.scale * v[1] * math.Pi * radius / 180,
 		o.scale * radius * math.Log(math.Tan((90+v[0])*math.Pi/360)), v[2]}
 }

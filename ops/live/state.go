@@ -144,7 +144,7 @@ type Elsewhere struct {
 	// which is advice: the output may be ahead of it. nil: unknown.
 	Records *int64 `json:"records"`
 	Owner   string `json:"owner"` // empty: none
-	URL     string `json:"url"`   // of the owner's page; empty: unknown
+	URL     string `json:"url"`   // URL of the owner's page; empty: unknown
 }
 
 // Stage is one stage on the way of a frame.
@@ -180,7 +180,7 @@ type Memory struct {
 // Peer is another process that writes to the same output.
 type Peer struct {
 	Name       string `json:"name"`
-	URL        string `json:"url"`        // of its page, http or https; empty: unknown
+	URL        string `json:"url"`        // URL of its page, http or https; empty: unknown
 	Partitions int    `json:"partitions"` // number of partitions it reads
 }
 

@@ -17,7 +17,7 @@ import (
 type Replay struct {
 	Format  int              `json:"format"`
 	To      string           `json:"to"`                 // topic
-	TopicID string           `json:"topic_id,omitempty"` // of To; empty: the brokers had no ids
+	TopicID string           `json:"topic_id,omitempty"` // id of To; empty: the brokers had no ids
 	Starts  map[string]int64 `json:"starts"`             // offset by partition of To, in decimal; 0 if it is not named
 	Reasons []string         `json:"reasons,omitempty"`  // the selection; empty: every reason
 	Since   *time.Time       `json:"since,omitempty"`    // the selection: first time of commits
@@ -43,7 +43,7 @@ type SentMessage struct {
 	Partition   int32  `json:"partition"`
 	Offset      int64  `json:"offset"`
 	ToPartition int32  `json:"to_partition"`
-	ToOffset    int64  `json:"to_offset"` // of a message in chunks that of the first
+	ToOffset    int64  `json:"to_offset"` // a message in chunks has that of its first chunk
 }
 
 // ReplaysFolder has the records of replays.

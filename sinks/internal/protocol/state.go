@@ -83,7 +83,7 @@ type writer struct {
 	own       uint8 // its attempt + 1; 0: none
 	newest    uint8 // the attempt that it publishes + 1; 0: none
 	file      uint8 // the next file that it publishes; 2: the staged files are to be removed
-	ahead     bits  // of the manifest that it continues
+	ahead     bits  // offsets ahead, by the manifest that it continues
 	closed    recent
 }
 
