@@ -29,6 +29,7 @@ import (
 	"entropipe/sinks"
 	"entropipe/sinks/read"
 	"entropipe/sinks/record"
+	"entropipe/sinks/s3"
 	"entropipe/sinks/tables"
 )
 
@@ -132,6 +133,9 @@ func (c *Command) Run(e *command.Env) error {
 			r.add(c.checkTarget(e.Ctx, security, topic))
 		}
 		r.add(c.checkOutput(e.Ctx))
+		if r[len(r)-1].OK && command.IsBucket(c.Output.Out) {
+			r.add(c.checkRules(e.Ctx))
+		}
 	}
 	if err := command.PrintResult(e.Stdout, c.JSON, r); err != nil {
 		return err
@@ -303,6 +307,32 @@ func (c *Command) tryBucket(ctx context.Context) error {
 		return err
 	}
 	return sinks.Probe(ctx, store)
+}
+
+// checkRules names the settings of the bucket that would touch the output.
+func (c *Command) checkRules(ctx context.Context) (name, detail string, err error) {
+	name = "rules of the bucket"
+	store, err := command.MakeOutput(ctx, c.Output.Out, &c.Output.Bucket)
+	if err != nil {
+		return name, "", err
+	}
+	defer store.Close()
+	ruled, ok := store.(interface {
+		Rules(ctx context.Context) (s3.Rules, error)
+	})
+	if !ok {
+		return name, "none", nil
+	}
+	rules, err := ruled.Rules(ctx)
+	switch {
+	case err != nil:
+		return name, "", err
+	case len(rules.Harmful) > 0:
+		return name, "", errors.New(strings.Join(append(rules.Harmful, rules.Notes...), "; "))
+	case len(rules.Notes) > 0:
+		return name, "none would touch the output; " + strings.Join(rules.Notes, "; "), nil
+	}
+	return name, "none would touch the output", nil
 }
 
 // tryFolder makes a file in dir, or where dir would be made, links it
