@@ -17,9 +17,9 @@ import (
 
 // To adopt a commit is to make the files of another output's commit files of this
 // output, without computing their rows again. The files get a second name (a hard
-// link) in staging; from there on an adopted commit is like any other: one exclusive
-// manifest, then renames. So a process may die anywhere, and several processes may
-// adopt or compute the same partition: each manifest has one creator.
+// link, or a copy by the server of both buckets) in staging; from there on an adopted commit is
+// like any other: one exclusive manifest, then renames. So a process may die anywhere, and several
+// processes may adopt or compute the same partition: each manifest has one creator.
 //
 //	OLD/frames/…/part-….parquet ──link──▶ NEW/_staging/… ──manifest, rename──▶ NEW/frames/…/part-….parquet
 //	      (stays)
@@ -226,12 +226,29 @@ func (e *formerError) Unwrap() error { return e.err }
 // their own. A store without it copies.
 type linker interface {
 	// Link gives the file name of another store, which is open as object, the second
-	// name staged. An error that wraps errors.ErrUnsupported: these stores share no
-	// files, or not this one, and nothing was done. The name is not durable yet.
-	Link(from Reader, object Object, name, staged string) error
+	// name staged, of which file says size and checksum. An error that wraps
+	// errors.ErrUnsupported: these stores share no files, or not this one, and nothing was
+	// done. The name is not durable yet.
+	Link(ctx context.Context, from Reader, object Object, name string, file *record.File) error
 
 	// SyncNames makes the names of a staging folder durable.
 	SyncNames(folder string) error
+}
+
+// summed is an object whose store has the SHA-256 of all of it.
+type summed interface {
+	// SHA256 returns the checksum in hex, or "" if the store does not have it.
+	SHA256(ctx context.Context) string
+}
+
+// sumOf returns the checksum of an object, which is read if its store does not have it.
+func sumOf(ctx context.Context, o Object, buffer []byte) (string, error) {
+	if s, ok := o.(summed); ok {
+		if sum := s.SHA256(ctx); sum != "" {
+			return sum, nil
+		}
+	}
+	return Checksum(ctx, o, buffer)
 }
 
 // adoption is the staging of one adopted commit.
@@ -280,10 +297,12 @@ func (s *adoption) file(ctx context.Context, f *record.File, staged string) erro
 	}
 	s.bytes += f.Bytes
 	if l, ok := s.o.store.(linker); ok {
-		err = l.Link(s.from.store, object, name, staged)
+		linked := *f
+		linked.Staged = staged
+		err = l.Link(ctx, s.from.store, object, name, &linked)
 		if err == nil {
 			s.linked++
-			sum, err := Checksum(ctx, object, s.buffer)
+			sum, err := sumOf(ctx, object, s.buffer)
 			return s.intact(name, f, sum, err)
 		}
 		if !errors.Is(err, errors.ErrUnsupported) {
@@ -364,16 +383,16 @@ type linkDisk interface {
 }
 
 // Link implements linker, for stores in folders of one file system.
-func (l *Local) Link(from Reader, object Object, name, staged string) error {
+func (l *Local) Link(_ context.Context, from Reader, object Object, name string, file *record.File) error {
 	other, ok := from.(*Local)
 	d, can := l.disk.(linkDisk)
 	if !ok || !can {
 		return errors.ErrUnsupported
 	}
-	if err := l.makeFolder(path.Dir(staged)); err != nil {
+	if err := l.makeFolder(path.Dir(file.Staged)); err != nil {
 		return err
 	}
-	return d.LinkFrom(other.disk, object, name, staged)
+	return d.LinkFrom(other.disk, object, name, file.Staged)
 }
 
 // SyncNames implements linker.

@@ -24,12 +24,13 @@ func (s *Store) open(ctx context.Context, name string) (*object, error) {
 	if err != nil {
 		return nil, notFound(name, err)
 	}
-	return &object{o, name}, nil
+	return &object{o, s, name}, nil
 }
 
 // object is an open object.
 type object struct {
 	*bucket.Object
+	s    *Store
 	name string
 }
 

@@ -3,6 +3,7 @@ package s3_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -143,6 +144,11 @@ func withoutLots(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+func base64Of(text string) string {
+	s := sha256.Sum256([]byte(text))
+	return base64.StdEncoding.EncodeToString(s[:])
 }
 
 func sum(text string) string {
