@@ -180,7 +180,7 @@ func (b *bench) serve(ctx context.Context) error {
 	}
 }
 
-// requestsOf finds the requests in the last line of a run's log.
+// requestsOf finds the number of requests at the end of a run's log.
 var requestsOf = regexp.MustCompile(`\brequests=(\d+)`)
 
 // turn runs until the end of the topic into a new output.
@@ -196,9 +196,11 @@ func (b *bench) turn(ctx context.Context, way string, round int) (figures, error
 	if err != nil {
 		return f, err
 	}
-	p, err := rig.Start(rig.Spec{Path: b.program.Path, Env: env, Args: []string{"run", "--brokers", b.broker.Addr,
-		"--topic", topic, "--until-end", "--out", out, "--ops", b.Ops, "--roll-records", strconv.Itoa(b.Roll),
-		"--listen", "off", "--s3-endpoint", b.url}})
+	log := filepath.Join(b.dir, fmt.Sprintf("run-%d-%s.log", round, way))
+	p, err := rig.Start(rig.Spec{Path: b.program.Path, Env: env, Log: log,
+		Args: []string{"run", "--brokers", b.broker.Addr,
+			"--topic", topic, "--until-end", "--out", out, "--ops", b.Ops, "--roll-records", strconv.Itoa(b.Roll),
+			"--listen", "off", "--s3-endpoint", b.url}})
 	if err != nil {
 		return f, err
 	}
@@ -216,8 +218,16 @@ func (b *bench) turn(ctx context.Context, way string, round int) (figures, error
 	}
 	f.WallS, f.CPUS, f.MaxRSS = exit.Wall.Seconds(), exit.CPU.Seconds(), exit.MaxRSS
 	f.ServerCPUS = (after - before).Seconds()
-	if found := requestsOf.FindStringSubmatch(p.Tail(1)); found != nil {
-		f.Requests, _ = strconv.ParseInt(found[1], 10, 64)
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return f, err
+	}
+	found := requestsOf.FindSubmatch(text)
+	if way == inBucket && found == nil {
+		return f, errors.New("the log of run has no number of requests")
+	}
+	if found != nil {
+		f.Requests, _ = strconv.ParseInt(string(found[1]), 10, 64)
 	}
 	return f, errors.Join(b.count(ctx, out, env, &f), b.remove(way, round))
 }

@@ -36,9 +36,9 @@ func ParseAddress(out string) (a Address, err error) {
 		return Address{}, errors.New("want s3://BUCKET/PREFIX: credentials come from variables or profiles, and the " +
 			"server from --s3-endpoint")
 	}
-	if err := s3utils.CheckValidBucketName(a.Bucket); err != nil || a.Bucket != strings.TrimSpace(a.Bucket) {
-		return Address{}, fmt.Errorf("%q is no name of a bucket: want 3 to 63 letters, digits, dots and hyphens",
-			a.Bucket)
+	if err := s3utils.CheckValidBucketNameStrict(a.Bucket); err != nil || a.Bucket != strings.TrimSpace(a.Bucket) {
+		return Address{}, fmt.Errorf("%q is no name of a bucket: want 3 to 63 lower-case letters, digits, dots and "+
+			"hyphens", a.Bucket)
 	}
 	return a, checkPrefix(a.Prefix)
 }
