@@ -97,6 +97,7 @@ var wallClock = map[string]string{
 	"sinks/sinks.go":               "created, of an output: shown",
 	"sinks/topic.go":               "created, of an accepted topic: shown",
 	"sinks/adopt.go":               "created, of an adopted manifest: shown",
+	"sinks/compact/vacuum.go":      "created, of a retired commit: shown",
 	"sinks/s3/probe.go":            "bytes of the objects that a probe writes",
 	"sinks/s3/s3test/s3test.go":    "what a server of tests answers",
 	"ingest/backfill/paths.go":     "created, of a plan: shown",

@@ -55,6 +55,7 @@ type cli struct {
 	Top      top.Command          `cmd:""`
 	Verify   verify.Command       `cmd:""`
 	Compact  compact.Command      `cmd:""`
+	Vacuum   compact.Vacuum       `cmd:""`
 	Replay   replay.Command       `cmd:""`
 	Info     info.Command         `cmd:""`
 	Export   export.Command       `cmd:""`

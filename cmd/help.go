@@ -15,6 +15,7 @@ func (cli) HelpLines() map[string]string {
 		"top":       "Show the numbers of a process or an output in the terminal.",
 		"verify":    "Check an output: manifests, files, checksums, row counts and offsets.",
 		"compact":   "Copy an output into one of fewer and larger files.",
+		"vacuum":    "Delete files of an output whose rows a compaction has.",
 		"replay":    "Send refused messages again, after what refused them was mended.",
 		"info":      "Describe a file, an output, a model, a mask or a topic.",
 		"export":    "Draw a frame from the tables, or convert a model or a mask.",

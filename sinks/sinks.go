@@ -27,6 +27,7 @@
 //	  _commits/topics/<t>/plan.json, _commits/plans/<hash>.jsonl            lanes of an archive that t is the name of
 //	  _commits/plans/order/<n, 8 digits>.json                               plans that are worked on, in their order
 //	  _commits/topics/<t>/<partition>/<start, 20 digits>.json               manifests
+//	  _commits/topics/<t>/<partition>/<start, 20 digits>.retired.json       commits whose rows a compaction has
 //
 // The states of a commit, and the result of a crash in each:
 //

@@ -20,6 +20,7 @@ import (
 // Store is the store of an output that a command has opened by its address.
 type Store interface {
 	sinks.Store
+	sinks.Remover
 
 	// CheckWritable returns an error that says why a commit would fail, as far as that can
 	// be found out without one. tables are the names of all tables.

@@ -26,3 +26,26 @@ func (Command) HelpLines() map[string]string {
 		"json":         "Print one JSON document.",
 	}
 }
+
+// Help opens the help of vacuum.
+func (Vacuum) Help() string {
+	return `Deletes the files of commits of OUT whose rows its compaction OUT2 holds. Before, the counts of
+OUT2 are compared with those of OUT, and the files of OUT2 with their checksums. The newest
+commit of each partition stays, and so do all manifests. A glob over OUT then finds fewer
+rows: move readers to OUT2 first.
+
+Examples:
+  entropipe vacuum ./entropipe-out --covered-by ./compacted --dry-run
+  entropipe vacuum ./entropipe-out --covered-by ./compacted --older-than 168h`
+}
+
+// HelpLines describes the argument and flags of vacuum.
+func (Vacuum) HelpLines() map[string]string {
+	return map[string]string{
+		"out":        "Output: a folder, or s3://BUCKET/PREFIX.",
+		"covered-by": "Compaction of this output, which holds the rows.",
+		"older-than": "Age from which on commits are retired.",
+		"dry-run":    "Print what would be retired; change nothing.",
+		"json":       "Print one JSON document.",
+	}
+}

@@ -17,6 +17,10 @@ import (
 
 // contents checks the files of a manifest. It reads them through buffer.
 func (v *verifier) contents(ctx context.Context, m manifestJob, buffer []byte) {
+	if m.retired || v.retiredNow(ctx, m) {
+		v.retired(ctx, m)
+		return
+	}
 	var frames, sequences, rejects []rowKey
 	readable := true
 	for i := range m.Files {

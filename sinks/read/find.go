@@ -190,11 +190,23 @@ func (s *finder) eachFile(ctx context.Context, m *record.Manifest, datasets map[
 			}
 			return use(f, file)
 		})
+		if away := (*RetiredError)(nil); errors.As(orRetired(ctx, s.store, m, err), &away) {
+			s.leave(away)
+			return nil
+		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// leave notes a commit whose rows another output has, once for each such output.
+func (s *finder) leave(away *RetiredError) {
+	text := "retired commits, whose frames output " + away.CoveredBy + " has"
+	if !slices.Contains(s.there, text) {
+		s.there = append(s.there, text)
+	}
 }
 
 // mayHold reports whether a file may have frames of the query's sequence: the file of a

@@ -21,6 +21,7 @@ type topicListing struct {
 type partitionListing struct {
 	id        string
 	manifests []string // paths, in order of their starts
+	retired   []int64  // starts of retired commits, ascending
 }
 
 // listTopics lists the commit records of all topics. It calls strange with each path
@@ -52,6 +53,7 @@ func listTopics(ctx context.Context, store sinks.Reader, strange func(name strin
 		}
 		t := topics[len(topics)-1]
 		_, isManifest := record.ManifestStart(part[len(part)-1])
+		retired, isRetired := record.RetiredStart(part[len(part)-1])
 		switch {
 		case len(part) == 4 && part[3] == record.BaseFile:
 			t.base = true
@@ -59,12 +61,16 @@ func listTopics(ctx context.Context, store sinks.Reader, strange func(name strin
 			t.plan = true
 		case len(part) == 4 && record.IsBaseName(part[3]):
 			t.accepted = append(t.accepted, part[3])
-		case len(part) == 5 && isManifest:
+		case len(part) == 5 && (isManifest || isRetired):
 			if n := len(t.partitions); n == 0 || t.partitions[n-1].id != part[3] {
 				t.partitions = append(t.partitions, partitionListing{id: part[3]})
 			}
 			p := &t.partitions[len(t.partitions)-1]
-			p.manifests = append(p.manifests, e.Name)
+			if isManifest {
+				p.manifests = append(p.manifests, e.Name)
+			} else {
+				p.retired = append(p.retired, retired)
+			}
 		default:
 			strange(e.Name)
 		}

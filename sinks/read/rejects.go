@@ -125,7 +125,7 @@ func (r *refusals) read() error {
 			return nil
 		})
 		if err != nil || r.failed != nil {
-			return orFirst(r.failed, err)
+			return orFirst(r.failed, orRetired(r.ctx, r.store, r.manifest, err))
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@ type Report struct {
 	Plans      []PlanReport      `json:"plans,omitempty"`
 	Tables     []TableReport     `json:"tables"`
 	Adopted    []AdoptedReport   `json:"adopted,omitempty"`
+	Retired    []RetiredReport   `json:"retired,omitempty"`
 	Faults     []Fault           `json:"faults"`      // the first maxFaults faults
 	FaultCount int64             `json:"fault_count"` // number of all faults
 	Notes      []string          `json:"notes"`       // observations that are no faults
@@ -282,6 +283,9 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 		b.WriteByte('\n')
 	}
 	writeAdopted(&b, r.Adopted)
+	for i := range r.Retired {
+		fmt.Fprintln(&b, &r.Retired[i])
+	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}

@@ -160,9 +160,10 @@ func chunksAhead(m *record.Manifest) []int64 {
 
 type manifestJob struct {
 	*record.Manifest
-	name   string
-	newest bool    // its files may still be staged
-	ahead  []int64 // offsets that hold chunks of messages before it
+	name    string
+	newest  bool    // its files may still be staged
+	retired bool    // another output has its rows, and its files are gone or will be
+	ahead   []int64 // offsets that hold chunks of messages before it
 }
 
 func (v *verifier) progress() {
@@ -296,7 +297,7 @@ func (v *verifier) chain(ctx context.Context, base *record.Base, p partitionList
 		v.repair.add(name, m, nil)
 		ahead := chunksAhead(last)
 		last = m
-		jobs <- manifestJob{m, name, i == len(p.manifests)-1, ahead}
+		jobs <- manifestJob{m, name, i == len(p.manifests)-1, slices.Contains(p.retired, m.Start), ahead}
 	}
 	if last != nil {
 		v.partition(sum)
@@ -323,7 +324,7 @@ func (v *verifier) unlisted(ctx context.Context, sum *PartitionReport, last, m *
 		v.repair.add(name, between, nil)
 		ahead := chunksAhead(last)
 		last = between
-		jobs <- manifestJob{between, name, false, ahead}
+		jobs <- manifestJob{between, name, false, false, ahead}
 	}
 	return last
 }

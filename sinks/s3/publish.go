@@ -301,6 +301,9 @@ func (t *step) copy(ctx context.Context) error {
 	})
 }
 
+// Remove implements sinks.Remover.
+func (s *Store) Remove(ctx context.Context, names []string) error { return s.remove(ctx, names) }
+
 // remove deletes objects, up to 1,000 in a request. What is not there is no error.
 func (s *Store) remove(ctx context.Context, names []string) error {
 	for batch := range slices.Chunk(names, 1000) {
