@@ -29,7 +29,7 @@ type workers struct {
 	budget  disruption.PodDisruptionBudget
 	network networking.NetworkPolicy
 	config  core.ConfigMap
-	scaler  string // the ScaledObject as text; module deploy/keda decodes it
+	scaler  string // the ScaledObject as text
 }
 
 // built runs kustomize on a folder and decodes every object strictly.
