@@ -24,6 +24,9 @@ const (
 	identity     = "IDENTITYOFTHETEST"
 )
 
+// emptyList is the answer of a bucket without objects.
+const emptyList = "<ListBucketResult><Name>archive</Name><IsTruncated>false</IsTruncated></ListBucketResult>"
+
 // giver gives out credentials over HTTP, each time with another access key.
 type giver struct {
 	*httptest.Server
@@ -42,8 +45,8 @@ func newGiver(t *testing.T) *giver {
 		switch {
 		case sts && (g.broken.Load() || r.Form.Get("WebIdentityToken") != identity):
 			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprint(w, `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">`+"<Error><Code>InvalidIdentityToken</Code><Message>no such identity</Message>"+
-				"</Error></ErrorResponse>")
+			fmt.Fprint(w, `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error>`+
+				"<Code>InvalidIdentityToken</Code><Message>no such identity</Message></Error></ErrorResponse>")
 		case g.broken.Load():
 			w.WriteHeader(http.StatusForbidden)
 		case sts:
@@ -78,7 +81,8 @@ var places = []struct {
 	}},
 	{"profile with credential_process", "profile giver: its credential_process ended with exit status 22",
 		func(t *testing.T, g *giver) {
-			body := `{"Version": 1, "AccessKeyId": "KEY%d", "SecretAccessKey": %q, "SessionToken": %q, "Expiration": %q}`
+			body := `{"Version": 1, "AccessKeyId": "KEY%d", "SecretAccessKey": %q, "SessionToken": %q, ` +
+				`"Expiration": %q}`
 			g.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				if g.broken.Load() {
 					w.WriteHeader(http.StatusForbidden)
@@ -136,7 +140,7 @@ func client(t *testing.T, key *atomic.Pointer[string]) *bucket.Client {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
-		fmt.Fprint(w, `<ListBucketResult><Name>archive</Name><IsTruncated>false</IsTruncated></ListBucketResult>`)
+		fmt.Fprint(w, emptyList)
 	}))
 	t.Cleanup(server.Close)
 	c, err := bucket.New(bucket.Config{Address: bucket.Address{Bucket: "archive"}, Endpoint: server.URL,
@@ -175,13 +179,14 @@ func TestCredentialsServeUntilTheyExpire(t *testing.T) {
 				rec := httptest.NewRecorder()
 				switch {
 				case r.URL.Path != "/role":
-					fmt.Fprint(rec, `<ListBucketResult><Name>archive</Name><IsTruncated>false</IsTruncated></ListBucketResult>`)
+					fmt.Fprint(rec, emptyList)
 				case broken:
 					asked++
 					rec.WriteHeader(http.StatusForbidden)
 				default:
 					fmt.Fprintf(rec, `{"Code": "Success", "AccessKeyId": "KEY", "SecretAccessKey": %q, "Token": %q, `+
-						`"Expiration": %q}`, secretKey, sessionToken, time.Now().Add(time.Hour).Format(time.RFC3339Nano))
+						`"Expiration": %q}`, secretKey, sessionToken,
+						time.Now().Add(time.Hour).Format(time.RFC3339Nano))
 				}
 				return rec.Result()
 			})})
