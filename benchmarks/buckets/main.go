@@ -32,7 +32,7 @@ import (
 type cli struct {
 	Quick     bool   `help:"Few frames and turns; keeps no result."`
 	Rounds    int    `default:"7" help:"Turns of each way (${default}; --quick: 2)."`
-	Frames    int    `default:"800" help:"Frames of a turn (${default}; --quick: 60)."`
+	Frames    int    `default:"2000" help:"Frames of a turn (${default}; --quick: 60)."`
 	Points    int    `default:"120000" help:"Points of a made-up frame (${default})."`
 	Roll      int    `default:"50" help:"Records of a commit (${default})."`
 	Ops       string `default:"hull2d,maxima3d" help:"Operators (${default})."`
