@@ -53,6 +53,18 @@ func podArgs(t *testing.T, spec jobSpec, dir string) []string {
 // every frame is in the tables once. So it is when pods of one index overlap, frozen ones too.
 func TestJobDoesEachShardOnce(t *testing.T) {
 	t.Parallel()
+	for round := 1; !interruptedJob(t); round++ {
+		if round == 6 {
+			t.Fatalf("in %d rounds the events found no pods in the middle of their work", round)
+		}
+	}
+}
+
+// interruptedJob runs a Job to its end while things happen to its pods, and checks its output.
+// It returns whether all of them happened: a pod may be done before this process, on a busy
+// machine, sees its first commit.
+func interruptedJob(t *testing.T) bool {
+	t.Helper()
 	// Work takes much longer than a commit: a pod that has committed something is not done with
 	// the rest, which it would only commit after a signal.
 	const drives, scans, points = 18, 10, 12000
@@ -95,16 +107,11 @@ func TestJobDoesEachShardOnce(t *testing.T) {
 			}
 		}
 	})
-	if len(events) > 1 {
-		t.Errorf("%d events found no pod in the middle of its work", len(events))
-	}
 	if len(c.failed) > 0 || len(c.failures) > 0 || len(c.succeeded) != spec.Completions {
 		t.Errorf("succeeded %v, failed %v, exit statuses %v", c.succeeded, c.failed, c.statuses)
 	}
-	if len(c.ignored) < 2 {
-		t.Errorf("no shard was interrupted in the middle: exit statuses %v", c.statuses)
-	}
 	holds(t, out, drives*scans)
+	return len(events) <= 1 && len(c.ignored) >= 2 // events that no pod met, and shards that were interrupted
 }
 
 // commitsOf counts the commits of the lanes of a shard.
