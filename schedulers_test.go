@@ -111,7 +111,7 @@ func interruptedJob(t *testing.T) bool {
 		t.Errorf("succeeded %v, failed %v, exit statuses %v", c.succeeded, c.failed, c.statuses)
 	}
 	holds(t, out, drives*scans)
-	return len(events) <= 1 && len(c.ignored) >= 2 // events that no pod met, and shards that were interrupted
+	return len(events) <= 1 && len(c.ignored) >= 2 // one event is left over; shards were interrupted
 }
 
 // commitsOf counts the commits of the lanes of a shard.

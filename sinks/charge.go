@@ -5,7 +5,7 @@ type Charge struct {
 	Put    int64 // objects, parts of objects, begins and ends of objects in parts
 	Copy   int64
 	Delete int64
-	Bytes  int64 // of files
+	Bytes  int64 // files
 }
 
 // Add adds what another commit takes.

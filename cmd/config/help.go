@@ -146,7 +146,7 @@ func describe(node *kong.Node, grammar reflect.Type) error {
 			return err
 		}
 	}
-	for _, command := range commandsOf(grammar) { // that are not built
+	for _, command := range commandsOf(grammar) { // commands without nodes
 		delete(lines, command.name)
 	}
 	if len(lines) > 0 {

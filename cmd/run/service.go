@@ -45,7 +45,7 @@ type Service struct {
 	Output     *sinks.Output   // nil for a trial
 	output     pipeline.Output // Output, or what a trial has instead
 	feed       Feed
-	outboxes   []*ingest.Outbox // of what is published, and of dead letters
+	outboxes   []*ingest.Outbox // published records and dead letters
 	Pipeline   *pipeline.Pipeline
 	complaints ingest.Complaints  // about brokers, of consumer and outbox
 	question   *pipeline.Question // whether a partition's end is reached

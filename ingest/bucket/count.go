@@ -13,7 +13,7 @@ type Requests struct {
 	Get    int64 // with ranges and without
 	Head   int64
 	List   int64
-	Delete int64 // of many objects or of one
+	Delete int64 // many objects or one
 	Other  int64
 
 	Sent     int64 // bytes of objects and parts

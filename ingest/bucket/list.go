@@ -31,8 +31,8 @@ func (c *Client) List(ctx context.Context, folder string, deep bool, f func(Entr
 // Part is a part of a listing.
 type Part struct {
 	Folder string
-	Deep   bool   // what is in folders below it, too
-	Begin  string // of the names in Folder that are listed
+	Deep   bool   // folders below it, too
+	Begin  string // beginning of the names in Folder that are listed
 	After  string // names in Folder up to this one are passed over; empty: none
 }
 
@@ -80,7 +80,7 @@ func (c *Client) page(ctx context.Context, prefix string, after *string, deep bo
 		*after, seen = o.Key, true
 		folder := strings.HasSuffix(o.Key, "/")
 		if o.Key == prefix || folder && deep {
-			continue // what consoles make for folders
+			continue // a console's sign for a folder
 		}
 		err := f(Entry{Name: c.name(strings.TrimSuffix(o.Key, "/")), Size: o.Size, ETag: o.ETag, Folder: folder})
 		if err != nil {

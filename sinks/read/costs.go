@@ -23,7 +23,7 @@ type CommitCosts struct {
 	Put            float64 `json:"put"` // a commit
 	Copy           float64 `json:"copy"`
 	Delete         float64 `json:"delete"`
-	Bytes          float64 `json:"bytes"`           // of files, a commit
+	Bytes          float64 `json:"bytes"`           // files a commit
 	MillionDollars float64 `json:"million_dollars"` // requests of 10^6 such commits
 	Prices         string  `json:"prices"`
 }

@@ -128,7 +128,7 @@ var errFound = errors.New("found")
 type describer struct {
 	store sinks.Reader
 	*Summary
-	charge  sinks.Charge // of all commits
+	charge  sinks.Charge // all commits
 	commits int64
 }
 

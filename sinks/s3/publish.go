@@ -138,7 +138,7 @@ func gravest(errs []error) error {
 type step struct {
 	sinks.Move
 	s     *Store
-	etag  string // of the staged object; empty: it is not there
+	etag  string // the staged object's; empty: it is not there
 	known bool   // nothing needs to be looked at
 }
 
