@@ -103,8 +103,8 @@ func (h *chain) ready(ctx context.Context, c *Compactor, all bool) (*span, error
 			if err != nil && (len(s.manifests) == 0 || passes(sinks.Unavailable(err))) {
 				return nil, err
 			}
-			if err != nil {
-				return s, nil // what is before the fault is committed first
+			if err != nil { // commits before the fault come first
+				return s, nil
 			}
 			if !more {
 				break
@@ -182,7 +182,7 @@ func (s *span) manifest() *record.Manifest {
 			m.Created = one.Created
 		}
 		if one.ConfigHash != m.ConfigHash {
-			m.ConfigHash = "" // of no single writer
+			m.ConfigHash = "" // several writers
 		}
 	}
 	return m

@@ -21,7 +21,7 @@ type VacuumConfig struct {
 // Vacuumed counts what Vacuum has done, or would do.
 type Vacuumed struct {
 	Commits int64 `json:"commits"` // retired by this call
-	Files   int64 `json:"files"`   // of these commits
+	Files   int64 `json:"files"`   // files of retired commits
 	Bytes   int64 `json:"bytes"`
 	Before  int64 `json:"retired_before"`
 	Kept    int64 `json:"kept"` // commits that are too young, the newest of their partition, or not covered

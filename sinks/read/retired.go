@@ -69,7 +69,7 @@ func coverOf(ctx context.Context, store sinks.Reader, m *record.Manifest) string
 type RetiredReport struct {
 	CoveredBy string `json:"covered_by"` // uuid of that output
 	Commits   int64  `json:"commits"`
-	Files     int64  `json:"files_left"` // that are not deleted yet
+	Files     int64  `json:"files_left"` // files that the next vacuum deletes
 }
 
 // String describes the commits in one line.

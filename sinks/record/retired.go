@@ -17,7 +17,7 @@ type Retired struct {
 	Partition int32     `json:"partition"`
 	Start     int64     `json:"start"`
 	End       int64     `json:"end"`
-	UUID      string    `json:"uuid"`       // of the manifest
+	UUID      string    `json:"uuid"`       // uuid in the manifest
 	CoveredBy string    `json:"covered_by"` // uuid of the output that holds the rows
 	Created   time.Time `json:"created"`
 	Writer    string    `json:"writer,omitempty"`
