@@ -51,7 +51,7 @@ type bucketWriter struct {
 	mu      sync.Mutex
 	waiting []*bucketTurn
 	runs    bool
-	err     error // of the last call
+	err     error // result of the last call
 	dead    bool
 	commits bool            // the call is Commit, not Resume
 	copies  bool            // it has copied a file
@@ -85,7 +85,7 @@ type bucketRun struct {
 	writers [2]*bucketWriter
 	uuids   []string // by attempt
 	kept    []keptRequest
-	found   map[string]*record.Manifest // what was read from the bucket; manifests do not change
+	found   map[string]*record.Manifest // manifests read from the bucket; they do not change
 }
 
 // kindOf says which step of the model a request is; empty: none.
@@ -400,7 +400,7 @@ func (r *bucketRun) step(s protocol.Step, after *protocol.BucketView) (err error
 		err = w.allow(s.Op, file, s.Outcome)
 	}
 	w.settle()
-	if after.Stuck[s.Writer] && err == nil { // what it reads at the same time ends first
+	if after.Stuck[s.Writer] && err == nil { // its other reads end first
 		for w.allow("look", 0, "done") == nil || w.allow("look", 1, "done") == nil {
 			w.settle()
 		}
@@ -431,7 +431,7 @@ func (r *bucketRun) meddle(after *protocol.BucketView, s protocol.Step) error {
 	for _, o := range after.Published {
 		if o.Attempt < 0 {
 			key := fmt.Sprintf("%s/%s/part-0-%d-%d%s", r.prefix, table, o.Start, o.End, record.DataSuffix)
-			var metadata map[string]string // of one table's: those of an entropipe
+			var metadata map[string]string // such as entropipe gives, for one table
 			if s.What == 0 {
 				metadata = map[string]string{"X-Amz-Meta-Entropipe-Uuid": record.NewUUID(),
 					"X-Amz-Meta-Entropipe-Sha256": strings.Repeat("0", 64)}

@@ -377,7 +377,7 @@ func (r *modelRun) run(steps []protocol.Step, views []protocol.View) (err error)
 			}
 		}
 	}()
-	other := false // of several attempts that have lost, the code has discarded another one first
+	other := false // the code has discarded another attempt first
 	for i, s := range steps {
 		if err := r.step(s); err != nil && other {
 			return errUnrealizable

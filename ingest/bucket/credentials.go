@@ -22,7 +22,7 @@ type sources struct {
 	mu   sync.Mutex
 	all  []namedSource
 	last credentials.Provider // the one that had credentials; nil: none had
-	held credentials.Value    // what it had
+	held credentials.Value    // credentials of last
 }
 
 type namedSource struct {
@@ -44,7 +44,7 @@ func newSources(amazon bool) *sources {
 	endpoint := os.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT")
 	metadata := (amazon || endpoint != "") && !strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true")
 	switch {
-	case identity: // of one provider, which prefers it
+	case identity: // the provider of identities asks for nothing else
 	case container != "":
 		s.all = append(s.all, namedSource{"role of the container", &credentials.IAM{}})
 	case metadata:
@@ -91,7 +91,7 @@ func (s *sources) RetrieveWithCredContext(cc *credentials.CredContext) (credenti
 // reasonOf returns in one line why a source has nothing.
 func reasonOf(err error) string {
 	ended := (*exec.ExitError)(nil)
-	if errors.As(err, &ended) { // what it printed may be secret
+	if errors.As(err, &ended) { // its output may be secret
 		return "its credential_process ended with " + ended.String()
 	}
 	return short(err.Error())

@@ -236,7 +236,7 @@ func TestCredentialsOfEveryPlace(t *testing.T) {
 			if n := g.given.Load(); n != 1 || *key.Load() != "KEY1" {
 				t.Errorf("given %d times, sent %s", n, *key.Load())
 			}
-			old := client(t, &key) // of credentials that are over at once
+			old := client(t, &key) // its credentials are over at once
 			g.lasts.Store(int64(time.Millisecond))
 			list = func() error {
 				return old.List(t.Context(), ".", false, func(bucket.Entry) error { return nil })

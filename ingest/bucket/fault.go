@@ -32,7 +32,7 @@ func (f *Fault) Unwrap() error { return f.err }
 // configuration: the store is not reached, or overloaded, or broken.
 func (f *Fault) Passing() bool {
 	if none := (*credentialsError)(nil); errors.As(f.err, &none) {
-		return none.had // who gives them out may be away for a while
+		return none.had // their giver may be away for a while
 	}
 	if f.untrusted() {
 		return false
