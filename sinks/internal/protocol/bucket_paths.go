@@ -17,7 +17,7 @@ type BucketPath struct {
 
 // BucketView is what can be seen of an output in a bucket after a step.
 type BucketView struct {
-	Attempt   int            // number of the step.s writer.s attempt, by the order of begins; -1: none
+	Attempt   int            // attempt of the writer that steps, by the order of begins; -1: none
 	Manifests map[int]int    // attempt by start
 	Published []BucketObject // objects that readers see
 	Staged    []BucketObject // complete staged objects
