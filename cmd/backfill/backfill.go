@@ -14,16 +14,18 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
+	"slices"
 	"time"
 
 	"entropipe/cmd/command"
 	"entropipe/cmd/config"
+	"entropipe/cmd/config/value"
 	"entropipe/cmd/mistake"
 	"entropipe/cmd/produce/source"
 	"entropipe/cmd/run"
 	"entropipe/cmd/run/flags"
 	"entropipe/ingest/backfill"
+	"entropipe/ingest/filesys"
 	"entropipe/ingest/replay"
 	"entropipe/sinks"
 )
@@ -45,9 +47,10 @@ type job struct {
 func (c *Flags) run(e *command.Env, whole any, from source.Archived) error {
 	j := &job{Flags: c, env: e, from: from, service: c.service()}
 	var err error
-	if err = errors.Join(c.Check(), from.Check()); err != nil {
+	if err = errors.Join(c.Check(), from.Check(), c.Output.Bucket.CheckSources(from.Where())); err != nil {
 		return err
 	}
+	defer j.reading(from.Where())()
 	if j.shard, err = c.Work.shard(os.LookupEnv); err != nil {
 		return err
 	}
@@ -66,6 +69,20 @@ func (c *Flags) run(e *command.Env, whole any, from source.Archived) error {
 		return j.dryRun(config.Effective(e.Parser, whole))
 	}
 	return j.backfill(config.Effective(e.Parser, whole), run.Show{Settings: config.Lines(e.Parser, whole, e.Settings)})
+}
+
+// readShare is the part of --memory that is read ahead of archives in buckets: one of so many.
+const readShare = 4
+
+// reading has archives in buckets be reached until end is called, and takes what is read ahead
+// from the memory of the service.
+func (j *job) reading(paths []string) (end func()) {
+	share := value.Size(0)
+	if slices.ContainsFunc(paths, filesys.IsBucket) {
+		share = min(j.service.Resource.Memory/readShare, max(j.service.Resource.Memory-command.MinMemory, 0))
+		j.service.Resource.Memory -= share
+	}
+	return j.Output.Bucket.Reading(j.env.Ctx, int64(share))
 }
 
 // fastest is the rate of a source that nobody waits for.
@@ -159,9 +176,9 @@ func nothing() error { return errors.New("there is nothing to read") }
 // no path.
 func exist(paths []string) error {
 	for _, path := range paths {
-		if _, err := os.Stat(path); err == nil {
+		if _, err := filesys.Stat(path); err == nil {
 			continue
-		} else if found, bad := filepath.Glob(path); bad != nil || len(found) == 0 {
+		} else if found, bad := filesys.Glob(path); bad != nil || len(found) == 0 {
 			return fmt.Errorf("%s: %w", config.ShownPath(path), reason(err))
 		}
 	}

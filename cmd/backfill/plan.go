@@ -28,11 +28,16 @@ type planOnly struct {
 	Progress    progressMode `default:"auto" placeholder:"auto|true|false" group:"Other"`
 }
 
+// planAhead bounds what is read ahead of archives in buckets, in bytes.
+const planAhead = 32 << 20
+
 // run writes the plan and prints it.
 func (c *planOnly) run(e *command.Env, from source.Archived) error {
-	if err := errors.Join(c.Plan.check(), c.Plan.checkReuse(c.Out), from.Check(), c.Bucket.Check(c.Out)); err != nil {
+	if err := errors.Join(c.Plan.check(), c.Plan.checkReuse(c.Out), from.Check(), c.Bucket.Check(c.Out),
+		c.Bucket.CheckSources(from.Where())); err != nil {
 		return err
 	}
+	defer c.Bucket.Reading(e.Ctx, planAhead)()
 	j := &job{env: e, from: from}
 	if err := j.open(&c.Plan, source.Options{Rate: fastest(), Log: e.Log}); err != nil {
 		return err

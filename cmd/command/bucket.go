@@ -9,11 +9,12 @@ import (
 	"entropipe/cmd/config/value"
 	"entropipe/cmd/mistake"
 	"entropipe/ingest/bucket"
+	"entropipe/ingest/filesys"
 	"entropipe/sinks"
 	"entropipe/sinks/s3"
 )
 
-// Bucket are the flags of outputs in buckets. Credentials are no flags: they come from where
+// Bucket are the flags of outputs and archives in buckets. Credentials are no flags: they come from where
 // the programs of AWS look for them.
 type Bucket struct {
 	Endpoint  string `name:"s3-endpoint" placeholder:"URL" content:"no" more:"yes"`
@@ -24,7 +25,7 @@ type Bucket struct {
 // HelpLines describes the flags.
 func (Bucket) HelpLines() map[string]string {
 	return map[string]string{
-		"s3-endpoint":   "Server of s3:// outputs; default: AWS_ENDPOINT_URL_S3, else AWS.",
+		"s3-endpoint":   "Server of s3:// addresses; default: AWS_ENDPOINT_URL_S3, else AWS.",
 		"s3-region":     "Region of the bucket; default: AWS_REGION, else what the server says.",
 		"s3-path-style": "Send the bucket in the path of requests, not in the name of the host.",
 	}
@@ -93,6 +94,29 @@ func (b *Bucket) openOutput(ctx context.Context, out string) (Store, error) {
 	}
 	store.Close()
 	return nil, err
+}
+
+// CheckSources returns all mistakes of the flags, and of paths that are addresses of a bucket,
+// joined, each a mistake.Usage.
+func (b *Bucket) CheckSources(paths []string) error {
+	wrong := []error{b.checkEndpoint()}
+	for _, path := range paths {
+		if !bucket.IsAddress(path) {
+			continue
+		}
+		of, _, _ := strings.Cut(path[len(bucket.Scheme):], "/")
+		if _, err := bucket.ParseAddress(bucket.Scheme + of); err != nil {
+			wrong = append(wrong, mistake.Value("path", " %s: %v", value.Discreet(path), err))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// Reading has archives in buckets be reached by the flags until end is called. memory bounds what
+// is read ahead of all readers, in bytes.
+func (b *Bucket) Reading(ctx context.Context, memory int64) (end func()) {
+	return filesys.Use(ctx, bucket.Config{Endpoint: b.Endpoint, Region: b.Region, PathStyle: b.PathStyle,
+		Version: Version}, memory)
 }
 
 // JoinOutput returns the address of a name in an output.

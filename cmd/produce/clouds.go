@@ -40,9 +40,10 @@ func (c *producePLY) Run(e *command.Env) error { return c.send(e, &c.PLY) }
 func (c *produceLAS) Run(e *command.Env) error { return c.send(e, &c.LAS) }
 
 func (c *cloudFlags) send(e *command.Env, from source.Source) error {
-	if err := errors.Join(c.Check(), from.Check()); err != nil {
+	if err := errors.Join(c.Check(), from.Check(), c.checkSources(from)); err != nil {
 		return err
 	}
+	defer c.Bucket.Reading(e.Ctx, readAhead)()
 	src, err := from.Open(source.Options{Rate: c.Rate, MaxFrameBytes: int64(c.MaxFrameBytes), Log: e.Log})
 	if err != nil {
 		return err

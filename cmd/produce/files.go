@@ -24,9 +24,11 @@ type produceFiles struct {
 
 // Run checks the flags and runs the command.
 func (c *produceFiles) Run(e *command.Env) error {
-	if err := errors.Join(c.Check(), command.CheckAmount("jobs", c.Jobs, 0, math.MaxInt16)); err != nil {
+	err := errors.Join(c.Check(), c.checkSources(&c.Files), command.CheckAmount("jobs", c.Jobs, 0, math.MaxInt16))
+	if err != nil {
 		return err
 	}
+	defer c.Bucket.Reading(e.Ctx, readAhead)()
 	src, err := c.Files.Open(source.Options{Rate: c.Rate, Log: e.Log})
 	if err != nil {
 		return err

@@ -60,6 +60,7 @@ type producerFlags struct {
 	Names source.Names `embed:""`
 
 	Security command.Security `embed:"" group:"Brokers"`
+	Bucket   command.Bucket   `embed:"" group:"Input"`
 
 	jobs int // inputs that are read at a time; 0: one
 }
@@ -92,14 +93,26 @@ func (c *produceQuickdraw) Run(e *command.Env) error { return c.send(e, &c.Quick
 
 // send checks the flags and sends what they name.
 func (c *producerFlags) send(e *command.Env, from source.Source) error {
-	if err := errors.Join(c.Check(), from.Check()); err != nil {
+	if err := errors.Join(c.Check(), from.Check(), c.checkSources(from)); err != nil {
 		return err
 	}
+	defer c.Bucket.Reading(e.Ctx, readAhead)()
 	src, err := from.Open(source.Options{Rate: c.Rate, Log: e.Log})
 	if err != nil {
 		return err
 	}
 	return c.produce(e, src)
+}
+
+// readAhead bounds what is read ahead of archives in buckets, in bytes.
+const readAhead = 64 << 20
+
+// checkSources returns the mistakes of flags and paths of archives in buckets.
+func (c *producerFlags) checkSources(from source.Source) error {
+	if a, ok := from.(source.Archived); ok {
+		return c.Bucket.CheckSources(a.Where())
+	}
+	return c.Bucket.CheckSources(nil)
 }
 
 // Run checks the flags and runs the command.

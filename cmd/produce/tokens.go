@@ -30,9 +30,10 @@ func (c *produceTokens) Check() error {
 
 // Run checks the flags and runs the command.
 func (c *produceTokens) Run(e *command.Env) error {
-	if err := c.Check(); err != nil {
+	if err := errors.Join(c.Check(), c.checkSources(&c.Tokens)); err != nil {
 		return err
 	}
+	defer c.Bucket.Reading(e.Ctx, readAhead)()
 	c.Rate = c.Rate.Untimed()
 	src, err := c.Tokens.Open(source.Options{Rate: c.Rate, Log: e.Log})
 	if err != nil {

@@ -22,7 +22,9 @@ import (
 	"fmt"
 	"hash"
 	"maps"
+	"slices"
 
+	"entropipe/ingest/filesys"
 	"entropipe/ingest/replay"
 	"entropipe/sinks"
 	"entropipe/sinks/record"
@@ -43,8 +45,9 @@ type Options struct {
 	Roots []string
 	// Source is the format and the settings that decide messages.
 	Source map[string]string
-	// Identity is record.ByModTime or record.BySHA256; empty: that of an earlier plan,
-	// else record.ByModTime.
+	// Identity is record.ByModTime, record.BySHA256 or record.ByETag; empty: that of an earlier
+	// plan, else record.ByETag where a root is in a bucket, else record.ByModTime. Of objects
+	// record.ByModTime means the ETag, too.
 	Identity string
 	// Writer is the version of the program.
 	Writer string
@@ -117,6 +120,9 @@ func newBuilder(ctx context.Context, archive replay.Archive, opt Options, out Si
 	}
 	if opt.Identity == "" {
 		opt.Identity = record.ByModTime
+		if slices.ContainsFunc(opt.Roots, filesys.IsBucket) {
+			opt.Identity = record.ByETag
+		}
 	}
 	if len(opt.Roots) == 0 {
 		return nil, errors.New("a plan needs a root")

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"time"
 
+	"entropipe/ingest/filesys"
 	"entropipe/sinks/record"
 )
 
@@ -52,13 +52,15 @@ func (p *Partition) compareOne(ctx context.Context, path string, want *record.La
 	switch {
 	case f.Size != want.Size:
 		return p.changed(path, fmt.Sprintf("it had %d bytes, and has %d", want.Size, f.Size))
+	case !sum && f.ETag != want.ETag:
+		return p.changed(path, fmt.Sprintf("its ETag was %s, and is %s", want.ETag, f.ETag))
 	case !sum && f.ModTime != want.ModTime:
 		return p.changed(path, fmt.Sprintf("it was written at %s, and again at %s", clock(want.ModTime),
 			clock(f.ModTime)))
 	case !sum:
 		return nil
 	}
-	state := fileState{f.Size, f.ModTime}
+	state := fileState{f.Size, f.ModTime, f.ETag}
 	if shared && p.opener.summed(path, state) {
 		return nil
 	}
@@ -70,7 +72,7 @@ func (p *Partition) compareOne(ctx context.Context, path string, want *record.La
 	if f.SHA256 != want.SHA256 {
 		return p.changed(path, "its content is another one")
 	}
-	if shared && (fileState{f.Size, f.ModTime}) == state {
+	if shared && (fileState{f.Size, f.ModTime, f.ETag}) == state {
 		p.opener.sum(path, state)
 	}
 	return nil
@@ -127,6 +129,6 @@ func (p *Partition) listed(from int64) error {
 
 // sameFile compares paths that are spelled differently.
 func sameFile(a, b string) bool {
-	a, err := filepath.Abs(a)
-	return err == nil && a == filepath.Clean(b)
+	a, err := filesys.Abs(a)
+	return err == nil && a == filesys.Clean(b)
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"entropipe/ingest/filesys"
 	"entropipe/ingest/replay"
 	"entropipe/sinks/record"
 )
@@ -25,7 +25,7 @@ func (b *builder) part(p *replay.Part) error {
 	if p.Items <= 0 {
 		return nil
 	}
-	path, err := filepath.Abs(p.Input.Path)
+	path, err := filesys.Abs(p.Input.Path)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func statOne(ctx context.Context, archive replay.Archive, path string, sum bool)
 	if sum {
 		return record.LaneFile{Path: path, Size: f.Size, SHA256: f.SHA256}, nil
 	}
-	return record.LaneFile{Path: path, Size: f.Size, ModTime: f.ModTime}, nil
+	return record.LaneFile{Path: path, Size: f.Size, ModTime: f.ModTime, ETag: f.ETag}, nil
 }
 
 // cutter cuts one input.
@@ -215,7 +215,7 @@ func (c *cutter) item(i int64, files []record.LaneFile, uses map[string]int64) e
 	l.Bytes += cost
 	at := make([]int, 0, 1)
 	for k := range files {
-		path, err := filepath.Abs(files[k].Path)
+		path, err := filesys.Abs(files[k].Path)
 		if err != nil {
 			return err
 		}
@@ -299,7 +299,7 @@ func (c *cutter) ownsFiles() bool {
 		return false
 	}
 	for i, name := range in.Files {
-		if filepath.Join(c.path, name) != c.files[i] {
+		if filesys.Join(c.path, name) != c.files[i] {
 			return false
 		}
 	}

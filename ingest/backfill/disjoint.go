@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"path/filepath"
 
+	"entropipe/ingest/filesys"
 	"entropipe/sinks"
 	"entropipe/sinks/record"
 )
@@ -18,7 +18,7 @@ func hashOf(text string) uint64 { return maphash.String(seed, text) }
 
 // stateOf returns a hash of what identifies a file beside its path.
 func stateOf(f *record.LaneFile) uint64 {
-	return hashOf(fmt.Sprint(f.Size, " ", f.ModTime, " ", f.SHA256))
+	return hashOf(fmt.Sprint(f.Size, " ", f.ModTime, " ", f.SHA256, " ", f.ETag))
 }
 
 // disjoint returns a *sinks.ConfigError if a file of p belongs to one of the other plans:
@@ -30,7 +30,7 @@ func disjoint(ctx context.Context, store sinks.Reader, p *record.Plan, others []
 	}
 	folders := map[uint64]bool{} // true: another plan has files there
 	err := eachLane(ctx, store, p, func(l *record.Lane) error {
-		eachSource(p, l, func(path string) { folders[hashOf(filepath.Dir(path))] = false })
+		eachSource(p, l, func(path string) { folders[hashOf(filesys.Dir(path))] = false })
 		return nil
 	})
 	if err != nil {
@@ -41,7 +41,7 @@ func disjoint(ctx context.Context, store sinks.Reader, p *record.Plan, others []
 	for i, other := range others {
 		err := eachLane(ctx, store, other, func(l *record.Lane) error {
 			eachSource(other, l, func(path string) {
-				folder := hashOf(filepath.Dir(path))
+				folder := hashOf(filesys.Dir(path))
 				if _, there := folders[folder]; there {
 					folders[folder], shared = true, true
 					taken[hashOf(path)] = i
@@ -58,7 +58,7 @@ func disjoint(ctx context.Context, store sinks.Reader, p *record.Plan, others []
 	}
 	return eachLane(ctx, store, p, func(l *record.Lane) (err error) {
 		eachSource(p, l, func(path string) {
-			if !folders[hashOf(filepath.Dir(path))] || err != nil {
+			if !folders[hashOf(filesys.Dir(path))] || err != nil {
 				return
 			}
 			if i, there := taken[hashOf(path)]; there {

@@ -2,9 +2,9 @@ package backfill
 
 import (
 	"context"
-	"path/filepath"
 	"sync"
 
+	"entropipe/ingest/filesys"
 	"entropipe/ingest/replay"
 	"entropipe/sinks"
 	"entropipe/sinks/record"
@@ -32,7 +32,10 @@ type Opener struct {
 }
 
 // fileState is a file whose checksum was compared.
-type fileState struct{ size, modTime int64 }
+type fileState struct {
+	size, modTime int64
+	etag          string
+}
 
 // Lane returns a lane as a partition for the pipeline. The caller closes it.
 func (o *Opener) Lane(number int32) *Partition {
@@ -47,7 +50,7 @@ func (o *Opener) input(ctx context.Context, l *record.Lane) (replay.Input, error
 	switch {
 	case l.Input.Own:
 		for i := range l.Files {
-			name, err := filepath.Rel(in.Path, above(root, l.Folder+"/"+l.Files[i].Path))
+			name, err := filesys.Rel(in.Path, above(root, l.Folder+"/"+l.Files[i].Path))
 			if err != nil {
 				return in, err
 			}

@@ -2,13 +2,13 @@ package backfill
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"entropipe/ingest/filesys"
 	"entropipe/sinks/record"
 )
 
@@ -21,16 +21,16 @@ func now() time.Time { return time.Now().UTC() }
 func Roots(paths []string) ([]string, error) {
 	var roots []string
 	for _, path := range paths {
-		root, err := filepath.Abs(path)
+		root, err := filesys.Abs(path)
 		if err != nil {
 			return nil, err
 		}
-		if info, err := os.Stat(root); err != nil || !info.IsDir() {
-			for root = filepath.Dir(root); strings.ContainsAny(root, "*?["); {
-				if info, err := os.Stat(root); err == nil && info.IsDir() {
+		if info, err := filesys.Stat(root); err != nil || !info.IsDir() {
+			for root = filesys.Dir(root); strings.ContainsAny(root, "*?["); {
+				if info, err := filesys.Stat(root); err == nil && info.IsDir() {
 					break // a folder with such a name
 				}
-				root = filepath.Dir(root)
+				root = filesys.Dir(root)
 			}
 		}
 		if !slices.Contains(roots, root) {
@@ -41,13 +41,13 @@ func Roots(paths []string) ([]string, error) {
 }
 
 // lastName returns the name of a folder.
-func lastName(root string) string { return filepath.Base(root) }
+func lastName(root string) string { return filesys.Base(root) }
 
 // rootOf returns the index of the longest root that path lies below; 0: below none.
 func (b *builder) rootOf(path string) int {
 	best, length := 0, -1
 	for i, root := range b.opt.Roots {
-		rel, err := filepath.Rel(root, path)
+		rel, err := filesys.Rel(root, path)
 		if err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) && len(root) > length {
 			best, length = i, len(root)
 		}
@@ -57,23 +57,23 @@ func (b *builder) rootOf(path string) int {
 
 // below returns path relative to root, with slashes.
 func below(root, path string) (string, error) {
-	path, err := filepath.Abs(path)
+	path, err := filesys.Abs(path)
 	if err != nil {
 		return "", err
 	}
-	rel, err := filepath.Rel(root, path)
+	rel, err := filesys.Rel(root, path)
 	return filepath.ToSlash(rel), err
 }
 
 // above returns the path that lies at rel below root.
-func above(root, rel string) string { return filepath.Join(root, filepath.FromSlash(rel)) }
+func above(root, rel string) string { return filesys.Join(root, filepath.FromSlash(rel)) }
 
 // commonFolder returns the folder that all of the paths lie below.
 func commonFolder(paths []string) string {
-	dir := filepath.Dir(paths[0])
+	dir := filesys.Dir(paths[0])
 	for _, path := range paths[1:] {
 		for !within(dir, path) {
-			dir = filepath.Dir(dir)
+			dir = filesys.Dir(dir)
 		}
 	}
 	return dir

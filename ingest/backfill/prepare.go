@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"entropipe/ingest/filesys"
 	"entropipe/ingest/replay"
 	"entropipe/sinks"
 	"entropipe/sinks/record"
@@ -253,9 +254,9 @@ func eachLane(ctx context.Context, store sinks.Reader, p *record.Plan, f func(*r
 func eachFile(l *record.Lane, f func(path string, file *record.LaneFile)) {
 	key := func(path string) string { return fmt.Sprintf("%d/%s", l.Root, path) }
 	for i := range l.Common {
-		f(key(filepath.ToSlash(filepath.Clean(l.Common[i].Path))), &l.Common[i])
+		f(key(filepath.ToSlash(filesys.Clean(l.Common[i].Path))), &l.Common[i])
 	}
 	for i := range l.Files {
-		f(key(filepath.ToSlash(filepath.Join(l.Folder, l.Files[i].Path))), &l.Files[i])
+		f(key(filepath.ToSlash(filesys.Join(l.Folder, l.Files[i].Path))), &l.Files[i])
 	}
 }

@@ -193,10 +193,15 @@ func (f *Fault) explain(c *Client, a *minio.ErrorResponse) {
 	}
 }
 
+// Refused tells whether this program made the fault, of what it found: nothing failed.
+func (f *Fault) Refused() bool { return f.Code == refused }
+
+const refused = "Refused"
+
 // Conflict tells whether another request for the same object is at work.
 func (f *Fault) Conflict() bool { return f.Status == http.StatusConflict }
 
 // Refusal returns a fault that this program finds, not the store. It does not pass.
 func (c *Client) Refusal(op, name, text string) *Fault {
-	return &Fault{Op: op, Name: c.Shown(name), Code: "Refused", text: text, err: errors.New(text)}
+	return &Fault{Op: op, Name: c.Shown(name), Code: refused, text: text, err: errors.New(text)}
 }

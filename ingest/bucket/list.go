@@ -71,13 +71,16 @@ func (c *Client) page(ctx context.Context, prefix string, after *string, deep bo
 	f func(Entry) error) (seen bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	owner := false
+	owner, from := false, *after
 	for o := range c.Core.ListObjectsIter(ctx, c.at.Bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: deep,
 		StartAfter: *after, FetchOwner: &owner}) {
 		if o.Err != nil {
 			return seen, o.Err
 		}
-		*after, seen = o.Key, true
+		if o.Key <= from && from != "" {
+			continue // what begins with the last key
+		}
+		*after, seen = max(*after, o.Key), true // folders come behind the objects of their page
 		folder := strings.HasSuffix(o.Key, "/")
 		if o.Key == prefix || folder && deep {
 			continue // a console's sign for a folder
@@ -88,4 +91,19 @@ func (c *Client) page(ctx context.Context, prefix string, after *string, deep bo
 		}
 	}
 	return seen, nil
+}
+
+// Any tells whether an object lies below a folder. It takes one request.
+func (c *Client) Any(ctx context.Context, folder string) (some bool, err error) {
+	err = c.Do(ctx, OpList, folder, 0, func(ctx context.Context) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		for o := range c.Core.ListObjectsIter(ctx, c.at.Bucket, minio.ListObjectsOptions{Prefix: c.prefix(folder),
+			Recursive: true, MaxKeys: 1}) {
+			some = o.Err == nil
+			return o.Err
+		}
+		return nil
+	})
+	return some, err
 }

@@ -149,30 +149,38 @@ func (o *Object) fill(at, want int64) error {
 	}
 	buffer = buffer[:size]
 	o.data = nil
-	err := o.c.Do(o.ctx, OpGet, o.name, size, func(ctx context.Context) error {
-		var opts minio.GetObjectOptions
-		err := errors.Join(opts.SetRange(at, at+size-1), opts.SetMatchETag(o.etag))
-		if err != nil {
-			return err
-		}
-		body, info, _, err := o.c.Core.GetObject(ctx, o.c.at.Bucket, o.c.Key(o.name), opts)
-		if err != nil {
-			return err
-		}
-		defer body.Close()
-		if info.ETag != o.etag || info.Size != size {
-			return o.c.Refusal(OpGet, o.name, fmt.Sprintf("the answer has %d bytes of ETag %s, and %d of %s were "+
-				"asked for", info.Size, info.ETag, size, o.etag))
-		}
-		_, err = io.ReadFull(body, buffer)
-		return err
-	})
-	if f := (*Fault)(nil); errors.As(err, &f) && f.Changed() {
-		err = o.c.Refusal(OpGet, o.name, "the object was replaced while it was read")
-	}
+	err := o.c.Range(o.ctx, o.name, o.etag, at, buffer)
 	if err != nil {
 		return err
 	}
 	o.data, o.at = buffer, at
 	return nil
+}
+
+// Range reads the bytes of an object from at on into all of p. The error is a *Fault if the
+// object has another ETag, or is shorter; then the bytes of p are of no use.
+func (c *Client) Range(ctx context.Context, name, etag string, at int64, p []byte) error {
+	size := int64(len(p))
+	err := c.Do(ctx, OpGet, name, size, func(ctx context.Context) error {
+		var opts minio.GetObjectOptions
+		err := errors.Join(opts.SetRange(at, at+size-1), opts.SetMatchETag(etag))
+		if err != nil {
+			return err
+		}
+		body, info, _, err := c.Core.GetObject(ctx, c.at.Bucket, c.Key(name), opts)
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		if info.ETag != etag || info.Size != size {
+			return c.Refusal(OpGet, name, fmt.Sprintf("the answer has %d bytes of ETag %s, and %d of %s were "+
+				"asked for", info.Size, info.ETag, size, etag))
+		}
+		_, err = io.ReadFull(body, p)
+		return err
+	})
+	if f := (*Fault)(nil); errors.As(err, &f) && f.Changed() {
+		return c.Refusal(OpGet, name, "the object was replaced while it was read")
+	}
+	return err
 }

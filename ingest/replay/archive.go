@@ -34,7 +34,8 @@ type Counts struct {
 type File struct {
 	Path    string
 	Size    int64
-	ModTime int64  // nanoseconds since 1970
+	ModTime int64  // nanoseconds since 1970; 0: ETag tells more
+	ETag    string // of an object in a bucket
 	SHA256  string // in hex; empty: not asked for
 }
 

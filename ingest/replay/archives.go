@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
+
+	"entropipe/ingest/filesys"
 )
 
 // Archive returns the archive of the inputs that lie at f.Paths. It reads nothing yet.
@@ -66,7 +67,7 @@ func single(format string, files []string, name func(path string) string) []Inpu
 			continue
 		}
 		seen[whole] = true
-		inputs = append(inputs, Input{Format: format, Path: filepath.Dir(path), Files: []string{filepath.Base(path)},
+		inputs = append(inputs, Input{Format: format, Path: filesys.Dir(path), Files: []string{filesys.Base(path)},
 			name: name(path)})
 	}
 	distinguish(inputs)
@@ -128,7 +129,7 @@ func byFolder(format string, paths []string, list func(dir string) ([]string, er
 	var inputs []Input
 	at := map[string]int{}
 	for _, path := range paths {
-		info, err := os.Stat(path)
+		info, err := filesys.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", format, err)
 		}
@@ -139,14 +140,14 @@ func byFolder(format string, paths []string, list func(dir string) ([]string, er
 			}
 		}
 		for _, file := range files {
-			dir := filepath.Dir(file)
+			dir := filesys.Dir(file)
 			i, ok := at[dir]
 			if !ok {
 				i = len(inputs)
 				at[dir] = i
-				inputs = append(inputs, Input{Format: format, Path: dir, name: filepath.Base(absolute(dir))})
+				inputs = append(inputs, Input{Format: format, Path: dir, name: filesys.Base(absolute(dir))})
 			}
-			inputs[i].Files = append(inputs[i].Files, filepath.Base(file))
+			inputs[i].Files = append(inputs[i].Files, filesys.Base(file))
 		}
 	}
 	for i := range inputs {
@@ -214,10 +215,10 @@ func (g *sequences) add(format, sequence, path string) {
 		}
 		i = len(g.inputs)
 		g.at[sequence] = i
-		g.inputs = append(g.inputs, Input{Format: format, Path: filepath.Dir(path), Sequence: sequence})
+		g.inputs = append(g.inputs, Input{Format: format, Path: filesys.Dir(path), Sequence: sequence})
 	}
 	in := &g.inputs[i]
-	name, err := filepath.Rel(absolute(in.Path), absolute(path))
+	name, err := filesys.Rel(absolute(in.Path), absolute(path))
 	if err != nil {
 		name = absolute(path)
 	}
@@ -247,10 +248,10 @@ func (n NuScenes) Archive() (Archive, error) {
 				return nil, err
 			}
 			if named == nil {
-				named = []Input{{Format: FormatNuScenes, Path: filepath.Dir(scans[0])}}
+				named = []Input{{Format: FormatNuScenes, Path: filesys.Dir(scans[0])}}
 			}
 			for _, scan := range scans {
-				name, err := filepath.Rel(absolute(named[0].Path), absolute(scan))
+				name, err := filesys.Rel(absolute(named[0].Path), absolute(scan))
 				if err != nil {
 					name = absolute(scan)
 				}
@@ -282,9 +283,9 @@ func (a Argoverse2) Archive() (Archive, error) {
 					k = len(inputs)
 					at[log] = k
 					inputs = append(inputs, Input{Format: FormatArgoverse2, Path: log,
-						name: filepath.Base(log)})
+						name: filesys.Base(log)})
 				}
-				name, err := filepath.Rel(log, s.sweeps[i].file)
+				name, err := filesys.Rel(log, s.sweeps[i].file)
 				if err != nil {
 					return nil, err
 				}
@@ -338,9 +339,9 @@ func (t Tokens) inputs() ([]Input, error) {
 	if t.Lengths == nil {
 		return single(FormatTokens, t.Files, stemOfTokens), nil
 	}
-	in := Input{Format: FormatTokens, Path: filepath.Dir(t.Files[0])}
+	in := Input{Format: FormatTokens, Path: filesys.Dir(t.Files[0])}
 	for _, path := range t.Files {
-		name, err := filepath.Rel(absolute(in.Path), absolute(path))
+		name, err := filesys.Rel(absolute(in.Path), absolute(path))
 		if err != nil {
 			name = absolute(path)
 		}

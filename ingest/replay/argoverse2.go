@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas"
 	"entropipe/schemas/codec"
 )
@@ -71,7 +70,7 @@ func (a Argoverse2) Open() (Source, error) {
 		s.max = 64 << 20
 	}
 	for _, path := range a.Paths {
-		path, err := filepath.Abs(path)
+		path, err := filesys.Abs(path)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +97,7 @@ func (a Argoverse2) Open() (Source, error) {
 
 // add appends the sweeps at path.
 func (s *argoverse2) add(path string) error {
-	info, err := os.Stat(path)
+	info, err := filesys.Stat(path)
 	if err != nil {
 		return fmt.Errorf("argoverse2: %w", err)
 	}
@@ -107,7 +106,7 @@ func (s *argoverse2) add(path string) error {
 	}
 	before := len(s.sweeps)
 	for _, pattern := range []string{"", "sensors/lidar", "lidar", "*/sensors/lidar", "*/lidar"} {
-		files, err := filepath.Glob(filepath.Join(escapeGlob(path), pattern, "*"+featherSuffix+"*"))
+		files, err := filesys.Glob(filesys.Join(escapeGlob(path), pattern, "*"+featherSuffix+"*"))
 		if err != nil {
 			return fmt.Errorf("argoverse2: %w", err)
 		}
@@ -123,7 +122,7 @@ func (s *argoverse2) add(path string) error {
 			return nil
 		}
 	}
-	if _, err := os.ReadDir(path); err != nil {
+	if _, err := filesys.ReadDir(path); err != nil {
 		return fmt.Errorf("argoverse2: %w", err)
 	}
 	return fmt.Errorf("argoverse2: no sweep in %s; want the folder of a log, which has sensors/lidar/*%s, or a folder "+
@@ -148,7 +147,7 @@ func isNumbered(file string) bool {
 
 // sweepTime returns the time in a file's name: nanoseconds.
 func sweepTime(file string) (int64, error) {
-	stem := strings.TrimSuffix(unpackedName(filepath.Base(file)), featherSuffix)
+	stem := strings.TrimSuffix(unpackedName(filesys.Base(file)), featherSuffix)
 	ns, err := strconv.ParseUint(stem, 10, 63)
 	if err != nil {
 		return 0, fmt.Errorf("argoverse2: the name of %s is no time in nanoseconds, as 315966265259836000%s is", file,
@@ -163,10 +162,10 @@ func (s *argoverse2) addFile(file string) error {
 	if err != nil {
 		return err
 	}
-	log := filepath.Dir(file)
+	log := filesys.Dir(file)
 	for _, below := range []string{"lidar", "sensors"} {
-		if filepath.Base(log) == below {
-			log = filepath.Dir(log)
+		if filesys.Base(log) == below {
+			log = filesys.Dir(log)
 		}
 	}
 	s.sweeps = append(s.sweeps, avSweep{log: log, file: file, timeNs: ns})
@@ -204,7 +203,7 @@ func (l *avLane) decode(it *Item) error {
 	if err != nil {
 		return &BadInputError{File: at.file, Detail: err.Error(), Err: err}
 	}
-	*it = Item{Dataset: "argoverse2", Sequence: filepath.Base(at.log), Sensor: "lidar", Number: at.number,
+	*it = Item{Dataset: "argoverse2", Sequence: filesys.Base(at.log), Sensor: "lidar", Number: at.number,
 		TimeNs: at.timeNs, Clock: UTC, Cloud: l.cloud.Points, Ignored: l.cloud.Ignored}
 	if pose, ok := l.poses[at.timeNs]; ok {
 		it.Pose = pose.pose()
@@ -222,7 +221,7 @@ func (l *avLane) close() {}
 // is passed once, and the sweeps of the log have no poses then.
 func (s *argoverse2) readPoses(log string) error {
 	s.posesOf, s.poses = log, map[int64]rigid{}
-	path := filepath.Join(log, avPosesFile)
+	path := filesys.Join(log, avPosesFile)
 	if firstFile(path) == "" {
 		if s.log != nil && !s.quiet {
 			s.log.Warn("the sweeps of a log have no poses: it has no city_SE3_egovehicle.feather", "log", log)

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas/codec"
 	"entropipe/schemas/codec/las"
 	"entropipe/schemas/codec/pcd"
@@ -100,7 +99,7 @@ type cloudsOf struct {
 	timed         bool // names hold times
 }
 
-func (f *cloudFile) path() string { return filepath.Join(f.folder.dir, f.name) }
+func (f *cloudFile) path() string { return filesys.Join(f.folder.dir, f.name) }
 
 // Open lists the folders among the paths. Open reads no file. Files of several folders are an *Inputs:
 // each folder has numbers and times of its own. The errors are: a path that
@@ -115,7 +114,7 @@ func (f CloudFiles) Open() (Source, error) {
 	}
 	var paths []string
 	for _, path := range f.Paths {
-		info, err := os.Stat(path)
+		info, err := filesys.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Format.Name, err)
 		}
@@ -146,7 +145,7 @@ func (f CloudFiles) Open() (Source, error) {
 
 // list returns the files of dir that have a suffix of the format.
 func (f *CloudFormat) list(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := filesys.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
@@ -161,7 +160,7 @@ func (f *CloudFormat) list(dir string) ([]string, error) {
 			continue
 		}
 		if f.owns(plain) {
-			paths = append(paths, filepath.Join(dir, name))
+			paths = append(paths, filesys.Join(dir, name))
 		}
 	}
 	if len(paths) == 0 {

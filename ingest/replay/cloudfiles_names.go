@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"entropipe/ingest/filesys"
 )
 
 // packedSuffixes are the ends of the names of compressed files.
@@ -25,7 +27,7 @@ func unpackedName(name string) string {
 
 // stemOf returns a file's name without the suffixes of compression and format.
 func stemOf(path string) string {
-	name := unpackedName(filepath.Base(path))
+	name := unpackedName(filesys.Base(path))
 	if plain, found := strings.CutSuffix(name, ".pcd.bin"); found {
 		return plain
 	}
@@ -38,11 +40,11 @@ func numberFiles(paths []string, log *slog.Logger) []cloudFile {
 	folders := map[string]*cloudsOf{}
 	files := make([]cloudFile, len(paths))
 	for i, path := range paths {
-		dir := filepath.Dir(path)
+		dir := filesys.Dir(path)
 		if folders[dir] == nil {
 			folders[dir] = &cloudsOf{dir: dir, sequence: folderName(dir)}
 		}
-		files[i] = cloudFile{folder: folders[dir], name: filepath.Base(path)}
+		files[i] = cloudFile{folder: folders[dir], name: filesys.Base(path)}
 	}
 	slices.SortStableFunc(files, func(a, b cloudFile) int {
 		if a.folder == b.folder {
@@ -77,10 +79,10 @@ func numberNames(dir string, names []string, log *slog.Logger) []cloudFile {
 
 // folderName returns the name of a folder, also of "." and "..".
 func folderName(dir string) string {
-	if whole, err := filepath.Abs(dir); err == nil {
+	if whole, err := filesys.Abs(dir); err == nil {
 		dir = whole
 	}
-	return filepath.Base(dir)
+	return filesys.Base(dir)
 }
 
 // numberFolder numbers the files of one folder by their names, if these are different

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"entropipe/ingest/filesys"
 )
 
 // filed is a Source with a list of files. It may be asked after it was closed. Paths are absolute.
@@ -76,7 +78,7 @@ func (s *kitti) FilesOf(at int64) []string {
 		return nil
 	}
 	sc := &s.scans[at]
-	files := existing(filepath.Join(s.layout.data, sc.name), s.extras.labelsOf(sc))
+	files := existing(filesys.Join(s.layout.data, sc.name), s.extras.labelsOf(sc))
 	if o, ok := s.extras.poses.(*oxts); ok {
 		files = append(files, existing(o.fileOf(sc.number))...)
 	}
@@ -139,7 +141,7 @@ func (s *argoverse2) common() (files []string) {
 	last := ""
 	for i := range s.sweeps {
 		if log := s.sweeps[i].log; log != last {
-			files = append(files, existing(firstFile(filepath.Join(log, avPosesFile)))...)
+			files = append(files, existing(firstFile(filesys.Join(log, avPosesFile)))...)
 			last = log
 		}
 	}
@@ -155,7 +157,7 @@ func (s *argoverse2) FilesOf(at int64) []string {
 }
 
 func (s *argoverse2) sequenceName() string {
-	return only(len(s.sweeps), func(i int) string { return filepath.Base(s.sweeps[i].log) })
+	return only(len(s.sweeps), func(i int) string { return filesys.Base(s.sweeps[i].log) })
 }
 
 func (s *nuScenes) seek(_ context.Context, at int64) error { return s.goTo(at, &s.next, len(s.sweeps)) }
@@ -193,7 +195,7 @@ func (s *mcapSource) containers() (paths []string) {
 // containers returns the parts of a bag, with what belongs to them.
 func (s *rosbag) containers() (paths []string) {
 	for i, p := range s.parts {
-		if meta := firstFile(filepath.Join(filepath.Dir(p.path), metadataFile)); meta != "" && i == 0 {
+		if meta := firstFile(filesys.Join(filesys.Dir(p.path), metadataFile)); meta != "" && i == 0 {
 			paths = append(paths, meta)
 		}
 		paths = append(paths, p.path, firstFile(p.path+"-wal"), firstFile(p.path+"-journal"))
@@ -207,8 +209,8 @@ func (s *waymoSource) containers() (paths []string) {
 		paths = append(paths, in.path)
 		for _, folder := range []string{"lidar_calibration", "lidar_pose", "vehicle_pose"} {
 			if in.second {
-				paths = append(paths, firstFile(filepath.Join(filepath.Dir(filepath.Dir(in.path)), folder,
-					filepath.Base(in.path))))
+				paths = append(paths, firstFile(filesys.Join(filesys.Dir(filesys.Dir(in.path)), folder,
+					filesys.Base(in.path))))
 			}
 		}
 	}
@@ -229,11 +231,11 @@ func (x *kittiExtras) labelsOf(sc *scan) string {
 		return ""
 	}
 	stem := unpackedName(sc.name)
-	path := filepath.Join(x.labels, strings.TrimSuffix(stem, filepath.Ext(stem))+".label")
+	path := filesys.Join(x.labels, strings.TrimSuffix(stem, filepath.Ext(stem))+".label")
 	return firstFile(path, path+".gz", path+".zst")
 }
 
 // fileOf returns the path of a frame; empty: there is none.
 func (o *oxts) fileOf(n int64) string {
-	return firstFile(filepath.Join(o.folder, fmt.Sprintf("%010d.txt", n)))
+	return firstFile(filesys.Join(o.folder, fmt.Sprintf("%010d.txt", n)))
 }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas/codec"
 )
 
@@ -46,7 +46,7 @@ func (r *fileReader) read(path string, most int64, is func(head []byte) bool) ([
 // load reads the file as it is.
 func (r *fileReader) load(path string, most int64) error {
 	// Asked before opening: opening a pipe would wait for its writer.
-	info, err := os.Stat(path)
+	info, err := filesys.Stat(path)
 	if err != nil {
 		return badFile(path, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"entropipe/ingest/filesys"
 )
 
 // deepest bounds the folders within folders that are looked into.
@@ -70,10 +72,10 @@ func (f Files) find(ctx context.Context, looked *atomic.Int64) (*finder, error) 
 
 // path adds the inputs at a path that a user named.
 func (w *finder) path(path string) error {
-	info, err := os.Stat(path)
+	info, err := filesys.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?["):
-		found, _ := filepath.Glob(path) // a pattern that cannot be read matches nothing
+		found, _ := filesys.Glob(path) // a pattern that cannot be read matches nothing
 		if len(found) == 0 {
 			return w.bad(&BadInputError{File: path, Detail: "no file matches the pattern"})
 		}
@@ -89,7 +91,7 @@ func (w *finder) path(path string) error {
 	case info.IsDir():
 		return w.folder(path, 0)
 	}
-	return w.file(filepath.Dir(path), filepath.Base(path), true)
+	return w.file(filesys.Dir(path), filesys.Base(path), true)
 }
 
 // missing returns the error for a path that os.Stat refuses.
@@ -115,7 +117,7 @@ func (w *finder) bad(err *BadInputError) error {
 // file adds a file to the input that it belongs to. named: a user named it, and did not
 // name its folder.
 func (w *finder) file(dir, name string, named bool) error {
-	path := filepath.Join(dir, name)
+	path := filesys.Join(dir, name)
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
@@ -189,7 +191,7 @@ func (w *finder) add(found *form, folder, name string, s *sample) {
 		in := Input{Format: found.name, Path: folder}
 		switch {
 		case !found.alone:
-			in.name = filepath.Base(absolute(folder))
+			in.name = filesys.Base(absolute(folder))
 		case found.name == FormatQuickDraw:
 			in.name = s.word()
 		}
@@ -203,9 +205,9 @@ func (w *finder) add(found *form, folder, name string, s *sample) {
 
 // folder adds the inputs in and below a folder.
 func (w *finder) folder(dir string, depth int) error {
-	whole, err := filepath.EvalSymlinks(dir)
+	whole, err := filesys.EvalSymlinks(dir)
 	if err == nil {
-		whole, err = filepath.Abs(whole)
+		whole, err = filesys.Abs(whole)
 	}
 	if err != nil {
 		return w.bad(missing(dir, err))
@@ -222,7 +224,7 @@ func (w *finder) folder(dir string, depth int) error {
 		if !names.has("points") {
 			return w.bad(noPoints(dir))
 		}
-		return w.folder(filepath.Join(dir, "points"), depth+1)
+		return w.folder(filesys.Join(dir, "points"), depth+1)
 	}
 	for _, f := range formats {
 		if f.layout != nil && (w.only == nil || w.only == f) && f.layout(dir, names) {
@@ -242,9 +244,9 @@ func (w *finder) entries(dir string, names listing, depth int) error {
 	var below []string
 	for _, i := range names.natural() {
 		name, mode := names[i].name, names[i].mode
-		path := filepath.Join(dir, name)
+		path := filesys.Join(dir, name)
 		if mode&fs.ModeSymlink != 0 {
-			info, err := os.Stat(path)
+			info, err := filesys.Stat(path)
 			if err != nil {
 				if err := w.bad(missing(path, err)); err != nil {
 					return err
@@ -325,7 +327,7 @@ func distinguish(inputs []Input) {
 		paths := make([]string, len(of))
 		for k, i := range of {
 			if paths[k] = absolute(inputs[i].Path); inputs[i].single() {
-				paths[k] = filepath.Join(paths[k], stemOf(inputs[i].Files[0]))
+				paths[k] = filesys.Join(paths[k], stemOf(inputs[i].Files[0]))
 			}
 		}
 		for k, name := range uniqueEnds(paths) {
@@ -336,7 +338,7 @@ func distinguish(inputs []Input) {
 
 // absolute returns path itself where the working directory is not known.
 func absolute(path string) string {
-	if whole, err := filepath.Abs(path); err == nil {
+	if whole, err := filesys.Abs(path); err == nil {
 		return whole
 	}
 	return path
@@ -377,7 +379,7 @@ func (w *finder) say() {
 		in := &w.inputs[i]
 		path, files := in.Path, max(len(in.Files), 1)
 		if len(in.Files) == 1 {
-			path = filepath.Join(path, in.Files[0])
+			path = filesys.Join(path, in.Files[0])
 		}
 		args := []any{"format", in.Format, "path", path}
 		if files > 1 {

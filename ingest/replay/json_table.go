@@ -3,7 +3,8 @@ package replay
 import (
 	"fmt"
 	"io"
-	"os"
+
+	"entropipe/ingest/filesys"
 )
 
 // maxObject bounds the memory that one object of a jsonTable can ask for.
@@ -14,7 +15,7 @@ const maxObject = 1 << 20
 type jsonTable struct {
 	parser drawingParser // at a value of the last object
 	name   string
-	f      *os.File
+	f      filesys.File
 	buffer []byte
 	from   int   // begin of what is not yet used in buffer
 	offset int64 // offset in the file of buffer[0]

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"entropipe/ingest/filesys"
 )
 
 // KITTI configures a Source of velodyne scans. Dir is required; the zero value of the
@@ -70,11 +70,11 @@ type scan struct {
 // files; a folder that is not there, has no scan, or holds several drives is
 // an error that says so.
 func (k KITTI) Open() (Source, error) {
-	dir, err := filepath.Abs(k.Dir)
+	dir, err := filesys.Abs(k.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(dir); err != nil {
+	if info, err := filesys.Stat(dir); err != nil {
 		return nil, fmt.Errorf("kitti: %w", err)
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("kitti: %s is a file; name the folder that holds the scans", k.Dir)
@@ -115,31 +115,31 @@ func (k KITTI) Open() (Source, error) {
 
 // findLayout recognises the folder by its parts, the most telling first.
 func findLayout(dir string) (layout, error) {
-	parent, base := filepath.Dir(dir), filepath.Base(dir)
+	parent, base := filesys.Dir(dir), filesys.Base(dir)
 	switch {
 	case isDir(dir, "velodyne_points", "data"):
 		return rawDrive(dir), nil
 	case base == "velodyne_points" && isDir(dir, "data"):
 		return rawDrive(parent), nil
-	case base == "data" && filepath.Base(parent) == "velodyne_points":
-		return rawDrive(filepath.Dir(parent)), nil
+	case base == "data" && filesys.Base(parent) == "velodyne_points":
+		return rawDrive(filesys.Dir(parent)), nil
 	case isDir(dir, "velodyne"):
 		return benchmark(dir), nil
 	case base == "velodyne" && hasScans(dir):
 		return benchmark(parent), nil
 	case hasScans(dir):
-		times := firstFile(filepath.Join(dir, "timestamps.txt"), filepath.Join(dir, "times.txt"))
+		times := firstFile(filesys.Join(dir, "timestamps.txt"), filesys.Join(dir, "times.txt"))
 		return layout{data: dir, times: times, sequence: base}, nil
 	}
 	return onlyDrive(dir)
 }
 
 func rawDrive(root string) layout {
-	points := filepath.Join(root, "velodyne_points")
+	points := filesys.Join(root, "velodyne_points")
 	return layout{
-		data:     filepath.Join(points, "data"),
-		times:    firstFile(filepath.Join(points, "timestamps.txt")),
-		sequence: filepath.Base(root),
+		data:     filesys.Join(points, "data"),
+		times:    firstFile(filesys.Join(points, "timestamps.txt")),
+		sequence: filesys.Base(root),
 	}
 }
 
@@ -147,31 +147,31 @@ func rawDrive(root string) layout {
 // whose scans have nothing to do with each other.
 func benchmark(root string) layout {
 	at := layout{
-		data:     filepath.Join(root, "velodyne"),
-		times:    firstFile(filepath.Join(root, "times.txt")),
-		sequence: "object_" + filepath.Base(root),
+		data:     filesys.Join(root, "velodyne"),
+		times:    firstFile(filesys.Join(root, "times.txt")),
+		sequence: "object_" + filesys.Base(root),
 	}
-	if at.times != "" || filepath.Base(filepath.Dir(root)) == "sequences" {
-		at.sequence = "odometry_" + filepath.Base(root)
+	if at.times != "" || filesys.Base(filesys.Dir(root)) == "sequences" {
+		at.sequence = "odometry_" + filesys.Base(root)
 	}
 	return at
 }
 
 // onlyDrive looks for a drive one folder below.
 func onlyDrive(dir string) (layout, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := filesys.ReadDir(dir)
 	if err != nil {
 		return layout{}, fmt.Errorf("kitti: %w", err)
 	}
 	var drives []string
 	for _, e := range entries {
-		if sub := filepath.Join(dir, e.Name()); isDir(sub, "velodyne_points", "data") || isDir(sub, "velodyne") {
+		if sub := filesys.Join(dir, e.Name()); isDir(sub, "velodyne_points", "data") || isDir(sub, "velodyne") {
 			drives = append(drives, e.Name())
 		}
 	}
 	switch {
 	case len(drives) == 1:
-		return findLayout(filepath.Join(dir, drives[0]))
+		return findLayout(filesys.Join(dir, drives[0]))
 	case len(drives) > 1:
 		return layout{}, fmt.Errorf("kitti: %s holds %d drives (%s, …); name one of them", dir, len(drives), drives[0])
 	}
@@ -181,13 +181,13 @@ func onlyDrive(dir string) (layout, error) {
 var errNoScans = errors.New("no .bin file")
 
 func isDir(elem ...string) bool {
-	info, err := os.Stat(filepath.Join(elem...))
+	info, err := filesys.Stat(filesys.Join(elem...))
 	return err == nil && info.IsDir()
 }
 
 func firstFile(paths ...string) string {
 	for _, p := range paths {
-		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() {
+		if info, err := filesys.Stat(p); err == nil && info.Mode().IsRegular() {
 			return p
 		}
 	}
@@ -326,7 +326,7 @@ func (l *kittiLane) decode(it *Item) error {
 		}
 		it.Clock = s.times.clock
 	}
-	if err := l.reader.read(it, filepath.Join(s.layout.data, l.at.name), s.max); err != nil {
+	if err := l.reader.read(it, filesys.Join(s.layout.data, l.at.name), s.max); err != nil {
 		return err
 	}
 	return s.extras.add(it, l.at, &l.labels, s.max)

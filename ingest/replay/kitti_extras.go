@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas/codec"
 )
 
@@ -37,19 +36,19 @@ type kittiPoses interface {
 // a raw drive in oxts, with calib_imu_to_velo.txt.
 func openExtras(data string, log *slog.Logger) (*kittiExtras, error) {
 	x := &kittiExtras{}
-	parent := filepath.Dir(data)
+	parent := filesys.Dir(data)
 	switch {
-	case filepath.Base(data) == "velodyne" && isDir(parent, "labels"):
-		x.labels = filepath.Join(parent, "labels")
+	case filesys.Base(data) == "velodyne" && isDir(parent, "labels"):
+		x.labels = filesys.Join(parent, "labels")
 	case hasLabels(data):
 		x.labels = data
 	}
 	var err error
 	switch {
-	case filepath.Base(data) == "velodyne":
+	case filesys.Base(data) == "velodyne":
 		x.poses, x.files, err = openOdometry(parent, log)
-	case filepath.Base(parent) == "velodyne_points":
-		x.poses, x.files, err = openOxts(filepath.Dir(parent), log)
+	case filesys.Base(parent) == "velodyne_points":
+		x.poses, x.files, err = openOxts(filesys.Dir(parent), log)
 	}
 	return x, err
 }
@@ -112,12 +111,12 @@ func (o odometry) pose(n int64) (*codec.Pose, error) {
 // openOdometry reads the poses of the left camera, and moves them to the scanner:
 // T(world, velodyne) = Tr⁻¹ · T(world, camera) · Tr, in the world of the first scan.
 func openOdometry(root string, log *slog.Logger) (_ kittiPoses, files []string, err error) {
-	sequence := filepath.Base(root)
-	path := firstFile(filepath.Join(root, "..", "..", "poses", sequence+".txt"), filepath.Join(root, "poses.txt"))
+	sequence := filesys.Base(root)
+	path := firstFile(filesys.Join(root, "..", "..", "poses", sequence+".txt"), filesys.Join(root, "poses.txt"))
 	if path == "" {
 		return nil, nil, nil
 	}
-	calib := filepath.Join(root, "calib.txt")
+	calib := filesys.Join(root, "calib.txt")
 	values, err := readCalibration(calib)
 	if err != nil {
 		return nil, nil, err
@@ -221,8 +220,8 @@ type oxts struct {
 
 // openOxts finds the files and reads the first one, where the world begins.
 func openOxts(root string, log *slog.Logger) (_ kittiPoses, files []string, err error) {
-	folder := filepath.Join(root, "oxts", "data")
-	entries, err := os.ReadDir(folder)
+	folder := filesys.Join(root, "oxts", "data")
+	entries, err := filesys.ReadDir(folder)
 	if err != nil {
 		return nil, nil, nil // many users have the scans alone
 	}
@@ -233,7 +232,7 @@ func openOxts(root string, log *slog.Logger) (_ kittiPoses, files []string, err 
 		}
 	}
 	const name = "calib_imu_to_velo.txt"
-	calib := firstFile(filepath.Join(root, name), filepath.Join(root, "..", name))
+	calib := firstFile(filesys.Join(root, name), filesys.Join(root, "..", name))
 	if calib == "" || first == math.MaxInt64 {
 		if log != nil {
 			log.Warn("the scans have no poses: the drive has oxts, but no "+name+" beside or above", "folder", root)

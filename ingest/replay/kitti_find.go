@@ -3,10 +3,10 @@ package replay
 import (
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"entropipe/ingest/filesys"
 )
 
 // Bounds of the search for scans below a folder that has none: a mistake is to be
@@ -56,7 +56,7 @@ func foldersWithScans(dir string) (found []string, more bool) {
 			}
 			for _, e := range entries {
 				if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-					below = append(below, filepath.Join(folder, e.Name()))
+					below = append(below, filesys.Join(folder, e.Name()))
 				}
 			}
 		}
@@ -68,12 +68,11 @@ func foldersWithScans(dir string) (found []string, more bool) {
 // someEntries returns at most findNames entries of a folder, in order; none of
 // one that cannot be read.
 func someEntries(folder string) []fs.DirEntry {
-	f, err := os.Open(folder)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	entries, _ := f.ReadDir(findNames) // the names read before an error are enough
+	var entries []fs.DirEntry
+	_ = filesys.Each(folder, func(e fs.DirEntry) bool { // the names read before an error are enough
+		entries = append(entries, e)
+		return len(entries) < findNames
+	})
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"entropipe/algos/geom"
+	"entropipe/ingest/filesys"
 )
 
 // pointBytes is the size of a point in a .bin: x, y, z, reflectance as
@@ -51,7 +52,7 @@ func (r *scanReader) read(it *Item, path string, max int64) error {
 // load reads the file into r.raw.
 func (r *scanReader) load(path string, max int64) error {
 	// Asked before opening: opening a pipe would wait for its writer.
-	info, err := os.Stat(path)
+	info, err := filesys.Stat(path)
 	if err != nil {
 		return badFile(path, err)
 	}

@@ -2,11 +2,11 @@ package replay
 
 import (
 	"cmp"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
+
+	"entropipe/ingest/filesys"
 )
 
 // listing holds the names in a folder, sorted. It takes some 40 bytes and the letters for each.
@@ -18,28 +18,15 @@ type folderEntry struct {
 	mode fs.FileMode
 }
 
-// listedAtOnce is how many entries are read at a time: those of the system are larger than ours.
-const listedAtOnce = 4096
-
 // readFolder lists a folder.
 func readFolder(dir string) (listing, error) {
-	f, err := os.Open(dir)
+	var all listing
+	err := filesys.Each(dir, func(e fs.DirEntry) bool {
+		all = append(all, folderEntry{name: e.Name(), mode: e.Type()})
+		return true
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	var all listing
-	for {
-		some, err := f.ReadDir(listedAtOnce)
-		for _, e := range some {
-			all = append(all, folderEntry{name: e.Name(), mode: e.Type()})
-		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	slices.SortFunc(all, func(a, b folderEntry) int { return strings.Compare(a.name, b.name) })
 	return all, nil

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"sync/atomic"
 
-	"entropipe/models/plainfile"
+	"entropipe/ingest/filesys"
 )
 
-// archive is an Archive of local folders.
+// archive is an Archive of folders and buckets.
 type archive struct {
 	search func(ctx context.Context, f func(in *Input) error) error
 	open   func(in *Input) (Source, error)
@@ -87,14 +86,20 @@ func (a *archive) source(in *Input) (Source, error) {
 
 // Stat implements Archive.
 func (a *archive) Stat(ctx context.Context, path string, sum bool) (File, error) {
-	info, err := os.Stat(path)
+	if err := filesys.Check(path); err != nil {
+		return File{}, unreadable(path, err)
+	}
+	info, err := filesys.Stat(path)
 	if err != nil {
 		return File{}, missing(path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return File{}, &BadInputError{File: path, Detail: "not a regular file"}
 	}
-	f := File{Path: path, Size: info.Size(), ModTime: info.ModTime().UnixNano()}
+	f := File{Path: path, Size: info.Size(), ModTime: info.ModTime().UnixNano(), ETag: filesys.ETag(info)}
+	if f.ETag != "" {
+		f.ModTime = 0
+	}
 	if sum {
 		f.SHA256, err = sumOf(ctx, path, f.Size)
 	}
@@ -103,7 +108,7 @@ func (a *archive) Stat(ctx context.Context, path string, sum bool) (File, error)
 
 // sumOf reads a file of size bytes.
 func sumOf(ctx context.Context, path string, size int64) (string, error) {
-	f, err := plainfile.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return "", unreadable(path, err)
 	}

@@ -7,9 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"os"
 	"slices"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas/codec/mcap"
 )
 
@@ -57,7 +57,7 @@ type mcapSource struct {
 
 	next     int // the next file
 	path     string
-	file     *os.File
+	file     filesys.File
 	reader   *mcap.Reader
 	unpacked func() // ends the unpacking of file
 	streams  map[*mcap.Channel]*stream
@@ -137,7 +137,7 @@ func (s *mcapSource) inspect(path string) error {
 }
 
 // summary returns nil for a file without one.
-func (s *mcapSource) summary(f *os.File) (*mcap.Summary, error) {
+func (s *mcapSource) summary(f filesys.File) (*mcap.Summary, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

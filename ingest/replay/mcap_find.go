@@ -3,21 +3,22 @@ package replay
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"entropipe/ingest/filesys"
 )
 
 // recordings returns the files of a path.
 func recordings(path string) ([]recording, error) {
-	info, err := os.Stat(path)
+	info, err := filesys.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("mcap: %w", err)
 	}
 	if !info.IsDir() {
-		return []recording{{path, strings.TrimSuffix(unpackedName(filepath.Base(path)), ".mcap")}}, nil
+		return []recording{{path, strings.TrimSuffix(unpackedName(filesys.Base(path)), ".mcap")}}, nil
 	}
-	entries, err := os.ReadDir(path)
+	entries, err := filesys.ReadDir(path)
 	if err != nil {
 		return nil, fmt.Errorf("mcap: %w", err)
 	}
@@ -34,13 +35,13 @@ func recordings(path string) ([]recording, error) {
 			continue // it is there unpacked
 		}
 		if bag {
-			whole, err := filepath.Abs(path)
+			whole, err := filesys.Abs(path)
 			if err != nil {
 				return nil, err
 			}
-			name = filepath.Base(whole)
+			name = filesys.Base(whole)
 		}
-		files = append(files, recording{filepath.Join(path, e.Name()), name})
+		files = append(files, recording{filesys.Join(path, e.Name()), name})
 	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("mcap: no .mcap file in %s", path)

@@ -7,7 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+
+	"entropipe/ingest/filesys"
 )
 
 // maxLine bounds the memory that one line can ask for.
@@ -16,7 +17,7 @@ const maxLine = 64 << 20
 // ndjson reads a file line by line, through gzip where the file is compressed.
 type ndjson struct {
 	name   string
-	f      *os.File
+	f      filesys.File
 	r      *bufio.Reader
 	long   []byte // a line that the reader's buffer cannot hold
 	number int    // number of the last line, from 1

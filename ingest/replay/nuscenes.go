@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas/codec"
 	"entropipe/schemas/codec/nuscenes"
 )
@@ -68,7 +68,7 @@ type sweep struct {
 	sameEgo  int32 // the sweep that waits for the same pose of the vehicle; -1: none
 }
 
-func (s *sweep) path() string { return filepath.Join(s.root, s.file) }
+func (s *sweep) path() string { return filesys.Join(s.root, s.file) }
 
 // Open reads the tables, which takes seconds where they have millions of records, or lists the
 // folders. Memory: about 400 bytes for each scan of the tables, whatever their size.
@@ -111,7 +111,7 @@ func (n NuScenes) Open() (Source, error) {
 
 // findTables returns the folder of the tables at path; "" if there is none.
 func findTables(path, name string) (string, error) {
-	info, err := os.Stat(path)
+	info, err := filesys.Stat(path)
 	if err != nil {
 		return "", fmt.Errorf("nuscenes: %w", err)
 	}
@@ -119,22 +119,22 @@ func findTables(path, name string) (string, error) {
 		return "", nil
 	}
 	const telling = "sample_data.json"
-	if firstFile(filepath.Join(path, telling)) != "" {
+	if firstFile(filesys.Join(path, telling)) != "" {
 		return path, nil
 	}
 	if name != "" {
-		if firstFile(filepath.Join(path, name, telling)) == "" {
-			return "", fmt.Errorf("nuscenes: there is no %s in %s", filepath.Join(name, telling), path)
+		if firstFile(filesys.Join(path, name, telling)) == "" {
+			return "", fmt.Errorf("nuscenes: there is no %s in %s", filesys.Join(name, telling), path)
 		}
-		return filepath.Join(path, name), nil
+		return filesys.Join(path, name), nil
 	}
-	entries, err := os.ReadDir(path)
+	entries, err := filesys.ReadDir(path)
 	if err != nil {
 		return "", fmt.Errorf("nuscenes: %w", err)
 	}
 	var found []string
 	for _, e := range entries {
-		if firstFile(filepath.Join(path, e.Name(), telling)) != "" {
+		if firstFile(filesys.Join(path, e.Name(), telling)) != "" {
 			found = append(found, e.Name())
 		}
 	}
@@ -142,7 +142,7 @@ func findTables(path, name string) (string, error) {
 	case 0:
 		return "", nil
 	case 1:
-		return filepath.Join(path, found[0]), nil
+		return filesys.Join(path, found[0]), nil
 	}
 	return "", fmt.Errorf("nuscenes: %s holds the tables %s; choose one (--tables %s), or name its folder", path,
 		strings.Join(found, ", "), found[0])
@@ -153,13 +153,13 @@ const scanSuffix = ".pcd.bin"
 
 // appendScans appends the scans that path names.
 func appendScans(files []string, path string) ([]string, error) {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+	if info, err := filesys.Stat(path); err != nil || !info.IsDir() {
 		return append(files, path), err
 	}
 	before := len(files)
 	for _, below := range []string{"", "LIDAR_TOP", "samples", "samples/LIDAR_TOP", "sweeps", "sweeps/LIDAR_TOP"} {
-		folder := filepath.Join(path, below)
-		entries, err := os.ReadDir(folder)
+		folder := filesys.Join(path, below)
+		entries, err := filesys.ReadDir(folder)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -169,7 +169,7 @@ func appendScans(files []string, path string) ([]string, error) {
 		for _, e := range entries {
 			name := e.Name()
 			if !e.IsDir() && strings.HasSuffix(unpackedName(name), scanSuffix) && !strings.HasPrefix(name, ".") {
-				files = append(files, filepath.Join(folder, name))
+				files = append(files, filesys.Join(folder, name))
 			}
 		}
 	}
@@ -187,7 +187,7 @@ func sweepsByName(files []string) ([]sweep, error) {
 	sweeps := make([]sweep, len(files))
 	named := 0
 	for i, file := range files {
-		stem := strings.TrimSuffix(unpackedName(filepath.Base(file)), scanSuffix)
+		stem := strings.TrimSuffix(unpackedName(filesys.Base(file)), scanSuffix)
 		sweeps[i] = sweep{file: file, sensor: "LIDAR_TOP"}
 		parts := strings.Split(stem, "__")
 		if len(parts) == 3 {
@@ -200,11 +200,11 @@ func sweepsByName(files []string) ([]sweep, error) {
 	}
 	if named == 0 {
 		for i := range sweeps {
-			folder, err := filepath.Abs(filepath.Dir(files[i]))
+			folder, err := filesys.Abs(filesys.Dir(files[i]))
 			if err != nil {
 				return nil, err
 			}
-			sweeps[i].sequence = filepath.Base(folder)
+			sweeps[i].sequence = filesys.Base(folder)
 		}
 	} else if named < len(files) {
 		i := slices.IndexFunc(sweeps, func(s sweep) bool { return s.sequence == "" })

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"entropipe/ingest/filesys"
 )
 
 // token names a record of the tables: the 16 bytes of its 32 hexadecimal digits, or the begin
@@ -63,7 +65,7 @@ func (s *nuScenes) readTables(folder string, wanted []string) error {
 // each reads a table and calls take for each record, with its members by key. A record that
 // take refuses is passed over or ends the reading; a file that is no table ends it always.
 func (t *nuTables) each(name string, keys []string, take func(r *tableRecord) error) error {
-	path := filepath.Join(t.folder, name)
+	path := filesys.Join(t.folder, name)
 	t.tables = append(t.tables, path)
 	table, err := openJSONTable(path)
 	if err != nil {
@@ -195,7 +197,7 @@ func (t *nuTables) readScenes(wanted []string) error {
 	})
 	for _, name := range wanted {
 		if err == nil && !slices.Contains(t.names, name) {
-			return fmt.Errorf("there is no scene %.80q in %s", name, filepath.Join(t.folder, "scene.json"))
+			return fmt.Errorf("there is no scene %.80q in %s", name, filesys.Join(t.folder, "scene.json"))
 		}
 	}
 	return err
@@ -233,7 +235,7 @@ func (t *nuTables) readSweeps() error {
 			same = -1
 		}
 		t.egos[ego] = int32(len(t.found))
-		t.found = append(t.found, sweep{root: filepath.Dir(t.folder), file: file, scene: scene,
+		t.found = append(t.found, sweep{root: filesys.Dir(t.folder), file: file, scene: scene,
 			sequence: t.names[scene], sensor: at.channel, timeNs: r.timestamp * 1000, clock: UTC, sensorAt: at.at,
 			sameEgo: same})
 		return nil
@@ -281,7 +283,7 @@ func (t *nuTables) finish() error {
 		}
 		t.sweeps = append(t.sweeps, *at)
 	}
-	root := filepath.Dir(t.folder)
+	root := filesys.Dir(t.folder)
 	switch missing := len(t.found) - still; {
 	case len(t.found) == 0:
 		return fmt.Errorf("nuscenes: the tables in %s name no scan of a LiDAR", t.folder)
@@ -302,10 +304,10 @@ func (t *nuTables) finish() error {
 // isThere reports whether the file of a sweep, perhaps in gzip, is in its folder. folders holds
 // the names in the folders that were asked for before.
 func (s *sweep) isThere(folders map[string]map[string]bool) (bool, error) {
-	folder, name := filepath.Split(s.file)
+	folder, name := filesys.Split(s.file)
 	names, ok := folders[folder]
 	if !ok {
-		entries, err := os.ReadDir(filepath.Join(s.root, folder))
+		entries, err := filesys.ReadDir(filesys.Join(s.root, folder))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return false, fmt.Errorf("nuscenes: %w", err)
 		}

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
+
+	"entropipe/ingest/filesys"
 )
 
 // Files configures a Source of whatever lies at Paths: files and folders whose formats are
@@ -296,7 +297,7 @@ func (in *Input) paths() []string {
 	}
 	all := make([]string, len(in.Files))
 	for i, name := range in.Files {
-		all[i] = filepath.Join(in.Path, name)
+		all[i] = filesys.Join(in.Path, name)
 	}
 	return all
 }
@@ -307,7 +308,7 @@ func (in Input) String() string {
 	case in.Files == nil:
 		return fmt.Sprintf("%s: %s", in.Path, in.Format)
 	case len(in.Files) == 1:
-		return fmt.Sprintf("%s: %s", filepath.Join(in.Path, in.Files[0]), in.Format)
+		return fmt.Sprintf("%s: %s", filesys.Join(in.Path, in.Files[0]), in.Format)
 	}
 	return fmt.Sprintf("%s: %s, %d files", in.Path, in.Format, len(in.Files))
 }

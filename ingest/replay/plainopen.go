@@ -1,22 +1,21 @@
 package replay
 
 import (
-	"os"
 	"slices"
 	"strings"
 
-	"entropipe/models/plainfile"
+	"entropipe/ingest/filesys"
 	"entropipe/schemas/codec"
 )
 
 // largestPointer is more bytes than a pointer of Git LFS may have, by its specification.
 const largestPointer = 1024
 
-// openPlain opens a regular file of an input. The error is that of plainfile.Open, or a *BadInputError
+// openPlain opens a regular file of an input. The error is that of filesys.Open, or a *BadInputError
 // for a pointer of Git LFS, which stands where the file was not fetched: whatever the name of the
 // file, its text is no content.
-func openPlain(path string) (*os.File, error) {
-	f, err := plainfile.Open(path)
+func openPlain(path string) (filesys.File, error) {
+	f, err := filesys.Open(path)
 	if err != nil {
 		return nil, err
 	}

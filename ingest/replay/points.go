@@ -5,10 +5,11 @@ import (
 	"errors"
 	"io"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"entropipe/ingest/filesys"
 )
 
 // The values of Table.GroupBy that are no columns.
@@ -136,7 +137,7 @@ func (t Table) grouped(files []string) Source {
 		return nil
 	}
 	s := &pointSource{skips: skips{allowed: t.SkipBad, log: t.Log}}
-	dir := filepath.Dir(files[0])
+	dir := filesys.Dir(files[0])
 	if own && len(by) == 0 {
 		if frames, ok := framesFolder(dir); ok {
 			s.by = newOutputFrames(&t, first, frames, files)
@@ -182,7 +183,7 @@ func framesFolder(dir string) (string, bool) {
 		}
 		parts[i] = "frames"
 		frames := filepath.FromSlash(strings.Join(parts, "/"))
-		info, err := os.Stat(frames)
+		info, err := filesys.Stat(frames)
 		return frames, err == nil && info.IsDir()
 	}
 	return "", false
@@ -209,6 +210,6 @@ func isOutput(dir string, names listing) bool {
 	if !names.has("_commits") {
 		return false
 	}
-	info, err := os.Stat(filepath.Join(dir, "_commits", "store.json"))
+	info, err := filesys.Stat(filesys.Join(dir, "_commits", "store.json"))
 	return err == nil && info.Mode().IsRegular()
 }

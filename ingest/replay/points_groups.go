@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas/codec"
 	"entropipe/schemas/codec/parquetfile"
 )
@@ -30,7 +30,7 @@ type tableGroups struct {
 }
 
 func newTableGroups(t *Table, by, files []string, own bool) *tableGroups {
-	dir := filepath.Dir(files[0])
+	dir := filesys.Dir(files[0])
 	g := &tableGroups{config: t, folders: folderValues(dir), dir: dir, own: own, files: pointFiles{paths: files}}
 	g.rows = len(by) == 1 && by[0] == ByRowGroup
 	g.scan = groupScanner{keyScanner: keyScanner{files: &g.files, folders: g.folders}, most: t.MaxFrameBytes/16 + 1}
@@ -334,7 +334,7 @@ func (g *tableGroups) sequence() string {
 	if topic := g.folders["topic"]; g.own && topic != "" {
 		return strings.TrimPrefix(topic, "x-")
 	}
-	return filepath.Base(absolute(g.dir))
+	return filesys.Base(absolute(g.dir))
 }
 
 // tell implements grouping.

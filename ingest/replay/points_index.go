@@ -3,8 +3,9 @@ package replay
 import (
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"sync"
+
+	"entropipe/ingest/filesys"
 )
 
 // indexes keeps the newest indexes of folders, because a backfill opens a folder once for each of its
@@ -24,7 +25,7 @@ func indexKey(by string, paths []string) [sha256.Size]byte {
 	fmt.Fprintf(h, "%q\n", by)
 	for _, path := range paths {
 		size, changed := int64(-1), int64(0)
-		if info, err := os.Stat(path); err == nil {
+		if info, err := filesys.Stat(path); err == nil {
 			size, changed = info.Size(), info.ModTime().UnixNano()
 		}
 		fmt.Fprintf(h, "%q %d %d\n", absolute(path), size, changed)

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"entropipe/ingest/filesys"
 )
 
 // openGrouped returns a Source of groups of points, or nil with the files that are a cloud each.
@@ -51,7 +52,7 @@ func (t Table) openGrouped() (src Source, files []string, err error) {
 func byParent(files []string) (folders [][]string) {
 	at := map[string]int{}
 	for _, path := range files {
-		dir := filepath.Dir(path)
+		dir := filesys.Dir(path)
 		i, ok := at[dir]
 		if !ok {
 			i = len(folders)
@@ -66,14 +67,14 @@ func byParent(files []string) (folders [][]string) {
 // findParquet returns the Parquet files at a path: a file; the files in a folder, and in folders
 // below it that are named KEY=VALUE; of an output, its table points.
 func findParquet(path string) (files []string, err error) {
-	info, err := os.Stat(path)
+	info, err := filesys.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	entries, err := os.ReadDir(path)
+	entries, err := filesys.ReadDir(path)
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
@@ -85,7 +86,7 @@ func findParquet(path string) (files []string, err error) {
 		if !names.has("points") {
 			return nil, noPoints(path)
 		}
-		return findParquet(filepath.Join(path, "points"))
+		return findParquet(filesys.Join(path, "points"))
 	}
 	if files, err = parquetBelow(path, entries, 0); err == nil && len(files) == 0 {
 		err = fmt.Errorf("parquet: no file in %s that ends with .parquet, nor in a folder KEY=VALUE below it", path)
@@ -108,15 +109,15 @@ func parquetBelow(dir string, entries []fs.DirEntry, depth int) (files []string,
 	for _, e := range entries {
 		if !isFolder(dir, e) && !strings.HasPrefix(e.Name(), ".") &&
 			strings.EqualFold(filepath.Ext(e.Name()), ".parquet") {
-			files = append(files, filepath.Join(dir, e.Name()))
+			files = append(files, filesys.Join(dir, e.Name()))
 		}
 	}
 	for _, e := range entries {
 		if !strings.Contains(e.Name(), "=") || !isFolder(dir, e) {
 			continue
 		}
-		below := filepath.Join(dir, e.Name())
-		inside, err := os.ReadDir(below)
+		below := filesys.Join(dir, e.Name())
+		inside, err := filesys.ReadDir(below)
 		if err != nil {
 			return nil, fmt.Errorf("parquet: %w", err)
 		}
@@ -134,7 +135,7 @@ func isFolder(dir string, e fs.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.IsDir()
 	}
-	info, err := os.Stat(filepath.Join(dir, e.Name()))
+	info, err := filesys.Stat(filesys.Join(dir, e.Name()))
 	return err == nil && info.IsDir()
 }
 

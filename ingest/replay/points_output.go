@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"entropipe/ingest/filesys"
 )
 
 // outputFrames makes the items that an output was made of from its tables frames and points: an item
@@ -55,7 +56,7 @@ const mostFrames = 1 << 20
 // are all that are there, files of frames alone count, too.
 func newOutputFrames(t *Table, names map[string]string, frames string, points []string) *outputFrames {
 	o := &outputFrames{config: t, dataset: names["dataset"], folder: names["sequence"], log: t.Log}
-	dir := filepath.Dir(points[0])
+	dir := filesys.Dir(points[0])
 	if folder, ok := folderValues(dir)["dataset"]; ok && o.dataset == "" {
 		o.dataset = strings.TrimPrefix(folder, "x-")
 	}
@@ -64,14 +65,14 @@ func newOutputFrames(t *Table, names map[string]string, frames string, points []
 	}
 	given := map[string]bool{}
 	for _, path := range points {
-		name := filepath.Base(path)
+		name := filesys.Base(path)
 		given[name] = true
-		o.pairs = append(o.pairs, framePair{filepath.Join(frames, name), path})
+		o.pairs = append(o.pairs, framePair{filesys.Join(frames, name), path})
 	}
 	if whole(dir, given) {
 		for _, name := range parquetNames(frames) {
 			if !given[name] {
-				o.pairs = append(o.pairs, framePair{frames: filepath.Join(frames, name)})
+				o.pairs = append(o.pairs, framePair{frames: filesys.Join(frames, name)})
 			}
 		}
 	}
@@ -81,7 +82,7 @@ func newOutputFrames(t *Table, names map[string]string, frames string, points []
 
 // parquetNames returns the names of the Parquet files of a folder.
 func parquetNames(dir string) (names []string) {
-	entries, err := os.ReadDir(dir)
+	entries, err := filesys.ReadDir(dir)
 	if err != nil {
 		return nil
 	}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
+
+	"entropipe/ingest/filesys"
 )
 
 // QuickDraw configures a Source of drawings. Files is required; the zero value of the
@@ -89,7 +89,7 @@ func (q QuickDraw) check() error {
 		return errors.New("quickdraw: no file named")
 	}
 	for _, f := range q.Files {
-		if info, err := os.Stat(f); err != nil {
+		if info, err := filesys.Stat(f); err != nil {
 			return fmt.Errorf("quickdraw: %w", err)
 		} else if !info.Mode().IsRegular() {
 			return fmt.Errorf("quickdraw: %s is not a file; name .ndjson files", f)
@@ -211,7 +211,7 @@ func (s *quickdraw) open() (err error) {
 // stem is the category that a file's name tells: "full_simplified_cat.ndjson.gz"
 // holds cats.
 func stem(name string) string {
-	name = filepath.Base(name)
+	name = filesys.Base(name)
 	name = strings.TrimSuffix(name, ".gz")
 	name = strings.TrimSuffix(name, ".ndjson")
 	for _, prefix := range []string{"full_simplified_", "full_raw_"} {

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"syscall"
 
+	"entropipe/ingest/bucket"
 	"entropipe/schemas"
 	"entropipe/schemas/codec"
 )
@@ -197,7 +198,8 @@ func failing(err error) bool {
 			return true
 		}
 	}
-	return false
+	fault := (*bucket.Fault)(nil)
+	return errors.As(err, &fault)
 }
 
 // Skipped returns the number of bad inputs that were left out so far, each

@@ -7,11 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"entropipe/models/plainfile"
+	"entropipe/ingest/filesys"
 )
 
 // SQLite must not change a user's bag: with the file in its mode of a log (WAL) it would
@@ -142,7 +141,7 @@ func (pagesInfo) Sys() any           { return nil }
 // bagFiles are the open files of a bag, and what was made of them.
 type bagFiles struct {
 	folder *bagFolder
-	open   []*os.File
+	open   []filesys.File
 	made   string // private folder, removed at the end; empty: none
 
 	unpackFault error // why unpacking ended early
@@ -200,7 +199,7 @@ func (b *bagFiles) openAll(path string) error {
 	return nil
 }
 
-func (b *bagFiles) add(path string) (*os.File, error) {
+func (b *bagFiles) add(path string) (filesys.File, error) {
 	f, err := openPlain(path)
 	if err == nil {
 		b.open = append(b.open, f)
@@ -221,7 +220,7 @@ func (b *bagFiles) close() {
 const bagHead = 100
 
 // bagPagesOf reads the header of a file of SQLite.
-func bagPagesOf(f *os.File) (*bagPages, error) {
+func bagPagesOf(f filesys.File) (*bagPages, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -249,7 +248,7 @@ func bagPagesOf(f *os.File) (*bagPages, error) {
 
 // isHotJournal reports whether a journal holds pages that belong back into its file.
 func isHotJournal(path string) bool {
-	f, err := plainfile.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return false
 	}
@@ -268,7 +267,7 @@ func (b *bagFiles) private(name string) (*os.File, error) {
 		}
 		b.made = made
 	}
-	f, err := os.OpenFile(filepath.Join(b.made, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(filesys.Join(b.made, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		b.open = append(b.open, f)
 	}
@@ -304,5 +303,5 @@ func plainBag(name string) string {
 
 // bagStem is the name of a bag's file without its endings.
 func bagStem(path string) string {
-	return strings.TrimSuffix(plainBag(filepath.Base(path)), ".db3")
+	return strings.TrimSuffix(plainBag(filesys.Base(path)), ".db3")
 }

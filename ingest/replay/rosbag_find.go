@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"entropipe/ingest/filesys"
 )
 
 // bagPart is a file of a bag.
@@ -42,19 +43,19 @@ func findBags(paths []string) ([]bagPart, error) {
 
 // findBag returns the parts of a file or folder.
 func findBag(path string) ([]bagPart, error) {
-	info, err := os.Stat(path)
+	info, err := filesys.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
 		return []bagPart{partOf(path, bagStem(path))}, nil
 	}
-	whole, err := filepath.Abs(path)
+	whole, err := filesys.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	sequence := filepath.Base(whole)
-	meta, err := readBagMetadata(filepath.Join(path, metadataFile))
+	sequence := filesys.Base(whole)
+	meta, err := readBagMetadata(filesys.Join(path, metadataFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return listBag(path, sequence)
@@ -65,10 +66,10 @@ func findBag(path string) ([]bagPart, error) {
 	for _, name := range meta.Bag.Files {
 		// Old versions put the folder's name before a file's. A file may have been unpacked or
 		// compressed later.
-		at := filepath.Join(path, filepath.Base(filepath.FromSlash(name)))
-		if _, err := os.Stat(at); err != nil {
+		at := filesys.Join(path, filesys.Base(filepath.FromSlash(name)))
+		if _, err := filesys.Stat(at); err != nil {
 			for _, other := range []string{plainBag(at), at + ".zstd", at + ".zst"} {
-				if _, err := os.Stat(other); err == nil {
+				if _, err := filesys.Stat(other); err == nil {
 					at = other
 					break
 				}
@@ -90,7 +91,7 @@ func partOf(path, sequence string) bagPart {
 // listBag returns the files of a bag without metadata.yaml: the recorder died, and so its
 // parts come in the order of their numbers.
 func listBag(dir, sequence string) ([]bagPart, error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := filesys.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -101,12 +102,12 @@ func listBag(dir, sequence string) ([]bagPart, error) {
 		ext := filepath.Ext(plain)
 		if e.IsDir() || strings.HasPrefix(plain, ".") || ext != ".db3" && ext != ".mcap" || seen[plain] {
 			if ext == ".bag" && len(entries) == 1 {
-				return nil, fmt.Errorf("%s: %w", filepath.Join(dir, e.Name()), errROS1)
+				return nil, fmt.Errorf("%s: %w", filesys.Join(dir, e.Name()), errROS1)
 			}
 			continue
 		}
 		seen[plain] = true
-		parts = append(parts, partOf(filepath.Join(dir, e.Name()), sequence))
+		parts = append(parts, partOf(filesys.Join(dir, e.Name()), sequence))
 	}
 	if len(parts) == 0 {
 		return nil, fmt.Errorf("no file of a ROS 2 bag (.db3, .mcap) in %s", dir)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas/codec"
 )
 
@@ -21,7 +22,7 @@ const (
 )
 
 // isPacked reports whether a file is compressed with Zstandard.
-func isPacked(f *os.File) (bool, error) {
+func isPacked(f filesys.File) (bool, error) {
 	var magic [len(zstdMagic)]byte
 	n, err := f.ReadAt(magic[:], 0)
 	if err != nil && err != io.EOF {
@@ -32,7 +33,7 @@ func isPacked(f *os.File) (bool, error) {
 
 // unpack writes the content of a compressed file into the private folder. A file that is
 // cut off is unpacked to its last whole block.
-func (b *bagFiles) unpack(f *os.File) (*os.File, error) {
+func (b *bagFiles) unpack(f filesys.File) (*os.File, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
-	"entropipe/models/plainfile"
+	"entropipe/ingest/filesys"
 	"entropipe/schemas/codec"
 )
 
@@ -34,7 +33,7 @@ const rosbagMetadata = "the metadata of a ROS 2 bag"
 
 // takeSample reads the beginning of a file.
 func takeSample(path string) (*sample, error) {
-	f, err := plainfile.Open(path)
+	f, err := filesys.Open(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
@@ -48,7 +47,7 @@ func takeSample(path string) (*sample, error) {
 
 // takeListed is takeSample of a file that is regular, as its folder lists it.
 func takeListed(path string) (*sample, error) {
-	f, info, err := plainfile.OpenListed(path)
+	f, info, err := filesys.OpenListed(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
@@ -58,7 +57,7 @@ func takeListed(path string) (*sample, error) {
 
 // readSample reads the beginning of f, which has size bytes.
 func readSample(path string, f io.ReadSeeker, size int64) (*sample, error) {
-	s := &sample{path: path, plain: strings.ToLower(filepath.Base(path)), size: size}
+	s := &sample{path: path, plain: strings.ToLower(filesys.Base(path)), size: size}
 	var err error
 	if s.head, err = readHead(f); err != nil {
 		return nil, unreadable(path, err)

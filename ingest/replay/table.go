@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas"
 	"entropipe/schemas/codec"
 )
@@ -102,7 +102,7 @@ func (t Table) Open() (Source, error) {
 	}
 	s := &tableFiles{skips: skips{allowed: t.SkipBad, log: t.Log}, Table: t}
 	for _, path := range t.Paths {
-		path, err := filepath.Abs(path)
+		path, err := filesys.Abs(path)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (t Table) Open() (Source, error) {
 		}
 	}
 	s.own.of = s
-	if only(len(s.files), func(i int) string { return filepath.Dir(s.files[i].path) }) == "" && len(s.files) > 1 {
+	if only(len(s.files), func(i int) string { return filesys.Dir(s.files[i].path) }) == "" && len(s.files) > 1 {
 		inputs, err := byFolder(t.Format, t.Paths, t.list)
 		if err != nil {
 			return nil, err
@@ -127,17 +127,17 @@ func (t Table) Open() (Source, error) {
 
 // add appends the files at path.
 func (s *tableFiles) add(path string) error {
-	info, err := os.Stat(path)
+	info, err := filesys.Stat(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Format, err)
 	}
 	if !info.IsDir() {
-		s.files = append(s.files, tableFile{path: path, sequence: filepath.Base(filepath.Dir(path))})
+		s.files = append(s.files, tableFile{path: path, sequence: filesys.Base(filesys.Dir(path))})
 		return nil
 	}
 	found, err := s.list(path)
 	for _, file := range found {
-		s.files = append(s.files, tableFile{path: file, sequence: filepath.Base(path)})
+		s.files = append(s.files, tableFile{path: file, sequence: filesys.Base(path)})
 	}
 	return err
 }
@@ -147,7 +147,7 @@ func (t Table) list(dir string) (files []string, err error) {
 	if t.Format == FormatParquet {
 		return findParquet(dir)
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := filesys.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Format, err)
 	}
@@ -158,7 +158,7 @@ func (t Table) list(dir string) (files []string, err error) {
 			!slices.Contains(endings, strings.ToLower(filepath.Ext(name))) {
 			continue
 		}
-		files = append(files, filepath.Join(dir, e.Name()))
+		files = append(files, filesys.Join(dir, e.Name()))
 	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("%s: no file in %s that ends with %s", t.Format, dir, strings.Join(endings, ", "))
@@ -175,7 +175,7 @@ func (t Table) unknown() error {
 func numberTables(files []tableFile) error {
 	named := true
 	for i := range files {
-		stem := unpackedName(filepath.Base(files[i].path))
+		stem := unpackedName(filesys.Base(files[i].path))
 		stem = strings.TrimSuffix(stem, filepath.Ext(stem))
 		n, err := strconv.ParseUint(stem, 10, 63)
 		files[i].number = int64(n)
@@ -183,7 +183,7 @@ func numberTables(files []tableFile) error {
 	}
 	if named {
 		slices.SortStableFunc(files, func(a, b tableFile) int {
-			return cmp.Or(strings.Compare(filepath.Dir(a.path), filepath.Dir(b.path)), cmp.Compare(a.number, b.number))
+			return cmp.Or(strings.Compare(filesys.Dir(a.path), filesys.Dir(b.path)), cmp.Compare(a.number, b.number))
 		})
 	}
 	last := map[string]int64{}
@@ -196,7 +196,7 @@ func numberTables(files []tableFile) error {
 		case !named:
 			f.number = 0
 		case ok && before == f.number:
-			return fmt.Errorf("%s: there are two files with the number %d", filepath.Dir(f.path), f.number)
+			return fmt.Errorf("%s: there are two files with the number %d", filesys.Dir(f.path), f.number)
 		}
 		last[f.sequence] = f.number
 	}

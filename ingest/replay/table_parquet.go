@@ -3,11 +3,11 @@ package replay
 import (
 	"fmt"
 	"math"
-	"os"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas"
 	"entropipe/schemas/codec/parquetfile"
 )
@@ -15,7 +15,7 @@ import (
 // parquetTable is a Parquet file as a columnTable. It reads a column at a time, and of a column a
 // page at a time.
 type parquetTable struct {
-	f       *os.File
+	f       filesys.File
 	file    *parquetfile.File
 	columns []schemas.TableColumn
 	leaves  []parquetLeaf // where the values of columns are

@@ -4,10 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"math"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"entropipe/ingest/filesys"
 )
 
 // times holds the moments of a drive's scans. Line i of its file, counted from
@@ -33,7 +34,7 @@ func readTimes(path string) (*times, error) {
 	defer f.Close()
 	t := &times{file: path, clock: UTC}
 	parse := parseTimestamp
-	if filepath.Base(path) == "times.txt" {
+	if filesys.Base(path) == "times.txt" {
 		t.clock, parse = SinceEpoch, parseSeconds
 	}
 	lines := bufio.NewScanner(f)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -12,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas"
 	"entropipe/schemas/codec/parquetfile"
 )
@@ -22,7 +22,7 @@ import (
 // because only the levels of the one column in them count.
 type parquetRows struct {
 	name   string
-	f      *os.File
+	f      filesys.File
 	file   *parquetfile.File
 	group  int   // the next row group
 	left   int64 // rows of the one before it

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"strconv"
 	"unicode/utf8"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas"
 )
 
@@ -77,7 +77,7 @@ func (t *textRows) fill(s *schemas.Sequence, text []byte, line int) error {
 }
 
 // rowName is the id of a row that has none.
-func rowName(file string, row int) string { return filepath.Base(file) + ":" + strconv.Itoa(row) }
+func rowName(file string, row int) string { return filesys.Base(file) + ":" + strconv.Itoa(row) }
 
 // jsonRows reads an object a line.
 type jsonRows struct{ *ndjson }

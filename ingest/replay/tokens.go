@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas"
 )
 
@@ -86,7 +86,7 @@ func (t *Tokens) check() error {
 		return errors.New("tokens: no file named")
 	}
 	for _, f := range t.Files {
-		if info, err := os.Stat(f); err != nil {
+		if info, err := filesys.Stat(f); err != nil {
 			return fmt.Errorf("tokens: %w", err)
 		} else if !info.Mode().IsRegular() {
 			return fmt.Errorf("tokens: %s is not a file", f)
@@ -257,7 +257,7 @@ func (s *tokens) open() error {
 // stemOfTokens is the name of a file without its kind: "wiki.train.txt.gz" is
 // wiki.train.
 func stemOfTokens(path string) string {
-	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	name := strings.TrimSuffix(filesys.Base(path), ".gz")
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
+	"entropipe/ingest/filesys"
 	"entropipe/schemas/codec"
 	"entropipe/schemas/codec/parquetfile"
 	"entropipe/schemas/codec/tfrecord"
@@ -23,7 +22,7 @@ type waymoInput struct {
 
 // name returns the name of a segment that its file does not name.
 func (in waymoInput) name() string {
-	name := filepath.Base(in.path)
+	name := filesys.Base(in.path)
 	name, _, _ = strings.Cut(name, ".")
 	return strings.TrimSuffix(strings.TrimPrefix(name, "segment-"), "_with_camera_labels")
 }
@@ -45,7 +44,7 @@ func (in waymoInput) context() string {
 
 // findWaymo returns the segments at path, by name.
 func findWaymo(path string) ([]waymoInput, error) {
-	info, err := os.Stat(path)
+	info, err := filesys.Stat(path)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +56,7 @@ func findWaymo(path string) ([]waymoInput, error) {
 	case err != nil:
 		return nil, err
 	case strings.HasPrefix(string(head), "PAR1"):
-		if base := filepath.Base(filepath.Dir(path)); base != "lidar" {
+		if base := filesys.Base(filesys.Dir(path)); base != "lidar" {
 			return nil, fmt.Errorf("%s is in folder %s; name the file of the segment in folder lidar", path, base)
 		}
 		return []waymoInput{{path, true}}, nil
@@ -89,35 +88,35 @@ func firstBytes(path string) ([]byte, error) {
 // findWaymoFolder returns the segments of a folder: the .tfrecord files in it, the files of
 // its folder lidar, or those of the folders of splits in it.
 func findWaymoFolder(dir string) (found []waymoInput, err error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := filesys.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	add := func(entries []fs.DirEntry, dir, part string, second bool) {
 		for _, e := range entries {
 			if name := e.Name(); !e.IsDir() && strings.Contains(name, part) && !strings.HasPrefix(name, ".") {
-				found = append(found, waymoInput{filepath.Join(dir, name), second})
+				found = append(found, waymoInput{filesys.Join(dir, name), second})
 			}
 		}
 	}
 	if add(entries, dir, ".tfrecord", false); len(found) > 0 {
 		return found, nil
 	}
-	if filepath.Base(dir) == "lidar" {
+	if filesys.Base(dir) == "lidar" {
 		add(entries, dir, ".parquet", true)
 		return found, oneSegment(dir, found)
 	}
-	lidar := []string{filepath.Join(dir, "lidar")}
+	lidar := []string{filesys.Join(dir, "lidar")}
 	for _, e := range entries {
 		if isDir(dir, e.Name(), "lidar") {
-			lidar = append(lidar, filepath.Join(dir, e.Name(), "lidar"))
+			lidar = append(lidar, filesys.Join(dir, e.Name(), "lidar"))
 		}
 	}
 	for _, dir := range lidar {
 		if !isDir(dir) {
 			continue
 		}
-		entries, err := os.ReadDir(dir)
+		entries, err := filesys.ReadDir(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -148,7 +147,7 @@ func (in waymoInput) open(s *waymoSource) (waymoReader, error) {
 
 // waymoRecords reads a .tfrecord file.
 type waymoRecords struct {
-	file    *os.File
+	file    filesys.File
 	path    string
 	max     int64
 	records *tfrecord.Reader
@@ -194,7 +193,7 @@ func badRecord(path string, number, offset int64, fault *codec.Error) error {
 
 // waymoComponents reads the components of a segment.
 type waymoComponents struct {
-	files   []*os.File
+	files   []filesys.File
 	path    string // component lidar
 	segment *waymo.Segment
 	number  int64
@@ -210,7 +209,7 @@ func openComponents(path string, s *waymoSource) (waymoReader, error) {
 		needed bool
 	}{{"lidar", &in.LiDAR, true}, {"lidar_calibration", &in.Calibration, true}, {"lidar_pose", &in.LiDARPose, false},
 		{"vehicle_pose", &in.VehiclePose, false}} {
-		name := filepath.Join(filepath.Dir(filepath.Dir(path)), c.folder, filepath.Base(path))
+		name := filesys.Join(filesys.Dir(filesys.Dir(path)), c.folder, filesys.Base(path))
 		file, err := r.openFile(name)
 		if errors.Is(err, fs.ErrNotExist) && !c.needed {
 			continue

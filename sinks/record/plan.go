@@ -34,6 +34,7 @@ const (
 const (
 	ByModTime = "mtime"  // size and time of the last change
 	BySHA256  = "sha256" // size and content
+	ByETag    = "etag"   // size and ETag of an object
 )
 
 // Plan is the head of a plan.
@@ -45,7 +46,7 @@ type Plan struct {
 	Writer   string            `json:"writer,omitempty"` // version of the program
 	Roots    []string          `json:"roots"`            // folders that the paths of lanes begin at, absolute
 	Source   map[string]string `json:"source"`           // format and the settings that decide messages
-	Identity string            `json:"identity"`         // ByModTime or BySHA256
+	Identity string            `json:"identity"`         // ByModTime, BySHA256 or ByETag
 	Lanes    int               `json:"lanes"`
 	Items    int64             `json:"items"`
 	Frames   int64             `json:"frames"`
@@ -95,16 +96,20 @@ type LaneInput struct {
 }
 
 // LaneFile is a file as it was when it was planned. Its JSON form is an array: path,
-// size, time, and the checksum if there is one.
+// size, time, the checksum if there is one, and after it the ETag.
 type LaneFile struct {
 	Path    string
 	Size    int64
 	ModTime int64  // nanoseconds since 1970; 0: not compared
 	SHA256  string // empty: not compared
+	ETag    string // of an object in a bucket; empty: not compared
 }
 
 // MarshalJSON implements json.Marshaler.
 func (f LaneFile) MarshalJSON() ([]byte, error) {
+	if f.ETag != "" {
+		return json.Marshal([]any{f.Path, f.Size, f.ModTime, f.SHA256, f.ETag})
+	}
 	if f.SHA256 == "" {
 		return json.Marshal([]any{f.Path, f.Size, f.ModTime})
 	}
@@ -117,10 +122,10 @@ func (f *LaneFile) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &parts); err != nil {
 		return err
 	}
-	if len(parts) != 3 && len(parts) != 4 {
-		return fmt.Errorf("a file has %d parts, not 3 or 4", len(parts))
+	if len(parts) < 3 || len(parts) > 5 {
+		return fmt.Errorf("a file has %d parts, not 3 to 5", len(parts))
 	}
-	into := []any{&f.Path, &f.Size, &f.ModTime, &f.SHA256}
+	into := []any{&f.Path, &f.Size, &f.ModTime, &f.SHA256, &f.ETag}
 	for i, part := range parts {
 		if err := json.Unmarshal(part, into[i]); err != nil {
 			return err
@@ -167,7 +172,7 @@ func (p *Plan) problem() string {
 	switch {
 	case p.Name == "" || !IsHash(p.Hash):
 		return fmt.Sprintf("name %q, hash %q", p.Name, p.Hash)
-	case p.Identity != ByModTime && p.Identity != BySHA256:
+	case p.Identity != ByModTime && p.Identity != BySHA256 && p.Identity != ByETag:
 		return fmt.Sprintf("identity %q", p.Identity)
 	case len(p.Roots) == 0:
 		return "it has no root"

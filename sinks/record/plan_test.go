@@ -20,10 +20,10 @@ func goodPlan(t testing.TB) (p *Plan, segment, names []byte, lanes []Lane) {
 	}
 	lanes = []Lane{
 		{Number: 3, Items: 2, Frames: 2, Bytes: 7, Folder: "d/<x>", Input: LaneInput{Format: "pcd", Path: "d",
-			List: PartHash(names)}, Common: []LaneFile{{"../times.txt", 4, 5, ""}},
-			Files: []LaneFile{{"0.pcd", 3, 9, PartHash(nil)}, {"1.pcd", 4, 9, ""}}},
+			List: PartHash(names)}, Common: []LaneFile{{"../times.txt", 4, 5, "", ""}},
+			Files: []LaneFile{{"0.pcd", 3, 9, PartHash(nil), ""}, {"1.pcd", 4, 9, "", "d41d8-2"}}},
 		{Number: 0, First: 2, Items: 3, Input: LaneInput{Format: "pcd", Path: "d", Own: false, Sequence: "s"},
-			Files: []LaneFile{{"2.pcd", 3, 9, ""}}, At: [][]int{{0}, {}, {0, 0}}},
+			Files: []LaneFile{{Path: "2.pcd", Size: 3, ModTime: 9}}, At: [][]int{{0}, {}, {0, 0}}},
 	}
 	for i := range lanes {
 		if segment, err = AppendLane(segment, &lanes[i]); err != nil {

@@ -4,7 +4,7 @@ import "entropipe/ingest/replay"
 
 // Clouds are the flags of formats whose files hold one cloud each.
 type Clouds struct {
-	Paths   []string `arg:"" type:"path"`
+	Paths   []string `arg:"" type:"output"`
 	SkipBad bool
 }
 
@@ -48,7 +48,7 @@ func (Clouds) HelpLines() map[string]string {
 
 // Tables are the flags of the formats of tables.
 type Tables struct {
-	Paths     []string `arg:"" type:"path"`
+	Paths     []string `arg:"" type:"output"`
 	X         string   `placeholder:"COLUMN" group:"Columns" setting:"yes"`
 	Y         string   `placeholder:"COLUMN" group:"Columns" setting:"yes"`
 	Z         string   `placeholder:"COLUMN" group:"Columns" setting:"yes"`

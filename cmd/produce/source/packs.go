@@ -13,7 +13,7 @@ import (
 
 // QuickDraw are files of drawings.
 type QuickDraw struct {
-	Files   []string `arg:"" type:"path"`
+	Files   []string `arg:"" type:"output"`
 	SkipBad bool
 	Pack    int `default:"256" setting:"yes"`
 }
@@ -39,7 +39,7 @@ func (QuickDraw) HelpLines() map[string]string {
 
 // Tokens are files of texts or token ids.
 type Tokens struct {
-	Files      []string `arg:"" type:"path"`
+	Files      []string `arg:"" type:"output"`
 	Tokenizer  string   `placeholder:"DIR" group:"Tokens"`
 	Paragraphs bool     `group:"Tokens" setting:"yes"`
 	Lengths    string   `type:"path" placeholder:"TRACE" group:"Tokens" more:"yes"`

@@ -4,7 +4,7 @@ import "entropipe/ingest/replay"
 
 // MCAP are files of MCAP.
 type MCAP struct {
-	Paths   []string `arg:"" type:"path"`
+	Paths   []string `arg:"" type:"output"`
 	Topics  []string `placeholder:"TOPIC" setting:"yes"`
 	Time    string   `enum:"header,log,publish" default:"header" setting:"yes"`
 	SkipBad bool
@@ -32,7 +32,7 @@ func (MCAP) HelpLines() map[string]string {
 
 // Rosbag are bags of ROS 2.
 type Rosbag struct {
-	Paths   []string `arg:"" type:"path"`
+	Paths   []string `arg:"" type:"output"`
 	Topics  []string `placeholder:"TOPIC" setting:"yes"`
 	Time    string   `enum:"header,log" default:"header" setting:"yes"`
 	SkipBad bool

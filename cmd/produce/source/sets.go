@@ -7,7 +7,7 @@ import (
 
 // KITTI is a folder of Velodyne scans.
 type KITTI struct {
-	Dir     string `arg:"" type:"path"`
+	Dir     string `arg:"" type:"output"`
 	SkipBad bool
 }
 
@@ -31,7 +31,7 @@ func (KITTI) HelpLines() map[string]string {
 
 // NuScenes are scenes or scans of nuScenes.
 type NuScenes struct {
-	Paths   []string `arg:"" type:"path"`
+	Paths   []string `arg:"" type:"output"`
 	Scenes  []string `placeholder:"SCENE" setting:"yes"`
 	SkipBad bool
 
@@ -60,7 +60,7 @@ func (NuScenes) HelpLines() map[string]string {
 
 // Argoverse2 are logs or sweeps of Argoverse 2.
 type Argoverse2 struct {
-	Paths   []string `arg:"" type:"path"`
+	Paths   []string `arg:"" type:"output"`
 	SkipBad bool
 }
 
@@ -84,7 +84,7 @@ func (Argoverse2) HelpLines() map[string]string {
 
 // Waymo are frames of the Waymo Open Dataset.
 type Waymo struct {
-	Paths    []string `arg:"" type:"path"`
+	Paths    []string `arg:"" type:"output"`
 	Lasers   []string `enum:"top,front,side_left,side_right,rear" placeholder:"LASER" setting:"yes"`
 	Returns  []int    `placeholder:"N" setting:"yes"`
 	PerLaser bool     `setting:"yes"`
