@@ -57,7 +57,7 @@ Each sequence is sent in its order.
 
 Examples:
   entropipe produce 2011_09_26/2011_09_26_drive_0005_sync drive.mcap
-  entropipe produce recordings/ --rate max --jobs 8 --skip-bad
+  entropipe produce s3://archive/recordings --rate max --jobs 8 --skip-bad
   entropipe produce recordings/ --rate max --resume --brokers kafka1:9092`
 }
 

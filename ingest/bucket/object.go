@@ -172,15 +172,20 @@ func (c *Client) Range(ctx context.Context, name, etag string, at int64, p []byt
 			return err
 		}
 		defer body.Close()
-		if info.ETag != etag || info.Size != size {
-			return c.Refusal(OpGet, name, fmt.Sprintf("the answer has %d bytes of ETag %s, and %d of %s were "+
-				"asked for", info.Size, info.ETag, size, etag))
+		switch {
+		case info.ETag != etag: // a server that does not know the condition
+			return c.Refusal(OpGet, name, replaced)
+		case info.Size != size:
+			return c.Refusal(OpGet, name, fmt.Sprintf("the answer has %d bytes, and %d were asked for", info.Size,
+				size))
 		}
 		_, err = io.ReadFull(body, p)
 		return err
 	})
 	if f := (*Fault)(nil); errors.As(err, &f) && f.Changed() {
-		return c.Refusal(OpGet, name, "the object was replaced while it was read")
+		return c.Refusal(OpGet, name, replaced)
 	}
 	return err
 }
+
+const replaced = "the object was replaced while it was read"

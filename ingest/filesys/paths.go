@@ -22,6 +22,9 @@ func inBucket(name string) (rest string, ok bool) { return strings.CutPrefix(nam
 
 // Join is filepath.Join.
 func Join(elements ...string) string {
+	for len(elements) > 0 && elements[0] == "" {
+		elements = elements[1:]
+	}
 	if len(elements) > 0 {
 		if rest, ok := inBucket(elements[0]); ok {
 			return bucket.Scheme + path.Join(append([]string{rest}, elements[1:]...)...)

@@ -160,13 +160,23 @@ func checkFiles(t *testing.T, a Archive, part *Part) {
 // archivesOf returns archives over synthetic inputs of every format, some of them damaged.
 func archivesOf(t *testing.T, seed uint64) map[string]Archive {
 	archives := map[string]Archive{}
-	add := func(name string, of interface{ Archive() (Archive, error) }) {
+	for name, of := range sourcesOf(t, seed) {
 		a, err := of.Archive()
 		if err != nil {
 			t.Fatal(err)
 		}
 		archives[name] = a
 	}
+	return archives
+}
+
+// archived is a source that has an archive.
+type archived interface{ Archive() (Archive, error) }
+
+// sourcesOf returns the sources of archivesOf.
+func sourcesOf(t *testing.T, seed uint64) map[string]archived {
+	sources := map[string]archived{}
+	add := func(name string, of archived) { sources[name] = of }
 	for name, path := range inputsInLanes(t, seed) {
 		add("files "+name, Files{Paths: []string{path}, SkipBad: true})
 		switch name {
@@ -208,7 +218,7 @@ func archivesOf(t *testing.T, seed uint64) map[string]Archive {
 	add("ids", Tokens{Files: files, Pack: 4, SkipBad: true, Encode: byteIDs})
 	add("cut tokens", Tokens{Files: files, Pack: 4, SkipBad: true, Encode: byteIDs, Lengths: []int32{5, 9, 1},
 		Sequences: 90})
-	return archives
+	return sources
 }
 
 // drawingFiles writes files of drawings, with lines that cannot be read, drawings without a point

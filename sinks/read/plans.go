@@ -16,7 +16,7 @@ type PlanReport struct {
 	Name      string   `json:"name"`
 	Hash      string   `json:"hash"`
 	Roots     []string `json:"roots"`
-	Identity  string   `json:"identity"` // mtime or sha256: a file must keep it
+	Identity  string   `json:"identity"` // mtime, sha256 or etag: a file must keep it
 	Lanes     int      `json:"lanes"`
 	Done      int      `json:"done"` // lanes of which every item is committed
 	Items     int64    `json:"items"`

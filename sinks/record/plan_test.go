@@ -90,7 +90,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 	for name, change := range map[string]func(p *Plan){
 		"no name":           func(p *Plan) { p.Name = "" },
 		"no hash":           func(p *Plan) { p.Hash = "x" },
-		"another identity":  func(p *Plan) { p.Identity = "etag" },
+		"another identity":  func(p *Plan) { p.Identity = "name" },
 		"no root":           func(p *Plan) { p.Roots = nil },
 		"negative items":    func(p *Plan) { p.Items = -5 },
 		"too few lanes":     func(p *Plan) { p.Lanes = 1 },

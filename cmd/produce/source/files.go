@@ -66,7 +66,7 @@ func OneName(sequence string, inputs int) error {
 // HelpLines describes the arguments and flags.
 func (Files) HelpLines() map[string]string {
 	return map[string]string{
-		"path":      "Files, folders or patterns.",
+		"path":      "Files, folders or patterns, also s3://BUCKET/PREFIX.",
 		"format":    "Format of the files; auto: by their content.",
 		"topics":    "Topics of recordings to read, instead of all that hold point clouds.",
 		"time":      "Time of a frame in a recording: of its header (log time where that is 0), log or publish.",
