@@ -99,18 +99,28 @@ func DecodeSize(ctx *kong.DecodeContext, target reflect.Value) error {
 	return target.Addr().Interface().(*Size).UnmarshalText([]byte(text))
 }
 
-// DecodeOutput reads the address of an output: a path, which becomes absolute, or a URL, which
+// DecodeOutput reads the address of an output, or those of archives: a path, which becomes absolute, or a URL, which
 // stays. It is a kong.MapperFunc.
 func DecodeOutput(ctx *kong.DecodeContext, target reflect.Value) error {
+	if target.Kind() == reflect.Slice { // arguments of a command
+		for _, token := range ctx.Scan.PopUntil(func(t kong.Token) bool { return !t.IsValue() }) {
+			target.Set(reflect.Append(target, reflect.ValueOf(address(token.String()))))
+		}
+		return nil
+	}
 	var text string
 	if err := ctx.Scan.PopValueInto("output", &text); err != nil {
 		return err
 	}
-	if text != "" && !strings.Contains(text, "://") {
-		text = kong.ExpandPath(text)
-	}
-	target.SetString(text)
+	target.SetString(address(text))
 	return nil
+}
+
+func address(text string) string {
+	if text != "" && !strings.Contains(text, "://") {
+		return kong.ExpandPath(text)
+	}
+	return text
 }
 
 const expectedDuration = `a duration such as 90s, 1m30s or 0`
