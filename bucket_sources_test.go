@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"entropipe/benchmarks/rig"
 	"entropipe/sinks/s3/s3test"
 )
 
@@ -18,14 +17,7 @@ func TestArchivesInABucket(t *testing.T) {
 	}
 	s, _, flags := inBucket(t)
 	brokers, dir := startBroker(t), t.TempDir()
-	archive := filepath.Join(dir, "archive")
-	a := rig.Archive{Dir: archive, Seed: 3}
-	if err := a.Drive("drive", 30, 200); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Drawings("cow.ndjson", 300, 0); err != nil {
-		t.Fatal(err)
-	}
+	archive := drives(t, 20, 30)
 	address := s.Upload(t, archive)
 	var topics [2]string
 	for i, path := range []string{archive, address} {
@@ -47,10 +39,10 @@ func TestArchivesInABucket(t *testing.T) {
 		topics[i], _, _ = strings.Cut(topics[i], " in ")
 	}
 	sameRows(t, filepath.Join(dir, "bucket"), filepath.Join(dir, "local"))
-	if topics[0] != topics[1] || !strings.Contains(topics[0], "330 frames") {
+	if topics[0] != topics[1] || !strings.Contains(topics[0], "30 frames") {
 		t.Errorf("of the folder %q, of the bucket %q", topics[0], topics[1])
 	}
-	s.Put(t, "copy"+archive+"/drive/0000000007.bin", strings.Repeat("\x01", 160), nil)
+	s.Put(t, "copy"+archive+"/a/0000000007.bin", strings.Repeat("\x01", 160), nil)
 	p := launch(t, dir, append([]string{"backfill", "plan", address, "--out", filepath.Join(dir, "bucket")},
 		flags...)...)
 	p.exits(78, patience)

@@ -96,8 +96,7 @@ Exit status: 0 all lanes of the shard are done, 75 a signal came before, 1 a lan
 Examples:
   entropipe backfill 2011_09_26/ --out clouds
   entropipe backfill 'recordings/*.mcap' --out clouds --ops hull2d,maxima3d
-  entropipe backfill s3://archive/2011_09_26 --out clouds
-  entropipe backfill /archive --out /data/clouds --shard 3/16 --plan archive`
+  entropipe backfill s3://archive/drives --out /data/clouds --shard 3/16 --plan archive`
 }
 
 // Help opens the help of backfill kitti.

@@ -28,7 +28,7 @@ func TestLanesOfABucket(t *testing.T) {
 	address := s.Upload(t, dir)
 	want, got := map[int64]string{}, map[int64]string{}
 	local, o := folderOpener(t, dir, ""), folderOpener(t, address, "")
-	if o.Plan.Identity != record.ByETag || o.Plan.Lanes != 3 || o.Plan.Items != 25 || o.Plan.Bytes != local.Plan.Bytes {
+	if p := o.Plan; p.Identity != record.ByETag || p.Lanes != 3 || p.Items != 25 || p.Bytes != local.Plan.Bytes {
 		t.Fatalf("%+v", o.Plan)
 	}
 	for lane := range int32(3) {
@@ -61,7 +61,8 @@ func TestLanesOfABucket(t *testing.T) {
 			for lane := range int32(3) {
 				err := endOf(t, o, lane)
 				changed := (*SourceChangedError)(nil)
-				if stopped := errors.As(err, &changed); stopped != (lane == 1 || lane == 2 && c.moves) || !stopped && err != io.EOF ||
+				stopped := errors.As(err, &changed)
+				if stopped != (lane == 1 || lane == 2 && c.moves) || !stopped && err != io.EOF ||
 					stopped && (!strings.Contains(err.Error(), c.want) || !strings.HasPrefix(changed.File, address)) {
 					t.Errorf("%s, %s, lane %d: %v", process, name, lane, err)
 				}

@@ -49,8 +49,8 @@ func TestSequentialReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got strings.Builder
-		if _, err := io.CopyBuffer(struct{ io.Writer }{&got}, struct{ io.Reader }{f}, make([]byte, c.step)); err != nil ||
-			got.String() != text {
+		_, err = io.CopyBuffer(struct{ io.Writer }{&got}, struct{ io.Reader }{f}, make([]byte, c.step))
+		if err != nil || got.String() != text {
 			t.Errorf("%+v: %d bytes, %v", c, got.Len(), err)
 		}
 		if n := s.Requests(); n > c.requests {
