@@ -41,14 +41,15 @@ func TestLanesOfABucket(t *testing.T) {
 	if again := folderOpener(t, address, ""); again.Plan.Hash != o.Plan.Hash {
 		t.Error("a second search gives another plan")
 	}
+	ones := func(n int) string { return strings.Repeat("\x01", n) }
 	for _, process := range []string{"the one that planned", "another one"} {
 		for name, c := range map[string]struct {
 			change func(key string)
 			want   string
 			moves  bool // items behind it have other positions
 		}{
-			"replaced": {func(key string) { s.Put(t, key, strings.Repeat("\x01", 16*14), nil) }, "its ETag was", false},
-			"longer":   {func(key string) { s.Put(t, key, strings.Repeat("\x01", 16*99), nil) }, "bytes, and has", false},
+			"replaced": {func(key string) { s.Put(t, key, ones(224), nil) }, "its ETag was", false},
+			"longer":   {func(key string) { s.Put(t, key, ones(1600), nil) }, "bytes, and has", false},
 			"gone":     {func(key string) { s.Remove(t, key) }, "has changed since it was planned", true},
 		} {
 			file := filepath.Join(dir, "000013.bin")
