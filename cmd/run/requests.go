@@ -4,6 +4,7 @@ import (
 	"entropipe/ingest/bucket"
 	"entropipe/ops/pipeline"
 	"entropipe/sinks/s3"
+	"math"
 )
 
 // requested is a store that counts its requests: one in a bucket.
@@ -35,7 +36,11 @@ func (s *Service) requestTotals(st *pipeline.Stats) []any {
 	}
 	done := []any{"requests", all, "sent_bytes", r.Sent, "received_bytes", r.Received, "retries", r.Retries}
 	if n := float64(st.Batches); n > 0 {
-		done = append(done, "requests_a_commit", float64(all)/n, "dollars_a_million_commits", s3.Dollars(r)/n*1e6)
+		done = append(done, "requests_a_commit", hundredths(float64(all)/n),
+			"dollars_a_million_commits", hundredths(s3.Dollars(r)/n*1e6))
 	}
 	return done
 }
+
+// hundredths rounds to two digits behind the point.
+func hundredths(x float64) float64 { return math.Round(x*100) / 100 }

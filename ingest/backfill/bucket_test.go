@@ -23,7 +23,7 @@ func TestLanesOfABucket(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drive")
 	scans(t, dir, 25)
 	s := s3test.New(t)
-	end := filesys.Use(t.Context(), s.Config(), 8<<20)
+	end := filesys.Use(t.Context(), s.Reach(), 8<<20)
 	defer end()
 	address := s.Upload(t, dir)
 	want, got := map[int64]string{}, map[int64]string{}
@@ -57,7 +57,7 @@ func TestLanesOfABucket(t *testing.T) {
 			c.change("copy" + file)
 			if process == "another one" {
 				end()
-				end = filesys.Use(t.Context(), s.Config(), 8<<20)
+				end = filesys.Use(t.Context(), s.Reach(), 8<<20)
 			}
 			for lane := range int32(3) {
 				err := endOf(t, o, lane)
@@ -98,7 +98,7 @@ func TestFaultsOfABucketStopTheLane(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drive")
 	scans(t, dir, 12)
 	s := s3test.New(t)
-	defer filesys.Use(t.Context(), s.Config(), 8<<20)()
+	defer filesys.Use(t.Context(), s.Reach(), 8<<20)()
 	o := folderOpener(t, s.Upload(t, dir), "")
 	s.Ask(refusing("000003.bin"), nil)
 	bad := (*SourceError)(nil)

@@ -21,7 +21,7 @@ const root = "s3://" + s3test.Bucket
 func server(t *testing.T, memory int64) *s3test.Server {
 	t.Helper()
 	s := s3test.New(t)
-	t.Cleanup(filesys.Use(t.Context(), s.Config(), memory))
+	t.Cleanup(filesys.Use(t.Context(), s.Reach(), memory))
 	return s
 }
 

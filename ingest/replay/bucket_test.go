@@ -71,7 +71,7 @@ func describeParts(t *testing.T, of archived, prefix string) (texts []string) {
 // Law: inputs of every format are found in a bucket as in a folder, and give the same messages.
 func TestBucketsAreReadAsFolders(t *testing.T) {
 	s := s3test.New(t)
-	defer filesys.Use(t.Context(), s.Config(), 32<<20)()
+	defer filesys.Use(t.Context(), s.Reach(), 32<<20)()
 	sources := sourcesOf(t, 5)
 	for name, of := range sources {
 		want := describeParts(t, of, "")

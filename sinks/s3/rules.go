@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"net/http"
@@ -48,18 +49,28 @@ func (s *Store) ask(ctx context.Context, op, what string, r *Rules, send func(ct
 		return true, nil
 	case !errors.As(err, &f):
 		return false, err
+	case notXML(err):
+		r.Notes = append(r.Notes, what+" cannot be read: the store answers another request")
+		return false, nil
 	case f.Missing() || f.Code == "NoSuchLifecycleConfiguration" || f.Code == "ObjectLockConfigurationNotFoundError":
 		return false, nil
 	case f.Status == http.StatusForbidden:
 		r.Notes = append(r.Notes, fmt.Sprintf("%s cannot be read: %s is denied", what, op))
 		return false, nil
 	case f.Status == http.StatusNotImplemented || f.Status == http.StatusMethodNotAllowed ||
-		f.Code == "NotImplemented" ||
-		f.Status == http.StatusBadRequest:
+		f.Code == "NotImplemented" || f.Status == http.StatusBadRequest:
 		r.Notes = append(r.Notes, what+" cannot be read: the store does not have the request")
 		return false, nil
 	}
 	return false, err
+}
+
+// notXML tells whether an answer had another document than was asked for, as of a store that
+// does not know the parameter of the request.
+func notXML(err error) bool {
+	var kind xml.UnmarshalError
+	var syntax *xml.SyntaxError
+	return errors.As(err, &kind) || errors.As(err, &syntax)
 }
 
 func (s *Store) readVersioning(ctx context.Context, r *Rules) error {
@@ -71,8 +82,7 @@ func (s *Store) readVersioning(ctx context.Context, r *Rules) error {
 	})
 	if status == "Enabled" {
 		r.Notes = append(r.Notes, "the bucket keeps versions: every commit leaves some of its staged files, which a "+
-			"rule "+
-			"for noncurrent versions may expire")
+			"rule for noncurrent versions may expire")
 	}
 	return err
 }
@@ -89,8 +99,7 @@ func (s *Store) readLock(ctx context.Context, r *Rules) error {
 	switch {
 	case mode != "":
 		r.Harmful = append(r.Harmful, fmt.Sprintf("object lock retains every object (%s): staged files could not be "+
-			"removed",
-			mode))
+			"removed", mode))
 	case lock != "":
 		r.Notes = append(r.Notes, "object lock is on, without a default retention")
 	}

@@ -12,8 +12,8 @@ import (
 	"entropipe/ingest/bucket"
 )
 
-// Config says how the server is reached, by a client whose retries wait less than usual.
-func (s *Server) Config() bucket.Config {
+// Reach says how the server is reached, by a client whose retries wait less than usual.
+func (s *Server) Reach() bucket.Config {
 	return bucket.Config{Endpoint: s.URL, Wait: time.Millisecond, Provider: &credentials.Static{
 		Value: credentials.Value{AccessKeyID: AccessKey, SecretAccessKey: SecretKey, SessionToken: Token,
 			SignerType: credentials.SignatureV4}}}
