@@ -1,10 +1,11 @@
 package run
 
 import (
+	"math"
+
 	"entropipe/ingest/bucket"
 	"entropipe/ops/pipeline"
 	"entropipe/sinks/s3"
-	"math"
 )
 
 // requested is a store that counts its requests: one in a bucket.
