@@ -73,7 +73,8 @@ func TestUploadsAreAbortedAndAMonthGoesBy(t *testing.T) {
 			}
 			return s3test.CutBefore
 		}}
-		store := s.OpenAt(t, s.Before(t, z.plan).URL, "out")
+		proxy := s.Before(t, z.plan)
+		store := s.OpenAt(t, proxy.URL, "out")
 		store.Starve()
 		o, _ := resumeLarge(t, store)
 		z.begun = true
@@ -81,6 +82,7 @@ func TestUploadsAreAbortedAndAMonthGoesBy(t *testing.T) {
 			t.Errorf("%+v: the writer has not died", c)
 		}
 		die()
+		proxy.Await()
 		if n := s.AbortUploads(t); n != c.uploads {
 			t.Errorf("%+v: %d uploads were incomplete", c, n)
 		}

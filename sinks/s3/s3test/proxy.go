@@ -96,6 +96,7 @@ type Proxy struct {
 	faults   map[Fault]int
 	created  map[string]bool
 	late     sync.WaitGroup
+	active   sync.WaitGroup // requests that have come, whether or not their clients wait for them
 	ended    chan struct{}
 }
 
@@ -147,6 +148,9 @@ func (p *Proxy) Settle() {
 	p.late.Wait()
 }
 
+// Await waits for the requests that have come, also those whose clients have died.
+func (p *Proxy) Await() { p.active.Wait() }
+
 func (p *Proxy) settled() bool {
 	select {
 	case <-p.ended:
@@ -181,6 +185,8 @@ func (p *Proxy) Created(f func(key string)) {
 
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.active.Add(1)
+	defer p.active.Done()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler) // the client has gone away
