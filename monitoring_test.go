@@ -193,10 +193,11 @@ func watched(t *testing.T, p *scraper, dir, brokers, topic string, more ...strin
 var variables = strings.NewReplacer("$job", ".*", "$instance", ".*", "$group", ".*", "$topic", ".*",
 	"$__rate_interval", "10s")
 
-// Every expression of board and rules is answered by a real Prometheus that scrapes a
-// real run of clouds and tokens, and those that must have data have data.
+// Every expression of board and rules is answered by a real Prometheus that scrapes real
+// runs of clouds and tokens, one into a folder and one into a bucket, and those that must
+// have data have data.
 func TestEveryExpressionIsAnswered(t *testing.T) {
-	t.Parallel()
+	_, bucket, flags := inBucket(t)
 	p, brokers, dir := startPrometheus(t), startBroker(t), t.TempDir()
 	writeFile(t, filepath.Join(dir, "notes.txt"), strings.Repeat("A short note about a sensor.\n", 50))
 	launch(t, dir, spread(brokers, "points", "a", "--rate", "20hz")...)
@@ -204,6 +205,7 @@ func TestEveryExpressionIsAnswered(t *testing.T) {
 		"--loop", "1000")
 	waitFor(t, "the topics", func() bool { return sent(t, brokers, "points") > 0 && sent(t, brokers, "notes") > 0 })
 	watched(t, p, dir, brokers, "points,notes", "--lm", "builtin:bytes", "--tables", "hulls,hulls3d,maxima,triangles")
+	watched(t, p, dir, brokers, "points", append(flags, "--out", bucket, "--group", "bucket")...)
 	sendBad(t, brokers, "points", 5)
 	missing := func() (without []string) {
 		for _, q := range board.Expressions() {
