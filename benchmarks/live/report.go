@@ -5,7 +5,6 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"entropipe/benchmarks/rig"
@@ -94,9 +93,23 @@ func (r *report) of(round int, way string) *figures {
 	return nil
 }
 
-// cost returns the medians over rounds of a way's share above the turn alone: of the wall time
-// less the readers' processor time, and of the run's processor time.
-func (r *report) cost(way string) (wall, cpu float64, rounds int) {
+// limit is the most that twenty readers may cost, as a share of the turn alone.
+const limit = 0.02
+
+// verdict compares a cost with the limit.
+func verdict(cost rig.Interval) string {
+	return map[rig.Side]string{rig.Below: "met", rig.Above: "not met", rig.Undecided: "undecided"}[cost.Side(limit)]
+}
+
+// percent returns an interval of shares as percentages.
+func percent(i rig.Interval) string {
+	return rig.Interval{Mid: 100 * i.Mid, Low: 100 * i.Low, High: 100 * i.High}.Text("%+.1f %%")
+}
+
+// cost returns the medians over rounds of a way's share above the turn alone, with their
+// intervals: of the wall time less the readers' processor time, and of the run's processor
+// time.
+func (r *report) cost(way string) (wall, cpu rig.Interval, rounds int) {
 	var walls, cpus []float64
 	cores := runtime.NumCPU()
 	if len(r.turns) > 0 && r.turns[0].Cores > 0 {
@@ -110,7 +123,7 @@ func (r *report) cost(way string) (wall, cpu float64, rounds int) {
 		walls = append(walls, (other.WallS-other.ReadersCPUS/float64(cores))/one.WallS-1)
 		cpus = append(cpus, other.CPUS/one.CPUS-1)
 	}
-	return median(walls), median(cpus), len(walls)
+	return rig.MedianOf(walls), rig.MedianOf(cpus), len(walls)
 }
 
 // pace returns the median over rounds of the scenes that a reader gets in a second.
@@ -121,16 +134,7 @@ func (r *report) pace(way string) float64 {
 			all = append(all, float64(f.Scenes)/float64(f.Readers)/f.WallS)
 		}
 	}
-	return median(all)
-}
-
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	slices.Sort(values)
-	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
+	return rig.Median(all)
 }
 
 func (r *report) markdown() string {
@@ -142,17 +146,19 @@ func (r *report) markdown() string {
 	}
 	first := r.turns[0]
 	fmt.Fprintf(&b, "`go run ./benchmarks/live`, commit %s, %s, %d cores, %s. A turn takes %d frames of %d points\n"+
-		"from Kafka to committed Parquet. The columns of a way are medians over rounds, each against the turn\n"+
-		"alone of its round.\n\n",
-		first.Commit, first.CPU, first.Cores, first.Go, first.Figures.Frames, first.Figures.Points)
+		"from Kafka to committed Parquet. The costs of a way are medians over rounds, each against the turn\n"+
+		"alone of its round, with the ends of their 95 %% intervals. They are compared with a limit of %.0f %%.\n\n",
+		first.Commit, first.CPU, first.Cores, first.Go, first.Figures.Frames, first.Figures.Points,
+		100*limit)
 	b.WriteString("| way | readers | rounds | frames a second that a reader gets | " +
-		"wall time, less the readers' processor time | processor time of the run |\n")
-	b.WriteString("|---|---:|---:|---:|---:|---:|\n")
+		"wall time, less the readers' processor time | below the limit | processor time of the run | " +
+		"below the limit |\n")
+	b.WriteString("|---|---:|---:|---:|---:|---|---:|---|\n")
 	for _, way := range ways[1:] {
 		if f := r.of(0, way); f != nil {
 			wall, cpu, rounds := r.cost(way)
-			fmt.Fprintf(&b, "| %s | %d | %d | %.1f | %+.1f %% | %+.1f %% |\n", way, f.Readers, rounds, r.pace(way),
-				100*wall, 100*cpu)
+			fmt.Fprintf(&b, "| %s | %d | %d | %.1f | %s | %s | %s | %s |\n", way, f.Readers, rounds, r.pace(way),
+				percent(wall), verdict(wall), percent(cpu), verdict(cpu))
 		}
 	}
 	return b.String()
