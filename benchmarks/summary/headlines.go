@@ -201,7 +201,7 @@ func attention(results string) ([]headline, error) {
 	return overAll(h, filepath.Join(results, "attention-sparse.jsonl"), "FlexAttention", "sparse", whole)
 }
 
-// hinted is a record of `go run ./benchmarks/tables --only seeding`.
+// hinted is a record of `go run ./benchmarks/truth --only seeding`.
 type hinted struct {
 	Text   map[string]string  `json:"text"`
 	Values map[string]float64 `json:"values"`

@@ -97,7 +97,7 @@ func TestSummaryIsCopied(t *testing.T) {
 			"./benchmarks/peers` |\n",
 		"Kafka to Parquet, 50 frames/s | 0.50 (0.50–0.50) |",
 		"| 1.41 (0.50–4.00) | ONNX Runtime |",
-		"| 1.10 (0.90–1.20) | hulls without hints | `go run ./benchmarks/tables --only seeding` |\n",
+		"| 1.10 (0.90–1.20) | hulls without hints | `go run ./benchmarks/truth --only seeding` |\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the table lacks %q:\n%s", want, got)

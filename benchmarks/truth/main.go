@@ -1,0 +1,209 @@
+// Command truth repeats the experiments of the paper that this program
+// implements ("Differentiable Entropy Regularization"), those on transformers with
+// small ones, and sets what it finds beside what the paper prints.
+//
+// Every experiment is a file here: a claim, and cells that are run one after the
+// other. A cell's records are appended to results/truth/<name>.jsonl as soon as
+// it is done, so an interrupted sweep goes on where it was; the table in
+// results/truth/<name>.md is rendered from these records and nothing else.
+//
+// Vocabulary: an experiment is one table or figure; a cell is the least part of
+// it that is run or skipped; a record is one measured line. A timed experiment
+// keeps to one machine: records of another CPU are dropped, and all its times
+// include every cost a frame has.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"entropipe/benchmarks/rig"
+)
+
+// experiments are in the order of the paper's sections.
+var experiments = []*experiment{
+	correlation, touched, margin, realEntropy, rangeFamilies, sweeps, failure, significance,
+	hulls,
+	sorting,
+	large,
+	spatial,
+	seeding,
+	publish,
+	pairs,
+	breakdown,
+	breakEven,
+	regularisers,
+	denoise,
+	perturb,
+	baselines,
+	metrics,
+	theorem,
+	minilm,
+	languageModel,
+	tokenTasks,
+	visionModel,
+	robustness,
+	overhead,
+	latencyKernels,
+	picture,
+}
+
+// experiment is one table of the paper, or one figure.
+type experiment struct {
+	name  string // name of its files
+	title string
+	claim string // the paper's claim in our words, with the figures it prints
+	timed bool   // wants a machine without other work
+
+	// cells returns the cells to run.
+	cells func(how effort) []cell
+	// rows turns records into the lines of the table; nil means a line a record.
+	rows func(records []record) []record
+	// columns of the table.
+	columns rig.Table[*record]
+	// verdict says what the records show, and why that differs from the claim. It
+	// computes every figure in it from the records.
+	verdict func(records []record) string
+}
+
+// effort says how much of an experiment is run.
+type effort int
+
+const (
+	whole effort = iota
+	quick        // the same in seconds, for tests
+)
+
+func (c *cli) effort() effort {
+	if c.Quick {
+		return quick
+	}
+	return whole
+}
+
+// use returns what the records' files are opened for.
+func (c *cli) use() logUse {
+	switch {
+	case c.Render:
+		return readOnly
+	case c.Again:
+		return startAgain
+	}
+	return goOn
+}
+
+// cell is a part of an experiment. Its key names its parameters, seed included;
+// another key is another cell.
+type cell struct {
+	key string
+	run func(context.Context) ([]record, error)
+}
+
+// column is a column of a table.
+type column = rig.Column[*record]
+
+type cli struct {
+	Only    []string      `placeholder:"NAME" help:"Experiments to run, by default all: ${names}."`
+	Results string        `default:"benchmarks/results/truth" placeholder:"DIR" help:"Folder of the records."`
+	Quick   bool          `help:"Each experiment in seconds, in a temporary folder: does everything run?"`
+	Again   bool          `help:"Forget the records there are of these experiments."`
+	Render  bool          `help:"Run nothing; render the tables from the records."`
+	Timeout time.Duration `default:"4h" help:"No cell begins later than this (${default})."`
+
+	Shown io.Writer `kong:"-"` // gets a line for every cell that has run
+}
+
+func main() {
+	names := make([]string, len(experiments))
+	for k, e := range experiments {
+		names[k] = e.name
+	}
+	c := cli{Shown: os.Stderr}
+	kong.Parse(&c, kong.Name("truth"), kong.Vars{"names": strings.Join(names, ", ")},
+		kong.Description("Repeats the experiments of the paper, each as a table beside the printed figures."))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := c.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "truth:", err)
+		os.Exit(1)
+	}
+}
+
+func (c *cli) run(ctx context.Context) error {
+	chosen := experiments
+	if len(c.Only) > 0 {
+		chosen = nil
+		for _, name := range c.Only {
+			k := slices.IndexFunc(experiments, func(e *experiment) bool { return e.name == name })
+			if k < 0 {
+				return fmt.Errorf("no experiment is called %q", name)
+			}
+			chosen = append(chosen, experiments[k])
+		}
+	}
+	folder := c.Results
+	if c.Quick {
+		dir, err := os.MkdirTemp("", "entropipe-truth-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		folder = dir
+	}
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(c.Timeout)
+	var failed []error
+	for _, e := range chosen {
+		if ctx.Err() != nil {
+			break
+		}
+		if err := e.repeat(ctx, folder, c, deadline); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", e.name, err))
+		}
+	}
+	failed = append(failed, removeProgram())
+	if !c.Quick {
+		failed = append(failed, writeIndex(folder))
+	}
+	return errors.Join(append(failed, ctx.Err())...)
+}
+
+// repeat runs the cells that are not done and renders the table.
+func (e *experiment) repeat(ctx context.Context, folder string, c *cli, deadline time.Time) error {
+	cells := e.cells(c.effort())
+	log, err := openLog(folder, e, cells, c.use())
+	if err != nil {
+		return err
+	}
+	defer log.close()
+	for k, cell := range cells {
+		if c.Render || log.done[cell.key] {
+			continue
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			break
+		}
+		start := time.Now()
+		records, err := cell.run(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", cell.key, err)
+		}
+		if err := log.append(cell.key, records); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.Shown, "%s  %d/%d  %s  %.1f s\n", e.name, k+1, len(cells), cell.key, time.Since(start).Seconds())
+	}
+	return e.render(folder, log, len(cells))
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"entropipe/algos/geomtest"
+	"entropipe/benchmarks/rig"
+)
+
+// counting is an experiment that counts how often each cell ran.
+func counting(runs map[string]int, fail string) *experiment {
+	return &experiment{
+		name: "counting", title: "Counting", claim: "Cells run once.",
+		cells: func(effort) (cells []cell) {
+			for _, key := range []string{"a", "b", "c"} {
+				cells = append(cells, cell{key, func(context.Context) ([]record, error) {
+					if key == fail {
+						return nil, errors.New("failed")
+					}
+					runs[key]++
+					return []record{{Values: map[string]float64{"v": 1}},
+						{Values: map[string]float64{"v": float64(runs[key])}}}, nil
+				}})
+			}
+			return cells
+		},
+		columns: rig.Table[*record]{value("v", "v", "%.1f")},
+		verdict: func(r []record) string { return fmt.Sprintf("There are %d records.", len(r)) },
+	}
+}
+
+// An interrupted sweep goes on where it was: what is done is not done again,
+// what a kill cut off is.
+func TestSweepGoesOn(t *testing.T) {
+	dir, runs := t.TempDir(), map[string]int{}
+	c := &cli{Shown: t.Output()}
+	soon := time.Now().Add(time.Hour)
+	if err := counting(runs, "c").repeat(t.Context(), dir, c, soon); err == nil ||
+		!strings.Contains(err.Error(), "c: failed") {
+		t.Fatalf("error %v, want that of cell c", err)
+	}
+	path := filepath.Join(dir, "counting.jsonl")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b[:len(b)-20], 0o666); err != nil { // in the middle of b's last line
+		t.Fatal(err)
+	}
+	if err := counting(runs, "").repeat(t.Context(), dir, c, soon); err != nil {
+		t.Fatal(err)
+	}
+	if runs["a"] != 1 || runs["b"] != 2 || runs["c"] != 1 {
+		t.Errorf("runs %v, want a and c once, b again", runs)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "counting.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "There are 6 records.") || strings.Contains(string(page), "cells are done") {
+		t.Errorf("page:\n%s", page)
+	}
+	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Again: true, Shown: t.Output()}, soon); err != nil ||
+		runs["a"] != 2 {
+		t.Errorf("--again: error %v, runs %v", err, runs)
+	}
+}
+
+// A page of a sweep that is not whole says so.
+func TestPageOfAnUnfinishedSweep(t *testing.T) {
+	dir, runs := t.TempDir(), map[string]int{}
+	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Shown: t.Output()},
+		time.Now().Add(-time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "counting.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "0 of 3 cells are done") {
+		t.Errorf("page:\n%s", page)
+	}
+}
+
+// Times of another machine are no part of a sweep here, but rendering shows them
+// and leaves the file alone.
+func TestRecordsOfAnotherMachine(t *testing.T) {
+	dir, runs := t.TempDir(), map[string]int{}
+	timed := counting(runs, "")
+	timed.timed = true
+	soon := time.Now().Add(time.Hour)
+	if err := timed.repeat(t.Context(), dir, &cli{Shown: t.Output()}, soon); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "counting.jsonl")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, rest, _ := strings.Cut(string(b), "\n")
+	var m machine
+	if err := json.Unmarshal([]byte(first), &m); err != nil {
+		t.Fatal(err)
+	}
+	here := m.CPU
+	m.CPU = "another"
+	line, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := string(line) + "\n" + strings.ReplaceAll(rest, `"cpu":"`+here, `"cpu":"another`)
+	if err := os.WriteFile(path, []byte(other), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := timed.repeat(t.Context(), dir, &cli{Render: true, Shown: t.Output()}, soon); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "counting.md"))
+	if err != nil || !strings.Contains(string(page), "There are 6 records.") ||
+		!strings.Contains(string(page), "CPU another") {
+		t.Errorf("rendered (%v):\n%s", err, page)
+	}
+	if now, err := os.ReadFile(path); err != nil || string(now) != other {
+		t.Errorf("rendering changed the records (%v):\n%s", err, now)
+	}
+	if err := timed.repeat(t.Context(), dir, &cli{Shown: t.Output()}, soon); err != nil ||
+		runs["a"] != 2 || runs["c"] != 2 {
+		t.Errorf("error %v, runs %v, want every cell again", err, runs)
+	}
+}
+
+// standIn puts a drive of synthetic scans where real data would be, if there are
+// none: experiments that need scans run on a machine without data, too.
+func standIn(t *testing.T) {
+	t.Helper()
+	_, err := scanFolder()
+	if err == nil {
+		return
+	}
+	t.Logf("synthetic scans stand in for real ones: %v", err)
+	root := t.TempDir()
+	t.Setenv("ENTROPIPE_TESTDATA", root)
+	drive := filepath.Join(root, "kitti", "raw_2011_09_26_drive_0005")
+	if err := os.MkdirAll(drive, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(3) {
+		c := geomtest.Lidar[float32](2000, seed)
+		var b []byte
+		for i := range c.X {
+			for _, v := range []float32{c.X[i], c.Y[i], c.Z[i], .5} {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+			}
+		}
+		if err := os.WriteFile(filepath.Join(drive, fmt.Sprintf("%010d.bin", seed)), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The committed pages are those that the committed records make.
+func TestPagesComeFromRecords(t *testing.T) {
+	const results = "../results/truth"
+	for _, e := range experiments {
+		cells := e.cells(whole)
+		log, err := openLog(results, e, cells, readOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := e.render(dir, log, len(cells)); err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(filepath.Join(dir, e.name+".md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(results, e.name+".md")); err != nil || string(got) != string(want) {
+			t.Errorf("%s.md is not what `go run ./benchmarks/truth --render` makes (%v)", e.name, err)
+		}
+	}
+}
+
+// New records say when, where and by which commit they were measured.
+func TestRecordsHaveStamps(t *testing.T) {
+	dir, runs := t.TempDir(), map[string]int{}
+	if err := counting(runs, "").repeat(t.Context(), dir, &cli{Shown: t.Output()},
+		time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	log, err := openLog(dir, counting(runs, ""), counting(runs, "").cells(whole), readOnly)
+	if err != nil || len(log.records) != 6 {
+		t.Fatalf("%d records, %v", len(log.records), err)
+	}
+	for _, r := range log.records {
+		if r.Bench != "truth --only counting" || r.Commit == "" || r.Time == "" || r.Cores == 0 ||
+			r.Go == "" || r.CPU == "" {
+			t.Errorf("stamp %+v", r.Stamp)
+		}
+	}
+}
+
+// Every experiment runs, fills each of its columns somewhere, and concludes.
+func TestEveryExperimentRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds each")
+	}
+	standIn(t)
+	names := map[string]bool{}
+	for _, e := range experiments {
+		t.Run(e.name, func(t *testing.T) {
+			if names[e.name] {
+				t.Fatal("two experiments of one name")
+			}
+			names[e.name] = true
+			dir := t.TempDir()
+			if err := e.repeat(t.Context(), dir, &cli{Quick: true, Shown: t.Output()},
+				time.Now().Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+			log, err := openLog(dir, e, e.cells(quick), readOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer log.close()
+			lines := e.lines(log.figures())
+			for _, c := range e.columns {
+				filled := false
+				for k := range lines {
+					filled = filled || c.Text(&lines[k]) != ""
+				}
+				if !filled {
+					t.Errorf("column %q is empty", c.Head)
+				}
+			}
+			if e.title == "" || e.claim == "" || e.verdict(log.figures()) == "" {
+				t.Error("no title, claim or verdict")
+			}
+			networkInside(t, log.figures())
+		})
+	}
+}
