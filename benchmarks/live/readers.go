@@ -35,10 +35,17 @@ func watch(ctx context.Context, address string, n int, stall bool) *readers {
 	return r
 }
 
-// end disconnects the readers and returns what they read.
-func (r *readers) end() (scenes, bytes int64) {
+// end disconnects the readers.
+func (r *readers) end() {
 	r.stop()
 	r.wait.Wait()
+}
+
+// counts returns what the readers have read so far; no readers have read nothing.
+func (r *readers) counts() (scenes, bytes int64) {
+	if r == nil {
+		return 0, 0
+	}
 	return r.scenes.Load(), r.bytes.Load()
 }
 

@@ -10,7 +10,7 @@ import (
 	"entropipe/benchmarks/rig"
 )
 
-// The ways of a turn.
+// The ways of a stretch.
 const (
 	alone   = "alone"
 	watched = "watched"
@@ -19,12 +19,12 @@ const (
 
 var ways = []string{alone, watched, stalled}
 
-// figures are those of one turn.
+// figures are those of one stretch.
 type figures struct {
 	Round       int     `json:"round"`
 	Way         string  `json:"way"`
 	Readers     int     `json:"readers"`
-	Frames      int     `json:"frames"`
+	Frames      int     `json:"frames"` // those that operators had meanwhile
 	Points      int     `json:"points"`
 	WallS       float64 `json:"wall_s"`
 	CPUS        float64 `json:"cpu_s"`         // processor time of the run
@@ -106,9 +106,9 @@ func percent(i rig.Interval) string {
 	return rig.Interval{Mid: 100 * i.Mid, Low: 100 * i.Low, High: 100 * i.High}.Text("%+.1f %%")
 }
 
-// cost returns the medians over rounds of a way's share above the turn alone, with their
-// intervals: of the wall time less the readers' processor time, and of the run's processor
-// time.
+// cost returns the medians over rounds of a way's share above the stretch alone, with their
+// intervals: of a frame's wall time less the readers' processor time, and of the run's
+// processor time for a frame.
 func (r *report) cost(way string) (wall, cpu rig.Interval, rounds int) {
 	var walls, cpus []float64
 	cores := runtime.NumCPU()
@@ -120,8 +120,9 @@ func (r *report) cost(way string) (wall, cpu rig.Interval, rounds int) {
 		if one == nil || other == nil {
 			break
 		}
-		walls = append(walls, (other.WallS-other.ReadersCPUS/float64(cores))/one.WallS-1)
-		cpus = append(cpus, other.CPUS/one.CPUS-1)
+		scale := float64(one.Frames) / float64(other.Frames)
+		walls = append(walls, scale*(other.WallS-other.ReadersCPUS/float64(cores))/one.WallS-1)
+		cpus = append(cpus, scale*other.CPUS/one.CPUS-1)
 	}
 	return rig.MedianOf(walls), rig.MedianOf(cpus), len(walls)
 }
@@ -145,11 +146,11 @@ func (r *report) markdown() string {
 		return b.String()
 	}
 	first := r.turns[0]
-	fmt.Fprintf(&b, "`go run ./benchmarks/live`, commit %s, %s, %d cores, %s. A turn takes %d frames of %d points\n"+
-		"from Kafka to committed Parquet. The costs of a way are medians over rounds, each against the turn\n"+
-		"alone of its round, with the ends of their 95 %% intervals. They are compared with a limit of %.0f %%.\n\n",
-		first.Commit, first.CPU, first.Cores, first.Go, first.Figures.Frames, first.Figures.Points,
-		100*limit)
+	fmt.Fprintf(&b, "`go run ./benchmarks/live`, commit %s, %s, %d cores, %s. Runs take frames of %d points from\n"+
+		"Kafka to committed Parquet. A round is a stretch of some %.1f s in each way, in any order. The costs of a way\n"+
+		"are medians over rounds, for a frame, against the stretch alone of its round, with the ends of their 95 %%\n"+
+		"intervals. They are compared with a limit of %.0f %%.\n\n",
+		first.Commit, first.CPU, first.Cores, first.Go, first.Figures.Points, first.Figures.WallS, 100*limit)
 	b.WriteString("| way | readers | rounds | frames a second that a reader gets | " +
 		"wall time, less the readers' processor time | below the limit | processor time of the run | " +
 		"below the limit |\n")
