@@ -100,8 +100,17 @@ func (s *stretch) round(ctx context.Context) (whole bool, err error) {
 	}
 	s.rounds++
 	for _, f := range all {
-		fmt.Printf("%3d %-8s %4d frames in %5.2f s, processor %5.2f s, readers' processor %5.2f s, %d scenes, %.0f MB\n",
-			f.Round, f.Way, f.Frames, f.WallS, f.CPUS, f.ReadersCPUS, f.Scenes, float64(f.Bytes)/1e6)
+		fmt.Printf(
+			"%3d %-8s %4d frames in %5.2f s, processor %5.2f s, readers' processor %5.2f s, %d scenes, %.0f MB\n",
+			f.Round,
+			f.Way,
+			f.Frames,
+			f.WallS,
+			f.CPUS,
+			f.ReadersCPUS,
+			f.Scenes,
+			float64(f.Bytes)/1e6,
+		)
 		if err := s.report.add(f); err != nil {
 			return false, err
 		}

@@ -146,10 +146,10 @@ func (r *report) markdown() string {
 		return b.String()
 	}
 	first := r.turns[0]
-	fmt.Fprintf(&b, "`go run ./benchmarks/live`, commit %s, %s, %d cores, %s. Runs take frames of %d points from\n"+
-		"Kafka to committed Parquet. A round is a stretch of some %.1f s in each way, in any order. The costs of a way\n"+
-		"are medians over rounds, for a frame, against the stretch alone of its round, with the ends of their 95 %%\n"+
-		"intervals. They are compared with a limit of %.0f %%.\n\n",
+	fmt.Fprintf(&b, "`go run ./benchmarks/live`, commit %s, %s, %d cores, %s. Runs take frames of %d points\n"+
+		"from Kafka to committed Parquet. A round is a stretch of some %.1f s in each way, in any order. The\n"+
+		"costs of a way are medians over rounds, for a frame, against the stretch alone of its round, with the\n"+
+		"ends of their 95 %% intervals. They are compared with a limit of %.0f %%.\n\n",
 		first.Commit, first.CPU, first.Cores, first.Go, first.Figures.Points, first.Figures.WallS, 100*limit)
 	b.WriteString("| way | readers | rounds | frames a second that a reader gets | " +
 		"wall time, less the readers' processor time | below the limit | processor time of the run | " +

@@ -35,7 +35,8 @@ func TestPageComparesStretchesOfARound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"frames of 7 points", "| watched | 20 | 3 | 5.0 | +1.0 % (+1.0 % to +1.0 %) | met | +1.0 % (+1.0 % to +1.0 %) | met |",
+	for _, want := range []string{"frames of 7 points",
+		"| watched | 20 | 3 | 5.0 | +1.0 % (+1.0 % to +1.0 %) | met | +1.0 % (+1.0 % to +1.0 %) | met |",
 		"| stalled | 20 | 3 | 0.0 | +0.0 % (+0.0 % to +0.0 %) | met |"} {
 		if page := again.markdown(); !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
