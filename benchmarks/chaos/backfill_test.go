@@ -150,14 +150,12 @@ func (r *backfillRun) place(done context.Context, out string, number int, more [
 			r.t.Error(err)
 			return
 		}
-		select {
-		case <-p.Done():
+		life, work := r.life()
+		if ended := outlives(done, p, life, out, work); ended {
 			if _, err := p.Wait(done); err != nil {
 				r.t.Errorf("a process ended by itself: %v", err)
 			}
 			return
-		case <-time.After(r.life()):
-		case <-done.Done():
 		}
 		p.Kill()
 		r.killed(out)
@@ -167,25 +165,47 @@ func (r *backfillRun) place(done context.Context, out string, number int, more [
 // killsOfOutput is how many processes are killed at one output, about.
 const killsOfOutput = 25
 
-// life draws how long a process lives: most of them begin to work, some do not get so far.
-// Without kills left, it is as long as it takes.
-func (r *backfillRun) life() time.Duration {
+// life draws how long a process lives, and how many manifests the output has then at least:
+// most processes begin to work, some do not get so far. Without kills left, it is as long as
+// it takes.
+func (r *backfillRun) life() (life time.Duration, work int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.all >= *backfillKills || r.here >= killsOfOutput {
-		return time.Hour
+		return time.Hour, 0
 	}
-	most := 700 * time.Millisecond
 	if r.rng.IntN(4) == 0 {
-		most = 80 * time.Millisecond
+		return time.Duration(r.rng.Int64N(int64(80 * time.Millisecond))), 0
 	}
-	return time.Duration(r.rng.Int64N(int64(most)))
+	return time.Duration(r.rng.Int64N(int64(500 * time.Millisecond))), r.rng.IntN(r.manifest)
+}
+
+// outlives waits until a process has lived for so long and an output has so many manifests. It
+// returns true when the process ends before by itself, and false when done ends before.
+func outlives(done context.Context, p *rig.Process, life time.Duration, out string, manifests int) (ended bool) {
+	begun := time.Now()
+	for time.Since(begun) < life || manifestsOf(out) < manifests {
+		select {
+		case <-p.Done():
+			return true
+		case <-done.Done():
+			return false
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	return false
+}
+
+// manifestsOf counts the manifests of an output, which need not exist.
+func manifestsOf(out string) int {
+	found, _ := filepath.Glob(filepath.Join(out, "_commits", "topics", "*", "*", "0*.json")) // the pattern is a valid one
+	return len(found)
 }
 
 // killed counts a kill by what the output held at that moment.
 func (r *backfillRun) killed(out string) {
 	plans, _ := filepath.Glob(filepath.Join(out, "_commits", "topics", "*", "plan.json")) // the pattern is a valid one
-	manifests, _ := filepath.Glob(filepath.Join(out, "_commits", "topics", "*", "*", "0*.json"))
+	manifests := manifestsOf(out)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all++
@@ -193,9 +213,9 @@ func (r *backfillRun) killed(out string) {
 	switch {
 	case len(plans) == 0:
 		r.planned++
-	case len(manifests) >= r.manifest:
+	case manifests >= r.manifest:
 		r.after++
-	case len(manifests) > 0:
+	case manifests > 0:
 		r.resumed++
 	}
 }
