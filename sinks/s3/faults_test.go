@@ -89,7 +89,7 @@ func TestFaultAtEveryRequest(t *testing.T) {
 	for number, way := range faulty {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
-			for n := number % 5; ; n += stride(11) {
+			for n := number % 5; ; n += stride(17) {
 				s := s3test.New(t)
 				c := &nth{n: n, calls: way.calls}
 				way.ask(s, c)
@@ -141,85 +141,107 @@ func mustBeWhole(t *testing.T, s *s3test.Server, end int64) {
 func TestDeathAtEveryRequest(t *testing.T) {
 	const end = 5
 	for first, executed := range []bool{false, true} {
-		for n := first; ; n += stride(5) {
-			s := s3test.New(t)
-			ctx, die := context.WithCancel(t.Context())
-			c := &nth{n: n, calls: 1 << 30}
-			s.Ask(func(*http.Request) *s3test.Refusal {
-				if !c.next() {
-					return nil
-				}
-				die()
-				if executed && c.hits() == 1 {
-					return nil
-				}
-				return &s3test.Refusal{}
-			}, nil)
-			w := sinktest.Writer{Store: s.Open(t, "out"), End: end, Roll: sinktest.Roll(4), Fail: sinktest.IsCrash}
-			err := w.Run(ctx)
-			die()
-			s.Ask(nil, nil)
-			if c.hits() == 0 {
-				if err != nil || n < 20 {
-					t.Errorf("%d requests, %v", n, err)
-				}
-				break
+		t.Run(fmt.Sprintf("executed: %t", executed), func(t *testing.T) {
+			t.Parallel()
+			for n := first; diesAt(t, n, executed, end); n += stride(7) {
 			}
-			if mustBeWhole(t, s, end); t.Failed() {
-				t.Fatalf("death at request %d, executed: %t", n, executed)
-			}
-			s.Close()
-		}
+		})
 	}
+}
+
+// diesAt runs a writer that dies at its request n, and another one. false: it has fewer.
+func diesAt(t *testing.T, n int, executed bool, end int64) bool {
+	s := s3test.New(t)
+	ctx, die := context.WithCancel(t.Context())
+	c := &nth{n: n, calls: 1 << 30}
+	s.Ask(func(*http.Request) *s3test.Refusal {
+		if !c.next() {
+			return nil
+		}
+		die()
+		if executed && c.hits() == 1 {
+			return nil
+		}
+		return &s3test.Refusal{}
+	}, nil)
+	w := sinktest.Writer{Store: s.Open(t, "out"), End: end, Roll: sinktest.Roll(4), Fail: sinktest.IsCrash}
+	err := w.Run(ctx)
+	die()
+	s.Ask(nil, nil)
+	if c.hits() == 0 {
+		if err != nil || n < 20 {
+			t.Errorf("%d requests, %v", n, err)
+		}
+		return false
+	}
+	if mustBeWhole(t, s, end); t.Failed() {
+		t.Fatalf("death at request %d, executed: %t", n, executed)
+	}
+	s.Close()
+	return true
 }
 
 // Law: a request that the store executes after its sender has died, and after another writer
 // has taken over and committed the same records, changes nothing that readers see.
 func TestLateRequests(t *testing.T) {
-	const end = 5
-	for n := 0; ; n += stride(3) {
-		s := s3test.New(t)
-		ctx, die := context.WithCancel(t.Context())
-		c := &nth{n: n, calls: 1 << 30}
-		var late []func()
-		var mu sync.Mutex
-		s.Ask(func(r *http.Request) *s3test.Refusal {
-			if !c.next() {
-				return nil
+	const end, lanes = 5, 3
+	for first := range lanes {
+		t.Run(fmt.Sprintf("from request %d on", first*stride(4)), func(t *testing.T) {
+			t.Parallel()
+			for n := first * stride(4); isLate(t, n, end); n += lanes * stride(4) {
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			if len(late) == 0 {
-				late = append(late, s.Keep(r))
-			}
-			die()
-			return &s3test.Refusal{}
-		}, nil)
-		w := sinktest.Writer{Store: s.Open(t, "out"), End: end, Roll: sinktest.Roll(4), Fail: sinktest.IsCrash}
-		w.Run(ctx)
-		die()
-		s.Ask(nil, nil)
-		if c.hits() == 0 {
-			return
-		}
-		store := s.Open(t, "out")
-		sinktest.TakeOver(t, store, 0, end, 3)
-		mu.Lock()
-		for _, execute := range late {
-			execute()
-		}
-		mu.Unlock()
-		sinktest.MustBeWhole(t, store, 0, end)
-		sinktest.TakeOver(t, s.Open(t, "out"), 0, end+3, 3)
-		if sinktest.MustBeWhole(t, store, 0, end+3); t.Failed() {
-			t.Fatalf("late request %d", n)
-		}
-		s.Close()
+		})
 	}
+}
+
+// isLate has request n of a writer executed late. false: it has fewer.
+func isLate(t *testing.T, n int, end int64) bool {
+	s := s3test.New(t)
+	ctx, die := context.WithCancel(t.Context())
+	c := &nth{n: n, calls: 1 << 30}
+	var late []func()
+	var mu sync.Mutex
+	s.Ask(func(r *http.Request) *s3test.Refusal {
+		if !c.next() {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(late) == 0 {
+			late = append(late, s.Keep(r))
+		}
+		die()
+		return &s3test.Refusal{}
+	}, nil)
+	w := sinktest.Writer{Store: s.Open(t, "out"), End: end, Roll: sinktest.Roll(4), Fail: sinktest.IsCrash}
+	w.Run(ctx)
+	die()
+	s.Ask(nil, nil)
+	if c.hits() == 0 {
+		if n < 20 {
+			t.Errorf("%d requests", n)
+		}
+		return false
+	}
+	store := s.Open(t, "out")
+	sinktest.TakeOver(t, store, 0, end, 3)
+	mu.Lock()
+	for _, execute := range late {
+		execute()
+	}
+	mu.Unlock()
+	sinktest.MustBeWhole(t, store, 0, end)
+	sinktest.TakeOver(t, s.Open(t, "out"), 0, end+3, 3)
+	if sinktest.MustBeWhole(t, store, 0, end+3); t.Failed() {
+		t.Fatalf("late request %d", n)
+	}
+	s.Close()
+	return true
 }
 
 // Two writers with batches of different sizes race for every manifest.
 func TestWritersRace(t *testing.T) {
+	t.Parallel()
 	const end = 60
 	s := s3test.New(t)
 	var all sync.WaitGroup
@@ -237,6 +259,7 @@ func TestWritersRace(t *testing.T) {
 
 // Whatever a test's server is asked, no error has the keys.
 func TestErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		is   s3test.Refusal

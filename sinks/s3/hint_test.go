@@ -32,6 +32,7 @@ func chain(t *testing.T, s *s3test.Server, first, last int) {
 // Law: a resume finds the end of the newest manifest, whatever it is told where to look. With a
 // hint that is not far off it lists twice, however many manifests there are.
 func TestHints(t *testing.T) {
+	t.Parallel()
 	s := s3test.New(t)
 	began := sinktest.OpenOn(t, s.Open(t, "out"))
 	if err := began.Base(t.Context(), sinktest.LogTopic, schemas.TopicID{}, nil); err != nil {
@@ -39,7 +40,7 @@ func TestHints(t *testing.T) {
 	}
 	p := record.ManifestFolder(record.TopicPartition{Topic: sinktest.LogTopic})
 	there := 0
-	for _, manifests := range []int{0, 1, 1000, 1001, 5000} {
+	for _, manifests := range []int{0, 1, 1000, 1001, 3000} {
 		chain(t, s, there, manifests)
 		there = manifests
 		newest := int64(manifests-1) * span
@@ -55,7 +56,7 @@ func TestHints(t *testing.T) {
 			{name: "between two", hint: newest - span - 3, right: true},
 			{name: "990 before", hint: newest - 990*span, right: true},
 			{name: "1,000 before", hint: newest - 1000*span},
-			{name: "3,000 before", hint: newest - 3000*span},
+			{name: "2,500 before", hint: newest - 2500*span},
 			{name: "one ahead", hint: newest + 1},
 			{name: "the end", hint: newest + span},
 			{name: "far ahead", hint: math.MaxInt64},
@@ -89,15 +90,15 @@ func TestHints(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(){
 		"other names behind the manifests": func() { s.Put(t, "out/"+p+"/zzz", "", nil) },
-		"a name between manifests":         func() { s.Put(t, "out/"+p+"/00000000000000034990.retired.json", "", nil) },
+		"a name between manifests":         func() { s.Put(t, "out/"+p+"/00000000000000020990.retired.json", "", nil) },
 		"a repair moved the newest ones": func() {
-			for ; there > 4990; there-- {
+			for ; there > 2990; there-- {
 				s.Remove(t, fmt.Sprintf("out/%s/%s", p, record.ManifestBase(int64(there-1)*span)))
 			}
 		},
 	} {
 		spoil()
-		for _, hint := range []int64{0, 4980 * span, 4989 * span, 4995 * span, 4999 * span, 5000 * span, 6000 * span} {
+		for _, hint := range []int64{0, 2980 * span, 2989 * span, 2995 * span, 2999 * span, 3000 * span, 4000 * span} {
 			o := sinktest.OpenOn(t, s.Open(t, "out"))
 			o.Hint(sinktest.LogTopic, 0, hint)
 			if pos, err := o.Resume(t.Context(), sinktest.LogTopic, 0); err != nil || pos.Next != int64(there)*span {
@@ -123,6 +124,7 @@ func TestHints(t *testing.T) {
 
 // A staged listing is of one partition: other partitions' attempts cost nothing.
 func TestStagingOfOtherPartitions(t *testing.T) {
+	t.Parallel()
 	s := s3test.New(t)
 	sinktest.TakeOver(t, s.Open(t, "out"), 0, 10, 10)
 	for n := range 2500 {

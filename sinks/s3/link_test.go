@@ -55,6 +55,7 @@ func written(t *testing.T, store sinks.Store, end int64) {
 // Commits of an output in a bucket of the same server are copied by the server; others are read
 // and sent. Damaged ones are not adopted.
 func TestAdoptIntoABucket(t *testing.T) {
+	t.Parallel()
 	const end = 30
 	server, second := s3test.New(t), s3test.New(t)
 	folder, err := sinks.OpenLocal(t.TempDir())

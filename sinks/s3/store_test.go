@@ -229,6 +229,7 @@ func TestDoneIsToldByMetadata(t *testing.T) {
 // A large file is sent in parts, in bounded memory, and is one object afterwards. One whose
 // parts fail leaves nothing.
 func TestLargeFile(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("much memory, and one goroutine")
 	}
@@ -319,6 +320,7 @@ func TestUnfitStores(t *testing.T) {
 
 // What Create answers, whatever the server does.
 func TestCreateAnswers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name       string
 		status     int

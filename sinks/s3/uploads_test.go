@@ -18,10 +18,10 @@ import (
 	"entropipe/sinks/s3/s3test"
 )
 
-// large is an encoder of one large file for a batch, and of a small one.
+// large is an encoder of a file for a batch, which is large in the first one, and of a small one.
 type large struct{ sinks.Encoder }
 
-const largeBytes = 10 << 20 // two parts
+const largeBytes = 8<<20 + 1000 // two parts
 
 func (large) Plan(b *schemas.Batch, _ int) []sinks.File {
 	name := fmt.Sprintf("part-%d-%d-%d%s", b.Partition, b.Start, b.End, record.DataSuffix)
@@ -32,7 +32,7 @@ func (large) Plan(b *schemas.Batch, _ int) []sinks.File {
 func (large) Encode(w io.Writer, f sinks.File, b *schemas.Batch) (int64, error) {
 	piece, left := make([]byte, 1<<20), 100
 	rng := rand.NewChaCha8([32]byte{byte(b.Start), byte(len(f.Table))})
-	if f.Table == "points" {
+	if f.Table == "points" && b.Start == 0 {
 		left = largeBytes
 	}
 	for left > 0 {
@@ -50,6 +50,7 @@ func (large) Encode(w io.Writer, f sinks.File, b *schemas.Batch) (int64, error) 
 // bucket ends every incomplete upload, and nobody comes for 30 days: whoever resumes the
 // partition then finds all that was committed, once.
 func TestUploadsAreAbortedAndAMonthGoesBy(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		at       moment
 		executed bool // the request at which it dies
@@ -106,6 +107,7 @@ func TestUploadsAreAbortedAndAMonthGoesBy(t *testing.T) {
 
 // A rule that ends the upload of a writer that lives has it fail, and nothing is lost.
 func TestUploadAbortedUnderItsWriter(t *testing.T) {
+	t.Parallel()
 	s := s3test.New(t)
 	z := &standing{at: moment{kind: s3test.Complete}, commit: t.Context(), kept: map[s3test.Kind][]s3test.Seen{},
 		stood: func() s3test.Fault {

@@ -97,8 +97,11 @@ func (z *standing) begin(t *testing.T, s *s3test.Server, records int) func() err
 // does is done.
 func TestZombieGoesOn(t *testing.T) {
 	const done, end = 4, 14
-	for _, at := range moments {
-		for _, size := range []int{3, 5, 9} {
+	for number, at := range moments {
+		for i, size := range []int{3, 5, 9} {
+			if (number+i)%stride(2) != 0 {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s, batches of %d", at.name, size), func(t *testing.T) {
 				t.Parallel()
 				s := s3test.New(t)
@@ -136,7 +139,7 @@ func TestZombieInEveryOrder(t *testing.T) {
 	for _, died := range moments {
 		for _, arrival := range arrivals {
 			for _, order := range orders(died) {
-				if number++; number%stride(19) != 0 {
+				if number++; number%stride(37) != 0 {
 					continue
 				}
 				size := 3 + number%5
