@@ -18,6 +18,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"entropipe/schemas/codec/identity"
 )
 
 // Header is one header of a Kafka record. Names are lower case on the wire;
@@ -69,14 +71,8 @@ func (m *Message) SentAt() int64 {
 	return m.Time.UnixNano()
 }
 
-// RecordID identifies a data record by more than its offset. It detects a topic that
-// was deleted and created again under the same name: another record at the same
-// offset has another timestamp or checksum.
-type RecordID struct {
-	Offset    int64  `json:"offset"`
-	Timestamp int64  `json:"timestamp_ms"`
-	CRC32C    uint32 `json:"crc32c"` // sum of the key's bytes followed by the value's bytes
-}
+// RecordID identifies a data record by more than its offset.
+type RecordID = identity.RecordID
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"entropipe/schemas/codec/identity"
 )
 
 // Position is where a partition resumes: the end of its newest manifest, or its base
@@ -32,7 +34,7 @@ func (c *Chunked) From(offset int64) *Chunked {
 }
 
 // MaxClosed bounds the ids of a Chunked.
-const MaxClosed = 256
+const MaxClosed = identity.MaxClosed
 
 // Fetched is one answer of the source: data records in offset order, and the
 // offset to ask for next. Offsets in [From, Next) that have no message hold no data:

@@ -1,35 +1,9 @@
 package schemas
 
-import (
-	"encoding/base64"
-	"fmt"
-)
+import "entropipe/schemas/codec/identity"
 
-// TopicID is the id that a Kafka cluster gives a topic at its creation. A topic that
-// is deleted and created again gets another id, and a cluster never uses an id twice.
-// The zero value means that no id is known: brokers before Kafka 2.8 have none.
-type TopicID [16]byte
+// TopicID is the id that a Kafka cluster gives a topic at its creation.
+type TopicID = identity.TopicID
 
-// IsZero tells whether no id is known.
-func (id TopicID) IsZero() bool { return id == TopicID{} }
-
-// String returns the id as Kafka's tools print it: 22 characters of base64 in
-// the alphabet of URLs. Without an id it is empty.
-func (id TopicID) String() string {
-	if id.IsZero() {
-		return ""
-	}
-	return base64.RawURLEncoding.EncodeToString(id[:])
-}
-
-// ParseTopicID is the inverse of String. It accepts no other form.
-func ParseTopicID(s string) (id TopicID, err error) {
-	if s == "" {
-		return id, nil
-	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil || len(b) != len(id) || TopicID(b).IsZero() {
-		return id, fmt.Errorf("topic id %q is malformed; it must be 22 characters of base64", s)
-	}
-	return TopicID(b), nil
-}
+// ParseTopicID is the inverse of TopicID.String. It accepts no other form.
+func ParseTopicID(s string) (id TopicID, err error) { return identity.ParseTopicID(s) }

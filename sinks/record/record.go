@@ -33,7 +33,7 @@ import (
 	"strings"
 	"time"
 
-	"entropipe/schemas"
+	"entropipe/schemas/codec/identity"
 )
 
 // FormatVersion is the version of the commit records that this program writes.
@@ -101,18 +101,18 @@ func (b *Base) Start(id int32) int64 { return b.Starts[strconv.Itoa(int(id))] }
 
 // Manifest describes one commit: the records with offsets [Start, End) of a partition.
 type Manifest struct {
-	Format    int               `json:"format"`
-	UUID      string            `json:"uuid"` // identifies the attempt
-	Topic     string            `json:"topic"`
-	TopicID   string            `json:"topic_id,omitempty"` // as Kafka's tools print it; empty: the brokers had no ids
-	Partition int32             `json:"partition"`
-	Start     int64             `json:"start"`
-	End       int64             `json:"end"`
-	Gap       bool              `json:"gap,omitempty"` // the records were deleted before they could be read
-	Counts    Counts            `json:"counts"`
-	Chunks    *Chunks           `json:"chunks,omitempty"` // nil: no message of the range came in chunks
-	Last      *schemas.RecordID `json:"last,omitempty"`   // last data record before End; inherited over holes
-	Files     []File            `json:"files"`
+	Format    int                `json:"format"`
+	UUID      string             `json:"uuid"` // identifies the attempt
+	Topic     string             `json:"topic"`
+	TopicID   string             `json:"topic_id,omitempty"` // as Kafka's tools print it; empty: the brokers had no ids
+	Partition int32              `json:"partition"`
+	Start     int64              `json:"start"`
+	End       int64              `json:"end"`
+	Gap       bool               `json:"gap,omitempty"` // the records were deleted before they could be read
+	Counts    Counts             `json:"counts"`
+	Chunks    *Chunks            `json:"chunks,omitempty"` // nil: no message of the range came in chunks
+	Last      *identity.RecordID `json:"last,omitempty"`   // last data record before End; inherited over holes
+	Files     []File             `json:"files"`
 	// ConfigHash covers the whole configuration of the writer, ContentHash only the
 	// settings that decide rows.
 	ConfigHash  string    `json:"config_hash,omitempty"`
@@ -248,7 +248,7 @@ func ParseBase(name string, data []byte, topic string) (*Base, error) {
 	if r.Topic != topic {
 		return nil, fmt.Errorf("%s belongs to topic %q, not to %q", name, r.Topic, topic)
 	}
-	if _, err := schemas.ParseTopicID(r.TopicID); err != nil {
+	if _, err := identity.ParseTopicID(r.TopicID); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", name, err)
 	}
 	for id, start := range r.Starts {
@@ -278,7 +278,7 @@ func ParseManifest(name string, data []byte) (*Manifest, error) {
 
 func (m *Manifest) problem() string {
 	c := &m.Counts
-	_, idErr := schemas.ParseTopicID(m.TopicID)
+	_, idErr := identity.ParseTopicID(m.TopicID)
 	switch {
 	case idErr != nil:
 		return idErr.Error()
@@ -321,5 +321,5 @@ func (c *Chunks) valid(end int64) bool {
 			return false
 		}
 	}
-	return len(c.Closed) <= schemas.MaxClosed
+	return len(c.Closed) <= identity.MaxClosed
 }

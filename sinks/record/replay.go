@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"entropipe/schemas"
+	"entropipe/schemas/codec/identity"
 )
 
 // Replay is _commits/replays/<id>.json: refused messages of the output are sent again to a
@@ -84,7 +84,7 @@ func ParseReplay(name string, data []byte) (*Replay, error) {
 	if err := Parse(name, data, r); err != nil {
 		return nil, err
 	}
-	_, err := schemas.ParseTopicID(r.TopicID)
+	_, err := identity.ParseTopicID(r.TopicID)
 	if err == nil && r.To == "" {
 		err = errors.New("it names no topic")
 	}
@@ -105,7 +105,7 @@ func ParseReplayed(name string, data []byte) (*Replayed, error) {
 	if err := Parse(name, data, r); err != nil {
 		return nil, err
 	}
-	_, err := schemas.ParseTopicID(r.TopicID)
+	_, err := identity.ParseTopicID(r.TopicID)
 	if err == nil && (r.To == "" || r.Folder != FolderValue(r.To, MaxFolderValue)) {
 		err = fmt.Errorf("topic %q is in folder %q", r.To, r.Folder)
 	}
