@@ -82,10 +82,10 @@ func TestSearchesTakeBoundedMemory(t *testing.T) {
 		files        int
 		archive      func(dir string) (Archive, error)
 	}{
-		{"clouds in one folder", ".pcd", pcdFile(1), 1, 50_000, nil},
-		{"clouds in folders", ".pcd", pcdFile(1), 100, 20_000, nil},
-		{"scans in one folder", ".bin", make([]byte, 16), 1, 20_000, nil},
-		{"a drive", ".bin", make([]byte, 16), 1, 20_000,
+		{"clouds in one folder", ".pcd", pcdFile(1), 1, 25_000, nil},
+		{"clouds in folders", ".pcd", pcdFile(1), 100, 10_000, nil},
+		{"scans in one folder", ".bin", make([]byte, 16), 1, 10_000, nil},
+		{"a drive", ".bin", make([]byte, 16), 1, 10_000,
 			func(dir string) (Archive, error) { return KITTI{Dir: filepath.Join(dir, "lidar0")}.Archive() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

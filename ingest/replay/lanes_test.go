@@ -139,7 +139,7 @@ func writeRecording(t *testing.T, rng *rand.Rand, path string) {
 
 // Law: the messages of each key are the same, bit by bit and in their order, whatever the number of jobs.
 func TestJobsSendTheSameMessages(t *testing.T) {
-	seeds := uint64(3)
+	seeds := uint64(2)
 	if testing.Short() {
 		seeds = 1
 	}
@@ -167,7 +167,7 @@ func TestJobsSendTheSameMessages(t *testing.T) {
 			if serial.Messages < 4 || serial.Skipped == 0 && name != "waymo v1" {
 				t.Errorf("%s, seed %d: %+v is no test", name, seed, serial)
 			}
-			for _, jobs := range []int{2, 5, 16} {
+			for _, jobs := range []int{2, 5, 16}[seed:] {
 				got, st := send(jobs)
 				diff := cmp.Diff(want, got)
 				if diff != "" || st.Skipped != serial.Skipped || st.Points != serial.Points {
