@@ -14,7 +14,7 @@ import (
 // is computed by the next one: the rows are those of a backfill that nobody disturbed.
 func TestInterruptedBackfill(t *testing.T) {
 	t.Parallel()
-	archive, dir := drives(t, 20_000, 24, 24), t.TempDir()
+	archive, dir := drives(t, 8_000, 24, 24), t.TempDir()
 	out := filepath.Join(dir, "out")
 	args := []string{"backfill", archive, "--out", "out", "--roll-records", "2", "--workers", "1"}
 	for _, sent := range []os.Signal{syscall.SIGTERM, os.Interrupt} {

@@ -92,6 +92,7 @@ func TestFaultsOfABucketInOneLine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one process at a time: nothing for the race detector")
 	}
+	t.Parallel()
 	s, out, _ := inBucket(t)
 	brokers, dir := startBroker(t), drives(t, 3, 1, 1)
 	must(t, dir, spread(brokers, "points", "a", "--frames", "6", "--rate", "max")...)

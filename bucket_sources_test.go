@@ -15,6 +15,7 @@ func TestArchivesInABucket(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one process at a time: nothing for the race detector")
 	}
+	t.Parallel()
 	s, _, flags := inBucket(t)
 	brokers, dir := startBroker(t), t.TempDir()
 	archive := drives(t, 20, 30)

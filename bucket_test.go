@@ -2,22 +2,33 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"entropipe/sinks/s3/s3test"
 )
 
+// bucketVariables sets the variables of all servers, for the tests that follow, too: tests that
+// run beside each other have the same ones.
+var bucketVariables = sync.OnceValue(func() (err error) {
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": s3test.AccessKey,
+		"AWS_SECRET_ACCESS_KEY": s3test.SecretKey, "AWS_SESSION_TOKEN": s3test.Token, "AWS_PROFILE": "",
+		"AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_EC2_METADATA_DISABLED": "true"} {
+		err = errors.Join(err, os.Setenv(name, value))
+	}
+	return err
+})
+
 // inBucket starts a server and returns what programs need to reach it: the flags, and the
 // address of an output.
 func inBucket(t *testing.T) (s *s3test.Server, out string, flags []string) {
 	t.Helper()
-	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": s3test.AccessKey,
-		"AWS_SECRET_ACCESS_KEY": s3test.SecretKey, "AWS_SESSION_TOKEN": s3test.Token, "AWS_PROFILE": "",
-		"AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_EC2_METADATA_DISABLED": "true"} {
-		t.Setenv(name, value)
+	if err := bucketVariables(); err != nil {
+		t.Fatal(err)
 	}
 	s = s3test.New(t)
 	return s, "s3://" + s3test.Bucket + "/lidar/out 1", []string{"--s3-endpoint", s.URL}
@@ -29,6 +40,7 @@ func TestCommandsOnABucket(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one process at a time: nothing for the race detector")
 	}
+	t.Parallel()
 	s, out, flags := inBucket(t)
 	brokers, dir := startBroker(t), t.TempDir()
 	must(t, dir, spread(brokers, "points", "a", "--frames", "60", "--rate", "max")...)
@@ -100,6 +112,7 @@ func TestBackfillIntoABucket(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one process at a time: nothing for the race detector")
 	}
+	t.Parallel()
 	_, out, flags := inBucket(t)
 	dir := drives(t, 50, 6, 4)
 	args := append([]string{"backfill", ".", "--ops", "hull2d", "--out", out}, flags...)

@@ -23,6 +23,7 @@ func TestReplayOfABucket(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one process at a time: nothing for the race detector")
 	}
+	t.Parallel()
 	_, out, flags := inBucket(t)
 	brokers, dir := startBroker(t), t.TempDir()
 	const scans = 300
@@ -62,6 +63,7 @@ func TestRequestsArePrinted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one process at a time: nothing for the race detector")
 	}
+	t.Parallel()
 	s, out, flags := inBucket(t)
 	brokers, dir := startBroker(t), t.TempDir()
 	must(t, dir, "produce", "synthetic", "--brokers", brokers, "--rate", "max", "--frames", "40", "--points", "200",
@@ -102,6 +104,7 @@ func TestListingsOfARestart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one process at a time: nothing for the race detector")
 	}
+	t.Parallel()
 	s, out, flags := inBucket(t)
 	brokers, dir := startBroker(t), t.TempDir()
 	must(t, dir, "produce", "synthetic", "--brokers", brokers, "--rate", "max", "--frames", "20", "--points", "20",
@@ -150,6 +153,7 @@ func TestOddAddresses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one process at a time: nothing for the race detector")
 	}
+	t.Parallel()
 	_, _, flags := inBucket(t)
 	dir := drives(t, 12, 1, 1)
 	for _, prefix := range []string{"a b+c", "100%/%2F", "ünïcode/点", "a[1]{2}", "what?x=1&y#z", "it's =b,c;d",

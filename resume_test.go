@@ -124,8 +124,8 @@ func TestProduceIsResumedAfterKills(t *testing.T) {
 			for {
 				before := settled(t, brokers, "killed")
 				p := launch(t, dir, produce("killed", "--rate", c.rate, "--resume=or-start")...)
-				if kills < 6 {
-					at := before + 1 + rng.Int64N(max(1, total/6))
+				if kills < 4 {
+					at := before + 1 + rng.Int64N(max(1, total/4))
 					waitFor(t, "the producer sends or ends", func() bool {
 						select {
 						case <-p.done:
@@ -142,7 +142,7 @@ func TestProduceIsResumedAfterKills(t *testing.T) {
 				if p.cmd.ProcessState.Success() {
 					break
 				}
-				if kills++; kills > 7 {
+				if kills++; kills > 5 {
 					t.Fatalf("it does not end: %s", p.log())
 				}
 				if n := settled(t, brokers, "killed"); n > 0 && n < total {
