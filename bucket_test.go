@@ -66,6 +66,12 @@ func TestCommandsOnABucket(t *testing.T) {
 		!strings.Contains(text, "httpfs") {
 		t.Errorf("info --sql: %s", text)
 	}
+	do("compact", out, "--into", out+"-compacted")
+	do("vacuum", out, "--covered-by", out+"-compacted", "--older-than", "1ms", "--dry-run")
+	if text := do("info", out, "--files", "--with", out+"-compacted"); !strings.Contains(text, "CREATE SECRET") ||
+		!strings.Contains(text, "'"+out+"-compacted/frames/dataset=") || strings.Contains(text, "'"+out+"/") {
+		t.Errorf("info --files: %s", text)
+	}
 	do("export", out, "-o", "frame.svg")
 	var top struct {
 		Out string `json:"out"`

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"entropipe/cmd/command"
@@ -75,6 +76,11 @@ func (v *vacuumed) String() string {
 	if v.DryRun {
 		were = "would be retired"
 	}
-	return fmt.Sprintf("%s commits with %s files, %s, %s; %s before; %s are kept\n", command.Count(v.Commits),
+	text := fmt.Sprintf("%s commits with %s files, %s, %s; %s before; %s are kept\n", command.Count(v.Commits),
 		command.Count(v.Files), command.ByteSize(v.Bytes), were, command.Count(v.Before), command.Count(v.Kept))
+	if v.Stray > 0 {
+		text += fmt.Sprintf("%s files of _staging that no commit needs, %s, %s\n", command.Count(v.Stray),
+			command.ByteSize(v.StrayBytes), strings.Replace(were, "retired", "deleted", 1))
+	}
+	return text
 }

@@ -5,6 +5,8 @@ func (Command) Help() string {
 	return `Examples:
   entropipe info ./entropipe-out
   entropipe info ./entropipe-out --sql > views.sql; duckdb -init views.sql
+  entropipe info ./entropipe-out --files --with ./compacted > views.sql
+  entropipe info s3://lake/points --files --with s3://lake/points-large --format polars
   entropipe info ./entropipe-out/hulls/dataset=kitti/topic=points/part-0-….parquet
   entropipe info 2011_09_26/2011_09_26_drive_0005_sync
   entropipe info drive.mcap scans/ --json
@@ -21,5 +23,8 @@ func (Command) HelpLines() map[string]string {
 		"brokers": "Bootstrap brokers, for a topic.",
 		"json":    "Print one JSON document.",
 		"sql":     "Print DuckDB views of an output, and how other programs open its tables.",
+		"files":   "Print what opens exactly the committed files of an output, table by table.",
+		"with":    "Compaction of the output: --files names its files, and of the output those behind its end.",
+		"format":  "Program that --files prints for.",
 	}
 }

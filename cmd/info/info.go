@@ -28,6 +28,9 @@ type Command struct {
 	Brokers []string `default:"127.0.0.1:9092" placeholder:"HOST:PORT"`
 	JSON    bool     `name:"json" xor:"form"`
 	SQL     bool     `name:"sql" xor:"form"`
+	Files   bool
+	With    string `placeholder:"OUT2"`
+	Format  string `enum:"duckdb,spark,polars" default:"duckdb"`
 
 	Security command.Security `embed:"" group:"Brokers"`
 	Bucket   command.Bucket   `embed:"" group:"Object store"`
@@ -35,6 +38,12 @@ type Command struct {
 
 // Run checks the flags and runs the command.
 func (c *Command) Run(e *command.Env) error {
+	if err := c.checkForms(); err != nil {
+		return err
+	}
+	if c.Files {
+		return c.printFiles(e)
+	}
 	if c.SQL {
 		return c.printSQL(e)
 	}

@@ -25,6 +25,9 @@ type Vacuumed struct {
 	Bytes   int64 `json:"bytes"`
 	Before  int64 `json:"retired_before"`
 	Kept    int64 `json:"kept"` // commits that are too young, the newest of their partition, or not covered
+	// Stray counts the files below _staging that no commit needs, and StrayBytes their size.
+	Stray      int64 `json:"stray"`
+	StrayBytes int64 `json:"stray_bytes"`
 }
 
 // Erasable is an output whose files can be deleted.
@@ -40,10 +43,13 @@ type Erasable interface {
 // file is deleted. A Vacuum that dies is repeated: it deletes what is left.
 //
 // The newest commit of a partition is never retired: writers continue behind it, and may still
-// move its files. Manifests stay. The error is a *sinks.ConfigError if into is no compaction of
-// from. What was done before an error is in the result.
+// move its files. Manifests stay. Files below _staging that no commit needs are deleted, too, if
+// the commit with their offsets is older than cfg.OlderThan and not the newest one. The error is a
+// *sinks.ConfigError if into is no compaction of from. What was done before an error is in the
+// result.
 func Vacuum(ctx context.Context, from Erasable, into sinks.Reader, cfg VacuumConfig) (Vacuumed, error) {
-	v := vacuum{cfg: cfg, from: from, into: into, buffer: make([]byte, 1<<20)}
+	v := vacuum{cfg: cfg, from: from, into: into, buffer: make([]byte, 1<<20),
+		newest: map[record.TopicPartition]int64{}}
 	source, err := openSourceOutput(ctx, from)
 	if err != nil {
 		return v.done, err
@@ -58,6 +64,9 @@ func Vacuum(ctx context.Context, from Erasable, into sinks.Reader, cfg VacuumCon
 	if v.target.CompactionOf != source.UUID {
 		return v.done, &sinks.ConfigError{Field: "covered-by", Problem: fmt.Sprintf("output %s is no compaction of "+
 			"output %s", v.target.UUID, source.UUID)}
+	}
+	if err := v.findStray(ctx); err != nil {
+		return v.done, err
 	}
 	folders, err := from.Names(ctx, record.TopicsFolder)
 	for _, folder := range folders {
@@ -77,6 +86,8 @@ type vacuum struct {
 	target record.Store
 	done   Vacuumed
 	buffer []byte
+	staged map[string][]sinks.Entry        // what is below _staging, by folder
+	newest map[record.TopicPartition]int64 // start of the newest commit
 }
 
 // topic retires commits of the partitions of a topic.
@@ -107,7 +118,7 @@ func (v *vacuum) topic(ctx context.Context, folder string) error {
 			return fmt.Errorf("%s/%d: %w", base.Topic, id, err)
 		}
 	}
-	return nil
+	return v.removeStray(ctx, base.Topic)
 }
 
 // partition retires commits of one partition, range by range of the compaction.
@@ -124,6 +135,7 @@ func (v *vacuum) partition(ctx context.Context, p record.TopicPartition, at int6
 			retired[start] = true
 		}
 	}
+	v.newest[p] = newest
 	before := v.done.Commits + v.done.Before
 	for {
 		cover, err := sinks.ReadManifest(ctx, v.into, record.ManifestName(p, at))
