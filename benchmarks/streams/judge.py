@@ -1,0 +1,162 @@
+"""Reads what the engines have committed, as their readers do.
+
+    python judge.py count ENGINE WORK OUT           files, file_bytes and rows, from the footers
+    python judge.py equal WORK ENGINE=OUT...        the rows of all outputs must be equal
+    python judge.py offsets ENGINE OUT COUNTS       rows, missing and doubled offsets of shapes;
+                                                    COUNTS is a JSON object of the partitions' records
+
+Prints one line of JSON. Of entropipe a table's Parquet files count, of Flink the files whose
+names do not begin with a dot or an underscore, of Spark the files that `_spark_metadata` names.
+"""
+import glob
+import json
+import os
+import sys
+import urllib.parse
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+TABLE = {"values": "points", "points": "points", "records": "rejects", "shapes": "hulls"}
+POINT = "partition::INT, \"offset\"::BIGINT, point_idx::INT, x::FLOAT, y::FLOAT, z::FLOAT, intensity::FLOAT"
+VALUE = "partition::INT, \"offset\"::BIGINT, \"key\"::BLOB, \"value\"::BLOB"
+
+
+def spark_files(out):
+    """The files of the newest state of Spark's log of an output."""
+    log = os.path.join(out, "_spark_metadata")
+    batches = {}
+    for name in os.listdir(log) if os.path.isdir(log) else []:
+        number, _, kind = name.partition(".")
+        if number.isdigit() and kind in ("", "compact"):
+            batches[int(number)] = name  # a compacted batch also holds all before it
+    begin = max((n for n, name in batches.items() if name.endswith(".compact")), default=0)
+    found = []
+    for number in sorted(n for n in batches if n >= begin):
+        with open(os.path.join(log, batches[number])) as lines:
+            next(lines)  # version
+            found += [json.loads(line) for line in lines if line.strip()]
+    return [urllib.parse.unquote(urllib.parse.urlparse(f["path"]).path) for f in found if f["action"] == "add"]
+
+
+def all_files(out):
+    """What a reader takes that knows nothing but the names of files."""
+    return sorted(path for path in glob.glob(os.path.join(out, "**", "*"), recursive=True)
+                  if os.path.isfile(path) and not any(part.startswith(("_", "."))
+                                                      for part in os.path.relpath(path, out).split(os.sep)))
+
+
+def committed(engine, out, table):
+    if engine == "entropipe":
+        return sorted(glob.glob(os.path.join(out, table, "**", "*.parquet"), recursive=True))
+    return spark_files(out) if engine == "spark" else all_files(out)
+
+
+def count(engine, work, out):
+    files = committed(engine, out, TABLE[work])
+    rows = sum(pq.read_metadata(file).num_rows for file in files)
+    return {"files": len(files), "file_bytes": sum(map(os.path.getsize, files)), "rows": rows}
+
+
+def checksum(rows, columns):
+    """Number of rows, and a sum over them that does not depend on their order."""
+    return rows.aggregate(f"count(*), sum(hash({columns})::HUGEINT)").fetchone()
+
+
+def parquet(files):
+    return duckdb.read_parquet(files, hive_partitioning=False)
+
+
+def points_of_values(files):
+    """The points of whole values, read by pyarrow."""
+    total, number = 0, 0
+    for partition, offset, value in parquet(files).project('partition, "offset", "value"').fetchall():
+        cloud = pa.ipc.open_stream(value).read_all()
+        cloud = cloud.append_column("partition", pa.repeat(partition, len(cloud)))
+        cloud = cloud.append_column("offset", pa.repeat(offset, len(cloud)))
+        cloud = cloud.append_column("point_idx", pa.array(range(len(cloud)), pa.int32()))
+        rows, part = checksum(duckdb.from_arrow(cloud), POINT)
+        number, total = number + rows, total + part
+    return number, total
+
+
+def shapes_of(engine, out):
+    """Number of points, area, vertices and maxima of each frame."""
+    import shapely
+
+    if engine == "entropipe":
+        hulls, maxima = (parquet(committed(engine, out, table)).set_alias(table) for table in ("hulls", "maxima"))
+        rows = hulls.join(maxima, 'partition, "offset", "index"').project(
+            'partition, "offset", hulls.n_points, area, geometry::BLOB, idx').fetchall()
+    else:
+        rows = parquet(committed(engine, out, None)).project(
+            'partition, "offset", n_points, area, hull, maxima').fetchall()
+    found = {}
+    for partition, offset, points, area, hull, best in rows:
+        if (partition, offset) in found:
+            sys.exit(f"{engine}: partition {partition}, offset {offset} is there twice")
+        corners = frozenset(map(tuple, shapely.get_coordinates(shapely.from_wkb(bytes(hull))).tolist()))
+        found[partition, offset] = points, area, corners, frozenset(best)
+    return found
+
+
+def equal(work, *outs):
+    outs = dict(item.split("=", 1) for item in outs)
+    sums = {}
+    for engine, out in outs.items():
+        if work == "shapes":
+            sums[engine] = shapes_of(engine, out)
+            continue
+        files = committed(engine, out, TABLE[work])
+        if work == "points" or engine == "entropipe" and work == "values":
+            sums[engine] = checksum(parquet(files), POINT)
+        elif work == "values":
+            sums[engine] = points_of_values(files)
+        else:
+            sums[engine] = checksum(parquet(files), VALUE)
+    first, *others = sums.items()
+    for name, other in others:
+        if work != "shapes" and other != first[1]:
+            sys.exit(f"{work}: {first[0]} has rows and checksum {first[1]}, {name} {other}")
+        if work == "shapes":
+            same_shapes(first, (name, other))
+    rows = len(first[1]) if work == "shapes" else first[1][0]
+    if not rows:
+        sys.exit(f"{work}: nothing was compared")
+    return {"rows": rows, "compared": len(outs)}
+
+
+def same_shapes(one, other):
+    """Areas may differ by rounding; vertices and maxima may not."""
+    if one[1].keys() != other[1].keys():
+        sys.exit(f"{one[0]} has {len(one[1])} frames, {other[0]} {len(other[1])}, or others")
+    for key, (points, area, corners, best) in one[1].items():
+        points2, area2, corners2, best2 = other[1][key]
+        if (points, corners, best) != (points2, corners2, best2) or abs(area - area2) > 1e-9 * abs(area):
+            sys.exit(f"frame {key}: {one[0]} has {points} points, {len(corners)} vertices, {len(best)} maxima, area {area}, "
+                     f"{other[0]} {points2}, {len(corners2)}, {len(best2)}, {area2}, or others")
+
+
+def offsets(engine, out, records):
+    """Offsets of shapes beside the number of records in each partition."""
+    want = json.loads(records)
+    result = {"rows": 0, "missing": 0, "doubled": 0}
+    files = committed(engine, out, "hulls")
+    found = seen(files)
+    result["rows"] = sum(found.values())
+    result["doubled"] = sum(n - 1 for n in found.values())
+    result["missing"] = sum((int(p), o) not in found for p, n in want.items() for o in range(n))
+    if engine != "entropipe":
+        every = seen(all_files(out))
+        result["unguarded"] = sum(n - 1 for n in every.values())
+    return result
+
+
+def seen(files):
+    if not files:
+        return {}
+    return {(p, o): n for p, o, n in parquet(files).aggregate('partition, "offset", count(*)').fetchall()}
+
+
+print(json.dumps({"count": count, "equal": equal, "offsets": offsets}[sys.argv[1]](*sys.argv[2:])))

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+)
+
+// timeCmd times all engines in turns.
+type timeCmd struct {
+	common
+
+	Works   []string `enum:"${works}" default:"${works}" help:"What is written (${enum})."`
+	Rounds  int      `default:"3" help:"Turns of each engine and work (${default}; --quick: 1)."`
+	Few     int64    `default:"8" help:"Frames of a start (${default})."`
+	Values  int64    `default:"800" help:"Frames of a turn with values (${default}; --quick: 24)."`
+	Records int64    `default:"16000" help:"Records of a turn with records (${default}; --quick: 400)."`
+	Frames  int64    `default:"120" help:"Frames of a turn with points (${default}; --quick: 12)."`
+	Shapes  int64    `default:"400" help:"Frames of a turn with shapes (${default}; --quick: 24)."`
+}
+
+// Run measures.
+func (c *timeCmd) Run(ctx context.Context) error {
+	if c.Quick {
+		c.Rounds, c.Values, c.Records = min(c.Rounds, 1), min(c.Values, 24), min(c.Records, 400)
+		c.Frames, c.Shapes = min(c.Frames, 12), min(c.Shapes, 24)
+	}
+	b, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.measure(b), b.close())
+}
+
+// amounts are the frames, or records, of a turn.
+func (c *timeCmd) amounts(work string) int64 {
+	return map[string]int64{workValues: c.Values, workRecords: c.Records, workPoints: c.Frames,
+		workShapes: c.Shapes}[work]
+}
+
+// topicOf names the topic of a work, or the one of its starts.
+func topicOf(work, kind string) string {
+	if kind == startOnly && work != workRecords {
+		return "few-frames" // of all works with frames
+	}
+	if kind == startOnly {
+		return "few-records"
+	}
+	return work
+}
+
+func (c *timeCmd) measure(b *bench) error {
+	filled := map[string]int64{} // bytes of values, by topic
+	for _, work := range c.Works {
+		for _, kind := range []string{startOnly, ""} {
+			topic := topicOf(work, kind)
+			if _, done := filled[topic]; done {
+				continue
+			}
+			bytes, err := b.fill(topic, work, c.count(work, kind))
+			if err != nil {
+				return err
+			}
+			filled[topic] = bytes
+			say("topic %s: %.0f MB", topic, float64(bytes)/1e6)
+		}
+	}
+	random := rand.New(rand.NewPCG(c.Seed, 1))
+	for round := range c.Rounds {
+		for _, work := range c.Works {
+			if err := c.round(b, random, round, work, filled); err != nil {
+				return err
+			}
+		}
+	}
+	return b.report.write()
+}
+
+// count is the number of frames, or records, of a turn.
+func (c *timeCmd) count(work, kind string) int64 {
+	if kind == startOnly {
+		return c.Few
+	}
+	return c.amounts(work)
+}
+
+// round has each engine do a work once, in an order by chance: a start, then the whole topic.
+// What the starts have written must be equal.
+func (c *timeCmd) round(b *bench, random *rand.Rand, round int, work string, filled map[string]int64) error {
+	var starts []string
+	for _, i := range random.Perm(len(c.Engines)) {
+		engine := c.Engines[i]
+		for _, kind := range []string{startOnly, ""} {
+			topic := topicOf(work, kind)
+			j := b.newJob(engine, work, topic)
+			j.batch = int(max(1, c.count(work, kind)/batchesOfATurn))
+			f, err := b.turn(j)
+			if err != nil {
+				return err
+			}
+			f.What, f.Round, f.Case, f.Frames, f.Bytes = "time", round, kind, c.count(work, kind), filled[topic]
+			if want := f.Frames * rowsOfAFrame(engine, work, b.Points); wrong(f.Rows, want) {
+				return fmt.Errorf("%s, %s: %d rows are committed, want %d", engine, work, f.Rows, want)
+			}
+			say("%d %-8s %-10s %5d %7.2f s, processor %7.2f s (broker %.1f, others %.1f), %5.0f "+
+				"MB", round, work, engine,
+				f.Frames, f.WallS, f.CPUS, f.BrokerCPUS, f.OthersCPUS, float64(f.PSS)/1e6)
+			if err := b.report.journal.Add(f); err != nil {
+				return err
+			}
+			if kind == startOnly && round == 0 {
+				starts = append(starts, engine+"="+j.out())
+			} else if err := os.RemoveAll(j.folder); err != nil && !b.Keep {
+				return err
+			}
+		}
+	}
+	if round > 0 {
+		return nil
+	}
+	var same struct{ Rows, Compared int64 }
+	if err := b.judge(&same, append([]string{"equal", work}, starts...)...); err != nil {
+		return fmt.Errorf("%s: %w", work, err)
+	}
+	say("%s: %d outputs are equal, %d rows each", work, same.Compared, same.Rows)
+	return nil
+}
+
+// batchesOfATurn is the number of micro-batches in which Spark takes a topic: about one in an
+// interval of checkpoints.
+const batchesOfATurn = 2
+
+// rowsOfAFrame is how many rows an engine writes of a frame or record; 0: it depends.
+func rowsOfAFrame(engine, work string, points int) int64 {
+	if work == workPoints || work == workValues && engine == engineOurs {
+		return int64(points)
+	}
+	return 1
+}
+
+// wrong tells whether rows are not those that were asked for. The synthetic scans have about as
+// many points as they were asked for.
+func wrong(rows, want int64) bool {
+	return rows < want-want/20 || rows > want+want/20
+}
