@@ -14,7 +14,8 @@ import (
 	"entropipe/sinks/s3/s3test"
 )
 
-var results = flag.String("chaos.results", "", "file of JSON lines to which the figures of a run on s3 are added")
+var results = flag.String("chaos.results", "",
+	"file of JSON lines to which the figures of a run on s3, or of a compaction, are added")
 
 // figures are those of a run whose output is in a bucket.
 type figures struct {
