@@ -76,6 +76,10 @@ func (s *Stage[T]) Approximates(q Op, p *Prepared[T]) bool {
 	return p.moved && slices.Contains(s.approximate.serves, q)
 }
 
+// Moved returns the moved cloud, in memory of s, of the last Apply. Approximates must
+// be true for some query.
+func (s *Stage[T]) Moved() geom.Cloud[T] { return s.approximate.cloud }
+
 // Hull2D appends the vertices of the approximate hull to dst, in the canonical
 // order of hull.Hull2D, and returns the error: the largest distance of a point of
 // p.Cloud to that hull, in the units of p.Cloud. p must be the result of the last

@@ -91,8 +91,14 @@ type Entropy struct {
 	Lower, Upper float64
 	Kind         string
 	F            *float64 // nil if the frame is pruned
-	Survivors    int32    // points that the operator could not drop at once (hull3d); N for other operators
+	Stage        string   // StageBefore or StageAfter; empty: the stage moved no point of Op
 }
+
+// Sides of the stage in Entropy.
+const (
+	StageBefore = "before"
+	StageAfter  = "after"
+)
 
 // Points is a copy of a frame's finite points, for the optional table points.
 // Either X32 and Y32 or X64 and Y64 are set. Z and Intensity may be nil.

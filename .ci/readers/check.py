@@ -138,7 +138,7 @@ def check_folder(out, table):
     if table == "hulls":
         bad += differ("GeoPandas", len(geopandas.read_parquet(out.root / table)), want)
     check(f"{table}: one table in every reader", bad, f"{want} rows")
-    unique = FRAME + {"triangles": ["tri_id"], "points": ["point_idx"], "maxima": ["directions"], "entropy": ["op"], "attention_stats": ["layer", "head"]}.get(table, [])
+    unique = FRAME + {"triangles": ["tri_id"], "points": ["point_idx"], "maxima": ["directions"], "entropy": ["op", "stage"], "attention_stats": ["layer", "head"]}.get(table, [])
     repeated = out.duck.execute(f"SELECT count(*) FROM (SELECT 1 FROM read_parquet('{out.glob(table)}', hive_partitioning=true) GROUP BY {', '.join(map(quoted, unique))} HAVING count(*) > 1)").fetchone()[0]
     check(f"{table}: no row twice", differ("repeated", repeated, 0))
 

@@ -36,6 +36,7 @@
 // # What a result is
 //
 // Measurements are Brackets: H is between Lower and Upper, and Kind names the method.
+// A Meter chooses the method and suits streams; GroundTruth takes its time.
 // For maxima H is the definition above. For upper and lower hulls the ranges are the
 // chords of all pairs of vertices, which changes H by at most log 6 against the
 // definition with triangles; the H of Hull2D is the sum of both. For the hull in
@@ -95,10 +96,11 @@ const (
 	Vertical             // slabs under single hull edges
 	Witness              // a greedy cover by the ranges of some witnesses
 	Joint                // the best bounds of several kinds
+	Search               // branch and bound over the order of groups
 )
 
 func (k Kind) String() string {
-	return [...]string{"size", "exact", "greedy", "tree", "trace", "vertical", "witness", "joint"}[k]
+	return [...]string{"size", "exact", "greedy", "tree", "trace", "vertical", "witness", "joint", "search"}[k]
 }
 
 // Bracket holds bounds of an entropy in nats a point: the entropy is at least Lower

@@ -162,10 +162,13 @@ func (s *Source) Processed(results []schemas.Result, rejects []schemas.Reject, t
 	}
 }
 
-// measured reports the entropy of a frame.
+// measured reports the entropy of a frame as received.
 func (s *Source) measured(es []schemas.Entropy) {
 	for i := range es {
 		e := &es[i]
+		if e.Stage == schemas.StageAfter {
+			continue
+		}
 		set := func(bound string, v float64) {
 			s.m.entropy.WithLabelValues(s.topic, e.Op.String(), bound).Set(v)
 		}

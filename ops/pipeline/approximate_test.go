@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"entropipe/algos/geom"
@@ -86,8 +87,8 @@ func TestApproximateRowsHaveTheirError(t *testing.T) {
 	publish := schemas.OpSet(0).With(schemas.Hull2D)
 	f := NewFrames(FrameConfig{Ops: all, Stage: newNetworkStage(t, network("perturb", 40, "hull2d", "maxima2d")),
 		EntropyEvery: 1, Publish: publish})
-	plain := NewFrames(FrameConfig{Ops: all, Publish: publish})
-	wrong := 0
+	plain := NewFrames(FrameConfig{Ops: all, EntropyEvery: 1, Publish: publish})
+	wrong, moved := 0, 0
 	for seed := range uint64(12) {
 		c := geomtest.Lidar[float32](1500, seed)
 		if seed == 0 {
@@ -123,15 +124,45 @@ func TestApproximateRowsHaveTheirError(t *testing.T) {
 		if !slices.Equal(got.Publish.Value, want.Publish.Value) {
 			t.Errorf("seed %d: survivors of a perturbed frame are not exact", seed)
 		}
-		for _, e := range got.Entropy {
-			if e.Op == schemas.Hull2D || e.Op == schemas.Maxima2D {
-				t.Errorf("seed %d: entropy of an approximate result: %+v", seed, e)
-			}
-		}
+		moved += checkSides(t, seed, c, want, got)
+	}
+	if moved == 0 {
+		t.Error("the entropy was never another behind the stage")
 	}
 	if wrong == 0 {
 		t.Error("the network was never wrong: nothing was tested")
 	}
+}
+
+// checkSides checks that operators which the network serves are measured on the cloud as
+// received, as without a stage, and as moved. It returns how many rows moves changed.
+func checkSides(t *testing.T, seed uint64, c geom.Cloud[float32], want, got *schemas.Result) (moved int) {
+	t.Helper()
+	if c.Len() < entropyPoints {
+		return 0
+	}
+	sides := map[schemas.Op]string{}
+	for _, e := range got.Entropy {
+		sides[e.Op] += e.Stage + " "
+		for _, w := range want.Entropy {
+			diff := cmp.Diff(w, e, cmpopts.IgnoreFields(schemas.Entropy{}, "Stage"))
+			if w.Op == e.Op && diff != "" && e.Stage != schemas.StageAfter {
+				t.Errorf("seed %d, %v %s: %s", seed, e.Op, e.Stage, diff)
+			}
+			if w.Op == e.Op && diff != "" && e.Stage == schemas.StageAfter {
+				moved++
+			}
+		}
+		if !(e.Lower >= 0 && e.Lower <= e.Upper && e.Upper <= 2*math.Log(float64(c.Len()))) || e.F == nil || e.N < 1 {
+			t.Errorf("seed %d: %+v", seed, e)
+		}
+	}
+	both, one := "before after ", " "
+	if diff := cmp.Diff(map[schemas.Op]string{schemas.Hull2D: both, schemas.Maxima2D: both, schemas.Hull3D: one,
+		schemas.Maxima3D: one}, sides); diff != "" {
+		t.Errorf("seed %d: %s", seed, diff)
+	}
+	return moved
 }
 
 // Frames of a stream that the network is not for are exact.

@@ -32,30 +32,54 @@ func measured(k *schemas.FrameKey, n int, every int64) bool {
 	return every > 0 && (k.Offset+int64(k.Index))%every == 0
 }
 
-// measure adds the entropy of every operator whose result is exact. The bounds
-// follow from the sizes; F is computed from a sample. A pruned frame has no F,
-// because most of its points are missing.
+// measure adds the entropy of every operator that ran. Of a pruned frame most points are
+// missing: its bounds follow from the sizes, and it has no F. Where the stage moved the
+// points of an operator, the cloud is measured as received and as moved.
 func (o *operators[T]) measure(r *schemas.Result, in *preprocess.Prepared[T]) {
 	for op := range schemas.NumOps {
 		ran := &r.Ops[op]
-		if op == schemas.Delaunay2D || ran.Status == "" || ran.Status == schemas.StatusNotRun ||
-			ran.Status == schemas.StatusPrunedInput || approximate(op, r) {
-			continue
-		}
-		b := entropy.FromSize(entropyProblems[op], int(r.NPoints-r.NDropped), int(ran.N))
-		e := schemas.Entropy{Op: op, N: ran.N, Lower: b.Lower, Upper: b.Upper, Kind: b.Kind.String(), Survivors: ran.N}
-		if o.pruned == nil {
-			// The witnesses come from the result, so that the sample misses none that matters.
+		switch {
+		case op == schemas.Delaunay2D || ran.Status == "" || ran.Status == schemas.StatusNotRun ||
+			ran.Status == schemas.StatusPrunedInput:
+		case o.pruned != nil:
+			b := entropy.FromSize(entropyProblems[op], int(r.NPoints-r.NDropped), int(ran.N))
+			r.Entropy = append(r.Entropy, schemas.Entropy{Op: op, N: ran.N, Lower: b.Lower, Upper: b.Upper,
+				Kind: b.Kind.String()})
+		case approximate(op, r):
+			o.entropyOf(r, op, in.Cloud, o.exactly(op, in.Cloud), schemas.StageBefore)
+			moved := o.active.Moved()
+			o.entropyOf(r, op, moved, o.exactly(op, moved), schemas.StageAfter)
+		default:
 			o.found = in.Numbers(o.found[:0], found(op, r))
-			f := o.surrogate(op).EstimateGiven(in.Cloud, o.found, entropyPoints, entropyWitnesses).F
-			e.F = &f
-			if op == schemas.Hull3D {
-				left, _ := o.hull3.Survivors()
-				e.Survivors = int32(left)
-			}
+			o.entropyOf(r, op, in.Cloud, o.found, "")
 		}
-		r.Entropy = append(r.Entropy, e)
 	}
+}
+
+// entropyOf adds the entropy of one cloud, whose maximal points or vertices are output.
+// The witnesses of F come from these, so that the sample misses none that matters.
+func (o *operators[T]) entropyOf(r *schemas.Result, op schemas.Op, c geom.Cloud[T], output []int32, stage string) {
+	b := o.meter.Measure(c, output, entropyProblems[op])
+	f := o.surrogate(op).EstimateGiven(c, output, entropyPoints, entropyWitnesses).F
+	r.Entropy = append(r.Entropy, schemas.Entropy{Op: op, N: int32(len(output)), Lower: b.Lower, Upper: b.Upper,
+		Kind: b.Kind.String(), F: &f, Stage: stage})
+}
+
+// exactly returns the exact result of an operator for a cloud, in scratch memory.
+func (o *operators[T]) exactly(op schemas.Op, c geom.Cloud[T]) []int32 {
+	o.found = o.found[:0]
+	switch op {
+	case schemas.Hull2D:
+		o.found = o.hull.Append(o.found, c)
+	case schemas.Hull3D:
+		o.hull3.Seeds = nil
+		o.found, o.faces, _ = o.hull3.Append(o.found, o.faces[:0], c)
+	case schemas.Maxima2D:
+		o.found = o.maxima.Append2D(o.found, c)
+	case schemas.Maxima3D:
+		o.found = o.maxima.Append3D(o.found, c)
+	}
+	return o.found
 }
 
 // approximate tells whether the result of an operator that ran is not exact.

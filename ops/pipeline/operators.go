@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"entropipe/algos/delaunay"
+	"entropipe/algos/entropy"
 	"entropipe/algos/geom"
 	"entropipe/algos/hull"
 	"entropipe/algos/maxima"
@@ -35,6 +36,7 @@ type operators[T geom.Float] struct {
 	pruned          *schemas.Pruned // how the current frame was pruned; nil if it is whole
 	keep            []int32         // scratch for survivors
 	surrogates      surrogates[T]
+	meter           entropy.Meter[T]
 	found           []int32 // scratch: points that an operator found, numbered in the prepared cloud
 }
 

@@ -98,8 +98,8 @@ func addEntropy(t *tableWriter, r *schemas.Result) {
 		t.float64(e.Upper)
 		t.text(e.Kind)
 		t.floatOrNull(e.F)
-		t.int32(e.Survivors)
-		t.nulls(1) // stage
+		t.int32(e.N) // n_survivors, which schema 2 has twice
+		t.textOrNull(e.Stage)
 		t.end(1)
 	}
 }

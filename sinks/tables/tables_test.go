@@ -256,21 +256,22 @@ type readEntropy struct {
 	Kind       string   `parquet:"kind"`
 	F          *float64 `parquet:"f"`
 	NSurvivors int32    `parquet:"n_survivors"`
+	Stage      string   `parquet:"stage,optional"`
 }
 
 // A frame that was not measured has no row, one that was has one an operator.
 func TestEntropyRoundTrip(t *testing.T) {
 	b := batches.Synthetic(batches.Spec{Topic: "points", Records: 20, Frames: 1, Points: 5})
 	b.Results[2].Entropy = []schemas.Entropy{{Op: schemas.Hull2D, N: 5, Lower: 0.25, Upper: 1.5, Kind: "size",
-		F: new(0.5), Survivors: 7}, {Op: schemas.Maxima3D, N: 1, Kind: "size", Survivors: 1}}
+		F: new(0.5), Stage: "before"}, {Op: schemas.Maxima3D, N: 1, Kind: "size"}}
 	b.Results[7].Entropy = []schemas.Entropy{{Op: schemas.Hull3D, N: 4, Upper: 0.125, Kind: "joint",
-		F: new(0.), Survivors: 4}}
+		F: new(0.), Stage: "after"}}
 	rows := rowsOf[readEntropy](t, fileOf(t, encodeAll(t, newEncoder(testConfig()), b), "entropy/dataset=synthetic/"))
 	var want []readEntropy
 	for i := range b.Results {
 		for _, e := range b.Results[i].Entropy {
 			want = append(want, readEntropy{keysOf(&b.Results[i].FrameKey), e.Op.String(), e.N, e.Lower, e.Upper,
-				e.Kind, e.F, e.Survivors})
+				e.Kind, e.F, e.N, e.Stage})
 		}
 	}
 	if diff := cmp.Diff(want, rows, cmp.AllowUnexported(readEntropy{}, keys{})); diff != "" {
