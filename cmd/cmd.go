@@ -33,6 +33,7 @@ import (
 	"entropipe/cmd/top"
 	"entropipe/cmd/train"
 	"entropipe/cmd/transformer"
+	"entropipe/cmd/truth"
 	"entropipe/cmd/validate"
 	"entropipe/cmd/verify"
 	"entropipe/cmd/version"
@@ -62,6 +63,7 @@ type cli struct {
 	Init     initialize.Command   `cmd:""`
 	Validate validate.Command     `cmd:"" others:"yes"`
 	Bench    bench.Command        `cmd:""`
+	Truth    truth.Command        `cmd:""`
 	Version  version.Command      `cmd:""`
 
 	Completion completion.Command `cmd:"" others:"yes"`

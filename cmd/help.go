@@ -22,6 +22,7 @@ func (cli) HelpLines() map[string]string {
 		"init":      "Write an example configuration file.",
 		"validate":  "Check a configuration file and, with --connect, brokers and output.",
 		"bench":     "Time the operators on this machine.",
+		"truth":     "Show the paper's figures beside ours in a browser.",
 		"version":   "Print the version, or the licences of what the program contains.",
 
 		"completion": "Print the completions for a shell.",

@@ -7,6 +7,10 @@
 // it is done, so an interrupted sweep goes on where it was; the table in
 // results/truth/<name>.md is rendered from these records and nothing else.
 //
+// A row is a claim of the paper (rows.go): it takes its figures from the records of
+// experiments. The grid of all rows, their pages and the site in docs/truth are rendered
+// from the same records; package estimate holds the statistics and the verdicts.
+//
 // Vocabulary: an experiment is one table or figure; a cell is the least part of
 // it that is run or skipped; a record is one measured line. A timed experiment
 // keeps to one machine: records of another CPU are dropped, and all its times
@@ -20,7 +24,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -113,8 +116,10 @@ type cell struct {
 type column = rig.Column[*record]
 
 type cli struct {
+	Row     []int         `placeholder:"N" help:"Rows of the grid whose experiments run, 1 to 36, by default all."`
 	Only    []string      `placeholder:"NAME" help:"Experiments to run, by default all: ${names}."`
 	Results string        `default:"benchmarks/results/truth" placeholder:"DIR" help:"Folder of the records."`
+	Page    string        `default:"docs/truth" placeholder:"DIR" help:"Folder of the grid, its pages and the site."`
 	Quick   bool          `help:"Each experiment in seconds, in a temporary folder: does everything run?"`
 	Again   bool          `help:"Forget the records there are of these experiments."`
 	Render  bool          `help:"Run nothing; render the tables from the records."`
@@ -140,16 +145,9 @@ func main() {
 }
 
 func (c *cli) run(ctx context.Context) error {
-	chosen := experiments
-	if len(c.Only) > 0 {
-		chosen = nil
-		for _, name := range c.Only {
-			k := slices.IndexFunc(experiments, func(e *experiment) bool { return e.name == name })
-			if k < 0 {
-				return fmt.Errorf("no experiment is called %q", name)
-			}
-			chosen = append(chosen, experiments[k])
-		}
+	chosen, err := c.chosen()
+	if err != nil {
+		return err
 	}
 	folder := c.Results
 	if c.Quick {
@@ -175,7 +173,7 @@ func (c *cli) run(ctx context.Context) error {
 	}
 	failed = append(failed, removeProgram())
 	if !c.Quick {
-		failed = append(failed, writeIndex(folder))
+		failed = append(failed, writeIndex(folder), c.writePages(folder))
 	}
 	return errors.Join(append(failed, ctx.Err())...)
 }
@@ -206,4 +204,42 @@ func (e *experiment) repeat(ctx context.Context, folder string, c *cli, deadline
 		fmt.Fprintf(c.Shown, "%s  %d/%d  %s  %.1f s\n", e.name, k+1, len(cells), cell.key, time.Since(start).Seconds())
 	}
 	return e.render(folder, log, len(cells))
+}
+
+// chosen returns the experiments that --only and --row ask for, all without either, in
+// their order.
+func (c *cli) chosen() (chosen []*experiment, err error) {
+	wanted := map[string]bool{}
+	for _, name := range c.Only {
+		if experimentOf(name) == nil {
+			return nil, fmt.Errorf("no experiment is called %q", name)
+		}
+		wanted[name] = true
+	}
+	for _, number := range c.Row {
+		if number < 1 || number > len(rows) {
+			return nil, fmt.Errorf("--row %d: rows are 1 to %d", number, len(rows))
+		}
+		for _, name := range rows[number-1].experiments {
+			wanted[name] = true
+		}
+	}
+	if len(c.Only)+len(c.Row) == 0 {
+		return experiments, nil
+	}
+	for _, e := range experiments {
+		if wanted[e.name] {
+			chosen = append(chosen, e)
+		}
+	}
+	return chosen, nil
+}
+
+// writePages renders the grid and all that belongs to it from the records in a folder.
+func (c *cli) writePages(folder string) error {
+	s, origins, err := sheetOf(folder)
+	if err != nil {
+		return err
+	}
+	return writeTruth(s, origins, c.Page)
 }

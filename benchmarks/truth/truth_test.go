@@ -191,6 +191,40 @@ func TestPagesComeFromRecords(t *testing.T) {
 	}
 }
 
+// The grid, the pages of its rows, the figures and the site are those that the committed
+// records make. The two lists of files are equal.
+func TestGridComesFromRecords(t *testing.T) {
+	dir, committed := t.TempDir(), "../../docs/truth"
+	c := &cli{Page: dir}
+	if err := c.writePages("../results/truth"); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := map[string]bool{"truth.go": true}
+	for _, f := range want {
+		made[f.Name()] = true
+		a, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(filepath.Join(committed, f.Name())); err != nil || string(a) != string(b) {
+			t.Errorf("docs/truth/%s is not what `go run ./benchmarks/truth --render` makes (%v)", f.Name(), err)
+		}
+	}
+	there, err := os.ReadDir(committed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range there {
+		if !made[f.Name()] {
+			t.Errorf("docs/truth/%s is made by nothing", f.Name())
+		}
+	}
+}
+
 // New records say when, where and by which commit they were measured.
 func TestRecordsHaveStamps(t *testing.T) {
 	dir, runs := t.TempDir(), map[string]int{}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"entropipe/benchmarks/rig"
+	"entropipe/benchmarks/truth/estimate"
+)
+
+// line is a row with its figures: a line of the grid.
+type line struct {
+	*row
+	printedHere estimate.Estimate
+	better      estimate.Estimate
+	beside      estimate.Estimate
+	judged      estimate.Estimate
+	word        estimate.Word
+	p           float64 // of the verdict, after Holm's correction over the grid
+}
+
+// linesOf judges all rows by the records.
+func linesOf(s sheet) []line {
+	lines := make([]line, len(rows))
+	estimates, claims := make([]estimate.Estimate, len(rows)), make([]estimate.Claim, len(rows))
+	for k := range rows {
+		r := &rows[k]
+		lines[k] = line{row: r, printedHere: estimated(r.asPrinted, s), better: estimated(r.corrected, s),
+			beside: estimated(r.peer, s), judged: r.judged(s)}
+		estimates[k], claims[k] = lines[k].judged, r.limit
+	}
+	words, p := estimate.Verdicts(estimates, claims)
+	for k := range lines {
+		lines[k].word, lines[k].p = words[k], p[k]
+	}
+	return lines
+}
+
+// command repeats a row.
+func (r *row) command() string { return fmt.Sprintf("go run ./benchmarks/truth --row %d", r.number) }
+
+// page is the name of a row's page.
+func (r *row) page() string { return fmt.Sprintf("row-%02d.md", r.number) }
+
+// spanOf is the interval of an estimate, empty without one.
+func spanOf(e estimate.Estimate, format string) string {
+	if e.Kind < estimate.Recorded {
+		return ""
+	}
+	return fmt.Sprintf(format+" to "+format, e.Low, e.High)
+}
+
+// pointOf is an estimate's figure, empty without one.
+func pointOf(e estimate.Estimate, format string) string {
+	if e.Kind == estimate.None {
+		return ""
+	}
+	return fmt.Sprintf(format, e.Mid)
+}
+
+// gridColumns are the columns of the grid.
+var gridColumns = rig.Table[*line]{
+	{Head: "row", Align: rig.Right, Text: func(l *line) string { return fmt.Sprint(l.number) }},
+	{Head: "claim", Text: func(l *line) string { return fmt.Sprintf("[%s](%s)", l.title, l.page()) }},
+	{Head: "printed", Text: func(l *line) string { return l.printed }},
+	{Head: "as printed, here", Align: rig.Right, Text: func(l *line) string {
+		return pointOf(l.printedHere,
+			l.format)
+	}},
+	{Head: "corrected", Align: rig.Right, Text: func(l *line) string { return pointOf(l.better, l.format) }},
+	{Head: "95 % interval", Text: func(l *line) string { return spanOf(l.judged, l.format) }},
+	{Head: "strongest peer", Text: func(l *line) string {
+		if l.beside.Kind == estimate.None {
+			return ""
+		}
+		return pointOf(l.beside, l.format) + ", " + l.peerName
+	}},
+	{Head: "verdict", Text: func(l *line) string { return string(l.word) }},
+	{Head: "command", Text: func(l *line) string { return fmt.Sprintf("`--row %d`", l.number) }},
+}
+
+// count returns how many rows have a verdict.
+func count(lines []line, w estimate.Word) (n int) {
+	for _, l := range lines {
+		if l.word == w {
+			n++
+		}
+	}
+	return n
+}
+
+// frontPage is the page that a reader opens first.
+func frontPage(lines []line, pictures []drawing) string {
+	var b strings.Builder
+	b.WriteString("# The truth page\n\n")
+	b.WriteString(
+		"\"Differentiable Entropy Regularization\" prints 36 tables, figures and algorithms. This page sets " +
+			"" +
+			"each beside what was measured here: as printed, corrected, and the strongest peer. Every figure comes " +
+			"from " +
+			"records in `benchmarks/results/truth`, every verdict from an interval.\n\n")
+	b.WriteString("A doubt is settled by a command: `go run ./benchmarks/truth --row 12 --seeds 7,77,777` measures a " +
+		"row with your seeds into a folder of its own, and `--against` lists what disagrees with these records.\n\n")
+	var parts []string
+	for _, w := range estimate.Words {
+		parts = append(parts, fmt.Sprintf("%s: %d", w, count(lines, w)))
+	}
+	fmt.Fprintf(&b, "## The %d rows\n\nVerdicts about the claims: %s. ", len(lines), strings.Join(parts, ", "))
+	fmt.Fprintf(&b, "A claim is decided where p is at most %g after Holm's correction over all rows.\n\n",
+		estimate.Level)
+	p := make([]*line, len(lines))
+	for k := range lines {
+		p[k] = &lines[k]
+	}
+	b.WriteString(gridColumns.Markdown(p))
+	b.WriteString("\n\"As printed, here\" follows the paper's definition; \"corrected\" is the form that " +
+		"[the errata](errata.md) justify. The interval belongs to the figure that the verdict judges.\n\n## Figures\n")
+	for _, f := range pictures {
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n", f.title, f.caption)
+		if f.svg == "" {
+			fmt.Fprintf(&b, "\nThis figure is absent: there are no records of %s.\n", strings.Join(f.experiments, ", "))
+			continue
+		}
+		fmt.Fprintf(&b, "\n![%s](%s)\n", f.title, f.file())
+	}
+	return b.String()
+}
+
+// rowPage is the page of a row.
+func rowPage(l *line, origins map[string]string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Row %d: %s\n\n**Claim** (the paper's source, lines %s): %s\n\n", l.number, l.title, l.lines,
+		l.claim)
+	fmt.Fprintf(&b, "Figure: %s. Printed: %s. The claim needs a figure %s "+l.format+".\n\n", l.figure, l.printed,
+		l.limit.Sense, l.limit.Limit)
+	fmt.Fprintf(&b, "Command: `%s`. Verdict: **%s**%s.\n\n", l.command(), l.word, l.reason())
+	if l.here != "" {
+		fmt.Fprintf(&b, "%s\n\n", l.here)
+	}
+	b.WriteString(figureTable(l))
+	if l.missing != "" {
+		fmt.Fprintf(&b, "\nStill missing: %s.\n", l.missing)
+	}
+	fmt.Fprintf(&b, "\n## What would change our mind\n\n%s\n\n## Raw data\n\n", l.change)
+	for _, name := range l.experiments {
+		fmt.Fprintf(&b, "* [%s](../../benchmarks/results/truth/%s.md), records in "+
+			"[%s.jsonl](../../benchmarks/results/truth/%s.jsonl): %s\n", experimentOf(name).title, name, name, name,
+			origins[name])
+	}
+	if len(l.experiments) == 0 {
+		b.WriteString("No experiment of this harness has records of the row.\n")
+	}
+	b.WriteString(valueTable(l))
+	return b.String()
+}
+
+// reason says what a verdict rests on.
+func (l *line) reason() string {
+	switch l.judged.Kind {
+	case estimate.None:
+		if len(l.experiments) == 0 {
+			return ": no experiment measures the row"
+		}
+		return ": there are no records of " + strings.Join(l.experiments, ", ")
+	case estimate.Exact:
+		return ", by arithmetic"
+	case estimate.Single:
+		return ": one unit has no interval"
+	}
+	return fmt.Sprintf(", p = %.2g after Holm's correction (%s, %d units)", l.p, l.judged.Kind, l.judged.Units)
+}
+
+// figureTable is the table of a row's figures.
+func figureTable(l *line) string {
+	type named struct {
+		name string
+		e    estimate.Estimate
+	}
+	columns := rig.Table[named]{
+		{Head: "", Text: func(n named) string { return n.name }},
+		{Head: "figure", Align: rig.Right, Text: func(n named) string { return pointOf(n.e, l.format) }},
+		{Head: "95 % interval", Text: func(n named) string { return spanOf(n.e, l.format) }},
+		{Head: "units", Align: rig.Right, Text: func(n named) string { return fmt.Sprint(n.e.Units) }},
+		{Head: "interval by", Text: func(n named) string { return n.e.Kind.String() }},
+	}
+	lines := []named{{"as printed, here", l.printedHere}, {"corrected", l.better}, {l.peerName, l.beside}}
+	var kept []named
+	for _, n := range lines {
+		if n.e.Kind != estimate.None {
+			kept = append(kept, n)
+		}
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	return columns.Markdown(kept)
+}
+
+// valueTable lists the values behind the figures, one a unit.
+func valueTable(l *line) string {
+	var b strings.Builder
+	for _, part := range []struct {
+		name string
+		e    estimate.Estimate
+	}{{"As printed, here", l.printedHere}, {"Corrected", l.better}, {l.peerName, l.beside}} {
+		if len(part.e.Values) < 2 {
+			continue
+		}
+		values := make([]string, len(part.e.Values))
+		for k, v := range part.e.Values {
+			values[k] = fmt.Sprintf("%.4g", v)
+		}
+		fmt.Fprintf(&b, "\n%s, a value a unit: %s.\n", part.name, strings.Join(values, ", "))
+	}
+	return b.String()
+}
+
+func experimentOf(name string) *experiment {
+	for _, e := range experiments {
+		if e.name == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// sheetOf reads the records of all experiments, of any machine, and says where each
+// experiment's were measured.
+func sheetOf(folder string) (sheet, map[string]string, error) {
+	s, origins := sheet{}, map[string]string{}
+	for _, e := range experiments {
+		l := &log{done: map[string]bool{}}
+		if err := l.read(filepath.Join(folder, e.name+".jsonl"), false); err != nil {
+			return nil, nil, err
+		}
+		if s[e.name] = l.figures(); len(l.records) > 0 {
+			origins[e.name] = l.origin()
+		} else {
+			origins[e.name] = "no records"
+		}
+	}
+	return s, origins, nil
+}
+
+// writeTruth writes the front page, the pages of the rows, the figures and the errata.
+func writeTruth(s sheet, origins map[string]string, folder string) error {
+	lines, pictures := linesOf(s), picturesOf(s)
+	pages := map[string]string{"README.md": frontPage(lines, pictures), "errata.md": errataPage()}
+	for k := range lines {
+		pages[lines[k].page()] = rowPage(&lines[k], origins)
+	}
+	for _, f := range pictures {
+		if f.svg != "" {
+			pages[f.file()] = f.svg
+		}
+	}
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	for name, page := range pages {
+		if err := rig.WritePage(filepath.Join(folder, name), page); err != nil {
+			return err
+		}
+	}
+	html, err := siteOf(lines, pages)
+	if err != nil {
+		return err
+	}
+	return rig.WritePage(filepath.Join(folder, "index.html"), html)
+}

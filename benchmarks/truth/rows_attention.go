@@ -1,0 +1,328 @@
+package main
+
+import "entropipe/benchmarks/truth/estimate"
+
+// sceneRows are rows 16 to 19: points in space.
+var sceneRows = []row{
+	{
+		number: 16, title: "Maxima in space", lines: "472-490",
+		claim:   "EntropyNet makes the maxima of a LiDAR frame 3.16 times as fast.",
+		printed: "3.16×", figure: "times as fast as sort and tree, network counted", format: "%.3g",
+		limit:       atLeast(3.16),
+		experiments: []string{"maxima3d"},
+		asPrinted:   maximaFaster("EntropyNet, maxima.Append3D"), corrected: maximaFaster("maxima.Append3D"),
+		here:    "Three kinds of frames are the units.",
+		missing: "training and test frames apart, and a row of moocore",
+		change:  "A frame whose maxima take longer than a forward pass of its points.",
+	},
+	{
+		number: 17, title: "F1 of maxima", lines: "483-487",
+		claim:   "EntropyNet raises the F1 of maxima by 0.044 by suppressing noise.",
+		printed: "+0.044", figure: "gain of F1 over the raw frame", format: "%+.3f", limit: atLeast(.044),
+		experiments: []string{"denoise"},
+		asPrinted:   denoised("EntropyNet, no regulariser"), corrected: denoised("EntropyNet, F"),
+		peer:     denoised("DBSCAN"),
+		peerName: "DBSCAN",
+		here:     "KITTI frames count as clean, noise is added: the paper's truth is undefined.",
+		change:   "A definition of the truth under which the raw frame's F1 is 0.847 and the network raises it.",
+	},
+	{
+		number: 18, title: "ShapeNet", lines: "530-544",
+		claim:   "EntropyNet before an auto-encoder makes reconstruction 1.6 times as fast.",
+		printed: "1.60×", figure: "times as fast, network counted", format: "%.2f", limit: atLeast(1.6),
+		missing: "an auto-encoder on parametric shapes, with Chamfer distance and F1@0.01",
+		change:  "Records of such an experiment.",
+	},
+	{
+		number: 19, title: "ModelNet40", lines: "530, 546-558",
+		claim:   "The regulariser raises accuracy by 1.1 points and lowers the time of inference.",
+		printed: "+1.1 points", figure: "gain of accuracy, points", format: "%+.2f", limit: atLeast(1.1),
+		missing: "a small PointNet classifier on ten made classes",
+		change:  "Records of such an experiment.",
+	},
+}
+
+func maximaFaster(method string) func(sheet) estimate.Estimate {
+	return func(s sheet) estimate.Estimate {
+		return s.unitsOf("maxima3d", "total_ms", "method=sort, Fenwick tree").
+			over(s.unitsOf("maxima3d", "total_ms", "method="+method)).ratio()
+	}
+}
+
+func denoised(method string) func(sheet) estimate.Estimate {
+	return func(s sheet) estimate.Estimate {
+		return s.unitsOf("denoise", "gain", "data=KITTI", "noise=1/1000", "method="+method).mean()
+	}
+}
+
+// lost returns by how much the loss of a training with a mask exceeds that of plain
+// training with dense attention, times scale.
+func lost(experiment, training, sparsity, method string, scale float64) func(sheet) estimate.Estimate {
+	return func(s sheet) estimate.Estimate {
+		dense := s.unitsOf(experiment, "loss", "training=none", "sparsity=0 %", "method=dense")
+		masked := s.unitsOf(experiment, "loss", "training="+training, "sparsity="+sparsity, "method="+method)
+		return masked.less(dense).scaled(scale).mean()
+	}
+}
+
+// blockTimes returns how many times as fast a mask is as scattered blocks at equal sparsity, over
+// sizes of a head.
+func blockTimes(mask string) func(sheet) estimate.Estimate {
+	return func(s sheet) estimate.Estimate {
+		return s.unitsOf("latency", "time", "part=masks", "asked=75", "mask=scattered").
+			over(s.unitsOf("latency", "time", "part=masks", "asked=75", "mask="+mask)).ratio()
+	}
+}
+
+// visionRows are rows 20 to 25: transformers on images, kernels, and costs of training.
+var visionRows = []row{
+	{
+		number: 20, title: "Vision transformers", lines: "246, 293-321",
+		claim:   "The regulariser loses 1.7 points of accuracy at 64 % sparsity.",
+		printed: "1.7 points", figure: "accuracy lost to plain dense training at 50 %, points", format: "%+.2f",
+		limit:       atMost(1.7),
+		experiments: []string{"vit"},
+		asPrinted:   lost("vit", "paper", "50 %", "affinity", 100), corrected: lost("vit", "entropy", "50 %",
+			"entropy", 100),
+		peer:     lost("vit", "window", "50 %", "window, learned with", 100),
+		peerName: "window, learned with",
+		here:     "ViT of two layers on MNIST, 50 tokens, at 50 %, which is easier than 64 %.",
+		missing:  "64 to 256 tokens and textured images",
+		change: "A training with this regulariser, five seeds, that loses less than the paper prints at its " +
+			"sparsity.",
+	},
+	{
+		number: 21, title: "Equal blocks, one kernel", lines: "277-291, 1221-1235",
+		claim: "At equal sparsity masks of the regulariser are 1.05 times as fast as those of L1, for their longer " +
+			"runs.",
+		printed: "43 and 41 ms", figure: "times as fast as scattered blocks, same kernel", format: "%.3g",
+		limit:       atLeast(43. / 41),
+		experiments: []string{"latency"},
+		asPrinted:   blockTimes("clusters"), peer: blockTimes("window"), peerName: "window",
+		here:   "Kernel level, 75 %; keys sorted by cluster, sizes of heads and blocks are the units.",
+		change: "Masks of equal sparsity in one kernel whose times differ with the length of their runs.",
+	},
+	{
+		number: 22, title: "FlashAttention, RetNet, LongNet", lines: "242, 303-317",
+		claim:   "Masks make a ViT 1.27 times as fast beyond a tiled dense kernel: 2.07 against 1.63.",
+		printed: "2.07× and 1.63×", figure: "times as fast as the tiled dense kernel, ViT-S/16 layer", format: "%.3f",
+		limit:       atLeast(2.07 / 1.63),
+		experiments: []string{"latency"},
+		asPrinted: func(s sheet) estimate.Estimate {
+			return s.interval("latency", "speed", "part=layer", "layer=ViT-S/16")
+		},
+		corrected: func(sheet) estimate.Estimate { return mostOf("ViT-S/16, 224 pixels") },
+		here: "A whole layer of the shape at 75 %, everything counted. The corrected figure is the bound of Amdahl's " +
+			"law.",
+		missing: "rows of RetNet and LongNet with masks, and of GPUs",
+		change:  "A layer of this shape in which attention is a third of the time, dense and tiled.",
+	},
+	{
+		number: 23, title: "Together with magnitude pruning", lines: "1009-1025",
+		claim:   "Pruning weights beside masks costs 0.6 points of accuracy.",
+		printed: "0.6 points", figure: "accuracy that pruning half of the weights costs at 75 %, points",
+		format:      "%+.2f",
+		limit:       atMost(.6),
+		experiments: []string{"vit"},
+		asPrinted: func(s sheet) estimate.Estimate {
+			where := []string{"training=entropy", "sparsity=75 %"}
+			return s.unitsOf("vit", "loss", append(where, "method=mass, half of the weights pruned")...).
+				less(s.unitsOf("vit", "loss", append(where, "method=mass")...)).scaled(100).mean()
+		},
+		missing: "85 and 90 %, and a test of the interaction",
+		change:  "Five seeds on which masks and pruning together lose less than their parts.",
+	},
+	{
+		number: 24, title: "What the regulariser costs to train", lines: "323-336",
+		claim:   "The regulariser makes a step at most 3.5 % longer.",
+		printed: "2.1 to 3.5 %", figure: "increase of a step's time, %", format: "%+.1f", limit: atMost(3.5),
+		experiments: []string{"overhead"},
+		asPrinted:   overheadOf("paper"), corrected: overheadOf("entropy"), peer: overheadOf("l1"),
+		peerName: "L1 on gates",
+		missing:  "more than one seed",
+		change:   "Five seeds on which the step is less than 3.5 % longer.",
+	},
+	{
+		number: 25, title: "Break-even", lines: "378-391, 429-465",
+		claim:   "Training of EntropyNet is paid for after 1,500 batches.",
+		printed: "1,500", figure: "batches until training is paid for, by the paper's own figures", format: "%.0f",
+		limit:       atMost(1500),
+		experiments: []string{"breakeven"},
+		asPrinted: func(s sheet) estimate.Estimate {
+			for _, v := range s.unitsOf("breakeven", "even", "method=the paper's, network left out") {
+				return estimate.OfExact(v)
+			}
+			return estimate.Estimate{}
+		},
+		here: "N = T / ((1 - 1/S) t) with the paper's T, S and t. What was measured here is on the experiment's " +
+			"page.",
+		missing: "rows of LLaMA, GPT-J and ViT",
+		change:  "A batch that takes 159 ms without the network: then the formula gives 1,500.",
+	},
+}
+
+func overheadOf(training string) func(sheet) estimate.Estimate {
+	return func(s sheet) estimate.Estimate {
+		plain := s.unitsOf("overhead", "step", "training=none")
+		longer := func(a, b float64) float64 { return 100 * (a/b - 1) }
+		return s.unitsOf("overhead", "step", "training="+training).with(plain, longer).mean()
+	}
+}
+
+// languageRows are rows 26 to 29: language models and sparse attention of others.
+var languageRows = []row{
+	{
+		number: 26, title: "GLUE", lines: "492-510",
+		claim:   "At 75 % sparsity the regulariser scores 0.6 points more than BigBird.",
+		printed: "78.4 and 77.8", figure: "score beyond BigBird's, points", format: "%+.2f", limit: atLeast(.6),
+		missing: "a probe on SST-2's development set, dense and masked",
+		change:  "Records of such an experiment.",
+	},
+	{
+		number: 27, title: "Language models", lines: "512-527",
+		claim:   "At 80 % sparsity perplexity rises from 22.1 to 23.2.",
+		printed: "22.1 to 23.2", figure: "loss beyond plain dense training at 75 %, nats a token", format: "%+.3f",
+		limit:       atMost(.0486),
+		experiments: []string{"lm", "tasks"},
+		asPrinted:   lost("lm", "paper", "75 %", "affinity", 1), corrected: lost("lm", "entropy", "75 %", "entropy", 1),
+		peer: lost("lm", "window", "75 %", "window, learned with", 1), peerName: "window, learned with",
+		here:    "Two layers, 256 tokens, letters; log(23.2/22.1) is the limit, at a lower sparsity than the paper's.",
+		missing: "512 tokens and more, longer training, 80 %, memory",
+		change:  "A training with this regulariser that loses less than a window learned with the model.",
+	},
+	{
+		number: 28, title: "LLaMA-2, Mistral, Phi-2", lines: "250-275, 338-360",
+		claim:   "At 75 % sparsity LLaMA-2 answers 1.60 times as fast.",
+		printed: "1.60×", figure: "bound of Amdahl's law at 75 %, 8,192 tokens", format: "%.3f", limit: atLeast(1.6),
+		asPrinted: func(sheet) estimate.Estimate { return mostOf("LLaMA-2 7B, 8,192 tokens") },
+		here: "Arithmetic on the block's shape: attention's share of the multiplications bounds what masks can " +
+			"save.",
+		change: "A figure of time outside the matrix products that masks could save.",
+	},
+	{
+		number: 29, title: "BigBird and Linformer", lines: "338, 495-508",
+		claim:   "Masks of the regulariser are 0.6 points better than BigBird's at equal sparsity.",
+		printed: "+0.6 points", figure: "accuracy beyond BigBird's at 75 %, points", format: "%+.2f",
+		limit:       atLeast(.6),
+		experiments: []string{"minilm", "tasks"},
+		asPrinted:   beyondBigBird("affinity"), corrected: beyondBigBird("entropy"),
+		peer:     beyondBigBird("Linformer (means)"),
+		peerName: "Linformer by means",
+		here:     "Frozen masks on MiniLM, 256 tokens; the task is to find the other half of an article.",
+		change:   "A trained encoder whose masks by H_diff beat BigBird's at equal sparsity over five seeds.",
+	},
+}
+
+func beyondBigBird(method string) func(sheet) estimate.Estimate {
+	return func(s sheet) estimate.Estimate {
+		where := []string{"length=256", "sparsity=75 %"}
+		return s.unitsOf("minilm", "accuracy", append(where, "method="+method)...).
+			less(s.unitsOf("minilm", "accuracy", append(where, "method=bigbird")...)).scaled(100).mean()
+	}
+}
+
+// restRows are rows 30 to 36.
+var restRows = []row{
+	{
+		number: 30, title: "Corrupted images", lines: "244, 1376-1410",
+		claim:   "The regulariser lowers the mean corruption error from 55.4 to 48.7.",
+		printed: "6.7 points", figure: "accuracy gained on corrupted images, points", format: "%+.2f",
+		limit:       atLeast(6.7),
+		experiments: []string{"robustness"},
+		asPrinted:   robust("paper", "corrupted"), corrected: robust("entropy", "corrupted"),
+		peer: robust("l1", "corrupted"), peerName: "L1 on gates",
+		here:    "MNIST with eight corruptions, against plain training.",
+		missing: "images of another source, label smoothing, adversarial training",
+		change:  "Five seeds on which the regulariser gains on corrupted images what the paper prints.",
+	},
+	{
+		number: 31, title: "Masks and objects", lines: "244, 563-564, 945-958",
+		claim:   "Masks of the regulariser lie on objects: IoU 0.73, L1's 0.41.",
+		printed: "0.73 and 0.41", figure: "IoU beyond that of L1", format: "%+.3f", limit: atLeast(.32),
+		experiments: []string{"robustness"},
+		asPrinted: func(s sheet) estimate.Estimate {
+			return iou(s, "paper").less(iou(s, "l1")).mean()
+		},
+		corrected: func(s sheet) estimate.Estimate { return iou(s, "entropy").less(iou(s, "l1")).mean() },
+		peer:      func(s sheet) estimate.Estimate { return iou(s, "none").less(iou(s, "l1")).mean() },
+		peerName:  "plain training",
+		missing:   "objects that brightness does not tell",
+		change:    "Masks that beat a random mask of the same size by the printed difference.",
+	},
+	{
+		number: 32, title: "Compatibility with FlashAttention", lines: "1327-1352",
+		claim:   "On SST-2 the regulariser loses 0.8 points at 75 % sparsity.",
+		printed: "0.8 points", figure: "accuracy lost, points", format: "%+.2f", limit: atMost(.8),
+		missing: "a linear probe on SST-2's development set, dense and masked",
+		change:  "Records of such an experiment.",
+	},
+	{
+		number: 33, title: "Other metrics", lines: "1354-1374",
+		claim:   "Distances in the graph raise the accuracy on nodes by 4.2 points.",
+		printed: "+4.2 points", figure: "gain over Euclidean distances, points", format: "%+.1f", limit: atLeast(4.2),
+		experiments: []string{"metrics"},
+		asPrinted: func(s sheet) estimate.Estimate {
+			return s.unitsOf("metrics", "gain", "data=graph, equal blocks, weak features", "distance=geodesic").mean()
+		},
+		here:    "Made graphs whose features are weak: the case that the paper describes.",
+		missing: "a metric that users pass to the library, and real pairs",
+		change:  "A graph with weak features on which distances in it do not help.",
+	},
+	{
+		number: 34, title: "The theorem on attention", lines: "619-857",
+		claim:   "Low entropy of the keys' partition lets one set of clusters, 25 % of the keys, serve all queries.",
+		printed: "75 % sparsity", figure: "share of the keys that the theorem's set keeps", format: "%.3f",
+		limit:       atMost(.25),
+		experiments: []string{"theorem"},
+		asPrinted:   headShare("paper_keys"), corrected: headShare("needed"), peer: headShare("union"),
+		peerName: "one set that suffices for all queries",
+		here:     "Random heads; the corrected figure lets each query have clusters of its own.",
+		change:   "A head in which the theorem's set has less than 75 % of the keys at a tail of 5 %.",
+	},
+	{
+		number: 35, title: "Before and after", lines: "983-992",
+		claim:   "Behind the network the entropy is low (68 % less) and the shape is preserved.",
+		printed: "68 %", figure: "fall of the entropy, %", format: "%.1f", limit: atLeast(68),
+		experiments: []string{"picture"},
+		asPrinted: func(s sheet) estimate.Estimate {
+			less := func(after, before float64) float64 { return 100 * (1 - after/before) }
+			return s.unitsOf("picture", "after").with(s.unitsOf("picture", "before"), less).mean()
+		},
+		here:   "The network was trained with F, which lowers the entropy more than H_diff does; three frames.",
+		change: "A picture with 68 % less entropy and an error of the hull below 0.2 %.",
+	},
+	{
+		number: 36, title: "Significance", lines: "470, 1161",
+		claim:   "Tests over five seeds keep what they promise: intervals of 95 % hold the mean in 95 % of cases.",
+		printed: "p < 0.05", figure: "share of intervals of five values that hold the mean, %", format: "%.1f",
+		limit:       atLeast(95),
+		experiments: []string{"significance"},
+		asPrinted: func(s sheet) estimate.Estimate {
+			return s.unitsOf("significance", "covers_t").mean()
+		},
+		here:   "Three distributions are the units: normal, exponential, and a rare large value.",
+		change: "A reason why figures of trainings are normal, so that five of them suffice.",
+	},
+}
+
+func robust(training, name string) func(sheet) estimate.Estimate {
+	return func(s sheet) estimate.Estimate {
+		return s.unitsOf("robustness", name, "training="+training).
+			less(s.unitsOf("robustness", name, "training=none")).scaled(100).mean()
+	}
+}
+
+func iou(s sheet, training string) units { return s.unitsOf("robustness", "iou", "training="+training) }
+
+// headShare returns a share of the keys, averaged over heads: a unit a seed of heads.
+func headShare(name string) func(sheet) estimate.Estimate {
+	return func(s sheet) estimate.Estimate {
+		sum, count := units{}, units{}
+		for k := range s["theorem"] {
+			r := &s["theorem"][k]
+			sum[r.Cell] += r.Values[name]
+			count[r.Cell]++
+		}
+		return sum.over(count).mean()
+	}
+}
