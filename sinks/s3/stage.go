@@ -38,47 +38,89 @@ const (
 	pieceSize    = 1 << 20
 	partPieces   = 8
 	largestPut   = 64 << 20
-	sharedPieces = largestPut/pieceSize - partPieces // beyond the partPieces that each file may have
+	sharedPieces = largestPut/pieceSize - partPieces // the others are for the file that has the turn
 	largestFile  = 4 << 30                           // a copy in one request takes 5 GiB at most
 )
 
-// memory bounds the pieces of all files that are staged at a time. A file may have partPieces
-// in any case.
+// memory bounds the pieces of all files that are staged at a time to largestPut bytes. Where
+// none is left, a file that has a part is sent in parts. Of the files that have less, one at a
+// time has the turn: it gets the pieces of a part that are kept for it, so that it can always be
+// sent; the others wait until pieces come back.
 type memory struct {
-	mu   sync.Mutex
-	left int // pieces beyond those
-	free [][]byte
+	mu      sync.Mutex
+	left    int // pieces beyond those of the turn
+	turn    *upload
+	free    [][]byte
+	all     int           // pieces that there are, in files and free
+	changed chan struct{} // closed when pieces or the turn come back; nil: nobody waits
 }
 
-// take returns an empty piece for a file that has so many; nil: there is none.
-func (m *memory) take(has int) []byte {
+// take returns an empty piece for a file; nil: the file has a part, and there is no other piece.
+// It waits for a file that has less, and fails when the file's context ends.
+func (m *memory) take(u *upload) ([]byte, error) {
+	for {
+		piece, wait := m.try(u)
+		if wait == nil {
+			return piece, nil
+		}
+		select {
+		case <-wait:
+		case <-u.ctx.Done():
+			return nil, u.ctx.Err()
+		}
+	}
+}
+
+// try returns a piece or nil, or what to wait for.
+func (m *memory) try(u *upload) (piece []byte, wait <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if has >= partPieces {
-		if m.left == 0 {
-			return nil
-		}
+	switch {
+	case m.left > 0:
 		m.left--
+		u.shared++
+	case u.has() >= partPieces:
+		return nil, nil
+	case m.turn == nil || m.turn == u:
+		m.turn = u
+	default:
+		if m.changed == nil {
+			m.changed = make(chan struct{})
+		}
+		return nil, m.changed
 	}
 	if n := len(m.free); n > 0 {
-		piece := m.free[n-1]
-		m.free = m.free[:n-1]
-		return piece
+		piece, m.free = m.free[n-1], m.free[:n-1]
+		return piece, nil
 	}
-	return make([]byte, 0, pieceSize)
+	m.all++
+	return make([]byte, 0, pieceSize), nil
 }
 
-// give takes the first n pieces of a file back, and returns the others.
-func (m *memory) give(pieces [][]byte, n int) (rest [][]byte) {
+// give takes back the spare pieces of a file that has more than so many. A file without pieces
+// gives its turn back.
+func (m *memory) give(u *upload, keep int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.left += max(len(pieces)-partPieces, 0) - max(len(pieces)-n-partPieces, 0)
-	for _, piece := range pieces[:n] {
+	for len(u.spare) > 0 && u.has() > keep {
+		last := len(u.spare) - 1
 		if len(m.free) < 2*partPieces {
-			m.free = append(m.free, piece[:0])
+			m.free = append(m.free, u.spare[last])
+		} else {
+			m.all--
+		}
+		u.spare = u.spare[:last]
+		if u.shared > 0 {
+			m.left, u.shared = m.left+1, u.shared-1
 		}
 	}
-	return append(rest, pieces[n:]...)
+	if m.turn == u && u.has() == 0 {
+		m.turn = nil
+	}
+	if m.changed != nil {
+		close(m.changed)
+		m.changed = nil
+	}
 }
 
 // upload is a staged file that is being written.
@@ -88,6 +130,8 @@ type upload struct {
 	name string
 
 	pieces [][]byte // what is not sent yet; all but the last are full
+	spare  [][]byte // empty ones
+	shared int      // how many of both are of those that all files share
 	sum    hash.Hash
 	bytes  int64
 	id     string // of the upload in parts; empty: there is none
@@ -127,31 +171,44 @@ func (u *upload) Write(p []byte) (n int, err error) {
 	return n, u.err
 }
 
+// has returns how many pieces of memory the file has.
+func (u *upload) has() int { return len(u.pieces) + len(u.spare) }
+
 // grow makes room for a piece. A file that is longer than one request may be, or than there
 // is memory, is sent in parts from then on.
 func (u *upload) grow() error {
-	if u.id != "" && len(u.pieces) == partPieces {
-		if err := u.sendPart(); err != nil {
+	if len(u.spare) == 0 && len(u.pieces) < largestPut/pieceSize && (u.id == "" || len(u.pieces) < partPieces) {
+		piece, err := u.s.memory.take(u)
+		if err != nil {
+			return err
+		}
+		if piece != nil {
+			u.spare = append(u.spare, piece)
+		}
+	}
+	if len(u.spare) == 0 || u.id != "" && len(u.pieces) == partPieces {
+		if err := u.sendParts(); err != nil {
 			return err
 		}
 	}
-	if u.id == "" && len(u.pieces) < largestPut/pieceSize {
-		if piece := u.s.memory.take(len(u.pieces)); piece != nil {
-			u.pieces = append(u.pieces, piece)
-			return nil
-		}
-	}
+	last := len(u.spare) - 1
+	u.pieces, u.spare = append(u.pieces, u.spare[last]), u.spare[:last]
+	return nil
+}
+
+// sendParts sends all parts that there are, and keeps the memory of one.
+func (u *upload) sendParts() error {
 	if u.id == "" {
 		if err := u.begin(); err != nil {
 			return err
 		}
-		for len(u.pieces) >= partPieces {
-			if err := u.sendPart(); err != nil {
-				return err
-			}
+	}
+	for len(u.pieces) >= partPieces {
+		if err := u.sendPart(); err != nil {
+			return err
 		}
 	}
-	u.pieces = append(u.pieces, u.s.memory.take(0))
+	u.s.memory.give(u, partPieces)
 	return nil
 }
 
@@ -164,7 +221,7 @@ func (u *upload) begin() error {
 	})
 }
 
-// sendPart sends the first pieces, and gives their memory back.
+// sendPart sends the first pieces, which are empty then.
 func (u *upload) sendPart() error {
 	part := u.pieces[:min(len(u.pieces), partPieces)]
 	size, sum := sizeOf(part), sumOfPieces(part)
@@ -179,8 +236,16 @@ func (u *upload) sendPart() error {
 		return err
 	}
 	u.parts = append(u.parts, minio.CompletePart{PartNumber: number, ETag: sent.ETag})
-	u.pieces = u.s.memory.give(u.pieces, len(part))
+	u.empty(len(part))
 	return nil
+}
+
+// empty empties the first pieces.
+func (u *upload) empty(n int) {
+	for _, piece := range u.pieces[:n] {
+		u.spare = append(u.spare, piece[:0])
+	}
+	u.pieces = append([][]byte(nil), u.pieces[n:]...)
 }
 
 // Close sends what is left. After an error of Write it aborts.
@@ -189,7 +254,10 @@ func (u *upload) Close() error {
 		return u.err
 	}
 	u.closed = true
-	defer func() { u.pieces = u.s.memory.give(u.pieces, len(u.pieces)) }()
+	defer func() {
+		u.empty(len(u.pieces))
+		u.s.memory.give(u, 0)
+	}()
 	etag := ""
 	if u.err == nil && u.id == "" {
 		etag, u.err = u.put()
