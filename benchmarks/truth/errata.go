@@ -19,9 +19,8 @@ type erratum struct {
 var errata = []erratum{
 	{"The entropy's gradient", "598-600",
 		"The gradient of H_diff with respect to an anchor is α Σ p_ij (p_ij - p_j)(x_i - c_j).",
-		"It is (2α/n) Σ p_ij (s_i - log p_j)(x_i - c_j) with s_i = Σ_l p_il log p_l: the logarithms, 1/n and a factor " +
-			"of " +
-			"2 are missing.",
+		"It is (2α/n) Σ p_ij (s_i - log p_j)(x_i - c_j) with s_i = Σ_l p_il log p_l: logarithms, 1/n and a factor " +
+			"of 2 are missing.",
 		"algos/entropy", "TestPaperGradientsAreSlopes"},
 	{"Product gates", "149-157",
 		"The product of gates is normalised over the cells.",

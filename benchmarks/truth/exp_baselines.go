@@ -18,8 +18,9 @@ import (
 )
 
 var baselines = &experiment{
-	name:  "baselines",
-	title: "NeuralSort and k-means before the hull",
+	eachSeed: true,
+	name:     "baselines",
+	title:    "NeuralSort and k-means before the hull",
 	claim: "The paper prints 4.8 ms and a fall of entropy by 12 % for NeuralSort before the hull of 10,000 points, " +
 		"2.1 ms and 68 % for EntropyNet, 8.7 ms for nothing, and mentions k-means without a figure. NeuralSort " +
 		"(Grover and others 2019) relaxes the permutation that sorts by x to a matrix of n × n weights, 10⁸ of them " +
@@ -67,12 +68,12 @@ func baselineRun(ctx context.Context, f planar, points, repeats, steps int) ([]r
 	cfg := train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Steps: steps, Seed: seeds[0],
 		Batch: 4, Points: 1024,
 		Every: max(steps/10, 1), Patience: steps, Tolerance: 0.8 * tolerated, Workers: 2}
-	n, _, err := trainOn(ctx, cfg, 2, f.frames(15, points, learnSeeds))
+	n, _, err := trainOn(ctx, cfg, 2, f.frames(15, points, learnSeeds()))
 	if err != nil {
 		return nil, err
 	}
 	m := net.Mover[float32]{Net: n}
-	c := f.make(points, testSeeds)
+	c := f.make(points, testSeeds())
 	all := []preparation{
 		{exactMethod, func(c geom.Cloud[float32]) (geom.Cloud[float32], []int32) { return c, nil }},
 		{"NeuralSort, rounded to a permutation",

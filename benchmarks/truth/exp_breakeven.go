@@ -18,8 +18,9 @@ import (
 )
 
 var breakEven = &experiment{
-	name:  "breakeven",
-	title: "When training has paid for itself",
+	eachSeed: true,
+	name:     "breakeven",
+	title:    "When training has paid for itself",
 	claim: "With T for training, t for a frame and S times the speed, N = T / ((1 - 1/S) t) frames pay for " +
 		"training. The paper prints 1,500 batches for three minutes and 4.1 times, and 180,000 for a language model " +
 		"with 48 hours and 1.6 times. The lines of the paper are computed from its own figures; ours from what was " +
@@ -110,11 +111,11 @@ func networkBreakEven(ctx context.Context, points, steps, repeats int) ([]record
 	var n *net.Net
 	var err error
 	start := time.Now()
-	if n, err = quickNet(ctx, planarFamilies[0].frames(10, points, learnSeeds), entropy.Hull2D, steps); err != nil {
+	if n, err = quickNet(ctx, planarFamilies[0].frames(10, points, learnSeeds()), entropy.Hull2D, steps); err != nil {
 		return nil, err
 	}
 	train := time.Since(start).Seconds()
-	c := geomtest.Square[float32](points, testSeeds)
+	c := geomtest.Square[float32](points, testSeeds())
 	mover := net.Mover[float32]{Net: n}
 	var h hull.Hull2D[float32]
 	var moved geom.Cloud[float32]

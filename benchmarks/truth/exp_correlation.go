@@ -56,13 +56,13 @@ func familyCells(how effort, measure func(c geom.Cloud[float64], p entropy.Probl
 		}
 		for k, f := range fp.families {
 			key := fmt.Sprintf("%v %s sets=%d n=%d-%d seeds=%d+%d·i", fp.problem, f.Name, sets, most/8, most,
-				k, len(fp.families))
+				firstDraw()+uint64(k), len(fp.families))
 			cells = append(cells, cell{key, func(ctx context.Context) (records []record, err error) {
 				for i := range sets {
 					if ctx.Err() != nil {
 						return nil, ctx.Err()
 					}
-					seed := uint64(i*len(fp.families) + k)
+					seed := firstDraw() + uint64(i*len(fp.families)+k)
 					n := most/8 + rand.New(rand.NewPCG(seed, 7)).IntN(most-most/8+1)
 					v := measure(f.Make(n, seed), fp.problem, seed)
 					v["n"], v["seed"] = float64(n), float64(seed)

@@ -64,10 +64,10 @@ var scenes = []scene{
 	}},
 	{"simulated scanner", func(points int) (learn, tests []geom.Cloud[float32], err error) {
 		for k := range uint64(10) {
-			learn = append(learn, geomtest.Lidar[float32](points, learnSeeds+k))
+			learn = append(learn, geomtest.Lidar[float32](points, learnSeeds()+k))
 		}
 		for k := range uint64(5) {
-			tests = append(tests, geomtest.Lidar[float32](points, testSeeds+k))
+			tests = append(tests, geomtest.Lidar[float32](points, testSeeds()+k))
 		}
 		return learn, tests, nil
 	}},
@@ -77,7 +77,7 @@ func denoiseCells(how effort) (cells []cell) {
 	size := denoiseSize{4096, 300, seeds}
 	parts, of := []float64{1000, 300}, scenes
 	if how == quick {
-		size, parts, of = denoiseSize{128, 10, seeds[:2]}, parts[1:], scenes[1:]
+		size, parts, of = denoiseSize{128, 10, fewSeeds()}, parts[1:], scenes[1:]
 	}
 	for _, s := range of {
 		for _, part := range parts {
@@ -239,7 +239,7 @@ func bestSetting(method string, learn []geom.Cloud[float32], noise train.Noise) 
 	sums := make([]float64, len(all))
 	for k, clean := range learn {
 		var noisy geom.Cloud[float32]
-		noise.Add(&noisy, clean, rand.New(rand.NewPCG(learnSeeds, uint64(k))))
+		noise.Add(&noisy, clean, rand.New(rand.NewPCG(learnSeeds(), uint64(k))))
 		truth, nb := outputOf(clean, entropy.Maxima3D), nearest(noisy, mostNeighbours)
 		for i, f := range all {
 			sums[i] += train.F1(truth, f(noisy, nb))

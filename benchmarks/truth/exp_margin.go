@@ -42,7 +42,7 @@ const marginShare = .05
 func marginCells(how effort) (cells []cell) {
 	n, sizes, of := 2000, []float64{.2, .1, .05, .02, .01, .005}, seeds
 	if how == quick {
-		n, sizes, of = 200, []float64{.1, .005}, seeds[:2]
+		n, sizes, of = 200, []float64{.1, .005}, fewSeeds()
 	}
 	for _, size := range sizes {
 		for _, seed := range of {

@@ -41,7 +41,7 @@ const (
 func metricCells(how effort) (cells []cell) {
 	nodes, pairs, use := 600, 2000, seeds
 	if how == quick {
-		nodes, pairs, use = 80, 100, seeds[:2]
+		nodes, pairs, use = 80, 100, fewSeeds()
 	}
 	for _, k := range []graphKind{
 		{"equal blocks, weak features", []float64{0.25, 0.25, 0.25, 0.25}, 10, 1.5},

@@ -14,8 +14,9 @@ import (
 )
 
 var overhead = &experiment{
-	name:  "overhead",
-	title: "What regularised attention costs to train, and when that pays",
+	eachSeed: true,
+	name:     "overhead",
+	title:    "What regularised attention costs to train, and when that pays",
 	claim: "The paper prints that its regulariser makes the training of ViT-Small 8.2 % longer (2.1 % with its " +
 		"mitigations), ViT-Base 12.1 % (3.5 %), BERT-base 9.5 % (2.8 %), and that the time comes back after 450,000 " +
 		"batches of 85 ms at a speed-up of 1.47. Here: the language model of 2 layers of 128 numbers on 256 tokens, " +
@@ -39,7 +40,7 @@ func overheadCells(how effort) []cell {
 	if how == quick {
 		cfg, rounds = train.Config{Layers: 1, Dim: 16, Heads: 2, Context: 64, Steps: 40, Batch: 2, Every: 1 << 20}, 1
 	}
-	return []cell{{fmt.Sprintf("rounds=%d", rounds), func(ctx context.Context) ([]record, error) {
+	return []cell{{fmt.Sprintf("rounds=%d seed=%d", rounds, seeds[0]), func(ctx context.Context) ([]record, error) {
 		return overheadRecords(ctx, cfg, rounds)
 	}}}
 }

@@ -28,11 +28,11 @@ func perturbSpace(ctx context.Context, size perturbSize) ([]record, error) {
 	cfg := train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull3D}, Steps: size.steps, Seed: seeds[0],
 		Batch: 4, Points: 1024,
 		Every: max(size.steps/10, 1), Patience: size.steps, Tolerance: 0.8 * tolerated, Workers: 2}
-	n, _, err := trainOn(ctx, cfg, 3, frames(15, learnSeeds))
+	n, _, err := trainOn(ctx, cfg, 3, frames(15, learnSeeds()))
 	if err != nil {
 		return nil, err
 	}
-	m, tests := net.Mover[float32]{Net: n}, frames(size.tests, testSeeds)
+	m, tests := net.Mover[float32]{Net: n}, frames(size.tests, testSeeds())
 	var errs []float64
 	for _, c := range tests {
 		errs = append(errs, solidError(c, outputOf(m.Move(c), entropy.Hull3D)))

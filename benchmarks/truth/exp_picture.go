@@ -15,8 +15,9 @@ import (
 )
 
 var picture = &experiment{
-	name:  "picture",
-	title: "Points before and after the network",
+	eachSeed: true,
+	name:     "picture",
+	title:    "Points before and after the network",
 	claim: "The paper shows a frame before and after EntropyNet, says that the distortion is hardly visible and " +
 		"that local order improves, and gives no figure. Here a network trained with F moves a frame that it has " +
 		"not seen; the pictures have the frame with its hull, the moved frame with its hull, and the surroundings " +
@@ -58,7 +59,7 @@ func pictureCells(how effort) (cells []cell) {
 }
 
 func pictureRun(ctx context.Context, f planar, sigma, tolerance float64, points, steps int) ([]record, error) {
-	learn, c := f.frames(20, points, learnSeeds), f.make(points, testSeeds)
+	learn, c := f.frames(20, points, learnSeeds()), f.make(points, testSeeds())
 	cfg := train.Config{Mode: models.Perturb, Ops: []entropy.Problem{entropy.Hull2D}, Lambda: 0.05,
 		Sigma: sigma * longestSide(learn), Tolerance: tolerance,
 		Steps: steps, Seed: seeds[0], Batch: 4, Points: points, Every: max(steps/10, 1), Patience: steps, Workers: 2}

@@ -94,7 +94,7 @@ func realCells(how effort) (cells []cell) {
 	return append(cells, cell{"synthetic scans n=20000", func(ctx context.Context) ([]record, error) {
 		n, of := 20000, seeds
 		if how == quick {
-			n, of = 500, seeds[:3]
+			n, of = 500, fewSeeds()
 		}
 		var clouds []geom.Cloud[float64]
 		for _, seed := range of {

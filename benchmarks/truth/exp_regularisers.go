@@ -53,7 +53,7 @@ func regulariserCells(how effort) (cells []cell) {
 	size := regulariserSize{20, 1024, 4, 200, seeds}
 	families, lambdas := []string{"square", "parabola", "ring", "circle"}, []float64{1e-2, 1e-1}
 	if how == quick {
-		size = regulariserSize{5, 64, 2, 10, seeds[:2]}
+		size = regulariserSize{5, 64, 2, 10, fewSeeds()}
 		families, lambdas = families[:1], lambdas[1:]
 	}
 	for _, f := range planarFamilies {
@@ -80,7 +80,7 @@ func regulariserCells(how effort) (cells []cell) {
 
 func regulariserRun(ctx context.Context, f planar, r string, lambda float64, size regulariserSize) ([]record, error) {
 	rec := record{Text: map[string]string{"family": f.name, "regulariser": r}, Values: map[string]float64{}}
-	learn, tests := f.frames(size.frames, size.points, learnSeeds), f.frames(size.tests, size.points, testSeeds)
+	learn, tests := f.frames(size.frames, size.points, learnSeeds()), f.frames(size.tests, size.points, testSeeds())
 	var after, errs, change, count, fit []float64
 	before, h := 0.0, 0.0
 	for _, c := range tests {

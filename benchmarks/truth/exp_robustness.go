@@ -145,7 +145,7 @@ func (t *visionTrained) corrupted(v map[string]float64, o model.Options) error {
 	v["clean"], v["worst"] = 1-meanOf(wrong), 1
 	for k, c := range corruptions {
 		wrong, err := t.wrong(t.model, o, t.held, t.pixelsOf(t.held, func(pixels []uint8, i int) []uint8 {
-			return c.change(pixels, t.images.Side, rand.New(rand.NewPCG(uint64(i), 30)))
+			return c.change(pixels, t.images.Side, rand.New(rand.NewPCG(firstDraw()+uint64(i), 30)))
 		}))
 		if err != nil {
 			return err

@@ -19,8 +19,9 @@ import (
 )
 
 var seeding = &experiment{
-	name:  "seeding",
-	title: "Hints of learned directions for the hull in space",
+	eachSeed: true,
+	name:     "seeding",
+	title:    "Hints of learned directions for the hull in space",
 	claim: "Not in the paper: what of its idea is left when results have to be exact. A model of some directions, " +
 		"fitted to the first frames of a stream, hints at points that are far out; hull3d believes nothing of it. " +
 		"The stage and the operator are both in the total, for frames that fitting has not seen. Each pair is one " +

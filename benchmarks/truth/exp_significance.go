@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"entropipe/benchmarks/rig"
+	"entropipe/benchmarks/truth/estimate"
 )
 
 var significance = &experiment{
@@ -70,7 +70,7 @@ func significanceCells(how effort) (cells []cell) {
 		}
 	}
 	for _, kind := range []string{"normal", "exponential", "rare"} {
-		key := fmt.Sprintf("coverage %s rounds=%d seed=1", kind, rounds)
+		key := fmt.Sprintf("coverage %s rounds=%d seed=%d", kind, rounds, 1+firstDraw())
 		cells = append(cells, cell{key, func(context.Context) ([]record, error) {
 			return []record{coverage(kind, rounds)}, nil
 		}})
@@ -80,7 +80,7 @@ func significanceCells(how effort) (cells []cell) {
 
 // coverage counts how often intervals of five values hold the mean.
 func coverage(kind string, rounds int) record {
-	r := rand.New(rand.NewPCG(1, 9))
+	r := rand.New(rand.NewPCG(1+firstDraw(), 9))
 	draw, mean := r.NormFloat64, 0.0
 	switch kind {
 	case "exponential":
@@ -166,24 +166,17 @@ func bySigns(d []float64) float64 {
 	return float64(as) / float64(int(1)<<len(d))
 }
 
-// holm corrects p of all comparisons (Holm 1979).
+// holm corrects p of all comparisons.
 func holm(rows []record) {
-	var order []int
+	var tested []int
+	var p []float64
 	for k, r := range rows {
-		if _, ok := r.Values["p"]; ok {
-			order = append(order, k)
+		if v, ok := r.Values["p"]; ok {
+			tested, p = append(tested, k), append(p, v)
 		}
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		if rows[a].Values["p"] < rows[b].Values["p"] {
-			return -1
-		}
-		return 1
-	})
-	least := 0.0
-	for k, i := range order {
-		least = max(least, min(1, rows[i].Values["p"]*float64(len(order)-k)))
-		rows[i].Values["holm"] = least
+	for k, corrected := range estimate.Holm(p) {
+		rows[tested[k]].Values["holm"] = corrected
 	}
 }
 

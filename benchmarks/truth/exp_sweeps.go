@@ -61,7 +61,7 @@ func sweepCells(how effort) (cells []cell) {
 	n, steps, of, families := 1000, 150, seeds, []string{"uniform", "ring", "circle"}
 	all := turns(steps)
 	if how == quick {
-		n, of, families = 60, seeds[:2], families[2:]
+		n, of, families = 60, fewSeeds(), families[2:]
 		all = turns(5)[:2]
 	}
 	for _, f := range families {

@@ -64,7 +64,7 @@ func taskCells(how effort) (cells []cell) {
 	cfg, of, size := train.Config{Context: 256}, seeds, taskSize{10000, 80, 8, []float64{.5, .75, .9}, whole}
 	if how == quick {
 		cfg, of, size = train.Config{Layers: 1, Dim: 16, Heads: 2, Context: 64, Batch: 2, Judged: 2, Steps: 4},
-			seeds[:2], taskSize{40, 3, 4, []float64{.75}, quick}
+			fewSeeds(), taskSize{40, 3, 4, []float64{.75}, quick}
 	}
 	for _, seed := range of {
 		for k := range tasks {

@@ -18,12 +18,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -67,6 +70,10 @@ type experiment struct {
 	title string
 	claim string // the paper's claim in our words, with the figures it prints
 	timed bool   // wants a machine without other work
+
+	// eachSeed is set where cells draw from the first seed alone: they are run for one
+	// seed after the other.
+	eachSeed bool
 
 	// cells returns the cells to run.
 	cells func(how effort) []cell
@@ -118,8 +125,10 @@ type column = rig.Column[*record]
 type cli struct {
 	Row     []int         `placeholder:"N" help:"Rows of the grid whose experiments run, 1 to 36, by default all."`
 	Only    []string      `placeholder:"NAME" help:"Experiments to run, by default all: ${names}."`
-	Results string        `default:"benchmarks/results/truth" placeholder:"DIR" help:"Folder of the records."`
-	Page    string        `default:"docs/truth" placeholder:"DIR" help:"Folder of the grid, its pages and the site."`
+	Seeds   []uint64      `default:"${seeds}" placeholder:"N" help:"Seeds of everything that is drawn (${default})."`
+	Results string        `placeholder:"DIR" help:"Folder of the records; other seeds have one of their own."`
+	Page    string        `placeholder:"DIR" help:"Folder of the grid and its site; other seeds: in --results."`
+	Against string        `placeholder:"DIR" help:"List where figures disagree with those of the records in DIR."`
 	Quick   bool          `help:"Each experiment in seconds, in a temporary folder: does everything run?"`
 	Again   bool          `help:"Forget the records there are of these experiments."`
 	Render  bool          `help:"Run nothing; render the tables from the records."`
@@ -134,7 +143,7 @@ func main() {
 		names[k] = e.name
 	}
 	c := cli{Shown: os.Stderr}
-	kong.Parse(&c, kong.Name("truth"), kong.Vars{"names": strings.Join(names, ", ")},
+	kong.Parse(&c, kong.Name("truth"), kong.Vars{"names": strings.Join(names, ", "), "seeds": listed(paperSeeds, ",")},
 		kong.Description("Repeats the experiments of the paper, each as a table beside the printed figures."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -147,6 +156,9 @@ func main() {
 func (c *cli) run(ctx context.Context) error {
 	chosen, err := c.chosen()
 	if err != nil {
+		return err
+	}
+	if err := c.settle(); err != nil {
 		return err
 	}
 	folder := c.Results
@@ -173,14 +185,14 @@ func (c *cli) run(ctx context.Context) error {
 	}
 	failed = append(failed, removeProgram())
 	if !c.Quick {
-		failed = append(failed, writeIndex(folder), c.writePages(folder))
+		failed = append(failed, writeIndex(folder), c.writePages(folder), c.compare())
 	}
 	return errors.Join(append(failed, ctx.Err())...)
 }
 
 // repeat runs the cells that are not done and renders the table.
 func (e *experiment) repeat(ctx context.Context, folder string, c *cli, deadline time.Time) error {
-	cells := e.cells(c.effort())
+	cells := e.list(c.effort())
 	log, err := openLog(folder, e, cells, c.use())
 	if err != nil {
 		return err
@@ -233,6 +245,55 @@ func (c *cli) chosen() (chosen []*experiment, err error) {
 		}
 	}
 	return chosen, nil
+}
+
+// committed is the folder of the records that the project's pages come from.
+const committed = "benchmarks/results/truth"
+
+// settle takes the seeds, and chooses the folders: other seeds than the paper's have their
+// own and are compared with the committed records.
+func (c *cli) settle() error {
+	if len(c.Seeds) == 0 {
+		c.Seeds = paperSeeds
+	}
+	if sorted := slices.Sorted(slices.Values(c.Seeds)); len(slices.Compact(sorted)) < len(c.Seeds) || len(c.Seeds) < 2 {
+		return fmt.Errorf("--seeds %s: at least two different ones are needed, five for most intervals to decide",
+			listed(c.Seeds, ","))
+	}
+	seeds = c.Seeds
+	if slices.Equal(seeds, paperSeeds) {
+		c.Results, c.Page = cmp.Or(c.Results, committed), cmp.Or(c.Page, "docs/truth")
+		return nil
+	}
+	c.Results = cmp.Or(c.Results, committed+"-"+listed(seeds, "-"))
+	c.Page, c.Against = cmp.Or(c.Page, filepath.Join(c.Results, "page")), cmp.Or(c.Against, committed)
+	return nil
+}
+
+// listed joins seeds.
+func listed(seeds []uint64, with string) string {
+	texts := make([]string, len(seeds))
+	for k, s := range seeds {
+		texts[k] = fmt.Sprint(s)
+	}
+	return strings.Join(texts, with)
+}
+
+// compare prints where the figures disagree with those of --against.
+func (c *cli) compare() error {
+	if c.Against == "" {
+		return nil
+	}
+	fresh, _, err := sheetOf(c.Results)
+	if err != nil {
+		return err
+	}
+	old, _, err := sheetOf(c.Against)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(c.Shown, disagreements(linesOf(fresh), linesOf(old)))
+	return nil
 }
 
 // writePages renders the grid and all that belongs to it from the records in a folder.

@@ -55,11 +55,10 @@ func (p planar) frames(count, n int, first uint64) []geom.Cloud[float32] {
 	return out
 }
 
-// Seeds of frames: apart from those of trainings, and from one another.
-const (
-	learnSeeds = 1000
-	testSeeds  = 9000
-)
+// learnSeeds and testSeeds are the first seeds of the frames that networks learn from, and
+// of those that they are judged by.
+func learnSeeds() uint64 { return firstDraw() + 1000 }
+func testSeeds() uint64  { return firstDraw() + 9000 }
 
 // trainOn trains a network on frames; the collector holds every fifth back to
 // choose the best model by.

@@ -175,7 +175,7 @@ func (l *log) append(key string, records []record) error {
 	if len(records) == 0 {
 		return errors.New("no record")
 	}
-	stamp := rig.Here("truth --only " + l.machine.Experiment)
+	stamp := rig.Here("truth --only " + l.machine.Experiment + " --seeds " + listed(seeds, ","))
 	for k := range records {
 		records[k].Cell = key
 		if k == len(records)-1 {

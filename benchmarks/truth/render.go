@@ -37,13 +37,14 @@ func (e *experiment) render(folder string, l *log, cells int) error {
 	if done < cells {
 		fmt.Fprintf(&b, " **%d of %d cells are done.**", done, cells)
 	}
-	lines := e.lines(l.figures())
+	figures := e.overSeeds(l.figures())
+	lines := e.lines(figures)
 	b.WriteString("\n\n" + e.columns.Markdown(pointers(lines)))
-	if err := e.pictures(folder, l.figures(), &b); err != nil {
+	if err := e.pictures(folder, figures, &b); err != nil {
 		return err
 	}
 	if len(l.records) > 0 {
-		fmt.Fprintf(&b, "\n%s\n", e.verdict(l.figures()))
+		fmt.Fprintf(&b, "\n%s\n", e.verdict(figures))
 	}
 	return os.WriteFile(filepath.Join(folder, e.name+".md"), []byte(b.String()), 0o666)
 }

@@ -3,33 +3,43 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
+	"hash/fnv"
 	"slices"
 	"strings"
+
+	"entropipe/benchmarks/truth/estimate"
 )
 
-// seeds are those of the paper's protocol.
-var seeds = []uint64{42, 123, 456, 789, 999}
+// paperSeeds are those of the paper's protocol.
+var paperSeeds = []uint64{42, 123, 456, 789, 999}
 
-// studentT holds the 97.5 % quantiles of Student's t for 1, 2, ... degrees of
-// freedom.
-var studentT = []float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262}
+// seeds are those of this run, from --seeds. Experiments draw from nothing else.
+var seeds = paperSeeds
+
+// fewSeeds are the two that quick runs take.
+func fewSeeds() []uint64 { return seeds[:min(2, len(seeds))] }
+
+// firstDraw is the seed of the first of many sets of points that are drawn beside one
+// another: 0 for the paper's seeds and for the first of them, far from that and from each
+// other for any others.
+func firstDraw() uint64 {
+	if slices.Equal(seeds, paperSeeds) || slices.Equal(seeds, paperSeeds[:1]) {
+		return 0
+	}
+	h := fnv.New64a()
+	for _, s := range seeds {
+		fmt.Fprintln(h, s)
+	}
+	return h.Sum64() >> 24 << 10
+}
 
 // interval returns the mean of values and half the width of its 95 % interval
-// after Student, 0 for a single value. For up to ten values.
+// after Student, 0 for a single value.
 func interval(values []float64) (mean, half float64) {
-	n := float64(len(values))
-	for _, v := range values {
-		mean += v / n
+	if e := estimate.Of(values); e.Kind == estimate.Student {
+		return e.Mid, e.High - e.Mid
 	}
-	if len(values) < 2 {
-		return mean, 0
-	}
-	square := 0.0
-	for _, v := range values {
-		square += (v - mean) * (v - mean)
-	}
-	return mean, studentT[len(values)-2] * math.Sqrt(square/(n-1)/n)
+	return meanOf(values), 0
 }
 
 // add puts the mean of a measure over seeds into the record as name, half of its

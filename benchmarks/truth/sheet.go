@@ -46,6 +46,9 @@ func (s sheet) unitsOf(experiment, figure string, where ...string) units {
 			}
 		}
 		seeds := r.seedsOf(figure)
+		if m := seedOfKey.FindStringSubmatch(r.Cell); m != nil && r.Values["seed"] == 0 && len(seeds) == 0 {
+			key = append(key, "seed "+m[1])
+		}
 		for seed, v := range seeds {
 			found[strings.Join(append(slices.Clone(key), "seed "+seed), ", ")] = v
 		}
@@ -126,13 +129,12 @@ func (u units) values() []float64 {
 func (u units) bySeed() units {
 	sum, count, out := units{}, units{}, units{}
 	for k, v := range u {
-		parts := strings.Split(k, ", ")
-		seed := parts[len(parts)-1]
-		sum[seed] += v
-		count[seed]++
+		last := k[strings.LastIndex(k, " ")+1:]
+		sum[last] += v
+		count[last]++
 	}
-	for seed := range sum {
-		out[seed] = sum[seed] / count[seed]
+	for last := range sum {
+		out[last] = sum[last] / count[last]
 	}
 	return out
 }

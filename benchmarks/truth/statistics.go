@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"entropipe/benchmarks/truth/estimate"
 )
 
 // fitLine fits y to x by least squares: R², which is the squared correlation, and
@@ -116,9 +118,8 @@ func within(v []float64, group []string) []float64 {
 	return out
 }
 
-// pairedT tests five differences: t and its two-sided p after Student, 4 degrees of
-// freedom, whose distribution has a closed form. Equal differences other than 0 give
-// p = 0.
+// pairedT tests differences: t and its two-sided p after Student. Equal differences other
+// than 0 give p = 0.
 func pairedT(d []float64) (t, p float64) {
 	mean, half := interval(d)
 	if half == 0 {
@@ -127,16 +128,9 @@ func pairedT(d []float64) (t, p float64) {
 		}
 		return math.Copysign(math.Inf(1), mean), 0
 	}
-	t = mean / (half / studentT[len(d)-2])
-	return t, twoSided(t)
-}
-
-// twoSided is the probability that Student's t with 4 degrees of freedom is farther
-// from 0.
-func twoSided(t float64) float64 {
-	u := t * t / 4
-	s := math.Abs(t) / 2 / math.Sqrt(1+u) // the sine of atan(t/2)
-	return max(0, 1-1.5*(s-s*s*s/3))
+	freedom := float64(len(d) - 1)
+	t = mean / (half / estimate.Quantile(1-estimate.Level/2, freedom))
+	return t, estimate.TwoSided(t, freedom)
 }
 
 // column of a group of records: the values of one name.

@@ -172,7 +172,7 @@ func standIn(t *testing.T) {
 func TestPagesComeFromRecords(t *testing.T) {
 	const results = "../results/truth"
 	for _, e := range experiments {
-		cells := e.cells(whole)
+		cells := e.list(whole)
 		log, err := openLog(results, e, cells, readOnly)
 		if err != nil {
 			t.Fatal(err)
@@ -237,7 +237,8 @@ func TestRecordsHaveStamps(t *testing.T) {
 		t.Fatalf("%d records, %v", len(log.records), err)
 	}
 	for _, r := range log.records {
-		if r.Bench != "truth --only counting" || r.Commit == "" || r.Time == "" || r.Cores == 0 ||
+		if r.Bench != "truth --only counting --seeds 42,123,456,789,999" || r.Commit == "" ||
+			r.Time == "" || r.Cores == 0 ||
 			r.Go == "" || r.CPU == "" {
 			t.Errorf("stamp %+v", r.Stamp)
 		}
@@ -262,7 +263,7 @@ func TestEveryExperimentRuns(t *testing.T) {
 				time.Now().Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
-			log, err := openLog(dir, e, e.cells(quick), readOnly)
+			log, err := openLog(dir, e, e.list(quick), readOnly)
 			if err != nil {
 				t.Fatal(err)
 			}

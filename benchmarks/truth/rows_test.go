@@ -1,0 +1,257 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"entropipe/benchmarks/truth/estimate"
+)
+
+// The grid has 36 rows in order, each whole, and rows name experiments that exist.
+func TestRowsAreWhole(t *testing.T) {
+	if len(rows) != 36 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for k, r := range rows {
+		if r.number != k+1 || r.title == "" || r.lines == "" || r.claim == "" || r.printed == "" || r.figure == "" ||
+			r.format == "" || r.change == "" {
+			t.Errorf("row %d is not whole: %+v", k+1, r)
+		}
+		if judged := r.asPrinted; r.judgesCorrected != (judged == nil && r.corrected != nil) {
+			t.Errorf("row %d: the verdict has nothing to judge", r.number)
+		}
+		if (r.peer == nil) != (r.peerName == "") {
+			t.Errorf("row %d: a peer without a name, or a name without a peer", r.number)
+		}
+		if r.asPrinted == nil && r.corrected == nil && r.missing == "" {
+			t.Errorf("row %d measures nothing and does not say what is missing", r.number)
+		}
+		for _, name := range r.experiments {
+			if experimentOf(name) == nil {
+				t.Errorf("row %d: there is no experiment %s", r.number, name)
+			}
+		}
+	}
+}
+
+// Without records no row is judged, but for those that are arithmetic, and all pages are
+// made: figures without records are absent.
+func TestGridWithoutRecords(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeTruth(sheet{}, map[string]string{}, dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range linesOf(sheet{}) {
+		if want := estimate.Unmeasured; l.word != want && l.judged.Kind != estimate.Exact {
+			t.Errorf("row %d: %s", l.number, l.word)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(page), "This figure is absent"); n != 6 { // Amdahl's needs no records
+		t.Errorf("%d of six figures are said to be absent:\n%s", n, page)
+	}
+}
+
+// A row whose every unit moved by far is a disagreement; equal records are none.
+func TestDisagreementsAreListed(t *testing.T) {
+	made := func(ms float64) sheet {
+		r := record{Cell: "c", Text: map[string]string{"family": "square", "method": "EntropyNet, Chan 1996"}}
+		r.add("network_ms", []uint64{1, 2, 3, 4, 5}, []float64{ms, ms + .1, ms - .1, ms + .05, ms})
+		return sheet{"hulls": {r}}
+	}
+	same := disagreements(linesOf(made(14)), linesOf(made(14)))
+	if !strings.HasPrefix(same, "0 of ") || strings.Contains(same, "verdict") {
+		t.Errorf("equal records:\n%s", same)
+	}
+	moved := disagreements(linesOf(made(0.2)), linesOf(made(14)))
+	if !strings.HasPrefix(moved, "1 of ") || !strings.Contains(moved, "row 1, EntropyNet, as printed") ||
+		!strings.Contains(moved, "verdict of row 1, EntropyNet: "+string(estimate.Confirmed)) {
+		t.Errorf("a network of 0.2 ms against one of 14 ms:\n%s", moved)
+	}
+}
+
+// verdictWords matches the words of verdicts in a text.
+var verdictWords = regexp.MustCompile(`\b(` + strings.Join(wordsOf(), "|") + `)\b`)
+
+func wordsOf() (words []string) {
+	for _, w := range estimate.Words {
+		words = append(words, string(w))
+	}
+	return words
+}
+
+// Law: no verdict is typed. Its words stand in no string of the harness outside package
+// estimate, and in no page outside the places that templates fill.
+func TestVerdictsAreComputed(t *testing.T) {
+	literals := 0
+	eachSource(t, func(name string, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING {
+				literals++
+				if word := verdictWords.FindString(s.Value); word != "" {
+					t.Errorf("%s: the string %s has the verdict %q", name, s.Value, word)
+				}
+			}
+			return true
+		})
+	})
+	if literals < 1000 {
+		t.Errorf("only %d strings were looked at", literals)
+	}
+	templates := []*regexp.Regexp{regexp.MustCompile(`Verdict: \*\*[a-z]+\*\*`),
+		regexp.MustCompile(`\| [a-z]+ \| ` + "`--row"), regexp.MustCompile(`Verdicts about the claims: .*\. A claim`)}
+	pages, err := filepath.Glob("../../docs/truth/*.md")
+	if err != nil || len(pages) < 38 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, name := range pages {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest := string(text)
+		for _, template := range templates {
+			rest = template.ReplaceAllString(rest, "")
+		}
+		if word := verdictWords.FindString(rest); word != "" {
+			t.Errorf("%s: %q stands outside a template", name, word)
+		}
+	}
+}
+
+// eachSource parses the sources of this folder that are no tests.
+func eachSource(t *testing.T, look func(name string, file *ast.File)) {
+	t.Helper()
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		look(name, file)
+	}
+}
+
+// Law: nothing is drawn from a seed that stands in the source.
+func TestNoSeedIsTyped(t *testing.T) {
+	generators := 0
+	eachSource(t, func(name string, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "NewPCG" && len(n.Args) == 2 {
+					generators++
+					if typed(n.Args[0]) {
+						t.Errorf("%s: a generator with a typed seed", name)
+					}
+				}
+			case *ast.KeyValueExpr:
+				if k, ok := n.Key.(*ast.Ident); ok && k.Name == "Seed" && typed(n.Value) {
+					t.Errorf("%s: an option with a typed seed", name)
+				}
+			}
+			return true
+		})
+	})
+	if generators < 15 {
+		t.Errorf("only %d generators were looked at", generators)
+	}
+}
+
+func typed(e ast.Expr) bool {
+	literal, ok := e.(*ast.BasicLit)
+	if !ok {
+		return false
+	}
+	_, err := strconv.Atoi(literal.Value)
+	return err == nil
+}
+
+// Other seeds reach every experiment: it keeps no cell, but for cells of real frames, of
+// timings without a draw, and of the paper's own figures.
+func TestSeedsReachEveryExperiment(t *testing.T) {
+	standIn(t)
+	keys := func() map[string]bool {
+		all := map[string]bool{}
+		for _, e := range experiments {
+			for _, c := range e.list(whole) {
+				all[e.name+": "+c.key] = true
+			}
+		}
+		return all
+	}
+	usual := keys()
+	defer func() { seeds = paperSeeds }()
+	seeds = []uint64{7, 77, 777}
+	fixed := regexp.MustCompile(`^(pairs|publish|realentropy): |^latency: (masks|forms|layer) |^breakeven: the paper`)
+	fresh := 0
+	for key := range keys() {
+		if !usual[key] {
+			fresh++
+		} else if !fixed.MatchString(key) {
+			t.Errorf("%s is a cell of other seeds, too", key)
+		}
+	}
+	if fresh < 300 {
+		t.Errorf("only %d cells have other seeds", fresh)
+	}
+}
+
+// Seeds are those of the flag; other than the paper's write to a folder of their own.
+func TestSeedsHaveTheirFolder(t *testing.T) {
+	defer func() { seeds = paperSeeds }()
+	c := cli{Seeds: []uint64{7, 77, 777}}
+	if err := c.settle(); err != nil || c.Results != committed+"-7-77-777" || c.Against != committed ||
+		c.Page == "docs/truth" || seeds[2] != 777 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	c = cli{}
+	if err := c.settle(); err != nil || c.Results != committed || c.Page != "docs/truth" || c.Against != "" ||
+		seeds[0] != 42 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, wrong := range [][]uint64{{7}, {7, 7}} {
+		if err := (&cli{Seeds: wrong}).settle(); err == nil {
+			t.Errorf("--seeds %v is accepted", wrong)
+		}
+	}
+}
+
+// A cell that draws from the first seed runs once a seed; its records become one line with
+// the mean, and one unit a seed.
+func TestCellsOfEachSeed(t *testing.T) {
+	e := &experiment{name: "each", eachSeed: true, cells: func(effort) []cell {
+		key := "size=3 seed=" + strconv.FormatUint(seeds[0], 10)
+		return []cell{{key, nil}, {"arithmetic", nil}}
+	}}
+	if cells := e.list(whole); len(cells) != len(paperSeeds)+1 || len(seeds) != len(paperSeeds) {
+		t.Errorf("%d cells, then seeds %v", len(cells), seeds)
+	}
+	records := []record{{Cell: "size=3 seed=42", Text: map[string]string{"m": "a"}, Values: map[string]float64{"v": 1}},
+		{Cell: "size=3 seed=123", Text: map[string]string{"m": "a", end: "yes"}, Values: map[string]float64{"v": 3}}}
+	joined := e.overSeeds(records)
+	if len(joined) != 1 || joined[0].Values["v"] != 2 || joined[0].Values["v_42"] != 1 ||
+		joined[0].Values["v_123"] != 3 {
+		t.Errorf("joined: %+v", joined)
+	}
+	if u := (sheet{"each": records}).unitsOf("each", "v",
+		"m=a"); len(u) != 2 || u["seed 42"] != 1 || u["seed 123"] != 3 {
+		t.Errorf("units: %v", u)
+	}
+}
