@@ -46,7 +46,7 @@ func (c *common) open(ctx context.Context) (b *bench, err error) {
 	if b.report, err = newReport(results); err != nil {
 		return nil, err
 	}
-	for _, engine := range []string{engineFlink, engineSpark} {
+	for _, engine := range []string{engineFlink, engineSpark, engineIceberg} {
 		if b.kits[engine], err = installed(ctx, engine); err != nil {
 			return nil, fmt.Errorf("installing %s: %w", engine, err)
 		}
@@ -100,18 +100,32 @@ func (b *bench) produce(topic string, frames int64, points int, rate string) []s
 // largest is the most that a message of a topic may have, in bytes.
 const largest = 16 << 20
 
-// fill makes a topic of a work, and returns the bytes of its values.
-func (b *bench) fill(topic, work string, frames int64) (int64, error) {
+// fill makes a topic of a work with at least so many frames: a busy broker may make the
+// producer send some again.
+func (b *bench) fill(topic, work string, frames int64) error {
 	if err := b.client.CreateTopic(b.ctx, topic, partitions, largest); err != nil {
-		return 0, err
+		return err
 	}
 	if work == workRecords {
-		return frames * recordBytes, b.sendRecords(topic, frames)
+		return b.sendRecords(topic, frames)
 	}
 	if _, said, err := b.program.Run(b.ctx, b.produce(topic, frames, b.Points, "max")...); err != nil {
-		return 0, fmt.Errorf("produce: %w\n%s", err, said)
+		return fmt.Errorf("produce: %w\n%s", err, said)
 	}
-	return frames * int64(b.Points) * pointBytes, nil
+	return nil
+}
+
+// ends returns the number of records of each partition of a topic.
+func (b *bench) ends(topic string) (map[int32]int64, error) {
+	ranges, err := b.client.Ranges(b.ctx, topic, partitions)
+	if err != nil {
+		return nil, err
+	}
+	ends := map[int32]int64{}
+	for p, r := range ranges {
+		ends[p] = r.End
+	}
+	return ends, nil
 }
 
 const (
@@ -168,11 +182,11 @@ const limit = 5 * time.Minute
 
 // begin starts a job as a tree of processes whose cost is written to a file at their end.
 func (b *bench) begin(j *job, file string) (*rig.Process, string, error) {
-	args, env, err := b.line(j)
-	if err != nil {
+	if err := os.MkdirAll(j.folder, 0o777); err != nil {
 		return nil, "", err
 	}
-	if err := os.MkdirAll(j.folder, 0o777); err != nil {
+	args, env, err := b.line(j)
+	if err != nil {
 		return nil, "", err
 	}
 	self, err := os.Executable()
@@ -192,13 +206,22 @@ func (b *bench) turn(j *job) (f figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	if err := b.ended(p, limit); err != nil {
+	committed := 0.0
+	if j.engine == engineIceberg {
+		committed, err = b.committedUntil(j, p, j.records)
+	} else {
+		err = b.ended(p, limit)
+	}
+	if err != nil {
 		return f, fmt.Errorf("%s, %s: %w", j.engine, j.work, err)
 	}
 	f = figures{Run: b.run, Work: j.work, Engine: j.engine, Seed: b.Seed, Cores: j.cores, EveryS: j.every.Seconds(),
 		Points: b.Points, Command: line}
 	if err := readCost(file, &f.cost); err != nil {
 		return f, err
+	}
+	if committed > 0 {
+		f.WallS = committed
 	}
 	f.BrokerCPUS = b.brokerTime() - brokerBefore
 	f.OthersCPUS = max(0, busy()-othersBefore-f.CPUS-f.BrokerCPUS)

@@ -13,7 +13,14 @@ const (
 	engineOurs  = "entropipe"
 	engineFlink = "flink"
 	engineSpark = "spark"
+
+	engineIceberg = "iceberg" // Kafka Connect: values and records alone
 )
+
+// does tells whether an engine can do a work.
+func does(engine, work string) bool {
+	return engine != engineIceberg || work == workValues || work == workRecords
+}
 
 // The works. Of values, records, points and shapes the peers write a row a record, a row a
 // record, a row a point and a row a frame.
@@ -31,8 +38,9 @@ type job struct {
 	topic, folder string // the folder holds the output and the checkpoints
 	cores         int
 	every         time.Duration
-	batch         int  // records of a micro-batch of Spark
-	follow        bool // the job does not end by itself
+	batch         int   // records of a micro-batch of Spark
+	records       int64 // of the topic
+	follow        bool  // the job does not end by itself
 }
 
 func (j *job) out() string         { return filepath.Join(j.folder, "out") }
@@ -47,6 +55,8 @@ func (b *bench) line(j *job) (args, env []string, err error) {
 	case engineFlink:
 		args, err = b.flink(j)
 		env = append(env, "JVM_ARGS="+heap)
+	case engineIceberg:
+		args, err = b.iceberg(j)
 	case engineSpark:
 		args, err = b.spark(j)
 		env = append(env, "SPARK_LOCAL_IP=127.0.0.1", "PYSPARK_PYTHON="+b.kits[engineSpark].python)

@@ -38,7 +38,10 @@ func installed(ctx context.Context, engine string) (kit, error) {
 		return kit{}, err
 	}
 	cache := filepath.Join(base, "entropipe-ci")
-	venv, err := folderFor(ctx, cache, filepath.Join(source, "requirements.txt"), "python", makePython)
+	venv := "" // Kafka Connect needs none
+	if engine != engineIceberg {
+		venv, err = folderFor(ctx, cache, filepath.Join(source, "requirements.txt"), "python", makePython)
+	}
 	if err != nil {
 		return kit{}, err
 	}

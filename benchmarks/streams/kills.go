@@ -40,6 +40,9 @@ func (c *killsCmd) Run(ctx context.Context) error {
 		return err
 	}
 	for _, engine := range c.Engines {
+		if !does(engine, workShapes) {
+			continue
+		}
 		f, err := c.kill(b, engine)
 		if err == nil {
 			say("%-10s %d kills of %d frames: %d missing, %d doubled (%d for a reader of all files), processor "+
@@ -85,8 +88,7 @@ func (c *killsCmd) kill(b *bench, engine string) (f figures, err error) {
 	j := b.newJob(engine, workShapes, topic)
 	j.follow = true
 	f = figures{What: "kills", Run: b.run, Work: workShapes, Engine: engine, Seed: b.Seed, Cores: j.cores,
-		EveryS: j.every.Seconds(), Frames: frames, Points: c.Small, Bytes: frames * int64(c.Small) * pointBytes,
-		Kills: len(moments)}
+		EveryS: j.every.Seconds(), Points: c.Small, Kills: len(moments)}
 	broker, others := b.brokerTime(), busy()
 	for i, moment := range append(moments, 0) {
 		last := i == len(moments)
@@ -99,7 +101,7 @@ func (c *killsCmd) kill(b *bench, engine string) (f figures, err error) {
 			if err := c.until(b, p, moment); err != nil {
 				return f, err
 			}
-		} else if f.BehindS, err = c.settle(b, p, producer, j, frames); err != nil {
+		} else if f.BehindS, err = c.settle(b, p, producer, j); err != nil {
 			_, failed := p.Stop(time.Minute)
 			return f, errors.Join(err, failed)
 		}
@@ -141,13 +143,20 @@ func (c *killsCmd) killed(b *bench, p *rig.Process, j *job, number int, f *figur
 
 // settle waits until all frames are committed, or nothing new is for long. It returns the time
 // from the end of the producer to the last new commit that was seen.
-func (c *killsCmd) settle(b *bench, p, producer *rig.Process, j *job, frames int64) (behind float64, err error) {
+func (c *killsCmd) settle(b *bench, p, producer *rig.Process, j *job) (behind float64, err error) {
 	ctx, cancel := context.WithTimeoutCause(b.ctx, limit, errors.New("the producer does not end"))
 	defer cancel()
 	if _, err := producer.Wait(ctx); err != nil {
 		return 0, err
 	}
-	ended, moved, rows := time.Now(), time.Now(), int64(-1)
+	ended, moved, rows, frames := time.Now(), time.Now(), int64(-1), int64(0)
+	ends, err := b.ends(j.topic)
+	if err != nil {
+		return 0, err
+	}
+	for _, end := range ends {
+		frames += end
+	}
 	for {
 		var found figures
 		if err := b.judge(&found, "count", j.engine, j.work, j.out()); err != nil {
@@ -170,14 +179,15 @@ func (c *killsCmd) settle(b *bench, p, producer *rig.Process, j *job, frames int
 
 // count has the judge count what is missing and what is doubled.
 func (c *killsCmd) count(b *bench, j *job, f *figures) error {
-	ranges, err := b.client.Ranges(b.ctx, j.topic, partitions)
+	ends, err := b.ends(j.topic)
 	if err != nil {
 		return err
 	}
-	ends := map[int32]int64{}
-	for p, r := range ranges {
-		ends[p] = r.End
+	f.Frames = 0
+	for _, end := range ends {
+		f.Frames += end
 	}
+	f.Bytes = f.Frames * int64(c.Small) * pointBytes
 	text, err := json.Marshal(ends)
 	if err != nil {
 		return err

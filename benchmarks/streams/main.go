@@ -1,10 +1,12 @@
 // Command streams takes the same records of the same topic of a real Kafka to Parquet by
-// entropipe, by Flink's file sink and by Spark Structured Streaming, all exactly once, on the
-// same processors, in turns: frames a second, processor time and memory of whole process trees.
+// entropipe, by Flink's file sink, by Spark Structured Streaming and by Iceberg's sink of Kafka
+// Connect, all exactly once, on the same processors, in turns: frames a second, processor time
+// and memory of whole process trees.
 //
 // What they write is compared before it counts: a peer that writes less is not a peer. The
-// jobs of Flink and Spark are flink_job.py, spark_job.py, shapes.py and flink/PointsOf.java;
-// judge.py reads what they have committed, as their readers do.
+// jobs of Flink and Spark are flink_job.py, spark_job.py, shapes.py and flink/PointsOf.java,
+// that of Kafka Connect is in iceberg; judge.py reads what they have committed, as their
+// readers do.
 //
 // Vocabulary: a work is what is written (values, records, points, shapes); an engine takes a
 // topic to files; a turn is one run of an engine's processes; a start is a turn over a few
@@ -47,7 +49,7 @@ type common struct {
 
 func main() {
 	var c cli
-	k := kong.Parse(&c, kong.Name("streams"), kong.Vars{"engines": "entropipe,flink,spark",
+	k := kong.Parse(&c, kong.Name("streams"), kong.Vars{"engines": "entropipe,flink,spark,iceberg",
 		"works": "values,records,points,shapes"},
 		kong.Description("Times Flink and Spark beside entropipe, from Kafka to Parquet."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

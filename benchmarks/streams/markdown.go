@@ -16,7 +16,8 @@ const (
 )
 
 // engineNames are those of the page.
-var engineNames = map[string]string{engineOurs: "entropipe", engineFlink: "Flink", engineSpark: "Spark"}
+var engineNames = map[string]string{engineOurs: "entropipe", engineFlink: "Flink", engineSpark: "Spark",
+	engineIceberg: "Iceberg Connect"}
 
 // works are the sections of the page, in order.
 var works = []struct{ name, title, what string }{
@@ -35,6 +36,20 @@ var works = []struct{ name, title, what string }{
 		"be equal."},
 }
 
+// intro says what all sections have in common.
+const intro = `Flink 2.3.0 (SQL, file sink, mini cluster), Spark 4.2.0 (Structured Streaming, local mode), Kafka
+Connect 4.3.1 (one worker) with Iceberg's sink 1.12.0, and entropipe read the same topics of one Kafka
+4.3.1, in turns of random order, and write Parquet with zstd at its fastest level. All commit exactly
+once: the interval of Flink's checkpoints and of Iceberg's commits is entropipe's roll age; Spark takes
+a topic in two micro-batches. Virtual machines have 1 GB of heap. Processor time is user and system time
+of an engine's whole tree of processes, memory the largest sum of their proportional set sizes; the
+broker's time is apart. *Further* figures leave out a start: a turn over a few frames in the same round,
+before which nothing runs. Iceberg's sink has no end: its time is that until a snapshot has all rows,
+which come at its interval, so that its further time is coarse; its sink leaves keys out. Ratios are
+taken round by round. Brackets have the ends of 95 % intervals of medians: of fewer than six rounds the
+least and the largest.
+`
+
 // write writes the page, and prints it.
 func (r *report) write() error {
 	page := r.markdown()
@@ -49,15 +64,7 @@ func (r *report) markdown() string {
 	var b strings.Builder
 	b.WriteString("# Kafka to Parquet beside Flink and Spark\n\n`go run ./benchmarks/streams render` writes this " +
 		"page from the newest records of each command.\n\n")
-	b.WriteString("Flink 2.3.0 (SQL, file sink, mini cluster), Spark 4.2.0 (Structured Streaming, local mode) and " +
-		"entropipe read the\nsame topics of one Kafka 4.3.1, in turns of random order, and write Parquet with zstd " +
-		"at its fastest level.\nAll commit exactly once: the interval of Flink's checkpoints is entropipe's roll " +
-		"age; Spark takes a topic in\ntwo micro-batches. Virtual machines have 1 GB of heap. Processor time is " +
-		"user and system time of an engine's\nwhole tree of processes, memory the largest sum of their " +
-		"proportional set sizes; the broker's time is apart.\n*Further* figures leave out a start: a turn over a " +
-		"few frames in the same round, before which nothing is\nrunning. Ratios are taken round by round; brackets " +
-		"have the ends of 95 % intervals of medians, which with fewer\nthan six rounds are the least and the " +
-		"largest.\n")
+	b.WriteString(intro)
 	for _, w := range works {
 		r.section(&b, w.name, w.title, w.what)
 	}
@@ -159,7 +166,7 @@ func (r *report) section(b *strings.Builder, work, title, what string) {
 	run := r.newest("time", work)
 	ours := pairs(run, engineOurs)
 	var lines []line
-	for _, engine := range []string{engineOurs, engineFlink, engineSpark} {
+	for _, engine := range []string{engineOurs, engineFlink, engineSpark, engineIceberg} {
 		if mine := pairs(run, engine); len(mine) > 0 {
 			lines = append(lines, line{engine, mine, ours})
 		}

@@ -52,19 +52,24 @@ func topicOf(work, kind string) string {
 }
 
 func (c *timeCmd) measure(b *bench) error {
-	filled := map[string]int64{} // bytes of values, by topic
+	filled := map[string]int64{} // records, by topic
 	for _, work := range c.Works {
 		for _, kind := range []string{startOnly, ""} {
 			topic := topicOf(work, kind)
 			if _, done := filled[topic]; done {
 				continue
 			}
-			bytes, err := b.fill(topic, work, c.count(work, kind))
+			if err := b.fill(topic, work, c.count(work, kind)); err != nil {
+				return err
+			}
+			ends, err := b.ends(topic)
 			if err != nil {
 				return err
 			}
-			filled[topic] = bytes
-			say("topic %s: %.0f MB", topic, float64(bytes)/1e6)
+			for _, end := range ends {
+				filled[topic] += end
+			}
+			say("topic %s: %d records", topic, filled[topic])
 		}
 	}
 	random := rand.New(rand.NewPCG(c.Seed, 1))
@@ -92,15 +97,22 @@ func (c *timeCmd) round(b *bench, random *rand.Rand, round int, work string, fil
 	var starts []string
 	for _, i := range random.Perm(len(c.Engines)) {
 		engine := c.Engines[i]
+		if !does(engine, work) {
+			continue
+		}
 		for _, kind := range []string{startOnly, ""} {
 			topic := topicOf(work, kind)
 			j := b.newJob(engine, work, topic)
-			j.batch = int(max(1, c.count(work, kind)/batchesOfATurn))
+			j.records = filled[topic]
+			j.batch = int(max(1, filled[topic]/batchesOfATurn))
 			f, err := b.turn(j)
 			if err != nil {
 				return err
 			}
-			f.What, f.Round, f.Case, f.Frames, f.Bytes = "time", round, kind, c.count(work, kind), filled[topic]
+			f.What, f.Round, f.Case, f.Frames = "time", round, kind, filled[topic]
+			if f.Bytes = f.Frames * recordBytes; work != workRecords {
+				f.Bytes = f.Frames * int64(b.Points) * pointBytes
+			}
 			if want := f.Frames * rowsOfAFrame(engine, work, b.Points); wrong(f.Rows, want) {
 				return fmt.Errorf("%s, %s: %d rows are committed, want %d", engine, work, f.Rows, want)
 			}

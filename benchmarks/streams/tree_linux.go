@@ -28,7 +28,7 @@ type treeCmd struct {
 }
 
 // sampling is the time between two looks at the memory of a tree.
-const sampling = 200 * time.Millisecond
+const sampling = 100 * time.Millisecond
 
 // Run is the subcommand. Its status is that of the command.
 func (c *treeCmd) Run() error {
