@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
 	"strconv"
@@ -15,16 +16,15 @@ import (
 
 // killsCmd kills engines. Each has a topic of its own with the same frames at the same steady
 // rate, makes hulls and maxima of them, and all of its processes are killed (kill -9) and
-// started again, at the same moments after each start. After the last kill it goes on until
-// its readers see all frames, or no more come.
+// started again. A kill comes some time after the job has begun to write, the same for all
+// engines. After the last kill a job goes on until its readers see all frames, or no more come.
 type killsCmd struct {
 	common
 
 	Kills   int           `default:"5" help:"Kills of each engine (${default}; --quick: 1)."`
 	Rate    int           `default:"30" help:"Frames a second (${default})."`
 	Small   int           `default:"20000" help:"Points of a frame (${default})."`
-	Soonest time.Duration `default:"9s" help:"Least time from a start to the kill (${default})."`
-	Latest  time.Duration `default:"15s" help:"Longest time from a start to the kill (${default})."`
+	Within  time.Duration `default:"6s" help:"Longest time from a job's first new file to its kill (${default})."`
 	Commit  time.Duration `default:"2s" help:"Interval of checkpoints; the roll age of ours (${default})."`
 	Patient time.Duration `default:"60s" help:"How long nothing new may be committed at the end (${default})."`
 }
@@ -58,23 +58,22 @@ func (c *killsCmd) Run(ctx context.Context) error {
 	return errors.Join(b.report.write(), b.close())
 }
 
-// moments returns the times from a start to its kill: the same for all engines.
+// moments returns the times from the first new file of a job to its kill.
 func (c *killsCmd) moments() (all []time.Duration) {
 	random := rand.New(rand.NewPCG(c.Seed, 2))
 	for range c.Kills {
-		all = append(all, c.Soonest+time.Duration(random.Int64N(int64(1+c.Latest-c.Soonest))))
+		all = append(all, time.Duration(random.Int64N(int64(c.Within))))
 	}
 	return all
 }
 
+// secondsOfAKill is for how long frames are sent a kill: a job starts, works and is killed.
+const secondsOfAKill = 14
+
 // kill measures one engine.
 func (c *killsCmd) kill(b *bench, engine string) (f figures, err error) {
 	moments := c.moments()
-	total := time.Duration(0)
-	for _, m := range moments {
-		total += m
-	}
-	frames := int64((total + c.Soonest).Seconds() * float64(c.Rate))
+	frames := int64(secondsOfAKill * c.Rate * (c.Kills + 1))
 	topic := "live-" + engine
 	if err := b.client.CreateTopic(b.ctx, topic, partitions, largest); err != nil {
 		return f, err
@@ -92,13 +91,14 @@ func (c *killsCmd) kill(b *bench, engine string) (f figures, err error) {
 	broker, others := b.brokerTime(), busy()
 	for i, moment := range append(moments, 0) {
 		last := i == len(moments)
+		began := time.Now()
 		p, line, err := b.begin(j, filepath.Join(j.folder, fmt.Sprintf("cost-%d.json", i)))
 		if err != nil {
 			return f, err
 		}
 		f.Command = line
 		if !last {
-			if err := c.until(b, p, moment); err != nil {
+			if err := c.until(b, p, j, began, moment); err != nil {
 				return f, err
 			}
 		} else if f.BehindS, err = c.settle(b, p, producer, j); err != nil {
@@ -114,18 +114,45 @@ func (c *killsCmd) kill(b *bench, engine string) (f figures, err error) {
 	return f, c.count(b, j, &f)
 }
 
-// until waits until a job has run so long. A job that ends by itself before is an error.
-func (c *killsCmd) until(b *bench, p *rig.Process, moment time.Duration) error {
-	select {
-	case <-p.Done():
-		_, err := p.Wait(b.ctx)
-		return errors.Join(errors.New("the job ended by itself"), err)
-	case <-time.After(moment):
-		return nil
-	case <-b.ctx.Done():
-		_, err := p.Stop(time.Minute)
-		return errors.Join(context.Cause(b.ctx), err)
+// until waits until a job writes, and then for a moment. A job that ends by itself before, or
+// does not begin to write, is an error.
+func (c *killsCmd) until(b *bench, p *rig.Process, j *job, began time.Time, moment time.Duration) error {
+	late := time.After(limit)
+	var kill <-chan time.Time
+	for {
+		select {
+		case <-kill:
+			return nil
+		case <-p.Done():
+			_, err := p.Wait(b.ctx)
+			return errors.Join(errors.New("the job ended by itself"), err)
+		case <-late:
+			_, err := p.Stop(time.Minute)
+			return errors.Join(fmt.Errorf("nothing is written after %v", limit), err)
+		case <-b.ctx.Done():
+			_, err := p.Stop(time.Minute)
+			return errors.Join(context.Cause(b.ctx), err)
+		case <-time.After(100 * time.Millisecond):
+			if kill == nil && writes(j.out(), began) {
+				kill = time.After(moment)
+			}
+		}
 	}
+}
+
+// writes tells whether an output has a file that is younger than a time.
+func writes(out string, since time.Time) (found bool) {
+	filepath.WalkDir(out, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil // it comes and goes
+		}
+		if info, err := e.Info(); err == nil && info.ModTime().After(since) {
+			found = true
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	return found
 }
 
 // killed has the tree of a job killed, and adds its cost.

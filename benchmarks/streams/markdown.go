@@ -72,6 +72,12 @@ func (r *report) markdown() string {
 	return b.String()
 }
 
+// killsText says what is killed and counted.
+const killsText = "`go run ./benchmarks/streams kills`: hulls and maxima of frames that come at a steady rate, a " +
+	"topic for each\nengine. All processes of an engine are killed (kill -9) and started again, at the same moments " +
+	"after they have\nbegun to write. Rows are counted as the engine's readers read them; *all files* is a reader " +
+	"that does not know\n`_spark_metadata`. *Behind* is the time from the last record to the last commit."
+
 // pair is the figures of a round: a start and a whole turn.
 type pair struct{ start, whole *figures }
 
@@ -244,16 +250,8 @@ func (r *report) kills(b *strings.Builder) {
 		return
 	}
 	f := run[0].Figures
-	fmt.Fprintf(b, "\n## Kills\n\n`go run ./benchmarks/streams kills`, seed %d: hulls and maxima of %d frames of "+
-		"%.2f MB "+
-		"that come at a steady rate,\na topic for each engine. All processes of an engine are killed (kill -9) and "+
-		"started "+
-		"again, at the same moments\nafter each start. Rows are counted as the engine's readers read them; *all "+
-		"files* is a "+
-		"reader that does not know\n`_spark_metadata`. *Behind* is the time from the last record to the last "+
-		"commit.\n\n%s. "+
-		"An interval of %g s; %s.\n\n", f.Seed, f.Frames, float64(f.Bytes)/float64(f.Frames)/1e6,
-		rig.Origin(rig.StampsOf(run)), f.EveryS, others(run))
+	fmt.Fprintf(b, "\n## Kills\n\n%s\n\n%s. Seed %d; %d frames of %.2f MB; an interval of %g s; %s.\n\n", killsText,
+		rig.Origin(rig.StampsOf(run)), f.Seed, f.Frames, float64(f.Bytes)/float64(f.Frames)/1e6, f.EveryS, others(run))
 	number := func(head, format string, of func(*figures) any) rig.Column[measurement] {
 		return rig.Column[measurement]{Head: head, Align: rig.Right, Text: func(m measurement) string {
 			return fmt.Sprintf(format, of(&m.Figures))

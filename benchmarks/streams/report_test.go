@@ -94,11 +94,11 @@ func TestPageCountsRowsAfterKills(t *testing.T) {
 
 // The moments of kills depend on the seed alone.
 func TestMomentsOfKills(t *testing.T) {
-	c := killsCmd{Kills: 20, Soonest: 3, Latest: 9}
+	c := killsCmd{Kills: 20, Within: 9}
 	c.Seed = 7
 	seen := map[int64]bool{}
 	for i, m := range c.moments() {
-		if m < 3 || m > 9 || m != c.moments()[i] {
+		if m < 0 || m >= 9 || m != c.moments()[i] {
 			t.Errorf("kill %d after %d", i, m)
 		}
 		seen[int64(m)] = true
