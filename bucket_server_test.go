@@ -4,7 +4,6 @@ package main
 
 import (
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -30,12 +29,7 @@ func realServer(t *testing.T) (url string, restart func()) {
 	if err := os.Mkdir(filepath.Join(dir, "archive"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := ownAddress(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "keyofthetest")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secretofthetest")
 	t.Setenv("AWS_SESSION_TOKEN", "")

@@ -198,7 +198,8 @@ func outlives(done context.Context, p *rig.Process, life time.Duration, out stri
 
 // manifestsOf counts the manifests of an output, which need not exist.
 func manifestsOf(out string) int {
-	found, _ := filepath.Glob(filepath.Join(out, "_commits", "topics", "*", "*", "0*.json")) // the pattern is a valid one
+	// The pattern is a valid one.
+	found, _ := filepath.Glob(filepath.Join(out, "_commits", "topics", "*", "*", "0*.json"))
 	return len(found)
 }
 

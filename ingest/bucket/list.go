@@ -78,7 +78,7 @@ func (c *Client) page(ctx context.Context, prefix string, after *string, deep bo
 			return seen, o.Err
 		}
 		if o.Key <= from && from != "" {
-			continue // what begins with the last key
+			continue // keys that begin with the last one
 		}
 		*after, seen = max(*after, o.Key), true // folders come behind the objects of their page
 		folder := strings.HasSuffix(o.Key, "/")

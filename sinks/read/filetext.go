@@ -21,7 +21,7 @@ const (
 type Roots struct {
 	Out, With string // addresses; With may be empty
 	Endpoint  string // server of buckets, as a URL; empty: AWS
-	Region    string // of the bucket; empty: the reader finds it
+	Region    string // region of the bucket; empty: the reader finds it
 }
 
 // Text returns what opens each table of the list, in a Format: SQL of DuckDB with a view a table,

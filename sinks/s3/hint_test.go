@@ -132,7 +132,7 @@ func TestStagingOfOtherPartitions(t *testing.T) {
 		s.Put(t, fmt.Sprintf("out/%s/frames-0", record.StagingName(p, 0, record.NewUUID())), "", nil)
 	}
 	mine := record.StagingName(record.TopicPartition{Topic: sinktest.LogTopic}, 0, record.NewUUID())
-	s.Put(t, "out/"+mine+"/frames-0", "", nil) // of an attempt that lost its race
+	s.Put(t, "out/"+mine+"/frames-0", "", nil) // an attempt that lost its race
 	store := s.Open(t, "out")
 	o := sinktest.OpenOn(t, store)
 	before := store.Requests()

@@ -118,7 +118,7 @@ func TestAdoptIntoABucket(t *testing.T) {
 func TestRollForwardByTheStoresChecksum(t *testing.T) {
 	folder := record.StagingName(record.TopicPartition{Topic: "t"}, 0, record.NewUUID())
 	for _, c := range []struct {
-		name, kind, of string // of the checksum in the answer
+		name, kind, of string // name of the checksum in the answer
 		gets           bool
 		damaged        bool
 	}{

@@ -81,8 +81,8 @@ func TestWaitForMemoryEnds(t *testing.T) {
 		Close() error
 	}
 	for i := range 3 {
-		name := record.StagingName(record.TopicPartition{Topic: "t"}, 0, record.NewUUID()) + fmt.Sprintf("/frames-%d", i)
-		w, err := store.Stage(ctx, name)
+		folder := record.StagingName(record.TopicPartition{Topic: "t"}, 0, record.NewUUID())
+		w, err := store.Stage(ctx, fmt.Sprintf("%s/frames-%d", folder, i))
 		if err != nil {
 			t.Fatal(err)
 		}

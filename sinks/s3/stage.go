@@ -23,8 +23,8 @@ import (
 // Metadata of staged and published objects. Stores keep them through a copy, and no other
 // program writes them.
 const (
-	metaUUID   = "Entropipe-Uuid"   // of the attempt
-	metaSHA256 = "Entropipe-Sha256" // of the bytes, in hex
+	metaUUID   = "Entropipe-Uuid"   // the attempt's
+	metaSHA256 = "Entropipe-Sha256" // checksum of the bytes, in hex
 	metaBytes  = "Entropipe-Bytes"
 	metaSource = "Entropipe-Source" // ETag of the object of which this one is a copy
 )
@@ -129,12 +129,12 @@ type upload struct {
 	ctx  context.Context
 	name string
 
-	pieces [][]byte // what is not sent yet; all but the last are full
+	pieces [][]byte // bytes to be sent; all but the last piece are full
 	spare  [][]byte // empty ones
 	shared int      // how many of both are of those that all files share
 	sum    hash.Hash
 	bytes  int64
-	id     string // of the upload in parts; empty: there is none
+	id     string // id of the upload in parts; empty: there is none
 	parts  []minio.CompletePart
 	err    error // the first one: nothing more is sent
 	closed bool

@@ -18,8 +18,12 @@ import (
 	"entropipe/sinks/s3/s3test"
 )
 
-// large is an encoder of a file for a batch, which is large in the first one, and of a small one.
-type large struct{ sinks.Encoder }
+// large is an encoder of a file for a batch, which is large in the first one or in every one,
+// and of a small one.
+type large struct {
+	sinks.Encoder
+	every bool
+}
 
 const largeBytes = 8<<20 + 1000 // two parts
 
@@ -29,10 +33,10 @@ func (large) Plan(b *schemas.Batch, _ int) []sinks.File {
 		{Table: "frames", Path: "frames/dataset=d/topic=points/" + name}}
 }
 
-func (large) Encode(w io.Writer, f sinks.File, b *schemas.Batch) (int64, error) {
+func (l large) Encode(w io.Writer, f sinks.File, b *schemas.Batch) (int64, error) {
 	piece, left := make([]byte, 1<<20), 100
 	rng := rand.NewChaCha8([32]byte{byte(b.Start), byte(len(f.Table))})
-	if f.Table == "points" && b.Start == 0 {
+	if f.Table == "points" && (b.Start == 0 || l.every) {
 		left = largeBytes
 	}
 	for left > 0 {
@@ -54,7 +58,7 @@ func TestUploadsAreAbortedAndAMonthGoesBy(t *testing.T) {
 	for _, c := range []struct {
 		at       moment
 		executed bool // the request at which it dies
-		uploads  int  // that are incomplete then
+		uploads  int  // incomplete ones
 		next     int64
 	}{
 		{moment{kind: s3test.Begin}, true, 1, 0},
@@ -133,7 +137,12 @@ func TestUploadAbortedUnderItsWriter(t *testing.T) {
 
 func resumeLarge(t *testing.T, store *s3.Store) (o *sinks.Output, next int64) {
 	t.Helper()
-	o, err := sinks.Open(t.Context(), store, large{sinktest.EncoderOf()}, sinks.Config{})
+	return resumeAs(t, store, large{Encoder: sinktest.EncoderOf()})
+}
+
+func resumeAs(t *testing.T, store *s3.Store, encoder sinks.Encoder) (o *sinks.Output, next int64) {
+	t.Helper()
+	o, err := sinks.Open(t.Context(), store, encoder, sinks.Config{})
 	if err == nil {
 		err = o.Base(t.Context(), sinktest.LogTopic, schemas.TopicID{}, map[int32]int64{0: 0})
 	}

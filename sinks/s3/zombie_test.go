@@ -39,7 +39,7 @@ var moments = []moment{
 type standing struct {
 	at     moment
 	stood  func() s3test.Fault // called at the moment
-	commit context.Context     // what Commit is called with
+	commit context.Context     // context of the commit
 
 	mu    sync.Mutex
 	begun bool // the commit

@@ -36,7 +36,7 @@ const (
 // Seen is a request as a Proxy sees it. Create is a PUT with If-None-Match.
 type Seen struct {
 	Kind   Kind
-	Key    string // of the object, without the bucket; of a deletion of many: of the first
+	Key    string // the object's, without the bucket; the first one's of many deleted
 	repeat func()
 }
 
