@@ -10,8 +10,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/parquet-go/parquet-go/format"
-
 	"entropipe/schemas/codec/parquetfile"
 	"entropipe/sinks"
 	"entropipe/sinks/record"
@@ -28,11 +26,8 @@ const (
 type source struct {
 	file   *record.File
 	name   string // path or staged path
-	meta   *format.FileMetaData
-	kind   string // result of kindOf
-	begin  int64  // offset of the footer
+	footer *parquetfile.RawFooter
 	size   int64
-	shifts []int64 // by column chunk; nil: not known yet
 
 	data   []byte       // the whole of a small file, which has its checksum
 	object sinks.Object // a large file; nil: data is whole
@@ -42,11 +37,11 @@ type source struct {
 // buffers holds the memory of small files.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// openSource opens a file of a commit, and reads it if it is small. Missing and damaged files
-// are a *SourceError.
-func openSource(ctx context.Context, store sinks.Reader, f *record.File) (*source, error) {
+// openSource opens a file of a commit, and reads it if it is small. kinds has the kinds of footers
+// that were checked. Missing and damaged files are a *SourceError.
+func openSource(ctx context.Context, store sinks.Reader, f *record.File, kinds *sync.Map) (*source, error) {
 	s := &source{file: f, ctx: ctx, size: f.Bytes}
-	err := s.open(store)
+	err := s.open(store, kinds)
 	if err == nil {
 		return s, nil
 	}
@@ -57,7 +52,7 @@ func openSource(ctx context.Context, store sinks.Reader, f *record.File) (*sourc
 	return nil, &SourceError{Name: f.Path, Err: err}
 }
 
-func (s *source) open(store sinks.Reader) error {
+func (s *source) open(store sinks.Reader, kinds *sync.Map) error {
 	object, err := s.find(store)
 	if err != nil {
 		return err
@@ -73,13 +68,17 @@ func (s *source) open(store sinks.Reader) error {
 		}
 		r = bytes.NewReader(s.data)
 	}
-	if s.meta, s.begin, err = parquetfile.ReadFooter(r, s.size); err != nil {
+	if s.footer, err = parquetfile.ReadRawFooter(r, s.size); err != nil {
 		return err
 	}
-	if s.meta.NumRows != s.file.Rows {
-		return fmt.Errorf("it has %d rows, its manifest says %d", s.meta.NumRows, s.file.Rows)
+	if s.footer.Rows != s.file.Rows {
+		return fmt.Errorf("it has %d rows, its manifest says %d", s.footer.Rows, s.file.Rows)
 	}
-	s.kind, err = kindOf(s.meta)
+	if _, checked := kinds.Load(s.footer.Kind); !checked { // one of a kind is checked in all respects
+		if _, _, err = parquetfile.ReadFooter(r, s.size); err == nil {
+			kinds.Store(s.footer.Kind, true)
+		}
+	}
 	return err
 }
 
@@ -173,17 +172,6 @@ func (s *source) close() {
 	}
 }
 
-// chunks returns the number of column chunks.
-func (s *source) chunks() (n int) {
-	for i := range s.meta.RowGroups {
-		n += len(s.meta.RowGroups[i].Columns)
-	}
-	return n
-}
-
-// footer returns the number of bytes of the footer.
-func (s *source) footer() int64 { return s.size - s.begin }
-
 // loader opens the files of a list ahead of their use, some at a time: small files of a bucket
 // take a time that does not depend on their size.
 type loader struct {
@@ -202,6 +190,7 @@ type loaded struct {
 func load(ctx context.Context, store sinks.Reader, files []*record.File, depth int) *loader {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &loader{cancel: cancel, ready: make(chan chan loaded, depth)}
+	kinds := new(sync.Map)
 	go func() {
 		defer close(l.ready)
 		for _, f := range files {
@@ -212,7 +201,7 @@ func load(ctx context.Context, store sinks.Reader, files []*record.File, depth i
 				return
 			}
 			go func() {
-				s, err := openSource(ctx, store, f)
+				s, err := openSource(ctx, store, f, kinds)
 				one <- loaded{s, err}
 			}()
 		}

@@ -1,16 +1,13 @@
 package compact
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"entropipe/schemas/codec/parquetfile"
@@ -38,11 +35,22 @@ type splicer struct {
 	start int64 // range of offsets, for the footer
 	end   int64
 
-	kind    string // schema and page indexes of the sources; all of a file have the same
-	meta    format.FileMetaData
-	columns [][]byte // column indexes, encoded; empty: none
-	offsets [][]byte // offset indexes, encoded; empty: none
-	footers int64    // bytes of the sources' footers
+	sources []moved           // whose row groups are written; all have the same Kind
+	pairs   []format.KeyValue // of the footer
+	columns [][]byte          // column indexes, encoded; empty: none
+	offsets [][]byte          // offset indexes, encoded; empty: none
+	rows    int64
+	groups  int
+	footers int64 // bytes of the sources' footers
+}
+
+// moved is the footer of a source and the place of its chunks in the file.
+type moved struct {
+	footer  *parquetfile.RawFooter
+	shifts  []int64 // of pages, by column chunk
+	filters []int64 // of filters, by column chunk; nil: there is none
+	chunk   int     // number of its first chunk in the file
+	group   int     // number of its first row group
 }
 
 // newSplicer begins a file.
@@ -52,25 +60,22 @@ func newSplicer(w io.Writer, start, end int64) *splicer {
 
 // fits tells whether the file may go on with the row groups of s.
 func (p *splicer) fits(s *source) bool {
-	if p.kind == "" {
+	if len(p.sources) == 0 {
 		return true
 	}
-	chunks := len(p.columns) + s.chunks()
-	return p.kind == s.kind && chunks <= maxChunks && p.footers+s.footer() <= maxFooter &&
-		len(p.meta.RowGroups)+len(s.meta.RowGroups) <= math.MaxInt16
+	chunks := len(p.columns) + len(s.footer.Chunks)
+	return p.sources[0].footer.Kind == s.footer.Kind && chunks <= maxChunks && p.footers+s.footer.Size <= maxFooter &&
+		p.groups+s.footer.Groups <= math.MaxInt16
 }
 
 // add copies the row groups of s.
 func (p *splicer) add(s *source) (err error) {
-	if p.kind == "" {
+	if len(p.sources) == 0 {
 		if err := p.write([]byte(magic)); err != nil {
 			return err
 		}
-		p.kind = s.kind
-		p.meta = format.FileMetaData{Version: s.meta.Version, Schema: s.meta.Schema, CreatedBy: s.meta.CreatedBy,
-			ColumnOrders: s.meta.ColumnOrders, KeyValueMetadata: s.meta.KeyValueMetadata}
-	} else if p.meta.KeyValueMetadata, err = tables.MergeFooters(p.meta.KeyValueMetadata,
-		s.meta.KeyValueMetadata); err != nil {
+		p.pairs = s.footer.KeyValues
+	} else if p.pairs, err = tables.MergeFooters(p.pairs, s.footer.KeyValues); err != nil {
 		return err
 	}
 	segments, err := s.segments()
@@ -85,7 +90,6 @@ func (p *splicer) add(s *source) (err error) {
 		return fmt.Errorf("it ends at byte %d, and its footer names bytes %d to %d: %w", sweep.at,
 			segments[sweep.next].from, segments[sweep.next].to, io.ErrUnexpectedEOF)
 	}
-	p.footers += s.footer()
 	return p.adopt(s, segments)
 }
 
@@ -96,109 +100,106 @@ func (p *splicer) write(data []byte) error {
 }
 
 // adopt takes over the row groups of s, whose segments are written.
-func (p *splicer) adopt(s *source, segments []segment) error {
+func (p *splicer) adopt(s *source, segments []segment) (err error) {
+	n := len(s.footer.Chunks)
+	m := moved{footer: s.footer, shifts: make([]int64, n), chunk: len(p.columns), group: p.groups}
 	for i := range segments {
-		g := &segments[i]
-		switch g.kind {
+		switch g := &segments[i]; g.kind {
 		case chunkBytes:
-			moveChunk(g.chunk, g.shift)
+			m.shifts[g.place] = g.shift
 		case filterBytes:
-			g.chunk.MetaData.BloomFilterOffset += g.shift
+			if m.filters == nil {
+				m.filters = make([]int64, n)
+			}
+			m.filters[g.place] = g.shift
 		}
 	}
-	first := len(p.columns)
-	p.columns = append(p.columns, make([][]byte, s.chunks())...)
-	p.offsets = append(p.offsets, make([][]byte, s.chunks())...)
+	p.columns = append(p.columns, make([][]byte, n)...)
+	p.offsets = append(p.offsets, make([][]byte, n)...)
 	for i := range segments {
-		g := &segments[i]
-		switch g.kind {
+		switch g := &segments[i]; g.kind {
 		case columnIndex:
-			p.columns[first+g.place] = g.data
+			p.columns[m.chunk+g.place] = g.data
 		case offsetIndex:
-			moved, err := shiftOffsets(g.data, s.chunkShift(segments, g.place))
+			later, err := parquetfile.AppendOffsetIndex(make([]byte, 0, len(g.data)+16), g.data, m.shifts[g.place])
 			if err != nil {
 				return err
 			}
-			p.offsets[first+g.place] = moved
+			p.offsets[m.chunk+g.place] = later
 		}
 	}
-	for i := range s.meta.RowGroups {
-		g := s.meta.RowGroups[i]
-		g.Ordinal = int16(len(p.meta.RowGroups))
-		if g.FileOffset > 0 && len(g.Columns) > 0 {
-			g.FileOffset, _ = parquetfile.ChunkRange(&g.Columns[0].MetaData)
-		}
-		if len(p.meta.RowGroups) > 0 { // names of columns repeat: one copy stays in memory
-			for j := range g.Columns {
-				g.Columns[j].MetaData.PathInSchema = p.meta.RowGroups[0].Columns[j].MetaData.PathInSchema
-			}
-		}
-		p.meta.RowGroups = append(p.meta.RowGroups, g)
-		p.meta.NumRows += g.NumRows
-	}
+	p.sources = append(p.sources, m)
+	p.rows += s.footer.Rows
+	p.groups += s.footer.Groups
+	p.footers += s.footer.Size
 	return nil
-}
-
-// moveChunk adds shift to the offsets of a column chunk's pages.
-func moveChunk(c *format.ColumnChunk, shift int64) {
-	for _, offset := range []*int64{&c.FileOffset, &c.MetaData.DataPageOffset, &c.MetaData.DictionaryPageOffset,
-		&c.MetaData.IndexPageOffset} {
-		if *offset > 0 {
-			*offset += shift
-		}
-	}
-}
-
-// shiftOffsets returns an offset index whose pages are shift bytes later.
-func shiftOffsets(data []byte, shift int64) ([]byte, error) {
-	index, err := parquetfile.ReadOffsetIndex(data)
-	if err != nil {
-		return nil, err
-	}
-	for i := range index.PageLocations {
-		index.PageLocations[i].Offset += shift
-	}
-	return thrift.Marshal(new(thrift.CompactProtocol), index)
 }
 
 // finish writes the indexes and the footer, and returns the number of rows.
 func (p *splicer) finish() (rows int64, err error) {
-	place := 0
-	eachChunk := func(indexes [][]byte, put func(c *format.ColumnChunk, at int64, length int32)) {
-		place = 0
-		for i := range p.meta.RowGroups {
-			for j := range p.meta.RowGroups[i].Columns {
-				c, data := &p.meta.RowGroups[i].Columns[j], indexes[place]
-				place++
-				if len(data) == 0 || err != nil {
-					put(c, 0, 0)
-					continue
-				}
-				put(c, p.at, int32(len(data)))
-				err = p.write(data)
+	columns, err := p.indexes(p.columns)
+	if err != nil {
+		return 0, err
+	}
+	offsets, err := p.indexes(p.offsets)
+	if err != nil {
+		return 0, err
+	}
+	groups := make([]byte, 0, p.footers+p.footers/8)
+	for i := range p.sources {
+		m := &p.sources[i]
+		groups = m.footer.AppendGroups(groups, func(kind parquetfile.NumberKind, owner int, n int64) int64 {
+			switch kind {
+			case parquetfile.ColumnIndexOffset:
+				return columns[m.chunk+owner]
+			case parquetfile.ColumnIndexLength:
+				return int64(len(p.columns[m.chunk+owner]))
+			case parquetfile.OffsetIndexOffset:
+				return offsets[m.chunk+owner]
+			case parquetfile.OffsetIndexLength:
+				return int64(len(p.offsets[m.chunk+owner]))
 			}
-		}
+			return m.number(kind, owner, n)
+		})
 	}
-	eachChunk(p.columns, func(c *format.ColumnChunk, at int64, length int32) {
-		c.ColumnIndexOffset, c.ColumnIndexLength = at, length
-	})
-	eachChunk(p.offsets, func(c *format.ColumnChunk, at int64, length int32) {
-		c.OffsetIndexOffset, c.OffsetIndexLength = at, length
-	})
-	if err != nil {
-		return 0, err
-	}
-	p.meta.KeyValueMetadata = append(slices.DeleteFunc(slices.Clone(p.meta.KeyValueMetadata),
+	p.pairs = append(slices.DeleteFunc(slices.Clone(p.pairs),
 		func(kv format.KeyValue) bool { return kv.Key == tables.Offsets(0, 0).Key }), tables.Offsets(p.start, p.end))
-	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &p.meta)
-	if err != nil {
-		return 0, err
-	}
+	footer := p.sources[0].footer.AppendFooter(make([]byte, 0, len(groups)+16<<10), p.rows, p.groups, groups, p.pairs)
 	if len(footer) > parquetfile.MaxFooterBytes {
 		return 0, fmt.Errorf("a footer of %d bytes", len(footer))
 	}
 	footer = binary.LittleEndian.AppendUint32(footer, uint32(len(footer)))
-	return p.meta.NumRows, p.write(append(footer, magic...))
+	return p.rows, p.write(append(footer, magic...))
+}
+
+// number returns a number of a row group or column chunk at its new place.
+func (m *moved) number(kind parquetfile.NumberKind, owner int, n int64) int64 {
+	switch {
+	case kind == parquetfile.GroupOrdinal:
+		return int64(m.group + owner)
+	case n <= 0 || len(m.shifts) == 0: // there is none
+		return n
+	case kind == parquetfile.GroupOffset:
+		return n + m.shifts[owner*(len(m.shifts)/m.footer.Groups)]
+	case kind == parquetfile.FilterOffset && m.filters == nil:
+		return 0 // its length is not known, and so it was left out
+	case kind == parquetfile.FilterOffset:
+		return n + m.filters[owner]
+	}
+	return n + m.shifts[owner]
+}
+
+// indexes writes indexes, and returns where each begins; 0: there is none.
+func (p *splicer) indexes(all [][]byte) (offsets []int64, err error) {
+	offsets = make([]int64, len(all))
+	var joined []byte // one write
+	for i, data := range all {
+		if len(data) > 0 {
+			offsets[i] = p.at + int64(len(joined))
+			joined = append(joined, data...)
+		}
+	}
+	return offsets, p.write(joined)
 }
 
 // segmentKind is what the bytes of a segment are.
@@ -215,7 +216,6 @@ const (
 type segment struct {
 	kind     segmentKind
 	from, to int64
-	chunk    *format.ColumnChunk
 	place    int    // number of the column chunk in its file, by row group
 	shift    int64  // distance from its place in the source to that in the result
 	data     []byte // bytes of an index
@@ -226,51 +226,36 @@ type segment struct {
 //
 // A filter whose length the footer does not name is left out, as very old writers had it.
 func (s *source) segments() ([]segment, error) {
-	all := make([]segment, 0, 3*s.chunks())
-	place := 0
-	for i := range s.meta.RowGroups {
-		for j := range s.meta.RowGroups[i].Columns {
-			c := &s.meta.RowGroups[i].Columns[j]
-			from, to := parquetfile.ChunkRange(&c.MetaData)
-			all = append(all, segment{kind: chunkBytes, from: from, to: to, chunk: c, place: place})
-			add := func(kind segmentKind, at int64, length int32) {
-				if at > 0 && length > 0 {
-					all = append(all, segment{kind: kind, from: at, to: at + int64(length), chunk: c, place: place})
-				}
-			}
-			add(columnIndex, c.ColumnIndexOffset, c.ColumnIndexLength)
-			add(offsetIndex, c.OffsetIndexOffset, c.OffsetIndexLength)
-			if c.MetaData.BloomFilterLength <= 0 {
-				c.MetaData.BloomFilterOffset = 0
-			}
-			add(filterBytes, c.MetaData.BloomFilterOffset, c.MetaData.BloomFilterLength)
-			place++
+	chunks := s.footer.Chunks
+	all := make([]segment, 0, 3*len(chunks))
+	add := func(kind segmentKind, place int, r parquetfile.Range) {
+		if r != (parquetfile.Range{}) {
+			all = append(all, segment{kind: kind, from: r.From, to: r.To, place: place})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b segment) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
-	})
+	for i := range chunks {
+		all = append(all, segment{kind: chunkBytes, from: chunks[i].Pages.From, to: chunks[i].Pages.To, place: i})
+		add(filterBytes, i, chunks[i].Filter)
+	}
+	for i := range chunks {
+		add(columnIndex, i, chunks[i].ColumnIndex)
+	}
+	for i := range chunks {
+		add(offsetIndex, i, chunks[i].OffsetIndex)
+	}
+	byOffset := func(a, b segment) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) }
+	if !slices.IsSortedFunc(all, byOffset) {
+		slices.SortStableFunc(all, byOffset)
+	}
 	end := int64(len(magic))
-	for _, g := range all {
-		if g.from < end || g.to < g.from || g.to > s.begin {
+	for i := range all {
+		g := &all[i]
+		if g.from < end || g.to < g.from || g.to > s.footer.Begin {
 			return nil, fmt.Errorf("its footer names bytes %d to %d, which overlap others or the footer", g.from, g.to)
 		}
 		end = g.to
 	}
 	return all, nil
-}
-
-// chunkShift returns the shift of the pages of a column chunk.
-func (s *source) chunkShift(segments []segment, place int) int64 {
-	if s.shifts == nil {
-		s.shifts = make([]int64, s.chunks())
-		for i := range segments {
-			if segments[i].kind == chunkBytes {
-				s.shifts[segments[i].place] = segments[i].shift
-			}
-		}
-	}
-	return s.shifts[place]
 }
 
 // sweep passes over the bytes of a source in order: pages and filters go into the result, and
@@ -320,36 +305,4 @@ func (w *sweep) piece(data []byte) error {
 		}
 	}
 	return flush()
-}
-
-// kindOf returns what files must have alike to be spliced: the schema, exactly, and which
-// columns have page indexes, since readers take these as one block. An error: the row groups
-// of the file itself differ.
-func kindOf(m *format.FileMetaData) (string, error) {
-	same := format.FileMetaData{Version: m.Version, Schema: m.Schema, ColumnOrders: m.ColumnOrders}
-	data, err := thrift.Marshal(new(thrift.CompactProtocol), &same)
-	if err != nil {
-		return "", err
-	}
-	var first []byte
-	for i := range m.RowGroups {
-		var has []byte
-		for j := range m.RowGroups[i].Columns {
-			c := &m.RowGroups[i].Columns[j]
-			flags := byte('0')
-			if c.ColumnIndexLength > 0 {
-				flags++
-			}
-			if c.OffsetIndexLength > 0 {
-				flags += 2
-			}
-			has = append(has, flags)
-		}
-		if first == nil {
-			first = has
-		} else if !bytes.Equal(first, has) {
-			return "", errors.New("its row groups differ in their columns or page indexes")
-		}
-	}
-	return string(append(data, first...)), nil
 }

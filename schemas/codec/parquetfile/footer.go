@@ -78,24 +78,6 @@ func ReadFooter(r io.ReaderAt, size int64) (meta *format.FileMetaData, begin int
 	return &f.meta, f.footer, nil
 }
 
-// ReadOffsetIndex decodes the offset index of a column chunk, after its lengths are compared
-// with data. The result holds no part of data. Every error is a *FormatError.
-func ReadOffsetIndex(data []byte) (*format.OffsetIndex, error) {
-	s := scanner{b: data}
-	err := s.skip(thriftStruct, inStruct)
-	if err == nil && s.at != len(data) {
-		err = fmt.Errorf("%d bytes follow an offset index", len(data)-s.at)
-	}
-	index := new(format.OffsetIndex)
-	if err == nil {
-		err = Guard(func() error { return thrift.Unmarshal(new(thrift.CompactProtocol), data, index) })
-	}
-	if err != nil {
-		return nil, &FormatError{err}
-	}
-	return index, nil
-}
-
 // scanFooter compares every length of a footer with its bytes, and counts its
 // column chunks, before anything is decoded.
 func scanFooter(footer []byte) error {
