@@ -178,7 +178,7 @@ func (b *bench) newJob(engine, work, topic string) *job {
 }
 
 // limit is how long a job may take.
-const limit = 5 * time.Minute
+const limit = 10 * time.Minute
 
 // begin starts a job as a tree of processes whose cost is written to a file at their end.
 func (b *bench) begin(j *job, file string) (*rig.Process, string, error) {

@@ -101,7 +101,7 @@ func (c *killsCmd) kill(b *bench, engine string) (f figures, err error) {
 			if err := c.until(b, p, j, began, moment); err != nil {
 				return f, err
 			}
-		} else if f.BehindS, err = c.settle(b, p, producer, j); err != nil {
+		} else if f.BehindS, err = c.settle(b, p, producer, j, began); err != nil {
 			_, failed := p.Stop(time.Minute)
 			return f, errors.Join(err, failed)
 		}
@@ -168,9 +168,10 @@ func (c *killsCmd) killed(b *bench, p *rig.Process, j *job, number int, f *figur
 	return nil
 }
 
-// settle waits until all frames are committed, or nothing new is for long. It returns the time
-// from the end of the producer to the last new commit that was seen.
-func (c *killsCmd) settle(b *bench, p, producer *rig.Process, j *job) (behind float64, err error) {
+// settle waits until all frames are committed, or nothing new is for long after the job has begun
+// to write. It returns the time from the end of the producer to the last new commit that was seen.
+func (c *killsCmd) settle(b *bench, p, producer *rig.Process, j *job,
+	began time.Time) (behind float64, err error) {
 	ctx, cancel := context.WithTimeoutCause(b.ctx, limit, errors.New("the producer does not end"))
 	defer cancel()
 	if _, err := producer.Wait(ctx); err != nil {
@@ -189,7 +190,7 @@ func (c *killsCmd) settle(b *bench, p, producer *rig.Process, j *job) (behind fl
 		if err := b.judge(&found, "count", j.engine, j.work, j.out()); err != nil {
 			return 0, err
 		}
-		if found.Rows != rows {
+		if found.Rows != rows || !writes(j.out(), began) && time.Since(ended) < limit { // it still starts
 			rows, moved = found.Rows, time.Now()
 		}
 		if rows >= frames || time.Since(moved) > c.Patient {

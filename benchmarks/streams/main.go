@@ -39,7 +39,7 @@ type common struct {
 	Quick   bool          `help:"Few frames, one round; keeps no result."`
 	Engines []string      `enum:"${engines}" default:"${engines}" help:"Engines (${enum})."`
 	Cores   int           `default:"2" help:"Processors of an engine; the broker may use all (${default})."`
-	Every   time.Duration `default:"10s" help:"Interval of checkpoints; the roll age of ours (${default})."`
+	Every   time.Duration `default:"5s" help:"Interval of checkpoints; the roll age of ours (${default})."`
 	Points  int           `default:"119000" help:"Points of a frame, of 16 bytes each (${default})."`
 	Seed    uint64        `default:"1" help:"Seed of frames, orders and kills (${default})."`
 	Results string        `placeholder:"DIR" help:"Folder of the result (benchmarks/results; --quick: none); -: none."`

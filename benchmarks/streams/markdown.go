@@ -43,11 +43,10 @@ Connect 4.3.1 (one worker) with Iceberg's sink 1.12.0, and entropipe read the sa
 once: the interval of Flink's checkpoints and of Iceberg's commits is entropipe's roll age; Spark takes
 a topic in two micro-batches. Virtual machines have 1 GB of heap. Processor time is user and system time
 of an engine's whole tree of processes, memory the largest sum of their proportional set sizes; the
-broker's time is apart. *Further* figures leave out a start: a turn over a few frames in the same round,
-before which nothing runs. Iceberg's sink has no end: its time is that until a snapshot has all rows,
-which come at its interval, so that its further time is coarse; its sink leaves keys out. Ratios are
-taken round by round. Brackets have the ends of 95 % intervals of medians: of fewer than six rounds the
-least and the largest.
+broker's time is apart. *Further* figures leave out a start: a turn over a few frames in the first
+round. Iceberg's sink has no end: its time is that until a snapshot has all rows, which come at its
+interval, so that its further time is coarse; its sink leaves keys out. Ratios are taken round by round.
+Brackets have the ends of 95 % intervals of medians: of fewer than six rounds the least and the largest.
 `
 
 // write writes the page, and prints it.
@@ -78,7 +77,7 @@ const killsText = "`go run ./benchmarks/streams kills`: hulls and maxima of fram
 	"after they have\nbegun to write. Rows are counted as the engine's readers read them; *all files* is a reader " +
 	"that does not know\n`_spark_metadata`. *Behind* is the time from the last record to the last commit."
 
-// pair is the figures of a round: a start and a whole turn.
+// pair is the figures of a round: the start of the run and a whole turn.
 type pair struct{ start, whole *figures }
 
 func (p pair) rate() float64        { return float64(p.whole.Frames) / p.whole.WallS }
@@ -89,25 +88,18 @@ func (p pair) frames() float64      { return float64(p.whole.Frames - p.start.Fr
 func (p pair) furtherRate() float64 { return p.frames() / (p.whole.WallS - p.start.WallS) }
 func (p pair) furtherCPU() float64  { return 1e3 * (p.whole.CPUS - p.start.CPUS) / p.frames() }
 
-// pairs returns the pairs of an engine by round.
+// pairs returns the pairs of an engine by round. All rounds have the first one's start.
 func pairs(run []measurement, engine string) map[int]pair {
+	var start *figures
 	found := map[int]pair{}
 	for i := range run {
 		f := &run[i].Figures
-		if f.Engine != engine {
-			continue
-		}
-		p := found[f.Round]
-		if f.Case == startOnly {
-			p.start = f
-		} else {
-			p.whole = f
-		}
-		found[f.Round] = p
-	}
-	for round, p := range found {
-		if p.start == nil || p.whole == nil {
-			delete(found, round) // the run was interrupted
+		switch {
+		case f.Engine != engine:
+		case f.Case == startOnly:
+			start = f
+		case start != nil:
+			found[f.Round] = pair{start, f}
 		}
 	}
 	return found
