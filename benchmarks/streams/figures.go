@@ -41,6 +41,7 @@ type figures struct {
 	Missing   int64   `json:"missing,omitempty"`
 	Doubled   int64   `json:"doubled,omitempty"`
 	Unguarded int64   `json:"unguarded,omitempty"` // doubled for a reader of all files
+	Torn      int64   `json:"torn,omitempty"`      // files that end a reader of all files
 	BehindS   float64 `json:"behind_s,omitempty"`  // from the last record to the last commit
 	Command   string  `json:"command"`
 }

@@ -2,7 +2,8 @@
 
     python judge.py count ENGINE WORK OUT           files, file_bytes and rows, from the footers
     python judge.py equal WORK ENGINE=OUT...        the rows of all outputs must be equal
-    python judge.py offsets ENGINE OUT COUNTS       rows, missing and doubled offsets of shapes;
+    python judge.py offsets ENGINE OUT COUNTS       rows, missing and doubled offsets of shapes, and
+                                                    what a reader of all files finds doubled or torn;
                                                     COUNTS is a JSON object of the partitions' records
 
 Prints one line of JSON. Of entropipe a table's Parquet files count, of Flink the files whose
@@ -169,9 +170,18 @@ def offsets(engine, out, records):
     result["doubled"] = sum(n - 1 for n in found.values())
     result["missing"] = sum((int(p), o) not in found for p, n in want.items() for o in range(n))
     if engine != "entropipe":
-        every = seen(all_files(out))
-        result["unguarded"] = sum(n - 1 for n in every.values())
+        whole = [file for file in all_files(out) if complete(file)]
+        result["torn"] = len(all_files(out)) - len(whole)
+        result["unguarded"] = sum(n - 1 for n in seen(whole).values())
     return result
+
+
+def complete(file):
+    """Whether a file has a footer: a killed writer may leave one without."""
+    try:
+        return pq.read_metadata(file) is not None
+    except pa.ArrowInvalid:
+        return False
 
 
 def seen(files):

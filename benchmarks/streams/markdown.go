@@ -256,6 +256,7 @@ func (r *report) kills(b *strings.Builder) {
 		number("missing", "%d", func(f *figures) any { return f.Missing }),
 		number("doubled", "%d", func(f *figures) any { return f.Doubled }),
 		number("doubled in all files", "%d", func(f *figures) any { return f.Unguarded }),
+		number("torn files", "%d", func(f *figures) any { return f.Torn }),
 		number("files", "%d", func(f *figures) any { return f.Files }),
 		number("behind, s", "%.1f", func(f *figures) any { return f.BehindS }),
 		number("processor s", "%.1f", func(f *figures) any { return f.CPUS }),
