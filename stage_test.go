@@ -116,14 +116,14 @@ func TestSeededRunWritesTheSameRows(t *testing.T) {
 	first := writeSeeds(t, model, 64, 0, models.Meta{Dataset: "synthetic"})
 	must(t, dir, "produce", "synthetic", "--frames", "10", "--points", "40000", "--rate", "max", "--brokers", brokers)
 	plain := []string{"run", "--brokers", brokers, "--ops", "hull3d,maxima3d", "--roll-records", "5",
-		"--roll-age", "100ms"}
+		"--roll-age", "100ms", "--tables", "hulls3d,maxima,entropy", "--entropy-every", "3"}
 	must(t, dir, append(plain, "--out", "off", "--until-end")...)
 	r := launch(t, dir, append(plain, "--out", "seed", "--stage", "seed", "--model", model,
 		"--listen", "127.0.0.1:0")...)
 	url := r.until(`metrics=(http://\S+)`)[1]
 	out := filepath.Join(dir, "seed")
 	waitFor(t, "the frames", func() bool { return published(t, out, 10) })
-	for _, table := range []string{"hulls3d", "maxima"} {
+	for _, table := range []string{"hulls3d", "maxima", "entropy"} {
 		if diff := cmp.Diff(rowsOf(t, filepath.Join(dir, "off"), table), rowsOf(t, out, table)); diff != "" {
 			t.Errorf("%s (-off +seed):\n%.2000s", table, diff)
 		}
@@ -187,11 +187,25 @@ func TestPerturbedRun(t *testing.T) {
 		table, column string
 		want          map[string]int
 	}{{"hulls", "error_bound", map[string]int{"0": 3}}, {"maxima", "error_bound", map[string]int{"null": 3}},
-		{"frames", "stage", map[string]int{"perturb": 3}}, {"entropy", "op", map[string]int{"maxima3d": 3}}} {
+		{"frames", "stage", map[string]int{"perturb": 3}}, {"entropy", "op", map[string]int{"hull2d": 6, "maxima3d": 3}},
+		{"entropy", "stage", map[string]int{"before": 3, "after": 3, "null": 3}}} {
 		if got, err := countValues(filepath.Join(dir, "perturb", c.table), c.column); err != nil ||
 			!cmp.Equal(c.want, got) {
 			t.Errorf("%s of %s: %v, %v", c.column, c.table, got, err)
 		}
+	}
+	r := launch(t, dir, "run", "--brokers", brokers, "--until-end", "--out", "empty", "--ops", "hull2d", "--tables",
+		"hulls,maxima,entropy", "--entropy-every", "0")
+	r.exits(0, patience)
+	for _, want := range []string{"no operator of --ops writes it\" table=maxima",
+		"this table stays empty: --entropy-every is 0", "got no row of this run\" table=maxima frames=3",
+		"got no row of this run\" table=entropy frames=3"} {
+		if !strings.Contains(r.log(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, r.log())
+		}
+	}
+	if strings.Contains(r.log(), "table=hulls") {
+		t.Errorf("a table with rows is said to be empty:\n%s", r.log())
 	}
 }
 

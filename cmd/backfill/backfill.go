@@ -232,6 +232,7 @@ func (j *job) backfill(settings string, show run.Show) error {
 		err = s.Verdict(e.Ctx)
 	}
 	f.look(context.WithoutCancel(e.Ctx))
+	s.WarnOfEmptyTables()
 	if _, printed := fmt.Fprintln(e.Stdout, f.summary(s, time.Since(begin))); err == nil {
 		err = printed
 	}

@@ -90,6 +90,7 @@ func (c *Command) totals(log *slog.Logger, s *Service, begin time.Time, err erro
 			return
 		}
 	}
+	s.WarnOfEmptyTables()
 	st := s.Pipeline.Stats()
 	done := []any{"frames", st.Frames, "points", st.Points, "rejects", st.Rejects, "rows", st.Rows, "bytes",
 		st.FileBytes, "seconds", time.Since(begin).Seconds()}

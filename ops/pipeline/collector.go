@@ -272,6 +272,7 @@ func (c *collector) account(done schemas.Committed, took time.Duration) {
 		total.rows.Add(t.Rows)
 		total.fileBytes.Add(t.Bytes)
 	}
+	total.filled(done.Tables)
 	var last time.Time
 	for _, ns := range c.times {
 		if ns == 0 {

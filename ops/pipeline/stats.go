@@ -23,7 +23,36 @@ type counters struct {
 	latency                           metrics.Quantiles
 
 	mu     sync.Mutex
-	warned map[string]bool // reasons of rejects that have a line in the log
+	warned map[string]bool  // reasons of rejects that have a line in the log
+	tables map[string]int64 // rows of every table
+}
+
+// filled adds the rows of a commit to those of every table.
+func (c *counters) filled(files []schemas.TableFiles) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tables == nil {
+		c.tables = map[string]int64{}
+	}
+	for _, f := range files {
+		c.tables[f.Table] += f.Rows
+	}
+}
+
+// TableRows returns the number of committed rows of every table since the start. Any
+// goroutine may call it.
+func (p *Pipeline) TableRows() map[string]int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	rows := map[string]int64{}
+	for _, c := range p.stats {
+		c.mu.Lock()
+		for table, n := range c.tables {
+			rows[table] += n
+		}
+		c.mu.Unlock()
+	}
+	return rows
 }
 
 // Stats is a snapshot of totals since the start. It counts committed records only,

@@ -147,7 +147,9 @@ func (c *Flags) FrameConfig(log *slog.Logger) (pipeline.FrameConfig, []string, e
 	}
 	cfg.Publish, cfg.Results = stage.OpSet(c.Publish.For), c.Publish.Results != ""
 	if slices.Contains(tables, "entropy") {
-		cfg.EntropyEvery = c.Frames.EntropyEvery
+		if cfg.EntropyEvery = c.Frames.EntropyEvery; cfg.EntropyEvery == 0 {
+			log.Warn("this table stays empty: --entropy-every is 0", "table", "entropy")
+		}
 	}
 	cfg.Points = slices.Contains(tables, "points")
 	cfg.Hull3D = slices.Contains(c.Output.Tables, "hulls3d") // asked for, not by default
@@ -160,4 +162,5 @@ var TableOps = map[string][]schemas.Op{
 	"hulls3d":   {schemas.Hull3D},
 	"maxima":    {schemas.Maxima2D, schemas.Maxima3D},
 	"triangles": {schemas.Delaunay2D},
+	"entropy":   {schemas.Hull2D, schemas.Hull3D, schemas.Maxima2D, schemas.Maxima3D},
 }
