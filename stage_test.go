@@ -187,7 +187,8 @@ func TestPerturbedRun(t *testing.T) {
 		table, column string
 		want          map[string]int
 	}{{"hulls", "error_bound", map[string]int{"0": 3}}, {"maxima", "error_bound", map[string]int{"null": 3}},
-		{"frames", "stage", map[string]int{"perturb": 3}}, {"entropy", "op", map[string]int{"hull2d": 6, "maxima3d": 3}},
+		{"frames", "stage", map[string]int{"perturb": 3}},
+		{"entropy", "op", map[string]int{"hull2d": 6, "maxima3d": 3}},
 		{"entropy", "stage", map[string]int{"before": 3, "after": 3, "null": 3}}} {
 		if got, err := countValues(filepath.Join(dir, "perturb", c.table), c.column); err != nil ||
 			!cmp.Equal(c.want, got) {

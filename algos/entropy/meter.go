@@ -17,6 +17,7 @@ type Meter[T geom.Float] struct {
 	chords chords
 	boxes  boxes
 	cells  cells
+	packer packer
 	corner points // coordinates of output
 	list   []int32
 	runs   []span
@@ -33,11 +34,17 @@ type limits struct {
 	share                float64 // ranges with such a share of the largest range's points bound the core
 	whole                int     // clouds of so many points have no core where it would widen the bracket
 	rounds               int     // of expectation and maximisation
+	work                 int     // runs and ranges that a search looks at
 	sidePlane, sideSpace int     // cells on an axis
 }
 
 var ofStreams = limits{nearPlane: 0.01, nearSpace: 0.03, sample: 2048, steps: 256, chords: 48, boxes: 512,
-	share: 0.95, whole: 1 << 15, rounds: 64, sidePlane: 32, sideSpace: 16}
+	share: 0.95, whole: 1 << 15, rounds: 64, work: 3 << 20, sidePlane: 32,
+	sideSpace: 16}
+
+// ofTruth are the limits of GroundTruth.
+var ofTruth = limits{nearPlane: 1e-3, nearSpace: 1e-3, sample: 2048, steps: MaxSteps, chords: 64, boxes: 1024,
+	share: 0.9, whole: 1 << 16, rounds: 300, work: 1 << 22, sidePlane: 64, sideSpace: 24}
 
 // ranges is a family of ranges, or of regions that hold the ranges of a family.
 type ranges interface {
@@ -60,7 +67,9 @@ type ranges interface {
 // the plane, a search over the sequences of groups brackets H. It stops when the
 // bracket is 0.01 (a side of a hull) or 0.03 (maxima in space) wide, or when its budget
 // is spent. It takes vertices of a side beyond 48, and maximal points beyond 512, in
-// groups, which widens the bracket. No points, or no output, give 0.
+// groups, which widens the bracket. For Hull3D the upper bound is a greedy cover by
+// tetrahedra between vertices, the lower bound that of FromSize. No points, or no
+// output, give 0.
 func (m *Meter[T]) Measure(c geom.Cloud[T], output []int32, p Problem) Bracket {
 	check(c, p.dims())
 	checkIndices(output, c.Len())
@@ -77,7 +86,8 @@ func (m *Meter[T]) Measure(c geom.Cloud[T], output []int32, p Problem) Bracket {
 	case UpperHull, LowerHull:
 		return m.side(c, output, p)
 	case Hull3D:
-		return FromSize(p, n, h)
+		known := FromSize(p, n, h)
+		return bracket(0, packed(&m.packer, c, output), float64(n), Greedy).And(known)
 	case Maxima2D:
 		c.Z = nil
 		if h <= m.limits.steps {
@@ -194,7 +204,7 @@ func (m *Meter[T]) try(c geom.Cloud[T], f ranges, flip, near float64, likely []i
 		s.legal = append(s.legal, len(m.outer) == c.Len() || f.holdsCore(int32(r)))
 	}
 	n := float64(c.Len())
-	least, most := s.solve(near * n)
+	least, most := s.solve(near*n, m.limits.work)
 	return bracket(math.Log(n)-most/n, math.Log(n)-least/n, n, Search)
 }
 
@@ -246,7 +256,7 @@ func (m *Meter[T]) guess(c geom.Cloud[T], f ranges, flip float64) []int32 {
 	s.reset(f.size())
 	s.legal = s.legal[:0]
 	m.fill(c, f, flip, m.outer)
-	least, _ := s.solve(math.Inf(1))
+	least, _ := s.solve(math.Inf(1), 0)
 	s.alive = s.alive[:0]
 	for i := range s.weight {
 		s.alive = append(s.alive, int32(i))

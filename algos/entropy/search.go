@@ -60,22 +60,20 @@ type branch struct {
 	from, to int32
 }
 
-// Limits of a search.
-const (
-	searchWork = 3 << 20 // the number of runs and ranges looked at, about
-	greedyDeep = 1       // depth to which nodes are completed greedily
-)
+// greedyDeep is the depth to which nodes are completed greedily.
+const greedyDeep = 1
 
 // solve returns bounds of the largest Σ m log m. It stops when they differ by at most
-// apart, or after its share of work. The lower bound belongs to a legal partition.
-func (s *search) solve(apart float64) (least, most float64) {
+// apart, or when it has looked at limit runs and ranges, about. The lower bound belongs to
+// a legal partition.
+func (s *search) solve(apart float64, limit int) (least, most float64) {
 	s.open, s.best, s.ended, s.work = s.open[:0], 0, 0, 0
 	root := &node{first: -1, size: math.Inf(1)}
 	for k := range s.weight {
 		root.rest = append(root.rest, int32(k))
 	}
 	s.visit(root)
-	for len(s.open) > 0 && s.open[0].bound > s.best+apart && s.work < searchWork {
+	for len(s.open) > 0 && s.open[0].bound > s.best+apart && s.work < limit {
 		b := s.pop()
 		if b.to-b.from == 1 {
 			s.visit(s.child(b.at, b.from))

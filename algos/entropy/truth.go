@@ -1,8 +1,6 @@
 package entropy
 
 import (
-	"math"
-
 	"entropipe/algos/geom"
 	"entropipe/algos/internal/kernel"
 )
@@ -11,9 +9,10 @@ import (
 type Truth struct {
 	// Bracket holds certain bounds of H.
 	Bracket
-	// Estimate is one number for H, for correlations: H itself where the bracket is
-	// of kind Exact, otherwise the entropy of a greedy cover. A greedy cover is
-	// rarely 0.1 nat above the least.
+	// Estimate is one number for H, for correlations: Upper, the entropy of the best
+	// cover found, or, where the cover by all ranges is of a sample, its entropy if the
+	// bracket holds it, otherwise the nearer end. It is never outside the bracket. A
+	// greedy cover is rarely 0.1 nat above the least.
 	Estimate float64
 	// Sampled is the number of points that Estimate was computed with. It is less
 	// than the number of points of the cloud where the points other than output
@@ -29,14 +28,15 @@ const (
 
 // GroundTruth measures the entropy of a cloud as well as its size allows. output must
 // hold all maximal points, or all vertices of the hull. Maxima in the plane are exact
-// for up to MaxSteps maximal points. Otherwise a greedy cover gives the estimate. The
-// bracket is the intersection of FromSize and FromTree, for hulls in the plane also of
-// FromSlabs and FromQuickhull, and of the greedy cover where that covers all points.
+// for up to MaxSteps maximal points. Otherwise the bracket is the intersection of a
+// Meter's with generous limits, FromSize, FromTree, for hulls in the plane also of
+// FromSlabs and FromQuickhull, for hulls in space of the ranges of 16 to 128 witnesses
+// (Surrogate.Hard), and of the greedy cover by all ranges where that covers all points.
 //
-// Points are sampled where the number of points times that of output is above some ten
-// millions: a million points with 60 vertices, a LiDAR frame with 500 maximal points.
-// Cost: up to seconds and a gigabyte; GroundTruth is for experiments, not for streams.
-// It may be called concurrently.
+// Points are sampled for that cover where the number of points times that of output is
+// above some ten millions: a million points with 60 vertices, a LiDAR frame with 500
+// maximal points. Cost: up to seconds and a gigabyte; GroundTruth is for experiments, not
+// for streams. It may be called concurrently.
 func GroundTruth[T geom.Float](c geom.Cloud[T], output []int32, p Problem) Truth {
 	if p == Hull2D {
 		up, low := GroundTruth(c, output, UpperHull), GroundTruth(c, output, LowerHull)
@@ -48,6 +48,23 @@ func GroundTruth[T geom.Float](c geom.Cloud[T], output []int32, p Problem) Truth
 			return Truth{b, b.Upper, n}
 		}
 	}
+	known := bestKnown(c, output, p)
+	var f Family
+	var g Cover
+	if members(n, len(output), p) <= coverMost && Ranges(&f, c, output, p) {
+		known = known.And(g.Greedy(&f))
+		return Truth{known, known.Upper, n}
+	}
+	part, numbers, weight := thin(c, output)
+	if !Ranges(&f, part, numbers, p) {
+		return Truth{known, known.Upper, n}
+	}
+	f.Weight = weight
+	return Truth{known, min(max(g.Greedy(&f).Upper, known.Lower), known.Upper), part.Len()}
+}
+
+// bestKnown returns the best bracket that needs no cover by all ranges.
+func bestKnown[T geom.Float](c geom.Cloud[T], output []int32, p Problem) Bracket {
 	h := len(output)
 	known := FromTree(c, output, p)
 	if p == UpperHull || p == LowerHull {
@@ -55,19 +72,14 @@ func GroundTruth[T geom.Float](c geom.Cloud[T], output []int32, p Problem) Truth
 		h = len(chain)
 		known = known.And(FromSlabs(c, output, p)).And(FromQuickhull(c, output, p))
 	}
-	known = known.And(FromSize(p, n, h))
-	var f Family
-	var g Cover
-	if members(n, h, p) <= coverMost && Ranges(&f, c, output, p) {
-		b := g.Greedy(&f)
-		return Truth{known.And(b), b.Upper, n}
+	m, s := Meter[T]{limits: ofTruth}, Surrogate[T]{Problem: p}
+	known = known.And(FromSize(p, c.Len(), h)).And(m.Measure(c, output, p))
+	if p == Hull3D {
+		for k := 16; k <= 128; k *= 2 {
+			known = known.And(s.Hard(c, s.Witnesses(nil, c, k)))
+		}
 	}
-	part, numbers, weight := thin(c, output)
-	if !Ranges(&f, part, numbers, p) {
-		return Truth{known, known.Upper, n}
-	}
-	f.Weight = weight
-	return Truth{known, min(g.Greedy(&f).Upper, math.Log(float64(n))), part.Len()}
+	return known
 }
 
 // members returns an estimate of the number of members of the ranges of a cloud, or for

@@ -15,7 +15,7 @@ func (s *Service) WarnOfEmptyTables() {
 		about := []any{"table", table, "frames", frames}
 		if table == "entropy" {
 			about = append(about, "entropy_every", s.flags.Frames.EntropyEvery,
-				"note", "of frames of fewer than 1,024 points a 32nd as many are measured")
+				"note", "a 32nd as many are measured of frames of fewer than 1,024 points, and without delaunay2d")
 		}
 		s.log.Warn("this table was asked for and got no row of this run", about...)
 	}

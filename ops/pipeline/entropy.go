@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"slices"
+
 	"entropipe/algos/entropy"
 	"entropipe/algos/geom"
 	"entropipe/preprocess"
@@ -13,8 +15,8 @@ const (
 	entropyPoints    = 1024
 	entropyWitnesses = 64
 	entropyTau       = 2e-4
-	// smallEvery is a further stride for frames of fewer than entropyPoints points:
-	// F takes more time for them than the operators do.
+	// smallEvery is a further stride for frames of fewer than entropyPoints points, and
+	// where no triangulation runs: their operators take less time than the measurement.
 	smallEvery = 32
 )
 
@@ -23,10 +25,11 @@ var entropyProblems = [schemas.NumOps]entropy.Problem{
 	schemas.Maxima2D: entropy.Maxima2D, schemas.Maxima3D: entropy.Maxima3D,
 }
 
-// measured tells whether the entropy of a frame of n points is measured: of one
-// frame in every, chosen by its offset, so that all runs measure the same frames.
-func measured(k *schemas.FrameKey, n int, every int64) bool {
-	if every > 0 && n < entropyPoints {
+// measured tells whether the entropy of a frame of n points is measured, for the operators
+// ops: of one frame in every, chosen by its offset, so that all runs measure the same
+// frames. A stride of 1 means every frame, whatever that costs.
+func measured(k *schemas.FrameKey, n int, ops []schemas.Op, every int64) bool {
+	if every > 1 && (n < entropyPoints || !slices.Contains(ops, schemas.Delaunay2D)) {
 		every *= smallEvery
 	}
 	return every > 0 && (k.Offset+int64(k.Index))%every == 0

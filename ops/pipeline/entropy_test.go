@@ -73,16 +73,16 @@ func TestEntropyOfOddFrames(t *testing.T) {
 		"no z":      {X: []float32{1, 2, 3}, Y: []float32{2, 1, 2}},
 		"a line":    {X: []float32{1, 2, 3, 4}, Y: []float32{1, 2, 3, 4}, Z: []float32{1, 2, 3, 4}},
 	}
-	f := NewFrames(FrameConfig{Ops: all, EntropyEvery: 1})
+	f := NewFrames(FrameConfig{Ops: all, EntropyEvery: 2})
 	for name, c := range odd {
 		m := message(points32(t, c))
-		for _, m.Offset = range []int64{0, smallEvery, smallEvery + 1} {
+		for _, m.Offset = range []int64{0, 2 * smallEvery, smallEvery} {
 			results, _ := f.Process(m)
 			want := 4
 			if c.Z == nil {
 				want = 2
 			}
-			if m.Offset%smallEvery != 0 {
+			if m.Offset%(2*smallEvery) != 0 {
 				want = 0
 			}
 			if got := results[0].Entropy; len(got) != want {

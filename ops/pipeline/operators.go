@@ -92,7 +92,7 @@ func (o *operators[T]) run(
 			o.noteHints(cfg.Stage, &fr.FrameKey, &in)
 		}
 	}
-	if measured(&fr.FrameKey, in.Cloud.Len(), cfg.EntropyEvery) {
+	if measured(&fr.FrameKey, in.Cloud.Len(), ops, cfg.EntropyEvery) {
 		o.measure(r, &in)
 	}
 	if cfg.Points {

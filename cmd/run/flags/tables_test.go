@@ -24,7 +24,8 @@ func TestTableOps(t *testing.T) {
 	}
 	for op := range schemas.NumOps {
 		results, rejects := pipeline.NewFrames(
-			pipeline.FrameConfig{Ops: []schemas.Op{op}, EntropyEvery: 1}).Process(schemas.Message{Topic: "points", Value: value})
+			pipeline.FrameConfig{Ops: []schemas.Op{op}, EntropyEvery: 1}).Process(
+			schemas.Message{Topic: "points", Value: value})
 		if len(results) != 1 || len(rejects) > 0 || results[0].Ops[op].Status != schemas.StatusOK {
 			t.Fatalf("%v: %+v, %+v", op, results, rejects)
 		}
