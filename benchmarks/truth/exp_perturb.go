@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"entropipe/algos/delaunay"
 	"entropipe/algos/entropy"
@@ -140,22 +139,6 @@ func perturbFrame(out []record, m *net.Mover[float32], c geom.Cloud[float32], st
 	}
 	add(&out[2], "entropy", truthOf(moved, entropy.Hull2D))
 	add(&out[2], "edges", 100*edgesKept(c, moved))
-}
-
-// leastTimes runs the functions in turn, repeats times, and returns the least
-// time of each in milliseconds.
-func leastTimes(repeats int, fs ...func()) []float64 {
-	least := make([]float64, len(fs))
-	for k := range repeats + 1 {
-		for i, f := range fs {
-			start := time.Now()
-			f()
-			if ms := 1e3 * time.Since(start).Seconds(); k == 1 || k > 1 && ms < least[i] {
-				least[i] = ms // not of the first run: memory is new
-			}
-		}
-	}
-	return least
 }
 
 // stripKernel finds a hull near the exact one in two passes: the least and the

@@ -92,7 +92,7 @@ func count(lines []line, w estimate.Word) (n int) {
 }
 
 // frontPage is the page that a reader opens first.
-func frontPage(lines []line, pictures []drawing) string {
+func frontPage(s sheet, lines []line, pictures []drawing) string {
 	var b strings.Builder
 	b.WriteString("# The truth page\n\n")
 	b.WriteString(
@@ -116,7 +116,8 @@ func frontPage(lines []line, pictures []drawing) string {
 	}
 	b.WriteString(gridColumns.Markdown(p))
 	b.WriteString("\n\"As printed, here\" follows the paper's definition; \"corrected\" is the form that " +
-		"[the errata](errata.md) justify. The interval belongs to the figure that the verdict judges.\n\n## Figures\n")
+		"[the errata](errata.md) justify. The interval belongs to the figure that the verdict judges.\n" +
+		agreement(s) + "\n## Figures\n")
 	for _, f := range pictures {
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n", f.title, f.caption)
 		if f.svg == "" {
@@ -247,7 +248,7 @@ func sheetOf(folder string) (sheet, map[string]string, error) {
 // writeTruth writes the front page, the pages of the rows, the figures and the errata.
 func writeTruth(s sheet, origins map[string]string, folder string) error {
 	lines, pictures := linesOf(s), picturesOf(s)
-	pages := map[string]string{"README.md": frontPage(lines, pictures), "errata.md": errataPage()}
+	pages := map[string]string{"README.md": frontPage(s, lines, pictures), "errata.md": errataPage()}
 	for k := range lines {
 		pages[lines[k].page()] = rowPage(&lines[k], origins)
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"entropipe/benchmarks/truth/estimate"
 )
@@ -237,11 +239,21 @@ func falls(experiment string, where ...string) func(sheet) estimate.Estimate {
 	}
 }
 
-// margins returns the rank correlation of a margin and an error over all cells of the
-// experiment, which are its families.
+// margins returns the rank correlation of a margin and an error over the sets, lines and
+// temperatures of a seed: a unit a seed.
 func margins(x, y func(*record) float64) func(sheet) estimate.Estimate {
 	return func(s sheet) estimate.Estimate {
-		return s.ofFamilies("margin", nil, func(r *record) string { return r.Cell }, x, y, spearman)
+		xs, ys := map[float64][]float64{}, map[float64][]float64{}
+		for k := range s["margin"] {
+			r := &s["margin"][k]
+			of := r.Values["seed"]
+			xs[of], ys[of] = append(xs[of], x(r)), append(ys[of], y(r))
+		}
+		var values []float64
+		for _, of := range slices.Sorted(maps.Keys(xs)) {
+			values = append(values, spearman(xs[of], ys[of]))
+		}
+		return estimate.Of(values)
 	}
 }
 

@@ -66,7 +66,7 @@ text{fill:var(--ink);font:12px sans-serif}.t{font-weight:bold}.a{stroke:var(--fa
 func Panels(title string, panels []Panel) string {
 	legend := 0.0
 	for _, p := range panels {
-		legend = max(legend, legendLine*float64((named(p.Series)+1)/2))
+		legend = max(legend, 6+legendLine*float64((named(p.Series)+1)/2))
 	}
 	columns := min(len(panels), 2)
 	lines := (len(panels) + columns - 1) / columns
@@ -124,7 +124,7 @@ func (p *Panel) draw(b *strings.Builder) {
 	for k, s := range p.Series {
 		s.draw(b, k%5, x, y, px, py)
 		if s.Name != "" {
-			at, down := left+(width-left-right)/2*float64(shown%2), height+legendLine*float64(shown/2)
+			at, down := left+(width-left-right)/2*float64(shown%2), height+4+legendLine*float64(shown/2)
 			fmt.Fprintf(b, `<path class="p s%d" style="stroke-opacity:1" d="M%.1f %.1fh10"/><text x="%.1f" y="%.1f">%s</text>`+
 				"\n", k%5, at, down, at+16, down+4, html.EscapeString(s.Name))
 			shown++
