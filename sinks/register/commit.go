@@ -23,7 +23,7 @@ import (
 // tells what was done: an answer that was lost is no error.
 func (r *registrar) commit(ctx context.Context, s *state, b *batch, entries []entry) error {
 	marks := r.positions()
-	begin, wait := time.Now(), 50*time.Millisecond
+	begin, wait := time.Now(), r.cfg.FirstWait
 	for {
 		left := missing(s, entries)
 		props := r.moved(s, marks, b.seen)
@@ -59,7 +59,7 @@ func (r *registrar) commit(ctx context.Context, s *state, b *batch, entries []en
 		if !conflict && !isPassing(err) || time.Since(begin) > r.cfg.RetryFor {
 			return fmt.Errorf("table %s: %w", r.shown(s.name), err)
 		}
-		if err := pause(ctx, wait/2+rand.N(wait)); err != nil {
+		if err := pause(ctx, wait/2+rand.N(wait+1)); err != nil {
 			return err
 		}
 		wait = min(2*wait, 30*time.Second)

@@ -18,15 +18,17 @@ import (
 
 // footer is the footer of a file of a commit.
 type footer struct {
-	file *record.File
-	meta *metadata.FileMetaData
+	file   *record.File
+	meta   *metadata.FileMetaData
+	values map[string]string // of the folder keys
 }
 
 // tailBytes is what is read of a file's end at once. Most footers are shorter.
 const tailBytes = 64 << 10
 
-// readFooter reads and checks the footer of a published file. errMissing: the file is not there.
-func readFooter(ctx context.Context, s source, f *record.File) (*footer, error) {
+// readFooter reads and checks the footer of a published file with these folder keys. errMissing:
+// the file is not there.
+func readFooter(ctx context.Context, s source, f *record.File, keys []string) (*footer, error) {
 	o, err := s.open(ctx, f.Path)
 	if err != nil {
 		return nil, err
@@ -44,8 +46,10 @@ func readFooter(ctx context.Context, s source, f *record.File) (*footer, error) 
 		return nil, damaged(f, err)
 	} else if meta.NumRows != f.Rows {
 		return nil, damaged(f, fmt.Errorf("it has %d rows, its manifest says %d", meta.NumRows, f.Rows))
+	} else if values, err := partitionOf(f, meta, keys); err != nil {
+		return nil, damaged(f, err)
 	} else {
-		return &footer{f, meta}, nil
+		return &footer{f, meta, values}, nil
 	}
 }
 
@@ -117,14 +121,10 @@ func (r *registrar) dataFile(t *table.Table, name string, f *footer) (iceberg.Da
 	if err := checkColumns(t, name, f.file.Path, f.meta, keys); err != nil {
 		return nil, err
 	}
-	values, err := partitionOf(f, keys)
-	if err != nil {
-		return nil, damaged(f.file, err)
-	}
 	spec := t.Spec()
 	byID := map[int]any{}
 	for _, field := range spec.Fields() {
-		byID[field.FieldID] = values[field.Name]
+		byID[field.FieldID] = f.values[field.Name]
 	}
 	d, err := table.DataFileFromMetadata(table.DataFileArgs{Schema: t.Schema(), Spec: spec, Format: iceberg.ParquetFile,
 		Metadata: f.meta, FilePath: r.source.location(f.file.Path), FileSize: f.file.Bytes,
@@ -137,9 +137,9 @@ func (r *registrar) dataFile(t *table.Table, name string, f *footer) (iceberg.Da
 
 // partitionOf returns the values of a file's folder keys, as its footer has them. They must fit
 // the file's path.
-func partitionOf(f *footer, keys []string) (map[string]string, error) {
-	values, kv := map[string]string{}, f.meta.KeyValueMetadata()
-	folders := strings.Split(path.Dir(f.file.Path), "/")[1:]
+func partitionOf(f *record.File, meta *metadata.FileMetaData, keys []string) (map[string]string, error) {
+	values, kv := map[string]string{}, meta.KeyValueMetadata()
+	folders := strings.Split(path.Dir(f.Path), "/")[1:]
 	if len(folders) != len(keys) {
 		return nil, fmt.Errorf("it has not the folders %s", strings.Join(keys, ", "))
 	}

@@ -37,6 +37,9 @@ import (
 // version is that of entropipe.
 const version = "0.1.0"
 
+// firstWait is the time before a second try.
+const firstWait = 50 * time.Millisecond
+
 // Exit statuses, those of entropipe; 0 is success.
 const (
 	exitRuntime     = 1
@@ -184,12 +187,12 @@ func (c *cli) run(ctx context.Context, stdout io.Writer, log *slog.Logger) error
 			printResult(stdout, c.JSON, r.count())
 		}
 	}()
-	first := &registrar{cfg: config{RetryFor: c.RetryFor}, log: log}
+	first := &registrar{cfg: config{RetryFor: c.RetryFor, FirstWait: firstWait}, log: log}
 	err = first.trying(ctx, func() error {
 		lake, err := openCatalog(ctx, c)
 		if err == nil {
 			r, err = openRegistrar(ctx, s, lake, config{Namespace: strings.Split(c.Namespace, "."), Tables: c.Table,
-				Poll: c.Poll, Batch: c.Batch, RetryFor: c.RetryFor}, log)
+				Poll: c.Poll, Batch: c.Batch, RetryFor: c.RetryFor, FirstWait: firstWait}, log)
 		}
 		return err
 	})

@@ -25,6 +25,7 @@ type config struct {
 	Poll      time.Duration
 	Batch     int // files of a transaction
 	RetryFor  time.Duration
+	FirstWait time.Duration // before a second try; later waits are longer
 }
 
 // done counts what a registrar has done.
@@ -140,7 +141,7 @@ func (r *registrar) follow(ctx context.Context) error {
 
 // trying calls f until it succeeds, fails for good, or has failed for RetryFor.
 func (r *registrar) trying(ctx context.Context, f func() error) error {
-	begin, wait := time.Now(), 100*time.Millisecond
+	begin, wait := time.Now(), 2*r.cfg.FirstWait
 	for {
 		err := f()
 		if err == nil || ctx.Err() != nil {
@@ -455,7 +456,8 @@ func (r *registrar) footers(ctx context.Context, b *batch) ([][]*footer, error) 
 	for range max(4, runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
 			for j := range jobs {
-				f, err := readFooter(ctx, r.source, &b.manifests[j.manifest].Files[j.file])
+				file := &b.manifests[j.manifest].Files[j.file]
+				f, err := readFooter(ctx, r.source, file, folderKeys(&r.store, file.Table))
 				mu.Lock()
 				all[j.manifest][j.file] = f
 				if errs[j.manifest] == nil {

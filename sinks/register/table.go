@@ -173,8 +173,8 @@ func (r *registrar) makeTable(ctx context.Context, name string, f *footer) (*tab
 		return nil, loadErr
 	}
 	if made == nil {
-		if err == nil {
-			err = errors.New("the catalog made it, and does not have it")
+		if err == nil || errors.Is(err, catalog.ErrTableAlreadyExists) { // it was dropped meanwhile
+			err = catalog.ErrNoSuchTable
 		}
 		return nil, fmt.Errorf("make table %s: %w", name, err)
 	}
